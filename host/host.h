@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where an engine meets a machine: ports by name, the clock, the kernel's addresses, routes and neighbours,
+ * the lock and the progress thread (contracts 1 and 3 of docs/architecture.md). */
+#ifndef NORNIC_HOST_HOST_H
+#define NORNIC_HOST_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "net/error.h"
+#include "net/port.h"
+#include "roce/roce.h"
+
+struct host_dev;
+
+/* CLOCK_MONOTONIC in nanoseconds. */
+uint64_t host_now_ns(void);
+
+struct host_impair {
+    uint64_t seed;
+    uint32_t loss_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm;
+};
+
+struct host_dev_config {
+    const char *port;          /* "xdp:IFACE" or "packet:IFACE"; for memory see host_dev_create_on() */
+    const char *capture_path;  /* pcapng of everything that crosses the port, or NULL */
+    struct host_impair impair; /* all zero: none; acts on what is sent and what is received */
+    bool no_thread;            /* the caller drives host_dev_progress() itself */
+    roce_trace_hook *trace;
+    void *trace_ctx;
+};
+
+/* Opens the port, creates the engine, and fills its GID table from the interface's addresses (the link-local
+ * address first, as rxe orders them: ROCE-AH-11). Unless `no_thread`, a thread makes progress from now on,
+ * asleep while there is nothing to do. 0 or -errno with a sentence in `err`. */
+int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct net_error *err);
+
+/* The same on a port that exists already (memory, a test's); the caller adds GIDs. Takes over `port`, also on
+ * failure. */
+int host_dev_create_on(struct net_port *port, const struct host_dev_config *config, struct host_dev **out,
+                       struct net_error *err);
+
+/* Stops the thread, destroys the engine and closes the port. QPs, regions and PDs must be gone. */
+void host_dev_close(struct host_dev *dev);
+
+struct roce_dev *host_dev_engine(struct host_dev *dev);
+struct net_port *host_dev_port(struct host_dev *dev);
+
+/* The device's lock: held around every control call of the engine (create, modify, destroy, register). */
+void host_dev_lock(struct host_dev *dev);
+void host_dev_unlock(struct host_dev *dev);
+
+/* One round: frames in, timers, frames out. Takes the lock, or returns at once if another thread has it.
+ * Returns whether anything was done. */
+bool host_dev_progress(struct host_dev *dev);
+
+/* Sleeps until frames, posted work or a deadline wait, at most `timeout_ns`. For callers that drive progress.
+ */
+void host_dev_wait(struct host_dev *dev, uint64_t timeout_ns);
+
+/* The MAC of the next hop to `dst` out of the device's interface: the neighbour's, or the gateway's by the
+ * kernel's routes; makes the kernel ask (ARP, NDP) where it does not know, and waits at most `timeout_ns`. 0,
+ * -EHOSTUNREACH or another -errno with a sentence in `err`. */
+int host_dev_resolve(struct host_dev *dev, const struct net_addr *dst, uint64_t timeout_ns,
+                     struct net_mac *mac, struct net_error *err);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The memory port: two ports joined by a pair of rings, for tests and the in-process demo. */
+#ifndef NORNIC_NET_MEMORY_H
+#define NORNIC_NET_MEMORY_H
+
+#include "net/port.h"
+
+/* Makes two ports; what one sends the other receives, in order. `ring_frames` (a power of two, 2..65536)
+ * frames a direction; a full ring lends no transmit buffers. The two ends may be used by two threads, and
+ * each has a descriptor to sleep on. The rings are freed with the second close. 0, -EINVAL or -ENOMEM. */
+int net_memory_pair(uint32_t mtu_bytes, uint32_t ring_frames, struct net_port *ends[2]);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The port: the only seam between an engine and the world. A port moves bursts of Ethernet frames.
+ *
+ * Sending:   n = net_port_tx_reserve(port, bufs, want)      the port lends buffers
+ *            fill bufs[i].data, set bufs[i].len_bytes        the engine builds packets in place
+ *            net_port_tx_flush(port, bufs, used, now_ns)     the first `used` leave, the rest go back unused
+ *   Every reserve that returned more than 0 is followed by exactly one flush before the next reserve.
+ * Receiving: n = net_port_rx_burst(port, frames, want, now_ns)   the port lends frames
+ *            read them in place
+ *            net_port_rx_release(port, frames, n)                all of them, before the next burst
+ *
+ * A port has one user at a time; it does no locking. */
+#ifndef NORNIC_NET_PORT_H
+#define NORNIC_NET_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "net/addr.h"
+
+#define NET_BURST     64         /* frames that one call moves at the most */
+#define NET_TIME_NONE UINT64_MAX /* a deadline that never comes */
+
+/* One frame, or one train: many equal-sized packets of one UDP flow behind one set of headers, which the
+ * kernel or the NIC cuts. The IPv4 identification grows by one a segment; the last segment may be shorter. */
+struct net_frame {
+    uint8_t *data;      /* first byte of the Ethernet header; lent by the port */
+    uint32_t len_bytes; /* of the frame, without FCS */
+    uint32_t cap_bytes; /* transmit: room at `data` */
+    uint32_t seg_bytes; /* 0: a single frame; else a train with this many bytes of UDP payload a segment */
+    uint64_t time_ns;   /* receive: when it came, in the port's clock; 0: unknown */
+    uint64_t handle;    /* the port's own */
+};
+
+struct net_port_limits {
+    uint32_t mtu_bytes;      /* of the IP packet: the frame may be 14 bytes longer (18 with a VLAN tag) */
+    uint32_t burst_frames;   /* most frames of one reserve or burst, at most NET_BURST */
+    uint32_t train_tx_bytes; /* longest train that may be sent; 0: no trains */
+    bool train_rx;           /* received frames may be trains */
+};
+
+/* Named counters of a port. */
+#define NET_PORT_COUNTERS(C)                                                      \
+    C(tx_frames)                                                                  \
+    C(tx_bytes) C(rx_frames) C(rx_bytes)                                          \
+        C(tx_full)     /* reserve returned fewer than asked: the ring was full */ \
+        C(tx_errors)   /* the kernel refused a frame */                           \
+        C(rx_dropped)  /* the kernel or the ring lost a frame before we saw it */ \
+        C(rx_too_long) /* a frame longer than a buffer */
+
+struct net_port_counters {
+#define NET_PORT_COUNTER_MEMBER_(name) uint64_t name;
+    NET_PORT_COUNTERS(NET_PORT_COUNTER_MEMBER_)
+#undef NET_PORT_COUNTER_MEMBER_
+};
+
+struct net_port;
+
+struct net_port_ops {
+    unsigned (*rx_burst)(struct net_port *port, struct net_frame *frames, unsigned n, uint64_t now_ns);
+    void (*rx_release)(struct net_port *port, const struct net_frame *frames, unsigned n);
+    unsigned (*tx_reserve)(struct net_port *port, struct net_frame *bufs, unsigned n);
+    void (*tx_flush)(struct net_port *port, const struct net_frame *bufs, unsigned used, uint64_t now_ns);
+    int (*fd)(struct net_port *port);
+    uint64_t (*deadline_ns)(const struct net_port *port);
+    void (*close)(struct net_port *port);
+};
+
+/* The head of every port; a backend embeds it first in its own struct. */
+struct net_port {
+    const struct net_port_ops *ops;
+    struct net_port_limits limits;
+    struct net_port_counters counters;
+    struct net_mac mac; /* of the interface; zero where a port has none */
+    const char *name;   /* "xdp:eth0": for messages; owned by the port */
+    const char *mode;   /* how the backend runs, in words: "native, need-wakeup, copy"; owned by the port */
+};
+
+/* Lends up to `n` received frames. Frames stay valid until they are released. */
+static inline unsigned net_port_rx_burst(struct net_port *port, struct net_frame *frames, unsigned n,
+                                         uint64_t now_ns)
+{
+    return port->ops->rx_burst(port, frames, n, now_ns);
+}
+
+static inline void net_port_rx_release(struct net_port *port, const struct net_frame *frames, unsigned n)
+{
+    port->ops->rx_release(port, frames, n);
+}
+
+/* Lends up to `n` buffers to build frames in, each of at least mtu_bytes + 18. May return fewer, or 0. */
+static inline unsigned net_port_tx_reserve(struct net_port *port, struct net_frame *bufs, unsigned n)
+{
+    return port->ops->tx_reserve(port, bufs, n);
+}
+
+/* Sends the first `used` of the buffers last reserved, in order, and takes back all of them. */
+static inline void net_port_tx_flush(struct net_port *port, const struct net_frame *bufs, unsigned used,
+                                     uint64_t now_ns)
+{
+    port->ops->tx_flush(port, bufs, used, now_ns);
+}
+
+/* A descriptor that polls readable (POLLIN) when frames wait; -1 where a port has none. */
+static inline int net_port_fd(struct net_port *port)
+{
+    return port->ops->fd(port);
+}
+
+/* When the port itself wants to be called again (a delayed frame is due); NET_TIME_NONE: never. */
+static inline uint64_t net_port_deadline_ns(const struct net_port *port)
+{
+    return port->ops->deadline_ns(port);
+}
+
+/* Releases everything that the port holds, and the port. A wrapping port closes the port below. */
+static inline void net_port_close(struct net_port *port)
+{
+    port->ops->close(port);
+}
+
+#endif

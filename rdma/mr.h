@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Protection domains and memory regions: ROCE sections 13.1 and 13.3. A domain is the key space of one
+ * device. Calls here are control calls: the caller serialises them with the device's progress. Lookups are
+ * O(1). */
+#ifndef NORNIC_RDMA_MR_H
+#define NORNIC_RDMA_MR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rdma/mem.h"
+#include "rdma/wr.h"
+
+/* ROCE-MR-1. Local read is implicit. */
+enum rdma_access {
+    RDMA_ACCESS_LOCAL_WRITE = 1,
+    RDMA_ACCESS_REMOTE_WRITE = 2,
+    RDMA_ACCESS_REMOTE_READ = 4,
+    RDMA_ACCESS_REMOTE_ATOMIC = 8,
+    RDMA_ACCESS_ZERO_BASED = 32,
+};
+
+struct rdma_domain;
+struct rdma_pd;
+
+/* A registered region. Read-only for callers; the memory it names stays the caller's and must outlive it. */
+struct rdma_mr {
+    struct rdma_pd *pd;
+    uint8_t *addr;
+    uint64_t len_bytes;
+    uint64_t iova;   /* remote address of the first byte: `addr` as a number, or 0 when ZERO_BASED */
+    uint32_t access; /* enum rdma_access */
+    uint32_t lkey;
+    uint32_t rkey;
+};
+
+/* `max_mr` regions at the most (1..2^24 - 1). 0, -EINVAL or -ENOMEM. Keeps copies of `mem` and `random`. */
+int rdma_domain_create(const struct rdma_mem *mem, const struct rdma_random *random, uint32_t max_mr,
+                       struct rdma_domain **out);
+/* 0, or -EBUSY while it has a PD. */
+int rdma_domain_destroy(struct rdma_domain *domain);
+
+/* 0 or -ENOMEM. */
+int rdma_pd_create(struct rdma_domain *domain, struct rdma_pd **out);
+/* 0, or -EBUSY while something depends on it (ROCE-PD-2). */
+int rdma_pd_destroy(struct rdma_pd *pd);
+struct rdma_domain *rdma_pd_domain(const struct rdma_pd *pd);
+
+/* A dependent (a QP, a region) counts itself. */
+void rdma_pd_get(struct rdma_pd *pd);
+void rdma_pd_put(struct rdma_pd *pd);
+
+/* Registers `len_bytes` at `addr`. The remote address is the process address, or offsets from 0 with
+ * ZERO_BASED. The key is 24 bits of index and 8 bits that change with every registration of that index, the
+ * first at random; 0 is never given, and an index is reused as late as possible (ROCE-MR-2). 0, -EINVAL
+ * (rights: ROCE-MR-1; unknown bits; a range that wraps), -ENOSPC (max_mr reached) or -ENOMEM. */
+int rdma_mr_reg(struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint32_t access, struct rdma_mr **out);
+
+/* After this returns the engine does not touch the memory; packets and work requests that still name the keys
+ * fail with the error of a bad key (ROCE-MR-5). */
+void rdma_mr_dereg(struct rdma_mr *mr);
+
+/* --- for transports --- */
+
+/* The region that `key` names now, or NULL. */
+struct rdma_mr *rdma_mr_find(const struct rdma_domain *domain, uint32_t key);
+
+/* Where [va, va + len_bytes) of a region lies, or NULL if the key is unknown, belongs to another PD, lacks
+ * one of the rights `access`, or the range is not inside (computed without overflow: ROCE-MR-3). `len_bytes`
+ * 0 is checked too. */
+uint8_t *rdma_mr_remote(const struct rdma_domain *domain, const struct rdma_pd *pd, uint32_t rkey,
+                        uint64_t va, uint64_t len_bytes, uint32_t access);
+
+/* Where one SGE lies, or NULL as above. `write`: the engine will store there (ROCE-MR-4). An SGE of 0 bytes
+ * is fine whatever its key and returns a non-NULL pointer that must not be used. */
+uint8_t *rdma_sge_local(const struct rdma_domain *domain, const struct rdma_pd *pd,
+                        const struct rdma_sge *sge, bool write);
+
+#endif

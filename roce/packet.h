@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A received RoCE packet, taken apart: the checks of ROCE section 6.1 and those of 6.2 that need no state.
+ * The engine, `nornic verify` and the tracers share this one parser. */
+#ifndef NORNIC_ROCE_PACKET_H
+#define NORNIC_ROCE_PACKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/addr.h"
+#include "roce/icrc.h"
+#include "roce/opcode.h"
+#include "roce/wire.h"
+
+/* What became of a received frame: name, counter (ROCE section 6), the words for a reader. One device counter
+ * each. */
+#define ROCE_RX_VERDICTS(V)                                                  \
+    V(TAKEN, rx_taken, "taken")                                              \
+    V(NOT_ROCE, rx_not_roce, "not a RoCE packet")                            \
+    V(DROP_L2, rx_l2_drop, "Ethernet or VLAN tag not accepted")              \
+    V(DROP_IP, rx_ip_drop, "bad IP header")                                  \
+    V(DROP_UDP, rx_udp_drop, "bad UDP header")                               \
+    V(DROP_SHORT, rx_short_drop, "too short for its opcode")                 \
+    V(DROP_ICRC, rx_icrc_error, "ICRC mismatch")                             \
+    V(DROP_TVER, rx_tver_drop, "transport version not 0")                    \
+    V(DROP_QP0, rx_qp0_drop, "addressed to QP 0")                            \
+    V(DROP_NO_QP, rx_no_qp, "no such QP")                                    \
+    V(DROP_TYPE, rx_type_drop, "service does not fit the QP")                \
+    V(DROP_STATE, rx_state_drop, "QP not in a state to take it")             \
+    V(DROP_GID, rx_gid_drop, "addresses are not those of the QP")            \
+    V(DROP_PKEY, bad_pkey, "P_Key does not match")                           \
+    V(DROP_QKEY, qkey_viol, "Q_Key does not match")                          \
+    V(DROP_PSN, rx_psn_drop, "PSN out of sequence, already NAKed")           \
+    V(DROP_DUPLICATE, rx_duplicate_drop, "duplicate without a saved result") \
+    V(DROP_GHOST, rx_ghost_drop, "response to nothing outstanding")          \
+    V(DROP_SYNDROME, rx_syndrome_drop, "reserved AETH syndrome")
+
+enum roce_rx_verdict {
+#define ROCE_RX_ENUM_(id, counter, words) ROCE_RX_##id,
+    ROCE_RX_VERDICTS(ROCE_RX_ENUM_)
+#undef ROCE_RX_ENUM_
+        ROCE_RX_VERDICT_COUNT
+};
+
+/* The words for a verdict. */
+const char *roce_rx_verdict_words(enum roce_rx_verdict verdict);
+
+enum roce_parse_flags {
+    ROCE_PARSE_ALLOW_NO_DF = 1 << 0, /* the tolerant profile of ROCE-FRM-23 */
+    ROCE_PARSE_SKIP_ICRC = 1 << 1,   /* fill icrc_expected, but do not judge by it */
+};
+
+/* Pointers lead into the frame. Extended headers that the opcode does not have are zero. */
+struct roce_pkt {
+    const uint8_t *frame;
+    uint32_t frame_bytes;
+    struct net_mac src_mac, dst_mac;
+    int32_t vlan_tci; /* -1: no tag */
+    enum roce_l3 l3_kind;
+    const uint8_t *l3;
+    struct net_addr src, dst; /* IPv4-mapped for IPv4 */
+    uint8_t tclass;           /* DSCP and ECN */
+    uint8_t hop_limit;
+    uint16_t src_port;
+    struct roce_bth bth;
+    const struct roce_opcode *op;
+    struct roce_deth deth;
+    struct roce_xrceth xrceth;
+    struct roce_reth reth;
+    struct roce_atomiceth atomiceth;
+    struct roce_aeth aeth;
+    struct roce_atomicacketh atomicacketh;
+    struct roce_immdt immdt;
+    struct roce_ieth ieth;
+    const uint8_t *payload;
+    uint32_t payload_bytes; /* without pad */
+    uint32_t icrc_found, icrc_expected;
+};
+
+/* Takes a frame apart. Returns
+ *   ROCE_RX_TAKEN     every stateless check of 6.1 and TVer passed, the packet is whole and its ICRC good;
+ *   ROCE_RX_NOT_ROCE  another EtherType, another protocol, another UDP port, or too short to be told: not
+ * ours, and a port that shows the engine such frames is not at fault; another verdict   the first check that
+ * failed; what was parsed until then is filled. A packet with an undefined opcode is TAKEN with op->flags 0
+ * and everything after the BTH as payload (a reserved RC opcode is a request that the responder NAKs:
+ * ROCE-RX-23). Frames with bytes after the ICRC are fine (ROCE-FRM-5). */
+enum roce_rx_verdict roce_pkt_parse(struct roce_pkt *pkt, const uint8_t *frame, size_t len_bytes,
+                                    unsigned flags);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The RoCEv2 engine. A device is a deterministic function of its inputs: frames, work requests and time in;
+ * frames, completions, events and the next deadline out. It does no I/O, reads no clock, takes no lock and
+ * starts no thread.
+ *
+ * Who may call what: all calls of one device come from one thread at a time (whoever holds the lock that the
+ * caller keeps), except these, which the application's thread may make beside a running progress:
+ * roce_post_send() and roce_post_recv() (one poster per queue at a time) and rdma_cq_poll() (one poller per
+ * CQ). */
+#ifndef NORNIC_ROCE_ROCE_H
+#define NORNIC_ROCE_ROCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "net/addr.h"
+#include "net/port.h"
+#include "rdma/cq.h"
+#include "rdma/mem.h"
+#include "rdma/mr.h"
+#include "rdma/wr.h"
+#include "roce/counters.h"
+#include "roce/trace.h"
+
+struct roce_dev;
+struct roce_qp;
+
+/* --- device --- */
+
+/* Asynchronous events, ROCE section 12.2 (values of the verbs ABI). */
+enum roce_event_type {
+    ROCE_EVENT_CQ_ERR = 0,
+    ROCE_EVENT_QP_FATAL = 1,
+    ROCE_EVENT_QP_REQ_ERR = 2,
+    ROCE_EVENT_QP_ACCESS_ERR = 3,
+    ROCE_EVENT_COMM_EST = 4,
+    ROCE_EVENT_SQ_DRAINED = 5,
+};
+
+struct roce_event {
+    enum roce_event_type type;
+    struct roce_qp *qp; /* NULL for CQ_ERR */
+    struct rdma_cq *cq; /* CQ_ERR only */
+};
+
+/* Zero means the default where one is named. */
+struct roce_dev_config {
+    const struct rdma_mem *mem; /* default: the C library's; copied */
+    struct rdma_random random;  /* needed; copied */
+    uint32_t max_qp;            /* default 16384 */
+    uint32_t max_mr;            /* default 65536 */
+    uint32_t port_mtu_bytes;    /* IP MTU of the port; bounds the path MTU (ROCE-QP-32); needed */
+    uint32_t window_pkts;       /* unacknowledged request packets of a QP, default 512 (ROCE-RC-4) */
+    unsigned parse_flags;       /* enum roce_parse_flags: the receive profile */
+
+    /* Called by a post when the device had no posted work before: wake whoever sleeps on progress. May be
+     * NULL. */
+    void (*doorbell)(void *ctx);
+    /* Called inside progress. Must not call back into the device. May be NULL. */
+    void (*event)(void *ctx, const struct roce_event *event);
+    roce_trace_hook *trace; /* may be NULL */
+    bool trace_parse_tx;
+    void *ctx; /* for all three */
+};
+
+/* 0, -EINVAL or -ENOMEM. */
+int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out);
+/* 0, or -EBUSY while it has QPs, PDs or regions. */
+int roce_dev_destroy(struct roce_dev *dev);
+
+/* The key space of the device: for rdma_pd_create(). */
+struct rdma_domain *roce_dev_domain(const struct roce_dev *dev);
+
+/* The GID table: one entry per address of the interface, stable indexes (ROCE-AH-10). `vlan_id` 0: untagged.
+ * Returns the index, -EEXIST or -ENOSPC. Removing an entry makes QPs that name it fail their next packets. */
+int roce_dev_gid_add(struct roce_dev *dev, const struct net_addr *gid, const struct net_mac *mac,
+                     uint16_t vlan_id);
+int roce_dev_gid_remove(struct roce_dev *dev, unsigned index);
+/* 0, or -ENOENT. Any of the outputs may be NULL. */
+int roce_dev_gid_get(const struct roce_dev *dev, unsigned index, struct net_addr *gid, struct net_mac *mac,
+                     uint16_t *vlan_id);
+
+/* Takes received frames (borrowed for the call). */
+void roce_dev_rx(struct roce_dev *dev, const struct net_frame *frames, unsigned n, uint64_t now_ns);
+
+/* Builds up to `n` frames into `bufs` and returns how many; fewer than `n`: nothing more to send now. */
+unsigned roce_dev_tx(struct roce_dev *dev, struct net_frame *bufs, unsigned n, uint64_t now_ns);
+
+/* Something waits to be built by roce_dev_tx(), or was posted and not yet looked at. */
+bool roce_dev_tx_pending(const struct roce_dev *dev);
+
+/* When roce_dev_expire() is due; NET_TIME_NONE: no timer runs. */
+uint64_t roce_dev_deadline_ns(const struct roce_dev *dev);
+
+/* Fires the timers that are due at `now_ns`. */
+void roce_dev_expire(struct roce_dev *dev, uint64_t now_ns);
+
+const struct roce_dev_counters *roce_dev_counters(const struct roce_dev *dev);
+
+/* --- queue pairs --- */
+
+enum roce_qp_type { ROCE_QPT_RC = 2, ROCE_QPT_UC = 3, ROCE_QPT_UD = 4 };
+
+/* ROCE section 11.1 (values of the verbs ABI). */
+enum roce_qp_state {
+    ROCE_QPS_RESET = 0,
+    ROCE_QPS_INIT = 1,
+    ROCE_QPS_RTR = 2,
+    ROCE_QPS_RTS = 3,
+    ROCE_QPS_SQD = 4,
+    ROCE_QPS_SQE = 5,
+    ROCE_QPS_ERR = 6,
+    ROCE_QPS_COUNT
+};
+
+const char *roce_qp_state_name(enum roce_qp_state state); /* "RTS" */
+
+/* Path MTU, ROCE-HDR-24. */
+enum roce_mtu { ROCE_MTU_256 = 1, ROCE_MTU_512 = 2, ROCE_MTU_1024 = 3, ROCE_MTU_2048 = 4, ROCE_MTU_4096 = 5 };
+
+/* Bytes of a path MTU, or 0; and the enum of a number of bytes, or 0 where there is none. */
+uint32_t roce_mtu_bytes(enum roce_mtu mtu);
+enum roce_mtu roce_mtu_from_bytes(uint32_t bytes);
+/* The largest path MTU that fits an interface: mtu_bytes - 96, as connection managers count (ROCE-INT-25); 0:
+ * none. */
+enum roce_mtu roce_mtu_for_port(uint32_t port_mtu_bytes);
+
+/* Address vector: ROCE-AH-1. The destination MAC is resolved by the caller. */
+struct roce_av {
+    struct net_addr dgid;
+    uint8_t sgid_index;
+    uint8_t sl; /* 0..7: PCP of the VLAN tag */
+    uint8_t traffic_class;
+    uint8_t hop_limit;
+    uint32_t flow_label;
+    struct net_mac dst_mac;
+};
+
+/* Bits of an attribute mask: ROCE section 11.2. */
+enum roce_qp_attr_mask {
+    ROCE_QP_STATE = 1 << 0,
+    ROCE_QP_CUR_STATE = 1 << 1,
+    ROCE_QP_EN_SQD_ASYNC_NOTIFY = 1 << 2,
+    ROCE_QP_ACCESS_FLAGS = 1 << 3,
+    ROCE_QP_PKEY_INDEX = 1 << 4,
+    ROCE_QP_PORT = 1 << 5,
+    ROCE_QP_QKEY = 1 << 6,
+    ROCE_QP_AV = 1 << 7,
+    ROCE_QP_PATH_MTU = 1 << 8,
+    ROCE_QP_TIMEOUT = 1 << 9,
+    ROCE_QP_RETRY_CNT = 1 << 10,
+    ROCE_QP_RNR_RETRY = 1 << 11,
+    ROCE_QP_RQ_PSN = 1 << 12,
+    ROCE_QP_MAX_QP_RD_ATOMIC = 1 << 13,
+    ROCE_QP_ALT_PATH = 1 << 14,
+    ROCE_QP_MIN_RNR_TIMER = 1 << 15,
+    ROCE_QP_SQ_PSN = 1 << 16,
+    ROCE_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+    ROCE_QP_PATH_MIG_STATE = 1 << 18,
+    ROCE_QP_CAP = 1 << 19,
+    ROCE_QP_DEST_QPN = 1 << 20,
+};
+
+struct roce_qp_attr {
+    enum roce_qp_state state;
+    enum roce_qp_state cur_state;
+    bool en_sqd_async_notify;
+    uint32_t access_flags; /* enum rdma_access: REMOTE_READ, REMOTE_WRITE, REMOTE_ATOMIC */
+    uint16_t pkey_index;
+    uint8_t port; /* 1 */
+    uint32_t qkey;
+    struct roce_av av;
+    enum roce_mtu path_mtu;
+    uint8_t timeout;       /* 0..31: 4.096 us * 2^timeout; 0: no timer (ROCE-RC-41) */
+    uint8_t retry_cnt;     /* 0..7 (ROCE-RC-47) */
+    uint8_t rnr_retry;     /* 0..7, 7: for ever (ROCE-RC-49) */
+    uint8_t min_rnr_timer; /* 0..31: code of ROCE-HDR-22 */
+    uint32_t rq_psn;
+    uint32_t sq_psn;
+    uint8_t max_rd_atomic;
+    uint8_t max_dest_rd_atomic;
+    uint32_t dest_qpn;
+    uint8_t path_mig_state; /* 0 migrated, 1 rearm, 2 armed (ROCE-QP-33) */
+};
+
+struct roce_qp_caps {
+    uint32_t max_send_wr, max_recv_wr;   /* rounded up to powers of two */
+    uint32_t max_send_sge, max_recv_sge; /* at most ROCE_MAX_SGE */
+    uint32_t max_inline_bytes;           /* at most ROCE_MAX_INLINE_BYTES */
+};
+
+#define ROCE_MAX_SGE          16
+#define ROCE_MAX_INLINE_BYTES 1024
+#define ROCE_MAX_RD_ATOMIC    128 /* ROCE-LIM-1 */
+#define ROCE_MAX_MSG_BYTES    (1u << 31)
+
+struct roce_qp_config {
+    enum roce_qp_type type; /* RC; others: -EOPNOTSUPP */
+    struct rdma_pd *pd;
+    struct rdma_cq *send_cq, *recv_cq; /* may be one */
+    struct roce_qp_caps caps;
+    bool sq_sig_all;
+    void *ctx; /* the caller's: roce_qp_ctx() */
+};
+
+/* Creates a QP in RESET. QPNs start at 17 and are not reused soon (ROCE-QP-34). 0, -EINVAL, -EOPNOTSUPP,
+ * -ENOSPC or -ENOMEM. */
+int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, struct roce_qp **out);
+void roce_qp_destroy(struct roce_qp *qp);
+
+/* Changes state and attributes by the table of ROCE section 11.2. 0, or -EINVAL with nothing changed
+ * (ROCE-QP-10). */
+int roce_qp_modify(struct roce_qp *qp, const struct roce_qp_attr *attr, uint32_t mask, uint64_t now_ns);
+/* What is in force now. Either output may be NULL. */
+void roce_qp_query(const struct roce_qp *qp, struct roce_qp_attr *attr, struct roce_qp_caps *caps);
+
+uint32_t roce_qp_num(const struct roce_qp *qp);
+enum roce_qp_state roce_qp_state(const struct roce_qp *qp);
+void *roce_qp_ctx(const struct roce_qp *qp);
+const struct roce_counters *roce_qp_counters(const struct roce_qp *qp);
+
+/* Posts a list. 0; or -EINVAL (state, opcode, SGEs, lengths: ROCE-QP-40) or -ENOMEM (queue full), with *bad
+ * (may be NULL) at the first request that was not taken; those before it are. */
+int roce_post_send(struct roce_qp *qp, const struct rdma_send_wr *wr, const struct rdma_send_wr **bad);
+int roce_post_recv(struct roce_qp *qp, const struct rdma_recv_wr *wr, const struct rdma_recv_wr **bad);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The AF_XDP port: raw Ethernet through an XDP program that steers UDP/4791 to a socket and passes everything
+ * else to the kernel, so that ARP, TCP and ssh on the interface keep working. */
+#ifndef NORNIC_XDP_XDP_H
+#define NORNIC_XDP_XDP_H
+
+#include "net/error.h"
+#include "net/port.h"
+
+enum xdp_mode {
+    XDP_MODE_AUTO, /* native; where the driver has no XDP, generic */
+    XDP_MODE_NATIVE,
+    XDP_MODE_GENERIC,
+};
+
+struct xdp_config {
+    const char *ifname;
+    enum xdp_mode mode;
+    uint32_t queue;       /* receive queue */
+    uint32_t ring_frames; /* of each ring, a power of two; 0: 2048 */
+};
+
+/* Attaches the steering program and opens the socket (need-wakeup; zero-copy where the driver has it, else
+ * copy). A program that a crashed run of ours left behind is recognised by its name and replaced; a foreign
+ * XDP program is an error that names it. The port's `mode` says what was got. 0 or -errno with a sentence in
+ * `err` (no such interface, privileges, no XDP support, MTU too large for XDP). */
+int xdp_port_open(const struct xdp_config *config, struct net_port **out, struct net_error *err);
+
+#endif
