@@ -54,7 +54,7 @@ void rdma_pd_put(struct rdma_pd *pd);
 /* Registers `len_bytes` at `addr`. The remote address is the process address, or offsets from 0 with
  * ZERO_BASED. The key is 24 bits of index and 8 bits that change with every registration of that index, the
  * first at random; 0 is never given, and an index is reused as late as possible (ROCE-MR-2). 0, -EINVAL
- * (rights: ROCE-MR-1; unknown bits; a range that wraps), -ENOSPC (max_mr reached) or -ENOMEM. */
+ * (rights: ROCE-MR-1; unknown bits; a range that wraps; no address), -ENOSPC (max_mr reached) or -ENOMEM. */
 int rdma_mr_reg(struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint32_t access, struct rdma_mr **out);
 
 /* After this returns the engine does not touch the memory; packets and work requests that still name the keys

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion statuses and opcodes in the standard's words: ROCE-CQ-7, ROCE section 11.3. */
+#include "rdma/cq.h"
+
+const char *rdma_wc_status_name(enum rdma_wc_status status)
+{
+    static const char *const names[] = {
+        [RDMA_WC_SUCCESS] = "SUCCESS",
+        [RDMA_WC_LOC_LEN_ERR] = "LOC_LEN_ERR",
+        [RDMA_WC_LOC_QP_OP_ERR] = "LOC_QP_OP_ERR",
+        [RDMA_WC_LOC_EEC_OP_ERR] = "LOC_EEC_OP_ERR",
+        [RDMA_WC_LOC_PROT_ERR] = "LOC_PROT_ERR",
+        [RDMA_WC_WR_FLUSH_ERR] = "WR_FLUSH_ERR",
+        [RDMA_WC_MW_BIND_ERR] = "MW_BIND_ERR",
+        [RDMA_WC_BAD_RESP_ERR] = "BAD_RESP_ERR",
+        [RDMA_WC_LOC_ACCESS_ERR] = "LOC_ACCESS_ERR",
+        [RDMA_WC_REM_INV_REQ_ERR] = "REM_INV_REQ_ERR",
+        [RDMA_WC_REM_ACCESS_ERR] = "REM_ACCESS_ERR",
+        [RDMA_WC_REM_OP_ERR] = "REM_OP_ERR",
+        [RDMA_WC_RETRY_EXC_ERR] = "RETRY_EXC_ERR",
+        [RDMA_WC_RNR_RETRY_EXC_ERR] = "RNR_RETRY_EXC_ERR",
+        [RDMA_WC_LOC_RDD_VIOL_ERR] = "LOC_RDD_VIOL_ERR",
+        [RDMA_WC_REM_INV_RD_REQ_ERR] = "REM_INV_RD_REQ_ERR",
+        [RDMA_WC_REM_ABORT_ERR] = "REM_ABORT_ERR",
+        [RDMA_WC_INV_EECN_ERR] = "INV_EECN_ERR",
+        [RDMA_WC_INV_EEC_STATE_ERR] = "INV_EEC_STATE_ERR",
+        [RDMA_WC_FATAL_ERR] = "FATAL_ERR",
+        [RDMA_WC_RESP_TIMEOUT_ERR] = "RESP_TIMEOUT_ERR",
+        [RDMA_WC_GENERAL_ERR] = "GENERAL_ERR",
+    };
+    return (unsigned)status < sizeof names / sizeof names[0] ? names[status] : "unknown status";
+}
+
+const char *rdma_wc_opcode_name(enum rdma_wc_opcode opcode)
+{
+    switch (opcode) {
+    case RDMA_WC_SEND:
+        return "SEND";
+    case RDMA_WC_RDMA_WRITE:
+        return "RDMA_WRITE";
+    case RDMA_WC_RDMA_READ:
+        return "RDMA_READ";
+    case RDMA_WC_COMP_SWAP:
+        return "COMP_SWAP";
+    case RDMA_WC_FETCH_ADD:
+        return "FETCH_ADD";
+    case RDMA_WC_RECV:
+        return "RECV";
+    case RDMA_WC_RECV_RDMA_WITH_IMM:
+        return "RECV_RDMA_WITH_IMM";
+    }
+    return "unknown opcode";
+}
