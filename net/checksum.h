@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The Internet checksum (RFC 1071): of an IPv4 header, of UDP with its pseudo header. */
+#ifndef NORNIC_NET_CHECKSUM_H
+#define NORNIC_NET_CHECKSUM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The one's complement sum of `len_bytes` bytes as big-endian 16-bit words, folded to 16 bits (not
+ * complemented), added to `sum`, the result for what came before (0 at the start). An odd last byte is padded
+ * with a zero byte, so only the last piece may be odd. */
+uint16_t net_checksum_add(uint16_t sum, const uint8_t *p, size_t len_bytes);
+
+/* What belongs into the checksum field of the IPv4 header at `ip` (RFC 791): computed as if the field were 0.
+ * `header_bytes` is IHL * 4, 20 to 60. */
+uint16_t net_checksum_ipv4(const uint8_t *ip, size_t header_bytes);
+
+/* Whether the checksum in an IPv4 header is right (ROCE-FRM-20). */
+bool net_checksum_ipv4_is_ok(const uint8_t *ip, size_t header_bytes);
+
+/* What belongs into the UDP checksum field (RFC 768; RFC 8200, 8.1): never 0. `ip` is the IPv4 or IPv6 header
+ * (its version nibble tells which; its addresses enter the sum), `udp` the UDP header of `udp_bytes` bytes
+ * with payload, at least 8. The field itself is read as 0. */
+uint16_t net_checksum_udp(const uint8_t *ip, const uint8_t *udp, size_t udp_bytes);
+
+/* Whether a UDP checksum is absent (0; for IPv6 too, RFC 6935) or right: ROCE-FRM-43. */
+bool net_checksum_udp_is_ok(const uint8_t *ip, const uint8_t *udp, size_t udp_bytes);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "net/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int net_error_set(struct net_error *err, int errno_value, const char *format, ...)
+{
+    if (err) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(err->text, sizeof err->text, format, args);
+        va_end(args);
+    }
+    return -errno_value;
+}

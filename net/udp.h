@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The UDP header (RFC 768). */
+#ifndef NORNIC_NET_UDP_H
+#define NORNIC_NET_UDP_H
+
+#include "net/field.h"
+
+/* `len` counts this header and the payload; `checksum` 0 means that none was computed. */
+#define NET_UDP_FIELDS(F, B)            \
+    F(src_port, 0, 16, uint16_t, NULL)  \
+    F(dst_port, 16, 16, uint16_t, NULL) \
+    F(len, 32, 16, uint16_t, NULL)      \
+    F(checksum, 48, 16, uint16_t, NULL)
+#define NET_UDP_BYTES 8
+NET_HEADER(net_udp, NET_UDP_BYTES, NET_UDP_FIELDS);
+
+#endif
