@@ -39,6 +39,7 @@ enum roce_op {
     ROCE_OP_ATOMIC_ACK = 0x12,
     ROCE_OP_CMP_SWAP = 0x13,
     ROCE_OP_FETCH_ADD = 0x14,
+    ROCE_OP_RESYNC = 0x15, /* RD only */
     ROCE_OP_SEND_LAST_INV = 0x16,
     ROCE_OP_SEND_ONLY_INV = 0x17,
 };

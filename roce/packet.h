@@ -65,6 +65,7 @@ struct roce_pkt {
     uint16_t src_port;
     struct roce_bth bth;
     const struct roce_opcode *op;
+    struct roce_rdeth rdeth;
     struct roce_deth deth;
     struct roce_xrceth xrceth;
     struct roce_reth reth;
