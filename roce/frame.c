@@ -5,76 +5,82 @@
 #include <string.h>
 
 #include "net/bytes.h"
+#include "net/checksum.h"
+#include "net/ether.h"
+#include "net/ipv4.h"
+#include "net/ipv6.h"
+#include "net/udp.h"
 #include "roce/wire.h"
 
-#define ETHERTYPE_VLAN 0x8100
-#define ETHERTYPE_IPV4 0x0800
-#define ETHERTYPE_IPV6 0x86dd
-#define IPPROTO_OF_UDP 0x11
-#define IPV4_BYTES     20
-#define IPV6_BYTES     40
-#define UDP_BYTES      8
-#define IPV4_DF        0x4000
-
-/* ROCE-FRM-1..3. Returns the position after the header. */
-static uint8_t *put_ether(uint8_t *p, const struct roce_path *path)
+/* ROCE-FRM-1 to FRM-3. Returns the position after the header. */
+static uint8_t *put_ether(uint8_t *p, const struct roce_path *path, uint16_t ethertype)
 {
-    p = put_bytes(p, path->dst_mac.b, NET_MAC_BYTES);
-    p = put_bytes(p, path->src_mac.b, NET_MAC_BYTES);
+    struct net_ether ether = {.ethertype = path->vlan_tci >= 0 ? NET_ETHERTYPE_VLAN : ethertype};
+    memcpy(ether.dst, path->dst_mac.b, NET_MAC_BYTES);
+    memcpy(ether.src, path->src_mac.b, NET_MAC_BYTES);
+    p = net_ether_put(p, &ether);
     if (path->vlan_tci >= 0) {
-        p = put_be16(p, ETHERTYPE_VLAN);
         p = put_be16(p, (uint16_t)path->vlan_tci);
+        p = put_be16(p, ethertype);
     }
-    return put_be16(p, net_addr_is_v4(&path->dst) ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6);
+    return p;
 }
 
-/* ROCE-FRM-10..22 with total length, identification and checksum 0. */
+/* ROCE-FRM-10 to FRM-22, with total length, identification and checksum still 0. */
 static uint8_t *put_ipv4(uint8_t *p, const struct roce_path *path)
 {
-    p = put_u8(p, 0x45);
-    p = put_u8(p, path->traffic_class);
-    p = put_be32(p, 0);
-    p = put_be16(p, IPV4_DF);
-    p = put_u8(p, path->hop_limit);
-    p = put_u8(p, IPPROTO_OF_UDP);
-    p = put_be16(p, 0);
-    p = put_bytes(p, path->src.b + 12, 4);
-    return put_bytes(p, path->dst.b + 12, 4);
+    struct net_ipv4 ip = {
+        .version = 4,
+        .ihl = NET_IPV4_BYTES / 4,
+        .dscp = path->traffic_class >> 2,
+        .ecn = path->traffic_class & 3,
+        .df = 1,
+        .ttl = path->hop_limit,
+        .protocol = NET_IP_PROTO_UDP,
+    };
+    memcpy(ip.src, path->src.b + 12, sizeof ip.src);
+    memcpy(ip.dst, path->dst.b + 12, sizeof ip.dst);
+    return net_ipv4_put(p, &ip);
 }
 
-/* ROCE-FRM-30..38 with payload length 0. */
+/* ROCE-FRM-30 to FRM-38, with payload length still 0. */
 static uint8_t *put_ipv6(uint8_t *p, const struct roce_path *path)
 {
-    p = put_be32(p, 6u << 28 | (uint32_t)path->traffic_class << 20 | (path->flow_label & 0xfffff));
-    p = put_be16(p, 0);
-    p = put_u8(p, IPPROTO_OF_UDP);
-    p = put_u8(p, path->hop_limit);
-    p = put_bytes(p, path->src.b, 16);
-    return put_bytes(p, path->dst.b, 16);
+    struct net_ipv6 ip = {
+        .version = 6,
+        .dscp = path->traffic_class >> 2,
+        .ecn = path->traffic_class & 3,
+        .flow_label = path->flow_label,
+        .next_header = NET_IP_PROTO_UDP,
+        .hop_limit = path->hop_limit,
+    };
+    memcpy(ip.src, path->src.b, sizeof ip.src);
+    memcpy(ip.dst, path->dst.b, sizeof ip.dst);
+    return net_ipv6_put(p, &ip);
 }
 
 void roce_frame_template_init(struct roce_frame_template *t, const struct roce_path *path)
 {
-    assert(net_addr_is_v4(&path->src) == net_addr_is_v4(&path->dst));
-    memset(t, 0, sizeof *t);
-    t->l3_kind = net_addr_is_v4(&path->dst) ? ROCE_L3_IPV4 : ROCE_L3_IPV6;
+    bool is_v4 = net_addr_is_v4(&path->dst);
+    struct net_udp udp = {.src_port = path->src_port, .dst_port = ROCE_UDP_PORT}; /* no checksum: FRM-43 */
 
-    uint8_t *l3 = put_ether(t->bytes, path);
-    uint8_t *l4 = t->l3_kind == ROCE_L3_IPV4 ? put_ipv4(l3, path) : put_ipv6(l3, path);
+    assert(net_addr_is_v4(&path->src) == is_v4);
+    memset(t, 0, sizeof *t);
+    t->l3_kind = is_v4 ? ROCE_L3_IPV4 : ROCE_L3_IPV6;
+    uint8_t *l3 = put_ether(t->bytes, path, is_v4 ? NET_ETHERTYPE_IPV4 : NET_ETHERTYPE_IPV6);
+    uint8_t *l4 = is_v4 ? put_ipv4(l3, path) : put_ipv6(l3, path);
     t->l3_offset = (uint8_t)(l3 - t->bytes);
     t->l4_offset = (uint8_t)(l4 - t->bytes);
-    t->len_bytes = t->l4_offset + UDP_BYTES;
-    put_be32(l4,
-             (uint32_t)path->src_port << 16 | ROCE_UDP_PORT); /* length and checksum stay 0: ROCE-FRM-43 */
-
-    if (t->l3_kind == ROCE_L3_IPV4)
-        for (unsigned i = 0; i < IPV4_BYTES; i += 2)
-            t->ipv4_sum += get_be16(l3 + i);
+    t->len_bytes = (uint8_t)(net_udp_put(l4, &udp) - t->bytes);
+    if (is_v4)
+        t->ipv4_sum = net_checksum_add(0, l3, NET_IPV4_BYTES);
 }
 
-/* The RFC 791 checksum of a header whose words add up to `sum`. */
-static uint16_t checksum_of(uint32_t sum)
+/* ROCE-FRM-20 without walking the header: the words that a packet has of its own are added to those of the
+ * template. Three 16-bit words carry once into the upper half, and that carry at most once more. */
+static uint16_t ipv4_checksum(const struct roce_frame_template *t, uint16_t total_bytes, uint16_t ip_id)
 {
+    uint32_t sum = t->ipv4_sum + total_bytes + ip_id;
     sum = (sum & 0xffff) + (sum >> 16);
     sum = (sum & 0xffff) + (sum >> 16);
     return (uint16_t)~sum;
@@ -83,17 +89,17 @@ static uint16_t checksum_of(uint32_t sum)
 uint8_t *roce_frame_begin(const struct roce_frame_template *t, uint8_t *frame, uint32_t transport_bytes,
                           uint16_t ip_id)
 {
-    uint16_t udp_bytes = (uint16_t)(UDP_BYTES + transport_bytes + ROCE_ICRC_BYTES);
+    uint16_t udp_bytes = (uint16_t)(NET_UDP_BYTES + transport_bytes + ROCE_ICRC_BYTES);
     uint8_t *l3 = frame + t->l3_offset;
 
     memcpy(frame, t->bytes,
            sizeof t->bytes); /* a fixed size copies faster; what is too much is overwritten */
     put_be16(frame + t->l4_offset + 4, udp_bytes);
     if (t->l3_kind == ROCE_L3_IPV4) {
-        uint16_t total_bytes = (uint16_t)(IPV4_BYTES + udp_bytes);
+        uint16_t total_bytes = (uint16_t)(NET_IPV4_BYTES + udp_bytes);
         put_be16(l3 + 2, total_bytes);
         put_be16(l3 + 4, ip_id);
-        put_be16(l3 + 10, checksum_of(t->ipv4_sum + total_bytes + ip_id));
+        put_be16(l3 + 10, ipv4_checksum(t, total_bytes, ip_id));
     } else {
         put_be16(l3 + 4, udp_bytes); /* the UDP header counts: ROCE-FRM-34 */
     }

@@ -4,11 +4,10 @@
 #include <isa-l/crc.h>
 #include <string.h>
 
+#include "net/ipv4.h"
+#include "net/ipv6.h"
+#include "net/udp.h"
 #include "roce/wire.h"
-
-#define IPV4_BYTES 20 /* IHL is 5: ROCE-FRM-11 */
-#define IPV6_BYTES 40 /* also a GRH's length */
-#define UDP_BYTES  8
 
 /* crc32() of the 8 bytes of 0xff that stand for the LRH: the register 0xdebb20e3, complemented as the CRC
  * functions pass it on (ROCE-ICRC-2). */
@@ -22,7 +21,7 @@ static size_t mask_l3(uint8_t *p, enum roce_l3 kind)
         p[1] = 0xff;          /* DSCP, ECN */
         p[8] = 0xff;          /* TTL */
         p[10] = p[11] = 0xff; /* header checksum */
-        return IPV4_BYTES;
+        return NET_IPV4_BYTES;
     case ROCE_L3_IPV6:
     case ROCE_L3_GRH:
         p[0] |= 0x0f; /* traffic class, flow label */
@@ -30,20 +29,20 @@ static size_t mask_l3(uint8_t *p, enum roce_l3 kind)
         p[7] = 0xff; /* hop limit */
         break;
     }
-    return IPV6_BYTES;
+    return NET_IPV6_BYTES; /* a GRH is as long */
 }
 
 uint32_t roce_icrc(const uint8_t *l3, enum roce_l3 l3_kind, size_t len_bytes)
 {
-    uint8_t head[IPV6_BYTES + UDP_BYTES + ROCE_BTH_BYTES]; /* a copy: the packet stays as it is */
-    size_t head_bytes = (l3_kind == ROCE_L3_IPV4 ? IPV4_BYTES : IPV6_BYTES) +
-                        (l3_kind == ROCE_L3_GRH ? 0 : UDP_BYTES) + ROCE_BTH_BYTES;
+    uint8_t head[NET_IPV6_BYTES + NET_UDP_BYTES + ROCE_BTH_BYTES]; /* a copy: the packet stays as it is */
+    size_t head_bytes = (l3_kind == ROCE_L3_IPV4 ? NET_IPV4_BYTES : NET_IPV6_BYTES) +
+                        (l3_kind == ROCE_L3_GRH ? 0 : NET_UDP_BYTES) + ROCE_BTH_BYTES;
 
     memcpy(head, l3, head_bytes);
     size_t bth = mask_l3(head, l3_kind);
     if (l3_kind != ROCE_L3_GRH) {
         head[bth + 6] = head[bth + 7] = 0xff; /* UDP checksum */
-        bth += UDP_BYTES;
+        bth += NET_UDP_BYTES;
     }
     head[bth + 4] = 0xff; /* FECN, BECN and the bits beside them (ROCE-ICRC-6) */
 

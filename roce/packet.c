@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The transport headers of a received packet, and the verdict on the whole. */
+#include "roce/packet.h"
+
+#include "net/bytes.h"
+#include "roce/datagram.h"
+
+static const char *const verdict_words[ROCE_RX_VERDICT_COUNT] = {
+#define ROCE_RX_WORDS_(id, counter, words) [ROCE_RX_##id] = words,
+    ROCE_RX_VERDICTS(ROCE_RX_WORDS_)
+#undef ROCE_RX_WORDS_
+};
+
+const char *roce_rx_verdict_words(enum roce_rx_verdict verdict)
+{
+    return verdict_words[verdict];
+}
+
+/* Reads the extended headers that the opcode has, in the order of ROCE-HDR-10; they are known to be there.
+ * Returns the position after them. The body of a CNP is skipped: it is reserved (ROCE-HDR-12). */
+static const uint8_t *get_extended(struct roce_pkt *pkt, const uint8_t *p)
+{
+    uint32_t has = pkt->op->flags;
+    if (has & ROCE_PKT_RDETH)
+        p = roce_rdeth_get(&pkt->rdeth, p);
+    if (has & ROCE_PKT_DETH)
+        p = roce_deth_get(&pkt->deth, p);
+    if (has & ROCE_PKT_XRCETH)
+        p = roce_xrceth_get(&pkt->xrceth, p);
+    if (has & ROCE_PKT_RETH)
+        p = roce_reth_get(&pkt->reth, p);
+    if (has & ROCE_PKT_ATOMICETH)
+        p = roce_atomiceth_get(&pkt->atomiceth, p);
+    if (has & ROCE_PKT_AETH)
+        p = roce_aeth_get(&pkt->aeth, p);
+    if (has & ROCE_PKT_ATOMICACKETH)
+        p = roce_atomicacketh_get(&pkt->atomicacketh, p);
+    if (has & ROCE_PKT_IMMDT)
+        p = roce_immdt_get(&pkt->immdt, p);
+    if (has & ROCE_PKT_IETH)
+        p = roce_ieth_get(&pkt->ieth, p);
+    if (has & ROCE_PKT_CNP)
+        p += ROCE_CNP_BYTES;
+    return p;
+}
+
+/* Headers and payload of the `len_bytes` at `p` (16 or more), ICRC included. False: too short for what its
+ * opcode and pad count promise (ROCE-RX-4, ROCE-HDR-4). */
+static bool parse_transport(struct roce_pkt *pkt, const uint8_t *p, uint32_t len_bytes)
+{
+    const uint8_t *icrc = p + len_bytes - ROCE_ICRC_BYTES;
+
+    p = roce_bth_get(&pkt->bth, p);
+    pkt->op = &roce_opcodes[pkt->bth.opcode];
+    uint32_t left_bytes = (uint32_t)(icrc - p);
+    /* ROCE-OPC-6: nothing is computed for an undefined opcode, its pad count included. */
+    uint32_t pad_bytes = pkt->op->flags & ROCE_PKT_DEFINED ? pkt->bth.pad_count : 0;
+    if (left_bytes < pkt->op->ext_bytes + pad_bytes)
+        return false;
+    pkt->payload = get_extended(pkt, p);
+    pkt->payload_bytes = left_bytes - pkt->op->ext_bytes - pad_bytes;
+    return true;
+}
+
+enum roce_rx_verdict roce_pkt_parse(struct roce_pkt *pkt, const uint8_t *frame, size_t len_bytes,
+                                    unsigned flags)
+{
+    const uint8_t *transport;
+    uint32_t transport_bytes;
+
+    memset(pkt, 0, sizeof *pkt);
+    pkt->frame = frame;
+    pkt->frame_bytes = (uint32_t)len_bytes;
+    pkt->op = &roce_opcodes[UINT8_MAX]; /* undefined, until the BTH says otherwise */
+
+    enum roce_rx_verdict verdict = roce_datagram_parse(pkt, flags, &transport, &transport_bytes);
+    if (verdict != ROCE_RX_TAKEN)
+        return verdict;
+    if (!parse_transport(pkt, transport, transport_bytes))
+        return ROCE_RX_DROP_SHORT;
+
+    const uint8_t *icrc = transport + transport_bytes - ROCE_ICRC_BYTES;
+    pkt->icrc_found = get_le32(icrc);
+    pkt->icrc_expected = roce_icrc(pkt->l3, pkt->l3_kind, (size_t)(icrc - pkt->l3));
+    if (pkt->icrc_found != pkt->icrc_expected && !(flags & ROCE_PARSE_SKIP_ICRC))
+        return ROCE_RX_DROP_ICRC;
+    if (pkt->bth.tver != 0) /* ROCE-RX-10 */
+        return ROCE_RX_DROP_TVER;
+    return ROCE_RX_TAKEN;
+}
