@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The frame of the `nornic` command: a sub-command is one row of CLI_COMMANDS and one function. */
+#ifndef NORNIC_CLI_CLI_H
+#define NORNIC_CLI_CLI_H
+
+#define NORNIC_VERSION "0.1.0"
+
+/* One row a sub-command: C(name, one-line summary). Each row needs `int cli_NAME(int argc, char **argv)` in
+ * cli/NAME.c: argv[0] is the sub-command's name, what is returned is the exit status. It answers --help
+ * itself, on standard output, with an example. */
+#define CLI_COMMANDS(C) C(help, "explain a command: nornic help COMMAND")
+
+enum cli_exit {
+    CLI_OK = 0,
+    CLI_NEGATIVE = 1, /* the command worked and its answer is no: bad data, a failed transfer */
+    CLI_ERROR = 2,    /* usage or environment: nothing was tried, or it could not be */
+};
+
+#define CLI_COMMAND_DECLARE_(name, summary) int cli_##name(int argc, char **argv);
+CLI_COMMANDS(CLI_COMMAND_DECLARE_)
+#undef CLI_COMMAND_DECLARE_
+
+/* The sub-command that runs, for messages; "" before one was chosen. */
+const char *cli_command_name(void);
+
+/* Prints "nornic COMMAND: sentence" to standard error and returns CLI_ERROR, so that a command can
+ * `return cli_fail("no such file %s", path);`. The format has no newline at its end. */
+int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same, returning CLI_NEGATIVE. */
+int cli_negative(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif
