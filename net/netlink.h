@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One question to the kernel through rtnetlink. Internal to net/. */
+#ifndef NORNIC_NET_NETLINK_H
+#define NORNIC_NET_NETLINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <libmnl/libmnl.h>
+
+#include "net/addr.h"
+#include "net/error.h"
+
+#define NET_NETLINK_BYTES 1024 /* room for any request of ours */
+
+/* A request under construction. */
+struct net_netlink_request {
+    union {
+        struct nlmsghdr header;
+        uint8_t bytes[NET_NETLINK_BYTES];
+    };
+};
+
+/* Starts a request of `type` (RTM_GET...) with `flags` beside NLM_F_REQUEST and a zeroed family header of
+ * `extra_bytes`. Returns that header, within `request`. */
+void *net_netlink_begin(struct net_netlink_request *request, uint16_t type, uint16_t flags,
+                        size_t extra_bytes);
+
+/* Adds an address as 4 or 16 bytes, by its family. */
+void net_netlink_put_addr(struct net_netlink_request *request, uint16_t attribute,
+                          const struct net_addr *addr);
+
+/* AF_INET or AF_INET6. */
+uint8_t net_netlink_family(const struct net_addr *addr);
+
+/* Reads an address attribute of 4 or 16 bytes. false: any other length. */
+bool net_netlink_get_addr(const struct nlattr *attribute, struct net_addr *out);
+
+/* Sends the request and calls `each` for every message of the answer. 0, the kernel's -errno, or a negative
+ * errno of the socket with a sentence in `err` (`err` is left alone for the kernel's own verdict). */
+int net_netlink_ask(struct net_netlink_request *request, mnl_cb_t each, void *ctx, struct net_error *err);
+
+#endif

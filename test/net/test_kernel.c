@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <net/if.h>
+#include <stdlib.h>
+
+#include "net/kernel.h"
+#include "test/support/netns.h"
+
+#define NS_PER_S 1000000000u
+
+static struct netns_veth veth;
+
+static void setup(void)
+{
+    const char *reason = netns_unavailable();
+    if (reason)
+        cr_skip_test("%s", reason);
+    cr_assert(netns_veth_create(&veth, 1500));
+    netns_enter(&veth, 0);
+}
+
+static void teardown(void)
+{
+    netns_veth_destroy(&veth);
+}
+
+TestSuite(kernel, .init = setup, .fini = teardown, .timeout = 30);
+
+static struct net_addr addr_of(const char *text)
+{
+    struct net_addr a;
+    cr_assert_eq(net_addr_parse(text, &a), 0, "%s", text);
+    return a;
+}
+
+static struct net_mac mac_of(int side)
+{
+    struct net_interface interface;
+    netns_enter(&veth, side);
+    cr_assert_eq(net_interface_get(NETNS_VETH_IFNAME(side), &interface, NULL), 0);
+    netns_enter(&veth, 0);
+    return interface.mac;
+}
+
+Test(kernel, interface_is_described)
+{
+    struct net_interface interface;
+    struct net_error err;
+    cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 mtu 1400 address 02:00:00:00:00:07"), 0);
+    cr_assert_eq(net_interface_get("nn0", &interface, &err), 0, "%s", err.text);
+    cr_expect_str_eq(interface.name, "nn0");
+    cr_expect_eq(interface.index, if_nametoindex("nn0"));
+    cr_expect_eq(interface.mtu_bytes, 1400);
+    cr_expect(interface.up);
+    cr_expect_arr_eq(interface.mac.b, "\2\0\0\0\0\7", 6);
+    cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 down"), 0);
+    cr_assert_eq(net_interface_get("nn0", &interface, &err), 0);
+    cr_expect_not(interface.up);
+}
+
+Test(kernel, unknown_interface_is_named)
+{
+    struct net_interface interface;
+    struct net_error err;
+    cr_expect_eq(net_interface_get("nowhere0", &interface, &err), -ENODEV);
+    cr_expect(strstr(err.text, "no interface nowhere0"), "%s", err.text);
+    cr_expect_eq(net_interface_get("a-name-that-is-too-long", &interface, &err), -ENODEV);
+    cr_expect(strstr(err.text, "a-name-that-is-too-long"), "%s", err.text);
+    cr_expect_eq(net_interface_get("", &interface, &err), -ENODEV);
+}
+
+/* covers: ROCE-AH-11 */
+Test(kernel, addresses_come_link_local_then_v4_then_v6)
+{
+    struct net_addr addrs[8];
+    cr_assert_eq(netns_run(&veth, 0, "ip addr add 10.78.0.1/24 dev nn0; ip addr add 10.79.0.1/24 dev lo"), 0);
+    int n = net_interface_addrs(if_nametoindex("nn0"), addrs, 8, NULL);
+    cr_assert_eq(n, 4);
+    cr_expect(addrs[0].b[0] == 0xfe && addrs[0].b[1] == 0x80);
+    struct net_addr expected[] = {addr_of("10.77.0.1"), addr_of("10.78.0.1"), addr_of("fd77::1")};
+    for (int i = 0; i < 3; i++)
+        cr_expect(net_addr_equal(&addrs[i + 1], &expected[i]), "address %d", i + 1);
+    cr_expect_eq(net_interface_addrs(if_nametoindex("nn0"), addrs, 2, NULL), 2);
+}
+
+Test(kernel, tentative_addresses_are_left_out)
+{
+    struct net_addr addrs[8];
+    cr_assert_eq(netns_run(&veth, 0,
+                           "echo 1 > /proc/sys/net/ipv6/conf/nn0/accept_dad;"
+                           "ip addr add fd77::99/64 dev nn0"),
+                 0);
+    cr_expect_eq(net_interface_addrs(if_nametoindex("nn0"), addrs, 8, NULL), 3);
+}
+
+Test(kernel, next_hop_is_the_destination_or_its_gateway)
+{
+    struct net_addr hop, dst, gateway;
+    struct net_error err;
+    unsigned index = if_nametoindex("nn0");
+    static const char *const on_link[] = {"10.77.0.2", "fd77::2", "fe80::1234"};
+    for (unsigned i = 0; i < 3; i++) {
+        dst = addr_of(on_link[i]);
+        cr_assert_eq(net_route_next_hop(index, &dst, &hop, &err), 0, "%s", err.text);
+        cr_expect(net_addr_equal(&hop, &dst), "%s", on_link[i]);
+    }
+    cr_assert_eq(
+        netns_run(&veth, 0,
+                  "ip route add 192.0.2.0/24 via 10.77.0.2 && ip route add 2001:db8::/32 via fd77::2 && "
+                  "ip route add 198.51.100.0/24 via inet6 fd77::2"),
+        0);
+    static const char *const routed[][2] = {
+        {"192.0.2.9", "10.77.0.2"}, {"2001:db8::9", "fd77::2"}, {"198.51.100.9", "fd77::2"}};
+    for (unsigned i = 0; i < 3; i++) {
+        dst = addr_of(routed[i][0]);
+        gateway = addr_of(routed[i][1]);
+        cr_assert_eq(net_route_next_hop(index, &dst, &hop, &err), 0, "%s", err.text);
+        cr_expect(net_addr_equal(&hop, &gateway), "%s", routed[i][0]);
+    }
+}
+
+Test(kernel, missing_routes_are_refused)
+{
+    struct net_addr hop, dst;
+    struct net_error err;
+    unsigned index = if_nametoindex("nn0");
+    cr_assert_eq(
+        netns_run(&veth, 0, "ip route add 203.0.113.0/24 dev lo; ip route add blackhole 192.0.2.0/24"), 0);
+    static const char *const nowhere[] = {"198.51.100.1", "2001:db8::1", "203.0.113.1", "192.0.2.1"};
+    for (unsigned i = 0; i < 4; i++) {
+        dst = addr_of(nowhere[i]);
+        cr_expect_eq(net_route_next_hop(index, &dst, &hop, &err), -EHOSTUNREACH, "%s", nowhere[i]);
+        cr_expect(strstr(err.text, nowhere[i]), "%s", err.text);
+    }
+    dst = addr_of("10.77.0.1");
+    cr_expect_eq(net_route_next_hop(index, &dst, &hop, &err), -EHOSTUNREACH);
+    cr_expect(strstr(err.text, "this host"), "%s", err.text);
+}
+
+Test(kernel, neighbours_are_resolved_by_arp_and_ndp)
+{
+    struct net_mac expected = mac_of(1);
+    static const char *const peers[] = {"10.77.0.2", "fd77::2"};
+    for (unsigned i = 0; i < 2; i++) {
+        struct net_addr peer = addr_of(peers[i]);
+        struct net_mac mac;
+        struct net_error err;
+        for (int again = 0; again < 2; again++) { /* the second answer comes from the table */
+            cr_assert_eq(
+                net_neighbour_resolve(if_nametoindex("nn0"), &peer, 5 * (uint64_t)NS_PER_S, &mac, &err), 0,
+                "%s", err.text);
+            cr_expect(net_mac_equal(&mac, &expected), "%s", peers[i]);
+        }
+    }
+}
+
+Test(kernel, a_permanent_neighbour_needs_no_packet)
+{
+    struct net_addr peer = addr_of("10.77.0.50");
+    struct net_mac mac;
+    cr_assert_eq(
+        netns_run(&veth, 0, "ip neigh add 10.77.0.50 lladdr 02:00:00:00:00:50 dev nn0 nud permanent"), 0);
+    cr_assert_eq(net_neighbour_resolve(if_nametoindex("nn0"), &peer, 0, &mac, NULL), 0);
+    cr_expect_arr_eq(mac.b, "\2\0\0\0\0\x50", 6);
+}
+
+Test(kernel, a_silent_neighbour_ends_with_the_deadline)
+{
+    struct net_addr peer = addr_of("10.77.0.60");
+    struct net_mac mac;
+    struct net_error err;
+    cr_expect_eq(net_neighbour_resolve(if_nametoindex("nn0"), &peer, NS_PER_S / 10, &mac, &err),
+                 -EHOSTUNREACH);
+    cr_expect(strstr(err.text, "10.77.0.60 does not answer on nn0"), "%s", err.text);
+}
+
+Test(kernel, a_failed_neighbour_is_asked_again)
+{
+    struct net_addr peer = addr_of("10.77.0.60");
+    struct net_mac mac;
+    struct net_error err;
+    cr_expect_eq(net_neighbour_resolve(if_nametoindex("nn0"), &peer, NS_PER_S / 10, &mac, &err),
+                 -EHOSTUNREACH);
+    cr_assert_eq(netns_run(&veth, 1, "ip addr add 10.77.0.60/24 dev nn1"), 0);
+    cr_expect_eq(net_neighbour_resolve(if_nametoindex("nn0"), &peer, 5 * (uint64_t)NS_PER_S, &mac, &err), 0,
+                 "%s", err.text);
+}
