@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "roce/qp_state.h"
+
+#include <errno.h>
+
+#include "roce/wire.h"
+
+/* The attributes under the names of ROCE section 11.2. */
+enum {
+    CS = ROCE_QP_CUR_STATE,
+    SN = ROCE_QP_EN_SQD_ASYNC_NOTIFY,
+    AF = ROCE_QP_ACCESS_FLAGS,
+    PK = ROCE_QP_PKEY_INDEX,
+    PT = ROCE_QP_PORT,
+    QK = ROCE_QP_QKEY,
+    AV = ROCE_QP_AV,
+    MTU = ROCE_QP_PATH_MTU,
+    TO = ROCE_QP_TIMEOUT,
+    RC = ROCE_QP_RETRY_CNT,
+    RR = ROCE_QP_RNR_RETRY,
+    RP = ROCE_QP_RQ_PSN,
+    RD = ROCE_QP_MAX_QP_RD_ATOMIC,
+    ALT = ROCE_QP_ALT_PATH,
+    MR = ROCE_QP_MIN_RNR_TIMER,
+    SP = ROCE_QP_SQ_PSN,
+    DR = ROCE_QP_MAX_DEST_RD_ATOMIC,
+    PM = ROCE_QP_PATH_MIG_STATE,
+    DQ = ROCE_QP_DEST_QPN,
+};
+
+struct qp_edge {
+    bool legal;
+    uint32_t required, optional;
+};
+
+enum { COLUMN_RC, COLUMN_UC, COLUMN_UD, COLUMN_COUNT };
+
+#define EDGE(req, opt) \
+    {                  \
+        true, req, opt \
+    }
+#define NO_EDGE     \
+    {               \
+        false, 0, 0 \
+    }
+#define SAME_FOR_ALL(opt)                        \
+    {                                            \
+        EDGE(0, opt), EDGE(0, opt), EDGE(0, opt) \
+    }
+
+/* [from][to]; ROCE-QP-29 and QP-30, which hold for every state, are in edge_of(). */
+static const struct qp_edge edges[ROCE_QPS_COUNT][ROCE_QPS_COUNT][COLUMN_COUNT] = {
+    [ROCE_QPS_RESET][ROCE_QPS_INIT] = /* ROCE-QP-20 */
+    {EDGE(PK | PT | AF, 0), EDGE(PK | PT | AF, 0), EDGE(PK | PT | QK, 0)},
+    [ROCE_QPS_INIT][ROCE_QPS_INIT] = /* ROCE-QP-21 */
+    {EDGE(0, PK | PT | AF), EDGE(0, PK | PT | AF), EDGE(0, PK | PT | QK)},
+    [ROCE_QPS_INIT][ROCE_QPS_RTR] = /* ROCE-QP-22 */
+    {EDGE(AV | MTU | DQ | RP | DR | MR, ALT | AF | PK), EDGE(AV | MTU | DQ | RP, ALT | AF | PK),
+     EDGE(0, PK | QK)},
+    [ROCE_QPS_RTR][ROCE_QPS_RTS] = /* ROCE-QP-23 */
+    {EDGE(TO | RC | RR | SP | RD, CS | ALT | AF | MR | PM), EDGE(SP, CS | ALT | AF | PM), EDGE(SP, CS | QK)},
+    [ROCE_QPS_RTS][ROCE_QPS_RTS] = /* ROCE-QP-24 */
+    {EDGE(0, CS | AF | ALT | PM | MR), EDGE(0, CS | AF | ALT | PM), EDGE(0, CS | QK)},
+    [ROCE_QPS_RTS][ROCE_QPS_SQD] = SAME_FOR_ALL(SN), /* ROCE-QP-25 */
+    [ROCE_QPS_SQD][ROCE_QPS_RTS] =                   /* ROCE-QP-26 */
+    {EDGE(0, CS | ALT | AF | MR | PM), EDGE(0, CS | ALT | AF | PM), EDGE(0, CS | QK)},
+    [ROCE_QPS_SQD][ROCE_QPS_SQD] = /* ROCE-QP-27 */
+    {EDGE(0, PT | AV | TO | RC | RR | RD | DR | ALT | AF | PK | MR | PM), EDGE(0, AV | ALT | AF | PK | PM),
+     EDGE(0, PK | QK)},
+    [ROCE_QPS_SQE][ROCE_QPS_RTS] = /* ROCE-QP-28 */
+    {NO_EDGE, EDGE(0, CS | AF), EDGE(0, CS | QK)},
+};
+
+static int column_of(enum roce_qp_type type)
+{
+    switch (type) {
+    case ROCE_QPT_RC:
+        return COLUMN_RC;
+    case ROCE_QPT_UC:
+        return COLUMN_UC;
+    case ROCE_QPT_UD:
+        return COLUMN_UD;
+    }
+    return -1;
+}
+
+static struct qp_edge edge_of(enum roce_qp_type type, enum roce_qp_state from, enum roce_qp_state to)
+{
+    int column = column_of(type);
+    if (column < 0 || (unsigned)from >= ROCE_QPS_COUNT || (unsigned)to >= ROCE_QPS_COUNT)
+        return (struct qp_edge)NO_EDGE;
+    bool to_reset = to == ROCE_QPS_RESET;                       /* ROCE-QP-30 */
+    bool to_err = to == ROCE_QPS_ERR && from != ROCE_QPS_RESET; /* ROCE-QP-29 */
+    return to_reset || to_err ? (struct qp_edge)EDGE(0, 0) : edges[from][to][column];
+}
+
+/* ROCE-QP-32 for what names the peer and the path; SL: ROCE-VB-5. */
+static bool path_values_are_valid(const struct roce_qp_attr *attr, uint32_t mask)
+{
+    if ((mask & ROCE_QP_PORT) && attr->port != 1)
+        return false;
+    if ((mask & ROCE_QP_PKEY_INDEX) && attr->pkey_index != 0)
+        return false;
+    if ((mask & ROCE_QP_AV) && attr->av.sl > 7)
+        return false;
+    if ((mask & ROCE_QP_PATH_MTU) && roce_mtu_bytes(attr->path_mtu) == 0)
+        return false;
+    if ((mask & ROCE_QP_DEST_QPN) && (attr->dest_qpn <= 1 || attr->dest_qpn >= ROCE_MULTICAST_QPN))
+        return false;
+    /* ROCE-QP-33 */
+    return !(mask & ROCE_QP_ALT_PATH) && !((mask & ROCE_QP_PATH_MIG_STATE) && attr->path_mig_state != 0);
+}
+
+/* ROCE-QP-32 for limits and rights. PSNs are not judged: the QP takes their low 24 bits. */
+static bool limit_values_are_valid(const struct roce_qp_attr *attr, uint32_t mask)
+{
+    const uint32_t rights = RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC;
+    if ((mask & ROCE_QP_ACCESS_FLAGS) && (attr->access_flags & ~rights))
+        return false;
+    if ((mask & ROCE_QP_TIMEOUT) && attr->timeout > 31)
+        return false;
+    if ((mask & ROCE_QP_RETRY_CNT) && attr->retry_cnt > 7)
+        return false;
+    if ((mask & ROCE_QP_RNR_RETRY) && attr->rnr_retry > 7)
+        return false;
+    if ((mask & ROCE_QP_MIN_RNR_TIMER) && attr->min_rnr_timer > 31)
+        return false;
+    if ((mask & ROCE_QP_MAX_QP_RD_ATOMIC) && attr->max_rd_atomic > ROCE_MAX_RD_ATOMIC)
+        return false;
+    return !((mask & ROCE_QP_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > ROCE_MAX_RD_ATOMIC);
+}
+
+int roce_qp_check_modify(enum roce_qp_type type, enum roce_qp_state cur, const struct roce_qp_attr *attr,
+                         uint32_t mask, enum roce_qp_state *next)
+{
+    enum roce_qp_state to = mask & ROCE_QP_STATE ? attr->state : cur;
+    struct qp_edge edge = edge_of(type, cur, to);
+    uint32_t given = mask & ~(uint32_t)ROCE_QP_STATE;
+    if (!edge.legal || (given & edge.required) != edge.required || (given & ~(edge.required | edge.optional)))
+        return -EINVAL;
+    /* ROCE-QP-31: the edges that take it begin in RTR, RTS, SQD or SQE. A caller that is wrong about the state
+     * must not have its change. */
+    if ((mask & ROCE_QP_CUR_STATE) && attr->cur_state != cur)
+        return -EINVAL;
+    if (!path_values_are_valid(attr, mask) || !limit_values_are_valid(attr, mask))
+        return -EINVAL;
+    *next = to;
+    return 0;
+}
+
+const char *roce_qp_state_name(enum roce_qp_state state)
+{
+    static const char *const names[ROCE_QPS_COUNT] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+    return (unsigned)state < ROCE_QPS_COUNT ? names[state] : "unknown state";
+}
