@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two single-producer single-consumer rings. The sender builds a frame in a slot, the receiver reads it there.
+ *
+ * Ordering: `head` is stored with release by the sender and loaded with acquire by the receiver, so that a
+ * slot's bytes are seen with it; `tail` the other way round, so that a slot is not rewritten while it is read.
+ * Going to sleep is a race of two pairs of (store mine, load yours): head and bell, tail and starved. These
+ * four are sequentially consistent, so that at least one side sees the other's store.
+ *
+ * Each end has a bell, an eventfd. It is readable unless its owner has found nothing to receive since: then it
+ * is armed, and the peer rings it with the next frame. A busy receiver so costs the sender no system call. */
+#include "net/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define CACHE_LINE     64
+#define MTU_MIN_BYTES  68 /* RFC 791 */
+#define MTU_MAX_BYTES  65535
+#define FRAMES_MAX     65536
+#define L2_EXTRA_BYTES 18 /* Ethernet header and one tag */
+
+struct ring {
+    uint8_t *slots;
+    uint32_t *len_bytes; /* of each slot's frame */
+    uint32_t frames, stride_bytes;
+    alignas(CACHE_LINE) _Atomic uint32_t head; /* slots ever filled; the sender's */
+    uint32_t tail_seen;                        /* the sender's copy of tail */
+    alignas(CACHE_LINE) _Atomic uint32_t tail; /* slots ever given back; the receiver's */
+    uint32_t head_seen;                        /* the receiver's copy of head */
+    alignas(CACHE_LINE) _Atomic bool starved;  /* the sender got fewer slots than it wanted */
+    _Atomic bool receiver_gone;
+};
+
+enum bell_state { BELL_ARMED, BELL_RINGING, BELL_RUNG };
+
+/* BELL_RUNG: the descriptor is readable. BELL_RINGING: it is about to be, and must not be drained. */
+struct bell {
+    int fd;
+    alignas(CACHE_LINE) _Atomic int state;
+};
+
+struct link;
+
+struct memory_port {
+    struct net_port port;
+    struct link *link;
+    struct ring *rx, *tx;
+    struct bell *bell, *peer_bell;
+    uint32_t rx_lent, tx_lent; /* slots that the user holds */
+};
+
+struct link {
+    struct ring ring[2]; /* ring[i]: towards end i */
+    struct bell bell[2];
+    struct memory_port end[2];
+    _Atomic int open_ends;
+};
+
+static void bell_ring(struct bell *bell)
+{
+    int armed = BELL_ARMED;
+    if (atomic_load(&bell->state) != BELL_ARMED ||
+        !atomic_compare_exchange_strong(&bell->state, &armed, BELL_RINGING))
+        return;
+    /* Cannot fail: the counter is 0 or 1 and far from its limit. */
+    eventfd_write(bell->fd, 1);
+    atomic_store(&bell->state, BELL_RUNG);
+}
+
+/* Whether the bell was silenced now; then its owner must look once more. */
+static bool bell_arm(struct bell *bell)
+{
+    if (atomic_load_explicit(&bell->state, memory_order_acquire) != BELL_RUNG)
+        return false;
+    eventfd_t count;
+    eventfd_read(bell->fd, &count);
+    atomic_store(&bell->state, BELL_ARMED);
+    return true;
+}
+
+static uint32_t ring_waiting(struct ring *ring, struct bell *bell, uint32_t want)
+{
+    uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    if (ring->head_seen - tail < want)
+        ring->head_seen = atomic_load_explicit(&ring->head, memory_order_acquire);
+    if (ring->head_seen == tail && bell_arm(bell)) {
+        ring->head_seen = atomic_load(&ring->head);
+        if (ring->head_seen != tail)
+            bell_ring(bell); /* frames wait, so the descriptor has to say so */
+    }
+    return ring->head_seen - tail;
+}
+
+static unsigned memory_rx_burst(struct net_port *port, struct net_frame *frames, unsigned n, uint64_t now_ns)
+{
+    (void)now_ns;
+    struct memory_port *end = (struct memory_port *)port;
+    struct ring *ring = end->rx;
+    assert(end->rx_lent == 0);
+    uint32_t waiting = ring_waiting(ring, end->bell, n);
+    if (n > waiting)
+        n = waiting;
+    if (n > port->limits.burst_frames)
+        n = port->limits.burst_frames;
+    uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t slot = (tail + i) & (ring->frames - 1);
+        frames[i] = (struct net_frame){.data = ring->slots + (size_t)slot * ring->stride_bytes,
+                                       .len_bytes = ring->len_bytes[slot],
+                                       .handle = slot};
+        port->counters.rx_bytes += frames[i].len_bytes;
+    }
+    port->counters.rx_frames += n;
+    end->rx_lent = n;
+    return n;
+}
+
+static void memory_rx_release(struct net_port *port, const struct net_frame *frames, unsigned n)
+{
+    (void)frames;
+    struct memory_port *end = (struct memory_port *)port;
+    struct ring *ring = end->rx;
+    assert(n == end->rx_lent);
+    end->rx_lent = 0;
+    if (n == 0)
+        return;
+    uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    atomic_store(&ring->tail, tail + n);
+    if (atomic_load(&ring->starved)) {
+        atomic_store_explicit(&ring->starved, false, memory_order_relaxed);
+        bell_ring(end->peer_bell); /* a sender that sleeps over a full ring has no other way to learn it */
+    }
+}
+
+static uint32_t ring_room(struct ring *ring, uint32_t want)
+{
+    uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    /* A cable that is pulled out at the other end loses frames, it does not fill up. */
+    if (atomic_load_explicit(&ring->receiver_gone, memory_order_acquire))
+        return want;
+    if (ring->frames - (head - ring->tail_seen) >= want)
+        return want;
+    ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
+    if (ring->frames - (head - ring->tail_seen) < want) {
+        atomic_store(&ring->starved, true);
+        ring->tail_seen = atomic_load(&ring->tail);
+    }
+    uint32_t room = ring->frames - (head - ring->tail_seen);
+    return room < want ? room : want;
+}
+
+static unsigned memory_tx_reserve(struct net_port *port, struct net_frame *bufs, unsigned n)
+{
+    struct memory_port *end = (struct memory_port *)port;
+    struct ring *ring = end->tx;
+    assert(end->tx_lent == 0);
+    if (n > port->limits.burst_frames)
+        n = port->limits.burst_frames;
+    uint32_t room = ring_room(ring, n);
+    if (room < n) {
+        port->counters.tx_full++;
+        n = room;
+    }
+    uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t slot = (head + i) & (ring->frames - 1);
+        bufs[i] = (struct net_frame){.data = ring->slots + (size_t)slot * ring->stride_bytes,
+                                     .cap_bytes = ring->stride_bytes,
+                                     .handle = slot};
+    }
+    end->tx_lent = n;
+    return n;
+}
+
+static void memory_tx_flush(struct net_port *port, const struct net_frame *bufs, unsigned used,
+                            uint64_t now_ns)
+{
+    (void)now_ns;
+    struct memory_port *end = (struct memory_port *)port;
+    struct ring *ring = end->tx;
+    assert(used <= end->tx_lent);
+    end->tx_lent = 0;
+    if (used == 0)
+        return;
+    uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    for (unsigned i = 0; i < used; i++) {
+        assert(bufs[i].len_bytes <= ring->stride_bytes);
+        ring->len_bytes[(head + i) & (ring->frames - 1)] = bufs[i].len_bytes;
+        port->counters.tx_bytes += bufs[i].len_bytes;
+    }
+    port->counters.tx_frames += used;
+    atomic_store(&ring->head, head + used);
+    bell_ring(end->peer_bell);
+}
+
+static int memory_fd(struct net_port *port)
+{
+    return ((struct memory_port *)port)->bell->fd;
+}
+
+static uint64_t memory_deadline_ns(const struct net_port *port)
+{
+    (void)port;
+    return NET_TIME_NONE;
+}
+
+static void link_free(struct link *link)
+{
+    for (int i = 0; i < 2; i++) {
+        if (link->bell[i].fd >= 0)
+            close(link->bell[i].fd);
+        free(link->ring[i].slots);
+        free(link->ring[i].len_bytes);
+    }
+    free(link);
+}
+
+static void memory_close(struct net_port *port)
+{
+    struct memory_port *end = (struct memory_port *)port;
+    struct link *link = end->link;
+    atomic_store(&end->rx->receiver_gone, true);
+    /* The descriptors stay until the second close: the peer may be ringing one right now. */
+    if (atomic_fetch_sub(&link->open_ends, 1) == 1)
+        link_free(link);
+}
+
+static const struct net_port_ops memory_ops = {
+    .rx_burst = memory_rx_burst,
+    .rx_release = memory_rx_release,
+    .tx_reserve = memory_tx_reserve,
+    .tx_flush = memory_tx_flush,
+    .fd = memory_fd,
+    .deadline_ns = memory_deadline_ns,
+    .close = memory_close,
+};
+
+/* Allocates what ring and bell `i` need. False: no memory or no descriptor; link_free() cleans up. */
+static bool link_init_half(struct link *link, int i, uint32_t mtu_bytes, uint32_t ring_frames)
+{
+    struct ring *ring = &link->ring[i];
+    ring->frames = ring_frames;
+    ring->stride_bytes = (mtu_bytes + L2_EXTRA_BYTES + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    ring->slots = aligned_alloc(CACHE_LINE, (size_t)ring->stride_bytes * ring_frames);
+    ring->len_bytes = calloc(ring_frames, sizeof *ring->len_bytes);
+    link->bell[i].fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    return ring->slots && ring->len_bytes && link->bell[i].fd >= 0;
+}
+
+static void end_init(struct link *link, int i, uint32_t mtu_bytes, uint32_t ring_frames)
+{
+    static const char *const names[2] = {"memory:0", "memory:1"};
+    struct memory_port *end = &link->end[i];
+    *end = (struct memory_port){
+        .port = {.ops = &memory_ops,
+                 .limits = {.mtu_bytes = mtu_bytes,
+                            .burst_frames = ring_frames < NET_BURST ? ring_frames : NET_BURST},
+                 .mac = {{0x02, 0, 0, 0, 0, (uint8_t)(i + 1)}}, /* locally administered */
+                 .name = names[i],
+                 .mode = "in-process rings"},
+        .link = link,
+        .rx = &link->ring[i],
+        .tx = &link->ring[!i],
+        .bell = &link->bell[i],
+        .peer_bell = &link->bell[!i],
+    };
+}
+
+int net_memory_pair(uint32_t mtu_bytes, uint32_t ring_frames, struct net_port *ends[2])
+{
+    if (mtu_bytes < MTU_MIN_BYTES || mtu_bytes > MTU_MAX_BYTES || ring_frames < 2 ||
+        ring_frames > FRAMES_MAX || (ring_frames & (ring_frames - 1)))
+        return -EINVAL;
+    struct link *link = aligned_alloc(alignof(struct link), sizeof *link);
+    if (!link)
+        return -ENOMEM;
+    *link = (struct link){.bell = {{.fd = -1}, {.fd = -1}}, .open_ends = 2};
+    for (int i = 0; i < 2; i++) {
+        if (!link_init_half(link, i, mtu_bytes, ring_frames)) {
+            link_free(link);
+            return -ENOMEM;
+        }
+        end_init(link, i, mtu_bytes, ring_frames);
+    }
+    ends[0] = &link->end[0].port;
+    ends[1] = &link->end[1].port;
+    return 0;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "net/memory.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "net/bytes.h"
+
+#define MTU 1500
+
+static bool is_readable(struct net_port *port)
+{
+    struct pollfd p = {.fd = net_port_fd(port), .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+/* Sends up to `n` frames whose first four bytes count from `first`; returns how many left. */
+static unsigned send_counted(struct net_port *port, uint32_t first, unsigned n)
+{
+    struct net_frame bufs[NET_BURST];
+    unsigned got = net_port_tx_reserve(port, bufs, n);
+    for (unsigned i = 0; i < got; i++) {
+        put_be32(bufs[i].data, first + i);
+        bufs[i].len_bytes = 60 + (first + i) % 1000;
+    }
+    if (got)
+        net_port_tx_flush(port, bufs, got, 0);
+    return got;
+}
+
+/* Receives up to `n` frames and checks that they go on from `*next`. */
+static unsigned receive_counted(struct net_port *port, uint32_t *next, unsigned n)
+{
+    struct net_frame frames[NET_BURST];
+    unsigned got = net_port_rx_burst(port, frames, n, 0);
+    for (unsigned i = 0; i < got; i++, ++*next) {
+        cr_assert_eq(get_be32(frames[i].data), *next);
+        cr_assert_eq(frames[i].len_bytes, 60 + *next % 1000);
+    }
+    net_port_rx_release(port, frames, got);
+    return got;
+}
+
+static void close_both(struct net_port *ends[2])
+{
+    net_port_close(ends[0]);
+    net_port_close(ends[1]);
+}
+
+Test(memory, bad_sizes_are_refused)
+{
+    struct net_port *ends[2];
+    cr_assert_eq(net_memory_pair(67, 64, ends), -EINVAL);
+    cr_assert_eq(net_memory_pair(65536, 64, ends), -EINVAL);
+    cr_assert_eq(net_memory_pair(MTU, 1, ends), -EINVAL);
+    cr_assert_eq(net_memory_pair(MTU, 48, ends), -EINVAL);
+    cr_assert_eq(net_memory_pair(MTU, 131072, ends), -EINVAL);
+}
+
+Test(memory, frames_arrive_in_order_both_ways_and_are_counted)
+{
+    struct net_port *ends[2];
+    cr_assert_eq(net_memory_pair(MTU, 64, ends), 0);
+    uint32_t sent[2] = {0}, received[2] = {0};
+    for (unsigned round = 0; round < 3000; round++) {
+        sent[0] += send_counted(ends[0], sent[0], 1 + round % 17);
+        sent[1] += send_counted(ends[1], sent[1], 1 + round % 5);
+        receive_counted(ends[1], &received[0], 1 + round % 19);
+        receive_counted(ends[0], &received[1], 1 + round % 7);
+    }
+    while (receive_counted(ends[1], &received[0], NET_BURST))
+        ;
+    while (receive_counted(ends[0], &received[1], NET_BURST))
+        ;
+    for (int i = 0; i < 2; i++) {
+        cr_assert_gt(sent[i], 5000);
+        cr_assert_eq(received[i], sent[i]);
+        cr_assert_eq(ends[i]->counters.tx_frames, sent[i]);
+        cr_assert_eq(ends[!i]->counters.rx_frames, sent[i]);
+        cr_assert_eq(ends[!i]->counters.rx_bytes, ends[i]->counters.tx_bytes);
+    }
+    close_both(ends);
+}
+
+Test(memory, receiver_reads_the_very_slot_the_sender_filled)
+{
+    struct net_port *ends[2];
+    cr_assert_eq(net_memory_pair(9000, 4, ends), 0);
+    struct net_frame tx, rx;
+    cr_assert_eq(net_port_tx_reserve(ends[0], &tx, 1), 1);
+    cr_assert_geq(tx.cap_bytes, 9018);
+    memset(tx.data, 0xa5, tx.cap_bytes);
+    tx.len_bytes = 9018;
+    net_port_tx_flush(ends[0], &tx, 1, 0);
+    cr_assert_eq(net_port_rx_burst(ends[1], &rx, 1, 0), 1);
+    cr_assert_eq(rx.data, tx.data);
+    cr_assert_eq(rx.len_bytes, 9018);
+    net_port_rx_release(ends[1], &rx, 1);
+    close_both(ends);
+}
+
+Test(memory, full_ring_lends_nothing_and_loses_nothing)
+{
+    struct net_port *ends[2];
+    cr_assert_eq(net_memory_pair(MTU, 8, ends), 0);
+    cr_assert_eq(ends[0]->limits.burst_frames, 8);
+    uint32_t next = 0;
+    cr_assert_eq(send_counted(ends[0], 0, 5), 5);
+    cr_assert_eq(send_counted(ends[0], 5, 5), 3);
+    cr_assert_eq(send_counted(ends[0], 8, 1), 0);
+    cr_assert_eq(ends[0]->counters.tx_full, 2);
+    cr_assert_eq(receive_counted(ends[1], &next, 2), 2);
+    cr_assert_eq(send_counted(ends[0], 8, 4), 2);
+    cr_assert_eq(receive_counted(ends[1], &next, 8), 8);
+    cr_assert_eq(next, 10);
+    close_both(ends);
+}
+
+Test(memory, unused_buffers_go_back)
+{
+    struct net_port *ends[2];
+    cr_assert_eq(net_memory_pair(MTU, 8, ends), 0);
+    struct net_frame bufs[8];
+    uint32_t next = 0;
+    for (int round = 0; round < 20; round++) {
+        cr_assert_eq(net_port_tx_reserve(ends[0], bufs, 8), 8);
+        put_be32(bufs[0].data, next);
+        bufs[0].len_bytes = 60 + next % 1000;
+        net_port_tx_flush(ends[0], bufs, round & 1, 0);
+        cr_assert_eq(receive_counted(ends[1], &next, 8), (unsigned)(round & 1));
+    }
+    close_both(ends);
+}
+
+Test(memory, descriptor_is_readable_as_long_as_frames_wait)
+{
+    struct net_port *ends[2];
+    cr_assert_eq(net_memory_pair(MTU, 64, ends), 0);
+    uint32_t sent = 0, received = 0;
+    for (int round = 0; round < 10; round++) {
+        cr_assert_not(is_readable(ends[1]), "round %d", round);
+        sent += send_counted(ends[0], sent, 20);
+        cr_assert(is_readable(ends[1]), "round %d", round);
+        receive_counted(ends[1], &received, 5);
+        cr_assert(is_readable(ends[1]), "round %d: 15 frames are left", round);
+        receive_counted(ends[1], &received, 14);
+        cr_assert(is_readable(ends[1]), "round %d: one frame is left", round);
+        cr_assert_eq(receive_counted(ends[1], &received, 64), 1);
+        cr_assert_eq(receive_counted(ends[1], &received, 64), 0);
+        cr_assert_not(is_readable(ends[0]), "the sender received nothing");
+    }
+    close_both(ends);
+}
+
+Test(memory, sender_of_a_full_ring_is_woken_by_room)
+{
+    struct net_port *ends[2];
+    cr_assert_eq(net_memory_pair(MTU, 4, ends), 0);
+    uint32_t received = 0, none = 0;
+    cr_assert_eq(send_counted(ends[0], 0, 4), 4);
+    cr_assert_eq(send_counted(ends[0], 4, 1), 0);
+    cr_assert_not(is_readable(ends[0]));
+    cr_assert_eq(receive_counted(ends[1], &received, 1), 1);
+    cr_assert(is_readable(ends[0]));
+    cr_assert_eq(receive_counted(ends[0], &none, 1), 0);
+    cr_assert_not(is_readable(ends[0]));
+    cr_assert_eq(send_counted(ends[0], 4, 1), 1);
+    close_both(ends);
+}
+
+Test(memory, frames_to_a_closed_end_are_lost_not_stuck)
+{
+    struct net_port *ends[2];
+    cr_assert_eq(net_memory_pair(MTU, 4, ends), 0);
+    cr_assert_eq(send_counted(ends[0], 0, 4), 4);
+    net_port_close(ends[1]);
+    for (int i = 0; i < 10; i++)
+        cr_assert_eq(send_counted(ends[0], 0, 4), 4);
+    net_port_close(ends[0]);
+}
+
+/* Two threads that sleep whenever they can; a lost wake-up shows as a time-out of poll. */
+#define THREAD_FRAMES 200000u
+
+struct talker {
+    struct net_port *port;
+    uint32_t sent, received;
+    bool timed_out;
+};
+
+static void *talk(void *arg)
+{
+    struct talker *t = arg;
+    while (t->sent < THREAD_FRAMES || t->received < THREAD_FRAMES) {
+        unsigned want = THREAD_FRAMES - t->sent < 16 ? THREAD_FRAMES - t->sent : 16;
+        unsigned moved = want ? send_counted(t->port, t->sent, want) : 0;
+        t->sent += moved;
+        moved += receive_counted(t->port, &t->received, NET_BURST);
+        struct pollfd p = {.fd = net_port_fd(t->port), .events = POLLIN};
+        if (!moved && poll(&p, 1, 10000) != 1) {
+            t->timed_out = true;
+            break;
+        }
+    }
+    return NULL;
+}
+
+Test(memory, two_threads_exchange_frames_and_no_wake_up_is_lost, .timeout = 60)
+{
+    struct talker t[2] = {0};
+    struct net_port *ends[2];
+    cr_assert_eq(net_memory_pair(MTU, 32, ends), 0);
+    pthread_t thread;
+    t[0].port = ends[0];
+    t[1].port = ends[1];
+    cr_assert_eq(pthread_create(&thread, NULL, talk, &t[1]), 0);
+    talk(&t[0]);
+    pthread_join(thread, NULL);
+    cr_assert_not(t[0].timed_out || t[1].timed_out);
+    cr_assert_eq(t[0].received, THREAD_FRAMES);
+    cr_assert_eq(t[1].received, THREAD_FRAMES);
+    close_both(ends);
+}
