@@ -33,8 +33,8 @@ LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c))
 # what a program that links libnornic includes; the other headers are the rooms' own
-PUBLIC_HEADERS := $(addprefix net/,addr.h bytes.h error.h field.h impair.h memory.h packet.h pcap_file.h port.h) \
-                  $(addprefix rdma/,cq.h mem.h mr.h wr.h) xdp/xdp.h host/host.h \
+PUBLIC_HEADERS := $(addprefix net/,addr.h bytes.h error.h field.h impair.h memory.h packet.h pcap_file.h) \
+                  net/port.h xdp/xdp.h $(addprefix rdma/,cq.h mem.h mr.h wr.h) host/host.h \
                   $(addprefix roce/,counters.h icrc.h opcode.h packet.h psn.h roce.h trace.h wire.h)
 
 .PHONY: all help
@@ -50,7 +50,8 @@ $(BUILD)/libnornic.a: $(LIB_OBJ)
 
 $(BUILD)/libnornic.so: $(LIB_OBJ) nornic.map
 	$(call say,LD,$@)
-	$(Q)$(CC) -shared -Wl,-soname,libnornic.so.0 -Wl,--version-script=nornic.map -Wl,-z,defs $(ALL_LDFLAGS) -o $@ $(LIB_OBJ) $(LIBS)
+	$(Q)$(CC) -shared -Wl,-soname,libnornic.so.0 -Wl,--version-script=nornic.map -Wl,-z,defs $(ALL_LDFLAGS) \
+	    -o $@ $(LIB_OBJ) $(LIBS)
 
 $(BUILD)/nornic: $(CLI_OBJ) $(BUILD)/libnornic.a
 	$(call say,LD,$@)
@@ -67,15 +68,16 @@ $(BUILD)/.deps:
 # --- the XDP program ---
 $(BUILD)/xdp/%.bpf.o: xdp/%.bpf.c | $(BUILD)/.deps
 	$(call say,BPF,$<)
-	$(Q)mkdir -p $(@D) && $(CLANG) -O2 -g -target bpf -Wall -Werror -iquote . -I/usr/include/$(shell uname -m)-linux-gnu -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CLANG) -O2 -g -target bpf -Wall -Werror -iquote . \
+	    -I/usr/include/$(shell uname -m)-linux-gnu -c -o $@ $<
 
 # --- tests: one Criterion program a room, of test/ROOM/test_*.c and test/support/*.c ---
 TEST_ROOMS := $(sort $(patsubst test/%/,%,$(dir $(wildcard test/*/test_*.c))))
 TEST_BIN   := $(TEST_ROOMS:%=$(BUILD)/test/%/run)
-SUPPORT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/support/*.c))
 
 define test_program
-$(BUILD)/test/$(1)/run: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/$(1)/*.c)) $(SUPPORT_OBJ) $(BUILD)/libnornic.a
+$(BUILD)/test/$(1)/run: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/$(1)/*.c) $(wildcard test/support/*.c)) \
+                        $(BUILD)/libnornic.a
 	$$(call say,LD,$$@)
 	$$(Q)$(CC) $(ALL_LDFLAGS) -o $$@ $$^ $(LIBS) -ljson-c -lz -lcriterion
 endef
@@ -101,7 +103,8 @@ FUZZ_BIN := $(patsubst test/fuzz/fuzz_%.c,build/fuzz/%,$(wildcard test/fuzz/fuzz
 FUZZ_OWN := $(patsubst %.c,$(BUILD)/%.o,$(filter-out test/fuzz/fuzz_%,$(wildcard test/fuzz/*.c)))
 .PHONY: fuzzers fuzz
 fuzzers:
-	+$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz/obj CC=$(CLANG) SAN=fuzzer-no-link,address,undefined CFLAGS="-O1 -g" $(FUZZ_BIN)
+	+$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz/obj CC=$(CLANG) CFLAGS="-O1 -g" \
+	    SAN=fuzzer-no-link,address,undefined $(FUZZ_BIN)
 
 build/fuzz/%: $(BUILD)/test/fuzz/fuzz_%.o $(FUZZ_OWN) $(BUILD)/libnornic.a
 	$(call say,LD,$@)
@@ -130,12 +133,13 @@ bench: ## throughput against the raw port and kernel TCP, as ratios
 # --- installing it ---
 DEST := $(DESTDIR)$(prefix)
 .PHONY: install uninstall
-install: all $(BUILD)/libnornic.so ## command, library, headers, nornic.pc, man page into $(DESTDIR)$(PREFIX)
-	$(Q)install -d $(DEST)/bin $(DEST)/lib/pkgconfig $(DEST)/share/man/man1 $(addprefix $(DEST)/include/nornic/,$(ROOMS))
+install: all $(BUILD)/libnornic.so ## command, library, headers, man page into DESTDIR and PREFIX (/usr/local)
+	$(Q)install -d $(DEST)/{bin,lib/pkgconfig,share/man/man1} $(ROOMS:%=$(DEST)/include/nornic/%)
 	$(Q)install -m755 $(BUILD)/nornic $(DEST)/bin/nornic
 	$(Q)install -m644 $(BUILD)/libnornic.a $(DEST)/lib/
 	$(Q)install -m755 $(BUILD)/libnornic.so $(DEST)/lib/libnornic.so.$(VERSION)
-	$(Q)ln -sf libnornic.so.$(VERSION) $(DEST)/lib/libnornic.so.0 && ln -sf libnornic.so.0 $(DEST)/lib/libnornic.so
+	$(Q)ln -sf libnornic.so.$(VERSION) $(DEST)/lib/libnornic.so.0
+	$(Q)ln -sf libnornic.so.0 $(DEST)/lib/libnornic.so
 	$(Q)$(foreach h,$(PUBLIC_HEADERS),install -m644 $(h) $(DEST)/include/nornic/$(h) &&) true
 	$(Q)sed 's|@PREFIX@|$(prefix)|; s|@VERSION@|$(VERSION)|' nornic.pc.in > $(DEST)/lib/pkgconfig/nornic.pc
 	$(Q)install -m644 docs/nornic.1 $(DEST)/share/man/man1/nornic.1

@@ -15,17 +15,19 @@ interop="qemu-system-x86 busybox-static dash kmod cpio xz-utils ibverbs-utils ib
 check=
 [ "${1:-}" = --check ] && { check=1; shift; }
 [ $# -gt 0 ] || { echo "deps.sh: name a group: build, test, tools or interop" >&2; exit 2; }
-command -v dpkg-query >/dev/null || { [ -n "$check" ] && exit 0
-    echo "deps: no dpkg here; install by hand what test/tools/deps.sh lists" >&2; exit 2; }
+if ! command -v dpkg-query >/dev/null; then
+    [ -n "$check" ] || echo "deps: no dpkg here; install by hand what test/tools/deps.sh lists" >&2
+    exit 0
+fi
 
 wanted=
 for group in "$@"; do
     case $group in
     build | test | tools | interop) wanted+=" ${!group}" ;;
-    *) echo "deps.sh: no group '$group'; there are build, test, tools and interop" >&2; exit 2 ;;
+    *) echo "deps.sh: no group '$group'; there are build, test, tools, interop" >&2 && exit 2 ;;
     esac
 done
-here=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' 2>/dev/null | awk '$1 == "ii" { print $2 }' | sort -u)
+here=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' | awk '$1 == "ii" { print $2 }' | sort -u)
 missing=$(comm -13 <(printf '%s\n' "$here") <(printf '%s\n' $wanted | sort -u) | paste -sd' ')
 
 if [ -z "$missing" ]; then
@@ -34,13 +36,17 @@ elif [ -n "$check" ]; then
     echo "Packages are missing: $missing. Run 'make deps' as root." >&2
     exit 2
 elif [ "$(id -u)" != 0 ]; then
-    echo "deps: not root, and these packages are missing: $missing. Run 'make deps' as root." >&2
+    echo "deps: missing, and only root can install: $missing. Run 'make deps' as root." >&2
     exit 2
 else
     echo "deps: installing $missing"
     log=$(mktemp)
     trap 'rm -f "$log"' EXIT
     export DEBIAN_FRONTEND=noninteractive
-    { apt-get -q update && apt-get -q install -y --no-install-recommends $missing; } >"$log" 2>&1 </dev/null ||
-        { tail -20 "$log" >&2; echo "deps: apt-get could not install $missing (its last lines are above)" >&2; exit 2; }
+    install="apt-get -q install -y --no-install-recommends $missing"
+    if ! { apt-get -q update && $install; } </dev/null >"$log" 2>&1; then
+        tail -20 "$log" >&2
+        echo "deps: apt-get could not install $missing (its last lines are above)" >&2
+        exit 2
+    fi
 fi
