@@ -34,7 +34,8 @@
     V(DROP_PSN, rx_psn_drop, "PSN out of sequence, already NAKed")           \
     V(DROP_DUPLICATE, rx_duplicate_drop, "duplicate without a saved result") \
     V(DROP_GHOST, rx_ghost_drop, "response to nothing outstanding")          \
-    V(DROP_SYNDROME, rx_syndrome_drop, "reserved AETH syndrome")
+    V(DROP_SYNDROME, rx_syndrome_drop, "reserved AETH syndrome")             \
+    V(DROP_BUSY, rx_busy_drop, "too many answers waiting")
 
 enum roce_rx_verdict {
 #define ROCE_RX_ENUM_(id, counter, words) ROCE_RX_##id,

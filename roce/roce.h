@@ -72,10 +72,10 @@ int roce_dev_destroy(struct roce_dev *dev);
 struct rdma_domain *roce_dev_domain(const struct roce_dev *dev);
 
 /* The GID table: one entry per address of the interface, stable indexes (ROCE-AH-10). `vlan_id` 0: untagged.
- * Returns the index, -EEXIST or -ENOSPC. Removing an entry makes QPs that name it fail their next packets. */
+ * Returns the index, -EEXIST or -ENOSPC. Removing an entry moves the QPs that name it to ERR. */
 int roce_dev_gid_add(struct roce_dev *dev, const struct net_addr *gid, const struct net_mac *mac,
                      uint16_t vlan_id);
-int roce_dev_gid_remove(struct roce_dev *dev, unsigned index);
+int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns);
 /* 0, or -ENOENT. Any of the outputs may be NULL. */
 int roce_dev_gid_get(const struct roce_dev *dev, unsigned index, struct net_addr *gid, struct net_mac *mac,
                      uint16_t *vlan_id);
@@ -200,7 +200,8 @@ struct roce_qp_config {
     struct rdma_cq *send_cq, *recv_cq; /* may be one */
     struct roce_qp_caps caps;
     bool sq_sig_all;
-    void *ctx; /* the caller's: roce_qp_ctx() */
+    bool e2e_credits; /* advertise the posted receives as credits (ROCE-RS-53); off: unlimited */
+    void *ctx;        /* the caller's: roce_qp_ctx() */
 };
 
 /* Creates a QP in RESET. QPNs start at 17 and are not reused soon (ROCE-QP-34). 0, -EINVAL, -EOPNOTSUPP,

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completions: ROCE-RC-60, RC-61, RC-63, CQ-2. */
+#include "roce/device.h"
+
+static void push(struct roce_qp *qp, struct rdma_cq *cq, const struct rdma_wc *wc, bool solicited)
+{
+    bool was_in_error = rdma_cq_in_error(cq);
+    if (rdma_cq_push(cq, wc, solicited))
+        return;
+    qp->dev->cq_overflowed = true;
+    if (!was_in_error && qp->dev->config.event)
+        qp->dev->config.event(qp->dev->config.ctx, &(struct roce_event){.type = ROCE_EVENT_CQ_ERR, .cq = cq});
+}
+
+static enum rdma_wc_opcode wc_opcode(enum rdma_wr_opcode opcode)
+{
+    switch (opcode) {
+    case RDMA_WR_RDMA_WRITE:
+    case RDMA_WR_RDMA_WRITE_WITH_IMM:
+        return RDMA_WC_RDMA_WRITE;
+    case RDMA_WR_SEND:
+    case RDMA_WR_SEND_WITH_IMM:
+        return RDMA_WC_SEND;
+    case RDMA_WR_RDMA_READ:
+        return RDMA_WC_RDMA_READ;
+    case RDMA_WR_ATOMIC_CMP_AND_SWP:
+        return RDMA_WC_COMP_SWAP;
+    case RDMA_WR_ATOMIC_FETCH_AND_ADD:
+        return RDMA_WC_FETCH_ADD;
+    }
+    return RDMA_WC_SEND;
+}
+
+void roce_complete_send(struct roce_qp *qp, enum rdma_wc_status status)
+{
+    const struct roce_send_wqe *w = roce_send_wqe(qp, qp->sq.done);
+    struct rdma_wc wc = {
+        .wr_id = w->wr_id,
+        .status = status,
+        .opcode = wc_opcode(w->opcode),
+        .byte_len = w->len_bytes,
+        .qp_num = qp->qpn,
+    };
+    bool signalled = qp->sq_sig_all || (w->send_flags & RDMA_SEND_SIGNALED) || status != RDMA_WC_SUCCESS;
+    qp->sq.done++;
+    if (!signalled)
+        return;
+    /* The CQE frees the slots of the unsignalled WQEs before it as well (ROCE-RC-60). */
+    atomic_store_explicit(&qp->sq.released, qp->sq.done, memory_order_release);
+    push(qp, qp->send_cq, &wc, false);
+}
+
+void roce_complete_recv(struct roce_qp *qp, struct rdma_wc *wc, bool solicited)
+{
+    uint32_t index = atomic_load_explicit(&qp->rq.released, memory_order_relaxed);
+    wc->wr_id = qp->rq.wqes[index & (qp->rq.size - 1)].wr_id;
+    wc->qp_num = qp->qpn;
+    qp->resp.recv_held = false;
+    atomic_store_explicit(&qp->rq.released, index + 1, memory_order_release);
+    push(qp, qp->recv_cq, wc, solicited);
+}
+
+void roce_flush_send(struct roce_qp *qp)
+{
+    while (qp->sq.done != atomic_load(&qp->sq.posted))
+        roce_complete_send(qp, RDMA_WC_WR_FLUSH_ERR);
+    qp->sq.started = qp->sq.done;
+    qp->req.cur = qp->sq.done;
+}
+
+void roce_flush_recv(struct roce_qp *qp)
+{
+    while (atomic_load_explicit(&qp->rq.released, memory_order_relaxed) != atomic_load(&qp->rq.posted)) {
+        struct rdma_wc wc = {.status = RDMA_WC_WR_FLUSH_ERR, .opcode = RDMA_WC_RECV};
+        roce_complete_recv(qp, &wc, false);
+    }
+}

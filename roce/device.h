@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside a device. Only roce/ includes this. */
+#ifndef NORNIC_ROCE_DEVICE_H
+#define NORNIC_ROCE_DEVICE_H
+
+#include <stdatomic.h>
+
+#include "roce/gid.h"
+#include "roce/qp.h"
+#include "roce/roce.h"
+#include "roce/timer.h"
+
+#define ROCE_FIRST_QPN 17 /* ROCE-QP-34 */
+
+struct roce_dev {
+    struct roce_dev_config config; /* defaults filled in */
+    struct rdma_mem mem;
+    struct rdma_domain *domain;
+    struct roce_gid_table gids;
+    struct roce_timers timers;
+    struct roce_dev_counters counters;
+    uint16_t ip_id;
+
+    struct roce_qp **qps; /* by QPN - ROCE_FIRST_QPN */
+    uint32_t *free_slots; /* first in, first out, so that a QPN rests as long as it can */
+    uint32_t free_head, free_count;
+
+    struct roce_qp
+        *_Atomic posted; /* stack of QPs with fresh posts; any thread pushes, the engine takes all */
+    struct roce_qp *ready_first, *ready_last;
+    bool cq_overflowed; /* QPs of a CQ in error wait to be moved to ERR */
+};
+
+/* Counts for a QP and its device at once. */
+#define roce_count(qp, name) roce_count_n(qp, name, 1)
+#define roce_count_n(qp, name, n)            \
+    do {                                     \
+        (qp)->counters.name += (n);          \
+        (qp)->dev->counters.qps.name += (n); \
+    } while (0)
+
+static inline void *roce_alloc(const struct roce_dev *dev, size_t len_bytes)
+{
+    return dev->mem.alloc(dev->mem.ctx, len_bytes);
+}
+
+static inline void roce_free(const struct roce_dev *dev, void *p)
+{
+    if (p)
+        dev->mem.free(dev->mem.ctx, p);
+}
+
+struct roce_qp *roce_dev_find_qp(const struct roce_dev *dev, uint32_t qpn);
+/* Takes a QPN for `qp`: 0 or -ENOSPC. And gives it back. */
+int roce_dev_add_qp(struct roce_dev *dev, struct roce_qp *qp);
+void roce_dev_remove_qp(struct roce_dev *dev, struct roce_qp *qp);
+
+/* The QP may have something to send. */
+void roce_dev_ready(struct roce_dev *dev, struct roce_qp *qp);
+/* Any thread: the QP has a fresh post. */
+void roce_dev_posted(struct roce_qp *qp);
+/* Moves the QPs with fresh posts to the ready list; those in ERR are flushed. */
+void roce_dev_collect_posted(struct roce_dev *dev);
+/* Moves the QPs of overflowed CQs to ERR (ROCE-CQ-2); called at the end of a step, when no QP is half-way through one. */
+void roce_dev_settle(struct roce_dev *dev, uint64_t now_ns);
+
+/* Hands an event to the trace hook, if there is one. */
+void roce_trace_emit(struct roce_dev *dev, const struct roce_trace *event);
+
+#endif

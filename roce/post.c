@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Posting work: the only part of a QP that the application's thread touches beside a running progress. Each queue is a
+ * ring with one poster; `posted` is published with release order after the slot, `released` tells what is free. */
+#include <errno.h>
+#include <string.h>
+
+#include "roce/device.h"
+
+static uint32_t round_up_pow2(uint32_t n)
+{
+    uint32_t p = 1;
+    while (p < n)
+        p <<= 1;
+    return p;
+}
+
+int roce_queues_init(struct roce_qp *qp)
+{
+    struct roce_send_queue *sq = &qp->sq;
+    struct roce_recv_queue *rq = &qp->rq;
+    sq->size = qp->caps.max_send_wr = round_up_pow2(qp->caps.max_send_wr);
+    rq->size = qp->caps.max_recv_wr = round_up_pow2(qp->caps.max_recv_wr);
+    sq->max_sge = qp->caps.max_send_sge;
+    rq->max_sge = qp->caps.max_recv_sge;
+    sq->max_inline_bytes = qp->caps.max_inline_bytes;
+
+    sq->wqes = roce_alloc(qp->dev, sizeof *sq->wqes * sq->size);
+    sq->sges = roce_alloc(qp->dev, sizeof *sq->sges * sq->size * (sq->max_sge ? sq->max_sge : 1));
+    rq->wqes = roce_alloc(qp->dev, sizeof *rq->wqes * rq->size);
+    rq->sges = roce_alloc(qp->dev, sizeof *rq->sges * rq->size * (rq->max_sge ? rq->max_sge : 1));
+    sq->inline_bytes = roce_alloc(qp->dev, (size_t)sq->size * sq->max_inline_bytes + 1);
+    return sq->wqes && sq->sges && rq->wqes && rq->sges && sq->inline_bytes ? 0 : -ENOMEM;
+}
+
+void roce_queues_deinit(struct roce_qp *qp)
+{
+    roce_free(qp->dev, qp->sq.wqes);
+    roce_free(qp->dev, qp->sq.sges);
+    roce_free(qp->dev, qp->sq.inline_bytes);
+    roce_free(qp->dev, qp->rq.wqes);
+    roce_free(qp->dev, qp->rq.sges);
+}
+
+void roce_queues_reset(struct roce_qp *qp)
+{
+    atomic_store(&qp->sq.posted, 0);
+    atomic_store(&qp->sq.released, 0);
+    atomic_store(&qp->rq.posted, 0);
+    atomic_store(&qp->rq.released, 0);
+    qp->sq.started = qp->sq.done = 0;
+}
+
+/* The sum of the SGEs, or UINT64_MAX if it is more than a message may have (ROCE-QP-40). */
+static uint64_t sge_sum(const struct rdma_sge *sges, uint32_t num_sge)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < num_sge; i++)
+        sum += sges[i].len_bytes;
+    return sum <= ROCE_MAX_MSG_BYTES ? sum : UINT64_MAX;
+}
+
+static bool send_opcode_is_known(enum rdma_wr_opcode opcode)
+{
+    return opcode >= RDMA_WR_RDMA_WRITE && opcode <= RDMA_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* The immediate errors of ROCE-QP-40. */
+static int check_send(const struct roce_qp *qp, const struct rdma_send_wr *wr, uint64_t *len_bytes)
+{
+    if (!send_opcode_is_known(wr->opcode) || wr->num_sge > qp->sq.max_sge)
+        return -EINVAL;
+    *len_bytes = sge_sum(wr->sg_list, wr->num_sge);
+    if (*len_bytes == UINT64_MAX)
+        return -EINVAL;
+    if ((wr->opcode == RDMA_WR_ATOMIC_CMP_AND_SWP || wr->opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD) &&
+        *len_bytes != 8)
+        return -EINVAL;
+    if (wr->send_flags & RDMA_SEND_INLINE &&
+        (roce_wr_is_rd_atomic(wr->opcode) || *len_bytes > qp->sq.max_inline_bytes))
+        return -EINVAL;
+    return 0;
+}
+
+static void fill_send(struct roce_qp *qp, uint32_t index, const struct rdma_send_wr *wr, uint32_t len_bytes)
+{
+    struct roce_send_wqe *w = roce_send_wqe(qp, index);
+    *w = (struct roce_send_wqe){
+        .wr_id = wr->wr_id,
+        .remote_addr = wr->remote_addr,
+        .compare_add = wr->compare_add,
+        .swap = wr->swap,
+        .opcode = wr->opcode,
+        .send_flags = wr->send_flags,
+        .rkey = wr->rkey,
+        .imm_data = wr->imm_data,
+        .num_sge = wr->num_sge,
+        .len_bytes = len_bytes,
+    };
+    if (!(wr->send_flags & RDMA_SEND_INLINE)) {
+        if (wr->num_sge)
+            memcpy(roce_send_sges(qp, index), wr->sg_list, sizeof *wr->sg_list * wr->num_sge);
+        return;
+    }
+    uint8_t *to = roce_send_inline(qp, index);
+    for (uint32_t i = 0; i < wr->num_sge; i++) {
+        if (wr->sg_list[i].len_bytes)
+            memcpy(to, (const void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].len_bytes);
+        to += wr->sg_list[i].len_bytes;
+    }
+}
+
+static int post_one_send(struct roce_qp *qp, const struct rdma_send_wr *wr)
+{
+    uint64_t len_bytes;
+    int err = check_send(qp, wr, &len_bytes);
+    if (err)
+        return err;
+    uint32_t posted = atomic_load_explicit(&qp->sq.posted, memory_order_relaxed);
+    if (posted - atomic_load_explicit(&qp->sq.released, memory_order_acquire) >= qp->sq.size)
+        return -ENOMEM;
+    fill_send(qp, posted, wr, (uint32_t)len_bytes);
+    atomic_store(&qp->sq.posted, posted + 1);
+    return 0;
+}
+
+int roce_post_send(struct roce_qp *qp, const struct rdma_send_wr *wr, const struct rdma_send_wr **bad)
+{
+    enum roce_qp_state state = roce_qp_state_now(qp);
+    int err = state >= ROCE_QPS_RTS ? 0 : -EINVAL;
+    bool any = false;
+    for (; wr && !err; any = true) {
+        err = post_one_send(qp, wr);
+        if (err)
+            break;
+        wr = wr->next;
+    }
+    if (err && bad)
+        *bad = wr;
+    if (any)
+        roce_dev_posted(qp);
+    return err;
+}
+
+static int post_one_recv(struct roce_qp *qp, const struct rdma_recv_wr *wr)
+{
+    if (wr->num_sge > qp->rq.max_sge)
+        return -EINVAL;
+    uint64_t len_bytes = sge_sum(wr->sg_list, wr->num_sge);
+    if (len_bytes == UINT64_MAX)
+        return -EINVAL;
+    uint32_t posted = atomic_load_explicit(&qp->rq.posted, memory_order_relaxed);
+    if (posted - atomic_load_explicit(&qp->rq.released, memory_order_acquire) >= qp->rq.size)
+        return -ENOMEM;
+    uint32_t slot = posted & (qp->rq.size - 1);
+    qp->rq.wqes[slot] =
+        (struct roce_recv_wqe){.wr_id = wr->wr_id, .num_sge = wr->num_sge, .len_bytes = (uint32_t)len_bytes};
+    if (wr->num_sge)
+        memcpy(&qp->rq.sges[(size_t)slot * qp->rq.max_sge], wr->sg_list, sizeof *wr->sg_list * wr->num_sge);
+    atomic_store(&qp->rq.posted, posted + 1);
+    return 0;
+}
+
+int roce_post_recv(struct roce_qp *qp, const struct rdma_recv_wr *wr, const struct rdma_recv_wr **bad)
+{
+    int err = roce_qp_state_now(qp) == ROCE_QPS_RESET ? -EINVAL : 0;
+    while (wr && !err) {
+        err = post_one_recv(qp, wr);
+        if (!err)
+            wr = wr->next;
+    }
+    if (err && bad)
+        *bad = wr;
+    /* A QP that went to ERR meanwhile has flushed what it saw; either it saw these, or we see its new state here (both
+     * sides use sequentially consistent order) and ask for another flush. */
+    if (atomic_load(&qp->state) == ROCE_QPS_ERR)
+        roce_dev_posted(qp);
+    return err;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue pairs: creation, state changes, errors. What each half does is in requester*.c and responder*.c. */
+#include "roce/qp.h"
+
+#include <errno.h>
+
+#include "roce/device.h"
+#include "roce/qp_state.h"
+
+static int check_config(const struct roce_qp_config *c)
+{
+    if (c->type != ROCE_QPT_RC)
+        return -EOPNOTSUPP;
+    if (!c->pd || !c->send_cq || !c->recv_cq)
+        return -EINVAL;
+    if (c->caps.max_send_wr < 1 || c->caps.max_send_wr > 1u << 20 || c->caps.max_recv_wr > 1u << 20 ||
+        c->caps.max_send_sge > ROCE_MAX_SGE || c->caps.max_recv_sge > ROCE_MAX_SGE ||
+        c->caps.max_inline_bytes > ROCE_MAX_INLINE_BYTES)
+        return -EINVAL;
+    return 0;
+}
+
+static void set_state(struct roce_qp *qp, enum roce_qp_state to, enum roce_cause cause, uint64_t now_ns)
+{
+    enum roce_qp_state from = roce_qp_state_now(qp);
+    /* Sequentially consistent: see roce_post_recv(). */
+    atomic_store(&qp->state, to);
+    qp->attr.state = to;
+    if (from != to)
+        roce_trace_emit(qp->dev, &(struct roce_trace){.kind = ROCE_TRACE_QP_STATE,
+                                                      .now_ns = now_ns,
+                                                      .qpn = qp->qpn,
+                                                      .cause = cause,
+                                                      .from_state = from,
+                                                      .to_state = to});
+}
+
+static void reset(struct roce_qp *qp)
+{
+    roce_requester_reset(qp, 0);
+    roce_responder_reset(qp, 0);
+    roce_queues_reset(qp);
+    qp->drained = false;
+}
+
+int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, struct roce_qp **out)
+{
+    int err = check_config(config);
+    if (err)
+        return err;
+    struct roce_qp *qp = roce_alloc(dev, sizeof *qp);
+    if (!qp)
+        return -ENOMEM;
+    qp->dev = dev;
+    qp->type = config->type;
+    qp->pd = config->pd;
+    qp->send_cq = config->send_cq;
+    qp->recv_cq = config->recv_cq;
+    qp->sq_sig_all = config->sq_sig_all;
+    qp->e2e_credits = config->e2e_credits;
+    qp->ctx = config->ctx;
+    qp->caps = config->caps;
+    err = roce_queues_init(qp);
+    if (!err)
+        err = roce_responder_init(qp);
+    if (!err)
+        err = roce_dev_add_qp(dev, qp);
+    if (err) {
+        roce_responder_deinit(qp);
+        roce_queues_deinit(qp);
+        roce_free(dev, qp);
+        return err;
+    }
+    rdma_pd_get(qp->pd);
+    rdma_cq_get(qp->send_cq);
+    rdma_cq_get(qp->recv_cq);
+    reset(qp);
+    *out = qp;
+    return 0;
+}
+
+void roce_qp_destroy(struct roce_qp *qp)
+{
+    struct roce_dev *dev = qp->dev;
+    roce_timer_cancel(&dev->timers, &qp->req.timer);
+    roce_dev_remove_qp(dev, qp);
+    rdma_cq_put(qp->recv_cq);
+    rdma_cq_put(qp->send_cq);
+    rdma_pd_put(qp->pd);
+    roce_responder_deinit(qp);
+    roce_queues_deinit(qp);
+    roce_free(dev, qp);
+}
+
+/* --- modify --- */
+
+/* What the pure table of qp_state.c cannot know: the device's GIDs, its MTU, and whether the send queue has drained. */
+static int check_against_device(const struct roce_qp *qp, const struct roce_qp_attr *a, uint32_t mask,
+                                enum roce_qp_state next)
+{
+    if (mask & ROCE_QP_AV) {
+        const struct roce_gid_entry *e = roce_gid_get(&qp->dev->gids, a->av.sgid_index);
+        if (!e || net_addr_is_v4(&e->gid) != net_addr_is_v4(&a->av.dgid)) /* ROCE-FRM-39 */
+            return -EINVAL;
+    }
+    if (mask & ROCE_QP_PATH_MTU && a->path_mtu > roce_mtu_for_port(qp->dev->config.port_mtu_bytes))
+        return -EINVAL;
+    /* ROCE-QP-31: SQD is left for RTS, or changed, only when it has drained. */
+    if (roce_qp_state_now(qp) == ROCE_QPS_SQD && !qp->drained &&
+        (next == ROCE_QPS_RTS || next == ROCE_QPS_SQD))
+        return -EINVAL;
+    return 0;
+}
+
+static void merge(struct roce_qp_attr *to, const struct roce_qp_attr *a, uint32_t mask)
+{
+    to->en_sqd_async_notify = mask & ROCE_QP_EN_SQD_ASYNC_NOTIFY ? a->en_sqd_async_notify : false;
+    if (mask & ROCE_QP_ACCESS_FLAGS)
+        to->access_flags = a->access_flags;
+    if (mask & ROCE_QP_PKEY_INDEX)
+        to->pkey_index = a->pkey_index;
+    if (mask & ROCE_QP_PORT)
+        to->port = a->port;
+    if (mask & ROCE_QP_AV)
+        to->av = a->av;
+    if (mask & ROCE_QP_PATH_MTU)
+        to->path_mtu = a->path_mtu;
+    if (mask & ROCE_QP_TIMEOUT)
+        to->timeout = a->timeout;
+    if (mask & ROCE_QP_RETRY_CNT)
+        to->retry_cnt = a->retry_cnt;
+    if (mask & ROCE_QP_RNR_RETRY)
+        to->rnr_retry = a->rnr_retry;
+    if (mask & ROCE_QP_RQ_PSN)
+        to->rq_psn = a->rq_psn & ROCE_PSN_MASK;
+    if (mask & ROCE_QP_MAX_QP_RD_ATOMIC)
+        to->max_rd_atomic = a->max_rd_atomic;
+    if (mask & ROCE_QP_MIN_RNR_TIMER)
+        to->min_rnr_timer = a->min_rnr_timer;
+    if (mask & ROCE_QP_SQ_PSN)
+        to->sq_psn = a->sq_psn & ROCE_PSN_MASK;
+    if (mask & ROCE_QP_MAX_DEST_RD_ATOMIC)
+        to->max_dest_rd_atomic = a->max_dest_rd_atomic;
+    if (mask & ROCE_QP_DEST_QPN)
+        to->dest_qpn = a->dest_qpn;
+}
+
+static void make_path(struct roce_qp *qp)
+{
+    const struct roce_av *av = &qp->attr.av;
+    const struct roce_gid_entry *e = roce_gid_get(&qp->dev->gids, av->sgid_index);
+    qp->sgid = e->gid;
+    qp->vlan_id = e->vlan_id;
+    struct roce_path path = {
+        .src_mac = e->mac,
+        .dst_mac = av->dst_mac,
+        .vlan_tci = e->vlan_id ? av->sl << 13 | e->vlan_id : -1,
+        .src = e->gid,
+        .dst = av->dgid,
+        .traffic_class = av->traffic_class & 0xfc, /* ECN 00 without congestion management: ROCE-FRM-13 */
+        .flow_label = av->flow_label,
+        .hop_limit = av->hop_limit,
+        .src_port = roce_flow_src_port(av->flow_label, qp->qpn, qp->attr.dest_qpn),
+    };
+    roce_frame_template_init(&qp->tmpl, &path);
+}
+
+/* max_dest_rd_atomic sizes the responder's rings, so a change may fail for want of memory; nothing is lost then. */
+static int resize_responder(struct roce_qp *qp, uint8_t max_dest_rd_atomic)
+{
+    uint8_t old = qp->attr.max_dest_rd_atomic;
+    struct roce_responder kept = qp->resp;
+    if (max_dest_rd_atomic == old)
+        return 0;
+    qp->attr.max_dest_rd_atomic = max_dest_rd_atomic;
+    int err = roce_responder_init(qp);
+    if (err) {
+        qp->resp = kept;
+        qp->attr.max_dest_rd_atomic = old;
+        return err;
+    }
+    roce_free(qp->dev, kept.resources);
+    roce_free(qp->dev, kept.queue);
+    return 0;
+}
+
+static void enter_state(struct roce_qp *qp, enum roce_qp_state from, enum roce_qp_state next, uint64_t now_ns)
+{
+    if (next == ROCE_QPS_ERR && from != ROCE_QPS_ERR) {
+        roce_qp_enter_error(qp, ROCE_CAUSE_MODIFY, now_ns);
+        return;
+    }
+    set_state(qp, next, ROCE_CAUSE_MODIFY, now_ns);
+    if (next == ROCE_QPS_RESET)
+        reset(qp);
+    if (next == ROCE_QPS_RTR && from == ROCE_QPS_INIT)
+        roce_responder_reset(qp, qp->attr.rq_psn);
+    if (next == ROCE_QPS_RTS && from == ROCE_QPS_RTR)
+        roce_requester_reset(qp, qp->attr.sq_psn);
+    if (next == ROCE_QPS_SQD && from == ROCE_QPS_RTS) {
+        qp->drained = false;
+        roce_requester_check_drained(qp);
+    }
+    roce_dev_ready(qp->dev, qp);
+}
+
+int roce_qp_modify(struct roce_qp *qp, const struct roce_qp_attr *attr, uint32_t mask, uint64_t now_ns)
+{
+    enum roce_qp_state cur = roce_qp_state_now(qp), next;
+    int err = roce_qp_check_modify(qp->type, cur, attr, mask, &next);
+    if (!err)
+        err = check_against_device(qp, attr, mask, next);
+    if (!err && mask & ROCE_QP_MAX_DEST_RD_ATOMIC)
+        err = resize_responder(qp, attr->max_dest_rd_atomic);
+    if (err)
+        return err;
+    merge(&qp->attr, attr, mask);
+    qp->pmtu_bytes = roce_mtu_bytes(qp->attr.path_mtu);
+    if (mask & (ROCE_QP_AV | ROCE_QP_DEST_QPN))
+        make_path(qp);
+    enter_state(qp, cur, next, now_ns);
+    return 0;
+}
+
+void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns)
+{
+    if (roce_qp_state_now(qp) == ROCE_QPS_ERR)
+        return;
+    set_state(qp, ROCE_QPS_ERR, cause, now_ns);
+    roce_timer_cancel(&qp->dev->timers, &qp->req.timer);
+    /* Only what leads up to a fatal NAK of ours, and that NAK, is still sent (ROCE-RS-12). */
+    if (cause != ROCE_CAUSE_REQUEST_ERROR)
+        roce_response_clear(qp);
+    roce_flush_send(qp);
+    roce_flush_recv(qp);
+    roce_dev_ready(qp->dev, qp);
+}
+
+void roce_qp_event(struct roce_qp *qp, enum roce_event_type type)
+{
+    const struct roce_dev_config *c = &qp->dev->config;
+    if (c->event)
+        c->event(c->ctx, &(struct roce_event){.type = type, .qp = qp});
+}
+
+/* --- questions --- */
+
+void roce_qp_query(const struct roce_qp *qp, struct roce_qp_attr *attr, struct roce_qp_caps *caps)
+{
+    if (attr) {
+        *attr = qp->attr;
+        attr->cur_state = roce_qp_state_now(qp);
+        attr->sq_psn = qp->req.nxt_psn;
+        attr->rq_psn = qp->resp.epsn;
+    }
+    if (caps)
+        *caps = qp->caps;
+}
+
+uint32_t roce_qp_num(const struct roce_qp *qp)
+{
+    return qp->qpn;
+}
+
+enum roce_qp_state roce_qp_state(const struct roce_qp *qp)
+{
+    return roce_qp_state_now(qp);
+}
+
+void *roce_qp_ctx(const struct roce_qp *qp)
+{
+    return qp->ctx;
+}
+
+const struct roce_counters *roce_qp_counters(const struct roce_qp *qp)
+{
+    return &qp->counters;
+}

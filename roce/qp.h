@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside a queue pair. Only roce/ includes this. */
+#ifndef NORNIC_ROCE_QP_H
+#define NORNIC_ROCE_QP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "roce/frame.h"
+#include "roce/psn.h"
+#include "roce/roce.h"
+#include "roce/timer.h"
+
+/* One send WQE. The part above the line is written by the post, the part below by the requester. */
+struct roce_send_wqe {
+    uint64_t wr_id;
+    uint64_t remote_addr;
+    uint64_t compare_add, swap;
+    enum rdma_wr_opcode opcode;
+    uint32_t send_flags;
+    uint32_t rkey;
+    uint32_t imm_data;
+    uint32_t num_sge;
+    uint32_t len_bytes; /* of the message */
+    /* --- */
+    uint32_t first_psn;
+    uint32_t psn_count; /* PSNs that it takes: ROCE-RC-1..3 */
+    uint32_t ssn;       /* ROCE-RC-5 */
+    bool restarted;     /* a READ that was asked for again: ROCE-RC-36 */
+};
+
+struct roce_recv_wqe {
+    uint64_t wr_id;
+    uint32_t num_sge;
+    uint32_t len_bytes; /* the sum of its SGEs */
+};
+
+/* Free-running indexes into rings of a power of two. `posted` belongs to the poster, the others to the engine. */
+struct roce_send_queue {
+    struct roce_send_wqe *wqes;
+    struct rdma_sge *sges; /* max_sge a slot */
+    uint8_t *inline_bytes; /* max_inline_bytes a slot */
+    uint32_t size;         /* slots */
+    uint32_t max_sge;
+    uint32_t max_inline_bytes;
+    _Atomic uint32_t posted;   /* one past the newest */
+    _Atomic uint32_t released; /* slots before it are free for posts: ROCE-RC-60 */
+    uint32_t started;          /* one past the newest that has PSNs */
+    uint32_t done;             /* the oldest that is not completed */
+};
+
+struct roce_recv_queue {
+    struct roce_recv_wqe *wqes;
+    struct rdma_sge *sges;
+    uint32_t size;
+    uint32_t max_sge;
+    _Atomic uint32_t posted;
+    _Atomic uint32_t
+        released; /* also the oldest that is not completed: one message is in progress at a time */
+};
+
+/* Sends requests and takes their responses: ROCE section 7. */
+struct roce_requester {
+    uint32_t una_psn; /* oldest unacknowledged */
+    uint32_t nxt_psn; /* the next WQE begins here */
+    uint32_t hi_psn;  /* one past the highest ever sent, READ responses counted: ROCE-RC-31 */
+    uint32_t cur;     /* WQE to send from; == sq.started: a new one */
+    uint32_t cur_pkt; /* and its packet */
+    uint32_t rd_atomic_outstanding;
+    uint32_t unasked_pkts; /* sent since the last AckReq: ROCE-RC-12 */
+    uint32_t ssn;
+    uint32_t lsn; /* limit by credits: ROCE-RC-21 */
+    bool unlimited;
+    bool stalled; /* the WQE at `cur` cannot be built; it fails when it is the oldest */
+    enum rdma_wc_status stall_status;
+    uint8_t retry_left;
+    uint8_t rnr_left;
+    bool
+        restarted; /* sending resumed at restart_psn: no second time before progress or timeout (ROCE-RC-46) */
+    uint32_t restart_psn;
+    bool rnr_waiting; /* the timer is the RNR wait, not the ack timeout */
+    struct roce_timer timer;
+};
+
+enum roce_response_kind { ROCE_RESPONSE_ACK, ROCE_RESPONSE_NAK, ROCE_RESPONSE_READ, ROCE_RESPONSE_ATOMIC };
+
+/* One entry of the responder's queue of things to send, in PSN order (ROCE-RS-40). */
+struct roce_response {
+    enum roce_response_kind kind;
+    uint8_t syndrome; /* NAK */
+    bool replay;
+    uint32_t psn; /* ACK, NAK, ATOMIC: the packet's; READ: of the next response packet */
+    uint32_t msn;
+    uint64_t va; /* READ: where the next packet's data begins */
+    uint32_t rkey;
+    uint32_t left_bytes; /* READ */
+    bool begun;          /* READ: a first packet was sent */
+    uint32_t end_psn;    /* READ: one past its last */
+    uint64_t original;   /* ATOMIC */
+};
+
+/* A READ or atomic that was executed, kept for duplicates: ROCE-RS-30. */
+struct roce_resource {
+    bool used;
+    uint8_t op; /* enum roce_op of the request */
+    uint32_t first_psn, psn_count;
+    uint64_t va;
+    uint32_t rkey;
+    uint32_t len_bytes;
+    uint64_t original;
+};
+
+enum roce_nak_state { ROCE_NAK_NONE, ROCE_NAK_SEQ_SENT, ROCE_NAK_RNR_SENT };
+
+/* Takes requests and sends their responses: ROCE section 8. */
+struct roce_responder {
+    uint32_t epsn;
+    uint32_t msn;
+    enum roce_nak_state nak_state;
+    /* the message in progress */
+    uint32_t message; /* 0, ROCE_PKT_SEND or ROCE_PKT_WRITE */
+    uint32_t received_bytes;
+    uint64_t write_va;
+    uint32_t write_rkey, write_len_bytes;
+    bool recv_held; /* the receive WQE at rq.released belongs to the message */
+    bool comm_est;  /* COMM_EST was raised since RTR */
+    /* rings */
+    struct roce_resource *resources; /* max_dest_rd_atomic of them */
+    uint32_t resource_next;
+    struct roce_response *queue;
+    uint32_t queue_size; /* a power of two */
+    uint32_t queue_head, queue_tail;
+};
+
+struct roce_qp {
+    struct roce_dev *dev;
+    uint32_t qpn;
+    enum roce_qp_type type;
+    _Atomic int state; /* enum roce_qp_state; written by the engine, read by posts */
+    struct rdma_pd *pd;
+    struct rdma_cq *send_cq, *recv_cq;
+    bool sq_sig_all;
+    bool e2e_credits;
+    void *ctx;
+    struct roce_qp_caps caps;
+    struct roce_qp_attr attr;
+    uint32_t pmtu_bytes;
+    struct net_addr sgid;
+    uint16_t vlan_id;
+    struct roce_frame_template tmpl;
+
+    struct roce_send_queue sq;
+    struct roce_recv_queue rq;
+    struct roce_requester req;
+    struct roce_responder resp;
+    struct roce_counters counters;
+    bool drained; /* SQD: all started messages are complete */
+    bool tx_turn; /* which half sends next */
+
+    _Atomic bool posted; /* on the device's stack of QPs with fresh posts */
+    struct roce_qp *posted_next;
+    bool ready; /* on the device's list of QPs that may have something to send */
+    struct roce_qp *ready_prev, *ready_next;
+};
+
+static inline enum roce_qp_state roce_qp_state_now(const struct roce_qp *qp)
+{
+    return (enum roce_qp_state)atomic_load_explicit(&qp->state, memory_order_relaxed);
+}
+
+static inline struct roce_send_wqe *roce_send_wqe(const struct roce_qp *qp, uint32_t index)
+{
+    return &qp->sq.wqes[index & (qp->sq.size - 1)];
+}
+
+static inline struct rdma_sge *roce_send_sges(const struct roce_qp *qp, uint32_t index)
+{
+    return &qp->sq.sges[(size_t)(index & (qp->sq.size - 1)) * qp->sq.max_sge];
+}
+
+static inline uint8_t *roce_send_inline(const struct roce_qp *qp, uint32_t index)
+{
+    return &qp->sq.inline_bytes[(size_t)(index & (qp->sq.size - 1)) * qp->sq.max_inline_bytes];
+}
+
+static inline bool roce_wr_is_rd_atomic(enum rdma_wr_opcode opcode)
+{
+    return opcode == RDMA_WR_RDMA_READ || opcode == RDMA_WR_ATOMIC_CMP_AND_SWP ||
+           opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* --- qp.c --- */
+/* Moves a QP to ERR from any cause: stops timers, flushes both queues (ROCE-RC-63). Responses that precede a fatal
+ * NAK, and that NAK, still leave. */
+void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns);
+void roce_qp_event(struct roce_qp *qp, enum roce_event_type type);
+
+/* --- complete.c --- */
+/* Completes the oldest send WQE and moves on: a CQE if it failed, or is signalled (ROCE-RC-60). */
+void roce_complete_send(struct roce_qp *qp, enum rdma_wc_status status);
+/* Completes the oldest receive WQE with `wc` (wr_id and qp_num are filled here). */
+void roce_complete_recv(struct roce_qp *qp, struct rdma_wc *wc, bool solicited);
+void roce_flush_send(struct roce_qp *qp);
+void roce_flush_recv(struct roce_qp *qp);
+
+/* --- copy.c --- */
+/* Copies `len_bytes` of a send WQE's data from `offset` on. False: a key, PD or bounds fault (ROCE-RC-17). */
+bool roce_gather(const struct roce_qp *qp, uint32_t index, uint32_t offset, uint8_t *dst, uint32_t len_bytes);
+/* Copies into the SGEs of a WQE, from `offset` on. False: a fault, or no room. */
+bool roce_scatter(const struct roce_qp *qp, const struct rdma_sge *sges, uint32_t num_sge, uint32_t offset,
+                  const uint8_t *src, uint32_t len_bytes);
+
+/* --- requester_tx.c --- */
+/* Builds the next request packet. False: nothing may be sent now. */
+bool roce_requester_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns);
+
+/* --- requester_rx.c --- */
+enum roce_rx_verdict roce_requester_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns);
+
+/* --- requester.c --- */
+void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn);
+void roce_requester_expire(struct roce_qp *qp, uint64_t now_ns);
+/* Something was acknowledged: retries are restored, the timer starts anew (ROCE-RC-41, RC-47, RC-49). */
+void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns);
+/* Go-back-N to `psn` (ROCE-RC-42); costs a retry, and fails the oldest WQE when none is left. */
+void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause cause, uint64_t now_ns);
+/* An RNR NAK at una_psn: wait, then go on there (ROCE-RC-48). */
+void roce_requester_rnr(struct roce_qp *qp, uint8_t timer_code, uint64_t now_ns);
+/* Completes the oldest WQE with an error and moves the QP to ERR. */
+void roce_requester_fail(struct roce_qp *qp, enum rdma_wc_status status, enum roce_cause cause,
+                         uint64_t now_ns);
+/* The PSN at which sending goes on. */
+uint32_t roce_requester_cur_psn(const struct roce_qp *qp);
+/* Starts the ack timer from now, if anything is unacknowledged. */
+void roce_requester_arm(struct roce_qp *qp, uint64_t now_ns);
+/* In SQD, and everything that was started is complete: says so once (ROCE-RC-62). */
+void roce_requester_check_drained(struct roce_qp *qp);
+
+/* --- responder.c --- */
+int roce_responder_init(
+    struct roce_qp *qp); /* allocates its rings for attr.max_dest_rd_atomic: 0 or -ENOMEM */
+void roce_responder_deinit(struct roce_qp *qp);
+void roce_responder_reset(struct roce_qp *qp, uint32_t rq_psn);
+enum roce_rx_verdict roce_responder_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns);
+/* A fault that the peer must be told: queues the NAK at `psn`, completes a held receive WQE in error or raises the event of
+ * ROCE-RS-15, and moves the QP to ERR. `recv_status` is for a held WQE. */
+void roce_responder_fatal(struct roce_qp *qp, uint8_t syndrome, uint32_t psn, enum rdma_wc_status recv_status,
+                          uint64_t now_ns);
+
+/* --- responder_dup.c --- */
+enum roce_rx_verdict roce_responder_duplicate(struct roce_qp *qp, const struct roce_pkt *pkt);
+
+/* --- responder_queue.c --- */
+bool roce_response_pending(const struct roce_qp *qp);
+/* Forgets all that waits to be sent. */
+void roce_response_clear(struct roce_qp *qp);
+/* READs and atomics whose first answer is not fully sent (ROCE-RS-35). */
+uint32_t roce_response_pending_rd_atomic(const struct roce_qp *qp);
+/* The newest entry may be an ACK: then it takes over the PSN, as one ACK stands for all before (ROCE-RS-51). */
+void roce_response_push_ack(struct roce_qp *qp, uint32_t psn);
+/* Adds an entry; false: the queue is full and the packet is treated as lost. */
+bool roce_response_push(struct roce_qp *qp, const struct roce_response *response);
+/* The queued answer of that kind whose last PSN is before `end_psn`, or NULL. */
+struct roce_response *roce_response_find(struct roce_qp *qp, enum roce_response_kind kind, uint32_t end_psn);
+
+/* --- responder_tx.c --- */
+/* Builds the next response packet. False: none waits. */
+bool roce_responder_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns);
+
+/* --- post.c --- */
+int roce_queues_init(struct roce_qp *qp);
+void roce_queues_deinit(struct roce_qp *qp);
+void roce_queues_reset(struct roce_qp *qp);
+
+#endif

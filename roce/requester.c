@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The requester's state: where it is, what it retries, when its timer fires. ROCE section 7.5. */
+#include "roce/device.h"
+
+/* 4.096 us * 2^timeout (ROCE-RC-41). */
+static uint64_t ack_timeout_ns(const struct roce_qp *qp)
+{
+    return 4096ull << qp->attr.timeout;
+}
+
+void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn)
+{
+    struct roce_requester *req = &qp->req;
+    roce_timer_cancel(&qp->dev->timers, &req->timer);
+    *req = (struct roce_requester){
+        .una_psn = sq_psn,
+        .nxt_psn = sq_psn,
+        .hi_psn = sq_psn,
+        .cur = qp->sq.started,
+        .retry_left = qp->attr.retry_cnt,
+        .rnr_left = qp->attr.rnr_retry,
+    };
+}
+
+uint32_t roce_requester_cur_psn(const struct roce_qp *qp)
+{
+    const struct roce_requester *req = &qp->req;
+    if (req->cur == qp->sq.started)
+        return req->nxt_psn;
+    return roce_psn_add(roce_send_wqe(qp, req->cur)->first_psn, req->cur_pkt);
+}
+
+void roce_requester_arm(struct roce_qp *qp, uint64_t now_ns)
+{
+    struct roce_requester *req = &qp->req;
+    if (req->rnr_waiting)
+        return;
+    if (req->una_psn == req->hi_psn || !qp->attr.timeout)
+        roce_timer_cancel(&qp->dev->timers, &req->timer);
+    else
+        roce_timer_arm(&qp->dev->timers, &req->timer, now_ns + ack_timeout_ns(qp));
+}
+
+/* Sets the place to send from to `psn`, which lies in a started WQE, or is nxt_psn. */
+static void seek(struct roce_qp *qp, uint32_t psn)
+{
+    struct roce_requester *req = &qp->req;
+    for (req->cur = qp->sq.done; req->cur != qp->sq.started; req->cur++) {
+        const struct roce_send_wqe *w = roce_send_wqe(qp, req->cur);
+        req->cur_pkt = (psn - w->first_psn) & ROCE_PSN_MASK;
+        if (req->cur_pkt < w->psn_count)
+            return;
+    }
+    req->cur_pkt = 0;
+}
+
+void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns)
+{
+    struct roce_requester *req = &qp->req;
+    req->retry_left = qp->attr.retry_cnt;
+    req->rnr_left = qp->attr.rnr_retry;
+    req->restarted = false;
+    req->rnr_waiting = false;
+    /* ROCE-RC-31: an ACK of the first transmission may lie ahead of a go-back-N. */
+    if (roce_psn_diff(roce_requester_cur_psn(qp), req->una_psn) < 0)
+        seek(qp, req->una_psn);
+    roce_requester_arm(qp, now_ns);
+    roce_dev_ready(qp->dev, qp);
+    roce_requester_check_drained(qp);
+}
+
+void roce_requester_check_drained(struct roce_qp *qp)
+{
+    if (roce_qp_state_now(qp) != ROCE_QPS_SQD || qp->drained || qp->sq.done != qp->sq.started)
+        return;
+    qp->drained = true;
+    if (qp->attr.en_sqd_async_notify)
+        roce_qp_event(qp, ROCE_EVENT_SQ_DRAINED);
+}
+
+void roce_requester_fail(struct roce_qp *qp, enum rdma_wc_status status, enum roce_cause cause,
+                         uint64_t now_ns)
+{
+    roce_complete_send(qp, status);
+    roce_qp_enter_error(qp, cause, now_ns);
+}
+
+void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause cause, uint64_t now_ns)
+{
+    struct roce_requester *req = &qp->req;
+    if (req->retry_left == 0) {
+        roce_count(qp, retry_exceeded);
+        roce_requester_fail(qp, RDMA_WC_RETRY_EXC_ERR, ROCE_CAUSE_RETRY_EXCEEDED, now_ns);
+        return;
+    }
+    req->retry_left--;
+    req->restarted = true;
+    req->restart_psn = psn;
+    req->stalled = false;
+    seek(qp, psn);
+    roce_trace_emit(
+        qp->dev,
+        &(struct roce_trace){
+            .kind = ROCE_TRACE_RETRANSMIT, .now_ns = now_ns, .qpn = qp->qpn, .cause = cause, .psn = psn});
+    roce_requester_arm(qp, now_ns);
+    roce_dev_ready(qp->dev, qp);
+}
+
+void roce_requester_rnr(struct roce_qp *qp, uint8_t timer_code, uint64_t now_ns)
+{
+    struct roce_requester *req = &qp->req;
+    if (qp->attr.rnr_retry != 7) { /* 7: for ever (ROCE-RC-49) */
+        if (req->rnr_left == 0) {
+            roce_count(qp, rnr_retry_exceeded);
+            roce_requester_fail(qp, RDMA_WC_RNR_RETRY_EXC_ERR, ROCE_CAUSE_RNR_EXCEEDED, now_ns);
+            return;
+        }
+        req->rnr_left--;
+    }
+    uint64_t wait_ns = roce_rnr_timer_ns(timer_code);
+    req->rnr_waiting = true;
+    req->stalled = false;
+    seek(qp, req->una_psn);
+    roce_timer_arm(&qp->dev->timers, &req->timer, now_ns + wait_ns);
+    roce_trace_emit(qp->dev, &(struct roce_trace){.kind = ROCE_TRACE_RNR_WAIT,
+                                                  .now_ns = now_ns,
+                                                  .qpn = qp->qpn,
+                                                  .cause = ROCE_CAUSE_RNR_NAK,
+                                                  .psn = req->una_psn,
+                                                  .wait_ns = wait_ns});
+}
+
+void roce_requester_expire(struct roce_qp *qp, uint64_t now_ns)
+{
+    struct roce_requester *req = &qp->req;
+    if (req->rnr_waiting) {
+        req->rnr_waiting = false;
+        req->restarted = false;
+        roce_requester_arm(qp, now_ns);
+        roce_dev_ready(qp->dev, qp);
+        return;
+    }
+    roce_count(qp, local_ack_timeout);
+    roce_requester_restart(qp, req->una_psn, ROCE_CAUSE_TIMEOUT, now_ns);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Processing responses: ROCE section 7.4. */
+#include "net/bytes.h"
+#include "roce/device.h"
+
+static struct roce_send_wqe *oldest(const struct roce_qp *qp)
+{
+    return roce_send_wqe(qp, qp->sq.done);
+}
+
+/* ROCE-RC-20, RC-21: what the peer's credit code allows. */
+static void take_credits(struct roce_requester *req, const struct roce_aeth *aeth)
+{
+    uint8_t code = aeth->syndrome & 0x1f;
+    if (code == 31) {
+        req->unlimited = true;
+        return;
+    }
+    uint32_t lsn = roce_psn_add(aeth->msn, roce_credit_count(code));
+    if (roce_psn_diff(lsn, req->lsn) > 0)
+        req->lsn = lsn;
+}
+
+/* Completes the SEND and WRITE packets before `psn` (ROCE-RC-32). False: a READ or atomic before it has not been
+ * answered, which stops the walk there. */
+static bool ack_before(struct roce_qp *qp, uint32_t psn, uint64_t now_ns)
+{
+    struct roce_requester *req = &qp->req;
+    bool answered = true, progress = false;
+    while (roce_psn_diff(psn, req->una_psn) > 0) {
+        const struct roce_send_wqe *w = oldest(qp);
+        if (roce_wr_is_rd_atomic(w->opcode)) {
+            answered = false;
+            break;
+        }
+        progress = true;
+        uint32_t end = roce_psn_add(w->first_psn, w->psn_count);
+        if (roce_psn_diff(psn, end) < 0) {
+            req->una_psn = psn;
+            break;
+        }
+        req->una_psn = end;
+        roce_complete_send(qp, RDMA_WC_SUCCESS);
+    }
+    if (progress)
+        roce_requester_progress(qp, now_ns);
+    return answered;
+}
+
+/* An answer was lost: ask again from the oldest missing PSN, once (ROCE-RC-34, RC-35, RC-46). */
+static void answer_lost(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns)
+{
+    struct roce_requester *req = &qp->req;
+    if (req->rnr_waiting || (req->restarted && req->restart_psn == req->una_psn))
+        return;
+    roce_count(qp, implied_nak_seq_err);
+    roce_requester_restart(qp, req->una_psn, cause, now_ns);
+}
+
+static void bad_response(struct roce_qp *qp, uint64_t now_ns)
+{
+    roce_requester_fail(qp, RDMA_WC_BAD_RESP_ERR, ROCE_CAUSE_BAD_RESPONSE, now_ns);
+}
+
+/* The oldest WQE, a READ or atomic, has been answered up to `end_psn`; `last`: wholly. */
+static void answered(struct roce_qp *qp, uint32_t end_psn, bool last, uint64_t now_ns)
+{
+    qp->req.una_psn = end_psn;
+    if (last) {
+        qp->req.rd_atomic_outstanding--;
+        roce_complete_send(qp, RDMA_WC_SUCCESS);
+    }
+    roce_requester_progress(qp, now_ns);
+}
+
+static bool has_ack_syndrome(const struct roce_pkt *pkt)
+{
+    return !(pkt->op->flags & ROCE_PKT_AETH) || roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_ACK;
+}
+
+/* ROCE-RC-35, RC-36: a READ that was never restarted is answered FIRST, MIDDLE*, LAST or ONLY; one that was may begin
+ * anew anywhere, with whatever opcode the peer's replay gives it. */
+static bool read_order_is_legal(const struct roce_send_wqe *w, uint32_t flags, bool first, bool last)
+{
+    bool ends = flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY), begins = flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY);
+    return ends == last && (w->restarted || begins == first);
+}
+
+static void take_read_response(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
+{
+    struct roce_send_wqe *w = oldest(qp);
+    uint32_t k = (pkt->bth.psn - w->first_psn) & ROCE_PSN_MASK;
+    uint32_t offset = k * qp->pmtu_bytes;
+    bool last = k == w->psn_count - 1;
+    uint32_t want = last ? w->len_bytes - offset : qp->pmtu_bytes;
+    if (w->opcode != RDMA_WR_RDMA_READ || !has_ack_syndrome(pkt) || pkt->payload_bytes != want ||
+        !read_order_is_legal(w, pkt->op->flags, k == 0, last)) {
+        bad_response(qp, now_ns); /* ROCE-RC-37..39 */
+        return;
+    }
+    if (want && !roce_scatter(qp, roce_send_sges(qp, qp->sq.done), w->num_sge, offset, pkt->payload, want)) {
+        roce_requester_fail(qp, RDMA_WC_LOC_PROT_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
+        return;
+    }
+    answered(qp, roce_psn_add(pkt->bth.psn, 1), last, now_ns);
+}
+
+static void take_atomic_ack(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
+{
+    struct roce_send_wqe *w = oldest(qp);
+    if (!roce_wr_is_rd_atomic(w->opcode) || w->opcode == RDMA_WR_RDMA_READ || !has_ack_syndrome(pkt) ||
+        pkt->payload_bytes) {
+        bad_response(qp, now_ns);
+        return;
+    }
+    /* Big-endian on the wire, host-endian in memory: ROCE-HDR-11. */
+    uint64_t original = pkt->atomicacketh.original;
+    if (!roce_scatter(qp, roce_send_sges(qp, qp->sq.done), w->num_sge, 0, (const uint8_t *)&original, 8)) {
+        roce_requester_fail(qp, RDMA_WC_LOC_PROT_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
+        return;
+    }
+    answered(qp, roce_psn_add(pkt->bth.psn, 1), true, now_ns);
+}
+
+/* READ responses and ATOMIC ACKs acknowledge what precedes them (ROCE-RS-52) and complete their own WQE. */
+static void take_data(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
+{
+    if (pkt->op->flags & ROCE_PKT_AETH && has_ack_syndrome(pkt))
+        take_credits(&qp->req, &pkt->aeth);
+    if (!ack_before(qp, pkt->bth.psn, now_ns)) {
+        answer_lost(qp, ROCE_CAUSE_READ_GAP, now_ns);
+        return;
+    }
+    if (pkt->op->flags & ROCE_PKT_ATOMICACKETH)
+        take_atomic_ack(qp, pkt, now_ns);
+    else
+        take_read_response(qp, pkt, now_ns);
+}
+
+static void take_nak_seq(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
+{
+    struct roce_requester *req = &qp->req;
+    roce_count(qp, packet_seq_err);
+    /* Behind an RNR NAK some peers NAK what was in flight: it must not cut the wait short (ROCE-RC-48, INT-12). */
+    if (req->rnr_waiting && roce_psn_diff(pkt->bth.psn, req->una_psn) >= 0)
+        return;
+    if (!ack_before(qp, pkt->bth.psn, now_ns)) {
+        answer_lost(qp, ROCE_CAUSE_IMPLIED_NAK, now_ns);
+        return;
+    }
+    if (req->restarted && req->restart_psn == req->una_psn)
+        return; /* ROCE-RC-46 */
+    roce_requester_restart(qp, req->una_psn, ROCE_CAUSE_NAK_SEQ, now_ns);
+}
+
+static enum rdma_wc_status nak_status(uint8_t syndrome)
+{
+    switch (syndrome) {
+    case ROCE_SYNDROME_NAK_INV_REQ:
+        return RDMA_WC_REM_INV_REQ_ERR;
+    case ROCE_SYNDROME_NAK_REM_ACC:
+        return RDMA_WC_REM_ACCESS_ERR;
+    }
+    return RDMA_WC_REM_OP_ERR;
+}
+
+/* An opcode 0x11 packet whose PSN is in range. */
+static enum roce_rx_verdict take_ack(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
+{
+    struct roce_requester *req = &qp->req;
+    uint32_t psn = pkt->bth.psn;
+    switch (roce_syndrome_kind(pkt->aeth.syndrome)) {
+    case ROCE_SYN_ACK:
+        roce_count(qp, acks_received);
+        take_credits(req, &pkt->aeth);
+        if (!ack_before(qp, roce_psn_add(psn, 1), now_ns))
+            answer_lost(qp, ROCE_CAUSE_IMPLIED_NAK, now_ns);
+        return ROCE_RX_TAKEN;
+    case ROCE_SYN_RNR:
+        roce_count(qp, rnr_nak_received);
+        if (req->rnr_waiting)
+            return ROCE_RX_TAKEN;
+        if (ack_before(qp, psn, now_ns))
+            roce_requester_rnr(qp, pkt->aeth.syndrome & 0x1f, now_ns);
+        else
+            answer_lost(qp, ROCE_CAUSE_IMPLIED_NAK, now_ns);
+        return ROCE_RX_TAKEN;
+    case ROCE_SYN_NAK:
+        if (pkt->aeth.syndrome == ROCE_SYNDROME_NAK_PSN_SEQ) {
+            take_nak_seq(qp, pkt, now_ns);
+            return ROCE_RX_TAKEN;
+        }
+        roce_count(qp, nak_fatal_received);
+        if (ack_before(qp, psn, now_ns)) /* ROCE-RC-50 */
+            roce_requester_fail(qp, nak_status(pkt->aeth.syndrome), ROCE_CAUSE_NAK_FATAL, now_ns);
+        else
+            answer_lost(qp, ROCE_CAUSE_IMPLIED_NAK, now_ns);
+        return ROCE_RX_TAKEN;
+    case ROCE_SYN_RESERVED:
+        break;
+    }
+    return ROCE_RX_DROP_SYNDROME; /* ROCE-HDR-20 */
+}
+
+enum roce_rx_verdict roce_requester_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
+{
+    struct roce_requester *req = &qp->req;
+    bool is_ack =
+        pkt->op->flags & ROCE_PKT_AETH && !(pkt->op->flags & (ROCE_PKT_READ_RESP | ROCE_PKT_ATOMICACKETH));
+    uint32_t ahead = (pkt->bth.psn - req->una_psn) & ROCE_PSN_MASK;
+    if (ahead >= ((req->hi_psn - req->una_psn) & ROCE_PSN_MASK)) {
+        /* A duplicate of the newest ACK may still bring credits (ROCE-RC-30). */
+        if (is_ack && ahead == ROCE_PSN_MASK && roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_ACK) {
+            take_credits(req, &pkt->aeth);
+            roce_dev_ready(qp->dev, qp);
+        }
+        return ROCE_RX_DROP_GHOST;
+    }
+    if (is_ack)
+        return take_ack(qp, pkt, now_ns);
+    take_data(qp, pkt, now_ns);
+    return ROCE_RX_TAKEN;
+}

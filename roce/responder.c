@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Taking requests: the order of checks of ROCE section 8.1, the NAK rules of 8.2, execution as in 8.5. */
+#include "roce/device.h"
+
+#include <errno.h>
+
+/* Why a request cannot be executed: what the peer is told, and what a held receive WQE completes with (ROCE-RS-15).
+ * syndrome 0: nothing is wrong. */
+struct fault {
+    uint8_t syndrome;
+    enum rdma_wc_status recv_status;
+};
+
+#define FINE             ((struct fault){0})
+#define BAD_REQUEST      ((struct fault){ROCE_SYNDROME_NAK_INV_REQ, RDMA_WC_LOC_QP_OP_ERR})
+#define BAD_ACCESS       ((struct fault){ROCE_SYNDROME_NAK_REM_ACC, RDMA_WC_LOC_ACCESS_ERR})
+#define BUFFER_TOO_SMALL ((struct fault){ROCE_SYNDROME_NAK_INV_REQ, RDMA_WC_LOC_LEN_ERR})
+#define BAD_SCATTER      ((struct fault){ROCE_SYNDROME_NAK_REM_OP, RDMA_WC_LOC_PROT_ERR})
+#define CQ_FULL          ((struct fault){ROCE_SYNDROME_NAK_REM_OP, RDMA_WC_LOC_QP_OP_ERR})
+#define BAD_INVALIDATE   ((struct fault){ROCE_SYNDROME_NAK_REM_ACC, RDMA_WC_LOC_QP_OP_ERR})
+
+int roce_responder_init(struct roce_qp *qp)
+{
+    struct roce_responder *resp = &qp->resp;
+    uint32_t resources = qp->attr.max_dest_rd_atomic;
+    /* Each READ or atomic may be waiting once as itself and once as a replay, with an ACK behind each. */
+    uint32_t want = 4 * resources + 8;
+    for (resp->queue_size = 8; resp->queue_size < want;)
+        resp->queue_size *= 2;
+    resp->queue_head = resp->queue_tail = 0;
+    resp->resource_next = 0;
+    resp->resources = roce_alloc(qp->dev, sizeof *resp->resources * (resources + 1));
+    resp->queue = roce_alloc(qp->dev, sizeof *resp->queue * resp->queue_size);
+    if (resp->resources && resp->queue)
+        return 0;
+    roce_responder_deinit(qp);
+    return -ENOMEM;
+}
+
+void roce_responder_deinit(struct roce_qp *qp)
+{
+    roce_free(qp->dev, qp->resp.resources);
+    roce_free(qp->dev, qp->resp.queue);
+    qp->resp.resources = NULL;
+    qp->resp.queue = NULL;
+}
+
+void roce_responder_reset(struct roce_qp *qp, uint32_t rq_psn)
+{
+    struct roce_responder *resp = &qp->resp;
+    for (uint32_t i = 0; i < qp->attr.max_dest_rd_atomic; i++)
+        resp->resources[i].used = false;
+    *resp = (struct roce_responder){
+        .epsn = rq_psn,
+        .resources = resp->resources,
+        .queue = resp->queue,
+        .queue_size = resp->queue_size,
+    };
+}
+
+static void push_nak(struct roce_qp *qp, uint8_t syndrome, uint32_t psn)
+{
+    struct roce_response nak = {
+        .kind = ROCE_RESPONSE_NAK, .syndrome = syndrome, .psn = psn, .msn = qp->resp.msn};
+    if (roce_response_push(qp, &nak))
+        return;
+    /* A NAK counts more than the newest thing in a full queue, which it makes the peer ask for again. */
+    qp->resp.queue_tail--;
+    roce_response_push(qp, &nak);
+}
+
+void roce_responder_fatal(struct roce_qp *qp, uint8_t syndrome, uint32_t psn, enum rdma_wc_status recv_status,
+                          uint64_t now_ns)
+{
+    push_nak(qp, syndrome, psn);
+    if (qp->resp.recv_held) {
+        struct rdma_wc wc = {.status = recv_status, .opcode = RDMA_WC_RECV};
+        roce_complete_recv(qp, &wc, false);
+    } else if (syndrome == ROCE_SYNDROME_NAK_REM_ACC) {
+        roce_qp_event(qp, ROCE_EVENT_QP_ACCESS_ERR);
+    } else {
+        roce_qp_event(qp, ROCE_EVENT_QP_REQ_ERR);
+    }
+    roce_qp_enter_error(qp, ROCE_CAUSE_REQUEST_ERROR, now_ns);
+}
+
+/* ROCE-RS-2. */
+static bool in_sequence(const struct roce_responder *resp, uint32_t flags)
+{
+    bool continues = flags & (ROCE_PKT_MIDDLE | ROCE_PKT_LAST);
+    return resp->message ? continues && flags & resp->message : !continues;
+}
+
+/* ROCE-RS-3: a reserved opcode, or an operation that is not enabled. */
+static bool is_enabled(const struct roce_qp *qp, uint32_t flags)
+{
+    uint32_t access = qp->attr.access_flags;
+    return flags & ROCE_PKT_DEFINED && (!(flags & ROCE_PKT_WRITE) || access & RDMA_ACCESS_REMOTE_WRITE) &&
+           (!(flags & ROCE_PKT_READ) || access & RDMA_ACCESS_REMOTE_READ) &&
+           (!(flags & ROCE_PKT_ATOMIC) || access & RDMA_ACCESS_REMOTE_ATOMIC);
+}
+
+/* ROCE-RS-35. */
+static bool has_resource(const struct roce_qp *qp)
+{
+    return roce_response_pending_rd_atomic(qp) < qp->attr.max_dest_rd_atomic;
+}
+
+static bool remote_range_ok(const struct roce_qp *qp, uint32_t rkey, uint64_t va, uint64_t len_bytes,
+                            uint32_t access)
+{
+    return rdma_mr_remote(qp->dev->domain, qp->pd, rkey, va, len_bytes, access) != NULL;
+}
+
+/* ROCE-RS-5, RS-8, RS-48. */
+static bool keys_are_good(const struct roce_qp *qp, const struct roce_pkt *pkt)
+{
+    const struct roce_responder *resp = &qp->resp;
+    uint32_t flags = pkt->op->flags;
+    if (flags & ROCE_PKT_ATOMIC)
+        return remote_range_ok(qp, pkt->atomiceth.rkey, pkt->atomiceth.va, 8, RDMA_ACCESS_REMOTE_ATOMIC);
+    if (flags & ROCE_PKT_RETH) {
+        uint32_t access = flags & ROCE_PKT_READ ? RDMA_ACCESS_REMOTE_READ : RDMA_ACCESS_REMOTE_WRITE;
+        return !pkt->reth.dma_len ||
+               remote_range_ok(qp, pkt->reth.rkey, pkt->reth.va, pkt->reth.dma_len, access);
+    }
+    if (flags & ROCE_PKT_WRITE)
+        return remote_range_ok(qp, resp->write_rkey, resp->write_va, resp->write_len_bytes,
+                               RDMA_ACCESS_REMOTE_WRITE);
+    return true;
+}
+
+/* ROCE-RS-6: the packet's own length. */
+static bool payload_length_ok(const struct roce_qp *qp, const struct roce_pkt *pkt)
+{
+    uint32_t flags = pkt->op->flags, n = pkt->payload_bytes;
+    if (!(flags & ROCE_PKT_PAYLOAD))
+        return n == 0;
+    if (flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE))
+        return n == qp->pmtu_bytes && pkt->bth.pad_count == 0;
+    return n <= qp->pmtu_bytes && (n > 0 || flags & ROCE_PKT_ONLY);
+}
+
+/* ROCE-RS-6: the running total of a WRITE. */
+static bool write_total_ok(const struct roce_responder *resp, const struct roce_pkt *pkt)
+{
+    bool begins = pkt->op->flags & ROCE_PKT_RETH;
+    uint64_t want = begins ? pkt->reth.dma_len : resp->write_len_bytes;
+    uint64_t total = (begins ? 0 : (uint64_t)resp->received_bytes) + pkt->payload_bytes;
+    if (want > ROCE_MAX_MSG_BYTES)
+        return false;
+    return pkt->op->flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY) ? total == want : total < want;
+}
+
+static const struct roce_recv_wqe *held_recv(const struct roce_qp *qp, const struct rdma_sge **sges)
+{
+    uint32_t slot = atomic_load_explicit(&qp->rq.released, memory_order_relaxed) & (qp->rq.size - 1);
+    *sges = &qp->rq.sges[(size_t)slot * qp->rq.max_sge];
+    return &qp->rq.wqes[slot];
+}
+
+/* ROCE-RS-6. */
+static struct fault check_length(const struct roce_qp *qp, const struct roce_pkt *pkt)
+{
+    const struct roce_responder *resp = &qp->resp;
+    uint32_t flags = pkt->op->flags;
+    const struct rdma_sge *sges;
+    if (!payload_length_ok(qp, pkt))
+        return BAD_REQUEST;
+    if (flags & ROCE_PKT_WRITE && !write_total_ok(resp, pkt))
+        return BAD_REQUEST;
+    if (flags & ROCE_PKT_READ && pkt->reth.dma_len > ROCE_MAX_MSG_BYTES)
+        return BAD_REQUEST;
+    if (flags & ROCE_PKT_ATOMIC && pkt->atomiceth.va & 7)
+        return BAD_REQUEST; /* ROCE-RS-46 */
+    if (flags & ROCE_PKT_SEND) {
+        uint64_t total = (flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) ? 0 : (uint64_t)resp->received_bytes) +
+                         pkt->payload_bytes;
+        if (total > held_recv(qp, &sges)->len_bytes)
+            return BUFFER_TOO_SMALL;
+    }
+    return FINE;
+}
+
+/* ROCE-RS-4 for receive WQEs. False: none is posted. */
+static bool take_recv(struct roce_qp *qp)
+{
+    uint32_t released = atomic_load_explicit(&qp->rq.released, memory_order_relaxed);
+    if (released == atomic_load_explicit(&qp->rq.posted, memory_order_acquire))
+        return false;
+    qp->resp.recv_held = true;
+    return true;
+}
+
+static void rnr_nak(struct roce_qp *qp)
+{
+    push_nak(qp, ROCE_SYNDROME_RNR | qp->attr.min_rnr_timer, qp->resp.epsn);
+    qp->resp.nak_state = ROCE_NAK_RNR_SENT;
+}
+
+/* Stores a WRITE's bytes. The last ones of a message go last, for applications that poll memory (ROCE-RS-62). */
+static void place(uint8_t *to, const uint8_t *from, uint32_t len_bytes, bool last)
+{
+    uint32_t tail = last ? (len_bytes < 8 ? len_bytes : 8) : 0;
+    memcpy(to, from, len_bytes - tail);
+    for (uint32_t i = len_bytes - tail; i < len_bytes; i++) {
+        atomic_thread_fence(memory_order_release);
+        *(volatile uint8_t *)(to + i) = from[i];
+    }
+}
+
+static void finish_message(struct roce_qp *qp, const struct roce_pkt *pkt)
+{
+    struct roce_responder *resp = &qp->resp;
+    uint32_t flags = pkt->op->flags;
+    resp->message = 0;
+    resp->msn = roce_psn_add(resp->msn, 1); /* ROCE-RS-50 */
+    if (!(flags & ROCE_PKT_COMPLETES_RECV))
+        return;
+    struct rdma_wc wc = {
+        .opcode = flags & ROCE_PKT_WRITE ? RDMA_WC_RECV_RDMA_WITH_IMM : RDMA_WC_RECV,
+        .byte_len = resp->received_bytes,
+    };
+    if (flags & ROCE_PKT_IMMDT) {
+        wc.wc_flags = RDMA_WC_WITH_IMM;
+        memcpy(&wc.imm_data, pkt->immdt.imm_data, sizeof wc.imm_data);
+    }
+    roce_complete_recv(qp, &wc, pkt->bth.se);
+}
+
+/* ROCE-RS-41..43. */
+static struct fault execute_send_or_write(struct roce_qp *qp, const struct roce_pkt *pkt)
+{
+    struct roce_responder *resp = &qp->resp;
+    uint32_t flags = pkt->op->flags, n = pkt->payload_bytes;
+    bool last = flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY);
+    if (flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)) {
+        resp->message = flags & (ROCE_PKT_SEND | ROCE_PKT_WRITE);
+        resp->received_bytes = 0;
+        resp->write_va = pkt->reth.va;
+        resp->write_rkey = pkt->reth.rkey;
+        resp->write_len_bytes = pkt->reth.dma_len;
+    }
+    if (flags & ROCE_PKT_SEND) {
+        const struct rdma_sge *sges;
+        const struct roce_recv_wqe *w = held_recv(qp, &sges);
+        if (n && !roce_scatter(qp, sges, w->num_sge, resp->received_bytes, pkt->payload, n))
+            return BAD_SCATTER;
+    } else if (n) {
+        place(rdma_mr_remote(qp->dev->domain, qp->pd, resp->write_rkey, resp->write_va + resp->received_bytes,
+                             n, RDMA_ACCESS_REMOTE_WRITE),
+              pkt->payload, n, last);
+    }
+    resp->received_bytes += n;
+    /* No key here can be invalidated from afar (there are no windows and no fast registration), so the request to do it
+     * fails, after the data was placed: ROCE-RS-44, RS-45. */
+    if (flags & ROCE_PKT_IETH)
+        return BAD_INVALIDATE;
+    if (flags & ROCE_PKT_COMPLETES_RECV && !rdma_cq_has_room(qp->recv_cq, 1))
+        return CQ_FULL;
+    if (last)
+        finish_message(qp, pkt);
+    resp->epsn = roce_psn_add(resp->epsn, 1);
+    if (pkt->bth.ack_req)
+        roce_response_push_ack(qp, pkt->bth.psn);
+    return FINE;
+}
+
+static void save_resource(struct roce_qp *qp, const struct roce_resource *r)
+{
+    struct roce_responder *resp = &qp->resp;
+    resp->resources[resp->resource_next] = *r;
+    resp->resource_next = (resp->resource_next + 1) % qp->attr.max_dest_rd_atomic;
+}
+
+/* ROCE-RS-46, RS-47. */
+static uint64_t execute_atomic(uint64_t *at, const struct roce_pkt *pkt)
+{
+    if (pkt->bth.opcode == ROCE_OP_FETCH_ADD)
+        return __atomic_fetch_add(at, pkt->atomiceth.swap_add, __ATOMIC_SEQ_CST);
+    uint64_t original = pkt->atomiceth.compare;
+    __atomic_compare_exchange_n(at, &original, pkt->atomiceth.swap_add, false, __ATOMIC_SEQ_CST,
+                                __ATOMIC_SEQ_CST);
+    return original;
+}
+
+/* READs and atomics: accepted, remembered (ROCE-RS-30), and their answers queued. */
+static enum roce_rx_verdict execute_rd_atomic(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
+{
+    struct roce_responder *resp = &qp->resp;
+    bool read = pkt->op->flags & ROCE_PKT_READ;
+    struct roce_resource r = {.used = true, .op = pkt->bth.opcode, .first_psn = pkt->bth.psn, .psn_count = 1};
+    struct roce_response answer = {
+        .kind = read ? ROCE_RESPONSE_READ : ROCE_RESPONSE_ATOMIC,
+        .psn = pkt->bth.psn,
+        .msn = roce_psn_add(resp->msn, 1),
+    };
+    if (read) {
+        r.va = answer.va = pkt->reth.va;
+        r.rkey = answer.rkey = pkt->reth.rkey;
+        r.len_bytes = answer.left_bytes = pkt->reth.dma_len;
+        r.psn_count = r.len_bytes ? (r.len_bytes - 1) / qp->pmtu_bytes + 1 : 1;
+    }
+    answer.end_psn = roce_psn_add(r.first_psn, r.psn_count);
+    uint64_t *at = NULL;
+    if (!read) {
+        at = (uint64_t *)(void *)rdma_mr_remote(qp->dev->domain, qp->pd, pkt->atomiceth.rkey,
+                                                pkt->atomiceth.va, 8, RDMA_ACCESS_REMOTE_ATOMIC);
+        if ((uintptr_t)at & 7) {
+            roce_responder_fatal(qp, ROCE_SYNDROME_NAK_INV_REQ, pkt->bth.psn, RDMA_WC_LOC_QP_OP_ERR, now_ns);
+            return ROCE_RX_TAKEN;
+        }
+    }
+    if (!roce_response_push(qp, &answer))
+        return ROCE_RX_DROP_BUSY;
+    if (!read) {
+        r.original = execute_atomic(at, pkt);
+        roce_response_find(qp, ROCE_RESPONSE_ATOMIC, answer.end_psn)->original = r.original;
+    }
+    save_resource(qp, &r);
+    resp->msn = answer.msn;
+    resp->epsn = answer.end_psn;
+    return ROCE_RX_TAKEN;
+}
+
+/* The packet at the expected PSN. */
+static enum roce_rx_verdict take_in_order(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
+{
+    uint32_t flags = pkt->op->flags;
+    bool rd_atomic = flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC);
+    struct fault fault = FINE;
+    qp->resp.nak_state = ROCE_NAK_NONE;
+    if (!in_sequence(&qp->resp, flags) || !is_enabled(qp, flags) || (rd_atomic && !has_resource(qp))) {
+        fault = BAD_REQUEST;
+    } else if (flags & ROCE_PKT_TAKES_RECV && !take_recv(qp)) {
+        rnr_nak(qp);
+        return ROCE_RX_TAKEN;
+    } else if (!keys_are_good(qp, pkt)) {
+        fault = BAD_ACCESS;
+    } else {
+        fault = check_length(qp, pkt);
+    }
+    if (!fault.syndrome && rd_atomic)
+        return execute_rd_atomic(qp, pkt, now_ns);
+    if (!fault.syndrome)
+        fault = execute_send_or_write(qp, pkt);
+    if (fault.syndrome)
+        roce_responder_fatal(qp, fault.syndrome, pkt->bth.psn, fault.recv_status, now_ns);
+    return ROCE_RX_TAKEN;
+}
+
+enum roce_rx_verdict roce_responder_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
+{
+    int32_t ahead = roce_psn_diff(pkt->bth.psn, qp->resp.epsn);
+    if (ahead < 0) {
+        roce_count(qp, duplicate_request);
+        return roce_responder_duplicate(qp, pkt);
+    }
+    if (ahead == 0)
+        return take_in_order(qp, pkt, now_ns);
+    roce_count(qp, out_of_sequence);
+    if (qp->resp.nak_state != ROCE_NAK_NONE)
+        return ROCE_RX_DROP_PSN; /* ROCE-RS-10, RS-11: once a gap */
+    push_nak(qp, ROCE_SYNDROME_NAK_PSN_SEQ, qp->resp.epsn);
+    qp->resp.nak_state = ROCE_NAK_SEQ_SENT;
+    return ROCE_RX_TAKEN;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests that were seen before: ROCE section 8.3. None of them is ever executed again, and none yields a NAK. */
+#include "roce/device.h"
+
+/* ROCE-RS-20, RS-21: everything is acknowledged, but not past a READ or atomic behind the duplicate: the peer would
+ * take that for its lost answer. */
+static void acknowledge(struct roce_qp *qp, uint32_t duplicate_psn)
+{
+    const struct roce_responder *resp = &qp->resp;
+    uint32_t psn = roce_psn_add(resp->epsn, ROCE_PSN_MASK);
+    for (uint32_t i = 0; i < qp->attr.max_dest_rd_atomic; i++) {
+        const struct roce_resource *r = &resp->resources[i];
+        if (r->used && roce_psn_diff(r->first_psn, duplicate_psn) > 0 &&
+            roce_psn_diff(r->first_psn, psn) <= 0)
+            psn = roce_psn_add(r->first_psn, ROCE_PSN_MASK);
+    }
+    roce_response_push_ack(qp, psn);
+}
+
+static struct roce_resource *find_resource(struct roce_qp *qp, uint8_t op, uint32_t psn)
+{
+    for (uint32_t i = 0; i < qp->attr.max_dest_rd_atomic; i++) {
+        struct roce_resource *r = &qp->resp.resources[i];
+        if (r->used && r->op == op && ((psn - r->first_psn) & ROCE_PSN_MASK) < r->psn_count)
+            return r;
+    }
+    return NULL;
+}
+
+/* ROCE-RS-22: the retried range is a suffix of the original on a PMTU boundary (ROCE-RC-44). */
+static enum roce_rx_verdict replay_read(struct roce_qp *qp, const struct roce_pkt *pkt)
+{
+    const struct roce_resource *r = find_resource(qp, ROCE_OP_READ_REQUEST, pkt->bth.psn);
+    if (!r)
+        return ROCE_RX_DROP_DUPLICATE;
+    uint32_t skipped = ((pkt->bth.psn - r->first_psn) & ROCE_PSN_MASK) * qp->pmtu_bytes;
+    if (pkt->reth.rkey != r->rkey || pkt->reth.va != r->va + skipped ||
+        pkt->reth.dma_len != r->len_bytes - skipped)
+        return ROCE_RX_DROP_DUPLICATE;
+    struct roce_response answer = {
+        .kind = ROCE_RESPONSE_READ,
+        .replay = true,
+        .psn = pkt->bth.psn,
+        .msn = qp->resp.msn,
+        .va = pkt->reth.va,
+        .rkey = r->rkey,
+        .left_bytes = pkt->reth.dma_len,
+        .end_psn = roce_psn_add(r->first_psn, r->psn_count),
+    };
+    roce_count(qp, read_replays);
+    /* An answer that is still being sent starts over in its place (ROCE-RS-25), so that those behind it keep theirs. */
+    struct roce_response *queued = roce_response_find(qp, ROCE_RESPONSE_READ, answer.end_psn);
+    if (queued)
+        *queued = answer;
+    else if (!roce_response_push(qp, &answer))
+        return ROCE_RX_DROP_BUSY;
+    return ROCE_RX_TAKEN;
+}
+
+/* ROCE-RS-23. */
+static enum roce_rx_verdict replay_atomic(struct roce_qp *qp, const struct roce_pkt *pkt)
+{
+    const struct roce_resource *r = find_resource(qp, pkt->bth.opcode, pkt->bth.psn);
+    if (!r)
+        return ROCE_RX_DROP_DUPLICATE;
+    struct roce_response answer = {
+        .kind = ROCE_RESPONSE_ATOMIC,
+        .replay = true,
+        .psn = r->first_psn,
+        .msn = qp->resp.msn,
+        .end_psn = roce_psn_add(r->first_psn, 1),
+        .original = r->original,
+    };
+    roce_count(qp, atomic_replays);
+    if (!roce_response_find(qp, ROCE_RESPONSE_ATOMIC, answer.end_psn) && !roce_response_push(qp, &answer))
+        return ROCE_RX_DROP_BUSY;
+    return ROCE_RX_TAKEN;
+}
+
+enum roce_rx_verdict roce_responder_duplicate(struct roce_qp *qp, const struct roce_pkt *pkt)
+{
+    if (pkt->op->flags & ROCE_PKT_READ)
+        return replay_read(qp, pkt);
+    if (pkt->op->flags & ROCE_PKT_ATOMIC)
+        return replay_atomic(qp, pkt);
+    if (pkt->bth.ack_req)
+        acknowledge(qp, pkt->bth.psn);
+    return ROCE_RX_TAKEN;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Building responses: ACKs, NAKs, READ responses, ATOMIC ACKs. ROCE sections 8.2, 8.5, 8.6. */
+#include "net/bytes.h"
+#include "roce/device.h"
+
+/* ROCE-RS-53. */
+static uint8_t ack_syndrome(const struct roce_qp *qp)
+{
+    if (!qp->e2e_credits)
+        return ROCE_SYNDROME_ACK_UNLIMITED;
+    uint32_t unused = atomic_load_explicit(&qp->rq.posted, memory_order_acquire) -
+                      atomic_load_explicit(&qp->rq.released, memory_order_relaxed) - qp->resp.recv_held;
+    return roce_credit_code(unused);
+}
+
+static uint8_t read_op(const struct roce_response *r, bool last)
+{
+    if (!r->begun)
+        return last ? ROCE_OP_READ_RESP_ONLY : ROCE_OP_READ_RESP_FIRST;
+    return last ? ROCE_OP_READ_RESP_LAST : ROCE_OP_READ_RESP_MIDDLE;
+}
+
+/* Builds a response packet with `len_bytes` of payload. */
+static void build(struct roce_qp *qp, const struct roce_response *r, uint8_t op_code, uint8_t syndrome,
+                  const uint8_t *payload, uint32_t len_bytes, struct net_frame *frame)
+{
+    uint8_t opcode = ROCE_OPCODE(ROCE_SERVICE_RC, op_code);
+    const struct roce_opcode *op = &roce_opcodes[opcode];
+    uint8_t pad = (uint8_t)(-len_bytes & 3);
+    uint32_t transport_bytes = ROCE_BTH_BYTES + op->ext_bytes + len_bytes + pad;
+    uint8_t *p = roce_frame_begin(&qp->tmpl, frame->data, transport_bytes, qp->dev->ip_id++);
+    p = roce_bth_put(p, &(struct roce_bth){.opcode = opcode,
+                                           .mig_req = 1,
+                                           .pad_count = pad,
+                                           .pkey = 0xffff,
+                                           .dest_qpn = qp->attr.dest_qpn,
+                                           .psn = r->psn});
+    if (op->flags & ROCE_PKT_AETH)
+        p = roce_aeth_put(p, &(struct roce_aeth){.syndrome = syndrome, .msn = r->msn});
+    if (op->flags & ROCE_PKT_ATOMICACKETH)
+        p = put_be64(p, r->original);
+    if (len_bytes)
+        p = put_bytes(p, payload, len_bytes);
+    memset(p, 0, pad);
+    frame->len_bytes = roce_frame_seal(&qp->tmpl, frame->data, transport_bytes);
+    frame->seg_bytes = 0;
+}
+
+static void count_nak(struct roce_qp *qp, uint8_t syndrome)
+{
+    switch (syndrome) {
+    case ROCE_SYNDROME_NAK_PSN_SEQ:
+        roce_count(qp, nak_seq_sent);
+        return;
+    case ROCE_SYNDROME_NAK_INV_REQ:
+        roce_count(qp, nak_inv_req_sent);
+        return;
+    case ROCE_SYNDROME_NAK_REM_ACC:
+        roce_count(qp, nak_rem_acc_sent);
+        return;
+    case ROCE_SYNDROME_NAK_REM_OP:
+        roce_count(qp, nak_rem_op_sent);
+        return;
+    }
+    roce_count(qp, rnr_nak_sent);
+}
+
+/* The next packet of a READ's answer; its data is fetched only now (ROCE-RS-49). Returns whether the answer is whole. */
+static bool build_read(struct roce_qp *qp, struct roce_response *r, const uint8_t *data, uint32_t len_bytes,
+                       struct net_frame *frame)
+{
+    bool last = len_bytes == r->left_bytes;
+    build(qp, r, read_op(r, last), ack_syndrome(qp), data, len_bytes, frame);
+    r->begun = true;
+    r->psn = roce_psn_add(r->psn, 1);
+    r->va += len_bytes;
+    r->left_bytes -= len_bytes;
+    return last;
+}
+
+bool roce_responder_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
+{
+    while (roce_response_pending(qp)) {
+        struct roce_response *r = &qp->resp.queue[qp->resp.queue_head & (qp->resp.queue_size - 1)];
+        if (r->kind == ROCE_RESPONSE_READ) {
+            uint32_t n = r->left_bytes < qp->pmtu_bytes ? r->left_bytes : qp->pmtu_bytes;
+            const uint8_t *data =
+                n ? rdma_mr_remote(qp->dev->domain, qp->pd, r->rkey, r->va, n, RDMA_ACCESS_REMOTE_READ)
+                  : NULL;
+            if (n && !data) {
+                /* The region went away meanwhile (ROCE-MR-5). A replay just ends: no NAK for it (ROCE-RS-24). */
+                uint32_t psn = r->psn;
+                bool replay = r->replay;
+                qp->resp.queue_head++;
+                if (!replay && roce_qp_state_now(qp) != ROCE_QPS_ERR) {
+                    roce_response_clear(qp);
+                    roce_responder_fatal(qp, ROCE_SYNDROME_NAK_REM_ACC, psn, RDMA_WC_LOC_QP_OP_ERR, now_ns);
+                }
+                continue;
+            }
+            if (build_read(qp, r, data, n, frame))
+                qp->resp.queue_head++;
+            return true;
+        }
+        qp->resp.queue_head++;
+        switch (r->kind) {
+        case ROCE_RESPONSE_ACK:
+            build(qp, r, ROCE_OP_ACK, ack_syndrome(qp), NULL, 0, frame);
+            roce_count(qp, acks_sent);
+            return true;
+        case ROCE_RESPONSE_NAK:
+            build(qp, r, ROCE_OP_ACK, r->syndrome, NULL, 0, frame);
+            count_nak(qp, r->syndrome);
+            return true;
+        case ROCE_RESPONSE_ATOMIC:
+            build(qp, r, ROCE_OP_ATOMIC_ACK, ack_syndrome(qp), NULL, 0, frame);
+            return true;
+        case ROCE_RESPONSE_READ:
+            break;
+        }
+    }
+    return false;
+}

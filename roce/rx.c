@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receiving: from a frame to the half of the QP that it is for. The checks of ROCE section 6.2, in its order. */
+#include "roce/device.h"
+
+/* ROCE-FRM-4: untagged, priority-tagged, and the VLANs of the GID table are accepted. */
+static bool vlan_is_ours(const struct roce_dev *dev, const struct roce_pkt *pkt)
+{
+    uint16_t vid = pkt->vlan_tci < 0 ? 0 : (uint16_t)(pkt->vlan_tci & 0xfff);
+    for (unsigned i = 0; vid && i < ROCE_GID_MAX; i++)
+        if (dev->gids.entries[i].used && dev->gids.entries[i].vlan_id == vid)
+            return true;
+    return !vid;
+}
+
+static bool state_takes(const struct roce_qp *qp, bool response)
+{
+    switch (roce_qp_state_now(qp)) {
+    case ROCE_QPS_RTR:
+        return !response;
+    case ROCE_QPS_RTS:
+    case ROCE_QPS_SQD:
+    case ROCE_QPS_SQE:
+        return true;
+    case ROCE_QPS_RESET:
+    case ROCE_QPS_INIT:
+    case ROCE_QPS_ERR:
+    case ROCE_QPS_COUNT:
+        return false;
+    }
+    return false;
+}
+
+/* ROCE-HDR-5 against the one key that every port has, 0xffff (ROCE-VB-6): a full member, so any membership of the peer
+ * will do. */
+static bool pkey_matches(uint16_t pkey)
+{
+    return (pkey & 0x7fff) == 0x7fff;
+}
+
+/* Finds the QP and makes the checks that need it: ROCE-RX-11..17. */
+static enum roce_rx_verdict admit(const struct roce_dev *dev, const struct roce_pkt *pkt,
+                                  struct roce_qp **out)
+{
+    if (pkt->bth.dest_qpn == 0)
+        return ROCE_RX_DROP_QP0;
+    struct roce_qp *qp = roce_dev_find_qp(dev, pkt->bth.dest_qpn);
+    if (!qp)
+        return ROCE_RX_DROP_NO_QP;
+    *out = qp;
+    bool cnp = pkt->bth.opcode == ROCE_OPCODE_CNP;
+    if (!cnp && pkt->bth.opcode >> 5 != ROCE_SERVICE_RC)
+        return ROCE_RX_DROP_TYPE;
+    if (!state_takes(qp, cnp || pkt->op->flags & ROCE_PKT_RESPONSE))
+        return ROCE_RX_DROP_STATE;
+    uint16_t vid = pkt->vlan_tci < 0 ? 0 : (uint16_t)(pkt->vlan_tci & 0xfff);
+    if (!net_addr_equal(&pkt->dst, &qp->sgid) || !net_addr_equal(&pkt->src, &qp->attr.av.dgid) ||
+        vid != qp->vlan_id)
+        return ROCE_RX_DROP_GID;
+    if (!pkey_matches(pkt->bth.pkey))
+        return ROCE_RX_DROP_PKEY;
+    return ROCE_RX_TAKEN;
+}
+
+static enum roce_rx_verdict dispatch(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
+{
+    if ((pkt->tclass & 3) == 3)
+        roce_count(qp, ecn_marked);
+    if (pkt->bth.opcode == ROCE_OPCODE_CNP)
+        return ROCE_RX_TAKEN; /* without congestion management a CNP is taken and ignored: ROCE-CC-1 */
+    if (pkt->op->flags & ROCE_PKT_RESPONSE)
+        return roce_requester_rx(qp, pkt, now_ns);
+    if (roce_qp_state_now(qp) == ROCE_QPS_RTR && !qp->resp.comm_est) {
+        qp->resp.comm_est = true;
+        roce_qp_event(qp, ROCE_EVENT_COMM_EST);
+    }
+    return roce_responder_rx(qp, pkt, now_ns);
+}
+
+static void rx_one(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns)
+{
+    struct roce_pkt pkt;
+    struct roce_qp *qp = NULL;
+    enum roce_rx_verdict verdict =
+        roce_pkt_parse(&pkt, frame->data, frame->len_bytes, dev->config.parse_flags);
+    if (verdict == ROCE_RX_TAKEN && !vlan_is_ours(dev, &pkt))
+        verdict = ROCE_RX_DROP_L2;
+    if (verdict == ROCE_RX_TAKEN)
+        verdict = admit(dev, &pkt, &qp);
+    struct roce_trace event = {
+        .kind = ROCE_TRACE_PKT_RX,
+        .now_ns = now_ns,
+        .qpn = qp ? qp->qpn : 0,
+        .frame = frame->data,
+        .frame_bytes = frame->len_bytes,
+        .pkt = verdict == ROCE_RX_NOT_ROCE ? NULL : &pkt,
+    };
+    if (verdict == ROCE_RX_TAKEN) {
+        verdict = dispatch(qp, &pkt, now_ns);
+        roce_count(qp, rx_pkts);
+        roce_count_n(qp, rx_bytes, frame->len_bytes);
+        roce_dev_ready(dev, qp);
+    }
+    /* P_Key violations saturate at 16 bits (ROCE-RX-17). */
+    if (verdict != ROCE_RX_DROP_PKEY || dev->counters.verdicts[verdict] < UINT16_MAX)
+        dev->counters.verdicts[verdict]++;
+    event.verdict = verdict;
+    roce_trace_emit(dev, &event);
+}
+
+void roce_dev_rx(struct roce_dev *dev, const struct net_frame *frames, unsigned n, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < n; i++) {
+        rx_one(dev, &frames[i], now_ns);
+        roce_dev_settle(dev, now_ns);
+    }
+}
