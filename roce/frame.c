@@ -92,8 +92,7 @@ uint8_t *roce_frame_begin(const struct roce_frame_template *t, uint8_t *frame, u
     uint16_t udp_bytes = (uint16_t)(NET_UDP_BYTES + transport_bytes + ROCE_ICRC_BYTES);
     uint8_t *l3 = frame + t->l3_offset;
 
-    memcpy(frame, t->bytes,
-           sizeof t->bytes); /* a fixed size copies faster; what is too much is overwritten */
+    memcpy(frame, t->bytes, t->len_bytes);
     put_be16(frame + t->l4_offset + 4, udp_bytes);
     if (t->l3_kind == ROCE_L3_IPV4) {
         uint16_t total_bytes = (uint16_t)(NET_IPV4_BYTES + udp_bytes);

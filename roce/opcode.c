@@ -4,7 +4,7 @@
 
 #include "roce/wire.h"
 
-/* F(operation, kind and place, headers): what a packet of the operation is and carries, whatever the service. */
+/* F(operation, kind and place, headers): what a packet of it is and carries in every service. */
 #define SEND_OPS(F)                                                   \
     F(SEND_FIRST, REQUEST | FIRST | SEND | TAKES_RECV | PAYLOAD, 0)   \
     F(SEND_MIDDLE, REQUEST | MIDDLE | SEND | PAYLOAD, 0)              \

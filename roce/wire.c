@@ -18,7 +18,7 @@ NET_HEADER_TABLE(roce_cnp, "CNP", ROCE_CNP_BYTES, ROCE_CNP_FIELDS);
 
 #define CODE_MASK 0x1fu /* the low five bits of a syndrome */
 
-/* ROCE-HDR-22: the words in milliseconds, the value in units of 10 us. Code 0 is the longest (ROCE-HDR-23). */
+/* ROCE-HDR-22: the words in milliseconds, the value in units of 10 us. Code 0 waits longest: HDR-23. */
 /* clang-format off */
 #define RNR_TIMERS(T) \
     T("655.36", 65536) T("0.01", 1) T("0.02", 2) T("0.03", 3) T("0.04", 4) \

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "roce/icrc.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "net/bytes.h"
+#include "roce/wire.h"
+#include "test/support/vectors.h"
+
+/* The rule as the standard tells it: eight bytes of ones, then the packet with its variant bytes as ones,
+ * through the CRC of another library. The masks are written out bit by bit, as ROCE-ICRC-4 has them. */
+static uint8_t variant_bits(enum roce_l3 kind, size_t offset)
+{
+    size_t udp = kind == ROCE_L3_IPV4 ? 20 : 40;
+    size_t bth = kind == ROCE_L3_GRH ? udp : udp + 8;
+
+    if (offset == bth + 4)
+        return 0xff;
+    if (kind != ROCE_L3_GRH && (offset == udp + 6 || offset == udp + 7))
+        return 0xff;
+    if (kind == ROCE_L3_IPV4)
+        return offset == 1 || offset == 8 || offset == 10 || offset == 11 ? 0xff : 0;
+    if (offset == 0)
+        return 0x0f;
+    return offset == 1 || offset == 2 || offset == 3 || offset == 7 ? 0xff : 0;
+}
+
+static uint32_t reference_icrc(const uint8_t *l3, enum roce_l3 kind, size_t len)
+{
+    uLong crc = crc32(0, (const uint8_t *)"\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+    for (size_t i = 0; i < len; i++) {
+        uint8_t byte = l3[i] | variant_bits(kind, i);
+        crc = crc32(crc, &byte, 1);
+    }
+    return (uint32_t)crc;
+}
+
+/* covers: ROCE-ICRC-1, ROCE-ICRC-2, ROCE-ICRC-3, ROCE-ICRC-4, ROCE-ICRC-8, CA17-22 */
+Test(icrc, worked_vectors)
+{
+    for (size_t i = 0; i < VECTOR_COUNT; i++) {
+        const struct vector *v = &vectors[i];
+        uint8_t packet[VECTOR_MAX_BYTES], before[VECTOR_MAX_BYTES];
+        size_t len = vector_datagram(v, packet);
+        memcpy(before, packet, len);
+        uint32_t icrc = roce_icrc(packet, v->l3_kind, len);
+        cr_expect_eq(icrc, get_le32(v->icrc), "%s %s: %08x", v->id, v->title, icrc);
+        cr_expect_eq(icrc, reference_icrc(packet, v->l3_kind, len), "%s by the reference", v->id);
+        cr_expect_arr_eq(packet, before, len, "%s was changed", v->id);
+    }
+}
+
+/* covers: ROCE-ICRC-1, ROCE-ICRC-2 */
+Test(icrc, ROCE_ICRC_1_agrees_with_zlib_on_any_bytes)
+{
+    uint64_t seed = 1;
+    uint8_t packet[4200];
+    for (int round = 0; round < 600; round++) {
+        enum roce_l3 kind = (enum roce_l3)(round % 3);
+        for (size_t i = 0; i < sizeof packet; i++) {
+            seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            packet[i] = (uint8_t)(seed >> 56);
+        }
+        /* every length near the shortest packet, then all over the range */
+        size_t least = kind == ROCE_L3_IPV4 ? 40 : kind == ROCE_L3_IPV6 ? 60 : 52;
+        size_t len = round < 300 ? least + (size_t)round / 3 : least + (size_t)(seed >> 33) % 4100;
+        cr_assert_eq(roce_icrc(packet, kind, len), reference_icrc(packet, kind, len), "round %d, %zu bytes",
+                     round, len);
+    }
+}
+
+/* Flips every bit of a packet in turn: the ICRC may change for covered bits only, and must for each of them.
+ * covers: ROCE-ICRC-4, ROCE-ICRC-5, ROCE-ICRC-6, ROCE-ICRC-7 */
+Test(icrc, ROCE_ICRC_4_every_bit_is_covered_or_masked)
+{
+    unsigned masked = 0;
+    for (size_t i = 0; i < VECTOR_COUNT; i++) {
+        const struct vector *v = &vectors[i];
+        uint8_t packet[VECTOR_MAX_BYTES];
+        size_t len = vector_datagram(v, packet);
+        uint32_t good = roce_icrc(packet, v->l3_kind, len);
+        for (size_t bit = 0; bit < len * 8; bit++) {
+            uint8_t mask = (uint8_t)(0x80 >> bit % 8);
+            bool is_masked = variant_bits(v->l3_kind, bit / 8) & mask;
+            packet[bit / 8] ^= mask;
+            cr_expect((roce_icrc(packet, v->l3_kind, len) == good) == is_masked, "%s byte %zu bit %zu", v->id,
+                      bit / 8, 7 - bit % 8);
+            packet[bit / 8] ^= mask;
+            masked += is_masked;
+        }
+    }
+    /* IPv4: 4 + 2 + 1 bytes; IPv6: 4 bits, 4 + 2 + 1 bytes; GRH: 4 bits, 4 + 1 bytes */
+    cr_expect_eq(masked, 10 * 56 + 6 * 60 + 44);
+}
+
+/* A CNP has one ICRC whether BECN is set or not. */
+Test(icrc, ROCE_ICRC_6_becn_does_not_matter)
+{
+    uint8_t packet[VECTOR_MAX_BYTES];
+    size_t len = vector_datagram(&vectors[7], packet);
+    uint32_t without = roce_icrc(packet, ROCE_L3_IPV4, len);
+    packet[28 + 4] |= 0xc0;
+    cr_expect_eq(roce_icrc(packet, ROCE_L3_IPV4, len), without);
+}
