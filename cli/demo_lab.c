@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE
+#include "cli/demo_lab.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NETNS_DIR "/run/netns" /* where ip(8) keeps its namespaces */
+#define PREFIX    "nn-demo-"
+
+/* The first line of a file descriptor's content, without its end. */
+static void first_line(int fd, char *buf, size_t size)
+{
+    ssize_t n = pread(fd, buf, size - 1, 0);
+    buf[n > 0 ? n : 0] = 0;
+    buf[strcspn(buf, "\n")] = 0;
+}
+
+static int spawn_ip(const char *netns, int in_fd, int err_fd, pid_t *pid)
+{
+    char *all[] = {"ip", "-n", (char *)netns, "-batch", "-", NULL};
+    char *here[] = {"ip", "-batch", "-", NULL};
+    char *env[] = {"PATH=/usr/sbin:/sbin:/usr/bin:/bin", "LC_ALL=C", NULL};
+    static const char *const paths[] = {"/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip", "/bin/ip"};
+    posix_spawn_file_actions_t actions;
+    int rc = ENOENT;
+
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in_fd, 0);
+    posix_spawn_file_actions_adddup2(&actions, err_fd, 1);
+    posix_spawn_file_actions_adddup2(&actions, err_fd, 2);
+    for (size_t i = 0; rc == ENOENT && i < sizeof paths / sizeof paths[0]; i++)
+        rc = posix_spawn(pid, paths[i], &actions, NULL, netns ? all : here, env);
+    posix_spawn_file_actions_destroy(&actions);
+    return rc;
+}
+
+/* Runs ip(8) over the lines of `batch`, inside `netns` unless that is NULL; it stops at the first that fails.
+ * 0, or -errno with a sentence. */
+static int run_ip(const char *netns, const char *batch, struct net_error *err)
+{
+    int in_fd = memfd_create("ip-batch", MFD_CLOEXEC), err_fd = memfd_create("ip-errors", MFD_CLOEXEC);
+    ssize_t len = (ssize_t)strlen(batch);
+    int rc = 0, status = 0;
+    pid_t pid = -1;
+    char said[200];
+
+    if (in_fd < 0 || err_fd < 0 || write(in_fd, batch, (size_t)len) != len ||
+        lseek(in_fd, 0, SEEK_SET) != 0) {
+        rc = net_error_set(err, errno, "no memory file for a few lines: %s", strerror(errno));
+        goto out;
+    }
+    rc = spawn_ip(netns, in_fd, err_fd, &pid);
+    if (rc) {
+        rc = net_error_set(err, rc, "cannot run the command ip (%s): install the package iproute2",
+                           strerror(rc));
+        goto out;
+    }
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        first_line(err_fd, said, sizeof said);
+        rc = net_error_set(err, EPERM, "cannot make a network namespace or a veth pair: %s",
+                           *said ? said : "ip was interrupted");
+    }
+out:
+    if (in_fd >= 0)
+        close(in_fd);
+    if (err_fd >= 0)
+        close(err_fd);
+    return rc;
+}
+
+static void delete_netns(const char *name)
+{
+    char batch[300];
+    /* The veth pair goes first, so that it is gone when this returns: a namespace is taken down later, in the
+     * kernel's own time. It may not exist, which is fine. */
+    run_ip(name, "link del " DEMO_LAB_IFNAME "\n", NULL);
+    snprintf(batch, sizeof batch, "netns del %s\n", name);
+    run_ip(NULL, batch, NULL);
+}
+
+/* Whether a nornic with that process id still runs. */
+static bool is_running(long pid)
+{
+    char path[64], name[32] = "";
+
+    snprintf(path, sizeof path, "/proc/%ld/comm", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    first_line(fd, name, sizeof name);
+    close(fd);
+    return strcmp(name, "nornic") == 0;
+}
+
+void demo_lab_sweep(void)
+{
+    DIR *dir = opendir(NETNS_DIR);
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        char *end;
+        if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0)
+            continue;
+        long pid = strtol(entry->d_name + strlen(PREFIX), &end, 10);
+        if (pid > 0 && (strcmp(end, "-a") == 0 || strcmp(end, "-b") == 0) && !is_running(pid))
+            delete_netns(entry->d_name);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+void demo_lab_addrs(bool ipv6, struct net_addr addr[2])
+{
+    for (int i = 0; i < 2; i++) {
+        addr[i] = ipv6 ? (struct net_addr){{0xfd, 0x77}} : net_addr_from_v4((const uint8_t[]){10, 77, 0, 0});
+        addr[i].b[15] = (uint8_t)(i + 1);
+    }
+}
+
+/* Addresses of one end. nodad and no generated link-local address: nothing waits for duplicate address
+ * detection. */
+static int configure_end(const char *netns, int end, uint32_t mtu_bytes, struct net_error *err)
+{
+    char batch[400];
+    snprintf(batch, sizeof batch,
+             "link set lo up\n"
+             "link set " DEMO_LAB_IFNAME " addrgenmode none\n"
+             "link set " DEMO_LAB_IFNAME " mtu %u up\n"
+             "addr add fe80::%d/64 dev " DEMO_LAB_IFNAME " nodad\n"
+             "addr add 10.77.0.%d/30 dev " DEMO_LAB_IFNAME "\n"
+             "addr add fd77::%d/64 dev " DEMO_LAB_IFNAME " nodad\n",
+             mtu_bytes, end + 1, end + 1, end + 1);
+    return run_ip(netns, batch, err);
+}
+
+int demo_lab_up(struct demo_lab *lab, uint32_t mtu_bytes, struct net_error *err)
+{
+    char batch[400];
+
+    for (int i = 0; i < 2; i++)
+        snprintf(lab->netns[i], sizeof lab->netns[i], PREFIX "%ld-%c", (long)getpid(), "ab"[i]);
+    snprintf(batch, sizeof batch,
+             "netns add %s\nnetns add %s\n"
+             "link add " DEMO_LAB_IFNAME " netns %s type veth peer name " DEMO_LAB_IFNAME " netns %s\n",
+             lab->netns[0], lab->netns[1], lab->netns[0], lab->netns[1]);
+    int rc = run_ip(NULL, batch, err);
+    for (int i = 0; i < 2 && rc == 0; i++)
+        rc = configure_end(lab->netns[i], i, mtu_bytes, err);
+    if (rc)
+        demo_lab_down(lab);
+    return rc;
+}
+
+void demo_lab_down(const struct demo_lab *lab)
+{
+    for (int i = 0; i < 2; i++)
+        delete_netns(lab->netns[i]);
+}
+
+int demo_lab_enter(const char *netns, struct net_error *err)
+{
+    char path[128];
+
+    snprintf(path, sizeof path, NETNS_DIR "/%s", netns);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int rc = fd < 0 || setns(fd, CLONE_NEWNET) != 0 ? -errno : 0;
+    if (rc)
+        net_error_set(err, -rc, "cannot enter the network namespace %s: %s", netns, strerror(-rc));
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The demo's two network namespaces and the veth pair between them, made by ip(8) so that `ip netns` shows
+ * them. The pair is born inside the namespaces: nothing appears in the one we are in. */
+#ifndef NORNIC_CLI_DEMO_LAB_H
+#define NORNIC_CLI_DEMO_LAB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "net/addr.h"
+#include "net/error.h"
+
+#define DEMO_LAB_IFNAME "nn0" /* in both namespaces */
+
+struct demo_lab {
+    char netns[2][64]; /* "nn-demo-PID-a", "nn-demo-PID-b" */
+};
+
+/* The addresses of the two ends, on a network that exists only between the two namespaces. */
+void demo_lab_addrs(bool ipv6, struct net_addr addr[2]);
+
+/* Removes what demos left behind whose process is gone. */
+void demo_lab_sweep(void);
+
+/* 0, or -errno with a sentence; nothing is left then. */
+int demo_lab_up(struct demo_lab *lab, uint32_t mtu_bytes, struct net_error *err);
+void demo_lab_down(const struct demo_lab *lab);
+
+/* Moves the calling thread into a namespace by name. 0, or -errno with a sentence. */
+int demo_lab_enter(const char *netns, struct net_error *err);
+
+#endif
