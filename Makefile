@@ -1,71 +1,163 @@
+# SPDX-License-Identifier: BSD-2-Clause
 # nornic: the front door. `make help` lists what it does.
 SHELL := /bin/bash
 .DEFAULT_GOAL := all
+VERSION := 0.1.0
 
 # --- what to build with ---
-CC      ?= gcc
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
 CLANG   ?= clang
-AR      ?= ar
 SAN     ?=
+PREFIX  ?= /usr/local
+prefix  ?= $(PREFIX)
 empty   :=
 comma   := ,
-BUILD   := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+BUILD   ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 V       ?= 0
 Q       := $(if $(filter 1,$(V)),,@)
 say      = @$(if $(filter 1,$(V)),:,printf '  %-8s %s\n' $(1) $(2))
 
 WARN    := -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CFLAGS  ?= -O2 -g
-ALL_CFLAGS := -std=gnu17 $(WARN) -iquote . -iquote $(BUILD) -fPIC -fno-strict-aliasing -pthread $(CFLAGS) \
-              $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
-ALL_LDFLAGS := -pthread $(LDFLAGS) $(if $(SAN),-fsanitize=$(SAN))
+CPPFLAGS := -iquote . -iquote $(BUILD) -DNORNIC_VERSION='"$(VERSION)"'
+SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+ALL_CFLAGS := -std=gnu17 $(WARN) $(CPPFLAGS) -fPIC -fno-strict-aliasing -pthread $(CFLAGS) $(SANFLAGS)
+TIDY_CFLAGS := -std=gnu17 $(CPPFLAGS)
+ALL_LDFLAGS := -pthread $(LDFLAGS) $(SANFLAGS)
 LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal
 
 ROOMS   := net xdp rdma roce host
-LIB_SRC := $(wildcard $(addsuffix /*.c,$(ROOMS)))
-LIB_SRC := $(filter-out %.bpf.c,$(LIB_SRC))
+LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
-CLI_SRC := $(wildcard cli/*.c)
-CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o)
+CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c))
+# what a program that links libnornic includes; the other headers are the rooms' own
+PUBLIC_HEADERS := $(addprefix net/,addr.h bytes.h error.h field.h impair.h memory.h packet.h pcap_file.h) \
+                  net/port.h xdp/xdp.h $(addprefix rdma/,cq.h mem.h mr.h wr.h) host/host.h \
+                  $(addprefix roce/,counters.h icrc.h opcode.h packet.h psn.h roce.h trace.h wire.h)
 
-.PHONY: all
-all: $(BUILD)/libnornic.a $(if $(CLI_SRC),$(BUILD)/nornic)
+.PHONY: all help
+all: $(BUILD)/libnornic.a $(if $(CLI_OBJ),$(BUILD)/nornic) ## build build/nornic and build/libnornic.a
+
+help: ## this list
+	@echo "make TARGET [V=1] [SAN=address,undefined | SAN=thread] [CC=clang] [CFLAGS=...]"
+	@sed -nE 's/^([a-z.-]+):[^#]*## (.*)/  \1\t\2/p' Makefile | expand -t 14
 
 $(BUILD)/libnornic.a: $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $^
 
+$(BUILD)/libnornic.so: $(LIB_OBJ) nornic.map
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -Wl,-soname,libnornic.so.0 -Wl,--version-script=nornic.map -Wl,-z,defs $(ALL_LDFLAGS) \
+	    -o $@ $(LIB_OBJ) $(LIBS)
+
 $(BUILD)/nornic: $(CLI_OBJ) $(BUILD)/libnornic.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -ljson-c
 
-$(BUILD)/%.o: %.c
+$(BUILD)/%.o: %.c | $(BUILD)/.deps
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# a fresh machine: one plain sentence before the first compiler error
+$(BUILD)/.deps:
+	@test/tools/deps.sh --check build && mkdir -p $(@D) && touch $@
+
 # --- the XDP program ---
-$(BUILD)/xdp/%.bpf.o: xdp/%.bpf.c
+$(BUILD)/xdp/%.bpf.o: xdp/%.bpf.c | $(BUILD)/.deps
 	$(call say,BPF,$<)
-	$(Q)mkdir -p $(@D) && $(CLANG) -O2 -g -target bpf -Wall -Werror -iquote . -I/usr/include/$(shell uname -m)-linux-gnu -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(CLANG) -O2 -g -target bpf -Wall -Werror -iquote . \
+	    -I/usr/include/$(shell uname -m)-linux-gnu -c -o $@ $<
 
 # --- tests: one Criterion program a room, of test/ROOM/test_*.c and test/support/*.c ---
 TEST_ROOMS := $(sort $(patsubst test/%/,%,$(dir $(wildcard test/*/test_*.c))))
 TEST_BIN   := $(TEST_ROOMS:%=$(BUILD)/test/%/run)
-SUPPORT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/support/*.c))
 
 define test_program
-$(BUILD)/test/$(1)/run: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/$(1)/*.c)) $(SUPPORT_OBJ) $(BUILD)/libnornic.a
+$(BUILD)/test/$(1)/run: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/$(1)/*.c) $(wildcard test/support/*.c)) \
+                        $(BUILD)/libnornic.a
 	$$(call say,LD,$$@)
 	$$(Q)$(CC) $(ALL_LDFLAGS) -o $$@ $$^ $(LIBS) -ljson-c -lz -lcriterion
 endef
 $(foreach r,$(TEST_ROOMS),$(eval $(call test_program,$(r))))
 
-.PHONY: tests
-tests: $(TEST_BIN)
+.PHONY: deps tests test check
+deps: ## install the Debian packages that are missing (as root)
+	@test/tools/deps.sh build test tools
 
-.PHONY: clean
-clean:
+tests: $(TEST_BIN) ## build the test programs
+
+# without root the tools stay optional: what needs them is skipped, and counted
+test: ## install packages (as root), build, run every test
+	@test/tools/deps.sh build test $$([ $$(id -u) != 0 ] || echo tools)
+	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all tests $(if $(SAN),,fuzzers)
+	@test/run --build $(BUILD)
+
+check: all ## format, linters, layering, symbols, conformance table
+	@test/tools/check
+
+# --- fuzzing: test/fuzz/fuzz_NAME.c becomes build/fuzz/NAME; its corpus is test/fuzz/corpus/NAME ---
+FUZZ_BIN := $(patsubst test/fuzz/fuzz_%.c,build/fuzz/%,$(wildcard test/fuzz/fuzz_*.c))
+FUZZ_OWN := $(patsubst %.c,$(BUILD)/%.o,$(filter-out test/fuzz/fuzz_%,$(wildcard test/fuzz/*.c)))
+.PHONY: fuzzers fuzz
+fuzzers:
+	+$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz/obj CC=$(CLANG) CFLAGS="-O1 -g" \
+	    SAN=fuzzer-no-link,address,undefined $(FUZZ_BIN)
+
+build/fuzz/%: $(BUILD)/test/fuzz/fuzz_%.o $(FUZZ_OWN) $(BUILD)/libnornic.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(subst fuzzer-no-link,fuzzer,$(ALL_LDFLAGS)) -o $@ $^ $(LIBS)
+
+fuzz: fuzzers ## run every fuzzer for FUZZ_TIME seconds (60)
+	@FUZZ_TIME=$${FUZZ_TIME:-60} test/run fuzz
+
+# --- running it ---
+.PHONY: demo interop bench
+demo: ## two network namespaces, RDMA over AF_XDP between them, step by step
+	@test/tools/deps.sh build
+	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
+	@$(BUILD)/nornic demo
+
+interop: ## an unmodified Linux kernel (soft-RoCE in QEMU) as the peer
+	@test/tools/deps.sh build test interop
+	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
+	@test/interop/run
+
+bench: ## throughput against the raw port and kernel TCP, as ratios
+	@test/tools/deps.sh build test tools
+	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
+	@bench/run
+
+# --- installing it ---
+DEST := $(DESTDIR)$(prefix)
+.PHONY: install uninstall
+install: all $(BUILD)/libnornic.so ## command, library, headers, man page into DESTDIR and PREFIX (/usr/local)
+	$(Q)install -d $(DEST)/{bin,lib/pkgconfig,share/man/man1} $(ROOMS:%=$(DEST)/include/nornic/%)
+	$(Q)install -m755 $(BUILD)/nornic $(DEST)/bin/nornic
+	$(Q)install -m644 $(BUILD)/libnornic.a $(DEST)/lib/
+	$(Q)install -m755 $(BUILD)/libnornic.so $(DEST)/lib/libnornic.so.$(VERSION)
+	$(Q)ln -sf libnornic.so.$(VERSION) $(DEST)/lib/libnornic.so.0
+	$(Q)ln -sf libnornic.so.0 $(DEST)/lib/libnornic.so
+	$(Q)$(foreach h,$(PUBLIC_HEADERS),install -m644 $(h) $(DEST)/include/nornic/$(h) &&) true
+	$(Q)sed 's|@PREFIX@|$(prefix)|; s|@VERSION@|$(VERSION)|' nornic.pc.in > $(DEST)/lib/pkgconfig/nornic.pc
+	$(Q)install -m644 docs/nornic.1 $(DEST)/share/man/man1/nornic.1
+
+uninstall: ## remove what install put there
+	$(Q)rm -f $(DEST)/bin/nornic $(DEST)/lib/libnornic.{a,so,so.0,so.$(VERSION)} $(DEST)/lib/pkgconfig/nornic.pc
+	$(Q)rm -rf $(DEST)/include/nornic $(DEST)/share/man/man1/nornic.1
+
+# --- tidying ---
+.PHONY: format clean print-%
+format: ## clang-format every C file
+	$(Q)git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
+
+clean: ## remove build/
 	$(Q)rm -rf build
+
+print-%: # for the tools in test/tools
+	@echo '$($*)'
 
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

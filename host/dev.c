@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A device: an engine on a port, with a lock, a doorbell and, unless the caller drives it, a thread. */
+#include "host/dev.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* Keys, QP numbers and PSNs come from here, on control calls only: a system call each is cheap enough. */
+static uint64_t kernel_random(void *ctx)
+{
+    (void)ctx;
+    uint64_t value = 0;
+    /* Reads of at most 256 bytes are never cut short (getrandom(2)). */
+    ssize_t got = getrandom(&value, sizeof value, 0);
+    assert(got == sizeof value);
+    (void)got;
+    return value;
+}
+
+static void forward_trace(void *ctx, const struct roce_trace *event)
+{
+    struct host_dev *dev = ctx;
+    dev->trace(dev->trace_ctx, event);
+}
+
+static int create_engine(struct host_dev *dev)
+{
+    struct roce_dev_config config = {
+        .random = {.next = kernel_random},
+        .port_mtu_bytes = dev->port->limits.mtu_bytes,
+        .doorbell = host_dev_doorbell,
+        .trace = dev->trace ? forward_trace : NULL,
+        .trace_parse_tx = dev->trace != NULL,
+        .ctx = dev,
+    };
+    return roce_dev_create(&config, &dev->engine);
+}
+
+int host_dev_create_on(struct net_port *port, const struct host_dev_config *config, struct host_dev **out,
+                       struct net_error *err)
+{
+    int rc = host_port_wrap(&port, config, err);
+    if (rc != 0)
+        return rc;
+    rc = -ENOMEM;
+    struct host_dev *dev = calloc(1, sizeof *dev);
+    if (!dev)
+        goto close_port;
+    dev->port = port;
+    dev->trace = config->trace;
+    dev->trace_ctx = config->trace_ctx;
+    dev->planned_ns = NET_TIME_NONE;
+    pthread_mutex_init(&dev->lock, NULL);
+    dev->doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (dev->doorbell_fd < 0) {
+        rc = -errno;
+        goto free_dev;
+    }
+    rc = create_engine(dev);
+    if (rc != 0)
+        goto close_doorbell;
+    rc = config->no_thread ? 0 : host_dev_thread_start(dev);
+    if (rc != 0)
+        goto destroy_engine;
+    *out = dev;
+    return 0;
+
+destroy_engine:
+    roce_dev_destroy(dev->engine);
+close_doorbell:
+    close(dev->doorbell_fd);
+free_dev:
+    pthread_mutex_destroy(&dev->lock);
+    free(dev);
+close_port:
+    net_port_close(port);
+    return net_error_set(err, -rc, "cannot create a device: %s", strerror(-rc));
+}
+
+void host_dev_close(struct host_dev *dev)
+{
+    host_dev_thread_stop(dev);
+    int rc = roce_dev_destroy(dev->engine);
+    assert(rc == 0 && "QPs, regions and PDs are destroyed before their device");
+    (void)rc;
+    net_port_close(dev->port);
+    close(dev->doorbell_fd);
+    pthread_mutex_destroy(&dev->lock);
+    free(dev);
+}
+
+struct roce_dev *host_dev_engine(struct host_dev *dev)
+{
+    return dev->engine;
+}
+
+struct net_port *host_dev_port(struct host_dev *dev)
+{
+    return dev->port;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Progress belongs to one lock, not to one thread (contract 3): whoever holds it moves frames both ways and
+ * fires the timers. */
+#include "host/dev.h"
+
+/* Bursts in one round, so that a long send queue does not keep received acknowledgements waiting. */
+#define TX_BURSTS_PER_ROUND 4
+
+static bool receive(struct host_dev *dev, uint64_t now_ns)
+{
+    struct net_frame frames[NET_BURST];
+    unsigned n = net_port_rx_burst(dev->port, frames, dev->port->limits.burst_frames, now_ns);
+    if (n == 0)
+        return false;
+    roce_dev_rx(dev->engine, frames, n, now_ns);
+    net_port_rx_release(dev->port, frames, n);
+    return true;
+}
+
+static bool expire(struct host_dev *dev, uint64_t now_ns)
+{
+    if (roce_dev_deadline_ns(dev->engine) > now_ns)
+        return false;
+    roce_dev_expire(dev->engine, now_ns);
+    return true;
+}
+
+/* Returns how many frames left. */
+static unsigned transmit(struct host_dev *dev, uint64_t now_ns)
+{
+    struct net_frame bufs[NET_BURST];
+    unsigned sent = 0;
+    for (unsigned i = 0; i < TX_BURSTS_PER_ROUND && roce_dev_tx_pending(dev->engine); i++) {
+        unsigned lent = net_port_tx_reserve(dev->port, bufs, dev->port->limits.burst_frames);
+        dev->tx_blocked = lent == 0;
+        if (lent == 0)
+            break;
+        unsigned used = roce_dev_tx(dev->engine, bufs, lent, now_ns);
+        net_port_tx_flush(dev->port, bufs, used, now_ns);
+        sent += used;
+        if (used < lent)
+            break;
+    }
+    return sent;
+}
+
+bool host_dev_round(struct host_dev *dev)
+{
+    uint64_t now_ns = host_now_ns();
+    host_dev_consume_doorbell(dev);
+    bool received = receive(dev, now_ns);
+    bool expired = expire(dev, now_ns);
+    dev->tx_blocked = false;
+    return transmit(dev, now_ns) > 0 || received || expired;
+}
+
+void host_dev_lock(struct host_dev *dev)
+{
+    atomic_fetch_add(&dev->lock_waiters, 1);
+    pthread_mutex_lock(&dev->lock);
+    atomic_fetch_sub(&dev->lock_waiters, 1);
+}
+
+void host_dev_unlock(struct host_dev *dev)
+{
+    host_dev_replan(dev);
+    pthread_mutex_unlock(&dev->lock);
+}
+
+bool host_dev_progress(struct host_dev *dev)
+{
+    if (pthread_mutex_trylock(&dev->lock) != 0)
+        return false;
+    bool did = host_dev_round(dev);
+    host_dev_unlock(dev);
+    return did;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/dev.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "net/impair.h"
+#include "net/pcap_file.h"
+
+/* What turns host_now_ns() into time since 1970. */
+static uint64_t epoch_offset_ns(void)
+{
+    struct timespec wall;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - host_now_ns();
+}
+
+int host_port_wrap(struct net_port **port, const struct host_dev_config *config, struct net_error *err)
+{
+    /* The capture lies below the impairment, so that it shows what is on the wire. */
+    if (config->capture_path) {
+        int rc = net_pcap_capture_wrap(*port, config->capture_path, epoch_offset_ns(), port, err);
+        if (rc != 0)
+            return rc;
+    }
+    const struct host_impair *impair = &config->impair;
+    if (!impair->loss_ppm && !impair->duplicate_ppm && !impair->reorder_ppm && !impair->corrupt_ppm)
+        return 0;
+    struct net_impair_config line = {
+        .seed = impair->seed,
+        .loss_ppm = impair->loss_ppm,
+        .duplicate_ppm = impair->duplicate_ppm,
+        .reorder_ppm = impair->reorder_ppm,
+        .corrupt_ppm = impair->corrupt_ppm,
+        .on_rx = true,
+        .on_tx = true,
+    };
+    int rc = net_impair_wrap(*port, &line, port);
+    return rc == 0 ? 0 : net_error_set(err, -rc, "cannot impair the port: %s", strerror(-rc));
+}

@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Installs the Debian packages of the groups named (build, test, tools, interop), as far as they are missing.
+#   deps.sh GROUP...          as root: installs; otherwise: names what is missing and exits 2
+#   deps.sh --check GROUP...  only says what is missing: exits 2 if anything is
+set -euo pipefail
+
+build="gcc make clang llvm libc6-dev linux-libc-dev pkg-config libxdp-dev libbpf-dev libpcap-dev libmnl-dev
+       libisal-dev libjson-c-dev zlib1g-dev iproute2"
+test="libcriterion-dev python3 git util-linux procps"
+tools="clang-format clang-tidy cppcheck libclang-rt-dev tshark python3-scapy tcpdump ethtool iperf3"
+interop="qemu-system-x86 busybox-static dash kmod cpio xz-utils ibverbs-utils ibverbs-providers tshark tcpdump
+         ethtool iputils-ping"
+
+check=
+[ "${1:-}" = --check ] && { check=1; shift; }
+[ $# -gt 0 ] || { echo "deps.sh: name a group: build, test, tools or interop" >&2; exit 2; }
+if ! command -v dpkg-query >/dev/null; then
+    [ -n "$check" ] || echo "deps: no dpkg here; install by hand what test/tools/deps.sh lists" >&2
+    exit 0
+fi
+
+wanted=
+for group in "$@"; do
+    case $group in
+    build | test | tools | interop) wanted+=" ${!group}" ;;
+    *) echo "deps.sh: no group '$group'; there are build, test, tools, interop" >&2 && exit 2 ;;
+    esac
+done
+here=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' | awk '$1 == "ii" { print $2 }' | sort -u)
+missing=$(comm -13 <(printf '%s\n' "$here") <(printf '%s\n' $wanted | sort -u) | paste -sd' ')
+
+if [ -z "$missing" ]; then
+    [ -n "$check" ] || echo "deps: everything of $* is here"
+elif [ -n "$check" ]; then
+    echo "Packages are missing: $missing. Run 'make deps' as root." >&2
+    exit 2
+elif [ "$(id -u)" != 0 ]; then
+    echo "deps: missing, and only root can install: $missing. Run 'make deps' as root." >&2
+    exit 2
+else
+    echo "deps: installing $missing"
+    log=$(mktemp)
+    trap 'rm -f "$log"' EXIT
+    export DEBIAN_FRONTEND=noninteractive
+    install="apt-get -q install -y --no-install-recommends $missing"
+    if ! { apt-get -q update && $install; } </dev/null >"$log" 2>&1; then
+        tail -20 "$log" >&2
+        echo "deps: apt-get could not install $missing (its last lines are above)" >&2
+        exit 2
+    fi
+fi
