@@ -71,13 +71,17 @@ $(BUILD)/xdp/%.bpf.o: xdp/%.bpf.c | $(BUILD)/.deps
 	$(Q)mkdir -p $(@D) && $(CLANG) -O2 -g -target bpf -Wall -Werror -iquote . \
 	    -I/usr/include/$(shell uname -m)-linux-gnu -c -o $@ $<
 
+# the command's parts, for its tests: they link those they name
+$(BUILD)/cli/parts.a: $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ))
+	$(Q)rm -f $@ && $(AR) rcsD $@ $^
+
 # --- tests: one Criterion program a room, of test/ROOM/test_*.c and test/support/*.c ---
 TEST_ROOMS := $(sort $(patsubst test/%/,%,$(dir $(wildcard test/*/test_*.c))))
 TEST_BIN   := $(TEST_ROOMS:%=$(BUILD)/test/%/run)
 
 define test_program
 $(BUILD)/test/$(1)/run: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/$(1)/*.c) $(wildcard test/support/*.c)) \
-                        $(BUILD)/libnornic.a
+                        $(if $(filter cli,$(1)),$(BUILD)/cli/parts.a) $(BUILD)/libnornic.a
 	$$(call say,LD,$$@)
 	$$(Q)$(CC) $(ALL_LDFLAGS) -o $$@ $$^ $(LIBS) -ljson-c -lz -lcriterion
 endef
