@@ -69,7 +69,11 @@ $(BUILD)/.deps:
 $(BUILD)/xdp/%.bpf.o: xdp/%.bpf.c | $(BUILD)/.deps
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D) && $(CLANG) -O2 -g -target bpf -Wall -Werror -iquote . \
-	    -I/usr/include/$(shell uname -m)-linux-gnu -c -o $@ $<
+	    -I/usr/include/$(shell uname -m)-linux-gnu -ffile-prefix-map=$(CURDIR)=. -fdebug-compilation-dir=. -c -o $@ $<
+
+# The program travels inside the library: an .incbin, found by the assembler in the build directory.
+$(BUILD)/xdp/steer_object.o: ALL_CFLAGS += -Wa,-I$(BUILD)
+$(BUILD)/xdp/steer_object.o: $(BUILD)/xdp/steer.bpf.o
 
 # the command's parts, for its tests: they link those they name
 $(BUILD)/cli/parts.a: $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ))

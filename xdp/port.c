@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The port: the steering program and the socket behind the calls of net/port.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xdp/socket.h"
+#include "xdp/steer.h"
+#include "xdp/xdp.h"
+
+#define KICK_AGAIN_NS 50000u   /* how soon a transmit ring that would not empty is tried again */
+#define LOST_EVERY_NS 10000000 /* how often the kernel's count of lost frames is read */
+
+struct xdp_port {
+    struct net_port base;
+    struct xdp_socket socket;
+    struct xdp_steer steer;
+    uint64_t kick_at_ns, lost_at_ns;
+    char name[32], mode[64];
+};
+
+static unsigned port_rx_burst(struct net_port *base, struct net_frame *frames, unsigned n, uint64_t now_ns)
+{
+    struct xdp_port *port = (struct xdp_port *)base;
+    if (port->socket.kick_due && now_ns >= port->kick_at_ns) {
+        xdp_socket_kick_again(&port->socket, &base->counters);
+        port->kick_at_ns = now_ns + KICK_AGAIN_NS;
+    }
+    if (now_ns >= port->lost_at_ns) {
+        base->counters.rx_dropped = xdp_socket_lost(&port->socket);
+        port->lost_at_ns = now_ns + LOST_EVERY_NS;
+    }
+    return xdp_socket_rx_burst(&port->socket, frames, n < NET_BURST ? n : NET_BURST, &base->counters);
+}
+
+static void port_rx_release(struct net_port *base, const struct net_frame *frames, unsigned n)
+{
+    xdp_socket_rx_release(&((struct xdp_port *)base)->socket, frames, n);
+}
+
+static unsigned port_tx_reserve(struct net_port *base, struct net_frame *bufs, unsigned n)
+{
+    return xdp_socket_tx_reserve(&((struct xdp_port *)base)->socket, bufs, n, &base->counters);
+}
+
+static void port_tx_flush(struct net_port *base, const struct net_frame *bufs, unsigned used, uint64_t now_ns)
+{
+    struct xdp_port *port = (struct xdp_port *)base;
+    xdp_socket_tx_flush(&port->socket, bufs, used, &base->counters);
+    port->kick_at_ns = now_ns + KICK_AGAIN_NS;
+}
+
+static int port_fd(struct net_port *base)
+{
+    return ((struct xdp_port *)base)->socket.fd;
+}
+
+static uint64_t port_deadline_ns(const struct net_port *base)
+{
+    const struct xdp_port *port = (const struct xdp_port *)base;
+    return port->socket.kick_due ? port->kick_at_ns : NET_TIME_NONE;
+}
+
+static void port_close(struct net_port *base)
+{
+    struct xdp_port *port = (struct xdp_port *)base;
+    /* The program first: until the socket goes, it would steer into the void. */
+    xdp_steer_close(&port->steer);
+    xdp_socket_close(&port->socket);
+    free(port);
+}
+
+static const struct net_port_ops port_ops = {
+    .rx_burst = port_rx_burst,
+    .rx_release = port_rx_release,
+    .tx_reserve = port_tx_reserve,
+    .tx_flush = port_tx_flush,
+    .fd = port_fd,
+    .deadline_ns = port_deadline_ns,
+    .close = port_close,
+};
+
+/* Socket, program, and the two joined; the program is attached last, when all that it leads to is there. */
+static int open_with(struct xdp_port *port, const struct net_interface *interface,
+                     const struct xdp_config *config, bool multi_buffer, struct net_error *err)
+{
+    port->steer = (struct xdp_steer){.link_fd = -1};
+    int result = xdp_socket_open(&port->socket, interface, config, multi_buffer, err);
+    if (result < 0)
+        return result;
+    result = xdp_steer_load(&port->steer, multi_buffer, err);
+    if (result == 0) {
+        result = xdp_steer_bind(&port->steer, config->queue, port->socket.fd);
+        if (result < 0)
+            net_error_set(err, -result, "cannot hand queue %u of %s to the XDP program: %s", config->queue,
+                          interface->name, strerror(-result));
+    }
+    if (result == 0)
+        result = xdp_steer_attach(&port->steer, interface, config->mode, err);
+    if (result < 0) {
+        xdp_steer_close(&port->steer);
+        xdp_socket_close(&port->socket);
+    }
+    return result;
+}
+
+static void describe(struct xdp_port *port, const struct net_interface *interface)
+{
+    snprintf(port->name, sizeof port->name, "xdp:%s", interface->name);
+    snprintf(port->mode, sizeof port->mode, "%s, need-wakeup, %s%s",
+             port->steer.is_native ? "native" : "generic", port->socket.zero_copy ? "zero-copy" : "copy",
+             port->socket.multi_buffer ? ", multi-buffer" : "");
+    port->base = (struct net_port){.ops = &port_ops,
+                                   .limits = {.mtu_bytes = interface->mtu_bytes, .burst_frames = NET_BURST},
+                                   .mac = interface->mac,
+                                   .name = port->name,
+                                   .mode = port->mode};
+}
+
+static int check_config(const struct xdp_config *config, struct net_error *err)
+{
+    uint32_t n = config->ring_frames;
+    if (n < NET_BURST || n > 65536 || (n & (n - 1)) != 0)
+        return net_error_set(err, EINVAL, "a ring of %u frames is not possible: a power of two, %u to 65536",
+                             n, NET_BURST);
+    if (config->queue >= XDP_STEER_QUEUES)
+        return net_error_set(err, EINVAL, "receive queue %u is too high: at most %u", config->queue,
+                             XDP_STEER_QUEUES - 1);
+    return 0;
+}
+
+int xdp_port_open(const struct xdp_config *user_config, struct net_port **out, struct net_error *err)
+{
+    struct xdp_config config = *user_config;
+    struct net_interface interface;
+    if (config.ring_frames == 0)
+        config.ring_frames = XDP_RING_DEFAULT;
+    int result = check_config(&config, err);
+    if (result == 0)
+        result = net_interface_get(config.ifname, &interface, err);
+    if (result == 0 && !interface.up)
+        result = net_error_set(err, ENETDOWN, "interface %s is down; `ip link set %s up`", config.ifname,
+                               config.ifname);
+    if (result == 0)
+        result = xdp_steer_clear(&interface, err);
+    if (result < 0)
+        return result;
+    struct xdp_port *port = calloc(1, sizeof *port);
+    if (!port)
+        return net_error_set(err, ENOMEM, "no memory for the XDP port");
+    result = open_with(port, &interface, &config, true, err);
+    if (result == -EINVAL) /* a kernel before 6.6 has no multi-buffer AF_XDP: one page a frame must do */
+        result = open_with(port, &interface, &config, false, err);
+    if (result < 0) {
+        free(port);
+        return result;
+    }
+    describe(port, &interface);
+    *out = &port->base;
+    return 0;
+}

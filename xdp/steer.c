@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "xdp/steer.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/if_link.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* libbpf tells its troubles on stderr; the user gets one sentence from us instead. */
+static int say_nothing(enum libbpf_print_level level, const char *format, va_list args)
+{
+    (void)level;
+    (void)format;
+    (void)args;
+    return 0;
+}
+
+int xdp_needs_privileges(const char *ifname, int errno_value, struct net_error *err)
+{
+    return net_error_set(err, errno_value,
+                         "XDP on %s needs root, or the capabilities CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF",
+                         ifname);
+}
+
+int xdp_mtu_too_large(const struct net_interface *interface, struct net_error *err)
+{
+    const char *name = interface->name;
+    return net_error_set(
+        err, ERANGE,
+        "MTU %u of %s is too large for XDP: at most %u; set it with `ip link set %s mtu %u`, or "
+        "use --port packet:%s",
+        interface->mtu_bytes, name, XDP_MTU_ONE_BUFFER, name, XDP_MTU_ONE_BUFFER, name);
+}
+
+static int in_use(const char *ifname, struct net_error *err)
+{
+    return net_error_set(err, EBUSY,
+                         "another running nornic has its XDP program on %s; end it first, or use another "
+                         "interface",
+                         ifname);
+}
+
+/* Opens the program `id` and reads its name. Returns its descriptor or -errno. */
+static int open_program(uint32_t id, char name[BPF_OBJ_NAME_LEN])
+{
+    struct bpf_prog_info info = {0};
+    uint32_t info_bytes = sizeof info;
+    int fd = bpf_prog_get_fd_by_id(id);
+    if (fd < 0)
+        return fd;
+    int result = bpf_obj_get_info_by_fd(fd, &info, &info_bytes);
+    if (result < 0) {
+        close(fd);
+        return result;
+    }
+    snprintf(name, BPF_OBJ_NAME_LEN, "%s", info.name);
+    return fd;
+}
+
+/* Takes off a program of ours that has no link, hence no owner. With a link the kernel refuses. */
+static int remove_ours(const struct net_interface *interface, uint32_t mode_flag, int program_fd,
+                       struct net_error *err)
+{
+    LIBBPF_OPTS(bpf_xdp_attach_opts, options, .old_prog_fd = program_fd);
+    int result = bpf_xdp_detach((int)interface->index, mode_flag | XDP_FLAGS_REPLACE, &options);
+    if (result == -EPERM || result == -EACCES)
+        return xdp_needs_privileges(interface->name, -result, err);
+    return result < 0 ? in_use(interface->name, err) : 0;
+}
+
+static int clear_program(const struct net_interface *interface, uint32_t id, uint32_t mode_flag,
+                         struct net_error *err)
+{
+    char name[BPF_OBJ_NAME_LEN] = "";
+    if (id == 0)
+        return 0;
+    int fd = open_program(id, name);
+    if (fd == -ENOENT) /* gone since it was asked for */
+        return 0;
+    if (fd == -EPERM || fd == -EACCES)
+        return xdp_needs_privileges(interface->name, -fd, err);
+    if (fd < 0)
+        return net_error_set(err, -fd, "cannot look at the XDP program (id %u) on %s: %s", id,
+                             interface->name, strerror(-fd));
+    int result;
+    if (strcmp(name, XDP_STEER_PROGRAM) == 0)
+        result = remove_ours(interface, mode_flag, fd, err);
+    else
+        result =
+            net_error_set(err, EBUSY,
+                          "%s already runs the XDP program \"%s\" (id %u), which is not nornic's: take it "
+                          "off with `ip link set dev %s xdp off`, or use --port packet:%s",
+                          interface->name, name, id, interface->name, interface->name);
+    close(fd);
+    return result;
+}
+
+int xdp_steer_clear(const struct net_interface *interface, struct net_error *err)
+{
+    LIBBPF_OPTS(bpf_xdp_query_opts, query);
+    int result = bpf_xdp_query((int)interface->index, 0, &query);
+    if (result < 0)
+        return net_error_set(err, -result, "cannot ask for the XDP program on %s: %s", interface->name,
+                             strerror(-result));
+    result = clear_program(interface, query.drv_prog_id, XDP_FLAGS_DRV_MODE, err);
+    if (result == 0)
+        result = clear_program(interface, query.skb_prog_id, XDP_FLAGS_SKB_MODE, err);
+    if (result == 0)
+        result = clear_program(interface, query.hw_prog_id, XDP_FLAGS_HW_MODE, err);
+    return result;
+}
+
+int xdp_steer_load(struct xdp_steer *steer, bool frags, struct net_error *err)
+{
+    LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "nornic");
+    libbpf_print_fn_t print = libbpf_set_print(say_nothing);
+    int result = 0;
+    steer->link_fd = -1;
+    steer->object =
+        bpf_object__open_mem(xdp_steer_object, (size_t)(xdp_steer_object_end - xdp_steer_object), &options);
+    if (!steer->object) {
+        result = -errno;
+    } else {
+        struct bpf_program *program = bpf_object__find_program_by_name(steer->object, XDP_STEER_PROGRAM);
+        if (!frags)
+            bpf_program__set_flags(program, bpf_program__flags(program) & ~(uint32_t)BPF_F_XDP_HAS_FRAGS);
+        result = bpf_object__load(steer->object);
+    }
+    libbpf_set_print(print);
+    if (result == 0)
+        return 0;
+    xdp_steer_close(steer);
+    if (result == -EPERM || result == -EACCES)
+        return net_error_set(
+            err, -result,
+            "loading the XDP program needs root, or the capabilities CAP_NET_ADMIN and CAP_BPF");
+    return net_error_set(err, -result, "the kernel does not take the XDP program: %s", strerror(-result));
+}
+
+int xdp_steer_bind(struct xdp_steer *steer, uint32_t queue, int socket_fd)
+{
+    int map_fd = bpf_object__find_map_fd_by_name(steer->object, XDP_STEER_MAP);
+    return bpf_map_update_elem(map_fd, &queue, &socket_fd, BPF_ANY);
+}
+
+static int link_program(struct xdp_steer *steer, unsigned ifindex, uint32_t mode_flag)
+{
+    LIBBPF_OPTS(bpf_link_create_opts, options, .flags = mode_flag);
+    struct bpf_program *program = bpf_object__find_program_by_name(steer->object, XDP_STEER_PROGRAM);
+    int fd = bpf_link_create(bpf_program__fd(program), (int)ifindex, BPF_XDP, &options);
+    if (fd < 0)
+        return fd;
+    steer->link_fd = fd;
+    steer->is_native = mode_flag == XDP_FLAGS_DRV_MODE;
+    return 0;
+}
+
+static int explain_attach(const struct net_interface *interface, enum xdp_mode mode, int result,
+                          struct net_error *err)
+{
+    const char *name = interface->name;
+    if (result == -EPERM || result == -EACCES)
+        return xdp_needs_privileges(name, -result, err);
+    if (result == -EBUSY || result == -EEXIST)
+        return in_use(name, err);
+    if (interface->mtu_bytes > XDP_MTU_ONE_BUFFER && (result == -ERANGE || result == -EINVAL))
+        return xdp_mtu_too_large(interface, err);
+    if (mode == XDP_MODE_NATIVE && result == -EOPNOTSUPP)
+        return net_error_set(err, EOPNOTSUPP,
+                             "the driver of %s has no native XDP: use the generic mode, or --port packet:%s",
+                             name, name);
+    return net_error_set(err, -result, "cannot put the XDP program on %s: %s; --port packet:%s needs no XDP",
+                         name, strerror(-result), name);
+}
+
+int xdp_steer_attach(struct xdp_steer *steer, const struct net_interface *interface, enum xdp_mode mode,
+                     struct net_error *err)
+{
+    int result = -EOPNOTSUPP;
+    if (mode != XDP_MODE_GENERIC)
+        result = link_program(steer, interface->index, XDP_FLAGS_DRV_MODE);
+    /* A program or a privilege in the way is in the way of the generic mode, too; all else is the driver's. */
+    bool is_driver_trouble = result != -EBUSY && result != -EEXIST && result != -EPERM && result != -EACCES;
+    if (mode == XDP_MODE_GENERIC || (mode == XDP_MODE_AUTO && result < 0 && is_driver_trouble))
+        result = link_program(steer, interface->index, XDP_FLAGS_SKB_MODE);
+    return result < 0 ? explain_attach(interface, mode, result, err) : 0;
+}
+
+void xdp_steer_close(struct xdp_steer *steer)
+{
+    if (steer->link_fd >= 0)
+        close(steer->link_fd);
+    steer->link_fd = -1;
+    bpf_object__close(steer->object);
+    steer->object = NULL;
+}
