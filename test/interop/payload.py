@@ -24,7 +24,8 @@ def roce(frame):
     kind, = struct.unpack_from('>H', frame, 12)
     if kind == 0x0800:
         header = (frame[14] & 15) * 4
-        source, length, protocol = frame[26:30], struct.unpack_from('>H', frame, 16)[0] - header, frame[23]
+        source, protocol = frame[26:30], frame[23]
+        length = struct.unpack_from('>H', frame, 16)[0] - header
     elif kind == 0x86dd:
         header, source, length, protocol = 40, frame[22:38], struct.unpack_from('>H', frame, 18)[0], frame[20]
     else:
