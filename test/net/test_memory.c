@@ -184,24 +184,31 @@ Test(memory, frames_to_a_closed_end_are_lost_not_stuck)
 }
 
 /* Two threads that sleep whenever they can; a lost wake-up shows as a time-out of poll. */
-#define THREAD_FRAMES 200000u
-
 struct talker {
     struct net_port *port;
+    uint32_t frames; /* to send and to receive */
+    uint32_t window; /* most frames sent ahead of those received, + 1 for the end that starts */
     uint32_t sent, received;
     bool timed_out;
 };
 
+static unsigned may_send(const struct talker *t)
+{
+    uint32_t allowed = t->received + t->window < t->frames ? t->received + t->window : t->frames;
+    uint32_t left = allowed > t->sent ? allowed - t->sent : 0;
+    return left < 16 ? left : 16;
+}
+
 static void *talk(void *arg)
 {
     struct talker *t = arg;
-    while (t->sent < THREAD_FRAMES || t->received < THREAD_FRAMES) {
-        unsigned want = THREAD_FRAMES - t->sent < 16 ? THREAD_FRAMES - t->sent : 16;
+    while (t->sent < t->frames || t->received < t->frames) {
+        unsigned want = may_send(t);
         unsigned moved = want ? send_counted(t->port, t->sent, want) : 0;
         t->sent += moved;
         moved += receive_counted(t->port, &t->received, NET_BURST);
         struct pollfd p = {.fd = net_port_fd(t->port), .events = POLLIN};
-        if (!moved && poll(&p, 1, 10000) != 1) {
+        if (!moved && poll(&p, 1, 5000) != 1) {
             t->timed_out = true;
             break;
         }
@@ -209,9 +216,8 @@ static void *talk(void *arg)
     return NULL;
 }
 
-Test(memory, two_threads_exchange_frames_and_no_wake_up_is_lost, .timeout = 60)
+static void run_talkers(struct talker t[2])
 {
-    struct talker t[2] = {0};
     struct net_port *ends[2];
     cr_assert_eq(net_memory_pair(MTU, 32, ends), 0);
     pthread_t thread;
@@ -220,8 +226,22 @@ Test(memory, two_threads_exchange_frames_and_no_wake_up_is_lost, .timeout = 60)
     cr_assert_eq(pthread_create(&thread, NULL, talk, &t[1]), 0);
     talk(&t[0]);
     pthread_join(thread, NULL);
-    cr_assert_not(t[0].timed_out || t[1].timed_out);
-    cr_assert_eq(t[0].received, THREAD_FRAMES);
-    cr_assert_eq(t[1].received, THREAD_FRAMES);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_not(t[i].timed_out, "end %d: sent %u, received %u", i, t[i].sent, t[i].received);
+        cr_assert_eq(t[i].received, t[i].frames);
+    }
     close_both(ends);
+}
+
+Test(memory, two_threads_flood_each_other_and_no_wake_up_is_lost, .timeout = 60)
+{
+    struct talker t[2] = {{.frames = 50000, .window = 50000}, {.frames = 50000, .window = 50000}};
+    run_talkers(t);
+}
+
+/* With one frame under way, nothing else makes up for a lost wake-up. */
+Test(memory, two_threads_take_turns_and_no_wake_up_is_lost, .timeout = 60)
+{
+    struct talker t[2] = {{.frames = 10000, .window = 1}, {.frames = 10000, .window = 0}};
+    run_talkers(t);
 }
