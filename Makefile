@@ -17,7 +17,8 @@ comma   := ,
 BUILD   ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 V       ?= 0
 Q       := $(if $(filter 1,$(V)),,@)
-say      = @$(if $(filter 1,$(V)),:,printf '  %-8s %s\n' $(1) $(2))
+silent  := $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS)))
+say      = @$(if $(silent),:,printf '  %-8s %s\n' $(1) $(2))
 
 WARN    := -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CFLAGS  ?= -O2 -g

@@ -203,10 +203,8 @@ static void place(uint8_t *to, const uint8_t *from, uint32_t len_bytes, bool las
 {
     uint32_t tail = last ? (len_bytes < 8 ? len_bytes : 8) : 0;
     memcpy(to, from, len_bytes - tail);
-    for (uint32_t i = len_bytes - tail; i < len_bytes; i++) {
-        atomic_thread_fence(memory_order_release);
-        *(volatile uint8_t *)(to + i) = from[i];
-    }
+    for (uint32_t i = len_bytes - tail; i < len_bytes; i++)
+        atomic_store_explicit((_Atomic uint8_t *)(to + i), from[i], memory_order_release);
 }
 
 static void finish_message(struct roce_qp *qp, const struct roce_pkt *pkt)
