@@ -87,8 +87,8 @@ static uint32_t build(const struct roce_path *path, uint8_t *frame, uint32_t tra
 }
 
 /* covers: CA17-3, CA17-4, CA17-6, CA17-7, CA17-8, CA17-9, CA17-10, CA17-11, CA17-12, ROCE-FRM-10,
- * ROCE-FRM-11, ROCE-FRM-12, ROCE-FRM-14, ROCE-FRM-15, ROCE-FRM-16, ROCE-FRM-17, ROCE-FRM-18, ROCE-FRM-19, ROCE-FRM-21,
- * ROCE-FRM-22 */
+ * ROCE-FRM-11, ROCE-FRM-12, ROCE-FRM-14, ROCE-FRM-15, ROCE-FRM-16, ROCE-FRM-17, ROCE-FRM-18, ROCE-FRM-19,
+ * ROCE-FRM-21, ROCE-FRM-22 */
 Test(frame, ROCE_FRM_10_ipv4_header)
 {
     static const uint8_t hop_limits[] = {1, 64, 255};

@@ -7,6 +7,7 @@
 
 #include "net/bytes.h"
 #include "roce/wire.h"
+#include "test/support/random.h"
 #include "test/support/vectors.h"
 
 /* The rule as the standard tells it: eight bytes of ones, then the packet with its variant bytes as ones,
@@ -55,17 +56,15 @@ Test(icrc, worked_vectors)
 /* covers: ROCE-ICRC-1, ROCE-ICRC-2 */
 Test(icrc, ROCE_ICRC_1_agrees_with_zlib_on_any_bytes)
 {
-    uint64_t seed = 1;
+    struct test_random random = {1};
     uint8_t packet[4200];
     for (int round = 0; round < 600; round++) {
         enum roce_l3 kind = (enum roce_l3)(round % 3);
-        for (size_t i = 0; i < sizeof packet; i++) {
-            seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-            packet[i] = (uint8_t)(seed >> 56);
-        }
+        for (size_t i = 0; i < sizeof packet; i++)
+            packet[i] = (uint8_t)test_random_next(&random);
         /* every length near the shortest packet, then all over the range */
         size_t least = kind == ROCE_L3_IPV4 ? 40 : kind == ROCE_L3_IPV6 ? 60 : 52;
-        size_t len = round < 300 ? least + (size_t)round / 3 : least + (size_t)(seed >> 33) % 4100;
+        size_t len = round < 300 ? least + (size_t)round / 3 : least + test_random_below(&random, 4100);
         cr_assert_eq(roce_icrc(packet, kind, len), reference_icrc(packet, kind, len), "round %d, %zu bytes",
                      round, len);
     }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "test/support/tiling.h"
 #include "test/support/vectors.h"
 
 static const struct net_header *const headers[] = {
@@ -17,15 +18,8 @@ static const struct net_header *const headers[] = {
 /* covers: ROCE-HDR-10 */
 Test(wire, every_header_is_tiled_by_its_fields)
 {
-    for (size_t i = 0; i < HEADER_COUNT; i++) {
-        unsigned next_bit = 0;
-        for (unsigned f = 0; f < headers[i]->field_count; f++) {
-            const struct net_field *field = &headers[i]->fields[f];
-            cr_expect_eq(field->first_bit, next_bit, "%s.%s", headers[i]->name, field->name);
-            next_bit += field->width_bits;
-        }
-        cr_expect_eq(next_bit, headers[i]->len_bytes * 8u, "%s", headers[i]->name);
-    }
+    for (size_t i = 0; i < HEADER_COUNT; i++)
+        test_header_tiles(headers[i]);
 }
 
 /* The lengths of ROCE sections 4.1 and 4.2. */
