@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The packet parser on any bytes: it stays inside the frame, and what it takes is what it says. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "roce/packet.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define REQUIRE(condition)    \
+    do {                      \
+        if (!(condition))     \
+            __builtin_trap(); \
+    } while (0)
+
+static uint8_t *put_headers(uint8_t *p, const struct roce_pkt *pkt)
+{
+    uint32_t has = pkt->op->flags;
+    p = roce_bth_put(p, &pkt->bth);
+    if (has & ROCE_PKT_RDETH)
+        p = roce_rdeth_put(p, &pkt->rdeth);
+    if (has & ROCE_PKT_DETH)
+        p = roce_deth_put(p, &pkt->deth);
+    if (has & ROCE_PKT_XRCETH)
+        p = roce_xrceth_put(p, &pkt->xrceth);
+    if (has & ROCE_PKT_RETH)
+        p = roce_reth_put(p, &pkt->reth);
+    if (has & ROCE_PKT_ATOMICETH)
+        p = roce_atomiceth_put(p, &pkt->atomiceth);
+    if (has & ROCE_PKT_AETH)
+        p = roce_aeth_put(p, &pkt->aeth);
+    if (has & ROCE_PKT_ATOMICACKETH)
+        p = roce_atomicacketh_put(p, &pkt->atomicacketh);
+    if (has & ROCE_PKT_IMMDT)
+        p = roce_immdt_put(p, &pkt->immdt);
+    if (has & ROCE_PKT_IETH)
+        p = roce_ieth_put(p, &pkt->ieth);
+    return p;
+}
+
+/* What must hold for a packet whose headers were read. */
+static void check_transport(const struct roce_pkt *pkt)
+{
+    const uint8_t *end = pkt->frame + pkt->frame_bytes;
+    uint8_t headers[128];
+
+    REQUIRE(pkt->op == &roce_opcodes[pkt->bth.opcode]);
+    REQUIRE(pkt->l3 > pkt->frame && pkt->l3 < end);
+    REQUIRE(pkt->payload > pkt->l3 && pkt->payload <= end);
+    REQUIRE(pkt->payload_bytes + ROCE_ICRC_BYTES <= (size_t)(end - pkt->payload));
+    /* what was read encodes to the bytes it was read from (a CNP's body is not kept) */
+    size_t len = (size_t)(put_headers(headers, pkt) - headers);
+    const uint8_t *bth = pkt->payload - pkt->op->ext_bytes - ROCE_BTH_BYTES;
+    REQUIRE(pkt->op->flags & ROCE_PKT_CNP || len == (size_t)(pkt->payload - bth));
+    REQUIRE(memcmp(headers, bth, len) == 0);
+}
+
+/* Parses a copy that ends where the frame ends; the copy stays for the caller to free. */
+static enum roce_rx_verdict parse_copy(struct roce_pkt *pkt, const uint8_t *data, size_t size, unsigned flags)
+{
+    uint8_t *copy = malloc(size ? size : 1);
+    REQUIRE(copy);
+    memcpy(copy, data, size);
+    enum roce_rx_verdict verdict = roce_pkt_parse(pkt, copy, size, flags);
+    REQUIRE(pkt->frame == copy && pkt->frame_bytes == size);
+    switch (verdict) {
+    case ROCE_RX_TAKEN:
+        REQUIRE(pkt->bth.tver == 0);
+        REQUIRE(flags & ROCE_PARSE_SKIP_ICRC || pkt->icrc_found == pkt->icrc_expected);
+        check_transport(pkt);
+        break;
+    case ROCE_RX_DROP_ICRC:
+        REQUIRE(pkt->icrc_found != pkt->icrc_expected && !(flags & ROCE_PARSE_SKIP_ICRC));
+        check_transport(pkt);
+        break;
+    case ROCE_RX_DROP_TVER:
+        REQUIRE(pkt->bth.tver != 0);
+        check_transport(pkt);
+        break;
+    case ROCE_RX_NOT_ROCE:
+    case ROCE_RX_DROP_L2:
+    case ROCE_RX_DROP_IP:
+    case ROCE_RX_DROP_UDP:
+    case ROCE_RX_DROP_SHORT:
+        break;
+    default:
+        REQUIRE(!"a verdict that needs state");
+    }
+    free(copy);
+    return verdict;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct roce_pkt whole, tolerant, prefix;
+    enum roce_rx_verdict verdict = parse_copy(&whole, data, size, 0);
+    enum roce_rx_verdict unsealed =
+        parse_copy(&tolerant, data, size, ROCE_PARSE_SKIP_ICRC | ROCE_PARSE_ALLOW_NO_DF);
+
+    if (verdict == ROCE_RX_TAKEN || verdict == ROCE_RX_DROP_TVER)
+        REQUIRE(unsealed == verdict);
+    if (verdict == ROCE_RX_DROP_ICRC)
+        REQUIRE(unsealed == ROCE_RX_TAKEN || unsealed == ROCE_RX_DROP_TVER);
+
+    /* captures and frames are cut anywhere; what a prefix already holds, later bytes do not change */
+    for (size_t len = size - size / 8; len > 0 && len < size; len -= (len + 7) / 8) {
+        if (parse_copy(&prefix, data, len, 0) != ROCE_RX_TAKEN)
+            continue;
+        REQUIRE(verdict == ROCE_RX_TAKEN);
+        REQUIRE(prefix.payload_bytes == whole.payload_bytes && prefix.icrc_found == whole.icrc_found);
+    }
+    return 0;
+}
