@@ -16,25 +16,40 @@ struct net_capture_record {
     const uint8_t *data; /* valid until the next read */
     uint32_t len_bytes;  /* captured */
     uint32_t wire_bytes; /* on the wire; greater: the record was cut by a snap length */
-    uint64_t time_ns;
+    uint64_t time_ns;    /* since 1970 */
 };
 
 /* Opens a pcap or pcapng file of Ethernet frames; "-" is standard input. 0 or -errno with a sentence in `err`
- * (missing, no capture, another link type). */
+ * (missing, no capture, another link type). The caller closes it. */
 int net_capture_open(const char *path, struct net_capture **out, struct net_error *err);
-/* 1: a record; 0: the end; -EIO with a sentence: the file is cut off or broken here. */
+
+/* 1: a record; 0: the end; -EIO with a sentence that names file and record: the file is cut off or broken
+ * here. After the end or a failure every call returns the same again. */
 int net_capture_next(struct net_capture *capture, struct net_capture_record *record, struct net_error *err);
+
 void net_capture_close(struct net_capture *capture);
 
-/* A port that receives the frames of a file, as fast as asked, and swallows what is sent. Frames that were
- * cut by a snap length are counted as rx_dropped. */
+/* A port that receives the frames of a file, as fast as asked, and swallows what is sent. A burst of 0 frames
+ * means the end; the descriptor is readable until then. Frames that were cut by a snap length are left out
+ * and counted as rx_dropped, those above 65553 bytes as rx_too_long. 0 or -errno as net_capture_open(), or
+ * -ENOMEM. */
 int net_pcap_replay_open(const char *path, struct net_port **out, struct net_error *err);
 
+/* What ended the replay before the end of its file, as a sentence, or NULL. `port` is one that
+ * net_pcap_replay_open() made; the text lives as long as it. */
+const char *net_pcap_replay_error(const struct net_port *port);
+
 /* Wraps `below` (and owns it, also on failure): every frame that is received or flushed is appended to a
- * pcapng file at `path`. Times are those of the calls' `now_ns` plus `epoch_offset_ns` (what turns the
- * caller's clock into time since 1970). Interface name and direction are recorded. A write error stops the
- * capture, not the traffic. */
+ * pcapng file at `path`, which is replaced. Times are those of the calls' `now_ns` plus `epoch_offset_ns`
+ * (what turns the caller's clock into time since 1970). Interface name and direction are recorded; a train is
+ * one long record. Records are written in blocks, at least once a second while the port is called (its
+ * deadline says when), so that a crash leaves a readable file. A write error stops the capture, not the
+ * traffic. 0 or -errno with a sentence in `err`. */
 int net_pcap_capture_wrap(struct net_port *below, const char *path, uint64_t epoch_offset_ns,
                           struct net_port **out, struct net_error *err);
+
+/* The errno value of the write that stopped the capture, 0: none did. `port` is one that
+ * net_pcap_capture_wrap() made. */
+int net_pcap_capture_errno(const struct net_port *port);
 
 #endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The capturing port: all that crosses the port below is written to a pcapng file. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "net/pcap_file.h"
+#include "net/pcapng_writer.h"
+
+#define FLUSH_PERIOD_NS 1000000000u
+
+struct capture_port {
+    struct net_port port;
+    struct net_port *below;
+    struct net_pcapng_writer *writer;
+    uint64_t epoch_offset_ns;
+    uint64_t flush_at_ns; /* NET_TIME_NONE: nothing is buffered */
+};
+
+static struct capture_port *capture_of(struct net_port *port)
+{
+    return (struct capture_port *)port;
+}
+
+static void record(struct capture_port *p, const struct net_frame *frames, unsigned n, uint64_t now_ns,
+                   enum net_pcapng_direction direction)
+{
+    for (unsigned i = 0; i < n; i++)
+        net_pcapng_append(p->writer, frames[i].data, frames[i].len_bytes, now_ns + p->epoch_offset_ns,
+                          direction);
+    if (now_ns >= p->flush_at_ns)
+        net_pcapng_flush(p->writer);
+    if (!net_pcapng_is_pending(p->writer))
+        p->flush_at_ns = NET_TIME_NONE;
+    else if (p->flush_at_ns == NET_TIME_NONE)
+        p->flush_at_ns = now_ns + FLUSH_PERIOD_NS;
+}
+
+static unsigned capture_rx_burst(struct net_port *port, struct net_frame *frames, unsigned n, uint64_t now_ns)
+{
+    struct capture_port *p = capture_of(port);
+    n = net_port_rx_burst(p->below, frames, n, now_ns);
+    record(p, frames, n, now_ns, NET_PCAPNG_INBOUND);
+    port->counters = p->below->counters;
+    return n;
+}
+
+static void capture_rx_release(struct net_port *port, const struct net_frame *frames, unsigned n)
+{
+    net_port_rx_release(capture_of(port)->below, frames, n);
+}
+
+static unsigned capture_tx_reserve(struct net_port *port, struct net_frame *bufs, unsigned n)
+{
+    struct capture_port *p = capture_of(port);
+    n = net_port_tx_reserve(p->below, bufs, n);
+    port->counters = p->below->counters;
+    return n;
+}
+
+static void capture_tx_flush(struct net_port *port, const struct net_frame *bufs, unsigned used,
+                             uint64_t now_ns)
+{
+    struct capture_port *p = capture_of(port);
+    /* Before they leave: afterwards the buffers are not ours to read. */
+    record(p, bufs, used, now_ns, NET_PCAPNG_OUTBOUND);
+    net_port_tx_flush(p->below, bufs, used, now_ns);
+    port->counters = p->below->counters;
+}
+
+static int capture_fd(struct net_port *port)
+{
+    return net_port_fd(capture_of(port)->below);
+}
+
+static uint64_t capture_deadline_ns(const struct net_port *port)
+{
+    const struct capture_port *p = (const struct capture_port *)port;
+    uint64_t below_ns = net_port_deadline_ns(p->below);
+    return below_ns < p->flush_at_ns ? below_ns : p->flush_at_ns;
+}
+
+static void capture_close(struct net_port *port)
+{
+    struct capture_port *p = capture_of(port);
+    net_port_close(p->below);
+    net_pcapng_close(p->writer);
+    free(p);
+}
+
+static const struct net_port_ops capture_ops = {
+    .rx_burst = capture_rx_burst,
+    .rx_release = capture_rx_release,
+    .tx_reserve = capture_tx_reserve,
+    .tx_flush = capture_tx_flush,
+    .fd = capture_fd,
+    .deadline_ns = capture_deadline_ns,
+    .close = capture_close,
+};
+
+int net_pcap_capture_wrap(struct net_port *below, const char *path, uint64_t epoch_offset_ns,
+                          struct net_port **out, struct net_error *err)
+{
+    struct capture_port *p = calloc(1, sizeof *p);
+    int rc = p ? net_pcapng_create(path, below->name, &p->writer, err)
+               : net_error_set(err, ENOMEM, "no memory to write %s", path);
+    if (rc) {
+        free(p);
+        net_port_close(below);
+        return rc;
+    }
+    p->port = *below;
+    p->port.ops = &capture_ops;
+    p->below = below;
+    p->epoch_offset_ns = epoch_offset_ns;
+    p->flush_at_ns = NET_TIME_NONE;
+    *out = &p->port;
+    return 0;
+}
+
+int net_pcap_capture_errno(const struct net_port *port)
+{
+    assert(port->ops == &capture_ops);
+    return net_pcapng_errno(((const struct capture_port *)port)->writer);
+}
