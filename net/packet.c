@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The AF_PACKET port: frames are read in place in a receive ring and built in place in a transmit ring, both
+ * of TPACKET_V2. (V3 hands up whole blocks, and waits a millisecond or more for one to fill.) A slot belongs to
+ * whom its status says; the status is read with acquire and written with release order. */
+#include "net/packet.h"
+
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "net/bytes.h"
+#include "net/packet_socket.h"
+
+#define RING_DEFAULT     4096u
+#define TX_DATA_OFFSET   TPACKET_ALIGN(sizeof(struct tpacket2_hdr)) /* where the kernel looks for the frame */
+#define KICKS_MAX        4                                          /* calls to empty the transmit ring */
+#define KICK_WAIT_NS     50000u    /* until a ring that would not empty is tried again; doubles ... */
+#define KICK_WAIT_MAX_NS 10000000u /* ... up to this */
+#define LOOK_EVERY_NS    10000000u /* how often the kernel's statistics and errors are read */
+
+struct packet_port {
+    struct net_port base;
+    struct net_packet_socket socket;
+    uint32_t lent;   /* transmit slots of the last reserve */
+    uint32_t unsent; /* first slot that the kernel may not have taken yet */
+    bool kick_due;   /* some are left */
+    uint64_t kick_at_ns, kick_wait_ns;
+    uint64_t look_at_ns;
+    char name[32];
+};
+
+static struct tpacket2_hdr *slot_at(const struct net_packet_ring *ring, uint32_t slot)
+{
+    return (struct tpacket2_hdr *)(ring->base + (size_t)(slot / ring->slots_per_block) * ring->block_bytes +
+                                   (size_t)(slot % ring->slots_per_block) * ring->slot_bytes);
+}
+
+static uint32_t slot_after(const struct net_packet_ring *ring, uint32_t slot)
+{
+    return slot + 1 < ring->slot_count ? slot + 1 : 0;
+}
+
+static uint32_t status_of(const struct tpacket2_hdr *head)
+{
+    return __atomic_load_n(&head->tp_status, __ATOMIC_ACQUIRE);
+}
+
+static void set_status(struct tpacket2_hdr *head, uint32_t status)
+{
+    __atomic_store_n(&head->tp_status, status, __ATOMIC_RELEASE);
+}
+
+/* --- receiving --- */
+
+/* Puts the VLAN tag back that the kernel took out; the ring has room for it in front of each frame. */
+static uint8_t *restore_tag(const struct tpacket2_hdr *head, uint32_t status, uint8_t *frame)
+{
+    uint16_t tpid = status & TP_STATUS_VLAN_TPID_VALID ? head->tp_vlan_tpid : ETH_P_8021Q;
+    uint8_t *begin = frame - 4;
+    memmove(begin, frame, 2 * NET_MAC_BYTES);
+    put_be16(put_be16(begin + 2 * NET_MAC_BYTES, tpid), head->tp_vlan_tci);
+    return begin;
+}
+
+/* Statistics, and the pending error of an interface that went down: unread, it would keep the descriptor
+ * readable for ever. */
+static void look_at_kernel(struct packet_port *port)
+{
+    struct tpacket_stats statistics = {0};
+    int error;
+    socklen_t len = sizeof statistics;
+    if (getsockopt(port->socket.fd, SOL_PACKET, PACKET_STATISTICS, &statistics, &len) == 0)
+        port->base.counters.rx_dropped += statistics.tp_drops; /* reading resets them */
+    len = sizeof error;
+    getsockopt(port->socket.fd, SOL_SOCKET, SO_ERROR, &error, &len);
+}
+
+static void kick(struct packet_port *port, uint64_t now_ns);
+
+static unsigned port_rx_burst(struct net_port *base, struct net_frame *frames, unsigned n, uint64_t now_ns)
+{
+    struct packet_port *port = (struct packet_port *)base;
+    struct net_packet_ring *ring = &port->socket.rx;
+    unsigned count = 0;
+    if (port->kick_due && now_ns >= port->kick_at_ns)
+        kick(port, now_ns);
+    if (now_ns >= port->look_at_ns) {
+        look_at_kernel(port);
+        port->look_at_ns = now_ns + LOOK_EVERY_NS;
+    }
+    if (n > NET_BURST)
+        n = NET_BURST;
+    while (count < n) {
+        struct tpacket2_hdr *head = slot_at(ring, ring->head);
+        uint32_t status = status_of(head);
+        if ((status & TP_STATUS_USER) == 0)
+            break;
+        if (head->tp_snaplen < head->tp_len) {
+            base->counters.rx_too_long++;
+            set_status(head, TP_STATUS_KERNEL);
+        } else {
+            uint8_t *data = (uint8_t *)head + head->tp_mac;
+            bool is_tagged = (status & TP_STATUS_VLAN_VALID) != 0;
+            frames[count] = (struct net_frame){.data = is_tagged ? restore_tag(head, status, data) : data,
+                                               .len_bytes = head->tp_snaplen + (is_tagged ? 4 : 0),
+                                               .handle = ring->head};
+            base->counters.rx_bytes += frames[count++].len_bytes;
+        }
+        ring->head = slot_after(ring, ring->head);
+    }
+    base->counters.rx_frames += count;
+    return count;
+}
+
+static void port_rx_release(struct net_port *base, const struct net_frame *frames, unsigned n)
+{
+    struct packet_port *port = (struct packet_port *)base;
+    for (unsigned i = 0; i < n; i++)
+        set_status(slot_at(&port->socket.rx, (uint32_t)frames[i].handle), TP_STATUS_KERNEL);
+}
+
+/* --- sending --- */
+
+/* Moves past what the kernel has taken. Returns whether something is left. */
+static bool is_unsent(struct packet_port *port)
+{
+    struct net_packet_ring *ring = &port->socket.tx;
+    while (port->unsent != ring->head && status_of(slot_at(ring, port->unsent)) != TP_STATUS_SEND_REQUEST)
+        port->unsent = slot_after(ring, port->unsent);
+    return port->unsent != ring->head;
+}
+
+/* The interface is down or gone: takes back what the kernel has not taken, where the kernel's own head stands. */
+static void give_up(struct packet_port *port)
+{
+    struct net_packet_ring *ring = &port->socket.tx;
+    if (!is_unsent(port))
+        return;
+    for (uint32_t slot = port->unsent; slot != ring->head; slot = slot_after(ring, slot)) {
+        set_status(slot_at(ring, slot), TP_STATUS_AVAILABLE);
+        port->base.counters.tx_errors++;
+    }
+    ring->head = port->unsent;
+}
+
+/* Makes the kernel send what is in the ring. */
+static void kick(struct packet_port *port, uint64_t now_ns)
+{
+    uint32_t before = port->unsent;
+    port->kick_due = false;
+    for (int i = 0; i < KICKS_MAX && is_unsent(port); i++) {
+        if (send(port->socket.fd, NULL, 0, MSG_DONTWAIT) >= 0 || errno == EAGAIN || errno == EINTR)
+            continue;
+        port->base.counters.tx_errors++;
+        if (errno ==
+            ENOBUFS) /* the queue is full, or there is no carrier: the frame stays and is tried again */
+            continue;
+        give_up(port);
+    }
+    if (is_unsent(port)) {
+        uint64_t wait_ns = port->unsent != before ? KICK_WAIT_NS : 2 * port->kick_wait_ns;
+        port->kick_wait_ns = wait_ns < KICK_WAIT_MAX_NS ? wait_ns : KICK_WAIT_MAX_NS;
+        port->kick_at_ns = now_ns + port->kick_wait_ns;
+        port->kick_due = true;
+    }
+}
+
+static unsigned port_tx_reserve(struct net_port *base, struct net_frame *bufs, unsigned n)
+{
+    struct packet_port *port = (struct packet_port *)base;
+    struct net_packet_ring *ring = &port->socket.tx;
+    uint32_t slot = ring->head;
+    unsigned count = 0;
+    if (n > NET_BURST)
+        n = NET_BURST;
+    for (; count < n; count++, slot = slot_after(ring, slot)) {
+        struct tpacket2_hdr *head = slot_at(ring, slot);
+        /* One slot stays free, so that a full ring differs from an empty one. */
+        if (status_of(head) != TP_STATUS_AVAILABLE || slot_after(ring, slot) == port->unsent)
+            break;
+        bufs[count] = (struct net_frame){.data = (uint8_t *)head + TX_DATA_OFFSET,
+                                         .cap_bytes = ring->slot_bytes - (uint32_t)TX_DATA_OFFSET,
+                                         .handle = slot};
+    }
+    base->counters.tx_full += count < n;
+    port->lent = count;
+    return count;
+}
+
+static void port_tx_flush(struct net_port *base, const struct net_frame *bufs, unsigned used, uint64_t now_ns)
+{
+    struct packet_port *port = (struct packet_port *)base;
+    struct net_packet_ring *ring = &port->socket.tx;
+    for (unsigned i = 0; i < used && i < port->lent; i++) {
+        struct tpacket2_hdr *head = slot_at(ring, ring->head);
+        head->tp_len = bufs[i].len_bytes;
+        set_status(head, TP_STATUS_SEND_REQUEST);
+        ring->head = slot_after(ring, ring->head);
+        base->counters.tx_frames++;
+        base->counters.tx_bytes += bufs[i].len_bytes;
+    }
+    port->lent = 0;
+    if (!port->kick_due)
+        port->kick_wait_ns = KICK_WAIT_NS;
+    kick(port, now_ns);
+}
+
+/* --- the rest --- */
+
+static int port_fd(struct net_port *base)
+{
+    return ((struct packet_port *)base)->socket.fd;
+}
+
+static uint64_t port_deadline_ns(const struct net_port *base)
+{
+    const struct packet_port *port = (const struct packet_port *)base;
+    return port->kick_due ? port->kick_at_ns : NET_TIME_NONE;
+}
+
+static void port_close(struct net_port *base)
+{
+    struct packet_port *port = (struct packet_port *)base;
+    net_packet_socket_close(&port->socket);
+    free(port);
+}
+
+static const struct net_port_ops port_ops = {
+    .rx_burst = port_rx_burst,
+    .rx_release = port_rx_release,
+    .tx_reserve = port_tx_reserve,
+    .tx_flush = port_tx_flush,
+    .fd = port_fd,
+    .deadline_ns = port_deadline_ns,
+    .close = port_close,
+};
+
+int net_packet_open(const struct net_packet_config *config, struct net_port **out, struct net_error *err)
+{
+    struct net_interface interface;
+    uint32_t ring_frames = config->ring_frames ? config->ring_frames : RING_DEFAULT;
+    int result = net_interface_get(config->ifname, &interface, err);
+    if (result < 0)
+        return result;
+    if (!interface.up)
+        return net_error_set(err, ENETDOWN, "interface %s is down; `ip link set %s up`", config->ifname,
+                             config->ifname);
+    struct packet_port *port = calloc(1, sizeof *port);
+    if (!port)
+        return net_error_set(err, ENOMEM, "no memory for the packet port");
+    result = net_packet_socket_open(&port->socket, &interface, ring_frames, err);
+    if (result < 0) {
+        free(port);
+        return result;
+    }
+    snprintf(port->name, sizeof port->name, "packet:%s", interface.name);
+    port->kick_wait_ns = KICK_WAIT_NS;
+    port->base = (struct net_port){.ops = &port_ops,
+                                   .limits = {.mtu_bytes = interface.mtu_bytes, .burst_frames = NET_BURST},
+                                   .mac = interface.mac,
+                                   .name = port->name,
+                                   .mode = "mmap rings"};
+    *out = &port->base;
+    return 0;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "net/packet_socket.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ROCE_PORT   4791
+#define BLOCK_BYTES (128u << 10)
+#define TAG_BYTES   4 /* 802.1Q: the kernel takes it out of the frame, and we put it back */
+/* What precedes a frame in its slot at most: the header of the slot, the kernel's link-level address and its
+ * alignment, room for the tag. */
+#define SLOT_HEAD_BYTES   128u
+#define SEND_BUFFER_BYTES (64 << 20)
+
+#ifndef PACKET_IGNORE_OUTGOING
+#define PACKET_IGNORE_OUTGOING 23
+#endif
+
+/* UDP to port 4791 over IPv4 (no options, no fragment) or IPv6: what the XDP program takes, too. The kernel has
+ * taken a VLAN tag out before the filter sees the frame; one that is still there is the inner one of two. */
+static struct sock_filter roce_filter[] = {
+    BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12), /* EtherType */
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IP, 0, 8),
+    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 14), /* version and header words */
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x45, 0, 11),
+    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 23),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 9),
+    BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 20), /* more fragments, or an offset */
+    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x3fff, 7, 0),
+    BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 36), /* destination port */
+    BPF_JUMP(BPF_JMP | BPF_JA, 4, 0, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IPV6, 0, 4),
+    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 20),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 2),
+    BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 56),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ROCE_PORT, 1, 0),
+    BPF_STMT(BPF_RET | BPF_K, 0),
+    BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
+};
+
+static struct sock_filter nothing_filter[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
+
+static int set_option(int fd, int level, int option, const void *value, socklen_t bytes)
+{
+    return setsockopt(fd, level, option, value, bytes) < 0 ? -errno : 0;
+}
+
+/* Everything that must be set before the first packet can come. */
+static int set_options(int fd)
+{
+    int version = TPACKET_V2, on = 1, reserve = TAG_BYTES, send_buffer = SEND_BUFFER_BYTES;
+    struct sock_fprog filter = {.len = sizeof roce_filter / sizeof *roce_filter, .filter = roce_filter};
+    int result = set_option(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+    if (result == 0)
+        result = set_option(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version);
+    if (result == 0)
+        result = set_option(fd, SOL_PACKET, PACKET_RESERVE, &reserve, sizeof reserve);
+    if (result == 0)
+        result = set_option(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on);
+    if (result == 0) /* a frame that the kernel finds faulty is skipped, and does not block the ring */
+        result = set_option(fd, SOL_PACKET, PACKET_LOSS, &on, sizeof on);
+    /* The rest only makes it faster. */
+    set_option(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof on);
+    if (set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, &send_buffer, sizeof send_buffer) < 0)
+        set_option(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof send_buffer);
+    return result;
+}
+
+static int add_ring(int fd, int option, struct net_packet_ring *ring, uint32_t frame_bytes, uint32_t frames)
+{
+    ring->slot_bytes =
+        (SLOT_HEAD_BYTES + frame_bytes + TPACKET_ALIGNMENT - 1) / TPACKET_ALIGNMENT * TPACKET_ALIGNMENT;
+    ring->block_bytes = ring->slot_bytes > BLOCK_BYTES ? 2 * BLOCK_BYTES : BLOCK_BYTES;
+    ring->slots_per_block = ring->block_bytes / ring->slot_bytes;
+    uint32_t blocks = (frames + ring->slots_per_block - 1) / ring->slots_per_block;
+    ring->slot_count = blocks * ring->slots_per_block;
+    struct tpacket_req request = {.tp_block_size = ring->block_bytes,
+                                  .tp_block_nr = blocks,
+                                  .tp_frame_size = ring->slot_bytes,
+                                  .tp_frame_nr = ring->slot_count};
+    return set_option(fd, SOL_PACKET, option, &request, sizeof request);
+}
+
+static size_t ring_bytes(const struct net_packet_ring *ring)
+{
+    return (size_t)ring->slot_count / ring->slots_per_block * ring->block_bytes;
+}
+
+static int make_rings(struct net_packet_socket *socket, uint32_t frame_bytes, uint32_t ring_frames)
+{
+    int result = add_ring(socket->fd, PACKET_RX_RING, &socket->rx, frame_bytes, ring_frames);
+    if (result == 0)
+        result = add_ring(socket->fd, PACKET_TX_RING, &socket->tx, frame_bytes, ring_frames);
+    if (result < 0)
+        return result;
+    socket->map_bytes = ring_bytes(&socket->rx) + ring_bytes(&socket->tx);
+    socket->map = mmap(NULL, socket->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, socket->fd, 0);
+    if (socket->map == MAP_FAILED)
+        return -errno;
+    socket->rx.base = socket->map;
+    socket->tx.base = socket->map + ring_bytes(&socket->rx);
+    return 0;
+}
+
+/* Holds UDP port 4791 of one family on the interface, so that the kernel, which sees what the ring sees, does
+ * not answer with ICMP port unreachable. The filter drops all before it is queued. Returns the descriptor, or
+ * -1 where the family is off or another program holds the port already: then nothing is answered either. */
+static int open_guard(int family, const char *ifname)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(ROCE_PORT)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(ROCE_PORT)};
+    struct sock_fprog filter = {.len = 1, .filter = nothing_filter};
+    int on = 1, fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    if (family == AF_INET6)
+        set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (set_option(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) < 0 ||
+        set_option(fd, SOL_SOCKET, SO_BINDTODEVICE, ifname, (socklen_t)strlen(ifname) + 1) < 0 ||
+        bind(fd, family == AF_INET ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6,
+             family == AF_INET ? sizeof v4 : sizeof v6) < 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static int bind_interface(int fd, unsigned ifindex)
+{
+    struct sockaddr_ll address = {
+        .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)ifindex};
+    return bind(fd, (struct sockaddr *)&address, sizeof address) < 0 ? -errno : 0;
+}
+
+int net_packet_socket_open(struct net_packet_socket *packet, const struct net_interface *interface,
+                           uint32_t ring_frames, struct net_error *err)
+{
+    const char *name = interface->name;
+    *packet = (struct net_packet_socket){.fd = -1, .guard_fds = {-1, -1}};
+    /* Protocol 0 receives nothing until bind() names one. */
+    packet->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (packet->fd < 0 && (errno == EPERM || errno == EACCES))
+        return net_error_set(err, errno, "the packet port on %s needs root, or the capability CAP_NET_RAW",
+                             name);
+    if (packet->fd < 0)
+        return net_error_set(err, errno, "cannot open a packet socket for %s: %s", name, strerror(errno));
+    int result = set_options(packet->fd);
+    if (result == 0)
+        result = make_rings(packet, interface->mtu_bytes + ETH_HLEN + TAG_BYTES, ring_frames);
+    if (result == 0) {
+        packet->guard_fds[0] = open_guard(AF_INET, name);
+        packet->guard_fds[1] = open_guard(AF_INET6, name);
+        result = bind_interface(packet->fd, interface->index);
+    }
+    if (result < 0) {
+        net_packet_socket_close(packet);
+        return net_error_set(err, -result, "cannot set up the packet port on %s (rings of %u frames): %s",
+                             name, ring_frames, strerror(-result));
+    }
+    return 0;
+}
+
+void net_packet_socket_close(struct net_packet_socket *packet)
+{
+    if (packet->map && packet->map != MAP_FAILED)
+        munmap(packet->map, packet->map_bytes);
+    for (int i = 0; i < 2; i++)
+        if (packet->guard_fds[i] >= 0)
+            close(packet->guard_fds[i]);
+    close(packet->fd);
+}

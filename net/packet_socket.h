@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Making the AF_PACKET socket with its two rings. Internal to net/; the data path is in net/packet.c. */
+#ifndef NORNIC_NET_PACKET_SOCKET_H
+#define NORNIC_NET_PACKET_SOCKET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/error.h"
+#include "net/kernel.h"
+
+/* A ring of equal slots within blocks; each slot begins with a struct tpacket2_hdr. */
+struct net_packet_ring {
+    uint8_t *base;
+    uint32_t slot_bytes, slots_per_block, block_bytes, slot_count;
+    uint32_t head; /* the slot that comes next */
+};
+
+struct net_packet_socket {
+    int fd;
+    int guard_fds[2]; /* UDP port 4791 over IPv4 and IPv6, bound and never read; -1: none */
+    uint8_t *map;
+    size_t map_bytes;
+    struct net_packet_ring rx, tx;
+};
+
+/* Opens the socket on an interface, with rings of at least `ring_frames` frames of its MTU each. 0 or -errno
+ * with a sentence. */
+int net_packet_socket_open(struct net_packet_socket *socket, const struct net_interface *interface,
+                           uint32_t ring_frames, struct net_error *err);
+void net_packet_socket_close(struct net_packet_socket *socket);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The XDP port on a veth pair: what it moves and what it leaves to the kernel. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <linux/if_link.h>
+#include <stdlib.h>
+
+#include "net/packet.h"
+#include "test/support/frames.h"
+#include "test/support/netns.h"
+#include "xdp/xdp.h"
+
+#define NS_PER_S 1000000000ull
+
+static struct netns_veth veth;
+
+static void setup(void)
+{
+    const char *reason = netns_unavailable();
+    if (reason)
+        cr_skip_test("%s", reason);
+}
+
+TestSuite(xdp_port, .init = setup, .timeout = 30);
+
+enum port_kind { NATIVE, GENERIC, PACKET };
+
+static struct net_port *open_port(enum port_kind kind, int side)
+{
+    struct net_port *port = NULL;
+    struct net_error err = {""};
+    netns_enter(&veth, side);
+    int result;
+    if (kind == PACKET) {
+        struct net_packet_config config = {.ifname = NETNS_VETH_IFNAME(side)};
+        result = net_packet_open(&config, &port, &err);
+    } else {
+        struct xdp_config config = {.ifname = NETNS_VETH_IFNAME(side),
+                                    .mode = kind == NATIVE ? XDP_MODE_NATIVE : XDP_MODE_GENERIC};
+        result = xdp_port_open(&config, &port, &err);
+    }
+    netns_enter(&veth, -1);
+    cr_assert_eq(result, 0, "side %d: %s", side, err.text);
+    return port;
+}
+
+struct passage {
+    enum port_kind kinds[2];
+    uint16_t mtu_bytes;
+};
+
+ParameterizedTestParameters(xdp_port, frames_pass_both_ways_whole_and_in_order)
+{
+    static struct passage passages[] = {
+        {{NATIVE, NATIVE}, 1500},   {{NATIVE, NATIVE}, 3498},   {{NATIVE, NATIVE}, 4200},
+        {{NATIVE, NATIVE}, 9000},   {{GENERIC, GENERIC}, 1500}, {{GENERIC, GENERIC}, 4200},
+        {{GENERIC, GENERIC}, 9000}, {{NATIVE, GENERIC}, 4200},  {{NATIVE, PACKET}, 1500},
+        {{NATIVE, PACKET}, 9000},   {{GENERIC, PACKET}, 4200},  {{PACKET, PACKET}, 1500},
+        {{PACKET, PACKET}, 9000},
+    };
+    return cr_make_param_array(struct passage, passages, sizeof passages / sizeof *passages);
+}
+
+ParameterizedTest(struct passage *p, xdp_port, frames_pass_both_ways_whole_and_in_order)
+{
+    cr_assert(netns_veth_create(&veth, p->mtu_bytes));
+    struct net_port *ports[2] = {open_port(p->kinds[0], 0), open_port(p->kinds[1], 1)};
+    for (int side = 0; side < 2; side++) {
+        for (int kind = 0; kind < 4; kind++) {
+            uint16_t sizes[] = {60, 1000, (uint16_t)(p->mtu_bytes - 4), p->mtu_bytes};
+            for (int s = 0; s < 4; s++) {
+                struct frame_spec spec = {.src = ports[side]->mac,
+                                          .dst = ports[!side]->mac,
+                                          .is_v6 = kind & 1,
+                                          .vlan_tci = kind & 2 ? 0x6123 : -1,
+                                          .dport = 4791,
+                                          .ip_bytes = sizes[s]};
+                cr_expect_eq(frames_exchange(ports[side], ports[!side], &spec, 0, 150, 5 * NS_PER_S, NULL),
+                             150, "%s (%s) to %s (%s), MTU %u, size %u, kind %d", ports[side]->name,
+                             ports[side]->mode, ports[!side]->name, ports[!side]->mode, p->mtu_bytes,
+                             sizes[s], kind);
+            }
+        }
+    }
+    net_port_close(ports[0]);
+    net_port_close(ports[1]);
+    netns_veth_destroy(&veth);
+}
