@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test/support/script.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALL_REMOTE   (RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC)
+#define BURST        16u
+#define BUFFER_BYTES (ROCE_PMTU_MAX_BYTES + 256u)
+#define MAX_EXPIRIES 100000u
+
+static const struct net_mac dev_mac = {{2, 0, 0, 0, 0, 1}};
+static const struct net_mac peer_mac = {{2, 0, 0, 0, 0, 2}};
+
+static struct net_addr address(bool ipv6, uint8_t last)
+{
+    if (!ipv6)
+        return net_addr_from_v4((const uint8_t[]){10, 0, 0, last});
+    return (struct net_addr){{0x20, 0x01, 0x0d, 0xb8, [15] = last}};
+}
+
+struct script_config script_defaults(void)
+{
+    return (struct script_config){
+        .attr = {.access_flags = ALL_REMOTE,
+                 .port = 1,
+                 .path_mtu = ROCE_MTU_1024,
+                 .timeout = 14,
+                 .retry_cnt = 7,
+                 .rnr_retry = 7,
+                 .min_rnr_timer = 12,
+                 .rq_psn = SCRIPT_PSN,
+                 .sq_psn = SCRIPT_PSN,
+                 .max_rd_atomic = 4,
+                 .max_dest_rd_atomic = 4,
+                 .dest_qpn = SCRIPT_PEER_QPN,
+                 .av = {.hop_limit = 64, .dst_mac = peer_mac}},
+        .caps = {.max_send_wr = 256,
+                 .max_recv_wr = 256,
+                 .max_send_sge = ROCE_MAX_SGE,
+                 .max_recv_sge = ROCE_MAX_SGE,
+                 .max_inline_bytes = 256},
+        .state = ROCE_QPS_RTS,
+        .send_cq_capacity = 512,
+        .recv_cq_capacity = 512,
+    };
+}
+
+static void on_event(void *ctx, const struct roce_event *event)
+{
+    struct script *s = ctx;
+    cr_assert_lt(s->event_count, SCRIPT_EVENTS, "too many events");
+    s->events[s->event_count++] = *event;
+}
+
+static void make_device(struct script *s)
+{
+    struct roce_dev_config config = {.random = test_random_source(&s->rnd),
+                                     .port_mtu_bytes = 9000,
+                                     .window_pkts = s->config.window_pkts,
+                                     .event = on_event,
+                                     .ctx = s};
+    cr_assert_eq(roce_dev_create(&config, &s->dev), 0);
+    struct net_addr own = address(s->config.ipv6, 1);
+    cr_assert_eq(roce_dev_gid_add(s->dev, &own, &dev_mac, 0), 0);
+    cr_assert_eq(rdma_pd_create(roce_dev_domain(s->dev), &s->pd), 0);
+    cr_assert_eq(rdma_mr_reg(s->pd, s->mem, SCRIPT_MEM_BYTES, RDMA_ACCESS_LOCAL_WRITE | ALL_REMOTE, &s->mr),
+                 0);
+    struct rdma_cq_config cq = {.capacity = s->config.send_cq_capacity};
+    cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &cq, &s->send_cq), 0);
+    cq.capacity = s->config.recv_cq_capacity;
+    cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &cq, &s->recv_cq), 0);
+}
+
+static void make_qp(struct script *s)
+{
+    struct roce_qp_config config = {.type = ROCE_QPT_RC,
+                                    .pd = s->pd,
+                                    .send_cq = s->send_cq,
+                                    .recv_cq = s->recv_cq,
+                                    .caps = s->config.caps,
+                                    .sq_sig_all = s->config.sq_sig_all};
+    cr_assert_eq(roce_qp_create(s->dev, &config, &s->qp), 0);
+    s->config.attr.av.dgid = address(s->config.ipv6, 2);
+    static const struct {
+        enum roce_qp_state state;
+        uint32_t mask;
+    } steps[] = {
+        {ROCE_QPS_INIT, ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS},
+        {ROCE_QPS_RTR, ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
+                           ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER},
+        {ROCE_QPS_RTS,
+         ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_SQ_PSN | ROCE_QP_MAX_QP_RD_ATOMIC},
+    };
+    for (int i = 0; i < 3 && steps[i].state <= s->config.state; i++)
+        cr_assert_eq(script_modify(s, steps[i].state, steps[i].mask), 0, "to state %d", steps[i].state);
+}
+
+struct script *script_new(const struct script_config *config)
+{
+    struct script *s = calloc(1, sizeof *s);
+    cr_assert_not_null(s);
+    s->config = *config;
+    s->rnd.state = 42;
+    s->now_ns = SCRIPT_S;
+    s->mem = malloc(SCRIPT_MEM_BYTES);
+    cr_assert_not_null(s->mem);
+    for (uint32_t i = 0; i < SCRIPT_MEM_BYTES; i++)
+        s->mem[i] = (uint8_t)(i % 251);
+    make_device(s);
+    make_qp(s);
+    s->from_peer = (struct roce_path){.src_mac = peer_mac,
+                                      .dst_mac = dev_mac,
+                                      .vlan_tci = -1,
+                                      .src = address(config->ipv6, 2),
+                                      .dst = address(config->ipv6, 1),
+                                      .hop_limit = 64,
+                                      .src_port = 0xc123};
+    return s;
+}
+
+void script_free(struct script *s)
+{
+    roce_qp_destroy(s->qp);
+    cr_assert_eq(rdma_cq_destroy(s->send_cq), 0);
+    cr_assert_eq(rdma_cq_destroy(s->recv_cq), 0);
+    rdma_mr_dereg(s->mr);
+    cr_assert_eq(rdma_pd_destroy(s->pd), 0);
+    cr_assert_eq(roce_dev_destroy(s->dev), 0);
+    for (unsigned i = 0; i < s->out_count; i++)
+        free(s->out[i].bytes);
+    free(s->mem);
+    free(s);
+}
+
+int script_modify(struct script *s, enum roce_qp_state state, uint32_t mask)
+{
+    struct roce_qp_attr attr = s->config.attr;
+    attr.state = state;
+    return roce_qp_modify(s->qp, &attr, mask | ROCE_QP_STATE, s->now_ns);
+}
+
+uint32_t script_rq(const struct script *s, uint32_t i)
+{
+    return roce_psn_add(s->config.attr.rq_psn, i);
+}
+
+uint32_t script_sq(const struct script *s, uint32_t i)
+{
+    return roce_psn_add(s->config.attr.sq_psn, i);
+}
+
+/* Keeps a copy of its own size, so that a sanitizer sees a read past the end. */
+static void keep_frame(struct script *s, const struct net_frame *frame)
+{
+    cr_assert_lt(s->out_count, SCRIPT_MAX_OUT, "the device does not stop sending");
+    cr_assert_leq(frame->len_bytes, frame->cap_bytes);
+    struct script_frame *f = &s->out[s->out_count++];
+    f->bytes = malloc(frame->len_bytes);
+    cr_assert_not_null(f->bytes);
+    memcpy(f->bytes, frame->data, frame->len_bytes);
+    f->len_bytes = frame->len_bytes;
+    f->time_ns = s->now_ns;
+    cr_assert_eq(roce_pkt_parse(&f->pkt, f->bytes, f->len_bytes, 0), ROCE_RX_TAKEN, "a bad frame was built");
+    cr_assert_eq(f->pkt.bth.dest_qpn, SCRIPT_PEER_QPN);
+    cr_assert(net_addr_equal(&f->pkt.src, &s->from_peer.dst));
+    cr_assert(net_addr_equal(&f->pkt.dst, &s->config.attr.av.dgid));
+}
+
+void script_pump(struct script *s)
+{
+    static uint8_t buffers[BURST][BUFFER_BYTES];
+    struct net_frame bufs[BURST];
+    unsigned n;
+    do {
+        for (unsigned i = 0; i < BURST; i++)
+            bufs[i] = (struct net_frame){.data = buffers[i], .cap_bytes = BUFFER_BYTES};
+        n = roce_dev_tx(s->dev, bufs, BURST, s->now_ns);
+        for (unsigned i = 0; i < n; i++)
+            keep_frame(s, &bufs[i]);
+    } while (n == BURST);
+}
+
+void script_advance(struct script *s, uint64_t ns)
+{
+    uint64_t end = s->now_ns + ns;
+    for (unsigned i = 0; roce_dev_deadline_ns(s->dev) <= end; i++) {
+        cr_assert_lt(i, MAX_EXPIRIES, "a timer does not go away");
+        uint64_t deadline = roce_dev_deadline_ns(s->dev);
+        s->now_ns = deadline > s->now_ns ? deadline : s->now_ns;
+        roce_dev_expire(s->dev, s->now_ns);
+        script_pump(s);
+    }
+    s->now_ns = end;
+    script_pump(s);
+}
+
+const struct roce_pkt *script_next(struct script *s)
+{
+    return s->out_read < s->out_count ? &s->out[s->out_read++].pkt : NULL;
+}
+
+uint64_t script_last_ns(const struct script *s)
+{
+    cr_assert_gt(s->out_read, 0);
+    return s->out[s->out_read - 1].time_ns;
+}
+
+void script_forget(struct script *s)
+{
+    s->out_read = s->out_count;
+}
+
+void script_recv(struct script *s, uint64_t wr_id, uint64_t mem_offset, uint32_t len_bytes)
+{
+    struct rdma_sge sge = {(uintptr_t)s->mem + mem_offset, len_bytes, s->mr->lkey};
+    struct rdma_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
+    cr_assert_eq(roce_post_recv(s->qp, &wr, NULL), 0);
+}
+
+struct rdma_send_wr script_wr(struct script *s, uint64_t wr_id, enum rdma_wr_opcode opcode,
+                              struct rdma_sge *sge, uint64_t mem_offset, uint32_t len_bytes)
+{
+    *sge = (struct rdma_sge){(uintptr_t)s->mem + mem_offset, len_bytes, s->mr->lkey};
+    return (struct rdma_send_wr){.wr_id = wr_id,
+                                 .sg_list = sge,
+                                 .num_sge = len_bytes != 0,
+                                 .opcode = opcode,
+                                 .send_flags = RDMA_SEND_SIGNALED,
+                                 .remote_addr = SCRIPT_PEER_VA,
+                                 .rkey = SCRIPT_PEER_RKEY};
+}
+
+void script_post(struct script *s, uint64_t wr_id, enum rdma_wr_opcode opcode, uint64_t mem_offset,
+                 uint32_t len_bytes)
+{
+    struct rdma_sge sge;
+    struct rdma_send_wr wr = script_wr(s, wr_id, opcode, &sge, mem_offset, len_bytes);
+    cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+    script_pump(s);
+}

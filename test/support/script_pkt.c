@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The packets of the scripted peer. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/script.h"
+
+#define MAX_BURST 64u
+
+struct script_pkt script_pkt(const struct script *s, enum roce_op op, uint32_t psn)
+{
+    return (struct script_pkt){.path = s->from_peer,
+                               .bth = {.opcode = ROCE_OPCODE(ROCE_SERVICE_RC, op),
+                                       .mig_req = 1,
+                                       .pkey = 0xffff,
+                                       .dest_qpn = roce_qp_num(s->qp),
+                                       .psn = psn & ROCE_PSN_MASK}};
+}
+
+struct script_pkt script_send_pkt(const struct script *s, enum roce_op op, uint32_t psn, const void *payload,
+                                  uint32_t payload_bytes)
+{
+    struct script_pkt p = script_pkt(s, op, psn);
+    p.payload = payload;
+    p.payload_bytes = payload_bytes;
+    return p;
+}
+
+struct script_pkt script_write_pkt(const struct script *s, enum roce_op op, uint32_t psn, uint64_t mem_offset,
+                                   uint32_t dma_len, const void *payload, uint32_t payload_bytes)
+{
+    struct script_pkt p = script_send_pkt(s, op, psn, payload, payload_bytes);
+    p.reth = (struct roce_reth){s->mr->iova + mem_offset, s->mr->rkey, dma_len};
+    return p;
+}
+
+struct script_pkt script_read_pkt(const struct script *s, uint32_t psn, uint64_t mem_offset, uint32_t dma_len)
+{
+    struct script_pkt p = script_write_pkt(s, ROCE_OP_READ_REQUEST, psn, mem_offset, dma_len, NULL, 0);
+    p.bth.ack_req = 1;
+    return p;
+}
+
+struct script_pkt script_atomic_pkt(const struct script *s, enum roce_op op, uint32_t psn,
+                                    uint64_t mem_offset, uint64_t swap_add, uint64_t compare)
+{
+    struct script_pkt p = script_pkt(s, op, psn);
+    p.bth.ack_req = 1;
+    p.atomiceth = (struct roce_atomiceth){s->mr->iova + mem_offset, s->mr->rkey, swap_add, compare};
+    return p;
+}
+
+struct script_pkt script_ack_pkt(const struct script *s, uint32_t psn, uint8_t syndrome, uint32_t msn)
+{
+    struct script_pkt p = script_pkt(s, ROCE_OP_ACK, psn);
+    p.aeth = (struct roce_aeth){syndrome, msn};
+    return p;
+}
+
+struct script_pkt script_read_resp_pkt(const struct script *s, enum roce_op op, uint32_t psn, uint32_t msn,
+                                       const void *payload, uint32_t payload_bytes)
+{
+    struct script_pkt p = script_send_pkt(s, op, psn, payload, payload_bytes);
+    p.aeth = (struct roce_aeth){ROCE_SYNDROME_ACK_UNLIMITED, msn};
+    return p;
+}
+
+struct script_pkt script_atomic_ack_pkt(const struct script *s, uint32_t psn, uint32_t msn, uint64_t original)
+{
+    struct script_pkt p = script_pkt(s, ROCE_OP_ATOMIC_ACK, psn);
+    p.aeth = (struct roce_aeth){ROCE_SYNDROME_ACK_UNLIMITED, msn};
+    p.atomicacketh.original = original;
+    return p;
+}
+
+void script_ack(struct script *s, uint32_t psn, uint8_t syndrome, uint32_t msn)
+{
+    struct script_pkt p = script_ack_pkt(s, psn, syndrome, msn);
+    script_send(s, &p);
+}
+
+/* The extended headers in the order of ROCE-HDR-10. */
+static uint8_t *put_ext(uint8_t *at, const struct script_pkt *p, uint32_t flags)
+{
+    if (flags & ROCE_PKT_DETH)
+        at = roce_deth_put(at, &(struct roce_deth){.qkey = 0x11111111, .src_qpn = SCRIPT_PEER_QPN});
+    if (flags & ROCE_PKT_RETH)
+        at = roce_reth_put(at, &p->reth);
+    if (flags & ROCE_PKT_ATOMICETH)
+        at = roce_atomiceth_put(at, &p->atomiceth);
+    if (flags & ROCE_PKT_AETH)
+        at = roce_aeth_put(at, &p->aeth);
+    if (flags & ROCE_PKT_ATOMICACKETH)
+        at = roce_atomicacketh_put(at, &p->atomicacketh);
+    if (flags & ROCE_PKT_IMMDT) {
+        memcpy(at, &p->imm_data, ROCE_IMMDT_BYTES);
+        at += ROCE_IMMDT_BYTES;
+    }
+    if (flags & ROCE_PKT_IETH)
+        at = roce_ieth_put(at, &(struct roce_ieth){.rkey = p->ieth_rkey});
+    return at;
+}
+
+/* Builds the frame into memory of its own size, so that a sanitizer sees a read past the end. */
+static struct net_frame build(const struct script_pkt *p)
+{
+    uint8_t ext[64];
+    uint32_t ext_bytes = (uint32_t)(put_ext(ext, p, roce_opcodes[p->bth.opcode].flags) - ext);
+    struct roce_bth bth = p->bth;
+    uint32_t pad_bytes = -p->payload_bytes & 3;
+    if (!p->keep_pad_count)
+        bth.pad_count = (uint8_t)pad_bytes;
+    uint32_t transport_bytes = ROCE_BTH_BYTES + ext_bytes + p->payload_bytes + pad_bytes;
+    struct roce_frame_template t;
+    roce_frame_template_init(&t, &p->path);
+    uint8_t *frame = calloc(1, t.len_bytes + transport_bytes + ROCE_ICRC_BYTES);
+    cr_assert_not_null(frame);
+    uint8_t *at = roce_frame_begin(&t, frame, transport_bytes, 7);
+    at = roce_bth_put(at, &bth);
+    memcpy(at, ext, ext_bytes);
+    if (p->payload_bytes != 0)
+        memcpy(at + ext_bytes, p->payload, p->payload_bytes);
+    uint32_t len_bytes = roce_frame_seal(&t, frame, transport_bytes);
+    if (p->bad_icrc)
+        frame[len_bytes - 1] ^= 1;
+    return (struct net_frame){.data = frame, .len_bytes = len_bytes, .cap_bytes = len_bytes};
+}
+
+void script_burst(struct script *s, const struct script_pkt *pkts, unsigned n)
+{
+    struct net_frame frames[MAX_BURST];
+    cr_assert_leq(n, MAX_BURST);
+    for (unsigned i = 0; i < n; i++)
+        frames[i] = build(&pkts[i]);
+    roce_dev_rx(s->dev, frames, n, s->now_ns);
+    for (unsigned i = 0; i < n; i++)
+        free(frames[i].data);
+    script_pump(s);
+}
+
+void script_send(struct script *s, const struct script_pkt *pkt)
+{
+    script_burst(s, pkt, 1);
+}
