@@ -105,6 +105,8 @@ struct script_pkt script_read_resp_pkt(const struct script *s, enum roce_op op, 
                                        const void *payload, uint32_t payload_bytes);
 struct script_pkt script_atomic_ack_pkt(const struct script *s, uint32_t psn, uint32_t msn,
                                         uint64_t original);
+/* 64 KiB that the peer sends from: byte i = 7 i + 3 mod 256. */
+const uint8_t *script_data(void);
 /* Sends script_ack_pkt() at once. */
 void script_ack(struct script *s, uint32_t psn, uint8_t syndrome, uint32_t msn);
 
