@@ -8,7 +8,9 @@
 /* One row a sub-command: C(name, one-line summary). Each row needs `int cli_NAME(int argc, char **argv)` in
  * cli/NAME.c: argv[0] is the sub-command's name, what is returned is the exit status. It answers --help
  * itself, on standard output, with an example. */
-#define CLI_COMMANDS(C) C(help, "explain a command: nornic help COMMAND")
+#define CLI_COMMANDS(C)                               \
+    C(help, "explain a command: nornic help COMMAND") \
+    C(pingpong, "bounce a message, checked, between two sides; speaks with ibv_rc_pingpong")
 
 enum cli_exit {
     CLI_OK = 0,
@@ -22,6 +24,7 @@ CLI_COMMANDS(CLI_COMMAND_DECLARE_)
 
 /* The sub-command that runs, for messages; "" before one was chosen. */
 const char *cli_command_name(void);
+void cli_command_set(const char *name); /* kept */
 
 /* Prints "nornic COMMAND: sentence" to standard error and returns CLI_ERROR, so that a command can
  * `return cli_fail("no such file %s", path);`. The format has no newline at its end. */

@@ -2,8 +2,6 @@
 /* The front of the `nornic` command: finds the sub-command and runs it. */
 #include "cli/cli.h"
 
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,39 +17,6 @@ static const struct cli_command commands[] = {
     CLI_COMMANDS(CLI_COMMAND_ROW_)
 #undef CLI_COMMAND_ROW_
 };
-
-static const char *running = "";
-
-const char *cli_command_name(void)
-{
-    return running;
-}
-
-static void print_sentence(const char *format, va_list args)
-{
-    fflush(stdout);
-    fprintf(stderr, *running ? "nornic %s: " : "nornic%s: ", running);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
-}
-
-int cli_fail(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    print_sentence(format, args);
-    va_end(args);
-    return CLI_ERROR;
-}
-
-int cli_negative(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    print_sentence(format, args);
-    va_end(args);
-    return CLI_NEGATIVE;
-}
 
 static const struct cli_command *find(const char *name)
 {
@@ -76,7 +41,7 @@ static void print_usage(FILE *to)
 
 static int run_command(const struct cli_command *command, int argc, char **argv)
 {
-    running = command->name;
+    cli_command_set(command->name);
     int status = command->run(argc, argv);
     /* A full disk behind a redirected report must not look like success. */
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == CLI_OK)
@@ -86,7 +51,7 @@ static int run_command(const struct cli_command *command, int argc, char **argv)
 
 static int unknown(const char *name)
 {
-    running = "";
+    cli_command_set("");
     return cli_fail("there is no command '%s'; `nornic --help` lists them", name);
 }
 

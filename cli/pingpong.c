@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* nornic pingpong: the two roles, and both in one process over the memory port. */
+#include "cli/pingpong.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/node_options.h"
+#include "cli/stop.h"
+#include "cli/tcp.h"
+
+/* After its last exchange a side answers retransmissions, since its last acknowledgement may have been lost. A
+ * nornic peer keeps the TCP connection until it is done. The stock program has closed it before it began; then
+ * two of the peer's ack timeouts (67 ms) have to do. */
+#define LINGER_NS       2000000000ull
+#define LINGER_STOCK_NS 150000000ull
+
+static void print_address(const struct pingpong_side *side, const char *whose,
+                          const struct pingpong_dest *dest)
+{
+    char gid[INET6_ADDRSTRLEN];
+    inet_ntop(AF_INET6, dest->gid.b, gid, sizeof gid);
+    if (side->options->json)
+        return;
+    printf("  %s address: LID 0x0000, QPN 0x%06x, PSN 0x%06x, GID %s\n", whose, dest->qpn, dest->psn, gid);
+    fflush(stdout); /* a script that reads through a pipe sees how far we are */
+}
+
+static void finish(const struct pingpong_side *side, int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    bool closed = poll(&p, 1, 0) > 0;
+    shutdown(fd, SHUT_WR);
+    cli_node_linger(side->node, closed ? LINGER_STOCK_NS : LINGER_NS, closed ? -1 : fd);
+}
+
+static int run_and_report(struct pingpong_side *side, int fd, bool quiet)
+{
+    if (!quiet)
+        print_address(side, "remote", &side->peer);
+    int rc = pingpong_run(side, quiet);
+    if (rc != CLI_OK)
+        return rc;
+    finish(side, fd);
+    if (!quiet)
+        pingpong_report(side);
+    return CLI_OK;
+}
+
+/* The server's part on an open connection. `quiet`: it is the helper of a client in this process. */
+static int serve(struct pingpong_side *side, int fd, bool quiet)
+{
+    const struct pingpong_options *o = side->options;
+    struct net_error err;
+    unsigned sgid_index;
+    if (pingpong_exchange_server_read(fd, &side->peer, o->timeout_ns, &err) != 0)
+        return cli_fail("%s", err.text);
+    int rc = cli_node_pick_gid(side->node, o->node.gid_index, o->node.ipv6, &side->peer.gid, &sgid_index,
+                               &side->mine.gid);
+    if (rc == CLI_OK)
+        rc = pingpong_side_connect(side, sgid_index);
+    if (rc != CLI_OK)
+        return rc;
+    if (!quiet)
+        print_address(side, "local ", &side->mine);
+    if (pingpong_exchange_server_reply(fd, &side->mine, o->timeout_ns, &err) != 0)
+        return cli_fail("%s", err.text);
+    return run_and_report(side, fd, quiet);
+}
+
+/* The client's. */
+static int ask(struct pingpong_side *side, int fd)
+{
+    const struct pingpong_options *o = side->options;
+    struct net_error err;
+    struct net_addr local;
+    unsigned sgid_index;
+    bool like = !o->node.ipv6 && cli_tcp_local_addr(fd, &local);
+    int rc = cli_node_pick_gid(side->node, o->node.gid_index, o->node.ipv6, like ? &local : NULL, &sgid_index,
+                               &side->mine.gid);
+    if (rc != CLI_OK)
+        return rc;
+    print_address(side, "local ", &side->mine);
+    if (pingpong_exchange_client(fd, &side->mine, &side->peer, o->timeout_ns, &err) != 0)
+        return cli_fail("%s", err.text);
+    rc = pingpong_side_connect(side, sgid_index);
+    return rc == CLI_OK ? run_and_report(side, fd, false) : rc;
+}
+
+static int open_connection(const struct pingpong_options *o, int *fd)
+{
+    struct net_error err;
+    int rc;
+    if (o->host) {
+        rc = cli_tcp_connect(o->host, o->tcp_port, o->timeout_ns, fd, &err);
+    } else {
+        int listen_fd;
+        rc = cli_tcp_listen(o->tcp_port, &listen_fd, &err);
+        if (rc == 0) {
+            rc = cli_tcp_accept(listen_fd, fd, &err);
+            close(listen_fd);
+        }
+    }
+    return rc == 0 ? CLI_OK : cli_fail("%s", err.text);
+}
+
+static int run_one(const struct pingpong_options *o)
+{
+    struct cli_node node;
+    struct pingpong_side side;
+    int rc = cli_node_open(&o->node, &node);
+    if (rc != CLI_OK)
+        return rc;
+    int fd;
+    rc = cli_node_check_pmtu(&node, o->pmtu_bytes);
+    if (rc == CLI_OK)
+        rc = pingpong_side_open(&side, o, &node, o->host != NULL);
+    if (rc != CLI_OK)
+        goto close_node;
+    rc = open_connection(o, &fd);
+    if (rc == CLI_OK) {
+        rc = o->host ? ask(&side, fd) : serve(&side, fd, false);
+        close(fd);
+    }
+    pingpong_side_close(&side);
+close_node:
+    cli_node_close(&node);
+    return rc;
+}
+
+struct server {
+    struct pingpong_side side;
+    int fd;
+    int rc;
+};
+
+static void *serve_beside(void *arg)
+{
+    struct server *server = arg;
+    server->rc = serve(&server->side, server->fd, true);
+    close(server->fd);
+    return NULL;
+}
+
+/* Client and server side by side, the exchange on a socket pair. */
+static int run_sides(struct pingpong_side *client, struct server *server)
+{
+    int fds[2];
+    pthread_t thread;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+        return cli_fail("cannot create a socket pair: %s", strerror(errno));
+    server->fd = fds[1];
+    int rc = pthread_create(&thread, NULL, serve_beside, server);
+    if (rc != 0) {
+        close(fds[0]);
+        close(fds[1]);
+        return cli_fail("cannot start a thread: %s", strerror(rc));
+    }
+    rc = ask(client, fds[0]);
+    close(fds[0]);
+    pthread_join(thread, NULL);
+    return rc == CLI_OK ? server->rc : rc;
+}
+
+static int run_pair(const struct pingpong_options *o)
+{
+    struct cli_node nodes[2];
+    struct pingpong_side client;
+    struct server server;
+    int rc = cli_node_open_pair(&o->node, nodes);
+    if (rc != CLI_OK)
+        return rc;
+    rc = cli_node_check_pmtu(&nodes[0], o->pmtu_bytes);
+    if (rc == CLI_OK)
+        rc = pingpong_side_open(&client, o, &nodes[0], true);
+    if (rc != CLI_OK)
+        goto close_nodes;
+    rc = pingpong_side_open(&server.side, o, &nodes[1], false);
+    if (rc == CLI_OK) {
+        rc = run_sides(&client, &server);
+        pingpong_side_close(&server.side);
+    }
+    pingpong_side_close(&client);
+close_nodes:
+    cli_node_close(&nodes[0]);
+    cli_node_close(&nodes[1]);
+    return rc;
+}
+
+int cli_pingpong(int argc, char **argv)
+{
+    struct pingpong_options options;
+    int rc = pingpong_parse(argc, argv, &options);
+    if (rc != CLI_OK)
+        return rc < 0 ? CLI_OK : rc;
+    rc = cli_stop_install();
+    if (rc != 0)
+        return cli_fail("cannot watch for signals: %s", strerror(-rc));
+    return cli_node_is_memory(&options.node) ? run_pair(&options) : run_one(&options);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/rc.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#include "cli/cli.h"
+
+#define ACK_TIMEOUT   14
+#define RETRIES       7
+#define MIN_RNR_TIMER 12
+#define HOP_LIMIT     64
+
+uint32_t cli_rc_random_psn(void)
+{
+    uint32_t value = 0;
+    if (getrandom(&value, sizeof value, 0) != sizeof value)
+        value = (uint32_t)host_now_ns();
+    return value & 0xffffff;
+}
+
+static int modify(const struct cli_node *node, struct roce_qp *qp, const struct roce_qp_attr *attr,
+                  uint32_t mask)
+{
+    host_dev_lock(node->dev);
+    int rc = roce_qp_modify(qp, attr, mask | ROCE_QP_STATE, host_now_ns());
+    host_dev_unlock(node->dev);
+    return rc == 0 ? CLI_OK
+                   : cli_fail("cannot move queue pair 0x%06x to %s: %s", roce_qp_num(qp),
+                              roce_qp_state_name(attr->state), strerror(-rc));
+}
+
+int cli_rc_init(const struct cli_node *node, struct roce_qp *qp, uint32_t access)
+{
+    struct roce_qp_attr attr = {.state = ROCE_QPS_INIT, .port = 1, .access_flags = access};
+    return modify(node, qp, &attr, ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS);
+}
+
+int cli_rc_connect(const struct cli_node *node, struct roce_qp *qp, const struct cli_rc_path *path)
+{
+    struct roce_qp_attr attr = {
+        .state = ROCE_QPS_RTR,
+        .path_mtu = roce_mtu_from_bytes(path->pmtu_bytes),
+        .dest_qpn = path->dest_qpn,
+        .rq_psn = path->rq_psn,
+        .max_dest_rd_atomic = path->rd_atomic,
+        .min_rnr_timer = MIN_RNR_TIMER,
+        .av = {.dgid = path->dgid,
+               .sgid_index = (uint8_t)path->sgid_index,
+               .sl = path->sl,
+               .hop_limit = HOP_LIMIT,
+               .dst_mac = path->dst_mac},
+    };
+    int rc = modify(node, qp, &attr,
+                    ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
+                        ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER);
+    if (rc != CLI_OK)
+        return rc;
+    attr.state = ROCE_QPS_RTS;
+    attr.timeout = ACK_TIMEOUT;
+    attr.retry_cnt = RETRIES;
+    attr.rnr_retry = RETRIES;
+    attr.sq_psn = path->sq_psn;
+    attr.max_rd_atomic = path->rd_atomic;
+    return modify(node, qp, &attr,
+                  ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_SQ_PSN |
+                      ROCE_QP_MAX_QP_RD_ATOMIC);
+}
+
+const char *cli_rc_status_words(enum rdma_wc_status status)
+{
+    if (status == RDMA_WC_RETRY_EXC_ERR)
+        return "the peer no longer answers";
+    if (status == RDMA_WC_LOC_LEN_ERR || status == RDMA_WC_REM_INV_REQ_ERR)
+        return "the two sides disagree: do both use the same size and path MTU?";
+    if (status == RDMA_WC_REM_OP_ERR)
+        return "the peer failed";
+    return "the connection broke";
+}

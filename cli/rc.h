@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bringing a reliable connection up. Functions return CLI_OK, or CLI_ERROR after printing their sentence. */
+#ifndef NORNIC_CLI_RC_H
+#define NORNIC_CLI_RC_H
+
+#include <stdint.h>
+
+#include "cli/node.h"
+
+struct cli_rc_path {
+    struct net_addr dgid;
+    struct net_mac dst_mac;
+    unsigned sgid_index;
+    uint32_t pmtu_bytes;
+    uint32_t dest_qpn;
+    uint32_t rq_psn, sq_psn;
+    uint8_t sl;
+    uint8_t rd_atomic; /* both directions */
+};
+
+/* A PSN to start from: 24 random bits. */
+uint32_t cli_rc_random_psn(void);
+
+/* RESET to INIT with the remote rights `access`. */
+int cli_rc_init(const struct cli_node *node, struct roce_qp *qp, uint32_t access);
+
+/* INIT to RTR to RTS with the timers of ibv_rc_pingpong: timeout 14 (67 ms), 7 retries, RNR retries for ever,
+ * minimum RNR timer 12 (0.64 ms). */
+int cli_rc_connect(const struct cli_node *node, struct roce_qp *qp, const struct cli_rc_path *path);
+
+/* What a failed completion means to a user; never NULL. */
+const char *cli_rc_status_words(enum rdma_wc_status status);
+
+#endif
