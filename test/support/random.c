@@ -14,6 +14,16 @@ uint32_t test_random_below(struct test_random *r, uint32_t bound)
     return (uint32_t)(test_random_next(r) % bound);
 }
 
+uint64_t test_random_between(struct test_random *r, uint64_t low, uint64_t high)
+{
+    return low + test_random_next(r) % (high - low + 1);
+}
+
+bool test_random_chance(struct test_random *r, uint32_t ppm)
+{
+    return test_random_below(r, 1000000) < ppm;
+}
+
 static uint64_t source_next(void *ctx)
 {
     return test_random_next(ctx);

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a seed to a workload. */
+#include "test/sim/plan.h"
+
+static uint32_t below(struct sim_plan *plan, uint32_t bound)
+{
+    return test_random_below(&plan->random, bound);
+}
+
+/* True once in `n` times. */
+static bool once_in(struct sim_plan *plan, uint32_t n)
+{
+    return below(plan, n) == 0;
+}
+
+/* A rate up to `most`, the extremes often. */
+static uint32_t draw_rate(struct sim_plan *plan, uint32_t most_ppm)
+{
+    if (most_ppm == 0)
+        return 0;
+    return once_in(plan, 4) ? most_ppm : (uint32_t)test_random_between(&plan->random, most_ppm / 20, most_ppm);
+}
+
+static void draw_link(struct sim_plan *plan, struct sim_link_config *link, const struct sim_profile *profile)
+{
+    link->delay_ns = once_in(plan, 8) ? 0 : test_random_between(&plan->random, 500, 50 * SIM_NS_PER_US);
+    if (once_in(plan, 2))
+        link->bits_per_s = UINT64_C(1000000000) << below(plan, 8);
+    link->loss_ppm = draw_rate(plan, profile->loss_ppm);
+    link->duplicate_ppm = draw_rate(plan, profile->duplicate_ppm);
+    link->stale_ns = once_in(plan, 2) ? 0 : test_random_between(&plan->random, 1, 4 * SIM_NS_PER_MS);
+    link->corrupt_ppm = draw_rate(plan, profile->corrupt_ppm);
+    link->ecn_ppm = draw_rate(plan, profile->ecn_ppm);
+    link->reorder_ppm = draw_rate(plan, profile->reorder_ppm);
+    link->hold_ns = test_random_between(&plan->random, 100, 60 * SIM_NS_PER_US);
+    if (profile->reorder_ppm && once_in(plan, 3))
+        link->jitter_ns = test_random_between(&plan->random, 10, 20 * SIM_NS_PER_US);
+    link->pad = once_in(plan, 2);
+}
+
+/* PSNs close to the wrap in half of the cases. */
+static uint32_t draw_psn(struct sim_plan *plan)
+{
+    return once_in(plan, 2) ? 0xffffff - below(plan, 40) : below(plan, 1 << 24);
+}
+
+static struct sim_pace draw_pace(struct sim_plan *plan, bool prompt)
+{
+    struct sim_pace pace = {.batch = SIM_MESSAGES_MAX};
+    if (prompt || once_in(plan, 2))
+        return pace;
+    pace.start_ns = below(plan, 200) * SIM_NS_PER_US;
+    pace.gap_ns = (1 + below(plan, 100)) * SIM_NS_PER_US;
+    pace.batch = 1 + below(plan, 8);
+    return pace;
+}
+
+static void draw_pair(struct sim_plan *plan, unsigned pair, const struct sim_profile *profile)
+{
+    enum roce_mtu mtu = profile->pmtu ? profile->pmtu : (enum roce_mtu)(1 + below(plan, 5));
+    uint32_t psn[2] = {draw_psn(plan), draw_psn(plan)};
+    uint8_t depth[2] = {(uint8_t)(1 + below(plan, once_in(plan, 2) ? 4 : 16)), (uint8_t)(1 + below(plan, 16))};
+    for (unsigned node = 0; node < 2; node++) {
+        struct sim_end_plan *end = &plan->end[pair][node];
+        struct roce_qp_attr *attr = &end->attr;
+        attr->path_mtu = mtu;
+        attr->sq_psn = psn[node];
+        attr->rq_psn = psn[!node];
+        attr->max_rd_atomic = depth[node];
+        attr->max_dest_rd_atomic = depth[!node]; /* exactly what the peer uses: ROCE-RS-31 */
+        attr->timeout = (uint8_t)below(plan, 3); /* on top of what the wire needs */
+        attr->min_rnr_timer = once_in(plan, 30) ? 0 : (uint8_t)(1 + below(plan, 12));
+        end->sq_sig_all = once_in(plan, 4);
+        end->caps.max_send_wr = 1u << below(plan, 7);
+        end->caps.max_recv_wr = 1u << below(plan, 7);
+        end->caps.max_send_sge = 1 + below(plan, SIM_SGE_MAX);
+        end->caps.max_recv_sge = 1 + below(plan, SIM_SGE_MAX);
+        end->caps.max_inline_bytes = once_in(plan, 3) ? 0 : below(plan, 400);
+        end->chain_max = 1 + below(plan, 6);
+        end->send_pace = draw_pace(plan, once_in(plan, 2));
+        end->receive_pace = draw_pace(plan, profile->prompt);
+    }
+}
+
+static uint32_t draw_length(struct sim_plan *plan, uint32_t mtu_bytes)
+{
+    switch (below(plan, 11)) {
+    case 0:
+        return 0;
+    case 1:
+        return 1;
+    case 2:
+        return 1 + 2 * below(plan, 40);
+    case 3:
+        return mtu_bytes - 1;
+    case 4:
+        return mtu_bytes;
+    case 5:
+        return mtu_bytes + 1;
+    case 6:
+        return mtu_bytes * (1 + below(plan, 8));
+    case 7:
+        return once_in(plan, 12) ? mtu_bytes * 80 + below(plan, 40 * mtu_bytes) : below(plan, 12 * mtu_bytes);
+    case 8:
+        return below(plan, 3 * mtu_bytes);
+    default:
+        return below(plan, 300);
+    }
+}
+
+static enum rdma_wr_opcode draw_opcode(struct sim_plan *plan, uint32_t opcodes)
+{
+    uint32_t all = (2u << RDMA_WR_ATOMIC_FETCH_AND_ADD) - 1;
+    if (opcodes == 0)
+        opcodes = all;
+    unsigned opcode;
+    do
+        opcode = below(plan, RDMA_WR_ATOMIC_FETCH_AND_ADD + 1);
+    while (!(opcodes & 1u << opcode));
+    return (enum rdma_wr_opcode)opcode;
+}
+
+/* An earlier WRITE of this QP that a later message may use the memory of; NULL: the draw found none. */
+static struct sim_message *earlier_write(struct sim_plan *plan, struct sim_end_plan *end, unsigned count)
+{
+    if (count == 0)
+        return NULL;
+    struct sim_message *m = &end->messages[below(plan, count)];
+    return sim_is_write(m->opcode) && !m->overwritten ? m : NULL;
+}
+
+/* READ what an earlier WRITE stored: ROCE-RS-61. Or WRITE where an earlier one did: the later must win. */
+static void revisit(struct sim_plan *plan, struct sim_end_plan *end, struct sim_message *m)
+{
+    unsigned before = (unsigned)(m - end->messages);
+    struct sim_message *earlier = earlier_write(plan, end, before);
+    if (!earlier || earlier->len_bytes != m->len_bytes)
+        return;
+    if (m->opcode == RDMA_WR_RDMA_READ) {
+        m->key = earlier->key;
+        earlier->keep_remote = true;
+    } else if (sim_is_write(m->opcode) && !earlier->keep_remote) {
+        earlier->overwritten = true;
+    } else {
+        return;
+    }
+    m->remote_region = SIM_TARGET;
+    m->remote = earlier->remote;
+}
+
+/* Passes on what an earlier READ fetches: the fence makes it wait for that (ROCE-RC-14). */
+static void relay(struct sim_plan *plan, struct sim_end_plan *end, struct sim_message *m)
+{
+    unsigned before = (unsigned)(m - end->messages);
+    if (before == 0)
+        return;
+    struct sim_message *read = &end->messages[below(plan, before)];
+    if (read->opcode != RDMA_WR_RDMA_READ || read->len_bytes != m->len_bytes)
+        return;
+    m->local = read->local;
+    m->key = read->key;
+    m->flags |= RDMA_SEND_FENCE;
+    m->keep_local = read->keep_local = true;
+}
+
+static void draw_flags(struct sim_plan *plan, struct sim_end_plan *end, struct sim_message *m)
+{
+    if (once_in(plan, 3))
+        m->flags &= ~(uint32_t)RDMA_SEND_SIGNALED;
+    if (once_in(plan, 3))
+        m->flags |= RDMA_SEND_SOLICITED;
+    if (once_in(plan, 8))
+        m->flags |= RDMA_SEND_FENCE;
+    bool carries = sim_is_send(m->opcode) || sim_is_write(m->opcode);
+    if (carries && m->local.region == SIM_SOURCE && m->len_bytes <= end->caps.max_inline_bytes && once_in(plan, 2))
+        m->flags |= RDMA_SEND_INLINE;
+}
+
+/* The length that lets the message use the memory of an earlier one, or a fresh one. */
+static uint32_t draw_related_length(struct sim_plan *plan, const struct sim_end_plan *end, uint32_t mtu_bytes)
+{
+    if (end->message_count > 0 && once_in(plan, 3))
+        return end->messages[below(plan, end->message_count)].len_bytes;
+    return draw_length(plan, mtu_bytes);
+}
+
+static void draw_message(struct sim_plan *plan, unsigned pair, unsigned node, uint32_t opcodes)
+{
+    struct sim_end_plan *end = &plan->end[pair][node];
+    enum rdma_wr_opcode opcode = draw_opcode(plan, opcodes);
+    struct sim_message *m;
+    if (sim_is_atomic(opcode)) {
+        /* words of the peer: 0 is shared and only added to, the next two of every pair are its own */
+        bool shared = opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD && once_in(plan, 2);
+        m = sim_plan_atomic(plan, pair, node, opcode, shared ? 0 : 1 + 2 * pair + below(plan, 2));
+    } else {
+        m = sim_plan_message(plan, pair, node, opcode, draw_related_length(plan, end, sim_plan_mtu(plan, pair)));
+        if (!sim_is_send(opcode) && once_in(plan, 2))
+            revisit(plan, end, m);
+        if (opcode != RDMA_WR_RDMA_READ && once_in(plan, 2))
+            relay(plan, end, m);
+    }
+    draw_flags(plan, end, m);
+}
+
+/* The slots of unsignalled requests are freed by a later completion only (ROCE-RC-60), so that one has to come
+ * before the queue is full. */
+static void signal_often(struct sim_end_plan *end)
+{
+    unsigned silent = 0;
+    for (unsigned i = 0; i < end->message_count; i++) {
+        struct sim_message *m = &end->messages[i];
+        if (++silent == end->caps.max_send_wr || i + 1 == end->message_count)
+            m->flags |= RDMA_SEND_SIGNALED;
+        if (m->flags & RDMA_SEND_SIGNALED)
+            silent = 0;
+    }
+}
+
+static void draw_traffic(struct sim_plan *plan, unsigned pair, unsigned node, uint32_t opcodes)
+{
+    struct sim_end_plan *end = &plan->end[pair][node];
+    unsigned count = once_in(plan, 6) ? 0 : 1 + below(plan, once_in(plan, 4) ? SIM_MESSAGES_MAX : 24);
+    for (unsigned i = 0; i < count; i++)
+        draw_message(plan, pair, node, opcodes);
+    signal_often(end);
+}
+
+static void draw_device(struct sim_plan *plan, enum roce_mtu mtu)
+{
+    static const uint32_t windows[] = {0, 0, 0, 2, 3, 8, 16, 64};
+    struct sim_config *config = &plan->config;
+    config->ipv6 = once_in(plan, 2);
+    config->vlan_id = once_in(plan, 6) ? (uint16_t)(1 + below(plan, 4094)) : 0;
+    config->window_pkts = windows[below(plan, sizeof windows / sizeof *windows)];
+    if (mtu && once_in(plan, 3)) /* the smallest port that this path MTU fits: ROCE-INT-25 */
+        config->port_mtu_bytes = roce_mtu_bytes(mtu) + 96;
+    for (unsigned node = 0; node < 2; node++) {
+        plan->region[node][SIM_TARGET].access |= once_in(plan, 4) ? RDMA_ACCESS_ZERO_BASED : 0;
+        plan->region[node][SIM_EXPORT].access |= once_in(plan, 4) ? RDMA_ACCESS_ZERO_BASED : 0;
+    }
+}
+
+/* From here on eight failures in a row are not astonishing. */
+#define EXHAUSTION_PPM 50000
+
+struct sim_plan *sim_plan_draw(uint64_t seed, const struct sim_profile *profile)
+{
+    struct sim_plan *plan = sim_plan_create(seed);
+    plan->pairs = 1 + below(plan, profile->pairs_max ? profile->pairs_max : SIM_PAIRS_MAX);
+    plan->shared_cq = once_in(plan, 2);
+    draw_device(plan, profile->pmtu);
+    for (unsigned i = 0; i < 2; i++)
+        draw_link(plan, &plan->config.link[i], profile);
+    for (unsigned node = 0; node < 2; node++)
+        for (unsigned i = 0; i < 1 + 2 * plan->pairs; i++)
+            sim_plan_word(plan, node, i == 0);
+    for (unsigned pair = 0; pair < plan->pairs; pair++) {
+        draw_pair(plan, pair, profile);
+        for (unsigned node = 0; node < 2; node++) {
+            draw_traffic(plan, pair, node, profile->opcodes);
+            if (profile->loss_ppm + profile->corrupt_ppm + profile->reorder_ppm >= EXHAUSTION_PPM)
+                plan->end[pair][node].may_fail = 1u << RDMA_WC_RETRY_EXC_ERR;
+        }
+    }
+    sim_plan_time(plan);
+    return plan;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test/sim/sim.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* No workload here builds so many frames at one instant: a device that does is caught in a loop. */
+#define FRAMES_PER_INSTANT_MAX 200000
+
+void sim_fail(struct sim *sim, const char *format, ...)
+{
+    if (sim->failed)
+        return;
+    sim->failed = true;
+    int head = snprintf(sim->failure, sizeof sim->failure, "at %.3f us: ", (double)sim->now_ns / 1e3);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sim->failure + head, sizeof sim->failure - (size_t)head, format, args);
+    va_end(args);
+}
+
+static void count_event(void *ctx, const struct roce_event *event)
+{
+    struct sim_node *node = ctx;
+    node->events[event->type]++;
+}
+
+static void count_doorbell(void *ctx)
+{
+    struct sim_node *node = ctx;
+    node->doorbells++;
+}
+
+static void choose_addresses(struct sim_node *node, const struct sim_config *config)
+{
+    static const uint8_t v6[16] = {0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    uint8_t last = (uint8_t)(1 + node->index);
+    if (config->ipv6) {
+        memcpy(node->addr.b, v6, sizeof v6);
+        node->addr.b[15] = last;
+    } else {
+        node->addr = net_addr_from_v4((const uint8_t[]){192, 0, 2, last});
+    }
+    node->mac = (struct net_mac){{0x02, 0, 0, 0, 0, last}};
+    node->vlan_id = config->vlan_id;
+}
+
+static void node_init(struct sim *sim, unsigned index)
+{
+    struct sim_node *node = &sim->node[index];
+    node->sim = sim;
+    node->index = index;
+    test_alloc_init(&node->alloc);
+    choose_addresses(node, &sim->config);
+    struct roce_dev_config config = {
+        .mem = &node->alloc.mem,
+        .random = test_random_source(&sim->random),
+        .max_qp = 64,
+        .max_mr = 64,
+        .port_mtu_bytes = sim->config.port_mtu_bytes,
+        .window_pkts = sim->config.window_pkts,
+        .doorbell = count_doorbell,
+        .event = count_event,
+        .trace = sim->config.ladder ? sim_ladder_hook : NULL,
+        .trace_parse_tx = true,
+        .ctx = node,
+    };
+    int err = roce_dev_create(&config, &node->dev);
+    if (err)
+        return sim_fail(sim, "roce_dev_create returned %d", err);
+    int gid = roce_dev_gid_add(node->dev, &node->addr, &node->mac, node->vlan_id);
+    if (gid != 0)
+        return sim_fail(sim, "the first GID has index %d, not 0", gid);
+    err = rdma_pd_create(roce_dev_domain(node->dev), &node->pd);
+    if (err)
+        sim_fail(sim, "rdma_pd_create returned %d", err);
+}
+
+void sim_init(struct sim *sim, const struct sim_config *config)
+{
+    *sim = (struct sim){.config = *config, .now_ns = SIM_NS_PER_MS, .random.state = config->seed};
+    uint32_t frame_bytes = config->port_mtu_bytes + 18;
+    for (unsigned i = 0; i < NET_BURST; i++) {
+        sim->tx[i] = (struct net_frame){.data = malloc(frame_bytes), .cap_bytes = frame_bytes};
+        if (!sim->tx[i].data)
+            abort();
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        sim->link[i] = sim_link_create(&config->link[i], test_random_next(&sim->random));
+        node_init(sim, i);
+    }
+}
+
+void sim_deinit(struct sim *sim)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct sim_node *node = &sim->node[i];
+        sim_link_destroy(sim->link[i]);
+        int err = node->pd ? rdma_pd_destroy(node->pd) : 0;
+        if (err)
+            sim_fail(sim, "rdma_pd_destroy returned %d", err);
+        err = node->dev ? roce_dev_destroy(node->dev) : 0;
+        if (err)
+            sim_fail(sim, "roce_dev_destroy returned %d", err);
+        if (node->alloc.live != 0)
+            sim_fail(sim, "node %u leaks %u allocations", i, node->alloc.live);
+    }
+    for (unsigned i = 0; i < NET_BURST; i++)
+        free(sim->tx[i].data);
+}
+
+void sim_address(const struct sim *sim, unsigned node, struct roce_av *av)
+{
+    const struct sim_node *peer = &sim->node[!node];
+    *av = (struct roce_av){.dgid = peer->addr, .sgid_index = 0, .hop_limit = 64, .dst_mac = peer->mac};
+}
+
+/* A burst of any size is legal, so that sizes are drawn. */
+static unsigned draw_burst(struct sim *sim)
+{
+    return 1 + test_random_below(&sim->random, NET_BURST);
+}
+
+static void check_built(struct sim *sim, unsigned index, const struct net_frame *frame)
+{
+    if (frame->len_bytes > sim->config.port_mtu_bytes + (sim->node[index].vlan_id ? 18 : 14))
+        sim_fail(sim, "node %u built a frame of %u bytes at an IP MTU of %u", index, frame->len_bytes,
+                 sim->config.port_mtu_bytes);
+    if (frame->seg_bytes != 0)
+        sim_fail(sim, "node %u built a train for a port that takes none", index);
+}
+
+static bool transmit(struct sim *sim, unsigned index)
+{
+    struct roce_dev *dev = sim->node[index].dev;
+    bool moved = false;
+    for (;;) {
+        unsigned want = draw_burst(sim);
+        for (unsigned i = 0; i < want; i++)
+            sim->tx[i].seg_bytes = 0;
+        unsigned n = roce_dev_tx(dev, sim->tx, want, sim->now_ns);
+        for (unsigned i = 0; i < n; i++) {
+            check_built(sim, index, &sim->tx[i]);
+            unsigned fate = sim_link_send(sim->link[index], sim->tx[i].data, sim->tx[i].len_bytes, sim->now_ns);
+            sim_ladder_fate(sim, index, &sim->tx[i], fate);
+        }
+        sim->tx_this_instant += n;
+        if (sim->tx_this_instant > FRAMES_PER_INSTANT_MAX)
+            sim_fail(sim, "more than %u frames at one instant", FRAMES_PER_INSTANT_MAX);
+        moved |= n > 0;
+        if (n < want || sim->failed)
+            break;
+    }
+    if (!sim->failed && roce_dev_tx_pending(dev))
+        sim_fail(sim, "node %u: roce_dev_tx_pending() right after roce_dev_tx() had nothing more to send", index);
+    return moved;
+}
+
+static bool receive(struct sim *sim, unsigned index)
+{
+    struct net_frame frames[NET_BURST];
+    unsigned n = sim_link_recv(sim->link[!index], frames, draw_burst(sim), sim->now_ns);
+    if (n > 0)
+        roce_dev_rx(sim->node[index].dev, frames, n, sim->now_ns);
+    sim_link_release(frames, n);
+    return n > 0;
+}
+
+static bool expire(struct sim *sim, unsigned index)
+{
+    struct roce_dev *dev = sim->node[index].dev;
+    if (roce_dev_deadline_ns(dev) > sim->now_ns)
+        return false;
+    roce_dev_expire(dev, sim->now_ns);
+    if (roce_dev_deadline_ns(dev) <= sim->now_ns)
+        sim_fail(sim, "node %u: the deadline is still due after roce_dev_expire()", index);
+    return true;
+}
+
+bool sim_step(struct sim *sim)
+{
+    bool moved = false;
+    for (unsigned i = 0; i < 2 && !sim->failed; i++) {
+        moved |= receive(sim, i);
+        moved |= expire(sim, i);
+        moved |= transmit(sim, i);
+    }
+    return moved && !sim->failed;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t sim_next_ns(const struct sim *sim)
+{
+    uint64_t next_ns = NET_TIME_NONE;
+    for (unsigned i = 0; i < 2; i++) {
+        next_ns = earlier(next_ns, sim_link_next_ns(sim->link[i]));
+        next_ns = earlier(next_ns, roce_dev_deadline_ns(sim->node[i].dev));
+    }
+    return next_ns;
+}
+
+void sim_jump(struct sim *sim, uint64_t now_ns)
+{
+    if (now_ns <= sim->now_ns)
+        return;
+    sim->now_ns = now_ns;
+    sim->tx_this_instant = 0;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two devices and the wire between them under one virtual clock that jumps to the next event. */
+#ifndef NORNIC_TEST_SIM_SIM_H
+#define NORNIC_TEST_SIM_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "roce/roce.h"
+#include "test/sim/link.h"
+#include "test/support/alloc.h"
+#include "test/support/random.h"
+
+#define SIM_NS_PER_US UINT64_C(1000)
+#define SIM_NS_PER_MS UINT64_C(1000000)
+#define SIM_NS_PER_S  UINT64_C(1000000000)
+
+struct sim;
+
+struct sim_config {
+    uint64_t seed;
+    bool ipv6;
+    uint16_t vlan_id; /* 0: untagged */
+    uint32_t port_mtu_bytes;
+    uint32_t window_pkts;           /* 0: the default of the device */
+    struct sim_link_config link[2]; /* [i]: from node i to the other */
+    bool ladder;                    /* print every packet to stderr */
+};
+
+struct sim_node {
+    struct sim *sim;
+    unsigned index;
+    struct roce_dev *dev;
+    struct rdma_pd *pd;
+    struct test_alloc alloc;
+    struct net_addr addr;
+    struct net_mac mac;
+    uint16_t vlan_id;
+    unsigned events[ROCE_EVENT_SQ_DRAINED + 1];
+    unsigned doorbells;
+};
+
+struct sim {
+    struct sim_config config;
+    uint64_t now_ns;
+    struct test_random random;
+    struct sim_node node[2];
+    struct sim_link *link[2];
+    struct net_frame tx[NET_BURST]; /* buffers that devices build frames in */
+    uint64_t tx_this_instant;       /* frames built since the clock last moved */
+    bool failed;
+    char failure[400]; /* the first thing that went wrong */
+};
+
+/* Makes both devices, a PD and one GID each. */
+void sim_init(struct sim *sim, const struct sim_config *config);
+/* Destroys everything but QPs, CQs and regions, which the caller has removed; a leak is a failure. */
+void sim_deinit(struct sim *sim);
+
+/* Remembers the first failure, as one line. */
+void sim_fail(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Does everything that can be done at this instant: frames out of the devices, frames out of the wires, timers.
+ * Returns whether anything moved. */
+bool sim_step(struct sim *sim);
+
+/* The next event of a device or a wire; NET_TIME_NONE: nothing will ever happen again. */
+uint64_t sim_next_ns(const struct sim *sim);
+
+/* Moves the clock forward. */
+void sim_jump(struct sim *sim, uint64_t now_ns);
+
+/* The attributes of a QP of `node` that talks to the other node, without those that belong to a workload. */
+void sim_address(const struct sim *sim, unsigned node, struct roce_av *av);
+
+/* One line a packet and a state change (sim_config.ladder). */
+roce_trace_hook sim_ladder_hook;
+void sim_ladder_fate(const struct sim *sim, unsigned from_node, const struct net_frame *frame, unsigned fate);
+
+#endif
