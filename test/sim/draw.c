@@ -18,7 +18,8 @@ static uint32_t draw_rate(struct sim_plan *plan, uint32_t most_ppm)
 {
     if (most_ppm == 0)
         return 0;
-    return once_in(plan, 4) ? most_ppm : (uint32_t)test_random_between(&plan->random, most_ppm / 20, most_ppm);
+    return once_in(plan, 4) ? most_ppm
+                            : (uint32_t)test_random_between(&plan->random, most_ppm / 20, most_ppm);
 }
 
 static void draw_link(struct sim_plan *plan, struct sim_link_config *link, const struct sim_profile *profile)
@@ -59,7 +60,8 @@ static void draw_pair(struct sim_plan *plan, unsigned pair, const struct sim_pro
 {
     enum roce_mtu mtu = profile->pmtu ? profile->pmtu : (enum roce_mtu)(1 + below(plan, 5));
     uint32_t psn[2] = {draw_psn(plan), draw_psn(plan)};
-    uint8_t depth[2] = {(uint8_t)(1 + below(plan, once_in(plan, 2) ? 4 : 16)), (uint8_t)(1 + below(plan, 16))};
+    uint8_t depth[2] = {(uint8_t)(1 + below(plan, once_in(plan, 2) ? 4 : 16)),
+                        (uint8_t)(1 + below(plan, 16))};
     for (unsigned node = 0; node < 2; node++) {
         struct sim_end_plan *end = &plan->end[pair][node];
         struct roce_qp_attr *attr = &end->attr;
@@ -172,7 +174,8 @@ static void draw_flags(struct sim_plan *plan, struct sim_end_plan *end, struct s
     if (once_in(plan, 8))
         m->flags |= RDMA_SEND_FENCE;
     bool carries = sim_is_send(m->opcode) || sim_is_write(m->opcode);
-    if (carries && m->local.region == SIM_SOURCE && m->len_bytes <= end->caps.max_inline_bytes && once_in(plan, 2))
+    if (carries && m->local.region == SIM_SOURCE && m->len_bytes <= end->caps.max_inline_bytes &&
+        once_in(plan, 2))
         m->flags |= RDMA_SEND_INLINE;
 }
 
@@ -194,7 +197,8 @@ static void draw_message(struct sim_plan *plan, unsigned pair, unsigned node, ui
         bool shared = opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD && once_in(plan, 2);
         m = sim_plan_atomic(plan, pair, node, opcode, shared ? 0 : 1 + 2 * pair + below(plan, 2));
     } else {
-        m = sim_plan_message(plan, pair, node, opcode, draw_related_length(plan, end, sim_plan_mtu(plan, pair)));
+        m = sim_plan_message(plan, pair, node, opcode,
+                             draw_related_length(plan, end, sim_plan_mtu(plan, pair)));
         if (!sim_is_send(opcode) && once_in(plan, 2))
             revisit(plan, end, m);
         if (opcode != RDMA_WR_RDMA_READ && once_in(plan, 2))

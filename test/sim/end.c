@@ -20,7 +20,8 @@ void sim_end_create(struct sim_end *end)
         return sim_fail(end->sim, "roce_qp_create returned %d", err);
     struct roce_qp_attr attr = want->attr;
     attr.state = ROCE_QPS_INIT;
-    err = roce_qp_modify(end->qp, &attr, ROCE_QP_STATE | ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS,
+    err = roce_qp_modify(end->qp, &attr,
+                         ROCE_QP_STATE | ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS,
                          end->sim->now_ns);
     if (err)
         sim_fail(end->sim, "RESET -> INIT returned %d", err);
@@ -33,15 +34,15 @@ void sim_end_connect(struct sim_end *end)
     attr.dest_qpn = roce_qp_num(end->peer->qp);
     attr.state = ROCE_QPS_RTR;
     int err = roce_qp_modify(end->qp, &attr,
-                             ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
-                                 ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER,
+                             ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN |
+                                 ROCE_QP_RQ_PSN | ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER,
                              end->sim->now_ns);
     if (err)
         return sim_fail(end->sim, "INIT -> RTR returned %d", err);
     attr.state = ROCE_QPS_RTS;
     err = roce_qp_modify(end->qp, &attr,
-                         ROCE_QP_STATE | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_SQ_PSN |
-                             ROCE_QP_MAX_QP_RD_ATOMIC,
+                         ROCE_QP_STATE | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY |
+                             ROCE_QP_SQ_PSN | ROCE_QP_MAX_QP_RD_ATOMIC,
                          end->sim->now_ns);
     if (err)
         sim_fail(end->sim, "RTR -> RTS returned %d", err);
@@ -61,7 +62,8 @@ static unsigned allowed(const struct sim *sim, const struct sim_pace *pace)
     return n < SIM_MESSAGES_MAX ? (unsigned)n : SIM_MESSAGES_MAX;
 }
 
-static uint64_t pace_next_ns(const struct sim *sim, const struct sim_pace *pace, unsigned posted, unsigned count)
+static uint64_t pace_next_ns(const struct sim *sim, const struct sim_pace *pace, unsigned posted,
+                             unsigned count)
 {
     if (posted >= count)
         return NET_TIME_NONE;
@@ -142,8 +144,8 @@ static bool post_sends(struct sim_end *end)
         }
         int err = roce_post_send(end->qp, wrs, NULL);
         if (err)
-            sim_fail(end->sim, "posting message %u of pair %u node %u returned %d", end->sends_posted, end->pair,
-                     end->node, err);
+            sim_fail(end->sim, "posting message %u of pair %u node %u returned %d", end->sends_posted,
+                     end->pair, end->node, err);
         after_post(end, end->sends_posted, n);
         end->sends_posted += n;
         moved = true;
@@ -164,8 +166,8 @@ static bool post_receives(struct sim_end *end)
                                   .num_sge = to_sges(end, &receive->local, 0, sges)};
         int err = roce_post_recv(end->qp, &wr, NULL);
         if (err)
-            sim_fail(end->sim, "posting receive %u of pair %u node %u returned %d", end->receives_posted, end->pair,
-                     end->node, err);
+            sim_fail(end->sim, "posting receive %u of pair %u node %u returned %d", end->receives_posted,
+                     end->pair, end->node, err);
         moved = true;
     }
     return moved;
@@ -185,7 +187,8 @@ uint64_t sim_end_next_ns(const struct sim_end *end)
         return NET_TIME_NONE;
     const struct sim_end_plan *want = end->want;
     uint64_t send_ns = pace_next_ns(end->sim, &want->send_pace, end->sends_posted, want->message_count);
-    uint64_t receive_ns = pace_next_ns(end->sim, &want->receive_pace, end->receives_posted, want->receive_count);
+    uint64_t receive_ns =
+        pace_next_ns(end->sim, &want->receive_pace, end->receives_posted, want->receive_count);
     return send_ns < receive_ns ? send_ns : receive_ns;
 }
 
@@ -201,7 +204,8 @@ static void complain(struct sim_end *end, unsigned index, const char *queue, con
 }
 
 /* The pieces hold the first `len_bytes` of a content. */
-static bool gather_holds(struct sim_end *end, const struct sim_gather *gather, uint64_t key, uint32_t len_bytes)
+static bool gather_holds(struct sim_end *end, const struct sim_gather *gather, uint64_t key,
+                         uint32_t len_bytes)
 {
     struct sim_region *region = &end->plan->region[end->node][gather->region];
     uint32_t from = 0;
@@ -309,7 +313,8 @@ static void send_error(struct sim_end *end, unsigned index, enum rdma_wc_status 
         return;
     }
     /* when the receive side failed first, the send queue has nothing but flushes to report */
-    bool flushed = status == RDMA_WC_WR_FLUSH_ERR && (end->receive_failed || end->quiet || end->want->receive_may_fail);
+    bool flushed =
+        status == RDMA_WC_WR_FLUSH_ERR && (end->receive_failed || end->quiet || end->want->receive_may_fail);
     if (!flushed && !(end->want->may_fail & 1u << status))
         return complain(end, index, "send", rdma_wc_status_name(status));
     for (unsigned i = end->sends_done; i < index; i++) {
@@ -327,8 +332,8 @@ static void complete_send(struct sim_end *end, const struct rdma_wc *wc)
 {
     unsigned index = (unsigned)wc->wr_id;
     if (wc->wr_id >= end->sends_posted || index < end->sends_done)
-        return sim_fail(end->sim, "pair %u node %u: a send completion too many, wr_id %#llx", end->pair, end->node,
-                        (unsigned long long)wc->wr_id);
+        return sim_fail(end->sim, "pair %u node %u: a send completion too many, wr_id %#llx", end->pair,
+                        end->node, (unsigned long long)wc->wr_id);
     if (wc->status != RDMA_WC_SUCCESS)
         return send_error(end, index, wc->status);
     const struct sim_message *m = &end->want->messages[index];
@@ -352,8 +357,8 @@ static void complete_send(struct sim_end *end, const struct rdma_wc *wc)
 static void receive_error(struct sim_end *end, unsigned index, enum rdma_wc_status status)
 {
     end->receives_done = index + 1;
-    if (status == RDMA_WC_WR_FLUSH_ERR && (end->failed || end->receive_failed || end->quiet || end->want->may_fail ||
-                                           end->want->receive_may_fail)) {
+    if (status == RDMA_WC_WR_FLUSH_ERR && (end->failed || end->receive_failed || end->quiet ||
+                                           end->want->may_fail || end->want->receive_may_fail)) {
         end->receive_failed = true;
         return;
     }
@@ -367,8 +372,8 @@ static void complete_receive(struct sim_end *end, const struct rdma_wc *wc)
 {
     unsigned index = (unsigned)(wc->wr_id & ~WR_RECEIVE);
     if (index >= end->receives_posted || index != end->receives_done)
-        return sim_fail(end->sim, "pair %u node %u: receive %u completes, expected %u of %u", end->pair, end->node,
-                        index, end->receives_done, end->receives_posted);
+        return sim_fail(end->sim, "pair %u node %u: receive %u completes, expected %u of %u", end->pair,
+                        end->node, index, end->receives_done, end->receives_posted);
     if (wc->status != RDMA_WC_SUCCESS)
         return receive_error(end, index, wc->status);
     const struct sim_receive *receive = &end->want->receives[index];
@@ -433,13 +438,16 @@ void sim_end_settle(struct sim_end *end)
 {
     const struct sim_end_plan *want = end->want;
     if (!sim_end_is_done(end))
-        sim_fail(end->sim, "pair %u node %u stands still with %u of %u sends and %u of %u receives done", end->pair,
-                 end->node, end->sends_done, want->message_count, end->receives_done, want->receive_count);
+        sim_fail(end->sim, "pair %u node %u stands still with %u of %u sends and %u of %u receives done",
+                 end->pair, end->node, end->sends_done, want->message_count, end->receives_done,
+                 want->receive_count);
     if (end->receive_failed && !end->failed && !end->quiet && want->receive_may_fail == 0)
-        sim_fail(end->sim, "pair %u node %u: receives were flushed, but no send failed", end->pair, end->node);
+        sim_fail(end->sim, "pair %u node %u: receives were flushed, but no send failed", end->pair,
+                 end->node);
     if (is_broken(end) || is_broken(end->peer))
         accept_undone(end);
     enum roce_qp_state state = roce_qp_state(end->qp);
     if (!end->quiet && state != (is_broken(end) ? ROCE_QPS_ERR : ROCE_QPS_RTS))
-        sim_fail(end->sim, "pair %u node %u ends in state %s", end->pair, end->node, roce_qp_state_name(state));
+        sim_fail(end->sim, "pair %u node %u ends in state %s", end->pair, end->node,
+                 roce_qp_state_name(state));
 }

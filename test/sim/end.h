@@ -15,11 +15,11 @@ struct sim_end {
     struct rdma_cq *send_cq, *recv_cq;
     unsigned sends_posted, sends_done; /* done: completed, or known to be by a later completion */
     unsigned receives_posted, receives_done;
-    unsigned receives_good; /* completed with success */
-    unsigned landed; /* messages whose arrival was looked at, in posting order */
+    unsigned receives_good;               /* completed with success */
+    unsigned landed;                      /* messages whose arrival was looked at, in posting order */
     uint64_t originals[SIM_MESSAGES_MAX]; /* what atomics returned */
     bool failed;
-    bool quiet; /* post nothing more */
+    bool quiet;         /* post nothing more */
     unsigned failed_at; /* the message of the first error */
     enum rdma_wc_status error;
     bool receive_failed;

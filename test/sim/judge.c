@@ -77,7 +77,8 @@ void sim_judge_time(struct sim_run *run)
 {
     uint64_t since_ns = run->sim.now_ns - SIM_NS_PER_MS;
     if (since_ns > sim_judge_bound_ns(run) && !all_done(run))
-        sim_fail(&run->sim, "not done after %" PRIu64 " us: without trouble it takes %" PRIu64 " us at the most",
+        sim_fail(&run->sim,
+                 "not done after %" PRIu64 " us: without trouble it takes %" PRIu64 " us at the most",
                  since_ns / 1000, run->plan->quiet_ns / 1000);
 }
 
@@ -90,7 +91,8 @@ static void judge_memory(struct sim_run *run)
         for (unsigned i = 0; i < SIM_REGION_COUNT; i++) {
             int64_t at = sim_region_check(&run->plan->region[node][i]);
             if (at >= 0)
-                sim_fail(&run->sim, "node %u: byte %" PRId64 " of the %s region was changed by nobody's order", node, at,
+                sim_fail(&run->sim,
+                         "node %u: byte %" PRId64 " of the %s region was changed by nobody's order", node, at,
                          names[i]);
         }
     }
@@ -110,7 +112,8 @@ static const struct sim_message *find_addition(const struct sim_run *run, unsign
         const struct sim_end *end = &run->end[pair][!node];
         for (unsigned i = 0; i < end->want->message_count; i++) {
             const struct sim_message *m = &end->want->messages[i];
-            if (sim_is_atomic(m->opcode) && run->plan->words[node][m->word].shared && end->originals[i] == value)
+            if (sim_is_atomic(m->opcode) && run->plan->words[node][m->word].shared &&
+                end->originals[i] == value)
                 return m;
         }
     }
@@ -125,7 +128,8 @@ static void judge_shared(struct sim_run *run, unsigned node, const struct sim_wo
     while (value != word->value) {
         const struct sim_message *m = find_addition(run, node, value);
         if (!m)
-            return sim_fail(&run->sim, "node %u: the results of additions to a shared word fit no serial order", node);
+            return sim_fail(&run->sim,
+                            "node %u: the results of additions to a shared word fit no serial order", node);
         value += m->compare_add;
     }
 }
@@ -171,13 +175,14 @@ static void judge_accounts(struct sim_run *run, unsigned node)
             unfit += c->verdicts[i];
     }
     if (judged != in->delivered)
-        sim_fail(&run->sim, "node %u: %" PRIu64 " frames came, %" PRIu64 " were judged", node, in->delivered, judged);
+        sim_fail(&run->sim, "node %u: %" PRIu64 " frames came, %" PRIu64 " were judged", node, in->delivered,
+                 judged);
     if (unfit > in->delivered_corrupted)
-        sim_fail(&run->sim, "node %u: %" PRIu64 " frames were found damaged, only %" PRIu64 " were", node, unfit,
-                 in->delivered_corrupted);
+        sim_fail(&run->sim, "node %u: %" PRIu64 " frames were found damaged, only %" PRIu64 " were", node,
+                 unfit, in->delivered_corrupted);
     if (c->qps.tx_pkts != out->sent)
-        sim_fail(&run->sim, "node %u: tx_pkts is %" PRIu64 ", %" PRIu64 " frames were built", node, c->qps.tx_pkts,
-                 out->sent);
+        sim_fail(&run->sim, "node %u: tx_pkts is %" PRIu64 ", %" PRIu64 " frames were built", node,
+                 c->qps.tx_pkts, out->sent);
     if (in->corrupted == 0 && in->marked == 0 && c->qps.ecn_marked != 0)
         sim_fail(&run->sim, "node %u: ecn_marked without a mark", node);
 }
@@ -221,11 +226,11 @@ static void judge_effort(struct sim_run *run, unsigned node)
 {
     const struct roce_counters *c = &counters(run, node)->qps;
     uint64_t window = run->plan->config.window_pkts ? run->plan->config.window_pkts : 512;
-    uint64_t causes = c->packet_seq_err + c->implied_nak_seq_err + c->local_ack_timeout + c->rnr_nak_received +
-                      c->out_of_sequence + sim_link_counters(run->sim.link[!node])->lost +
-                      sim_link_counters(run->sim.link[!node])->corrupted +
-                      sim_link_counters(run->sim.link[!node])->held + sim_link_counters(run->sim.link[!node])->sent *
-                      (run->plan->config.link[!node].jitter_ns > 0);
+    uint64_t causes =
+        c->packet_seq_err + c->implied_nak_seq_err + c->local_ack_timeout + c->rnr_nak_received +
+        c->out_of_sequence + sim_link_counters(run->sim.link[!node])->lost +
+        sim_link_counters(run->sim.link[!node])->corrupted + sim_link_counters(run->sim.link[!node])->held +
+        sim_link_counters(run->sim.link[!node])->sent * (run->plan->config.link[!node].jitter_ns > 0);
     if (c->retransmitted_pkts > causes * window)
         sim_fail(&run->sim, "node %u: %" PRIu64 " packets were sent again for %" PRIu64 " reasons", node,
                  c->retransmitted_pkts, causes);

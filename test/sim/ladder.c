@@ -9,8 +9,8 @@ static void print_packet(const struct sim_node *node, const struct roce_trace *e
 {
     const struct roce_pkt *pkt = event->pkt;
     bool tx = event->kind == ROCE_TRACE_PKT_TX;
-    fprintf(stderr, "%12.3f  %c %s qp %-4" PRIu32, (double)event->now_ns / 1e3, "AB"[node->index], tx ? "->" : "<-",
-            event->qpn);
+    fprintf(stderr, "%12.3f  %c %s qp %-4" PRIu32, (double)event->now_ns / 1e3, "AB"[node->index],
+            tx ? "->" : "<-", event->qpn);
     if (pkt && pkt->op && pkt->op->name) {
         fprintf(stderr, " %-22s psn %06" PRIx32 "%s, %" PRIu32 " bytes", pkt->op->name, pkt->bth.psn,
                 pkt->bth.ack_req ? " A" : "", pkt->payload_bytes);
@@ -33,15 +33,15 @@ void sim_ladder_hook(void *ctx, const struct roce_trace *event)
         print_packet(node, event);
         return;
     case ROCE_TRACE_QP_STATE:
-        fprintf(stderr, "%12.3f  %c    qp %" PRIu32 " %s -> %s: %s\n", (double)event->now_ns / 1e3, "AB"[node->index],
-                event->qpn, roce_qp_state_name((enum roce_qp_state)event->from_state),
+        fprintf(stderr, "%12.3f  %c    qp %" PRIu32 " %s -> %s: %s\n", (double)event->now_ns / 1e3,
+                "AB"[node->index], event -> qpn, roce_qp_state_name((enum roce_qp_state)event->from_state),
                 roce_qp_state_name((enum roce_qp_state)event->to_state), roce_cause_words(event->cause));
         return;
     case ROCE_TRACE_RETRANSMIT:
     case ROCE_TRACE_RNR_WAIT:
         fprintf(stderr, "%12.3f  %c    qp %" PRIu32 " goes back to psn %06" PRIx32 ": %s, wait %.3f us\n",
-                (double)event->now_ns / 1e3, "AB"[node->index], event->qpn, event->psn, roce_cause_words(event->cause),
-                (double)event->wait_ns / 1e3);
+                (double)event->now_ns / 1e3, "AB"[node->index], event -> qpn, event -> psn,
+                roce_cause_words(event->cause), (double)event -> wait_ns / 1e3);
         return;
     }
 }
@@ -49,7 +49,8 @@ void sim_ladder_hook(void *ctx, const struct roce_trace *event)
 void sim_ladder_fate(const struct sim *sim, unsigned from_node, const struct net_frame *frame, unsigned fate)
 {
     struct roce_pkt pkt;
-    if (!sim->config.ladder || fate == 0 || roce_pkt_parse(&pkt, frame->data, frame->len_bytes, 0) != ROCE_RX_TAKEN)
+    if (!sim->config.ladder || fate == 0 ||
+        roce_pkt_parse(&pkt, frame->data, frame->len_bytes, 0) != ROCE_RX_TAKEN)
         return;
     fprintf(stderr, "%12.3f  %c    the wire: psn %06" PRIx32 " to qp %" PRIu32 "%s%s%s%s%s\n",
             (double)sim->now_ns / 1e3, "AB"[from_node], pkt.bth.psn, pkt.bth.dest_qpn,

@@ -13,19 +13,20 @@
 
 /* All zero: every frame arrives at once, whole and in order. Rates in parts per million. */
 struct sim_link_config {
-    uint64_t delay_ns;   /* of every frame */
-    uint64_t jitter_ns;  /* up to so much more, drawn per frame; reorders where it exceeds the frames' distance */
+    uint64_t delay_ns; /* of every frame */
+    uint64_t
+        jitter_ns; /* up to so much more, drawn per frame; reorders where it exceeds the frames' distance */
     uint64_t bits_per_s; /* frames wait for those before them; 0: no limit */
     uint32_t loss_ppm;
     uint32_t duplicate_ppm;
     uint64_t stale_ns; /* a duplicate comes up to so much after the first copy */
     uint32_t reorder_ppm;
-    uint64_t hold_ns;     /* a reordered frame comes so much later */
-    uint32_t corrupt_ppm; /* 1 to 3 bits behind the Ethernet header flip */
-    uint32_t ecn_ppm;     /* the frame is marked "congestion experienced" */
-    uint64_t dark_from_ns, dark_until_ns;    /* everything sent in between is lost */
-    uint64_t lose_frame[SIM_LINK_LOSE_MAX];  /* these frames, counted from 1, are lost; 0: none */
-    bool pad;                                /* short frames grow to 60 bytes as on Ethernet (ROCE-FRM-5) */
+    uint64_t hold_ns;                       /* a reordered frame comes so much later */
+    uint32_t corrupt_ppm;                   /* 1 to 3 bits behind the Ethernet header flip */
+    uint32_t ecn_ppm;                       /* the frame is marked "congestion experienced" */
+    uint64_t dark_from_ns, dark_until_ns;   /* everything sent in between is lost */
+    uint64_t lose_frame[SIM_LINK_LOSE_MAX]; /* these frames, counted from 1, are lost; 0: none */
+    bool pad;                               /* short frames grow to 60 bytes as on Ethernet (ROCE-FRM-5) */
 };
 
 /* What became of a frame; several bits may be set. */

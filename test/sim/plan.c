@@ -100,8 +100,8 @@ static void plan_atomic(struct sim_plan *plan, struct sim_message *m, struct sim
     m->remote = word->area;
     m->original = word->value;
     if (m->opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD) {
-        m->compare_add = word->shared ? 1 + test_random_below(&plan->random, 1000000)
-                                      : test_random_next(&plan->random);
+        m->compare_add =
+            word->shared ? 1 + test_random_below(&plan->random, 1000000) : test_random_next(&plan->random);
         word->value += m->compare_add;
         return;
     }

@@ -44,10 +44,10 @@ struct sim_message {
     bool takes_receive;
     unsigned word; /* atomics: of sim_plan.words */
     uint64_t compare_add, swap;
-    uint64_t original; /* atomics on a private word: what must come back */
-    uint32_t bad_rkey; /* xored into the R_Key */
+    uint64_t original;  /* atomics on a private word: what must come back */
+    uint32_t bad_rkey;  /* xored into the R_Key */
     int64_t bad_offset; /* added to the remote address */
-    uint32_t bad_lkey; /* xored into the L_Keys */
+    uint32_t bad_lkey;  /* xored into the L_Keys */
 };
 
 /* One receive, for the next message of the peer that takes one. */
@@ -90,7 +90,7 @@ struct sim_plan {
     struct test_random random; /* where the plan is drawn from */
     unsigned pairs;
     bool shared_cq;
-    uint32_t cq_short; /* so many completions too few fit a CQ */
+    uint32_t cq_short;                         /* so many completions too few fit a CQ */
     struct sim_end_plan end[SIM_PAIRS_MAX][2]; /* [pair][node] */
     struct sim_region region[2][SIM_REGION_COUNT];
     struct sim_word words[2][SIM_WORDS_MAX];

@@ -143,7 +143,8 @@ static bool transmit(struct sim *sim, unsigned index)
         unsigned n = roce_dev_tx(dev, sim->tx, want, sim->now_ns);
         for (unsigned i = 0; i < n; i++) {
             check_built(sim, index, &sim->tx[i]);
-            unsigned fate = sim_link_send(sim->link[index], sim->tx[i].data, sim->tx[i].len_bytes, sim->now_ns);
+            unsigned fate =
+                sim_link_send(sim->link[index], sim->tx[i].data, sim->tx[i].len_bytes, sim->now_ns);
             sim_ladder_fate(sim, index, &sim->tx[i], fate);
         }
         sim->tx_this_instant += n;
@@ -154,7 +155,8 @@ static bool transmit(struct sim *sim, unsigned index)
             break;
     }
     if (!sim->failed && roce_dev_tx_pending(dev))
-        sim_fail(sim, "node %u: roce_dev_tx_pending() right after roce_dev_tx() had nothing more to send", index);
+        sim_fail(sim, "node %u: roce_dev_tx_pending() right after roce_dev_tx() had nothing more to send",
+                 index);
     return moved;
 }
 

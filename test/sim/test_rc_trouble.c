@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* RC over bad wires, one kind of trouble at a time and all together, at every path MTU: bytes arrive once and
+ * whole, completions come in order, nothing else is touched, and recovery takes no longer than it may. */
+#include <criterion/criterion.h>
+
+#include "test/sim/seeds.h"
+
+#define SEEDS_CLEAN   40
+#define SEEDS_TROUBLE 60
+
+#define AT_EVERY_PMTU(suite, seeds, ...)                                                 \
+    Test(suite, pmtu_256)                                                                \
+    {                                                                                    \
+        sim_seeds_run(&(struct sim_profile){.pmtu = ROCE_MTU_256, __VA_ARGS__}, seeds);  \
+    }                                                                                    \
+    Test(suite, pmtu_512)                                                                \
+    {                                                                                    \
+        sim_seeds_run(&(struct sim_profile){.pmtu = ROCE_MTU_512, __VA_ARGS__}, seeds);  \
+    }                                                                                    \
+    Test(suite, pmtu_1024)                                                               \
+    {                                                                                    \
+        sim_seeds_run(&(struct sim_profile){.pmtu = ROCE_MTU_1024, __VA_ARGS__}, seeds); \
+    }                                                                                    \
+    Test(suite, pmtu_2048)                                                               \
+    {                                                                                    \
+        sim_seeds_run(&(struct sim_profile){.pmtu = ROCE_MTU_2048, __VA_ARGS__}, seeds); \
+    }                                                                                    \
+    Test(suite, pmtu_4096)                                                               \
+    {                                                                                    \
+        sim_seeds_run(&(struct sim_profile){.pmtu = ROCE_MTU_4096, __VA_ARGS__}, seeds); \
+    }
+
+AT_EVERY_PMTU(rc_clean, SEEDS_CLEAN, .prompt = true)
+AT_EVERY_PMTU(rc_late_receives, SEEDS_CLEAN, .prompt = false)
+AT_EVERY_PMTU(rc_little_loss, SEEDS_TROUBLE, .loss_ppm = 20000)
+AT_EVERY_PMTU(rc_loss, SEEDS_TROUBLE, .loss_ppm = 200000)
+AT_EVERY_PMTU(rc_duplication, SEEDS_TROUBLE, .duplicate_ppm = 300000)
+AT_EVERY_PMTU(rc_reordering, SEEDS_TROUBLE, .reorder_ppm = 100000)
+AT_EVERY_PMTU(rc_corruption, SEEDS_TROUBLE, .corrupt_ppm = 50000)
+AT_EVERY_PMTU(rc_everything, SEEDS_TROUBLE, .loss_ppm = 30000, .duplicate_ppm = 50000, .reorder_ppm = 30000,
+              .corrupt_ppm = 20000, .ecn_ppm = 50000)
