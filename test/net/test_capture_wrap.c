@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "net/memory.h"
+#include "net/pcap_file.h"
+#include "test/net/frames.h"
+#include "test/net/memfile.h"
+
+#define MTU      1500
+#define EPOCH_NS 1700000000000000000ull
+#define SECOND   1000000000ull
+
+/* `near` is captured into `file`, `far` is the other end of the cable. */
+struct rig {
+    struct memfile file;
+    struct net_port *near, *far;
+};
+
+static struct rig rig_open(void)
+{
+    struct rig rig = {.file = memfile_create()};
+    struct net_port *ends[2];
+    struct net_error err;
+    cr_assert_eq(net_memory_pair(MTU, 64, ends), 0);
+    cr_assert_eq(net_pcap_capture_wrap(ends[0], rig.file.path, EPOCH_NS, &rig.near, &err), 0);
+    rig.far = ends[1];
+    return rig;
+}
+
+static void rig_close(struct rig *rig)
+{
+    if (rig->near)
+        net_port_close(rig->near);
+    net_port_close(rig->far);
+    memfile_close(&rig->file);
+}
+
+static uint32_t len_of(uint32_t number)
+{
+    return 70 + number % 90;
+}
+
+static enum test_frame_kind kind_of(uint32_t number)
+{
+    return (enum test_frame_kind)(number % 3);
+}
+
+static void send_one(struct net_port *port, uint32_t number, uint64_t now_ns)
+{
+    struct net_frame f;
+    cr_assert_eq(net_port_tx_reserve(port, &f, 1), 1);
+    test_frame_build(f.data, len_of(number), kind_of(number), number);
+    f.len_bytes = len_of(number);
+    net_port_tx_flush(port, &f, 1, now_ns);
+}
+
+static void receive_one(struct net_port *port, uint32_t number, uint64_t now_ns)
+{
+    struct net_frame f;
+    cr_assert_eq(net_port_rx_burst(port, &f, 1, now_ns), 1);
+    cr_assert_eq(test_frame_number(f.data, f.len_bytes), number);
+    net_port_rx_release(port, &f, 1);
+}
+
+/* Even frames leave the captured end, odd ones come to it; frame i at i * 1001 ns. */
+static void exchange(struct rig *rig, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        send_one(i % 2 ? rig->far : rig->near, i, i * 1001ull);
+        receive_one(i % 2 ? rig->near : rig->far, i, i * 1001ull);
+    }
+}
+
+/* How many whole records the file has now; each is what was sent. */
+static unsigned count_records(const char *path)
+{
+    struct net_capture *capture;
+    struct net_capture_record r;
+    struct net_error err;
+    unsigned count = 0;
+    int rc;
+    cr_assert_eq(net_capture_open(path, &capture, &err), 0, "%s", err.text);
+    for (; (rc = net_capture_next(capture, &r, &err)) == 1; count++) {
+        uint8_t expected[200];
+        test_frame_build(expected, len_of(count), kind_of(count), count);
+        cr_assert_eq(r.len_bytes, len_of(count));
+        cr_assert_eq(r.wire_bytes, len_of(count));
+        cr_assert_arr_eq(r.data, expected, r.len_bytes);
+        cr_assert_eq(r.time_ns, EPOCH_NS + count * 1001ull, "record %u", count);
+    }
+    cr_assert_eq(rc, 0, "%s", err.text);
+    net_capture_close(capture);
+    return count;
+}
+
+Test(capture_wrap, what_crosses_the_port_is_read_back_the_same)
+{
+    struct rig rig = rig_open();
+    exchange(&rig, 500);
+    cr_assert_eq(rig.near->counters.tx_frames, 250);
+    cr_assert_eq(rig.near->counters.rx_frames, 250);
+    net_port_close(rig.near);
+    rig.near = NULL;
+    cr_assert_eq(count_records(rig.file.path), 500);
+    rig_close(&rig);
+}
+
+Test(capture_wrap, port_properties_are_those_below)
+{
+    struct memfile file = memfile_create();
+    struct net_port *ends[2], *near;
+    cr_assert_eq(net_memory_pair(MTU, 64, ends), 0);
+    cr_assert_eq(net_pcap_capture_wrap(ends[0], file.path, 0, &near, NULL), 0);
+    cr_assert_eq(net_port_fd(near), net_port_fd(ends[0]));
+    cr_assert_eq(near->limits.mtu_bytes, MTU);
+    cr_assert(net_mac_equal(&near->mac, &ends[0]->mac));
+    cr_assert_str_eq(near->name, ends[0]->name);
+    cr_assert_str_eq(near->mode, ends[0]->mode);
+    cr_assert_eq(net_port_deadline_ns(near), NET_TIME_NONE);
+    cr_assert_eq(net_pcap_capture_errno(near), 0);
+    net_port_close(near);
+    net_port_close(ends[1]);
+    memfile_close(&file);
+}
+
+/* Larger than the writer's buffer, and every record is whole whenever one looks. */
+Test(capture_wrap, file_is_readable_at_any_time)
+{
+    struct rig rig = rig_open();
+    cr_assert_eq(count_records(rig.file.path), 0, "the file's head is there from the start");
+    unsigned before = 0;
+    for (uint32_t i = 0; i < 20000; i++) {
+        send_one(rig.near, i, i * 1001ull);
+        receive_one(rig.far, i, 0);
+        if (i % 4000 == 3999) {
+            unsigned now = count_records(rig.file.path);
+            cr_assert(now >= before && now <= i + 1);
+            before = now;
+        }
+    }
+    cr_assert_gt(before, 0);
+    net_port_close(rig.near);
+    rig.near = NULL;
+    cr_assert_eq(count_records(rig.file.path), 20000);
+    rig_close(&rig);
+}
+
+Test(capture_wrap, records_reach_the_file_within_a_second)
+{
+    struct rig rig = rig_open();
+    struct net_frame f;
+    send_one(rig.near, 0, 0);
+    cr_assert_eq(count_records(rig.file.path), 0);
+    cr_assert_eq(net_port_deadline_ns(rig.near), SECOND);
+    cr_assert_eq(net_port_rx_burst(rig.near, &f, 1, SECOND - 1), 0);
+    cr_assert_eq(count_records(rig.file.path), 0);
+    cr_assert_eq(net_port_rx_burst(rig.near, &f, 1, SECOND), 0);
+    cr_assert_eq(count_records(rig.file.path), 1);
+    cr_assert_eq(net_port_deadline_ns(rig.near), NET_TIME_NONE);
+    rig_close(&rig);
+}
+
+Test(capture_wrap, file_that_cannot_be_made_is_named_and_the_port_below_closed)
+{
+    static const struct {
+        const char *path;
+        int errno_value;
+    } cases[] = {{"/nonexistent/x.pcapng", ENOENT}, {"/proc", EISDIR}, {"/dev/full", ENOSPC}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct net_port *ends[2], *out;
+        struct net_error err;
+        cr_assert_eq(net_memory_pair(MTU, 64, ends), 0);
+        cr_assert_eq(net_pcap_capture_wrap(ends[0], cases[i].path, 0, &out, &err), -cases[i].errno_value);
+        cr_assert(strstr(err.text, cases[i].path), "%s", err.text);
+        for (uint32_t k = 0; k < 200; k++) /* more than the ring holds: the other end is gone */
+            send_one(ends[1], k, 0);
+        net_port_close(ends[1]);
+    }
+}
+
+/* The disk is full in the middle: the traffic goes on, the capture says so. */
+Test(capture_wrap, write_error_stops_the_capture_and_not_the_traffic)
+{
+    struct rig rig = rig_open();
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit limit = {.rlim_cur = 4096, .rlim_max = 4096};
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    exchange(&rig, 20000);
+    cr_assert_eq(net_pcap_capture_errno(rig.near), EFBIG);
+    cr_assert_eq(rig.near->counters.tx_frames + rig.near->counters.rx_frames, 20000);
+    rig_close(&rig);
+}
+
+/* tshark, or a skip. */
+static FILE *tshark(const char *path, const char *options)
+{
+    if (system("command -v tshark >/dev/null 2>&1") != 0)
+        cr_skip("tshark is not installed");
+    char command[300];
+    snprintf(command, sizeof command, "tshark -r %s %s 2>&1", path, options);
+    FILE *pipe = popen(command, "r");
+    cr_assert_not_null(pipe);
+    return pipe;
+}
+
+Test(capture_wrap, tshark_reads_times_interface_and_direction, .timeout = 60)
+{
+    struct rig rig = rig_open();
+    exchange(&rig, 60);
+    net_port_close(rig.near);
+    rig.near = NULL;
+    FILE *pipe = tshark(rig.file.path, "-d udp.port==4791,data -o udp.check_checksum:TRUE -T fields"
+                                       " -e frame.time_epoch -e frame.len -e frame.interface_name"
+                                       " -e frame.packet_flags_direction -e udp.checksum.status"
+                                       " -e frame.file_off");
+    char line[300];
+    unsigned count = 0;
+    while (fgets(line, sizeof line, pipe)) {
+        if (strstr(line, "Running as user"))
+            continue;
+        uint64_t s, ns;
+        unsigned len, checksum_status;
+        char name[32], direction[32];
+        cr_assert_eq(sscanf(line, "%" SCNu64 ".%9" SCNu64 " %u %31s %31s %u", &s, &ns, &len, name, direction,
+                            &checksum_status),
+                     6, "tshark says: %s", line);
+        cr_assert_eq(s * SECOND + ns, EPOCH_NS + count * 1001ull);
+        cr_assert_eq(len, len_of(count));
+        cr_assert_str_eq(name, "memory:0");
+        cr_assert_eq(strtoul(direction, NULL, 0), count % 2 ? 1 : 2, "frame %u: %s", count, direction);
+        cr_assert_eq(checksum_status, 1, "frame %u: the UDP checksum is good", count);
+        count++;
+    }
+    cr_assert_eq(pclose(pipe), 0);
+    cr_assert_eq(count, 60);
+    rig_close(&rig);
+}
