@@ -8,9 +8,10 @@
 /* One row a sub-command: C(name, one-line summary). Each row needs `int cli_NAME(int argc, char **argv)` in
  * cli/NAME.c: argv[0] is the sub-command's name, what is returned is the exit status. It answers --help
  * itself, on standard output, with an example. */
-#define CLI_COMMANDS(C)                               \
-    C(help, "explain a command: nornic help COMMAND") \
-    C(pingpong, "bounce a message, checked, between two sides; speaks with ibv_rc_pingpong")
+#define CLI_COMMANDS(C)                                                                      \
+    C(help, "explain a command: nornic help COMMAND")                                        \
+    C(pingpong, "bounce a message, checked, between two sides; speaks with ibv_rc_pingpong") \
+    C(verify, "recompute the ICRC of every RoCE packet in capture files")
 
 enum cli_exit {
     CLI_OK = 0,
