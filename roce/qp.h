@@ -76,8 +76,10 @@ struct roce_requester {
     enum rdma_wc_status stall_status;
     uint8_t retry_left;
     uint8_t rnr_left;
-    bool
-        restarted; /* sending resumed at restart_psn: no second time before progress or timeout (ROCE-RC-46) */
+    /* The peer said that restart_psn is missing, and sending resumed there: no second time before progress or a timeout
+     * (ROCE-RC-46). */
+    bool restarted;
+    bool resuming; /* sending resumes at restart_psn with the next packet */
     uint32_t restart_psn;
     bool rnr_waiting; /* the timer is the RNR wait, not the ack timeout */
     struct roce_timer timer;

@@ -61,8 +61,9 @@ void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns)
     req->rnr_left = qp->attr.rnr_retry;
     req->restarted = false;
     req->rnr_waiting = false;
-    /* ROCE-RC-31: an ACK of the first transmission may lie ahead of a go-back-N. */
-    if (roce_psn_diff(roce_requester_cur_psn(qp), req->una_psn) < 0)
+    /* ROCE-RC-31: an ACK of the first transmission may lie ahead of a go-back-N. A WQE before `done` is the poster's
+     * again, so its PSN is not looked at. */
+    if ((int32_t)(req->cur - qp->sq.done) < 0 || roce_psn_diff(roce_requester_cur_psn(qp), req->una_psn) < 0)
         seek(qp, req->una_psn);
     roce_requester_arm(qp, now_ns);
     roce_dev_ready(qp->dev, qp);
@@ -94,7 +95,9 @@ void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause ca
         return;
     }
     req->retry_left--;
-    req->restarted = true;
+    /* A NAK that follows a timeout tells of a new loss, one that follows a NAK does not: ROCE-RC-46. */
+    req->restarted = cause != ROCE_CAUSE_TIMEOUT;
+    req->resuming = true;
     req->restart_psn = psn;
     req->stalled = false;
     seek(qp, psn);

@@ -135,7 +135,7 @@ static struct request describe(const struct roce_qp *qp)
 static bool wants_ack(const struct roce_qp *qp, const struct request *r, uint32_t psn)
 {
     uint32_t outstanding = (psn + 1 - qp->req.una_psn) & ROCE_PSN_MASK;
-    if (qp->req.restarted && psn == qp->req.restart_psn)
+    if (qp->req.resuming && psn == qp->req.restart_psn)
         return true;
     return r->last || outstanding >= qp->dev->config.window_pkts ||
            qp->req.unasked_pkts + 1 >= ACK_REQ_EVERY_PKTS;
@@ -188,6 +188,7 @@ static bool build(struct roce_qp *qp, const struct request *r, uint32_t psn, str
     frame->seg_bytes = 0;
     qp->dev->ip_id++;
     qp->req.unasked_pkts = bth.ack_req ? 0 : qp->req.unasked_pkts + 1;
+    qp->req.resuming = false;
     return true;
 }
 
