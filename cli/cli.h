@@ -11,7 +11,8 @@
 #define CLI_COMMANDS(C)                                                                      \
     C(help, "explain a command: nornic help COMMAND")                                        \
     C(pingpong, "bounce a message, checked, between two sides; speaks with ibv_rc_pingpong") \
-    C(verify, "recompute the ICRC of every RoCE packet in capture files")
+    C(verify, "recompute the ICRC of every RoCE packet in capture files")                    \
+    C(perf, "measure bandwidth or latency of one operation between two sides")
 
 enum cli_exit {
     CLI_OK = 0,

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* nornic perf: the two roles, and both in one process over the memory port. */
+#include "cli/perf.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/node_options.h"
+#include "cli/stop.h"
+#include "cli/tcp.h"
+
+/* The path MTU: as asked, or the largest that fits. */
+static int settle_pmtu(struct perf_options *o, const struct cli_node *node)
+{
+    if (o->test.pmtu_bytes)
+        return cli_node_check_pmtu(node, o->test.pmtu_bytes);
+    uint32_t port_mtu = host_dev_port(node->dev)->limits.mtu_bytes;
+    o->test.pmtu_bytes = roce_mtu_bytes(roce_mtu_for_port(port_mtu));
+    return o->test.pmtu_bytes
+               ? CLI_OK
+               : cli_fail("an MTU of %u bytes is too small for RoCE: raise it to 352 at least", port_mtu);
+}
+
+static int run_client(struct perf_options *o, struct cli_node *node)
+{
+    struct net_error err;
+    struct perf_result result;
+    int fd;
+    int rc = settle_pmtu(o, node);
+    if (rc != CLI_OK)
+        return rc;
+    if (cli_tcp_connect(o->host, o->tcp_port, o->timeout_ns, &fd, &err) != 0)
+        return cli_fail("%s", err.text);
+    rc = perf_client(o, node, fd, &result);
+    close(fd);
+    if (rc == CLI_OK)
+        perf_report(o, node, &o->test, &result);
+    return rc;
+}
+
+static int run_server(const struct perf_options *o, struct cli_node *node)
+{
+    struct net_error err;
+    int listen_fd, fd;
+    if (cli_tcp_listen(o->tcp_port, &listen_fd, &err) != 0)
+        return cli_fail("%s", err.text);
+    int rc = cli_tcp_accept(listen_fd, &fd, &err);
+    close(listen_fd);
+    if (rc != 0)
+        return cli_fail("%s", err.text);
+    rc = perf_server(o, node, fd, false);
+    close(fd);
+    return rc;
+}
+
+static int run_one(struct perf_options *o)
+{
+    struct cli_node node;
+    int rc = cli_node_open(&o->node, &node);
+    if (rc != CLI_OK)
+        return rc;
+    rc = o->host ? run_client(o, &node) : run_server(o, &node);
+    cli_node_close(&node);
+    return rc;
+}
+
+struct server {
+    const struct perf_options *options;
+    struct cli_node *node;
+    int fd;
+    int rc;
+};
+
+static void *serve_beside(void *arg)
+{
+    struct server *server = arg;
+    server->rc = perf_server(server->options, server->node, server->fd, true);
+    close(server->fd);
+    return NULL;
+}
+
+static int run_sides(struct perf_options *o, struct cli_node nodes[2])
+{
+    int fds[2];
+    pthread_t thread;
+    struct perf_result result;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+        return cli_fail("cannot create a socket pair: %s", strerror(errno));
+    struct server server = {.options = o, .node = &nodes[1], .fd = fds[1]};
+    int rc = pthread_create(&thread, NULL, serve_beside, &server);
+    if (rc != 0) {
+        close(fds[0]);
+        close(fds[1]);
+        return cli_fail("cannot start a thread: %s", strerror(rc));
+    }
+    rc = perf_client(o, &nodes[0], fds[0], &result);
+    close(fds[0]);
+    pthread_join(thread, NULL);
+    rc = rc == CLI_OK ? server.rc : rc;
+    if (rc == CLI_OK)
+        perf_report(o, &nodes[0], &o->test, &result);
+    return rc;
+}
+
+static int run_pair(struct perf_options *o)
+{
+    struct cli_node nodes[2];
+    int rc = cli_node_open_pair(&o->node, nodes);
+    if (rc != CLI_OK)
+        return rc;
+    rc = settle_pmtu(o, &nodes[0]);
+    if (rc == CLI_OK)
+        rc = run_sides(o, nodes);
+    cli_node_close(&nodes[0]);
+    cli_node_close(&nodes[1]);
+    return rc;
+}
+
+int cli_perf(int argc, char **argv)
+{
+    struct perf_options options;
+    int rc = perf_parse(argc, argv, &options);
+    if (rc != CLI_OK)
+        return rc < 0 ? CLI_OK : rc;
+    rc = cli_stop_install();
+    if (rc != 0)
+        return cli_fail("cannot watch for signals: %s", strerror(-rc));
+    return cli_node_is_memory(&options.node) ? run_pair(&options) : run_one(&options);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/perf.h"
+
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/tcp.h"
+
+#define REASON_NS 1000000000ull
+
+/* The server may know better why a transfer failed, and says so before it goes. */
+static void print_servers_reason(int fd)
+{
+    struct net_error err;
+    uint64_t checked;
+    if (perf_control_read_checked(fd, REASON_NS, &checked, &err) != 0)
+        cli_fail("%s", err.text);
+}
+
+static int set_up(struct perf_side *side, int fd)
+{
+    struct net_error err;
+    if (perf_control_send_test(fd, side, &err) != 0 || perf_control_read_answer(fd, side, &err) != 0)
+        return cli_fail("%s", err.text);
+    return perf_side_connect(side);
+}
+
+static int finish(struct perf_side *side, int fd, struct perf_result *result)
+{
+    struct net_error err;
+    if (perf_control_send_ops(fd, side, &err) != 0 ||
+        perf_control_read_checked(fd, side->timeout_ns, &result->server_checked, &err) != 0)
+        return cli_negative("%s", err.text);
+    return CLI_OK;
+}
+
+int perf_client(const struct perf_options *options, struct cli_node *node, int fd, struct perf_result *result)
+{
+    struct perf_side side;
+    struct net_error err;
+    struct net_addr local;
+    memset(result, 0, sizeof *result);
+    if (perf_side_open(&side, node, &options->test, true, options->timeout_ns, &err) != 0)
+        return cli_fail("%s", err.text);
+    bool like = !options->node.ipv6 && cli_tcp_local_addr(fd, &local);
+    int rc = cli_node_pick_gid(node, options->node.gid_index, options->node.ipv6, like ? &local : NULL,
+                               &side.sgid_index, &side.gid);
+    if (rc == CLI_OK)
+        rc = set_up(&side, fd);
+    if (rc == CLI_OK) {
+        rc = perf_transfer(&side, options, result);
+        if (rc == CLI_OK)
+            rc = finish(&side, fd, result);
+        else
+            print_servers_reason(fd);
+    }
+    result->server_checked += side.checked;
+    perf_side_close(&side);
+    return rc;
+}
