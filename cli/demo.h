@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "cli/ladder.h"
 #include "net/addr.h"
@@ -37,6 +38,9 @@ enum demo_op {
 #undef DEMO_OP_ENUM_
         DEMO_OP_COUNT
 };
+
+#define DEMO_LESSON_OVER \
+    DEMO_OP_COUNT /* the remark after those of the lessons, which are numbered as these */
 
 extern const char *const demo_op_name[DEMO_OP_COUNT];
 extern const char *const demo_op_json[DEMO_OP_COUNT];
@@ -76,6 +80,7 @@ struct demo_side_result {
     struct roce_dev_counters counters; /* of all parts */
     struct net_error error;            /* "": none */
     char mode[96];                     /* the port's, in words */
+    uint64_t lost_frames;              /* that the impairment threw away */
     bool ok;
     atomic_bool ended;
 };
@@ -111,7 +116,36 @@ typedef void demo_tick(void *ctx, struct demo_board *board);
  * port, and waits. Returns when both have ended, whatever happens; cli_stopped() ends them early. */
 void demo_pass_run(struct demo_board *board, int board_fd, bool in_processes, demo_tick *tick, void *ctx);
 
-/* The hidden sub-command that a side's process runs. */
+/* What a side's process runs: `nornic demo --side a|b --board FD --peer FD`. Returns the exit status. */
 int demo_side_main(const char *role, int board_fd, int peer);
+
+/* --- words and figures (demo_report.c, demo_progress.c, demo_json.c) --- */
+
+#define DEMO_COLUMNS 96
+
+struct demo_screen {
+    FILE *out; /* NULL: print nothing */
+    bool is_terminal, colour;
+    bool ladder_shown;
+    int running; /* the operation whose line is being drawn; -1: none yet */
+    const char *names[2];
+};
+
+/* A demo_tick: draws the ladder once it is recorded, then a line for each operation. `ctx`: demo_screen. */
+void demo_progress(void *ctx, struct demo_board *board);
+/* The table of a pass and the figures below it. */
+void demo_report(const struct demo_screen *screen, const struct demo_board *board);
+
+/* Packets whose ICRC a side found good. */
+uint64_t demo_icrc_good(const struct demo_side_result *side);
+/* Whether every operation was run, every byte compared right and every ICRC was good. */
+bool demo_is_right(const struct demo_board *board);
+
+/* Counts with separators ("12,345") and bytes with a unit ("507.7 MiB"). `buf` has 32 bytes. Return buf. */
+const char *demo_count_str(uint64_t n, char *buf);
+const char *demo_bytes_str(uint64_t bytes, char *buf);
+
+/* Prints the passes as one JSON object. `port`: what was used. 0 or -ENOMEM. */
+int demo_print_json(FILE *out, const char *port, struct demo_board *const *boards, unsigned n, bool ok);
 
 #endif
