@@ -287,7 +287,8 @@ static void introduce(const struct demo *d, const struct demo_plan *plan)
             "With root it would run as two processes in two network namespaces over AF_XDP; not here, as\n"
             "%s.\n",
             d->why_memory);
-    fprintf(out, "\n  A  %-12s %s\n  B  %-12s %s\n", a, plan->netns[0], b, plan->netns[1]);
+    fprintf(out, "\n  A  %s%s%s\n  B  %s%s%s\n", a, d->lab_is_up ? "  in " : "", plan->netns[0], b,
+            d->lab_is_up ? "  in " : "", plan->netns[1]);
 }
 
 /* --- passes --- */
@@ -312,7 +313,7 @@ static bool never_met(const struct demo_board *board)
 
 static int run_pass(struct demo *d, uint32_t loss_ppm)
 {
-    char rate[32];
+    char rate[64];
     int fd;
     struct demo_board *board = demo_board_create(&fd);
 

@@ -59,7 +59,7 @@ static void show_ladder(const struct demo_screen *screen, struct demo_board *boa
     if (board->plan.loss_ppm) {
         show_recovery(screen, ladder, &style);
     } else {
-        explain_ladder(screen->out, &board->plan);
+        explain_ladder(screen->out, board);
         ladder_print(screen->out, ladder, 0, lesson_rows(ladder), &style);
     }
     free(ladder);

@@ -5,6 +5,7 @@
 
 #include "cli/ladder.h"
 #include "net/bytes.h"
+#include "roce/psn.h"
 #include "roce/roce.h"
 
 /* A round of progress reads the clock once, before it looks for frames; a frame sent meanwhile by another
@@ -178,10 +179,32 @@ static uint32_t match_logs(const struct ladder_log *tx, const struct ladder_log 
     return last;
 }
 
+/* The newest PSN sent to each QP, of the few that a ladder is about. */
+#define PSN_SLOTS 64u
+struct newest_psn {
+    uint32_t qpn, psn;
+    bool known;
+};
+
+/* Whether `e` is a request that was sent before (ROCE-RC-42). */
+static bool is_sent_again(struct newest_psn slots[PSN_SLOTS], const struct ladder_event *e)
+{
+    struct newest_psn *newest = &slots[e->qpn % PSN_SLOTS];
+
+    if (!(roce_opcodes[e->opcode].flags & ROCE_PKT_REQUEST))
+        return false;
+    if (newest->known && newest->qpn == e->qpn && roce_psn_diff(e->psn, newest->psn) <= 0)
+        return true;
+    *newest = (struct newest_psn){e->qpn, e->psn, true};
+    return false;
+}
+
 /* Rows for the events of one log. A reception that was matched is in the row of its sending. */
 static void add_rows(struct ladder *ladder, const struct ladder_log *log, const struct ladder_log *peer,
                      const uint32_t *match, uint32_t last_arrived, bool is_left)
 {
+    struct newest_psn newest[PSN_SLOTS] = {{0}};
+
     for (uint32_t i = 0; i < log->count; i++) {
         const struct ladder_event *e = &log->events[i], *other = NULL;
         bool is_tx = e->kind == LADDER_TX;
@@ -195,6 +218,7 @@ static void add_rows(struct ladder *ladder, const struct ladder_log *log, const 
             .right = is_left ? other : e,
             .to_right = is_tx == is_left,
             .lost = is_tx && !other && last_arrived != UINT32_MAX && i < last_arrived,
+            .again = is_tx && is_sent_again(newest, e),
         };
     }
 }

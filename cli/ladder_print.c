@@ -56,8 +56,9 @@ static const struct ladder_event *row_got(const struct ladder_row *row)
     return e && e->kind == LADDER_RX ? e : NULL;
 }
 
-static struct text packet_label(const struct ladder_event *e)
+static struct text packet_label(const struct ladder_row *row)
 {
+    const struct ladder_event *e = row_event(row);
     struct text t = {.len = 0};
     const struct roce_opcode *op = &roce_opcodes[e->opcode];
     const char *name = roce_opcode_name(e->opcode);
@@ -71,10 +72,14 @@ static struct text packet_label(const struct ladder_event *e)
         add(&t, "  msn %" PRIu32, e->msn);
     if (op->flags & ROCE_PKT_PAYLOAD || e->payload_bytes)
         add(&t, "  %" PRIu32 " B", e->payload_bytes);
+    if (op->flags & ROCE_PKT_IMMDT)
+        add(&t, "  imm 0x%08" PRIx32, e->imm);
     if (e->solicited)
         add(&t, "  solicited");
     if (e->ack_req)
         add(&t, "  ack please");
+    if (row->again)
+        add(&t, "  again");
     return t;
 }
 
@@ -96,8 +101,6 @@ static struct text packet_detail(const struct ladder_event *e)
     }
     if (flags & ROCE_PKT_ATOMICACKETH)
         add(&t, "AtomicAckETH: it was %" PRIu64, e->original);
-    if (flags & ROCE_PKT_IMMDT)
-        add(&t, "%sImmDt: 0x%08" PRIx32, t.len ? ", " : "", e->imm);
     return t;
 }
 
@@ -175,7 +178,7 @@ static const char *row_colour(const struct pen *pen, const struct ladder_row *ro
 /* "-- LABEL -------------- fate ->", or "<- fate --- LABEL --": `middle` columns. */
 static void put_arrow(const struct pen *pen, const struct ladder_row *row)
 {
-    struct text label = packet_label(row_event(row)), fate = packet_fate(row);
+    struct text label = packet_label(row), fate = packet_fate(row);
     uint32_t used = (uint32_t)(label.len + fate.len + strlen("--  ->"));
     uint32_t line = pen->middle > used ? pen->middle - used : 0;
 
@@ -245,7 +248,7 @@ static bool is_alike(const struct ladder_row *a, const struct ladder_row *b)
     if (!gx || !gy || gx->verdict != gy->verdict || x->syndrome != y->syndrome)
         return false;
     /* out of sequence, what the packets carry no longer matters */
-    return x->opcode == y->opcode || gx->verdict != ROCE_RX_TAKEN;
+    return (x->opcode == y->opcode && a->again == b->again) || gx->verdict != ROCE_RX_TAKEN;
 }
 
 static void put_folded(const struct pen *pen, const struct ladder_row *rows, uint32_t n)
