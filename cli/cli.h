@@ -9,6 +9,7 @@
  * cli/NAME.c: argv[0] is the sub-command's name, what is returned is the exit status. It answers --help
  * itself, on standard output, with an example. */
 #define CLI_COMMANDS(C)                                                                      \
+    C(demo, "RDMA between two network namespaces over AF_XDP, step by step")                 \
     C(help, "explain a command: nornic help COMMAND")                                        \
     C(pingpong, "bounce a message, checked, between two sides; speaks with ibv_rc_pingpong") \
     C(verify, "recompute the ICRC of every RoCE packet in capture files")                    \

@@ -73,7 +73,7 @@ static struct text packet_label(const struct ladder_row *row)
     if (op->flags & ROCE_PKT_PAYLOAD || e->payload_bytes)
         add(&t, "  %" PRIu32 " B", e->payload_bytes);
     if (op->flags & ROCE_PKT_IMMDT)
-        add(&t, "  imm 0x%08" PRIx32, e->imm);
+        add(&t, "  imm %08" PRIx32, e->imm);
     if (e->solicited)
         add(&t, "  solicited");
     if (e->ack_req)
@@ -179,8 +179,11 @@ static const char *row_colour(const struct pen *pen, const struct ladder_row *ro
 static void put_arrow(const struct pen *pen, const struct ladder_row *row)
 {
     struct text label = packet_label(row), fate = packet_fate(row);
-    uint32_t used = (uint32_t)(label.len + fate.len + strlen("--  ->"));
-    uint32_t line = pen->middle > used ? pen->middle - used : 0;
+    uint32_t room = pen->middle - (uint32_t)(fate.len + strlen("--  ->"));
+    uint32_t line = label.len < room ? room - (uint32_t)label.len : 0;
+
+    if (label.len > room)
+        label.s[room] = 0;
 
     if (row->to_right) {
         fprintf(pen->out, "-- %s ", label.s);
