@@ -60,7 +60,7 @@ static void expect_text(const struct ladder *ladder, uint32_t first, uint32_t co
 static const char *const notes[] = {"1. SEND: one packet there, one acknowledgement back"};
 
 static const struct ladder_style plain = {
-    .left = "A", .right = "B", .width = 92, .notes = notes, .note_count = 1, .fold = true};
+    .left = "A", .right = "B", .width = 96, .notes = notes, .note_count = 1, .fold = true};
 
 Test(ladder, both_views_of_each_packet)
 {
@@ -100,19 +100,18 @@ Test(ladder, both_views_of_each_packet)
     cr_assert_eq(l->count, 7);
     expect_text(
         l, 0, l->count, &plain,
-        "        us A                                                                      B       us\n"
-        "           |                                                                      |\n"
+        "        us A                                                                          B       us\n"
+        "           |                                                                          |\n"
         "1. SEND: one packet there, one acknowledgement back\n"
-        "       0.0 |-- SEND_ONLY_IMM  psn 000abc  26 B  solicited  ack please ----------->|     31.0\n"
-        "           |    ImmDt: 0x00decade                                                 |\n"
-        "      60.0 |<------------------------------------------- ACK  psn 000abc  msn 1 --|     33.0\n"
-        "      70.0 |-- READ_REQUEST  psn 000abd ----------------------------------------->|     90.0\n"
-        "           |    RETH: give me 100 bytes at 0x7f001000, rkey 0x00001234            |\n"
-        "     120.0 |<------------------------- READ_RESP_ONLY  psn 000abd  msn 2  100 B --|     91.0\n"
-        "     130.0 |-- CMP_SWAP  psn 000abe --------------------------------------------->|    140.0\n"
-        "           |    AtomicETH: at 0x7f001000, rkey 0x00001234, if 5 then 9            |\n"
-        "     170.0 |<------------------------------------ ATOMIC_ACK  psn 000abe  msn 3 --|    150.0\n"
-        "           |                                            AtomicAckETH: it was 5    |\n");
+        "       0.0 |-- SEND_ONLY_IMM  psn 000abc  26 B  imm 00decade  solicited  ack please ->|     31.0\n"
+        "      60.0 |<----------------------------------------------- ACK  psn 000abc  msn 1 --|     33.0\n"
+        "      70.0 |-- READ_REQUEST  psn 000abd --------------------------------------------->|     90.0\n"
+        "           |    RETH: give me 100 bytes at 0x7f001000, rkey 0x00001234                |\n"
+        "     120.0 |<----------------------------- READ_RESP_ONLY  psn 000abd  msn 2  100 B --|     91.0\n"
+        "     130.0 |-- CMP_SWAP  psn 000abe ------------------------------------------------->|    140.0\n"
+        "           |    AtomicETH: at 0x7f001000, rkey 0x00001234, if 5 then 9                |\n"
+        "     170.0 |<---------------------------------------- ATOMIC_ACK  psn 000abe  msn 3 --|    150.0\n"
+        "           |                                                AtomicAckETH: it was 5    |\n");
     free(l);
     story_free(&s);
 }
@@ -149,17 +148,17 @@ Test(ladder, a_loss_and_its_recovery)
     cr_expect_eq(first, 0);
     expect_text(
         l, first, count, &plain,
-        "        us A                                                                      B       us\n"
-        "       0.0 |-- SEND_MIDDLE  psn 000000  1024 B ---------------------------------->|     30.0\n"
-        "       1.0 |-- SEND_MIDDLE  psn 000001  1024 B ---------------------------------->|     31.0\n"
-        "       2.0 |-- SEND_MIDDLE  psn 000002  1024 B -------------------------- X LOST  |\n"
-        "       3.0 |-- SEND_MIDDLE  psn 000003  1024 B ------------ PSN out of sequence ->|     33.0\n"
-        "           |    : 4 more alike, psn 000004 to 000007                              |\n"
-        "       8.0 |-- SEND_MIDDLE  psn 000008  1024 B ------------ PSN out of sequence ->|     38.0\n"
-        "      60.0 |<------------------------ NAK PSN sequence error  psn 000002  msn 0 --|     35.0\n"
-        "      61.0 | * goes back to psn 000002: NAK PSN sequence error                    |\n"
-        "      62.0 |-- SEND_MIDDLE  psn 000002  1024 B ---------------------------------->|     82.0\n"
-        "      63.0 |-- SEND_MIDDLE  psn 000003  1024 B ---------------------------------->|     83.0\n");
+        "        us A                                                                          B       us\n"
+        "       0.0 |-- SEND_MIDDLE  psn 000000  1024 B -------------------------------------->|     30.0\n"
+        "       1.0 |-- SEND_MIDDLE  psn 000001  1024 B -------------------------------------->|     31.0\n"
+        "       2.0 |-- SEND_MIDDLE  psn 000002  1024 B ------------------------------ X LOST  |\n"
+        "       3.0 |-- SEND_MIDDLE  psn 000003  1024 B ---------------- PSN out of sequence ->|     33.0\n"
+        "           |    : 4 more alike, psn 000004 to 000007                                  |\n"
+        "       8.0 |-- SEND_MIDDLE  psn 000008  1024 B ---------------- PSN out of sequence ->|     38.0\n"
+        "      60.0 |<---------------------------- NAK PSN sequence error  psn 000002  msn 0 --|     35.0\n"
+        "      61.0 | * goes back to psn 000002: NAK PSN sequence error                        |\n"
+        "      62.0 |-- SEND_MIDDLE  psn 000002  1024 B  again ------------------------------->|     82.0\n"
+        "      63.0 |-- SEND_MIDDLE  psn 000003  1024 B  again ------------------------------->|     83.0\n");
     free(l);
     story_free(&s);
 }
