@@ -237,6 +237,10 @@ static void draw_device(struct sim_plan *plan, enum roce_mtu mtu)
     config->ipv6 = once_in(plan, 2);
     config->vlan_id = once_in(plan, 6) ? (uint16_t)(1 + below(plan, 4094)) : 0;
     config->window_pkts = windows[below(plan, sizeof windows / sizeof *windows)];
+    if (once_in(plan, 3)) {
+        config->port_frames = 1 + below(plan, 8);
+        config->port_gap_ns = 100 + below(plan, 2000);
+    }
     if (mtu && once_in(plan, 3)) /* the smallest port that this path MTU fits: ROCE-INT-25 */
         config->port_mtu_bytes = roce_mtu_bytes(mtu) + 96;
     for (unsigned node = 0; node < 2; node++) {

@@ -127,6 +127,11 @@ static void corrupt(struct sim_link *link, uint8_t *frame, uint32_t len_bytes)
     }
 }
 
+static uint64_t queueing_ns(const struct sim_link *link, uint64_t now_ns)
+{
+    return link->free_ns > now_ns ? link->free_ns - now_ns : 0;
+}
+
 static bool is_lost(struct sim_link *link, uint64_t now_ns)
 {
     const struct sim_link_config *c = &link->config;
@@ -134,6 +139,8 @@ static bool is_lost(struct sim_link *link, uint64_t now_ns)
         if (c->lose_frame[i] == link->counters.sent)
             return true;
     if (now_ns >= c->dark_from_ns && now_ns < c->dark_until_ns)
+        return true;
+    if (c->queue_ns && queueing_ns(link, now_ns) > c->queue_ns)
         return true;
     return test_random_chance(&link->random, c->loss_ppm);
 }
@@ -143,8 +150,8 @@ static uint64_t departure_ns(struct sim_link *link, uint32_t len_bytes, uint64_t
 {
     if (link->config.bits_per_s == 0)
         return now_ns;
-    uint64_t start_ns = link->free_ns > now_ns ? link->free_ns : now_ns;
-    link->free_ns = start_ns + len_bytes * UINT64_C(8000000000) / link->config.bits_per_s;
+    link->free_ns =
+        now_ns + queueing_ns(link, now_ns) + len_bytes * UINT64_C(8000000000) / link->config.bits_per_s;
     return link->free_ns;
 }
 
@@ -170,11 +177,11 @@ unsigned sim_link_send(struct sim_link *link, const uint8_t *frame, uint32_t len
     const struct sim_link_config *c = &link->config;
     struct sim_link_counters *n = &link->counters;
     n->sent++;
-    uint64_t due_ns = departure_ns(link, len_bytes, now_ns) + c->delay_ns;
     if (is_lost(link, now_ns)) {
         n->lost++;
         return SIM_FATE_LOST;
     }
+    uint64_t due_ns = departure_ns(link, len_bytes, now_ns) + c->delay_ns;
     if (c->jitter_ns)
         due_ns += test_random_between(&link->random, 0, c->jitter_ns);
     unsigned fate = 0;

@@ -17,6 +17,7 @@ struct sim_link_config {
     uint64_t
         jitter_ns; /* up to so much more, drawn per frame; reorders where it exceeds the frames' distance */
     uint64_t bits_per_s; /* frames wait for those before them; 0: no limit */
+    uint64_t queue_ns;   /* a frame that would wait longer than this is lost; 0: no limit */
     uint32_t loss_ppm;
     uint32_t duplicate_ppm;
     uint64_t stale_ns; /* a duplicate comes up to so much after the first copy */

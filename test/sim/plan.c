@@ -196,11 +196,28 @@ static uint64_t serialisation_ns(const struct sim_plan *plan)
     return slowest ? bytes * 8 * SIM_NS_PER_S / slowest : 0;
 }
 
+/* How long everything takes through rings that are short, ACKs included. */
+static uint64_t ring_ns(const struct sim_plan *plan)
+{
+    uint64_t frames = 0;
+    if (plan->config.port_frames == 0)
+        return 0;
+    for (unsigned pair = 0; pair < plan->pairs; pair++) {
+        uint32_t mtu_bytes = sim_plan_mtu(plan, pair);
+        for (unsigned node = 0; node < 2; node++)
+            frames += 2 * plan->end[pair][node].message_count +
+                      wire_bytes(&plan->end[pair][node], mtu_bytes) / mtu_bytes;
+    }
+    return (frames / plan->config.port_frames + 1) * plan->config.port_gap_ns;
+}
+
 void sim_plan_time(struct sim_plan *plan)
 {
-    plan->rtt_ns = serialisation_ns(plan);
+    uint64_t queue_ns = serialisation_ns(plan);
+    plan->rtt_ns = 2 * queue_ns + ring_ns(plan);
     for (unsigned i = 0; i < 2; i++) {
-        const struct sim_link_config *link = &plan->config.link[i];
+        struct sim_link_config *link = &plan->config.link[i];
+        link->queue_ns = queue_ns;
         plan->rtt_ns += link->delay_ns + link->jitter_ns + (link->reorder_ppm ? link->hold_ns : 0);
     }
     uint8_t timeout = 1;

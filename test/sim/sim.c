@@ -132,12 +132,27 @@ static void check_built(struct sim *sim, unsigned index, const struct net_frame 
         sim_fail(sim, "node %u built a train for a port that takes none", index);
 }
 
+/* How many buffers the port lends: fewer than wanted when its ring is short. */
+static unsigned reserve(struct sim *sim, unsigned index, unsigned want)
+{
+    struct sim_node *node = &sim->node[index];
+    if (sim->config.port_frames == 0)
+        return want;
+    if (sim->now_ns >= node->ring_free_ns) {
+        node->ring_free = sim->config.port_frames;
+        node->ring_free_ns = sim->now_ns + sim->config.port_gap_ns;
+    }
+    return want < node->ring_free ? want : node->ring_free;
+}
+
 static bool transmit(struct sim *sim, unsigned index)
 {
     struct roce_dev *dev = sim->node[index].dev;
     bool moved = false;
     for (;;) {
-        unsigned want = draw_burst(sim);
+        unsigned want = reserve(sim, index, draw_burst(sim));
+        if (want == 0)
+            return moved;
         for (unsigned i = 0; i < want; i++)
             sim->tx[i].seg_bytes = 0;
         unsigned n = roce_dev_tx(dev, sim->tx, want, sim->now_ns);
@@ -147,6 +162,7 @@ static bool transmit(struct sim *sim, unsigned index)
                 sim_link_send(sim->link[index], sim->tx[i].data, sim->tx[i].len_bytes, sim->now_ns);
             sim_ladder_fate(sim, index, &sim->tx[i], fate);
         }
+        sim->node[index].ring_free -= sim->config.port_frames ? n : 0;
         sim->tx_this_instant += n;
         if (sim->tx_this_instant > FRAMES_PER_INSTANT_MAX)
             sim_fail(sim, "more than %u frames at one instant", FRAMES_PER_INSTANT_MAX);
@@ -203,6 +219,8 @@ uint64_t sim_next_ns(const struct sim *sim)
     for (unsigned i = 0; i < 2; i++) {
         next_ns = earlier(next_ns, sim_link_next_ns(sim->link[i]));
         next_ns = earlier(next_ns, roce_dev_deadline_ns(sim->node[i].dev));
+        if (roce_dev_tx_pending(sim->node[i].dev))
+            next_ns = earlier(next_ns, sim->node[i].ring_free_ns);
     }
     return next_ns;
 }

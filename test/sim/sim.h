@@ -24,6 +24,8 @@ struct sim_config {
     uint32_t port_mtu_bytes;
     uint32_t window_pkts;           /* 0: the default of the device */
     struct sim_link_config link[2]; /* [i]: from node i to the other */
+    unsigned port_frames;           /* a port's ring takes so many frames at once; 0: any number */
+    uint64_t port_gap_ns;           /* and again so many after this time */
     bool ladder;                    /* print every packet to stderr */
 };
 
@@ -36,6 +38,8 @@ struct sim_node {
     struct net_addr addr;
     struct net_mac mac;
     uint16_t vlan_id;
+    unsigned ring_free;    /* frames that the port takes now (sim_config.port_frames) */
+    uint64_t ring_free_ns; /* when it takes more */
     unsigned events[ROCE_EVENT_SQ_DRAINED + 1];
     unsigned doorbells;
 };
