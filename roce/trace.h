@@ -38,6 +38,7 @@ enum roce_cause {
         ROCE_CAUSE_COUNT
 };
 
+/* The words for a cause. */
 const char *roce_cause_words(enum roce_cause cause);
 
 /* Valid for the call. For PKT_TX and PKT_RX `pkt` is the packet parsed (PKT_TX: only when the hook asks for
