@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # `nornic verify` as a user meets it. Lines: "ok NAME", "not ok NAME: why".
+# covers: ROCE-ICRC-7, ROCE-ICRC-8, ROCE-FRM-3
 cd "$(dirname "$0")/../.." || exit 1
 nornic=$(realpath "${NORNIC:-build/nornic}")
 tmp=$(mktemp -d)

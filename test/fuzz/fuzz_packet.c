@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The packet parser on any bytes: it stays inside the frame, and what it takes is what it says. */
+/* The packet parser on any bytes: it stays inside the frame, and what it takes is what it says.
+ * covers: ROCE-GEN-7, ROCE-OPC-6, ROCE-HDR-4, ROCE-HDR-10 */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@ Test(counters, ROCE_LIM_6_every_counter_is_named_in_order)
                      "rnr_nak_sent");
 }
 
-/* covers: ROCE-LIM-6, ROCE-RX-5, ROCE-RX-17 */
+/* covers: ROCE-LIM-6 */
 Test(counters, ROCE_LIM_6_drops_have_the_names_of_section_6)
 {
     cr_expect_str_eq(roce_verdict_counter_name(ROCE_RX_DROP_ICRC), "rx_icrc_error");

@@ -48,7 +48,7 @@ static void expect_taken(const char *path, uint64_t number, const struct net_cap
         cr_expect(pkt.op->flags & ROCE_PKT_DEFINED, "%s frame %" PRIu64, path, number);
 }
 
-/* covers: ROCE-ICRC-8, CA17-22, CA17-23, ROCE-INT-2, ROCE-INT-3, ROCE-INT-6 */
+/* covers: ROCE-ICRC-8, CA17-22, ROCE-INT-2, ROCE-INT-3, ROCE-INT-6 */
 Test(golden, ROCE_ICRC_8_every_packet_of_real_peers_is_taken)
 {
     cr_expect_gt(for_each_packet(expect_taken), 2500);

@@ -30,7 +30,7 @@ static enum roce_rx_verdict judge(struct roce_pkt *pkt, const uint8_t *frame, si
     return verdict;
 }
 
-/* covers: CA17-1, CA17-23, ROCE-GEN-2, ROCE-HDR-2, ROCE-HDR-6, ROCE-FRM-3 */
+/* covers: CA17-1, ROCE-GEN-2, ROCE-HDR-2, ROCE-HDR-6, ROCE-FRM-3 */
 Test(packet, takes_every_vector_with_and_without_a_tag)
 {
     for (size_t i = 0; i < VECTOR_COUNT; i++) {
@@ -226,8 +226,8 @@ static const struct violation violations[] = {
     {"HDR-1: transport version 15", V2, BTH_V4 + 1, 1, 0x7f, ROCE_RX_DROP_TVER},
 };
 
-/* covers: CA17-3, CA17-7, CA17-8, CA17-10, CA17-20, CA17-21, CA17-24, CA17-27, CA17-39, CA17-41, ROCE-FRM-2,
- * ROCE-FRM-10, ROCE-FRM-11, ROCE-FRM-14, ROCE-FRM-16, ROCE-FRM-17, ROCE-FRM-19, ROCE-FRM-30, ROCE-FRM-34,
+/* covers: CA17-3, CA17-7, CA17-8, CA17-10, CA17-20, CA17-21, CA17-23, CA17-24, CA17-27, CA17-39, CA17-41,
+ * ROCE-FRM-2, ROCE-FRM-10, ROCE-FRM-11, ROCE-FRM-14, ROCE-FRM-16, ROCE-FRM-17, ROCE-FRM-19, ROCE-FRM-30, ROCE-FRM-34,
  * ROCE-FRM-35, ROCE-FRM-41, ROCE-FRM-42, ROCE-FRM-43, ROCE-FRM-55, ROCE-RX-1, ROCE-RX-2, ROCE-RX-3,
  * ROCE-RX-4, ROCE-RX-10, ROCE-RX-22, ROCE-HDR-1, ROCE-HDR-4 */
 Test(packet, ROCE_RX_1_each_rule_broken_alone_has_its_verdict)
