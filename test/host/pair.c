@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pair.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "net/memory.h"
+
+#define ALL_RIGHTS \
+    (RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_ATOMIC)
+
+static struct net_mac mac_of(int side)
+{
+    return (struct net_mac){{2, 0, 0, 0, 0, (uint8_t)(side + 1)}};
+}
+
+static struct net_addr gid_of(int side)
+{
+    return net_addr_from_v4((uint8_t[]){10, 0, 0, (uint8_t)(side + 1)});
+}
+
+static void make_side(struct pair_side *s, int side, struct net_port *port, bool no_thread)
+{
+    struct net_error err;
+    struct host_dev_config config = {.no_thread = no_thread};
+    cr_assert_eq(host_dev_create_on(port, &config, &s->dev, &err), 0, "%s", err.text);
+    s->memory = calloc(1, PAIR_REGION_BYTES);
+    struct rdma_cq_config cq = {.capacity = 256};
+    cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &cq, &s->cq), 0);
+    struct net_mac mac = mac_of(side);
+    struct net_addr gid = gid_of(side);
+    struct roce_dev *engine = host_dev_engine(s->dev);
+    host_dev_lock(s->dev);
+    cr_assert_eq(roce_dev_gid_add(engine, &gid, &mac, 0), 0);
+    cr_assert_eq(rdma_pd_create(roce_dev_domain(engine), &s->pd), 0);
+    cr_assert_eq(rdma_mr_reg(s->pd, s->memory, PAIR_REGION_BYTES, ALL_RIGHTS, &s->mr), 0);
+    struct roce_qp_config qp = {
+        .type = ROCE_QPT_RC,
+        .pd = s->pd,
+        .send_cq = s->cq,
+        .recv_cq = s->cq,
+        .caps = {.max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 1, .max_recv_sge = 1}};
+    cr_assert_eq(roce_qp_create(engine, &qp, &s->qp), 0);
+    host_dev_unlock(s->dev);
+}
+
+static void connect_side(struct pair_side *s, int side, const struct pair_side *peer)
+{
+    struct roce_qp_attr attr = {
+        .state = ROCE_QPS_INIT,
+        .port = 1,
+        .access_flags = RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_ATOMIC,
+        .path_mtu = ROCE_MTU_1024,
+        .dest_qpn = roce_qp_num(peer->qp),
+        .max_dest_rd_atomic = 1,
+        .max_rd_atomic = 1,
+        .min_rnr_timer = 12,
+        .timeout = 14,
+        .retry_cnt = 7,
+        .rnr_retry = 7,
+        .av = {.dgid = gid_of(1 - side), .hop_limit = 1, .dst_mac = mac_of(1 - side)},
+    };
+    host_dev_lock(s->dev);
+    cr_assert_eq(roce_qp_modify(s->qp, &attr,
+                                ROCE_QP_STATE | ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS,
+                                host_now_ns()),
+                 0);
+    attr.state = ROCE_QPS_RTR;
+    cr_assert_eq(roce_qp_modify(s->qp, &attr,
+                                ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN |
+                                    ROCE_QP_RQ_PSN | ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER,
+                                host_now_ns()),
+                 0);
+    attr.state = ROCE_QPS_RTS;
+    cr_assert_eq(roce_qp_modify(s->qp, &attr,
+                                ROCE_QP_STATE | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY |
+                                    ROCE_QP_SQ_PSN | ROCE_QP_MAX_QP_RD_ATOMIC,
+                                host_now_ns()),
+                 0);
+    host_dev_unlock(s->dev);
+}
+
+void pair_open(struct pair *pair, bool no_thread)
+{
+    struct net_port *ends[2];
+    cr_assert_eq(net_memory_pair(1500, 256, ends), 0);
+    for (int i = 0; i < 2; i++)
+        make_side(&pair->side[i], i, ends[i], no_thread);
+    for (int i = 0; i < 2; i++)
+        connect_side(&pair->side[i], i, &pair->side[1 - i]);
+}
+
+void pair_close(struct pair *pair)
+{
+    for (int i = 0; i < 2; i++) {
+        struct pair_side *s = &pair->side[i];
+        host_dev_lock(s->dev);
+        roce_qp_destroy(s->qp);
+        rdma_mr_dereg(s->mr);
+        cr_assert_eq(rdma_pd_destroy(s->pd), 0);
+        host_dev_unlock(s->dev);
+        cr_assert_eq(rdma_cq_destroy(s->cq), 0);
+        host_dev_close(s->dev);
+        free(s->memory);
+    }
+}
+
+int pair_post_write(struct pair *pair, uint64_t wr_id, uint32_t len_bytes)
+{
+    struct pair_side *from = &pair->side[0], *to = &pair->side[1];
+    struct rdma_sge sge = {.addr = (uintptr_t)from->memory, .len_bytes = len_bytes, .lkey = from->mr->lkey};
+    struct rdma_send_wr wr = {.wr_id = wr_id,
+                              .sg_list = &sge,
+                              .num_sge = 1,
+                              .opcode = RDMA_WR_RDMA_WRITE,
+                              .send_flags = RDMA_SEND_SIGNALED,
+                              .remote_addr = to->mr->iova,
+                              .rkey = to->mr->rkey};
+    return roce_post_send(from->qp, &wr, NULL);
+}
+
+struct rdma_wc pair_wait(struct pair *pair, uint64_t timeout_ns)
+{
+    struct rdma_wc wc;
+    uint64_t end_ns = host_now_ns() + timeout_ns;
+    for (;;) {
+        int n = rdma_cq_poll(pair->side[0].cq, &wc, 1);
+        cr_assert_geq(n, 0);
+        if (n == 1)
+            return wc;
+        cr_assert_lt(host_now_ns(), end_ns, "no completion in %g s", (double)timeout_ns / 1e9);
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    }
+}
+
+void pair_modify_state(struct pair *pair, enum roce_qp_state state)
+{
+    struct pair_side *s = &pair->side[0];
+    struct roce_qp_attr attr = {.state = state};
+    host_dev_lock(s->dev);
+    cr_assert_eq(roce_qp_modify(s->qp, &attr, ROCE_QP_STATE, host_now_ns()), 0);
+    host_dev_unlock(s->dev);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two devices of this process on a memory port, each with one connected RC queue pair. */
+#ifndef NORNIC_TEST_HOST_PAIR_H
+#define NORNIC_TEST_HOST_PAIR_H
+
+#include "host/host.h"
+
+#define PAIR_REGION_BYTES (1u << 20)
+#define PAIR_NS_PER_S     1000000000ull
+
+struct pair_side {
+    struct host_dev *dev;
+    struct rdma_pd *pd;
+    struct rdma_mr *mr; /* all of `memory`, with every right */
+    struct rdma_cq *cq;
+    struct roce_qp *qp;
+    uint8_t *memory; /* PAIR_REGION_BYTES */
+};
+
+struct pair {
+    struct pair_side side[2];
+};
+
+/* Both sides connected, in RTS; fails the test otherwise. `no_thread`: the test drives them. */
+void pair_open(struct pair *pair, bool no_thread);
+void pair_close(struct pair *pair);
+
+/* Posts a signalled WRITE of the first `len_bytes` of side 0 to the same place of side 1. 0 or -errno. */
+int pair_post_write(struct pair *pair, uint64_t wr_id, uint32_t len_bytes);
+
+/* Waits, asleep between looks, for one completion of side 0; fails the test after `timeout_ns`. */
+struct rdma_wc pair_wait(struct pair *pair, uint64_t timeout_ns);
+
+/* Moves side 0's QP to `state`; fails the test if that is refused. */
+void pair_modify_state(struct pair *pair, enum roce_qp_state state);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <criterion/criterion.h>
+#include <stdatomic.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "pair.h"
+
+#define SECOND PAIR_NS_PER_S
+
+static void fill(uint8_t *p, size_t n, unsigned seed)
+{
+    for (size_t i = 0; i < n; i++)
+        p[i] = (uint8_t)(i * 31 + i / 251 + seed);
+}
+
+static void busy_wait_ns(uint64_t ns)
+{
+    uint64_t end_ns = host_now_ns() + ns;
+    while (host_now_ns() < end_ns)
+        ;
+}
+
+/* Contract 3: the target's application does nothing at all. */
+Test(progress, a_write_completes_on_a_passive_target)
+{
+    struct pair pair;
+    pair_open(&pair, false);
+    fill(pair.side[0].memory, PAIR_REGION_BYTES, 1);
+    cr_assert_eq(pair_post_write(&pair, 7, PAIR_REGION_BYTES), 0);
+    struct rdma_wc wc = pair_wait(&pair, 5 * SECOND);
+    cr_assert_eq(wc.status, RDMA_WC_SUCCESS);
+    cr_assert_eq(wc.wr_id, 7);
+    cr_assert_arr_eq(pair.side[1].memory, pair.side[0].memory, PAIR_REGION_BYTES);
+    pair_close(&pair);
+}
+
+Test(progress, the_caller_can_drive_both_ends)
+{
+    struct pair pair;
+    pair_open(&pair, true);
+    fill(pair.side[0].memory, 100000, 2);
+    cr_assert_eq(pair_post_write(&pair, 1, 100000), 0);
+    struct rdma_wc wc;
+    uint64_t end_ns = host_now_ns() + 5 * SECOND;
+    while (rdma_cq_poll(pair.side[0].cq, &wc, 1) == 0) {
+        cr_assert_lt(host_now_ns(), end_ns);
+        host_dev_progress(pair.side[0].dev);
+        host_dev_progress(pair.side[1].dev);
+    }
+    cr_assert_eq(wc.status, RDMA_WC_SUCCESS);
+    cr_assert_arr_eq(pair.side[1].memory, pair.side[0].memory, 100000);
+    cr_assert_not(host_dev_progress(pair.side[0].dev), "nothing is left to do");
+    pair_close(&pair);
+}
+
+/* The post falls, by and by, everywhere between the thread's last look and its sleep. A doorbell lost there is a
+ * completion that never comes: nothing else would wake the thread. */
+Test(progress, no_doorbell_is_lost, .timeout = 60)
+{
+    struct pair pair;
+    pair_open(&pair, false);
+    for (unsigned i = 0; i < 1000; i++) {
+        cr_assert_eq(pair_post_write(&pair, i, 8), 0);
+        struct rdma_wc wc = pair_wait(&pair, 5 * SECOND);
+        cr_assert_eq(wc.wr_id, i);
+        cr_assert_eq(wc.status, RDMA_WC_SUCCESS);
+        busy_wait_ns(i % 60 * 500); /* the thread looks for 20 us, then sleeps */
+    }
+    pair_close(&pair);
+}
+
+/* No post rings here: the control call itself leaves something to send. */
+Test(progress, a_control_call_that_makes_work_wakes_the_thread)
+{
+    struct pair pair;
+    pair_open(&pair, false);
+    pair_modify_state(&pair, ROCE_QPS_SQD);
+    cr_assert_eq(pair_post_write(&pair, 3, 64), 0);
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* the thread finds nothing to do, and sleeps */
+    struct rdma_wc wc;
+    cr_assert_eq(rdma_cq_poll(pair.side[0].cq, &wc, 1), 0);
+    pair_modify_state(&pair, ROCE_QPS_RTS);
+    cr_assert_eq(pair_wait(&pair, 2 * SECOND).status, RDMA_WC_SUCCESS);
+    pair_close(&pair);
+}
+
+/* The thread is asleep over a request that nobody answers; its ack timer has to end the sleep. */
+Test(progress, a_timer_ends_the_sleep)
+{
+    struct pair pair;
+    pair_open(&pair, false);
+    struct roce_qp_attr attr = {.timeout = 10, .retry_cnt = 1}; /* 4.2 ms, twice */
+    host_dev_lock(pair.side[1].dev);                            /* so that the peer does not answer */
+    host_dev_lock(pair.side[0].dev);
+    attr.state = ROCE_QPS_SQD;
+    cr_assert_eq(roce_qp_modify(pair.side[0].qp, &attr, ROCE_QP_STATE, host_now_ns()), 0);
+    cr_assert_eq(roce_qp_modify(pair.side[0].qp, &attr, ROCE_QP_STATE | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT,
+                                host_now_ns()),
+                 0);
+    attr.state = ROCE_QPS_RTS;
+    cr_assert_eq(roce_qp_modify(pair.side[0].qp, &attr, ROCE_QP_STATE, host_now_ns()), 0);
+    host_dev_unlock(pair.side[0].dev);
+    cr_assert_eq(pair_post_write(&pair, 1, 64), 0);
+    cr_assert_eq(pair_wait(&pair, 2 * SECOND).status, RDMA_WC_RETRY_EXC_ERR);
+    host_dev_unlock(pair.side[1].dev);
+    pair_close(&pair);
+}
+
+struct traffic {
+    struct pair *pair;
+    atomic_bool stop;
+};
+
+static void *keep_writing(void *arg)
+{
+    struct traffic *t = arg;
+    unsigned under_way = 0;
+    while (!atomic_load(&t->stop) || under_way > 0) {
+        struct rdma_wc wcs[16];
+        while (!atomic_load(&t->stop) && under_way < 32 && pair_post_write(t->pair, 0, 16384) == 0)
+            under_way++;
+        int n = rdma_cq_poll(t->pair->side[0].cq, wcs, 16);
+        under_way -= n > 0 ? (unsigned)n : 0;
+    }
+    return NULL;
+}
+
+/* A mutex hands itself back to the thread that has just left it; control calls must get it all the same. */
+Test(progress, control_calls_get_the_lock_under_load, .timeout = 60)
+{
+    struct pair pair;
+    pair_open(&pair, false);
+    struct traffic traffic = {.pair = &pair};
+    pthread_t thread;
+    cr_assert_eq(pthread_create(&thread, NULL, keep_writing, &traffic), 0);
+    uint64_t start_ns = host_now_ns();
+    for (int i = 0; i < 300; i++) {
+        host_dev_lock(pair.side[1].dev);
+        host_dev_unlock(pair.side[1].dev);
+    }
+    uint64_t took_ns = host_now_ns() - start_ns;
+    atomic_store(&traffic.stop, true);
+    pthread_join(thread, NULL);
+    cr_assert_lt(took_ns, 20 * SECOND, "300 locks took %g s", (double)took_ns / 1e9);
+    pair_close(&pair);
+}
+
+Test(progress, waiting_ends_with_its_time_a_post_or_a_frame)
+{
+    struct pair pair;
+    pair_open(&pair, true);
+    while (host_dev_progress(pair.side[0].dev) || host_dev_progress(pair.side[1].dev))
+        ;
+    uint64_t start_ns = host_now_ns();
+    host_dev_wait(pair.side[0].dev, 5000000);
+    cr_assert_geq(host_now_ns() - start_ns, 5000000);
+
+    cr_assert_eq(pair_post_write(&pair, 1, 64), 0);
+    start_ns = host_now_ns();
+    host_dev_wait(pair.side[0].dev, 30 * SECOND);
+    cr_assert_lt(host_now_ns() - start_ns, 10 * SECOND, "posted work does not wait");
+
+    cr_assert(host_dev_progress(pair.side[0].dev));
+    host_dev_wait(pair.side[1].dev, 30 * SECOND);
+    cr_assert_lt(host_now_ns() - start_ns, 10 * SECOND, "a frame does not wait");
+    cr_assert(host_dev_progress(pair.side[1].dev));
+    pair_close(&pair);
+}
