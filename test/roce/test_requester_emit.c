@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ROCE sections 7.1 and 7.2: what a requester sends, in which order, under which PSNs. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "test/support/script.h"
+
+static struct script *s;
+static struct script_config config;
+
+static void renew(void)
+{
+    if (s)
+        script_free(s);
+    s = script_new(&config);
+}
+
+static void setup(void)
+{
+    config = script_defaults();
+    renew();
+}
+
+static void teardown(void)
+{
+    script_free(s);
+    s = NULL;
+}
+
+TestSuite(requester_emit, .init = setup, .fini = teardown);
+
+static void ack(uint32_t i, uint32_t msn)
+{
+    script_ack(s, script_sq(s, i), ROCE_SYNDROME_ACK_UNLIMITED, msn);
+}
+
+/* covers: ROCE-RC-1, ROCE-OPC-3, ROCE-OPC-4 */
+Test(requester_emit, ROCE_RC_1_a_write_takes_a_psn_a_packet)
+{
+    static const enum roce_op ops[] = {ROCE_OP_WRITE_FIRST, ROCE_OP_WRITE_MIDDLE, ROCE_OP_WRITE_LAST};
+    script_post(s, 1, RDMA_WR_RDMA_WRITE, 100, 3001);
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct roce_pkt *p = expect_op(s, ops[i], script_sq(s, i));
+        cr_assert_eq(p->payload_bytes, i < 2 ? 1024 : 953);
+        cr_assert_eq(p->bth.pad_count, i < 2 ? 0 : 3);
+        cr_assert_arr_eq(p->payload, s->mem + 100 + 1024 * i, p->payload_bytes);
+        cr_assert_eq(p->reth.va, i == 0 ? SCRIPT_PEER_VA : 0);
+        cr_assert_eq(p->reth.rkey, i == 0 ? SCRIPT_PEER_RKEY : 0);
+        cr_assert_eq(p->reth.dma_len, i == 0 ? 3001 : 0);
+        cr_assert_eq(p->bth.mig_req, 1);
+        cr_assert_eq(p->bth.pkey, 0xffff);
+        cr_assert_eq(p->bth.se, 0);
+    }
+    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 1);
+    expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 3));
+    expect_nothing(s);
+}
+
+Test(requester_emit, ROCE_OPC_3_the_last_packet_is_never_empty)
+{
+    static const struct {
+        uint32_t len, packets;
+    } rows[] = {{0, 1}, {1, 1}, {1023, 1}, {1024, 1}, {1025, 2}, {2048, 2}, {2049, 3}, {10240, 10}};
+    for (unsigned row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+        renew();
+        script_post(s, 1, RDMA_WR_SEND, 7, rows[row].len);
+        uint32_t sum = 0;
+        for (uint32_t i = 0; i < rows[row].packets; i++) {
+            enum roce_op op = rows[row].packets == 1       ? ROCE_OP_SEND_ONLY
+                              : i == 0                     ? ROCE_OP_SEND_FIRST
+                              : i == rows[row].packets - 1 ? ROCE_OP_SEND_LAST
+                                                           : ROCE_OP_SEND_MIDDLE;
+            const struct roce_pkt *p = expect_op(s, op, script_sq(s, i));
+            cr_assert_arr_eq(p->payload, s->mem + 7 + sum, p->payload_bytes);
+            sum += p->payload_bytes;
+        }
+        cr_assert_eq(sum, rows[row].len);
+        expect_nothing(s);
+    }
+}
+
+Test(requester_emit, each_opcode_has_its_headers)
+{
+    static const struct {
+        enum rdma_wr_opcode wr;
+        enum roce_op first, last, only;
+    } rows[] = {
+        {RDMA_WR_SEND, ROCE_OP_SEND_FIRST, ROCE_OP_SEND_LAST, ROCE_OP_SEND_ONLY},
+        {RDMA_WR_SEND_WITH_IMM, ROCE_OP_SEND_FIRST, ROCE_OP_SEND_LAST_IMM, ROCE_OP_SEND_ONLY_IMM},
+        {RDMA_WR_RDMA_WRITE, ROCE_OP_WRITE_FIRST, ROCE_OP_WRITE_LAST, ROCE_OP_WRITE_ONLY},
+        {RDMA_WR_RDMA_WRITE_WITH_IMM, ROCE_OP_WRITE_FIRST, ROCE_OP_WRITE_LAST_IMM, ROCE_OP_WRITE_ONLY_IMM}};
+    for (unsigned row = 0; row < 4; row++)
+        for (int solicited = 0; solicited < 2; solicited++) {
+            renew();
+            struct rdma_sge sge;
+            struct rdma_send_wr wr = script_wr(s, 1, rows[row].wr, &sge, 0, 1500);
+            memcpy(&wr.imm_data, "\xde\xad\xbe\xef", 4);
+            wr.send_flags |= solicited ? RDMA_SEND_SOLICITED : 0;
+            cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+            script_pump(s);
+            const struct roce_pkt *first = expect_op(s, rows[row].first, script_sq(s, 0));
+            const struct roce_pkt *last = expect_op(s, rows[row].last, script_sq(s, 1));
+            ack(1, 1);
+            sge.len_bytes = 4;
+            cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+            script_pump(s);
+            const struct roce_pkt *only = expect_op(s, rows[row].only, script_sq(s, 2));
+            bool imm = rows[row].wr == RDMA_WR_SEND_WITH_IMM || rows[row].wr == RDMA_WR_RDMA_WRITE_WITH_IMM;
+            cr_assert_eq(memcmp(last->immdt.imm_data, imm ? "\xde\xad\xbe\xef" : "\0\0\0", 4), 0);
+            cr_assert_eq(memcmp(only->immdt.imm_data, imm ? "\xde\xad\xbe\xef" : "\0\0\0", 4), 0);
+            /* ROCE-RC-11; a plain WRITE has no receive that could be solicited */
+            bool se = solicited && rows[row].wr != RDMA_WR_RDMA_WRITE;
+            cr_assert_eq(first->bth.se, 0);
+            cr_assert_eq(last->bth.se, se, "row %u", row);
+            cr_assert_eq(only->bth.se, se, "row %u", row);
+        }
+}
+
+/* covers: ROCE-RC-2, ROCE-OPC-4 */
+Test(requester_emit, ROCE_RC_2_a_read_takes_a_psn_a_response)
+{
+    static const struct {
+        uint32_t len, psns;
+    } rows[] = {{0, 1}, {1, 1}, {1024, 1}, {1025, 2}, {3001, 3}, {65536, 64}};
+    for (unsigned row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+        renew();
+        script_post(s, 1, RDMA_WR_RDMA_READ, 0, rows[row].len);
+        const struct roce_pkt *p = expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 0));
+        cr_assert_eq(p->reth.dma_len, rows[row].len);
+        cr_assert_eq(p->payload_bytes, 0);
+        cr_assert_eq(p->bth.pad_count, 0);
+        if (rows[row].len != 0) {
+            cr_assert_eq(p->reth.va, SCRIPT_PEER_VA);
+            cr_assert_eq(p->reth.rkey, SCRIPT_PEER_RKEY);
+        }
+        script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 1);
+        expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, rows[row].psns));
+    }
+}
+
+/* covers: ROCE-RC-3, ROCE-HDR-11 */
+Test(requester_emit, ROCE_RC_3_an_atomic_takes_one_psn)
+{
+    struct rdma_sge sge;
+    struct rdma_send_wr wr = script_wr(s, 1, RDMA_WR_ATOMIC_FETCH_AND_ADD, &sge, 0, 8);
+    wr.compare_add = UINT64_C(0x1122334455667788);
+    cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+    wr.opcode = RDMA_WR_ATOMIC_CMP_AND_SWP;
+    wr.swap = 99;
+    cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+    script_pump(s);
+    const struct roce_pkt *p = expect_op(s, ROCE_OP_FETCH_ADD, script_sq(s, 0));
+    cr_assert_eq(p->atomiceth.va, SCRIPT_PEER_VA);
+    cr_assert_eq(p->atomiceth.rkey, SCRIPT_PEER_RKEY);
+    cr_assert_eq(p->atomiceth.swap_add, UINT64_C(0x1122334455667788));
+    cr_assert_eq(p->atomiceth.compare, 0);
+    p = expect_op(s, ROCE_OP_CMP_SWAP, script_sq(s, 1));
+    cr_assert_eq(p->atomiceth.compare, UINT64_C(0x1122334455667788));
+    cr_assert_eq(p->atomiceth.swap_add, 99);
+    expect_nothing(s);
+}
+
+/* covers: ROCE-RC-4, ROCE-RC-12 */
+Test(requester_emit, ROCE_RC_4_the_window_holds)
+{
+    config.window_pkts = 8;
+    renew();
+    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 20 * 1024);
+    uint32_t sent = 0;
+    while (sent < 20) {
+        const struct roce_pkt *p, *last = NULL;
+        uint32_t before = sent;
+        for (; (p = script_next(s)); last = p)
+            cr_assert_eq(p->bth.psn, script_sq(s, sent++));
+        cr_assert_not_null(last, "it stopped at packet %u", sent);
+        cr_assert_leq(sent - before, 8);
+        cr_assert_eq(last->bth.ack_req, 1, "the packet after which the window stops it asks for an ACK");
+        ack(sent - 1, sent == 20);
+    }
+    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_nothing(s);
+}
+
+Test(requester_emit, ROCE_RC_12_who_asks_for_an_ack)
+{
+    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 200 * 1024);
+    uint32_t silent = 0, count = 0;
+    const struct roce_pkt *p;
+    while ((p = script_next(s))) {
+        silent = p->bth.ack_req ? 0 : silent + 1;
+        cr_assert_lt(silent, 64, "at packet %u", count);
+        count++;
+    }
+    cr_assert_eq(count, 200);
+    cr_assert_eq(silent, 0, "the last packet asks");
+    script_post(s, 2, RDMA_WR_SEND, 0, 4);
+    cr_assert_eq(script_next(s)->bth.ack_req, 1);
+    script_post(s, 3, RDMA_WR_RDMA_READ, 0, 4);
+    cr_assert_eq(script_next(s)->bth.ack_req, 1);
+    script_post(s, 4, RDMA_WR_ATOMIC_FETCH_AND_ADD, 0, 8);
+    cr_assert_eq(script_next(s)->bth.ack_req, 1);
+}
+
+Test(requester_emit, ROCE_RC_10_in_posting_order_over_the_wrap)
+{
+    for (uint64_t i = 0; i < 20; i++) {
+        struct rdma_sge sge;
+        struct rdma_send_wr wr = script_wr(s, i, RDMA_WR_RDMA_WRITE, &sge, 0, i % 3 == 0 ? 2048 : 4);
+        wr.remote_addr = i;
+        cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+    }
+    script_pump(s);
+    const struct roce_pkt *p;
+    uint32_t count = 0;
+    uint64_t wqe = 0;
+    while ((p = script_next(s))) {
+        cr_assert_eq(p->bth.psn, (SCRIPT_PSN + count++) & 0xffffff);
+        if (p->op->flags & ROCE_PKT_RETH)
+            cr_assert_eq(p->reth.va, wqe++);
+    }
+    cr_assert_eq(count, 27);
+    cr_assert_eq(wqe, 20);
+}
+
+/* covers: ROCE-RC-13, ROCE-RC-10 */
+Test(requester_emit, ROCE_RC_13_outstanding_reads_and_atomics)
+{
+    config.attr.max_rd_atomic = 2;
+    renew();
+    script_post(s, 1, RDMA_WR_RDMA_READ, 0, 8);
+    script_post(s, 2, RDMA_WR_ATOMIC_FETCH_AND_ADD, 8, 8);
+    script_post(s, 3, RDMA_WR_RDMA_READ, 16, 8);
+    script_post(s, 4, RDMA_WR_RDMA_WRITE, 0, 4);
+    expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 0));
+    expect_op(s, ROCE_OP_FETCH_ADD, script_sq(s, 1));
+    expect_nothing(s); /* the third waits, and the WRITE behind it */
+    struct script_pkt p =
+        script_read_resp_pkt(s, ROCE_OP_READ_RESP_ONLY, script_sq(s, 0), 1, script_data(), 8);
+    script_send(s, &p);
+    expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 2));
+    expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 3));
+    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    cr_assert_arr_eq(s->mem, script_data(), 8);
+}
+
+Test(requester_emit, ROCE_RC_13_a_retransmitted_one_does_not_count_twice)
+{
+    config.attr.max_rd_atomic = 1;
+    renew();
+    script_post(s, 1, RDMA_WR_RDMA_READ, 0, 8);
+    script_post(s, 2, RDMA_WR_RDMA_READ, 8, 8);
+    expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 0));
+    expect_nothing(s);
+    for (int i = 0; i < 3; i++)
+        script_ack(s, script_sq(s, 0), ROCE_SYNDROME_NAK_PSN_SEQ, 0);
+    script_forget(s);
+    struct script_pkt p =
+        script_read_resp_pkt(s, ROCE_OP_READ_RESP_ONLY, script_sq(s, 0), 1, script_data(), 8);
+    script_send(s, &p);
+    expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 1));
+    p = script_read_resp_pkt(s, ROCE_OP_READ_RESP_ONLY, script_sq(s, 1), 2, script_data(), 8);
+    script_send(s, &p);
+    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 2, RDMA_WC_SUCCESS);
+}
+
+Test(requester_emit, ROCE_RC_14_a_fence_waits_for_reads_and_atomics)
+{
+    script_post(s, 1, RDMA_WR_RDMA_READ, 0, 8);
+    script_post(s, 2, RDMA_WR_ATOMIC_FETCH_AND_ADD, 8, 8);
+    struct rdma_sge sge;
+    struct rdma_send_wr wr = script_wr(s, 3, RDMA_WR_RDMA_WRITE, &sge, 0, 4);
+    wr.send_flags |= RDMA_SEND_FENCE;
+    cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+    script_pump(s);
+    script_post(s, 4, RDMA_WR_RDMA_WRITE, 0, 4);
+    expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 0));
+    expect_op(s, ROCE_OP_FETCH_ADD, script_sq(s, 1));
+    expect_nothing(s);
+    struct script_pkt p =
+        script_read_resp_pkt(s, ROCE_OP_READ_RESP_ONLY, script_sq(s, 0), 1, script_data(), 8);
+    script_send(s, &p);
+    expect_nothing(s);
+    p = script_atomic_ack_pkt(s, script_sq(s, 1), 2, 5);
+    script_send(s, &p);
+    const struct roce_pkt *w = expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 2));
+    cr_assert_arr_eq(w->payload, script_data(), 4, "the fenced WRITE sends what was read");
+    expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 3));
+}
+
+Test(requester_emit, ROCE_RC_14_a_fence_does_not_wait_for_writes)
+{
+    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    struct rdma_sge sge;
+    struct rdma_send_wr wr = script_wr(s, 2, RDMA_WR_RDMA_WRITE, &sge, 0, 4);
+    wr.send_flags |= RDMA_SEND_FENCE;
+    cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+    script_pump(s);
+    expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
+    expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 1));
+}
+
+Test(requester_emit, ROCE_RC_15_without_a_fence_nothing_waits)
+{
+    script_post(s, 1, RDMA_WR_RDMA_READ, 0, 3000);
+    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 4);
+    expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 0));
+    expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 3));
+}
+
+Test(requester_emit, ROCE_RC_16_inline_data_is_copied_by_the_post)
+{
+    struct rdma_sge sges[2] = {{(uintptr_t)s->mem, 100, 0xbad}, {(uintptr_t)s->mem + 1000, 100, 0}};
+    struct rdma_send_wr wr = {.wr_id = 1,
+                              .sg_list = sges,
+                              .num_sge = 2,
+                              .opcode = RDMA_WR_SEND,
+                              .send_flags = RDMA_SEND_SIGNALED | RDMA_SEND_INLINE};
+    uint8_t expected[200];
+    memcpy(expected, s->mem, 100);
+    memcpy(expected + 100, s->mem + 1000, 100);
+    cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+    memset(s->mem, 0xee, 2000);
+    script_pump(s);
+    const struct roce_pkt *p = expect_op(s, ROCE_OP_SEND_ONLY, script_sq(s, 0));
+    cr_assert_eq(p->payload_bytes, 200);
+    cr_assert_arr_eq(p->payload, expected, 200);
+    script_ack(s, script_sq(s, 0), ROCE_SYNDROME_NAK_PSN_SEQ, 0);
+    p = expect_op(s, ROCE_OP_SEND_ONLY, script_sq(s, 0));
+    cr_assert_arr_eq(p->payload, expected, 200);
+    ack(0, 1);
+    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+}
+
+Test(requester_emit, ROCE_RC_16_inline_over_several_packets)
+{
+    config.attr.path_mtu = ROCE_MTU_256;
+    config.caps.max_inline_bytes = 600;
+    renew();
+    struct rdma_sge sges[3] = {
+        {(uintptr_t)s->mem, 200, 0}, {(uintptr_t)s->mem + 1000, 1, 0}, {(uintptr_t)s->mem + 2000, 399, 0}};
+    struct rdma_send_wr wr = {.wr_id = 1,
+                              .sg_list = sges,
+                              .num_sge = 3,
+                              .opcode = RDMA_WR_RDMA_WRITE,
+                              .send_flags = RDMA_SEND_SIGNALED | RDMA_SEND_INLINE};
+    uint8_t expected[600], got[600];
+    memcpy(expected, s->mem, 200);
+    memcpy(expected + 200, s->mem + 1000, 1);
+    memcpy(expected + 201, s->mem + 2000, 399);
+    cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+    memset(s->mem, 0xee, 4000);
+    script_pump(s);
+    uint32_t at = 0;
+    for (const struct roce_pkt *p; (p = script_next(s)); at += p->payload_bytes) {
+        cr_assert_leq(at + p->payload_bytes, sizeof got);
+        memcpy(got + at, p->payload, p->payload_bytes);
+    }
+    cr_assert_eq(at, 600);
+    cr_assert_arr_eq(got, expected, 600);
+}
+
+Test(requester_emit, ROCE_RC_16_data_is_gathered_over_sges)
+{
+    struct rdma_sge sges[5] = {{(uintptr_t)s->mem + 10, 1000, s->mr->lkey},
+                               {(uintptr_t)s->mem + 5000, 1, s->mr->lkey},
+                               {0, 0, 0},
+                               {(uintptr_t)s->mem + 6000, 2000, s->mr->lkey},
+                               {(uintptr_t)s->mem + 9000, 100, s->mr->lkey}};
+    struct rdma_send_wr wr = {
+        .wr_id = 1, .sg_list = sges, .num_sge = 5, .opcode = RDMA_WR_SEND, .send_flags = RDMA_SEND_SIGNALED};
+    uint8_t expected[3101], got[3101];
+    memcpy(expected, s->mem + 10, 1000);
+    memcpy(expected + 1000, s->mem + 5000, 1);
+    memcpy(expected + 1001, s->mem + 6000, 2000);
+    memcpy(expected + 3001, s->mem + 9000, 100);
+    cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+    script_pump(s);
+    uint32_t at = 0;
+    for (const struct roce_pkt *p; (p = script_next(s)); at += p->payload_bytes) {
+        cr_assert_leq(at + p->payload_bytes, sizeof got);
+        memcpy(got + at, p->payload, p->payload_bytes);
+    }
+    cr_assert_eq(at, 3101);
+    cr_assert_arr_eq(got, expected, 3101);
+    /* a resend from the middle finds its place again */
+    script_ack(s, script_sq(s, 2), ROCE_SYNDROME_NAK_PSN_SEQ, 0);
+    const struct roce_pkt *p = expect_op(s, ROCE_OP_SEND_MIDDLE, script_sq(s, 2));
+    cr_assert_arr_eq(p->payload, expected + 2048, 1024);
+    p = expect_op(s, ROCE_OP_SEND_LAST, script_sq(s, 3));
+    cr_assert_arr_eq(p->payload, expected + 3072, 29);
+}
+
+/* The sink of a READ is scattered over SGEs as well. */
+Test(requester_emit, a_read_is_scattered_over_sges)
+{
+    struct rdma_sge sges[3] = {{(uintptr_t)s->mem + 10, 1000, s->mr->lkey},
+                               {(uintptr_t)s->mem + 5000, 100, s->mr->lkey},
+                               {(uintptr_t)s->mem + 6000, 900, s->mr->lkey}};
+    struct rdma_send_wr wr = {.wr_id = 1,
+                              .sg_list = sges,
+                              .num_sge = 3,
+                              .opcode = RDMA_WR_RDMA_READ,
+                              .send_flags = RDMA_SEND_SIGNALED};
+    cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+    script_pump(s);
+    expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 0));
+    struct script_pkt burst[2] = {
+        script_read_resp_pkt(s, ROCE_OP_READ_RESP_FIRST, script_sq(s, 0), 1, script_data(), 1024),
+        script_read_resp_pkt(s, ROCE_OP_READ_RESP_LAST, script_sq(s, 1), 1, script_data() + 1024, 976)};
+    script_burst(s, burst, 2);
+    struct rdma_wc wc = expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    cr_assert_eq(wc.opcode, RDMA_WC_RDMA_READ);
+    cr_assert_eq(wc.byte_len, 2000);
+    cr_assert_arr_eq(s->mem + 10, script_data(), 1000);
+    cr_assert_arr_eq(s->mem + 5000, script_data() + 1000, 100);
+    cr_assert_arr_eq(s->mem + 6000, script_data() + 1100, 900);
+    cr_assert_eq(s->mem[6900], 6900 % 251);
+}
+
+/* An SGE that cannot be used: LOC_PROT_ERR, the QP in ERR, the rest flushed. */
+static void is_local_error(enum rdma_wr_opcode opcode, struct rdma_sge sge, int line)
+{
+    struct rdma_send_wr wr = {.wr_id = 1,
+                              .sg_list = &sge,
+                              .num_sge = 1,
+                              .opcode = opcode,
+                              .send_flags = 0, /* an error completes all the same */
+                              .remote_addr = SCRIPT_PEER_VA};
+    cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+    struct rdma_sge good;
+    struct rdma_send_wr behind = script_wr(s, 2, RDMA_WR_RDMA_WRITE, &good, 0, 4);
+    cr_assert_eq(roce_post_send(s->qp, &behind, NULL), 0);
+    script_pump(s);
+    if (opcode == RDMA_WR_RDMA_READ) { /* the sink may be judged when data comes */
+        uint32_t n = sge.len_bytes > 1024 ? 1024 : sge.len_bytes;
+        struct script_pkt p =
+            script_read_resp_pkt(s, sge.len_bytes > 1024 ? ROCE_OP_READ_RESP_FIRST : ROCE_OP_READ_RESP_ONLY,
+                                 script_sq(s, 0), 1, script_data(), n);
+        script_send(s, &p);
+    }
+    script_expect_wc(s->send_cq, 1, RDMA_WC_LOC_PROT_ERR, line);
+    script_expect_wc(s->send_cq, 2, RDMA_WC_WR_FLUSH_ERR, line);
+    script_expect_state(s, ROCE_QPS_ERR, line);
+    renew();
+}
+#define expect_local_error(opcode, ...) is_local_error(opcode, (struct rdma_sge)__VA_ARGS__, __LINE__)
+
+/* covers: ROCE-RC-17, ROCE-PD-1, ROCE-MR-3, ROCE-MR-4 */
+Test(requester_emit, ROCE_RC_17_local_keys_and_bounds)
+{
+    static const enum rdma_wr_opcode ops[] = {RDMA_WR_SEND, RDMA_WR_RDMA_WRITE, RDMA_WR_RDMA_READ};
+    for (int i = 0; i < 3; i++) {
+        expect_local_error(ops[i], {(uintptr_t)s->mem, 8, s->mr->lkey ^ 1});
+        expect_local_error(ops[i], {(uintptr_t)s->mem, 8, 0});
+        expect_local_error(ops[i], {(uintptr_t)s->mem - 1, 8, s->mr->lkey});
+        expect_local_error(ops[i], {(uintptr_t)s->mem + SCRIPT_MEM_BYTES - 7, 8, s->mr->lkey});
+        expect_local_error(ops[i], {UINTPTR_MAX - 3, 8, s->mr->lkey});
+    }
+}
+
+/* covers: ROCE-RC-17, ROCE-MR-4 */
+Test(requester_emit, ROCE_RC_17_a_sink_must_be_writable)
+{
+    struct rdma_mr *mr;
+    cr_assert_eq(rdma_mr_reg(s->pd, s->mem, 64, 0, &mr), 0);
+    struct rdma_sge sge = {(uintptr_t)s->mem, 8, mr->lkey};
+    struct rdma_send_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = RDMA_WR_RDMA_READ};
+    cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+    script_pump(s);
+    struct script_pkt p =
+        script_read_resp_pkt(s, ROCE_OP_READ_RESP_ONLY, script_sq(s, 0), 1, script_data(), 8);
+    script_send(s, &p);
+    expect_wc(s, send_cq, 1, RDMA_WC_LOC_PROT_ERR);
+    cr_assert_eq(s->mem[0], 0);
+    rdma_mr_dereg(mr);
+}
+
+/* covers: ROCE-RC-17, ROCE-MR-5 */
+Test(requester_emit, ROCE_RC_17_a_region_that_goes_away_before_it_is_sent)
+{
+    struct rdma_mr *mr;
+    cr_assert_eq(rdma_mr_reg(s->pd, s->mem, 64, 0, &mr), 0);
+    struct rdma_sge sge = {(uintptr_t)s->mem, 8, mr->lkey};
+    struct rdma_send_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = RDMA_WR_SEND};
+    cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+    rdma_mr_dereg(mr);
+    script_pump(s);
+    expect_nothing(s);
+    expect_wc(s, send_cq, 1, RDMA_WC_LOC_PROT_ERR);
+}
+
+Test(requester_emit, ROCE_RC_17_nothing_to_send_needs_no_sge)
+{
+    struct rdma_send_wr wr = {.wr_id = 1, .opcode = RDMA_WR_SEND, .send_flags = RDMA_SEND_SIGNALED};
+    cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+    script_pump(s);
+    const struct roce_pkt *p = expect_op(s, ROCE_OP_SEND_ONLY, script_sq(s, 0));
+    cr_assert_eq(p->payload_bytes, 0);
+    ack(0, 1);
+    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+}
+
+/* covers: ROCE-RC-6, ROCE-RC-45 */
+Test(requester_emit, ROCE_RC_6_what_is_sent_again_is_the_same)
+{
+    script_post(s, 1, RDMA_WR_RDMA_WRITE, 3, 2500);
+    script_post(s, 2, RDMA_WR_ATOMIC_CMP_AND_SWP, 8000, 8);
+    script_post(s, 3, RDMA_WR_RDMA_READ, 9000, 2500);
+    cr_assert_eq(s->out_count, 5);
+    script_forget(s);
+    script_ack(s, script_sq(s, 0), ROCE_SYNDROME_NAK_PSN_SEQ, 0);
+    cr_assert_eq(s->out_count, 10);
+    for (int i = 0; i < 5; i++) {
+        const struct roce_pkt *a = &s->out[i].pkt, *b = &s->out[5 + i].pkt;
+        cr_assert_eq(a->bth.opcode, b->bth.opcode);
+        cr_assert_eq(a->bth.psn, b->bth.psn);
+        cr_assert_eq(a->bth.se, b->bth.se);
+        cr_assert_eq(a->bth.pad_count, b->bth.pad_count);
+        cr_assert_eq(a->payload_bytes, b->payload_bytes);
+        cr_assert_eq(a->src_port, b->src_port);
+        uint32_t bth_at = (uint32_t)(a->payload - a->frame) - a->op->ext_bytes;
+        cr_assert_eq(memcmp(a->frame + bth_at, b->frame + bth_at, a->op->ext_bytes + a->payload_bytes), 0,
+                     "packet %d: headers and data", i);
+    }
+}
+
+/* covers: ROCE-FRM-44, ROCE-FRM-45 */
+Test(requester_emit, ROCE_FRM_44_one_source_port)
+{
+    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 5000);
+    script_post(s, 2, RDMA_WR_RDMA_READ, 0, 5000);
+    uint16_t port = roce_flow_src_port(0, roce_qp_num(s->qp), SCRIPT_PEER_QPN);
+    const struct roce_pkt *p;
+    while ((p = script_next(s)))
+        cr_assert_eq(p->src_port, port);
+}
