@@ -182,18 +182,32 @@ void script_pump(struct script *s)
     } while (n == BURST);
 }
 
-void script_advance(struct script *s, uint64_t ns)
+/* Fires timers up to `end_ns`, one deadline after the other. */
+static void run_timers(struct script *s, uint64_t end_ns, bool stop_when_sent)
 {
-    uint64_t end = s->now_ns + ns;
-    for (unsigned i = 0; roce_dev_deadline_ns(s->dev) <= end; i++) {
+    for (unsigned i = 0; roce_dev_deadline_ns(s->dev) <= end_ns; i++) {
         cr_assert_lt(i, MAX_EXPIRIES, "a timer does not go away");
         uint64_t deadline = roce_dev_deadline_ns(s->dev);
         s->now_ns = deadline > s->now_ns ? deadline : s->now_ns;
         roce_dev_expire(s->dev, s->now_ns);
         script_pump(s);
+        if (stop_when_sent && s->out_read < s->out_count)
+            return;
     }
-    s->now_ns = end;
+    s->now_ns = end_ns;
     script_pump(s);
+}
+
+void script_advance(struct script *s, uint64_t ns)
+{
+    run_timers(s, s->now_ns + ns, false);
+}
+
+bool script_until_sent(struct script *s, uint64_t max_ns)
+{
+    cr_assert_eq(s->out_read, s->out_count, "something was sent before");
+    run_timers(s, s->now_ns + max_ns, true);
+    return s->out_read < s->out_count;
 }
 
 const struct roce_pkt *script_next(struct script *s)

@@ -120,6 +120,8 @@ uint32_t script_sq(const struct script *s, uint32_t i);
 void script_pump(struct script *s);
 /* Lets time pass, timer by timer, collecting after each. */
 void script_advance(struct script *s, uint64_t ns);
+/* The same, but stops with the first packet that leaves. False: none did. */
+bool script_until_sent(struct script *s, uint64_t max_ns);
 /* The next packet that the device sent, or NULL. Stays valid. */
 const struct roce_pkt *script_next(struct script *s);
 /* When the packet last returned left. */
