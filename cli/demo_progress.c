@@ -38,9 +38,10 @@ static void show_recovery(const struct demo_screen *screen, const struct ladder 
         fprintf(screen->out, "\nNo packet was lost among the first ones, so there is no recovery to draw.\n");
         return;
     }
-    fprintf(screen->out,
-            "\nOne recovery, as it happened: a packet is lost, B misses its PSN and says so, and A "
-            "goes back\nto it and sends everything from there again.\n\n");
+    fprintf(
+        screen->out,
+        "\nOne recovery, as it happened: a packet is lost; B misses its PSN and says so, or else A's timer\n"
+        "runs out; A goes back to it and sends everything from there again.\n\n");
     ladder_print(screen->out, ladder, first, count, style);
 }
 

@@ -62,12 +62,12 @@ static void put_op(FILE *out, const struct demo_op_result *r, const char *name)
     uint64_t ops = atomic_load(&r->ops), bytes = atomic_load(&r->bytes), ns = atomic_load(&r->elapsed_ns);
     const struct demo_latency *l = &r->latency;
     double per_ns = ns ? 1 / (double)ns : 0;
-    char count[32], size[32];
+    char count[32], size[32], resent[32];
 
-    fprintf(out, "  %-12s%10s %10s %8.1f %8.3f %9.1f %8.1f %8.1f %8.1f %8" PRIu64 "\n", name,
+    fprintf(out, "  %-12s%10s %10s %8.1f %8.3f %9.1f %8.1f %8.1f %8.1f %8s\n", name,
             demo_count_str(ops, count), demo_bytes_str(bytes, size), (double)ops * per_ns * 1e6,
             (double)bytes * 8 * per_ns, (double)l->min_ns / 1e3, (double)l->p50_ns / 1e3,
-            (double)l->p99_ns / 1e3, (double)l->p999_ns / 1e3, r->retransmitted_pkts);
+            (double)l->p99_ns / 1e3, (double)l->p999_ns / 1e3, demo_count_str(r->retransmitted_pkts, resent));
 }
 
 static void put_compared(FILE *out, const struct demo_board *board)

@@ -9,7 +9,7 @@
 #include "cli/demo_side.h"
 #include "cli/stop.h"
 
-#define SPIN_ROUNDS    64u /* rounds with nothing to do before sleeping: some tens of microseconds */
+#define SPIN_ROUNDS    256u /* rounds with nothing to do before sleeping: some tens of microseconds */
 #define SLEEP_NS       1000000u
 #define MAX_SAMPLES    (1u << 20)
 #define LATENCY_BYTES  64u

@@ -262,8 +262,17 @@ static void put_folded(const struct pen *pen, const struct ladder_row *rows, uin
     put_inner(pen, text, !rows[0].to_right);
 }
 
+/* When the first packet from row i on was sent; 0: there is none. */
+static uint64_t first_packet_ns(const struct ladder_row *rows, uint32_t i, uint32_t end)
+{
+    for (; i < end; i++)
+        if (is_packet(row_event(&rows[i])))
+            return rows[i].time_ns;
+    return 0;
+}
+
 /* Prints the rows from i on that belong together; returns how many. */
-static uint32_t put_rows(const struct pen *pen, const struct ladder_row *rows, uint32_t i, uint32_t end)
+static uint32_t put_rows(struct pen *pen, const struct ladder_row *rows, uint32_t i, uint32_t end)
 {
     const struct ladder_row *row = &rows[i];
     const struct ladder_event *e = row_event(row);
@@ -273,6 +282,7 @@ static uint32_t put_rows(const struct pen *pen, const struct ladder_row *rows, u
     if (e->kind == LADDER_NOTE) {
         fprintf(pen->out, "%*s |%*s|\n%s%s%s\n", TIME_COLUMNS, "", (int)pen->middle, "", paint(pen, BOLD),
                 pen->style->notes[e->note], paint(pen, PLAIN));
+        pen->zero_ns = first_packet_ns(rows, i, end);
         return 1;
     }
     if (!is_packet(e)) {
@@ -304,11 +314,7 @@ void ladder_print(FILE *out, const struct ladder *ladder, uint32_t first, uint32
     struct pen pen = {.out = out, .style = style, .middle = style->width - 2 * TIME_COLUMNS - 2};
     uint32_t end = first + count < ladder->count ? first + count : ladder->count;
 
-    for (uint32_t i = first; i < end; i++)
-        if (is_packet(row_event(&ladder->rows[i]))) {
-            pen.zero_ns = ladder->rows[i].time_ns;
-            break;
-        }
+    pen.zero_ns = first_packet_ns(ladder->rows, first, end);
     put_names(&pen);
     for (uint32_t i = first; i < end;)
         i += put_rows(&pen, ladder->rows, i, end);
