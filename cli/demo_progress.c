@@ -67,6 +67,7 @@ static void show_ladder(const struct demo_screen *screen, struct demo_board *boa
     free(ladder);
     fprintf(screen->out, "\nNow as fast as it goes, %" PRIu32 " bytes an operation, %" PRIu32 " at a time:\n",
             board->plan.size_bytes, board->plan.depth);
+    fflush(screen->out);
 }
 
 /* How much of the operation's share is done, 0..1. */

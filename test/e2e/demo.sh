@@ -1,0 +1,183 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# `nornic demo` as a user meets it, and what it leaves behind: nothing but captures.
+# Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
+cd "$(dirname "$0")/../.." || exit 1
+nornic=$(realpath "${NORNIC:-build/nornic}")
+tmp=$(mktemp -d)
+chmod 755 "$tmp"
+status=0 pid=
+
+cleanup() {
+    if [ -n "$pid" ] && kill -TERM "$pid" 2>/dev/null; then
+        wait "$pid"
+    fi
+    rm -rf "$tmp"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+cd "$tmp" || exit 1
+
+# start NAME ARGS...: the demo in the background; $pid, its output in NAME.out and NAME.err
+start() {
+    name=$1
+    shift
+    : >"$name.out"
+    # job control off: a background process ignores Ctrl-C, which env undoes
+    env --default-signal=INT "$nornic" demo "$@" >"$name.out" 2>"$name.err" &
+    pid=$!
+}
+# finish SECONDS: waits at most so long; $rc is its status, or "late"
+finish() {
+    local i
+    for ((i = 0; i < $1 * 10; i++)); do
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.1
+    done
+    if kill -0 "$pid" 2>/dev/null; then
+        kill -KILL "$pid"
+        wait "$pid" 2>/dev/null
+        rc=late
+    else
+        wait "$pid"
+        rc=$?
+    fi
+    last=$pid pid=
+}
+# result NAME COMMAND...: ok if the command is true
+result() {
+    local test=$1
+    shift
+    if "$@"; then
+        echo "ok $test"
+    else
+        echo "not ok $test: status ${rc:-?}, $(tail -c 300 "$name.out" "$name.err" | tr '\n' ' ')"
+        status=1
+    fi
+}
+# until_true SECONDS COMMAND...
+until_true() {
+    local i limit=$1
+    shift
+    for ((i = 0; i < limit * 10; i++)); do
+        "$@" && return
+        sleep 0.1
+    done
+    return 1
+}
+# holds FILE EXPRESSION: true of the JSON object `j`
+holds() { python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); p = j["passes"]; sys.exit(not eval(sys.argv[2]))' "$@"; }
+# succeeded WORDS: status 0 and the output has the words
+succeeded() { [ "$rc" = 0 ] && grep -q -- "$1" "$name.out" && [ ! -s "$name.err" ]; }
+# refused WORDS: status 2, nothing on standard output, one sentence with the words
+refused() { [ "$rc" = 2 ] && [ ! -s "$name.out" ] && [ "$(wc -l <"$name.err")" = 1 ] && grep -q -- "$1" "$name.err"; }
+# ended NAME-OF-TEST WORDS: status 1, and one sentence with the words
+ended() { [ "$rc" = 1 ] && [ "$(wc -l <"$name.err")" = 1 ] && grep -q -- "$1" "$name.err"; }
+no_file() { [ "$rc" = 2 ] && [ "$(wc -l <"$name.err")" = 1 ] && grep -q /no/such/directory "$name.err"; }
+alive() { kill -0 "$@" 2>/dev/null; }
+nobody_alive() { for p in "$@"; do ! alive "$p" || return 1; done; }
+# nothing of the demo with that process id is left
+nothing_left() { ! ip netns list | grep -q "nn-demo-$1-" && ! ip -o link show nn0 >/dev/null 2>&1; }
+clean_end() { "$@" && nothing_left "$last" && until_true 3 nobody_alive $children; }
+at_work() { grep -q 'as fast as it goes' "$name.out" && [ "$(pgrep -c -P "$pid")" = 2 ]; }
+here_nothing() { ! ip address | grep -qE '10\.77\.0\.|fd77:|nn0'; }
+rests_well() { [ "$rc" = 0 ] && [ "$("$nornic" verify --json "$@" | grep -c '"icrc_bad": \?0,.*"malformed": \?0')" = $# ]; }
+
+all_compared='all(o["compared_operations"] >= 20 and o["wrong_operations"] == 0 for q in p for o in q["operations"])'
+all_good='all(q["icrc"]["good"] > 0 and q["icrc"]["bad"] == 0 for q in p)'
+seven='all(len(q["operations"]) == 7 for q in p)'
+recovered='p[1]["lost_frames"] > 0 and sum(o["retransmitted_pkts"] for o in p[1]["operations"]) > 0'
+
+# the command line
+rc=0
+start help --help && finish 10
+result help_teaches_with_examples succeeded 'nornic demo --loss 5% --seed 7'
+start bad --loss 2x && finish 10
+result bad_option_value refused '--loss 2x'
+start bad --port eth0 && finish 10
+result the_demo_takes_no_interface refused '--port eth0'
+start bad -o /no/such/directory/x.pcapng --port memory && finish 20
+result a_capture_that_cannot_be_written no_file
+start more --frobnicate && finish 10
+result unknown_option refused frobnicate
+
+# in one process, as any user
+as_nobody=()
+[ "$(id -u)" = 0 ] && as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+cp "$nornic" ./nornic-copy && mkdir public && chmod 777 public
+name=nobody
+(cd public && "${as_nobody[@]}" timeout 60 ../nornic-copy demo --count 30 --seed 3) >nobody.out 2>nobody.err
+rc=$?
+result without_root_over_the_memory_port succeeded 'over the memory port'
+result without_root_it_says_what_root_would_add grep -q '^With root it would run' nobody.out
+result its_captures_are_clean rests_well public/nornic-demo.pcapng public/nornic-demo-loss.pcapng
+start memory --port memory --count 40 --json && finish 60
+result memory_json holds memory.out "j['ok'] and j['port'] == 'memory' and len(p) == 2 and $seven and $all_compared and $all_good"
+result memory_recovers holds memory.out "$recovered"
+
+if [ "$(id -u)" != 0 ]; then
+    echo "skip namespaces: they need root"
+    exit $status
+fi
+
+# two namespaces, AF_XDP
+children=
+start xdp --count 150 -o run.pcapng && finish 90
+result over_af_xdp succeeded 'Every byte arrived right, and every ICRC was good'
+result over_af_xdp_leaves_nothing nothing_left "$last"
+result its_port_is_af_xdp grep -q '^Port: xdp:nn0' xdp.out
+result the_ladder_has_each_operation [ "$(grep -cE '^ +[0-9.]+ \|-- (SEND_ONLY|SEND_ONLY_IMM|WRITE_FIRST|WRITE_ONLY_IMM|READ_REQUEST|CMP_SWAP|FETCH_ADD)  psn' xdp.out)" -ge 7 ]
+result the_ladder_of_a_recovery [ "$(grep -cE 'X LOST|LOST X|goes back to psn|  again' xdp.out)" -ge 3 ]
+result no_line_is_longer_than_100_columns [ "$(awk 'length > 100' xdp.out | wc -l)" = 0 ]
+result clean_capture_verifies rests_well run.pcapng
+result lossy_capture_verifies rests_well run-loss.pcapng
+if command -v tshark >/dev/null; then
+    # its RPC-over-RDMA heuristic takes SENDs of any content for its own
+    malformed() { tshark -r "$1" --disable-protocol rpcordma -Y _ws.malformed 2>/dev/null | wc -l; }
+    result tshark_finds_nothing_malformed [ "$(malformed run.pcapng) $(malformed run-loss.pcapng)" = '0 0' ]
+    result tshark_counts_the_packets \
+        [ "$(tshark -r run.pcapng -Y infiniband 2>/dev/null | wc -l)" = "$("$nornic" verify --json run.pcapng | grep -o '"roce": *[0-9]*' | grep -o '[0-9]*$')" ]
+else
+    echo "skip tshark: tshark is not installed"
+fi
+start json --count 60 --json --loss 3% --seed 11 && finish 60
+result json_of_both_passes holds json.out "j['ok'] and j['port'] == 'xdp' and len(p) == 2 and $seven and $all_compared and $all_good and p[0]['lost_frames'] == 0"
+result the_lossy_pass_recovers holds json.out "$recovered"
+start v6 --count 40 --ipv6 --mtu 2048 --loss 0% --json && finish 60
+result over_ipv6_at_2048 holds v6.out "j['ok'] and len(p) == 1 and p[0]['pmtu'] == 2048 and $all_compared and $all_good"
+result its_packets_are_ipv6 [ "$(od -v -An -tx1 nornic-demo.pcapng | tr -d '\n ' | grep -c fd770000)" = 1 ]
+start packet --count 40 --port packet --size 3000 --json && finish 60
+result over_af_packet holds packet.out "j['ok'] and j['port'] == 'packet' and $all_compared and $all_good"
+
+# ended from outside, in the middle
+for signal in INT TERM; do
+    start "$signal" --time 60s --loss 0%
+    until_true 20 at_work
+    children=$(pgrep -P "$pid")
+    result "meanwhile_here_is_nothing_$signal" here_nothing
+    kill "-$signal" "$pid"
+    finish 10
+    result "ended_by_$signal" clean_end ended interrupted
+done
+start child --time 60s --loss 0%
+until_true 20 at_work
+children=$(pgrep -P "$pid")
+kill -KILL "${children##*$'\n'}"
+finish 10
+result a_side_that_dies_ends_the_demo clean_end ended 'side B was ended by signal 9'
+start killed --time 60s --loss 0%
+until_true 20 at_work
+children=$(pgrep -P "$pid")
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+killed=$pid pid=
+result children_die_with_the_front until_true 5 nobody_alive $children
+start next --count 20 --loss 0% && finish 60
+result the_next_demo_runs succeeded 'Every byte arrived right'
+result the_next_demo_removes_them nothing_left "$killed"
+start keep --count 20 --loss 0% --keep && finish 60
+result keep_says_how_to_look succeeded "ip netns exec nn-demo-$last-a"
+result keep_keeps [ "$(ip netns list | grep -c "nn-demo-$last-")" = 2 ]
+ip netns del "nn-demo-$last-a"
+ip netns del "nn-demo-$last-b"
+exit $status
