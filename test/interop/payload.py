@@ -47,13 +47,14 @@ def messages(path):
         if psn in seen[source]:
             continue
         seen[source].add(psn)
-        if bth[0] in (SEND_FIRST, SEND_ONLY):
-            building[source] = (psn, bytearray())
-        start, data = building[source]
-        if psn != start & 0xffffff:
-            raise ValueError('%s: PSN 0x%x is missing from %s' % (path, start & 0xffffff, source))
+        expected, data = building.get(source, (psn, bytearray()))
+        if psn != expected:
+            raise ValueError('%s: PSN 0x%x of %s is missing' % (path, expected, source))
+        if bth[0] in (SEND_FIRST, SEND_ONLY) and data:
+            raise ValueError('%s: at PSN 0x%x of %s a message begins inside another' % (path, psn, source))
         data += bth[12:len(bth) - pad]
-        building[source] = (psn + 1, data)
         if bth[0] in (SEND_LAST, SEND_ONLY):
             sent[source].append(bytes(data))
+            data = bytearray()
+        building[source] = (psn + 1 & 0xffffff, data)
     return sent
