@@ -151,15 +151,19 @@ static void give_up(struct packet_port *port)
 static void kick(struct packet_port *port, uint64_t now_ns)
 {
     uint32_t before = port->unsent;
+    bool was_refused = false;
     port->kick_due = false;
     for (int i = 0; i < KICKS_MAX && is_unsent(port); i++) {
         if (send(port->socket.fd, NULL, 0, MSG_DONTWAIT) >= 0 || errno == EAGAIN || errno == EINTR)
             continue;
-        port->base.counters.tx_errors++;
-        if (errno ==
-            ENOBUFS) /* the queue is full, or there is no carrier: the frame stays and is tried again */
+        if (errno == ENOBUFS) { /* a full queue, or no carrier: the frame stays and is tried again */
+            port->base.counters.tx_errors++;
             continue;
-        give_up(port);
+        }
+        /* The first refusal may be the news of an interface that is up again by now. */
+        if (was_refused)
+            give_up(port);
+        was_refused = true;
     }
     if (is_unsent(port)) {
         uint64_t wait_ns = port->unsent != before ? KICK_WAIT_NS : 2 * port->kick_wait_ns;

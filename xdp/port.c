@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "xdp/socket.h"
 #include "xdp/steer.h"
@@ -11,6 +12,10 @@
 
 #define KICK_AGAIN_NS 50000u   /* how soon a transmit ring that would not empty is tried again */
 #define LOST_EVERY_NS 10000000 /* how often the kernel's count of lost frames is read */
+
+/* The kernel frees the queue of a closed socket a moment later, in a work item. */
+#define QUEUE_TRIES   20
+#define QUEUE_WAIT_NS 10000000
 
 struct xdp_port {
     struct net_port base;
@@ -105,6 +110,17 @@ static int open_with(struct xdp_port *port, const struct net_interface *interfac
     return result;
 }
 
+static int open_patiently(struct xdp_port *port, const struct net_interface *interface,
+                          const struct xdp_config *config, bool multi_buffer, struct net_error *err)
+{
+    int result = open_with(port, interface, config, multi_buffer, err);
+    for (int i = 1; i < QUEUE_TRIES && result == -EBUSY; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = QUEUE_WAIT_NS}, NULL);
+        result = open_with(port, interface, config, multi_buffer, err);
+    }
+    return result;
+}
+
 static void describe(struct xdp_port *port, const struct net_interface *interface)
 {
     snprintf(port->name, sizeof port->name, "xdp:%s", interface->name);
@@ -149,9 +165,9 @@ int xdp_port_open(const struct xdp_config *user_config, struct net_port **out, s
     struct xdp_port *port = calloc(1, sizeof *port);
     if (!port)
         return net_error_set(err, ENOMEM, "no memory for the XDP port");
-    result = open_with(port, &interface, &config, true, err);
+    result = open_patiently(port, &interface, &config, true, err);
     if (result == -EINVAL) /* a kernel before 6.6 has no multi-buffer AF_XDP: one page a frame must do */
-        result = open_with(port, &interface, &config, false, err);
+        result = open_patiently(port, &interface, &config, false, err);
     if (result < 0) {
         free(port);
         return result;

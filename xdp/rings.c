@@ -51,20 +51,20 @@ static bool assemble(struct xdp_socket *socket, const struct xdp_desc *desc, str
     return is_whole;
 }
 
-unsigned xdp_socket_rx_burst(struct xdp_socket *socket, struct net_frame *frames, unsigned n,
-                             struct net_port_counters *counters)
+/* Moves up to n - *count descriptors into frames. Returns how many descriptors there were. */
+static unsigned take_descs(struct xdp_socket *socket, struct net_frame *frames, unsigned n, unsigned *count,
+                           struct net_port_counters *counters)
 {
     uint32_t at = 0, returned = 0;
-    unsigned count = 0;
-    unsigned descs = xsk_ring_cons__peek(&socket->rx, n, &at);
+    unsigned descs = xsk_ring_cons__peek(&socket->rx, n - *count, &at);
     for (unsigned i = 0; i < descs; i++) {
         const struct xdp_desc *desc = xsk_ring_cons__rx_desc(&socket->rx, at + i);
         if (socket->multi_buffer && (socket->in_frame || (desc->options & XDP_PKT_CONTD))) {
-            count += assemble(socket, desc, &frames[count], counters);
+            *count += assemble(socket, desc, &frames[*count], counters);
             give_back(socket, desc->addr);
             returned++;
         } else {
-            frames[count++] = (struct net_frame){
+            frames[(*count)++] = (struct net_frame){
                 .data = socket->area + desc->addr, .len_bytes = desc->len, .handle = desc->addr};
         }
     }
@@ -72,7 +72,16 @@ unsigned xdp_socket_rx_burst(struct xdp_socket *socket, struct net_frame *frames
         xsk_ring_cons__release(&socket->rx, descs);
     if (returned > 0)
         xsk_ring_prod__submit(&socket->fill, returned);
-    if (descs == 0 && xsk_ring_prod__needs_wakeup(&socket->fill))
+    return descs;
+}
+
+unsigned xdp_socket_rx_burst(struct xdp_socket *socket, struct net_frame *frames, unsigned n,
+                             struct net_port_counters *counters)
+{
+    unsigned count = 0;
+    while (count < n && take_descs(socket, frames, n, &count, counters) > 0)
+        ;
+    if (count == 0 && xsk_ring_prod__needs_wakeup(&socket->fill))
         recvfrom(socket->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL); /* only wakes the driver */
     for (unsigned i = 0; i < count; i++)
         counters->rx_bytes += frames[i].len_bytes;

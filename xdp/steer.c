@@ -101,15 +101,18 @@ static int clear_program(const struct net_interface *interface, uint32_t id, uin
 int xdp_steer_clear(const struct net_interface *interface, struct net_error *err)
 {
     LIBBPF_OPTS(bpf_xdp_query_opts, query);
+    libbpf_print_fn_t print = libbpf_set_print(say_nothing);
     int result = bpf_xdp_query((int)interface->index, 0, &query);
     if (result < 0)
-        return net_error_set(err, -result, "cannot ask for the XDP program on %s: %s", interface->name,
-                             strerror(-result));
-    result = clear_program(interface, query.drv_prog_id, XDP_FLAGS_DRV_MODE, err);
+        net_error_set(err, -result, "cannot ask for the XDP program on %s: %s", interface->name,
+                      strerror(-result));
+    else
+        result = clear_program(interface, query.drv_prog_id, XDP_FLAGS_DRV_MODE, err);
     if (result == 0)
         result = clear_program(interface, query.skb_prog_id, XDP_FLAGS_SKB_MODE, err);
     if (result == 0)
         result = clear_program(interface, query.hw_prog_id, XDP_FLAGS_HW_MODE, err);
+    libbpf_set_print(print);
     return result;
 }
 
@@ -125,8 +128,8 @@ int xdp_steer_load(struct xdp_steer *steer, bool frags, struct net_error *err)
         result = -errno;
     } else {
         struct bpf_program *program = bpf_object__find_program_by_name(steer->object, XDP_STEER_PROGRAM);
-        if (!frags)
-            bpf_program__set_flags(program, bpf_program__flags(program) & ~(uint32_t)BPF_F_XDP_HAS_FRAGS);
+        if (frags)
+            bpf_program__set_flags(program, bpf_program__flags(program) | BPF_F_XDP_HAS_FRAGS);
         result = bpf_object__load(steer->object);
     }
     libbpf_set_print(print);

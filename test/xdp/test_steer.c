@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the steering program takes, and that everything else still reaches the kernel. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+
+#include "test/support/frames.h"
+#include "test/support/netns.h"
+#include "xdp/steer.h"
+#include "xdp/xdp.h"
+
+#define NS_PER_S 1000000000ull
+
+static struct netns_veth veth;
+static struct net_port *ports[2];
+
+static void setup(void)
+{
+    const char *reason = netns_unavailable();
+    if (reason)
+        cr_skip_test("%s", reason);
+}
+
+TestSuite(xdp_steer, .init = setup, .timeout = 60);
+
+static void open_pair(enum xdp_mode mode, uint32_t mtu_bytes)
+{
+    cr_assert(netns_veth_create(&veth, mtu_bytes));
+    for (int side = 0; side < 2; side++) {
+        struct xdp_config config = {.ifname = NETNS_VETH_IFNAME(side), .mode = mode};
+        struct net_error err;
+        netns_enter(&veth, side);
+        cr_assert_eq(xdp_port_open(&config, &ports[side], &err), 0, "%s", err.text);
+    }
+    netns_enter(&veth, -1);
+}
+
+static void close_pair(void)
+{
+    net_port_close(ports[0]);
+    net_port_close(ports[1]);
+    netns_veth_destroy(&veth);
+}
+
+static struct frame_spec roce_spec(void)
+{
+    return (struct frame_spec){
+        .src = ports[0]->mac, .dst = ports[1]->mac, .vlan_tci = -1, .dport = 4791, .ip_bytes = 200};
+}
+
+ParameterizedTestParameters(xdp_steer, arp_ping_and_tcp_still_work)
+{
+    static enum xdp_mode modes[] = {XDP_MODE_NATIVE, XDP_MODE_GENERIC};
+    return cr_make_param_array(enum xdp_mode, modes, 2);
+}
+
+ParameterizedTest(enum xdp_mode *mode, xdp_steer, arp_ping_and_tcp_still_work)
+{
+    open_pair(*mode, 4200);
+    cr_expect_eq(netns_run(&veth, 0, "ping -q -c 2 -i 0.2 -W 5 10.77.0.2 > /dev/null"), 0);
+    cr_expect_eq(netns_run(&veth, 0, "ping -q -c 1 -s 4000 -W 5 10.77.0.2 > /dev/null"), 0);
+    cr_expect_eq(netns_run(&veth, 0, "ping -q -c 1 -W 5 fd77::2 > /dev/null"), 0);
+    cr_expect_eq(netns_run(&veth, 0, "ip neigh show dev nn0 | grep -q '10.77.0.2 lladdr'"), 0);
+    cr_expect_eq(netns_run(&veth, 1,
+                           "timeout 20 python3 -c \"\nimport socket\n"
+                           "s = socket.create_server(('10.77.0.2', 4791))\nprint(flush=True)\n"
+                           "c, a = s.accept()\nwhile (d := c.recv(65536)): c.sendall(d)\n\" | read x &"),
+                 0);
+    cr_expect_eq(netns_run(&veth, 0,
+                           "timeout 20 python3 -c \"\nimport socket, time\nfor i in range(100):\n"
+                           "    try: s = socket.create_connection(('10.77.0.2', 4791)); break\n"
+                           "    except OSError: time.sleep(0.05)\n"
+                           "d = bytes(range(256)) * 4000\ngot = b''\n"
+                           "for i in range(0, len(d), 32000):\n"
+                           "    s.sendall(d[i:i + 32000])\n"
+                           "    while len(got) < min(i + 32000, len(d)): got += s.recv(65536)\n"
+                           "assert got == d\n\""),
+                 0);
+    close_pair();
+}
+
+Test(xdp_steer, only_whole_roce_datagrams_are_taken)
+{
+    open_pair(XDP_MODE_NATIVE, 1500);
+    struct frame_spec good = roce_spec(), other[4] = {good, good, good, good};
+    other[0].dport = 4792;
+    other[1].is_fragment = true;
+    other[2].has_ip_options = true;
+    other[3].is_v6 = true, other[3].dport = 4790;
+    for (int i = 0; i < 4; i++) {
+        uint32_t strange = 0;
+        /* The good frame after them comes alone, so they did not come and will not. */
+        cr_expect_eq(frames_exchange(ports[0], ports[1], &other[i], 0, 1, NS_PER_S / 20, &strange), 0, "%d",
+                     i);
+        cr_expect_eq(frames_exchange(ports[0], ports[1], &good, 0, 1, 5 * NS_PER_S, &strange), 1, "%d", i);
+        cr_expect_eq(strange, 0, "%d", i);
+    }
+    /* Two datagrams found no socket, and a fragment waits for its rest. */
+    cr_expect_eq(
+        netns_run(
+            &veth, 1,
+            "awk '/^Udp:/ && $3 == 2 {u = 1} /^Ip:/ && $15 == 1 {f = 1} END {exit !(u && f)}' /proc/net/snmp"),
+        0);
+    close_pair();
+}
+
+/* With no socket in the map RoCE goes on to the kernel, which answers it as any closed UDP port. */
+Test(xdp_steer, without_a_socket_roce_goes_to_the_kernel)
+{
+    struct xdp_steer steer;
+    struct net_interface interface;
+    struct net_error err;
+    cr_assert(netns_veth_create(&veth, 1500));
+    netns_enter(&veth, 1);
+    cr_assert_eq(net_interface_get("nn1", &interface, &err), 0);
+    cr_assert_eq(xdp_steer_load(&steer, true, &err), 0, "%s", err.text);
+    cr_assert_eq(xdp_steer_attach(&steer, &interface, XDP_MODE_NATIVE, &err), 0, "%s", err.text);
+    netns_enter(&veth, 0);
+    cr_expect_eq(netns_run(&veth, 0,
+                           "timeout 10 python3 -c \"\nimport socket\n"
+                           "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                           "s.connect(('10.77.0.2', 4791)); s.settimeout(5); s.send(b'x')\n"
+                           "try: s.recv(1)\nexcept ConnectionRefusedError: raise SystemExit(0)\n"
+                           "raise SystemExit(1)\n\""),
+                 0);
+    xdp_steer_close(&steer);
+    netns_veth_destroy(&veth);
+}
+
+Test(xdp_steer, interface_down_and_gone_ends_in_counters)
+{
+    open_pair(XDP_MODE_NATIVE, 1500);
+    struct frame_spec spec = roce_spec();
+    cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 down"), 0);
+    cr_expect_eq(frames_exchange(ports[0], ports[1], &spec, 0, 64, NS_PER_S / 10, NULL), 0);
+    cr_expect_gt(ports[0]->counters.tx_errors, 0);
+    cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 up"), 0);
+    cr_expect_eq(frames_exchange(ports[0], ports[1], &spec, 1000, 10, 5 * NS_PER_S, NULL), 10);
+    uint64_t errors = ports[0]->counters.tx_errors;
+    cr_assert_eq(netns_run(&veth, 0, "ip link del nn0"), 0);
+    cr_expect_eq(frames_exchange(ports[0], ports[1], &spec, 2000, 5000, NS_PER_S / 10, NULL), 0);
+    cr_expect_gt(ports[0]->counters.tx_errors, errors);
+    close_pair();
+}
+
+Test(xdp_steer, more_than_all_rings_hold_is_neither_lost_nor_lent_twice)
+{
+    open_pair(XDP_MODE_NATIVE, 9000);
+    struct frame_spec spec = roce_spec();
+    for (int i = 0; i < 2; i++) {
+        spec.ip_bytes = i ? 9000 : 1000;
+        cr_expect_eq(frames_exchange(ports[0], ports[1], &spec, 0, 10000, 10 * NS_PER_S, NULL), 10000);
+    }
+    close_pair();
+}
