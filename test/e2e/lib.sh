@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# For the scripts beside it, sourced: results, namespaces, processes. Everything made here is removed when the
+# script ends, however it ends.
+# shellcheck shell=bash
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+nornic=$(realpath "${NORNIC:-build/nornic}")
+tmp=$(mktemp -d)
+status=0
+e2e_namespaces=() e2e_pids=()
+
+# ok NAME; notok NAME WHY; skip NAME WHY: the one line of a case
+ok() { echo "ok $1"; }
+notok() {
+    echo "not ok $1: $(echo "$2" | tr '\n' ' ')"
+    status=1
+}
+skip() { echo "skip $1: $2"; }
+
+# start COMMAND...: runs it in the background, in $tmp/server.out and .err; $server is its process
+start() {
+    "$@" >"$tmp/server.out" 2>"$tmp/server.err" &
+    server=$!
+    e2e_pids+=("$server")
+}
+
+# run COMMAND...: runs it for 60 seconds at most; $rc, $out and $err say what became of it
+run() {
+    timeout 60 "$@" >"$tmp/out" 2>"$tmp/err"
+    rc=$?
+    out=$(cat "$tmp/out")
+    err=$(cat "$tmp/err")
+}
+
+# finish: waits for what start() started, 20 seconds at most; $server_rc, $server_out, $server_err
+finish() {
+    for ((i = 0; i < 200; i++)); do
+        kill -0 "$server" 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -KILL "$server" 2>/dev/null
+    wait "$server" 2>/dev/null
+    server_rc=$?
+    server_out=$(cat "$tmp/server.out")
+    server_err=$(cat "$tmp/server.err")
+}
+
+# one_sentence TEXT PATTERN: one line, and the pattern is in it
+one_sentence() { [ "$(echo "$1" | wc -l)" = 1 ] && [[ $1 == *"$2"* ]]; }
+
+# why_no_namespaces: nothing, or why none can be made here
+why_no_namespaces() {
+    local name="nn-$$-try"
+    if [ "$(id -u)" != 0 ]; then
+        echo "namespaces need root"
+    elif ! ip netns add "$name" 2>/dev/null; then
+        echo "this machine lets root make no network namespace"
+    else
+        ip netns del "$name"
+    fi
+}
+
+# ns_make SUFFIX: the namespace nn-PID-SUFFIX, loopback up
+ns_make() {
+    local name="nn-$$-$1"
+    ip netns add "$name" || return 1
+    e2e_namespaces+=("$name")
+    ip -n "$name" link set lo up
+}
+
+# veth_make MTU: the namespaces $ns_a and $ns_b joined by nna (10.77.0.1, fd77::1) and nnb (10.77.0.2, fd77::2);
+# "${in_a[@]}" COMMAND... and "${in_b[@]}" COMMAND... run there, as the process that start() knows
+veth_make() {
+    ns_a="nn-$$-a" ns_b="nn-$$-b"
+    in_a=(ip netns exec "$ns_a") in_b=(ip netns exec "$ns_b")
+    ns_make a && ns_make b &&
+        ip link add nna netns "$ns_a" mtu "$1" type veth peer name nnb netns "$ns_b" mtu "$1" || return 1
+    ip -n "$ns_a" addr add 10.77.0.1/24 dev nna
+    ip -n "$ns_b" addr add 10.77.0.2/24 dev nnb
+    ip -n "$ns_a" addr add fd77::1/64 dev nna nodad
+    ip -n "$ns_b" addr add fd77::2/64 dev nnb nodad
+    ip -n "$ns_a" link set nna up
+    ip -n "$ns_b" link set nnb up
+}
+
+# veth_mtu MTU: changes it on both ends
+veth_mtu() { ip -n "$ns_a" link set nna mtu "$1" && ip -n "$ns_b" link set nnb mtu "$1"; }
+
+# "${as_nobody[@]}" COMMAND...: without privileges; the command must be readable by all
+as_nobody=(env)
+[ "$(id -u)" != 0 ] ||
+    as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all)
+
+# listening NAMESPACE PORT: waits, 10 seconds at most, until a TCP server is there or what was started has ended
+listening() {
+    for ((i = 0; i < 100; i++)); do
+        [ -n "$(ip netns exec "$1" ss -Hltn "sport = :$2")" ] && return 0
+        kill -0 "$server" 2>/dev/null || return 1
+        sleep 0.1
+    done
+    return 1
+}
+
+e2e_cleanup() {
+    local pid ns
+    for pid in "${e2e_pids[@]}"; do kill -KILL "$pid" 2>/dev/null; done
+    wait 2>/dev/null
+    for ns in "${e2e_namespaces[@]}"; do ip netns del "$ns"; done
+    rm -rf "$tmp"
+}
+trap e2e_cleanup EXIT
+trap 'exit 130' INT TERM HUP
