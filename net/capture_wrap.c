@@ -102,8 +102,11 @@ int net_pcap_capture_wrap(struct net_port *below, const char *path, uint64_t epo
                           struct net_port **out, struct net_error *err)
 {
     struct capture_port *p = calloc(1, sizeof *p);
-    int rc = p ? net_pcapng_create(path, below->name, &p->writer, err)
-               : net_error_set(err, ENOMEM, "no memory to write %s", path);
+    if (!p) {
+        net_port_close(below);
+        return net_error_set(err, ENOMEM, "no memory to write %s", path);
+    }
+    int rc = net_pcapng_create(path, below->name, &p->writer, err);
     if (rc) {
         free(p);
         net_port_close(below);

@@ -18,8 +18,8 @@ static uint16_t fold(uint64_t sum)
 uint16_t net_checksum_add(uint16_t sum, const uint8_t *p, size_t len_bytes)
 {
     uint64_t wide = sum;
-    /* 2^16 is 1 in one's complement arithmetic, so 32-bit words sum to the same as their halves (RFC 1071, 2).
-     * 2^32 of them fit 64 bits. */
+    /* 2^16 is 1 in one's complement arithmetic, so 32-bit words sum to the same as their halves (RFC 1071,
+     * 2). 2^32 of them fit 64 bits. */
     for (; len_bytes >= 4; p += 4, len_bytes -= 4)
         wide += get_be32(p);
     if (len_bytes >= 2) {

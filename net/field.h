@@ -53,7 +53,8 @@ static inline __attribute__((always_inline)) void net_bits_put(uint8_t *p, unsig
         unsigned hi = last - byte * 8 < 8 ? last - byte * 8 : 8;
         unsigned mask = ((1u << (hi - lo)) - 1) << (8 - hi);
         left -= hi - lo;
-        p[byte] = (uint8_t)((p[byte] & ~mask) | (((unsigned)(v >> left) << (8 - hi)) & mask));
+        unsigned kept = mask == 0xff ? 0 : p[byte] & ~mask; /* a whole byte may have been never written */
+        p[byte] = (uint8_t)(kept | (((unsigned)(v >> left) << (8 - hi)) & mask));
     }
 }
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The impairment port wraps another port and treats frames as a bad network would, reproducibly from a seed.
  *
- * What happens to the k-th frame of a direction is a function of seed, direction, kind of trouble and k alone:
- * it depends neither on time, nor on bursts, nor on the other rates. In this order, a frame
+ * What happens to the k-th frame of a direction is a function of seed, direction, kind of trouble and k
+ * alone: it depends neither on time, nor on bursts, nor on the other rates. In this order, a frame
  *   1. is lost: it vanishes and nothing else happens to it;
  *   2. gets ECN CE, if it is IPv4 or IPv6 (also one that said Not-ECT) and was not CE already;
  *   3. has one bit behind its Ethernet header flipped, any bit with the same probability;
  *   4. is duplicated: the copy is made of the marked, flipped frame, directly behind it; it is not held back;
  *   5. is held back until reorder_depth later frames of its direction (lost ones do not count) have gone by,
  *      or for 1 ms;
- *   6. is delayed by delay_ns + jitter (a copy draws its own), counted from where it left step 5. Frames leave
- *      in the order in which they are due, equal ones in the order in which they came.
- * Frames move on only inside the calls rx_burst and tx_flush; the deadline says when one is due.
+ *   6. is delayed by delay_ns + jitter (a copy draws its own), counted from where it left step 5.
+ * Frames leave in the order in which they are due, equal ones in the order in which they came. They move on
+ * only inside the calls rx_burst and tx_flush; the deadline says when one is due.
  *
  * A direction keeps at most NET_IMPAIR_QUEUE_FRAMES; a frame that finds the queue full is lost. When the port
  * below takes no more, nothing is lost: what is due waits, and tx_reserve lends nothing.

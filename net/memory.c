@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two single-producer single-consumer rings. The sender builds a frame in a slot, the receiver reads it there.
+/* Two single-producer single-consumer rings. The sender builds a frame in a slot, the receiver reads it
+ * there.
  *
  * Ordering: `head` is stored with release by the sender and loaded with acquire by the receiver, so that a
- * slot's bytes are seen with it; `tail` the other way round, so that a slot is not rewritten while it is read.
- * Going to sleep is a race of two pairs of (store mine, load yours): head and bell, tail and starved. These
- * four are sequentially consistent, so that at least one side sees the other's store.
+ * slot's bytes are seen with it; `tail` the other way round, so that a slot is not rewritten while it is
+ * read. Going to sleep is a race of two pairs of (store mine, load yours): head and bell, tail and starved.
+ * These four are sequentially consistent, so that at least one side sees the other's store.
  *
- * Each end has a bell, an eventfd. It is readable unless its owner has found nothing to receive since: then it
- * is armed, and the peer rings it with the next frame. A busy receiver so costs the sender no system call. */
+ * Each end has a bell, an eventfd. It is readable unless its owner has found nothing to receive since: then
+ * it is armed, and the peer rings it with the next frame. A busy receiver so costs the sender no system call.
+ */
 #include "net/memory.h"
 
 #include <assert.h>
@@ -24,15 +26,16 @@
 #define FRAMES_MAX     65536
 #define L2_EXTRA_BYTES 18 /* Ethernet header and one tag */
 
+/* A cache line for each side, and one for what seldom changes. */
 struct ring {
-    uint8_t *slots;
-    uint32_t *len_bytes; /* of each slot's frame */
-    uint32_t frames, stride_bytes;
     alignas(CACHE_LINE) _Atomic uint32_t head; /* slots ever filled; the sender's */
     uint32_t tail_seen;                        /* the sender's copy of tail */
     alignas(CACHE_LINE) _Atomic uint32_t tail; /* slots ever given back; the receiver's */
     uint32_t head_seen;                        /* the receiver's copy of head */
-    alignas(CACHE_LINE) _Atomic bool starved;  /* the sender got fewer slots than it wanted */
+    alignas(CACHE_LINE) uint8_t *slots;
+    uint32_t *len_bytes; /* of each slot's frame */
+    uint32_t frames, stride_bytes;
+    _Atomic bool starved; /* the sender got fewer slots than it wanted */
     _Atomic bool receiver_gone;
 };
 
@@ -40,8 +43,8 @@ enum bell_state { BELL_ARMED, BELL_RINGING, BELL_RUNG };
 
 /* BELL_RUNG: the descriptor is readable. BELL_RINGING: it is about to be, and must not be drained. */
 struct bell {
-    int fd;
     alignas(CACHE_LINE) _Atomic int state;
+    int fd;
 };
 
 struct link;

@@ -9,8 +9,8 @@
 
 enum test_frame_kind { TEST_FRAME_IPV4, TEST_FRAME_IPV4_VLAN, TEST_FRAME_IPV6 };
 
-/* Builds a frame of `len_bytes` whose last four bytes are `number`, and whose payload before is a pattern made
- * of it. ECN is ECT(0). */
+/* Builds a frame of `len_bytes` whose last four bytes are `number`, and whose payload before is a pattern
+ * made of it. ECN is ECT(0). */
 void test_frame_build(uint8_t *frame, uint32_t len_bytes, enum test_frame_kind kind, uint32_t number);
 
 /* The number of a frame. */

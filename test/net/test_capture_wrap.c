@@ -24,13 +24,11 @@ struct rig {
 
 static struct rig rig_open(void)
 {
-    struct rig rig = {.file = memfile_create()};
-    struct net_port *ends[2];
-    struct net_error err;
+    struct memfile file = memfile_create();
+    struct net_port *ends[2], *near;
     cr_assert_eq(net_memory_pair(MTU, 64, ends), 0);
-    cr_assert_eq(net_pcap_capture_wrap(ends[0], rig.file.path, EPOCH_NS, &rig.near, &err), 0);
-    rig.far = ends[1];
-    return rig;
+    cr_assert_eq(net_pcap_capture_wrap(ends[0], file.path, EPOCH_NS, &near, NULL), 0);
+    return (struct rig){.file = file, .near = near, .far = ends[1]};
 }
 
 static void rig_close(struct rig *rig)

@@ -502,7 +502,8 @@ Test(impair, full_queue_loses_the_newest)
     }
 }
 
-/* Every trouble at once, both ways, over many seeds: what comes is what was sent, and all is accounted for. */
+/* Every trouble at once, both ways, over many seeds: what comes is what was sent, and all is accounted for.
+ */
 Test(impair, frames_are_conserved_under_all_troubles)
 {
     for (uint64_t seed = 1; seed <= 40; seed++) {

@@ -235,13 +235,13 @@ static void run_talkers(struct talker t[2])
 
 Test(memory, two_threads_flood_each_other_and_no_wake_up_is_lost, .timeout = 60)
 {
-    struct talker t[2] = {{.frames = 50000, .window = 50000}, {.frames = 50000, .window = 50000}};
+    struct talker t[2] = {{.frames = 20000, .window = 20000}, {.frames = 20000, .window = 20000}};
     run_talkers(t);
 }
 
 /* With one frame under way, nothing else makes up for a lost wake-up. */
 Test(memory, two_threads_take_turns_and_no_wake_up_is_lost, .timeout = 60)
 {
-    struct talker t[2] = {{.frames = 10000, .window = 1}, {.frames = 10000, .window = 0}};
+    struct talker t[2] = {{.frames = 1000, .window = 1}, {.frames = 1000, .window = 0}};
     run_talkers(t);
 }
