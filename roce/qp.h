@@ -69,6 +69,7 @@ struct roce_requester {
     uint32_t cur_pkt; /* and its packet */
     uint32_t rd_atomic_outstanding;
     uint32_t unasked_pkts; /* sent since the last AckReq: ROCE-RC-12 */
+    uint32_t window_pkts;  /* most unacknowledged packets now: less than the device's after a timeout */
     uint32_t ssn;
     uint32_t lsn; /* limit by credits: ROCE-RC-21 */
     bool unlimited;

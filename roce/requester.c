@@ -2,10 +2,17 @@
 /* The requester's state: where it is, what it retries, when its timer fires. ROCE section 7.5. */
 #include "roce/device.h"
 
+#define TIMEOUT_SHRINK 4 /* divides the window at each ack timeout; each ACK that moves on doubles it again */
+
 /* 4.096 us * 2^timeout (ROCE-RC-41). */
 static uint64_t ack_timeout_ns(const struct roce_qp *qp)
 {
     return 4096ull << qp->attr.timeout;
+}
+
+static uint32_t min_pkts(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
 }
 
 void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn)
@@ -19,6 +26,7 @@ void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn)
         .cur = qp->sq.started,
         .retry_left = qp->attr.retry_cnt,
         .rnr_left = qp->attr.rnr_retry,
+        .window_pkts = qp->dev->config.window_pkts,
     };
 }
 
@@ -61,6 +69,7 @@ void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns)
     req->rnr_left = qp->attr.rnr_retry;
     req->restarted = false;
     req->rnr_waiting = false;
+    req->window_pkts = min_pkts(2 * req->window_pkts, qp->dev->config.window_pkts);
     /* ROCE-RC-31: an ACK of the first transmission may lie ahead of a go-back-N. A WQE before `done` is the poster's
      * again, so its PSN is not looked at. */
     if ((int32_t)(req->cur - qp->sq.done) < 0 || roce_psn_diff(roce_requester_cur_psn(qp), req->una_psn) < 0)
@@ -144,5 +153,8 @@ void roce_requester_expire(struct roce_qp *qp, uint64_t now_ns)
         return;
     }
     roce_count(qp, local_ack_timeout);
+    /* A peer may be alive but slower than the timer: whole windows again would only grow the queue before it, until
+     * the retries are used up (seen with soft-RoCE in an emulated guest). */
+    req->window_pkts = req->window_pkts > TIMEOUT_SHRINK ? req->window_pkts / TIMEOUT_SHRINK : 1;
     roce_requester_restart(qp, req->una_psn, ROCE_CAUSE_TIMEOUT, now_ns);
 }

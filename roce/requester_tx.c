@@ -40,7 +40,7 @@ static bool may_start(const struct roce_qp *qp, const struct roce_send_wqe *w, u
     if (!req->unlimited && is_credit_limited(w) && roce_psn_diff(req->ssn + 1, req->lsn) > 1)
         return false;
     uint32_t outstanding = (req->nxt_psn - req->una_psn) & ROCE_PSN_MASK;
-    return outstanding < qp->dev->config.window_pkts && outstanding + psn_count <= 1u << 23; /* ROCE-RC-4 */
+    return outstanding < qp->req.window_pkts && outstanding + psn_count <= 1u << 23; /* ROCE-RC-4 */
 }
 
 /* Gives the next posted WQE its PSNs (ROCE-RC-1..5). False: there is none, or it has to wait. */
@@ -137,8 +137,7 @@ static bool wants_ack(const struct roce_qp *qp, const struct request *r, uint32_
     uint32_t outstanding = (psn + 1 - qp->req.una_psn) & ROCE_PSN_MASK;
     if (qp->req.resuming && psn == qp->req.restart_psn)
         return true;
-    return r->last || outstanding >= qp->dev->config.window_pkts ||
-           qp->req.unasked_pkts + 1 >= ACK_REQ_EVERY_PKTS;
+    return r->last || outstanding >= qp->req.window_pkts || qp->req.unasked_pkts + 1 >= ACK_REQ_EVERY_PKTS;
 }
 
 static uint8_t *put_ext(uint8_t *p, const struct request *r, uint32_t flags)
@@ -236,7 +235,7 @@ bool roce_requester_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now
     if (req->cur == qp->sq.started && !start_next(qp, now_ns))
         return false;
     uint32_t psn = roce_requester_cur_psn(qp);
-    if (((psn - req->una_psn) & ROCE_PSN_MASK) >= qp->dev->config.window_pkts)
+    if (((psn - req->una_psn) & ROCE_PSN_MASK) >= qp->req.window_pkts)
         return false;
     struct request r = describe(qp);
     if (!build(qp, &r, psn, frame)) {
