@@ -150,7 +150,7 @@ int perf_client(const struct perf_options *options, struct cli_node *node, int f
 /* The transfer itself: perf_transfer.c. */
 int perf_transfer(struct perf_side *side, const struct perf_options *options, struct perf_result *result);
 
-/* The server's part. `quiet`: it is the helper of a client in this process. */
+/* The server's part. `quiet`: it is the helper of a client in this process, which says what went wrong. */
 int perf_server(const struct perf_options *options, struct cli_node *node, int fd, bool quiet);
 
 void perf_report(const struct perf_options *options, const struct cli_node *node,

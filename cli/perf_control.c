@@ -57,7 +57,7 @@ static int check_line(struct json_object *o, struct net_error *err)
                              "the peer speaks version %" PRId64 " of the exchange, this side version %d: use "
                              "the same nornic on both",
                              json_object_get_int64(version), PERF_VERSION);
-    if (json_object_object_get_ex(o, "error", &error))
+    if (json_object_object_get_ex(o, "error", &error) && json_object_is_type(error, json_type_string))
         return net_error_set(err, EREMOTEIO, "the peer gives up: %.200s", json_object_get_string(error));
     return 0;
 }
@@ -160,7 +160,8 @@ int perf_control_send_test(int fd, const struct perf_side *side, struct net_erro
 static int get_op(struct json_object *o, enum perf_op *op, struct net_error *err)
 {
     struct json_object *member;
-    if (json_object_object_get_ex(o, "op", &member) && perf_op_parse(json_object_get_string(member), op))
+    if (json_object_object_get_ex(o, "op", &member) && json_object_is_type(member, json_type_string) &&
+        perf_op_parse(json_object_get_string(member), op))
         return 0;
     return net_error_set(err, EPROTO, "the peer asks for an operation that this side does not know");
 }

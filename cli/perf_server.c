@@ -219,7 +219,7 @@ int perf_server(const struct perf_options *options, struct cli_node *node, int f
     struct net_error err;
     if (accept_test(options, node, fd, &side, &err) != 0) {
         perf_control_send_error(fd, err.text);
-        return cli_fail("%s", err.text);
+        return quiet ? CLI_ERROR : cli_fail("%s", err.text);
     }
     int rc = perf_control_send_answer(fd, &side, &err);
     if (rc == 0)
@@ -234,5 +234,7 @@ int perf_server(const struct perf_options *options, struct cli_node *node, int f
         printf("served %s of %u bytes on %u queue pairs; %" PRIu64 " messages compared\n",
                perf_op_name(side.test.op), side.test.size_bytes, side.test.qps, side.checked);
     perf_side_close(&side);
-    return rc == 0 ? CLI_OK : cli_negative("%s", err.text);
+    if (rc == 0)
+        return CLI_OK;
+    return quiet ? CLI_NEGATIVE : cli_negative("%s", err.text);
 }

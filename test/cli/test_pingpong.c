@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "cli/pattern.h"
+#include "cli/pingpong.h"
+
+#define GID_V4 "00000000000000000000ffff0a4d0002"
+
+/* As rdma-core's pp_client_exch_dest() prints it, for 10.77.0.2. */
+static const char stock_line[] = "0000:000011:0f8e07:" GID_V4;
+
+Test(pingpong_exchange, the_line_is_that_of_the_stock_program)
+{
+    struct pingpong_dest dest = {
+        .qpn = 0x11, .psn = 0x0f8e07, .gid = net_addr_from_v4((uint8_t[]){10, 77, 0, 2})};
+    char line[PINGPONG_LINE_BYTES];
+    cr_assert_eq(sizeof line, sizeof stock_line);
+    pingpong_dest_format(&dest, line);
+    cr_assert_str_eq(line, stock_line);
+    struct pingpong_dest back;
+    cr_assert(pingpong_dest_parse(line, &back));
+    cr_assert_eq(back.qpn, dest.qpn);
+    cr_assert_eq(back.psn, dest.psn);
+    cr_assert(net_addr_equal(&back.gid, &dest.gid));
+}
+
+/* Whatever single byte of the line is wrong in kind, it is no line. The stock program prints small letters and
+ * reads both. */
+Test(pingpong_exchange, what_is_no_line_is_refused)
+{
+    struct pingpong_dest dest;
+    for (size_t i = 0; i < sizeof stock_line; i++) {
+        char line[sizeof stock_line];
+        memcpy(line, stock_line, sizeof line);
+        line[i] = 'x';
+        cr_assert_not(pingpong_dest_parse(line, &dest), "byte %zu", i);
+    }
+    cr_assert(pingpong_dest_parse("0000:00ABcd:0f8e07:" GID_V4, &dest));
+    cr_assert_eq(dest.qpn, 0xabcd);
+}
+
+Test(pingpong_data, the_stock_forms)
+{
+    uint8_t buf[9000];
+    pingpong_fill(PINGPONG_FORM_STOCK, 5, buf, sizeof buf);
+    for (size_t i = 0; i < sizeof buf; i++)
+        cr_assert_eq(buf[i], 0x7b);
+    pingpong_fill(PINGPONG_FORM_STOCK_CHECKED, 5, buf, sizeof buf);
+    for (size_t i = 0; i < sizeof buf; i++)
+        cr_assert_eq(buf[i], i % 4096 == 0 ? 0 : 0x7b);
+}
+
+/* A form agrees with itself at every length, and names the byte that differs. */
+Test(pingpong_data, comparing_finds_the_first_wrong_byte)
+{
+    uint8_t buf[4200];
+    for (unsigned form = 0; form < PINGPONG_FORM_COUNT; form++) {
+        for (uint32_t len = 1; len <= sizeof buf; len += len < 20 ? 1 : 523) {
+            pingpong_fill(form, 3, buf, len);
+            cr_assert_eq(pingpong_compare(form, 3, buf, len), len);
+            uint32_t wrong = len * 2 / 3;
+            buf[wrong] ^= 0x10;
+            buf[len - 1] ^= len - 1 == wrong ? 0 : 1;
+            cr_assert_eq(pingpong_compare(form, 3, buf, len), wrong, "form %u, %u bytes", form, len);
+        }
+    }
+}
+
+/* A message that was left over, or a word in the wrong place, does not pass. */
+Test(pingpong_data, counted_messages_differ_in_every_word)
+{
+    uint64_t a[512], b[512];
+    cli_pattern_fill(7, (uint8_t *)a, sizeof a);
+    cli_pattern_fill(8, (uint8_t *)b, sizeof b);
+    for (int i = 0; i < 512; i++)
+        for (int j = 0; j < 512; j++)
+            cr_assert(a[i] != b[j] && (i == j || a[i] != a[j]), "words %d and %d", i, j);
+}

@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# `nornic perf` as a user meets it. Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
+. "$(dirname "$0")/lib.sh"
+chmod 755 "$tmp"
+install -m 755 "$nornic" "$tmp/nornic" # where a user without privileges can read it
+ops='send write write-imm read fetch-add cmp-swap'
+
+# is EXPRESSION FILE: the file is one line with an object `j` of which the expression is true
+is() {
+    python3 -m json.tool "$2" >/dev/null && [ "$(wc -l <"$2")" = 1 ] &&
+        python3 -c 'import json, sys; j = json.load(open(sys.argv[2])); sys.exit(not eval(sys.argv[1]))' "$@"
+}
+# memory NAME EXPRESSION ARGS...: both sides in one process, as nobody
+memory() {
+    local name=$1 expression=$2
+    shift 2
+    run "${as_nobody[@]}" "$tmp/nornic" perf --port memory --json "$@"
+    if [ $rc = 0 ] && is "$expression" "$tmp/out"; then ok "$name"; else notok "$name" "exit status $rc: $out $err"; fi
+}
+for op in $ops; do
+    memory memory_$op "j['op'] == '$op' and j['ops'] == 300 and j['verified'] and j['compared_messages'] > 0" \
+        --op $op -n 300 -v
+done
+memory all_reads_are_compared "j['compared_messages'] == 350" --op read -n 250 -w 100 -v -s 100
+memory all_sends_are_compared "j['compared_messages'] == 350" --op send -n 250 -w 100 -v -s 100
+memory several_queue_pairs "j['ops'] == 500 and j['qps'] == 20" --op send -n 500 -q 20 -d 3 -v -s 5000
+memory fewer_operations_than_depth "j['ops'] == 5" --op write -n 5 -d 64 -q 4 -w 0 -v
+memory for_a_time "0.19 < j['seconds'] < 20 and j['ops'] > 0" --op write -T 200ms
+memory latency "j['depth'] == 1 and all(j['latency_us'][k] > 0 for k in ('min', 'median', 'p99', 'p99_9'))" \
+    --op read -s 8 -L -n 200
+memory latency_is_ordered "(lambda l: l['min'] <= l['median'] <= l['p99'] <= l['p99_9'] <= l['max'])(j['latency_us'])" \
+    --op write -s 8 -L -n 200
+memory loss "j['ops'] == 300 and j['retransmitted_pkts'] > 0" --op write-imm -n 300 -v --loss 1% -s 8000
+memory bad_line "j['ops'] == 200" --op read -n 200 -v --duplicate 2% --reorder 2% --corrupt 1% -s 8000
+memory ipv6_and_events "j['ops'] == 200" --op send -n 200 -v -6 -e -m 256 -s 3000
+for op in $ops; do memory pmtu_256_$op "j['pmtu'] == 256" --op $op -n 50 -m 256 -v; done
+
+refuse() { # NAME PATTERN ARGS...
+    local name=$1 pattern=$2
+    shift 2
+    run "$nornic" perf "$@"
+    if [ $rc = 2 ] && one_sentence "$err" "$pattern"; then ok "$name"; else notok "$name" "exit status $rc: $out $err"; fi
+}
+refuse no_port "--port"
+refuse unknown_op "--op dance" --port memory --op dance
+refuse atomic_size "--size 16" --port memory --op fetch-add -s 16
+refuse too_much_memory "MiB" --port memory -s 1G -d 64
+refuse iters_and_time "exclude" --port memory -n 5 -T 1s
+refuse latency_and_depth "--latency" --port memory -L -d 4
+refuse missing_interface "nn-none" --port xdp:nn-none 10.0.0.1
+run "$nornic" help perf
+if [ $rc = 0 ] && [[ $out == *Example* ]]; then ok help; else notok help "exit status $rc: $err"; fi
+
+why=$(why_no_namespaces)
+if [ -n "$why" ]; then
+    skip veth "$why"
+    exit $status
+fi
+veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
+
+usable=()
+for port in packet xdp; do
+    run "${in_a[@]}" "$nornic" perf --port $port:nna -p 1 nowhere.invalid
+    if one_sentence "$err" "nowhere.invalid"; then usable+=($port); else skip veth_$port "$err"; fi
+done
+for port in "${usable[@]}"; do
+    for op in $ops; do
+        start "${in_a[@]}" "$nornic" perf --port $port:nna
+        listening "$ns_a" 18516
+        run "${in_b[@]}" "$nornic" perf --port $port:nnb --op $op -n 100 -v -s $([[ $op == *-[as]* ]] && echo 8 || echo 20000) --json \
+            $([ $op = read ] && echo fd77::1 || echo 10.77.0.1)
+        finish
+        if [ $rc = 0 ] && [ $server_rc = 0 ] && is "j['ops'] == 100 and j['compared_messages'] > 0" "$tmp/out"
+        then ok ${port}_$op; else notok ${port}_$op "client $rc: $out $err; server $server_rc: $server_err"; fi
+    done
+done
+port=${usable[-1]:-packet}
+
+# a peer that is killed in mid-transfer
+for victim in client server; do
+    start "${in_a[@]}" "$nornic" perf --port "$port:nna" -t 2s
+    listening "$ns_a" 18516
+    "${in_b[@]}" "$nornic" perf --port "$port:nnb" -T 60s -t 2s 10.77.0.1 >"$tmp/out" 2>"$tmp/err" &
+    client=$!
+    e2e_pids+=("$client")
+    sleep 1
+    if [ $victim = client ]; then
+        kill -KILL "$client"
+        finish
+        if [ $server_rc = 1 ] && one_sentence "$server_err" "closed"; then ok client_is_killed
+        else notok client_is_killed "exit status $server_rc: $server_err"; fi
+    else
+        kill -KILL "$server"
+        wait "$client"
+        rc=$? err=$(cat "$tmp/err")
+        if [ $rc = 1 ] && [[ $err == *"no longer answers"* ]]; then ok server_is_killed
+        else notok server_is_killed "exit status $rc: $err"; fi
+    fi
+done
+
+# what is no client of ours
+for case in 'version|{"nornic_perf": 99}|version 99' 'garbage|GET / HTTP/1.0|does not speak' \
+    'nothing_asked|{"nornic_perf": 1}|operation' \
+    'null|{"nornic_perf": 1, "op": null, "error": null}|operation' \
+    'no_gid|{"nornic_perf": 1, "op": "read", "size": 8, "depth": 1, "qps": 1, "pmtu": 256, "verify": 0}|GID' \
+    'huge|{"nornic_perf": 1, "op": "read", "size": 4294967295, "depth": 4096, "qps": 1024, "pmtu": 256, "verify": 0, "gid": "10.77.0.2", "qp_list": []}|1024 queue pairs'; do
+    IFS='|' read -r name line says <<<"$case"
+    start "${in_a[@]}" "$nornic" perf --port "$port:nna"
+    listening "$ns_a" 18516
+    "${in_b[@]}" timeout 20 python3 - "$line" >"$tmp/out" <<'PYTHON'
+import socket, sys
+s = socket.create_connection(('10.77.0.1', 18516), 10)
+s.sendall(sys.argv[1].encode() + b'\n')
+print(s.makefile().readline())
+PYTHON
+    finish
+    if [ $server_rc = 2 ] && one_sentence "$server_err" "$says" && grep -q '"error"' "$tmp/out"
+    then ok stranger_$name; else notok stranger_$name "exit status $server_rc: $server_err; $(cat "$tmp/out")"; fi
+done
+exit $status
