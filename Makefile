@@ -134,9 +134,13 @@ interop: ## an unmodified Linux kernel (soft-RoCE in QEMU) as the peer
 	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
 	@test/interop/run
 
+$(BUILD)/bench/blast: $(BUILD)/bench/blast.o $(BUILD)/libnornic.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
 bench: ## throughput against the raw port and kernel TCP, as ratios
 	@test/tools/deps.sh build test tools
-	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
+	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all $(BUILD)/bench/blast
 	@bench/run
 
 # --- installing it ---
