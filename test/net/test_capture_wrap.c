@@ -191,6 +191,7 @@ Test(capture_wrap, write_error_stops_the_capture_and_not_the_traffic)
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     exchange(&rig, 20000);
     cr_assert_eq(net_pcap_capture_errno(rig.near), EFBIG);
+    cr_assert_eq(net_port_deadline_ns(rig.near), NET_TIME_NONE, "nothing waits to be written any more");
     cr_assert_eq(rig.near->counters.tx_frames + rig.near->counters.rx_frames, 20000);
     rig_close(&rig);
 }
