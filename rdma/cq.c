@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The ring counts completions from 0 and lets both counts wrap: `tail` is the producer's, `head` the
- * consumer's, and tail - head is what waits. A release of `tail` publishes a completion with all data that was
- * placed before it (ROCE-CQ-1); a release of `head` gives the slot back.
+ * consumer's, and tail - head is what waits. A release of `tail` publishes a completion with all data that
+ * was placed before it (ROCE-CQ-1); a release of `head` gives the slot back.
  *
  * Arming and adding race: the consumer arms, then looks at `tail` once more; the producer moves `tail`, then
  * looks at `armed`. At least one of the two must see the other's store, which only a single total order of
@@ -103,8 +103,8 @@ uint32_t rdma_cq_capacity(const struct rdma_cq *cq)
     return cq->mask + 1;
 }
 
-/* ROCE-CQ-3, CQ-4: disarms and notifies, once. The loop ends when the consumer's concurrent arming, which only
- * raises the level, has been seen. */
+/* ROCE-CQ-3, CQ-4: disarms and notifies, once. The loop ends when the consumer's concurrent arming, which
+ * only raises the level, has been seen. */
 static void fire(struct rdma_cq *cq, bool solicited)
 {
     int armed = atomic_load(&cq->armed);

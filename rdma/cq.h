@@ -102,7 +102,9 @@ uint32_t rdma_cq_capacity(const struct rdma_cq *cq);
  * from now on and the transport moves the QPs that use it to ERR. */
 bool rdma_cq_push(struct rdma_cq *cq, const struct rdma_wc *wc, bool solicited);
 
+/* Whether `count` more would fit now; false once the CQ is in error. For the writer only. */
 bool rdma_cq_has_room(const struct rdma_cq *cq, uint32_t count);
+/* It has overflowed and takes nothing any more (ROCE-CQ-2). */
 bool rdma_cq_in_error(const struct rdma_cq *cq);
 
 /* A QP counts itself as a user, so that the CQ cannot go away under it. */

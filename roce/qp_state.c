@@ -138,8 +138,8 @@ int roce_qp_check_modify(enum roce_qp_type type, enum roce_qp_state cur, const s
     uint32_t given = mask & ~(uint32_t)ROCE_QP_STATE;
     if (!edge.legal || (given & edge.required) != edge.required || (given & ~(edge.required | edge.optional)))
         return -EINVAL;
-    /* ROCE-QP-31: the edges that take it begin in RTR, RTS, SQD or SQE. A caller that is wrong about the state
-     * must not have its change. */
+    /* ROCE-QP-31: the edges that take it begin in RTR, RTS, SQD or SQE. A caller that is wrong about the
+     * state must not have its change. */
     if ((mask & ROCE_QP_CUR_STATE) && attr->cur_state != cur)
         return -EINVAL;
     if (!path_values_are_valid(attr, mask) || !limit_values_are_valid(attr, mask))

@@ -117,6 +117,36 @@ Test(requester_loss, ROCE_RC_41_it_stops_with_the_last_acknowledgement)
     cr_assert_eq(roce_qp_counters(s->qp)->local_ack_timeout, 0);
 }
 
+/* New requests are no progress: they must not put the timeout of the old ones off. */
+Test(requester_loss, ROCE_RC_41_sending_more_does_not_put_it_off)
+{
+    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    uint64_t sent_ns = s->now_ns;
+    for (uint64_t i = 0; s->now_ns < sent_ns + 4 * tr_ns(14); i++) {
+        script_advance(s, tr_ns(14) / 4);
+        script_post(s, 10 + i, RDMA_WR_RDMA_WRITE, 0, 8);
+    }
+    expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
+    const struct roce_pkt *p;
+    while ((p = script_next(s)) && p->bth.psn != script_sq(s, 0))
+        ;
+    cr_assert_not_null(p, "no resend within 4 Tr");
+}
+
+/* The same with a peer that repeats an old ACK. */
+Test(requester_loss, ROCE_RC_41_duplicate_acks_do_not_put_it_off)
+{
+    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    ack(0, 1);
+    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_forget(s);
+    for (int i = 0; i < 16 && s->out_read == s->out_count; i++) {
+        script_advance(s, tr_ns(14) / 4);
+        ack(0, 1);
+    }
+    expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 1));
+}
+
 Test(requester_loss, ROCE_RC_42_a_timeout_goes_back_to_una)
 {
     script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 4096);
@@ -336,6 +366,19 @@ Test(requester_loss, ROCE_RC_48_silence_during_the_wait)
     script_advance(s, 5 * SCRIPT_MS + 240 * SCRIPT_US); /* 10.24 ms after the first */
     script_advance(s, 1);
     expect_op(s, ROCE_OP_WRITE_ONLY_IMM, script_sq(s, 0));
+}
+
+/* covers: ROCE-RC-48, ROCE-RC-41 */
+Test(requester_loss, ROCE_RC_48_the_ack_timer_runs_again_after_the_wait)
+{
+    script_post(s, 1, RDMA_WR_SEND, 0, 8);
+    script_forget(s);
+    nak(0, ROCE_SYNDROME_RNR | 1);
+    cr_assert(script_until_sent(s, 100 * SCRIPT_US));
+    expect_op(s, ROCE_OP_SEND_ONLY, script_sq(s, 0));
+    cr_assert_not(script_until_sent(s, tr_ns(14) - 1));
+    cr_assert(script_until_sent(s, 3 * tr_ns(14) + 1));
+    expect_op(s, ROCE_OP_SEND_ONLY, script_sq(s, 0));
 }
 
 /* The responder half goes on while the requester half waits. */

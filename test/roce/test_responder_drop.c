@@ -234,3 +234,16 @@ Test(responder_drop, ipv6_is_taken_alike)
     p.bad_icrc = true;
     expect_dropped(p, ROCE_RX_DROP_ICRC);
 }
+
+/* covers: ROCE-FRM-4, ROCE-RX-1 */
+Test(responder_drop, ROCE_FRM_4_vlan_tags)
+{
+    struct script_pkt p = good();
+    p.path.vlan_tci = 5;
+    expect_dropped(p, ROCE_RX_DROP_L2);
+    p = good();
+    p.path.vlan_tci = 3 << 13; /* a priority, and no VLAN */
+    script_send(s, &p);
+    expect_ack(s, script_rq(s, next), next + 1);
+    next++;
+}

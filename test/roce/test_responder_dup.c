@@ -141,7 +141,7 @@ Test(responder_dup, ROCE_RS_20_without_ack_req_an_ack_is_allowed_and_nothing_els
     expect_nothing(s);
 }
 
-/* The ACK must not look like one for the READ that was executed in between: that would be an implied NAK of it. */
+/* The ACK must not look like one for the READ that was executed in between: that would be an implied NAK. */
 Test(responder_dup, ROCE_RS_21_not_past_a_read)
 {
     send(write_only(0));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The exchanges of ROCE section 17.1, seen from the answering side. Where the observed peer leaves the standard
- * (INT-61: a NAK 0x60 after an RNR NAK), the standard is expected. */
+/* The exchanges of ROCE section 17.1, seen from the answering side. Where the observed peer leaves the
+ * standard (INT-61: a NAK 0x60 after an RNR NAK), the standard is expected. */
 #include <criterion/criterion.h>
 
 #include "test/support/script.h"

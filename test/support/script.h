@@ -12,7 +12,7 @@
 #include "test/support/random.h"
 
 #define SCRIPT_PEER_QPN  0x000abcu
-#define SCRIPT_PSN       0xfffffeu /* where both directions begin, unless a test says otherwise: they wrap soon */
+#define SCRIPT_PSN       0xfffffeu /* where both directions begin by default: they wrap soon */
 #define SCRIPT_MEM_BYTES (1u << 20)
 #define SCRIPT_MAX_OUT   8192u
 #define SCRIPT_EVENTS    64u
@@ -30,8 +30,8 @@ struct script_config {
     bool ipv6;
 };
 
-/* PMTU 1024, timeout 14, retry_cnt 7, rnr_retry 7, min_rnr_timer 12, 4 READs/atomics each way, all remote rights,
- * RTS. */
+/* PMTU 1024, timeout 14, retry_cnt 7, rnr_retry 7, min_rnr_timer 12, 4 READs/atomics each way, all remote
+ * rights, RTS. */
 struct script_config script_defaults(void);
 
 struct script_frame {
@@ -91,7 +91,8 @@ struct script_pkt script_pkt(const struct script *s, enum roce_op op, uint32_t p
 void script_burst(struct script *s, const struct script_pkt *pkts, unsigned n);
 void script_send(struct script *s, const struct script_pkt *pkt);
 
-/* The usual packets: everything right, AckReq 0 but for READs and atomics. Payloads are borrowed until sent. */
+/* The usual packets: everything right, AckReq 0 but for READs and atomics. Payloads are borrowed until they
+ * are sent. */
 struct script_pkt script_send_pkt(const struct script *s, enum roce_op op, uint32_t psn, const void *payload,
                                   uint32_t payload_bytes);
 struct script_pkt script_write_pkt(const struct script *s, enum roce_op op, uint32_t psn, uint64_t mem_offset,

@@ -111,7 +111,8 @@ static uint8_t *put_ext(uint8_t *at, const struct script_pkt *p, uint32_t flags)
     return at;
 }
 
-/* Builds the frame, then moves it into memory of its own size, so that a sanitizer sees a read past the end. */
+/* Builds the frame, then moves it into memory of its own size, so that a sanitizer sees a read past its
+ * end. */
 static struct net_frame build(const struct script_pkt *p)
 {
     static uint8_t frame[MAX_FRAME_BYTES];
