@@ -97,7 +97,7 @@ static bool judge(struct tally *t, const struct net_capture_record *record)
     if (verdict == ROCE_RX_NOT_ROCE || verdict == ROCE_RX_DROP_L2)
         return true;
     t->roce++;
-    if (verdict == ROCE_RX_TAKEN || verdict == ROCE_RX_DROP_TVER) {
+    if (verdict == ROCE_RX_TAKEN || verdict == ROCE_RX_DROP_TVER || verdict == ROCE_RX_DROP_GID) {
         t->icrc_ok++;
         return true;
     }

@@ -62,6 +62,13 @@ static bool parse_transport(struct roce_pkt *pkt, const uint8_t *p, uint32_t len
     return true;
 }
 
+/* ROCE-RX-15, RX-16: the GID type must fit the packet's protocol. A mapped address names an IPv4 GID, so it
+ * fits no IPv6 packet; to those who only compare addresses it would look like one. */
+static bool has_addresses_of_its_family(const struct roce_pkt *pkt)
+{
+    return pkt->l3_kind == ROCE_L3_IPV4 || (!net_addr_is_v4(&pkt->src) && !net_addr_is_v4(&pkt->dst));
+}
+
 enum roce_rx_verdict roce_pkt_parse(struct roce_pkt *pkt, const uint8_t *frame, size_t len_bytes,
                                     unsigned flags)
 {
@@ -86,5 +93,5 @@ enum roce_rx_verdict roce_pkt_parse(struct roce_pkt *pkt, const uint8_t *frame, 
         return ROCE_RX_DROP_ICRC;
     if (pkt->bth.tver != 0) /* ROCE-RX-10 */
         return ROCE_RX_DROP_TVER;
-    return ROCE_RX_TAKEN;
+    return has_addresses_of_its_family(pkt) ? ROCE_RX_TAKEN : ROCE_RX_DROP_GID;
 }

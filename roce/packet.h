@@ -81,12 +81,15 @@ struct roce_pkt {
 };
 
 /* Takes a frame apart. Returns
- *   ROCE_RX_TAKEN     every stateless check of 6.1 and TVer passed, the packet is whole and its ICRC good;
+ *   ROCE_RX_TAKEN     every check of 6.1, TVer and the family of the addresses passed, the packet is whole
+ *                     and its ICRC good;
  *   ROCE_RX_NOT_ROCE  another EtherType, another protocol, another UDP port, or too short to be told: not
- * ours, and a port that shows the engine such frames is not at fault; another verdict   the first check that
- * failed; what was parsed until then is filled. A packet with an undefined opcode is TAKEN with op->flags 0
- * and everything after the BTH as payload (a reserved RC opcode is a request that the responder NAKs:
- * ROCE-RX-23). Frames with bytes after the ICRC are fine (ROCE-FRM-5). */
+ *                     ours, and a port that shows the engine such frames is not at fault;
+ *   ROCE_RX_DROP_L2   RoCEv1, which is not spoken (ROCE-FRM-55): l3_kind is ROCE_L3_GRH;
+ *   another verdict   the first check that failed; what was parsed until then is filled.
+ * A packet with an undefined opcode is TAKEN with op->flags 0 and everything after the BTH as payload (a
+ * reserved RC opcode is a request that the responder NAKs: ROCE-RX-23). Frames with bytes after the ICRC are
+ * fine (ROCE-FRM-5). Borrows `frame`, to which the pointers in `pkt` lead. */
 enum roce_rx_verdict roce_pkt_parse(struct roce_pkt *pkt, const uint8_t *frame, size_t len_bytes,
                                     unsigned flags);
 

@@ -80,6 +80,10 @@ static enum roce_rx_verdict parse_copy(struct roce_pkt *pkt, const uint8_t *data
         REQUIRE(pkt->bth.tver != 0);
         check_transport(pkt);
         break;
+    case ROCE_RX_DROP_GID:
+        REQUIRE(net_addr_is_v4(&pkt->src) || net_addr_is_v4(&pkt->dst));
+        check_transport(pkt);
+        break;
     case ROCE_RX_NOT_ROCE:
     case ROCE_RX_DROP_L2:
     case ROCE_RX_DROP_IP:
@@ -100,10 +104,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum roce_rx_verdict unsealed =
         parse_copy(&tolerant, data, size, ROCE_PARSE_SKIP_ICRC | ROCE_PARSE_ALLOW_NO_DF);
 
-    if (verdict == ROCE_RX_TAKEN || verdict == ROCE_RX_DROP_TVER)
+    /* the order of the checks: whatever comes after the ICRC is not hidden by it */
+    if (verdict == ROCE_RX_TAKEN || verdict == ROCE_RX_DROP_TVER || verdict == ROCE_RX_DROP_GID)
         REQUIRE(unsealed == verdict);
     if (verdict == ROCE_RX_DROP_ICRC)
-        REQUIRE(unsealed == ROCE_RX_TAKEN || unsealed == ROCE_RX_DROP_TVER);
+        REQUIRE(unsealed == ROCE_RX_TAKEN || unsealed == ROCE_RX_DROP_TVER || unsealed == ROCE_RX_DROP_GID);
 
     /* captures and frames are cut anywhere; what a prefix already holds, later bytes do not change */
     for (size_t len = size - size / 8; len > 0 && len < size; len -= (len + 7) / 8) {

@@ -354,6 +354,20 @@ Test(packet, ROCE_FRM_35_extension_headers_are_dropped)
     }
 }
 
+/* covers: ROCE-RX-15, CA17-41 */
+Test(packet, ROCE_RX_15_mapped_addresses_in_an_ipv6_header)
+{
+    for (size_t address = L3 + 8; address <= L3 + 24; address += 16) {
+        uint8_t frame[VECTOR_MAX_BYTES];
+        struct roce_pkt pkt;
+        size_t len = vector_frame(V10, -1, frame);
+        memcpy(frame + address, "\0\0\0\0\0\0\0\0\0\0\xff\xff\xc0\0\2\1", 16);
+        cr_expect_eq(judge(&pkt, frame, len, 0), ROCE_RX_DROP_ICRC, "the ICRC speaks first: ROCE-ICRC-7");
+        frame_reseal(frame, L3, ROCE_L3_IPV6);
+        cr_expect_eq(judge(&pkt, frame, len, 0), ROCE_RX_DROP_GID);
+    }
+}
+
 /* covers: ROCE-ICRC-7, ROCE-RX-5 */
 Test(packet, ROCE_RX_5_expected_and_found_are_reported)
 {
