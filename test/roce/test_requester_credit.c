@@ -33,6 +33,7 @@ static unsigned count_out(const struct roce_pkt **last)
     return n;
 }
 
+/* covers: ROCE-RC-20, ROCE-RC-23 */
 Test(requester_credit, ROCE_RC_20_unlimited)
 {
     begin(ROCE_SYNDROME_ACK_UNLIMITED);

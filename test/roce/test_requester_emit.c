@@ -80,6 +80,7 @@ Test(requester_emit, ROCE_OPC_3_the_last_packet_is_never_empty)
     }
 }
 
+/* covers: ROCE-RC-11, ROCE-HDR-10 */
 Test(requester_emit, each_opcode_has_its_headers)
 {
     static const struct {

@@ -117,7 +117,7 @@ Test(requester_gather, ROCE_RC_16_data_is_gathered_over_sges)
     cr_assert_arr_eq(p->payload, expected + 3072, 29);
 }
 
-/* The sink of a READ is scattered over SGEs as well. */
+/* The sink of a READ is scattered over SGEs as well. covers: ROCE-CQ-8 */
 Test(requester_gather, a_read_is_scattered_over_sges)
 {
     struct rdma_sge sges[3] = {{(uintptr_t)s->mem + 10, 1000, s->mr->lkey},

@@ -434,7 +434,7 @@ Test(requester_loss, ROCE_RC_49_progress_restores_the_count)
     }
 }
 
-/* covers: ROCE-RC-50, ROCE-RC-63, ROCE-QP-9 */
+/* covers: ROCE-RC-50, ROCE-RC-61, ROCE-RC-63, ROCE-QP-9 */
 Test(requester_loss, ROCE_RC_50_fatal_naks)
 {
     static const struct {

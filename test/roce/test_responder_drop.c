@@ -188,7 +188,7 @@ Test(responder_drop, ROCE_RX_20_responses_too)
     expect_no_wc(s, send_cq);
 }
 
-/* covers: ROCE-RX-20, ROCE-OPC-6 */
+/* covers: ROCE-RX-20, ROCE-OPC-6, ROCE-GEN-7 */
 Test(responder_drop, ROCE_RX_20_damaged_reserved_opcodes_are_not_answered)
 {
     for (unsigned opcode = 0; opcode < 256; opcode++) {
@@ -218,7 +218,7 @@ RESERVED(0x1c)
 RESERVED(0x1d)
 RESERVED(0x1f)
 
-/* covers: ROCE-RX-23, ROCE-RX-15 */
+/* covers: ROCE-RX-15, ROCE-GEN-2 */
 Test(responder_drop, ipv6_is_taken_alike)
 {
     teardown();

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ROCE sections 8.5 and 8.6: execution, MSN, acknowledging. */
 #include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "net/bytes.h"
@@ -251,6 +253,40 @@ Test(responder_exec, ROCE_RS_46_fetch_and_add_wraps)
     cr_assert_eq(p->atomicacketh.original, v);
     cr_assert_eq(word(64), 3);
     expect_no_wc(s, recv_cq);
+}
+
+struct local_adder {
+    uint64_t *word;
+    atomic_bool stop;
+    uint64_t added;
+};
+
+static void *add_locally(void *arg)
+{
+    struct local_adder *a = arg;
+    while (!atomic_load(&a->stop)) {
+        __atomic_fetch_add(a->word, 1, __ATOMIC_SEQ_CST);
+        a->added++;
+    }
+    return NULL;
+}
+
+/* The application's own atomics and the peer's lose nothing to each other. */
+Test(responder_exec, ROCE_RS_47_local_atomics_see_remote_ones, .timeout = 30)
+{
+    const uint32_t rounds = 3000;
+    struct local_adder a = {.word = (uint64_t *)(s->mem + 4096)};
+    pthread_t thread;
+    *a.word = 0;
+    cr_assert_eq(pthread_create(&thread, NULL, add_locally, &a), 0);
+    for (uint32_t i = 0; i < rounds; i++) {
+        send(script_atomic_pkt(s, ROCE_OP_FETCH_ADD, script_rq(s, i), 4096, UINT64_C(1) << 40, 0));
+        expect_op(s, ROCE_OP_ATOMIC_ACK, script_rq(s, i));
+    }
+    atomic_store(&a.stop, true);
+    pthread_join(thread, NULL);
+    cr_assert_eq(*a.word >> 40, rounds);
+    cr_assert_eq(*a.word & ((UINT64_C(1) << 40) - 1), a.added);
 }
 
 Test(responder_exec, ROCE_RS_46_alignment)

@@ -69,6 +69,7 @@ Test(responder_oracle, ROCE_INT_52_to_55_gaps)
     expect_nothing(s);
 }
 
+/* covers: ROCE-INT-57, ROCE-RX-19, ROCE-FRM-40, ROCE-HDR-6, ROCE-GEN-5 */
 Test(responder_oracle, ROCE_INT_57_what_does_not_matter)
 {
     static const struct {
