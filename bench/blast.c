@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The raw blaster: equal-sized frames through a port as fast as they come through, with no protocol behind, to
- * know what a port can do at the most. The sender writes headers only; the receiver counts, and says after each
- * burst how far it is. The sender keeps at most a window of frames under way: frames that overrun the receiver
- * would cost both sides time and count for nothing.
+/* The raw blaster: equal-sized frames through a port as fast as they come through, with no protocol behind,
+ * to know what a port can do at the most. The sender writes headers only; the receiver counts, and says after
+ * each burst how far it is. The sender keeps at most a window of frames under way: frames that overrun the
+ * receiver would cost both sides time and count for nothing.
  *
  *   blast receive xdp:IFACE SECONDS              prints READY, then JSON
  *   blast send xdp:IFACE SECONDS BYTES DST_MAC   BYTES of a frame, with its Ethernet header */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Neighbours: the kernel keeps the table and speaks ARP and NDP; here it is asked, provoked and listened to. */
+/* Neighbours: the kernel keeps the table and speaks ARP and NDP; here it is asked, provoked, listened to. */
 #define _GNU_SOURCE /* ppoll */
 #include <errno.h>
 #include <linux/neighbour.h>

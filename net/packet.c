@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The AF_PACKET port: frames are read in place in a receive ring and built in place in a transmit ring, both
- * of TPACKET_V2. (V3 hands up whole blocks, and waits a millisecond or more for one to fill.) A slot belongs to
- * whom its status says; the status is read with acquire and written with release order. */
+ * of TPACKET_V2. (V3 hands up whole blocks, and waits a millisecond or more for one to fill.) A slot belongs
+ * to whom its status says; the status is read with acquire and written with release order. */
 #include "net/packet.h"
 
 #include <errno.h>
@@ -134,7 +134,7 @@ static bool is_unsent(struct packet_port *port)
     return port->unsent != ring->head;
 }
 
-/* The interface is down or gone: takes back what the kernel has not taken, where the kernel's own head stands. */
+/* The interface is down or gone: takes back what the kernel has not taken, from where the kernel stands. */
 static void give_up(struct packet_port *port)
 {
     struct net_packet_ring *ring = &port->socket.tx;

@@ -24,8 +24,9 @@
 #define PACKET_IGNORE_OUTGOING 23
 #endif
 
-/* UDP to port 4791 over IPv4 (no options, no fragment) or IPv6: what the XDP program takes, too. The kernel has
- * taken a VLAN tag out before the filter sees the frame; one that is still there is the inner one of two. */
+/* UDP to port 4791 over IPv4 (no options, no fragment) or IPv6: what the XDP program takes, too. The kernel
+ * has taken a VLAN tag out before the filter sees the frame; one that is still there is the inner one of two.
+ */
 static struct sock_filter roce_filter[] = {
     BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12), /* EtherType */
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IP, 0, 8),

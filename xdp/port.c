@@ -13,8 +13,9 @@
 #define KICK_AGAIN_NS 50000u   /* how soon a transmit ring that would not empty is tried again */
 #define LOST_EVERY_NS 10000000 /* how often the kernel's count of lost frames is read */
 
-/* The kernel frees the queue of a closed socket a moment later, in a work item. */
-#define QUEUE_TRIES   20
+/* The kernel frees the queue of a closed socket a moment later, in a work item: for half a second a busy
+ * queue is asked for again. */
+#define QUEUE_TRIES   50
 #define QUEUE_WAIT_NS 10000000
 
 struct xdp_port {

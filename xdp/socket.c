@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <sys/socket.h>
 
 #include "xdp/steer.h"
@@ -21,7 +20,7 @@
 #define XDP_MAX_TX_SKB_BUDGET 9
 #endif
 
-/* What the kernel may hold of ours on its way through a peer's queue: all slots, with the kernel's overhead. */
+/* What the kernel may hold of ours on its way through a peer's queue: all slots, with its own overhead. */
 #define SEND_BUFFER_BYTES (64 << 20)
 
 static int make_area(struct xdp_socket *socket, uint32_t mtu_bytes, struct net_error *err)
@@ -100,11 +99,6 @@ static int explain_bind(const struct net_interface *interface, uint32_t queue, i
     }
 }
 
-/* The kernel lets go of a queue in a work item of its own, a moment after the socket that had it was closed: a
- * busy queue is asked for again for half a second. */
-#define RELEASE_PAUSE_NS 10000000
-#define RELEASE_PAUSES   50
-
 static int bind_queue(struct xdp_socket *socket, const struct net_interface *interface, uint32_t queue,
                       struct net_error *err)
 {
@@ -113,14 +107,8 @@ static int bind_queue(struct xdp_socket *socket, const struct net_interface *int
         .tx_size = socket->ring_frames,
         .libxdp_flags = XSK_LIBXDP_FLAGS__INHIBIT_PROG_LOAD, /* xdp/steer.c brings our own */
         .bind_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (socket->multi_buffer ? XDP_USE_SG : 0))};
-    struct timespec pause = {.tv_nsec = RELEASE_PAUSE_NS};
-    int result = -EBUSY;
-    for (int i = 0; result == -EBUSY && i < RELEASE_PAUSES; i++) {
-        if (i > 0)
-            nanosleep(&pause, NULL);
-        result = xsk_socket__create(&socket->xsk, interface->name, queue, socket->umem, &socket->rx,
+    int result = xsk_socket__create(&socket->xsk, interface->name, queue, socket->umem, &socket->rx,
                                     &socket->tx, &config);
-    }
     return result < 0 ? explain_bind(interface, queue, result, err) : 0;
 }
 

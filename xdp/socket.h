@@ -57,8 +57,8 @@ struct xdp_socket {
     bool in_frame, too_long; /* the last descriptor said that more comes; more came than fits */
 };
 
-/* Opens and binds a socket on a queue, multi_buffer if asked for. 0, -EINVAL if the kernel has no multi-buffer
- * AF_XDP, or another -errno with a sentence. */
+/* Opens and binds a socket on a queue, multi_buffer if asked for. 0, -EINVAL if the kernel has no
+ * multi-buffer AF_XDP, or another -errno with a sentence. */
 int xdp_socket_open(struct xdp_socket *socket, const struct net_interface *interface,
                     const struct xdp_config *config, bool multi_buffer, struct net_error *err);
 /* Harmless on a zeroed or closed socket. */

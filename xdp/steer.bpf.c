@@ -47,8 +47,8 @@ static __always_inline struct udphdr *udp_of(void *l3, __be16 ether_type, void *
     return 0;
 }
 
-/* Frames longer than one buffer come in fragments (xdp/steer.c sets the flag that allows them where the kernel
- * can); the headers looked at are always in the first. */
+/* Frames longer than one buffer come in fragments (xdp/steer.c sets the flag that allows them where the
+ * kernel can); the headers looked at are always in the first. */
 SEC("xdp")
 int nornic_steer(struct xdp_md *ctx)
 {

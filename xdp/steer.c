@@ -122,8 +122,7 @@ int xdp_steer_load(struct xdp_steer *steer, bool frags, struct net_error *err)
     libbpf_print_fn_t print = libbpf_set_print(say_nothing);
     int result = 0;
     steer->link_fd = -1;
-    steer->object =
-        bpf_object__open_mem(xdp_steer_object, (size_t)(xdp_steer_object_end - xdp_steer_object), &options);
+    steer->object = bpf_object__open_mem(xdp_steer_object, xdp_steer_object_bytes, &options);
     if (!steer->object) {
         result = -errno;
     } else {
@@ -185,7 +184,7 @@ int xdp_steer_attach(struct xdp_steer *steer, const struct net_interface *interf
     int result = -EOPNOTSUPP;
     if (mode != XDP_MODE_GENERIC)
         result = link_program(steer, interface->index, XDP_FLAGS_DRV_MODE);
-    /* A program or a privilege in the way is in the way of the generic mode, too; all else is the driver's. */
+    /* What is in the way of both modes is a program or a privilege; all else is the driver's. */
     bool is_driver_trouble = result != -EBUSY && result != -EEXIST && result != -EPERM && result != -EACCES;
     if (mode == XDP_MODE_GENERIC || (mode == XDP_MODE_AUTO && result < 0 && is_driver_trouble))
         result = link_program(steer, interface->index, XDP_FLAGS_SKB_MODE);

@@ -19,7 +19,8 @@
 #define XDP_MTU_ONE_BUFFER 3498
 
 /* The ELF object of xdp/steer.bpf.c. */
-extern const uint8_t xdp_steer_object[], xdp_steer_object_end[];
+extern const uint8_t xdp_steer_object[];
+extern const uint64_t xdp_steer_object_bytes;
 
 struct bpf_object;
 

@@ -149,7 +149,7 @@ Test(packet, interface_down_and_gone_ends_in_counters)
     cr_expect_geq(ports[0]->counters.tx_errors, errors + 1000);
 }
 
-/* A port whose peer is down has no carrier: frames wait, and the port asks to be called again ever less often. */
+/* Without a carrier (the peer is down) frames wait, and the port asks to be called again ever less often. */
 Test(packet, no_carrier_backs_off)
 {
     struct frame_spec spec = roce_spec();

@@ -96,9 +96,8 @@ Test(xdp_steer, only_whole_roce_datagrams_are_taken)
     }
     /* Two datagrams found no socket, and a fragment waits for its rest. */
     cr_expect_eq(
-        netns_run(
-            &veth, 1,
-            "awk '/^Udp:/ && $3 == 2 {u = 1} /^Ip:/ && $15 == 1 {f = 1} END {exit !(u && f)}' /proc/net/snmp"),
+        netns_run(&veth, 1,
+                  "awk '/^Udp:/ {u += $3 == 2} /^Ip:/ {f += $15 == 1} END {exit !(u && f)}' /proc/net/snmp"),
         0);
     close_pair();
 }
