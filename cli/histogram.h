@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A histogram of times: buckets of equal width up to 128, then 64 to each power of two, so that every quantile is
- * known to within 1.6 %, in 30 KiB, whatever the number of values. */
+/* A histogram of times: buckets of equal width up to 128, then 64 to each power of two, so that every
+ * quantile is known to within 1.6 %, in 30 KiB, whatever the number of values. */
 #ifndef NORNIC_CLI_HISTOGRAM_H
 #define NORNIC_CLI_HISTOGRAM_H
 
@@ -18,8 +18,8 @@ struct cli_histogram {
 
 void cli_histogram_add(struct cli_histogram *h, uint64_t value);
 
-/* The smallest value that at least `fraction` (0 to 1) of all values do not exceed, to within 1.6 %; 0 when there
- * are none. */
+/* The smallest value that at least `fraction` (0 to 1) of all values do not exceed, to within 1.6 %; 0 when
+ * there are none. */
 uint64_t cli_histogram_quantile(const struct cli_histogram *h, double fraction);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One end of a transfer: a device, how its peers' MACs are found, and a completion queue to wait on. Shared by
- * the commands that move data. Functions that return an exit status have printed their sentence. */
+/* One end of a transfer: a device, how its peers' MACs are found, and a completion queue to wait on. Shared
+ * by the commands that move data. Functions that return an exit status have printed their sentence. */
 #ifndef NORNIC_CLI_NODE_H
 #define NORNIC_CLI_NODE_H
 
@@ -38,8 +38,8 @@ void cli_node_close(struct cli_node *node);
 const char *cli_node_port_name(const struct cli_node *node);
 const char *cli_node_port_mode(const struct cli_node *node);
 
-/* Which GID to use. `index` >= 0: that one. Else, when `like` is given (the peer's GID, or the local address of
- * the control connection): that very address, or the first of its family and scope. Else the first IPv4
+/* Which GID to use. `index` >= 0: that one. Else, when `like` is given (the peer's GID, or the local address
+ * of the control connection): that very address, or the first of its family and scope. Else the first IPv4
  * address, or with `ipv6` the first IPv6 address that is not link-local. CLI_OK or CLI_ERROR. */
 int cli_node_pick_gid(const struct cli_node *node, int index, bool ipv6, const struct net_addr *like,
                       unsigned *out_index, struct net_addr *out_gid);

@@ -16,7 +16,7 @@
 #define NS_PER_S 1000000000u
 
 /* How long the command looks again before it sleeps. A sleep and its wake-up cost some 10 us, which would be
- * most of a round trip; longer than this a peer that waits for this processor would be kept from answering. */
+ * most of a round trip; longer than this would keep a peer that waits for this processor from answering. */
 #define SPIN_NS 50000u
 
 /* A sleep is at most this long, so that a stop by a signal that came just before it is noticed. */

@@ -96,8 +96,7 @@ int cli_parse_duration(const char *option, const char *text, uint64_t min_ns, ui
 int cli_parse_ppm(const char *option, const char *text, uint32_t *out_ppm)
 {
     char *end;
-    double number;
-    double scale = 0;
+    double number = 0, scale = 0;
     if (leading_real(text, &end, &number))
         scale = strcmp(end, "%") == 0 ? 1e4 : strcmp(end, "ppm") == 0 ? 1 : 0;
     if (scale == 0 || number * scale > 1e6)

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* splitmix64's finalizer over key and place: what is copied to a wrong place, or left over from another message,
- * has other words. */
+/* splitmix64's finalizer over key and place: what is copied to a wrong place, or left over from another
+ * message, has other words. */
 static uint64_t word_of(uint64_t key, uint64_t index)
 {
     uint64_t z = key * 0x9e3779b97f4a7c15u + index * 0xd1342543de82ef95u + 0x632be59bd9b4e019u;

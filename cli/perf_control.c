@@ -189,7 +189,7 @@ static int get_test(struct json_object *o, struct perf_test *t, struct net_error
 int perf_control_read_test(int fd, uint64_t timeout_ns, struct perf_test *test, struct net_addr *gid,
                            struct perf_peer *peers, struct net_error *err)
 {
-    struct json_object *o;
+    struct json_object *o = NULL;
     int rc = read_line(fd, timeout_ns, &o, err);
     if (rc != 0)
         return rc;
@@ -213,8 +213,8 @@ int perf_control_send_answer(int fd, const struct perf_side *side, struct net_er
 
 int perf_control_read_answer(int fd, struct perf_side *side, struct net_error *err)
 {
-    struct json_object *o;
-    struct perf_peer peers[PERF_MAX_QPS];
+    struct json_object *o = NULL;
+    struct perf_peer peers[PERF_MAX_QPS] = {{0}};
     int rc = read_line(fd, side->timeout_ns, &o, err);
     if (rc != 0)
         return rc;
@@ -245,7 +245,7 @@ int perf_control_send_ops(int fd, const struct perf_side *side, struct net_error
 
 int perf_control_read_ops(int fd, const struct perf_side *side, uint64_t *ops, struct net_error *err)
 {
-    struct json_object *o, *list;
+    struct json_object *o = NULL, *list = NULL;
     int rc = read_line(fd, side->timeout_ns, &o, err);
     if (rc != 0)
         return rc;
@@ -267,7 +267,7 @@ int perf_control_send_checked(int fd, uint64_t checked, struct net_error *err)
 
 int perf_control_read_checked(int fd, uint64_t timeout_ns, uint64_t *checked, struct net_error *err)
 {
-    struct json_object *o;
+    struct json_object *o = NULL;
     int rc = read_line(fd, timeout_ns, &o, err);
     if (rc != 0)
         return rc;

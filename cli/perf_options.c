@@ -12,8 +12,8 @@
 
 static const char help[] =
     "Usage: nornic perf --port PORT [OPTION...] [HOST]\n"
-    "Measures one operation between two machines. Without HOST it is the server, which serves one client; the\n"
-    "client says what is measured.\n"
+    "Measures one operation between two machines. Without HOST it is the server, which serves one client;\n"
+    "the client says what is measured.\n"
     "\n"
     "  -o, --op=OPERATION     send, write, write-imm, read, fetch-add or cmp-swap (write)\n"
     "  -s, --size=BYTES       of a message, such as 4096 or 64K (65536; atomics have 8)\n"
@@ -23,8 +23,8 @@ static const char help[] =
     "  -q, --qps=COUNT        queue pairs (1)\n"
     "  -m, --pmtu=BYTES       path MTU: 256 to 4096 (the largest that fits the port)\n"
     "  -L, --latency          one operation at a time: the times are those of a lone one\n"
-    "  -v, --verify           compare the data: each message that is sent or read, each atomic's result, and the\n"
-    "                         memory after WRITEs\n"
+    "  -v, --verify           compare the data: each message that is sent or read, each atomic's result,\n"
+    "                         and the memory after WRITEs\n"
     "  -w, --warmup=COUNT     operations before the measurement (100)\n"
     "  -p, --tcp-port=PORT    TCP port of the control exchange (18516)\n"
     "  -t, --timeout=TIME     give up when nothing completes for so long (10s)\n"

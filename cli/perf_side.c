@@ -11,8 +11,8 @@
 #define SLOT_ALIGN    64u
 #define MAX_RD_ATOMIC 16u
 
-/* Receives that a server keeps posted on a queue pair: more than the client has under way, so that the time to
- * post them again does not show as RNR NAKs. */
+/* Receives that a server keeps posted on a queue pair: more than the client has under way, so that the time
+ * to post them again does not show as RNR NAKs. */
 #define RECEIVES_PER_DEPTH 4u
 #define MIN_RECEIVES       64u
 
@@ -26,8 +26,8 @@ uint64_t perf_key(unsigned qp_index, uint64_t seq)
     return (uint64_t)(qp_index + 1) << 48 ^ seq;
 }
 
-/* Sent messages are compared where they arrive, before the receive is posted again, so each receive needs a slot of
- * its own. Everything else lands in as many slots as operations are under way. */
+/* Sent messages are compared where they arrive, before the receive is posted again, so each receive needs a
+ * slot of its own. Everything else lands in as many slots as operations are under way. */
 static uint32_t slots_of(const struct perf_test *test, bool is_client)
 {
     if (is_client || test->op != PERF_OP_SEND)
@@ -73,7 +73,7 @@ static int allocate(struct perf_side *side, struct net_error *err)
     side->times = calloc((size_t)t->qps * t->depth, sizeof *side->times);
     if (!side->memory || !side->qps || !side->times)
         return net_error_set(err, ENOMEM, "no memory for %llu bytes of buffers",
-                             (unsigned long long)(per_qp * t->qps));
+                             (unsigned long long)per_qp * t->qps);
     memset(side->memory, 0, per_qp * t->qps);
     for (uint32_t q = 0; q < t->qps; q++) {
         side->qps[q].region = side->memory + per_qp * q;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The client's transfer: `depth` operations under way on every queue pair, each completion posts the next.
  *
- * Completions of a queue pair come in the order of its operations, so operation n uses slot n modulo depth, and a
- * completion belongs to the oldest one. */
+ * * Completions of a queue pair come in the order of its operations, so operation n uses slot n modulo
+ * depth, and a completion belongs to the oldest one. */
 #include "cli/perf.h"
 
 #include <errno.h>

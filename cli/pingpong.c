@@ -16,9 +16,9 @@
 #include "cli/stop.h"
 #include "cli/tcp.h"
 
-/* After its last exchange a side answers retransmissions, since its last acknowledgement may have been lost. A
- * nornic peer keeps the TCP connection until it is done. The stock program has closed it before it began; then
- * two of the peer's ack timeouts (67 ms) have to do. */
+/* After its last exchange a side answers retransmissions, since its last acknowledgement may have been lost.
+ * A nornic peer keeps the TCP connection until it is done. The stock program has closed it before it began;
+ * then two of the peer's ack timeouts (67 ms) have to do. */
 #define LINGER_NS       2000000000ull
 #define LINGER_STOCK_NS 150000000ull
 
@@ -118,7 +118,7 @@ static int run_one(const struct pingpong_options *o)
     int rc = cli_node_open(&o->node, &node);
     if (rc != CLI_OK)
         return rc;
-    int fd;
+    int fd = -1;
     rc = cli_node_check_pmtu(&node, o->pmtu_bytes);
     if (rc == CLI_OK)
         rc = pingpong_side_open(&side, o, &node, o->host != NULL);

@@ -56,8 +56,8 @@ bool pingpong_dest_parse(const char *line, struct pingpong_dest *dest);
 
 /* --- what the messages hold: pingpong_data.c --- */
 
-/* The server echoes: the stock program receives into the buffer that it sends from. So the client decides what
- * travels, and a server can check a message only against the forms that it knows clients to send. */
+/* The server echoes: the stock program receives into the buffer that it sends from. So the client decides
+ * what travels, and a server can check a message only against the forms that it knows clients to send. */
 enum pingpong_form {
     PINGPONG_FORM_COUNTED,       /* a nornic client: each message different, each 8 bytes of it too */
     PINGPONG_FORM_STOCK,         /* the stock client: all 0x7b */
@@ -100,8 +100,8 @@ int pingpong_side_open(struct pingpong_side *side, const struct pingpong_options
                        struct cli_node *node, bool is_client);
 void pingpong_side_close(struct pingpong_side *side);
 
-/* Fills the receive queue up. All receives name one buffer, as the stock program has it: a peer that keeps the
- * rules has one message under way. CLI_OK or CLI_ERROR. */
+/* Fills the receive queue up. All receives name one buffer, as the stock program has it: a peer that keeps
+ * the rules has one message under way. CLI_OK or CLI_ERROR. */
 int pingpong_post_receives(struct pingpong_side *side);
 
 /* Connects the QP to `side->peer`. CLI_OK or CLI_ERROR. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Facts of rdma-core's rc_pingpong.c (v17 to v5x): the buffer is set to 0x7b before it is registered; with -c the
- * client stores `page index % sizeof(char)`, which is 0, at the start of each page before its first send, and the
- * server, after the last exchange, expects that there. Neither changes the buffer between exchanges. */
+/* Facts of rdma-core's rc_pingpong.c (v17 to v64): the buffer is set to 0x7b before it is registered; with
+ * -c the client stores `page index % sizeof(char)`, which is 0, at the start of each page before its first
+ * send, and the server, after the last exchange, expects that there. Neither changes the buffer between
+ * exchanges. */
 #include "cli/pingpong.h"
 
 #include <string.h>

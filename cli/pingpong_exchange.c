@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The stock exchange: one line of fixed length with its NUL, "%04x:%06x:%06x:%s" of LID, QPN, PSN and GID. Each
- * side reads and writes it in one piece, and so must we: the stock program does not put pieces together. */
+/* The stock exchange: one line of fixed length with its NUL, "%04x:%06x:%06x:%s" of LID, QPN, PSN and GID.
+ * Each side reads and writes it in one piece, and so must we: the stock program does not put pieces
+ * together. */
 #include "cli/pingpong.h"
 
 #include <ctype.h>

@@ -12,8 +12,9 @@
 
 static const char help[] =
     "Usage: nornic pingpong --port PORT [OPTION...] [HOST]\n"
-    "Bounces a message between two machines, checks every byte of it, and reports the rate and the round trip.\n"
-    "Without HOST it is the server and waits for a client. The other side may be ibv_rc_pingpong.\n"
+    "Bounces a message between two machines, checks every byte of it, and reports the rate and the round\n"
+    "trip. Without HOST it is the server and waits for a client. The other side may be\n"
+    "ibv_rc_pingpong.\n"
     "\n"
     "  -p, --tcp-port=PORT    TCP port of the exchange before the transfer (18515)\n"
     "  -s, --size=BYTES       size of the message, such as 4096 or 64K (4096)\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The TCP connection on which two sides tell each other how to connect their queue pairs. Functions return 0 or
- * -errno with a sentence in `err`; -EINTR: the user stopped the command (see cli/stop.h). */
+/* The TCP connection on which two sides tell each other how to connect their queue pairs. Functions return 0
+ * or -errno with a sentence in `err`; -EINTR: the user stopped the command (see cli/stop.h). */
 #ifndef NORNIC_CLI_TCP_H
 #define NORNIC_CLI_TCP_H
 

@@ -29,8 +29,8 @@ struct host_dev {
     atomic_bool stopping;
 };
 
-/* Wraps `*port` as `config` asks: the capture, then the impairment. 0, or -errno with a sentence; then the port
- * is closed. */
+/* Wraps `*port` as `config` asks: the capture, then the impairment. 0, or -errno with a sentence; then the
+ * port is closed. */
 int host_port_wrap(struct net_port **port, const struct host_dev_config *config, struct net_error *err);
 
 /* One round; the caller holds the lock. Returns whether anything was done. */
@@ -43,8 +43,8 @@ void host_dev_replan(struct host_dev *dev);
 /* Wakes whoever sleeps on the device. Any thread, with or without the lock. */
 void host_dev_ring(struct host_dev *dev);
 
-/* Called by the round that acts on the doorbell, and by nobody who merely woke up: a drained doorbell without a
- * round behind it would be a lost one. */
+/* Called by the round that acts on the doorbell, and by nobody who merely woke up: a drained doorbell
+ * without a round behind it would be a lost one. */
 void host_dev_consume_doorbell(struct host_dev *dev);
 
 /* Sleeps until frames, the doorbell or a deadline, at most `timeout_ns`; returns at once if something is due

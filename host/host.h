@@ -43,6 +43,7 @@ int host_dev_create_on(struct net_port *port, const struct host_dev_config *conf
 /* Stops the thread, destroys the engine and closes the port. QPs, regions and PDs must be gone. */
 void host_dev_close(struct host_dev *dev);
 
+/* The device's engine, and its port with all that wraps it; both stay the device's. */
 struct roce_dev *host_dev_engine(struct host_dev *dev);
 struct net_port *host_dev_port(struct host_dev *dev);
 

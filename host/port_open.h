@@ -7,8 +7,8 @@
 #include "net/kernel.h"
 #include "net/port.h"
 
-/* Opens "xdp:IFACE", "xdp:IFACE:native", "xdp:IFACE:generic" or "packet:IFACE" and says in `interface` what the
- * kernel knows of IFACE, which must exist and be up. 0 or -errno with a sentence in `err`. */
+/* Opens "xdp:IFACE", "xdp:IFACE:native", "xdp:IFACE:generic" or "packet:IFACE" and says in `interface` what
+ * the kernel knows of IFACE, which must exist and be up. 0 or -errno with a sentence in `err`. */
 int host_port_open(const char *name, struct net_port **out, struct net_interface *interface,
                    struct net_error *err);
 

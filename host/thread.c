@@ -6,12 +6,13 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-/* How long it looks again before it sleeps: about what a sleep and its wake-up cost. It does not yield meanwhile:
- * a thread that sleeps is woken before those that compute, one that yielded waits for their whole time slice. */
+/* How long it looks again before it sleeps: about what a sleep and its wake-up cost. It does not yield
+ * meanwhile: a thread that sleeps is woken before those that compute, one that yielded waits for their whole
+ * time slice. */
 #define SPIN_NS 20000u
 
-/* A mutex hands itself back to a thread that takes it again at once; so leave it alone until those who wait for
- * it have it. Each of them is on its way in, so this ends. */
+/* A mutex hands itself back to a thread that takes it again at once; so leave it alone until those who wait
+ * for it have it. Each of them is on its way in, so this ends. */
 static void let_others_in(struct host_dev *dev)
 {
     while (atomic_load(&dev->lock_waiters) > 0)

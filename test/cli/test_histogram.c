@@ -26,7 +26,7 @@ Test(histogram, small_values_are_exact)
     cr_assert_eq(cli_histogram_quantile(&h, 1), 100);
 }
 
-/* Every bit length, with the ends of its range: the answer is within 1/64 and never outside what was added. */
+/* Every bit length, with the ends of its range: the answer is within 1/64 of it. */
 Test(histogram, one_value_comes_back_within_a_sixtyfourth)
 {
     for (int bits = 0; bits < 64; bits++) {

@@ -25,8 +25,8 @@ Test(pingpong_exchange, the_line_is_that_of_the_stock_program)
     cr_assert(net_addr_equal(&back.gid, &dest.gid));
 }
 
-/* Whatever single byte of the line is wrong in kind, it is no line. The stock program prints small letters and
- * reads both. */
+/* Whatever single byte of the line is wrong in kind, it is no line. The stock program prints small letters
+ * and reads both. */
 Test(pingpong_exchange, what_is_no_line_is_refused)
 {
     struct pingpong_dest dest;

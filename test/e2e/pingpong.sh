@@ -5,8 +5,11 @@
 chmod 755 "$tmp"
 install -m 755 "$nornic" "$tmp/nornic" # where a user without privileges can read it
 
-# json NAME EXPRESSION FILE: ok if the last line of the file is an object `j` of which the expression is true
-is() { python3 -c 'import json, sys; j = json.loads(open(sys.argv[2]).readlines()[-1]); sys.exit(not eval(sys.argv[1]))' "$@"; }
+# is EXPRESSION FILE: the last line of the file is an object `j` of which the expression is true
+is() {
+    python3 -c 'import json, sys; j = json.loads(open(sys.argv[2]).readlines()[-1]); sys.exit(not eval(sys.argv[1]))' \
+        "$@"
+}
 
 # --- both sides in one process, as nobody ---
 for size in 1 2 3 4096 65536 1000003; do

@@ -55,8 +55,8 @@ Test(progress, the_caller_can_drive_both_ends)
     pair_close(&pair);
 }
 
-/* The post falls, by and by, everywhere between the thread's last look and its sleep. A doorbell lost there is a
- * completion that never comes: nothing else would wake the thread. */
+/* The post falls, by and by, everywhere between the thread's last look and its sleep. A doorbell lost there
+ * is a completion that never comes: nothing else would wake the thread. */
 Test(progress, no_doorbell_is_lost, .timeout = 60)
 {
     struct pair pair;
