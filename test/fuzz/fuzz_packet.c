@@ -45,7 +45,7 @@ static uint8_t *put_headers(uint8_t *p, const struct roce_pkt *pkt)
 static void check_transport(const struct roce_pkt *pkt)
 {
     const uint8_t *end = pkt->frame + pkt->frame_bytes;
-    uint8_t headers[128];
+    uint8_t headers[128] = {0};
 
     REQUIRE(pkt->op == &roce_opcodes[pkt->bth.opcode]);
     REQUIRE(pkt->l3 > pkt->frame && pkt->l3 < end);
