@@ -112,8 +112,8 @@ bool demo_side_run(struct demo_board *board, enum demo_role role, int peer, stru
 /* What the front does while the sides run: called about ten times a second. */
 typedef void demo_tick(void *ctx, struct demo_board *board);
 
-/* Runs both sides of board->plan, as two processes when `in_processes`, else as two threads joined by a memory
- * port, and waits. Returns when both have ended, whatever happens; cli_stopped() ends them early. */
+/* Runs both sides of board->plan, as two processes when `in_processes`, else as two threads joined by a
+ * memory port, and waits. Returns when both have ended, whatever happens; cli_stopped() ends them early. */
 void demo_pass_run(struct demo_board *board, int board_fd, bool in_processes, demo_tick *tick, void *ctx);
 
 /* What a side's process runs: `nornic demo --side a|b --board FD --peer FD`. Returns the exit status. */

@@ -3,8 +3,8 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "cli/demo_data.h"
 #include "cli/demo_side.h"
+#include "cli/pattern.h"
 
 struct asker {
     struct demo_side *side;
@@ -15,8 +15,7 @@ struct asker {
     uint64_t checked; /* messages that B has compared: their places may be written again */
     uint64_t started_ns, moved_ns;
     uint64_t posted_ns[DEMO_MAX_DEPTH];
-    uint32_t *samples;
-    uint64_t sample_count, max_samples;
+    struct cli_histogram *latency; /* NULL: not wanted */
 };
 
 /* Whether B must have compared a message before its place is overwritten. */
@@ -66,7 +65,7 @@ static bool post(struct asker *a)
     };
 
     if (phase->op != DEMO_READ && !demo_op_is_atomic(phase->op))
-        demo_data_fill(data, phase->size_bytes, phase->stream, i);
+        cli_pattern_fill(phase->stream + i, data, phase->size_bytes);
     a->posted_ns[i % phase->depth] = host_now_ns();
     int rc = roce_post_send(a->side->qp, &wr, NULL);
     if (rc)
@@ -101,7 +100,8 @@ static bool is_right(const struct asker *a, uint64_t index)
     uint64_t original;
 
     if (phase->op == DEMO_READ)
-        return demo_data_is_right(data, phase->size_bytes, phase->stream, demo_read_source(phase, index));
+        return cli_pattern_compare(phase->stream + demo_read_source(phase, index), data, phase->size_bytes) ==
+               phase->size_bytes;
     if (!demo_op_is_atomic(phase->op))
         return true;
     /* The word starts at 0, and every operation makes it one more. */
@@ -120,9 +120,8 @@ static bool complete(struct asker *a, const struct rdma_wc *wc, uint64_t now_ns)
     if (wc->wr_id != a->completed)
         return demo_side_fail(a->side, "%s number %llu completed out of order", name,
                               (unsigned long long)wc->wr_id);
-    uint64_t ns = now_ns - a->posted_ns[a->completed % phase->depth];
-    if (a->samples && a->sample_count < a->max_samples)
-        a->samples[a->sample_count++] = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+    if (a->latency)
+        cli_histogram_add(a->latency, now_ns - a->posted_ns[a->completed % phase->depth]);
     if (phase->op == DEMO_READ || demo_op_is_atomic(phase->op)) {
         a->result->checked_ops++;
         a->result->checked_bytes += phase->size_bytes;
@@ -228,19 +227,14 @@ static bool finish(struct asker *a)
     return true;
 }
 
-int64_t demo_ask(struct demo_side *side, const struct demo_phase *phase, struct demo_op_result *result,
-                 bool is_bulk, uint32_t *samples, uint32_t max_samples)
+bool demo_ask(struct demo_side *side, const struct demo_phase *phase, struct demo_op_result *result,
+              bool is_bulk, struct cli_histogram *latency)
 {
-    struct asker a = {.side = side,
-                      .phase = phase,
-                      .result = result,
-                      .is_bulk = is_bulk,
-                      .samples = samples,
-                      .max_samples = max_samples};
+    struct asker a = {.side = side, .phase = phase, .result = result, .is_bulk = is_bulk, .latency = latency};
     struct demo_msg msg = {.type = DEMO_MSG_BEGIN, .phase = *phase};
 
     if (!demo_side_send(side, &msg) || !demo_side_await(side, DEMO_MSG_READY, &msg))
-        return -1;
+        return false;
     a.started_ns = a.moved_ns = host_now_ns();
-    return run(&a) && finish(&a) ? (int64_t)a.sample_count : -1;
+    return run(&a) && finish(&a);
 }

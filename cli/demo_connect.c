@@ -4,8 +4,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "cli/demo_data.h"
 #include "cli/demo_side.h"
+#include "cli/pattern.h"
+#include "net/bytes.h"
 #include "net/impair.h"
 
 #define QP_TIMEOUT      12 /* 16.8 ms (ROCE-RC-41): short enough to watch, long for a busy machine */
@@ -156,13 +157,21 @@ static bool to_rts(struct demo_side *side, uint32_t psn)
                           host_now_ns()) == 0;
 }
 
+/* Where a side begins to count; from the seed, so that a run can be repeated. */
+static uint32_t first_psn(const struct demo_side *side)
+{
+    uint8_t psn[3];
+    cli_pattern_fill(side->plan->seed * 2 + side->role, psn, sizeof psn);
+    return get_be24(psn);
+}
+
 /* Tells the other side who we are, learns who it is, and brings the QP up. */
 static bool meet(struct demo_side *side, bool is_memory)
 {
     struct demo_msg hello = {
         .type = DEMO_MSG_HELLO,
         .qpn = roce_qp_num(side->qp),
-        .psn = (uint32_t)demo_mix(side->plan->seed, side->role) & 0xffffff,
+        .psn = first_psn(side),
         .rkey = side->mr->rkey,
         .va = side->mr->iova,
     };

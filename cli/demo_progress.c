@@ -11,11 +11,10 @@
 static void explain_ladder(FILE *out, const struct demo_board *board)
 {
     fprintf(out, "Port: %s.\n", board->sides[DEMO_A].mode);
-    fprintf(
-        out,
-        "\nWhat crossed the wire, each packet with the time at which either side had it. The PSN counts\n"
-        "packets, the MSN counts messages; an ACK says \"everything up to this PSN is here\". Path MTU %u.\n\n",
-        board->plan.pmtu_bytes);
+    fprintf(out,
+            "\nWhat crossed the wire, each packet with the time at which either side had it. The PSN counts\n"
+            "packets, the MSN messages; an ACK says \"everything up to this PSN is here\". Path MTU %u.\n\n",
+            board->plan.pmtu_bytes);
 }
 
 /* The rows of the lesson: up to the remark that it is over. */

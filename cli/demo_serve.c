@@ -4,8 +4,8 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "cli/demo_data.h"
 #include "cli/demo_side.h"
+#include "cli/pattern.h"
 
 /* How often B looks for A's messages while packets keep coming. */
 #define ROUNDS_PER_LOOK 16u
@@ -44,7 +44,7 @@ static bool begin(struct server *s, const struct demo_phase *phase)
     *s = (struct server){.side = s->side, .phase = *phase, .total = UINT64_MAX};
     memset(s->side->memory, 0, sizeof(uint64_t));
     for (uint64_t i = 0; phase->op == DEMO_READ && i < places; i++)
-        demo_data_fill(demo_slot(s->side, phase, i), phase->size_bytes, phase->stream, i);
+        cli_pattern_fill(phase->stream + i, demo_slot(s->side, phase, i), phase->size_bytes);
     return demo_side_send(s->side, &(struct demo_msg){.type = DEMO_MSG_READY});
 }
 
@@ -53,7 +53,9 @@ static bool compare(struct server *s, const uint8_t *data)
 {
     const struct demo_phase *phase = &s->phase;
 
-    s->wrong += !demo_data_is_right(data, phase->size_bytes, phase->stream, s->compared);
+    assert(phase->half > 0);
+    s->wrong +=
+        cli_pattern_compare(phase->stream + s->compared, data, phase->size_bytes) != phase->size_bytes;
     s->compared++;
     bool half_full = s->compared % phase->half == 0;
     if (!half_full || (phase->op != DEMO_WRITE && phase->op != DEMO_WRITE_IMM))
@@ -137,7 +139,7 @@ static int turn(struct server *s)
 
 bool demo_serve(struct demo_side *side)
 {
-    struct server s = {.side = side, .total = UINT64_MAX};
+    struct server s = {.side = side, .phase = {.half = 1}, .total = UINT64_MAX};
     struct demo_msg msg;
 
     for (uint64_t i = 0; i < side->receive_count; i++)

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "cli/demo_data.h"
 #include "cli/demo_side.h"
 #include "cli/stop.h"
 
 #define SPIN_ROUNDS    256u /* rounds with nothing to do before sleeping: some tens of microseconds */
 #define SLEEP_NS       1000000u
-#define MAX_SAMPLES    (1u << 20)
 #define LATENCY_BYTES  64u
 #define LATENCY_PLACES 128u
 
@@ -79,7 +76,7 @@ static struct demo_phase phase_of(const struct demo_side *side, enum demo_op op,
                                .size_bytes = demo_op_is_atomic(op) ? 8 : size_bytes,
                                .depth = depth,
                                .half = depth,
-                               .stream = demo_mix(side->plan->seed, 1 + part * DEMO_OP_COUNT + op)};
+                               .stream = (side->plan->seed << 8 | part << 4 | op) << 32};
 }
 
 static void remark(struct demo_side *side, uint32_t note)
@@ -98,7 +95,7 @@ static bool teach(struct demo_side *side)
         struct demo_phase phase = phase_of(side, (enum demo_op)op, size, 1, 0);
         phase.count = 1;
         remark(side, (uint32_t)op);
-        if (demo_ask(side, &phase, &side->board->ops[op], false, NULL, 0) < 0)
+        if (!demo_ask(side, &phase, &side->board->ops[op], false, NULL))
             return false;
     }
     remark(side, DEMO_LESSON_OVER);
@@ -112,35 +109,27 @@ static bool sample(struct demo_side *side)
         struct demo_phase phase =
             phase_of(side, (enum demo_op)op, DEMO_SAMPLE_PKTS * side->plan->pmtu_bytes, DEMO_SAMPLE_DEPTH, 1);
         phase.count = side->plan->loss_ppm ? 64 : 16;
-        if (demo_ask(side, &phase, &side->board->ops[op], false, NULL, 0) < 0)
+        if (!demo_ask(side, &phase, &side->board->ops[op], false, NULL))
             return false;
     }
     return true;
 }
 
-static int by_value(const void *a, const void *b)
+static void summarise(struct demo_latency *latency, const struct cli_histogram *h)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static void summarise(struct demo_latency *latency, uint32_t *samples, uint64_t n)
-{
-    if (n == 0)
-        return;
-    qsort(samples, n, sizeof *samples, by_value);
-    *latency = (struct demo_latency){.samples = n,
-                                     .min_ns = samples[0],
-                                     .p50_ns = samples[n / 2],
-                                     .p99_ns = samples[n * 99 / 100],
-                                     .p999_ns = samples[n * 999 / 1000]};
+    *latency = (struct demo_latency){.samples = h->count,
+                                     .min_ns = h->min,
+                                     .p50_ns = cli_histogram_quantile(h, 0.5),
+                                     .p99_ns = cli_histogram_quantile(h, 0.99),
+                                     .p999_ns = cli_histogram_quantile(h, 0.999)};
 }
 
 /* Figures: one operation at a time for the latency, then many. */
-static bool measure(struct demo_side *side, enum demo_op op, uint32_t *samples)
+static bool measure(struct demo_side *side, enum demo_op op)
 {
     const struct demo_plan *plan = side->plan;
     struct demo_op_result *result = &side->board->ops[op];
+    struct cli_histogram latency = {.count = 0};
     struct demo_phase one = phase_of(side, op, at_most(LATENCY_BYTES, plan->size_bytes), 1, 2);
     struct demo_phase many = phase_of(side, op, plan->size_bytes, plan->depth, 3);
     uint64_t before = roce_qp_counters(side->qp)->retransmitted_pkts;
@@ -151,11 +140,10 @@ static bool measure(struct demo_side *side, enum demo_op op, uint32_t *samples)
     many.count = plan->count;
     many.time_ns = plan->op_time_ns - one.time_ns;
     atomic_store(&side->board->running, op);
-    int64_t n = demo_ask(side, &one, result, false, samples, MAX_SAMPLES);
-    if (n < 0)
+    if (!demo_ask(side, &one, result, false, &latency))
         return false;
-    summarise(&result->latency, samples, (uint64_t)n);
-    if (demo_ask(side, &many, result, true, NULL, 0) < 0)
+    summarise(&result->latency, &latency);
+    if (!demo_ask(side, &many, result, true, NULL))
         return false;
     result->retransmitted_pkts = roce_qp_counters(side->qp)->retransmitted_pkts - before;
     return true;
@@ -163,12 +151,9 @@ static bool measure(struct demo_side *side, enum demo_op op, uint32_t *samples)
 
 static bool measure_all(struct demo_side *side)
 {
-    uint32_t *samples = malloc(MAX_SAMPLES * sizeof *samples);
-    bool ok = samples || demo_side_fail(side, "no memory for latency samples");
-
+    bool ok = true;
     for (int op = 0; ok && op < DEMO_OP_COUNT; op++)
-        ok = measure(side, (enum demo_op)op, samples);
-    free(samples);
+        ok = measure(side, (enum demo_op)op);
     return ok;
 }
 

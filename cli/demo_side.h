@@ -4,7 +4,10 @@
 #ifndef NORNIC_CLI_DEMO_SIDE_H
 #define NORNIC_CLI_DEMO_SIDE_H
 
+#include <assert.h>
+
 #include "cli/demo.h"
+#include "cli/histogram.h"
 #include "host/host.h"
 
 #define DEMO_MAX_DEPTH    64u
@@ -32,7 +35,7 @@ struct demo_phase {
     uint32_t half;  /* at least depth: there are places for twice as many messages */
     uint64_t count; /* operations; 0: for time_ns */
     uint64_t time_ns;
-    uint64_t stream; /* names the data: demo_data_fill() */
+    uint64_t stream; /* message i has the data of cli_pattern_fill(stream + i) */
 };
 
 struct demo_msg {
@@ -89,6 +92,7 @@ void demo_disconnect(struct demo_side *side);
 /* Message `index` of a phase in this side's memory. */
 static inline uint8_t *demo_slot(const struct demo_side *side, const struct demo_phase *phase, uint64_t index)
 {
+    assert(phase->half > 0);
     return side->memory + DEMO_DATA_OFFSET + index % (2 * phase->half) * (uint64_t)phase->size_bytes;
 }
 
@@ -104,10 +108,10 @@ static inline bool demo_op_is_atomic(enum demo_op op)
     return op == DEMO_CMP_SWAP || op == DEMO_FETCH_ADD;
 }
 
-/* Side A: runs a phase; its figures go to `result`, latencies (nanoseconds, the first `max_samples`) to
- * `samples`, which may be NULL. Returns how many samples there are, or -1. */
-int64_t demo_ask(struct demo_side *side, const struct demo_phase *phase, struct demo_op_result *result,
-                 bool is_bulk, uint32_t *samples, uint32_t max_samples);
+/* Side A: runs a phase; what was compared goes to `result`, and if `is_bulk` also counts, bytes and time.
+ * Adds the time from each post to its completion, in nanoseconds, to `latency` (may be NULL). */
+bool demo_ask(struct demo_side *side, const struct demo_phase *phase, struct demo_op_result *result,
+              bool is_bulk, struct cli_histogram *latency);
 
 /* Side B: answers phases until BYE. */
 bool demo_serve(struct demo_side *side);

@@ -137,8 +137,8 @@ static uint32_t next_tx(const struct ladder_log *log, uint32_t i)
     return i;
 }
 
-/* What was sent that `rx` is: of equal packets the last one sent before it arrived. Returns its index in `tx`,
- * or tx->count. */
+/* What was sent that `rx` is: of equal packets the last one sent before it arrived. Returns its index in
+ * `tx`, or tx->count. */
 static uint32_t find_sent(const struct ladder_log *tx, const uint32_t *match, uint32_t from,
                           const struct ladder_event *rx)
 {

@@ -95,8 +95,8 @@ struct ladder_style {
     bool fold;   /* of a run of packets that are alike print the first and the last */
 };
 
-/* Prints rows first .. first + count - 1. Times are microseconds since the first packet among them, or since the
- * first after the last remark. */
+/* Prints rows first .. first + count - 1. Times are microseconds since the first packet among them, or
+ * since the first after the last remark. */
 void ladder_print(FILE *out, const struct ladder *ladder, uint32_t first, uint32_t count,
                   const struct ladder_style *style);
 

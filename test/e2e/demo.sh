@@ -66,14 +66,19 @@ until_true() {
     return 1
 }
 # holds FILE EXPRESSION: true of the JSON object `j`
-holds() { python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); p = j["passes"]; sys.exit(not eval(sys.argv[2]))' "$@"; }
+holds() {
+    python3 -c '
+import json, sys
+j = json.load(open(sys.argv[1]))
+p = j["passes"]
+sys.exit(not eval(sys.argv[2]))' "$@"
+}
 # succeeded WORDS: status 0 and the output has the words
 succeeded() { [ "$rc" = 0 ] && grep -q -- "$1" "$name.out" && [ ! -s "$name.err" ]; }
 # refused WORDS: status 2, nothing on standard output, one sentence with the words
-refused() { [ "$rc" = 2 ] && [ ! -s "$name.out" ] && [ "$(wc -l <"$name.err")" = 1 ] && grep -q -- "$1" "$name.err"; }
-# ended NAME-OF-TEST WORDS: status 1, and one sentence with the words
-ended() { [ "$rc" = 1 ] && [ "$(wc -l <"$name.err")" = 1 ] && grep -q -- "$1" "$name.err"; }
-no_file() { [ "$rc" = 2 ] && [ "$(wc -l <"$name.err")" = 1 ] && grep -q /no/such/directory "$name.err"; }
+refused() { one_sentence 2 "$1" && [ ! -s "$name.out" ]; }
+# one_sentence STATUS WORDS: that status, and one line on standard error that has the words
+one_sentence() { [ "$rc" = "$1" ] && [ "$(wc -l <"$name.err")" = 1 ] && grep -q -- "$2" "$name.err"; }
 alive() { kill -0 "$@" 2>/dev/null; }
 nobody_alive() { for p in "$@"; do ! alive "$p" || return 1; done; }
 # nothing of the demo with that process id is left
@@ -81,10 +86,16 @@ nothing_left() { ! ip netns list | grep -q "nn-demo-$1-" && ! ip -o link show nn
 clean_end() { "$@" && nothing_left "$last" && until_true 3 nobody_alive $children; }
 at_work() { grep -q 'as fast as it goes' "$name.out" && [ "$(pgrep -c -P "$pid")" = 2 ]; }
 here_nothing() { ! ip address | grep -qE '10\.77\.0\.|fd77:|nn0'; }
-rests_well() { [ "$rc" = 0 ] && [ "$("$nornic" verify --json "$@" | grep -c '"icrc_bad": \?0,.*"malformed": \?0')" = $# ]; }
+rests_well() {
+    local good
+    good=$("$nornic" verify --json "$@" | grep -c '"icrc_bad": *0,.*"malformed": *0')
+    [ "$rc $good" = "0 $#" ]
+}
 
-all_compared='all(o["compared_operations"] >= 20 and o["wrong_operations"] == 0 for q in p for o in q["operations"])'
+all_compared='all(o["compared_operations"] >= 20 and o["wrong_operations"] == 0
+    for q in p for o in q["operations"])'
 all_good='all(q["icrc"]["good"] > 0 and q["icrc"]["bad"] == 0 for q in p)'
+all_right="$all_compared and $all_good"
 seven='all(len(q["operations"]) == 7 for q in p)'
 recovered='p[1]["lost_frames"] > 0 and sum(o["retransmitted_pkts"] for o in p[1]["operations"]) > 0'
 
@@ -97,7 +108,7 @@ result bad_option_value refused '--loss 2x'
 start bad --port eth0 && finish 10
 result the_demo_takes_no_interface refused '--port eth0'
 start bad -o /no/such/directory/x.pcapng --port memory && finish 20
-result a_capture_that_cannot_be_written no_file
+result a_capture_that_cannot_be_written one_sentence 2 /no/such/directory
 start more --frobnicate && finish 10
 result unknown_option refused frobnicate
 
@@ -112,7 +123,8 @@ result without_root_over_the_memory_port succeeded 'over the memory port'
 result without_root_it_says_what_root_would_add grep -q '^With root it would run' nobody.out
 result its_captures_are_clean rests_well public/nornic-demo.pcapng public/nornic-demo-loss.pcapng
 start memory --port memory --count 40 --json && finish 60
-result memory_json holds memory.out "j['ok'] and j['port'] == 'memory' and len(p) == 2 and $seven and $all_compared and $all_good"
+result memory_json \
+    holds memory.out "j['ok'] and j['port'] == 'memory' and len(p) == 2 and $seven and $all_right"
 result memory_recovers holds memory.out "$recovered"
 
 if [ "$(id -u)" != 0 ]; then
@@ -126,7 +138,8 @@ start xdp --count 150 -o run.pcapng && finish 90
 result over_af_xdp succeeded 'Every byte arrived right, and every ICRC was good'
 result over_af_xdp_leaves_nothing nothing_left "$last"
 result its_port_is_af_xdp grep -q '^Port: xdp:nn0' xdp.out
-result the_ladder_has_each_operation [ "$(grep -cE '^ +[0-9.]+ \|-- (SEND_ONLY|SEND_ONLY_IMM|WRITE_FIRST|WRITE_ONLY_IMM|READ_REQUEST|CMP_SWAP|FETCH_ADD)  psn' xdp.out)" -ge 7 ]
+requests='SEND_ONLY|SEND_ONLY_IMM|WRITE_FIRST|WRITE_ONLY_IMM|READ_REQUEST|CMP_SWAP|FETCH_ADD'
+result the_ladder_has_each_operation [ "$(grep -cE "^ +[0-9.]+ \|-- ($requests)  psn" xdp.out)" -ge 7 ]
 result the_ladder_of_a_recovery [ "$(grep -cE 'X LOST|LOST X|goes back to psn|  again' xdp.out)" -ge 3 ]
 result no_line_is_longer_than_100_columns [ "$(awk 'length > 100' xdp.out | wc -l)" = 0 ]
 result clean_capture_verifies rests_well run.pcapng
@@ -135,19 +148,20 @@ if command -v tshark >/dev/null; then
     # its RPC-over-RDMA heuristic takes SENDs of any content for its own
     malformed() { tshark -r "$1" --disable-protocol rpcordma -Y _ws.malformed 2>/dev/null | wc -l; }
     result tshark_finds_nothing_malformed [ "$(malformed run.pcapng) $(malformed run-loss.pcapng)" = '0 0' ]
-    result tshark_counts_the_packets \
-        [ "$(tshark -r run.pcapng -Y infiniband 2>/dev/null | wc -l)" = "$("$nornic" verify --json run.pcapng | grep -o '"roce": *[0-9]*' | grep -o '[0-9]*$')" ]
+    roce=$("$nornic" verify --json run.pcapng | grep -o '"roce": *[0-9]*' | grep -o '[0-9]*$')
+    result tshark_counts_the_packets [ "$(tshark -r run.pcapng -Y infiniband 2>/dev/null | wc -l)" = "$roce" ]
 else
     echo "skip tshark: tshark is not installed"
 fi
 start json --count 60 --json --loss 3% --seed 11 && finish 60
-result json_of_both_passes holds json.out "j['ok'] and j['port'] == 'xdp' and len(p) == 2 and $seven and $all_compared and $all_good and p[0]['lost_frames'] == 0"
+result json_of_both_passes \
+    holds json.out "j['ok'] and j['port'] == 'xdp' and len(p) == 2 and $seven and $all_right"
 result the_lossy_pass_recovers holds json.out "$recovered"
 start v6 --count 40 --ipv6 --mtu 2048 --loss 0% --json && finish 60
-result over_ipv6_at_2048 holds v6.out "j['ok'] and len(p) == 1 and p[0]['pmtu'] == 2048 and $all_compared and $all_good"
+result over_ipv6_at_2048 holds v6.out "j['ok'] and len(p) == 1 and p[0]['pmtu'] == 2048 and $all_right"
 result its_packets_are_ipv6 [ "$(od -v -An -tx1 nornic-demo.pcapng | tr -d '\n ' | grep -c fd770000)" = 1 ]
 start packet --count 40 --port packet --size 3000 --json && finish 60
-result over_af_packet holds packet.out "j['ok'] and j['port'] == 'packet' and $all_compared and $all_good"
+result over_af_packet holds packet.out "j['ok'] and j['port'] == 'packet' and $all_right"
 
 # ended from outside, in the middle
 for signal in INT TERM; do
@@ -157,14 +171,14 @@ for signal in INT TERM; do
     result "meanwhile_here_is_nothing_$signal" here_nothing
     kill "-$signal" "$pid"
     finish 10
-    result "ended_by_$signal" clean_end ended interrupted
+    result "ended_by_$signal" clean_end one_sentence 1 interrupted
 done
 start child --time 60s --loss 0%
 until_true 20 at_work
 children=$(pgrep -P "$pid")
 kill -KILL "${children##*$'\n'}"
 finish 10
-result a_side_that_dies_ends_the_demo clean_end ended 'side B was ended by signal 9'
+result a_side_that_dies_ends_the_demo clean_end one_sentence 1 'side B was ended by signal 9'
 start killed --time 60s --loss 0%
 until_true 20 at_work
 children=$(pgrep -P "$pid")
