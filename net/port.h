@@ -40,13 +40,15 @@ struct net_port_limits {
 };
 
 /* Named counters of a port. */
-#define NET_PORT_COUNTERS(C)                                                                       \
-    C(tx_frames)                                                                                   \
-    C(tx_bytes)                                                                                    \
-    C(rx_frames) C(rx_bytes) C(tx_full) /* reserve returned fewer than asked: the ring was full */ \
-        C(tx_errors)                    /* the kernel refused a frame */                           \
-        C(rx_dropped)                   /* the kernel or the ring lost a frame before we saw it */ \
-        C(rx_too_long)                  /* a frame longer than a buffer */
+#define NET_PORT_COUNTERS(C)                                                  \
+    C(tx_frames)                                                              \
+    C(tx_bytes)                                                               \
+    C(rx_frames)                                                              \
+    C(rx_bytes)                                                               \
+    C(tx_full)     /* reserve returned fewer than asked: the ring was full */ \
+    C(tx_errors)   /* the kernel refused a frame */                           \
+    C(rx_dropped)  /* the kernel or the ring lost a frame before we saw it */ \
+    C(rx_too_long) /* a frame longer than a buffer */
 
 struct net_port_counters {
 #define NET_PORT_COUNTER_MEMBER_(name) uint64_t name;
