@@ -10,7 +10,7 @@
 
 /* A round of progress reads the clock once, before it looks for frames; a frame sent meanwhile by another
  * thread carries a later time than its reception. */
-#define CLOCK_SLACK_NS 2000000u
+#define CLOCK_SLACK_NS 20000000u
 /* How far back, in packets, a late (reordered) packet is looked for. */
 #define REORDER_PKTS 64u
 
@@ -213,7 +213,8 @@ static void add_rows(struct ladder *ladder, const struct ladder_log *log, const 
         if (is_tx && match[i] != UINT32_MAX)
             other = &peer->events[match[i]];
         ladder->rows[ladder->count++] = (struct ladder_row){
-            .time_ns = e->time_ns,
+            .time_ns = other && other->time_ns < e->time_ns ? other->time_ns : e->time_ns,
+            .order = i,
             .left = is_left ? e : other,
             .right = is_left ? other : e,
             .to_right = is_tx == is_left,
@@ -223,14 +224,25 @@ static void add_rows(struct ladder *ladder, const struct ladder_log *log, const 
     }
 }
 
+/* Within one round of progress, which has one time: what came, what was decided, what was sent. */
+static int stage(const struct ladder_row *row)
+{
+    const struct ladder_event *sender = row->to_right ? row->left : row->right;
+    const struct ladder_event *e = row->left ? row->left : row->right;
+
+    if (e->kind != LADDER_TX && e->kind != LADDER_RX)
+        return 1;
+    return sender && sender->kind == LADDER_TX && sender->time_ns == row->time_ns ? 2 : 0;
+}
+
 static int by_time(const void *a, const void *b)
 {
     const struct ladder_row *x = a, *y = b;
     if (x->time_ns != y->time_ns)
         return x->time_ns < y->time_ns ? -1 : 1;
-    /* of one instant: in the order of the log, which is the order of the addresses */
-    uintptr_t ex = (uintptr_t)(x->left ? x->left : x->right), ey = (uintptr_t)(y->left ? y->left : y->right);
-    return ex < ey ? -1 : ex > ey;
+    if (stage(x) != stage(y))
+        return stage(x) - stage(y);
+    return x->order < y->order ? -1 : x->order > y->order;
 }
 
 struct ladder *ladder_merge(const struct ladder_log *left, const struct ladder_log *right)

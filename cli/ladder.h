@@ -65,7 +65,8 @@ void ladder_note(struct ladder_log *log, uint64_t now_ns, uint32_t note);
 /* One line of a ladder: a packet with what each side saw of it (NULL: did not, or is not known), or another
  * event of one side. */
 struct ladder_row {
-    uint64_t time_ns; /* when it was sent, or happened */
+    uint64_t time_ns; /* when it was sent, or happened; never after it was received */
+    uint32_t order;   /* its place in the log of the side that sent it, or where it happened */
     const struct ladder_event *left, *right;
     bool to_right; /* a packet: its direction */
     bool lost;     /* sent, never received, while a later one was */

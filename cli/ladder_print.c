@@ -115,16 +115,16 @@ static const char *paint(const struct pen *pen, const char *code)
     return pen->style->colour ? code : "";
 }
 
-/* The time at one end: that side's clock, or blank where it saw nothing. */
-static void put_time(const struct pen *pen, const struct ladder_event *e, uint64_t not_before_ns, bool left)
+/* The time at one end: that side's clock, or blank where it saw nothing. A round of progress reads the clock
+ * once, so that a packet may seem to arrive before it was sent: then it was sent when it arrived. */
+static void put_time(const struct pen *pen, const struct ladder_row *row, bool left)
 {
+    const struct ladder_event *e = left ? row->left : row->right;
     char buf[32] = "";
 
     if (e) {
-        /* see CLOCK_SLACK_NS in ladder.c: nothing arrives before it was sent */
-        uint64_t at = e->time_ns > not_before_ns ? e->time_ns : not_before_ns;
-        double us = (double)(int64_t)(at - pen->zero_ns) / 1000;
-        snprintf(buf, sizeof buf, "%.1f", us);
+        uint64_t at_ns = e->kind == LADDER_RX ? e->time_ns : row->time_ns;
+        snprintf(buf, sizeof buf, "%.1f", (double)(int64_t)(at_ns - pen->zero_ns) / 1000);
     }
     if (left)
         fprintf(pen->out, "%*s |", TIME_COLUMNS, buf);
@@ -200,14 +200,12 @@ static void put_packet(const struct pen *pen, const struct ladder_row *row)
 {
     const char *colour = row_colour(pen, row);
     struct text detail = packet_detail(row_event(row));
-    uint64_t sent_ns =
-        row->to_right ? (row->left ? row->left->time_ns : 0) : (row->right ? row->right->time_ns : 0);
 
-    put_time(pen, row->left, row->to_right ? 0 : sent_ns, true);
+    put_time(pen, row, true);
     fputs(colour, pen->out);
     put_arrow(pen, row);
     fputs(*colour ? PLAIN : "", pen->out);
-    put_time(pen, row->right, row->to_right ? sent_ns : 0, false);
+    put_time(pen, row, false);
     if (detail.len)
         put_inner(pen, detail.s, !row->to_right);
 }
@@ -227,11 +225,11 @@ static void put_local(const struct pen *pen, const struct ladder_row *row)
         add(&t, "* QP %" PRIu32 " %s -> %s: %s", e->qpn, roce_qp_state_name(e->from_state),
             roce_qp_state_name(e->to_state), cause);
     uint32_t pad = pen->middle > t.len + 1 ? pen->middle - (uint32_t)t.len - 1 : 0;
-    put_time(pen, row->left, 0, true);
+    put_time(pen, row, true);
     put_repeat(pen->out, ' ', row->left ? 1 : pad);
     fprintf(pen->out, "%s%s%s", paint(pen, YELLOW), t.s, paint(pen, PLAIN));
     put_repeat(pen->out, ' ', row->left ? pad : 1);
-    put_time(pen, row->right, 0, false);
+    put_time(pen, row, false);
 }
 
 static bool is_hidden(const struct pen *pen, const struct ladder_row *row)

@@ -2,8 +2,10 @@
 /* Ladders from fixed events, compared as text. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/ladder.h"
+#include "roce/frame.h"
 #include "roce/roce.h"
 
 #define RC(op) ROCE_OPCODE(ROCE_SERVICE_RC, ROCE_OP_##op)
@@ -220,4 +222,91 @@ Test(ladder, one_log_alone_draws_what_it_saw)
                 "       0.0 |-- SEND_ONLY  psn 000001  3 B ------------------->|\n");
     free(l);
     story_free(&s);
+}
+
+Test(ladder, a_round_of_progress_has_one_time_and_keeps_its_order)
+{
+    struct story s = story_new(8);
+    struct ladder_event nak = {.opcode = RC(ACK), .psn = 5, .syndrome = ROCE_SYNDROME_NAK_PSN_SEQ};
+    struct ladder_event send = {.opcode = RC(SEND_ONLY), .psn = 5};
+    /* A's round began, and was stamped, before B's NAK left; the hook tells of the NAK after what it caused */
+    push(s.b, nak, LADDER_TX, 50);
+    push(s.a, (struct ladder_event){.psn = 5, .cause = ROCE_CAUSE_NAK_SEQ}, LADDER_RETRANSMIT, 40);
+    push(s.a, nak, LADDER_RX, 40);
+    push(s.a, send, LADDER_TX, 40);
+    struct ladder *l = ladder_merge(s.a, s.b);
+    cr_assert_eq(l->count, 3);
+    cr_expect_eq(l->rows[0].left->kind, LADDER_RX);
+    cr_expect_eq(l->rows[0].right->kind, LADDER_TX);
+    cr_expect_eq(l->rows[0].time_ns, l->rows[0].left->time_ns, "not sent after it was received");
+    cr_expect_eq(l->rows[1].left->kind, LADDER_RETRANSMIT);
+    cr_expect_eq(l->rows[2].left->kind, LADDER_TX);
+    free(l);
+    story_free(&s);
+}
+
+Test(ladder, packets_of_one_instant_stay_in_the_order_they_were_sent)
+{
+    struct story s = story_new(16);
+    for (uint32_t i = 0; i < 5; i++)
+        packet(&s, false, (struct ladder_event){.opcode = RC(READ_RESP_MIDDLE), .psn = i}, 10,
+               i == 2 ? 0 : 20);
+    struct ladder *l = ladder_merge(s.a, s.b);
+    cr_assert_eq(l->count, 5);
+    for (uint32_t i = 0; i < 5; i++) {
+        cr_expect_eq(l->rows[i].right->psn, i);
+        cr_expect_eq(l->rows[i].lost, i == 2);
+        cr_expect(!l->rows[i].to_right);
+    }
+    free(l);
+    story_free(&s);
+}
+
+/* A frame as the engine builds it, without the engine: WRITE LAST with immediate, 3 bytes. */
+static uint32_t build_frame(uint8_t *frame)
+{
+    struct roce_path path = {.vlan_tci = -1, .hop_limit = 64, .src_port = 0xc001};
+    path.src = net_addr_from_v4((const uint8_t[]){10, 0, 0, 1});
+    path.dst = net_addr_from_v4((const uint8_t[]){10, 0, 0, 2});
+    struct roce_frame_template t;
+    struct roce_bth bth = {.opcode = RC(WRITE_ONLY_IMM),
+                           .pad_count = 1,
+                           .pkey = 0xffff,
+                           .dest_qpn = 0x12,
+                           .ack_req = 1,
+                           .se = 1,
+                           .psn = 0xfffffe};
+    struct roce_reth reth = {.va = 0x1000, .rkey = 0x55, .dma_len = 3};
+    uint32_t transport = ROCE_BTH_BYTES + ROCE_RETH_BYTES + ROCE_IMMDT_BYTES + 4;
+
+    roce_frame_template_init(&t, &path);
+    uint8_t *p = roce_frame_begin(&t, frame, transport, 0x4711);
+    p = roce_reth_put(roce_bth_put(p, &bth), &reth);
+    memcpy(p,
+           "\x00\xde\xca\xde"
+           "abc\0",
+           8);
+    return roce_frame_seal(&t, frame, transport);
+}
+
+Test(ladder, the_hook_takes_a_packet_apart_where_the_engine_did_not)
+{
+    uint8_t frame[256];
+    uint32_t len = build_frame(frame);
+    struct ladder_log *log = calloc(1, ladder_log_bytes(2));
+    ladder_log_init(log, 2);
+    ladder_record(log, &(struct roce_trace){
+                           .kind = ROCE_TRACE_PKT_TX, .now_ns = 77, .frame = frame, .frame_bytes = len});
+    ladder_record(log, &(struct roce_trace){.kind = ROCE_TRACE_PKT_RX, .frame = frame, .frame_bytes = 20});
+    ladder_record(log,
+                  &(struct roce_trace){
+                      .kind = ROCE_TRACE_RNR_WAIT, .cause = ROCE_CAUSE_RNR_NAK, .psn = 9, .wait_ns = 640000});
+    cr_assert_eq(log->count, 2, "what is no packet is left out");
+    const struct ladder_event *e = &log->events[0];
+    cr_expect(e->kind == LADDER_TX && e->time_ns == 77 && e->opcode == RC(WRITE_ONLY_IMM));
+    cr_expect(e->psn == 0xfffffe && e->qpn == 0x12 && e->ip_id == 0x4711 && e->payload_bytes == 3);
+    cr_expect(e->va == 0x1000 && e->rkey == 0x55 && e->dma_len == 3 && e->imm == 0x00decade);
+    cr_expect(e->ack_req && e->solicited);
+    cr_expect(log->events[1].kind == LADDER_RNR_WAIT && log->events[1].wait_ns == 640000);
+    free(log);
 }
