@@ -149,6 +149,22 @@ Test(packet, interface_down_and_gone_ends_in_counters)
     cr_expect_geq(ports[0]->counters.tx_errors, errors + 1000);
 }
 
+/* The MTU has grown since the port was opened: what fits no slot is counted, and the next frame comes. */
+Test(packet, frames_longer_than_a_slot_are_counted)
+{
+    struct net_packet_config config = {.ifname = "nn0"};
+    struct frame_spec longer = roce_spec(), good = roce_spec();
+    struct net_port *sender;
+    longer.ip_bytes = 8000;
+    cr_assert_eq(netns_run(&veth, 1, "ip link set nn1 mtu 9000"), 0);
+    cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 mtu 9000"), 0);
+    cr_assert_eq(net_packet_open(&config, &sender, NULL), 0);
+    cr_expect_eq(frames_exchange(sender, ports[1], &longer, 0, 5, NS_PER_S / 20, NULL), 0);
+    cr_expect_eq(frames_exchange(sender, ports[1], &good, 0, 5, 5 * NS_PER_S, NULL), 5);
+    cr_expect_eq(ports[1]->counters.rx_too_long, 5);
+    net_port_close(sender);
+}
+
 /* Without a carrier (the peer is down) frames wait, and the port asks to be called again ever less often. */
 Test(packet, no_carrier_backs_off)
 {

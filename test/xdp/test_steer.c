@@ -2,9 +2,12 @@
 /* What the steering program takes, and that everything else still reaches the kernel. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <errno.h>
 
+#include "net/packet.h"
 #include "test/support/frames.h"
 #include "test/support/netns.h"
+#include "xdp/socket.h"
 #include "xdp/steer.h"
 #include "xdp/xdp.h"
 
@@ -150,4 +153,41 @@ Test(xdp_steer, more_than_all_rings_hold_is_neither_lost_nor_lent_twice)
         cr_expect_eq(frames_exchange(ports[0], ports[1], &spec, 0, 10000, 10 * NS_PER_S, NULL), 10000);
     }
     close_pair();
+}
+
+/* The MTU has grown since the port was opened: what fits no buffer is counted, and the next frame comes. */
+Test(xdp_steer, frames_longer_than_a_buffer_are_counted)
+{
+    struct net_packet_config config = {.ifname = "nn0"};
+    struct net_port *sender;
+    open_pair(XDP_MODE_NATIVE, 1500);
+    struct frame_spec longer = roce_spec(), good = roce_spec();
+    longer.ip_bytes = 8000;
+    cr_assert_eq(netns_run(&veth, 1, "ip link set nn1 mtu 9000"), 0);
+    cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 mtu 9000"), 0);
+    netns_enter(&veth, 0);
+    cr_assert_eq(net_packet_open(&config, &sender, NULL), 0);
+    cr_expect_eq(frames_exchange(sender, ports[1], &longer, 0, 5, NS_PER_S / 20, NULL), 0);
+    cr_expect_eq(frames_exchange(sender, ports[1], &good, 0, 5, 5 * NS_PER_S, NULL), 5);
+    cr_expect_eq(ports[1]->counters.rx_too_long, 5);
+    net_port_close(sender);
+    close_pair();
+}
+
+/* As on a kernel before 6.6: one page a frame. */
+Test(xdp_steer, single_buffer_socket_takes_only_what_fits_one_page)
+{
+    struct xdp_socket socket;
+    struct net_interface interface;
+    struct net_error err;
+    struct xdp_config config = {.ifname = "nn0", .ring_frames = 256};
+    cr_assert(netns_veth_create(&veth, 3498));
+    netns_enter(&veth, 0);
+    cr_assert_eq(net_interface_get("nn0", &interface, &err), 0);
+    cr_assert_eq(xdp_socket_open(&socket, &interface, &config, false, &err), 0, "%s", err.text);
+    xdp_socket_close(&socket);
+    interface.mtu_bytes = 3499;
+    cr_expect_eq(xdp_socket_open(&socket, &interface, &config, false, &err), -ERANGE);
+    cr_expect(strstr(err.text, "MTU 3499 of nn0 is too large for XDP: at most 3498"), "%s", err.text);
+    netns_veth_destroy(&veth);
 }
