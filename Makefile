@@ -40,6 +40,7 @@ PUBLIC_HEADERS := $(addprefix net/,addr.h bytes.h error.h field.h impair.h memor
 
 .PHONY: all help
 all: $(BUILD)/libnornic.a $(if $(CLI_OBJ),$(BUILD)/nornic) ## build build/nornic and build/libnornic.a
+	@:
 
 help: ## this list
 	@echo "make TARGET [V=1] [SAN=address,undefined | SAN=thread] [CC=clang] [CFLAGS=...]"
