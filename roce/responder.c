@@ -326,7 +326,7 @@ static enum roce_rx_verdict take_in_order(struct roce_qp *qp, const struct roce_
 {
     uint32_t flags = pkt->op->flags;
     bool rd_atomic = flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC);
-    struct fault fault = FINE;
+    struct fault fault;
     qp->resp.nak_state = ROCE_NAK_NONE;
     if (!in_sequence(&qp->resp, flags) || !is_enabled(qp, flags) || (rd_atomic && !has_resource(qp))) {
         fault = BAD_REQUEST;

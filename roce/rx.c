@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Receiving: from a frame to the half of the QP that it is for. The checks of ROCE section 6.2, in its order. */
+#include <assert.h>
+
 #include "roce/device.h"
 
 /* ROCE-FRM-4: untagged, priority-tagged, and the VLANs of the GID table are accepted. */
@@ -95,6 +97,7 @@ static void rx_one(struct roce_dev *dev, const struct net_frame *frame, uint64_t
         .pkt = verdict == ROCE_RX_NOT_ROCE ? NULL : &pkt,
     };
     if (verdict == ROCE_RX_TAKEN) {
+        assert(qp);
         verdict = dispatch(qp, &pkt, now_ns);
         roce_count(qp, rx_pkts);
         roce_count_n(qp, rx_bytes, frame->len_bytes);
