@@ -27,6 +27,7 @@ int net_capture_open(const char *path, struct net_capture **out, struct net_erro
  * here. After the end or a failure every call returns the same again. */
 int net_capture_next(struct net_capture *capture, struct net_capture_record *record, struct net_error *err);
 
+/* Closes the file; the record last returned ends with it. */
 void net_capture_close(struct net_capture *capture);
 
 /* A port that receives the frames of a file, as fast as asked, and swallows what is sent. A burst of 0 frames

@@ -3,7 +3,8 @@
 
 #include "roce/device.h"
 
-/* Finds the piece of SGE i that begins at `offset` of the message. NULL: a fault. `*n` is cut to what is there. */
+/* Finds the piece of SGE i that begins at `offset` of the message. NULL: a fault. `*n` is cut to what is
+ * there. */
 static uint8_t *sge_piece(const struct roce_qp *qp, const struct rdma_sge *sge, uint32_t offset, uint32_t *n,
                           bool write)
 {

@@ -61,7 +61,8 @@ void roce_dev_ready(struct roce_dev *dev, struct roce_qp *qp);
 void roce_dev_posted(struct roce_qp *qp);
 /* Moves the QPs with fresh posts to the ready list; those in ERR are flushed. */
 void roce_dev_collect_posted(struct roce_dev *dev);
-/* Moves the QPs of overflowed CQs to ERR (ROCE-CQ-2); called at the end of a step, when no QP is half-way through one. */
+/* Moves the QPs of overflowed CQs to ERR (ROCE-CQ-2); called at the end of a step, when no QP is half-way
+ * through one. */
 void roce_dev_settle(struct roce_dev *dev, uint64_t now_ns);
 
 /* Hands an event to the trace hook, if there is one. */

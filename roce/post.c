@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posting work: the only part of a QP that the application's thread touches beside a running progress. Each queue is a
- * ring with one poster; `posted` is published with release order after the slot, `released` tells what is free. */
+/* Posting work: the only part of a QP that the application's thread touches beside a running progress. Each
+ * queue is a ring with one poster; `posted` is published with release order after the slot, `released` tells
+ * what is free. */
 #include <errno.h>
 #include <string.h>
 
@@ -170,8 +171,8 @@ int roce_post_recv(struct roce_qp *qp, const struct rdma_recv_wr *wr, const stru
     }
     if (err && bad)
         *bad = wr;
-    /* A QP that went to ERR meanwhile has flushed what it saw; either it saw these, or we see its new state here (both
-     * sides use sequentially consistent order) and ask for another flush. */
+    /* A QP that went to ERR meanwhile has flushed what it saw; either it saw these, or we see its new state
+     * here (both sides use sequentially consistent order) and ask for another flush. */
     if (atomic_load(&qp->state) == ROCE_QPS_ERR)
         roce_dev_posted(qp);
     return err;

@@ -94,7 +94,8 @@ void roce_qp_destroy(struct roce_qp *qp)
 
 /* --- modify --- */
 
-/* What the pure table of qp_state.c cannot know: the device's GIDs, its MTU, and whether the send queue has drained. */
+/* What the pure table of qp_state.c cannot know: the device's GIDs, its MTU, and whether the send queue has
+ * drained. */
 static int check_against_device(const struct roce_qp *qp, const struct roce_qp_attr *a, uint32_t mask,
                                 enum roce_qp_state next)
 {
@@ -165,7 +166,8 @@ static void make_path(struct roce_qp *qp)
     roce_frame_template_init(&qp->tmpl, &path);
 }
 
-/* max_dest_rd_atomic sizes the responder's rings, so a change may fail for want of memory; nothing is lost then. */
+/* max_dest_rd_atomic sizes the responder's rings, so a change may fail for want of memory; nothing is lost
+ * then. */
 static int resize_responder(struct roce_qp *qp, uint8_t max_dest_rd_atomic)
 {
     uint8_t old = qp->attr.max_dest_rd_atomic;

@@ -36,7 +36,8 @@ struct roce_recv_wqe {
     uint32_t len_bytes; /* the sum of its SGEs */
 };
 
-/* Free-running indexes into rings of a power of two. `posted` belongs to the poster, the others to the engine. */
+/* Free-running indexes into rings of a power of two. `posted` belongs to the poster, the others to the
+ * engine. */
 struct roce_send_queue {
     struct roce_send_wqe *wqes;
     struct rdma_sge *sges; /* max_sge a slot */
@@ -77,8 +78,8 @@ struct roce_requester {
     enum rdma_wc_status stall_status;
     uint8_t retry_left;
     uint8_t rnr_left;
-    /* The peer said that restart_psn is missing, and sending resumed there: no second time before progress or a timeout
-     * (ROCE-RC-46). */
+    /* The peer said that restart_psn is missing, and sending resumed there: no second time before progress or
+     * a timeout (ROCE-RC-46). */
     bool restarted;
     bool resuming; /* sending resumes at restart_psn with the next packet */
     uint32_t restart_psn;
@@ -194,8 +195,8 @@ static inline bool roce_wr_is_rd_atomic(enum rdma_wr_opcode opcode)
 }
 
 /* --- qp.c --- */
-/* Moves a QP to ERR from any cause: stops timers, flushes both queues (ROCE-RC-63). Responses that precede a fatal
- * NAK, and that NAK, still leave. */
+/* Moves a QP to ERR from any cause: stops timers, flushes both queues (ROCE-RC-63). Responses that precede a
+ * fatal NAK, and that NAK, still leave. */
 void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns);
 void roce_qp_event(struct roce_qp *qp, enum roce_event_type type);
 
@@ -246,8 +247,8 @@ int roce_responder_init(
 void roce_responder_deinit(struct roce_qp *qp);
 void roce_responder_reset(struct roce_qp *qp, uint32_t rq_psn);
 enum roce_rx_verdict roce_responder_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns);
-/* A fault that the peer must be told: queues the NAK at `psn`, completes a held receive WQE in error or raises the event of
- * ROCE-RS-15, and moves the QP to ERR. `recv_status` is for a held WQE. */
+/* A fault that the peer must be told: queues the NAK at `psn`, completes a held receive WQE in error or
+ * raises the event of ROCE-RS-15, and moves the QP to ERR. `recv_status` is for a held WQE. */
 void roce_responder_fatal(struct roce_qp *qp, uint8_t syndrome, uint32_t psn, enum rdma_wc_status recv_status,
                           uint64_t now_ns);
 
@@ -260,7 +261,8 @@ bool roce_response_pending(const struct roce_qp *qp);
 void roce_response_clear(struct roce_qp *qp);
 /* READs and atomics whose first answer is not fully sent (ROCE-RS-35). */
 uint32_t roce_response_pending_rd_atomic(const struct roce_qp *qp);
-/* The newest entry may be an ACK: then it takes over the PSN, as one ACK stands for all before (ROCE-RS-51). */
+/* The newest entry may be an ACK: then it takes over the PSN, as one ACK stands for all before (ROCE-RS-51).
+ */
 void roce_response_push_ack(struct roce_qp *qp, uint32_t psn);
 /* Adds an entry; false: the queue is full and the packet is treated as lost. */
 bool roce_response_push(struct roce_qp *qp, const struct roce_response *response);

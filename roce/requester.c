@@ -70,8 +70,8 @@ void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns)
     req->restarted = false;
     req->rnr_waiting = false;
     req->window_pkts = min_pkts(2 * req->window_pkts, qp->dev->config.window_pkts);
-    /* ROCE-RC-31: an ACK of the first transmission may lie ahead of a go-back-N. A WQE before `done` is the poster's
-     * again, so its PSN is not looked at. */
+    /* ROCE-RC-31: an ACK of the first transmission may lie ahead of a go-back-N. A WQE before `done` is the
+     * poster's again, so its PSN is not looked at. */
     if ((int32_t)(req->cur - qp->sq.done) < 0 || roce_psn_diff(roce_requester_cur_psn(qp), req->una_psn) < 0)
         seek(qp, req->una_psn);
     roce_requester_arm(qp, now_ns);
@@ -153,8 +153,8 @@ void roce_requester_expire(struct roce_qp *qp, uint64_t now_ns)
         return;
     }
     roce_count(qp, local_ack_timeout);
-    /* A peer may be alive but slower than the timer: whole windows again would only grow the queue before it, until
-     * the retries are used up (seen with soft-RoCE in an emulated guest). */
+    /* A peer may be alive but slower than the timer: whole windows again would only grow the queue before it,
+     * until the retries are used up (seen with soft-RoCE in an emulated guest). */
     req->window_pkts = req->window_pkts > TIMEOUT_SHRINK ? req->window_pkts / TIMEOUT_SHRINK : 1;
     roce_requester_restart(qp, req->una_psn, ROCE_CAUSE_TIMEOUT, now_ns);
 }

@@ -21,8 +21,8 @@ static void take_credits(struct roce_requester *req, const struct roce_aeth *aet
         req->lsn = lsn;
 }
 
-/* Completes the SEND and WRITE packets before `psn` (ROCE-RC-32). False: a READ or atomic before it has not been
- * answered, which stops the walk there. */
+/* Completes the SEND and WRITE packets before `psn` (ROCE-RC-32). False: a READ or atomic before it has not
+ * been answered, which stops the walk there. */
 static bool ack_before(struct roce_qp *qp, uint32_t psn, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
@@ -78,8 +78,8 @@ static bool has_ack_syndrome(const struct roce_pkt *pkt)
     return !(pkt->op->flags & ROCE_PKT_AETH) || roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_ACK;
 }
 
-/* ROCE-RC-35, RC-36: a READ that was never restarted is answered FIRST, MIDDLE*, LAST or ONLY; one that was may begin
- * anew anywhere, with whatever opcode the peer's replay gives it. */
+/* ROCE-RC-35, RC-36: a READ that was never restarted is answered FIRST, MIDDLE*, LAST or ONLY; one that was
+ * may begin anew anywhere, with whatever opcode the peer's replay gives it. */
 static bool read_order_is_legal(const struct roce_send_wqe *w, uint32_t flags, bool first, bool last)
 {
     bool ends = flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY), begins = flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY);
@@ -141,7 +141,8 @@ static void take_nak_seq(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_
 {
     struct roce_requester *req = &qp->req;
     roce_count(qp, packet_seq_err);
-    /* Behind an RNR NAK some peers NAK what was in flight: it must not cut the wait short (ROCE-RC-48, INT-12). */
+    /* Behind an RNR NAK some peers NAK what was in flight: it must not cut the wait short (ROCE-RC-48,
+     * INT-12). */
     if (req->rnr_waiting && roce_psn_diff(pkt->bth.psn, req->una_psn) >= 0)
         return;
     if (!ack_before(qp, pkt->bth.psn, now_ns)) {

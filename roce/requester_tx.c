@@ -130,8 +130,9 @@ static struct request describe(const struct roce_qp *qp)
     return r;
 }
 
-/* ROCE-RC-12: at the end of a message, on the last packet that the window lets out, and now and then in between. Also where
- * sending was resumed: on a bad line that is the packet most likely to get through, and its ACK is progress. */
+/* ROCE-RC-12: at the end of a message, on the last packet that the window lets out, and now and then in
+ * between. Also where sending was resumed: on a bad line that is the packet most likely to get through, and
+ * its ACK is progress. */
 static bool wants_ack(const struct roce_qp *qp, const struct request *r, uint32_t psn)
 {
     uint32_t outstanding = (psn + 1 - qp->req.una_psn) & ROCE_PSN_MASK;

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-/* Why a request cannot be executed: what the peer is told, and what a held receive WQE completes with (ROCE-RS-15).
- * syndrome 0: nothing is wrong. */
+/* Why a request cannot be executed: what the peer is told, and what a held receive WQE completes with
+ * (ROCE-RS-15). syndrome 0: nothing is wrong. */
 struct fault {
     uint8_t syndrome;
     enum rdma_wc_status recv_status;
@@ -198,7 +198,8 @@ static void rnr_nak(struct roce_qp *qp)
     qp->resp.nak_state = ROCE_NAK_RNR_SENT;
 }
 
-/* Stores a WRITE's bytes. The last ones of a message go last, for applications that poll memory (ROCE-RS-62). */
+/* Stores a WRITE's bytes. The last ones of a message go last, for applications that poll memory (ROCE-RS-62).
+ */
 static void place(uint8_t *to, const uint8_t *from, uint32_t len_bytes, bool last)
 {
     uint32_t tail = last ? (len_bytes < 8 ? len_bytes : 8) : 0;
@@ -250,8 +251,8 @@ static struct fault execute_send_or_write(struct roce_qp *qp, const struct roce_
               pkt->payload, n, last);
     }
     resp->received_bytes += n;
-    /* No key here can be invalidated from afar (there are no windows and no fast registration), so the request to do it
-     * fails, after the data was placed: ROCE-RS-44, RS-45. */
+    /* No key here can be invalidated from afar (there are no windows and no fast registration), so the
+     * request to do it fails, after the data was placed: ROCE-RS-44, RS-45. */
     if (flags & ROCE_PKT_IETH)
         return BAD_INVALIDATE;
     if (flags & ROCE_PKT_COMPLETES_RECV && !rdma_cq_has_room(qp->recv_cq, 1))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests that were seen before: ROCE section 8.3. None of them is ever executed again, and none yields a NAK. */
+/* Requests that were seen before: ROCE section 8.3. None of them is ever executed again, and none yields a
+ * NAK. */
 #include "roce/device.h"
 
-/* ROCE-RS-20, RS-21: everything is acknowledged, but not past a READ or atomic behind the duplicate: the peer would
- * take that for its lost answer. */
+/* ROCE-RS-20, RS-21: everything is acknowledged, but not past a READ or atomic behind the duplicate: the peer
+ * would take that for its lost answer. */
 static void acknowledge(struct roce_qp *qp, uint32_t duplicate_psn)
 {
     const struct roce_responder *resp = &qp->resp;
@@ -48,7 +49,8 @@ static enum roce_rx_verdict replay_read(struct roce_qp *qp, const struct roce_pk
         .end_psn = roce_psn_add(r->first_psn, r->psn_count),
     };
     roce_count(qp, read_replays);
-    /* An answer that is still being sent starts over in its place (ROCE-RS-25), so that those behind it keep theirs. */
+    /* An answer that is still being sent starts over in its place (ROCE-RS-25), so that those behind it keep
+     * theirs. */
     struct roce_response *queued = roce_response_find(qp, ROCE_RESPONSE_READ, answer.end_psn);
     if (queued)
         *queued = answer;

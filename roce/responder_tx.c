@@ -65,7 +65,8 @@ static void count_nak(struct roce_qp *qp, uint8_t syndrome)
     roce_count(qp, rnr_nak_sent);
 }
 
-/* The next packet of a READ's answer; its data is fetched only now (ROCE-RS-49). Returns whether the answer is whole. */
+/* The next packet of a READ's answer; its data is fetched only now (ROCE-RS-49). Returns whether the answer
+ * is whole. */
 static bool build_read(struct roce_qp *qp, struct roce_response *r, const uint8_t *data, uint32_t len_bytes,
                        struct net_frame *frame)
 {
@@ -88,7 +89,8 @@ bool roce_responder_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now
                 n ? rdma_mr_remote(qp->dev->domain, qp->pd, r->rkey, r->va, n, RDMA_ACCESS_REMOTE_READ)
                   : NULL;
             if (n && !data) {
-                /* The region went away meanwhile (ROCE-MR-5). A replay just ends: no NAK for it (ROCE-RS-24). */
+                /* The region went away meanwhile (ROCE-MR-5). A replay just ends: no NAK for it (ROCE-RS-24).
+                 */
                 uint32_t psn = r->psn;
                 bool replay = r->replay;
                 qp->resp.queue_head++;

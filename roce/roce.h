@@ -95,6 +95,7 @@ uint64_t roce_dev_deadline_ns(const struct roce_dev *dev);
 /* Fires the timers that are due at `now_ns`. */
 void roce_dev_expire(struct roce_dev *dev, uint64_t now_ns);
 
+/* Lives as long as the device; written by whoever makes progress. */
 const struct roce_dev_counters *roce_dev_counters(const struct roce_dev *dev);
 
 /* --- queue pairs --- */
@@ -215,6 +216,8 @@ int roce_qp_modify(struct roce_qp *qp, const struct roce_qp_attr *attr, uint32_t
 /* What is in force now. Either output may be NULL. */
 void roce_qp_query(const struct roce_qp *qp, struct roce_qp_attr *attr, struct roce_qp_caps *caps);
 
+/* The QPN (24 bits), the state, the caller's `ctx` of the configuration, and the counters, which live as long
+ * as the QP. */
 uint32_t roce_qp_num(const struct roce_qp *qp);
 enum roce_qp_state roce_qp_state(const struct roce_qp *qp);
 void *roce_qp_ctx(const struct roce_qp *qp);

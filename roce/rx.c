@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receiving: from a frame to the half of the QP that it is for. The checks of ROCE section 6.2, in its order. */
+/* Receiving: from a frame to the half of the QP that it is for. The checks of ROCE section 6.2, in its order.
+ */
 #include <assert.h>
 
 #include "roce/device.h"
@@ -32,8 +33,8 @@ static bool state_takes(const struct roce_qp *qp, bool response)
     return false;
 }
 
-/* ROCE-HDR-5 against the one key that every port has, 0xffff (ROCE-VB-6): a full member, so any membership of the peer
- * will do. */
+/* ROCE-HDR-5 against the one key that every port has, 0xffff (ROCE-VB-6): a full member, so any membership of
+ * the peer will do. */
 static bool pkey_matches(uint16_t pkey)
 {
     return (pkey & 0x7fff) == 0x7fff;

@@ -4,7 +4,8 @@
 
 #define TURN_PKTS 16 /* packets that a QP sends before the next ready one */
 
-/* Without the other half's turn, a long READ response would hold back this QP's own requests, or they its ACKs. */
+/* Without the other half's turn, a long READ response would hold back this QP's own requests, or they its
+ * ACKs. */
 static bool qp_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
 {
     qp->tx_turn = !qp->tx_turn;

@@ -207,8 +207,8 @@ static void draw_message(struct sim_plan *plan, unsigned pair, unsigned node, ui
     draw_flags(plan, end, m);
 }
 
-/* The slots of unsignalled requests are freed by a later completion only (ROCE-RC-60), so that one has to come
- * before the queue is full. */
+/* The slots of unsignalled requests are freed by a later completion only (ROCE-RC-60), so that one has to
+ * come before the queue is full. */
 static void signal_often(struct sim_end_plan *end)
 {
     unsigned silent = 0;

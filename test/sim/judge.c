@@ -43,8 +43,8 @@ static bool may_fail(const struct sim_plan *plan)
     return false;
 }
 
-/* A lost or late frame costs one timeout, at the most 4 Tr (ROCE-RC-41), and a round trip; a NAK a round trip;
- * an RNR NAK its wait and a round trip. Who gives up does so after 1 + retry_cnt timeouts. */
+/* A lost or late frame costs one timeout, at the most 4 Tr (ROCE-RC-41), and a round trip; a NAK a round
+ * trip; an RNR NAK its wait and a round trip. Who gives up does so after 1 + retry_cnt timeouts. */
 uint64_t sim_judge_bound_ns(const struct sim_run *run)
 {
     const struct sim_plan *plan = run->plan;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One direction of a simulated wire in virtual time: what is sent comes out later, or twice, or damaged, or not
- * at all, as a seed decides. */
+/* One direction of a simulated wire in virtual time: what is sent comes out later, or twice, or damaged, or
+ * not at all, as a seed decides. */
 #ifndef NORNIC_TEST_SIM_LINK_H
 #define NORNIC_TEST_SIM_LINK_H
 
@@ -56,8 +56,8 @@ unsigned sim_link_send(struct sim_link *link, const uint8_t *frame, uint32_t len
 /* When the next frame comes out; NET_TIME_NONE: the wire is empty. */
 uint64_t sim_link_next_ns(const struct sim_link *link);
 
-/* Takes out up to `n` frames that are due, in the order of their arrival. They are the caller's until it hands
- * them to sim_link_release(). Each lies in an allocation of exactly its length. */
+/* Takes out up to `n` frames that are due, in the order of their arrival. They are the caller's until it
+ * hands them to sim_link_release(). Each lies in an allocation of exactly its length. */
 unsigned sim_link_recv(struct sim_link *link, struct net_frame *frames, unsigned n, uint64_t now_ns);
 void sim_link_release(const struct net_frame *frames, unsigned n);
 

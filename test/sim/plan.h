@@ -130,7 +130,8 @@ unsigned sim_plan_word(struct sim_plan *plan, unsigned node, bool shared);
 struct sim_message *sim_plan_message(struct sim_plan *plan, unsigned pair, unsigned node,
                                      enum rdma_wr_opcode opcode, uint32_t len_bytes);
 
-/* Likewise an atomic on a word of the peer: what it returns is known from the plan unless the word is shared. */
+/* Likewise an atomic on a word of the peer: what it returns is known from the plan unless the word is shared.
+ */
 struct sim_message *sim_plan_atomic(struct sim_plan *plan, unsigned pair, unsigned node,
                                     enum rdma_wr_opcode opcode, unsigned word);
 

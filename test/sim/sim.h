@@ -64,8 +64,8 @@ void sim_deinit(struct sim *sim);
 /* Remembers the first failure, as one line. */
 void sim_fail(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Does everything that can be done at this instant: frames out of the devices, frames out of the wires, timers.
- * Returns whether anything moved. */
+/* Does everything that can be done at this instant: frames out of the devices, frames out of the wires,
+ * timers. Returns whether anything moved. */
 bool sim_step(struct sim *sim);
 
 /* The next event of a device or a wire; NET_TIME_NONE: nothing will ever happen again. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* RC over a wire with every kind of trouble, one operation at a time and in pairs that depend on each other. */
+/* RC over a wire with every kind of trouble, one operation at a time and in pairs that depend on each other.
+ */
 #include <criterion/criterion.h>
 
 #include "test/sim/seeds.h"
