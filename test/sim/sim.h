@@ -51,7 +51,7 @@ struct sim {
     struct sim_node node[2];
     struct sim_link *link[2];
     struct net_frame tx[NET_BURST]; /* buffers that devices build frames in */
-    uint64_t tx_this_instant;       /* frames built since the clock last moved */
+    uint64_t tx_frames;             /* built so far */
     bool failed;
     char failure[400]; /* the first thing that went wrong */
 };
