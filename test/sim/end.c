@@ -4,6 +4,11 @@
 /* wr_id: the kind, then the index of the request. */
 #define WR_RECEIVE (UINT64_C(1) << 63)
 
+static bool is_broken(const struct sim_end *end)
+{
+    return end->failed || end->receive_failed || end->quiet || end->cq_lost;
+}
+
 void sim_end_create(struct sim_end *end)
 {
     const struct sim_end_plan *want = end->want;
@@ -83,7 +88,7 @@ static unsigned to_sges(const struct sim_end *end, const struct sim_gather *gath
     const struct sim_region *region = &end->plan->region[end->node][gather->region];
     for (unsigned i = 0; i < gather->count; i++) {
         struct sim_area piece = gather->pieces[i];
-        uint32_t lkey = piece.len_bytes ? region->mr->lkey ^ bad_lkey : 0xdeadbeef;
+        uint32_t lkey = piece.len_bytes ? region->lkey ^ bad_lkey : 0xdeadbeef;
         sges[i] = (struct rdma_sge){
             .addr = (uintptr_t)sim_region_at(region, piece), .len_bytes = piece.len_bytes, .lkey = lkey};
     }
@@ -106,9 +111,9 @@ static void to_wr(const struct sim_end *end, unsigned index, struct rdma_send_wr
             sges[i].lkey = 0xdeadbeef; /* not looked at: ROCE-RC-16 */
     if (sim_is_send(m->opcode))
         return;
-    const struct rdma_mr *mr = end->plan->region[!end->node][m->remote_region].mr;
-    wr->remote_addr = mr->iova + m->remote.offset + (uint64_t)m->bad_offset;
-    wr->rkey = mr->rkey ^ m->bad_rkey;
+    const struct sim_region *region = &end->plan->region[!end->node][m->remote_region];
+    wr->remote_addr = region->iova + m->remote.offset + (uint64_t)m->bad_offset;
+    wr->rkey = region->rkey ^ m->bad_rkey;
 }
 
 /* A content that nobody sends: shows who reads or writes memory that is no longer theirs. */
@@ -175,7 +180,7 @@ static bool post_receives(struct sim_end *end)
 
 bool sim_end_post(struct sim_end *end)
 {
-    if (end->failed || end->receive_failed || end->quiet)
+    if (is_broken(end))
         return false;
     bool moved = post_receives(end);
     return post_sends(end) || moved;
@@ -183,7 +188,7 @@ bool sim_end_post(struct sim_end *end)
 
 uint64_t sim_end_next_ns(const struct sim_end *end)
 {
-    if (end->failed || end->receive_failed || end->quiet)
+    if (is_broken(end))
         return NET_TIME_NONE;
     const struct sim_end_plan *want = end->want;
     uint64_t send_ns = pace_next_ns(end->sim, &want->send_pace, end->sends_posted, want->message_count);
@@ -226,7 +231,7 @@ static void land_writes(struct sim_end *end, unsigned count)
     for (; end->landed < count; end->landed++) {
         const struct sim_message *m = &end->want->messages[end->landed];
         struct sim_region *region = &end->plan->region[!end->node][m->remote_region];
-        if (!sim_is_write(m->opcode) || m->overwritten)
+        if (!sim_is_write(m->opcode) || m->overwritten || !region->mr)
             continue;
         if (!sim_region_expect(region, m->remote, m->key, 0))
             complain(end, end->landed, "send", "completed, but the target does not hold its bytes");
@@ -405,13 +410,10 @@ void sim_end_complete(struct sim_end *end, const struct rdma_wc *wc)
 
 /* --- the end --- */
 
-static bool is_broken(const struct sim_end *end)
-{
-    return end->failed || end->receive_failed || end->quiet;
-}
-
 bool sim_end_is_done(const struct sim_end *end)
 {
+    if (end->cq_lost)
+        return true;
     if (is_broken(end))
         return end->sends_done == end->sends_posted && end->receives_done == end->receives_posted;
     if (end->sends_done < end->want->message_count)
@@ -425,8 +427,10 @@ static void accept_undone(struct sim_end *end)
     unsigned good = end->failed ? end->failed_at : end->sends_done;
     for (unsigned i = 0; i < end->sends_posted; i++) {
         const struct sim_message *m = &end->want->messages[i];
-        if ((sim_is_write(m->opcode) && (i >= end->landed || m->overwritten)) || sim_is_atomic(m->opcode))
-            sim_region_accept(&end->plan->region[!end->node][m->remote_region], m->remote);
+        struct sim_region *remote = &end->plan->region[!end->node][m->remote_region];
+        bool half_written = sim_is_write(m->opcode) && (i >= end->landed || m->overwritten);
+        if (remote->mr && (half_written || sim_is_atomic(m->opcode)))
+            sim_region_accept(remote, m->remote);
         if (i >= good && m->local.region == SIM_SINK)
             accept_gather(end, &m->local);
     }
@@ -437,6 +441,8 @@ static void accept_undone(struct sim_end *end)
 void sim_end_settle(struct sim_end *end)
 {
     const struct sim_end_plan *want = end->want;
+    if (!end->qp) /* destroyed: no completion comes */
+        return accept_undone(end);
     if (!sim_end_is_done(end))
         sim_fail(end->sim, "pair %u node %u stands still with %u of %u sends and %u of %u receives done",
                  end->pair, end->node, end->sends_done, want->message_count, end->receives_done,
@@ -447,7 +453,9 @@ void sim_end_settle(struct sim_end *end)
     if (is_broken(end) || is_broken(end->peer))
         accept_undone(end);
     enum roce_qp_state state = roce_qp_state(end->qp);
-    if (!end->quiet && state != (is_broken(end) ? ROCE_QPS_ERR : ROCE_QPS_RTS))
+    /* a fatal NAK to a peer may find both queues of this side empty */
+    bool no_flush = state == ROCE_QPS_ERR && want->may_fail & 1u << RDMA_WC_WR_FLUSH_ERR;
+    if (!end->quiet && !no_flush && state != (is_broken(end) ? ROCE_QPS_ERR : ROCE_QPS_RTS))
         sim_fail(end->sim, "pair %u node %u ends in state %s", end->pair, end->node,
                  roce_qp_state_name(state));
 }

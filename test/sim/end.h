@@ -19,7 +19,8 @@ struct sim_end {
     unsigned landed;                      /* messages whose arrival was looked at, in posting order */
     uint64_t originals[SIM_MESSAGES_MAX]; /* what atomics returned */
     bool failed;
-    bool quiet;         /* post nothing more */
+    bool quiet;         /* the application has ended it: post nothing more */
+    bool cq_lost;       /* a CQ of it overflowed: completions are missing */
     unsigned failed_at; /* the message of the first error */
     enum rdma_wc_status error;
     bool receive_failed;

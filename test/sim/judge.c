@@ -138,7 +138,7 @@ static bool any_broken(const struct sim_run *run)
 {
     for (unsigned i = 0; i < 2 * run->plan->pairs; i++) {
         const struct sim_end *end = &run->end[i / 2][i % 2];
-        if (end->failed || end->receive_failed || end->quiet)
+        if (end->failed || end->receive_failed || end->quiet || end->cq_lost)
             return true;
     }
     return false;
@@ -171,7 +171,7 @@ static void judge_accounts(struct sim_run *run, unsigned node)
     uint64_t judged = 0, unfit = 0;
     for (unsigned i = 0; i < ROCE_RX_VERDICT_COUNT; i++) {
         judged += c->verdicts[i];
-        if (i <= ROCE_RX_DROP_NO_QP && i != ROCE_RX_TAKEN)
+        if (i < ROCE_RX_DROP_NO_QP && i != ROCE_RX_TAKEN)
             unfit += c->verdicts[i];
     }
     if (judged != in->delivered)
@@ -239,8 +239,7 @@ static void judge_effort(struct sim_run *run, unsigned node)
 void sim_judge(struct sim_run *run)
 {
     for (unsigned i = 0; i < 2 * run->plan->pairs; i++)
-        if (run->end[i / 2][i % 2].qp)
-            sim_end_settle(&run->end[i / 2][i % 2]);
+        sim_end_settle(&run->end[i / 2][i % 2]);
     for (unsigned node = 0; node < 2; node++) {
         judge_accounts(run, node);
         judge_effort(run, node);

@@ -26,7 +26,20 @@ int sim_region_register(struct sim_region *region, struct rdma_pd *pd)
     if (!region->bytes || !region->shadow)
         abort();
     sim_region_fill(region, (struct sim_area){0, region->used_bytes}, GUARD_KEY, 0);
-    return rdma_mr_reg(pd, region->bytes, region->used_bytes, region->access, &region->mr);
+    int err = rdma_mr_reg(pd, region->bytes, region->used_bytes, region->access, &region->mr);
+    if (err)
+        return err;
+    region->iova = region->mr->iova;
+    region->lkey = region->mr->lkey;
+    region->rkey = region->mr->rkey;
+    return 0;
+}
+
+void sim_region_deregister(struct sim_region *region)
+{
+    rdma_mr_dereg(region->mr);
+    region->mr = NULL;
+    sim_region_fill(region, (struct sim_area){0, region->used_bytes}, ~GUARD_KEY, 0);
 }
 
 void sim_region_free(struct sim_region *region)

@@ -21,6 +21,8 @@ struct sim_region {
     uint8_t *bytes;  /* an allocation of exactly used_bytes */
     uint8_t *shadow; /* what `bytes` must hold */
     struct rdma_mr *mr;
+    uint64_t iova; /* of mr, kept when that is gone */
+    uint32_t lkey, rkey;
 };
 
 /* Lays out one more piece, guard bytes around it, at a random offset or (align8) a multiple of 8. Before
@@ -30,6 +32,8 @@ struct sim_area sim_region_take(struct sim_region *region, struct test_random *r
 
 /* Allocates the region, fills it with guard bytes and registers it. 0 or what rdma_mr_reg() returned. */
 int sim_region_register(struct sim_region *region, struct rdma_pd *pd);
+/* The application takes its memory back: deregisters it and fills it with something else, which must stay. */
+void sim_region_deregister(struct sim_region *region);
 void sim_region_free(struct sim_region *region);
 
 uint8_t *sim_region_at(const struct sim_region *region, struct sim_area area);

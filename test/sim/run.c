@@ -103,6 +103,14 @@ static struct sim_end *find_end(struct sim_run *run, unsigned node, uint32_t qpn
     return NULL;
 }
 
+static void lose_cq(struct sim_run *run, unsigned node, const struct rdma_cq *cq)
+{
+    for (unsigned pair = 0; pair < run->plan->pairs; pair++) {
+        struct sim_end *end = &run->end[pair][node];
+        end->cq_lost |= end->send_cq == cq || end->recv_cq == cq;
+    }
+}
+
 static bool poll_cq(struct sim_run *run, unsigned node, struct rdma_cq *cq)
 {
     struct rdma_wc wcs[16];
@@ -110,7 +118,7 @@ static bool poll_cq(struct sim_run *run, unsigned node, struct rdma_cq *cq)
     if (n < 0) {
         if (run->plan->cq_short == 0 || n != -EIO)
             sim_fail(&run->sim, "rdma_cq_poll returned %d", n);
-        run->cq_failed[node] = true;
+        lose_cq(run, node, cq);
         return false;
     }
     for (int i = 0; i < n && !run->sim.failed; i++) {

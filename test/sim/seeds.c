@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* After so many a test gives up: a broken engine fails everywhere. */
-#define FAILURES_MAX 5
+#define FAILURES_MAX 3
 
 static char crash_line[256]; /* written ahead: nothing is formatted in a signal handler */
 
@@ -57,6 +57,11 @@ static int format_line(char *line, size_t size, uint64_t n, const char *what)
                     n, what, n, criterion_current_suite->name, criterion_current_test->name);
 }
 
+bool sim_seeds_more(const struct sim_seeds *seeds, uint64_t n)
+{
+    return n < seeds->first + seeds->count && seeds->failures < FAILURES_MAX;
+}
+
 uint64_t sim_seeds_begin(struct sim_seeds *seeds, uint64_t n)
 {
     format_line(crash_line, sizeof crash_line, n, "crashed");
@@ -90,7 +95,7 @@ void sim_seeds_run(const struct sim_profile *profile, uint64_t count)
     struct sim_run *run = malloc(sizeof *run);
     cr_assert_not_null(run);
     sim_seeds_init(&seeds, count);
-    for (uint64_t n = seeds.first; n < seeds.first + seeds.count && seeds.failures < FAILURES_MAX; n++) {
+    for (uint64_t n = seeds.first; sim_seeds_more(&seeds, n); n++) {
         sim_run(run, sim_plan_draw(sim_seeds_begin(&seeds, n), profile), seeds.ladder);
         sim_seeds_end(&seeds, n, run);
     }

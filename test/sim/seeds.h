@@ -17,6 +17,9 @@ struct sim_seeds {
 /* Takes the environment into account. */
 void sim_seeds_init(struct sim_seeds *seeds, uint64_t count);
 
+/* Whether to run seed number `n`: not when too many have failed. */
+bool sim_seeds_more(const struct sim_seeds *seeds, uint64_t n);
+
 /* What to hand to sim_plan_create() or sim_plan_draw() for seed number `n`; remembers n for a crash. */
 uint64_t sim_seeds_begin(struct sim_seeds *seeds, uint64_t n);
 
