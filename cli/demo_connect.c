@@ -9,7 +9,7 @@
 #include "net/bytes.h"
 #include "net/impair.h"
 
-#define QP_TIMEOUT      12 /* 16.8 ms (ROCE-RC-41): short enough to watch, long for a busy machine */
+#define QP_TIMEOUT      14 /* 67 ms (ROCE-RC-41): seven retries outlast a CPU that is away for a while */
 #define QP_RD_ATOMIC    16
 #define RNR_TIMER_064MS 12 /* ROCE-HDR-22 */
 #define RESOLVE_NS      3000000000u

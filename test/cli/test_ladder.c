@@ -229,7 +229,7 @@ Test(ladder, a_round_of_progress_has_one_time_and_keeps_its_order)
     struct story s = story_new(8);
     struct ladder_event nak = {.opcode = RC(ACK), .psn = 5, .syndrome = ROCE_SYNDROME_NAK_PSN_SEQ};
     struct ladder_event send = {.opcode = RC(SEND_ONLY), .psn = 5};
-    /* A's round began, and was stamped, before B's NAK left; the hook tells of the NAK after what it caused */
+    /* A's round began, and was stamped, before B's NAK left; the hook tells of it after what it caused */
     push(s.b, nak, LADDER_TX, 50);
     push(s.a, (struct ladder_event){.psn = 5, .cause = ROCE_CAUSE_NAK_SEQ}, LADDER_RETRANSMIT, 40);
     push(s.a, nak, LADDER_RX, 40);
