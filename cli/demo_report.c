@@ -117,12 +117,12 @@ static void put_recovery(FILE *out, const struct demo_board *board)
         fprintf(out, "  loss       %s frames thrown away, drawn from seed %" PRIu64 "\n",
                 demo_count_str(board->sides[DEMO_A].lost_frames, s[0]), board->plan.seed);
     fprintf(out,
-            "  recovery   %s packets sent again, after %s NAKs (PSN sequence error), %s gaps in responses\n",
+            "  recovery   packets sent again %s; NAKs received %s; gaps in responses %s; ack timeouts %s\n",
             demo_count_str(a->retransmitted_pkts, s[0]), demo_count_str(a->packet_seq_err, s[1]),
-            demo_count_str(a->implied_nak_seq_err, s[2]));
-    fprintf(out, "             and %s ack timeouts; %s READs and %s atomics answered twice, %s RNR NAKs\n",
-            demo_count_str(a->local_ack_timeout, s[0]), demo_count_str(b->read_replays, s[1]),
-            demo_count_str(b->atomic_replays, s[2]), demo_count_str(a->rnr_nak_received, s[3]));
+            demo_count_str(a->implied_nak_seq_err, s[2]), demo_count_str(a->local_ack_timeout, s[3]));
+    fprintf(out, "             READs answered again %s; atomics answered again %s; RNR NAKs %s\n",
+            demo_count_str(b->read_replays, s[0]), demo_count_str(b->atomic_replays, s[1]),
+            demo_count_str(a->rnr_nak_received, s[2]));
 }
 
 void demo_report(const struct demo_screen *screen, const struct demo_board *board)
