@@ -2,9 +2,9 @@
 /* Ladders from fixed events, compared as text. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/ladder.h"
+#include "net/bytes.h"
 #include "roce/frame.h"
 #include "roce/roce.h"
 
@@ -277,15 +277,13 @@ static uint32_t build_frame(uint8_t *frame)
                            .se = 1,
                            .psn = 0xfffffe};
     struct roce_reth reth = {.va = 0x1000, .rkey = 0x55, .dma_len = 3};
+    static const uint8_t tail[] = {0x00, 0xde, 0xca, 0xde, 'a', 'b', 'c', 0}; /* immediate, payload, pad */
     uint32_t transport = ROCE_BTH_BYTES + ROCE_RETH_BYTES + ROCE_IMMDT_BYTES + 4;
 
     roce_frame_template_init(&t, &path);
     uint8_t *p = roce_frame_begin(&t, frame, transport, 0x4711);
     p = roce_reth_put(roce_bth_put(p, &bth), &reth);
-    memcpy(p,
-           "\x00\xde\xca\xde"
-           "abc\0",
-           8);
+    put_bytes(p, tail, sizeof tail);
     return roce_frame_seal(&t, frame, transport);
 }
 
