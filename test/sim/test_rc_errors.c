@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What ends a connection: the right status on both sides, then flushes in order, and nothing else touched. Each runs on
- * clean and on lossy wires. */
+/* What ends a connection: the right status on both sides, then flushes in order, and nothing else touched.
+ * Each runs on clean and on lossy wires. */
 #include <criterion/criterion.h>
 
 #include "test/sim/traffic.h"
@@ -16,8 +16,8 @@ static void expect_fatal(struct sim_plan *plan, enum rdma_wc_status status)
     plan->end[0][1].receive_may_fail = SIM_MAY(RDMA_WC_WR_FLUSH_ERR);
 }
 
-/* Node 0 ends with this status at the victim. When the NAK or an answer before it is lost, nobody repeats it any more,
- * and node 0 gives up there. */
+/* Node 0 ends with this status at the victim. When the NAK or an answer before it is lost, nobody repeats it
+ * any more, and node 0 gives up there. */
 static void check_victim(struct sim_run *run, enum rdma_wc_status status)
 {
     const struct sim_end *end = &run->end[0][0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that are interrupted: a peer that is gone, a receiver that never comes, applications that drain, close
- * and deregister in the middle of it all. */
+/* Connections that are interrupted: a peer that is gone, a receiver that never comes, applications that
+ * drain, close and deregister in the middle of it all. */
 #include <criterion/criterion.h>
 
 #include "test/sim/traffic.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How long recovery takes. A slow recovery passes every other check, so that these tests lose one frame at a time,
- * every one in turn, and hold the time against the clean run of the same workload. */
+/* How long recovery takes. A slow recovery passes every other check, so that these tests lose one frame at a
+ * time, every one in turn, and hold the time against the clean run of the same workload. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -190,8 +190,8 @@ Test(rc_recovery, a_loss_inside_a_read_costs_a_round_trip)
     }
 }
 
-/* A receiver that is late by so much delays the sender by its RNR timer and a round trip, not by a timeout. */
-/* covers: ROCE-RC-48, ROCE-RS-11 */
+/* A receiver that is late by so much delays the sender by its RNR timer and a round trip, not by a timeout.
+ */
 static void late_receive(struct sim_plan *plan)
 {
     for (unsigned i = 0; i < 4; i++)
@@ -204,8 +204,8 @@ static void late_receive(struct sim_plan *plan)
 Test(rc_recovery, a_late_receive_costs_the_rnr_timer)
 {
     struct result r = run_plan(plan_on_short_wire(late_receive));
-    /* the first arrives at 10 us and at 90 us, too early for the receives of 100 us, and at 170 us; its ACK brings the
-     * credits that let the other three go */
+    /* the first arrives at 10 us and at 90 us, too early for the receives of 100 us, and at 170 us; its ACK
+     * brings the credits that let the other three go */
     cr_assert_eq(r.timeouts, 0);
     cr_assert_geq(r.done_ns, 2 * (RTT_NS + 60 * SIM_NS_PER_US) + RTT_NS);
     cr_assert_leq(r.done_ns, 2 * (RTT_NS + 60 * SIM_NS_PER_US) + 2 * RTT_NS);
@@ -224,8 +224,8 @@ static void many_writes(struct sim_plan *plan)
         sim_plan_message(plan, 0, 0, RDMA_WR_RDMA_WRITE, 256 * 40);
 }
 
-/* 400 KiB in 1,600 packets on a wire of 10 Gbit/s that loses one frame in a hundred: losses must be mended by NAKs at
- * the cost of a round trip each, the timer has to help at the very end only. */
+/* 400 KiB in 1,600 packets on a wire of 10 Gbit/s that loses one frame in a hundred: losses must be mended by
+ * NAKs at the cost of a round trip each, the timer has to help at the very end only. */
 Test(rc_recovery, median_and_tail_at_one_percent_loss)
 {
     enum { SEEDS = 101 };

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ordinary traffic between two QPs that a test spoils: by its plan, or by what the application does meanwhile. */
+/* Ordinary traffic between two QPs that a test spoils: by its plan, or by what the application does
+ * meanwhile. */
 #ifndef NORNIC_TEST_SIM_TRAFFIC_H
 #define NORNIC_TEST_SIM_TRAFFIC_H
 
 #include "test/sim/seeds.h"
 
-/* Both sides send SENDs, WRITEs and READs in turn; message SIM_TRAFFIC_VICTIM of node 0 has an opcode of the test's
- * choice. */
+/* Both sides send SENDs, WRITEs and READs in turn; message SIM_TRAFFIC_VICTIM of node 0 has an opcode of the
+ * test's choice. */
 #define SIM_TRAFFIC_MESSAGES 9
 #define SIM_TRAFFIC_VICTIM   5
 
