@@ -22,6 +22,7 @@ static struct host_dev_config dev_config(const struct cli_node_config *config)
         .port = config->port,
         .capture_path = config->capture,
         .impair = config->impair,
+        .window_pkts = config->window_pkts,
         .no_thread = !config->events,
     };
 }
@@ -61,7 +62,7 @@ int cli_node_open_pair(const struct cli_node_config *config, struct cli_node nod
     if (rc != 0)
         return cli_fail("cannot make a memory port: %s", strerror(-rc));
     struct host_dev_config first = dev_config(config);
-    struct host_dev_config second = {.no_thread = !config->events};
+    struct host_dev_config second = {.window_pkts = config->window_pkts, .no_thread = !config->events};
     nodes[0] = (struct cli_node){.events = config->events, .memory = true, .memory_peer = memory_mac(1)};
     nodes[1] = (struct cli_node){.events = config->events, .memory = true, .memory_peer = memory_mac(0)};
     if (host_dev_create_on(ends[0], &first, &nodes[0].dev, &err) != 0) {

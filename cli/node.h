@@ -13,6 +13,7 @@ struct cli_node_config {
     const char *port;    /* as --port says it */
     const char *capture; /* pcapng, or NULL */
     struct host_impair impair;
+    uint32_t window_pkts; /* as host_dev_config has it */
     bool events;   /* the device has a thread and the command sleeps; else the command drives the device */
     int gid_index; /* -1: choose */
     bool ipv6;     /* where there is a choice */

@@ -19,6 +19,7 @@
 #define PERF_VERSION          1
 #define PERF_MAX_QPS          1024
 #define PERF_MAX_DEPTH        4096
+#define PERF_MAX_WINDOW_PKTS  65536
 #define PERF_MAX_REGION_BYTES (1ull << 30)
 #define PERF_ATOMIC_BYTES     8u
 

@@ -21,6 +21,8 @@ static const char help[] =
     "  -T, --time=TIME        how long to post more (3s)\n"
     "  -d, --depth=COUNT      operations under way on a queue pair (16)\n"
     "  -q, --qps=COUNT        queue pairs (1)\n"
+    "  -W, --window=PACKETS   packets of a queue pair that may be unacknowledged (512); more is faster where\n"
+    "                         nothing is lost, and repeats more where something is\n"
     "  -m, --pmtu=BYTES       path MTU: 256 to 4096 (the largest that fits the port)\n"
     "  -L, --latency          one operation at a time: the times are those of a lone one\n"
     "  -v, --verify           compare the data: each message that is sent or read, each atomic's result,\n"
@@ -43,6 +45,7 @@ static const struct option long_options[] = {
     {"time", required_argument, NULL, 'T'},
     {"depth", required_argument, NULL, 'd'},
     {"qps", required_argument, NULL, 'q'},
+    {"window", required_argument, NULL, 'W'},
     {"pmtu", required_argument, NULL, 'm'},
     {"latency", no_argument, NULL, 'L'},
     {"verify", no_argument, NULL, 'v'},
@@ -109,6 +112,8 @@ static int parse_one(struct perf_options *o, int c, const char *text)
         return parse_count32("--depth", text, PERF_MAX_DEPTH, &o->test.depth);
     case 'q':
         return parse_count32("--qps", text, PERF_MAX_QPS, &o->test.qps);
+    case 'W':
+        return parse_count32("--window", text, PERF_MAX_WINDOW_PKTS, &o->node.window_pkts);
     case 'm':
         return cli_parse_pmtu("--pmtu", text, &o->test.pmtu_bytes);
     case 'w':
@@ -155,7 +160,7 @@ int perf_parse(int argc, char **argv, struct perf_options *o)
                                .node = CLI_NODE_DEFAULTS};
     opterr = 0;
     int c;
-    while ((c = getopt_long(argc, argv, ":o:s:n:T:d:q:m:Lvw:p:t:jh" CLI_NODE_SHORT_OPTIONS, long_options,
+    while ((c = getopt_long(argc, argv, ":o:s:n:T:d:q:W:m:Lvw:p:t:jh" CLI_NODE_SHORT_OPTIONS, long_options,
                             NULL)) != -1) {
         if (c == 'h') {
             fputs(help, stdout);

@@ -28,11 +28,12 @@ static void forward_trace(void *ctx, const struct roce_trace *event)
     dev->trace(dev->trace_ctx, event);
 }
 
-static int create_engine(struct host_dev *dev)
+static int create_engine(struct host_dev *dev, uint32_t window_pkts)
 {
     struct roce_dev_config config = {
         .random = {.next = kernel_random},
         .port_mtu_bytes = dev->port->limits.mtu_bytes,
+        .window_pkts = window_pkts,
         .doorbell = host_dev_doorbell,
         .trace = dev->trace ? forward_trace : NULL,
         .trace_parse_tx = dev->trace != NULL,
@@ -61,7 +62,7 @@ int host_dev_create_on(struct net_port *port, const struct host_dev_config *conf
         rc = -errno;
         goto free_dev;
     }
-    rc = create_engine(dev);
+    rc = create_engine(dev, config->window_pkts);
     if (rc != 0)
         goto close_doorbell;
     rc = config->no_thread ? 0 : host_dev_thread_start(dev);

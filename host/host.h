@@ -25,6 +25,7 @@ struct host_dev_config {
     const char *port;          /* "xdp:IFACE" or "packet:IFACE"; for memory see host_dev_create_on() */
     const char *capture_path;  /* pcapng of everything that crosses the port, or NULL */
     struct host_impair impair; /* all zero: none; acts on what is sent and what is received */
+    uint32_t window_pkts;      /* unacknowledged request packets of a QP; 0: the engine's default */
     bool no_thread;            /* the caller drives host_dev_progress() itself */
     roce_trace_hook *trace;
     void *trace_ctx;

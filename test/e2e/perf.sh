@@ -26,6 +26,7 @@ memory all_reads_are_compared "j['compared_messages'] == 350" --op read -n 250 -
 memory all_sends_are_compared "j['compared_messages'] == 350" --op send -n 250 -w 100 -v -s 100
 memory several_queue_pairs "j['ops'] == 500 and j['qps'] == 20" --op send -n 500 -q 20 -d 3 -v -s 5000
 memory fewer_operations_than_depth "j['ops'] == 5" --op write -n 5 -d 64 -q 4 -w 0 -v
+memory window_of_one_packet "j['ops'] == 50 and j['retransmitted_pkts'] == 0" --op send -n 50 -s 9000 -W 1 -v
 memory for_a_time "0.19 < j['seconds'] < 20 and j['ops'] > 0" --op write -T 200ms
 memory latency "j['depth'] == 1 and all(j['latency_us'][k] > 0 for k in ('min', 'median', 'p99', 'p99_9'))" \
     --op read -s 8 -L -n 200
@@ -49,6 +50,7 @@ refuse atomic_size "--size 16" --port memory --op fetch-add -s 16
 refuse too_much_memory "MiB" --port memory -s 1G -d 64
 refuse iters_and_time "exclude" --port memory -n 5 -T 1s
 refuse latency_and_depth "--latency" --port memory -L -d 4
+refuse window_of_none "--window 0" --port memory -W 0
 refuse missing_interface "nn-none" --port xdp:nn-none 10.0.0.1
 run "$nornic" help perf
 if [ $rc = 0 ] && [[ $out == *Example* ]]; then ok help; else notok help "exit status $rc: $err"; fi
