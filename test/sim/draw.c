@@ -59,9 +59,12 @@ static struct sim_pace draw_pace(struct sim_plan *plan, bool prompt)
 static void draw_pair(struct sim_plan *plan, unsigned pair, const struct sim_profile *profile)
 {
     enum roce_mtu mtu = profile->pmtu ? profile->pmtu : (enum roce_mtu)(1 + below(plan, 5));
-    uint32_t psn[2] = {draw_psn(plan), draw_psn(plan)};
-    uint8_t depth[2] = {(uint8_t)(1 + below(plan, once_in(plan, 2) ? 4 : 16)),
-                        (uint8_t)(1 + below(plan, 16))};
+    uint32_t psn[2];
+    uint8_t depth[2];
+    for (unsigned node = 0; node < 2; node++) {
+        psn[node] = draw_psn(plan);
+        depth[node] = (uint8_t)(1 + below(plan, once_in(plan, 2) ? 4 : 16));
+    }
     for (unsigned node = 0; node < 2; node++) {
         struct sim_end_plan *end = &plan->end[pair][node];
         struct roce_qp_attr *attr = &end->attr;

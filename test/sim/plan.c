@@ -119,11 +119,10 @@ static struct sim_message *append(struct sim_plan *plan, unsigned pair, unsigned
     if (end->message_count == SIM_MESSAGES_MAX)
         abort();
     struct sim_message *m = &end->messages[end->message_count++];
-    *m = (struct sim_message){.opcode = opcode,
-                              .flags = RDMA_SEND_SIGNALED,
-                              .imm = (uint32_t)test_random_next(&plan->random),
-                              .len_bytes = len_bytes,
-                              .key = test_random_next(&plan->random)};
+    *m = (struct sim_message){.opcode = opcode, .flags = RDMA_SEND_SIGNALED, .len_bytes = len_bytes};
+    /* one draw a statement: the order within an initializer is the compiler's choice */
+    m->imm = (uint32_t)test_random_next(&plan->random);
+    m->key = test_random_next(&plan->random);
     bool sinks = opcode == RDMA_WR_RDMA_READ || sim_is_atomic(opcode);
     m->local = sim_plan_gather(plan, node, sinks ? SIM_SINK : SIM_SOURCE, len_bytes, end->caps.max_send_sge);
     return m;
