@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test/fuzz/device_work.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SGES_MAX 4 /* one more than the QPs have room for */
+
+/* wr_id: whether it is a receive, the generation of the queue, the number of the request. */
+#define WR_RECEIVE (UINT64_C(1) << 63)
+
+static uint64_t wr_id(const struct fuzz_qp *qp, const struct fuzz_queue *queue, uint64_t kind)
+{
+    return kind | (uint64_t)(qp->generation & 0x7fffffff) << 32 | queue->posted;
+}
+
+/* A piece of a region, or not quite: enum in the first byte's upper bits. */
+static struct rdma_sge choose_sge(const struct fuzz_dev *dev, bool readable, struct fuzz_input *in)
+{
+    uint8_t how = fuzz_u8(in);
+    unsigned region = how % FUZZ_MRS;
+    uint16_t offset = fuzz_u16(in), len_bytes = fuzz_u16(in) % (FUZZ_MR_BYTES + 8);
+    struct rdma_sge sge = {.len_bytes = len_bytes, .lkey = dev->key[region]};
+    if (readable || how & 0x10) { /* inside: the post itself reads inline data */
+        offset %= FUZZ_MR_BYTES;
+        if (sge.len_bytes > (uint32_t)(FUZZ_MR_BYTES - offset))
+            sge.len_bytes = (uint32_t)(FUZZ_MR_BYTES - offset);
+        if (readable && !dev->mr[region])
+            sge.len_bytes = 0;
+    }
+    sge.addr = (uintptr_t)fuzz_mr_bytes(dev, region) + (uint64_t)(int64_t)(int16_t)offset;
+    if (how & 0x20)
+        sge.lkey ^= 1u << (how >> 6);
+    if (how == 0xff && !readable)
+        sge.addr = UINT64_MAX - len_bytes / 2;
+    return sge;
+}
+
+static void choose_remote(const struct fuzz_world *world, unsigned d, struct rdma_send_wr *wr,
+                          struct fuzz_input *in)
+{
+    const struct fuzz_dev *peer = &world->dev[!d];
+    uint8_t how = fuzz_u8(in);
+    unsigned region = how % FUZZ_MRS;
+    uint64_t base = region == 2 ? 0 : (uintptr_t)fuzz_mr_bytes(peer, region);
+    wr->remote_addr = base + (uint64_t)(int64_t)(int16_t)fuzz_u16(in);
+    wr->rkey = peer->key[region] ^ (how & 0x80 ? 1 : 0);
+    wr->compare_add = 0xa5a5a5a5a5a5a5a5;
+    wr->swap = 5;
+}
+
+void fuzz_post_send(struct fuzz_world *world, unsigned d, struct fuzz_input *in)
+{
+    struct fuzz_dev *dev = &world->dev[d];
+    uint8_t how = fuzz_u8(in);
+    struct fuzz_qp *qp = &dev->qp[how >> 7];
+    struct rdma_sge sges[SGES_MAX] = {{0}};
+    struct rdma_send_wr wr = {.wr_id = wr_id(qp, &qp->sends, 0),
+                              .sg_list = sges,
+                              .opcode = (enum rdma_wr_opcode)(how & 7),
+                              .num_sge = how >> 3 & 3,
+                              .imm_data = 0x04030201};
+    wr.send_flags =
+        fuzz_u8(in) & (RDMA_SEND_FENCE | RDMA_SEND_SIGNALED | RDMA_SEND_SOLICITED | RDMA_SEND_INLINE);
+    bool atomic = wr.opcode == RDMA_WR_ATOMIC_CMP_AND_SWP || wr.opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD;
+    if (how & 0x20)
+        wr.num_sge++;
+    for (unsigned i = 0; i < wr.num_sge; i++)
+        sges[i] = choose_sge(dev, wr.send_flags & RDMA_SEND_INLINE, in);
+    if (atomic && wr.num_sge == 1 && !(how & 0x40))
+        sges[0].len_bytes = 8;
+    choose_remote(world, d, &wr, in);
+    if (!qp->qp)
+        return;
+    int err = roce_post_send(qp->qp, &wr, NULL);
+    FUZZ_REQUIRE(err == 0 || err == -EINVAL || err == -ENOMEM);
+    FUZZ_REQUIRE(err != 0 || (how & 7) <= RDMA_WR_ATOMIC_FETCH_AND_ADD);
+    qp->sends.posted += err == 0;
+}
+
+void fuzz_post_recv(struct fuzz_world *world, unsigned d, struct fuzz_input *in)
+{
+    struct fuzz_dev *dev = &world->dev[d];
+    uint8_t how = fuzz_u8(in);
+    struct fuzz_qp *qp = &dev->qp[how >> 7];
+    struct rdma_sge sges[SGES_MAX];
+    struct rdma_recv_wr wr = {.wr_id = wr_id(qp, &qp->receives, WR_RECEIVE),
+                              .sg_list = sges,
+                              .num_sge = (how & 0x7f) % (SGES_MAX + 1)};
+    for (unsigned i = 0; i < wr.num_sge; i++)
+        sges[i] = choose_sge(dev, false, in);
+    if (!qp->qp)
+        return;
+    int err = roce_post_recv(qp->qp, &wr, NULL);
+    FUZZ_REQUIRE(err == 0 || err == -EINVAL || err == -ENOMEM);
+    qp->receives.posted += err == 0;
+}
+
+static void check_completion(struct fuzz_dev *dev, const struct rdma_wc *wc)
+{
+    for (unsigned q = 0; q < FUZZ_QPS; q++) {
+        struct fuzz_qp *qp = &dev->qp[q];
+        if (!qp->qp || roce_qp_num(qp->qp) != wc->qp_num)
+            continue;
+        bool receive = wc->wr_id & WR_RECEIVE;
+        struct fuzz_queue *queue = receive ? &qp->receives : &qp->sends;
+        uint32_t number = (uint32_t)wc->wr_id;
+        if ((wc->wr_id >> 32 & 0x7fffffff) != (qp->generation & 0x7fffffff))
+            return; /* from before a RESET: it may still come out */
+        FUZZ_REQUIRE(number >= queue->done && number < queue->posted);
+        /* unsignalled sends are passed over, but nothing is after the first error */
+        FUZZ_REQUIRE(number == queue->done || (!receive && !queue->failed));
+        FUZZ_REQUIRE(!queue->failed || wc->status == RDMA_WC_WR_FLUSH_ERR);
+        queue->failed |= wc->status != RDMA_WC_SUCCESS;
+        queue->done = number + 1;
+    }
+}
+
+void fuzz_poll(struct fuzz_dev *dev, struct fuzz_input *in)
+{
+    struct rdma_wc wcs[8];
+    uint8_t how = fuzz_u8(in);
+    struct rdma_cq *cq = dev->cq[how & 1];
+    if (!cq)
+        return;
+    if (how & 0x40)
+        rdma_cq_req_notify(cq, how & 0x80);
+    int n = rdma_cq_poll(cq, wcs, 1 + (how >> 1 & 7));
+    FUZZ_REQUIRE(n == -EIO || (n >= 0 && n <= 1 + (how >> 1 & 7)));
+    for (int i = 0; i < n; i++)
+        check_completion(dev, &wcs[i]);
+}
+
+void fuzz_modify(struct fuzz_world *world, unsigned d, struct fuzz_input *in)
+{
+    uint8_t how = fuzz_u8(in);
+    struct fuzz_qp *qp = &world->dev[d].qp[how >> 7];
+    if (!qp->qp)
+        return;
+    struct roce_qp_attr attr, before, after;
+    roce_qp_query(qp->qp, &attr, NULL);
+    before = attr;
+    uint32_t mask = ROCE_QP_STATE;
+    attr.state = (enum roce_qp_state)(how & 7);
+    if (how & 0x08) { /* attributes too */
+        mask = fuzz_u32(in) & 0x1fffff;
+        attr.en_sqd_async_notify = fuzz_u8(in) & 1;
+        attr.access_flags = fuzz_u8(in);
+        attr.path_mtu = (enum roce_mtu)(fuzz_u8(in) % 7);
+        attr.timeout = fuzz_u8(in) % 34;
+        attr.retry_cnt = fuzz_u8(in) % 9;
+        attr.rnr_retry = fuzz_u8(in) % 9;
+        attr.min_rnr_timer = fuzz_u8(in) % 34;
+        attr.max_rd_atomic = fuzz_u8(in);
+        attr.max_dest_rd_atomic = fuzz_u8(in);
+        attr.av.sgid_index = fuzz_u8(in) % 3;
+        attr.rq_psn = attr.sq_psn = 0xfffffc;
+        attr.dest_qpn = fuzz_peer_qpn(world, d, how >> 7);
+    }
+    int err = roce_qp_modify(qp->qp, &attr, mask, world->now_ns);
+    roce_qp_query(qp->qp, &after, NULL);
+    if (err == 0 && mask & ROCE_QP_STATE && attr.state == ROCE_QPS_RESET)
+        fuzz_qp_forget(&world->dev[d], qp);
+    if (err == 0 && mask & ROCE_QP_RQ_PSN)
+        qp->expected_psn = attr.rq_psn;
+    if (err == 0 && mask & ROCE_QP_DEST_QPN)
+        qp->dest_qpn = attr.dest_qpn;
+    FUZZ_REQUIRE(err == 0 || err == -EINVAL || err == -ENOMEM);
+    FUZZ_REQUIRE(err == 0 || memcmp(&before.state, &after.state, sizeof after.state) == 0);
+    FUZZ_REQUIRE(err == 0 || before.access_flags == after.access_flags);
+}
