@@ -18,10 +18,12 @@ static void acknowledge(struct roce_qp *qp, uint32_t duplicate_psn)
     roce_response_push_ack(qp, psn);
 }
 
+/* The newest first: when PSNs have come round, an older one with the same PSN may still be kept. */
 static struct roce_resource *find_resource(struct roce_qp *qp, uint8_t op, uint32_t psn)
 {
-    for (uint32_t i = 0; i < qp->attr.max_dest_rd_atomic; i++) {
-        struct roce_resource *r = &qp->resp.resources[i];
+    uint32_t count = qp->attr.max_dest_rd_atomic;
+    for (uint32_t age = 1; age <= count; age++) {
+        struct roce_resource *r = &qp->resp.resources[(qp->resp.resource_next + count - age) % count];
         if (r->used && r->op == op && ((psn - r->first_psn) & ROCE_PSN_MASK) < r->psn_count)
             return r;
     }

@@ -2,6 +2,7 @@
 /* ROCE sections 8.3 and 8.4: duplicates, and what the responder keeps to answer them. */
 #include <criterion/criterion.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "test/support/script.h"
 
@@ -253,6 +254,37 @@ Test(responder_dup, ROCE_RS_22_the_key_is_checked_again)
     expect_nothing(s);
     expect_state(s, ROCE_QPS_RTS);
     expect_no_event(s);
+}
+
+/* PSNs come round: the newest of two saved READs with one PSN is the one that is asked for again. */
+Test(responder_dup, ROCE_RS_22_the_newest_after_all_psns_went_by)
+{
+    struct script_config config = script_defaults();
+    config.attr.path_mtu = ROCE_MTU_256;
+    script_free(s);
+    s = script_new(&config);
+    /* 2 GiB are 2^23 PSNs; nothing is ever sent, so that nobody looks at them */
+    uint8_t *much =
+        mmap(NULL, ROCE_MAX_MSG_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct rdma_mr *mr;
+    cr_assert_neq(much, MAP_FAILED);
+    cr_assert_eq(rdma_mr_reg(s->pd, much, ROCE_MAX_MSG_BYTES, RDMA_ACCESS_REMOTE_READ, &mr), 0);
+    send(read(0, 0, 16));
+    script_forget(s);
+    struct script_pkt all[2] = {read(1, 0, ROCE_MAX_MSG_BYTES),
+                                read(1 + (1 << 23), 0, ROCE_MAX_MSG_BYTES - 256)};
+    for (unsigned i = 0; i < 2; i++) {
+        all[i].reth.va = mr->iova;
+        all[i].reth.rkey = mr->rkey;
+    }
+    script_give(s, all, 2);
+    struct script_pkt again = read(0, 64, 32);
+    script_give(s, &again, 1);
+    script_give(s, &again, 1);
+    cr_assert_eq(roce_qp_counters(s->qp)->read_replays, 1);
+    expect_verdict(s, ROCE_RX_DROP_DUPLICATE, 0);
+    rdma_mr_dereg(mr);
+    munmap(much, ROCE_MAX_MSG_BYTES);
 }
 
 Test(responder_dup, ROCE_RS_23_an_atomic_is_executed_once)

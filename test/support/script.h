@@ -87,7 +87,9 @@ struct script_pkt {
 /* An RC packet to the QP with nothing special. `psn` is cut to 24 bits. */
 struct script_pkt script_pkt(const struct script *s, enum roce_op op, uint32_t psn);
 
-/* Lets the device receive `n` packets in one burst, then collects what it sends. */
+/* Lets the device receive `n` packets in one burst and collects nothing: the device cannot send meanwhile. */
+void script_give(struct script *s, const struct script_pkt *pkts, unsigned n);
+/* The same, then collects what it sends. */
 void script_burst(struct script *s, const struct script_pkt *pkts, unsigned n);
 void script_send(struct script *s, const struct script_pkt *pkt);
 

@@ -141,7 +141,7 @@ static struct net_frame build(const struct script_pkt *p)
     return (struct net_frame){.data = own, .len_bytes = len_bytes, .cap_bytes = len_bytes};
 }
 
-void script_burst(struct script *s, const struct script_pkt *pkts, unsigned n)
+void script_give(struct script *s, const struct script_pkt *pkts, unsigned n)
 {
     struct net_frame frames[MAX_BURST];
     cr_assert_leq(n, MAX_BURST);
@@ -150,6 +150,11 @@ void script_burst(struct script *s, const struct script_pkt *pkts, unsigned n)
     roce_dev_rx(s->dev, frames, n, s->now_ns);
     for (unsigned i = 0; i < n; i++)
         free(frames[i].data);
+}
+
+void script_burst(struct script *s, const struct script_pkt *pkts, unsigned n)
+{
+    script_give(s, pkts, n);
     script_pump(s);
 }
 
