@@ -3,36 +3,9 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
-#include "test/support/script.h"
-
-static struct script *s;
-static struct script_config config;
-
-static void renew(void)
-{
-    if (s)
-        script_free(s);
-    s = script_new(&config);
-}
-
-static void setup(void)
-{
-    config = script_defaults();
-    renew();
-}
-
-static void teardown(void)
-{
-    script_free(s);
-    s = NULL;
-}
+#include "test/support/script_suite.h"
 
 TestSuite(requester_drain, .init = setup, .fini = teardown);
-
-static void ack(uint32_t i, uint32_t msn)
-{
-    script_ack(s, script_sq(s, i), ROCE_SYNDROME_ACK_UNLIMITED, msn);
-}
 
 /* Posts a WRITE of 4 bytes; the result of the post. */
 static int post(uint64_t wr_id, uint32_t flags)

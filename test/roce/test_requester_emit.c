@@ -4,36 +4,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "test/support/script.h"
-
-static struct script *s;
-static struct script_config config;
-
-static void renew(void)
-{
-    if (s)
-        script_free(s);
-    s = script_new(&config);
-}
-
-static void setup(void)
-{
-    config = script_defaults();
-    renew();
-}
-
-static void teardown(void)
-{
-    script_free(s);
-    s = NULL;
-}
+#include "test/support/script_suite.h"
 
 TestSuite(requester_emit, .init = setup, .fini = teardown);
-
-static void ack(uint32_t i, uint32_t msn)
-{
-    script_ack(s, script_sq(s, i), ROCE_SYNDROME_ACK_UNLIMITED, msn);
-}
 
 /* covers: ROCE-RC-1, ROCE-OPC-3, ROCE-OPC-4 */
 Test(requester_emit, ROCE_RC_1_a_write_takes_a_psn_a_packet)
