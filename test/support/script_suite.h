@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The fixture of suites with one scripted peer: `s` is made anew for each test from `config`, which a test may change
- * before it calls renew(). TestSuite(name, .init = setup, .fini = teardown). */
+/* The fixture of suites with one scripted peer: `s` is made anew for each test from `config`, which a test
+ * may change before it calls renew(). TestSuite(name, .init = setup, .fini = teardown). */
 #ifndef NORNIC_TEST_SUPPORT_SCRIPT_SUITE_H
 #define NORNIC_TEST_SUPPORT_SCRIPT_SUITE_H
 
