@@ -253,7 +253,7 @@ static void draw_device(struct sim_plan *plan, enum roce_mtu mtu)
 }
 
 /* From here on eight failures in a row are not astonishing. */
-#define EXHAUSTION_PPM 50000
+#define EXHAUSTION_PPM 100000
 
 struct sim_plan *sim_plan_draw(uint64_t seed, const struct sim_profile *profile)
 {
@@ -270,7 +270,7 @@ struct sim_plan *sim_plan_draw(uint64_t seed, const struct sim_profile *profile)
         draw_pair(plan, pair, profile);
         for (unsigned node = 0; node < 2; node++) {
             draw_traffic(plan, pair, node, profile->opcodes);
-            if (profile->loss_ppm + profile->corrupt_ppm + profile->reorder_ppm >= EXHAUSTION_PPM)
+            if (profile->loss_ppm + profile->corrupt_ppm >= EXHAUSTION_PPM)
                 plan->end[pair][node].may_fail = 1u << RDMA_WC_RETRY_EXC_ERR;
         }
     }
