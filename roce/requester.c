@@ -53,6 +53,7 @@ void roce_requester_arm(struct roce_qp *qp, uint64_t now_ns)
 static void seek(struct roce_qp *qp, uint32_t psn)
 {
     struct roce_requester *req = &qp->req;
+    req->stalled = false; /* that was about another place */
     for (req->cur = qp->sq.done; req->cur != qp->sq.started; req->cur++) {
         const struct roce_send_wqe *w = roce_send_wqe(qp, req->cur);
         req->cur_pkt = (psn - w->first_psn) & ROCE_PSN_MASK;
@@ -108,7 +109,6 @@ void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause ca
     req->restarted = cause != ROCE_CAUSE_TIMEOUT;
     req->resuming = true;
     req->restart_psn = psn;
-    req->stalled = false;
     seek(qp, psn);
     roce_trace_emit(
         qp->dev,
@@ -131,7 +131,6 @@ void roce_requester_rnr(struct roce_qp *qp, uint8_t timer_code, uint64_t now_ns)
     }
     uint64_t wait_ns = roce_rnr_timer_ns(timer_code);
     req->rnr_waiting = true;
-    req->stalled = false;
     seek(qp, req->una_psn);
     roce_timer_arm(&qp->dev->timers, &req->timer, now_ns + wait_ns);
     roce_trace_emit(qp->dev, &(struct roce_trace){.kind = ROCE_TRACE_RNR_WAIT,

@@ -199,3 +199,31 @@ Test(requester_gather, ROCE_RC_17_nothing_to_send_needs_no_sge)
     ack(0, 1);
     expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
 }
+
+/* covers: ROCE-RC-31, ROCE-RC-17 */
+Test(requester_gather, ROCE_RC_31_an_ack_passes_what_cannot_be_sent_again)
+{
+    struct rdma_mr *mr;
+    cr_assert_eq(rdma_mr_reg(s->pd, s->mem, 64, 0, &mr), 0);
+    struct rdma_sge sge = {(uintptr_t)s->mem, 8, mr->lkey};
+    struct rdma_send_wr wr = {.wr_id = 2,
+                              .sg_list = &sge,
+                              .num_sge = 1,
+                              .opcode = RDMA_WR_RDMA_WRITE,
+                              .send_flags = RDMA_SEND_SIGNALED};
+    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+    script_post(s, 3, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_forget(s);
+    rdma_mr_dereg(mr);
+    cr_assert(script_until_sent(s, 300 * SCRIPT_MS));
+    expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
+    expect_nothing(s);
+    ack(1, 2); /* of the first transmission */
+    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 2, RDMA_WC_SUCCESS);
+    expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 2));
+    expect_state(s, ROCE_QPS_RTS);
+    ack(2, 3);
+    expect_wc(s, send_cq, 3, RDMA_WC_SUCCESS);
+}
