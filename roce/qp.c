@@ -181,6 +181,7 @@ static int resize_responder(struct roce_qp *qp, uint8_t max_dest_rd_atomic)
         qp->attr.max_dest_rd_atomic = old;
         return err;
     }
+    roce_responder_carry_over(qp, &kept, old);
     roce_free(qp->dev, kept.resources);
     roce_free(qp->dev, kept.queue);
     return 0;
@@ -202,6 +203,11 @@ static void enter_state(struct roce_qp *qp, enum roce_qp_state from, enum roce_q
     if (next == ROCE_QPS_SQD && from == ROCE_QPS_RTS) {
         qp->drained = false;
         roce_requester_check_drained(qp);
+    }
+    if (next == ROCE_QPS_SQD && from == ROCE_QPS_SQD) {
+        /* Nothing is outstanding, so the next message has the counts that are in force now: ROCE-QP-27. */
+        qp->req.retry_left = qp->attr.retry_cnt;
+        qp->req.rnr_left = qp->attr.rnr_retry;
     }
     roce_dev_ready(qp->dev, qp);
 }

@@ -242,8 +242,11 @@ void roce_requester_arm(struct roce_qp *qp, uint64_t now_ns);
 void roce_requester_check_drained(struct roce_qp *qp);
 
 /* --- responder.c --- */
-int roce_responder_init(
-    struct roce_qp *qp); /* allocates its rings for attr.max_dest_rd_atomic: 0 or -ENOMEM */
+/* Allocates its rings for attr.max_dest_rd_atomic and for what waits to be sent: 0 or -ENOMEM. */
+int roce_responder_init(struct roce_qp *qp);
+/* Fills the rings, fresh from roce_responder_init(), with what `old` remembered, the newest if there is less
+ * room, and had yet to send: a change in SQD interrupts no answer (ROCE-QP-11, RS-30). */
+void roce_responder_carry_over(struct roce_qp *qp, const struct roce_responder *old, uint32_t old_resources);
 void roce_responder_deinit(struct roce_qp *qp);
 void roce_responder_reset(struct roce_qp *qp, uint32_t rq_psn);
 enum roce_rx_verdict roce_responder_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns);

@@ -23,8 +23,9 @@ int roce_responder_init(struct roce_qp *qp)
 {
     struct roce_responder *resp = &qp->resp;
     uint32_t resources = qp->attr.max_dest_rd_atomic;
-    /* Each READ or atomic may be waiting once as itself and once as a replay, with an ACK behind each. */
-    uint32_t want = 4 * resources + 8;
+    /* Each READ or atomic may be waiting once as itself and once as a replay, with an ACK behind each. What
+     * waits now has room besides. */
+    uint32_t want = 4 * resources + 8 + (resp->queue_tail - resp->queue_head);
     for (resp->queue_size = 8; resp->queue_size < want;)
         resp->queue_size *= 2;
     resp->queue_head = resp->queue_tail = 0;
@@ -270,6 +271,17 @@ static void save_resource(struct roce_qp *qp, const struct roce_resource *r)
     struct roce_responder *resp = &qp->resp;
     resp->resources[resp->resource_next] = *r;
     resp->resource_next = (resp->resource_next + 1) % qp->attr.max_dest_rd_atomic;
+}
+
+void roce_responder_carry_over(struct roce_qp *qp, const struct roce_responder *old, uint32_t old_resources)
+{
+    for (uint32_t i = 0; i < old_resources && qp->attr.max_dest_rd_atomic; i++) {
+        const struct roce_resource *r = &old->resources[(old->resource_next + i) % old_resources];
+        if (r->used)
+            save_resource(qp, r);
+    }
+    for (uint32_t i = old->queue_head; i != old->queue_tail; i++)
+        roce_response_push(qp, &old->queue[i & (old->queue_size - 1)]);
 }
 
 /* ROCE-RS-46, RS-47. */

@@ -259,3 +259,25 @@ Test(requester_drain, ROCE_RC_63_the_timer_is_stopped_in_an_rnr_wait_too)
     script_advance(s, SCRIPT_S);
     expect_nothing(s);
 }
+
+/* covers: ROCE-QP-27, ROCE-RC-47, ROCE-RC-49 */
+Test(requester_drain, ROCE_QP_27_retry_counts_changed_in_sqd_hold_for_the_next_message)
+{
+    config.attr.retry_cnt = config.attr.rnr_retry = 0;
+    renew();
+    cr_assert_eq(to_sqd(false), 0);
+    s->config.attr.retry_cnt = s->config.attr.rnr_retry = 1;
+    cr_assert_eq(script_modify(s, ROCE_QPS_SQD, ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY), 0);
+    cr_assert_eq(script_modify(s, ROCE_QPS_RTS, 0), 0);
+    script_post(s, 1, RDMA_WR_SEND, 0, 4);
+    expect_op(s, ROCE_OP_SEND_ONLY, script_sq(s, 0));
+    script_ack(s, script_sq(s, 0), ROCE_SYNDROME_RNR | 1, 0);
+    cr_assert(script_until_sent(s, SCRIPT_MS));
+    expect_op(s, ROCE_OP_SEND_ONLY, script_sq(s, 0));
+    cr_assert(script_until_sent(s, 300 * SCRIPT_MS));
+    expect_op(s, ROCE_OP_SEND_ONLY, script_sq(s, 0));
+    expect_state(s, ROCE_QPS_RTS);
+    script_advance(s, 300 * SCRIPT_MS);
+    expect_nothing(s);
+    expect_wc(s, send_cq, 1, RDMA_WC_RETRY_EXC_ERR);
+}

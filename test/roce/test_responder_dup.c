@@ -437,3 +437,68 @@ Test(responder_dup, ROCE_RS_35_more_at_once_than_agreed)
     expect_op(s, ROCE_OP_READ_RESP_ONLY, script_rq(s, 2));
     expect_op(s, ROCE_OP_READ_RESP_ONLY, script_rq(s, 3));
 }
+
+/* Drained, then other responder resources. */
+static void change_resources(uint8_t max_dest_rd_atomic)
+{
+    if (roce_qp_state(s->qp) == ROCE_QPS_RTS)
+        cr_assert_eq(script_modify(s, ROCE_QPS_SQD, 0), 0);
+    s->config.attr.max_dest_rd_atomic = max_dest_rd_atomic;
+    cr_assert_eq(script_modify(s, ROCE_QPS_SQD, ROCE_QP_MAX_DEST_RD_ATOMIC), 0);
+}
+
+/* covers: ROCE-RS-30, ROCE-QP-27, ROCE-QP-11 */
+Test(responder_dup, ROCE_RS_30_other_resources_in_sqd_keep_the_newest)
+{
+    for (uint32_t i = 0; i < 6; i++) {
+        send(script_atomic_pkt(s, ROCE_OP_FETCH_ADD, script_rq(s, i), 64, 1, 0));
+        expect_op(s, ROCE_OP_ATOMIC_ACK, script_rq(s, i));
+    }
+    uint64_t original = word(64) - 6;
+    change_resources(8);
+    for (uint32_t i = 2; i < 6; i++) {
+        send(script_atomic_pkt(s, ROCE_OP_FETCH_ADD, script_rq(s, i), 64, 1, 0));
+        const struct roce_pkt *p = expect_op(s, ROCE_OP_ATOMIC_ACK, script_rq(s, i));
+        cr_assert_eq(p->atomicacketh.original, original + i);
+    }
+    change_resources(2);
+    for (uint32_t i = 2; i < 6; i++) {
+        send(script_atomic_pkt(s, ROCE_OP_FETCH_ADD, script_rq(s, i), 64, 1, 0));
+        if (i >= 4)
+            expect_op(s, ROCE_OP_ATOMIC_ACK, script_rq(s, i));
+        expect_nothing(s);
+    }
+    /* The oldest makes room first, as ever. */
+    send(script_atomic_pkt(s, ROCE_OP_FETCH_ADD, script_rq(s, 6), 64, 1, 0));
+    expect_op(s, ROCE_OP_ATOMIC_ACK, script_rq(s, 6));
+    send(script_atomic_pkt(s, ROCE_OP_FETCH_ADD, script_rq(s, 4), 64, 1, 0));
+    expect_nothing(s);
+    send(script_atomic_pkt(s, ROCE_OP_FETCH_ADD, script_rq(s, 5), 64, 1, 0));
+    expect_op(s, ROCE_OP_ATOMIC_ACK, script_rq(s, 5));
+    change_resources(0);
+    send(script_atomic_pkt(s, ROCE_OP_FETCH_ADD, script_rq(s, 6), 64, 1, 0));
+    expect_nothing(s);
+    cr_assert_eq(word(64), original + 7);
+}
+
+/* covers: ROCE-QP-11, ROCE-QP-27, ROCE-RS-40 */
+Test(responder_dup, ROCE_QP_11_answers_that_wait_outlive_other_resources)
+{
+    static const uint8_t limits[] = {16, 1, 0};
+    for (unsigned k = 0; k < sizeof limits; k++) {
+        renew(4);
+        struct script_pkt burst[] = {read(0, 0, 2000), write_only(2), read(3, 64, 8), write_only(4),
+                                     read(5, 0, 8),    write_only(6), read(7, 0, 8),  write_only(8)};
+        script_give(s, burst, 8);
+        change_resources(limits[k]);
+        script_pump(s);
+        expect_op(s, ROCE_OP_READ_RESP_FIRST, script_rq(s, 0));
+        expect_op(s, ROCE_OP_READ_RESP_LAST, script_rq(s, 1));
+        for (uint32_t i = 2; i < 9; i += 2) {
+            expect_ack(s, script_rq(s, i), i);
+            if (i < 8)
+                expect_op(s, ROCE_OP_READ_RESP_ONLY, script_rq(s, i + 1));
+        }
+        expect_nothing(s);
+    }
+}
