@@ -361,7 +361,7 @@ Test(requester_emit, ROCE_RC_4_a_read_of_2_gib_takes_half_of_the_sequence_number
     munmap(mem, len);
 }
 
-/* covers: ROCE-FRM-3, ROCE-FRM-12, ROCE-FRM-13, ROCE-FRM-18 */
+/* covers: ROCE-FRM-3, ROCE-FRM-12, ROCE-FRM-13, ROCE-FRM-18, CA17-5 */
 Test(requester_emit, ROCE_FRM_12_the_address_vector_shows_on_the_wire)
 {
     config.attr.av.traffic_class = 0x68;
@@ -379,4 +379,18 @@ Test(requester_emit, ROCE_FRM_12_the_address_vector_shows_on_the_wire)
     script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
     p = expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
     cr_assert_eq(p->tclass, 0x68);
+}
+
+/* covers: ROCE-FRM-31, ROCE-FRM-32, ROCE-FRM-36, CA17-14 */
+Test(requester_emit, ROCE_FRM_32_the_address_vector_shows_on_ipv6)
+{
+    config.ipv6 = true;
+    config.attr.av.traffic_class = 0x6b;
+    config.attr.av.hop_limit = 255;
+    renew();
+    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    const struct roce_pkt *p = expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
+    cr_assert_eq(p->l3_kind, ROCE_L3_IPV6);
+    cr_assert_eq(p->tclass, 0x68);
+    cr_assert_eq(p->hop_limit, 255);
 }
