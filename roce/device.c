@@ -17,7 +17,8 @@ static void free_tables(struct roce_dev *dev)
 
 int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
 {
-    if (!config->random.next || !config->port_mtu_bytes || config->max_qp > ROCE_PSN_MASK - ROCE_FIRST_QPN)
+    if (!config->random.next || !config->port_mtu_bytes || config->max_qp > ROCE_PSN_MASK - ROCE_FIRST_QPN ||
+        config->window_pkts >= 1u << 23)
         return -EINVAL;
     const struct rdma_mem *mem = config->mem ? config->mem : &rdma_mem_libc;
     struct roce_dev *dev = mem->alloc(mem->ctx, sizeof *dev);
@@ -185,8 +186,9 @@ void roce_dev_collect_posted(struct roce_dev *dev)
     struct roce_qp *qp = atomic_exchange(&dev->posted, NULL);
     while (qp) {
         struct roce_qp *next = qp->posted_next;
-        /* Cleared before its queues are looked at: a post that comes later rings again. */
-        atomic_store(&qp->posted, false);
+        /* Cleared before its queues are looked at: a post that comes later rings again. An exchange, because
+         * it acquires what every poster wrote that found the mark set and left; a store would not. */
+        atomic_exchange(&qp->posted, false);
         if (roce_qp_state_now(qp) == ROCE_QPS_ERR) {
             roce_flush_send(qp);
             roce_flush_recv(qp);

@@ -50,13 +50,13 @@ struct roce_dev_config {
     uint32_t max_qp;            /* default 16384 */
     uint32_t max_mr;            /* default 65536 */
     uint32_t port_mtu_bytes;    /* IP MTU of the port; bounds the path MTU (ROCE-QP-32); needed */
-    uint32_t window_pkts;       /* unacknowledged request packets of a QP, default 512 (ROCE-RC-4) */
-    unsigned parse_flags;       /* enum roce_parse_flags: the receive profile */
+    uint32_t window_pkts; /* unacknowledged request packets of a QP, below 2^23, default 512 (ROCE-RC-4) */
+    unsigned parse_flags; /* enum roce_parse_flags: the receive profile */
 
     /* Called by a post when the device had no posted work before: wake whoever sleeps on progress. May be
      * NULL. */
     void (*doorbell)(void *ctx);
-    /* Called inside progress. Must not call back into the device. May be NULL. */
+    /* Called inside progress and control calls. Must not call back into the device. May be NULL. */
     void (*event)(void *ctx, const struct roce_event *event);
     roce_trace_hook *trace; /* may be NULL */
     bool trace_parse_tx;
@@ -72,7 +72,7 @@ int roce_dev_destroy(struct roce_dev *dev);
 struct rdma_domain *roce_dev_domain(const struct roce_dev *dev);
 
 /* The GID table: one entry per address of the interface, stable indexes (ROCE-AH-10). `vlan_id` 0: untagged.
- * Returns the index, -EEXIST or -ENOSPC. Removing an entry moves the QPs that name it to ERR. */
+ * Returns the index, -EINVAL, -EEXIST or -ENOSPC. Removing an entry moves the QPs that name it to ERR. */
 int roce_dev_gid_add(struct roce_dev *dev, const struct net_addr *gid, const struct net_mac *mac,
                      uint16_t vlan_id);
 int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ROCE sections 7.1 and 7.2: what a requester sends, in which order, under which PSNs. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -393,4 +394,16 @@ Test(requester_emit, ROCE_FRM_32_the_address_vector_shows_on_ipv6)
     cr_assert_eq(p->l3_kind, ROCE_L3_IPV6);
     cr_assert_eq(p->tclass, 0x68);
     cr_assert_eq(p->hop_limit, 255);
+}
+
+Test(requester_emit, ROCE_RC_4_a_window_is_less_than_half_of_the_sequence_numbers)
+{
+    struct test_random rnd = {.state = 1};
+    struct roce_dev_config dc = {
+        .random = test_random_source(&rnd), .port_mtu_bytes = 1500, .window_pkts = 1u << 23};
+    struct roce_dev *dev;
+    cr_assert_eq(roce_dev_create(&dc, &dev), -EINVAL);
+    dc.window_pkts--;
+    cr_assert_eq(roce_dev_create(&dc, &dev), 0);
+    cr_assert_eq(roce_dev_destroy(dev), 0);
 }
