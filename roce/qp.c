@@ -37,9 +37,9 @@ static void set_state(struct roce_qp *qp, enum roce_qp_state to, enum roce_cause
 
 static void reset(struct roce_qp *qp)
 {
+    roce_queues_reset(qp);
     roce_requester_reset(qp, 0);
     roce_responder_reset(qp, 0);
-    roce_queues_reset(qp);
     qp->drained = false;
 }
 

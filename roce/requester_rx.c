@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Processing responses: ROCE section 7.4. */
-#include "net/bytes.h"
 #include "roce/device.h"
 
 static struct roce_send_wqe *oldest(const struct roce_qp *qp)
@@ -211,10 +210,8 @@ enum roce_rx_verdict roce_requester_rx(struct roce_qp *qp, const struct roce_pkt
     uint32_t ahead = (pkt->bth.psn - req->una_psn) & ROCE_PSN_MASK;
     if (ahead >= ((req->hi_psn - req->una_psn) & ROCE_PSN_MASK)) {
         /* A duplicate of the newest ACK may still bring credits (ROCE-RC-30). */
-        if (is_ack && ahead == ROCE_PSN_MASK && roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_ACK) {
+        if (is_ack && ahead == ROCE_PSN_MASK && roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_ACK)
             take_credits(req, &pkt->aeth);
-            roce_dev_ready(qp->dev, qp);
-        }
         return ROCE_RX_DROP_GHOST;
     }
     if (is_ack)

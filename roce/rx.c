@@ -5,10 +5,16 @@
 
 #include "roce/device.h"
 
+/* 0: untagged or priority-tagged. */
+static uint16_t vlan_id(const struct roce_pkt *pkt)
+{
+    return pkt->vlan_tci < 0 ? 0 : (uint16_t)(pkt->vlan_tci & 0xfff);
+}
+
 /* ROCE-FRM-4: untagged, priority-tagged, and the VLANs of the GID table are accepted. */
 static bool vlan_is_ours(const struct roce_dev *dev, const struct roce_pkt *pkt)
 {
-    uint16_t vid = pkt->vlan_tci < 0 ? 0 : (uint16_t)(pkt->vlan_tci & 0xfff);
+    uint16_t vid = vlan_id(pkt);
     for (unsigned i = 0; vid && i < ROCE_GID_MAX; i++)
         if (dev->gids.entries[i].used && dev->gids.entries[i].vlan_id == vid)
             return true;
@@ -55,9 +61,8 @@ static enum roce_rx_verdict admit(const struct roce_dev *dev, const struct roce_
         return ROCE_RX_DROP_TYPE;
     if (!state_takes(qp, cnp || pkt->op->flags & ROCE_PKT_RESPONSE))
         return ROCE_RX_DROP_STATE;
-    uint16_t vid = pkt->vlan_tci < 0 ? 0 : (uint16_t)(pkt->vlan_tci & 0xfff);
     if (!net_addr_equal(&pkt->dst, &qp->sgid) || !net_addr_equal(&pkt->src, &qp->attr.av.dgid) ||
-        vid != qp->vlan_id)
+        vlan_id(pkt) != qp->vlan_id)
         return ROCE_RX_DROP_GID;
     if (!pkey_matches(pkt->bth.pkey))
         return ROCE_RX_DROP_PKEY;
