@@ -68,8 +68,8 @@ struct rdma_cq;
 
 struct rdma_cq_config {
     uint32_t capacity; /* completions it holds at least, 1..2^24 */
-    /* Called by the engine, inside progress or a control call, when an armed notification fires or the CQ overflows
-     * (`overflow`). Must not call back into the engine. May be NULL. */
+    /* Called by the engine, inside progress or a control call, when an armed notification fires or the CQ
+     * overflows (`overflow`). Must not call back into the engine. May be NULL. */
     void (*notify)(void *ctx, struct rdma_cq *cq, bool overflow);
     void *ctx;
 };
