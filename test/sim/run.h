@@ -26,6 +26,7 @@ struct sim_run {
     struct sim_action actions[SIM_ACTIONS_MAX]; /* in order of time; unused: act is NULL */
     unsigned next_action;
     uint64_t done_ns; /* the newest completion, after the start */
+    uint64_t idle_ns; /* when the clock first moved with everything done, after the start */
 };
 
 /* Builds devices, memory, CQs and connected QPs. Owns `plan` from now on. */

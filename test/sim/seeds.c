@@ -12,6 +12,9 @@
 /* After so many a test gives up: a broken engine fails everywhere. */
 #define FAILURES_MAX 3
 
+/* No seed runs nearly as long, whatever built it: an engine that does is caught in a loop. */
+#define SECONDS_MAX 30
+
 static char crash_line[256]; /* written ahead: nothing is formatted in a signal handler */
 
 static void on_crash(int signal_number)
@@ -44,6 +47,7 @@ void sim_seeds_init(struct sim_seeds *seeds, uint64_t count)
                                 .ladder = one != 0,
                                 .salt = hash_text(salt, criterion_current_test->name)};
     signal(SIGABRT, on_crash);
+    signal(SIGALRM, on_crash);
 #ifndef __SANITIZE_ADDRESS__
     signal(SIGSEGV, on_crash);
 #endif
@@ -64,7 +68,8 @@ bool sim_seeds_more(const struct sim_seeds *seeds, uint64_t n)
 
 uint64_t sim_seeds_begin(struct sim_seeds *seeds, uint64_t n)
 {
-    format_line(crash_line, sizeof crash_line, n, "crashed");
+    format_line(crash_line, sizeof crash_line, n, "crashed or hung");
+    alarm(SECONDS_MAX);
     return seeds->salt + n;
 }
 
