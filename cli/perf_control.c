@@ -32,11 +32,14 @@ static int send_line(int fd, struct json_object *o, struct net_error *err)
     return rc;
 }
 
-/* Byte by byte: what follows the line stays unread, and three short lines are all that there is. */
+/* Byte by byte: what follows the line stays unread, and three short lines are all that there is. The time is
+ * that of the whole line: a peer that says a little now and then would otherwise hold this side for ever. */
 static int read_text(int fd, uint64_t timeout_ns, char *line, struct net_error *err)
 {
+    uint64_t end_ns = host_now_ns() + timeout_ns;
     for (size_t n = 0; n < MAX_LINE_BYTES; n++) {
-        int rc = cli_tcp_read(fd, line + n, 1, timeout_ns, err);
+        uint64_t now_ns = host_now_ns();
+        int rc = cli_tcp_read(fd, line + n, 1, now_ns < end_ns ? end_ns - now_ns : 0, err);
         if (rc != 0)
             return rc;
         if (line[n] == '\n') {

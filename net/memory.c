@@ -4,8 +4,9 @@
  *
  * Ordering: `head` is stored with release by the sender and loaded with acquire by the receiver, so that a
  * slot's bytes are seen with it; `tail` the other way round, so that a slot is not rewritten while it is
- * read. Going to sleep is a race of two pairs of (store mine, load yours): head and bell, tail and starved.
- * These four are sequentially consistent, so that at least one side sees the other's store.
+ * read. Going to sleep is a race of pairs of (store mine, load yours): head and bell, tail and starved, and
+ * receiver_gone and starved. These are sequentially consistent, so that at least one side sees the other's
+ * store.
  *
  * Each end has a bell, an eventfd. It is readable unless its owner has found nothing to receive since: then
  * it is armed, and the peer rings it with the next frame. A busy receiver so costs the sender no system call.
@@ -152,6 +153,8 @@ static uint32_t ring_room(struct ring *ring, uint32_t want)
     if (ring->frames - (head - ring->tail_seen) < want) {
         atomic_store(&ring->starved, true);
         ring->tail_seen = atomic_load(&ring->tail);
+        if (atomic_load(&ring->receiver_gone))
+            return want;
     }
     uint32_t room = ring->frames - (head - ring->tail_seen);
     return room < want ? room : want;
@@ -228,6 +231,8 @@ static void memory_close(struct net_port *port)
     struct memory_port *end = (struct memory_port *)port;
     struct link *link = end->link;
     atomic_store(&end->rx->receiver_gone, true);
+    if (atomic_load(&end->rx->starved))
+        bell_ring(end->peer_bell); /* what was full is open now, for frames that are lost */
     /* The descriptors stay until the second close: the peer may be ringing one right now. */
     if (atomic_fetch_sub(&link->open_ends, 1) == 1)
         link_free(link);

@@ -183,6 +183,20 @@ Test(memory, frames_to_a_closed_end_are_lost_not_stuck)
     net_port_close(ends[0]);
 }
 
+/* What is sent from now on is lost, so there is room: a sender that sleeps over the full ring must learn it. */
+Test(memory, sender_of_a_full_ring_is_woken_when_the_other_end_closes)
+{
+    struct net_port *ends[2];
+    cr_assert_eq(net_memory_pair(MTU, 4, ends), 0);
+    cr_assert_eq(send_counted(ends[0], 0, 4), 4);
+    cr_assert_eq(send_counted(ends[0], 4, 1), 0);
+    cr_assert_not(is_readable(ends[0]));
+    net_port_close(ends[1]);
+    cr_assert(is_readable(ends[0]));
+    cr_assert_eq(send_counted(ends[0], 4, 1), 1);
+    net_port_close(ends[0]);
+}
+
 /* Two threads that sleep whenever they can; a lost wake-up shows as a time-out of poll. */
 struct talker {
     struct net_port *port;
