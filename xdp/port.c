@@ -10,8 +10,9 @@
 #include "xdp/steer.h"
 #include "xdp/xdp.h"
 
-#define KICK_AGAIN_NS 50000u   /* how soon a transmit ring that would not empty is tried again */
-#define LOST_EVERY_NS 10000000 /* how often the kernel's count of lost frames is read */
+#define KICK_WAIT_NS     50000u    /* until a ring that would not empty is tried again; doubles ... */
+#define KICK_WAIT_MAX_NS 10000000u /* ... up to this: the interface may be down for long */
+#define LOST_EVERY_NS    10000000u /* how often the kernel's count of lost frames is read */
 
 /* The kernel frees the queue of a closed socket a moment later, in a work item: for half a second a busy
  * queue is asked for again. */
@@ -22,7 +23,8 @@ struct xdp_port {
     struct net_port base;
     struct xdp_socket socket;
     struct xdp_steer steer;
-    uint64_t kick_at_ns, lost_at_ns;
+    uint64_t kick_at_ns, kick_wait_ns;
+    uint64_t lost_at_ns;
     char name[32], mode[64];
 };
 
@@ -30,8 +32,10 @@ static unsigned port_rx_burst(struct net_port *base, struct net_frame *frames, u
 {
     struct xdp_port *port = (struct xdp_port *)base;
     if (port->socket.kick_due && now_ns >= port->kick_at_ns) {
-        xdp_socket_kick_again(&port->socket, &base->counters);
-        port->kick_at_ns = now_ns + KICK_AGAIN_NS;
+        uint64_t wait_ns =
+            xdp_socket_kick_again(&port->socket, &base->counters) ? KICK_WAIT_NS : 2 * port->kick_wait_ns;
+        port->kick_wait_ns = wait_ns < KICK_WAIT_MAX_NS ? wait_ns : KICK_WAIT_MAX_NS;
+        port->kick_at_ns = now_ns + port->kick_wait_ns;
     }
     if (now_ns >= port->lost_at_ns) {
         base->counters.rx_dropped = xdp_socket_lost(&port->socket);
@@ -53,8 +57,10 @@ static unsigned port_tx_reserve(struct net_port *base, struct net_frame *bufs, u
 static void port_tx_flush(struct net_port *base, const struct net_frame *bufs, unsigned used, uint64_t now_ns)
 {
     struct xdp_port *port = (struct xdp_port *)base;
+    if (!port->socket.kick_due)
+        port->kick_wait_ns = KICK_WAIT_NS;
     xdp_socket_tx_flush(&port->socket, bufs, used, &base->counters);
-    port->kick_at_ns = now_ns + KICK_AGAIN_NS;
+    port->kick_at_ns = now_ns + port->kick_wait_ns;
 }
 
 static int port_fd(struct net_port *base)

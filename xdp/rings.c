@@ -154,10 +154,12 @@ static int kick(struct xdp_socket *socket, struct net_port_counters *counters)
     return result;
 }
 
-void xdp_socket_kick_again(struct xdp_socket *socket, struct net_port_counters *counters)
+bool xdp_socket_kick_again(struct xdp_socket *socket, struct net_port_counters *counters)
 {
+    uint32_t before = consumed(socket);
     if (socket->kick_due)
         kick(socket, counters);
+    return consumed(socket) != before;
 }
 
 unsigned xdp_socket_tx_reserve(struct xdp_socket *socket, struct net_frame *bufs, unsigned n,

@@ -86,3 +86,33 @@ ParameterizedTest(struct passage *p, xdp_port, frames_pass_both_ways_whole_and_i
     net_port_close(ports[1]);
     netns_veth_destroy(&veth);
 }
+
+/* A frame waits in the ring of an interface that is down: the port asks to be called again ever less often, and
+ * all goes on when the interface is up again. */
+Test(xdp_port, interface_down_backs_off)
+{
+    cr_assert(netns_veth_create(&veth, 1500));
+    struct net_port *ports[2] = {open_port(NATIVE, 0), open_port(NATIVE, 1)};
+    struct frame_spec spec = {
+        .src = ports[0]->mac, .dst = ports[1]->mac, .vlan_tci = -1, .dport = 4791, .ip_bytes = 1000};
+    cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 down"), 0);
+    struct net_frame buf, none;
+    uint64_t now_ns = frames_now_ns(), waited_ns = 0;
+    cr_assert_eq(net_port_tx_reserve(ports[0], &buf, 1), 1);
+    buf.len_bytes = frame_build(&spec, 0, buf.data);
+    net_port_tx_flush(ports[0], &buf, 1, now_ns);
+    for (int i = 0; i < 12; i++) {
+        uint64_t due_ns = net_port_deadline_ns(ports[0]);
+        cr_assert_neq(due_ns, NET_TIME_NONE, "call %d", i);
+        waited_ns = due_ns - now_ns;
+        now_ns = due_ns;
+        cr_assert_eq(net_port_rx_burst(ports[0], &none, 1, now_ns), 0);
+    }
+    cr_expect_geq(waited_ns, NS_PER_S / 200);
+    cr_expect_leq(waited_ns, NS_PER_S / 50);
+    cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 up"), 0);
+    cr_expect_geq(frames_exchange(ports[0], ports[1], &spec, 0, 20, 5 * NS_PER_S, NULL), 20);
+    net_port_close(ports[0]);
+    net_port_close(ports[1]);
+    netns_veth_destroy(&veth);
+}
