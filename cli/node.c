@@ -31,7 +31,7 @@ int cli_node_open(const struct cli_node_config *config, struct cli_node *node)
 {
     struct net_error err;
     struct host_dev_config dev = dev_config(config);
-    *node = (struct cli_node){.events = config->events};
+    *node = (struct cli_node){.events = config->events, .capture = config->capture};
     return host_dev_open(&dev, &node->dev, &err) == 0 ? CLI_OK : cli_fail("%s", err.text);
 }
 
@@ -63,7 +63,8 @@ int cli_node_open_pair(const struct cli_node_config *config, struct cli_node nod
         return cli_fail("cannot make a memory port: %s", strerror(-rc));
     struct host_dev_config first = dev_config(config);
     struct host_dev_config second = {.window_pkts = config->window_pkts, .no_thread = !config->events};
-    nodes[0] = (struct cli_node){.events = config->events, .memory = true, .memory_peer = memory_mac(1)};
+    nodes[0] = (struct cli_node){
+        .events = config->events, .capture = config->capture, .memory = true, .memory_peer = memory_mac(1)};
     nodes[1] = (struct cli_node){.events = config->events, .memory = true, .memory_peer = memory_mac(0)};
     if (host_dev_create_on(ends[0], &first, &nodes[0].dev, &err) != 0) {
         net_port_close(ends[1]);
@@ -78,9 +79,14 @@ int cli_node_open_pair(const struct cli_node_config *config, struct cli_node nod
     return CLI_OK;
 }
 
-void cli_node_close(struct cli_node *node)
+int cli_node_close(struct cli_node *node, int status)
 {
+    int rc = host_dev_capture_flush(node->dev);
     host_dev_close(node->dev);
+    if (rc == 0)
+        return status;
+    cli_fail("the capture %s ends too early: %s", node->capture, strerror(-rc));
+    return status == CLI_OK ? CLI_ERROR : status;
 }
 
 const char *cli_node_port_name(const struct cli_node *node)

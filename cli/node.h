@@ -22,6 +22,7 @@ struct cli_node_config {
 struct cli_node {
     struct host_dev *dev;
     bool events;
+    const char *capture;        /* as the configuration has it */
     bool memory;                /* the peer is the other end of a memory port */
     struct net_mac memory_peer; /* and this its MAC */
 };
@@ -33,7 +34,9 @@ int cli_node_open(const struct cli_node_config *config, struct cli_node *node);
  * Capture and impairment are those of the first. CLI_OK or CLI_ERROR. */
 int cli_node_open_pair(const struct cli_node_config *config, struct cli_node nodes[2]);
 
-void cli_node_close(struct cli_node *node);
+/* Closes it and returns `status`; or CLI_ERROR instead of CLI_OK where the capture could not be written whole,
+ * which it says. */
+int cli_node_close(struct cli_node *node, int status);
 
 /* How the port runs, for reports: "memory", or the port's name and mode. */
 const char *cli_node_port_name(const struct cli_node *node);

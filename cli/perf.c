@@ -65,8 +65,7 @@ static int run_one(struct perf_options *o)
     if (rc != CLI_OK)
         return rc;
     rc = o->host ? run_client(o, &node) : run_server(o, &node);
-    cli_node_close(&node);
-    return rc;
+    return cli_node_close(&node, rc);
 }
 
 struct server {
@@ -116,9 +115,8 @@ static int run_pair(struct perf_options *o)
     rc = settle_pmtu(o, &nodes[0]);
     if (rc == CLI_OK)
         rc = run_sides(o, nodes);
-    cli_node_close(&nodes[0]);
-    cli_node_close(&nodes[1]);
-    return rc;
+    rc = cli_node_close(&nodes[0], rc);
+    return cli_node_close(&nodes[1], rc);
 }
 
 int cli_perf(int argc, char **argv)

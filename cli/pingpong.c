@@ -131,8 +131,7 @@ static int run_one(const struct pingpong_options *o)
     }
     pingpong_side_close(&side);
 close_node:
-    cli_node_close(&node);
-    return rc;
+    return cli_node_close(&node, rc);
 }
 
 struct server {
@@ -189,9 +188,8 @@ static int run_pair(const struct pingpong_options *o)
     }
     pingpong_side_close(&client);
 close_nodes:
-    cli_node_close(&nodes[0]);
-    cli_node_close(&nodes[1]);
-    return rc;
+    rc = cli_node_close(&nodes[0], rc);
+    return cli_node_close(&nodes[1], rc);
 }
 
 int cli_pingpong(int argc, char **argv)

@@ -38,7 +38,7 @@ int cli_stop_install(void)
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
         if (sigaction(signals[i], &action, NULL) != 0)
             return -errno;
-    return sigaction(SIGPIPE, &ignore, NULL) == 0 ? 0 : -errno;
+    return sigaction(SIGPIPE, &ignore, NULL) == 0 && sigaction(SIGXFSZ, &ignore, NULL) == 0 ? 0 : -errno;
 }
 
 bool cli_stopped(void)

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* From now on the first of these signals only sets the flag; a second one ends the process. SIGPIPE is
- * ignored. 0, or -errno. */
+/* From now on the first of these signals only sets the flag; a second one ends the process. SIGPIPE and
+ * SIGXFSZ are ignored: the write that failed says so. 0, or -errno. */
 int cli_stop_install(void);
 
 bool cli_stopped(void);

@@ -45,7 +45,8 @@ static int create_engine(struct host_dev *dev, uint32_t window_pkts)
 int host_dev_create_on(struct net_port *port, const struct host_dev_config *config, struct host_dev **out,
                        struct net_error *err)
 {
-    int rc = host_port_wrap(&port, config, err);
+    struct net_port *capture;
+    int rc = host_port_wrap(&port, &capture, config, err);
     if (rc != 0)
         return rc;
     rc = -ENOMEM;
@@ -53,6 +54,7 @@ int host_dev_create_on(struct net_port *port, const struct host_dev_config *conf
     if (!dev)
         goto close_port;
     dev->port = port;
+    dev->capture = capture;
     dev->trace = config->trace;
     dev->trace_ctx = config->trace_ctx;
     dev->planned_ns = NET_TIME_NONE;

@@ -9,7 +9,8 @@
 #include "host/host.h"
 
 struct host_dev {
-    struct net_port *port; /* the outermost of the wrapped ports */
+    struct net_port *port;    /* the outermost of the wrapped ports */
+    struct net_port *capture; /* the one among them that writes the capture, or NULL */
     struct roce_dev *engine;
     unsigned ifindex; /* 0: the port has no interface (memory) */
     roce_trace_hook *trace;
@@ -29,9 +30,10 @@ struct host_dev {
     atomic_bool stopping;
 };
 
-/* Wraps `*port` as `config` asks: the capture, then the impairment. 0, or -errno with a sentence; then the
- * port is closed. */
-int host_port_wrap(struct net_port **port, const struct host_dev_config *config, struct net_error *err);
+/* Wraps `*port` as `config` asks: the capture, then the impairment. `*capture` is the capturing port, or NULL.
+ * 0, or -errno with a sentence; then the port is closed. */
+int host_port_wrap(struct net_port **port, struct net_port **capture, const struct host_dev_config *config,
+                   struct net_error *err);
 
 /* One round; the caller holds the lock. Returns whether anything was done. */
 bool host_dev_round(struct host_dev *dev);

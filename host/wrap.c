@@ -16,13 +16,16 @@ static uint64_t epoch_offset_ns(void)
     return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - host_now_ns();
 }
 
-int host_port_wrap(struct net_port **port, const struct host_dev_config *config, struct net_error *err)
+int host_port_wrap(struct net_port **port, struct net_port **capture, const struct host_dev_config *config,
+                   struct net_error *err)
 {
+    *capture = NULL;
     /* The capture lies below the impairment, so that it shows what is on the wire. */
     if (config->capture_path) {
         int rc = net_pcap_capture_wrap(*port, config->capture_path, epoch_offset_ns(), port, err);
         if (rc != 0)
             return rc;
+        *capture = *port;
     }
     const struct host_impair *impair = &config->impair;
     if (!impair->loss_ppm && !impair->duplicate_ppm && !impair->reorder_ppm && !impair->corrupt_ppm)
@@ -38,4 +41,14 @@ int host_port_wrap(struct net_port **port, const struct host_dev_config *config,
     };
     int rc = net_impair_wrap(*port, &line, port);
     return rc == 0 ? 0 : net_error_set(err, -rc, "cannot impair the port: %s", strerror(-rc));
+}
+
+int host_dev_capture_flush(struct host_dev *dev)
+{
+    if (!dev->capture)
+        return 0;
+    host_dev_lock(dev);
+    int rc = net_pcap_capture_flush(dev->capture);
+    host_dev_unlock(dev);
+    return rc;
 }

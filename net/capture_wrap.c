@@ -121,8 +121,11 @@ int net_pcap_capture_wrap(struct net_port *below, const char *path, uint64_t epo
     return 0;
 }
 
-int net_pcap_capture_errno(const struct net_port *port)
+int net_pcap_capture_flush(struct net_port *port)
 {
     assert(port->ops == &capture_ops);
-    return net_pcapng_errno(((const struct capture_port *)port)->writer);
+    struct capture_port *p = capture_of(port);
+    net_pcapng_flush(p->writer);
+    p->flush_at_ns = NET_TIME_NONE;
+    return -net_pcapng_errno(p->writer);
 }

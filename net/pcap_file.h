@@ -49,8 +49,8 @@ const char *net_pcap_replay_error(const struct net_port *port);
 int net_pcap_capture_wrap(struct net_port *below, const char *path, uint64_t epoch_offset_ns,
                           struct net_port **out, struct net_error *err);
 
-/* The errno value of the write that stopped the capture, 0: none did. `port` is one that
- * net_pcap_capture_wrap() made. */
-int net_pcap_capture_errno(const struct net_port *port);
+/* Writes out what is buffered. 0, or the -errno of the write that stopped the capture, now or earlier. `port`
+ * is one that net_pcap_capture_wrap() made. */
+int net_pcap_capture_flush(struct net_port *port);
 
 #endif

@@ -52,6 +52,9 @@ refuse iters_and_time "exclude" --port memory -n 5 -T 1s
 refuse latency_and_depth "--latency" --port memory -L -d 4
 refuse window_of_none "--window 0" --port memory -W 0
 refuse missing_interface "nn-none" --port xdp:nn-none 10.0.0.1
+run bash -c 'ulimit -f 64; exec "$@"' - "$nornic" perf --port memory -n 500 --capture "$tmp/cut.pcapng"
+if [ $rc = 2 ] && one_sentence "$err" "cut.pcapng ends too early"; then ok capture_cut_short
+else notok capture_cut_short "exit status $rc: $out $err"; fi
 run "$nornic" help perf
 if [ $rc = 0 ] && [[ $out == *Example* ]]; then ok help; else notok help "exit status $rc: $err"; fi
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "host/host.h"
 #include "net/memory.h"
@@ -47,4 +51,33 @@ Test(port_open, a_capture_that_cannot_be_written_closes_the_port)
     cr_assert_not_null(strstr(err.text, "/nonexistent/nn.pcapng"), "%s", err.text);
     cr_assert_null(dev);
     net_port_close(ends[1]);
+}
+
+/* The disk is full: the file cannot even take what is buffered at the end. */
+Test(port_open, a_capture_cut_short_is_told)
+{
+    char path[] = "/tmp/nn-capture-XXXXXX";
+    int fd = mkstemp(path);
+    cr_assert_geq(fd, 0);
+    struct net_port *ends[2];
+    cr_assert_eq(net_memory_pair(1500, 16, ends), 0);
+    struct host_dev_config config = {.capture_path = path, .impair = {.loss_ppm = 1}, .no_thread = true};
+    struct host_dev *dev = NULL;
+    cr_assert_eq(host_dev_create_on(ends[0], &config, &dev, NULL), 0);
+    cr_expect_eq(host_dev_capture_flush(dev), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){.rlim_cur = 512, .rlim_max = 512}), 0);
+    for (int i = 0; i < 16; i++) {
+        struct net_frame buf;
+        cr_assert_eq(net_port_tx_reserve(ends[1], &buf, 1), 1);
+        memset(buf.data, 0xff, 60);
+        buf.len_bytes = 60;
+        net_port_tx_flush(ends[1], &buf, 1, 0);
+        host_dev_progress(dev);
+    }
+    cr_expect_eq(host_dev_capture_flush(dev), -EFBIG);
+    host_dev_close(dev);
+    net_port_close(ends[1]);
+    close(fd);
+    unlink(path);
 }

@@ -121,7 +121,7 @@ Test(capture_wrap, port_properties_are_those_below)
     cr_assert_str_eq(near->name, ends[0]->name);
     cr_assert_str_eq(near->mode, ends[0]->mode);
     cr_assert_eq(net_port_deadline_ns(near), NET_TIME_NONE);
-    cr_assert_eq(net_pcap_capture_errno(near), 0);
+    cr_assert_eq(net_pcap_capture_flush(near), 0);
     net_port_close(near);
     net_port_close(ends[1]);
     memfile_close(&file);
@@ -190,7 +190,7 @@ Test(capture_wrap, write_error_stops_the_capture_and_not_the_traffic)
     struct rlimit limit = {.rlim_cur = 4096, .rlim_max = 4096};
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     exchange(&rig, 20000);
-    cr_assert_eq(net_pcap_capture_errno(rig.near), EFBIG);
+    cr_assert_eq(net_pcap_capture_flush(rig.near), -EFBIG);
     cr_assert_eq(net_port_deadline_ns(rig.near), NET_TIME_NONE, "nothing waits to be written any more");
     cr_assert_eq(rig.near->counters.tx_frames + rig.near->counters.rx_frames, 20000);
     rig_close(&rig);
