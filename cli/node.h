@@ -34,8 +34,8 @@ int cli_node_open(const struct cli_node_config *config, struct cli_node *node);
  * Capture and impairment are those of the first. CLI_OK or CLI_ERROR. */
 int cli_node_open_pair(const struct cli_node_config *config, struct cli_node nodes[2]);
 
-/* Closes it and returns `status`; or CLI_ERROR instead of CLI_OK where the capture could not be written whole,
- * which it says. */
+/* Closes it and returns `status`; or CLI_ERROR instead of CLI_OK where the capture could not be written
+ * whole, which it says. */
 int cli_node_close(struct cli_node *node, int status);
 
 /* How the port runs, for reports: "memory", or the port's name and mode. */

@@ -30,8 +30,8 @@ struct host_dev {
     atomic_bool stopping;
 };
 
-/* Wraps `*port` as `config` asks: the capture, then the impairment. `*capture` is the capturing port, or NULL.
- * 0, or -errno with a sentence; then the port is closed. */
+/* Wraps `*port` as `config` asks: the capture, then the impairment. `*capture` is the capturing port, or
+ * NULL. 0, or -errno with a sentence; then the port is closed. */
 int host_port_wrap(struct net_port **port, struct net_port **capture, const struct host_dev_config *config,
                    struct net_error *err);
 

@@ -41,8 +41,8 @@ int host_dev_open(const struct host_dev_config *config, struct host_dev **out, s
 int host_dev_create_on(struct net_port *port, const struct host_dev_config *config, struct host_dev **out,
                        struct net_error *err);
 
-/* Writes out what the capture has buffered. 0, also without a capture; or the -errno of the write that stopped
- * it (a full disk), now or earlier: the traffic went on, and the file lacks the rest of it. */
+/* Writes out what the capture has buffered. 0, also without a capture; or the -errno of the write that
+ * stopped it (a full disk), now or earlier: the traffic went on, and the file lacks the rest of it. */
 int host_dev_capture_flush(struct host_dev *dev);
 
 /* Stops the thread, destroys the engine and closes the port. QPs, regions and PDs must be gone. */

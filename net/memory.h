@@ -9,8 +9,8 @@
  * frames a direction of at most `mtu_bytes` (68..65535) + 18; a full ring lends no transmit buffers. The two
  * ends may be used by two threads. Each has a descriptor to sleep on: it is readable while frames wait, until
  * a burst finds none, and also once when a ring that was too full for a reserve has room again. What is sent
- * to an end that was closed is lost, and never finds the ring full. Rings and descriptors are freed with the second close. 0, -EINVAL or
- * -ENOMEM (or no descriptor). */
+ * to an end that was closed is lost, and never finds the ring full. Rings and descriptors are freed with the
+ * second close. 0, -EINVAL or -ENOMEM (or no descriptor). */
 int net_memory_pair(uint32_t mtu_bytes, uint32_t ring_frames, struct net_port *ends[2]);
 
 #endif

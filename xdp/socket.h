@@ -73,7 +73,7 @@ unsigned xdp_socket_tx_reserve(struct xdp_socket *socket, struct net_frame *bufs
 void xdp_socket_tx_flush(struct xdp_socket *socket, const struct net_frame *bufs, unsigned used,
                          struct net_port_counters *counters);
 
-/* Asks the kernel once more to send what is in the ring, if that is due. Returns whether it took any of it. */
+/* Asks the kernel once more to send what is in the ring, if that is due. Returns whether it took any. */
 bool xdp_socket_kick_again(struct xdp_socket *socket, struct net_port_counters *counters);
 
 /* Frames that the kernel has lost for us since the socket was opened. */

@@ -183,7 +183,7 @@ Test(memory, frames_to_a_closed_end_are_lost_not_stuck)
     net_port_close(ends[0]);
 }
 
-/* What is sent from now on is lost, so there is room: a sender that sleeps over the full ring must learn it. */
+/* What is sent from now on is lost, so there is room: a sender asleep over the full ring must learn it. */
 Test(memory, sender_of_a_full_ring_is_woken_when_the_other_end_closes)
 {
     struct net_port *ends[2];

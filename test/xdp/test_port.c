@@ -87,8 +87,8 @@ ParameterizedTest(struct passage *p, xdp_port, frames_pass_both_ways_whole_and_i
     netns_veth_destroy(&veth);
 }
 
-/* A frame waits in the ring of an interface that is down: the port asks to be called again ever less often, and
- * all goes on when the interface is up again. */
+/* A frame waits in the ring of an interface that is down: the port asks to be called again ever less often,
+ * and all goes on when the interface is up again. */
 Test(xdp_port, interface_down_backs_off)
 {
     cr_assert(netns_veth_create(&veth, 1500));
