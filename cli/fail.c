@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static const char *running = "";
 
@@ -19,6 +20,8 @@ void cli_command_set(const char *name)
 static void print_sentence(const char *format, va_list args)
 {
     fflush(stdout);
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr); /* where live progress stands */
     fprintf(stderr, *running ? "nornic %s: " : "nornic%s: ", running);
     vfprintf(stderr, format, args);
     fputc('\n', stderr);

@@ -83,10 +83,9 @@ int cli_parse_duration(const char *option, const char *text, uint64_t min_ns, ui
                        uint64_t *out_ns)
 {
     char *end;
-    double number;
-    double ns = leading_real(text, &end, &number) ? number * unit_ns(end) : 0;
-    bool unit_known = leading_real(text, &end, &number) && unit_ns(end) > 0;
-    if (!unit_known || ns < (double)min_ns || ns > (double)max_ns)
+    double number = 0;
+    double unit = leading_real(text, &end, &number) ? unit_ns(end) : 0, ns = number * unit;
+    if (unit == 0 || ns < (double)min_ns || ns > (double)max_ns)
         return cli_fail("%s %s: give a time from %g s to %g s, such as 10s, 500ms or 250us", option, text,
                         (double)min_ns / NS_PER_S, (double)max_ns / NS_PER_S);
     *out_ns = (uint64_t)(ns + 0.5);
@@ -129,11 +128,17 @@ int cli_parse_port(const char *option, const char *text, const char **out)
 
 int cli_option_error(int c, char **argv)
 {
-    /* getopt_long() leaves optopt 0 for an unknown long option; the word itself is the one just passed. */
-    char letter[3] = {'-', (char)optopt, 0};
-    const char *word = argv[optind - 1];
-    const char *name = strncmp(word, "--", 2) == 0 || optopt == 0 ? word : letter;
+    /* getopt_long() leaves optopt 0 for an unknown long option; the word itself is the one just passed. A
+     * letter among others is found before their word is passed: then the word before it says nothing. */
+    const char letter[3] = {'-', (char)optopt, 0}, *word = argv[optind - 1], *next = argv[optind];
+    bool in_cluster = next && next[0] == '-' && next[1] != '-' && strchr(next, optopt) && c == '?';
+    bool is_long = optopt == 0 || (strncmp(word, "--", 2) == 0 && !in_cluster);
+    const char *name = is_long ? word : letter;
     if (c == ':')
         return cli_fail("option %s needs a value; see `nornic help %s`", name, cli_command_name());
-    return cli_fail("unknown or ambiguous option %s; see `nornic help %s`", name, cli_command_name());
+    if (is_long && optopt != 0)
+        return cli_fail("option %.*s takes no value; see `nornic help %s`", (int)strcspn(name, "="), name,
+                        cli_command_name());
+    return cli_fail("unknown %soption %s; see `nornic help %s`", is_long ? "or ambiguous " : "", name,
+                    cli_command_name());
 }

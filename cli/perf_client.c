@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/perf.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/stop.h"
 #include "cli/tcp.h"
 
 #define REASON_NS 1000000000ull
@@ -13,7 +15,7 @@ static void print_servers_reason(int fd)
 {
     struct net_error err;
     uint64_t checked;
-    if (perf_control_read_checked(fd, REASON_NS, &checked, &err) != 0)
+    if (!cli_stopped() && perf_control_read_checked(fd, REASON_NS, &checked, &err) == -EREMOTEIO)
         cli_fail("%s", err.text);
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +29,17 @@ static int wait_for(int fd, short events, uint64_t end_ns)
         if (poll(fds, 2, left_ms > 60000 ? 60000 : (int)left_ms) > 0 && fds[0].revents)
             return 0;
     }
+}
+
+/* A peer whose machine is gone says nothing for ever. With these, a side that only listens (the server of
+ * one-sided operations) learns of it after half a minute. */
+static void keep_alive(int fd)
+{
+    int on = 1, idle_s = 10, interval_s = 5, probes = 4;
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
 static uint64_t end_of(uint64_t timeout_ns)
@@ -54,6 +66,7 @@ static int connect_one(const struct addrinfo *to, uint64_t end_ns, int *out_fd)
         close(fd);
         return rc;
     }
+    keep_alive(fd);
     *out_fd = fd;
     return 0;
 }
@@ -120,6 +133,7 @@ int cli_tcp_accept(int listen_fd, int *out_fd, struct net_error *err)
         if (fd >= 0) {
             fcntl(fd, F_SETFD, FD_CLOEXEC);
             fcntl(fd, F_SETFL, O_NONBLOCK);
+            keep_alive(fd);
             *out_fd = fd;
             return 0;
         }

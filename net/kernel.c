@@ -48,6 +48,8 @@ int net_interface_get(const char *name, struct net_interface *out, struct net_er
 
 /* --- addresses --- */
 
+#define DUMP_TRIES 10
+
 enum addr_class { ADDR_V6_LINK_LOCAL, ADDR_V4, ADDR_V6_OTHER, ADDR_CLASS_COUNT };
 
 struct addr_list {
@@ -91,14 +93,27 @@ static int take_addr(const struct nlmsghdr *message, void *ctx)
     return MNL_CB_OK;
 }
 
+/* Takes the addresses of one class. A dump under which the table changed may lack some or have some twice,
+ * and is EINTR to libmnl: then it is asked for again. */
+static int list_class(struct addr_list *list, struct net_error *err)
+{
+    unsigned count = list->count;
+    int result = -EINTR;
+    for (int i = 0; i < DUMP_TRIES && result == -EINTR; i++) {
+        struct net_netlink_request request;
+        struct ifaddrmsg *head = net_netlink_begin(&request, RTM_GETADDR, NLM_F_DUMP, sizeof *head);
+        head->ifa_family = list->class == ADDR_V4 ? AF_INET : AF_INET6;
+        list->count = count;
+        result = net_netlink_ask(&request, take_addr, list, err);
+    }
+    return result;
+}
+
 int net_interface_addrs(unsigned ifindex, struct net_addr *addrs, unsigned max, struct net_error *err)
 {
     struct addr_list list = {.ifindex = ifindex, .addrs = addrs, .max = max};
     for (list.class = 0; list.class < ADDR_CLASS_COUNT; list.class ++) {
-        struct net_netlink_request request;
-        struct ifaddrmsg *head = net_netlink_begin(&request, RTM_GETADDR, NLM_F_DUMP, sizeof *head);
-        head->ifa_family = list.class == ADDR_V4 ? AF_INET : AF_INET6;
-        int result = net_netlink_ask(&request, take_addr, &list, err);
+        int result = list_class(&list, err);
         if (result < 0)
             return net_error_set(err, -result, "cannot list the addresses of interface %u: %s", ifindex,
                                  strerror(-result));

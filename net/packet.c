@@ -16,6 +16,7 @@
 #include "net/packet_socket.h"
 
 #define RING_DEFAULT     4096u
+#define RING_BYTES_MAX   (64u << 20) /* of a default ring, about: a large MTU has fewer frames */
 #define TX_DATA_OFFSET   TPACKET_ALIGN(sizeof(struct tpacket2_hdr)) /* where the kernel looks for the frame */
 #define KICKS_MAX        4                                          /* calls to empty the transmit ring */
 #define KICK_WAIT_NS     50000u    /* until a ring that would not empty is tried again; doubles ... */
@@ -243,10 +244,14 @@ static const struct net_port_ops port_ops = {
     .close = port_close,
 };
 
+static uint32_t default_frames(uint32_t mtu_bytes)
+{
+    return mtu_bytes > RING_BYTES_MAX / RING_DEFAULT ? RING_BYTES_MAX / mtu_bytes : RING_DEFAULT;
+}
+
 int net_packet_open(const struct net_packet_config *config, struct net_port **out, struct net_error *err)
 {
     struct net_interface interface;
-    uint32_t ring_frames = config->ring_frames ? config->ring_frames : RING_DEFAULT;
     int result = net_interface_get(config->ifname, &interface, err);
     if (result < 0)
         return result;
@@ -256,6 +261,7 @@ int net_packet_open(const struct net_packet_config *config, struct net_port **ou
     struct packet_port *port = calloc(1, sizeof *port);
     if (!port)
         return net_error_set(err, ENOMEM, "no memory for the packet port");
+    uint32_t ring_frames = config->ring_frames ? config->ring_frames : default_frames(interface.mtu_bytes);
     result = net_packet_socket_open(&port->socket, &interface, ring_frames, err);
     if (result < 0) {
         free(port);

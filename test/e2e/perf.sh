@@ -50,11 +50,18 @@ refuse atomic_size "--size 16" --port memory --op fetch-add -s 16
 refuse too_much_memory "MiB" --port memory -s 1G -d 64
 refuse iters_and_time "exclude" --port memory -n 5 -T 1s
 refuse latency_and_depth "--latency" --port memory -L -d 4
+refuse unknown_letter_among_others "unknown option -x" --port memory --json -xj
+refuse unknown_letter_after_a_value "unknown option -x" --port memory --size=4K -xj
+refuse value_of_a_flag "--json takes no value" --port memory --json=3
+refuse letter_without_value "-s needs a value" --port memory --json -s
 refuse window_of_none "--window 0" --port memory -W 0
 refuse missing_interface "nn-none" --port xdp:nn-none 10.0.0.1
 run bash -c 'ulimit -f 64; exec "$@"' - "$nornic" perf --port memory -n 500 --capture "$tmp/cut.pcapng"
 if [ $rc = 2 ] && one_sentence "$err" "cut.pcapng ends too early"; then ok capture_cut_short
 else notok capture_cut_short "exit status $rc: $out $err"; fi
+run timeout --preserve-status -s INT 1 "$nornic" perf --port memory -T 60s
+if [ $rc = 1 ] && one_sentence "$err" "stopped after"; then ok interrupted
+else notok interrupted "exit status $rc: $out $err"; fi
 run "$nornic" help perf
 if [ $rc = 0 ] && [[ $out == *Example* ]]; then ok help; else notok help "exit status $rc: $err"; fi
 
@@ -101,7 +108,7 @@ for victim in client server; do
         kill -KILL "$server"
         wait "$client"
         rc=$? err=$(cat "$tmp/err")
-        if [ $rc = 1 ] && [[ $err == *"no longer answers"* ]]; then ok server_is_killed
+        if [ $rc = 1 ] && one_sentence "$err" "no longer answers"; then ok server_is_killed
         else notok server_is_killed "exit status $rc: $err"; fi
     fi
 done

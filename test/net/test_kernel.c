@@ -186,3 +186,25 @@ Test(kernel, a_failed_neighbour_is_asked_again)
     cr_expect_eq(net_neighbour_resolve(if_nametoindex("nn0"), &peer, 5 * (uint64_t)NS_PER_S, &mac, &err), 0,
                  "%s", err.text);
 }
+
+/* A dump that the kernel calls interrupted, since the table changed under it, is asked for again. The table
+ * is long, so that a dump takes several steps. */
+Test(kernel, addresses_are_listed_while_others_change)
+{
+    cr_assert_eq(
+        netns_run(&veth, 0,
+                  "for i in $(seq 500); do echo addr add 127.1.$((i / 250)).$((i %% 250))/32 dev lo; "
+                  "done | ip -batch -"),
+        0);
+    cr_assert_eq(netns_run(&veth, 0,
+                           "timeout 3 sh -c 'while ip addr add 127.0.1.1/32 dev lo && "
+                           "ip addr del 127.0.1.1/32 dev lo; do :; done' &"),
+                 0);
+    unsigned ifindex = if_nametoindex("nn0");
+    for (int i = 0; i < 2000; i++) {
+        struct net_addr addrs[8];
+        struct net_error err;
+        int n = net_interface_addrs(ifindex, addrs, 8, &err);
+        cr_assert_eq(n, 3, "list %d: %s", i, n < 0 ? err.text : "another number");
+    }
+}

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,6 +46,17 @@ static struct frame_spec roce_spec(void)
 {
     return (struct frame_spec){
         .src = ports[0]->mac, .dst = ports[1]->mac, .vlan_tci = -1, .dport = 4791, .ip_bytes = 200};
+}
+
+/* Of this process. */
+static unsigned long pages_mapped(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    cr_assert_not_null(file);
+    cr_assert_eq(fscanf(file, "%lu", &pages), 1);
+    fclose(file);
+    return pages;
 }
 
 Test(packet, port_describes_itself)
@@ -175,6 +187,21 @@ Test(packet, no_carrier_backs_off)
     cr_expect_lt(ports[0]->counters.tx_errors, 400, "%lu calls", (unsigned long)ports[0]->counters.tx_errors);
     cr_assert_eq(netns_run(&veth, 1, "ip link set nn1 up"), 0);
     cr_expect_eq(frames_exchange(ports[0], ports[1], &spec, 0, 10, 5 * NS_PER_S, NULL), 10);
+}
+
+/* The rings of the default size take bytes, not frames, where frames are very long. */
+Test(packet, rings_of_a_large_mtu_stay_small)
+{
+    struct net_packet_config config = {.ifname = "nn0"};
+    struct net_port *port;
+    struct net_error err;
+    unsigned long before, after;
+    cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 mtu 65535"), 0);
+    before = pages_mapped();
+    cr_assert_eq(net_packet_open(&config, &port, &err), 0, "%s", err.text);
+    after = pages_mapped();
+    cr_expect_leq((after - before) * (unsigned long)sysconf(_SC_PAGESIZE), 300ul << 20);
+    net_port_close(port);
 }
 
 Test(packet, what_is_in_the_way_is_named)
