@@ -42,7 +42,7 @@ static bool open_device(struct demo_side *side, struct net_port *memory, bool sh
              host_dev_port(side->dev)->mode);
     if (memory) {
         struct net_mac mac = {{2, 0, 0, 0, 0, (uint8_t)(side->role + 1)}};
-        rc = roce_dev_gid_add(side->engine, &plan->addr[side->role], &mac, 0);
+        rc = roce_dev_gid_add(side->engine, &(struct roce_gid){.addr = plan->addr[side->role], .mac = mac});
         if (rc < 0)
             return demo_side_fail(side, "cannot add an address to the device: %s", strerror(-rc));
     }
@@ -100,12 +100,13 @@ static bool create_objects(struct demo_side *side)
 /* The index of our address in the GID table, or -1. */
 static int find_gid(const struct demo_side *side, struct net_mac *mac)
 {
-    struct net_addr gid;
-
-    for (unsigned i = 0; i < 256; i++)
-        if (roce_dev_gid_get(side->engine, i, &gid, mac, NULL) == 0 &&
-            net_addr_equal(&gid, &side->plan->addr[side->role]))
+    for (unsigned i = 0; i < 256; i++) {
+        const struct roce_gid *gid = roce_dev_gid_get(side->engine, i);
+        if (gid && net_addr_equal(&gid->addr, &side->plan->addr[side->role])) {
+            *mac = gid->mac;
             return (int)i;
+        }
+    }
     return -1;
 }
 

@@ -47,9 +47,9 @@ static void add_memory_gids(const struct cli_node *node, int side)
     struct net_mac mac = memory_mac(side);
     host_dev_lock(node->dev);
     for (int i = 0; i < 2; i++) {
-        struct net_addr gid;
-        net_addr_parse(addrs[side][i], &gid);
-        roce_dev_gid_add(host_dev_engine(node->dev), &gid, &mac, 0);
+        struct roce_gid gid = {.mac = mac};
+        net_addr_parse(addrs[side][i], &gid.addr);
+        roce_dev_gid_add(host_dev_engine(node->dev), &gid);
     }
     host_dev_unlock(node->dev);
 }
@@ -119,9 +119,11 @@ static int gid_score(const struct net_addr *gid, bool ipv6, const struct net_add
 static int gid_at(const struct cli_node *node, unsigned index, struct net_addr *gid)
 {
     host_dev_lock(node->dev);
-    int rc = roce_dev_gid_get(host_dev_engine(node->dev), index, gid, NULL, NULL);
+    const struct roce_gid *entry = roce_dev_gid_get(host_dev_engine(node->dev), index);
+    if (entry)
+        *gid = entry->addr;
     host_dev_unlock(node->dev);
-    return rc;
+    return entry ? 0 : -ENOENT;
 }
 
 int cli_node_pick_gid(const struct cli_node *node, int index, bool ipv6, const struct net_addr *like,

@@ -23,7 +23,7 @@ static int add_gids(struct host_dev *dev, const struct net_interface *interface,
             interface->name, interface->name);
     host_dev_lock(dev);
     for (int i = 0; i < n; i++)
-        roce_dev_gid_add(dev->engine, &addrs[i], &interface->mac, 0);
+        roce_dev_gid_add(dev->engine, &(struct roce_gid){.addr = addrs[i], .mac = interface->mac});
     host_dev_unlock(dev);
     return 0;
 }

@@ -42,6 +42,11 @@ enum rdma_wc_opcode {
     RDMA_WC_RDMA_READ = 2,
     RDMA_WC_COMP_SWAP = 3,
     RDMA_WC_FETCH_ADD = 4,
+    RDMA_WC_BIND_MW = 5,
+    RDMA_WC_LOCAL_INV = 6,
+    RDMA_WC_REG_MR = 10,
+    RDMA_WC_MASKED_COMP_SWAP = 11,
+    RDMA_WC_MASKED_FETCH_ADD = 12,
     RDMA_WC_RECV = 128,
     RDMA_WC_RECV_RDMA_WITH_IMM = 129,
 };
@@ -50,6 +55,13 @@ enum rdma_wc_flags {
     RDMA_WC_GRH = 1 << 0,
     RDMA_WC_WITH_IMM = 1 << 1,
     RDMA_WC_WITH_INV = 1 << 3,
+};
+
+/* How a datagram travelled (ROCE-UD-5). */
+enum rdma_network {
+    RDMA_NETWORK_IB = 0, /* RoCEv1: a GRH */
+    RDMA_NETWORK_IPV4 = 1,
+    RDMA_NETWORK_IPV6 = 2,
 };
 
 /* One completion. After an error only wr_id, status, vendor_err and qp_num are valid (ROCE-RC-61). */
@@ -61,7 +73,14 @@ struct rdma_wc {
     uint32_t byte_len; /* valid for receives, READs and atomics (ROCE-CQ-8) */
     uint32_t imm_data; /* network order */
     uint32_t qp_num;
-    uint32_t wc_flags; /* enum rdma_wc_flags */
+    uint32_t wc_flags;         /* enum rdma_wc_flags */
+    uint32_t invalidated_rkey; /* RDMA_WC_WITH_INV */
+    /* of a datagram: ROCE-UD-5 */
+    uint32_t src_qpn;
+    uint16_t pkey_index;
+    uint16_t vlan_id; /* 0: untagged */
+    uint8_t src_mac[6];
+    enum rdma_network network;
 };
 
 struct rdma_cq;

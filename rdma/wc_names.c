@@ -44,6 +44,16 @@ const char *rdma_wc_opcode_name(enum rdma_wc_opcode opcode)
         return "COMP_SWAP";
     case RDMA_WC_FETCH_ADD:
         return "FETCH_ADD";
+    case RDMA_WC_BIND_MW:
+        return "BIND_MW";
+    case RDMA_WC_LOCAL_INV:
+        return "LOCAL_INV";
+    case RDMA_WC_REG_MR:
+        return "REG_MR";
+    case RDMA_WC_MASKED_COMP_SWAP:
+        return "MASKED_COMP_SWAP";
+    case RDMA_WC_MASKED_FETCH_ADD:
+        return "MASKED_FETCH_ADD";
     case RDMA_WC_RECV:
         return "RECV";
     case RDMA_WC_RECV_RDMA_WITH_IMM:

@@ -14,6 +14,12 @@ enum rdma_wr_opcode {
     RDMA_WR_RDMA_READ = 4,
     RDMA_WR_ATOMIC_CMP_AND_SWP = 5,
     RDMA_WR_ATOMIC_FETCH_AND_ADD = 6,
+    RDMA_WR_LOCAL_INV = 7,
+    RDMA_WR_BIND_MW = 8,
+    RDMA_WR_SEND_WITH_INV = 9,
+    RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP = 12,
+    RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD = 13,
+    RDMA_WR_REG_MR = 0x20,
 };
 
 enum rdma_send_flags {
@@ -30,6 +36,18 @@ struct rdma_sge {
     uint32_t lkey;
 };
 
+/* An address handle: made, and defined, by the transport (roce_ah_create()). */
+struct rdma_ah;
+
+/* What a window or a fast-registered region is to name: BIND_MW, REG_MR (ROCE-MW-2, ROCE-MR-6). */
+struct rdma_bind {
+    uint32_t lkey; /* BIND_MW: the region. REG_MR: not used */
+    uint64_t addr; /* of the process, as a number */
+    uint64_t len_bytes;
+    uint64_t iova;   /* REG_MR: the remote address of the first byte. BIND_MW: not used, it is `addr` */
+    uint32_t access; /* enum rdma_access */
+};
+
 struct rdma_send_wr {
     const struct rdma_send_wr *next;
     uint64_t wr_id;
@@ -39,9 +57,19 @@ struct rdma_send_wr {
     uint32_t send_flags; /* enum rdma_send_flags */
     uint32_t imm_data;   /* as the four bytes travel: network order */
     uint64_t remote_addr;
-    uint32_t rkey;
-    uint64_t compare_add; /* CMP_AND_SWP: compare; FETCH_AND_ADD: addend; host order */
-    uint64_t swap;        /* CMP_AND_SWP */
+    uint32_t rkey;            /* BIND_MW, REG_MR: the new key; its upper 24 bits name the object */
+    uint32_t invalidate_rkey; /* SEND_WITH_INV: the peer's; LOCAL_INV: ours */
+    uint64_t compare_add;     /* CMP_AND_SWP: compare; FETCH_AND_ADD: addend; host order */
+    uint64_t swap;            /* CMP_AND_SWP */
+    /* Masked atomics: bits that are compared; bits that are swapped, or field boundaries of the addition. */
+    uint64_t compare_mask, swap_mask;
+    struct rdma_bind bind;
+    struct { /* UD */
+        struct rdma_ah *ah;
+        uint32_t remote_qpn;
+        uint32_t remote_qkey; /* bit 31 set: the QP's own goes out (ROCE-UD-3) */
+    } ud;
+    uint32_t remote_srqn; /* XRC: ROCE-XRC-2 */
 };
 
 struct rdma_recv_wr {

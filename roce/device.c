@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "roce/transport.h"
+
 #define DEFAULT_MAX_QP      16384
 #define DEFAULT_MAX_MR      65536
 #define DEFAULT_WINDOW_PKTS 512 /* ROCE-RC-4 */
@@ -13,12 +15,44 @@ static void free_tables(struct roce_dev *dev)
     roce_timers_deinit(&dev->timers, &dev->mem);
     roce_free(dev, dev->qps);
     roce_free(dev, dev->free_slots);
+    roce_free(dev, dev->pkeys);
+}
+
+/* QPNs are below the multicast QPN. */
+static bool qpns_fit(const struct roce_dev_config *c)
+{
+    uint32_t first = c->first_qpn ? c->first_qpn : ROCE_FIRST_QPN, n = c->max_qp ? c->max_qp : DEFAULT_MAX_QP;
+    return first >= ROCE_FIRST_QPN && first < ROCE_MULTICAST_QPN && n <= ROCE_MULTICAST_QPN - first;
+}
+
+static void fill_defaults(struct roce_dev_config *c)
+{
+    if (!c->max_qp)
+        c->max_qp = DEFAULT_MAX_QP;
+    if (!c->max_mr)
+        c->max_mr = DEFAULT_MAX_MR;
+    if (!c->window_pkts)
+        c->window_pkts = DEFAULT_WINDOW_PKTS;
+    if (!c->first_qpn)
+        c->first_qpn = ROCE_FIRST_QPN;
+    if (!c->num_pkeys)
+        c->num_pkeys = 1;
+}
+
+/* Routes of this device and of those that it is linked to have to be looked for again. */
+static void gids_changed(struct roce_dev *dev)
+{
+    struct roce_dev *d = dev;
+    do {
+        d->gid_epoch++;
+        d = d->linked;
+    } while (d != dev);
 }
 
 int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
 {
-    if (!config->random.next || !config->port_mtu_bytes || config->max_qp > ROCE_PSN_MASK - ROCE_FIRST_QPN ||
-        config->window_pkts >= 1u << 23)
+    if (!config->random.next || !config->port_mtu_bytes || !qpns_fit(config) ||
+        config->window_pkts >= 1u << 23 || config->num_pkeys > ROCE_PKEY_MAX)
         return -EINVAL;
     const struct rdma_mem *mem = config->mem ? config->mem : &rdma_mem_libc;
     struct roce_dev *dev = mem->alloc(mem->ctx, sizeof *dev);
@@ -27,18 +61,17 @@ int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
     dev->config = *config;
     dev->mem = *mem;
     dev->config.mem = &dev->mem;
-    if (!dev->config.max_qp)
-        dev->config.max_qp = DEFAULT_MAX_QP;
-    if (!dev->config.max_mr)
-        dev->config.max_mr = DEFAULT_MAX_MR;
-    if (!dev->config.window_pkts)
-        dev->config.window_pkts = DEFAULT_WINDOW_PKTS;
+    fill_defaults(&dev->config);
+    dev->linked = dev;
+    dev->gid_epoch = 1;
+    dev->port_up = true;
     dev->ip_id = (uint16_t)dev->config.random.next(dev->config.random.ctx);
 
-    int err = roce_timers_init(&dev->timers, &dev->mem, dev->config.max_qp);
+    int err = roce_timers_init(&dev->timers, &dev->mem, dev->config.max_qp * ROCE_TIMERS_PER_QP);
     dev->qps = roce_alloc(dev, sizeof *dev->qps * dev->config.max_qp);
     dev->free_slots = roce_alloc(dev, sizeof *dev->free_slots * dev->config.max_qp);
-    if (!err && (!dev->qps || !dev->free_slots))
+    dev->pkeys = roce_alloc(dev, sizeof *dev->pkeys * dev->config.num_pkeys);
+    if (!err && (!dev->qps || !dev->free_slots || !dev->pkeys))
         err = -ENOMEM;
     if (!err)
         err = rdma_domain_create(&dev->mem, &dev->config.random, dev->config.max_mr, &dev->domain);
@@ -50,17 +83,29 @@ int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
     for (uint32_t i = 0; i < dev->config.max_qp; i++)
         dev->free_slots[i] = i;
     dev->free_count = dev->config.max_qp;
+    dev->pkeys[0] = ROCE_PKEY_DEFAULT; /* ROCE-VB-6 */
     *out = dev;
     return 0;
 }
 
+static void unlink_from_ring(struct roce_dev *dev)
+{
+    struct roce_dev *before = dev;
+    while (before->linked != dev)
+        before = before->linked;
+    before->linked = dev->linked;
+    dev->linked = dev;
+    gids_changed(before);
+}
+
 int roce_dev_destroy(struct roce_dev *dev)
 {
-    if (dev->free_count != dev->config.max_qp)
+    if (dev->free_count != dev->config.max_qp || dev->gsi)
         return -EBUSY;
     int err = rdma_domain_destroy(dev->domain);
     if (err)
         return err;
+    unlink_from_ring(dev);
     free_tables(dev);
     struct rdma_mem mem = dev->mem;
     mem.free(mem.ctx, dev);
@@ -87,7 +132,9 @@ void roce_trace_emit(struct roce_dev *dev, const struct roce_trace *event)
 
 struct roce_qp *roce_dev_find_qp(const struct roce_dev *dev, uint32_t qpn)
 {
-    uint32_t slot = qpn - ROCE_FIRST_QPN;
+    uint32_t slot = qpn - dev->config.first_qpn;
+    if (qpn == ROCE_GSI_QPN)
+        return dev->gsi;
     return slot < dev->config.max_qp ? dev->qps[slot] : NULL;
 }
 
@@ -99,13 +146,13 @@ int roce_dev_add_qp(struct roce_dev *dev, struct roce_qp *qp)
     dev->free_head = (dev->free_head + 1) % dev->config.max_qp;
     dev->free_count--;
     dev->qps[slot] = qp;
-    qp->qpn = slot + ROCE_FIRST_QPN;
+    qp->qpn = slot + dev->config.first_qpn;
     return 0;
 }
 
 void roce_dev_remove_qp(struct roce_dev *dev, struct roce_qp *qp)
 {
-    uint32_t slot = qp->qpn - ROCE_FIRST_QPN;
+    uint32_t slot = qp->qpn - dev->config.first_qpn;
     roce_dev_collect_posted(dev);
     if (qp->ready) {
         *(qp->ready_prev ? &qp->ready_prev->ready_next : &dev->ready_first) = qp->ready_next;
@@ -118,39 +165,101 @@ void roce_dev_remove_qp(struct roce_dev *dev, struct roce_qp *qp)
 
 /* --- GIDs --- */
 
-int roce_dev_gid_add(struct roce_dev *dev, const struct net_addr *gid, const struct net_mac *mac,
-                     uint16_t vlan_id)
+int roce_dev_gid_add(struct roce_dev *dev, const struct roce_gid *gid)
 {
-    return roce_gid_add(&dev->gids, gid, mac, vlan_id);
+    if (gid->type == ROCE_GID_V1 && !dev->config.roce_v1)
+        return -EINVAL; /* ROCE-FRM-55 */
+    int index = roce_gid_add(&dev->gids, gid);
+    if (index < 0)
+        return index;
+    gids_changed(dev);
+    roce_dev_event(dev, &(struct roce_event){.type = ROCE_EVENT_GID_CHANGE});
+    return index;
 }
 
 int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns)
 {
     int err = roce_gid_remove(&dev->gids, index);
-    for (uint32_t i = 0; !err && i < dev->config.max_qp; i++) {
+    if (err)
+        return err;
+    gids_changed(dev);
+    for (uint32_t i = 0; i < dev->config.max_qp; i++) {
         struct roce_qp *qp = dev->qps[i];
-        if (!qp || qp->attr.av.sgid_index != index || roce_qp_state_now(qp) < ROCE_QPS_RTR ||
-            roce_qp_state_now(qp) == ROCE_QPS_ERR)
+        if (!qp || !qp->transport->connected || qp->attr.av.sgid_index != index ||
+            roce_qp_state_now(qp) < ROCE_QPS_RTR || roce_qp_state_now(qp) == ROCE_QPS_ERR)
             continue;
         roce_qp_enter_error(qp, ROCE_CAUSE_LOCAL_ERROR, now_ns);
         roce_qp_event(qp, ROCE_EVENT_QP_FATAL);
     }
-    return err;
+    roce_dev_event(dev, &(struct roce_event){.type = ROCE_EVENT_GID_CHANGE});
+    return 0;
 }
 
-int roce_dev_gid_get(const struct roce_dev *dev, unsigned index, struct net_addr *gid, struct net_mac *mac,
-                     uint16_t *vlan_id)
+const struct roce_gid *roce_dev_gid_get(const struct roce_dev *dev, unsigned index)
 {
-    const struct roce_gid_entry *e = roce_gid_get(&dev->gids, index);
-    if (!e)
-        return -ENOENT;
-    if (gid)
-        *gid = e->gid;
-    if (mac)
-        *mac = e->mac;
-    if (vlan_id)
-        *vlan_id = e->vlan_id;
+    return roce_gid_get(&dev->gids, index);
+}
+
+/* --- P_Keys --- */
+
+int roce_dev_pkey_set(struct roce_dev *dev, unsigned index, uint16_t pkey)
+{
+    if (index >= dev->config.num_pkeys || (pkey && !(pkey & ROCE_PKEY_BASE)))
+        return -EINVAL;
+    if (dev->pkeys[index] == pkey)
+        return 0;
+    dev->pkeys[index] = pkey;
+    roce_dev_event(dev, &(struct roce_event){.type = ROCE_EVENT_PKEY_CHANGE});
     return 0;
+}
+
+uint16_t roce_dev_pkey_get(const struct roce_dev *dev, unsigned index)
+{
+    return index < dev->config.num_pkeys ? dev->pkeys[index] : 0;
+}
+
+/* --- linked devices, port --- */
+
+static bool qpns_overlap(const struct roce_dev *a, const struct roce_dev *b)
+{
+    return a->config.first_qpn < b->config.first_qpn + b->config.max_qp &&
+           b->config.first_qpn < a->config.first_qpn + a->config.max_qp;
+}
+
+static bool share_an_address(const struct roce_dev *a, const struct roce_dev *b)
+{
+    for (unsigned i = 0; i < ROCE_GID_MAX; i++) {
+        const struct roce_gid *e = roce_gid_get(&a->gids, i);
+        if (e && roce_gid_find(&b->gids, &e->addr, e->type, e->vlan_id) >= 0)
+            return true;
+    }
+    return false;
+}
+
+int roce_dev_link(struct roce_dev *a, struct roce_dev *b)
+{
+    struct roce_dev *x = a, *y = b;
+    do {
+        do {
+            if (x == y || (share_an_address(x, y) && qpns_overlap(x, y)))
+                return -EINVAL;
+            y = y->linked;
+        } while (y != b);
+        x = x->linked;
+    } while (x != a);
+    struct roce_dev *after = a->linked; /* two rings become one */
+    a->linked = b->linked;
+    b->linked = after;
+    gids_changed(a);
+    return 0;
+}
+
+void roce_dev_port_state(struct roce_dev *dev, bool up)
+{
+    if (dev->port_up == up)
+        return;
+    dev->port_up = up;
+    roce_dev_event(dev, &(struct roce_event){.type = up ? ROCE_EVENT_PORT_ACTIVE : ROCE_EVENT_PORT_ERR});
 }
 
 /* --- QPs that want attention --- */
@@ -226,6 +335,6 @@ void roce_dev_expire(struct roce_dev *dev, uint64_t now_ns)
 {
     struct roce_timer *t;
     while ((t = roce_timers_pop(&dev->timers, now_ns)))
-        roce_requester_expire((struct roce_qp *)((char *)t - offsetof(struct roce_qp, req.timer)), now_ns);
+        t->fire(t, now_ns);
     roce_dev_settle(dev, now_ns);
 }

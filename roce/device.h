@@ -10,18 +10,26 @@
 #include "roce/roce.h"
 #include "roce/timer.h"
 
-#define ROCE_FIRST_QPN 17 /* ROCE-QP-34 */
+#define ROCE_FIRST_QPN     17 /* ROCE-QP-34 */
+#define ROCE_GSI_QPN       1
+#define ROCE_PKEY_BASE     0x7fffu /* without the membership bit: ROCE-HDR-5 */
+#define ROCE_TIMERS_PER_QP 3       /* armed at once, at the most */
 
 struct roce_dev {
     struct roce_dev_config config; /* defaults filled in */
     struct rdma_mem mem;
     struct rdma_domain *domain;
     struct roce_gid_table gids;
+    uint32_t gid_epoch; /* from 1 on; another one whenever this table, or a linked device's, has changed */
+    uint16_t *pkeys;    /* config.num_pkeys of them; 0: invalid */
+    struct roce_dev *linked; /* ring of devices that reach each other inside; itself if it is alone */
+    bool port_up;
     struct roce_timers timers;
     struct roce_dev_counters counters;
     uint16_t ip_id;
 
-    struct roce_qp **qps; /* by QPN - ROCE_FIRST_QPN */
+    struct roce_qp **qps; /* by QPN - config.first_qpn */
+    struct roce_qp *gsi;  /* QP1, or NULL */
     uint32_t *free_slots; /* first in, first out, so that a QPN rests as long as it can */
     uint32_t free_head, free_count;
 
@@ -50,6 +58,14 @@ static inline void roce_free(const struct roce_dev *dev, void *p)
         dev->mem.free(dev->mem.ctx, p);
 }
 
+/* --- event.c --- */
+void roce_dev_event(struct roce_dev *dev, const struct roce_event *event);
+
+/* --- rx.c --- */
+/* Judges one frame and hands it to the QP that it is for; one from the port, or looped. */
+enum roce_rx_verdict roce_rx_frame(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns);
+
+/* --- device.c --- */
 struct roce_qp *roce_dev_find_qp(const struct roce_dev *dev, uint32_t qpn);
 /* Takes a QPN for `qp`: 0 or -ENOSPC. And gives it back. */
 int roce_dev_add_qp(struct roce_dev *dev, struct roce_qp *qp);

@@ -4,12 +4,14 @@
 
 #include <errno.h>
 
+#include "roce/av.h"
 #include "roce/device.h"
 #include "roce/qp_state.h"
+#include "roce/transport.h"
 
 static int check_config(const struct roce_qp_config *c)
 {
-    if (c->type != ROCE_QPT_RC)
+    if (!roce_transport_of(c->type))
         return -EOPNOTSUPP;
     if (!c->pd || !c->send_cq || !c->recv_cq)
         return -EINVAL;
@@ -53,6 +55,7 @@ int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, st
         return -ENOMEM;
     qp->dev = dev;
     qp->type = config->type;
+    qp->transport = roce_transport_of(config->type);
     qp->pd = config->pd;
     qp->send_cq = config->send_cq;
     qp->recv_cq = config->recv_cq;
@@ -100,10 +103,11 @@ static int check_against_device(const struct roce_qp *qp, const struct roce_qp_a
                                 enum roce_qp_state next)
 {
     if (mask & ROCE_QP_AV) {
-        const struct roce_gid_entry *e = roce_gid_get(&qp->dev->gids, a->av.sgid_index);
-        if (!e || net_addr_is_v4(&e->gid) != net_addr_is_v4(&a->av.dgid)) /* ROCE-FRM-39 */
+        if (!roce_av_is_valid(qp->dev, &a->av))
             return -EINVAL;
     }
+    if (mask & ROCE_QP_PKEY_INDEX && a->pkey_index >= qp->dev->config.num_pkeys)
+        return -EINVAL;
     if (mask & ROCE_QP_PATH_MTU && a->path_mtu > roce_mtu_for_port(qp->dev->config.port_mtu_bytes))
         return -EINVAL;
     /* ROCE-QP-31: SQD is left for RTS, or changed, only when it has drained. */
@@ -149,21 +153,9 @@ static void merge(struct roce_qp_attr *to, const struct roce_qp_attr *a, uint32_
 static void make_path(struct roce_qp *qp)
 {
     const struct roce_av *av = &qp->attr.av;
-    const struct roce_gid_entry *e = roce_gid_get(&qp->dev->gids, av->sgid_index);
-    qp->sgid = e->gid;
-    qp->vlan_id = e->vlan_id;
-    struct roce_path path = {
-        .src_mac = e->mac,
-        .dst_mac = av->dst_mac,
-        .vlan_tci = e->vlan_id ? av->sl << 13 | e->vlan_id : -1,
-        .src = e->gid,
-        .dst = av->dgid,
-        .traffic_class = av->traffic_class & 0xfc, /* ECN 00 without congestion management: ROCE-FRM-13 */
-        .flow_label = av->flow_label,
-        .hop_limit = av->hop_limit,
-        .src_port = roce_flow_src_port(av->flow_label, qp->qpn, qp->attr.dest_qpn),
-    };
-    roce_frame_template_init(&qp->tmpl, &path);
+    qp->local = *roce_gid_get(&qp->dev->gids, av->sgid_index);
+    qp->way = (struct roce_way){.gid_epoch = 0};
+    roce_av_template(qp->dev, av, roce_flow_src_port(av->flow_label, qp->qpn, qp->attr.dest_qpn), &qp->tmpl);
 }
 
 /* max_dest_rd_atomic sizes the responder's rings, so a change may fail for want of memory; nothing is lost
@@ -230,6 +222,11 @@ int roce_qp_modify(struct roce_qp *qp, const struct roce_qp_attr *attr, uint32_t
     return 0;
 }
 
+uint16_t roce_qp_pkey(const struct roce_qp *qp)
+{
+    return qp->dev->pkeys[qp->attr.pkey_index];
+}
+
 void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns)
 {
     if (roce_qp_state_now(qp) == ROCE_QPS_ERR)
@@ -242,13 +239,6 @@ void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now
     roce_flush_send(qp);
     roce_flush_recv(qp);
     roce_dev_ready(qp->dev, qp);
-}
-
-void roce_qp_event(struct roce_qp *qp, enum roce_event_type type)
-{
-    const struct roce_dev_config *c = &qp->dev->config;
-    if (c->event)
-        c->event(c->ctx, &(struct roce_event){.type = type, .qp = qp});
 }
 
 /* --- questions --- */

@@ -137,10 +137,20 @@ struct roce_responder {
     uint32_t queue_head, queue_tail;
 };
 
+/* Where a packet goes: a port does not loop back, so what is for an address of our own stays inside. */
+enum roce_route { ROCE_ROUTE_PORT, ROCE_ROUTE_LOOP, ROCE_ROUTE_BOTH };
+
+/* A route, and the state of the GID tables that it was found in. All zero: not looked for yet. */
+struct roce_way {
+    enum roce_route route;
+    uint32_t gid_epoch;
+};
+
 struct roce_qp {
     struct roce_dev *dev;
     uint32_t qpn;
     enum roce_qp_type type;
+    const struct roce_transport *transport;
     _Atomic int state; /* enum roce_qp_state; written by the engine, read by posts */
     struct rdma_pd *pd;
     struct rdma_cq *send_cq, *recv_cq;
@@ -150,9 +160,12 @@ struct roce_qp {
     struct roce_qp_caps caps;
     struct roce_qp_attr attr;
     uint32_t pmtu_bytes;
-    struct net_addr sgid;
-    uint16_t vlan_id;
+    struct roce_gid local; /* connected services: the entry that attr.av names */
     struct roce_frame_template tmpl;
+    struct roce_way way; /* connected services: where packets to the peer go */
+    /* Of the packet built last; a service that is not connected sets them in its tx. */
+    enum roce_route frame_route;
+    uint32_t frame_dest_qpn;
 
     struct roce_send_queue sq;
     struct roce_recv_queue rq;
@@ -194,6 +207,9 @@ static inline bool roce_wr_is_rd_atomic(enum rdma_wr_opcode opcode)
            opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD;
 }
 
+/* The P_Key of what the QP sends: ROCE-HDR-5. */
+uint16_t roce_qp_pkey(const struct roce_qp *qp);
+
 /* --- qp.c --- */
 /* Moves a QP to ERR from any cause: stops timers, flushes both queues (ROCE-RC-63). Responses that precede a
  * fatal NAK, and that NAK, still leave. */
@@ -224,7 +240,6 @@ enum roce_rx_verdict roce_requester_rx(struct roce_qp *qp, const struct roce_pkt
 
 /* --- requester.c --- */
 void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn);
-void roce_requester_expire(struct roce_qp *qp, uint64_t now_ns);
 /* Something was acknowledged: retries are restored, the timer starts anew (ROCE-RC-41, RC-47, RC-49). */
 void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns);
 /* Go-back-N to `psn` (ROCE-RC-42); costs a retry, and fails the oldest WQE when none is left. */

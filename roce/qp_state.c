@@ -33,7 +33,7 @@ struct qp_edge {
     uint32_t required, optional;
 };
 
-enum { COLUMN_RC, COLUMN_UC, COLUMN_UD, COLUMN_COUNT };
+enum { COLUMN_RC, COLUMN_UC, COLUMN_UD, COLUMN_GSI, COLUMN_XRC_INI, COLUMN_XRC_TGT, COLUMN_COUNT };
 
 #define EDGE(req, opt) \
     {                  \
@@ -43,32 +43,42 @@ enum { COLUMN_RC, COLUMN_UC, COLUMN_UD, COLUMN_COUNT };
     {               \
         false, 0, 0 \
     }
-#define SAME_FOR_ALL(opt)                        \
-    {                                            \
-        EDGE(0, opt), EDGE(0, opt), EDGE(0, opt) \
+/* UD and GSI differ on one edge only, as GSI has no port of its own to choose. */
+#define DATAGRAM(opt) EDGE(0, opt), EDGE(0, opt)
+#define ALL_SIX(opt)                                                                       \
+    {                                                                                      \
+        EDGE(0, opt), EDGE(0, opt), EDGE(0, opt), EDGE(0, opt), EDGE(0, opt), EDGE(0, opt) \
     }
 
 /* [from][to]; ROCE-QP-29 and QP-30, which hold for every state, are in edge_of(). */
 static const struct qp_edge edges[ROCE_QPS_COUNT][ROCE_QPS_COUNT][COLUMN_COUNT] = {
     [ROCE_QPS_RESET][ROCE_QPS_INIT] = /* ROCE-QP-20 */
-    {EDGE(PK | PT | AF, 0), EDGE(PK | PT | AF, 0), EDGE(PK | PT | QK, 0)},
+    {EDGE(PK | PT | AF, 0), EDGE(PK | PT | AF, 0), EDGE(PK | PT | QK, 0), EDGE(PK | QK, 0),
+     EDGE(PK | PT | AF, 0), EDGE(PK | PT | AF, 0)},
     [ROCE_QPS_INIT][ROCE_QPS_INIT] = /* ROCE-QP-21 */
-    {EDGE(0, PK | PT | AF), EDGE(0, PK | PT | AF), EDGE(0, PK | PT | QK)},
+    {EDGE(0, PK | PT | AF), EDGE(0, PK | PT | AF), EDGE(0, PK | PT | QK), EDGE(0, PK | QK),
+     EDGE(0, PK | PT | AF), EDGE(0, PK | PT | AF)},
     [ROCE_QPS_INIT][ROCE_QPS_RTR] = /* ROCE-QP-22 */
     {EDGE(AV | MTU | DQ | RP | DR | MR, ALT | AF | PK), EDGE(AV | MTU | DQ | RP, ALT | AF | PK),
-     EDGE(0, PK | QK)},
+     DATAGRAM(PK | QK), EDGE(AV | MTU | DQ | RP, ALT | AF | PK),
+     EDGE(AV | MTU | DQ | RP | DR | MR, ALT | AF | PK)},
     [ROCE_QPS_RTR][ROCE_QPS_RTS] = /* ROCE-QP-23 */
-    {EDGE(TO | RC | RR | SP | RD, CS | ALT | AF | MR | PM), EDGE(SP, CS | ALT | AF | PM), EDGE(SP, CS | QK)},
+    {EDGE(TO | RC | RR | SP | RD, CS | ALT | AF | MR | PM), EDGE(SP, CS | ALT | AF | PM), EDGE(SP, CS | QK),
+     EDGE(SP, CS | QK), EDGE(TO | RC | RR | SP | RD, CS | ALT | AF | PM),
+     EDGE(TO | SP, CS | ALT | AF | MR | PM)},
     [ROCE_QPS_RTS][ROCE_QPS_RTS] = /* ROCE-QP-24 */
-    {EDGE(0, CS | AF | ALT | PM | MR), EDGE(0, CS | AF | ALT | PM), EDGE(0, CS | QK)},
-    [ROCE_QPS_RTS][ROCE_QPS_SQD] = SAME_FOR_ALL(SN), /* ROCE-QP-25 */
-    [ROCE_QPS_SQD][ROCE_QPS_RTS] =                   /* ROCE-QP-26 */
-    {EDGE(0, CS | ALT | AF | MR | PM), EDGE(0, CS | ALT | AF | PM), EDGE(0, CS | QK)},
+    {EDGE(0, CS | AF | ALT | PM | MR), EDGE(0, CS | AF | ALT | PM), DATAGRAM(CS | QK),
+     EDGE(0, CS | AF | ALT | PM), EDGE(0, CS | AF | ALT | PM | MR)},
+    [ROCE_QPS_RTS][ROCE_QPS_SQD] = ALL_SIX(SN), /* ROCE-QP-25 */
+    [ROCE_QPS_SQD][ROCE_QPS_RTS] =              /* ROCE-QP-26 */
+    {EDGE(0, CS | ALT | AF | MR | PM), EDGE(0, CS | ALT | AF | PM), DATAGRAM(CS | QK),
+     EDGE(0, CS | ALT | AF | PM), EDGE(0, CS | ALT | AF | MR | PM)},
     [ROCE_QPS_SQD][ROCE_QPS_SQD] = /* ROCE-QP-27 */
     {EDGE(0, PT | AV | TO | RC | RR | RD | DR | ALT | AF | PK | MR | PM), EDGE(0, AV | ALT | AF | PK | PM),
-     EDGE(0, PK | QK)},
+     DATAGRAM(PK | QK), EDGE(0, PT | AV | TO | RC | RR | RD | ALT | AF | PK | PM),
+     EDGE(0, PT | AV | TO | DR | ALT | AF | PK | MR | PM)},
     [ROCE_QPS_SQE][ROCE_QPS_RTS] = /* ROCE-QP-28 */
-    {NO_EDGE, EDGE(0, CS | AF), EDGE(0, CS | QK)},
+    {NO_EDGE, EDGE(0, CS | AF), DATAGRAM(CS | QK), NO_EDGE, NO_EDGE},
 };
 
 static int column_of(enum roce_qp_type type)
@@ -80,6 +90,12 @@ static int column_of(enum roce_qp_type type)
         return COLUMN_UC;
     case ROCE_QPT_UD:
         return COLUMN_UD;
+    case ROCE_QPT_GSI:
+        return COLUMN_GSI;
+    case ROCE_QPT_XRC_INI:
+        return COLUMN_XRC_INI;
+    case ROCE_QPT_XRC_TGT:
+        return COLUMN_XRC_TGT;
     }
     return -1;
 }
@@ -98,8 +114,6 @@ static struct qp_edge edge_of(enum roce_qp_type type, enum roce_qp_state from, e
 static bool path_values_are_valid(const struct roce_qp_attr *attr, uint32_t mask)
 {
     if ((mask & ROCE_QP_PORT) && attr->port != 1)
-        return false;
-    if ((mask & ROCE_QP_PKEY_INDEX) && attr->pkey_index != 0)
         return false;
     if ((mask & ROCE_QP_AV) && attr->av.sl > 7)
         return false;

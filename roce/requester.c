@@ -4,6 +4,8 @@
 
 #define TIMEOUT_SHRINK 4 /* divides the window at each ack timeout; each ACK that moves on doubles it again */
 
+static void expire(struct roce_timer *timer, uint64_t now_ns);
+
 /* 4.096 us * 2^timeout (ROCE-RC-41). */
 static uint64_t ack_timeout_ns(const struct roce_qp *qp)
 {
@@ -27,6 +29,7 @@ void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn)
         .retry_left = qp->attr.retry_cnt,
         .rnr_left = qp->attr.rnr_retry,
         .window_pkts = qp->dev->config.window_pkts,
+        .timer = {.fire = expire},
     };
 }
 
@@ -141,8 +144,9 @@ void roce_requester_rnr(struct roce_qp *qp, uint8_t timer_code, uint64_t now_ns)
                                                   .wait_ns = wait_ns});
 }
 
-void roce_requester_expire(struct roce_qp *qp, uint64_t now_ns)
+static void expire(struct roce_timer *timer, uint64_t now_ns)
 {
+    struct roce_qp *qp = (struct roce_qp *)((char *)timer - offsetof(struct roce_qp, req.timer));
     struct roce_requester *req = &qp->req;
     if (req->rnr_waiting) {
         req->rnr_waiting = false;

@@ -2,6 +2,7 @@
 /* Building request packets: ROCE sections 7.1 to 7.3. */
 #include "net/bytes.h"
 #include "roce/device.h"
+#include "roce/transport.h"
 
 #define ACK_REQ_EVERY_PKTS 64 /* ROCE-RC-12 */
 
@@ -108,6 +109,13 @@ static uint8_t request_op(const struct request *r)
         return ROCE_OP_CMP_SWAP;
     case RDMA_WR_ATOMIC_FETCH_AND_ADD:
         return ROCE_OP_FETCH_ADD;
+    case RDMA_WR_SEND_WITH_INV:
+    case RDMA_WR_LOCAL_INV:
+    case RDMA_WR_BIND_MW:
+    case RDMA_WR_REG_MR:
+    case RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP:
+    case RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD:
+        break; /* refused by the post */
     }
     return ROCE_OP_SEND_ONLY;
 }
@@ -163,7 +171,7 @@ static uint8_t *put_ext(uint8_t *p, const struct request *r, uint32_t flags)
 /* Builds the packet into `frame`. False: its data cannot be read (ROCE-RC-17). */
 static bool build(struct roce_qp *qp, const struct request *r, uint32_t psn, struct net_frame *frame)
 {
-    uint8_t opcode = ROCE_OPCODE(ROCE_SERVICE_RC, r->op);
+    uint8_t opcode = ROCE_OPCODE(qp->transport->service, r->op);
     const struct roce_opcode *op = &roce_opcodes[opcode];
     uint8_t pad = (uint8_t)(-r->len_bytes & 3);
     uint32_t transport_bytes = ROCE_BTH_BYTES + op->ext_bytes + r->len_bytes + pad;
@@ -173,7 +181,7 @@ static bool build(struct roce_qp *qp, const struct request *r, uint32_t psn, str
         .se = notifies && r->w->send_flags & RDMA_SEND_SOLICITED, /* ROCE-RC-11 */
         .mig_req = 1,                                             /* ROCE-HDR-2 */
         .pad_count = pad,
-        .pkey = 0xffff,
+        .pkey = roce_qp_pkey(qp),
         .dest_qpn = qp->attr.dest_qpn,
         .ack_req = wants_ack(qp, r, psn),
         .psn = psn,

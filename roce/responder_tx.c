@@ -2,6 +2,7 @@
 /* Building responses: ACKs, NAKs, READ responses, ATOMIC ACKs. ROCE sections 8.2, 8.5, 8.6. */
 #include "net/bytes.h"
 #include "roce/device.h"
+#include "roce/transport.h"
 
 /* ROCE-RS-53. */
 static uint8_t ack_syndrome(const struct roce_qp *qp)
@@ -24,7 +25,7 @@ static uint8_t read_op(const struct roce_response *r, bool last)
 static void build(struct roce_qp *qp, const struct roce_response *r, uint8_t op_code, uint8_t syndrome,
                   const uint8_t *payload, uint32_t len_bytes, struct net_frame *frame)
 {
-    uint8_t opcode = ROCE_OPCODE(ROCE_SERVICE_RC, op_code);
+    uint8_t opcode = ROCE_OPCODE(qp->transport->service, op_code);
     const struct roce_opcode *op = &roce_opcodes[opcode];
     uint8_t pad = (uint8_t)(-len_bytes & 3);
     uint32_t transport_bytes = ROCE_BTH_BYTES + op->ext_bytes + len_bytes + pad;
@@ -32,7 +33,7 @@ static void build(struct roce_qp *qp, const struct roce_response *r, uint8_t op_
     p = roce_bth_put(p, &(struct roce_bth){.opcode = opcode,
                                            .mig_req = 1,
                                            .pad_count = pad,
-                                           .pkey = 0xffff,
+                                           .pkey = roce_qp_pkey(qp),
                                            .dest_qpn = qp->attr.dest_qpn,
                                            .psn = r->psn});
     if (op->flags & ROCE_PKT_AETH)

@@ -22,6 +22,7 @@
 #include "roce/counters.h"
 #include "roce/trace.h"
 
+struct rdma_srq;
 struct roce_dev;
 struct roce_qp;
 
@@ -35,13 +36,32 @@ enum roce_event_type {
     ROCE_EVENT_QP_ACCESS_ERR = 3,
     ROCE_EVENT_COMM_EST = 4,
     ROCE_EVENT_SQ_DRAINED = 5,
+    ROCE_EVENT_PATH_MIG = 6,
+    ROCE_EVENT_PATH_MIG_ERR = 7,
+    ROCE_EVENT_DEVICE_FATAL = 8,
+    ROCE_EVENT_PORT_ACTIVE = 9,
+    ROCE_EVENT_PORT_ERR = 10,
+    ROCE_EVENT_PKEY_CHANGE = 12,
+    ROCE_EVENT_SRQ_ERR = 14,
+    ROCE_EVENT_SRQ_LIMIT_REACHED = 15,
+    ROCE_EVENT_QP_LAST_WQE_REACHED = 16,
+    ROCE_EVENT_GID_CHANGE = 18,
+    ROCE_EVENT_COUNT
 };
 
+/* What it is about is named by one of the members; the others are NULL. */
 struct roce_event {
     enum roce_event_type type;
-    struct roce_qp *qp; /* NULL for CQ_ERR */
-    struct rdma_cq *cq; /* CQ_ERR only */
+    struct roce_qp *qp;
+    struct rdma_cq *cq;   /* CQ_ERR */
+    struct rdma_srq *srq; /* SRQ_ERR, SRQ_LIMIT_REACHED */
 };
+
+/* The name of an event as the standard writes it ("QP_ACCESS_ERR"); never NULL. */
+const char *roce_event_name(enum roce_event_type type);
+
+#define ROCE_PKEY_MAX     128 /* entries of a P_Key table at the most */
+#define ROCE_PKEY_DEFAULT 0xffff
 
 /* Zero means the default where one is named. */
 struct roce_dev_config {
@@ -52,6 +72,11 @@ struct roce_dev_config {
     uint32_t port_mtu_bytes;    /* IP MTU of the port; bounds the path MTU (ROCE-QP-32); needed */
     uint32_t window_pkts; /* unacknowledged request packets of a QP, below 2^23, default 512 (ROCE-RC-4) */
     unsigned parse_flags; /* enum roce_parse_flags: the receive profile */
+    uint32_t first_qpn;   /* lowest QPN that the device gives, at least 17, which is the default. Devices that
+                             share an address need ranges that do not overlap: roce_dev_link() */
+    uint16_t num_pkeys;   /* size of the P_Key table, at most ROCE_PKEY_MAX; default 1 (ROCE-LIM-4). Entry 0
+                             is 0xffff from the start (ROCE-VB-6), the others are invalid until set */
+    bool roce_v1;         /* speak RoCEv1 as well (ROCE-FRM-55) */
 
     /* Called by a post when the device had no posted work before: wake whoever sleeps on progress. May be
      * NULL. */
@@ -71,14 +96,39 @@ int roce_dev_destroy(struct roce_dev *dev);
 /* The key space of the device: for rdma_pd_create(). */
 struct rdma_domain *roce_dev_domain(const struct roce_dev *dev);
 
-/* The GID table: one entry per address of the interface, stable indexes (ROCE-AH-10). `vlan_id` 0: untagged.
- * Returns the index, -EINVAL, -EEXIST or -ENOSPC. Removing an entry moves the QPs that name it to ERR. */
-int roce_dev_gid_add(struct roce_dev *dev, const struct net_addr *gid, const struct net_mac *mac,
-                     uint16_t vlan_id);
+/* The protocol that an entry of the GID table stands for: ROCE-AH-10. Which IP version a V2 entry has, its
+ * address says. */
+enum roce_gid_type { ROCE_GID_V2, ROCE_GID_V1 };
+
+/* One entry of the GID table. */
+struct roce_gid {
+    struct net_addr addr; /* IPv4 as ::ffff:a.b.c.d */
+    enum roce_gid_type type;
+    struct net_mac mac; /* of the interface that owns the address */
+    uint16_t vlan_id;   /* 0: untagged */
+};
+
+/* The GID table: one entry per address of the interface, stable indexes (ROCE-AH-10). Returns the index,
+ * -EINVAL (a V1 entry needs roce_dev_config.roce_v1), -EEXIST or -ENOSPC. Removing an entry moves the QPs that
+ * name it to ERR. Both raise GID_CHANGE (ROCE-EV-10). */
+int roce_dev_gid_add(struct roce_dev *dev, const struct roce_gid *gid);
 int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns);
-/* 0, or -ENOENT. Any of the outputs may be NULL. */
-int roce_dev_gid_get(const struct roce_dev *dev, unsigned index, struct net_addr *gid, struct net_mac *mac,
-                     uint16_t *vlan_id);
+/* The entry at `index` (of any value), valid until the table changes; NULL: none. */
+const struct roce_gid *roce_dev_gid_get(const struct roce_dev *dev, unsigned index);
+
+/* The P_Key table: 0, or -EINVAL (index, or a key whose low 15 bits are 0 and that is not 0 to clear the
+ * entry). A change raises PKEY_CHANGE. And an entry: 0 where there is none. */
+int roce_dev_pkey_set(struct roce_dev *dev, unsigned index, uint16_t pkey);
+uint16_t roce_dev_pkey_get(const struct roce_dev *dev, unsigned index);
+
+/* Joins two devices, so that a frame that one of them sends to an address of the other is handed over inside
+ * the engine: a port does not loop back what it sends. Both, and all that either is joined to, are driven by
+ * one thread at a time from now on, and are told apart by QPN ranges that do not overlap where they have an
+ * address in common (-EINVAL if they do). Destroying a device takes it out. */
+int roce_dev_link(struct roce_dev *a, struct roce_dev *b);
+
+/* The port's link went up or down: PORT_ACTIVE, PORT_ERR (ROCE-EV-9). A new device's is up. */
+void roce_dev_port_state(struct roce_dev *dev, bool up);
 
 /* Takes received frames (borrowed for the call). */
 void roce_dev_rx(struct roce_dev *dev, const struct net_frame *frames, unsigned n, uint64_t now_ns);
@@ -100,7 +150,14 @@ const struct roce_dev_counters *roce_dev_counters(const struct roce_dev *dev);
 
 /* --- queue pairs --- */
 
-enum roce_qp_type { ROCE_QPT_RC = 2, ROCE_QPT_UC = 3, ROCE_QPT_UD = 4 };
+enum roce_qp_type {
+    ROCE_QPT_GSI = 1, /* QP1, one a device: ROCE section 10.3 */
+    ROCE_QPT_RC = 2,
+    ROCE_QPT_UC = 3,
+    ROCE_QPT_UD = 4,
+    ROCE_QPT_XRC_INI = 9,
+    ROCE_QPT_XRC_TGT = 10,
+};
 
 /* ROCE section 11.1 (values of the verbs ABI). */
 enum roce_qp_state {
@@ -196,14 +253,21 @@ struct roce_qp_caps {
 #define ROCE_MAX_MSG_BYTES    (1u << 31)
 
 struct roce_qp_config {
-    enum roce_qp_type type; /* RC; others: -EOPNOTSUPP */
+    enum roce_qp_type type;
     struct rdma_pd *pd;
     struct rdma_cq *send_cq, *recv_cq; /* may be one */
+    struct rdma_srq *srq;              /* receives come from here instead of the QP's own queue; or NULL */
     struct roce_qp_caps caps;
     bool sq_sig_all;
     bool e2e_credits; /* advertise the posted receives as credits (ROCE-RS-53); off: unlimited */
     void *ctx;        /* the caller's: roce_qp_ctx() */
 };
+
+/* Address handles: ROCE-AH-1..3. Made of `av` for UD sends of QPs of `pd`. 0, -EINVAL (no such SGID index, a
+ * family that does not fit it, SL above 7: ROCE-VB-5) or -ENOMEM. Destroying fails with -EBUSY while a posted
+ * send names it. */
+int roce_ah_create(struct roce_dev *dev, struct rdma_pd *pd, const struct roce_av *av, struct rdma_ah **out);
+int roce_ah_destroy(struct rdma_ah *ah);
 
 /* Creates a QP in RESET. QPNs start at 17 and are not reused soon (ROCE-QP-34). 0, -EINVAL, -EOPNOTSUPP,
  * -ENOSPC or -ENOMEM. */

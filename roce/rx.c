@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "roce/device.h"
+#include "roce/transport.h"
 
 /* 0: untagged or priority-tagged. */
 static uint16_t vlan_id(const struct roce_pkt *pkt)
@@ -16,7 +17,7 @@ static bool vlan_is_ours(const struct roce_dev *dev, const struct roce_pkt *pkt)
 {
     uint16_t vid = vlan_id(pkt);
     for (unsigned i = 0; vid && i < ROCE_GID_MAX; i++)
-        if (dev->gids.entries[i].used && dev->gids.entries[i].vlan_id == vid)
+        if (roce_gid_get(&dev->gids, i) && dev->gids.entries[i].vlan_id == vid)
             return true;
     return !vid;
 }
@@ -39,11 +40,35 @@ static bool state_takes(const struct roce_qp *qp, bool response)
     return false;
 }
 
-/* ROCE-HDR-5 against the one key that every port has, 0xffff (ROCE-VB-6): a full member, so any membership of
- * the peer will do. */
-static bool pkey_matches(uint16_t pkey)
+/* ROCE-HDR-5: one of the two is a full member. */
+static bool pkeys_match(uint16_t a, uint16_t b)
 {
-    return (pkey & 0x7fff) == 0x7fff;
+    return (a & ROCE_PKEY_BASE) == (b & ROCE_PKEY_BASE) && a & ROCE_PKEY_BASE && (a | b) & ~ROCE_PKEY_BASE;
+}
+
+static bool pkey_is_good(const struct roce_qp *qp, uint16_t pkey)
+{
+    const struct roce_dev *dev = qp->dev;
+    if (qp->type != ROCE_QPT_GSI)
+        return pkeys_match(roce_qp_pkey(qp), pkey);
+    for (unsigned i = 0; i < dev->config.num_pkeys; i++) /* ROCE-RX-17: any of the port's */
+        if (pkeys_match(dev->pkeys[i], pkey))
+            return true;
+    return false;
+}
+
+static enum roce_gid_type gid_type(const struct roce_pkt *pkt)
+{
+    return pkt->l3_kind == ROCE_L3_GRH ? ROCE_GID_V1 : ROCE_GID_V2;
+}
+
+/* ROCE-RX-15, RX-16. */
+static bool addresses_are_good(const struct roce_qp *qp, const struct roce_pkt *pkt)
+{
+    if (!qp->transport->connected)
+        return roce_gid_find(&qp->dev->gids, &pkt->dst, gid_type(pkt), vlan_id(pkt)) >= 0;
+    return net_addr_equal(&pkt->dst, &qp->local.addr) && net_addr_equal(&pkt->src, &qp->attr.av.dgid) &&
+           vlan_id(pkt) == qp->local.vlan_id && gid_type(pkt) == qp->local.type;
 }
 
 /* Finds the QP and makes the checks that need it: ROCE-RX-11..17. */
@@ -57,14 +82,13 @@ static enum roce_rx_verdict admit(const struct roce_dev *dev, const struct roce_
         return ROCE_RX_DROP_NO_QP;
     *out = qp;
     bool cnp = pkt->bth.opcode == ROCE_OPCODE_CNP;
-    if (!cnp && pkt->bth.opcode >> 5 != ROCE_SERVICE_RC)
+    if (!cnp && pkt->bth.opcode >> 5 != qp->transport->service)
         return ROCE_RX_DROP_TYPE;
     if (!state_takes(qp, cnp || pkt->op->flags & ROCE_PKT_RESPONSE))
         return ROCE_RX_DROP_STATE;
-    if (!net_addr_equal(&pkt->dst, &qp->sgid) || !net_addr_equal(&pkt->src, &qp->attr.av.dgid) ||
-        vlan_id(pkt) != qp->vlan_id)
+    if (!addresses_are_good(qp, pkt))
         return ROCE_RX_DROP_GID;
-    if (!pkey_matches(pkt->bth.pkey))
+    if (!pkey_is_good(qp, pkt->bth.pkey))
         return ROCE_RX_DROP_PKEY;
     return ROCE_RX_TAKEN;
 }
@@ -75,16 +99,14 @@ static enum roce_rx_verdict dispatch(struct roce_qp *qp, const struct roce_pkt *
         roce_count(qp, ecn_marked);
     if (pkt->bth.opcode == ROCE_OPCODE_CNP)
         return ROCE_RX_TAKEN; /* without congestion management a CNP is taken and ignored: ROCE-CC-1 */
-    if (pkt->op->flags & ROCE_PKT_RESPONSE)
-        return roce_requester_rx(qp, pkt, now_ns);
     if (roce_qp_state_now(qp) == ROCE_QPS_RTR && !qp->resp.comm_est) {
         qp->resp.comm_est = true;
         roce_qp_event(qp, ROCE_EVENT_COMM_EST);
     }
-    return roce_responder_rx(qp, pkt, now_ns);
+    return qp->transport->rx(qp, pkt, now_ns);
 }
 
-static void rx_one(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns)
+enum roce_rx_verdict roce_rx_frame(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns)
 {
     struct roce_pkt pkt;
     struct roce_qp *qp = NULL;
@@ -114,12 +136,13 @@ static void rx_one(struct roce_dev *dev, const struct net_frame *frame, uint64_t
         dev->counters.verdicts[verdict]++;
     event.verdict = verdict;
     roce_trace_emit(dev, &event);
+    return verdict;
 }
 
 void roce_dev_rx(struct roce_dev *dev, const struct net_frame *frames, unsigned n, uint64_t now_ns)
 {
     for (unsigned i = 0; i < n; i++) {
-        rx_one(dev, &frames[i], now_ns);
+        roce_rx_frame(dev, &frames[i], now_ns);
         roce_dev_settle(dev, now_ns);
     }
 }

@@ -11,6 +11,8 @@
 
 /* All zero: not armed. Stays where it is while it is armed. */
 struct roce_timer {
+    /* What its owner does when it is due; set once, before it is armed. Called by the owner of the heap. */
+    void (*fire)(struct roce_timer *timer, uint64_t now_ns);
     uint64_t deadline_ns;
     uint32_t heap_index; /* 0: not armed */
 };

@@ -83,8 +83,8 @@ static uint8_t *put_ext(uint8_t *p, const struct fuzz_dev *dev, uint32_t kind, u
 static struct roce_path path_to(const struct fuzz_world *world, unsigned d, uint8_t odd)
 {
     const struct fuzz_dev *dev = &world->dev[d], *peer = &world->dev[!d];
-    uint16_t vlan_id = 0;
-    roce_dev_gid_get(dev->dev, 0, NULL, NULL, &vlan_id);
+    const struct roce_gid *gid = roce_dev_gid_get(dev->dev, 0);
+    uint16_t vlan_id = gid ? gid->vlan_id : 0;
     struct roce_path path = {.src_mac = peer->mac,
                              .dst_mac = dev->mac,
                              .vlan_tci = vlan_id ? vlan_id : -1,

@@ -169,7 +169,8 @@ static bool dev_begin(struct fuzz_world *world, unsigned d, uint8_t flags)
         dev->dev = NULL;
         return false;
     }
-    roce_dev_gid_add(dev->dev, &dev->addr, &dev->mac, flags & 0x40 ? 5 : 0);
+    roce_dev_gid_add(dev->dev,
+                     &(struct roce_gid){.addr = dev->addr, .mac = dev->mac, .vlan_id = flags & 0x40 ? 5 : 0});
     if (rdma_pd_create(roce_dev_domain(dev->dev), &dev->pd) != 0)
         dev->pd = NULL;
     for (unsigned i = 0; i < 2; i++)

@@ -88,7 +88,8 @@ static void toggle_gid(struct fuzz_world *world, struct fuzz_dev *dev, uint8_t h
     if (how & 1)
         roce_dev_gid_remove(dev->dev, how >> 1 & 3, world->now_ns);
     else
-        roce_dev_gid_add(dev->dev, &dev->addr, &dev->mac, how >> 4);
+        roce_dev_gid_add(dev->dev,
+                         &(struct roce_gid){.addr = dev->addr, .mac = dev->mac, .vlan_id = how >> 4});
 }
 
 static void step(struct fuzz_world *world, struct fuzz_input *in)

@@ -32,7 +32,7 @@ static void make_side(struct pair_side *s, int side, struct net_port *port, bool
     struct net_addr gid = gid_of(side);
     struct roce_dev *engine = host_dev_engine(s->dev);
     host_dev_lock(s->dev);
-    cr_assert_eq(roce_dev_gid_add(engine, &gid, &mac, 0), 0);
+    cr_assert_eq(roce_dev_gid_add(engine, &(struct roce_gid){.addr = gid, .mac = mac}), 0);
     cr_assert_eq(rdma_pd_create(roce_dev_domain(engine), &s->pd), 0);
     cr_assert_eq(rdma_mr_reg(s->pd, s->memory, PAIR_REGION_BYTES, ALL_RIGHTS, &s->mr), 0);
     struct roce_qp_config qp = {

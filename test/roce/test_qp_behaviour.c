@@ -230,7 +230,7 @@ Test(qp_behaviour, ROCE_QP_32_the_path_mtu_fits_the_port)
     struct roce_qp *qp;
     cr_assert_eq(roce_dev_create(&dc, &dev), 0);
     struct net_addr own = s->from_peer.dst;
-    cr_assert_eq(roce_dev_gid_add(dev, &own, &s->from_peer.dst_mac, 0), 0);
+    cr_assert_eq(roce_dev_gid_add(dev, &(struct roce_gid){.addr = own, .mac = s->from_peer.dst_mac}), 0);
     cr_assert_eq(rdma_pd_create(roce_dev_domain(dev), &pd), 0);
     struct roce_qp_config qc = {
         .type = ROCE_QPT_RC, .pd = pd, .send_cq = s->send_cq, .recv_cq = s->recv_cq, .caps = s->config.caps};
@@ -370,7 +370,7 @@ Test(qp_behaviour, ROCE_QP_34_qpns_are_not_reused_soon)
         last = roce_qp_num(qp);
         roce_qp_destroy(qp);
     }
-    qc.type = ROCE_QPT_UD;
+    qc.type = (enum roce_qp_type)5; /* RD: ROCE-GEN-1 */
     struct roce_qp *qp;
     cr_assert_eq(roce_qp_create(s->dev, &qc, &qp), -EOPNOTSUPP);
 }

@@ -145,7 +145,8 @@ Test(responder_drop, ROCE_RX_15_addresses_of_another_pair)
     /* an address that is the device's, and not this QP's */
     struct net_addr other = s->from_peer.dst;
     other.b[15] = 78;
-    cr_assert_gt(roce_dev_gid_add(s->dev, &other, &s->from_peer.dst_mac, 0), 0);
+    cr_assert_gt(roce_dev_gid_add(s->dev, &(struct roce_gid){.addr = other, .mac = s->from_peer.dst_mac}), 0);
+    expect_event(s, ROCE_EVENT_GID_CHANGE);
     p = good();
     p.path.dst = other;
     expect_dropped(p, ROCE_RX_DROP_GID);

@@ -291,6 +291,7 @@ static enum rdma_wc_opcode wc_opcode(enum rdma_wr_opcode opcode)
         return RDMA_WC_RDMA_WRITE;
     case RDMA_WR_SEND:
     case RDMA_WR_SEND_WITH_IMM:
+    case RDMA_WR_SEND_WITH_INV:
         return RDMA_WC_SEND;
     case RDMA_WR_RDMA_READ:
         return RDMA_WC_RDMA_READ;
@@ -298,6 +299,16 @@ static enum rdma_wc_opcode wc_opcode(enum rdma_wr_opcode opcode)
         return RDMA_WC_COMP_SWAP;
     case RDMA_WR_ATOMIC_FETCH_AND_ADD:
         return RDMA_WC_FETCH_ADD;
+    case RDMA_WR_LOCAL_INV:
+        return RDMA_WC_LOCAL_INV;
+    case RDMA_WR_BIND_MW:
+        return RDMA_WC_BIND_MW;
+    case RDMA_WR_REG_MR:
+        return RDMA_WC_REG_MR;
+    case RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP:
+        return RDMA_WC_MASKED_COMP_SWAP;
+    case RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD:
+        return RDMA_WC_MASKED_FETCH_ADD;
     }
     return RDMA_WC_SEND;
 }

@@ -70,7 +70,8 @@ static void node_init(struct sim *sim, unsigned index)
     int err = roce_dev_create(&config, &node->dev);
     if (err)
         return sim_fail(sim, "roce_dev_create returned %d", err);
-    int gid = roce_dev_gid_add(node->dev, &node->addr, &node->mac, node->vlan_id);
+    int gid = roce_dev_gid_add(
+        node->dev, &(struct roce_gid){.addr = node->addr, .mac = node->mac, .vlan_id = node->vlan_id});
     if (gid != 0)
         return sim_fail(sim, "the first GID has index %d, not 0", gid);
     err = rdma_pd_create(roce_dev_domain(node->dev), &node->pd);

@@ -40,7 +40,7 @@ struct sim_node {
     uint16_t vlan_id;
     unsigned ring_free;    /* frames that the port takes now (sim_config.port_frames) */
     uint64_t ring_free_ns; /* when it takes more */
-    unsigned events[ROCE_EVENT_SQ_DRAINED + 1];
+    unsigned events[ROCE_EVENT_COUNT];
     unsigned doorbells;
 };
 

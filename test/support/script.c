@@ -63,7 +63,8 @@ static void make_device(struct script *s)
                                      .ctx = s};
     cr_assert_eq(roce_dev_create(&config, &s->dev), 0);
     struct net_addr own = address(s->config.ipv6, 1);
-    cr_assert_eq(roce_dev_gid_add(s->dev, &own, &dev_mac, 0), 0);
+    cr_assert_eq(roce_dev_gid_add(s->dev, &(struct roce_gid){.addr = own, .mac = dev_mac}), 0);
+    expect_event(s, ROCE_EVENT_GID_CHANGE);
     cr_assert_eq(rdma_pd_create(roce_dev_domain(s->dev), &s->pd), 0);
     cr_assert_eq(rdma_mr_reg(s->pd, s->mem, SCRIPT_MEM_BYTES, RDMA_ACCESS_LOCAL_WRITE | ALL_REMOTE, &s->mr),
                  0);

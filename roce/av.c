@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Address vectors and handles: ROCE section 13.1. */
+#include "roce/av.h"
+
+#include <errno.h>
+
+#include "roce/device.h"
+
+bool roce_av_is_valid(const struct roce_dev *dev, const struct roce_av *av)
+{
+    const struct roce_gid *e = roce_gid_get(&dev->gids, av->sgid_index);
+    return e && av->sl <= 7 && net_addr_is_v4(&e->addr) == net_addr_is_v4(&av->dgid);
+}
+
+void roce_av_template(const struct roce_dev *dev, const struct roce_av *av, uint16_t src_port,
+                      struct roce_frame_template *tmpl)
+{
+    const struct roce_gid *e = roce_gid_get(&dev->gids, av->sgid_index);
+    struct roce_path path = {
+        .src_mac = e->mac,
+        .dst_mac = av->dst_mac,
+        .vlan_tci = e->vlan_id ? av->sl << 13 | e->vlan_id : -1,
+        .src = e->addr,
+        .dst = av->dgid,
+        .traffic_class = av->traffic_class & 0xfc, /* ECN 00 without congestion management: ROCE-FRM-13 */
+        .flow_label = av->flow_label,
+        .hop_limit = av->hop_limit,
+        .src_port = src_port,
+    };
+    roce_frame_template_init(tmpl, &path);
+}
+
+static bool is_local(const struct roce_dev *dev, const struct net_addr *addr)
+{
+    const struct roce_dev *d = dev;
+    do {
+        for (unsigned i = 0; i < ROCE_GID_MAX; i++)
+            if (roce_gid_get(&d->gids, i) && net_addr_equal(&d->gids.entries[i].addr, addr))
+                return true;
+        d = d->linked;
+    } while (d != dev);
+    return false;
+}
+
+enum roce_route roce_route_to(const struct roce_dev *dev, const struct net_addr *dgid, struct roce_way *way)
+{
+    if (way->gid_epoch != dev->gid_epoch) {
+        way->route = is_local(dev, dgid) ? ROCE_ROUTE_LOOP : ROCE_ROUTE_PORT;
+        way->gid_epoch = dev->gid_epoch;
+    }
+    return way->route;
+}
+
+int roce_ah_create(struct roce_dev *dev, struct rdma_pd *pd, const struct roce_av *av, struct rdma_ah **out)
+{
+    if (!roce_av_is_valid(dev, av) || rdma_pd_domain(pd) != dev->domain)
+        return -EINVAL;
+    struct rdma_ah *ah = roce_alloc(dev, sizeof *ah);
+    if (!ah)
+        return -ENOMEM;
+    ah->dev = dev;
+    ah->pd = pd;
+    ah->av = *av;
+    /* ROCE-FRM-46: one port in the range, where the flow label does not choose. */
+    roce_av_template(dev, av, roce_flow_src_port(av->flow_label, 1, 1), &ah->tmpl);
+    rdma_pd_get(pd);
+    *out = ah;
+    return 0;
+}
+
+int roce_ah_destroy(struct rdma_ah *ah)
+{
+    if (atomic_load(&ah->users))
+        return -EBUSY;
+    rdma_pd_put(ah->pd);
+    roce_free(ah->dev, ah);
+    return 0;
+}

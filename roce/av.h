@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Address vectors and handles. Inside roce/ only. */
+#ifndef NORNIC_ROCE_AV_H
+#define NORNIC_ROCE_AV_H
+
+#include "roce/qp.h"
+
+struct rdma_ah {
+    struct roce_dev *dev;
+    struct rdma_pd *pd;
+    struct roce_av av;
+    struct roce_frame_template tmpl;
+    _Atomic uint32_t users; /* WQEs that name it: ROCE-AH-3 */
+    struct roce_way way;
+};
+
+/* Its SGID index names an entry, of the family of its DGID (ROCE-FRM-39), and its SL is one that can be sent
+ * (ROCE-VB-5). */
+bool roce_av_is_valid(const struct roce_dev *dev, const struct roce_av *av);
+/* The headers below the BTH of all packets to a valid `av`. */
+void roce_av_template(const struct roce_dev *dev, const struct roce_av *av, uint16_t src_port,
+                      struct roce_frame_template *tmpl);
+/* Where a packet to `dgid` goes now; looked for again only after a GID table has changed. */
+enum roce_route roce_route_to(const struct roce_dev *dev, const struct net_addr *dgid, struct roce_way *way);
+
+#endif

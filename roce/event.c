@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Asynchronous events: ROCE section 12.2. */
+#include "roce/device.h"
+
+const char *roce_event_name(enum roce_event_type type)
+{
+    static const char *const names[ROCE_EVENT_COUNT] = {
+        [ROCE_EVENT_CQ_ERR] = "CQ_ERR",
+        [ROCE_EVENT_QP_FATAL] = "QP_FATAL",
+        [ROCE_EVENT_QP_REQ_ERR] = "QP_REQ_ERR",
+        [ROCE_EVENT_QP_ACCESS_ERR] = "QP_ACCESS_ERR",
+        [ROCE_EVENT_COMM_EST] = "COMM_EST",
+        [ROCE_EVENT_SQ_DRAINED] = "SQ_DRAINED",
+        [ROCE_EVENT_PATH_MIG] = "PATH_MIG",
+        [ROCE_EVENT_PATH_MIG_ERR] = "PATH_MIG_ERR",
+        [ROCE_EVENT_DEVICE_FATAL] = "DEVICE_FATAL",
+        [ROCE_EVENT_PORT_ACTIVE] = "PORT_ACTIVE",
+        [ROCE_EVENT_PORT_ERR] = "PORT_ERR",
+        [ROCE_EVENT_PKEY_CHANGE] = "PKEY_CHANGE",
+        [ROCE_EVENT_SRQ_ERR] = "SRQ_ERR",
+        [ROCE_EVENT_SRQ_LIMIT_REACHED] = "SRQ_LIMIT_REACHED",
+        [ROCE_EVENT_QP_LAST_WQE_REACHED] = "QP_LAST_WQE_REACHED",
+        [ROCE_EVENT_GID_CHANGE] = "GID_CHANGE",
+    };
+    return (unsigned)type < ROCE_EVENT_COUNT && names[type] ? names[type] : "unknown event";
+}
+
+void roce_dev_event(struct roce_dev *dev, const struct roce_event *event)
+{
+    if (dev->config.event)
+        dev->config.event(dev->config.ctx, event);
+}
+
+void roce_qp_event(struct roce_qp *qp, enum roce_event_type type)
+{
+    roce_dev_event(qp->dev, &(struct roce_event){.type = type, .qp = qp});
+}

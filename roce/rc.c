@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reliable Connection: a requester and a responder that share a QP (ROCE sections 7 and 8). */
+#include "roce/device.h"
+#include "roce/transport.h"
+
+static enum roce_rx_verdict rc_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
+{
+    if (pkt->op->flags & ROCE_PKT_RESPONSE)
+        return roce_requester_rx(qp, pkt, now_ns);
+    return roce_responder_rx(qp, pkt, now_ns);
+}
+
+/* Without the other half's turn, a long READ response would hold back this QP's own requests, or they its
+ * ACKs. */
+static bool rc_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
+{
+    qp->tx_turn = !qp->tx_turn;
+    if (qp->tx_turn)
+        return roce_responder_tx(qp, frame, now_ns) || roce_requester_tx(qp, frame, now_ns);
+    return roce_requester_tx(qp, frame, now_ns) || roce_responder_tx(qp, frame, now_ns);
+}
+
+const struct roce_transport roce_rc = {
+    .service = ROCE_SERVICE_RC, .connected = true, .rx = rc_rx, .tx = rc_tx};

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "roce/transport.h"
+
+const struct roce_transport *roce_transport_of(enum roce_qp_type type)
+{
+    switch (type) {
+    case ROCE_QPT_RC:
+        return &roce_rc;
+    case ROCE_QPT_GSI:
+    case ROCE_QPT_UC:
+    case ROCE_QPT_UD:
+    case ROCE_QPT_XRC_INI:
+    case ROCE_QPT_XRC_TGT:
+        break;
+    }
+    return NULL;
+}
