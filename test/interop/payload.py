@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The SEND messages in a capture, put together by PSN: independent of nornic's own code."""
+"""The messages in a capture, put together by PSN: independent of nornic's own code."""
 import collections, ipaddress, struct
 
-SEND_FIRST, SEND_MIDDLE, SEND_LAST, SEND_ONLY = 0, 1, 2, 4
 ROCE_PORT = 4791
+SEND_FIRST, SEND_MIDDLE, SEND_LAST, SEND_LAST_IMM, SEND_ONLY, SEND_ONLY_IMM = range(6)
+WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST, WRITE_LAST_IMM, WRITE_ONLY, WRITE_ONLY_IMM = range(6, 12)
+READ_REQUEST, READ_FIRST, READ_MIDDLE, READ_LAST, READ_ONLY = range(12, 17)
+RC, UC, UD = 0, 1, 3
+DETH, RETH, AETH, IMMEDIATE = 8, 16, 4, 4
+
+Packet = collections.namedtuple('Packet', 'source transport operation qpn psn rest')   # rest: after the BTH, no pad
 
 
 def frames(path):
@@ -20,7 +26,7 @@ def frames(path):
 
 
 def roce(frame):
-    """(source address, BTH up to the ICRC) of a RoCEv2 frame, or None."""
+    """The Packet of a RoCEv2 frame, or None."""
     kind, = struct.unpack_from('>H', frame, 12)
     if kind == 0x0800:
         header = (frame[14] & 15) * 4
@@ -33,28 +39,109 @@ def roce(frame):
     udp = frame[14 + header:14 + header + length]
     if protocol != 17 or struct.unpack_from('>H', udp, 2)[0] != ROCE_PORT:
         return None
-    return str(ipaddress.ip_address(source)), udp[8:-4]
+    bth = udp[8:-4]
+    pad = bth[1] >> 4 & 3
+    return Packet(str(ipaddress.ip_address(source)), bth[0] >> 5, bth[0] & 31, int.from_bytes(bth[5:8], 'big'),
+                  int.from_bytes(bth[9:12], 'big'), bth[12:len(bth) - pad])
+
+
+def packets(path):
+    return [p for p in map(roce, frames(path)) if p]
+
+
+def by_psn(stream):
+    """{distance from the first PSN: packet}. What is sent again under a PSN must be the same."""
+    found, first = {}, None
+    for p in stream:
+        first = p.psn if first is None else first
+        at = (p.psn - first + 0x800000 & 0xffffff) - 0x800000
+        known = found.setdefault(at, p)
+        if known.rest != p.rest:
+            raise ValueError('PSN 0x%x to QP 0x%x of %s is sent again with other bytes' % (p.psn, p.qpn, p.source))
+    return dict(sorted(found.items()))
+
+
+def joined(stream, first_ops, last_ops, only_ops, skip):
+    """The messages of a stream that are there from their first to their last packet. `skip`: {operation: bytes of
+    headers before the payload}."""
+    building, expected = None, None
+    for at, p in by_psn(stream).items():
+        body = p.rest[skip.get(p.operation, 0):]
+        if p.operation in only_ops:
+            building = None
+            yield body
+            continue
+        if p.operation in first_ops:
+            building = bytearray()
+        elif building is None or at != expected:
+            building = None   # begins, or goes on, in a packet that is not in the capture
+            continue
+        building, expected = building + body, at + 1
+        if p.operation in last_ops:
+            yield bytes(building)
+            building = None
+
+
+def streams(path, wanted):
+    """{(source, destination QPN): packets} of those that `wanted` says yes to, QP1 never."""
+    found = collections.defaultdict(list)
+    for p in packets(path):
+        if p.qpn != 1 and wanted(p):
+            found[p.source, p.qpn].append(p)
+    return found
+
+
+def sends(path):
+    """{(source, destination QPN): [message, ...]} of the SENDs of RC, UC and UD."""
+    found = {}
+    for key, stream in streams(path, lambda p: p.operation <= SEND_ONLY_IMM and p.transport in (RC, UC, UD)).items():
+        deth = DETH if stream[0].transport == UD else 0
+        skip = {op: deth for op in range(6)}
+        skip[SEND_LAST_IMM] += IMMEDIATE
+        skip[SEND_ONLY_IMM] += IMMEDIATE
+        found[key] = list(joined(stream, (SEND_FIRST,), (SEND_LAST, SEND_LAST_IMM), (SEND_ONLY, SEND_ONLY_IMM), skip))
+    return found
 
 
 def messages(path):
-    """{source address: [message, ...]} of the SENDs of one connection each way, retransmissions taken once."""
-    seen, sent, building = collections.defaultdict(set), collections.defaultdict(list), {}
-    for frame in frames(path):
-        source, bth = roce(frame) or (None, b'')
-        if not bth or bth[0] not in (SEND_FIRST, SEND_MIDDLE, SEND_LAST, SEND_ONLY):
-            continue
-        psn, pad = int.from_bytes(bth[9:12], 'big'), bth[1] >> 4 & 3
-        if psn in seen[source]:
-            continue
-        seen[source].add(psn)
-        expected, data = building.get(source, (psn, bytearray()))
-        if psn != expected:
-            raise ValueError('%s: PSN 0x%x of %s is missing' % (path, expected, source))
-        if bth[0] in (SEND_FIRST, SEND_ONLY) and data:
-            raise ValueError('%s: at PSN 0x%x of %s a message begins inside another' % (path, psn, source))
-        data += bth[12:len(bth) - pad]
-        if bth[0] in (SEND_LAST, SEND_ONLY):
-            sent[source].append(bytes(data))
-            data = bytearray()
-        building[source] = (psn + 1 & 0xffffff, data)
-    return sent
+    """{source address: [message, ...]}: the SENDs of all its queue pairs, one queue pair after the other."""
+    found = collections.defaultdict(list)
+    for (source, _), sent in sends(path).items():
+        found[source] += sent
+    return found
+
+
+def writes(path):
+    """{source address: [bytes of a WRITE, ...]}."""
+    found = collections.defaultdict(list)
+    skip = {WRITE_FIRST: RETH, WRITE_ONLY: RETH, WRITE_LAST_IMM: IMMEDIATE, WRITE_ONLY_IMM: RETH + IMMEDIATE}
+    for (source, _), stream in streams(path, lambda p: WRITE_FIRST <= p.operation <= WRITE_ONLY_IMM).items():
+        found[source] += joined(stream, (WRITE_FIRST,), (WRITE_LAST, WRITE_LAST_IMM), (WRITE_ONLY, WRITE_ONLY_IMM), skip)
+    return found
+
+
+def read_data(path):
+    """{source address of the responder: [bytes of a READ, ...]}: what the packets between a request's first PSN and its
+    last carry, whichever of them repeated answers brought."""
+    asked = streams(path, lambda p: p.operation == READ_REQUEST)
+    answered = streams(path, lambda p: READ_FIRST <= p.operation <= READ_ONLY)
+    found = collections.defaultdict(list)
+    for (source, _), stream in answered.items():
+        data = {p.psn: p.rest[0 if p.operation == READ_MIDDLE else AETH:] for p in stream}
+        for (requester, _), requests in asked.items():
+            if requester == source:
+                continue
+            end = None
+            for p in by_psn(requests).values():
+                if end is not None and (end - p.psn & 0xffffff) < 0x800000 and end != p.psn:
+                    continue   # a repeat of what the last one asked for
+                length, got, psn = struct.unpack_from('>I', p.rest, 12)[0], b'', p.psn
+                while psn in data and (len(got) < length or not got):
+                    got += data[psn]
+                    psn = psn + 1 & 0xffffff
+                if len(got) != length:
+                    raise ValueError('the READ at PSN 0x%x of %s is answered by %d bytes, not %d' % (
+                        p.psn, requester, len(got), length))
+                found[source].append(got)
+                end = psn
+    return found

@@ -9,8 +9,8 @@ build="gcc make clang llvm libc6-dev linux-libc-dev pkg-config libxdp-dev libbpf
        libisal-dev libjson-c-dev zlib1g-dev iproute2"
 test="libcriterion-dev python3 git util-linux procps iputils-ping"
 tools="clang-format clang-tidy cppcheck libclang-rt-dev tshark python3-scapy tcpdump ethtool iperf3"
-interop="qemu-system-x86 busybox-static dash kmod cpio xz-utils ibverbs-utils ibverbs-providers tshark tcpdump
-         ethtool iputils-ping"
+interop="qemu-system-x86 busybox-static dash kmod cpio xz-utils ibverbs-utils ibverbs-providers rdmacm-utils
+         tshark tcpdump ethtool iputils-ping"
 
 check=
 [ "${1:-}" = --check ] && { check=1; shift; }

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which runs there are."""
+import programs
+from lab import SEGMENT_MTU, USUAL_MTU
+
+SIZES = (1, 2, 3, 4096, 65536, 1000003)
+
+
+class Case:
+    """One run of a stock program in the guest against its nornic peer.
+
+    way: guest-serves or nornic-serves; port: xdp or packet; pairs: queue pairs or connections; weather: options of
+    nornic's for a bad line."""
+
+    def __init__(self, program, way, port, family='4', pmtu=1024, size=4096, iterations=10, pairs=1, check=False,
+                 weather=(), note=''):
+        self.program, self.way, self.port, self.family, self.pmtu = program, way, port, family, pmtu
+        self.size, self.iterations, self.pairs, self.check, self.weather = size, iterations, pairs, check, weather
+        self.name = '-'.join([program, way, port, 'ipv' + family, 'pmtu%d' % pmtu, 'size%d' % size] +
+                             ['chk'] * check + ['bad-line'] * bool(weather)) + note
+
+    def mtus(self):
+        """The interfaces' MTU here and in the guest. rdma_cm's path MTU follows from them, ibv_*_pingpong is told."""
+        return (USUAL_MTU if self.port == 'xdp' and self.pmtu < 4096 else SEGMENT_MTU), SEGMENT_MTU
+
+    def peer(self):
+        return programs.ALL[self.program]
+
+
+def rc_pingpong(xdp_takes_4096):
+    """Each size at each PMTU both ways over one port and IPv4; IPv6, the other port and -c at some sizes.
+
+    As client nornic sends bytes that differ in each message and checks that they come back. With -c (chk) both send
+    and expect what the stock program's -c says; a stock client knows nothing else, so there it is always on."""
+    for way, check in (('guest-serves', False), ('nornic-serves', True)):
+        for pmtu in (256, 1024, 4096):
+            xdp = pmtu < 4096 or xdp_takes_4096
+            port, note = ('xdp', '') if xdp else ('packet', '-no-xdp-at-this-mtu')
+
+            def case(port, size, family='4', check=check, note=note, pmtu=pmtu, way=way):
+                return Case('ibv_rc_pingpong', way, port, family, pmtu, size, 3 if size > 100000 else 10, check=check,
+                            note=note)
+            for size in SIZES:
+                yield case(port, size)
+            for size in (3, 65536):
+                yield case(port, size, '6')
+            if xdp:
+                for size in (1, 65536):
+                    yield case('packet', size)
+            if not check:
+                yield case(port, 65536, check=True)
+
+
+def all_cases(xdp_takes_4096=True):
+    yield from rc_pingpong(xdp_takes_4096)

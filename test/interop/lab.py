@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The network and the guest of the interop run.
+
+The guest's tap and one end of a veth pair are on a bridge in namespace nn-io-sw; the other end, nic0, is in namespace
+nn-io-nic, where nornic runs. The guest takes commands from a shared folder: see guest-init.
+"""
+import os, re, signal, subprocess, time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+NORNIC = os.environ.get('NORNIC', ROOT + '/build/nornic')
+CACHE = os.environ.get('NORNIC_LAB_CACHE', os.path.expanduser('~/.cache/nornic-lab'))
+SW, NIC = 'nn-io-sw', 'nn-io-nic'
+GUEST = {'4': '10.78.0.1', '6': 'fd78::1'}
+HOST = {'4': '10.78.0.2', '6': 'fd78::2'}
+GID = {'4': '0000:0000:0000:0000:0000:ffff:0a4e:0001', '6': 'fd78:0000:0000:0000:0000:0000:0000:0001'}
+HOST_GID_INDEX = {'4': 1, '6': 2}      # link-local first, then in the order of the addresses given below
+# A PMTU of 4096 needs an interface MTU of 4200; smaller ones use AF_XDP with its usual MTU, one buffer a frame.
+SEGMENT_MTU, USUAL_MTU = 4200, 1500
+PROBE_PORT = 18514
+BOOT_SECONDS, CASE_SECONDS = 180, 60
+NO_OFFLOADS = 'csum=off,guest_csum=off,' + ','.join(
+    k + '=off' for k in 'gso host_tso4 host_tso6 host_ufo host_ecn guest_tso4 guest_tso6 guest_ufo guest_ecn'.split())
+
+
+def sh(*command, check=True):
+    return subprocess.run(command, check=check, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=None if check else subprocess.DEVNULL)
+
+
+def wait_for(what, seconds, test):
+    end = time.monotonic() + seconds
+    while not test():
+        if time.monotonic() > end:
+            raise TimeoutError('%s: not within %d s' % (what, seconds))
+        time.sleep(0.02)
+
+
+def in_nic(*command):
+    return ['ip', 'netns', 'exec', NIC, *command]
+
+
+class Lab:
+    """The network and the guest; everything it makes is removed by close()."""
+
+    def __init__(self, share):
+        self.share, self.procs, self.namespaces, self.next_command = share, [], [], 0
+        self.mtu, self.guest_mtu = None, SEGMENT_MTU
+        self.indexes = {}
+
+    def spawn(self, command, log):
+        with open(log, 'wb') as out:
+            p = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                                 start_new_session=True)
+        self.procs.append(p)
+        return p
+
+    def stop(self, p, sig=signal.SIGTERM):
+        """Ends a program that this lab started and says its exit status."""
+        for s, patience in ((sig, 5), (signal.SIGKILL, 5)):
+            if p.poll() is None:
+                os.killpg(p.pid, s)
+                try:
+                    p.wait(patience)
+                except subprocess.TimeoutExpired:
+                    pass
+        if p in self.procs:
+            self.procs.remove(p)
+        return p.returncode
+
+    def add_namespace(self, name):
+        sh('ip', 'netns', 'del', name, check=False)   # a killed run's: the lock says that none is alive
+        sh('ip', 'netns', 'add', name)
+        self.namespaces.append(name)
+        sh('ip', '-n', name, 'link', 'set', 'lo', 'up')
+
+    def build_network(self):
+        mtu = str(SEGMENT_MTU)
+        self.add_namespace(SW)
+        self.add_namespace(NIC)
+        in_sw, here = ['ip', 'netns', 'exec', SW], in_nic()
+        sh(*in_sw, 'sysctl', '-qw', 'net.ipv6.conf.default.disable_ipv6=1', 'net.ipv6.conf.all.disable_ipv6=1')
+        sh(*here, 'sysctl', '-qw', 'net.ipv6.conf.default.accept_dad=0', 'net.ipv6.conf.default.accept_ra=0',
+           'net.ipv6.conf.default.router_solicitations=0')
+        sh('ip', '-n', SW, 'link', 'add', 'br0', 'type', 'bridge', 'stp_state', '0', 'mcast_snooping', '0',
+           'forward_delay', '0')
+        sh('ip', '-n', SW, 'link', 'set', 'br0', 'mtu', mtu, 'up')
+        sh('ip', '-n', SW, 'tuntap', 'add', 'tap0', 'mode', 'tap')
+        sh('ip', '-n', SW, 'link', 'add', 'port0', 'mtu', mtu, 'type', 'veth', 'peer', 'name', 'nic0', 'mtu',
+           mtu, 'netns', NIC)
+        for dev in ('tap0', 'port0'):
+            sh('ip', '-n', SW, 'link', 'set', dev, 'mtu', mtu, 'master', 'br0', 'up')
+        sh('ip', '-n', NIC, 'link', 'set', 'nic0', 'address', '52:54:00:4e:00:02', 'up')
+        sh('ip', '-n', NIC, 'addr', 'add', HOST['4'] + '/24', 'dev', 'nic0')
+        sh('ip', '-n', NIC, 'addr', 'add', HOST['6'] + '/64', 'dev', 'nic0', 'nodad')
+        for where, dev in ((in_sw, 'port0'), (here, 'nic0')):   # whole checksums, no frame beyond the MTU
+            sh(*where, 'ethtool', '-K', dev, 'tx', 'off', 'gso', 'off', 'tso', 'off', 'gro', 'off', check=False)
+
+    def set_mtu(self, host, guest=SEGMENT_MTU):
+        """XDP looks at the MTU of both ends of a veth pair, rdma_cm at that of the guest's interface."""
+        if host != self.mtu:
+            sh('ip', '-n', NIC, 'link', 'set', 'nic0', 'mtu', str(host))
+            sh('ip', '-n', SW, 'link', 'set', 'port0', 'mtu', str(host))
+            self.mtu = host
+        if guest != self.guest_mtu:
+            self.guest_status(self.in_guest('ip link set eth0 mtu %d' % guest), 20)
+            self.guest_mtu = guest
+
+    def xdp_takes(self, mtu):
+        """Whether this kernel's AF_XDP does this MTU on a veth pair (it needs frames in several buffers)."""
+        self.set_mtu(mtu)
+        probe = self.spawn(in_nic(NORNIC, 'pingpong', '--port', 'xdp:nic0', '-p', str(PROBE_PORT)), os.devnull)
+        wait_for('nornic to open AF_XDP', 20, lambda: listening(PROBE_PORT) or probe.poll() is not None)
+        takes = probe.poll() is None
+        self.stop(probe)
+        return takes
+
+    def boot(self):
+        with open(CACHE + '/kernel.version') as f:
+            version = f.read().strip()
+        append = 'console=ttyS0 quiet panic=1 mitigations=off tsc=reliable nn_mtu=%d nn_ip4=%s nn_ip6=%s' % (
+            SEGMENT_MTU, GUEST['4'], GUEST['6'])
+        guest = self.spawn(
+            ['ip', 'netns', 'exec', SW, 'qemu-system-x86_64', '-machine', 'q35,accel=tcg', '-cpu', 'max',
+             '-m', '512', '-display', 'none', '-monitor', 'none', '-serial', 'stdio', '-no-reboot', '-nodefaults',
+             '-kernel', '%s/kernel/boot/vmlinuz-%s' % (CACHE, version), '-initrd', CACHE + '/interop.gz',
+             '-append', append, '-fsdev', 'local,id=f0,path=%s,security_model=none' % self.share,
+             '-device', 'virtio-9p-pci,fsdev=f0,mount_tag=host',
+             '-object', 'rng-random,id=rng0,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=rng0',
+             '-netdev', 'tap,id=n0,ifname=tap0,script=no,downscript=no',
+             '-device', 'virtio-net-pci,netdev=n0,romfile=,mac=52:54:00:4e:00:01,host_mtu=%d,%s' % (
+                 SEGMENT_MTU, NO_OFFLOADS)], self.share + '/console')
+        wait_for('boot of the guest', BOOT_SECONDS,
+                 lambda: os.path.exists(self.share + '/booted') or guest.poll() is not None)
+        if guest.poll() is not None:
+            raise OSError('the guest ended while booting:\n' + self.read('console'))
+        self.indexes = {line.split()[1]: int(line.split()[0]) for line in self.read('gids').splitlines()}
+        return version
+
+    def read(self, name):
+        try:
+            with open('%s/%s' % (self.share, name), errors='replace') as f:
+                return f.read()
+        except FileNotFoundError:
+            return ''
+
+    def in_guest(self, command, listens=None):
+        """Starts a command in the guest; its number. With `listens`, returns once it listens there."""
+        n, self.next_command = self.next_command, self.next_command + 1
+        with open('%s/new' % self.share, 'w') as f:
+            f.write(('# listens %s\n' % listens if listens else '') + 'timeout %d %s\n' % (CASE_SECONDS, command))
+        os.rename(self.share + '/new', '%s/cmd.%d' % (self.share, n))
+        if listens:
+            wait_for('the guest to listen', 20, lambda: os.path.exists('%s/ready.%d' % (self.share, n)))
+        return n
+
+    def guest_status(self, n, seconds):
+        status = '%s/rc.%d' % (self.share, n)
+        wait_for('the end of the guest\'s program', seconds, lambda: os.path.exists(status))
+        return int(self.read('rc.%d' % n))
+
+    def close(self):
+        for p in list(self.procs):
+            self.stop(p)
+        for name in self.namespaces:
+            sh('ip', 'netns', 'del', name, check=False)
+
+
+def listening(port):
+    """Whether something in the host's namespace listens on the TCP port."""
+    out = subprocess.run(in_nic('cat', '/proc/net/tcp', '/proc/net/tcp6'), check=False, capture_output=True,
+                         text=True).stdout
+    return re.search(r':%04X [0-9A-F]+:0000 0A ' % port, out) is not None
