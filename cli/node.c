@@ -99,21 +99,16 @@ const char *cli_node_port_mode(const struct cli_node *node)
     return host_dev_port(node->dev)->mode;
 }
 
-static bool is_link_local(const struct net_addr *a)
-{
-    return a->b[0] == 0xfe && (a->b[1] & 0xc0) == 0x80;
-}
-
 /* How well `gid` serves: 0 not at all, else the greater the better. */
 static int gid_score(const struct net_addr *gid, bool ipv6, const struct net_addr *like)
 {
     if (!like)
-        return net_addr_is_v4(gid) ? (ipv6 ? 0 : 3) : is_link_local(gid) ? 1 : 2;
+        return net_addr_is_v4(gid) ? (ipv6 ? 0 : 3) : net_addr_is_link_local(gid) ? 1 : 2;
     if (net_addr_equal(gid, like))
         return 3;
     if (net_addr_is_v4(gid) != net_addr_is_v4(like))
         return 0;
-    return is_link_local(gid) == is_link_local(like) ? 2 : 1;
+    return net_addr_is_link_local(gid) == net_addr_is_link_local(like) ? 2 : 1;
 }
 
 static int gid_at(const struct cli_node *node, unsigned index, struct net_addr *gid)

@@ -52,10 +52,26 @@ static inline bool net_mac_equal(const struct net_mac *a, const struct net_mac *
     return memcmp(a->b, b->b, sizeof a->b) == 0;
 }
 
+/* fe80::/10. */
+static inline bool net_addr_is_link_local(const struct net_addr *a)
+{
+    return a->b[0] == 0xfe && (a->b[1] & 0xc0) == 0x80;
+}
+
 /* 224.0.0.0/4 or ff00::/8. */
 static inline bool net_addr_is_multicast(const struct net_addr *a)
 {
     return net_addr_is_v4(a) ? (a->b[12] & 0xf0) == 0xe0 : a->b[0] == 0xff;
+}
+
+/* The MAC that a multicast group's frames go to: 01:00:5e and the low 23 bits of an IPv4 group, 33:33 and the
+ * low 32 bits of an IPv6 group (ROCE-UD-20; RFC 1112 6.4, RFC 2464 7). */
+static inline struct net_mac net_addr_mcast_mac(const struct net_addr *group)
+{
+    const uint8_t *b = group->b + 12;
+    if (net_addr_is_v4(group))
+        return (struct net_mac){{0x01, 0x00, 0x5e, b[1] & 0x7f, b[2], b[3]}};
+    return (struct net_mac){{0x33, 0x33, b[0], b[1], b[2], b[3]}};
 }
 
 /* Text of an address: dotted quad for IPv4, RFC 5952 for IPv6. `buf` has NET_ADDR_STR_SIZE bytes. Returns

@@ -1,50 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Interfaces, addresses and routes as the kernel has them. Neighbours are in net/kernel_neigh.c. */
+/* Addresses and routes as the kernel has them. Interfaces are in net/kernel_link.c, neighbours in
+ * net/kernel_neigh.c. */
 #include "net/kernel.h"
 
 #include <errno.h>
 #include <linux/if_addr.h>
-#include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
-#include <stdio.h>
+#include <stdlib.h>
 
-#include "net/netlink.h"
-
-static int read_link(const struct nlmsghdr *message, void *ctx)
-{
-    struct net_interface *out = ctx;
-    const struct ifinfomsg *link = mnl_nlmsg_get_payload(message);
-    const struct nlattr *a;
-    out->index = (unsigned)link->ifi_index;
-    out->up = (link->ifi_flags & IFF_UP) != 0;
-    mnl_attr_for_each(a, message, sizeof *link)
-    {
-        if (mnl_attr_get_type(a) == IFLA_MTU && mnl_attr_get_payload_len(a) == 4)
-            out->mtu_bytes = mnl_attr_get_u32(a);
-        else if (mnl_attr_get_type(a) == IFLA_ADDRESS && mnl_attr_get_payload_len(a) == NET_MAC_BYTES)
-            memcpy(out->mac.b, mnl_attr_get_payload(a), NET_MAC_BYTES);
-        else if (mnl_attr_get_type(a) == IFLA_IFNAME)
-            snprintf(out->name, sizeof out->name, "%s", mnl_attr_get_str(a));
-    }
-    return MNL_CB_OK;
-}
-
-int net_interface_get(const char *name, struct net_interface *out, struct net_error *err)
-{
-    struct net_netlink_request request;
-    memset(out, 0, sizeof *out);
-    if (name[0] == '\0' || strlen(name) >= sizeof out->name)
-        return net_error_set(err, ENODEV, "\"%s\" is no name of an interface; `ip link` lists them", name);
-    net_netlink_begin(&request, RTM_GETLINK, 0, sizeof(struct ifinfomsg));
-    mnl_attr_put_strz(&request.header, IFLA_IFNAME, name);
-    int result = net_netlink_ask(&request, read_link, out, err);
-    if (result == -ENODEV)
-        return net_error_set(err, ENODEV, "no interface %s here; `ip link` lists them", name);
-    if (result < 0)
-        return net_error_set(err, -result, "cannot look up interface %s: %s", name, strerror(-result));
-    return 0;
-}
+#include "net/kernel_query.h"
 
 /* --- addresses --- */
 
@@ -53,20 +18,34 @@ int net_interface_get(const char *name, struct net_interface *out, struct net_er
 enum addr_class { ADDR_V6_LINK_LOCAL, ADDR_V4, ADDR_V6_OTHER, ADDR_CLASS_COUNT };
 
 struct addr_list {
-    unsigned ifindex;
-    enum addr_class class; /* of those to take this time */
-    struct net_addr *addrs;
-    unsigned count, max;
+    struct net_kernel_addr *addrs;
+    unsigned count, room;
+    bool no_memory;
 };
 
 static enum addr_class class_of(const struct net_addr *a)
 {
     if (net_addr_is_v4(a))
         return ADDR_V4;
-    return a->b[0] == 0xfe && (a->b[1] & 0xc0) == 0x80 ? ADDR_V6_LINK_LOCAL : ADDR_V6_OTHER;
+    return net_addr_is_link_local(a) ? ADDR_V6_LINK_LOCAL : ADDR_V6_OTHER;
 }
 
-static int take_addr(const struct nlmsghdr *message, void *ctx)
+static void append_addr(struct addr_list *list, unsigned ifindex, const struct net_addr *addr)
+{
+    if (list->count == list->room) {
+        unsigned room = list->room ? 2 * list->room : 16;
+        struct net_kernel_addr *addrs = realloc(list->addrs, room * sizeof *addrs);
+        if (!addrs) {
+            list->no_memory = true;
+            return;
+        }
+        list->addrs = addrs;
+        list->room = room;
+    }
+    list->addrs[list->count++] = (struct net_kernel_addr){ifindex, *addr};
+}
+
+static void take_addr(const struct nlmsghdr *message, void *ctx)
 {
     struct addr_list *list = ctx;
     const struct ifaddrmsg *head = mnl_nlmsg_get_payload(message);
@@ -74,8 +53,6 @@ static int take_addr(const struct nlmsghdr *message, void *ctx)
     struct net_addr local, peer;
     bool has_local = false, has_peer = false;
     uint32_t flags = head->ifa_flags;
-    if (head->ifa_index != list->ifindex)
-        return MNL_CB_OK;
     mnl_attr_for_each(a, message, sizeof *head)
     {
         if (mnl_attr_get_type(a) == IFA_LOCAL)
@@ -86,39 +63,63 @@ static int take_addr(const struct nlmsghdr *message, void *ctx)
             flags = mnl_attr_get_u32(a);
     }
     if (flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED) || (!has_local && !has_peer))
-        return MNL_CB_OK;
-    const struct net_addr *own = has_local ? &local : &peer;
-    if (class_of(own) == list->class && list->count < list->max)
-        list->addrs[list->count++] = *own;
-    return MNL_CB_OK;
+        return;
+    append_addr(list, head->ifa_index, has_local ? &local : &peer);
 }
 
-/* Takes the addresses of one class. A dump under which the table changed may lack some or have some twice,
- * and is EINTR to libmnl: then it is asked for again. */
-static int list_class(struct addr_list *list, struct net_error *err)
+/* Within a class the kernel's order stays. */
+static int sort_by_class(struct addr_list *list)
 {
-    unsigned count = list->count;
+    struct addr_list sorted = {.count = 0};
+    for (enum addr_class class = 0; class < ADDR_CLASS_COUNT; class ++)
+        for (unsigned i = 0; i < list->count; i++)
+            if (class_of(&list->addrs[i].addr) == class)
+                append_addr(&sorted, list->addrs[i].ifindex, &list->addrs[i].addr);
+    free(list->addrs);
+    *list = sorted;
+    return sorted.no_memory ? -ENOMEM : 0;
+}
+
+int net_kernel_addrs(struct mnl_socket *socket, struct net_kernel_addr **out)
+{
+    struct addr_list list = {.count = 0};
     int result = -EINTR;
     for (int i = 0; i < DUMP_TRIES && result == -EINTR; i++) {
         struct net_netlink_request request;
-        struct ifaddrmsg *head = net_netlink_begin(&request, RTM_GETADDR, NLM_F_DUMP, sizeof *head);
-        head->ifa_family = list->class == ADDR_V4 ? AF_INET : AF_INET6;
-        list->count = count;
-        result = net_netlink_ask(&request, take_addr, list, err);
+        net_netlink_begin(&request, RTM_GETADDR, NLM_F_DUMP, sizeof(struct ifaddrmsg));
+        list.count = 0;
+        result = net_netlink_ask_on(socket, &request, take_addr, &list);
     }
-    return result;
+    if (result == 0 && list.no_memory)
+        result = -ENOMEM;
+    if (result == 0)
+        result = sort_by_class(&list);
+    if (result < 0) {
+        free(list.addrs);
+        *out = NULL;
+        return result;
+    }
+    *out = list.addrs;
+    return (int)list.count;
 }
 
 int net_interface_addrs(unsigned ifindex, struct net_addr *addrs, unsigned max, struct net_error *err)
 {
-    struct addr_list list = {.ifindex = ifindex, .addrs = addrs, .max = max};
-    for (list.class = 0; list.class < ADDR_CLASS_COUNT; list.class ++) {
-        int result = list_class(&list, err);
-        if (result < 0)
-            return net_error_set(err, -result, "cannot list the addresses of interface %u: %s", ifindex,
-                                 strerror(-result));
-    }
-    return (int)list.count;
+    struct net_kernel_addr *all;
+    unsigned taken = 0;
+    struct mnl_socket *socket = net_netlink_open(err);
+    if (!socket)
+        return -errno;
+    int count = net_kernel_addrs(socket, &all);
+    mnl_socket_close(socket);
+    if (count < 0)
+        return net_error_set(err, -count, "cannot list the addresses of interface %u: %s", ifindex,
+                             strerror(-count));
+    for (int i = 0; i < count && taken < max; i++)
+        if (all[i].ifindex == ifindex)
+            addrs[taken++] = all[i].addr;
+    free(all);
+    return (int)taken;
 }
 
 /* --- routes --- */
@@ -130,7 +131,7 @@ struct route {
     struct net_addr gateway;
 };
 
-static int read_route(const struct nlmsghdr *message, void *ctx)
+static void read_route(const struct nlmsghdr *message, void *ctx)
 {
     struct route *route = ctx;
     const struct rtmsg *head = mnl_nlmsg_get_payload(message);
@@ -150,7 +151,6 @@ static int read_route(const struct nlmsghdr *message, void *ctx)
             route->has_gateway = true;
         }
     }
-    return MNL_CB_OK;
 }
 
 static int ask_route(unsigned ifindex, const struct net_addr *dst, uint32_t flags, struct route *route,

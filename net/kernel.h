@@ -14,7 +14,8 @@ struct net_interface {
     unsigned index;
     uint32_t mtu_bytes;
     struct net_mac mac;
-    bool up;
+    bool up;      /* set up by its administrator */
+    bool running; /* and it has a carrier: frames can pass */
 };
 
 /* 0, or -ENODEV with a sentence. */
@@ -29,9 +30,20 @@ int net_interface_addrs(unsigned ifindex, struct net_addr *addrs, unsigned max, 
 int net_route_next_hop(unsigned ifindex, const struct net_addr *dst, struct net_addr *next_hop,
                        struct net_error *err);
 
-/* The MAC of a neighbour on `ifindex`, from the kernel's table; where it has none (or a stale failure) makes
- * the kernel resolve it (a UDP datagram to the discard port provokes ARP or NDP) and waits, asleep, at most
- * `timeout_ns`. 0, -EHOSTUNREACH or -errno. */
+/* A question for the MAC of a neighbour that does not wait for its answer. net_neighbour_ask() looks into
+ * the kernel's table and, where it knows nothing (or only of a failure), makes the kernel resolve it (a
+ * UDP datagram to the discard port provokes ARP or NDP). Then, whenever the descriptor polls readable, and
+ * once before the first poll, net_neighbour_answer() says 0: known; -EAGAIN: not yet; -EHOSTUNREACH: the
+ * kernel has given up (after about three seconds) or another -errno, with a sentence. */
+struct net_neighbour_query;
+int net_neighbour_ask(unsigned ifindex, const struct net_addr *next_hop, struct net_neighbour_query **out,
+                      struct net_error *err);
+int net_neighbour_fd(const struct net_neighbour_query *query);
+int net_neighbour_answer(struct net_neighbour_query *query, struct net_mac *mac, struct net_error *err);
+void net_neighbour_close(struct net_neighbour_query *query);
+
+/* The MAC of a neighbour on `ifindex`, as above, waiting asleep for the answer, at most `timeout_ns`. 0,
+ * -EHOSTUNREACH or -errno. */
 int net_neighbour_resolve(unsigned ifindex, const struct net_addr *next_hop, uint64_t timeout_ns,
                           struct net_mac *mac, struct net_error *err);
 

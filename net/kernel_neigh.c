@@ -7,6 +7,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,25 +19,28 @@
 /* A state in which the kernel itself would send to the MAC. */
 #define STATE_USABLE (NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE)
 
-struct neighbour {
+struct net_neighbour_query {
     unsigned ifindex;
+    char ifname[IF_NAMESIZE];
     struct net_addr addr;
     bool is_known;  /* `mac` is good */
     bool is_failed; /* the kernel has given up asking */
     struct net_mac mac;
+    struct mnl_socket *listener; /* notifications */
+    struct mnl_socket *asker;    /* look-ups */
 };
 
 /* Takes note of a message if it is about our neighbour. */
-static int note_neighbour(const struct nlmsghdr *message, void *ctx)
+static void note_neighbour(const struct nlmsghdr *message, void *ctx)
 {
-    struct neighbour *neighbour = ctx;
+    struct net_neighbour_query *neighbour = ctx;
     const struct ndmsg *head = mnl_nlmsg_get_payload(message);
     const struct nlattr *a;
     struct net_addr addr;
     const void *mac = NULL;
     bool is_ours = false;
     if (message->nlmsg_type != RTM_NEWNEIGH || (unsigned)head->ndm_ifindex != neighbour->ifindex)
-        return MNL_CB_OK;
+        return;
     mnl_attr_for_each(a, message, sizeof *head)
     {
         if (mnl_attr_get_type(a) == NDA_DST)
@@ -45,28 +49,27 @@ static int note_neighbour(const struct nlmsghdr *message, void *ctx)
             mac = mnl_attr_get_payload(a);
     }
     if (!is_ours)
-        return MNL_CB_OK;
+        return;
     neighbour->is_failed = head->ndm_state == NUD_FAILED;
     neighbour->is_known = mac && (head->ndm_state & STATE_USABLE) != 0;
     if (neighbour->is_known)
         memcpy(neighbour->mac.b, mac, NET_MAC_BYTES);
-    return MNL_CB_OK;
 }
 
 /* Looks the neighbour up in the kernel's table. 0 also when it is not there. */
-static int look_up(struct neighbour *neighbour, struct net_error *err)
+static int look_up(struct net_neighbour_query *neighbour)
 {
     struct net_netlink_request request;
     struct ndmsg *head = net_netlink_begin(&request, RTM_GETNEIGH, 0, sizeof *head);
     head->ndm_family = net_netlink_family(&neighbour->addr);
     head->ndm_ifindex = (int)neighbour->ifindex;
     net_netlink_put_addr(&request, NDA_DST, &neighbour->addr);
-    int result = net_netlink_ask(&request, note_neighbour, neighbour, err);
+    int result = net_netlink_ask_on(neighbour->asker, &request, note_neighbour, neighbour);
     return result == -ENOENT ? 0 : result;
 }
 
 /* One datagram to the neighbour's discard port makes the kernel send ARP or a neighbour solicitation. */
-static int provoke(const struct neighbour *neighbour, const char *ifname)
+static int provoke(const struct net_neighbour_query *neighbour)
 {
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(DISCARD_PORT)};
     struct sockaddr_in6 v6 = {
@@ -79,12 +82,107 @@ static int provoke(const struct neighbour *neighbour, const char *ifname)
     if (fd < 0)
         return -errno;
     int result = 0;
-    if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, ifname, (socklen_t)strlen(ifname) + 1) < 0 ||
+    if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, neighbour->ifname,
+                   (socklen_t)strlen(neighbour->ifname) + 1) < 0 ||
         sendto(fd, "", 1, 0, is_v4 ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6,
                is_v4 ? sizeof v4 : sizeof v6) < 0)
         result = -errno;
     close(fd);
     return result;
+}
+
+/* Listening begins before the look-up, so that no answer falls between the two. */
+static int begin(struct net_neighbour_query *neighbour, struct net_error *err)
+{
+    neighbour->listener = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (!neighbour->listener || mnl_socket_bind(neighbour->listener, RTMGRP_NEIGH, MNL_SOCKET_AUTOPID) < 0)
+        return net_error_set(err, errno, "cannot ask the kernel about the network (netlink): %s",
+                             strerror(errno));
+    neighbour->asker = net_netlink_open(err);
+    if (!neighbour->asker)
+        return -errno;
+    int result = look_up(neighbour);
+    neighbour->is_failed = false; /* an earlier failure; now it is asked again */
+    if (result == 0 && !neighbour->is_known)
+        result = provoke(neighbour);
+    if (result < 0) {
+        char text[NET_ADDR_STR_SIZE];
+        net_error_set(err, -result, "cannot resolve %s on %s: %s", net_addr_str(&neighbour->addr, text),
+                      neighbour->ifname, strerror(-result));
+    }
+    return result;
+}
+
+int net_neighbour_ask(unsigned ifindex, const struct net_addr *next_hop, struct net_neighbour_query **out,
+                      struct net_error *err)
+{
+    struct net_neighbour_query *query = calloc(1, sizeof *query);
+    if (!query)
+        return net_error_set(err, ENOMEM, "no memory to resolve an address");
+    query->ifindex = ifindex;
+    query->addr = *next_hop;
+    int result = if_indextoname(ifindex, query->ifname) ? 0 : -ENODEV;
+    if (result < 0)
+        net_error_set(err, ENODEV, "interface %u is gone", ifindex);
+    else
+        result = begin(query, err);
+    if (result < 0) {
+        net_neighbour_close(query);
+        return result;
+    }
+    *out = query;
+    return 0;
+}
+
+int net_neighbour_fd(const struct net_neighbour_query *query)
+{
+    return mnl_socket_get_fd(query->listener);
+}
+
+/* Reads what the listening socket has; a lost notification (ENOBUFS) is made good by a look-up. */
+static int read_notifications(struct net_neighbour_query *neighbour)
+{
+    uint8_t buf[8192] __attribute__((aligned(8)));
+    for (;;) {
+        ssize_t len = mnl_socket_recvfrom(neighbour->listener, buf, sizeof buf);
+        if (len < 0 && (errno == EAGAIN || errno == EINTR))
+            return 0;
+        if (len < 0 && errno != ENOBUFS && errno != ENOSPC)
+            return -errno;
+        int result = len < 0 ? look_up(neighbour) : 0;
+        if (result < 0)
+            return result;
+        const struct nlmsghdr *message = (const struct nlmsghdr *)buf;
+        int left = len < 0 ? 0 : (int)len;
+        for (; mnl_nlmsg_ok(message, left); message = mnl_nlmsg_next(message, &left))
+            note_neighbour(message, neighbour);
+    }
+}
+
+int net_neighbour_answer(struct net_neighbour_query *query, struct net_mac *mac, struct net_error *err)
+{
+    char text[NET_ADDR_STR_SIZE];
+    net_addr_str(&query->addr, text);
+    int result = query->is_known ? 0 : read_notifications(query);
+    if (result < 0)
+        return net_error_set(err, -result, "cannot resolve %s on %s: %s", text, query->ifname,
+                             strerror(-result));
+    if (query->is_known) {
+        *mac = query->mac;
+        return 0;
+    }
+    net_error_set(err, EHOSTUNREACH, "%s does not answer on %s (%s): is it up and in the same network?", text,
+                  query->ifname, net_addr_is_v4(&query->addr) ? "ARP" : "NDP");
+    return query->is_failed ? -EHOSTUNREACH : -EAGAIN;
+}
+
+void net_neighbour_close(struct net_neighbour_query *query)
+{
+    if (query->listener)
+        mnl_socket_close(query->listener);
+    if (query->asker)
+        mnl_socket_close(query->asker);
+    free(query);
 }
 
 static uint64_t now_ns(void)
@@ -94,69 +192,31 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Reads what the listening socket has; a lost notification (ENOBUFS) is made good by a look-up. */
-static int read_notifications(struct mnl_socket *listener, struct neighbour *neighbour, struct net_error *err)
+/* Sleeps until there may be an answer, or the deadline has passed. 0, -ETIMEDOUT or -errno. */
+static int await(const struct net_neighbour_query *query, uint64_t deadline_ns)
 {
-    uint8_t message[8192];
-    ssize_t len = mnl_socket_recvfrom(listener, message, sizeof message);
-    if (len < 0)
-        return errno == ENOBUFS ? look_up(neighbour, err) : -errno;
-    return mnl_cb_run(message, (size_t)len, 0, 0, note_neighbour, neighbour) < 0 ? -errno : 0;
-}
-
-/* Sleeps until the neighbour is known, has failed, or the deadline has passed. 0 or -errno. */
-static int await(struct mnl_socket *listener, struct neighbour *neighbour, uint64_t deadline_ns,
-                 struct net_error *err)
-{
-    struct pollfd wait = {.fd = mnl_socket_get_fd(listener), .events = POLLIN};
-    neighbour->is_failed = false;
-    for (;;) {
-        uint64_t now = now_ns();
-        if (neighbour->is_known || neighbour->is_failed || now >= deadline_ns)
-            return 0;
-        uint64_t left_ns = deadline_ns - now;
-        struct timespec left = {.tv_sec = (time_t)(left_ns / 1000000000u),
-                                .tv_nsec = (long)(left_ns % 1000000000u)};
-        int ready = ppoll(&wait, 1, &left, NULL);
-        if (ready < 0 && errno != EINTR)
-            return -errno;
-        int result = ready > 0 ? read_notifications(listener, neighbour, err) : 0;
-        if (result < 0)
-            return result;
-    }
+    struct pollfd wait = {.fd = net_neighbour_fd(query), .events = POLLIN};
+    uint64_t now = now_ns();
+    if (now >= deadline_ns)
+        return -ETIMEDOUT;
+    uint64_t left_ns = deadline_ns - now;
+    struct timespec left = {.tv_sec = (time_t)(left_ns / 1000000000u),
+                            .tv_nsec = (long)(left_ns % 1000000000u)};
+    return ppoll(&wait, 1, &left, NULL) >= 0 || errno == EINTR ? 0 : -errno;
 }
 
 int net_neighbour_resolve(unsigned ifindex, const struct net_addr *next_hop, uint64_t timeout_ns,
                           struct net_mac *mac, struct net_error *err)
 {
-    char text[NET_ADDR_STR_SIZE], ifname[IF_NAMESIZE];
-    struct neighbour neighbour = {.ifindex = ifindex, .addr = *next_hop};
+    struct net_neighbour_query *query;
     uint64_t start_ns = now_ns();
     uint64_t deadline_ns = timeout_ns > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + timeout_ns;
-
-    net_addr_str(next_hop, text);
-    if (!if_indextoname(ifindex, ifname))
-        return net_error_set(err, ENODEV, "interface %u is gone", ifindex);
-    /* Listening begins before the look-up, so that no answer falls between the two. */
-    struct mnl_socket *listener = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (!listener)
-        return net_error_set(err, errno, "cannot ask the kernel about the network (netlink): %s",
-                             strerror(errno));
-    int result = mnl_socket_bind(listener, RTMGRP_NEIGH, MNL_SOCKET_AUTOPID) < 0 ? -errno : 0;
-    if (result == 0)
-        result = look_up(&neighbour, err);
-    if (result == 0 && !neighbour.is_known)
-        result = provoke(&neighbour, ifname);
-    if (result == 0 && !neighbour.is_known)
-        result = await(listener, &neighbour, deadline_ns, err);
-    mnl_socket_close(listener);
-
+    int result = net_neighbour_ask(ifindex, next_hop, &query, err);
     if (result < 0)
-        return net_error_set(err, -result, "cannot resolve %s on %s: %s", text, ifname, strerror(-result));
-    if (!neighbour.is_known)
-        return net_error_set(err, EHOSTUNREACH,
-                             "%s does not answer on %s (%s): is it up and in the same network?", text, ifname,
-                             net_addr_is_v4(next_hop) ? "ARP" : "NDP");
-    *mac = neighbour.mac;
-    return 0;
+        return result;
+    int waited = 0;
+    while ((result = net_neighbour_answer(query, mac, err)) == -EAGAIN && waited == 0)
+        waited = await(query, deadline_ns);
+    net_neighbour_close(query);
+    return result == -EAGAIN ? -EHOSTUNREACH : result;
 }

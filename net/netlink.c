@@ -2,6 +2,7 @@
 #include "net/netlink.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
 
@@ -45,35 +46,72 @@ bool net_netlink_get_addr(const struct nlattr *attribute, struct net_addr *out)
     return true;
 }
 
-static int receive_answer(struct mnl_socket *socket, mnl_cb_t each, void *ctx)
+/* Reads one buffer of the answer. 1: more comes; 0: that was all; or -errno of the kernel. A dump under which
+ * the table changed is read to its end, so that nothing of it waits in the socket for the next question. */
+static int read_answer(const uint8_t *answer, ssize_t len, uint32_t sequence, bool *interrupted,
+                       net_netlink_each *each, void *ctx)
 {
-    uint8_t answer[16 * 1024];
-    unsigned port = mnl_socket_get_portid(socket);
+    const struct nlmsghdr *message = (const struct nlmsghdr *)answer;
+    int left = (int)len;
+    for (; mnl_nlmsg_ok(message, left); message = mnl_nlmsg_next(message, &left)) {
+        if (message->nlmsg_seq != sequence)
+            continue;
+        *interrupted |= (message->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+        if (message->nlmsg_type == NLMSG_DONE)
+            return *interrupted ? -EINTR : 0;
+        if (message->nlmsg_type == NLMSG_ERROR) {
+            const struct nlmsgerr *verdict = mnl_nlmsg_get_payload(message);
+            return message->nlmsg_len < mnl_nlmsg_size(sizeof *verdict) ? -EBADMSG : verdict->error;
+        }
+        each(message, ctx);
+    }
+    return 1;
+}
+
+static int receive_answer(struct mnl_socket *socket, uint32_t sequence, net_netlink_each *each, void *ctx)
+{
+    uint8_t answer[16 * 1024] __attribute__((aligned(8)));
+    bool interrupted = false;
     for (;;) {
         ssize_t len = mnl_socket_recvfrom(socket, answer, sizeof answer);
-        if (len < 0)
+        if (len < 0 && errno != EINTR)
             return -errno;
-        int more = mnl_cb_run(answer, (size_t)len, 0, port, each, ctx);
-        if (more < 0)
-            return -errno;
-        if (more == MNL_CB_STOP)
-            return 0;
+        int more = len < 0 ? 1 : read_answer(answer, len, sequence, &interrupted, each, ctx);
+        if (more <= 0)
+            return more;
     }
 }
 
-int net_netlink_ask(struct net_netlink_request *request, mnl_cb_t each, void *ctx, struct net_error *err)
+int net_netlink_ask_on(struct mnl_socket *socket, struct net_netlink_request *request, net_netlink_each *each,
+                       void *ctx)
+{
+    static atomic_uint sequence; /* tells an answer from the rest of one that was given up */
+    request->header.nlmsg_seq = atomic_fetch_add(&sequence, 1) + 1;
+    if (mnl_socket_sendto(socket, request, request->header.nlmsg_len) < 0)
+        return -errno;
+    return receive_answer(socket, request->header.nlmsg_seq, each, ctx);
+}
+
+struct mnl_socket *net_netlink_open(struct net_error *err)
 {
     struct mnl_socket *socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
+    if (socket && mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) == 0)
+        return socket;
+    int error = errno;
+    net_error_set(err, error, "cannot ask the kernel about the network (netlink): %s", strerror(error));
+    if (socket)
+        mnl_socket_close(socket);
+    errno = error;
+    return NULL;
+}
+
+int net_netlink_ask(struct net_netlink_request *request, net_netlink_each *each, void *ctx,
+                    struct net_error *err)
+{
+    struct mnl_socket *socket = net_netlink_open(err);
     if (!socket)
-        return net_error_set(err, errno, "cannot ask the kernel about the network (netlink): %s",
-                             strerror(errno));
-    int result;
-    if (mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) < 0 ||
-        mnl_socket_sendto(socket, request, request->header.nlmsg_len) < 0)
-        result = net_error_set(err, errno, "cannot ask the kernel about the network (netlink): %s",
-                               strerror(errno));
-    else
-        result = receive_answer(socket, each, ctx);
+        return -errno; /* as net_netlink_open() left it */
+    int result = net_netlink_ask_on(socket, request, each, ctx);
     mnl_socket_close(socket);
     return result;
 }

@@ -37,8 +37,21 @@ uint8_t net_netlink_family(const struct net_addr *addr);
 /* Reads an address attribute of 4 or 16 bytes. false: any other length. */
 bool net_netlink_get_addr(const struct nlattr *attribute, struct net_addr *out);
 
-/* Sends the request and calls `each` for every message of the answer. 0, the kernel's -errno, or a negative
- * errno of the socket with a sentence in `err` (`err` is left alone for the kernel's own verdict). */
-int net_netlink_ask(struct net_netlink_request *request, mnl_cb_t each, void *ctx, struct net_error *err);
+/* Called with each message of an answer. */
+typedef void net_netlink_each(const struct nlmsghdr *message, void *ctx);
+
+/* Sends the request and calls `each` for every message of the answer. 0, the kernel's -errno (-EINTR: the
+ * table changed under a dump, which may lack some or have some twice), or a negative errno of the socket with
+ * a sentence in `err` (`err` is left alone for the kernel's own verdict). */
+int net_netlink_ask(struct net_netlink_request *request, net_netlink_each *each, void *ctx,
+                    struct net_error *err);
+
+/* The same through a socket that the caller keeps (one question at a time), without a sentence. The answer is
+ * that of the namespace in which the socket was opened, wherever the calling thread is. */
+int net_netlink_ask_on(struct mnl_socket *socket, struct net_netlink_request *request, net_netlink_each *each,
+                       void *ctx);
+
+/* A socket for questions, bound; NULL with a sentence in `err`. */
+struct mnl_socket *net_netlink_open(struct net_error *err);
 
 #endif

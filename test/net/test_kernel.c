@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <net/if.h>
+#include <poll.h>
 #include <stdlib.h>
 
 #include "net/kernel.h"
@@ -185,6 +186,41 @@ Test(kernel, a_failed_neighbour_is_asked_again)
     cr_assert_eq(netns_run(&veth, 1, "ip addr add 10.77.0.60/24 dev nn1"), 0);
     cr_expect_eq(net_neighbour_resolve(if_nametoindex("nn0"), &peer, 5 * (uint64_t)NS_PER_S, &mac, &err), 0,
                  "%s", err.text);
+}
+
+/* The answer comes when the descriptor polls readable, wherever the caller has gone meanwhile. */
+Test(kernel, a_neighbour_is_asked_for_without_waiting)
+{
+    struct net_mac expected = mac_of(1), mac;
+    struct net_addr peer = addr_of("10.77.0.2");
+    struct net_neighbour_query *query;
+    struct net_error err = {""};
+    cr_assert_eq(net_neighbour_ask(if_nametoindex("nn0"), &peer, &query, &err), 0, "%s", err.text);
+    netns_enter(&veth, -1);
+    struct pollfd wait = {.fd = net_neighbour_fd(query), .events = POLLIN};
+    int rc;
+    while ((rc = net_neighbour_answer(query, &mac, &err)) == -EAGAIN)
+        cr_assert_eq(poll(&wait, 1, 5000), 1, "no answer");
+    cr_assert_eq(rc, 0, "%s", err.text);
+    cr_expect(net_mac_equal(&mac, &expected));
+    net_neighbour_close(query);
+}
+
+Test(kernel, a_question_to_a_silent_neighbour_ends_when_the_kernel_gives_up)
+{
+    struct net_mac mac;
+    struct net_addr peer = addr_of("10.77.0.60");
+    struct net_neighbour_query *query;
+    struct net_error err = {""};
+    cr_assert_eq(netns_run(&veth, 0, "echo 100 > /proc/sys/net/ipv4/neigh/nn0/retrans_time_ms"), 0);
+    cr_assert_eq(net_neighbour_ask(if_nametoindex("nn0"), &peer, &query, &err), 0, "%s", err.text);
+    struct pollfd wait = {.fd = net_neighbour_fd(query), .events = POLLIN};
+    int rc;
+    while ((rc = net_neighbour_answer(query, &mac, &err)) == -EAGAIN)
+        cr_assert_eq(poll(&wait, 1, 10000), 1, "no end");
+    cr_expect_eq(rc, -EHOSTUNREACH);
+    cr_expect(strstr(err.text, "10.77.0.60 does not answer on nn0"), "%s", err.text);
+    net_neighbour_close(query);
 }
 
 /* A dump that the kernel calls interrupted, since the table changed under it, is asked for again. The table

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "net/multicast.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A socket for each group: one socket holds only so many (igmp_max_memberships, 20), and closing it leaves.
+ * The sockets are bound to no port, so the kernel queues nothing for them. */
+struct member {
+    struct net_addr group;
+    int fd;
+    struct member *next;
+};
+
+struct net_multicast {
+    unsigned ifindex;
+    struct member *members;
+};
+
+int net_multicast_open(unsigned ifindex, struct net_multicast **out)
+{
+    struct net_multicast *multicast = calloc(1, sizeof *multicast);
+    if (!multicast)
+        return -ENOMEM;
+    multicast->ifindex = ifindex;
+    *out = multicast;
+    return 0;
+}
+
+/* The pointer that points to the group's member, or to NULL at the end. */
+static struct member **find(struct net_multicast *multicast, const struct net_addr *group)
+{
+    struct member **at = &multicast->members;
+    while (*at && !net_addr_equal(&(*at)->group, group))
+        at = &(*at)->next;
+    return at;
+}
+
+static int set_membership(int fd, unsigned ifindex, const struct net_addr *group)
+{
+    struct ip_mreqn v4 = {.imr_ifindex = (int)ifindex};
+    struct ipv6_mreq v6 = {.ipv6mr_interface = ifindex};
+    memcpy(&v4.imr_multiaddr, group->b + 12, 4);
+    memcpy(&v6.ipv6mr_multiaddr, group->b, 16);
+    int rc = net_addr_is_v4(group) ? setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof v4)
+                                   : setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &v6, sizeof v6);
+    return rc == 0 ? 0 : -errno;
+}
+
+/* A socket that is a member. The descriptor or -errno. */
+static int join(unsigned ifindex, const struct net_addr *group)
+{
+    int fd = socket(net_addr_is_v4(group) ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int rc = fd < 0 ? -errno : set_membership(fd, ifindex, group);
+    if (rc < 0 && fd >= 0)
+        close(fd);
+    return rc < 0 ? rc : fd;
+}
+
+int net_multicast_join(struct net_multicast *multicast, const struct net_addr *group, struct net_error *err)
+{
+    char text[NET_ADDR_STR_SIZE], ifname[IF_NAMESIZE] = "?";
+    net_addr_str(group, text);
+    if_indextoname(multicast->ifindex, ifname);
+    if (!net_addr_is_multicast(group))
+        return net_error_set(err, EINVAL, "%s is no multicast group: give one of 224.0.0.0/4 or ff00::/8",
+                             text);
+    struct member **at = find(multicast, group);
+    if (*at)
+        return net_error_set(err, EEXIST, "%s is in group %s already", ifname, text);
+    struct member *member = calloc(1, sizeof *member);
+    int rc = member ? join(multicast->ifindex, group) : -ENOMEM;
+    if (rc < 0) {
+        free(member);
+        return net_error_set(err, -rc, "%s cannot join group %s: %s", ifname, text, strerror(-rc));
+    }
+    *member = (struct member){.group = *group, .fd = rc};
+    *at = member;
+    return 0;
+}
+
+static void leave(struct member **at)
+{
+    struct member *member = *at;
+    *at = member->next;
+    close(member->fd);
+    free(member);
+}
+
+int net_multicast_leave(struct net_multicast *multicast, const struct net_addr *group)
+{
+    struct member **at = find(multicast, group);
+    if (!*at)
+        return -ENOENT;
+    leave(at);
+    return 0;
+}
+
+void net_multicast_close(struct net_multicast *multicast)
+{
+    while (multicast->members)
+        leave(&multicast->members);
+    free(multicast);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Membership of an interface in multicast groups, by the kernel: it reports them (IGMP, MLD), answers
+ * queries, and lets the interface receive the groups' MACs (ROCE-UD-21, ROCE-INT-28). Internal to the
+ * library. */
+#ifndef NORNIC_NET_MULTICAST_H
+#define NORNIC_NET_MULTICAST_H
+
+#include "net/addr.h"
+#include "net/error.h"
+
+/* The memberships that one user of an interface holds. The kernel counts: an interface stays in a group as
+ * long as anyone holds it. */
+struct net_multicast;
+
+/* For interface `ifindex` of the network namespace from which the joins will be called. 0 or -ENOMEM. */
+int net_multicast_open(unsigned ifindex, struct net_multicast **out);
+
+/* Leaves all groups. */
+void net_multicast_close(struct net_multicast *multicast);
+
+/* Joins a group. 0; -EEXIST: joined already; -EINVAL: no multicast address; or another -errno; each with a
+ * sentence in `err`. */
+int net_multicast_join(struct net_multicast *multicast, const struct net_addr *group, struct net_error *err);
+
+/* 0, or -ENOENT where it was not joined. */
+int net_multicast_leave(struct net_multicast *multicast, const struct net_addr *group);
+
+#endif
