@@ -29,14 +29,15 @@ TIDY_CFLAGS := -std=gnu17 $(CPPFLAGS)
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(SANFLAGS)
 LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal
 
-ROOMS   := net xdp rdma roce host
+ROOMS   := net xdp rdma roce roce/cm host
 LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c))
 # what a program that links libnornic includes; the other headers are the rooms' own
 PUBLIC_HEADERS := $(addprefix net/,addr.h bytes.h error.h field.h impair.h memory.h packet.h pcap_file.h) \
                   net/port.h xdp/xdp.h $(addprefix rdma/,cq.h mem.h mr.h wr.h) host/host.h \
-                  $(addprefix roce/,counters.h icrc.h opcode.h packet.h psn.h roce.h trace.h wire.h)
+                  $(addprefix roce/,counters.h icrc.h opcode.h packet.h psn.h roce.h trace.h wire.h) \
+                  $(addprefix roce/cm/,mad.h)
 
 .PHONY: all help
 all: $(BUILD)/libnornic.a $(if $(CLI_OBJ),$(BUILD)/nornic) ## build build/nornic and build/libnornic.a
