@@ -31,6 +31,7 @@
     C(nak_fatal_received) /* invalid request, remote access, remote operational */ \
     C(read_replays)       /* duplicate READ requests answered again */             \
     C(atomic_replays)     /* duplicate atomics answered from the saved result */   \
+    C(messages_abandoned) /* UC: begun, but never completed (ROCE-UC-2..5) */      \
     C(ecn_marked)         /* packets that arrived with congestion experienced */
 
 struct roce_counters {

@@ -298,12 +298,12 @@ void roce_dev_collect_posted(struct roce_dev *dev)
         /* Cleared before its queues are looked at: a post that comes later rings again. An exchange, because
          * it acquires what every poster wrote that found the mark set and left; a store would not. */
         atomic_exchange(&qp->posted, false);
-        if (roce_qp_state_now(qp) == ROCE_QPS_ERR) {
+        enum roce_qp_state state = roce_qp_state_now(qp);
+        if (state == ROCE_QPS_ERR || state == ROCE_QPS_SQE)
             roce_flush_send(qp);
+        if (state == ROCE_QPS_ERR)
             roce_flush_recv(qp);
-        } else {
-            roce_dev_ready(dev, qp);
-        }
+        roce_dev_ready(dev, qp);
         qp = next;
     }
 }

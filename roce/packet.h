@@ -35,7 +35,14 @@
     V(DROP_DUPLICATE, rx_duplicate_drop, "duplicate without a saved result") \
     V(DROP_GHOST, rx_ghost_drop, "response to nothing outstanding")          \
     V(DROP_SYNDROME, rx_syndrome_drop, "reserved AETH syndrome")             \
-    V(DROP_BUSY, rx_busy_drop, "too many answers waiting")
+    V(DROP_BUSY, rx_busy_drop, "too many answers waiting")                   \
+    V(DROP_OPCODE, rx_opcode_drop, "reserved opcode, or one not enabled")    \
+    V(DROP_ORDER, rx_order_drop, "not the next packet of its message")       \
+    V(DROP_NO_RECV, rx_no_recv, "no receive posted")                         \
+    V(DROP_KEY, rx_key_drop, "R_Key, range or rights refused")               \
+    V(DROP_LENGTH, rx_length_drop, "length rule broken")                     \
+    V(DROP_TOO_LONG, rx_too_long, "longer than the receive posted")          \
+    V(DROP_LOCAL, rx_local_drop, "receive buffer or queue at fault")
 
 enum roce_rx_verdict {
 #define ROCE_RX_ENUM_(id, counter, words) ROCE_RX_##id,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "roce/device.h"
+#include "roce/transport.h"
 
 static uint32_t round_up_pow2(uint32_t n)
 {
@@ -60,15 +61,15 @@ static uint64_t sge_sum(const struct rdma_sge *sges, uint32_t num_sge)
     return sum <= ROCE_MAX_MSG_BYTES ? sum : UINT64_MAX;
 }
 
-static bool send_opcode_is_known(enum rdma_wr_opcode opcode)
+static bool send_opcode_is_allowed(const struct roce_qp *qp, enum rdma_wr_opcode opcode)
 {
-    return opcode >= RDMA_WR_RDMA_WRITE && opcode <= RDMA_WR_ATOMIC_FETCH_AND_ADD;
+    return (unsigned)opcode < 64 && qp->transport->sends & ROCE_SENDS(opcode);
 }
 
 /* The immediate errors of ROCE-QP-40. */
 static int check_send(const struct roce_qp *qp, const struct rdma_send_wr *wr, uint64_t *len_bytes)
 {
-    if (!send_opcode_is_known(wr->opcode) || wr->num_sge > qp->sq.max_sge)
+    if (!send_opcode_is_allowed(qp, wr->opcode) || wr->num_sge > qp->sq.max_sge)
         return -EINVAL;
     *len_bytes = sge_sum(wr->sg_list, wr->num_sge);
     if (*len_bytes == UINT64_MAX)

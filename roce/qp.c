@@ -241,6 +241,12 @@ void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now
     roce_dev_ready(qp->dev, qp);
 }
 
+void roce_qp_enter_sqe(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns)
+{
+    set_state(qp, ROCE_QPS_SQE, cause, now_ns);
+    roce_flush_send(qp);
+}
+
 /* --- questions --- */
 
 void roce_qp_query(const struct roce_qp *qp, struct roce_qp_attr *attr, struct roce_qp_caps *caps)

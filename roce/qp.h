@@ -214,6 +214,9 @@ uint16_t roce_qp_pkey(const struct roce_qp *qp);
 /* Moves a QP to ERR from any cause: stops timers, flushes both queues (ROCE-RC-63). Responses that precede a
  * fatal NAK, and that NAK, still leave. */
 void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns);
+/* Moves a QP whose send failed from RTS or SQD to SQE: the rest of its send queue is flushed, and so is what
+ * is posted until it is brought back to RTS (ROCE-QP-6, QP-28). */
+void roce_qp_enter_sqe(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns);
 void roce_qp_event(struct roce_qp *qp, enum roce_event_type type);
 
 /* --- complete.c --- */
@@ -246,7 +249,7 @@ void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns);
 void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause cause, uint64_t now_ns);
 /* An RNR NAK at una_psn: wait, then go on there (ROCE-RC-48). */
 void roce_requester_rnr(struct roce_qp *qp, uint8_t timer_code, uint64_t now_ns);
-/* Completes the oldest WQE with an error and moves the QP to ERR. */
+/* Completes the oldest WQE with an error and moves the QP to ERR, or to SQE: ROCE-RC-64. */
 void roce_requester_fail(struct roce_qp *qp, enum rdma_wc_status status, enum roce_cause cause,
                          uint64_t now_ns);
 /* The PSN at which sending goes on. */

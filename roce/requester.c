@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The requester's state: where it is, what it retries, when its timer fires. ROCE section 7.5. */
 #include "roce/device.h"
+#include "roce/transport.h"
 
 #define TIMEOUT_SHRINK 4 /* divides the window at each ack timeout; each ACK that moves on doubles it again */
 
@@ -96,7 +97,10 @@ void roce_requester_fail(struct roce_qp *qp, enum rdma_wc_status status, enum ro
                          uint64_t now_ns)
 {
     roce_complete_send(qp, status);
-    roce_qp_enter_error(qp, cause, now_ns);
+    if (qp->transport->has_sqe)
+        roce_qp_enter_sqe(qp, cause, now_ns);
+    else
+        roce_qp_enter_error(qp, cause, now_ns);
 }
 
 void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause cause, uint64_t now_ns)

@@ -1,23 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Taking requests: the order of checks of ROCE section 8.1, the NAK rules of 8.2, execution as in 8.5. */
-#include "roce/device.h"
+#include "roce/responder.h"
 
 #include <errno.h>
 
-/* Why a request cannot be executed: what the peer is told, and what a held receive WQE completes with
- * (ROCE-RS-15). syndrome 0: nothing is wrong. */
-struct fault {
-    uint8_t syndrome;
-    enum rdma_wc_status recv_status;
-};
-
-#define FINE             ((struct fault){0})
-#define BAD_REQUEST      ((struct fault){ROCE_SYNDROME_NAK_INV_REQ, RDMA_WC_LOC_QP_OP_ERR})
-#define BAD_ACCESS       ((struct fault){ROCE_SYNDROME_NAK_REM_ACC, RDMA_WC_LOC_ACCESS_ERR})
-#define BUFFER_TOO_SMALL ((struct fault){ROCE_SYNDROME_NAK_INV_REQ, RDMA_WC_LOC_LEN_ERR})
-#define BAD_SCATTER      ((struct fault){ROCE_SYNDROME_NAK_REM_OP, RDMA_WC_LOC_PROT_ERR})
-#define CQ_FULL          ((struct fault){ROCE_SYNDROME_NAK_REM_OP, RDMA_WC_LOC_QP_OP_ERR})
-#define BAD_INVALIDATE   ((struct fault){ROCE_SYNDROME_NAK_REM_ACC, RDMA_WC_LOC_QP_OP_ERR})
+#include "roce/device.h"
 
 int roce_responder_init(struct roce_qp *qp)
 {
@@ -86,14 +73,14 @@ void roce_responder_fatal(struct roce_qp *qp, uint8_t syndrome, uint32_t psn, en
 }
 
 /* ROCE-RS-2. */
-static bool in_sequence(const struct roce_responder *resp, uint32_t flags)
+bool roce_request_in_sequence(const struct roce_responder *resp, uint32_t flags)
 {
     bool continues = flags & (ROCE_PKT_MIDDLE | ROCE_PKT_LAST);
     return resp->message ? continues && flags & resp->message : !continues;
 }
 
 /* ROCE-RS-3: a reserved opcode, or an operation that is not enabled. */
-static bool is_enabled(const struct roce_qp *qp, uint32_t flags)
+bool roce_request_is_enabled(const struct roce_qp *qp, uint32_t flags)
 {
     uint32_t access = qp->attr.access_flags;
     return flags & ROCE_PKT_DEFINED && (!(flags & ROCE_PKT_WRITE) || access & RDMA_ACCESS_REMOTE_WRITE) &&
@@ -114,7 +101,7 @@ static bool remote_range_ok(const struct roce_qp *qp, uint32_t rkey, uint64_t va
 }
 
 /* ROCE-RS-5, RS-8, RS-48. */
-static bool keys_are_good(const struct roce_qp *qp, const struct roce_pkt *pkt)
+bool roce_request_keys_are_good(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     const struct roce_responder *resp = &qp->resp;
     uint32_t flags = pkt->op->flags;
@@ -161,30 +148,30 @@ static const struct roce_recv_wqe *held_recv(const struct roce_qp *qp, const str
 }
 
 /* ROCE-RS-6. */
-static struct fault check_length(const struct roce_qp *qp, const struct roce_pkt *pkt)
+struct roce_fault roce_request_check_length(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     const struct roce_responder *resp = &qp->resp;
     uint32_t flags = pkt->op->flags;
     const struct rdma_sge *sges;
     if (!payload_length_ok(qp, pkt))
-        return BAD_REQUEST;
+        return ROCE_BAD_REQUEST;
     if (flags & ROCE_PKT_WRITE && !write_total_ok(resp, pkt))
-        return BAD_REQUEST;
+        return ROCE_BAD_REQUEST;
     if (flags & ROCE_PKT_READ && pkt->reth.dma_len > ROCE_MAX_MSG_BYTES)
-        return BAD_REQUEST;
+        return ROCE_BAD_REQUEST;
     if (flags & ROCE_PKT_ATOMIC && pkt->atomiceth.va & 7)
-        return BAD_REQUEST; /* ROCE-RS-46 */
+        return ROCE_BAD_REQUEST; /* ROCE-RS-46 */
     if (flags & ROCE_PKT_SEND) {
         uint64_t total = (flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) ? 0 : (uint64_t)resp->received_bytes) +
                          pkt->payload_bytes;
         if (total > held_recv(qp, &sges)->len_bytes)
-            return BUFFER_TOO_SMALL;
+            return ROCE_BUFFER_TOO_SMALL;
     }
-    return FINE;
+    return ROCE_FINE;
 }
 
 /* ROCE-RS-4 for receive WQEs. False: none is posted. */
-static bool take_recv(struct roce_qp *qp)
+bool roce_responder_take_recv(struct roce_qp *qp)
 {
     uint32_t released = atomic_load_explicit(&qp->rq.released, memory_order_relaxed);
     if (released == atomic_load_explicit(&qp->rq.posted, memory_order_acquire))
@@ -229,7 +216,7 @@ static void finish_message(struct roce_qp *qp, const struct roce_pkt *pkt)
 }
 
 /* ROCE-RS-41..43. */
-static struct fault execute_send_or_write(struct roce_qp *qp, const struct roce_pkt *pkt)
+struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     struct roce_responder *resp = &qp->resp;
     uint32_t flags = pkt->op->flags, n = pkt->payload_bytes;
@@ -245,7 +232,7 @@ static struct fault execute_send_or_write(struct roce_qp *qp, const struct roce_
         const struct rdma_sge *sges;
         const struct roce_recv_wqe *w = held_recv(qp, &sges);
         if (n && !roce_scatter(qp, sges, w->num_sge, resp->received_bytes, pkt->payload, n))
-            return BAD_SCATTER;
+            return ROCE_BAD_SCATTER;
     } else if (n) {
         place(rdma_mr_remote(qp->dev->domain, qp->pd, resp->write_rkey, resp->write_va + resp->received_bytes,
                              n, RDMA_ACCESS_REMOTE_WRITE),
@@ -255,15 +242,13 @@ static struct fault execute_send_or_write(struct roce_qp *qp, const struct roce_
     /* No key here can be invalidated from afar (there are no windows and no fast registration), so the
      * request to do it fails, after the data was placed: ROCE-RS-44, RS-45. */
     if (flags & ROCE_PKT_IETH)
-        return BAD_INVALIDATE;
+        return ROCE_BAD_INVALIDATE;
     if (flags & ROCE_PKT_COMPLETES_RECV && !rdma_cq_has_room(qp->recv_cq, 1))
-        return CQ_FULL;
+        return ROCE_CQ_FULL;
     if (last)
         finish_message(qp, pkt);
     resp->epsn = roce_psn_add(resp->epsn, 1);
-    if (pkt->bth.ack_req)
-        roce_response_push_ack(qp, pkt->bth.psn);
-    return FINE;
+    return ROCE_FINE;
 }
 
 static void save_resource(struct roce_qp *qp, const struct roce_resource *r)
@@ -339,22 +324,25 @@ static enum roce_rx_verdict take_in_order(struct roce_qp *qp, const struct roce_
 {
     uint32_t flags = pkt->op->flags;
     bool rd_atomic = flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC);
-    struct fault fault;
+    struct roce_fault fault;
     qp->resp.nak_state = ROCE_NAK_NONE;
-    if (!in_sequence(&qp->resp, flags) || !is_enabled(qp, flags) || (rd_atomic && !has_resource(qp))) {
-        fault = BAD_REQUEST;
-    } else if (flags & ROCE_PKT_TAKES_RECV && !take_recv(qp)) {
+    if (!roce_request_in_sequence(&qp->resp, flags) || !roce_request_is_enabled(qp, flags) ||
+        (rd_atomic && !has_resource(qp))) {
+        fault = ROCE_BAD_REQUEST;
+    } else if (flags & ROCE_PKT_TAKES_RECV && !roce_responder_take_recv(qp)) {
         rnr_nak(qp);
         return ROCE_RX_TAKEN;
-    } else if (!keys_are_good(qp, pkt)) {
-        fault = BAD_ACCESS;
+    } else if (!roce_request_keys_are_good(qp, pkt)) {
+        fault = ROCE_BAD_ACCESS;
     } else {
-        fault = check_length(qp, pkt);
+        fault = roce_request_check_length(qp, pkt);
     }
     if (!fault.syndrome && rd_atomic)
         return execute_rd_atomic(qp, pkt, now_ns);
     if (!fault.syndrome)
-        fault = execute_send_or_write(qp, pkt);
+        fault = roce_responder_execute(qp, pkt);
+    if (!fault.syndrome && pkt->bth.ack_req)
+        roce_response_push_ack(qp, pkt->bth.psn);
     if (fault.syndrome)
         roce_responder_fatal(qp, fault.syndrome, pkt->bth.psn, fault.recv_status, now_ns);
     return ROCE_RX_TAKEN;

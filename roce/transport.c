@@ -6,8 +6,9 @@ const struct roce_transport *roce_transport_of(enum roce_qp_type type)
     switch (type) {
     case ROCE_QPT_RC:
         return &roce_rc;
-    case ROCE_QPT_GSI:
     case ROCE_QPT_UC:
+        return &roce_uc;
+    case ROCE_QPT_GSI:
     case ROCE_QPT_UD:
     case ROCE_QPT_XRC_INI:
     case ROCE_QPT_XRC_TGT:

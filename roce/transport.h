@@ -8,15 +8,24 @@
 struct roce_transport {
     uint8_t service; /* bits 7:5 of its opcodes: ROCE-OPC-1 */
     bool connected;  /* it has one peer, whose addresses every packet bears: ROCE-RX-15 */
+    bool has_sqe;    /* a failed send stops the send queue only, the responder goes on: ROCE-RC-64 */
+    uint64_t sends;  /* ROCE_SENDS(): which requests its send queue takes, ROCE section 11.3 */
     /* Takes a packet that passed ROCE sections 6.1 and 6.2. */
     enum roce_rx_verdict (*rx)(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns);
     /* Builds the next packet. False: nothing may be sent now. */
     bool (*tx)(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns);
 };
 
+/* The bit of an enum rdma_wr_opcode in `sends`. */
+#define ROCE_SENDS(opcode) (UINT64_C(1) << (opcode))
+/* What both reliable and unreliable connections send. */
+#define ROCE_SENDS_CONNECTED                                                                               \
+    (ROCE_SENDS(RDMA_WR_RDMA_WRITE) | ROCE_SENDS(RDMA_WR_RDMA_WRITE_WITH_IMM) | ROCE_SENDS(RDMA_WR_SEND) | \
+     ROCE_SENDS(RDMA_WR_SEND_WITH_IMM))
+
 /* NULL: a service that is not offered. */
 const struct roce_transport *roce_transport_of(enum roce_qp_type type);
 
-extern const struct roce_transport roce_rc;
+extern const struct roce_transport roce_rc, roce_uc;
 
 #endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "roce/request.h"
+
+#include "net/bytes.h"
+#include "roce/device.h"
+#include "roce/transport.h"
+
+uint32_t roce_request_psns(const struct roce_qp *qp, const struct roce_send_wqe *w)
+{
+    if (roce_wr_is_rd_atomic(w->opcode) && w->opcode != RDMA_WR_RDMA_READ)
+        return 1;
+    return w->len_bytes ? (w->len_bytes - 1) / qp->pmtu_bytes + 1 : 1;
+}
+
+static uint8_t send_op(const struct roce_request *r, bool imm)
+{
+    if (r->last && r->first)
+        return imm ? ROCE_OP_SEND_ONLY_IMM : ROCE_OP_SEND_ONLY;
+    if (r->last)
+        return imm ? ROCE_OP_SEND_LAST_IMM : ROCE_OP_SEND_LAST;
+    return r->first ? ROCE_OP_SEND_FIRST : ROCE_OP_SEND_MIDDLE;
+}
+
+static uint8_t write_op(const struct roce_request *r, bool imm)
+{
+    if (r->last && r->first)
+        return imm ? ROCE_OP_WRITE_ONLY_IMM : ROCE_OP_WRITE_ONLY;
+    if (r->last)
+        return imm ? ROCE_OP_WRITE_LAST_IMM : ROCE_OP_WRITE_LAST;
+    return r->first ? ROCE_OP_WRITE_FIRST : ROCE_OP_WRITE_MIDDLE;
+}
+
+static uint8_t request_op(const struct roce_request *r)
+{
+    switch (r->w->opcode) {
+    case RDMA_WR_SEND:
+        return send_op(r, false);
+    case RDMA_WR_SEND_WITH_IMM:
+        return send_op(r, true);
+    case RDMA_WR_RDMA_WRITE:
+        return write_op(r, false);
+    case RDMA_WR_RDMA_WRITE_WITH_IMM:
+        return write_op(r, true);
+    case RDMA_WR_RDMA_READ:
+        return ROCE_OP_READ_REQUEST;
+    case RDMA_WR_ATOMIC_CMP_AND_SWP:
+        return ROCE_OP_CMP_SWAP;
+    case RDMA_WR_ATOMIC_FETCH_AND_ADD:
+        return ROCE_OP_FETCH_ADD;
+    case RDMA_WR_SEND_WITH_INV:
+    case RDMA_WR_LOCAL_INV:
+    case RDMA_WR_BIND_MW:
+    case RDMA_WR_REG_MR:
+    case RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP:
+    case RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD:
+        break; /* refused by the post */
+    }
+    return ROCE_OP_SEND_ONLY;
+}
+
+struct roce_request roce_request_next(const struct roce_qp *qp)
+{
+    const struct roce_requester *req = &qp->req;
+    struct roce_request r = {.index = req->cur, .w = roce_send_wqe(qp, req->cur), .pkt = req->cur_pkt};
+    if (roce_wr_is_rd_atomic(r.w->opcode)) {
+        /* A READ is one packet however long, and a restarted one asks for the missing suffix: ROCE-RC-44. */
+        r.first = r.last = true;
+        r.offset = r.w->opcode == RDMA_WR_RDMA_READ ? r.pkt * qp->pmtu_bytes : 0;
+    } else {
+        r.first = r.pkt == 0;
+        r.last = r.pkt == r.w->psn_count - 1;
+        r.offset = r.pkt * qp->pmtu_bytes;
+        r.len_bytes = r.last ? r.w->len_bytes - r.offset : qp->pmtu_bytes;
+    }
+    r.op = request_op(&r);
+    return r;
+}
+
+static uint8_t *put_ext(uint8_t *p, const struct roce_request *r, uint32_t flags)
+{
+    const struct roce_send_wqe *w = r->w;
+    if (flags & ROCE_PKT_RETH)
+        p = roce_reth_put(p, &(struct roce_reth){.va = w->remote_addr + r->offset,
+                                                 .rkey = w->rkey,
+                                                 .dma_len = w->len_bytes - r->offset});
+    if (flags & ROCE_PKT_ATOMICETH) {
+        bool add = w->opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD; /* ROCE-HDR-11 */
+        p = roce_atomiceth_put(p, &(struct roce_atomiceth){.va = w->remote_addr,
+                                                           .rkey = w->rkey,
+                                                           .swap_add = add ? w->compare_add : w->swap,
+                                                           .compare = add ? 0 : w->compare_add});
+    }
+    if (flags & ROCE_PKT_IMMDT)
+        p = put_bytes(p, &w->imm_data, sizeof w->imm_data);
+    return p;
+}
+
+bool roce_request_build(struct roce_qp *qp, const struct roce_request *r, uint32_t psn, bool ack_req,
+                        struct net_frame *frame)
+{
+    uint8_t opcode = ROCE_OPCODE(qp->transport->service, r->op);
+    const struct roce_opcode *op = &roce_opcodes[opcode];
+    uint8_t pad = (uint8_t)(-r->len_bytes & 3);
+    uint32_t transport_bytes = ROCE_BTH_BYTES + op->ext_bytes + r->len_bytes + pad;
+    bool notifies = op->flags & ROCE_PKT_COMPLETES_RECV;
+    struct roce_bth bth = {
+        .opcode = opcode,
+        .se = notifies && r->w->send_flags & RDMA_SEND_SOLICITED, /* ROCE-RC-11 */
+        .mig_req = 1,                                             /* ROCE-HDR-2 */
+        .pad_count = pad,
+        .pkey = roce_qp_pkey(qp),
+        .dest_qpn = qp->attr.dest_qpn,
+        .ack_req = ack_req,
+        .psn = psn,
+    };
+    uint8_t *p = roce_frame_begin(&qp->tmpl, frame->data, transport_bytes, qp->dev->ip_id);
+    p = roce_bth_put(p, &bth);
+    p = put_ext(p, r, op->flags);
+    if (r->len_bytes && !roce_gather(qp, r->index, r->offset, p, r->len_bytes))
+        return false;
+    memset(p + r->len_bytes, 0, pad);
+    frame->len_bytes = roce_frame_seal(&qp->tmpl, frame->data, transport_bytes);
+    frame->seg_bytes = 0;
+    qp->dev->ip_id++;
+    return true;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Request packets of the connected services: which one comes next, and how it is built. Inside roce/ only. */
+#ifndef NORNIC_ROCE_REQUEST_H
+#define NORNIC_ROCE_REQUEST_H
+
+#include "roce/qp.h"
+
+/* A request packet about to be built. */
+struct roce_request {
+    uint32_t index; /* of its WQE */
+    struct roce_send_wqe *w;
+    uint32_t pkt;               /* which packet of the message */
+    uint32_t offset, len_bytes; /* its part of the data */
+    bool first, last;
+    uint8_t op; /* enum roce_op */
+};
+
+/* PSNs that a message takes: ROCE-RC-1..3, ROCE-UC-2. */
+uint32_t roce_request_psns(const struct roce_qp *qp, const struct roce_send_wqe *w);
+
+/* The packet at req.cur, req.cur_pkt. */
+struct roce_request roce_request_next(const struct roce_qp *qp);
+
+/* Builds it into `frame`. False: its data cannot be read (ROCE-RC-17), and nothing has changed. */
+bool roce_request_build(struct roce_qp *qp, const struct roce_request *r, uint32_t psn, bool ack_req,
+                        struct net_frame *frame);
+
+#endif

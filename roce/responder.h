@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the responders of the connected services have in common: the checks of a request and its execution.
+ * What comes of a fault is the service's own affair. Inside roce/ only. */
+#ifndef NORNIC_ROCE_RESPONDER_H
+#define NORNIC_ROCE_RESPONDER_H
+
+#include "roce/qp.h"
+
+/* Why a request cannot be executed: what the peer is told, if the service tells it, and what a held receive
+ * WQE completes with (ROCE-RS-15). syndrome 0: nothing is wrong. */
+struct roce_fault {
+    uint8_t syndrome;
+    enum rdma_wc_status recv_status;
+};
+
+#define ROCE_FINE             ((struct roce_fault){0})
+#define ROCE_BAD_REQUEST      ((struct roce_fault){ROCE_SYNDROME_NAK_INV_REQ, RDMA_WC_LOC_QP_OP_ERR})
+#define ROCE_BAD_ACCESS       ((struct roce_fault){ROCE_SYNDROME_NAK_REM_ACC, RDMA_WC_LOC_ACCESS_ERR})
+#define ROCE_BUFFER_TOO_SMALL ((struct roce_fault){ROCE_SYNDROME_NAK_INV_REQ, RDMA_WC_LOC_LEN_ERR})
+#define ROCE_BAD_SCATTER      ((struct roce_fault){ROCE_SYNDROME_NAK_REM_OP, RDMA_WC_LOC_PROT_ERR})
+#define ROCE_CQ_FULL          ((struct roce_fault){ROCE_SYNDROME_NAK_REM_OP, RDMA_WC_LOC_QP_OP_ERR})
+#define ROCE_BAD_INVALIDATE   ((struct roce_fault){ROCE_SYNDROME_NAK_REM_ACC, RDMA_WC_LOC_QP_OP_ERR})
+
+/* The packet with these `flags` may follow what came before: ROCE-RS-2. */
+bool roce_request_in_sequence(const struct roce_responder *resp, uint32_t flags);
+/* The opcode is not reserved, and the QP's access flags allow the operation: ROCE-RS-3. */
+bool roce_request_is_enabled(const struct roce_qp *qp, uint32_t flags);
+/* R_Key, PD, rights and range: ROCE-RS-5, RS-8, RS-48. */
+bool roce_request_keys_are_good(const struct roce_qp *qp, const struct roce_pkt *pkt);
+/* The packet's own length, the message's total, the room in the held receive WQE: ROCE-RS-6. */
+struct roce_fault roce_request_check_length(const struct roce_qp *qp, const struct roce_pkt *pkt);
+
+/* Takes the next receive WQE for the message in progress. False: none is posted (ROCE-RS-4). */
+bool roce_responder_take_recv(struct roce_qp *qp);
+/* Executes a SEND or WRITE packet that passed the checks: places its data, moves ePSN on, and ends the
+ * message with its last packet (ROCE-RS-41..43). */
+struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_pkt *pkt);
+
+#endif

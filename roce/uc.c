@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Unreliable Connection: packets like those of RC, but nobody answers. What is lost stays lost, and the
+ * receiver tells nothing but whole messages. ROCE section 9. */
+#include "roce/device.h"
+#include "roce/request.h"
+#include "roce/responder.h"
+#include "roce/transport.h"
+
+/* --- sending --- */
+
+static bool start_next(struct roce_qp *qp)
+{
+    struct roce_requester *req = &qp->req;
+    if (roce_qp_state_now(qp) != ROCE_QPS_RTS ||
+        qp->sq.started == atomic_load_explicit(&qp->sq.posted, memory_order_acquire))
+        return false;
+    struct roce_send_wqe *w = roce_send_wqe(qp, qp->sq.started);
+    w->first_psn = req->nxt_psn;
+    w->psn_count = roce_request_psns(qp, w);
+    req->cur_pkt = 0;
+    qp->sq.started++;
+    return true;
+}
+
+/* No packet is ever sent twice, so a PSN is used up when its packet was built: a message that fails half-way
+ * leaves no gap behind. */
+static bool uc_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
+{
+    struct roce_requester *req = &qp->req;
+    enum roce_qp_state state = roce_qp_state_now(qp);
+    if ((state != ROCE_QPS_RTS && state != ROCE_QPS_SQD) || (req->cur == qp->sq.started && !start_next(qp)))
+        return false;
+    struct roce_request r = roce_request_next(qp);
+    if (!roce_request_build(qp, &r, req->nxt_psn, false, frame)) {
+        roce_requester_fail(qp, RDMA_WC_LOC_PROT_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
+        return false;
+    }
+    req->nxt_psn = req->una_psn = req->hi_psn = roce_psn_add(req->nxt_psn, 1);
+    req->cur_pkt++;
+    if (r.last) { /* ROCE-UC-1 */
+        req->cur++;
+        roce_complete_send(qp, RDMA_WC_SUCCESS);
+        roce_requester_check_drained(qp);
+    }
+    return true;
+}
+
+/* --- receiving --- */
+
+/* The open message, if there is one, is given up without a word. A receive WQE that it took is the next
+ * message's again (ROCE-UC-4). */
+static void abandon(struct roce_qp *qp)
+{
+    if (qp->resp.message)
+        roce_count(qp, messages_abandoned);
+    qp->resp.message = 0;
+    qp->resp.recv_held = false;
+}
+
+/* A fault of this side ends the connection: ROCE section 6.3, last row. */
+static void fail_locally(struct roce_qp *qp, enum rdma_wc_status recv_status, uint64_t now_ns)
+{
+    struct rdma_wc wc = {.status = recv_status, .opcode = RDMA_WC_RECV};
+    roce_complete_recv(qp, &wc, false);
+    abandon(qp);
+    roce_qp_enter_error(qp, ROCE_CAUSE_LOCAL_ERROR, now_ns);
+}
+
+/* ROCE-UC-2, UC-3: the first packet of a message is welcome with any PSN and ends what was open; any other
+ * must be the very next of the open message. */
+static bool is_next(struct roce_qp *qp, const struct roce_pkt *pkt)
+{
+    struct roce_responder *resp = &qp->resp;
+    bool expected = pkt->bth.psn == resp->epsn;
+    if (!expected)
+        roce_count(qp, out_of_sequence);
+    if (pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)) {
+        abandon(qp);
+        resp->epsn = pkt->bth.psn;
+        return true;
+    }
+    return expected && roce_request_in_sequence(resp, pkt->op->flags);
+}
+
+/* What is wrong with a packet that is the next one; ROCE_RX_TAKEN: nothing. */
+static enum roce_rx_verdict check(struct roce_qp *qp, const struct roce_pkt *pkt)
+{
+    uint32_t flags = pkt->op->flags;
+    if (!roce_request_is_enabled(qp, flags))
+        return ROCE_RX_DROP_OPCODE;
+    if (flags & ROCE_PKT_TAKES_RECV && !roce_responder_take_recv(qp))
+        return ROCE_RX_DROP_NO_RECV;
+    if (!roce_request_keys_are_good(qp, pkt))
+        return ROCE_RX_DROP_KEY;
+    struct roce_fault fault = roce_request_check_length(qp, pkt);
+    if (!fault.syndrome)
+        return ROCE_RX_TAKEN;
+    return fault.recv_status == RDMA_WC_LOC_LEN_ERR ? ROCE_RX_DROP_TOO_LONG : ROCE_RX_DROP_LENGTH;
+}
+
+static enum roce_rx_verdict uc_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
+{
+    if (!(pkt->op->flags & ROCE_PKT_DEFINED))
+        return ROCE_RX_DROP_OPCODE; /* ROCE-OPC-5: as if it had never come */
+    enum roce_rx_verdict verdict = ROCE_RX_DROP_ORDER;
+    if (is_next(qp, pkt))
+        verdict = check(qp, pkt);
+    if (verdict != ROCE_RX_TAKEN) {
+        abandon(qp);
+        return verdict; /* ROCE-UC-5 */
+    }
+    struct roce_fault fault = roce_responder_execute(qp, pkt);
+    if (!fault.syndrome)
+        return ROCE_RX_TAKEN;
+    fail_locally(qp, fault.recv_status, now_ns);
+    return ROCE_RX_DROP_LOCAL;
+}
+
+const struct roce_transport roce_uc = {
+    .service = ROCE_SERVICE_UC,
+    .connected = true,
+    .has_sqe = true,
+    .sends = ROCE_SENDS_CONNECTED,
+    .rx = uc_rx,
+    .tx = uc_tx,
+};
