@@ -106,6 +106,10 @@ test: ## install packages (as root), build, run every test
 	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all tests $(if $(SAN),,fuzzers)
 	@test/run --build $(BUILD)
 
+.PHONY: mutate
+mutate: ## break the rules of test/mutations one at a time: the tests named after each must fail (about 3 minutes)
+	@test/tools/mutate
+
 check: all ## format, linters, layering, symbols, conformance table
 	@test/tools/check
 

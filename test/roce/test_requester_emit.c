@@ -31,6 +31,19 @@ Test(requester_emit, ROCE_RC_1_a_write_takes_a_psn_a_packet)
     expect_nothing(s);
 }
 
+Test(requester_emit, ROCE_HDR_3_pad_bytes_are_zero)
+{
+    memset(s->mem, 0xff, 64);
+    for (uint32_t len = 1; len <= 4; len++) {
+        static const uint8_t zero[3];
+        script_post(s, len, RDMA_WR_SEND, 0, len);
+        const struct roce_pkt *p = expect_op(s, ROCE_OP_SEND_ONLY, script_sq(s, len - 1));
+        cr_assert_eq(p->bth.pad_count, 4 - len);
+        cr_assert_arr_eq(p->payload + len, zero, 4 - len);
+        script_ack(s, script_sq(s, len - 1), ROCE_SYNDROME_ACK_UNLIMITED, len);
+    }
+}
+
 Test(requester_emit, ROCE_OPC_3_the_last_packet_is_never_empty)
 {
     static const struct {

@@ -148,6 +148,7 @@ Test(responder_oracle, ROCE_INT_58_empty_last)
     violates(script_send_pkt(s, ROCE_OP_SEND_LAST, 0, NULL, 0), true);
 }
 
+/* covers: ROCE-RS-50, ROCE-RS-51 */
 Test(responder_oracle, ROCE_INT_59_first_with_ack_req)
 {
     struct script_pkt p = script_send_pkt(s, ROCE_OP_SEND_FIRST, script_rq(s, 0), script_data(), 1024);
