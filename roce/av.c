@@ -15,6 +15,14 @@ bool roce_av_is_valid(const struct roce_dev *dev, const struct roce_av *av)
 void roce_av_template(const struct roce_dev *dev, const struct roce_av *av, uint16_t src_port,
                       struct roce_frame_template *tmpl)
 {
+    /* ROCE-FRM-13. RoCEv1 has no ECN field: the bits belong to the GRH's traffic class. */
+    bool ect = dev->config.cc.on && roce_gid_get(&dev->gids, av->sgid_index)->type == ROCE_GID_V2;
+    roce_av_template_ecn(dev, av, ect ? ROCE_ECN_ECT0 : 0, src_port, tmpl);
+}
+
+void roce_av_template_ecn(const struct roce_dev *dev, const struct roce_av *av, uint8_t ecn,
+                          uint16_t src_port, struct roce_frame_template *tmpl)
+{
     const struct roce_gid *e = roce_gid_get(&dev->gids, av->sgid_index);
     struct roce_path path = {
         .src_mac = e->mac,
@@ -22,7 +30,7 @@ void roce_av_template(const struct roce_dev *dev, const struct roce_av *av, uint
         .vlan_tci = e->vlan_id ? av->sl << 13 | e->vlan_id : -1,
         .src = e->addr,
         .dst = av->dgid,
-        .traffic_class = av->traffic_class & 0xfc, /* ECN 00 without congestion management: ROCE-FRM-13 */
+        .traffic_class = (av->traffic_class & 0xfc) | ecn,
         .flow_label = av->flow_label,
         .hop_limit = av->hop_limit,
         .src_port = src_port,

@@ -20,6 +20,9 @@ bool roce_av_is_valid(const struct roce_dev *dev, const struct roce_av *av);
 /* The headers below the BTH of all packets to a valid `av`. */
 void roce_av_template(const struct roce_dev *dev, const struct roce_av *av, uint16_t src_port,
                       struct roce_frame_template *tmpl);
+/* The same with another ECN field. */
+void roce_av_template_ecn(const struct roce_dev *dev, const struct roce_av *av, uint8_t ecn,
+                          uint16_t src_port, struct roce_frame_template *tmpl);
 /* Where a packet to `dgid` goes now; looked for again only after a GID table has changed. */
 enum roce_route roce_route_to(const struct roce_dev *dev, const struct net_addr *dgid, struct roce_way *way);
 

@@ -32,7 +32,10 @@
     C(read_replays)       /* duplicate READ requests answered again */             \
     C(atomic_replays)     /* duplicate atomics answered from the saved result */   \
     C(messages_abandoned) /* UC: begun, but never completed (ROCE-UC-2..5) */      \
-    C(ecn_marked)         /* packets that arrived with congestion experienced */
+    C(np_ecn_marked)      /* packets that arrived with congestion experienced */   \
+    C(np_cnp_sent)                                                                 \
+    C(rp_cnp_handled) /* CNPs received that slowed a QP down */                    \
+    C(rp_cnp_ignored) /* without congestion management, or not for a QP of ours that can send */
 
 struct roce_counters {
 #define ROCE_COUNTER_MEMBER_(name) uint64_t name;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "roce/dcqcn.h"
 #include "roce/transport.h"
 
 #define DEFAULT_MAX_QP      16384
@@ -51,6 +52,9 @@ static void gids_changed(struct roce_dev *dev)
 
 int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
 {
+    struct roce_cc_config cc = config->cc;
+    if (cc.on && roce_cc_config_complete(&cc) != 0)
+        return -EINVAL;
     if (!config->random.next || !config->port_mtu_bytes || !qpns_fit(config) ||
         config->window_pkts >= 1u << 23 || config->num_pkeys > ROCE_PKEY_MAX)
         return -EINVAL;
@@ -61,6 +65,7 @@ int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
     dev->config = *config;
     dev->mem = *mem;
     dev->config.mem = &dev->mem;
+    dev->config.cc = cc;
     fill_defaults(&dev->config);
     dev->linked = dev;
     dev->gid_epoch = 1;

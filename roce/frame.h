@@ -15,6 +15,10 @@
  * ICRC 4. */
 #define ROCE_FRAME_OVERHEAD_BYTES 102
 
+/* Values of the ECN field: RFC 3168. */
+#define ROCE_ECN_ECT0 2 /* a router may mark it instead of dropping it */
+#define ROCE_ECN_CE   3 /* one did */
+
 /* Everything below the BTH of one flow. Both addresses are of one family (ROCE-FRM-39). */
 struct roce_path {
     struct net_mac src_mac, dst_mac;

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "roce/av.h"
+#include "roce/cc.h"
 #include "roce/device.h"
 #include "roce/qp_state.h"
 #include "roce/transport.h"
@@ -42,6 +43,7 @@ static void reset(struct roce_qp *qp)
     roce_queues_reset(qp);
     roce_requester_reset(qp, 0);
     roce_responder_reset(qp, 0);
+    roce_cc_reset(qp);
     qp->drained = false;
 }
 
@@ -67,8 +69,11 @@ int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, st
     if (!err)
         err = roce_responder_init(qp);
     if (!err)
+        err = roce_cc_init(qp);
+    if (!err)
         err = roce_dev_add_qp(dev, qp);
     if (err) {
+        roce_cc_deinit(qp);
         roce_responder_deinit(qp);
         roce_queues_deinit(qp);
         roce_free(dev, qp);
@@ -90,6 +95,7 @@ void roce_qp_destroy(struct roce_qp *qp)
     rdma_cq_put(qp->recv_cq);
     rdma_cq_put(qp->send_cq);
     rdma_pd_put(qp->pd);
+    roce_cc_deinit(qp);
     roce_responder_deinit(qp);
     roce_queues_deinit(qp);
     roce_free(dev, qp);

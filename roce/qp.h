@@ -172,8 +172,9 @@ struct roce_qp {
     struct roce_requester req;
     struct roce_responder resp;
     struct roce_counters counters;
-    bool drained; /* SQD: all started messages are complete */
-    bool tx_turn; /* which half sends next */
+    struct roce_cc *cc; /* NULL: congestion management is off */
+    bool drained;       /* SQD: all started messages are complete */
+    bool tx_turn;       /* which half sends next */
 
     _Atomic bool posted; /* on the device's stack of QPs with fresh posts */
     struct roce_qp *posted_next;
@@ -254,6 +255,8 @@ void roce_requester_fail(struct roce_qp *qp, enum rdma_wc_status status, enum ro
                          uint64_t now_ns);
 /* The PSN at which sending goes on. */
 uint32_t roce_requester_cur_psn(const struct roce_qp *qp);
+/* 4.096 us * 2^timeout (ROCE-RC-41), where the timer is on. */
+uint64_t roce_ack_timeout_ns(const struct roce_qp *qp);
 /* Starts the ack timer from now, if anything is unacknowledged. */
 void roce_requester_arm(struct roce_qp *qp, uint64_t now_ns);
 /* In SQD, and everything that was started is complete: says so once (ROCE-RC-62). */

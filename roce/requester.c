@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The requester's state: where it is, what it retries, when its timer fires. ROCE section 7.5. */
+#include "roce/cc.h"
 #include "roce/device.h"
 #include "roce/transport.h"
 
@@ -7,8 +8,7 @@
 
 static void expire(struct roce_timer *timer, uint64_t now_ns);
 
-/* 4.096 us * 2^timeout (ROCE-RC-41). */
-static uint64_t ack_timeout_ns(const struct roce_qp *qp)
+uint64_t roce_ack_timeout_ns(const struct roce_qp *qp)
 {
     return 4096ull << qp->attr.timeout;
 }
@@ -50,7 +50,7 @@ void roce_requester_arm(struct roce_qp *qp, uint64_t now_ns)
     if (req->una_psn == req->hi_psn || !qp->attr.timeout)
         roce_timer_cancel(&qp->dev->timers, &req->timer);
     else
-        roce_timer_arm(&qp->dev->timers, &req->timer, now_ns + ack_timeout_ns(qp));
+        roce_timer_arm(&qp->dev->timers, &req->timer, now_ns + roce_ack_timeout_ns(qp));
 }
 
 /* Sets the place to send from to `psn`, which lies in a started WQE, or is nxt_psn. */
@@ -157,6 +157,11 @@ static void expire(struct roce_timer *timer, uint64_t now_ns)
         req->restarted = false;
         roce_requester_arm(qp, now_ns);
         roce_dev_ready(qp->dev, qp);
+        return;
+    }
+    /* The packet whose answer it waits for has not left yet: that is no reason to use up a retry (ROCE-CC-5). */
+    if (req->resuming && roce_cc_waits(qp)) {
+        roce_requester_arm(qp, now_ns);
         return;
     }
     roce_count(qp, local_ack_timeout);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* When which request packet of RC leaves: ROCE sections 7.1 to 7.3. */
+#include "roce/cc.h"
 #include "roce/device.h"
 #include "roce/request.h"
 
@@ -64,6 +65,9 @@ static bool wants_ack(const struct roce_qp *qp, const struct roce_request *r, ui
     uint32_t outstanding = (psn + 1 - qp->req.una_psn) & ROCE_PSN_MASK;
     if (qp->req.resuming && psn == qp->req.restart_psn)
         return true;
+    /* Paced packets may take so long that the ack timer fires before they are enough to be asked for. */
+    if (qp->attr.timeout && roce_cc_pacing_ns(qp, qp->req.unasked_pkts + 1) >= roce_ack_timeout_ns(qp) / 4)
+        return true;
     return r->last || outstanding >= qp->req.window_pkts || qp->req.unasked_pkts + 1 >= ACK_REQ_EVERY_PKTS;
 }
 
@@ -113,6 +117,8 @@ bool roce_requester_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now
     uint32_t psn = roce_requester_cur_psn(qp);
     if (((psn - req->una_psn) & ROCE_PSN_MASK) >= qp->req.window_pkts)
         return false;
+    if (roce_cc_must_wait(qp, now_ns))
+        return false;
     struct roce_request r = roce_request_next(qp);
     bool ack_req = wants_ack(qp, &r, psn);
     if (!roce_request_build(qp, &r, psn, ack_req, frame)) {
@@ -122,5 +128,6 @@ bool roce_requester_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now
     req->unasked_pkts = ack_req ? 0 : req->unasked_pkts + 1;
     req->resuming = false;
     advance(qp, &r, psn, now_ns);
+    roce_cc_sent(qp, frame->len_bytes, now_ns);
     return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Building responses: ACKs, NAKs, READ responses, ATOMIC ACKs. ROCE sections 8.2, 8.5, 8.6. */
 #include "net/bytes.h"
+#include "roce/cc.h"
 #include "roce/device.h"
 #include "roce/transport.h"
 
@@ -101,8 +102,11 @@ bool roce_responder_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now
                 }
                 continue;
             }
+            if (roce_cc_must_wait(qp, now_ns)) /* ROCE-CC-7 */
+                return false;
             if (build_read(qp, r, data, n, frame))
                 qp->resp.queue_head++;
+            roce_cc_sent(qp, frame->len_bytes, now_ns);
             return true;
         }
         qp->resp.queue_head++;

@@ -19,6 +19,7 @@
 #include "rdma/mem.h"
 #include "rdma/mr.h"
 #include "rdma/wr.h"
+#include "roce/cc_config.h"
 #include "roce/counters.h"
 #include "roce/trace.h"
 
@@ -77,6 +78,7 @@ struct roce_dev_config {
     uint16_t num_pkeys;   /* size of the P_Key table, at most ROCE_PKEY_MAX; default 1 (ROCE-LIM-4). Entry 0
                              is 0xffff from the start (ROCE-VB-6), the others are invalid until set */
     bool roce_v1;         /* speak RoCEv1 as well (ROCE-FRM-55) */
+    struct roce_cc_config cc; /* congestion management */
 
     /* Called by a post when the device had no posted work before: wake whoever sleeps on progress. May be
      * NULL. */

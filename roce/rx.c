@@ -3,6 +3,7 @@
  */
 #include <assert.h>
 
+#include "roce/cc.h"
 #include "roce/device.h"
 #include "roce/transport.h"
 
@@ -95,15 +96,21 @@ static enum roce_rx_verdict admit(const struct roce_dev *dev, const struct roce_
 
 static enum roce_rx_verdict dispatch(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
 {
-    if ((pkt->tclass & 3) == 3)
-        roce_count(qp, ecn_marked);
-    if (pkt->bth.opcode == ROCE_OPCODE_CNP)
-        return ROCE_RX_TAKEN; /* without congestion management a CNP is taken and ignored: ROCE-CC-1 */
+    if (pkt->bth.opcode == ROCE_OPCODE_CNP) {
+        roce_cc_take_cnp(qp, now_ns);
+        return ROCE_RX_TAKEN;
+    }
     if (roce_qp_state_now(qp) == ROCE_QPS_RTR && !qp->resp.comm_est) {
         qp->resp.comm_est = true;
         roce_qp_event(qp, ROCE_EVENT_COMM_EST);
     }
     return qp->transport->rx(qp, pkt, now_ns);
+}
+
+/* RoCEv1 has no ECN field. */
+static bool is_marked(const struct roce_pkt *pkt)
+{
+    return (pkt->tclass & 3) == ROCE_ECN_CE && gid_type(pkt) == ROCE_GID_V2;
 }
 
 enum roce_rx_verdict roce_rx_frame(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns)
@@ -114,6 +121,7 @@ enum roce_rx_verdict roce_rx_frame(struct roce_dev *dev, const struct net_frame 
         roce_pkt_parse(&pkt, frame->data, frame->len_bytes, dev->config.parse_flags);
     if (verdict == ROCE_RX_TAKEN && !vlan_is_ours(dev, &pkt))
         verdict = ROCE_RX_DROP_L2;
+    bool is_cnp = verdict == ROCE_RX_TAKEN && pkt.op->flags & ROCE_PKT_CNP;
     if (verdict == ROCE_RX_TAKEN)
         verdict = admit(dev, &pkt, &qp);
     struct roce_trace event = {
@@ -127,9 +135,14 @@ enum roce_rx_verdict roce_rx_frame(struct roce_dev *dev, const struct net_frame 
     if (verdict == ROCE_RX_TAKEN) {
         assert(qp);
         verdict = dispatch(qp, &pkt, now_ns);
+        /* ROCE-RX-21; the Q_Key of datagrams is the last check of section 6.2, and their service's. */
+        if (is_marked(&pkt) && verdict != ROCE_RX_DROP_QKEY)
+            roce_cnp_note(qp, &pkt, now_ns);
         roce_count(qp, rx_pkts);
         roce_count_n(qp, rx_bytes, frame->len_bytes);
         roce_dev_ready(dev, qp);
+    } else if (is_cnp) {
+        dev->counters.qps.rp_cnp_ignored++; /* ROCE-CC-5 */
     }
     /* P_Key violations saturate at 16 bits (ROCE-RX-17). */
     if (verdict != ROCE_RX_DROP_PKEY || dev->counters.verdicts[verdict] < UINT16_MAX)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sending: ready QPs take turns, and within a QP its two halves do. */
 #include "roce/av.h"
+#include "roce/cc.h"
 #include "roce/device.h"
 #include "roce/transport.h"
 
@@ -34,6 +35,12 @@ static void trace_tx(struct roce_qp *qp, const struct net_frame *frame, uint64_t
     roce_trace_emit(dev, &event);
 }
 
+/* CNPs go first: they are few, and what they report is happening now. */
+static bool build_next(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
+{
+    return roce_cnp_tx(qp, frame) || qp->transport->tx(qp, frame, now_ns);
+}
+
 /* Hands a frame to the device, this one or a linked one, that has its destination QP (a multicast one: to
  * all). Where none has it, this one counts the drop. */
 static void loop(struct roce_dev *dev, const struct net_frame *frame, uint32_t dest_qpn, uint64_t now_ns)
@@ -61,7 +68,7 @@ unsigned roce_dev_tx(struct roce_dev *dev, struct net_frame *bufs, unsigned n, u
         unready(dev, qp);
         unsigned turn = 0;
         while (filled < n && looped < LOOPED_PKTS && turn < TURN_PKTS &&
-               qp->transport->tx(qp, &bufs[filled], now_ns)) {
+               build_next(qp, &bufs[filled], now_ns)) {
             roce_count(qp, tx_pkts);
             roce_count_n(qp, tx_bytes, bufs[filled].len_bytes);
             trace_tx(qp, &bufs[filled], now_ns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Unreliable Connection: packets like those of RC, but nobody answers. What is lost stays lost, and the
  * receiver tells nothing but whole messages. ROCE section 9. */
+#include "roce/cc.h"
 #include "roce/device.h"
 #include "roce/request.h"
 #include "roce/responder.h"
@@ -30,6 +31,8 @@ static bool uc_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
     enum roce_qp_state state = roce_qp_state_now(qp);
     if ((state != ROCE_QPS_RTS && state != ROCE_QPS_SQD) || (req->cur == qp->sq.started && !start_next(qp)))
         return false;
+    if (roce_cc_must_wait(qp, now_ns))
+        return false;
     struct roce_request r = roce_request_next(qp);
     if (!roce_request_build(qp, &r, req->nxt_psn, false, frame)) {
         roce_requester_fail(qp, RDMA_WC_LOC_PROT_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
@@ -37,6 +40,7 @@ static bool uc_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
     }
     req->nxt_psn = req->una_psn = req->hi_psn = roce_psn_add(req->nxt_psn, 1);
     req->cur_pkt++;
+    roce_cc_sent(qp, frame->len_bytes, now_ns);
     if (r.last) { /* ROCE-UC-1 */
         req->cur++;
         roce_complete_send(qp, RDMA_WC_SUCCESS);

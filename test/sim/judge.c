@@ -191,8 +191,8 @@ static void judge_accounts(struct sim_run *run, unsigned node)
     if (c->qps.tx_pkts != out->sent)
         sim_fail(&run->sim, "node %u: tx_pkts is %" PRIu64 ", %" PRIu64 " frames were built", node,
                  c->qps.tx_pkts, out->sent);
-    if (in->corrupted == 0 && in->marked == 0 && c->qps.ecn_marked != 0)
-        sim_fail(&run->sim, "node %u: ecn_marked without a mark", node);
+    if (in->corrupted == 0 && in->marked == 0 && c->qps.np_ecn_marked != 0)
+        sim_fail(&run->sim, "node %u: np_ecn_marked without a mark", node);
 }
 
 /* Without a lost, late or doubled frame nothing may look like one. */

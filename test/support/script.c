@@ -59,11 +59,14 @@ static void make_device(struct script *s)
     struct roce_dev_config config = {.random = test_random_source(&s->rnd),
                                      .port_mtu_bytes = 9000,
                                      .window_pkts = s->config.window_pkts,
+                                     .cc = s->config.cc,
                                      .event = on_event,
                                      .ctx = s};
     cr_assert_eq(roce_dev_create(&config, &s->dev), 0);
     struct net_addr own = address(s->config.ipv6, 1);
-    cr_assert_eq(roce_dev_gid_add(s->dev, &(struct roce_gid){.addr = own, .mac = dev_mac}), 0);
+    cr_assert_eq(roce_dev_gid_add(
+                     s->dev, &(struct roce_gid){.addr = own, .mac = dev_mac, .vlan_id = s->config.vlan_id}),
+                 0);
     expect_event(s, ROCE_EVENT_GID_CHANGE);
     cr_assert_eq(rdma_pd_create(roce_dev_domain(s->dev), &s->pd), 0);
     cr_assert_eq(rdma_mr_reg(s->pd, s->mem, SCRIPT_MEM_BYTES, RDMA_ACCESS_LOCAL_WRITE | ALL_REMOTE, &s->mr),
@@ -113,7 +116,7 @@ struct script *script_new(const struct script_config *config)
     make_qp(s);
     s->from_peer = (struct roce_path){.src_mac = peer_mac,
                                       .dst_mac = dev_mac,
-                                      .vlan_tci = -1,
+                                      .vlan_tci = config->vlan_id ? config->vlan_id : -1,
                                       .src = address(config->ipv6, 2),
                                       .dst = address(config->ipv6, 1),
                                       .hop_limit = 64,

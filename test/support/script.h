@@ -28,6 +28,8 @@ struct script_config {
     uint32_t window_pkts;
     bool sq_sig_all;
     bool ipv6;
+    uint16_t vlan_id; /* 0: untagged */
+    struct roce_cc_config cc;
 };
 
 /* PMTU 1024, timeout 14, retry_cnt 7, rnr_retry 7, min_rnr_timer 12, 4 READs/atomics each way, all remote
@@ -92,6 +94,9 @@ void script_give(struct script *s, const struct script_pkt *pkts, unsigned n);
 /* The same, then collects what it sends. */
 void script_burst(struct script *s, const struct script_pkt *pkts, unsigned n);
 void script_send(struct script *s, const struct script_pkt *pkt);
+
+/* A CNP for the QP. */
+struct script_pkt script_cnp_pkt(const struct script *s);
 
 /* The usual packets: everything right, AckReq 0 but for READs and atomics. Payloads are borrowed until they
  * are sent. */

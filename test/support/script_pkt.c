@@ -89,6 +89,18 @@ void script_ack(struct script *s, uint32_t psn, uint8_t syndrome, uint32_t msn)
     script_send(s, &p);
 }
 
+struct script_pkt script_cnp_pkt(const struct script *s)
+{
+    static const uint8_t body[ROCE_CNP_BYTES];
+    struct script_pkt p = script_pkt(s, ROCE_OP_ACK, 0);
+    p.bth.opcode = ROCE_OPCODE_CNP;
+    p.bth.mig_req = 0;
+    p.path.traffic_class = 48 << 2;
+    p.payload = body;
+    p.payload_bytes = sizeof body;
+    return p;
+}
+
 /* The extended headers in the order of ROCE-HDR-10. */
 static uint8_t *put_ext(uint8_t *at, const struct script_pkt *p, uint32_t flags)
 {
