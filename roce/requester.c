@@ -159,7 +159,7 @@ static void expire(struct roce_timer *timer, uint64_t now_ns)
         roce_dev_ready(qp->dev, qp);
         return;
     }
-    /* The packet whose answer it waits for has not left yet: that is no reason to use up a retry (ROCE-CC-5). */
+    /* The packet whose answer it waits for has not left yet: no reason to use up a retry (ROCE-CC-5). */
     if (req->resuming && roce_cc_waits(qp)) {
         roce_requester_arm(qp, now_ns);
         return;
