@@ -227,7 +227,9 @@ static void signal_often(struct sim_end_plan *end)
 static void draw_traffic(struct sim_plan *plan, unsigned pair, unsigned node, uint32_t opcodes)
 {
     struct sim_end_plan *end = &plan->end[pair][node];
-    unsigned count = once_in(plan, 6) ? 0 : 1 + below(plan, once_in(plan, 4) ? SIM_MESSAGES_MAX : 24);
+    /* of many QPs each has less to say */
+    unsigned most = plan->pairs > SIM_PAIRS_USUAL ? 6 : once_in(plan, 4) ? SIM_MESSAGES_MAX : 24;
+    unsigned count = once_in(plan, 6) ? 0 : 1 + below(plan, most);
     for (unsigned i = 0; i < count; i++)
         draw_message(plan, pair, node, opcodes);
     signal_often(end);
@@ -255,10 +257,17 @@ static void draw_device(struct sim_plan *plan, enum roce_mtu mtu)
 /* From here on eight failures in a row are not astonishing. */
 #define EXHAUSTION_PPM 100000
 
+static unsigned draw_pairs(struct sim_plan *plan, const struct sim_profile *profile)
+{
+    unsigned least = profile->pairs_min ? profile->pairs_min : 1;
+    unsigned most = profile->pairs_max ? profile->pairs_max : SIM_PAIRS_USUAL;
+    return (unsigned)test_random_between(&plan->random, least, most);
+}
+
 struct sim_plan *sim_plan_draw(uint64_t seed, const struct sim_profile *profile)
 {
     struct sim_plan *plan = sim_plan_create(seed);
-    plan->pairs = 1 + below(plan, profile->pairs_max ? profile->pairs_max : SIM_PAIRS_MAX);
+    plan->pairs = draw_pairs(plan, profile);
     plan->shared_cq = once_in(plan, 2);
     draw_device(plan, profile->pmtu);
     for (unsigned i = 0; i < 2; i++)

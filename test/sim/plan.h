@@ -7,10 +7,11 @@
 #include "test/sim/region.h"
 #include "test/sim/sim.h"
 
-#define SIM_PAIRS_MAX    4
+#define SIM_PAIRS_MAX    64
+#define SIM_PAIRS_USUAL  4
 #define SIM_MESSAGES_MAX 96 /* of one QP */
 #define SIM_SGE_MAX      6
-#define SIM_WORDS_MAX    16
+#define SIM_WORDS_MAX    (1 + 2 * SIM_PAIRS_MAX)
 
 enum sim_region_id {
     SIM_SOURCE, /* what SENDs and WRITEs gather from */
@@ -146,7 +147,8 @@ struct sim_profile {
     uint32_t loss_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm, ecn_ppm;
     uint32_t opcodes;   /* bits 1 << enum rdma_wr_opcode; 0: all */
     enum roce_mtu pmtu; /* 0: any */
-    unsigned pairs_max; /* 0: SIM_PAIRS_MAX */
+    unsigned pairs_min; /* 0: 1 */
+    unsigned pairs_max; /* 0: SIM_PAIRS_USUAL */
     bool prompt;        /* receives are always posted in time */
 };
 

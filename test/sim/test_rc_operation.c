@@ -5,7 +5,7 @@
 
 #include "test/sim/seeds.h"
 
-#define SEEDS 60
+#define SEEDS 120
 
 static void run_opcodes(uint32_t opcodes)
 {

@@ -5,8 +5,9 @@
 
 #include "test/sim/seeds.h"
 
-#define SEEDS_CLEAN   40
-#define SEEDS_TROUBLE 60
+#define SEEDS_CLEAN   80
+#define SEEDS_TROUBLE 200
+#define SEEDS_MANY    60
 
 #define AT_EVERY_PMTU(suite, seeds, ...)                                                 \
     Test(suite, pmtu_256)                                                                \
@@ -39,3 +40,8 @@ AT_EVERY_PMTU(rc_reordering, SEEDS_TROUBLE, .reorder_ppm = 100000)
 AT_EVERY_PMTU(rc_corruption, SEEDS_TROUBLE, .corrupt_ppm = 50000)
 AT_EVERY_PMTU(rc_everything, SEEDS_TROUBLE, .loss_ppm = 30000, .duplicate_ppm = 50000, .reorder_ppm = 30000,
               .corrupt_ppm = 20000, .ecn_ppm = 50000)
+
+/* 64 QPs at once share the wire, the CQs and the turns of both devices. */
+#define MANY .pairs_min = SIM_PAIRS_MAX, .pairs_max = SIM_PAIRS_MAX
+AT_EVERY_PMTU(rc_many, SEEDS_MANY, MANY, .loss_ppm = 20000, .duplicate_ppm = 20000, .reorder_ppm = 20000,
+              .ecn_ppm = 50000)
