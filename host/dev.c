@@ -28,6 +28,12 @@ static void forward_trace(void *ctx, const struct roce_trace *event)
     dev->trace(dev->trace_ctx, event);
 }
 
+static void queue_event(void *ctx, const struct roce_event *event)
+{
+    struct host_dev *dev = ctx;
+    host_event_queue_push(&dev->events, event);
+}
+
 static int create_engine(struct host_dev *dev, uint32_t window_pkts)
 {
     struct roce_dev_config config = {
@@ -35,6 +41,7 @@ static int create_engine(struct host_dev *dev, uint32_t window_pkts)
         .port_mtu_bytes = dev->port->limits.mtu_bytes,
         .window_pkts = window_pkts,
         .doorbell = host_dev_doorbell,
+        .event = queue_event,
         .trace = dev->trace ? forward_trace : NULL,
         .trace_parse_tx = dev->trace != NULL,
         .ctx = dev,
@@ -64,9 +71,12 @@ int host_dev_create_on(struct net_port *port, const struct host_dev_config *conf
         rc = -errno;
         goto free_dev;
     }
-    rc = create_engine(dev, config->window_pkts);
+    rc = host_event_queue_init(&dev->events);
     if (rc != 0)
         goto close_doorbell;
+    rc = create_engine(dev, config->window_pkts);
+    if (rc != 0)
+        goto deinit_events;
     rc = config->no_thread ? 0 : host_dev_thread_start(dev);
     if (rc != 0)
         goto destroy_engine;
@@ -75,6 +85,8 @@ int host_dev_create_on(struct net_port *port, const struct host_dev_config *conf
 
 destroy_engine:
     roce_dev_destroy(dev->engine);
+deinit_events:
+    host_event_queue_deinit(&dev->events);
 close_doorbell:
     close(dev->doorbell_fd);
 free_dev:
@@ -92,6 +104,7 @@ void host_dev_close(struct host_dev *dev)
     assert(rc == 0 && "QPs, regions and PDs are destroyed before their device");
     (void)rc;
     net_port_close(dev->port);
+    host_event_queue_deinit(&dev->events);
     close(dev->doorbell_fd);
     pthread_mutex_destroy(&dev->lock);
     free(dev);

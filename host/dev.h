@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "host/event_queue.h"
 #include "host/host.h"
 
 struct host_dev {
@@ -24,6 +25,8 @@ struct host_dev {
     int doorbell_fd;     /* eventfd */
     atomic_int sleepers; /* threads that sleep or are about to */
     atomic_bool rung;    /* doorbell_fd is readable or soon will be */
+
+    struct host_event_queue events;
 
     bool has_thread;
     pthread_t thread;

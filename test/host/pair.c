@@ -96,7 +96,8 @@ void pair_close(struct pair *pair)
     for (int i = 0; i < 2; i++) {
         struct pair_side *s = &pair->side[i];
         host_dev_lock(s->dev);
-        roce_qp_destroy(s->qp);
+        if (s->qp)
+            roce_qp_destroy(s->qp);
         rdma_mr_dereg(s->mr);
         cr_assert_eq(rdma_pd_destroy(s->pd), 0);
         host_dev_unlock(s->dev);

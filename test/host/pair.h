@@ -13,8 +13,8 @@ struct pair_side {
     struct rdma_pd *pd;
     struct rdma_mr *mr; /* all of `memory`, with every right */
     struct rdma_cq *cq;
-    struct roce_qp *qp;
-    uint8_t *memory; /* PAIR_REGION_BYTES */
+    struct roce_qp *qp; /* a test that destroys it leaves NULL here */
+    uint8_t *memory;    /* PAIR_REGION_BYTES */
 };
 
 struct pair {

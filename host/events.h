@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Asynchronous events of a device (ROCE section 12.2): queued, delivered once, acknowledged (ROCE-EV-20). All
+ * calls here are made without the device's lock, from any thread. */
+#ifndef NORNIC_HOST_EVENTS_H
+#define NORNIC_HOST_EVENTS_H
+
+#include <stdint.h>
+
+#include "host/host.h"
+
+/* A descriptor that polls readable (POLLIN) while events wait; the device's. */
+int host_dev_event_fd(const struct host_dev *dev);
+
+/* Takes the oldest event, waiting at most `timeout_ns` for one. 0; -EAGAIN: none came; -ENOBUFS, once: there
+ * was no memory to queue some. Each event taken is to be acknowledged: until then the object that it names
+ * stays, whoever destroys it waits. */
+int host_dev_get_event(struct host_dev *dev, struct roce_event *event, uint64_t timeout_ns);
+
+/* Acknowledges one event as it was taken. The object that it names may be gone afterwards. */
+void host_dev_ack_event(struct host_dev *dev, const struct roce_event *event);
+
+/* Destroys a QP when the events taken about it are acknowledged; those not taken yet are dropped. Waits
+ * without the device's lock: do not call it between taking and acknowledging an event of the same object. */
+void host_qp_destroy(struct host_dev *dev, struct roce_qp *qp);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/events.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "pair.h"
+
+#define SECOND PAIR_NS_PER_S
+
+static struct pair pair;
+static struct host_dev *dev;
+
+static bool is_readable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+static bool take(struct roce_event *event)
+{
+    return host_dev_get_event(dev, event, 0) == 0;
+}
+
+/* Opening has raised events of its own; they are not what the tests are about. */
+static void setup(void)
+{
+    struct roce_event event;
+    pair_open(&pair, false);
+    dev = pair.side[0].dev;
+    while (take(&event))
+        host_dev_ack_event(dev, &event);
+}
+
+static void teardown(void)
+{
+    pair_close(&pair);
+}
+
+TestSuite(events, .init = setup, .fini = teardown, .timeout = 60);
+
+static void set_link(bool up)
+{
+    host_dev_lock(dev);
+    roce_dev_port_state(host_dev_engine(dev), up);
+    host_dev_unlock(dev);
+}
+
+/* Raises SQ_DRAINED of side 0's QP and leaves it in RTS. */
+static void drain_qp(void)
+{
+    struct roce_qp *qp = pair.side[0].qp;
+    struct roce_qp_attr attr = {.state = ROCE_QPS_SQD, .en_sqd_async_notify = true};
+    host_dev_lock(dev);
+    cr_assert_eq(roce_qp_modify(qp, &attr, ROCE_QP_STATE | ROCE_QP_EN_SQD_ASYNC_NOTIFY, host_now_ns()), 0);
+    host_dev_unlock(dev);
+    struct pollfd p = {.fd = host_dev_event_fd(dev), .events = POLLIN};
+    cr_assert_eq(poll(&p, 1, 5000), 1, "no SQ_DRAINED");
+    pair_modify_state(&pair, ROCE_QPS_RTS);
+}
+
+/* covers: ROCE-EV-20, ROCE-EV-9 */
+Test(events, ROCE_EV_20_queued_and_delivered_once)
+{
+    struct roce_event event;
+    cr_expect_eq(host_dev_get_event(dev, &event, 0), -EAGAIN);
+    cr_expect_not(is_readable(host_dev_event_fd(dev)));
+    set_link(false);
+    set_link(true);
+    cr_expect(is_readable(host_dev_event_fd(dev)));
+    cr_assert(take(&event));
+    cr_expect_eq(event.type, ROCE_EVENT_PORT_ERR);
+    cr_expect(is_readable(host_dev_event_fd(dev)), "another one waits");
+    host_dev_ack_event(dev, &event);
+    cr_assert(take(&event));
+    cr_expect_eq(event.type, ROCE_EVENT_PORT_ACTIVE);
+    cr_expect_not(is_readable(host_dev_event_fd(dev)));
+    cr_expect_not(take(&event), "delivered twice");
+    event.type = ROCE_EVENT_PORT_ACTIVE;
+    host_dev_ack_event(dev, &event);
+}
+
+/* Nobody reads, and the link flaps for days: what is queued stays small, and its last word is true. */
+Test(events, events_of_the_port_do_not_pile_up)
+{
+    struct roce_event event;
+    for (int i = 0; i < 100; i++) {
+        set_link(false);
+        set_link(true);
+    }
+    set_link(false);
+    enum roce_event_type last = ROCE_EVENT_COUNT;
+    int count = 0;
+    for (; take(&event); count++, last = event.type)
+        host_dev_ack_event(dev, &event);
+    cr_expect_eq(count, 2);
+    cr_expect_eq(last, ROCE_EVENT_PORT_ERR);
+}
+
+Test(events, a_wait_ends_with_an_event_or_its_time)
+{
+    struct roce_event event;
+    uint64_t start_ns = host_now_ns();
+    cr_expect_eq(host_dev_get_event(dev, &event, 5000000), -EAGAIN);
+    cr_expect_geq(host_now_ns() - start_ns, 5000000);
+    set_link(false);
+    cr_assert_eq(host_dev_get_event(dev, &event, 30 * SECOND), 0);
+    cr_expect_lt(host_now_ns() - start_ns, 10 * SECOND);
+    host_dev_ack_event(dev, &event);
+}
+
+static atomic_bool is_destroyed;
+
+static void *destroy_qp(void *arg)
+{
+    (void)arg;
+    host_qp_destroy(dev, pair.side[0].qp);
+    atomic_store(&is_destroyed, true);
+    return NULL;
+}
+
+/* covers: ROCE-EV-20 */
+Test(events, ROCE_EV_20_destroying_waits_for_the_acknowledgement)
+{
+    struct roce_event event;
+    pthread_t thread;
+    drain_qp();
+    cr_assert(take(&event));
+    cr_assert_eq(event.type, ROCE_EVENT_SQ_DRAINED);
+    cr_assert_eq(event.qp, pair.side[0].qp);
+    cr_assert_eq(pthread_create(&thread, NULL, destroy_qp, NULL), 0);
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* time to do what it must not */
+    cr_expect_not(atomic_load(&is_destroyed), "destroyed under an event that nobody has acknowledged");
+    cr_expect_geq(roce_qp_num(event.qp), 17, "the QP is still there");
+    host_dev_ack_event(dev, &event);
+    pthread_join(thread, NULL);
+    pair.side[0].qp = NULL;
+}
+
+/* covers: ROCE-EV-20 */
+Test(events, ROCE_EV_20_events_nobody_took_go_with_their_object)
+{
+    struct roce_event event;
+    drain_qp();
+    drain_qp();
+    set_link(false);
+    host_qp_destroy(dev, pair.side[0].qp);
+    pair.side[0].qp = NULL;
+    cr_assert(take(&event));
+    cr_expect_eq(event.type, ROCE_EVENT_PORT_ERR, "about what is no more");
+    host_dev_ack_event(dev, &event);
+    cr_expect_not(take(&event));
+    cr_expect_not(is_readable(host_dev_event_fd(dev)));
+}
+
+#define TAKERS 4
+#define ROUNDS 500
+
+static atomic_uint taken;
+static atomic_bool stop_taking;
+
+static void *keep_taking(void *arg)
+{
+    (void)arg;
+    struct roce_event event;
+    while (!atomic_load(&stop_taking))
+        if (host_dev_get_event(dev, &event, 1000000) == 0) {
+            atomic_fetch_add(&taken, event.type == ROCE_EVENT_SQ_DRAINED);
+            host_dev_ack_event(dev, &event);
+        }
+    return NULL;
+}
+
+/* covers: ROCE-EV-20 */
+Test(events, many_threads_take_each_event_once)
+{
+    pthread_t threads[TAKERS];
+    for (int i = 0; i < TAKERS; i++)
+        cr_assert_eq(pthread_create(&threads[i], NULL, keep_taking, NULL), 0);
+    struct roce_qp_attr attr = {.state = ROCE_QPS_SQD, .en_sqd_async_notify = true};
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        host_dev_lock(dev);
+        cr_assert_eq(roce_qp_modify(pair.side[0].qp, &attr, ROCE_QP_STATE | ROCE_QP_EN_SQD_ASYNC_NOTIFY,
+                                    host_now_ns()),
+                     0);
+        host_dev_unlock(dev);
+        uint64_t end_ns = host_now_ns() + 10 * SECOND;
+        while (atomic_load(&taken) < i + 1)
+            cr_assert_lt((nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL), host_now_ns()), end_ns,
+                         "event %u was not taken", i);
+        pair_modify_state(&pair, ROCE_QPS_RTS);
+    }
+    atomic_store(&stop_taking, true);
+    for (int i = 0; i < TAKERS; i++)
+        pthread_join(threads[i], NULL);
+    cr_expect_eq(atomic_load(&taken), ROUNDS);
+}
