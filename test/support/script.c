@@ -79,26 +79,30 @@ static void make_device(struct script *s)
 
 static void make_qp(struct script *s)
 {
-    struct roce_qp_config config = {.type = ROCE_QPT_RC,
+    bool uc = s->config.type == ROCE_QPT_UC;
+    struct roce_qp_config config = {.type = uc ? ROCE_QPT_UC : ROCE_QPT_RC,
                                     .pd = s->pd,
                                     .send_cq = s->send_cq,
                                     .recv_cq = s->recv_cq,
                                     .caps = s->config.caps,
                                     .sq_sig_all = s->config.sq_sig_all};
     cr_assert_eq(roce_qp_create(s->dev, &config, &s->qp), 0);
+    s->service = uc ? ROCE_SERVICE_UC : ROCE_SERVICE_RC;
     s->config.attr.av.dgid = address(s->config.ipv6, 2);
-    static const struct {
+    /* ROCE-QP-20..23: what UC needs, and what RC needs besides. */
+    const struct {
         enum roce_qp_state state;
-        uint32_t mask;
+        uint32_t mask, rc_mask;
     } steps[] = {
-        {ROCE_QPS_INIT, ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS},
-        {ROCE_QPS_RTR, ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
-                           ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER},
-        {ROCE_QPS_RTS,
-         ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_SQ_PSN | ROCE_QP_MAX_QP_RD_ATOMIC},
+        {ROCE_QPS_INIT, ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS, 0},
+        {ROCE_QPS_RTR, ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN,
+         ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER},
+        {ROCE_QPS_RTS, ROCE_QP_SQ_PSN,
+         ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_MAX_QP_RD_ATOMIC},
     };
     for (int i = 0; i < 3 && steps[i].state <= s->config.state; i++)
-        cr_assert_eq(script_modify(s, steps[i].state, steps[i].mask), 0, "to state %d", steps[i].state);
+        cr_assert_eq(script_modify(s, steps[i].state, steps[i].mask | (uc ? 0 : steps[i].rc_mask)), 0,
+                     "to state %d", steps[i].state);
 }
 
 struct script *script_new(const struct script_config *config)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A scripted peer: one device with one RC QP, and a test that plays the other side packet by packet. Time is
+/* A scripted peer: one device with one connected QP, and a test that plays the other side packet by packet. Time is
  * virtual, randomness is seeded, every frame that the device builds is parsed and its ICRC checked. */
 #ifndef NORNIC_TEST_SUPPORT_SCRIPT_H
 #define NORNIC_TEST_SUPPORT_SCRIPT_H
@@ -21,6 +21,7 @@
 #define SCRIPT_S         UINT64_C(1000000000)
 
 struct script_config {
+    enum roce_qp_type type;   /* 0: RC */
     struct roce_qp_attr attr; /* what the QP gets on its way */
     struct roce_qp_caps caps;
     enum roce_qp_state state; /* how far: INIT, RTR or RTS */
@@ -45,6 +46,7 @@ struct script_frame {
 
 struct script {
     struct script_config config;
+    enum roce_service service; /* of the QP: of what the peer sends, and of what is expected */
     struct test_random rnd;
     uint64_t now_ns;
     struct roce_dev *dev;
@@ -86,7 +88,7 @@ struct script_pkt {
     bool bad_icrc;
 };
 
-/* An RC packet to the QP with nothing special. `psn` is cut to 24 bits. */
+/* A packet of its service to the QP with nothing special. `psn` is cut to 24 bits. */
 struct script_pkt script_pkt(const struct script *s, enum roce_op op, uint32_t psn);
 
 /* Lets the device receive `n` packets in one burst and collects nothing: the device cannot send meanwhile. */

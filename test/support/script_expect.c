@@ -19,7 +19,7 @@ void script_expect_nothing(struct script *s, int line)
 const struct roce_pkt *script_expect_op(struct script *s, enum roce_op op, uint32_t psn, int line)
 {
     const struct roce_pkt *pkt = script_next(s);
-    const struct roce_opcode *wanted = &roce_opcodes[ROCE_OPCODE(ROCE_SERVICE_RC, op)];
+    const struct roce_opcode *wanted = &roce_opcodes[ROCE_OPCODE(s->service, op)];
     cr_assert_not_null(pkt, "line %d: %s PSN %06x expected, the device sent nothing", line, wanted->name,
                        psn);
     cr_assert(pkt->op == wanted && pkt->bth.psn == psn,

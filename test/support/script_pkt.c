@@ -20,7 +20,7 @@ const uint8_t *script_data(void)
 struct script_pkt script_pkt(const struct script *s, enum roce_op op, uint32_t psn)
 {
     return (struct script_pkt){.path = s->from_peer,
-                               .bth = {.opcode = ROCE_OPCODE(ROCE_SERVICE_RC, op),
+                               .bth = {.opcode = ROCE_OPCODE(s->service, op),
                                        .mig_req = 1,
                                        .pkey = 0xffff,
                                        .dest_qpn = roce_qp_num(s->qp),
