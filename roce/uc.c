@@ -111,6 +111,8 @@ static enum roce_rx_verdict uc_rx(struct roce_qp *qp, const struct roce_pkt *pkt
         verdict = check(qp, pkt);
     if (verdict != ROCE_RX_TAKEN) {
         abandon(qp);
+        if (pkt->bth.psn == qp->resp.epsn)
+            qp->resp.epsn = roce_psn_add(qp->resp.epsn, 1);
         return verdict; /* ROCE-UC-5 */
     }
     struct roce_fault fault = roce_responder_execute(qp, pkt);

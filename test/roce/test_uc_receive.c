@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ROCE section 9 and the column of UC in section 6.3: what is received, and what is dropped without a word. */
+/* ROCE section 9 and the column of UC in section 6.3: what is taken, and what is dropped without a word. */
 #include <criterion/criterion.h>
 #include <string.h>
 
