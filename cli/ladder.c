@@ -70,7 +70,8 @@ static bool record_packet(struct ladder_log *log, const struct roce_trace *t)
         return true;
     }
     if (!pkt) {
-        enum roce_rx_verdict v = roce_pkt_parse(&parsed, t->frame, t->frame_bytes, ROCE_PARSE_SKIP_ICRC);
+        enum roce_rx_verdict v =
+            roce_pkt_parse(&parsed, t->frame, t->frame_bytes, ROCE_PARSE_SKIP_ICRC | ROCE_PARSE_V1);
         if (v != ROCE_RX_TAKEN)
             return false;
         pkt = &parsed;

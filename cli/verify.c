@@ -90,11 +90,10 @@ static bool judge(struct tally *t, const struct net_capture_record *record)
 {
     struct roce_pkt pkt;
     enum roce_rx_verdict verdict =
-        roce_pkt_parse(&pkt, record->data, record->len_bytes, ROCE_PARSE_ALLOW_NO_DF);
+        roce_pkt_parse(&pkt, record->data, record->len_bytes, ROCE_PARSE_ALLOW_NO_DF | ROCE_PARSE_V1);
 
     t->packets++;
-    /* A packet of RoCEv1 (DROP_L2) does not reach UDP/4791 either. */
-    if (verdict == ROCE_RX_NOT_ROCE || verdict == ROCE_RX_DROP_L2)
+    if (verdict == ROCE_RX_NOT_ROCE)
         return true;
     t->roce++;
     if (verdict == ROCE_RX_TAKEN || verdict == ROCE_RX_DROP_TVER || verdict == ROCE_RX_DROP_GID) {
@@ -235,13 +234,14 @@ static int verify_file(const char *path, bool json, struct tally *total)
 
 static const char help[] =
     "Usage: nornic verify [--json] FILE...\n"
-    "Recomputes the Invariant CRC (ICRC) of every RoCEv2 packet in capture files.\n"
+    "Recomputes the Invariant CRC (ICRC) of every RoCE packet in capture files.\n"
     "\n"
     "FILE is a pcap or pcapng file of Ethernet frames, - is standard input. RoCE packets are those that\n"
-    "reach UDP port 4791 over IPv4 or IPv6, with or without a VLAN tag. For each file it prints how many\n"
-    "packets there are, how many of them are RoCE, how many ICRCs are good and bad, and how many are\n"
-    "malformed: too broken, or cut too short by the capture, for their ICRC to be judged. Each bad frame is\n"
-    "named by its number in the file; ICRCs are shown as the four bytes on the wire.\n"
+    "reach UDP port 4791 over IPv4 or IPv6, and those of EtherType 0x8915 (RoCEv1), with or without a VLAN\n"
+    "tag. For each file it prints how many packets there are, how many of them are RoCE, how many ICRCs\n"
+    "are good and bad, and how many are malformed: too broken, or cut too short by the capture, for\n"
+    "their ICRC to be judged. Each bad frame is named by its number in the file; ICRCs are shown as the\n"
+    "four bytes on the wire.\n"
     "\n"
     "  --json   one line of JSON a file: file, packets, roce, icrc_ok, icrc_bad, malformed, bad_frames (a\n"
     "           list of n, expected, found, reason; expected and found are null for a malformed packet),\n"

@@ -24,13 +24,15 @@ void roce_av_template_ecn(const struct roce_dev *dev, const struct roce_av *av, 
                           uint16_t src_port, struct roce_frame_template *tmpl)
 {
     const struct roce_gid *e = roce_gid_get(&dev->gids, av->sgid_index);
+    bool v1 = e->type == ROCE_GID_V1; /* ROCE-FRM-52, FRM-54 */
     struct roce_path path = {
+        .v1 = v1,
         .src_mac = e->mac,
         .dst_mac = av->dst_mac,
         .vlan_tci = e->vlan_id ? av->sl << 13 | e->vlan_id : -1,
         .src = e->addr,
         .dst = av->dgid,
-        .traffic_class = (av->traffic_class & 0xfc) | ecn,
+        .traffic_class = v1 ? av->traffic_class : (av->traffic_class & 0xfc) | ecn, /* a GRH has no ECN */
         .flow_label = av->flow_label,
         .hop_limit = av->hop_limit,
         .src_port = src_port,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ethernet, IP and UDP of a received packet. Whether a frame is ours at all (it reaches UDP/4791) is found
- * out first, by looking only at what leads there; then everything is judged. So a broken RoCE packet has its
- * own counter, and a broken packet of somebody else is not counted as ours. */
+/* Ethernet, IP and UDP of a received packet, or Ethernet and GRH (RoCEv1). Whether a frame is ours at all (it
+ * reaches UDP/4791, or has the EtherType of RoCEv1) is found out first, by looking only at what leads there;
+ * then everything is judged. So a broken RoCE packet has its own counter, and a broken packet of somebody
+ * else is not counted as ours. */
 #include "roce/datagram.h"
 
 #include "net/checksum.h"
@@ -10,7 +11,7 @@
 #include "net/ipv6.h"
 #include "net/udp.h"
 
-#define MIN_UDP_PAYLOAD_BYTES (ROCE_BTH_BYTES + ROCE_ICRC_BYTES)
+#define MIN_TRANSPORT_BYTES (ROCE_BTH_BYTES + ROCE_ICRC_BYTES)
 
 /* Where an IP header is, what it says, and what follows it. */
 struct datagram {
@@ -115,10 +116,31 @@ static enum roce_rx_verdict parse_ipv6(struct roce_pkt *pkt, struct datagram *d)
     return ipv6_is_good(d, &ip) ? ROCE_RX_TAKEN : ROCE_RX_DROP_IP;
 }
 
+/* ROCE-FRM-51. What follows the GRH is the transport, as long as the GRH says. */
+static enum roce_rx_verdict parse_grh(struct roce_pkt *pkt, const struct datagram *d,
+                                      const uint8_t **transport, uint32_t *transport_bytes)
+{
+    struct roce_grh grh;
+    if (d->left_bytes < ROCE_GRH_BYTES)
+        return ROCE_RX_DROP_IP;
+    *transport = roce_grh_get(&grh, d->ip);
+    *transport_bytes = grh.payload_len;
+    memcpy(pkt->src.b, grh.sgid, sizeof pkt->src.b);
+    memcpy(pkt->dst.b, grh.dgid, sizeof pkt->dst.b);
+    pkt->tclass = grh.tclass;
+    pkt->hop_limit = grh.hop_limit;
+    if (grh.ip_version != 6 || grh.next_header != NET_IP_PROTO_IB_GRH)
+        return ROCE_RX_DROP_IP;
+    if (grh.payload_len < MIN_TRANSPORT_BYTES || grh.payload_len % 4 != 0 ||
+        grh.payload_len > d->left_bytes - ROCE_GRH_BYTES)
+        return ROCE_RX_DROP_IP;
+    return ROCE_RX_TAKEN;
+}
+
 /* ROCE-FRM-41 to FRM-43; the port is known to be ours. */
 static bool udp_is_good(const struct datagram *d, const struct net_udp *udp)
 {
-    if (udp->len != d->l4_bytes || udp->len < NET_UDP_BYTES + MIN_UDP_PAYLOAD_BYTES || udp->len % 4 != 0)
+    if (udp->len != d->l4_bytes || udp->len < NET_UDP_BYTES + MIN_TRANSPORT_BYTES || udp->len % 4 != 0)
         return false;
     return net_checksum_udp_is_ok(d->ip, d->ip + d->l4_offset, udp->len);
 }
@@ -149,8 +171,8 @@ static uint16_t parse_ether(struct roce_pkt *pkt, uint32_t *l3_offset)
     return vlan.ethertype;
 }
 
-enum roce_rx_verdict roce_datagram_parse(struct roce_pkt *pkt, unsigned flags, const uint8_t **udp_payload,
-                                         uint32_t *payload_bytes)
+enum roce_rx_verdict roce_datagram_parse(struct roce_pkt *pkt, unsigned flags, const uint8_t **transport,
+                                         uint32_t *transport_bytes)
 {
     uint32_t l3_offset;
     uint16_t ethertype = parse_ether(pkt, &l3_offset);
@@ -164,9 +186,11 @@ enum roce_rx_verdict roce_datagram_parse(struct roce_pkt *pkt, unsigned flags, c
         verdict = parse_ipv4(pkt, &d, flags);
     } else if (ethertype == NET_ETHERTYPE_IPV6) {
         verdict = parse_ipv6(pkt, &d);
-    } else if (ethertype == NET_ETHERTYPE_ROCE) { /* RoCEv1 is not spoken: ROCE-FRM-55 */
+    } else if (ethertype == NET_ETHERTYPE_ROCE) {
         pkt->l3_kind = ROCE_L3_GRH;
-        verdict = ROCE_RX_DROP_L2;
+        if (flags & ROCE_PARSE_V1)
+            return parse_grh(pkt, &d, transport, transport_bytes);
+        verdict = ROCE_RX_DROP_L2; /* not spoken: ROCE-FRM-55 */
     }
     if (verdict != ROCE_RX_TAKEN)
         return verdict;
@@ -176,7 +200,7 @@ enum roce_rx_verdict roce_datagram_parse(struct roce_pkt *pkt, unsigned flags, c
     pkt->src_port = udp.src_port;
     if (!udp_is_good(&d, &udp))
         return ROCE_RX_DROP_UDP;
-    *udp_payload = d.ip + d.l4_offset + NET_UDP_BYTES;
-    *payload_bytes = udp.len - NET_UDP_BYTES;
+    *transport = d.ip + d.l4_offset + NET_UDP_BYTES;
+    *transport_bytes = udp.len - NET_UDP_BYTES;
     return ROCE_RX_TAKEN;
 }

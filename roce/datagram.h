@@ -5,10 +5,11 @@
 
 #include "roce/packet.h"
 
-/* Judges Ethernet, IP and UDP of pkt->frame (ROCE-RX-1 to RX-3) and fills the members of `pkt` up to
- * src_port. ROCE_RX_TAKEN: `*udp_payload` is the first byte of the BTH and `*payload_bytes`, at least 16 and
- * a multiple of 4, counts from there through the ICRC, all inside the frame. Else as roce_pkt_parse(). */
-enum roce_rx_verdict roce_datagram_parse(struct roce_pkt *pkt, unsigned flags, const uint8_t **udp_payload,
-                                         uint32_t *payload_bytes);
+/* Judges Ethernet, IP and UDP (with ROCE_PARSE_V1: or GRH) of pkt->frame (ROCE-RX-1 to RX-3) and fills the
+ * members of `pkt` up to src_port. ROCE_RX_TAKEN: `*transport` is the first byte of the BTH and
+ * `*transport_bytes`, at least 16 and a multiple of 4, counts from there through the ICRC, all inside the
+ * frame. Else as roce_pkt_parse(). */
+enum roce_rx_verdict roce_datagram_parse(struct roce_pkt *pkt, unsigned flags, const uint8_t **transport,
+                                         uint32_t *transport_bytes);
 
 #endif

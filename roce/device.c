@@ -38,6 +38,8 @@ static void fill_defaults(struct roce_dev_config *c)
         c->first_qpn = ROCE_FIRST_QPN;
     if (!c->num_pkeys)
         c->num_pkeys = 1;
+    if (c->roce_v1)
+        c->parse_flags |= ROCE_PARSE_V1;
 }
 
 /* Routes of this device and of those that it is linked to have to be looked for again. */
@@ -214,6 +216,11 @@ int roce_dev_pkey_set(struct roce_dev *dev, unsigned index, uint16_t pkey)
     if (dev->pkeys[index] == pkey)
         return 0;
     dev->pkeys[index] = pkey;
+    for (uint32_t i = 0; i < dev->config.max_qp; i++) /* what waited for a valid key goes on */
+        if (dev->qps[i] && dev->qps[i]->attr.pkey_index == index)
+            roce_dev_ready(dev, dev->qps[i]);
+    if (dev->gsi)
+        roce_dev_ready(dev, dev->gsi);
     roce_dev_event(dev, &(struct roce_event){.type = ROCE_EVENT_PKEY_CHANGE});
     return 0;
 }

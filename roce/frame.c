@@ -59,6 +59,29 @@ static uint8_t *put_ipv6(uint8_t *p, const struct roce_path *path)
     return net_ipv6_put(p, &ip);
 }
 
+/* ROCE-FRM-51, with payload length still 0. */
+static uint8_t *put_grh(uint8_t *p, const struct roce_path *path)
+{
+    struct roce_grh grh = {
+        .ip_version = 6,
+        .tclass = path->traffic_class,
+        .flow_label = path->flow_label,
+        .next_header = NET_IP_PROTO_IB_GRH,
+        .hop_limit = path->hop_limit,
+    };
+    memcpy(grh.sgid, path->src.b, sizeof grh.sgid);
+    memcpy(grh.dgid, path->dst.b, sizeof grh.dgid);
+    return roce_grh_put(p, &grh);
+}
+
+static void init_v1(struct roce_frame_template *t, const struct roce_path *path)
+{
+    t->l3_kind = ROCE_L3_GRH;
+    uint8_t *l3 = put_ether(t->bytes, path, NET_ETHERTYPE_ROCE);
+    t->l3_offset = (uint8_t)(l3 - t->bytes);
+    t->len_bytes = t->l4_offset = (uint8_t)(put_grh(l3, path) - t->bytes);
+}
+
 void roce_frame_template_init(struct roce_frame_template *t, const struct roce_path *path)
 {
     bool is_v4 = net_addr_is_v4(&path->dst);
@@ -66,6 +89,10 @@ void roce_frame_template_init(struct roce_frame_template *t, const struct roce_p
 
     assert(net_addr_is_v4(&path->src) == is_v4);
     memset(t, 0, sizeof *t);
+    if (path->v1) {
+        init_v1(t, path);
+        return;
+    }
     t->l3_kind = is_v4 ? ROCE_L3_IPV4 : ROCE_L3_IPV6;
     uint8_t *l3 = put_ether(t->bytes, path, is_v4 ? NET_ETHERTYPE_IPV4 : NET_ETHERTYPE_IPV6);
     uint8_t *l4 = is_v4 ? put_ipv4(l3, path) : put_ipv6(l3, path);
@@ -89,18 +116,27 @@ static uint16_t ipv4_checksum(const struct roce_frame_template *t, uint16_t tota
 uint8_t *roce_frame_begin(const struct roce_frame_template *t, uint8_t *frame, uint32_t transport_bytes,
                           uint16_t ip_id)
 {
-    uint16_t udp_bytes = (uint16_t)(NET_UDP_BYTES + transport_bytes + ROCE_ICRC_BYTES);
-    uint8_t *l3 = frame + t->l3_offset;
+    uint32_t l4_header_bytes = (uint32_t)t->len_bytes - t->l4_offset; /* UDP, or nothing */
+    uint16_t l4_bytes = (uint16_t)(l4_header_bytes + transport_bytes + ROCE_ICRC_BYTES);
+    uint8_t *l3 = frame + t->l3_offset, *l4 = frame + t->l4_offset;
 
     memcpy(frame, t->bytes, t->len_bytes);
-    put_be16(frame + t->l4_offset + 4, udp_bytes);
-    if (t->l3_kind == ROCE_L3_IPV4) {
-        uint16_t total_bytes = (uint16_t)(NET_IPV4_BYTES + udp_bytes);
+    switch (t->l3_kind) {
+    case ROCE_L3_IPV4: {
+        uint16_t total_bytes = (uint16_t)(NET_IPV4_BYTES + l4_bytes);
         put_be16(l3 + 2, total_bytes);
         put_be16(l3 + 4, ip_id);
         put_be16(l3 + 10, ipv4_checksum(t, total_bytes, ip_id));
-    } else {
-        put_be16(l3 + 4, udp_bytes); /* the UDP header counts: ROCE-FRM-34 */
+        put_be16(l4 + 4, l4_bytes);
+        break;
+    }
+    case ROCE_L3_IPV6:
+        put_be16(l3 + 4, l4_bytes); /* the UDP header counts: ROCE-FRM-34 */
+        put_be16(l4 + 4, l4_bytes);
+        break;
+    case ROCE_L3_GRH:
+        put_be16(l3 + 4, l4_bytes);
+        break;
     }
     return frame + t->len_bytes;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Building frames: the Ethernet, IP and UDP headers of a flow are made once and copied in front of every
- * packet. */
+/* Building frames: the Ethernet, IP and UDP headers of a flow (RoCEv1: Ethernet and GRH) are made once and
+ * copied in front of every packet. */
 #ifndef NORNIC_ROCE_FRAME_H
 #define NORNIC_ROCE_FRAME_H
 
@@ -21,20 +21,21 @@
 
 /* Everything below the BTH of one flow. Both addresses are of one family (ROCE-FRM-39). */
 struct roce_path {
+    bool v1; /* a GRH instead of IP and UDP (ROCE-FRM-50) */
     struct net_mac src_mac, dst_mac;
     int32_t vlan_tci; /* PCP, DEI, VID; -1: untagged */
     struct net_addr src, dst;
     uint8_t traffic_class; /* DSCP and ECN (ROCE-FRM-12, FRM-13) */
-    uint32_t flow_label;   /* 20 bits, IPv6 */
+    uint32_t flow_label;   /* 20 bits, IPv6 and GRH */
     uint8_t hop_limit;
-    uint16_t src_port; /* ROCE-FRM-44 */
+    uint16_t src_port; /* ROCE-FRM-44; not in RoCEv1 */
 };
 
 struct roce_frame_template {
     uint8_t bytes[14 + 4 + 40 + 8];
     uint8_t len_bytes; /* up to the BTH */
     uint8_t l3_offset;
-    uint8_t l4_offset;
+    uint8_t l4_offset; /* UDP header; of RoCEv1 the BTH */
     enum roce_l3 l3_kind;
     uint32_t ipv4_sum; /* ones' complement sum of the constant words of the IPv4 header */
 };

@@ -63,10 +63,10 @@ static bool parse_transport(struct roce_pkt *pkt, const uint8_t *p, uint32_t len
 }
 
 /* ROCE-RX-15, RX-16: the GID type must fit the packet's protocol. A mapped address names an IPv4 GID, so it
- * fits no IPv6 packet; to those who only compare addresses it would look like one. */
+ * fits no IPv6 packet; to those who only compare addresses it would look like one. A GRH bears any GID. */
 static bool has_addresses_of_its_family(const struct roce_pkt *pkt)
 {
-    return pkt->l3_kind == ROCE_L3_IPV4 || (!net_addr_is_v4(&pkt->src) && !net_addr_is_v4(&pkt->dst));
+    return pkt->l3_kind != ROCE_L3_IPV6 || (!net_addr_is_v4(&pkt->src) && !net_addr_is_v4(&pkt->dst));
 }
 
 enum roce_rx_verdict roce_pkt_parse(struct roce_pkt *pkt, const uint8_t *frame, size_t len_bytes,

@@ -19,7 +19,7 @@
     V(TAKEN, rx_taken, "taken")                                              \
     V(NOT_ROCE, rx_not_roce, "not a RoCE packet")                            \
     V(DROP_L2, rx_l2_drop, "Ethernet or VLAN tag not accepted")              \
-    V(DROP_IP, rx_ip_drop, "bad IP header")                                  \
+    V(DROP_IP, rx_ip_drop, "bad IP header or GRH")                           \
     V(DROP_UDP, rx_udp_drop, "bad UDP header")                               \
     V(DROP_SHORT, rx_short_drop, "too short for its opcode")                 \
     V(DROP_ICRC, rx_icrc_error, "ICRC mismatch")                             \
@@ -57,6 +57,7 @@ const char *roce_rx_verdict_words(enum roce_rx_verdict verdict);
 enum roce_parse_flags {
     ROCE_PARSE_ALLOW_NO_DF = 1 << 0, /* the tolerant profile of ROCE-FRM-23 */
     ROCE_PARSE_SKIP_ICRC = 1 << 1,   /* fill icrc_expected, but do not judge by it */
+    ROCE_PARSE_V1 = 1 << 2,          /* take RoCEv1 too (ROCE-FRM-50) */
 };
 
 /* Pointers lead into the frame. Extended headers that the opcode does not have are zero. */
@@ -68,9 +69,9 @@ struct roce_pkt {
     enum roce_l3 l3_kind;
     const uint8_t *l3;
     struct net_addr src, dst; /* IPv4-mapped for IPv4 */
-    uint8_t tclass;           /* DSCP and ECN */
+    uint8_t tclass;           /* DSCP and ECN; of a GRH the traffic class */
     uint8_t hop_limit;
-    uint16_t src_port;
+    uint16_t src_port; /* 0 in RoCEv1, which has none */
     struct roce_bth bth;
     const struct roce_opcode *op;
     struct roce_rdeth rdeth;
@@ -92,7 +93,7 @@ struct roce_pkt {
  *                     and its ICRC good;
  *   ROCE_RX_NOT_ROCE  another EtherType, another protocol, another UDP port, or too short to be told: not
  *                     ours, and a port that shows the engine such frames is not at fault;
- *   ROCE_RX_DROP_L2   RoCEv1, which is not spoken (ROCE-FRM-55): l3_kind is ROCE_L3_GRH;
+ *   ROCE_RX_DROP_L2   RoCEv1 without ROCE_PARSE_V1 (ROCE-FRM-55): l3_kind is ROCE_L3_GRH;
  *   another verdict   the first check that failed; what was parsed until then is filled.
  * A packet with an undefined opcode is TAKEN with op->flags 0 and everything after the BTH as payload (a
  * reserved RC opcode is a request that the responder NAKs: ROCE-RX-23). Frames with bytes after the ICRC are

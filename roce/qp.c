@@ -112,7 +112,7 @@ static int check_against_device(const struct roce_qp *qp, const struct roce_qp_a
         if (!roce_av_is_valid(qp->dev, &a->av))
             return -EINVAL;
     }
-    if (mask & ROCE_QP_PKEY_INDEX && a->pkey_index >= qp->dev->config.num_pkeys)
+    if (mask & ROCE_QP_PKEY_INDEX && !roce_dev_pkey_get(qp->dev, a->pkey_index))
         return -EINVAL;
     if (mask & ROCE_QP_PATH_MTU && a->path_mtu > roce_mtu_for_port(qp->dev->config.port_mtu_bytes))
         return -EINVAL;

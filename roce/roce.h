@@ -111,15 +111,16 @@ struct roce_gid {
 };
 
 /* The GID table: one entry per address of the interface, stable indexes (ROCE-AH-10). Returns the index,
- * -EINVAL (a V1 entry needs roce_dev_config.roce_v1), -EEXIST or -ENOSPC. Removing an entry moves the QPs that
- * name it to ERR. Both raise GID_CHANGE (ROCE-EV-10). */
+ * -EINVAL (a V1 entry needs roce_dev_config.roce_v1), -EEXIST or -ENOSPC. Removing an entry moves the QPs
+ * that name it to ERR. Both raise GID_CHANGE (ROCE-EV-10). */
 int roce_dev_gid_add(struct roce_dev *dev, const struct roce_gid *gid);
 int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns);
 /* The entry at `index` (of any value), valid until the table changes; NULL: none. */
 const struct roce_gid *roce_dev_gid_get(const struct roce_dev *dev, unsigned index);
 
 /* The P_Key table: 0, or -EINVAL (index, or a key whose low 15 bits are 0 and that is not 0 to clear the
- * entry). A change raises PKEY_CHANGE. And an entry: 0 where there is none. */
+ * entry). A change raises PKEY_CHANGE. QPs whose key is cleared keep their state, but take no packet and send
+ * none until the entry has a key again. And an entry: 0 where there is none. */
 int roce_dev_pkey_set(struct roce_dev *dev, unsigned index, uint16_t pkey);
 uint16_t roce_dev_pkey_get(const struct roce_dev *dev, unsigned index);
 

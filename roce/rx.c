@@ -113,6 +113,12 @@ static bool is_marked(const struct roce_pkt *pkt)
     return (pkt->tclass & 3) == ROCE_ECN_CE && gid_type(pkt) == ROCE_GID_V2;
 }
 
+/* The port counters of key violations have 16 bits: ROCE-RX-17, RX-18. */
+static bool saturates(enum roce_rx_verdict verdict)
+{
+    return verdict == ROCE_RX_DROP_PKEY || verdict == ROCE_RX_DROP_QKEY;
+}
+
 enum roce_rx_verdict roce_rx_frame(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns)
 {
     struct roce_pkt pkt;
@@ -144,8 +150,7 @@ enum roce_rx_verdict roce_rx_frame(struct roce_dev *dev, const struct net_frame 
     } else if (is_cnp) {
         dev->counters.qps.rp_cnp_ignored++; /* ROCE-CC-5 */
     }
-    /* P_Key violations saturate at 16 bits (ROCE-RX-17). */
-    if (verdict != ROCE_RX_DROP_PKEY || dev->counters.verdicts[verdict] < UINT16_MAX)
+    if (!saturates(verdict) || dev->counters.verdicts[verdict] < UINT16_MAX)
         dev->counters.verdicts[verdict]++;
     event.verdict = verdict;
     roce_trace_emit(dev, &event);

@@ -29,15 +29,19 @@ static void trace_tx(struct roce_qp *qp, const struct net_frame *frame, uint64_t
         .frame_bytes = frame->len_bytes,
     };
     if (dev->config.trace_parse_tx) {
-        roce_pkt_parse(&pkt, frame->data, frame->len_bytes, 0);
+        roce_pkt_parse(&pkt, frame->data, frame->len_bytes, ROCE_PARSE_V1);
         event.pkt = &pkt;
     }
     roce_trace_emit(dev, &event);
 }
 
-/* CNPs go first: they are few, and what they report is happening now. */
+/* CNPs go first: they are few, and what they report is happening now. A QP whose P_Key was cleared sends
+ * nothing: an invalid key is never on the wire (ROCE-HDR-5). Its timers run, so that a request which waits
+ * too long fails as on a dead path; roce_dev_pkey_set() wakes it. */
 static bool build_next(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
 {
+    if (!roce_qp_pkey(qp))
+        return false;
     return roce_cnp_tx(qp, frame) || qp->transport->tx(qp, frame, now_ns);
 }
 

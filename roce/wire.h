@@ -3,7 +3,7 @@
 #ifndef NORNIC_ROCE_WIRE_H
 #define NORNIC_ROCE_WIRE_H
 
-#include "net/field.h"
+#include "net/ipv4.h" /* net_ip_proto_name */
 
 #define ROCE_UDP_PORT       4791 /* ROCE-FRM-41 */
 #define ROCE_ICRC_BYTES     4
@@ -12,6 +12,20 @@
 
 net_value_name roce_opcode_name;   /* "RC SEND_ONLY"; never NULL */
 net_value_name roce_syndrome_name; /* "ACK", "RNR NAK 0.64 ms", "NAK PSN sequence error"; never NULL */
+
+/* Global Route Header of RoCEv1, IBA 8.3: laid out as an IPv6 header, but the traffic class has no ECN, and
+ * the next header is NET_IP_PROTO_IB_GRH. payload_len counts from the BTH through the ICRC (ROCE-FRM-51). */
+#define ROCE_GRH_FIELDS(F, B)                         \
+    F(ip_version, 0, 4, uint8_t, NULL)                \
+    F(tclass, 4, 8, uint8_t, NULL)                    \
+    F(flow_label, 12, 20, uint32_t, NULL)             \
+    F(payload_len, 32, 16, uint16_t, NULL)            \
+    F(next_header, 48, 8, uint8_t, net_ip_proto_name) \
+    F(hop_limit, 56, 8, uint8_t, NULL)                \
+    B(sgid, 64, 128)                                  \
+    B(dgid, 192, 128)
+#define ROCE_GRH_BYTES 40
+NET_HEADER(roce_grh, ROCE_GRH_BYTES, ROCE_GRH_FIELDS);
 
 /* Base Transport Header, IBA 9.2. resv6 covers the six reserved bits beside FECN and BECN. */
 #define ROCE_BTH_FIELDS(F, B)                  \

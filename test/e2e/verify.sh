@@ -69,6 +69,10 @@ run - <pcaps/rc_send_1024.pcap
 result standard_input says 0 "-: $good"
 run - < <(cat "$tmp/good.pcapng")
 result standard_input_from_a_pipe says 0 "-: $good"
+# covers: ROCE-FRM-50
+run --json "$tmp/v1.pcap"
+result roce_v1 json 1 "(files[0]['roce'], files[0]['icrc_ok'], files[0]['icrc_bad']) == (4, 2, 1) and \
+    [(b['n'], b['found']) for b in files[0]['bad_frames']] == [(2, '8185c049'), (3, None)]"
 run "$tmp/others.pcap"
 result packets_of_others_are_not_judged \
     says 0 "$tmp/others.pcap: 5 packets, 0 RoCE: ICRC good 0, bad 0, malformed 0"
@@ -92,7 +96,7 @@ result damage_behind_a_tag json 1 "[b['n'] for b in files[0]['bad_frames']] == \
 run --json "$tmp/malformed.pcap"
 result malformed_packets_have_reasons json 1 "(files[0]['malformed'], files[0]['icrc_ok']) == (3, 85) and \
     [(b['n'], b['expected'], b['found'], b['reason']) for b in files[0]['bad_frames']] == \
-    [(3, None, None, 'bad UDP header'), (5, None, None, 'bad IP header'), \
+    [(3, None, None, 'bad UDP header'), (5, None, None, 'bad IP header or GRH'), \
      (7, None, None, 'too short for its opcode')]"
 run --json "$tmp/snapped.pcap"
 result snap_length json 1 "files[0]['roce'] == 88 and files[0]['malformed'] > 20 and \

@@ -57,6 +57,16 @@ records[4][3][24] ^= 0x01
 records[6][3][42] = 0x13
 write('malformed.pcap', header, records)
 
+# RoCEv1, the vector V15 of the specification: good, then a changed payload, then a GRH of version 5
+macs = bytes.fromhex('020000000002' '020000000001')
+v1 = macs + bytes.fromhex('8915' '60aabcde00141b40' 'fe80000000000000020000fffe000001'
+                          'fe80000000000000020000fffe000002' '0470ffff000001028000000a' '00000000' '8185c049')
+bad_payload, bad_version = bytearray(v1), bytearray(v1)
+bad_payload[66] ^= 1
+bad_version[14] ^= 0x30
+tagged = v1[:12] + bytes.fromhex('81006005') + v1[12:]
+write('v1.pcap', header, [(1, i, len(f), f) for i, f in enumerate((v1, bad_payload, bad_version, tagged))])
+
 # every record cut at 64 bytes, as tcpdump -s 64 does: ACKs (62 bytes) stay whole
 header, records = read('rc_send_1024.pcap')
 write('snapped.pcap', header, [(s, m, wire, frame[:64]) for s, m, wire, frame in records])

@@ -11,7 +11,7 @@
 static const struct net_header *const headers[] = {
     &roce_bth_header,       &roce_rdeth_header, &roce_deth_header,         &roce_xrceth_header,
     &roce_reth_header,      &roce_aeth_header,  &roce_atomicacketh_header, &roce_immdt_header,
-    &roce_atomiceth_header, &roce_ieth_header,  &roce_cnp_header,
+    &roce_atomiceth_header, &roce_ieth_header,  &roce_cnp_header,          &roce_grh_header,
 };
 #define HEADER_COUNT (sizeof headers / sizeof headers[0])
 
@@ -25,7 +25,7 @@ Test(wire, every_header_is_tiled_by_its_fields)
 /* The lengths of ROCE sections 4.1 and 4.2. */
 Test(wire, headers_are_as_long_as_the_standard_says)
 {
-    static const uint16_t lengths[HEADER_COUNT] = {12, 4, 8, 4, 16, 4, 8, 4, 28, 4, 16};
+    static const uint16_t lengths[HEADER_COUNT] = {12, 4, 8, 4, 16, 4, 8, 4, 28, 4, 16, 40};
     for (size_t i = 0; i < HEADER_COUNT; i++)
         cr_expect_eq(headers[i]->len_bytes, lengths[i], "%s", headers[i]->name);
 }
@@ -45,6 +45,7 @@ Test(wire, headers_are_as_long_as_the_standard_says)
 
 Test(wire, what_is_decoded_encodes_to_itself)
 {
+    EXPECT_ROUND_TRIP(roce_grh, ROCE_GRH_BYTES);
     EXPECT_ROUND_TRIP(roce_bth, ROCE_BTH_BYTES);
     EXPECT_ROUND_TRIP(roce_rdeth, ROCE_RDETH_BYTES);
     EXPECT_ROUND_TRIP(roce_deth, ROCE_DETH_BYTES);

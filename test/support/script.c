@@ -59,14 +59,17 @@ static void make_device(struct script *s)
     struct roce_dev_config config = {.random = test_random_source(&s->rnd),
                                      .port_mtu_bytes = 9000,
                                      .window_pkts = s->config.window_pkts,
+                                     .roce_v1 = s->config.roce_v1 || s->config.also_v1,
+                                     .num_pkeys = s->config.num_pkeys,
                                      .cc = s->config.cc,
                                      .event = on_event,
                                      .ctx = s};
     cr_assert_eq(roce_dev_create(&config, &s->dev), 0);
-    struct net_addr own = address(s->config.ipv6, 1);
-    cr_assert_eq(roce_dev_gid_add(
-                     s->dev, &(struct roce_gid){.addr = own, .mac = dev_mac, .vlan_id = s->config.vlan_id}),
-                 0);
+    struct roce_gid own = {.addr = address(s->config.ipv6, 1),
+                           .type = s->config.roce_v1 ? ROCE_GID_V1 : ROCE_GID_V2,
+                           .mac = dev_mac,
+                           .vlan_id = s->config.vlan_id};
+    cr_assert_eq(roce_dev_gid_add(s->dev, &own), 0);
     expect_event(s, ROCE_EVENT_GID_CHANGE);
     cr_assert_eq(rdma_pd_create(roce_dev_domain(s->dev), &s->pd), 0);
     cr_assert_eq(rdma_mr_reg(s->pd, s->mem, SCRIPT_MEM_BYTES, RDMA_ACCESS_LOCAL_WRITE | ALL_REMOTE, &s->mr),
@@ -118,7 +121,8 @@ struct script *script_new(const struct script_config *config)
         s->mem[i] = (uint8_t)(i % 251);
     make_device(s);
     make_qp(s);
-    s->from_peer = (struct roce_path){.src_mac = peer_mac,
+    s->from_peer = (struct roce_path){.v1 = config->roce_v1,
+                                      .src_mac = peer_mac,
                                       .dst_mac = dev_mac,
                                       .vlan_tci = config->vlan_id ? config->vlan_id : -1,
                                       .src = address(config->ipv6, 2),
@@ -170,7 +174,9 @@ static void keep_frame(struct script *s, const struct net_frame *frame)
     memcpy(f->bytes, frame->data, frame->len_bytes);
     f->len_bytes = frame->len_bytes;
     f->time_ns = s->now_ns;
-    cr_assert_eq(roce_pkt_parse(&f->pkt, f->bytes, f->len_bytes, 0), ROCE_RX_TAKEN, "a bad frame was built");
+    cr_assert_eq(roce_pkt_parse(&f->pkt, f->bytes, f->len_bytes, ROCE_PARSE_V1), ROCE_RX_TAKEN,
+                 "a bad frame was built");
+    cr_assert_eq(f->pkt.l3_kind == ROCE_L3_GRH, s->config.roce_v1, "ROCE-FRM-52: protocols are never mixed");
     cr_assert_eq(f->pkt.bth.dest_qpn, SCRIPT_PEER_QPN);
     cr_assert(net_addr_equal(&f->pkt.src, &s->from_peer.dst));
     cr_assert(net_addr_equal(&f->pkt.dst, &s->config.attr.av.dgid));

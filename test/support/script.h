@@ -31,6 +31,9 @@ struct script_config {
     bool ipv6;
     uint16_t vlan_id; /* 0: untagged */
     struct roce_cc_config cc;
+    bool roce_v1; /* the GID that the QP uses is of RoCEv1, and so is what the peer sends */
+    bool also_v1; /* the device speaks RoCEv1, though its GID is of RoCEv2 */
+    uint16_t num_pkeys;
 };
 
 /* PMTU 1024, timeout 14, retry_cnt 7, rnr_retry 7, min_rnr_timer 12, 4 READs/atomics each way, all remote
