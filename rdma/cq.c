@@ -62,6 +62,23 @@ int rdma_cq_create(const struct rdma_mem *mem, const struct rdma_cq_config *conf
     return 0;
 }
 
+int rdma_cq_resize(struct rdma_cq *cq, uint32_t capacity)
+{
+    uint32_t head = atomic_load(&cq->head), tail = atomic_load(&cq->tail);
+    if (capacity == 0 || capacity > CQ_MAX_CAPACITY || capacity < tail - head)
+        return -EINVAL;
+    capacity = round_up_pow2(capacity);
+    struct rdma_wc *ring = cq->mem.alloc(cq->mem.ctx, capacity * sizeof ring[0]);
+    if (!ring)
+        return -ENOMEM;
+    for (uint32_t i = head; i != tail; i++)
+        ring[i & (capacity - 1)] = cq->ring[i & cq->mask];
+    cq->mem.free(cq->mem.ctx, cq->ring);
+    cq->ring = ring;
+    cq->mask = capacity - 1;
+    return 0;
+}
+
 int rdma_cq_destroy(struct rdma_cq *cq)
 {
     if (cq->users != 0)

@@ -111,6 +111,11 @@ int rdma_cq_poll(struct rdma_cq *cq, struct rdma_wc *wcs, unsigned n);
  * Completions already there do not fire it: poll once more after arming. */
 void rdma_cq_req_notify(struct rdma_cq *cq, bool solicited_only);
 
+/* Makes it hold `capacity` completions at least; those not polled yet stay, and so do an armed notification and
+ * an error. A control call, and no poll may run meanwhile. 0, -EINVAL (capacity out of range, or below the number
+ * of those completions) or -ENOMEM; nothing is changed then (ROCE-CQ-6). */
+int rdma_cq_resize(struct rdma_cq *cq, uint32_t capacity);
+
 /* How many completions it holds at the most. */
 uint32_t rdma_cq_capacity(const struct rdma_cq *cq);
 

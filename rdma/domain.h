@@ -5,16 +5,25 @@
 
 #include "rdma/key_table.h"
 #include "rdma/mr.h"
+#include "rdma/srq.h"
 
 struct rdma_domain {
     struct rdma_mem mem;
-    struct rdma_key_table keys; /* of struct rdma_mr */
+    struct rdma_key_table keys; /* of regions and windows */
     uint32_t pd_count;
+    rdma_srq_event_hook *srq_event; /* may be NULL */
+    void *srq_event_ctx;
 };
 
 struct rdma_pd {
     struct rdma_domain *domain;
-    uint32_t dependents; /* regions and QPs (ROCE-PD-2) */
+    uint32_t dependents; /* regions, windows, SRQs and QPs (ROCE-PD-2) */
 };
+
+/* ROCE-MR-3: [at, at + n) lies in [base, base + len_bytes), computed without overflow. */
+static inline bool rdma_range_is_inside(uint64_t base, uint64_t len_bytes, uint64_t at, uint64_t n)
+{
+    return n <= len_bytes && at >= base && at - base <= len_bytes - n;
+}
 
 #endif

@@ -38,13 +38,14 @@ static uint32_t take_index(struct rdma_key_table *t)
     return index;
 }
 
-int rdma_key_add(struct rdma_key_table *t, void *object, uint32_t *key)
+int rdma_key_add(struct rdma_key_table *t, enum rdma_key_kind kind, void *object, uint32_t *key)
 {
     uint32_t index = take_index(t);
     if (index == 0)
         return -ENOSPC;
     struct rdma_key_slot *slot = &t->slots[index];
     slot->object = object;
+    slot->kind = (uint8_t)kind;
     slot->variant++;
     *key = index << KEY_VARIANT_BITS | slot->variant;
     return 0;
@@ -52,8 +53,8 @@ int rdma_key_add(struct rdma_key_table *t, void *object, uint32_t *key)
 
 void rdma_key_remove(struct rdma_key_table *t, uint32_t key)
 {
-    assert(rdma_key_find(t, key));
     uint32_t index = key >> KEY_VARIANT_BITS;
+    assert(index != 0 && index <= t->max_entries && t->slots[index].object);
     t->slots[index].object = NULL;
     t->slots[index].next_free = 0;
     if (t->free_head == 0)
@@ -63,11 +64,21 @@ void rdma_key_remove(struct rdma_key_table *t, uint32_t key)
     t->free_tail = index;
 }
 
-void *rdma_key_find(const struct rdma_key_table *t, uint32_t key)
+void rdma_key_change(struct rdma_key_table *t, uint32_t key)
+{
+    t->slots[key >> KEY_VARIANT_BITS].variant = (uint8_t)key;
+}
+
+void *rdma_key_find(const struct rdma_key_table *t, enum rdma_key_kind kind, uint32_t key)
+{
+    void *object = rdma_key_owner(t, kind, key);
+    return object && t->slots[key >> KEY_VARIANT_BITS].variant == (uint8_t)key ? object : NULL;
+}
+
+void *rdma_key_owner(const struct rdma_key_table *t, enum rdma_key_kind kind, uint32_t key)
 {
     uint32_t index = key >> KEY_VARIANT_BITS;
-    if (index > t->max_entries)
+    if (index > t->max_entries || t->slots[index].kind != kind)
         return NULL;
-    const struct rdma_key_slot *slot = &t->slots[index];
-    return slot->variant == (uint8_t)key ? slot->object : NULL;
+    return t->slots[index].object;
 }

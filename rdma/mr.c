@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Regions: registration, fast registration, and where a local SGE lies. */
 #include <errno.h>
 
 #include "rdma/domain.h"
 
 #define MR_REMOTE_CHANGES (RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC)
-#define MR_ALL_ACCESS \
-    (RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_READ | MR_REMOTE_CHANGES | RDMA_ACCESS_ZERO_BASED)
+#define MR_ALL_ACCESS                                                                              \
+    (RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_READ | MR_REMOTE_CHANGES | RDMA_ACCESS_MW_BIND | \
+     RDMA_ACCESS_ZERO_BASED)
 
 /* ROCE-MR-1. */
 static bool access_is_valid(uint32_t access)
@@ -15,59 +17,95 @@ static bool access_is_valid(uint32_t access)
     return !(access & MR_REMOTE_CHANGES) || (access & RDMA_ACCESS_LOCAL_WRITE);
 }
 
-/* ROCE-MR-3: [at, at + n) lies in [base, base + len), computed without overflow. */
-static bool range_is_inside(uint64_t base, uint64_t len_bytes, uint64_t at, uint64_t n)
+static bool memory_is_valid(const void *addr, uint64_t len_bytes, uint64_t iova, uint32_t access)
 {
-    return n <= len_bytes && at >= base && at - base <= len_bytes - n;
+    return addr && access_is_valid(access) && len_bytes <= UINTPTR_MAX - (uintptr_t)addr &&
+           len_bytes <= UINT64_MAX - iova && !(access & RDMA_ACCESS_ZERO_BASED && iova);
 }
 
-int rdma_mr_reg(struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint32_t access, struct rdma_mr **out)
+static int add_region(struct rdma_pd *pd, struct rdma_mr **out)
 {
     struct rdma_domain *domain = pd->domain;
-    if (!addr || !access_is_valid(access) || len_bytes > UINTPTR_MAX - (uintptr_t)addr)
-        return -EINVAL;
     struct rdma_mr *mr = domain->mem.alloc(domain->mem.ctx, sizeof *mr);
     if (!mr)
         return -ENOMEM;
-    int err = rdma_key_add(&domain->keys, mr, &mr->rkey);
+    int err = rdma_key_add(&domain->keys, RDMA_KEY_MR, mr, &mr->rkey);
     if (err != 0) {
         domain->mem.free(domain->mem.ctx, mr);
         return err;
     }
     mr->pd = pd;
-    mr->addr = addr;
-    mr->len_bytes = len_bytes;
-    mr->iova = access & RDMA_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
-    mr->access = access;
     mr->lkey = mr->rkey;
     rdma_pd_get(pd);
     *out = mr;
     return 0;
 }
 
-void rdma_mr_dereg(struct rdma_mr *mr)
+static void make_valid(struct rdma_mr *mr, void *addr, uint64_t len_bytes, uint64_t iova, uint32_t access)
+{
+    mr->addr = addr;
+    mr->len_bytes = len_bytes;
+    mr->iova = iova;
+    mr->access = access;
+    mr->is_valid = true;
+}
+
+int rdma_mr_reg_iova(struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova, uint32_t access,
+                     struct rdma_mr **out)
+{
+    if (!memory_is_valid(addr, len_bytes, iova, access))
+        return -EINVAL;
+    int err = add_region(pd, out);
+    if (err == 0)
+        make_valid(*out, addr, len_bytes, iova, access);
+    return err;
+}
+
+int rdma_mr_reg(struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint32_t access, struct rdma_mr **out)
+{
+    uint64_t iova = access & RDMA_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
+    return rdma_mr_reg_iova(pd, addr, len_bytes, iova, access, out);
+}
+
+int rdma_mr_alloc_fast(struct rdma_pd *pd, uint64_t max_bytes, struct rdma_mr **out)
+{
+    if (max_bytes == 0)
+        return -EINVAL;
+    int err = add_region(pd, out);
+    if (err == 0) {
+        (*out)->is_fast = true;
+        (*out)->max_bytes = max_bytes;
+    }
+    return err;
+}
+
+int rdma_mr_fast_reg(struct rdma_domain *domain, const struct rdma_pd *pd, const struct rdma_fast_reg *reg)
+{
+    struct rdma_mr *mr = rdma_key_owner(&domain->keys, RDMA_KEY_MR, reg->key);
+    if (!mr || !mr->is_fast || mr->is_valid || mr->pd != pd || reg->len_bytes > mr->max_bytes ||
+        !memory_is_valid(reg->addr, reg->len_bytes, reg->iova, reg->access))
+        return -EINVAL;
+    rdma_key_change(&domain->keys, reg->key);
+    make_valid(mr, reg->addr, reg->len_bytes, reg->iova, reg->access);
+    return 0;
+}
+
+int rdma_mr_dereg(struct rdma_mr *mr)
 {
     struct rdma_pd *pd = mr->pd;
     struct rdma_domain *domain = pd->domain;
+    if (mr->windows != 0)
+        return -EBUSY;
     rdma_key_remove(&domain->keys, mr->rkey);
     domain->mem.free(domain->mem.ctx, mr);
     rdma_pd_put(pd);
+    return 0;
 }
 
 struct rdma_mr *rdma_mr_find(const struct rdma_domain *domain, uint32_t key)
 {
-    return rdma_key_find(&domain->keys, key);
-}
-
-uint8_t *rdma_mr_remote(const struct rdma_domain *domain, const struct rdma_pd *pd, uint32_t rkey,
-                        uint64_t va, uint64_t len_bytes, uint32_t access)
-{
-    const struct rdma_mr *mr = rdma_mr_find(domain, rkey);
-    if (!mr || mr->pd != pd || (mr->access & access) != access)
-        return NULL;
-    if (!range_is_inside(mr->iova, mr->len_bytes, va, len_bytes))
-        return NULL;
-    return mr->addr + (va - mr->iova);
+    struct rdma_mr *mr = rdma_key_find(&domain->keys, RDMA_KEY_MR, key);
+    return mr && mr->is_valid ? mr : NULL;
 }
 
 uint8_t *rdma_sge_local(const struct rdma_domain *domain, const struct rdma_pd *pd,
@@ -80,7 +118,7 @@ uint8_t *rdma_sge_local(const struct rdma_domain *domain, const struct rdma_pd *
     if (!mr || mr->pd != pd || (write && !(mr->access & RDMA_ACCESS_LOCAL_WRITE)))
         return NULL;
     uint64_t base = (uintptr_t)mr->addr;
-    if (!range_is_inside(base, mr->len_bytes, sge->addr, sge->len_bytes))
+    if (!rdma_range_is_inside(base, mr->len_bytes, sge->addr, sge->len_bytes))
         return NULL;
     return mr->addr + (sge->addr - base);
 }

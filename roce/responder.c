@@ -97,7 +97,7 @@ static bool has_resource(const struct roce_qp *qp)
 static bool remote_range_ok(const struct roce_qp *qp, uint32_t rkey, uint64_t va, uint64_t len_bytes,
                             uint32_t access)
 {
-    return rdma_mr_remote(qp->dev->domain, qp->pd, rkey, va, len_bytes, access) != NULL;
+    return rdma_mr_remote(qp->dev->domain, qp->pd, qp->qpn, rkey, va, len_bytes, access) != NULL;
 }
 
 /* ROCE-RS-5, RS-8, RS-48. */
@@ -234,7 +234,7 @@ struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_p
         if (n && !roce_scatter(qp, sges, w->num_sge, resp->received_bytes, pkt->payload, n))
             return ROCE_BAD_SCATTER;
     } else if (n) {
-        place(rdma_mr_remote(qp->dev->domain, qp->pd, resp->write_rkey, resp->write_va + resp->received_bytes,
+        place(rdma_mr_remote(qp->dev->domain, qp->pd, qp->qpn, resp->write_rkey, resp->write_va + resp->received_bytes,
                              n, RDMA_ACCESS_REMOTE_WRITE),
               pkt->payload, n, last);
     }
@@ -300,7 +300,7 @@ static enum roce_rx_verdict execute_rd_atomic(struct roce_qp *qp, const struct r
     answer.end_psn = roce_psn_add(r.first_psn, r.psn_count);
     uint64_t *at = NULL;
     if (!read) {
-        at = (uint64_t *)(void *)rdma_mr_remote(qp->dev->domain, qp->pd, pkt->atomiceth.rkey,
+        at = (uint64_t *)(void *)rdma_mr_remote(qp->dev->domain, qp->pd, qp->qpn, pkt->atomiceth.rkey,
                                                 pkt->atomiceth.va, 8, RDMA_ACCESS_REMOTE_ATOMIC);
         if ((uintptr_t)at & 7) {
             roce_responder_fatal(qp, ROCE_SYNDROME_NAK_INV_REQ, pkt->bth.psn, RDMA_WC_LOC_QP_OP_ERR, now_ns);

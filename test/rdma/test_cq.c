@@ -237,3 +237,75 @@ Test(cq, opcode_values_and_names)
         cr_assert_str_eq(rdma_wc_opcode_name((enum rdma_wc_opcode)rows[i].value), rows[i].name);
     cr_assert_str_eq(rdma_wc_opcode_name((enum rdma_wc_opcode)77), "unknown opcode");
 }
+
+Test(cq, ROCE_CQ_6_resize_keeps_what_was_not_polled)
+{
+    struct notified n = {0};
+    struct rdma_cq *cq = make_cq(4, &n);
+    struct rdma_wc wcs[16];
+    uint64_t in = 0, out = 0;
+    for (int i = 0; i < 3; i++)
+        push(cq, in++, RDMA_WC_SUCCESS, false);
+    out += (uint64_t)rdma_cq_poll(cq, wcs, 3);
+    for (int i = 0; i < 4; i++) /* round the end of the ring */
+        cr_assert(push(cq, in++, RDMA_WC_SUCCESS, false));
+    rdma_cq_req_notify(cq, false);
+    cr_assert_eq(rdma_cq_resize(cq, 10), 0);
+    cr_assert_eq(rdma_cq_capacity(cq), 16);
+    cr_assert_eq(n.fired, 0);
+    while (in < out + 16)
+        cr_assert(push(cq, in++, RDMA_WC_SUCCESS, false));
+    cr_assert_eq(n.fired, 1, "it stayed armed");
+    cr_assert_not(rdma_cq_has_room(cq, 1));
+    for (int i = 0; i < 14; i++) {
+        cr_assert_eq(rdma_cq_poll(cq, wcs, 1), 1);
+        cr_assert_eq(wcs[0].wr_id, out++);
+    }
+    cr_assert_eq(rdma_cq_resize(cq, 1), -EINVAL, "two are there");
+    cr_assert_eq(rdma_cq_resize(cq, 0), -EINVAL);
+    cr_assert_eq(rdma_cq_resize(cq, (1u << 24) + 1), -EINVAL);
+    cr_assert_eq(rdma_cq_capacity(cq), 16);
+    cr_assert_eq(rdma_cq_resize(cq, 2), 0);
+    cr_assert_not(rdma_cq_has_room(cq, 1));
+    cr_assert_eq(rdma_cq_poll(cq, wcs, 8), 2);
+    cr_assert_eq(wcs[0].wr_id, out);
+    cr_assert_eq(wcs[1].wr_id, out + 1);
+    rdma_cq_destroy(cq);
+}
+
+Test(cq, ROCE_CQ_6_a_resize_that_fails_changes_nothing_and_an_error_stays)
+{
+    struct test_alloc a;
+    struct rdma_cq *cq = NULL;
+    struct rdma_wc wcs[4];
+    test_alloc_init(&a);
+    cr_assert_eq(rdma_cq_create(&a.mem, &(struct rdma_cq_config){.capacity = 2}, &cq), 0);
+    push(cq, 1, RDMA_WC_SUCCESS, false);
+    push(cq, 2, RDMA_WC_SUCCESS, false);
+    a.fail_at = a.calls + 1;
+    cr_assert_eq(rdma_cq_resize(cq, 8), -ENOMEM);
+    cr_assert_eq(rdma_cq_capacity(cq), 2);
+    cr_assert_not(push(cq, 3, RDMA_WC_SUCCESS, false));
+    cr_assert_eq(rdma_cq_resize(cq, 8), 0);
+    cr_assert(rdma_cq_in_error(cq));
+    cr_assert_not(push(cq, 4, RDMA_WC_SUCCESS, false));
+    cr_assert_eq(rdma_cq_poll(cq, wcs, 4), 2);
+    cr_assert_eq(rdma_cq_poll(cq, wcs, 4), -EIO);
+    cr_assert_eq(rdma_cq_destroy(cq), 0);
+    cr_assert_eq(a.live, 0);
+}
+
+Test(cq, ROCE_CQ_3_an_error_of_a_send_or_a_receive_is_solicited_and_success_is_not)
+{
+    for (int status = 0; status < 22; status++)
+        for (int recv = 0; recv < 2; recv++) {
+            struct notified n = {0};
+            struct rdma_cq *cq = make_cq(2, &n);
+            struct rdma_wc wc = {.status = (enum rdma_wc_status)status,
+                                 .opcode = recv ? RDMA_WC_RECV : RDMA_WC_SEND};
+            rdma_cq_req_notify(cq, true);
+            cr_assert(rdma_cq_push(cq, &wc, false));
+            cr_assert_eq(n.fired, status != RDMA_WC_SUCCESS, "status %d", status);
+            rdma_cq_destroy(cq);
+        }
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory windows: revocable remote access to a part of a region, ROCE section 13.4. Calls here are control
+ * calls: the caller serialises them with the device's progress. Binding is a work request of a QP. */
+#ifndef NORNIC_RDMA_MW_H
+#define NORNIC_RDMA_MW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rdma/mr.h"
+
+/* Values of the verbs ABI.
+ * Type 1: belongs to a PD; a bind replaces the one before, with a key that the engine chooses (ROCE-MW-1).
+ * Type 2: usable only through the QP it was bound on, with a key whose low byte the consumer chooses; bound only
+ * from free state, to which an invalidation returns it (ROCE-MW-2). It keeps the rules of both 2A and 2B: the QP
+ * and the PD must be those of the bind, and it does not outlive the QP. */
+enum rdma_mw_type { RDMA_MW_TYPE_1 = 1, RDMA_MW_TYPE_2 = 2 };
+
+/* A window. Read-only for callers. */
+struct rdma_mw {
+    struct rdma_pd *pd;
+    enum rdma_mw_type type;
+    uint32_t rkey; /* type 1: of the newest bind; type 2: its upper 24 bits name the window for ever */
+    /* --- the binding, written by the engine --- */
+    struct rdma_mr *mr; /* NULL: not bound */
+    uint8_t *addr;      /* of its first byte */
+    uint64_t len_bytes;
+    uint64_t base;   /* remote address of the first byte */
+    uint32_t access; /* enum rdma_access: remote rights */
+    uint32_t qpn;    /* type 2: the QP that it was bound on */
+    struct rdma_mw_list *list;
+    struct rdma_mw *prev, *next;
+};
+
+/* The type 2 windows that are bound on one QP. Zero-initialised; belongs to the QP. */
+struct rdma_mw_list {
+    struct rdma_mw *first;
+};
+
+/* Allocates a window, not bound. 0, -EINVAL (type), -ENOSPC (max_mr reached) or -ENOMEM. */
+int rdma_mw_alloc(struct rdma_pd *pd, enum rdma_mw_type type, struct rdma_mw **out);
+
+/* Unbinds it if it is bound, and frees it. Work requests that still name its key fail. */
+void rdma_mw_dealloc(struct rdma_mw *mw);
+
+/* The key that the next bind of a type 1 window gets (ROCE-MW-1): not the one before. */
+uint32_t rdma_mw_next_key(const struct rdma_mw *mw);
+
+/* --- for transports --- */
+
+/* A bind as a work request asks for it. */
+struct rdma_mw_bind {
+    enum rdma_mw_type type; /* that the window must have */
+    uint32_t key;           /* the new R_Key: the window's but for the low 8 bits */
+    uint32_t lkey;          /* of the region */
+    uint64_t addr;          /* where in the region the window begins: a remote address of the region */
+    uint64_t len_bytes;
+    uint32_t access; /* REMOTE_READ, REMOTE_WRITE, REMOTE_ATOMIC; type 2 also ZERO_BASED */
+};
+
+/* Binds on QP `qpn`, whose windows `list` holds; a type 1 window with len_bytes 0 is unbound instead. 0, or
+ * -EINVAL with nothing changed: ROCE-MW-1..3. */
+int rdma_mw_bind(struct rdma_domain *domain, const struct rdma_pd *pd, uint32_t qpn,
+                 struct rdma_mw_list *list, const struct rdma_mw_bind *bind);
+
+/* The QP goes away, and its windows with it: all return to free state. */
+void rdma_mw_unbind_all(struct rdma_mw_list *list);
+
+/* One window returns to free state. No effect when it is not bound. */
+void rdma_mw_unbind(struct rdma_mw *mw);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma/srq.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "rdma/domain.h"
+#include "rdma/recv_ring.h"
+
+struct rdma_srq {
+    struct rdma_pd *pd;
+    struct rdma_recv_ring ring;
+    uint32_t users; /* QPs */
+    uint32_t limit; /* armed; 0: none */
+    atomic_bool in_error;
+    void *ctx;
+};
+
+int rdma_srq_create(struct rdma_pd *pd, const struct rdma_srq_config *config, struct rdma_srq **out)
+{
+    const struct rdma_mem *mem = &pd->domain->mem;
+    if (config->max_wr == 0 || config->max_wr > RDMA_SRQ_MAX_WR || config->max_sge > RDMA_SRQ_MAX_SGE)
+        return -EINVAL;
+    struct rdma_srq *srq = mem->alloc(mem->ctx, sizeof *srq);
+    if (!srq)
+        return -ENOMEM;
+    int err = rdma_recv_ring_init(&srq->ring, mem, config->max_wr, config->max_sge);
+    if (err != 0) {
+        mem->free(mem->ctx, srq);
+        return err;
+    }
+    srq->pd = pd;
+    srq->ctx = config->ctx;
+    rdma_pd_get(pd);
+    *out = srq;
+    return 0;
+}
+
+int rdma_srq_destroy(struct rdma_srq *srq)
+{
+    struct rdma_pd *pd = srq->pd;
+    const struct rdma_mem *mem = &pd->domain->mem;
+    if (srq->users != 0)
+        return -EBUSY;
+    rdma_recv_ring_deinit(&srq->ring, mem);
+    mem->free(mem->ctx, srq);
+    rdma_pd_put(pd);
+    return 0;
+}
+
+void *rdma_srq_ctx(const struct rdma_srq *srq)
+{
+    return srq->ctx;
+}
+
+int rdma_srq_post(struct rdma_srq *srq, const struct rdma_recv_wr *wr, const struct rdma_recv_wr **bad)
+{
+    int err = atomic_load_explicit(&srq->in_error, memory_order_relaxed) ? -EINVAL : 0;
+    while (wr && !err) {
+        err = rdma_recv_ring_post(&srq->ring, wr);
+        if (!err)
+            wr = wr->next;
+    }
+    if (err && bad)
+        *bad = wr;
+    return err;
+}
+
+static void report(struct rdma_srq *srq, enum rdma_srq_event event)
+{
+    const struct rdma_domain *domain = srq->pd->domain;
+    if (domain->srq_event)
+        domain->srq_event(domain->srq_event_ctx, srq, event);
+}
+
+/* ROCE-RS-71: once, and disarmed by it. */
+static void check_limit(struct rdma_srq *srq)
+{
+    if (srq->limit == 0 || rdma_recv_ring_count(&srq->ring) >= srq->limit)
+        return;
+    srq->limit = 0;
+    report(srq, RDMA_SRQ_LIMIT_REACHED);
+}
+
+int rdma_srq_set_limit(struct rdma_srq *srq, uint32_t limit)
+{
+    if (limit > srq->ring.size)
+        return -EINVAL;
+    srq->limit = limit;
+    check_limit(srq);
+    return 0;
+}
+
+int rdma_srq_resize(struct rdma_srq *srq, uint32_t max_wr)
+{
+    const struct rdma_mem *mem = &srq->pd->domain->mem;
+    struct rdma_recv_ring fresh;
+    if (max_wr == 0 || max_wr > RDMA_SRQ_MAX_WR || max_wr < srq->limit ||
+        max_wr < rdma_recv_ring_count(&srq->ring))
+        return -EINVAL;
+    int err = rdma_recv_ring_init(&fresh, mem, max_wr, srq->ring.max_sge);
+    if (err != 0)
+        return err;
+    rdma_recv_ring_copy(&fresh, &srq->ring);
+    rdma_recv_ring_deinit(&srq->ring, mem);
+    srq->ring.wqes = fresh.wqes;
+    srq->ring.sges = fresh.sges;
+    srq->ring.size = fresh.size;
+    return 0;
+}
+
+uint32_t rdma_srq_capacity(const struct rdma_srq *srq)
+{
+    return srq->ring.size;
+}
+
+uint32_t rdma_srq_limit(const struct rdma_srq *srq)
+{
+    return srq->limit;
+}
+
+uint32_t rdma_srq_count(const struct rdma_srq *srq)
+{
+    return rdma_recv_ring_count(&srq->ring);
+}
+
+void rdma_srq_fail(struct rdma_srq *srq)
+{
+    if (!atomic_exchange(&srq->in_error, true))
+        report(srq, RDMA_SRQ_ERR);
+}
+
+void rdma_domain_on_srq_event(struct rdma_domain *domain, rdma_srq_event_hook *hook, void *ctx)
+{
+    domain->srq_event = hook;
+    domain->srq_event_ctx = ctx;
+}
+
+struct rdma_pd *rdma_srq_pd(const struct rdma_srq *srq)
+{
+    return srq->pd;
+}
+
+uint32_t rdma_srq_max_sge(const struct rdma_srq *srq)
+{
+    return srq->ring.max_sge;
+}
+
+bool rdma_srq_take(struct rdma_srq *srq, struct rdma_recv_wqe *wqe, struct rdma_sge *sges)
+{
+    const struct rdma_sge *from;
+    const struct rdma_recv_wqe *oldest = rdma_recv_ring_oldest(&srq->ring, &from);
+    if (!oldest || atomic_load_explicit(&srq->in_error, memory_order_relaxed))
+        return false;
+    *wqe = *oldest;
+    if (wqe->num_sge)
+        memcpy(sges, from, sizeof *sges * wqe->num_sge);
+    rdma_recv_ring_pop(&srq->ring);
+    check_limit(srq);
+    return true;
+}
+
+void rdma_srq_get(struct rdma_srq *srq)
+{
+    srq->users++;
+}
+
+void rdma_srq_put(struct rdma_srq *srq)
+{
+    srq->users--;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared receive queue: one pool of receive WQEs for many QPs, ROCE section 8.8. rdma_srq_post() may run beside
+ * the engine, one poster at a time; everything else is a control call, which the caller serialises with the
+ * device's progress. */
+#ifndef NORNIC_RDMA_SRQ_H
+#define NORNIC_RDMA_SRQ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rdma/wr.h"
+
+struct rdma_domain;
+struct rdma_pd;
+struct rdma_srq;
+struct rdma_recv_wqe;
+
+#define RDMA_SRQ_MAX_WR  (1u << 20)
+#define RDMA_SRQ_MAX_SGE 16
+
+struct rdma_srq_config {
+    uint32_t max_wr;  /* WQEs that it holds at least, 1..RDMA_SRQ_MAX_WR */
+    uint32_t max_sge; /* of a WQE, at most RDMA_SRQ_MAX_SGE */
+    void *ctx;        /* the caller's: rdma_srq_ctx() */
+};
+
+/* Creates an SRQ whose SGE keys are those of `pd` (ROCE-RS-70). 0, -EINVAL or -ENOMEM. */
+int rdma_srq_create(struct rdma_pd *pd, const struct rdma_srq_config *config, struct rdma_srq **out);
+/* 0, or -EBUSY while a QP uses it. Its WQEs are forgotten. */
+int rdma_srq_destroy(struct rdma_srq *srq);
+void *rdma_srq_ctx(const struct rdma_srq *srq);
+
+/* Posts a list. 0; or -EINVAL (SGEs, bytes: ROCE-QP-40; the SRQ is in error) or -ENOMEM (full), with *bad (may
+ * be NULL) at the first request that was not taken; those before it are. */
+int rdma_srq_post(struct rdma_srq *srq, const struct rdma_recv_wr *wr, const struct rdma_recv_wr **bad);
+
+/* Arms the limit event: raised once, when fewer than `limit` WQEs remain, at once when they do already. 0
+ * disarms. 0, or -EINVAL (more than the SRQ holds): ROCE-RS-71. */
+int rdma_srq_set_limit(struct rdma_srq *srq, uint32_t limit);
+
+/* Makes it hold `max_wr` WQEs at least; those queued stay (ROCE-RS-73). No post may run meanwhile. 0, -EINVAL
+ * (max_wr out of range, below the armed limit, or below the number of queued WQEs) or -ENOMEM; nothing is
+ * changed then. */
+int rdma_srq_resize(struct rdma_srq *srq, uint32_t max_wr);
+
+/* What it holds at the most; the limit that is armed, 0: none; WQEs that wait now. */
+uint32_t rdma_srq_capacity(const struct rdma_srq *srq);
+uint32_t rdma_srq_limit(const struct rdma_srq *srq);
+uint32_t rdma_srq_count(const struct rdma_srq *srq);
+
+/* Puts it in error state for good, and says so with RDMA_SRQ_ERR: its WQEs are not given out any more, so that
+ * its QPs answer RNR, and posts fail (ROCE-RS-73). */
+void rdma_srq_fail(struct rdma_srq *srq);
+
+/* --- for transports --- */
+
+enum rdma_srq_event { RDMA_SRQ_ERR, RDMA_SRQ_LIMIT_REACHED };
+
+/* Called for every SRQ of a domain, inside the calls above and rdma_srq_take(). Must not call back into it. */
+typedef void rdma_srq_event_hook(void *ctx, struct rdma_srq *srq, enum rdma_srq_event event);
+void rdma_domain_on_srq_event(struct rdma_domain *domain, rdma_srq_event_hook *hook, void *ctx);
+
+struct rdma_pd *rdma_srq_pd(const struct rdma_srq *srq);
+uint32_t rdma_srq_max_sge(const struct rdma_srq *srq);
+
+/* Takes the oldest WQE: copies it to `wqe` and its SGEs to `sges` (rdma_srq_max_sge() of them), after which
+ * it belongs to the taker (ROCE-RS-70). False: there is none, or the SRQ is in error. */
+bool rdma_srq_take(struct rdma_srq *srq, struct rdma_recv_wqe *wqe, struct rdma_sge *sges);
+
+/* A QP counts itself as a user, so that the SRQ cannot go away under it. */
+void rdma_srq_get(struct rdma_srq *srq);
+void rdma_srq_put(struct rdma_srq *srq);
+
+#endif
