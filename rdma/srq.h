@@ -60,6 +60,7 @@ enum rdma_srq_event { RDMA_SRQ_ERR, RDMA_SRQ_LIMIT_REACHED };
 typedef void rdma_srq_event_hook(void *ctx, struct rdma_srq *srq, enum rdma_srq_event event);
 void rdma_domain_on_srq_event(struct rdma_domain *domain, rdma_srq_event_hook *hook, void *ctx);
 
+/* Whose keys its SGEs bear, and the most SGEs of a WQE. */
 struct rdma_pd *rdma_srq_pd(const struct rdma_srq *srq);
 uint32_t rdma_srq_max_sge(const struct rdma_srq *srq);
 

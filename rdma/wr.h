@@ -42,9 +42,9 @@ struct rdma_ah;
 /* What a window or a fast-registered region is to name: BIND_MW, REG_MR (ROCE-MW-2, ROCE-MR-6). */
 struct rdma_bind {
     uint32_t lkey; /* BIND_MW: the region. REG_MR: not used */
-    uint64_t addr; /* of the process, as a number */
+    uint64_t addr; /* REG_MR: of the process, as a number. BIND_MW: as peers of the region see it */
     uint64_t len_bytes;
-    uint64_t iova;   /* REG_MR: the remote address of the first byte. BIND_MW: not used, it is `addr` */
+    uint64_t iova;   /* REG_MR: the remote address of the first byte. BIND_MW: not used */
     uint32_t access; /* enum rdma_access */
 };
 

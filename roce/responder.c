@@ -234,8 +234,8 @@ struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_p
         if (n && !roce_scatter(qp, sges, w->num_sge, resp->received_bytes, pkt->payload, n))
             return ROCE_BAD_SCATTER;
     } else if (n) {
-        place(rdma_mr_remote(qp->dev->domain, qp->pd, qp->qpn, resp->write_rkey, resp->write_va + resp->received_bytes,
-                             n, RDMA_ACCESS_REMOTE_WRITE),
+        place(rdma_mr_remote(qp->dev->domain, qp->pd, qp->qpn, resp->write_rkey,
+                             resp->write_va + resp->received_bytes, n, RDMA_ACCESS_REMOTE_WRITE),
               pkt->payload, n, last);
     }
     resp->received_bytes += n;
