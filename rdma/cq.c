@@ -3,9 +3,9 @@
  * consumer's, and tail - head is what waits. A release of `tail` publishes a completion with all data that
  * was placed before it (ROCE-CQ-1); a release of `head` gives the slot back.
  *
- * Arming and adding race: the consumer arms, then looks at `tail` once more; the producer moves `tail`, then
- * looks at `armed`. At least one of the two must see the other's store, which only a single total order of
- * these four accesses gives: they are sequentially consistent. */
+ * Arming and adding race: the consumer arms, then looks at `tail` once more; the producer moves `tail`,
+ * then looks at `armed`. At least one of the two must see the other's store, which only a single total
+ * order of these four accesses gives: they are sequentially consistent. */
 #include "rdma/cq.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion queue: a ring with one writer (the engine, inside progress) and one reader (the application, or
- * whoever holds its lock), which need no common lock: ROCE section 12.1. */
+/* Completion queue: a ring with one writer (the engine, inside progress) and one reader (the application,
+ * or whoever holds its lock), which need no common lock: ROCE section 12.1. */
 #ifndef NORNIC_RDMA_CQ_H
 #define NORNIC_RDMA_CQ_H
 
@@ -103,17 +103,17 @@ int rdma_cq_create(const struct rdma_mem *mem, const struct rdma_cq_config *conf
 /* 0, or -EBUSY while a QP uses it (ROCE-CQ-6). */
 int rdma_cq_destroy(struct rdma_cq *cq);
 
-/* Takes up to `n` completions, oldest first. Returns how many, or -EIO when the valid ones are all taken and
- * the CQ has overflowed (ROCE-CQ-2). */
+/* Takes up to `n` completions, oldest first. Returns how many, or -EIO when the valid ones are all taken
+ * and the CQ has overflowed (ROCE-CQ-2). */
 int rdma_cq_poll(struct rdma_cq *cq, struct rdma_wc *wcs, unsigned n);
 
 /* Arms the one-shot notification: for the next completion, or the next solicited one (ROCE-CQ-3, CQ-4).
  * Completions already there do not fire it: poll once more after arming. */
 void rdma_cq_req_notify(struct rdma_cq *cq, bool solicited_only);
 
-/* Makes it hold `capacity` completions at least; those not polled yet stay, and so do an armed notification and
- * an error. A control call, and no poll may run meanwhile. 0, -EINVAL (capacity out of range, or below the number
- * of those completions) or -ENOMEM; nothing is changed then (ROCE-CQ-6). */
+/* Makes it hold `capacity` completions at least; those not polled yet stay, and so do an armed notification
+ * and an error. A control call, and no poll may run meanwhile. 0, -EINVAL (capacity out of range, or below
+ * the number of those completions) or -ENOMEM; nothing is changed then (ROCE-CQ-6). */
 int rdma_cq_resize(struct rdma_cq *cq, uint32_t capacity);
 
 /* How many completions it holds at the most. */

@@ -19,8 +19,8 @@ struct rdma_key_slot {
     uint8_t kind;       /* enum rdma_key_kind */
 };
 
-/* Indexes 1..max_entries. Those never given so far come first, beginning at a random one; then the ones given
- * back, the longest free first. */
+/* Indexes 1..max_entries. Those never given so far come first, beginning at a random one; then the ones
+ * given back, the longest free first. */
 struct rdma_key_table {
     struct rdma_key_slot *slots;
     struct rdma_random random;

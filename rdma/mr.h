@@ -34,8 +34,8 @@ struct rdma_mr {
     uint32_t access; /* enum rdma_access */
     uint32_t lkey;
     uint32_t rkey;
-    /* A fast region: `lkey` and `rkey` stay those of its allocation, whose upper 24 bits name it for ever; the
-     * low byte in force is the one of the last REG_MR. */
+    /* A fast region: `lkey` and `rkey` stay those of its allocation, whose upper 24 bits name it for ever;
+     * the low byte in force is the one of the last REG_MR. */
     bool is_fast;
     bool is_valid;      /* false: a fast region in free state, which no key reaches */
     uint64_t max_bytes; /* of a fast region: what a REG_MR may cover */
@@ -70,12 +70,13 @@ int rdma_mr_reg(struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint32_t acc
 int rdma_mr_reg_iova(struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova, uint32_t access,
                      struct rdma_mr **out);
 
-/* Allocates a region for fast registration, in free state: its keys reach nothing until a REG_MR work request
- * makes it valid for at most `max_bytes` of memory (ROCE-MR-6). 0, -EINVAL (max_bytes 0), -ENOSPC, -ENOMEM. */
+/* Allocates a region for fast registration, in free state: its keys reach nothing until a REG_MR work
+ * request makes it valid for at most `max_bytes` of memory (ROCE-MR-6). 0, -EINVAL (max_bytes 0), -ENOSPC,
+ * -ENOMEM. */
 int rdma_mr_alloc_fast(struct rdma_pd *pd, uint64_t max_bytes, struct rdma_mr **out);
 
-/* After this returns the engine does not touch the memory; packets and work requests that still name the keys
- * fail with the error of a bad key. 0, or -EBUSY while windows are bound to it (ROCE-MR-5). */
+/* After this returns the engine does not touch the memory; packets and work requests that still name the
+ * keys fail with the error of a bad key. 0, or -EBUSY while windows are bound to it (ROCE-MR-5). */
 int rdma_mr_dereg(struct rdma_mr *mr);
 
 /* --- for transports --- */
@@ -96,9 +97,10 @@ struct rdma_fast_reg {
  * another PD than `pd`, too long, or what rdma_mr_reg_iova() would refuse. */
 int rdma_mr_fast_reg(struct rdma_domain *domain, const struct rdma_pd *pd, const struct rdma_fast_reg *reg);
 
-/* Where [va, va + len_bytes) of a region, or of a bound window, lies; NULL if the key is unknown or not valid,
- * belongs to another PD, names a type 2 window of another QP than `qpn`, lacks one of the rights `access`, or
- * the range is not inside (computed without overflow: ROCE-MR-3, MW-5). `len_bytes` 0 is checked too. */
+/* Where [va, va + len_bytes) of a region, or of a bound window, lies; NULL if the key is unknown or not
+ * valid, belongs to another PD, names a type 2 window of another QP than `qpn`, lacks one of the rights
+ * `access`, or the range is not inside (computed without overflow: ROCE-MR-3, MW-5). `len_bytes` 0 is
+ * checked too. */
 uint8_t *rdma_mr_remote(const struct rdma_domain *domain, const struct rdma_pd *pd, uint32_t qpn,
                         uint32_t rkey, uint64_t va, uint64_t len_bytes, uint32_t access);
 
@@ -107,8 +109,9 @@ uint8_t *rdma_mr_remote(const struct rdma_domain *domain, const struct rdma_pd *
 uint8_t *rdma_sge_local(const struct rdma_domain *domain, const struct rdma_pd *pd,
                         const struct rdma_sge *sge, bool write);
 
-/* LOCAL_INV: returns a fast region, or a type 2 window bound on QP `qpn`, to free state. 0 or -EINVAL: nothing
- * valid by that key in `pd`, a plain region, a type 1 window, a region with windows bound (ROCE-MR-7). */
+/* LOCAL_INV: returns a fast region, or a type 2 window bound on QP `qpn`, to free state. 0 or -EINVAL:
+ * nothing valid by that key in `pd`, a plain region, a type 1 window, a region with windows bound
+ * (ROCE-MR-7). */
 int rdma_invalidate_local(struct rdma_domain *domain, const struct rdma_pd *pd, uint32_t qpn, uint32_t key);
 
 /* The same at a peer's request: a region must give some remote right besides (ROCE-RS-44). */

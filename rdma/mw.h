@@ -9,11 +9,11 @@
 
 #include "rdma/mr.h"
 
-/* Values of the verbs ABI.
- * Type 1: belongs to a PD; a bind replaces the one before, with a key that the engine chooses (ROCE-MW-1).
- * Type 2: usable only through the QP it was bound on, with a key whose low byte the consumer chooses; bound only
- * from free state, to which an invalidation returns it (ROCE-MW-2). It keeps the rules of both 2A and 2B: the QP
- * and the PD must be those of the bind, and it does not outlive the QP. */
+/* Values of the verbs ABI. Type 1: belongs to a PD; a bind replaces the one before, with a key that the
+ * engine chooses (ROCE-MW-1). Type 2: usable only through the QP it was bound on, with a key whose low byte
+ * the consumer chooses; bound only from free state, to which an invalidation returns it (ROCE-MW-2). It
+ * keeps the rules of both 2A and 2B: the QP and the PD must be those of the bind, and it does not outlive
+ * the QP. */
 enum rdma_mw_type { RDMA_MW_TYPE_1 = 1, RDMA_MW_TYPE_2 = 2 };
 
 /* A window. Read-only for callers. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A ring of receive WQEs: the receive queue of a QP, or an SRQ. One poster (an application's thread) and one
- * taker (the engine) need no common lock: `posted` is published with release order after the slot, `released`
- * tells what is free. Inside the engine only. */
+/* A ring of receive WQEs: the receive queue of a QP, or an SRQ. One poster (an application's thread) and
+ * one taker (the engine) need no common lock: `posted` is published with release order after the slot,
+ * `released` tells what is free. Inside the engine only. */
 #ifndef NORNIC_RDMA_RECV_RING_H
 #define NORNIC_RDMA_RECV_RING_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared receive queue: one pool of receive WQEs for many QPs, ROCE section 8.8. rdma_srq_post() may run beside
- * the engine, one poster at a time; everything else is a control call, which the caller serialises with the
- * device's progress. */
+/* Shared receive queue: one pool of receive WQEs for many QPs, ROCE section 8.8. rdma_srq_post() may run
+ * beside the engine, one poster at a time; everything else is a control call, which the caller serialises
+ * with the device's progress. */
 #ifndef NORNIC_RDMA_SRQ_H
 #define NORNIC_RDMA_SRQ_H
 
@@ -30,17 +30,17 @@ int rdma_srq_create(struct rdma_pd *pd, const struct rdma_srq_config *config, st
 int rdma_srq_destroy(struct rdma_srq *srq);
 void *rdma_srq_ctx(const struct rdma_srq *srq);
 
-/* Posts a list. 0; or -EINVAL (SGEs, bytes: ROCE-QP-40; the SRQ is in error) or -ENOMEM (full), with *bad (may
- * be NULL) at the first request that was not taken; those before it are. */
+/* Posts a list. 0; or -EINVAL (SGEs, bytes: ROCE-QP-40; the SRQ is in error) or -ENOMEM (full), with *bad
+ * (may be NULL) at the first request that was not taken; those before it are. */
 int rdma_srq_post(struct rdma_srq *srq, const struct rdma_recv_wr *wr, const struct rdma_recv_wr **bad);
 
 /* Arms the limit event: raised once, when fewer than `limit` WQEs remain, at once when they do already. 0
  * disarms. 0, or -EINVAL (more than the SRQ holds): ROCE-RS-71. */
 int rdma_srq_set_limit(struct rdma_srq *srq, uint32_t limit);
 
-/* Makes it hold `max_wr` WQEs at least; those queued stay (ROCE-RS-73). No post may run meanwhile. 0, -EINVAL
- * (max_wr out of range, below the armed limit, or below the number of queued WQEs) or -ENOMEM; nothing is
- * changed then. */
+/* Makes it hold `max_wr` WQEs at least; those queued stay (ROCE-RS-73). No post may run meanwhile. 0,
+ * -EINVAL (max_wr out of range, below the armed limit, or below the number of queued WQEs) or -ENOMEM;
+ * nothing is changed then. */
 int rdma_srq_resize(struct rdma_srq *srq, uint32_t max_wr);
 
 /* What it holds at the most; the limit that is armed, 0: none; WQEs that wait now. */
@@ -48,15 +48,16 @@ uint32_t rdma_srq_capacity(const struct rdma_srq *srq);
 uint32_t rdma_srq_limit(const struct rdma_srq *srq);
 uint32_t rdma_srq_count(const struct rdma_srq *srq);
 
-/* Puts it in error state for good, and says so with RDMA_SRQ_ERR: its WQEs are not given out any more, so that
- * its QPs answer RNR, and posts fail (ROCE-RS-73). */
+/* Puts it in error state for good, and says so with RDMA_SRQ_ERR: its WQEs are not given out any more, so
+ * that its QPs answer RNR, and posts fail (ROCE-RS-73). */
 void rdma_srq_fail(struct rdma_srq *srq);
 
 /* --- for transports --- */
 
 enum rdma_srq_event { RDMA_SRQ_ERR, RDMA_SRQ_LIMIT_REACHED };
 
-/* Called for every SRQ of a domain, inside the calls above and rdma_srq_take(). Must not call back into it. */
+/* Called for every SRQ of a domain, inside the calls above and rdma_srq_take(). Must not call back into it.
+ */
 typedef void rdma_srq_event_hook(void *ctx, struct rdma_srq *srq, enum rdma_srq_event event);
 void rdma_domain_on_srq_event(struct rdma_domain *domain, rdma_srq_event_hook *hook, void *ctx);
 
