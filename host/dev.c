@@ -34,12 +34,13 @@ static void queue_event(void *ctx, const struct roce_event *event)
     host_event_queue_push(&dev->events, event);
 }
 
-static int create_engine(struct host_dev *dev, uint32_t window_pkts)
+static int create_engine(struct host_dev *dev, const struct host_dev_config *wanted)
 {
     struct roce_dev_config config = {
         .random = {.next = kernel_random},
         .port_mtu_bytes = dev->port->limits.mtu_bytes,
-        .window_pkts = window_pkts,
+        .window_pkts = wanted->window_pkts,
+        .roce_v1 = wanted->roce_v1,
         .doorbell = host_dev_doorbell,
         .event = queue_event,
         .trace = dev->trace ? forward_trace : NULL,
@@ -74,9 +75,12 @@ int host_dev_create_on(struct net_port *port, const struct host_dev_config *conf
     rc = host_event_queue_init(&dev->events);
     if (rc != 0)
         goto close_doorbell;
-    rc = create_engine(dev, config->window_pkts);
+    rc = host_sources_init(&dev->sources);
     if (rc != 0)
         goto deinit_events;
+    rc = create_engine(dev, config);
+    if (rc != 0)
+        goto deinit_sources;
     rc = config->no_thread ? 0 : host_dev_thread_start(dev);
     if (rc != 0)
         goto destroy_engine;
@@ -85,6 +89,8 @@ int host_dev_create_on(struct net_port *port, const struct host_dev_config *conf
 
 destroy_engine:
     roce_dev_destroy(dev->engine);
+deinit_sources:
+    host_sources_deinit(&dev->sources);
 deinit_events:
     host_event_queue_deinit(&dev->events);
 close_doorbell:
@@ -100,10 +106,13 @@ close_port:
 void host_dev_close(struct host_dev *dev)
 {
     host_dev_thread_stop(dev);
+    if (dev->gids)
+        host_gids_close(dev->gids);
     int rc = roce_dev_destroy(dev->engine);
     assert(rc == 0 && "QPs, regions and PDs are destroyed before their device");
     (void)rc;
     net_port_close(dev->port);
+    host_sources_deinit(&dev->sources);
     host_event_queue_deinit(&dev->events);
     close(dev->doorbell_fd);
     pthread_mutex_destroy(&dev->lock);

@@ -7,13 +7,16 @@
 #include <stdatomic.h>
 
 #include "host/event_queue.h"
+#include "host/gids.h"
 #include "host/host.h"
+#include "host/sources.h"
 
 struct host_dev {
     struct net_port *port;    /* the outermost of the wrapped ports */
     struct net_port *capture; /* the one among them that writes the capture, or NULL */
     struct roce_dev *engine;
-    unsigned ifindex; /* 0: the port has no interface (memory) */
+    unsigned ifindex;       /* 0: the port has no interface (memory) */
+    struct host_gids *gids; /* NULL: the caller keeps the GID table */
     roce_trace_hook *trace;
     void *trace_ctx;
 
@@ -21,6 +24,7 @@ struct host_dev {
     atomic_int lock_waiters; /* callers of host_dev_lock() that the thread lets go first */
     uint64_t planned_ns;     /* the next deadline as every sleeper knows it; 0: at once */
     bool tx_blocked;         /* the last round had frames to send and the port lent no buffers */
+    struct host_sources sources;
 
     int doorbell_fd;     /* eventfd */
     atomic_int sleepers; /* threads that sleep or are about to */

@@ -26,13 +26,16 @@ struct host_dev_config {
     const char *capture_path;  /* pcapng of everything that crosses the port, or NULL */
     struct host_impair impair; /* all zero: none; acts on what is sent and what is received */
     uint32_t window_pkts;      /* unacknowledged request packets of a QP; 0: the engine's default */
+    bool roce_v1;              /* speak RoCEv1 as well: each address has a second GID, of type V1 */
     bool no_thread;            /* the caller drives host_dev_progress() itself */
     roce_trace_hook *trace;
     void *trace_ctx;
 };
 
-/* Opens the port, creates the engine, and fills its GID table from the interface's addresses (the link-local
- * address first, as rxe orders them: ROCE-AH-11). Unless `no_thread`, a thread makes progress from now on,
+/* Opens the port, creates the engine, and fills its GID table from the addresses that the interface and its
+ * VLAN interfaces own: link-local first, as rxe orders them (ROCE-AH-11). From then on the table follows the
+ * kernel: what comes is added where there is room, what goes leaves a hole (ROCE-AH-10), and the port's state
+ * follows the link (ROCE-EV-9). Unless `no_thread`, a thread makes progress from now on,
  * asleep while there is nothing to do. 0 or -errno with a sentence in `err`. */
 int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct net_error *err);
 
@@ -69,5 +72,10 @@ void host_dev_wait(struct host_dev *dev, uint64_t timeout_ns);
  * -EHOSTUNREACH or another -errno with a sentence in `err`. */
 int host_dev_resolve(struct host_dev *dev, const struct net_addr *dst, uint64_t timeout_ns,
                      struct net_mac *mac, struct net_error *err);
+
+/* The same out of the interface that owns GID `sgid_index`, which may be a VLAN interface (ROCE-FRM-3).
+ * -ENOENT: there is no such GID. */
+int host_dev_resolve_from(struct host_dev *dev, unsigned sgid_index, const struct net_addr *dst,
+                          uint64_t timeout_ns, struct net_mac *mac, struct net_error *err);
 
 #endif

@@ -48,10 +48,11 @@ bool host_dev_round(struct host_dev *dev)
 {
     uint64_t now_ns = host_now_ns();
     host_dev_consume_doorbell(dev);
+    bool heard = host_sources_round(&dev->sources, now_ns);
     bool received = receive(dev, now_ns);
     bool expired = expire(dev, now_ns);
     dev->tx_blocked = false;
-    return transmit(dev, now_ns) > 0 || received || expired;
+    return transmit(dev, now_ns) > 0 || received || expired || heard;
 }
 
 void host_dev_lock(struct host_dev *dev)

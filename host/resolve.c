@@ -5,13 +5,32 @@
 
 #include "net/kernel.h"
 
+static int resolve(unsigned ifindex, const struct net_addr *dst, uint64_t timeout_ns, struct net_mac *mac,
+                   struct net_error *err)
+{
+    struct net_addr next_hop;
+    int rc = net_route_next_hop(ifindex, dst, &next_hop, err);
+    return rc == 0 ? net_neighbour_resolve(ifindex, &next_hop, timeout_ns, mac, err) : rc;
+}
+
 int host_dev_resolve(struct host_dev *dev, const struct net_addr *dst, uint64_t timeout_ns,
                      struct net_mac *mac, struct net_error *err)
 {
     if (dev->ifindex == 0)
         return net_error_set(err, EOPNOTSUPP, "port %s has no interface to resolve addresses on",
                              dev->port->name);
-    struct net_addr next_hop;
-    int rc = net_route_next_hop(dev->ifindex, dst, &next_hop, err);
-    return rc == 0 ? net_neighbour_resolve(dev->ifindex, &next_hop, timeout_ns, mac, err) : rc;
+    return resolve(dev->ifindex, dst, timeout_ns, mac, err);
+}
+
+int host_dev_resolve_from(struct host_dev *dev, unsigned sgid_index, const struct net_addr *dst,
+                          uint64_t timeout_ns, struct net_mac *mac, struct net_error *err)
+{
+    if (!dev->gids)
+        return host_dev_resolve(dev, dst, timeout_ns, mac, err);
+    host_dev_lock(dev);
+    unsigned ifindex = host_gids_ifindex(dev->gids, sgid_index);
+    host_dev_unlock(dev);
+    if (ifindex == 0)
+        return net_error_set(err, ENOENT, "%s has no GID with index %u", dev->port->name, sgid_index);
+    return resolve(ifindex, dst, timeout_ns, mac, err);
 }

@@ -85,11 +85,14 @@ void host_dev_sleep(struct host_dev *dev, uint64_t timeout_ns)
     atomic_fetch_add(&dev->sleepers, 1);
     uint64_t ns = sleep_ns(dev, timeout_ns);
     if (ns > 0 && !atomic_load(&dev->stopping)) {
-        struct pollfd fds[2] = {{.fd = dev->doorbell_fd, .events = POLLIN},
-                                {.fd = net_port_fd(dev->port), .events = POLLIN}};
+        struct pollfd fds[3] = {{.fd = dev->doorbell_fd, .events = POLLIN},
+                                {.fd = net_port_fd(dev->port), .events = POLLIN},
+                                {.fd = dev->sources.fd, .events = POLLIN}};
         struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
         /* An interruption by a signal is a reason to wake like any other. */
-        ppoll(fds, 2, ns == NET_TIME_NONE ? NULL : &ts, NULL);
+        ppoll(fds, 3, ns == NET_TIME_NONE ? NULL : &ts, NULL);
+        if (fds[2].revents)
+            atomic_store(&dev->sources.readable, true);
     }
     atomic_fetch_sub(&dev->sleepers, 1);
 }

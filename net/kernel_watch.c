@@ -205,6 +205,12 @@ int net_watch_read(struct net_watch *watch, net_watch_hook *hook, void *ctx)
     return 0;
 }
 
+const struct net_watch_addr *net_watch_addrs(const struct net_watch *watch, unsigned *count)
+{
+    *count = watch->known.addr_count;
+    return watch->known.addrs;
+}
+
 /* --- opening --- */
 
 static int subscribe(struct net_watch *watch)

@@ -202,6 +202,15 @@ int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns)
     return 0;
 }
 
+int roce_dev_gid_set_mac(struct roce_dev *dev, unsigned index, const struct net_mac *mac)
+{
+    if (!roce_gid_get(&dev->gids, index))
+        return -ENOENT;
+    dev->gids.entries[index].mac = *mac;
+    roce_dev_event(dev, &(struct roce_event){.type = ROCE_EVENT_GID_CHANGE});
+    return 0;
+}
+
 const struct roce_gid *roce_dev_gid_get(const struct roce_dev *dev, unsigned index)
 {
     return roce_gid_get(&dev->gids, index);

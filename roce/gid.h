@@ -6,8 +6,6 @@
 
 #include "roce/roce.h"
 
-#define ROCE_GID_MAX 64 /* ROCE-LIM-4 */
-
 /* All zero: empty. */
 struct roce_gid_table {
     struct roce_gid entries[ROCE_GID_MAX]; /* the zero address: free */

@@ -102,6 +102,8 @@ struct rdma_domain *roce_dev_domain(const struct roce_dev *dev);
  * address says. */
 enum roce_gid_type { ROCE_GID_V2, ROCE_GID_V1 };
 
+#define ROCE_GID_MAX 64 /* entries of a GID table: ROCE-LIM-4 */
+
 /* One entry of the GID table. */
 struct roce_gid {
     struct net_addr addr; /* IPv4 as ::ffff:a.b.c.d */
@@ -115,6 +117,9 @@ struct roce_gid {
  * that name it to ERR. Both raise GID_CHANGE (ROCE-EV-10). */
 int roce_dev_gid_add(struct roce_dev *dev, const struct roce_gid *gid);
 int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns);
+/* The interface that owns the address has another MAC; QPs and address handles made from now on use it. 0 or
+ * -ENOENT. Raises GID_CHANGE. */
+int roce_dev_gid_set_mac(struct roce_dev *dev, unsigned index, const struct net_mac *mac);
 /* The entry at `index` (of any value), valid until the table changes; NULL: none. */
 const struct roce_gid *roce_dev_gid_get(const struct roce_dev *dev, unsigned index);
 

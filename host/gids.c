@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/gids.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/dev.h"
+
+/* --- the table --- */
+
+static int find(const struct host_gids *gids, const struct net_watch_addr *addr, enum roce_gid_type type)
+{
+    for (unsigned i = 0; i < ROCE_GID_MAX; i++) {
+        const struct roce_gid *gid = roce_dev_gid_get(gids->dev->engine, i);
+        if (gid && gid->type == type && gid->vlan_id == addr->vlan_id &&
+            net_addr_equal(&gid->addr, &addr->addr))
+            return (int)i;
+    }
+    return -ENOENT;
+}
+
+static void add(struct host_gids *gids, const struct net_watch_addr *addr)
+{
+    for (enum roce_gid_type type = ROCE_GID_V2; type <= (gids->roce_v1 ? ROCE_GID_V1 : ROCE_GID_V2); type++) {
+        struct roce_gid gid = {.addr = addr->addr, .type = type, .mac = addr->mac, .vlan_id = addr->vlan_id};
+        if (roce_dev_gid_add(gids->dev->engine, &gid) == -ENOSPC)
+            gids->overflows = true;
+    }
+}
+
+static void remove_addr(struct host_gids *gids, const struct net_watch_addr *addr, uint64_t now_ns)
+{
+    for (enum roce_gid_type type = ROCE_GID_V2; type <= ROCE_GID_V1; type++) {
+        int index = find(gids, addr, type);
+        if (index >= 0)
+            roce_dev_gid_remove(gids->dev->engine, (unsigned)index, now_ns);
+    }
+}
+
+static void set_mac(struct host_gids *gids, const struct net_watch_addr *addr)
+{
+    for (enum roce_gid_type type = ROCE_GID_V2; type <= ROCE_GID_V1; type++) {
+        int index = find(gids, addr, type);
+        if (index >= 0)
+            roce_dev_gid_set_mac(gids->dev->engine, (unsigned)index, &addr->mac);
+    }
+}
+
+/* --- the kernel's news --- */
+
+static void on_change(void *ctx, const struct net_watch_change *change)
+{
+    struct host_gids *gids = ctx;
+    struct roce_event fatal = {.type = ROCE_EVENT_DEVICE_FATAL};
+    switch (change->kind) {
+    case NET_WATCH_ADDR_ADDED:
+        add(gids, &change->addr);
+        break;
+    case NET_WATCH_ADDR_REMOVED:
+        remove_addr(gids, &change->addr, host_now_ns());
+        break;
+    case NET_WATCH_ADDR_MAC:
+        set_mac(gids, &change->addr);
+        break;
+    case NET_WATCH_LINK_UP:
+    case NET_WATCH_LINK_DOWN:
+        roce_dev_port_state(gids->dev->engine, change->kind == NET_WATCH_LINK_UP);
+        break;
+    case NET_WATCH_GONE:
+        gids->is_gone = true;
+        host_event_queue_push(&gids->dev->events, &fatal); /* ROCE-EV-8 */
+        break;
+    case NET_WATCH_MAC: /* the addresses say so too */
+    case NET_WATCH_MTU: /* the port's frames stay as long as they could be when it was opened */
+        break;
+    }
+}
+
+/* Addresses that found no room get what removals have left. */
+static void fill_up(struct host_gids *gids)
+{
+    unsigned count;
+    const struct net_watch_addr *addrs = net_watch_addrs(gids->watch, &count);
+    gids->overflows = false;
+    for (unsigned i = 0; i < count; i++)
+        add(gids, &addrs[i]);
+}
+
+static int read_news(struct host_gids *gids)
+{
+    int rc = net_watch_read(gids->watch, on_change, gids);
+    if (rc == 0 && gids->overflows)
+        fill_up(gids);
+    return rc;
+}
+
+static void on_ready(struct host_source *source, uint64_t now_ns)
+{
+    struct host_gids *gids = (struct host_gids *)source; /* its first member */
+    (void)now_ns;
+    /* Without memory for the lists nothing changes until the next news: then all is compared again. */
+    (void)read_news(gids);
+}
+
+int host_gids_open(struct host_dev *dev, struct host_gids **out, bool roce_v1, struct net_error *err)
+{
+    struct host_gids *gids = calloc(1, sizeof *gids);
+    if (!gids)
+        return net_error_set(err, ENOMEM, "no memory for the GID table");
+    *gids = (struct host_gids){.source.ready = on_ready, .dev = dev, .roce_v1 = roce_v1};
+    int rc = net_watch_open(dev->ifindex, &gids->watch, err);
+    if (rc != 0)
+        goto free_gids;
+    gids->source.fd = net_watch_fd(gids->watch);
+    host_dev_lock(dev);
+    rc = read_news(gids);
+    if (rc == 0)
+        rc = host_source_add(&dev->sources, &gids->source);
+    host_dev_unlock(dev);
+    if (rc != 0) {
+        net_error_set(err, -rc, "cannot list the addresses of interface %u: %s", dev->ifindex, strerror(-rc));
+        goto close_watch;
+    }
+    *out = gids;
+    return 0;
+
+close_watch:
+    net_watch_close(gids->watch);
+free_gids:
+    free(gids);
+    return rc;
+}
+
+void host_gids_close(struct host_gids *gids)
+{
+    host_source_remove(&gids->dev->sources, &gids->source);
+    net_watch_close(gids->watch);
+    free(gids);
+}
+
+unsigned host_gids_ifindex(const struct host_gids *gids, unsigned index)
+{
+    unsigned count;
+    const struct net_watch_addr *addrs = net_watch_addrs(gids->watch, &count);
+    const struct roce_gid *gid = roce_dev_gid_get(gids->dev->engine, index);
+    for (unsigned i = 0; gid && i < count; i++)
+        if (addrs[i].vlan_id == gid->vlan_id && net_addr_equal(&addrs[i].addr, &gid->addr))
+            return addrs[i].ifindex;
+    return 0;
+}

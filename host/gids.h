@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The GID table follows the kernel's addresses (ROCE-AH-10): it holds what the interface, and the VLAN
+ * interfaces on it, own now, and nothing else. Internal to host/. */
+#ifndef NORNIC_HOST_GIDS_H
+#define NORNIC_HOST_GIDS_H
+
+#include "host/sources.h"
+#include "net/kernel_watch.h"
+#include "roce/roce.h"
+
+struct host_dev;
+
+struct host_gids {
+    struct host_source source;
+    struct host_dev *dev;
+    struct net_watch *watch;
+    bool roce_v1;   /* each address gets a RoCEv1 entry too */
+    bool overflows; /* the interface has more addresses than the table has room */
+    bool is_gone;   /* the interface is no more */
+};
+
+/* Fills the table of a device on an interface and keeps it up to date from now on. 0 or -errno with a
+ * sentence in `err`. */
+int host_gids_open(struct host_dev *dev, struct host_gids **out, bool roce_v1, struct net_error *err);
+void host_gids_close(struct host_gids *gids);
+
+/* Which interface owns the address that GID `index` names; 0: there is no such GID. Under the device's
+ * lock. */
+unsigned host_gids_ifindex(const struct host_gids *gids, unsigned index);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "host/events.h"
+#include "host/host.h"
+#include "test/support/netns.h"
+
+#define SECOND 1000000000ull
+
+static struct netns_veth veth;
+static struct host_dev *dev;
+
+static void open_dev(const struct host_dev_config *more)
+{
+    struct net_error err = {""};
+    struct host_dev_config config = *more;
+    config.port = "packet:nn0";
+    netns_enter(&veth, 0);
+    cr_assert_eq(host_dev_open(&config, &dev, &err), 0, "%s", err.text);
+    netns_enter(&veth, -1); /* the device stays where it was opened */
+}
+
+static void setup(void)
+{
+    const char *reason = netns_unavailable();
+    if (reason)
+        cr_skip_test("%s", reason);
+    cr_assert(netns_veth_create(&veth, 1500));
+}
+
+static void teardown(void)
+{
+    if (dev)
+        host_dev_close(dev);
+    netns_veth_destroy(&veth);
+}
+
+TestSuite(gids, .init = setup, .fini = teardown, .timeout = 60);
+
+static void run(const char *command)
+{
+    cr_assert_eq(netns_run(&veth, 0, "%s", command), 0, "%s", command);
+}
+
+/* The text of GID `index`, "-" for a hole, with " v1" behind it for one of RoCEv1. */
+static const char *gid(unsigned index)
+{
+    static char text[NET_ADDR_STR_SIZE + 8];
+    host_dev_lock(dev);
+    const struct roce_gid *entry = roce_dev_gid_get(host_dev_engine(dev), index);
+    snprintf(text, sizeof text, "-");
+    if (entry) {
+        net_addr_str(&entry->addr, text);
+        if (entry->type == ROCE_GID_V1)
+            snprintf(text + strlen(text), 4, " v1");
+    }
+    host_dev_unlock(dev);
+    return text;
+}
+
+/* Takes events until one of this type. */
+static void await(enum roce_event_type type)
+{
+    struct roce_event event = {.type = ROCE_EVENT_COUNT};
+    uint64_t end_ns = host_now_ns() + 10 * SECOND;
+    while (event.type != type) {
+        cr_assert_eq(host_dev_get_event(dev, &event, 10 * SECOND), 0, "no %s", roce_event_name(type));
+        host_dev_ack_event(dev, &event);
+        cr_assert_lt(host_now_ns(), end_ns, "no %s", roce_event_name(type));
+    }
+}
+
+static void await_gid(unsigned index, const char *text)
+{
+    uint64_t end_ns = host_now_ns() + 10 * SECOND;
+    struct roce_event event;
+    while (strcmp(gid(index), text) != 0) {
+        cr_assert_lt(host_now_ns(), end_ns, "GID %u is %s, not %s", index, gid(index), text);
+        if (host_dev_get_event(dev, &event, SECOND / 10) == 0)
+            host_dev_ack_event(dev, &event);
+    }
+}
+
+/* covers: ROCE-AH-10, ROCE-AH-11, ROCE-EV-10 */
+Test(gids, ROCE_AH_10_the_table_follows_the_kernels_addresses)
+{
+    open_dev(&(struct host_dev_config){.port = NULL});
+    cr_expect_eq(strncmp(gid(0), "fe80:", 5), 0, "%s", gid(0));
+    cr_expect_str_eq(gid(1), "10.77.0.1");
+    cr_expect_str_eq(gid(2), "fd77::1");
+    cr_expect_str_eq(gid(3), "-");
+    await(ROCE_EVENT_GID_CHANGE);
+
+    run("ip addr add 10.88.0.1/24 dev nn0");
+    await(ROCE_EVENT_GID_CHANGE);
+    await_gid(3, "10.88.0.1");
+    run("ip addr del 10.77.0.1/24 dev nn0");
+    await(ROCE_EVENT_GID_CHANGE);
+    await_gid(1, "-");
+    cr_expect_str_eq(gid(2), "fd77::1", "the others stay where they are");
+    cr_expect_str_eq(gid(3), "10.88.0.1");
+    run("ip addr add fd88::1/64 dev nn0 nodad");
+    await_gid(1, "fd88::1");
+}
+
+/* covers: ROCE-EV-9 */
+Test(gids, ROCE_EV_9_the_port_follows_the_link)
+{
+    open_dev(&(struct host_dev_config){.port = NULL});
+    cr_assert_eq(netns_run(&veth, 1, "ip link set nn1 down"), 0);
+    await(ROCE_EVENT_PORT_ERR);
+    cr_expect_str_eq(gid(1), "10.77.0.1", "an address does not go with the link");
+    cr_assert_eq(netns_run(&veth, 1, "ip link set nn1 up"), 0);
+    await(ROCE_EVENT_PORT_ACTIVE);
+}
+
+/* covers: ROCE-AH-10 */
+Test(gids, ROCE_AH_10_each_address_has_a_v1_entry_where_v1_is_spoken)
+{
+    open_dev(&(struct host_dev_config){.roce_v1 = true});
+    cr_expect_str_eq(gid(2), "10.77.0.1");
+    cr_expect_str_eq(gid(3), "10.77.0.1 v1");
+    cr_expect_str_eq(gid(4), "fd77::1");
+    cr_expect_str_eq(gid(5), "fd77::1 v1");
+    run("ip addr del fd77::1/64 dev nn0");
+    await_gid(5, "-");
+    cr_expect_str_eq(gid(4), "-");
+    cr_expect_str_eq(gid(3), "10.77.0.1 v1");
+}
+
+Test(gids, the_mac_follows_too)
+{
+    open_dev(&(struct host_dev_config){.port = NULL});
+    await(ROCE_EVENT_GID_CHANGE);
+    run("ip link set nn0 address 02:00:00:00:00:07");
+    await(ROCE_EVENT_GID_CHANGE);
+    host_dev_lock(dev);
+    struct net_mac mac = roce_dev_gid_get(host_dev_engine(dev), 1)->mac;
+    host_dev_unlock(dev);
+    cr_expect_arr_eq(mac.b, "\2\0\0\0\0\7", 6);
+}
+
+/* Addresses that found no room get it when others go. */
+Test(gids, a_full_table_takes_more_when_it_can)
+{
+    run("for i in $(seq 80); do echo addr add 10.90.0.$i/32 dev nn0; done | ip -batch -");
+    open_dev(&(struct host_dev_config){.port = NULL});
+    cr_expect_str_neq(gid(63), "-");
+    run("for i in $(seq 40); do echo addr del 10.90.0.$i/32 dev nn0; done | ip -batch -");
+    await_gid(2, "10.90.0.63");
+    unsigned count = 0;
+    for (unsigned i = 0; i < 64; i++)
+        count += strcmp(gid(i), "-") != 0;
+    cr_expect_eq(count, 43);
+}
+
+/* Progress that the caller drives: asleep, and without a sleep between. */
+Test(gids, a_caller_that_drives_hears_the_news)
+{
+    open_dev(&(struct host_dev_config){.no_thread = true});
+    run("ip addr add 10.88.0.1/24 dev nn0");
+    uint64_t start_ns = host_now_ns();
+    while (strcmp(gid(3), "-") == 0) {
+        cr_assert_lt(host_now_ns(), start_ns + 10 * SECOND);
+        if (!host_dev_progress(dev))
+            host_dev_wait(dev, 30 * SECOND);
+    }
+    cr_expect_str_eq(gid(3), "10.88.0.1");
+    run("ip addr del 10.88.0.1/24 dev nn0");
+    while (strcmp(gid(3), "-") != 0) {
+        cr_assert_lt(host_now_ns(), start_ns + 20 * SECOND);
+        host_dev_progress(dev);
+    }
+}
+
+Test(gids, the_next_hop_is_looked_for_where_the_gid_is)
+{
+    struct net_error err = {""};
+    struct net_addr peer;
+    struct net_mac mac;
+    cr_assert_eq(netns_run(&veth, 1, "ip link set nn1 address 02:00:00:00:00:08"), 0);
+    open_dev(&(struct host_dev_config){.port = NULL});
+    netns_enter(&veth, 0);
+    cr_assert_eq(net_addr_parse(NETNS_VETH_V4(1), &peer), 0);
+    cr_assert_eq(host_dev_resolve_from(dev, 1, &peer, 5 * SECOND, &mac, &err), 0, "%s", err.text);
+    cr_expect_arr_eq(mac.b, "\2\0\0\0\0\x8", 6);
+    cr_expect_eq(host_dev_resolve_from(dev, 9, &peer, 5 * SECOND, &mac, &err), -ENOENT);
+    cr_expect(strstr(err.text, "no GID with index 9"), "%s", err.text);
+}
+
+/* covers: ROCE-EV-8 */
+Test(gids, ROCE_EV_8_an_interface_that_goes_is_fatal)
+{
+    open_dev(&(struct host_dev_config){.port = NULL});
+    run("ip link del nn0");
+    await(ROCE_EVENT_DEVICE_FATAL);
+    for (unsigned i = 0; i < 3; i++)
+        cr_expect_str_eq(gid(i), "-");
+}
+
+Test(gids, an_interface_without_addresses_is_named)
+{
+    struct net_error err = {""};
+    struct host_dev_config config = {.port = "packet:nn0"};
+    run("ip addr flush dev nn0");
+    netns_enter(&veth, 0);
+    cr_expect_lt(host_dev_open(&config, &dev, &err), 0);
+    cr_expect(strstr(err.text, "nn0 has no IP address"), "%s", err.text);
+    dev = NULL;
+}
