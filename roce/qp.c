@@ -8,6 +8,7 @@
 #include "roce/cc.h"
 #include "roce/device.h"
 #include "roce/qp_state.h"
+#include "roce/reorder.h"
 #include "roce/transport.h"
 
 static int check_config(const struct roce_qp_config *c)
@@ -18,7 +19,7 @@ static int check_config(const struct roce_qp_config *c)
         return -EINVAL;
     if (c->caps.max_send_wr < 1 || c->caps.max_send_wr > 1u << 20 || c->caps.max_recv_wr > 1u << 20 ||
         c->caps.max_send_sge > ROCE_MAX_SGE || c->caps.max_recv_sge > ROCE_MAX_SGE ||
-        c->caps.max_inline_bytes > ROCE_MAX_INLINE_BYTES)
+        c->caps.max_inline_bytes > ROCE_MAX_INLINE_BYTES || c->reorder_pkts > ROCE_MAX_REORDER_PKTS)
         return -EINVAL;
     return 0;
 }
@@ -43,6 +44,7 @@ static void reset(struct roce_qp *qp)
     roce_queues_reset(qp);
     roce_requester_reset(qp, 0);
     roce_responder_reset(qp, 0);
+    roce_reorder_clear(qp);
     roce_cc_reset(qp);
     qp->drained = false;
 }
@@ -66,6 +68,8 @@ int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, st
     qp->ctx = config->ctx;
     qp->caps = config->caps;
     err = roce_queues_init(qp);
+    if (!err && config->reorder_pkts)
+        err = roce_reorder_init(qp, config->reorder_pkts);
     if (!err)
         err = roce_responder_init(qp);
     if (!err)
@@ -75,6 +79,7 @@ int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, st
     if (err) {
         roce_cc_deinit(qp);
         roce_responder_deinit(qp);
+        roce_reorder_deinit(qp);
         roce_queues_deinit(qp);
         roce_free(dev, qp);
         return err;
@@ -97,6 +102,7 @@ void roce_qp_destroy(struct roce_qp *qp)
     rdma_pd_put(qp->pd);
     roce_cc_deinit(qp);
     roce_responder_deinit(qp);
+    roce_reorder_deinit(qp);
     roce_queues_deinit(qp);
     roce_free(dev, qp);
 }

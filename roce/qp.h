@@ -83,7 +83,9 @@ struct roce_requester {
     bool restarted;
     bool resuming; /* sending resumes at restart_psn with the next packet */
     uint32_t restart_psn;
-    bool rnr_waiting; /* the timer is the RNR wait, not the ack timeout */
+    bool lone;               /* only the packet at restart_psn is sent again: selective retransmission */
+    uint8_t go_back_strikes; /* how often the peer had kept nothing behind a gap */
+    bool rnr_waiting;        /* the timer is the RNR wait, not the ack timeout */
     struct roce_timer timer;
 };
 
@@ -146,6 +148,17 @@ struct roce_way {
     uint32_t gid_epoch;
 };
 
+struct roce_reorder_slot;
+
+/* Packets kept behind a gap: roce/reorder.h. One a QP; the packet at PSN p lies in slot p mod size. */
+struct roce_reorder {
+    uint32_t size; /* slots, a power of two; 0: nothing is kept */
+    uint32_t frame_bytes;
+    uint32_t kept; /* slots in use, some of them perhaps of PSNs that have passed */
+    struct roce_reorder_slot *slots;
+    uint8_t *frames; /* size * frame_bytes */
+};
+
 struct roce_qp {
     struct roce_dev *dev;
     uint32_t qpn;
@@ -171,6 +184,7 @@ struct roce_qp {
     struct roce_recv_queue rq;
     struct roce_requester req;
     struct roce_responder resp;
+    struct roce_reorder reorder;
     struct roce_counters counters;
     struct roce_cc *cc; /* NULL: congestion management is off */
     bool drained;       /* SQD: all started messages are complete */
@@ -248,6 +262,10 @@ void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn);
 void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns);
 /* Go-back-N to `psn` (ROCE-RC-42); costs a retry, and fails the oldest WQE when none is left. */
 void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause cause, uint64_t now_ns);
+/* Selective retransmission: the missing packet has been sent again, so sending goes on where it was. And: the
+ * peer acknowledged that packet alone, so it kept nothing behind it, and gets the rest again too. */
+void roce_requester_sent_lone(struct roce_qp *qp);
+void roce_requester_went_back(struct roce_qp *qp, uint64_t now_ns);
 /* An RNR NAK at una_psn: wait, then go on there (ROCE-RC-48). */
 void roce_requester_rnr(struct roce_qp *qp, uint8_t timer_code, uint64_t now_ns);
 /* Completes the oldest WQE with an error and moves the QP to ERR, or to SQE: ROCE-RC-64. */
@@ -288,6 +306,8 @@ uint32_t roce_response_pending_rd_atomic(const struct roce_qp *qp);
 /* The newest entry may be an ACK: then it takes over the PSN, as one ACK stands for all before (ROCE-RS-51).
  */
 void roce_response_push_ack(struct roce_qp *qp, uint32_t psn);
+/* What comes next acknowledges as much (ROCE-RS-13): the newest entry goes if it is an ACK. */
+void roce_response_drop_ack(struct roce_qp *qp);
 /* Adds an entry; false: the queue is full and the packet is treated as lost. */
 bool roce_response_push(struct roce_qp *qp, const struct roce_response *response);
 /* The queued answer of that kind whose last PSN is before `end_psn`, or NULL. */

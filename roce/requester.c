@@ -4,7 +4,8 @@
 #include "roce/device.h"
 #include "roce/transport.h"
 
-#define TIMEOUT_SHRINK 4 /* divides the window at each ack timeout; each ACK that moves on doubles it again */
+#define GO_BACK_STRIKES 3 /* then the peer is taken for one that goes back N */
+#define TIMEOUT_SHRINK  4 /* divides the window at each ack timeout; each ACK that moves on doubles it again */
 
 static void expire(struct roce_timer *timer, uint64_t now_ns);
 
@@ -116,6 +117,7 @@ void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause ca
     req->restarted = cause != ROCE_CAUSE_TIMEOUT;
     req->resuming = true;
     req->restart_psn = psn;
+    req->lone = cause == ROCE_CAUSE_NAK_SEQ && qp->reorder.size && req->go_back_strikes < GO_BACK_STRIKES;
     seek(qp, psn);
     roce_trace_emit(
         qp->dev,
@@ -123,6 +125,17 @@ void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause ca
             .kind = ROCE_TRACE_RETRANSMIT, .now_ns = now_ns, .qpn = qp->qpn, .cause = cause, .psn = psn});
     roce_requester_arm(qp, now_ns);
     roce_dev_ready(qp->dev, qp);
+}
+
+void roce_requester_sent_lone(struct roce_qp *qp)
+{
+    seek(qp, qp->req.hi_psn);
+}
+
+void roce_requester_went_back(struct roce_qp *qp, uint64_t now_ns)
+{
+    qp->req.go_back_strikes++;
+    roce_requester_restart(qp, qp->req.una_psn, ROCE_CAUSE_GO_BACK, now_ns);
 }
 
 void roce_requester_rnr(struct roce_qp *qp, uint8_t timer_code, uint64_t now_ns)
@@ -138,6 +151,7 @@ void roce_requester_rnr(struct roce_qp *qp, uint8_t timer_code, uint64_t now_ns)
     }
     uint64_t wait_ns = roce_rnr_timer_ns(timer_code);
     req->rnr_waiting = true;
+    req->lone = false;
     seek(qp, req->una_psn);
     roce_timer_arm(&qp->dev->timers, &req->timer, now_ns + wait_ns);
     roce_trace_emit(qp->dev, &(struct roce_trace){.kind = ROCE_TRACE_RNR_WAIT,

@@ -164,6 +164,20 @@ static enum rdma_wc_status nak_status(uint8_t syndrome)
     return RDMA_WC_REM_OP_ERR;
 }
 
+static void take_plain_ack(struct roce_qp *qp, uint32_t psn, uint64_t now_ns)
+{
+    struct roce_requester *req = &qp->req;
+    bool of_lone = req->lone && !req->resuming && psn == req->restart_psn;
+    if (!ack_before(qp, roce_psn_add(psn, 1), now_ns)) {
+        answer_lost(qp, ROCE_CAUSE_IMPLIED_NAK, now_ns);
+        return;
+    }
+    /* A peer that keeps what comes behind a gap would have acknowledged that too, or named the next gap. */
+    req->lone = false;
+    if (of_lone && req->una_psn != req->hi_psn && roce_qp_state_now(qp) != ROCE_QPS_ERR)
+        roce_requester_went_back(qp, now_ns);
+}
+
 /* An opcode 0x11 packet whose PSN is in range. */
 static enum roce_rx_verdict take_ack(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
 {
@@ -173,8 +187,7 @@ static enum roce_rx_verdict take_ack(struct roce_qp *qp, const struct roce_pkt *
     case ROCE_SYN_ACK:
         roce_count(qp, acks_received);
         take_credits(req, &pkt->aeth);
-        if (!ack_before(qp, roce_psn_add(psn, 1), now_ns))
-            answer_lost(qp, ROCE_CAUSE_IMPLIED_NAK, now_ns);
+        take_plain_ack(qp, psn, now_ns);
         return ROCE_RX_TAKEN;
     case ROCE_SYN_RNR:
         roce_count(qp, rnr_nak_received);

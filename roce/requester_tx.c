@@ -89,6 +89,8 @@ static void advance(struct roce_qp *qp, const struct roce_request *r, uint32_t p
     } else {
         req->cur_pkt++;
     }
+    if (req->lone && psn == req->restart_psn)
+        roce_requester_sent_lone(qp);
     if (!roce_timer_armed(&req->timer))
         roce_requester_arm(qp, now_ns);
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "roce/device.h"
+#include "roce/reorder.h"
 
 int roce_responder_init(struct roce_qp *qp)
 {
@@ -348,6 +349,27 @@ static enum roce_rx_verdict take_in_order(struct roce_qp *qp, const struct roce_
     return ROCE_RX_TAKEN;
 }
 
+static void nak_gap(struct roce_qp *qp)
+{
+    push_nak(qp, ROCE_SYNDROME_NAK_PSN_SEQ, qp->resp.epsn);
+    qp->resp.nak_state = ROCE_NAK_SEQ_SENT;
+}
+
+/* Goes on with what was kept behind the gap that has just been filled, and asks for the next gap at once. */
+static void take_kept(struct roce_qp *qp, uint64_t now_ns)
+{
+    struct roce_pkt pkt;
+    while (qp->resp.nak_state == ROCE_NAK_NONE && roce_qp_state_now(qp) != ROCE_QPS_ERR &&
+           roce_reorder_take(qp, &pkt)) {
+        take_in_order(qp, &pkt, now_ns);
+    }
+    if (qp->resp.nak_state == ROCE_NAK_NONE && roce_qp_state_now(qp) != ROCE_QPS_ERR &&
+        roce_reorder_has_gap(qp)) {
+        roce_response_drop_ack(qp);
+        nak_gap(qp);
+    }
+}
+
 enum roce_rx_verdict roce_responder_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
 {
     int32_t ahead = roce_psn_diff(pkt->bth.psn, qp->resp.epsn);
@@ -355,12 +377,15 @@ enum roce_rx_verdict roce_responder_rx(struct roce_qp *qp, const struct roce_pkt
         roce_count(qp, duplicate_request);
         return roce_responder_duplicate(qp, pkt);
     }
-    if (ahead == 0)
-        return take_in_order(qp, pkt, now_ns);
+    if (ahead == 0) {
+        enum roce_rx_verdict verdict = take_in_order(qp, pkt, now_ns);
+        take_kept(qp, now_ns);
+        return verdict;
+    }
     roce_count(qp, out_of_sequence);
+    bool kept = qp->resp.nak_state != ROCE_NAK_RNR_SENT && roce_reorder_keep(qp, pkt);
     if (qp->resp.nak_state != ROCE_NAK_NONE)
-        return ROCE_RX_DROP_PSN; /* ROCE-RS-10, RS-11: once a gap */
-    push_nak(qp, ROCE_SYNDROME_NAK_PSN_SEQ, qp->resp.epsn);
-    qp->resp.nak_state = ROCE_NAK_SEQ_SENT;
+        return kept ? ROCE_RX_TAKEN : ROCE_RX_DROP_PSN; /* ROCE-RS-10, RS-11: once a gap */
+    nak_gap(qp);
     return ROCE_RX_TAKEN;
 }

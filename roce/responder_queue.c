@@ -37,6 +37,12 @@ bool roce_response_push(struct roce_qp *qp, const struct roce_response *response
     return true;
 }
 
+void roce_response_drop_ack(struct roce_qp *qp)
+{
+    if (roce_response_pending(qp) && at(qp, qp->resp.queue_tail - 1)->kind == ROCE_RESPONSE_ACK)
+        qp->resp.queue_tail--;
+}
+
 void roce_response_push_ack(struct roce_qp *qp, uint32_t psn)
 {
     struct roce_responder *resp = &qp->resp;

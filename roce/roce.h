@@ -258,6 +258,7 @@ struct roce_qp_caps {
 #define ROCE_MAX_SGE          16
 #define ROCE_MAX_INLINE_BYTES 1024
 #define ROCE_MAX_RD_ATOMIC    128 /* ROCE-LIM-1 */
+#define ROCE_MAX_REORDER_PKTS 4096
 #define ROCE_MAX_MSG_BYTES    (1u << 31)
 
 struct roce_qp_config {
@@ -267,6 +268,11 @@ struct roce_qp_config {
     struct rdma_srq *srq;              /* receives come from here instead of the QP's own queue; or NULL */
     struct roce_qp_caps caps;
     bool sq_sig_all;
+    /* RC: selective retransmission. The responder keeps so many packets that come after a gap (0: none, as
+     * the standard's go-back-N does; at most ROCE_MAX_REORDER_PKTS, each costs 4200 bytes), and the requester
+     * sends again only what a NAK names, as long as the peer shows that it keeps the rest. Interoperates with
+     * a peer that goes back N. */
+    uint32_t reorder_pkts;
     bool e2e_credits; /* advertise the posted receives as credits (ROCE-RS-53); off: unlimited */
     void *ctx;        /* the caller's: roce_qp_ctx() */
 };

@@ -76,6 +76,7 @@ static void draw_pair(struct sim_plan *plan, unsigned pair, const struct sim_pro
         attr->timeout = (uint8_t)below(plan, 3); /* on top of what the wire needs */
         attr->min_rnr_timer = once_in(plan, 30) ? 0 : (uint8_t)(1 + below(plan, 12));
         end->sq_sig_all = once_in(plan, 4);
+        end->reorder_pkts = profile->selective || once_in(plan, 4) ? 1u << below(plan, 8) : 0;
         end->caps.max_send_wr = 1u << below(plan, 7);
         end->caps.max_recv_wr = 1u << below(plan, 7);
         end->caps.max_send_sge = 1 + below(plan, SIM_SGE_MAX);

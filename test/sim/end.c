@@ -19,6 +19,7 @@ void sim_end_create(struct sim_end *end)
                                     .recv_cq = end->recv_cq,
                                     .caps = want->caps,
                                     .sq_sig_all = want->sq_sig_all,
+                                    .reorder_pkts = want->reorder_pkts,
                                     .ctx = end};
     int err = roce_qp_create(node->dev, &config, &end->qp);
     if (err)

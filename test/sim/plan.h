@@ -73,6 +73,7 @@ struct sim_end_plan {
     unsigned chain_max; /* work requests of one post */
     struct roce_qp_caps caps;
     bool sq_sig_all;
+    uint32_t reorder_pkts;    /* selective retransmission */
     struct roce_qp_attr attr; /* what differs between workloads: PSNs, timers, retries, depths */
     uint32_t may_fail;        /* bits 1 << enum rdma_wc_status that may end the send queue; 0: none */
     uint32_t receive_may_fail;
@@ -150,6 +151,7 @@ struct sim_profile {
     unsigned pairs_min; /* 0: 1 */
     unsigned pairs_max; /* 0: SIM_PAIRS_USUAL */
     bool prompt;        /* receives are always posted in time */
+    bool selective;     /* both ends have selective retransmission; else each by chance */
 };
 
 /* Draws a workload. */

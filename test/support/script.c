@@ -88,6 +88,7 @@ static void make_qp(struct script *s)
                                     .send_cq = s->send_cq,
                                     .recv_cq = s->recv_cq,
                                     .caps = s->config.caps,
+                                    .reorder_pkts = s->config.reorder_pkts,
                                     .sq_sig_all = s->config.sq_sig_all};
     cr_assert_eq(roce_qp_create(s->dev, &config, &s->qp), 0);
     s->service = uc ? ROCE_SERVICE_UC : ROCE_SERVICE_RC;
