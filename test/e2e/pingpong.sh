@@ -18,7 +18,7 @@ for size in 1 2 3 4096 65536 1000003; do
     if [ $rc = 0 ] && is "j['verified_messages'] == 20 and j['size'] == $size" "$tmp/out"; then ok $name
     else notok $name "exit status $rc: $out $err"; fi
 done
-for mode in "-e" "-c" "--ipv6" "-r 1" "-m 256" "-m 4096"; do
+for mode in "-e" "-c" "--ipv6" "-r 1" "-m 256" "-m 4096" "--roce-v1"; do
     name=memory_option_${mode//[- ]/}
     run "${as_nobody[@]}" "$tmp/nornic" pingpong --port memory -n 50 -s 5000 $mode --json
     if [ $rc = 0 ] && is "j['verified_messages'] == 50" "$tmp/out"; then ok $name
@@ -85,6 +85,9 @@ for port in "${usable[@]}"; do
     for pmtu in 256 512; do pair ${port}_pmtu_$pmtu $port 10.77.0.1 -s 10000 -n 20 -m $pmtu; done
     pair ${port}_events $port 10.77.0.1 -s 10000 -n 20 -e
     pair ${port}_loss $port 10.77.0.1 -s 20000 -n 50 --loss 1%
+    # covers: ROCE-FRM-50, ROCE-FRM-52, CA17-40
+    pair ${port}_roce_v1_v4 $port 10.77.0.1 -s 20000 -n 20 --roce-v1
+    pair ${port}_roce_v1_v6 $port fd77::1 -s 20000 -n 20 --roce-v1 --loss 1%
 done
 
 # one side over each port
