@@ -9,6 +9,7 @@
 
 #include "roce/frame.h"
 #include "roce/psn.h"
+#include "roce/recv.h"
 #include "roce/roce.h"
 #include "roce/timer.h"
 
@@ -30,12 +31,6 @@ struct roce_send_wqe {
     bool restarted;     /* a READ that was asked for again: ROCE-RC-36 */
 };
 
-struct roce_recv_wqe {
-    uint64_t wr_id;
-    uint32_t num_sge;
-    uint32_t len_bytes; /* the sum of its SGEs */
-};
-
 /* Free-running indexes into rings of a power of two. `posted` belongs to the poster, the others to the
  * engine. */
 struct roce_send_queue {
@@ -49,16 +44,6 @@ struct roce_send_queue {
     _Atomic uint32_t released; /* slots before it are free for posts: ROCE-RC-60 */
     uint32_t started;          /* one past the newest that has PSNs */
     uint32_t done;             /* the oldest that is not completed */
-};
-
-struct roce_recv_queue {
-    struct roce_recv_wqe *wqes;
-    struct rdma_sge *sges;
-    uint32_t size;
-    uint32_t max_sge;
-    _Atomic uint32_t posted;
-    _Atomic uint32_t
-        released; /* also the oldest that is not completed: one message is in progress at a time */
 };
 
 /* Sends requests and takes their responses: ROCE section 7. */
@@ -129,8 +114,7 @@ struct roce_responder {
     uint32_t received_bytes;
     uint64_t write_va;
     uint32_t write_rkey, write_len_bytes;
-    bool recv_held; /* the receive WQE at rq.released belongs to the message */
-    bool comm_est;  /* COMM_EST was raised since RTR */
+    bool comm_est; /* COMM_EST was raised since RTR */
     /* rings */
     struct roce_resource *resources; /* max_dest_rd_atomic of them */
     uint32_t resource_next;
@@ -181,7 +165,7 @@ struct roce_qp {
     uint32_t frame_dest_qpn;
 
     struct roce_send_queue sq;
-    struct roce_recv_queue rq;
+    struct roce_recv recv;
     struct roce_requester req;
     struct roce_responder resp;
     struct roce_reorder reorder;
@@ -237,17 +221,16 @@ void roce_qp_event(struct roce_qp *qp, enum roce_event_type type);
 /* --- complete.c --- */
 /* Completes the oldest send WQE and moves on: a CQE if it failed, or is signalled (ROCE-RC-60). */
 void roce_complete_send(struct roce_qp *qp, enum rdma_wc_status status);
-/* Completes the oldest receive WQE with `wc` (wr_id and qp_num are filled here). */
-void roce_complete_recv(struct roce_qp *qp, struct rdma_wc *wc, bool solicited);
+/* Adds a completion of this QP to one of its CQs; an overflow is seen to at the end of the step. */
+void roce_complete_push(struct roce_qp *qp, struct rdma_cq *cq, const struct rdma_wc *wc, bool solicited);
 void roce_flush_send(struct roce_qp *qp);
-void roce_flush_recv(struct roce_qp *qp);
 
 /* --- copy.c --- */
 /* Copies `len_bytes` of a send WQE's data from `offset` on. False: a key, PD or bounds fault (ROCE-RC-17). */
 bool roce_gather(const struct roce_qp *qp, uint32_t index, uint32_t offset, uint8_t *dst, uint32_t len_bytes);
-/* Copies into the SGEs of a WQE, from `offset` on. False: a fault, or no room. */
-bool roce_scatter(const struct roce_qp *qp, const struct rdma_sge *sges, uint32_t num_sge, uint32_t offset,
-                  const uint8_t *src, uint32_t len_bytes);
+/* Copies into the SGEs of a WQE, whose keys are those of `pd`, from `offset` on. False: a fault, or no room. */
+bool roce_scatter(const struct roce_dev *dev, const struct rdma_pd *pd, const struct rdma_sge *sges,
+                  uint32_t num_sge, uint32_t offset, const uint8_t *src, uint32_t len_bytes);
 
 /* --- requester_tx.c --- */
 /* Builds the next request packet. False: nothing may be sent now. */
@@ -318,8 +301,8 @@ struct roce_response *roce_response_find(struct roce_qp *qp, enum roce_response_
 bool roce_responder_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns);
 
 /* --- post.c --- */
-int roce_queues_init(struct roce_qp *qp);
-void roce_queues_deinit(struct roce_qp *qp);
-void roce_queues_reset(struct roce_qp *qp);
+int roce_send_queue_init(struct roce_qp *qp);
+void roce_send_queue_deinit(struct roce_qp *qp);
+void roce_send_queue_reset(struct roce_qp *qp);
 
 #endif

@@ -265,7 +265,9 @@ struct roce_qp_config {
     enum roce_qp_type type;
     struct rdma_pd *pd;
     struct rdma_cq *send_cq, *recv_cq; /* may be one */
-    struct rdma_srq *srq;              /* receives come from here instead of the QP's own queue; or NULL */
+    /* Receives come from here instead of the QP's own queue, whose caps do not matter then; or NULL. The SRQ may
+     * be of another PD of the device. */
+    struct rdma_srq *srq;
     struct roce_qp_caps caps;
     bool sq_sig_all;
     /* RC: selective retransmission. The responder keeps so many packets that come after a gap (0: none, as
