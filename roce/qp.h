@@ -63,8 +63,8 @@ struct roce_requester {
     enum rdma_wc_status stall_status;
     uint8_t retry_left;
     uint8_t rnr_left;
-    /* The peer said that restart_psn is missing, and sending resumed there: no second time before progress or
-     * a timeout (ROCE-RC-46). */
+    /* The peer said that restart_psn is missing, and sending resumed there: no second time before progress
+     * or a timeout (ROCE-RC-46). */
     bool restarted;
     bool resuming; /* sending resumes at restart_psn with the next packet */
     uint32_t restart_psn;
@@ -210,11 +210,11 @@ static inline bool roce_wr_is_rd_atomic(enum rdma_wr_opcode opcode)
 uint16_t roce_qp_pkey(const struct roce_qp *qp);
 
 /* --- qp.c --- */
-/* Moves a QP to ERR from any cause: stops timers, flushes both queues (ROCE-RC-63). Responses that precede a
- * fatal NAK, and that NAK, still leave. */
+/* Moves a QP to ERR from any cause: stops timers, flushes both queues (ROCE-RC-63). Responses that precede
+ * a fatal NAK, and that NAK, still leave. */
 void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns);
-/* Moves a QP whose send failed from RTS or SQD to SQE: the rest of its send queue is flushed, and so is what
- * is posted until it is brought back to RTS (ROCE-QP-6, QP-28). */
+/* Moves a QP whose send failed from RTS or SQD to SQE: the rest of its send queue is flushed, and so is
+ * what is posted until it is brought back to RTS (ROCE-QP-6, QP-28). */
 void roce_qp_enter_sqe(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns);
 void roce_qp_event(struct roce_qp *qp, enum roce_event_type type);
 
@@ -228,7 +228,8 @@ void roce_flush_send(struct roce_qp *qp);
 /* --- copy.c --- */
 /* Copies `len_bytes` of a send WQE's data from `offset` on. False: a key, PD or bounds fault (ROCE-RC-17). */
 bool roce_gather(const struct roce_qp *qp, uint32_t index, uint32_t offset, uint8_t *dst, uint32_t len_bytes);
-/* Copies into the SGEs of a WQE, whose keys are those of `pd`, from `offset` on. False: a fault, or no room. */
+/* Copies into the SGEs of a WQE, whose keys are those of `pd`, from `offset` on. False: a fault, or no
+ * room. */
 bool roce_scatter(const struct roce_dev *dev, const struct rdma_pd *pd, const struct rdma_sge *sges,
                   uint32_t num_sge, uint32_t offset, const uint8_t *src, uint32_t len_bytes);
 
@@ -245,8 +246,8 @@ void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn);
 void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns);
 /* Go-back-N to `psn` (ROCE-RC-42); costs a retry, and fails the oldest WQE when none is left. */
 void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause cause, uint64_t now_ns);
-/* Selective retransmission: the missing packet has been sent again, so sending goes on where it was. And: the
- * peer acknowledged that packet alone, so it kept nothing behind it, and gets the rest again too. */
+/* Selective retransmission: the missing packet has been sent again, so sending goes on where it was. And:
+ * the peer acknowledged that packet alone, so it kept nothing behind it, and gets the rest again too. */
 void roce_requester_sent_lone(struct roce_qp *qp);
 void roce_requester_went_back(struct roce_qp *qp, uint64_t now_ns);
 /* An RNR NAK at una_psn: wait, then go on there (ROCE-RC-48). */
@@ -266,8 +267,8 @@ void roce_requester_check_drained(struct roce_qp *qp);
 /* --- responder.c --- */
 /* Allocates its rings for attr.max_dest_rd_atomic and for what waits to be sent: 0 or -ENOMEM. */
 int roce_responder_init(struct roce_qp *qp);
-/* Fills the rings, fresh from roce_responder_init(), with what `old` remembered, the newest if there is less
- * room, and had yet to send: a change in SQD interrupts no answer (ROCE-QP-11, RS-30). */
+/* Fills the rings, fresh from roce_responder_init(), with what `old` remembered, the newest if there is
+ * less room, and had yet to send: a change in SQD interrupts no answer (ROCE-QP-11, RS-30). */
 void roce_responder_carry_over(struct roce_qp *qp, const struct roce_responder *old, uint32_t old_resources);
 void roce_responder_deinit(struct roce_qp *qp);
 void roce_responder_reset(struct roce_qp *qp, uint32_t rq_psn);
@@ -286,8 +287,8 @@ bool roce_response_pending(const struct roce_qp *qp);
 void roce_response_clear(struct roce_qp *qp);
 /* READs and atomics whose first answer is not fully sent (ROCE-RS-35). */
 uint32_t roce_response_pending_rd_atomic(const struct roce_qp *qp);
-/* The newest entry may be an ACK: then it takes over the PSN, as one ACK stands for all before (ROCE-RS-51).
- */
+/* The newest entry may be an ACK: then it takes over the PSN, as one ACK stands for all before
+ * (ROCE-RS-51). */
 void roce_response_push_ack(struct roce_qp *qp, uint32_t psn);
 /* What comes next acknowledges as much (ROCE-RS-13): the newest entry goes if it is an ACK. */
 void roce_response_drop_ack(struct roce_qp *qp);
