@@ -8,9 +8,11 @@
 /* ROCE-RS-53. */
 static uint8_t ack_syndrome(const struct roce_qp *qp)
 {
-    if (!qp->e2e_credits || qp->recv.srq)
+    if (!qp->e2e_credits)
         return ROCE_SYNDROME_ACK_UNLIMITED;
-    return roce_credit_code(roce_recv_unused(&qp->recv));
+    uint32_t unused = atomic_load_explicit(&qp->rq.posted, memory_order_acquire) -
+                      atomic_load_explicit(&qp->rq.released, memory_order_relaxed) - qp->resp.recv_held;
+    return roce_credit_code(unused);
 }
 
 static uint8_t read_op(const struct roce_response *r, bool last)
