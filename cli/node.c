@@ -24,6 +24,7 @@ static struct host_dev_config dev_config(const struct cli_node_config *config)
         .impair = config->impair,
         .window_pkts = config->window_pkts,
         .no_thread = !config->events,
+        .roce_v1 = config->roce_v1,
     };
 }
 
@@ -31,7 +32,8 @@ int cli_node_open(const struct cli_node_config *config, struct cli_node *node)
 {
     struct net_error err;
     struct host_dev_config dev = dev_config(config);
-    *node = (struct cli_node){.events = config->events, .capture = config->capture};
+    *node =
+        (struct cli_node){.events = config->events, .roce_v1 = config->roce_v1, .capture = config->capture};
     return host_dev_open(&dev, &node->dev, &err) == 0 ? CLI_OK : cli_fail("%s", err.text);
 }
 
@@ -47,7 +49,7 @@ static void add_memory_gids(const struct cli_node *node, int side)
     struct net_mac mac = memory_mac(side);
     host_dev_lock(node->dev);
     for (int i = 0; i < 2; i++) {
-        struct roce_gid gid = {.mac = mac};
+        struct roce_gid gid = {.mac = mac, .type = node->roce_v1 ? ROCE_GID_V1 : ROCE_GID_V2};
         net_addr_parse(addrs[side][i], &gid.addr);
         roce_dev_gid_add(host_dev_engine(node->dev), &gid);
     }
@@ -62,10 +64,13 @@ int cli_node_open_pair(const struct cli_node_config *config, struct cli_node nod
     if (rc != 0)
         return cli_fail("cannot make a memory port: %s", strerror(-rc));
     struct host_dev_config first = dev_config(config);
-    struct host_dev_config second = {.window_pkts = config->window_pkts, .no_thread = !config->events};
-    nodes[0] = (struct cli_node){
-        .events = config->events, .capture = config->capture, .memory = true, .memory_peer = memory_mac(1)};
-    nodes[1] = (struct cli_node){.events = config->events, .memory = true, .memory_peer = memory_mac(0)};
+    struct host_dev_config second = {
+        .window_pkts = config->window_pkts, .no_thread = !config->events, .roce_v1 = config->roce_v1};
+    nodes[1] = (struct cli_node){
+        .events = config->events, .roce_v1 = config->roce_v1, .memory = true, .memory_peer = memory_mac(0)};
+    nodes[0] = nodes[1];
+    nodes[0].capture = config->capture;
+    nodes[0].memory_peer = memory_mac(1);
     if (host_dev_create_on(ends[0], &first, &nodes[0].dev, &err) != 0) {
         net_port_close(ends[1]);
         return cli_fail("%s", err.text);
@@ -111,12 +116,12 @@ static int gid_score(const struct net_addr *gid, bool ipv6, const struct net_add
     return net_addr_is_link_local(gid) == net_addr_is_link_local(like) ? 2 : 1;
 }
 
-static int gid_at(const struct cli_node *node, unsigned index, struct net_addr *gid)
+static int gid_at(const struct cli_node *node, unsigned index, struct net_addr *gid, enum roce_gid_type *type)
 {
     host_dev_lock(node->dev);
     const struct roce_gid *entry = roce_dev_gid_get(host_dev_engine(node->dev), index);
     if (entry)
-        *gid = entry->addr;
+        *gid = entry->addr, *type = entry->type;
     host_dev_unlock(node->dev);
     return entry ? 0 : -ENOENT;
 }
@@ -124,16 +129,17 @@ static int gid_at(const struct cli_node *node, unsigned index, struct net_addr *
 int cli_node_pick_gid(const struct cli_node *node, int index, bool ipv6, const struct net_addr *like,
                       unsigned *out_index, struct net_addr *out_gid)
 {
+    enum roce_gid_type type;
     if (index >= 0) {
         *out_index = (unsigned)index;
-        return gid_at(node, *out_index, out_gid) == 0
+        return gid_at(node, *out_index, out_gid, &type) == 0
                    ? CLI_OK
                    : cli_fail("%s has no GID with index %d", cli_node_port_name(node), index);
     }
     int best = 0;
     struct net_addr gid;
-    for (unsigned i = 0; gid_at(node, i, &gid) == 0; i++) {
-        int score = gid_score(&gid, ipv6, like);
+    for (unsigned i = 0; gid_at(node, i, &gid, &type) == 0; i++) {
+        int score = (type == ROCE_GID_V1) == node->roce_v1 ? gid_score(&gid, ipv6, like) : 0;
         if (score > best) {
             best = score;
             *out_index = i;

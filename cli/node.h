@@ -17,11 +17,12 @@ struct cli_node_config {
     bool events;   /* the device has a thread and the command sleeps; else the command drives the device */
     int gid_index; /* -1: choose */
     bool ipv6;     /* where there is a choice */
+    bool roce_v1;  /* speak RoCEv1: the GIDs to choose from are of that type */
 };
 
 struct cli_node {
     struct host_dev *dev;
-    bool events;
+    bool events, roce_v1;
     const char *capture;        /* as the configuration has it */
     bool memory;                /* the peer is the other end of a memory port */
     struct net_mac memory_peer; /* and this its MAC */

@@ -23,6 +23,9 @@ int cli_node_option(struct cli_node_config *config, int c, const char *text)
     case 'e':
         config->events = true;
         return CLI_OK;
+    case CLI_NODE_ROCE_V1:
+        config->roce_v1 = true;
+        return CLI_OK;
     case CLI_NODE_CAPTURE:
         config->capture = text;
         return CLI_OK;

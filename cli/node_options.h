@@ -12,6 +12,7 @@
     "      --port=PORT        xdp:IFACE (or xdp:IFACE:native, xdp:IFACE:generic), packet:IFACE or memory\n" \
     "  -g, --gid-idx=INDEX    GID to use, by its index (that of the address HOST is reached from)\n"        \
     "  -6, --ipv6             prefer an IPv6 GID\n"                                                         \
+    "      --roce-v1          speak RoCEv1 (EtherType 0x8915), as the peer must too\n"                      \
     "  -e, --events           sleep on completion events; else look for completions in a loop\n"            \
     "      --capture=FILE     write what crosses the port to FILE, as pcapng\n"                             \
     "      --loss=RATE        lose frames, such as 1% or 200ppm, of both directions\n"                      \
@@ -23,6 +24,7 @@
 
 enum cli_node_option {
     CLI_NODE_PORT = 0x100,
+    CLI_NODE_ROCE_V1,
     CLI_NODE_CAPTURE,
     CLI_NODE_LOSS,
     CLI_NODE_DUPLICATE,
@@ -35,6 +37,7 @@ enum cli_node_option {
 #define CLI_NODE_LONG_OPTIONS                                                                    \
     {"port", required_argument, NULL, CLI_NODE_PORT}, {"gid-idx", required_argument, NULL, 'g'}, \
         {"ipv6", no_argument, NULL, '6'}, {"events", no_argument, NULL, 'e'},                    \
+        {"roce-v1", no_argument, NULL, CLI_NODE_ROCE_V1},                                        \
         {"capture", required_argument, NULL, CLI_NODE_CAPTURE},                                  \
         {"loss", required_argument, NULL, CLI_NODE_LOSS},                                        \
         {"duplicate", required_argument, NULL, CLI_NODE_DUPLICATE},                              \

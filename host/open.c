@@ -30,7 +30,7 @@ int host_dev_open(const struct host_dev_config *config, struct host_dev **out, s
 {
     struct net_port *port;
     struct net_interface interface;
-    int rc = host_port_open(config->port, &port, &interface, err);
+    int rc = host_port_open(config->port, config->roce_v1, &port, &interface, err);
     if (rc != 0)
         return rc;
     rc = host_dev_create_on(port, config, out, err);

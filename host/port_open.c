@@ -43,7 +43,7 @@ static int parse_name(const char *name, struct port_name *out, struct net_error 
     return 0;
 }
 
-int host_port_open(const char *name, struct net_port **out, struct net_interface *interface,
+int host_port_open(const char *name, bool roce_v1, struct net_port **out, struct net_interface *interface,
                    struct net_error *err)
 {
     struct port_name parsed;
@@ -56,6 +56,8 @@ int host_port_open(const char *name, struct net_port **out, struct net_interface
         return net_error_set(err, ENETDOWN, "interface %s is down: bring it up with `ip link set %s up`",
                              parsed.ifname, parsed.ifname);
     if (parsed.xdp)
-        return xdp_port_open(&(struct xdp_config){.ifname = parsed.ifname, .mode = parsed.mode}, out, err);
-    return net_packet_open(&(struct net_packet_config){.ifname = parsed.ifname}, out, err);
+        return xdp_port_open(
+            &(struct xdp_config){.ifname = parsed.ifname, .mode = parsed.mode, .roce_v1 = roce_v1}, out, err);
+    return net_packet_open(&(struct net_packet_config){.ifname = parsed.ifname, .roce_v1 = roce_v1}, out,
+                           err);
 }

@@ -262,7 +262,7 @@ int net_packet_open(const struct net_packet_config *config, struct net_port **ou
     if (!port)
         return net_error_set(err, ENOMEM, "no memory for the packet port");
     uint32_t ring_frames = config->ring_frames ? config->ring_frames : default_frames(interface.mtu_bytes);
-    result = net_packet_socket_open(&port->socket, &interface, ring_frames, err);
+    result = net_packet_socket_open(&port->socket, &interface, ring_frames, config->roce_v1, err);
     if (result < 0) {
         free(port);
         return result;

@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "net/ether.h"
+
 #define ROCE_PORT   4791
 #define BLOCK_BYTES (128u << 10)
 #define TAG_BYTES   4 /* 802.1Q: the kernel takes it out of the frame, and we put it back */
@@ -28,6 +30,10 @@
  * has taken a VLAN tag out before the filter sees the frame; one that is still there is the inner one of two.
  */
 static struct sock_filter roce_filter[] = {
+    /* RoCEv1 by its EtherType; a filter without it begins after these. */
+    BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NET_ETHERTYPE_ROCE, 0, 1),
+    BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
     BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12), /* EtherType */
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IP, 0, 8),
     BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 14), /* version and header words */
@@ -47,6 +53,8 @@ static struct sock_filter roce_filter[] = {
     BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
 };
 
+#define V1_STEPS 3 /* of roce_filter */
+
 static struct sock_filter nothing_filter[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
 
 static int set_option(int fd, int level, int option, const void *value, socklen_t bytes)
@@ -55,10 +63,12 @@ static int set_option(int fd, int level, int option, const void *value, socklen_
 }
 
 /* Everything that must be set before the first packet can come. */
-static int set_options(int fd)
+static int set_options(int fd, bool roce_v1)
 {
     int version = TPACKET_V2, on = 1, reserve = TAG_BYTES, send_buffer = SEND_BUFFER_BYTES;
-    struct sock_fprog filter = {.len = sizeof roce_filter / sizeof *roce_filter, .filter = roce_filter};
+    unsigned skip = roce_v1 ? 0 : V1_STEPS;
+    struct sock_fprog filter = {.len = (unsigned short)(sizeof roce_filter / sizeof *roce_filter - skip),
+                                .filter = roce_filter + skip};
     int result = set_option(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
     if (result == 0)
         result = set_option(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version);
@@ -142,7 +152,7 @@ static int bind_interface(int fd, unsigned ifindex)
 }
 
 int net_packet_socket_open(struct net_packet_socket *packet, const struct net_interface *interface,
-                           uint32_t ring_frames, struct net_error *err)
+                           uint32_t ring_frames, bool roce_v1, struct net_error *err)
 {
     const char *name = interface->name;
     *packet = (struct net_packet_socket){.fd = -1, .guard_fds = {-1, -1}};
@@ -153,7 +163,7 @@ int net_packet_socket_open(struct net_packet_socket *packet, const struct net_in
                              name);
     if (packet->fd < 0)
         return net_error_set(err, errno, "cannot open a packet socket for %s: %s", name, strerror(errno));
-    int result = set_options(packet->fd);
+    int result = set_options(packet->fd, roce_v1);
     if (result == 0)
         result = make_rings(packet, interface->mtu_bytes + ETH_HLEN + TAG_BYTES, ring_frames);
     if (result == 0) {

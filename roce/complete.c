@@ -2,7 +2,7 @@
 /* Completions: ROCE-RC-60, RC-61, RC-63, CQ-2. */
 #include "roce/device.h"
 
-static void push(struct roce_qp *qp, struct rdma_cq *cq, const struct rdma_wc *wc, bool solicited)
+void roce_complete_push(struct roce_qp *qp, struct rdma_cq *cq, const struct rdma_wc *wc, bool solicited)
 {
     bool was_in_error = rdma_cq_in_error(cq);
     if (rdma_cq_push(cq, wc, solicited))
@@ -58,17 +58,7 @@ void roce_complete_send(struct roce_qp *qp, enum rdma_wc_status status)
         return;
     /* The CQE frees the slots of the unsignalled WQEs before it as well (ROCE-RC-60). */
     atomic_store_explicit(&qp->sq.released, qp->sq.done, memory_order_release);
-    push(qp, qp->send_cq, &wc, false);
-}
-
-void roce_complete_recv(struct roce_qp *qp, struct rdma_wc *wc, bool solicited)
-{
-    uint32_t index = atomic_load_explicit(&qp->rq.released, memory_order_relaxed);
-    wc->wr_id = qp->rq.wqes[index & (qp->rq.size - 1)].wr_id;
-    wc->qp_num = qp->qpn;
-    qp->resp.recv_held = false;
-    atomic_store_explicit(&qp->rq.released, index + 1, memory_order_release);
-    push(qp, qp->recv_cq, wc, solicited);
+    roce_complete_push(qp, qp->send_cq, &wc, false);
 }
 
 void roce_flush_send(struct roce_qp *qp)
@@ -77,12 +67,4 @@ void roce_flush_send(struct roce_qp *qp)
         roce_complete_send(qp, RDMA_WC_WR_FLUSH_ERR);
     qp->sq.started = qp->sq.done;
     qp->req.cur = qp->sq.done;
-}
-
-void roce_flush_recv(struct roce_qp *qp)
-{
-    while (atomic_load_explicit(&qp->rq.released, memory_order_relaxed) != atomic_load(&qp->rq.posted)) {
-        struct rdma_wc wc = {.status = RDMA_WC_WR_FLUSH_ERR, .opcode = RDMA_WC_RECV};
-        roce_complete_recv(qp, &wc, false);
-    }
 }

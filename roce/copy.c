@@ -5,10 +5,10 @@
 
 /* Finds the piece of SGE i that begins at `offset` of the message. NULL: a fault. `*n` is cut to what is
  * there. */
-static uint8_t *sge_piece(const struct roce_qp *qp, const struct rdma_sge *sge, uint32_t offset, uint32_t *n,
-                          bool write)
+static uint8_t *sge_piece(const struct roce_dev *dev, const struct rdma_pd *pd, const struct rdma_sge *sge,
+                          uint32_t offset, uint32_t *n, bool write)
 {
-    uint8_t *base = rdma_sge_local(qp->dev->domain, qp->pd, sge, write);
+    uint8_t *base = rdma_sge_local(dev->domain, pd, sge, write);
     if (!base)
         return NULL;
     if (*n > sge->len_bytes - offset)
@@ -17,8 +17,9 @@ static uint8_t *sge_piece(const struct roce_qp *qp, const struct rdma_sge *sge, 
 }
 
 /* One walk for both directions: `write` scatters from `bytes`, otherwise gathers into them. */
-static bool walk(const struct roce_qp *qp, const struct rdma_sge *sges, uint32_t num_sge, uint32_t offset,
-                 uint8_t *gather_into, const uint8_t *scatter_from, uint32_t len_bytes)
+static bool walk(const struct roce_dev *dev, const struct rdma_pd *pd, const struct rdma_sge *sges,
+                 uint32_t num_sge, uint32_t offset, uint8_t *gather_into, const uint8_t *scatter_from,
+                 uint32_t len_bytes)
 {
     for (uint32_t i = 0; i < num_sge && len_bytes > 0; i++) {
         if (offset >= sges[i].len_bytes) {
@@ -26,7 +27,7 @@ static bool walk(const struct roce_qp *qp, const struct rdma_sge *sges, uint32_t
             continue;
         }
         uint32_t n = len_bytes;
-        uint8_t *piece = sge_piece(qp, &sges[i], offset, &n, scatter_from != NULL);
+        uint8_t *piece = sge_piece(dev, pd, &sges[i], offset, &n, scatter_from != NULL);
         if (!piece)
             return false;
         if (scatter_from) {
@@ -49,11 +50,11 @@ bool roce_gather(const struct roce_qp *qp, uint32_t index, uint32_t offset, uint
         memcpy(dst, roce_send_inline(qp, index) + offset, len_bytes);
         return true;
     }
-    return walk(qp, roce_send_sges(qp, index), w->num_sge, offset, dst, NULL, len_bytes);
+    return walk(qp->dev, qp->pd, roce_send_sges(qp, index), w->num_sge, offset, dst, NULL, len_bytes);
 }
 
-bool roce_scatter(const struct roce_qp *qp, const struct rdma_sge *sges, uint32_t num_sge, uint32_t offset,
-                  const uint8_t *src, uint32_t len_bytes)
+bool roce_scatter(const struct roce_dev *dev, const struct rdma_pd *pd, const struct rdma_sge *sges,
+                  uint32_t num_sge, uint32_t offset, const uint8_t *src, uint32_t len_bytes)
 {
-    return walk(qp, sges, num_sge, offset, NULL, src, len_bytes);
+    return walk(dev, pd, sges, num_sge, offset, NULL, src, len_bytes);
 }

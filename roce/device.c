@@ -90,6 +90,7 @@ int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
     for (uint32_t i = 0; i < dev->config.max_qp; i++)
         dev->free_slots[i] = i;
     dev->free_count = dev->config.max_qp;
+    rdma_domain_on_srq_event(dev->domain, roce_dev_srq_event, dev);
     dev->pkeys[0] = ROCE_PKEY_DEFAULT; /* ROCE-VB-6 */
     *out = dev;
     return 0;
@@ -323,7 +324,7 @@ void roce_dev_collect_posted(struct roce_dev *dev)
         if (state == ROCE_QPS_ERR || state == ROCE_QPS_SQE)
             roce_flush_send(qp);
         if (state == ROCE_QPS_ERR)
-            roce_flush_recv(qp);
+            roce_recv_flush(qp);
         roce_dev_ready(dev, qp);
         qp = next;
     }

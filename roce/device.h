@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "rdma/srq.h"
 #include "roce/gid.h"
 #include "roce/qp.h"
 #include "roce/roce.h"
@@ -60,6 +61,8 @@ static inline void roce_free(const struct roce_dev *dev, void *p)
 
 /* --- event.c --- */
 void roce_dev_event(struct roce_dev *dev, const struct roce_event *event);
+/* The hook that the device's domain calls for its SRQs; `dev` is the struct roce_dev. */
+void roce_dev_srq_event(void *dev, struct rdma_srq *srq, enum rdma_srq_event event);
 
 /* --- rx.c --- */
 /* Judges one frame and hands it to the QP that it is for; one from the port, or looped. */

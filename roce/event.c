@@ -35,3 +35,10 @@ void roce_qp_event(struct roce_qp *qp, enum roce_event_type type)
 {
     roce_dev_event(qp->dev, &(struct roce_event){.type = type, .qp = qp});
 }
+
+/* ROCE-EV-11. */
+void roce_dev_srq_event(void *dev, struct rdma_srq *srq, enum rdma_srq_event event)
+{
+    enum roce_event_type type = event == RDMA_SRQ_ERR ? ROCE_EVENT_SRQ_ERR : ROCE_EVENT_SRQ_LIMIT_REACHED;
+    roce_dev_event(dev, &(struct roce_event){.type = type, .srq = srq});
+}

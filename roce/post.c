@@ -16,39 +16,30 @@ static uint32_t round_up_pow2(uint32_t n)
     return p;
 }
 
-int roce_queues_init(struct roce_qp *qp)
+int roce_send_queue_init(struct roce_qp *qp)
 {
     struct roce_send_queue *sq = &qp->sq;
-    struct roce_recv_queue *rq = &qp->rq;
     sq->size = qp->caps.max_send_wr = round_up_pow2(qp->caps.max_send_wr);
-    rq->size = qp->caps.max_recv_wr = round_up_pow2(qp->caps.max_recv_wr);
     sq->max_sge = qp->caps.max_send_sge;
-    rq->max_sge = qp->caps.max_recv_sge;
     sq->max_inline_bytes = qp->caps.max_inline_bytes;
 
     sq->wqes = roce_alloc(qp->dev, sizeof *sq->wqes * sq->size);
     sq->sges = roce_alloc(qp->dev, sizeof *sq->sges * sq->size * (sq->max_sge ? sq->max_sge : 1));
-    rq->wqes = roce_alloc(qp->dev, sizeof *rq->wqes * rq->size);
-    rq->sges = roce_alloc(qp->dev, sizeof *rq->sges * rq->size * (rq->max_sge ? rq->max_sge : 1));
     sq->inline_bytes = roce_alloc(qp->dev, (size_t)sq->size * sq->max_inline_bytes + 1);
-    return sq->wqes && sq->sges && rq->wqes && rq->sges && sq->inline_bytes ? 0 : -ENOMEM;
+    return sq->wqes && sq->sges && sq->inline_bytes ? 0 : -ENOMEM;
 }
 
-void roce_queues_deinit(struct roce_qp *qp)
+void roce_send_queue_deinit(struct roce_qp *qp)
 {
     roce_free(qp->dev, qp->sq.wqes);
     roce_free(qp->dev, qp->sq.sges);
     roce_free(qp->dev, qp->sq.inline_bytes);
-    roce_free(qp->dev, qp->rq.wqes);
-    roce_free(qp->dev, qp->rq.sges);
 }
 
-void roce_queues_reset(struct roce_qp *qp)
+void roce_send_queue_reset(struct roce_qp *qp)
 {
     atomic_store(&qp->sq.posted, 0);
     atomic_store(&qp->sq.released, 0);
-    atomic_store(&qp->rq.posted, 0);
-    atomic_store(&qp->rq.released, 0);
     qp->sq.started = qp->sq.done = 0;
 }
 
@@ -143,30 +134,11 @@ int roce_post_send(struct roce_qp *qp, const struct rdma_send_wr *wr, const stru
     return err;
 }
 
-static int post_one_recv(struct roce_qp *qp, const struct rdma_recv_wr *wr)
-{
-    if (wr->num_sge > qp->rq.max_sge)
-        return -EINVAL;
-    uint64_t len_bytes = sge_sum(wr->sg_list, wr->num_sge);
-    if (len_bytes == UINT64_MAX)
-        return -EINVAL;
-    uint32_t posted = atomic_load_explicit(&qp->rq.posted, memory_order_relaxed);
-    if (posted - atomic_load_explicit(&qp->rq.released, memory_order_acquire) >= qp->rq.size)
-        return -ENOMEM;
-    uint32_t slot = posted & (qp->rq.size - 1);
-    qp->rq.wqes[slot] =
-        (struct roce_recv_wqe){.wr_id = wr->wr_id, .num_sge = wr->num_sge, .len_bytes = (uint32_t)len_bytes};
-    if (wr->num_sge)
-        memcpy(&qp->rq.sges[(size_t)slot * qp->rq.max_sge], wr->sg_list, sizeof *wr->sg_list * wr->num_sge);
-    atomic_store(&qp->rq.posted, posted + 1);
-    return 0;
-}
-
 int roce_post_recv(struct roce_qp *qp, const struct rdma_recv_wr *wr, const struct rdma_recv_wr **bad)
 {
-    int err = roce_qp_state_now(qp) == ROCE_QPS_RESET ? -EINVAL : 0;
+    int err = roce_qp_state_now(qp) == ROCE_QPS_RESET || qp->recv.srq ? -EINVAL : 0;
     while (wr && !err) {
-        err = post_one_recv(qp, wr);
+        err = rdma_recv_ring_post(&qp->recv.rq, wr);
         if (!err)
             wr = wr->next;
     }

@@ -41,7 +41,8 @@ static void set_state(struct roce_qp *qp, enum roce_qp_state to, enum roce_cause
 
 static void reset(struct roce_qp *qp)
 {
-    roce_queues_reset(qp);
+    roce_send_queue_reset(qp);
+    roce_recv_reset(qp);
     roce_requester_reset(qp, 0);
     roce_responder_reset(qp, 0);
     roce_reorder_clear(qp);
@@ -67,7 +68,9 @@ int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, st
     qp->e2e_credits = config->e2e_credits;
     qp->ctx = config->ctx;
     qp->caps = config->caps;
-    err = roce_queues_init(qp);
+    err = roce_send_queue_init(qp);
+    if (!err)
+        err = roce_recv_init(qp, config->srq);
     if (!err && config->reorder_pkts)
         err = roce_reorder_init(qp, config->reorder_pkts);
     if (!err)
@@ -80,7 +83,8 @@ int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, st
         roce_cc_deinit(qp);
         roce_responder_deinit(qp);
         roce_reorder_deinit(qp);
-        roce_queues_deinit(qp);
+        roce_recv_deinit(qp);
+        roce_send_queue_deinit(qp);
         roce_free(dev, qp);
         return err;
     }
@@ -103,7 +107,8 @@ void roce_qp_destroy(struct roce_qp *qp)
     roce_cc_deinit(qp);
     roce_responder_deinit(qp);
     roce_reorder_deinit(qp);
-    roce_queues_deinit(qp);
+    roce_recv_deinit(qp);
+    roce_send_queue_deinit(qp);
     roce_free(dev, qp);
 }
 
@@ -249,7 +254,9 @@ void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now
     if (cause != ROCE_CAUSE_REQUEST_ERROR)
         roce_response_clear(qp);
     roce_flush_send(qp);
-    roce_flush_recv(qp);
+    roce_recv_flush(qp);
+    if (qp->recv.srq) /* ROCE-RS-72 */
+        roce_qp_event(qp, ROCE_EVENT_QP_LAST_WQE_REACHED);
     roce_dev_ready(qp->dev, qp);
 }
 

@@ -9,6 +9,7 @@
 
 #include "roce/frame.h"
 #include "roce/psn.h"
+#include "roce/recv.h"
 #include "roce/roce.h"
 #include "roce/timer.h"
 
@@ -30,12 +31,6 @@ struct roce_send_wqe {
     bool restarted;     /* a READ that was asked for again: ROCE-RC-36 */
 };
 
-struct roce_recv_wqe {
-    uint64_t wr_id;
-    uint32_t num_sge;
-    uint32_t len_bytes; /* the sum of its SGEs */
-};
-
 /* Free-running indexes into rings of a power of two. `posted` belongs to the poster, the others to the
  * engine. */
 struct roce_send_queue {
@@ -49,16 +44,6 @@ struct roce_send_queue {
     _Atomic uint32_t released; /* slots before it are free for posts: ROCE-RC-60 */
     uint32_t started;          /* one past the newest that has PSNs */
     uint32_t done;             /* the oldest that is not completed */
-};
-
-struct roce_recv_queue {
-    struct roce_recv_wqe *wqes;
-    struct rdma_sge *sges;
-    uint32_t size;
-    uint32_t max_sge;
-    _Atomic uint32_t posted;
-    _Atomic uint32_t
-        released; /* also the oldest that is not completed: one message is in progress at a time */
 };
 
 /* Sends requests and takes their responses: ROCE section 7. */
@@ -78,8 +63,8 @@ struct roce_requester {
     enum rdma_wc_status stall_status;
     uint8_t retry_left;
     uint8_t rnr_left;
-    /* The peer said that restart_psn is missing, and sending resumed there: no second time before progress or
-     * a timeout (ROCE-RC-46). */
+    /* The peer said that restart_psn is missing, and sending resumed there: no second time before progress
+     * or a timeout (ROCE-RC-46). */
     bool restarted;
     bool resuming; /* sending resumes at restart_psn with the next packet */
     uint32_t restart_psn;
@@ -129,8 +114,7 @@ struct roce_responder {
     uint32_t received_bytes;
     uint64_t write_va;
     uint32_t write_rkey, write_len_bytes;
-    bool recv_held; /* the receive WQE at rq.released belongs to the message */
-    bool comm_est;  /* COMM_EST was raised since RTR */
+    bool comm_est; /* COMM_EST was raised since RTR */
     /* rings */
     struct roce_resource *resources; /* max_dest_rd_atomic of them */
     uint32_t resource_next;
@@ -181,7 +165,7 @@ struct roce_qp {
     uint32_t frame_dest_qpn;
 
     struct roce_send_queue sq;
-    struct roce_recv_queue rq;
+    struct roce_recv recv;
     struct roce_requester req;
     struct roce_responder resp;
     struct roce_reorder reorder;
@@ -226,28 +210,28 @@ static inline bool roce_wr_is_rd_atomic(enum rdma_wr_opcode opcode)
 uint16_t roce_qp_pkey(const struct roce_qp *qp);
 
 /* --- qp.c --- */
-/* Moves a QP to ERR from any cause: stops timers, flushes both queues (ROCE-RC-63). Responses that precede a
- * fatal NAK, and that NAK, still leave. */
+/* Moves a QP to ERR from any cause: stops timers, flushes both queues (ROCE-RC-63). Responses that precede
+ * a fatal NAK, and that NAK, still leave. */
 void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns);
-/* Moves a QP whose send failed from RTS or SQD to SQE: the rest of its send queue is flushed, and so is what
- * is posted until it is brought back to RTS (ROCE-QP-6, QP-28). */
+/* Moves a QP whose send failed from RTS or SQD to SQE: the rest of its send queue is flushed, and so is
+ * what is posted until it is brought back to RTS (ROCE-QP-6, QP-28). */
 void roce_qp_enter_sqe(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns);
 void roce_qp_event(struct roce_qp *qp, enum roce_event_type type);
 
 /* --- complete.c --- */
 /* Completes the oldest send WQE and moves on: a CQE if it failed, or is signalled (ROCE-RC-60). */
 void roce_complete_send(struct roce_qp *qp, enum rdma_wc_status status);
-/* Completes the oldest receive WQE with `wc` (wr_id and qp_num are filled here). */
-void roce_complete_recv(struct roce_qp *qp, struct rdma_wc *wc, bool solicited);
+/* Adds a completion of this QP to one of its CQs; an overflow is seen to at the end of the step. */
+void roce_complete_push(struct roce_qp *qp, struct rdma_cq *cq, const struct rdma_wc *wc, bool solicited);
 void roce_flush_send(struct roce_qp *qp);
-void roce_flush_recv(struct roce_qp *qp);
 
 /* --- copy.c --- */
 /* Copies `len_bytes` of a send WQE's data from `offset` on. False: a key, PD or bounds fault (ROCE-RC-17). */
 bool roce_gather(const struct roce_qp *qp, uint32_t index, uint32_t offset, uint8_t *dst, uint32_t len_bytes);
-/* Copies into the SGEs of a WQE, from `offset` on. False: a fault, or no room. */
-bool roce_scatter(const struct roce_qp *qp, const struct rdma_sge *sges, uint32_t num_sge, uint32_t offset,
-                  const uint8_t *src, uint32_t len_bytes);
+/* Copies into the SGEs of a WQE, whose keys are those of `pd`, from `offset` on. False: a fault, or no
+ * room. */
+bool roce_scatter(const struct roce_dev *dev, const struct rdma_pd *pd, const struct rdma_sge *sges,
+                  uint32_t num_sge, uint32_t offset, const uint8_t *src, uint32_t len_bytes);
 
 /* --- requester_tx.c --- */
 /* Builds the next request packet. False: nothing may be sent now. */
@@ -262,8 +246,8 @@ void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn);
 void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns);
 /* Go-back-N to `psn` (ROCE-RC-42); costs a retry, and fails the oldest WQE when none is left. */
 void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause cause, uint64_t now_ns);
-/* Selective retransmission: the missing packet has been sent again, so sending goes on where it was. And: the
- * peer acknowledged that packet alone, so it kept nothing behind it, and gets the rest again too. */
+/* Selective retransmission: the missing packet has been sent again, so sending goes on where it was. And:
+ * the peer acknowledged that packet alone, so it kept nothing behind it, and gets the rest again too. */
 void roce_requester_sent_lone(struct roce_qp *qp);
 void roce_requester_went_back(struct roce_qp *qp, uint64_t now_ns);
 /* An RNR NAK at una_psn: wait, then go on there (ROCE-RC-48). */
@@ -283,8 +267,8 @@ void roce_requester_check_drained(struct roce_qp *qp);
 /* --- responder.c --- */
 /* Allocates its rings for attr.max_dest_rd_atomic and for what waits to be sent: 0 or -ENOMEM. */
 int roce_responder_init(struct roce_qp *qp);
-/* Fills the rings, fresh from roce_responder_init(), with what `old` remembered, the newest if there is less
- * room, and had yet to send: a change in SQD interrupts no answer (ROCE-QP-11, RS-30). */
+/* Fills the rings, fresh from roce_responder_init(), with what `old` remembered, the newest if there is
+ * less room, and had yet to send: a change in SQD interrupts no answer (ROCE-QP-11, RS-30). */
 void roce_responder_carry_over(struct roce_qp *qp, const struct roce_responder *old, uint32_t old_resources);
 void roce_responder_deinit(struct roce_qp *qp);
 void roce_responder_reset(struct roce_qp *qp, uint32_t rq_psn);
@@ -303,8 +287,8 @@ bool roce_response_pending(const struct roce_qp *qp);
 void roce_response_clear(struct roce_qp *qp);
 /* READs and atomics whose first answer is not fully sent (ROCE-RS-35). */
 uint32_t roce_response_pending_rd_atomic(const struct roce_qp *qp);
-/* The newest entry may be an ACK: then it takes over the PSN, as one ACK stands for all before (ROCE-RS-51).
- */
+/* The newest entry may be an ACK: then it takes over the PSN, as one ACK stands for all before
+ * (ROCE-RS-51). */
 void roce_response_push_ack(struct roce_qp *qp, uint32_t psn);
 /* What comes next acknowledges as much (ROCE-RS-13): the newest entry goes if it is an ACK. */
 void roce_response_drop_ack(struct roce_qp *qp);
@@ -318,8 +302,8 @@ struct roce_response *roce_response_find(struct roce_qp *qp, enum roce_response_
 bool roce_responder_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns);
 
 /* --- post.c --- */
-int roce_queues_init(struct roce_qp *qp);
-void roce_queues_deinit(struct roce_qp *qp);
-void roce_queues_reset(struct roce_qp *qp);
+int roce_send_queue_init(struct roce_qp *qp);
+void roce_send_queue_deinit(struct roce_qp *qp);
+void roce_send_queue_reset(struct roce_qp *qp);
 
 #endif

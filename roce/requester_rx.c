@@ -97,7 +97,8 @@ static void take_read_response(struct roce_qp *qp, const struct roce_pkt *pkt, u
         bad_response(qp, now_ns); /* ROCE-RC-37..39 */
         return;
     }
-    if (want && !roce_scatter(qp, roce_send_sges(qp, qp->sq.done), w->num_sge, offset, pkt->payload, want)) {
+    if (want && !roce_scatter(qp->dev, qp->pd, roce_send_sges(qp, qp->sq.done), w->num_sge, offset,
+                              pkt->payload, want)) {
         roce_requester_fail(qp, RDMA_WC_LOC_PROT_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
         return;
     }
@@ -114,7 +115,8 @@ static void take_atomic_ack(struct roce_qp *qp, const struct roce_pkt *pkt, uint
     }
     /* Big-endian on the wire, host-endian in memory: ROCE-HDR-11. */
     uint64_t original = pkt->atomicacketh.original;
-    if (!roce_scatter(qp, roce_send_sges(qp, qp->sq.done), w->num_sge, 0, (const uint8_t *)&original, 8)) {
+    if (!roce_scatter(qp->dev, qp->pd, roce_send_sges(qp, qp->sq.done), w->num_sge, 0,
+                      (const uint8_t *)&original, 8)) {
         roce_requester_fail(qp, RDMA_WC_LOC_PROT_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
         return;
     }

@@ -62,9 +62,9 @@ void roce_responder_fatal(struct roce_qp *qp, uint8_t syndrome, uint32_t psn, en
                           uint64_t now_ns)
 {
     push_nak(qp, syndrome, psn);
-    if (qp->resp.recv_held) {
+    if (roce_recv_is_held(&qp->recv)) {
         struct rdma_wc wc = {.status = recv_status, .opcode = RDMA_WC_RECV};
-        roce_complete_recv(qp, &wc, false);
+        roce_recv_complete(qp, &wc, false);
     } else if (syndrome == ROCE_SYNDROME_NAK_REM_ACC) {
         roce_qp_event(qp, ROCE_EVENT_QP_ACCESS_ERR);
     } else {
@@ -141,19 +141,11 @@ static bool write_total_ok(const struct roce_responder *resp, const struct roce_
     return pkt->op->flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY) ? total == want : total < want;
 }
 
-static const struct roce_recv_wqe *held_recv(const struct roce_qp *qp, const struct rdma_sge **sges)
-{
-    uint32_t slot = atomic_load_explicit(&qp->rq.released, memory_order_relaxed) & (qp->rq.size - 1);
-    *sges = &qp->rq.sges[(size_t)slot * qp->rq.max_sge];
-    return &qp->rq.wqes[slot];
-}
-
 /* ROCE-RS-6. */
 struct roce_fault roce_request_check_length(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     const struct roce_responder *resp = &qp->resp;
     uint32_t flags = pkt->op->flags;
-    const struct rdma_sge *sges;
     if (!payload_length_ok(qp, pkt))
         return ROCE_BAD_REQUEST;
     if (flags & ROCE_PKT_WRITE && !write_total_ok(resp, pkt))
@@ -165,20 +157,10 @@ struct roce_fault roce_request_check_length(const struct roce_qp *qp, const stru
     if (flags & ROCE_PKT_SEND) {
         uint64_t total = (flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) ? 0 : (uint64_t)resp->received_bytes) +
                          pkt->payload_bytes;
-        if (total > held_recv(qp, &sges)->len_bytes)
+        if (total > roce_recv_bytes(&qp->recv))
             return ROCE_BUFFER_TOO_SMALL;
     }
     return ROCE_FINE;
-}
-
-/* ROCE-RS-4 for receive WQEs. False: none is posted. */
-bool roce_responder_take_recv(struct roce_qp *qp)
-{
-    uint32_t released = atomic_load_explicit(&qp->rq.released, memory_order_relaxed);
-    if (released == atomic_load_explicit(&qp->rq.posted, memory_order_acquire))
-        return false;
-    qp->resp.recv_held = true;
-    return true;
 }
 
 static void rnr_nak(struct roce_qp *qp)
@@ -213,7 +195,7 @@ static void finish_message(struct roce_qp *qp, const struct roce_pkt *pkt)
         wc.wc_flags = RDMA_WC_WITH_IMM;
         memcpy(&wc.imm_data, pkt->immdt.imm_data, sizeof wc.imm_data);
     }
-    roce_complete_recv(qp, &wc, pkt->bth.se);
+    roce_recv_complete(qp, &wc, pkt->bth.se);
 }
 
 /* ROCE-RS-41..43. */
@@ -229,10 +211,8 @@ struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_p
         resp->write_rkey = pkt->reth.rkey;
         resp->write_len_bytes = pkt->reth.dma_len;
     }
-    if (flags & ROCE_PKT_SEND) {
-        const struct rdma_sge *sges;
-        const struct roce_recv_wqe *w = held_recv(qp, &sges);
-        if (n && !roce_scatter(qp, sges, w->num_sge, resp->received_bytes, pkt->payload, n))
+    if (flags & ROCE_PKT_SEND && n) {
+        if (!roce_recv_scatter(qp, resp->received_bytes, pkt->payload, n))
             return ROCE_BAD_SCATTER;
     } else if (n) {
         place(rdma_mr_remote(qp->dev->domain, qp->pd, qp->qpn, resp->write_rkey,
@@ -330,7 +310,7 @@ static enum roce_rx_verdict take_in_order(struct roce_qp *qp, const struct roce_
     if (!roce_request_in_sequence(&qp->resp, flags) || !roce_request_is_enabled(qp, flags) ||
         (rd_atomic && !has_resource(qp))) {
         fault = ROCE_BAD_REQUEST;
-    } else if (flags & ROCE_PKT_TAKES_RECV && !roce_responder_take_recv(qp)) {
+    } else if (flags & ROCE_PKT_TAKES_RECV && !roce_recv_take(qp)) {
         rnr_nak(qp);
         return ROCE_RX_TAKEN;
     } else if (!roce_request_keys_are_good(qp, pkt)) {

@@ -30,8 +30,6 @@ bool roce_request_keys_are_good(const struct roce_qp *qp, const struct roce_pkt 
 /* The packet's own length, the message's total, the room in the held receive WQE: ROCE-RS-6. */
 struct roce_fault roce_request_check_length(const struct roce_qp *qp, const struct roce_pkt *pkt);
 
-/* Takes the next receive WQE for the message in progress. False: none is posted (ROCE-RS-4). */
-bool roce_responder_take_recv(struct roce_qp *qp);
 /* Executes a SEND or WRITE packet that passed the checks: places its data, moves ePSN on, and ends the
  * message with its last packet (ROCE-RS-41..43). */
 struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_pkt *pkt);

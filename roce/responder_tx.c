@@ -8,11 +8,9 @@
 /* ROCE-RS-53. */
 static uint8_t ack_syndrome(const struct roce_qp *qp)
 {
-    if (!qp->e2e_credits)
+    if (!qp->e2e_credits || qp->recv.srq)
         return ROCE_SYNDROME_ACK_UNLIMITED;
-    uint32_t unused = atomic_load_explicit(&qp->rq.posted, memory_order_acquire) -
-                      atomic_load_explicit(&qp->rq.released, memory_order_relaxed) - qp->resp.recv_held;
-    return roce_credit_code(unused);
+    return roce_credit_code(roce_recv_unused(&qp->recv));
 }
 
 static uint8_t read_op(const struct roce_response *r, bool last)

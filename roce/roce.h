@@ -3,8 +3,8 @@
  * frames, completions, events and the next deadline out. It does no I/O, reads no clock, takes no lock and
  * starts no thread.
  *
- * Who may call what: all calls of one device come from one thread at a time (whoever holds the lock that the
- * caller keeps), except these, which the application's thread may make beside a running progress:
+ * Who may call what: all calls of one device come from one thread at a time (whoever holds the lock that
+ * the caller keeps), except these, which the application's thread may make beside a running progress:
  * roce_post_send() and roce_post_recv() (one poster per queue at a time) and rdma_cq_poll() (one poller per
  * CQ). */
 #ifndef NORNIC_ROCE_ROCE_H
@@ -117,22 +117,22 @@ struct roce_gid {
  * that name it to ERR. Both raise GID_CHANGE (ROCE-EV-10). */
 int roce_dev_gid_add(struct roce_dev *dev, const struct roce_gid *gid);
 int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns);
-/* The interface that owns the address has another MAC; QPs and address handles made from now on use it. 0 or
- * -ENOENT. Raises GID_CHANGE. */
+/* The interface that owns the address has another MAC; QPs and address handles made from now on use it. 0
+ * or -ENOENT. Raises GID_CHANGE. */
 int roce_dev_gid_set_mac(struct roce_dev *dev, unsigned index, const struct net_mac *mac);
 /* The entry at `index` (of any value), valid until the table changes; NULL: none. */
 const struct roce_gid *roce_dev_gid_get(const struct roce_dev *dev, unsigned index);
 
 /* The P_Key table: 0, or -EINVAL (index, or a key whose low 15 bits are 0 and that is not 0 to clear the
- * entry). A change raises PKEY_CHANGE. QPs whose key is cleared keep their state, but take no packet and send
- * none until the entry has a key again. And an entry: 0 where there is none. */
+ * entry). A change raises PKEY_CHANGE. QPs whose key is cleared keep their state, but take no packet and
+ * send none until the entry has a key again. And an entry: 0 where there is none. */
 int roce_dev_pkey_set(struct roce_dev *dev, unsigned index, uint16_t pkey);
 uint16_t roce_dev_pkey_get(const struct roce_dev *dev, unsigned index);
 
-/* Joins two devices, so that a frame that one of them sends to an address of the other is handed over inside
- * the engine: a port does not loop back what it sends. Both, and all that either is joined to, are driven by
- * one thread at a time from now on, and are told apart by QPN ranges that do not overlap where they have an
- * address in common (-EINVAL if they do). Destroying a device takes it out. */
+/* Joins two devices, so that a frame that one of them sends to an address of the other is handed over
+ * inside the engine: a port does not loop back what it sends. Both, and all that either is joined to, are
+ * driven by one thread at a time from now on, and are told apart by QPN ranges that do not overlap where
+ * they have an address in common (-EINVAL if they do). Destroying a device takes it out. */
 int roce_dev_link(struct roce_dev *a, struct roce_dev *b);
 
 /* The port's link went up or down: PORT_ACTIVE, PORT_ERR (ROCE-EV-9). A new device's is up. */
@@ -187,8 +187,8 @@ enum roce_mtu { ROCE_MTU_256 = 1, ROCE_MTU_512 = 2, ROCE_MTU_1024 = 3, ROCE_MTU_
 /* Bytes of a path MTU, or 0; and the enum of a number of bytes, or 0 where there is none. */
 uint32_t roce_mtu_bytes(enum roce_mtu mtu);
 enum roce_mtu roce_mtu_from_bytes(uint32_t bytes);
-/* The largest path MTU that fits an interface: mtu_bytes - 96, as connection managers count (ROCE-INT-25); 0:
- * none. */
+/* The largest path MTU that fits an interface: mtu_bytes - 96, as connection managers count (ROCE-INT-25);
+ * 0: none. */
 enum roce_mtu roce_mtu_for_port(uint32_t port_mtu_bytes);
 
 /* Address vector: ROCE-AH-1. The destination MAC is resolved by the caller. */
@@ -265,21 +265,23 @@ struct roce_qp_config {
     enum roce_qp_type type;
     struct rdma_pd *pd;
     struct rdma_cq *send_cq, *recv_cq; /* may be one */
-    struct rdma_srq *srq;              /* receives come from here instead of the QP's own queue; or NULL */
+    /* Receives come from here instead of the QP's own queue, whose caps do not matter then; or NULL. The
+     * SRQ may be of another PD of the device. */
+    struct rdma_srq *srq;
     struct roce_qp_caps caps;
     bool sq_sig_all;
     /* RC: selective retransmission. The responder keeps so many packets that come after a gap (0: none, as
-     * the standard's go-back-N does; at most ROCE_MAX_REORDER_PKTS, each costs 4200 bytes), and the requester
-     * sends again only what a NAK names, as long as the peer shows that it keeps the rest. Interoperates with
-     * a peer that goes back N. */
+     * the standard's go-back-N does; at most ROCE_MAX_REORDER_PKTS, each costs 4200 bytes), and the
+     * requester sends again only what a NAK names, as long as the peer shows that it keeps the rest.
+     * Interoperates with a peer that goes back N. */
     uint32_t reorder_pkts;
     bool e2e_credits; /* advertise the posted receives as credits (ROCE-RS-53); off: unlimited */
     void *ctx;        /* the caller's: roce_qp_ctx() */
 };
 
-/* Address handles: ROCE-AH-1..3. Made of `av` for UD sends of QPs of `pd`. 0, -EINVAL (no such SGID index, a
- * family that does not fit it, SL above 7: ROCE-VB-5) or -ENOMEM. Destroying fails with -EBUSY while a posted
- * send names it. */
+/* Address handles: ROCE-AH-1..3. Made of `av` for UD sends of QPs of `pd`. 0, -EINVAL (no such SGID index,
+ * a family that does not fit it, SL above 7: ROCE-VB-5) or -ENOMEM. Destroying fails with -EBUSY while a
+ * posted send names it. */
 int roce_ah_create(struct roce_dev *dev, struct rdma_pd *pd, const struct roce_av *av, struct rdma_ah **out);
 int roce_ah_destroy(struct rdma_ah *ah);
 
@@ -294,8 +296,8 @@ int roce_qp_modify(struct roce_qp *qp, const struct roce_qp_attr *attr, uint32_t
 /* What is in force now. Either output may be NULL. */
 void roce_qp_query(const struct roce_qp *qp, struct roce_qp_attr *attr, struct roce_qp_caps *caps);
 
-/* The QPN (24 bits), the state, the caller's `ctx` of the configuration, and the counters, which live as long
- * as the QP. */
+/* The QPN (24 bits), the state, the caller's `ctx` of the configuration, and the counters, which live as
+ * long as the QP. */
 uint32_t roce_qp_num(const struct roce_qp *qp);
 enum roce_qp_state roce_qp_state(const struct roce_qp *qp);
 void *roce_qp_ctx(const struct roce_qp *qp);

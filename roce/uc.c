@@ -52,21 +52,21 @@ static bool uc_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
 /* --- receiving --- */
 
 /* The open message, if there is one, is given up without a word. A receive WQE that it took is the next
- * message's again (ROCE-UC-4). */
-static void abandon(struct roce_qp *qp)
+ * message's again, or fails with `srq_status` if it came from an SRQ (ROCE-UC-4). */
+static void abandon(struct roce_qp *qp, enum rdma_wc_status srq_status)
 {
     if (qp->resp.message)
         roce_count(qp, messages_abandoned);
     qp->resp.message = 0;
-    qp->resp.recv_held = false;
+    roce_recv_give_back(qp, srq_status);
 }
 
 /* A fault of this side ends the connection: ROCE section 6.3, last row. */
 static void fail_locally(struct roce_qp *qp, enum rdma_wc_status recv_status, uint64_t now_ns)
 {
     struct rdma_wc wc = {.status = recv_status, .opcode = RDMA_WC_RECV};
-    roce_complete_recv(qp, &wc, false);
-    abandon(qp);
+    roce_recv_complete(qp, &wc, false);
+    abandon(qp, recv_status);
     roce_qp_enter_error(qp, ROCE_CAUSE_LOCAL_ERROR, now_ns);
 }
 
@@ -79,7 +79,7 @@ static bool is_next(struct roce_qp *qp, const struct roce_pkt *pkt)
     if (!expected)
         roce_count(qp, out_of_sequence);
     if (pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)) {
-        abandon(qp);
+        abandon(qp, RDMA_WC_LOC_QP_OP_ERR);
         resp->epsn = pkt->bth.psn;
         return true;
     }
@@ -92,7 +92,7 @@ static enum roce_rx_verdict check(struct roce_qp *qp, const struct roce_pkt *pkt
     uint32_t flags = pkt->op->flags;
     if (!roce_request_is_enabled(qp, flags))
         return ROCE_RX_DROP_OPCODE;
-    if (flags & ROCE_PKT_TAKES_RECV && !roce_responder_take_recv(qp))
+    if (flags & ROCE_PKT_TAKES_RECV && !roce_recv_take(qp))
         return ROCE_RX_DROP_NO_RECV;
     if (!roce_request_keys_are_good(qp, pkt))
         return ROCE_RX_DROP_KEY;
@@ -110,7 +110,7 @@ static enum roce_rx_verdict uc_rx(struct roce_qp *qp, const struct roce_pkt *pkt
     if (is_next(qp, pkt))
         verdict = check(qp, pkt);
     if (verdict != ROCE_RX_TAKEN) {
-        abandon(qp);
+        abandon(qp, verdict == ROCE_RX_DROP_TOO_LONG ? RDMA_WC_LOC_LEN_ERR : RDMA_WC_LOC_QP_OP_ERR);
         if (pkt->bth.psn == qp->resp.epsn)
             qp->resp.epsn = roce_psn_add(qp->resp.epsn, 1);
         return verdict; /* ROCE-UC-5 */

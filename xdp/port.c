@@ -101,7 +101,7 @@ static int open_with(struct xdp_port *port, const struct net_interface *interfac
     int result = xdp_socket_open(&port->socket, interface, config, multi_buffer, err);
     if (result < 0)
         return result;
-    result = xdp_steer_load(&port->steer, multi_buffer, err);
+    result = xdp_steer_load(&port->steer, multi_buffer, config->roce_v1, err);
     if (result == 0) {
         result = xdp_steer_bind(&port->steer, config->queue, port->socket.fd);
         if (result < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Steers RoCEv2 (UDP to port 4791) to the AF_XDP socket of its receive queue. All else goes on to the kernel,
- * as does RoCE itself where no socket waits. */
+/* Steers RoCEv2 (UDP to port 4791), and where asked RoCEv1 (an EtherType of its own), to the AF_XDP socket of
+ * its receive queue. All else goes on to the kernel, as does RoCE itself where no socket waits. */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -12,9 +12,13 @@
 #include <bpf/bpf_helpers.h>
 
 #define ROCE_UDP_PORT    4791
+#define ROCE_V1_TYPE     0x8915
 #define IPV4_NO_OPTIONS  5      /* header words */
 #define IPV4_FRAGMENT    0x3fff /* more fragments, or an offset */
 #define XSKS_MAX_ENTRIES 64
+
+/* Set before the program is loaded (xdp/steer.c); the verifier drops the branch that is not taken. */
+const volatile __u32 nornic_roce_v1 = 0;
 
 struct vlan_tag {
     __be16 tci;
@@ -65,6 +69,8 @@ int nornic_steer(struct xdp_md *ctx)
             return XDP_PASS;
         ether_type = tag->ether_type;
     }
+    if (nornic_roce_v1 && ether_type == bpf_htons(ROCE_V1_TYPE))
+        return bpf_redirect_map(&nornic_xsks, ctx->rx_queue_index, XDP_PASS);
     struct udphdr *udp = udp_of(l3, ether_type, end);
     if (!udp || (void *)(udp + 1) > end || udp->dest != bpf_htons(ROCE_UDP_PORT))
         return XDP_PASS;

@@ -116,7 +116,14 @@ int xdp_steer_clear(const struct net_interface *interface, struct net_error *err
     return result;
 }
 
-int xdp_steer_load(struct xdp_steer *steer, bool frags, struct net_error *err)
+/* The program's only constant is the whole of its read-only data. */
+static int set_roce_v1(struct bpf_object *object, uint32_t roce_v1)
+{
+    struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata");
+    return map ? bpf_map__set_initial_value(map, &roce_v1, sizeof roce_v1) : -ENOENT;
+}
+
+int xdp_steer_load(struct xdp_steer *steer, bool frags, bool roce_v1, struct net_error *err)
 {
     LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "nornic");
     libbpf_print_fn_t print = libbpf_set_print(say_nothing);
@@ -129,7 +136,9 @@ int xdp_steer_load(struct xdp_steer *steer, bool frags, struct net_error *err)
         struct bpf_program *program = bpf_object__find_program_by_name(steer->object, XDP_STEER_PROGRAM);
         if (frags)
             bpf_program__set_flags(program, bpf_program__flags(program) | BPF_F_XDP_HAS_FRAGS);
-        result = bpf_object__load(steer->object);
+        result = set_roce_v1(steer->object, roce_v1);
+        if (result == 0)
+            result = bpf_object__load(steer->object);
     }
     libbpf_set_print(print);
     if (result == 0)

@@ -36,8 +36,9 @@ struct xdp_steer {
  * instance of ours. One of ours without an owner is taken off. 0, -EBUSY or another -errno. */
 int xdp_steer_clear(const struct net_interface *interface, struct net_error *err);
 
-/* Loads the program; `frags` says that it takes frames that span several buffers. 0 or -errno. */
-int xdp_steer_load(struct xdp_steer *steer, bool frags, struct net_error *err);
+/* Loads the program; `frags` says that it takes frames that span several buffers, `roce_v1` that it steers
+ * RoCEv1 too. 0 or -errno. */
+int xdp_steer_load(struct xdp_steer *steer, bool frags, bool roce_v1, struct net_error *err);
 
 /* Steers what `queue` receives to the AF_XDP socket `socket_fd`. 0 or -errno. */
 int xdp_steer_bind(struct xdp_steer *steer, uint32_t queue, int socket_fd);

@@ -4,6 +4,8 @@
 #ifndef NORNIC_XDP_XDP_H
 #define NORNIC_XDP_XDP_H
 
+#include <stdbool.h>
+
 #include "net/error.h"
 #include "net/port.h"
 
@@ -18,6 +20,7 @@ struct xdp_config {
     enum xdp_mode mode;
     uint32_t queue;       /* receive queue */
     uint32_t ring_frames; /* of each ring, a power of two; 0: 2048 */
+    bool roce_v1;         /* take EtherType 0x8915 as well */
 };
 
 /* Attaches the steering program and opens the socket (need-wakeup; zero-copy where the driver has it, else

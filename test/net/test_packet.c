@@ -70,19 +70,40 @@ Test(packet, port_describes_itself)
 
 Test(packet, only_whole_roce_datagrams_are_received)
 {
-    struct frame_spec good = roce_spec(), other[5] = {good, good, good, good, good};
+    struct frame_spec good = roce_spec(), other[6] = {good, good, good, good, good, good};
     other[0].dport = 4792;
     other[1].is_fragment = true;
     other[2].has_ip_options = true;
     other[3].is_v6 = true, other[3].dport = 4790;
     other[4].vlan_tci = 5, other[4].dport = 4792;
-    for (int i = 0; i < 5; i++) {
+    other[5].is_v1 = true;
+    for (int i = 0; i < 6; i++) {
         uint32_t strange = 0;
         cr_expect_eq(frames_exchange(ports[0], ports[1], &other[i], 0, 1, NS_PER_S / 20, &strange), 0, "%d",
                      i);
         cr_expect_eq(frames_exchange(ports[0], ports[1], &good, 0, 1, 5 * NS_PER_S, &strange), 1, "%d", i);
         cr_expect_eq(strange, 0, "%d", i);
     }
+}
+
+/* covers: ROCE-FRM-50 */
+Test(packet, roce_v1_is_received_where_it_was_asked_for)
+{
+    struct net_packet_config config = {.ifname = "nn1", .ring_frames = 256, .roce_v1 = true};
+    struct frame_spec good = roce_spec(), v1 = good, other = good;
+    uint32_t strange = 0;
+    v1.is_v1 = true;
+    other.dport = 4792;
+    net_port_close(ports[1]);
+    netns_enter(&veth, 1);
+    cr_assert_eq(net_packet_open(&config, &ports[1], NULL), 0);
+    for (int tci = -1; tci < 0x7000; tci += 0x6006) {
+        good.vlan_tci = v1.vlan_tci = other.vlan_tci = tci;
+        cr_expect_eq(frames_exchange(ports[0], ports[1], &v1, 0, 20, 5 * NS_PER_S, &strange), 20);
+        cr_expect_eq(frames_exchange(ports[0], ports[1], &good, 0, 20, 5 * NS_PER_S, &strange), 20);
+        cr_expect_eq(frames_exchange(ports[0], ports[1], &other, 0, 1, NS_PER_S / 20, &strange), 0);
+    }
+    cr_expect_eq(strange, 0);
 }
 
 Test(packet, own_frames_are_not_received)

@@ -45,9 +45,9 @@ uint32_t frame_build(const struct frame_spec *spec, uint32_t n, uint8_t *frame)
         p = put_be16(p, 0x8100);
         p = put_be16(p, (uint16_t)spec->vlan_tci);
     }
-    p = put_be16(p, spec->is_v6 ? 0x86dd : 0x0800);
+    p = put_be16(p, spec->is_v1 ? 0x8915 : spec->is_v6 ? 0x86dd : 0x0800);
     uint8_t *end = p + spec->ip_bytes;
-    p = spec->is_v6 ? put_ipv6(p, spec) : put_ipv4(p, spec, n);
+    p = spec->is_v6 || spec->is_v1 ? put_ipv6(p, spec) : put_ipv4(p, spec, n);
     p = put_be16(p, 49152);
     p = put_be16(p, spec->dport);
     p = put_be16(p, (uint16_t)(end - p + 4));

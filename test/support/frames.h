@@ -18,6 +18,7 @@ struct frame_spec {
     uint16_t ip_bytes;   /* length of the IP packet, at least 60 */
     bool is_fragment;    /* IPv4: more fragments */
     bool has_ip_options; /* IPv4: one word of no-operations */
+    bool is_v1;          /* the EtherType of RoCEv1 before what is an IPv6 packet */
 };
 
 /* Builds frame number `n` of a kind; what follows the UDP header is determined by n. Returns its length. */

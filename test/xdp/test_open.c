@@ -224,7 +224,7 @@ Test(xdp_open, single_buffer_program_refuses_a_jumbo_peer)
     cr_assert_eq(netns_run(&veth, 1, "ip link set nn1 mtu 9000"), 0);
     cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 mtu 9000"), 0);
     cr_assert_eq(net_interface_get("nn0", &interface, &err), 0);
-    cr_assert_eq(xdp_steer_load(&steer, false, &err), 0, "%s", err.text);
+    cr_assert_eq(xdp_steer_load(&steer, false, false, &err), 0, "%s", err.text);
     cr_expect_eq(xdp_steer_attach(&steer, &interface, XDP_MODE_NATIVE, &err), -ERANGE);
     cr_expect(strstr(err.text, "MTU 9000 of nn0 is too large for XDP: at most 3498"), "%s", err.text);
     xdp_steer_close(&steer);

@@ -84,12 +84,13 @@ ParameterizedTest(enum xdp_mode *mode, xdp_steer, arp_ping_and_tcp_still_work)
 Test(xdp_steer, only_whole_roce_datagrams_are_taken)
 {
     open_pair(XDP_MODE_NATIVE, 1500);
-    struct frame_spec good = roce_spec(), other[4] = {good, good, good, good};
+    struct frame_spec good = roce_spec(), other[5] = {good, good, good, good, good};
     other[0].dport = 4792;
     other[1].is_fragment = true;
     other[2].has_ip_options = true;
     other[3].is_v6 = true, other[3].dport = 4790;
-    for (int i = 0; i < 4; i++) {
+    other[4].is_v1 = true;
+    for (int i = 0; i < 5; i++) {
         uint32_t strange = 0;
         /* The good frame after them comes alone, so they did not come and will not. */
         cr_expect_eq(frames_exchange(ports[0], ports[1], &other[i], 0, 1, NS_PER_S / 20, &strange), 0, "%d",
@@ -105,6 +106,31 @@ Test(xdp_steer, only_whole_roce_datagrams_are_taken)
     close_pair();
 }
 
+/* covers: ROCE-FRM-50 */
+Test(xdp_steer, roce_v1_is_taken_where_it_was_asked_for)
+{
+    uint32_t strange = 0;
+    cr_assert(netns_veth_create(&veth, 1500));
+    for (int side = 0; side < 2; side++) {
+        struct xdp_config config = {.ifname = NETNS_VETH_IFNAME(side), .roce_v1 = true};
+        struct net_error err;
+        netns_enter(&veth, side);
+        cr_assert_eq(xdp_port_open(&config, &ports[side], &err), 0, "%s", err.text);
+    }
+    netns_enter(&veth, -1);
+    struct frame_spec good = roce_spec(), v1 = good, other = good;
+    v1.is_v1 = true;
+    other.dport = 4792;
+    for (int tci = -1; tci < 0x7000; tci += 0x6006) {
+        good.vlan_tci = v1.vlan_tci = other.vlan_tci = tci;
+        cr_expect_eq(frames_exchange(ports[0], ports[1], &v1, 0, 20, 5 * NS_PER_S, &strange), 20);
+        cr_expect_eq(frames_exchange(ports[0], ports[1], &good, 0, 20, 5 * NS_PER_S, &strange), 20);
+        cr_expect_eq(frames_exchange(ports[0], ports[1], &other, 0, 1, NS_PER_S / 20, &strange), 0);
+    }
+    cr_expect_eq(strange, 0);
+    close_pair();
+}
+
 /* With no socket in the map RoCE goes on to the kernel, which answers it as any closed UDP port. */
 Test(xdp_steer, without_a_socket_roce_goes_to_the_kernel)
 {
@@ -114,7 +140,7 @@ Test(xdp_steer, without_a_socket_roce_goes_to_the_kernel)
     cr_assert(netns_veth_create(&veth, 1500));
     netns_enter(&veth, 1);
     cr_assert_eq(net_interface_get("nn1", &interface, &err), 0);
-    cr_assert_eq(xdp_steer_load(&steer, true, &err), 0, "%s", err.text);
+    cr_assert_eq(xdp_steer_load(&steer, true, false, &err), 0, "%s", err.text);
     cr_assert_eq(xdp_steer_attach(&steer, &interface, XDP_MODE_NATIVE, &err), 0, "%s", err.text);
     netns_enter(&veth, 0);
     cr_expect_eq(netns_run(&veth, 0,
