@@ -219,10 +219,11 @@ static void add_counters(struct roce_dev_counters *sum, const struct roce_dev_co
         to[i] += from[i];
 }
 
-void demo_disconnect(struct demo_side *side)
+bool demo_disconnect(struct demo_side *side)
 {
     if (!side->dev)
-        return;
+        return true;
+    int written = host_dev_capture_flush(side->dev);
     host_dev_lock(side->dev);
     add_counters(&side->result->counters, roce_dev_counters(side->engine));
     if (side->role == DEMO_A && side->plan->loss_ppm)
@@ -245,4 +246,6 @@ void demo_disconnect(struct demo_side *side)
     side->cq = NULL;
     side->pd = NULL;
     side->memory = NULL;
+    return written == 0 ||
+           demo_side_fail(side, "the capture %s ends too early: %s", side->plan->capture, strerror(-written));
 }

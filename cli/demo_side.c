@@ -203,7 +203,7 @@ bool demo_side_run(struct demo_board *board, enum demo_role role, int peer, stru
             ok = demo_connect(&side, memory ? memory[part] : NULL, part == 0) && run_part(&side, part);
         else if (memory)
             net_port_close(memory[part]);
-        demo_disconnect(&side);
+        ok = demo_disconnect(&side) && ok;
     }
     board->sides[role].ok = ok;
     /* Whoever still waits for us learns that we have gone. */

@@ -84,8 +84,9 @@ bool demo_side_await(struct demo_side *side, enum demo_msg_type type, struct dem
 
 /* Opens the port of this side, or uses `memory`. `shown`: with capture and ladder. */
 bool demo_connect(struct demo_side *side, struct net_port *memory, bool shown);
-/* Adds the counters up and gives everything back; of what exists. */
-void demo_disconnect(struct demo_side *side);
+/* Adds the counters up and gives everything back; of what exists. False: the capture could not be written
+ * whole. */
+bool demo_disconnect(struct demo_side *side);
 
 /* --- phases (demo_ask.c, demo_serve.c) --- */
 

@@ -101,6 +101,8 @@ int cli_parse_ppm(const char *option, const char *text, uint32_t *out_ppm)
     if (scale == 0 || number * scale > 1e6)
         return cli_fail("%s %s: give a rate from 0%% to 100%%, such as 1%%, 0.5%% or 200ppm", option, text);
     *out_ppm = (uint32_t)(number * scale + 0.5);
+    if (number > 0 && *out_ppm == 0)
+        return cli_fail("%s %s: the smallest rate is 1ppm (0.0001%%); give 0%% for none", option, text);
     return 0;
 }
 

@@ -70,7 +70,8 @@ OPTION_TEST(rates)
     cr_assert_eq(v, 200);
     cr_assert_eq(cli_parse_ppm("--loss", "100%", &v), 0);
     cr_assert_eq(v, 1000000);
-    static const char *const bad[] = {"", "1", "%", "101%", "-1%", "1000001ppm", "one%"};
+    static const char *const bad[] = {"",           "1",    "%",        "101%",  "-1%",
+                                      "1000001ppm", "one%", "0.00001%", "0.4ppm"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         cr_assert_eq(cli_parse_ppm("--loss", bad[i], &v), CLI_ERROR, "'%s'", bad[i]);
 }

@@ -173,6 +173,11 @@ for signal in INT TERM; do
     finish 10
     result "ended_by_$signal" clean_end one_sentence 1 interrupted
 done
+name=full
+unshare -m bash -c 'mkdir small && mount -t tmpfs -o size=16k none small &&
+    exec timeout 60 "$1" demo --port memory --count 20 --loss 0% -o small/x.pcapng' - "$nornic" >full.out 2>full.err
+rc=$?
+result a_capture_cut_by_a_full_disk_is_told one_sentence 1 'small/x.pcapng ends too early: No space left'
 start child --time 60s --loss 0%
 until_true 20 at_work
 children=$(pgrep -P "$pid")
