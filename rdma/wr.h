@@ -68,6 +68,7 @@ struct rdma_send_wr {
         struct rdma_ah *ah;
         uint32_t remote_qpn;
         uint32_t remote_qkey; /* bit 31 set: the QP's own goes out (ROCE-UD-3) */
+        uint16_t pkey_index;  /* GSI: entry of the P_Key table that goes out (ROCE-GSI-2) */
     } ud;
     uint32_t remote_srqn; /* XRC: ROCE-XRC-2 */
 };

@@ -40,13 +40,20 @@ void roce_av_template_ecn(const struct roce_dev *dev, const struct roce_av *av, 
     roce_frame_template_init(tmpl, &path);
 }
 
+bool roce_dev_owns(const struct roce_dev *dev, const struct net_addr *addr)
+{
+    for (unsigned i = 0; i < ROCE_GID_MAX; i++)
+        if (roce_gid_get(&dev->gids, i) && net_addr_equal(&dev->gids.entries[i].addr, addr))
+            return true;
+    return false;
+}
+
 static bool is_local(const struct roce_dev *dev, const struct net_addr *addr)
 {
     const struct roce_dev *d = dev;
     do {
-        for (unsigned i = 0; i < ROCE_GID_MAX; i++)
-            if (roce_gid_get(&d->gids, i) && net_addr_equal(&d->gids.entries[i].addr, addr))
-                return true;
+        if (roce_dev_owns(d, addr))
+            return true;
         d = d->linked;
     } while (d != dev);
     return false;
@@ -61,6 +68,12 @@ enum roce_route roce_route_to(const struct roce_dev *dev, const struct net_addr 
     return way->route;
 }
 
+/* ROCE-FRM-46: one port in the range, where the flow label does not choose. */
+static void make_template(struct rdma_ah *ah)
+{
+    roce_av_template(ah->dev, &ah->av, roce_flow_src_port(ah->av.flow_label, 1, 1), &ah->tmpl);
+}
+
 int roce_ah_create(struct roce_dev *dev, struct rdma_pd *pd, const struct roce_av *av, struct rdma_ah **out)
 {
     if (!roce_av_is_valid(dev, av) || rdma_pd_domain(pd) != dev->domain)
@@ -71,8 +84,8 @@ int roce_ah_create(struct roce_dev *dev, struct rdma_pd *pd, const struct roce_a
     ah->dev = dev;
     ah->pd = pd;
     ah->av = *av;
-    /* ROCE-FRM-46: one port in the range, where the flow label does not choose. */
-    roce_av_template(dev, av, roce_flow_src_port(av->flow_label, 1, 1), &ah->tmpl);
+    ah->local = *roce_gid_get(&dev->gids, av->sgid_index);
+    make_template(ah);
     rdma_pd_get(pd);
     *out = ah;
     return 0;
@@ -85,4 +98,33 @@ int roce_ah_destroy(struct rdma_ah *ah)
     rdma_pd_put(ah->pd);
     roce_free(ah->dev, ah);
     return 0;
+}
+
+void roce_ah_get(struct roce_send_wqe *w, const struct rdma_send_wr *wr)
+{
+    w->ah = wr->ud.ah;
+    w->remote_qpn = wr->ud.remote_qpn;
+    w->remote_qkey = wr->ud.remote_qkey;
+    w->pkey_index = wr->ud.pkey_index;
+    atomic_fetch_add(&w->ah->users, 1);
+}
+
+void roce_ah_put(struct roce_send_wqe *w)
+{
+    if (w->ah)
+        atomic_fetch_sub(&w->ah->users, 1);
+    w->ah = NULL;
+}
+
+bool roce_ah_route(struct rdma_ah *ah, enum roce_route *route)
+{
+    if (ah->way.gid_epoch != ah->dev->gid_epoch) {
+        const struct roce_gid *e = roce_gid_get(&ah->dev->gids, ah->av.sgid_index);
+        if (!e || e->type != ah->local.type || e->vlan_id != ah->local.vlan_id ||
+            !net_addr_equal(&e->addr, &ah->local.addr))
+            return false;
+        make_template(ah); /* the interface may have another MAC address now */
+    }
+    *route = roce_route_to(ah->dev, &ah->av.dgid, &ah->way);
+    return true;
 }

@@ -9,6 +9,7 @@ struct rdma_ah {
     struct roce_dev *dev;
     struct rdma_pd *pd;
     struct roce_av av;
+    struct roce_gid local; /* the entry that av.sgid_index named when the handle was made */
     struct roce_frame_template tmpl;
     _Atomic uint32_t users; /* WQEs that name it: ROCE-AH-3 */
     struct roce_way way;
@@ -25,5 +26,16 @@ void roce_av_template_ecn(const struct roce_dev *dev, const struct roce_av *av, 
                           uint16_t src_port, struct roce_frame_template *tmpl);
 /* Where a packet to `dgid` goes now; looked for again only after a GID table has changed. */
 enum roce_route roce_route_to(const struct roce_dev *dev, const struct net_addr *dgid, struct roce_way *way);
+
+/* The address is in the device's own GID table, as an entry of whichever type. */
+bool roce_dev_owns(const struct roce_dev *dev, const struct net_addr *addr);
+
+/* A WQE takes over what `wr` says about its destination, and counts itself as a user of the handle (any
+ * thread); and it is complete, or forgotten. Nothing happens to one without a handle. */
+void roce_ah_get(struct roce_send_wqe *w, const struct rdma_send_wr *wr);
+void roce_ah_put(struct roce_send_wqe *w);
+/* Looks for the way to its destination. False: the GID entry that it names is no longer what it was
+ * (ROCE-AH-10). */
+bool roce_ah_route(struct rdma_ah *ah, enum roce_route *route);
 
 #endif

@@ -89,6 +89,7 @@ bool roce_cnp_tx(struct roce_qp *qp, struct net_frame *frame)
         build(qp, slot, frame);
         struct roce_way way = {.gid_epoch = 0};
         qp->frame_route = roce_route_to(qp->dev, &slot->av.dgid, &way);
+        qp->frame_dgid = &slot->av.dgid;
         qp->frame_dest_qpn = slot->dest_qpn;
         roce_count(qp, np_cnp_sent);
         return true;

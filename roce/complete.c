@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Completions: ROCE-RC-60, RC-61, RC-63, CQ-2. */
+#include "roce/av.h"
 #include "roce/device.h"
 
 void roce_complete_push(struct roce_qp *qp, struct rdma_cq *cq, const struct rdma_wc *wc, bool solicited)
@@ -44,7 +45,7 @@ static enum rdma_wc_opcode wc_opcode(enum rdma_wr_opcode opcode)
 
 void roce_complete_send(struct roce_qp *qp, enum rdma_wc_status status)
 {
-    const struct roce_send_wqe *w = roce_send_wqe(qp, qp->sq.done);
+    struct roce_send_wqe *w = roce_send_wqe(qp, qp->sq.done);
     struct rdma_wc wc = {
         .wr_id = w->wr_id,
         .status = status,
@@ -53,6 +54,7 @@ void roce_complete_send(struct roce_qp *qp, enum rdma_wc_status status)
         .qp_num = qp->qpn,
     };
     bool signalled = qp->sq_sig_all || (w->send_flags & RDMA_SEND_SIGNALED) || status != RDMA_WC_SUCCESS;
+    roce_ah_put(w);
     qp->sq.done++;
     if (!signalled)
         return;

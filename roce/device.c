@@ -5,7 +5,6 @@
 #include <errno.h>
 
 #include "roce/dcqcn.h"
-#include "roce/path.h"
 #include "roce/transport.h"
 
 #define DEFAULT_MAX_QP      16384
@@ -149,6 +148,13 @@ struct roce_qp *roce_dev_find_qp(const struct roce_dev *dev, uint32_t qpn)
 
 int roce_dev_add_qp(struct roce_dev *dev, struct roce_qp *qp)
 {
+    if (qp->type == ROCE_QPT_GSI) {
+        if (dev->gsi)
+            return -EBUSY; /* ROCE-GSI-1 */
+        dev->gsi = qp;
+        qp->qpn = ROCE_GSI_QPN;
+        return 0;
+    }
     if (!dev->free_count)
         return -ENOSPC;
     uint32_t slot = dev->free_slots[dev->free_head];
@@ -161,12 +167,16 @@ int roce_dev_add_qp(struct roce_dev *dev, struct roce_qp *qp)
 
 void roce_dev_remove_qp(struct roce_dev *dev, struct roce_qp *qp)
 {
-    uint32_t slot = qp->qpn - dev->config.first_qpn;
     roce_dev_collect_posted(dev);
     if (qp->ready) {
         *(qp->ready_prev ? &qp->ready_prev->ready_next : &dev->ready_first) = qp->ready_next;
         *(qp->ready_next ? &qp->ready_next->ready_prev : &dev->ready_last) = qp->ready_prev;
     }
+    if (qp == dev->gsi) {
+        dev->gsi = NULL;
+        return;
+    }
+    uint32_t slot = qp->qpn - dev->config.first_qpn;
     dev->qps[slot] = NULL;
     dev->free_slots[(dev->free_head + dev->free_count) % dev->config.max_qp] = slot;
     dev->free_count++;
@@ -195,8 +205,7 @@ int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns)
     for (uint32_t i = 0; i < dev->config.max_qp; i++) {
         struct roce_qp *qp = dev->qps[i];
         if (!qp || !qp->transport->connected || qp->attr.av.sgid_index != index ||
-            roce_qp_state_now(qp) < ROCE_QPS_RTR || roce_qp_state_now(qp) == ROCE_QPS_ERR ||
-            roce_path_migrate(qp))
+            roce_qp_state_now(qp) < ROCE_QPS_RTR || roce_qp_state_now(qp) == ROCE_QPS_ERR)
             continue;
         roce_qp_enter_error(qp, ROCE_CAUSE_LOCAL_ERROR, now_ns);
         roce_qp_event(qp, ROCE_EVENT_QP_FATAL);
@@ -337,16 +346,20 @@ bool roce_dev_tx_pending(const struct roce_dev *dev)
     return dev->ready_first || atomic_load_explicit(&dev->posted, memory_order_relaxed);
 }
 
+static void settle(struct roce_qp *qp, uint64_t now_ns)
+{
+    if (qp && roce_qp_state_now(qp) != ROCE_QPS_RESET && roce_qp_state_now(qp) != ROCE_QPS_ERR &&
+        (rdma_cq_in_error(qp->send_cq) || rdma_cq_in_error(qp->recv_cq)))
+        roce_qp_enter_error(qp, ROCE_CAUSE_CQ_OVERFLOW, now_ns);
+}
+
 void roce_dev_settle(struct roce_dev *dev, uint64_t now_ns)
 {
     while (dev->cq_overflowed) {
         dev->cq_overflowed = false;
-        for (uint32_t i = 0; i < dev->config.max_qp; i++) {
-            struct roce_qp *qp = dev->qps[i];
-            if (qp && roce_qp_state_now(qp) != ROCE_QPS_RESET && roce_qp_state_now(qp) != ROCE_QPS_ERR &&
-                (rdma_cq_in_error(qp->send_cq) || rdma_cq_in_error(qp->recv_cq)))
-                roce_qp_enter_error(qp, ROCE_CAUSE_CQ_OVERFLOW, now_ns);
-        }
+        for (uint32_t i = 0; i < dev->config.max_qp; i++)
+            settle(dev->qps[i], now_ns);
+        settle(dev->gsi, now_ns);
     }
 }
 

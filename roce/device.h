@@ -67,6 +67,9 @@ void roce_dev_srq_event(void *dev, struct rdma_srq *srq, enum rdma_srq_event eve
 /* --- rx.c --- */
 /* Judges one frame and hands it to the QP that it is for; one from the port, or looped. */
 enum roce_rx_verdict roce_rx_frame(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns);
+/* The entry of the P_Key table that a packet's P_Key matches, the same key before one of another membership;
+ * -1: none (ROCE-HDR-5, ROCE-GSI-2). */
+int roce_pkey_index(const struct roce_dev *dev, uint16_t pkey);
 
 /* --- device.c --- */
 struct roce_qp *roce_dev_find_qp(const struct roce_dev *dev, uint32_t qpn);

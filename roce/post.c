@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "roce/av.h"
 #include "roce/device.h"
 #include "roce/transport.h"
 
@@ -29,8 +30,16 @@ int roce_send_queue_init(struct roce_qp *qp)
     return sq->wqes && sq->sges && sq->inline_bytes ? 0 : -ENOMEM;
 }
 
+/* WQEs that are discarded without a completion use their address handles no longer. */
+static void forget_sends(struct roce_qp *qp)
+{
+    for (uint32_t i = qp->sq.done; i != atomic_load(&qp->sq.posted); i++)
+        roce_ah_put(roce_send_wqe(qp, i));
+}
+
 void roce_send_queue_deinit(struct roce_qp *qp)
 {
+    forget_sends(qp);
     roce_free(qp->dev, qp->sq.wqes);
     roce_free(qp->dev, qp->sq.sges);
     roce_free(qp->dev, qp->sq.inline_bytes);
@@ -38,6 +47,7 @@ void roce_send_queue_deinit(struct roce_qp *qp)
 
 void roce_send_queue_reset(struct roce_qp *qp)
 {
+    forget_sends(qp);
     atomic_store(&qp->sq.posted, 0);
     atomic_store(&qp->sq.released, 0);
     qp->sq.started = qp->sq.done = 0;
@@ -71,7 +81,7 @@ static int check_send(const struct roce_qp *qp, const struct rdma_send_wr *wr, u
     if (wr->send_flags & RDMA_SEND_INLINE &&
         (roce_wr_is_rd_atomic(wr->opcode) || *len_bytes > qp->sq.max_inline_bytes))
         return -EINVAL;
-    return 0;
+    return qp->transport->check_send ? qp->transport->check_send(qp, wr, (uint32_t)*len_bytes) : 0;
 }
 
 static void fill_send(struct roce_qp *qp, uint32_t index, const struct rdma_send_wr *wr, uint32_t len_bytes)
@@ -89,6 +99,8 @@ static void fill_send(struct roce_qp *qp, uint32_t index, const struct rdma_send
         .num_sge = wr->num_sge,
         .len_bytes = len_bytes,
     };
+    if (!qp->transport->connected)
+        roce_ah_get(w, wr);
     if (!(wr->send_flags & RDMA_SEND_INLINE)) {
         if (wr->num_sge)
             memcpy(roce_send_sges(qp, index), wr->sg_list, sizeof *wr->sg_list * wr->num_sge);

@@ -24,6 +24,9 @@ struct roce_send_wqe {
     uint32_t imm_data;
     uint32_t num_sge;
     uint32_t len_bytes; /* of the message */
+    struct rdma_ah *ah; /* UD, GSI: counted as a user until the WQE is complete (ROCE-AH-3); else NULL */
+    uint32_t remote_qpn, remote_qkey;
+    uint16_t pkey_index;
     /* --- */
     uint32_t first_psn;
     uint32_t psn_count; /* PSNs that it takes: ROCE-RC-1..3 */
@@ -159,10 +162,10 @@ struct roce_qp {
     uint32_t pmtu_bytes;
     struct roce_gid local; /* connected services: the entry that attr.av names */
     struct roce_frame_template tmpl;
-    bool alt_loaded;     /* attr.alt_av was loaded and has not been used */
     struct roce_way way; /* connected services: where packets to the peer go */
     /* Of the packet built last; a service that is not connected sets them in its tx. */
     enum roce_route frame_route;
+    const struct net_addr *frame_dgid;
     uint32_t frame_dest_qpn;
 
     struct roce_send_queue sq;

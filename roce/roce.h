@@ -77,7 +77,6 @@ struct roce_dev_config {
                              share an address need ranges that do not overlap: roce_dev_link() */
     uint16_t num_pkeys;   /* size of the P_Key table, at most ROCE_PKEY_MAX; default 1 (ROCE-LIM-4). Entry 0
                              is 0xffff from the start (ROCE-VB-6), the others are invalid until set */
-    bool path_migration;  /* take alternate paths and migrate to them; Linux never does on RoCE ports */
     bool roce_v1;         /* speak RoCEv1 as well (ROCE-FRM-55) */
     struct roce_cc_config cc; /* congestion management */
 
@@ -247,11 +246,7 @@ struct roce_qp_attr {
     uint8_t max_rd_atomic;
     uint8_t max_dest_rd_atomic;
     uint32_t dest_qpn;
-    /* Path migration; only where roce_dev_config.path_migration is on (ROCE-QP-33, IBA 17.2.8). */
-    struct roce_av alt_av;
-    uint16_t alt_pkey_index;
-    uint8_t alt_timeout;    /* as timeout */
-    uint8_t path_mig_state; /* 0 migrated, 1 rearm, 2 armed. Setting 0 in state 2 migrates */
+    uint8_t path_mig_state; /* 0 migrated, 1 rearm, 2 armed (ROCE-QP-33) */
 };
 
 struct roce_qp_caps {
@@ -289,6 +284,16 @@ struct roce_qp_config {
  * posted send names it. */
 int roce_ah_create(struct roce_dev *dev, struct rdma_pd *pd, const struct roce_av *av, struct rdma_ah **out);
 int roce_ah_destroy(struct rdma_ah *ah);
+
+/* Every receive buffer of a UD or GSI QP begins with the L3 header of what arrived: 40 bytes, an IPv4 header
+ * in the second 20 of them (ROCE-UD-4). */
+#define ROCE_L3_AREA_BYTES 40
+
+/* The way back to the sender of a datagram, from its completion and the first 40 bytes of its buffer
+ * (ROCE-UD-6): `*av` is for roce_ah_create(). 0, -EINVAL (not a datagram's), or -EADDRNOTAVAIL (it was sent
+ * to an address that the device no longer has). */
+int roce_ah_from_wc(const struct roce_dev *dev, const struct rdma_wc *wc, const void *l3_area,
+                    struct roce_av *av);
 
 /* Creates a QP in RESET. QPNs start at 17 and are not reused soon (ROCE-QP-34). 0, -EINVAL, -EOPNOTSUPP,
  * -ENOSPC or -ENOMEM. */

@@ -8,8 +8,10 @@ const struct roce_transport *roce_transport_of(enum roce_qp_type type)
         return &roce_rc;
     case ROCE_QPT_UC:
         return &roce_uc;
-    case ROCE_QPT_GSI:
     case ROCE_QPT_UD:
+        return &roce_ud;
+    case ROCE_QPT_GSI:
+        return &roce_gsi;
     case ROCE_QPT_XRC_INI:
     case ROCE_QPT_XRC_TGT:
         break;

@@ -10,6 +10,8 @@ struct roce_transport {
     bool connected;  /* it has one peer, whose addresses every packet bears: ROCE-RX-15 */
     bool has_sqe;    /* a failed send stops the send queue only, the responder goes on: ROCE-RC-64 */
     uint64_t sends;  /* ROCE_SENDS(): which requests its send queue takes, ROCE section 11.3 */
+    /* What else a post must not ask for (ROCE-QP-40): 0 or -EINVAL; any thread. NULL: nothing. */
+    int (*check_send)(const struct roce_qp *qp, const struct rdma_send_wr *wr, uint32_t len_bytes);
     /* Takes a packet that passed ROCE sections 6.1 and 6.2. */
     enum roce_rx_verdict (*rx)(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns);
     /* Builds the next packet. False: nothing may be sent now. */
@@ -26,6 +28,6 @@ struct roce_transport {
 /* NULL: a service that is not offered. */
 const struct roce_transport *roce_transport_of(enum roce_qp_type type);
 
-extern const struct roce_transport roce_rc, roce_uc;
+extern const struct roce_transport roce_rc, roce_uc, roce_ud, roce_gsi;
 
 #endif

@@ -37,30 +37,42 @@ static void trace_tx(struct roce_qp *qp, const struct net_frame *frame, uint64_t
 
 /* CNPs go first: they are few, and what they report is happening now. A QP whose P_Key was cleared sends
  * nothing: an invalid key is never on the wire (ROCE-HDR-5). Its timers run, so that a request which waits
- * too long fails as on a dead path; roce_dev_pkey_set() wakes it. */
+ * too long fails as on a dead path; roce_dev_pkey_set() wakes it. A send of QP1 names its own. */
 static bool build_next(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
 {
-    if (!roce_qp_pkey(qp))
+    if (!roce_qp_pkey(qp) && qp->type != ROCE_QPT_GSI)
         return false;
     return roce_cnp_tx(qp, frame) || qp->transport->tx(qp, frame, now_ns);
 }
 
-/* Hands a frame to the device, this one or a linked one, that has its destination QP (a multicast one: to
- * all). Where none has it, this one counts the drop. */
-static void loop(struct roce_dev *dev, const struct net_frame *frame, uint32_t dest_qpn, uint64_t now_ns)
+/* A device that sleeps has to be woken for what it finds in its hands. */
+static void hand_over(struct roce_dev *from, struct roce_dev *to, const struct net_frame *frame,
+                      uint64_t now_ns)
 {
-    struct roce_dev *d = dev;
-    bool all = dest_qpn == ROCE_MULTICAST_QPN, found = false;
+    bool was_pending = roce_dev_tx_pending(to);
+    roce_rx_frame(to, frame, now_ns);
+    roce_dev_settle(to, now_ns);
+    if (to != from && !was_pending && roce_dev_tx_pending(to) && to->config.doorbell)
+        to->config.doorbell(to->config.ctx);
+}
+
+/* Hands a frame to the device, this one or a linked one, whose address and QP it bears. Devices on one
+ * address are told apart by the QPN; where none has that QP, one of them counts the drop. */
+static void loop(struct roce_dev *dev, const struct roce_qp *from, const struct net_frame *frame,
+                 uint64_t now_ns)
+{
+    struct roce_dev *d = dev, *to = NULL;
     do {
-        if (all || (!found && roce_dev_find_qp(d, dest_qpn))) {
-            found = true;
-            roce_rx_frame(d, frame, now_ns);
-            roce_dev_settle(d, now_ns);
+        if (roce_dev_owns(d, from->frame_dgid)) {
+            bool has_qp = roce_dev_find_qp(d, from->frame_dest_qpn);
+            to = to && !has_qp ? to : d;
+            if (has_qp)
+                break;
         }
         d = d->linked;
     } while (d != dev);
-    if (!found)
-        roce_rx_frame(dev, frame, now_ns);
+    if (to)
+        hand_over(dev, to, frame, now_ns);
 }
 
 unsigned roce_dev_tx(struct roce_dev *dev, struct net_frame *bufs, unsigned n, uint64_t now_ns)
@@ -79,10 +91,11 @@ unsigned roce_dev_tx(struct roce_dev *dev, struct net_frame *bufs, unsigned n, u
             turn++;
             if (qp->transport->connected) {
                 qp->frame_route = roce_route_to(dev, &qp->attr.av.dgid, &qp->way);
+                qp->frame_dgid = &qp->attr.av.dgid;
                 qp->frame_dest_qpn = qp->attr.dest_qpn;
             }
             if (qp->frame_route != ROCE_ROUTE_PORT) {
-                loop(dev, &bufs[filled], qp->frame_dest_qpn, now_ns);
+                loop(dev, qp, &bufs[filled], now_ns);
                 looped++;
             }
             if (qp->frame_route != ROCE_ROUTE_LOOP)

@@ -12,6 +12,7 @@
 #include "test/support/random.h"
 
 #define SCRIPT_PEER_QPN  0x000abcu
+#define SCRIPT_QKEY      0x11111111u
 #define SCRIPT_PSN       0xfffffeu /* where both directions begin by default: they wrap soon */
 #define SCRIPT_MEM_BYTES (1u << 20)
 #define SCRIPT_MAX_OUT   8192u
@@ -28,7 +29,6 @@ struct script_config {
     uint32_t send_cq_capacity, recv_cq_capacity;
     uint32_t window_pkts;
     uint32_t reorder_pkts; /* selective retransmission */
-    bool path_migration;
     bool sq_sig_all;
     bool ipv6;
     uint16_t vlan_id; /* 0: untagged */
@@ -36,6 +36,7 @@ struct script_config {
     bool roce_v1; /* the GID that the QP uses is of RoCEv1, and so is what the peer sends */
     bool also_v1; /* the device speaks RoCEv1, though its GID is of RoCEv2 */
     uint16_t num_pkeys;
+    bool any_dest; /* the device may send to others than the peer */
 };
 
 /* PMTU 1024, timeout 14, retry_cnt 7, rnr_retry 7, min_rnr_timer 12, 4 READs/atomics each way, all remote
@@ -81,6 +82,7 @@ int script_modify(struct script *s, enum roce_qp_state state, uint32_t mask);
 struct script_pkt {
     struct roce_path path;
     struct roce_bth bth;
+    struct roce_deth deth;
     struct roce_reth reth;
     struct roce_atomiceth atomiceth;
     struct roce_aeth aeth;

@@ -24,7 +24,8 @@ struct script_pkt script_pkt(const struct script *s, enum roce_op op, uint32_t p
                                        .mig_req = 1,
                                        .pkey = 0xffff,
                                        .dest_qpn = roce_qp_num(s->qp),
-                                       .psn = psn & ROCE_PSN_MASK}};
+                                       .psn = psn & ROCE_PSN_MASK},
+                               .deth = {.qkey = SCRIPT_QKEY, .src_qpn = SCRIPT_PEER_QPN}};
 }
 
 struct script_pkt script_send_pkt(const struct script *s, enum roce_op op, uint32_t psn, const void *payload,
@@ -105,7 +106,7 @@ struct script_pkt script_cnp_pkt(const struct script *s)
 static uint8_t *put_ext(uint8_t *at, const struct script_pkt *p, uint32_t flags)
 {
     if (flags & ROCE_PKT_DETH)
-        at = roce_deth_put(at, &(struct roce_deth){.qkey = 0x11111111, .src_qpn = SCRIPT_PEER_QPN});
+        at = roce_deth_put(at, &p->deth);
     if (flags & ROCE_PKT_RETH)
         at = roce_reth_put(at, &p->reth);
     if (flags & ROCE_PKT_ATOMICETH)

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What UD and GSI offer, and what a post must not ask of them: ROCE sections 10.1 and 10.3. */
+#include "roce/ud.h"
+
+#include <errno.h>
+
+#include "roce/av.h"
+#include "roce/device.h"
+#include "roce/transport.h"
+
+uint32_t roce_ud_qkey(const struct roce_qp *qp)
+{
+    return qp->type == ROCE_QPT_GSI ? ROCE_GSI_QKEY : qp->attr.qkey;
+}
+
+static int ud_check_send(const struct roce_qp *qp, const struct rdma_send_wr *wr, uint32_t len_bytes)
+{
+    const struct rdma_ah *ah = wr->ud.ah;
+    (void)len_bytes;                                   /* too long is no error: ROCE-UD-2 */
+    if (!ah || ah->dev != qp->dev || ah->pd != qp->pd) /* ROCE-PD-1 */
+        return -EINVAL;
+    if (wr->ud.remote_qpn == 0 || wr->ud.remote_qpn > ROCE_MULTICAST_QPN)
+        return -EINVAL;
+    /* ROCE-RX-12: either the QPN and the address are those of a multicast group, or neither is. */
+    return (wr->ud.remote_qpn == ROCE_MULTICAST_QPN) == net_addr_is_multicast(&ah->av.dgid) ? 0 : -EINVAL;
+}
+
+/* ROCE-GSI-1: one MAD a message. */
+static int gsi_check_send(const struct roce_qp *qp, const struct rdma_send_wr *wr, uint32_t len_bytes)
+{
+    if (len_bytes != ROCE_MAD_BYTES || wr->ud.pkey_index >= qp->dev->config.num_pkeys)
+        return -EINVAL;
+    return ud_check_send(qp, wr, len_bytes);
+}
+
+const struct roce_transport roce_ud = {
+    .service = ROCE_SERVICE_UD,
+    .has_sqe = true,
+    .sends = ROCE_SENDS(RDMA_WR_SEND) | ROCE_SENDS(RDMA_WR_SEND_WITH_IMM),
+    .check_send = ud_check_send,
+    .rx = roce_ud_rx,
+    .tx = roce_ud_tx,
+};
+
+const struct roce_transport roce_gsi = {
+    .service = ROCE_SERVICE_UD,
+    .has_sqe = true,
+    .sends = ROCE_SENDS(RDMA_WR_SEND),
+    .check_send = gsi_check_send,
+    .rx = roce_ud_rx,
+    .tx = roce_ud_tx,
+};
