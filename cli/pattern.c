@@ -41,3 +41,19 @@ size_t cli_pattern_compare(uint64_t key, const uint8_t *buf, size_t len_bytes)
             return at + i;
     return len_bytes;
 }
+
+size_t cli_pattern_compare_any(const uint64_t *keys, size_t n, const uint8_t *buf, size_t len_bytes)
+{
+    uint64_t step = 0;
+    for (size_t at = 0; at < len_bytes; at += 8, step += STEP) {
+        size_t rest = len_bytes - at < 8 ? len_bytes - at : 8, i = 0;
+        for (; i < n; i++) {
+            uint64_t word = first_word(keys[i]) + step;
+            if (memcmp(buf + at, &word, rest) == 0)
+                break;
+        }
+        if (i == n)
+            return at;
+    }
+    return len_bytes;
+}

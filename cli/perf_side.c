@@ -166,7 +166,7 @@ void perf_side_close(struct perf_side *side)
 
 int perf_side_connect(struct perf_side *side)
 {
-    struct cli_rc_path path = {
+    struct cli_path path = {
         .dgid = side->peer_gid,
         .sgid_index = side->sgid_index,
         .pmtu_bytes = side->test.pmtu_bytes,

@@ -22,15 +22,34 @@
 #define LINGER_NS       2000000000ull
 #define LINGER_STOCK_NS 150000000ull
 
-static void print_address(const struct pingpong_side *side, const char *whose,
-                          const struct pingpong_dest *dest)
+static void print_addresses(const struct pingpong_side *side, const char *whose,
+                            const struct pingpong_dest *dests)
 {
     char gid[INET6_ADDRSTRLEN];
-    inet_ntop(AF_INET6, dest->gid.b, gid, sizeof gid);
     if (side->options->json)
         return;
-    printf("  %s address: LID 0x0000, QPN 0x%06x, PSN 0x%06x, GID %s\n", whose, dest->qpn, dest->psn, gid);
+    for (uint32_t i = 0; i < side->options->pairs; i++) {
+        inet_ntop(AF_INET6, dests[i].gid.b, gid, sizeof gid);
+        printf("  %s address: LID 0x0000, QPN 0x%06x, PSN 0x%06x, GID %s\n", whose, dests[i].qpn,
+               dests[i].psn, gid);
+    }
     fflush(stdout); /* a script that reads through a pipe sees how far we are */
+}
+
+/* How many lines the exchange has each way. */
+static uint32_t lines(const struct pingpong_options *o)
+{
+    return o->transport == PINGPONG_SRQ ? PINGPONG_MAX_PAIRS : 1;
+}
+
+static int pick_gid(struct pingpong_side *side, const struct net_addr *like, unsigned *index)
+{
+    const struct pingpong_options *o = side->options;
+    struct net_addr gid;
+    int rc = cli_node_pick_gid(side->node, o->node.gid_index, o->node.ipv6, like, index, &gid);
+    for (uint32_t i = 0; i < o->pairs && rc == CLI_OK; i++)
+        side->mine[i].gid = gid;
+    return rc;
 }
 
 static void finish(const struct pingpong_side *side, int fd)
@@ -44,7 +63,7 @@ static void finish(const struct pingpong_side *side, int fd)
 static int run_and_report(struct pingpong_side *side, int fd, bool quiet)
 {
     if (!quiet)
-        print_address(side, "remote", &side->peer);
+        print_addresses(side, "remote", side->peer);
     int rc = pingpong_run(side, quiet);
     if (rc != CLI_OK)
         return rc;
@@ -60,17 +79,16 @@ static int serve(struct pingpong_side *side, int fd, bool quiet)
     const struct pingpong_options *o = side->options;
     struct net_error err;
     unsigned sgid_index;
-    if (pingpong_exchange_server_read(fd, &side->peer, o->timeout_ns, &err) != 0)
+    if (pingpong_exchange_server_read(fd, side->peer, lines(o), o->timeout_ns, &err) != 0)
         return cli_fail("%s", err.text);
-    int rc = cli_node_pick_gid(side->node, o->node.gid_index, o->node.ipv6, &side->peer.gid, &sgid_index,
-                               &side->mine.gid);
+    int rc = pick_gid(side, &side->peer[0].gid, &sgid_index);
     if (rc == CLI_OK)
-        rc = pingpong_side_connect(side, sgid_index);
+        rc = pingpong_connect(side, sgid_index);
     if (rc != CLI_OK)
         return rc;
     if (!quiet)
-        print_address(side, "local ", &side->mine);
-    if (pingpong_exchange_server_reply(fd, &side->mine, o->timeout_ns, &err) != 0)
+        print_addresses(side, "local ", side->mine);
+    if (pingpong_exchange_server_reply(fd, side->mine, lines(o), o->timeout_ns, &err) != 0)
         return cli_fail("%s", err.text);
     return run_and_report(side, fd, quiet);
 }
@@ -83,14 +101,13 @@ static int ask(struct pingpong_side *side, int fd)
     struct net_addr local;
     unsigned sgid_index;
     bool like = !o->node.ipv6 && cli_tcp_local_addr(fd, &local);
-    int rc = cli_node_pick_gid(side->node, o->node.gid_index, o->node.ipv6, like ? &local : NULL, &sgid_index,
-                               &side->mine.gid);
+    int rc = pick_gid(side, like ? &local : NULL, &sgid_index);
     if (rc != CLI_OK)
         return rc;
-    print_address(side, "local ", &side->mine);
-    if (pingpong_exchange_client(fd, &side->mine, &side->peer, o->timeout_ns, &err) != 0)
+    print_addresses(side, "local ", side->mine);
+    if (pingpong_exchange_client(fd, side->mine, side->peer, lines(o), o->timeout_ns, &err) != 0)
         return cli_fail("%s", err.text);
-    rc = pingpong_side_connect(side, sgid_index);
+    rc = pingpong_connect(side, sgid_index);
     return rc == CLI_OK ? run_and_report(side, fd, false) : rc;
 }
 
@@ -111,6 +128,19 @@ static int open_connection(const struct pingpong_options *o, int *fd)
     return rc == 0 ? CLI_OK : cli_fail("%s", err.text);
 }
 
+/* What must fit a packet: the path MTU, or the whole message of UD. */
+static int check_size(const struct cli_node *node, const struct pingpong_options *o)
+{
+    if (o->transport != PINGPONG_UD)
+        return cli_node_check_pmtu(node, o->pmtu_bytes);
+    uint32_t port_mtu = host_dev_port(node->dev)->limits.mtu_bytes;
+    uint32_t largest = roce_mtu_bytes(roce_mtu_for_port(port_mtu));
+    if (o->size_bytes <= largest)
+        return CLI_OK;
+    return cli_fail("a datagram of %u bytes does not fit %s, whose MTU is %u bytes: use at most -s %u",
+                    o->size_bytes, cli_node_port_name(node), port_mtu, largest);
+}
+
 static int run_one(const struct pingpong_options *o)
 {
     struct cli_node node;
@@ -119,7 +149,7 @@ static int run_one(const struct pingpong_options *o)
     if (rc != CLI_OK)
         return rc;
     int fd = -1;
-    rc = cli_node_check_pmtu(&node, o->pmtu_bytes);
+    rc = check_size(&node, o);
     if (rc == CLI_OK)
         rc = pingpong_side_open(&side, o, &node, o->host != NULL);
     if (rc != CLI_OK)
@@ -176,7 +206,7 @@ static int run_pair(const struct pingpong_options *o)
     int rc = cli_node_open_pair(&o->node, nodes);
     if (rc != CLI_OK)
         return rc;
-    rc = cli_node_check_pmtu(&nodes[0], o->pmtu_bytes);
+    rc = check_size(&nodes[0], o);
     if (rc == CLI_OK)
         rc = pingpong_side_open(&client, o, &nodes[0], true);
     if (rc != CLI_OK)

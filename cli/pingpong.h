@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The ping-pong of ibv_rc_pingpong (rdma-core, libibverbs/examples/rc_pingpong.c), so that either side can be
- * the stock program. What the files of cli/pingpong_*.c share.
+/* The ping-pong of ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong and ibv_srq_pingpong (rdma-core,
+ * libibverbs/examples), so that either side can be the stock program. What the files of cli/pingpong_*.c
+ * share.
  *
- * Each side posts rx_depth receives. The client sends first; whoever has received a message and has its
- * previous one acknowledged sends again, until both have sent and received `iters` messages. */
+ * Each side posts rx_depth receives. The client sends first, over each queue pair; whoever has received
+ * a message on a queue pair and has its previous one there acknowledged sends again, until both have
+ * sent and received `iters` messages in all. RC, UC and UD have one queue pair; srq has several RC ones
+ * that share a receive queue. */
 #ifndef NORNIC_CLI_PINGPONG_H
 #define NORNIC_CLI_PINGPONG_H
 
@@ -14,12 +17,22 @@
 #include "cli/node.h"
 #include "net/error.h"
 
+enum pingpong_transport { PINGPONG_RC, PINGPONG_UC, PINGPONG_UD, PINGPONG_SRQ, PINGPONG_TRANSPORT_COUNT };
+
+/* As --transport has it: "rc". */
+const char *pingpong_transport_name(enum pingpong_transport transport);
+
+#define PINGPONG_UD_QKEY   0x11111111 /* of ibv_ud_pingpong */
+#define PINGPONG_MAX_PAIRS 256        /* so many lines ibv_srq_pingpong exchanges, whatever its -q is */
+
 struct pingpong_options {
     struct cli_node_config node;
+    enum pingpong_transport transport;
     const char *host; /* of the server; NULL: this is the server */
     uint16_t tcp_port;
     uint32_t size_bytes;
-    uint32_t pmtu_bytes;
+    uint32_t pmtu_bytes; /* not of UD */
+    uint32_t pairs;      /* queue pairs; 1 unless srq */
     uint32_t rx_depth;
     uint32_t iters;
     uint64_t timeout_ns; /* without any completion */
@@ -38,14 +51,15 @@ struct pingpong_dest {
     struct net_addr gid;
 };
 
-/* The client: sends `mine`, then reads `peer` and says "done". 0 or -errno with a sentence in `err`. */
-int pingpong_exchange_client(int fd, const struct pingpong_dest *mine, struct pingpong_dest *peer,
+/* The client: sends its `n` lines, then reads as many and says "done". 0 or -errno with a sentence in
+ * `err`. */
+int pingpong_exchange_client(int fd, const struct pingpong_dest *mine, struct pingpong_dest *peer, uint32_t n,
                              uint64_t timeout_ns, struct net_error *err);
 
-/* The server reads `peer`, connects its queue pair, then sends `mine` and reads "done". */
-int pingpong_exchange_server_read(int fd, struct pingpong_dest *peer, uint64_t timeout_ns,
+/* The server reads `peer`, connects its queue pairs, then sends `mine` and reads "done". */
+int pingpong_exchange_server_read(int fd, struct pingpong_dest *peer, uint32_t n, uint64_t timeout_ns,
                                   struct net_error *err);
-int pingpong_exchange_server_reply(int fd, const struct pingpong_dest *mine, uint64_t timeout_ns,
+int pingpong_exchange_server_reply(int fd, const struct pingpong_dest *mine, uint32_t n, uint64_t timeout_ns,
                                    struct net_error *err);
 
 #define PINGPONG_LINE_BYTES sizeof "0000:000000:000000:00000000000000000000000000000000"
@@ -62,18 +76,33 @@ enum pingpong_form {
     PINGPONG_FORM_COUNTED,       /* a nornic client: each message different, each 8 bytes of it too */
     PINGPONG_FORM_STOCK,         /* the stock client: all 0x7b */
     PINGPONG_FORM_STOCK_CHECKED, /* with -c: and the first byte of each page of 4096 bytes is 0 */
+    PINGPONG_FORM_STOCK_ZERO,    /* ibv_srq_pingpong: all 0 */
     PINGPONG_FORM_COUNT
 };
 
-/* Fills the message of exchange `iter` (from 0). */
-void pingpong_fill(enum pingpong_form form, uint32_t iter, uint8_t *buf, uint32_t len_bytes);
+/* The name of message `iter` (from 0) of queue pair `pair`, for the two below. */
+static inline uint64_t pingpong_key(uint32_t pair, uint32_t iter)
+{
+    return (uint64_t)pair << 32 | iter;
+}
+
+/* Fills a message. */
+void pingpong_fill(enum pingpong_form form, uint64_t key, uint8_t *buf, uint32_t len_bytes);
 
 /* Where a message first differs from its form; `len_bytes`: nowhere. */
-uint32_t pingpong_compare(enum pingpong_form form, uint32_t iter, const uint8_t *buf, uint32_t len_bytes);
+uint32_t pingpong_compare(enum pingpong_form form, uint64_t key, const uint8_t *buf, uint32_t len_bytes);
 
 /* --- the transfer: pingpong_run.c --- */
 
-enum { PINGPONG_WR_SEND = 1, PINGPONG_WR_RECV = 2 }; /* wr_id */
+/* A queue pair and what is under way on it. */
+struct pingpong_link {
+    struct roce_qp *qp;
+    struct rdma_ah *ah; /* UD: towards the peer */
+    uint32_t posted, received;
+    bool send_pending, receive_pending;
+    uint8_t *send_buf, *next_buf; /* what is being sent, and of a server what it echoes next */
+    uint64_t sent_at_ns;
+};
 
 struct pingpong_side {
     const struct pingpong_options *options;
@@ -82,30 +111,42 @@ struct pingpong_side {
     struct rdma_pd *pd;
     struct rdma_mr *mr;
     struct cli_cq cq;
-    struct roce_qp *qp;
-    uint8_t *memory; /* one message to send, one received */
-    uint8_t *send_buf, *recv_buf;
-    struct pingpong_dest mine, peer;
+    struct rdma_srq *srq; /* srq only */
+    struct pingpong_link *links;
+    uint8_t *memory, *slots; /* all messages; those that are received */
+    struct pingpong_dest mine[PINGPONG_MAX_PAIRS], peer[PINGPONG_MAX_PAIRS];
 
-    uint32_t sent, received, receives_posted;
-    bool send_pending, receive_pending;
+    uint32_t posted, sent, received, receives_posted;
     unsigned forms; /* bits of enum pingpong_form: what the messages so far agree with */
-    uint64_t sent_at_ns;
+    uint32_t mixed; /* messages that held pieces of those of other queue pairs */
     uint64_t start_ns, end_ns;
     struct cli_histogram round_trips; /* of the client, ns */
 };
 
-/* Makes memory, queues and QP on `node`, in INIT with the receives posted. CLI_OK or CLI_ERROR. */
+/* wr_id: the kind, and above it the number of a link (sends) or a slot (receives). */
+enum { PINGPONG_WR_SEND = 1, PINGPONG_WR_RECV = 2, PINGPONG_WR_SHIFT = 8 };
+
+/* Bytes of a receive buffer before its message: the L3 area of UD. */
+uint32_t pingpong_area_bytes(const struct pingpong_options *options);
+
+/* Buffer `i` of those that receive. Without SRQ there is one that all receives name, as the stock program has
+ * it: a peer that keeps the rules has one message under way. With it each receive has its own. */
+uint8_t *pingpong_slot(const struct pingpong_side *side, uint64_t i);
+
+/* Makes memory, queues and QPs on `node`, in INIT with the receives posted. CLI_OK or CLI_ERROR. */
 int pingpong_side_open(struct pingpong_side *side, const struct pingpong_options *options,
                        struct cli_node *node, bool is_client);
 void pingpong_side_close(struct pingpong_side *side);
 
-/* Fills the receive queue up. All receives name one buffer, as the stock program has it: a peer that keeps
- * the rules has one message under way. CLI_OK or CLI_ERROR. */
+/* Posts the receive of one slot; or, without SRQ, fills the queue up. CLI_OK or CLI_ERROR. */
+int pingpong_post_receive(struct pingpong_side *side, uint64_t slot);
 int pingpong_post_receives(struct pingpong_side *side);
 
-/* Connects the QP to `side->peer`. CLI_OK or CLI_ERROR. */
-int pingpong_side_connect(struct pingpong_side *side, unsigned sgid_index);
+/* Creates the QP of link `i`, in INIT, and sets its `mine`. CLI_OK or CLI_ERROR. */
+int pingpong_link_open(struct pingpong_side *side, uint32_t i);
+
+/* Connects all QPs to `side->peer`. CLI_OK or CLI_ERROR. */
+int pingpong_connect(struct pingpong_side *side, unsigned sgid_index);
 
 /* All the exchanges. `quiet`: no live progress. CLI_OK, or CLI_NEGATIVE or CLI_ERROR after a sentence. */
 int pingpong_run(struct pingpong_side *side, bool quiet);

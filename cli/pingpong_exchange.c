@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The stock exchange: one line of fixed length with its NUL, "%04x:%06x:%06x:%s" of LID, QPN, PSN and GID.
- * Each side reads and writes it in one piece, and so must we: the stock program does not put pieces
- * together. */
+/* The stock exchange: a line of fixed length with its NUL, "%04x:%06x:%06x:%s" of LID, QPN, PSN and GID,
+ * for each queue pair; ibv_srq_pingpong sends 256 in any case, the unused ones zero. A line is read and
+ * written in one piece, and so must we: most of the stock programs do not put pieces together. */
 #include "cli/pingpong.h"
 
 #include <ctype.h>
@@ -49,45 +49,43 @@ bool pingpong_dest_parse(const char *line, struct pingpong_dest *dest)
     return true;
 }
 
-static int send_line(int fd, const struct pingpong_dest *mine, uint64_t timeout_ns, struct net_error *err)
+static int send_lines(int fd, const struct pingpong_dest *mine, uint32_t n, uint64_t timeout_ns,
+                      struct net_error *err)
 {
-    char line[PINGPONG_LINE_BYTES];
-    pingpong_dest_format(mine, line);
-    return cli_tcp_write(fd, line, sizeof line, timeout_ns, err);
+    char lines[PINGPONG_MAX_PAIRS * PINGPONG_LINE_BYTES];
+    for (uint32_t i = 0; i < n; i++)
+        pingpong_dest_format(&mine[i], lines + i * PINGPONG_LINE_BYTES);
+    return cli_tcp_write(fd, lines, n * PINGPONG_LINE_BYTES, timeout_ns, err);
 }
 
-static int read_line(int fd, struct pingpong_dest *peer, uint64_t timeout_ns, struct net_error *err)
+int pingpong_exchange_server_read(int fd, struct pingpong_dest *peer, uint32_t n, uint64_t timeout_ns,
+                                  struct net_error *err)
 {
-    char line[PINGPONG_LINE_BYTES];
-    int rc = cli_tcp_read(fd, line, sizeof line, timeout_ns, err);
+    char lines[PINGPONG_MAX_PAIRS * PINGPONG_LINE_BYTES];
+    int rc = cli_tcp_read(fd, lines, n * PINGPONG_LINE_BYTES, timeout_ns, err);
     if (rc != 0)
         return rc;
-    if (!pingpong_dest_parse(line, peer))
-        return net_error_set(err, EPROTO, "the peer does not speak the exchange of ibv_rc_pingpong");
-    if (net_addr_is_zero(&peer->gid))
-        return net_error_set(err, EPROTO, "the peer named no GID: start ibv_rc_pingpong with -g INDEX");
+    for (uint32_t i = 0; i < n; i++)
+        if (!pingpong_dest_parse(lines + i * PINGPONG_LINE_BYTES, &peer[i]))
+            return net_error_set(err, EPROTO, "the peer does not speak the exchange of ibv_*_pingpong");
+    if (net_addr_is_zero(&peer[0].gid))
+        return net_error_set(err, EPROTO, "the peer named no GID: start ibv_*_pingpong with -g INDEX");
     return 0;
 }
 
-int pingpong_exchange_client(int fd, const struct pingpong_dest *mine, struct pingpong_dest *peer,
-                             uint64_t timeout_ns, struct net_error *err)
-{
-    int rc = send_line(fd, mine, timeout_ns, err);
-    if (rc == 0)
-        rc = read_line(fd, peer, timeout_ns, err);
-    return rc == 0 ? cli_tcp_write(fd, "done", sizeof "done", timeout_ns, err) : rc;
-}
-
-int pingpong_exchange_server_read(int fd, struct pingpong_dest *peer, uint64_t timeout_ns,
-                                  struct net_error *err)
-{
-    return read_line(fd, peer, timeout_ns, err);
-}
-
-int pingpong_exchange_server_reply(int fd, const struct pingpong_dest *mine, uint64_t timeout_ns,
+int pingpong_exchange_server_reply(int fd, const struct pingpong_dest *mine, uint32_t n, uint64_t timeout_ns,
                                    struct net_error *err)
 {
-    int rc = send_line(fd, mine, timeout_ns, err);
+    int rc = send_lines(fd, mine, n, timeout_ns, err);
     char done[sizeof "done"];
     return rc == 0 ? cli_tcp_read(fd, done, sizeof done, timeout_ns, err) : rc;
+}
+
+int pingpong_exchange_client(int fd, const struct pingpong_dest *mine, struct pingpong_dest *peer, uint32_t n,
+                             uint64_t timeout_ns, struct net_error *err)
+{
+    int rc = send_lines(fd, mine, n, timeout_ns, err);
+    if (rc == 0)
+        rc = pingpong_exchange_server_read(fd, peer, n, timeout_ns, err);
+    return rc == 0 ? cli_tcp_write(fd, "done", sizeof "done", timeout_ns, err) : rc;
 }

@@ -3,6 +3,7 @@
 
 #include <getopt.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/node_options.h"
@@ -14,15 +15,18 @@ static const char help[] =
     "Usage: nornic pingpong --port PORT [OPTION...] [HOST]\n"
     "Bounces a message between two machines, checks every byte of it, and reports the rate and the round\n"
     "trip. Without HOST it is the server and waits for a client. The other side may be\n"
-    "ibv_rc_pingpong.\n"
+    "ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong or ibv_srq_pingpong.\n"
     "\n"
     "  -p, --tcp-port=PORT    TCP port of the exchange before the transfer (18515)\n"
-    "  -s, --size=BYTES       size of the message, such as 4096 or 64K (4096)\n"
+    "      --transport=NAME   rc (default); uc or ud, which do not repeat what is lost; or srq, several\n"
+    "                         reliable connections that share a receive queue\n"
+    "  -q, --num-qp=COUNT     srq: queue pairs, 1 to 256 (16); both sides need the same\n"
+    "  -s, --size=BYTES       size of the message, such as 4096 or 64K (4096; of ud 1024)\n"
     "  -m, --mtu=BYTES        path MTU: 256, 512, 1024, 2048 or 4096 (1024); both sides need the same\n"
     "  -r, --rx-depth=COUNT   receives posted at a time (500)\n"
-    "  -n, --iters=COUNT      exchanges (1000)\n"
+    "  -n, --iters=COUNT      exchanges, of all queue pairs together (1000)\n"
     "  -l, --sl=LEVEL         service level, 0 to 7 (0)\n"
-    "  -c, --chk              send, and as a server expect, what ibv_rc_pingpong -c does\n"
+    "  -c, --chk              send, and as a server expect, what ibv_*_pingpong -c does\n"
     "  -t, --timeout=TIME     give up when nothing arrives for so long (10s)\n"
     "  -j, --json             report as one line of JSON\n" CLI_NODE_OPTIONS_HELP "\n"
     "Example, on two machines, over AF_XDP:\n"
@@ -34,9 +38,13 @@ static const char help[] =
     "Without privileges, both sides in one process:\n"
     "  $ nornic pingpong --port memory\n";
 
+enum { OPTION_TRANSPORT = 0x200 };
+
 /* --port is the nornic port here as in every command; the stock program's long --port has the letter p. */
 static const struct option long_options[] = {
     {"tcp-port", required_argument, NULL, 'p'},
+    {"transport", required_argument, NULL, OPTION_TRANSPORT},
+    {"num-qp", required_argument, NULL, 'q'},
     {"size", required_argument, NULL, 's'},
     {"mtu", required_argument, NULL, 'm'},
     {"rx-depth", required_argument, NULL, 'r'},
@@ -50,6 +58,17 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
+static int parse_transport(struct pingpong_options *o, const char *text)
+{
+    for (unsigned t = 0; t < PINGPONG_TRANSPORT_COUNT; t++) {
+        if (strcmp(text, pingpong_transport_name(t)) == 0) {
+            o->transport = t;
+            return CLI_OK;
+        }
+    }
+    return cli_fail("--transport %s: give rc, uc, ud or srq", text);
+}
+
 static int parse_one(struct pingpong_options *o, int c, const char *text)
 {
     uint64_t value = 0;
@@ -58,6 +77,12 @@ static int parse_one(struct pingpong_options *o, int c, const char *text)
     case 'p':
         rc = cli_parse_count("--tcp-port", text, 1, 65535, &value);
         o->tcp_port = (uint16_t)value;
+        return rc;
+    case OPTION_TRANSPORT:
+        return parse_transport(o, text);
+    case 'q':
+        rc = cli_parse_count("--num-qp", text, 1, PINGPONG_MAX_PAIRS, &value);
+        o->pairs = (uint32_t)value;
         return rc;
     case 's':
         rc = cli_parse_size("--size", text, 1, 1u << 30, &value);
@@ -89,29 +114,45 @@ static int parse_one(struct pingpong_options *o, int c, const char *text)
     return cli_node_option(&o->node, c, text);
 }
 
+/* What follows from the transport. */
+static int set_defaults(struct pingpong_options *o)
+{
+    bool ud = o->transport == PINGPONG_UD, srq = o->transport == PINGPONG_SRQ;
+    if (ud && o->pmtu_bytes != 0)
+        return cli_fail("a datagram has no path MTU: leave --mtu out with --transport ud");
+    if (!srq && o->pairs > 1)
+        return cli_fail("--num-qp %u goes with --transport srq only", o->pairs);
+    if (o->size_bytes == 0)
+        o->size_bytes = ud ? 1024 : 4096;
+    if (o->pmtu_bytes == 0)
+        o->pmtu_bytes = 1024;
+    if (o->pairs == 0)
+        o->pairs = srq ? 16 : 1;
+    return CLI_OK;
+}
+
 int pingpong_parse(int argc, char **argv, struct pingpong_options *o)
 {
     *o = (struct pingpong_options){.tcp_port = 18515,
-                                   .size_bytes = 4096,
-                                   .pmtu_bytes = 1024,
                                    .rx_depth = 500,
                                    .iters = 1000,
                                    .timeout_ns = 10 * NS_PER_S,
                                    .node = CLI_NODE_DEFAULTS};
     opterr = 0;
-    int c;
-    while ((c = getopt_long(argc, argv, ":p:s:m:r:n:l:ct:jh" CLI_NODE_SHORT_OPTIONS, long_options, NULL)) !=
+    int c, rc;
+    while ((c = getopt_long(argc, argv, ":p:q:s:m:r:n:l:ct:jh" CLI_NODE_SHORT_OPTIONS, long_options, NULL)) !=
            -1) {
         if (c == 'h') {
             fputs(help, stdout);
             return -1;
         }
-        int rc = c == '?' || c == ':' ? cli_option_error(c, argv) : parse_one(o, c, optarg);
+        rc = c == '?' || c == ':' ? cli_option_error(c, argv) : parse_one(o, c, optarg);
         if (rc != CLI_OK)
             return rc;
     }
     if (argc - optind > 1)
         return cli_fail("one HOST at the most, but '%s' follows '%s'", argv[optind + 1], argv[optind]);
     o->host = argv[optind];
-    return cli_node_options_check(&o->node, o->host);
+    rc = set_defaults(o);
+    return rc != CLI_OK ? rc : cli_node_options_check(&o->node, o->host);
 }

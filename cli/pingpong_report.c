@@ -36,8 +36,12 @@ static void report_json(const struct pingpong_side *side, const struct figures *
     cli_json_add_text(j, "role", side->is_client ? "client" : "server");
     cli_json_add_text(j, "port", cli_node_port_name(side->node));
     cli_json_add_text(j, "mode", cli_node_port_mode(side->node));
+    cli_json_add_text(j, "transport", pingpong_transport_name(o->transport));
+    if (o->transport == PINGPONG_SRQ)
+        cli_json_add_count(j, "queue_pairs", o->pairs);
     cli_json_add_count(j, "size", o->size_bytes);
-    cli_json_add_count(j, "pmtu", o->pmtu_bytes);
+    if (o->transport != PINGPONG_UD)
+        cli_json_add_count(j, "pmtu", o->pmtu_bytes);
     cli_json_add_count(j, "iters", o->iters);
     cli_json_add_count(j, "bytes", f->bytes);
     cli_json_add_real(j, "seconds", f->seconds);
@@ -47,6 +51,8 @@ static void report_json(const struct pingpong_side *side, const struct figures *
         cli_json_add_usec(j, "round_trip_us", &side->round_trips);
     cli_json_add_count(j, "retransmitted_pkts", f->retransmitted_pkts);
     cli_json_add_count(j, "verified_messages", side->received);
+    if (o->transport == PINGPONG_SRQ)
+        cli_json_add_count(j, "mixed_messages", side->mixed);
     cli_json_print(j);
 }
 
@@ -61,6 +67,9 @@ static void report_text(const struct pingpong_side *side, const struct figures *
                (double)h->min / 1e3, usec(h, 0.5), usec(h, 0.99), usec(h, 0.999), (double)h->max / 1e3);
     printf("%u messages verified, %" PRIu64 " packets retransmitted\n", side->received,
            f->retransmitted_pkts);
+    if (side->mixed > 0)
+        printf("%u of them held pieces of other queue pairs' messages: the peer has one buffer for all\n",
+               side->mixed);
 }
 
 void pingpong_report(const struct pingpong_side *side)

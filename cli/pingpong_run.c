@@ -8,69 +8,147 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/rc.h"
+#include "cli/pattern.h"
 #include "cli/stop.h"
+#include "cli/unreliable.h"
 
 #define NS_PER_S    1000000000ull
 #define LIVE_NS     200000000ull
 #define POISON_BYTE 0xa5 /* in no form of PINGPONG_FORM_STOCK; never the whole of a counted message */
 
-static int post_send(struct pingpong_side *side)
+/* What a message of this side is called when it sends it, and what the peer's is. */
+static uint64_t key_of(const struct pingpong_side *side, const struct pingpong_link *link, uint32_t iter)
 {
-    struct rdma_sge sge = {
-        .addr = (uintptr_t)side->send_buf, .len_bytes = side->options->size_bytes, .lkey = side->mr->lkey};
-    struct rdma_send_wr wr = {.wr_id = PINGPONG_WR_SEND,
+    return pingpong_key((uint32_t)(link - side->links), iter);
+}
+
+static enum pingpong_form client_form(const struct pingpong_options *o)
+{
+    if (!o->stock_check)
+        return PINGPONG_FORM_COUNTED;
+    return o->transport == PINGPONG_SRQ ? PINGPONG_FORM_STOCK_ZERO : PINGPONG_FORM_STOCK_CHECKED;
+}
+
+static int post_send(struct pingpong_side *side, struct pingpong_link *link)
+{
+    uint32_t size = side->options->size_bytes;
+    if (side->is_client) {
+        pingpong_fill(client_form(side->options), key_of(side, link, link->posted), link->send_buf, size);
+    } else {
+        uint8_t *echo = link->next_buf;
+        link->next_buf = link->send_buf;
+        link->send_buf = echo;
+    }
+    struct rdma_sge sge = {.addr = (uintptr_t)link->send_buf, .len_bytes = size, .lkey = side->mr->lkey};
+    struct rdma_send_wr wr = {.wr_id = PINGPONG_WR_SEND | (uint64_t)(link - side->links) << PINGPONG_WR_SHIFT,
                               .sg_list = &sge,
                               .num_sge = 1,
                               .opcode = RDMA_WR_SEND,
-                              .send_flags = RDMA_SEND_SIGNALED};
-    if (side->is_client)
-        pingpong_fill(side->options->stock_check ? PINGPONG_FORM_STOCK_CHECKED : PINGPONG_FORM_COUNTED,
-                      side->sent, side->send_buf, side->options->size_bytes);
-    else
-        memcpy(side->send_buf, side->recv_buf, side->options->size_bytes);
-    /* What is not written by the next message must not pass for it. */
-    memset(side->recv_buf, POISON_BYTE, side->options->size_bytes);
-    side->sent_at_ns = host_now_ns();
-    int rc = roce_post_send(side->qp, &wr, NULL);
+                              .send_flags = RDMA_SEND_SIGNALED,
+                              .ud = {.ah = link->ah,
+                                     .remote_qpn = side->peer[link - side->links].qpn,
+                                     .remote_qkey = PINGPONG_UD_QKEY}};
+    link->sent_at_ns = host_now_ns();
+    int rc = roce_post_send(link->qp, &wr, NULL);
     if (rc != 0)
         return cli_fail("cannot post a send: %s", strerror(-rc));
-    side->send_pending = side->receive_pending = true;
+    link->posted++;
+    side->posted++;
+    link->send_pending = link->receive_pending = true;
     return CLI_OK;
 }
 
-/* Compares a message with every form that the earlier ones left possible. */
-static int verify(struct pingpong_side *side, uint32_t len_bytes)
+static int send_next(struct pingpong_side *side, struct pingpong_link *link)
 {
-    uint32_t size = side->options->size_bytes, iter = side->received, farthest = 0;
-    if (len_bytes != size)
-        return cli_negative("message %u has %u bytes instead of %u: do both sides use the same -s?", iter + 1,
-                            len_bytes, size);
+    bool idle = !link->send_pending && !link->receive_pending;
+    return idle && side->posted < side->options->iters ? post_send(side, link) : CLI_OK;
+}
+
+/* A stock server has one buffer for all queue pairs: the answer may be made of pieces of what was sent
+ * last on any of them. Where it differs from all of these, or `size`. */
+static uint32_t compare_mixed(struct pingpong_side *side, const uint8_t *message, uint32_t size)
+{
+    uint64_t keys[2 * PINGPONG_MAX_PAIRS];
+    unsigned n = 0;
+    for (uint32_t i = 0; i < side->options->pairs; i++) {
+        const struct pingpong_link *link = &side->links[i];
+        for (uint32_t back = 1; back <= 2 && back <= link->posted; back++)
+            keys[n++] = key_of(side, link, link->posted - back);
+    }
+    return (uint32_t)cli_pattern_compare_any(keys, n, message, size);
+}
+
+/* Compares a message with every form that the earlier ones left possible. */
+static int verify(struct pingpong_side *side, const struct pingpong_link *link, const uint8_t *message)
+{
+    uint32_t size = side->options->size_bytes, farthest = 0;
+    unsigned left = side->forms;
     for (unsigned form = 0; form < PINGPONG_FORM_COUNT; form++) {
         if (!(side->forms & 1u << form))
             continue;
-        uint32_t same = pingpong_compare(form, iter, side->recv_buf, size);
+        uint32_t same = pingpong_compare(form, key_of(side, link, link->received), message, size);
         if (same < size)
-            side->forms &= ~(1u << form);
+            left &= ~(1u << form);
         farthest = same > farthest ? same : farthest;
     }
-    if (side->forms)
+    if (!left && side->is_client && side->options->pairs > 1 && side->forms == 1u << PINGPONG_FORM_COUNTED) {
+        farthest = compare_mixed(side, message, size);
+        side->mixed++;
+        if (farthest == size)
+            return CLI_OK;
+    }
+    side->forms = left;
+    if (left)
         return CLI_OK;
-    return cli_negative("message %u holds wrong data from byte %u on (0x%02x)", iter + 1, farthest,
-                        side->recv_buf[farthest]);
+    return cli_negative("message %u holds wrong data from byte %u on (0x%02x)", side->received + 1, farthest,
+                        message[farthest]);
+}
+
+static struct pingpong_link *link_of(struct pingpong_side *side, uint32_t qpn)
+{
+    uint32_t i = 0;
+    while (side->mine[i].qpn != qpn)
+        i++;
+    return &side->links[i];
+}
+
+static int check_length(const struct pingpong_side *side, uint32_t byte_len)
+{
+    uint32_t size = side->options->size_bytes, area = pingpong_area_bytes(side->options);
+    if (byte_len == area + size)
+        return CLI_OK;
+    return cli_negative("message %u has %u bytes instead of %u: do both sides use the same -s?",
+                        side->received + 1, byte_len - area, size);
 }
 
 static int on_receive(struct pingpong_side *side, const struct rdma_wc *wc)
 {
+    struct pingpong_link *link = link_of(side, wc->qp_num);
+    uint64_t slot = wc->wr_id >> PINGPONG_WR_SHIFT;
+    uint32_t area = pingpong_area_bytes(side->options);
+    uint8_t *message = pingpong_slot(side, slot) + area;
     if (side->is_client)
-        cli_histogram_add(&side->round_trips, host_now_ns() - side->sent_at_ns);
-    int rc = verify(side, wc->byte_len);
+        cli_histogram_add(&side->round_trips, host_now_ns() - link->sent_at_ns);
+    int rc = check_length(side, wc->byte_len);
+    if (rc == CLI_OK && area && !cli_ud_area_names(message - area, &side->peer[0].gid, &side->mine[0].gid))
+        rc = cli_negative("the area before message %u does not name the peer's address", side->received + 1);
+    if (rc == CLI_OK)
+        rc = verify(side, link, message);
+    if (!side->is_client)
+        memcpy(link->next_buf, message, side->options->size_bytes);
+    /* What is not written by the next message must not pass for it. */
+    memset(message, POISON_BYTE, side->options->size_bytes);
     side->received++;
+    link->received++;
+    link->receive_pending = false;
     side->receives_posted--;
-    side->receive_pending = false;
-    if (rc == CLI_OK && side->receives_posted <= 1)
+    if (rc == CLI_OK && side->srq) {
+        rc = pingpong_post_receive(side, slot);
+        side->receives_posted++;
+    } else if (rc == CLI_OK && side->receives_posted <= 1) {
         rc = pingpong_post_receives(side);
-    return rc;
+    }
+    return rc == CLI_OK ? send_next(side, link) : rc;
 }
 
 static int on_completion(struct pingpong_side *side, const struct rdma_wc *wc)
@@ -79,16 +157,12 @@ static int on_completion(struct pingpong_side *side, const struct rdma_wc *wc)
     if (wc->status != RDMA_WC_SUCCESS)
         return cli_negative("%s (%s) after %u of %u exchanges", cli_rc_status_words(wc->status),
                             rdma_wc_status_name(wc->status), side->received, iters);
-    int rc = CLI_OK;
-    if (wc->wr_id == PINGPONG_WR_SEND) {
-        side->sent++;
-        side->send_pending = false;
-    } else {
-        rc = on_receive(side, wc);
-    }
-    if (rc == CLI_OK && side->sent < iters && !side->send_pending && !side->receive_pending)
-        rc = post_send(side);
-    return rc;
+    if ((wc->wr_id & ((1u << PINGPONG_WR_SHIFT) - 1)) == PINGPONG_WR_RECV)
+        return on_receive(side, wc);
+    struct pingpong_link *link = &side->links[wc->wr_id >> PINGPONG_WR_SHIFT];
+    side->sent++;
+    link->send_pending = false;
+    return send_next(side, link);
 }
 
 static void show_progress(const struct pingpong_side *side, uint64_t *next_ns)
@@ -107,16 +181,22 @@ static int no_completion(const struct pingpong_side *side, int polled)
         return cli_negative("the completion queue overflowed after %u of %u exchanges", done, iters);
     if (cli_stopped())
         return cli_negative("stopped after %u of %u exchanges", done, iters);
-    return cli_negative("the peer sent nothing for %g s after %u of %u exchanges (-t waits longer)",
-                        (double)side->options->timeout_ns / NS_PER_S, done, iters);
+    enum pingpong_transport t = side->options->transport;
+    return cli_negative("the peer sent nothing for %g s after %u of %u exchanges (%s)",
+                        (double)side->options->timeout_ns / NS_PER_S, done, iters,
+                        t == PINGPONG_UC || t == PINGPONG_UD ? "this service does not repeat what is lost"
+                                                             : "-t waits longer");
 }
 
 static int exchange_all(struct pingpong_side *side, bool live)
 {
     uint32_t iters = side->options->iters;
     uint64_t next_live_ns = live ? side->start_ns + LIVE_NS : NET_TIME_NONE;
-    side->receive_pending = true;
-    int rc = side->is_client ? post_send(side) : CLI_OK;
+    int rc = CLI_OK;
+    for (uint32_t i = 0; i < side->options->pairs && rc == CLI_OK; i++) {
+        side->links[i].receive_pending = !side->is_client;
+        rc = send_next(side, &side->links[i]);
+    }
     while (rc == CLI_OK && (side->sent < iters || side->received < iters)) {
         struct rdma_wc wcs[2];
         int n = cli_cq_wait(&side->cq, wcs, 2, side->options->timeout_ns);

@@ -6,55 +6,105 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/rc.h"
+#include "cli/unreliable.h"
+#include "rdma/srq.h"
+
+/* With an SRQ twice as many receives as queue pairs, each of which has one message under way, and the
+ * peer may send each one more than it is answered (ibv_srq_pingpong counts what it has sent when it is
+ * acknowledged). */
+#define SRQ_SLOTS_PER_PAIR 2
+
+uint32_t pingpong_area_bytes(const struct pingpong_options *options)
+{
+    return options->transport == PINGPONG_UD ? CLI_UD_AREA_BYTES : 0;
+}
+
+static uint32_t slot_count(const struct pingpong_options *o)
+{
+    if (o->transport != PINGPONG_SRQ)
+        return 1;
+    uint32_t wanted = SRQ_SLOTS_PER_PAIR * o->pairs;
+    return o->rx_depth < wanted ? o->rx_depth : wanted;
+}
+
+static uint32_t slot_bytes(const struct pingpong_options *o)
+{
+    return pingpong_area_bytes(o) + o->size_bytes;
+}
+
+uint8_t *pingpong_slot(const struct pingpong_side *side, uint64_t i)
+{
+    return side->slots + i * slot_bytes(side->options);
+}
 
 static int register_memory(struct pingpong_side *side)
 {
-    size_t size = side->options->size_bytes;
-    side->memory = calloc(2, size);
+    const struct pingpong_options *o = side->options;
+    size_t sending = (size_t)o->pairs * o->size_bytes * 2;
+    size_t size = sending + (size_t)slot_count(o) * slot_bytes(o);
+    side->memory = calloc(1, size);
     if (!side->memory)
-        return cli_fail("no memory for two messages of %zu bytes", size);
-    side->send_buf = side->memory;
-    side->recv_buf = side->memory + size;
+        return cli_fail("no memory for messages, %zu bytes in all", size);
+    side->slots = side->memory + sending;
     struct roce_dev *engine = host_dev_engine(side->node->dev);
     host_dev_lock(side->node->dev);
     int rc = rdma_pd_create(roce_dev_domain(engine), &side->pd);
     if (rc == 0)
-        rc = rdma_mr_reg(side->pd, side->memory, 2 * size, RDMA_ACCESS_LOCAL_WRITE, &side->mr);
+        rc = rdma_mr_reg(side->pd, side->memory, size, RDMA_ACCESS_LOCAL_WRITE, &side->mr);
     host_dev_unlock(side->node->dev);
-    return rc == 0 ? CLI_OK : cli_fail("cannot register %zu bytes: %s", 2 * size, strerror(-rc));
+    return rc == 0 ? CLI_OK : cli_fail("cannot register %zu bytes: %s", size, strerror(-rc));
 }
 
-static int create_qp(struct pingpong_side *side)
+static int create_srq(struct pingpong_side *side)
 {
-    struct roce_qp_config config = {
-        .type = ROCE_QPT_RC,
-        .pd = side->pd,
-        .send_cq = side->cq.cq,
-        .recv_cq = side->cq.cq,
-        .caps = {.max_send_wr = 1,
-                 .max_recv_wr = side->options->rx_depth,
-                 .max_send_sge = 1,
-                 .max_recv_sge = 1},
-    };
+    struct rdma_srq_config config = {.max_wr = slot_count(side->options), .max_sge = 1};
     host_dev_lock(side->node->dev);
-    int rc = roce_qp_create(host_dev_engine(side->node->dev), &config, &side->qp);
+    int rc = rdma_srq_create(side->pd, &config, &side->srq);
     host_dev_unlock(side->node->dev);
-    return rc == 0 ? cli_rc_init(side->node, side->qp, 0)
-                   : cli_fail("cannot create a queue pair: %s", strerror(-rc));
+    return rc == 0 ? CLI_OK : cli_fail("cannot create a shared receive queue: %s", strerror(-rc));
+}
+
+int pingpong_post_receive(struct pingpong_side *side, uint64_t slot)
+{
+    struct rdma_sge sge = {.addr = (uintptr_t)pingpong_slot(side, slot),
+                           .len_bytes = slot_bytes(side->options),
+                           .lkey = side->mr->lkey};
+    struct rdma_recv_wr wr = {
+        .wr_id = PINGPONG_WR_RECV | slot << PINGPONG_WR_SHIFT, .sg_list = &sge, .num_sge = 1};
+    int rc = side->srq ? rdma_srq_post(side->srq, &wr, NULL) : roce_post_recv(side->links[0].qp, &wr, NULL);
+    return rc == 0 ? CLI_OK : cli_fail("cannot post a receive: %s", strerror(-rc));
 }
 
 int pingpong_post_receives(struct pingpong_side *side)
 {
-    struct rdma_sge sge = {
-        .addr = (uintptr_t)side->recv_buf, .len_bytes = side->options->size_bytes, .lkey = side->mr->lkey};
-    struct rdma_recv_wr wr = {.wr_id = PINGPONG_WR_RECV, .sg_list = &sge, .num_sge = 1};
-    for (; side->receives_posted < side->options->rx_depth; side->receives_posted++) {
-        int rc = roce_post_recv(side->qp, &wr, NULL);
-        if (rc != 0)
-            return cli_fail("cannot post a receive: %s", strerror(-rc));
+    uint32_t depth = side->srq ? slot_count(side->options) : side->options->rx_depth;
+    int rc = CLI_OK;
+    for (; side->receives_posted < depth && rc == CLI_OK; side->receives_posted++)
+        rc = pingpong_post_receive(side, side->srq ? side->receives_posted : 0);
+    return rc;
+}
+
+/* The forms that a message may have, as far as the options say. */
+static unsigned forms(const struct pingpong_options *o, bool is_client)
+{
+    if (o->stock_check)
+        return 1u << (o->transport == PINGPONG_SRQ ? PINGPONG_FORM_STOCK_ZERO : PINGPONG_FORM_STOCK_CHECKED);
+    return is_client ? 1u << PINGPONG_FORM_COUNTED : (1u << PINGPONG_FORM_COUNT) - 1;
+}
+
+static int open_links(struct pingpong_side *side)
+{
+    const struct pingpong_options *o = side->options;
+    side->links = calloc(o->pairs, sizeof *side->links);
+    if (!side->links)
+        return cli_fail("no memory for %u queue pairs", o->pairs);
+    int rc = CLI_OK;
+    for (uint32_t i = 0; i < o->pairs && rc == CLI_OK; i++) {
+        side->links[i].send_buf = side->memory + (size_t)o->size_bytes * 2 * i;
+        side->links[i].next_buf = side->links[i].send_buf + o->size_bytes;
+        rc = pingpong_link_open(side, i);
     }
-    return CLI_OK;
+    return rc;
 }
 
 int pingpong_side_open(struct pingpong_side *side, const struct pingpong_options *options,
@@ -64,31 +114,32 @@ int pingpong_side_open(struct pingpong_side *side, const struct pingpong_options
     side->options = options;
     side->node = node;
     side->is_client = is_client;
-    side->forms = (1u << PINGPONG_FORM_COUNT) - 1;
-    if (options->stock_check)
-        side->forms = 1u << PINGPONG_FORM_STOCK_CHECKED;
-    else if (is_client)
-        side->forms = 1u << PINGPONG_FORM_COUNTED;
+    side->forms = forms(options, is_client);
     int rc = register_memory(side);
     if (rc == CLI_OK)
-        rc = cli_cq_create(node, options->rx_depth + 2, &side->cq);
+        rc = cli_cq_create(node, options->rx_depth + 2 * options->pairs, &side->cq);
+    if (rc == CLI_OK && options->transport == PINGPONG_SRQ)
+        rc = create_srq(side);
     if (rc == CLI_OK)
-        rc = create_qp(side);
+        rc = open_links(side);
     if (rc == CLI_OK)
         rc = pingpong_post_receives(side);
-    if (rc != CLI_OK) {
+    if (rc != CLI_OK)
         pingpong_side_close(side);
-        return rc;
-    }
-    side->mine = (struct pingpong_dest){.qpn = roce_qp_num(side->qp), .psn = cli_rc_random_psn()};
-    return CLI_OK;
+    return rc;
 }
 
 void pingpong_side_close(struct pingpong_side *side)
 {
     host_dev_lock(side->node->dev);
-    if (side->qp)
-        roce_qp_destroy(side->qp);
+    for (uint32_t i = 0; side->links && i < side->options->pairs; i++) {
+        if (side->links[i].qp)
+            roce_qp_destroy(side->links[i].qp);
+        if (side->links[i].ah)
+            roce_ah_destroy(side->links[i].ah);
+    }
+    if (side->srq)
+        rdma_srq_destroy(side->srq);
     if (side->mr)
         rdma_mr_dereg(side->mr);
     if (side->pd)
@@ -96,23 +147,6 @@ void pingpong_side_close(struct pingpong_side *side)
     host_dev_unlock(side->node->dev);
     if (side->cq.cq)
         cli_cq_destroy(&side->cq);
+    free(side->links);
     free(side->memory);
-}
-
-int pingpong_side_connect(struct pingpong_side *side, unsigned sgid_index)
-{
-    struct cli_rc_path path = {
-        .dgid = side->peer.gid,
-        .sgid_index = sgid_index,
-        .pmtu_bytes = side->options->pmtu_bytes,
-        .dest_qpn = side->peer.qpn,
-        .rq_psn = side->peer.psn,
-        .sq_psn = side->mine.psn,
-        .sl = side->options->sl,
-        .rd_atomic = 1,
-    };
-    if (net_addr_is_v4(&side->peer.gid) != net_addr_is_v4(&side->mine.gid))
-        return cli_fail("one side uses an IPv4 GID and the other an IPv6 GID: choose with -g or --ipv6");
-    int rc = cli_node_resolve(side->node, &path.dgid, &path.dst_mac);
-    return rc == CLI_OK ? cli_rc_connect(side->node, side->qp, &path) : rc;
 }

@@ -19,7 +19,7 @@ uint32_t cli_rc_random_psn(void)
     return value & 0xffffff;
 }
 
-static int modify(const struct cli_node *node, struct roce_qp *qp, const struct roce_qp_attr *attr,
+int cli_qp_modify(const struct cli_node *node, struct roce_qp *qp, const struct roce_qp_attr *attr,
                   uint32_t mask)
 {
     host_dev_lock(node->dev);
@@ -33,10 +33,19 @@ static int modify(const struct cli_node *node, struct roce_qp *qp, const struct 
 int cli_rc_init(const struct cli_node *node, struct roce_qp *qp, uint32_t access)
 {
     struct roce_qp_attr attr = {.state = ROCE_QPS_INIT, .port = 1, .access_flags = access};
-    return modify(node, qp, &attr, ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS);
+    return cli_qp_modify(node, qp, &attr, ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS);
 }
 
-int cli_rc_connect(const struct cli_node *node, struct roce_qp *qp, const struct cli_rc_path *path)
+struct roce_av cli_path_av(const struct cli_path *path)
+{
+    return (struct roce_av){.dgid = path->dgid,
+                            .sgid_index = (uint8_t)path->sgid_index,
+                            .sl = path->sl,
+                            .hop_limit = HOP_LIMIT,
+                            .dst_mac = path->dst_mac};
+}
+
+int cli_rc_connect(const struct cli_node *node, struct roce_qp *qp, const struct cli_path *path)
 {
     struct roce_qp_attr attr = {
         .state = ROCE_QPS_RTR,
@@ -45,15 +54,11 @@ int cli_rc_connect(const struct cli_node *node, struct roce_qp *qp, const struct
         .rq_psn = path->rq_psn,
         .max_dest_rd_atomic = path->rd_atomic,
         .min_rnr_timer = MIN_RNR_TIMER,
-        .av = {.dgid = path->dgid,
-               .sgid_index = (uint8_t)path->sgid_index,
-               .sl = path->sl,
-               .hop_limit = HOP_LIMIT,
-               .dst_mac = path->dst_mac},
+        .av = cli_path_av(path),
     };
-    int rc = modify(node, qp, &attr,
-                    ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
-                        ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER);
+    int rc = cli_qp_modify(node, qp, &attr,
+                           ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
+                               ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER);
     if (rc != CLI_OK)
         return rc;
     attr.state = ROCE_QPS_RTS;
@@ -62,9 +67,9 @@ int cli_rc_connect(const struct cli_node *node, struct roce_qp *qp, const struct
     attr.rnr_retry = RETRIES;
     attr.sq_psn = path->sq_psn;
     attr.max_rd_atomic = path->rd_atomic;
-    return modify(node, qp, &attr,
-                  ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_SQ_PSN |
-                      ROCE_QP_MAX_QP_RD_ATOMIC);
+    return cli_qp_modify(node, qp, &attr,
+                         ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_SQ_PSN |
+                             ROCE_QP_MAX_QP_RD_ATOMIC);
 }
 
 const char *cli_rc_status_words(enum rdma_wc_status status)

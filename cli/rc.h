@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bringing a reliable connection up. Functions return CLI_OK, or CLI_ERROR after printing their sentence. */
+/* Bringing queue pairs up; what a service needs beyond this is in cli/rc.c (RC) and cli/unreliable.h
+ * (UC, UD). Functions return CLI_OK, or CLI_ERROR after printing their sentence. */
 #ifndef NORNIC_CLI_RC_H
 #define NORNIC_CLI_RC_H
 
@@ -7,7 +8,7 @@
 
 #include "cli/node.h"
 
-struct cli_rc_path {
+struct cli_path {
     struct net_addr dgid;
     struct net_mac dst_mac;
     unsigned sgid_index;
@@ -18,6 +19,13 @@ struct cli_rc_path {
     uint8_t rd_atomic; /* both directions */
 };
 
+/* roce_qp_modify() under the device's lock; ROCE_QP_STATE is added to `mask`. */
+int cli_qp_modify(const struct cli_node *node, struct roce_qp *qp, const struct roce_qp_attr *attr,
+                  uint32_t mask);
+
+/* The address vector of a path. */
+struct roce_av cli_path_av(const struct cli_path *path);
+
 /* A PSN to start from: 24 random bits. */
 uint32_t cli_rc_random_psn(void);
 
@@ -26,7 +34,7 @@ int cli_rc_init(const struct cli_node *node, struct roce_qp *qp, uint32_t access
 
 /* INIT to RTR to RTS with the timers of ibv_rc_pingpong: timeout 14 (67 ms), 7 retries, RNR retries for ever,
  * minimum RNR timer 12 (0.64 ms). */
-int cli_rc_connect(const struct cli_node *node, struct roce_qp *qp, const struct cli_rc_path *path);
+int cli_rc_connect(const struct cli_node *node, struct roce_qp *qp, const struct cli_path *path);
 
 /* What a failed completion means to a user; never NULL. */
 const char *cli_rc_status_words(enum rdma_wc_status status);

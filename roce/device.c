@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "roce/dcqcn.h"
+#include "roce/path.h"
 #include "roce/transport.h"
 
 #define DEFAULT_MAX_QP      16384
@@ -205,7 +206,8 @@ int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns)
     for (uint32_t i = 0; i < dev->config.max_qp; i++) {
         struct roce_qp *qp = dev->qps[i];
         if (!qp || !qp->transport->connected || qp->attr.av.sgid_index != index ||
-            roce_qp_state_now(qp) < ROCE_QPS_RTR || roce_qp_state_now(qp) == ROCE_QPS_ERR)
+            roce_qp_state_now(qp) < ROCE_QPS_RTR || roce_qp_state_now(qp) == ROCE_QPS_ERR ||
+            roce_path_migrate(qp))
             continue;
         roce_qp_enter_error(qp, ROCE_CAUSE_LOCAL_ERROR, now_ns);
         roce_qp_event(qp, ROCE_EVENT_QP_FATAL);

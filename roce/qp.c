@@ -7,6 +7,7 @@
 #include "roce/av.h"
 #include "roce/cc.h"
 #include "roce/device.h"
+#include "roce/path.h"
 #include "roce/qp_state.h"
 #include "roce/reorder.h"
 #include "roce/transport.h"
@@ -48,6 +49,8 @@ static void reset(struct roce_qp *qp)
     roce_reorder_clear(qp);
     roce_cc_reset(qp);
     qp->drained = false;
+    qp->alt_loaded = false;
+    qp->attr.path_mig_state = ROCE_PATH_MIGRATED;
 }
 
 int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, struct roce_qp **out)
@@ -125,6 +128,8 @@ static int check_against_device(const struct roce_qp *qp, const struct roce_qp_a
         if (!roce_av_is_valid(qp->dev, &a->av))
             return -EINVAL;
     }
+    if (!roce_path_change_is_valid(qp, a, mask))
+        return -EINVAL;
     if (mask & ROCE_QP_PKEY_INDEX && !roce_dev_pkey_get(qp->dev, a->pkey_index))
         return -EINVAL;
     if (mask & ROCE_QP_PATH_MTU && a->path_mtu > roce_mtu_for_port(qp->dev->config.port_mtu_bytes))
@@ -169,14 +174,13 @@ static void merge(struct roce_qp_attr *to, const struct roce_qp_attr *a, uint32_
         to->max_dest_rd_atomic = a->max_dest_rd_atomic;
     if (mask & ROCE_QP_DEST_QPN)
         to->dest_qpn = a->dest_qpn;
-}
-
-static void make_path(struct roce_qp *qp)
-{
-    const struct roce_av *av = &qp->attr.av;
-    qp->local = *roce_gid_get(&qp->dev->gids, av->sgid_index);
-    qp->way = (struct roce_way){.gid_epoch = 0};
-    roce_av_template(qp->dev, av, roce_flow_src_port(av->flow_label, qp->qpn, qp->attr.dest_qpn), &qp->tmpl);
+    if (mask & ROCE_QP_ALT_PATH) {
+        to->alt_av = a->alt_av;
+        to->alt_pkey_index = a->alt_pkey_index;
+        to->alt_timeout = a->alt_timeout;
+    }
+    if (mask & ROCE_QP_PATH_MIG_STATE && a->path_mig_state == ROCE_PATH_REARM)
+        to->path_mig_state = ROCE_PATH_REARM;
 }
 
 /* max_dest_rd_atomic sizes the responder's rings, so a change may fail for want of memory; nothing is lost
@@ -235,11 +239,15 @@ int roce_qp_modify(struct roce_qp *qp, const struct roce_qp_attr *attr, uint32_t
         err = resize_responder(qp, attr->max_dest_rd_atomic);
     if (err)
         return err;
+    bool migrate = mask & ROCE_QP_PATH_MIG_STATE && attr->path_mig_state == ROCE_PATH_MIGRATED;
     merge(&qp->attr, attr, mask);
+    qp->alt_loaded |= (mask & ROCE_QP_ALT_PATH) != 0;
     if (mask & ROCE_QP_PATH_MTU)
         qp->pmtu_bytes = roce_mtu_bytes(qp->attr.path_mtu);
     if (mask & (ROCE_QP_AV | ROCE_QP_DEST_QPN))
-        make_path(qp);
+        roce_path_make(qp);
+    if (migrate)
+        roce_path_migrate(qp);
     enter_state(qp, cur, next, now_ns);
     return 0;
 }

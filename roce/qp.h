@@ -162,6 +162,7 @@ struct roce_qp {
     uint32_t pmtu_bytes;
     struct roce_gid local; /* connected services: the entry that attr.av names */
     struct roce_frame_template tmpl;
+    bool alt_loaded;     /* attr.alt_av was loaded and has not been used */
     struct roce_way way; /* connected services: where packets to the peer go */
     /* Of the packet built last; a service that is not connected sets them in its tx. */
     enum roce_route frame_route;

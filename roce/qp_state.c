@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "roce/path.h"
 #include "roce/wire.h"
 
 /* The attributes under the names of ROCE section 11.2. */
@@ -122,7 +123,7 @@ static bool path_values_are_valid(const struct roce_qp_attr *attr, uint32_t mask
     if ((mask & ROCE_QP_DEST_QPN) && (attr->dest_qpn <= 1 || attr->dest_qpn >= ROCE_MULTICAST_QPN))
         return false;
     /* ROCE-QP-33 */
-    return !(mask & ROCE_QP_ALT_PATH) && !((mask & ROCE_QP_PATH_MIG_STATE) && attr->path_mig_state != 0);
+    return !((mask & ROCE_QP_PATH_MIG_STATE) && attr->path_mig_state > ROCE_PATH_REARM);
 }
 
 /* ROCE-QP-32 for limits and rights. PSNs are not judged: the QP takes their low 24 bits. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "roce/request.h"
 
+#include "roce/path.h"
+
 #include "net/bytes.h"
 #include "roce/device.h"
 #include "roce/transport.h"
@@ -106,7 +108,7 @@ bool roce_request_build(struct roce_qp *qp, const struct roce_request *r, uint32
     struct roce_bth bth = {
         .opcode = opcode,
         .se = notifies && r->w->send_flags & RDMA_SEND_SOLICITED, /* ROCE-RC-11 */
-        .mig_req = 1,                                             /* ROCE-HDR-2 */
+        .mig_req = qp->attr.path_mig_state == ROCE_PATH_MIGRATED, /* ROCE-HDR-2 */
         .pad_count = pad,
         .pkey = roce_qp_pkey(qp),
         .dest_qpn = qp->attr.dest_qpn,

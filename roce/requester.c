@@ -2,6 +2,7 @@
 /* The requester's state: where it is, what it retries, when its timer fires. ROCE section 7.5. */
 #include "roce/cc.h"
 #include "roce/device.h"
+#include "roce/path.h"
 #include "roce/transport.h"
 
 #define GO_BACK_STRIKES 3 /* then the peer is taken for one that goes back N */
@@ -107,12 +108,15 @@ void roce_requester_fail(struct roce_qp *qp, enum rdma_wc_status status, enum ro
 void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause cause, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
-    if (req->retry_left == 0) {
+    if (req->retry_left == 0 && roce_path_migrate(qp)) {
+        req->retry_left = qp->attr.retry_cnt;
+    } else if (req->retry_left == 0) {
         roce_count(qp, retry_exceeded);
         roce_requester_fail(qp, RDMA_WC_RETRY_EXC_ERR, ROCE_CAUSE_RETRY_EXCEEDED, now_ns);
         return;
+    } else {
+        req->retry_left--;
     }
-    req->retry_left--;
     /* A NAK that follows a timeout tells of a new loss, one that follows a NAK does not: ROCE-RC-46. */
     req->restarted = cause != ROCE_CAUSE_TIMEOUT;
     req->resuming = true;

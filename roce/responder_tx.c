@@ -3,6 +3,7 @@
 #include "net/bytes.h"
 #include "roce/cc.h"
 #include "roce/device.h"
+#include "roce/path.h"
 #include "roce/transport.h"
 
 /* ROCE-RS-53. */
@@ -30,7 +31,7 @@ static void build(struct roce_qp *qp, const struct roce_response *r, uint8_t op_
     uint32_t transport_bytes = ROCE_BTH_BYTES + op->ext_bytes + len_bytes + pad;
     uint8_t *p = roce_frame_begin(&qp->tmpl, frame->data, transport_bytes, qp->dev->ip_id++);
     p = roce_bth_put(p, &(struct roce_bth){.opcode = opcode,
-                                           .mig_req = 1,
+                                           .mig_req = qp->attr.path_mig_state == ROCE_PATH_MIGRATED,
                                            .pad_count = pad,
                                            .pkey = roce_qp_pkey(qp),
                                            .dest_qpn = qp->attr.dest_qpn,

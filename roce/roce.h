@@ -77,6 +77,7 @@ struct roce_dev_config {
                              share an address need ranges that do not overlap: roce_dev_link() */
     uint16_t num_pkeys;   /* size of the P_Key table, at most ROCE_PKEY_MAX; default 1 (ROCE-LIM-4). Entry 0
                              is 0xffff from the start (ROCE-VB-6), the others are invalid until set */
+    bool path_migration;  /* take alternate paths and migrate to them; Linux never does on RoCE ports */
     bool roce_v1;         /* speak RoCEv1 as well (ROCE-FRM-55) */
     struct roce_cc_config cc; /* congestion management */
 
@@ -246,7 +247,11 @@ struct roce_qp_attr {
     uint8_t max_rd_atomic;
     uint8_t max_dest_rd_atomic;
     uint32_t dest_qpn;
-    uint8_t path_mig_state; /* 0 migrated, 1 rearm, 2 armed (ROCE-QP-33) */
+    /* Path migration; only where roce_dev_config.path_migration is on (ROCE-QP-33, IBA 17.2.8). */
+    struct roce_av alt_av;
+    uint16_t alt_pkey_index;
+    uint8_t alt_timeout;    /* as timeout */
+    uint8_t path_mig_state; /* 0 migrated, 1 rearm, 2 armed. Setting 0 in state 2 migrates */
 };
 
 struct roce_qp_caps {

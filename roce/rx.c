@@ -5,19 +5,14 @@
 
 #include "roce/cc.h"
 #include "roce/device.h"
+#include "roce/path.h"
 #include "roce/transport.h"
 #include "roce/ud.h"
-
-/* 0: untagged or priority-tagged. */
-static uint16_t vlan_id(const struct roce_pkt *pkt)
-{
-    return pkt->vlan_tci < 0 ? 0 : (uint16_t)(pkt->vlan_tci & 0xfff);
-}
 
 /* ROCE-FRM-4: untagged, priority-tagged, and the VLANs of the GID table are accepted. */
 static bool vlan_is_ours(const struct roce_dev *dev, const struct roce_pkt *pkt)
 {
-    uint16_t vid = vlan_id(pkt);
+    uint16_t vid = roce_pkt_vlan_id(pkt);
     for (unsigned i = 0; vid && i < ROCE_GID_MAX; i++)
         if (roce_gid_get(&dev->gids, i) && dev->gids.entries[i].vlan_id == vid)
             return true;
@@ -69,18 +64,12 @@ static bool pkey_is_good(const struct roce_qp *qp, uint16_t pkey)
     return pkeys_match(roce_qp_pkey(qp), pkey);
 }
 
-static enum roce_gid_type gid_type(const struct roce_pkt *pkt)
-{
-    return pkt->l3_kind == ROCE_L3_GRH ? ROCE_GID_V1 : ROCE_GID_V2;
-}
-
 /* ROCE-RX-15, RX-16. */
 static bool addresses_are_good(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     if (!qp->transport->connected)
-        return roce_gid_find(&qp->dev->gids, &pkt->dst, gid_type(pkt), vlan_id(pkt)) >= 0;
-    return net_addr_equal(&pkt->dst, &qp->local.addr) && net_addr_equal(&pkt->src, &qp->attr.av.dgid) &&
-           vlan_id(pkt) == qp->local.vlan_id && gid_type(pkt) == qp->local.type;
+        return roce_gid_find(&qp->dev->gids, &pkt->dst, roce_pkt_gid_type(pkt), roce_pkt_vlan_id(pkt)) >= 0;
+    return roce_path_admits(qp, pkt);
 }
 
 /* Finds the QP and makes the checks that need it: ROCE-RX-11..17. */
@@ -118,13 +107,15 @@ static enum roce_rx_verdict dispatch(struct roce_qp *qp, const struct roce_pkt *
         qp->resp.comm_est = true;
         roce_qp_event(qp, ROCE_EVENT_COMM_EST);
     }
+    if (qp->transport->connected)
+        roce_path_heed(qp, pkt);
     return qp->transport->rx(qp, pkt, now_ns);
 }
 
 /* RoCEv1 has no ECN field. */
 static bool is_marked(const struct roce_pkt *pkt)
 {
-    return (pkt->tclass & 3) == ROCE_ECN_CE && gid_type(pkt) == ROCE_GID_V2;
+    return (pkt->tclass & 3) == ROCE_ECN_CE && roce_pkt_gid_type(pkt) == ROCE_GID_V2;
 }
 
 /* The port counters of key violations have 16 bits: ROCE-RX-17, RX-18. */

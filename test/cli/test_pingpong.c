@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <criterion/criterion.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "cli/pattern.h"
 #include "cli/pingpong.h"
+#include "cli/unreliable.h"
 
 #define GID_V4 "00000000000000000000ffff0a4d0002"
 
@@ -40,9 +43,30 @@ Test(pingpong_exchange, what_is_no_line_is_refused)
     cr_assert_eq(dest.qpn, 0xabcd);
 }
 
+/* ibv_srq_pingpong: 256 lines each way, the unused ones zero. */
+Test(pingpong_exchange, many_lines_arrive_as_they_were)
+{
+    static struct pingpong_dest mine[PINGPONG_MAX_PAIRS], peer[PINGPONG_MAX_PAIRS];
+    struct net_error err;
+    int fds[2];
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    for (uint32_t i = 0; i < 3; i++)
+        mine[i] = (struct pingpong_dest){
+            .qpn = 0x15 + i, .psn = 0xc9b0a1 + i, .gid = net_addr_from_v4((uint8_t[]){10, 77, 0, 2})};
+    cr_assert_eq(write(fds[1], "done", 5), 5);
+    cr_assert_eq(pingpong_exchange_server_reply(fds[0], mine, PINGPONG_MAX_PAIRS, 1000000000, &err), 0);
+    cr_assert_eq(pingpong_exchange_server_read(fds[1], peer, PINGPONG_MAX_PAIRS, 1000000000, &err), 0);
+    cr_assert_arr_eq(peer, mine, sizeof mine);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 Test(pingpong_data, the_stock_forms)
 {
     uint8_t buf[9000];
+    pingpong_fill(PINGPONG_FORM_STOCK_ZERO, 5, buf, sizeof buf);
+    for (size_t i = 0; i < sizeof buf; i++)
+        cr_assert_eq(buf[i], 0);
     pingpong_fill(PINGPONG_FORM_STOCK, 5, buf, sizeof buf);
     for (size_t i = 0; i < sizeof buf; i++)
         cr_assert_eq(buf[i], 0x7b);
@@ -76,4 +100,41 @@ Test(pingpong_data, counted_messages_differ_in_every_word)
     for (int i = 0; i < 512; i++)
         for (int j = 0; j < 512; j++)
             cr_assert(a[i] != b[j] && (i == j || a[i] != a[j]), "words %d and %d", i, j);
+}
+
+/* What ibv_srq_pingpong answers when several messages arrived in its one buffer. */
+Test(pingpong_data, a_mixture_is_made_of_the_words_of_its_messages)
+{
+    uint64_t keys[3] = {pingpong_key(0, 4), pingpong_key(7, 4), pingpong_key(7, 5)};
+    uint8_t mixture[1003], other[1003];
+    cli_pattern_fill(keys[0], mixture, sizeof mixture);
+    cli_pattern_fill(keys[2], other, sizeof other);
+    memcpy(mixture + 256, other + 256, 512);
+    cr_assert_eq(cli_pattern_compare_any(keys, 3, mixture, sizeof mixture), sizeof mixture);
+    cr_assert_eq(cli_pattern_compare_any(keys, 2, mixture, sizeof mixture), 256);
+    mixture[1002] ^= 1; /* in the piece of a word at the end */
+    cr_assert_eq(cli_pattern_compare_any(keys, 3, mixture, sizeof mixture), 1000);
+    cli_pattern_fill(pingpong_key(7, 6), mixture, sizeof mixture);
+    cr_assert_eq(cli_pattern_compare_any(keys, 3, mixture, sizeof mixture), 0);
+    memcpy(mixture, other + 8, sizeof mixture - 8); /* a word in the wrong place */
+    cr_assert_eq(cli_pattern_compare_any(keys, 3, mixture, sizeof mixture), 0);
+}
+
+/* The areas that soft-RoCE wrote before a datagram from 10.77.0.1 to 10.77.0.2, as udaddy sent them back, and
+ * an IPv6 header. */
+Test(unreliable, the_area_before_a_datagram_names_both_ends)
+{
+    uint8_t v4[CLI_UD_AREA_BYTES] = {[20] = 0x45, 0,    0,  0xa0, 0x4d, 0xba, 0x40, 0,  0x40, 0x11,
+                                     0xd7,        0xf6, 10, 77,   0,    1,    10,   77, 0,    2};
+    struct net_addr a = net_addr_from_v4((uint8_t[]){10, 77, 0, 1}),
+                    b = net_addr_from_v4((uint8_t[]){10, 77, 0, 2});
+    cr_assert(cli_ud_area_names(v4, &a, &b));
+    cr_assert_not(cli_ud_area_names(v4, &b, &a));
+    uint8_t v6[CLI_UD_AREA_BYTES] = {0x60};
+    struct net_addr c, d;
+    cr_assert(net_addr_parse("fd77::1", &c) == 0 && net_addr_parse("fd77::2", &d) == 0);
+    memcpy(v6 + 8, c.b, 16);
+    memcpy(v6 + 24, d.b, 16);
+    cr_assert(cli_ud_area_names(v6, &c, &d));
+    cr_assert_not(cli_ud_area_names(v6, &c, &c));
 }

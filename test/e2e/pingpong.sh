@@ -24,6 +24,16 @@ for mode in "-e" "-c" "--ipv6" "-r 1" "-m 256" "-m 4096" "--roce-v1"; do
     if [ $rc = 0 ] && is "j['verified_messages'] == 50" "$tmp/out"; then ok $name
     else notok $name "exit status $rc: $out $err"; fi
 done
+for size in 1 1024 4097 65536; do
+    run "${as_nobody[@]}" "$tmp/nornic" pingpong --port memory --transport uc -n 50 -s $size --json
+    name=memory_uc_$size
+    if [ $rc = 0 ] && is "j['verified_messages'] == 50 and j['transport'] == 'uc'" "$tmp/out"; then ok $name
+    else notok $name "exit status $rc: $out $err"; fi
+done
+run "${as_nobody[@]}" "$tmp/nornic" pingpong --port memory --transport uc -n 1000 --loss 20% -t 200ms
+# both sides are in this process, and each says it
+if [ $rc = 1 ] && one_sentence "$(head -1 <<<"$err")" "does not repeat"; then ok memory_uc_stops_at_a_loss
+else notok memory_uc_stops_at_a_loss "exit status $rc: $out $err"; fi
 run "${as_nobody[@]}" "$tmp/nornic" pingpong --port memory -n 100 -s 20000 --loss 2% --duplicate 1% --reorder 1% --json
 if [ $rc = 0 ] && is "j['verified_messages'] == 100 and j['retransmitted_pkts'] > 0" "$tmp/out"; then ok memory_bad_line
 else notok memory_bad_line "exit status $rc: $out $err"; fi
@@ -43,6 +53,11 @@ refuse missing_interface_packet "nn-none" --port packet:nn-none
 refuse bad_size "--size 0" --port memory -s 0
 refuse bad_mtu "--mtu 1000" --port memory -m 1000
 refuse bad_iters "--iters many" --port memory -n many
+refuse bad_transport "--transport rd" --port memory --transport rd
+refuse bad_pairs "--num-qp 257" --port memory --transport srq -q 257
+refuse pairs_without_srq "--num-qp 2" --port memory -q 2
+refuse ud_takes_no_mtu "--mtu" --port memory --transport ud -m 512
+refuse ud_too_large "4097" --port memory --transport ud -s 4097
 refuse unknown_option "--frobnicate" --port memory --frobnicate
 refuse memory_takes_no_host "10.0.0.1" --port memory 10.0.0.1
 refuse capture_nowhere "/nonexistent/" --port memory --capture /nonexistent/nn.pcapng
@@ -84,6 +99,8 @@ for port in "${usable[@]}"; do
     done
     for pmtu in 256 512; do pair ${port}_pmtu_$pmtu $port 10.77.0.1 -s 10000 -n 20 -m $pmtu; done
     pair ${port}_events $port 10.77.0.1 -s 10000 -n 20 -e
+    pair ${port}_uc $port 10.77.0.1 -s 10000 -n 20 --transport uc
+    pair ${port}_uc_v6 $port fd77::1 -s 10000 -n 20 --transport uc -m 256
     pair ${port}_loss $port 10.77.0.1 -s 20000 -n 50 --loss 1%
     # covers: ROCE-FRM-50, ROCE-FRM-52, CA17-40
     pair ${port}_roce_v1_v4 $port 10.77.0.1 -s 20000 -n 20 --roce-v1

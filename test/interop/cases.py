@@ -51,5 +51,35 @@ def rc_pingpong(xdp_takes_4096):
                 yield case(port, 65536, check=True)
 
 
+# What the unreliable programs cannot do by design is go on when a message is lost, or when UC delivers one twice.
+LATE = ('--reorder', '5%', '--seed', '7')
+
+
+def uc_pingpong(xdp_takes_4096):
+    for way in ('guest-serves', 'nornic-serves'):
+        for size in (1, 3, 1024, 4097, 65536):
+            yield Case('ibv_uc_pingpong', way, 'xdp', size=size)
+        yield Case('ibv_uc_pingpong', way, 'xdp', '6', size=4097)
+        yield Case('ibv_uc_pingpong', way, 'packet', size=4097, pmtu=256)
+        yield Case('ibv_uc_pingpong', way, 'packet', '6', size=65536, pmtu=4096)
+        yield Case('ibv_uc_pingpong', way, 'xdp', size=4097, check=True)
+        yield Case('ibv_uc_pingpong', way, 'xdp', size=1000, iterations=100, weather=LATE)
+    if xdp_takes_4096:
+        yield Case('ibv_uc_pingpong', 'guest-serves', 'xdp', size=65536, pmtu=4096)
+
+
+def ud_pingpong():
+    for way in ('guest-serves', 'nornic-serves'):
+        for size in (1, 3, 1024):
+            yield Case('ibv_ud_pingpong', way, 'xdp', size=size)
+        yield Case('ibv_ud_pingpong', way, 'xdp', '6', size=1000)
+        yield Case('ibv_ud_pingpong', way, 'packet', size=4096, pmtu=4096)
+        yield Case('ibv_ud_pingpong', way, 'packet', '6', size=4096, pmtu=4096)
+        yield Case('ibv_ud_pingpong', way, 'xdp', size=1000, check=True)
+        yield Case('ibv_ud_pingpong', way, 'xdp', size=1000, iterations=100, weather=LATE)
+
+
 def all_cases(xdp_takes_4096=True):
     yield from rc_pingpong(xdp_takes_4096)
+    yield from uc_pingpong(xdp_takes_4096)
+    yield from ud_pingpong()

@@ -42,7 +42,7 @@ def echoes(case, capture):
     return ''
 
 
-DATA = {'ibv_rc_pingpong': echoes}
+DATA = {'ibv_rc_pingpong': echoes, 'ibv_uc_pingpong': echoes, 'ibv_ud_pingpong': echoes}
 
 
 def check(case, capture, log):

@@ -116,7 +116,8 @@ def writes(path):
     found = collections.defaultdict(list)
     skip = {WRITE_FIRST: RETH, WRITE_ONLY: RETH, WRITE_LAST_IMM: IMMEDIATE, WRITE_ONLY_IMM: RETH + IMMEDIATE}
     for (source, _), stream in streams(path, lambda p: WRITE_FIRST <= p.operation <= WRITE_ONLY_IMM).items():
-        found[source] += joined(stream, (WRITE_FIRST,), (WRITE_LAST, WRITE_LAST_IMM), (WRITE_ONLY, WRITE_ONLY_IMM), skip)
+        found[source] += joined(stream, (WRITE_FIRST,), (WRITE_LAST, WRITE_LAST_IMM),
+                                (WRITE_ONLY, WRITE_ONLY_IMM), skip)
     return found
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The stock programs: how each and its nornic peer are called, how one sees that a server listens, what both may say."""
+"""The stock programs: how each and its nornic peer are called, how one sees that a server listens."""
 from lab import GUEST, HOST, HOST_GID_INDEX, listening
 
 TCP_PORT = 18515
@@ -54,5 +54,5 @@ class Pingpong:
         return 'the guest says: invalid data' if 'invalid data' in text else ''
 
 
-ALL = {p.name: p for p in [Pingpong(t) for t in ('rc',)]}
+ALL = {p.name: p for p in [Pingpong(t) for t in ('rc', 'uc', 'ud', 'srq')]}
 

@@ -194,6 +194,7 @@ static uint32_t draw_related_length(struct sim_plan *plan, const struct sim_end_
 static void draw_message(struct sim_plan *plan, unsigned pair, unsigned node, uint32_t opcodes)
 {
     struct sim_end_plan *end = &plan->end[pair][node];
+    bool uc = plan->service[pair] == ROCE_QPT_UC;
     enum rdma_wr_opcode opcode = draw_opcode(plan, opcodes);
     struct sim_message *m;
     if (sim_is_atomic(opcode)) {
@@ -203,9 +204,10 @@ static void draw_message(struct sim_plan *plan, unsigned pair, unsigned node, ui
     } else {
         m = sim_plan_message(plan, pair, node, opcode,
                              draw_related_length(plan, end, sim_plan_mtu(plan, pair)));
-        if (!sim_is_send(opcode) && once_in(plan, 2))
+        /* on UC nobody can know which of two WRITEs to one place came last */
+        if (!uc && !sim_is_send(opcode) && once_in(plan, 2))
             revisit(plan, end, m);
-        if (opcode != RDMA_WR_RDMA_READ && once_in(plan, 2))
+        if (!uc && opcode != RDMA_WR_RDMA_READ && once_in(plan, 2))
             relay(plan, end, m);
     }
     draw_flags(plan, end, m);
@@ -225,14 +227,35 @@ static void signal_often(struct sim_end_plan *end)
     }
 }
 
+#define UC_OPCODES                                                                       \
+    (1u << RDMA_WR_RDMA_WRITE | 1u << RDMA_WR_RDMA_WRITE_WITH_IMM | 1u << RDMA_WR_SEND | \
+     1u << RDMA_WR_SEND_WITH_IMM)
+
+/* The probe, which any receive does for; and receives enough for every message and a copy of each. */
+static void end_uc_traffic(struct sim_plan *plan, unsigned pair, unsigned node)
+{
+    struct sim_end_plan *end = &plan->end[pair][node];
+    sim_plan_message(plan, pair, node, RDMA_WR_RDMA_WRITE_WITH_IMM, 3 * sim_plan_mtu(plan, pair));
+    end->hold_last = true;
+    for (unsigned i = 0; i <= end->message_count; i++)
+        sim_plan_spare_receive(plan, pair, !node, draw_length(plan, sim_plan_mtu(plan, pair)));
+}
+
 static void draw_traffic(struct sim_plan *plan, unsigned pair, unsigned node, uint32_t opcodes)
 {
     struct sim_end_plan *end = &plan->end[pair][node];
     /* of many QPs each has less to say */
     unsigned most = plan->pairs > SIM_PAIRS_USUAL ? 6 : once_in(plan, 4) ? SIM_MESSAGES_MAX : 24;
     unsigned count = once_in(plan, 6) ? 0 : 1 + below(plan, most);
+    bool uc = plan->service[pair] == ROCE_QPT_UC;
+    if (uc) {
+        opcodes = UC_OPCODES & (opcodes ? opcodes : UC_OPCODES);
+        count = count > SIM_MESSAGES_MAX / 2 - 4 ? SIM_MESSAGES_MAX / 2 - 4 : count;
+    }
     for (unsigned i = 0; i < count; i++)
         draw_message(plan, pair, node, opcodes);
+    if (uc)
+        end_uc_traffic(plan, pair, node);
     signal_often(end);
 }
 
@@ -258,6 +281,18 @@ static void draw_device(struct sim_plan *plan, enum roce_mtu mtu)
 /* From here on eight failures in a row are not astonishing. */
 #define EXHAUSTION_PPM 100000
 
+static enum roce_qp_type draw_service(struct sim_plan *plan, uint32_t services)
+{
+    static const enum roce_qp_type all[] = {ROCE_QPT_RC, ROCE_QPT_UC};
+    enum roce_qp_type service = ROCE_QPT_RC;
+    if (services == 0)
+        return service;
+    do
+        service = all[below(plan, sizeof all / sizeof *all)];
+    while (!(services & 1u << service));
+    return service;
+}
+
 static unsigned draw_pairs(struct sim_plan *plan, const struct sim_profile *profile)
 {
     unsigned least = profile->pairs_min ? profile->pairs_min : 1;
@@ -278,6 +313,7 @@ struct sim_plan *sim_plan_draw(uint64_t seed, const struct sim_profile *profile)
             sim_plan_word(plan, node, i == 0);
     for (unsigned pair = 0; pair < plan->pairs; pair++) {
         draw_pair(plan, pair, profile);
+        plan->service[pair] = draw_service(plan, profile->services);
         for (unsigned node = 0; node < 2; node++) {
             draw_traffic(plan, pair, node, profile->opcodes);
             if (profile->loss_ppm + profile->corrupt_ppm >= EXHAUSTION_PPM)

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/sim/end.h"
 
+#include "test/sim/uc.h"
+
 /* wr_id: the kind, then the index of the request. */
 #define WR_RECEIVE (UINT64_C(1) << 63)
+
+static bool is_uc(const struct sim_end *end)
+{
+    return end->plan->service[end->pair] == ROCE_QPT_UC;
+}
 
 static bool is_broken(const struct sim_end *end)
 {
@@ -13,7 +20,7 @@ void sim_end_create(struct sim_end *end)
 {
     const struct sim_end_plan *want = end->want;
     struct sim_node *node = &end->sim->node[end->node];
-    struct roce_qp_config config = {.type = ROCE_QPT_RC,
+    struct roce_qp_config config = {.type = end->plan->service[end->pair],
                                     .pd = node->pd,
                                     .send_cq = end->send_cq,
                                     .recv_cq = end->recv_cq,
@@ -39,17 +46,16 @@ void sim_end_connect(struct sim_end *end)
     sim_address(end->sim, end->node, &attr.av);
     attr.dest_qpn = roce_qp_num(end->peer->qp);
     attr.state = ROCE_QPS_RTR;
-    int err = roce_qp_modify(end->qp, &attr,
-                             ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN |
-                                 ROCE_QP_RQ_PSN | ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER,
-                             end->sim->now_ns);
+    uint32_t rtr = ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER;
+    uint32_t rts = ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_MAX_QP_RD_ATOMIC;
+    if (is_uc(end)) /* ROCE-QP-22, QP-23 */
+        rtr = rts = 0;
+    rtr |= ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN;
+    int err = roce_qp_modify(end->qp, &attr, rtr, end->sim->now_ns);
     if (err)
         return sim_fail(end->sim, "INIT -> RTR returned %d", err);
     attr.state = ROCE_QPS_RTS;
-    err = roce_qp_modify(end->qp, &attr,
-                         ROCE_QP_STATE | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY |
-                             ROCE_QP_SQ_PSN | ROCE_QP_MAX_QP_RD_ATOMIC,
-                         end->sim->now_ns);
+    err = roce_qp_modify(end->qp, &attr, rts | ROCE_QP_STATE | ROCE_QP_SQ_PSN, end->sim->now_ns);
     if (err)
         sim_fail(end->sim, "RTR -> RTS returned %d", err);
 }
@@ -139,7 +145,8 @@ static bool post_sends(struct sim_end *end)
     enum { CHAIN_MAX = 8 };
     struct rdma_send_wr wrs[CHAIN_MAX];
     struct rdma_sge sges[CHAIN_MAX][SIM_SGE_MAX];
-    unsigned limit = least(allowed(end->sim, &end->want->send_pace), end->want->message_count);
+    unsigned limit = least(allowed(end->sim, &end->want->send_pace),
+                           end->want->message_count - (end->want->hold_last && !end->probing));
     limit = least(limit, end->sends_done + end->want->caps.max_send_wr);
     bool moved = false;
     while (end->sends_posted < limit && !end->sim->failed) {
@@ -275,7 +282,8 @@ static void check_atomic(struct sim_end *end, unsigned index)
 static void send_done(struct sim_end *end, unsigned index)
 {
     const struct sim_message *m = &end->want->messages[index];
-    land_writes(end, index + 1);
+    if (!is_uc(end)) /* there it has left, no more */
+        land_writes(end, index + 1);
     if (sim_is_atomic(m->opcode))
         check_atomic(end, index);
     else if (m->opcode == RDMA_WR_RDMA_READ && !gather_holds(end, &m->local, m->key, m->len_bytes))
@@ -394,6 +402,12 @@ static void complete_receive(struct sim_end *end, const struct rdma_wc *wc)
     if (wc->status != RDMA_WC_SUCCESS)
         return receive_error(end, index, wc->status);
     const struct sim_receive *receive = &end->want->receives[index];
+    if (is_uc(end)) {
+        sim_uc_receive(end, index, wc);
+        scribble(end, &receive->local);
+        end->receives_done = end->receives_good = index + 1;
+        return;
+    }
     const struct sim_message *m = &end->peer->want->messages[receive->message];
     bool with_imm = m->opcode == RDMA_WR_SEND_WITH_IMM || m->opcode == RDMA_WR_RDMA_WRITE_WITH_IMM;
     if (end->receive_failed)
@@ -430,6 +444,8 @@ bool sim_end_is_done(const struct sim_end *end)
         return end->sends_done == end->sends_posted && end->receives_done == end->receives_posted;
     if (end->sends_done < end->want->message_count)
         return false;
+    if (is_uc(end)) /* what was lost stays lost */
+        return !end->want->hold_last || end->arrived[end->want->message_count - 1];
     return end->receives_done == end->want->receive_count || is_broken(end->peer);
 }
 
@@ -462,7 +478,9 @@ void sim_end_settle(struct sim_end *end)
     if (end->receive_failed && !end->failed && !end->quiet && want->receive_may_fail == 0)
         sim_fail(end->sim, "pair %u node %u: receives were flushed, but no send failed", end->pair,
                  end->node);
-    if (is_broken(end) || is_broken(end->peer))
+    if (is_uc(end))
+        sim_uc_settle(end);
+    else if (is_broken(end) || is_broken(end->peer))
         accept_undone(end);
     enum roce_qp_state state = roce_qp_state(end->qp);
     /* a fatal NAK to a peer may find both queues of this side empty */

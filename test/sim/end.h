@@ -26,6 +26,10 @@ struct sim_end {
     bool receive_failed;
     enum rdma_wc_status receive_error;
     uint64_t done_ns; /* of the newest completion */
+    /* UC */
+    bool arrived[SIM_MESSAGES_MAX]; /* messages of this end that the peer's completions have told of */
+    unsigned next_arrival;          /* one past the newest of the peer's that this end was told of */
+    bool probing;                   /* the message that was held may go */
 };
 
 /* Creates the QP on these CQs and moves it to INIT. The peer's QPN is not known yet. */

@@ -60,7 +60,7 @@ uint64_t sim_judge_bound_ns(const struct sim_run *run)
     }
     if (may_fail(plan))
         bound_ns += 8 * timeout_ns;
-    return bound_ns;
+    return bound_ns + plan->probe_ns;
 }
 
 static bool all_done(const struct sim_run *run)

@@ -55,6 +55,12 @@ void sim_link_destroy(struct sim_link *link)
     free(link);
 }
 
+void sim_link_calm(struct sim_link *link)
+{
+    link->config =
+        (struct sim_link_config){.delay_ns = link->config.delay_ns, .bits_per_s = link->config.bits_per_s};
+}
+
 static bool sooner(const struct in_flight *a, const struct in_flight *b)
 {
     return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->order < b->order;

@@ -50,6 +50,9 @@ struct sim_link;
 struct sim_link *sim_link_create(const struct sim_link_config *config, uint64_t seed);
 void sim_link_destroy(struct sim_link *link);
 
+/* From now on every frame arrives, once, whole and in order. */
+void sim_link_calm(struct sim_link *link);
+
 /* Copies a frame into the wire. Returns enum sim_fate. */
 unsigned sim_link_send(struct sim_link *link, const uint8_t *frame, uint32_t len_bytes, uint64_t now_ns);
 

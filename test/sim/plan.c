@@ -41,9 +41,11 @@ struct sim_plan *sim_plan_create(uint64_t seed)
     plan->config.seed = test_random_next(&plan->random);
     plan->config.port_mtu_bytes = 4200;
     plan->pairs = 1;
-    for (unsigned pair = 0; pair < SIM_PAIRS_MAX; pair++)
+    for (unsigned pair = 0; pair < SIM_PAIRS_MAX; pair++) {
+        plan->service[pair] = ROCE_QPT_RC;
         for (unsigned node = 0; node < 2; node++)
             end_defaults(&plan->end[pair][node]);
+    }
     for (unsigned node = 0; node < 2; node++)
         for (unsigned i = 0; i < SIM_REGION_COUNT; i++)
             plan->region[node][i].access = region_access[i];
@@ -91,6 +93,12 @@ static void plan_receive(struct sim_plan *plan, unsigned pair, unsigned node, un
     struct sim_receive *receive = &end->receives[end->receive_count++];
     receive->message = message;
     receive->local = sim_plan_gather(plan, node, SIM_SINK, room_bytes, end->caps.max_recv_sge);
+}
+
+void sim_plan_spare_receive(struct sim_plan *plan, unsigned pair, unsigned node, uint32_t room_bytes)
+{
+    if (plan->end[pair][node].receive_count < SIM_MESSAGES_MAX)
+        plan_receive(plan, pair, node, 0, room_bytes);
 }
 
 /* What the atomic does to its word; what it returns is known only where no other QP works on the word. */
@@ -230,6 +238,10 @@ void sim_plan_time(struct sim_plan *plan)
             uint64_t quiet_ns = end_quiet_ns(plan, end, sim_plan_mtu(plan, pair));
             if (quiet_ns > plan->quiet_ns)
                 plan->quiet_ns = quiet_ns;
+            if (end->hold_last)
+                plan->probe_ns = 1;
         }
     }
+    if (plan->probe_ns) /* no stale copy is under way any more */
+        plan->probe_ns = 2 * plan->quiet_ns + 50 * SIM_NS_PER_MS;
 }

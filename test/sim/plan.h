@@ -77,6 +77,8 @@ struct sim_end_plan {
     struct roce_qp_attr attr; /* what differs between workloads: PSNs, timers, retries, depths */
     uint32_t may_fail;        /* bits 1 << enum rdma_wc_status that may end the send queue; 0: none */
     uint32_t receive_may_fail;
+    bool
+        hold_last; /* UC: the last message is a probe: sent when all is over, over a calm wire; must arrive */
 };
 
 /* A 64-bit word that atomics work on. */
@@ -91,6 +93,7 @@ struct sim_plan {
     struct sim_config config;
     struct test_random random; /* where the plan is drawn from */
     unsigned pairs;
+    enum roce_qp_type service[SIM_PAIRS_MAX]; /* RC or UC */
     bool shared_cq;
     uint32_t cq_short;                         /* so many completions too few fit a CQ */
     struct sim_end_plan end[SIM_PAIRS_MAX][2]; /* [pair][node] */
@@ -99,6 +102,7 @@ struct sim_plan {
     unsigned word_count[2];
     uint64_t rtt_ns;   /* the longest that a frame and its answer can take */
     uint64_t quiet_ns; /* the longest that it may take on this wire without trouble */
+    uint64_t probe_ns; /* when messages that are held go; 0: there is none */
 };
 
 static inline bool sim_is_write(enum rdma_wr_opcode opcode)
@@ -140,6 +144,9 @@ struct sim_message *sim_plan_atomic(struct sim_plan *plan, unsigned pair, unsign
 /* Fills in rtt_ns, quiet_ns and the timeouts, so that no timer fires on a clean wire. Call it last. */
 void sim_plan_time(struct sim_plan *plan);
 
+/* One more receive, for whatever comes. */
+void sim_plan_spare_receive(struct sim_plan *plan, unsigned pair, unsigned node, uint32_t room_bytes);
+
 /* Bytes of the path MTU of a pair. */
 uint32_t sim_plan_mtu(const struct sim_plan *plan, unsigned pair);
 
@@ -147,6 +154,7 @@ uint32_t sim_plan_mtu(const struct sim_plan *plan, unsigned pair);
 struct sim_profile {
     uint32_t loss_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm, ecn_ppm;
     uint32_t opcodes;   /* bits 1 << enum rdma_wr_opcode; 0: all */
+    uint32_t services;  /* bits 1 << enum roce_qp_type, drawn for each pair; 0: RC */
     enum roce_mtu pmtu; /* 0: any */
     unsigned pairs_min; /* 0: 1 */
     unsigned pairs_max; /* 0: SIM_PAIRS_USUAL */

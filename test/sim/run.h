@@ -36,7 +36,7 @@ void sim_run_until_quiet(struct sim_run *run);
 /* Checks what must hold afterwards, frees everything. False: run->sim.failure says what was wrong. */
 bool sim_run_finish(struct sim_run *run);
 
-/* All three. */
+/* All three. Messages that the plan holds back go at plan->probe_ns, when the wire has calmed down. */
 bool sim_run(struct sim_run *run, struct sim_plan *plan, bool ladder);
 
 #endif

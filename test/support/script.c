@@ -59,6 +59,7 @@ static void make_device(struct script *s)
     struct roce_dev_config config = {.random = test_random_source(&s->rnd),
                                      .port_mtu_bytes = 9000,
                                      .window_pkts = s->config.window_pkts,
+                                     .path_migration = s->config.path_migration,
                                      .roce_v1 = s->config.roce_v1 || s->config.also_v1,
                                      .num_pkeys = s->config.num_pkeys,
                                      .cc = s->config.cc,
@@ -181,6 +182,8 @@ static void keep_frame(struct script *s, const struct net_frame *frame)
         return;
     cr_assert_eq(f->pkt.l3_kind == ROCE_L3_GRH, s->config.roce_v1, "ROCE-FRM-52: protocols are never mixed");
     cr_assert_eq(f->pkt.bth.dest_qpn, SCRIPT_PEER_QPN);
+    if (s->config.path_migration) /* the tests of that look at the addresses themselves */
+        return;
     cr_assert(net_addr_equal(&f->pkt.src, &s->from_peer.dst));
     cr_assert(net_addr_equal(&f->pkt.dst, &s->config.attr.av.dgid));
 }

@@ -29,6 +29,7 @@ struct script_config {
     uint32_t send_cq_capacity, recv_cq_capacity;
     uint32_t window_pkts;
     uint32_t reorder_pkts; /* selective retransmission */
+    bool path_migration;
     bool sq_sig_all;
     bool ipv6;
     uint16_t vlan_id; /* 0: untagged */
