@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The path of a connected QP, and the alternate one that it may migrate to (IBA 17.2.8). Inside roce/ only. */
+/* The path of a connected QP, and the alternate one that it may migrate to (IBA 17.2.8). Only in roce/. */
 #ifndef NORNIC_ROCE_PATH_H
 #define NORNIC_ROCE_PATH_H
 

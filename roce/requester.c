@@ -6,7 +6,7 @@
 #include "roce/transport.h"
 
 #define GO_BACK_STRIKES 3 /* then the peer is taken for one that goes back N */
-#define TIMEOUT_SHRINK  4 /* divides the window at each ack timeout; each ACK that moves on doubles it again */
+#define TIMEOUT_SHRINK  4 /* divides the window at each ack timeout; each ACK that moves on doubles it */
 
 static void expire(struct roce_timer *timer, uint64_t now_ns);
 

@@ -281,7 +281,7 @@ Test(rc_recovery, selective_retransmission_sends_again_what_was_lost)
     cr_assert_leq(selective.tail_ns, back.tail_ns);
 }
 
-/* Either end alone costs no more than going back N does, but for a few round trips until it has understood. */
+/* One end alone costs no more than going back N does, but for a few round trips until it has understood. */
 Test(rc_recovery, selective_retransmission_meets_a_peer_that_goes_back)
 {
     struct spread back = at_one_percent_loss(0, 0);
