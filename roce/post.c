@@ -7,6 +7,7 @@
 
 #include "roce/av.h"
 #include "roce/device.h"
+#include "roce/local_ops.h"
 #include "roce/transport.h"
 
 static uint32_t round_up_pow2(uint32_t n)
@@ -78,6 +79,8 @@ static int check_send(const struct roce_qp *qp, const struct rdma_send_wr *wr, u
     if ((wr->opcode == RDMA_WR_ATOMIC_CMP_AND_SWP || wr->opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD) &&
         *len_bytes != 8)
         return -EINVAL;
+    if (roce_wr_is_local(wr->opcode) && (wr->num_sge || wr->send_flags & RDMA_SEND_INLINE))
+        return -EINVAL;
     if (wr->send_flags & RDMA_SEND_INLINE &&
         (roce_wr_is_rd_atomic(wr->opcode) || *len_bytes > qp->sq.max_inline_bytes))
         return -EINVAL;
@@ -99,6 +102,10 @@ static void fill_send(struct roce_qp *qp, uint32_t index, const struct rdma_send
         .num_sge = wr->num_sge,
         .len_bytes = len_bytes,
     };
+    if (wr->opcode == RDMA_WR_BIND_MW || wr->opcode == RDMA_WR_REG_MR)
+        w->bind = wr->bind;
+    if (wr->opcode == RDMA_WR_SEND_WITH_INV || wr->opcode == RDMA_WR_LOCAL_INV)
+        w->invalidate_rkey = wr->invalidate_rkey;
     if (!qp->transport->connected)
         roce_ah_get(w, wr);
     if (!(wr->send_flags & RDMA_SEND_INLINE)) {
@@ -114,7 +121,7 @@ static void fill_send(struct roce_qp *qp, uint32_t index, const struct rdma_send
     }
 }
 
-static int post_one_send(struct roce_qp *qp, const struct rdma_send_wr *wr)
+static int post_one_send(struct roce_qp *qp, const struct rdma_send_wr *wr, bool binds_type_1)
 {
     uint64_t len_bytes;
     int err = check_send(qp, wr, &len_bytes);
@@ -124,6 +131,7 @@ static int post_one_send(struct roce_qp *qp, const struct rdma_send_wr *wr)
     if (posted - atomic_load_explicit(&qp->sq.released, memory_order_acquire) >= qp->sq.size)
         return -ENOMEM;
     fill_send(qp, posted, wr, (uint32_t)len_bytes);
+    roce_send_wqe(qp, posted)->binds_type_1 = binds_type_1;
     atomic_store(&qp->sq.posted, posted + 1);
     return 0;
 }
@@ -134,7 +142,7 @@ int roce_post_send(struct roce_qp *qp, const struct rdma_send_wr *wr, const stru
     int err = state >= ROCE_QPS_RTS ? 0 : -EINVAL;
     bool any = false;
     for (; wr && !err; any = true) {
-        err = post_one_send(qp, wr);
+        err = post_one_send(qp, wr, false);
         if (err)
             break;
         wr = wr->next;
@@ -144,6 +152,26 @@ int roce_post_send(struct roce_qp *qp, const struct rdma_send_wr *wr, const stru
     if (any)
         roce_dev_posted(qp);
     return err;
+}
+
+int roce_bind_mw(struct roce_qp *qp, struct rdma_mw *mw, uint64_t wr_id, uint32_t send_flags,
+                 const struct rdma_bind *bind)
+{
+    if (mw->type != RDMA_MW_TYPE_1 || mw->pd != qp->pd || roce_qp_state_now(qp) < ROCE_QPS_RTS)
+        return -EINVAL;
+    const struct rdma_send_wr wr = {
+        .wr_id = wr_id,
+        .opcode = RDMA_WR_BIND_MW,
+        .send_flags = send_flags,
+        .rkey = rdma_mw_next_key(mw),
+        .bind = *bind,
+    };
+    int err = post_one_send(qp, &wr, true);
+    if (err)
+        return err;
+    mw->rkey = wr.rkey;
+    roce_dev_posted(qp);
+    return 0;
 }
 
 int roce_post_recv(struct roce_qp *qp, const struct rdma_recv_wr *wr, const struct rdma_recv_wr **bad)

@@ -106,6 +106,7 @@ void roce_qp_destroy(struct roce_qp *qp)
     struct roce_dev *dev = qp->dev;
     roce_timer_cancel(&dev->timers, &qp->req.timer);
     roce_dev_remove_qp(dev, qp);
+    rdma_mw_unbind_all(&qp->windows); /* ROCE-MW-2 */
     rdma_cq_put(qp->recv_cq);
     rdma_cq_put(qp->send_cq);
     rdma_pd_put(qp->pd);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rdma/mw.h"
 #include "roce/frame.h"
 #include "roce/psn.h"
 #include "roce/recv.h"
@@ -16,22 +17,32 @@
 /* One send WQE. The part above the line is written by the post, the part below by the requester. */
 struct roce_send_wqe {
     uint64_t wr_id;
-    uint64_t remote_addr;
-    uint64_t compare_add, swap;
+    union {
+        struct {
+            uint64_t remote_addr;
+            uint64_t compare_add, swap;
+        };
+        struct rdma_bind bind; /* BIND_MW, REG_MR */
+    };
     enum rdma_wr_opcode opcode;
     uint32_t send_flags;
     uint32_t rkey;
-    uint32_t imm_data;
+    union {
+        uint32_t imm_data;
+        uint32_t invalidate_rkey; /* SEND_WITH_INV, LOCAL_INV */
+    };
     uint32_t num_sge;
     uint32_t len_bytes; /* of the message */
     struct rdma_ah *ah; /* UD, GSI: counted as a user until the WQE is complete (ROCE-AH-3); else NULL */
     uint32_t remote_qpn, remote_qkey;
     uint16_t pkey_index;
+    bool binds_type_1; /* BIND_MW: roce_bind_mw() */
     /* --- */
     uint32_t first_psn;
-    uint32_t psn_count; /* PSNs that it takes: ROCE-RC-1..3 */
-    uint32_t ssn;       /* ROCE-RC-5 */
-    bool restarted;     /* a READ that was asked for again: ROCE-RC-36 */
+    uint32_t psn_count;               /* PSNs that it takes: ROCE-RC-1..3 */
+    uint32_t ssn;                     /* ROCE-RC-5 */
+    bool restarted;                   /* a READ that was asked for again: ROCE-RC-36 */
+    enum rdma_wc_status local_status; /* of one that sends nothing, once it is started: roce/local_ops.h */
 };
 
 /* Free-running indexes into rings of a power of two. `posted` belongs to the poster, the others to the
@@ -174,6 +185,7 @@ struct roce_qp {
     struct roce_requester req;
     struct roce_responder resp;
     struct roce_reorder reorder;
+    struct rdma_mw_list windows; /* type 2, bound on this QP */
     struct roce_counters counters;
     struct roce_cc *cc; /* NULL: congestion management is off */
     bool drained;       /* SQD: all started messages are complete */

@@ -14,13 +14,16 @@ uint32_t roce_request_psns(const struct roce_qp *qp, const struct roce_send_wqe 
     return w->len_bytes ? (w->len_bytes - 1) / qp->pmtu_bytes + 1 : 1;
 }
 
-static uint8_t send_op(const struct roce_request *r, bool imm)
+static uint8_t send_op(const struct roce_request *r)
 {
-    if (r->last && r->first)
-        return imm ? ROCE_OP_SEND_ONLY_IMM : ROCE_OP_SEND_ONLY;
-    if (r->last)
-        return imm ? ROCE_OP_SEND_LAST_IMM : ROCE_OP_SEND_LAST;
-    return r->first ? ROCE_OP_SEND_FIRST : ROCE_OP_SEND_MIDDLE;
+    enum rdma_wr_opcode opcode = r->w->opcode;
+    if (!r->last)
+        return r->first ? ROCE_OP_SEND_FIRST : ROCE_OP_SEND_MIDDLE;
+    if (opcode == RDMA_WR_SEND_WITH_IMM)
+        return r->first ? ROCE_OP_SEND_ONLY_IMM : ROCE_OP_SEND_LAST_IMM;
+    if (opcode == RDMA_WR_SEND_WITH_INV)
+        return r->first ? ROCE_OP_SEND_ONLY_INV : ROCE_OP_SEND_LAST_INV;
+    return r->first ? ROCE_OP_SEND_ONLY : ROCE_OP_SEND_LAST;
 }
 
 static uint8_t write_op(const struct roce_request *r, bool imm)
@@ -36,9 +39,9 @@ static uint8_t request_op(const struct roce_request *r)
 {
     switch (r->w->opcode) {
     case RDMA_WR_SEND:
-        return send_op(r, false);
     case RDMA_WR_SEND_WITH_IMM:
-        return send_op(r, true);
+    case RDMA_WR_SEND_WITH_INV:
+        return send_op(r);
     case RDMA_WR_RDMA_WRITE:
         return write_op(r, false);
     case RDMA_WR_RDMA_WRITE_WITH_IMM:
@@ -49,10 +52,10 @@ static uint8_t request_op(const struct roce_request *r)
         return ROCE_OP_CMP_SWAP;
     case RDMA_WR_ATOMIC_FETCH_AND_ADD:
         return ROCE_OP_FETCH_ADD;
-    case RDMA_WR_SEND_WITH_INV:
     case RDMA_WR_LOCAL_INV:
     case RDMA_WR_BIND_MW:
     case RDMA_WR_REG_MR:
+        break; /* they send nothing */
     case RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP:
     case RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD:
         break; /* refused by the post */
@@ -94,6 +97,8 @@ static uint8_t *put_ext(uint8_t *p, const struct roce_request *r, uint32_t flags
     }
     if (flags & ROCE_PKT_IMMDT)
         p = put_bytes(p, &w->imm_data, sizeof w->imm_data);
+    if (flags & ROCE_PKT_IETH)
+        p = roce_ieth_put(p, &(struct roce_ieth){.rkey = w->invalidate_rkey});
     return p;
 }
 

@@ -3,6 +3,7 @@
 #include "roce/cc.h"
 #include "roce/device.h"
 #include "roce/path.h"
+#include "roce/local_ops.h"
 #include "roce/transport.h"
 
 #define GO_BACK_STRIKES 3 /* then the peer is taken for one that goes back N */
@@ -62,6 +63,8 @@ static void seek(struct roce_qp *qp, uint32_t psn)
     req->stalled = false; /* that was about another place */
     for (req->cur = qp->sq.done; req->cur != qp->sq.started; req->cur++) {
         const struct roce_send_wqe *w = roce_send_wqe(qp, req->cur);
+        if (roce_wr_is_local(w->opcode) && w->local_status != RDMA_WC_SUCCESS)
+            break; /* nothing behind it is started */
         req->cur_pkt = (psn - w->first_psn) & ROCE_PSN_MASK;
         if (req->cur_pkt < w->psn_count)
             return;
@@ -77,6 +80,7 @@ void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns)
     req->restarted = false;
     req->rnr_waiting = false;
     req->window_pkts = min_pkts(2 * req->window_pkts, qp->dev->config.window_pkts);
+    roce_local_retire(qp);
     /* ROCE-RC-31: an ACK of the first transmission may lie ahead of a go-back-N. A WQE before `done` is the
      * poster's again, so its PSN is not looked at. */
     if ((int32_t)(req->cur - qp->sq.done) < 0 || roce_psn_diff(roce_requester_cur_psn(qp), req->una_psn) < 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Processing responses: ROCE section 7.4. */
 #include "roce/device.h"
+#include "roce/local_ops.h"
 
 static struct roce_send_wqe *oldest(const struct roce_qp *qp)
 {
@@ -28,6 +29,10 @@ static bool ack_before(struct roce_qp *qp, uint32_t psn, uint64_t now_ns)
     bool answered = true, progress = false;
     while (roce_psn_diff(psn, req->una_psn) > 0) {
         const struct roce_send_wqe *w = oldest(qp);
+        if (roce_wr_is_local(w->opcode)) {
+            roce_complete_send(qp, RDMA_WC_SUCCESS);
+            continue;
+        }
         if (roce_wr_is_rd_atomic(w->opcode)) {
             answered = false;
             break;

@@ -2,6 +2,7 @@
 /* When which request packet of RC leaves: ROCE sections 7.1 to 7.3. */
 #include "roce/cc.h"
 #include "roce/device.h"
+#include "roce/local_ops.h"
 #include "roce/request.h"
 
 #define ACK_REQ_EVERY_PKTS 64 /* ROCE-RC-12 */
@@ -9,7 +10,7 @@
 static bool is_credit_limited(const struct roce_send_wqe *w)
 {
     return w->opcode == RDMA_WR_SEND || w->opcode == RDMA_WR_SEND_WITH_IMM ||
-           w->opcode == RDMA_WR_RDMA_WRITE_WITH_IMM;
+           w->opcode == RDMA_WR_SEND_WITH_INV || w->opcode == RDMA_WR_RDMA_WRITE_WITH_IMM;
 }
 
 /* Whether the next WQE may start: fence, READ/atomic limit, credits, PSN space. */
@@ -95,7 +96,7 @@ static void advance(struct roce_qp *qp, const struct roce_request *r, uint32_t p
         roce_requester_arm(qp, now_ns);
 }
 
-/* The WQE at `cur` cannot be built. Those before it may still succeed, so it fails only as the oldest. */
+/* The WQE at `cur` cannot be built, or was executed in vain. Those before it may still succeed, so it fails only as the oldest. */
 static void stall(struct roce_qp *qp, enum rdma_wc_status status, uint64_t now_ns)
 {
     qp->req.stalled = true;
@@ -112,6 +113,12 @@ bool roce_requester_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now
         return false;
     if (req->stalled) {
         stall(qp, req->stall_status, now_ns);
+        return false;
+    }
+    enum rdma_wc_status failed;
+    if (!roce_local_pass(qp, &failed)) {
+        if (failed != RDMA_WC_SUCCESS)
+            stall(qp, failed, now_ns);
         return false;
     }
     if (req->cur == qp->sq.started && !start_next(qp, now_ns))

@@ -195,10 +195,14 @@ static void finish_message(struct roce_qp *qp, const struct roce_pkt *pkt)
         wc.wc_flags = RDMA_WC_WITH_IMM;
         memcpy(&wc.imm_data, pkt->immdt.imm_data, sizeof wc.imm_data);
     }
+    if (flags & ROCE_PKT_IETH) {
+        wc.wc_flags = RDMA_WC_WITH_INV;
+        wc.invalidated_rkey = pkt->ieth.rkey;
+    }
     roce_recv_complete(qp, &wc, pkt->bth.se);
 }
 
-/* ROCE-RS-41..43. */
+/* ROCE-RS-41..45. */
 struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     struct roce_responder *resp = &qp->resp;
@@ -220,12 +224,11 @@ struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_p
               pkt->payload, n, last);
     }
     resp->received_bytes += n;
-    /* No key here can be invalidated from afar (there are no windows and no fast registration), so the
-     * request to do it fails, after the data was placed: ROCE-RS-44, RS-45. */
-    if (flags & ROCE_PKT_IETH)
-        return ROCE_BAD_INVALIDATE;
     if (flags & ROCE_PKT_COMPLETES_RECV && !rdma_cq_has_room(qp->recv_cq, 1))
         return ROCE_CQ_FULL;
+    /* ROCE-RS-44, RS-45: after the data was placed, before the completion. */
+    if (flags & ROCE_PKT_IETH && rdma_invalidate_remote(qp->dev->domain, qp->pd, qp->qpn, pkt->ieth.rkey))
+        return ROCE_BAD_INVALIDATE;
     if (last)
         finish_message(qp, pkt);
     resp->epsn = roce_psn_add(resp->epsn, 1);

@@ -5,8 +5,8 @@
  *
  * Who may call what: all calls of one device come from one thread at a time (whoever holds the lock that
  * the caller keeps), except these, which the application's thread may make beside a running progress:
- * roce_post_send() and roce_post_recv() (one poster per queue at a time) and rdma_cq_poll() (one poller per
- * CQ). */
+ * roce_post_send(), roce_bind_mw(), roce_post_recv() and rdma_srq_post() (one poster per queue at a time)
+ * and rdma_cq_poll() (one poller per CQ). */
 #ifndef NORNIC_ROCE_ROCE_H
 #define NORNIC_ROCE_ROCE_H
 
@@ -23,6 +23,7 @@
 #include "roce/counters.h"
 #include "roce/trace.h"
 
+struct rdma_mw;
 struct rdma_srq;
 struct roce_dev;
 struct roce_qp;
@@ -290,8 +291,8 @@ struct roce_qp_config {
 int roce_ah_create(struct roce_dev *dev, struct rdma_pd *pd, const struct roce_av *av, struct rdma_ah **out);
 int roce_ah_destroy(struct rdma_ah *ah);
 
-/* Every receive buffer of a UD or GSI QP begins with the L3 header of what arrived: 40 bytes, an IPv4 header
- * in the second 20 of them (ROCE-UD-4). */
+/* Every receive buffer of a UD or GSI QP begins with the L3 header of what arrived: 40 bytes, an IPv4
+ * header in the second 20 of them (ROCE-UD-4). */
 #define ROCE_L3_AREA_BYTES 40
 
 /* The way back to the sender of a datagram, from its completion and the first 40 bytes of its buffer
@@ -322,5 +323,12 @@ const struct roce_counters *roce_qp_counters(const struct roce_qp *qp);
  * (may be NULL) at the first request that was not taken; those before it are. */
 int roce_post_send(struct roce_qp *qp, const struct rdma_send_wr *wr, const struct rdma_send_wr **bad);
 int roce_post_recv(struct roce_qp *qp, const struct rdma_recv_wr *wr, const struct rdma_recv_wr **bad);
+
+/* Binds a type 1 window (ROCE-MW-1): posts a BIND_MW with the window's next key, which mw->rkey is when
+ * this returns 0, so that it may be sent right behind (ROCE-MW-4); bind->len_bytes 0 unbinds. Fails as
+ * roce_post_send() does, and with -EINVAL for a window of type 2 or of another PD than the QP's. One caller
+ * at a time per window and per send queue. Type 2 windows are bound by RDMA_WR_BIND_MW. */
+int roce_bind_mw(struct roce_qp *qp, struct rdma_mw *mw, uint64_t wr_id, uint32_t send_flags,
+                 const struct rdma_bind *bind);
 
 #endif

@@ -20,10 +20,11 @@ struct roce_transport {
 
 /* The bit of an enum rdma_wr_opcode in `sends`. */
 #define ROCE_SENDS(opcode) (UINT64_C(1) << (opcode))
-/* What both reliable and unreliable connections send. */
+/* What both reliable and unreliable connections take. */
 #define ROCE_SENDS_CONNECTED                                                                               \
     (ROCE_SENDS(RDMA_WR_RDMA_WRITE) | ROCE_SENDS(RDMA_WR_RDMA_WRITE_WITH_IMM) | ROCE_SENDS(RDMA_WR_SEND) | \
-     ROCE_SENDS(RDMA_WR_SEND_WITH_IMM))
+     ROCE_SENDS(RDMA_WR_SEND_WITH_IMM) | ROCE_SENDS(RDMA_WR_LOCAL_INV) | ROCE_SENDS(RDMA_WR_BIND_MW) |     \
+     ROCE_SENDS(RDMA_WR_REG_MR))
 
 /* NULL: a service that is not offered. */
 const struct roce_transport *roce_transport_of(enum roce_qp_type type);

@@ -3,6 +3,7 @@
  * receiver tells nothing but whole messages. ROCE section 9. */
 #include "roce/cc.h"
 #include "roce/device.h"
+#include "roce/local_ops.h"
 #include "roce/request.h"
 #include "roce/responder.h"
 #include "roce/transport.h"
@@ -29,7 +30,15 @@ static bool uc_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
     enum roce_qp_state state = roce_qp_state_now(qp);
-    if ((state != ROCE_QPS_RTS && state != ROCE_QPS_SQD) || (req->cur == qp->sq.started && !start_next(qp)))
+    enum rdma_wc_status failed;
+    if (state != ROCE_QPS_RTS && state != ROCE_QPS_SQD)
+        return false;
+    if (!roce_local_pass(qp, &failed)) {
+        /* Here it is always the oldest, which waits for nothing. */
+        roce_requester_fail(qp, failed, ROCE_CAUSE_LOCAL_ERROR, now_ns);
+        return false;
+    }
+    if (req->cur == qp->sq.started && !start_next(qp))
         return false;
     if (roce_cc_must_wait(qp, now_ns))
         return false;

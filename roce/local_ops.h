@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Work requests that send nothing: LOCAL_INV, BIND_MW, REG_MR. They take their turn in the send queue like
+ * any other, use no PSN, and are complete when all before them are. Inside roce/ only. */
+#ifndef NORNIC_ROCE_LOCAL_OPS_H
+#define NORNIC_ROCE_LOCAL_OPS_H
+
+#include "roce/qp.h"
+
+static inline bool roce_wr_is_local(enum rdma_wr_opcode opcode)
+{
+    return opcode == RDMA_WR_LOCAL_INV || opcode == RDMA_WR_BIND_MW || opcode == RDMA_WR_REG_MR;
+}
+
+/* Passes those at the place to send from; new ones are executed on the way, so that what is posted behind
+ * finds their effect (ROCE-MW-4). False: sending cannot go on, because one has to wait for what is before
+ * it (ROCE-RC-14), and *failed is RDMA_WC_SUCCESS; or has failed, and *failed is its status. */
+bool roce_local_pass(struct roce_qp *qp, enum rdma_wc_status *failed);
+
+/* Completes those that were passed and have become the oldest. */
+void roce_local_retire(struct roce_qp *qp);
+
+#endif
