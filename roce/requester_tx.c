@@ -96,7 +96,8 @@ static void advance(struct roce_qp *qp, const struct roce_request *r, uint32_t p
         roce_requester_arm(qp, now_ns);
 }
 
-/* The WQE at `cur` cannot be built, or was executed in vain. Those before it may still succeed, so it fails only as the oldest. */
+/* The WQE at `cur` cannot be built, or was executed in vain. Those before it may still succeed, so it fails
+ * only as the oldest. */
 static void stall(struct roce_qp *qp, enum rdma_wc_status status, uint64_t now_ns)
 {
     qp->req.stalled = true;
