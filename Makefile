@@ -38,7 +38,7 @@ PUBLIC_HEADERS := $(addprefix net/,addr.h bytes.h error.h field.h impair.h memor
                   net/port.h xdp/xdp.h $(addprefix rdma/,cq.h mem.h mr.h mw.h srq.h wr.h) \
                   $(addprefix host/,channel.h events.h host.h) \
                   $(addprefix roce/,cc_config.h counters.h icrc.h opcode.h packet.h psn.h roce.h trace.h wire.h) \
-                  $(addprefix roce/cm/,mad.h)
+                  $(addprefix roce/cm/,cm.h mad.h)
 
 .PHONY: all help
 all: $(BUILD)/libnornic.a $(if $(CLI_OBJ),$(BUILD)/nornic) ## build build/nornic and build/libnornic.a

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The connection manager itself: creation, time, what arrives. */
+#include "roce/cm/cm.h"
+
+#include <errno.h>
+
+#include "roce/cm/id.h"
+
+#define MAX_IDS          16384 /* ROCE-CM-35 and the choices of this engine */
+#define RESPONSE_TIMEOUT 20
+#define PACKET_LIFE_TIME 16
+#define ACK_DELAY        15 /* ROCE-LIM-2 */
+#define MRA_TIMEOUT      24
+#define MAX_RETRIES      15
+
+uint64_t roce_cm_random(struct roce_cm *cm)
+{
+    return cm->config.random.next(cm->config.random.ctx);
+}
+
+uint64_t roce_cm_code_ns(unsigned code)
+{
+    return UINT64_C(4096) << code;
+}
+
+/* Linux's cm_ack_timeout: the sum of two powers of two, rounded up unless it is nearly one of them. */
+uint8_t roce_cm_ack_timeout(uint8_t packet_life_time, uint8_t ack_delay)
+{
+    unsigned t = packet_life_time + 1u;
+    unsigned d = ack_delay;
+    t = t >= d ? t + (d >= t - 1) : d + (t >= d - 1);
+    return (uint8_t)(t < 31 ? t : 31);
+}
+
+/* Like a port GUID that Linux gives an interface without one: the MAC address with ff:fe in the middle. */
+static uint64_t guid_of_mac(const struct net_mac *mac)
+{
+    uint64_t guid = 0;
+    for (unsigned i = 0; i < NET_MAC_BYTES; i++) {
+        guid = guid << 8 | (mac->b[i] ^ (i == 0 ? 2u : 0u));
+        if (i == 2)
+            guid = guid << 16 | 0xfffe;
+    }
+    return guid;
+}
+
+static bool config_is_good(const struct roce_cm_config *c)
+{
+    return c->random.next && c->wire && c->wire->send && roce_mtu_for_port(c->port_mtu_bytes) != 0 &&
+           c->max_ids < UINT32_C(1) << 24 && c->response_timeout < 32 && c->packet_life_time < 32 &&
+           c->ack_delay < 32 && c->mra_timeout < 32 && c->max_retries < 16;
+}
+
+static void complete_config(struct roce_cm_config *c, const struct roce_dev *dev)
+{
+    const struct roce_gid *gid = roce_dev_gid_get(dev, 0);
+    if (c->ca_guid == 0 && gid)
+        c->ca_guid = guid_of_mac(&gid->mac);
+    if (c->ca_guid == 0)
+        c->ca_guid = c->random.next(c->random.ctx) | 1;
+    c->max_ids = c->max_ids ? c->max_ids : MAX_IDS;
+    c->response_timeout = c->response_timeout ? c->response_timeout : RESPONSE_TIMEOUT;
+    c->packet_life_time = c->packet_life_time ? c->packet_life_time : PACKET_LIFE_TIME;
+    c->ack_delay = c->ack_delay ? c->ack_delay : ACK_DELAY;
+    c->mra_timeout = c->mra_timeout ? c->mra_timeout : MRA_TIMEOUT;
+    c->max_retries = c->max_retries ? c->max_retries : MAX_RETRIES;
+}
+
+static int alloc_tables(struct roce_cm *cm)
+{
+    struct roce_cm_table *const tables[] = {&cm->by_service, &cm->by_peer, &cm->by_request, &cm->by_peer_qpn,
+                                            &cm->by_local_qpn};
+    uint32_t n = cm->config.max_ids;
+    for (unsigned i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        if (roce_cm_table_init(tables[i], &cm->mem, n, roce_cm_random(cm)) != 0)
+            return -ENOMEM;
+    cm->slots = cm->mem.alloc(cm->mem.ctx, n * sizeof(struct roce_cm_id *));
+    cm->free_slots = cm->mem.alloc(cm->mem.ctx, n * sizeof *cm->free_slots);
+    cm->generation = cm->mem.alloc(cm->mem.ctx, n * sizeof *cm->generation);
+    if (!cm->slots || !cm->free_slots || !cm->generation)
+        return -ENOMEM;
+    return roce_timers_init(&cm->timers, &cm->mem, n);
+}
+
+static void free_all(struct roce_cm *cm)
+{
+    struct rdma_mem mem = cm->mem;
+    if (cm->timers.heap)
+        roce_timers_deinit(&cm->timers, &mem);
+    mem.free(mem.ctx, cm->generation);
+    mem.free(mem.ctx, cm->free_slots);
+    mem.free(mem.ctx, cm->slots);
+    roce_cm_table_deinit(&cm->by_local_qpn, &mem);
+    roce_cm_table_deinit(&cm->by_peer_qpn, &mem);
+    roce_cm_table_deinit(&cm->by_request, &mem);
+    roce_cm_table_deinit(&cm->by_peer, &mem);
+    roce_cm_table_deinit(&cm->by_service, &mem);
+    mem.free(mem.ctx, cm);
+}
+
+int roce_cm_create(struct roce_dev *dev, const struct roce_cm_config *config, struct roce_cm **out)
+{
+    if (!config_is_good(config))
+        return -EINVAL;
+    struct rdma_mem mem = config->mem ? *config->mem : rdma_mem_libc;
+    struct roce_cm *cm = mem.alloc(mem.ctx, sizeof *cm);
+    if (!cm)
+        return -ENOMEM;
+    *cm = (struct roce_cm){.dev = dev, .config = *config, .mem = mem, .wire = *config->wire};
+    complete_config(&cm->config, dev);
+    cm->event_last = &cm->event_first;
+    int err = alloc_tables(cm);
+    if (err) {
+        free_all(cm);
+        return err;
+    }
+    while (cm->slot_bits < 24 && UINT32_C(1) << cm->slot_bits < cm->config.max_ids)
+        cm->slot_bits++;
+    for (uint32_t i = 0; i < cm->config.max_ids; i++)
+        cm->free_slots[i] = i;
+    cm->free_count = cm->config.max_ids;
+    cm->comm_salt = (uint32_t)roce_cm_random(cm);
+    cm->tid_high = (uint32_t)roce_cm_random(cm);
+    *out = cm;
+    return 0;
+}
+
+int roce_cm_destroy(struct roce_cm *cm)
+{
+    if (cm->owned_count > 0)
+        return -EBUSY;
+    for (uint32_t i = 0; i < cm->config.max_ids; i++)
+        if (cm->slots[i])
+            roce_cm_id_free(cm->slots[i]);
+    free_all(cm);
+    return 0;
+}
+
+bool roce_cm_progress(struct roce_cm *cm, uint64_t now_ns)
+{
+    struct roce_timer *timer;
+    while ((timer = roce_timers_pop(&cm->timers, now_ns)))
+        timer->fire(timer, now_ns);
+    return cm->event_first != NULL;
+}
+
+uint64_t roce_cm_deadline_ns(const struct roce_cm *cm)
+{
+    return roce_timers_next_ns(&cm->timers);
+}
+
+const struct roce_cm_counters *roce_cm_counters(const struct roce_cm *cm)
+{
+    return &cm->counters;
+}
+
+const char *roce_cm_state_name(enum roce_cm_state state)
+{
+    switch (state) {
+#define STATE_CASE(name)         \
+    case ROCE_CM_##name##_STATE: \
+        return #name;
+        ROCE_CM_STATES(STATE_CASE)
+#undef STATE_CASE
+    }
+    return "?";
+}

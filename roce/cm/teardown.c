@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The ends of an exchange: no answer, REJ, DREQ and DREP, TIMEWAIT. */
+#include <errno.h>
+#include <stddef.h>
+
+#include "net/bytes.h"
+#include "roce/cm/id.h"
+
+/* --- steps --- */
+
+void roce_cm_await(struct roce_cm_id *id, enum roce_cm_state state, uint64_t now_ns)
+{
+    id->state = state;
+    id->retries_left = id->max_retries;
+    id->wait_ns = id->base_wait_ns;
+    roce_timer_arm(&id->cm->timers, &id->timer, now_ns + id->wait_ns);
+}
+
+void roce_cm_to_idle(struct roce_cm_id *id)
+{
+    roce_timer_cancel(&id->cm->timers, &id->timer);
+    roce_cm_peer_unbind(id);
+    roce_cm_qp_unbind(id);
+    id->state = ROCE_CM_IDLE_STATE;
+    if (id->owned)
+        roce_cm_child_settle(id);
+    else
+        roce_cm_id_free(id);
+}
+
+void roce_cm_to_timewait(struct roce_cm_id *id, uint64_t now_ns)
+{
+    id->state = ROCE_CM_TIMEWAIT_STATE;
+    roce_timer_arm(&id->cm->timers, &id->timer, now_ns + id->timewait_ns);
+}
+
+void roce_cm_to_established(struct roce_cm_id *id)
+{
+    id->state = ROCE_CM_ESTABLISHED_STATE;
+    roce_timer_cancel(&id->cm->timers, &id->timer);
+}
+
+/* --- no answer --- */
+
+static void give_up(struct roce_cm_id *id, uint64_t now_ns)
+{
+    roce_cm_count(id->cm, timeouts);
+    switch (id->state) {
+    case ROCE_CM_REQ_SENT_STATE:
+    case ROCE_CM_MRA_REQ_RCVD_STATE:
+        roce_cm_send_rej(id, ROCE_CM_REJ_TIMEOUT, NULL, 0, now_ns);
+        roce_cm_event_tell(id, ROCE_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
+        roce_cm_qp_error(id, now_ns);
+        return roce_cm_to_idle(id);
+    case ROCE_CM_REP_SENT_STATE:
+    case ROCE_CM_MRA_REP_RCVD_STATE: /* the peer may have sent data */
+        roce_cm_send_rej(id, ROCE_CM_REJ_TIMEOUT, NULL, 0, now_ns);
+        roce_cm_event_tell(id, ROCE_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
+        roce_cm_qp_error(id, now_ns);
+        return roce_cm_to_timewait(id, now_ns);
+    case ROCE_CM_DREQ_SENT_STATE:
+        roce_cm_event_end(id, -ETIMEDOUT, NULL, 0);
+        return roce_cm_to_timewait(id, now_ns);
+    case ROCE_CM_SIDR_REQ_SENT_STATE:
+        roce_cm_event_tell(id, ROCE_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
+        return roce_cm_to_idle(id);
+    case ROCE_CM_IDLE_STATE:
+    case ROCE_CM_LISTEN_STATE:
+    case ROCE_CM_REQ_RCVD_STATE:
+    case ROCE_CM_MRA_REQ_SENT_STATE:
+    case ROCE_CM_REP_RCVD_STATE:
+    case ROCE_CM_MRA_REP_SENT_STATE:
+    case ROCE_CM_ESTABLISHED_STATE:
+    case ROCE_CM_DREQ_RCVD_STATE:
+    case ROCE_CM_TIMEWAIT_STATE:
+    case ROCE_CM_SIDR_REQ_RCVD_STATE:
+    case ROCE_CM_SIDR_REP_SENT_STATE:
+        break;
+    }
+}
+
+void roce_cm_timer_fire(struct roce_timer *timer, uint64_t now_ns)
+{
+    struct roce_cm_id *id = (struct roce_cm_id *)((char *)timer - offsetof(struct roce_cm_id, timer));
+    if (id->state == ROCE_CM_TIMEWAIT_STATE) {
+        roce_cm_event_tell(id, ROCE_CM_EVENT_TIMEWAIT_EXIT, 0, NULL, 0);
+        roce_cm_to_idle(id);
+    } else if (id->state == ROCE_CM_SIDR_REP_SENT_STATE) {
+        roce_cm_to_idle(id);
+    } else if (id->retries_left > 0) {
+        id->retries_left--;
+        roce_cm_resend(id, now_ns);
+        roce_timer_arm(&id->cm->timers, timer, now_ns + id->wait_ns);
+    } else {
+        give_up(id, now_ns);
+    }
+}
+
+/* --- REJ --- */
+
+int roce_cm_reject(struct roce_cm_id *id, uint16_t reason, const void *private_data, uint8_t len_bytes,
+                   uint64_t now_ns)
+{
+    /* CA17-35: never about LIDs; TIMEOUT and STALE_CONN are the CM's own to say */
+    if (reason == ROCE_CM_REJ_INVALID_LID || reason == ROCE_CM_REJ_INVALID_ALT_LID ||
+        reason == ROCE_CM_REJ_TIMEOUT || reason == ROCE_CM_REJ_STALE_CONN)
+        return -EINVAL;
+    if (id->state == ROCE_CM_SIDR_REQ_RCVD_STATE)
+        return roce_cm_sidr_reject(id, private_data, len_bytes, now_ns);
+    bool asked = id->state == ROCE_CM_REQ_RCVD_STATE || id->state == ROCE_CM_MRA_REQ_SENT_STATE;
+    bool answered = id->state == ROCE_CM_REP_RCVD_STATE || id->state == ROCE_CM_MRA_REP_SENT_STATE;
+    if ((!asked && !answered) || !roce_cm_private_fits(private_data, len_bytes, ROCE_CM_REJ_PRIVATE_BYTES))
+        return -EINVAL;
+    roce_cm_send_rej(id, reason ? reason : ROCE_CM_REJ_CONSUMER, private_data, len_bytes, now_ns);
+    if (asked)
+        roce_cm_to_idle(id);
+    else
+        roce_cm_to_timewait(id, now_ns);
+    return 0;
+}
+
+/* ROCE-CM-52. */
+static struct roce_cm_id *find_rejected(struct roce_cm *cm, const struct roce_cm_path *path,
+                                        const struct roce_cm_rej *rej)
+{
+    struct roce_cm_id *id = NULL;
+    if (rej->reason == ROCE_CM_REJ_TIMEOUT && rej->info_bytes >= 8)
+        id = roce_cm_table_find(&cm->by_peer, roce_cm_peer_key(get_be64(rej->info), rej->local_comm_id));
+    if (id && net_addr_equal(&id->path.av.dgid, &path->av.dgid))
+        return id;
+    if (rej->about == ROCE_CM_ABOUT_REQ)
+        return roce_cm_rx_find_ours(cm, path, rej->remote_comm_id);
+    return roce_cm_rx_find(cm, path, rej->remote_comm_id, rej->local_comm_id);
+}
+
+void roce_cm_rx_rej(struct roce_cm *cm, const struct roce_cm_path *path, const struct roce_cm_mad *mad,
+                    uint64_t now_ns)
+{
+    const struct roce_cm_rej *rej = &mad->rej;
+    struct roce_cm_id *id = find_rejected(cm, path, rej);
+    if (!id)
+        return;
+    switch (id->state) {
+    case ROCE_CM_REQ_SENT_STATE:
+    case ROCE_CM_MRA_REQ_RCVD_STATE:
+    case ROCE_CM_REQ_RCVD_STATE:
+    case ROCE_CM_MRA_REQ_SENT_STATE:
+    case ROCE_CM_REP_SENT_STATE:
+    case ROCE_CM_MRA_REP_RCVD_STATE:
+        roce_cm_event_tell(id, ROCE_CM_EVENT_REJECTED, rej->reason, rej->private_data,
+                           ROCE_CM_REJ_PRIVATE_BYTES);
+        roce_cm_qp_error(id, now_ns);
+        if (rej->reason == ROCE_CM_REJ_STALE_CONN && id->owned)
+            return roce_cm_to_timewait(id, now_ns);
+        return roce_cm_to_idle(id);
+    case ROCE_CM_REP_RCVD_STATE:
+    case ROCE_CM_MRA_REP_SENT_STATE:
+        roce_cm_event_tell(id, ROCE_CM_EVENT_REJECTED, rej->reason, rej->private_data,
+                           ROCE_CM_REJ_PRIVATE_BYTES);
+        roce_cm_qp_error(id, now_ns);
+        return roce_cm_to_timewait(id, now_ns);
+    case ROCE_CM_ESTABLISHED_STATE:
+    case ROCE_CM_DREQ_SENT_STATE:
+        roce_cm_qp_error(id, now_ns);
+        roce_cm_event_end(id, -ECONNRESET, NULL, 0);
+        return roce_cm_to_timewait(id, now_ns);
+    case ROCE_CM_IDLE_STATE:
+    case ROCE_CM_LISTEN_STATE:
+    case ROCE_CM_DREQ_RCVD_STATE:
+    case ROCE_CM_TIMEWAIT_STATE:
+    case ROCE_CM_SIDR_REQ_SENT_STATE:
+    case ROCE_CM_SIDR_REQ_RCVD_STATE:
+    case ROCE_CM_SIDR_REP_SENT_STATE:
+        roce_cm_count(cm, rx_unexpected);
+    }
+}
+
+/* --- DREQ, DREP --- */
+
+int roce_cm_disconnect(struct roce_cm_id *id, const void *private_data, uint8_t len_bytes, uint64_t now_ns)
+{
+    if (!roce_cm_private_fits(private_data, len_bytes, ROCE_CM_DREQ_PRIVATE_BYTES))
+        return -EINVAL;
+    if (id->state == ROCE_CM_ESTABLISHED_STATE) {
+        roce_cm_qp_error(id, now_ns);
+        roce_cm_send_dreq(id, private_data, len_bytes, now_ns);
+        roce_cm_await(id, ROCE_CM_DREQ_SENT_STATE, now_ns);
+    } else if (id->state == ROCE_CM_DREQ_RCVD_STATE) {
+        roce_cm_qp_error(id, now_ns);
+        roce_cm_send_drep(id, private_data, len_bytes, now_ns);
+        roce_cm_to_timewait(id, now_ns);
+    } else {
+        return -EINVAL;
+    }
+    return 0;
+}
+
+void roce_cm_stale(struct roce_cm_id *id, uint64_t now_ns)
+{
+    roce_cm_count(id->cm, stale);
+    if (id->state == ROCE_CM_ESTABLISHED_STATE)
+        roce_cm_disconnect(id, NULL, 0, now_ns);
+}
+
+/* ROCE-CM-51: whoever asks to end what is not known here shall have it ended. */
+static void answer_unknown(struct roce_cm *cm, const struct roce_cm_path *path, const struct roce_cm_mad *mad,
+                           uint64_t now_ns)
+{
+    struct roce_cm_mad answer = {.hdr = roce_cm_hdr(ROCE_CM_DREP, mad->hdr.tid)};
+    answer.drep.local_comm_id = mad->dreq.remote_comm_id;
+    answer.drep.remote_comm_id = mad->dreq.local_comm_id;
+    roce_cm_count(cm, rx_unknown_id);
+    roce_cm_put(cm, path, &answer, now_ns);
+}
+
+static bool is_connection(const struct roce_cm_id *id)
+{
+    return id && id->by_peer.id; /* the peer's Comm ID and QPN are known */
+}
+
+static void rx_dreq_of(struct roce_cm *cm, struct roce_cm_id *id, const struct roce_cm_mad *mad,
+                       uint64_t now_ns)
+{
+    const struct roce_cm_dreq *dreq = &mad->dreq;
+    switch (id->state) {
+    case ROCE_CM_ESTABLISHED_STATE:
+    case ROCE_CM_REP_SENT_STATE: /* the RTU was lost */
+    case ROCE_CM_MRA_REP_RCVD_STATE:
+        roce_timer_cancel(&cm->timers, &id->timer);
+        id->state = ROCE_CM_DREQ_RCVD_STATE;
+        id->dreq_tid = mad->hdr.tid;
+        return roce_cm_event_end(id, 0, dreq->private_data, ROCE_CM_DREQ_PRIVATE_BYTES);
+    case ROCE_CM_DREQ_SENT_STATE: /* both began: nothing is left to ask the application */
+        id->state = ROCE_CM_DREQ_RCVD_STATE;
+        id->dreq_tid = mad->hdr.tid;
+        roce_cm_send_drep(id, NULL, 0, now_ns);
+        roce_cm_event_end(id, 0, dreq->private_data, ROCE_CM_DREQ_PRIVATE_BYTES);
+        return roce_cm_to_timewait(id, now_ns);
+    case ROCE_CM_TIMEWAIT_STATE: /* our DREP was lost */
+        roce_cm_count(cm, rx_duplicate);
+        id->dreq_tid = mad->hdr.tid;
+        return roce_cm_send_drep(id, NULL, 0, now_ns);
+    case ROCE_CM_DREQ_RCVD_STATE:
+        roce_cm_count(cm, rx_duplicate);
+        return;
+    case ROCE_CM_IDLE_STATE:
+    case ROCE_CM_LISTEN_STATE:
+    case ROCE_CM_REQ_SENT_STATE:
+    case ROCE_CM_REQ_RCVD_STATE:
+    case ROCE_CM_MRA_REQ_SENT_STATE:
+    case ROCE_CM_MRA_REQ_RCVD_STATE:
+    case ROCE_CM_REP_RCVD_STATE:
+    case ROCE_CM_MRA_REP_SENT_STATE:
+    case ROCE_CM_SIDR_REQ_SENT_STATE:
+    case ROCE_CM_SIDR_REQ_RCVD_STATE:
+    case ROCE_CM_SIDR_REP_SENT_STATE:
+        roce_cm_count(cm, rx_unexpected);
+    }
+}
+
+void roce_cm_rx_dreq(struct roce_cm *cm, const struct roce_cm_path *path, const struct roce_cm_mad *mad,
+                     uint64_t now_ns)
+{
+    const struct roce_cm_dreq *dreq = &mad->dreq;
+    struct roce_cm_id *id = roce_cm_id_find(cm, dreq->remote_comm_id);
+    if (!is_connection(id) || id->remote_comm_id != dreq->local_comm_id)
+        return answer_unknown(cm, path, mad, now_ns);
+    if (!net_addr_equal(&id->path.av.dgid, &path->av.dgid)) {
+        roce_cm_count(cm, rx_wrong_peer);
+    } else if (dreq->remote_qpn != id->local_qpn) {
+        roce_cm_count(cm, rx_bad_value);
+    } else {
+        rx_dreq_of(cm, id, mad, now_ns);
+    }
+}
+
+void roce_cm_rx_drep(struct roce_cm *cm, const struct roce_cm_path *path, const struct roce_cm_mad *mad,
+                     uint64_t now_ns)
+{
+    struct roce_cm_id *id = roce_cm_rx_find(cm, path, mad->drep.remote_comm_id, mad->drep.local_comm_id);
+    if (!id)
+        return;
+    if (id->state != ROCE_CM_DREQ_SENT_STATE) {
+        roce_cm_count(cm, rx_duplicate);
+        return;
+    }
+    roce_cm_event_end(id, 0, mad->drep.private_data, ROCE_CM_DREP_PRIVATE_BYTES);
+    roce_cm_to_timewait(id, now_ns);
+}

@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A connection is made: who says what, and what the QPs become. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#include "test/cm/net.h"
+
+static const struct cm_net_config plain = {.seed = 1};
+
+static const struct roce_cm_conn_param param = {
+    .responder_resources = 3, .initiator_depth = 2, .retry_count = 5, .rnr_retry_count = 6};
+
+/* A request that waits at node 1. */
+struct request {
+    struct roce_cm_id *listener, *active, *passive;
+    struct roce_qp *qp;
+    struct roce_cm_event event;
+};
+
+static struct request ask(struct cm_net *net, const struct roce_cm_conn_param *with, bool has_qp)
+{
+    struct request r = {.listener = cm_net_listen(net, 1, 7471, 8),
+                        .active = cm_net_id(net, 0, ROCE_CM_PS_TCP),
+                        .qp = cm_net_qp(net, 0)};
+    struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
+    struct roce_cm_conn_param p = *with;
+    p.qp_num = roce_qp_num(r.qp);
+    cr_assert_eq(roce_cm_connect(r.active, &route, has_qp ? r.qp : NULL, &p, net->now_ns), 0);
+    cm_net_run_for(net, NS_PER_MS);
+    r.event = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    r.passive = r.event.id;
+    cr_assert_eq(r.event.listen_id, r.listener);
+    return r;
+}
+
+static void finish(struct cm_net *net, struct request *r)
+{
+    cm_net_drop(net, r->active);
+    cm_net_drop(net, r->passive);
+    cm_net_drop(net, r->listener);
+    cm_net_run(net, NET_TIME_NONE);
+    cm_net_destroy(net);
+}
+
+/* covers: ROCE-CM-53, ROCE-CM-64 */
+Test(connect, ROCE_CM_53_both_qps_are_ready_when_both_ends_know)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct request r = ask(net, &param, true);
+    struct roce_qp *qp = cm_net_qp(net, 1);
+    cr_expect_eq(roce_qp_state(r.qp), ROCE_QPS_INIT);
+    cr_assert_eq(roce_cm_accept(r.passive, qp, NULL, net->now_ns), 0);
+    cr_expect_eq(roce_qp_state(qp), ROCE_QPS_RTS, "before the REP arrives anywhere");
+    cm_net_run_for(net, 15000); /* the REP arrives */
+    cr_expect_eq(cm_net_count(net, 0, ROCE_CM_RTU), 1);
+    cr_expect_eq(roce_qp_state(r.qp), ROCE_QPS_RTS, "before the RTU arrives anywhere");
+    cm_net_expect(net, 0, ROCE_CM_EVENT_ESTABLISHED);
+    cr_expect_eq(roce_cm_id_state(r.active), ROCE_CM_ESTABLISHED_STATE);
+    cr_expect_eq(roce_cm_id_state(r.passive), ROCE_CM_REP_SENT_STATE);
+    cm_net_run_for(net, NS_PER_MS);
+    cm_net_expect(net, 1, ROCE_CM_EVENT_ESTABLISHED);
+    cr_expect_eq(roce_cm_id_state(r.passive), ROCE_CM_ESTABLISHED_STATE);
+    cm_net_expect_quiet(net);
+    finish(net, &r);
+}
+
+Test(connect, ROCE_CM_30_starting_psn_is_what_the_receiver_of_the_message_uses)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct cm_pair pair = cm_net_connect(net);
+    struct roce_qp_attr a, p;
+    roce_qp_query(pair.active_qp, &a, NULL);
+    roce_qp_query(pair.passive_qp, &p, NULL);
+    uint32_t req_psn = cm_net_last(net, 0, ROCE_CM_REQ)->req.starting_psn;
+    uint32_t rep_psn = cm_net_last(net, 1, ROCE_CM_REP)->rep.starting_psn;
+    cr_expect_neq(req_psn, rep_psn, "drawn by both");
+    cr_expect_eq(a.rq_psn, req_psn);
+    cr_expect_eq(p.sq_psn, req_psn);
+    cr_expect_eq(p.rq_psn, rep_psn);
+    cr_expect_eq(a.sq_psn, rep_psn);
+    cr_expect_eq(a.dest_qpn, roce_qp_num(pair.passive_qp));
+    cr_expect_eq(p.dest_qpn, roce_qp_num(pair.active_qp));
+    cr_expect(net_addr_equal(&p.av.dgid, &net->node[0].addr));
+    cr_expect(net_mac_equal(&p.av.dst_mac, &net->node[0].mac), "the MAC address that the REQ came from");
+    cm_net_drop(net, pair.active);
+    cm_net_drop(net, pair.passive);
+    cm_net_drop(net, pair.listener);
+    cm_net_destroy(net);
+}
+
+Test(connect, ROCE_CM_31_resources_are_crossed_and_never_above_the_request)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct request r = ask(net, &param, true);
+    struct roce_qp *qp = cm_net_qp(net, 1);
+    struct roce_qp_attr a, p;
+    cr_expect_eq(cm_net_last(net, 0, ROCE_CM_REQ)->req.responder_resources, 3);
+    cr_expect_eq(cm_net_last(net, 0, ROCE_CM_REQ)->req.initiator_depth, 2);
+    cr_expect_eq(r.event.responder_resources, 2, "what the peer wants to issue");
+    cr_expect_eq(r.event.initiator_depth, 3, "what the peer takes");
+    struct roce_cm_conn_param answer = {.responder_resources = 9, .initiator_depth = 1, .rnr_retry_count = 4};
+    cr_assert_eq(roce_cm_accept(r.passive, qp, &answer, net->now_ns), 0);
+    cr_expect_eq(cm_net_last(net, 1, ROCE_CM_REP)->rep.responder_resources, 2, "not above the request");
+    cr_expect_eq(cm_net_last(net, 1, ROCE_CM_REP)->rep.initiator_depth, 1);
+    cm_net_run_for(net, NS_PER_MS);
+    struct roce_cm_event e = cm_net_expect(net, 0, ROCE_CM_EVENT_ESTABLISHED);
+    cr_expect_eq(e.responder_resources, 1);
+    cr_expect_eq(e.initiator_depth, 2);
+    roce_qp_query(r.qp, &a, NULL);
+    roce_qp_query(qp, &p, NULL);
+    cr_expect_eq(p.max_dest_rd_atomic, 2);
+    cr_expect_eq(p.max_rd_atomic, 1);
+    cr_expect_eq(a.max_dest_rd_atomic, 1);
+    cr_expect_eq(a.max_rd_atomic, 2);
+    finish(net, &r);
+}
+
+/* covers: ROCE-CM-31 */
+Test(connect, ROCE_CM_31_a_peer_that_wants_more_than_the_device_has_is_rejected)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct request r = ask(net, &param, true);
+    struct roce_qp *qp = cm_net_qp(net, 1);
+    net->lose = cm_net_lose_some;
+    net->lose_attr = ROCE_CM_REP;
+    net->lose_from = 1;
+    net->lose_count = 1;
+    cr_assert_eq(roce_cm_accept(r.passive, qp, NULL, net->now_ns), 0);
+    struct roce_cm_mad rep = *cm_net_last(net, 1, ROCE_CM_REP);
+    rep.rep.initiator_depth = ROCE_MAX_RD_ATOMIC + 1;
+    cm_net_inject(net, 1, 0, &rep);
+    cr_expect_eq(cm_net_last(net, 0, ROCE_CM_REJ)->rej.reason, ROCE_CM_REJ_INSUFFICIENT_RESOURCES);
+    cr_expect_eq(cm_net_last(net, 0, ROCE_CM_REJ)->rej.about, ROCE_CM_ABOUT_REP);
+    cm_net_expect(net, 0, ROCE_CM_EVENT_CONNECT_ERROR);
+    cr_expect_eq(roce_qp_state(r.qp), ROCE_QPS_ERR);
+    cm_net_run_for(net, NS_PER_MS);
+    cr_expect_eq(cm_net_expect(net, 1, ROCE_CM_EVENT_REJECTED).status, ROCE_CM_REJ_INSUFFICIENT_RESOURCES);
+    finish(net, &r);
+}
+
+/* Linux's server may offer to issue more than the client named, and is taken at its word (pcaps/cm_disc). */
+Test(connect, ROCE_CM_31_a_peer_that_wants_more_than_we_named_gets_it)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct request r = ask(net, &param, true);
+    struct roce_qp_attr a;
+    net->lose = cm_net_lose_some;
+    net->lose_attr = ROCE_CM_REP;
+    net->lose_from = 1;
+    net->lose_count = 1;
+    cr_assert_eq(roce_cm_accept(r.passive, cm_net_qp(net, 1), NULL, net->now_ns), 0);
+    struct roce_cm_mad rep = *cm_net_last(net, 1, ROCE_CM_REP);
+    rep.rep.initiator_depth = 7;
+    rep.rep.responder_resources = 5;
+    cm_net_inject(net, 1, 0, &rep);
+    cm_net_expect(net, 0, ROCE_CM_EVENT_ESTABLISHED);
+    roce_qp_query(r.qp, &a, NULL);
+    cr_expect_eq(a.max_dest_rd_atomic, 7);
+    cr_expect_eq(a.max_rd_atomic, 2, "ours stays what we named");
+    finish(net, &r);
+}
+
+Test(connect, ROCE_CM_32_retry_counts_are_for_the_recipient)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct request r = ask(net, &param, true);
+    struct roce_qp *qp = cm_net_qp(net, 1);
+    struct roce_cm_conn_param answer = {.rnr_retry_count = 4};
+    struct roce_qp_attr a, p;
+    cr_expect_eq(r.event.retry_count, 5);
+    cr_expect_eq(r.event.rnr_retry_count, 6);
+    cr_assert_eq(roce_cm_accept(r.passive, qp, &answer, net->now_ns), 0);
+    cm_net_run_for(net, NS_PER_MS);
+    roce_qp_query(r.qp, &a, NULL);
+    roce_qp_query(qp, &p, NULL);
+    cr_expect_eq(p.retry_cnt, 5);
+    cr_expect_eq(p.rnr_retry, 6);
+    cr_expect_eq(a.retry_cnt, 5);
+    cr_expect_eq(a.rnr_retry, 4);
+    finish(net, &r);
+}
+
+/* covers: ROCE-CM-33, ROCE-CM-35, ROCE-INT-23, ROCE-INT-24, ROCE-INT-25 */
+Test(connect, ROCE_CM_35_defaults_are_those_of_linux)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct cm_pair pair = cm_net_connect(net);
+    const struct roce_cm_req *req = &cm_net_last(net, 0, ROCE_CM_REQ)->req;
+    const struct roce_cm_rep *rep = &cm_net_last(net, 1, ROCE_CM_REP)->rep;
+    struct roce_cm_path_block path;
+    struct roce_qp_attr a, p;
+    roce_cm_path_block_get(&path, req->primary);
+    roce_qp_query(pair.active_qp, &a, NULL);
+    roce_qp_query(pair.passive_qp, &p, NULL);
+    cr_expect_eq(req->remote_resp_timeout, 20);
+    cr_expect_eq(req->local_resp_timeout, 20);
+    cr_expect_eq(req->max_cm_retries, 15);
+    cr_expect_eq(req->pkey, 0xffff);
+    cr_expect_eq(path.ack_timeout, 17);
+    cr_expect_eq(rep->target_ack_delay, 15);
+    cr_expect_eq(a.timeout, 17);
+    cr_expect_eq(p.timeout, 17);
+    cr_expect_eq(a.min_rnr_timer, 0, "ROCE-INT-23");
+    cr_expect_eq(p.min_rnr_timer, 0);
+    cr_expect_eq(a.access_flags,
+                 RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_ATOMIC);
+    cr_expect_eq(a.path_mtu, ROCE_MTU_1024, "ROCE-INT-25: of an MTU of 1500");
+    cr_expect_eq(p.path_mtu, ROCE_MTU_1024);
+    cr_expect_eq(req->ca_guid, 0x505400fffe000001, "as Linux makes it of a MAC address");
+    cm_net_drop(net, pair.active);
+    cm_net_drop(net, pair.passive);
+    cm_net_drop(net, pair.listener);
+    cm_net_destroy(net);
+}
+
+/* covers: ROCE-INT-24 */
+Test(connect, ROCE_INT_24_without_responder_resources_only_writing_is_allowed)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct roce_cm_conn_param none = {.retry_count = 7};
+    struct request r = ask(net, &none, true);
+    struct roce_qp *qp = cm_net_qp(net, 1);
+    struct roce_qp_attr p;
+    cr_assert_eq(roce_cm_accept(r.passive, qp, NULL, net->now_ns), 0);
+    roce_qp_query(qp, &p, NULL);
+    cr_expect_eq(p.access_flags, RDMA_ACCESS_REMOTE_WRITE);
+    finish(net, &r);
+}
+
+/* The table of ROCE-CM-33, from its formula. */
+Test(connect, ROCE_CM_33_own_timer_counts_the_delay_of_the_peer)
+{
+    static const struct {
+        uint8_t delay, timeout;
+    } rows[] = {{0, 17}, {15, 17}, {16, 18}, {17, 18}, {18, 19}, {19, 19}, {25, 25}, {31, 31}};
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct cm_net *net = cm_net_create(&plain);
+        struct request r = ask(net, &param, true);
+        struct roce_qp_attr a;
+        net->lose = cm_net_lose_some;
+        net->lose_attr = ROCE_CM_REP;
+        net->lose_from = 1;
+        net->lose_count = 1;
+        cr_assert_eq(roce_cm_accept(r.passive, cm_net_qp(net, 1), NULL, net->now_ns), 0);
+        struct roce_cm_mad rep = *cm_net_last(net, 1, ROCE_CM_REP);
+        rep.rep.target_ack_delay = rows[i].delay;
+        cm_net_inject(net, 1, 0, &rep);
+        roce_qp_query(r.qp, &a, NULL);
+        cr_expect_eq(a.timeout, rows[i].timeout, "delay %u gives %u", rows[i].delay, a.timeout);
+        cm_net_expect(net, 0, ROCE_CM_EVENT_ESTABLISHED);
+        finish(net, &r);
+    }
+}
+
+/* Puts a REQ with something changed to node 1, which listens on 7471; the REJ that comes of it, or NULL. */
+struct variant {
+    struct cm_net *net;
+    struct roce_cm_id *listener;
+    struct roce_cm_mad req;
+};
+
+static struct variant variant_begin(void)
+{
+    struct variant v = {.net = cm_net_create(&plain)};
+    struct request r = ask(v.net, &param, true);
+    v.req = *cm_net_last(v.net, 0, ROCE_CM_REQ);
+    v.listener = r.listener;
+    cr_assert_eq(roce_cm_reject(r.passive, 0, NULL, 0, v.net->now_ns), 0);
+    cm_net_run_for(v.net, NS_PER_MS);
+    cm_net_expect(v.net, 0, ROCE_CM_EVENT_REJECTED);
+    cm_net_drop(v.net, r.active);
+    cm_net_drop(v.net, r.passive);
+    v.net->log_count = 0;
+    v.req.req.local_comm_id++;
+    return v;
+}
+
+static void variant_end(struct variant *v)
+{
+    cm_net_drop(v->net, v->listener);
+    cm_net_run(v->net, NET_TIME_NONE);
+    cm_net_destroy(v->net);
+}
+
+static void expect_reason(struct variant *v, uint16_t reason)
+{
+    v->net->log_count = 0;
+    cm_net_inject(v->net, 0, 1, &v->req);
+    const struct roce_cm_mad *rej = cm_net_last(v->net, 1, ROCE_CM_REJ);
+    cr_expect_eq(rej->rej.reason, reason, "%s, where %s was expected", roce_cm_rej_name(rej->rej.reason),
+                 roce_cm_rej_name(reason));
+    cr_expect_eq(rej->rej.about, ROCE_CM_ABOUT_REQ);
+    cr_expect_eq(rej->rej.local_comm_id, 0, "ROCE-CM-52");
+    cr_expect_eq(rej->rej.remote_comm_id, v->req.req.local_comm_id);
+    cr_expect_eq(rej->hdr.tid, v->req.hdr.tid);
+    cm_net_expect_quiet(v->net);
+}
+
+static void expect_request(struct variant *v)
+{
+    struct roce_cm_event e;
+    cm_net_inject(v->net, 0, 1, &v->req);
+    e = cm_net_expect(v->net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    cm_net_drop(v->net, e.id);
+    cm_net_expect_quiet(v->net);
+}
+
+Test(connect, ROCE_CM_36_path_mtu_above_the_ports_is_rejected)
+{
+    struct variant v = variant_begin();
+    v.req.req.path_mtu = ROCE_MTU_2048;
+    expect_reason(&v, ROCE_CM_REJ_INVALID_MTU);
+    v.req.req.path_mtu = 0;
+    expect_reason(&v, ROCE_CM_REJ_INVALID_MTU);
+    v.req.req.path_mtu = 9;
+    expect_reason(&v, ROCE_CM_REJ_INVALID_MTU);
+    v.req.req.path_mtu = ROCE_MTU_256;
+    cm_net_inject(v.net, 0, 1, &v.req);
+    struct roce_cm_event e = cm_net_expect(v.net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    struct roce_qp *qp = cm_net_qp(v.net, 1);
+    struct roce_qp_attr p;
+    cr_assert_eq(roce_cm_accept(e.id, qp, NULL, v.net->now_ns), 0);
+    roce_qp_query(qp, &p, NULL);
+    cr_expect_eq(p.path_mtu, ROCE_MTU_256, "a smaller one is adopted");
+    cm_net_drop(v.net, e.id);
+    variant_end(&v);
+}
+
+/* covers: ROCE-CM-40, CA17-34 */
+Test(connect, CA17_34_lids_of_a_req_are_not_looked_at)
+{
+    struct variant v = variant_begin();
+    static const uint16_t lids[] = {0, 1, 0xc000, 0xffff};
+    for (unsigned i = 0; i < 4; i++) {
+        struct roce_cm_path_block path;
+        roce_cm_path_block_get(&path, v.req.req.primary);
+        path.local_lid = lids[i];
+        path.remote_lid = lids[3 - i] ^ 0x1234;
+        roce_cm_path_block_put(v.req.req.primary, &path);
+        expect_request(&v);
+    }
+    variant_end(&v);
+}
+
+/* covers: ROCE-CM-41, CA17-35 */
+Test(connect, CA17_35_no_reject_is_about_a_lid)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct request r = ask(net, &param, true);
+    cr_expect_eq(roce_cm_reject(r.passive, 13, NULL, 0, net->now_ns), -EINVAL);
+    cr_expect_eq(roce_cm_reject(r.passive, 19, NULL, 0, net->now_ns), -EINVAL);
+    cr_expect_eq(cm_net_count(net, 1, ROCE_CM_REJ), 0);
+    cr_expect_eq(roce_cm_reject(r.passive, 14, NULL, 0, net->now_ns), 0);
+    cr_expect_eq(cm_net_last(net, 1, ROCE_CM_REJ)->rej.reason, 14);
+    cm_net_run_for(net, NS_PER_MS);
+    cm_net_expect(net, 0, ROCE_CM_EVENT_REJECTED);
+    finish(net, &r);
+}
+
+Test(connect, ROCE_CM_44_a_gid_that_is_not_ours_is_rejected_with_ours)
+{
+    struct variant v = variant_begin();
+    struct roce_cm_path_block path;
+    roce_cm_path_block_get(&path, v.req.req.primary);
+    path.remote_gid[15] ^= 0x40;
+    roce_cm_path_block_put(v.req.req.primary, &path);
+    expect_reason(&v, ROCE_CM_REJ_INVALID_GID);
+    const struct roce_cm_rej *rej = &cm_net_last(v.net, 1, ROCE_CM_REJ)->rej;
+    cr_expect_eq(rej->info_bytes, 16);
+    cr_expect_arr_eq(rej->info, v.net->node[1].addr.b, 16);
+    path.remote_gid[15] ^= 0x40;
+    path.local_gid[15] ^= 0x40; /* data would go to a third host */
+    roce_cm_path_block_put(v.req.req.primary, &path);
+    expect_reason(&v, ROCE_CM_REJ_UNSUPPORTED);
+    variant_end(&v);
+}
+
+/* covers: ROCE-CM-60 */
+Test(connect, ROCE_CM_60_service_ids_are_port_space_and_port)
+{
+    struct variant v = variant_begin();
+    cr_expect_eq(v.req.req.service_id, UINT64_C(0x01060000) + 7471);
+    v.req.req.service_id = UINT64_C(0x01060000) + 7472;
+    expect_reason(&v, ROCE_CM_REJ_INVALID_SERVICE_ID);
+    v.req.req.service_id = UINT64_C(0x013f0000) + 7471;
+    expect_reason(&v, ROCE_CM_REJ_INVALID_SERVICE_ID);
+    struct roce_cm_id *ib = cm_net_id(v.net, 1, ROCE_CM_PS_IB);
+    struct roce_cm_id *udp = cm_net_id(v.net, 1, ROCE_CM_PS_UDP);
+    cr_assert_eq(roce_cm_listen(ib, NULL, 7471, 4), 0);
+    cr_assert_eq(roce_cm_listen(udp, NULL, 7471, 4), 0);
+    expect_request(&v);
+    v.req.req.service_id = UINT64_C(0x01110000) + 7471;
+    expect_reason(&v, ROCE_CM_REJ_INVALID_SERVICE_ID); /* datagrams are asked for by SIDR_REQ */
+    v.req.req.service_id = UINT64_C(0x0001000001060000) + 7471;
+    expect_reason(&v, ROCE_CM_REJ_INVALID_SERVICE_ID);
+    cm_net_drop(v.net, ib);
+    cm_net_drop(v.net, udp);
+    variant_end(&v);
+}
+
+/* covers: ROCE-CM-61 */
+Test(connect, ROCE_CM_61_private_data_header_is_checked)
+{
+    struct variant v = variant_begin();
+    uint8_t *ip = v.req.req.private_data;
+    cr_expect_eq(ip[0], 0);
+    cr_expect_eq(ip[1], 0x40);
+    ip[0] = 0x10; /* another major version */
+    expect_reason(&v, ROCE_CM_REJ_CONSUMER);
+    ip[0] = 0;
+    ip[1] = 0x50; /* IP version 5 */
+    expect_reason(&v, ROCE_CM_REJ_CONSUMER);
+    ip[1] = 0x60; /* IPv6, with the bytes of an IPv4 address */
+    expect_reason(&v, ROCE_CM_REJ_CONSUMER);
+    ip[1] = 0x40;
+    ip[35] ^= 1; /* for somebody else */
+    expect_reason(&v, ROCE_CM_REJ_CONSUMER);
+    ip[35] ^= 1;
+    ip[0] = 0x07; /* a later minor version is read like ours */
+    ip[1] = 0x4f; /* reserved bits */
+    expect_request(&v);
+    variant_end(&v);
+}
+
+Test(connect, other_transports_and_reserved_qpns_are_rejected)
+{
+    struct variant v = variant_begin();
+    for (uint8_t t = 1; t <= 3; t++) {
+        v.req.req.transport = t;
+        expect_reason(&v, ROCE_CM_REJ_INVALID_TRANSPORT);
+    }
+    v.req.req.transport = 0;
+    static const uint32_t qpns[] = {0, 1, 0xffffff};
+    for (unsigned i = 0; i < 3; i++) {
+        v.req.req.qpn = qpns[i];
+        expect_reason(&v, ROCE_CM_REJ_UNSUPPORTED);
+    }
+    v.req.req.qpn = 2;
+    v.req.req.pkey = 0x1234;
+    expect_reason(&v, ROCE_CM_REJ_UNSUPPORTED);
+    v.req.req.pkey = 0x7fff; /* a limited member meets a full one */
+    expect_request(&v);
+    variant_end(&v);
+}
+
+/* covers: ROCE-CM-63, ROCE-CM-61 */
+Test(connect, ROCE_CM_63_private_data_fills_what_the_message_has)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    uint8_t data[256];
+    memset(data, 0x5a, sizeof data);
+    struct roce_cm_conn_param p = param;
+    struct roce_cm_id *id = cm_net_id(net, 0, ROCE_CM_PS_TCP);
+    struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
+    struct roce_qp *qp = cm_net_qp(net, 0);
+    p.private_data = data;
+    p.private_data_len = 57;
+    cr_expect_eq(roce_cm_connect(id, &route, qp, &p, net->now_ns), -EINVAL);
+    p.private_data_len = 56;
+    struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 1);
+    cr_assert_eq(roce_cm_connect(id, &route, qp, &p, net->now_ns), 0);
+    cm_net_run_for(net, NS_PER_MS);
+    struct roce_cm_event e = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    cr_expect_eq(e.private_data_len, 56);
+    cr_expect_arr_eq(e.private_data, data, 56);
+    p.private_data_len = 197;
+    cr_expect_eq(roce_cm_accept(e.id, cm_net_qp(net, 1), &p, net->now_ns), -EINVAL);
+    p.private_data_len = 3;
+    cr_assert_eq(roce_cm_accept(e.id, cm_net_qp(net, 1), &p, net->now_ns), 0);
+    cm_net_run_for(net, NS_PER_MS);
+    struct roce_cm_event up = cm_net_expect(net, 0, ROCE_CM_EVENT_ESTABLISHED);
+    cr_expect_eq(up.private_data_len, 196, "all of it");
+    cr_expect_arr_eq(up.private_data, ((uint8_t[]){0x5a, 0x5a, 0x5a, 0, 0}), 5);
+    cr_expect_eq(cm_net_expect(net, 1, ROCE_CM_EVENT_ESTABLISHED).private_data_len, 224);
+    cr_expect_eq(roce_cm_disconnect(id, data, 221, net->now_ns), -EINVAL);
+    cr_assert_eq(roce_cm_disconnect(id, data, 220, net->now_ns), 0);
+    cm_net_run_for(net, NS_PER_MS);
+    struct roce_cm_event down = cm_net_expect(net, 1, ROCE_CM_EVENT_DISCONNECTED);
+    cr_expect_eq(down.private_data_len, 220);
+    cr_expect_arr_eq(down.private_data, data, 220);
+    cm_net_drop(net, id);
+    cm_net_drop(net, e.id);
+    cm_net_drop(net, listener);
+    cm_net_run(net, NET_TIME_NONE);
+    cm_net_destroy(net);
+}
+
+/* An application that moves its QP itself: librdmacm without a QP of its own. */
+Test(connect, an_application_may_move_its_qps_itself)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct request r = ask(net, &param, false);
+    struct roce_qp *qp = cm_net_qp(net, 1);
+    static const enum roce_qp_state steps[] = {ROCE_QPS_INIT, ROCE_QPS_RTR, ROCE_QPS_RTS};
+    struct roce_qp_attr attr;
+    uint32_t mask;
+    cr_expect_eq(roce_cm_qp_attr(r.active, ROCE_QPS_RTR, &attr, &mask), -EINVAL, "nothing is known yet");
+    for (unsigned i = 0; i < 3; i++) {
+        cr_assert_eq(roce_cm_qp_attr(r.passive, steps[i], &attr, &mask), 0);
+        cr_assert_eq(roce_qp_modify(qp, &attr, mask, net->now_ns), 0);
+    }
+    struct roce_cm_conn_param p = {.responder_resources = 2, .initiator_depth = 3, .qp_num = roce_qp_num(qp)};
+    cr_assert_eq(roce_cm_accept(r.passive, NULL, &p, net->now_ns), 0);
+    cm_net_run_for(net, NS_PER_MS);
+    cr_expect_eq(cm_net_count(net, 0, ROCE_CM_RTU), 0);
+    cm_net_expect(net, 0, ROCE_CM_EVENT_CONNECT_RESPONSE);
+    cr_expect_eq(roce_cm_id_state(r.active), ROCE_CM_REP_RCVD_STATE);
+    for (unsigned i = 0; i < 3; i++) {
+        cr_assert_eq(roce_cm_qp_attr(r.active, steps[i], &attr, &mask), 0);
+        cr_assert_eq(roce_qp_modify(r.qp, &attr, mask, net->now_ns), 0);
+    }
+    cr_assert_eq(roce_cm_establish(r.active, "rtu", 3, net->now_ns), 0);
+    cm_net_run_for(net, NS_PER_MS);
+    struct roce_cm_event e = cm_net_expect(net, 1, ROCE_CM_EVENT_ESTABLISHED);
+    cr_expect_arr_eq(e.private_data, "rtu", 4);
+    cm_net_expect_quiet(net);
+    finish(net, &r);
+}
+
+/* covers: ROCE-CM-52 */
+Test(connect, ROCE_CM_52_a_reject_of_the_application_reaches_the_other)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct request r = ask(net, &param, true);
+    cr_assert_eq(roce_cm_reject(r.passive, 0, "not today", 9, net->now_ns), 0);
+    const struct roce_cm_rej *rej = &cm_net_last(net, 1, ROCE_CM_REJ)->rej;
+    cr_expect_eq(rej->local_comm_id, 0);
+    cr_expect_eq(rej->about, ROCE_CM_ABOUT_REQ);
+    cm_net_run_for(net, NS_PER_MS);
+    struct roce_cm_event e = cm_net_expect(net, 0, ROCE_CM_EVENT_REJECTED);
+    cr_expect_eq(e.status, ROCE_CM_REJ_CONSUMER);
+    cr_expect_eq(e.private_data_len, 148);
+    cr_expect_arr_eq(e.private_data, "not today", 10);
+    cr_expect_eq(roce_cm_id_state(r.active), ROCE_CM_IDLE_STATE);
+    cr_expect_eq(roce_cm_accept(r.passive, cm_net_qp(net, 1), NULL, net->now_ns), -EINVAL);
+    finish(net, &r);
+}
+
+Test(connect, a_reject_of_the_answer_reaches_the_other_even_when_it_is_lost_once)
+{
+    for (unsigned lost = 0; lost < 2; lost++) {
+        struct cm_net *net = cm_net_create(&plain);
+        struct request r = ask(net, &param, false);
+        struct roce_qp *qp = cm_net_qp(net, 1);
+        cr_assert_eq(roce_cm_accept(r.passive, qp, NULL, net->now_ns), 0);
+        cm_net_run_for(net, NS_PER_MS);
+        cm_net_expect(net, 0, ROCE_CM_EVENT_CONNECT_RESPONSE);
+        net->lose = cm_net_lose_some;
+        net->lose_attr = ROCE_CM_REJ;
+        net->lose_count = lost;
+        cr_assert_eq(roce_cm_reject(r.active, 0, "changed my mind", 15, net->now_ns), 0);
+        cr_expect_eq(cm_net_last(net, 0, ROCE_CM_REJ)->rej.about, ROCE_CM_ABOUT_REP);
+        cr_expect_eq(roce_cm_id_state(r.active), ROCE_CM_TIMEWAIT_STATE);
+        if (lost) /* the peer's REP is repeated while we are in TIMEWAIT: 17 is 537 ms, so make it soon */
+            cm_net_inject(net, 1, 0, cm_net_last(net, 1, ROCE_CM_REP));
+        cm_net_run_for(net, NS_PER_MS);
+        cr_expect_eq(cm_net_expect(net, 1, ROCE_CM_EVENT_REJECTED).status, ROCE_CM_REJ_CONSUMER);
+        cr_expect_eq(roce_qp_state(qp), ROCE_QPS_ERR);
+        finish(net, &r);
+    }
+}
+
+/* covers: ROCE-CM-54 */
+Test(connect, ROCE_CM_54_two_requests_that_cross_are_no_connection)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct roce_cm_id *id[2];
+    for (unsigned i = 0; i < 2; i++) {
+        struct roce_cm_route route = cm_net_route(net, i, !i, 7471);
+        route.src_port = 7471;
+        id[i] = cm_net_id(net, i, ROCE_CM_PS_TCP);
+        cr_assert_eq(roce_cm_connect(id[i], &route, cm_net_qp(net, i), &param, net->now_ns), 0);
+    }
+    cm_net_run_for(net, NS_PER_MS);
+    for (unsigned i = 0; i < 2; i++) {
+        cr_expect_eq(cm_net_expect(net, i, ROCE_CM_EVENT_REJECTED).status, ROCE_CM_REJ_INVALID_SERVICE_ID);
+        cm_net_drop(net, id[i]);
+    }
+    cm_net_destroy(net);
+}
+
+/* covers: ROCE-CM-2 */
+Test(connect, ROCE_CM_2_messages_and_connection_are_of_one_family)
+{
+    struct cm_net_config config = {.seed = 3, .ipv6 = true};
+    struct cm_net *net = cm_net_create(&config);
+    struct roce_cm_id *id = cm_net_id(net, 0, ROCE_CM_PS_TCP);
+    struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
+    route.path.av.dgid = net_addr_from_v4((const uint8_t[]){10, 0, 0, 1});
+    cr_expect_eq(roce_cm_connect(id, &route, cm_net_qp(net, 0), &param, net->now_ns), -EINVAL);
+    cm_net_drop(net, id);
+    struct cm_pair pair = cm_net_connect(net);
+    const struct roce_cm_req *req = &cm_net_last(net, 0, ROCE_CM_REQ)->req;
+    struct roce_cm_endpoints e;
+    cr_expect_eq(req->private_data[1], 0x60);
+    cr_expect_arr_eq(req->private_data + 4, net->node[0].addr.b, 16);
+    cr_expect_arr_eq(req->private_data + 20, net->node[1].addr.b, 16);
+    roce_cm_id_endpoints(pair.passive, &e);
+    cr_expect(net_addr_equal(&e.remote, &net->node[0].addr));
+    cr_expect(net_addr_equal(&e.local, &net->node[1].addr));
+    cr_expect_eq(e.local_port, 7471);
+    cr_expect_geq(e.remote_port, 32768);
+    cm_net_drop(net, pair.active);
+    cm_net_drop(net, pair.passive);
+    cm_net_drop(net, pair.listener);
+    cm_net_destroy(net);
+}
+
+/* covers: ROCE-CM-43 */
+Test(connect, ROCE_CM_43_an_alternate_path_is_accepted_without_failover)
+{
+    struct variant v = variant_begin();
+    cm_net_inject(v.net, 0, 1, &v.req);
+    struct roce_cm_event e = cm_net_expect(v.net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    cr_assert_eq(roce_cm_accept(e.id, cm_net_qp(v.net, 1), NULL, v.net->now_ns), 0);
+    cr_expect_eq(cm_net_last(v.net, 1, ROCE_CM_REP)->rep.failover, ROCE_CM_FAILOVER_NONE);
+    cm_net_drop(v.net, e.id);
+    cm_net_run(v.net, NET_TIME_NONE);
+    memcpy(v.req.req.alternate, v.req.req.primary, ROCE_CM_PATH_BYTES);
+    v.req.req.local_comm_id++;
+    cm_net_inject(v.net, 0, 1, &v.req);
+    e = cm_net_expect(v.net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    cr_assert_eq(roce_cm_accept(e.id, cm_net_qp(v.net, 1), NULL, v.net->now_ns), 0);
+    cr_expect_eq(cm_net_last(v.net, 1, ROCE_CM_REP)->rep.failover, ROCE_CM_FAILOVER_UNSUPPORTED);
+    cm_net_drop(v.net, e.id);
+    variant_end(&v);
+}
