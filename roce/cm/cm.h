@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection management of a device, shaped like librdmacm: ROCE section 16. An id listens, or connects, or is
- * what a listener gives for a request. Like the engine it has no clock and does no I/O: time is an argument,
- * the next deadline a return value, and management datagrams leave and arrive over a roce_cm_wire.
+/* Connection management of a device, shaped like librdmacm: ROCE section 16. An id listens, or connects, or
+ * is what a listener gives for a request. Like the engine it has no clock and does no I/O: time is an
+ * argument, the next deadline a return value, and management datagrams leave and arrive over a roce_cm_wire.
  *
- * All calls of one CM come from the thread that drives its device (roce.h). A `now_ns` is the device's time. */
+ * All calls of one CM come from the thread that drives its device (roce.h). A `now_ns` is the device's time.
+ */
 #ifndef NORNIC_ROCE_CM_CM_H
 #define NORNIC_ROCE_CM_CM_H
 
@@ -27,8 +28,8 @@ struct roce_cm_path {
     uint16_t pkey_index;
 };
 
-/* Who carries management datagrams. `send` gets ROCE_MAD_BYTES, borrowed for the call; one that it cannot send
- * now is lost like one that the network lost. What arrives goes to roce_cm_input(). */
+/* Who carries management datagrams. `send` gets ROCE_MAD_BYTES, borrowed for the call; one that it cannot
+ * send now is lost like one that the network lost. What arrives goes to roce_cm_input(). */
 struct roce_cm_wire {
     void (*send)(void *ctx, const struct roce_cm_path *path, const uint8_t *mad, uint64_t now_ns);
     void *ctx;
@@ -60,7 +61,8 @@ bool roce_cm_progress(struct roce_cm *cm, uint64_t now_ns);
 /* When roce_cm_progress() is due next; NET_TIME_NONE: never. */
 uint64_t roce_cm_deadline_ns(const struct roce_cm *cm);
 
-/* Takes one datagram that was addressed to QP 1. `path` leads back to its sender (ROCE-CM-3). Both borrowed. */
+/* Takes one datagram that was addressed to QP 1. `path` leads back to its sender (ROCE-CM-3). Both
+ * borrowed. */
 void roce_cm_input(struct roce_cm *cm, const struct roce_cm_path *path, const uint8_t *mad, size_t len_bytes,
                    uint64_t now_ns);
 
@@ -101,13 +103,13 @@ enum roce_cm_port_space {
 };
 
 /* ROCE section 16.5. */
-#define ROCE_CM_STATES(S)                                                                               \
-    S(IDLE)                                                                                             \
-    S(LISTEN)                                                                                           \
-    S(REQ_SENT)                                                                                         \
-    S(REQ_RCVD) S(MRA_REQ_SENT) S(MRA_REQ_RCVD) S(REP_SENT) S(REP_RCVD) S(MRA_REP_SENT) S(MRA_REP_RCVD) \
-        S(ESTABLISHED) S(DREQ_SENT) S(DREQ_RCVD) S(TIMEWAIT) S(SIDR_REQ_SENT) S(SIDR_REQ_RCVD)          \
-            S(SIDR_REP_SENT)
+#define ROCE_CM_STATES(S)                                                                                  \
+    S(IDLE)                                                                                                \
+    S(LISTEN)                                                                                              \
+    S(REQ_SENT)                                                                                            \
+    S(REQ_RCVD)                                                                                            \
+    S(MRA_REQ_SENT) S(MRA_REQ_RCVD) S(REP_SENT) S(REP_RCVD) S(MRA_REP_SENT) S(MRA_REP_RCVD) S(ESTABLISHED) \
+        S(DREQ_SENT) S(DREQ_RCVD) S(TIMEWAIT) S(SIDR_REQ_SENT) S(SIDR_REQ_RCVD) S(SIDR_REP_SENT)
 
 enum roce_cm_state {
 #define ROCE_CM_STATE_ENUM_(name) ROCE_CM_##name##_STATE,
@@ -119,12 +121,13 @@ const char *roce_cm_state_name(enum roce_cm_state state); /* "REQ_SENT" */
 /* `ctx`: the caller's, of roce_cm_id_ctx(). 0, -EINVAL, -ENOSPC or -ENOMEM. */
 int roce_cm_id_create(struct roce_cm *cm, enum roce_cm_port_space space, void *ctx, struct roce_cm_id **out);
 
-/* Gives an id back, in any state: what is open is rejected or disconnected (a connection goes on by itself until
- * the peer has agreed and its QPN may be used again), events that wait are dropped. Requests that a listener
- * has not shown yet are rejected. Does not touch the QP after this call. 0, or -EBUSY while events that name
- * the id are not acknowledged. */
+/* Gives an id back, in any state: what is open is rejected or disconnected (a connection goes on by itself
+ * until the peer has agreed and its QPN may be used again), events that wait are dropped. Requests that a
+ * listener has not shown yet are rejected. Does not touch the QP after this call. 0, or -EBUSY while events
+ * that name the id are not acknowledged. */
 int roce_cm_id_destroy(struct roce_cm_id *id, uint64_t now_ns);
 
+/* The caller's pointer, of a new request that of its listener; and where the id is. */
 void *roce_cm_id_ctx(const struct roce_cm_id *id);
 void roce_cm_id_set_ctx(struct roce_cm_id *id, void *ctx);
 enum roce_cm_state roce_cm_id_state(const struct roce_cm_id *id);
@@ -138,9 +141,9 @@ struct roce_cm_endpoints {
 };
 void roce_cm_id_endpoints(const struct roce_cm_id *id, struct roce_cm_endpoints *out);
 
-/* Takes requests for `port` (0: one that is free; see the endpoints) of an address of the device, or of all of
- * them (NULL). At most `backlog` requests wait for an answer of the application; more are dropped, so that
- * their senders try again. 0, -EINVAL or -EADDRINUSE. */
+/* Takes requests for `port` (0: one that is free; see the endpoints) of an address of the device, or of all
+ * of them (NULL). At most `backlog` requests wait for an answer of the application; more are dropped, so
+ * that their senders try again. 0, -EINVAL or -EADDRINUSE. */
 int roce_cm_listen(struct roce_cm_id *id, const struct net_addr *addr, uint16_t port, unsigned backlog);
 
 /* What both ends of a connection agree on; the meaning of each is librdmacm's. */
@@ -170,18 +173,18 @@ struct roce_cm_route {
     uint16_t dst_port;
 };
 
-/* Connects (UD: asks for QPN and Q_Key). With a QP, which stays the application's and is kept until the id is
- * destroyed: moves it to INIT now, to RTR and RTS when the peer has answered, to ERR when the connection ends.
- * Without one the application does so, with roce_cm_qp_attr(). Then CONNECT_RESPONSE (without QP) or
- * ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR.
- * 0, -EINVAL (state, values; also what roce_qp_modify() says) or -EADDRINUSE: the QPN belongs to a connection,
- * maybe one in TIMEWAIT (ROCE section 16.5). */
+/* Connects (UD: asks for QPN and Q_Key). With a QP, which stays the application's and is kept until the id
+ * is destroyed: moves it to INIT now, to RTR and RTS when the peer has answered, to ERR when the connection
+ * ends. Without one the application does so, with roce_cm_qp_attr(). Then CONNECT_RESPONSE (without QP) or
+ * ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. 0, -EINVAL (state, values; also what
+ * roce_qp_modify() says) or -EADDRINUSE: the QPN belongs to a connection, maybe one in TIMEWAIT (ROCE
+ * section 16.5). */
 int roce_cm_connect(struct roce_cm_id *id, const struct roce_cm_route *route, struct roce_qp *qp,
                     const struct roce_cm_conn_param *param, uint64_t now_ns);
 
-/* Answers CONNECT_REQUEST. The QP goes through INIT and RTR to RTS before the answer leaves (ROCE-CM-53): the
- * peer's data may come before ESTABLISHED. Values above those of the request are lowered to them. `param` NULL:
- * those of the request. Errors as roce_cm_connect(). */
+/* Answers CONNECT_REQUEST. The QP goes through INIT and RTR to RTS before the answer leaves (ROCE-CM-53):
+ * the peer's data may come before ESTABLISHED. Values above those of the request are lowered to them.
+ * `param` NULL: those of the request. Errors as roce_cm_connect(). */
 int roce_cm_accept(struct roce_cm_id *id, struct roce_qp *qp, const struct roce_cm_conn_param *param,
                    uint64_t now_ns);
 
@@ -208,8 +211,8 @@ int roce_cm_disconnect(struct roce_cm_id *id, const void *private_data, uint8_t 
 /* The application is about to destroy the id's QP: it is not touched any more. Its QPN stays taken. */
 void roce_cm_forget_qp(struct roce_cm_id *id);
 
-/* The attributes, and which, that take the id's QP to INIT, RTR or RTS: what the CM itself would use (ROCE-CM-30
- * to 36, ROCE-INT-23 to 25). 0, or -EINVAL where they are not known yet. */
+/* The attributes, and which, that take the id's QP to INIT, RTR or RTS: what the CM itself would use
+ * (ROCE-CM-30 to 36, ROCE-INT-23 to 25). 0, or -EINVAL where they are not known yet. */
 int roce_cm_qp_attr(const struct roce_cm_id *id, enum roce_qp_state to, struct roce_qp_attr *attr,
                     uint32_t *mask);
 
@@ -217,12 +220,13 @@ int roce_cm_qp_attr(const struct roce_cm_id *id, enum roce_qp_state to, struct r
 
 /* Values of librdmacm. The CM raises those of ROCE section 16.5; the others are for who resolves addresses on
  * top of it (ROCE-CM-64). */
-#define ROCE_CM_EVENTS(E)                                                                                \
-    E(ADDR_RESOLVED, 0)                                                                                  \
-    E(ADDR_ERROR, 1)                                                                                     \
-    E(ROUTE_RESOLVED, 2)                                                                                 \
-    E(ROUTE_ERROR, 3) E(CONNECT_REQUEST, 4) E(CONNECT_RESPONSE, 5) E(CONNECT_ERROR, 6) E(UNREACHABLE, 7) \
-        E(REJECTED, 8) E(ESTABLISHED, 9) E(DISCONNECTED, 10) E(DEVICE_REMOVAL, 11) E(MULTICAST_JOIN, 12) \
+#define ROCE_CM_EVENTS(E)                                                                             \
+    E(ADDR_RESOLVED, 0)                                                                               \
+    E(ADDR_ERROR, 1)                                                                                  \
+    E(ROUTE_RESOLVED, 2)                                                                              \
+    E(ROUTE_ERROR, 3)                                                                                 \
+    E(CONNECT_REQUEST, 4) E(CONNECT_RESPONSE, 5) E(CONNECT_ERROR, 6) E(UNREACHABLE, 7) E(REJECTED, 8) \
+        E(ESTABLISHED, 9) E(DISCONNECTED, 10) E(DEVICE_REMOVAL, 11) E(MULTICAST_JOIN, 12)             \
             E(MULTICAST_ERROR, 13) E(ADDR_CHANGE, 14) E(TIMEWAIT_EXIT, 15)
 
 enum roce_cm_event_type {

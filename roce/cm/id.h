@@ -8,7 +8,8 @@
 #include "roce/timer.h"
 #include "roce/wire.h"
 
-/* What can wait at once for one id: the outcome of its connection, DISCONNECTED, TIMEWAIT_EXIT; one to spare. */
+/* What can wait at once for one id: the outcome of its connection, DISCONNECTED, TIMEWAIT_EXIT; one to
+ * spare. */
 #define ROCE_CM_EVENTS_MAX 4
 
 struct roce_cm_event_slot {
@@ -202,8 +203,8 @@ roce_cm_handler roce_cm_rx_apr;      /* path.c */
 roce_cm_handler roce_cm_rx_sidr_req; /* sidr.c */
 roce_cm_handler roce_cm_rx_sidr_rep; /* sidr.c */
 
-/* The id that a message names by our Comm ID, or by both, if it came from its peer; else counts why not. While
- * the peer's is not known (0), any fits. */
+/* The id that a message names by our Comm ID, or by both, if it came from its peer; else counts why not.
+ * While the peer's is not known (0), any fits. */
 struct roce_cm_id *roce_cm_rx_find_ours(struct roce_cm *cm, const struct roce_cm_path *path,
                                         uint32_t comm_id);
 struct roce_cm_id *roce_cm_rx_find(struct roce_cm *cm, const struct roce_cm_path *path, uint32_t comm_id,

@@ -53,7 +53,8 @@ struct request {
     struct roce_cm_id *listener;
 };
 
-/* The addresses of the first path: ROCE-CM-44; LIDs are not looked at (ROCE-CM-40). Returns a reason, or 0. */
+/* The addresses of the first path: ROCE-CM-44; LIDs are not looked at (ROCE-CM-40). Returns a reason, or 0.
+ * */
 static uint16_t judge_path(const struct roce_cm *cm, const struct roce_cm_path *path,
                            const struct roce_cm_req *req, struct request *r)
 {

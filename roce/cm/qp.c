@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The application's QP on its way through the states: the values of ROCE section 16.3, as Linux's rdma_cm sets
- * them (ROCE-INT-23 to 25). */
+/* The application's QP on its way through the states: the values of ROCE section 16.3, as Linux's rdma_cm
+ * sets them (ROCE-INT-23 to 25). */
 #include <errno.h>
 
 #include "roce/cm/id.h"
