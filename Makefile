@@ -141,14 +141,16 @@ interop: ## an unmodified Linux kernel (soft-RoCE in QEMU) as the peer
 	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
 	@test/interop/run
 
-$(BUILD)/bench/blast: $(BUILD)/bench/blast.o $(BUILD)/libnornic.a
+$(BUILD)/bench/blast $(BUILD)/bench/scale: $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libnornic.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
-bench: ## throughput against the raw port and kernel TCP, as ratios
+bench: ## throughput against the raw port and kernel TCP, as ratios; the cost of many queue pairs
 	@test/tools/deps.sh build test tools
-	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all $(BUILD)/bench/blast
+	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all $(BUILD)/bench/blast $(BUILD)/bench/scale
 	@bench/run
+	@echo
+	@$(BUILD)/bench/scale
 
 # --- installing it ---
 DEST := $(DESTDIR)$(prefix)

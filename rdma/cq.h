@@ -131,6 +131,9 @@ bool rdma_cq_has_room(const struct rdma_cq *cq, uint32_t count);
 /* It has overflowed and takes nothing any more (ROCE-CQ-2). */
 bool rdma_cq_in_error(const struct rdma_cq *cq);
 
+/* The transport's list of what completes into the CQ: a pointer that the CQ keeps for it, NULL at first. */
+void **rdma_cq_users(struct rdma_cq *cq);
+
 /* A QP counts itself as a user, so that the CQ cannot go away under it. */
 void rdma_cq_get(struct rdma_cq *cq);
 void rdma_cq_put(struct rdma_cq *cq);

@@ -6,11 +6,8 @@
 void roce_complete_push(struct roce_qp *qp, struct rdma_cq *cq, const struct rdma_wc *wc, bool solicited)
 {
     bool was_in_error = rdma_cq_in_error(cq);
-    if (rdma_cq_push(cq, wc, solicited))
-        return;
-    qp->dev->cq_overflowed = true;
-    if (!was_in_error)
-        roce_dev_event(qp->dev, &(struct roce_event){.type = ROCE_EVENT_CQ_ERR, .cq = cq});
+    if (!rdma_cq_push(cq, wc, solicited))
+        roce_cq_overflowed(qp, cq, !was_in_error);
 }
 
 static enum rdma_wc_opcode wc_opcode(enum rdma_wr_opcode opcode)

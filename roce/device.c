@@ -348,23 +348,6 @@ bool roce_dev_tx_pending(const struct roce_dev *dev)
     return dev->ready_first || atomic_load_explicit(&dev->posted, memory_order_relaxed);
 }
 
-static void settle(struct roce_qp *qp, uint64_t now_ns)
-{
-    if (qp && roce_qp_state_now(qp) != ROCE_QPS_RESET && roce_qp_state_now(qp) != ROCE_QPS_ERR &&
-        (rdma_cq_in_error(qp->send_cq) || rdma_cq_in_error(qp->recv_cq)))
-        roce_qp_enter_error(qp, ROCE_CAUSE_CQ_OVERFLOW, now_ns);
-}
-
-void roce_dev_settle(struct roce_dev *dev, uint64_t now_ns)
-{
-    while (dev->cq_overflowed) {
-        dev->cq_overflowed = false;
-        for (uint32_t i = 0; i < dev->config.max_qp; i++)
-            settle(dev->qps[i], now_ns);
-        settle(dev->gsi, now_ns);
-    }
-}
-
 uint64_t roce_dev_deadline_ns(const struct roce_dev *dev)
 {
     return roce_timers_next_ns(&dev->timers);

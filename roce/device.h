@@ -37,7 +37,7 @@ struct roce_dev {
     struct roce_qp
         *_Atomic posted; /* stack of QPs with fresh posts; any thread pushes, the engine takes all */
     struct roce_qp *ready_first, *ready_last;
-    bool cq_overflowed; /* QPs of a CQ in error wait to be moved to ERR */
+    struct roce_qp *failing; /* QPs of overflowed CQs, which wait to be moved to ERR */
 };
 
 /* Counts for a QP and its device at once. */
@@ -64,6 +64,15 @@ void roce_dev_event(struct roce_dev *dev, const struct roce_event *event);
 /* The hook that the device's domain calls for its SRQs; `dev` is the struct roce_dev. */
 void roce_dev_srq_event(void *dev, struct rdma_srq *srq, enum rdma_srq_event event);
 
+/* --- overflow.c --- */
+/* A QP is known to its CQs from its creation to its end, and they cannot go away under it. */
+void roce_cqs_join(struct roce_qp *qp);
+void roce_cqs_leave(struct roce_qp *qp);
+/* A completion of `qp` did not fit into `cq`; `first_time`: the CQ was not in error before. */
+void roce_cq_overflowed(struct roce_qp *qp, struct rdma_cq *cq, bool first_time);
+/* Moves the QPs of overflowed CQs to ERR (ROCE-CQ-2); called at the end of a step. */
+void roce_dev_settle(struct roce_dev *dev, uint64_t now_ns);
+
 /* --- rx.c --- */
 /* Judges one frame and hands it to the QP that it is for; one from the port, or looped. */
 enum roce_rx_verdict roce_rx_frame(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns);
@@ -83,10 +92,6 @@ void roce_dev_ready(struct roce_dev *dev, struct roce_qp *qp);
 void roce_dev_posted(struct roce_qp *qp);
 /* Moves the QPs with fresh posts to the ready list; those in ERR are flushed. */
 void roce_dev_collect_posted(struct roce_dev *dev);
-/* Moves the QPs of overflowed CQs to ERR (ROCE-CQ-2); called at the end of a step, when no QP is half-way
- * through one. */
-void roce_dev_settle(struct roce_dev *dev, uint64_t now_ns);
-
 /* Hands an event to the trace hook, if there is one. */
 void roce_trace_emit(struct roce_dev *dev, const struct roce_trace *event);
 

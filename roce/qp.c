@@ -94,8 +94,7 @@ int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, st
         return err;
     }
     rdma_pd_get(qp->pd);
-    rdma_cq_get(qp->send_cq);
-    rdma_cq_get(qp->recv_cq);
+    roce_cqs_join(qp);
     reset(qp);
     *out = qp;
     return 0;
@@ -107,8 +106,7 @@ void roce_qp_destroy(struct roce_qp *qp)
     roce_timer_cancel(&dev->timers, &qp->req.timer);
     roce_dev_remove_qp(dev, qp);
     rdma_mw_unbind_all(&qp->windows); /* ROCE-MW-2 */
-    rdma_cq_put(qp->recv_cq);
-    rdma_cq_put(qp->send_cq);
+    roce_cqs_leave(qp);
     rdma_pd_put(qp->pd);
     roce_cc_deinit(qp);
     roce_responder_deinit(qp);

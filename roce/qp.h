@@ -157,6 +157,12 @@ struct roce_reorder {
     uint8_t *frames; /* size * frame_bytes */
 };
 
+/* A QP on the list that its CQ keeps of its users. */
+struct roce_cq_user {
+    struct roce_qp *qp;
+    struct roce_cq_user *prev, *next;
+};
+
 struct roce_qp {
     struct roce_dev *dev;
     uint32_t qpn;
@@ -190,6 +196,10 @@ struct roce_qp {
     struct roce_cc *cc; /* NULL: congestion management is off */
     bool drained;       /* SQD: all started messages are complete */
     bool tx_turn;       /* which half sends next */
+
+    struct roce_cq_user cq_users[2]; /* of send_cq and recv_cq */
+    bool failing;                    /* on the device's list of QPs whose CQ overflowed */
+    struct roce_qp *failing_prev, *failing_next;
 
     _Atomic bool posted; /* on the device's stack of QPs with fresh posts */
     struct roce_qp *posted_next;

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What idle queue pairs cost: nanoseconds a packet and a timeout with 1, 100 and 10,000 of them on a device,
+ * and bytes a queue pair. Two devices in one process hand each other their frames, so only the engine is
+ * measured. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "roce/roce.h"
+
+#define MAX_QPS 10000u
+/* Of each measurement; the figure is the least, as what other work on the machine adds is not ours. */
+#define ROUNDS       30u
+#define ITERS        10000u
+#define MSG_BYTES    64u
+#define BUFFER_BYTES 4400u
+#define REMOTE       (RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC)
+
+/* --- an allocator that counts, and randomness that repeats --- */
+
+static size_t live_bytes;
+
+static void *counting_alloc(void *ctx, size_t len_bytes)
+{
+    (void)ctx;
+    size_t *p = calloc(1, len_bytes + 2 * sizeof *p);
+    if (!p)
+        return NULL;
+    *p = len_bytes;
+    live_bytes += len_bytes;
+    return p + 2;
+}
+
+static void counting_free(void *ctx, void *p)
+{
+    (void)ctx;
+    size_t *block = (size_t *)p - 2;
+    live_bytes -= *block;
+    free(block);
+}
+
+static uint64_t next_random(void *ctx)
+{
+    uint64_t *x = ctx;
+    *x ^= *x << 13;
+    *x ^= *x >> 7;
+    *x ^= *x << 17;
+    return *x;
+}
+
+static const struct rdma_mem mem = {.alloc = counting_alloc, .free = counting_free};
+
+static void check(int rc, const char *what)
+{
+    if (rc == 0)
+        return;
+    fprintf(stderr, "scale: %s: %s\n", what, strerror(-rc));
+    exit(1);
+}
+
+/* --- two devices --- */
+
+struct side {
+    struct roce_dev *dev;
+    struct rdma_pd *pd;
+    struct rdma_cq *cq;
+    struct rdma_mr *mr;
+    struct roce_qp *qps[MAX_QPS];
+    uint8_t data[MSG_BYTES];
+    uint64_t random;
+};
+
+static struct side sides[2];
+static uint64_t now_ns = 1000000000;
+
+static uint64_t clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static struct net_addr address(int side)
+{
+    return net_addr_from_v4((const uint8_t[]){10, 0, 0, (uint8_t)(side + 1)});
+}
+
+static void open_side(int i)
+{
+    struct side *s = &sides[i];
+    s->random = 88172645463325252u + (uint64_t)i;
+    struct roce_dev_config config = {
+        .mem = &mem, .random = {.next = next_random, .ctx = &s->random}, .port_mtu_bytes = 1500};
+    check(roce_dev_create(&config, &s->dev), "device");
+    struct roce_gid gid = {.addr = address(i), .mac = {{2, 0, 0, 0, 0, (uint8_t)(i + 1)}}};
+    roce_dev_gid_add(s->dev, &gid);
+    check(rdma_pd_create(roce_dev_domain(s->dev), &s->pd), "protection domain");
+    check(rdma_cq_create(&mem, &(struct rdma_cq_config){.capacity = 1024}, &s->cq), "completion queue");
+    check(rdma_mr_reg(s->pd, s->data, sizeof s->data, RDMA_ACCESS_LOCAL_WRITE | REMOTE, &s->mr), "region");
+}
+
+static struct roce_qp *make_qp(int i, enum roce_qp_type type, uint32_t wrs)
+{
+    struct side *s = &sides[i];
+    struct roce_qp_config config = {
+        .type = type,
+        .pd = s->pd,
+        .send_cq = s->cq,
+        .recv_cq = s->cq,
+        .caps = {.max_send_wr = wrs, .max_recv_wr = wrs, .max_send_sge = 1, .max_recv_sge = 1}};
+    struct roce_qp *qp;
+    check(roce_qp_create(s->dev, &config, &qp), "queue pair");
+    return qp;
+}
+
+static void to_rts(int i, struct roce_qp *qp, uint32_t dest_qpn, uint8_t rd_atomic)
+{
+    struct roce_qp_attr a = {.state = ROCE_QPS_INIT,
+                             .port = 1,
+                             .access_flags = REMOTE,
+                             .path_mtu = ROCE_MTU_1024,
+                             .timeout = 14,
+                             .retry_cnt = 7,
+                             .rnr_retry = 7,
+                             .max_rd_atomic = rd_atomic,
+                             .max_dest_rd_atomic = rd_atomic,
+                             .dest_qpn = dest_qpn,
+                             .av = {.dgid = address(!i), .hop_limit = 64}};
+    check(roce_qp_modify(qp, &a, ROCE_QP_STATE | ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS,
+                         now_ns),
+          "INIT");
+    a.state = ROCE_QPS_RTR;
+    check(roce_qp_modify(qp, &a,
+                         ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
+                             ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER,
+                         now_ns),
+          "RTR");
+    a.state = ROCE_QPS_RTS;
+    check(roce_qp_modify(qp, &a,
+                         ROCE_QP_STATE | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY |
+                             ROCE_QP_SQ_PSN | ROCE_QP_MAX_QP_RD_ATOMIC,
+                         now_ns),
+          "RTS");
+}
+
+/* Moves what `from` has to send to the other side, or nowhere. Returns the frames. */
+static unsigned move(int from, int lose)
+{
+    static uint8_t buffers[16][BUFFER_BYTES];
+    struct net_frame bufs[16];
+    for (unsigned i = 0; i < 16; i++)
+        bufs[i] = (struct net_frame){.data = buffers[i], .cap_bytes = BUFFER_BYTES};
+    unsigned n = roce_dev_tx(sides[from].dev, bufs, 16, now_ns);
+    if (!lose)
+        roce_dev_rx(sides[!from].dev, bufs, n, now_ns);
+    return n;
+}
+
+static void post(struct roce_qp *qp)
+{
+    struct rdma_sge sge = {(uintptr_t)sides[0].data, MSG_BYTES, sides[0].mr->lkey};
+    struct rdma_send_wr wr = {.sg_list = &sge,
+                              .num_sge = 1,
+                              .opcode = RDMA_WR_RDMA_WRITE,
+                              .send_flags = RDMA_SEND_SIGNALED,
+                              .remote_addr = sides[1].mr->iova,
+                              .rkey = sides[1].mr->rkey};
+    check(roce_post_send(qp, &wr, NULL), "post");
+}
+
+/* One WRITE and its ACK: two packets, each built once and taken once. */
+static void exchange(struct roce_qp *qp, int lose_first)
+{
+    struct rdma_wc wc;
+    post(qp);
+    move(0, lose_first);
+    if (lose_first) {
+        now_ns = roce_dev_deadline_ns(sides[0].dev);
+        roce_dev_expire(sides[0].dev, now_ns);
+        move(0, 0);
+    }
+    move(1, 0);
+    now_ns += 1000;
+    if (rdma_cq_poll(sides[0].cq, &wc, 1) != 1 || wc.status != RDMA_WC_SUCCESS) {
+        fprintf(stderr, "scale: an operation did not complete\n");
+        exit(1);
+    }
+}
+
+/* Nanoseconds an exchange, the QPs 0..turns-1 taking turns. */
+static double measure(uint32_t turns, int lose_first)
+{
+    uint64_t least_ns = UINT64_MAX;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        uint64_t start = clock_ns();
+        for (uint32_t i = 0; i < ITERS; i++)
+            exchange(sides[0].qps[i % turns], lose_first);
+        uint64_t took_ns = clock_ns() - start;
+        least_ns = took_ns < least_ns ? took_ns : least_ns;
+    }
+    return (double)least_ns / ITERS;
+}
+
+static void measure_time(void)
+{
+    static const uint32_t counts[] = {1, 100, MAX_QPS};
+    uint32_t made = 0;
+    printf(
+        "Queue pairs on each of two devices, one WRITE of %u bytes at a time; nanoseconds, the least of %u\n\n",
+        MSG_BYTES, ROUNDS);
+    printf("%10s  %20s  %22s  %25s\n", "QPs", "a packet, one active", "a timeout, one active",
+           "a packet, all take turns");
+    for (unsigned c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+        for (; made < counts[c]; made++) {
+            for (int i = 0; i < 2; i++)
+                sides[i].qps[made] = make_qp(i, ROCE_QPT_RC, 16);
+            for (int i = 0; i < 2; i++)
+                to_rts(i, sides[i].qps[made], roce_qp_num(sides[!i].qps[made]), 1);
+        }
+        move(0, 0); /* fresh QPs are looked at once */
+        while (roce_dev_tx_pending(sides[0].dev) || roce_dev_tx_pending(sides[1].dev))
+            move(0, 0), move(1, 0);
+        double quiet = measure(1, 0), lossy = measure(1, 1), all = measure(made, 0);
+        printf("%10u  %20.0f  %22.0f  %25.0f\n", made, quiet / 2, lossy - quiet, all / 2);
+    }
+    for (uint32_t q = 0; q < made; q++)
+        for (int i = 0; i < 2; i++)
+            roce_qp_destroy(sides[i].qps[q]);
+}
+
+static void print_memory(const char *what, enum roce_qp_type type, uint32_t wrs, uint8_t rd_atomic)
+{
+    size_t before = live_bytes;
+    struct roce_qp *qp = make_qp(0, type, wrs);
+    if (type == ROCE_QPT_RC)
+        to_rts(0, qp, 17, rd_atomic);
+    printf("%-52s %8zu\n", what, live_bytes - before);
+    roce_qp_destroy(qp);
+}
+
+int main(void)
+{
+    size_t before = live_bytes;
+    open_side(0);
+    size_t device_bytes = live_bytes - before;
+    open_side(1);
+    measure_time();
+    printf("\nBytes of memory\n\n");
+    print_memory("RC, 16 + 16 WQEs of one SGE, 1 READ or atomic", ROCE_QPT_RC, 16, 1);
+    print_memory("RC, 128 + 128 WQEs of one SGE, 16 READs or atomics", ROCE_QPT_RC, 128, 16);
+    print_memory("UC, 16 + 16 WQEs of one SGE", ROCE_QPT_UC, 16, 0);
+    printf("%-52s %8zu\n", "a device for 16384 QPs and 65536 regions", device_bytes);
+    for (int i = 0; i < 2; i++) {
+        check(rdma_mr_dereg(sides[i].mr), "region");
+        check(rdma_cq_destroy(sides[i].cq), "completion queue");
+        check(rdma_pd_destroy(sides[i].pd), "protection domain");
+        check(roce_dev_destroy(sides[i].dev), "device");
+    }
+    return live_bytes == 0 ? 0 : 1;
+}
