@@ -207,9 +207,8 @@ static void measure_time(void)
 {
     static const uint32_t counts[] = {1, 100, MAX_QPS};
     uint32_t made = 0;
-    printf(
-        "Queue pairs on each of two devices, one WRITE of %u bytes at a time; nanoseconds, the least of %u\n\n",
-        MSG_BYTES, ROUNDS);
+    printf("Queue pairs on each of two devices, WRITEs of %u bytes one by one; ns, the least of %u\n\n",
+           MSG_BYTES, ROUNDS);
     printf("%10s  %20s  %22s  %25s\n", "QPs", "a packet, one active", "a timeout, one active",
            "a packet, all take turns");
     for (unsigned c = 0; c < sizeof counts / sizeof counts[0]; c++) {
