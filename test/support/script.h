@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A scripted peer: one device with one connected QP, and a test that plays the other side packet by packet.
- * Time is virtual, randomness is seeded, every frame that the device builds is parsed and its ICRC checked. */
+ * Time is virtual, randomness is seeded, every frame of the device is parsed and its ICRC checked. */
 #ifndef NORNIC_TEST_SUPPORT_SCRIPT_H
 #define NORNIC_TEST_SUPPORT_SCRIPT_H
 
