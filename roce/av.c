@@ -59,10 +59,29 @@ static bool is_local(const struct roce_dev *dev, const struct net_addr *addr)
     return false;
 }
 
+/* A group has members elsewhere, whether or not some are here: ROCE-UD-23. */
+static bool has_local_members(const struct roce_dev *dev, const struct net_addr *group)
+{
+    const struct roce_dev *d = dev;
+    do {
+        if (roce_mcast_find(&d->groups, group))
+            return true;
+        d = d->linked;
+    } while (d != dev);
+    return false;
+}
+
+static enum roce_route find_route(const struct roce_dev *dev, const struct net_addr *dgid)
+{
+    if (net_addr_is_multicast(dgid))
+        return has_local_members(dev, dgid) ? ROCE_ROUTE_BOTH : ROCE_ROUTE_PORT;
+    return is_local(dev, dgid) ? ROCE_ROUTE_LOOP : ROCE_ROUTE_PORT;
+}
+
 enum roce_route roce_route_to(const struct roce_dev *dev, const struct net_addr *dgid, struct roce_way *way)
 {
     if (way->gid_epoch != dev->gid_epoch) {
-        way->route = is_local(dev, dgid) ? ROCE_ROUTE_LOOP : ROCE_ROUTE_PORT;
+        way->route = find_route(dev, dgid);
         way->gid_epoch = dev->gid_epoch;
     }
     return way->route;
@@ -74,16 +93,30 @@ static void make_template(struct rdma_ah *ah)
     roce_av_template(ah->dev, &ah->av, roce_flow_src_port(ah->av.flow_label, 1, 1), &ah->tmpl);
 }
 
+/* All ones says that it was not resolved: ROCE-FRM-1. A group's follows from its address (ROCE-UD-20),
+ * anybody else's is not for the engine to find out. */
+static bool resolve_mac(struct roce_av *av)
+{
+    static const struct net_mac zero, all_ones = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
+    bool unresolved = net_mac_equal(&av->dst_mac, &all_ones);
+    if (!net_addr_is_multicast(&av->dgid))
+        return !unresolved;
+    if (unresolved || net_mac_equal(&av->dst_mac, &zero))
+        av->dst_mac = net_addr_mcast_mac(&av->dgid);
+    return true;
+}
+
 int roce_ah_create(struct roce_dev *dev, struct rdma_pd *pd, const struct roce_av *av, struct rdma_ah **out)
 {
-    if (!roce_av_is_valid(dev, av) || rdma_pd_domain(pd) != dev->domain)
+    struct roce_av resolved = *av;
+    if (!resolve_mac(&resolved) || !roce_av_is_valid(dev, av) || rdma_pd_domain(pd) != dev->domain)
         return -EINVAL;
     struct rdma_ah *ah = roce_alloc(dev, sizeof *ah);
     if (!ah)
         return -ENOMEM;
     ah->dev = dev;
     ah->pd = pd;
-    ah->av = *av;
+    ah->av = resolved;
     ah->local = *roce_gid_get(&dev->gids, av->sgid_index);
     make_template(ah);
     rdma_pd_get(pd);

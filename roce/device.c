@@ -43,8 +43,7 @@ static void fill_defaults(struct roce_dev_config *c)
         c->parse_flags |= ROCE_PARSE_V1;
 }
 
-/* Routes of this device and of those that it is linked to have to be looked for again. */
-static void gids_changed(struct roce_dev *dev)
+void roce_dev_reroute(struct roce_dev *dev)
 {
     struct roce_dev *d = dev;
     do {
@@ -104,7 +103,7 @@ static void unlink_from_ring(struct roce_dev *dev)
         before = before->linked;
     before->linked = dev->linked;
     dev->linked = dev;
-    gids_changed(before);
+    roce_dev_reroute(before);
 }
 
 int roce_dev_destroy(struct roce_dev *dev)
@@ -192,7 +191,7 @@ int roce_dev_gid_add(struct roce_dev *dev, const struct roce_gid *gid)
     int index = roce_gid_add(&dev->gids, gid);
     if (index < 0)
         return index;
-    gids_changed(dev);
+    roce_dev_reroute(dev);
     roce_dev_event(dev, &(struct roce_event){.type = ROCE_EVENT_GID_CHANGE});
     return index;
 }
@@ -202,7 +201,7 @@ int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns)
     int err = roce_gid_remove(&dev->gids, index);
     if (err)
         return err;
-    gids_changed(dev);
+    roce_dev_reroute(dev);
     for (uint32_t i = 0; i < dev->config.max_qp; i++) {
         struct roce_qp *qp = dev->qps[i];
         if (!qp || !qp->transport->connected || qp->attr.av.sgid_index != index ||
@@ -285,7 +284,7 @@ int roce_dev_link(struct roce_dev *a, struct roce_dev *b)
     struct roce_dev *after = a->linked; /* two rings become one */
     a->linked = b->linked;
     b->linked = after;
-    gids_changed(a);
+    roce_dev_reroute(a);
     return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "rdma/srq.h"
 #include "roce/gid.h"
+#include "roce/mcast.h"
 #include "roce/qp.h"
 #include "roce/roce.h"
 #include "roce/timer.h"
@@ -21,8 +22,10 @@ struct roce_dev {
     struct rdma_mem mem;
     struct rdma_domain *domain;
     struct roce_gid_table gids;
-    uint32_t gid_epoch; /* from 1 on; another one whenever this table, or a linked device's, has changed */
-    uint16_t *pkeys;    /* config.num_pkeys of them; 0: invalid */
+    uint32_t gid_epoch; /* from 1 on; another one whenever an address or a group of this device or a linked
+                           one has come or gone */
+    struct roce_mcast_table groups;
+    uint16_t *pkeys;         /* config.num_pkeys of them; 0: invalid */
     struct roce_dev *linked; /* ring of devices that reach each other inside; itself if it is alone */
     bool port_up;
     struct roce_timers timers;
@@ -85,6 +88,9 @@ struct roce_qp *roce_dev_find_qp(const struct roce_dev *dev, uint32_t qpn);
 /* Takes a QPN for `qp`: 0 or -ENOSPC. And gives it back. */
 int roce_dev_add_qp(struct roce_dev *dev, struct roce_qp *qp);
 void roce_dev_remove_qp(struct roce_dev *dev, struct roce_qp *qp);
+
+/* Routes of this device and of those that it is linked to have to be looked for again. */
+void roce_dev_reroute(struct roce_dev *dev);
 
 /* The QP may have something to send. */
 void roce_dev_ready(struct roce_dev *dev, struct roce_qp *qp);

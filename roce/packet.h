@@ -42,7 +42,8 @@
     V(DROP_KEY, rx_key_drop, "R_Key, range or rights refused")               \
     V(DROP_LENGTH, rx_length_drop, "length rule broken")                     \
     V(DROP_TOO_LONG, rx_too_long, "longer than the receive posted")          \
-    V(DROP_LOCAL, rx_local_drop, "receive buffer or queue at fault")
+    V(DROP_LOCAL, rx_local_drop, "receive buffer or queue at fault")         \
+    V(DROP_OWN, rx_own_drop, "multicast of the QP's own, which it does not want")
 
 enum roce_rx_verdict {
 #define ROCE_RX_ENUM_(id, counter, words) ROCE_RX_##id,

@@ -69,6 +69,7 @@ int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, st
     qp->recv_cq = config->recv_cq;
     qp->sq_sig_all = config->sq_sig_all;
     qp->e2e_credits = config->e2e_credits;
+    qp->block_multicast_loopback = config->block_multicast_loopback;
     qp->ctx = config->ctx;
     qp->caps = config->caps;
     if (!qp->transport->connected) /* ROCE-UD-1 */
@@ -100,8 +101,10 @@ int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, st
     return 0;
 }
 
-void roce_qp_destroy(struct roce_qp *qp)
+int roce_qp_destroy(struct roce_qp *qp)
 {
+    if (qp->groups)
+        return -EBUSY;
     struct roce_dev *dev = qp->dev;
     roce_timer_cancel(&dev->timers, &qp->req.timer);
     roce_dev_remove_qp(dev, qp);
@@ -114,6 +117,7 @@ void roce_qp_destroy(struct roce_qp *qp)
     roce_recv_deinit(qp);
     roce_send_queue_deinit(qp);
     roce_free(dev, qp);
+    return 0;
 }
 
 /* --- modify --- */
@@ -124,7 +128,8 @@ static int check_against_device(const struct roce_qp *qp, const struct roce_qp_a
                                 enum roce_qp_state next)
 {
     if (mask & ROCE_QP_AV) {
-        if (!roce_av_is_valid(qp->dev, &a->av))
+        /* Nor is a group a peer: ROCE-RX-12. */
+        if (!roce_av_is_valid(qp->dev, &a->av) || net_addr_is_multicast(&a->av.dgid))
             return -EINVAL;
     }
     if (!roce_path_change_is_valid(qp, a, mask))

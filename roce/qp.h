@@ -173,6 +173,8 @@ struct roce_qp {
     struct rdma_cq *send_cq, *recv_cq;
     bool sq_sig_all;
     bool e2e_credits;
+    bool block_multicast_loopback;
+    uint32_t groups; /* that it is attached to */
     void *ctx;
     struct roce_qp_caps caps;
     struct roce_qp_attr attr;

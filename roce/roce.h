@@ -85,11 +85,15 @@ struct roce_dev_config {
     /* Called by a post when the device had no posted work before: wake whoever sleeps on progress. May be
      * NULL. */
     void (*doorbell)(void *ctx);
+    /* Called when the first QP attaches to a multicast group, and after the last has left it: the interface
+     * joins (IGMP, MLD), or leaves. Whatever it returns for a join, 0 or -errno, is the attach's result. Must
+     * not call back into the device. May be NULL. */
+    int (*mcast)(void *ctx, const struct net_addr *group, bool join);
     /* Called inside progress and control calls. Must not call back into the device. May be NULL. */
     void (*event)(void *ctx, const struct roce_event *event);
     roce_trace_hook *trace; /* may be NULL */
     bool trace_parse_tx;
-    void *ctx; /* for all three */
+    void *ctx; /* for all four */
 };
 
 /* 0, -EINVAL or -ENOMEM. */
@@ -281,13 +285,15 @@ struct roce_qp_config {
      * requester sends again only what a NAK names, as long as the peer shows that it keeps the rest.
      * Interoperates with a peer that goes back N. */
     uint32_t reorder_pkts;
-    bool e2e_credits; /* advertise the posted receives as credits (ROCE-RS-53); off: unlimited */
-    void *ctx;        /* the caller's: roce_qp_ctx() */
+    bool e2e_credits;              /* advertise the posted receives as credits (ROCE-RS-53); off: unlimited */
+    bool block_multicast_loopback; /* UD: no copy of what the QP itself sends to a group that it is attached
+                                      to (ROCE-UD-23) */
+    void *ctx;                     /* the caller's: roce_qp_ctx() */
 };
 
-/* Address handles: ROCE-AH-1..3. Made of `av` for UD sends of QPs of `pd`. 0, -EINVAL (no such SGID index,
- * a family that does not fit it, SL above 7: ROCE-VB-5) or -ENOMEM. Destroying fails with -EBUSY while a
- * posted send names it. */
+/* Address handles: ROCE-AH-1..3. Made of `av` for UD sends of QPs of `pd`. 0, -EINVAL (no such SGID index, a
+ * family that does not fit it, SL above 7: ROCE-VB-5, a unicast MAC of all ones: ROCE-FRM-1) or -ENOMEM.
+ * Destroying fails with -EBUSY while a posted send names it. */
 int roce_ah_create(struct roce_dev *dev, struct rdma_pd *pd, const struct roce_av *av, struct rdma_ah **out);
 int roce_ah_destroy(struct rdma_ah *ah);
 
@@ -304,7 +310,16 @@ int roce_ah_from_wc(const struct roce_dev *dev, const struct rdma_wc *wc, const 
 /* Creates a QP in RESET. QPNs start at 17 and are not reused soon (ROCE-QP-34). 0, -EINVAL, -EOPNOTSUPP,
  * -ENOSPC or -ENOMEM. */
 int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, struct roce_qp **out);
-void roce_qp_destroy(struct roce_qp *qp);
+/* 0, or -EBUSY while it is attached to a multicast group (ROCE-UD-21). */
+int roce_qp_destroy(struct roce_qp *qp);
+
+/* Attaches a UD QP to a multicast group, an IPv4 or IPv6 multicast address: from now on it gets a copy of
+ * every datagram to the group that passes its own checks, also of those that this device sends
+ * (ROCE-UD-20..23).
+ * Attaching twice is attaching once. 0, -EINVAL (no UD QP, no multicast address), -ENOMEM, or what
+ * roce_dev_config.mcast returned. Detaching: 0, or -EINVAL if it was not attached. */
+int roce_qp_attach_mcast(struct roce_qp *qp, const struct net_addr *group);
+int roce_qp_detach_mcast(struct roce_qp *qp, const struct net_addr *group);
 
 /* Changes state and attributes by the table of ROCE section 11.2. 0, or -EINVAL with nothing changed
  * (ROCE-QP-10). */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Receiving: from a frame to the half of the QP that it is for. The checks of ROCE section 6.2, in its order.
  */
-#include <assert.h>
-
 #include "roce/cc.h"
 #include "roce/device.h"
+#include "roce/mcast.h"
 #include "roce/path.h"
 #include "roce/transport.h"
 #include "roce/ud.h"
@@ -72,28 +71,38 @@ static bool addresses_are_good(const struct roce_qp *qp, const struct roce_pkt *
     return roce_path_admits(qp, pkt);
 }
 
-/* Finds the QP and makes the checks that need it: ROCE-RX-11..17. */
-static enum roce_rx_verdict admit(const struct roce_dev *dev, const struct roce_pkt *pkt,
-                                  struct roce_qp **out)
+static bool is_to_group(const struct roce_pkt *pkt)
+{
+    return pkt->bth.dest_qpn == ROCE_MULTICAST_QPN;
+}
+
+/* ROCE-RX-11, RX-12: a packet to a group is for those that joined it, and has no QP of its own. */
+static enum roce_rx_verdict find(const struct roce_dev *dev, const struct roce_pkt *pkt, struct roce_qp **out)
 {
     if (pkt->bth.dest_qpn == 0)
         return ROCE_RX_DROP_QP0;
-    struct roce_qp *qp = roce_dev_find_qp(dev, pkt->bth.dest_qpn);
-    if (!qp)
+    if (is_to_group(pkt) != net_addr_is_multicast(&pkt->dst))
         return ROCE_RX_DROP_NO_QP;
-    *out = qp;
-    bool cnp = pkt->bth.opcode == ROCE_OPCODE_CNP;
-    if (!cnp && pkt->bth.opcode >> 5 != qp->transport->service)
+    *out = roce_dev_find_qp(dev, pkt->bth.dest_qpn);
+    return *out || is_to_group(pkt) ? ROCE_RX_TAKEN : ROCE_RX_DROP_NO_QP;
+}
+
+/* The checks that need the QP: ROCE-RX-13..18. */
+static enum roce_rx_verdict admit(const struct roce_qp *qp, const struct roce_pkt *pkt)
+{
+    bool cnp = pkt->op->flags & ROCE_PKT_CNP;
+    if ((!cnp || is_to_group(pkt)) && pkt->bth.opcode >> 5 != qp->transport->service)
         return ROCE_RX_DROP_TYPE;
     if (!state_takes(qp, cnp || pkt->op->flags & ROCE_PKT_RESPONSE))
         return ROCE_RX_DROP_STATE;
-    if (!addresses_are_good(qp, pkt))
+    if (!is_to_group(pkt) && !addresses_are_good(qp, pkt))
         return ROCE_RX_DROP_GID;
     if (!pkey_is_good(qp, pkt->bth.pkey))
         return ROCE_RX_DROP_PKEY;
-    if (!cnp && !qp->transport->connected && pkt->op->flags & ROCE_PKT_DETH &&
-        pkt->deth.qkey != roce_ud_qkey(qp))
-        return ROCE_RX_DROP_QKEY; /* ROCE-RX-18 */
+    if (pkt->op->flags & ROCE_PKT_DETH && pkt->deth.qkey != roce_ud_qkey(qp))
+        return ROCE_RX_DROP_QKEY;
+    if (is_to_group(pkt) && roce_mcast_is_own(qp, pkt))
+        return ROCE_RX_DROP_OWN;
     return ROCE_RX_TAKEN;
 }
 
@@ -124,6 +133,51 @@ static bool saturates(enum roce_rx_verdict verdict)
     return verdict == ROCE_RX_DROP_PKEY || verdict == ROCE_RX_DROP_QKEY;
 }
 
+/* Gives a packet to a QP if it may have it, counts and tells what became of it. `verdict`: so far; without a
+ * QP it is the last. */
+static enum roce_rx_verdict deliver(struct roce_dev *dev, struct roce_qp *qp, const struct roce_pkt *pkt,
+                                    enum roce_rx_verdict verdict, uint64_t now_ns)
+{
+    if (verdict == ROCE_RX_TAKEN)
+        verdict = admit(qp, pkt);
+    struct roce_trace event = {
+        .kind = ROCE_TRACE_PKT_RX,
+        .now_ns = now_ns,
+        .qpn = qp ? qp->qpn : 0,
+        .frame = pkt->frame,
+        .frame_bytes = pkt->frame_bytes,
+        .pkt = verdict == ROCE_RX_NOT_ROCE ? NULL : pkt,
+    };
+    if (verdict == ROCE_RX_TAKEN) {
+        verdict = dispatch(qp, pkt, now_ns);
+        if (is_marked(pkt)) /* ROCE-RX-21 */
+            roce_cnp_note(qp, pkt, now_ns);
+        roce_count(qp, rx_pkts);
+        roce_count_n(qp, rx_bytes, pkt->frame_bytes);
+        roce_dev_ready(dev, qp);
+    }
+    if (!saturates(verdict) || dev->counters.verdicts[verdict] < UINT16_MAX)
+        dev->counters.verdicts[verdict]++;
+    event.verdict = verdict;
+    roce_trace_emit(dev, &event);
+    return verdict;
+}
+
+/* ROCE-UD-22: to every member, each of which judges for itself. */
+static enum roce_rx_verdict deliver_to_group(struct roce_dev *dev, const struct roce_pkt *pkt,
+                                             uint64_t now_ns)
+{
+    const struct roce_mcast_group *group = roce_mcast_find(&dev->groups, &pkt->dst);
+    enum roce_rx_verdict verdict = ROCE_RX_DROP_NO_QP;
+    if (!group)
+        return deliver(dev, NULL, pkt, verdict, now_ns);
+    for (const struct roce_mcast_member *m = group->members; m; m = m->next) {
+        enum roce_rx_verdict copy = deliver(dev, m->qp, pkt, ROCE_RX_TAKEN, now_ns);
+        verdict = verdict == ROCE_RX_TAKEN ? verdict : copy;
+    }
+    return verdict;
+}
+
 enum roce_rx_verdict roce_rx_frame(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns)
 {
     struct roce_pkt pkt;
@@ -134,31 +188,13 @@ enum roce_rx_verdict roce_rx_frame(struct roce_dev *dev, const struct net_frame 
         verdict = ROCE_RX_DROP_L2;
     bool is_cnp = verdict == ROCE_RX_TAKEN && pkt.op->flags & ROCE_PKT_CNP;
     if (verdict == ROCE_RX_TAKEN)
-        verdict = admit(dev, &pkt, &qp);
-    struct roce_trace event = {
-        .kind = ROCE_TRACE_PKT_RX,
-        .now_ns = now_ns,
-        .qpn = qp ? qp->qpn : 0,
-        .frame = frame->data,
-        .frame_bytes = frame->len_bytes,
-        .pkt = verdict == ROCE_RX_NOT_ROCE ? NULL : &pkt,
-    };
-    if (verdict == ROCE_RX_TAKEN) {
-        assert(qp);
-        verdict = dispatch(qp, &pkt, now_ns);
-        /* ROCE-RX-21; the Q_Key of datagrams is the last check of section 6.2, and their service's. */
-        if (is_marked(&pkt) && verdict != ROCE_RX_DROP_QKEY)
-            roce_cnp_note(qp, &pkt, now_ns);
-        roce_count(qp, rx_pkts);
-        roce_count_n(qp, rx_bytes, frame->len_bytes);
-        roce_dev_ready(dev, qp);
-    } else if (is_cnp) {
+        verdict = find(dev, &pkt, &qp);
+    if (verdict == ROCE_RX_TAKEN && is_to_group(&pkt))
+        verdict = deliver_to_group(dev, &pkt, now_ns);
+    else
+        verdict = deliver(dev, qp, &pkt, verdict, now_ns);
+    if (is_cnp && verdict != ROCE_RX_TAKEN)
         dev->counters.qps.rp_cnp_ignored++; /* ROCE-CC-5 */
-    }
-    if (!saturates(verdict) || dev->counters.verdicts[verdict] < UINT16_MAX)
-        dev->counters.verdicts[verdict]++;
-    event.verdict = verdict;
-    roce_trace_emit(dev, &event);
     return verdict;
 }
 

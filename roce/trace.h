@@ -10,7 +10,7 @@
 
 enum roce_trace_kind {
     ROCE_TRACE_PKT_TX,     /* a packet was built */
-    ROCE_TRACE_PKT_RX,     /* a packet was judged */
+    ROCE_TRACE_PKT_RX,     /* a packet was judged; one to a multicast group by each of its QPs */
     ROCE_TRACE_QP_STATE,   /* a QP changed its state */
     ROCE_TRACE_RETRANSMIT, /* a requester goes back */
     ROCE_TRACE_RNR_WAIT,   /* a requester waits for a receiver that was not ready */

@@ -56,6 +56,18 @@ static void hand_over(struct roce_dev *from, struct roce_dev *to, const struct n
         to->config.doorbell(to->config.ctx);
 }
 
+/* Hands a frame to the devices, this one and linked ones, that have QPs in its group. */
+static void loop_to_group(struct roce_dev *dev, const struct roce_qp *from, const struct net_frame *frame,
+                          uint64_t now_ns)
+{
+    struct roce_dev *d = dev;
+    do {
+        if (roce_mcast_find(&d->groups, from->frame_dgid))
+            hand_over(dev, d, frame, now_ns);
+        d = d->linked;
+    } while (d != dev);
+}
+
 /* Hands a frame to the device, this one or a linked one, whose address and QP it bears. Devices on one
  * address are told apart by the QPN; where none has that QP, one of them counts the drop. */
 static void loop(struct roce_dev *dev, const struct roce_qp *from, const struct net_frame *frame,
@@ -94,10 +106,11 @@ unsigned roce_dev_tx(struct roce_dev *dev, struct net_frame *bufs, unsigned n, u
                 qp->frame_dgid = &qp->attr.av.dgid;
                 qp->frame_dest_qpn = qp->attr.dest_qpn;
             }
-            if (qp->frame_route != ROCE_ROUTE_PORT) {
+            if (qp->frame_route == ROCE_ROUTE_LOOP)
                 loop(dev, qp, &bufs[filled], now_ns);
-                looped++;
-            }
+            else if (qp->frame_route == ROCE_ROUTE_BOTH)
+                loop_to_group(dev, qp, &bufs[filled], now_ns);
+            looped += qp->frame_route != ROCE_ROUTE_PORT;
             if (qp->frame_route != ROCE_ROUTE_LOOP)
                 filled++;
         }
