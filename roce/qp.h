@@ -13,6 +13,7 @@
 #include "roce/recv.h"
 #include "roce/roce.h"
 #include "roce/timer.h"
+#include "roce/window.h"
 
 /* One send WQE. The part above the line is written by the post, the part below by the requester. */
 struct roce_send_wqe {
@@ -69,7 +70,8 @@ struct roce_requester {
     uint32_t cur_pkt; /* and its packet */
     uint32_t rd_atomic_outstanding;
     uint32_t unasked_pkts; /* sent since the last AckReq: ROCE-RC-12 */
-    uint32_t window_pkts;  /* most unacknowledged packets now: less than the device's after a timeout */
+    struct roce_window window;
+    uint32_t timeouts_in_row; /* ack timeouts without progress in between */
     uint32_t ssn;
     uint32_t lsn; /* limit by credits: ROCE-RC-21 */
     bool unlimited;
@@ -323,6 +325,9 @@ void roce_response_push_ack(struct roce_qp *qp, uint32_t psn);
 void roce_response_drop_ack(struct roce_qp *qp);
 /* Adds an entry; false: the queue is full and the packet is treated as lost. */
 bool roce_response_push(struct roce_qp *qp, const struct roce_response *response);
+/* Adds an answer given once more where its PSN belongs: behind others the peer would drop those, as it waits
+ * for this one, and then miss them. */
+bool roce_response_insert(struct roce_qp *qp, const struct roce_response *response);
 /* The queued answer of that kind whose last PSN is before `end_psn`, or NULL. */
 struct roce_response *roce_response_find(struct roce_qp *qp, enum roce_response_kind kind, uint32_t end_psn);
 

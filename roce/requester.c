@@ -7,18 +7,12 @@
 #include "roce/transport.h"
 
 #define GO_BACK_STRIKES 3 /* then the peer is taken for one that goes back N */
-#define TIMEOUT_SHRINK  4 /* divides the window at each ack timeout; each ACK that moves on doubles it */
 
 static void expire(struct roce_timer *timer, uint64_t now_ns);
 
 uint64_t roce_ack_timeout_ns(const struct roce_qp *qp)
 {
     return 4096ull << qp->attr.timeout;
-}
-
-static uint32_t min_pkts(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
 }
 
 void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn)
@@ -32,9 +26,9 @@ void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn)
         .cur = qp->sq.started,
         .retry_left = qp->attr.retry_cnt,
         .rnr_left = qp->attr.rnr_retry,
-        .window_pkts = qp->dev->config.window_pkts,
         .timer = {.fire = expire},
     };
+    roce_window_init(&req->window, qp->dev->config.window_pkts, sq_psn);
 }
 
 uint32_t roce_requester_cur_psn(const struct roce_qp *qp)
@@ -45,6 +39,15 @@ uint32_t roce_requester_cur_psn(const struct roce_qp *qp)
     return roce_psn_add(roce_send_wqe(qp, req->cur)->first_psn, req->cur_pkt);
 }
 
+/* ROCE-RC-41 leaves the timer from Tr to 4 Tr. One timeout after another, without an answer in between, uses
+ * that room: what comes out of a long queue may still be in time. */
+static uint64_t patience_ns(const struct roce_qp *qp)
+{
+    static const uint8_t times[] = {1, 2, 4};
+    uint32_t row = qp->req.timeouts_in_row;
+    return roce_ack_timeout_ns(qp) * times[row < 2 ? row : 2];
+}
+
 void roce_requester_arm(struct roce_qp *qp, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
@@ -53,7 +56,7 @@ void roce_requester_arm(struct roce_qp *qp, uint64_t now_ns)
     if (req->una_psn == req->hi_psn || !qp->attr.timeout)
         roce_timer_cancel(&qp->dev->timers, &req->timer);
     else
-        roce_timer_arm(&qp->dev->timers, &req->timer, now_ns + roce_ack_timeout_ns(qp));
+        roce_timer_arm(&qp->dev->timers, &req->timer, now_ns + patience_ns(qp));
 }
 
 /* Sets the place to send from to `psn`, which lies in a started WQE, or is nxt_psn. */
@@ -77,9 +80,10 @@ void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns)
     struct roce_requester *req = &qp->req;
     req->retry_left = qp->attr.retry_cnt;
     req->rnr_left = qp->attr.rnr_retry;
+    req->timeouts_in_row = 0;
     req->restarted = false;
     req->rnr_waiting = false;
-    req->window_pkts = min_pkts(2 * req->window_pkts, qp->dev->config.window_pkts);
+    roce_window_progress(&req->window, req->una_psn, req->hi_psn);
     roce_local_retire(qp);
     /* ROCE-RC-31: an ACK of the first transmission may lie ahead of a go-back-N. A WQE before `done` is the
      * poster's again, so its PSN is not looked at. */
@@ -187,8 +191,7 @@ static void expire(struct roce_timer *timer, uint64_t now_ns)
         return;
     }
     roce_count(qp, local_ack_timeout);
-    /* A peer may be alive but slower than the timer: whole windows again would only grow the queue before it,
-     * until the retries are used up (seen with soft-RoCE in an emulated guest). */
-    req->window_pkts = req->window_pkts > TIMEOUT_SHRINK ? req->window_pkts / TIMEOUT_SHRINK : 1;
+    req->timeouts_in_row++;
+    roce_window_timeout(&req->window, req->hi_psn);
     roce_requester_restart(qp, req->una_psn, ROCE_CAUSE_TIMEOUT, now_ns);
 }

@@ -25,7 +25,7 @@ static bool may_start(const struct roce_qp *qp, const struct roce_send_wqe *w, u
     if (!req->unlimited && is_credit_limited(w) && roce_psn_diff(req->ssn + 1, req->lsn) > 1)
         return false;
     uint32_t outstanding = (req->nxt_psn - req->una_psn) & ROCE_PSN_MASK;
-    return outstanding < qp->req.window_pkts && outstanding + psn_count <= 1u << 23; /* ROCE-RC-4 */
+    return outstanding < qp->req.window.pkts && outstanding + psn_count <= 1u << 23; /* ROCE-RC-4 */
 }
 
 /* Gives the next posted WQE its PSNs (ROCE-RC-1..5). False: there is none, or it has to wait. */
@@ -69,7 +69,7 @@ static bool wants_ack(const struct roce_qp *qp, const struct roce_request *r, ui
     /* Paced packets may take so long that the ack timer fires before they are enough to be asked for. */
     if (qp->attr.timeout && roce_cc_pacing_ns(qp, qp->req.unasked_pkts + 1) >= roce_ack_timeout_ns(qp) / 4)
         return true;
-    return r->last || outstanding >= qp->req.window_pkts || qp->req.unasked_pkts + 1 >= ACK_REQ_EVERY_PKTS;
+    return r->last || outstanding >= qp->req.window.pkts || qp->req.unasked_pkts + 1 >= ACK_REQ_EVERY_PKTS;
 }
 
 /* After the packet at `psn` has been built. */
@@ -125,7 +125,7 @@ bool roce_requester_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now
     if (req->cur == qp->sq.started && !start_next(qp, now_ns))
         return false;
     uint32_t psn = roce_requester_cur_psn(qp);
-    if (((psn - req->una_psn) & ROCE_PSN_MASK) >= qp->req.window_pkts)
+    if (((psn - req->una_psn) & ROCE_PSN_MASK) >= qp->req.window.pkts)
         return false;
     if (roce_cc_must_wait(qp, now_ns))
         return false;

@@ -38,7 +38,7 @@ Test(requester_loss, ROCE_RC_41_between_tr_and_4_tr)
     }
 }
 
-Test(requester_loss, ROCE_RC_41_it_repeats_at_the_same_pace)
+Test(requester_loss, ROCE_RC_41_it_repeats_between_tr_and_4_tr)
 {
     script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
     expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
@@ -50,6 +50,25 @@ Test(requester_loss, ROCE_RC_41_it_repeats_at_the_same_pace)
         cr_assert_leq(script_last_ns(s) - last_ns, 4 * tr_ns(14));
         last_ns = script_last_ns(s);
     }
+}
+
+/* Seven retries last 1 + 2 + 4 + 4 + 4 + 4 + 4 Tr, and then 4 more until it is given up. */
+Test(requester_loss, ROCE_RC_41_timeouts_in_a_row_come_slower)
+{
+    static const unsigned waits[] = {1, 2, 4, 4, 4, 4, 4};
+    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_forget(s);
+    for (int i = 0; i < 7; i++) {
+        script_advance(s, waits[i] * tr_ns(14) - 1);
+        expect_nothing(s);
+        script_advance(s, 1);
+        expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
+    }
+    ack(0, 1);
+    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_forget(s);
+    script_advance(s, tr_ns(14)); /* progress: as fast as ever */
+    expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 1));
 }
 
 Test(requester_loss, ROCE_RC_41_zero_is_never)
