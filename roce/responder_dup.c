@@ -56,7 +56,7 @@ static enum roce_rx_verdict replay_read(struct roce_qp *qp, const struct roce_pk
     struct roce_response *queued = roce_response_find(qp, ROCE_RESPONSE_READ, answer.end_psn);
     if (queued)
         *queued = answer;
-    else if (!roce_response_push(qp, &answer))
+    else if (!roce_response_insert(qp, &answer))
         return ROCE_RX_DROP_BUSY;
     return ROCE_RX_TAKEN;
 }
@@ -76,7 +76,7 @@ static enum roce_rx_verdict replay_atomic(struct roce_qp *qp, const struct roce_
         .original = r->original,
     };
     roce_count(qp, atomic_replays);
-    if (!roce_response_find(qp, ROCE_RESPONSE_ATOMIC, answer.end_psn) && !roce_response_push(qp, &answer))
+    if (!roce_response_find(qp, ROCE_RESPONSE_ATOMIC, answer.end_psn) && !roce_response_insert(qp, &answer))
         return ROCE_RX_DROP_BUSY;
     return ROCE_RX_TAKEN;
 }

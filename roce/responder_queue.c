@@ -43,6 +43,18 @@ void roce_response_drop_ack(struct roce_qp *qp)
         qp->resp.queue_tail--;
 }
 
+bool roce_response_insert(struct roce_qp *qp, const struct roce_response *response)
+{
+    struct roce_responder *resp = &qp->resp;
+    if (!roce_response_push(qp, response))
+        return false;
+    uint32_t i = resp->queue_tail - 1;
+    for (; i != resp->queue_head && roce_psn_diff(at(qp, i - 1)->psn, response->psn) > 0; i--)
+        *at(qp, i) = *at(qp, i - 1);
+    *at(qp, i) = *response;
+    return true;
+}
+
 void roce_response_push_ack(struct roce_qp *qp, uint32_t psn)
 {
     struct roce_responder *resp = &qp->resp;

@@ -359,6 +359,25 @@ Test(responder_dup, ROCE_RS_25_a_new_replay_ends_the_one_before)
     expect_responses(2, 2, 2048, 2048);
 }
 
+/* Two answers wait when one before them is asked for again. Behind them it would make the peer, which waits
+ * for it, drop them both, and miss them next.
+ * covers: ROCE-RS-22, ROCE-RS-23, ROCE-RS-40 */
+Test(responder_dup, ROCE_RS_40_a_replay_goes_before_what_it_precedes)
+{
+    send(read(0, 0, 4096));
+    send(script_atomic_pkt(s, ROCE_OP_FETCH_ADD, script_rq(s, 4), 0, 1, 0));
+    script_forget(s);
+    struct script_pkt burst[4] = {read(5, 4096, 2048), read(7, 8192, 100), read(3, 3072, 1024),
+                                  script_atomic_pkt(s, ROCE_OP_FETCH_ADD, script_rq(s, 4), 0, 1, 0)};
+    script_burst(s, burst, 4);
+    expect_op(s, ROCE_OP_READ_RESP_ONLY, script_rq(s, 3));
+    expect_op(s, ROCE_OP_ATOMIC_ACK, script_rq(s, 4));
+    expect_op(s, ROCE_OP_READ_RESP_FIRST, script_rq(s, 5));
+    expect_op(s, ROCE_OP_READ_RESP_LAST, script_rq(s, 6));
+    expect_op(s, ROCE_OP_READ_RESP_ONLY, script_rq(s, 7));
+    expect_nothing(s);
+}
+
 Test(responder_dup, ROCE_RS_30_the_oldest_is_forgotten_first)
 {
     renew(2);
