@@ -64,6 +64,16 @@ static uint64_t duration_ns(uint64_t len_bytes, uint64_t rate_bps)
     return len_bytes * 8 * 1000000000 / rate_bps;
 }
 
+/* Makes the steps of the time that has passed. What is left of a wait shrinks as the rate grows: at the floor
+ * a packet would else wait for milliseconds while the rate has long recovered. */
+static void advance(struct roce_cc *cc, const struct roce_cc_config *config, uint64_t now_ns)
+{
+    uint64_t before_bps = cc->flow.rate_bps;
+    roce_dcqcn_advance(&cc->flow, config, now_ns);
+    if (cc->next_ns > now_ns && cc->flow.rate_bps != before_bps) /* a frame's bits * 10^9: no overflow */
+        cc->next_ns = now_ns + (cc->next_ns - now_ns) * before_bps / cc->flow.rate_bps;
+}
+
 void roce_cc_take_cnp(struct roce_qp *qp, uint64_t now_ns)
 {
     struct roce_cc *cc = qp->cc;
@@ -72,6 +82,7 @@ void roce_cc_take_cnp(struct roce_qp *qp, uint64_t now_ns)
         return;
     }
     roce_count(qp, rp_cnp_handled);
+    advance(cc, config_of(qp), now_ns);
     roce_dcqcn_cnp(&cc->flow, config_of(qp), now_ns);
     if (cc->next_ns < now_ns)
         cc->next_ns = now_ns; /* what was not used at line rate is no credit */
@@ -82,11 +93,12 @@ bool roce_cc_must_wait(struct roce_qp *qp, uint64_t now_ns)
     struct roce_cc *cc = qp->cc;
     if (!cc || !cc->flow.limited)
         return false;
-    roce_dcqcn_advance(&cc->flow, config_of(qp), now_ns);
+    advance(cc, config_of(qp), now_ns);
     if (!cc->flow.limited || now_ns >= cc->next_ns)
         return false;
+    uint64_t step_ns = cc->flow.increase_due_ns;
     if (!roce_timer_armed(&cc->pace))
-        roce_timer_arm(&qp->dev->timers, &cc->pace, cc->next_ns);
+        roce_timer_arm(&qp->dev->timers, &cc->pace, cc->next_ns < step_ns ? cc->next_ns : step_ns);
     return true;
 }
 
