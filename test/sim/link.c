@@ -118,6 +118,18 @@ static bool mark_ecn(uint8_t *frame, uint32_t len_bytes)
     return true;
 }
 
+bool sim_link_mark(uint8_t *frame, uint32_t len_bytes)
+{
+    uint8_t *l3 = frame + (get_be16(frame + 12) == TPID_VLAN ? 18 : ETHERNET_HEADER_BYTES);
+    if (l3 + 20 > frame + len_bytes)
+        return false;
+    bool v6 = l3[0] >> 4 == 6;
+    if ((v6 ? l3[1] & 0x30 : l3[1] & 3) == 0)
+        return false;
+    mark_ecn(frame, len_bytes);
+    return true;
+}
+
 /* A CRC-32 finds any three bits, and the headers outside it carry nothing that a transport acts on. */
 static void corrupt(struct sim_link *link, uint8_t *frame, uint32_t len_bytes)
 {

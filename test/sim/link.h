@@ -64,6 +64,9 @@ uint64_t sim_link_next_ns(const struct sim_link *link);
 unsigned sim_link_recv(struct sim_link *link, struct net_frame *frames, unsigned n, uint64_t now_ns);
 void sim_link_release(const struct net_frame *frames, unsigned n);
 
+/* Marks a frame that is ECN-capable "congestion experienced", as a router would; false: it is not. */
+bool sim_link_mark(uint8_t *frame, uint32_t len_bytes);
+
 const struct sim_link_counters *sim_link_counters(const struct sim_link *link);
 
 #endif
