@@ -3,9 +3,9 @@
  *
  * A peer, or a queue on the way to it, may be alive but slower than the ack timer. Whole windows sent again
  * would only grow the queue before it, until the retries are used up. So a timeout leaves a quarter of the
- * window, and the window grows again at most once in a round trip: by all of itself up to half of what was too
- * much, then by one packet. ACKs of what was sent before the timeout prove nothing: they come out of the queue
- * that was too long. */
+ * window. It grows again at most once in a round trip: by all of itself up to half of what was too much, then
+ * by one packet. ACKs of what was sent before the timeout prove nothing: they come out of the queue that was
+ * too long. */
 #ifndef NORNIC_ROCE_WINDOW_H
 #define NORNIC_ROCE_WINDOW_H
 
