@@ -42,18 +42,24 @@ size_t cli_pattern_compare(uint64_t key, const uint8_t *buf, size_t len_bytes)
     return len_bytes;
 }
 
-size_t cli_pattern_compare_any(const uint64_t *keys, size_t n, const uint8_t *buf, size_t len_bytes)
+void cli_pattern_word(uint64_t key, size_t at, uint8_t *word)
 {
-    uint64_t step = 0;
-    for (size_t at = 0; at < len_bytes; at += 8, step += STEP) {
-        size_t rest = len_bytes - at < 8 ? len_bytes - at : 8, i = 0;
-        for (; i < n; i++) {
-            uint64_t word = first_word(keys[i]) + step;
-            if (memcmp(buf + at, &word, rest) == 0)
-                break;
-        }
-        if (i == n)
-            return at;
-    }
-    return len_bytes;
+    uint64_t value = first_word(key) + at / 8 * STEP;
+    memcpy(word, &value, 8);
+}
+
+/* first_word() backwards: each of its steps can be undone. */
+static uint64_t key_of(uint64_t first)
+{
+    uint64_t z = (first ^ first >> 31 ^ first >> 62) * 0x319642b2d24d8ec3u;
+    z = (z ^ z >> 27 ^ z >> 54) * 0x96de1b173f119089u;
+    z = z ^ z >> 30 ^ z >> 60;
+    return z * 0xf1de83e19937733du - 1;
+}
+
+uint64_t cli_pattern_key(const uint8_t *word, size_t at)
+{
+    uint64_t value;
+    memcpy(&value, word, 8);
+    return key_of(value - at / 8 * STEP);
 }

@@ -13,7 +13,8 @@ void cli_pattern_fill(uint64_t key, uint8_t *buf, size_t len_bytes);
 /* Where `buf` first differs from cli_pattern_fill(key); `len_bytes`: nowhere. */
 size_t cli_pattern_compare(uint64_t key, const uint8_t *buf, size_t len_bytes);
 
-/* The same for a buffer of which each word belongs to any of `n` keys. */
-size_t cli_pattern_compare_any(const uint64_t *keys, size_t n, const uint8_t *buf, size_t len_bytes);
+/* The 8 bytes at `at`, a multiple of 8, of what belongs to `key`; and to which key such bytes belong. */
+void cli_pattern_word(uint64_t key, size_t at, uint8_t *word);
+uint64_t cli_pattern_key(const uint8_t *word, size_t at);
 
 #endif

@@ -14,6 +14,7 @@
 
 #define NS_PER_S    1000000000ull
 #define LIVE_NS     200000000ull
+#define MIXED_TAILS 1024 /* messages of a queue pair that an answer may be late by */
 #define POISON_BYTE 0xa5 /* in no form of PINGPONG_FORM_STOCK; never the whole of a counted message */
 
 /* What a message of this side is called when it sends it, and what the peer's is. */
@@ -64,18 +65,34 @@ static int send_next(struct pingpong_side *side, struct pingpong_link *link)
     return idle && side->posted < side->options->iters ? post_send(side, link) : CLI_OK;
 }
 
-/* A stock server has one buffer for all queue pairs: the answer may be made of pieces of what was sent
- * last on any of them. Where it differs from all of these, or `size`. */
-static uint32_t compare_mixed(struct pingpong_side *side, const uint8_t *message, uint32_t size)
+/* Whether the last bytes of a message, less than a word, are those of some message of ours. */
+static bool tail_is_ours(const struct pingpong_side *side, const uint8_t *message, uint32_t at)
 {
-    uint64_t keys[2 * PINGPONG_MAX_PAIRS];
-    unsigned n = 0;
+    uint8_t ours[8];
+    uint32_t size = side->options->size_bytes;
     for (uint32_t i = 0; i < side->options->pairs; i++) {
         const struct pingpong_link *link = &side->links[i];
-        for (uint32_t back = 1; back <= 2 && back <= link->posted; back++)
-            keys[n++] = key_of(side, link, link->posted - back);
+        for (uint32_t back = 1; back <= link->posted && back <= MIXED_TAILS; back++) {
+            cli_pattern_word(key_of(side, link, link->posted - back), at, ours);
+            if (memcmp(message + at, ours, size - at) == 0)
+                return true;
+        }
     }
-    return (uint32_t)cli_pattern_compare_any(keys, n, message, size);
+    return at == size;
+}
+
+/* A stock server has one buffer for all queue pairs, and when it sends again it sends what stands there
+ * now: an answer may be made of words of any messages of ours. Where it is not, or `size`. */
+static uint32_t compare_mixed(const struct pingpong_side *side, const uint8_t *message)
+{
+    uint32_t size = side->options->size_bytes, at = 0;
+    for (; at + 8 <= size; at += 8) {
+        uint64_t key = cli_pattern_key(message + at, at);
+        uint64_t pair = key >> 32;
+        if (pair >= side->options->pairs || (uint32_t)key >= side->links[pair].posted)
+            return at;
+    }
+    return tail_is_ours(side, message, at) ? size : at;
 }
 
 /* Compares a message with every form that the earlier ones left possible. */
@@ -92,7 +109,7 @@ static int verify(struct pingpong_side *side, const struct pingpong_link *link, 
         farthest = same > farthest ? same : farthest;
     }
     if (!left && side->is_client && side->options->pairs > 1 && side->forms == 1u << PINGPONG_FORM_COUNTED) {
-        farthest = compare_mixed(side, message, size);
+        farthest = compare_mixed(side, message);
         side->mixed++;
         if (farthest == size)
             return CLI_OK;

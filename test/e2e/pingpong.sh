@@ -30,6 +30,19 @@ for size in 1 1024 4097 65536; do
     if [ $rc = 0 ] && is "j['verified_messages'] == 50 and j['transport'] == 'uc'" "$tmp/out"; then ok $name
     else notok $name "exit status $rc: $out $err"; fi
 done
+for size in 1 1000 4096; do
+    run "${as_nobody[@]}" "$tmp/nornic" pingpong --port memory --transport ud -n 50 -s $size --json
+    name=memory_ud_$size
+    if [ $rc = 0 ] && is "j['verified_messages'] == 50 and j['transport'] == 'ud'" "$tmp/out"; then ok $name
+    else notok $name "exit status $rc: $out $err"; fi
+done
+for pairs in 1 4 64; do
+    run "${as_nobody[@]}" "$tmp/nornic" pingpong --port memory --transport srq -q $pairs -n 200 -s 901 --loss 1% --json
+    name=memory_srq_$pairs
+    # each queue pair has got the answers to its own messages, and no other
+    if [ $rc = 0 ] && is "j['verified_messages'] >= 200 and j['mixed_messages'] == 0" "$tmp/out"; then ok $name
+    else notok $name "exit status $rc: $out $err"; fi
+done
 run "${as_nobody[@]}" "$tmp/nornic" pingpong --port memory --transport uc -n 1000 --loss 20% -t 200ms
 # both sides are in this process, and each says it
 if [ $rc = 1 ] && one_sentence "$(head -1 <<<"$err")" "does not repeat"; then ok memory_uc_stops_at_a_loss
@@ -101,6 +114,9 @@ for port in "${usable[@]}"; do
     pair ${port}_events $port 10.77.0.1 -s 10000 -n 20 -e
     pair ${port}_uc $port 10.77.0.1 -s 10000 -n 20 --transport uc
     pair ${port}_uc_v6 $port fd77::1 -s 10000 -n 20 --transport uc -m 256
+    pair ${port}_ud $port 10.77.0.1 -s 1000 -n 20 --transport ud
+    pair ${port}_ud_v6 $port fd77::1 -s 1001 -n 20 --transport ud
+    pair ${port}_srq $port 10.77.0.1 -s 10000 -n 64 --transport srq -q 16
     pair ${port}_loss $port 10.77.0.1 -s 20000 -n 50 --loss 1%
     # covers: ROCE-FRM-50, ROCE-FRM-52, CA17-40
     pair ${port}_roce_v1_v4 $port 10.77.0.1 -s 20000 -n 20 --roce-v1
@@ -143,6 +159,13 @@ run "${in_b[@]}" "$nornic" pingpong --port "$port:nnb" -s 5000 -t 2s 10.77.0.1
 finish
 if [ $rc = 1 ] && [ $server_rc = 1 ] && one_sentence "$server_err" "same"; then ok sizes_disagree
 else notok sizes_disagree "client $rc: $err; server $server_rc: $server_err"; fi
+
+start "${in_a[@]}" "$nornic" pingpong --port "$port:nna" --transport srq -q 3 -t 2s
+listening "$ns_a" 18515
+run "${in_b[@]}" "$nornic" pingpong --port "$port:nnb" --transport srq -q 4 -t 2s 10.77.0.1
+finish
+if [ $rc = 2 ] && [ $server_rc = 2 ] && one_sentence "$server_err" "same -q"; then ok pairs_disagree
+else notok pairs_disagree "client $rc: $err; server $server_rc: $server_err"; fi
 
 # a peer that is killed in mid-transfer
 killed() { # NAME: client_is_killed or server_is_killed

@@ -17,7 +17,7 @@ class Case:
         self.program, self.way, self.port, self.family, self.pmtu = program, way, port, family, pmtu
         self.size, self.iterations, self.pairs, self.check, self.weather = size, iterations, pairs, check, weather
         self.name = '-'.join([program, way, port, 'ipv' + family, 'pmtu%d' % pmtu, 'size%d' % size] +
-                             ['chk'] * check + ['bad-line'] * bool(weather)) + note
+                             ['pairs%d' % pairs] * (pairs > 1) + ['chk'] * check + ['bad-line'] * bool(weather)) + note
 
     def mtus(self):
         """The interfaces' MTU here and in the guest. rdma_cm's path MTU follows from them, ibv_*_pingpong is told."""
@@ -49,8 +49,13 @@ def rc_pingpong(xdp_takes_4096):
                     yield case('packet', size)
             if not check:
                 yield case(port, 65536, check=True)
+        for family in ('4', '6'):
+            yield Case('ibv_rc_pingpong', way, 'xdp', family, size=4097, iterations=30, check=check, weather=BAD)
+            yield Case('ibv_rc_pingpong', way, 'xdp', family, size=65536, iterations=3, check=check, weather=BAD)
 
 
+# Both directions of nornic's port lose and reorder frames.
+BAD = ('--loss', '5%', '--reorder', '5%', '--seed', '5')
 # What the unreliable programs cannot do by design is go on when a message is lost, or when UC delivers one twice.
 LATE = ('--reorder', '5%', '--seed', '7')
 
@@ -79,7 +84,21 @@ def ud_pingpong():
         yield Case('ibv_ud_pingpong', way, 'xdp', size=1000, iterations=100, weather=LATE)
 
 
+def srq_pingpong(xdp_takes_4096):
+    for way in ('guest-serves', 'nornic-serves'):
+        for pairs, size in ((1, 3), (4, 4097), (16, 4096), (64, 100)):
+            yield Case('ibv_srq_pingpong', way, 'xdp', size=size, iterations=4 * pairs, pairs=pairs)
+        yield Case('ibv_srq_pingpong', way, 'xdp', '6', size=4097, iterations=40, pairs=4)
+        yield Case('ibv_srq_pingpong', way, 'packet', size=65536, iterations=10, pairs=4, pmtu=4096)
+        yield Case('ibv_srq_pingpong', way, 'packet', '6', size=2049, iterations=40, pairs=16, pmtu=256)
+        yield Case('ibv_srq_pingpong', way, 'xdp', size=3000, iterations=40, pairs=4, check=True)
+        yield Case('ibv_srq_pingpong', way, 'xdp', size=3000, iterations=40, pairs=4, weather=BAD)
+    if xdp_takes_4096:
+        yield Case('ibv_srq_pingpong', 'guest-serves', 'xdp', size=65536, iterations=10, pairs=4, pmtu=4096)
+
+
 def all_cases(xdp_takes_4096=True):
     yield from rc_pingpong(xdp_takes_4096)
     yield from uc_pingpong(xdp_takes_4096)
     yield from ud_pingpong()
+    yield from srq_pingpong(xdp_takes_4096)

@@ -148,7 +148,7 @@ class Lab:
         """Starts a command in the guest; its number. With `listens`, returns once it listens there."""
         n, self.next_command = self.next_command, self.next_command + 1
         with open('%s/new' % self.share, 'w') as f:
-            f.write(('# listens %s\n' % listens if listens else '') + 'timeout %d %s\n' % (CASE_SECONDS, command))
+            f.write(('# listens %s\n' % listens if listens else '') + 'exec timeout %d %s\n' % (CASE_SECONDS, command))
         os.rename(self.share + '/new', '%s/cmd.%d' % (self.share, n))
         if listens:
             wait_for('the guest to listen', 20, lambda: os.path.exists('%s/ready.%d' % (self.share, n)))
@@ -158,6 +158,12 @@ class Lab:
         status = '%s/rc.%d' % (self.share, n)
         wait_for('the end of the guest\'s program', seconds, lambda: os.path.exists(status))
         return int(self.read('rc.%d' % n))
+
+    def stop_guest(self, n):
+        """Ends a program of the guest that still runs: what it would go on to send is not for the next case."""
+        if not os.path.exists('%s/rc.%d' % (self.share, n)):
+            open('%s/stop.%d' % (self.share, n), 'w').close()
+            self.guest_status(n, 10)
 
     def close(self):
         for p in list(self.procs):

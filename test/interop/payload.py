@@ -49,23 +49,24 @@ def packets(path):
     return [p for p in map(roce, frames(path)) if p]
 
 
-def by_psn(stream):
-    """{distance from the first PSN: packet}. What is sent again under a PSN must be the same."""
+def by_psn(stream, strict):
+    """{distance from the first PSN: packet}; of what is sent again under a PSN the first. `strict`: it must be the
+    same; the stock programs send from buffers that they receive into."""
     found, first = {}, None
     for p in stream:
         first = p.psn if first is None else first
         at = (p.psn - first + 0x800000 & 0xffffff) - 0x800000
         known = found.setdefault(at, p)
-        if known.rest != p.rest:
+        if strict and known.rest != p.rest:
             raise ValueError('PSN 0x%x to QP 0x%x of %s is sent again with other bytes' % (p.psn, p.qpn, p.source))
     return dict(sorted(found.items()))
 
 
-def joined(stream, first_ops, last_ops, only_ops, skip):
+def joined(stream, first_ops, last_ops, only_ops, skip, strict=False):
     """The messages of a stream that are there from their first to their last packet. `skip`: {operation: bytes of
     headers before the payload}."""
     building, expected = None, None
-    for at, p in by_psn(stream).items():
+    for at, p in by_psn(stream, strict).items():
         body = p.rest[skip.get(p.operation, 0):]
         if p.operation in only_ops:
             building = None
@@ -91,22 +92,24 @@ def streams(path, wanted):
     return found
 
 
-def sends(path):
-    """{(source, destination QPN): [message, ...]} of the SENDs of RC, UC and UD."""
+def sends(path, strict=()):
+    """{(source, destination QPN): [message, ...]} of the SENDs of RC, UC and UD. `strict`: the sources that have to
+    repeat a packet as it was."""
     found = {}
     for key, stream in streams(path, lambda p: p.operation <= SEND_ONLY_IMM and p.transport in (RC, UC, UD)).items():
         deth = DETH if stream[0].transport == UD else 0
         skip = {op: deth for op in range(6)}
         skip[SEND_LAST_IMM] += IMMEDIATE
         skip[SEND_ONLY_IMM] += IMMEDIATE
-        found[key] = list(joined(stream, (SEND_FIRST,), (SEND_LAST, SEND_LAST_IMM), (SEND_ONLY, SEND_ONLY_IMM), skip))
+        found[key] = list(joined(stream, (SEND_FIRST,), (SEND_LAST, SEND_LAST_IMM), (SEND_ONLY, SEND_ONLY_IMM), skip,
+                                 key[0] in strict))
     return found
 
 
-def messages(path):
+def messages(path, strict=()):
     """{source address: [message, ...]}: the SENDs of all its queue pairs, one queue pair after the other."""
     found = collections.defaultdict(list)
-    for (source, _), sent in sends(path).items():
+    for (source, _), sent in sends(path, strict).items():
         found[source] += sent
     return found
 
@@ -133,7 +136,7 @@ def read_data(path):
             if requester == source:
                 continue
             end = None
-            for p in by_psn(requests).values():
+            for p in by_psn(requests, False).values():
                 if end is not None and (end - p.psn & 0xffffff) < 0x800000 and end != p.psn:
                     continue   # a repeat of what the last one asked for
                 length, got, psn = struct.unpack_from('>I', p.rest, 12)[0], b'', p.psn
