@@ -61,7 +61,8 @@ struct rdma_send_wr {
     uint32_t invalidate_rkey; /* SEND_WITH_INV: the peer's; LOCAL_INV: ours */
     uint64_t compare_add;     /* CMP_AND_SWP: compare; FETCH_AND_ADD: addend; host order */
     uint64_t swap;            /* CMP_AND_SWP */
-    /* Masked atomics: bits that are compared; bits that are swapped, or field boundaries of the addition. */
+    /* Masked atomics. CMP_AND_SWP: the bits that are compared, and those that are swapped. FETCH_AND_ADD:
+     * compare_mask has the highest bit of each field, which is added to by itself; swap_mask is not used. */
     uint64_t compare_mask, swap_mask;
     struct rdma_bind bind;
     struct { /* UD */

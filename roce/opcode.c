@@ -55,6 +55,7 @@ enum {
     XRCETH = ROCE_PKT_XRCETH,
     RETH = ROCE_PKT_RETH,
     ATOMICETH = ROCE_PKT_ATOMICETH,
+    MASKETH = ROCE_PKT_MASKETH,
     AETH = ROCE_PKT_AETH,
     ATOMICACKETH = ROCE_PKT_ATOMICACKETH,
     IMMDT = ROCE_PKT_IMMDT,
@@ -62,17 +63,22 @@ enum {
 };
 
 /* Bytes of the extended headers that `flags` name; an integer constant expression. */
-#define EXT_BYTES(flags)                                                                                 \
-    (((flags)&ROCE_PKT_RDETH ? ROCE_RDETH_BYTES : 0) + ((flags)&ROCE_PKT_DETH ? ROCE_DETH_BYTES : 0) +   \
-     ((flags)&ROCE_PKT_XRCETH ? ROCE_XRCETH_BYTES : 0) + ((flags)&ROCE_PKT_RETH ? ROCE_RETH_BYTES : 0) + \
-     ((flags)&ROCE_PKT_ATOMICETH ? ROCE_ATOMICETH_BYTES : 0) +                                           \
-     ((flags)&ROCE_PKT_AETH ? ROCE_AETH_BYTES : 0) +                                                     \
-     ((flags)&ROCE_PKT_ATOMICACKETH ? ROCE_ATOMICACKETH_BYTES : 0) +                                     \
+#define EXT_BYTES(flags)                                                                                   \
+    (((flags)&ROCE_PKT_RDETH ? ROCE_RDETH_BYTES : 0) + ((flags)&ROCE_PKT_DETH ? ROCE_DETH_BYTES : 0) +     \
+     ((flags)&ROCE_PKT_XRCETH ? ROCE_XRCETH_BYTES : 0) + ((flags)&ROCE_PKT_RETH ? ROCE_RETH_BYTES : 0) +   \
+     ((flags)&ROCE_PKT_ATOMICETH ? ROCE_ATOMICETH_BYTES : 0) +                                             \
+     ((flags)&ROCE_PKT_MASKETH ? ROCE_MASKETH_BYTES : 0) + ((flags)&ROCE_PKT_AETH ? ROCE_AETH_BYTES : 0) + \
+     ((flags)&ROCE_PKT_ATOMICACKETH ? ROCE_ATOMICACKETH_BYTES : 0) +                                       \
      ((flags)&ROCE_PKT_IMMDT ? ROCE_IMMDT_BYTES : 0) + ((flags)&ROCE_PKT_IETH ? ROCE_IETH_BYTES : 0))
 
 #define ROW(service, op, kind, headers)                     \
     [ROCE_OPCODE(ROCE_SERVICE_##service, ROCE_OP_##op)] = { \
         #service " " #op, ROCE_PKT_DEFINED | (kind) | (headers), EXT_BYTES(headers)},
+
+#define MASKED_ROW(op)                                                                      \
+    [ROCE_OPCODE(ROCE_SERVICE_OWN, ROCE_OP_##op)] = {                                       \
+        "RC MASKED_" #op, ROCE_PKT_DEFINED | REQUEST | ONLY | ATOMIC | ATOMICETH | MASKETH, \
+        EXT_BYTES(ATOMICETH | MASKETH)},
 
 /* What a service adds to every row: RDETH and DETH to RD requests, RDETH alone to RD responses, DETH to UD,
  * XRCETH to XRC requests (ROCE-OPC-2). */
@@ -95,6 +101,7 @@ const struct roce_opcode roce_opcodes[256] = {
     SEND_ONLY_OPS(UD_ROW)
     SEND_OPS(XRC_REQ_ROW) SEND_ONLY_OPS(XRC_REQ_ROW) WRITE_OPS(XRC_REQ_ROW)
     READ_ATOMIC_OPS(XRC_REQ_ROW) INVALIDATE_OPS(XRC_REQ_ROW) RESPONSE_OPS(XRC_RSP_ROW)
+    MASKED_ROW(CMP_SWAP) MASKED_ROW(FETCH_ADD)
     /* ROCE-HDR-12: the 16 reserved bytes stand where extended headers do. */
     [ROCE_OPCODE_CNP] = {"CNP", ROCE_PKT_DEFINED | ROCE_PKT_CNP, ROCE_CNP_BYTES},
 };

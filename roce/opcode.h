@@ -14,6 +14,7 @@ enum roce_service {
     ROCE_SERVICE_UD = 3,
     ROCE_SERVICE_CNP = 4,
     ROCE_SERVICE_XRC = 5,
+    ROCE_SERVICE_OWN = 7, /* manufacturer specific: masked atomics, over RC (docs/masked-atomics.md) */
 };
 
 /* Operation in bits 4:0 (ROCE-OPC-2). */
@@ -45,6 +46,7 @@ enum roce_op {
 };
 
 #define ROCE_OPCODE(service, op) ((uint8_t)((service) << 5 | (op)))
+#define ROCE_OPCODE_OP(opcode)   ((opcode)&0x1f)
 #define ROCE_OPCODE_CNP          0x81
 
 /* What a packet is. */
@@ -75,6 +77,7 @@ enum roce_opcode_flags {
     ROCE_PKT_IMMDT = 1 << 22,
     ROCE_PKT_IETH = 1 << 23,
     ROCE_PKT_CNP = 1 << 24,
+    ROCE_PKT_MASKETH = 1 << 25, /* behind the AtomicETH: a masked atomic */
 };
 
 struct roce_opcode {

@@ -31,6 +31,8 @@ static const uint8_t *get_extended(struct roce_pkt *pkt, const uint8_t *p)
         p = roce_reth_get(&pkt->reth, p);
     if (has & ROCE_PKT_ATOMICETH)
         p = roce_atomiceth_get(&pkt->atomiceth, p);
+    if (has & ROCE_PKT_MASKETH)
+        p = roce_masketh_get(&pkt->masketh, p);
     if (has & ROCE_PKT_AETH)
         p = roce_aeth_get(&pkt->aeth, p);
     if (has & ROCE_PKT_ATOMICACKETH)

@@ -80,6 +80,7 @@ struct roce_pkt {
     struct roce_xrceth xrceth;
     struct roce_reth reth;
     struct roce_atomiceth atomiceth;
+    struct roce_masketh masketh;
     struct roce_aeth aeth;
     struct roce_atomicacketh atomicacketh;
     struct roce_immdt immdt;

@@ -65,6 +65,8 @@ static uint64_t sge_sum(const struct rdma_sge *sges, uint32_t num_sge)
 
 static bool send_opcode_is_allowed(const struct roce_qp *qp, enum rdma_wr_opcode opcode)
 {
+    if (roce_wr_is_masked(opcode) && !qp->dev->config.masked_atomics)
+        return false;
     return (unsigned)opcode < 64 && qp->transport->sends & ROCE_SENDS(opcode);
 }
 
@@ -76,8 +78,7 @@ static int check_send(const struct roce_qp *qp, const struct rdma_send_wr *wr, u
     *len_bytes = sge_sum(wr->sg_list, wr->num_sge);
     if (*len_bytes == UINT64_MAX)
         return -EINVAL;
-    if ((wr->opcode == RDMA_WR_ATOMIC_CMP_AND_SWP || wr->opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD) &&
-        *len_bytes != 8)
+    if (roce_wr_is_rd_atomic(wr->opcode) && wr->opcode != RDMA_WR_RDMA_READ && *len_bytes != 8)
         return -EINVAL;
     if (roce_wr_is_local(wr->opcode) && (wr->num_sge || wr->send_flags & RDMA_SEND_INLINE))
         return -EINVAL;
@@ -95,6 +96,8 @@ static void fill_send(struct roce_qp *qp, uint32_t index, const struct rdma_send
         .remote_addr = wr->remote_addr,
         .compare_add = wr->compare_add,
         .swap = wr->swap,
+        .compare_mask = wr->compare_mask,
+        .swap_mask = wr->swap_mask,
         .opcode = wr->opcode,
         .send_flags = wr->send_flags,
         .rkey = wr->rkey,

@@ -22,6 +22,7 @@ struct roce_send_wqe {
         struct {
             uint64_t remote_addr;
             uint64_t compare_add, swap;
+            uint64_t compare_mask, swap_mask;
         };
         struct rdma_bind bind; /* BIND_MW, REG_MR */
     };
@@ -110,7 +111,7 @@ struct roce_response {
 /* A READ or atomic that was executed, kept for duplicates: ROCE-RS-30. */
 struct roce_resource {
     bool used;
-    uint8_t op; /* enum roce_op of the request */
+    uint8_t opcode; /* of the request */
     uint32_t first_psn, psn_count;
     uint64_t va;
     uint32_t rkey;
@@ -231,10 +232,15 @@ static inline uint8_t *roce_send_inline(const struct roce_qp *qp, uint32_t index
     return &qp->sq.inline_bytes[(size_t)(index & (qp->sq.size - 1)) * qp->sq.max_inline_bytes];
 }
 
+static inline bool roce_wr_is_masked(enum rdma_wr_opcode opcode)
+{
+    return opcode == RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP || opcode == RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD;
+}
+
 static inline bool roce_wr_is_rd_atomic(enum rdma_wr_opcode opcode)
 {
     return opcode == RDMA_WR_RDMA_READ || opcode == RDMA_WR_ATOMIC_CMP_AND_SWP ||
-           opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD;
+           opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD || roce_wr_is_masked(opcode);
 }
 
 /* The P_Key of what the QP sends: ROCE-HDR-5. */

@@ -49,16 +49,15 @@ static uint8_t request_op(const struct roce_request *r)
     case RDMA_WR_RDMA_READ:
         return ROCE_OP_READ_REQUEST;
     case RDMA_WR_ATOMIC_CMP_AND_SWP:
+    case RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP:
         return ROCE_OP_CMP_SWAP;
     case RDMA_WR_ATOMIC_FETCH_AND_ADD:
+    case RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD:
         return ROCE_OP_FETCH_ADD;
     case RDMA_WR_LOCAL_INV:
     case RDMA_WR_BIND_MW:
     case RDMA_WR_REG_MR:
         break; /* they send nothing */
-    case RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP:
-    case RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD:
-        break; /* refused by the post */
     }
     return ROCE_OP_SEND_ONLY;
 }
@@ -89,11 +88,16 @@ static uint8_t *put_ext(uint8_t *p, const struct roce_request *r, uint32_t flags
                                                  .rkey = w->rkey,
                                                  .dma_len = w->len_bytes - r->offset});
     if (flags & ROCE_PKT_ATOMICETH) {
-        bool add = w->opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD; /* ROCE-HDR-11 */
+        bool add = r->op == ROCE_OP_FETCH_ADD; /* ROCE-HDR-11 */
         p = roce_atomiceth_put(p, &(struct roce_atomiceth){.va = w->remote_addr,
                                                            .rkey = w->rkey,
                                                            .swap_add = add ? w->compare_add : w->swap,
                                                            .compare = add ? 0 : w->compare_add});
+    }
+    if (flags & ROCE_PKT_MASKETH) {
+        bool add = r->op == ROCE_OP_FETCH_ADD; /* each mask goes with its operand */
+        p = roce_masketh_put(p, &(struct roce_masketh){.swap_add_mask = add ? w->compare_mask : w->swap_mask,
+                                                       .compare_mask = add ? 0 : w->compare_mask});
     }
     if (flags & ROCE_PKT_IMMDT)
         p = put_bytes(p, &w->imm_data, sizeof w->imm_data);
@@ -105,7 +109,8 @@ static uint8_t *put_ext(uint8_t *p, const struct roce_request *r, uint32_t flags
 bool roce_request_build(struct roce_qp *qp, const struct roce_request *r, uint32_t psn, bool ack_req,
                         struct net_frame *frame)
 {
-    uint8_t opcode = ROCE_OPCODE(qp->transport->service, r->op);
+    uint8_t service = roce_wr_is_masked(r->w->opcode) ? ROCE_SERVICE_OWN : qp->transport->service;
+    uint8_t opcode = ROCE_OPCODE(service, r->op);
     const struct roce_opcode *op = &roce_opcodes[opcode];
     uint8_t pad = (uint8_t)(-r->len_bytes & 3);
     uint32_t transport_bytes = ROCE_BTH_BYTES + op->ext_bytes + r->len_bytes + pad;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "roce/atomic.h"
 #include "roce/device.h"
 #include "roce/reorder.h"
 
@@ -253,23 +254,13 @@ void roce_responder_carry_over(struct roce_qp *qp, const struct roce_responder *
         roce_response_push(qp, &old->queue[i & (old->queue_size - 1)]);
 }
 
-/* ROCE-RS-46, RS-47. */
-static uint64_t execute_atomic(uint64_t *at, const struct roce_pkt *pkt)
-{
-    if (pkt->bth.opcode == ROCE_OP_FETCH_ADD)
-        return __atomic_fetch_add(at, pkt->atomiceth.swap_add, __ATOMIC_SEQ_CST);
-    uint64_t original = pkt->atomiceth.compare;
-    __atomic_compare_exchange_n(at, &original, pkt->atomiceth.swap_add, false, __ATOMIC_SEQ_CST,
-                                __ATOMIC_SEQ_CST);
-    return original;
-}
-
 /* READs and atomics: accepted, remembered (ROCE-RS-30), and their answers queued. */
 static enum roce_rx_verdict execute_rd_atomic(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
 {
     struct roce_responder *resp = &qp->resp;
     bool read = pkt->op->flags & ROCE_PKT_READ;
-    struct roce_resource r = {.used = true, .op = pkt->bth.opcode, .first_psn = pkt->bth.psn, .psn_count = 1};
+    struct roce_resource r = {
+        .used = true, .opcode = pkt->bth.opcode, .first_psn = pkt->bth.psn, .psn_count = 1};
     struct roce_response answer = {
         .kind = read ? ROCE_RESPONSE_READ : ROCE_RESPONSE_ATOMIC,
         .psn = pkt->bth.psn,
@@ -294,7 +285,7 @@ static enum roce_rx_verdict execute_rd_atomic(struct roce_qp *qp, const struct r
     if (!roce_response_push(qp, &answer))
         return ROCE_RX_DROP_BUSY;
     if (!read) {
-        r.original = execute_atomic(at, pkt);
+        r.original = roce_atomic_execute(at, pkt);
         roce_response_find(qp, ROCE_RESPONSE_ATOMIC, answer.end_psn)->original = r.original;
     }
     save_resource(qp, &r);

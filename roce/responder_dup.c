@@ -19,12 +19,12 @@ static void acknowledge(struct roce_qp *qp, uint32_t duplicate_psn)
 }
 
 /* The newest first: when PSNs have come round, an older one with the same PSN may still be kept. */
-static struct roce_resource *find_resource(struct roce_qp *qp, uint8_t op, uint32_t psn)
+static struct roce_resource *find_resource(struct roce_qp *qp, uint8_t opcode, uint32_t psn)
 {
     uint32_t count = qp->attr.max_dest_rd_atomic;
     for (uint32_t age = 1; age <= count; age++) {
         struct roce_resource *r = &qp->resp.resources[(qp->resp.resource_next + count - age) % count];
-        if (r->used && r->op == op && ((psn - r->first_psn) & ROCE_PSN_MASK) < r->psn_count)
+        if (r->used && r->opcode == opcode && ((psn - r->first_psn) & ROCE_PSN_MASK) < r->psn_count)
             return r;
     }
     return NULL;
@@ -33,7 +33,7 @@ static struct roce_resource *find_resource(struct roce_qp *qp, uint8_t op, uint3
 /* ROCE-RS-22: the retried range is a suffix of the original on a PMTU boundary (ROCE-RC-44). */
 static enum roce_rx_verdict replay_read(struct roce_qp *qp, const struct roce_pkt *pkt)
 {
-    const struct roce_resource *r = find_resource(qp, ROCE_OP_READ_REQUEST, pkt->bth.psn);
+    const struct roce_resource *r = find_resource(qp, pkt->bth.opcode, pkt->bth.psn);
     if (!r)
         return ROCE_RX_DROP_DUPLICATE;
     uint32_t skipped = ((pkt->bth.psn - r->first_psn) & ROCE_PSN_MASK) * qp->pmtu_bytes;

@@ -79,6 +79,7 @@ struct roce_dev_config {
     uint16_t num_pkeys;   /* size of the P_Key table, at most ROCE_PKEY_MAX; default 1 (ROCE-LIM-4). Entry 0
                              is 0xffff from the start (ROCE-VB-6), the others are invalid until set */
     bool path_migration;  /* take alternate paths and migrate to them; Linux never does on RoCE ports */
+    bool masked_atomics;  /* offer masked atomics, which have no standard format: docs/masked-atomics.md */
     bool roce_v1;         /* speak RoCEv1 as well (ROCE-FRM-55) */
     struct roce_cc_config cc; /* congestion management */
 

@@ -71,6 +71,14 @@ static bool addresses_are_good(const struct roce_qp *qp, const struct roce_pkt *
     return roce_path_admits(qp, pkt);
 }
 
+/* ROCE-RX-13. Masked atomics travel under opcodes of our own, over RC. */
+static bool service_fits(const struct roce_qp *qp, const struct roce_pkt *pkt)
+{
+    if (pkt->op->flags & ROCE_PKT_MASKETH)
+        return qp->type == ROCE_QPT_RC && qp->dev->config.masked_atomics;
+    return pkt->bth.opcode >> 5 == qp->transport->service;
+}
+
 static bool is_to_group(const struct roce_pkt *pkt)
 {
     return pkt->bth.dest_qpn == ROCE_MULTICAST_QPN;
@@ -91,7 +99,7 @@ static enum roce_rx_verdict find(const struct roce_dev *dev, const struct roce_p
 static enum roce_rx_verdict admit(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     bool cnp = pkt->op->flags & ROCE_PKT_CNP;
-    if ((!cnp || is_to_group(pkt)) && pkt->bth.opcode >> 5 != qp->transport->service)
+    if ((!cnp || is_to_group(pkt)) && !service_fits(qp, pkt))
         return ROCE_RX_DROP_TYPE;
     if (!state_takes(qp, cnp || pkt->op->flags & ROCE_PKT_RESPONSE))
         return ROCE_RX_DROP_STATE;

@@ -75,6 +75,13 @@ NET_HEADER(roce_reth, ROCE_RETH_BYTES, ROCE_RETH_FIELDS);
 #define ROCE_ATOMICETH_BYTES 28
 NET_HEADER(roce_atomiceth, ROCE_ATOMICETH_BYTES, ROCE_ATOMICETH_FIELDS);
 
+/* What masked atomics carry besides: our own (docs/masked-atomics.md). FETCH_ADD has its field boundaries in
+ * swap_add_mask, 0 in compare_mask. */
+#define ROCE_MASKETH_FIELDS(F, B) \
+    F(swap_add_mask, 0, 64, uint64_t, NULL) F(compare_mask, 64, 64, uint64_t, NULL)
+#define ROCE_MASKETH_BYTES 16
+NET_HEADER(roce_masketh, ROCE_MASKETH_BYTES, ROCE_MASKETH_FIELDS);
+
 /* ACK Extended Transport Header, IBA 9.3.5. */
 #define ROCE_AETH_FIELDS(F, B) F(syndrome, 0, 8, uint8_t, roce_syndrome_name) F(msn, 8, 24, uint32_t, NULL)
 #define ROCE_AETH_BYTES        4

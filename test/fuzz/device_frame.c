@@ -63,6 +63,8 @@ static uint8_t *put_ext(uint8_t *p, const struct fuzz_dev *dev, uint32_t kind, u
         p = put_reth(p, dev, flags, payload_bytes, in);
     if (kind & ROCE_PKT_ATOMICETH)
         p = put_atomiceth(p, dev, flags, in);
+    if (kind & ROCE_PKT_MASKETH)
+        p = roce_masketh_put(p, &(struct roce_masketh){0x00ff00ff00ff00ff, 0x0f0f0f0f0f0f0f0f});
     if (kind & ROCE_PKT_AETH) {
         uint8_t syndrome = fuzz_u8(in);
         p = roce_aeth_put(p, &(struct roce_aeth){.syndrome = syndrome, .msn = fuzz_u8(in)});

@@ -160,6 +160,7 @@ static bool dev_begin(struct fuzz_world *world, unsigned d, uint8_t flags)
         .max_mr = 4,
         .port_mtu_bytes = world->pmtu_bytes + 96,
         .window_pkts = flags & 0x10 ? 3 : 0,
+        .masked_atomics = true,
     };
     dev->addr = net_addr_from_v4((const uint8_t[]){192, 0, 2, (uint8_t)(1 + d)});
     if (flags & 0x20)

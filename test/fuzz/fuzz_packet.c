@@ -30,6 +30,8 @@ static uint8_t *put_headers(uint8_t *p, const struct roce_pkt *pkt)
         p = roce_reth_put(p, &pkt->reth);
     if (has & ROCE_PKT_ATOMICETH)
         p = roce_atomiceth_put(p, &pkt->atomiceth);
+    if (has & ROCE_PKT_MASKETH)
+        p = roce_masketh_put(p, &pkt->masketh);
     if (has & ROCE_PKT_AETH)
         p = roce_aeth_put(p, &pkt->aeth);
     if (has & ROCE_PKT_ATOMICACKETH)

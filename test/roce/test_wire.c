@@ -9,9 +9,10 @@
 #include "test/support/vectors.h"
 
 static const struct net_header *const headers[] = {
-    &roce_bth_header,       &roce_rdeth_header, &roce_deth_header,         &roce_xrceth_header,
-    &roce_reth_header,      &roce_aeth_header,  &roce_atomicacketh_header, &roce_immdt_header,
-    &roce_atomiceth_header, &roce_ieth_header,  &roce_cnp_header,          &roce_grh_header,
+    &roce_bth_header,       &roce_rdeth_header,   &roce_deth_header,         &roce_xrceth_header,
+    &roce_reth_header,      &roce_aeth_header,    &roce_atomicacketh_header, &roce_immdt_header,
+    &roce_atomiceth_header, &roce_masketh_header, &roce_ieth_header,         &roce_cnp_header,
+    &roce_grh_header,
 };
 #define HEADER_COUNT (sizeof headers / sizeof headers[0])
 
@@ -25,7 +26,7 @@ Test(wire, every_header_is_tiled_by_its_fields)
 /* The lengths of ROCE sections 4.1 and 4.2. */
 Test(wire, headers_are_as_long_as_the_standard_says)
 {
-    static const uint16_t lengths[HEADER_COUNT] = {12, 4, 8, 4, 16, 4, 8, 4, 28, 4, 16, 40};
+    static const uint16_t lengths[HEADER_COUNT] = {12, 4, 8, 4, 16, 4, 8, 4, 28, 16, 4, 16, 40};
     for (size_t i = 0; i < HEADER_COUNT; i++)
         cr_expect_eq(headers[i]->len_bytes, lengths[i], "%s", headers[i]->name);
 }
@@ -52,6 +53,7 @@ Test(wire, what_is_decoded_encodes_to_itself)
     EXPECT_ROUND_TRIP(roce_xrceth, ROCE_XRCETH_BYTES);
     EXPECT_ROUND_TRIP(roce_reth, ROCE_RETH_BYTES);
     EXPECT_ROUND_TRIP(roce_atomiceth, ROCE_ATOMICETH_BYTES);
+    EXPECT_ROUND_TRIP(roce_masketh, ROCE_MASKETH_BYTES);
     EXPECT_ROUND_TRIP(roce_aeth, ROCE_AETH_BYTES);
     EXPECT_ROUND_TRIP(roce_atomicacketh, ROCE_ATOMICACKETH_BYTES);
     EXPECT_ROUND_TRIP(roce_immdt, ROCE_IMMDT_BYTES);

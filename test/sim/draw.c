@@ -119,9 +119,11 @@ static enum rdma_wr_opcode draw_opcode(struct sim_plan *plan, uint32_t opcodes)
     uint32_t all = (2u << RDMA_WR_ATOMIC_FETCH_AND_ADD) - 1;
     if (opcodes == 0)
         opcodes = all;
-    unsigned opcode;
+    unsigned opcode, bound = RDMA_WR_ATOMIC_FETCH_AND_ADD + 1;
+    while (opcodes >> bound)
+        bound++;
     do
-        opcode = below(plan, RDMA_WR_ATOMIC_FETCH_AND_ADD + 1);
+        opcode = below(plan, bound);
     while (!(opcodes & 1u << opcode));
     return (enum rdma_wr_opcode)opcode;
 }

@@ -112,7 +112,9 @@ static void to_wr(const struct sim_end *end, unsigned index, struct rdma_send_wr
                                 .send_flags = m->flags,
                                 .imm_data = m->imm,
                                 .compare_add = m->compare_add,
-                                .swap = m->swap};
+                                .swap = m->swap,
+                                .compare_mask = m->compare_mask,
+                                .swap_mask = m->swap_mask};
     if (m->flags & RDMA_SEND_INLINE)
         for (unsigned i = 0; i < wr->num_sge; i++)
             sges[i].lkey = 0xdeadbeef; /* not looked at: ROCE-RC-16 */

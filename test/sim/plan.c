@@ -101,12 +101,41 @@ void sim_plan_spare_receive(struct sim_plan *plan, unsigned pair, unsigned node,
         plan_receive(plan, pair, node, 0, room_bytes);
 }
 
+/* The same for the masked ones: bit by bit, as their description has it. */
+static void plan_masked_atomic(struct sim_plan *plan, struct sim_message *m, struct sim_word *word)
+{
+    m->compare_add = test_random_next(&plan->random);
+    m->swap = test_random_next(&plan->random);
+    m->compare_mask = test_random_next(&plan->random) & test_random_next(&plan->random);
+    m->swap_mask = test_random_next(&plan->random);
+    if (m->opcode == RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD) {
+        uint64_t sum = 0, carry = 0;
+        for (unsigned i = 0; i < 64; i++) {
+            uint64_t n = (word->value >> i & 1) + (m->compare_add >> i & 1) + carry;
+            sum |= (n & 1) << i;
+            carry = m->compare_mask >> i & 1 ? 0 : n >> 1;
+        }
+        word->value = sum;
+        return;
+    }
+    bool hit = true;
+    if (test_random_chance(&plan->random, 700000)) /* equal where it matters */
+        m->compare_add ^= (m->compare_add ^ word->value) & m->compare_mask;
+    for (unsigned i = 0; i < 64; i++)
+        hit &= !(m->compare_mask >> i & 1) || (m->compare_add >> i & 1) == (word->value >> i & 1);
+    for (unsigned i = 0; hit && i < 64; i++)
+        if (m->swap_mask >> i & 1)
+            word->value = (word->value & ~(UINT64_C(1) << i)) | (m->swap & UINT64_C(1) << i);
+}
+
 /* What the atomic does to its word; what it returns is known only where no other QP works on the word. */
 static void plan_atomic(struct sim_plan *plan, struct sim_message *m, struct sim_word *word)
 {
     m->remote_region = SIM_ATOMIC;
     m->remote = word->area;
     m->original = word->value;
+    if (m->opcode == RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP || m->opcode == RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD)
+        return plan_masked_atomic(plan, m, word);
     if (m->opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD) {
         m->compare_add =
             word->shared ? 1 + test_random_below(&plan->random, 1000000) : test_random_next(&plan->random);

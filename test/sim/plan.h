@@ -45,6 +45,7 @@ struct sim_message {
     bool takes_receive;
     unsigned word; /* atomics: of sim_plan.words */
     uint64_t compare_add, swap;
+    uint64_t compare_mask, swap_mask;
     uint64_t original;  /* atomics on a private word: what must come back */
     uint32_t bad_rkey;  /* xored into the R_Key */
     int64_t bad_offset; /* added to the remote address */
@@ -117,7 +118,8 @@ static inline bool sim_is_send(enum rdma_wr_opcode opcode)
 
 static inline bool sim_is_atomic(enum rdma_wr_opcode opcode)
 {
-    return opcode == RDMA_WR_ATOMIC_CMP_AND_SWP || opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD;
+    return opcode == RDMA_WR_ATOMIC_CMP_AND_SWP || opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD ||
+           opcode == RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP || opcode == RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD;
 }
 
 /* An empty plan: clean wire, IPv4, one pair without messages, generous attributes. */

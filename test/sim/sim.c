@@ -61,6 +61,7 @@ static void node_init(struct sim *sim, unsigned index)
         .max_mr = 64,
         .port_mtu_bytes = sim->config.port_mtu_bytes,
         .window_pkts = sim->config.window_pkts,
+        .masked_atomics = true,
         .doorbell = count_doorbell,
         .event = count_event,
         .trace = sim->config.ladder ? sim_ladder_hook : NULL,

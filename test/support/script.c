@@ -59,6 +59,7 @@ static void make_device(struct script *s)
     struct roce_dev_config config = {.random = test_random_source(&s->rnd),
                                      .port_mtu_bytes = 9000,
                                      .window_pkts = s->config.window_pkts,
+                                     .masked_atomics = s->config.masked_atomics,
                                      .path_migration = s->config.path_migration,
                                      .roce_v1 = s->config.roce_v1 || s->config.also_v1,
                                      .num_pkeys = s->config.num_pkeys,

@@ -28,6 +28,7 @@ struct script_config {
     enum roce_qp_state state; /* how far: INIT, RTR or RTS */
     uint32_t send_cq_capacity, recv_cq_capacity;
     uint32_t window_pkts;
+    bool masked_atomics;
     uint32_t reorder_pkts; /* selective retransmission */
     bool path_migration;
     bool sq_sig_all;
@@ -86,6 +87,7 @@ struct script_pkt {
     struct roce_deth deth;
     struct roce_reth reth;
     struct roce_atomiceth atomiceth;
+    struct roce_masketh masketh;
     struct roce_aeth aeth;
     struct roce_atomicacketh atomicacketh;
     uint32_t imm_data; /* network order */

@@ -111,6 +111,8 @@ static uint8_t *put_ext(uint8_t *at, const struct script_pkt *p, uint32_t flags)
         at = roce_reth_put(at, &p->reth);
     if (flags & ROCE_PKT_ATOMICETH)
         at = roce_atomiceth_put(at, &p->atomiceth);
+    if (flags & ROCE_PKT_MASKETH)
+        at = roce_masketh_put(at, &p->masketh);
     if (flags & ROCE_PKT_AETH)
         at = roce_aeth_put(at, &p->aeth);
     if (flags & ROCE_PKT_ATOMICACKETH)
