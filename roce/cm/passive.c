@@ -144,9 +144,9 @@ static void take_terms(struct roce_cm_id *id, const struct roce_cm_req *req,
     };
     id->base_wait_ns = roce_cm_code_ns(clamp(req->local_resp_timeout, PEER_TIMEOUT_MIN, PEER_TIMEOUT_MAX));
     id->max_retries = req->max_cm_retries;
-    /* the ACK timeout is twice the packet lifetime and the peer's delay: what TIMEWAIT lasts */
-    id->timewait_ns = roce_cm_code_ns(clamp(
-        primary->ack_timeout ? primary->ack_timeout : config->packet_life_time + 1, 1, PEER_TIMEOUT_MAX));
+    /* an ACK timeout is twice the packet lifetime or more; the peer's delay is not known: ours stands for it */
+    uint8_t twice = primary->ack_timeout ? primary->ack_timeout : config->packet_life_time + 1;
+    id->timewait_ns = roce_cm_code_ns(clamp(twice, 1, PEER_TIMEOUT_MAX)) + roce_cm_code_ns(config->ack_delay);
 }
 
 static void begin(struct roce_cm_id *id, const struct roce_cm_mad *mad, const struct request *r)
