@@ -74,7 +74,8 @@ static void make_device(struct script *s)
     cr_assert_eq(roce_dev_gid_add(s->dev, &own), 0);
     expect_event(s, ROCE_EVENT_GID_CHANGE);
     cr_assert_eq(rdma_pd_create(roce_dev_domain(s->dev), &s->pd), 0);
-    cr_assert_eq(rdma_mr_reg(s->pd, s->mem, SCRIPT_MEM_BYTES, RDMA_ACCESS_LOCAL_WRITE | ALL_REMOTE, &s->mr),
+    cr_assert_eq(rdma_mr_reg(s->pd, s->mem, SCRIPT_MEM_BYTES,
+                             RDMA_ACCESS_LOCAL_WRITE | ALL_REMOTE | RDMA_ACCESS_MW_BIND, &s->mr),
                  0);
     struct rdma_cq_config cq = {.capacity = s->config.send_cq_capacity};
     cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &cq, &s->send_cq), 0);
@@ -82,17 +83,46 @@ static void make_device(struct script *s)
     cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &cq, &s->recv_cq), 0);
 }
 
-static void make_qp(struct script *s)
+static void make_srq(struct script *s)
 {
+    struct rdma_srq_config config = {.max_wr = s->config.srq_wr, .max_sge = ROCE_MAX_SGE};
+    if (!config.max_wr)
+        return;
+    cr_assert_eq(rdma_pd_create(roce_dev_domain(s->dev), &s->srq_pd), 0);
+    cr_assert_eq(rdma_mr_reg(s->srq_pd, s->mem, SCRIPT_MEM_BYTES, RDMA_ACCESS_LOCAL_WRITE, &s->srq_mr), 0);
+    cr_assert_eq(rdma_srq_create(s->srq_pd, &config, &s->srq), 0);
+}
+
+static void free_srq(struct script *s)
+{
+    if (!s->srq)
+        return;
+    cr_assert_eq(rdma_srq_destroy(s->srq), 0);
+    cr_assert_eq(rdma_mr_dereg(s->srq_mr), 0);
+    cr_assert_eq(rdma_pd_destroy(s->srq_pd), 0);
+}
+
+static int modify(struct script *s, struct roce_qp *qp, enum roce_qp_state state, uint32_t mask)
+{
+    struct roce_qp_attr attr = s->config.attr;
+    attr.state = state;
+    return roce_qp_modify(qp, &attr, mask | ROCE_QP_STATE, s->now_ns);
+}
+
+struct roce_qp *script_more_qp(struct script *s)
+{
+    struct roce_qp *qp = NULL;
     bool uc = s->config.type == ROCE_QPT_UC;
     struct roce_qp_config config = {.type = uc ? ROCE_QPT_UC : ROCE_QPT_RC,
                                     .pd = s->pd,
                                     .send_cq = s->send_cq,
                                     .recv_cq = s->recv_cq,
+                                    .srq = s->srq,
                                     .caps = s->config.caps,
+                                    .e2e_credits = s->config.e2e_credits,
                                     .reorder_pkts = s->config.reorder_pkts,
                                     .sq_sig_all = s->config.sq_sig_all};
-    cr_assert_eq(roce_qp_create(s->dev, &config, &s->qp), 0);
+    cr_assert_eq(roce_qp_create(s->dev, &config, &qp), 0);
     s->service = uc ? ROCE_SERVICE_UC : ROCE_SERVICE_RC;
     s->config.attr.av.dgid = address(s->config.ipv6, 2);
     /* ROCE-QP-20..23: what UC needs, and what RC needs besides. */
@@ -107,8 +137,9 @@ static void make_qp(struct script *s)
          ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_MAX_QP_RD_ATOMIC},
     };
     for (int i = 0; i < 3 && steps[i].state <= s->config.state; i++)
-        cr_assert_eq(script_modify(s, steps[i].state, steps[i].mask | (uc ? 0 : steps[i].rc_mask)), 0,
+        cr_assert_eq(modify(s, qp, steps[i].state, steps[i].mask | (uc ? 0 : steps[i].rc_mask)), 0,
                      "to state %d", steps[i].state);
+    return qp;
 }
 
 struct script *script_new(const struct script_config *config)
@@ -123,7 +154,8 @@ struct script *script_new(const struct script_config *config)
     for (uint32_t i = 0; i < SCRIPT_MEM_BYTES; i++)
         s->mem[i] = (uint8_t)(i % 251);
     make_device(s);
-    make_qp(s);
+    make_srq(s);
+    s->qp = script_more_qp(s);
     s->from_peer = (struct roce_path){.v1 = config->roce_v1,
                                       .src_mac = peer_mac,
                                       .dst_mac = dev_mac,
@@ -140,7 +172,8 @@ void script_free(struct script *s)
     roce_qp_destroy(s->qp);
     cr_assert_eq(rdma_cq_destroy(s->send_cq), 0);
     cr_assert_eq(rdma_cq_destroy(s->recv_cq), 0);
-    rdma_mr_dereg(s->mr);
+    free_srq(s);
+    cr_assert_eq(rdma_mr_dereg(s->mr), 0);
     cr_assert_eq(rdma_pd_destroy(s->pd), 0);
     cr_assert_eq(roce_dev_destroy(s->dev), 0);
     for (unsigned i = 0; i < s->out_count; i++)
@@ -151,9 +184,7 @@ void script_free(struct script *s)
 
 int script_modify(struct script *s, enum roce_qp_state state, uint32_t mask)
 {
-    struct roce_qp_attr attr = s->config.attr;
-    attr.state = state;
-    return roce_qp_modify(s->qp, &attr, mask | ROCE_QP_STATE, s->now_ns);
+    return modify(s, s->qp, state, mask);
 }
 
 uint32_t script_rq(const struct script *s, uint32_t i)
@@ -249,9 +280,13 @@ void script_forget(struct script *s)
 
 void script_recv(struct script *s, uint64_t wr_id, uint64_t mem_offset, uint32_t len_bytes)
 {
-    struct rdma_sge sge = {(uintptr_t)s->mem + mem_offset, len_bytes, s->mr->lkey};
+    const struct rdma_mr *mr = s->srq ? s->srq_mr : s->mr;
+    struct rdma_sge sge = {(uintptr_t)s->mem + mem_offset, len_bytes, mr->lkey};
     struct rdma_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
-    cr_assert_eq(roce_post_recv(s->qp, &wr, NULL), 0);
+    if (s->srq)
+        cr_assert_eq(rdma_srq_post(s->srq, &wr, NULL), 0);
+    else
+        cr_assert_eq(roce_post_recv(s->qp, &wr, NULL), 0);
 }
 
 struct rdma_send_wr script_wr(struct script *s, uint64_t wr_id, enum rdma_wr_opcode opcode,

@@ -4,6 +4,7 @@
 #ifndef NORNIC_TEST_SUPPORT_SCRIPT_H
 #define NORNIC_TEST_SUPPORT_SCRIPT_H
 
+#include "rdma/srq.h"
 #include "roce/frame.h"
 #include "roce/packet.h"
 #include "roce/psn.h"
@@ -38,6 +39,8 @@ struct script_config {
     bool roce_v1; /* the GID that the QP uses is of RoCEv1, and so is what the peer sends */
     bool also_v1; /* the device speaks RoCEv1, though its GID is of RoCEv2 */
     uint16_t num_pkeys;
+    uint32_t srq_wr; /* not 0: the QP takes receives from an SRQ of so many, of another PD */
+    bool e2e_credits;
     bool any_dest; /* the device may send to others than the peer */
 };
 
@@ -60,7 +63,10 @@ struct script {
     struct roce_dev *dev;
     struct rdma_pd *pd;
     struct rdma_cq *send_cq, *recv_cq;
-    struct rdma_mr *mr; /* the whole of mem, all rights */
+    struct rdma_mr *mr;   /* the whole of mem, all rights */
+    struct rdma_srq *srq; /* or NULL; its PD, and a region of it, which is the whole of mem too */
+    struct rdma_pd *srq_pd;
+    struct rdma_mr *srq_mr;
     struct roce_qp *qp;
     uint8_t *mem;               /* SCRIPT_MEM_BYTES of the device's application, byte i = i mod 251 */
     struct roce_path from_peer; /* what the peer's frames carry */
@@ -74,6 +80,9 @@ struct script {
 struct script *script_new(const struct script_config *config);
 /* Also checks that everything can be destroyed. */
 void script_free(struct script *s);
+
+/* One more QP like the first. The test destroys it. */
+struct roce_qp *script_more_qp(struct script *s);
 
 /* Modifies the QP; 0 or -errno. */
 int script_modify(struct script *s, enum roce_qp_state state, uint32_t mask);
@@ -148,10 +157,10 @@ const struct roce_pkt *script_next(struct script *s);
 uint64_t script_last_ns(const struct script *s);
 void script_forget(struct script *s); /* what was not read yet */
 
-/* Posts one receive of one SGE into s->mem. */
+/* Posts one receive of one SGE into s->mem, to the QP, or to its SRQ. */
 void script_recv(struct script *s, uint64_t wr_id, uint64_t mem_offset, uint32_t len_bytes);
-/* A signalled work request of one SGE (none when `len_bytes` is 0) of s->mem; its remote address is 0x10000,
- * its R_Key 0x5678. */
+/* A signalled work request of one SGE (none when `len_bytes` is 0) of s->mem; its remote address is
+ * 0x10000, its R_Key 0x5678. */
 struct rdma_send_wr script_wr(struct script *s, uint64_t wr_id, enum rdma_wr_opcode opcode,
                               struct rdma_sge *sge, uint64_t mem_offset, uint32_t len_bytes);
 #define SCRIPT_PEER_VA   UINT64_C(0x10000)
