@@ -47,10 +47,10 @@ NET_HEADER(smcr_clc, SMCR_CLC_BYTES, SMCR_CLC_FIELDS);
 NET_HEADER(smcr_proposal, SMCR_PROPOSAL_BYTES, SMCR_PROPOSAL_FIELDS);
 
 /* Behind the growth area: the IPv4 subnet, or how many IPv6 prefixes follow. */
-#define SMCR_SUBNET_FIELDS(F, B)       \
-    B(subnet, 0, 32)                   \
-    F(mask_len, 32, 8, uint8_t, NULL)  \
-    F(resv16, 40, 16, uint16_t, NULL)  \
+#define SMCR_SUBNET_FIELDS(F, B)      \
+    B(subnet, 0, 32)                  \
+    F(mask_len, 32, 8, uint8_t, NULL) \
+    F(resv16, 40, 16, uint16_t, NULL) \
     F(prefix_count, 56, 8, uint8_t, NULL)
 #define SMCR_SUBNET_BYTES 8
 NET_HEADER(smcr_subnet, SMCR_SUBNET_BYTES, SMCR_SUBNET_FIELDS);
@@ -60,56 +60,56 @@ NET_HEADER(smcr_subnet, SMCR_SUBNET_BYTES, SMCR_SUBNET_FIELDS);
 NET_HEADER(smcr_prefix, SMCR_PREFIX_BYTES, SMCR_PREFIX_FIELDS);
 
 /* SMCR section 5.2: Accept and Confirm. `va` is the start of the RMB, `rmbe_index` counts from 1. */
-#define SMCR_ACCEPT_FIELDS(F, B)              \
-    SMCR_CLC_FIELDS(F, B)                     \
-    B(peer_id, 64, 64)                        \
-    B(gid, 128, 128)                          \
-    B(mac, 256, 48)                           \
-    F(qpn, 304, 24, uint32_t, NULL)           \
-    F(rkey, 328, 32, uint32_t, NULL)          \
-    F(rmbe_index, 360, 8, uint8_t, NULL)      \
-    F(alert_token, 368, 32, uint32_t, NULL)   \
+#define SMCR_ACCEPT_FIELDS(F, B)               \
+    SMCR_CLC_FIELDS(F, B)                      \
+    B(peer_id, 64, 64)                         \
+    B(gid, 128, 128)                           \
+    B(mac, 256, 48)                            \
+    F(qpn, 304, 24, uint32_t, NULL)            \
+    F(rkey, 328, 32, uint32_t, NULL)           \
+    F(rmbe_index, 360, 8, uint8_t, NULL)       \
+    F(alert_token, 368, 32, uint32_t, NULL)    \
     F(bsize, 400, 4, uint8_t, smcr_bsize_name) \
-    F(mtu, 404, 4, uint8_t, smcr_mtu_name)    \
-    F(resv8, 408, 8, uint8_t, NULL)           \
-    F(va, 416, 64, uint64_t, NULL)            \
-    F(resv8b, 480, 8, uint8_t, NULL)          \
-    F(psn, 488, 24, uint32_t, NULL)           \
+    F(mtu, 404, 4, uint8_t, smcr_mtu_name)     \
+    F(resv8, 408, 8, uint8_t, NULL)            \
+    F(va, 416, 64, uint64_t, NULL)             \
+    F(resv8b, 480, 8, uint8_t, NULL)           \
+    F(psn, 488, 24, uint32_t, NULL)            \
     F(trailer, 512, 32, uint32_t, NULL)
 #define SMCR_ACCEPT_BYTES 68
 NET_HEADER(smcr_accept, SMCR_ACCEPT_BYTES, SMCR_ACCEPT_FIELDS);
 
 /* SMCR section 5.3. */
-#define SMCR_DECLINE_FIELDS(F, B)                              \
-    SMCR_CLC_FIELDS(F, B)                                      \
-    B(peer_id, 64, 64)                                         \
-    F(diagnosis, 128, 32, uint32_t, smcr_clc_diagnosis_name)   \
-    F(resv32, 160, 32, uint32_t, NULL)                         \
+#define SMCR_DECLINE_FIELDS(F, B)                            \
+    SMCR_CLC_FIELDS(F, B)                                    \
+    B(peer_id, 64, 64)                                       \
+    F(diagnosis, 128, 32, uint32_t, smcr_clc_diagnosis_name) \
+    F(resv32, 160, 32, uint32_t, NULL)                       \
     F(trailer, 192, 32, uint32_t, NULL)
 #define SMCR_DECLINE_BYTES 28
 NET_HEADER(smcr_decline, SMCR_DECLINE_BYTES, SMCR_DECLINE_FIELDS);
 
 /* The codes that we send in a Decline: SMCR-CLC-43. C(name, value, words). */
-#define SMCR_DIAGNOSES(C)                                               \
-    C(NO_RESOURCES, 0x01010000, "out of resources")                     \
-    C(CONFIRM_LINK_TIMEOUT, 0x02010000, "no CONFIRM LINK in time")      \
-    C(ADD_LINK_TIMEOUT, 0x02020000, "ADD LINK failed")                  \
-    C(CONFIG, 0x03000000, "configuration or policy")                    \
-    C(PEER_NO_SMC, 0x03010000, "the peer did not offer SMC")            \
-    C(IPSEC, 0x03020000, "IPsec in use")                                \
-    C(NO_RNIC, 0x03030000, "no usable RNIC")                            \
-    C(EYE_CATCHER, 0x03050000, "RMBE eye catcher support differs")      \
-    C(SOCKET_OPTION, 0x03060000, "socket option not supported")         \
-    C(NO_COMMON_SUBNET, 0x03070000, "no common subnet or prefix")       \
-    C(VLAN, 0x03080000, "VLAN lookup failed")                           \
-    C(NO_ACTIVE_LINK, 0x030a0000, "no active link in the link group")   \
+#define SMCR_DIAGNOSES(C)                                                      \
+    C(NO_RESOURCES, 0x01010000, "out of resources")                            \
+    C(CONFIRM_LINK_TIMEOUT, 0x02010000, "no CONFIRM LINK in time")             \
+    C(ADD_LINK_TIMEOUT, 0x02020000, "ADD LINK failed")                         \
+    C(CONFIG, 0x03000000, "configuration or policy")                           \
+    C(PEER_NO_SMC, 0x03010000, "the peer did not offer SMC")                   \
+    C(IPSEC, 0x03020000, "IPsec in use")                                       \
+    C(NO_RNIC, 0x03030000, "no usable RNIC")                                   \
+    C(EYE_CATCHER, 0x03050000, "RMBE eye catcher support differs")             \
+    C(SOCKET_OPTION, 0x03060000, "socket option not supported")                \
+    C(NO_COMMON_SUBNET, 0x03070000, "no common subnet or prefix")              \
+    C(VLAN, 0x03080000, "VLAN lookup failed")                                  \
+    C(NO_ACTIVE_LINK, 0x030a0000, "no active link in the link group")          \
     C(NO_SUCH_LINK, 0x030b0000, "the link that the server named is not there") \
-    C(VERSION, 0x030c0000, "version mismatch")                          \
-    C(OUT_OF_SYNC, 0x04000000, "out of sync")                           \
-    C(DECLINED, 0x05000000, "the peer declined")                        \
-    C(INTERNAL, 0x09990000, "internal error")                           \
-    C(RTOKEN, 0x09990001, "RToken error")                               \
-    C(QP_NOT_READY, 0x09990002, "QP not ready")                         \
+    C(VERSION, 0x030c0000, "version mismatch")                                 \
+    C(OUT_OF_SYNC, 0x04000000, "out of sync")                                  \
+    C(DECLINED, 0x05000000, "the peer declined")                               \
+    C(INTERNAL, 0x09990000, "internal error")                                  \
+    C(RTOKEN, 0x09990001, "RToken error")                                      \
+    C(QP_NOT_READY, 0x09990002, "QP not ready")                                \
     C(REGISTRATION, 0x09990003, "registration failed")
 
 enum smcr_diagnosis {

@@ -21,7 +21,7 @@ enum smcr_llc_type {
     SMCR_CDC = 0xfe, /* smcr/cdc_wire.h */
 };
 
-net_value_name smcr_llc_type_name;     /* "CONFIRM LINK"; NULL for another */
+net_value_name smcr_llc_type_name;           /* "CONFIRM LINK"; NULL for another */
 net_value_name smcr_delete_link_reason_name; /* "lost path"; NULL for another */
 
 /* What all have: `response` is the R flag. */
@@ -84,20 +84,20 @@ NET_HEADER(smcr_add_link, SMCR_MSG_BYTES, SMCR_ADD_LINK_FIELDS);
 NET_HEADER(smcr_add_link_shifted, SMCR_MSG_BYTES, SMCR_ADD_LINK_SHIFTED_FIELDS);
 
 /* An RMB as the link that carries the message knows it (reference_rkey), and as the new link does. */
-#define SMCR_ADD_LINK_CONT_FIELDS(F, B)        \
-    SMCR_LLC_FIELDS(F, B)                      \
-    F(resv8, 16, 8, uint8_t, NULL)             \
-    F(response, 24, 1, uint8_t, NULL)          \
-    F(resv7, 25, 7, uint8_t, NULL)             \
-    F(link, 32, 8, uint8_t, NULL)              \
-    F(rtokens_left, 40, 8, uint8_t, NULL)      \
-    F(resv16, 48, 16, uint16_t, NULL)          \
-    F(reference_rkey_1, 64, 32, uint32_t, NULL) \
-    F(rkey_1, 96, 32, uint32_t, NULL)          \
-    F(va_1, 128, 64, uint64_t, NULL)           \
+#define SMCR_ADD_LINK_CONT_FIELDS(F, B)          \
+    SMCR_LLC_FIELDS(F, B)                        \
+    F(resv8, 16, 8, uint8_t, NULL)               \
+    F(response, 24, 1, uint8_t, NULL)            \
+    F(resv7, 25, 7, uint8_t, NULL)               \
+    F(link, 32, 8, uint8_t, NULL)                \
+    F(rtokens_left, 40, 8, uint8_t, NULL)        \
+    F(resv16, 48, 16, uint16_t, NULL)            \
+    F(reference_rkey_1, 64, 32, uint32_t, NULL)  \
+    F(rkey_1, 96, 32, uint32_t, NULL)            \
+    F(va_1, 128, 64, uint64_t, NULL)             \
     F(reference_rkey_2, 192, 32, uint32_t, NULL) \
-    F(rkey_2, 224, 32, uint32_t, NULL)         \
-    F(va_2, 256, 64, uint64_t, NULL)           \
+    F(rkey_2, 224, 32, uint32_t, NULL)           \
+    F(va_2, 256, 64, uint64_t, NULL)             \
     F(resv32, 320, 32, uint32_t, NULL)
 NET_HEADER(smcr_add_link_cont, SMCR_MSG_BYTES, SMCR_ADD_LINK_CONT_FIELDS);
 #define SMCR_RTOKENS_PER_CONT 2
@@ -124,23 +124,23 @@ enum smcr_delete_link_reason {
 NET_HEADER(smcr_delete_link, SMCR_MSG_BYTES, SMCR_DELETE_LINK_FIELDS);
 
 /* SMCR section 10.4. `negative` is Z, `retry` is C. */
-#define SMCR_CONFIRM_RKEY_FIELDS(F, B)        \
-    SMCR_LLC_FIELDS(F, B)                     \
-    F(resv8, 16, 8, uint8_t, NULL)            \
-    F(response, 24, 1, uint8_t, NULL)         \
-    F(resv1, 25, 1, uint8_t, NULL)            \
-    F(negative, 26, 1, uint8_t, NULL)         \
-    F(retry, 27, 1, uint8_t, NULL)            \
-    F(resv4, 28, 4, uint8_t, NULL)            \
-    F(other_links, 32, 8, uint8_t, NULL)      \
-    F(rkey, 40, 32, uint32_t, NULL)           \
-    F(va, 72, 64, uint64_t, NULL)             \
-    F(link_1, 136, 8, uint8_t, NULL)          \
-    F(rkey_1, 144, 32, uint32_t, NULL)        \
-    F(va_1, 176, 64, uint64_t, NULL)          \
-    F(link_2, 240, 8, uint8_t, NULL)          \
-    F(rkey_2, 248, 32, uint32_t, NULL)        \
-    F(va_2, 280, 64, uint64_t, NULL)          \
+#define SMCR_CONFIRM_RKEY_FIELDS(F, B)   \
+    SMCR_LLC_FIELDS(F, B)                \
+    F(resv8, 16, 8, uint8_t, NULL)       \
+    F(response, 24, 1, uint8_t, NULL)    \
+    F(resv1, 25, 1, uint8_t, NULL)       \
+    F(negative, 26, 1, uint8_t, NULL)    \
+    F(retry, 27, 1, uint8_t, NULL)       \
+    F(resv4, 28, 4, uint8_t, NULL)       \
+    F(other_links, 32, 8, uint8_t, NULL) \
+    F(rkey, 40, 32, uint32_t, NULL)      \
+    F(va, 72, 64, uint64_t, NULL)        \
+    F(link_1, 136, 8, uint8_t, NULL)     \
+    F(rkey_1, 144, 32, uint32_t, NULL)   \
+    F(va_1, 176, 64, uint64_t, NULL)     \
+    F(link_2, 240, 8, uint8_t, NULL)     \
+    F(rkey_2, 248, 32, uint32_t, NULL)   \
+    F(va_2, 280, 64, uint64_t, NULL)     \
     F(resv8b, 344, 8, uint8_t, NULL)
 NET_HEADER(smcr_confirm_rkey, SMCR_MSG_BYTES, SMCR_CONFIRM_RKEY_FIELDS);
 #define SMCR_LINKS_PER_CONFIRM_RKEY 2

@@ -10,11 +10,21 @@
 #include "test/support/tiling.h"
 
 static const struct net_header *const headers[] = {
-    &smcr_clc_header,          &smcr_proposal_header,     &smcr_subnet_header,
-    &smcr_prefix_header,       &smcr_accept_header,       &smcr_decline_header,
-    &smcr_confirm_link_header, &smcr_add_link_header,     &smcr_add_link_shifted_header,
-    &smcr_add_link_cont_header, &smcr_delete_link_header, &smcr_confirm_rkey_header,
-    &smcr_confirm_rkey_cont_header, &smcr_test_link_header, &smcr_delete_rkey_header,
+    &smcr_clc_header,
+    &smcr_proposal_header,
+    &smcr_subnet_header,
+    &smcr_prefix_header,
+    &smcr_accept_header,
+    &smcr_decline_header,
+    &smcr_confirm_link_header,
+    &smcr_add_link_header,
+    &smcr_add_link_shifted_header,
+    &smcr_add_link_cont_header,
+    &smcr_delete_link_header,
+    &smcr_confirm_rkey_header,
+    &smcr_confirm_rkey_cont_header,
+    &smcr_test_link_header,
+    &smcr_delete_rkey_header,
     &smcr_cdc_header,
 };
 
@@ -46,15 +56,15 @@ static unsigned example(const char *name, uint8_t *bytes)
 }
 
 /* Decodes an example into `h` and expects to encode to it again, whatever was in the buffer before. */
-#define DECODE(prefix, name, h)                                             \
-    do {                                                                    \
-        uint8_t in_[256], out_[256];                                        \
-        unsigned n_ = prefix##_header.len_bytes;                            \
-        cr_assert_geq(example(name, in_), n_);                              \
-        memset(out_, 0xa5, sizeof out_);                                    \
-        cr_assert_eq(prefix##_get(&(h), in_) - in_, (long)n_);              \
-        cr_assert_eq(prefix##_put(out_, &(h)) - out_, (long)n_);            \
-        cr_assert_arr_eq(in_, out_, n_, "%s", name);                        \
+#define DECODE(prefix, name, h)                                  \
+    do {                                                         \
+        uint8_t in_[256], out_[256];                             \
+        unsigned n_ = prefix##_header.len_bytes;                 \
+        cr_assert_geq(example(name, in_), n_);                   \
+        memset(out_, 0xa5, sizeof out_);                         \
+        cr_assert_eq(prefix##_get(&(h), in_) - in_, (long)n_);   \
+        cr_assert_eq(prefix##_put(out_, &(h)) - out_, (long)n_); \
+        cr_assert_arr_eq(in_, out_, n_, "%s", name);             \
     } while (0)
 
 static const uint8_t client_mac[6] = {2, 0, 0x5e, 0x10, 0, 2}, server_mac[6] = {2, 0, 0x5e, 0x10, 0, 1};
