@@ -129,6 +129,7 @@ struct route {
     uint8_t type; /* RTN_... */
     bool has_gateway;
     struct net_addr gateway;
+    struct net_addr src; /* what the kernel would send from; zero: it does not say */
 };
 
 static void read_route(const struct nlmsghdr *message, void *ctx)
@@ -145,6 +146,8 @@ static void read_route(const struct nlmsghdr *message, void *ctx)
             route->ifindex = mnl_attr_get_u32(a);
         } else if (mnl_attr_get_type(a) == RTA_GATEWAY) {
             route->has_gateway = net_netlink_get_addr(a, &route->gateway);
+        } else if (mnl_attr_get_type(a) == RTA_PREFSRC) {
+            net_netlink_get_addr(a, &route->src);
         } else if (mnl_attr_get_type(a) == RTA_VIA && len == sizeof(struct rtvia) + 16) {
             /* struct rtvia: an IPv4 route whose gateway has an IPv6 address */
             memcpy(route->gateway.b, payload + sizeof(struct rtvia), 16);
@@ -167,8 +170,7 @@ static int ask_route(unsigned ifindex, const struct net_addr *dst, uint32_t flag
     return net_netlink_ask(&request, read_route, route, err);
 }
 
-int net_route_next_hop(unsigned ifindex, const struct net_addr *dst, struct net_addr *next_hop,
-                       struct net_error *err)
+int net_route_get(unsigned ifindex, const struct net_addr *dst, struct net_route *out, struct net_error *err)
 {
     char text[NET_ADDR_STR_SIZE], ifname[IF_NAMESIZE] = "?";
     struct route route;
@@ -188,6 +190,17 @@ int net_route_next_hop(unsigned ifindex, const struct net_addr *dst, struct net_
                              "no route to %s through %s: give %s an address in its network, or a route with "
                              "`ip route add`",
                              net_addr_str(dst, text), ifname, ifname);
-    *next_hop = route.has_gateway ? route.gateway : *dst;
+    out->next_hop = route.has_gateway ? route.gateway : *dst;
+    out->src = route.src;
     return 0;
+}
+
+int net_route_next_hop(unsigned ifindex, const struct net_addr *dst, struct net_addr *next_hop,
+                       struct net_error *err)
+{
+    struct net_route route;
+    int result = net_route_get(ifindex, dst, &route, err);
+    if (result == 0)
+        *next_hop = route.next_hop;
+    return result;
 }

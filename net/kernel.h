@@ -30,6 +30,13 @@ int net_interface_addrs(unsigned ifindex, struct net_addr *addrs, unsigned max, 
 int net_route_next_hop(unsigned ifindex, const struct net_addr *dst, struct net_addr *next_hop,
                        struct net_error *err);
 
+/* The same, with the source address that the kernel would choose; zero where it does not say. */
+struct net_route {
+    struct net_addr next_hop;
+    struct net_addr src;
+};
+int net_route_get(unsigned ifindex, const struct net_addr *dst, struct net_route *out, struct net_error *err);
+
 /* A question for the MAC of a neighbour that does not wait for its answer. net_neighbour_ask() looks into
  * the kernel's table and, where it knows nothing (or only of a failure), makes the kernel resolve it (a
  * UDP datagram to the discard port provokes ARP or NDP). Then, whenever the descriptor polls readable, and

@@ -13,6 +13,7 @@
 struct member {
     struct net_addr group;
     int fd;
+    unsigned holders;
     struct member *next;
 };
 
@@ -70,15 +71,17 @@ int net_multicast_join(struct net_multicast *multicast, const struct net_addr *g
         return net_error_set(err, EINVAL, "%s is no multicast group: give one of 224.0.0.0/4 or ff00::/8",
                              text);
     struct member **at = find(multicast, group);
-    if (*at)
-        return net_error_set(err, EEXIST, "%s is in group %s already", ifname, text);
+    if (*at) {
+        (*at)->holders++;
+        return 0;
+    }
     struct member *member = calloc(1, sizeof *member);
     int rc = member ? join(multicast->ifindex, group) : -ENOMEM;
     if (rc < 0) {
         free(member);
         return net_error_set(err, -rc, "%s cannot join group %s: %s", ifname, text, strerror(-rc));
     }
-    *member = (struct member){.group = *group, .fd = rc};
+    *member = (struct member){.group = *group, .fd = rc, .holders = 1};
     *at = member;
     return 0;
 }
@@ -96,7 +99,8 @@ int net_multicast_leave(struct net_multicast *multicast, const struct net_addr *
     struct member **at = find(multicast, group);
     if (!*at)
         return -ENOENT;
-    leave(at);
+    if (--(*at)->holders == 0)
+        leave(at);
     return 0;
 }
 

@@ -121,6 +121,30 @@ Test(kernel, next_hop_is_the_destination_or_its_gateway)
     }
 }
 
+Test(kernel, a_route_has_a_source)
+{
+    struct net_route route;
+    struct net_error err;
+    unsigned index = if_nametoindex("nn0");
+    cr_assert_eq(netns_run(&veth, 0,
+                           "ip addr add 10.78.0.1/24 dev nn0 && ip addr add fd78::1/64 dev nn0 nodad && "
+                           "ip route add 192.0.2.0/24 via 10.77.0.2 src 10.78.0.1"),
+                 0);
+    static const char *const cases[][2] = {{"10.77.0.2", "10.77.0.1"},
+                                           {"10.78.0.2", "10.78.0.1"},
+                                           {"192.0.2.1", "10.78.0.1"},
+                                           {"fd77::2", "fd77::1"},
+                                           {"fd78::2", "fd78::1"}};
+    for (unsigned i = 0; i < 5; i++) {
+        struct net_addr dst = addr_of(cases[i][0]), src = addr_of(cases[i][1]);
+        cr_assert_eq(net_route_get(index, &dst, &route, &err), 0, "%s", err.text);
+        cr_expect(net_addr_equal(&route.src, &src), "%s", cases[i][0]);
+    }
+    struct net_addr dst = addr_of("fe80::1234");
+    cr_assert_eq(net_route_get(index, &dst, &route, &err), 0, "%s", err.text);
+    cr_expect(net_addr_is_link_local(&route.src));
+}
+
 Test(kernel, missing_routes_are_refused)
 {
     struct net_addr hop, dst;
