@@ -10,6 +10,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "net/multicast.h"
+
 /* Keys, QP numbers and PSNs come from here, on control calls only: a system call each is cheap enough. */
 static uint64_t kernel_random(void *ctx)
 {
@@ -22,6 +24,8 @@ static uint64_t kernel_random(void *ctx)
     return value;
 }
 
+const struct rdma_random host_random = {.next = kernel_random};
+
 static void forward_trace(void *ctx, const struct roce_trace *event)
 {
     struct host_dev *dev = ctx;
@@ -31,13 +35,15 @@ static void forward_trace(void *ctx, const struct roce_trace *event)
 static void queue_event(void *ctx, const struct roce_event *event)
 {
     struct host_dev *dev = ctx;
+    if (event->type == ROCE_EVENT_COMM_EST && dev->cm)
+        host_cm_comm_est(dev->cm, event->qp);
     host_event_queue_push(&dev->events, event);
 }
 
 static int create_engine(struct host_dev *dev, const struct host_dev_config *wanted)
 {
     struct roce_dev_config config = {
-        .random = {.next = kernel_random},
+        .random = host_random,
         .port_mtu_bytes = dev->port->limits.mtu_bytes,
         .window_pkts = wanted->window_pkts,
         .roce_v1 = wanted->roce_v1,
@@ -106,8 +112,11 @@ close_port:
 void host_dev_close(struct host_dev *dev)
 {
     host_dev_thread_stop(dev);
+    assert(!dev->cm && "a CM is closed before its device");
     if (dev->gids)
         host_gids_close(dev->gids);
+    if (dev->multicast)
+        net_multicast_close(dev->multicast);
     int rc = roce_dev_destroy(dev->engine);
     assert(rc == 0 && "QPs, regions and PDs are destroyed before their device");
     (void)rc;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "host/cm_inner.h"
 #include "host/event_queue.h"
 #include "host/gids.h"
 #include "host/host.h"
@@ -15,8 +16,9 @@ struct host_dev {
     struct net_port *port;    /* the outermost of the wrapped ports */
     struct net_port *capture; /* the one among them that writes the capture, or NULL */
     struct roce_dev *engine;
-    unsigned ifindex;       /* 0: the port has no interface (memory) */
-    struct host_gids *gids; /* NULL: the caller keeps the GID table */
+    unsigned ifindex;                /* 0: the port has no interface (memory) */
+    struct host_gids *gids;          /* NULL: the caller keeps the GID table */
+    struct net_multicast *multicast; /* NULL as `ifindex` is 0 */
     roce_trace_hook *trace;
     void *trace_ctx;
 
@@ -31,6 +33,7 @@ struct host_dev {
     atomic_bool rung;    /* doorbell_fd is readable or soon will be */
 
     struct host_event_queue events;
+    struct host_cm *cm; /* or NULL */
 
     bool has_thread;
     pthread_t thread;
@@ -41,6 +44,9 @@ struct host_dev {
  * NULL. 0, or -errno with a sentence; then the port is closed. */
 int host_port_wrap(struct net_port **port, struct net_port **capture, const struct host_dev_config *config,
                    struct net_error *err);
+
+/* Keys, QP numbers and PSNs: from the kernel. */
+extern const struct rdma_random host_random;
 
 /* One round; the caller holds the lock. Returns whether anything was done. */
 bool host_dev_round(struct host_dev *dev);

@@ -33,8 +33,11 @@ static void remove_addr(struct host_gids *gids, const struct net_watch_addr *add
 {
     for (enum roce_gid_type type = ROCE_GID_V2; type <= ROCE_GID_V1; type++) {
         int index = find(gids, addr, type);
-        if (index >= 0)
-            roce_dev_gid_remove(gids->dev->engine, (unsigned)index, now_ns);
+        if (index < 0)
+            continue;
+        if (gids->dev->cm)
+            host_cm_addr_changed(gids->dev->cm, (unsigned)index);
+        roce_dev_gid_remove(gids->dev->engine, (unsigned)index, now_ns);
     }
 }
 
@@ -42,8 +45,11 @@ static void set_mac(struct host_gids *gids, const struct net_watch_addr *addr)
 {
     for (enum roce_gid_type type = ROCE_GID_V2; type <= ROCE_GID_V1; type++) {
         int index = find(gids, addr, type);
-        if (index >= 0)
-            roce_dev_gid_set_mac(gids->dev->engine, (unsigned)index, &addr->mac);
+        if (index < 0)
+            continue;
+        roce_dev_gid_set_mac(gids->dev->engine, (unsigned)index, &addr->mac);
+        if (gids->dev->cm)
+            host_cm_addr_changed(gids->dev->cm, (unsigned)index);
     }
 }
 
@@ -70,6 +76,8 @@ static void on_change(void *ctx, const struct net_watch_change *change)
     case NET_WATCH_GONE:
         gids->is_gone = true;
         host_event_queue_push(&gids->dev->events, &fatal); /* ROCE-EV-8 */
+        if (gids->dev->cm)
+            host_cm_removed(gids->dev->cm);
         break;
     case NET_WATCH_MAC: /* the addresses say so too */
     case NET_WATCH_MTU: /* the port's frames stay as long as they could be when it was opened */

@@ -3,9 +3,11 @@
 #include "host/dev.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "host/port_open.h"
 #include "net/kernel.h"
+#include "net/multicast.h"
 
 /* At least one address now: without one nothing can be done, and the user learns why. */
 static int open_gids(struct host_dev *dev, const struct net_interface *interface, bool roce_v1,
@@ -37,7 +39,11 @@ int host_dev_open(const struct host_dev_config *config, struct host_dev **out, s
     if (rc != 0)
         return rc;
     (*out)->ifindex = interface.index;
-    rc = open_gids(*out, &interface, config->roce_v1, err);
+    rc = net_multicast_open(interface.index, &(*out)->multicast);
+    if (rc != 0)
+        net_error_set(err, -rc, "cannot create a device: %s", strerror(-rc));
+    else
+        rc = open_gids(*out, &interface, config->roce_v1, err);
     if (rc != 0)
         host_dev_close(*out);
     return rc;

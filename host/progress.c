@@ -51,8 +51,9 @@ bool host_dev_round(struct host_dev *dev)
     bool heard = host_sources_round(&dev->sources, now_ns);
     bool received = receive(dev, now_ns);
     bool expired = expire(dev, now_ns);
+    bool managed = dev->cm && host_cm_round(dev->cm, now_ns);
     dev->tx_blocked = false;
-    return transmit(dev, now_ns) > 0 || received || expired || heard;
+    return transmit(dev, now_ns) > 0 || received || expired || managed || heard;
 }
 
 void host_dev_lock(struct host_dev *dev)

@@ -51,7 +51,9 @@ static uint64_t next_due_ns(const struct host_dev *dev)
         return 0;
     uint64_t engine_ns = roce_dev_deadline_ns(dev->engine);
     uint64_t port_ns = net_port_deadline_ns(dev->port);
-    return engine_ns < port_ns ? engine_ns : port_ns;
+    uint64_t cm_ns = dev->cm ? host_cm_deadline_ns(dev->cm) : NET_TIME_NONE;
+    uint64_t earlier_ns = engine_ns < port_ns ? engine_ns : port_ns;
+    return cm_ns < earlier_ns ? cm_ns : earlier_ns;
 }
 
 void host_dev_replan(struct host_dev *dev)

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The CM of a device: opening, and its part of the device's rounds. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/cm_gsi.h"
+#include "host/cm_inner.h"
+#include "host/dev.h"
+
+/* Under the device's lock. */
+static int create_engine(struct host_cm *cm)
+{
+    struct host_dev *dev = cm->dev;
+    struct roce_cm_config config = cm->config.timeouts;
+    config.mem = NULL;
+    config.random = host_random;
+    config.port_mtu_bytes = dev->port->limits.mtu_bytes;
+    int rc = host_cm_gsi_create(dev->engine, host_now_ns(), &cm->gsi);
+    if (rc != 0)
+        return rc;
+    struct roce_cm_wire wire = {.send = host_cm_gsi_send, .ctx = cm->gsi};
+    config.wire = &wire;
+    rc = roce_cm_create(dev->engine, &config, &cm->engine);
+    if (rc != 0)
+        host_cm_gsi_destroy(cm->gsi);
+    return rc;
+}
+
+int host_cm_open(struct host_dev *dev, const struct host_cm_config *config, struct host_cm **out,
+                 struct net_error *err)
+{
+    struct host_cm *cm = calloc(1, sizeof *cm);
+    if (!cm)
+        return net_error_set(err, ENOMEM, "no memory for a connection manager");
+    *cm = (struct host_cm){.dev = dev, .query_end_ns = NET_TIME_NONE};
+    if (config)
+        cm->config = *config;
+    int rc = host_cm_events_init(cm);
+    if (rc != 0)
+        goto free_cm;
+    host_dev_lock(dev);
+    rc = dev->cm ? -EBUSY : create_engine(cm);
+    if (rc == 0)
+        dev->cm = cm;
+    host_dev_unlock(dev);
+    if (rc != 0)
+        goto deinit_events;
+    *out = cm;
+    return 0;
+
+deinit_events:
+    host_cm_events_deinit(cm);
+free_cm:
+    free(cm);
+    return net_error_set(err, -rc, "cannot make a connection manager: %s",
+                         rc == -EBUSY ? "the device has one" : strerror(-rc));
+}
+
+int host_cm_close(struct host_cm *cm)
+{
+    struct host_dev *dev = cm->dev;
+    host_dev_lock(dev);
+    int rc = cm->ids ? -EBUSY : roce_cm_destroy(cm->engine);
+    if (rc == 0) {
+        dev->cm = NULL;
+        host_cm_gsi_destroy(cm->gsi);
+    }
+    host_dev_unlock(dev);
+    if (rc != 0)
+        return rc;
+    host_cm_events_deinit(cm);
+    free(cm);
+    return 0;
+}
+
+/* --- within the device's rounds --- */
+
+static void tell_comm_est(struct host_cm *cm, uint64_t now_ns)
+{
+    cm->has_seen_data = false;
+    for (struct host_cm_id *id = cm->ids; id; id = id->next) {
+        if (!id->has_seen_data)
+            continue;
+        id->has_seen_data = false;
+        /* Refused where the RTU, or the end, has come already. */
+        (void)roce_cm_notify_established(id->engine, now_ns);
+    }
+}
+
+bool host_cm_round(struct host_cm *cm, uint64_t now_ns)
+{
+    bool received = host_cm_gsi_receive(cm->gsi, cm->engine, now_ns);
+    bool told = cm->has_seen_data, expired = roce_cm_deadline_ns(cm->engine) <= now_ns;
+    if (told)
+        tell_comm_est(cm, now_ns);
+    if (expired)
+        roce_cm_progress(cm->engine, now_ns);
+    host_cm_expire_queries(cm, now_ns);
+    if (received || told || expired)
+        host_cm_take_over(cm);
+    return received || told || expired;
+}
+
+uint64_t host_cm_deadline_ns(const struct host_cm *cm)
+{
+    uint64_t engine_ns = roce_cm_deadline_ns(cm->engine);
+    return engine_ns < cm->query_end_ns ? engine_ns : cm->query_end_ns;
+}
+
+/* Without memory the application learns it from the device's own events. */
+static void raise_local(struct host_cm_id *id, enum roce_cm_event_type type)
+{
+    struct host_cm_record *record = host_cm_record_new(id->cm, id, type);
+    if (record)
+        host_cm_raise(record);
+}
+
+void host_cm_removed(struct host_cm *cm)
+{
+    for (struct host_cm_id *id = cm->ids; id; id = id->next)
+        raise_local(id, ROCE_CM_EVENT_DEVICE_REMOVAL);
+}
+
+void host_cm_addr_changed(struct host_cm *cm, unsigned sgid_index)
+{
+    for (struct host_cm_id *id = cm->ids; id; id = id->next) {
+        struct roce_cm_endpoints ends = {.path = id->route.path};
+        if (id->step == HOST_CM_IDLE || id->step == HOST_CM_ADDR_QUERY)
+            continue;
+        if (id->step == HOST_CM_USED)
+            roce_cm_id_endpoints(id->engine, &ends);
+        if (!net_addr_is_zero(&ends.path.av.dgid) && ends.path.av.sgid_index == sgid_index)
+            raise_local(id, ROCE_CM_EVENT_ADDR_CHANGE);
+    }
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Ids: their life, and the calls that the engine answers. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "host/cm_inner.h"
+#include "host/dev.h"
+
+#define HOP_LIMIT 64 /* as Linux connects (ROCE-CM-90) and sends to groups (ROCE-UD-24) */
+
+/* --- life --- */
+
+void host_cm_link_id(struct host_cm *cm, struct host_cm_id *id, struct roce_cm_id *engine)
+{
+    id->cm = cm;
+    id->engine = engine;
+    id->query_end_ns = NET_TIME_NONE;
+    id->next = cm->ids;
+    id->at = &cm->ids;
+    if (cm->ids)
+        cm->ids->at = &id->next;
+    cm->ids = id;
+    roce_cm_id_set_ctx(engine, id);
+}
+
+int host_cm_create_id(struct host_cm *cm, enum roce_cm_port_space space, void *ctx, struct host_cm_id **out)
+{
+    struct host_cm_id *id = calloc(1, sizeof *id);
+    struct roce_cm_id *engine;
+    if (!id)
+        return -ENOMEM;
+    id->ctx = ctx;
+    host_dev_lock(cm->dev);
+    int rc = roce_cm_id_create(cm->engine, space, id, &engine);
+    if (rc == 0)
+        host_cm_link_id(cm, id, engine);
+    host_dev_unlock(cm->dev);
+    if (rc != 0) {
+        free(id);
+        return rc;
+    }
+    *out = id;
+    return 0;
+}
+
+/* Under the device's lock; nobody has an event about it, nor will. */
+static void destroy(struct host_cm_id *id)
+{
+    struct host_cm_id *child;
+    host_cm_stop_query(id);
+    free(id->record);
+    host_cm_leave_all(id);
+    host_cm_set_qp(id, NULL);
+    /* All events were acknowledged when they were taken over, so the engine has no reason to refuse. */
+    (void)roce_cm_id_destroy(id->engine, host_now_ns());
+    while ((child = host_cm_drop_events(id)))
+        destroy(child);
+    *id->at = id->next;
+    if (id->next)
+        id->next->at = id->at;
+    free(id);
+}
+
+void host_cm_destroy_id(struct host_cm_id *id)
+{
+    struct host_cm *cm = id->cm;
+    host_cm_close_events(id);
+    host_dev_lock(cm->dev);
+    destroy(id);
+    host_cm_take_over(cm);
+    host_dev_unlock(cm->dev);
+}
+
+void *host_cm_id_ctx(const struct host_cm_id *id)
+{
+    return id->ctx;
+}
+
+void host_cm_id_set_ctx(struct host_cm_id *id, void *ctx)
+{
+    id->ctx = ctx;
+}
+
+/* --- paths --- */
+
+struct roce_cm_path host_cm_path(unsigned sgid_index, const struct net_addr *dst, const struct net_mac *mac)
+{
+    return (struct roce_cm_path){
+        .av = {.dgid = *dst, .sgid_index = (uint8_t)sgid_index, .hop_limit = HOP_LIMIT, .dst_mac = *mac},
+        .remote_qpn = 1,
+    };
+}
+
+int host_cm_find_gid(const struct host_cm *cm, const struct net_addr *addr)
+{
+    for (unsigned i = 0; i < ROCE_GID_MAX; i++) {
+        const struct roce_gid *gid = roce_dev_gid_get(cm->dev->engine, i);
+        if (gid && gid->type == cm->config.gid_type && net_addr_equal(&gid->addr, addr))
+            return (int)i;
+    }
+    return -ENOENT;
+}
+
+/* A group of link-local scope, or smaller (RFC 4291, 2.7). */
+static bool is_local_group(const struct net_addr *group)
+{
+    return !net_addr_is_v4(group) && (group->b[1] & 0xf) <= 2;
+}
+
+int host_cm_gid_for(const struct host_cm *cm, const struct net_addr *dst)
+{
+    int any = -ENOENT;
+    bool local = net_addr_is_multicast(dst) ? is_local_group(dst) : net_addr_is_link_local(dst);
+    for (unsigned i = 0; i < ROCE_GID_MAX; i++) {
+        const struct roce_gid *gid = roce_dev_gid_get(cm->dev->engine, i);
+        if (!gid || gid->type != cm->config.gid_type || net_addr_is_v4(&gid->addr) != net_addr_is_v4(dst))
+            continue;
+        if (net_addr_is_link_local(&gid->addr) == local)
+            return (int)i;
+        any = any < 0 ? (int)i : any;
+    }
+    return net_addr_is_multicast(dst) ? any : -ENOENT;
+}
+
+/* --- whose connection a QP is --- */
+
+static struct host_cm_id **bucket_of(struct host_cm *cm, const struct roce_qp *qp)
+{
+    return &cm->by_qp[roce_qp_num(qp) % HOST_CM_QP_BUCKETS];
+}
+
+void host_cm_set_qp(struct host_cm_id *id, struct roce_qp *qp)
+{
+    if (id->qp) {
+        struct host_cm_id **at = id->bucket;
+        while (*at != id)
+            at = &(*at)->next_of_qp;
+        *at = id->next_of_qp;
+    }
+    id->qp = qp;
+    if (qp) {
+        id->bucket = bucket_of(id->cm, qp);
+        id->next_of_qp = *id->bucket;
+        *id->bucket = id;
+    }
+}
+
+void host_cm_comm_est(struct host_cm *cm, const struct roce_qp *qp)
+{
+    for (struct host_cm_id *id = *bucket_of(cm, qp); id; id = id->next_of_qp)
+        if (id->qp == qp)
+            id->has_seen_data = cm->has_seen_data = true;
+}
+
+/* --- calls that the engine answers --- */
+
+/* Before and after each of them. */
+static uint64_t begin(const struct host_cm_id *id)
+{
+    host_dev_lock(id->cm->dev);
+    return host_now_ns();
+}
+
+static int end(const struct host_cm_id *id, int rc)
+{
+    host_cm_take_over(id->cm);
+    host_dev_unlock(id->cm->dev);
+    return rc;
+}
+
+void host_cm_id_endpoints(const struct host_cm_id *id, struct roce_cm_endpoints *out)
+{
+    begin(id);
+    roce_cm_id_endpoints(id->engine, out);
+    if (id->step == HOST_CM_ADDR_RESOLVED || id->step == HOST_CM_ROUTE_RESOLVED) {
+        const struct roce_gid *gid = roce_dev_gid_get(id->cm->dev->engine, id->route.path.av.sgid_index);
+        out->local = gid ? gid->addr : (struct net_addr){{0}};
+        out->remote = id->route.path.av.dgid;
+        out->remote_port = id->route.dst_port;
+        out->path = id->route.path;
+    }
+    end(id, 0);
+}
+
+int host_cm_resolve_route(struct host_cm_id *id)
+{
+    int rc = -EINVAL;
+    struct host_cm_record *record = host_cm_record_new(id->cm, id, ROCE_CM_EVENT_ROUTE_RESOLVED);
+    if (!record)
+        return -ENOMEM;
+    begin(id);
+    if (id->step == HOST_CM_ADDR_RESOLVED) {
+        id->step = HOST_CM_ROUTE_RESOLVED;
+        record->event.values.path = id->route.path;
+        host_cm_raise(record);
+        record = NULL;
+        rc = 0;
+    }
+    end(id, rc);
+    free(record);
+    return rc;
+}
+
+int host_cm_listen(struct host_cm_id *id, const struct net_addr *addr, uint16_t port, unsigned backlog)
+{
+    begin(id);
+    int rc = id->step == HOST_CM_IDLE ? roce_cm_listen(id->engine, addr, port, backlog) : -EINVAL;
+    if (rc == 0)
+        id->step = HOST_CM_USED;
+    return end(id, rc);
+}
+
+int host_cm_connect(struct host_cm_id *id, struct roce_qp *qp, const struct roce_cm_conn_param *param)
+{
+    uint64_t now_ns = begin(id);
+    int rc = -EINVAL;
+    if (id->step == HOST_CM_ROUTE_RESOLVED)
+        rc = roce_cm_connect(id->engine, &id->route, qp, param, now_ns);
+    if (rc == 0) {
+        id->step = HOST_CM_USED;
+        host_cm_set_qp(id, qp);
+    }
+    return end(id, rc);
+}
+
+int host_cm_accept(struct host_cm_id *id, struct roce_qp *qp, const struct roce_cm_conn_param *param)
+{
+    uint64_t now_ns = begin(id);
+    int rc = roce_cm_accept(id->engine, qp, param, now_ns);
+    if (rc == 0)
+        host_cm_set_qp(id, qp);
+    return end(id, rc);
+}
+
+int host_cm_reject(struct host_cm_id *id, const void *private_data, uint8_t len_bytes)
+{
+    uint64_t now_ns = begin(id);
+    return end(id, roce_cm_reject(id->engine, 0, private_data, len_bytes, now_ns));
+}
+
+int host_cm_establish(struct host_cm_id *id, const void *private_data, uint8_t len_bytes)
+{
+    uint64_t now_ns = begin(id);
+    return end(id, roce_cm_establish(id->engine, private_data, len_bytes, now_ns));
+}
+
+int host_cm_disconnect(struct host_cm_id *id, const void *private_data, uint8_t len_bytes)
+{
+    uint64_t now_ns = begin(id);
+    return end(id, roce_cm_disconnect(id->engine, private_data, len_bytes, now_ns));
+}
+
+int host_cm_qp_attr(const struct host_cm_id *id, enum roce_qp_state to, struct roce_qp_attr *attr,
+                    uint32_t *mask)
+{
+    begin(id);
+    return end(id, roce_cm_qp_attr(id->engine, to, attr, mask));
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses into paths: which GID to send from, and the MAC of the next hop. The kernel is asked for a route
+ * without the device's lock; a neighbour that it has to ask on the wire answers a source of the device. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "host/cm_inner.h"
+#include "host/dev.h"
+#include "host/poll.h"
+
+/* --- the end: under the device's lock --- */
+
+void host_cm_stop_query(struct host_cm_id *id)
+{
+    if (!id->query)
+        return;
+    host_source_remove(&id->cm->dev->sources, &id->source);
+    net_neighbour_close(id->query);
+    id->query = NULL;
+    id->query_end_ns = NET_TIME_NONE;
+}
+
+/* Raises ADDR_RESOLVED, or with a negative `status` ADDR_ERROR. */
+static void finish(struct host_cm_id *id, int status, const struct net_mac *mac, const struct net_error *err)
+{
+    struct host_cm_record *record = id->record;
+    id->record = NULL;
+    host_cm_stop_query(id);
+    if (status == 0) {
+        id->step = HOST_CM_ADDR_RESOLVED;
+        id->route.path.av.dst_mac = *mac;
+        record->event.type = ROCE_CM_EVENT_ADDR_RESOLVED;
+    } else {
+        id->step = HOST_CM_IDLE;
+        record->event.type = ROCE_CM_EVENT_ADDR_ERROR;
+        record->event.error = *err;
+    }
+    record->event.status = status;
+    record->event.values.path = id->route.path;
+    host_cm_raise(record);
+}
+
+static void on_answer(struct host_source *source, uint64_t now_ns)
+{
+    struct host_cm_id *id = (struct host_cm_id *)((char *)source - offsetof(struct host_cm_id, source));
+    struct net_mac mac;
+    struct net_error err;
+    (void)now_ns;
+    int rc = net_neighbour_answer(id->query, &mac, &err);
+    if (rc != -EAGAIN)
+        finish(id, rc, &mac, &err);
+}
+
+void host_cm_expire_queries(struct host_cm *cm, uint64_t now_ns)
+{
+    if (now_ns < cm->query_end_ns)
+        return;
+    cm->query_end_ns = NET_TIME_NONE;
+    for (struct host_cm_id *id = cm->ids; id; id = id->next) {
+        struct net_mac mac;
+        struct net_error err;
+        if (id->query && id->query_end_ns <= now_ns) {
+            int rc = net_neighbour_answer(id->query, &mac, &err);
+            finish(id, rc == -EAGAIN ? -EHOSTUNREACH : rc, &mac, &err);
+        }
+        if (id->query_end_ns < cm->query_end_ns)
+            cm->query_end_ns = id->query_end_ns;
+    }
+}
+
+/* --- the beginning --- */
+
+/* Where to send from, and whom to ask. */
+struct plan {
+    int sgid_index;
+    struct net_addr src; /* zero: `sgid_index` is known */
+    bool has_mac;        /* nobody is to be asked */
+    struct net_mac mac;
+    struct net_addr next_hop;
+    unsigned ifindexes[ROCE_GID_MAX]; /* interfaces to look for a route */
+    unsigned ifindex_count;
+};
+
+static void add_ifindex(struct plan *plan, unsigned ifindex)
+{
+    for (unsigned i = 0; i < plan->ifindex_count; i++)
+        if (plan->ifindexes[i] == ifindex)
+            return;
+    plan->ifindexes[plan->ifindex_count++] = ifindex;
+}
+
+/* Under the device's lock: what the GID table says. */
+static int look_at_gids(const struct host_cm *cm, const struct net_addr *src, const struct net_addr *dst,
+                        struct plan *plan)
+{
+    int own = host_cm_find_gid(cm, dst);
+    *plan = (struct plan){.sgid_index = src ? host_cm_find_gid(cm, src) : own};
+    /* To an address of our own the engine hands over by itself. */
+    plan->has_mac = own >= 0 || net_addr_is_multicast(dst) || !cm->dev->gids;
+    plan->mac = own >= 0                     ? roce_dev_gid_get(cm->dev->engine, (unsigned)own)->mac
+                : net_addr_is_multicast(dst) ? net_addr_mcast_mac(dst)
+                                             : cm->config.peer_mac;
+    if (plan->has_mac && !src && own < 0)
+        plan->sgid_index = host_cm_gid_for(cm, dst);
+    if (src || plan->has_mac)
+        if (plan->sgid_index < 0 || (src && net_addr_is_v4(src) != net_addr_is_v4(dst)))
+            return -EADDRNOTAVAIL;
+    for (unsigned i = 0; !plan->has_mac && i < ROCE_GID_MAX; i++) {
+        unsigned ifindex = host_gids_ifindex(cm->dev->gids, i);
+        if (ifindex && (!src || (int)i == plan->sgid_index))
+            add_ifindex(plan, ifindex);
+    }
+    return 0;
+}
+
+/* Without the lock: the kernel's route, of the first interface that has one, and the question to the next
+ * hop. */
+static int ask_kernel(const struct net_addr *dst, struct plan *plan, struct net_neighbour_query **query,
+                      struct net_error *err)
+{
+    int rc = net_error_set(err, EHOSTUNREACH, "the device has no address");
+    for (unsigned i = 0; i < plan->ifindex_count; i++) {
+        struct net_route route;
+        rc = net_route_get(plan->ifindexes[i], dst, &route, err);
+        if (rc != 0)
+            continue;
+        plan->src = route.src;
+        return net_neighbour_ask(plan->ifindexes[i], &route.next_hop, query, err);
+    }
+    return rc;
+}
+
+/* Under the lock: the id waits for the answer, or has it. */
+static int start(struct host_cm_id *id, const struct plan *plan, const struct net_addr *dst,
+                 uint16_t dst_port, uint64_t timeout_ns)
+{
+    struct host_cm *cm = id->cm;
+    int sgid_index = plan->sgid_index;
+    if (sgid_index < 0 && !net_addr_is_zero(&plan->src))
+        sgid_index = host_cm_find_gid(cm, &plan->src);
+    if (sgid_index < 0)
+        sgid_index = host_cm_gid_for(cm, dst);
+    if (sgid_index < 0)
+        return -EADDRNOTAVAIL;
+    id->route = (struct roce_cm_route){.path = host_cm_path((unsigned)sgid_index, dst, &plan->mac),
+                                       .dst_port = dst_port};
+    if (!id->query) {
+        finish(id, 0, &plan->mac, NULL);
+        return 0;
+    }
+    id->source = (struct host_source){.ready = on_answer, .fd = net_neighbour_fd(id->query)};
+    int rc = host_source_add(&cm->dev->sources, &id->source);
+    if (rc != 0)
+        return rc;
+    id->step = HOST_CM_ADDR_QUERY;
+    id->query_end_ns = host_deadline_ns(timeout_ns);
+    if (id->query_end_ns < cm->query_end_ns)
+        cm->query_end_ns = id->query_end_ns;
+    on_answer(&id->source, 0); /* which may be in the kernel's table */
+    return 0;
+}
+
+static int fail(struct host_cm_id *id, int rc)
+{
+    if (id->query)
+        net_neighbour_close(id->query);
+    free(id->record);
+    id->query = NULL;
+    id->record = NULL;
+    return rc;
+}
+
+int host_cm_resolve_addr(struct host_cm_id *id, const struct net_addr *src, const struct net_addr *dst,
+                         uint16_t dst_port, uint64_t timeout_ns, struct net_error *err)
+{
+    struct host_cm *cm = id->cm;
+    char text[NET_ADDR_STR_SIZE];
+    struct plan plan;
+    host_dev_lock(cm->dev);
+    int rc = id->step == HOST_CM_IDLE ? look_at_gids(cm, src, dst, &plan) : -EINVAL;
+    host_dev_unlock(cm->dev);
+    if (rc == -EINVAL)
+        return net_error_set(err, EINVAL, "the id has an address already");
+    if (rc == 0) {
+        id->record = host_cm_record_new(cm, id, ROCE_CM_EVENT_ADDR_RESOLVED);
+        if (!id->record)
+            return net_error_set(err, ENOMEM, "no memory to resolve an address");
+        if (!plan.has_mac)
+            rc = ask_kernel(dst, &plan, &id->query, err);
+        if (rc != 0)
+            return fail(id, rc);
+        host_dev_lock(cm->dev);
+        rc = start(id, &plan, dst, dst_port, timeout_ns);
+        host_dev_unlock(cm->dev);
+    }
+    if (rc == -EADDRNOTAVAIL)
+        net_error_set(err, EADDRNOTAVAIL, "%s is no address of the device that can reach the peer",
+                      src ? net_addr_str(src, text) : "there");
+    return rc == 0 ? 0 : fail(id, rc);
+}

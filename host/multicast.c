@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "host/multicast.h"
+
+#include <errno.h>
+
+#include "host/dev.h"
+#include "net/multicast.h"
+
+int host_multicast_join(struct host_dev *dev, const struct net_addr *group, struct net_error *err)
+{
+    if (!net_addr_is_multicast(group))
+        return net_error_set(err, EINVAL, "that is no multicast group");
+    return dev->multicast ? net_multicast_join(dev->multicast, group, err) : 0;
+}
+
+void host_multicast_leave(struct host_dev *dev, const struct net_addr *group)
+{
+    if (dev->multicast)
+        (void)net_multicast_leave(dev->multicast, group);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "cm_pair.h"
+
+static struct cm_pair pair;
+static struct host_cm_id *listener;
+
+static void setup(void)
+{
+    cm_pair_open(&pair, false, NULL);
+    listener = cm_pair_listen(&pair, ROCE_CM_PS_TCP);
+}
+
+static void teardown(void)
+{
+    if (listener)
+        host_cm_destroy_id(listener);
+    cm_pair_close(&pair);
+}
+
+TestSuite(cm, .init = setup, .fini = teardown, .timeout = 60);
+
+static void drop(struct cm_connection *c)
+{
+    host_cm_destroy_id(c->active);
+    host_cm_destroy_id(c->passive);
+    for (int i = 0; i < 2; i++)
+        cm_pair_drop_qp(&pair.side[i], c->qps[i]);
+}
+
+static bool is_readable(struct cm_side *side)
+{
+    struct pollfd p = {.fd = host_cm_fd(side->cm), .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+/* Sends 64 bytes from one side to the other. */
+static void send_over(struct cm_connection *c, int from)
+{
+    struct cm_side *a = &pair.side[from], *b = &pair.side[1 - from];
+    struct rdma_sge to = {.addr = (uintptr_t)b->memory, .len_bytes = 64, .lkey = b->mr->lkey};
+    struct rdma_sge of = {.addr = (uintptr_t)a->memory, .len_bytes = 64, .lkey = a->mr->lkey};
+    struct rdma_recv_wr recv = {.wr_id = 1, .sg_list = &to, .num_sge = 1};
+    struct rdma_send_wr send = {.wr_id = 2, .sg_list = &of, .num_sge = 1, .opcode = RDMA_WR_SEND};
+    struct rdma_wc wc;
+    memset(a->memory, 'a' + from, 64);
+    cr_assert_eq(roce_post_recv(c->qps[1 - from], &recv, NULL), 0);
+    cr_assert_eq(roce_post_send(c->qps[from], &send, NULL), 0);
+    uint64_t end_ns = host_now_ns() + 10 * CM_NS_PER_S;
+    while (rdma_cq_poll(a->cq, &wc, 1) == 0)
+        cr_assert_lt((nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL), host_now_ns()), end_ns);
+    cr_assert_eq(wc.status, RDMA_WC_SUCCESS);
+    while (rdma_cq_poll(b->cq, &wc, 1) == 0)
+        cr_assert_lt((nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL), host_now_ns()), end_ns);
+    cr_assert_eq(wc.status, RDMA_WC_SUCCESS);
+    cr_assert_eq(b->memory[63], 'a' + from);
+}
+
+/* covers: ROCE-CM-64 */
+Test(cm, ROCE_CM_64_two_programs_connect_talk_and_part)
+{
+    struct roce_cm_endpoints ends;
+    struct cm_connection c = cm_pair_connect(&pair);
+    send_over(&c, 0);
+    send_over(&c, 1);
+    host_cm_id_endpoints(c.active, &ends);
+    cr_expect(net_addr_equal(&ends.local, &pair.side[0].addr));
+    cr_expect(net_addr_equal(&ends.remote, &pair.side[1].addr));
+    cr_expect_eq(ends.remote_port, CM_PAIR_PORT);
+    cr_expect_eq(ends.remote_qpn, roce_qp_num(c.qps[1]));
+    cr_expect_eq(host_cm_id_ctx(c.passive), &pair, "a request has its listener's context");
+    cr_expect_eq(host_cm_disconnect(c.active, NULL, 0), 0);
+    cm_pair_skip(&pair.side[1], ROCE_CM_EVENT_DISCONNECTED);
+    cr_expect_eq(host_cm_disconnect(c.passive, NULL, 0), 0);
+    cm_pair_skip(&pair.side[0], ROCE_CM_EVENT_DISCONNECTED);
+    cr_expect_eq(roce_qp_state(c.qps[0]), ROCE_QPS_ERR);
+    drop(&c);
+    cr_expect_not(is_readable(&pair.side[0]));
+    cr_expect_not(is_readable(&pair.side[1]));
+}
+
+/* covers: ROCE-CM-64 */
+Test(cm, a_rejection_says_why)
+{
+    struct roce_cm_conn_param param = {.private_data = "hello", .private_data_len = 5, .retry_count = 7};
+    struct host_cm_id *id = cm_pair_route(&pair, ROCE_CM_PS_TCP, &pair.side[1].addr);
+    struct roce_qp *qp = cm_pair_qp(&pair.side[0], ROCE_QPT_RC);
+    cr_assert_eq(host_cm_connect(id, qp, &param), 0);
+    struct host_cm_event *event = cm_pair_expect(&pair.side[1], ROCE_CM_EVENT_CONNECT_REQUEST);
+    cr_expect_eq(event->listen_id, listener);
+    cr_expect_arr_eq(event->values.private_data, "hello", 5);
+    cr_expect_eq(event->values.private_data_len, ROCE_CM_REQ_USER_BYTES);
+    struct host_cm_id *request = event->id;
+    cr_assert_eq(host_cm_reject(request, "go away", 7), 0);
+    host_cm_ack_event(event);
+    host_cm_destroy_id(request);
+    event = cm_pair_expect(&pair.side[0], ROCE_CM_EVENT_REJECTED);
+    cr_expect_eq(event->status, 28, "consumer reject");
+    cr_expect_arr_eq(event->values.private_data, "go away", 7);
+    host_cm_ack_event(event);
+    host_cm_destroy_id(id);
+    cm_pair_drop_qp(&pair.side[0], qp);
+}
+
+Test(cm, a_listener_that_goes_rejects_what_nobody_took)
+{
+    struct roce_cm_conn_param param = {.retry_count = 7};
+    struct host_cm_id *id = cm_pair_route(&pair, ROCE_CM_PS_TCP, &pair.side[1].addr);
+    struct roce_qp *qp = cm_pair_qp(&pair.side[0], ROCE_QPT_RC);
+    cr_assert_eq(host_cm_connect(id, qp, &param), 0);
+    struct pollfd p = {.fd = host_cm_fd(pair.side[1].cm), .events = POLLIN};
+    cr_assert_eq(poll(&p, 1, 10000), 1, "no request came");
+    cr_expect_eq(host_cm_close(pair.side[1].cm), -EBUSY);
+    host_cm_destroy_id(listener);
+    listener = NULL;
+    cr_expect_not(is_readable(&pair.side[1]));
+    cm_pair_skip(&pair.side[0], ROCE_CM_EVENT_REJECTED);
+    host_cm_destroy_id(id);
+    cm_pair_drop_qp(&pair.side[0], qp);
+}
+
+static atomic_bool is_destroyed;
+
+static void *destroy(void *arg)
+{
+    host_cm_destroy_id(arg);
+    atomic_store(&is_destroyed, true);
+    return NULL;
+}
+
+/* covers: ROCE-EV-20 */
+Test(cm, destroying_an_id_waits_for_the_acknowledgement)
+{
+    struct host_cm_id *id;
+    struct net_error err;
+    pthread_t thread;
+    cr_assert_eq(host_cm_create_id(pair.side[0].cm, ROCE_CM_PS_TCP, NULL, &id), 0);
+    cr_assert_eq(host_cm_resolve_addr(id, NULL, &pair.side[1].addr, 1, CM_NS_PER_S, &err), 0, "%s", err.text);
+    struct host_cm_event *event = cm_pair_expect(&pair.side[0], ROCE_CM_EVENT_ADDR_RESOLVED);
+    cr_assert_eq(pthread_create(&thread, NULL, destroy, id), 0);
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* time to do what it must not */
+    cr_expect_not(atomic_load(&is_destroyed), "destroyed under an event that nobody has acknowledged");
+    host_cm_ack_event(event);
+    pthread_join(thread, NULL);
+}
+
+Test(cm, steps_have_an_order)
+{
+    struct host_cm_id *id;
+    struct roce_cm_conn_param param = {.retry_count = 7};
+    struct net_error err = {""};
+    struct net_addr nobody = net_addr_from_v4((uint8_t[]){10, 99, 0, 1});
+    cr_assert_eq(host_cm_create_id(pair.side[0].cm, ROCE_CM_PS_TCP, NULL, &id), 0);
+    cr_expect_eq(host_cm_resolve_route(id), -EINVAL);
+    cr_expect_eq(host_cm_connect(id, NULL, &param), -EINVAL);
+    cr_expect_eq(host_cm_resolve_addr(id, &nobody, &pair.side[1].addr, 1, CM_NS_PER_S, &err), -EADDRNOTAVAIL);
+    cr_expect(strstr(err.text, "10.99.0.1"), "%s", err.text);
+    cr_assert_eq(host_cm_resolve_addr(id, &pair.side[0].addr, &pair.side[1].addr, 1, CM_NS_PER_S, &err), 0);
+    cm_pair_skip(&pair.side[0], ROCE_CM_EVENT_ADDR_RESOLVED);
+    cr_expect_eq(host_cm_resolve_addr(id, NULL, &pair.side[1].addr, 1, CM_NS_PER_S, &err), -EINVAL);
+    cr_expect_eq(host_cm_connect(id, NULL, &param), -EINVAL);
+    cr_expect_eq(host_cm_listen(id, NULL, 1, 1), -EINVAL);
+    host_cm_destroy_id(id);
+    struct host_cm *second;
+    cr_expect_eq(host_cm_open(pair.side[0].dev, NULL, &second, &err), -EBUSY);
+    cr_expect(strstr(err.text, "has one"), "%s", err.text);
+}
+
+/* Both ends on one device: the engine hands the frames over. */
+Test(cm, a_device_connects_to_itself)
+{
+    struct host_cm_id *own, *id;
+    struct roce_cm_conn_param param = {.retry_count = 7, .rnr_retry_count = 7};
+    struct roce_qp *qps[2] = {cm_pair_qp(&pair.side[0], ROCE_QPT_RC), cm_pair_qp(&pair.side[0], ROCE_QPT_RC)};
+    cr_assert_eq(host_cm_create_id(pair.side[0].cm, ROCE_CM_PS_TCP, NULL, &own), 0);
+    cr_assert_eq(host_cm_listen(own, NULL, CM_PAIR_PORT, 1), 0);
+    id = cm_pair_route(&pair, ROCE_CM_PS_TCP, &pair.side[0].addr);
+    cr_assert_eq(host_cm_connect(id, qps[0], &param), 0);
+    struct host_cm_event *event = cm_pair_expect(&pair.side[0], ROCE_CM_EVENT_CONNECT_REQUEST);
+    struct host_cm_id *request = event->id;
+    cr_assert_eq(host_cm_accept(request, qps[1], NULL), 0);
+    host_cm_ack_event(event);
+    cm_pair_skip(&pair.side[0], ROCE_CM_EVENT_ESTABLISHED);
+    cm_pair_skip(&pair.side[0], ROCE_CM_EVENT_ESTABLISHED);
+    host_cm_destroy_id(id);
+    host_cm_destroy_id(request);
+    host_cm_destroy_id(own);
+    for (int i = 0; i < 2; i++)
+        cm_pair_drop_qp(&pair.side[0], qps[i]);
+}
+
+/* covers: ROCE-CM-62 */
+Test(cm, a_datagram_service_is_found)
+{
+    struct roce_cm_conn_param param = {.private_data = "who", .private_data_len = 3};
+    struct host_cm_id *service = cm_pair_listen(&pair, ROCE_CM_PS_UDP);
+    struct host_cm_id *id = cm_pair_route(&pair, ROCE_CM_PS_UDP, &pair.side[1].addr);
+    struct roce_qp *qps[2] = {cm_pair_qp(&pair.side[0], ROCE_QPT_UD), cm_pair_qp(&pair.side[1], ROCE_QPT_UD)};
+    cr_assert_eq(host_cm_connect(id, qps[0], &param), 0);
+    struct host_cm_event *event = cm_pair_expect(&pair.side[1], ROCE_CM_EVENT_CONNECT_REQUEST);
+    struct host_cm_id *request = event->id;
+    cr_expect_arr_eq(event->values.private_data, "who", 3);
+    cr_assert_eq(host_cm_accept(request, qps[1], NULL), 0);
+    host_cm_ack_event(event);
+    event = cm_pair_expect(&pair.side[0], ROCE_CM_EVENT_ESTABLISHED);
+    cr_expect_eq(event->values.qpn, roce_qp_num(qps[1]));
+    cr_expect_eq(event->values.qkey, ROCE_CM_QKEY);
+    host_cm_ack_event(event);
+    host_cm_destroy_id(id);
+    host_cm_destroy_id(request);
+    host_cm_destroy_id(service);
+    for (int i = 0; i < 2; i++)
+        cm_pair_drop_qp(&pair.side[i], qps[i]);
+}
+
+/* covers: ROCE-UD-24 */
+Test(cm, ROCE_UD_24_a_group_is_joined)
+{
+    struct host_cm_id *id;
+    struct net_error err = {""};
+    struct net_addr group = net_addr_from_v4((uint8_t[]){239, 1, 2, 3});
+    cr_assert_eq(host_cm_create_id(pair.side[0].cm, ROCE_CM_PS_UDP, NULL, &id), 0);
+    cr_assert_eq(host_cm_join_multicast(id, &group, &err), 0, "%s", err.text);
+    struct host_cm_event *event = cm_pair_expect(&pair.side[0], ROCE_CM_EVENT_MULTICAST_JOIN);
+    cr_expect_eq(event->values.qpn, 0xffffff);
+    cr_expect_eq(event->values.qkey, 0x01234567);
+    cr_expect_eq(event->values.path.av.hop_limit, 64);
+    cr_expect_eq(event->values.path.pkey_index, 0);
+    cr_expect_arr_eq(event->values.path.av.dst_mac.b, "\x01\x00\x5e\x01\x02\x03", 6);
+    cr_expect(net_addr_equal(&event->values.path.av.dgid, &group));
+    host_cm_ack_event(event);
+    cr_expect_eq(host_cm_join_multicast(id, &group, &err), -EEXIST);
+    cr_expect_eq(host_cm_leave_multicast(id, &group), 0);
+    cr_expect_eq(host_cm_leave_multicast(id, &group), -ENOENT);
+    cr_expect_eq(host_cm_join_multicast(id, &pair.side[0].addr, &err), -EINVAL);
+    host_cm_destroy_id(id);
+}
+
+/* Nobody answers: the CM's timers end the sleep of a thread that has nothing else to do. */
+Test(cm_timers, a_silent_peer_is_unreachable, .timeout = 60)
+{
+    struct host_cm_config config = {
+        .timeouts = {.response_timeout = 12, .packet_life_time = 10, .max_retries = 2}}; /* 17 ms */
+    struct roce_cm_conn_param param = {.retry_count = 7};
+    cm_pair_open(&pair, false, &config);
+    struct host_cm_id *id = cm_pair_route(&pair, ROCE_CM_PS_TCP, &pair.side[1].addr);
+    struct roce_qp *qp = cm_pair_qp(&pair.side[0], ROCE_QPT_RC);
+    host_dev_lock(pair.side[1].dev); /* so that the peer does not answer */
+    cr_assert_eq(host_cm_connect(id, qp, &param), 0);
+    struct host_cm_event *event;
+    int rc = host_cm_get_event(pair.side[0].cm, &event, 10 * CM_NS_PER_S);
+    host_dev_unlock(pair.side[1].dev);
+    cr_assert_eq(rc, 0);
+    cr_expect_eq(event->type, ROCE_CM_EVENT_UNREACHABLE);
+    host_cm_ack_event(event);
+    host_cm_destroy_id(id);
+    cm_pair_drop_qp(&pair.side[0], qp);
+    cm_pair_close(&pair);
+}
+
+/* Many ids of many threads, all at once. */
+#define CLIENTS 4
+#define ROUNDS  25
+
+static void *keep_connecting(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < ROUNDS; i++) {
+        struct host_cm_id *id;
+        struct net_error err;
+        cr_assert_eq(host_cm_create_id(pair.side[0].cm, ROCE_CM_PS_TCP, NULL, &id), 0);
+        cr_assert_eq(host_cm_resolve_addr(id, NULL, &pair.side[1].addr, 9, CM_NS_PER_S, &err), 0);
+        host_cm_destroy_id(id);
+    }
+    return NULL;
+}
+
+static atomic_bool stop_taking;
+
+static void *keep_taking(void *arg)
+{
+    struct host_cm_event *event;
+    (void)arg;
+    while (!atomic_load(&stop_taking))
+        if (host_cm_get_event(pair.side[0].cm, &event, 1000000) == 0)
+            host_cm_ack_event(event);
+    return NULL;
+}
+
+Test(cm, ids_come_and_go_in_many_threads)
+{
+    pthread_t clients[CLIENTS], taker;
+    cr_assert_eq(pthread_create(&taker, NULL, keep_taking, NULL), 0);
+    for (int i = 0; i < CLIENTS; i++)
+        cr_assert_eq(pthread_create(&clients[i], NULL, keep_connecting, NULL), 0);
+    for (int i = 0; i < CLIENTS; i++)
+        pthread_join(clients[i], NULL);
+    atomic_store(&stop_taking, true);
+    pthread_join(taker, NULL);
+    cr_expect_not(is_readable(&pair.side[0]));
+}
