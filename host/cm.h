@@ -40,6 +40,7 @@ int host_cm_create_id(struct host_cm *cm, enum roce_cm_port_space space, void *c
  * listener. The QP stays the caller's. */
 void host_cm_destroy_id(struct host_cm_id *id);
 
+/* The caller's `ctx`; that of a request is its listener's until it is set. */
 void *host_cm_id_ctx(const struct host_cm_id *id);
 void host_cm_id_set_ctx(struct host_cm_id *id, void *ctx);
 
