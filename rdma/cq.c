@@ -11,8 +11,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#define CQ_MAX_CAPACITY (1u << 24)
-#define CQ_LINE_BYTES   64
+#define CQ_LINE_BYTES 64
 
 /* Ordered: a higher one includes the lower ones (ROCE-CQ-4: "any" wins). */
 enum cq_arm { CQ_ARM_NONE, CQ_ARM_SOLICITED, CQ_ARM_ANY };
@@ -44,7 +43,7 @@ static uint32_t round_up_pow2(uint32_t v)
 
 int rdma_cq_create(const struct rdma_mem *mem, const struct rdma_cq_config *config, struct rdma_cq **out)
 {
-    if (config->capacity == 0 || config->capacity > CQ_MAX_CAPACITY)
+    if (config->capacity == 0 || config->capacity > RDMA_CQ_MAX_CAPACITY)
         return -EINVAL;
     struct rdma_cq *cq = mem->alloc(mem->ctx, sizeof *cq);
     if (!cq)
@@ -66,7 +65,7 @@ int rdma_cq_create(const struct rdma_mem *mem, const struct rdma_cq_config *conf
 int rdma_cq_resize(struct rdma_cq *cq, uint32_t capacity)
 {
     uint32_t head = atomic_load(&cq->head), tail = atomic_load(&cq->tail);
-    if (capacity == 0 || capacity > CQ_MAX_CAPACITY || capacity < tail - head)
+    if (capacity == 0 || capacity > RDMA_CQ_MAX_CAPACITY || capacity < tail - head)
         return -EINVAL;
     capacity = round_up_pow2(capacity);
     struct rdma_wc *ring = cq->mem.alloc(cq->mem.ctx, capacity * sizeof ring[0]);

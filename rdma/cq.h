@@ -85,8 +85,10 @@ struct rdma_wc {
 
 struct rdma_cq;
 
+#define RDMA_CQ_MAX_CAPACITY (1u << 24)
+
 struct rdma_cq_config {
-    uint32_t capacity; /* completions it holds at least, 1..2^24 */
+    uint32_t capacity; /* completions it holds at least, 1..RDMA_CQ_MAX_CAPACITY */
     /* Called by the engine, inside progress or a control call, when an armed notification fires or the CQ
      * overflows (`overflow`). Must not call back into the engine. May be NULL. */
     void (*notify)(void *ctx, struct rdma_cq *cq, bool overflow);

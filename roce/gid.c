@@ -7,7 +7,8 @@
 
 int roce_gid_add(struct roce_gid_table *table, const struct roce_gid *gid)
 {
-    if (net_addr_is_zero(&gid->addr) || gid->vlan_id > VLAN_ID_MAX)
+    if (net_addr_is_zero(&gid->addr) || gid->vlan_id > VLAN_ID_MAX ||
+        (gid->type != ROCE_GID_V2 && gid->type != ROCE_GID_V1))
         return -EINVAL;
     if (roce_gid_find(table, &gid->addr, gid->type, gid->vlan_id) >= 0)
         return -EEXIST;

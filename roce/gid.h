@@ -13,7 +13,7 @@ struct roce_gid_table {
 };
 
 /* Puts an entry into the lowest free place. Its index; -EEXIST (address, type and VLAN are there already),
- * -ENOSPC, or -EINVAL (the zero address, or a VLAN above 4094). */
+ * -ENOSPC, or -EINVAL (the zero address, no such type, or a VLAN above 4094). */
 int roce_gid_add(struct roce_gid_table *table, const struct roce_gid *gid);
 /* 0 or -ENOENT. */
 int roce_gid_remove(struct roce_gid_table *table, unsigned index);

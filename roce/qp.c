@@ -18,7 +18,7 @@ static int check_config(const struct roce_qp_config *c)
         return -EOPNOTSUPP;
     if (!c->pd || !c->send_cq || !c->recv_cq)
         return -EINVAL;
-    if (c->caps.max_send_wr < 1 || c->caps.max_send_wr > 1u << 20 || c->caps.max_recv_wr > 1u << 20 ||
+    if (c->caps.max_send_wr < 1 || c->caps.max_send_wr > ROCE_MAX_WR || c->caps.max_recv_wr > ROCE_MAX_WR ||
         c->caps.max_send_sge > ROCE_MAX_SGE || c->caps.max_recv_sge > ROCE_MAX_SGE ||
         c->caps.max_inline_bytes > ROCE_MAX_INLINE_BYTES || c->reorder_pkts > ROCE_MAX_REORDER_PKTS)
         return -EINVAL;

@@ -266,6 +266,7 @@ struct roce_qp_caps {
     uint32_t max_inline_bytes;           /* at most ROCE_MAX_INLINE_BYTES */
 };
 
+#define ROCE_MAX_WR           (1u << 20)
 #define ROCE_MAX_SGE          16
 #define ROCE_MAX_INLINE_BYTES 1024
 #define ROCE_MAX_RD_ATOMIC    128 /* ROCE-LIM-1 */

@@ -132,8 +132,7 @@ Test(v1_ud, ROCE_UD_6_a_reply_goes_back_in_the_same_protocol)
 }
 
 /* QP1 is a datagram QP: MADs come and go over RoCEv1 as well.
-
-
+ * covers: CA17-43 */
 Test(v1_ud, CA17_43_mads_in_both_protocols)
 {
     type = ROCE_QPT_GSI;
