@@ -141,6 +141,11 @@ interop: ## an unmodified Linux kernel (soft-RoCE in QEMU) as the peer
 	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all
 	@test/interop/run
 
+.PHONY: incast-plot
+incast-plot: $(BUILD)/test/sim/run ## simulate 32 senders to one and draw docs/incast.svg
+	$(Q)NORNIC_INCAST_CSV=$(BUILD)/incast.csv $(BUILD)/test/sim/run --filter incast/record -q
+	$(Q)test/tools/incast-plot $(BUILD)/incast.csv docs/incast.svg
+
 $(BUILD)/bench/blast $(BUILD)/bench/scale: $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libnornic.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
