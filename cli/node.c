@@ -23,6 +23,7 @@ static struct host_dev_config dev_config(const struct cli_node_config *config)
         .capture_path = config->capture,
         .impair = config->impair,
         .window_pkts = config->window_pkts,
+        .cc = config->cc,
         .no_thread = !config->events,
         .roce_v1 = config->roce_v1,
     };
@@ -64,8 +65,10 @@ int cli_node_open_pair(const struct cli_node_config *config, struct cli_node nod
     if (rc != 0)
         return cli_fail("cannot make a memory port: %s", strerror(-rc));
     struct host_dev_config first = dev_config(config);
-    struct host_dev_config second = {
-        .window_pkts = config->window_pkts, .no_thread = !config->events, .roce_v1 = config->roce_v1};
+    struct host_dev_config second = {.window_pkts = config->window_pkts,
+                                     .cc = config->cc,
+                                     .no_thread = !config->events,
+                                     .roce_v1 = config->roce_v1};
     nodes[1] = (struct cli_node){
         .events = config->events, .roce_v1 = config->roce_v1, .memory = true, .memory_peer = memory_mac(0)};
     nodes[0] = nodes[1];

@@ -14,6 +14,7 @@ struct cli_node_config {
     const char *capture; /* pcapng, or NULL */
     struct host_impair impair;
     uint32_t window_pkts; /* as host_dev_config has it */
+    struct roce_cc_config cc;
     bool events;   /* the device has a thread and the command sleeps; else the command drives the device */
     int gid_index; /* -1: choose */
     bool ipv6;     /* where there is a choice */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cli/cc_option.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 
@@ -37,6 +38,10 @@ int cli_node_option(struct cli_node_config *config, int c, const char *text)
         return cli_parse_ppm("--reorder", text, &config->impair.reorder_ppm);
     case CLI_NODE_CORRUPT:
         return cli_parse_ppm("--corrupt", text, &config->impair.corrupt_ppm);
+    case CLI_NODE_ECN:
+        return cli_parse_ppm("--ecn", text, &config->impair.ecn_ppm);
+    case CLI_NODE_CC:
+        return cli_parse_cc(text, &config->cc);
     case CLI_NODE_SEED:
         return cli_parse_count("--seed", text, 0, UINT64_MAX, &config->impair.seed);
     }

@@ -8,7 +8,8 @@
 
 struct figures {
     double seconds, mbit_per_s, usec_per_iter;
-    uint64_t bytes, retransmitted_pkts;
+    uint64_t bytes;
+    struct roce_counters counters; /* of the device */
 };
 
 static struct figures figures_of(const struct pingpong_side *side)
@@ -19,7 +20,7 @@ static struct figures figures_of(const struct pingpong_side *side)
     f.mbit_per_s = f.seconds > 0 ? (double)f.bytes * 8 / f.seconds / 1e6 : 0;
     f.usec_per_iter = f.seconds * 1e6 / o->iters;
     host_dev_lock(side->node->dev);
-    f.retransmitted_pkts = roce_dev_counters(host_dev_engine(side->node->dev))->qps.retransmitted_pkts;
+    f.counters = roce_dev_counters(host_dev_engine(side->node->dev))->qps;
     host_dev_unlock(side->node->dev);
     return f;
 }
@@ -49,7 +50,12 @@ static void report_json(const struct pingpong_side *side, const struct figures *
     cli_json_add_real(j, "usec_per_iter", f->usec_per_iter);
     if (side->is_client)
         cli_json_add_usec(j, "round_trip_us", &side->round_trips);
-    cli_json_add_count(j, "retransmitted_pkts", f->retransmitted_pkts);
+    cli_json_add_count(j, "retransmitted_pkts", f->counters.retransmitted_pkts);
+    if (o->node.cc.on) {
+        cli_json_add_count(j, "np_ecn_marked", f->counters.np_ecn_marked);
+        cli_json_add_count(j, "np_cnp_sent", f->counters.np_cnp_sent);
+        cli_json_add_count(j, "rp_cnp_handled", f->counters.rp_cnp_handled);
+    }
     cli_json_add_count(j, "verified_messages", side->received);
     if (o->transport == PINGPONG_SRQ)
         cli_json_add_count(j, "mixed_messages", side->mixed);
@@ -66,7 +72,10 @@ static void report_text(const struct pingpong_side *side, const struct figures *
         printf("round trip: min %.1f, median %.1f, p99 %.1f, p99.9 %.1f, max %.1f usec\n",
                (double)h->min / 1e3, usec(h, 0.5), usec(h, 0.99), usec(h, 0.999), (double)h->max / 1e3);
     printf("%u messages verified, %" PRIu64 " packets retransmitted\n", side->received,
-           f->retransmitted_pkts);
+           f->counters.retransmitted_pkts);
+    if (side->options->node.cc.on)
+        printf("congestion: %" PRIu64 " marked packets came, %" PRIu64 " CNPs sent, %" PRIu64 " obeyed\n",
+               f->counters.np_ecn_marked, f->counters.np_cnp_sent, f->counters.rp_cnp_handled);
     if (side->mixed > 0)
         printf("%u of them held pieces of other queue pairs' messages: the peer has one buffer for all\n",
                side->mixed);

@@ -47,6 +47,7 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
         .port_mtu_bytes = dev->port->limits.mtu_bytes,
         .window_pkts = wanted->window_pkts,
         .roce_v1 = wanted->roce_v1,
+        .cc = wanted->cc,
         .doorbell = host_dev_doorbell,
         .event = queue_event,
         .trace = dev->trace ? forward_trace : NULL,

@@ -35,7 +35,10 @@ int host_dev_open(const struct host_dev_config *config, struct host_dev **out, s
     int rc = host_port_open(config->port, config->roce_v1, &port, &interface, err);
     if (rc != 0)
         return rc;
-    rc = host_dev_create_on(port, config, out, err);
+    struct host_dev_config own = *config;
+    if (own.cc.on && own.cc.line_rate_bps == 0)
+        own.cc.line_rate_bps = net_interface_rate_bps(interface.name);
+    rc = host_dev_create_on(port, &own, out, err);
     if (rc != 0)
         return rc;
     (*out)->ifindex = interface.index;

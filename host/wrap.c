@@ -28,7 +28,8 @@ int host_port_wrap(struct net_port **port, struct net_port **capture, const stru
         *capture = *port;
     }
     const struct host_impair *impair = &config->impair;
-    if (!impair->loss_ppm && !impair->duplicate_ppm && !impair->reorder_ppm && !impair->corrupt_ppm)
+    if (!impair->loss_ppm && !impair->duplicate_ppm && !impair->reorder_ppm && !impair->corrupt_ppm &&
+        !impair->ecn_ppm)
         return 0;
     struct net_impair_config line = {
         .seed = impair->seed,
@@ -36,6 +37,7 @@ int host_port_wrap(struct net_port **port, struct net_port **capture, const stru
         .duplicate_ppm = impair->duplicate_ppm,
         .reorder_ppm = impair->reorder_ppm,
         .corrupt_ppm = impair->corrupt_ppm,
+        .ecn_ppm = impair->ecn_ppm,
         .on_rx = true,
         .on_tx = true,
     };

@@ -21,6 +21,9 @@ struct net_interface {
 /* 0, or -ENODEV with a sentence. */
 int net_interface_get(const char *name, struct net_interface *out, struct net_error *err);
 
+/* What the interface says its speed is, in bits per second; 0: it does not know, or has no link. */
+uint64_t net_interface_rate_bps(const char *name);
+
 /* The addresses of an interface: IPv6 link-local first, then IPv4, then other IPv6, each in the kernel's
  * order; tentative and failed ones are left out. Returns how many were written (at most `max`), or -errno. */
 int net_interface_addrs(unsigned ifindex, struct net_addr *addrs, unsigned max, struct net_error *err);

@@ -51,6 +51,15 @@ run "${as_nobody[@]}" "$tmp/nornic" pingpong --port memory -n 100 -s 20000 --los
 if [ $rc = 0 ] && is "j['verified_messages'] == 100 and j['retransmitted_pkts'] > 0" "$tmp/out"; then ok memory_bad_line
 else notok memory_bad_line "exit status $rc: $out $err"; fi
 
+run "${as_nobody[@]}" "$tmp/nornic" pingpong --port memory -n 100 -s 20000 --ecn 50% --cc=line-rate=1G --json
+obeyed="j['np_ecn_marked'] >= j['np_cnp_sent'] > 0 and j['rp_cnp_handled'] > 0"
+if [ $rc = 0 ] && is "j['verified_messages'] == 100 and $obeyed" "$tmp/out"; then ok memory_congestion
+else notok memory_congestion "exit status $rc: $out $err"; fi
+run "${as_nobody[@]}" "$tmp/nornic" pingpong --port memory -n 100 -s 20000 --ecn 50% --json
+# marks alone change nothing
+if [ $rc = 0 ] && is "j['verified_messages'] == 100" "$tmp/out"; then ok memory_no_congestion
+else notok memory_no_congestion "exit status $rc: $out $err"; fi
+
 # --- what is refused, with a sentence that names it ---
 refuse() { # NAME PATTERN ARGS...
     local name=$1 pattern=$2
@@ -71,6 +80,7 @@ refuse bad_pairs "--num-qp 257" --port memory --transport srq -q 257
 refuse pairs_without_srq "--num-qp 2" --port memory -q 2
 refuse ud_takes_no_mtu "--mtu" --port memory --transport ud -m 512
 refuse ud_too_large "4097" --port memory --transport ud -s 4097
+refuse bad_cc "--cc gain 9999" --port memory --cc=gain=9999
 refuse unknown_option "--frobnicate" --port memory --frobnicate
 refuse memory_takes_no_host "10.0.0.1" --port memory 10.0.0.1
 refuse capture_nowhere "/nonexistent/" --port memory --capture /nonexistent/nn.pcapng

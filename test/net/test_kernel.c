@@ -44,6 +44,14 @@ static struct net_mac mac_of(int side)
     return interface.mac;
 }
 
+/* A veth says 10 Gb/s; a loopback has none. */
+Test(kernel, interface_says_its_speed)
+{
+    cr_expect_eq(net_interface_rate_bps("nn0"), UINT64_C(10000000000));
+    cr_expect_eq(net_interface_rate_bps("lo"), 0);
+    cr_expect_eq(net_interface_rate_bps("nn-none"), 0);
+}
+
 Test(kernel, interface_is_described)
 {
     struct net_interface interface;
