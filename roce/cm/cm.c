@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "roce/cm/gsi.h"
 #include "roce/cm/id.h"
 
 #define MAX_IDS          16384 /* ROCE-CM-35 and the choices of this engine */
@@ -46,7 +47,7 @@ static uint64_t guid_of_mac(const struct net_mac *mac)
 
 static bool config_is_good(const struct roce_cm_config *c)
 {
-    return c->random.next && c->wire && c->wire->send && roce_mtu_for_port(c->port_mtu_bytes) != 0 &&
+    return c->random.next && (!c->wire || c->wire->send) && roce_mtu_for_port(c->port_mtu_bytes) != 0 &&
            c->max_ids < UINT32_C(1) << 24 && c->response_timeout < 32 && c->packet_life_time < 32 &&
            c->ack_delay < 32 && c->mra_timeout < 32 && c->max_retries < 16;
 }
@@ -85,6 +86,8 @@ static int alloc_tables(struct roce_cm *cm)
 static void free_all(struct roce_cm *cm)
 {
     struct rdma_mem mem = cm->mem;
+    if (cm->gsi)
+        roce_cm_gsi_destroy(cm->gsi);
     if (cm->timers.heap)
         roce_timers_deinit(&cm->timers, &mem);
     mem.free(mem.ctx, cm->generation);
@@ -98,6 +101,17 @@ static void free_all(struct roce_cm *cm)
     mem.free(mem.ctx, cm);
 }
 
+static int open_wire(struct roce_cm *cm)
+{
+    if (cm->config.wire) {
+        cm->wire = *cm->config.wire;
+        return 0;
+    }
+    int err = roce_cm_gsi_create(cm->dev, &cm->mem, &cm->counters.tx_dropped, &cm->gsi);
+    cm->wire = (struct roce_cm_wire){.send = roce_cm_gsi_send, .ctx = cm->gsi};
+    return err;
+}
+
 int roce_cm_create(struct roce_dev *dev, const struct roce_cm_config *config, struct roce_cm **out)
 {
     if (!config_is_good(config))
@@ -106,10 +120,12 @@ int roce_cm_create(struct roce_dev *dev, const struct roce_cm_config *config, st
     struct roce_cm *cm = mem.alloc(mem.ctx, sizeof *cm);
     if (!cm)
         return -ENOMEM;
-    *cm = (struct roce_cm){.dev = dev, .config = *config, .mem = mem, .wire = *config->wire};
+    *cm = (struct roce_cm){.dev = dev, .config = *config, .mem = mem};
     complete_config(&cm->config, dev);
     cm->event_last = &cm->event_first;
     int err = alloc_tables(cm);
+    if (!err)
+        err = open_wire(cm);
     if (err) {
         free_all(cm);
         return err;
@@ -139,6 +155,8 @@ int roce_cm_destroy(struct roce_cm *cm)
 bool roce_cm_progress(struct roce_cm *cm, uint64_t now_ns)
 {
     struct roce_timer *timer;
+    if (cm->gsi)
+        roce_cm_gsi_poll(cm->gsi, cm, now_ns);
     while ((timer = roce_timers_pop(&cm->timers, now_ns)))
         timer->fire(timer, now_ns);
     return cm->event_first != NULL;

@@ -39,7 +39,7 @@ struct roce_cm_wire {
 struct roce_cm_config {
     const struct rdma_mem *mem;      /* default: the C library's; copied */
     struct rdma_random random;       /* needed; copied */
-    const struct roce_cm_wire *wire; /* needed; copied */
+    const struct roce_cm_wire *wire; /* default: the device's QP 1, which the CM makes; copied */
     uint64_t ca_guid;                /* default: EUI-64 of the MAC address of the first GID */
     uint32_t port_mtu_bytes;         /* IP MTU of the port: bounds the path MTU (ROCE-CM-36); needed */
     uint32_t max_ids;                /* of all ids, those in TIMEWAIT included; default 16384 */
@@ -51,18 +51,20 @@ struct roce_cm_config {
     bool no_mra;                     /* a repeated REQ or REP is not answered while the application thinks */
 };
 
-/* 0, -EINVAL, -ENOMEM. The device stays the caller's and outlives the CM. */
+/* 0, -EINVAL, -ENOMEM, or -EBUSY: the device's QP 1 is taken. The device stays the caller's and outlives
+ * the CM. */
 int roce_cm_create(struct roce_dev *dev, const struct roce_cm_config *config, struct roce_cm **out);
 /* 0, or -EBUSY while the application holds ids. Connections in TIMEWAIT are forgotten. */
 int roce_cm_destroy(struct roce_cm *cm);
 
-/* Fires the timers that are due. Returns whether events wait for roce_cm_get_event(). */
+/* Takes what arrived at QP 1 and fires the timers that are due: after each progress of the device. Returns
+ * whether events wait for roce_cm_get_event(). */
 bool roce_cm_progress(struct roce_cm *cm, uint64_t now_ns);
 /* When roce_cm_progress() is due next; NET_TIME_NONE: never. */
 uint64_t roce_cm_deadline_ns(const struct roce_cm *cm);
 
-/* Takes one datagram that was addressed to QP 1. `path` leads back to its sender (ROCE-CM-3). Both
- * borrowed. */
+/* With a wire of the caller's: takes one datagram that was addressed to QP 1. `path` leads back to its
+ * sender (ROCE-CM-3). Both borrowed. */
 void roce_cm_input(struct roce_cm *cm, const struct roce_cm_path *path, const uint8_t *mad, size_t len_bytes,
                    uint64_t now_ns);
 
@@ -81,7 +83,8 @@ void roce_cm_input(struct roce_cm *cm, const struct roce_cm_path *path, const ui
     C(rx_bad_value, "a field has a value that cannot be")           \
     C(drop_backlog, "requests over the backlog of a listener")      \
     C(drop_no_id, "requests over the limit of ids, or of memory")   \
-    C(stale, "connections that the peer has forgotten")
+    C(stale, "connections that the peer has forgotten")             \
+    C(tx_dropped, "messages that QP 1 could not send")
 
 /* Lives as long as the CM. Messages by attribute id, from ROCE_CM_ATTR_FIRST; a received one counts once its
  * envelope is good. */
@@ -103,14 +106,16 @@ enum roce_cm_port_space {
 };
 
 /* ROCE section 16.5. */
-#define ROCE_CM_STATES(S)                                                                               \
-    S(IDLE)                                                                                             \
-    S(LISTEN)                                                                                           \
-    S(REQ_SENT)                                                                                         \
-    S(REQ_RCVD)                                                                                         \
-    S(MRA_REQ_SENT)                                                                                     \
-    S(MRA_REQ_RCVD) S(REP_SENT) S(REP_RCVD) S(MRA_REP_SENT) S(MRA_REP_RCVD) S(ESTABLISHED) S(DREQ_SENT) \
-        S(DREQ_RCVD) S(TIMEWAIT) S(SIDR_REQ_SENT) S(SIDR_REQ_RCVD) S(SIDR_REP_SENT)
+#define ROCE_CM_STATES(S)                                                                            \
+    S(IDLE)                                                                                          \
+    S(LISTEN)                                                                                        \
+    S(REQ_SENT)                                                                                      \
+    S(REQ_RCVD)                                                                                      \
+    S(MRA_REQ_SENT)                                                                                  \
+    S(MRA_REQ_RCVD)                                                                                  \
+    S(REP_SENT)                                                                                      \
+    S(REP_RCVD) S(MRA_REP_SENT) S(MRA_REP_RCVD) S(ESTABLISHED) S(DREQ_SENT) S(DREQ_RCVD) S(TIMEWAIT) \
+        S(SIDR_REQ_SENT) S(SIDR_REQ_RCVD) S(SIDR_REP_SENT)
 
 enum roce_cm_state {
 #define ROCE_CM_STATE_ENUM_(name) ROCE_CM_##name##_STATE,
@@ -221,15 +226,16 @@ int roce_cm_qp_attr(const struct roce_cm_id *id, enum roce_qp_state to, struct r
 
 /* Values of librdmacm. The CM raises those of ROCE section 16.5; the others are for who resolves addresses on
  * top of it (ROCE-CM-64). */
-#define ROCE_CM_EVENTS(E)                                                                         \
-    E(ADDR_RESOLVED, 0)                                                                           \
-    E(ADDR_ERROR, 1)                                                                              \
-    E(ROUTE_RESOLVED, 2)                                                                          \
-    E(ROUTE_ERROR, 3)                                                                             \
-    E(CONNECT_REQUEST, 4)                                                                         \
-    E(CONNECT_RESPONSE, 5) E(CONNECT_ERROR, 6) E(UNREACHABLE, 7) E(REJECTED, 8) E(ESTABLISHED, 9) \
-        E(DISCONNECTED, 10) E(DEVICE_REMOVAL, 11) E(MULTICAST_JOIN, 12) E(MULTICAST_ERROR, 13)    \
-            E(ADDR_CHANGE, 14) E(TIMEWAIT_EXIT, 15)
+#define ROCE_CM_EVENTS(E)                                                                        \
+    E(ADDR_RESOLVED, 0)                                                                          \
+    E(ADDR_ERROR, 1)                                                                             \
+    E(ROUTE_RESOLVED, 2)                                                                         \
+    E(ROUTE_ERROR, 3)                                                                            \
+    E(CONNECT_REQUEST, 4)                                                                        \
+    E(CONNECT_RESPONSE, 5)                                                                       \
+    E(CONNECT_ERROR, 6)                                                                          \
+    E(UNREACHABLE, 7) E(REJECTED, 8) E(ESTABLISHED, 9) E(DISCONNECTED, 10) E(DEVICE_REMOVAL, 11) \
+        E(MULTICAST_JOIN, 12) E(MULTICAST_ERROR, 13) E(ADDR_CHANGE, 14) E(TIMEWAIT_EXIT, 15)
 
 enum roce_cm_event_type {
 #define ROCE_CM_EVENT_ENUM_(name, value) ROCE_CM_EVENT_##name = value,

@@ -81,6 +81,7 @@ struct roce_cm {
     struct roce_cm_config config; /* complete */
     struct rdma_mem mem;
     struct roce_cm_wire wire;
+    struct roce_cm_gsi *gsi; /* the wire, unless the caller has one */
     struct roce_cm_counters counters;
     struct roce_cm_id **slots; /* config.max_ids; NULL: free */
     uint32_t *free_slots;      /* a ring, so that a slot rests as long as it can */

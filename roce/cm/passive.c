@@ -144,7 +144,8 @@ static void take_terms(struct roce_cm_id *id, const struct roce_cm_req *req,
     };
     id->base_wait_ns = roce_cm_code_ns(clamp(req->local_resp_timeout, PEER_TIMEOUT_MIN, PEER_TIMEOUT_MAX));
     id->max_retries = req->max_cm_retries;
-    /* an ACK timeout is twice the packet lifetime or more; the peer's delay is not known: ours stands for it */
+    /* an ACK timeout is twice the packet lifetime or more; the peer's delay is not known: ours stands for
+     * it */
     uint8_t twice = primary->ack_timeout ? primary->ack_timeout : config->packet_life_time + 1;
     id->timewait_ns = roce_cm_code_ns(clamp(twice, 1, PEER_TIMEOUT_MAX)) + roce_cm_code_ns(config->ack_delay);
 }

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "roce/cm/gsi.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SLOTS      256 /* receives that wait, and sends on their way: powers of two */
+#define RECV_BYTES (ROCE_L3_AREA_BYTES + ROCE_MAD_BYTES)
+#define GSI_QKEY   0x80010000u /* ROCE-GSI-1 */
+#define POLL_BURST 16
+
+/* Receives have their slot as wr_id, sends SLOTS more. */
+struct roce_cm_gsi {
+    struct rdma_mem mem;
+    struct roce_dev *dev;
+    struct rdma_pd *pd;
+    struct rdma_cq *cq;
+    struct rdma_mr *mr;
+    struct roce_qp *qp;
+    struct rdma_ah *ah[SLOTS]; /* of a send on its way; NULL: free */
+    unsigned next_slot;
+    uint64_t *dropped; /* a counter of the CM */
+    struct {
+        uint8_t recv[SLOTS][RECV_BYTES];
+        uint8_t send[SLOTS][ROCE_MAD_BYTES];
+    } buffers;
+};
+
+static void post_recv(struct roce_cm_gsi *gsi, unsigned slot)
+{
+    struct rdma_sge sge = {
+        .addr = (uintptr_t)gsi->buffers.recv[slot], .len_bytes = RECV_BYTES, .lkey = gsi->mr->lkey};
+    struct rdma_recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1};
+    roce_post_recv(gsi->qp, &wr, NULL);
+}
+
+/* From RESET to RTS, with every receive posted. */
+static int start(struct roce_cm_gsi *gsi, uint64_t now_ns)
+{
+    struct roce_qp_attr attr = {.state = ROCE_QPS_INIT, .pkey_index = 0, .qkey = GSI_QKEY};
+    int err = roce_qp_modify(gsi->qp, &attr, ROCE_QP_STATE | ROCE_QP_PKEY_INDEX | ROCE_QP_QKEY, now_ns);
+    for (unsigned slot = 0; slot < SLOTS && !err; slot++)
+        post_recv(gsi, slot);
+    attr.state = ROCE_QPS_RTR;
+    err = err ? err : roce_qp_modify(gsi->qp, &attr, ROCE_QP_STATE, now_ns);
+    attr.state = ROCE_QPS_RTS;
+    return err ? err : roce_qp_modify(gsi->qp, &attr, ROCE_QP_STATE | ROCE_QP_SQ_PSN, now_ns);
+}
+
+static int create_objects(struct roce_cm_gsi *gsi)
+{
+    struct rdma_cq_config cq = {.capacity = 2 * SLOTS};
+    int err = rdma_pd_create(roce_dev_domain(gsi->dev), &gsi->pd);
+    if (!err)
+        err = rdma_cq_create(&gsi->mem, &cq, &gsi->cq);
+    if (!err)
+        err = rdma_mr_reg(gsi->pd, &gsi->buffers, sizeof gsi->buffers, RDMA_ACCESS_LOCAL_WRITE, &gsi->mr);
+    struct roce_qp_config qp = {
+        .type = ROCE_QPT_GSI,
+        .pd = gsi->pd,
+        .send_cq = gsi->cq,
+        .recv_cq = gsi->cq,
+        .caps = {.max_send_wr = SLOTS, .max_recv_wr = SLOTS, .max_send_sge = 1, .max_recv_sge = 1},
+        .sq_sig_all = true,
+    };
+    return err ? err : roce_qp_create(gsi->dev, &qp, &gsi->qp);
+}
+
+int roce_cm_gsi_create(struct roce_dev *dev, const struct rdma_mem *mem, uint64_t *dropped,
+                       struct roce_cm_gsi **out)
+{
+    struct roce_cm_gsi *gsi = mem->alloc(mem->ctx, sizeof *gsi);
+    if (!gsi)
+        return -ENOMEM;
+    gsi->mem = *mem;
+    gsi->dev = dev;
+    gsi->dropped = dropped;
+    int err = create_objects(gsi);
+    if (!err)
+        err = start(gsi, 0);
+    if (err) {
+        roce_cm_gsi_destroy(gsi);
+        return err;
+    }
+    *out = gsi;
+    return 0;
+}
+
+void roce_cm_gsi_destroy(struct roce_cm_gsi *gsi)
+{
+    struct rdma_mem mem = gsi->mem;
+    if (gsi->qp)
+        roce_qp_destroy(gsi->qp);
+    for (unsigned slot = 0; slot < SLOTS; slot++)
+        if (gsi->ah[slot])
+            roce_ah_destroy(gsi->ah[slot]);
+    if (gsi->mr)
+        rdma_mr_dereg(gsi->mr);
+    if (gsi->cq)
+        rdma_cq_destroy(gsi->cq);
+    if (gsi->pd)
+        rdma_pd_destroy(gsi->pd);
+    mem.free(mem.ctx, gsi);
+}
+
+/* Sends complete in order, so that the next slot is free unless all are taken. */
+void roce_cm_gsi_send(void *ctx, const struct roce_cm_path *path, const uint8_t *mad, uint64_t now_ns)
+{
+    struct roce_cm_gsi *gsi = ctx;
+    unsigned slot = gsi->next_slot;
+    (void)now_ns;
+    if (gsi->ah[slot] || roce_ah_create(gsi->dev, gsi->pd, &path->av, &gsi->ah[slot]) != 0) {
+        (*gsi->dropped)++;
+        return;
+    }
+    memcpy(gsi->buffers.send[slot], mad, ROCE_MAD_BYTES);
+    struct rdma_sge sge = {
+        .addr = (uintptr_t)gsi->buffers.send[slot], .len_bytes = ROCE_MAD_BYTES, .lkey = gsi->mr->lkey};
+    struct rdma_send_wr wr = {
+        .wr_id = SLOTS + slot,
+        .sg_list = &sge,
+        .num_sge = 1,
+        .opcode = RDMA_WR_SEND,
+        .ud = {.ah = gsi->ah[slot],
+               .remote_qpn = path->remote_qpn,
+               .remote_qkey = GSI_QKEY,
+               .pkey_index = path->pkey_index},
+    };
+    if (roce_post_send(gsi->qp, &wr, NULL) != 0) {
+        roce_ah_destroy(gsi->ah[slot]);
+        gsi->ah[slot] = NULL;
+        (*gsi->dropped)++;
+        return;
+    }
+    gsi->next_slot = (slot + 1) % SLOTS;
+}
+
+static void send_done(struct roce_cm_gsi *gsi, const struct rdma_wc *wc)
+{
+    unsigned slot = (unsigned)(wc->wr_id - SLOTS);
+    *gsi->dropped += wc->status != RDMA_WC_SUCCESS;
+    roce_ah_destroy(gsi->ah[slot]);
+    gsi->ah[slot] = NULL;
+}
+
+static void recv_done(struct roce_cm_gsi *gsi, struct roce_cm *cm, const struct rdma_wc *wc, uint64_t now_ns)
+{
+    unsigned slot = (unsigned)wc->wr_id;
+    const uint8_t *buffer = gsi->buffers.recv[slot];
+    struct roce_cm_path path = {.remote_qpn = wc->src_qpn, .pkey_index = wc->pkey_index};
+    if (wc->status != RDMA_WC_SUCCESS)
+        return;
+    if (wc->byte_len >= ROCE_L3_AREA_BYTES && roce_ah_from_wc(gsi->dev, wc, buffer, &path.av) == 0)
+        roce_cm_input(cm, &path, buffer + ROCE_L3_AREA_BYTES, wc->byte_len - ROCE_L3_AREA_BYTES, now_ns);
+    post_recv(gsi, slot);
+}
+
+/* A send to an address that went away in between stops the send queue (ROCE-QP-6). */
+static void revive(struct roce_cm_gsi *gsi, uint64_t now_ns)
+{
+    struct roce_qp_attr attr = {.state = ROCE_QPS_RTS};
+    if (roce_qp_state(gsi->qp) == ROCE_QPS_SQE)
+        roce_qp_modify(gsi->qp, &attr, ROCE_QP_STATE, now_ns);
+}
+
+void roce_cm_gsi_poll(struct roce_cm_gsi *gsi, struct roce_cm *cm, uint64_t now_ns)
+{
+    struct rdma_wc wc[POLL_BURST];
+    int n;
+    while ((n = rdma_cq_poll(gsi->cq, wc, POLL_BURST)) > 0)
+        for (int i = 0; i < n; i++) {
+            if (wc[i].wr_id < SLOTS)
+                recv_done(gsi, cm, &wc[i], now_ns);
+            else
+                send_done(gsi, &wc[i]);
+        }
+    revive(gsi, now_ns);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* QP 1 of a device as the carrier of management datagrams: ROCE section 10.3. */
+#ifndef NORNIC_ROCE_CM_GSI_H
+#define NORNIC_ROCE_CM_GSI_H
+
+#include "roce/cm/cm.h"
+
+struct roce_cm_gsi;
+
+/* Creates QP 1 with buffers, PD and CQ of its own. `*dropped` counts datagrams that could not be sent: no
+ * free buffer, or an address that is no longer the device's. 0, -EBUSY (the device's QP 1 is taken) or
+ * -ENOMEM. */
+int roce_cm_gsi_create(struct roce_dev *dev, const struct rdma_mem *mem, uint64_t *dropped,
+                       struct roce_cm_gsi **out);
+void roce_cm_gsi_destroy(struct roce_cm_gsi *gsi);
+
+/* The `send` of a roce_cm_wire whose `ctx` is the carrier. */
+void roce_cm_gsi_send(void *ctx, const struct roce_cm_path *path, const uint8_t *mad, uint64_t now_ns);
+
+/* Takes what was completed: datagrams go to the CM, send buffers are free again. */
+void roce_cm_gsi_poll(struct roce_cm_gsi *gsi, struct roce_cm *cm, uint64_t now_ns);
+
+#endif
