@@ -25,11 +25,12 @@ static bool expire(struct host_dev *dev, uint64_t now_ns)
     return true;
 }
 
-/* Returns how many frames left. */
-static unsigned transmit(struct host_dev *dev, uint64_t now_ns)
+/* Returns whether any frame was built; those to the device's own addresses never see the port. */
+static bool transmit(struct host_dev *dev, uint64_t now_ns)
 {
     struct net_frame bufs[NET_BURST];
-    unsigned sent = 0;
+    const uint64_t *built = &roce_dev_counters(dev->engine)->qps.tx_pkts;
+    uint64_t built_before = *built;
     for (unsigned i = 0; i < TX_BURSTS_PER_ROUND && roce_dev_tx_pending(dev->engine); i++) {
         unsigned lent = net_port_tx_reserve(dev->port, bufs, dev->port->limits.burst_frames);
         dev->tx_blocked = lent == 0;
@@ -37,11 +38,8 @@ static unsigned transmit(struct host_dev *dev, uint64_t now_ns)
             break;
         unsigned used = roce_dev_tx(dev->engine, bufs, lent, now_ns);
         net_port_tx_flush(dev->port, bufs, used, now_ns);
-        sent += used;
-        if (used < lent)
-            break;
     }
-    return sent;
+    return *built != built_before;
 }
 
 bool host_dev_round(struct host_dev *dev)
@@ -53,7 +51,7 @@ bool host_dev_round(struct host_dev *dev)
     bool expired = expire(dev, now_ns);
     bool managed = dev->cm && host_cm_round(dev->cm, now_ns);
     dev->tx_blocked = false;
-    return transmit(dev, now_ns) > 0 || received || expired || managed || heard;
+    return transmit(dev, now_ns) || received || expired || managed || heard;
 }
 
 void host_dev_lock(struct host_dev *dev)

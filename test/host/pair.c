@@ -20,19 +20,24 @@ static struct net_addr gid_of(int side)
     return net_addr_from_v4((uint8_t[]){10, 0, 0, (uint8_t)(side + 1)});
 }
 
-static void make_side(struct pair_side *s, int side, struct net_port *port, bool no_thread)
+static void make_device(struct pair_side *s, int side, struct net_port *port, bool no_thread)
 {
     struct net_error err;
     struct host_dev_config config = {.no_thread = no_thread};
     cr_assert_eq(host_dev_create_on(port, &config, &s->dev, &err), 0, "%s", err.text);
+    struct roce_gid gid = {.addr = gid_of(side), .mac = mac_of(side)};
+    host_dev_lock(s->dev);
+    cr_assert_eq(roce_dev_gid_add(host_dev_engine(s->dev), &gid), 0);
+    host_dev_unlock(s->dev);
+}
+
+static void make_side(struct pair_side *s)
+{
     s->memory = calloc(1, PAIR_REGION_BYTES);
     struct rdma_cq_config cq = {.capacity = 256};
     cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &cq, &s->cq), 0);
-    struct net_mac mac = mac_of(side);
-    struct net_addr gid = gid_of(side);
     struct roce_dev *engine = host_dev_engine(s->dev);
     host_dev_lock(s->dev);
-    cr_assert_eq(roce_dev_gid_add(engine, &(struct roce_gid){.addr = gid, .mac = mac}), 0);
     cr_assert_eq(rdma_pd_create(roce_dev_domain(engine), &s->pd), 0);
     cr_assert_eq(rdma_mr_reg(s->pd, s->memory, PAIR_REGION_BYTES, ALL_RIGHTS, &s->mr), 0);
     struct roce_qp_config qp = {
@@ -45,7 +50,7 @@ static void make_side(struct pair_side *s, int side, struct net_port *port, bool
     host_dev_unlock(s->dev);
 }
 
-static void connect_side(struct pair_side *s, int side, const struct pair_side *peer)
+static void connect_side(struct pair_side *s, const struct pair_side *peer, int peer_side)
 {
     struct roce_qp_attr attr = {
         .state = ROCE_QPS_INIT,
@@ -59,7 +64,7 @@ static void connect_side(struct pair_side *s, int side, const struct pair_side *
         .timeout = 14,
         .retry_cnt = 7,
         .rnr_retry = 7,
-        .av = {.dgid = gid_of(1 - side), .hop_limit = 1, .dst_mac = mac_of(1 - side)},
+        .av = {.dgid = gid_of(peer_side), .hop_limit = 1, .dst_mac = mac_of(peer_side)},
     };
     host_dev_lock(s->dev);
     cr_assert_eq(roce_qp_modify(s->qp, &attr,
@@ -85,10 +90,22 @@ void pair_open(struct pair *pair, bool no_thread)
 {
     struct net_port *ends[2];
     cr_assert_eq(net_memory_pair(1500, 256, ends), 0);
+    for (int i = 0; i < 2; i++) {
+        make_device(&pair->side[i], i, ends[i], no_thread);
+        make_side(&pair->side[i]);
+    }
     for (int i = 0; i < 2; i++)
-        make_side(&pair->side[i], i, ends[i], no_thread);
+        connect_side(&pair->side[i], &pair->side[1 - i], 1 - i);
+}
+
+void pair_open_alone(struct pair *pair, struct net_port *port, bool no_thread)
+{
+    make_device(&pair->side[0], 0, port, no_thread);
+    pair->side[1].dev = pair->side[0].dev;
     for (int i = 0; i < 2; i++)
-        connect_side(&pair->side[i], i, &pair->side[1 - i]);
+        make_side(&pair->side[i]);
+    for (int i = 0; i < 2; i++)
+        connect_side(&pair->side[i], &pair->side[1 - i], 0);
 }
 
 void pair_close(struct pair *pair)
@@ -102,7 +119,8 @@ void pair_close(struct pair *pair)
         cr_assert_eq(rdma_pd_destroy(s->pd), 0);
         host_dev_unlock(s->dev);
         cr_assert_eq(rdma_cq_destroy(s->cq), 0);
-        host_dev_close(s->dev);
+        if (i == 1 || s->dev != pair->side[1].dev)
+            host_dev_close(s->dev);
         free(s->memory);
     }
 }

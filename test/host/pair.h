@@ -23,6 +23,9 @@ struct pair {
 
 /* Both sides connected, in RTS; fails the test otherwise. `no_thread`: the test drives them. */
 void pair_open(struct pair *pair, bool no_thread);
+/* The same on one device, whose port is `port` (taken over): both sides are the same device, and reach each
+ * other inside it. */
+void pair_open_alone(struct pair *pair, struct net_port *port, bool no_thread);
 void pair_close(struct pair *pair);
 
 /* Posts a signalled WRITE of the first `len_bytes` of side 0 to the same place of side 1. 0 or -errno. */

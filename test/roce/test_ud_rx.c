@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "net/bytes.h"
+#include "rdma/srq.h"
 #include "test/support/dgram_suite.h"
 
 static void setup(void)
@@ -336,4 +337,76 @@ Test(ud_rx, ROCE_RX_13_a_datagram_is_nothing_to_a_connected_qp)
     expect_nothing(rc);
     expect_no_wc(rc, recv_cq);
     script_free(rc);
+}
+
+/* covers: ROCE-UD-7, ROCE-RS-70 */
+Test(ud_rx, ROCE_UD_7_a_wqe_of_an_srq_that_is_too_small_completes_in_error)
+{
+    struct rdma_srq *srq;
+    struct rdma_srq_config srq_config = {.max_wr = 4, .max_sge = 1};
+    cr_assert_eq(rdma_srq_create(s->pd, &srq_config, &srq), 0);
+    struct roce_qp_config c = {.type = ROCE_QPT_UD,
+                               .pd = s->pd,
+                               .send_cq = s->send_cq,
+                               .recv_cq = s->recv_cq,
+                               .srq = srq,
+                               .caps = config.caps};
+    cr_assert_eq(roce_qp_destroy(s->qp), 0);
+    cr_assert_eq(roce_qp_create(s->dev, &c, &s->qp), 0);
+    dgram_raise(s, s->qp, ROCE_QPS_RTS, SCRIPT_QKEY);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct rdma_sge sge = {(uintptr_t)s->mem + AT, 139 + i, s->mr->lkey};
+        struct rdma_recv_wr wr = {.wr_id = i, .sg_list = &sge, .num_sge = 1};
+        cr_assert_eq(rdma_srq_post(srq, &wr, NULL), 0);
+    }
+    struct script_pkt p = dgram_pkt(s, script_data(), 100);
+    script_send(s, &p);
+    expect_wc(s, recv_cq, 0, RDMA_WC_LOC_LEN_ERR);
+    expect_state(s, ROCE_QPS_RTS);
+    script_send(s, &p);
+    cr_assert_eq(expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS).byte_len, 140);
+    script_send(s, &p);
+    expect_verdict(s, ROCE_RX_DROP_NO_RECV, 1);
+    cr_assert_eq(roce_qp_destroy(s->qp), 0);
+    cr_assert_eq(rdma_srq_destroy(srq), 0);
+    c.srq = NULL;
+    cr_assert_eq(roce_qp_create(s->dev, &c, &s->qp), 0);
+}
+
+static void count_notify(void *ctx, struct rdma_cq *cq, bool overflow)
+{
+    (void)cq;
+    cr_assert_not(overflow);
+    ++*(unsigned *)ctx;
+}
+
+Test(ud_rx, ROCE_CQ_3_a_solicited_datagram_notifies)
+{
+    unsigned notified = 0;
+    struct rdma_cq *cq;
+    cr_assert_eq(rdma_cq_create(
+                     &rdma_mem_libc,
+                     &(struct rdma_cq_config){.capacity = 8, .notify = count_notify, .ctx = &notified}, &cq),
+                 0);
+    struct roce_qp_config c = {
+        .type = ROCE_QPT_UD, .pd = s->pd, .send_cq = cq, .recv_cq = cq, .caps = config.caps};
+    cr_assert_eq(roce_qp_destroy(s->qp), 0);
+    cr_assert_eq(roce_qp_create(s->dev, &c, &s->qp), 0);
+    dgram_raise(s, s->qp, ROCE_QPS_RTS, SCRIPT_QKEY);
+    rdma_cq_req_notify(cq, true);
+    struct script_pkt p = dgram_pkt(s, script_data(), 8);
+    for (uint64_t i = 0; i < 4; i++)
+        script_recv(s, i, AT, 100);
+    script_send(s, &p);
+    cr_assert_eq(notified, 0);
+    p.bth.se = 1;
+    script_send(s, &p);
+    cr_assert_eq(notified, 1);
+    script_send(s, &p);
+    cr_assert_eq(notified, 1, "once armed, once told");
+    cr_assert_eq(roce_qp_destroy(s->qp), 0);
+    cr_assert_eq(rdma_cq_destroy(cq), 0);
+    c.send_cq = s->send_cq;
+    c.recv_cq = s->recv_cq;
+    cr_assert_eq(roce_qp_create(s->dev, &c, &s->qp), 0);
 }
