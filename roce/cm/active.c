@@ -131,9 +131,10 @@ int roce_cm_mra(struct roce_cm_id *id, uint8_t service_timeout, const void *priv
 {
     if (service_timeout > 31 || !roce_cm_private_fits(private_data, len_bytes, ROCE_CM_MRA_PRIVATE_BYTES))
         return -EINVAL;
-    if (id->state == ROCE_CM_REQ_RCVD_STATE)
+    /* one that went out by itself is no reason to refuse the application's */
+    if (id->state == ROCE_CM_REQ_RCVD_STATE || id->state == ROCE_CM_MRA_REQ_SENT_STATE)
         id->state = ROCE_CM_MRA_REQ_SENT_STATE;
-    else if (id->state == ROCE_CM_REP_RCVD_STATE)
+    else if (id->state == ROCE_CM_REP_RCVD_STATE || id->state == ROCE_CM_MRA_REP_SENT_STATE)
         id->state = ROCE_CM_MRA_REP_SENT_STATE;
     else
         return -EINVAL;

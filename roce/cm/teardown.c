@@ -128,9 +128,14 @@ static struct roce_cm_id *find_rejected(struct roce_cm *cm, const struct roce_cm
         id = roce_cm_table_find(&cm->by_peer, roce_cm_peer_key(get_be64(rej->info), rej->local_comm_id));
     if (id && net_addr_equal(&id->path.av.dgid, &path->av.dgid))
         return id;
-    if (rej->about == ROCE_CM_ABOUT_REQ)
-        return roce_cm_rx_find_ours(cm, path, rej->remote_comm_id);
-    return roce_cm_rx_find(cm, path, rej->remote_comm_id, rej->local_comm_id);
+    if (rej->about != ROCE_CM_ABOUT_REQ)
+        return roce_cm_rx_find(cm, path, rej->remote_comm_id, rej->local_comm_id);
+    id = roce_cm_rx_find_ours(cm, path, rej->remote_comm_id);
+    if (id && id->state != ROCE_CM_REQ_SENT_STATE && id->state != ROCE_CM_MRA_REQ_RCVD_STATE) {
+        roce_cm_count(cm, rx_unexpected); /* late: a copy of the REQ was answered otherwise */
+        return NULL;
+    }
+    return id;
 }
 
 void roce_cm_rx_rej(struct roce_cm *cm, const struct roce_cm_path *path, const struct roce_cm_mad *mad,

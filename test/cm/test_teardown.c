@@ -262,6 +262,14 @@ Test(teardown, ROCE_CM_52_a_timeout_reject_is_matched_by_guid_and_comm_id)
     cm_net_inject(net, 1, 0, &rej);
     expect_state(pair.active, ROCE_CM_ESTABLISHED_STATE);
     rej.rej.info[7] = 2;
+    rej.rej.about = ROCE_CM_ABOUT_REQ; /* and not the REJ of a second copy of the REQ, which comes late */
+    rej.rej.reason = ROCE_CM_REJ_CONSUMER;
+    rej.rej.remote_comm_id = rep->remote_comm_id;
+    cm_net_inject(net, 1, 0, &rej);
+    expect_state(pair.active, ROCE_CM_ESTABLISHED_STATE);
+    rej.rej.about = ROCE_CM_ABOUT_OTHER;
+    rej.rej.reason = ROCE_CM_REJ_TIMEOUT;
+    rej.rej.remote_comm_id = 0;
     cm_net_inject(net, 2, 0, &rej); /* from elsewhere */
     expect_state(pair.active, ROCE_CM_ESTABLISHED_STATE);
     cm_net_inject(net, 1, 0, &rej);
