@@ -35,7 +35,7 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c))
 # what a program that links libnornic includes; the other headers are the rooms' own
 PUBLIC_HEADERS := $(addprefix net/,addr.h bytes.h error.h field.h impair.h ipv4.h memory.h packet.h pcap_file.h) \
-                  net/port.h xdp/xdp.h $(addprefix rdma/,cq.h mem.h mr.h mw.h srq.h wr.h) \
+                  net/port.h xdp/xdp.h $(addprefix rdma/,cq.h mem.h mr.h mw.h srq.h wr.h xrc.h) \
                   $(addprefix host/,channel.h cm.h events.h host.h) \
                   $(addprefix roce/,cc_config.h counters.h icrc.h opcode.h packet.h psn.h query.h) \
                   $(addprefix roce/,roce.h trace.h wire.h) $(addprefix roce/cm/,cm.h mad.h)

@@ -21,9 +21,11 @@ int rdma_domain_create(const struct rdma_mem *mem, const struct rdma_random *ran
 
 int rdma_domain_destroy(struct rdma_domain *domain)
 {
-    if (domain->pd_count != 0)
+    if (domain->pd_count != 0 || domain->xrcd_count != 0)
         return -EBUSY;
     struct rdma_mem mem = domain->mem;
+    if (domain->xrc.srqs)
+        mem.free(mem.ctx, domain->xrc.srqs);
     rdma_key_table_deinit(&domain->keys, &mem);
     mem.free(mem.ctx, domain);
     return 0;

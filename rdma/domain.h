@@ -7,10 +7,18 @@
 #include "rdma/mr.h"
 #include "rdma/srq.h"
 
+/* XRC SRQs by their number, which begins with 1. */
+struct rdma_xrc_table {
+    struct rdma_srq **srqs;
+    uint32_t size, used;
+    uint32_t next; /* where to look for a free number */
+};
+
 struct rdma_domain {
     struct rdma_mem mem;
     struct rdma_key_table keys; /* of regions and windows */
-    uint32_t pd_count;
+    struct rdma_xrc_table xrc;
+    uint32_t pd_count, xrcd_count;
     rdma_srq_event_hook *srq_event; /* may be NULL */
     void *srq_event_ctx;
 };

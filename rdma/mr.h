@@ -46,7 +46,7 @@ struct rdma_mr {
  * `random`. */
 int rdma_domain_create(const struct rdma_mem *mem, const struct rdma_random *random, uint32_t max_mr,
                        struct rdma_domain **out);
-/* 0, or -EBUSY while it has a PD. */
+/* 0, or -EBUSY while it has a PD or an XRC domain. */
 int rdma_domain_destroy(struct rdma_domain *domain);
 
 /* 0 or -ENOMEM. */

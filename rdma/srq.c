@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rdma/cq.h"
 #include "rdma/domain.h"
 #include "rdma/recv_ring.h"
+#include "rdma/xrc.h"
 
 struct rdma_srq {
     struct rdma_pd *pd;
@@ -14,23 +16,48 @@ struct rdma_srq {
     uint32_t limit; /* armed; 0: none */
     atomic_bool in_error;
     void *ctx;
+    struct rdma_xrcd *xrcd; /* XRC, else NULL */
+    struct rdma_cq *cq;
+    uint32_t number;
 };
+
+static int become_xrc(struct rdma_srq *srq, const struct rdma_srq_config *config)
+{
+    int err = rdma_xrc_number_take(srq->pd->domain, srq, &srq->number);
+    if (err != 0)
+        return err;
+    srq->xrcd = config->xrcd;
+    srq->cq = config->cq;
+    rdma_xrcd_get(srq->xrcd);
+    rdma_cq_get(srq->cq);
+    return 0;
+}
+
+static bool config_is_valid(const struct rdma_pd *pd, const struct rdma_srq_config *config)
+{
+    if (!config->xrcd != !config->cq || (config->xrcd && rdma_xrcd_domain(config->xrcd) != pd->domain))
+        return false;
+    return config->max_wr != 0 && config->max_wr <= RDMA_SRQ_MAX_WR && config->max_sge <= RDMA_SRQ_MAX_SGE;
+}
 
 int rdma_srq_create(struct rdma_pd *pd, const struct rdma_srq_config *config, struct rdma_srq **out)
 {
     const struct rdma_mem *mem = &pd->domain->mem;
-    if (config->max_wr == 0 || config->max_wr > RDMA_SRQ_MAX_WR || config->max_sge > RDMA_SRQ_MAX_SGE)
+    if (!config_is_valid(pd, config))
         return -EINVAL;
     struct rdma_srq *srq = mem->alloc(mem->ctx, sizeof *srq);
     if (!srq)
         return -ENOMEM;
+    srq->pd = pd;
+    srq->ctx = config->ctx;
     int err = rdma_recv_ring_init(&srq->ring, mem, config->max_wr, config->max_sge);
+    if (err == 0 && config->xrcd)
+        err = become_xrc(srq, config);
     if (err != 0) {
+        rdma_recv_ring_deinit(&srq->ring, mem);
         mem->free(mem->ctx, srq);
         return err;
     }
-    srq->pd = pd;
-    srq->ctx = config->ctx;
     rdma_pd_get(pd);
     *out = srq;
     return 0;
@@ -42,10 +69,30 @@ int rdma_srq_destroy(struct rdma_srq *srq)
     const struct rdma_mem *mem = &pd->domain->mem;
     if (srq->users != 0)
         return -EBUSY;
+    if (srq->xrcd) {
+        rdma_xrc_number_give(pd->domain, srq->number);
+        rdma_cq_put(srq->cq);
+        rdma_xrcd_put(srq->xrcd);
+    }
     rdma_recv_ring_deinit(&srq->ring, mem);
     mem->free(mem->ctx, srq);
     rdma_pd_put(pd);
     return 0;
+}
+
+uint32_t rdma_srq_number(const struct rdma_srq *srq)
+{
+    return srq->number;
+}
+
+struct rdma_xrcd *rdma_srq_xrcd(const struct rdma_srq *srq)
+{
+    return srq->xrcd;
+}
+
+struct rdma_cq *rdma_srq_cq(const struct rdma_srq *srq)
+{
+    return srq->cq;
 }
 
 void *rdma_srq_ctx(const struct rdma_srq *srq)

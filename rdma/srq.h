@@ -13,6 +13,8 @@
 struct rdma_domain;
 struct rdma_pd;
 struct rdma_srq;
+struct rdma_xrcd;
+struct rdma_cq;
 struct rdma_recv_wqe;
 
 #define RDMA_SRQ_MAX_WR  (1u << 20)
@@ -22,12 +24,18 @@ struct rdma_srq_config {
     uint32_t max_wr;  /* WQEs that it holds at least, 1..RDMA_SRQ_MAX_WR */
     uint32_t max_sge; /* of a WQE, at most RDMA_SRQ_MAX_SGE */
     void *ctx;        /* the caller's: rdma_srq_ctx() */
+    /* An XRC SRQ (ROCE-XRC-2): its domain, and where its receives complete. Both, or NULL. */
+    struct rdma_xrcd *xrcd;
+    struct rdma_cq *cq;
 };
 
 /* Creates an SRQ whose SGE keys are those of `pd` (ROCE-RS-70). 0, -EINVAL or -ENOMEM. */
 int rdma_srq_create(struct rdma_pd *pd, const struct rdma_srq_config *config, struct rdma_srq **out);
-/* 0, or -EBUSY while a QP uses it. Its WQEs are forgotten. */
+/* 0, or -EBUSY while a QP uses it; of an XRC SRQ: while a message is half-way in one of its WQEs. Its WQEs are
+ * forgotten. */
 int rdma_srq_destroy(struct rdma_srq *srq);
+/* The number that peers name an XRC SRQ by (24 bits); 0: it is none. */
+uint32_t rdma_srq_number(const struct rdma_srq *srq);
 void *rdma_srq_ctx(const struct rdma_srq *srq);
 
 /* Posts a list. 0; or -EINVAL (SGEs, bytes: ROCE-QP-40; the SRQ is in error) or -ENOMEM (full), with *bad
@@ -64,6 +72,9 @@ void rdma_domain_on_srq_event(struct rdma_domain *domain, rdma_srq_event_hook *h
 /* Whose keys its SGEs bear, and the most SGEs of a WQE. */
 struct rdma_pd *rdma_srq_pd(const struct rdma_srq *srq);
 uint32_t rdma_srq_max_sge(const struct rdma_srq *srq);
+/* Of an XRC SRQ; else NULL. */
+struct rdma_xrcd *rdma_srq_xrcd(const struct rdma_srq *srq);
+struct rdma_cq *rdma_srq_cq(const struct rdma_srq *srq);
 
 /* Takes the oldest WQE: copies it to `wqe` and its SGEs to `sges` (rdma_srq_max_sge() of them), after which
  * it belongs to the taker (ROCE-RS-70). False: there is none, or the SRQ is in error. */

@@ -11,6 +11,8 @@ static struct roce_cq_user **users_of(struct rdma_cq *cq)
 
 static void join(struct roce_cq_user *user, struct roce_qp *qp, struct rdma_cq *cq)
 {
+    if (!cq)
+        return;
     struct roce_cq_user **first = users_of(cq);
     *user = (struct roce_cq_user){.qp = qp, .next = *first};
     if (*first)
@@ -21,6 +23,8 @@ static void join(struct roce_cq_user *user, struct roce_qp *qp, struct rdma_cq *
 
 static void leave(struct roce_cq_user *user, struct rdma_cq *cq)
 {
+    if (!cq)
+        return;
     *(user->prev ? &user->prev->next : users_of(cq)) = user->next;
     if (user->next)
         user->next->prev = user->prev;

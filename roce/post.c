@@ -9,6 +9,7 @@
 #include "roce/device.h"
 #include "roce/local_ops.h"
 #include "roce/transport.h"
+#include "roce/xrc.h"
 
 static uint32_t round_up_pow2(uint32_t n)
 {
@@ -111,6 +112,8 @@ static void fill_send(struct roce_qp *qp, uint32_t index, const struct rdma_send
         w->invalidate_rkey = wr->invalidate_rkey;
     if (!qp->transport->connected)
         roce_ah_get(w, wr);
+    else
+        w->remote_srqn = wr->remote_srqn;
     if (!(wr->send_flags & RDMA_SEND_INLINE)) {
         if (wr->num_sge)
             memcpy(roce_send_sges(qp, index), wr->sg_list, sizeof *wr->sg_list * wr->num_sge);
@@ -179,7 +182,8 @@ int roce_bind_mw(struct roce_qp *qp, struct rdma_mw *mw, uint64_t wr_id, uint32_
 
 int roce_post_recv(struct roce_qp *qp, const struct rdma_recv_wr *wr, const struct rdma_recv_wr **bad)
 {
-    int err = roce_qp_state_now(qp) == ROCE_QPS_RESET || qp->recv.srq ? -EINVAL : 0;
+    bool has_queue = !qp->recv.srq && !roce_qp_is_xrc(qp);
+    int err = roce_qp_state_now(qp) == ROCE_QPS_RESET || !has_queue ? -EINVAL : 0;
     while (wr && !err) {
         err = rdma_recv_ring_post(&qp->recv.rq, wr);
         if (!err)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "rdma/xrc.h"
 #include "roce/av.h"
 #include "roce/cc.h"
 #include "roce/device.h"
@@ -11,16 +12,28 @@
 #include "roce/qp_state.h"
 #include "roce/reorder.h"
 #include "roce/transport.h"
+#include "roce/xrc.h"
+
+/* Which objects a QP of the type is made of: ROCE-XRC-1, XRC-2. */
+static bool objects_fit(const struct roce_qp_config *c)
+{
+    if (c->type == ROCE_QPT_XRC_TGT)
+        return c->xrcd && !c->pd && !c->send_cq && !c->recv_cq && !c->srq;
+    if (c->type == ROCE_QPT_XRC_INI)
+        return c->pd && c->send_cq && !c->recv_cq && !c->srq && !c->xrcd;
+    return c->pd && c->send_cq && c->recv_cq && !c->xrcd;
+}
 
 static int check_config(const struct roce_qp_config *c)
 {
     if (!roce_transport_of(c->type))
         return -EOPNOTSUPP;
-    if (!c->pd || !c->send_cq || !c->recv_cq)
+    if (!objects_fit(c))
         return -EINVAL;
-    if (c->caps.max_send_wr < 1 || c->caps.max_send_wr > ROCE_MAX_WR || c->caps.max_recv_wr > ROCE_MAX_WR ||
-        c->caps.max_send_sge > ROCE_MAX_SGE || c->caps.max_recv_sge > ROCE_MAX_SGE ||
-        c->caps.max_inline_bytes > ROCE_MAX_INLINE_BYTES || c->reorder_pkts > ROCE_MAX_REORDER_PKTS)
+    if ((c->caps.max_send_wr < 1 && c->type != ROCE_QPT_XRC_TGT) || c->caps.max_send_wr > ROCE_MAX_WR ||
+        c->caps.max_recv_wr > ROCE_MAX_WR || c->caps.max_send_sge > ROCE_MAX_SGE ||
+        c->caps.max_recv_sge > ROCE_MAX_SGE || c->caps.max_inline_bytes > ROCE_MAX_INLINE_BYTES ||
+        c->reorder_pkts > ROCE_MAX_REORDER_PKTS)
         return -EINVAL;
     return 0;
 }
@@ -68,7 +81,8 @@ int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, st
     qp->send_cq = config->send_cq;
     qp->recv_cq = config->recv_cq;
     qp->sq_sig_all = config->sq_sig_all;
-    qp->e2e_credits = config->e2e_credits;
+    qp->xrcd = config->xrcd;
+    qp->e2e_credits = config->e2e_credits && !qp->xrcd; /* ROCE-RS-53: who knows for which SRQ? */
     qp->block_multicast_loopback = config->block_multicast_loopback;
     qp->ctx = config->ctx;
     qp->caps = config->caps;
@@ -94,7 +108,10 @@ int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, st
         roce_free(dev, qp);
         return err;
     }
-    rdma_pd_get(qp->pd);
+    if (qp->pd)
+        rdma_pd_get(qp->pd);
+    if (qp->xrcd)
+        rdma_xrcd_get(qp->xrcd);
     roce_cqs_join(qp);
     reset(qp);
     *out = qp;
@@ -110,7 +127,10 @@ int roce_qp_destroy(struct roce_qp *qp)
     roce_dev_remove_qp(dev, qp);
     rdma_mw_unbind_all(&qp->windows); /* ROCE-MW-2 */
     roce_cqs_leave(qp);
-    rdma_pd_put(qp->pd);
+    if (qp->pd)
+        rdma_pd_put(qp->pd);
+    if (qp->xrcd)
+        rdma_xrcd_put(qp->xrcd);
     roce_cc_deinit(qp);
     roce_responder_deinit(qp);
     roce_reorder_deinit(qp);

@@ -36,7 +36,11 @@ struct roce_send_wqe {
     uint32_t num_sge;
     uint32_t len_bytes; /* of the message */
     struct rdma_ah *ah; /* UD, GSI: counted as a user until the WQE is complete (ROCE-AH-3); else NULL */
-    uint32_t remote_qpn, remote_qkey;
+    union {
+        uint32_t remote_qpn;  /* UD */
+        uint32_t remote_srqn; /* XRC */
+    };
+    uint32_t remote_qkey;
     uint16_t pkey_index;
     bool binds_type_1; /* BIND_MW: roce_bind_mw() */
     /* --- */
@@ -105,6 +109,7 @@ struct roce_response {
     uint32_t left_bytes; /* READ */
     bool begun;          /* READ: a first packet was sent */
     uint32_t end_psn;    /* READ: one past its last */
+    uint32_t srqn;       /* READ: of its request, XRC */
     uint64_t original;   /* ATOMIC */
 };
 
@@ -116,6 +121,7 @@ struct roce_resource {
     uint64_t va;
     uint32_t rkey;
     uint32_t len_bytes;
+    uint32_t srqn; /* XRC */
     uint64_t original;
 };
 
@@ -131,6 +137,7 @@ struct roce_responder {
     uint32_t received_bytes;
     uint64_t write_va;
     uint32_t write_rkey, write_len_bytes;
+    uint32_t srqn; /* XRC: the SRQ that the request named; of a message, all its packets */
     bool comm_est; /* COMM_EST was raised since RTR */
     /* rings */
     struct roce_resource *resources; /* max_dest_rd_atomic of them */
@@ -173,7 +180,8 @@ struct roce_qp {
     const struct roce_transport *transport;
     _Atomic int state; /* enum roce_qp_state; written by the engine, read by posts */
     struct rdma_pd *pd;
-    struct rdma_cq *send_cq, *recv_cq;
+    struct rdma_cq *send_cq, *recv_cq; /* XRC_INI has no recv_cq, XRC_TGT neither nor a PD */
+    struct rdma_xrcd *xrcd;            /* XRC_TGT, else NULL */
     bool sq_sig_all;
     bool e2e_credits;
     bool block_multicast_loopback;

@@ -5,19 +5,44 @@
 #include <errno.h>
 
 #include "rdma/srq.h"
+#include "rdma/xrc.h"
 #include "roce/device.h"
 
 static_assert(ROCE_MAX_SGE == RDMA_SRQ_MAX_SGE, "a QP takes what an SRQ takes");
 
+static int init_xrc(struct roce_qp *qp)
+{
+    struct roce_recv *recv = &qp->recv;
+    if (rdma_xrcd_domain(qp->xrcd) != qp->dev->domain)
+        return -EINVAL;
+    recv->is_xrc = true;
+    recv->copy = roce_alloc(qp->dev, sizeof *recv->copy * RDMA_SRQ_MAX_SGE);
+    return recv->copy ? 0 : -ENOMEM;
+}
+
+/* An XRC SRQ counts a target QP as its user only while that holds one of its WQEs. */
+static void let_go(struct roce_recv *recv)
+{
+    recv->held = false;
+    if (!recv->is_xrc || !recv->srq)
+        return;
+    rdma_srq_put(recv->srq);
+    recv->srq = NULL;
+}
+
 int roce_recv_init(struct roce_qp *qp, struct rdma_srq *srq)
 {
     struct roce_recv *recv = &qp->recv;
+    if (qp->type == ROCE_QPT_XRC_INI)
+        return 0;
+    if (qp->type == ROCE_QPT_XRC_TGT)
+        return init_xrc(qp);
     if (!srq) {
         int err = rdma_recv_ring_init(&recv->rq, &qp->dev->mem, qp->caps.max_recv_wr, qp->caps.max_recv_sge);
         qp->caps.max_recv_wr = recv->rq.size;
         return err;
     }
-    if (rdma_pd_domain(rdma_srq_pd(srq)) != qp->dev->domain)
+    if (rdma_pd_domain(rdma_srq_pd(srq)) != qp->dev->domain || rdma_srq_xrcd(srq))
         return -EINVAL;
     qp->caps.max_recv_wr = 0;
     qp->caps.max_recv_sge = rdma_srq_max_sge(srq);
@@ -41,7 +66,18 @@ void roce_recv_deinit(struct roce_qp *qp)
 void roce_recv_reset(struct roce_qp *qp)
 {
     rdma_recv_ring_reset(&qp->recv.rq);
-    qp->recv.held = false;
+    let_go(&qp->recv);
+}
+
+void roce_recv_select(struct roce_recv *recv, struct rdma_srq *srq)
+{
+    assert(!recv->held);
+    recv->srq = srq;
+}
+
+struct rdma_cq *roce_recv_cq(const struct roce_qp *qp)
+{
+    return qp->recv.is_xrc ? rdma_srq_cq(qp->recv.srq) : qp->recv_cq;
 }
 
 bool roce_recv_take(struct roce_qp *qp)
@@ -51,6 +87,10 @@ bool roce_recv_take(struct roce_qp *qp)
     if (recv->srq) {
         recv->sges = recv->copy;
         recv->held = rdma_srq_take(recv->srq, &recv->wqe, recv->copy);
+        if (recv->is_xrc && recv->held)
+            rdma_srq_get(recv->srq);
+        else if (recv->is_xrc)
+            recv->srq = NULL;
         return recv->held;
     }
     const struct rdma_recv_wqe *oldest = rdma_recv_ring_oldest(&recv->rq, &recv->sges);
@@ -74,10 +114,11 @@ void roce_recv_complete(struct roce_qp *qp, struct rdma_wc *wc, bool solicited)
     assert(recv->held);
     wc->wr_id = recv->wqe.wr_id;
     wc->qp_num = qp->qpn;
-    recv->held = false;
+    struct rdma_cq *cq = roce_recv_cq(qp);
     if (!recv->srq)
         rdma_recv_ring_pop(&recv->rq);
-    roce_complete_push(qp, qp->recv_cq, wc, solicited);
+    let_go(recv);
+    roce_complete_push(qp, cq, wc, solicited);
 }
 
 static void fail_held(struct roce_qp *qp, enum rdma_wc_status status)
@@ -97,7 +138,7 @@ void roce_recv_flush(struct roce_qp *qp)
 {
     if (qp->recv.held)
         fail_held(qp, RDMA_WC_WR_FLUSH_ERR);
-    while (!qp->recv.srq && roce_recv_take(qp))
+    while (!qp->recv.srq && !qp->recv.is_xrc && roce_recv_take(qp))
         fail_held(qp, RDMA_WC_WR_FLUSH_ERR);
 }
 

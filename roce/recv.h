@@ -18,7 +18,8 @@ struct rdma_srq;
 /* Part of struct roce_qp. */
 struct roce_recv {
     struct rdma_recv_ring rq; /* not used with an SRQ */
-    struct rdma_srq *srq;     /* or NULL */
+    struct rdma_srq *srq;     /* or NULL; of an XRC target: that of the held WQE */
+    bool is_xrc;              /* of an XRC target: each WQE from the SRQ that roce_recv_select() names */
     bool held;
     struct rdma_recv_wqe wqe;    /* the held one */
     const struct rdma_sge *sges; /* of it: in its slot, or in `copy` */
@@ -32,6 +33,11 @@ int roce_recv_init(struct roce_qp *qp, struct rdma_srq *srq);
 void roce_recv_deinit(struct roce_qp *qp);
 /* Forgets every WQE of the QP, the held one too: ROCE-QP-8. */
 void roce_recv_reset(struct roce_qp *qp);
+
+/* XRC target: the next WQE is taken from `srq`, right after this. None is held. */
+void roce_recv_select(struct roce_recv *recv, struct rdma_srq *srq);
+/* Where the held WQE completes: the QP's receive CQ, or the XRC SRQ's. */
+struct rdma_cq *roce_recv_cq(const struct roce_qp *qp);
 
 /* Takes the next WQE and holds it; none is held. False: there is none (ROCE-RS-4). */
 bool roce_recv_take(struct roce_qp *qp);

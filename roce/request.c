@@ -83,6 +83,8 @@ struct roce_request roce_request_next(const struct roce_qp *qp)
 static uint8_t *put_ext(uint8_t *p, const struct roce_request *r, uint32_t flags)
 {
     const struct roce_send_wqe *w = r->w;
+    if (flags & ROCE_PKT_XRCETH) /* ROCE-XRC-2: in every packet of the message */
+        p = roce_xrceth_put(p, &(struct roce_xrceth){.xrc_srqn = w->remote_srqn});
     if (flags & ROCE_PKT_RETH)
         p = roce_reth_put(p, &(struct roce_reth){.va = w->remote_addr + r->offset,
                                                  .rkey = w->rkey,

@@ -7,6 +7,7 @@
 #include "roce/atomic.h"
 #include "roce/device.h"
 #include "roce/reorder.h"
+#include "roce/xrc.h"
 
 int roce_responder_init(struct roce_qp *qp)
 {
@@ -99,7 +100,8 @@ static bool has_resource(const struct roce_qp *qp)
 static bool remote_range_ok(const struct roce_qp *qp, uint32_t rkey, uint64_t va, uint64_t len_bytes,
                             uint32_t access)
 {
-    return rdma_mr_remote(qp->dev->domain, qp->pd, qp->qpn, rkey, va, len_bytes, access) != NULL;
+    return rdma_mr_remote(qp->dev->domain, roce_remote_pd(qp, qp->resp.srqn), qp->qpn, rkey, va, len_bytes,
+                          access) != NULL;
 }
 
 /* ROCE-RS-5, RS-8, RS-48. */
@@ -208,6 +210,7 @@ struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_p
 {
     struct roce_responder *resp = &qp->resp;
     uint32_t flags = pkt->op->flags, n = pkt->payload_bytes;
+    const struct rdma_pd *pd = roce_remote_pd(qp, resp->srqn);
     bool last = flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY);
     if (flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)) {
         resp->message = flags & (ROCE_PKT_SEND | ROCE_PKT_WRITE);
@@ -220,15 +223,15 @@ struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_p
         if (!roce_recv_scatter(qp, resp->received_bytes, pkt->payload, n))
             return ROCE_BAD_SCATTER;
     } else if (n) {
-        place(rdma_mr_remote(qp->dev->domain, qp->pd, qp->qpn, resp->write_rkey,
+        place(rdma_mr_remote(qp->dev->domain, pd, qp->qpn, resp->write_rkey,
                              resp->write_va + resp->received_bytes, n, RDMA_ACCESS_REMOTE_WRITE),
               pkt->payload, n, last);
     }
     resp->received_bytes += n;
-    if (flags & ROCE_PKT_COMPLETES_RECV && !rdma_cq_has_room(qp->recv_cq, 1))
+    if (flags & ROCE_PKT_COMPLETES_RECV && !rdma_cq_has_room(roce_recv_cq(qp), 1))
         return ROCE_CQ_FULL;
     /* ROCE-RS-44, RS-45: after the data was placed, before the completion. */
-    if (flags & ROCE_PKT_IETH && rdma_invalidate_remote(qp->dev->domain, qp->pd, qp->qpn, pkt->ieth.rkey))
+    if (flags & ROCE_PKT_IETH && rdma_invalidate_remote(qp->dev->domain, pd, qp->qpn, pkt->ieth.rkey))
         return ROCE_BAD_INVALIDATE;
     if (last)
         finish_message(qp, pkt);
@@ -269,14 +272,16 @@ static enum roce_rx_verdict execute_rd_atomic(struct roce_qp *qp, const struct r
     if (read) {
         r.va = answer.va = pkt->reth.va;
         r.rkey = answer.rkey = pkt->reth.rkey;
+        r.srqn = answer.srqn = resp->srqn;
         r.len_bytes = answer.left_bytes = pkt->reth.dma_len;
         r.psn_count = r.len_bytes ? (r.len_bytes - 1) / qp->pmtu_bytes + 1 : 1;
     }
     answer.end_psn = roce_psn_add(r.first_psn, r.psn_count);
     uint64_t *at = NULL;
     if (!read) {
-        at = (uint64_t *)(void *)rdma_mr_remote(qp->dev->domain, qp->pd, qp->qpn, pkt->atomiceth.rkey,
-                                                pkt->atomiceth.va, 8, RDMA_ACCESS_REMOTE_ATOMIC);
+        at = (uint64_t *)(void *)rdma_mr_remote(qp->dev->domain, roce_remote_pd(qp, resp->srqn), qp->qpn,
+                                                pkt->atomiceth.rkey, pkt->atomiceth.va, 8,
+                                                RDMA_ACCESS_REMOTE_ATOMIC);
         if ((uintptr_t)at & 7) {
             roce_responder_fatal(qp, ROCE_SYNDROME_NAK_INV_REQ, pkt->bth.psn, RDMA_WC_LOC_QP_OP_ERR, now_ns);
             return ROCE_RX_TAKEN;
@@ -302,7 +307,7 @@ static enum roce_rx_verdict take_in_order(struct roce_qp *qp, const struct roce_
     struct roce_fault fault;
     qp->resp.nak_state = ROCE_NAK_NONE;
     if (!roce_request_in_sequence(&qp->resp, flags) || !roce_request_is_enabled(qp, flags) ||
-        (rd_atomic && !has_resource(qp))) {
+        (rd_atomic && !has_resource(qp)) || !roce_xrc_select(qp, pkt)) {
         fault = ROCE_BAD_REQUEST;
     } else if (flags & ROCE_PKT_TAKES_RECV && !roce_recv_take(qp)) {
         rnr_nak(qp);

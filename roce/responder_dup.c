@@ -37,7 +37,7 @@ static enum roce_rx_verdict replay_read(struct roce_qp *qp, const struct roce_pk
     if (!r)
         return ROCE_RX_DROP_DUPLICATE;
     uint32_t skipped = ((pkt->bth.psn - r->first_psn) & ROCE_PSN_MASK) * qp->pmtu_bytes;
-    if (pkt->reth.rkey != r->rkey || pkt->reth.va != r->va + skipped ||
+    if (pkt->xrceth.xrc_srqn != r->srqn || pkt->reth.rkey != r->rkey || pkt->reth.va != r->va + skipped ||
         pkt->reth.dma_len != r->len_bytes - skipped)
         return ROCE_RX_DROP_DUPLICATE;
     struct roce_response answer = {
@@ -47,6 +47,7 @@ static enum roce_rx_verdict replay_read(struct roce_qp *qp, const struct roce_pk
         .msn = qp->resp.msn,
         .va = pkt->reth.va,
         .rkey = r->rkey,
+        .srqn = r->srqn,
         .left_bytes = pkt->reth.dma_len,
         .end_psn = roce_psn_add(r->first_psn, r->psn_count),
     };

@@ -5,6 +5,7 @@
 #include "roce/device.h"
 #include "roce/path.h"
 #include "roce/transport.h"
+#include "roce/xrc.h"
 
 /* ROCE-RS-53. */
 static uint8_t ack_syndrome(const struct roce_qp *qp)
@@ -86,8 +87,8 @@ bool roce_responder_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now
         struct roce_response *r = &qp->resp.queue[qp->resp.queue_head & (qp->resp.queue_size - 1)];
         if (r->kind == ROCE_RESPONSE_READ) {
             uint32_t n = r->left_bytes < qp->pmtu_bytes ? r->left_bytes : qp->pmtu_bytes;
-            const uint8_t *data = n ? rdma_mr_remote(qp->dev->domain, qp->pd, qp->qpn, r->rkey, r->va, n,
-                                                     RDMA_ACCESS_REMOTE_READ)
+            const uint8_t *data = n ? rdma_mr_remote(qp->dev->domain, roce_remote_pd(qp, r->srqn), qp->qpn,
+                                                     r->rkey, r->va, n, RDMA_ACCESS_REMOTE_READ)
                                     : NULL;
             if (n && !data) {
                 /* The region went away meanwhile (ROCE-MR-5). A replay just ends: no NAK for it (ROCE-RS-24).

@@ -25,6 +25,7 @@
 
 struct rdma_mw;
 struct rdma_srq;
+struct rdma_xrcd;
 struct roce_dev;
 struct roce_qp;
 
@@ -282,6 +283,9 @@ struct roce_qp_config {
     /* Receives come from here instead of the QP's own queue, whose caps do not matter then; or NULL. The
      * SRQ may be of another PD of the device. */
     struct rdma_srq *srq;
+    /* XRC_TGT: the domain whose SRQs it delivers to; it has no PD, no CQ and no queue of its own. XRC_INI has
+     * no recv_cq and no receive queue. */
+    struct rdma_xrcd *xrcd;
     struct roce_qp_caps caps;
     bool sq_sig_all;
     /* RC: selective retransmission. The responder keeps so many packets that come after a gap (0: none, as

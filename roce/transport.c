@@ -13,8 +13,9 @@ const struct roce_transport *roce_transport_of(enum roce_qp_type type)
     case ROCE_QPT_GSI:
         return &roce_gsi;
     case ROCE_QPT_XRC_INI:
+        return &roce_xrc_ini;
     case ROCE_QPT_XRC_TGT:
-        break;
+        return &roce_xrc_tgt;
     }
     return NULL;
 }

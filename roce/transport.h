@@ -29,6 +29,6 @@ struct roce_transport {
 /* NULL: a service that is not offered. */
 const struct roce_transport *roce_transport_of(enum roce_qp_type type);
 
-extern const struct roce_transport roce_rc, roce_uc, roce_ud, roce_gsi;
+extern const struct roce_transport roce_rc, roce_xrc_ini, roce_xrc_tgt, roce_uc, roce_ud, roce_gsi;
 
 #endif

@@ -83,9 +83,28 @@ static void make_device(struct script *s)
     cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &cq, &s->recv_cq), 0);
 }
 
+static enum roce_service service_of(enum roce_qp_type type)
+{
+    if (type == ROCE_QPT_UC)
+        return ROCE_SERVICE_UC;
+    return type == ROCE_QPT_XRC_INI || type == ROCE_QPT_XRC_TGT ? ROCE_SERVICE_XRC : ROCE_SERVICE_RC;
+}
+
+/* Its PD is the one whose keys the peer uses. */
+static void make_xrc_srq(struct script *s)
+{
+    struct rdma_srq_config config = {.max_wr = 256, .max_sge = ROCE_MAX_SGE, .cq = s->recv_cq};
+    cr_assert_eq(rdma_xrcd_create(roce_dev_domain(s->dev), &s->xrcd), 0);
+    config.xrcd = s->xrcd;
+    cr_assert_eq(rdma_srq_create(s->pd, &config, &s->srq), 0);
+}
+
 static void make_srq(struct script *s)
 {
     struct rdma_srq_config config = {.max_wr = s->config.srq_wr, .max_sge = ROCE_MAX_SGE};
+    s->service = service_of(s->config.type);
+    if (s->config.type == ROCE_QPT_XRC_TGT)
+        return make_xrc_srq(s);
     if (!config.max_wr)
         return;
     cr_assert_eq(rdma_pd_create(roce_dev_domain(s->dev), &s->srq_pd), 0);
@@ -98,6 +117,10 @@ static void free_srq(struct script *s)
     if (!s->srq)
         return;
     cr_assert_eq(rdma_srq_destroy(s->srq), 0);
+    if (s->xrcd) {
+        cr_assert_eq(rdma_xrcd_destroy(s->xrcd), 0);
+        return;
+    }
     cr_assert_eq(rdma_mr_dereg(s->srq_mr), 0);
     cr_assert_eq(rdma_pd_destroy(s->srq_pd), 0);
 }
@@ -109,36 +132,46 @@ static int modify(struct script *s, struct roce_qp *qp, enum roce_qp_state state
     return roce_qp_modify(qp, &attr, mask | ROCE_QP_STATE, s->now_ns);
 }
 
+/* ROCE-QP-20..23: what all need, what who answers needs besides, and who asks. */
+static void connect_qp(struct script *s, struct roce_qp *qp)
+{
+    enum roce_qp_type type = s->config.type;
+    bool asks = !type || type == ROCE_QPT_RC || type == ROCE_QPT_XRC_INI;
+    bool answers = !type || type == ROCE_QPT_RC || type == ROCE_QPT_XRC_TGT;
+    const struct {
+        enum roce_qp_state state;
+        uint32_t mask, answers_mask, asks_mask;
+    } steps[] = {
+        {ROCE_QPS_INIT, ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS, 0, 0},
+        {ROCE_QPS_RTR, ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN,
+         ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER, 0},
+        {ROCE_QPS_RTS, ROCE_QP_SQ_PSN, ROCE_QP_TIMEOUT,
+         ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_MAX_QP_RD_ATOMIC},
+    };
+    for (int i = 0; i < 3 && steps[i].state <= s->config.state; i++) {
+        uint32_t mask = steps[i].mask | (answers ? steps[i].answers_mask : 0);
+        mask |= asks ? steps[i].asks_mask : 0;
+        cr_assert_eq(modify(s, qp, steps[i].state, mask), 0, "to state %d", steps[i].state);
+    }
+}
+
 struct roce_qp *script_more_qp(struct script *s)
 {
     struct roce_qp *qp = NULL;
-    bool uc = s->config.type == ROCE_QPT_UC;
-    struct roce_qp_config config = {.type = uc ? ROCE_QPT_UC : ROCE_QPT_RC,
-                                    .pd = s->pd,
-                                    .send_cq = s->send_cq,
-                                    .recv_cq = s->recv_cq,
-                                    .srq = s->srq,
+    bool target = s->config.type == ROCE_QPT_XRC_TGT, initiator = s->config.type == ROCE_QPT_XRC_INI;
+    struct roce_qp_config config = {.type = s->config.type ? s->config.type : ROCE_QPT_RC,
+                                    .pd = target ? NULL : s->pd,
+                                    .send_cq = target ? NULL : s->send_cq,
+                                    .recv_cq = target || initiator ? NULL : s->recv_cq,
+                                    .srq = target ? NULL : s->srq,
+                                    .xrcd = s->xrcd,
                                     .caps = s->config.caps,
                                     .e2e_credits = s->config.e2e_credits,
                                     .reorder_pkts = s->config.reorder_pkts,
                                     .sq_sig_all = s->config.sq_sig_all};
     cr_assert_eq(roce_qp_create(s->dev, &config, &qp), 0);
-    s->service = uc ? ROCE_SERVICE_UC : ROCE_SERVICE_RC;
     s->config.attr.av.dgid = address(s->config.ipv6, 2);
-    /* ROCE-QP-20..23: what UC needs, and what RC needs besides. */
-    const struct {
-        enum roce_qp_state state;
-        uint32_t mask, rc_mask;
-    } steps[] = {
-        {ROCE_QPS_INIT, ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS, 0},
-        {ROCE_QPS_RTR, ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN,
-         ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER},
-        {ROCE_QPS_RTS, ROCE_QP_SQ_PSN,
-         ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_MAX_QP_RD_ATOMIC},
-    };
-    for (int i = 0; i < 3 && steps[i].state <= s->config.state; i++)
-        cr_assert_eq(modify(s, qp, steps[i].state, steps[i].mask | (uc ? 0 : steps[i].rc_mask)), 0,
-                     "to state %d", steps[i].state);
+    connect_qp(s, qp);
     return qp;
 }
 
@@ -280,7 +313,7 @@ void script_forget(struct script *s)
 
 void script_recv(struct script *s, uint64_t wr_id, uint64_t mem_offset, uint32_t len_bytes)
 {
-    const struct rdma_mr *mr = s->srq ? s->srq_mr : s->mr;
+    const struct rdma_mr *mr = s->srq_mr ? s->srq_mr : s->mr;
     struct rdma_sge sge = {(uintptr_t)s->mem + mem_offset, len_bytes, mr->lkey};
     struct rdma_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
     if (s->srq)
@@ -298,6 +331,7 @@ struct rdma_send_wr script_wr(struct script *s, uint64_t wr_id, enum rdma_wr_opc
                                  .num_sge = len_bytes != 0,
                                  .opcode = opcode,
                                  .send_flags = RDMA_SEND_SIGNALED,
+                                 .remote_srqn = SCRIPT_PEER_SRQN,
                                  .remote_addr = SCRIPT_PEER_VA,
                                  .rkey = SCRIPT_PEER_RKEY};
 }

@@ -5,6 +5,7 @@
 #define NORNIC_TEST_SUPPORT_SCRIPT_H
 
 #include "rdma/srq.h"
+#include "rdma/xrc.h"
 #include "roce/frame.h"
 #include "roce/packet.h"
 #include "roce/psn.h"
@@ -63,8 +64,9 @@ struct script {
     struct roce_dev *dev;
     struct rdma_pd *pd;
     struct rdma_cq *send_cq, *recv_cq;
-    struct rdma_mr *mr;   /* the whole of mem, all rights */
-    struct rdma_srq *srq; /* or NULL; its PD, and a region of it, which is the whole of mem too */
+    struct rdma_mr *mr;     /* the whole of mem, all rights */
+    struct rdma_srq *srq;   /* or NULL; its PD, and a region of it, which is the whole of mem too */
+    struct rdma_xrcd *xrcd; /* XRC_TGT: then srq is of it, and of `pd` */
     struct rdma_pd *srq_pd;
     struct rdma_mr *srq_mr;
     struct roce_qp *qp;
@@ -94,6 +96,7 @@ struct script_pkt {
     struct roce_path path;
     struct roce_bth bth;
     struct roce_deth deth;
+    struct roce_xrceth xrceth;
     struct roce_reth reth;
     struct roce_atomiceth atomiceth;
     struct roce_masketh masketh;
@@ -165,6 +168,7 @@ struct rdma_send_wr script_wr(struct script *s, uint64_t wr_id, enum rdma_wr_opc
                               struct rdma_sge *sge, uint64_t mem_offset, uint32_t len_bytes);
 #define SCRIPT_PEER_VA   UINT64_C(0x10000)
 #define SCRIPT_PEER_RKEY 0x5678u
+#define SCRIPT_PEER_SRQN 0x9abcu
 /* Posts it and collects what leaves. */
 void script_post(struct script *s, uint64_t wr_id, enum rdma_wr_opcode opcode, uint64_t mem_offset,
                  uint32_t len_bytes);

@@ -20,6 +20,7 @@ const uint8_t *script_data(void)
 struct script_pkt script_pkt(const struct script *s, enum roce_op op, uint32_t psn)
 {
     return (struct script_pkt){.path = s->from_peer,
+                               .xrceth.xrc_srqn = s->xrcd ? rdma_srq_number(s->srq) : 0,
                                .bth = {.opcode = ROCE_OPCODE(s->service, op),
                                        .mig_req = 1,
                                        .pkey = 0xffff,
@@ -107,6 +108,8 @@ static uint8_t *put_ext(uint8_t *at, const struct script_pkt *p, uint32_t flags)
 {
     if (flags & ROCE_PKT_DETH)
         at = roce_deth_put(at, &p->deth);
+    if (flags & ROCE_PKT_XRCETH)
+        at = roce_xrceth_put(at, &p->xrceth);
     if (flags & ROCE_PKT_RETH)
         at = roce_reth_put(at, &p->reth);
     if (flags & ROCE_PKT_ATOMICETH)

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* XRC domains: what the SRQs have in common that a target QP may deliver to. An SRQ of one
+ * (rdma_srq_config.xrcd) has a number, by which peers name it in each request (ROCE-XRC-2). All calls are
+ * control calls, which the caller serialises with the device's progress. */
+#ifndef NORNIC_RDMA_XRC_H
+#define NORNIC_RDMA_XRC_H
+
+#include <stdint.h>
+
+struct rdma_domain;
+struct rdma_srq;
+struct rdma_xrcd;
+
+#define RDMA_XRC_MAX_SRQ 65536u /* of a device */
+
+/* 0 or -ENOMEM. */
+int rdma_xrcd_create(struct rdma_domain *domain, struct rdma_xrcd **out);
+/* 0, or -EBUSY while it has an SRQ or a target QP. */
+int rdma_xrcd_destroy(struct rdma_xrcd *xrcd);
+
+/* --- for transports --- */
+
+struct rdma_domain *rdma_xrcd_domain(const struct rdma_xrcd *xrcd);
+/* A target QP counts itself as a user, and so does an SRQ. */
+void rdma_xrcd_get(struct rdma_xrcd *xrcd);
+void rdma_xrcd_put(struct rdma_xrcd *xrcd);
+
+/* The SRQ of `xrcd` that has this number now, or NULL. */
+struct rdma_srq *rdma_xrcd_find(const struct rdma_xrcd *xrcd, uint32_t srqn);
+
+/* --- for rdma/srq.c --- */
+
+/* Gives `srq` a number (24 bits, not 0), another one than those given last: 0, -ENOSPC or -ENOMEM. And takes
+ * it back. */
+int rdma_xrc_number_take(struct rdma_domain *domain, struct rdma_srq *srq, uint32_t *srqn);
+void rdma_xrc_number_give(struct rdma_domain *domain, uint32_t srqn);
+
+#endif
