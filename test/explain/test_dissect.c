@@ -88,6 +88,8 @@ Test(dissect, a_tag_and_ipv6)
     struct explain_packet p = frame_of("pcaps/rc_vlan.pcap", 1);
     cr_assert_lt(layer_of(&p, "vlan"), EXPLAIN_LAYERS_MAX);
     p = frame_of("pcaps/rc_ipv6_send_1024.pcap", 1);
+    for (uint64_t n = 2; p.kind != EXPLAIN_ROCE; n++)
+        p = frame_of("pcaps/rc_ipv6_send_1024.pcap", n);
     cr_assert_str_eq(p.layers[1].key, "ip6");
     cr_assert_eq(strncmp(text_of(&p, "ip6", "src"), "fd77::", 6), 0);
 }
