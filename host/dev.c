@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "host/multicast.h"
 #include "net/multicast.h"
 
 /* Keys, QP numbers and PSNs come from here, on control calls only: a system call each is cheap enough. */
@@ -40,6 +41,16 @@ static void queue_event(void *ctx, const struct roce_event *event)
     host_event_queue_push(&dev->events, event);
 }
 
+/* roce_dev_config.mcast */
+static int follow_group(void *ctx, const struct net_addr *group, bool join)
+{
+    struct host_dev *dev = ctx;
+    if (join)
+        return host_multicast_join(dev, group, NULL);
+    host_multicast_leave(dev, group);
+    return 0;
+}
+
 static int create_engine(struct host_dev *dev, const struct host_dev_config *wanted)
 {
     struct roce_dev_config config = {
@@ -50,6 +61,7 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
         .cc = wanted->cc,
         .doorbell = host_dev_doorbell,
         .event = queue_event,
+        .mcast = follow_group,
         .trace = dev->trace ? forward_trace : NULL,
         .trace_parse_tx = dev->trace != NULL,
         .ctx = dev,

@@ -10,6 +10,7 @@
 #include "host/dev.h"
 #include "host/events.h"
 #include "host/poll.h"
+#include "rdma/srq.h"
 
 struct host_event_record {
     struct roce_event event;
@@ -220,12 +221,24 @@ void host_dev_ack_event(struct host_dev *dev, const struct roce_event *event)
     pthread_mutex_unlock(&queue->lock);
 }
 
-void host_qp_destroy(struct host_dev *dev, struct roce_qp *qp)
+int host_qp_destroy(struct host_dev *dev, struct roce_qp *qp)
 {
     struct host_event_closing closing;
     host_event_queue_close(&dev->events, &closing, qp);
     host_dev_lock(dev);
-    roce_qp_destroy(qp);
-    host_event_queue_closed(&dev->events, &closing, true);
+    int rc = roce_qp_destroy(qp);
+    host_event_queue_closed(&dev->events, &closing, rc == 0);
     host_dev_unlock(dev);
+    return rc;
+}
+
+int host_srq_destroy(struct host_dev *dev, struct rdma_srq *srq)
+{
+    struct host_event_closing closing;
+    host_event_queue_close(&dev->events, &closing, srq);
+    host_dev_lock(dev);
+    int rc = rdma_srq_destroy(srq);
+    host_event_queue_closed(&dev->events, &closing, rc == 0);
+    host_dev_unlock(dev);
+    return rc;
 }

@@ -19,8 +19,10 @@ int host_dev_get_event(struct host_dev *dev, struct roce_event *event, uint64_t 
 /* Acknowledges one event as it was taken. The object that it names may be gone afterwards. */
 void host_dev_ack_event(struct host_dev *dev, const struct roce_event *event);
 
-/* Destroys a QP when the events taken about it are acknowledged; those not taken yet are dropped. Waits
- * without the device's lock: do not call it between taking and acknowledging an event of the same object. */
-void host_qp_destroy(struct host_dev *dev, struct roce_qp *qp);
+/* Destroys a QP, or an SRQ, when the events taken about it are acknowledged; those not taken yet are dropped
+ * with it. Waits without the device's lock: do not call it between taking and acknowledging an event of the
+ * same object. 0, or -EBUSY: the QP is attached to a multicast group, a QP uses the SRQ; then all stays. */
+int host_qp_destroy(struct host_dev *dev, struct roce_qp *qp);
+int host_srq_destroy(struct host_dev *dev, struct rdma_srq *srq);
 
 #endif

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "pair.h"
+#include "rdma/srq.h"
 
 #define SECOND PAIR_NS_PER_S
 
@@ -118,7 +119,7 @@ static atomic_bool is_destroyed;
 static void *destroy_qp(void *arg)
 {
     (void)arg;
-    host_qp_destroy(dev, pair.side[0].qp);
+    cr_assert_eq(host_qp_destroy(dev, pair.side[0].qp), 0);
     atomic_store(&is_destroyed, true);
     return NULL;
 }
@@ -148,13 +149,43 @@ Test(events, ROCE_EV_20_events_nobody_took_go_with_their_object)
     drain_qp();
     drain_qp();
     set_link(false);
-    host_qp_destroy(dev, pair.side[0].qp);
+    cr_assert_eq(host_qp_destroy(dev, pair.side[0].qp), 0);
     pair.side[0].qp = NULL;
     cr_assert(take(&event));
     cr_expect_eq(event.type, ROCE_EVENT_PORT_ERR, "about what is no more");
     host_dev_ack_event(dev, &event);
     cr_expect_not(take(&event));
     cr_expect_not(is_readable(host_dev_event_fd(dev)));
+}
+
+/* covers: ROCE-EV-20, ROCE-EV-11, ROCE-RS-71 */
+Test(events, ROCE_EV_20_events_of_an_srq)
+{
+    struct rdma_srq *srq;
+    struct roce_event event;
+    struct rdma_srq_config config = {.max_wr = 4, .max_sge = 1};
+    host_dev_lock(dev);
+    int rc = rdma_srq_create(pair.side[0].pd, &config, &srq);
+    if (rc == 0)
+        rc = rdma_srq_set_limit(srq, 1); /* it is empty: reached at once */
+    host_dev_unlock(dev);
+    cr_assert_eq(rc, 0);
+    cr_assert(take(&event));
+    cr_expect_eq(event.type, ROCE_EVENT_SRQ_LIMIT_REACHED);
+    cr_expect_eq(event.srq, srq);
+    host_dev_ack_event(dev, &event);
+    host_dev_lock(dev);
+    rdma_srq_fail(srq);
+    rdma_srq_get(srq); /* as a QP that uses it */
+    host_dev_unlock(dev);
+    cr_expect_eq(host_srq_destroy(dev, srq), -EBUSY);
+    cr_assert(take(&event), "the event of an SRQ that stays is not lost");
+    cr_expect_eq(event.type, ROCE_EVENT_SRQ_ERR);
+    host_dev_ack_event(dev, &event);
+    host_dev_lock(dev);
+    rdma_srq_put(srq);
+    host_dev_unlock(dev);
+    cr_expect_eq(host_srq_destroy(dev, srq), 0);
 }
 
 #define TAKERS 4
