@@ -83,6 +83,14 @@ static void make_device(struct script *s)
     cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &cq, &s->recv_cq), 0);
 }
 
+/* What the QP of a script can be; suites of other services make their own beside one of RC. */
+static enum roce_qp_type type_of(const struct script *s)
+{
+    enum roce_qp_type type = s->config.type;
+    bool known = type == ROCE_QPT_UC || type == ROCE_QPT_XRC_INI || type == ROCE_QPT_XRC_TGT;
+    return known ? type : ROCE_QPT_RC;
+}
+
 static enum roce_service service_of(enum roce_qp_type type)
 {
     if (type == ROCE_QPT_UC)
@@ -102,7 +110,7 @@ static void make_xrc_srq(struct script *s)
 static void make_srq(struct script *s)
 {
     struct rdma_srq_config config = {.max_wr = s->config.srq_wr, .max_sge = ROCE_MAX_SGE};
-    s->service = service_of(s->config.type);
+    s->service = service_of(type_of(s));
     if (s->config.type == ROCE_QPT_XRC_TGT)
         return make_xrc_srq(s);
     if (!config.max_wr)
@@ -135,9 +143,9 @@ static int modify(struct script *s, struct roce_qp *qp, enum roce_qp_state state
 /* ROCE-QP-20..23: what all need, what who answers needs besides, and who asks. */
 static void connect_qp(struct script *s, struct roce_qp *qp)
 {
-    enum roce_qp_type type = s->config.type;
-    bool asks = !type || type == ROCE_QPT_RC || type == ROCE_QPT_XRC_INI;
-    bool answers = !type || type == ROCE_QPT_RC || type == ROCE_QPT_XRC_TGT;
+    enum roce_qp_type type = type_of(s);
+    bool asks = type == ROCE_QPT_RC || type == ROCE_QPT_XRC_INI;
+    bool answers = type == ROCE_QPT_RC || type == ROCE_QPT_XRC_TGT;
     const struct {
         enum roce_qp_state state;
         uint32_t mask, answers_mask, asks_mask;
@@ -159,7 +167,7 @@ struct roce_qp *script_more_qp(struct script *s)
 {
     struct roce_qp *qp = NULL;
     bool target = s->config.type == ROCE_QPT_XRC_TGT, initiator = s->config.type == ROCE_QPT_XRC_INI;
-    struct roce_qp_config config = {.type = s->config.type ? s->config.type : ROCE_QPT_RC,
+    struct roce_qp_config config = {.type = type_of(s),
                                     .pd = target ? NULL : s->pd,
                                     .send_cq = target ? NULL : s->send_cq,
                                     .recv_cq = target || initiator ? NULL : s->recv_cq,
