@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packets as JSON, one object a line. */
+#ifndef NORNIC_EXPLAIN_JSON_H
+#define NORNIC_EXPLAIN_JSON_H
+
+#include "explain/analysis.h"
+#include "explain/text.h"
+
+/* Appends the object of one packet and a newline: n, time_ns, len, kind, layers with all fields, payload,
+ * icrc and verdict of a RoCE packet; with `meaning` (may be NULL) qp, message, words and remarks. Integers of
+ * up to 32 bits are numbers, longer ones and keys strings of hex, addresses as they are usually written. */
+void explain_json_packet(struct explain_text *out, const struct explain_packet *packet,
+                         const struct explain_meaning *meaning);
+
+/* The object of a finding, without a newline. */
+void explain_json_finding(struct explain_text *out, const struct explain_finding *finding);
+
+#endif
