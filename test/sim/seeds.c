@@ -73,18 +73,23 @@ uint64_t sim_seeds_begin(struct sim_seeds *seeds, uint64_t n)
     return seeds->salt + n;
 }
 
+void sim_seeds_judge(struct sim_seeds *seeds, uint64_t n, const struct sim *sim)
+{
+    if (!sim->failed)
+        return;
+    char line[700];
+    format_line(line, sizeof line, n, sim->failure);
+    seeds->failures++;
+    fputs(line, stderr);
+}
+
 void sim_seeds_end(struct sim_seeds *seeds, uint64_t n, const struct sim_run *run)
 {
     bool exhausted = false;
     for (unsigned i = 0; i < 2 * SIM_PAIRS_MAX; i++)
         exhausted |= run->end[i / 2][i % 2].failed;
     seeds->exhausted += exhausted;
-    if (!run->sim.failed)
-        return;
-    char line[700];
-    format_line(line, sizeof line, n, run->sim.failure);
-    seeds->failures++;
-    fputs(line, stderr);
+    sim_seeds_judge(seeds, n, &run->sim);
 }
 
 /* At a loss of up to 20 % each way about one workload in 200 sees eight failures in a row. */

@@ -153,6 +153,7 @@ static bool transmit(struct sim *sim, unsigned index)
     bool moved = false;
     for (;;) {
         unsigned want = reserve(sim, index, draw_burst(sim));
+        uint64_t built = roce_dev_counters(dev)->qps.tx_pkts;
         if (want == 0)
             return moved;
         for (unsigned i = 0; i < want; i++)
@@ -168,8 +169,9 @@ static bool transmit(struct sim *sim, unsigned index)
         sim->tx_frames += n;
         if (sim->tx_frames > FRAMES_MAX)
             sim_fail(sim, "more than %u frames were built: there is no end to it", FRAMES_MAX);
-        moved |= n > 0;
-        if (n < want || sim->failed)
+        built = roce_dev_counters(dev)->qps.tx_pkts - built; /* those that stay inside, too */
+        moved |= built > 0;
+        if ((n < want && (built == n || !roce_dev_tx_pending(dev))) || sim->failed)
             break;
     }
     if (!sim->failed && roce_dev_tx_pending(dev))
