@@ -24,24 +24,24 @@ static void run(const struct crowd_profile *profile, uint64_t count)
 /* covers: ROCE-UD-1, ROCE-UD-4, ROCE-UD-5, ROCE-UD-8, ROCE-UD-22, ROCE-UD-23, ROCE-RX-18 */
 Test(ud_operation, everything_arrives_once_on_a_calm_wire)
 {
-    run(&(struct crowd_profile){.late = false}, 150);
+    run(&(struct crowd_profile){.late = false}, 400);
 }
 
 /* covers: ROCE-UD-7 */
 Test(ud_operation, receives_are_missing_or_too_small)
 {
-    run(&(struct crowd_profile){.late = true}, 150);
+    run(&(struct crowd_profile){.late = true}, 400);
 }
 
 /* covers: ROCE-UD-1, ROCE-RX-20 */
 Test(ud_trouble, loss_is_silent)
 {
-    run(&(struct crowd_profile){.link = {.loss_ppm = 300000, .corrupt_ppm = 100000}}, 150);
+    run(&(struct crowd_profile){.link = {.loss_ppm = 300000, .corrupt_ppm = 100000}}, 400);
 }
 
 Test(ud_trouble, duplication_and_reordering)
 {
-    run(&(struct crowd_profile){.link = {.duplicate_ppm = 100000, .reorder_ppm = 200000}}, 150);
+    run(&(struct crowd_profile){.link = {.duplicate_ppm = 100000, .reorder_ppm = 200000}}, 400);
 }
 
 Test(ud_trouble, everything_at_once)
@@ -52,5 +52,5 @@ Test(ud_trouble, everything_at_once)
                                          .corrupt_ppm = 50000,
                                          .ecn_ppm = 100000},
                                 .late = true},
-        150);
+        400);
 }
