@@ -4,27 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/cm_gsi.h"
 #include "host/cm_inner.h"
 #include "host/dev.h"
 
 /* Under the device's lock. */
 static int create_engine(struct host_cm *cm)
 {
-    struct host_dev *dev = cm->dev;
     struct roce_cm_config config = cm->config.timeouts;
     config.mem = NULL;
     config.random = host_random;
-    config.port_mtu_bytes = dev->port->limits.mtu_bytes;
-    int rc = host_cm_gsi_create(dev->engine, host_now_ns(), &cm->gsi);
-    if (rc != 0)
-        return rc;
-    struct roce_cm_wire wire = {.send = host_cm_gsi_send, .ctx = cm->gsi};
-    config.wire = &wire;
-    rc = roce_cm_create(dev->engine, &config, &cm->engine);
-    if (rc != 0)
-        host_cm_gsi_destroy(cm->gsi);
-    return rc;
+    config.wire = NULL; /* the device's QP 1 */
+    config.port_mtu_bytes = cm->dev->port->limits.mtu_bytes;
+    return roce_cm_create(cm->dev->engine, &config, &cm->engine);
 }
 
 int host_cm_open(struct host_dev *dev, const struct host_cm_config *config, struct host_cm **out,
@@ -62,10 +53,8 @@ int host_cm_close(struct host_cm *cm)
     struct host_dev *dev = cm->dev;
     host_dev_lock(dev);
     int rc = cm->ids ? -EBUSY : roce_cm_destroy(cm->engine);
-    if (rc == 0) {
+    if (rc == 0)
         dev->cm = NULL;
-        host_cm_gsi_destroy(cm->gsi);
-    }
     host_dev_unlock(dev);
     if (rc != 0)
         return rc;
@@ -90,16 +79,13 @@ static void tell_comm_est(struct host_cm *cm, uint64_t now_ns)
 
 bool host_cm_round(struct host_cm *cm, uint64_t now_ns)
 {
-    bool received = host_cm_gsi_receive(cm->gsi, cm->engine, now_ns);
-    bool told = cm->has_seen_data, expired = roce_cm_deadline_ns(cm->engine) <= now_ns;
-    if (told)
+    if (cm->has_seen_data)
         tell_comm_est(cm, now_ns);
-    if (expired)
-        roce_cm_progress(cm->engine, now_ns);
+    bool has_events = roce_cm_progress(cm->engine, now_ns);
     host_cm_expire_queries(cm, now_ns);
-    if (received || told || expired)
+    if (has_events)
         host_cm_take_over(cm);
-    return received || told || expired;
+    return has_events;
 }
 
 uint64_t host_cm_deadline_ns(const struct host_cm *cm)

@@ -60,7 +60,6 @@ struct host_cm {
     struct host_dev *dev;
     struct host_cm_config config;
     struct roce_cm *engine;
-    struct host_cm_gsi *gsi; /* QP 1: carries the engine's datagrams */
 
     /* under the device's lock */
     struct host_cm_id *ids;
