@@ -5,15 +5,20 @@
 
 #define NORNIC_VERSION "0.1.0"
 
-/* One row a sub-command: C(name, one-line summary). Each row needs `int cli_NAME(int argc, char **argv)` in
- * cli/NAME.c: argv[0] is the sub-command's name, what is returned is the exit status. It answers --help
+/* One row a sub-command: C(id, name, one-line summary). Each row needs `int cli_ID(int argc, char **argv)` in
+* cli/ID.c: argv[0] is the sub-command's name, what is returned is the exit status. It answers --help
  * itself, on standard output, with an example. */
-#define CLI_COMMANDS(C)                                                                      \
-    C(demo, "RDMA between two network namespaces over AF_XDP, step by step")                 \
-    C(help, "explain a command: nornic help COMMAND")                                        \
-    C(pingpong, "bounce a message, checked, between two sides; speaks with ibv_rc_pingpong") \
-    C(verify, "recompute the ICRC of every RoCE packet in capture files")                    \
-    C(perf, "measure bandwidth or latency of one operation between two sides")
+#define CLI_COMMANDS(C)                                                                               \
+    C(demo, "demo", "RDMA between two network namespaces over AF_XDP, step by step")                  \
+    C(help, "help", "explain a command: nornic help COMMAND")                                         \
+    C(pingpong, "pingpong", "bounce a message, checked; speaks with ibv_{rc,uc,ud,srq}_pingpong")     \
+    C(rping, "rping", "move a text by RDMA READ and WRITE; speaks with rping")                        \
+    C(udaddy, "udaddy", "datagrams to a service that is asked for; speaks with udaddy")               \
+    C(cmatose, "cmatose", "messages over many connections; speaks with ucmatose")                     \
+    C(rdma_client, "rdma-client", "connect, one message there and one back; speaks with rdma_server") \
+    C(rdma_server, "rdma-server", "the other side of rdma-client; speaks with rdma_client")           \
+    C(verify, "verify", "recompute the ICRC of every RoCE packet in capture files")                   \
+    C(perf, "perf", "measure bandwidth or latency of one operation between two sides")
 
 enum cli_exit {
     CLI_OK = 0,
@@ -21,7 +26,7 @@ enum cli_exit {
     CLI_ERROR = 2,    /* usage or environment: nothing was tried, or it could not be */
 };
 
-#define CLI_COMMAND_DECLARE_(name, summary) int cli_##name(int argc, char **argv);
+#define CLI_COMMAND_DECLARE_(id, name, summary) int cli_##id(int argc, char **argv);
 CLI_COMMANDS(CLI_COMMAND_DECLARE_)
 #undef CLI_COMMAND_DECLARE_
 

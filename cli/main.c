@@ -13,7 +13,7 @@ struct cli_command {
 };
 
 static const struct cli_command commands[] = {
-#define CLI_COMMAND_ROW_(name, summary) {#name, summary, cli_##name},
+#define CLI_COMMAND_ROW_(id, name, summary) {name, summary, cli_##id},
     CLI_COMMANDS(CLI_COMMAND_ROW_)
 #undef CLI_COMMAND_ROW_
 };
@@ -33,7 +33,7 @@ static void print_usage(FILE *to)
                 "\n"
                 "Commands:\n");
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
-        fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].summary);
+        fprintf(to, "  %-11s %s\n", commands[i].name, commands[i].summary);
     fprintf(to, "\n"
                 "`nornic help COMMAND` teaches one of them; `nornic --version` prints the version.\n"
                 "Exit status: 0 success, 1 a negative result, 2 wrong usage or environment.\n");

@@ -21,7 +21,10 @@ class Case:
 
     def mtus(self):
         """The interfaces' MTU here and in the guest. rdma_cm's path MTU follows from them, ibv_*_pingpong is told."""
-        return (USUAL_MTU if self.port == 'xdp' and self.pmtu < 4096 else SEGMENT_MTU), SEGMENT_MTU
+        small = USUAL_MTU if self.pmtu < 4096 else SEGMENT_MTU
+        if self.peer().listens_on:
+            return small, small
+        return (small if self.port == 'xdp' else SEGMENT_MTU), SEGMENT_MTU
 
     def peer(self):
         return programs.ALL[self.program]
@@ -97,8 +100,31 @@ def srq_pingpong(xdp_takes_4096):
         yield Case('ibv_srq_pingpong', 'guest-serves', 'xdp', size=65536, iterations=10, pairs=4, pmtu=4096)
 
 
+def over_cm(xdp_takes_4096):
+    """Path MTUs are those that the interfaces allow: 1024 and 4096."""
+    ports = [('xdp', '4', 1024), ('xdp', '6', 1024), ('packet', '6', 1024), ('packet', '4', 4096)]
+    if xdp_takes_4096:
+        ports.append(('xdp', '6', 4096))
+    for way in ('guest-serves', 'nornic-serves'):
+        for port, family, pmtu in ports:
+            for size in (64, 5001):
+                yield Case('rping', way, port, family, pmtu, size)
+            yield Case('udaddy', way, port, family, pmtu, pmtu - 1, pairs=3)
+            yield Case('ucmatose', way, port, family, pmtu, 3001, pairs=4)
+            yield Case('rdma_client', way, port, family, pmtu, 16, 1)
+        yield Case('rping', way, 'xdp', size=65535, iterations=3)   # the largest of the stock program
+        yield Case('ucmatose', way, 'xdp', size=64, iterations=20, pairs=20)
+        yield Case('udaddy', way, 'xdp', size=1024, iterations=1)
+        for family in ('4', '6'):
+            yield Case('rping', way, 'xdp', family, size=5001, weather=BAD)
+            yield Case('ucmatose', way, 'xdp', family, size=3001, pairs=3, weather=BAD)
+            yield Case('rdma_client', way, 'xdp', family, size=16, iterations=1, weather=BAD)
+            yield Case('udaddy', way, 'xdp', family, size=100, iterations=0, pairs=4, weather=BAD)
+
+
 def all_cases(xdp_takes_4096=True):
     yield from rc_pingpong(xdp_takes_4096)
     yield from uc_pingpong(xdp_takes_4096)
     yield from ud_pingpong()
     yield from srq_pingpong(xdp_takes_4096)
+    yield from over_cm(xdp_takes_4096)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a capture of a case must hold. Each function says what is wrong with it, or ''."""
-import functools, subprocess
+import functools, json, subprocess, zlib
 import payload
 from lab import GUEST, HOST, NORNIC
 
@@ -34,7 +34,7 @@ def tshark_reads(capture):
     return ''
 
 
-def echoes(case, capture):
+def echoes(case, capture, _log):
     """A ping-pong over one queue pair: the server sends back what the client sent."""
     sent = payload.messages(capture, HOST.values())
     guest, host = sent.get(GUEST[case.family], []), sent.get(HOST[case.family], [])
@@ -70,7 +70,7 @@ def nornic_data(key, size):
     return bytes(out[:size])
 
 
-def srq_echoes(case, capture):
+def srq_echoes(case, capture, _log):
     """A ping-pong over several queue pairs: nornic's messages are those that it makes, or echoes of the guest's, which
     are zero. The guest has one buffer for all queue pairs: each word of its answers is that of some message of ours."""
     sent = payload.sends(capture, HOST.values())
@@ -96,9 +96,85 @@ def srq_echoes(case, capture):
     return ''
 
 
+REQ, REP, RTU, DREQ, DREP, SIDR_REQ, SIDR_REP = 0x10, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18
+
+
+def ends(case):
+    """The addresses of client and server."""
+    guest, host = GUEST[case.family], HOST[case.family]
+    return (host, guest) if case.way == 'guest-serves' else (guest, host)
+
+
+def handshake(case, capture):
+    """The connection manager's messages, each as often as there are connections; repeats do not count."""
+    said = payload.cm_messages(capture)
+    client, server = (said[end] for end in ends(case))
+    if case.program == 'udaddy':
+        wanted = [(client, SIDR_REQ), (server, SIDR_REP)]
+    else:
+        wanted = [(client, REQ), (server, REP), (client, RTU), (client + server, DREQ), (client + server, DREP)]
+    for end, attribute in wanted:
+        if end[attribute] < case.pairs:
+            return 'the capture has %d CM messages 0x%x for %d connections' % (end[attribute], attribute, case.pairs)
+    return ''
+
+
+def ping_text(number, size):
+    text = 'rdma-ping-%d: ' % number
+    text += ''.join(chr(65 + (number + i) % 58) for i in range(size - len(text) - 1))
+    return text.encode() + b'\0'
+
+
+def pings(case, capture, log):
+    """The server READs the client's text and WRITEs it back."""
+    client, server = ends(case)
+    read = payload.read_data(capture)[client]
+    written = payload.writes(capture)[server]
+    text = [ping_text(n, case.size) for n in range(case.iterations)]
+    for what, got in ('read', read), ('written', written):
+        if got != text:
+            wrong = [a == b for a, b in zip(got, text)] + [False]
+            return 'the text of round %d is not %s; there are %d rounds' % (wrong.index(False), what, len(got))
+    return report_says(log, case.iterations, sum(map(zlib.crc32, text)), verified=case.iterations)
+
+
+def report_says(log, messages, crc_sum, verified=None):
+    with open(log, errors='replace') as f:
+        report = [json.loads(line) for line in f if line.startswith('{"role"')][-1]
+    if report['received_messages'] != messages or report['received_crc32_sum'] != crc_sum & 0xffffffff:
+        return 'nornic received other messages than the capture has: %s' % report
+    if verified is not None and report['verified_messages'] != verified:
+        return 'nornic verified %d messages' % report['verified_messages']
+    return ''
+
+
+def exchange(case, capture, log):
+    """Messages both ways over each connection: nornic's are those that it makes; it received what the guest sent."""
+    sent = payload.sends(capture, HOST.values())
+    guest, host = ([v for (source, _), v in sent.items() if source == end[case.family]] for end in (GUEST, HOST))
+    if case.iterations and [len(side) for side in (guest, host)] != [case.pairs, case.pairs]:
+        return 'messages went to %d queue pairs of nornic and %d of the guest' % (len(guest), len(host))
+    if any(len(v) != case.iterations for v in guest + host):
+        return 'not %d messages over each connection' % case.iterations
+    if any(len(m) != case.size for v in guest + host for m in v):
+        return 'a message in the capture is not %d bytes long' % case.size
+    direction = (case.way == 'nornic-serves') << 63
+    made = sorted([nornic_data(direction | c << 32 | n, case.size) for n in range(case.iterations)]
+                  for c in range(case.pairs)) if case.iterations else []
+    if sorted(host) != made:
+        return 'nornic sent other messages than it makes'
+    received = [m for v in guest for m in v]
+    return report_says(log, len(received), sum(map(zlib.crc32, received)))
+
+
+def over_cm(judge):
+    return lambda case, capture, log: handshake(case, capture) or judge(case, capture, log)
+
+
 DATA = {'ibv_rc_pingpong': echoes, 'ibv_uc_pingpong': echoes, 'ibv_ud_pingpong': echoes,
-        'ibv_srq_pingpong': srq_echoes}
+        'ibv_srq_pingpong': srq_echoes, 'rping': over_cm(pings), 'udaddy': over_cm(exchange),
+        'ucmatose': over_cm(exchange), 'rdma_client': over_cm(exchange)}
 
 
 def check(case, capture, log):
-    return nornic_verifies(capture, log) or tshark_reads(capture) or DATA[case.program](case, capture)
+    return nornic_verifies(capture, log) or tshark_reads(capture) or DATA[case.program](case, capture, log)

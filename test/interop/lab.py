@@ -159,6 +159,9 @@ class Lab:
         wait_for('the end of the guest\'s program', seconds, lambda: os.path.exists(status))
         return int(self.read('rc.%d' % n))
 
+    def guest_failed(self, n):
+        return os.path.exists('%s/rc.%d' % (self.share, n)) and self.read('rc.%d' % n).strip() != '0'
+
     def stop_guest(self, n):
         """Ends a program of the guest that still runs: what it would go on to send is not for the next case."""
         if not os.path.exists('%s/rc.%d' % (self.share, n)):

@@ -83,6 +83,20 @@ def joined(stream, first_ops, last_ops, only_ops, skip, strict=False):
             building = None
 
 
+def cm_messages(path):
+    """{source address: Counter of the attribute ids of its datagrams to QP1, each transaction once}."""
+    found, seen = collections.defaultdict(collections.Counter), set()
+    for p in packets(path):
+        mad = p.rest[DETH:]
+        if p.qpn != 1 or len(mad) != 256:
+            continue
+        key = p.source, mad[8:18]   # transaction, attribute
+        if key not in seen:
+            seen.add(key)
+            found[p.source][int.from_bytes(mad[16:18], 'big')] += 1
+    return found
+
+
 def streams(path, wanted):
     """{(source, destination QPN): packets} of those that `wanted` says yes to, QP1 never."""
     found = collections.defaultdict(list)

@@ -6,6 +6,7 @@ TCP_PORT = 18515
 
 
 class Pingpong:
+    listens_on = None   # a port of the connection manager
     """ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong, ibv_srq_pingpong against `nornic pingpong`."""
 
     def __init__(self, transport):
@@ -54,5 +55,99 @@ class Pingpong:
         return 'the guest says: invalid data' if 'invalid data' in text else ''
 
 
-ALL = {p.name: p for p in [Pingpong(t) for t in ('rc', 'uc', 'ud', 'srq')]}
+class Peer:
+    """What the programs over rdma_cm share. Each case of one that takes a port has its own."""
+    name, command, listens_on = None, None, None
+
+    def port(self, number):
+        return self.listens_on
+
+    def guest_listens(self, number):
+        return 'cm %d' % self.port(number)
+
+    def nornic_listens(self, number, log):
+        with open(log) as f:
+            return '"listening"' in f.read()
+
+    def stock(self, case, gid_index, number):
+        server = case.way == 'guest-serves'
+        there = (GUEST if server else HOST)[case.family]
+        return '%s %s' % (self.stock_name(server), self.stock_words(case, server, there, self.port(number)))
+
+    def nornic(self, case, number):
+        server = case.way == 'nornic-serves'
+        words = [self.nornic_name(server), '--json', '-t', '%ds' % (10 if not case.weather else 25),
+                 *self.nornic_words(case, server, GUEST[case.family])]
+        if self.port(number) != self.listens_on:
+            words += ['-p', str(self.port(number))]
+        return words
+
+    def stock_name(self, server):
+        return self.name
+
+    def nornic_name(self, server):
+        return self.command
+
+    def said(self, case, text):
+        return ''
+
+
+class Rping(Peer):
+    name, command, listens_on = 'rping', 'rping', 7174
+
+    def port(self, number):
+        return self.listens_on + number
+
+    def stock_words(self, case, server, there, port):
+        return '%s -a %s -p %d -C %d -S %d -V' % ('-s' if server else '-c', there, port, case.iterations, case.size)
+
+    def nornic_words(self, case, server, there):
+        return ['-s'] if server else ['-c', '-a', there, '-C', str(case.iterations), '-S', str(case.size)]
+
+    def said(self, case, text):
+        return 'the guest says: data mismatch' if 'mismatch' in text else ''
+
+
+class Messages(Peer):
+    """udaddy and ucmatose."""
+
+    def __init__(self, name, command, port):
+        self.name, self.command, self.listens_on = name, command, port
+
+    def stock_words(self, case, server, there, port):
+        return '%s %s -c %d -C %d -S %d' % ('-b' if server else '-s', there, case.pairs, case.iterations, case.size)
+
+    def nornic_words(self, case, server, there):
+        words = ['-c', str(case.pairs), '-C', str(case.iterations), '-S', str(case.size)]
+        return words if server else words + ['-s', there]
+
+    def said(self, case, text):
+        return '' if 'return status 0' in text else 'the guest does not say "return status 0"'
+
+
+class RdmaClient(Peer):
+    """rdma_client and rdma_server."""
+    name, command, listens_on = 'rdma_client', 'rdma-client', 7471
+
+    def port(self, number):
+        return self.listens_on + number
+
+    def stock_name(self, server):
+        return 'rdma_server' if server else 'rdma_client'
+
+    def nornic_name(self, server):
+        return 'rdma-server' if server else 'rdma-client'
+
+    def stock_words(self, case, server, there, port):
+        return '-s %s -p %d' % (there, port)
+
+    def nornic_words(self, case, server, there):
+        return [] if server else ['-s', there]
+
+    def said(self, case, text):
+        return '' if 'end 0' in text else 'the guest does not say "end 0"'
+
+
+ALL = {p.name: p for p in [Pingpong(t) for t in ('rc', 'uc', 'ud', 'srq')] +
+       [Rping(), Messages('udaddy', 'udaddy', 7174), Messages('ucmatose', 'cmatose', 7471), RdmaClient()]}
 

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <isa-l/crc.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/rping.h"
+
+static bool asked_or_closed(const struct peer *peer, const void *ctx)
+{
+    const uint32_t *received = ctx;
+    return peer->conns[0].received >= *received || peer->conns[0].state == PEER_CONN_CLOSED;
+}
+
+/* Waits for advertisement `number` (from 0) of the client, which may have come already. `*closed`: it has
+ * disconnected instead. */
+static int next_advert(struct peer_conn *conn, uint32_t number, struct rping_advert *advert, bool *closed)
+{
+    uint32_t received = number + 1;
+    int rc = peer_wait(conn->peer, asked_or_closed, &received, "the client said what it wants");
+    *closed = conn->received < received;
+    if (rc != CLI_OK || *closed)
+        return rc;
+    *advert = rping_advert_get(conn->memory + RPING_RECV_AT);
+    if (advert->len_bytes == 0 || advert->len_bytes > RPING_MAX_SIZE_BYTES)
+        return cli_negative("the client offers %u bytes; rping has 1 to %u", advert->len_bytes,
+                            RPING_MAX_SIZE_BYTES);
+    return peer_post_recv(conn, 0, RPING_RECV_AT, RPING_ADVERT_BYTES);
+}
+
+/* Answers, and waits until all that was posted is done. */
+static int answer(struct peer_conn *conn, const char *what)
+{
+    int rc = peer_post_send(conn, 0, RPING_SEND_AT, RPING_ADVERT_BYTES);
+    return rc == CLI_OK ? rping_await(conn->peer, 0, what) : rc;
+}
+
+static int check(struct peer *peer, uint32_t round, const char *text, uint32_t len_bytes)
+{
+    char want[RPING_MAX_SIZE_BYTES];
+    rping_text(round, want, len_bytes);
+    uint32_t same = 0;
+    while (same < len_bytes && text[same] == want[same])
+        same++;
+    if (same < len_bytes)
+        return cli_negative("round %u holds wrong data from byte %u on (0x%02x)", round + 1, same,
+                            (uint8_t)text[same]);
+    peer->received++;
+    peer->verified++;
+    peer->crc_sum += crc32_gzip_refl(0, (const unsigned char *)text, len_bytes);
+    if (peer->options->print && !peer->options->json)
+        printf("server ping data: %s\n", text);
+    return CLI_OK;
+}
+
+static int read_text(struct peer_conn *conn, uint32_t round, const struct rping_advert *source)
+{
+    int rc = peer_post_rdma(conn, PEER_WR_READ, RPING_TEXT_AT, source->len_bytes, source->addr, source->rkey);
+    if (rc == CLI_OK)
+        rc = rping_await(conn->peer, 0, "the text had been read");
+    if (rc == CLI_OK)
+        rc = check(conn->peer, round, (const char *)conn->memory + RPING_TEXT_AT, source->len_bytes);
+    return rc == CLI_OK ? answer(conn, "the client knew that its text had been read") : rc;
+}
+
+static int write_text(struct peer_conn *conn, const struct rping_advert *source,
+                      const struct rping_advert *sink)
+{
+    if (sink->len_bytes < source->len_bytes)
+        return cli_negative("the client has room for %u bytes of its %u", sink->len_bytes, source->len_bytes);
+    int rc = peer_post_rdma(conn, PEER_WR_WRITE, RPING_TEXT_AT, source->len_bytes, sink->addr, sink->rkey);
+    if (rc == CLI_OK)
+        rc = answer(conn, "the text had been written back");
+    conn->peer->sent++;
+    return rc;
+}
+
+int rping_server(struct peer *peer)
+{
+    struct peer_conn *conn = &peer->conns[0];
+    int rc = CLI_OK;
+    bool closed = false;
+    for (uint32_t round = 0; rc == CLI_OK; round++) {
+        struct rping_advert source, sink;
+        rc = next_advert(conn, 2 * round, &source, &closed);
+        if (rc != CLI_OK || closed)
+            return rc;
+        rc = read_text(conn, round, &source);
+        if (rc == CLI_OK)
+            rc = next_advert(conn, 2 * round + 1, &sink, &closed);
+        if (rc == CLI_OK)
+            rc = closed ? cli_negative("the client disconnected in the middle of round %u", round + 1)
+                        : write_text(conn, &source, &sink);
+    }
+    return rc;
+}
