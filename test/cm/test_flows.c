@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Applications of three hosts that connect, refuse, think, vanish and hang up at random, over a wire that loses,
- * repeats and reorders. Whatever happens: it comes to rest in bounded time, both ends of what was up agree, and
- * nothing leaks. NORNIC_SEED=N runs one seed, NORNIC_SEEDS=N so many. */
+/* Applications of three hosts that connect, refuse, think, vanish and hang up at random, over a wire that
+ * loses, repeats and reorders. Whatever happens: it comes to rest in bounded time, both ends of what was up
+ * agree, and nothing leaks. NORNIC_SEED=N runs one seed, NORNIC_SEEDS=N so many. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <inttypes.h>
