@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "explain/filter.h"
+
+#define CAPTURE "pcaps/rc_write_1024.pcap"
+
+/* How many packets of the capture match. */
+static unsigned count(const char *expression)
+{
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct net_error err;
+    unsigned matches = 0;
+    struct explain_filter *filter = explain_filter_parse(expression, &err);
+    cr_assert_not_null(filter, "%s", err.text);
+    cr_assert_eq(net_capture_open(CAPTURE, &capture, &err), 0, "%s", err.text);
+    for (uint64_t n = 1; net_capture_next(capture, &record, &err) == 1; n++) {
+        struct explain_packet p;
+        explain_dissect(&p, &record, n);
+        matches += explain_filter_matches(filter, &p, NULL);
+    }
+    net_capture_close(capture);
+    explain_filter_free(filter);
+    return matches;
+}
+
+Test(filter, counts_agree_with_the_manifest)
+{
+    cr_assert_eq(count("bth.opcode == RC_RDMA_WRITE_FIRST"), count("bth.opcode == 6"));
+    cr_assert_gt(count("bth.opcode == RC_RDMA_WRITE_FIRST"), 0);
+    cr_assert_eq(count("bth.opcode == rc_write_first"), count("bth.opcode == 0x06"));
+    cr_assert_eq(count("bth"), count("aeth") + count("bth && !aeth"));
+    cr_assert_eq(count("aeth.syndrome == ACK || aeth && aeth.syndrome != ACK"), count("aeth"));
+    cr_assert_eq(count("eth"), count("n >= 1"));
+    cr_assert_eq(count("n == 3"), 1);
+    cr_assert_eq(count("n > 3 && n <= 5"), 2);
+    cr_assert_eq(count("ip.src == 10.77.0.1") + count("ip.src != 10.77.0.1"), count("ip"));
+    cr_assert_eq(count("ip.dst == 10.77.0.2 && ip.src == 10.77.0.1"), count("ip.dst == 10.77.0.2"));
+    cr_assert_eq(count("eth.dst == 52:54:00:4e:00:02"),
+                 count("ip.dst == 10.77.0.2") + count("!ip && eth.dst == 52:54:00:4e:00:02"));
+    cr_assert_eq(count("bth.ack_req"), count("bth.ack_req == 1"));
+    cr_assert_eq(count("ip6.src == fd77::1"), 0);
+    cr_assert_eq(count("!(eth)"), 0);
+    cr_assert_eq(count("!!eth"), count("eth"));
+}
+
+static void refused(const char *expression, const char *why)
+{
+    struct net_error err;
+    cr_assert_null(explain_filter_parse(expression, &err), "%s", expression);
+    cr_assert_not_null(strstr(err.text, why), "%s: %s", expression, err.text);
+}
+
+Test(filter, what_is_wrong_is_told_with_its_place)
+{
+    refused("", "character 1 (\"\"): a layer or a field");
+    refused("bht.psn", "character 1 (\"bht.psn\"): no layer");
+    refused("bth.psm == 1", "no field");
+    refused("bth.psn ==", "a number");
+    refused("bth.opcode == NONSENSE", "character 15 (\"NONSENSE\"): a number or the name");
+    refused("bth.psn == 1 &&", "a layer or a field");
+    refused("bth.psn == 1 2", "&& or ||");
+    refused("(bth", "a ) is missing");
+    refused("ip.src < 10.0.0.1", "only be compared");
+    refused("ip.src == fd77::1", "an address");
+    refused("eth.src == 1", "an address");
+    refused("ip.src", "== or !=");
+    refused("bth.psn == 0xg", "a number");
+    refused("bth.psn == 99999999999999999999999", "a number");
+}
+
+Test(filter, depth_is_bounded)
+{
+    char deep[300];
+    memset(deep, '!', sizeof deep - 4);
+    strcpy(deep + sizeof deep - 4, "eth");
+    refused(deep, "nested too deeply");
+}
