@@ -69,7 +69,8 @@ static uint8_t *put_ext(uint8_t *p, const struct many_world *w, uint32_t kind, u
                                                                       : 0x1234,
                                                  .src_qpn = 0x900001});
     if (kind & ROCE_PKT_XRCETH)
-        p = roce_xrceth_put(p, &(struct roce_xrceth){.xrc_srqn = how & 7});
+        p = roce_xrceth_put(
+            p, &(struct roce_xrceth){.xrc_srqn = how & 0x80 ? how : rdma_srq_number(w->srq[1].srq)});
     if (kind & ROCE_PKT_RETH)
         p = roce_reth_put(p, &(struct roce_reth){.va = va, .rkey = rkey, .dma_len = dma_len});
     if (kind & ROCE_PKT_ATOMICETH)

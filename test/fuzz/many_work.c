@@ -90,7 +90,7 @@ void many_post_send(struct many_world *w, unsigned q, struct fuzz_input *in)
                               .num_sge = how >> 4 & 3,
                               .send_flags = flags & 15,
                               .imm_data = 7,
-                              .remote_srqn = flags >> 4};
+                              .remote_srqn = flags & 0x80 ? flags : rdma_srq_number(w->srq[1].srq)};
     if (is_local(wr.opcode) && !(flags & 0x80))
         wr.num_sge = 0, wr.send_flags &= ~(uint32_t)RDMA_SEND_INLINE;
     for (unsigned i = 0; i < wr.num_sge; i++)

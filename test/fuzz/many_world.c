@@ -118,6 +118,15 @@ void many_qp_create(struct many_world *w, unsigned q, uint8_t how)
         .reorder_pkts = how & 0x40 ? 4 : 0,
         .e2e_credits = how & 0x10,
     };
+    if (config.type == ROCE_QPT_XRC_TGT && !(how & 0x80)) {
+        config.pd = NULL;
+        config.send_cq = config.recv_cq = NULL;
+        config.srq = NULL;
+        config.xrcd = w->xrcd;
+    } else if (config.type == ROCE_QPT_XRC_INI && !(how & 0x80)) {
+        config.recv_cq = NULL;
+        config.srq = NULL;
+    }
     many_qp_forget(w, q);
     qp->type = config.type;
     qp->has_srq = srq != NULL;
@@ -197,9 +206,15 @@ static void make_objects(struct many_world *w, uint8_t flags)
             w->cq[i] = NULL;
     if (rdma_pd_create(roce_dev_domain(w->dev), &w->pd) != 0)
         w->pd = NULL;
-    for (unsigned i = 0; i < MANY_SRQS && w->pd; i++)
-        if (rdma_srq_create(w->pd, &(struct rdma_srq_config){.max_wr = 8, .max_sge = 2}, &w->srq[i].srq) != 0)
+    if (rdma_xrcd_create(roce_dev_domain(w->dev), &w->xrcd) != 0)
+        w->xrcd = NULL;
+    for (unsigned i = 0; i < MANY_SRQS && w->pd && w->xrcd && w->cq[2]; i++) {
+        struct rdma_srq_config config = {.max_wr = 8, .max_sge = 2};
+        if (i == 1)
+            config.xrcd = w->xrcd, config.cq = w->cq[2];
+        if (rdma_srq_create(w->pd, &config, &w->srq[i].srq) != 0)
             w->srq[i].srq = NULL;
+    }
     for (unsigned i = 0; i < MANY_MRS && w->pd; i++)
         many_region_toggle(w, i, ALL);
     for (unsigned i = 0; i < MANY_MWS && w->pd; i++)
@@ -275,6 +290,7 @@ static void destroy_objects(struct many_world *w)
     FUZZ_REQUIRE(!w->fast || rdma_mr_dereg(w->fast) == 0);
     for (unsigned i = 0; i < MANY_SRQS; i++)
         FUZZ_REQUIRE(!w->srq[i].srq || rdma_srq_destroy(w->srq[i].srq) == 0);
+    FUZZ_REQUIRE(!w->xrcd || rdma_xrcd_destroy(w->xrcd) == 0);
     for (unsigned i = 0; i < MANY_CQS; i++)
         FUZZ_REQUIRE(!w->cq[i] || rdma_cq_destroy(w->cq[i]) == 0);
     FUZZ_REQUIRE(!w->pd || rdma_pd_destroy(w->pd) == 0);

@@ -7,6 +7,7 @@
 
 #include "rdma/mw.h"
 #include "rdma/srq.h"
+#include "rdma/xrc.h"
 #include "roce/roce.h"
 #include "test/fuzz/device_input.h"
 
@@ -47,7 +48,8 @@ struct many_world {
     struct roce_dev *dev;
     struct rdma_pd *pd;
     struct rdma_cq *cq[MANY_CQS];
-    struct many_srq srq[MANY_SRQS];
+    struct rdma_xrcd *xrcd;
+    struct many_srq srq[MANY_SRQS]; /* the second is an XRC SRQ */
     struct rdma_ah *ah[MANY_AHS];
     struct rdma_mw *mw[MANY_MWS];
     struct rdma_mr *mr[MANY_MRS];
