@@ -211,9 +211,9 @@ struct script *script_new(const struct script_config *config)
 void script_free(struct script *s)
 {
     roce_qp_destroy(s->qp);
+    free_srq(s);
     cr_assert_eq(rdma_cq_destroy(s->send_cq), 0);
     cr_assert_eq(rdma_cq_destroy(s->recv_cq), 0);
-    free_srq(s);
     cr_assert_eq(rdma_mr_dereg(s->mr), 0);
     cr_assert_eq(rdma_pd_destroy(s->pd), 0);
     cr_assert_eq(roce_dev_destroy(s->dev), 0);
