@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
+#include "test/support/alloc.h"
 #include "test/support/script_suite.h"
 
 #define US           SCRIPT_US
@@ -108,6 +109,24 @@ Test(cc, what_a_late_timer_cost_is_made_good)
     s->now_ns = roce_dev_deadline_ns(s->dev) + 40 * US; /* less than T: the rate stays */
     slow_down(1);
     cr_assert_leq(count_sent(), CREDIT_PKTS);
+}
+
+/* covers: ROCE-CC-5 */
+Test(cc, ROCE_CC_5_UC_is_paced)
+{
+    config.type = ROCE_QPT_UC;
+    renew();
+    slow_down(1);
+    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8 * 1024);
+    for (unsigned i = 0; i < 7; i++) {
+        cr_assert_eq(count_sent(), 1, "packet %u", i);
+        cr_assert_not(roce_dev_tx_pending(s->dev));
+        uint64_t due_ns = roce_dev_deadline_ns(s->dev);
+        cr_assert_geq(due_ns, s->now_ns + gap_ns(1));
+        script_advance(s, due_ns - s->now_ns);
+    }
+    cr_assert_eq(count_sent(), 1);
+    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
 }
 
 /* covers: ROCE-CC-7 */
@@ -312,6 +331,38 @@ Test(cc, a_new_connection_begins_at_line_rate)
                  0);
     script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 8 * 1024);
     cr_assert_eq(count_sent(), 8);
+}
+
+Test(cc, without_memory_there_is_no_qp)
+{
+    for (unsigned fail = 1;; fail++) {
+        struct test_alloc alloc;
+        test_alloc_init(&alloc);
+        struct roce_dev_config dc = {.mem = &alloc.mem,
+                                     .random = test_random_source(&s->rnd),
+                                     .port_mtu_bytes = 1500,
+                                     .cc = {.on = true}};
+        struct roce_dev *dev;
+        struct rdma_pd *pd;
+        cr_assert_eq(roce_dev_create(&dc, &dev), 0);
+        cr_assert_eq(rdma_pd_create(roce_dev_domain(dev), &pd), 0);
+        struct roce_qp_config qc = {.type = ROCE_QPT_RC,
+                                    .pd = pd,
+                                    .send_cq = s->send_cq,
+                                    .recv_cq = s->recv_cq,
+                                    .caps = {.max_send_wr = 1}};
+        struct roce_qp *qp;
+        alloc.fail_at = alloc.calls + fail;
+        int err = roce_qp_create(dev, &qc, &qp);
+        if (!err)
+            roce_qp_destroy(qp);
+        cr_assert_eq(rdma_pd_destroy(pd), 0);
+        cr_assert_eq(roce_dev_destroy(dev), 0);
+        cr_assert_eq(alloc.live, 0, "call %u", fail);
+        if (!err)
+            break;
+        cr_assert_eq(err, -ENOMEM);
+    }
 }
 
 /* covers: ROCE-CC-24 */
