@@ -161,6 +161,7 @@ static bool dev_begin(struct fuzz_world *world, unsigned d, uint8_t flags)
         .port_mtu_bytes = world->pmtu_bytes + 96,
         .window_pkts = flags & 0x10 ? 3 : 0,
         .masked_atomics = true,
+        .cc = {.on = d == 1, .line_rate_bps = 100000000, .cnp_interval_ns = 5000}, /* slow, so that it shows */
     };
     dev->addr = net_addr_from_v4((const uint8_t[]){192, 0, 2, (uint8_t)(1 + d)});
     if (flags & 0x20)
@@ -294,7 +295,7 @@ void fuzz_take(struct fuzz_world *world, unsigned d, unsigned n)
         struct roce_pkt pkt;
         FUZZ_REQUIRE(frame.len_bytes <= cap_bytes);
         FUZZ_REQUIRE(roce_pkt_parse(&pkt, frame.data, frame.len_bytes, 0) == ROCE_RX_TAKEN);
-        FUZZ_REQUIRE(pkt.op->flags & (ROCE_PKT_REQUEST | ROCE_PKT_RESPONSE));
+        FUZZ_REQUIRE(pkt.op->flags & (ROCE_PKT_REQUEST | ROCE_PKT_RESPONSE | ROCE_PKT_CNP));
         FUZZ_REQUIRE(pkt.payload_bytes <= world->pmtu_bytes);
         learn(dev, &pkt);
         into_flight(world, !d, &frame);

@@ -52,7 +52,7 @@ static unsigned count_sent(void)
     return n;
 }
 
-/* covers: ROCE-CC-1 */
+/* covers: ROCE-CC-1, ROCE-CC-8 */
 Test(cc, ROCE_CC_1_CNPs_are_ignored_where_it_is_off)
 {
     config.cc.on = false;

@@ -58,6 +58,8 @@ Test(cnp, ROCE_CC_1_none_where_congestion_management_is_off)
     expect_nothing(s);
     cr_assert_eq(counters()->np_ecn_marked, 1);
     cr_assert_eq(counters()->np_cnp_sent, 0);
+    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 4);
+    cr_assert_eq(expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0))->tclass & 3, 0);
 }
 
 /* Data, ACKs, READ responses and atomic answers, whatever ECN bits the address vector has.

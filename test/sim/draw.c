@@ -39,6 +39,23 @@ static void draw_link(struct sim_plan *plan, struct sim_link_config *link, const
     link->pad = once_in(plan, 2);
 }
 
+/* Wild parameters, but no floor so low that a run takes for ever. */
+static struct roce_cc_config draw_cc(struct sim_plan *plan)
+{
+    uint64_t line_bps = UINT64_C(10000000000) << below(plan, 4);
+    uint32_t interval_ns = 1000 + below(plan, 60000);
+    return (struct roce_cc_config){.on = true,
+                                   .line_rate_bps = line_bps,
+                                   .cnp_interval_ns = interval_ns,
+                                   .gain_1024ths = (uint16_t)(1 + below(plan, 1024)),
+                                   .alpha_period_ns = interval_ns + 1 + below(plan, 100000),
+                                   .increase_period_ns = 1 + below(plan, 200000),
+                                   .increase_bytes = 1024 + below(plan, 1 << below(plan, 24)),
+                                   .recovery_steps = (uint16_t)(1 + below(plan, 10)),
+                                   .cnp_ect = once_in(plan, 2),
+                                   .min_rate_bps = line_bps / (2 + below(plan, 10))};
+}
+
 /* PSNs close to the wrap in half of the cases. */
 static uint32_t draw_psn(struct sim_plan *plan)
 {
@@ -307,6 +324,8 @@ struct sim_plan *sim_plan_draw(uint64_t seed, const struct sim_profile *profile)
     struct sim_plan *plan = sim_plan_create(seed);
     plan->pairs = draw_pairs(plan, profile);
     plan->shared_cq = once_in(plan, 2);
+    for (unsigned node = 0; node < 2 && profile->cc; node++)
+        plan->config.cc[node] = draw_cc(plan);
     draw_device(plan, profile->pmtu);
     for (unsigned i = 0; i < 2; i++)
         draw_link(plan, &plan->config.link[i], profile);

@@ -193,6 +193,10 @@ static void judge_accounts(struct sim_run *run, unsigned node)
                  c->qps.tx_pkts, out->sent);
     if (in->corrupted == 0 && in->marked == 0 && c->qps.np_ecn_marked != 0)
         sim_fail(&run->sim, "node %u: np_ecn_marked without a mark", node);
+    uint64_t allowed = run->sim.config.cc[node].on ? c->qps.np_ecn_marked : 0; /* ROCE-CC-1, CC-3 */
+    if (c->qps.np_cnp_sent > allowed)
+        sim_fail(&run->sim, "node %u: %" PRIu64 " CNPs, %" PRIu64 " marked packets", node, c->qps.np_cnp_sent,
+                 c->qps.np_ecn_marked);
 }
 
 /* Without a lost, late or doubled frame nothing may look like one. */

@@ -247,10 +247,18 @@ static uint64_t ring_ns(const struct sim_plan *plan)
     return (frames / plan->config.port_frames + 1) * plan->config.port_gap_ns;
 }
 
+/* How long a few of the largest packets take at the lowest rate. */
+static uint64_t pacing_ns(const struct roce_cc_config *cc)
+{
+    return cc->on ? 4 * 4200 * 8 * SIM_NS_PER_S / cc->min_rate_bps : 0;
+}
+
 void sim_plan_time(struct sim_plan *plan)
 {
     uint64_t queue_ns = serialisation_ns(plan);
     plan->rtt_ns = 2 * queue_ns + ring_ns(plan);
+    for (unsigned i = 0; i < 2; i++)
+        plan->rtt_ns += pacing_ns(&plan->config.cc[i]);
     for (unsigned i = 0; i < 2; i++) {
         struct sim_link_config *link = &plan->config.link[i];
         link->queue_ns = queue_ns;

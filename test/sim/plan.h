@@ -161,6 +161,7 @@ struct sim_profile {
     unsigned pairs_min; /* 0: 1 */
     unsigned pairs_max; /* 0: SIM_PAIRS_USUAL */
     bool prompt;        /* receives are always posted in time */
+    bool cc;            /* both devices have congestion management on, with parameters of their own */
     bool selective;     /* both ends have selective retransmission; else each by chance */
 };
 

@@ -61,6 +61,7 @@ static void node_init(struct sim *sim, unsigned index)
         .max_mr = 64,
         .port_mtu_bytes = sim->config.port_mtu_bytes,
         .window_pkts = sim->config.window_pkts,
+        .cc = sim->config.cc[index],
         .masked_atomics = true,
         .doorbell = count_doorbell,
         .event = count_event,

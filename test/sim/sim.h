@@ -23,6 +23,7 @@ struct sim_config {
     uint16_t vlan_id; /* 0: untagged */
     uint32_t port_mtu_bytes;
     uint32_t window_pkts;           /* 0: the default of the device */
+    struct roce_cc_config cc[2];    /* of each node */
     struct sim_link_config link[2]; /* [i]: from node i to the other */
     unsigned port_frames;           /* a port's ring takes so many frames at once; 0: any number */
     uint64_t port_gap_ns;           /* and again so many after this time */

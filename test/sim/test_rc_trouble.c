@@ -41,7 +41,13 @@ AT_EVERY_PMTU(rc_corruption, SEEDS_TROUBLE, .corrupt_ppm = 50000)
 AT_EVERY_PMTU(rc_everything, SEEDS_TROUBLE, .loss_ppm = 30000, .duplicate_ppm = 50000, .reorder_ppm = 30000,
               .corrupt_ppm = 20000, .ecn_ppm = 50000)
 
+/* Routers that mark, and drop now and then: CNPs are lost, doubled and late like everything else. */
+AT_EVERY_PMTU(rc_congestion, SEEDS_TROUBLE, .cc = true, .ecn_ppm = 500000)
+AT_EVERY_PMTU(rc_congested_loss, SEEDS_TROUBLE, .cc = true, .ecn_ppm = 300000, .loss_ppm = 50000,
+              .duplicate_ppm = 50000, .reorder_ppm = 30000)
+
 /* 64 QPs at once share the wire, the CQs and the turns of both devices. */
 #define MANY .pairs_min = SIM_PAIRS_MAX, .pairs_max = SIM_PAIRS_MAX
 AT_EVERY_PMTU(rc_many, SEEDS_MANY, MANY, .loss_ppm = 20000, .duplicate_ppm = 20000, .reorder_ppm = 20000,
               .ecn_ppm = 50000)
+AT_EVERY_PMTU(rc_many_congested, SEEDS_MANY, MANY, .cc = true, .loss_ppm = 10000, .ecn_ppm = 300000)
