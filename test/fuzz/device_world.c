@@ -161,7 +161,9 @@ static bool dev_begin(struct fuzz_world *world, unsigned d, uint8_t flags)
         .port_mtu_bytes = world->pmtu_bytes + 96,
         .window_pkts = flags & 0x10 ? 3 : 0,
         .masked_atomics = true,
-        .cc = {.on = d == 1, .line_rate_bps = 100000000, .cnp_interval_ns = 5000}, /* slow, so that it shows */
+        .cc = {.on = d == 1,
+               .line_rate_bps = 100000000,
+               .cnp_interval_ns = 5000}, /* slow, so that it shows */
     };
     dev->addr = net_addr_from_v4((const uint8_t[]){192, 0, 2, (uint8_t)(1 + d)});
     if (flags & 0x20)
