@@ -18,6 +18,9 @@ ODD_PKEY, ODD_ADDRESS, ODD_QPN, ODD_TVER, ODD_ICRC, ODD_VLAN, ODD_PAD, ODD_ECN =
 ACKED, RNR, NAK_SEQ, NAK_INVALID, NAK_ACCESS = 0x1f, 0x21, 0x60, 0x61, 0x62
 FENCE, SIGNALED, SOLICIT, INLINE = 1, 2, 4, 8
 WR_WRITE, WR_WRITE_IMM, WR_SEND, WR_SEND_IMM, WR_READ, WR_CMP_SWAP, WR_FETCH_ADD = range(7)
+LOCAL_INV, BIND_MW, REG_MR, SEND_WITH_INV = range(4)
+KEY_FAST, KEY_WINDOW = 3, 4
+WITH_SRQ = 0x80  # in `failing` of world()
 RESET, INIT, RTR, RTS, SQD, SQE, ERR = range(7)
 PMTU_256, PMTU_512, PMTU_1024, SIGNAL_ALL, SHORT_CQ, SHORT_WINDOW, IPV6, VLAN = 0, 1, 2, 4, 8, 16, 32, 64
 
@@ -63,6 +66,12 @@ def send(opcode, flags=SIGNALED, dev=0, qp=0, sges=(sge(),), region=0, offset=0)
     return bytes([dev << 7 | 5, how, flags]) + b''.join(sges) + bytes([region]) + u16(offset)
 
 
+def keys(kind, dev=0, qp=0, flags=SIGNALED, low=1, offset=0, length=500, of=0, sges=()):
+    """LOCAL_INV, BIND_MW, REG_MR or SEND_WITH_INV; `of`: number of the key to invalidate."""
+    how = kind | of << 3 | (0x20 if kind in (BIND_MW, REG_MR) else 0)
+    return send(7, flags, dev, qp, sges) + bytes([how, low]) + u16(offset) + u16(length)
+
+
 def recv(dev=0, qp=0, sges=(sge(),)):
     return bytes([dev << 7 | 6, qp << 7 | len(sges)]) + b''.join(sges)
 
@@ -96,7 +105,11 @@ SCENARIOS = {
     'send_empty': world() + recv(qp=1, sges=()) + frame(SEND_ONLY, q1, length=0) + end,
     'send_too_long': world() + recv(qp=1, sges=(sge(0, 0, 10),)) + frame(SEND_ONLY, q1, length=50) + end,
     'send_not_ready': world() + frame(SEND_ONLY, q1, length=50) + end,
-    'send_inv': world() + recv(qp=1) + frame(SEND_ONLY_INV, q1, length=4) + end,
+    'send_inv': world() + recv(qp=1) + frame(SEND_ONLY_INV, q1, length=4, ext=b'\0') + end,
+    'send_inv_fast': world() + keys(REG_MR, qp=1) + take(1) + recv(qp=1) +
+                     frame(SEND_ONLY_INV, q1, length=4, ext=bytes([KEY_FAST])) + end,
+    'send_inv_window': world() + keys(BIND_MW, qp=1) + take(1) + recv(qp=1) +
+                       frame(SEND_ONLY_INV, q1, length=4, ext=bytes([KEY_WINDOW])) + end,
     'send_bad_scatter': world() + recv(qp=1, sges=(bad_sge,)) +
                         frame(SEND_ONLY, q1, length=50) + end,
     'write_only': world() + frame(WRITE_ONLY, q1, length=77, ext=reth(0, 16)) + end,
@@ -187,6 +200,23 @@ SCENARIOS = {
     'two_not_ready': world() + send(WR_SEND) + run(1) + recv(dev=1) + wait(14, 9) + run() + poll,
     'two_local_fault': world() + send(WR_WRITE) + send(WR_WRITE, sges=(bad_sge,)) + run() + poll,
     'two_cq_overflow': world(SHORT_CQ | SIGNAL_ALL) + send(WR_WRITE) * 7 + run() + poll,
+    # keys that come and go
+    'two_fast': world() + keys(REG_MR, dev=1) + run(1) + send(WR_WRITE, region=KEY_FAST) + run() +
+                keys(LOCAL_INV, dev=1, of=KEY_FAST) + run(1) + send(WR_WRITE, region=KEY_FAST) + run() + poll,
+    'two_window': world() + keys(BIND_MW, dev=1, length=200) + run(1) + send(WR_WRITE, region=KEY_WINDOW) + run() +
+                  send(WR_WRITE, region=KEY_WINDOW, offset=101) + run() + poll,
+    'two_send_inv': world() + keys(REG_MR, dev=1) + run(1) + recv(dev=1) * 2 + send(WR_WRITE, region=KEY_FAST) +
+                    keys(SEND_WITH_INV, of=KEY_FAST, sges=(sge(),)) + run() + poll,
+    'window_over_fast': world() + keys(REG_MR, low=0x15) + keys(BIND_MW) + keys(LOCAL_INV, of=KEY_FAST) + run() + poll,
+    'bind_fails_in_its_turn': world() + send(WR_WRITE) + keys(BIND_MW, length=9000) + send(WR_WRITE) + run() + poll,
+    'invalidate_waits': world() + keys(REG_MR) + send(WR_WRITE) + keys(LOCAL_INV, of=KEY_FAST) + run() + poll,
+    'bound_region_stays': world() + keys(BIND_MW) + run(1) + step(9, 0) + step(10, 0) + step(9, 0) + run(),
+    'srq_send': world(failing=WITH_SRQ) + recv(qp=1) * 2 + frame(SEND_ONLY, q1, length=50) +
+                frame(SEND_FIRST, QP1 | FULL) + end,
+    'srq_too_long': world(failing=WITH_SRQ) + recv(qp=1, sges=(sge(0, 0, 10),)) * 2 +
+                    frame(SEND_ONLY, q1, length=50) + end,
+    'srq_held_by_a_destroyed_qp': world(failing=WITH_SRQ) + recv(qp=1) * 2 + frame(SEND_FIRST, QP1 | FULL) +
+                                  step(10, 1) + step(10, 1) + end,
     # states
     'drain': world() + send(WR_WRITE) + take(1) + modify(SQD) + send(WR_WRITE) + run() + modify(RTS) + run() + poll,
     'flush': world() + recv() * 3 + send(WR_WRITE) * 2 + take(1) + modify(ERR) + send(WR_WRITE) + recv() + run() + poll,
@@ -194,7 +224,7 @@ SCENARIOS = {
     'only_rtr': world(connect=(0x0a, 0x0a, 0x8a, 0x8a)) + frame(READ, q1 | WHOLE, ext=reth(1, 3, 700)) + end,
     'destroyed': world() + send(WR_WRITE, sges=(sge(0, 0, 1500),)) + take(2) + step(10, 0) + run() + poll + step(10, 0),
     'gid_removed': world() + send(WR_WRITE) + step(12, 1) + run() + step(12, 0) + poll,
-    **{f'allocation_{n}_fails': world(failing=n) + send(WR_WRITE) + run() for n in range(1, 24)},
+    **{f'allocation_{n}_fails': world(failing=n) + send(WR_WRITE) + run() for n in range(1, 32)},
     'later_allocations_fail': world() + b''.join(step(11, n) + step(10, 1) * 2 + step(9, 2) * 2
                                                  for n in range(1, 6)) + run(),
 }

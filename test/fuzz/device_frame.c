@@ -23,14 +23,13 @@ static uint32_t choose_psn(const struct fuzz_qp *qp, uint8_t flags, uint32_t kin
 static uint64_t choose_va(const struct fuzz_dev *dev, unsigned region, struct fuzz_input *in)
 {
     uint16_t offset = fuzz_u16(in);
-    uint64_t base = region == 2 ? 0 : (uintptr_t)fuzz_mr_bytes(dev, region);
-    return base + (uint64_t)(int64_t)(int16_t)offset;
+    return fuzz_remote_base(dev, region) + (uint64_t)(int64_t)(int16_t)offset;
 }
 
 static uint8_t *put_reth(uint8_t *p, const struct fuzz_dev *dev, uint8_t flags, uint32_t payload_bytes,
                          struct fuzz_input *in)
 {
-    unsigned region = fuzz_u8(in) % FUZZ_MRS;
+    unsigned region = fuzz_u8(in) % FUZZ_KEYS;
     struct roce_reth reth = {
         .va = choose_va(dev, region, in), .rkey = dev->key[region], .dma_len = payload_bytes};
     if (flags & FUZZ_FRAME_WHOLE)
@@ -42,7 +41,7 @@ static uint8_t *put_reth(uint8_t *p, const struct fuzz_dev *dev, uint8_t flags, 
 
 static uint8_t *put_atomiceth(uint8_t *p, const struct fuzz_dev *dev, uint8_t flags, struct fuzz_input *in)
 {
-    unsigned region = fuzz_u8(in) % FUZZ_MRS;
+    unsigned region = fuzz_u8(in) % FUZZ_KEYS;
     struct roce_atomiceth eth = {.va = choose_va(dev, region, in),
                                  .rkey = dev->key[region] ^ (flags & FUZZ_FRAME_BAD_KEY ? 1 : 0),
                                  .swap_add = 0x0101010101010101,
@@ -74,7 +73,7 @@ static uint8_t *put_ext(uint8_t *p, const struct fuzz_dev *dev, uint32_t kind, u
     if (kind & ROCE_PKT_IMMDT)
         p = put_be32(p, 0x01020304);
     if (kind & ROCE_PKT_IETH)
-        p = roce_ieth_put(p, &(struct roce_ieth){.rkey = dev->key[0]});
+        p = roce_ieth_put(p, &(struct roce_ieth){.rkey = dev->key[fuzz_u8(in) % FUZZ_KEYS]});
     if (kind & ROCE_PKT_CNP) {
         memset(p, 0, ROCE_CNP_BYTES);
         p += ROCE_CNP_BYTES;

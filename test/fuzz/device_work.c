@@ -41,12 +41,41 @@ static void choose_remote(const struct fuzz_world *world, unsigned d, struct rdm
 {
     const struct fuzz_dev *peer = &world->dev[!d];
     uint8_t how = fuzz_u8(in);
-    unsigned region = how % FUZZ_MRS;
-    uint64_t base = region == 2 ? 0 : (uintptr_t)fuzz_mr_bytes(peer, region);
-    wr->remote_addr = base + (uint64_t)(int64_t)(int16_t)fuzz_u16(in);
+    unsigned region = how % FUZZ_KEYS;
+    wr->remote_addr = fuzz_remote_base(peer, region) + (uint64_t)(int64_t)(int16_t)fuzz_u16(in);
     wr->rkey = peer->key[region] ^ (how & 0x80 ? 1 : 0);
     wr->compare_add = 0xa5a5a5a5a5a5a5a5;
     wr->swap = 5;
+}
+
+/* Opcode 7 of the input stands for those that are about keys. Memory that is named is the application's. */
+static void choose_key_work(struct fuzz_dev *dev, struct rdma_send_wr *wr, struct fuzz_input *in)
+{
+    static const enum rdma_wr_opcode opcodes[] = {RDMA_WR_LOCAL_INV, RDMA_WR_BIND_MW, RDMA_WR_REG_MR,
+                                                  RDMA_WR_SEND_WITH_INV};
+    uint8_t how = fuzz_u8(in), low = fuzz_u8(in);
+    uint16_t offset = fuzz_u16(in) % FUZZ_MR_BYTES, len_bytes = fuzz_u16(in);
+    wr->opcode = opcodes[how & 3];
+    unsigned object = wr->opcode == RDMA_WR_REG_MR ? FUZZ_FAST : FUZZ_WINDOW;
+    if (how & 4)
+        wr->num_sge = 0;
+    wr->invalidate_rkey = dev->key[(how >> 3) % FUZZ_KEYS];
+    if (wr->opcode == RDMA_WR_LOCAL_INV || wr->opcode == RDMA_WR_SEND_WITH_INV)
+        return;
+    wr->rkey = dev->key[object] ^ low;
+    bool fast = wr->opcode == RDMA_WR_REG_MR;
+    if (fast && len_bytes > FUZZ_MR_BYTES - offset)
+        len_bytes = (uint16_t)(FUZZ_MR_BYTES - offset);
+    wr->bind = (struct rdma_bind){
+        .lkey = dev->key[how & 0x40 ? FUZZ_FAST : 0],
+        .addr = (uintptr_t)(fast ? dev->fast_bytes : fuzz_mr_bytes(dev, 0)) + offset,
+        .len_bytes = len_bytes,
+        .access = how & 0x80 ? low
+                             : RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE |
+                                   (fast ? RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_MW_BIND : 0),
+    };
+    if (how & 0x20)
+        dev->key[object] = wr->rkey;
 }
 
 void fuzz_post_send(struct fuzz_world *world, unsigned d, struct fuzz_input *in)
@@ -71,6 +100,8 @@ void fuzz_post_send(struct fuzz_world *world, unsigned d, struct fuzz_input *in)
     if (atomic && wr.num_sge == 1 && !(how & 0x40))
         sges[0].len_bytes = 8;
     choose_remote(world, d, &wr, in);
+    if ((how & 7) == 7)
+        choose_key_work(dev, &wr, in);
     if (!qp->qp)
         return;
     int err = roce_post_send(qp->qp, &wr, NULL);
@@ -91,18 +122,22 @@ void fuzz_post_recv(struct fuzz_world *world, unsigned d, struct fuzz_input *in)
         sges[i] = choose_sge(dev, false, in);
     if (!qp->qp)
         return;
-    int err = roce_post_recv(qp->qp, &wr, NULL);
+    bool shared = world->with_srq && dev->srq && how >> 7;
+    int err = shared ? rdma_srq_post(dev->srq, &wr, NULL) : roce_post_recv(qp->qp, &wr, NULL);
     FUZZ_REQUIRE(err == 0 || err == -EINVAL || err == -ENOMEM);
-    qp->receives.posted += err == 0;
+    if (!shared)
+        qp->receives.posted += err == 0;
 }
 
-static void check_completion(struct fuzz_dev *dev, const struct rdma_wc *wc)
+static void check_completion(const struct fuzz_world *world, struct fuzz_dev *dev, const struct rdma_wc *wc)
 {
     for (unsigned q = 0; q < FUZZ_QPS; q++) {
         struct fuzz_qp *qp = &dev->qp[q];
         if (!qp->qp || roce_qp_num(qp->qp) != wc->qp_num)
             continue;
         bool receive = wc->wr_id & WR_RECEIVE;
+        if (receive && world->with_srq && q == 1)
+            return; /* no queue of its own */
         struct fuzz_queue *queue = receive ? &qp->receives : &qp->sends;
         uint32_t number = (uint32_t)wc->wr_id;
         if ((wc->wr_id >> 32 & 0x7fffffff) != (qp->generation & 0x7fffffff))
@@ -116,8 +151,9 @@ static void check_completion(struct fuzz_dev *dev, const struct rdma_wc *wc)
     }
 }
 
-void fuzz_poll(struct fuzz_dev *dev, struct fuzz_input *in)
+void fuzz_poll(struct fuzz_world *world, unsigned d, struct fuzz_input *in)
 {
+    struct fuzz_dev *dev = &world->dev[d];
     struct rdma_wc wcs[8];
     uint8_t how = fuzz_u8(in);
     struct rdma_cq *cq = dev->cq[how & 1];
@@ -128,7 +164,7 @@ void fuzz_poll(struct fuzz_dev *dev, struct fuzz_input *in)
     int n = rdma_cq_poll(cq, wcs, 1 + (how >> 1 & 7));
     FUZZ_REQUIRE(n == -EIO || (n >= 0 && n <= 1 + (how >> 1 & 7)));
     for (int i = 0; i < n; i++)
-        check_completion(dev, &wcs[i]);
+        check_completion(world, dev, &wcs[i]);
 }
 
 void fuzz_modify(struct fuzz_world *world, unsigned d, struct fuzz_input *in)

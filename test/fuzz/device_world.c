@@ -2,6 +2,7 @@
 #include "test/fuzz/device_world.h"
 
 #include <sanitizer/asan_interface.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,13 @@ uint8_t *fuzz_mr_bytes(const struct fuzz_dev *dev, unsigned i)
     return dev->arena + FUZZ_GAP_BYTES + i * (FUZZ_MR_BYTES + FUZZ_GAP_BYTES);
 }
 
+uint64_t fuzz_remote_base(const struct fuzz_dev *dev, unsigned i)
+{
+    if (i == 2 || i == FUZZ_FAST) /* zero-based, and registered at iova 0 */
+        return 0;
+    return (uintptr_t)fuzz_mr_bytes(dev, i == FUZZ_WINDOW ? 0 : i);
+}
+
 void fuzz_mr_register(struct fuzz_dev *dev, unsigned i, uint32_t access)
 {
     if (dev->mr[i] || !dev->pd)
@@ -52,7 +60,10 @@ void fuzz_mr_deregister(struct fuzz_dev *dev, unsigned i)
 {
     if (!dev->mr[i])
         return;
-    rdma_mr_dereg(dev->mr[i]);
+    int err = rdma_mr_dereg(dev->mr[i]);
+    FUZZ_REQUIRE(err == 0 || (err == -EBUSY && i == 0 && dev->window && dev->window->mr));
+    if (err) /* the window is bound to it */
+        return;
     dev->mr[i] = NULL;
     ASAN_POISON_MEMORY_REGION(fuzz_mr_bytes(dev, i), FUZZ_MR_BYTES);
 }
@@ -131,6 +142,7 @@ void fuzz_qp_create(struct fuzz_world *world, unsigned d, unsigned q)
         .pd = dev->pd,
         .send_cq = dev->cq[0],
         .recv_cq = dev->cq[1],
+        .srq = q == 1 && world->with_srq ? dev->srq : NULL,
         .caps = {.max_send_wr = 8,
                  .max_recv_wr = 8,
                  .max_send_sge = 3,
@@ -145,6 +157,33 @@ void fuzz_qp_create(struct fuzz_world *world, unsigned d, unsigned q)
         dev->qp[q].qp = NULL;
 }
 
+/* What may be invalidated, and the SRQ; each may fail to be allocated. */
+static void make_revocable(struct fuzz_dev *dev)
+{
+    dev->fast_bytes = malloc(FUZZ_MR_BYTES);
+    memset(dev->fast_bytes, 0xa5, FUZZ_MR_BYTES);
+    if (!dev->pd)
+        return;
+    if (rdma_mr_alloc_fast(dev->pd, FUZZ_MR_BYTES, &dev->fast) != 0)
+        dev->fast = NULL;
+    if (rdma_mw_alloc(dev->pd, RDMA_MW_TYPE_2, &dev->window) != 0)
+        dev->window = NULL;
+    if (rdma_srq_create(dev->pd, &(struct rdma_srq_config){.max_wr = 8, .max_sge = 3}, &dev->srq) != 0)
+        dev->srq = NULL;
+    dev->key[FUZZ_FAST] = dev->fast ? dev->fast->rkey : 0;
+    dev->key[FUZZ_WINDOW] = dev->window ? dev->window->rkey : 0;
+}
+
+static void free_revocable(struct fuzz_dev *dev)
+{
+    if (dev->window)
+        rdma_mw_dealloc(dev->window);
+    FUZZ_REQUIRE(!dev->fast || rdma_mr_dereg(dev->fast) == 0);
+    FUZZ_REQUIRE(!dev->srq || rdma_srq_destroy(dev->srq) == 0);
+    dev->window = NULL;
+    free(dev->fast_bytes);
+}
+
 static bool dev_begin(struct fuzz_world *world, unsigned d, uint8_t flags)
 {
     struct fuzz_dev *dev = &world->dev[d];
@@ -157,7 +196,7 @@ static bool dev_begin(struct fuzz_world *world, unsigned d, uint8_t flags)
         .mem = &a->mem,
         .random = {.next = fuzz_random, .ctx = dev},
         .max_qp = 4,
-        .max_mr = 4,
+        .max_mr = 8,
         .port_mtu_bytes = world->pmtu_bytes + 96,
         .window_pkts = flags & 0x10 ? 3 : 0,
         .masked_atomics = true,
@@ -183,9 +222,10 @@ static bool dev_begin(struct fuzz_world *world, unsigned d, uint8_t flags)
             dev->cq[i] = NULL;
     fuzz_mr_register(dev, 0,
                      RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ |
-                         RDMA_ACCESS_REMOTE_ATOMIC);
+                         RDMA_ACCESS_REMOTE_ATOMIC | RDMA_ACCESS_MW_BIND);
     fuzz_mr_register(dev, 1, RDMA_ACCESS_REMOTE_READ);
     fuzz_mr_register(dev, 2, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_ZERO_BASED);
+    make_revocable(dev);
     return true;
 }
 
@@ -196,6 +236,7 @@ bool fuzz_world_begin(struct fuzz_world *world, struct fuzz_input *in)
     uint8_t flags = fuzz_u8(in), failing = fuzz_u8(in);
     world->pmtu_bytes = 256u << (flags & 3) % 3;
     world->sq_sig_all = flags & 0x04;
+    world->with_srq = failing & 0x80;
     world->dev[0].allocator.fail_in = failing & 0x3f;
     bool whole = dev_begin(world, 0, flags);
     whole = dev_begin(world, 1, flags) && whole;
@@ -218,6 +259,7 @@ static void dev_end(struct fuzz_dev *dev)
 {
     for (unsigned q = 0; q < FUZZ_QPS; q++)
         fuzz_qp_destroy(dev, &dev->qp[q]);
+    free_revocable(dev);
     for (unsigned i = 0; i < FUZZ_MRS; i++)
         fuzz_mr_deregister(dev, i);
     for (unsigned i = 0; i < 2; i++)

@@ -5,12 +5,17 @@
 #ifndef NORNIC_TEST_FUZZ_DEVICE_WORLD_H
 #define NORNIC_TEST_FUZZ_DEVICE_WORLD_H
 
+#include "rdma/mw.h"
+#include "rdma/srq.h"
 #include "roce/roce.h"
 #include "test/fuzz/device_input.h"
 
 #define FUZZ_QPS         2
 #define FUZZ_MRS         3
 #define FUZZ_MR_BYTES    3072
+#define FUZZ_KEYS        (FUZZ_MRS + 2) /* of the regions, the fast region, the window */
+#define FUZZ_FAST        FUZZ_MRS
+#define FUZZ_WINDOW      (FUZZ_MRS + 1)
 #define FUZZ_GAP_BYTES   512 /* between regions, and around them */
 #define FUZZ_ARENA_BYTES (FUZZ_GAP_BYTES + FUZZ_MRS * (FUZZ_MR_BYTES + FUZZ_GAP_BYTES))
 #define FUZZ_FLIGHT      32 /* frames on the wire; the oldest is lost when one more comes */
@@ -43,7 +48,11 @@ struct fuzz_dev {
     struct rdma_pd *pd;
     struct rdma_cq *cq[2]; /* of sends, of receives */
     struct rdma_mr *mr[FUZZ_MRS];
-    uint32_t key[FUZZ_MRS]; /* the newest of each */
+    uint32_t key[FUZZ_KEYS]; /* the newest of each */
+    struct rdma_mr *fast;    /* what it may name, in an allocation of its own */
+    uint8_t *fast_bytes;
+    struct rdma_mw *window; /* of type 2, over region 0 */
+    struct rdma_srq *srq;   /* of QP 1 */
     struct fuzz_qp qp[FUZZ_QPS];
     struct fuzz_allocator allocator;
     uint32_t generations; /* given so far: no two QPs share one, since QPNs come again */
@@ -64,6 +73,7 @@ struct fuzz_world {
     uint64_t now_ns;
     uint32_t pmtu_bytes;
     bool sq_sig_all;
+    bool with_srq; /* QP 1 of each device takes its receives from an SRQ */
     struct fuzz_flight flight[FUZZ_FLIGHT];
     unsigned flight_first, flight_count;
 };
@@ -78,6 +88,8 @@ void fuzz_world_end(struct fuzz_world *world);
 void fuzz_mr_register(struct fuzz_dev *dev, unsigned i, uint32_t access);
 void fuzz_mr_deregister(struct fuzz_dev *dev, unsigned i);
 uint8_t *fuzz_mr_bytes(const struct fuzz_dev *dev, unsigned i);
+/* The remote address of the first byte that key number `i` may reach. */
+uint64_t fuzz_remote_base(const struct fuzz_dev *dev, unsigned i);
 
 /* Creates QP `q`; takes it to RTS as far as that goes, or RTR; destroys it. */
 void fuzz_qp_create(struct fuzz_world *world, unsigned dev, unsigned q);

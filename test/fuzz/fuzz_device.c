@@ -116,7 +116,7 @@ static void step(struct fuzz_world *world, struct fuzz_input *in)
     case STEP_POST_RECV:
         return fuzz_post_recv(world, d, in);
     case STEP_POLL:
-        return fuzz_poll(dev, in);
+        return fuzz_poll(world, d, in);
     case STEP_MODIFY:
         return fuzz_modify(world, d, in);
     case STEP_REGION:
