@@ -141,7 +141,9 @@ int cli_node_pick_gid(const struct cli_node *node, int index, bool ipv6, const s
     }
     int best = 0;
     struct net_addr gid;
-    for (unsigned i = 0; gid_at(node, i, &gid, &type) == 0; i++) {
+    for (unsigned i = 0; i < ROCE_GID_MAX; i++) {
+        if (gid_at(node, i, &gid, &type) != 0)
+            continue; /* an address that went leaves a hole (ROCE-AH-10) */
         int score = (type == ROCE_GID_V1) == node->roce_v1 ? gid_score(&gid, ipv6, like) : 0;
         if (score > best) {
             best = score;
