@@ -74,7 +74,8 @@ int host_cm_qp_attr(const struct host_cm_id *id, enum roce_qp_state to, struct r
 
 /* Joins a multicast group for UD (ROCE-UD-24), from the GID that resolving chose, else from the first of
  * the group's family: the kernel tells the network (IGMP, MLD). MULTICAST_JOIN follows with the path, QPN
- * and Q_Key to send to; or -errno at once. And leaves it. A group is joined once by an id (-EEXIST,
+ * and Q_Key to send to; or -errno at once. To receive, a QP is attached as well (roce_qp_attach_mcast()).
+ * And leaves it. A group is joined once by an id (-EEXIST,
  * -ENOENT). */
 int host_cm_join_multicast(struct host_cm_id *id, const struct net_addr *group, struct net_error *err);
 int host_cm_leave_multicast(struct host_cm_id *id, const struct net_addr *group);
