@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Drawn crowds of UD queue pairs: what is delivered is right, and delivered to whom it is for; what was lost is
- * silence. */
+/* Drawn crowds of UD queue pairs: what is delivered is right, and delivered to whom it is for; what was lost
+ * is silence. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
