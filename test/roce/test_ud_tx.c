@@ -29,23 +29,24 @@ static int post(struct rdma_send_wr *wr)
     return err;
 }
 
-/* covers: ROCE-UD-1, ROCE-HDR-2 */
+/* covers: ROCE-UD-1, ROCE-HDR-2, ROCE-HDR-3 */
 Test(ud_tx, ROCE_UD_1_one_packet_a_message_with_deth)
 {
     for (uint32_t i = 0; i < 4; i++) {
-        dgram_post(s, ah, i, i * 100, 61 + i);
+        dgram_post(s, ah, i, i * 100, 64 - i);
         const struct roce_pkt *pkt = next(ROCE_OP_SEND_ONLY);
         cr_assert_eq(pkt->bth.psn, script_sq(s, i));
         cr_assert_eq(pkt->bth.mig_req, 1);
         cr_assert_eq(pkt->bth.ack_req, 0);
-        cr_assert_eq(pkt->bth.pad_count, -(61 + i) & 3);
+        cr_assert_eq(pkt->bth.pad_count, -(64 - i) & 3);
         cr_assert_eq(pkt->bth.pkey, 0xffff);
         cr_assert_eq(pkt->bth.dest_qpn, SCRIPT_PEER_QPN);
         cr_assert_eq(pkt->deth.qkey, SCRIPT_QKEY);
         cr_assert_eq(pkt->deth.resv8, 0);
         cr_assert_eq(pkt->deth.src_qpn, roce_qp_num(s->qp));
-        cr_assert_eq(pkt->payload_bytes, 61 + i);
-        cr_assert_arr_eq(pkt->payload, s->mem + (size_t)i * 100, 61 + i);
+        cr_assert_eq(pkt->payload_bytes, 64 - i);
+        cr_assert_arr_eq(pkt->payload, s->mem + (size_t)i * 100, 64 - i);
+        cr_assert_arr_eq(pkt->payload + 64 - i, "\0\0\0", pkt->bth.pad_count); /* ROCE-HDR-3 */
         struct rdma_wc wc = expect_wc(s, send_cq, i, RDMA_WC_SUCCESS);
         cr_assert_eq(wc.opcode, RDMA_WC_SEND);
         expect_nothing(s);
@@ -226,6 +227,8 @@ Test(ud_tx, ROCE_AH_3_a_destroyed_qp_names_no_handle)
 /* covers: ROCE-AH-10, ROCE-RC-64, ROCE-QP-6 */
 Test(ud_tx, ROCE_AH_10_a_handle_on_a_removed_address_fails_its_sends)
 {
+    config.also_v1 = true;
+    renew();
     struct roce_gid gid = *roce_dev_gid_get(s->dev, 0);
     cr_assert_eq(roce_dev_gid_remove(s->dev, 0, s->now_ns), 0);
     expect_state(s, ROCE_QPS_RTS);
@@ -239,11 +242,18 @@ Test(ud_tx, ROCE_AH_10_a_handle_on_a_removed_address_fails_its_sends)
     cr_assert_eq(script_modify(s, ROCE_QPS_RTS, 0), 0);
     dgram_post(s, ah, 2, 0, 8);
     cr_assert(net_mac_equal(&next(ROCE_OP_SEND_ONLY)->src_mac, &gid.mac));
-    /* another address in its place is not the handle's */
+    /* the same address of another protocol, or another address, in its place is not the handle's */
+    cr_assert_eq(roce_dev_gid_remove(s->dev, 0, s->now_ns), 0);
+    gid.type = ROCE_GID_V1;
+    cr_assert_eq(roce_dev_gid_add(s->dev, &gid), 0);
+    dgram_post(s, ah, 3, 0, 8);
+    expect_nothing(s);
+    gid.type = ROCE_GID_V2;
+    cr_assert_eq(script_modify(s, ROCE_QPS_RTS, 0), 0);
     cr_assert_eq(roce_dev_gid_remove(s->dev, 0, s->now_ns), 0);
     gid.addr = dgram_addr(s, 9);
     cr_assert_eq(roce_dev_gid_add(s->dev, &gid), 0);
-    dgram_post(s, ah, 3, 0, 8);
+    dgram_post(s, ah, 4, 0, 8);
     expect_nothing(s);
 }
 
