@@ -106,16 +106,12 @@ enum roce_cm_port_space {
 };
 
 /* ROCE section 16.5. */
-#define ROCE_CM_STATES(S)                                                                            \
-    S(IDLE)                                                                                          \
-    S(LISTEN)                                                                                        \
-    S(REQ_SENT)                                                                                      \
-    S(REQ_RCVD)                                                                                      \
-    S(MRA_REQ_SENT)                                                                                  \
-    S(MRA_REQ_RCVD)                                                                                  \
-    S(REP_SENT)                                                                                      \
-    S(REP_RCVD) S(MRA_REP_SENT) S(MRA_REP_RCVD) S(ESTABLISHED) S(DREQ_SENT) S(DREQ_RCVD) S(TIMEWAIT) \
-        S(SIDR_REQ_SENT) S(SIDR_REQ_RCVD) S(SIDR_REP_SENT)
+/* clang-format off */
+#define ROCE_CM_STATES(S)                                                                          \
+    S(IDLE) S(LISTEN) S(REQ_SENT) S(REQ_RCVD) S(MRA_REQ_SENT) S(MRA_REQ_RCVD) S(REP_SENT)          \
+    S(REP_RCVD) S(MRA_REP_SENT) S(MRA_REP_RCVD) S(ESTABLISHED) S(DREQ_SENT) S(DREQ_RCVD)           \
+    S(TIMEWAIT) S(SIDR_REQ_SENT) S(SIDR_REQ_RCVD) S(SIDR_REP_SENT)
+/* clang-format on */
 
 enum roce_cm_state {
 #define ROCE_CM_STATE_ENUM_(name) ROCE_CM_##name##_STATE,
@@ -226,16 +222,13 @@ int roce_cm_qp_attr(const struct roce_cm_id *id, enum roce_qp_state to, struct r
 
 /* Values of librdmacm. The CM raises those of ROCE section 16.5; the others are for who resolves addresses on
  * top of it (ROCE-CM-64). */
-#define ROCE_CM_EVENTS(E)                                                                        \
-    E(ADDR_RESOLVED, 0)                                                                          \
-    E(ADDR_ERROR, 1)                                                                             \
-    E(ROUTE_RESOLVED, 2)                                                                         \
-    E(ROUTE_ERROR, 3)                                                                            \
-    E(CONNECT_REQUEST, 4)                                                                        \
-    E(CONNECT_RESPONSE, 5)                                                                       \
-    E(CONNECT_ERROR, 6)                                                                          \
-    E(UNREACHABLE, 7) E(REJECTED, 8) E(ESTABLISHED, 9) E(DISCONNECTED, 10) E(DEVICE_REMOVAL, 11) \
-        E(MULTICAST_JOIN, 12) E(MULTICAST_ERROR, 13) E(ADDR_CHANGE, 14) E(TIMEWAIT_EXIT, 15)
+/* clang-format off */
+#define ROCE_CM_EVENTS(E)                                                                          \
+    E(ADDR_RESOLVED, 0) E(ADDR_ERROR, 1) E(ROUTE_RESOLVED, 2) E(ROUTE_ERROR, 3)                    \
+    E(CONNECT_REQUEST, 4) E(CONNECT_RESPONSE, 5) E(CONNECT_ERROR, 6) E(UNREACHABLE, 7)             \
+    E(REJECTED, 8) E(ESTABLISHED, 9) E(DISCONNECTED, 10) E(DEVICE_REMOVAL, 11)                     \
+    E(MULTICAST_JOIN, 12) E(MULTICAST_ERROR, 13) E(ADDR_CHANGE, 14) E(TIMEWAIT_EXIT, 15)
+/* clang-format on */
 
 enum roce_cm_event_type {
 #define ROCE_CM_EVENT_ENUM_(name, value) ROCE_CM_EVENT_##name = value,
