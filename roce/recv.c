@@ -138,7 +138,7 @@ void roce_recv_flush(struct roce_qp *qp)
 {
     if (qp->recv.held)
         fail_held(qp, RDMA_WC_WR_FLUSH_ERR);
-    while (!qp->recv.srq && !qp->recv.is_xrc && roce_recv_take(qp))
+    while (!qp->recv.srq && roce_recv_take(qp))
         fail_held(qp, RDMA_WC_WR_FLUSH_ERR);
 }
 

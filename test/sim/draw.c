@@ -302,7 +302,7 @@ static void draw_device(struct sim_plan *plan, enum roce_mtu mtu)
 
 static enum roce_qp_type draw_service(struct sim_plan *plan, uint32_t services)
 {
-    static const enum roce_qp_type all[] = {ROCE_QPT_RC, ROCE_QPT_UC};
+    static const enum roce_qp_type all[] = {ROCE_QPT_RC, ROCE_QPT_UC, ROCE_QPT_XRC_INI};
     enum roce_qp_type service = ROCE_QPT_RC;
     if (services == 0)
         return service;
@@ -336,7 +336,8 @@ struct sim_plan *sim_plan_draw(uint64_t seed, const struct sim_profile *profile)
         draw_pair(plan, pair, profile);
         plan->service[pair] = draw_service(plan, profile->services);
         for (unsigned node = 0; node < 2; node++) {
-            draw_traffic(plan, pair, node, profile->opcodes);
+            if (sim_plan_type(plan, pair, node) != ROCE_QPT_XRC_TGT)
+                draw_traffic(plan, pair, node, profile->opcodes);
             if (profile->loss_ppm + profile->corrupt_ppm >= EXHAUSTION_PPM)
                 plan->end[pair][node].may_fail = 1u << RDMA_WC_RETRY_EXC_ERR;
         }

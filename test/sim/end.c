@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/sim/end.h"
 
+#include "rdma/srq.h"
+#include "rdma/xrc.h"
 #include "test/sim/uc.h"
 
 /* wr_id: the kind, then the index of the request. */
@@ -11,23 +13,55 @@ static bool is_uc(const struct sim_end *end)
     return end->plan->service[end->pair] == ROCE_QPT_UC;
 }
 
+static enum roce_qp_type type_of(const struct sim_end *end)
+{
+    return sim_plan_type(end->plan, end->pair, end->node);
+}
+
 static bool is_broken(const struct sim_end *end)
 {
     return end->failed || end->receive_failed || end->quiet || end->cq_lost;
 }
 
+static void create_srqs(struct sim_end *end)
+{
+    struct rdma_srq_config config = {.max_wr = end->want->caps.max_recv_wr,
+                                     .max_sge = end->want->caps.max_recv_sge,
+                                     .xrcd = end->xrcd,
+                                     .cq = end->recv_cq};
+    for (unsigned i = 0; i < SIM_SRQS; i++) {
+        int err = rdma_srq_create(end->sim->node[end->node].pd, &config, &end->srq[i]);
+        if (err)
+            sim_fail(end->sim, "rdma_srq_create returned %d", err);
+    }
+}
+
+void sim_end_destroy(struct sim_end *end)
+{
+    if (end->qp)
+        roce_qp_destroy(end->qp);
+    for (unsigned i = 0; i < SIM_SRQS; i++)
+        if (end->srq[i] && rdma_srq_destroy(end->srq[i]) != 0)
+            sim_fail(end->sim, "an SRQ is still in use after its QP is gone");
+}
+
+/* ROCE-XRC-1: the target has nothing of its own, the initiator receives nothing. */
 void sim_end_create(struct sim_end *end)
 {
     const struct sim_end_plan *want = end->want;
     struct sim_node *node = &end->sim->node[end->node];
-    struct roce_qp_config config = {.type = end->plan->service[end->pair],
-                                    .pd = node->pd,
-                                    .send_cq = end->send_cq,
-                                    .recv_cq = end->recv_cq,
+    bool asks = type_of(end) != ROCE_QPT_XRC_TGT, receives = type_of(end) != ROCE_QPT_XRC_INI;
+    struct roce_qp_config config = {.type = type_of(end),
+                                    .pd = asks ? node->pd : NULL,
+                                    .send_cq = asks ? end->send_cq : NULL,
+                                    .recv_cq = asks && receives ? end->recv_cq : NULL,
+                                    .xrcd = asks ? NULL : end->xrcd,
                                     .caps = want->caps,
                                     .sq_sig_all = want->sq_sig_all,
                                     .reorder_pkts = want->reorder_pkts,
                                     .ctx = end};
+    if (!asks)
+        create_srqs(end);
     int err = roce_qp_create(node->dev, &config, &end->qp);
     if (err)
         return sim_fail(end->sim, "roce_qp_create returned %d", err);
@@ -46,10 +80,12 @@ void sim_end_connect(struct sim_end *end)
     sim_address(end->sim, end->node, &attr.av);
     attr.dest_qpn = roce_qp_num(end->peer->qp);
     attr.state = ROCE_QPS_RTR;
-    uint32_t rtr = ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER;
-    uint32_t rts = ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_MAX_QP_RD_ATOMIC;
-    if (is_uc(end)) /* ROCE-QP-22, QP-23 */
-        rtr = rts = 0;
+    /* ROCE-QP-22, QP-23 */
+    bool asks = !is_uc(end) && type_of(end) != ROCE_QPT_XRC_TGT;
+    bool answers = !is_uc(end) && type_of(end) != ROCE_QPT_XRC_INI;
+    uint32_t rtr = answers ? ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER : 0;
+    uint32_t rts = asks || answers ? ROCE_QP_TIMEOUT : 0;
+    rts |= asks ? ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_MAX_QP_RD_ATOMIC : 0;
     rtr |= ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN;
     int err = roce_qp_modify(end->qp, &attr, rtr, end->sim->now_ns);
     if (err)
@@ -102,6 +138,12 @@ static unsigned to_sges(const struct sim_end *end, const struct sim_gather *gath
     return gather->count;
 }
 
+static uint32_t peer_srqn(const struct sim_end *end, const struct sim_message *m)
+{
+    const struct rdma_srq *srq = end->peer->srq[m->srq];
+    return srq ? rdma_srq_number(srq) : 0;
+}
+
 static void to_wr(const struct sim_end *end, unsigned index, struct rdma_send_wr *wr, struct rdma_sge *sges)
 {
     const struct sim_message *m = &end->want->messages[index];
@@ -113,6 +155,7 @@ static void to_wr(const struct sim_end *end, unsigned index, struct rdma_send_wr
                                 .imm_data = m->imm,
                                 .compare_add = m->compare_add,
                                 .swap = m->swap,
+                                .remote_srqn = peer_srqn(end, m),
                                 .compare_mask = m->compare_mask,
                                 .swap_mask = m->swap_mask};
     if (m->flags & RDMA_SEND_INLINE)
@@ -179,7 +222,8 @@ static bool post_receives(struct sim_end *end)
         struct rdma_recv_wr wr = {.wr_id = WR_RECEIVE | end->receives_posted,
                                   .sg_list = sges,
                                   .num_sge = to_sges(end, &receive->local, 0, sges)};
-        int err = roce_post_recv(end->qp, &wr, NULL);
+        struct rdma_srq *srq = end->srq[receive->srq];
+        int err = srq ? rdma_srq_post(srq, &wr, NULL) : roce_post_recv(end->qp, &wr, NULL);
         if (err)
             sim_fail(end->sim, "posting receive %u of pair %u node %u returned %d", end->receives_posted,
                      end->pair, end->node, err);

@@ -13,6 +13,8 @@ struct sim_end {
     unsigned pair, node;
     struct roce_qp *qp;
     struct rdma_cq *send_cq, *recv_cq;
+    struct rdma_xrcd *xrcd;            /* of the node, where any of its QPs is of XRC */
+    struct rdma_srq *srq[SIM_SRQS];    /* XRC target */
     unsigned sends_posted, sends_done; /* done: completed, or known to be by a later completion */
     unsigned receives_posted, receives_done;
     unsigned receives_good;               /* completed with success */
@@ -36,6 +38,8 @@ struct sim_end {
 void sim_end_create(struct sim_end *end);
 /* To RTR and RTS. */
 void sim_end_connect(struct sim_end *end);
+/* QP and SRQs go. */
+void sim_end_destroy(struct sim_end *end);
 
 /* Posts what is due. Returns whether anything was. */
 bool sim_end_post(struct sim_end *end);

@@ -92,6 +92,7 @@ static void plan_receive(struct sim_plan *plan, unsigned pair, unsigned node, un
     struct sim_end_plan *end = &plan->end[pair][node];
     struct sim_receive *receive = &end->receives[end->receive_count++];
     receive->message = message;
+    receive->srq = plan->end[pair][!node].messages[message].srq;
     receive->local = sim_plan_gather(plan, node, SIM_SINK, room_bytes, end->caps.max_recv_sge);
 }
 
@@ -160,6 +161,7 @@ static struct sim_message *append(struct sim_plan *plan, unsigned pair, unsigned
     /* one draw a statement: the order within an initializer is the compiler's choice */
     m->imm = (uint32_t)test_random_next(&plan->random);
     m->key = test_random_next(&plan->random);
+    m->srq = (unsigned)(m->key % SIM_SRQS);
     bool sinks = opcode == RDMA_WR_RDMA_READ || sim_is_atomic(opcode);
     m->local = sim_plan_gather(plan, node, sinks ? SIM_SINK : SIM_SOURCE, len_bytes, end->caps.max_send_sge);
     return m;
@@ -189,6 +191,13 @@ struct sim_message *sim_plan_message(struct sim_plan *plan, unsigned pair, unsig
         plan_receive(plan, pair, !node, plan->end[pair][node].message_count - 1,
                      (sim_is_send(opcode) ? len_bytes : 0) + test_random_below(&plan->random, 40));
     return m;
+}
+
+enum roce_qp_type sim_plan_type(const struct sim_plan *plan, unsigned pair, unsigned node)
+{
+    if (plan->service[pair] != ROCE_QPT_XRC_INI)
+        return plan->service[pair];
+    return node == pair % 2 ? ROCE_QPT_XRC_INI : ROCE_QPT_XRC_TGT;
 }
 
 uint32_t sim_plan_mtu(const struct sim_plan *plan, unsigned pair)

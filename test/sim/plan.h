@@ -11,6 +11,7 @@
 #define SIM_PAIRS_USUAL  4
 #define SIM_MESSAGES_MAX 96 /* of one QP */
 #define SIM_SGE_MAX      6
+#define SIM_SRQS         2 /* of an XRC target */
 #define SIM_WORDS_MAX    (1 + 2 * SIM_PAIRS_MAX)
 
 enum sim_region_id {
@@ -43,6 +44,7 @@ struct sim_message {
     bool keep_remote; /* a later message reads the remote memory */
     bool overwritten; /* a later message writes the same remote memory */
     bool takes_receive;
+    unsigned srq;  /* XRC: which of the target's */
     unsigned word; /* atomics: of sim_plan.words */
     uint64_t compare_add, swap;
     uint64_t compare_mask, swap_mask;
@@ -56,6 +58,7 @@ struct sim_message {
 struct sim_receive {
     struct sim_gather local;
     unsigned message; /* of the peer */
+    unsigned srq;     /* XRC */
 };
 
 /* When work is posted: nothing before start_ns, then at most `batch` requests every gap_ns (0: no limit). */
@@ -94,7 +97,7 @@ struct sim_plan {
     struct sim_config config;
     struct test_random random; /* where the plan is drawn from */
     unsigned pairs;
-    enum roce_qp_type service[SIM_PAIRS_MAX]; /* RC or UC */
+    enum roce_qp_type service[SIM_PAIRS_MAX]; /* RC, UC, or XRC_INI: node pair % 2 asks, the other answers */
     bool shared_cq;
     uint32_t cq_short;                         /* so many completions too few fit a CQ */
     struct sim_end_plan end[SIM_PAIRS_MAX][2]; /* [pair][node] */
@@ -121,6 +124,9 @@ static inline bool sim_is_atomic(enum rdma_wr_opcode opcode)
     return opcode == RDMA_WR_ATOMIC_CMP_AND_SWP || opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD ||
            opcode == RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP || opcode == RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD;
 }
+
+/* What the QP of a node is. */
+enum roce_qp_type sim_plan_type(const struct sim_plan *plan, unsigned pair, unsigned node);
 
 /* An empty plan: clean wire, IPv4, one pair without messages, generous attributes. */
 struct sim_plan *sim_plan_create(uint64_t seed);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rdma/xrc.h"
 #include "test/sim/judge.h"
 
 /* --- setting up --- */
@@ -66,12 +67,25 @@ static void create_cqs(struct sim_run *run, unsigned node)
     }
 }
 
+static void create_xrcds(struct sim_run *run)
+{
+    bool any = false;
+    for (unsigned pair = 0; pair < run->plan->pairs; pair++)
+        any |= run->plan->service[pair] == ROCE_QPT_XRC_INI;
+    for (unsigned node = 0; any && node < 2; node++) {
+        int err = rdma_xrcd_create(roce_dev_domain(run->sim.node[node].dev), &run->xrcd[node]);
+        if (err)
+            sim_fail(&run->sim, "rdma_xrcd_create returned %d", err);
+    }
+}
+
 void sim_run_start(struct sim_run *run, struct sim_plan *plan, bool ladder)
 {
     *run = (struct sim_run){.plan = plan};
     plan->config.ladder = ladder;
     sim_init(&run->sim, &plan->config);
     fill_regions(run);
+    create_xrcds(run);
     for (unsigned node = 0; node < 2; node++) {
         for (unsigned pair = 0; pair < plan->pairs; pair++) {
             fill_messages(run, pair, node);
@@ -79,6 +93,7 @@ void sim_run_start(struct sim_run *run, struct sim_plan *plan, bool ladder)
                                                     .plan = plan,
                                                     .want = &plan->end[pair][node],
                                                     .peer = &run->end[pair][!node],
+                                                    .xrcd = run->xrcd[node],
                                                     .pair = pair,
                                                     .node = node};
         }
@@ -202,9 +217,10 @@ bool sim_run_finish(struct sim_run *run)
     if (!run->sim.failed)
         sim_judge(run);
     for (unsigned i = 0; i < 2 * plan->pairs; i++)
-        if (run->end[i / 2][i % 2].qp)
-            roce_qp_destroy(run->end[i / 2][i % 2].qp);
+        sim_end_destroy(&run->end[i / 2][i % 2]);
     for (unsigned node = 0; node < 2; node++) {
+        if (run->xrcd[node] && rdma_xrcd_destroy(run->xrcd[node]) != 0)
+            sim_fail(&run->sim, "an XRC domain is still in use after its QPs and SRQs are gone");
         for (unsigned i = 0; i < run->cq_count[node]; i++)
             if (run->cqs[node][i] && rdma_cq_destroy(run->cqs[node][i]) != 0)
                 sim_fail(&run->sim, "a CQ is still in use after its QPs are gone");

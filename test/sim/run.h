@@ -23,6 +23,7 @@ struct sim_run {
     struct sim_end end[SIM_PAIRS_MAX][2];
     struct rdma_cq *cqs[2][2 * SIM_PAIRS_MAX];
     unsigned cq_count[2];
+    struct rdma_xrcd *xrcd[2];                  /* of each node */
     struct sim_action actions[SIM_ACTIONS_MAX]; /* in order of time; unused: act is NULL */
     unsigned next_action;
     uint64_t done_ns; /* the newest completion, after the start */
