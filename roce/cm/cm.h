@@ -157,7 +157,7 @@ struct roce_cm_conn_param {
     bool flow_control;
     uint8_t retry_count;     /* 0..7, of the peer's QP and of ours; connect only */
     uint8_t rnr_retry_count; /* 0..7, of the peer's QP */
-    bool srq;                /* when `qp` is NULL */
+    bool srq;                /* the QP takes its receives from an SRQ */
     uint32_t qp_num;         /* when `qp` is NULL */
     uint32_t qkey;           /* UD; 0: ROCE_CM_QKEY */
 };

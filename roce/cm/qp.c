@@ -19,7 +19,7 @@ int roce_cm_qp_bind(struct roce_cm_id *id, struct roce_qp *qp, const struct roce
         roce_cm_table_add(&cm->by_local_qpn, &id->by_local_qpn, key, id);
     id->qp = qp;
     id->local_qpn = qpn;
-    id->srq = !qp && param->srq;
+    id->srq = param->srq;
     id->qkey = param->qkey ? param->qkey : ROCE_CM_QKEY;
     return 0;
 }
