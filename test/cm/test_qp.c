@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The application's QPs in the hands of the manager, also when they cannot be moved; hosts with two addresses. */
+/* The application's QPs in the hands of the manager, also when they cannot be moved; two addresses. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
