@@ -92,7 +92,7 @@ Test(query, limits_are_kept)
 }
 
 /* The bits about subnet managers are reserved, and client reregistration is not supported.
- * covers: ROCE-VB-1, ROCE-VB-2, CA17-30, CA17-31, ROCE-EV-12 */
+ * covers: ROCE-GEN-6, ROCE-VB-1, ROCE-VB-2, CA17-30, CA17-31, ROCE-EV-12 */
 Test(query, CA17_31_what_a_port_has_and_has_not)
 {
     struct roce_port_attr a = port_attr();

@@ -39,7 +39,7 @@ static struct script_pkt pkt_of(bool v1)
 }
 
 /* One QP takes both, and its completions say which.
- * covers: ROCE-FRM-54, CA17-43, ROCE-UD-4, ROCE-UD-5, ROCE-RX-16 */
+ * covers: ROCE-FRM-54, CA17-43, ROCE-UD-4, ROCE-UD-5, ROCE-RX-16, ROCE-VB-4 */
 Test(v1_ud, CA17_43_both_protocols_are_accepted)
 {
     for (int i = 0; i < 4; i++) {
