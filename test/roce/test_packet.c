@@ -229,7 +229,7 @@ static const struct violation violations[] = {
 /* covers: CA17-3, CA17-7, CA17-8, CA17-10, CA17-20, CA17-21, CA17-23, CA17-24, CA17-27, CA17-39, CA17-41,
  * ROCE-FRM-2, ROCE-FRM-10, ROCE-FRM-11, ROCE-FRM-14, ROCE-FRM-16, ROCE-FRM-17, ROCE-FRM-19, ROCE-FRM-30,
  * ROCE-FRM-34, ROCE-FRM-35, ROCE-FRM-41, ROCE-FRM-42, ROCE-FRM-43, ROCE-FRM-55, ROCE-RX-1, ROCE-RX-2,
- * ROCE-RX-3, ROCE-RX-4, ROCE-RX-10, ROCE-RX-22, ROCE-HDR-1, ROCE-HDR-4 */
+ * ROCE-RX-3, ROCE-RX-4, ROCE-RX-10, ROCE-RX-22, ROCE-VB-7, ROCE-HDR-1, ROCE-HDR-4 */
 Test(packet, ROCE_RX_1_each_rule_broken_alone_has_its_verdict)
 {
     for (size_t i = 0; i < sizeof violations / sizeof violations[0]; i++) {

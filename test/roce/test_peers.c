@@ -226,3 +226,98 @@ Test(peers, ROCE_INT_22_repeats_before_the_rnr_wait_is_over)
     expect_ack(s, script_rq(s, 0), 1);
     expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
 }
+
+/* rxe never sends a CNP, honours none, and answers with whatever traffic class and hop limit its own address
+ * vector has: marks that this side sets change nothing.
+ * covers: ROCE-INT-4, ROCE-CC-1 */
+Test(peers, ROCE_INT_4_a_peer_without_congestion_management)
+{
+    config.cc.on = true;
+    config.attr.av.traffic_class = 0x68;
+    renew();
+    s->from_peer.traffic_class = 0;
+    s->from_peer.hop_limit = 1;
+    for (uint32_t i = 0; i < 50; i++) {
+        script_post(s, i, RDMA_WR_RDMA_WRITE, 0, 8);
+        cr_assert_eq(expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, i))->tclass, 0x68 | 2);
+        ack(i, i + 1);
+        expect_wc(s, send_cq, i, RDMA_WC_SUCCESS);
+    }
+    expect_nothing(s);
+}
+
+/* rxe rounds both READ limits up to powers of two. This side keeps what was agreed: never more READs outstanding
+ * than its own limit, however many the peer would take.
+ * covers: ROCE-INT-21, ROCE-RC-13 */
+Test(peers, ROCE_INT_21_limits_are_not_rounded)
+{
+    config.attr.max_rd_atomic = 3;
+    renew();
+    for (uint32_t i = 0; i < 5; i++)
+        script_post(s, i, RDMA_WR_RDMA_READ, 0, 8);
+    for (uint32_t i = 0; i < 3; i++)
+        expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, i));
+    expect_nothing(s);
+    struct script_pkt p =
+        script_read_resp_pkt(s, ROCE_OP_READ_RESP_ONLY, script_sq(s, 0), 1, script_data(), 8);
+    script_send(s, &p);
+    expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 3));
+    expect_nothing(s);
+}
+
+/* Where rxe completes a receive with the status that its peer gets, and raises no event, this side does as the
+ * standard says.
+ * covers: ROCE-INT-27, ROCE-RS-15, ROCE-EV-3, ROCE-EV-4 */
+Test(peers, ROCE_INT_27_errors_of_the_responder)
+{
+    script_recv(s, 1, 0, 4096);
+    struct script_pkt p = script_send_pkt(s, ROCE_OP_SEND_FIRST, script_rq(s, 0), script_data(), 1024);
+    script_send(s, &p);
+    p = script_write_pkt(s, ROCE_OP_WRITE_ONLY, script_rq(s, 1), 0, 8, script_data(), 8);
+    script_send(s, &p);
+    expect_nak(s, script_rq(s, 1), ROCE_SYNDROME_NAK_INV_REQ, 0);
+    expect_wc(s, recv_cq, 1, RDMA_WC_LOC_QP_OP_ERR);
+    expect_no_event(s);
+    renew();
+    p = script_write_pkt(s, ROCE_OP_WRITE_LAST, script_rq(s, 0), 0, 8, script_data(), 8);
+    script_send(s, &p);
+    expect_event(s, ROCE_EVENT_QP_REQ_ERR);
+    renew();
+    p = script_write_pkt(s, ROCE_OP_WRITE_ONLY, script_rq(s, 0), 0, 8, script_data(), 8);
+    p.reth.rkey ^= 0x100;
+    script_send(s, &p);
+    expect_event(s, ROCE_EVENT_QP_ACCESS_ERR);
+}
+
+/* rxe looks at QP, addresses and keys before the ICRC, so that its counters of bad keys move on corrupt packets.
+ * Here a corrupt packet is only that.
+ * covers: ROCE-INT-31, ROCE-ICRC-7, ROCE-RX-5 */
+Test(peers, ROCE_INT_31_a_corrupt_packet_moves_one_counter)
+{
+    struct script_pkt p = script_send_pkt(s, ROCE_OP_SEND_ONLY, script_rq(s, 0), script_data(), 8);
+    p.bth.pkey = 0x1234;
+    p.bth.dest_qpn ^= 0x40;
+    p.bth.tver = 3;
+    p.path.dst.b[15] ^= 0x10;
+    p.bad_icrc = true;
+    script_send(s, &p);
+    for (int v = 0; v < ROCE_RX_VERDICT_COUNT; v++)
+        expect_verdict(s, (enum roce_rx_verdict)v, v == ROCE_RX_DROP_ICRC);
+    expect_nothing(s);
+}
+
+/* Without the option there is no path to migrate to: whatever MigReq says, no event, no other path.
+ * covers: ROCE-EV-7, ROCE-QP-33, ROCE-INT-6 */
+Test(peers, ROCE_EV_7_no_path_migrates)
+{
+    s->event_read = s->event_count;
+    for (uint32_t i = 0; i < 6; i++) {
+        struct script_pkt p =
+            script_write_pkt(s, ROCE_OP_WRITE_ONLY, script_rq(s, i), 0, 8, script_data(), 8);
+        p.bth.mig_req = i & 1;
+        p.bth.ack_req = 1;
+        script_send(s, &p);
+        cr_assert_eq(expect_ack(s, script_rq(s, i), i + 1)->bth.mig_req, 1);
+    }
+    expect_no_event(s);
+}
