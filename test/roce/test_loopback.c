@@ -98,21 +98,21 @@ static void bulk_rc(unsigned devices, bool one_address, bool ipv6)
     two_free(&t);
 }
 
-/* covers: ROCE-UD-8 */
+/* covers: ROCE-UD-8, ROCE-GEN-1 */
 Test(loopback, ROCE_UD_8_rc_bulk_between_two_qps_of_a_device)
 {
     bulk_rc(1, true, false);
     bulk_rc(1, true, true);
 }
 
-/* covers: ROCE-UD-8 */
+/* covers: ROCE-UD-8, ROCE-GEN-1 */
 Test(loopback, ROCE_UD_8_rc_bulk_between_devices_on_one_address)
 {
     bulk_rc(2, true, false);
     bulk_rc(2, true, true);
 }
 
-/* covers: ROCE-UD-8 */
+/* covers: ROCE-UD-8, ROCE-GEN-1 */
 Test(loopback, ROCE_UD_8_rc_bulk_between_devices_on_two_addresses)
 {
     bulk_rc(2, false, false);
@@ -134,7 +134,7 @@ Test(loopback, ROCE_RC_48_rnr_inside)
     two_free(&t);
 }
 
-/* covers: ROCE-UD-8, ROCE-UC-1 */
+/* covers: ROCE-UD-8, ROCE-UC-1, ROCE-GEN-1 */
 Test(loopback, ROCE_UD_8_uc)
 {
     for (unsigned devices = 1; devices <= 2; devices++) {
@@ -193,7 +193,7 @@ static void bulk_ud(unsigned devices, bool one_address, bool ipv6)
     two_free(&t);
 }
 
-/* covers: ROCE-UD-8 */
+/* covers: ROCE-UD-8, ROCE-GEN-1 */
 Test(loopback, ROCE_UD_8_ud)
 {
     bulk_ud(1, true, false);
@@ -374,7 +374,7 @@ Test(loopback, ROCE_UD_23_members_on_linked_devices)
     two_free(&t);
 }
 
-/* covers: ROCE-GSI-1 */
+/* covers: ROCE-GSI-1, ROCE-GEN-1 */
 Test(loopback, ROCE_GSI_1_each_linked_device_has_its_own)
 {
     struct two t = two_new(2, false, false, ROCE_QPT_UD);

@@ -53,7 +53,7 @@ static void send_to(const struct net_addr *group)
     cr_assert_eq(roce_ah_destroy(to), 0);
 }
 
-/* covers: ROCE-UD-20, ROCE-FRM-1, ROCE-UD-24 */
+/* covers: ROCE-UD-20, ROCE-FRM-1, ROCE-UD-24, ROCE-AH-2 */
 Test(mcast, ROCE_UD_20_group_qpn_and_mac)
 {
     struct net_addr group = group_v4(3);
@@ -422,4 +422,45 @@ Test(mcast, ROCE_UD_22_many_groups_are_told_apart)
     }
     for (unsigned i = 1; i < 200; i += 2)
         cr_assert_eq(roce_qp_detach_mcast(s->qp, &groups[i]), 0);
+}
+
+/* covers: CA17-43, ROCE-FRM-54, ROCE-RX-16 */
+Test(mcast, CA17_43_groups_in_both_protocols)
+{
+    config.also_v1 = true;
+    renew();
+    struct roce_gid v1 = *roce_dev_gid_get(s->dev, 0);
+    v1.type = ROCE_GID_V1;
+    int index = roce_dev_gid_add(s->dev, &v1);
+    cr_assert_eq(index, 1);
+    struct net_addr group = group_v4(1);
+    cr_assert_eq(roce_qp_attach_mcast(s->qp, &group), 0);
+    for (int i = 0; i < 2; i++) {
+        struct script_pkt p = group_pkt(&group);
+        p.path.v1 = i == 1;
+        script_recv(s, 1, AT, 100);
+        script_send(s, &p);
+        struct rdma_wc wc = expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
+        cr_assert_eq(wc.network, i ? RDMA_NETWORK_IB : RDMA_NETWORK_IPV4);
+        struct roce_av av;
+        cr_assert_eq(roce_ah_from_wc(s->dev, &wc, s->mem + AT, &av), 0);
+        cr_assert_eq(av.sgid_index, i, "the reply is of the same protocol");
+    }
+    struct roce_av av = {.dgid = group, .sgid_index = (uint8_t)index, .hop_limit = 1};
+    struct rdma_ah *to;
+    struct rdma_sge sge;
+    cr_assert_eq(roce_ah_create(s->dev, s->pd, &av, &to), 0);
+    struct rdma_send_wr wr = dgram_wr(s, to, 9, &sge, 64, 32);
+    wr.ud.remote_qpn = 0xffffff;
+    script_recv(s, 2, AT, 100);
+    cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+    script_pump(s);
+    const struct roce_pkt *pkt = script_next(s);
+    cr_assert_not_null(pkt);
+    cr_assert_eq(pkt->l3_kind, ROCE_L3_GRH);
+    static const uint8_t mac[] = {1, 0, 0x5e, 1, 2, 1};
+    cr_assert_arr_eq(pkt->dst_mac.b, mac, 6);
+    cr_assert_eq(expect_wc(s, recv_cq, 2, RDMA_WC_SUCCESS).network, RDMA_NETWORK_IB);
+    cr_assert_eq(roce_ah_destroy(to), 0);
+    cr_assert_eq(roce_qp_detach_mcast(s->qp, &group), 0);
 }

@@ -79,6 +79,7 @@ Test(ud_rx, ROCE_UD_4_the_area_may_cross_sges)
     cr_assert_arr_eq(s->mem + AT + 2000, script_data() + 2, 18);
 }
 
+/* covers: ROCE-VB-4 */
 Test(ud_rx, ROCE_UD_5_what_the_completion_tells)
 {
     struct roce_gid tagged = {.addr = dgram_addr(s, 1), .vlan_id = 6, .mac = {{2, 0, 0, 0, 0, 1}}};

@@ -257,7 +257,7 @@ Test(ud_tx, ROCE_AH_10_a_handle_on_a_removed_address_fails_its_sends)
     expect_nothing(s);
 }
 
-/* covers: ROCE-QP-40, ROCE-PD-1, ROCE-RX-12 */
+/* covers: ROCE-QP-40, ROCE-PD-1, ROCE-RX-12, ROCE-VB-4 */
 Test(ud_tx, ROCE_QP_40_what_a_post_refuses)
 {
     struct rdma_sge sge;

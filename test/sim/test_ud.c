@@ -21,7 +21,7 @@ static void run(const struct crowd_profile *profile, uint64_t count)
     cr_assert_eq(seeds.failures, 0, "%u seeds failed", seeds.failures);
 }
 
-/* covers: ROCE-UD-1, ROCE-UD-4, ROCE-UD-5, ROCE-UD-8, ROCE-UD-22, ROCE-UD-23, ROCE-RX-18 */
+/* covers: ROCE-UD-1, ROCE-UD-4, ROCE-UD-5, ROCE-UD-8, ROCE-UD-22, ROCE-UD-23, ROCE-RX-18, CA17-25 */
 Test(ud_operation, everything_arrives_once_on_a_calm_wire)
 {
     run(&(struct crowd_profile){.late = false}, 400);
