@@ -19,6 +19,7 @@ void roce_dev_query(const struct roce_dev *dev, struct roce_dev_attr *out)
         .cap_flags = ALWAYS | (dev->config.path_migration ? ROCE_CAP_AUTO_PATH_MIG : 0) |
                      (roce_transport_of(ROCE_QPT_XRC_INI) ? ROCE_CAP_XRC : 0),
         .atomic_cap = ROCE_ATOMIC_HCA,
+        .masked_atomic_cap = dev->config.masked_atomics ? ROCE_ATOMIC_HCA : ROCE_ATOMIC_NONE,
         .max_qp = dev->config.max_qp,
         .max_mr = dev->config.max_mr,
         .max_qp_wr = ROCE_MAX_WR,

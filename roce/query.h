@@ -24,11 +24,12 @@ enum roce_dev_caps {
  * client reregistration is not supported (ROCE-VB-1, VB-2, CA17-31). */
 enum roce_port_caps { ROCE_PORT_CAP_CM = 1 << 16 };
 
-enum roce_atomic_cap { ROCE_ATOMIC_HCA = 1 }; /* among all atomics of the device: ROCE-RS-47 */
+enum roce_atomic_cap { ROCE_ATOMIC_NONE = 0, ROCE_ATOMIC_HCA = 1 }; /* among all atomics: ROCE-RS-47 */
 
 struct roce_dev_attr {
     uint32_t cap_flags; /* enum roce_dev_caps */
     enum roce_atomic_cap atomic_cap;
+    enum roce_atomic_cap masked_atomic_cap; /* roce_dev_config.masked_atomics */
     uint32_t max_qp;
     uint32_t max_mr;    /* regions and windows together */
     uint32_t max_qp_wr; /* of either queue */

@@ -34,8 +34,11 @@ Test(query, ROCE_LIM_5_capabilities)
     cr_assert_eq(a.cap_flags & promised, promised);
     cr_assert_eq(a.atomic_cap, ROCE_ATOMIC_HCA);
     cr_assert_eq(a.cap_flags & ROCE_CAP_AUTO_PATH_MIG, 0);
-    config.path_migration = true;
+    cr_assert_eq(a.cap_flags & ROCE_CAP_XRC, ROCE_CAP_XRC);
+    cr_assert_eq(a.masked_atomic_cap, ROCE_ATOMIC_NONE);
+    config.path_migration = config.masked_atomics = true;
     renew();
+    cr_assert_eq(dev_attr().masked_atomic_cap, ROCE_ATOMIC_HCA);
     cr_assert(dev_attr().cap_flags & ROCE_CAP_AUTO_PATH_MIG);
 }
 
