@@ -31,8 +31,8 @@ struct rdma_srq_config {
 
 /* Creates an SRQ whose SGE keys are those of `pd` (ROCE-RS-70). 0, -EINVAL or -ENOMEM. */
 int rdma_srq_create(struct rdma_pd *pd, const struct rdma_srq_config *config, struct rdma_srq **out);
-/* 0, or -EBUSY while a QP uses it; of an XRC SRQ: while a message is half-way in one of its WQEs. Its WQEs are
- * forgotten. */
+/* 0, or -EBUSY while a QP uses it; of an XRC SRQ: while a message is half-way in one of its WQEs. Its WQEs
+ * are forgotten. */
 int rdma_srq_destroy(struct rdma_srq *srq);
 /* The number that peers name an XRC SRQ by (24 bits); 0: it is none. */
 uint32_t rdma_srq_number(const struct rdma_srq *srq);
