@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Work requests that send nothing: LOCAL_INV, BIND_MW, REG_MR. They take their turn in the send queue like
- * any other, use no PSN, and are complete when all before them are. Inside roce/ only. */
+ * any other, use no PSN, and are complete when all before them are; one that is flushed (ROCE-RC-63) may
+ * have been executed all the same. Inside roce/ only. */
 #ifndef NORNIC_ROCE_LOCAL_OPS_H
 #define NORNIC_ROCE_LOCAL_OPS_H
 

@@ -106,9 +106,9 @@ Test(gsi, ROCE_GSI_1_one_a_device)
     struct roce_qp *qp;
     cr_assert_eq(roce_qp_create(s->dev, &c, &qp), -EBUSY);
     cr_assert_eq(roce_ah_destroy(ah), 0);
-    roce_qp_destroy(s->qp);
     struct script_pkt p = dgram_pkt(s, script_data(), MAD_BYTES);
     p.bth.dest_qpn = 1;
+    roce_qp_destroy(s->qp);
     script_send(s, &p);
     expect_verdict(s, ROCE_RX_DROP_NO_QP, 1);
     cr_assert_eq(roce_qp_create(s->dev, &c, &s->qp), 0);

@@ -369,6 +369,40 @@ Test(local_ops, ROCE_RC_62_one_that_failed_fails_while_the_queue_drains)
     expect_state(s, ROCE_QPS_ERR);
 }
 
+/* covers: ROCE-EV-1 */
+Test(local_ops, ROCE_CQ_2_their_completions_may_overflow_a_cq_like_any)
+{
+    config.send_cq_capacity = 2;
+    renew_all();
+    struct rdma_send_wr wrs[4] = {bind_wr(1), inv_wr(2, window_key()), bind_wr(3), reg_wr(4)};
+    for (int i = 0; i < 3; i++)
+        wrs[i].next = &wrs[i + 1];
+    cr_assert_eq(roce_post_send(s->qp, wrs, NULL), 0);
+    script_pump(s);
+    expect_event(s, ROCE_EVENT_CQ_ERR);
+    expect_state(s, ROCE_QPS_ERR);
+    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 2, RDMA_WC_SUCCESS);
+    struct rdma_wc wc;
+    cr_assert_eq(rdma_cq_poll(s->send_cq, &wc, 1), -EIO);
+}
+
+/* covers: ROCE-CQ-6 */
+Test(local_ops, a_cq_that_grows_in_time_does_not_overflow)
+{
+    config.send_cq_capacity = 2;
+    renew_all();
+    post(bind_wr(1));
+    post(inv_wr(2, window_key()));
+    cr_assert_eq(rdma_cq_resize(s->send_cq, 4), 0);
+    post(bind_wr(3));
+    post(reg_wr(4));
+    for (uint64_t id = 1; id <= 4; id++)
+        expect_wc(s, send_cq, id, RDMA_WC_SUCCESS);
+    expect_state(s, ROCE_QPS_RTS);
+    expect_no_event(s);
+}
+
 /* --- access is checked again on every packet --- */
 
 static struct script_pkt long_write(enum roce_op op, uint32_t i, uint32_t key, uint64_t va, uint32_t bytes)
