@@ -11,9 +11,9 @@
 
 TestSuite(peers, .init = setup, .fini = teardown);
 
-/* rxe computes ICRCs over a header of 20 bytes and drops wrong checksums; it has one P_Key, 0xffff; some peers
- * end in error on a reserved syndrome. Whatever this side sends, in a session with every kind of answer, is
- * harmless to them.
+/* rxe computes ICRCs over a header of 20 bytes and drops wrong checksums; it has one P_Key, 0xffff; some
+ * peers end in error on a reserved syndrome. Whatever this side sends, in a session with every kind of
+ * answer, is harmless to them.
  * covers: ROCE-INT-5, ROCE-INT-7, ROCE-INT-17, ROCE-INT-18, ROCE-GEN-5 */
 Test(peers, ROCE_INT_18_nothing_that_upsets_a_peer_is_sent)
 {
@@ -110,8 +110,8 @@ Test(peers, ROCE_INT_11_the_only_nak_is_lost)
         expect_wc(s, send_cq, i, RDMA_WC_SUCCESS);
 }
 
-/* rxe repeats for ever when its retry count is 7, at once everything that is unacknowledged, and the same answer
- * comes each time; an adapter repeats early, or only a part, from the middle of a message.
+/* rxe repeats for ever when its retry count is 7, at once everything that is unacknowledged, and the same
+ * answer comes each time; an adapter repeats early, or only a part, from the middle of a message.
  * covers: ROCE-INT-13, ROCE-INT-14, ROCE-INT-30, ROCE-RS-20 */
 Test(peers, ROCE_INT_14_repeats_early_partial_and_for_ever)
 {
@@ -137,8 +137,9 @@ Test(peers, ROCE_INT_14_repeats_early_partial_and_for_ever)
     expect_state(s, ROCE_QPS_RTS);
 }
 
-/* What is wrong with a request, one peer calls so and another so: rxe 0x63 for a SEND that is too long, others
- * 0x61; 0x61 or 0x62, whichever is looked at first, for one that is wrong twice. Each ends the request.
+/* What is wrong with a request, one peer calls so and another so: rxe 0x63 for a SEND that is too long,
+ * others 0x61; 0x61 or 0x62, whichever is looked at first, for one that is wrong twice. Each ends the
+ * request.
  * covers: ROCE-INT-15, ROCE-INT-32, ROCE-RC-50 */
 Test(peers, ROCE_INT_15_each_refusal_ends_the_request)
 {
@@ -157,8 +158,8 @@ Test(peers, ROCE_INT_15_each_refusal_ends_the_request)
     }
 }
 
-/* A SEND with invalidate whose key is no good: rxe acknowledges it with the MSN it had and is silent from then
- * on; hfi1 takes it as a plain SEND; the standard says NAK. None of them leaves a request behind.
+/* A SEND with invalidate whose key is no good: rxe acknowledges it with the MSN it had and is silent from
+ * then on; hfi1 takes it as a plain SEND; the standard says NAK. None of them leaves a request behind.
  * covers: ROCE-INT-16, ROCE-RS-45 */
 Test(peers, ROCE_INT_16_a_send_with_invalidate_fails_in_three_ways)
 {
@@ -246,8 +247,8 @@ Test(peers, ROCE_INT_4_a_peer_without_congestion_management)
     expect_nothing(s);
 }
 
-/* rxe rounds both READ limits up to powers of two. This side keeps what was agreed: never more READs outstanding
- * than its own limit, however many the peer would take.
+/* rxe rounds both READ limits up to powers of two. This side keeps what was agreed: never more READs
+ * outstanding than its own limit, however many the peer would take.
  * covers: ROCE-INT-21, ROCE-RC-13 */
 Test(peers, ROCE_INT_21_limits_are_not_rounded)
 {
@@ -265,8 +266,8 @@ Test(peers, ROCE_INT_21_limits_are_not_rounded)
     expect_nothing(s);
 }
 
-/* Where rxe completes a receive with the status that its peer gets, and raises no event, this side does as the
- * standard says.
+/* Where rxe completes a receive with the status that its peer gets, and raises no event, this side does as
+ * the standard says.
  * covers: ROCE-INT-27, ROCE-RS-15, ROCE-EV-3, ROCE-EV-4 */
 Test(peers, ROCE_INT_27_errors_of_the_responder)
 {
@@ -289,8 +290,8 @@ Test(peers, ROCE_INT_27_errors_of_the_responder)
     expect_event(s, ROCE_EVENT_QP_ACCESS_ERR);
 }
 
-/* rxe looks at QP, addresses and keys before the ICRC, so that its counters of bad keys move on corrupt packets.
- * Here a corrupt packet is only that.
+/* rxe looks at QP, addresses and keys before the ICRC, so that its counters of bad keys move on corrupt
+ * packets. Here a corrupt packet is only that.
  * covers: ROCE-INT-31, ROCE-ICRC-7, ROCE-RX-5 */
 Test(peers, ROCE_INT_31_a_corrupt_packet_moves_one_counter)
 {

@@ -161,8 +161,8 @@ Test(safety, ROCE_RS_70_keys_of_an_srq_are_of_its_pd)
 
 /* --- full queues --- */
 
-/* A full send queue takes nothing more, and what it holds is what was posted: also after its counters have gone
- * round many times. Unsignalled requests keep their places until a completion tells of them.
+/* A full send queue takes nothing more, and what it holds is what was posted: also after its counters have
+ * gone round many times. Unsignalled requests keep their places until a completion tells of them.
  * covers: ROCE-QP-40, ROCE-RC-60 */
 Test(safety, ROCE_QP_40_a_full_send_queue_refuses)
 {

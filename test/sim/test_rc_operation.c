@@ -59,7 +59,8 @@ Test(rc_operation, read_then_send)
     run_opcodes(1 << RDMA_WR_RDMA_READ | 1 << RDMA_WR_SEND);
 }
 
-/* The transport of chapter 9, whatever the wire does: each message arrives once and whole, in order, or fails.
+/* The transport of chapter 9, whatever the wire does: each message arrives once and whole, in order, or
+ * fails.
  * covers: CA17-25, ROCE-GEN-4 */
 Test(rc_operation, atomics_between_writes)
 {
