@@ -82,7 +82,7 @@ static const struct field_rule {
 
 const char *explain_field_rule(const char *layer_key, const struct net_field *field)
 {
-    /* a row without a field stands for those of the layer that have none of their own, and comes after them */
+    /* A row without a field stands for those of the layer that have none of their own, and comes after. */
     for (unsigned i = 0; i < sizeof field_rules / sizeof field_rules[0]; i++) {
         const struct field_rule *r = &field_rules[i];
         if (strcmp(r->layer, layer_key) == 0 && (!r->field || strcmp(r->field, field->name) == 0))

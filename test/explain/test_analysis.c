@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the analysis finds in the golden captures of Linux peers: what pcaps/MANIFEST.md says was done to
+ * them, and nothing in those that were left alone. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "explain/analysis.h"
+
+struct result {
+    unsigned findings[EXPLAIN_FINDING_COUNT];
+    unsigned at_end;
+    uint32_t flows;
+};
+
+struct reading {
+    struct net_capture *capture;
+    struct explain_analysis *analysis;
+    uint64_t number;
+    struct explain_packet packet;
+    struct explain_meaning meaning;
+};
+
+static void begin(struct reading *r, const char *name)
+{
+    char path[200];
+    struct net_error err;
+    snprintf(path, sizeof path, "pcaps/%s.pcap", name);
+    *r = (struct reading){.analysis = explain_analysis_create(&(struct explain_analysis_config){0})};
+    cr_assert_not_null(r->analysis);
+    cr_assert_eq(net_capture_open(path, &r->capture, &err), 0, "%s", err.text);
+}
+
+static bool next(struct reading *r)
+{
+    struct net_capture_record record;
+    struct net_error err;
+    if (net_capture_next(r->capture, &record, &err) != 1)
+        return false;
+    explain_dissect(&r->packet, &record, ++r->number);
+    explain_analysis_next(r->analysis, &r->packet, &r->meaning);
+    return true;
+}
+
+static void end(struct reading *r)
+{
+    net_capture_close(r->capture);
+    explain_analysis_destroy(r->analysis);
+}
+
+static struct result read_all(const char *name)
+{
+    struct reading r;
+    struct result result = {0};
+    struct explain_finding findings[16];
+    unsigned n;
+    begin(&r, name);
+    while (next(&r))
+        for (unsigned i = 0; i < r.meaning.remark_count; i++)
+            result.findings[r.meaning.remarks[i].kind]++;
+    while ((n = explain_analysis_end(r.analysis, findings, 16)) > 0)
+        result.at_end += n;
+    result.flows = explain_analysis_flow_count(r.analysis);
+    end(&r);
+    return result;
+}
+
+/* The line of the n-th packet. */
+static void expect_words(const char *name, uint64_t number, const char *words)
+{
+    struct reading r;
+    begin(&r, name);
+    while (next(&r) && r.number < number)
+        continue;
+    cr_assert_eq(r.number, number);
+    cr_assert_str_eq(r.meaning.words, words, "%s #%u: %s", name, (unsigned)number, r.meaning.words);
+    end(&r);
+}
+
+Test(analysis, captures_that_were_left_alone_show_nothing)
+{
+    static const char *const names[] = {
+        "rc_atomic",
+        "rc_ipv6_atomic",
+        "rc_ipv6_read_1024",
+        "rc_ipv6_send_1024",
+        "rc_ipv6_write_1024",
+        "rc_long",
+        "rc_mix",
+        "rc_read_1024",
+        "rc_read_256",
+        "rc_send_1024",
+        "rc_send_256",
+        "rc_send_4096",
+        "rc_vlan",
+        "rc_write_1024",
+        "routed_rc_ipv4",
+        "routed_rc_ipv6",
+        "stock_pingpong",
+        "uc",
+        "ud_4",
+        "ud_6",
+        "cm_rping",
+        "cm_disc",
+        "cm_udaddy",
+        "cm_ipv6_rping",
+    };
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct result result = read_all(names[i]);
+        for (unsigned kind = 0; kind < EXPLAIN_FINDING_COUNT; kind++)
+            cr_assert_eq(result.findings[kind], 0, "%s: %s", names[i],
+                         explain_finding_key((enum explain_finding_kind)kind));
+        cr_assert_eq(result.at_end, 0, "%s", names[i]);
+    }
+}
+
+Test(analysis, loss)
+{
+    struct result r = read_all("lossy_loss");
+    cr_assert_eq(r.flows, 1);
+    cr_assert_eq(r.findings[EXPLAIN_FIND_PSN_GAP], 5);
+    cr_assert_eq(r.findings[EXPLAIN_FIND_NAK_SEQUENCE], 4);
+    cr_assert_eq(r.findings[EXPLAIN_FIND_TIMEOUT], 1);
+    cr_assert_eq(r.findings[EXPLAIN_FIND_DUPLICATE], 0);
+}
+
+Test(analysis, lost_acks_show_as_timeouts)
+{
+    struct result r = read_all("lossy_ackloss");
+    cr_assert_gt(r.findings[EXPLAIN_FIND_TIMEOUT], 0);
+    cr_assert_eq(r.findings[EXPLAIN_FIND_NAK_SEQUENCE], 0);
+    cr_assert_eq(r.findings[EXPLAIN_FIND_PSN_GAP], 0);
+}
+
+Test(analysis, copies_of_the_network_are_no_retransmissions)
+{
+    struct result r = read_all("lossy_duplicate");
+    cr_assert_eq(r.findings[EXPLAIN_FIND_DUPLICATE], 6);
+    cr_assert_eq(r.findings[EXPLAIN_FIND_RETRANSMISSION], 0);
+}
+
+Test(analysis, receivers_that_are_not_ready)
+{
+    struct result r = read_all("rc_rnr");
+    cr_assert_eq(r.findings[EXPLAIN_FIND_RNR], 10);
+    cr_assert_gt(r.findings[EXPLAIN_FIND_RETRANSMISSION], 0);
+    cr_assert_eq(r.findings[EXPLAIN_FIND_TIMEOUT], 0);
+}
+
+Test(analysis, fatal_naks_and_rejects)
+{
+    cr_assert_eq(read_all("rc_nak").findings[EXPLAIN_FIND_NAK_FATAL], 4);
+    cr_assert_eq(read_all("cm_reject").findings[EXPLAIN_FIND_CM_REJECT], 5);
+}
+
+Test(analysis, words)
+{
+    expect_words("rc_write_1024", 30, "RDMA WRITE middle 2/3 of message 14, 2048 of 2049 bytes");
+    expect_words("rc_write_1024", 32, "ACK up to PSN 0x001011, MSN 14");
+    expect_words("lossy_loss", 15, "NAK: PSN sequence error, expects 0x003001");
+    expect_words("lossy_loss", 17, "SEND last, retransmission of #2 after the NAK of #15");
+    expect_words("lossy_loss", 37, "RDMA READ response 2/5 to #8, 2048 of 4500 bytes");
+    expect_words("rc_rnr", 2, "RNR NAK for PSN 0x001000: wait 10.24 ms");
+    expect_words("rc_read_256", 25, "RDMA READ response 2/2 to #23, 257 of 257 bytes");
+}
+
+Test(analysis, the_room_for_flows_is_bounded)
+{
+    struct reading r;
+    begin(&r, "cm_disc");
+    explain_analysis_destroy(r.analysis);
+    r.analysis = explain_analysis_create(&(struct explain_analysis_config){.max_flows = 1});
+    while (next(&r))
+        continue;
+    uint32_t kept = 0;
+    for (uint32_t i = 1; i <= explain_analysis_flow_count(r.analysis); i++)
+        kept += explain_analysis_flow(r.analysis, i) != NULL;
+    cr_assert_eq(kept, 1);
+    cr_assert_null(explain_analysis_flow(r.analysis, 0));
+    cr_assert_null(explain_analysis_flow(r.analysis, 1000));
+    end(&r);
+}
