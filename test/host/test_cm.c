@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "cm_pair.h"
+#include "net/memory.h"
 
 static struct cm_pair pair;
 static struct host_cm_id *listener;
@@ -262,6 +263,52 @@ Test(cm_timers, a_silent_peer_is_unreachable, .timeout = 60)
     host_cm_destroy_id(id);
     cm_pair_drop_qp(&pair.side[0], qp);
     cm_pair_close(&pair);
+}
+
+/* One thread, one device that it drives itself, both ends of a connection on it; the device's timers and the
+ * CM's are in one sleep. */
+Test(cm_timers, a_caller_that_drives_manages_connections_too, .timeout = 60)
+{
+    struct net_port *ends[2];
+    struct net_error err = {""};
+    struct host_dev *dev;
+    struct host_cm *cm;
+    struct host_cm_id *own, *id;
+    struct host_dev_config config = {.no_thread = true};
+    struct roce_gid gid = {.addr = net_addr_from_v4((uint8_t[]){10, 0, 0, 1}), .mac = {{2, 0, 0, 0, 0, 1}}};
+    struct roce_cm_conn_param param = {.retry_count = 7};
+    cr_assert_eq(net_memory_pair(1500, 64, ends), 0);
+    cr_assert_eq(host_dev_create_on(ends[0], &config, &dev, &err), 0, "%s", err.text);
+    cr_assert_eq(roce_dev_gid_add(host_dev_engine(dev), &gid), 0);
+    cr_assert_eq(host_cm_open(dev, NULL, &cm, &err), 0, "%s", err.text);
+    cr_assert_eq(host_cm_create_id(cm, ROCE_CM_PS_TCP, NULL, &own), 0);
+    cr_assert_eq(host_cm_listen(own, &gid.addr, 7, 1), 0);
+    cr_assert_eq(host_cm_create_id(cm, ROCE_CM_PS_TCP, NULL, &id), 0);
+    cr_assert_eq(host_cm_resolve_addr(id, &gid.addr, &gid.addr, 7, CM_NS_PER_S, &err), 0, "%s", err.text);
+    cr_assert_eq(host_cm_resolve_route(id), 0);
+    param.qp_num = 99; /* no QP of this device: the application would move it */
+    cr_assert_eq(host_cm_connect(id, NULL, &param), 0);
+    struct host_cm_event *event = NULL;
+    enum roce_cm_event_type last = ROCE_CM_EVENT_ADDR_RESOLVED;
+    uint64_t end_ns = host_now_ns() + 10 * CM_NS_PER_S;
+    while (last != ROCE_CM_EVENT_CONNECT_REQUEST) {
+        cr_assert_lt(host_now_ns(), end_ns, "no request after %s", roce_cm_event_name(last));
+        if (host_cm_get_event(cm, &event, 0) == 0) {
+            last = event->type;
+            if (last != ROCE_CM_EVENT_CONNECT_REQUEST)
+                host_cm_ack_event(event);
+        } else if (!host_dev_progress(dev)) {
+            host_dev_wait(dev, CM_NS_PER_S / 10);
+        }
+    }
+    struct host_cm_id *request = event->id;
+    host_cm_ack_event(event);
+    host_cm_destroy_id(request);
+    host_cm_destroy_id(id);
+    host_cm_destroy_id(own);
+    cr_assert_eq(host_cm_close(cm), 0);
+    host_dev_close(dev);
+    net_port_close(ends[1]);
 }
 
 /* Many ids of many threads, all at once. */
