@@ -229,7 +229,6 @@ static bool part(struct roce_cm_id *id, uint64_t now_ns)
 {
     switch (id->state) {
     case ROCE_CM_IDLE_STATE:
-        return false;
     case ROCE_CM_SIDR_REQ_SENT_STATE:
         return false;
     case ROCE_CM_LISTEN_STATE:

@@ -57,16 +57,20 @@ Test(limits, ROCE_GEN_7_ids_are_bounded)
     struct cm_net_config config = {.seed = 6, .cm = {.max_ids = 5}};
     struct cm_net *net = cm_net_create(&config);
     struct roce_cm_mad req = req_of(net);
-    struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 100), *id;
+    struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 100), *ids[5], *id;
     for (unsigned i = 0; i < 10; i++, another(&req))
         cm_net_inject(net, 0, 1, &req);
     cr_expect_eq(roce_cm_counters(net->node[1].cm)->drop_no_id, 6);
     cr_expect_eq(roce_cm_id_create(net->node[1].cm, ROCE_CM_PS_TCP, NULL, &id), -ENOSPC);
     cm_net_drop(net, listener);
     for (unsigned i = 0; i < 5; i++)
-        cm_net_id(net, 1, ROCE_CM_PS_TCP);
+        ids[i] = cm_net_id(net, 1, ROCE_CM_PS_TCP);
     cr_expect_eq(roce_cm_id_create(net->node[1].cm, ROCE_CM_PS_TCP, NULL, &id), -ENOSPC);
     cr_expect_eq(roce_cm_destroy(net->node[1].cm), -EBUSY);
+    for (unsigned i = 0; i < 5; i++)
+        cm_net_drop(net, ids[i]);
+    cm_net_run(net, NET_TIME_NONE);
+    cm_net_destroy(net);
 }
 
 Test(limits, a_request_without_memory_is_dropped_and_counted)
