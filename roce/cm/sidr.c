@@ -16,11 +16,13 @@ static void refuse(struct roce_cm *cm, const struct roce_cm_path *path, const st
     roce_cm_put(cm, path, &answer, now_ns);
 }
 
-/* How long an answer is kept, in case that it was lost: the peer asks again after its round trip. */
+/* How long an answer is kept, in case that it was lost: for four tries of the peer, one of its round trips
+ * each. What comes later is a request of its own. */
 static uint64_t linger_ns(const struct roce_cm *cm)
 {
-    return 2 *
-           (2 * roce_cm_code_ns(cm->config.packet_life_time) + roce_cm_code_ns(cm->config.response_timeout));
+    uint64_t round_trip_ns =
+        2 * roce_cm_code_ns(cm->config.packet_life_time) + roce_cm_code_ns(cm->config.response_timeout);
+    return 4 * round_trip_ns;
 }
 
 static void rx_duplicate(struct roce_cm *cm, struct roce_cm_id *id, uint64_t now_ns)
