@@ -21,7 +21,12 @@
 #define SLICE_NS   50000000ull    /* a sleep is at most this long */
 #define RESOLVE_NS (3 * NS_PER_S) /* ARP or NDP */
 #define FLUSH_NS   20000000ull    /* the last datagrams of a connection leave meanwhile */
-#define WC_BURST   16
+#define GOODBYE_NS (5 * NS_PER_S) /* a peer that has not agreed to disconnect by then is gone */
+#define LINGER_NS  (5 * NS_PER_S) /* Linux repeats its DREQ after 4.3 s */
+
+#define RESPONSE_TIMEOUT \
+    18 /* 1.07 s until a message of ours is repeated: two programs wait for each other here */
+#define WC_BURST 16
 
 static int resolve_name(const struct peer *peer, const char *name, struct net_addr *out)
 {
@@ -62,7 +67,8 @@ static int open_device(struct peer *peer)
     host_dev_unlock(peer->node.dev);
     if (rc != 0)
         return cli_fail("cannot create a protection domain: %s", strerror(-rc));
-    if (host_cm_open(peer->node.dev, NULL, &peer->cm, &err) != 0)
+    struct host_cm_config config = {.timeouts = {.response_timeout = RESPONSE_TIMEOUT}};
+    if (host_cm_open(peer->node.dev, &config, &peer->cm, &err) != 0)
         return cli_fail("%s", err.text);
     uint32_t depth = peer->options->connections * (peer->max_send_wr + peer->max_recv_wr);
     return cli_cq_create(&peer->node, depth + 1, &peer->cq);
@@ -151,6 +157,11 @@ static bool none_open(const struct peer *peer, const void *ctx)
     return true;
 }
 
+static bool none_open_or_late(const struct peer *peer, const void *end_ns)
+{
+    return none_open(peer, NULL) || host_now_ns() >= *(const uint64_t *)end_ns;
+}
+
 static bool any_closed(const struct peer *peer)
 {
     for (uint32_t i = 0; i < peer->options->connections; i++)
@@ -175,7 +186,7 @@ static int wait_for(struct peer *peer, bool (*done)(const struct peer *peer, con
         }
         if (cli_stopped())
             return cli_negative("stopped before %s", what);
-        if (done != none_open && any_closed(peer))
+        if (done != none_open && done != none_open_or_late && any_closed(peer))
             return cli_negative("the peer disconnected before %s", what);
         if (now_ns - last_ns >= timeout_ns)
             return cli_negative("nothing happened for %g s before %s (-t waits longer)",
@@ -241,9 +252,24 @@ int peer_connect_all(struct peer *peer)
     return rc;
 }
 
+/* On a line that loses frames our consent may have been lost: stays to repeat it (ROCE-CM-51). */
+static int linger(struct peer *peer)
+{
+    uint64_t end_ns = host_now_ns() + LINGER_NS;
+    bool did;
+    int rc = CLI_OK;
+    while (rc == CLI_OK && peer_retransmitted(peer) > 0 && host_now_ns() < end_ns && !cli_stopped()) {
+        rc = round_of(peer, &did);
+        if (!did)
+            sleep_a_little(peer);
+    }
+    return rc;
+}
+
 int peer_await_closed(struct peer *peer)
 {
-    return peer_wait(peer, none_open, NULL, "the peer disconnected");
+    int rc = peer_wait(peer, none_open, NULL, "the peer disconnected");
+    return rc == CLI_OK && peer->kind->qp_type != ROCE_QPT_UD ? linger(peer) : rc;
 }
 
 int peer_disconnect_all(struct peer *peer)
@@ -257,7 +283,8 @@ int peer_disconnect_all(struct peer *peer)
         else
             host_cm_disconnect(conn->id, NULL, 0);
     }
-    return peer_wait(peer, none_open, NULL, "the peer agreed to disconnect");
+    uint64_t end_ns = host_now_ns() + GOODBYE_NS;
+    return peer_wait(peer, none_open_or_late, &end_ns, "the peer agreed to disconnect");
 }
 
 /* --- the end --- */

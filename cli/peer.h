@@ -171,6 +171,9 @@ int peer_received(struct peer_conn *conn, uint32_t number, const uint8_t *buf, u
 /* Says that the server is ready: a line of text, or {"listening": PORT}. */
 void peer_say_listening(const struct peer *peer);
 
+/* Packets of reliable connections that were sent again. */
+uint64_t peer_retransmitted(const struct peer *peer);
+
 /* The report of a run that went well, on standard output. */
 void peer_report(const struct peer *peer);
 

@@ -83,16 +83,20 @@ static bool all_received(const struct peer *peer, const void *ctx)
     return true;
 }
 
-static bool all_sent(const struct peer *peer, const void *ctx)
+/* Everything is acknowledged, or `*last`: the peer has disconnected, which it does when it has
+ * everything. Its last acknowledgement may be lost, and after that there is no other. */
+static bool all_sent(const struct peer *peer, const void *last)
 {
-    (void)ctx;
-    for (uint32_t i = 0; i < peer->options->connections; i++)
-        if (peer->conns[i].sent < peer->conns[i].posted)
+    for (uint32_t i = 0; i < peer->options->connections; i++) {
+        const struct peer_conn *conn = &peer->conns[i];
+        if (conn->sent < conn->posted && !(*(const bool *)last && conn->state == PEER_CONN_CLOSED))
             return false;
+    }
     return true;
 }
 
-static int send_all(struct peer *peer)
+/* `last`: the peer waits for nothing more than this. */
+static int send_all(struct peer *peer, bool last)
 {
     uint32_t size = peer->options->size_bytes;
     int rc = CLI_OK;
@@ -103,7 +107,7 @@ static int send_all(struct peer *peer)
             rc = peer_post_send(conn, i, sent_at(peer, i), size);
         }
     }
-    return rc == CLI_OK ? peer_wait(peer, all_sent, NULL, "all messages had been acknowledged") : rc;
+    return rc == CLI_OK ? peer_wait(peer, all_sent, &last, "all messages had been acknowledged") : rc;
 }
 
 static int receive_all(struct peer *peer)
@@ -116,9 +120,9 @@ static int receive_all(struct peer *peer)
 static int exchange(struct peer *peer, bool client_first)
 {
     bool first = client_first == (peer->options->host != NULL);
-    int rc = first ? send_all(peer) : receive_all(peer);
+    int rc = first ? send_all(peer, false) : receive_all(peer);
     if (rc == CLI_OK)
-        rc = first ? receive_all(peer) : send_all(peer);
+        rc = first ? receive_all(peer) : send_all(peer, true);
     peer->end_ns = host_now_ns();
     return rc;
 }

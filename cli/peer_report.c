@@ -14,7 +14,7 @@ void peer_say_listening(const struct peer *peer)
     fflush(stdout); /* a script that reads through a pipe sees how far we are */
 }
 
-static uint64_t retransmitted(const struct peer *peer)
+uint64_t peer_retransmitted(const struct peer *peer)
 {
     host_dev_lock(peer->node.dev);
     uint64_t n = roce_dev_counters(host_dev_engine(peer->node.dev))->qps.retransmitted_pkts;
@@ -36,7 +36,7 @@ static void report_json(const struct peer *peer)
     cli_json_add_count(j, "verified_messages", peer->verified);
     cli_json_add_count(j, "received_crc32_sum", peer->crc_sum);
     cli_json_add_real(j, "seconds", (double)(peer->end_ns - peer->start_ns) / 1e9);
-    cli_json_add_count(j, "retransmitted_pkts", retransmitted(peer));
+    cli_json_add_count(j, "retransmitted_pkts", peer_retransmitted(peer));
     cli_json_print(j);
 }
 
@@ -48,7 +48,7 @@ void peer_report(const struct peer *peer)
     }
     printf("%" PRIu64 " messages sent, %" PRIu64 " received, %" PRIu64 " of them verified; "
            "%" PRIu64 " packets retransmitted\n",
-           peer->sent, peer->received, peer->verified, retransmitted(peer));
+           peer->sent, peer->received, peer->verified, peer_retransmitted(peer));
     if (peer->verified < peer->received)
         printf("(the peer is no nornic: %s sends what happens to be in its memory)\n", peer->kind->stock);
 }

@@ -14,8 +14,8 @@
 
 static const char client_help[] =
     "Usage: nornic rdma-client -s ADDRESS --port PORT [OPTION...]\n"
-    "Connects by the connection manager, sends a message of 16 bytes, gets one back, disconnects. The server\n"
-    "is nornic rdma-server or rdma_server.\n"
+    "Connects by the connection manager, sends 16 bytes, gets 16 back, disconnects. The server is nornic\n"
+    "rdma-server or rdma_server.\n"
     "\n"
     "  -s ADDRESS               the server's address\n" COMMON_HELP "Example, against Linux soft-RoCE:\n"
     "  server# rdma_server\n"
@@ -23,8 +23,8 @@ static const char client_help[] =
 
 static const char server_help[] =
     "Usage: nornic rdma-server --port PORT [OPTION...]\n"
-    "Waits for one client, takes a message of 16 bytes from it, sends one back, disconnects. The client is\n"
-    "nornic rdma-client or rdma_client.\n"
+    "Waits for one client, takes 16 bytes from it, sends 16 back, disconnects. The client is nornic\n"
+    "rdma-client or rdma_client.\n"
     "\n"
     "  -s ADDRESS               own address to listen on (all)\n" COMMON_HELP
     "Example, with Linux soft-RoCE as the client:\n"

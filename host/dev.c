@@ -56,6 +56,7 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
     struct roce_dev_config config = {
         .random = host_random,
         .port_mtu_bytes = dev->port->limits.mtu_bytes,
+        .first_qpn = wanted->first_qpn,
         .window_pkts = wanted->window_pkts,
         .roce_v1 = wanted->roce_v1,
         .cc = wanted->cc,

@@ -9,6 +9,10 @@
 #include "net/kernel.h"
 #include "net/multicast.h"
 
+#define FIRST_QPN     17 /* of those a device may give */
+#define MULTICAST_QPN 0xffffffu
+#define DEVICE_QPS    16384 /* QPNs of a device: roce_dev_config.max_qp */
+
 /* At least one address now: without one nothing can be done, and the user learns why. */
 static int open_gids(struct host_dev *dev, const struct net_interface *interface, bool roce_v1,
                      struct net_error *err)
@@ -28,6 +32,14 @@ static int open_gids(struct host_dev *dev, const struct net_interface *interface
     return 0;
 }
 
+/* A process comes after another on the same address: peers may still keep QPNs of that one in TIMEWAIT (ROCE
+ * section 16.5), and packets for them may be on their way. */
+static uint32_t draw_first_qpn(void)
+{
+    const uint32_t end = MULTICAST_QPN - DEVICE_QPS;
+    return FIRST_QPN + (uint32_t)(host_random.next(NULL) % (end - FIRST_QPN));
+}
+
 int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct net_error *err)
 {
     struct net_port *port;
@@ -38,6 +50,8 @@ int host_dev_open(const struct host_dev_config *config, struct host_dev **out, s
     struct host_dev_config own = *config;
     if (own.cc.on && own.cc.line_rate_bps == 0)
         own.cc.line_rate_bps = net_interface_rate_bps(interface.name);
+    if (own.first_qpn == 0)
+        own.first_qpn = draw_first_qpn();
     rc = host_dev_create_on(port, &own, out, err);
     if (rc != 0)
         return rc;
