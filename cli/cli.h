@@ -17,6 +17,7 @@
     C(cmatose, "cmatose", "messages over many connections; speaks with ucmatose")                     \
     C(rdma_client, "rdma-client", "connect, one message there and one back; speaks with rdma_server") \
     C(rdma_server, "rdma-server", "the other side of rdma-client; speaks with rdma_client")           \
+    C(explain, "explain", "say what the packets of capture files mean")                               \
     C(verify, "verify", "recompute the ICRC of every RoCE packet in capture files")                   \
     C(perf, "perf", "measure bandwidth or latency of one operation between two sides")
 

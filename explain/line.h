@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A packet as one line of text. */
+#ifndef NORNIC_EXPLAIN_LINE_H
+#define NORNIC_EXPLAIN_LINE_H
+
+#include "explain/analysis.h"
+#include "explain/text.h"
+
+struct explain_line_style {
+    bool colour;       /* with the escape sequences of a terminal */
+    uint64_t epoch_ns; /* times are shown from here on: that of the first packet */
+};
+
+/* Appends "number  time  source > destination  QP  PSN  words" and a newline, and below it a line for each
+ * remark that is more than a note. */
+void explain_line(struct explain_text *out, const struct explain_packet *packet,
+                  const struct explain_meaning *meaning, const struct explain_line_style *style);
+
+#endif
