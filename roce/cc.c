@@ -64,14 +64,18 @@ static uint64_t duration_ns(uint64_t len_bytes, uint64_t rate_bps)
     return len_bytes * 8 * 1000000000 / rate_bps;
 }
 
-/* Makes the steps of the time that has passed. What is left of a wait shrinks as the rate grows: at the floor
- * a packet would else wait for milliseconds while the rate has long recovered. */
-static void advance(struct roce_cc *cc, const struct roce_cc_config *config, uint64_t now_ns)
+/* Makes the steps of the time up to `now_ns`. What is left of a wait until `*next_ns` shrinks as the rate grows:
+ * at the floor a packet would else wait for milliseconds while the rate has long recovered. */
+static void advance(struct roce_dcqcn *flow, uint64_t *next_ns, const struct roce_cc_config *config,
+                    uint64_t now_ns)
 {
-    uint64_t before_bps = cc->flow.rate_bps;
-    roce_dcqcn_advance(&cc->flow, config, now_ns);
-    if (cc->next_ns > now_ns && cc->flow.rate_bps != before_bps) /* a frame's bits * 10^9: no overflow */
-        cc->next_ns = now_ns + (cc->next_ns - now_ns) * before_bps / cc->flow.rate_bps;
+    while (flow->limited && flow->increase_due_ns <= now_ns && flow->increase_due_ns < *next_ns) {
+        uint64_t at_ns = flow->increase_due_ns, before_bps = flow->rate_bps;
+        roce_dcqcn_advance(flow, config, at_ns);
+        /* a few frames' bits times 10^9: no overflow */
+        *next_ns = at_ns + (*next_ns - at_ns) * before_bps / flow->rate_bps;
+    }
+    roce_dcqcn_advance(flow, config, now_ns);
 }
 
 void roce_cc_take_cnp(struct roce_qp *qp, uint64_t now_ns)
@@ -82,10 +86,20 @@ void roce_cc_take_cnp(struct roce_qp *qp, uint64_t now_ns)
         return;
     }
     roce_count(qp, rp_cnp_handled);
-    advance(cc, config_of(qp), now_ns);
+    advance(&cc->flow, &cc->next_ns, config_of(qp), now_ns);
     roce_dcqcn_cnp(&cc->flow, config_of(qp), now_ns);
     if (cc->next_ns < now_ns)
         cc->next_ns = now_ns; /* what was not used at line rate is no credit */
+}
+
+/* When the packet that waits may leave, if no CNP comes before: one wake-up, however many steps are made until
+ * then. */
+static uint64_t leave_ns(const struct roce_cc *cc, const struct roce_cc_config *config)
+{
+    struct roce_dcqcn ahead = cc->flow;
+    uint64_t next_ns = cc->next_ns;
+    advance(&ahead, &next_ns, config, next_ns);
+    return next_ns;
 }
 
 bool roce_cc_must_wait(struct roce_qp *qp, uint64_t now_ns)
@@ -93,12 +107,11 @@ bool roce_cc_must_wait(struct roce_qp *qp, uint64_t now_ns)
     struct roce_cc *cc = qp->cc;
     if (!cc || !cc->flow.limited)
         return false;
-    advance(cc, config_of(qp), now_ns);
+    advance(&cc->flow, &cc->next_ns, config_of(qp), now_ns);
     if (!cc->flow.limited || now_ns >= cc->next_ns)
         return false;
-    uint64_t step_ns = cc->flow.increase_due_ns;
     if (!roce_timer_armed(&cc->pace))
-        roce_timer_arm(&qp->dev->timers, &cc->pace, cc->next_ns < step_ns ? cc->next_ns : step_ns);
+        roce_timer_arm(&qp->dev->timers, &cc->pace, leave_ns(cc, config_of(qp)));
     return true;
 }
 

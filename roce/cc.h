@@ -24,7 +24,7 @@ struct roce_cc {
     struct roce_dcqcn flow;
     uint64_t next_ns;       /* the next paced packet may leave */
     uint64_t gap_ns;        /* how long the last one occupied the flow */
-    struct roce_timer pace; /* armed while a packet waits for next_ns; fires when the rate changes, too */
+    struct roce_timer pace; /* armed while a packet waits */
     uint32_t cnps_due;      /* bit i: slots[i] waits to be sent */
     uint32_t num_slots;     /* 1 or 32 */
     struct roce_cnp_slot slots[];

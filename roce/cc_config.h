@@ -23,8 +23,8 @@ struct roce_cc_config {
     /* reaction point */
     uint16_t gain_1024ths;          /* g: 1..1024; 4, which is 1/256 */
     uint16_t initial_alpha_1024ths; /* 1..1024; 1024, which is 1 */
-    uint32_t alpha_period_ns;       /* K, above N; 55 us */
-    uint32_t increase_period_ns;    /* T; 55 us */
+    uint32_t alpha_period_ns;       /* K, above N, at least 1 us; 55 us */
+    uint32_t increase_period_ns;    /* T, at least 1 us; 55 us */
     uint32_t increase_bytes;        /* B, at least 1024; 10 MB */
     uint16_t recovery_steps;        /* F, at most 1024; 5 */
     uint64_t additive_bps;          /* R_AI; 40 Mb/s for a line of 40 Gb/s, in proportion for others */

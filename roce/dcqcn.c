@@ -9,6 +9,7 @@
 #define PCP_MAX           7
 #define RECOVERY_MAX      1024
 #define BYTES_MIN         1024
+#define PERIOD_MIN_NS     1000
 
 /* --- parameters --- */
 
@@ -44,6 +45,8 @@ int roce_cc_config_complete(struct roce_cc_config *c)
     if (c->gain_1024ths > 1024 || c->initial_alpha_1024ths > 1024)
         return -EINVAL;
     if (c->alpha_period_ns <= c->cnp_interval_ns) /* else alpha falls between two CNPs of one congestion */
+        return -EINVAL;
+    if (c->alpha_period_ns < PERIOD_MIN_NS || c->increase_period_ns < PERIOD_MIN_NS)
         return -EINVAL;
     if (c->recovery_steps > RECOVERY_MAX || c->increase_bytes < BYTES_MIN)
         return -EINVAL;

@@ -91,6 +91,8 @@ Test(dcqcn, ROCE_CC_24_what_is_set_is_kept)
 Test(dcqcn, parameters_out_of_range_are_refused)
 {
     expect_refused(.cnp_interval_ns = 60000, .alpha_period_ns = 60000);
+    expect_refused(.cnp_interval_ns = 1, .alpha_period_ns = 999);
+    expect_refused(.increase_period_ns = 999);
     expect_refused(.gain_1024ths = 1025);
     expect_refused(.initial_alpha_1024ths = 1025);
     expect_refused(.cnp_dscp = 64);

@@ -49,7 +49,7 @@ static struct roce_cc_config draw_cc(struct sim_plan *plan)
                                    .cnp_interval_ns = interval_ns,
                                    .gain_1024ths = (uint16_t)(1 + below(plan, 1024)),
                                    .alpha_period_ns = interval_ns + 1 + below(plan, 100000),
-                                   .increase_period_ns = 1 + below(plan, 200000),
+                                   .increase_period_ns = 1000 + below(plan, 200000),
                                    .increase_bytes = 1024 + below(plan, 1 << below(plan, 24)),
                                    .recovery_steps = (uint16_t)(1 + below(plan, 10)),
                                    .cnp_ect = once_in(plan, 2),
