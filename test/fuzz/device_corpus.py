@@ -13,6 +13,7 @@ SEND_FIRST, SEND_MIDDLE, SEND_LAST, SEND_LAST_IMM, SEND_ONLY, SEND_ONLY_IMM = ra
 WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST, WRITE_LAST_IMM, WRITE_ONLY, WRITE_ONLY_IMM = range(6, 12)
 READ, RESP_FIRST, RESP_MIDDLE, RESP_LAST, RESP_ONLY, ACK, ATOMIC_ACK, CMP_SWAP, FETCH_ADD = range(12, 21)
 SEND_ONLY_INV, UD_SEND_ONLY, CNP = 0x17, 0x64, 0x81
+UC, XRC, MASKED_CMP_SWAP, MASKED_FETCH_ADD = 0x20, 0xa0, 0xf3, 0xf4
 QP1, ACK_REQ, SOLICITED, ODD, FULL, OUT_OF_ORDER, BAD_KEY, WHOLE = (1 << i for i in range(8))
 ODD_PKEY, ODD_ADDRESS, ODD_QPN, ODD_TVER, ODD_ICRC, ODD_VLAN, ODD_PAD, ODD_ECN = (1 << i for i in range(8))
 ACKED, RNR, NAK_SEQ, NAK_INVALID, NAK_ACCESS = 0x1f, 0x21, 0x60, 0x61, 0x62
@@ -20,7 +21,7 @@ FENCE, SIGNALED, SOLICIT, INLINE = 1, 2, 4, 8
 WR_WRITE, WR_WRITE_IMM, WR_SEND, WR_SEND_IMM, WR_READ, WR_CMP_SWAP, WR_FETCH_ADD = range(7)
 LOCAL_INV, BIND_MW, REG_MR, SEND_WITH_INV = range(4)
 KEY_FAST, KEY_WINDOW = 3, 4
-WITH_SRQ = 0x80  # in `failing` of world()
+WITH_SRQ, OTHER = 0x80, 0x40  # in `failing` of world(); OTHER: UC and XRC
 RESET, INIT, RTR, RTS, SQD, SQE, ERR = range(7)
 PMTU_256, PMTU_512, PMTU_1024, SIGNAL_ALL, SHORT_CQ, SHORT_WINDOW, IPV6, VLAN = 0, 1, 2, 4, 8, 16, 32, 64
 
@@ -142,6 +143,38 @@ SCENARIOS = {
     'reserved_opcode': world() + frame(0x15, q1) + end,
     'cnp': world() + frame(CNP, QP1) + end,
     'ud_to_rc': world() + frame(UD_SEND_ONLY, QP1, length=20) + end,
+    'masked_cmp_swap': world() + frame(MASKED_CMP_SWAP, q1, ext=bytes([0]) + u16(64)) + end,
+    'masked_fetch_add_twice': world() + frame(MASKED_FETCH_ADD, q1, ext=bytes([0]) + u16(64)) + take(1) +
+                              frame(MASKED_FETCH_ADD, q1, ahead=-1, ext=bytes([0]) + u16(64)) + end,
+    # UC: QP 0
+    'uc_send': world(failing=OTHER) + recv() + frame(UC | SEND_FIRST, FULL) + frame(UC | SEND_LAST, 0, length=7) + end,
+    'uc_lost_middle': world(failing=OTHER) + recv() + frame(UC | SEND_FIRST, FULL) +
+                      frame(UC | SEND_LAST, 0, ahead=1, length=7) + frame(UC | SEND_ONLY, 0, length=7) + end,
+    'uc_write_imm': world(failing=OTHER) + recv() + frame(UC | WRITE_FIRST, FULL | WHOLE, ext=reth(dma_len=300)) +
+                    frame(UC | WRITE_LAST_IMM, 0, length=44) + end,
+    'uc_too_long': world(failing=OTHER) + recv(sges=(sge(0, 0, 10),)) + frame(UC | SEND_ONLY, 0, length=50) + end,
+    'uc_bad_key': world(failing=OTHER) + frame(UC | WRITE_ONLY, BAD_KEY, length=77, ext=reth(0, 0) + b'\x08') + end,
+    'uc_bad_scatter': world(failing=OTHER) + recv(sges=(bad_sge,)) + frame(UC | SEND_ONLY, 0, length=50) + end,
+    'uc_two': world(failing=OTHER) + recv(dev=1) * 2 + send(WR_SEND_IMM) + send(WR_WRITE_IMM) + run() + poll,
+    'uc_sqe': world(failing=OTHER) + send(WR_SEND) + send(WR_SEND, sges=(bad_sge,)) + send(WR_SEND) + run() +
+              modify(RTS) + send(WR_SEND) + run() + poll,
+    # XRC: QP 1, of device 0 the target, of device 1 the initiator
+    'xrc_send': world(failing=OTHER) + recv(qp=1) + frame(XRC | SEND_FIRST, QP1 | FULL) +
+                frame(XRC | SEND_LAST, q1, length=7) + end,
+    'xrc_bad_srq': world(failing=OTHER) + recv(qp=1) + frame(XRC | SEND_ONLY, q1 | BAD_KEY, length=7) + end,
+    'xrc_changed_srq': world(failing=OTHER) + recv(qp=1) + frame(XRC | SEND_FIRST, QP1 | FULL) +
+                       frame(XRC | SEND_LAST, q1 | BAD_KEY, length=7) + end,
+    'xrc_not_ready': world(failing=OTHER) + frame(XRC | SEND_ONLY, q1, length=7) + end,
+    'xrc_read': world(failing=OTHER) + frame(XRC | READ, q1 | WHOLE, ext=reth(1, 3, 700)) + end,
+    'xrc_write': world(failing=OTHER) + frame(XRC | WRITE_ONLY, q1, length=77, ext=reth(0, 16)) + end,
+    'xrc_fetch_add': world(failing=OTHER) + frame(XRC | FETCH_ADD, q1, ext=bytes([0]) + u16(64)) + end,
+    'xrc_half_way_in_error': world(failing=OTHER) + recv(qp=1) + frame(XRC | SEND_FIRST, QP1 | FULL) +
+                             modify(ERR, qp=1) + end,
+    'xrc_half_way_gone': world(failing=OTHER) + recv(qp=1) + frame(XRC | SEND_FIRST, QP1 | FULL) + step(10, 1) + end,
+    'xrc_ask': world(failing=OTHER) + send(WR_SEND, dev=1, qp=1) + take(4, 1) +
+               frame(XRC | ACK, QP1, dev=1, response_to=0, ext=aeth(ACKED)) + poll,
+    'xrc_ask_to_read': world(failing=OTHER) + send(WR_READ, dev=1, qp=1) + take(4, 1) +
+                       frame(XRC | RESP_ONLY, QP1, dev=1, response_to=0, length=100, ext=aeth(ACKED)) + poll,
     # what the first checks find
     'bad_icrc': world() + frame(SEND_ONLY, q1, odd=ODD_ICRC, length=5) + end,
     'bad_pkey': world() + frame(SEND_ONLY, q1, odd=ODD_PKEY, length=5) + end,

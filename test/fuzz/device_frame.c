@@ -57,7 +57,8 @@ static uint8_t *put_ext(uint8_t *p, const struct fuzz_dev *dev, uint32_t kind, u
     if (kind & ROCE_PKT_DETH)
         p = roce_deth_put(p, &(struct roce_deth){.qkey = 1});
     if (kind & ROCE_PKT_XRCETH)
-        p = roce_xrceth_put(p, &(struct roce_xrceth){0});
+        p = roce_xrceth_put(
+            p, &(struct roce_xrceth){.xrc_srqn = fuzz_srqn(dev) ^ (flags & FUZZ_FRAME_BAD_KEY ? 1 : 0)});
     if (kind & ROCE_PKT_RETH)
         p = put_reth(p, dev, flags, payload_bytes, in);
     if (kind & ROCE_PKT_ATOMICETH)
@@ -108,7 +109,7 @@ static void expect_next(const struct fuzz_world *world, struct fuzz_qp *qp, uint
     uint32_t psns = 1;
     if (kind & ROCE_PKT_READ) {
         struct roce_reth reth;
-        roce_reth_get(&reth, transport + ROCE_BTH_BYTES);
+        roce_reth_get(&reth, transport + ROCE_BTH_BYTES + (kind & ROCE_PKT_XRCETH ? ROCE_XRCETH_BYTES : 0));
         psns = reth.dma_len ? (reth.dma_len - 1) / world->pmtu_bytes + 1 : 1;
     }
     qp->expected_psn = roce_psn_add(qp->expected_psn, psns);

@@ -88,6 +88,30 @@ uint32_t fuzz_peer_qpn(const struct fuzz_world *world, unsigned dev, unsigned q)
     return q == 0 && peer->qp ? roce_qp_num(peer->qp) : 0x900000 + q;
 }
 
+enum roce_qp_type fuzz_qp_type(const struct fuzz_world *world, unsigned dev, unsigned q)
+{
+    if (!world->other_services)
+        return ROCE_QPT_RC;
+    return q == 0 ? ROCE_QPT_UC : dev == 0 ? ROCE_QPT_XRC_TGT : ROCE_QPT_XRC_INI;
+}
+
+uint32_t fuzz_srqn(const struct fuzz_dev *dev)
+{
+    return dev->xrc_srq ? rdma_srq_number(dev->xrc_srq) : 0;
+}
+
+/* ROCE-QP-22, QP-23: what who answers needs, and who asks. */
+static uint32_t only_needed(enum roce_qp_type type, uint32_t mask)
+{
+    bool asks = type == ROCE_QPT_RC || type == ROCE_QPT_XRC_INI;
+    bool answers = type == ROCE_QPT_RC || type == ROCE_QPT_XRC_TGT;
+    if (!asks)
+        mask &= ~(uint32_t)(ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_MAX_QP_RD_ATOMIC);
+    if (!answers)
+        mask &= ~(uint32_t)(ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER);
+    return asks || answers ? mask : mask & ~(uint32_t)ROCE_QP_TIMEOUT;
+}
+
 void fuzz_qp_connect(struct fuzz_world *world, unsigned d, unsigned q, struct fuzz_input *in)
 {
     struct fuzz_qp *qp = &world->dev[d].qp[q];
@@ -120,18 +144,17 @@ void fuzz_qp_connect(struct fuzz_world *world, unsigned d, unsigned q, struct fu
     qp->dest_qpn = attr.dest_qpn;
     qp->expected_psn = attr.rq_psn;
     memset(qp->request_psns, 0xff, sizeof qp->request_psns);
-    if (roce_qp_modify(qp->qp, &attr,
-                       ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
-                           ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER,
-                       world->now_ns))
+    enum roce_qp_type type = fuzz_qp_type(world, d, q);
+    uint32_t mask = ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
+                    ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER;
+    if (roce_qp_modify(qp->qp, &attr, only_needed(type, mask), world->now_ns))
         return;
     attr.state = ROCE_QPS_RTS;
     if (how & 0x80) /* some stay in RTR */
         return;
-    roce_qp_modify(qp->qp, &attr,
-                   ROCE_QP_STATE | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_SQ_PSN |
-                       ROCE_QP_MAX_QP_RD_ATOMIC,
-                   world->now_ns);
+    mask = ROCE_QP_STATE | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_SQ_PSN |
+           ROCE_QP_MAX_QP_RD_ATOMIC;
+    roce_qp_modify(qp->qp, &attr, only_needed(type, mask), world->now_ns);
 }
 
 void fuzz_qp_create(struct fuzz_world *world, unsigned d, unsigned q)
@@ -152,12 +175,26 @@ void fuzz_qp_create(struct fuzz_world *world, unsigned d, unsigned q)
     };
     if (dev->qp[q].qp || !dev->pd || !dev->cq[0] || !dev->cq[1])
         return;
+    config.type = fuzz_qp_type(world, d, q);
+    if (config.type == ROCE_QPT_XRC_TGT)
+        config = (struct roce_qp_config){.type = config.type, .xrcd = dev->xrcd};
+    if (config.type == ROCE_QPT_XRC_INI)
+        config.recv_cq = NULL, config.srq = NULL;
     fuzz_qp_forget(dev, &dev->qp[q]);
     if (roce_qp_create(dev->dev, &config, &dev->qp[q].qp) != 0)
         dev->qp[q].qp = NULL;
 }
 
-/* What may be invalidated, and the SRQ; each may fail to be allocated. */
+static void make_xrc(struct fuzz_dev *dev)
+{
+    if (rdma_xrcd_create(roce_dev_domain(dev->dev), &dev->xrcd) != 0)
+        dev->xrcd = NULL;
+    struct rdma_srq_config config = {.max_wr = 8, .max_sge = 3, .xrcd = dev->xrcd, .cq = dev->cq[1]};
+    if (!dev->xrcd || !dev->cq[1] || rdma_srq_create(dev->pd, &config, &dev->xrc_srq) != 0)
+        dev->xrc_srq = NULL;
+}
+
+/* What may be invalidated, and the SRQs; each may fail to be allocated. */
 static void make_revocable(struct fuzz_dev *dev)
 {
     dev->fast_bytes = malloc(FUZZ_MR_BYTES);
@@ -170,6 +207,7 @@ static void make_revocable(struct fuzz_dev *dev)
         dev->window = NULL;
     if (rdma_srq_create(dev->pd, &(struct rdma_srq_config){.max_wr = 8, .max_sge = 3}, &dev->srq) != 0)
         dev->srq = NULL;
+    make_xrc(dev);
     dev->key[FUZZ_FAST] = dev->fast ? dev->fast->rkey : 0;
     dev->key[FUZZ_WINDOW] = dev->window ? dev->window->rkey : 0;
 }
@@ -180,6 +218,8 @@ static void free_revocable(struct fuzz_dev *dev)
         rdma_mw_dealloc(dev->window);
     FUZZ_REQUIRE(!dev->fast || rdma_mr_dereg(dev->fast) == 0);
     FUZZ_REQUIRE(!dev->srq || rdma_srq_destroy(dev->srq) == 0);
+    FUZZ_REQUIRE(!dev->xrc_srq || rdma_srq_destroy(dev->xrc_srq) == 0);
+    FUZZ_REQUIRE(!dev->xrcd || rdma_xrcd_destroy(dev->xrcd) == 0);
     dev->window = NULL;
     free(dev->fast_bytes);
 }
@@ -237,6 +277,7 @@ bool fuzz_world_begin(struct fuzz_world *world, struct fuzz_input *in)
     world->pmtu_bytes = 256u << (flags & 3) % 3;
     world->sq_sig_all = flags & 0x04;
     world->with_srq = failing & 0x80;
+    world->other_services = failing & 0x40;
     world->dev[0].allocator.fail_in = failing & 0x3f;
     bool whole = dev_begin(world, 0, flags);
     whole = dev_begin(world, 1, flags) && whole;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the device fuzzer plays with: two devices that may talk to each other, their memory, and the books
  * of what they owe. QP 0 of either device is connected to QP 0 of the other; QP 1 to a QP that only the
- * fuzzer plays. */
+ * fuzzer plays. All are of RC; or QP 0 is of UC, and QP 1 an XRC target (device 0) or initiator (device 1). */
 #ifndef NORNIC_TEST_FUZZ_DEVICE_WORLD_H
 #define NORNIC_TEST_FUZZ_DEVICE_WORLD_H
 
 #include "rdma/mw.h"
 #include "rdma/srq.h"
+#include "rdma/xrc.h"
 #include "roce/roce.h"
 #include "test/fuzz/device_input.h"
 
@@ -53,6 +54,8 @@ struct fuzz_dev {
     uint8_t *fast_bytes;
     struct rdma_mw *window; /* of type 2, over region 0 */
     struct rdma_srq *srq;   /* of QP 1 */
+    struct rdma_xrcd *xrcd;
+    struct rdma_srq *xrc_srq;
     struct fuzz_qp qp[FUZZ_QPS];
     struct fuzz_allocator allocator;
     uint32_t generations; /* given so far: no two QPs share one, since QPNs come again */
@@ -73,7 +76,8 @@ struct fuzz_world {
     uint64_t now_ns;
     uint32_t pmtu_bytes;
     bool sq_sig_all;
-    bool with_srq; /* QP 1 of each device takes its receives from an SRQ */
+    bool with_srq;       /* QP 1 of each device takes its receives from an SRQ */
+    bool other_services; /* UC and XRC */
     struct fuzz_flight flight[FUZZ_FLIGHT];
     unsigned flight_first, flight_count;
 };
@@ -90,6 +94,11 @@ void fuzz_mr_deregister(struct fuzz_dev *dev, unsigned i);
 uint8_t *fuzz_mr_bytes(const struct fuzz_dev *dev, unsigned i);
 /* The remote address of the first byte that key number `i` may reach. */
 uint64_t fuzz_remote_base(const struct fuzz_dev *dev, unsigned i);
+
+/* What QP `q` of a device is. */
+enum roce_qp_type fuzz_qp_type(const struct fuzz_world *world, unsigned dev, unsigned q);
+/* The number of its XRC SRQ; 0: there is none. */
+uint32_t fuzz_srqn(const struct fuzz_dev *dev);
 
 /* Creates QP `q`; takes it to RTS as far as that goes, or RTR; destroys it. */
 void fuzz_qp_create(struct fuzz_world *world, unsigned dev, unsigned q);
