@@ -64,8 +64,8 @@ static uint64_t duration_ns(uint64_t len_bytes, uint64_t rate_bps)
     return len_bytes * 8 * 1000000000 / rate_bps;
 }
 
-/* Makes the steps of the time up to `now_ns`. What is left of a wait until `*next_ns` shrinks as the rate grows:
- * at the floor a packet would else wait for milliseconds while the rate has long recovered. */
+/* Makes the steps of the time up to `now_ns`. What is left of a wait until `*next_ns` shrinks as the rate
+ * grows: at the floor a packet would else wait for milliseconds while the rate has long recovered. */
 static void advance(struct roce_dcqcn *flow, uint64_t *next_ns, const struct roce_cc_config *config,
                     uint64_t now_ns)
 {
@@ -92,8 +92,8 @@ void roce_cc_take_cnp(struct roce_qp *qp, uint64_t now_ns)
         cc->next_ns = now_ns; /* what was not used at line rate is no credit */
 }
 
-/* When the packet that waits may leave, if no CNP comes before: one wake-up, however many steps are made until
- * then. */
+/* When the packet that waits may leave, if no CNP comes before: one wake-up, however many steps are made
+ * until then. */
 static uint64_t leave_ns(const struct roce_cc *cc, const struct roce_cc_config *config)
 {
     struct roce_dcqcn ahead = cc->flow;

@@ -196,8 +196,8 @@ Test(cc, ROCE_CC_6_bytes_alone_bring_the_rate_back)
     cr_assert_lt(s->now_ns - before_ns, gap_ns(1) * 2 / 3); /* 5, 7.5, 8.75, 9.375 Gb/s */
 }
 
-/* At the floor a packet takes 8.7 ms; by then the rate has long recovered. The way is known beforehand, so that
- * the timer fires once, not at every step.
+/* At the floor a packet takes 8.7 ms; by then the rate has long recovered. The way is known beforehand, so
+ * that the timer fires once, not at every step.
  * covers: ROCE-CC-6, CA17-46 */
 Test(cc, a_wait_shrinks_as_the_rate_grows)
 {
