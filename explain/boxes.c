@@ -15,7 +15,8 @@ static void centre(char *at, unsigned width, const char *name)
     size_t n = strlen(name);
     if (n > width)
         n = width;
-    memcpy(at + (width - n) / 2, name, n);
+    for (size_t i = 0; i < n; i++)
+        at[(width - n) / 2 + i] = name[i];
 }
 
 /* One row of 32 bits: the names between bars, and the line below it, open where a field goes on. */

@@ -44,21 +44,17 @@ static void show(struct cursor *c, const struct net_header *header, const char *
 
 /* --- communication management --- */
 
+/* By attribute id, from ROCE_CM_ATTR_FIRST on. */
 static const struct cm_message {
     const struct net_header *header;
     const char *key;
 } cm_messages[ROCE_CM_ATTR_COUNT] = {
-    [ROCE_CM_REQ - ROCE_CM_ATTR_FIRST] = {&roce_cm_req_header, "cm_req"},
-    [ROCE_CM_MRA - ROCE_CM_ATTR_FIRST] = {&roce_cm_mra_header, "cm_mra"},
-    [ROCE_CM_REJ - ROCE_CM_ATTR_FIRST] = {&roce_cm_rej_header, "cm_rej"},
-    [ROCE_CM_REP - ROCE_CM_ATTR_FIRST] = {&roce_cm_rep_header, "cm_rep"},
-    [ROCE_CM_RTU - ROCE_CM_ATTR_FIRST] = {&roce_cm_rtu_header, "cm_rtu"},
-    [ROCE_CM_DREQ - ROCE_CM_ATTR_FIRST] = {&roce_cm_dreq_header, "cm_dreq"},
-    [ROCE_CM_DREP - ROCE_CM_ATTR_FIRST] = {&roce_cm_drep_header, "cm_drep"},
-    [ROCE_CM_SIDR_REQ - ROCE_CM_ATTR_FIRST] = {&roce_cm_sidr_req_header, "cm_sidr_req"},
-    [ROCE_CM_SIDR_REP - ROCE_CM_ATTR_FIRST] = {&roce_cm_sidr_rep_header, "cm_sidr_rep"},
-    [ROCE_CM_LAP - ROCE_CM_ATTR_FIRST] = {&roce_cm_lap_header, "cm_lap"},
-    [ROCE_CM_APR - ROCE_CM_ATTR_FIRST] = {&roce_cm_apr_header, "cm_apr"},
+    {&roce_cm_req_header, "cm_req"},           {&roce_cm_mra_header, "cm_mra"},
+    {&roce_cm_rej_header, "cm_rej"},           {&roce_cm_rep_header, "cm_rep"},
+    {&roce_cm_rtu_header, "cm_rtu"},           {&roce_cm_dreq_header, "cm_dreq"},
+    {&roce_cm_drep_header, "cm_drep"},         {&roce_cm_sidr_req_header, "cm_sidr_req"},
+    {&roce_cm_sidr_rep_header, "cm_sidr_rep"}, {&roce_cm_lap_header, "cm_lap"},
+    {&roce_cm_apr_header, "cm_apr"},
 };
 
 /* Where the parts of a REQ and a SIDR_REQ that have lists of their own lie: ROCE-CM-10, CM-11, CM-61. */
@@ -98,7 +94,7 @@ static void take_mad(struct cursor *c)
     roce_mad_get(&mad, c->packet->frame + envelope);
     unsigned i = mad.attr_id - ROCE_CM_ATTR_FIRST;
     uint32_t message = c->at;
-    if (mad.mgmt_class == ROCE_MAD_CLASS_CM && i < ROCE_CM_ATTR_COUNT && cm_messages[i].header &&
+    if (mad.mgmt_class == ROCE_MAD_CLASS_CM && i < ROCE_CM_ATTR_COUNT &&
         take(c, cm_messages[i].header, cm_messages[i].key))
         take_cm_parts(c, mad.attr_id, message);
 }

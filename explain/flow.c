@@ -38,47 +38,33 @@ static bool is_key(const struct explain_pair *p, unsigned direction, const struc
 
 /* --- the table: a pair stands in it once a known direction --- */
 
-/* A link in a chain says which direction's chain goes on: the lowest bit of the pointer. */
-static struct explain_pair *untag(struct explain_pair *p, unsigned *direction)
-{
-    *direction = (uintptr_t)p & 1;
-    return (struct explain_pair *)((uintptr_t)p & ~(uintptr_t)1);
-}
-
-static struct explain_pair *tag(struct explain_pair *p, unsigned direction)
-{
-    return (struct explain_pair *)((uintptr_t)p | direction);
-}
-
 static void insert(struct explain_analysis *a, struct explain_pair *p, unsigned direction)
 {
     struct key k = key_of(p, direction);
-    struct explain_pair **bucket = &a->buckets[hash(&k) & (a->bucket_count - 1)];
-    p->hash_next[direction] = *bucket;
-    *bucket = tag(p, direction);
+    struct explain_link **bucket = &a->buckets[hash(&k) & (a->bucket_count - 1)];
+    p->link[direction] = (struct explain_link){.next = *bucket, .pair = p, .direction = direction};
+    *bucket = &p->link[direction];
 }
 
 static void take_out(struct explain_analysis *a, struct explain_pair *p, unsigned direction)
 {
     struct key k = key_of(p, direction);
-    struct explain_pair **link = &a->buckets[hash(&k) & (a->bucket_count - 1)];
-    while (*link) {
-        unsigned d;
-        struct explain_pair *at = untag(*link, &d);
-        if (at == p && d == direction) {
-            *link = p->hash_next[direction];
-            return;
-        }
-        link = &at->hash_next[d];
-    }
+    struct explain_link **at = &a->buckets[hash(&k) & (a->bucket_count - 1)];
+    while (*at && *at != &p->link[direction])
+        at = &(*at)->next;
+    if (*at)
+        *at = p->link[direction].next;
 }
 
 static struct explain_pair *find(const struct explain_analysis *a, const struct key *k, unsigned *direction)
 {
-    struct explain_pair *p = untag(a->buckets[hash(k) & (a->bucket_count - 1)], direction);
-    while (p && !is_key(p, *direction, k))
-        p = untag(p->hash_next[*direction], direction);
-    return p;
+    const struct explain_link *l = a->buckets[hash(k) & (a->bucket_count - 1)];
+    while (l && !is_key(l->pair, l->direction, k))
+        l = l->next;
+    if (!l)
+        return NULL;
+    *direction = l->direction;
+    return l->pair;
 }
 
 /* --- by age --- */
@@ -267,7 +253,7 @@ struct explain_analysis *explain_analysis_create(const struct explain_analysis_c
         a->config.max_flows = DEFAULT_MAX_FLOWS;
     for (a->bucket_count = 64; a->bucket_count < 2 * a->config.max_flows && a->bucket_count < 1u << 16;)
         a->bucket_count *= 2;
-    a->buckets = calloc(a->bucket_count, sizeof(struct explain_pair *));
+    a->buckets = calloc(a->bucket_count, sizeof(struct explain_link *));
     if (!a->buckets) {
         free(a);
         return NULL;

@@ -58,19 +58,26 @@ struct explain_half {
     uint32_t last_ack_psn;
 };
 
+/* A place in a chain of the hash table. */
+struct explain_link {
+    struct explain_link *next;
+    struct explain_pair *pair;
+    unsigned direction;
+};
+
 /* A QP pair; `shown` is what the public sees. half[d] are the requests of direction d. */
 struct explain_pair {
     struct explain_flow shown;
     struct explain_half half[2];
     uint16_t src_port[2]; /* UDP, of the newest packet of each direction */
     uint32_t index;
-    struct explain_pair *hash_next[2];  /* by destination QPN and addresses of each direction */
+    struct explain_link link[2];        /* by addresses and destination QPN of each direction */
     struct explain_pair *older, *newer; /* by last packet */
 };
 
 struct explain_analysis {
     struct explain_analysis_config config;
-    struct explain_pair **buckets; /* `bucket_count`, a power of two; links lead on by direction */
+    struct explain_link **buckets; /* `bucket_count` chains, a power of two */
     uint32_t bucket_count;
     struct explain_pair **by_index; /* from 1 */
     uint32_t index_cap, flow_count, live_count;
@@ -87,8 +94,8 @@ struct explain_analysis {
 struct explain_pair *explain_pair_of(struct explain_analysis *a, const struct explain_packet *packet,
                                      unsigned *direction);
 void explain_pairs_free(struct explain_analysis *a);
-/* The slot of a PSN, grown so that the packets between the oldest unanswered one and this one have slots. NULL:
- * no memory. */
+/* The slot of a PSN, grown so that the packets between the oldest unanswered one and this one have slots.
+ * NULL: no memory. */
 struct explain_sent *explain_sent_slot(struct explain_half *half, uint32_t psn);
 /* The packet seen at that PSN, or NULL. */
 struct explain_sent *explain_sent_find(const struct explain_half *half, uint32_t psn);
