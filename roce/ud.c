@@ -16,7 +16,7 @@ uint32_t roce_ud_qkey(const struct roce_qp *qp)
 static int ud_check_send(const struct roce_qp *qp, const struct rdma_send_wr *wr, uint32_t len_bytes)
 {
     const struct rdma_ah *ah = wr->ud.ah;
-    (void)len_bytes;                                   /* too long is no error: ROCE-UD-2 */
+    (void)len_bytes;             /* too long is no error: ROCE-UD-2 */
     if (!ah || ah->pd != qp->pd) /* ROCE-PD-1; and so of this device */
         return -EINVAL;
     if (wr->ud.remote_qpn == 0 || wr->ud.remote_qpn > ROCE_MULTICAST_QPN)
