@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which runs there are."""
-import programs
+import programs, rxe
 from lab import SEGMENT_MTU, USUAL_MTU
 
 SIZES = (1, 2, 3, 4096, 65536, 1000003)
@@ -122,9 +122,17 @@ def over_cm(xdp_takes_4096):
             yield Case('udaddy', way, 'xdp', family, size=100, iterations=0, pairs=4, weather=BAD)
 
 
+def quirks():
+    for name, (_, guest_is_client) in rxe.QUIRKS.items():
+        case = Case('rxe-' + name, 'nornic-serves' if guest_is_client else 'guest-serves', 'packet', size=64)
+        case.name = case.program
+        yield case
+
+
 def all_cases(xdp_takes_4096=True):
     yield from rc_pingpong(xdp_takes_4096)
     yield from uc_pingpong(xdp_takes_4096)
     yield from ud_pingpong()
     yield from srq_pingpong(xdp_takes_4096)
     yield from over_cm(xdp_takes_4096)
+    yield from quirks()

@@ -1,12 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The stock programs: how each and its nornic peer are called, how one sees that a server listens."""
-from lab import GUEST, HOST, HOST_GID_INDEX, listening
+import sys
+import rxe
+from lab import GUEST, HERE, HOST, HOST_GID_INDEX, NORNIC, listening
 
 TCP_PORT = 18515
 
 
-class Pingpong:
+class Program:
     listens_on = None   # a port of the connection manager
+    ends = True         # the stock program does, with 0
+
+    def command(self, case, number):
+        """What runs beside the guest's program."""
+        return [NORNIC, *self.nornic(case, number), '--port', case.port + ':nic0', *case.weather]
+
+    def said(self, case, text):
+        """What is wrong with what the stock program printed, or ''."""
+        return ''
+
+
+class Pingpong(Program):
     """ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong, ibv_srq_pingpong against `nornic pingpong`."""
 
     def __init__(self, transport):
@@ -51,13 +65,12 @@ class Pingpong:
         return listening(self.port(number))
 
     def said(self, case, text):
-        """What is wrong with what the stock program printed, or ''."""
         return 'the guest says: invalid data' if 'invalid data' in text else ''
 
 
-class Peer:
+class Peer(Program):
     """What the programs over rdma_cm share. Each case of one that takes a port has its own."""
-    name, command, listens_on = None, None, None
+    name, ours = None, None
 
     def port(self, number):
         return self.listens_on
@@ -86,14 +99,11 @@ class Peer:
         return self.name
 
     def nornic_name(self, server):
-        return self.command
-
-    def said(self, case, text):
-        return ''
+        return self.ours
 
 
 class Rping(Peer):
-    name, command, listens_on = 'rping', 'rping', 7174
+    name, ours, listens_on = 'rping', 'rping', 7174
 
     def port(self, number):
         return self.listens_on + number
@@ -111,8 +121,8 @@ class Rping(Peer):
 class Messages(Peer):
     """udaddy and ucmatose."""
 
-    def __init__(self, name, command, port):
-        self.name, self.command, self.listens_on = name, command, port
+    def __init__(self, name, ours, port):
+        self.name, self.ours, self.listens_on = name, ours, port
 
     def stock_words(self, case, server, there, port):
         return '%s %s -c %d -C %d -S %d' % ('-b' if server else '-s', there, case.pairs, case.iterations, case.size)
@@ -127,7 +137,7 @@ class Messages(Peer):
 
 class RdmaClient(Peer):
     """rdma_client and rdma_server."""
-    name, command, listens_on = 'rdma_client', 'rdma-client', 7471
+    name, listens_on = 'rdma_client', 7471
 
     def port(self, number):
         return self.listens_on + number
@@ -148,6 +158,28 @@ class RdmaClient(Peer):
         return '' if 'end 0' in text else 'the guest does not say "end 0"'
 
 
+class Quirk(Program):
+    """ibv_rc_pingpong against the hand-made packets of rxe.py."""
+    ends = False
+
+    def __init__(self, quirk):
+        self.name, self.quirk = 'rxe-' + quirk, quirk
+
+    def stock(self, case, gid_index, number):
+        return 'ibv_rc_pingpong -d rxe0 -p %d -g %d -s 64 -n 1000 %s' % (
+            TCP_PORT + number, gid_index, HOST['4'] if case.way == 'nornic-serves' else '')
+
+    def command(self, case, number):
+        return [sys.executable, HERE + '/rxe.py', self.quirk, str(TCP_PORT + number)]
+
+    def guest_listens(self, number):
+        return 'tcp %d' % (TCP_PORT + number)
+
+    def nornic_listens(self, number, log):
+        return listening(TCP_PORT + number)
+
+
 ALL = {p.name: p for p in [Pingpong(t) for t in ('rc', 'uc', 'ud', 'srq')] +
-       [Rping(), Messages('udaddy', 'udaddy', 7174), Messages('ucmatose', 'cmatose', 7471), RdmaClient()]}
+       [Rping(), Messages('udaddy', 'udaddy', 7174), Messages('ucmatose', 'cmatose', 7471), RdmaClient()] +
+       [Quirk(q) for q in rxe.QUIRKS]}
 
