@@ -83,23 +83,31 @@ static void link_newest(struct explain_analysis *a, struct explain_pair *p)
     a->newest = p;
 }
 
-static void forget(struct explain_analysis *a, struct explain_pair *p)
+static void free_pair(struct explain_pair *p)
 {
-    for (unsigned d = 0; d < 2; d++) {
+    free(p->half[0].sent);
+    free(p->half[1].sent);
+    free(p);
+}
+
+static void forget_oldest(struct explain_analysis *a)
+{
+    struct explain_pair *p = a->oldest;
+    for (unsigned d = 0; d < 2; d++)
         if (p->shown.qpn[!d])
             take_out(a, p, d);
-        free(p->half[d].sent);
-    }
     unlink_by_age(a, p);
     a->by_index[p->index] = NULL;
     a->live_count--;
-    free(p);
+    free_pair(p);
 }
 
 void explain_pairs_free(struct explain_analysis *a)
 {
-    while (a->oldest)
-        forget(a, a->oldest);
+    for (struct explain_pair *p = a->oldest, *newer; p; p = newer) {
+        newer = p->newer;
+        free_pair(p);
+    }
     free(a->by_index);
     free(a->buckets);
 }
@@ -123,7 +131,7 @@ static bool room_for_index(struct explain_analysis *a)
 static struct explain_pair *create(struct explain_analysis *a, const struct key *k, uint8_t service)
 {
     if (a->live_count == a->config.max_flows)
-        forget(a, a->oldest);
+        forget_oldest(a);
     struct explain_pair *p = room_for_index(a) ? calloc(1, sizeof *p) : NULL;
     if (!p)
         return NULL;
