@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the device fuzzer plays with: two devices that may talk to each other, their memory, and the books
  * of what they owe. QP 0 of either device is connected to QP 0 of the other; QP 1 to a QP that only the
- * fuzzer plays. All are of RC; or QP 0 is of UC, and QP 1 an XRC target (device 0) or initiator (device 1). */
+ * fuzzer plays. All are of RC; or QP 0 is of UC, and QP 1 an XRC target (device 0), initiator (device 1).
+ */
 #ifndef NORNIC_TEST_FUZZ_DEVICE_WORLD_H
 #define NORNIC_TEST_FUZZ_DEVICE_WORLD_H
 
