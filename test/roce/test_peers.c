@@ -322,3 +322,24 @@ Test(peers, ROCE_EV_7_no_path_migrates)
     }
     expect_no_event(s);
 }
+
+/* The flow control bits of a REQ and REP, when one of them is 0, mean that no credits are used: the
+ * QP is made without, and says "unlimited" in every answer, however few receives it has.
+ * covers: ROCE-RC-24, ROCE-RS-53 */
+Test(peers, ROCE_RC_24_without_flow_control_no_credits_are_told)
+{
+    for (int credits = 0; credits < 2; credits++) {
+        config.e2e_credits = credits;
+        renew();
+        script_recv(s, 1, 0, 64);
+        script_recv(s, 2, 0, 64);
+        struct script_pkt p = script_send_pkt(s, ROCE_OP_SEND_ONLY, script_rq(s, 0), script_data(), 8);
+        p.bth.ack_req = 1;
+        script_send(s, &p);
+        cr_assert_eq(expect_ack(s, script_rq(s, 0), 1)->aeth.syndrome, credits ? 1 : 0x1f);
+        p = script_read_pkt(s, script_rq(s, 1), 0, 8);
+        script_send(s, &p);
+        const struct roce_pkt *pkt = expect_op(s, ROCE_OP_READ_RESP_ONLY, script_rq(s, 1));
+        cr_assert_eq(pkt->aeth.syndrome, credits ? 1 : 0x1f);
+    }
+}
