@@ -303,6 +303,11 @@ void roce_qp_enter_sqe(struct roce_qp *qp, enum roce_cause cause, uint64_t now_n
     roce_flush_send(qp);
 }
 
+void roce_qp_no_credits(struct roce_qp *qp)
+{
+    qp->e2e_credits = false;
+}
+
 /* --- questions --- */
 
 void roce_qp_query(const struct roce_qp *qp, struct roce_qp_attr *attr, struct roce_qp_caps *caps)

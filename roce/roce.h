@@ -329,6 +329,10 @@ int roce_qp_destroy(struct roce_qp *qp);
 int roce_qp_attach_mcast(struct roce_qp *qp, const struct net_addr *group);
 int roce_qp_detach_mcast(struct roce_qp *qp, const struct net_addr *group);
 
+/* Advertises no credits from now on, whatever the configuration said: the peer will not use them
+ * (ROCE-RC-24). */
+void roce_qp_no_credits(struct roce_qp *qp);
+
 /* Changes state and attributes by the table of ROCE section 11.2. 0, or -EINVAL with nothing changed
  * (ROCE-QP-10). */
 int roce_qp_modify(struct roce_qp *qp, const struct roce_qp_attr *attr, uint32_t mask, uint64_t now_ns);

@@ -61,8 +61,9 @@ struct roce_cm_id {
     /* the connection */
     struct roce_qp *qp; /* or NULL: the application moves it */
     uint32_t local_qpn, qkey;
-    bool srq, flow_control;
-    bool has_alternate; /* the REQ named an alternate path (ROCE-CM-43) */
+    bool srq;
+    bool flow_control, own_flow_control; /* the peer's bit, and ours: ROCE-RC-24 */
+    bool has_alternate;                  /* the REQ named an alternate path (ROCE-CM-43) */
     struct roce_cm_terms terms;
     uint64_t timewait_ns;
 

@@ -20,6 +20,7 @@ int roce_cm_qp_bind(struct roce_cm_id *id, struct roce_qp *qp, const struct roce
     id->qp = qp;
     id->local_qpn = qpn;
     id->srq = param->srq;
+    id->own_flow_control = param->flow_control;
     id->qkey = param->qkey ? param->qkey : ROCE_CM_QKEY;
     return 0;
 }
@@ -103,6 +104,8 @@ int roce_cm_qp_move(struct roce_cm_id *id, enum roce_qp_state to, uint64_t now_n
     if (!id->qp || (id->space == ROCE_CM_PS_UDP && roce_qp_state(id->qp) >= to))
         return 0;
     int err = roce_cm_qp_attr(id, to, &attr, &mask);
+    if (!err && to == ROCE_QPS_RTR && !(id->flow_control && id->own_flow_control))
+        roce_qp_no_credits(id->qp);
     return err ? err : roce_qp_modify(id->qp, &attr, mask, now_ns);
 }
 

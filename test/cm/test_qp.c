@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "roce/qp.h"
 #include "test/cm/net.h"
 
 static const struct cm_net_config plain = {.seed = 8};
@@ -275,4 +276,35 @@ Test(qp, states_and_events_have_names)
         cr_expect_str_neq(roce_cm_event_name((enum roce_cm_event_type)e), "?");
     cr_expect_eq(ROCE_CM_EVENT_CONNECT_REQUEST, 4);
     cr_expect_eq(ROCE_CM_EVENT_TIMEWAIT_EXIT, 15);
+}
+
+/* covers: ROCE-RC-24 */
+Test(qp, ROCE_RC_24_credits_only_where_both_sides_use_them)
+{
+    for (unsigned sides = 0; sides < 4; sides++) {
+        struct cm_net *net = cm_net_create(&plain);
+        struct roce_cm_conn_param wants[2] = {param, param};
+        struct roce_qp *qps[2];
+        for (unsigned i = 0; i < 2; i++) {
+            wants[i].flow_control = sides >> i & 1;
+            qps[i] = cm_net_qp(net, i);
+            qps[i]->e2e_credits = true;
+        }
+        struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 4), *id = cm_net_id(net, 0, ROCE_CM_PS_TCP);
+        struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
+        cr_assert_eq(roce_cm_connect(id, &route, qps[0], &wants[0], net->now_ns), 0);
+        cm_net_run_for(net, NS_PER_MS);
+        struct roce_cm_event e = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+        cr_assert_eq(roce_cm_accept(e.id, qps[1], &wants[1], net->now_ns), 0);
+        cm_net_run_for(net, NS_PER_MS);
+        cm_net_expect(net, 0, ROCE_CM_EVENT_ESTABLISHED);
+        cm_net_expect(net, 1, ROCE_CM_EVENT_ESTABLISHED);
+        for (unsigned i = 0; i < 2; i++)
+            cr_expect_eq(qps[i]->e2e_credits, sides == 3, "sides %u", sides);
+        cm_net_drop(net, id);
+        cm_net_drop(net, e.id);
+        cm_net_drop(net, listener);
+        cm_net_run(net, NET_TIME_NONE);
+        cm_net_destroy(net);
+    }
 }
