@@ -91,10 +91,15 @@ bool roce_local_pass(struct roce_qp *qp, enum rdma_wc_status *failed)
 
 void roce_local_retire(struct roce_qp *qp)
 {
-    while (qp->sq.done != qp->sq.started && qp->sq.done != qp->req.cur) {
+    struct roce_requester *req = &qp->req;
+    while (qp->sq.done != qp->sq.started) {
         const struct roce_send_wqe *w = roce_send_wqe(qp, qp->sq.done);
         if (!roce_wr_is_local(w->opcode) || w->local_status != RDMA_WC_SUCCESS)
             return;
+        if (req->cur == qp->sq.done) {
+            req->cur++;
+            req->cur_pkt = 0;
+        }
         roce_complete_send(qp, RDMA_WC_SUCCESS);
     }
 }

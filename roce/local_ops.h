@@ -17,7 +17,8 @@ static inline bool roce_wr_is_local(enum rdma_wr_opcode opcode)
  * it (ROCE-RC-14), and *failed is RDMA_WC_SUCCESS; or has failed, and *failed is its status. */
 bool roce_local_pass(struct roce_qp *qp, enum rdma_wc_status *failed);
 
-/* Completes those that were passed and have become the oldest. */
+/* Completes those that were executed and have become the oldest, and passes them if sending was to resume
+ * there: an answer is always for the oldest WQE, and never for one of these. */
 void roce_local_retire(struct roce_qp *qp);
 
 #endif

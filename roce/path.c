@@ -8,7 +8,8 @@ bool roce_path_change_is_valid(const struct roce_qp *qp, const struct roce_qp_at
 {
     bool loads = mask & ROCE_QP_ALT_PATH;
     if (loads && (!qp->dev->config.path_migration || !roce_av_is_valid(qp->dev, &a->alt_av) ||
-                  a->alt_timeout > 31 || !roce_dev_pkey_get(qp->dev, a->alt_pkey_index)))
+                  net_addr_is_multicast(&a->alt_av.dgid) || a->alt_timeout > 31 ||
+                  !roce_dev_pkey_get(qp->dev, a->alt_pkey_index)))
         return false;
     if (!(mask & ROCE_QP_PATH_MIG_STATE) || a->path_mig_state == ROCE_PATH_MIGRATED)
         return true;
@@ -43,6 +44,13 @@ bool roce_path_admits(const struct roce_qp *qp, const struct roce_pkt *pkt)
         return false;
     const struct roce_gid *local = roce_gid_get(&qp->dev->gids, qp->attr.alt_av.sgid_index);
     return local && bears(pkt, local, &qp->attr.alt_av.dgid);
+}
+
+uint16_t roce_path_pkey(const struct roce_qp *qp, const struct roce_pkt *pkt)
+{
+    if (qp->attr.path_mig_state != ROCE_PATH_ARMED || is_on_primary(qp, pkt))
+        return roce_qp_pkey(qp);
+    return roce_dev_pkey_get(qp->dev, qp->attr.alt_pkey_index);
 }
 
 void roce_path_heed(struct roce_qp *qp, const struct roce_pkt *pkt)

@@ -8,7 +8,7 @@
 int roce_reorder_init(struct roce_qp *qp, uint32_t pkts)
 {
     struct roce_reorder *r = &qp->reorder;
-    for (r->size = 1; r->size < pkts;)
+    for (r->size = 2; r->size < pkts;) /* the slot of the expected PSN stays empty */
         r->size *= 2;
     r->frame_bytes = ROCE_PMTU_MAX_BYTES + ROCE_FRAME_OVERHEAD_BYTES;
     r->slots = roce_alloc(qp->dev, sizeof *r->slots * r->size);

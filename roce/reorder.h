@@ -12,7 +12,8 @@ struct roce_reorder_slot {
     uint32_t len_bytes; /* of the frame; 0: the slot is empty */
 };
 
-/* Room for `pkts` packets, rounded up to a power of two. 0 or -ENOMEM; the QP owns it. */
+/* Room for `pkts` packets, rounded up to a power of two, the expected one included. 0 or -ENOMEM; the QP owns
+ * it. */
 int roce_reorder_init(struct roce_qp *qp, uint32_t pkts);
 void roce_reorder_deinit(struct roce_qp *qp);
 /* Forgets everything. */

@@ -334,18 +334,31 @@ static void nak_gap(struct roce_qp *qp)
     qp->resp.nak_state = ROCE_NAK_SEQ_SENT;
 }
 
-/* Goes on with what was kept behind the gap that has just been filled, and asks for the next gap at once. */
+/* Neither a NAK nor an error stands in the way of the next packet. */
+static bool goes_on(const struct roce_qp *qp)
+{
+    return qp->resp.nak_state == ROCE_NAK_NONE && roce_qp_state_now(qp) != ROCE_QPS_ERR;
+}
+
+/* Goes on with what was kept behind the gap that has just been filled, and asks for the next gap at once. An
+ * ACK of the packet that filled it is stretched over what was kept: alone it would tell the peer that nothing
+ * was. The answer of a READ or atomic, or a NAK, says as much (ROCE-RS-13, RS-52). */
 static void take_kept(struct roce_qp *qp, uint64_t now_ns)
 {
     struct roce_pkt pkt;
-    while (qp->resp.nak_state == ROCE_NAK_NONE && roce_qp_state_now(qp) != ROCE_QPS_ERR &&
-           roce_reorder_take(qp, &pkt)) {
+    bool owes_ack = false;
+    while (goes_on(qp) && roce_reorder_take(qp, &pkt)) {
+        bool answers = pkt.op->flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC);
+        owes_ack = (roce_response_drop_ack(qp) || owes_ack) && !answers;
         take_in_order(qp, &pkt, now_ns);
     }
-    if (qp->resp.nak_state == ROCE_NAK_NONE && roce_qp_state_now(qp) != ROCE_QPS_ERR &&
-        roce_reorder_has_gap(qp)) {
+    if (!goes_on(qp))
+        return;
+    if (roce_reorder_has_gap(qp)) {
         roce_response_drop_ack(qp);
         nak_gap(qp);
+    } else if (owes_ack) {
+        roce_response_push_ack(qp, roce_psn_add(qp->resp.epsn, ROCE_PSN_MASK));
     }
 }
 

@@ -37,10 +37,12 @@ bool roce_response_push(struct roce_qp *qp, const struct roce_response *response
     return true;
 }
 
-void roce_response_drop_ack(struct roce_qp *qp)
+bool roce_response_drop_ack(struct roce_qp *qp)
 {
-    if (roce_response_pending(qp) && at(qp, qp->resp.queue_tail - 1)->kind == ROCE_RESPONSE_ACK)
-        qp->resp.queue_tail--;
+    if (!roce_response_pending(qp) || at(qp, qp->resp.queue_tail - 1)->kind != ROCE_RESPONSE_ACK)
+        return false;
+    qp->resp.queue_tail--;
+    return true;
 }
 
 bool roce_response_insert(struct roce_qp *qp, const struct roce_response *response)

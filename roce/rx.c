@@ -56,11 +56,12 @@ int roce_pkey_index(const struct roce_dev *dev, uint16_t pkey)
 }
 
 /* ROCE-RX-17: for QP1 any of the port's. */
-static bool pkey_is_good(const struct roce_qp *qp, uint16_t pkey)
+static bool pkey_is_good(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     if (qp->type == ROCE_QPT_GSI)
-        return roce_pkey_index(qp->dev, pkey) >= 0;
-    return pkeys_match(roce_qp_pkey(qp), pkey);
+        return roce_pkey_index(qp->dev, pkt->bth.pkey) >= 0;
+    uint16_t own = qp->transport->connected ? roce_path_pkey(qp, pkt) : roce_qp_pkey(qp);
+    return pkeys_match(own, pkt->bth.pkey);
 }
 
 /* ROCE-RX-15, RX-16. */
@@ -105,7 +106,7 @@ static enum roce_rx_verdict admit(const struct roce_qp *qp, const struct roce_pk
         return ROCE_RX_DROP_STATE;
     if (!is_to_group(pkt) && !addresses_are_good(qp, pkt))
         return ROCE_RX_DROP_GID;
-    if (!pkey_is_good(qp, pkt->bth.pkey))
+    if (!pkey_is_good(qp, pkt))
         return ROCE_RX_DROP_PKEY;
     if (pkt->op->flags & ROCE_PKT_DETH && pkt->deth.qkey != roce_ud_qkey(qp))
         return ROCE_RX_DROP_QKEY;

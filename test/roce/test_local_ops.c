@@ -269,6 +269,54 @@ Test(local_ops, a_retransmission_passes_them_by)
     expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 2));
 }
 
+/* The ack timer fires; one packet is sent again before the device's turn is over. */
+static void send_one_again(void)
+{
+    static uint8_t bytes[4096];
+    struct net_frame frame = {.data = bytes, .cap_bytes = sizeof bytes};
+    s->now_ns = roce_dev_deadline_ns(s->dev);
+    roce_dev_expire(s->dev, s->now_ns);
+    cr_assert_eq(roce_dev_tx(s->dev, &frame, 1, s->now_ns), 1);
+}
+
+/* Sending has resumed right before one; whatever the peer says then is about the next that was sent. */
+Test(local_ops, none_takes_the_answer_of_what_comes_behind_it)
+{
+    for (int bad = 0; bad < 2; bad++) {
+        renew_all();
+        script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+        post(bind_wr(2));
+        script_post(s, 3, RDMA_WR_RDMA_READ, 0, 8);
+        script_forget(s);
+        send_one_again();
+        struct script_pkt p[2] = {
+            script_ack_pkt(s, script_sq(s, 0), ROCE_SYNDROME_ACK_UNLIMITED, 1),
+            bad ? script_ack_pkt(s, script_sq(s, 1), ROCE_SYNDROME_NAK_REM_ACC, 1)
+                : script_read_resp_pkt(s, ROCE_OP_READ_RESP_ONLY, script_sq(s, 1), 2, script_data(), 8)};
+        script_burst(s, p, 2);
+        expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+        expect_wc(s, send_cq, 2, RDMA_WC_SUCCESS);
+        expect_wc(s, send_cq, 3, bad ? RDMA_WC_REM_ACCESS_ERR : RDMA_WC_SUCCESS);
+        expect_state(s, bad ? ROCE_QPS_ERR : ROCE_QPS_RTS);
+    }
+}
+
+/* covers: ROCE-EV-6 */
+Test(local_ops, ROCE_RC_62_the_queue_has_drained_though_one_was_to_be_passed_again)
+{
+    config.attr.en_sqd_async_notify = true;
+    renew_all();
+    script_post(s, 1, RDMA_WR_SEND, 0, 8);
+    post(bind_wr(2));
+    script_forget(s);
+    cr_assert_eq(script_modify(s, ROCE_QPS_SQD, ROCE_QP_EN_SQD_ASYNC_NOTIFY), 0);
+    send_one_again();
+    ack(0, 1);
+    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 2, RDMA_WC_SUCCESS);
+    expect_event(s, ROCE_EVENT_SQ_DRAINED);
+}
+
 /* Whatever is sent again before it, and however sending resumes, nothing behind a failed one leaves. */
 Test(local_ops, a_retransmission_stops_at_one_that_failed)
 {

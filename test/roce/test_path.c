@@ -7,12 +7,11 @@
 #include "test/support/script_suite.h"
 
 static struct roce_path alternate; /* as the peer's frames have it */
+static uint16_t alt_pkey_index;
 
-static void begin(void)
+/* With what `config` has now. */
+static void begin_again(void)
 {
-    setup();
-    config.path_migration = true;
-    config.attr.retry_cnt = 1;
     renew();
     alternate = s->from_peer;
     alternate.dst.b[15] = 101;
@@ -20,6 +19,14 @@ static void begin(void)
     struct roce_gid gid = {.addr = alternate.dst, .mac = {{2, 0, 0, 0, 1, 1}}};
     cr_assert_eq(roce_dev_gid_add(s->dev, &gid), 1);
     expect_event(s, ROCE_EVENT_GID_CHANGE);
+}
+
+static void begin(void)
+{
+    setup();
+    config.path_migration = true;
+    config.attr.retry_cnt = 1;
+    begin_again();
 }
 
 TestSuite(path, .init = begin, .fini = teardown);
@@ -30,6 +37,7 @@ static int load(uint8_t path_mig_state, uint32_t mask)
     attr.path_mig_state = path_mig_state;
     attr.alt_av = (struct roce_av){.dgid = alternate.src, .sgid_index = 1, .hop_limit = 9};
     attr.alt_timeout = 15;
+    attr.alt_pkey_index = alt_pkey_index;
     return roce_qp_modify(s->qp, &attr, mask, s->now_ns);
 }
 
@@ -146,6 +154,36 @@ Test(path, a_peer_that_migrates_is_followed)
     hear(2, true, &s->from_peer); /* the old path is another's now */
     expect_nothing(s);
     expect_verdict(s, ROCE_RX_DROP_GID, 1);
+}
+
+/* covers: ROCE-RX-17 */
+Test(path, a_peer_that_migrates_bears_the_p_key_of_the_alternate_path)
+{
+    config.num_pkeys = 2;
+    begin_again();
+    cr_assert_eq(roce_dev_pkey_set(s->dev, 1, 0x9234), 0);
+    expect_event(s, ROCE_EVENT_PKEY_CHANGE);
+    alt_pkey_index = 1;
+    arm();
+    hear(1, true, &alternate);
+    expect_verdict(s, ROCE_RX_DROP_PKEY, 1);
+    cr_assert_eq(mig_state(), 2);
+    struct script_pkt p = script_send_pkt(s, ROCE_OP_SEND_ONLY, script_rq(s, 1), NULL, 0);
+    p.bth.pkey = 0x9234;
+    p.bth.mig_req = p.bth.ack_req = 1;
+    script_send(s, &p); /* on the primary path that key is nobody's */
+    expect_verdict(s, ROCE_RX_DROP_PKEY, 2);
+    p.path = alternate;
+    script_send(s, &p);
+    expect_migrated();
+    cr_assert_eq(expect_ack(s, script_rq(s, 1), 2)->bth.pkey, 0x9234);
+}
+
+/* covers: ROCE-RX-12 */
+Test(path, a_group_is_no_alternate_peer)
+{
+    alternate.src.b[12] = 224;
+    cr_assert_eq(load(1, ROCE_QP_ALT_PATH | ROCE_QP_PATH_MIG_STATE), -EINVAL);
 }
 
 /* covers: ROCE-RX-15 */

@@ -105,6 +105,50 @@ Test(selective, nothing_kept_outlives_a_fault_or_a_reset)
     expect_nothing(s);
 }
 
+/* An ACK of the missing packet alone would tell the peer that nothing was kept. */
+Test(selective, the_ack_of_what_filled_the_gap_covers_what_was_kept)
+{
+    give(0);
+    give(2);
+    expect_nak(s, script_rq(s, 1), ROCE_SYNDROME_NAK_PSN_SEQ, 0);
+    give(3);
+    give(4);
+    struct script_pkt missing = piece(1);
+    missing.bth.ack_req = 1;
+    script_send(s, &missing);
+    expect_ack(s, script_rq(s, 4), 0);
+    expect_nothing(s);
+    give(5);
+    expect_ack(s, script_rq(s, 5), 1);
+    expect_whole();
+}
+
+Test(selective, the_answer_of_a_kept_read_is_the_ack_of_what_filled_the_gap)
+{
+    struct script_pkt read = script_read_pkt(s, script_rq(s, 1), 0, 8);
+    struct script_pkt write =
+        script_write_pkt(s, ROCE_OP_WRITE_ONLY, script_rq(s, 0), 4096, 4, script_data(), 4);
+    script_send(s, &read);
+    expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_PSN_SEQ, 0);
+    write.bth.ack_req = 1;
+    script_send(s, &write);
+    expect_op(s, ROCE_OP_READ_RESP_ONLY, script_rq(s, 1));
+    expect_nothing(s);
+}
+
+Test(selective, room_for_one_keeps_one)
+{
+    config.reorder_pkts = 1;
+    renew();
+    give(0);
+    give(2);
+    expect_nak(s, script_rq(s, 1), ROCE_SYNDROME_NAK_PSN_SEQ, 0);
+    struct script_pkt missing = piece(1);
+    missing.bth.ack_req = 1;
+    script_send(s, &missing);
+    expect_ack(s, script_rq(s, 2), 0);
+}
+
 /* Six packets of ours leave; the peer NAKs the i-th. */
 static void lose(uint32_t i)
 {
