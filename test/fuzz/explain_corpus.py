@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""explain_corpus.py: writes test/fuzz/corpus/explain from the captures of real peers (pcaps): the first packets
+of each opcode and CM message, and short rows of packets where something goes wrong; and corpus/filter."""
+import os
+import struct
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# capture: the packets (from 1) of the row that is taken from it
+ROWS = {
+    'rc_send_256': (1, 16), 'rc_write_1024': (28, 34), 'rc_read_256': (20, 30), 'rc_atomic': (1, 8),
+    'rc_sendinv': (10, 17), 'rc_rnr': (1, 12), 'rc_nak': (1, 19), 'rc_vlan': (1, 12),
+    'rc_ipv6_atomic': (3, 14), 'lossy_loss': (13, 24), 'lossy_duplicate': (1, 14), 'uc': (1, 10),
+    'ud_4': (1, 6), 'cm_disc': (1, 8), 'cm_reject': (5, 15), 'cm_lossy': (1, 16), 'cm_udaddy': (1, 5),
+    'stock_pingpong': (1, 8),
+}
+FILTERS = {
+    'opcode': 'bth.opcode == RC_RDMA_WRITE_FIRST && bth.psn > 100',
+    'not': '!(aeth || deth) && reth.dma_len >= 0x400',
+    'address': 'ip.src == 10.77.0.1 || ip6.dst == fd77::2',
+    'flow': 'flow == 1 && message != 3 && n < 20 && len <= 100',
+    'value': 'aeth && aeth.syndrome != ACK',
+    'mac': 'eth.dst == 52:54:00:4e:00:02',
+    'unclosed': '((bth.psn == 1)',
+    'nothing': '',
+}
+
+
+def frames(path):
+    with open(path, 'rb') as f:
+        data = f.read()
+    at = 24
+    while at < len(data):
+        captured = struct.unpack_from('<I', data, at + 8)[0]
+        yield data[at + 16:at + 16 + captured]
+        at += 16 + captured
+
+
+def write(target, name, data):
+    folder = os.path.join(ROOT, 'test/fuzz/corpus', target)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, name), 'wb') as f:
+        f.write(data)
+
+
+def main():
+    for name, (first, last) in ROWS.items():
+        rows = list(frames(os.path.join(ROOT, 'pcaps', name + '.pcap')))[first - 1:last]
+        write('explain', name, b''.join(struct.pack('>HB', len(r), 1) + r for r in rows))
+    for name, expression in FILTERS.items():
+        write('filter', name, expression.encode())
+    return 0
+
+
+sys.exit(main())
