@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which headers a frame has, and where. Only lengths are judged here, so that a header is shown even where
  * what it says is wrong; what is wrong with it, the engine's parser says (explain_packet.verdict). */
-#include "explain/packet.h"
+#include "explain/cursor.h"
 
 #include "net/bytes.h"
 #include "net/ether.h"
@@ -13,14 +13,7 @@
 
 #define GSI_QPN 1
 
-/* How far the frame is taken apart: `at` is the next byte, `end` one past the last that counts. */
-struct cursor {
-    struct explain_packet *packet;
-    uint32_t at, end;
-};
-
-/* Takes the next `header->len_bytes` as a header. False: they are not there. */
-static bool take(struct cursor *c, const struct net_header *header, const char *key)
+bool explain_take(struct explain_cursor *c, const struct net_header *header, const char *key)
 {
     struct explain_packet *p = c->packet;
     if (c->end - c->at < header->len_bytes || p->layer_count == EXPLAIN_LAYERS_MAX)
@@ -30,16 +23,16 @@ static bool take(struct cursor *c, const struct net_header *header, const char *
     return true;
 }
 
-static const uint8_t *here(const struct cursor *c)
+static const uint8_t *here(const struct explain_cursor *c)
 {
     return c->packet->frame + c->at;
 }
 
 /* A header inside another one, or inside data: it does not move the cursor. */
-static void show(struct cursor *c, const struct net_header *header, const char *key, uint32_t offset)
+static void show(struct explain_cursor *c, const struct net_header *header, const char *key, uint32_t offset)
 {
-    struct cursor inner = {.packet = c->packet, .at = offset, .end = c->end};
-    take(&inner, header, key);
+    struct explain_cursor inner = {.packet = c->packet, .at = offset, .end = c->end};
+    explain_take(&inner, header, key);
 }
 
 /* --- communication management --- */
@@ -69,7 +62,7 @@ static bool has_ip_header(uint64_t service_id)
     return service_id >> 24 == 1;
 }
 
-static void take_cm_parts(struct cursor *c, uint16_t attr, uint32_t message)
+static void take_cm_parts(struct explain_cursor *c, uint16_t attr, uint32_t message)
 {
     const uint8_t *m = c->packet->frame + message;
     if (attr == ROCE_CM_REQ) {
@@ -84,10 +77,10 @@ static void take_cm_parts(struct cursor *c, uint16_t attr, uint32_t message)
         show(c, &roce_cm_ip_header, "cm_ip", message + SIDR_REQ_PRIVATE_OFFSET);
 }
 
-static void take_mad(struct cursor *c)
+static void take_mad(struct explain_cursor *c)
 {
     uint32_t envelope = c->at;
-    if (c->end - c->at < ROCE_MAD_BYTES || !take(c, &roce_mad_header, "mad"))
+    if (c->end - c->at < ROCE_MAD_BYTES || !explain_take(c, &roce_mad_header, "mad"))
         return;
     c->packet->kind = EXPLAIN_CM;
     struct roce_mad mad;
@@ -95,7 +88,7 @@ static void take_mad(struct cursor *c)
     unsigned i = mad.attr_id - ROCE_CM_ATTR_FIRST;
     uint32_t message = c->at;
     if (mad.mgmt_class == ROCE_MAD_CLASS_CM && i < ROCE_CM_ATTR_COUNT &&
-        take(c, cm_messages[i].header, cm_messages[i].key))
+        explain_take(c, cm_messages[i].header, cm_messages[i].key))
         take_cm_parts(c, mad.attr_id, message);
 }
 
@@ -120,33 +113,35 @@ static const struct extension {
     {ROCE_PKT_CNP, &roce_cnp_header, "cnp"},
 };
 
-static void take_transport(struct cursor *c)
+static void take_transport(struct explain_cursor *c)
 {
     struct explain_packet *p = c->packet;
     struct roce_bth bth;
     if (c->end - c->at < ROCE_BTH_BYTES)
         return;
     roce_bth_get(&bth, here(c));
-    take(c, &roce_bth_header, "bth");
+    explain_take(c, &roce_bth_header, "bth");
     c->end -= c->end - c->at < ROCE_ICRC_BYTES ? c->end - c->at : ROCE_ICRC_BYTES;
     const struct roce_opcode *op = &roce_opcodes[bth.opcode];
     for (unsigned i = 0; i < sizeof extensions / sizeof extensions[0]; i++)
-        if (op->flags & extensions[i].flag && !take(c, extensions[i].header, extensions[i].key))
+        if (op->flags & extensions[i].flag && !explain_take(c, extensions[i].header, extensions[i].key))
             return;
     uint32_t pad = op->flags & ROCE_PKT_DEFINED && bth.pad_count <= c->end - c->at ? bth.pad_count : 0;
     p->payload_offset = c->at;
     p->payload_bytes = c->end - c->at - pad;
     if (bth.dest_qpn == GSI_QPN && op->flags & ROCE_PKT_DETH)
         take_mad(c);
+    else if (op->flags & ROCE_PKT_SEND && op->flags & ROCE_PKT_ONLY)
+        explain_take_smc_message(c);
 }
 
 /* --- below --- */
 
-static bool take_udp(struct cursor *c)
+static bool take_udp(struct explain_cursor *c)
 {
     struct net_udp udp;
     uint32_t from = c->at;
-    if (!take(c, &net_udp_header, "udp"))
+    if (!explain_take(c, &net_udp_header, "udp"))
         return false;
     net_udp_get(&udp, c->packet->frame + from);
     if (udp.len >= NET_UDP_BYTES && udp.len < c->end - from)
@@ -154,11 +149,11 @@ static bool take_udp(struct cursor *c)
     return udp.dst_port == ROCE_UDP_PORT;
 }
 
-static void take_ip(struct cursor *c, uint16_t ethertype)
+static void take_ip(struct explain_cursor *c, uint16_t ethertype)
 {
     uint8_t protocol = 0;
     uint32_t from = c->at;
-    if (ethertype == NET_ETHERTYPE_IPV4 && take(c, &net_ipv4_header, "ip")) {
+    if (ethertype == NET_ETHERTYPE_IPV4 && explain_take(c, &net_ipv4_header, "ip")) {
         struct net_ipv4 ip;
         net_ipv4_get(&ip, c->packet->frame + from);
         protocol = ip.protocol;
@@ -166,7 +161,7 @@ static void take_ip(struct cursor *c, uint16_t ethertype)
         c->at = from + header_bytes <= c->end ? from + header_bytes : c->end;
         if (ip.total_len >= header_bytes && ip.total_len < c->end - from)
             c->end = from + ip.total_len;
-    } else if (ethertype == NET_ETHERTYPE_IPV6 && take(c, &net_ipv6_header, "ip6")) {
+    } else if (ethertype == NET_ETHERTYPE_IPV6 && explain_take(c, &net_ipv6_header, "ip6")) {
         struct net_ipv6 ip;
         net_ipv6_get(&ip, c->packet->frame + from);
         protocol = ip.next_header;
@@ -175,13 +170,15 @@ static void take_ip(struct cursor *c, uint16_t ethertype)
     }
     if (protocol == NET_IP_PROTO_UDP && take_udp(c))
         take_transport(c);
+    else if (protocol == NET_IP_PROTO_TCP)
+        explain_take_tcp(c);
 }
 
-static void take_grh(struct cursor *c)
+static void take_grh(struct explain_cursor *c)
 {
     struct roce_grh grh;
     uint32_t from = c->at;
-    if (!take(c, &roce_grh_header, "grh"))
+    if (!explain_take(c, &roce_grh_header, "grh"))
         return;
     roce_grh_get(&grh, c->packet->frame + from);
     if (grh.payload_len < c->end - c->at)
@@ -189,17 +186,17 @@ static void take_grh(struct cursor *c)
     take_transport(c);
 }
 
-static void take_frame(struct cursor *c)
+static void take_frame(struct explain_cursor *c)
 {
     struct net_ether ether;
-    if (!take(c, &net_ether_header, "eth"))
+    if (!explain_take(c, &net_ether_header, "eth"))
         return;
     net_ether_get(&ether, c->packet->frame);
     uint16_t ethertype = ether.ethertype;
     if (ethertype == NET_ETHERTYPE_VLAN) {
         struct net_vlan vlan;
         uint32_t from = c->at;
-        if (!take(c, &net_vlan_header, "vlan"))
+        if (!explain_take(c, &net_vlan_header, "vlan"))
             return;
         net_vlan_get(&vlan, c->packet->frame + from);
         ethertype = vlan.ethertype;
@@ -221,6 +218,6 @@ void explain_dissect(struct explain_packet *packet, const struct net_capture_rec
                                      ROCE_PARSE_ALLOW_NO_DF | ROCE_PARSE_V1);
     if (packet->verdict != ROCE_RX_NOT_ROCE)
         packet->kind = EXPLAIN_ROCE;
-    struct cursor c = {.packet = packet, .end = record->len_bytes};
+    struct explain_cursor c = {.packet = packet, .end = record->len_bytes};
     take_frame(&c);
 }

@@ -4,9 +4,13 @@
 #include "net/ether.h"
 #include "net/ipv4.h"
 #include "net/ipv6.h"
+#include "net/tcp.h"
 #include "net/udp.h"
 #include "roce/cm/mad.h"
 #include "roce/wire.h"
+#include "smcr/cdc_wire.h"
+#include "smcr/clc_wire.h"
+#include "smcr/llc_wire.h"
 
 const struct explain_layer_kind explain_layer_kinds[] = {
     {"eth", &net_ether_header, "Ethernet"},
@@ -42,6 +46,24 @@ const struct explain_layer_kind explain_layer_kinds[] = {
     {"cm_sidr_rep", &roce_cm_sidr_rep_header, "service id resolution reply"},
     {"cm_lap", &roce_cm_lap_header, "load alternate path"},
     {"cm_apr", &roce_cm_apr_header, "alternate path response"},
+    {"tcp", &net_tcp_header, "TCP"},
+    {"smc_option", &net_tcp_exid_header, "TCP option that offers SMC-R"},
+    {"clc", &smcr_clc_header, "header of a CLC message"},
+    {"clc_proposal", &smcr_proposal_header, "CLC Proposal"},
+    {"clc_subnet", &smcr_subnet_header, "subnet of a CLC Proposal"},
+    {"clc_prefix", &smcr_prefix_header, "IPv6 prefix of a CLC Proposal"},
+    {"clc_accept", &smcr_accept_header, "CLC Accept"},
+    {"clc_confirm", &smcr_accept_header, "CLC Confirm"},
+    {"clc_decline", &smcr_decline_header, "CLC Decline"},
+    {"llc_confirm_link", &smcr_confirm_link_header, "LLC CONFIRM LINK"},
+    {"llc_add_link", &smcr_add_link_header, "LLC ADD LINK"},
+    {"llc_add_link_cont", &smcr_add_link_cont_header, "LLC ADD LINK CONTINUATION"},
+    {"llc_delete_link", &smcr_delete_link_header, "LLC DELETE LINK"},
+    {"llc_confirm_rkey", &smcr_confirm_rkey_header, "LLC CONFIRM RKEY"},
+    {"llc_confirm_rkey_cont", &smcr_confirm_rkey_cont_header, "LLC CONFIRM RKEY CONTINUATION"},
+    {"llc_test_link", &smcr_test_link_header, "LLC TEST LINK"},
+    {"llc_delete_rkey", &smcr_delete_rkey_header, "LLC DELETE RKEY"},
+    {"cdc", &smcr_cdc_header, "CDC message"},
     {NULL, NULL, NULL},
 };
 
