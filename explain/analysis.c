@@ -98,6 +98,7 @@ void explain_analysis_next(struct explain_analysis *a, const struct explain_pack
     *m = (struct explain_meaning){0};
     if (packet->kind == EXPLAIN_ROCE || packet->kind == EXPLAIN_CM)
         take_roce(a, packet, m);
+    explain_smc(packet, m);
     for (unsigned i = 0; i < m->remark_count; i++)
         if (!m->remarks[i].number)
             m->remarks[i].number = packet->number;

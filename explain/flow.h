@@ -107,6 +107,8 @@ void explain_request(struct explain_pair *pair, unsigned direction, const struct
 void explain_response(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,
                       struct explain_meaning *m);
 void explain_datagram(const struct explain_packet *packet, struct explain_meaning *m);
+/* Adds what the messages of SMC-R in the packet say. */
+void explain_smc(const struct explain_packet *packet, struct explain_meaning *m);
 
 /* Adds a remark; beyond EXPLAIN_REMARKS_MAX it is dropped. */
 void explain_remark(struct explain_meaning *m, enum explain_finding_kind kind, const char *rule,

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "explain/registry.h"
 #include "net/addr.h"
 #include "net/ether.h"
 
@@ -28,9 +29,27 @@ static const char *colour_of(const struct explain_packet *p, int severity)
     return p->kind == EXPLAIN_OTHER || (p->roce.op && p->roce.op->flags & ROCE_PKT_RESPONSE) ? DIM : "";
 }
 
+/* Of a packet that is not RoCE: the source and destination of its IP layer. */
+static void put_ip_addresses(struct explain_text *out, const struct explain_packet *p)
+{
+    char src[80], dst[80];
+    for (unsigned i = 0; i < p->layer_count; i++) {
+        const struct net_header *h = p->layers[i].header;
+        if (strcmp(p->layers[i].key, "ip") != 0 && strcmp(p->layers[i].key, "ip6") != 0)
+            continue;
+        const struct net_field *from = explain_header_field(h, "src", 3),
+                               *to = explain_header_field(h, "dst", 3);
+        explain_printf(out, "%s > %s  ", explain_field_text(p, i, from, src, sizeof src),
+                       explain_field_text(p, i, to, dst, sizeof dst));
+        return;
+    }
+}
+
 static void put_place(struct explain_text *out, const struct explain_packet *p)
 {
     char src[NET_ADDR_STR_SIZE], dst[NET_ADDR_STR_SIZE];
+    if (p->kind == EXPLAIN_SMC_TCP)
+        put_ip_addresses(out, p);
     if (p->kind == EXPLAIN_OTHER || net_addr_is_zero(&p->roce.dst))
         return;
     explain_printf(out, "%s > %s  ", net_addr_str(&p->roce.src, src), net_addr_str(&p->roce.dst, dst));

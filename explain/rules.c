@@ -88,5 +88,9 @@ const char *explain_field_rule(const char *layer_key, const struct net_field *fi
         if (strcmp(r->layer, layer_key) == 0 && (!r->field || strcmp(r->field, field->name) == 0))
             return r->rule;
     }
+    static const char *const of_smc[] = {"tcp", "smc_", "clc", "llc_", "cdc"};
+    for (unsigned i = 0; i < sizeof of_smc / sizeof of_smc[0]; i++)
+        if (strncmp(layer_key, of_smc[i], strlen(of_smc[i])) == 0)
+            return NULL;
     return strncmp(field->name, "resv", 4) == 0 ? "ROCE-GEN-5" : NULL;
 }

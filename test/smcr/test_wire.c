@@ -6,7 +6,7 @@
 #include "smcr/cdc_wire.h"
 #include "smcr/clc_wire.h"
 #include "smcr/llc_wire.h"
-#include "test/smcr/examples.h"
+#include "test/support/smcr_examples.h"
 #include "test/support/tiling.h"
 
 static const struct net_header *const headers[] = {

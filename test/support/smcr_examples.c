@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The worked examples of SMCR section 22, field by field from the RFC's figures. */
-#include "test/smcr/examples.h"
+#include "test/support/smcr_examples.h"
 
 const struct smcr_example smcr_examples[] = {
     /* Proposal, IPv4: peer 7b02+MAC, GID ::ffff:192.0.2.2, subnet 192.0.2.0/24, 0 prefixes, length... */

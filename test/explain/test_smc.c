@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* SMC-R in captures: a Linux peer's (version 2 on TCP, CDC messages on the link), and the worked examples of
+ * version 1 in frames of our own. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "explain/analysis.h"
+#include "net/bytes.h"
+#include "net/ether.h"
+#include "net/ipv4.h"
+#include "net/tcp.h"
+#include "roce/frame.h"
+#include "test/support/smcr_examples.h"
+
+static uint8_t frame[400];
+
+static unsigned nibble(char c)
+{
+    return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+static unsigned example(const char *name, uint8_t *bytes)
+{
+    for (unsigned i = 0; i < smcr_example_count; i++) {
+        const char *hex = smcr_examples[i].hex;
+        unsigned n = (unsigned)strlen(hex) / 2;
+        if (strcmp(smcr_examples[i].name, name) != 0)
+            continue;
+        for (unsigned b = 0; b < n; b++)
+            bytes[b] = (uint8_t)(nibble(hex[2 * b]) << 4 | nibble(hex[2 * b + 1]));
+        return n;
+    }
+    cr_assert_fail("no example %s", name);
+    return 0;
+}
+
+static void expect(unsigned len_bytes, enum explain_kind kind, const char *key, const char *words)
+{
+    struct net_capture_record record = {.data = frame, .len_bytes = len_bytes, .wire_bytes = len_bytes};
+    struct explain_analysis *a = explain_analysis_create(&(struct explain_analysis_config){0});
+    struct explain_packet p;
+    struct explain_meaning m;
+    explain_dissect(&p, &record, 1);
+    explain_analysis_next(a, &p, &m);
+    cr_expect_eq(p.kind, kind, "%s: kind %d", key, p.kind);
+    bool found = false;
+    for (unsigned i = 0; i < p.layer_count; i++)
+        found |= strcmp(p.layers[i].key, key) == 0;
+    cr_expect(found, "no layer %s", key);
+    cr_expect_str_eq(m.words, words, "%s", m.words);
+    explain_analysis_destroy(a);
+}
+
+/* Ethernet, IPv4 and TCP with `option_bytes` of options and `data_bytes` of data behind them; returns where
+ * the options begin. */
+static uint8_t *tcp_frame(unsigned option_bytes, unsigned data_bytes)
+{
+    struct net_ether ether = {.ethertype = NET_ETHERTYPE_IPV4};
+    struct net_ipv4 ip = {.version = 4, .ihl = 5, .protocol = NET_IP_PROTO_TCP};
+    struct net_tcp tcp = {.data_offset = (uint8_t)(5 + option_bytes / 4)};
+    ip.total_len = (uint16_t)(NET_IPV4_BYTES + NET_TCP_BYTES + option_bytes + data_bytes);
+    memset(frame, 0, sizeof frame);
+    return net_tcp_put(net_ipv4_put(net_ether_put(frame, &ether), &ip), &tcp);
+}
+
+static void expect_clc(const char *name, const char *key, const char *words)
+{
+    uint8_t bytes[256];
+    unsigned n = example(name, bytes);
+    memcpy(tcp_frame(0, n), bytes, n);
+    expect(NET_ETHER_BYTES + NET_IPV4_BYTES + NET_TCP_BYTES + n, EXPLAIN_SMC_TCP, key, words);
+}
+
+Test(smc, clc)
+{
+    expect_clc("PROP4", "clc_subnet", "SMC CLC Proposal");
+    expect_clc("PROP6", "clc_prefix", "SMC CLC Proposal");
+    expect_clc(
+        "ACC_F", "clc_accept",
+        "SMC CLC Accept (first contact): QP 0x000012, RMBE 1 of 64 KiB at 0x7f5c6d5d2000, R_Key 0x000004f0, "
+        "token 0xa1b20001");
+    expect_clc("CONF", "clc_confirm",
+               "SMC CLC Confirm: QP 0x000040, RMBE 1 of 32 KiB at 0x7fe9af841000, R_Key 0x0000040b, "
+               "token 0xc3d40001");
+    expect_clc("DECL_S", "clc_decline", "SMC CLC Decline, 0x04000000: out of sync, out of sync");
+}
+
+Test(smc, the_option)
+{
+    static const uint8_t options[] = {1, 1, 3, 3, 7, 254, 6, 0xe2, 0xd4, 0xc3, 0xd9, 0};
+    memcpy(tcp_frame(sizeof options, 0), options, sizeof options);
+    expect(NET_ETHER_BYTES + NET_IPV4_BYTES + NET_TCP_BYTES + sizeof options, EXPLAIN_SMC_TCP, "smc_option",
+           "TCP handshake that offers SMC-R");
+}
+
+/* The example as an RC SEND. */
+static void expect_message(const char *name, const char *key, const char *words)
+{
+    struct roce_path path = {.vlan_tci = -1,
+                             .src = net_addr_from_v4((uint8_t[]){10, 0, 0, 1}),
+                             .dst = net_addr_from_v4((uint8_t[]){10, 0, 0, 2}),
+                             .hop_limit = 64,
+                             .src_port = 0xc000};
+    struct roce_frame_template t;
+    struct roce_bth bth = {.opcode = ROCE_OP_SEND_ONLY, .pkey = 0xffff, .dest_qpn = 18};
+    memset(frame, 0, sizeof frame);
+    roce_frame_template_init(&t, &path);
+    uint8_t *p = roce_bth_put(roce_frame_begin(&t, frame, ROCE_BTH_BYTES + 44, 1), &bth);
+    cr_assert_eq(example(name, p), 44);
+    expect(roce_frame_seal(&t, frame, ROCE_BTH_BYTES + 44), EXPLAIN_ROCE, key, words);
+}
+
+#define SEND "SEND only, message 1, 44 bytes: SMC "
+
+Test(smc, llc_and_cdc)
+{
+    expect_message("CL_REQ", "llc_confirm_link", SEND "LLC CONFIRM LINK request");
+    expect_message("AL_REJ", "llc_add_link", SEND "LLC ADD LINK response");
+    expect_message("ALC_REQ", "llc_add_link_cont", SEND "LLC ADD LINK CONTINUATION request");
+    expect_message("DL_ALL", "llc_delete_link", SEND "LLC DELETE LINK request");
+    expect_message("CR_NEG", "llc_confirm_rkey", SEND "LLC CONFIRM RKEY response");
+    expect_message("TL_RSP", "llc_test_link", SEND "LLC TEST LINK response");
+    expect_message("DR_REQ", "llc_delete_rkey", SEND "LLC DELETE RKEY request");
+    expect_message("CDC_FULL", "cdc",
+                   SEND "CDC 3, token 0xa1b20001, producer 2/1004, consumer 1/1004, writer blocked");
+    expect_message("CDC_F", "cdc", SEND "CDC failover validation, token 0xa1b20001, sequence number 41");
+    expect_message("CDC_A", "cdc",
+                   SEND "CDC 44, token 0xa1b20001, producer 3/2048, consumer 3/4096, abnormal close");
+}
+
+Test(smc, a_linux_peer)
+{
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct net_error err;
+    unsigned handshakes = 0, cdc = 0;
+    struct explain_analysis *a = explain_analysis_create(&(struct explain_analysis_config){0});
+    cr_assert_eq(net_capture_open("pcaps/smc_first.pcap", &capture, &err), 0, "%s", err.text);
+    for (uint64_t n = 1; net_capture_next(capture, &record, &err) == 1; n++) {
+        struct explain_packet p;
+        struct explain_meaning m;
+        explain_dissect(&p, &record, n);
+        explain_analysis_next(a, &p, &m);
+        handshakes += p.kind == EXPLAIN_SMC_TCP;
+        cdc += strstr(m.words, "SMC CDC") != NULL;
+    }
+    /* three connections: two SYNs with the option, and Proposal, Accept, Confirm each; the manifest's CDCs */
+    cr_assert_eq(handshakes, 15);
+    cr_assert_eq(cdc, 76);
+    net_capture_close(capture);
+    explain_analysis_destroy(a);
+}
