@@ -181,7 +181,7 @@ int cli_rping(int argc, char **argv)
         peer_conn_close(&peer.conns[0]);
         peer.opened = 0;
         rc = run(&peer);
-    } while (rc == CLI_OK && o.peer.persistent);
+    } while (o.peer.persistent && rc != CLI_ERROR && !cli_stopped()); /* the next client may be a better one */
     if (rc == CLI_OK)
         peer_report(&peer);
     return peer_close(&peer, rc);

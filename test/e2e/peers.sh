@@ -120,16 +120,25 @@ if [ $rc = 1 ] && [ $server_rc = 1 ] && one_sentence "$server_err" "cmatose"; th
 else notok sizes_disagree "client $rc: $err; server $server_rc: $server_err"; fi
 
 # one server, several clients one after another, one of which is killed
-start "${in_a[@]}" "$nornic" rping -s -P --port "$port:nna" -v
+start "${in_a[@]}" "$nornic" rping -s -P --port "$port:nna" -v -t 1s
 ready
+"${in_b[@]}" "$nornic" rping -c -a 10.77.0.1 -S 50 --port "$port:nnb" >"$tmp/out" 2>"$tmp/err" &
+client=$!
+e2e_pids+=("$client")
+sleep 0.3
+kill -KILL "$client"
+for ((i = 0; i < 100; i++)); do
+    [ -s "$tmp/server.err" ] && break
+    sleep 0.1
+done
 run "${in_b[@]}" "$nornic" rping -c -a 10.77.0.1 -C 3 -S 64 -v --port "$port:nnb"
 first=$rc$err text=$out
 run "${in_b[@]}" "$nornic" rping -c -a fd77::1 -C 3 -S 64 --port "$port:nnb"
 kill -INT "$server"
 finish
-if [ "$first$rc$err" = 00 ] && [ "$(grep -c "server ping data: rdma-ping-[012]: " "$tmp/server.out")" = 6 ] &&
+if [ "$first$rc$err" = 00 ] && [ "$(grep -cE "^server ping data: .{63}$" "$tmp/server.out")" = 6 ] &&
     [[ $text == *"ping data: rdma-ping-2: CDEF"* ]]; then ok persistent_server
-else notok persistent_server "clients $first $rc: $err $text; server $server_rc: $server_out $server_err"; fi
+else notok persistent_server "clients $first $rc: $err $text; server $server_rc: $server_err"; fi
 
 # the client is killed in mid-transfer; the server is stopped in mid-transfer
 start "${in_a[@]}" "$nornic" rping -s --port "$port:nna" -t 2s
