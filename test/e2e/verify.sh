@@ -53,7 +53,7 @@ while IFS='|' read -r _ file frames roce _; do
     files+=("$file")
     expected+="$file: $frames packets, $roce RoCE: ICRC good $roce, bad 0, malformed 0"$'\n'
     total=$((total + frames)) total_roce=$((total_roce + roce))
-done < <(grep -E '^\| [a-z0-9_]+\.pcap ' pcaps/MANIFEST.md)
+done < <(grep -E '^\| [a-z0-9_/]+\.pcap ' pcaps/MANIFEST.md)
 expected+="all files: $total packets, $total_roce RoCE: ICRC good $total_roce, bad 0, malformed 0"
 run "${files[@]}"
 result every_capture_is_as_its_manifest_says says 0 "$expected"
