@@ -16,14 +16,14 @@ int peer_post_recv(struct peer_conn *conn, uint64_t number, size_t at, uint32_t 
     return rc == 0 ? CLI_OK : cli_fail("cannot post a receive: %s", strerror(-rc));
 }
 
-static int post(struct peer_conn *conn, struct rdma_send_wr *wr, size_t at, uint32_t len_bytes)
+static int post(struct peer_conn *conn, struct rdma_send_wr wr, size_t at, uint32_t len_bytes)
 {
     struct rdma_sge sge = {
         .addr = (uintptr_t)(conn->memory + at), .len_bytes = len_bytes, .lkey = conn->mr->lkey};
-    wr->sg_list = &sge;
-    wr->num_sge = 1;
-    wr->send_flags = RDMA_SEND_SIGNALED;
-    int rc = roce_post_send(conn->qp, wr, NULL);
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.send_flags = RDMA_SEND_SIGNALED;
+    int rc = roce_post_send(conn->qp, &wr, NULL);
     if (rc != 0)
         return cli_fail("cannot post work: %s", strerror(-rc));
     conn->posted++;
@@ -41,7 +41,7 @@ int peer_post_send(struct peer_conn *conn, uint64_t number, size_t at, uint32_t 
         wr.ud.remote_qpn = conn->remote_qpn;
         wr.ud.remote_qkey = conn->remote_qkey;
     }
-    return post(conn, &wr, at, len_bytes);
+    return post(conn, wr, at, len_bytes);
 }
 
 int peer_post_rdma(struct peer_conn *conn, enum peer_wr kind, size_t at, uint32_t len_bytes,
@@ -51,7 +51,7 @@ int peer_post_rdma(struct peer_conn *conn, enum peer_wr kind, size_t at, uint32_
                               .opcode = kind == PEER_WR_READ ? RDMA_WR_RDMA_READ : RDMA_WR_RDMA_WRITE,
                               .remote_addr = remote_addr,
                               .rkey = rkey};
-    return post(conn, &wr, at, len_bytes);
+    return post(conn, wr, at, len_bytes);
 }
 
 /* Differs by direction, connection and message. */

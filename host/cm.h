@@ -37,7 +37,7 @@ int host_cm_create_id(struct host_cm *cm, enum roce_cm_port_space space, void *c
 
 /* Gives an id back in any state, when the events taken about it are acknowledged: waits for that. What is
  * open is rejected or disconnected; events not taken yet are dropped, among them requests that came to a
- * listener. The QP stays the caller's. */
+ * listener. The QP stays the caller's: host_qp_destroy() takes it before or after its id. */
 void host_cm_destroy_id(struct host_cm_id *id);
 
 /* The caller's `ctx`; that of a request is its listener's until it is set. */

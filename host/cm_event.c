@@ -36,7 +36,9 @@ void host_cm_events_deinit(struct host_cm *cm)
 static bool may_be_taken(const struct host_cm_record *record)
 {
     const struct host_cm_event *event = &record->event;
-    return !event->id->is_closing && !(event->listen_id && event->listen_id->is_closing);
+    if (event->type == ROCE_CM_EVENT_CONNECT_REQUEST)
+        return !event->listen_id->is_closing;
+    return !event->id->is_closing && !event->id->is_unseen;
 }
 
 static struct host_cm_record **first_to_take(struct host_cm *cm)
@@ -109,6 +111,7 @@ static void adopt(struct host_cm *cm, struct host_cm_event *event)
     cm->spare_id = NULL;
     host_cm_link_id(cm, event->id, event->values.id);
     event->id->step = HOST_CM_USED;
+    event->id->is_unseen = true;
     event->id->ctx = event->listen_id->ctx;
 }
 
@@ -146,6 +149,7 @@ static int try_get(struct host_cm *cm, struct host_cm_event **event)
     if (*at) {
         *event = &take_out(cm, at)->event;
         (*event)->id->unacknowledged++;
+        (*event)->id->is_unseen = false;
         if ((*event)->listen_id)
             (*event)->listen_id->unacknowledged++;
         signal_waiting(cm);

@@ -124,9 +124,9 @@ int host_cm_gid_for(const struct host_cm *cm, const struct net_addr *dst)
 
 /* --- whose connection a QP is --- */
 
-static struct host_cm_id **bucket_of(struct host_cm *cm, const struct roce_qp *qp)
+static struct host_cm_id **bucket_of(struct host_cm *cm, uint32_t qpn)
 {
-    return &cm->by_qp[roce_qp_num(qp) % HOST_CM_QP_BUCKETS];
+    return &cm->by_qp[qpn % HOST_CM_QP_BUCKETS];
 }
 
 void host_cm_set_qp(struct host_cm_id *id, struct roce_qp *qp)
@@ -139,7 +139,8 @@ void host_cm_set_qp(struct host_cm_id *id, struct roce_qp *qp)
     }
     id->qp = qp;
     if (qp) {
-        id->bucket = bucket_of(id->cm, qp);
+        id->qpn = roce_qp_num(qp);
+        id->bucket = bucket_of(id->cm, id->qpn);
         id->next_of_qp = *id->bucket;
         *id->bucket = id;
     }
@@ -147,9 +148,21 @@ void host_cm_set_qp(struct host_cm_id *id, struct roce_qp *qp)
 
 void host_cm_comm_est(struct host_cm *cm, const struct roce_qp *qp)
 {
-    for (struct host_cm_id *id = *bucket_of(cm, qp); id; id = id->next_of_qp)
+    for (struct host_cm_id *id = *bucket_of(cm, roce_qp_num(qp)); id; id = id->next_of_qp)
         if (id->qp == qp)
             id->has_seen_data = cm->has_seen_data = true;
+}
+
+void host_cm_qp_gone(struct host_cm *cm, uint32_t qpn)
+{
+    struct host_cm_id *next;
+    for (struct host_cm_id *id = *bucket_of(cm, qpn); id; id = next) {
+        next = id->next_of_qp;
+        if (id->qpn != qpn)
+            continue;
+        roce_cm_forget_qp(id->engine);
+        host_cm_set_qp(id, NULL);
+    }
 }
 
 /* --- calls that the engine answers --- */

@@ -45,13 +45,15 @@ struct host_cm_id {
     struct host_cm_record *record; /* for how resolving ends; NULL: it has not begun, or has ended */
     struct host_cm_group *groups;
     struct roce_qp *qp;         /* of its connection: whose COMM_EST the CM is told */
-    struct host_cm_id **bucket; /* of `qp` */
+    uint32_t qpn;               /* of `qp` */
+    struct host_cm_id **bucket; /* the same */
     struct host_cm_id *next_of_qp;
     bool has_seen_data; /* COMM_EST was raised and the CM has not been told */
 
     /* under the CM's lock */
     unsigned unacknowledged; /* events taken */
     bool is_closing;         /* no event about it may be taken any more */
+    bool is_unseen;          /* of a request: until that is taken, nothing else about it may be */
 };
 
 #define HOST_CM_QP_BUCKETS 256
@@ -127,6 +129,8 @@ uint64_t host_cm_deadline_ns(const struct host_cm *cm);
 /* A QP has got its first packet before it was in RTS: roce_cm_notify_established(). May be called inside the
  * engine. */
 void host_cm_comm_est(struct host_cm *cm, const struct roce_qp *qp);
+/* QP `qpn` has been destroyed, maybe before its id (librdmacm's order). */
+void host_cm_qp_gone(struct host_cm *cm, uint32_t qpn);
 /* The interface is no more. */
 void host_cm_removed(struct host_cm *cm);
 /* A GID is no more, or has another MAC. */

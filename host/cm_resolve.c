@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "host/cm_inner.h"
 #include "host/dev.h"
@@ -77,8 +78,8 @@ struct plan {
     struct net_addr src; /* zero: `sgid_index` is known */
     bool has_mac;        /* nobody is to be asked */
     struct net_mac mac;
-    struct net_addr next_hop;
-    unsigned ifindexes[ROCE_GID_MAX]; /* interfaces to look for a route */
+    struct net_neighbour_query *query; /* the question to the next hop, or NULL */
+    unsigned ifindexes[ROCE_GID_MAX];  /* interfaces to look for a route */
     unsigned ifindex_count;
 };
 
@@ -116,8 +117,7 @@ static int look_at_gids(const struct host_cm *cm, const struct net_addr *src, co
 
 /* Without the lock: the kernel's route, of the first interface that has one, and the question to the next
  * hop. */
-static int ask_kernel(const struct net_addr *dst, struct plan *plan, struct net_neighbour_query **query,
-                      struct net_error *err)
+static int ask_kernel(const struct net_addr *dst, struct plan *plan, struct net_error *err)
 {
     int rc = net_error_set(err, EHOSTUNREACH, "the device has no address");
     for (unsigned i = 0; i < plan->ifindex_count; i++) {
@@ -126,33 +126,38 @@ static int ask_kernel(const struct net_addr *dst, struct plan *plan, struct net_
         if (rc != 0)
             continue;
         plan->src = route.src;
-        return net_neighbour_ask(plan->ifindexes[i], &route.next_hop, query, err);
+        return net_neighbour_ask(plan->ifindexes[i], &route.next_hop, &plan->query, err);
     }
     return rc;
 }
 
-/* Under the lock: the id waits for the answer, or has it. */
-static int start(struct host_cm_id *id, const struct plan *plan, const struct net_addr *dst,
-                 uint16_t dst_port, uint64_t timeout_ns)
+/* Under the lock: the id waits for the answer, or has it. 0: query and record are the id's. */
+static int start(struct host_cm_id *id, const struct plan *plan, struct host_cm_record *record,
+                 const struct roce_cm_route *to, uint64_t timeout_ns)
 {
     struct host_cm *cm = id->cm;
-    int sgid_index = plan->sgid_index;
+    const struct net_addr *dst = &to->path.av.dgid;
+    int sgid_index = plan->sgid_index, rc = 0;
     if (sgid_index < 0 && !net_addr_is_zero(&plan->src))
         sgid_index = host_cm_find_gid(cm, &plan->src);
     if (sgid_index < 0)
         sgid_index = host_cm_gid_for(cm, dst);
     if (sgid_index < 0)
         return -EADDRNOTAVAIL;
+    if (plan->query) {
+        id->source = (struct host_source){.ready = on_answer, .fd = net_neighbour_fd(plan->query)};
+        rc = host_source_add(&cm->dev->sources, &id->source);
+    }
+    if (rc != 0)
+        return rc;
+    id->query = plan->query;
+    id->record = record;
     id->route = (struct roce_cm_route){.path = host_cm_path((unsigned)sgid_index, dst, &plan->mac),
-                                       .dst_port = dst_port};
+                                       .dst_port = to->dst_port};
     if (!id->query) {
         finish(id, 0, &plan->mac, NULL);
         return 0;
     }
-    id->source = (struct host_source){.ready = on_answer, .fd = net_neighbour_fd(id->query)};
-    int rc = host_source_add(&cm->dev->sources, &id->source);
-    if (rc != 0)
-        return rc;
     id->step = HOST_CM_ADDR_QUERY;
     id->query_end_ns = host_deadline_ns(timeout_ns);
     if (id->query_end_ns < cm->query_end_ns)
@@ -161,13 +166,26 @@ static int start(struct host_cm_id *id, const struct plan *plan, const struct ne
     return 0;
 }
 
-static int fail(struct host_cm_id *id, int rc)
+/* The plan is carried out, except that nothing of it is kept where it fails. */
+static int carry_out(struct host_cm_id *id, struct plan *plan, const struct roce_cm_route *to,
+                     uint64_t timeout_ns, struct net_error *err)
 {
-    if (id->query)
-        net_neighbour_close(id->query);
-    free(id->record);
-    id->query = NULL;
-    id->record = NULL;
+    struct host_cm_record *record = host_cm_record_new(id->cm, id, ROCE_CM_EVENT_ADDR_RESOLVED);
+    if (!record)
+        return net_error_set(err, ENOMEM, "no memory to resolve an address");
+    int rc = plan->has_mac ? 0 : ask_kernel(&to->path.av.dgid, plan, err);
+    if (rc == 0) {
+        host_dev_lock(id->cm->dev);
+        rc = start(id, plan, record, to, timeout_ns);
+        host_dev_unlock(id->cm->dev);
+        if (rc != 0)
+            net_error_set(err, -rc, "cannot wait for an address: %s", strerror(-rc));
+    }
+    if (rc != 0) {
+        if (plan->query)
+            net_neighbour_close(plan->query);
+        free(record);
+    }
     return rc;
 }
 
@@ -175,6 +193,7 @@ int host_cm_resolve_addr(struct host_cm_id *id, const struct net_addr *src, cons
                          uint16_t dst_port, uint64_t timeout_ns, struct net_error *err)
 {
     struct host_cm *cm = id->cm;
+    struct roce_cm_route to = {.path.av.dgid = *dst, .dst_port = dst_port};
     char text[NET_ADDR_STR_SIZE];
     struct plan plan;
     host_dev_lock(cm->dev);
@@ -182,20 +201,10 @@ int host_cm_resolve_addr(struct host_cm_id *id, const struct net_addr *src, cons
     host_dev_unlock(cm->dev);
     if (rc == -EINVAL)
         return net_error_set(err, EINVAL, "the id has an address already");
-    if (rc == 0) {
-        id->record = host_cm_record_new(cm, id, ROCE_CM_EVENT_ADDR_RESOLVED);
-        if (!id->record)
-            return net_error_set(err, ENOMEM, "no memory to resolve an address");
-        if (!plan.has_mac)
-            rc = ask_kernel(dst, &plan, &id->query, err);
-        if (rc != 0)
-            return fail(id, rc);
-        host_dev_lock(cm->dev);
-        rc = start(id, &plan, dst, dst_port, timeout_ns);
-        host_dev_unlock(cm->dev);
-    }
+    if (rc == 0)
+        rc = carry_out(id, &plan, &to, timeout_ns, err);
     if (rc == -EADDRNOTAVAIL)
         net_error_set(err, EADDRNOTAVAIL, "%s is no address of the device that can reach the peer",
                       src ? net_addr_str(src, text) : "there");
-    return rc == 0 ? 0 : fail(id, rc);
+    return rc;
 }

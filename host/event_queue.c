@@ -224,9 +224,12 @@ void host_dev_ack_event(struct host_dev *dev, const struct roce_event *event)
 int host_qp_destroy(struct host_dev *dev, struct roce_qp *qp)
 {
     struct host_event_closing closing;
+    uint32_t qpn = roce_qp_num(qp);
     host_event_queue_close(&dev->events, &closing, qp);
     host_dev_lock(dev);
     int rc = roce_qp_destroy(qp);
+    if (rc == 0 && dev->cm)
+        host_cm_qp_gone(dev->cm, qpn);
     host_event_queue_closed(&dev->events, &closing, rc == 0);
     host_dev_unlock(dev);
     return rc;

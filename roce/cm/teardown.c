@@ -22,9 +22,7 @@ void roce_cm_to_idle(struct roce_cm_id *id)
     roce_cm_peer_unbind(id);
     roce_cm_qp_unbind(id);
     id->state = ROCE_CM_IDLE_STATE;
-    if (id->owned)
-        roce_cm_child_settle(id);
-    else
+    if (!id->owned)
         roce_cm_id_free(id);
 }
 
@@ -112,10 +110,12 @@ int roce_cm_reject(struct roce_cm_id *id, uint16_t reason, const void *private_d
     if ((!asked && !answered) || !roce_cm_private_fits(private_data, len_bytes, ROCE_CM_REJ_PRIVATE_BYTES))
         return -EINVAL;
     roce_cm_send_rej(id, reason ? reason : ROCE_CM_REJ_CONSUMER, private_data, len_bytes, now_ns);
-    if (asked)
-        roce_cm_to_idle(id);
-    else
+    if (!asked) {
         roce_cm_to_timewait(id, now_ns);
+        return 0;
+    }
+    roce_cm_to_idle(id);
+    roce_cm_child_settle(id);
     return 0;
 }
 

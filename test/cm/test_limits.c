@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "net/bytes.h"
 #include "test/cm/net.h"
 
 static const struct cm_net_config plain = {.seed = 5};
@@ -47,6 +48,36 @@ Test(limits, ROCE_GEN_7_a_listener_holds_no_more_than_its_backlog)
     cm_net_drop(net, cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST).id);
     for (unsigned i = 0; i < 3; i++)
         cm_net_drop(net, e[i].id);
+    cm_net_drop(net, listener);
+    cm_net_run(net, NET_TIME_NONE);
+    cm_net_destroy(net);
+}
+
+/* Who takes his request back has not made room for another: the id is the application's until it gives it
+ * back, and there are not many. */
+Test(limits, ROCE_GEN_7_requests_taken_back_do_not_pass_the_backlog)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct roce_cm_mad req = req_of(net);
+    struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 1);
+    cm_net_inject(net, 0, 1, &req);
+    struct roce_cm_id *id = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST).id;
+    struct roce_cm_mad rej = {.hdr = req.hdr};
+    rej.hdr.attr_id = ROCE_CM_REJ;
+    rej.rej = (struct roce_cm_rej){.local_comm_id = req.req.local_comm_id,
+                                   .about = ROCE_CM_ABOUT_OTHER,
+                                   .reason = ROCE_CM_REJ_TIMEOUT,
+                                   .info_bytes = 8};
+    put_be64(rej.rej.info, req.req.ca_guid);
+    cm_net_inject(net, 0, 1, &rej);
+    cm_net_expect(net, 1, ROCE_CM_EVENT_REJECTED);
+    another(&req);
+    cm_net_inject(net, 0, 1, &req);
+    cm_net_expect_quiet(net);
+    cr_expect_eq(roce_cm_counters(net->node[1].cm)->drop_backlog, 1);
+    cm_net_drop(net, id);
+    cm_net_inject(net, 0, 1, &req);
+    cm_net_drop(net, cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST).id);
     cm_net_drop(net, listener);
     cm_net_run(net, NET_TIME_NONE);
     cm_net_destroy(net);

@@ -7,6 +7,8 @@
 #include <time.h>
 
 #include "cm_pair.h"
+#include "host/dev.h"
+#include "host/events.h"
 #include "net/memory.h"
 
 static struct cm_pair pair;
@@ -126,6 +128,20 @@ Test(cm, a_listener_that_goes_rejects_what_nobody_took)
     cm_pair_drop_qp(&pair.side[0], qp);
 }
 
+/* librdmacm's order: first the QP goes, then the id. */
+Test(cm, a_qp_may_be_destroyed_before_its_id)
+{
+    struct cm_connection c = cm_pair_connect(&pair);
+    cr_assert_eq(host_qp_destroy(pair.side[0].dev, c.qps[0]), 0);
+    cr_expect_eq(host_cm_disconnect(c.active, NULL, 0), 0, "and without a QP nothing is touched");
+    cm_pair_skip(&pair.side[1], ROCE_CM_EVENT_DISCONNECTED);
+    cr_assert_eq(host_qp_destroy(pair.side[1].dev, c.qps[1]), 0);
+    cr_expect_eq(host_cm_disconnect(c.passive, NULL, 0), 0);
+    cm_pair_skip(&pair.side[0], ROCE_CM_EVENT_DISCONNECTED);
+    host_cm_destroy_id(c.active);
+    host_cm_destroy_id(c.passive);
+}
+
 static atomic_bool is_destroyed;
 
 static void *destroy(void *arg)
@@ -149,6 +165,69 @@ Test(cm, destroying_an_id_waits_for_the_acknowledgement)
     cr_expect_not(atomic_load(&is_destroyed), "destroyed under an event that nobody has acknowledged");
     host_cm_ack_event(event);
     pthread_join(thread, NULL);
+}
+
+static unsigned events_waiting(struct cm_side *side)
+{
+    struct host_cm *cm = side->cm;
+    unsigned n = 0;
+    pthread_mutex_lock(&cm->lock);
+    for (struct host_cm_record *r = cm->first; r; r = r->next)
+        n++;
+    pthread_mutex_unlock(&cm->lock);
+    return n;
+}
+
+static void await(bool (*is_so)(struct cm_side *side), struct cm_side *side, const char *what)
+{
+    uint64_t end_ns = host_now_ns() + 5 * CM_NS_PER_S;
+    while (!is_so(side))
+        cr_assert_lt((nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL), host_now_ns()), end_ns, "%s",
+                     what);
+}
+
+static bool has_two_events(struct cm_side *side)
+{
+    return events_waiting(side) == 2;
+}
+
+static bool has_none_to_take(struct cm_side *side)
+{
+    return !is_readable(side);
+}
+
+/* While its listener waits to be destroyed, a request that nobody took is not heard of by what its peer did
+ * next: its id would be destroyed under that event. */
+Test(cm, nothing_is_said_about_a_request_that_nobody_took)
+{
+    struct cm_side *server = &pair.side[1];
+    struct roce_cm_conn_param param = {.retry_count = 7};
+    struct roce_qp *qps[2];
+    struct host_cm_id *ids[2];
+    struct host_cm_event *first = NULL, *event;
+    pthread_t thread;
+    for (int i = 0; i < 2; i++) {
+        ids[i] = cm_pair_route(&pair, ROCE_CM_PS_TCP, &server->addr);
+        qps[i] = cm_pair_qp(&pair.side[0], ROCE_QPT_RC);
+        cr_assert_eq(host_cm_connect(ids[i], qps[i], &param), 0);
+        first = first ? first : cm_pair_expect(server, ROCE_CM_EVENT_CONNECT_REQUEST);
+    }
+    struct pollfd p = {.fd = host_cm_fd(server->cm), .events = POLLIN};
+    cr_assert_eq(poll(&p, 1, 10000), 1, "no second request came");
+    host_cm_destroy_id(ids[1]); /* rejects it */
+    await(has_two_events, server, "no rejection came");
+    cr_assert_eq(pthread_create(&thread, NULL, destroy, listener), 0);
+    await(has_none_to_take, server, "an event about an id that nobody knows can be taken");
+    cr_expect_eq(host_cm_get_event(server->cm, &event, 0), -EAGAIN);
+    struct host_cm_id *request = first->id;
+    host_cm_ack_event(first);
+    pthread_join(thread, NULL);
+    listener = NULL;
+    host_cm_destroy_id(request);
+    cm_pair_skip(&pair.side[0], ROCE_CM_EVENT_REJECTED);
+    host_cm_destroy_id(ids[0]);
+    for (int i = 0; i < 2; i++)
+        cm_pair_drop_qp(&pair.side[0], qps[i]);
 }
 
 Test(cm, steps_have_an_order)
