@@ -79,6 +79,9 @@ $(BUILD)/xdp/%.bpf.o: xdp/%.bpf.c | $(BUILD)/.deps
 $(BUILD)/xdp/steer_object.o: ALL_CFLAGS += -Wa,-I$(BUILD)
 $(BUILD)/xdp/steer_object.o: $(BUILD)/xdp/steer.bpf.o
 
+# so does the page of `nornic explain --html`
+$(BUILD)/explain/html_page.o: $(wildcard explain/page/*)
+
 # the command's parts, for its tests: they link those they name
 $(BUILD)/cli/parts.a: $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ))
 	$(Q)rm -f $@ && $(AR) rcsD $@ $^

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/explain_html.h"
 #include "cli/options.h"
 #include "explain/analysis.h"
 #include "explain/boxes.h"
@@ -19,6 +20,7 @@
 
 struct settings {
     bool json, boxes, all, strict;
+    const char *html; /* where the page goes; NULL: none is wanted */
     struct explain_filter *filter;
     struct explain_line_style style;
 };
@@ -28,6 +30,7 @@ struct run {
     const struct settings *settings;
     struct explain_line_style style;
     struct explain_analysis *analysis;
+    struct cli_page *page; /* NULL: none is wanted */
     struct explain_text out;
     uint64_t number, findings[3]; /* by severity */
 };
@@ -51,6 +54,10 @@ static void show(struct run *run, const struct explain_packet *packet, const str
         return;
     if (s->filter && !explain_filter_matches(s->filter, packet, meaning))
         return;
+    if (run->page) {
+        cli_page_packet(run->page, packet, meaning);
+        return;
+    }
     if (s->json) {
         explain_json_packet(&run->out, packet, meaning);
         return;
@@ -68,6 +75,8 @@ static int explain_file(struct run *run, const char *path)
     int rc = net_capture_open(path, &capture, &err);
     if (rc != 0)
         return cli_fail("%s", err.text);
+    if (run->page)
+        cli_page_file(run->page, path);
     while ((rc = net_capture_next(capture, &record, &err)) > 0) {
         struct explain_packet packet;
         struct explain_meaning meaning;
@@ -93,7 +102,9 @@ static void finish(struct run *run)
     while ((n = explain_analysis_end(run->analysis, findings, FINDINGS_MAX)) > 0)
         for (unsigned i = 0; i < n; i++) {
             count(run, &findings[i]);
-            if (run->settings->json) {
+            if (run->page) {
+                cli_page_finding(run->page, &findings[i]);
+            } else if (run->settings->json) {
                 explain_put(&run->out, "{\"finding\":");
                 explain_json_finding(&run->out, &findings[i]);
                 explain_put(&run->out, "}\n");
@@ -102,7 +113,7 @@ static void finish(struct run *run)
                                findings[i].words, findings[i].rule);
             }
         }
-    if (!run->settings->json)
+    if (!run->settings->json && (!run->page || strcmp(run->settings->html, "-") != 0))
         explain_printf(&run->out,
                        "%" PRIu64 " packets, %u flows; %" PRIu64 " violations, %" PRIu64 " warnings, %" PRIu64
                        " notes\n",
@@ -111,7 +122,7 @@ static void finish(struct run *run)
 }
 
 static const char help[] =
-    "Usage: nornic explain [-v] [--json] [-f FILTER] FILE...\n"
+    "Usage: nornic explain [-v | --json | --html OUT] [-f FILTER] FILE...\n"
     "Says what the packets of capture files mean.\n"
     "\n"
     "FILE is a pcap or pcapng file of Ethernet frames, - is standard input. A line a packet: its number,\n"
@@ -123,6 +134,8 @@ static const char help[] =
     "                     fields, and the rule for each (docs/conformance-roce.md)\n"
     "  -j, --json         one object a packet: n, time_ns, len, kind, layers with all fields, payload,\n"
     "                     icrc, verdict, qp, message, answers, words, remarks\n"
+    "      --html OUT     all of it as one page for a browser: flows, findings, a ladder, plots, the bytes\n"
+    "                     of each packet; the page needs no network (docs/explain.md)\n"
     "  -f, --filter EXPR  only packets that match, for example 'bth.opcode == RC_RDMA_WRITE_FIRST &&\n"
     "                     bth.psn > 100', 'aeth && aeth.syndrome != ACK', 'ip.src == 10.0.0.1',\n"
     "                     'flow == 2'. A layer alone: it is there. A field alone: it is not 0.\n"
@@ -135,7 +148,7 @@ static const char help[] =
     "    2    0.001203  10.77.0.2 > 10.77.0.1  qp 0x00001c psn 0x001000  "
     "RNR NAK for PSN 0x001000: wait 10.24 ms\n"
     "\n"
-    "Exit status: 0 every file was read, 2 one could not be read.\n";
+    "Exit status: 0 every file was read, 2 one could not be read, or the page not be written.\n";
 
 static int parse_colour(const char *text, bool *colour)
 {
@@ -148,13 +161,11 @@ static int parse_colour(const char *text, bool *colour)
 /* 0; or the exit status with which the command ends, plus 1. */
 static int parse(int argc, char **argv, struct settings *s)
 {
-    static const struct option options[] = {{"verbose", no_argument, NULL, 'v'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"filter", required_argument, NULL, 'f'},
-                                            {"all", no_argument, NULL, 'a'},
-                                            {"colour", required_argument, NULL, 'c'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"verbose", no_argument, NULL, 'v'},      {"json", no_argument, NULL, 'j'},
+        {"filter", required_argument, NULL, 'f'}, {"all", no_argument, NULL, 'a'},
+        {"colour", required_argument, NULL, 'c'}, {"html", required_argument, NULL, 'H'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
     const char *colour = "auto";
     struct net_error err;
     int c;
@@ -173,6 +184,8 @@ static int parse(int argc, char **argv, struct settings *s)
             s->all = true;
         else if (c == 'c')
             colour = optarg;
+        else if (c == 'H')
+            s->html = optarg;
         else if (c != 'f')
             return cli_option_error(c, argv) + 1;
         if (c != 'f')
@@ -182,6 +195,8 @@ static int parse(int argc, char **argv, struct settings *s)
         if (!s->filter)
             return cli_fail("%s", err.text) + 1;
     }
+    if (s->html && (s->json || s->boxes))
+        return cli_fail("--html %s: the page holds it all; leave out -v and --json", s->html) + 1;
     if (optind == argc)
         return cli_fail(
                    "name a capture file, or - for standard input; `nornic explain --help` has an example") +
@@ -202,9 +217,16 @@ int cli_explain(int argc, char **argv)
                       .analysis = explain_analysis_create(&(struct explain_analysis_config){0})};
     if (!run.analysis)
         return cli_fail("out of memory");
+    if (settings.html)
+        run.page = cli_page_open(settings.html);
+    if (settings.html && !run.page)
+        status = CLI_ERROR;
     for (int i = optind; i < argc && status == CLI_OK; i++)
         status = explain_file(&run, argv[i]);
-    finish(&run);
+    if (run.page || !settings.html)
+        finish(&run);
+    if (run.page && cli_page_close(run.page, run.number, run.analysis) != CLI_OK)
+        status = CLI_ERROR;
     if (!flush(&run) && status == CLI_OK)
         status = cli_fail("cannot write the output: %m");
     explain_text_free(&run.out);

@@ -80,10 +80,10 @@ static const struct offence {
     {ROCE_RX_DROP_TVER, "bth", "tver"},
 };
 
-static bool is_offending(const struct explain_packet *p, const char *layer, const char *field)
+bool explain_field_offends(enum roce_rx_verdict verdict, const char *layer, const char *field)
 {
     for (unsigned i = 0; i < sizeof offences / sizeof offences[0]; i++)
-        if (offences[i].verdict == p->verdict && strcmp(offences[i].layer, layer) == 0 &&
+        if (offences[i].verdict == verdict && strcmp(offences[i].layer, layer) == 0 &&
             strcmp(offences[i].field, field) == 0)
             return true;
     return false;
@@ -119,7 +119,7 @@ static void put_layer(struct explain_text *out, const struct explain_packet *p, 
         const char *rule = explain_field_rule(l->key, f);
         explain_printf(out, "    %-20s %-40s %s%s\n", f->name,
                        explain_field_text(p, layer, f, text, sizeof text), rule ? rule : "",
-                       is_offending(p, l->key, f->name) ? "  <-- here" : "");
+                       explain_field_offends(p->verdict, l->key, f->name) ? "  <-- here" : "");
     }
 }
 

@@ -13,4 +13,7 @@ void explain_box(struct explain_text *out, const struct net_header *header);
  * that makes the packet bad is marked with "<--". */
 void explain_boxes_packet(struct explain_text *out, const struct explain_packet *packet);
 
+/* True of the fields that the parser's verdict on a packet is about. */
+bool explain_field_offends(enum roce_rx_verdict verdict, const char *layer_key, const char *field_name);
+
 #endif

@@ -221,3 +221,10 @@ void explain_dissect(struct explain_packet *packet, const struct net_capture_rec
     struct explain_cursor c = {.packet = packet, .end = record->len_bytes};
     take_frame(&c);
 }
+
+/* The verdicts are in the order of the parser's checks. */
+bool explain_has_icrc(const struct explain_packet *p)
+{
+    return (p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM) &&
+           (p->verdict == ROCE_RX_TAKEN || p->verdict >= ROCE_RX_DROP_ICRC);
+}

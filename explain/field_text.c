@@ -42,25 +42,31 @@ static void bytes_text(const uint8_t *bytes, unsigned n, char *text, size_t size
         used += (size_t)snprintf(text + used, size - used, "%02x", bytes[i]);
 }
 
-static void byte_string_text(const uint8_t *bytes, unsigned n, char *text, size_t size)
+enum explain_form explain_field_form(const char *layer_key, const struct net_field *field)
 {
-    struct net_mac mac;
-    struct net_addr addr;
-    char buf[NET_ADDR_STR_SIZE];
-    if (n == sizeof mac.b) {
-        memcpy(mac.b, bytes, n);
-        snprintf(text, size, "%s", net_mac_str(&mac, buf));
-    } else if (n == sizeof addr.b) {
-        memcpy(addr.b, bytes, n);
-        snprintf(text, size, "%s", net_addr_str(&addr, buf));
-    } else {
-        bytes_text(bytes, n, text, size);
+    if (!field->is_bytes)
+        return is_decimal(field) ? EXPLAIN_FORM_DECIMAL : EXPLAIN_FORM_HEX;
+    switch (field->width_bits / 8) {
+    case sizeof(struct net_mac):
+        return EXPLAIN_FORM_MAC;
+    case sizeof(struct net_addr):
+        return EXPLAIN_FORM_ADDR;
+    case 4:
+        return strcmp(layer_key, "ip") == 0 ? EXPLAIN_FORM_IPV4 : EXPLAIN_FORM_BYTES;
     }
+    return EXPLAIN_FORM_BYTES;
 }
 
-static bool is_ipv4_address(const struct explain_layer *layer, const struct net_field *field)
+static void integer_text(const struct net_field *field, bool decimal, uint64_t value, char *text, size_t size)
 {
-    return field->is_bytes && field->width_bits == 32 && strcmp(layer->key, "ip") == 0;
+    const char *word = field->value_name ? field->value_name(value) : NULL;
+    int digits = (field->width_bits + 3) / 4;
+    if (word)
+        snprintf(text, size, "%s (0x%0*" PRIx64 ")", word, digits, value);
+    else if (decimal)
+        snprintf(text, size, "%" PRIu64, value);
+    else
+        snprintf(text, size, "0x%0*" PRIx64, digits, value);
 }
 
 const char *explain_field_text(const struct explain_packet *packet, unsigned layer,
@@ -68,22 +74,30 @@ const char *explain_field_text(const struct explain_packet *packet, unsigned lay
 {
     const struct explain_layer *l = &packet->layers[layer];
     const uint8_t *at = packet->frame + l->offset + field->first_bit / 8;
-    if (is_ipv4_address(l, field)) {
+    enum explain_form form = explain_field_form(l->key, field);
+    struct net_mac mac;
+    struct net_addr addr;
+    char buf[NET_ADDR_STR_SIZE];
+    switch (form) {
+    case EXPLAIN_FORM_DECIMAL:
+    case EXPLAIN_FORM_HEX:
+        integer_text(field, form == EXPLAIN_FORM_DECIMAL, explain_field_value(packet, layer, field), text,
+                     size);
+        break;
+    case EXPLAIN_FORM_MAC:
+        memcpy(mac.b, at, sizeof mac.b);
+        snprintf(text, size, "%s", net_mac_str(&mac, buf));
+        break;
+    case EXPLAIN_FORM_IPV4:
         snprintf(text, size, "%u.%u.%u.%u", at[0], at[1], at[2], at[3]);
-        return text;
+        break;
+    case EXPLAIN_FORM_ADDR:
+        memcpy(addr.b, at, sizeof addr.b);
+        snprintf(text, size, "%s", net_addr_str(&addr, buf));
+        break;
+    case EXPLAIN_FORM_BYTES:
+        bytes_text(at, field->width_bits / 8, text, size);
+        break;
     }
-    if (field->is_bytes) {
-        byte_string_text(at, field->width_bits / 8, text, size);
-        return text;
-    }
-    uint64_t value = explain_field_value(packet, layer, field);
-    const char *word = field->value_name ? field->value_name(value) : NULL;
-    int digits = (field->width_bits + 3) / 4;
-    if (word)
-        snprintf(text, size, "%s (0x%0*" PRIx64 ")", word, digits, value);
-    else if (is_decimal(field))
-        snprintf(text, size, "%" PRIu64, value);
-    else
-        snprintf(text, size, "0x%0*" PRIx64, digits, value);
     return text;
 }

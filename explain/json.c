@@ -58,12 +58,6 @@ static void put_icrc(struct explain_text *out, const struct roce_pkt *pkt)
     explain_put(out, "\"}");
 }
 
-/* The parser has come as far as the ICRC: the verdicts are in the order of its checks. */
-static bool has_icrc(const struct explain_packet *p)
-{
-    return p->verdict == ROCE_RX_TAKEN || p->verdict >= ROCE_RX_DROP_ICRC;
-}
-
 void explain_json_finding(struct explain_text *out, const struct explain_finding *f)
 {
     explain_put(out, "{\"kind\":");
@@ -139,7 +133,7 @@ void explain_json_packet(struct explain_text *out, const struct explain_packet *
     if (p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM) {
         explain_put(out, ",\"payload\":");
         explain_put_u64(out, p->payload_bytes);
-        if (has_icrc(p))
+        if (explain_has_icrc(p))
             put_icrc(out, &p->roce);
         explain_put(out, ",\"verdict\":");
         explain_put_quoted(out, roce_verdict_counter_name(p->verdict));

@@ -56,6 +56,20 @@ uint64_t explain_field_value(const struct explain_packet *packet, unsigned layer
 const char *explain_field_text(const struct explain_packet *packet, unsigned layer,
                                const struct net_field *field, char *text, size_t size);
 
+/* How a field's value is written where no word stands for it. */
+enum explain_form {
+    EXPLAIN_FORM_DECIMAL,
+    EXPLAIN_FORM_HEX, /* with all digits of its width */
+    EXPLAIN_FORM_MAC,
+    EXPLAIN_FORM_IPV4,
+    EXPLAIN_FORM_ADDR, /* 16 bytes; an IPv4-mapped one as IPv4 */
+    EXPLAIN_FORM_BYTES,
+};
+enum explain_form explain_field_form(const char *layer_key, const struct net_field *field);
+
+/* True where the packet comes as far as its ICRC: roce.icrc_found and icrc_expected mean something. */
+bool explain_has_icrc(const struct explain_packet *packet);
+
 /* Which rule governs a field ("ROCE-HDR-5", "IBA 9.2"); NULL where none is on record. */
 const char *explain_field_rule(const char *layer_key, const struct net_field *field);
 

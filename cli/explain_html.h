@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `nornic explain --html OUT`: the page into a file, with progress on a terminal. */
+#ifndef NORNIC_CLI_EXPLAIN_HTML_H
+#define NORNIC_CLI_EXPLAIN_HTML_H
+
+#include "explain/analysis.h"
+
+struct cli_page;
+
+/* Opens `path` ("-": standard output) and writes the head of the page. NULL, after a sentence for the user,
+ * when that fails. `path` is kept. */
+struct cli_page *cli_page_open(const char *path);
+
+/* In the order of explain/html.h. What cannot be written is told by cli_page_close(). */
+void cli_page_file(struct cli_page *page, const char *name);
+void cli_page_packet(struct cli_page *page, const struct explain_packet *packet,
+                     const struct explain_meaning *meaning);
+void cli_page_finding(struct cli_page *page, const struct explain_finding *finding);
+
+/* Ends the page, of `total` packets that were read, and frees it. CLI_OK; or CLI_ERROR after a sentence: the
+ * file is then removed. */
+int cli_page_close(struct cli_page *page, uint64_t total, const struct explain_analysis *analysis);
+
+#endif

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The packets: reads the lines that explain/html.c wrote, and the fields out of the bytes by the tables.
+'use strict';
+
+const byId = (id) => document.getElementById(id);
+const tables = JSON.parse(byId('tables').textContent);
+const FORM = { DECIMAL: 0, HEX: 1, MAC: 2, IPV4: 3, ADDR: 4, BYTES: 5 }; // enum explain_form
+
+for (const key in tables.headers) {
+  const header = tables.headers[key];
+  header.key = key;
+  header.fields = header.fields.map(([name, bit, width, form, rule, names]) =>
+    ({ name, bit, width, form, rule, names, isBytes: form >= FORM.MAC }));
+  header.byName = new Map(header.fields.map((f) => [f.name, f]));
+}
+const findingKinds = tables.findings.map(([key, severity, words]) => ({ key, severity, words }));
+const kindOf = new Map(findingKinds.map((k, i) => [k.key, i]));
+const flowOf = new Map(tables.flows.map((f) => [f.flow, f]));
+
+// What a packet is, for colours and marks; a later one in the list goes before an earlier one.
+const CLASSES = ['other', 'request', 'response', 'cm', 'mark', 'duplicate', 'retransmission', 'cnp', 'rnr',
+  'nak', 'bad'];
+const CLASS = Object.fromEntries(CLASSES.map((name, i) => [name, i]));
+const CLASS_OF_FINDING = {
+  retransmission: 'retransmission', timeout: 'retransmission', read_replay: 'retransmission',
+  cm_retry: 'retransmission', duplicate: 'duplicate', reordered: 'duplicate', ghost_ack: 'duplicate',
+  nak_sequence: 'nak', nak_fatal: 'bad', rnr: 'rnr', cnp: 'cnp', ecn_mark: 'mark', icrc: 'bad',
+  malformed: 'bad', violation: 'bad', cm_reject: 'nak',
+};
+
+function unescape(text) {
+  const letters = { l: '<', n: '\n', t: '\t', r: '\r', '\\': '\\' };
+  return text.includes('\\') ? text.replace(/\\([\\lntr])/g, (all, c) => letters[c]) : text;
+}
+
+// The columns of all packets; strings are made only for what is shown.
+const model = {
+  count: 0, files: [], layouts: [], frames: [], findings: [], findingsAt: new Map(),
+  lines: [], rest: [], // the line of a packet, and where ICRC begins in it
+};
+
+function column(type) { return new type(model.capacity); }
+
+function readLines() {
+  const script = byId('packets');
+  const lines = script.textContent.split('\n');
+  script.remove(); // its text is here now
+  model.capacity = lines.length;
+  Object.assign(model, {
+    number: column(Float64Array), time: column(Float64Array), wire: column(Uint32Array),
+    captured: column(Uint32Array), kind: column(Uint8Array), verdict: column(Uint8Array),
+    flow: column(Uint32Array), dir: column(Uint8Array), answers: column(Float64Array),
+    message: column(Float64Array), layout: column(Int32Array), data: column(Uint32Array),
+    psn: column(Int32Array), opcode: column(Int16Array), cls: column(Uint8Array),
+    start: column(Uint32Array), kept: column(Uint16Array), worst: column(Int8Array).fill(-1),
+  });
+  let bytes = 0;
+  for (const line of lines) bytes += line.length;
+  model.bytes = new Uint8Array(bytes);
+  const at = { number: 1, time: 0, byte: 0 };
+  for (const line of lines) readLine(line, at);
+  model.indexOf = new Map();
+  for (let i = 0; i < model.count; i++) model.indexOf.set(model.number[i], i);
+}
+
+function readLine(line, at) {
+  if (line === '') return;
+  if (line[0] === '=') {
+    const text = line.slice(3);
+    if (line[1] === 'f') model.files.push(unescape(text));
+    else if (line[1] === 'l') model.layouts.push(readLayout(text));
+    else if (line[1] === 'w') model.frames.push(text.split('\\#').map(unescape));
+    else at.number = Number(text);
+  } else if (line[0] === '!') {
+    readFinding(line);
+  } else {
+    readPacket(line, at);
+  }
+}
+
+function readLayout(text) {
+  const [keys, data] = text.split(';');
+  const layers = keys.trim().split(' ').filter(Boolean).map((word) => {
+    const [key, offset] = word.split(':');
+    return { key, offset: Number(offset), header: tables.headers[key] };
+  });
+  const bth = layers.find((l) => l.key === 'bth');
+  return { layers, data: Number(data), bth: bth ? bth.offset : -1 };
+}
+
+// The words that begin at position `at` of the blanks-separated list.
+function words(list, at) {
+  if (list[at] === '*') return unescape(list.slice(at + 1).join(' '));
+  const frame = model.frames[Number(list[at])];
+  let text = frame[0];
+  for (let i = 1; i < frame.length; i++) text += list[at + i] + frame[i];
+  return text;
+}
+
+function readFinding(line) {
+  const list = line.slice(1).split(' ');
+  const number = Number(list[0]), kind = Number(list[1]);
+  const finding = { number, kind, related: Number(list[2]), rule: list[3] === '-' ? '' : list[3], list };
+  model.findings.push(finding);
+  if (!model.findingsAt.has(number)) model.findingsAt.set(number, []);
+  model.findingsAt.get(number).push(finding);
+}
+
+function findingText(finding) { return words(finding.list, 4); }
+
+function readPacket(line, at) {
+  const list = line.split(' ');
+  const i = model.count++;
+  at.time += Number(list[0]);
+  model.number[i] = at.number++;
+  model.time[i] = at.time;
+  model.wire[i] = Number(list[1]);
+  model.captured[i] = Number(list[2]);
+  model.kind[i] = Number(list[3]);
+  model.verdict[i] = Number(list[4]);
+  model.flow[i] = Number(list[5]);
+  model.dir[i] = Number(list[6]);
+  model.message[i] = list[7] === '-' ? 0 : parseInt(list[7], 10);
+  model.answers[i] = Number(list[8]);
+  model.layout[i] = list[9] === '-' ? -1 : Number(list[9]);
+  model.data[i] = Number(list[10]);
+  model.lines[i] = line;
+  model.start[i] = at.byte;
+  if (list[12] !== '-') {
+    const raw = atob(list[12]);
+    for (let b = 0; b < raw.length; b++) model.bytes[at.byte + b] = raw.charCodeAt(b);
+    model.kept[i] = raw.length;
+    at.byte += raw.length;
+  }
+  const bth = layoutOf(i).bth, p = at.byte - model.kept[i] + bth;
+  model.psn[i] = bth < 0 ? -1 : model.bytes[p + 9] << 16 | model.bytes[p + 10] << 8 | model.bytes[p + 11];
+  model.opcode[i] = bth < 0 ? -1 : model.bytes[p];
+}
+
+const noLayout = { layers: [], data: 0, bth: -1 };
+function layoutOf(i) { return model.layouts[model.layout[i]] || noLayout; }
+function packetWords(i) { return words(model.lines[i].split(' '), 13); }
+function packetMessage(i) {
+  const text = model.lines[i].split(' ', 8)[7];
+  if (text === '-') return null;
+  const [number, piece, pieces, done, total] = text.split(':').map(Number);
+  return { number, piece, pieces, bytes_done: done, bytes_total: total };
+}
+function packetIcrc(i) {
+  const text = model.lines[i].split(' ', 12)[11];
+  if (text === '-') return null;
+  const [found, expected] = text.split(':');
+  return { ok: !expected, found, expected: expected || found };
+}
+
+// --- fields ---
+
+// The value of an integer field, as a number up to 32 bits, else as a BigInt; undefined: not in the page.
+function fieldValue(i, layer, field) {
+  const end = field.bit + field.width;
+  if (layer.offset + Math.ceil(end / 8) > model.kept[i]) return undefined;
+  const at = model.start[i] + layer.offset;
+  if (field.width > 32) {
+    let wide = 0n;
+    for (let byte = field.bit >> 3; byte < end >> 3; byte++) wide = wide << 8n | BigInt(model.bytes[at + byte]);
+    return wide; // these lie on whole bytes
+  }
+  let value = 0;
+  for (let byte = field.bit >> 3; byte <= (end - 1) >> 3; byte++) {
+    const lo = Math.max(field.bit - byte * 8, 0), hi = Math.min(end - byte * 8, 8);
+    value = value * 2 ** (hi - lo) + (model.bytes[at + byte] >> (8 - hi) & (1 << (hi - lo)) - 1);
+  }
+  return value;
+}
+
+function fieldBytes(i, layer, field) {
+  const from = layer.offset + field.bit / 8, to = from + field.width / 8;
+  const at = model.start[i], end = Math.min(to, model.kept[i]);
+  return model.bytes.subarray(at + Math.min(from, end), at + end);
+}
+
+const hex2 = (b) => b.toString(16).padStart(2, '0');
+
+function ipv6Text(b) {
+  const w = [];
+  for (let k = 0; k < 16; k += 2) w.push(b[k] << 8 | b[k + 1]);
+  if (w.slice(0, 5).every((x) => x === 0) && w[5] === 0xffff) return b.subarray(12).join('.');
+  let best = { at: -1, n: 1 };
+  for (let k = 0; k < 8; k++) {
+    let n = 0;
+    while (k + n < 8 && w[k + n] === 0) n++;
+    if (n > best.n) best = { at: k, n };
+    k += n;
+  }
+  const text = (part) => part.map((x) => x.toString(16)).join(':');
+  return best.at < 0 ? text(w) : text(w.slice(0, best.at)) + '::' + text(w.slice(best.at + best.n));
+}
+
+// The value as it is written without a word.
+function bareText(i, layer, field) {
+  if (field.isBytes) {
+    const b = fieldBytes(i, layer, field);
+    if (b.length < field.width / 8) return '(beyond what the page keeps)';
+    if (field.form === FORM.MAC) return Array.from(b, hex2).join(':');
+    if (field.form === FORM.IPV4) return b.join('.');
+    return field.form === FORM.ADDR ? ipv6Text(b) : Array.from(b, hex2).join('');
+  }
+  const value = fieldValue(i, layer, field);
+  if (value === undefined) return '(beyond what the page keeps)';
+  return field.form === FORM.DECIMAL ? String(value) :
+    '0x' + value.toString(16).padStart(Math.ceil(field.width / 4), '0');
+}
+
+// The word for a value of a field, or null; "*" stands for the values that are not listed.
+function wordFor(field, value) {
+  if (!field.names || value === undefined) return null;
+  const word = field.names[value];
+  return word === undefined ? field.names['*'] : word;
+}
+
+// As explain_field_text() writes it.
+function fieldText(i, layer, field) {
+  const value = field.names && fieldValue(i, layer, field);
+  const word = wordFor(field, value);
+  return word === null ? bareText(i, layer, field) :
+    word + ' (0x' + value.toString(16).padStart(Math.ceil(field.width / 4), '0') + ')';
+}
+
+function opcodeName(i) {
+  return wordFor(tables.headers.bth.byName.get('opcode'), model.opcode[i]) || '0x' + hex2(model.opcode[i]);
+}
+
+function offends(i, layer, field) {
+  return tables.verdicts[model.verdict[i]][1].includes(layer.key + '.' + field.name);
+}
+
+// Source and destination of the network layer as texts, or null.
+function endsOf(i) {
+  for (const layer of layoutOf(i).layers) {
+    if (layer.key !== 'ip' && layer.key !== 'ip6' && layer.key !== 'grh') continue;
+    const of = (...names) => layer.header.fields.find((f) => names.includes(f.name));
+    const src = of('src', 'sgid'), dst = of('dst', 'dgid');
+    if (src && dst) return [bareText(i, layer, src), bareText(i, layer, dst)];
+  }
+  return null;
+}
+
+// --- what follows from all of them ---
+
+const responseOpcodes = new Set();
+for (let value = 0; value < 256; value++)
+  if (/RESP|ACK/.test(wordFor(tables.headers.bth.byName.get('opcode'), value))) responseOpcodes.add(value);
+const isResponse = (i) => responseOpcodes.has(model.opcode[i]);
+
+function classify(i) {
+  let cls = model.kind[i] === 0 ? CLASS.other : model.kind[i] > 1 ? CLASS.cm :
+    isResponse(i) ? CLASS.response : CLASS.request;
+  for (const finding of model.findingsAt.get(model.number[i]) || []) {
+    const kind = findingKinds[finding.kind];
+    model.worst[i] = Math.max(model.worst[i], kind.severity);
+    cls = Math.max(cls, CLASS[CLASS_OF_FINDING[kind.key]] || 0);
+  }
+  return /CNP/.test(model.opcode[i] < 0 ? '' : opcodeName(i)) ? Math.max(cls, CLASS.cnp) : cls;
+}
+
+// Packets of no flow go left to right when they come from the end that spoke first of these two.
+function orient() {
+  const first = new Map();
+  for (let i = 0; i < model.count; i++) {
+    model.cls[i] = classify(i);
+    const ends = model.flow[i] ? null : endsOf(i);
+    if (!ends) continue;
+    const key = ends[0] < ends[1] ? ends.join(' ') : ends[1] + ' ' + ends[0];
+    if (!first.has(key)) first.set(key, ends[0]);
+    model.dir[i] = first.get(key) === ends[0] ? 0 : 1;
+  }
+}
+
+// PSNs without the wrap, from the first of their stream: the requests of one direction, and their answers.
+function unwrap() {
+  const streams = new Map();
+  model.ahead = new Float64Array(model.count).fill(NaN);
+  for (let i = 0; i < model.count; i++) {
+    if (!model.flow[i] || model.psn[i] < 0 || model.cls[i] === CLASS.cnp) continue;
+    const key = model.flow[i] * 2 + (isResponse(i) ? 1 - model.dir[i] : model.dir[i]);
+    let s = streams.get(key);
+    if (!s) streams.set(key, s = { psn: model.psn[i], ahead: 0 });
+    const step = (model.psn[i] - s.psn << 8) >> 8;
+    model.ahead[i] = s.ahead + step;
+    if (step > 0) Object.assign(s, { psn: model.psn[i], ahead: s.ahead + step });
+  }
+}
+
+readLines();
+orient();
+unwrap();

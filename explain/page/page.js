@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What is shown: the choice of flow, filter, words, findings and time, and the hands of the reader.
+'use strict';
+
+const state = { chosen: -1, flow: 0, filter: null, words: '', kind: -1, from: -Infinity, to: Infinity,
+  inPlots: new Int32Array(0) };
+let lastTime = 0;
+for (let i = 0; i < model.count; i++) lastTime = Math.max(lastTime, model.time[i]);
+
+// --- what is shown ---
+
+function update() {
+  const rows = new Int32Array(model.count), inPlots = new Int32Array(model.count);
+  const needle = state.words.toLowerCase();
+  let n = 0, m = 0;
+  for (let i = 0; i < model.count; i++) {
+    if (state.flow && model.flow[i] !== state.flow) continue;
+    if (state.filter && !state.filter(i)) continue;
+    if (state.kind >= 0 && !hasFinding(i, state.kind)) continue;
+    if (needle && !packetWords(i).toLowerCase().includes(needle)) continue;
+    inPlots[m++] = i;
+    if (model.time[i] >= state.from && model.time[i] <= state.to) rows[n++] = i;
+  }
+  state.inPlots = inPlots.slice(0, m);
+  plot.from = Math.max(0, state.from);
+  plot.to = Math.max(Math.min(lastTime, state.to), plot.from + 1);
+  ladderShow(rows.slice(0, n));
+  drawPlots();
+  say();
+}
+
+function hasFinding(i, kind) {
+  const found = model.findingsAt.get(model.number[i]);
+  return found !== undefined && found.some((f) => f.kind === kind);
+}
+
+function say() {
+  const shown = ladder.rows.length, parts = [`${shown.toLocaleString('en')} of ${model.count.toLocaleString('en')} packets`];
+  if (state.flow) parts.push(`flow ${state.flow}`);
+  if (state.kind >= 0) parts.push(findingKinds[state.kind].key.replace(/_/g, ' '));
+  if (state.from > -Infinity) parts.push(`${seconds(plot.from)} to ${seconds(plot.to)} s`);
+  if (state.chosen >= 0 && ladder.rows[ladderRowOf(state.chosen)] !== state.chosen)
+    parts.push(`packet ${model.number[state.chosen]} is not among them`);
+  byId('status').textContent = parts.join(' · ');
+  byId('status').dataset.shown = shown;
+}
+
+function choose(i) {
+  if (i < 0 || i >= model.count) return;
+  const before = state.chosen;
+  state.chosen = i;
+  ladderMark(before, i);
+  ladderReveal(i);
+  byId('ladder').setAttribute('aria-activedescendant', 'p' + model.number[i]);
+  drawDetail(byId('detail'), i);
+  drawPlots();
+  say();
+  if (location.hash !== '#' + model.number[i]) history.replaceState(null, '', '#' + model.number[i]);
+}
+
+function chooseNumber(number) {
+  if (model.indexOf.has(number)) choose(model.indexOf.get(number));
+}
+
+function zoomTime(from, to) {
+  const least = 1000; // a microsecond
+  if (to - from < least) [from, to] = [from - least / 2, from + least / 2];
+  const whole = from <= 0 && to >= lastTime;
+  state.from = whole ? -Infinity : Math.max(0, from);
+  state.to = whole ? Infinity : Math.min(lastTime, to);
+  update();
+}
+
+function setFilter(text) {
+  const input = byId('filter');
+  try {
+    state.filter = text.trim() ? parseFilter(text) : null;
+    input.classList.remove('wrong');
+    input.setCustomValidity('');
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    input.classList.add('wrong');
+    byId('status').textContent = error.message;
+    byId('status').dataset.shown = '';
+    return;
+  }
+  update();
+}
+
+function reset() {
+  Object.assign(state, { flow: 0, filter: null, words: '', kind: -1, from: -Infinity, to: Infinity });
+  byId('filter').value = byId('find').value = '';
+  byId('filter').classList.remove('wrong');
+  press();
+  update();
+  if (state.chosen >= 0) ladderReveal(state.chosen);
+}
+
+// --- the frame around it ---
+
+function drawSummary() {
+  const count = [0, 0, 0];
+  for (const f of model.findings) count[findingKinds[f.kind].severity]++;
+  const fact = (term, ...text) => make('div', {}, make('dt', {}, term), make('dd', {}, ...text));
+  const start = new Date(Number(BigInt(tables.first_ns) / 1000000n));
+  const files = model.files.map((f) => f.split('/').pop());
+  const shown = model.count === tables.total ? '' : ` (${model.count.toLocaleString('en')} shown)`;
+  const name = files.length > 2 ? `${files.length} files` : files.join(', ');
+  byId('summary').replaceChildren(
+    fact(files.length === 1 ? 'file' : 'files', make('span', { title: model.files.join('\n') }, name)),
+    fact('packets', tables.total.toLocaleString('en') + shown), fact('flows', String(tables.flows.length)),
+    fact('span', duration(lastTime)),
+    fact('begins', model.count ? start.toISOString().replace('T', ' ').slice(0, 19) + ' UTC' : '-'),
+    fact('findings', ...SEVERITY.map((word, s) => make('span', { className: `badge sev-${word}`, title: word + 's' },
+      `${count[s]} ${word}${count[s] === 1 ? '' : 's'}`)).reverse()));
+  document.title = `nornic explain: ${name}`;
+}
+
+function drawFlows() {
+  const rows = tables.flows.map((f) => {
+    const qp = (n) => n ? 'qp ' + n.toString(16).padStart(6, '0') : 'qp ?';
+    const trouble = [['retransmissions', 'again'], ['naks', 'NAK'], ['rnr_naks', 'RNR'], ['cnps', 'CNP'], ['marks', 'ECN']]
+      .filter(([key]) => f[key][0] + f[key][1]).map(([key, word]) => `${f[key][0] + f[key][1]} ${word}`);
+    return make('button', { className: 'flow', ariaPressed: 'false', data: { flow: f.flow } },
+      make('b', {}, make('i', { className: 'dot', style: `background:${flowColour(f.flow)}` }), `${f.flow} · ${f.service}`,
+        make('small', {}, f.pmtu ? ` PMTU ${f.pmtu}` : '')),
+      make('span', {}, `${f.addr[0]} ${qp(f.qpn[0])}`), make('span', {}, `${f.addr[1]} ${qp(f.qpn[1])}`),
+      make('span', { className: 'counts' }, `→ ${f.packets[0]} pkt ${si(f.bytes[0], 'B')} ${f.messages[0]} msg`),
+      make('span', { className: 'counts' }, `← ${f.packets[1]} pkt ${si(f.bytes[1], 'B')} ${f.messages[1]} msg`),
+      trouble.length ? make('span', { className: 'trouble' }, trouble.join(' · ')) : null);
+  });
+  const FLOWS_MAX = 200;
+  byId('flows').replaceChildren(...rows.slice(0, FLOWS_MAX));
+  if (rows.length > FLOWS_MAX)
+    byId('flows').append(make('p', { className: 'hint' }, `and ${rows.length - FLOWS_MAX} more: filter by flow == N`));
+  if (!rows.length) byId('flows').append(make('p', { className: 'hint' }, 'no connected queue pairs'));
+}
+
+const FINDINGS_STEP = 50; // are in the document at a time, of each kind
+
+function drawFindings() {
+  const groups = new Map();
+  for (const f of model.findings) {
+    if (!groups.has(f.kind)) groups.set(f.kind, []);
+    groups.get(f.kind).push(f);
+  }
+  const order = [...groups.keys()].sort((a, b) => findingKinds[b].severity - findingKinds[a].severity || a - b);
+  byId('findings').replaceChildren(...order.map((kind) => findingGroup(kind, groups.get(kind))));
+  if (!order.length) byId('findings').append(make('p', { className: 'hint' }, 'none: nothing went wrong here'));
+}
+
+function findingGroup(kind, list) {
+  const { key, severity, words: meaning } = findingKinds[kind];
+  const items = make('ol', {}), more = make('button', { className: 'more' }, 'more');
+  let shown = 0;
+  const add = () => {
+    for (const f of list.slice(shown, shown + FINDINGS_STEP))
+      items.append(make('li', {}, model.indexOf.has(f.number) ? link(f.number) : '#' + f.number, ' ' + findingText(f), ' ',
+        f.rule ? make('code', { className: 'rule' }, f.rule) : null));
+    shown = Math.min(shown + FINDINGS_STEP, list.length);
+    more.hidden = shown === list.length;
+    more.textContent = `${list.length - shown} more`;
+  };
+  more.addEventListener('click', add);
+  const only = make('button', { className: 'only', ariaPressed: 'false', title: 'only packets with this finding',
+    data: { kind } }, 'only');
+  const group = make('details', { className: 'group sev-' + SEVERITY[severity], data: { key } },
+    make('summary', { title: meaning }, make('b', {}, key.replace(/_/g, ' ')), make('span', { className: 'badge' },
+      String(list.length)), only), items, more);
+  group.addEventListener('toggle', () => { if (group.open && !shown) add(); });
+  return group;
+}
+
+// The buttons of flows and findings show what is chosen.
+function press() {
+  for (const b of document.querySelectorAll('[data-flow]')) b.ariaPressed = String(Number(b.dataset.flow) === state.flow);
+  for (const b of document.querySelectorAll('.only')) b.ariaPressed = String(Number(b.dataset.kind) === state.kind);
+}
+
+// --- hands ---
+
+function later(wait, act) {
+  let timer = 0;
+  return (...args) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => act(...args), wait);
+  };
+}
+
+function moveBy(rows) {
+  if (!ladder.rows.length) return;
+  const row = state.chosen < 0 ? 0 : ladderRowOf(state.chosen) + rows;
+  choose(ladder.rows[Math.min(ladder.rows.length - 1, Math.max(0, row))]);
+}
+
+function moveToFinding(step) {
+  let row = state.chosen < 0 ? (step > 0 ? -1 : ladder.rows.length) : ladderRowOf(state.chosen);
+  for (row += step; row >= 0 && row < ladder.rows.length; row += step)
+    if (model.worst[ladder.rows[row]] >= 0) return choose(ladder.rows[row]);
+  return undefined;
+}
+
+function keys(event) {
+  const typing = event.target.tagName === 'INPUT';
+  if (event.key === 'Escape' && !byId('help').open) {
+    event.preventDefault();
+    reset();
+    byId('ladder').focus();
+    return;
+  }
+  if (event.ctrlKey || event.altKey || event.metaKey || typing || byId('help').open) return;
+  const page = Math.max(1, Math.floor(byId('ladder').clientHeight / HEIGHTS[ladder.zoom]) - 1);
+  const inLadder = document.activeElement === byId('ladder') || document.activeElement === document.body;
+  const anywhere = {
+    '/': () => byId('filter').focus(), '+': () => ladderZoom(1), '=': () => ladderZoom(1),
+    '-': () => ladderZoom(-1), 'n': () => moveToFinding(1), 'p': () => moveToFinding(-1), '?': () => byId('help').showModal(),
+    'g': togglePlots, 'a': () => state.chosen >= 0 && chooseNumber(model.answers[state.chosen]),
+  };
+  const there = {
+    ArrowDown: () => moveBy(1), ArrowUp: () => moveBy(-1), PageDown: () => moveBy(page), PageUp: () => moveBy(-page),
+    Home: () => moveBy(-Infinity), End: () => moveBy(Infinity),
+  };
+  const act = anywhere[event.key] || (inLadder && there[event.key]);
+  if (!act) return;
+  event.preventDefault();
+  act();
+}
+
+function togglePlots() {
+  byId('plots').hidden = !byId('plots').hidden;
+  drawPlots();
+  ladderDraw();
+}
+
+function hands() {
+  let drawing = 0;
+  byId('ladder').addEventListener('scroll', () => {
+    drawing = drawing || requestAnimationFrame(() => { drawing = 0; ladderDraw(); });
+  });
+  byId('rows').addEventListener('click', (event) => {
+    const row = event.target.closest('.row');
+    if (row) choose(Number(row.dataset.i));
+  });
+  byId('side').addEventListener('click', (event) => {
+    const flow = event.target.closest('[data-flow]'), only = event.target.closest('.only');
+    if (!flow && !only) return;
+    event.preventDefault();
+    if (flow) state.flow = state.flow === Number(flow.dataset.flow) ? 0 : Number(flow.dataset.flow);
+    if (only) state.kind = state.kind === Number(only.dataset.kind) ? -1 : Number(only.dataset.kind);
+    press();
+    update();
+  });
+  byId('filter').addEventListener('input', later(150, () => setFilter(byId('filter').value)));
+  byId('find').addEventListener('input', later(150, () => { state.words = byId('find').value; update(); }));
+  byId('smaller').addEventListener('click', () => ladderZoom(-1));
+  byId('larger').addEventListener('click', () => ladderZoom(1));
+  byId('plots-button').addEventListener('click', togglePlots);
+  byId('reset').addEventListener('click', reset);
+  byId('help-button').addEventListener('click', () => byId('help').showModal());
+  for (const type of ['mouseover', 'mouseout', 'focusin', 'focusout']) byId('detail').addEventListener(type, light);
+  plotHands(byId('psn'));
+  plotHands(byId('rate'));
+  addEventListener('keydown', keys);
+  addEventListener('hashchange', () => chooseNumber(Number(location.hash.slice(1))));
+  new ResizeObserver(later(60, () => { drawPlots(); ladderDraw(); })).observe(byId('centre'));
+}
+
+byId('ladder').dataset.zoom = ladder.zoom;
+drawSummary();
+drawFlows();
+drawFindings();
+drawLegend();
+hands();
+update();
+drawDetail(byId('detail'), -1);
+chooseNumber(Number(location.hash.slice(1)));
+document.documentElement.dataset.ready = 'yes';

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// PSN and throughput over time, in SVG. Points that fall on the same dot are drawn once, each class is one path:
+// the document stays small however many packets there are.
+'use strict';
+
+const SVG = 'http://www.w3.org/2000/svg';
+const MARGIN = { left: 46, right: 8, top: 6, bottom: 17 };
+const MARKS = ['duplicate', 'retransmission', 'cnp', 'rnr', 'nak', 'bad', 'mark'];
+const LEGEND = [['request', 'requests'], ['response', 'responses'], ['retransmission', 'sent again'],
+  ['duplicate', 'duplicate, reordered'], ['nak', 'NAK'], ['rnr', 'RNR NAK'], ['cnp', 'CNP'], ['mark', 'ECN mark'],
+  ['bad', 'violation']];
+const plot = { from: 0, to: 1 }; // the time shown, in ns
+
+function svg(tag, attributes, text) {
+  const node = document.createElementNS(SVG, tag);
+  for (const key in attributes) node.setAttribute(key, attributes[key]);
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+
+// A round number of units to part `span` into about `n`.
+function niceStep(span, n) {
+  const raw = span / n || 1, unit = 10 ** Math.floor(Math.log10(raw));
+  return unit * ([1, 2, 5].find((m) => m * unit >= raw) || 10);
+}
+
+function si(value, unit) {
+  const steps = [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']];
+  const [by, letter] = steps.find(([limit]) => value >= limit) || [1, ''];
+  return `${+(value / by).toPrecision(3)}${unit ? ' ' : ''}${letter}${unit}`;
+}
+
+function duration(ns) {
+  if (ns === 0) return '0';
+  const [by, unit] = ns >= 1e9 ? [1e9, 's'] : ns >= 1e6 ? [1e6, 'ms'] : ns >= 1e3 ? [1e3, 'µs'] : [1, 'ns'];
+  return `${+(ns / by).toPrecision(4)} ${unit}`;
+}
+
+// Axes and their lines; returns the group for what is drawn, and the scales.
+function plotFrame(node, low, high, label) {
+  const width = node.clientWidth || 600, height = node.clientHeight || 120;
+  const right = width - MARGIN.right, bottom = height - MARGIN.bottom;
+  node.replaceChildren();
+  node.setAttribute('viewBox', `0 0 ${width} ${height}`);
+  const x = (t) => MARGIN.left + (t - plot.from) / (plot.to - plot.from) * (right - MARGIN.left);
+  const y = (v) => bottom - (v - low) / (high - low || 1) * (bottom - MARGIN.top);
+  const axes = svg('g', { class: 'axes' });
+  const vStep = Math.max(niceStep(high - low, 3), label === si ? 1 : 0);
+  for (let v = Math.ceil(low / vStep) * vStep; v <= high; v += vStep)
+    axes.append(svg('path', { d: `M${MARGIN.left} ${y(v).toFixed(1)}H${right}` }),
+      svg('text', { x: MARGIN.left - 5, y: y(v) + 3.5, 'text-anchor': 'end' }, label(v, '')));
+  const tStep = niceStep(plot.to - plot.from, Math.max(2, (right - MARGIN.left) / 130));
+  for (let t = Math.ceil(plot.from / tStep) * tStep; t <= plot.to; t += tStep) {
+    const at = x(t), anchor = at > right - 24 ? 'end' : 'middle';
+    axes.append(svg('path', { d: `M${at.toFixed(1)} ${MARGIN.top}V${bottom + 3}` }),
+      svg('text', { x: Math.min(at, right), y: height - 4, 'text-anchor': anchor }, duration(t)));
+  }
+  node.append(axes);
+  return { x, y, right, bottom };
+}
+
+// Rows within the time shown; they are in the order of the capture, not of time.
+function eachInSight(visit) {
+  for (const i of state.inPlots)
+    if (model.time[i] >= plot.from && model.time[i] <= plot.to) visit(i);
+}
+
+const SHAPES = {
+  dot: (x, y) => `M${x} ${y}h0`,
+  cross: (x, y) => `M${x - 3} ${y - 3}l6 6m0 -6l-6 6`,
+  diamond: (x, y) => `M${x - 4.5} ${y}l4.5 -4.5l4.5 4.5l-4.5 4.5z`,
+  triangle: (x, y) => `M${x - 4} ${y + 3.5}h8l-4 -7.5z`,
+};
+const SHAPE_OF = { nak: 'cross', bad: 'cross', rnr: 'diamond', cnp: 'triangle' };
+
+function drawPsn() {
+  const node = byId('psn');
+  let low = Infinity, high = -Infinity;
+  eachInSight((i) => {
+    if (!(model.ahead[i] >= low)) low = Number.isNaN(model.ahead[i]) ? low : model.ahead[i];
+    if (model.ahead[i] > high) high = model.ahead[i];
+  });
+  if (low > high) [low, high] = [0, 1];
+  const { x, y, bottom } = plotFrame(node, Math.min(low, high - 1), high + (high - low) * 0.04, si);
+  const paths = new Map(), seen = new Set();
+  eachInSight((i) => {
+    const name = CLASSES[model.cls[i]], value = model.ahead[i];
+    if (Number.isNaN(value) && name !== 'cnp') return;
+    const px = Math.round(x(model.time[i]) * 2) / 2;
+    const py = Number.isNaN(value) ? bottom - 4 : Math.round(y(value) * 2) / 2;
+    const side = name === 'request' ? name + model.dir[i] : name;
+    const key = side + px + ',' + py;
+    if (seen.has(key)) return;
+    seen.add(key);
+    if (!paths.has(side)) paths.set(side, []);
+    paths.get(side).push(SHAPES[SHAPE_OF[name] || 'dot'](px, py));
+  });
+  const order = ['response', 'request0', 'request1', ...CLASSES.slice(CLASS.cm)];
+  for (const side of order)
+    if (paths.has(side))
+      node.append(svg('path', { class: 'points is-' + side.replace(/\d/, '') + ' at-' + side, d: paths.get(side).join('') }));
+  cursor(node, x, bottom);
+}
+
+function drawRate() {
+  const node = byId('rate'), bins = Math.max(20, Math.floor((node.clientWidth || 600) / 6));
+  const span = (plot.to - plot.from) / bins, bits = [new Float64Array(bins), new Float64Array(bins)];
+  const marks = new Map();
+  eachInSight((i) => {
+    const bin = Math.min(bins - 1, Math.floor((model.time[i] - plot.from) / span));
+    bits[model.dir[i]][bin] += model.wire[i] * 8;
+    const name = CLASSES[model.cls[i]];
+    if (!MARKS.includes(name)) return;
+    if (!marks.has(name)) marks.set(name, new Set());
+    marks.get(name).add(bin);
+  });
+  const scale = 1e9 / span;
+  const top = Math.max(1, ...bits[0].map((v) => v * scale), ...bits[1].map((v) => v * scale));
+  const { x, y, bottom } = plotFrame(node, 0, top * 1.25, si);
+  byId('rate-axis').textContent = `bit/s, in steps of ${duration(span)}`;
+  bits.forEach((values, dir) => {
+    let d = `M${x(plot.from).toFixed(1)} ${bottom}`;
+    values.forEach((v, b) => {
+      d += `V${y(v * scale).toFixed(1)}H${x(plot.from + (b + 1) * span).toFixed(1)}`;
+    });
+    node.append(svg('path', { class: 'area at-request' + dir, d: d + `V${bottom}z` }));
+  });
+  let lane = 0;
+  for (const name of MARKS) {
+    if (!marks.has(name)) continue;
+    const at = MARGIN.top + 1 + 3.5 * lane++;
+    const d = [...marks.get(name)].map((b) => `M${x(plot.from + (b + 0.1) * span).toFixed(1)} ${at}h4.5`).join('');
+    node.append(svg('path', { class: 'tick is-' + name, d }));
+  }
+  cursor(node, x, bottom);
+}
+
+function cursor(node, x, bottom) {
+  if (state.chosen < 0) return;
+  const t = model.time[state.chosen];
+  if (t < plot.from || t > plot.to) return;
+  node.append(svg('path', { class: 'cursor', d: `M${x(t).toFixed(1)} ${MARGIN.top}V${bottom}` }));
+}
+
+function drawPlots() {
+  if (byId('plots').hidden) return;
+  drawPsn();
+  drawRate();
+}
+
+function drawLegend() {
+  const present = new Set();
+  for (let i = 0; i < model.count; i++) present.add(CLASSES[model.cls[i]]);
+  const items = LEGEND.filter(([name]) => present.has(name) && name !== 'request').map(([name, words]) =>
+    make('span', {}, make('i', { className: 'swatch is-' + name }), words));
+  byId('legend').replaceChildren(make('span', {}, make('i', { className: 'swatch at-request0' }), 'requests →'),
+    make('span', {}, make('i', { className: 'swatch at-request1' }), 'requests ←'), ...items);
+}
+
+// --- hands on a plot ---
+
+function plotTime(node, clientX) {
+  const box = node.getBoundingClientRect();
+  const part = (clientX - box.left - MARGIN.left) / (box.width - MARGIN.left - MARGIN.right);
+  return plot.from + Math.min(1, Math.max(0, part)) * (plot.to - plot.from);
+}
+
+function nearest(t) {
+  let best = -1;
+  eachInSight((i) => {
+    if (best < 0 || Math.abs(model.time[i] - t) < Math.abs(model.time[best] - t)) best = i;
+  });
+  return best;
+}
+
+function plotHands(node) {
+  let from = null, band = null;
+  node.addEventListener('pointerdown', (event) => {
+    from = event.clientX;
+    node.setPointerCapture(event.pointerId);
+    band = svg('rect', { class: 'band', y: MARGIN.top, height: node.clientHeight - MARGIN.top - MARGIN.bottom });
+    node.append(band);
+  });
+  node.addEventListener('pointermove', (event) => {
+    if (from === null) return;
+    const left = node.getBoundingClientRect().left;
+    band.setAttribute('x', Math.min(from, event.clientX) - left);
+    band.setAttribute('width', Math.abs(event.clientX - from));
+  });
+  node.addEventListener('pointerup', (event) => {
+    if (from === null) return;
+    const start = from;
+    from = null;
+    band.remove();
+    if (Math.abs(event.clientX - start) < 4) choose(nearest(plotTime(node, event.clientX)));
+    else zoomTime(plotTime(node, Math.min(start, event.clientX)), plotTime(node, Math.max(start, event.clientX)));
+  });
+  node.addEventListener('keydown', (event) => {
+    const span = plot.to - plot.from, middle = plot.from + span / 2;
+    const steps = { ArrowLeft: [-0.25, 1], ArrowRight: [0.25, 1], ArrowUp: [0, 0.5], ArrowDown: [0, 2] };
+    const step = steps[event.key];
+    if (!step) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const half = span * step[1] / 2, at = middle + span * step[0];
+    zoomTime(at - half, at + half);
+  });
+}
