@@ -5,8 +5,8 @@
  *   =w TEXT                       the next frame of words, with \# for each number
  *   =n NUMBER                     of the next packet, where it is not the one after the last
  *   DT WIRE CAPTURED KIND VERDICT FLOW DIRECTION MESSAGE ANSWERS LAYOUT DATA ICRC BYTES WORDS NUMBERS...
- *      a packet: nanoseconds since the last one; MESSAGE is n:piece:pieces:done:total; ICRC is what was found,
- *      and :expected where that differs; BYTES are base64
+ *      a packet: nanoseconds since the last one; MESSAGE is n:piece:pieces:done:total; ICRC is what was
+ *      found, and :expected where that differs; BYTES are base64
  *   !NUMBER KIND RELATED RULE WORDS NUMBERS...
  *      a finding
  * A - stands for what is not there; WORDS is a * where the dictionary is full: the text itself follows. */
