@@ -14,26 +14,6 @@
 
 static uint8_t frame[400];
 
-static unsigned nibble(char c)
-{
-    return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
-
-static unsigned example(const char *name, uint8_t *bytes)
-{
-    for (unsigned i = 0; i < smcr_example_count; i++) {
-        const char *hex = smcr_examples[i].hex;
-        unsigned n = (unsigned)strlen(hex) / 2;
-        if (strcmp(smcr_examples[i].name, name) != 0)
-            continue;
-        for (unsigned b = 0; b < n; b++)
-            bytes[b] = (uint8_t)(nibble(hex[2 * b]) << 4 | nibble(hex[2 * b + 1]));
-        return n;
-    }
-    cr_assert_fail("no example %s", name);
-    return 0;
-}
-
 static void expect(unsigned len_bytes, enum explain_kind kind, const char *key, const char *words)
 {
     struct net_capture_record record = {.data = frame, .len_bytes = len_bytes, .wire_bytes = len_bytes};
@@ -66,7 +46,7 @@ static uint8_t *tcp_frame(unsigned option_bytes, unsigned data_bytes)
 static void expect_clc(const char *name, const char *key, const char *words)
 {
     uint8_t bytes[256];
-    unsigned n = example(name, bytes);
+    unsigned n = smcr_example(name, bytes);
     memcpy(tcp_frame(0, n), bytes, n);
     expect(NET_ETHER_BYTES + NET_IPV4_BYTES + NET_TCP_BYTES + n, EXPLAIN_SMC_TCP, key, words);
 }
@@ -106,7 +86,7 @@ static void expect_message(const char *name, const char *key, const char *words)
     memset(frame, 0, sizeof frame);
     roce_frame_template_init(&t, &path);
     uint8_t *p = roce_bth_put(roce_frame_begin(&t, frame, ROCE_BTH_BYTES + 44, 1), &bth);
-    cr_assert_eq(example(name, p), 44);
+    cr_assert_eq(smcr_example(name, p), 44);
     expect(roce_frame_seal(&t, frame, ROCE_BTH_BYTES + 44), EXPLAIN_ROCE, key, words);
 }
 

@@ -34,33 +34,12 @@ Test(wire, every_header_is_tiled_by_its_fields)
         test_header_tiles(headers[i]);
 }
 
-static unsigned nibble(char c)
-{
-    return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
-
-/* The bytes of an example; returns how many. */
-static unsigned example(const char *name, uint8_t *bytes)
-{
-    for (unsigned i = 0; i < smcr_example_count; i++) {
-        const char *hex = smcr_examples[i].hex;
-        unsigned n = (unsigned)strlen(hex) / 2;
-        if (strcmp(smcr_examples[i].name, name) != 0)
-            continue;
-        for (unsigned b = 0; b < n; b++)
-            bytes[b] = (uint8_t)(nibble(hex[2 * b]) << 4 | nibble(hex[2 * b + 1]));
-        return n;
-    }
-    cr_assert_fail("no example %s", name);
-    return 0;
-}
-
 /* Decodes an example into `h` and expects to encode to it again, whatever was in the buffer before. */
 #define DECODE(prefix, name, h)                                  \
     do {                                                         \
         uint8_t in_[256], out_[256];                             \
         unsigned n_ = prefix##_header.len_bytes;                 \
-        cr_assert_geq(example(name, in_), n_);                   \
+        cr_assert_geq(smcr_example(name, in_), n_);              \
         memset(out_, 0xa5, sizeof out_);                         \
         cr_assert_eq(prefix##_get(&(h), in_) - in_, (long)n_);   \
         cr_assert_eq(prefix##_put(out_, &(h)) - out_, (long)n_); \
@@ -77,7 +56,7 @@ Test(wire, proposal_ipv4)
     DECODE(smcr_proposal, "PROP4", p);
     cr_assert_eq(p.eye_catcher, SMCR_EYE_CATCHER);
     cr_assert_eq(p.type, SMCR_CLC_PROPOSAL);
-    cr_assert_eq(p.length, example("PROP4", bytes));
+    cr_assert_eq(p.length, smcr_example("PROP4", bytes));
     cr_assert_eq(p.version, 1);
     cr_assert_eq(p.flag, 0);
     cr_assert_arr_eq(p.peer_id, ((uint8_t[]){0x7b, 2, 2, 0, 0x5e, 0x10, 0, 2}), 8);
@@ -97,7 +76,7 @@ Test(wire, proposal_ipv6)
     struct smcr_subnet s;
     struct smcr_prefix first, second;
     DECODE(smcr_proposal, "PROP6", p);
-    cr_assert_eq(p.length, example("PROP6", bytes));
+    cr_assert_eq(p.length, smcr_example("PROP6", bytes));
     const uint8_t *at = smcr_subnet_get(&s, bytes + SMCR_PROPOSAL_BYTES);
     cr_assert_eq(s.mask_len, 0);
     cr_assert_eq(s.prefix_count, 2);

@@ -2,7 +2,13 @@
 /* The worked examples of SMCR section 22, field by field from the RFC's figures. */
 #include "test/support/smcr_examples.h"
 
-const struct smcr_example smcr_examples[] = {
+#include <criterion/criterion.h>
+#include <string.h>
+
+/* CLC messages begin with PROP, ACC, CONF or DECL, CDC messages with CDC; the others are LLC. */
+static const struct {
+    const char *name, *hex;
+} examples[] = {
     /* Proposal, IPv4: peer 7b02+MAC, GID ::ffff:192.0.2.2, subnet 192.0.2.0/24, 0 prefixes, length... */
     {"PROP4", "e2d4c3d9010034107b0202005e10000200000000000000000000ffffc000020202005e1000020000c0000200"
               "18000000e2d4c3d9"},
@@ -86,4 +92,22 @@ const struct smcr_example smcr_examples[] = {
     {"CDC_A", "fe2c002ca1b20001000000030000080000000003000010000020000000000000000000000000000000000000"},
 };
 
-const unsigned smcr_example_count = sizeof smcr_examples / sizeof smcr_examples[0];
+static unsigned nibble(char c)
+{
+    return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+unsigned smcr_example(const char *name, uint8_t *bytes)
+{
+    for (unsigned i = 0; i < sizeof examples / sizeof examples[0]; i++) {
+        const char *hex = examples[i].hex;
+        unsigned n = (unsigned)strlen(hex) / 2;
+        if (strcmp(examples[i].name, name) != 0)
+            continue;
+        for (unsigned b = 0; b < n; b++)
+            bytes[b] = (uint8_t)(nibble(hex[2 * b]) << 4 | nibble(hex[2 * b + 1]));
+        return n;
+    }
+    cr_assert_fail("no example %s", name);
+    return 0;
+}

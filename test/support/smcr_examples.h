@@ -2,12 +2,12 @@
 #ifndef NORNIC_TEST_SUPPORT_SMCR_EXAMPLES_H
 #define NORNIC_TEST_SUPPORT_SMCR_EXAMPLES_H
 
-struct smcr_example {
-    const char *name; /* CLC by "PROP", "ACC", "CONF" or "DECL" at its beginning, else LLC or CDC */
-    const char *hex;
-};
+#include <stdint.h>
 
-extern const struct smcr_example smcr_examples[];
-extern const unsigned smcr_example_count;
+#define SMCR_EXAMPLE_MAX_BYTES 256
+
+/* The bytes of a worked example of SMCR section 22 ("ACC_F"), into room for SMCR_EXAMPLE_MAX_BYTES. Returns
+ * how many; fails the running Criterion test when there is no such example. */
+unsigned smcr_example(const char *name, uint8_t *bytes);
 
 #endif
