@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "rdma/pow2.h"
+
 #define CQ_LINE_BYTES 64
 
 /* Ordered: a higher one includes the lower ones (ROCE-CQ-4: "any" wins). */
@@ -33,14 +35,6 @@ struct rdma_cq {
     uint8_t pad_consumer[CQ_LINE_BYTES];
 };
 
-static uint32_t round_up_pow2(uint32_t v)
-{
-    uint32_t p = 1;
-    while (p < v)
-        p <<= 1;
-    return p;
-}
-
 int rdma_cq_create(const struct rdma_mem *mem, const struct rdma_cq_config *config, struct rdma_cq **out)
 {
     if (config->capacity == 0 || config->capacity > RDMA_CQ_MAX_CAPACITY)
@@ -48,7 +42,7 @@ int rdma_cq_create(const struct rdma_mem *mem, const struct rdma_cq_config *conf
     struct rdma_cq *cq = mem->alloc(mem->ctx, sizeof *cq);
     if (!cq)
         return -ENOMEM;
-    uint32_t capacity = round_up_pow2(config->capacity);
+    uint32_t capacity = rdma_pow2_up(config->capacity);
     cq->ring = mem->alloc(mem->ctx, capacity * sizeof cq->ring[0]);
     if (!cq->ring) {
         mem->free(mem->ctx, cq);
@@ -67,7 +61,7 @@ int rdma_cq_resize(struct rdma_cq *cq, uint32_t capacity)
     uint32_t head = atomic_load(&cq->head), tail = atomic_load(&cq->tail);
     if (capacity == 0 || capacity > RDMA_CQ_MAX_CAPACITY || capacity < tail - head)
         return -EINVAL;
-    capacity = round_up_pow2(capacity);
+    capacity = rdma_pow2_up(capacity);
     struct rdma_wc *ring = cq->mem.alloc(cq->mem.ctx, capacity * sizeof ring[0]);
     if (!ring)
         return -ENOMEM;

@@ -4,13 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-static uint32_t round_up_pow2(uint32_t n)
-{
-    uint32_t p = 1;
-    while (p < n)
-        p <<= 1;
-    return p;
-}
+#include "rdma/pow2.h"
 
 static struct rdma_sge *slot_sges(const struct rdma_recv_ring *ring, uint32_t index)
 {
@@ -20,7 +14,7 @@ static struct rdma_sge *slot_sges(const struct rdma_recv_ring *ring, uint32_t in
 int rdma_recv_ring_init(struct rdma_recv_ring *ring, const struct rdma_mem *mem, uint32_t max_wr,
                         uint32_t max_sge)
 {
-    *ring = (struct rdma_recv_ring){.size = round_up_pow2(max_wr), .max_sge = max_sge};
+    *ring = (struct rdma_recv_ring){.size = rdma_pow2_up(max_wr), .max_sge = max_sge};
     ring->wqes = mem->alloc(mem->ctx, sizeof *ring->wqes * ring->size);
     ring->sges = mem->alloc(mem->ctx, sizeof *ring->sges * ring->size * (max_sge ? max_sge : 1));
     if (ring->wqes && ring->sges)

@@ -30,8 +30,7 @@ static struct roce_cnp_slot to_peer(const struct roce_qp *qp)
 /* Back to where a datagram came from. */
 static struct roce_cnp_slot to_sender(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
-    uint16_t vlan_id = pkt->vlan_tci < 0 ? 0 : (uint16_t)(pkt->vlan_tci & 0xfff);
-    int gid = roce_gid_find(&qp->dev->gids, &pkt->dst, ROCE_GID_V2, vlan_id);
+    int gid = roce_gid_find(&qp->dev->gids, &pkt->dst, ROCE_GID_V2, roce_pkt_vlan_id(pkt));
     return (struct roce_cnp_slot){.av = {.dgid = pkt->src,
                                          .sgid_index = gid < 0 ? UINT8_MAX : (uint8_t)gid,
                                          .hop_limit = UNCONNECTED_HOPS,

@@ -5,24 +5,17 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rdma/pow2.h"
 #include "roce/av.h"
 #include "roce/device.h"
 #include "roce/local_ops.h"
 #include "roce/transport.h"
 #include "roce/xrc.h"
 
-static uint32_t round_up_pow2(uint32_t n)
-{
-    uint32_t p = 1;
-    while (p < n)
-        p <<= 1;
-    return p;
-}
-
 int roce_send_queue_init(struct roce_qp *qp)
 {
     struct roce_send_queue *sq = &qp->sq;
-    sq->size = qp->caps.max_send_wr = round_up_pow2(qp->caps.max_send_wr);
+    sq->size = qp->caps.max_send_wr = rdma_pow2_up(qp->caps.max_send_wr);
     sq->max_sge = qp->caps.max_send_sge;
     sq->max_inline_bytes = qp->caps.max_inline_bytes;
 

@@ -66,6 +66,29 @@ static void reset(struct roce_qp *qp)
     qp->attr.path_mig_state = ROCE_PATH_MIGRATED;
 }
 
+static int init_parts(struct roce_qp *qp, const struct roce_qp_config *config)
+{
+    int err = roce_send_queue_init(qp);
+    if (!err)
+        err = roce_recv_init(qp, config->srq);
+    if (!err && config->reorder_pkts)
+        err = roce_reorder_init(qp, config->reorder_pkts);
+    if (!err)
+        err = roce_responder_init(qp);
+    return err ? err : roce_cc_init(qp);
+}
+
+/* Also after init_parts() has failed. */
+static void free_qp(struct roce_qp *qp)
+{
+    roce_cc_deinit(qp);
+    roce_responder_deinit(qp);
+    roce_reorder_deinit(qp);
+    roce_recv_deinit(qp);
+    roce_send_queue_deinit(qp);
+    roce_free(qp->dev, qp);
+}
+
 int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, struct roce_qp **out)
 {
     int err = check_config(config);
@@ -88,24 +111,11 @@ int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, st
     qp->caps = config->caps;
     if (!qp->transport->connected) /* ROCE-UD-1 */
         qp->pmtu_bytes = roce_mtu_bytes(roce_mtu_for_port(dev->config.port_mtu_bytes));
-    err = roce_send_queue_init(qp);
-    if (!err)
-        err = roce_recv_init(qp, config->srq);
-    if (!err && config->reorder_pkts)
-        err = roce_reorder_init(qp, config->reorder_pkts);
-    if (!err)
-        err = roce_responder_init(qp);
-    if (!err)
-        err = roce_cc_init(qp);
+    err = init_parts(qp, config);
     if (!err)
         err = roce_dev_add_qp(dev, qp);
     if (err) {
-        roce_cc_deinit(qp);
-        roce_responder_deinit(qp);
-        roce_reorder_deinit(qp);
-        roce_recv_deinit(qp);
-        roce_send_queue_deinit(qp);
-        roce_free(dev, qp);
+        free_qp(qp);
         return err;
     }
     if (qp->pd)
@@ -131,12 +141,7 @@ int roce_qp_destroy(struct roce_qp *qp)
         rdma_pd_put(qp->pd);
     if (qp->xrcd)
         rdma_xrcd_put(qp->xrcd);
-    roce_cc_deinit(qp);
-    roce_responder_deinit(qp);
-    roce_reorder_deinit(qp);
-    roce_recv_deinit(qp);
-    roce_send_queue_deinit(qp);
-    roce_free(dev, qp);
+    free_qp(qp);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "rdma/pow2.h"
 #include "roce/atomic.h"
 #include "roce/device.h"
 #include "roce/reorder.h"
@@ -15,9 +16,7 @@ int roce_responder_init(struct roce_qp *qp)
     uint32_t resources = qp->attr.max_dest_rd_atomic;
     /* Each READ or atomic may be waiting once as itself and once as a replay, with an ACK behind each. What
      * waits now has room besides. */
-    uint32_t want = 4 * resources + 8 + (resp->queue_tail - resp->queue_head);
-    for (resp->queue_size = 8; resp->queue_size < want;)
-        resp->queue_size *= 2;
+    resp->queue_size = rdma_pow2_up(4 * resources + 8 + (resp->queue_tail - resp->queue_head));
     resp->queue_head = resp->queue_tail = 0;
     resp->resource_next = 0;
     resp->resources = roce_alloc(qp->dev, sizeof *resp->resources * (resources + 1));

@@ -81,6 +81,18 @@ static bool build_read(struct roce_qp *qp, struct roce_response *r, const uint8_
     return last;
 }
 
+/* The answer of a READ whose region went away (ROCE-MR-5) ends here. A replay just ends: no NAK for it
+ * (ROCE-RS-24). */
+static void give_up_read(struct roce_qp *qp, const struct roce_response *r, uint64_t now_ns)
+{
+    uint32_t psn = r->psn;
+    qp->resp.queue_head++;
+    if (r->replay || roce_qp_state_now(qp) == ROCE_QPS_ERR)
+        return;
+    roce_response_clear(qp);
+    roce_responder_fatal(qp, ROCE_SYNDROME_NAK_REM_ACC, psn, RDMA_WC_LOC_QP_OP_ERR, now_ns);
+}
+
 bool roce_responder_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
 {
     while (roce_response_pending(qp)) {
@@ -91,15 +103,7 @@ bool roce_responder_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now
                                                      r->rkey, r->va, n, RDMA_ACCESS_REMOTE_READ)
                                     : NULL;
             if (n && !data) {
-                /* The region went away meanwhile (ROCE-MR-5). A replay just ends: no NAK for it (ROCE-RS-24).
-                 */
-                uint32_t psn = r->psn;
-                bool replay = r->replay;
-                qp->resp.queue_head++;
-                if (!replay && roce_qp_state_now(qp) != ROCE_QPS_ERR) {
-                    roce_response_clear(qp);
-                    roce_responder_fatal(qp, ROCE_SYNDROME_NAK_REM_ACC, psn, RDMA_WC_LOC_QP_OP_ERR, now_ns);
-                }
+                give_up_read(qp, r, now_ns);
                 continue;
             }
             if (roce_cc_must_wait(qp, now_ns)) /* ROCE-CC-7 */

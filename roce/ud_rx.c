@@ -36,7 +36,7 @@ static struct rdma_wc describe(const struct roce_qp *qp, const struct roce_pkt *
         .wc_flags = RDMA_WC_GRH,
         .src_qpn = pkt->deth.src_qpn,
         .pkey_index = gsi ? (uint16_t)roce_pkey_index(qp->dev, pkt->bth.pkey) : qp->attr.pkey_index,
-        .vlan_id = pkt->vlan_tci < 0 ? 0 : (uint16_t)(pkt->vlan_tci & 0xfff),
+        .vlan_id = roce_pkt_vlan_id(pkt),
         .network = network_of(pkt),
     };
     memcpy(wc.src_mac, pkt->src_mac.b, sizeof wc.src_mac);

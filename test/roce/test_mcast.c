@@ -85,6 +85,22 @@ Test(mcast, ROCE_UD_20_group_qpn_and_mac)
     cr_assert_eq(roce_ah_create(s->dev, s->pd, &av, &none), -EINVAL, "nobody resolved it");
 }
 
+/* A flow has one source; a CNP to a group would slow down everybody in it. */
+/* covers: ROCE-RX-13, ROCE-CC-5 */
+Test(mcast, ROCE_UD_22_a_cnp_is_for_no_group)
+{
+    struct net_addr group = group_v4(3);
+    cr_assert_eq(roce_qp_attach_mcast(s->qp, &group), 0);
+    struct script_pkt p = script_cnp_pkt(s);
+    p.bth.dest_qpn = 0xffffff;
+    p.path.dst = group;
+    script_send(s, &p);
+    expect_verdict(s, ROCE_RX_DROP_TYPE, 1);
+    cr_assert_eq(roce_dev_counters(s->dev)->qps.rp_cnp_ignored, 1);
+    cr_assert_eq(roce_qp_counters(s->qp)->rx_pkts, 0);
+    cr_assert_eq(roce_qp_detach_mcast(s->qp, &group), 0);
+}
+
 /* covers: ROCE-UD-20, ROCE-UD-22 */
 Test(mcast, ROCE_UD_20_ipv6_groups)
 {

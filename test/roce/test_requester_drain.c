@@ -281,3 +281,19 @@ Test(requester_drain, ROCE_QP_27_retry_counts_changed_in_sqd_hold_for_the_next_m
     expect_nothing(s);
     expect_wc(s, send_cq, 1, RDMA_WC_RETRY_EXC_ERR);
 }
+
+/* covers: ROCE-QP-10, ROCE-QP-27 */
+Test(requester_drain, ROCE_QP_31_nothing_is_changed_while_it_drains)
+{
+    post(1, RDMA_SEND_SIGNALED);
+    cr_assert_eq(script_modify(s, ROCE_QPS_SQD, 0), 0);
+    s->config.attr.timeout = 9;
+    cr_assert_eq(script_modify(s, ROCE_QPS_SQD, ROCE_QP_TIMEOUT), -EINVAL);
+    struct roce_qp_attr attr;
+    roce_qp_query(s->qp, &attr, NULL);
+    cr_assert_eq(attr.timeout, 14);
+    ack(0, 1);
+    cr_assert_eq(script_modify(s, ROCE_QPS_SQD, ROCE_QP_TIMEOUT), 0);
+    roce_qp_query(s->qp, &attr, NULL);
+    cr_assert_eq(attr.timeout, 9);
+}

@@ -244,6 +244,21 @@ Test(uc_receive, ROCE_UC_6_an_immediate_tells_of_a_whole_write_only)
     }
 }
 
+/* A last packet that leaves the message shorter, or makes it longer, than its first one said. */
+/* covers: ROCE-UC-5, ROCE-RS-6 */
+Test(uc_receive, ROCE_UC_6_nor_of_a_write_of_another_length)
+{
+    for (uint32_t n = 4; n <= 6; n++) {
+        start();
+        write_at(ROCE_OP_WRITE_FIRST, rq(0), MTU + 5, script_data(), MTU);
+        write_at(ROCE_OP_WRITE_LAST_IMM, rq(1), 0, script_data() + MTU, n);
+        expect_verdict(s, ROCE_RX_DROP_LENGTH, n == 5 ? 0 : 1);
+        if (n == 5)
+            expect_wc(s, recv_cq, 0, RDMA_WC_SUCCESS);
+        expect_no_wc(s, recv_cq);
+    }
+}
+
 /* --- faults of the peer --- */
 
 /* Nothing was placed at or after `from`, and the next message is as welcome as ever. */
