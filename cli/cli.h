@@ -18,6 +18,7 @@
     C(rdma_client, "rdma-client", "connect, one message there and one back; speaks with rdma_server") \
     C(rdma_server, "rdma-server", "the other side of rdma-client; speaks with rdma_client")           \
     C(explain, "explain", "say what the packets of capture files mean")                               \
+    C(replay, "replay", "put the engine in the place of an endpoint of a capture, and compare")       \
     C(verify, "verify", "recompute the ICRC of every RoCE packet in capture files")                   \
     C(perf, "perf", "measure bandwidth or latency of one operation between two sides")
 

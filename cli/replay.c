@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* nornic replay: an endpoint of a capture rebuilt with the engine, and what it sends compared. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/json.h"
+#include "cli/options.h"
+#include "explain/replay.h"
+
+struct settings {
+    const char *file, *as;
+    struct net_addr addr;
+    bool json, all;
+};
+
+static const char help[] =
+    "Usage: nornic replay FILE --as ADDR [--all] [--json]\n"
+    "Puts the engine in the place of one endpoint of a capture, and compares.\n"
+    "\n"
+    "FILE is a pcap or pcapng file of Ethernet frames, - is standard input. The endpoint with the address ADDR is\n"
+    "rebuilt from what the packets tell: its queue pairs (RC, UC, UD), PSNs, path MTU, the memory and the keys that\n"
+    "its peers used, what was in that memory, the receives and the work requests that its program must have posted.\n"
+    "Then it gets what the other side sent, in the recorded order and at the recorded times, and each packet that\n"
+    "it sends is compared, field by field, with the one that the recorded endpoint sent.\n"
+    "\n"
+    "  --as ADDR     the IPv4 or IPv6 address of the endpoint to be\n"
+    "  -a, --all     tell of every packet, not only of those that are not equal\n"
+    "  -j, --json    one object a packet told of, and a last one that sums up\n"
+    "\n"
+    "Not compared, as they are free: IPv4 identification, checksums and ICRC (which must be good), TTL and hop\n"
+    "limit, UDP source port, the M bit, AckReq within a message, and times: a timer of the engine fires when that\n"
+    "of the recorded endpoint did. Told of, but no failure:\n"
+    "  ack_only_recorded, ack_only_engine   an ACK that other answers imply (coalescing)\n"
+    "  network_copy      a frame that the network doubled: the same IPv4 identification\n"
+    "  crossed           a packet that met the answer which made it unneeded\n"
+    "  nak_behind_rnr    Linux sends a NAK behind its RNR NAK (ROCE-INT-12)\n"
+    "  nak_code          Linux has another NAK code for a SEND that is too long (ROCE-INT-15)\n"
+    "  read_suffix       Linux goes on within a READ that it answers again (ROCE-INT-19)\n"
+    "  not_compared      of a message of which the capture lacks a part\n"
+    "A capture must hold what the endpoint sent and what reached it: best is one taken at its own interface, or\n"
+    "over a link that lost nothing on the way to it. Queue pair 1 (connection management) is left out.\n"
+    "\n"
+    "Example:\n"
+    "  $ nornic replay pcaps/rc_write_1024.pcap --as 10.77.0.1\n"
+    "\n"
+    "Exit status: 0 equal but for the freedoms, 1 different, 2 it could not be tried.\n";
+
+/* --- what is told of a packet --- */
+
+static uint64_t number_of(const struct explain_compared *c)
+{
+    return c->recorded ? c->recorded->number : c->cause;
+}
+
+static void print_text(const struct explain_compared *c)
+{
+    const struct explain_packet *p = c->recorded ? c->recorded : c->engine;
+    printf("%s#%" PRIu64 "  qp 0x%06x  %s psn 0x%06x: %s\n", c->recorded ? "" : "after ", number_of(c),
+           c->qpn, p->roce.op->name ? p->roce.op->name : "reserved opcode", p->roce.bth.psn,
+           explain_replay_words(c->outcome));
+    for (unsigned i = 0; i < c->diff_count && i < EXPLAIN_DIFFS_MAX; i++)
+        printf("      %s.%s: recorded %s, engine %s\n", c->diffs[i].layer, c->diffs[i].field,
+               c->diffs[i].recorded, c->diffs[i].engine);
+}
+
+static void print_json(const struct explain_compared *c)
+{
+    const struct explain_packet *p = c->recorded ? c->recorded : c->engine;
+    struct json_object *o = json_object_new_object(), *diffs = json_object_new_array();
+    if (c->recorded)
+        cli_json_add_count(o, "n", c->recorded->number);
+    cli_json_add_count(o, "after", c->cause);
+    cli_json_add_text(o, "outcome", explain_replay_key(c->outcome));
+    cli_json_add_count(o, "qp", c->qpn);
+    cli_json_add_text(o, "opcode", p->roce.op->name);
+    cli_json_add_count(o, "psn", p->roce.bth.psn);
+    for (unsigned i = 0; i < c->diff_count && i < EXPLAIN_DIFFS_MAX; i++) {
+        struct json_object *d = json_object_new_object();
+        cli_json_add_text(d, "layer", c->diffs[i].layer);
+        cli_json_add_text(d, "field", c->diffs[i].field);
+        cli_json_add_text(d, "recorded", c->diffs[i].recorded);
+        cli_json_add_text(d, "engine", c->diffs[i].engine);
+        json_object_array_add(diffs, d);
+    }
+    json_object_object_add(o, "diffs", diffs);
+    cli_json_print(o);
+}
+
+static void compared(void *ctx, const struct explain_compared *c)
+{
+    const struct settings *s = ctx;
+    if (c->outcome == EXPLAIN_REPLAY_EQUAL && !s->all)
+        return;
+    if (s->json)
+        print_json(c);
+    else
+        print_text(c);
+}
+
+/* --- the sum --- */
+
+static uint64_t failures(const struct explain_replay_result *r)
+{
+    uint64_t n = 0;
+    for (unsigned i = 0; i < EXPLAIN_REPLAY_OUTCOME_COUNT; i++)
+        n += explain_replay_fails(i) ? r->outcomes[i] : 0;
+    return n;
+}
+
+static void sum_text(const struct settings *s, const struct explain_endpoint *e,
+                     const struct explain_replay_result *r)
+{
+    printf("%s as %s: %u queue pairs, %" PRIu64 " work requests, %" PRIu64 " receives, %u keys; %" PRIu64
+           " packets in; %s\n",
+           s->file, s->as, r->qps, r->work_requests, r->receives, e->region_count, r->fed,
+           failures(r) ? "DIFFERENT" : "equal");
+    for (unsigned i = 0; i < EXPLAIN_REPLAY_OUTCOME_COUNT; i++)
+        if (r->outcomes[i])
+            printf("  %8" PRIu64 "  %s\n", r->outcomes[i], explain_replay_words(i));
+    if (r->changed_memory)
+        printf("  %8" PRIu64 "  READs or atomics of memory that the recorded program itself had changed\n",
+               r->changed_memory);
+    if (r->silent_qps)
+        printf("  %8u  queue pairs left out as responders: they answer nothing in the capture\n",
+               r->silent_qps);
+    if (e->gsi_packets)
+        printf("  %8" PRIu64 "  packets of queue pair 1 left out\n", e->gsi_packets);
+    if (e->bad_packets)
+        printf("  %8" PRIu64 "  packets left out: broken, cut, or RoCEv1\n", e->bad_packets);
+}
+
+static void sum_json(const struct settings *s, const struct explain_endpoint *e,
+                     const struct explain_replay_result *r)
+{
+    struct json_object *o = json_object_new_object(), *counts = json_object_new_object();
+    cli_json_add_text(o, "file", s->file);
+    cli_json_add_text(o, "as", s->as);
+    json_object_object_add(o, "equal", json_object_new_boolean(failures(r) == 0));
+    for (unsigned i = 0; i < EXPLAIN_REPLAY_OUTCOME_COUNT; i++)
+        cli_json_add_count(counts, explain_replay_key(i), r->outcomes[i]);
+    json_object_object_add(o, "outcomes", counts);
+    cli_json_add_count(o, "fed", r->fed);
+    cli_json_add_count(o, "queue_pairs", r->qps);
+    cli_json_add_count(o, "silent_queue_pairs", r->silent_qps);
+    cli_json_add_count(o, "work_requests", r->work_requests);
+    cli_json_add_count(o, "receives", r->receives);
+    cli_json_add_count(o, "keys", e->region_count);
+    cli_json_add_count(o, "changed_memory", r->changed_memory);
+    cli_json_add_count(o, "gsi_packets", e->gsi_packets);
+    cli_json_add_count(o, "bad_packets", e->bad_packets);
+    cli_json_print(o);
+}
+
+/* --- the run --- */
+
+static int load(const char *path, struct explain_tape *tape)
+{
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct net_error err;
+    int rc = net_capture_open(path, &capture, &err);
+    if (rc != 0)
+        return cli_fail("%s", err.text);
+    int more;
+    while ((more = net_capture_next(capture, &record, &err)) > 0)
+        if (explain_tape_add(tape, &record) != 0) {
+            net_capture_close(capture);
+            return cli_fail("%s: no memory to keep %zu packets", path, tape->count);
+        }
+    net_capture_close(capture);
+    return more < 0 ? cli_fail("%s", err.text) : CLI_OK;
+}
+
+static int run(struct settings *s, const struct explain_tape *tape, struct explain_endpoint *endpoint)
+{
+    struct explain_replay_result result;
+    struct explain_replay_config config = {.compared = compared, .ctx = s};
+    struct net_error err = {"out of memory"};
+    if (explain_learn(tape, &s->addr, endpoint, &err) != 0 ||
+        explain_replay(tape, endpoint, &config, &result, &err) != 0)
+        return cli_fail("%s", err.text);
+    if (s->json)
+        sum_json(s, endpoint, &result);
+    else
+        sum_text(s, endpoint, &result);
+    return failures(&result) ? CLI_NEGATIVE : CLI_OK;
+}
+
+/* 0; or the exit status with which the command ends, plus 1. */
+static int parse(int argc, char **argv, struct settings *s)
+{
+    static const struct option options[] = {{"as", required_argument, NULL, 'A'},
+                                            {"all", no_argument, NULL, 'a'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    int c;
+    opterr = 0;
+    optind = 1;
+    while ((c = getopt_long(argc, argv, ":ajh", options, NULL)) != -1) {
+        if (c == 'h') {
+            fputs(help, stdout);
+            return CLI_OK + 1;
+        }
+        if (c == 'A')
+            s->as = optarg;
+        else if (c == 'a')
+            s->all = true;
+        else if (c == 'j')
+            s->json = true;
+        else
+            return cli_option_error(c, argv) + 1;
+    }
+    if (optind + 1 != argc)
+        return cli_fail(
+                   "name one capture file, or - for standard input; `nornic replay --help` has an example") +
+               1;
+    if (!s->as)
+        return cli_fail("--as ADDR is needed: the address of the endpoint to be; `nornic explain %s` lists "
+                        "who speaks",
+                        argv[optind]) +
+               1;
+    if (net_addr_parse(s->as, &s->addr) != 0)
+        return cli_fail("--as %s: it is an IPv4 or IPv6 address", s->as) + 1;
+    s->file = argv[optind];
+    return 0;
+}
+
+int cli_replay(int argc, char **argv)
+{
+    struct settings settings = {0};
+    struct explain_tape tape = {0};
+    struct explain_endpoint endpoint = {0};
+    int status = parse(argc, argv, &settings);
+    if (status)
+        return status - 1;
+    status = load(settings.file, &tape);
+    if (status == CLI_OK)
+        status = run(&settings, &tape, &endpoint);
+    explain_endpoint_free(&endpoint);
+    explain_tape_free(&tape);
+    return status;
+}
