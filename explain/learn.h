@@ -86,9 +86,9 @@ struct explain_endpoint {
 #define EXPLAIN_READ_MAX_BYTES   (UINT32_C(1) << 28)
 #define EXPLAIN_PSNS_MAX         (UINT32_C(1) << 22)
 
-/* Learns all of it; borrows the tape. 0; -ENOMEM; -ENOENT (no packet from or to that address), -E2BIG (a key
- * names a range of more than EXPLAIN_REGION_MAX_BYTES, a READ is longer than EXPLAIN_READ_MAX_BYTES), both with
- * a sentence in `err`. explain_endpoint_free() after any of them. */
+/* Learns all of it; borrows the tape. 0; -ENOMEM; -ENOENT (no packet from or to that address), -E2BIG (a
+ * key names a range of more than EXPLAIN_REGION_MAX_BYTES, a READ is longer than
+ * EXPLAIN_READ_MAX_BYTES), both with a sentence in `err`. explain_endpoint_free() after any of them. */
 int explain_learn(const struct explain_tape *tape, const struct net_addr *addr,
                   struct explain_endpoint *endpoint, struct net_error *err);
 void explain_endpoint_free(struct explain_endpoint *endpoint);

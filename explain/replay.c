@@ -64,8 +64,8 @@ void replay_tell(struct replay *r, const struct replay_qp *q, enum explain_repla
     r->config->compared(r->config->ctx, &c);
 }
 
-/* The same frame with the same IPv4 identification, not long ago: the network made it. Whoever sends again gives a
- * new one. */
+/* The same frame with the same IPv4 identification, not long ago: the network made it. Whoever sends
+ * again gives a new one. */
 static bool is_copy(const struct replay *r, size_t i, const struct explain_packet *p)
 {
     struct net_ipv4 ip;

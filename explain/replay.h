@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A replay: the endpoint of a capture is rebuilt with the engine, gets what the other side sent, in the recorded
- * order and at the recorded times, and what it sends is compared with what the recorded endpoint sent. */
+/* A replay: the endpoint of a capture is rebuilt with the engine, gets what the other side sent, in the
+ * recorded order and at the recorded times, and what it sends is compared with what the recorded
+ * endpoint sent. */
 #ifndef NORNIC_EXPLAIN_REPLAY_H
 #define NORNIC_EXPLAIN_REPLAY_H
 
 #include "explain/learn.h"
 
-/* How a packet compares. id, key in JSON, whether it makes the replay fail, words. The middle group are freedoms:
- * what the standard leaves open, or a network does; the last of it, what the rules of peers do differently
- * (spec section 17). */
+/* How a packet compares. id, key in JSON, whether it makes the replay fail, words. The middle group are
+ * freedoms: what the standard leaves open, or a network does; the last of it, what the rules of peers do
+ * differently (spec section 17). */
 #define EXPLAIN_REPLAY_OUTCOMES(X)                                                                           \
     X(EQUAL, "equal", false, "equal")                                                                        \
     X(ACK_RECORD, "ack_only_recorded", false, "an ACK of what other answers acknowledge: coalescing")        \
@@ -74,9 +75,10 @@ int explain_replay(const struct explain_tape *tape, const struct explain_endpoin
                    const struct explain_replay_config *config, struct explain_replay_result *result,
                    struct net_error *err);
 
-/* Compares two packets field by field, but for what is free: IPv4 identification and checksum, TTL, UDP source
- * port and checksum, the M bit, ICRC. AckReq is free in a request that is not the last of its message, as a
- * requester may ask when it likes. Returns how many fields differ; at most EXPLAIN_DIFFS_MAX are told. */
+/* Compares two packets field by field, but for what is free: IPv4 identification and checksum, TTL, UDP
+ * source port and checksum, the M bit, ICRC. AckReq is free in a request that is not the last of its
+ * message, as a requester may ask when it likes. Returns how many fields differ; at most
+ * EXPLAIN_DIFFS_MAX are told. */
 unsigned explain_replay_diff(const struct explain_packet *recorded, const struct explain_packet *engine,
                              struct explain_field_diff *diffs);
 

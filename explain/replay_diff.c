@@ -10,8 +10,8 @@
 static const struct {
     const char *layer, *field;
 } freedoms[] = {
-    {"ip", "id"},        {"ip", "ttl"},       {"ip", "checksum"}, {"ip6", "hop_limit"},
-    {"udp", "src_port"}, {"udp", "checksum"}, {"bth", "mig_req"},
+    {"ip", "id"},         {"ip", "ecn"},       {"ip6", "ecn"},      {"ip", "ttl"},      {"ip", "checksum"},
+    {"ip6", "hop_limit"}, {"udp", "src_port"}, {"udp", "checksum"}, {"bth", "mig_req"},
 };
 
 static bool is_free(const char *layer, const char *field, const struct roce_pkt *pkt)
@@ -85,6 +85,12 @@ static void diff_payload(const struct explain_packet *a, const struct explain_pa
     snprintf(d->engine, sizeof d->engine, "0x%02x at byte %" PRIu32, y[at], at);
 }
 
+static void absent(struct explain_field_diff *d, bool in_engine)
+{
+    snprintf(d->recorded, sizeof d->recorded, "%s", in_engine ? "there" : "absent");
+    snprintf(d->engine, sizeof d->engine, "%s", in_engine ? "absent" : "there");
+}
+
 unsigned explain_replay_diff(const struct explain_packet *recorded, const struct explain_packet *engine,
                              struct explain_field_diff *diffs)
 {
@@ -94,11 +100,11 @@ unsigned explain_replay_diff(const struct explain_packet *recorded, const struct
         if (other >= 0)
             diff_layer(recorded, i, engine, (unsigned)other, diffs, &n);
         else
-            strcpy(add(diffs, &n, recorded->layers[i].key, "header")->engine, "absent");
+            absent(add(diffs, &n, recorded->layers[i].key, "header"), true);
     }
     for (unsigned i = 0; i < engine->layer_count; i++)
         if (layer_of(recorded, engine->layers[i].key) < 0)
-            strcpy(add(diffs, &n, engine->layers[i].key, "header")->recorded, "absent");
+            absent(add(diffs, &n, engine->layers[i].key, "header"), false);
     diff_payload(recorded, engine, diffs, &n);
     return n;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "explain/replay_inner.h"
+#include "roce/psn.h"
 
 #define PORT_MTU_BYTES 9000
 #define ANY_QPN        17         /* where the capture does not name the QPN */
@@ -142,6 +143,31 @@ static int register_own(struct replay_half *h, const struct explain_learned *l, 
     return rc;
 }
 
+/* An ACK of nothing new that gives unlimited credits (ROCE-RC-20, RC-30): the recorded endpoint did not
+ * wait for any before its first ACK, or waited as its packets tell. */
+static void give_credits(struct replay *r, const struct replay_qp *q, struct replay_half *h)
+{
+    const struct explain_learned *l = q->learned;
+    struct roce_path path = {.src_mac = l->av.dst_mac,
+                             .dst_mac = l->mac,
+                             .vlan_tci = l->vlan_id ? l->vlan_id : -1,
+                             .src = l->av.dgid,
+                             .dst = r->endpoint->addr,
+                             .hop_limit = 1,
+                             .src_port = ROCE_UDP_PORT};
+    struct roce_frame_template t;
+    uint8_t frame[REPLAY_FRAME_BYTES];
+    uint32_t transport_bytes = ROCE_BTH_BYTES + ROCE_AETH_BYTES;
+    roce_frame_template_init(&t, &path);
+    uint8_t *p = roce_frame_begin(&t, frame, transport_bytes, 0);
+    p = roce_bth_put(p, &(struct roce_bth){.opcode = ROCE_OPCODE(ROCE_SERVICE_RC, ROCE_OP_ACK),
+                                           .pkey = ROCE_PKEY_DEFAULT,
+                                           .dest_qpn = roce_qp_num(h->qp),
+                                           .psn = roce_psn_add(l->sq_psn, ROCE_PSN_MASK)});
+    roce_aeth_put(p, &(struct roce_aeth){.syndrome = ROCE_SYNDROME_ACK_UNLIMITED});
+    replay_half_feed(r, h, frame, roce_frame_seal(&t, frame, transport_bytes));
+}
+
 int replay_half_open(struct replay *r, struct replay_qp *q, struct replay_half *h, bool responds)
 {
     h->random = 1;
@@ -158,7 +184,11 @@ int replay_half_open(struct replay *r, struct replay_qp *q, struct replay_half *
         h->ahs = calloc(h->ah_count + 1, sizeof(struct rdma_ah *));
         rc = h->ahs ? 0 : -ENOMEM;
     }
-    return rc != 0 ? rc : to_rts(q, h, r->now_ns);
+    if (rc == 0)
+        rc = to_rts(q, h, r->now_ns);
+    if (rc == 0 && !responds && q->learned->service == ROCE_SERVICE_RC)
+        give_credits(r, q, h);
+    return rc;
 }
 
 void replay_half_close(struct replay_half *h)

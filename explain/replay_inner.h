@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Inside a replay. Only explain/replay*.c includes this.
  *
- * Each half of a queue pair runs on a device of its own: QPNs can then be those of the capture, the requester
- * can be asked for one packet at a time, whenever the recorded endpoint sent one, and the responder for all that
- * it has after each packet that it got. The halves of a connected QP share nothing but the state, which is
- * carried over when one of them fails. */
+ * Each half of a queue pair runs on a device of its own: QPNs can then be those of the capture, the
+ * requester can be asked for one packet at a time, whenever the recorded endpoint sent one, and the
+ * responder for all that it has after each packet that it got. The halves of a connected QP share
+ * nothing but the state, which is carried over when one of them fails. */
 #ifndef NORNIC_EXPLAIN_REPLAY_INNER_H
 #define NORNIC_EXPLAIN_REPLAY_INNER_H
 
@@ -43,6 +43,7 @@ struct replay_qp {
     uint32_t posted;
     struct replay_frame *held; /* built, and not yet compared */
     uint32_t una_psn;          /* the answers that it got acknowledge everything before */
+    uint32_t oldest;           /* index of the message that una_psn is of */
     bool sent_any;
     uint64_t nak_ns; /* when it got its last NAK; 0: never */
     /* responder */
@@ -50,6 +51,7 @@ struct replay_qp {
     uint32_t expected_psn;
     uint32_t write_rkey; /* of the WRITE in progress, and where it goes on */
     uint64_t write_va;
+    bool got_again;        /* the last request was a duplicate */
     bool receive_waits;    /* one is posted for expected_psn */
     uint32_t acked_psn;    /* one past what the engine acknowledged */
     uint32_t recorded_psn; /* and the recorded endpoint */

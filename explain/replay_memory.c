@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The endpoint's memory. What a READ or an atomic found there is learned from the recorded answer; bytes that
- * came over the wire before ought to be there already, unless the endpoint's program changed them itself. */
+/* The endpoint's memory. What a READ or an atomic found there is learned from the recorded answer; bytes
+ * that came over the wire before ought to be there already, unless the endpoint's program changed them
+ * itself. */
 #include <string.h>
 
 #include "explain/replay_inner.h"

@@ -10,13 +10,17 @@
     UINT64_C(2000000) /* how long after an answer packets may still leave that it makes unneeded */
 #define RESYNC_TRIES 64
 
+static bool fetches(const struct explain_message *m)
+{
+    return m->wr.opcode >= RDMA_WR_RDMA_READ && m->wr.opcode != RDMA_WR_SEND_WITH_INV;
+}
+
 static int post(struct replay_qp *q, const struct explain_message *m)
 {
     struct replay_half *h = &q->requester;
     struct rdma_send_wr wr = m->wr;
-    bool fetches = wr.opcode >= RDMA_WR_RDMA_READ && wr.opcode != RDMA_WR_SEND_WITH_INV;
     struct rdma_sge sge = {
-        .addr = (uintptr_t)h->scratch + (fetches ? q->learned->data_bytes : m->data_offset),
+        .addr = (uintptr_t)h->scratch + (fetches(m) ? q->learned->data_bytes : m->data_offset),
         .len_bytes = m->len_bytes,
         .lkey = h->mrs[h->mr_count - 1]->lkey,
     };
@@ -93,8 +97,8 @@ static void compare_held(struct replay *r, struct replay_qp *q, const struct exp
     drop(q);
 }
 
-/* The recorded endpoint sent something while the answer was on its way that made it unneeded: it is acknowledged,
- * or was NAKed, so that the engine goes back already. */
+/* The recorded endpoint sent something while the answer was on its way that made it unneeded: it is
+ * acknowledged, or was NAKed, so that the engine goes back already. */
 static bool has_crossed(const struct replay *r, const struct replay_qp *q, uint32_t psn)
 {
     if (!q->sent_any)
@@ -108,7 +112,8 @@ static bool has_crossed(const struct replay *r, const struct replay_qp *q, uint3
 static void seek(struct replay *r, struct replay_qp *q, uint32_t psn)
 {
     if (q->held && roce_psn_diff(psn, held_psn(q)) < 0 && q->learned->service == ROCE_SERVICE_RC) {
-        /* It goes back, for which the engine has no reason yet but its timer. What was built goes again later. */
+        /* It goes back, for which the engine has no reason yet but its timer. What was built goes again
+         * later. */
         drop(q);
         if (!jump(r, &q->requester))
             return;
@@ -150,15 +155,39 @@ int replay_request_sent(struct replay *r, struct replay_qp *q, const struct expl
     return 0;
 }
 
+/* Everything before `psn` is acknowledged; false: but for a READ or an atomic without its answer, which
+ * was lost (ROCE-RC-34). */
+static bool acknowledge(struct replay_qp *q, uint32_t psn)
+{
+    while (roce_psn_diff(psn, q->una_psn) > 0) {
+        if (q->oldest == q->learned->message_count) {
+            q->una_psn = psn;
+            break;
+        }
+        const struct explain_message *m = &q->learned->messages[q->oldest];
+        uint32_t end = roce_psn_add(m->first_psn, m->psn_count);
+        bool done = roce_psn_diff(q->una_psn, end) >= 0;
+        if (!done && fetches(m))
+            return false;
+        if (!done)
+            q->una_psn = roce_psn_diff(psn, end) < 0 ? psn : end;
+        q->oldest += done || q->una_psn == end;
+    }
+    return true;
+}
+
 void replay_response_got(struct replay *r, struct replay_qp *q, const struct explain_packet *p)
 {
     const struct roce_pkt *pkt = &p->roce;
-    enum roce_syndrome_kind kind =
-        pkt->op->flags & ROCE_PKT_AETH ? roce_syndrome_kind(pkt->aeth.syndrome) : ROCE_SYN_ACK;
-    uint32_t acked = kind == ROCE_SYN_ACK ? roce_psn_add(pkt->bth.psn, 1) : pkt->bth.psn;
-    if (kind != ROCE_SYN_ACK)
+    uint32_t flags = pkt->op->flags, psn = pkt->bth.psn;
+    bool good = !(flags & ROCE_PKT_AETH) || roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_ACK;
+    bool data = flags & (ROCE_PKT_READ_RESP | ROCE_PKT_ATOMICACKETH);
+    bool whole = true;
+    if (flags & ROCE_PKT_RESPONSE)
+        whole = acknowledge(q, good && !data ? roce_psn_add(psn, 1) : psn);
+    if (data && whole && psn == q->una_psn)
+        q->una_psn = roce_psn_add(psn, 1);
+    if (!good || !whole)
         q->nak_ns = r->now_ns;
-    if (pkt->op->flags & ROCE_PKT_RESPONSE && roce_psn_diff(acked, q->una_psn) > 0)
-        q->una_psn = acked;
     replay_half_feed(r, &q->requester, (uint8_t *)p->frame, p->len_bytes);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The responder: it gets what the peer sent, and its answers are compared in their order. An ACK stands for all
- * before it, so that either side may send ACKs that the other leaves out (ROCE-RS-51). */
+/* The responder: it gets what the peer sent, and its answers are compared in their order. An ACK stands
+ * for all before it, so that either side may send ACKs that the other leaves out (ROCE-RS-51). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 
 /* --- receives --- */
 
-/* Whether the recorded endpoint had no receive for the request at the PSN it expects: of what it answered from
- * now on, the first that is not about something older is an RNR NAK for it. */
+/* Whether the recorded endpoint had no receive for the request at the PSN it expects: of what it
+ * answered from now on, the first that is not about something older is an RNR NAK for it. */
 static bool is_not_ready(const struct replay *r, const struct replay_qp *q, size_t i, uint32_t psn)
 {
     const struct explain_learned *l = q->learned;
@@ -104,6 +104,7 @@ int replay_request_got(struct replay *r, struct replay_qp *q, size_t i, const st
     bool connected = q->learned->service == ROCE_SERVICE_RC;
     bool due = !connected || pkt->bth.psn == q->expected_psn;
     bool again = connected && roce_psn_diff(pkt->bth.psn, q->expected_psn) < 0;
+    q->got_again = again;
     if (pkt->op->flags & ROCE_PKT_READ || (due && pkt->op->flags & ROCE_PKT_ATOMIC))
         replay_memory_prepare(r, q, i, p);
     if (due) {
@@ -196,7 +197,9 @@ static enum explain_replay_outcome why_only_recorded(const struct replay_qp *q, 
         replay_frame_packet(f, &engine);
         later = roce_psn_diff(acked_by(&engine.roce), acked_by(pkt)) >= 0;
     }
-    if (is_plain_ack(pkt) && (later || roce_psn_diff(acked_by(pkt), q->acked_psn) <= 0))
+    /* Behind a duplicate an ACK of all that was taken is right, asked for or not (ROCE-INT-9). */
+    bool unasked = q->got_again && roce_psn_diff(acked_by(pkt), q->expected_psn) <= 0;
+    if (is_plain_ack(pkt) && (later || unasked || roce_psn_diff(acked_by(pkt), q->acked_psn) <= 0))
         return EXPLAIN_REPLAY_ACK_RECORD;
     if (pkt->op->flags & ROCE_PKT_AETH && pkt->aeth.syndrome == ROCE_SYNDROME_NAK_PSN_SEQ && q->rnr_told &&
         q->rnr_psn == pkt->bth.psn)
@@ -231,7 +234,8 @@ void replay_response_sent(struct replay *r, struct replay_qp *q, const struct ex
         skip_older(r, q, pkt);
     if (q->first)
         replay_frame_packet(q->first, &engine);
-    /* Another kind of answer to the same PSN is a difference to be shown, but for an ACK that others imply. */
+    /* Another kind of answer to the same PSN is a difference to be shown, but for an ACK that others
+     * imply. */
     bool pair = q->first &&
                 (is_of_kind(pkt, &engine.roce) || (engine.roce.bth.psn == pkt->bth.psn &&
                                                    why_only_recorded(q, pkt) == EXPLAIN_REPLAY_ONLY_RECORD));

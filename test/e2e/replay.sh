@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# `nornic replay`: the engine in the place of each Linux peer of the captures, as replay.list says; then the command
+# as a user meets it. Lines: "ok NAME", "not ok NAME: why".
+cd "$(dirname "$0")/../.." || exit 1
+nornic=$(realpath "${NORNIC:-build/nornic}")
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+status=0
+
+# run ARGS...: runs nornic replay; $rc says what became of it
+run() {
+    timeout 60 "$nornic" replay "$@" >"$tmp/out" 2>"$tmp/err"
+    rc=$?
+}
+# result NAME COMMAND...: ok if the command is true of the last run
+result() {
+    local name=$1
+    shift
+    if "$@"; then
+        echo "ok $name"
+    else
+        echo "not ok $name: exit status $rc, $(tail -n 3 "$tmp/out" "$tmp/err" | tr '\n' ' ' | cut -c 1-600)"
+        status=1
+    fi
+}
+# comes_out STATUS COUNTS: that exit status, and the last line sums up so many packets of each outcome
+comes_out() {
+    [ "$rc" = "$1" ] && python3 -c '
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+o = lines[-1]
+assert o["equal"] == (sys.argv[2] == "0")
+got = {k: v for k, v in o["outcomes"].items() if v}
+if o["changed_memory"]:
+    got["changed_memory"] = o["changed_memory"]
+for key, count in o["outcomes"].items():
+    assert key == "equal" or sum(l["outcome"] == key for l in lines[:-1]) == count, "each is told of"
+if sys.argv[3] != "any":
+    want = dict((k, int(v)) for k, v in (part.split("=") for part in sys.argv[3].split(",")))
+    assert got == want, "it is %s" % got
+' "$tmp/out" "$1" "$2" 2>>"$tmp/err"
+}
+# fails TEXT: exit status 2, and one sentence on standard error that has the text
+fails() { [ "$rc" = 2 ] && [ "$(wc -l <"$tmp/err")" = 1 ] && grep -qF -- "$1" "$tmp/err"; }
+has() { [ "$rc" = "$1" ] && grep -qF -- "$2" "$tmp/out"; }
+
+while read -r capture address outcome counts _; do
+    [[ -z $capture || $capture == \#* ]] && continue
+    run --json "pcaps/$capture.pcap" --as "$address"
+    result "${capture}_as_$address" comes_out "$([ "$outcome" = equal ] && echo 0 || echo 1)" "$counts"
+done <test/e2e/replay.list
+
+# every capture has both of its ends in the list
+missing=$(for f in pcaps/*.pcap; do
+    [ "$(grep -c "^$(basename "$f" .pcap) " test/e2e/replay.list)" = 2 ] || echo "$f"
+done)
+rc=0
+echo "$missing" >"$tmp/out"
+result every_capture_is_replayed_from_both_ends [ -z "$missing" ]
+
+run --help
+result help_has_an_example has 0 'nornic replay pcaps/rc_write_1024.pcap --as 10.77.0.1'
+run pcaps/rc_write_1024.pcap --as 10.77.0.1
+result text_sums_up has 0 '27 work requests, 0 receives, 0 keys; 27 packets in; equal'
+run --all pcaps/rc_nak.pcap --as 10.77.0.2
+result text_shows_fields has 0 \
+    'aeth.syndrome: recorded NAK remote operational error (0x63), engine NAK invalid request (0x61)'
+run - --as 10.77.0.1 <pcaps/rc_atomic.pcap
+result standard_input has 0 equal
+run pcaps/rc_atomic.pcap
+result address_is_needed fails '--as ADDR is needed'
+run pcaps/rc_atomic.pcap --as b
+result address_is_an_address fails '--as b'
+run pcaps/rc_atomic.pcap --as 10.9.9.9
+result address_speaks_in_the_capture fails 'no queue pair of 10.9.9.9'
+run --as 10.77.0.1
+result file_is_needed fails 'name one capture file'
+run "$tmp/none.pcap" --as 10.77.0.1
+result file_is_there fails none.pcap
+head -c 3000 pcaps/rc_atomic.pcap >"$tmp/cut.pcap"
+run "$tmp/cut.pcap" --as 10.77.0.1
+result file_cut_off fails cut.pcap
+exit $status
