@@ -30,6 +30,7 @@ struct net_pcapng_writer {
     int fd;
     int error;
     uint32_t used;
+    uint64_t written_bytes;
     uint8_t buffer[BUFFER_BYTES];
 };
 
@@ -107,6 +108,12 @@ static void append_interface(struct net_pcapng_writer *writer, const char *if_na
 void net_pcapng_append(struct net_pcapng_writer *writer, const uint8_t *frame, uint32_t len_bytes,
                        uint64_t time_ns, enum net_pcapng_direction direction)
 {
+    net_pcapng_append_cut(writer, frame, len_bytes, len_bytes, time_ns, direction);
+}
+
+void net_pcapng_append_cut(struct net_pcapng_writer *writer, const uint8_t *frame, uint32_t len_bytes,
+                           uint32_t wire_bytes, uint64_t time_ns, enum net_pcapng_direction direction)
+{
     uint32_t kept_bytes = len_bytes < NET_PCAPNG_SNAP_BYTES ? len_bytes : NET_PCAPNG_SNAP_BYTES;
     if (kept_bytes + PACKET_BLOCK_EXTRA > BUFFER_BYTES - writer->used)
         net_pcapng_flush(writer);
@@ -119,23 +126,51 @@ void net_pcapng_append(struct net_pcapng_writer *writer, const uint8_t *frame, u
     p = put_u32(p, (uint32_t)(time_ns >> 32));
     p = put_u32(p, (uint32_t)time_ns);
     p = put_u32(p, kept_bytes);
-    p = put_u32(p, len_bytes);
+    p = put_u32(p, wire_bytes);
     p = put_padded(p, frame, kept_bytes);
     p = put_option(p, OPT_EPB_FLAGS, &flags, sizeof flags);
     p = put_option(p, OPT_END, "", 0);
     end_block(writer, block, p);
 }
 
+/* After a write that failed behind `done` bytes of the buffer: the file ends with the last whole block of them.
+ * A pipe keeps what it took. */
+static void end_with_whole_block(struct net_pcapng_writer *writer, uint32_t done)
+{
+    uint32_t whole = 0, len_bytes;
+    while (whole < done) {
+        memcpy(&len_bytes, writer->buffer + whole + 4, sizeof len_bytes);
+        if (len_bytes > done - whole)
+            break;
+        whole += len_bytes;
+    }
+    writer->written_bytes += whole;
+    int ignored = ftruncate(writer->fd, (off_t)writer->written_bytes);
+    (void)ignored;
+}
+
 void net_pcapng_flush(struct net_pcapng_writer *writer)
 {
-    for (uint32_t done = 0; done < writer->used && !writer->error;) {
+    uint32_t done = 0;
+    if (writer->error)
+        return;
+    while (done < writer->used && !writer->error) {
         ssize_t n = write(writer->fd, writer->buffer + done, writer->used - done);
         if (n >= 0)
             done += (uint32_t)n;
         else if (errno != EINTR)
             writer->error = errno;
     }
+    if (writer->error)
+        end_with_whole_block(writer, done);
+    else
+        writer->written_bytes += done;
     writer->used = 0;
+}
+
+uint64_t net_pcapng_bytes(const struct net_pcapng_writer *writer)
+{
+    return writer->written_bytes + writer->used;
 }
 
 bool net_pcapng_is_pending(const struct net_pcapng_writer *writer)
@@ -156,6 +191,7 @@ int net_pcapng_create(const char *path, const char *if_name, struct net_pcapng_w
         return net_error_set(err, ENOMEM, "no memory to write %s", path);
     writer->error = 0;
     writer->used = 0;
+    writer->written_bytes = 0;
     writer->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (writer->fd < 0) {
         int error = errno;

@@ -12,7 +12,7 @@
 struct net_pcapng_writer;
 
 /* The direction bits of epb_flags. */
-enum net_pcapng_direction { NET_PCAPNG_INBOUND = 1, NET_PCAPNG_OUTBOUND = 2 };
+enum net_pcapng_direction { NET_PCAPNG_ANY_DIRECTION = 0, NET_PCAPNG_INBOUND = 1, NET_PCAPNG_OUTBOUND = 2 };
 
 #define NET_PCAPNG_SNAP_BYTES 131072 /* longer frames are cut */
 
@@ -26,7 +26,14 @@ int net_pcapng_create(const char *path, const char *if_name, struct net_pcapng_w
 void net_pcapng_append(struct net_pcapng_writer *writer, const uint8_t *frame, uint32_t len_bytes,
                        uint64_t time_ns, enum net_pcapng_direction direction);
 
-/* Writes out what is buffered: whole blocks only. */
+/* The same for a frame of which only the first `len_bytes` of `wire_bytes` are at hand. */
+void net_pcapng_append_cut(struct net_pcapng_writer *writer, const uint8_t *frame, uint32_t len_bytes,
+                           uint32_t wire_bytes, uint64_t time_ns, enum net_pcapng_direction direction);
+
+/* The size of the file with what is buffered. */
+uint64_t net_pcapng_bytes(const struct net_pcapng_writer *writer);
+
+/* Writes out what is buffered: whole blocks only, also where the disk is full. */
 void net_pcapng_flush(struct net_pcapng_writer *writer);
 
 /* Whether something is buffered. */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What was captured, counted through the analysis of explain/. */
+#ifndef NORNIC_CLI_SNIFF_COUNT_H
+#define NORNIC_CLI_SNIFF_COUNT_H
+
+#include <json-c/json.h>
+#include <stdio.h>
+
+#include "explain/analysis.h"
+
+/* Kinds of packets: id, name in JSON, words. Each packet is of one. */
+#define SNIFF_KINDS(X)                                 \
+    X(SEND, "send", "SEND")                            \
+    X(WRITE, "write", "RDMA WRITE")                    \
+    X(READ, "read", "RDMA READ request")               \
+    X(READ_RESPONSE, "read_response", "READ response") \
+    X(ATOMIC, "atomic", "atomic request")              \
+    X(ATOMIC_ACK, "atomic_ack", "atomic response")     \
+    X(ACK, "ack", "ACK")                               \
+    X(NAK, "nak", "NAK")                               \
+    X(RNR_NAK, "rnr_nak", "RNR NAK")                   \
+    X(DATAGRAM, "datagram", "UD datagram")             \
+    X(CNP, "cnp", "CNP")                               \
+    X(CM, "cm", "CM message")                          \
+    X(SMC, "smc", "SMC-R handshake")                   \
+    X(BAD, "bad", "bad packet")                        \
+    X(OTHER, "other", "other RoCE packet")
+
+enum sniff_kind {
+#define SNIFF_KIND_ENUM_(id, key, words) SNIFF_##id,
+    SNIFF_KINDS(SNIFF_KIND_ENUM_)
+#undef SNIFF_KIND_ENUM_
+        SNIFF_KIND_COUNT
+};
+
+struct sniff_count {
+    uint64_t packets, bytes; /* on the wire */
+    uint64_t kinds[SNIFF_KIND_COUNT];
+    uint64_t findings[EXPLAIN_FINDING_COUNT]; /* remarks of the analysis */
+    uint64_t resent;                          /* packets that were sent again, for whatever cause */
+};
+
+enum sniff_kind sniff_kind_of(const struct explain_packet *packet);
+
+/* Counts one packet and what the analysis said of it. */
+void sniff_count_add(struct sniff_count *count, const struct explain_packet *packet,
+                     const struct explain_meaning *meaning);
+
+/* Packets whose ICRC was wrong. */
+uint64_t sniff_count_bad_icrc(const struct sniff_count *count);
+
+/* One line without a newline, for a terminal of `columns`: cut where it is too long. */
+void sniff_count_line(const struct sniff_count *count, char *line, size_t size, unsigned columns);
+
+/* A paragraph: a line a kind that was seen, then a line a kind of finding. */
+void sniff_count_print(const struct sniff_count *count, FILE *to);
+
+/* Adds packets, bytes, kinds{}, retransmissions, naks, rnr_naks, icrc_bad and findings{} to `object`. */
+void sniff_count_json(const struct sniff_count *count, struct json_object *object);
+
+#endif

@@ -1,0 +1,194 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# `nornic sniff` as a user meets it. Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
+. "$(dirname "$0")/lib.sh"
+chmod 755 "$tmp"
+install -m 755 "$nornic" "$tmp/nornic" # where a user without privileges can read it
+# the first python that has scapy: the one in PATH may be another than Debian's
+python=python3
+for candidate in python3 /usr/bin/python3; do
+    ! "$candidate" -c 'import scapy.all' 2>/dev/null || { python=$candidate; break; }
+done
+
+# is EXPRESSION FILE: the last line of the file is an object `j` of which the expression is true
+is() {
+    "$python" -c 'import json, sys; j = json.loads(open(sys.argv[2]).readlines()[-1]); sys.exit(not eval(sys.argv[1]))' \
+        "$@"
+}
+refuse() { # NAME PATTERN ARGS...
+    local name=$1 pattern=$2
+    shift 2
+    run "$nornic" sniff "$@"
+    if [ $rc = 2 ] && one_sentence "$err" "$pattern"; then ok "$name"
+    else notok "$name" "exit status $rc: $out $err"; fi
+}
+refuse no_interface "-i" -w "$tmp/x.pcapng"
+refuse no_file "-w" -i lo
+refuse no_such_interface "nn-none" -i nn-none -w "$tmp/x.pcapng"
+if [ ! -e "$tmp/x.pcapng" ]; then ok a_wrong_interface_replaces_no_file
+else notok a_wrong_interface_replaces_no_file "there is a file"; fi
+refuse bad_count "--count 0" -i lo -w "$tmp/x.pcapng" -c 0
+refuse bad_time "--seconds soon" -i lo -w "$tmp/x.pcapng" --seconds soon
+refuse bad_rotate_size "--rotate-size 1000" -i lo -w "$tmp/x.pcapng" --rotate-size 1000
+refuse bad_rotate_count "--rotate-size" -i lo -w "$tmp/x.pcapng" --rotate-count 3
+refuse what_is_left_over "lo" -w "$tmp/x.pcapng" lo
+refuse unknown_option "--frobnicate" -i lo -w "$tmp/x.pcapng" --frobnicate
+run "$nornic" help sniff
+if [ $rc = 0 ] && [[ $out == *Example* ]]; then ok help; else notok help "exit status $rc: $err"; fi
+run "${as_nobody[@]}" "$tmp/nornic" sniff -i lo -w /dev/null --seconds 1ms
+if [ $rc = 2 ] && one_sentence "$err" "root"; then ok no_privileges
+else notok no_privileges "exit status $rc: $out $err"; fi
+
+why=$(why_no_namespaces)
+if [ -n "$why" ]; then
+    skip veth "$why"
+    exit $status
+fi
+veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
+
+# background NAME COMMAND...: runs it beside the rest, its output in $tmp/NAME.out and .err; $pid
+background() {
+    local name=$1
+    shift
+    "$@" >"$tmp/$name.out" 2>"$tmp/$name.err" &
+    pid=$!
+    e2e_pids+=("$pid")
+}
+# capturing N: waits, 10 seconds at most, until N packet sockets are bound in B
+capturing() {
+    for ((i = 0; i < 100; i++)); do
+        [ "$("${in_b[@]}" ss -H0 | grep -c nnb)" -ge "$1" ] && return 0
+        sleep 0.1
+    done
+    return 1
+}
+# stop PID: as Ctrl-C does; its exit status
+stop() {
+    kill -INT "$1"
+    for ((i = 0; i < 100; i++)); do
+        kill -0 "$1" 2>/dev/null || break
+        sleep 0.1
+    done
+    wait "$1"
+}
+# pingpong ARGS...: a transfer between A and B
+pingpong() {
+    start "${in_a[@]}" "$nornic" pingpong --port packet:nna "$@"
+    listening "$ns_a" 18515
+    run "${in_b[@]}" "$nornic" pingpong --port packet:nnb "$@" 10.77.0.1
+    finish
+    [ $rc = 0 ] && [ $server_rc = 0 ]
+}
+# sniffing NAME ARGS...: nornic sniff of nnb, ready; $sniffer
+sniffing() {
+    local name=$1 sockets
+    sockets=$("${in_b[@]}" ss -H0 | grep -c nnb)
+    shift
+    background "$name" "${in_b[@]}" "$nornic" sniff -i nnb "$@"
+    sniffer=$pid
+    capturing $((sockets + 1))
+}
+
+if ! "$python" -c 'import scapy.all' 2>/dev/null || ! command -v tcpdump >/dev/null; then
+    skip captures 'scapy or tcpdump is not installed'
+    exit $status
+fi
+
+# --- exactly the RDMA packets, among everything else ---
+background all "${in_b[@]}" tcpdump -q -U -s 0 -w "$tmp/all.pcap" -i nnb
+all=$pid
+capturing 1 || notok tcpdump_begins "$(cat "$tmp/all.err")"
+sniffing one -w "$tmp/one.pcapng" --json
+"${in_a[@]}" "$python" test/e2e/sniff_check.py send nna
+pingpong -s 10000 -n 20 || notok traffic "client $rc: $err; server $server_rc: $server_err"
+pingpong -s 5000 -n 40 --loss 5% || notok traffic_with_loss "client $rc: $err; server $server_rc: $server_err"
+pingpong -s 1000 -n 10 --roce-v1 || notok traffic_v1 "client $rc: $err; server $server_rc: $server_err"
+run "${in_a[@]}" ping -c 3 -i 0.2 10.77.0.2
+run "${in_a[@]}" ping -c 3 -i 0.2 fd77::2
+start "${in_a[@]}" iperf3 -s -1
+listening "$ns_a" 5201
+run "${in_b[@]}" iperf3 -c 10.77.0.1 -n 2M
+finish
+stop "$sniffer"
+rc=$?
+stop "$all"
+out=$(cat "$tmp/one.out") err=$(cat "$tmp/one.err")
+if [ $rc = 0 ] && [ -z "$err" ]; then ok ends_with_ctrl_c; else notok ends_with_ctrl_c "exit status $rc: $err"; fi
+want=$("$python" test/e2e/sniff_check.py same "$tmp/all.pcap" "$tmp/one.pcapng" 2>"$tmp/why")
+if [ -n "$want" ]; then ok exactly_the_rdma_packets; else notok exactly_the_rdma_packets "$(cat "$tmp/why")"; fi
+sent=$("$python" test/e2e/sniff_check.py sent)
+if is "j['packets'] == $want and j['lost'] == 0 and all(j['kinds'][k] == n for k, n in $sent.items()) and \
+    j['packets'] == sum(j['kinds'].values())" "$tmp/one.out"; then ok counts
+else notok counts "$out, $want packets, sent $sent"; fi
+if is "j['retransmissions'] > 0 and j['icrc_bad'] >= 4 and j['kinds']['ack'] > 0 and j['flows'] == 3" "$tmp/one.out"
+then ok counts_of_the_analysis; else notok counts_of_the_analysis "$out"; fi
+run tshark -r "$tmp/one.pcapng" -Y 'infiniband || tcp' -T fields -e frame.number
+if ! command -v tshark >/dev/null; then skip tshark_reads_it 'tshark is not installed'
+elif [ "$(wc -l <"$tmp/out")" = "$want" ]; then ok tshark_reads_it; else notok tshark_reads_it "$(wc -l <"$tmp/out")"; fi
+run "$nornic" verify --json "$tmp/one.pcapng"
+bad=$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["icrc_bad"])' "$tmp/one.out")
+if is "j['packets'] == $want and j['icrc_bad'] + j['malformed'] >= 5 and j['icrc_bad'] == $bad" "$tmp/out"
+then ok verify_reads_it; else notok verify_reads_it "$out"; fi
+
+# --- one capture, many files ---
+sniffing many -w "$tmp/many.pcapng" --rotate-size 64K
+many=$sniffer
+sniffing few -w "$tmp/few.d.pcapng" --rotate-size 64K --rotate-count 3 --json
+few=$sniffer
+sniffing whole -w "$tmp/whole.pcapng"
+pingpong -s 50000 -n 15 || notok traffic_for_rotation "client $rc: $err; server $server_rc: $server_err"
+stop "$sniffer"
+stop "$many"
+stop "$few"
+rc=$?
+files=("$tmp"/many-*.pcapng)
+if [ ${#files[@]} -gt 10 ] && [ "${files[0]}" = "$tmp/many-00001.pcapng" ] &&
+    [ -z "$(find "$tmp" -name 'many-*' -size +65536c)" ] && [ -n "$(find "$tmp" -name 'many-*' -size +60000c)" ]
+then ok files_of_the_size; else notok files_of_the_size "$(ls -l "${files[@]}")"; fi
+if "$python" test/e2e/sniff_check.py same "$tmp/whole.pcapng" "${files[@]}" >/dev/null 2>"$tmp/why"
+then ok rotation_loses_nothing; else notok rotation_loses_nothing "$(cat "$tmp/why")"; fi
+mapfile -t kept < <(find "$tmp" -name 'few.d-*.pcapng' | sort)
+if [ $rc = 0 ] && [ ${#kept[@]} = 3 ] && is "j['files'] == '''${kept[*]}'''.split()" "$tmp/few.out"
+then ok the_newest_files_are_kept; else notok the_newest_files_are_kept "$rc: ${kept[*]}: $(cat "$tmp/few.out")"; fi
+
+# --- ends by itself ---
+sniffing count -w "$tmp/count.pcapng" -c 7 --json
+pingpong -s 10000 -n 20
+wait "$sniffer"
+if is "j['packets'] == 7" "$tmp/count.out"; then ok count; else notok count "$(cat "$tmp/count.out" "$tmp/count.err")"; fi
+run "${in_b[@]}" "$nornic" sniff -i nnb -w "$tmp/time.pcapng" --seconds 200ms
+if [ $rc = 0 ] && [[ $out == *"0 packets"* ]]; then ok seconds; else notok seconds "exit status $rc: $out $err"; fi
+
+# --- the counters on a terminal, which `script` makes ---
+background terminal timeout 20 script -qec "ip netns exec $ns_b $nornic sniff -i nnb -w $tmp/t.pcapng --seconds 3" /dev/null
+capturing 1
+pingpong -s 10000 -n 20
+wait "$pid"
+if grep -q 'packets; resent 0, NAK 0, RNR 0, bad ICRC 0; SEND ' "$tmp/terminal.out"; then ok live_counters
+else notok live_counters "$(cat "$tmp/terminal.out")"; fi
+
+# --- what goes wrong on the way ---
+mkdir "$tmp/small"
+if mount -t tmpfs -o size=128k none "$tmp/small" 2>/dev/null; then
+    sniffing full -w "$tmp/small/full.pcapng"
+    pingpong -s 50000 -n 10
+    wait "$sniffer"
+    full_rc=$?
+    cp "$tmp/small/full.pcapng" "$tmp/full.pcapng"
+    umount "$tmp/small"
+    run "$nornic" verify "$tmp/full.pcapng"
+    if [ "$rc $full_rc" = '0 2' ] && [[ $out != *" 0 RoCE"* ]] && one_sentence "$(cat "$tmp/full.err")" "No space left"
+    then ok full_disk
+    else notok full_disk "verify $rc: $out $err; sniff $full_rc: $(cat "$tmp/full.err")"; fi
+else
+    skip full_disk "this machine lets root mount no tmpfs"
+fi
+refuse write_nowhere "/nonexistent/" -i lo -w /nonexistent/nn.pcapng
+sniffing gone -w "$tmp/gone.pcapng"
+pingpong -s 10000 -n 20
+ip -n "$ns_b" link del nnb
+wait "$sniffer"
+rc=$?
+if [ $rc = 2 ] && one_sentence "$(cat "$tmp/gone.err")" "nnb" && [ -s "$tmp/gone.pcapng" ]; then ok interface_goes_away
+else notok interface_goes_away "exit status $rc: $(cat "$tmp/gone.err")"; fi
+exit $status
