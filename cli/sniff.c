@@ -48,34 +48,36 @@ static const char help[] =
     "Usage: nornic sniff -i IFACE -w FILE [OPTION...]\n"
     "Captures the RDMA traffic of an interface, and nothing else, into pcapng files.\n"
     "\n"
-    "What it takes, of both directions: RoCEv2 (UDP port 4791, which connection management uses, too), RoCEv1\n"
-    "(EtherType 0x8915), and of TCP the handshakes of SMC-R: SYNs with the SMC-R option, and segments that begin\n"
-    "with a CLC message (of one that is cut in several segments, the first). The kernel throws the rest away\n"
-    "before it is copied. A port that is not busy loses nothing; what is lost is counted.\n"
+    "What it takes, of both directions: RoCEv2 (UDP port 4791, which connection management uses, too),\n"
+    "RoCEv1 (EtherType 0x8915), and of TCP the handshakes of SMC-R: SYNs with the SMC-R option, and what\n"
+    "begins with a CLC message (of one that is cut in several segments, the first). The kernel throws\n"
+    "the rest away before it is copied. What was lost because this program was too slow is counted.\n"
     "\n"
-    "  -i, --interface IFACE  where to listen; `ip link` lists them\n"
-    "  -w, --write FILE       where to write; the file is replaced. `nornic explain FILE` says what is in it\n"
-    "  -c, --count N          end after N packets\n"
-    "      --seconds TIME     end after this time, such as 10 or 1.5m\n"
-    "      --rotate-size SIZE begin a new file before one grows beyond SIZE (64K at least, K, M and G): run.pcapng\n"
-    "                         becomes run-00001.pcapng, run-00002.pcapng, ...\n"
-    "      --rotate-count N   keep the N newest of these files, and remove older ones\n"
-    "  -p, --no-promiscuous   only what is for this host, or from it\n"
-    "  -q, --quiet            no live counters (they go to standard error when it is a terminal)\n"
-    "  -j, --json             the count at the end as one JSON object: interface, files, packets, bytes, kinds,\n"
-    "                         retransmissions, naks, rnr_naks, icrc_bad, findings, flows, lost, seconds\n"
+    "  -i, --interface IFACE    where to listen; `ip link` lists them\n"
+    "  -w, --write FILE         where to write; the file is replaced\n"
+    "  -c, --count N            end after N packets\n"
+    "      --seconds TIME       end after this time, such as 10 or 1.5m\n"
+    "      --rotate-size SIZE   begin a new file before one grows beyond SIZE (64K at least; K, M or G):\n"
+    "                           run.pcapng becomes run-00001.pcapng, run-00002.pcapng, ...\n"
+    "      --rotate-count N     keep the N newest of these files, and remove older ones\n"
+    "  -p, --no-promiscuous     only what is for this host, or from it\n"
+    "  -q, --quiet              no live counters (they go to standard error when it is a terminal)\n"
+    "  -j, --json               the count at the end as one JSON object: interface, files, packets, bytes,\n"
+    "                           kinds, retransmissions, naks, rnr_naks, icrc_bad, findings, flows, lost,\n"
+    "                           seconds\n"
     "\n"
-    "Ctrl-C ends it; the file is whole then. \"sent again\" counts packets with a PSN seen before, and \"bad\n"
-    "ICRC\" recomputes each one: `nornic explain` shows which they are, and why.\n"
+    "Ctrl-C ends it; the file is whole then. \"Sent again\" are packets with a PSN that was there before,\n"
+    "\"bad ICRC\" those whose bytes give another one. `nornic explain FILE` shows which they are, and why.\n"
     "\n"
     "Example:\n"
     "  # nornic sniff -i eth0 -w run.pcapng --seconds 10\n"
-    "  run.pcapng: 4132 packets, 3391244 bytes in 10.0 s, 2 flows, 0 lost\n"
+    "  run.pcapng: 4132 packets, 3391244 bytes in 10.0 s, 1 flow, 0 lost\n"
     "        3098  SEND\n"
     "        1034  ACK\n"
     "  sent again 0, NAKs 0, RNR NAKs 0, bad ICRC 0\n"
     "\n"
-    "Exit status: 0 captured until the end, 2 it could not begin or had to stop (the file holds what came before).\n";
+    "Exit status: 0 captured until the end, 2 it could not begin or had to stop (the file holds what came\n"
+    "before).\n";
 
 static uint64_t now_ns(void)
 {
@@ -212,8 +214,8 @@ static void report(struct run *run, double seconds)
         cli_json_print(object);
         return;
     }
-    printf("%s: %" PRIu64 " packets, %" PRIu64 " bytes in %.1f s, %" PRIu32 " flows, %" PRIu64 " lost\n",
-           s->path, run->count.packets, run->count.bytes, seconds, flows, lost);
+    printf("%s: %" PRIu64 " packets, %" PRIu64 " bytes in %.1f s, %" PRIu32 " flow%s, %" PRIu64 " lost\n",
+           s->path, run->count.packets, run->count.bytes, seconds, flows, flows == 1 ? "" : "s", lost);
     sniff_count_print(&run->count, stdout);
     if (s->rotate_bytes)
         printf("%" PRIu64 " files, %" PRIu64 " removed\n", run->files.number, run->files.removed);

@@ -16,8 +16,8 @@ struct sniff_files {
     uint64_t number, removed; /* of the file that is written, from 1; of those that were removed */
 };
 
-/* Creates the first file, replacing one of that name. The members above "inside" are set, the others 0. Here and
- * below: 0, or -errno with a sentence that names the file. */
+/* Creates the first file, replacing one of that name. The members above "inside" are set, the others 0. Here
+ * and below: 0, or -errno with a sentence that names the file. */
 int sniff_files_open(struct sniff_files *files, struct net_error *err);
 
 /* Appends a record, in a new file when it would make this one too large. */

@@ -9,9 +9,9 @@
 #define BUFFER_BYTES (64 << 20) /* 8192 slots of two pages: a frame of SNIFF_SNAP_BYTES takes one */
 #define NS_PER_S     1000000000u
 
-/* libpcap has no names inside TCP over IPv6, so that its offsets stand here as numbers: 40 bytes of IPv6, then
- * the data offset at byte 12 and the flags at byte 13 of TCP. A SYN counts where it has options; what they are
- * sniff_is_smc_handshake() sees. 0xe2d4c3d9 opens every CLC message of SMC-R. */
+/* libpcap has no names inside TCP over IPv6, so that its offsets stand here as numbers: 40 bytes of IPv6,
+ * then the data offset at byte 12 and the flags at byte 13 of TCP. A SYN counts where it has options; what
+ * they are sniff_is_smc_handshake() sees. 0xe2d4c3d9 opens every CLC message of SMC-R. */
 const char sniff_live_filter[] = "ether proto 0x8915 or udp dst port 4791"
                                  " or (tcp[13] & 2 != 0 and tcp[12] & 0xf0 > 0x50)"
                                  " or tcp[(tcp[12] & 0xf0) >> 2 : 4] = 0xe2d4c3d9"

@@ -8,8 +8,8 @@
 #include "net/error.h"
 #include "net/pcap_file.h"
 
-/* Longer frames are cut. The longest RoCE packet has 4096 bytes of data and less than 200 of headers; a larger
- * number would cost room for packets in the kernel's buffer. */
+/* Longer frames are cut. The longest RoCE packet has 4096 bytes of data and less than 200 of headers; a
+ * larger number would cost room for packets in the kernel's buffer. */
 #define SNIFF_SNAP_BYTES 4608
 
 struct sniff_live;
@@ -24,8 +24,8 @@ extern const char sniff_live_filter[];
 /* To poll for input. */
 int sniff_live_fd(const struct sniff_live *live);
 
-/* Takes the next packet that is there; `record` is valid until the next call. 1: one; 0: none now; -EIO with a
- * sentence: the interface went away. */
+/* Takes the next packet that is there; `record` is valid until the next call. 1: one; 0: none now; -EIO with
+ * a sentence: the interface went away. */
 int sniff_live_next(struct sniff_live *live, struct net_capture_record *record, struct net_error *err);
 
 /* Packets that passed the filter and were lost because this program was too slow. */

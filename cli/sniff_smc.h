@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether a frame is a TCP SYN with the SMC-R option (experimental kind 254, "SMCR" in EBCDIC), or a TCP segment
- * whose payload begins with a CLC message of SMC-R (the same eyecatcher). IPv4 and IPv6 without extension
- * headers, tagged or not. */
+/* Whether a frame is a TCP SYN with the SMC-R option (experimental kind 254, "SMCR" in EBCDIC), or a TCP
+ * segment whose payload begins with a CLC message of SMC-R (the same eyecatcher). IPv4 and IPv6 without
+ * extension headers, tagged or not. */
 bool sniff_is_smc_handshake(const uint8_t *frame, size_t len_bytes);
 
 #endif

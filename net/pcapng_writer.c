@@ -133,8 +133,8 @@ void net_pcapng_append_cut(struct net_pcapng_writer *writer, const uint8_t *fram
     end_block(writer, block, p);
 }
 
-/* After a write that failed behind `done` bytes of the buffer: the file ends with the last whole block of them.
- * A pipe keeps what it took. */
+/* After a write that failed behind `done` bytes of the buffer: the file ends with the last whole block of
+ * them. A pipe keeps what it took. */
 static void end_with_whole_block(struct net_pcapng_writer *writer, uint32_t done)
 {
     uint32_t whole = 0, len_bytes;

@@ -12,8 +12,9 @@ done
 
 # is EXPRESSION FILE: the last line of the file is an object `j` of which the expression is true
 is() {
-    "$python" -c 'import json, sys; j = json.loads(open(sys.argv[2]).readlines()[-1]); sys.exit(not eval(sys.argv[1]))' \
-        "$@"
+    "$python" -c 'import json, sys
+j = json.loads(open(sys.argv[2]).readlines()[-1])
+sys.exit(not eval(sys.argv[1]))' "$@"
 }
 refuse() { # NAME PATTERN ARGS...
     local name=$1 pattern=$2
@@ -124,7 +125,8 @@ if is "j['retransmissions'] > 0 and j['icrc_bad'] >= 4 and j['kinds']['ack'] > 0
 then ok counts_of_the_analysis; else notok counts_of_the_analysis "$out"; fi
 run tshark -r "$tmp/one.pcapng" -Y 'infiniband || tcp' -T fields -e frame.number
 if ! command -v tshark >/dev/null; then skip tshark_reads_it 'tshark is not installed'
-elif [ "$(wc -l <"$tmp/out")" = "$want" ]; then ok tshark_reads_it; else notok tshark_reads_it "$(wc -l <"$tmp/out")"; fi
+elif [ "$(wc -l <"$tmp/out")" = "$want" ]; then ok tshark_reads_it
+else notok tshark_reads_it "$(wc -l <"$tmp/out")"; fi
 run "$nornic" verify --json "$tmp/one.pcapng"
 bad=$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["icrc_bad"])' "$tmp/one.out")
 if is "j['packets'] == $want and j['icrc_bad'] + j['malformed'] >= 5 and j['icrc_bad'] == $bad" "$tmp/out"
@@ -155,12 +157,14 @@ then ok the_newest_files_are_kept; else notok the_newest_files_are_kept "$rc: ${
 sniffing count -w "$tmp/count.pcapng" -c 7 --json
 pingpong -s 10000 -n 20
 wait "$sniffer"
-if is "j['packets'] == 7" "$tmp/count.out"; then ok count; else notok count "$(cat "$tmp/count.out" "$tmp/count.err")"; fi
+if is "j['packets'] == 7" "$tmp/count.out"; then ok count
+else notok count "$(cat "$tmp/count.out" "$tmp/count.err")"; fi
 run "${in_b[@]}" "$nornic" sniff -i nnb -w "$tmp/time.pcapng" --seconds 200ms
 if [ $rc = 0 ] && [[ $out == *"0 packets"* ]]; then ok seconds; else notok seconds "exit status $rc: $out $err"; fi
 
 # --- the counters on a terminal, which `script` makes ---
-background terminal timeout 20 script -qec "ip netns exec $ns_b $nornic sniff -i nnb -w $tmp/t.pcapng --seconds 3" /dev/null
+sniff="ip netns exec $ns_b $nornic sniff -i nnb -w $tmp/t.pcapng --seconds 3"
+background terminal timeout 20 script -qec "$sniff" /dev/null
 capturing 1
 pingpong -s 10000 -n 20
 wait "$pid"
