@@ -16,6 +16,7 @@ int peer_post_recv(struct peer_conn *conn, uint64_t number, size_t at, uint32_t 
     return rc == 0 ? CLI_OK : cli_fail("cannot post a receive: %s", strerror(-rc));
 }
 
+/* `wr` but for its memory. */
 static int post(struct peer_conn *conn, struct rdma_send_wr wr, size_t at, uint32_t len_bytes)
 {
     struct rdma_sge sge = {

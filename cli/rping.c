@@ -177,11 +177,12 @@ int cli_rping(int argc, char **argv)
         rc = peer_open(&peer, &o.peer, &kind);
     if (rc != CLI_OK)
         return rc;
+    /* Where one client fails, the next may do better. */
     do {
         peer_conn_close(&peer.conns[0]);
         peer.opened = 0;
         rc = run(&peer);
-    } while (o.peer.persistent && rc != CLI_ERROR && !cli_stopped()); /* the next client may be a better one */
+    } while (o.peer.persistent && rc != CLI_ERROR && !cli_stopped());
     if (rc == CLI_OK)
         peer_report(&peer);
     return peer_close(&peer, rc);
