@@ -37,8 +37,9 @@ static void take_bad(const struct explain_packet *packet, struct explain_meaning
         explain_remark(m, EXPLAIN_FIND_MALFORMED, "", 0, 0, "%s", words);
 }
 
-static void count(struct explain_flow *flow, unsigned direction, const struct explain_packet *packet)
+void explain_pair_count(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet)
 {
+    struct explain_flow *flow = &pair->shown;
     if (!flow->first_number) {
         flow->first_number = packet->number;
         flow->first_ns = packet->time_ns;
@@ -47,6 +48,8 @@ static void count(struct explain_flow *flow, unsigned direction, const struct ex
     flow->last_ns = packet->time_ns;
     flow->packets[direction]++;
     flow->bytes[direction] += packet->wire_bytes;
+    if ((packet->roce.tclass & 3) == NET_ECN_CE)
+        flow->marks[direction]++;
 }
 
 static void take_connected(struct explain_analysis *a, const struct explain_packet *packet,
@@ -61,15 +64,35 @@ static void take_connected(struct explain_analysis *a, const struct explain_pack
     }
     m->flow = pair->index;
     m->direction = direction;
-    count(&pair->shown, direction, packet);
+    explain_pair_count(pair, direction, packet);
     if (pkt->op->flags & ROCE_PKT_RESPONSE)
         explain_response(pair, direction, packet, m);
     else if (pkt->op->flags & ROCE_PKT_DEFINED)
         explain_request(pair, direction, packet, m);
     else
         snprintf(m->words, sizeof m->words, "reserved opcode 0x%02x", pkt->bth.opcode);
-    if ((pkt->tclass & 3) == NET_ECN_CE)
-        pair->shown.marks[direction]++;
+}
+
+/* A CNP goes to the QP whose packets were marked, and names no service (ROCE-HDR-12). */
+static void take_cnp(struct explain_analysis *a, const struct explain_packet *packet,
+                     struct explain_meaning *m)
+{
+    static const uint8_t services[] = {ROCE_SERVICE_RC, ROCE_SERVICE_UC, ROCE_SERVICE_XRC, ROCE_SERVICE_UD};
+    const struct roce_pkt *pkt = &packet->roce;
+    struct explain_pair *pair = NULL;
+    unsigned direction = 0;
+    for (unsigned i = 0; i < sizeof services && !pair; i++)
+        pair = explain_pair_find(a, &pkt->src, &pkt->dst, pkt->bth.dest_qpn, services[i], &direction);
+    if (pair) {
+        explain_pair_count(pair, direction, packet);
+        pair->shown.cnps[direction]++;
+        m->flow = pair->index;
+        m->direction = direction;
+    }
+    snprintf(m->words, sizeof m->words, "congestion notification: QP 0x%06x is to send more slowly",
+             pkt->bth.dest_qpn);
+    explain_remark(m, EXPLAIN_FIND_CNP, "ROCE-CC-2", 0, 0, "QP 0x%06x is told of congestion",
+                   pkt->bth.dest_qpn);
 }
 
 static void take_roce(struct explain_analysis *a, const struct explain_packet *packet,
@@ -79,12 +102,9 @@ static void take_roce(struct explain_analysis *a, const struct explain_packet *p
     if (packet->verdict != ROCE_RX_TAKEN) {
         take_bad(packet, m);
     } else if (pkt->op->flags & ROCE_PKT_CNP) {
-        snprintf(m->words, sizeof m->words, "congestion notification: QP 0x%06x is to send more slowly",
-                 pkt->bth.dest_qpn);
-        explain_remark(m, EXPLAIN_FIND_CNP, "ROCE-CC-2", 0, 0, "QP 0x%06x is told of congestion",
-                       pkt->bth.dest_qpn);
+        take_cnp(a, packet, m);
     } else if (pkt->op->flags & ROCE_PKT_DETH) {
-        explain_datagram(packet, m);
+        explain_datagram(a, packet, m);
     } else {
         take_connected(a, packet, m);
     }
@@ -96,6 +116,7 @@ void explain_analysis_next(struct explain_analysis *a, const struct explain_pack
                            struct explain_meaning *m)
 {
     *m = (struct explain_meaning){0};
+    a->last_ns = packet->time_ns > a->last_ns ? packet->time_ns : a->last_ns;
     if (packet->kind == EXPLAIN_ROCE || packet->kind == EXPLAIN_CM)
         take_roce(a, packet, m);
     explain_smc(packet, m);
@@ -106,12 +127,15 @@ void explain_analysis_next(struct explain_analysis *a, const struct explain_pack
 
 /* --- the end --- */
 
+/* An answer takes its time: what was asked so shortly before the end of the capture is not missing. */
+#define ANSWER_NS UINT64_C(10000000)
+
 /* The next request of the half that asked for an answer and has none; false: there is no more. */
 static bool next_unanswered(struct explain_analysis *a, struct explain_half *half, struct explain_finding *f)
 {
     while (a->ending_slot < half->size) {
         struct explain_sent *s = &half->sent[a->ending_slot++];
-        if (!s->number || s->answered || !s->ack_req)
+        if (!s->number || s->answered || !s->ack_req || half->dead || a->last_ns - s->first_ns < ANSWER_NS)
             continue;
         *f = (struct explain_finding){
             .kind = EXPLAIN_FIND_MISSING_ACK, .rule = "ROCE-RS-51", .number = s->number};

@@ -9,7 +9,7 @@
 /* Kinds of findings: id in JSON, severity (0 note, 1 warning, 2 violation), words. One place names them all;
  * each has a capture that shows it and one that must not. */
 #define EXPLAIN_FINDINGS(X)                                                     \
-    X(PSN_GAP, "psn_gap", 1, "request PSNs are missing")                        \
+    X(PSN_GAP, "psn_gap", 1, "PSNs are missing")                                \
     X(RETRANSMISSION, "retransmission", 1, "a request was sent again")          \
     X(DUPLICATE, "duplicate", 0, "the same packet twice on the wire")           \
     X(REORDERED, "reordered", 0, "packets overtook each other")                 \

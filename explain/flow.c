@@ -15,6 +15,8 @@
 struct key {
     struct net_addr src, dst;
     uint32_t qpn;
+    uint8_t service;
+    uint32_t src_qpn; /* of a datagram, which names it; 0: any */
 };
 
 static uint32_t hash(const struct key *k)
@@ -27,12 +29,17 @@ static uint32_t hash(const struct key *k)
 
 static struct key key_of(const struct explain_pair *p, unsigned direction)
 {
-    return (struct key){p->shown.addr[direction], p->shown.addr[!direction], p->shown.qpn[!direction]};
+    return (struct key){.src = p->shown.addr[direction],
+                        .dst = p->shown.addr[!direction],
+                        .qpn = p->shown.qpn[!direction],
+                        .service = p->shown.service};
 }
 
 static bool is_key(const struct explain_pair *p, unsigned direction, const struct key *k)
 {
-    return p->shown.qpn[!direction] == k->qpn && net_addr_equal(&p->shown.addr[direction], &k->src) &&
+    return p->shown.qpn[!direction] == k->qpn && p->shown.service == k->service &&
+           (!k->src_qpn || p->shown.qpn[direction] == k->src_qpn) &&
+           net_addr_equal(&p->shown.addr[direction], &k->src) &&
            net_addr_equal(&p->shown.addr[!direction], &k->dst);
 }
 
@@ -83,6 +90,14 @@ static void link_newest(struct explain_analysis *a, struct explain_pair *p)
     a->newest = p;
 }
 
+static void touch(struct explain_analysis *a, struct explain_pair *p)
+{
+    if (p == a->newest)
+        return;
+    unlink_by_age(a, p);
+    link_newest(a, p);
+}
+
 static void free_pair(struct explain_pair *p)
 {
     free(p->half[0].sent);
@@ -128,7 +143,7 @@ static bool room_for_index(struct explain_analysis *a)
     return true;
 }
 
-static struct explain_pair *create(struct explain_analysis *a, const struct key *k, uint8_t service)
+static struct explain_pair *create(struct explain_analysis *a, const struct key *k)
 {
     if (a->live_count == a->config.max_flows)
         forget_oldest(a);
@@ -139,7 +154,7 @@ static struct explain_pair *create(struct explain_analysis *a, const struct key 
     p->shown.addr[0] = k->src;
     p->shown.addr[1] = k->dst;
     p->shown.qpn[1] = k->qpn;
-    p->shown.service = service;
+    p->shown.service = k->service;
     a->by_index[p->index] = p;
     a->live_count++;
     insert(a, p, 0);
@@ -152,8 +167,8 @@ static unsigned fitness(const struct explain_pair *p, const struct key *k,
                         const struct explain_packet *packet)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    if (p->shown.qpn[0] || p->shown.service != pkt->bth.opcode >> 5 ||
-        !net_addr_equal(&p->shown.addr[0], &k->dst) || !net_addr_equal(&p->shown.addr[1], &k->src))
+    if (p->shown.qpn[0] || p->shown.service != k->service || !net_addr_equal(&p->shown.addr[0], &k->dst) ||
+        !net_addr_equal(&p->shown.addr[1], &k->src))
         return 0;
     unsigned points = 0;
     if (pkt->op->flags & ROCE_PKT_RESPONSE)
@@ -184,24 +199,74 @@ struct explain_pair *explain_pair_of(struct explain_analysis *a, const struct ex
                                      unsigned *direction)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    struct key k = {pkt->src, pkt->dst, pkt->bth.dest_qpn};
+    struct key k = {
+        .src = pkt->src, .dst = pkt->dst, .qpn = pkt->bth.dest_qpn, .service = explain_service(pkt)};
     struct explain_pair *p = find(a, &k, direction);
     if (!p) {
         p = adopt(a, &k, packet);
         *direction = 1;
     }
     if (!p) {
-        p = create(a, &k, pkt->bth.opcode >> 5);
+        p = create(a, &k);
         *direction = 0;
     }
     if (!p)
         return NULL;
-    if (p != a->newest) {
-        unlink_by_age(a, p);
-        link_newest(a, p);
-    }
+    touch(a, p);
     p->src_port[*direction] = pkt->src_port;
     return p;
+}
+
+struct explain_pair *explain_pair_know(struct explain_analysis *a, const struct net_addr addr[2],
+                                       const uint32_t qpn[2], uint8_t service)
+{
+    struct key k = {.src = addr[0], .dst = addr[1], .qpn = qpn[1], .service = service};
+    struct explain_pair *p = create(a, &k);
+    if (p && qpn[0]) {
+        p->shown.qpn[0] = qpn[0];
+        insert(a, p, 1);
+    }
+    return p;
+}
+
+struct explain_pair *explain_pair_of_datagram(struct explain_analysis *a, const struct explain_packet *packet,
+                                              unsigned *direction)
+{
+    const struct roce_pkt *pkt = &packet->roce;
+    struct key k = {.src = pkt->src,
+                    .dst = pkt->dst,
+                    .qpn = pkt->bth.dest_qpn,
+                    .service = ROCE_SERVICE_UD,
+                    .src_qpn = pkt->deth.src_qpn};
+    struct explain_pair *p = find(a, &k, direction);
+    if (!p) {
+        *direction = 0;
+        p = explain_pair_know(a, (struct net_addr[2]){pkt->src, pkt->dst},
+                              (uint32_t[2]){pkt->deth.src_qpn, pkt->bth.dest_qpn}, ROCE_SERVICE_UD);
+    }
+    if (p)
+        touch(a, p);
+    return p;
+}
+
+struct explain_pair *explain_pair_find(const struct explain_analysis *a, const struct net_addr *src,
+                                       const struct net_addr *dst, uint32_t dest_qpn, uint8_t service,
+                                       unsigned *direction)
+{
+    struct key k = {.src = *src, .dst = *dst, .qpn = dest_qpn, .service = service};
+    return find(a, &k, direction);
+}
+
+uint8_t explain_service(const struct roce_pkt *pkt)
+{
+    uint8_t service = pkt->bth.opcode >> 5;
+    return service == ROCE_SERVICE_OWN ? ROCE_SERVICE_RC : service;
+}
+
+uint16_t explain_ip_id(const struct explain_packet *packet)
+{
+    return packet->roce.l3_kind == ROCE_L3_IPV4 ? (uint16_t)(packet->roce.l3[4] << 8 | packet->roce.l3[5])
+                                                : 0;
 }
 
 /* --- what was sent --- */
@@ -262,8 +327,9 @@ struct explain_analysis *explain_analysis_create(const struct explain_analysis_c
     for (a->bucket_count = 64; a->bucket_count < 2 * a->config.max_flows && a->bucket_count < 1u << 16;)
         a->bucket_count *= 2;
     a->buckets = calloc(a->bucket_count, sizeof(struct explain_link *));
-    if (!a->buckets) {
-        free(a);
+    a->cms = calloc(EXPLAIN_CM_MAX, sizeof *a->cms);
+    if (!a->buckets || !a->cms) {
+        explain_analysis_destroy(a);
         return NULL;
     }
     return a;
@@ -272,6 +338,7 @@ struct explain_analysis *explain_analysis_create(const struct explain_analysis_c
 void explain_analysis_destroy(struct explain_analysis *a)
 {
     explain_pairs_free(a);
+    free(a->cms);
     free(a);
 }
 

@@ -8,6 +8,9 @@
 
 /* A copy that follows so soon, with the same IPv4 identification, was made by the network. */
 #define SAME_COPY_NS UINT64_C(50000000)
+/* What comes so soon after the packet that left it out was overtaken, where nothing else tells; no timer
+ * fires so soon (ROCE-RC-41: the usual ones are 67 ms and more). */
+#define TURMOIL_NS UINT64_C(20000000)
 
 static const char *operation(uint32_t flags)
 {
@@ -25,12 +28,6 @@ static const char *place(uint32_t flags)
     if (flags & ROCE_PKT_MIDDLE)
         return "middle";
     return flags & ROCE_PKT_LAST ? "last" : "only";
-}
-
-static uint16_t ip_id(const struct explain_packet *packet)
-{
-    return packet->roce.l3_kind == ROCE_L3_IPV4 ? (uint16_t)(packet->roce.l3[4] << 8 | packet->roce.l3[5])
-                                                : 0;
 }
 
 static uint32_t pieces_of(uint64_t bytes, uint32_t pmtu_bytes)
@@ -80,12 +77,13 @@ static void remember(struct explain_half *half, const struct explain_packet *pac
     if (!s)
         return;
     *s = (struct explain_sent){.number = packet->number,
+                               .first_ns = packet->time_ns,
                                .time_ns = packet->time_ns,
                                .message = m->message,
                                .bytes_done = m->bytes_done,
                                .psn = pkt->bth.psn,
                                .piece = m->piece,
-                               .ip_id = ip_id(packet),
+                               .ip_id = explain_ip_id(packet),
                                .opcode = pkt->bth.opcode,
                                .ack_req = pkt->bth.ack_req};
 }
@@ -127,33 +125,58 @@ static void take_new(struct explain_pair *pair, unsigned direction, const struct
 
 /* --- again --- */
 
-static void name_cause(const struct explain_half *half, uint32_t psn, const struct explain_sent *before,
-                       struct explain_meaning *m)
+/* Is the packet sent for the newest trouble? Not if it was sent since (`before`); but in the turmoil of a
+ * network that delays and reorders it was sent for this trouble or the one before, not by a timer. */
+static bool is_for_trouble(const struct explain_half *half, const struct explain_packet *packet,
+                           const struct explain_sent *before)
 {
     const struct explain_trouble *t = &half->trouble;
-    bool named = t->number && roce_psn_diff(psn, t->psn) >= 0;
+    if (!t->number)
+        return false;
+    if (roce_psn_diff(packet->roce.bth.psn, t->psn) >= 0 && (!before || before->number < t->number))
+        return true;
+    return packet->time_ns - t->time_ns < TURMOIL_NS &&
+           (!before || packet->time_ns - before->time_ns < TURMOIL_NS);
+}
+
+static void name_cause(const struct explain_half *half, const struct explain_packet *packet,
+                       const struct explain_sent *before, struct explain_meaning *m)
+{
+    static const char *const causes[] = {[EXPLAIN_TROUBLE_NAK] = "after the NAK of",
+                                         [EXPLAIN_TROUBLE_RNR] = "after the RNR NAK of",
+                                         [EXPLAIN_TROUBLE_SKIPPED] = "as an answer is missing before"};
+    const struct explain_trouble *t = &half->trouble;
     size_t used = strlen(m->words);
-    if (named && before && t->number < before->number)
-        named = false; /* that trouble was already answered */
-    if (named)
-        snprintf(m->words + used, sizeof m->words - used, " after the %s of #%" PRIu64,
-                 t->is_rnr ? "RNR NAK" : "NAK", t->number);
-    else
-        snprintf(m->words + used, sizeof m->words - used, " after timeout");
-    if (!named)
-        explain_remark(m, EXPLAIN_FIND_TIMEOUT, "ROCE-RC-41", 0, before ? before->number : 0,
-                       "PSN 0x%06x was sent again after an ack timeout", psn);
+    if (is_for_trouble(half, packet, before)) {
+        snprintf(m->words + used, sizeof m->words - used, " %s #%" PRIu64, causes[t->kind], t->number);
+        return;
+    }
+    snprintf(m->words + used, sizeof m->words - used, " after timeout");
+    explain_remark(m, EXPLAIN_FIND_TIMEOUT, "ROCE-RC-41", 0, before ? before->number : 0,
+                   "PSN 0x%06x was sent again after an ack timeout", packet->roce.bth.psn);
 }
 
 static bool is_copy(const struct explain_sent *before, const struct explain_packet *packet)
 {
     return before->opcode == packet->roce.bth.opcode && packet->roce.l3_kind == ROCE_L3_IPV4 &&
-           before->ip_id == ip_id(packet) && packet->time_ns - before->time_ns < SAME_COPY_NS;
+           before->ip_id == explain_ip_id(packet) && packet->time_ns - before->time_ns < SAME_COPY_NS;
+}
+
+/* The answers to a READ are awaited again from `psn` on (ROCE-RC-44). */
+static void ask_again(struct explain_half *half, uint32_t psn)
+{
+    struct explain_read *r = explain_read_find(half, psn);
+    uint32_t k = r ? (psn - r->psn) & ROCE_PSN_MASK : 0;
+    if (!r || k >= r->next)
+        return;
+    r->seen_mask = r->next - k < 64 ? r->seen_mask >> (r->next - k) : 0;
+    r->next = k;
 }
 
 static void repeat(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,
                    struct explain_sent *before, struct explain_meaning *m)
 {
+    struct explain_half *half = &pair->half[direction];
     const struct roce_pkt *pkt = &packet->roce;
     m->message = before->message;
     m->piece = before->piece;
@@ -170,12 +193,43 @@ static void repeat(struct explain_pair *pair, unsigned direction, const struct e
     bool replay = pkt->op->flags & ROCE_PKT_READ;
     snprintf(m->words, sizeof m->words, "%s %s, retransmission of #%" PRIu64, operation(pkt->op->flags),
              place(pkt->op->flags), before->number);
-    name_cause(&pair->half[direction], pkt->bth.psn, before, m);
+    name_cause(half, packet, before, m);
     explain_remark(m, replay ? EXPLAIN_FIND_READ_REPLAY : EXPLAIN_FIND_RETRANSMISSION, "ROCE-RC-42", 0,
                    before->number, "PSN 0x%06x again, first seen in #%" PRIu64, pkt->bth.psn, before->number);
+    if (replay)
+        ask_again(half, pkt->bth.psn);
+    if (!half->una_known || roce_psn_diff(pkt->bth.psn, half->una_psn) >= 0)
+        before->answered = false;
     before->number = packet->number;
     before->time_ns = packet->time_ns;
-    before->ip_id = ip_id(packet);
+    before->ip_id = explain_ip_id(packet);
+}
+
+/* A packet that others overtook was made before them: its IPv4 identification tells, where the sender counts
+ * (ROCE-INT-2). Elsewhere the time does. */
+static bool is_overtaken(const struct explain_half *half, const struct explain_packet *packet)
+{
+    uint16_t id = explain_ip_id(packet);
+    if (!half->gap.number)
+        return false;
+    if (id && half->gap.ip_id && id != half->gap.ip_id)
+        return (int16_t)(id - half->gap.ip_id) < 0;
+    return !is_for_trouble(half, packet, NULL) && packet->time_ns - half->gap.time_ns < TURMOIL_NS;
+}
+
+static void replay_rest(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,
+                        const struct explain_read *read, struct explain_meaning *m)
+{
+    const struct roce_pkt *pkt = &packet->roce;
+    pair->shown.retransmissions[direction]++;
+    m->message = read->message;
+    m->answers = read->number;
+    snprintf(m->words, sizeof m->words, "RDMA READ asked for again from PSN 0x%06x on, %u bytes",
+             pkt->bth.psn, pkt->reth.dma_len);
+    name_cause(&pair->half[direction], packet, NULL, m);
+    explain_remark(m, EXPLAIN_FIND_READ_REPLAY, "ROCE-RC-44", 0, read->number,
+                   "the rest of the READ of #%" PRIu64 " is asked for again", read->number);
+    ask_again(&pair->half[direction], pkt->bth.psn);
 }
 
 /* A PSN before the newest that was not seen yet: it was overtaken, or its first copy was lost before the
@@ -186,28 +240,27 @@ static void fill_gap(struct explain_pair *pair, unsigned direction, const struct
     struct explain_half *half = &pair->half[direction];
     const struct roce_pkt *pkt = &packet->roce;
     struct explain_read *read = explain_read_find(half, pkt->bth.psn);
-    bool nak = half->trouble.number && roce_psn_diff(pkt->bth.psn, half->trouble.psn) >= 0;
     if (read && pkt->op->flags & ROCE_PKT_READ) {
-        pair->shown.retransmissions[direction]++;
-        m->message = read->message;
-        m->answers = read->number;
-        snprintf(m->words, sizeof m->words, "RDMA READ asked for again from PSN 0x%06x on, %u bytes",
-                 pkt->bth.psn, pkt->reth.dma_len);
-        name_cause(half, pkt->bth.psn, NULL, m);
-        explain_remark(m, EXPLAIN_FIND_READ_REPLAY, "ROCE-RC-44", 0, read->number,
-                       "the rest of the READ of #%" PRIu64 " is asked for again", read->number);
+        replay_rest(pair, direction, packet, read, m);
         return;
     }
-    snprintf(m->words, sizeof m->words, "%s %s, PSN 0x%06x%s", operation(pkt->op->flags),
+    bool overtaken = is_overtaken(half, packet);
+    snprintf(m->words, sizeof m->words, "%s %s, PSN 0x%06x, %s", operation(pkt->op->flags),
              place(pkt->op->flags), pkt->bth.psn,
-             nak ? ", sent again; its first copy is not in this capture" : ", which others overtook");
-    if (nak) {
-        pair->shown.retransmissions[direction]++;
-        explain_remark(m, EXPLAIN_FIND_RETRANSMISSION, "ROCE-RC-42", 0, half->trouble.number,
-                       "PSN 0x%06x again; its first copy is not in this capture", pkt->bth.psn);
+             overtaken ? "which others overtook" : "its first copy is not in this capture, sent again");
+    if (overtaken) {
+        explain_remark(m, EXPLAIN_FIND_REORDERED, "", 0, half->gap.number,
+                       "PSN 0x%06x comes after later ones", pkt->bth.psn);
     } else {
-        explain_remark(m, EXPLAIN_FIND_REORDERED, "", 0, 0, "PSN 0x%06x comes after later ones",
-                       pkt->bth.psn);
+        pair->shown.retransmissions[direction]++;
+        name_cause(half, packet, NULL, m);
+        explain_remark(m, EXPLAIN_FIND_RETRANSMISSION, "ROCE-RC-42", 0, half->gap.number,
+                       "PSN 0x%06x again; its first copy is not in this capture", pkt->bth.psn);
+    }
+    if (pkt->op->flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC)) {
+        uint32_t pmtu_bytes = pair->shown.pmtu_bytes ? pair->shown.pmtu_bytes : 1024;
+        remember_read(half, packet,
+                      pkt->op->flags & ROCE_PKT_READ ? pieces_of(pkt->reth.dma_len, pmtu_bytes) : 1);
     }
     remember(half, packet, m);
 }
@@ -281,7 +334,9 @@ void explain_request(struct explain_pair *pair, unsigned direction, const struct
     half->seen = true;
     take_new(pair, direction, packet, m);
     describe(packet, m);
-    if (ahead > 0)
+    if (ahead > 0) {
+        half->gap = (struct explain_gap){packet->number, packet->time_ns, explain_ip_id(packet)};
         explain_remark(m, EXPLAIN_FIND_PSN_GAP, "ROCE-RS-10", 0, 0, "%d PSNs before 0x%06x are missing",
                        ahead, psn);
+    }
 }
