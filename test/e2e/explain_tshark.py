@@ -254,7 +254,7 @@ DIFFERENT = {
 # no fields of a header: what tshark reckons from them, repeats under a second name, or only groups
 DERIVED = re.compile(
     r'''(|_ws\..*|eth\..*(_resolved|oui|lg|ig)|eth\.addr|ip\.addr|ipv6\.addr|ip(v6)?\.(src_|dst_)?host
-        |ip\.checksum\.status|udp\.(port|stream|payload|time_.*|checksum\.(status|zero))
+        |ip\.checksum\.status|ip\.ttl\.too_small|udp\.(port|stream|payload|time_.*|checksum\.(status|zero))
         |ipv6\.(opt|hopopts)\b.*          # of the neighbour discovery beside the packets
         |infiniband\.(bth|deth|reth|atomiceth|aeth|atomicacketh|mad|mad\.data|smplid\.smpdata|payload))''',
     re.X)
