@@ -28,6 +28,8 @@
     18 /* 1.07 s until a message of ours is repeated: two programs wait for each other here */
 #define WC_BURST 16
 
+static const struct net_addr any_v4 = {{[10] = 0xff, 0xff}}; /* 0.0.0.0 */
+
 static int resolve_name(const struct peer *peer, const char *name, struct net_addr *out)
 {
     struct addrinfo hints = {.ai_family = peer->options->node.ipv6 ? AF_INET6 : AF_UNSPEC,
@@ -44,6 +46,8 @@ static int resolve_name(const struct peer *peer, const char *name, struct net_ad
         memcpy(out->b, &in6->sin6_addr, sizeof out->b);
     }
     freeaddrinfo(found);
+    if (net_addr_is_multicast(out) || net_addr_is_zero(out) || net_addr_equal(out, &any_v4))
+        return cli_fail("%s is no address of one machine: give that", name);
     return CLI_OK;
 }
 
@@ -179,13 +183,13 @@ static int wait_for(struct peer *peer, bool (*done)(const struct peer *peer, con
         int rc = round_of(peer, &did);
         if (rc != CLI_OK || done(peer, ctx))
             return rc;
+        if (cli_stopped() && !peer->stop_ends_round)
+            return cli_negative("stopped before %s", what);
         uint64_t now_ns = host_now_ns();
         if (did) {
             last_ns = now_ns;
             continue;
         }
-        if (cli_stopped())
-            return cli_negative("stopped before %s", what);
         if (done != none_open && done != none_open_or_late && any_closed(peer))
             return cli_negative("the peer disconnected before %s", what);
         if (now_ns - last_ns >= timeout_ns)
@@ -213,6 +217,12 @@ static bool all_established(const struct peer *peer, const void *ctx)
     return true;
 }
 
+/* A persistent server is stopped while it waits for a client: that is how it ends. */
+static bool all_established_or_ended(const struct peer *peer, const void *ctx)
+{
+    return all_established(peer, ctx) || (peer->options->persistent && cli_stopped());
+}
+
 static int connect_one(struct peer *peer, struct peer_conn *conn)
 {
     struct net_error err;
@@ -227,12 +237,16 @@ static int connect_one(struct peer *peer, struct peer_conn *conn)
 
 static int listen_once(struct peer *peer)
 {
+    char text[NET_ADDR_STR_SIZE];
     if (peer->listen_id)
         return CLI_OK;
     int rc = host_cm_create_id(peer->cm, peer->kind->space, NULL, &peer->listen_id);
     const struct net_addr *local = net_addr_is_zero(&peer->local) ? NULL : &peer->local;
     if (rc == 0)
         rc = host_cm_listen(peer->listen_id, local, peer->options->service_port, peer->options->connections);
+    if (rc == -EINVAL && local)
+        return cli_fail("cannot listen on %s: it is no address of %s", net_addr_str(local, text),
+                        cli_node_port_name(&peer->node));
     if (rc != 0)
         return cli_fail("cannot listen on service port %u: %s", peer->options->service_port, strerror(-rc));
     peer_say_listening(peer);
@@ -246,7 +260,7 @@ int peer_connect_all(struct peer *peer)
     for (uint32_t i = 0; client && i < peer->options->connections && rc == CLI_OK; i++)
         rc = connect_one(peer, &peer->conns[i]);
     if (rc == CLI_OK)
-        rc = wait_for(peer, all_established, NULL, client ? "the connection stood" : "a client came",
+        rc = wait_for(peer, all_established_or_ended, NULL, client ? "the connection stood" : "a client came",
                       client ? peer->options->timeout_ns : UINT64_MAX);
     peer->start_ns = host_now_ns();
     return rc;

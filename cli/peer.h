@@ -101,6 +101,7 @@ struct peer {
     uint32_t max_send_wr, max_recv_wr; /* of a connection */
     struct peer_conn *conns;           /* options->connections of them */
     uint32_t opened;                   /* how many of them have been given an id */
+    bool stop_ends_round;              /* a first Ctrl-C lets what has begun come to its end */
     uint64_t start_ns, end_ns;
     /* over all connections */
     uint64_t sent, received, verified;

@@ -107,8 +107,9 @@ static int on_event(struct peer *peer, const struct host_cm_event *event, bool *
     case ROCE_CM_EVENT_CONNECT_ERROR:
     case ROCE_CM_EVENT_ROUTE_ERROR:
         return on_failure(peer, event);
-    case ROCE_CM_EVENT_CONNECT_RESPONSE:
     case ROCE_CM_EVENT_DEVICE_REMOVAL:
+        return cli_fail("the interface of port %s is gone", cli_node_port_name(&peer->node));
+    case ROCE_CM_EVENT_CONNECT_RESPONSE:
     case ROCE_CM_EVENT_MULTICAST_JOIN:
     case ROCE_CM_EVENT_MULTICAST_ERROR:
     case ROCE_CM_EVENT_ADDR_CHANGE:

@@ -144,7 +144,8 @@ int rping_await(struct peer *peer, uint32_t received, const char *what)
 static int run(struct peer *peer)
 {
     int rc = peer_connect_all(peer);
-    if (rc == CLI_OK)
+    bool is_open = peer->conns[0].state != PEER_CONN_NONE;
+    if (rc == CLI_OK && is_open)
         rc = peer->options->host ? rping_client(peer) : rping_server(peer);
     peer->end_ns = host_now_ns();
     return rc;

@@ -60,6 +60,7 @@ int rping_client(struct peer *peer)
 {
     uint32_t rounds = peer->options->messages;
     int rc = CLI_OK;
+    peer->stop_ends_round = rounds == 0; /* there is no other end */
     for (uint32_t round = 0; rc == CLI_OK && (rounds == 0 || round < rounds) && !cli_stopped(); round++)
         rc = run_round(&peer->conns[0], round);
     return rc == CLI_OK ? peer_disconnect_all(peer) : rc;

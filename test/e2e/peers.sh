@@ -36,7 +36,38 @@ refuse client_needs_server "-s ADDRESS" rdma-client --port packet:nn-none
 why=$(why_no_namespaces)
 if [ -n "$why" ]; then
     skip veth "$why"
-    exit $status
+
+# Ctrl-C is how an endless rping ends: well, and the server hears of it
+start "${in_a[@]}" "$nornic" rping -s -P --port "$port:nna"
+ready
+"${in_b[@]}" "$nornic" rping -c -a 10.77.0.1 --port "$port:nnb" >"$tmp/out" 2>"$tmp/err" &
+client=$!
+e2e_pids+=("$client")
+sleep 0.5
+kill -INT "$client"
+wait "$client"
+rc=$? err=$(cat "$tmp/err")
+kill -INT "$server"
+finish
+if [ "$rc$err$server_rc$server_err" = 00 ] && grep -q " 0 packets retransmitted" "$tmp/out" "$tmp/server.out"; then
+    ok endless_client_is_stopped
+else notok endless_client_is_stopped "client $rc: $err; server $server_rc: $server_err"; fi
+
+# the interface goes away
+start "${in_a[@]}" "$nornic" rping -s --port "$port:nna"
+ready
+"${in_b[@]}" "$nornic" rping -c -a 10.77.0.1 --port "$port:nnb" >"$tmp/out" 2>"$tmp/err" &
+client=$!
+e2e_pids+=("$client")
+sleep 0.5
+ip -n "$ns_b" link del nnb
+finish
+wait "$client"
+rc=$? err=$(cat "$tmp/err")
+if [ $server_rc = 2 ] && one_sentence "$server_err" "gone" && [ $rc = 2 ] && one_sentence "$err" "gone"
+then ok interface_goes
+else notok interface_goes "client $rc: $err; server $server_rc: $server_err"; fi
+exit $status
 fi
 veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
 
@@ -165,4 +196,35 @@ rc=$? err=$(cat "$tmp/err")
 if [ $server_rc = 1 ] && one_sentence "$server_err" "stopped" && [ $rc = 1 ] && one_sentence "$err" "disconnected"
 then ok server_is_stopped
 else notok server_is_stopped "client $rc: $err; server $server_rc: $server_out $server_err"; fi
+
+# Ctrl-C is how an endless rping ends: well, and the server hears of it
+start "${in_a[@]}" "$nornic" rping -s -P --port "$port:nna"
+ready
+"${in_b[@]}" "$nornic" rping -c -a 10.77.0.1 --port "$port:nnb" >"$tmp/out" 2>"$tmp/err" &
+client=$!
+e2e_pids+=("$client")
+sleep 0.5
+kill -INT "$client"
+wait "$client"
+rc=$? err=$(cat "$tmp/err")
+kill -INT "$server"
+finish
+if [ "$rc$err$server_rc$server_err" = 00 ] && grep -q " 0 packets retransmitted" "$tmp/out" "$tmp/server.out"; then
+    ok endless_client_is_stopped
+else notok endless_client_is_stopped "client $rc: $err; server $server_rc: $server_err"; fi
+
+# the interface goes away
+start "${in_a[@]}" "$nornic" rping -s --port "$port:nna"
+ready
+"${in_b[@]}" "$nornic" rping -c -a 10.77.0.1 --port "$port:nnb" >"$tmp/out" 2>"$tmp/err" &
+client=$!
+e2e_pids+=("$client")
+sleep 0.5
+ip -n "$ns_b" link del nnb
+finish
+wait "$client"
+rc=$? err=$(cat "$tmp/err")
+if [ $server_rc = 2 ] && one_sentence "$server_err" "gone" && [ $rc = 2 ] && one_sentence "$err" "gone"
+then ok interface_goes
+else notok interface_goes "client $rc: $err; server $server_rc: $server_err"; fi
 exit $status
