@@ -71,7 +71,8 @@ static int open_device(struct peer *peer)
     host_dev_unlock(peer->node.dev);
     if (rc != 0)
         return cli_fail("cannot create a protection domain: %s", strerror(-rc));
-    struct host_cm_config config = {.timeouts = {.response_timeout = RESPONSE_TIMEOUT}};
+    struct host_cm_config config = {.timeouts = {.response_timeout = RESPONSE_TIMEOUT},
+                                    .gid_type = peer->node.roce_v1 ? ROCE_GID_V1 : ROCE_GID_V2};
     if (host_cm_open(peer->node.dev, &config, &peer->cm, &err) != 0)
         return cli_fail("%s", err.text);
     uint32_t depth = peer->options->connections * (peer->max_send_wr + peer->max_recv_wr);

@@ -37,6 +37,15 @@ why=$(why_no_namespaces)
 if [ -n "$why" ]; then
     skip veth "$why"
 
+# RoCEv1: the connection manager's GIDs are of that type too, so that nothing leaves as UDP
+start "${in_a[@]}" "$nornic" rping -s --roce-v1 --port "$port:nna"
+ready
+run "${in_b[@]}" "$nornic" rping -c -a 10.77.0.1 -C 3 --roce-v1 --port "$port:nnb" --capture "$tmp/v1.pcapng"
+finish
+udp=$(tshark -r "$tmp/v1.pcapng" -Y udp 2>/dev/null | wc -l) v1=$(tshark -r "$tmp/v1.pcapng" -Y 'eth.type==0x8915' 2>/dev/null | wc -l)
+if [ "$rc$server_rc$udp" = 000 ] && [ "$v1" -gt 10 ]; then ok roce_v1
+else notok roce_v1 "client $rc: $err; server $server_rc: $server_err; $udp UDP packets, $v1 of RoCEv1"; fi
+
 # Ctrl-C is how an endless rping ends: well, and the server hears of it
 start "${in_a[@]}" "$nornic" rping -s -P --port "$port:nna"
 ready
