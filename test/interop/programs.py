@@ -19,6 +19,10 @@ class Program:
         """What is wrong with what the stock program printed, or ''."""
         return ''
 
+    def was_left(self, case, log):
+        """Whether nornic failed because the stock program, which had all it wanted, was gone: see docs/interop.md."""
+        return False
+
 
 class Pingpong(Program):
     """ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong, ibv_srq_pingpong against `nornic pingpong`."""
@@ -63,6 +67,11 @@ class Pingpong(Program):
 
     def nornic_listens(self, number, log):
         return listening(self.port(number))
+
+    def was_left(self, case, log):
+        with open(log) as f:
+            last = '(RETRY_EXC_ERR) after %d of %d exchanges' % (case.iterations, case.iterations) in f.read()
+        return last and bool(case.weather)
 
     def said(self, case, text):
         return 'the guest says: invalid data' if 'invalid data' in text else ''
