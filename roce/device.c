@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "roce/av.h"
 #include "roce/dcqcn.h"
 #include "roce/path.h"
 #include "roce/transport.h"
@@ -184,10 +185,27 @@ void roce_dev_remove_qp(struct roce_dev *dev, struct roce_qp *qp)
 
 /* --- GIDs --- */
 
+static bool qpns_overlap(const struct roce_dev *a, const struct roce_dev *b)
+{
+    return a->config.first_qpn < b->config.first_qpn + b->config.max_qp &&
+           b->config.first_qpn < a->config.first_qpn + a->config.max_qp;
+}
+
+/* Who would get a packet to the address could not be told: roce_dev_link(). */
+static bool is_ambiguous(const struct roce_dev *dev, const struct net_addr *addr)
+{
+    for (const struct roce_dev *d = dev->linked; d != dev; d = d->linked)
+        if (qpns_overlap(d, dev) && roce_dev_owns(d, addr))
+            return true;
+    return false;
+}
+
 int roce_dev_gid_add(struct roce_dev *dev, const struct roce_gid *gid)
 {
     if (gid->type == ROCE_GID_V1 && !dev->config.roce_v1)
         return -EINVAL; /* ROCE-FRM-55 */
+    if (is_ambiguous(dev, &gid->addr))
+        return -EINVAL;
     int index = roce_gid_add(&dev->gids, gid);
     if (index < 0)
         return index;
@@ -254,17 +272,11 @@ uint16_t roce_dev_pkey_get(const struct roce_dev *dev, unsigned index)
 
 /* --- linked devices, port --- */
 
-static bool qpns_overlap(const struct roce_dev *a, const struct roce_dev *b)
-{
-    return a->config.first_qpn < b->config.first_qpn + b->config.max_qp &&
-           b->config.first_qpn < a->config.first_qpn + a->config.max_qp;
-}
-
 static bool share_an_address(const struct roce_dev *a, const struct roce_dev *b)
 {
     for (unsigned i = 0; i < ROCE_GID_MAX; i++) {
         const struct roce_gid *e = roce_gid_get(&a->gids, i);
-        if (e && roce_gid_find(&b->gids, &e->addr, e->type, e->vlan_id) >= 0)
+        if (e && roce_dev_owns(b, &e->addr))
             return true;
     }
     return false;

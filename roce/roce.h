@@ -121,7 +121,7 @@ struct roce_gid {
 };
 
 /* The GID table: one entry per address of the interface, stable indexes (ROCE-AH-10). Returns the index,
- * -EINVAL (a V1 entry needs roce_dev_config.roce_v1), -EEXIST or -ENOSPC. Removing an entry moves the QPs
+ * -EINVAL (a V1 entry needs roce_dev_config.roce_v1; roce_dev_link()), -EEXIST or -ENOSPC. Removing an entry moves the QPs
  * that name it to ERR. Both raise GID_CHANGE (ROCE-EV-10). */
 int roce_dev_gid_add(struct roce_dev *dev, const struct roce_gid *gid);
 int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns);

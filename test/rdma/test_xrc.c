@@ -97,6 +97,7 @@ Test(xrc_objects, numbers_come_round)
     cr_assert_eq(rdma_srq_destroy(keep), 0);
 }
 
+/* covers: ROCE-XRC-2 */
 Test(xrc_objects, domain_and_cq_come_together_and_stay_while_used)
 {
     struct rdma_srq *srq;

@@ -391,3 +391,12 @@ Test(cc, a_device_with_parameters_out_of_range_is_not_made)
     struct roce_dev *dev;
     cr_assert_eq(roce_dev_create(&c, &dev), -EINVAL);
 }
+
+/* covers: ROCE-CC-20 */
+Test(cc, ROCE_QP_8_a_reset_forgets_the_rate)
+{
+    slow_down(3);
+    script_restart(s);
+    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 64 * 1024);
+    cr_assert_eq(count_sent(), 64);
+}

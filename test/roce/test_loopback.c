@@ -247,6 +247,9 @@ Test(loopback, overlapping_qpns_need_different_addresses)
     gid.addr = island_addr(false, 2);
     cr_assert_eq(roce_dev_gid_add(other, &gid), 0);
     cr_assert_eq(roce_dev_link(w->dev[0].dev, other), 0);
+    cr_assert_eq(roce_dev_gid_add(w->dev[0].dev, &gid), -EINVAL, "nor do they come to share one later");
+    gid.addr = island_addr(false, 3);
+    cr_assert_geq(roce_dev_gid_add(w->dev[0].dev, &gid), 0);
     cr_assert_eq(roce_dev_destroy(other), 0);
     island_free(w);
 }

@@ -113,6 +113,7 @@ Test(path, a_peer_that_has_migrated_does_not_arm)
     cr_assert_eq(mig_state(), 1);
 }
 
+/* covers: ROCE-HDR-2 */
 Test(path, a_path_that_does_not_answer_is_left)
 {
     arm();

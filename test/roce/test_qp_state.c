@@ -221,6 +221,7 @@ static bool accepts(const struct roce_qp_attr *values, uint32_t bit)
         cr_assert_eq(accepts(&attr, bit), v <= (highest), #member " %u", v); \
     }
 
+/* covers: ROCE-VB-5 */
 Test(qp_state, ROCE_QP_32_counts_and_timers){
     CHECK_VALUES(timeout, ROCE_QP_TIMEOUT, 31) CHECK_VALUES(retry_cnt, ROCE_QP_RETRY_CNT, 7)
         CHECK_VALUES(rnr_retry, ROCE_QP_RNR_RETRY, 7) CHECK_VALUES(min_rnr_timer, ROCE_QP_MIN_RNR_TIMER, 31)

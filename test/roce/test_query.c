@@ -162,3 +162,17 @@ Test(query, CA17_26_entries_of_the_gid_table_have_types)
     gid.type = (enum roce_gid_type)2;
     cr_assert_eq(roce_dev_gid_add(s->dev, &gid), -EINVAL);
 }
+
+Test(query, ROCE_EV_9_the_port_tells_each_change_once)
+{
+    for (int i = 0; i < 2; i++) {
+        roce_dev_port_state(s->dev, true); /* as it is already */
+        expect_no_event(s);
+        roce_dev_port_state(s->dev, false);
+        expect_event(s, ROCE_EVENT_PORT_ERR);
+        roce_dev_port_state(s->dev, false);
+        expect_no_event(s);
+        roce_dev_port_state(s->dev, true);
+        expect_event(s, ROCE_EVENT_PORT_ACTIVE);
+    }
+}

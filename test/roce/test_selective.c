@@ -91,7 +91,7 @@ Test(selective, what_is_too_far_ahead_is_not_kept)
     expect_nothing(s);
 }
 
-Test(selective, nothing_kept_outlives_a_fault_or_a_reset)
+Test(selective, nothing_kept_outlives_a_fault)
 {
     give(0);
     struct script_pkt bad = script_send_pkt(s, ROCE_OP_SEND_ONLY, script_rq(s, 2), NULL, 0);
@@ -102,6 +102,21 @@ Test(selective, nothing_kept_outlives_a_fault_or_a_reset)
     expect_nak(s, script_rq(s, 2), ROCE_SYNDROME_NAK_INV_REQ, 0);
     expect_event(s, ROCE_EVENT_QP_REQ_ERR);
     expect_state(s, ROCE_QPS_ERR);
+    expect_nothing(s);
+}
+
+/* covers: ROCE-QP-8 */
+Test(selective, ROCE_QP_8_nothing_kept_outlives_a_reset)
+{
+    give(0);
+    give(2);
+    expect_nak(s, script_rq(s, 1), ROCE_SYNDROME_NAK_PSN_SEQ, 0);
+    script_restart(s);
+    give(0);
+    struct script_pkt p = piece(1);
+    p.bth.ack_req = 1;
+    script_send(s, &p);
+    expect_ack(s, script_rq(s, 1), 0);
     expect_nothing(s);
 }
 

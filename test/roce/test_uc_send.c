@@ -150,7 +150,7 @@ static void post_unreadable(uint64_t wr_id, uint32_t len_bytes)
     script_pump(s);
 }
 
-/* covers: ROCE-RC-64, ROCE-QP-6, ROCE-RC-17 */
+/* covers: ROCE-RC-64, ROCE-QP-6, ROCE-RC-17, ROCE-RX-14 */
 Test(uc_send, ROCE_RC_64_a_failed_send_stops_the_send_queue_only)
 {
     script_recv(s, 70, 8192, 100);

@@ -228,6 +228,12 @@ int script_modify(struct script *s, enum roce_qp_state state, uint32_t mask)
     return modify(s, s->qp, state, mask);
 }
 
+void script_restart(struct script *s)
+{
+    cr_assert_eq(modify(s, s->qp, ROCE_QPS_RESET, 0), 0);
+    connect_qp(s, s->qp);
+}
+
 uint32_t script_rq(const struct script *s, uint32_t i)
 {
     return roce_psn_add(s->config.attr.rq_psn, i);

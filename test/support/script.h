@@ -88,6 +88,8 @@ struct roce_qp *script_more_qp(struct script *s);
 
 /* Modifies the QP; 0 or -errno. */
 int script_modify(struct script *s, enum roce_qp_state state, uint32_t mask);
+/* Takes the QP through RESET to where it was, with the attributes that it had at first. */
+void script_restart(struct script *s);
 
 /* --- the peer --- */
 

@@ -75,7 +75,8 @@ void script_expect_event(struct script *s, enum roce_event_type type, int line)
     cr_assert_eq(e->type, type, "line %d: event %d expected, got %d", line, type, e->type);
     bool of_srq = type == ROCE_EVENT_SRQ_ERR || type == ROCE_EVENT_SRQ_LIMIT_REACHED;
     bool of_qp = type != ROCE_EVENT_CQ_ERR && type != ROCE_EVENT_GID_CHANGE &&
-                 type != ROCE_EVENT_PKEY_CHANGE && !of_srq;
+                 type != ROCE_EVENT_PKEY_CHANGE && type != ROCE_EVENT_PORT_ACTIVE &&
+                 type != ROCE_EVENT_PORT_ERR && !of_srq;
     cr_assert_eq(e->srq, of_srq ? s->srq : NULL, "line %d: the event names another SRQ", line);
     cr_assert_eq(e->qp, of_qp ? s->qp : NULL, "line %d: the event names another QP", line);
 }
