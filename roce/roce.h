@@ -121,8 +121,9 @@ struct roce_gid {
 };
 
 /* The GID table: one entry per address of the interface, stable indexes (ROCE-AH-10). Returns the index,
- * -EINVAL (a V1 entry needs roce_dev_config.roce_v1; roce_dev_link()), -EEXIST or -ENOSPC. Removing an entry moves the QPs
- * that name it to ERR. Both raise GID_CHANGE (ROCE-EV-10). */
+ * -EINVAL (a V1 entry needs roce_dev_config.roce_v1; an address of a linked device: roce_dev_link()), -EEXIST
+ * or -ENOSPC. Removing an entry moves the QPs that name it to ERR, but for those that migrate to an alternate
+ * path. Both raise GID_CHANGE (ROCE-EV-10). */
 int roce_dev_gid_add(struct roce_dev *dev, const struct roce_gid *gid);
 int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns);
 /* The interface that owns the address has another MAC; QPs and address handles made from now on use it. 0
