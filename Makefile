@@ -149,6 +149,10 @@ incast-plot: $(BUILD)/test/sim/run ## simulate 32 senders to one and draw docs/i
 	$(Q)NORNIC_INCAST_CSV=$(BUILD)/incast.csv $(BUILD)/test/sim/run --filter incast/record -q
 	$(Q)test/tools/incast-plot $(BUILD)/incast.csv docs/incast.svg
 
+.PHONY: explain-shots
+explain-shots: all ## draw docs/explain-*.png: the pages of `nornic explain --html` in a headless Chromium
+	$(Q)EXPLAIN_SHOTS=docs test/e2e/explain_page.sh
+
 $(BUILD)/bench/blast $(BUILD)/bench/scale: $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libnornic.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)

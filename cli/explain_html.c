@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -53,7 +54,7 @@ struct cli_page *cli_page_open(const char *path)
     page->path = path;
     page->file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
     if (!page->file) {
-        cli_fail("--html %s: cannot be written: %m", path);
+        cli_fail("--html %s: cannot be written: %s", path, strerror(errno));
         forget(page);
         return NULL;
     }
@@ -82,6 +83,14 @@ void cli_page_finding(struct cli_page *page, const struct explain_finding *findi
     write_out(page, CHUNK_BYTES);
 }
 
+/* Half a page is worth nothing; a device or a pipe stays. */
+static void remove_file(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+        remove(path);
+}
+
 int cli_page_close(struct cli_page *page, uint64_t total, const struct explain_analysis *analysis)
 {
     explain_html_end(page->html, &page->text, total, analysis);
@@ -97,7 +106,7 @@ int cli_page_close(struct cli_page *page, uint64_t total, const struct explain_a
     if (error) {
         status = cli_fail("--html %s: cannot be written: %s", page->path, strerror(error));
         if (!is_stdout)
-            remove(page->path);
+            remove_file(page->path);
     }
     forget(page);
     return status;

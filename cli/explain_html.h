@@ -18,7 +18,7 @@ void cli_page_packet(struct cli_page *page, const struct explain_packet *packet,
 void cli_page_finding(struct cli_page *page, const struct explain_finding *finding);
 
 /* Ends the page, of `total` packets that were read, and frees it. CLI_OK; or CLI_ERROR after a sentence: the
- * file is then removed. */
+ * file is then removed (what is no regular file stays). */
 int cli_page_close(struct cli_page *page, uint64_t total, const struct explain_analysis *analysis);
 
 #endif

@@ -159,8 +159,10 @@ function box(i, layer, k) {
 
 function cell(i, layer, field, at, bit, width) {
   const first = bit === field.bit, last = bit + width === field.bit + field.width;
-  const narrow = width < 5 && field.name.length * 5.6 > width * 13;
-  const text = bareText(i, layer, field);
+  const narrow = width < 5 && field.name.length * 6.8 > width * 13;
+  const fitting = (t) => t.length * 6.7 <= width * 13 + 2;
+  const full = fieldText(i, layer, field).replace(/ \(0x[0-9a-f]+\)$/, '');
+  const text = fitting(full) ? full : bareText(i, layer, field);
   const node = make('div', {
     className: 'cell' + (narrow ? ' narrow' : '') + (first ? '' : ' joined') + (last ? '' : ' open') +
       (offends(i, layer, field) ? ' bad' : '') + (/^resv/.test(field.name) ? ' resv' : ''),
@@ -169,8 +171,7 @@ function cell(i, layer, field, at, bit, width) {
     data: { at },
   });
   if (first) {
-    const fits = text.length * 6.6 <= width * 13 + 4;
-    node.append(make('i', {}, field.name), make('b', {}, fits || field.isBytes ? text : '…'));
+    node.append(make('i', {}, field.name), make('b', {}, fitting(text) || field.isBytes ? text : '…'));
   }
   return node;
 }

@@ -22,7 +22,7 @@ function ladderShow(rows) {
 function ladderEnds() {
   let a = 'the end that spoke first', b = 'the other end';
   const flow = flowOf.get(state.flow || (flowOf.size === 1 ? tables.flows[0].flow : 0));
-  const qp = (n) => n ? ` qp 0x${n.toString(16).padStart(6, '0')}` : '';
+  const qp = (n) => n ? ` qp ${n.toString(16).padStart(6, '0')}` : '';
   if (flow) {
     a = flow.addr[0] + qp(flow.qpn[0]);
     b = flow.addr[1] + qp(flow.qpn[1]);
@@ -50,9 +50,10 @@ function ladderDraw() {
 }
 
 function shortLabel(i) {
-  if (model.opcode[i] < 0) return '';
-  const cm = layoutOf(i).layers.find((l) => l.key.startsWith('cm_') && !/path|ip$/.test(l.key));
-  if (cm) return cm.key.slice(3).toUpperCase().replace('_', ' ');
+  const layers = layoutOf(i).layers;
+  const inner = layers.find((l) => /^(cm|clc|llc)_|^cdc$/.test(l.key));
+  if (inner) return inner.key.replace(/^cm_/, '').toUpperCase().replace(/_/g, ' ');
+  if (model.opcode[i] < 0) return layers.some((l) => l.key === 'clc') ? 'CLC' : 'TCP';
   const name = opcodeName(i).replace(/^RC /, '');
   const data = model.data[i] && !/ACK/.test(name) ? ` ${model.data[i]} B` : '';
   return CLASSES[model.cls[i]] === 'cnp' ? name : `${responseName(i, name)} psn ${model.psn[i].toString(16)}${data}`;

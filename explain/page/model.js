@@ -192,6 +192,7 @@ function ipv6Text(b) {
     if (n > best.n) best = { at: k, n };
     k += n;
   }
+  if (best.at === 0 && best.n === 6) return '::' + b.subarray(12).join('.'); // as inet_ntop() does
   const text = (part) => part.map((x) => x.toString(16)).join(':');
   return best.at < 0 ? text(w) : text(w.slice(0, best.at)) + '::' + text(w.slice(best.at + best.n));
 }
@@ -291,6 +292,16 @@ function unwrap() {
   }
 }
 
+// Times count from the earliest packet: files need not come in the order of time.
+function settle() {
+  let first = Infinity, last = 0;
+  for (let i = 0; i < model.count; i++) first = Math.min(first, model.time[i]);
+  for (let i = 0; i < model.count; i++) last = Math.max(last, model.time[i] -= first);
+  model.begins = BigInt(tables.first_ns) + BigInt(model.count ? first : 0);
+  model.span = last;
+}
+
 readLines();
+settle();
 orient();
 unwrap();

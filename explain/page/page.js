@@ -4,8 +4,6 @@
 
 const state = { chosen: -1, flow: 0, filter: null, words: '', kind: -1, from: -Infinity, to: Infinity,
   inPlots: new Int32Array(0) };
-let lastTime = 0;
-for (let i = 0; i < model.count; i++) lastTime = Math.max(lastTime, model.time[i]);
 
 // --- what is shown ---
 
@@ -22,11 +20,20 @@ function update() {
     if (model.time[i] >= state.from && model.time[i] <= state.to) rows[n++] = i;
   }
   state.inPlots = inPlots.slice(0, m);
-  plot.from = Math.max(0, state.from);
-  plot.to = Math.max(Math.min(lastTime, state.to), plot.from + 1);
+  [plot.from, plot.to] = state.from > -Infinity ? [state.from, state.to] : timesOf(state.inPlots);
   ladderShow(rows.slice(0, n));
   drawPlots();
   say();
+}
+
+// From the first to the last of these packets.
+function timesOf(rows) {
+  let from = Infinity, to = -Infinity;
+  for (const i of rows) {
+    from = Math.min(from, model.time[i]);
+    to = Math.max(to, model.time[i]);
+  }
+  return from > to ? [0, Math.max(1, model.span)] : [from, Math.max(to, from + 1000)];
 }
 
 function hasFinding(i, kind) {
@@ -65,9 +72,9 @@ function chooseNumber(number) {
 function zoomTime(from, to) {
   const least = 1000; // a microsecond
   if (to - from < least) [from, to] = [from - least / 2, from + least / 2];
-  const whole = from <= 0 && to >= lastTime;
+  const whole = from <= 0 && to >= model.span;
   state.from = whole ? -Infinity : Math.max(0, from);
-  state.to = whole ? Infinity : Math.min(lastTime, to);
+  state.to = whole ? Infinity : Math.min(model.span, to);
   update();
 }
 
@@ -102,17 +109,17 @@ function drawSummary() {
   const count = [0, 0, 0];
   for (const f of model.findings) count[findingKinds[f.kind].severity]++;
   const fact = (term, ...text) => make('div', {}, make('dt', {}, term), make('dd', {}, ...text));
-  const start = new Date(Number(BigInt(tables.first_ns) / 1000000n));
+  const start = new Date(Number(model.begins / 1000000n));
   const files = model.files.map((f) => f.split('/').pop());
   const shown = model.count === tables.total ? '' : ` (${model.count.toLocaleString('en')} shown)`;
   const name = files.length > 2 ? `${files.length} files` : files.join(', ');
   byId('summary').replaceChildren(
     fact(files.length === 1 ? 'file' : 'files', make('span', { title: model.files.join('\n') }, name)),
     fact('packets', tables.total.toLocaleString('en') + shown), fact('flows', String(tables.flows.length)),
-    fact('span', duration(lastTime)),
+    fact('span', duration(model.span)),
     fact('begins', model.count ? start.toISOString().replace('T', ' ').slice(0, 19) + ' UTC' : '-'),
     fact('findings', ...SEVERITY.map((word, s) => make('span', { className: `badge sev-${word}`, title: word + 's' },
-      `${count[s]} ${word}${count[s] === 1 ? '' : 's'}`)).reverse()));
+      `${count[s].toLocaleString('en')} ${word}${count[s] === 1 ? '' : 's'}`)).reverse()));
   document.title = `nornic explain: ${name}`;
 }
 

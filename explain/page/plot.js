@@ -71,6 +71,7 @@ const SHAPES = {
   diamond: (x, y) => `M${x - 4.5} ${y}l4.5 -4.5l4.5 4.5l-4.5 4.5z`,
   triangle: (x, y) => `M${x - 4} ${y + 3.5}h8l-4 -7.5z`,
 };
+const DENSE = 600; // marks of a class
 const SHAPE_OF = { nak: 'cross', bad: 'cross', rnr: 'diamond', cnp: 'triangle' };
 
 function drawPsn() {
@@ -93,12 +94,17 @@ function drawPsn() {
     if (seen.has(key)) return;
     seen.add(key);
     if (!paths.has(side)) paths.set(side, []);
-    paths.get(side).push(SHAPES[SHAPE_OF[name] || 'dot'](px, py));
+    paths.get(side).push([px, py]);
   });
   const order = ['response', 'request0', 'request1', ...CLASSES.slice(CLASS.cm)];
-  for (const side of order)
-    if (paths.has(side))
-      node.append(svg('path', { class: 'points is-' + side.replace(/\d/, '') + ' at-' + side, d: paths.get(side).join('') }));
+  for (const side of order) {
+    const points = paths.get(side), name = side.replace(/\d/, '');
+    if (!points) continue;
+    // where there are many, large marks would hide each other and all else
+    const shape = SHAPES[points.length < DENSE && SHAPE_OF[name] || 'dot'];
+    node.append(svg('path', { class: `points is-${name} at-${side}${points.length < DENSE ? '' : ' is-dense'}`,
+      d: points.map(([px, py]) => shape(px, py)).join('') }));
+  }
   cursor(node, x, bottom);
 }
 

@@ -105,7 +105,8 @@ class Browser:
         return time.monotonic() - start
 
     def click(self, selector):
-        """A real click in the middle of the first element that the selector finds."""
+        """A real click in the middle of the first element that the selector finds, once there is one."""
+        self.until('document.querySelector(%s) !== null' % json.dumps(selector), 5)
         x, y = self.run('(() => { const e = document.querySelector(%s); e.scrollIntoView({block: "nearest"}); '
                         'const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()'
                         % json.dumps(selector))

@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The page of `nornic explain --html` in a headless browser: what it shows equals what --json says; clicks, keys,
+filters, plots; 100,000 packets. Lines: "ok NAME", "not ok NAME: why".   explain_page.py TMP [DIRECTORY-FOR-SHOTS]"""
+import collections, glob, json, os, re, struct, subprocess, sys, traceback
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import browser
+
+NORNIC, TMP, SHOTS = os.environ['NORNIC'], sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ''
+CAPTURES = sorted(glob.glob('pcaps/*.pcap'))
+PACKETS_MANY = 100000
+# generous for a busy machine of two cores; what grows with the square of the packets misses them by far
+LOAD_SECONDS, ACT_SECONDS, NODES_MAX, PAGE_BYTES_A_PACKET = 25, 4, 4000, 400
+failed = []
+
+# every packet as --json has it, out of the page's own decoder
+ALL_PACKETS = '''(() => {
+  const out = [];
+  for (let i = 0; i < model.count; i++) {
+    const layers = {};
+    for (const layer of layoutOf(i).layers) {
+      const fields = layers[layer.key] = {};
+      for (const f of layer.header.fields) {
+        const value = f.isBytes ? bareText(i, layer, f) : fieldValue(i, layer, f);
+        const digits = Math.ceil(f.width / 4);
+        fields[f.name] = typeof value === 'bigint' ? '0x' + value.toString(16).padStart(digits, '0') : value;
+      }
+    }
+    const icrc = packetIcrc(i), m = packetMessage(i);
+    out.push({ n: model.number[i], len: model.wire[i], layers, payload: model.data[i], words: packetWords(i),
+      icrc: icrc && { ok: icrc.ok, expected: '0x' + icrc.expected, found: '0x' + icrc.found }, message: m,
+      verdict: tables.verdicts[model.verdict[i]][0], answers: model.answers[i], flow: model.flow[i],
+      time_ns: String(model.begins + BigInt(model.time[i])) });
+  }
+  return JSON.stringify(out);
+})()'''
+ALL_FINDINGS = '''JSON.stringify(model.findings.map((f) => ({ kind: findingKinds[f.kind].key, n: f.number,
+  related: f.related, rule: f.rule, words: findingText(f), severity: findingKinds[f.kind].severity })))'''
+TABLES = '''JSON.stringify([...document.querySelectorAll('#detail details.layer')].map((d) => [d.dataset.key,
+  [...d.querySelectorAll('tr')].map((r) => [r.dataset.field, r.cells[1].textContent, r.cells[2].textContent])]))'''
+
+
+def explain(*arguments):
+    return subprocess.run([NORNIC, 'explain', *arguments], capture_output=True, text=True, timeout=120).stdout
+
+
+def as_json(*arguments):
+    objects = [json.loads(line) for line in explain('--json', *arguments).splitlines()]
+    return [o for o in objects if 'n' in o], [o['finding'] for o in objects if 'finding' in o]
+
+
+def page_of(name, *arguments):
+    path = os.path.join(TMP, name)
+    subprocess.run([NORNIC, 'explain', '--html', path, *arguments], check=True, timeout=120,
+                   stdout=subprocess.DEVNULL)
+    return path
+
+
+def case(name):
+    """Runs what it decorates at once, as the case of that name."""
+    def go(act):
+        try:
+            act()
+            print('ok ' + name)
+        except Exception as e:  # a case must not take the others with it
+            failed.append(name)
+            where = traceback.extract_tb(e.__traceback__)[-1].lineno
+            print('not ok %s: line %d: %s' % (name, where, ' '.join(('%s %s' % (type(e).__name__, e)).split())[:600]))
+        sys.stdout.flush()
+    return go
+
+
+def same(got, wanted, what=''):
+    if got != wanted:
+        raise AssertionError('%s: the page has %r, wanted is %r' % (what, got, wanted))
+
+
+def shown(b):
+    return int(b.run('document.getElementById("status").dataset.shown || -1'))
+
+
+def settle(b, expression, wanted, what=''):
+    """Waits a little until the expression has the value wanted."""
+    try:
+        b.until('String(%s) === %s' % (expression, json.dumps(str(wanted))), ACT_SECONDS)
+    except TimeoutError:
+        same(b.run(expression), wanted, what)
+
+
+SHOWN = 'document.getElementById("status").dataset.shown'
+CHOSEN = '(document.querySelector(".row.chosen") || {}).id'
+
+
+def value_of(text):
+    """The value in a field's text, as --json has it: the hex in brackets behind a word, hex, or decimal."""
+    m = re.search(r'\((0x[0-9a-f]+)\)$', text)
+    return int(m[1] if m else text, 0)
+
+
+def check_tables(b, packet):
+    """The tables beside the packet that is chosen hold each field of each layer."""
+    layers = json.loads(b.run(TABLES))
+    same([key for key, _ in layers if key not in packet['layers']], [], 'layers')
+    same(set(key for key, _ in layers), set(packet['layers']), 'layers')
+    for key, fields in layers:
+        if sum(k == key for k, _ in layers) > 1:
+            continue  # an object of JSON has the last of these only
+        wanted = packet['layers'][key]
+        same([name for name, _, _ in fields], list(wanted), key)
+        for name, text, _ in fields:
+            value = wanted[name]
+            if isinstance(value, str) and not (value.startswith('0x') and text.startswith('0x')):
+                same(text, value, key + '.' + name)
+            else:
+                same(value_of(text), int(str(value), 0), key + '.' + name)
+
+
+def golden(b):
+    wanted, at_end = as_json(*CAPTURES)
+    page = page_of('golden.html', *CAPTURES)
+    b.open(page)
+
+    @case('page-decodes-every-packet-as-json-does')
+    def _():
+        got = json.loads(b.run(ALL_PACKETS))
+        same(len(got), len(wanted), 'packets')
+        for g, w in zip(got, wanted):
+            w = dict(w, flow=w.get('qp', {}).get('flow', 0), answers=w.get('answers', 0), time_ns=str(w['time_ns']))
+            for key in w['layers']:
+                for name in w['layers'][key]:
+                    same(g['layers'].get(key, {}).get(name), w['layers'][key][name],
+                         'packet %d, %s.%s' % (w['n'], key, name))
+            for key in ('n', 'len', 'layers', 'words', 'icrc', 'message', 'answers', 'flow', 'time_ns'):
+                same(g[key], w.get(key), 'packet %d, %s' % (w['n'], key))
+            if 'verdict' in w:
+                same((g['verdict'], g['payload']), (w['verdict'], w['payload']), 'packet %d' % w['n'])
+
+    @case('page-has-every-finding')
+    def _():
+        got = sorted(json.dumps(f, sort_keys=True) for f in json.loads(b.run(ALL_FINDINGS)))
+        found = [f for p in wanted for f in p['remarks']] + at_end
+        found = [dict(f, related=f.get('related', 0), rule=f.get('rule', '')) for f in found]
+        same(len(got), len(found), 'findings')
+        same(got, sorted(json.dumps(f, sort_keys=True) for f in found), 'findings')
+        counts = collections.Counter(f['kind'] for f in found)
+        groups = b.run('''Object.fromEntries([...document.querySelectorAll('#findings .group')].map((g) =>
+            [g.dataset.key, Number(g.querySelector('.badge').textContent)]))''')
+        same(groups, dict(counts), 'groups of findings')
+
+    @case('page-filters-as-the-command-does')
+    def _():
+        for expression in ('bth.opcode == RC_RDMA_WRITE_FIRST && bth.psn > 0x100', 'aeth && aeth.syndrome != ACK',
+                           'ip.src == 10.77.0.1', 'ip6.dst == fd77::2', '!bth', 'flow == 2 || message >= 30',
+                           'n > 100 && (len < 70 || reth.va >= 0x500000000000)', 'cm_req', 'bth.ack_req',
+                           'deth.src_qpn'):
+            # the page was made without what is not RoCE
+            count = len({p['n'] for p in as_json('-f', expression, *CAPTURES)[0]} & {p['n'] for p in wanted})
+            b.type('#filter', expression)
+            settle(b, SHOWN, count, expression)
+        b.type('#filter', 'bth.nothing == 1')
+        b.until('document.getElementById("filter").classList.contains("wrong")', ACT_SECONDS)
+        same('no field of this name' in b.run('document.getElementById("status").textContent'), True, 'the reason')
+        b.press('Escape', 27)
+        settle(b, SHOWN, len(wanted), 'everything again')
+
+    @case('page-chooses-a-flow-and-a-finding')
+    def _():
+        b.click('[data-flow="3"]')
+        settle(b, SHOWN, sum(p.get('qp', {}).get('flow') == 3 for p in wanted), 'flow 3')
+        b.click('[data-flow="3"]')
+        for kind in sorted({f['kind'] for p in wanted for f in p['remarks']}):
+            b.click('.group[data-key="%s"] .only' % kind)
+            with_kind = {f['n'] for p in wanted for f in p['remarks'] if f['kind'] == kind}
+            with_kind |= {f['n'] for f in at_end if f['kind'] == kind}
+            settle(b, SHOWN, len(with_kind & {p['n'] for p in wanted}), kind)
+            b.click('.group[data-key="%s"] .only' % kind)
+        b.click('.group[data-key="nak_fatal"] summary b')
+        number = next(f['n'] for p in wanted for f in p['remarks'] if f['kind'] == 'nak_fatal')
+        b.click('.group[data-key="nak_fatal"] li a')
+        settle(b, CHOSEN, 'p%d' % number, 'the packet of the finding')
+
+    @case('page-finds-words')
+    def _():
+        b.type('#find', 'rnr nak')
+        settle(b, SHOWN, sum('rnr nak' in p['words'].lower() for p in wanted), 'RNR NAKs')
+        b.press('Escape', 27)
+        settle(b, SHOWN, len(wanted), 'everything again')
+
+    @case('page-shows-the-fields-of-a-packet-clicked')
+    def _():
+        kinds = {}
+        for p in wanted:  # one packet of each set of layers
+            kinds.setdefault(tuple(p['layers']), p)
+        same(len(kinds) > 20, True, 'kinds of packets')
+        for p in kinds.values():
+            b.type('#filter', 'n == %d' % p['n'])
+            settle(b, SHOWN, 1, 'n == %d' % p['n'])
+            b.click('#p%d' % p['n'])
+            same(b.run('location.hash'), '#%d' % p['n'])
+            check_tables(b, p)
+            same(b.run('document.querySelector("#detail .words").textContent'), p['words'], 'words')
+        b.press('Escape', 27)
+
+    return wanted
+
+
+def one_capture(b):
+    path = 'pcaps/lossy_loss.pcap'
+    wanted, _ = as_json(path)
+    b.open(page_of('loss.html', path))
+
+    @case('page-obeys-the-keyboard')
+    def _():
+        b.run('document.getElementById("ladder").focus()')
+        b.press('ArrowDown', 40)
+        settle(b, CHOSEN, 'p1')
+        b.press('ArrowDown', 40)
+        settle(b, CHOSEN, 'p2')
+        b.press('End', 35)
+        settle(b, CHOSEN, 'p%d' % wanted[-1]['n'])
+        b.press('Home', 36)
+        b.press('n')
+        first = next(p['n'] for p in wanted if p['remarks'])
+        settle(b, CHOSEN, 'p%d' % first, 'the first packet with a finding')
+        answers = next(p for p in wanted if p.get('answers'))
+        b.run('location.hash = "#%d"' % answers['n'])
+        settle(b, CHOSEN, 'p%d' % answers['n'], 'by the address')
+        b.press('a')
+        settle(b, CHOSEN, 'p%d' % answers['answers'], 'what it answers')
+        b.press('/')
+        same(b.run('document.activeElement.id'), 'filter')
+        b.press('Escape', 27)
+        same(b.run('document.activeElement.id'), 'ladder')
+        for key, height in (('+', 40), ('-', 22), ('-', 14), ('-', 7)):
+            b.press(key)
+            same(b.run('document.querySelector(".row").getBoundingClientRect().height'), height, 'height of a row')
+        b.press('+')
+        b.press('+')
+
+    @case('page-zooms-the-time')
+    def _():
+        b.drag('#psn', 0.3, 0.6)
+        b.until('Number(%s) < %d' % (SHOWN, len(wanted)), ACT_SECONDS)
+        low, high = b.run('[state.from, state.to]')
+        start = wanted[0]['time_ns']
+        same(shown(b), sum(low <= p['time_ns'] - start <= high for p in wanted), 'packets within the time')
+        b.click('#reset')
+        settle(b, SHOWN, len(wanted))
+
+    @case('page-marks-what-went-wrong-in-the-plots')
+    def _():
+        for name in ('retransmission', 'nak'):
+            for plot in ('psn', 'rate'):
+                same(b.run('!!document.querySelector("#%s .is-%s")' % (plot, name)), True, '%s in %s' % (name, plot))
+        number = b.run('model.count')
+        same(b.run('!!document.querySelector("#psn .is-cnp")'), False, 'CNPs where there are none')
+        same(number, len(wanted))
+
+
+def bad_bits(b):
+    """A packet whose ICRC, and one whose IP checksum is wrong."""
+    data = bytearray(open('pcaps/rc_write_1024.pcap', 'rb').read())
+    data[24 + 16 + 14 + 10] ^= 1  # the first record's IP checksum
+    second = 24 + 16 + struct.unpack('<I', data[24 + 8:24 + 12])[0]
+    length = struct.unpack('<I', data[second + 8:second + 12])[0]
+    data[second + 16 + length - 1] ^= 1  # the second record's ICRC
+    path = os.path.join(TMP, 'bad.pcap')
+    with open(path, 'wb') as f:
+        f.write(data)
+    wanted, _ = as_json(path)
+    b.open(page_of('bad.html', path), '#1')
+
+    @case('page-marks-the-bits-that-offend')
+    def _():
+        same(wanted[0]['verdict'] != 'rx_taken' and not wanted[1]['icrc']['ok'], True, 'verdicts')
+        marked = b.run('[...document.querySelectorAll("#detail tr.bad")].map((r) => r.dataset.field)')
+        same('checksum' in marked, True, 'the checksum among %s' % marked)
+        same(b.run('document.querySelectorAll("#detail .cell.bad").length') > 0, True, 'cells')
+        same(b.run('document.querySelectorAll("#detail .byte.bad").length') > 0, True, 'bytes')
+        b.click('#p2')
+        text = b.run('document.querySelector("#detail .icrc.bad").textContent')
+        icrc = wanted[1]['icrc']
+        same(icrc['found'][2:] in text and icrc['expected'][2:] in text, True, text)
+
+
+def odd_name(b):
+    @case('page-shows-odd-names-as-text')
+    def _():
+        b.open(os.path.join(TMP, 'odd.html'))
+        same(b.run('model.files[0].split("/").pop()'), '<b>&"\'.pcap')
+        same(b.run('document.querySelectorAll("#summary b").length'), 0, 'elements out of a name')
+
+
+def many(b):
+    """A capture of 100,000 packets: one that went wrong a lot, again and again, each time later."""
+    data = open('pcaps/lossy_all.pcap', 'rb').read()
+    records, at = [], 24
+    while at < len(data):
+        sec, part, length, wire = struct.unpack('<4I', data[at:at + 16])
+        records.append((sec * 1000000 + part, data[at + 8:at + 16 + length]))
+        at += 16 + length
+    span = records[-1][0] - records[0][0] + 1000
+    path = os.path.join(TMP, 'many.pcap')
+    with open(path, 'wb') as f:
+        f.write(data[:24])
+        for k in range(PACKETS_MANY):
+            time, rest = records[k % len(records)]
+            time += k // len(records) * span
+            f.write(struct.pack('<2I', time // 1000000, time % 1000000) + rest)
+    page = page_of('many.html', path)
+    os.unlink(path)
+    nodes = 'document.querySelectorAll("*").length'
+
+    @case('many-packets-load')
+    def _():
+        seconds = b.open(page)
+        print('# %d packets: page of %.1f MB, shown after %.1f s' % (
+            PACKETS_MANY, os.path.getsize(page) / 1e6, seconds))
+        same(b.run('model.count'), PACKETS_MANY, 'packets')
+        same(seconds < LOAD_SECONDS, True, 'shown after %.1f s' % seconds)
+        same(os.path.getsize(page) < PACKETS_MANY * PAGE_BYTES_A_PACKET, True, 'bytes of the page')
+        same(b.run(nodes) < NODES_MAX, True, 'elements: %d' % b.run(nodes))
+
+    @case('many-packets-scroll')
+    def _():
+        for part in (0.25, 0.5, 1):
+            b.run('(() => { const l = document.getElementById("ladder"); '
+                  'l.scrollTop = l.scrollHeight * %g; })()' % part)
+            row = '[...document.querySelectorAll(".row")].pop().id'
+            if part == 1:
+                settle(b, 'document.getElementById("p%d") !== null' % PACKETS_MANY, 'true', 'the last packet')
+            else:
+                b.until('Math.abs(Number(%s.slice(1)) - %d) < 200' % (row, part * PACKETS_MANY), ACT_SECONDS)
+            same(b.run(nodes) < NODES_MAX, True, 'elements: %d' % b.run(nodes))
+        b.click('#p%d' % PACKETS_MANY)
+        same(b.run(CHOSEN), 'p%d' % PACKETS_MANY)
+
+    @case('many-packets-filter')
+    def _():
+        b.type('#filter', 'aeth && bth.psn > 0x3010')
+        seconds = b.until('%s !== "%d"' % (SHOWN, PACKETS_MANY), LOAD_SECONDS)
+        same(seconds < ACT_SECONDS, True, 'filtered after %.1f s' % seconds)
+        print('# filtered after %.2f s' % seconds)
+        count = b.run('(() => { let n = 0; for (let i = 0; i < model.count; i++) if (layoutOf(i).layers.some((l) => '
+                      'l.key === "aeth") && model.psn[i] > 0x3010) n++; return n; })()')
+        same(shown(b), count, 'packets')
+        same(b.run(nodes) < NODES_MAX, True, 'elements: %d' % b.run(nodes))
+        b.press('Escape', 27)
+        settle(b, SHOWN, PACKETS_MANY)
+
+
+def screenshots(b):
+    """For docs/: a page with losses, light and dark, and a bad packet."""
+    page = page_of('lossy_loss.html', 'pcaps/lossy_loss.pcap')
+    for scheme in ('light', 'dark'):
+        b.scheme(scheme)
+        b.open(page, '#128')
+        b.shot(os.path.join(SHOTS, 'explain-%s.png' % scheme))
+    b.scheme('light')
+    b.open(os.path.join(TMP, 'bad.html'), '#1')
+    b.shot(os.path.join(SHOTS, 'explain-bad.png'))
+
+
+def main():
+    if not browser.find():
+        print('skip page-in-a-browser: chromium is not installed')
+        return 0
+    with browser.Browser() as b:
+        golden(b)
+        one_capture(b)
+        bad_bits(b)
+        odd_name(b)
+        many(b)
+        if SHOTS:
+            screenshots(b)
+
+        @case('page-asks-nothing-of-the-network-and-complains-of-nothing')
+        def _():
+            same(b.complaints(), [], 'complaints')
+    return 1 if failed else 0
+
+
+sys.exit(main())
