@@ -87,6 +87,13 @@ ready() { # waits until the server listens, or has ended
         sleep 0.1
     done
 }
+busy() { # waits until a server with -v is in the middle of its rounds
+    for ((i = 0; i < 200; i++)); do
+        grep -q 'server ping data' "$tmp/server.out" && return
+        kill -0 "$server" 2>/dev/null || return
+        sleep 0.1
+    done
+}
 # both NAME MESSAGES PORT SERVER... -- CLIENT...: each side received and verified so many messages
 both() {
     local name=$1 count=$2 port=$3 serve=()
@@ -165,7 +172,7 @@ ready
 "${in_b[@]}" "$nornic" rping -c -a 10.77.0.1 -S 50 --port "$port:nnb" >"$tmp/out" 2>"$tmp/err" &
 client=$!
 e2e_pids+=("$client")
-sleep 0.3
+busy
 kill -KILL "$client"
 for ((i = 0; i < 100; i++)); do
     [ -s "$tmp/server.err" ] && break
@@ -181,22 +188,22 @@ if [ "$first$rc$err" = 00 ] && [ "$(grep -cE "^server ping data: .{63}$" "$tmp/s
 else notok persistent_server "clients $first $rc: $err $text; server $server_rc: $server_err"; fi
 
 # the client is killed in mid-transfer; the server is stopped in mid-transfer
-start "${in_a[@]}" "$nornic" rping -s --port "$port:nna" -t 2s
+start "${in_a[@]}" "$nornic" rping -s --port "$port:nna" -v -t 2s
 ready
 "${in_b[@]}" "$nornic" rping -c -a 10.77.0.1 --port "$port:nnb" >"$tmp/out" 2>"$tmp/err" &
 client=$!
 e2e_pids+=("$client")
-sleep 0.5
+busy
 kill -KILL "$client"
 finish
 if [ $server_rc = 1 ] && one_sentence "$server_err" "rping"; then ok client_is_killed
 else notok client_is_killed "server $server_rc: $server_out $server_err"; fi
-start "${in_a[@]}" "$nornic" rping -s --port "$port:nna"
+start "${in_a[@]}" "$nornic" rping -s --port "$port:nna" -v
 ready
 "${in_b[@]}" "$nornic" rping -c -a 10.77.0.1 --port "$port:nnb" >"$tmp/out" 2>"$tmp/err" &
 client=$!
 e2e_pids+=("$client")
-sleep 0.5
+busy
 kill -INT "$server"
 finish
 wait "$client"
