@@ -63,32 +63,6 @@ void explain_box(struct explain_text *out, const struct net_header *header)
         draw_row(out, header, row);
 }
 
-/* The fields that a verdict is about. */
-static const struct offence {
-    enum roce_rx_verdict verdict;
-    const char *layer, *field;
-} offences[] = {
-    {ROCE_RX_DROP_IP, "ip", "total_len"},
-    {ROCE_RX_DROP_IP, "ip", "checksum"},
-    {ROCE_RX_DROP_IP, "ip", "mf"},
-    {ROCE_RX_DROP_IP, "ip", "frag_offset"},
-    {ROCE_RX_DROP_IP, "ip6", "payload_len"},
-    {ROCE_RX_DROP_UDP, "udp", "len"},
-    {ROCE_RX_DROP_UDP, "udp", "checksum"},
-    {ROCE_RX_DROP_SHORT, "bth", "opcode"},
-    {ROCE_RX_DROP_SHORT, "bth", "pad_count"},
-    {ROCE_RX_DROP_TVER, "bth", "tver"},
-};
-
-bool explain_field_offends(enum roce_rx_verdict verdict, const char *layer, const char *field)
-{
-    for (unsigned i = 0; i < sizeof offences / sizeof offences[0]; i++)
-        if (offences[i].verdict == verdict && strcmp(offences[i].layer, layer) == 0 &&
-            strcmp(offences[i].field, field) == 0)
-            return true;
-    return false;
-}
-
 static void put_hex_bytes(struct explain_text *out, const uint8_t *bytes, unsigned n)
 {
     for (unsigned i = 0; i < n && i < HEX_MAX; i++) {
@@ -119,7 +93,7 @@ static void put_layer(struct explain_text *out, const struct explain_packet *p, 
         const char *rule = explain_field_rule(l->key, f);
         explain_printf(out, "    %-20s %-40s %s%s\n", f->name,
                        explain_field_text(p, layer, f, text, sizeof text), rule ? rule : "",
-                       explain_field_offends(p->verdict, l->key, f->name) ? "  <-- here" : "");
+                       explain_field_offends(p, layer, f) ? "  <-- here" : "");
     }
 }
 

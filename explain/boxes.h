@@ -13,7 +13,8 @@ void explain_box(struct explain_text *out, const struct net_header *header);
  * that makes the packet bad is marked with "<--". */
 void explain_boxes_packet(struct explain_text *out, const struct explain_packet *packet);
 
-/* True of the fields that the parser's verdict on a packet is about. */
-bool explain_field_offends(enum roce_rx_verdict verdict, const char *layer_key, const char *field_name);
+/* Whether a field of the packet's i-th layer is what the parser refuses the packet for. */
+bool explain_field_offends(const struct explain_packet *packet, unsigned layer,
+                           const struct net_field *field);
 
 #endif

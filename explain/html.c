@@ -5,8 +5,8 @@
  *   =w TEXT                       the next frame of words, with \# for each number
  *   =n NUMBER                     of the next packet, where it is not the one after the last
  *   DT WIRE CAPTURED KIND VERDICT FLOW DIRECTION MESSAGE ANSWERS LAYOUT DATA ICRC BYTES WORDS NUMBERS...
- *      a packet: nanoseconds since the last one; MESSAGE is n:piece:pieces:done:total; ICRC is what was
- *      found, and :expected where that differs; BYTES are base64
+ *      a packet: nanoseconds since the last one; VERDICT has :layer.field for each that offends; MESSAGE is
+ *      n:piece:pieces:done:total; ICRC is what was found, and :expected where that differs; BYTES are base64
  *   !NUMBER KIND RELATED RULE WORDS NUMBERS...
  *      a finding
  * A - stands for what is not there; WORDS is a * where the dictionary is full: the text itself follows. */
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explain/boxes.h"
 #include "explain/html_inside.h"
 
 struct explain_html {
@@ -185,6 +186,18 @@ static void put_time(struct explain_html *html, struct explain_text *out, uint64
     html->last_ns = time_ns;
 }
 
+static void put_verdict(struct explain_text *out, const struct explain_packet *p)
+{
+    explain_put_u64(out, p->verdict);
+    for (unsigned l = 0; p->verdict != ROCE_RX_TAKEN && l < p->layer_count; l++) {
+        const struct net_header *h = p->layers[l].header;
+        for (unsigned i = 0; i < h->field_count; i++)
+            if (explain_field_offends(p, l, &h->fields[i]))
+                explain_printf(out, ":%s.%s", p->layers[l].key, h->fields[i].name);
+    }
+    explain_put_n(out, " ", 1);
+}
+
 void explain_html_packet(struct explain_html *html, struct explain_text *out, const struct explain_packet *p,
                          const struct explain_meaning *m)
 {
@@ -197,7 +210,7 @@ void explain_html_packet(struct explain_html *html, struct explain_text *out, co
     put_number(out, p->wire_bytes);
     put_number(out, p->len_bytes);
     put_number(out, p->kind);
-    put_number(out, p->verdict);
+    put_verdict(out, p);
     put_number(out, m->flow);
     put_number(out, m->direction);
     put_message(out, m);

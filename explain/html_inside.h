@@ -29,7 +29,7 @@ void explain_html_put_base64(struct explain_text *out, const uint8_t *bytes, siz
  * each after a blank. */
 void explain_html_split_words(const char *words, struct explain_text *frame, struct explain_text *numbers);
 
-/* Appends the tables as a JSON object's members: headers, findings, verdicts, offences. */
+/* Appends the tables as a JSON object's members: headers, findings, verdicts. */
 void explain_html_put_tables(struct explain_text *out);
 /* Appends the members flows. */
 void explain_html_put_flows(struct explain_text *out, const struct explain_analysis *analysis);

@@ -3,7 +3,6 @@
  * them comes from a capture. */
 #include <string.h>
 
-#include "explain/boxes.h"
 #include "explain/html_inside.h"
 #include "explain/registry.h"
 #include "roce/counters.h"
@@ -77,21 +76,6 @@ static void put_headers(struct explain_text *out)
     explain_put(out, "}");
 }
 
-/* {"verdict": ["layer.field", ...]} */
-static void put_offences(struct explain_text *out, enum roce_rx_verdict verdict)
-{
-    const char *comma = "";
-    explain_put(out, "[");
-    for (const struct explain_layer_kind *k = explain_layer_kinds; k->key; k++)
-        for (unsigned i = 0; i < k->header->field_count; i++) {
-            if (!explain_field_offends(verdict, k->key, k->header->fields[i].name))
-                continue;
-            explain_printf(out, "%s\"%s.%s\"", comma, k->key, k->header->fields[i].name);
-            comma = ",";
-        }
-    explain_put(out, "]");
-}
-
 void explain_html_put_tables(struct explain_text *out)
 {
     put_headers(out);
@@ -102,12 +86,9 @@ void explain_html_put_tables(struct explain_text *out)
                        explain_finding_severity(kind), explain_finding_words(kind));
     }
     explain_put(out, "],\n\"verdicts\":[");
-    for (unsigned i = 0; i < ROCE_RX_VERDICT_COUNT; i++) {
-        explain_printf(out, "%s[\"%s\",", i ? "," : "", roce_verdict_counter_name((enum roce_rx_verdict)i));
-        put_offences(out, (enum roce_rx_verdict)i);
-        explain_put(out, "]");
-    }
-    explain_printf(out, "],\n\"bad_icrc\":%d", ROCE_RX_DROP_ICRC);
+    for (unsigned i = 0; i < ROCE_RX_VERDICT_COUNT; i++)
+        explain_printf(out, "%s\"%s\"", i ? "," : "", roce_verdict_counter_name((enum roce_rx_verdict)i));
+    explain_put(out, "]");
 }
 
 static void put_pair(struct explain_text *out, const char *key, const uint64_t pair[2])

@@ -190,7 +190,7 @@ function fieldTable(i, layer, k) {
 // The data and the ICRC, which no table describes.
 function tail(i) {
   const nodes = [], icrc = packetIcrc(i);
-  const verdict = tables.verdicts[model.verdict[i]][0];
+  const verdict = tables.verdicts[model.verdict[i]];
   if (model.data[i])
     nodes.push(make('p', { className: 'facts' }, `data: ${model.data[i]} bytes at ${layoutOf(i).data}`));
   if (icrc)

@@ -117,7 +117,7 @@ function readPacket(line, at) {
   model.wire[i] = Number(list[1]);
   model.captured[i] = Number(list[2]);
   model.kind[i] = Number(list[3]);
-  model.verdict[i] = Number(list[4]);
+  model.verdict[i] = parseInt(list[4], 10);
   model.flow[i] = Number(list[5]);
   model.dir[i] = Number(list[6]);
   model.message[i] = list[7] === '-' ? 0 : parseInt(list[7], 10);
@@ -232,7 +232,8 @@ function opcodeName(i) {
 }
 
 function offends(i, layer, field) {
-  return tables.verdicts[model.verdict[i]][1].includes(layer.key + '.' + field.name);
+  const verdict = model.lines[i].split(' ', 5)[4];
+  return verdict.includes(':') && verdict.split(':').includes(layer.key + '.' + field.name);
 }
 
 // Source and destination of the network layer as texts, or null.

@@ -74,3 +74,56 @@ Test(boxes, rules_are_those_of_the_list)
                           "%s.%s has no rule", k->key, k->header->fields[i].name);
         }
 }
+
+/* The names of the fields that offend in the first packet of a capture after `flip` was xored into the byte
+ * at `at`, in order. */
+static void offenders(const char *path, unsigned at, uint8_t flip, char *names, size_t size)
+{
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct net_error err;
+    uint8_t frame[2048];
+    struct explain_packet p;
+    cr_assert_eq(net_capture_open(path, &capture, &err), 0, "%s", err.text);
+    cr_assert_eq(net_capture_next(capture, &record, &err), 1);
+    cr_assert_leq(record.len_bytes, sizeof frame);
+    memcpy(frame, record.data, record.len_bytes);
+    frame[at] ^= flip;
+    record.data = frame;
+    explain_dissect(&p, &record, 1);
+    names[0] = '\0';
+    for (unsigned l = 0; l < p.layer_count; l++)
+        for (unsigned i = 0; i < p.layers[l].header->field_count; i++)
+            if (explain_field_offends(&p, l, &p.layers[l].header->fields[i]))
+                snprintf(names + strlen(names), size - strlen(names), "%s.%s ", p.layers[l].key,
+                         p.layers[l].header->fields[i].name);
+    net_capture_close(capture);
+}
+
+/* Only what is wrong is marked, not all that the parser looks at. */
+Test(boxes, the_field_that_is_wrong_offends)
+{
+    static const struct {
+        unsigned at;
+        uint8_t flip;
+        const char *names;
+    } cases[] = {
+        {14, 0x10, "ip.version ip.checksum "},
+        {14, 0x01, "ip.ihl "},
+        {14 + 2, 0x10, "ip.total_len ip.checksum "},
+        {14 + 6, 0x20, "ip.mf ip.checksum "},
+        {14 + 10, 0x01, "ip.checksum "},
+        {34 + 4, 0x01, "udp.len "},
+        {34 + 7, 0x01, "udp.checksum "},
+        {42 + 11, 0x01, ""},
+        {42, 0x00, ""},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char names[200];
+        offenders("pcaps/rc_write_1024.pcap", cases[i].at, cases[i].flip, names, sizeof names);
+        cr_expect_str_eq(names, cases[i].names, "byte %u: %s", cases[i].at, names);
+    }
+    char names[200];
+    offenders("pcaps/rc_ipv6_write_1024.pcap", 14 + 4, 0x10, names, sizeof names);
+    cr_expect_str_eq(names, "ip6.payload_len ");
+}
