@@ -254,6 +254,9 @@ def one_capture(b):
         number = b.run('model.count')
         same(b.run('!!document.querySelector("#psn .is-cnp")'), False, 'CNPs where there are none')
         same(number, len(wanted))
+        b.open(page_of('rnr.html', 'pcaps/rc_rnr.pcap'))
+        for plot in ('psn', 'rate'):
+            same(b.run('!!document.querySelector("#%s .is-rnr")' % plot), True, 'RNR NAKs in ' + plot)
 
 
 def bad_bits(b):
