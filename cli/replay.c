@@ -62,12 +62,20 @@ static uint64_t number_of(const struct explain_compared *c)
     return c->recorded ? c->recorded->number : c->cause;
 }
 
+/* "RC ACK psn 0x001000", "RC ACK psn 0x001001 NAK remote access error". */
+static void print_packet(const struct explain_packet *p)
+{
+    printf("%s psn 0x%06x", p->roce.op->name ? p->roce.op->name : "reserved opcode", p->roce.bth.psn);
+    if (p->roce.op->flags & ROCE_PKT_AETH && roce_syndrome_kind(p->roce.aeth.syndrome) != ROCE_SYN_ACK)
+        printf(" %s", roce_syndrome_name(p->roce.aeth.syndrome));
+}
+
 static void print_text(const struct explain_compared *c)
 {
     const struct explain_packet *p = c->recorded ? c->recorded : c->engine;
-    printf("%s#%" PRIu64 "  qp 0x%06x  %s psn 0x%06x: %s\n", c->recorded ? "" : "after ", number_of(c),
-           c->qpn, p->roce.op->name ? p->roce.op->name : "reserved opcode", p->roce.bth.psn,
-           explain_replay_words(c->outcome));
+    printf("%s#%" PRIu64 "  qp 0x%06x  ", c->recorded ? "" : "after ", number_of(c), c->qpn);
+    print_packet(p);
+    printf(": %s\n", explain_replay_words(c->outcome));
     for (unsigned i = 0; i < c->diff_count && i < EXPLAIN_DIFFS_MAX; i++)
         printf("      %s.%s: recorded %s, engine %s\n", c->diffs[i].layer, c->diffs[i].field,
                c->diffs[i].recorded, c->diffs[i].engine);

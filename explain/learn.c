@@ -106,7 +106,8 @@ static bool is_replayed(struct explain_endpoint *e, const struct explain_packet 
     uint8_t service = p->roce.bth.opcode >> 5;
     if (p->kind == EXPLAIN_OTHER || p->kind == EXPLAIN_SMC_TCP)
         return false;
-    if (p->verdict != ROCE_RX_TAKEN || p->roce.l3_kind == ROCE_L3_GRH) {
+    bool nowhere = p->roce.bth.dest_qpn == ROCE_MULTICAST_QPN && !net_addr_is_multicast(&p->roce.dst);
+    if (p->verdict != ROCE_RX_TAKEN || p->roce.l3_kind == ROCE_L3_GRH || nowhere) {
         e->bad_packets++;
         return false;
     }

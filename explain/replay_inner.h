@@ -52,7 +52,6 @@ struct replay_qp {
     uint32_t write_rkey; /* of the WRITE in progress, and where it goes on */
     uint64_t write_va;
     bool got_again;        /* the last request was a duplicate */
-    bool receive_waits;    /* one is posted for expected_psn */
     uint32_t acked_psn;    /* one past what the engine acknowledged */
     uint32_t recorded_psn; /* and the recorded endpoint */
     size_t answer_at;      /* into learned->answers: those before are compared */

@@ -51,7 +51,9 @@ static void serve(struct replay *r, struct replay_qp *q, size_t i, const struct 
             post_receive(r, q, pkt->bth.psn);
         return;
     }
-    if (takes && !q->receive_waits) {
+    if (!(pkt->op->flags & ROCE_PKT_DEFINED))
+        return;
+    if (takes) {
         if (is_not_ready(r, q, i, pkt->bth.psn))
             return;
         post_receive(r, q, pkt->bth.psn);
