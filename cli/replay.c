@@ -141,6 +141,9 @@ static void sum_text(const struct settings *s, const struct explain_endpoint *e,
     if (r->silent_qps)
         printf("  %8u  queue pairs left out as responders: they answer nothing in the capture\n",
                r->silent_qps);
+    if (r->late_qps)
+        printf("  %8u  queue pairs whose connection is older than the capture: their MSN was learned\n",
+               r->late_qps);
     if (e->gsi_packets)
         printf("  %8" PRIu64 "  packets of queue pair 1 left out\n", e->gsi_packets);
     if (e->bad_packets)
@@ -160,6 +163,7 @@ static void sum_json(const struct settings *s, const struct explain_endpoint *e,
     cli_json_add_count(o, "fed", r->fed);
     cli_json_add_count(o, "queue_pairs", r->qps);
     cli_json_add_count(o, "silent_queue_pairs", r->silent_qps);
+    cli_json_add_count(o, "late_queue_pairs", r->late_qps);
     cli_json_add_count(o, "work_requests", r->work_requests);
     cli_json_add_count(o, "receives", r->receives);
     cli_json_add_count(o, "keys", e->region_count);

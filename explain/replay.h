@@ -67,6 +67,7 @@ struct explain_replay_result {
     uint64_t receives;      /* posted */
     uint64_t
         changed_memory; /* READs and atomics that found bytes which nothing in the capture had put there */
+    uint32_t late_qps;  /* responders whose connection is older than the capture: their MSN was learned */
     uint32_t qps, silent_qps; /* rebuilt; left out, as they answer nothing in the capture */
 };
 

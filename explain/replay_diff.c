@@ -95,6 +95,11 @@ unsigned explain_replay_diff(const struct explain_packet *recorded, const struct
                              struct explain_field_diff *diffs)
 {
     unsigned n = 0;
+    if (engine->verdict != recorded->verdict) {
+        struct explain_field_diff *d = add(diffs, &n, "frame", "verdict");
+        snprintf(d->recorded, sizeof d->recorded, "%s", roce_rx_verdict_words(recorded->verdict));
+        snprintf(d->engine, sizeof d->engine, "%s", roce_rx_verdict_words(engine->verdict));
+    }
     for (unsigned i = 0; i < recorded->layer_count; i++) {
         int other = layer_of(engine, recorded->layers[i].key);
         if (other >= 0)

@@ -51,12 +51,14 @@ struct replay_qp {
     uint32_t expected_psn;
     uint32_t write_rkey; /* of the WRITE in progress, and where it goes on */
     uint64_t write_va;
-    bool got_again;        /* the last request was a duplicate */
-    uint32_t acked_psn;    /* one past what the engine acknowledged */
-    uint32_t recorded_psn; /* and the recorded endpoint */
-    size_t answer_at;      /* into learned->answers: those before are compared */
-    bool rnr_told;         /* the last compared answer was an RNR NAK, */
-    uint32_t rnr_psn;      /* at this PSN */
+    bool got_again;            /* the last request was a duplicate */
+    uint32_t acked_psn;        /* one past what the engine acknowledged */
+    uint32_t recorded_psn;     /* and the recorded endpoint */
+    uint32_t earlier_messages; /* of the connection, before the capture begins */
+    bool msn_known;
+    size_t answer_at; /* into learned->answers: those before are compared */
+    bool rnr_told;    /* the last compared answer was an RNR NAK, */
+    uint32_t rnr_psn; /* at this PSN */
 };
 
 struct replay {

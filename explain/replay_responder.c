@@ -65,6 +65,14 @@ static void serve(struct replay *r, struct replay_qp *q, size_t i, const struct 
 
 /* --- keys --- */
 
+/* The ICRC of a frame that was changed; `p` is the frame before, taken apart. */
+static void seal(uint8_t *bytes, const struct explain_packet *p)
+{
+    size_t l3 = (size_t)(p->roce.l3 - p->frame);
+    size_t end = p->payload_offset + p->payload_bytes + p->roce.bth.pad_count;
+    put_le32(bytes + end, roce_icrc(bytes + l3, p->roce.l3_kind, end - l3));
+}
+
 /* The frame with the engine's keys instead of the recorded ones, its ICRC made anew; the caller frees it. */
 static uint8_t *with_our_keys(const struct replay *r, const struct replay_qp *q,
                               const struct explain_packet *p)
@@ -82,9 +90,7 @@ static uint8_t *with_our_keys(const struct replay *r, const struct replay_qp *q,
                          replay_key(r, &q->responder, (uint32_t)explain_field_value(p, i, f)));
         }
     }
-    size_t l3 = (size_t)(p->roce.l3 - p->frame);
-    size_t end = p->payload_offset + p->payload_bytes + p->roce.bth.pad_count;
-    put_le32(bytes + end, roce_icrc(bytes + l3, p->roce.l3_kind, end - l3));
+    seal(bytes, p);
     return bytes;
 }
 
@@ -100,10 +106,19 @@ static void enqueue(struct replay *r, struct replay_qp *q, bool again)
     }
 }
 
+/* The rest of a message whose beginning the capture lacks, and what answers it. */
+static bool is_before_all(const struct replay_qp *q, uint32_t psn)
+{
+    return q->learned->service == ROCE_SERVICE_RC && q->expected_psn == q->learned->rq_psn &&
+           roce_psn_diff(psn, q->learned->rq_psn) < 0;
+}
+
 int replay_request_got(struct replay *r, struct replay_qp *q, size_t i, const struct explain_packet *p)
 {
     const struct roce_pkt *pkt = &p->roce;
     bool connected = q->learned->service == ROCE_SERVICE_RC;
+    if (is_before_all(q, pkt->bth.psn))
+        return 0;
     bool due = !connected || pkt->bth.psn == q->expected_psn;
     bool again = connected && roce_psn_diff(pkt->bth.psn, q->expected_psn) < 0;
     q->got_again = again;
@@ -179,10 +194,36 @@ static enum explain_replay_outcome judge(const struct replay_qp *q, const struct
     return EXPLAIN_REPLAY_DIFFERENT;
 }
 
+/* The responder counts messages from the beginning of its connection. Where the capture begins later,
+ * the first answer tells how many there were before. */
+static void count_from_the_beginning(struct replay *r, struct replay_qp *q, const struct explain_packet *p)
+{
+    struct replay_frame *f = q->first;
+    struct explain_packet engine;
+    struct roce_aeth aeth;
+    replay_frame_packet(f, &engine);
+    if (!(engine.roce.op->flags & p->roce.op->flags & ROCE_PKT_AETH))
+        return;
+    aeth = engine.roce.aeth;
+    if (!q->msn_known) {
+        q->earlier_messages = roce_psn_add(p->roce.aeth.msn, (0 - aeth.msn) & ROCE_PSN_MASK);
+        q->msn_known = true;
+        r->result->late_qps += q->earlier_messages != 0;
+    }
+    if (q->earlier_messages == 0)
+        return;
+    aeth.msn = roce_psn_add(aeth.msn, q->earlier_messages);
+    for (unsigned i = 0; i < engine.layer_count; i++)
+        if (engine.layers[i].header == &roce_aeth_header)
+            roce_aeth_put(f->bytes + engine.layers[i].offset, &aeth);
+    seal(f->bytes, &engine);
+}
+
 static void compare_first(struct replay *r, struct replay_qp *q, const struct explain_packet *p)
 {
     struct explain_packet engine;
     struct explain_compared c = {0};
+    count_from_the_beginning(r, q, p);
     replay_frame_packet(q->first, &engine);
     c.diff_count = explain_replay_diff(p, &engine, c.diffs);
     replay_tell(r, q, c.diff_count ? judge(q, &p->roce, &engine.roce) : EXPLAIN_REPLAY_EQUAL, p, q->first,
@@ -232,6 +273,11 @@ void replay_response_sent(struct replay *r, struct replay_qp *q, const struct ex
 {
     const struct roce_pkt *pkt = &p->roce;
     struct explain_packet engine;
+    if (is_before_all(q, pkt->bth.psn)) {
+        replay_tell(r, q, EXPLAIN_REPLAY_UNKNOWN, p, NULL, NULL);
+        q->answer_at++;
+        return;
+    }
     if (why_only_recorded(q, pkt) != EXPLAIN_REPLAY_NAK_BEHIND_RNR)
         skip_older(r, q, pkt);
     if (q->first)

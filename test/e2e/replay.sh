@@ -32,8 +32,9 @@ lines = [json.loads(line) for line in open(sys.argv[1])]
 o = lines[-1]
 assert o["equal"] == (sys.argv[2] == "0")
 got = {k: v for k, v in o["outcomes"].items() if v}
-if o["changed_memory"]:
-    got["changed_memory"] = o["changed_memory"]
+for key in "changed_memory", "late_queue_pairs":
+    if o[key]:
+        got[key] = o[key]
 for key, count in o["outcomes"].items():
     assert key == "equal" or sum(l["outcome"] == key for l in lines[:-1]) == count, "each is told of"
 if sys.argv[3] != "any":

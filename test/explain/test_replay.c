@@ -102,7 +102,7 @@ enum { AT_IP = 14, AT_UDP = 34, AT_BTH = 42, AT_EXT = 54 };
 
 static bool other_msn(uint64_t number, uint8_t *bytes)
 {
-    if (number == 2)
+    if (number == 4)
         bytes[AT_EXT + 3]++;
     return true;
 }
@@ -110,9 +110,9 @@ static bool other_msn(uint64_t number, uint8_t *bytes)
 Test(replay, an_ack_with_another_msn_is_different)
 {
     struct outcome o = replay("rc_write_1024", "10.77.0.2", other_msn);
-    expect_one_diff(&o, 2, "aeth", "msn");
-    cr_expect_str_eq(o.last.diffs[0].recorded, "2");
-    cr_expect_str_eq(o.last.diffs[0].engine, "1");
+    expect_one_diff(&o, 4, "aeth", "msn");
+    cr_expect_str_eq(o.last.diffs[0].recorded, "3");
+    cr_expect_str_eq(o.last.diffs[0].engine, "2");
 }
 
 static bool other_freedoms(uint64_t number, uint8_t *bytes)
@@ -181,6 +181,47 @@ Test(replay, ROCE_RS_51_an_ack_that_the_capture_lacks_is_implied_by_the_next)
     struct outcome o = replay("rc_write_1024", "10.77.0.2", second_gone);
     cr_expect_eq(o.result.outcomes[EXPLAIN_REPLAY_ACK_ENGINE], 1);
     cr_expect_eq(failures(&o.result), 0);
+}
+
+/* --- captures that begin late --- */
+
+static uint64_t first_kept;
+
+static bool from_there(uint64_t number, uint8_t *bytes)
+{
+    (void)bytes;
+    return number >= first_kept;
+}
+
+Test(replay, a_capture_may_begin_within_a_connection)
+{
+    static const char *const names[] = {"rc_write_1024", "rc_send_256", "rc_read_256", "rc_long"};
+    for (unsigned n = 0; n < 4; n++)
+        for (first_kept = 2; first_kept < 40; first_kept++)
+            for (unsigned side = 1; side <= 2; side++) {
+                struct outcome o = replay(names[n], side == 1 ? "10.77.0.1" : "10.77.0.2", from_there);
+                cr_expect_eq(failures(&o.result), 0, "%s from %lu as %u", names[n], (unsigned long)first_kept,
+                             side);
+                cr_expect_gt(o.result.outcomes[EXPLAIN_REPLAY_EQUAL], 10);
+            }
+}
+
+static bool from_four_other_msn(uint64_t number, uint8_t *bytes)
+{
+    if (number == 6)
+        bytes[AT_EXT + 3]++;
+    return number >= 4;
+}
+
+Test(replay, the_msn_is_learned_once)
+{
+    first_kept = 5;
+    struct outcome o = replay("rc_write_1024", "10.77.0.2", from_there);
+    cr_expect_eq(o.result.late_qps, 1);
+    o = replay("rc_write_1024", "10.77.0.2", from_four_other_msn);
+    cr_expect_gt(failures(&o.result), 0);
+    o = replay("rc_write_1024", "10.77.0.2", NULL);
+    cr_expect_eq(o.result.late_qps, 0);
 }
 
 /* --- memory --- */
