@@ -205,10 +205,11 @@ static void count_from_the_beginning(struct replay *r, struct replay_qp *q, cons
     if (!(engine.roce.op->flags & p->roce.op->flags & ROCE_PKT_AETH))
         return;
     aeth = engine.roce.aeth;
-    if (!q->msn_known) {
-        q->earlier_messages = roce_psn_add(p->roce.aeth.msn, (0 - aeth.msn) & ROCE_PSN_MASK);
+    int32_t earlier = roce_psn_diff(p->roce.aeth.msn, aeth.msn);
+    if (!q->msn_known && aeth.syndrome == p->roce.aeth.syndrome) {
+        q->earlier_messages = earlier > 0 ? (uint32_t)earlier : 0;
         q->msn_known = true;
-        r->result->late_qps += q->earlier_messages != 0;
+        r->result->late_qps += earlier > 0;
     }
     if (q->earlier_messages == 0)
         return;
