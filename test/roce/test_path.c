@@ -91,7 +91,7 @@ static void expect_on_alternate(const struct roce_pkt *p)
 Test(path, ROCE_QP_33_refused_unless_the_device_offers_it)
 {
     config.path_migration = false;
-    renew();
+    begin_again();
     cr_assert_eq(load(0, ROCE_QP_ALT_PATH), -EINVAL);
     cr_assert_eq(load(1, ROCE_QP_PATH_MIG_STATE), -EINVAL);
     cr_assert_eq(load(0, ROCE_QP_PATH_MIG_STATE), 0);
