@@ -45,25 +45,29 @@ static void take_prefixes(struct explain_cursor *c, const struct smcr_proposal *
             return;
 }
 
-/* One message; `clc` is its header. */
+/* One message; `clc` is its header. Of what is not known more than that is not shown. */
 static void take_clc(struct explain_cursor *c, const struct smcr_clc *clc)
 {
-    if (clc->version != 1) {
-        explain_take(c, &smcr_clc_header, "clc");
-    } else if (clc->type == SMCR_CLC_PROPOSAL) {
-        struct smcr_proposal p;
-        uint32_t from = c->at;
+    struct smcr_proposal p;
+    uint32_t from = c->at;
+    switch (clc->version == 1 ? clc->type : 0) {
+    case SMCR_CLC_PROPOSAL:
         if (!explain_take(c, &smcr_proposal_header, "clc_proposal"))
             return;
         smcr_proposal_get(&p, c->packet->frame + from);
         take_prefixes(c, &p);
-    } else if (clc->type == SMCR_CLC_ACCEPT || clc->type == SMCR_CLC_CONFIRM) {
-        explain_take(c, &smcr_accept_header, clc->type == SMCR_CLC_ACCEPT ? "clc_accept" : "clc_confirm");
-    } else if (clc->type == SMCR_CLC_DECLINE) {
+        return;
+    case SMCR_CLC_ACCEPT:
+        explain_take(c, &smcr_accept_header, "clc_accept");
+        return;
+    case SMCR_CLC_CONFIRM:
+        explain_take(c, &smcr_accept_header, "clc_confirm");
+        return;
+    case SMCR_CLC_DECLINE:
         explain_take(c, &smcr_decline_header, "clc_decline");
-    } else {
-        explain_take(c, &smcr_clc_header, "clc");
+        return;
     }
+    explain_take(c, &smcr_clc_header, "clc");
 }
 
 void explain_take_tcp(struct explain_cursor *c)
