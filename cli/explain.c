@@ -140,6 +140,8 @@ static const char help[] =
     "                     bth.psn > 100', 'aeth && aeth.syndrome != ACK', 'ip.src == 10.0.0.1',\n"
     "                     'flow == 2'. A layer alone: it is there. A field alone: it is not 0.\n"
     "                     && || ! ( ) == != < <= > >=\n"
+    "      --strict       name what breaks a rule of the standard, by its requirement; `nornic verify\n"
+    "                     --strict lists only that\n"
     "  -a, --all          also packets that are not RoCE\n"
     "      --colour WHEN  always, never or auto (the default: on a terminal)\n"
     "\n"
@@ -161,11 +163,15 @@ static int parse_colour(const char *text, bool *colour)
 /* 0; or the exit status with which the command ends, plus 1. */
 static int parse(int argc, char **argv, struct settings *s)
 {
-    static const struct option options[] = {
-        {"verbose", no_argument, NULL, 'v'},      {"json", no_argument, NULL, 'j'},
-        {"filter", required_argument, NULL, 'f'}, {"all", no_argument, NULL, 'a'},
-        {"colour", required_argument, NULL, 'c'}, {"html", required_argument, NULL, 'H'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"verbose", no_argument, NULL, 'v'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"filter", required_argument, NULL, 'f'},
+                                            {"all", no_argument, NULL, 'a'},
+                                            {"strict", no_argument, NULL, 's'},
+                                            {"colour", required_argument, NULL, 'c'},
+                                            {"html", required_argument, NULL, 'H'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     const char *colour = "auto";
     struct net_error err;
     int c;
@@ -180,6 +186,8 @@ static int parse(int argc, char **argv, struct settings *s)
             s->boxes = true;
         else if (c == 'j')
             s->json = true;
+        else if (c == 's')
+            s->strict = true;
         else if (c == 'a')
             s->all = true;
         else if (c == 'c')
@@ -212,9 +220,10 @@ int cli_explain(int argc, char **argv)
         explain_filter_free(settings.filter);
         return status - 1;
     }
-    struct run run = {.settings = &settings,
-                      .style = settings.style,
-                      .analysis = explain_analysis_create(&(struct explain_analysis_config){0})};
+    struct run run = {
+        .settings = &settings,
+        .style = settings.style,
+        .analysis = explain_analysis_create(&(struct explain_analysis_config){.strict = settings.strict})};
     if (!run.analysis)
         return cli_fail("out of memory");
     if (settings.html)

@@ -13,6 +13,7 @@
 
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "cli/verify_strict.h"
 #include "net/bytes.h"
 #include "net/pcap_file.h"
 #include "roce/packet.h"
@@ -29,6 +30,10 @@ struct tally {
     uint64_t packets, roce, icrc_ok, icrc_bad, malformed;
     struct bad_frame *bad; /* icrc_bad + malformed of them */
     size_t bad_cap;
+};
+
+struct settings {
+    bool json, strict;
 };
 
 /* Where the counting has got to, for somebody who waits at a terminal. */
@@ -169,7 +174,8 @@ static json_object *json_of_bad(const struct bad_frame *bad)
 }
 
 /* One line. `error` (or NULL) says why the file could not be read to its end. */
-static void print_json(const char *path, const struct tally *t, const char *error)
+static void print_json(const char *path, const struct tally *t, const struct cli_strict *strict,
+                       const char *error)
 {
     json_object *o = json_object_new_object(), *bad = json_object_new_array();
     json_object_object_add(o, "file", json_object_new_string(path));
@@ -181,6 +187,7 @@ static void print_json(const char *path, const struct tally *t, const char *erro
     for (size_t i = 0; i < t->icrc_bad + t->malformed; i++)
         json_object_array_add(bad, json_of_bad(&t->bad[i]));
     json_object_object_add(o, "bad_frames", bad);
+    cli_strict_to_json(strict, o);
     if (error)
         json_object_object_add(o, "error", json_object_new_string(error));
     puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
@@ -188,8 +195,8 @@ static void print_json(const char *path, const struct tally *t, const char *erro
 }
 
 /* Reads to the end. 0, or -errno with a sentence in `err`; what was counted until then stays. */
-static int read_capture(struct net_capture *capture, struct tally *t, struct progress *progress,
-                        struct net_error *err)
+static int read_capture(struct net_capture *capture, struct tally *t, struct cli_strict *strict,
+                        struct progress *progress, struct net_error *err)
 {
     struct net_capture_record record;
     int more;
@@ -197,30 +204,38 @@ static int read_capture(struct net_capture *capture, struct tally *t, struct pro
         if (!judge(t, &record))
             return net_error_set(err, ENOMEM, "%s: no memory to remember %zu bad frames", progress->path,
                                  t->bad_cap);
+        cli_strict_take(strict, &record);
         progress_show(progress, t->packets);
     }
     return more;
 }
 
 /* Reports on one file, adds what was found to `total`, and returns the exit status that it deserves. */
-static int verify_file(const char *path, bool json, struct tally *total)
+static int verify_file(const char *path, const struct settings *settings, struct tally *total)
 {
+    struct cli_strict strict = {0};
     struct tally t = {0};
     struct net_error err = {{0}};
     struct net_capture *capture;
     struct progress progress = {.path = path, .is_shown = isatty(STDERR_FILENO)};
 
+    if (settings->strict && cli_strict_begin(&strict) != 0)
+        return cli_fail("out of memory");
     int rc = net_capture_open(path, &capture, &err);
     bool is_open = rc == 0;
     if (is_open) {
-        rc = read_capture(capture, &t, &progress, &err);
+        rc = read_capture(capture, &t, &strict, &progress, &err);
         net_capture_close(capture);
     }
     progress_clear(&progress);
-    if (json)
-        print_json(path, &t, rc < 0 ? err.text : NULL);
-    else if (is_open)
+    if (settings->json) {
+        print_json(path, &t, &strict, rc < 0 ? err.text : NULL);
+    } else if (is_open) {
         print_text(path, &t);
+        cli_strict_print(&strict);
+    }
+    uint64_t violations = strict.count;
+    cli_strict_end(&strict);
     total->packets += t.packets;
     total->roce += t.roce;
     total->icrc_ok += t.icrc_ok;
@@ -229,11 +244,11 @@ static int verify_file(const char *path, bool json, struct tally *total)
     free(t.bad);
     if (rc < 0)
         return cli_fail("%s", err.text);
-    return t.icrc_bad + t.malformed ? CLI_NEGATIVE : CLI_OK;
+    return t.icrc_bad + t.malformed + violations ? CLI_NEGATIVE : CLI_OK;
 }
 
 static const char help[] =
-    "Usage: nornic verify [--json] FILE...\n"
+    "Usage: nornic verify [--strict] [--json] FILE...\n"
     "Recomputes the Invariant CRC (ICRC) of every RoCE packet in capture files.\n"
     "\n"
     "FILE is a pcap or pcapng file of Ethernet frames, - is standard input. RoCE packets are those that\n"
@@ -243,9 +258,13 @@ static const char help[] =
     "their ICRC to be judged. Each bad frame is named by its number in the file; ICRCs are shown as the\n"
     "four bytes on the wire.\n"
     "\n"
-    "  --json   one line of JSON a file: file, packets, roce, icrc_ok, icrc_bad, malformed, bad_frames (a\n"
-    "           list of n, expected, found, reason; expected and found are null for a malformed packet),\n"
-    "           and error when the file could not be read to its end\n"
+    "  --strict  also name every packet whose sender breaks a rule of the standard, with the requirement\n"
+    "            (docs/conformance-roce.md): payloads, padding, reserved fields, the order of opcodes and\n"
+    "            answers, MSNs, UDP ports. What Linux does otherwise, and may, is not named\n"
+    "  --json    one line of JSON a file: file, packets, roce, icrc_ok, icrc_bad, malformed, bad_frames (a\n"
+    "            list of n, expected, found, reason; expected and found are null for a malformed packet),\n"
+    "            with --strict violation_count and violations (a list of n, rule, words), and error when\n"
+    "            the file could not be read to its end\n"
     "\n"
     "Example:\n"
     "  $ tcpdump -i eth0 -w run.pcap udp port 4791\n"
@@ -257,10 +276,12 @@ static const char help[] =
 
 int cli_verify(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+                                            {"strict", no_argument, NULL, 's'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     struct tally total = {0};
-    bool json = false;
+    struct settings settings = {0};
     int c, status = CLI_OK;
 
     opterr = 0;
@@ -270,18 +291,21 @@ int cli_verify(int argc, char **argv)
             fputs(help, stdout);
             return CLI_OK;
         }
-        if (c != 'j')
+        if (c == 'j')
+            settings.json = true;
+        else if (c == 's')
+            settings.strict = true;
+        else
             return cli_option_error(c, argv);
-        json = true;
     }
     if (optind == argc)
         return cli_fail(
             "name a capture file, or - for standard input; `nornic verify --help` has an example");
     for (int i = optind; i < argc; i++) {
-        int file_status = verify_file(argv[i], json, &total);
+        int file_status = verify_file(argv[i], &settings, &total);
         status = file_status > status ? file_status : status;
     }
-    if (!json && argc - optind > 1)
+    if (!settings.json && argc - optind > 1)
         print_counts("all files", &total);
     return status;
 }

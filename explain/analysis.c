@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "explain/flow.h"
+#include "explain/strict.h"
 #include "net/ipv4.h"
 
 void explain_remark(struct explain_meaning *m, enum explain_finding_kind kind, const char *rule,
@@ -52,6 +53,15 @@ void explain_pair_count(struct explain_pair *pair, unsigned direction, const str
         flow->marks[direction]++;
 }
 
+static void judge_order(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,
+                        struct explain_meaning *m)
+{
+    if (packet->roce.op->flags & ROCE_PKT_RESPONSE)
+        explain_strict_response(pair, direction, packet, m);
+    else if (packet->roce.op->flags & ROCE_PKT_DEFINED)
+        explain_strict_request(pair, direction, packet, m);
+}
+
 static void take_connected(struct explain_analysis *a, const struct explain_packet *packet,
                            struct explain_meaning *m)
 {
@@ -65,6 +75,9 @@ static void take_connected(struct explain_analysis *a, const struct explain_pack
     m->flow = pair->index;
     m->direction = direction;
     explain_pair_count(pair, direction, packet);
+    if (a->config.strict)
+        judge_order(pair, direction, packet, m);
+    pair->src_port[direction] = pkt->src_port;
     if (pkt->op->flags & ROCE_PKT_RESPONSE)
         explain_response(pair, direction, packet, m);
     else if (pkt->op->flags & ROCE_PKT_DEFINED)
@@ -99,6 +112,8 @@ static void take_roce(struct explain_analysis *a, const struct explain_packet *p
                       struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
+    if (packet->verdict == ROCE_RX_TAKEN && a->config.strict)
+        explain_strict_packet(packet, m);
     if (packet->verdict != ROCE_RX_TAKEN) {
         take_bad(packet, m);
     } else if (pkt->op->flags & ROCE_PKT_CNP) {

@@ -213,7 +213,6 @@ struct explain_pair *explain_pair_of(struct explain_analysis *a, const struct ex
     if (!p)
         return NULL;
     touch(a, p);
-    p->src_port[*direction] = pkt->src_port;
     return p;
 }
 

@@ -80,7 +80,9 @@ struct explain_half {
     unsigned next_answer;
     struct explain_trouble trouble;
     struct explain_gap gap;
-    bool dead; /* a NAK ended it: nothing more is answered (ROCE-RS-12) */
+    bool msn_known;    /* strict: */
+    uint32_t msn_base; /* the MSN before the first message that was seen */
+    bool dead;         /* a NAK ended it: nothing more is answered (ROCE-RS-12) */
 };
 
 /* A connection of the CM, from its REQ on. [0]: who asked for it, [1]: who was asked. */

@@ -115,6 +115,21 @@ static void note_skipped(struct explain_half *half, const struct explain_packet 
     }
 }
 
+/* A READ's PSN range is known exactly only with the path MTU; its first answer tells it. */
+static void correct_spans(struct explain_half *half, uint32_t pmtu_bytes)
+{
+    for (unsigned i = 0; i < EXPLAIN_READS_MAX && pmtu_bytes; i++) {
+        struct explain_read *r = &half->reads[i];
+        if (!r->number || r->bytes <= 8)
+            continue;
+        uint32_t span = (r->bytes - 1) / pmtu_bytes + 1;
+        if (half->guessed && half->next_psn == roce_psn_add(r->psn, r->span))
+            half->next_psn = roce_psn_add(r->psn, span);
+        r->span = span;
+    }
+    half->guessed = false;
+}
+
 /* Which of the answers to the READ it is: the next, one after a gap, or one before. */
 static void place_answer(struct explain_half *half, struct explain_read *read, uint32_t k,
                          const struct explain_packet *packet, struct explain_meaning *m)
@@ -149,8 +164,10 @@ static void take_read_response(struct explain_pair *pair, struct explain_half *h
                                const struct explain_packet *packet, struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    if (pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE) && pkt->payload_bytes > pair->shown.pmtu_bytes)
+    if (pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE) && pkt->payload_bytes > pair->shown.pmtu_bytes) {
         pair->shown.pmtu_bytes = pkt->payload_bytes;
+        correct_spans(half, pkt->payload_bytes);
+    }
     struct explain_read *read = explain_read_find(half, pkt->bth.psn);
     if (!read) {
         snprintf(m->words, sizeof m->words, "RDMA READ response, PSN 0x%06x, to a request that was not seen",
@@ -188,21 +205,6 @@ static void take_atomic_ack(struct explain_half *half, const struct explain_pack
              pkt->atomicacketh.original);
 }
 
-/* A READ's PSN range is known exactly only with the path MTU; its first answer tells it. */
-static void correct_spans(struct explain_half *half, uint32_t pmtu_bytes)
-{
-    for (unsigned i = 0; i < EXPLAIN_READS_MAX && pmtu_bytes; i++) {
-        struct explain_read *r = &half->reads[i];
-        if (!r->number || r->bytes <= 8)
-            continue;
-        uint32_t span = (r->bytes - 1) / pmtu_bytes + 1;
-        if (half->guessed && half->next_psn == roce_psn_add(r->psn, r->span))
-            half->next_psn = roce_psn_add(r->psn, span);
-        r->span = span;
-    }
-    half->guessed = false;
-}
-
 /* The answer that this one is a copy of, made by the network: the same IPv4 identification. What is no copy
  * is remembered. */
 static uint64_t copy_of(struct explain_half *half, const struct explain_packet *packet)
@@ -229,7 +231,6 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
 {
     struct explain_half *half = &pair->half[!direction]; /* the requests are the other end's */
     const struct roce_pkt *pkt = &packet->roce;
-    uint32_t pmtu_bytes = pair->shown.pmtu_bytes;
     uint64_t original = copy_of(half, packet);
     if (original) {
         m->answers = original;
@@ -247,8 +248,6 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
         take_ack(half, packet, m);
     else
         take_nak(pair, half, direction, packet, m);
-    if (pair->shown.pmtu_bytes != pmtu_bytes)
-        correct_spans(half, pair->shown.pmtu_bytes);
     if (is_ghost(half, pkt->bth.psn))
         explain_remark(m, EXPLAIN_FIND_GHOST_ACK, "ROCE-RC-30", 0, 0,
                        "PSN 0x%06x is answered, and was not sent in this capture", pkt->bth.psn);
