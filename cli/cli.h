@@ -18,6 +18,7 @@
     C(rdma_client, "rdma-client", "connect, one message there and one back; speaks with rdma_server") \
     C(rdma_server, "rdma-server", "the other side of rdma-client; speaks with rdma_client")           \
     C(explain, "explain", "say what the packets of capture files mean")                               \
+    C(header, "header", "draw the headers of the wire format and list their fields")                  \
     C(replay, "replay", "put the engine in the place of an endpoint of a capture, and compare")       \
     C(sniff, "sniff", "capture the RDMA traffic of an interface, and nothing else")                   \
     C(verify, "verify", "recompute the ICRC of every RoCE packet in capture files")                   \
