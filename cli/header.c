@@ -14,9 +14,9 @@
 
 static const char help[] =
     "Usage: nornic header [KEY...]\n"
-    "Draws headers of the wire format, 32 bits a row, and lists their fields: the first and the last bit, the\n"
-    "name (as in the filters of `nornic explain`), the requirement that governs it. The drawing is made of the\n"
-    "table that the engine reads and writes packets with. A header of more than 64 bytes is listed only.\n"
+    "Draws headers of the wire format, 32 bits a row, and lists their fields: the first and the last bit,\n"
+    "the name (as in the filters of `nornic explain`), the requirement that governs it. The drawing is made\n"
+    "of the table that the engine reads and writes packets with. Above 64 bytes there is only the list.\n"
     "\n"
     "Without KEY: which headers there are. docs/wire-format.md explains them.\n"
     "\n"

@@ -64,6 +64,7 @@ static const struct field_rule {
     {"immdt", NULL, "ROCE-RS-42"},
     {"ieth", NULL, "ROCE-RS-44"},
     {"cnp", NULL, "ROCE-HDR-12"},
+    {"mad", "attr_id", "ROCE-CM-1"},
     {"cm_req", NULL, "ROCE-CM-10"},
     {"cm_path", NULL, "ROCE-CM-11"},
     {"cm_alt_path", NULL, "ROCE-CM-11"},
