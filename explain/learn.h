@@ -47,7 +47,6 @@ struct explain_learned {
     uint16_t vlan_id;
     uint32_t qkey; /* UD */
     uint32_t pmtu_bytes;
-    uint64_t gap_number; /* a packet that follows requests which the capture lacks; 0: there is none */
 
     bool requests; /* it sent some */
     uint32_t sq_psn, end_psn;

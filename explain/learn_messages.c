@@ -169,8 +169,7 @@ int explain_learn_messages(const struct explain_tape *tape, const struct explain
         struct explain_message *m = &q->messages[q->message_count];
         int64_t psns = take_message(tape, q, &t, at, m);
         if (psns <= 0) {
-            q->gap_number = t.at[at] ? t.at[at] : 1;
-            rc = (int)psns;
+            rc = (int)psns; /* 0: some of it is missing, and what follows is not compared */
             break;
         }
         if (m->wr.opcode == RDMA_WR_RDMA_READ && m->len_bytes > EXPLAIN_READ_MAX_BYTES) {
