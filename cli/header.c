@@ -41,7 +41,7 @@ static void put_fields(struct explain_text *out, const struct explain_layer_kind
         if (f->width_bits == 1)
             snprintf(bits, sizeof bits, "%u", f->first_bit);
         else
-            snprintf(bits, sizeof bits, "%u-%u", f->first_bit, f->first_bit + f->width_bits - 1);
+            snprintf(bits, sizeof bits, "%u-%u", f->first_bit, f->first_bit + f->width_bits - 1u);
         explain_printf(out, "    bits %-10s %-20s %s\n", bits, f->name, rule ? rule : "");
     }
 }
