@@ -56,6 +56,7 @@ struct memory_port {
     struct ring *rx, *tx;
     struct bell *bell, *peer_bell;
     uint32_t rx_lent, tx_lent; /* slots that the user holds */
+    bool tx_short;             /* the last reserve got fewer slots than it wanted */
 };
 
 struct link {
@@ -87,15 +88,23 @@ static bool bell_arm(struct bell *bell)
     return true;
 }
 
-static uint32_t ring_waiting(struct ring *ring, struct bell *bell, uint32_t want)
+/* Slots were given back since the sender found too few of them. */
+static bool ring_has_opened(const struct ring *ring)
 {
+    return atomic_load(&ring->tail) != ring->tail_seen || atomic_load(&ring->receiver_gone);
+}
+
+static uint32_t ring_waiting(struct memory_port *end, uint32_t want)
+{
+    struct ring *ring = end->rx;
     uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     if (ring->head_seen - tail < want)
         ring->head_seen = atomic_load_explicit(&ring->head, memory_order_acquire);
-    if (ring->head_seen == tail && bell_arm(bell)) {
+    if (ring->head_seen == tail && bell_arm(end->bell)) {
         ring->head_seen = atomic_load(&ring->head);
-        if (ring->head_seen != tail)
-            bell_ring(bell); /* frames wait, so the descriptor has to say so */
+        /* The ring that was silenced may have said either; the descriptor has to go on saying so. */
+        if (ring->head_seen != tail || (end->tx_short && ring_has_opened(end->tx)))
+            bell_ring(end->bell);
     }
     return ring->head_seen - tail;
 }
@@ -106,7 +115,7 @@ static unsigned memory_rx_burst(struct net_port *port, struct net_frame *frames,
     struct memory_port *end = (struct memory_port *)port;
     struct ring *ring = end->rx;
     assert(end->rx_lent == 0);
-    uint32_t waiting = ring_waiting(ring, end->bell, n);
+    uint32_t waiting = ring_waiting(end, n);
     if (n > waiting)
         n = waiting;
     if (n > port->limits.burst_frames)
@@ -168,7 +177,8 @@ static unsigned memory_tx_reserve(struct net_port *port, struct net_frame *bufs,
     if (n > port->limits.burst_frames)
         n = port->limits.burst_frames;
     uint32_t room = ring_room(ring, n);
-    if (room < n) {
+    end->tx_short = room < n;
+    if (end->tx_short) {
         port->counters.tx_full++;
         n = room;
     }
