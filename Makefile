@@ -157,12 +157,14 @@ $(BUILD)/bench/blast $(BUILD)/bench/scale: $(BUILD)/bench/%: $(BUILD)/bench/%.o 
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
-bench: ## throughput against the raw port and kernel TCP, as ratios; the cost of many queue pairs
+bench: ## throughput against the raw port and kernel TCP, as ratios; many queue pairs; reading captures
 	@test/tools/deps.sh build test tools
 	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all $(BUILD)/bench/blast $(BUILD)/bench/scale
 	@bench/run
 	@echo
 	@$(BUILD)/bench/scale
+	@echo
+	@bench/explain
 
 # --- installing it ---
 DEST := $(DESTDIR)$(prefix)

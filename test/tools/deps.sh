@@ -9,7 +9,7 @@ build="gcc make clang llvm libc6-dev linux-libc-dev pkg-config libxdp-dev libbpf
        libisal-dev libjson-c-dev zlib1g-dev iproute2"
 test="libcriterion-dev python3 git util-linux procps iputils-ping"
 tools="clang-format clang-tidy cppcheck libclang-rt-dev tshark python3-scapy tcpdump ethtool iperf3 chromium
-       fonts-dejavu-core"
+       fonts-dejavu-core time"
 interop="qemu-system-x86 busybox-static dash kmod cpio xz-utils ibverbs-utils ibverbs-providers rdmacm-utils
          tshark tcpdump ethtool iputils-ping"
 
