@@ -55,10 +55,12 @@ background() {
     pid=$!
     e2e_pids+=("$pid")
 }
+# how many captures on nnb have their ring: before that a socket is there, and loses what it got so far
+rings() { "${in_b[@]}" ss -H0e | grep -A3 ':nnb ' | grep -c ring_rx; }
 # capturing N: waits, 10 seconds at most, until N packet sockets are bound in B
 capturing() {
     for ((i = 0; i < 100; i++)); do
-        [ "$("${in_b[@]}" ss -H0 | grep -c nnb)" -ge "$1" ] && return 0
+        [ "$(rings)" -ge "$1" ] && return 0
         sleep 0.1
     done
     return 1
@@ -82,12 +84,12 @@ pingpong() {
 }
 # sniffing NAME ARGS...: nornic sniff of nnb, ready; $sniffer
 sniffing() {
-    local name=$1 sockets
-    sockets=$("${in_b[@]}" ss -H0 | grep -c nnb)
+    local name=$1 ready
+    ready=$(rings)
     shift
     background "$name" "${in_b[@]}" "$nornic" sniff -i nnb "$@"
     sniffer=$pid
-    capturing $((sockets + 1))
+    capturing $((ready + 1))
 }
 
 if ! "$python" -c 'import scapy.all' 2>/dev/null || ! command -v tcpdump >/dev/null; then
