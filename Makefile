@@ -29,7 +29,7 @@ TIDY_CFLAGS := -std=gnu17 $(CPPFLAGS)
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(SANFLAGS)
 LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal
 
-ROOMS   := net xdp rdma roce roce/cm smcr explain host
+ROOMS   := net xdp rdma roce roce/cm smcr smcr/sock explain host
 LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c))

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A link group: all equal links to one peer, the memory on them, and the connections. SMCR sections 2, 11,
+ * 17, 18. */
+#ifndef NORNIC_SMCR_GROUP_H
+#define NORNIC_SMCR_GROUP_H
+
+#include "smcr/instance.h"
+#include "smcr/link.h"
+#include "smcr/llc.h"
+#include "smcr/rmb.h"
+
+/* clang-format off */
+#define SMCR_REDUNDANCIES(R) R(NONE) R(SINGLE) R(ASYMMETRIC_LOCAL) R(ASYMMETRIC_PEER) R(SYMMETRIC)
+/* clang-format on */
+/* SMCR-ALK-11. NONE: no link is active yet, or any more. */
+enum smcr_redundancy {
+#define SMCR_REDUNDANCY_ENUM_(name) SMCR_##name,
+    SMCR_REDUNDANCIES(SMCR_REDUNDANCY_ENUM_)
+#undef SMCR_REDUNDANCY_ENUM_
+};
+const char *smcr_redundancy_name(enum smcr_redundancy redundancy);
+
+enum smcr_group_state {
+    SMCR_GROUP_FIRST_CONTACT, /* no connection but the first may use it (SMCR-FC-21) */
+    SMCR_GROUP_USABLE,
+    SMCR_GROUP_ENDING, /* takes no new connection */
+};
+
+struct smcr_group {
+    struct smcr *smcr;
+    struct smcr_group *next;
+    uint32_t id;
+    enum smcr_role role;
+    enum smcr_group_state state;
+    struct smcr_peer_id peer_id;
+    uint16_t vlan_id;
+    char pnetid[17];
+    uint8_t version;   /* of CLC and LLC: 1 */
+    uint8_t max_links; /* negotiated by the first CONFIRM LINK (SMCR-ARC-15) */
+    uint8_t last_link_number;
+    struct smcr_link links[SMCR_LINK_SLOTS]; /* state FREE: the slot is free */
+
+    struct smcr_rmb *rmbs;
+    unsigned num_rmbs;
+    struct smcr_peer_rmb *peer_rmbs;
+    unsigned num_peer_rmbs;
+    struct smcr_send_buf *free_send_bufs;
+
+    /* Connections by index of their alert token (smcr/token.c), of all states. */
+    struct smcr_token_table *tokens;
+    struct smcr_conn *conns; /* conn->group_next */
+    uint32_t num_conns;
+    struct smcr_conn *first; /* the connection whose first contact runs */
+    bool past_fallback;      /* that first contact can no longer end in TCP (SMCR-FBK-01, rows 11 and 12) */
+
+    struct smcr_llc llc; /* exchanges, queues and timers: smcr/llc.h */
+    struct roce_timer idle_timer, repair_timer;
+    uint64_t repair_ns; /* the present interval of the repair timer */
+};
+
+/* A new group in FIRST_CONTACT without links. NULL: no memory, or max_groups. */
+struct smcr_group *smcr_group_create(struct smcr *smcr, enum smcr_role role,
+                                     const struct smcr_peer_id *peer_id, uint16_t vlan_id,
+                                     const char *pnetid);
+/* Frees all that is its; its connections have been taken off or reset. */
+void smcr_group_destroy(struct smcr_group *group, uint64_t now_ns);
+
+/* A usable group to that peer (SMCR-FC-01), or NULL. `running`: one in its first contact instead. */
+struct smcr_group *smcr_group_find(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
+                                   uint16_t vlan_id, bool running);
+/* The client's look-up of SMCR-FC-05: the active link with these of the peer, in any group of ours as
+ * client; NULL: none. */
+struct smcr_link *smcr_link_find(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
+                                 const struct smcr_link_end *peer, uint16_t vlan_id);
+
+/* The active link that fewest of our connections send over, other than `not_this` (may be NULL); NULL: none
+ * (SMCR-ARC-26, FOV-17). */
+struct smcr_link *smcr_group_pick_link(struct smcr_group *group, const struct smcr_link *not_this);
+/* SMCR-ARC-19; 0: all 255 are in use. */
+uint8_t smcr_group_next_link_number(struct smcr_group *group);
+enum smcr_redundancy smcr_group_redundancy(const struct smcr_group *group);
+
+/* A connection enters and leaves: the idle timer of the server's group, SMCR-LGT-01. */
+void smcr_group_add_conn(struct smcr_group *group, struct smcr_conn *conn, uint64_t now_ns);
+void smcr_group_remove_conn(struct smcr_group *group, struct smcr_conn *conn, uint64_t now_ns);
+
+/* Ends it with all its connections: each is reset (SMCR-FOV-16, LGT-03, SC-06). Tells the peer by DELETE LINK
+ * (all) where `tell` and a link works. The group is freed when its last connection is. `cause`: static. */
+void smcr_group_end(struct smcr_group *group, bool tell, const char *cause, uint64_t now_ns);
+
+/* Ports came, went or changed: repairs redundancy, or fails links. */
+void smcr_group_port_up(struct smcr_group *group, struct smcr_port *port, uint64_t now_ns);
+
+/* The alert token of a connection of the group: index and generation (SMCR-CLC-37), never 0. 0: no memory.
+ * And back: NULL for a stale or unknown one (SMCR-CDC-06). */
+uint32_t smcr_token_get(struct smcr_group *group, struct smcr_conn *conn);
+void smcr_token_put(struct smcr_group *group, uint32_t token);
+struct smcr_conn *smcr_token_find(const struct smcr_group *group, uint32_t token);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A link: one RC queue pair to the peer, its protection domain, the receives for messages, and the posts that
+ * have not ended. SMCR sections 2, 9 and 17. */
+#ifndef NORNIC_SMCR_LINK_H
+#define NORNIC_SMCR_LINK_H
+
+#include "smcr/instance.h"
+#include "smcr/llc_wire.h"
+
+struct smcr_group;
+
+/* clang-format off */
+#define SMCR_LINK_STATES(S) S(FREE) S(ALLOCATED) S(CONFIRMING) S(ACTIVE) S(DELETING) S(DOWN)
+/* clang-format on */
+/* SMCR-ALK-11. ALLOCATED: the QP is there and its values were told to the peer, or will be. CONFIRMING: may
+ * receive and carries its CONFIRM LINK. ACTIVE: data may go. DELETING: no new data, waits for the exchange.
+ * DOWN: its QP is in error and all posts have ended; its resources wait for the DELETE LINK exchange. */
+enum smcr_link_state {
+#define SMCR_LINK_STATE_ENUM_(name) SMCR_LINK_##name,
+    SMCR_LINK_STATES(SMCR_LINK_STATE_ENUM_)
+#undef SMCR_LINK_STATE_ENUM_
+};
+const char *smcr_link_state_name(enum smcr_link_state state);
+
+/* What CLC and ADD LINK tell of one end of a link: SMCR-QP-01. */
+struct smcr_link_end {
+    struct net_mac mac;
+    struct net_addr gid;
+    uint32_t qpn;
+    uint32_t psn; /* the first that this end sends */
+    uint8_t mtu;  /* enum roce_mtu */
+};
+
+#define SMCR_LINK_SENDS 256 /* posts of a link at a time, RDMA writes included */
+#define SMCR_LINK_RECVS 256 /* messages that may wait for us (SMCR-ENG-03) */
+
+/* What a signalled post was: whom its completion concerns. */
+enum smcr_post_kind {
+    SMCR_POST_LLC, /* `value`: its first four bytes */
+    SMCR_POST_CDC, /* `conn`; `value`: its sequence number */
+};
+struct smcr_post {
+    enum smcr_post_kind kind;
+    struct smcr_conn *conn;
+    uint32_t value;
+    uint32_t writes; /* RDMA writes posted before it since the last signalled post */
+};
+
+struct smcr_link {
+    struct smcr_group *group;
+    struct smcr_port *port;
+    struct smcr_link *next_on_port;
+    unsigned slot;  /* which column of the RToken tables is its */
+    uint8_t number; /* SMCR-ARC-19 */
+    enum smcr_link_state state;
+    struct rdma_pd *pd; /* its own: SMCR-ARC-24 */
+    struct roce_qp *qp;
+    struct smcr_link_end local, peer;
+    uint32_t user_id, peer_user_id;
+
+    uint8_t *recv_bytes; /* SMCR_LINK_RECVS buffers of SMCR_MSG_BYTES */
+    struct rdma_mr *recv_mr;
+    /* Signalled posts that have not ended, oldest first: posts[(first + i) % SMCR_LINK_SENDS]. */
+    struct smcr_post posts[SMCR_LINK_SENDS];
+    uint32_t first_post, num_posts;
+    uint32_t sends_left;     /* room in the send queue, in work requests */
+    uint32_t pending_writes; /* since the last signalled post */
+
+    uint32_t conns; /* that send over it */
+    /* Those that found the send queue full, or wait for completions to send on: conn->wait_next. */
+    struct smcr_conn *waiting_head, **waiting_tail;
+    uint64_t last_heard_ns; /* a completion, or a message (SMCR-KAL-02) */
+    struct roce_timer test_timer;
+    uint8_t test_data[16];
+    bool test_pending, test_keepalive;
+};
+
+/* Makes a link in a free slot of the group: PD, QP in INIT, receives posted, every RMB of the group and every
+ * send buffer registered on it; `local` filled, with an unpredictable PSN (SMCR-QP-04). 0 or -errno; then
+ * nothing is left. */
+int smcr_link_create(struct smcr_group *group, struct smcr_port *port, uint8_t number,
+                     struct smcr_link **out);
+/* Takes the QP to RTR (client: SMCR-FC-07), or on to RTS, with what the peer told. 0 or -errno. */
+int smcr_link_receive(struct smcr_link *link, const struct smcr_link_end *peer, uint64_t now_ns);
+int smcr_link_send_ready(struct smcr_link *link, uint64_t now_ns);
+/* Takes the QP to ERR and takes all its completions (SMCR-FOV-04): after this no byte of ours leaves on it,
+ * and all posts have been reported as failed. State DOWN. */
+void smcr_link_stop(struct smcr_link *link, uint64_t now_ns);
+/* Frees everything; the slot is free again. Stops it first if need be. */
+void smcr_link_destroy(struct smcr_link *link, uint64_t now_ns);
+
+/* Posts one message of SMCR_MSG_BYTES as an RC SEND, inline and signalled. `writes` RDMA writes posted since
+ * count as part of it. 0, or -EAGAIN: the send queue has no room; -ENOTCONN: the link does not send. The
+ * outcome comes as smcr_llc_sent() or smcr_conn_cdc_done(). */
+int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, struct smcr_post what);
+/* Posts an RDMA write, unsignalled, of `len_bytes` at `local`, which `lkey` covers on this link. As above;
+ * it must be followed by a message. A caller that needs several checks smcr_link_room() first. */
+int smcr_link_post_write(struct smcr_link *link, const uint8_t *local, uint32_t lkey, uint32_t len_bytes,
+                         uint64_t remote_va, uint32_t rkey);
+static inline uint32_t smcr_link_room(const struct smcr_link *link)
+{
+    return link->sends_left;
+}
+
+/* Takes the completions of a port's CQ: messages to smcr_llc_rx() and smcr_conn_cdc_rx(), the ends of posts
+ * to smcr_llc_sent() and smcr_conn_cdc_done(), failures to smcr_link_failed(). Returns how many. */
+unsigned smcr_port_poll(struct smcr_port *port, uint64_t now_ns);
+
+/* The link is down (SMCR-FOV-01), whoever noticed: stops it, moves its connections (SMCR-FOV-02), tells the
+ * peer, plans the repair; the last one takes the group with it. `cause`: static words. */
+void smcr_link_failed(struct smcr_link *link, const char *cause, uint64_t now_ns);
+
+#endif

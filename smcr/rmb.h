@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory of a link group: the RMBs that the peer writes into, what we know of the peer's, and the send
+ * buffers. SMCR section 13, SMCR-RKY-01. A key is valid on one link only, so all of it has a column per
+ * link slot. */
+#ifndef NORNIC_SMCR_RMB_H
+#define NORNIC_SMCR_RMB_H
+
+#include "smcr/instance.h"
+
+#define SMCR_LINK_SLOTS     9 /* 8 symmetric links and an asymmetric one: SMCR-ARC-14, ARC-16 */
+#define SMCR_MAX_RMBS       255
+#define SMCR_EYE_BYTES      4
+#define SMCR_MIN_ELEM_BYTES (16u << 10)
+#define SMCR_MAX_ELEM_BYTES (512u << 10)
+
+struct smcr_group;
+
+struct smcr_rtoken {
+    uint32_t rkey;
+    uint64_t va;
+    bool is_known;
+};
+
+/* One of ours. `elems[i]` is the connection that has element i + 1, or NULL. */
+struct smcr_rmb {
+    struct smcr_group *group;
+    struct smcr_rmb *next;
+    uint8_t *bytes; /* num_elems * elem_bytes, page-aligned */
+    uint32_t elem_bytes;
+    unsigned num_elems, used;
+    struct smcr_conn *elems[SMCR_MAX_RMBS];
+    struct rdma_mr *mr[SMCR_LINK_SLOTS]; /* remote write only (SMCR-ENG-05) */
+    bool is_confirmed;                   /* the peer knows its RTokens of all links (SMCR-RKY-03) */
+    bool is_deleting;                    /* DELETE RKEY is out */
+    struct roce_timer idle_timer;
+};
+
+/* One of the peer's. `elems[i]`: our connection that writes into its element i + 1. */
+struct smcr_peer_rmb {
+    struct smcr_peer_rmb *next;
+    struct smcr_rtoken token[SMCR_LINK_SLOTS];
+    struct smcr_conn *elems[SMCR_MAX_RMBS];
+};
+
+/* A send buffer: a ring of a power of two bytes, read by the RDMA engine. */
+struct smcr_send_buf {
+    struct smcr_send_buf *next;
+    uint8_t *bytes;
+    uint32_t size_bytes;
+    struct rdma_mr *mr[SMCR_LINK_SLOTS];
+};
+
+/* The RMBE size for a TCP receive buffer: SMCR-RMB-03; and its Bsize code and back (0: not one). */
+uint32_t smcr_elem_bytes_for(uint32_t rcvbuf_bytes);
+uint8_t smcr_bsize_of(uint32_t elem_bytes);
+uint32_t smcr_elem_bytes_of(uint8_t bsize);
+
+/* Gives `conn` an element of its size (conn->rmb, conn->rmb_index), zeroed, with its eye catcher
+ * (SMCR-RMB-05). 0: ready. -EINPROGRESS: a new RMB waits for its CONFIRM RKEY; smcr_conn_rmb_ready() or
+ * smcr_conn_rmb_failed() follows. -ENOSPC: 255 RMBs (SMCR-SC-12). -ENOMEM. */
+int smcr_rmb_get_elem(struct smcr_group *group, struct smcr_conn *conn, uint64_t now_ns);
+/* Gives it back; the RMB that has none in use goes after rmb_idle_ns (SMCR-RKY-07). */
+void smcr_rmb_put_elem(struct smcr_conn *conn, uint64_t now_ns);
+static inline uint8_t *smcr_elem(const struct smcr_rmb *rmb, uint8_t index)
+{
+    return rmb->bytes + (size_t)(index - 1) * rmb->elem_bytes;
+}
+/* SMCR-RMB-07. */
+bool smcr_elem_is_sound(const struct smcr_rmb *rmb, uint8_t index);
+
+/* The peer's RMB by its RToken on a link; makes it if `may_add` and it is new. NULL: unknown, or no memory,
+ * or 255 of them. */
+struct smcr_peer_rmb *smcr_peer_rmb_find(struct smcr_group *group, const struct smcr_link *link,
+                                         uint32_t rkey, uint64_t va, bool may_add);
+
+/* A send buffer of at least so many bytes, registered on every link of the group; taken from the group's
+ * free ones where one fits. NULL: no memory. */
+struct smcr_send_buf *smcr_send_buf_get(struct smcr_group *group, uint32_t size_bytes);
+void smcr_send_buf_put(struct smcr_group *group, struct smcr_send_buf *buf);
+
+/* Registers, or deregisters, all of a group's memory for a link slot. 0 or -errno with nothing left. */
+int smcr_group_register(struct smcr_group *group, struct smcr_link *link);
+void smcr_group_deregister(struct smcr_group *group, struct smcr_link *link);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* SMC-R (RFC 7609) without I/O. An instance is one peer: it has ports (RNICs), link groups with other
+ * instances, and connections, each beside a TCP connection that the caller keeps. What comes in: the bytes
+ * and the end of the TCP connection, the application's calls, completions of the engine (smcr_progress()),
+ * and time. What comes out: bytes for the TCP connection, events of connections, and the next deadline.
+ *
+ * All calls of one instance come from one thread at a time. A `now_ns` never goes back. Nothing here calls
+ * the clock, the network or a thread; the devices of its ports are driven by the caller. */
+#ifndef NORNIC_SMCR_SMCR_H
+#define NORNIC_SMCR_SMCR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "net/addr.h"
+#include "rdma/mem.h"
+#include "roce/roce.h"
+#include "smcr/clc_wire.h"
+#include "smcr/trace.h"
+
+struct smcr;
+struct smcr_port;
+struct smcr_conn;
+
+enum smcr_role { SMCR_CLIENT, SMCR_SERVER }; /* of the TCP connection, and of the link group (SMCR-ARC-09) */
+
+/* --- the instance --- */
+
+/* Protocol timers, SMCR section 24; 0 means the default written there. */
+struct smcr_times {
+    uint64_t clc_ns;            /* each CLC message */
+    uint64_t first_contact_ns;  /* T1..T4 */
+    uint64_t llc_ns;            /* a reply in an established link group */
+    uint64_t test_link_ns;      /* a link idle for so long is tested */
+    uint64_t test_answer_ns;    /* and answers within */
+    uint64_t redundancy_ns;     /* first retry of a lost second link; doubles */
+    uint64_t redundancy_max_ns; /* up to */
+    uint64_t add_link_notice_ns;
+    uint64_t group_idle_ns; /* of a server's group without connections */
+    uint64_t rmb_idle_ns;
+    uint64_t close_guard_ns;
+    uint64_t abort_guard_ns;
+    uint64_t stale_cursor_ns;
+    uint64_t cork_ns; /* what waits for more to send with it, waits no longer */
+};
+
+/* Where implementations read the RFC differently (SMCR section 23 b); all false is our reading. */
+struct smcr_interop {
+    bool shifted_add_link;    /* ADD LINK as Linux lays it out (A5) */
+    bool literal_subnet_mask; /* the Proposal's subnet field holds the mask (A1) */
+};
+
+/* Zero means the default where one is named. */
+struct smcr_config {
+    const struct rdma_mem *mem; /* default: the C library's; copied */
+    struct rdma_random random;  /* needed; copied */
+    uint16_t instance_id;       /* upper half of the Peer ID: differs at every start and in every process
+                                   (SMCR-ARC-21, ARC-22) */
+    struct smcr_times times;
+    struct smcr_interop interop;
+    uint32_t max_conns;     /* default 16384 */
+    uint32_t max_groups;    /* default 256 */
+    uint8_t max_links;      /* symmetric links a group, 2..8 (SMCR-ARC-14); default 2 */
+    uint8_t elems_per_rmb;  /* RMBEs of an RMB, 1..255; default 16 (SMCR-RMB-01) */
+    bool disabled;          /* declines every proposal */
+    smcr_trace_hook *trace; /* may be NULL */
+    void *trace_ctx;
+};
+
+/* 0, -EINVAL or -ENOMEM. */
+int smcr_create(const struct smcr_config *config, struct smcr **out);
+/* Ends what is left, without waiting for peers: connections are reset, groups freed. Ports are removed. */
+void smcr_destroy(struct smcr *smcr, uint64_t now_ns);
+
+/* Ends gracefully: no new connection, DELETE LINK (all) on every group that has none left (SMCR-ABT-09). */
+void smcr_retire(struct smcr *smcr, uint64_t now_ns);
+
+/* Takes the completions of all ports. After each progress of a device. Returns whether there were any. */
+bool smcr_progress(struct smcr *smcr, uint64_t now_ns);
+/* When smcr_expire() is due; NET_TIME_NONE: no timer runs. */
+uint64_t smcr_deadline_ns(const struct smcr *smcr);
+void smcr_expire(struct smcr *smcr, uint64_t now_ns);
+
+/* --- ports --- */
+
+#define SMCR_MAX_NETWORKS 16
+
+struct smcr_network {
+    struct net_addr addr; /* the interface's own address */
+    uint8_t prefix_len;   /* of IPv4: 0..32 */
+};
+
+/* A port of an RNIC, by one GID of its device. */
+struct smcr_port_config {
+    struct roce_dev *dev; /* the caller's; outlives the port */
+    unsigned sgid_index;  /* V2 entry: address, MAC and VLAN of the port */
+    enum roce_mtu path_mtu;
+    struct smcr_network networks[SMCR_MAX_NETWORKS]; /* that its interface is attached to (SMCR-FC-02) */
+    unsigned num_networks;
+    char name[32];   /* for people */
+    char pnetid[17]; /* physical network: ports and connections of another are not reached; "" is one too */
+    /* Around every control call of the device's engine; may be NULL. Must not call back. */
+    void (*lock)(void *ctx);
+    void (*unlock)(void *ctx);
+    /* Completions wait: smcr_progress() is due. Called by the engine inside its progress, maybe in another
+     * thread than smcr's; must not call back. May be NULL. */
+    void (*wake)(void *ctx);
+    void *ctx;
+};
+
+/* The port is up from the start; groups that lack redundancy take it at once (SMCR-ALK-01, ALK-03). 0,
+ * -EINVAL or -ENOMEM. */
+int smcr_port_add(struct smcr *smcr, const struct smcr_port_config *config, uint64_t now_ns,
+                  struct smcr_port **out);
+/* Its links go down: connections fail over to others. */
+void smcr_port_remove(struct smcr_port *port, uint64_t now_ns);
+/* The link of the interface went down or came back (SMCR-ENG-08). */
+void smcr_port_state(struct smcr_port *port, bool up, uint64_t now_ns);
+
+/* --- connections --- */
+
+/* The caller's TCP connection. Called inside calls of the core; must not call back into it. */
+struct smcr_tcp {
+    /* CLC bytes to send; borrowed. All are taken: what the socket does not take now, the caller keeps. 0, or
+     * -errno: the connection is broken. */
+    int (*send)(void *ctx, const uint8_t *bytes, size_t len_bytes);
+    /* End it with RST. Nothing is sent on it any more. */
+    void (*reset)(void *ctx);
+};
+
+struct smcr_conn_config {
+    enum smcr_role role;
+    struct net_addr local, remote; /* of the TCP connection */
+    uint16_t local_port, remote_port;
+    uint16_t vlan_id;
+    /* Of the interface that the TCP connection leaves by: what a Proposal tells and is checked against. */
+    struct smcr_network networks[SMCR_MAX_NETWORKS];
+    unsigned num_networks;
+    char pnetid[17];
+    uint32_t rcvbuf_bytes; /* picks the RMBE's size (SMCR-RMB-03); default 64 KiB */
+    uint32_t sndbuf_bytes; /* of the send buffer; default 64 KiB; rounded up to a power of two */
+    struct smcr_tcp tcp;
+    void *ctx; /* for `tcp`, and smcr_conn_ctx() */
+};
+
+/* What became of a connection since it was last asked. Levels are asked for with smcr_conn_status(). */
+enum smcr_event {
+    SMCR_EVENT_ESTABLISHED = 1 << 0, /* data goes by RDMA from now on */
+    SMCR_EVENT_FALLBACK = 1 << 1,    /* plain TCP from now on: SMCR-CLC-42; the core is done with it */
+    SMCR_EVENT_READABLE = 1 << 2,    /* bytes, end of stream or an error */
+    SMCR_EVENT_WRITABLE = 1 << 3,    /* room after there was none, or an error */
+    SMCR_EVENT_URGENT = 1 << 4,      /* urgent data is announced (SMCR-URG-03) */
+    SMCR_EVENT_RESET = 1 << 5,       /* ended abnormally; the error is in the status */
+    SMCR_EVENT_CLOSED = 1 << 6,      /* all is over and freed on the wire: TCP may be closed (SMCR-CLS-01) */
+};
+
+/* Both TCP options were seen: the client proposes, the server waits for it. 0, -EINVAL, -ENOMEM, -ENOSPC
+ * (max_conns). What the client cannot do (no port) is 0 as well: it ends in FALLBACK before a byte is sent.
+ */
+int smcr_conn_create(struct smcr *smcr, const struct smcr_conn_config *config, uint64_t now_ns,
+                     struct smcr_conn **out);
+/* Gives it back, in any state: one that still talks to its peer closes (or aborts, with unread data) by
+ * itself and is freed when that is over; its `tcp` is not called any more but for reset(), and CLOSED still
+ * comes through smcr_next_event() if `linger` is true: then the caller gives it back a second time. */
+void smcr_conn_destroy(struct smcr_conn *conn, bool linger, uint64_t now_ns);
+
+void *smcr_conn_ctx(const struct smcr_conn *conn);
+
+/* Bytes that the TCP connection received while negotiation runs, or after. Returns how many were taken: the
+ * rest, after a FALLBACK, is the application's (SMCR-FBK-05). */
+size_t smcr_conn_tcp_input(struct smcr_conn *conn, const uint8_t *bytes, size_t len_bytes, uint64_t now_ns);
+enum smcr_tcp_end { SMCR_TCP_FIN, SMCR_TCP_RST };
+/* The peer's FIN (SMCR-CLS-21) or RST (SMCR-ABT-05), or the socket's error. */
+void smcr_conn_tcp_end(struct smcr_conn *conn, enum smcr_tcp_end how, uint64_t now_ns);
+
+/* The next connection to which something happened, with what (enum smcr_event) in `*events`; NULL: none.
+ * After each batch of calls. */
+struct smcr_conn *smcr_next_event(struct smcr *smcr, unsigned *events);
+
+enum smcr_send_flags {
+    SMCR_SEND_URGENT = 1 << 0,  /* the last byte is urgent (SMCR-URG-01) */
+    SMCR_SEND_MORE = 1 << 1,    /* more follows at once: may be corked up to cork_ns */
+    SMCR_SEND_NODELAY = 1 << 2, /* is not corked behind what is in flight (SMCR-DAT-07) */
+};
+enum smcr_recv_flags {
+    SMCR_RECV_PEEK = 1 << 0,
+    SMCR_RECV_URGENT = 1 << 1, /* the urgent byte, out of line: -EINVAL: none; -EAGAIN: not there yet */
+};
+
+/* Copies into the send buffer what fits. Returns how many bytes, or -EAGAIN (full), -EPIPE (shut down),
+ * -ECONNRESET, -ECONNABORTED, -ENOTCONN (not established). */
+ssize_t smcr_conn_send(struct smcr_conn *conn, const void *bytes, size_t len_bytes, unsigned flags,
+                       uint64_t now_ns);
+/* Takes what has arrived. Returns how many bytes, 0 at the end of the stream, or -EAGAIN and the above. Stops
+ * before the urgent byte like a TCP read, and does not return it in line unless asked (urgent_inline). */
+ssize_t smcr_conn_recv(struct smcr_conn *conn, void *bytes, size_t len_bytes, unsigned flags,
+                       uint64_t now_ns);
+/* SO_OOBINLINE; and whether the next byte to read is the urgent one (SIOCATMARK). */
+void smcr_conn_set_urgent_inline(struct smcr_conn *conn, bool is_inline);
+bool smcr_conn_at_mark(const struct smcr_conn *conn);
+/* No more writes: D once all is delivered (SMCR-CLS-04). Fine twice. */
+void smcr_conn_shutdown_write(struct smcr_conn *conn, uint64_t now_ns);
+/* Ends abnormally, with A and RST (SMCR-ABT-01). */
+void smcr_conn_abort(struct smcr_conn *conn, uint64_t now_ns);
+/* SO_KEEPALIVE: a link is tested when both were idle for `idle_ns`; 0: off (SMCR-KAL-01). */
+void smcr_conn_set_keepalive(struct smcr_conn *conn, uint64_t idle_ns, uint64_t now_ns);
+
+struct smcr_conn_status {
+    int error; /* -ECONNRESET and such; 0 */
+    bool established, fallback, closed;
+    uint32_t diagnosis; /* of a fallback: enum smcr_diagnosis; whose it was tells `declined_by_peer` */
+    bool declined_by_peer;
+    const char *reason; /* of the fallback or error, in words; never NULL; static */
+    size_t readable_bytes, writable_bytes;
+    size_t unsent_bytes; /* that the peer has not acknowledged at RC level yet: SIOCOUTQ, lingering */
+    bool eof, urgent, write_closed;
+};
+void smcr_conn_status(const struct smcr_conn *conn, struct smcr_conn_status *out);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sockets whose bytes travel by SMC-R where both ends can, else by TCP. The calls mean what the POSIX
+ * calls of the same name mean: they return -1 and set errno. A descriptor of smcr_socket() is one of the
+ * kernel's: poll(), select() and epoll can wait on it, dup() and close-on-exec work, close() does not
+ * (smcr_close() does). Any thread may call. A socket given to a forked child is dead there (SMCR-ARC-28). */
+#ifndef NORNIC_SMCR_SOCK_SOCK_H
+#define NORNIC_SMCR_SOCK_SOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "host/host.h"
+#include "net/error.h"
+#include "smcr/smcr.h"
+#include "smcr/stat.h"
+
+/* --- the process as an SMC-R peer --- */
+
+#define SMCR_SOCK_MAX_PORTS 8
+
+struct smcr_sock_port {
+    const char *port;          /* "xdp:IFACE", "packet:IFACE"; its first address of the family that fits */
+    const char *pnetid;        /* NULL: "" */
+    const char *capture_path;  /* as host_dev_config has it; NULL: none */
+    struct host_impair impair; /* likewise */
+};
+
+/* Zero means the default where one is named. */
+struct smcr_sock_config {
+    struct smcr_sock_port ports[SMCR_SOCK_MAX_PORTS];
+    unsigned num_ports;
+    struct smcr_times times;
+    struct smcr_interop interop;
+    uint8_t max_links, elems_per_rmb;
+    bool no_stat; /* no socket for `nornic smc stat` */
+    /* Called with the instance's lock held. May be NULL. */
+    smcr_trace_hook *trace;
+    void *trace_ctx;
+};
+
+/* Opens the ports, makes the cgroup with the BPF program that writes and reads the TCP option, moves this
+ * process into it, and starts the thread that makes progress. Once a process. 0, or -errno with a sentence in
+ * `err`. Where only BPF is not allowed: 0, with the sentence in `err` all the same; then every connection is
+ * plain TCP (SMCR-REN-06). */
+int smcr_sock_start(const struct smcr_sock_config *config, struct net_error *err);
+/* Resets what is left, leaves and removes the cgroup, closes the ports. */
+void smcr_sock_stop(void);
+/* A port's interface by its index in the configuration; the instance's statistics, under its lock. */
+const struct smcr_counters *smcr_sock_counters(void);
+void smcr_sock_stat_visit(const struct smcr_stat_visitor *visitor);
+
+/* --- sockets --- */
+
+/* SOCK_STREAM (with SOCK_NONBLOCK, SOCK_CLOEXEC) of AF_INET or AF_INET6; before smcr_sock_start(): plain TCP.
+ */
+int smcr_socket(int family, int type, int protocol);
+int smcr_bind(int fd, const struct sockaddr *addr, socklen_t len);
+int smcr_listen(int fd, int backlog);
+int smcr_accept(int fd, struct sockaddr *addr, socklen_t *len);
+int smcr_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
+int smcr_connect(int fd, const struct sockaddr *addr, socklen_t len);
+ssize_t smcr_read(int fd, void *bytes, size_t len_bytes);
+ssize_t smcr_write(int fd, const void *bytes, size_t len_bytes);
+ssize_t smcr_readv(int fd, const struct iovec *iov, int n);
+ssize_t smcr_writev(int fd, const struct iovec *iov, int n);
+ssize_t smcr_recv(int fd, void *bytes, size_t len_bytes, int flags);
+ssize_t smcr_send(int fd, const void *bytes, size_t len_bytes, int flags);
+ssize_t smcr_recvmsg(int fd, struct msghdr *msg, int flags);
+ssize_t smcr_sendmsg(int fd, const struct msghdr *msg, int flags);
+int smcr_shutdown(int fd, int how);
+int smcr_close(int fd);
+int smcr_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+int smcr_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
+int smcr_getsockname(int fd, struct sockaddr *addr, socklen_t *len);
+int smcr_getpeername(int fd, struct sockaddr *addr, socklen_t *len);
+int smcr_fcntl(int fd, int cmd, long arg);
+int smcr_ioctl(int fd, unsigned long request, void *arg);
+
+/* How the bytes of a connection travel, and why not by SMC-R. 0, or -1 with errno. */
+struct smcr_sock_info {
+    bool smcr;          /* SMC-R; else TCP, or not connected */
+    const char *reason; /* of a fallback or an error, in words; never NULL; static */
+    uint32_t diagnosis;
+    bool declined_by_peer;
+};
+int smcr_sock_info(int fd, struct smcr_sock_info *out);
+
+/* Never SMC-R for this socket: before connect or listen (SMCR-REN-06). */
+int smcr_sock_set_tcp_only(int fd, bool tcp_only);
+
+#endif
