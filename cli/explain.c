@@ -4,22 +4,30 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/explain_html.h"
+#include "cli/explain_live.h"
 #include "cli/options.h"
 #include "explain/analysis.h"
 #include "explain/boxes.h"
 #include "explain/filter.h"
 #include "explain/json.h"
-#include "explain/line.h"
+#include "explain/ladder.h"
 
-#define OUT_BYTES    65536 /* are gathered before they are written */
-#define FINDINGS_MAX 64
+#define OUT_BYTES     65536 /* are gathered before they are written */
+#define FINDINGS_MAX  64
+#define COLUMNS_LEAST 72
+#define COLUMNS_MOST  200
+#define YEAR_NS       (UINT64_C(366) * 24 * 3600 * 1000000000)
 
 struct settings {
-    bool json, boxes, all, strict;
+    bool json, boxes, all, strict, ladder;
+    const char *ifname;   /* NULL: files */
+    uint64_t packets_max; /* end after so many that are shown; 0: no end */
+    uint64_t duration_ns;
     const char *html; /* where the page goes; NULL: none is wanted */
     struct explain_filter *filter;
     struct explain_line_style style;
@@ -32,14 +40,25 @@ struct run {
     struct explain_analysis *analysis;
     struct cli_page *page; /* NULL: none is wanted */
     struct explain_text out;
-    uint64_t number, findings[3]; /* by severity */
+    struct explain_ladder ladder;
+    uint64_t number, shown, findings[3]; /* by severity */
+    bool write_failed;
 };
 
 static bool flush(struct run *run)
 {
     bool written = fwrite(run->out.bytes, 1, run->out.len, stdout) == run->out.len;
     explain_text_clear(&run->out);
+    run->write_failed |= !written;
     return written;
+}
+
+/* What was gathered is seen at once. */
+static bool flush_all(void *ctx)
+{
+    struct run *run = ctx;
+    run->write_failed |= !flush(run) || fflush(stdout) != 0;
+    return !run->write_failed;
 }
 
 static void count(struct run *run, const struct explain_finding *f)
@@ -54,6 +73,7 @@ static void show(struct run *run, const struct explain_packet *packet, const str
         return;
     if (s->filter && !explain_filter_matches(s->filter, packet, meaning))
         return;
+    run->shown++;
     if (run->page) {
         cli_page_packet(run->page, packet, meaning);
         return;
@@ -62,9 +82,32 @@ static void show(struct run *run, const struct explain_packet *packet, const str
         explain_json_packet(&run->out, packet, meaning);
         return;
     }
-    explain_line(&run->out, packet, meaning, &run->style);
+    if (s->ladder)
+        explain_ladder(&run->out, &run->ladder, packet, meaning, &run->style);
+    else
+        explain_line(&run->out, packet, meaning, &run->style);
     if (s->boxes)
         explain_boxes_packet(&run->out, packet);
+}
+
+/* One more packet; false: no more are wanted, or the output cannot be written. */
+static bool take(void *ctx, const struct net_capture_record *record)
+{
+    struct run *run = ctx;
+    const struct settings *s = run->settings;
+    struct explain_packet packet;
+    struct explain_meaning meaning;
+    explain_dissect(&packet, record, run->number + 1);
+    if (s->ifname && !s->all && packet.kind == EXPLAIN_OTHER)
+        return true; /* a SYN without the option: the kernel's filter lets it through */
+    run->number++;
+    explain_analysis_next(run->analysis, &packet, &meaning);
+    for (unsigned i = 0; i < meaning.remark_count; i++)
+        count(run, &meaning.remarks[i]);
+    if (run->number == 1)
+        run->style.epoch_ns = packet.time_ns;
+    show(run, &packet, &meaning);
+    return (!s->packets_max || run->shown < s->packets_max) && (run->out.len <= OUT_BYTES || flush(run));
 }
 
 static int explain_file(struct run *run, const char *path)
@@ -77,21 +120,29 @@ static int explain_file(struct run *run, const char *path)
         return cli_fail("%s", err.text);
     if (run->page)
         cli_page_file(run->page, path);
-    while ((rc = net_capture_next(capture, &record, &err)) > 0) {
-        struct explain_packet packet;
-        struct explain_meaning meaning;
-        explain_dissect(&packet, &record, ++run->number);
-        explain_analysis_next(run->analysis, &packet, &meaning);
-        for (unsigned i = 0; i < meaning.remark_count; i++)
-            count(run, &meaning.remarks[i]);
-        if (run->number == 1)
-            run->style.epoch_ns = packet.time_ns;
-        show(run, &packet, &meaning);
-        if (run->out.len > OUT_BYTES && !flush(run))
+    while ((rc = net_capture_next(capture, &record, &err)) > 0)
+        if (!take(run, &record))
             break;
-    }
     net_capture_close(capture);
     return rc < 0 ? cli_fail("%s", err.text) : CLI_OK;
+}
+
+static int explain_interface(struct run *run)
+{
+    const struct settings *s = run->settings;
+    if (run->page)
+        cli_page_file(run->page, s->ifname);
+    return cli_explain_live(&(struct cli_explain_live){.ifname = s->ifname,
+                                                       .duration_ns = s->duration_ns,
+                                                       .all = s->all,
+                                                       .take = take,
+                                                       .pause = flush_all,
+                                                       .ctx = run});
+}
+
+static bool is_full(const struct run *run)
+{
+    return run->settings->packets_max && run->shown >= run->settings->packets_max;
 }
 
 /* What became known only at the end, and the count of it all. */
@@ -122,8 +173,8 @@ static void finish(struct run *run)
 }
 
 static const char help[] =
-    "Usage: nornic explain [-v | --json | --html OUT] [-f FILTER] FILE...\n"
-    "Says what the packets of capture files mean.\n"
+    "Usage: nornic explain [-v | --json | --ladder | --html OUT] [-f FILTER] FILE... | -i IFACE\n"
+    "Says what the packets of capture files, or of an interface, mean.\n"
     "\n"
     "FILE is a pcap or pcapng file of Ethernet frames, - is standard input. A line a packet: its number,\n"
     "the time since the first one, addresses, destination QP, PSN, and what it means among those before it:\n"
@@ -134,6 +185,8 @@ static const char help[] =
     "                     fields, and the rule for each (docs/conformance-roce.md)\n"
     "  -j, --json         one object a packet: n, time_ns, len, kind, layers with all fields, payload,\n"
     "                     icrc, verdict, qp, message, answers, words, remarks\n"
+    "      --ladder       a lifeline for each address, an arrow a packet: --> the first time, ==> sent\n"
+    "                     again, ~~> an answer that says no (NAK, RNR NAK), xx> a bad packet\n"
     "      --html OUT     all of it as one page for a browser: flows, findings, a ladder, plots, the bytes\n"
     "                     of each packet; the page needs no network (docs/explain.md)\n"
     "  -f, --filter EXPR  only packets that match, for example 'bth.opcode == RC_RDMA_WRITE_FIRST &&\n"
@@ -143,6 +196,10 @@ static const char help[] =
     "      --strict       name what breaks a rule of the standard, by its requirement; `nornic verify\n"
     "                     --strict lists only that\n"
     "  -a, --all          also packets that are not RoCE\n"
+    "  -i, --interface IFACE   what goes over an interface, as it comes: RDMA, connection management, and\n"
+    "                     the handshakes of SMC-R; needs root. Ctrl-C ends it, with the summary\n"
+    "  -c, --count N      end after N packets that are shown\n"
+    "      --duration TIME   with -i: end after this time, such as 10 or 1.5m\n"
     "      --colour WHEN  always, never or auto (the default: on a terminal)\n"
     "\n"
     "Example:\n"
@@ -150,7 +207,7 @@ static const char help[] =
     "    2    0.001203  10.77.0.2 > 10.77.0.1  qp 0x00001c psn 0x001000  "
     "RNR NAK for PSN 0x001000: wait 10.24 ms\n"
     "\n"
-    "Exit status: 0 every file was read, 2 one could not be read, or the page not be written.\n";
+    "Exit status: 0 all was read, 2 a file or the interface could not be read, or the page not be written.\n";
 
 static int parse_colour(const char *text, bool *colour)
 {
@@ -160,86 +217,141 @@ static int parse_colour(const char *text, bool *colour)
     return 0;
 }
 
-/* 0; or the exit status with which the command ends, plus 1. */
+enum long_option { OPT_STRICT = 256, OPT_COLOUR, OPT_HTML, OPT_LADDER, OPT_DURATION };
+
+static const struct option options[] = {{"verbose", no_argument, NULL, 'v'},
+                                        {"json", no_argument, NULL, 'j'},
+                                        {"filter", required_argument, NULL, 'f'},
+                                        {"all", no_argument, NULL, 'a'},
+                                        {"interface", required_argument, NULL, 'i'},
+                                        {"count", required_argument, NULL, 'c'},
+                                        {"duration", required_argument, NULL, OPT_DURATION},
+                                        {"strict", no_argument, NULL, OPT_STRICT},
+                                        {"colour", required_argument, NULL, OPT_COLOUR},
+                                        {"html", required_argument, NULL, OPT_HTML},
+                                        {"ladder", no_argument, NULL, OPT_LADDER},
+                                        {NULL, 0, NULL, 0}};
+
+static int take_filter(struct settings *s)
+{
+    struct net_error err;
+    explain_filter_free(s->filter);
+    s->filter = explain_filter_parse(optarg, &err);
+    return s->filter ? 0 : cli_fail("%s", err.text);
+}
+
+static int take_option(struct settings *s, int c, char **argv)
+{
+    switch (c) {
+    case 'v':
+        s->boxes = true;
+        return 0;
+    case 'j':
+        s->json = true;
+        return 0;
+    case 'f':
+        return take_filter(s);
+    case 'a':
+        s->all = true;
+        return 0;
+    case 'i':
+        s->ifname = optarg;
+        return 0;
+    case 'c':
+        return cli_parse_count("--count", optarg, 1, UINT64_MAX, &s->packets_max);
+    case OPT_DURATION:
+        return cli_parse_duration("--duration", optarg, 1000000, YEAR_NS, &s->duration_ns);
+    case OPT_STRICT:
+        s->strict = true;
+        return 0;
+    case OPT_COLOUR:
+        return parse_colour(optarg, &s->style.colour);
+    case OPT_HTML:
+        s->html = optarg;
+        return 0;
+    case OPT_LADDER:
+        s->ladder = true;
+        return 0;
+    default:
+        return cli_option_error(c, argv);
+    }
+}
+
+/* What does not go together. */
+static int judge(const struct settings *s, const char *first_file)
+{
+    if (s->html && (s->json || s->boxes || s->ladder))
+        return cli_fail("--html %s: the page holds it all; leave out -v, --json and --ladder", s->html);
+    if (s->ladder && s->json)
+        return cli_fail("--ladder draws and --json does not: choose one");
+    if (s->ifname && first_file)
+        return cli_fail("%s: it is either files or, with -i, an interface", first_file);
+    if (!s->ifname && s->duration_ns)
+        return cli_fail("--duration goes with -i IFACE: a file ends by itself");
+    if (!s->ifname && !first_file)
+        return cli_fail("name a capture file, - for standard input, or an interface with -i; "
+                        "`nornic explain --help` has an example");
+    return 0;
+}
+
 static int parse(int argc, char **argv, struct settings *s)
 {
-    static const struct option options[] = {{"verbose", no_argument, NULL, 'v'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"filter", required_argument, NULL, 'f'},
-                                            {"all", no_argument, NULL, 'a'},
-                                            {"strict", no_argument, NULL, 's'},
-                                            {"colour", required_argument, NULL, 'c'},
-                                            {"html", required_argument, NULL, 'H'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    const char *colour = "auto";
-    struct net_error err;
     int c;
+    s->style.colour = isatty(STDOUT_FILENO);
     opterr = 0;
     optind = 1;
-    while ((c = getopt_long(argc, argv, ":vjf:ah", options, NULL)) != -1) {
-        if (c == 'h') {
-            fputs(help, stdout);
-            return CLI_OK + 1;
-        }
-        if (c == 'v')
-            s->boxes = true;
-        else if (c == 'j')
-            s->json = true;
-        else if (c == 's')
-            s->strict = true;
-        else if (c == 'a')
-            s->all = true;
-        else if (c == 'c')
-            colour = optarg;
-        else if (c == 'H')
-            s->html = optarg;
-        else if (c != 'f')
-            return cli_option_error(c, argv) + 1;
-        if (c != 'f')
-            continue;
-        explain_filter_free(s->filter);
-        s->filter = explain_filter_parse(optarg, &err);
-        if (!s->filter)
-            return cli_fail("%s", err.text) + 1;
-    }
-    if (s->html && (s->json || s->boxes))
-        return cli_fail("--html %s: the page holds it all; leave out -v and --json", s->html) + 1;
-    if (optind == argc)
-        return cli_fail(
-                   "name a capture file, or - for standard input; `nornic explain --help` has an example") +
-               1;
-    return parse_colour(colour, &s->style.colour) ? CLI_ERROR + 1 : 0;
+    while ((c = getopt_long(argc, argv, ":vjf:ai:c:", options, NULL)) != -1)
+        if (take_option(s, c, argv) != 0)
+            return CLI_ERROR;
+    return judge(s, argv[optind]);
+}
+
+static unsigned columns(void)
+{
+    struct winsize size;
+    unsigned n = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 110;
+    return n < COLUMNS_LEAST ? COLUMNS_LEAST : n > COLUMNS_MOST ? COLUMNS_MOST : n;
+}
+
+static int explain(const struct settings *settings, char **files)
+{
+    int status = CLI_OK;
+    struct run run = {
+        .settings = settings,
+        .style = settings->style,
+        .ladder = {.columns = columns()},
+        .analysis = explain_analysis_create(&(struct explain_analysis_config){.strict = settings->strict})};
+    if (!run.analysis)
+        return cli_fail("out of memory");
+    if (settings->html)
+        run.page = cli_page_open(settings->html);
+    if (settings->html && !run.page)
+        status = CLI_ERROR;
+    if (settings->ifname && status == CLI_OK)
+        status = explain_interface(&run);
+    for (; *files && status == CLI_OK && !is_full(&run); files++)
+        status = explain_file(&run, *files);
+    if (run.page || !settings->html)
+        finish(&run);
+    if (run.page && cli_page_close(run.page, run.number, run.analysis) != CLI_OK)
+        status = CLI_ERROR;
+    if (!flush_all(&run) && status == CLI_OK)
+        status = cli_fail("cannot write the output: %m");
+    explain_text_free(&run.out);
+    explain_analysis_destroy(run.analysis);
+    return status;
 }
 
 int cli_explain(int argc, char **argv)
 {
     struct settings settings = {0};
-    int status = parse(argc, argv, &settings);
-    if (status) {
-        explain_filter_free(settings.filter);
-        return status - 1;
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        fputs(help, stdout);
+        return CLI_OK;
     }
-    struct run run = {
-        .settings = &settings,
-        .style = settings.style,
-        .analysis = explain_analysis_create(&(struct explain_analysis_config){.strict = settings.strict})};
-    if (!run.analysis)
-        return cli_fail("out of memory");
-    if (settings.html)
-        run.page = cli_page_open(settings.html);
-    if (settings.html && !run.page)
-        status = CLI_ERROR;
-    for (int i = optind; i < argc && status == CLI_OK; i++)
-        status = explain_file(&run, argv[i]);
-    if (run.page || !settings.html)
-        finish(&run);
-    if (run.page && cli_page_close(run.page, run.number, run.analysis) != CLI_OK)
-        status = CLI_ERROR;
-    if (!flush(&run) && status == CLI_OK)
-        status = cli_fail("cannot write the output: %m");
-    explain_text_free(&run.out);
-    explain_analysis_destroy(run.analysis);
+    int status = parse(argc, argv, &settings);
+    if (status == 0)
+        status = explain(&settings, argv + optind);
     explain_filter_free(settings.filter);
     return status;
 }

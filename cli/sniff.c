@@ -254,7 +254,7 @@ static int open_and_sniff(const struct settings *settings)
         cli_fail("cannot catch signals: %s", strerror(-rc));
         goto destroy_analysis;
     }
-    if (sniff_live_open(settings->ifname, settings->promiscuous, &run.live, &err) != 0) {
+    if (sniff_live_open(settings->ifname, settings->promiscuous, sniff_live_filter, &run.live, &err) != 0) {
         cli_fail("%s", err.text);
         goto destroy_analysis;
     }

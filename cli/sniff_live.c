@@ -47,10 +47,10 @@ static int check_link_type(pcap_t *pcap, const char *ifname, struct net_error *e
                          name ? name : "unknown");
 }
 
-static int set_filter(pcap_t *pcap, const char *ifname, struct net_error *err)
+static int set_filter(pcap_t *pcap, const char *ifname, const char *filter, struct net_error *err)
 {
     struct bpf_program program;
-    if (pcap_compile(pcap, &program, sniff_live_filter, 1, PCAP_NETMASK_UNKNOWN) != 0)
+    if (pcap_compile(pcap, &program, filter, 1, PCAP_NETMASK_UNKNOWN) != 0)
         return net_error_set(err, EINVAL, "cannot compile the filter for %s: %s", ifname, pcap_geterr(pcap));
     int status = pcap_setfilter(pcap, &program);
     pcap_freecode(&program);
@@ -60,7 +60,8 @@ static int set_filter(pcap_t *pcap, const char *ifname, struct net_error *err)
 }
 
 /* Options before the activation cannot fail: the handle is not active. */
-static int activate(pcap_t *pcap, const char *ifname, bool promiscuous, struct net_error *err)
+static int activate(pcap_t *pcap, const char *ifname, bool promiscuous, const char *filter,
+                    struct net_error *err)
 {
     char why[PCAP_ERRBUF_SIZE] = "";
     pcap_set_snaplen(pcap, SNIFF_SNAP_BYTES);
@@ -72,14 +73,15 @@ static int activate(pcap_t *pcap, const char *ifname, bool promiscuous, struct n
     if (status < 0)
         return fail_activate(status, ifname, pcap_geterr(pcap), err);
     int rc = check_link_type(pcap, ifname, err);
-    if (rc == 0)
-        rc = set_filter(pcap, ifname, err);
+    if (rc == 0 && filter)
+        rc = set_filter(pcap, ifname, filter, err);
     if (rc == 0 && pcap_setnonblock(pcap, 1, why) != 0)
         rc = net_error_set(err, EIO, "cannot capture on %s: %s", ifname, why);
     return rc;
 }
 
-int sniff_live_open(const char *ifname, bool promiscuous, struct sniff_live **out, struct net_error *err)
+int sniff_live_open(const char *ifname, bool promiscuous, const char *filter, struct sniff_live **out,
+                    struct net_error *err)
 {
     char why[PCAP_ERRBUF_SIZE] = "";
     struct sniff_live *live = calloc(1, sizeof *live);
@@ -91,7 +93,7 @@ int sniff_live_open(const char *ifname, bool promiscuous, struct sniff_live **ou
         free(live);
         return net_error_set(err, EIO, "cannot capture on %s: %s", ifname, why);
     }
-    int rc = activate(live->pcap, ifname, promiscuous, err);
+    int rc = activate(live->pcap, ifname, promiscuous, filter, err);
     if (rc) {
         sniff_live_close(live);
         return rc;

@@ -14,11 +14,12 @@
 
 struct sniff_live;
 
-/* Begins to capture what sniff_live_filter lets through, in both directions. 0 or -errno with a sentence in
- * `err`: no such interface, it is down, no privilege, not Ethernet. */
-int sniff_live_open(const char *ifname, bool promiscuous, struct sniff_live **out, struct net_error *err);
+/* Begins to capture, in both directions, what `filter` (in libpcap's language; NULL: all) lets through. 0 or
+ * -errno with a sentence in `err`: no such interface, it is down, no privilege, not Ethernet. */
+int sniff_live_open(const char *ifname, bool promiscuous, const char *filter, struct sniff_live **out,
+                    struct net_error *err);
 
-/* What the kernel passes on, in libpcap's language. */
+/* RDMA, and what may be a handshake of SMC-R. */
 extern const char sniff_live_filter[];
 
 /* To poll for input. */

@@ -12,7 +12,7 @@
 #define RED    "\033[31m"
 #define PLAIN  "\033[0m"
 
-static int worst_severity(const struct explain_meaning *m)
+int explain_line_severity(const struct explain_meaning *m)
 {
     int worst = 0;
     for (unsigned i = 0; i < m->remark_count; i++) {
@@ -20,6 +20,17 @@ static int worst_severity(const struct explain_meaning *m)
         worst = severity > worst ? severity : worst;
     }
     return worst;
+}
+
+const char *explain_line_colour(int severity, const struct explain_line_style *style)
+{
+    static const char *const colours[] = {"", YELLOW, RED};
+    return style->colour ? colours[severity] : "";
+}
+
+const char *explain_line_plain(const struct explain_line_style *style)
+{
+    return style->colour ? PLAIN : "";
 }
 
 static const char *colour_of(const struct explain_packet *p, int severity)
@@ -80,7 +91,7 @@ void explain_line(struct explain_text *out, const struct explain_packet *p, cons
                   const struct explain_line_style *style)
 {
     uint64_t ns = p->time_ns - style->epoch_ns;
-    const char *colour = style->colour ? colour_of(p, worst_severity(m)) : "";
+    const char *colour = style->colour ? colour_of(p, explain_line_severity(m)) : "";
     explain_printf(out, "%s%5" PRIu64 " %4" PRIu64 ".%06" PRIu64 "  ", colour, p->number, ns / 1000000000,
                    ns / 1000 % 1000000);
     put_place(out, p);

@@ -16,4 +16,10 @@ struct explain_line_style {
 void explain_line(struct explain_text *out, const struct explain_packet *packet,
                   const struct explain_meaning *meaning, const struct explain_line_style *style);
 
+/* The severest of the remarks; 0: all are notes, or there is none. */
+int explain_line_severity(const struct explain_meaning *meaning);
+/* The escape sequences that a line of that severity begins and ends with: empty without colour. */
+const char *explain_line_colour(int severity, const struct explain_line_style *style);
+const char *explain_line_plain(const struct explain_line_style *style);
+
 #endif

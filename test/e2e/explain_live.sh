@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# `nornic explain -i IFACE` and --ladder as a user meets them. Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
+# shellcheck source=test/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+chmod 755 "$tmp"
+install -m 755 "$nornic" "$tmp/nornic" # where a user without privileges can read it
+
+refuse() { # NAME PATTERN ARGS...
+    local name=$1 pattern=$2
+    shift 2
+    run "$nornic" explain "$@"
+    if [ $rc = 2 ] && one_sentence "$err" "$pattern"; then ok "$name"
+    else notok "$name" "exit status $rc: $out $err"; fi
+}
+refuse no_such_interface "nn-none" -i nn-none
+refuse a_file_and_an_interface "rc_rnr" -i lo pcaps/rc_rnr.pcap
+refuse nothing_to_explain "-i"
+refuse a_time_for_a_file "--duration" --duration 1 pcaps/rc_rnr.pcap
+refuse bad_count "--count 0" -c 0 pcaps/rc_rnr.pcap
+refuse ladder_as_json "--ladder" --ladder --json pcaps/rc_rnr.pcap
+run "${as_nobody[@]}" "$tmp/nornic" explain -i lo --duration 1ms
+if [ $rc = 2 ] && one_sentence "$err" "root"; then ok no_privileges
+else notok no_privileges "exit status $rc: $out $err"; fi
+
+# --- a ladder of a file ---
+run "$nornic" explain --ladder pcaps/rc_rnr.pcap
+if [ $rc = 0 ] && grep -q '^ *# .* 10.77.0.1 *10.77.0.2$' <<<"$out" &&
+    grep -q '^ *1 .*|-- SEND only, message 1, 100 bytes -*>|$' <<<"$out" &&
+    grep -q '^ *2 .*|<~* RNR NAK for PSN 0x001000: wait 10.24 ms ~~|$' <<<"$out" &&
+    grep -q '^ *3 .*|== SEND only, retransmission of #1 after the RNR NAK of #2 =*>|$' <<<"$out" &&
+    grep -q 'ms without a packet' <<<"$out"; then ok ladder
+else notok ladder "exit status $rc: $(head -5 <<<"$out") $err"; fi
+run "$nornic" explain --ladder pcaps/rc_rnr.pcap pcaps/ud_6.pcap
+if [ $rc = 0 ] && grep -q '10.77.0.1 *10.77.0.2 *f[de]' <<<"$out" &&
+    grep -q '   |                |                |-*>|  UD SEND' <<<"$out"
+then ok ladder_of_many; else notok ladder_of_many "exit status $rc: $(tail -5 <<<"$out") $err"; fi
+run "$nornic" explain --ladder -c 3 pcaps/rc_rnr.pcap
+if [ $rc = 0 ] && [ "$(grep -c '^ *[0-9][0-9]* *[0-9.]*   |' <<<"$out")" = 3 ]; then ok count_of_a_file
+else notok count_of_a_file "exit status $rc: $out"; fi
+
+why=$(why_no_namespaces)
+if [ -n "$why" ]; then
+    skip veth "$why"
+    exit $status
+fi
+veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
+
+# watching NAME ARGS...: nornic explain of nnb, ready; $watcher
+watching() {
+    local name=$1
+    shift
+    "${in_b[@]}" "$nornic" explain -i nnb "$@" >"$tmp/$name.out" 2>"$tmp/$name.err" &
+    watcher=$!
+    e2e_pids+=("$watcher")
+    for ((i = 0; i < 100; i++)); do
+        [ -n "$("${in_b[@]}" ss -H0e | grep -A3 ':nnb ' | grep ring_rx)" ] && return 0
+        sleep 0.1
+    done
+    return 1
+}
+pingpong() {
+    start "${in_a[@]}" "$nornic" pingpong --port packet:nna "$@"
+    listening "$ns_a" 18515
+    run "${in_b[@]}" "$nornic" pingpong --port packet:nnb "$@" 10.77.0.1
+    finish
+    [ $rc = 0 ] && [ $server_rc = 0 ]
+}
+# ended NAME: the watcher is gone by itself, within 10 seconds
+ended() {
+    for ((i = 0; i < 100; i++)); do
+        kill -0 "$watcher" 2>/dev/null || break
+        sleep 0.1
+    done
+    ! kill -0 "$watcher" 2>/dev/null && wait "$watcher"
+}
+
+watching text || notok begins "$(cat "$tmp/text.err")"
+pingpong -s 3000 -n 5 || notok traffic "client $rc: $err; server $server_rc: $server_err"
+for ((i = 0; i < 50; i++)); do # the lines are there at once, while it goes on
+    [ "$(grep -c 'SEND' "$tmp/text.out")" -ge 10 ] && break
+    sleep 0.1
+done
+if kill -0 "$watcher" && [ "$(grep -c 'SEND' "$tmp/text.out")" -ge 10 ] && ! grep -q 'packets, ' "$tmp/text.out"
+then ok lines_come_at_once; else notok lines_come_at_once "$(cat "$tmp/text.out" "$tmp/text.err")"; fi
+kill -INT "$watcher"
+if ended && tail -1 "$tmp/text.out" | grep -Eq '^[0-9]+ packets, 1 flows; '; then ok ctrl_c_ends_with_the_summary
+else notok ctrl_c_ends_with_the_summary "$(tail -2 "$tmp/text.out")"; fi
+
+watching json --json -f 'aeth' -c 4 || notok begins_json "$(cat "$tmp/json.err")"
+pingpong -s 3000 -n 20 || notok traffic_for_json "client $rc: $err"
+if ended && [ "$(grep -c '"aeth":' "$tmp/json.out")" = 4 ] && [ "$(grep -c '"n":.*"layers"' "$tmp/json.out")" = 4 ]
+then ok json_filter_and_count; else notok json_filter_and_count "$(cut -c1-200 "$tmp/json.out")"; fi
+watching time --duration 500ms --ladder || notok begins_time "$(cat "$tmp/time.err")"
+if ended && grep -q '^0 packets' "$tmp/time.out"; then ok duration; else notok duration "$(cat "$tmp/time.out")"; fi
+exit $status
