@@ -90,9 +90,15 @@ $(BUILD)/cli/parts.a: $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ))
 TEST_ROOMS := $(sort $(patsubst test/%/,%,$(dir $(wildcard test/*/test_*.c))))
 TEST_BIN   := $(TEST_ROOMS:%=$(BUILD)/test/%/run)
 
+# two SMC-R instances in memory: tests and fuzzers that name them link them
+$(BUILD)/test/smcr_pair.a: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/smcr_pair/*.c) test/sim/link.c \
+                             test/support/random.c test/support/alloc.c)
+	$(Q)rm -f $@ && $(AR) rcsD $@ $^
+
 define test_program
 $(BUILD)/test/$(1)/run: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/$(1)/*.c) $(wildcard test/support/*.c)) \
-                        $(if $(filter cli,$(1)),$(BUILD)/cli/parts.a) $(BUILD)/libnornic.a
+                        $(if $(filter cli,$(1)),$(BUILD)/cli/parts.a) $(BUILD)/test/smcr_pair.a \
+                        $(BUILD)/libnornic.a
 	$$(call say,LD,$$@)
 	$$(Q)$(CC) $(ALL_LDFLAGS) -o $$@ $$^ $(LIBS) -ljson-c -lz -lcriterion
 endef
@@ -125,7 +131,7 @@ fuzzers:
 	+$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz/obj CC=$(CLANG) CFLAGS="-O1 -g" \
 	    SAN=fuzzer-no-link,address,undefined $(FUZZ_BIN)
 
-build/fuzz/%: $(BUILD)/test/fuzz/fuzz_%.o $(FUZZ_OWN) $(BUILD)/libnornic.a
+build/fuzz/%: $(BUILD)/test/fuzz/fuzz_%.o $(FUZZ_OWN) $(BUILD)/test/smcr_pair.a $(BUILD)/libnornic.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(subst fuzzer-no-link,fuzzer,$(ALL_LDFLAGS)) -o $@ $^ $(LIBS)
 
