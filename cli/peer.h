@@ -102,10 +102,12 @@ struct peer {
     struct peer_conn *conns;           /* options->connections of them */
     uint32_t opened;                   /* how many of them have been given an id */
     bool stop_ends_round;              /* a first Ctrl-C lets what has begun come to its end */
+    bool peer_may_leave;               /* it waits for nothing more than what is under way to it */
     uint64_t start_ns, end_ns;
     /* over all connections */
     uint64_t sent, received, verified;
-    uint32_t crc_sum; /* of the CRC-32 of each received message */
+    uint64_t unacknowledged; /* of the last messages: the peer left without a word */
+    uint32_t crc_sum;        /* of the CRC-32 of each received message */
 };
 
 /* Opens port, connection manager and queues, and resolves names. CLI_OK or CLI_ERROR. */

@@ -107,6 +107,7 @@ static int send_all(struct peer *peer, bool last)
             rc = peer_post_send(conn, i, sent_at(peer, i), size);
         }
     }
+    peer->peer_may_leave = last;
     return rc == CLI_OK ? peer_wait(peer, all_sent, &last, "all messages had been acknowledged") : rc;
 }
 

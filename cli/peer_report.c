@@ -37,6 +37,7 @@ static void report_json(const struct peer *peer)
     cli_json_add_count(j, "received_crc32_sum", peer->crc_sum);
     cli_json_add_real(j, "seconds", (double)(peer->end_ns - peer->start_ns) / 1e9);
     cli_json_add_count(j, "retransmitted_pkts", peer_retransmitted(peer));
+    cli_json_add_count(j, "unacknowledged_messages", peer->unacknowledged);
     cli_json_print(j);
 }
 
@@ -49,6 +50,9 @@ void peer_report(const struct peer *peer)
     printf("%" PRIu64 " messages sent, %" PRIu64 " received, %" PRIu64 " of them verified; "
            "%" PRIu64 " packets retransmitted\n",
            peer->sent, peer->received, peer->verified, peer_retransmitted(peer));
+    if (peer->unacknowledged > 0)
+        printf("the peer left before it acknowledged the last message%s\n",
+               peer->unacknowledged == 1 ? "" : "s");
     if (peer->verified < peer->received)
         printf("(the peer is no nornic: %s sends what happens to be in its memory)\n", peer->kind->stock);
 }

@@ -117,8 +117,9 @@ struct pingpong_side {
     struct pingpong_dest mine[PINGPONG_MAX_PAIRS], peer[PINGPONG_MAX_PAIRS];
 
     uint32_t posted, sent, received, receives_posted;
-    unsigned forms; /* bits of enum pingpong_form: what the messages so far agree with */
-    uint32_t mixed; /* messages that held pieces of those of other queue pairs */
+    unsigned forms;          /* bits of enum pingpong_form: what the messages so far agree with */
+    uint32_t mixed;          /* messages that held pieces of those of other queue pairs */
+    uint32_t unacknowledged; /* of the last messages: the peer left before it said that it has them */
     uint64_t start_ns, end_ns;
     struct cli_histogram round_trips; /* of the client, ns */
 };

@@ -57,6 +57,7 @@ static void report_json(const struct pingpong_side *side, const struct figures *
         cli_json_add_count(j, "rp_cnp_handled", f->counters.rp_cnp_handled);
     }
     cli_json_add_count(j, "verified_messages", side->received);
+    cli_json_add_count(j, "unacknowledged_messages", side->unacknowledged);
     if (o->transport == PINGPONG_SRQ)
         cli_json_add_count(j, "mixed_messages", side->mixed);
     cli_json_print(j);
@@ -76,6 +77,9 @@ static void report_text(const struct pingpong_side *side, const struct figures *
     if (side->options->node.cc.on)
         printf("congestion: %" PRIu64 " marked packets came, %" PRIu64 " CNPs sent, %" PRIu64 " obeyed\n",
                f->counters.np_ecn_marked, f->counters.np_cnp_sent, f->counters.rp_cnp_handled);
+    if (side->unacknowledged > 0)
+        printf("the peer left before it acknowledged the last %s\n",
+               side->unacknowledged == 1 ? "message" : "messages");
     if (side->mixed > 0)
         printf("%u of them held pieces of other queue pairs' messages: the peer has one buffer for all\n",
                side->mixed);

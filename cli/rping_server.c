@@ -76,8 +76,10 @@ static int write_text(struct peer_conn *conn, const struct rping_advert *source,
     if (sink->len_bytes < source->len_bytes)
         return cli_negative("the client has room for %u bytes of its %u", sink->len_bytes, source->len_bytes);
     int rc = peer_post_rdma(conn, PEER_WR_WRITE, RPING_TEXT_AT, source->len_bytes, sink->addr, sink->rkey);
+    conn->peer->peer_may_leave = true; /* this may have been the last round */
     if (rc == CLI_OK)
         rc = answer(conn, "the text had been written back");
+    conn->peer->peer_may_leave = false;
     conn->peer->sent++;
     return rc;
 }

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A peer that has all it wanted and leaves before its last acknowledgement arrives. */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/pingpong.h"
+
+static const struct pingpong_options options = {.node = {.port = "memory", .gid_index = -1},
+                                                .transport = PINGPONG_RC,
+                                                .size_bytes = 64,
+                                                .pmtu_bytes = 1024,
+                                                .pairs = 1,
+                                                .rx_depth = 4,
+                                                .iters = 1,
+                                                .timeout_ns = 20000000000u};
+
+static struct cli_node nodes[2];
+static struct pingpong_side client, server;
+
+static void connect_to(struct pingpong_side *side, const struct pingpong_side *other)
+{
+    unsigned index;
+    memcpy(side->peer, other->mine, sizeof side->peer);
+    cr_assert_eq(cli_node_pick_gid(side->node, -1, false, NULL, &index, &side->mine[0].gid), CLI_OK);
+    cr_assert_eq(pingpong_connect(side, index), CLI_OK);
+}
+
+/* ARP is answered while the other side asks. */
+static atomic_bool connected;
+static void *answer(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&connected))
+        host_dev_progress(nodes[1].dev);
+    return NULL;
+}
+
+static void open_pair(void)
+{
+    unsigned index;
+    cr_assert_eq(cli_node_open_pair(&options.node, nodes), CLI_OK);
+    cr_assert_eq(pingpong_side_open(&client, &options, &nodes[0], true), CLI_OK);
+    cr_assert_eq(pingpong_side_open(&server, &options, &nodes[1], false), CLI_OK);
+    cr_assert_eq(cli_node_pick_gid(&nodes[1], -1, false, NULL, &index, &server.mine[0].gid), CLI_OK);
+    pthread_t thread;
+    cr_assert_eq(pthread_create(&thread, NULL, answer, NULL), 0);
+    connect_to(&client, &server);
+    atomic_store(&connected, true);
+    pthread_join(thread, NULL);
+    connect_to(&server, &client);
+}
+
+/* The client says one word, sees it acknowledged, and is never seen again. */
+static void *speak_and_leave(void *arg)
+{
+    (void)arg;
+    struct pingpong_link *link = &client.links[0];
+    pingpong_fill(PINGPONG_FORM_COUNTED, pingpong_key(0, 0), link->send_buf, options.size_bytes);
+    struct rdma_sge sge = {
+        .addr = (uintptr_t)link->send_buf, .len_bytes = options.size_bytes, .lkey = client.mr->lkey};
+    struct rdma_send_wr wr = {.wr_id = PINGPONG_WR_SEND,
+                              .sg_list = &sge,
+                              .num_sge = 1,
+                              .opcode = RDMA_WR_SEND,
+                              .send_flags = RDMA_SEND_SIGNALED};
+    struct rdma_wc wc;
+    cr_assert_eq(roce_post_send(link->qp, &wr, NULL), 0);
+    while (rdma_cq_poll(client.cq.cq, &wc, 1) == 0)
+        host_dev_progress(nodes[0].dev);
+    cr_assert_eq(wc.status, RDMA_WC_SUCCESS);
+    host_dev_lock(nodes[0].dev);
+    roce_qp_destroy(link->qp);
+    host_dev_unlock(nodes[0].dev);
+    link->qp = NULL;
+    return NULL;
+}
+
+Test(pingpong, a_peer_that_leaves_with_all_it_wanted_is_no_failure, .timeout = 60)
+{
+    pthread_t thread;
+    open_pair();
+    cr_assert_eq(pthread_create(&thread, NULL, speak_and_leave, NULL), 0);
+    cr_assert_eq(pingpong_run(&server, true), CLI_OK);
+    pthread_join(thread, NULL);
+    cr_assert_eq(server.received, 1);
+    cr_assert_eq(server.unacknowledged, 1);
+    pingpong_side_close(&client);
+    pingpong_side_close(&server);
+    cr_assert_eq(cli_node_close(&nodes[0], CLI_OK), CLI_OK);
+    cr_assert_eq(cli_node_close(&nodes[1], CLI_OK), CLI_OK);
+}
