@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a connection needs while data moves: SMCR sections 13 to 17. Positions count the bytes of one direction
+ * of the stream from 0 and never wrap; cursors are the same places in an RMBE. Everything here is private to
+ * the control structures, nothing of it lies in the RMB (SMCR-RMB-11). */
+#ifndef NORNIC_SMCR_DATA_H
+#define NORNIC_SMCR_DATA_H
+
+#include "smcr/cdc_wire.h"
+#include "smcr/conn.h"
+
+#define SMCR_FLIGHT           16 /* CDCs of a connection that may be posted at a time (SMCR-DAT-11) */
+#define SMCR_UPDATES_PARALLEL 4  /* while so many are posted, consumer updates gather */
+#define SMCR_MAX_CHUNK_BYTES  (64u << 10) /* of one RDMA write */
+#define SMCR_FIN_GRACE_NS     1000000000u /* a FIN may overtake the CDC that explains it (SMCR-CLS-21) */
+#define SMCR_CONN_TIMERS      2           /* that a connection has: conn->timer, conn->data->tick */
+
+/* A CDC that is posted. */
+struct smcr_flight {
+    uint64_t end; /* the data that its success confirms */
+    uint16_t seq;
+    bool is_validation; /* F: says nothing about `seq` (SMCR-CDC-03) */
+};
+
+/* acked <= sent <= head; sent - acked and head - sent lie in the send buffer. */
+struct smcr_tx {
+    struct smcr_send_buf *buf;
+    uint64_t acked; /* delivered, by the completion of its CDC */
+    uint64_t sent;  /* posted */
+    uint64_t head;  /* given by the application */
+    uint64_t peer_consumed;
+    struct smcr_cursor cursor;        /* of `sent`, in the peer's RMBE */
+    struct smcr_cursor peer_consumer; /* of `peer_consumed` */
+    uint32_t chunk_bytes;             /* of a write, so that several are under way */
+    uint16_t seq;                     /* of the last CDC */
+    uint16_t completed_seq;           /* SS of SMCR-FOV-05 */
+    struct smcr_flight flight[SMCR_FLIGHT];
+    unsigned first_flight, num_flight;
+
+    bool urgent;         /* urgent data is queued or not acknowledged: P (SMCR-URG-01) */
+    uint64_t urgent_end; /* one past the urgent byte */
+    bool urgent_next;    /* another one queued behind it */
+    uint64_t urgent_next_end;
+
+    bool told_blocked, told_urgent; /* B and P of the last CDC */
+    bool cdc_due;                   /* a CDC is to go, with or without data */
+    bool update_due;                /* one that may gather with others */
+    bool hold;                      /* MORE: waits for the next send, or the cork timer */
+    bool wants_room;                /* the application found the buffer full */
+    bool validate_due;              /* F is to go first (SMCR-FOV-07) */
+    bool replay_due;                /* then what did not complete, before anything new (SMCR-FOV-09) */
+};
+
+/* told <= consumed <= produced; produced - consumed lie in our RMBE. */
+struct smcr_rx {
+    uint64_t produced, consumed;
+    uint64_t told; /* `consumed` of the last CDC */
+    struct smcr_cursor producer, consumer;
+    uint16_t seq;                     /* of the last CDC taken: SR of SMCR-FOV-06 */
+    bool peer_blocked, peer_requests; /* B and R of it */
+
+    bool urgent_announced; /* P is set */
+    bool mark_valid;       /* U was seen; `mark` is where its byte is, or was */
+    uint64_t mark;
+    bool urgent_unread;   /* the byte at `mark` can still be asked for */
+    bool has_urgent_byte; /* it was taken out of the stream into `urgent_byte` (SMCR-URG-05) */
+    uint8_t urgent_byte;
+    bool is_inline;
+
+    bool has_held; /* CDCs came before the connection was ready: the newest (SMCR-SC-08, DAT-12) */
+    bool held_loss;
+    uint8_t held[SMCR_MSG_BYTES];
+};
+
+struct smcr_conn_data {
+    struct smcr_conn *conn;
+    struct smcr_tx tx;
+    struct smcr_rx rx;
+    struct smcr_link *move_to; /* once nothing is posted (SMCR-FOV-15) */
+
+    bool shut_write, app_closed; /* the application's wish */
+    bool done_sent, close_sent;  /* D, C posted */
+    bool abort_due, abort_sent;  /* A is to go; posted */
+    bool is_final;               /* nothing is sent any more: SMCR-CDC-15, ABT-08 */
+    bool peer_done, peer_closed, peer_aborted;
+    bool is_quarantined; /* the RMBE rests until no old write can hit it (SMCR-RMB-12) */
+
+    struct roce_timer tick; /* the earliest of these: */
+    uint64_t cork_at_ns, stale_at_ns, keepalive_at_ns;
+    uint64_t keepalive_ns; /* 0: off */
+    uint64_t last_active_ns;
+};
+
+/* --- for the other files of smcr/ --- */
+
+/* The application gives it back (smcr_conn_destroy()) in a state past the handshake: SMCR section 16.1
+ * "app close". */
+void smcr_conn_close(struct smcr_conn *conn, uint64_t now_ns);
+/* Ends abnormally with that error for the application: A to the peer and RST (SMCR-ABT-01). `cause`: static. */
+void smcr_conn_reset(struct smcr_conn *conn, int error, const char *cause, uint64_t now_ns);
+/* smcr_conn_tcp_end() past the handshake. */
+void smcr_conn_data_tcp_end(struct smcr_conn *conn, enum smcr_tcp_end how, uint64_t now_ns);
+/* The levels of smcr_conn_status(). */
+void smcr_conn_data_status(const struct smcr_conn *conn, struct smcr_conn_status *out);
+/* The numbers of a connection in smcr_stat_visit(): bytes, window, readable, unsent. */
+void smcr_conn_data_stat(const struct smcr_conn *conn, struct smcr_conn_stat *out);
+/* It is CLOSED, or never was open, and holds nothing any more: no post, no RMBE, no group. */
+static inline bool smcr_conn_is_over(const struct smcr_conn *conn)
+{
+    return (conn->state == SMCR_CONN_CLOSED || conn->state == SMCR_CONN_FALLBACK) && conn->posts == 0 &&
+           !conn->data && !conn->group;
+}
+
+/* --- between the conn_*.c and cdc_*.c --- */
+
+/* Bytes that the peer's RMBE has room for, as far as we know (SMCR-DAT-03). */
+static inline uint32_t smcr_tx_window(const struct smcr_conn *conn)
+{
+    const struct smcr_tx *tx = &conn->data->tx;
+    return smcr_cap_bytes(conn->peer_elem_bytes) - (uint32_t)(tx->sent - tx->peer_consumed);
+}
+
+static inline uint32_t smcr_rx_readable(const struct smcr_rx *rx)
+{
+    return (uint32_t)(rx->produced - rx->consumed);
+}
+
+/* Sends over `link` from now on (NULL: none). */
+void smcr_conn_set_link(struct smcr_conn *conn, struct smcr_link *link);
+/* Posts what can go: smcr/conn_push.c. */
+void smcr_conn_push(struct smcr_conn *conn, uint64_t now_ns);
+/* `at_ns` may be the earliest of the tick's deadlines. */
+void smcr_conn_tick_at(struct smcr_conn *conn, uint64_t at_ns);
+
+/* The CDC that says all that is so (SMCR-CDC-02), with a new sequence number. */
+void smcr_cdc_build(struct smcr_conn *conn, struct smcr_cdc *out);
+/* Takes a CDC of an established connection. */
+void smcr_cdc_take(struct smcr_conn *conn, const struct smcr_cdc *cdc, uint64_t now_ns);
+
+/* Consumption by the application, or arrival: whether the peer is to hear of it (SMCR section 15.2). */
+void smcr_window_update(struct smcr_conn *conn, bool consumed, uint64_t now_ns);
+
+/* smcr/conn_urgent.c */
+void smcr_urgent_queue(struct smcr_tx *tx);
+void smcr_urgent_acked(struct smcr_conn *conn);
+void smcr_urgent_take(struct smcr_conn *conn, const struct smcr_cdc *cdc);
+bool smcr_urgent_skip(struct smcr_conn *conn);
+
+/* smcr/conn_close.c: what happened to the flags D and C. */
+enum smcr_close_event { SMCR_SENT_DONE, SMCR_SENT_CLOSE, SMCR_PEER_DONE, SMCR_PEER_CLOSED };
+void smcr_close_event(struct smcr_conn *conn, enum smcr_close_event event, uint64_t now_ns);
+/* smcr/conn_abort.c */
+void smcr_abort_received(struct smcr_conn *conn, uint64_t now_ns);
+/* CLOSED: its resources go when nothing of it is posted. */
+void smcr_conn_finish(struct smcr_conn *conn, const char *cause, uint64_t now_ns);
+/* A post has ended, or the quarantine: detaches what is CLOSED and holds nothing back. */
+void smcr_conn_settle(struct smcr_conn *conn, uint64_t now_ns);
+
+#endif
