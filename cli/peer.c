@@ -117,8 +117,8 @@ static int on_completion(struct peer *peer, const struct rdma_wc *wc)
     /* Work of a connection that has ended; the event of its end says so. */
     if (i == peer->options->connections || wc->status == RDMA_WC_WR_FLUSH_ERR)
         return CLI_OK;
-    /* It takes the last message and leaves; if its acknowledgement and its DREQ are lost, nobody repeats them. That
-     * it had the message cannot be known (two generals), and is no failure. */
+    /* It takes the last message and leaves; if its acknowledgement and its DREQ are lost, nobody repeats
+     * them. That it had the message cannot be known (two generals), and is no failure. */
     if (wc->status == RDMA_WC_RETRY_EXC_ERR && peer->peer_may_leave) {
         peer->conns[i].state = PEER_CONN_CLOSED;
         peer->unacknowledged++;

@@ -168,9 +168,9 @@ static int on_receive(struct pingpong_side *side, const struct rdma_wc *wc)
     return rc == CLI_OK ? send_next(side, link) : rc;
 }
 
-/* Nothing is missing but acknowledgements of what was sent last. A stock peer leaves as soon as it has all that it
- * wants; if its last acknowledgement was lost there is nobody who repeats it. That it had them cannot be known
- * (two generals), and is no failure. */
+/* Nothing is missing but acknowledgements of what was sent last. A stock peer leaves as soon as it has all
+ * that it wants; if its last acknowledgement was lost there is nobody who repeats it. That it had them cannot
+ * be known (two generals), and is no failure. */
 static bool peer_may_have_left(const struct pingpong_side *side, enum rdma_wc_status status)
 {
     uint32_t iters = side->options->iters;

@@ -51,6 +51,9 @@ void smcr_sock_stop(void);
 /* A port's interface by its index in the configuration; the instance's statistics, under its lock. */
 const struct smcr_counters *smcr_sock_counters(void);
 void smcr_sock_stat_visit(const struct smcr_stat_visitor *visitor);
+/* Why connections of this process became plain TCP, in words, each with how often: those that the core
+ * counts, and those without the option. For smcr/sock/stat_json.h, which answers on the stat socket. */
+void smcr_sock_fallbacks(void (*visit)(void *ctx, const char *reason, uint64_t count), void *ctx);
 
 /* --- sockets --- */
 
