@@ -4,22 +4,30 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "cli/options.h"
+#include "cli/replay_rewrite.h"
 #include "explain/replay.h"
 
 struct settings {
     const char *file, *as;
     struct net_addr addr;
-    bool json, all;
+    bool json, all, rewrite;
+    const char *scenario_path;
+    struct explain_scenario scenario; /* all zero: none */
+    const char *ifname, *out_path;    /* of a rewrite */
+    uint64_t speed;
 };
 
 static const char help[] =
-    "Usage: nornic replay FILE --as ADDR [--all] [--json]\n"
-    "Puts the engine in the place of one endpoint of a capture, and compares.\n"
+    "Usage: nornic replay FILE --as ADDR [--scenario TEXT] [--all] [--json]\n"
+    "       nornic replay FILE --rewrite [-i IFACE] [-w OUT] [--as ADDR] [--scenario TEXT] [--speed N]\n"
+    "Puts the engine in the place of one endpoint of a capture, and compares; or sends a capture's packets\n"
+    "to another place.\n"
     "\n"
     "FILE is a pcap or pcapng file of Ethernet frames, - is standard input. The endpoint with address\n"
     "ADDR is rebuilt from what the packets tell: its queue pairs (RC, UC, UD), PSNs, path MTU, memory and\n"
@@ -29,6 +37,7 @@ static const char help[] =
     "recorded endpoint sent.\n"
     "\n"
     "  --as ADDR     the IPv4 or IPv6 address of the endpoint to be\n"
+    "      --scenario TEXT   a file that says what the packets do not tell, see below\n"
     "  -a, --all     tell of every packet, not only of those that are not equal\n"
     "  -j, --json    one object a packet told of, and a last one that sums up\n"
     "\n"
@@ -46,6 +55,21 @@ static const char help[] =
     "A capture must hold what the endpoint sent and what reached it: best is one taken at its own\n"
     "interface, or over a link that lost nothing on the way to it. What it sent and the\n"
     "capture lacks is told of as only_engine. Queue pair 1 (connection management) is left out.\n"
+    "\n"
+    "With --rewrite the RoCE packets of FILE (with --as: those that ADDR sent) go out again, at the pace at\n"
+    "which they were recorded, and addresses, QPNs, PSNs and keys as the scenario says. Checksums and\n"
+    "ICRC are made anew; one that was bad stays bad. What connection management says in its messages stays.\n"
+    "  -i, --interface IFACE   where to send them; with --as, the source MAC is that of IFACE\n"
+    "  -w, --write OUT         into this pcapng file\n"
+    "      --speed N           N times as fast as recorded (1); 0: without waiting\n"
+    "\n"
+    "A scenario is a text, a statement a line; # begins a comment, numbers are decimal or 0x...:\n"
+    "  qp QPN [sq-psn N] [rq-psn N] [mtu BYTES] [rnr-timer CODE]   of the endpoint to be\n"
+    "  key RKEY va VA bytes N [access read,write,atomic]           memory that it has registered\n"
+    "  address OLD NEW [MAC]                rewrite: an address, and the MAC behind it\n"
+    "  to ADDR QPN [qp NEW] [psn FIRST]     rewrite: packets to that QP; answers to them follow\n"
+    "  rkey ADDR OLD NEW [va OLD NEW]       rewrite: the memory of ADDR\n"
+    "Addresses, QPNs and keys are those of the capture, but where NEW stands.\n"
     "\n"
     "Example:\n"
     "  $ nornic replay pcaps/rc_write_1024.pcap --as 10.77.0.1\n"
@@ -175,6 +199,30 @@ static void sum_json(const struct settings *s, const struct explain_endpoint *e,
 
 /* --- the run --- */
 
+static int load_scenario(struct settings *s)
+{
+    struct net_error err;
+    if (!s->scenario_path)
+        return CLI_OK;
+    FILE *file = fopen(s->scenario_path, "re");
+    char *text = calloc(1, EXPLAIN_SCENARIO_BYTES + 1);
+    size_t n = file && text ? fread(text, 1, EXPLAIN_SCENARIO_BYTES, file) : 0;
+    int status = CLI_OK;
+    if (!text)
+        status = cli_fail("out of memory");
+    else if (!file || ferror(file))
+        status = cli_fail("--scenario %s: cannot be read: %s", s->scenario_path, strerror(errno));
+    else if (n == EXPLAIN_SCENARIO_BYTES)
+        status = cli_fail("--scenario %s: more than %d bytes: is it a scenario?", s->scenario_path,
+                          EXPLAIN_SCENARIO_BYTES - 1);
+    else if (explain_scenario_parse(&s->scenario, text, &err) != 0)
+        status = cli_fail("%s: %s", s->scenario_path, err.text);
+    if (file)
+        fclose(file);
+    free(text);
+    return status;
+}
+
 static int load(const char *path, struct explain_tape *tape)
 {
     struct net_capture *capture;
@@ -198,7 +246,7 @@ static int run(struct settings *s, const struct explain_tape *tape, struct expla
     struct explain_replay_result result;
     struct explain_replay_config config = {.compared = compared, .ctx = s};
     struct net_error err = {"out of memory"};
-    if (explain_learn(tape, &s->addr, endpoint, &err) != 0 ||
+    if (explain_learn(tape, &s->addr, &s->scenario, endpoint, &err) != 0 ||
         explain_replay(tape, endpoint, &config, &result, &err) != 0)
         return cli_fail("%s", err.text);
     if (s->json)
@@ -208,58 +256,111 @@ static int run(struct settings *s, const struct explain_tape *tape, struct expla
     return failures(&result) ? CLI_NEGATIVE : CLI_OK;
 }
 
-/* 0; or the exit status with which the command ends, plus 1. */
+static int rewrite(const struct settings *s, const struct explain_tape *tape)
+{
+    return cli_replay_rewrite(&(struct cli_replay_rewrite){.tape = tape,
+                                                           .scenario = &s->scenario,
+                                                           .from = s->as ? &s->addr : NULL,
+                                                           .ifname = s->ifname,
+                                                           .out_path = s->out_path,
+                                                           .speed = s->speed,
+                                                           .json = s->json});
+}
+
+enum long_option { OPT_AS = 256, OPT_SCENARIO, OPT_REWRITE, OPT_SPEED };
+
+static const struct option options[] = {{"as", required_argument, NULL, OPT_AS},
+                                        {"all", no_argument, NULL, 'a'},
+                                        {"json", no_argument, NULL, 'j'},
+                                        {"scenario", required_argument, NULL, OPT_SCENARIO},
+                                        {"rewrite", no_argument, NULL, OPT_REWRITE},
+                                        {"interface", required_argument, NULL, 'i'},
+                                        {"write", required_argument, NULL, 'w'},
+                                        {"speed", required_argument, NULL, OPT_SPEED},
+                                        {NULL, 0, NULL, 0}};
+
+static int take_option(struct settings *s, int c, char **argv)
+{
+    switch (c) {
+    case OPT_AS:
+        s->as = optarg;
+        return net_addr_parse(optarg, &s->addr) == 0
+                   ? 0
+                   : cli_fail("--as %s: it is an IPv4 or IPv6 address", optarg);
+    case 'a':
+        s->all = true;
+        return 0;
+    case 'j':
+        s->json = true;
+        return 0;
+    case OPT_SCENARIO:
+        s->scenario_path = optarg;
+        return 0;
+    case OPT_REWRITE:
+        s->rewrite = true;
+        return 0;
+    case 'i':
+        s->ifname = optarg;
+        return 0;
+    case 'w':
+        s->out_path = optarg;
+        return 0;
+    case OPT_SPEED:
+        return cli_parse_count("--speed", optarg, 0, 1000000, &s->speed);
+    default:
+        return cli_option_error(c, argv);
+    }
+}
+
 static int parse(int argc, char **argv, struct settings *s)
 {
-    static const struct option options[] = {{"as", required_argument, NULL, 'A'},
-                                            {"all", no_argument, NULL, 'a'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
     int c;
     opterr = 0;
     optind = 1;
-    while ((c = getopt_long(argc, argv, ":ajh", options, NULL)) != -1) {
-        if (c == 'h') {
-            fputs(help, stdout);
-            return CLI_OK + 1;
-        }
-        if (c == 'A')
-            s->as = optarg;
-        else if (c == 'a')
-            s->all = true;
-        else if (c == 'j')
-            s->json = true;
-        else
-            return cli_option_error(c, argv) + 1;
-    }
+    while ((c = getopt_long(argc, argv, ":aji:w:", options, NULL)) != -1)
+        if (take_option(s, c, argv) != 0)
+            return CLI_ERROR;
     if (optind + 1 != argc)
         return cli_fail(
-                   "name one capture file, or - for standard input; `nornic replay --help` has an example") +
-               1;
-    if (!s->as)
+            "name one capture file, or - for standard input; `nornic replay --help` has an example");
+    s->file = argv[optind];
+    if (s->rewrite && !s->ifname && !s->out_path)
+        return cli_fail("--rewrite: say where the packets go, with -i IFACE or -w OUT");
+    if (!s->rewrite && (s->ifname || s->out_path))
+        return cli_fail("%s: packets are sent or written with --rewrite",
+                        s->ifname ? s->ifname : s->out_path);
+    if (!s->rewrite && !s->as)
         return cli_fail("--as ADDR is needed: the address of the endpoint to be; `nornic explain %s` lists "
                         "who speaks",
-                        argv[optind]) +
-               1;
-    if (net_addr_parse(s->as, &s->addr) != 0)
-        return cli_fail("--as %s: it is an IPv4 or IPv6 address", s->as) + 1;
-    s->file = argv[optind];
-    return 0;
+                        s->file);
+    return load_scenario(s);
+}
+
+static int replay(struct settings *settings)
+{
+    struct explain_tape tape = {0};
+    struct explain_endpoint endpoint = {0};
+    int status = load(settings->file, &tape);
+    if (status == CLI_OK)
+        status = settings->rewrite ? rewrite(settings, &tape) : run(settings, &tape, &endpoint);
+    explain_endpoint_free(&endpoint);
+    explain_tape_free(&tape);
+    return status;
 }
 
 int cli_replay(int argc, char **argv)
 {
-    struct settings settings = {0};
-    struct explain_tape tape = {0};
-    struct explain_endpoint endpoint = {0};
-    int status = parse(argc, argv, &settings);
-    if (status)
-        return status - 1;
-    status = load(settings.file, &tape);
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        fputs(help, stdout);
+        return CLI_OK;
+    }
+    struct settings *settings = calloc(1, sizeof *settings);
+    if (!settings)
+        return cli_fail("out of memory");
+    settings->speed = 1;
+    int status = parse(argc, argv, settings);
     if (status == CLI_OK)
-        status = run(&settings, &tape, &endpoint);
-    explain_endpoint_free(&endpoint);
-    explain_tape_free(&tape);
+        status = replay(settings);
+    free(settings);
     return status;
 }

@@ -246,8 +246,31 @@ static void learn_receives(const struct explain_tape *tape, const struct explain
     }
 }
 
-int explain_learn(const struct explain_tape *tape, const struct net_addr *addr, struct explain_endpoint *e,
-                  struct net_error *err)
+/* What the scenario says of the queue pairs; PSNs only of the direction that it names. */
+static int take_scenario(struct explain_endpoint *e, const struct explain_scenario *s, struct net_error *err)
+{
+    for (unsigned i = 0; s && i < s->qp_count; i++) {
+        const struct explain_scenario_qp *said = &s->qps[i];
+        struct explain_learned *q = NULL;
+        for (uint32_t j = 0; j < e->qp_count && !q; j++)
+            q = e->qps[j].qpn == said->qpn ? &e->qps[j] : NULL;
+        if (!q)
+            return net_error_set(err, ENOENT, "line %u of the scenario: the endpoint has no QP 0x%06x",
+                                 said->line, said->qpn);
+        if (said->has_sq_psn)
+            q->sq_psn = said->sq_psn;
+        if (said->has_rq_psn)
+            q->rq_psn = said->rq_psn;
+        if (said->has_mtu)
+            q->pmtu_bytes = said->pmtu_bytes;
+        if (said->has_rnr_timer)
+            q->rnr_code = said->rnr_timer;
+    }
+    return 0;
+}
+
+int explain_learn(const struct explain_tape *tape, const struct net_addr *addr,
+                  const struct explain_scenario *scenario, struct explain_endpoint *e, struct net_error *err)
 {
     char text[NET_ADDR_STR_SIZE];
     *e = (struct explain_endpoint){.addr = *addr};
@@ -269,9 +292,9 @@ int explain_learn(const struct explain_tape *tape, const struct net_addr *addr, 
         q->rq_psn = first_psn(tape, e, i, EXPLAIN_PART_GOT_REQUEST);
         learn_answers(tape, q);
         learn_receives(tape, e, i);
-        int rc = explain_learn_messages(tape, e, i, err);
-        if (rc != 0)
-            return rc;
     }
-    return explain_learn_memory(tape, e, err);
+    int rc = take_scenario(e, scenario, err);
+    for (uint32_t i = 0; i < e->qp_count && rc == 0; i++)
+        rc = explain_learn_messages(tape, e, i, err);
+    return rc != 0 ? rc : explain_learn_memory(tape, scenario, e, err);
 }

@@ -91,9 +91,14 @@ static int allocate(struct explain_region *r, struct net_error *err)
     return r->memory && r->known ? 0 : -ENOMEM;
 }
 
-int explain_learn_memory(const struct explain_tape *tape, struct explain_endpoint *e, struct net_error *err)
+int explain_learn_memory(const struct explain_tape *tape, const struct explain_scenario *scenario,
+                         struct explain_endpoint *e, struct net_error *err)
 {
     int rc = 0;
+    for (unsigned i = 0; scenario && i < scenario->key_count && rc == 0; i++) {
+        const struct explain_scenario_key *k = &scenario->keys[i];
+        rc = reach(e, k->rkey, k->va, k->bytes, k->access);
+    }
     for (size_t i = 0; i < tape->count && rc == 0; i++) {
         if (e->part[i] != EXPLAIN_PART_GOT_REQUEST)
             continue;

@@ -70,7 +70,7 @@ static struct outcome replay(const char *name, const char *as, edit *change)
     struct net_error err;
     load(name, change, &tape);
     cr_assert_eq(net_addr_parse(as, &addr), 0);
-    cr_assert_eq(explain_learn(&tape, &addr, &endpoint, &err), 0, "%s", err.text);
+    cr_assert_eq(explain_learn(&tape, &addr, NULL, &endpoint, &err), 0, "%s", err.text);
     cr_assert_eq(explain_replay(&tape, &endpoint, &config, &o.result, &err), 0, "%s", err.text);
     explain_endpoint_free(&endpoint);
     explain_tape_free(&tape);
@@ -255,7 +255,7 @@ static void learn(struct learned *l, const char *name, const char *as)
     struct net_error err;
     load(name, NULL, &l->tape);
     cr_assert_eq(net_addr_parse(as, &addr), 0);
-    cr_assert_eq(explain_learn(&l->tape, &addr, &l->endpoint, &err), 0, "%s", err.text);
+    cr_assert_eq(explain_learn(&l->tape, &addr, NULL, &l->endpoint, &err), 0, "%s", err.text);
 }
 
 static void forget(struct learned *l)
@@ -314,7 +314,7 @@ Test(learn, nobody_by_that_address)
     struct net_error err;
     load("rc_atomic", NULL, &tape);
     net_addr_parse("10.9.9.9", &addr);
-    cr_expect_lt(explain_learn(&tape, &addr, &endpoint, &err), 0);
+    cr_expect_lt(explain_learn(&tape, &addr, NULL, &endpoint, &err), 0);
     cr_expect(strstr(err.text, "10.9.9.9") != NULL);
     explain_endpoint_free(&endpoint);
     explain_tape_free(&tape);
@@ -347,7 +347,7 @@ Test(replay, captures_with_anything_in_their_packets, .timeout = 120)
         seed = round;
         load(names[round % 6], anything, &tape);
         net_addr_parse(round / 6 % 2 ? "10.77.0.1" : "10.77.0.2", &addr);
-        if (explain_learn(&tape, &addr, &endpoint, &err) == 0 &&
+        if (explain_learn(&tape, &addr, NULL, &endpoint, &err) == 0 &&
             explain_replay(&tape, &endpoint, &(struct explain_replay_config){0}, &result, &err) == 0)
             replayed++;
         explain_endpoint_free(&endpoint);
