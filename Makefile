@@ -69,15 +69,16 @@ $(BUILD)/%.o: %.c | $(BUILD)/.deps
 $(BUILD)/.deps:
 	@test/tools/deps.sh --check build && mkdir -p $(@D) && touch $@
 
-# --- the XDP program ---
-$(BUILD)/xdp/%.bpf.o: xdp/%.bpf.c | $(BUILD)/.deps
+# --- the BPF programs: XDP steering, SMC-R's TCP option ---
+$(BUILD)/%.bpf.o: %.bpf.c | $(BUILD)/.deps
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D) && $(CLANG) -O2 -g -target bpf -Wall -Werror -iquote . \
-	    -I/usr/include/$(shell uname -m)-linux-gnu -ffile-prefix-map=$(CURDIR)=. -fdebug-compilation-dir=. -c -o $@ $<
+	    -I/usr/include/$(shell uname -m)-linux-gnu -ffile-prefix-map=$(CURDIR)=. -fdebug-compilation-dir=. -MMD -MP -c -o $@ $<
 
-# The program travels inside the library: an .incbin, found by the assembler in the build directory.
-$(BUILD)/xdp/steer_object.o: ALL_CFLAGS += -Wa,-I$(BUILD)
+# A program travels inside the library: an .incbin, found by the assembler in the build directory.
+$(BUILD)/xdp/steer_object.o $(BUILD)/smcr/sock/rendezvous_object.o: ALL_CFLAGS += -Wa,-I$(BUILD)
 $(BUILD)/xdp/steer_object.o: $(BUILD)/xdp/steer.bpf.o
+$(BUILD)/smcr/sock/rendezvous_object.o: $(BUILD)/smcr/sock/rendezvous.bpf.o
 
 # so does the page of `nornic explain --html`
 $(BUILD)/explain/html_page.o: $(wildcard explain/page/*)

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "smcr/sock/cgroup.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PREFIX     "nornic-"
+#define PROCS_FILE "cgroup.procs"
+
+/* Where the v2 hierarchy is mounted: /sys/fs/cgroup, or beside the v1 ones. */
+static int find_mount(char *out, size_t room)
+{
+    char line[1024], at[512], type[32];
+    int rc = -ENOENT;
+    FILE *f = fopen("/proc/self/mounts", "re");
+    if (!f)
+        return -errno;
+    while (rc != 0 && fgets(line, sizeof line, f))
+        if (sscanf(line, "%*s %511s %31s", at, type) == 2 && strcmp(type, "cgroup2") == 0)
+            rc = (size_t)snprintf(out, room, "%s", at) < room ? 0 : -ENAMETOOLONG;
+    fclose(f);
+    return rc;
+}
+
+/* The process's place in it: the line "0::/path" of /proc/self/cgroup. */
+static int find_place(char *out, size_t room)
+{
+    char line[1024];
+    int rc = -ENOENT;
+    FILE *f = fopen("/proc/self/cgroup", "re");
+    if (!f)
+        return -errno;
+    while (rc != 0 && fgets(line, sizeof line, f)) {
+        if (strncmp(line, "0::/", 4) != 0)
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        rc = (size_t)snprintf(out, room, "%s", line + 3) < room ? 0 : -ENAMETOOLONG;
+    }
+    fclose(f);
+    return rc;
+}
+
+static int find_home(char *out, size_t room, struct net_error *err)
+{
+    char mount[256], place[256];
+    int rc = find_mount(mount, sizeof mount);
+    if (rc != 0)
+        return net_error_set(err, -rc,
+                             "SMC-R needs a mounted cgroup v2 hierarchy, and there is none; "
+                             "`mount -t cgroup2 none /sys/fs/cgroup` makes one");
+    rc = find_place(place, sizeof place);
+    if (rc != 0)
+        return net_error_set(err, -rc, "this process has no place in the cgroup v2 hierarchy");
+    int len = snprintf(out, room, "%s%s", mount, strcmp(place, "/") == 0 ? "" : place);
+    return (size_t)len < room
+               ? 0
+               : net_error_set(err, ENAMETOOLONG, "the path of this process's cgroup is too long");
+}
+
+static int write_pid(const char *dir, long pid)
+{
+    char path[700], text[24];
+    snprintf(path, sizeof path, "%s/" PROCS_FILE, dir);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    int len = snprintf(text, sizeof text, "%ld", pid);
+    int rc = write(fd, text, (size_t)len) == len ? 0 : -errno;
+    close(fd);
+    return rc;
+}
+
+/* A name of ours whose process is no more. rmdir() of one that somebody lives in fails, which is right. */
+static void remove_leftovers(const char *home)
+{
+    struct dirent *entry;
+    DIR *dir = opendir(home);
+    if (!dir)
+        return;
+    while ((entry = readdir(dir))) {
+        const char *digits = entry->d_name + strlen(PREFIX);
+        if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0 || !isdigit((unsigned char)*digits))
+            continue;
+        long pid = strtol(digits, NULL, 10);
+        if (pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+            unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+    }
+    closedir(dir);
+}
+
+static int explain(int rc, const char *home, struct net_error *err)
+{
+    if (rc == -EACCES || rc == -EPERM || rc == -EROFS)
+        return net_error_set(
+            err, -rc,
+            "SMC-R needs to make a cgroup in %s, which needs root or a cgroup that was delegated "
+            "to this user",
+            home);
+    return net_error_set(err, -rc, "cannot make a cgroup in %s: %s", home, strerror(-rc));
+}
+
+int smcr_cgroup_enter(struct smcr_cgroup *cgroup, struct net_error *err)
+{
+    int rc = find_home(cgroup->home, sizeof cgroup->home, err);
+    if (rc != 0)
+        return rc;
+    remove_leftovers(cgroup->home);
+    snprintf(cgroup->own, sizeof cgroup->own, "%s/" PREFIX "%ld", cgroup->home, (long)getpid());
+    if (mkdir(cgroup->own, 0755) != 0 && errno != EEXIST)
+        return explain(-errno, cgroup->home, err);
+    cgroup->fd = open(cgroup->own, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    rc = cgroup->fd < 0 ? -errno : write_pid(cgroup->own, (long)getpid());
+    if (rc == 0)
+        return 0;
+    if (cgroup->fd >= 0)
+        close(cgroup->fd);
+    rmdir(cgroup->own);
+    return explain(rc, cgroup->home, err);
+}
+
+/* Moves out whoever lives there: at most `rounds` times, since a child may fork meanwhile. */
+static void move_out(const struct smcr_cgroup *cgroup, unsigned rounds)
+{
+    char path[700];
+    snprintf(path, sizeof path, "%s/" PROCS_FILE, cgroup->own);
+    for (bool found = true; found && rounds > 0; rounds--) {
+        long pid;
+        FILE *f = fopen(path, "re");
+        found = false;
+        while (f && fscanf(f, "%ld", &pid) == 1)
+            found |= write_pid(cgroup->home, pid) == 0;
+        if (f)
+            fclose(f);
+    }
+}
+
+void smcr_cgroup_leave(struct smcr_cgroup *cgroup)
+{
+    close(cgroup->fd);
+    move_out(cgroup, 8);
+    rmdir(cgroup->own);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A cgroup v2 of this process alone, inside the one that it came from. Internal to smcr/sock/. */
+#ifndef NORNIC_SMCR_SOCK_CGROUP_H
+#define NORNIC_SMCR_SOCK_CGROUP_H
+
+#include "net/error.h"
+
+struct smcr_cgroup {
+    char home[512]; /* directory that the process came from */
+    char own[600];  /* nornic-PID in it */
+    int fd;         /* of `own` */
+};
+
+/* Makes it and moves the process there; cgroups that dead processes left behind in the same place are
+ * removed. 0, or -errno with a sentence; then nothing has changed. */
+int smcr_cgroup_enter(struct smcr_cgroup *cgroup, struct net_error *err);
+/* Moves the process, and whatever children it left there, back home and removes it. */
+void smcr_cgroup_leave(struct smcr_cgroup *cgroup);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "smcr/sock/rendezvous.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "smcr/sock/cgroup.h"
+#include "smcr/sock/rendezvous_map.h"
+
+struct smcr_rendezvous_ctl {
+    struct smcr_cgroup cgroup;
+    struct bpf_object *object;
+    int map_fd;
+    int link_fd;
+};
+
+/* libbpf tells its troubles on stderr; the user gets one sentence from us instead. */
+static int say_nothing(enum libbpf_print_level level, const char *format, va_list args)
+{
+    (void)level;
+    (void)format;
+    (void)args;
+    return 0;
+}
+
+static int load(struct smcr_rendezvous_ctl *ctl, struct net_error *err)
+{
+    LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "nornic");
+    libbpf_print_fn_t print = libbpf_set_print(say_nothing);
+    ctl->object = bpf_object__open_mem(smcr_rendezvous_object, smcr_rendezvous_object_bytes, &options);
+    int rc = ctl->object ? bpf_object__load(ctl->object) : -errno;
+    libbpf_set_print(print);
+    if (rc == 0) {
+        ctl->map_fd = bpf_object__find_map_fd_by_name(ctl->object, SMCR_RENDEZVOUS_MAP);
+        return 0;
+    }
+    if (rc == -EPERM || rc == -EACCES)
+        return net_error_set(
+            err, -rc,
+            "the TCP option of SMC-R needs BPF: root, or the capabilities CAP_BPF and CAP_NET_ADMIN");
+    return net_error_set(err, -rc, "the kernel does not take the BPF program of SMC-R's TCP option: %s",
+                         strerror(-rc));
+}
+
+static int attach(struct smcr_rendezvous_ctl *ctl, struct net_error *err)
+{
+    struct bpf_program *program = bpf_object__find_program_by_name(ctl->object, SMCR_RENDEZVOUS_PROGRAM);
+    ctl->link_fd = bpf_link_create(bpf_program__fd(program), ctl->cgroup.fd, BPF_CGROUP_SOCK_OPS, NULL);
+    if (ctl->link_fd >= 0)
+        return 0;
+    return net_error_set(err, -ctl->link_fd, "cannot attach the BPF program of SMC-R's TCP option to %s: %s",
+                         ctl->cgroup.own, strerror(-ctl->link_fd));
+}
+
+int smcr_rendezvous_open(struct smcr_rendezvous_ctl **out, struct net_error *err)
+{
+    struct smcr_rendezvous_ctl *ctl = calloc(1, sizeof *ctl);
+    if (!ctl)
+        return net_error_set(err, ENOMEM, "out of memory");
+    int rc = load(ctl, err);
+    if (rc != 0)
+        goto close_object;
+    rc = smcr_cgroup_enter(&ctl->cgroup, err);
+    if (rc != 0)
+        goto close_object;
+    rc = attach(ctl, err);
+    if (rc != 0)
+        goto leave;
+    *out = ctl;
+    return 0;
+
+leave:
+    smcr_cgroup_leave(&ctl->cgroup);
+close_object:
+    bpf_object__close(ctl->object);
+    free(ctl);
+    return rc;
+}
+
+void smcr_rendezvous_close(struct smcr_rendezvous_ctl *ctl)
+{
+    close(ctl->link_fd);
+    smcr_cgroup_leave(&ctl->cgroup);
+    bpf_object__close(ctl->object);
+    free(ctl);
+}
+
+int smcr_rendezvous_want(struct smcr_rendezvous_ctl *ctl, int tcp_fd, bool wants)
+{
+    struct smcr_rendezvous value = {.wants = wants};
+    /* A listener's children are asked about their SYN, and its repeated SYN-ACKs too (SMCR-REN-03). */
+    int save = wants;
+    if (setsockopt(tcp_fd, IPPROTO_TCP, TCP_SAVE_SYN, &save, sizeof save) != 0)
+        return -errno;
+    return bpf_map_update_elem(ctl->map_fd, &tcp_fd, &value, BPF_ANY);
+}
+
+bool smcr_rendezvous_seen(struct smcr_rendezvous_ctl *ctl, int tcp_fd)
+{
+    struct smcr_rendezvous value;
+    return bpf_map_lookup_elem(ctl->map_fd, &tcp_fd, &value) == 0 && value.seen != 0;
+}
