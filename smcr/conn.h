@@ -4,6 +4,7 @@
 #ifndef NORNIC_SMCR_CONN_H
 #define NORNIC_SMCR_CONN_H
 
+#include "smcr/clc.h"
 #include "smcr/cursor.h"
 #include "smcr/group.h"
 
@@ -23,7 +24,7 @@ const char *smcr_conn_state_name(enum smcr_conn_state state);
 /* Where the handshake is; smcr/handshake_*.c. */
 enum smcr_stage {
     SMCR_STAGE_PROPOSAL,      /* S waits for it */
-    SMCR_STAGE_GROUP,         /* S: a first contact of the same peer runs (SMCR-FC-21) */
+    SMCR_STAGE_GROUP,         /* both: a first contact of the same peer runs (SMCR-FC-21) */
     SMCR_STAGE_ACCEPT_RMB,    /* S: CONFIRM RKEY before Accept (SMCR-SC-02) */
     SMCR_STAGE_CONFIRM,       /* S waits for it */
     SMCR_STAGE_ACCEPT,        /* C waits for it */
@@ -36,8 +37,8 @@ struct smcr_conn {
     struct smcr_conn_config config;
     struct smcr_conn *all_next, **all_prev;
     struct smcr_conn *group_next;
-    struct smcr_conn *changed_next; /* in smcr->changed while events != 0 */
-    unsigned events;                /* enum smcr_event, not asked for yet */
+    struct smcr_conn *changed_next, **changed_prev; /* in smcr->changed while events != 0 */
+    unsigned events;                                /* enum smcr_event, not asked for yet */
     enum smcr_conn_state state;
     bool owned;  /* the application has not given it back */
     bool linger; /* it wants CLOSED although it has */
@@ -49,8 +50,7 @@ struct smcr_conn {
 
     /* --- handshake --- */
     enum smcr_stage stage;
-    uint8_t *clc_bytes; /* what has come of the next CLC message; SMCR_CLC_MAX_BYTES, freed with the stage */
-    uint32_t clc_len;
+    struct smcr_clc_reader clc; /* of the next CLC message, or the one that waits in GROUP */
     bool is_first_contact;
     struct smcr_link *link_accepted; /* that the Accept named */
 
@@ -87,8 +87,18 @@ void smcr_conn_release(struct smcr_conn *conn, uint64_t now_ns);
 int smcr_conn_prepare(struct smcr_conn *conn, uint64_t now_ns);
 /* The handshake is over and both ends are known: ACTIVE, on the least loaded link; what was held is taken. */
 void smcr_conn_activate(struct smcr_conn *conn, uint64_t now_ns);
-/* Takes the RMBE, send buffer, token and group from it, without a word to the peer. */
+/* Takes the RMBE, the peer's RMBE (peer_rmb->elems), send buffer, data, token and group from it, as far as it
+ * has them, without a word to the peer. Fine twice. */
 void smcr_conn_detach(struct smcr_conn *conn, uint64_t now_ns);
+
+/* --- called by smcr/conn.c: the application's calls and the TCP connection, once the handshake is over --- */
+
+/* The application gave it back (close): C, or an abort (SMCR-CLS-02). Ends in CLOSED by itself. */
+void smcr_conn_close(struct smcr_conn *conn, uint64_t now_ns);
+/* SMCR-CLS-21, ABT-05. */
+void smcr_conn_data_tcp_end(struct smcr_conn *conn, enum smcr_tcp_end how, uint64_t now_ns);
+/* The levels: bytes, end of stream, urgent, write_closed. */
+void smcr_conn_data_status(const struct smcr_conn *conn, struct smcr_conn_status *out);
 
 /* --- called by links and groups --- */
 

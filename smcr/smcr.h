@@ -152,18 +152,19 @@ enum smcr_event {
     SMCR_EVENT_READABLE = 1 << 2,    /* bytes, end of stream or an error */
     SMCR_EVENT_WRITABLE = 1 << 3,    /* room after there was none, or an error */
     SMCR_EVENT_URGENT = 1 << 4,      /* urgent data is announced (SMCR-URG-03) */
-    SMCR_EVENT_RESET = 1 << 5,       /* ended abnormally; the error is in the status */
+    SMCR_EVENT_RESET = 1 << 5,       /* ended abnormally, in the handshake too; the error is in the status */
     SMCR_EVENT_CLOSED = 1 << 6,      /* all is over and freed on the wire: TCP may be closed (SMCR-CLS-01) */
 };
 
 /* Both TCP options were seen: the client proposes, the server waits for it. 0, -EINVAL, -ENOMEM, -ENOSPC
- * (max_conns). What the client cannot do (no port) is 0 as well: it ends in FALLBACK before a byte is sent.
- */
+ * (max_conns). What the client cannot do (no port) is 0 as well: it declines instead of proposing, and is in
+ * FALLBACK (SMCR-CLC-10). */
 int smcr_conn_create(struct smcr *smcr, const struct smcr_conn_config *config, uint64_t now_ns,
                      struct smcr_conn **out);
 /* Gives it back, in any state: one that still talks to its peer closes (or aborts, with unread data) by
- * itself and is freed when that is over; its `tcp` is not called any more but for reset(), and CLOSED still
- * comes through smcr_next_event() if `linger` is true: then the caller gives it back a second time. */
+ * itself and is freed when that is over; its `tcp` is not called any more but for reset(). With `linger` one
+ * CLOSED still comes through smcr_next_event(), whatever the state was: then the caller gives it back a second
+ * time. In its handshake it is reset. */
 void smcr_conn_destroy(struct smcr_conn *conn, bool linger, uint64_t now_ns);
 
 void *smcr_conn_ctx(const struct smcr_conn *conn);
