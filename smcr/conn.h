@@ -30,6 +30,7 @@ enum smcr_stage {
     SMCR_STAGE_ACCEPT,        /* C waits for it */
     SMCR_STAGE_CONFIRM_RMB,   /* C: CONFIRM RKEY before Confirm (SMCR-SC-04) */
     SMCR_STAGE_FIRST_CONTACT, /* both: LLC of the first contact */
+    SMCR_STAGE_DECLINE,       /* C: it failed; the server's Decline may be on its way (SMCR-CLC-11) */
 };
 
 struct smcr_conn {
@@ -52,6 +53,7 @@ struct smcr_conn {
     enum smcr_stage stage;
     struct smcr_clc_reader clc; /* of the next CLC message, or the one that waits in GROUP */
     bool is_first_contact;
+    bool group_settled;              /* in GROUP: what it waits for is over */
     struct smcr_link *link_accepted; /* that the Accept named */
 
     /* --- both ends of the data (set by the handshake) --- */
@@ -90,15 +92,6 @@ void smcr_conn_activate(struct smcr_conn *conn, uint64_t now_ns);
 /* Takes the RMBE, the peer's RMBE (peer_rmb->elems), send buffer, data, token and group from it, as far as it
  * has them, without a word to the peer. Fine twice. */
 void smcr_conn_detach(struct smcr_conn *conn, uint64_t now_ns);
-
-/* --- called by smcr/conn.c: the application's calls and the TCP connection, once the handshake is over --- */
-
-/* The application gave it back (close): C, or an abort (SMCR-CLS-02). Ends in CLOSED by itself. */
-void smcr_conn_close(struct smcr_conn *conn, uint64_t now_ns);
-/* SMCR-CLS-21, ABT-05. */
-void smcr_conn_data_tcp_end(struct smcr_conn *conn, enum smcr_tcp_end how, uint64_t now_ns);
-/* The levels: bytes, end of stream, urgent, write_closed. */
-void smcr_conn_data_status(const struct smcr_conn *conn, struct smcr_conn_status *out);
 
 /* --- called by links and groups --- */
 

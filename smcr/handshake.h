@@ -10,7 +10,8 @@ void smcr_handshake_start(struct smcr_conn *conn, uint64_t now_ns);
 /* smcr_conn_tcp_input() while the handshake runs. */
 size_t smcr_handshake_input(struct smcr_conn *conn, const uint8_t *bytes, size_t len_bytes, uint64_t now_ns);
 void smcr_handshake_tcp_end(struct smcr_conn *conn, enum smcr_tcp_end how, uint64_t now_ns);
-/* The application gave the connection back, or the group ends, while the handshake runs: RST. */
+/* The application gave the connection back, or the group ends, while the handshake runs: a Decline where we owe
+ * the next message of a subsequent contact (SMCR-SC-11), else RST. */
 void smcr_handshake_abandon(struct smcr_conn *conn, const char *cause, uint64_t now_ns);
 
 /* The RMB of the connection can be told to the peer now, or never will (SMCR-SC-02, SC-04). */
@@ -22,8 +23,8 @@ enum smcr_first_contact {
     SMCR_FIRST_CONTACT_DECLINE, /* a Decline is still allowed (SMCR-FBK-01): fall back */
     SMCR_FIRST_CONTACT_RESET,   /* RST */
 };
-/* The LLC part of a first contact has ended; what waited for the group goes on (SMCR-FC-21). But for OK the
- * group is freed. */
+/* The LLC part of a first contact has ended; what waited for the group goes on (SMCR-FC-21) with the next
+ * smcr_expire(). But for OK the group is ended by this call (smcr_group_end()) and must not be used after it. */
 void smcr_handshake_first_contact_ended(struct smcr_group *group, enum smcr_first_contact how,
                                         uint32_t diagnosis, const char *cause, uint64_t now_ns);
 

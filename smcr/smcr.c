@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The instance: defaults, time, completions, and its end. */
+#include "smcr/smcr.h"
+
+#include <errno.h>
+
+#include "net/port.h"
+#include "smcr/data.h"
+#include "smcr/handshake.h"
+
+#define NS_PER_MS  1000000ull
+#define NS_PER_S   1000000000ull
+#define MAX_CONNS  (1u << 24)
+#define MAX_GROUPS (1u << 16)
+
+/* SMCR section 24. */
+static const struct smcr_times default_times = {
+    .clc_ns = 6 * NS_PER_S,
+    .first_contact_ns = 5 * NS_PER_S,
+    .llc_ns = 2 * NS_PER_S,
+    .test_link_ns = 30 * NS_PER_S,
+    .test_answer_ns = 2 * NS_PER_S,
+    .redundancy_ns = 10 * NS_PER_S,
+    .redundancy_max_ns = 300 * NS_PER_S,
+    .add_link_notice_ns = 30 * NS_PER_S,
+    .group_idle_ns = 600 * NS_PER_S,
+    .rmb_idle_ns = 60 * NS_PER_S,
+    .close_guard_ns = 60 * NS_PER_S,
+    .abort_guard_ns = 5 * NS_PER_S,
+    .stale_cursor_ns = 200 * NS_PER_MS,
+    .cork_ns = 5 * NS_PER_MS,
+};
+
+static void fill_times(struct smcr_times *times)
+{
+    uint64_t *t = (uint64_t *)times;
+    const uint64_t *d = (const uint64_t *)&default_times;
+    _Static_assert(sizeof *times % sizeof *t == 0, "struct smcr_times holds nothing but times");
+    for (size_t i = 0; i < sizeof *times / sizeof *t; i++) {
+        if (!t[i])
+            t[i] = d[i];
+    }
+}
+
+static void fill_defaults(struct smcr_config *config)
+{
+    fill_times(&config->times);
+    if (!config->mem)
+        config->mem = &rdma_mem_libc;
+    if (!config->max_conns)
+        config->max_conns = 16384;
+    if (!config->max_groups)
+        config->max_groups = 256;
+    if (!config->max_links)
+        config->max_links = 2;
+    if (!config->elems_per_rmb)
+        config->elems_per_rmb = 16;
+}
+
+int smcr_create(const struct smcr_config *config, struct smcr **out)
+{
+    struct smcr_config c = *config;
+    fill_defaults(&c);
+    if (!c.random.next || c.max_links < 2 || c.max_links > 8 /* SMCR-ARC-14 */ || c.max_conns > MAX_CONNS ||
+        c.max_groups > MAX_GROUPS)
+        return -EINVAL;
+    struct smcr *smcr = c.mem->alloc(c.mem->ctx, sizeof *smcr);
+    if (!smcr)
+        return -ENOMEM;
+    smcr->mem = *c.mem;
+    smcr->config = c;
+    smcr->config.mem = &smcr->mem;
+    smcr->next_link_user_id = 1;
+    smcr->changed_tail = &smcr->changed_head;
+    uint32_t timers = c.max_conns * SMCR_CONN_TIMERS + c.max_groups * GROUP_TIMERS;
+    int err = roce_timers_init(&smcr->timers, &smcr->mem, timers);
+    if (err) {
+        c.mem->free(c.mem->ctx, smcr);
+        return err;
+    }
+    *out = smcr;
+    return 0;
+}
+
+static void end_conns(struct smcr *smcr, uint64_t now_ns)
+{
+    for (struct smcr_conn *conn = smcr->conns; conn; conn = conn->all_next) {
+        conn->owned = true; /* so that it stays until the groups are ended */
+        if (conn->state == SMCR_CONN_HANDSHAKE)
+            smcr_handshake_abandon(conn, "the instance ends", now_ns);
+        else if (conn->state != SMCR_CONN_FALLBACK && conn->state != SMCR_CONN_CLOSED)
+            smcr_conn_kill(conn, -ECONNABORTED, "the instance ends", now_ns);
+    }
+}
+
+/* They belong to nobody any more, and no post of theirs runs. */
+static void free_conns(struct smcr *smcr, uint64_t now_ns)
+{
+    while (smcr->conns) {
+        struct smcr_conn *conn = smcr->conns;
+        conn->owned = conn->linger = false;
+        conn->posts = 0;
+        smcr_conn_detach(conn, now_ns);
+        smcr_conn_release(conn, now_ns);
+    }
+}
+
+void smcr_destroy(struct smcr *smcr, uint64_t now_ns)
+{
+    struct rdma_mem mem = smcr->mem;
+    end_conns(smcr, now_ns);
+    for (struct smcr_group *group = smcr->groups; group; group = group->next)
+        smcr_group_end(group, false, "the instance ends", now_ns);
+    free_conns(smcr, now_ns);
+    while (smcr->groups)
+        smcr_group_destroy(smcr->groups, now_ns);
+    while (smcr->ports)
+        smcr_port_remove(smcr->ports, now_ns);
+    roce_timers_deinit(&smcr->timers, &mem);
+    mem.free(mem.ctx, smcr);
+}
+
+void smcr_retire(struct smcr *smcr, uint64_t now_ns)
+{
+    smcr->retiring = true;
+    for (struct smcr_group *group = smcr->groups, *next; group; group = next) {
+        next = group->next;
+        if (group->num_conns == 0)
+            smcr_group_end(group, true, "the instance retires", now_ns);
+    }
+}
+
+bool smcr_progress(struct smcr *smcr, uint64_t now_ns)
+{
+    unsigned taken = 0;
+    for (struct smcr_port *port = smcr->ports; port; port = port->next)
+        taken += smcr_port_poll(port, now_ns);
+    return taken > 0;
+}
+
+uint64_t smcr_deadline_ns(const struct smcr *smcr)
+{
+    return roce_timers_next_ns(&smcr->timers);
+}
+
+void smcr_expire(struct smcr *smcr, uint64_t now_ns)
+{
+    struct roce_timer *timer;
+    while ((timer = roce_timers_pop(&smcr->timers, now_ns)))
+        timer->fire(timer, now_ns);
+}
+
+const struct smcr_counters *smcr_counters(const struct smcr *smcr)
+{
+    return &smcr->counters;
+}
