@@ -8,10 +8,11 @@
 #include "smcr/data.h"
 #include "smcr/handshake.h"
 
-#define NS_PER_MS  1000000ull
-#define NS_PER_S   1000000000ull
-#define MAX_CONNS  (1u << 24)
-#define MAX_GROUPS (1u << 16)
+#define NS_PER_MS    1000000ull
+#define NS_PER_S     1000000000ull
+#define GROUP_TIMERS (8 + 2 * SMCR_LINK_SLOTS)
+#define MAX_CONNS    (1u << 24)
+#define MAX_GROUPS   (1u << 16)
 
 /* SMCR section 24. */
 static const struct smcr_times default_times = {
