@@ -72,6 +72,9 @@ struct smcr_conn {
     struct smcr_conn *wait_next; /* in link->waiting */
     bool is_waiting;
     uint32_t posts; /* CDC messages of ours that have not ended */
+    bool urgent_inline;
+    uint64_t keepalive_ns; /* 0: off */
+    bool tcp_is_reset;
 };
 
 /* Adds to its events and puts it on the instance's list. */

@@ -44,7 +44,8 @@ struct smcr_tx {
     bool told_blocked, told_urgent; /* B and P of the last CDC */
     bool cdc_due;                   /* a CDC is to go, with or without data */
     bool update_due;                /* one that may gather with others */
-    bool hold;                      /* MORE: waits for the next send, or the cork timer */
+    bool more, nodelay;             /* of the last send: enum smcr_send_flags */
+    bool cork_over;                 /* small data has waited long enough */
     bool wants_room;                /* the application found the buffer full */
     bool validate_due;              /* F is to go first (SMCR-FOV-07) */
     bool replay_due;                /* then what did not complete, before anything new (SMCR-FOV-09) */
@@ -58,11 +59,12 @@ struct smcr_rx {
     uint16_t seq;                     /* of the last CDC taken: SR of SMCR-FOV-06 */
     bool peer_blocked, peer_requests; /* B and R of it */
 
-    bool urgent_announced; /* P is set */
+    bool urgent_announced; /* P is set, U is not yet */
     bool mark_valid;       /* U was seen; `mark` is where its byte is, or was */
     uint64_t mark;
-    bool urgent_unread;   /* the byte at `mark` can still be asked for */
-    bool has_urgent_byte; /* it was taken out of the stream into `urgent_byte` (SMCR-URG-05) */
+    bool mark_due;        /* the peer waits to hear that the application is past it (SMCR-URG-05) */
+    bool urgent_unread;   /* the byte can still be asked for */
+    bool has_urgent_byte; /* it was taken out of the stream into `urgent_byte` */
     uint8_t urgent_byte;
     bool is_inline;
 
@@ -82,6 +84,7 @@ struct smcr_conn_data {
     bool abort_due, abort_sent;  /* A is to go; posted */
     bool is_final;               /* nothing is sent any more: SMCR-CDC-15, ABT-08 */
     bool peer_done, peer_closed, peer_aborted;
+    bool fin_came;       /* of TCP, before the peer said C or A */
     bool is_quarantined; /* the RMBE rests until no old write can hit it (SMCR-RMB-12) */
 
     struct roce_timer tick; /* the earliest of these: */
@@ -124,35 +127,75 @@ static inline uint32_t smcr_rx_readable(const struct smcr_rx *rx)
     return (uint32_t)(rx->produced - rx->consumed);
 }
 
+/* --- smcr/conn_data.c --- */
+
 /* Sends over `link` from now on (NULL: none). */
 void smcr_conn_set_link(struct smcr_conn *conn, struct smcr_link *link);
-/* Posts what can go: smcr/conn_push.c. */
-void smcr_conn_push(struct smcr_conn *conn, uint64_t now_ns);
 /* `at_ns` may be the earliest of the tick's deadlines. */
 void smcr_conn_tick_at(struct smcr_conn *conn, uint64_t at_ns);
 
+/* --- smcr/conn_push.c --- */
+
+/* Posts what can go. */
+void smcr_conn_push(struct smcr_conn *conn, uint64_t now_ns);
+void smcr_conn_stop_waiting(struct smcr_conn *conn);
+
+/* --- smcr/cdc.c --- */
+
 /* The CDC that says all that is so (SMCR-CDC-02), with a new sequence number. */
 void smcr_cdc_build(struct smcr_conn *conn, struct smcr_cdc *out);
-/* Takes a CDC of an established connection. */
-void smcr_cdc_take(struct smcr_conn *conn, const struct smcr_cdc *cdc, uint64_t now_ns);
+/* What came before the connection was ready. */
+void smcr_cdc_take_held(struct smcr_conn *conn, uint64_t now_ns);
 
-/* Consumption by the application, or arrival: whether the peer is to hear of it (SMCR section 15.2). */
-void smcr_window_update(struct smcr_conn *conn, bool consumed, uint64_t now_ns);
+/* --- smcr/conn_recv.c --- */
 
-/* smcr/conn_urgent.c */
+/* What a read may return. */
+uint32_t smcr_rx_available(const struct smcr_conn *conn);
+/* The application has taken `n` bytes. */
+void smcr_rx_consume(struct smcr_conn *conn, uint32_t n);
+/* Whether the peer is to hear what was taken (SMCR section 15.2). */
+void smcr_window_check(struct smcr_conn *conn);
+/* SMCR-RMB-07: the connection ends when ours is not what it was. */
+bool smcr_eye_catcher_is_lost(struct smcr_conn *conn, uint64_t now_ns);
+
+/* --- smcr/conn_urgent.c --- */
+
 void smcr_urgent_queue(struct smcr_tx *tx);
 void smcr_urgent_acked(struct smcr_conn *conn);
 void smcr_urgent_take(struct smcr_conn *conn, const struct smcr_cdc *cdc);
-bool smcr_urgent_skip(struct smcr_conn *conn);
+void smcr_urgent_skip(struct smcr_conn *conn);
+bool smcr_urgent_is_pending(const struct smcr_rx *rx);
+/* MSG_OOB: 1, 0 or -errno. */
+ssize_t smcr_urgent_read(struct smcr_conn *conn, uint8_t *out, size_t len_bytes, bool peek);
 
-/* smcr/conn_close.c: what happened to the flags D and C. */
+/* --- smcr/conn_close.c --- */
+
 enum smcr_close_event { SMCR_SENT_DONE, SMCR_SENT_CLOSE, SMCR_PEER_DONE, SMCR_PEER_CLOSED };
+/* D or C was posted, or came. */
 void smcr_close_event(struct smcr_conn *conn, enum smcr_close_event event, uint64_t now_ns);
-/* smcr/conn_abort.c */
-void smcr_abort_received(struct smcr_conn *conn, uint64_t now_ns);
-/* CLOSED: its resources go when nothing of it is posted. */
+/* CLOSED. What it holds goes with smcr_conn_settle(), which ends each call that may have brought it here. */
 void smcr_conn_finish(struct smcr_conn *conn, const char *cause, uint64_t now_ns);
-/* A post has ended, or the quarantine: detaches what is CLOSED and holds nothing back. */
+/* Takes down what is CLOSED, of which nothing is posted and which has no last word to repeat. `conn` may be
+ * gone afterwards. */
 void smcr_conn_settle(struct smcr_conn *conn, uint64_t now_ns);
+
+/* --- smcr/conn_abort.c --- */
+
+void smcr_abort_received(struct smcr_conn *conn, uint64_t now_ns);
+/* A post of ours has ended well. `conn` may be gone afterwards. */
+void smcr_conn_completed(struct smcr_conn *conn, uint64_t now_ns);
+/* conn->timer is the guard's from now on. */
+void smcr_guard_init(struct smcr_conn *conn);
+void smcr_guard_arm(struct smcr_conn *conn, uint64_t after_ns, uint64_t now_ns);
+
+/* --- smcr/conn_failover.c --- */
+
+/* Moves if it is asked to and nothing is posted. */
+void smcr_conn_moving(struct smcr_conn *conn, uint64_t now_ns);
+
+/* --- smcr/conn_keepalive.c --- */
+
+void smcr_keepalive_start(struct smcr_conn *conn, uint64_t now_ns);
+void smcr_keepalive_due(struct smcr_conn *conn, uint64_t now_ns);
 
 #endif
