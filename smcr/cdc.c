@@ -24,7 +24,7 @@ void smcr_cdc_build(struct smcr_conn *conn, struct smcr_cdc *out)
         .producer_cursor = tx->cursor.offset_bytes,
         .consumer_wrap = data->rx.consumer.wrap,
         .consumer_cursor = data->rx.consumer.offset_bytes,
-        .writer_blocked = !is_pure_close && tx->head > tx->sent && smcr_tx_window(conn) == 0,
+        .writer_blocked = !is_pure_close && smcr_tx_is_blocked(conn),
         .urgent_pending = !is_pure_close && tx->urgent,
         .urgent_present = !is_pure_close && tx->urgent && tx->sent == tx->urgent_end, /* SMCR-URG-01 */
         .sending_done = is_done,
@@ -104,7 +104,8 @@ static void take_state(struct smcr_conn *conn, const struct smcr_cdc *cdc, uint6
         smcr_close_event(conn, SMCR_PEER_DONE, now_ns);
     if (conn->state == SMCR_CONN_CLOSED || conn->state == SMCR_CONN_PEER_ABORT_WAIT)
         return;
-    smcr_window_check(conn);
+    if (data->rx.peer_blocked || data->rx.peer_requests)
+        smcr_window_check(conn); /* what was read before it said so */
     smcr_conn_push(conn, now_ns);
 }
 

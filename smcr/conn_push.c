@@ -215,7 +215,7 @@ static bool is_corked(struct smcr_conn *conn, uint32_t n, uint64_t now_ns)
     struct smcr_tx *tx = &data->tx;
     if (tx->urgent || data->shut_write || n >= tx->chunk_bytes || tx->cork_over)
         return false;
-    if (!tx->more && (tx->sent == tx->acked || tx->nodelay))
+    if (!tx->more && !tx->is_copying && (tx->sent == tx->acked || tx->nodelay))
         return false;
     if (data->cork_at_ns == NET_TIME_NONE) {
         data->cork_at_ns = now_ns + conn->smcr->config.times.cork_ns;
@@ -263,8 +263,8 @@ static bool must_tell(struct smcr_conn *conn)
         return conn->posts == 0; /* with it goes what else is due */
     if (tx->cdc_due)
         return true;
-    if (tx->head > tx->sent && smcr_tx_window(conn) == 0 && !tx->told_blocked)
-        return true; /* SMCR-DAT-09 */
+    if (smcr_tx_is_blocked(conn) && !tx->told_blocked)
+        return true;
     if (tx->urgent && !tx->told_urgent)
         return true; /* SMCR-URG-02 */
     return tx->update_due && conn->posts < SMCR_UPDATES_PARALLEL;

@@ -6,9 +6,9 @@
 
 #include "smcr/data.h"
 
-/* A long read is taken in pieces of this part of the RMBE, and each piece may tell the peer: else a writer
- * stands still while a reader copies, and a read of more than half of the RMBE halves the throughput. */
-#define PIECES 8
+/* A long read is taken in pieces, at most half of the RMBE, and each may tell the peer that there is room: else
+ * the writer stands still while a reader that takes more than half of the RMBE copies it. */
+#define MAX_PIECE_BYTES (64u << 10)
 
 /* Bytes up to the end of what has come, or up to the urgent byte, whichever is first. */
 static uint32_t until_mark(const struct smcr_rx *rx)
@@ -99,7 +99,7 @@ static ssize_t peek(struct smcr_conn *conn, uint8_t *out, uint32_t max)
 static ssize_t take(struct smcr_conn *conn, uint8_t *out, uint32_t max, uint64_t now_ns)
 {
     struct smcr_rx *rx = &conn->data->rx;
-    uint32_t piece = conn->rmb->elem_bytes / PIECES;
+    uint32_t piece = min_u32(conn->rmb->elem_bytes / 2, MAX_PIECE_BYTES);
     uint32_t done = 0;
     if (starts_with_urgent_byte(rx)) {
         out[done++] = rx->urgent_byte;

@@ -46,7 +46,7 @@ ssize_t smcr_conn_send(struct smcr_conn *conn, const void *bytes, size_t len_byt
     const uint8_t *p = bytes;
     size_t left = len_bytes;
     tx->nodelay = flags & SMCR_SEND_NODELAY;
-    tx->more = true; /* until the last piece */
+    tx->is_copying = true;
     while (left > 0 && room(tx) > 0) {
         uint32_t n = copy_in(tx, p, left);
         p += n;
@@ -54,6 +54,7 @@ ssize_t smcr_conn_send(struct smcr_conn *conn, const void *bytes, size_t len_byt
         if (left > 0 && room(tx) > 0)
             smcr_conn_push(conn, now_ns);
     }
+    tx->is_copying = false;
     tx->more = flags & SMCR_SEND_MORE;
     if (left == len_bytes && len_bytes > 0) {
         tx->wants_room = true;

@@ -45,6 +45,7 @@ struct smcr_tx {
     bool cdc_due;                   /* a CDC is to go, with or without data */
     bool update_due;                /* one that may gather with others */
     bool more, nodelay;             /* of the last send: enum smcr_send_flags */
+    bool is_copying;                /* the rest of a send follows */
     bool cork_over;                 /* small data has waited long enough */
     bool wants_room;                /* the application found the buffer full */
     bool validate_due;              /* F is to go first (SMCR-FOV-07) */
@@ -120,6 +121,13 @@ static inline uint32_t smcr_tx_window(const struct smcr_conn *conn)
 {
     const struct smcr_tx *tx = &conn->data->tx;
     return smcr_cap_bytes(conn->peer_elem_bytes) - (uint32_t)(tx->sent - tx->peer_consumed);
+}
+
+/* SMCR-DAT-09. */
+static inline bool smcr_tx_is_blocked(const struct smcr_conn *conn)
+{
+    const struct smcr_tx *tx = &conn->data->tx;
+    return (tx->head > tx->sent || tx->is_copying) && smcr_tx_window(conn) == 0;
 }
 
 static inline uint32_t smcr_rx_readable(const struct smcr_rx *rx)
