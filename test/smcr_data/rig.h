@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One established connection over links that a test plays: what it posts is noted and carried out in a picture
- * of the peer's RMBE, what the peer would send is handed in, posts end when the test says so. Elements may
- * have sizes that no RMB has, like the 10,000 bytes of RFC 7609 4.7. */
+/* One established connection over links that a test plays: what it posts is noted and carried out in a
+ * picture of the peer's RMBE, what the peer would send is handed in, posts end when the test says so.
+ * Elements may have sizes that no RMB has, like the 10,000 bytes of RFC 7609 4.7. */
 #ifndef NORNIC_TEST_SMCR_DATA_RIG_H
 #define NORNIC_TEST_SMCR_DATA_RIG_H
 
@@ -59,8 +59,8 @@ struct rig {
 struct rig *rig_new(uint32_t elem_bytes, uint32_t peer_elem_bytes, uint32_t sndbuf_bytes);
 /* The same, before smcr_conn_activate(). */
 struct rig *rig_new_in_handshake(uint32_t elem_bytes, uint32_t peer_elem_bytes, uint32_t sndbuf_bytes);
-/* As if so many bytes had gone each way, all of them read and reported, in `seq` CDCs of ours. Before anything
- * else. */
+/* As if so many bytes had gone each way, all of them read and reported, in `seq` CDCs of ours. Before
+ * anything else. */
 void rig_at(struct rig *rig, uint64_t sent, uint64_t received, uint16_t seq);
 /* Ends the connection too, and looks for leaks. */
 void rig_free(struct rig *rig);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The flows that RFC 7609 4.7 walks through, with RMBEs of 10,000 bytes and the numbers of A18. One end is the
- * code, the other is the text. */
+/* The flows that RFC 7609 4.7 walks through, with RMBEs of 10,000 bytes and the numbers of A18. One end is
+ * the code, the other is the text. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
