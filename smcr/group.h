@@ -44,7 +44,9 @@ struct smcr_group {
     unsigned num_rmbs;
     struct smcr_peer_rmb *peer_rmbs;
     unsigned num_peer_rmbs;
-    struct smcr_send_buf *free_send_bufs;
+    struct smcr_send_buf *send_bufs, *free_send_bufs; /* all, and those not in use */
+    unsigned num_free_send_bufs;
+    struct roce_timer rmb_timer; /* the next of our RMBs has been idle long enough: SMCR-RKY-07 */
 
     /* Connections by index of their alert token (smcr/token.c), of all states. */
     struct smcr_token_table *tokens;
@@ -55,8 +57,14 @@ struct smcr_group {
 
     struct smcr_llc llc; /* exchanges, queues and timers: smcr/llc.h */
     struct roce_timer idle_timer, repair_timer;
-    uint64_t repair_ns; /* the present interval of the repair timer */
+    struct roce_timer end_timer; /* ENDING: frees the group where nobody holds anything of it any more */
+    uint64_t repair_ns;          /* the present interval of the repair timer */
+    unsigned repair_turn;        /* which of the ports that come into question is next */
+    enum smcr_redundancy redundancy_traced;
 };
+
+/* Timers that a group may have armed at a time: its own, those of smcr/llc.h, and two a link. */
+#define SMCR_GROUP_TIMERS (10 + 2 * SMCR_LINK_SLOTS)
 
 /* A new group in FIRST_CONTACT without links. NULL: no memory, or max_groups. */
 struct smcr_group *smcr_group_create(struct smcr *smcr, enum smcr_role role,
@@ -84,9 +92,45 @@ enum smcr_redundancy smcr_group_redundancy(const struct smcr_group *group);
 void smcr_group_add_conn(struct smcr_group *group, struct smcr_conn *conn, uint64_t now_ns);
 void smcr_group_remove_conn(struct smcr_group *group, struct smcr_conn *conn, uint64_t now_ns);
 
+/* The link by its number; NULL: none. */
+struct smcr_link *smcr_group_link(struct smcr_group *group, uint8_t number);
+/* The active link that carries LLC messages, other than `not_this` (may be NULL); NULL: none. */
+struct smcr_link *smcr_group_talking_link(struct smcr_group *group, const struct smcr_link *not_this);
+
+/* --- smcr/group_ports.c: which RNICs a new link may join --- */
+
+/* Links that exist at both ends, or will: a new one must differ from them (SMCR-ARC-12). */
+static inline bool smcr_link_counts(const struct smcr_link *link)
+{
+    return link->state == SMCR_LINK_CONFIRMING || link->state == SMCR_LINK_ACTIVE;
+}
+/* Whether a link between these RNICs may be added beside the others than `not_this` (SMCR-ARC-12, ARC-16,
+ * ALK-02, FC-14). */
+bool smcr_group_pair_is_allowed(const struct smcr_group *group, const struct smcr_link_end *local,
+                                const struct smcr_link_end *peer, const struct smcr_link *not_this);
+/* Symmetric links that the group has: SMCR-ARC-16, ARC-17. */
+unsigned smcr_group_symmetric_links(const struct smcr_group *group);
+/* Whether the port is of the group's LAN and VLAN, and up. */
+bool smcr_group_may_use(const struct smcr_group *group, const struct smcr_port *port);
+/* Server: the port of ours for one more link; each turn another one. NULL: none is of use. */
+struct smcr_port *smcr_group_port_to_offer(const struct smcr_group *group, unsigned turn);
+/* Client: the port of ours that answers a link from that RNIC of the server's; NULL: none (SMCR-FC-14). */
+struct smcr_port *smcr_group_port_to_answer(const struct smcr_group *group, const struct smcr_link_end *peer);
+/* A port of ours that no link is on and that one could use; NULL: none. */
+struct smcr_port *smcr_group_unused_port(const struct smcr_group *group);
+/* The active link that a symmetric one has made superfluous (SMCR-ARC-13); NULL: none. */
+struct smcr_link *smcr_group_superfluous_link(struct smcr_group *group);
+
+/* Redundancy may have changed: traces it, and plans or ends the server's repair (SMCR-REC-30). */
+void smcr_group_links_changed(struct smcr_group *group, uint64_t now_ns);
+
 /* Ends it with all its connections: each is reset (SMCR-FOV-16, LGT-03, SC-06). Tells the peer by DELETE LINK
  * (all) where `tell` and a link works. The group is freed when its last connection is. `cause`: static. */
 void smcr_group_end(struct smcr_group *group, bool tell, const char *cause, uint64_t now_ns);
+/* The same for a reason that the peer is told: enum smcr_delete_link_reason. */
+void smcr_group_end_for(struct smcr_group *group, uint32_t reason, const char *cause, uint64_t now_ns);
+/* Nothing is to be told any more: its links stop, and it is freed when its last connection is. */
+void smcr_group_finish(struct smcr_group *group, uint64_t now_ns);
 
 /* Ports came, went or changed: repairs redundancy, or fails links. */
 void smcr_group_port_up(struct smcr_group *group, struct smcr_port *port, uint64_t now_ns);
@@ -96,5 +140,6 @@ void smcr_group_port_up(struct smcr_group *group, struct smcr_port *port, uint64
 uint32_t smcr_token_get(struct smcr_group *group, struct smcr_conn *conn);
 void smcr_token_put(struct smcr_group *group, uint32_t token);
 struct smcr_conn *smcr_token_find(const struct smcr_group *group, uint32_t token);
+void smcr_token_deinit(struct smcr_group *group);
 
 #endif

@@ -11,8 +11,17 @@ struct smcr_peer_id {
     uint8_t b[SMCR_PEER_ID_BYTES];
 };
 
+struct smcr_group;
+struct smcr_link;
+
+/* Completions that were taken out of a CQ and are not looked at yet: smcr/poll.c. */
+struct smcr_inbox {
+    struct rdma_wc *ring;
+    uint32_t capacity, first, count;
+};
+
 /* An RNIC port as links see it. One CQ for all links on it, made larger as they come; completions find their
- * link by QPN. */
+ * link by its place in `table`, which is in their wr_id, and their QPN. */
 struct smcr_port {
     struct smcr *smcr;
     struct smcr_port *next;
@@ -22,8 +31,12 @@ struct smcr_port {
     uint16_t vlan_id;
     bool up;
     struct rdma_cq *cq;
+    struct smcr_inbox inbox;
+    struct smcr_link **table; /* table[link->port_index] == link, NULL: free */
+    uint32_t table_size;
     struct smcr_link *links; /* on this port: link->next_on_port */
     uint32_t num_links;
+    bool is_polled; /* a poll of it is running: SMCR-FOV-08 makes polls of the others nest in it */
 };
 
 struct smcr {
@@ -32,7 +45,7 @@ struct smcr {
     struct roce_timers timers;
     struct smcr_port *ports;
     struct smcr_group *groups;
-    uint32_t num_groups, num_conns;
+    uint32_t num_groups, num_conns, last_group_id;
     struct smcr_peer_id peer_id;                    /* settled with the first port: SMCR-ARC-21 */
     uint32_t next_link_user_id;                     /* SMCR-ARC-20 */
     struct smcr_conn *conns;                        /* all: conn->all_next */

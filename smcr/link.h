@@ -32,7 +32,9 @@ struct smcr_link_end {
 };
 
 #define SMCR_LINK_SENDS 256 /* posts of a link at a time, RDMA writes included */
-#define SMCR_LINK_RECVS 256 /* messages that may wait for us (SMCR-ENG-03) */
+#define SMCR_LLC_SENDS  32  /* of them, those that data leaves to LLC messages */
+#define SMCR_LINK_RECVS 512 /* messages that may wait for us (SMCR-ENG-03) */
+#define SMCR_RECV_BYTES 64  /* of each: a longer message than there may be is seen, and not an error of RC */
 
 /* What a signalled post was: whom its completion concerns. */
 enum smcr_post_kind {
@@ -46,19 +48,30 @@ struct smcr_post {
     uint32_t writes; /* RDMA writes posted before it since the last signalled post */
 };
 
+/* How far the end of a link has come. */
+enum smcr_link_end_step {
+    SMCR_LINK_STAYS,
+    SMCR_LINK_DRAINS,  /* its connections leave it first (SMCR-FOV-15) */
+    SMCR_LINK_DUE,     /* S: DELETE LINK is to be sent when nothing else runs */
+    SMCR_LINK_TOLD,    /* S: DELETE LINK is out; C: its request to the server is */
+    SMCR_LINK_ANSWERS, /* C: the response is out; the link is freed when that has arrived */
+    SMCR_LINK_GONE,    /* to be freed where nobody is in the middle of something of it */
+};
+
 struct smcr_link {
     struct smcr_group *group;
     struct smcr_port *port;
     struct smcr_link *next_on_port;
-    unsigned slot;  /* which column of the RToken tables is its */
-    uint8_t number; /* SMCR-ARC-19 */
+    uint32_t port_index; /* in port->table */
+    unsigned slot;       /* which column of the RToken tables is its */
+    uint8_t number;      /* SMCR-ARC-19 */
     enum smcr_link_state state;
     struct rdma_pd *pd; /* its own: SMCR-ARC-24 */
     struct roce_qp *qp;
     struct smcr_link_end local, peer;
     uint32_t user_id, peer_user_id;
 
-    uint8_t *recv_bytes; /* SMCR_LINK_RECVS buffers of SMCR_MSG_BYTES */
+    uint8_t *recv_bytes; /* SMCR_LINK_RECVS buffers of SMCR_RECV_BYTES */
     struct rdma_mr *recv_mr;
     /* Signalled posts that have not ended, oldest first: posts[(first + i) % SMCR_LINK_SENDS]. */
     struct smcr_post posts[SMCR_LINK_SENDS];
@@ -72,7 +85,14 @@ struct smcr_link {
     uint64_t last_heard_ns; /* a completion, or a message (SMCR-KAL-02) */
     struct roce_timer test_timer;
     uint8_t test_data[16];
-    bool test_pending, test_keepalive;
+    bool test_pending;
+
+    /* Deleting: smcr/llc_delete.c. */
+    enum smcr_link_end_step delete_step;
+    uint32_t delete_reason;
+    bool delete_orderly;
+    struct smcr_link *delete_via; /* C: its request went over this; the response goes over this */
+    struct roce_timer delete_timer;
 };
 
 /* Makes a link in a free slot of the group: PD, QP in INIT, receives posted, every RMB of the group and every
@@ -86,6 +106,7 @@ int smcr_link_send_ready(struct smcr_link *link, uint64_t now_ns);
 /* Takes the QP to ERR and takes all its completions (SMCR-FOV-04): after this no byte of ours leaves on it,
  * and all posts have been reported as failed. State DOWN. */
 void smcr_link_stop(struct smcr_link *link, uint64_t now_ns);
+void smcr_link_stop_for(struct smcr_link *link, const char *cause, uint64_t now_ns);
 /* Frees everything; the slot is free again. Stops it first if need be. */
 void smcr_link_destroy(struct smcr_link *link, uint64_t now_ns);
 
@@ -99,8 +120,45 @@ int smcr_link_post_write(struct smcr_link *link, const uint8_t *local, uint32_t 
                          uint64_t remote_va, uint32_t rkey);
 static inline uint32_t smcr_link_room(const struct smcr_link *link)
 {
-    return link->sends_left;
+    return link->sends_left > SMCR_LLC_SENDS ? link->sends_left - SMCR_LLC_SENDS : 0;
 }
+/* It carries messages both ways. */
+static inline bool smcr_link_talks(const struct smcr_link *link)
+{
+    return link->state == SMCR_LINK_CONFIRMING || link->state == SMCR_LINK_ACTIVE ||
+           link->state == SMCR_LINK_DELETING;
+}
+
+/* Frees what it has of its port, which goes away; the slot and the number stay until the peer was told. */
+void smcr_link_unplug(struct smcr_link *link, uint64_t now_ns);
+/* Changes state and traces it. `cause`: static words. */
+void smcr_link_set_state(struct smcr_link *link, enum smcr_link_state state, const char *cause,
+                         uint64_t now_ns);
+/* Whether both name the same RNIC: SMCR-ARC-11. */
+static inline bool smcr_rnic_equal(const struct smcr_link_end *a, const struct smcr_link_end *b)
+{
+    return net_mac_equal(&a->mac, &b->mac) && net_addr_equal(&a->gid, &b->gid);
+}
+
+/* --- between link*.c, port.c and poll.c --- */
+
+/* A place in the port's table, and room in its CQ. 0 or -ENOMEM. */
+int smcr_port_join(struct smcr_port *port, struct smcr_link *link);
+void smcr_port_leave(struct smcr_link *link);
+/* wr_id of a post or of receive buffer `value`. */
+enum smcr_wr_kind { SMCR_WR_RECV, SMCR_WR_MESSAGE, SMCR_WR_WRITE };
+static inline uint64_t smcr_wr_id(const struct smcr_link *link, enum smcr_wr_kind kind, unsigned value)
+{
+    return (uint64_t)link->port_index << 32 | (uint64_t)kind << 16 | value;
+}
+/* Posts the receive buffer `index`. 0 or -errno. */
+int smcr_link_post_recv(struct smcr_link *link, unsigned index);
+/* The oldest post that has not ended did so. */
+void smcr_link_post_ended(struct smcr_link *link, bool ok, uint64_t now_ns);
+/* Takes the completions of the link's posts that are waiting, in order, and leaves the messages. */
+void smcr_port_collect(struct smcr_link *link, uint64_t now_ns);
+/* Takes the CDCs of the link that are waiting, which is about to be freed. */
+void smcr_port_take_cdcs(struct smcr_link *link, uint64_t now_ns);
 
 /* Takes the completions of a port's CQ: messages to smcr_llc_rx() and smcr_conn_cdc_rx(), the ends of posts
  * to smcr_llc_sent() and smcr_conn_cdc_done(), failures to smcr_link_failed(). Returns how many. */

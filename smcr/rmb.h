@@ -7,13 +7,16 @@
 
 #include "smcr/instance.h"
 
-#define SMCR_LINK_SLOTS     9 /* 8 symmetric links and an asymmetric one: SMCR-ARC-14, ARC-16 */
-#define SMCR_MAX_RMBS       255
+#define SMCR_LINK_SLOTS     9   /* 8 symmetric links and an asymmetric one: SMCR-ARC-14, ARC-16 */
+#define SMCR_MAX_RMBS       255 /* of each peer in a group: SMCR-RKY-10 */
+#define SMCR_MAX_ELEMS      255 /* of an RMB: SMCR-RMB-01 */
+#define SMCR_PAGE_BYTES     4096
 #define SMCR_EYE_BYTES      4
 #define SMCR_MIN_ELEM_BYTES (16u << 10)
 #define SMCR_MAX_ELEM_BYTES (512u << 10)
 
 struct smcr_group;
+struct smcr_link;
 
 struct smcr_rtoken {
     uint32_t rkey;
@@ -25,26 +28,28 @@ struct smcr_rtoken {
 struct smcr_rmb {
     struct smcr_group *group;
     struct smcr_rmb *next;
+    uint8_t *block; /* what was allocated for: */
     uint8_t *bytes; /* num_elems * elem_bytes, page-aligned */
     uint32_t elem_bytes;
     unsigned num_elems, used;
-    struct smcr_conn *elems[SMCR_MAX_RMBS];
+    struct smcr_conn *elems[SMCR_MAX_ELEMS];
+    bool is_dirty[SMCR_MAX_ELEMS];       /* it was used: zeroed before it is used again */
     struct rdma_mr *mr[SMCR_LINK_SLOTS]; /* remote write only (SMCR-ENG-05) */
     bool is_confirmed;                   /* the peer knows its RTokens of all links (SMCR-RKY-03) */
-    bool is_deleting;                    /* DELETE RKEY is out */
-    struct roce_timer idle_timer;
+    bool is_deleting;                    /* it goes: DELETE RKEY is out, or will be */
+    uint64_t idle_since_ns;              /* while none is used */
 };
 
 /* One of the peer's. `elems[i]`: our connection that writes into its element i + 1. */
 struct smcr_peer_rmb {
     struct smcr_peer_rmb *next;
     struct smcr_rtoken token[SMCR_LINK_SLOTS];
-    struct smcr_conn *elems[SMCR_MAX_RMBS];
+    struct smcr_conn *elems[SMCR_MAX_ELEMS];
 };
 
 /* A send buffer: a ring of a power of two bytes, read by the RDMA engine. */
 struct smcr_send_buf {
-    struct smcr_send_buf *next;
+    struct smcr_send_buf *next, *next_free; /* of all of the group; of those not in use */
     uint8_t *bytes;
     uint32_t size_bytes;
     struct rdma_mr *mr[SMCR_LINK_SLOTS];
@@ -73,10 +78,31 @@ bool smcr_elem_is_sound(const struct smcr_rmb *rmb, uint8_t index);
 struct smcr_peer_rmb *smcr_peer_rmb_find(struct smcr_group *group, const struct smcr_link *link,
                                          uint32_t rkey, uint64_t va, bool may_add);
 
+/* The peer took an RMB back (SMCR-LLC-61); what still writes there is reset. And what one link knows it by is
+ * what another does from now on: ADD LINK CONTINUATION. */
+void smcr_peer_rmb_remove(struct smcr_group *group, struct smcr_peer_rmb *rmb, uint64_t now_ns);
+/* The one of that R_Key on that link; NULL: unknown. */
+struct smcr_peer_rmb *smcr_peer_rmb_by_key(const struct smcr_group *group, const struct smcr_link *link,
+                                           uint32_t rkey);
+
 /* A send buffer of at least so many bytes, registered on every link of the group; taken from the group's
  * free ones where one fits. NULL: no memory. */
 struct smcr_send_buf *smcr_send_buf_get(struct smcr_group *group, uint32_t size_bytes);
 void smcr_send_buf_put(struct smcr_group *group, struct smcr_send_buf *buf);
+
+/* For a new group, and one that is freed. */
+void smcr_rmb_init(struct smcr_group *group);
+void smcr_rmb_deinit(struct smcr_group *group);
+/* Those of ours that the peer knows: what ADD LINK CONTINUATION lists (SMCR-LLC-37). The first, the next. */
+struct smcr_rmb *smcr_rmb_known(struct smcr_rmb *rmb);
+unsigned smcr_rmb_count_known(const struct smcr_group *group);
+
+void smcr_send_bufs_deinit(struct smcr_group *group);
+
+/* A region of the link's domain for `bytes`, if the link has one and `*out` is NULL. 0 or -errno. */
+int smcr_mr_make(struct smcr_link *link, uint8_t *bytes, uint64_t len_bytes, uint32_t access,
+                 struct rdma_mr **out);
+void smcr_mr_free(struct smcr_link *link, struct rdma_mr **mr);
 
 /* Registers, or deregisters, all of a group's memory for a link slot. 0 or -errno with nothing left. */
 int smcr_group_register(struct smcr_group *group, struct smcr_link *link);

@@ -8,11 +8,10 @@
 #include "smcr/data.h"
 #include "smcr/handshake.h"
 
-#define NS_PER_MS    1000000ull
-#define NS_PER_S     1000000000ull
-#define GROUP_TIMERS (8 + 2 * SMCR_LINK_SLOTS)
-#define MAX_CONNS    (1u << 24)
-#define MAX_GROUPS   (1u << 16)
+#define NS_PER_MS  1000000ull
+#define NS_PER_S   1000000000ull
+#define MAX_CONNS  (1u << 24)
+#define MAX_GROUPS (1u << 16)
 
 /* SMCR section 24. */
 static const struct smcr_times default_times = {
@@ -73,7 +72,7 @@ int smcr_create(const struct smcr_config *config, struct smcr **out)
     smcr->config.mem = &smcr->mem;
     smcr->next_link_user_id = 1;
     smcr->changed_tail = &smcr->changed_head;
-    uint32_t timers = c.max_conns * SMCR_CONN_TIMERS + c.max_groups * GROUP_TIMERS;
+    uint32_t timers = c.max_conns * SMCR_CONN_TIMERS + c.max_groups * SMCR_GROUP_TIMERS;
     int err = roce_timers_init(&smcr->timers, &smcr->mem, timers);
     if (err) {
         c.mem->free(c.mem->ctx, smcr);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Link groups: made, found, ended and freed. SMCR sections 2, 6, 7 and 18. */
+#include "smcr/group.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "smcr/conn.h"
+
+#define GROUP_OF(timer, member) \
+    ((struct smcr_group *)(void *)((char *)(timer)-offsetof(struct smcr_group, member)))
+
+static void trace_group(struct smcr_group *group, const char *from, const char *to, const char *cause,
+                        uint64_t now_ns)
+{
+    smcr_trace(
+        group->smcr,
+        (struct smcr_trace){.type = SMCR_TRACE_GROUP, .group = group, .from = from, .to = to, .cause = cause},
+        now_ns);
+}
+
+static void idle_too_long(struct roce_timer *timer, uint64_t now_ns)
+{
+    /* SMCR-LGT-01, with the reason of SMCR-LLC-40. */
+    smcr_group_end_for(GROUP_OF(timer, idle_timer), SMCR_DELETE_INACTIVE, "no connection used it", now_ns);
+}
+
+static void repair_due(struct roce_timer *timer, uint64_t now_ns)
+{
+    struct smcr_group *group = GROUP_OF(timer, repair_timer);
+    uint64_t most = group->smcr->config.times.redundancy_max_ns;
+    group->repair_ns = 2 * group->repair_ns < most ? 2 * group->repair_ns : most;
+    smcr_llc_want_link(group, now_ns);
+}
+
+static void end_due(struct roce_timer *timer, uint64_t now_ns)
+{
+    struct smcr_group *group = GROUP_OF(timer, end_timer);
+    if (!group->conns)
+        smcr_group_destroy(group, now_ns);
+}
+
+struct smcr_group *smcr_group_create(struct smcr *smcr, enum smcr_role role,
+                                     const struct smcr_peer_id *peer_id, uint16_t vlan_id, const char *pnetid)
+{
+    if (smcr->num_groups >= smcr->config.max_groups)
+        return NULL;
+    struct smcr_group *group = smcr->mem.alloc(smcr->mem.ctx, sizeof *group);
+    if (!group)
+        return NULL;
+    group->smcr = smcr;
+    group->id = ++smcr->last_group_id;
+    group->role = role;
+    group->state = SMCR_GROUP_FIRST_CONTACT;
+    group->peer_id = *peer_id;
+    group->vlan_id = vlan_id;
+    strncpy(group->pnetid, pnetid, sizeof group->pnetid - 1);
+    group->version = 1;
+    group->max_links = smcr->config.max_links;
+    group->idle_timer.fire = idle_too_long;
+    group->repair_timer.fire = repair_due;
+    group->end_timer.fire = end_due;
+    group->repair_ns = smcr->config.times.redundancy_ns;
+    smcr_rmb_init(group);
+    smcr_llc_init(group);
+    group->next = smcr->groups;
+    smcr->groups = group;
+    smcr->num_groups++;
+    return group;
+}
+
+static void unlink_group(struct smcr_group *group)
+{
+    struct smcr_group **at = &group->smcr->groups;
+    while (*at != group)
+        at = &(*at)->next;
+    *at = group->next;
+    group->smcr->num_groups--;
+}
+
+void smcr_group_destroy(struct smcr_group *group, uint64_t now_ns)
+{
+    struct smcr *smcr = group->smcr;
+    group->state = SMCR_GROUP_ENDING;
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        smcr_link_destroy(&group->links[i], now_ns);
+    smcr_llc_deinit(group);
+    smcr_cancel(smcr, &group->idle_timer);
+    smcr_cancel(smcr, &group->repair_timer);
+    smcr_cancel(smcr, &group->end_timer);
+    smcr_rmb_deinit(group);
+    smcr_token_deinit(group);
+    trace_group(group, smcr_redundancy_name(group->redundancy_traced), "freed", NULL, now_ns);
+    unlink_group(group);
+    smcr->mem.free(smcr->mem.ctx, group);
+}
+
+/* --- finding one --- */
+
+static bool is_to(const struct smcr_group *group, enum smcr_role role, const struct smcr_peer_id *peer_id,
+                  uint16_t vlan_id)
+{
+    return group->role == role && group->vlan_id == vlan_id &&
+           memcmp(&group->peer_id, peer_id, sizeof *peer_id) == 0;
+}
+
+struct smcr_group *smcr_group_find(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
+                                   uint16_t vlan_id, bool running)
+{
+    enum smcr_group_state state = running ? SMCR_GROUP_FIRST_CONTACT : SMCR_GROUP_USABLE;
+    for (struct smcr_group *group = smcr->groups; group; group = group->next)
+        if (group->state == state && is_to(group, role, peer_id, vlan_id))
+            return group;
+    return NULL;
+}
+
+struct smcr_link *smcr_link_find(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
+                                 const struct smcr_link_end *peer, uint16_t vlan_id)
+{
+    for (struct smcr_group *group = smcr->groups; group; group = group->next) {
+        if (group->state != SMCR_GROUP_USABLE || !is_to(group, role, peer_id, vlan_id))
+            continue;
+        for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++) {
+            struct smcr_link *link = &group->links[i];
+            if (link->state == SMCR_LINK_ACTIVE && link->peer.qpn == peer->qpn &&
+                smcr_rnic_equal(&link->peer, peer))
+                return link;
+        }
+    }
+    return NULL;
+}
+
+/* --- its connections --- */
+
+void smcr_group_add_conn(struct smcr_group *group, struct smcr_conn *conn, uint64_t now_ns)
+{
+    (void)now_ns;
+    conn->group = group;
+    conn->group_next = group->conns;
+    group->conns = conn;
+    group->num_conns++;
+    smcr_cancel(group->smcr, &group->idle_timer);
+}
+
+void smcr_group_remove_conn(struct smcr_group *group, struct smcr_conn *conn, uint64_t now_ns)
+{
+    struct smcr_conn **at = &group->conns;
+    while (*at && *at != conn)
+        at = &(*at)->group_next;
+    if (!*at)
+        return;
+    *at = conn->group_next;
+    conn->group_next = NULL;
+    group->num_conns--;
+    if (group->first == conn)
+        group->first = NULL;
+    if (group->conns)
+        return;
+    if (group->state == SMCR_GROUP_USABLE && group->role == SMCR_SERVER)
+        smcr_arm(group->smcr, &group->idle_timer, now_ns + group->smcr->config.times.group_idle_ns);
+    if (group->state == SMCR_GROUP_ENDING && !smcr_llc_is_telling(group))
+        smcr_arm(group->smcr, &group->end_timer, now_ns);
+}
+
+/* --- ending it --- */
+
+static void kill_conns(struct smcr_group *group, const char *cause, uint64_t now_ns)
+{
+    while (group->conns) {
+        struct smcr_conn *conn = group->conns;
+        smcr_conn_kill(conn, -ECONNRESET, cause, now_ns);
+        if (group->conns == conn) /* whatever it is: this loop ends */
+            smcr_group_remove_conn(group, conn, now_ns);
+    }
+}
+
+void smcr_group_finish(struct smcr_group *group, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        smcr_link_stop(&group->links[i], now_ns);
+    if (!group->conns)
+        smcr_arm(group->smcr, &group->end_timer, now_ns);
+}
+
+/* Whoever called may be in the middle of a message of the group: it is freed by a timer that is due now. */
+static void end(struct smcr_group *group, bool tell, uint32_t reason, const char *cause, uint64_t now_ns)
+{
+    if (group->state == SMCR_GROUP_ENDING)
+        return;
+    bool was_usable = group->state == SMCR_GROUP_USABLE;
+    group->state = SMCR_GROUP_ENDING;
+    smcr_cancel(group->smcr, &group->idle_timer);
+    smcr_cancel(group->smcr, &group->repair_timer);
+    smcr_llc_cancel(group);
+    trace_group(group, smcr_redundancy_name(group->redundancy_traced), "ending", cause, now_ns);
+    if (tell && was_usable) {
+        smcr_llc_delete_all(group, reason, now_ns);
+        kill_conns(group, cause, now_ns);
+        return;
+    }
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        smcr_link_stop_for(&group->links[i], cause, now_ns);
+    kill_conns(group, cause, now_ns);
+    smcr_group_finish(group, now_ns);
+}
+
+void smcr_group_end(struct smcr_group *group, bool tell, const char *cause, uint64_t now_ns)
+{
+    end(group, tell, SMCR_DELETE_OPERATOR, cause, now_ns);
+}
+
+void smcr_group_end_for(struct smcr_group *group, uint32_t reason, const char *cause, uint64_t now_ns)
+{
+    end(group, true, reason, cause, now_ns);
+}

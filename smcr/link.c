@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Links: made, taken through the states of their queue pair, stopped and freed. SMCR sections 2 and 9. */
+#include "smcr/link.h"
+
+#include <errno.h>
+
+#include "smcr/conn.h"
+
+/* Timeout code 14 is 67 ms; after timeouts in a row the engine waits once, twice, then four times that, so that
+ * seven retries end after 27 of them, 1.8 s: before any timer of LLC (SMCR-QP-06, FBK-06). A receiver without
+ * buffers gets six times 41 ms. */
+enum { ACK_TIMEOUT = 14, RETRIES = 7, RNR_TIMER = 24, RNR_RETRIES = 6 };
+#define HOP_LIMIT 64
+#define PSN_MASK  0xffffffu
+
+const char *smcr_link_state_name(enum smcr_link_state state)
+{
+    static const char *const names[] = {
+#define NAME(name) #name,
+        SMCR_LINK_STATES(NAME)
+#undef NAME
+    };
+    return names[state];
+}
+
+void smcr_link_set_state(struct smcr_link *link, enum smcr_link_state state, const char *cause,
+                         uint64_t now_ns)
+{
+    enum smcr_link_state from = link->state;
+    if (from == state)
+        return;
+    link->state = state;
+    smcr_trace(link->group->smcr,
+               (struct smcr_trace){.type = SMCR_TRACE_LINK,
+                                   .group = link->group,
+                                   .link = link,
+                                   .from = smcr_link_state_name(from),
+                                   .to = smcr_link_state_name(state),
+                                   .cause = cause},
+               now_ns);
+}
+
+/* --- making one --- */
+
+/* SMCR-QP-04. With the shifted ADD LINK a PSN whose low half is zero could not be told from our layout (A5). */
+static uint32_t draw_psn(struct smcr *smcr)
+{
+    uint32_t psn;
+    do
+        psn = (uint32_t)smcr->config.random.next(smcr->config.random.ctx) & PSN_MASK;
+    while (smcr->config.interop.shifted_add_link && (psn & 0xffff) == 0);
+    return psn;
+}
+
+int smcr_link_post_recv(struct smcr_link *link, unsigned index)
+{
+    struct rdma_sge sge = {.addr = (uintptr_t)(link->recv_bytes + (size_t)index * SMCR_RECV_BYTES),
+                           .len_bytes = SMCR_RECV_BYTES,
+                           .lkey = link->recv_mr->lkey};
+    struct rdma_recv_wr wr = {.wr_id = smcr_wr_id(link, SMCR_WR_RECV, index), .sg_list = &sge, .num_sge = 1};
+    return roce_post_recv(link->qp, &wr, NULL);
+}
+
+/* Under the lock of the device. */
+static int create_objects(struct smcr_link *link)
+{
+    struct smcr_port *port = link->port;
+    int err = rdma_pd_create(roce_dev_domain(port->config.dev), &link->pd);
+    if (!err)
+        err = rdma_mr_reg(link->pd, link->recv_bytes, SMCR_LINK_RECVS * SMCR_RECV_BYTES,
+                          RDMA_ACCESS_LOCAL_WRITE, &link->recv_mr);
+    if (err)
+        return err;
+    struct roce_qp_config config = {.type = ROCE_QPT_RC,
+                                    .pd = link->pd,
+                                    .send_cq = port->cq,
+                                    .recv_cq = port->cq,
+                                    .caps = {.max_send_wr = SMCR_LINK_SENDS,
+                                             .max_recv_wr = SMCR_LINK_RECVS,
+                                             .max_send_sge = 1,
+                                             .max_recv_sge = 1,
+                                             .max_inline_bytes = SMCR_MSG_BYTES}};
+    err = roce_qp_create(port->config.dev, &config, &link->qp);
+    if (err)
+        return err;
+    struct roce_qp_attr attr = {.state = ROCE_QPS_INIT, .port = 1, .access_flags = RDMA_ACCESS_REMOTE_WRITE};
+    return roce_qp_modify(link->qp, &attr,
+                          ROCE_QP_STATE | ROCE_QP_PORT | ROCE_QP_PKEY_INDEX | ROCE_QP_ACCESS_FLAGS, 0);
+}
+
+static int set_up(struct smcr_link *link)
+{
+    smcr_port_lock(link->port);
+    int err = create_objects(link);
+    smcr_port_unlock(link->port);
+    if (err)
+        return err;
+    link->local.qpn = roce_qp_num(link->qp);
+    for (unsigned i = 0; i < SMCR_LINK_RECVS && !err; i++)
+        err = smcr_link_post_recv(link, i);
+    return err ? err : smcr_group_register(link->group, link);
+}
+
+static void free_objects(struct smcr_link *link)
+{
+    struct rdma_mem *mem = &link->group->smcr->mem;
+    if (link->pd)
+        smcr_group_deregister(link->group, link);
+    smcr_port_lock(link->port);
+    if (link->qp)
+        roce_qp_destroy(link->qp);
+    if (link->recv_mr)
+        rdma_mr_dereg(link->recv_mr);
+    if (link->pd)
+        rdma_pd_destroy(link->pd);
+    smcr_port_unlock(link->port);
+    mem->free(mem->ctx, link->recv_bytes);
+    link->qp = NULL;
+    link->recv_mr = NULL;
+    link->pd = NULL;
+    link->recv_bytes = NULL;
+    smcr_port_leave(link);
+}
+
+static struct smcr_link *free_slot(struct smcr_group *group)
+{
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        if (group->links[i].state == SMCR_LINK_FREE)
+            return &group->links[i];
+    return NULL;
+}
+
+int smcr_link_create(struct smcr_group *group, struct smcr_port *port, uint8_t number, struct smcr_link **out)
+{
+    struct smcr *smcr = group->smcr;
+    struct smcr_link *link = free_slot(group);
+    if (!link)
+        return -ENOSPC;
+    *link = (struct smcr_link){.group = group,
+                               .slot = (unsigned)(link - group->links),
+                               .number = number,
+                               .user_id = smcr->next_link_user_id++,
+                               .sends_left = SMCR_LINK_SENDS,
+                               .local = {.mac = port->mac,
+                                         .gid = port->gid,
+                                         .psn = draw_psn(smcr),
+                                         .mtu = (uint8_t)port->config.path_mtu}};
+    link->waiting_tail = &link->waiting_head;
+    int err = smcr_port_join(port, link);
+    if (err)
+        return err;
+    link->recv_bytes = smcr->mem.alloc(smcr->mem.ctx, SMCR_LINK_RECVS * SMCR_RECV_BYTES);
+    err = link->recv_bytes ? set_up(link) : -ENOMEM;
+    if (err) {
+        free_objects(link);
+        return err;
+    }
+    smcr_llc_link_made(link);
+    link->state = SMCR_LINK_ALLOCATED;
+    smcr->counters.links_added++;
+    *out = link;
+    return 0;
+}
+
+/* --- SMCR-QP-01 to QP-03 --- */
+
+int smcr_link_receive(struct smcr_link *link, const struct smcr_link_end *peer, uint64_t now_ns)
+{
+    if (link->state != SMCR_LINK_ALLOCATED)
+        return -ENOTCONN;                                                    /* it failed meanwhile */
+    uint8_t mtu = peer->mtu < link->local.mtu ? peer->mtu : link->local.mtu; /* SMCR-QP-02 */
+    struct roce_qp_attr attr = {.state = ROCE_QPS_RTR,
+                                .av = {.dgid = peer->gid,
+                                       .sgid_index = (uint8_t)link->port->config.sgid_index,
+                                       .hop_limit = HOP_LIMIT,
+                                       .dst_mac = peer->mac}, /* SMCR-ENG-07 */
+                                .path_mtu = (enum roce_mtu)mtu,
+                                .dest_qpn = peer->qpn,
+                                .rq_psn = peer->psn,
+                                .min_rnr_timer = RNR_TIMER};
+    smcr_port_lock(link->port);
+    int err = roce_qp_modify(link->qp, &attr,
+                             ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN |
+                                 ROCE_QP_RQ_PSN | ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER,
+                             now_ns);
+    smcr_port_unlock(link->port);
+    if (err)
+        return err;
+    link->peer = *peer;
+    link->last_heard_ns = now_ns;
+    smcr_link_set_state(link, SMCR_LINK_CONFIRMING, "the peer's end is known", now_ns);
+    return 0;
+}
+
+int smcr_link_send_ready(struct smcr_link *link, uint64_t now_ns)
+{
+    if (link->state != SMCR_LINK_CONFIRMING)
+        return -ENOTCONN;
+    struct roce_qp_attr attr = {.state = ROCE_QPS_RTS,
+                                .timeout = ACK_TIMEOUT,
+                                .retry_cnt = RETRIES,
+                                .rnr_retry = RNR_RETRIES,
+                                .sq_psn = link->local.psn};
+    smcr_port_lock(link->port);
+    int err = roce_qp_modify(link->qp, &attr,
+                             ROCE_QP_STATE | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY |
+                                 ROCE_QP_SQ_PSN | ROCE_QP_MAX_QP_RD_ATOMIC,
+                             now_ns);
+    smcr_port_unlock(link->port);
+    return err;
+}
+
+/* --- the end of one --- */
+
+static void forget_waiting(struct smcr_link *link)
+{
+    while (link->waiting_head) {
+        link->waiting_head->is_waiting = false;
+        link->waiting_head = link->waiting_head->wait_next;
+    }
+    link->waiting_tail = &link->waiting_head;
+}
+
+void smcr_link_stop(struct smcr_link *link, uint64_t now_ns)
+{
+    smcr_link_stop_for(link, "stopped", now_ns);
+}
+
+void smcr_link_stop_for(struct smcr_link *link, const char *cause, uint64_t now_ns)
+{
+    if (link->state == SMCR_LINK_FREE || link->state == SMCR_LINK_DOWN)
+        return;
+    struct smcr *smcr = link->group->smcr;
+    struct roce_qp_attr attr = {.state = ROCE_QPS_ERR};
+    smcr_link_set_state(link, SMCR_LINK_DOWN, cause, now_ns);
+    smcr_cancel(smcr, &link->test_timer);
+    link->test_pending = false;
+    smcr_port_lock(link->port);
+    roce_qp_modify(link->qp, &attr, ROCE_QP_STATE, now_ns);
+    smcr_port_unlock(link->port);
+    /* What was delivered is reported so, the rest as failed: after this nothing of the link is outstanding
+     * (SMCR-FOV-04). Messages that came are still taken by the poll. */
+    smcr_port_collect(link, now_ns);
+    while (link->num_posts > 0)
+        smcr_link_post_ended(link, false, now_ns);
+    forget_waiting(link);
+}
+
+void smcr_link_unplug(struct smcr_link *link, uint64_t now_ns)
+{
+    smcr_link_stop(link, now_ns);
+    smcr_port_take_cdcs(link, now_ns);
+    free_objects(link);
+}
+
+void smcr_link_destroy(struct smcr_link *link, uint64_t now_ns)
+{
+    if (link->state == SMCR_LINK_FREE)
+        return;
+    if (link->port)
+        smcr_link_unplug(link, now_ns);
+    smcr_cancel(link->group->smcr, &link->delete_timer);
+    smcr_llc_forget_link(link);
+    smcr_link_set_state(link, SMCR_LINK_FREE, "freed", now_ns);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Our CONFIRM RKEY and DELETE RKEY: SMCR-LLC-51, LLC-52, RKY-02 to RKY-09, REC-04 rows 17 and 19. */
+#include "net/bytes.h"
+#include "smcr/llc_flow.h"
+
+#define MAX_REFUSALS   32 /* of one RMB, then its connections have to do without */
+#define REFUSAL_PARTS  16 /* of llc_ns: the pause after each */
+#define ALL_KEYS_FAIL  0xff
+#define TOKENS_IN_CONT SMCR_LINKS_PER_CONFIRM_RKEY_CONT
+
+/* --- messages --- */
+
+static const struct rdma_mr *region(const struct smcr_rmb *rmb, uint8_t number)
+{
+    const struct smcr_link *link = smcr_group_link(rmb->group, number);
+    return link ? rmb->mr[link->slot] : NULL;
+}
+
+/* The first message of the sequence: two links beside the carrying one. */
+static void build_confirm(uint8_t *message, struct smcr_llc_rkey *x)
+{
+    const struct rdma_mr *own = x->rmb->mr[x->via->slot];
+    struct smcr_confirm_rkey m = {.type = SMCR_LLC_CONFIRM_RKEY,
+                                  .length = SMCR_MSG_BYTES,
+                                  .other_links = (uint8_t)x->num_others,
+                                  .rkey = own->rkey,
+                                  .va = own->iova};
+    if (x->num_others > 0) {
+        const struct rdma_mr *mr = region(x->rmb, x->others[0]);
+        m.link_1 = x->others[0];
+        m.rkey_1 = mr->rkey;
+        m.va_1 = mr->iova;
+    }
+    if (x->num_others > 1) {
+        const struct rdma_mr *mr = region(x->rmb, x->others[1]);
+        m.link_2 = x->others[1];
+        m.rkey_2 = mr->rkey;
+        m.va_2 = mr->iova;
+    }
+    x->next_other = x->num_others < SMCR_LINKS_PER_CONFIRM_RKEY ? x->num_others : SMCR_LINKS_PER_CONFIRM_RKEY;
+    x->head_rkey = own->rkey;
+    smcr_confirm_rkey_put(message, &m);
+}
+
+/* Three links more: A6. */
+static void build_cont(uint8_t *message, struct smcr_llc_rkey *x)
+{
+    struct smcr_confirm_rkey_cont m = {.type = SMCR_LLC_CONFIRM_RKEY_CONT,
+                                       .length = SMCR_MSG_BYTES,
+                                       .links_left = (uint8_t)(x->num_others - x->next_other)};
+    uint8_t *links[TOKENS_IN_CONT] = {&m.link_1, &m.link_2, &m.link_3};
+    uint32_t *rkeys[TOKENS_IN_CONT] = {&m.rkey_1, &m.rkey_2, &m.rkey_3};
+    uint64_t *vas[TOKENS_IN_CONT] = {&m.va_1, &m.va_2, &m.va_3};
+    for (unsigned i = 0; i < TOKENS_IN_CONT && x->next_other < x->num_others; i++) {
+        const struct rdma_mr *mr = region(x->rmb, x->others[x->next_other]);
+        *links[i] = x->others[x->next_other++];
+        *rkeys[i] = mr->rkey;
+        *vas[i] = mr->iova;
+    }
+    x->head_rkey = m.rkey_1;
+    smcr_confirm_rkey_cont_put(message, &m);
+}
+
+static void build_delete(uint8_t *message, struct smcr_llc_rkey *x)
+{
+    struct smcr_delete_rkey m = {.type = SMCR_LLC_DELETE_RKEY, .length = SMCR_MSG_BYTES, .count = 1};
+    x->head_rkey = x->rmb->mr[x->via->slot]->rkey;
+    put_be32(m.rkeys, x->head_rkey);
+    smcr_delete_rkey_put(message, &m);
+}
+
+/* --- the exchange --- */
+
+static void post(struct smcr_group *group, const uint8_t *message, uint64_t now_ns)
+{
+    struct smcr_llc_rkey *x = &group->llc.rkey;
+    smcr_arm(group->smcr, &x->timer, now_ns + group->smcr->config.times.llc_ns);
+    smcr_llc_send(x->via, message, now_ns);
+}
+
+static void begin(struct smcr_group *group, struct smcr_rmb *rmb, bool deletes, uint64_t now_ns)
+{
+    struct smcr_llc_rkey *x = &group->llc.rkey;
+    struct smcr_link *via = smcr_group_pick_link(group, NULL);
+    uint8_t message[SMCR_MSG_BYTES];
+    if (!via)
+        return;
+    x->rmb = rmb;
+    x->via = via;
+    x->deletes = deletes;
+    x->generation = group->llc.generation;
+    x->num_others = 0;
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        if (&group->links[i] != via && group->links[i].state == SMCR_LINK_ACTIVE)
+            x->others[x->num_others++] = group->links[i].number;
+    if (deletes)
+        build_delete(message, x);
+    else
+        build_confirm(message, x);
+    post(group, message, now_ns);
+}
+
+/* RMBs whose connections wait come first. */
+void smcr_llc_start_rkey(struct smcr_group *group, uint64_t now_ns)
+{
+    if (roce_timer_armed(&group->llc.rkey.timer))
+        return; /* the pause after a refusal */
+    struct smcr_rmb *rmb = group->rmbs;
+    while (rmb && rmb->is_confirmed)
+        rmb = rmb->next;
+    bool deletes = !rmb;
+    if (!rmb)
+        for (rmb = group->rmbs; rmb && !rmb->is_deleting; rmb = rmb->next)
+            ;
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        if (group->links[i].delete_step == SMCR_LINK_ANSWERS || group->links[i].delete_step == SMCR_LINK_GONE)
+            return; /* a link is being deleted, and the end of that kicks again (SMCR-RKY-09) */
+    if (rmb)
+        begin(group, rmb, deletes, now_ns);
+}
+
+void smcr_llc_confirm_rkey(struct smcr_rmb *rmb, uint64_t now_ns)
+{
+    smcr_llc_kick(rmb->group, now_ns);
+}
+
+void smcr_llc_delete_rkey(struct smcr_rmb *rmb, uint64_t now_ns)
+{
+    rmb->is_deleting = true;
+    smcr_llc_kick(rmb->group, now_ns);
+}
+
+/* It is over; the next one, and whatever waited for its end, may begin. */
+static struct smcr_rmb *finish(struct smcr_group *group, uint64_t now_ns)
+{
+    struct smcr_llc_rkey *x = &group->llc.rkey;
+    struct smcr_rmb *rmb = x->rmb;
+    x->rmb = NULL;
+    x->via = NULL;
+    smcr_cancel(group->smcr, &x->timer);
+    smcr_llc_kick(group, now_ns);
+    return rmb;
+}
+
+void smcr_llc_rkey_lost(struct smcr_group *group, uint64_t now_ns)
+{
+    finish(group, now_ns); /* SMCR-REC-31: from the start */
+}
+
+static void refused(struct smcr_group *group, uint64_t now_ns)
+{
+    struct smcr_llc_rkey *x = &group->llc.rkey;
+    bool deletes = x->deletes;
+    struct smcr_rmb *rmb = finish(group, now_ns);
+    if (++x->refusals >= MAX_REFUSALS) {
+        x->refusals = 0;
+        if (deletes)
+            smcr_rmb_deleted(rmb, now_ns);
+        else
+            smcr_rmb_confirmed(rmb, false, now_ns);
+        return;
+    }
+    /* The change that it is refused for may not be known here yet. */
+    smcr_arm(group->smcr, &x->timer, now_ns + group->smcr->config.times.llc_ns / REFUSAL_PARTS);
+}
+
+void smcr_llc_rkey_timed_out(struct roce_timer *timer, uint64_t now_ns)
+{
+    struct smcr_group *group = SMCR_GROUP_OF(timer, llc.rkey.timer);
+    struct smcr_llc_rkey *x = &group->llc.rkey;
+    if (!x->rmb) { /* the pause after a refusal is over */
+        smcr_llc_kick(group, now_ns);
+        return;
+    }
+    group->smcr->counters.llc_timeouts++;
+    smcr_link_failed(x->via, "an RKey message was not answered", now_ns); /* rows 17 and 19 */
+}
+
+/* --- responses --- */
+
+static bool is_awaited(const struct smcr_link *link, bool deletes, uint32_t rkey)
+{
+    const struct smcr_llc_rkey *x = &link->group->llc.rkey;
+    return x->rmb && x->via == link && x->deletes == deletes && x->head_rkey == rkey;
+}
+
+/* A message of the sequence was answered. */
+static void answered(struct smcr_link *link, bool negative, bool retry, uint64_t now_ns)
+{
+    struct smcr_group *group = link->group;
+    struct smcr_llc_rkey *x = &group->llc.rkey;
+    bool is_stale = x->generation != group->llc.generation; /* links came or went: SMCR-RKY-05 */
+    if (negative && !retry && !is_stale) {
+        x->refusals = 0;
+        smcr_rmb_confirmed(finish(group, now_ns), false, now_ns);
+    } else if (negative) {
+        refused(group, now_ns);
+    } else if (is_stale) {
+        finish(group, now_ns);
+    } else if (x->next_other < x->num_others) {
+        uint8_t message[SMCR_MSG_BYTES];
+        build_cont(message, x);
+        post(group, message, now_ns);
+    } else {
+        x->refusals = 0;
+        smcr_rmb_confirmed(finish(group, now_ns), true, now_ns);
+    }
+}
+
+void smcr_llc_confirm_rkey_rsp(struct smcr_link *link, const uint8_t *message, uint64_t now_ns)
+{
+    struct smcr_confirm_rkey m;
+    smcr_confirm_rkey_get(&m, message);
+    if (is_awaited(link, false, m.rkey))
+        answered(link, m.negative, m.retry, now_ns);
+    else
+        smcr_llc_unmatched(link, message, now_ns);
+}
+
+void smcr_llc_rkey_cont_rsp(struct smcr_link *link, const uint8_t *message, uint64_t now_ns)
+{
+    struct smcr_confirm_rkey_cont m;
+    smcr_confirm_rkey_cont_get(&m, message);
+    if (is_awaited(link, false, m.rkey_1))
+        answered(link, m.negative, m.retry, now_ns);
+    else
+        smcr_llc_unmatched(link, message, now_ns);
+}
+
+void smcr_llc_delete_rkey_rsp(struct smcr_link *link, const uint8_t *message, uint64_t now_ns)
+{
+    struct smcr_group *group = link->group;
+    struct smcr_llc_rkey *x = &group->llc.rkey;
+    struct smcr_delete_rkey m;
+    smcr_delete_rkey_get(&m, message);
+    if (m.count == 0 || !is_awaited(link, true, get_be32(m.rkeys))) {
+        smcr_llc_unmatched(link, message, now_ns);
+        return;
+    }
+    /* There is no flag for "later" (A11): a mask beyond our one key, or links that changed, mean it. One that
+     * the peer does not know is gone there. */
+    if (m.negative && (m.error_mask == ALL_KEYS_FAIL || x->generation != group->llc.generation)) {
+        refused(group, now_ns);
+        return;
+    }
+    x->refusals = 0;
+    smcr_rmb_deleted(finish(group, now_ns), now_ns);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Ports: they come, go, and change state, and have one CQ that grows with the links on them. */
+#include <errno.h>
+#include <string.h>
+
+#include "smcr/group.h"
+
+#define CQES_PER_LINK (SMCR_LINK_SENDS + SMCR_LINK_RECVS) /* so many may wait at a time: it never overflows */
+
+void smcr_port_lock(struct smcr_port *port)
+{
+    if (port->config.lock)
+        port->config.lock(port->config.ctx);
+}
+
+void smcr_port_unlock(struct smcr_port *port)
+{
+    if (port->config.unlock)
+        port->config.unlock(port->config.ctx);
+}
+
+/* Inside the engine's progress. An overflow cannot be, and would end in the poll that sees it. */
+static void completed(void *ctx, struct rdma_cq *cq, bool overflow)
+{
+    struct smcr_port *port = ctx;
+    (void)cq;
+    (void)overflow;
+    if (port->config.wake)
+        port->config.wake(port->config.ctx);
+}
+
+/* --- the table and the CQ --- */
+
+/* One more link's completions fit. */
+static int grow_cq(struct smcr_port *port)
+{
+    struct rdma_mem *mem = &port->smcr->mem;
+    uint32_t wanted = (port->num_links + 1) * CQES_PER_LINK;
+    if (wanted <= port->inbox.capacity)
+        return 0;
+    struct smcr_inbox *inbox = &port->inbox;
+    struct rdma_wc *ring = mem->alloc(mem->ctx, 2 * (size_t)wanted * sizeof *ring);
+    if (!ring)
+        return -ENOMEM;
+    smcr_port_lock(port);
+    int err = rdma_cq_resize(port->cq, 2 * wanted);
+    smcr_port_unlock(port);
+    if (err) {
+        mem->free(mem->ctx, ring);
+        return err;
+    }
+    for (uint32_t i = 0; i < inbox->count; i++)
+        ring[i] = inbox->ring[(inbox->first + i) % inbox->capacity];
+    mem->free(mem->ctx, inbox->ring);
+    *inbox = (struct smcr_inbox){.ring = ring, .capacity = 2 * wanted, .count = inbox->count};
+    return 0;
+}
+
+static int grow_table(struct smcr_port *port)
+{
+    struct rdma_mem *mem = &port->smcr->mem;
+    uint32_t size = port->table_size ? 2 * port->table_size : 4;
+    struct smcr_link **table = mem->alloc(mem->ctx, size * sizeof *table);
+    if (!table)
+        return -ENOMEM;
+    if (port->table)
+        memcpy(table, port->table, port->table_size * sizeof *table);
+    mem->free(mem->ctx, port->table);
+    port->table = table;
+    port->table_size = size;
+    return 0;
+}
+
+int smcr_port_join(struct smcr_port *port, struct smcr_link *link)
+{
+    int err = grow_cq(port);
+    uint32_t index = 0;
+    while (index < port->table_size && port->table[index])
+        index++;
+    if (!err && index == port->table_size)
+        err = grow_table(port);
+    if (err)
+        return err;
+    port->table[index] = link;
+    link->port_index = index;
+    link->port = port;
+    link->next_on_port = port->links;
+    port->links = link;
+    port->num_links++;
+    return 0;
+}
+
+void smcr_port_leave(struct smcr_link *link)
+{
+    struct smcr_port *port = link->port;
+    struct smcr_link **at = &port->links;
+    while (*at != link)
+        at = &(*at)->next_on_port;
+    *at = link->next_on_port;
+    port->table[link->port_index] = NULL;
+    port->num_links--;
+    link->port = NULL;
+}
+
+/* --- coming and going --- */
+
+static int check(const struct smcr_port_config *config)
+{
+    const struct roce_gid *gid = config->dev ? roce_dev_gid_get(config->dev, config->sgid_index) : NULL;
+    if (!gid || gid->type != ROCE_GID_V2 || !roce_mtu_bytes(config->path_mtu) ||
+        config->num_networks > SMCR_MAX_NETWORKS)
+        return -EINVAL;
+    return 0;
+}
+
+/* SMCR-ARC-21: the MAC of one of our RNICs, the same in all messages of the instance. */
+static void settle_peer_id(struct smcr *smcr, const struct net_mac *mac)
+{
+    static const struct smcr_peer_id none;
+    if (memcmp(&smcr->peer_id, &none, sizeof none) != 0)
+        return;
+    smcr->peer_id.b[0] = (uint8_t)(smcr->config.instance_id >> 8);
+    smcr->peer_id.b[1] = (uint8_t)smcr->config.instance_id;
+    memcpy(smcr->peer_id.b + 2, mac->b, sizeof mac->b);
+}
+
+static void port_appeared(struct smcr_port *port, uint64_t now_ns)
+{
+    struct smcr_group *next;
+    for (struct smcr_group *group = port->smcr->groups; group; group = next) {
+        next = group->next;
+        smcr_group_port_up(group, port, now_ns);
+    }
+}
+
+int smcr_port_add(struct smcr *smcr, const struct smcr_port_config *config, uint64_t now_ns,
+                  struct smcr_port **out)
+{
+    int err = check(config);
+    if (err)
+        return err;
+    struct smcr_port *port = smcr->mem.alloc(smcr->mem.ctx, sizeof *port);
+    if (!port)
+        return -ENOMEM;
+    const struct roce_gid *gid = roce_dev_gid_get(config->dev, config->sgid_index);
+    *port = (struct smcr_port){.smcr = smcr,
+                               .config = *config,
+                               .mac = gid->mac,
+                               .gid = gid->addr,
+                               .vlan_id = gid->vlan_id,
+                               .up = true};
+    struct rdma_cq_config cq = {.capacity = 1, .notify = completed, .ctx = port};
+    err = rdma_cq_create(&smcr->mem, &cq, &port->cq);
+    if (err) {
+        smcr->mem.free(smcr->mem.ctx, port);
+        return err;
+    }
+    rdma_cq_req_notify(port->cq, false);
+    struct smcr_port **end = &smcr->ports;
+    while (*end)
+        end = &(*end)->next;
+    *end = port;
+    settle_peer_id(smcr, &port->mac);
+    *out = port;
+    port_appeared(port, now_ns);
+    return 0;
+}
+
+/* Each failure takes its link out of those that talk, so that this ends. */
+static void fail_links(struct smcr_port *port, const char *cause, uint64_t now_ns)
+{
+    struct smcr_link *link = port->links;
+    while (link) {
+        if (link->state == SMCR_LINK_DOWN) {
+            link = link->next_on_port;
+            continue;
+        }
+        smcr_link_failed(link, cause, now_ns);
+        link = port->links;
+    }
+}
+
+void smcr_port_state(struct smcr_port *port, bool up, uint64_t now_ns)
+{
+    if (port->up == up)
+        return;
+    port->up = up;
+    if (up)
+        port_appeared(port, now_ns);
+    else
+        fail_links(port, "the port went down", now_ns);
+}
+
+void smcr_port_remove(struct smcr_port *port, uint64_t now_ns)
+{
+    struct smcr *smcr = port->smcr;
+    port->up = false;
+    fail_links(port, "the port was removed", now_ns);
+    while (port->links)
+        smcr_link_unplug(port->links, now_ns);
+    struct smcr_port **at = &smcr->ports;
+    while (*at != port)
+        at = &(*at)->next;
+    *at = port->next;
+    rdma_cq_destroy(port->cq);
+    smcr->mem.free(smcr->mem.ctx, port->inbox.ring);
+    smcr->mem.free(smcr->mem.ctx, port->table);
+    smcr->mem.free(smcr->mem.ctx, port);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Our RMBs: pools of receive buffers that grow by one RMB when no element is free, and shrink when one was not
+ * used for a while. SMCR section 13, SMCR-RKY-02 to RKY-07. */
+#include "smcr/rmb.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "smcr/handshake.h"
+
+/* Private to us (SMCR-RMB-08): a peer that writes offsets 0 to 3 of an element destroys it. */
+static const uint8_t eye_catcher[SMCR_EYE_BYTES] = {0x4e, 0x6f, 0x52, 0x6e};
+
+/* --- sizes: SMCR-CLC-31, RMB-03 --- */
+
+uint32_t smcr_elem_bytes_for(uint32_t rcvbuf_bytes)
+{
+    uint32_t size = SMCR_MIN_ELEM_BYTES;
+    while (size < SMCR_MAX_ELEM_BYTES && size - SMCR_EYE_BYTES < rcvbuf_bytes)
+        size *= 2;
+    return size;
+}
+
+uint32_t smcr_elem_bytes_of(uint8_t bsize)
+{
+    uint32_t size = bsize < 8 ? SMCR_MIN_ELEM_BYTES << bsize : 0;
+    return size <= SMCR_MAX_ELEM_BYTES ? size : 0;
+}
+
+uint8_t smcr_bsize_of(uint32_t elem_bytes)
+{
+    uint8_t bsize = 0;
+    while (smcr_elem_bytes_of(bsize) < elem_bytes)
+        bsize++;
+    return bsize;
+}
+
+/* --- RMBs --- */
+
+static void free_rmb(struct smcr_rmb *rmb)
+{
+    struct smcr_group *group = rmb->group;
+    struct rdma_mem *mem = &group->smcr->mem;
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        smcr_mr_free(&group->links[i], &rmb->mr[i]);
+    mem->free(mem->ctx, rmb->block);
+    mem->free(mem->ctx, rmb);
+}
+
+static void unlink_rmb(struct smcr_rmb *rmb)
+{
+    struct smcr_rmb **at = &rmb->group->rmbs;
+    while (*at != rmb)
+        at = &(*at)->next;
+    *at = rmb->next;
+    rmb->group->num_rmbs--;
+}
+
+static struct smcr_rmb *alloc_rmb(struct smcr_group *group, uint32_t elem_bytes)
+{
+    struct rdma_mem *mem = &group->smcr->mem;
+    struct smcr_rmb *rmb = mem->alloc(mem->ctx, sizeof *rmb);
+    if (!rmb)
+        return NULL;
+    rmb->group = group;
+    rmb->elem_bytes = elem_bytes;
+    rmb->num_elems = group->smcr->config.elems_per_rmb;
+    rmb->block = mem->alloc(mem->ctx, (size_t)rmb->num_elems * elem_bytes + SMCR_PAGE_BYTES);
+    if (!rmb->block) {
+        mem->free(mem->ctx, rmb);
+        return NULL;
+    }
+    uintptr_t page = ((uintptr_t)rmb->block + SMCR_PAGE_BYTES - 1) & ~(uintptr_t)(SMCR_PAGE_BYTES - 1);
+    rmb->bytes = (uint8_t *)page;
+    return rmb;
+}
+
+/* Registered on every link before it is told of: SMCR-RKY-02. */
+static struct smcr_rmb *make_rmb(struct smcr_group *group, uint32_t elem_bytes)
+{
+    struct smcr_rmb *rmb = alloc_rmb(group, elem_bytes);
+    if (!rmb)
+        return NULL;
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        if (smcr_mr_make(&group->links[i], rmb->bytes, (uint64_t)rmb->num_elems * elem_bytes,
+                         RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE, &rmb->mr[i])) {
+            free_rmb(rmb);
+            return NULL;
+        }
+    struct smcr_rmb **end = &group->rmbs;
+    while (*end)
+        end = &(*end)->next;
+    *end = rmb;
+    group->num_rmbs++;
+    return rmb;
+}
+
+struct smcr_rmb *smcr_rmb_known(struct smcr_rmb *rmb)
+{
+    while (rmb && !rmb->is_confirmed)
+        rmb = rmb->next;
+    return rmb;
+}
+
+unsigned smcr_rmb_count_known(const struct smcr_group *group)
+{
+    unsigned count = 0;
+    for (struct smcr_rmb *rmb = smcr_rmb_known(group->rmbs); rmb; rmb = smcr_rmb_known(rmb->next))
+        count++;
+    return count;
+}
+
+/* --- elements --- */
+
+static struct smcr_rmb *with_room(const struct smcr_group *group, uint32_t elem_bytes)
+{
+    struct smcr_rmb *found = NULL;
+    for (struct smcr_rmb *rmb = group->rmbs; rmb; rmb = rmb->next)
+        if (rmb->elem_bytes == elem_bytes && rmb->used < rmb->num_elems && !rmb->is_deleting &&
+            (!found || rmb->is_confirmed > found->is_confirmed))
+            found = rmb;
+    return found;
+}
+
+/* SMCR-RMB-05, SEC-09. */
+static void give_elem(struct smcr_rmb *rmb, struct smcr_conn *conn)
+{
+    unsigned i = 0;
+    while (rmb->elems[i])
+        i++;
+    uint8_t *elem = smcr_elem(rmb, (uint8_t)(i + 1));
+    if (rmb->is_dirty[i])
+        memset(elem, 0, rmb->elem_bytes);
+    memcpy(elem, eye_catcher, sizeof eye_catcher);
+    rmb->is_dirty[i] = true;
+    rmb->elems[i] = conn;
+    rmb->used++;
+    conn->rmb = rmb;
+    conn->rmb_index = (uint8_t)(i + 1);
+}
+
+int smcr_rmb_get_elem(struct smcr_group *group, struct smcr_conn *conn, uint64_t now_ns)
+{
+    uint32_t elem_bytes = smcr_elem_bytes_for(conn->config.rcvbuf_bytes);
+    struct smcr_rmb *rmb = with_room(group, elem_bytes);
+    if (rmb) {
+        give_elem(rmb, conn);
+        return rmb->is_confirmed ? 0 : -EINPROGRESS;
+    }
+    if (group->num_rmbs >= SMCR_MAX_RMBS)
+        return -ENOSPC; /* SMCR-SC-12 */
+    rmb = make_rmb(group, elem_bytes);
+    if (!rmb)
+        return -ENOMEM;
+    give_elem(rmb, conn);
+    if (group->state == SMCR_GROUP_FIRST_CONTACT) {
+        rmb->is_confirmed = true; /* CLC tells it, and ADD LINK CONTINUATION: SMCR-FC-13 */
+        return 0;
+    }
+    smcr_llc_confirm_rkey(rmb, now_ns);
+    return rmb->is_confirmed ? 0 : -EINPROGRESS;
+}
+
+bool smcr_elem_is_sound(const struct smcr_rmb *rmb, uint8_t index)
+{
+    return memcmp(smcr_elem(rmb, index), eye_catcher, sizeof eye_catcher) == 0;
+}
+
+/* --- shrinking --- */
+
+/* The next connection finds one without a CONFIRM RKEY, so the last one stays. */
+static bool may_go(const struct smcr_rmb *rmb)
+{
+    return rmb->used == 0 && rmb->is_confirmed && !rmb->is_deleting && smcr_rmb_count_known(rmb->group) > 1;
+}
+
+static void plan_shrinking(struct smcr_group *group)
+{
+    uint64_t idle_ns = group->smcr->config.times.rmb_idle_ns, due_ns = UINT64_MAX;
+    for (struct smcr_rmb *rmb = group->rmbs; rmb; rmb = rmb->next)
+        if (may_go(rmb) && rmb->idle_since_ns + idle_ns < due_ns)
+            due_ns = rmb->idle_since_ns + idle_ns;
+    if (due_ns != UINT64_MAX && group->state == SMCR_GROUP_USABLE)
+        smcr_arm(group->smcr, &group->rmb_timer, due_ns);
+    else
+        smcr_cancel(group->smcr, &group->rmb_timer);
+}
+
+static void shrink(struct roce_timer *timer, uint64_t now_ns)
+{
+    struct smcr_group *group =
+        (struct smcr_group *)(void *)((char *)timer - offsetof(struct smcr_group, rmb_timer));
+    uint64_t idle_ns = group->smcr->config.times.rmb_idle_ns;
+    for (struct smcr_rmb *rmb = group->rmbs; rmb; rmb = rmb->next)
+        if (may_go(rmb) && now_ns >= rmb->idle_since_ns + idle_ns) {
+            smcr_llc_delete_rkey(rmb, now_ns);
+            break; /* one at a time: they are exclusive anyway */
+        }
+    plan_shrinking(group);
+}
+
+void smcr_rmb_put_elem(struct smcr_conn *conn, uint64_t now_ns)
+{
+    struct smcr_rmb *rmb = conn->rmb;
+    rmb->elems[conn->rmb_index - 1] = NULL;
+    conn->rmb = NULL;
+    conn->rmb_index = 0;
+    if (--rmb->used > 0)
+        return;
+    rmb->idle_since_ns = now_ns;
+    plan_shrinking(rmb->group);
+}
+
+/* --- what became of an RKey exchange --- */
+
+/* Each of them may go away in its call, and others with it. */
+static void tell_waiting(struct smcr_rmb *rmb, bool ok, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < rmb->num_elems; i++) {
+        struct smcr_conn *conn = rmb->elems[i];
+        if (!conn)
+            continue;
+        if (ok) {
+            smcr_conn_rmb_ready(conn, now_ns);
+            continue;
+        }
+        rmb->elems[i] = NULL;
+        rmb->used--;
+        conn->rmb = NULL;
+        conn->rmb_index = 0;
+        smcr_conn_rmb_failed(conn, now_ns);
+    }
+}
+
+void smcr_rmb_confirmed(struct smcr_rmb *rmb, bool ok, uint64_t now_ns)
+{
+    rmb->is_confirmed = ok;
+    rmb->is_deleting = !ok; /* no one takes an element while it goes */
+    tell_waiting(rmb, ok, now_ns);
+    if (!ok)
+        smcr_rmb_deleted(rmb, now_ns);
+    else if (rmb->used == 0)
+        plan_shrinking(rmb->group);
+}
+
+void smcr_rmb_deleted(struct smcr_rmb *rmb, uint64_t now_ns)
+{
+    (void)now_ns;
+    struct smcr_group *group = rmb->group;
+    unlink_rmb(rmb);
+    free_rmb(rmb);
+    plan_shrinking(group);
+}
+
+/* --- with the group --- */
+
+void smcr_rmb_init(struct smcr_group *group)
+{
+    group->rmb_timer.fire = shrink;
+}
+
+void smcr_rmb_deinit(struct smcr_group *group)
+{
+    struct rdma_mem *mem = &group->smcr->mem;
+    smcr_cancel(group->smcr, &group->rmb_timer);
+    while (group->rmbs) {
+        struct smcr_rmb *rmb = group->rmbs;
+        unlink_rmb(rmb);
+        free_rmb(rmb);
+    }
+    while (group->peer_rmbs) {
+        struct smcr_peer_rmb *rmb = group->peer_rmbs;
+        group->peer_rmbs = rmb->next;
+        mem->free(mem->ctx, rmb);
+    }
+    group->num_peer_rmbs = 0;
+    smcr_send_bufs_deinit(group);
+}

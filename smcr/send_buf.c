@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Send buffers of a group, kept for the next connection. */
+#include "smcr/group.h"
+
+#define KEPT_FREE 16 /* at the most */
+
+static void free_buf(struct smcr_group *group, struct smcr_send_buf *buf)
+{
+    struct rdma_mem *mem = &group->smcr->mem;
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        smcr_mr_free(&group->links[i], &buf->mr[i]);
+    mem->free(mem->ctx, buf->bytes);
+    mem->free(mem->ctx, buf);
+}
+
+static uint32_t pow2_up(uint32_t size_bytes)
+{
+    uint32_t size = 1;
+    while (size < size_bytes && size < UINT32_C(1) << 30)
+        size *= 2;
+    return size;
+}
+
+static struct smcr_send_buf *make_buf(struct smcr_group *group, uint32_t size_bytes)
+{
+    struct rdma_mem *mem = &group->smcr->mem;
+    struct smcr_send_buf *buf = mem->alloc(mem->ctx, sizeof *buf);
+    if (!buf)
+        return NULL;
+    buf->size_bytes = size_bytes;
+    buf->bytes = mem->alloc(mem->ctx, size_bytes);
+    bool ok = buf->bytes != NULL;
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS && ok; i++)
+        ok = smcr_mr_make(&group->links[i], buf->bytes, size_bytes, 0, &buf->mr[i]) == 0;
+    if (!ok) {
+        free_buf(group, buf);
+        return NULL;
+    }
+    buf->next = group->send_bufs;
+    group->send_bufs = buf;
+    return buf;
+}
+
+struct smcr_send_buf *smcr_send_buf_get(struct smcr_group *group, uint32_t size_bytes)
+{
+    uint32_t size = pow2_up(size_bytes);
+    for (struct smcr_send_buf **at = &group->free_send_bufs; *at; at = &(*at)->next_free)
+        if ((*at)->size_bytes == size) {
+            struct smcr_send_buf *buf = *at;
+            *at = buf->next_free;
+            group->num_free_send_bufs--;
+            return buf;
+        }
+    return make_buf(group, size);
+}
+
+void smcr_send_buf_put(struct smcr_group *group, struct smcr_send_buf *buf)
+{
+    if (group->num_free_send_bufs < KEPT_FREE) {
+        buf->next_free = group->free_send_bufs;
+        group->free_send_bufs = buf;
+        group->num_free_send_bufs++;
+        return;
+    }
+    struct smcr_send_buf **at = &group->send_bufs;
+    while (*at != buf)
+        at = &(*at)->next;
+    *at = buf->next;
+    free_buf(group, buf);
+}
+
+void smcr_send_bufs_deinit(struct smcr_group *group)
+{
+    while (group->send_bufs) {
+        struct smcr_send_buf *buf = group->send_bufs;
+        group->send_bufs = buf->next;
+        free_buf(group, buf);
+    }
+    group->free_send_bufs = NULL;
+    group->num_free_send_bufs = 0;
+}
