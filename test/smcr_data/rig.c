@@ -26,7 +26,7 @@ int smcr_link_post_write(struct smcr_link *link, const uint8_t *local, uint32_t 
     unsigned i = link_index(link);
     uint64_t elem = rig->peer_rmb.token[i].va + (uint64_t)(RIG_PEER_RMBE - 1) * rig->conn->peer_elem_bytes;
     cr_assert_eq(link->state, SMCR_LINK_ACTIVE);
-    cr_assert_gt(link->sends_left, 0);
+    cr_assert_gt(smcr_link_room(link), 0);
     cr_assert_eq(lkey, rig->mr[i].lkey, "SMCR-FOV-13: the keys are those of the link");
     cr_assert_eq(rkey, rig->peer_rmb.token[i].rkey);
     cr_assert(remote_va >= elem + SMCR_CURSOR_START, "SMCR-RMB-08: the eye catcher is never written");
@@ -44,7 +44,7 @@ int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, struc
 {
     struct rig *rig = the_rig;
     cr_assert_eq(link->state, SMCR_LINK_ACTIVE);
-    cr_assert_gt(link->sends_left, 0);
+    cr_assert_gt(smcr_link_room(link), 0);
     cr_assert_lt(rig->num_log, RIG_LOG);
     struct rig_post *post = &rig->log[rig->num_log++];
     *post = (struct rig_post){.link = link_index(link), .is_cdc = true};
@@ -300,10 +300,16 @@ unsigned rig_unseen(const struct rig *rig, bool cdcs)
     return n;
 }
 
-static void kick_waiting(struct rig *rig, struct smcr_link *link)
+void rig_room(struct rig *rig, unsigned link, uint32_t posts)
 {
+    rig->group.links[link].sends_left = SMCR_LLC_SENDS + posts;
+}
+
+void rig_kick(struct rig *rig, unsigned index)
+{
+    struct smcr_link *link = &rig->group.links[index];
     struct smcr_conn *conn = link->waiting_head;
-    if (!conn || link->sends_left == 0)
+    if (!conn || smcr_link_room(link) == 0)
         return;
     link->waiting_head = conn->wait_next;
     if (!link->waiting_head)
@@ -322,7 +328,7 @@ static bool end_one(struct rig *rig, bool ok)
         return false;
     smcr_conn_cdc_done(rig->conn, post->cdc.seq, ok, rig->now_ns);
     if (ok)
-        kick_waiting(rig, link);
+        rig_kick(rig, post->link);
     return true;
 }
 

@@ -77,6 +77,9 @@ static inline unsigned rig_complete_all(struct rig *rig)
 {
     return rig_complete(rig, RIG_LOG);
 }
+/* A link has room for so many posts; and the first that waits for it is told, as after a completion. */
+void rig_room(struct rig *rig, unsigned link, uint32_t posts);
+void rig_kick(struct rig *rig, unsigned link);
 /* The link that it sends over fails: all that is posted ends badly, then smcr_conn_link_lost(). */
 void rig_lose_link(struct rig *rig);
 

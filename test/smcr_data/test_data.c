@@ -309,19 +309,17 @@ Test(data, SMCR_DAT_11_who_finds_no_room_waits_for_its_turn)
 {
     struct rig *rig = start();
     struct smcr_link *link = rig->conn->link;
-    link->sends_left = 1;
+    rig_room(rig, 0, 1);
     rig_send(rig, data, 10, 0);
     cr_assert_null(rig_next(rig), "a write needs a CDC behind it");
     cr_assert(rig->conn->is_waiting);
     cr_assert_eq(link->waiting_head, rig->conn);
     rig_send(rig, data, 10, 0);
     cr_assert_null(rig->conn->wait_next);
-    link->sends_left = 2;
-    link->waiting_head = NULL;
-    link->waiting_tail = &link->waiting_head;
-    rig->conn->is_waiting = false;
-    smcr_conn_kick(rig->conn, rig->now_ns);
+    rig_room(rig, 0, 2);
+    rig_kick(rig, 0);
     cr_assert_eq(posted_bytes(rig), 20);
+    rig_room(rig, 0, 100);
 
     struct smcr_conn other = {0}; /* waits already */
     rig_complete_all(rig);

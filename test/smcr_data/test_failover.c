@@ -462,19 +462,15 @@ Test(failover, SMCR_FOV_09_a_new_link_without_room)
     rig_at(rig, CAP - 100, 0, 0);
     rig_send(rig, data, 200, 0); /* two writes */
     skip(rig);
-    rig->group.links[1].sends_left = 0;
+    rig_room(rig, 1, 0);
     rig_lose_link(rig);
     cr_assert_null(rig_next(rig));
     rig_send(rig, data, 300, SMCR_SEND_NODELAY);
     cr_assert_null(rig_next(rig));
-    struct smcr_link *link = &rig->group.links[1];
     for (unsigned room = 1; room <= 3; room += 2) {
         cr_assert(rig->conn->is_waiting);
-        link->waiting_head = NULL;
-        link->waiting_tail = &link->waiting_head;
-        rig->conn->is_waiting = false;
-        link->sends_left = room;
-        smcr_conn_kick(rig->conn, rig->now_ns);
+        rig_room(rig, 1, room);
+        rig_kick(rig, 1);
         if (room == 1)
             expect_validation(rig, 0);
     }

@@ -267,14 +267,11 @@ Test(urgent, SMCR_URG_01_it_does_not_wait_behind_what_is_in_flight)
 Test(urgent, SMCR_URG_01_a_newer_one_takes_the_place_of_one_not_sent)
 {
     struct rig *rig = rig_new(ELEM, ELEM, SNDBUF);
-    rig->conn->link->sends_left = 0;
+    rig_room(rig, 0, 0);
     rig_send(rig, "a!", 2, SMCR_SEND_URGENT);
     rig_send(rig, "b?", 2, SMCR_SEND_URGENT);
-    rig->conn->link->sends_left = 10;
-    rig->conn->link->waiting_head = NULL;
-    rig->conn->link->waiting_tail = &rig->conn->link->waiting_head;
-    rig->conn->is_waiting = false;
-    smcr_conn_kick(rig->conn, rig->now_ns);
+    rig_room(rig, 0, 10);
+    rig_kick(rig, 0);
     cr_assert_eq(rig_next(rig)->len_bytes, 4);
     cr_assert(rig_next_cdc(rig)->urgent_present);
     rig_complete_all(rig);

@@ -233,15 +233,12 @@ Test(window, SMCR_WIN_01_a_read_of_more_than_half_tells_on_the_way)
 Test(window, SMCR_WIN_08_an_update_waits_for_room_on_the_link)
 {
     struct rig *rig = rig_with(CAP, 0);
-    rig->conn->link->sends_left = 0;
+    rig_room(rig, 0, 0);
     rig_recv(rig, out, CAP, 0);
     cr_assert_null(rig_next(rig));
     cr_assert(rig->conn->is_waiting);
-    rig->conn->link->sends_left = 5;
-    rig->conn->link->waiting_head = NULL;
-    rig->conn->link->waiting_tail = &rig->conn->link->waiting_head;
-    rig->conn->is_waiting = false;
-    smcr_conn_kick(rig->conn, rig->now_ns);
+    rig_room(rig, 0, 5);
+    rig_kick(rig, 0);
     cr_assert_eq(rig_next_cdc(rig)->consumer_wrap, 1);
     rig_free(rig);
 }
