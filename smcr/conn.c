@@ -149,10 +149,9 @@ void smcr_conn_destroy(struct smcr_conn *conn, bool linger, uint64_t now_ns)
         smcr_conn_close(conn, now_ns); /* frees it when that is over, unless it lingers */
         return;
     }
-    if (lingers)
-        smcr_conn_event(conn, SMCR_EVENT_CLOSED);
-    else
-        smcr_conn_release(conn, now_ns);
+    if (lingers && smcr_conn_is_over(conn))
+        smcr_conn_event(conn, SMCR_EVENT_CLOSED); /* else that comes when its last posts have ended */
+    smcr_conn_release(conn, now_ns);
 }
 
 void *smcr_conn_ctx(const struct smcr_conn *conn)

@@ -107,7 +107,7 @@ void smcr_conn_abort(struct smcr_conn *conn, uint64_t now_ns)
 void smcr_conn_kill(struct smcr_conn *conn, int error, const char *cause, uint64_t now_ns)
 {
     if (conn->state == SMCR_CONN_HANDSHAKE) {
-        smcr_handshake_abandon(conn, cause, now_ns);
+        smcr_handshake_kill(conn, error, cause, now_ns);
         return;
     }
     if (!conn->data)

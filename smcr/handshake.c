@@ -205,11 +205,15 @@ void smcr_handshake_tcp_end(struct smcr_conn *conn, enum smcr_tcp_end how, uint6
 
 void smcr_handshake_abandon(struct smcr_conn *conn, const char *cause, uint64_t now_ns)
 {
-    bool owes = conn->stage == SMCR_STAGE_ACCEPT_RMB || conn->stage == SMCR_STAGE_CONFIRM_RMB;
-    if (conn->owned && owes) /* SMCR-SC-11: neither is past its last chance to decline */
+    smcr_handshake_reset(conn, -ECONNABORTED, cause, now_ns);
+}
+
+void smcr_handshake_kill(struct smcr_conn *conn, int error, const char *cause, uint64_t now_ns)
+{
+    if (conn->stage == SMCR_STAGE_ACCEPT_RMB || conn->stage == SMCR_STAGE_CONFIRM_RMB)
         smcr_handshake_decline(conn, SMCR_DIAG_NO_ACTIVE_LINK, cause, now_ns);
     else
-        smcr_handshake_reset(conn, -ECONNRESET, cause, now_ns);
+        smcr_handshake_reset(conn, error, cause, now_ns);
 }
 
 void smcr_conn_rmb_ready(struct smcr_conn *conn, uint64_t now_ns)

@@ -10,9 +10,11 @@ void smcr_handshake_start(struct smcr_conn *conn, uint64_t now_ns);
 /* smcr_conn_tcp_input() while the handshake runs. */
 size_t smcr_handshake_input(struct smcr_conn *conn, const uint8_t *bytes, size_t len_bytes, uint64_t now_ns);
 void smcr_handshake_tcp_end(struct smcr_conn *conn, enum smcr_tcp_end how, uint64_t now_ns);
-/* The application gave the connection back, or the group ends, while the handshake runs: a Decline where we owe
- * the next message of a subsequent contact (SMCR-SC-11), else RST. */
+/* The application gave the connection back, or wants it to end abnormally, while the handshake runs: RST. */
 void smcr_handshake_abandon(struct smcr_conn *conn, const char *cause, uint64_t now_ns);
+/* Its group ends, or the peer reuses its target (smcr_conn_kill()): a Decline where we owe the next message of a
+ * subsequent contact (SMCR-SC-11), else RST. */
+void smcr_handshake_kill(struct smcr_conn *conn, int error, const char *cause, uint64_t now_ns);
 
 /* The RMB of the connection can be told to the peer now, or never will (SMCR-SC-02, SC-04). */
 void smcr_conn_rmb_ready(struct smcr_conn *conn, uint64_t now_ns);

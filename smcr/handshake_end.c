@@ -73,6 +73,7 @@ void smcr_handshake_reset(struct smcr_conn *conn, int error, const char *cause, 
     conn->error = error;
     conn->reason = cause;
     conn->smcr->counters.conns_reset++;
+    conn->tcp_is_reset = true;
     conn->config.tcp.reset(conn->config.ctx);
     smcr_conn_set_state(conn, SMCR_CONN_CLOSED, cause, now_ns);
     smcr_conn_event(conn, SMCR_EVENT_RESET | SMCR_EVENT_CLOSED);
