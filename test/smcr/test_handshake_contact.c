@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* First and subsequent contact at an instance whose peer the test plays: which group, which link, which buffer.
+ * SMCR sections 6 and 7. */
+#include <criterion/criterion.h>
+#include <errno.h>
+
+#include "net/bytes.h"
+#include "smcr/conn.h"
+#include "test/smcr/hs.h"
+
+static struct hs h;
+
+TestSuite(handshake_contact, .timeout = 60);
+
+static const struct pair_config two_ports = {.ports = {2, 2}};
+
+static struct smcr *instance(void)
+{
+    return h.pair->node[HS_INSTANCE].smcr;
+}
+
+/* Whether the instance acknowledges what the peer sends on link 0: its QP is alive. */
+static bool link_0_lives(void)
+{
+    struct raw_link *raw = h.peer.link[0].raw;
+    uint8_t m[SMCR_MSG_BYTES] = {SMCR_LLC_TEST_LINK, SMCR_MSG_BYTES};
+    struct raw_message answer;
+    raw_send(raw, m, sizeof m);
+    return raw_wait(raw, SMCR_LLC_TEST_LINK, true, &answer, 3 * PAIR_S);
+}
+
+/* --- the client classifies the Accept: SMCR-FC-05 --- */
+
+/* Row 1, F and no such link: a new group, beside the one to the same peer if there is one.
+ * covers: SMCR-FC-05, SMCR-FC-20, SMCR-ARC-12 */
+Test(handshake_contact, SMCR_FC_05_row_1_a_parallel_group)
+{
+    hs_begin(&h, SMCR_SERVER, NULL);
+    hs_contact(&h, 1);
+    struct smcr_conn *old = hs_conn(&h);
+    struct raw_link *old_raw = h.peer.link[0].raw;
+    h.peer.link[0].raw = NULL;
+    hs_to_accept(&h, true);
+    hs_send(&h, h.m, h.len_bytes);
+    cr_assert_eq(hs_wait(&h, PAIR_MS), SMCR_CLC_CONFIRM);
+    cr_assert_eq(hs_groups(&h), 2);
+    cr_assert_neq(hs_conn(&h)->group, old->group);
+    cr_assert_neq(hs_conn(&h)->rmb, old->rmb, "buffers are not shared");
+    cr_assert_neq(hs_conn(&h)->link_accepted->local.qpn, old->link->local.qpn);
+    cr_assert_eq(old->state, SMCR_CONN_ACTIVE);
+    raw_free(old_raw);
+    hs_end(&h);
+}
+
+/* Row 2, no F and an active link.
+ * covers: SMCR-FC-05, SMCR-FC-06, SMCR-SC-04, SMCR-SC-07 */
+Test(handshake_contact, SMCR_FC_05_row_2_a_subsequent_contact)
+{
+    hs_begin(&h, SMCR_SERVER, NULL);
+    hs_contact(&h, 1);
+    unsigned qps = (unsigned)instance()->ports->num_links;
+    struct smcr_conn *first = hs_conn(&h);
+    hs_to_accept(&h, false);
+    hs_send(&h, h.m, h.len_bytes);
+    cr_assert_eq(hs_wait(&h, PAIR_MS), SMCR_CLC_CONFIRM);
+    cr_assert_eq(h.m[7], 0x10);
+    hs_expect_smc(&h); /* without an answer to the Confirm */
+    cr_assert_eq(hs_conn(&h)->group, first->group);
+    cr_assert_eq(instance()->ports->num_links, qps);
+    cr_assert_eq(hs_groups(&h), 1);
+    cr_assert_neq(hs_conn(&h)->rmb_index, first->rmb_index);
+    hs_end(&h);
+}
+
+/* Row 3, no F and no such link, whichever part of the key differs. The group that there is stays.
+ * covers: SMCR-FC-05, SMCR-SC-06, SMCR-FBK-03 */
+Test(handshake_contact, SMCR_FC_05_row_3_out_of_sync)
+{
+    static const unsigned at[] = {9 /* Peer ID */, 31 /* GID */, 37 /* MAC */, 40 /* QPN */};
+    for (unsigned i = 0; i < 4; i++) {
+        hs_begin(&h, SMCR_SERVER, NULL);
+        hs_contact(&h, 1);
+        hs_to_accept(&h, false);
+        h.m[at[i]] ^= 0x20;
+        hs_send(&h, h.m, h.len_bytes);
+        hs_expect_decline(&h, SMCR_DIAG_OUT_OF_SYNC);
+        cr_assert_eq(hs_groups(&h), 1);
+        cr_assert(link_0_lives());
+        hs_end(&h);
+    }
+}
+
+/* Row 4, F and a link that we have: the server has dropped the group, so we do, with its connections.
+ * covers: SMCR-FC-05 */
+Test(handshake_contact, SMCR_FC_05_row_4_a_stale_link)
+{
+    hs_begin(&h, SMCR_SERVER, NULL);
+    hs_contact(&h, 1);
+    struct pair_end *old = pair_other(h.conn.end);
+    uint32_t old_group = old->conn->group->id;
+    hs_to_accept(&h, false);
+    h.m[7] = 0x18;
+    hs_send(&h, h.m, h.len_bytes);
+    cr_assert_eq(hs_wait(&h, PAIR_MS), SMCR_CLC_CONFIRM);
+    cr_assert(old->reset_sent);
+    cr_assert(old->events & SMCR_EVENT_RESET);
+    cr_assert_eq(hs_groups(&h), 1);
+    cr_assert_neq(hs_conn(&h)->group->id, old_group);
+    cr_assert_eq(hs_conn(&h)->stage, SMCR_STAGE_FIRST_CONTACT);
+    hs_end(&h);
+}
+
+/* Another key, of memory that was never announced, means nothing of the kind: the group stays.
+ * covers: SMCR-FC-06 */
+Test(handshake_contact, SMCR_FC_06_an_unknown_buffer_is_no_first_contact)
+{
+    hs_begin(&h, SMCR_SERVER, NULL);
+    hs_contact(&h, 1);
+    hs_to_accept(&h, false);
+    h.m[44] ^= 1; /* RKey */
+    hs_send(&h, h.m, h.len_bytes);
+    hs_expect_decline(&h, SMCR_DIAG_RTOKEN);
+    cr_assert_eq(hs_groups(&h), 1);
+    cr_assert(link_0_lives());
+    hs_end(&h);
+}
+
+/* --- the client's first contact --- */
+
+/* The server may use the queue pair as soon as it has read the Confirm, and before it says anything.
+ * covers: SMCR-FC-07, SMCR-FC-08, SMCR-QP-01, SMCR-QP-02, SMCR-QP-03 */
+Test(handshake_contact, SMCR_FC_08_the_client_receives_before_its_confirm_leaves)
+{
+    hs_begin(&h, SMCR_SERVER, NULL);
+    hs_to_accept(&h, true);
+    hs_send(&h, h.m, h.len_bytes);
+    struct pair_end *theirs = pair_other(h.conn.end);
+    while (!theirs->conn->link_accepted && h.pair->now_ns < 10 * PAIR_S)
+        pair_run_for(h.pair, PAIR_US);
+    const struct smcr_link *link = theirs->conn->link_accepted; /* Confirm is still on its way */
+    cr_assert_eq(h.conn.end->plain_bytes, h.conn.end->plain_read);
+    cr_assert_eq(link->state, SMCR_LINK_CONFIRMING);
+    cr_assert_eq(link->peer.qpn, h.peer.link[0].raw->local.qpn);
+    cr_assert_eq(link->peer.psn, h.peer.link[0].raw->local.psn);
+    cr_assert_eq(hs_wait(&h, PAIR_MS), SMCR_CLC_CONFIRM);
+    hs_end(&h);
+}
+
+/* --- the server chooses --- */
+
+/* covers: SMCR-FC-01, SMCR-SC-01, SMCR-REN-10 */
+Test(handshake_contact, SMCR_SC_01_the_server_reuses_the_group_of_the_peer)
+{
+    hs_begin(&h, SMCR_CLIENT, NULL);
+    hs_contact(&h, 1);
+    const struct smcr_conn *first = hs_conn(&h);
+    for (unsigned i = 0; i < 5; i++) {
+        hs_to_confirm(&h, false);
+        cr_assert_eq(h.conn.theirs.qpn, first->link->local.qpn);
+        cr_assert_eq(hs_conn(&h)->rmb, first->rmb);
+        hs_send(&h, h.m, h.len_bytes);
+        hs_pass(&h);
+        hs_expect_smc(&h);
+    }
+    cr_assert_eq(hs_groups(&h), 1);
+    hs_end(&h);
+}
+
+/* The Peer ID alone names the peer, whatever addresses it comes from.
+ * covers: SMCR-ARC-23, SMCR-FC-01 */
+Test(handshake_contact, SMCR_ARC_23_another_peer_id_is_another_peer)
+{
+    hs_begin(&h, SMCR_CLIENT, NULL);
+    hs_contact(&h, 1);
+    h.peer.peer_id[0] ^= 1;
+    hs_to_proposal(&h);
+    hs_send(&h, h.m, h.len_bytes);
+    cr_assert_eq(hs_wait(&h, PAIR_MS), SMCR_CLC_ACCEPT);
+    cr_assert_eq(h.m[7], 0x18);
+    cr_assert_eq(hs_groups(&h), 2);
+    hs_end(&h);
+}
+
+/* covers: SMCR-SC-05 */
+Test(handshake_contact, SMCR_SC_05_the_confirm_names_a_link_that_is_not_there)
+{
+    static const unsigned at[] = {31 /* GID */, 37 /* MAC */, 40 /* QPN */, 44 /* RKey */, 58 /* VA */};
+    for (unsigned i = 0; i < 5; i++) {
+        hs_begin(&h, SMCR_CLIENT, NULL);
+        hs_contact(&h, 1);
+        struct pair_end *first = pair_other(h.conn.end);
+        hs_to_confirm(&h, false);
+        h.m[at[i]] ^= 0x20;
+        hs_send(&h, h.m, h.len_bytes);
+        hs_expect_reset(&h, -EPROTO);
+        cr_assert_eq(hs_groups(&h), 1);
+        cr_assert_eq(first->conn->state, SMCR_CONN_ACTIVE, "the others are not harmed");
+        hs_end(&h);
+    }
+}
+
+/* Any active link may be named, not only the one that the Accept named.
+ * covers: SMCR-SC-05, SMCR-CLC-36 */
+Test(handshake_contact, SMCR_CLC_36_accept_and_confirm_may_name_different_links)
+{
+    hs_begin(&h, SMCR_CLIENT, &two_ports);
+    hs_contact(&h, 2);
+    for (unsigned link = 0; link < 2; link++) {
+        hs_to_confirm(&h, false);
+        h.len_bytes = peer_accept(&h.conn, SMCR_CLC_CONFIRM, false, link, h.m);
+        hs_send(&h, h.m, h.len_bytes);
+        hs_pass(&h);
+        hs_expect_smc(&h);
+    }
+    hs_end(&h);
+
+    hs_begin(&h, SMCR_SERVER, &two_ports);
+    hs_contact(&h, 2);
+    for (unsigned link = 0; link < 2; link++) {
+        hs_to_accept(&h, false);
+        h.len_bytes = peer_accept(&h.conn, SMCR_CLC_ACCEPT, false, link, h.m);
+        hs_send(&h, h.m, h.len_bytes);
+        cr_assert_eq(hs_wait(&h, PAIR_MS), SMCR_CLC_CONFIRM);
+        hs_expect_smc(&h);
+    }
+    hs_end(&h);
+}
+
+/* The peer offers a buffer that we believe in use: the old connection is over, the new one goes on.
+ * covers: SMCR-SC-03, SMCR-SC-05, SMCR-RMB-20 */
+Test(handshake_contact, SMCR_SC_03_a_buffer_that_is_in_use)
+{
+    for (unsigned role = 0; role < 2; role++) {
+        hs_begin(&h, role ? SMCR_CLIENT : SMCR_SERVER, NULL);
+        hs_contact(&h, 1);
+        struct pair_end *old = pair_other(h.conn.end);
+        uint8_t index = h.conn.index;
+        if (role)
+            hs_to_confirm(&h, false);
+        else
+            hs_to_accept(&h, false);
+        h.m[45] = index;
+        hs_send(&h, h.m, h.len_bytes);
+        hs_pass(&h);
+        hs_expect_smc(&h);
+        cr_assert(old->reset_sent);
+        cr_assert(old->events & SMCR_EVENT_RESET);
+        cr_assert_eq(hs_groups(&h), 1);
+        hs_end(&h);
+    }
+}
+
+/* What the client writes before the server has read its Confirm waits.
+ * covers: SMCR-SC-08, SMCR-SC-09, SMCR-DAT-12 */
+Test(handshake_contact, SMCR_SC_08_data_overtakes_the_confirm)
+{
+    hs_begin(&h, SMCR_CLIENT, NULL);
+    hs_contact(&h, 1);
+    hs_to_confirm(&h, false);
+    static const uint8_t bytes[] = "before the Confirm";
+    peer_write(&h.conn, 0, bytes, sizeof bytes);
+    hs_pass(&h);
+    cr_assert_not(hs_status(&h).established);
+    uint8_t got[64];
+    cr_assert_lt(smcr_conn_recv(hs_conn(&h), got, sizeof got, 0, h.pair->now_ns), 0);
+    hs_send(&h, h.m, h.len_bytes);
+    hs_pass(&h);
+    hs_expect_smc(&h);
+    cr_assert_eq(smcr_conn_recv(hs_conn(&h), got, sizeof got, 0, h.pair->now_ns), (ssize_t)sizeof bytes);
+    cr_assert_arr_eq(got, bytes, sizeof bytes);
+    hs_end(&h);
+}
+
+/* --- a Decline with S --- */
+
+/* covers: SMCR-SC-06, SMCR-CLC-40 */
+Test(handshake_contact, SMCR_SC_06_a_decline_out_of_sync_ends_the_group)
+{
+    hs_begin(&h, SMCR_CLIENT, NULL);
+    hs_contact(&h, 1);
+    struct pair_end *first = pair_other(h.conn.end);
+    hs_to_confirm(&h, false);
+    hs_send(&h, h.m, peer_decline(&h.peer, true, h.m));
+    hs_pass(&h);
+    hs_expect_tcp(&h);
+    cr_assert_eq(hs_groups(&h), 0);
+    cr_assert(first->reset_sent);
+    cr_assert(first->events & SMCR_EVENT_RESET);
+    hs_end(&h);
+}
+
+/* covers: SMCR-FBK-03, SMCR-CLC-40 */
+Test(handshake_contact, SMCR_FBK_03_a_decline_in_sync_harms_no_group)
+{
+    hs_begin(&h, SMCR_CLIENT, NULL);
+    hs_contact(&h, 1);
+    struct pair_end *first = pair_other(h.conn.end);
+    hs_to_confirm(&h, false);
+    hs_send(&h, h.m, peer_decline(&h.peer, false, h.m));
+    hs_pass(&h);
+    hs_expect_tcp(&h);
+    cr_assert_eq(hs_groups(&h), 1);
+    cr_assert_eq(first->conn->state, SMCR_CONN_ACTIVE);
+    cr_assert(link_0_lives());
+    hs_end(&h);
+}
+
+/* Nor one of somebody else, nor one that comes before a group was named.
+ * covers: SMCR-CLC-40 */
+Test(handshake_contact, SMCR_CLC_40_out_of_sync_by_whom_it_concerns)
+{
+    hs_begin(&h, SMCR_CLIENT, NULL);
+    hs_contact(&h, 1);
+    hs_to_confirm(&h, false);
+    peer_decline(&h.peer, true, h.m);
+    h.m[8] ^= 1;
+    hs_send(&h, h.m, SMCR_DECLINE_BYTES);
+    hs_pass(&h);
+    hs_expect_tcp(&h);
+    cr_assert_eq(hs_groups(&h), 1);
+    hs_to_proposal(&h);
+    hs_send(&h, h.m, peer_decline(&h.peer, true, h.m));
+    hs_pass(&h);
+    hs_expect_tcp(&h);
+    cr_assert_eq(hs_groups(&h), 1);
+    hs_end(&h);
+}
+
+/* --- while a first contact runs --- */
+
+/* Those that come meanwhile wait, and go on in the group, or begin anew when it came to nothing.
+ * covers: SMCR-FC-21 */
+Test(handshake_contact, SMCR_FC_21_the_second_connection_waits_for_the_first)
+{
+    hs_begin(&h, SMCR_CLIENT, NULL);
+    hs_to_confirm(&h, true);
+    struct peer_conn first = h.conn;
+    uint8_t confirm[SMCR_ACCEPT_BYTES];
+    memcpy(confirm, h.m, sizeof confirm);
+    hs_to_proposal(&h);
+    hs_send(&h, h.m, h.len_bytes);
+    hs_pass(&h);
+    cr_assert_eq(h.conn.end->plain_bytes, 0, "it has been answered");
+    pair_tcp_send(first.end, confirm, sizeof confirm);
+    cr_assert(peer_contact_confirm(&h.peer));
+    cr_assert(peer_contact_second(&h.peer, 1));
+    cr_assert_eq(hs_wait(&h, PAIR_MS), SMCR_CLC_ACCEPT);
+    cr_assert_eq(h.m[7], 0x10, "a subsequent contact");
+    cr_assert_eq(hs_groups(&h), 1);
+    hs_end(&h);
+
+    hs_begin(&h, SMCR_CLIENT, NULL);
+    hs_to_confirm(&h, true);
+    first = h.conn;
+    hs_to_proposal(&h);
+    hs_send(&h, h.m, h.len_bytes);
+    hs_pass(&h);
+    uint8_t decline[SMCR_DECLINE_BYTES];
+    pair_tcp_send(first.end, decline, peer_decline(&h.peer, false, decline));
+    cr_assert_eq(hs_wait(&h, PAIR_MS), SMCR_CLC_ACCEPT);
+    cr_assert_eq(h.m[7], 0x18, "a first contact of its own");
+    cr_assert_eq(hs_groups(&h), 1);
+    hs_end(&h);
+}
+
+/* It declines while the client still waits.
+ * covers: SMCR-FC-21, SMCR-CLC-12 */
+Test(handshake_contact, SMCR_FC_21_it_does_not_wait_for_ever)
+{
+    hs_begin(&h, SMCR_CLIENT, NULL);
+    hs_to_confirm(&h, true); /* which never comes */
+    hs_to_proposal(&h);
+    hs_send(&h, h.m, h.len_bytes);
+    pair_run_for(h.pair, 2900 * PAIR_MS);
+    cr_assert_eq(h.conn.end->plain_bytes, 0);
+    hs_expect_decline(&h, SMCR_DIAG_NO_RESOURCES);
+    hs_end(&h);
+}
+
+/* The server's Accept for a further connection comes by TCP, and may overtake the acknowledgement that tells
+ * the client that its first contact is over.
+ * covers: SMCR-FC-21, SMCR-FC-05 */
+Test(handshake_contact, SMCR_FC_21_an_accept_that_overtakes_the_end_of_the_first_contact)
+{
+    hs_begin(&h, SMCR_SERVER, &two_ports);
+    cr_assert(peer_contact_clc(&h.peer, &h.conn));
+    cr_assert(peer_contact_confirm(&h.peer));
+    struct pair_end *first = pair_other(h.conn.end);
+    hs_pass(&h);
+    hs_to_accept(&h, false);
+    hs_send(&h, h.m, h.len_bytes);
+    hs_pass(&h);
+    cr_assert_eq(hs_conn(&h)->state, SMCR_CONN_HANDSHAKE);
+    cr_assert_eq(hs_conn(&h)->stage, SMCR_STAGE_GROUP);
+    cr_assert_eq(h.conn.end->plain_bytes, h.conn.end->plain_read, "neither Confirm nor Decline");
+    cr_assert(peer_contact_second(&h.peer, 1));
+    cr_assert_eq(hs_wait(&h, PAIR_MS), SMCR_CLC_CONFIRM);
+    hs_expect_smc(&h);
+    cr_assert_eq(first->conn->group, hs_conn(&h)->group);
+    hs_end(&h);
+}
