@@ -143,7 +143,7 @@ Test(handshake_clc, SMCR_CLC_06_a_defect_of_the_frame_is_the_end_of_tcp)
     for (unsigned s = 0; s < 3; s++) {
         for (unsigned i = 0; i < sizeof at; i++) {
             spoil_at = at[i];
-            spoil_bits = 0x40;
+            spoil_bits = 0x10;
             expect_broken(stages[s].role, stages[s].stage, flip);
         }
     }

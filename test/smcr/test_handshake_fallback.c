@@ -94,8 +94,7 @@ Test(handshake_fallback, SMCR_FBK_01_rows_2_and_4_no_memory)
             else
                 hs_to_accept(&h, true);
             struct test_alloc *alloc = &h.pair->node[HS_INSTANCE].alloc;
-            unsigned live = alloc->live, calls = alloc->calls;
-            alloc->fail_at = calls + nth + (role ? 1 : 0); /* the first is the Proposal itself */
+            alloc->fail_at = alloc->calls + nth + (role ? 1 : 0); /* the first is the Proposal itself */
             hs_send(&h, h.m, h.len_bytes);
             uint8_t answer = hs_wait(&h, PAIR_MS);
             failed = alloc->calls >= alloc->fail_at;
@@ -108,7 +107,7 @@ Test(handshake_fallback, SMCR_FBK_01_rows_2_and_4_no_memory)
                 alloc->fail_at = 0;
                 cr_assert_eq(get_be32(h.m + 16) >> 16, SMCR_DIAG_NO_RESOURCES >> 16);
                 hs_expect_tcp(&h);
-                cr_assert_eq(alloc->live, live, "call %u: something is left", nth);
+                cr_assert_eq(hs_groups(&h), 0);
             }
             hs_end(&h);
         }
@@ -364,7 +363,7 @@ Test(handshake_fallback, SMCR_FBK_04_row_12_the_client_is_past_its_add_link_resp
 Test(handshake_fallback, SMCR_SC_10_row_13_after_confirm_there_is_no_way_back)
 {
     for (unsigned links = 1; links <= 2; links++) { /* row 12: a rejection was sent, or link 2 confirmed */
-        hs_begin(&h, SMCR_SERVER, &two_ports);
+        hs_begin(&h, SMCR_SERVER, links == 1 ? NULL : &two_ports);
         hs_contact(&h, links);
         send_decline();
         struct smcr_conn_status s = hs_status(&h);
