@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What CLC messages say, and what they must not: SMCR sections 5.1 to 5.3. Reserved fields are never looked at
- * (SMCR-CLC-03). */
+/* What CLC messages say, and what they must not: SMCR sections 5.1 to 5.3. Reserved fields are never
+ * looked at (SMCR-CLC-03). */
 #include <string.h>
 
 #include "smcr/clc.h"

@@ -22,8 +22,11 @@ static void trace_group(struct smcr_group *group, const char *from, const char *
 
 static void idle_too_long(struct roce_timer *timer, uint64_t now_ns)
 {
-    /* SMCR-LGT-01, with the reason of SMCR-LLC-40. */
-    smcr_group_end_for(GROUP_OF(timer, idle_timer), SMCR_DELETE_INACTIVE, "no connection used it", now_ns);
+    struct smcr_group *group = GROUP_OF(timer, idle_timer);
+    if (group->smcr->retiring) /* SMCR-ABT-09 */
+        smcr_group_end_for(group, SMCR_DELETE_OPERATOR, "the instance retires", now_ns);
+    else /* SMCR-LGT-01, with the reason of SMCR-LLC-40 */
+        smcr_group_end_for(group, SMCR_DELETE_INACTIVE, "no connection used it", now_ns);
 }
 
 static void repair_due(struct roce_timer *timer, uint64_t now_ns)
@@ -157,8 +160,10 @@ void smcr_group_remove_conn(struct smcr_group *group, struct smcr_conn *conn, ui
         group->first = NULL;
     if (group->conns)
         return;
-    if (group->state == SMCR_GROUP_USABLE && group->role == SMCR_SERVER)
-        smcr_arm(group->smcr, &group->idle_timer, now_ns + group->smcr->config.times.group_idle_ns);
+    bool retires = group->smcr->retiring;
+    if (group->state == SMCR_GROUP_USABLE && (group->role == SMCR_SERVER || retires))
+        smcr_arm(group->smcr, &group->idle_timer,
+                 now_ns + (retires ? 0 : group->smcr->config.times.group_idle_ns));
     if (group->state == SMCR_GROUP_ENDING && !smcr_llc_is_telling(group))
         smcr_arm(group->smcr, &group->end_timer, now_ns);
 }

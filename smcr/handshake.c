@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The frame of the handshake: bytes in, messages to the step that waits for them, and the timer. SMCR section 5,
- * SMCR-CLC-05 to CLC-12. */
+/* The frame of the handshake: bytes in, messages to the step that waits for them, and the timer. SMCR
+ * section 5, SMCR-CLC-05 to CLC-12. */
 #include "smcr/handshake.h"
 
 #include <errno.h>

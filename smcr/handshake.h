@@ -12,8 +12,8 @@ size_t smcr_handshake_input(struct smcr_conn *conn, const uint8_t *bytes, size_t
 void smcr_handshake_tcp_end(struct smcr_conn *conn, enum smcr_tcp_end how, uint64_t now_ns);
 /* The application gave the connection back, or wants it to end abnormally, while the handshake runs: RST. */
 void smcr_handshake_abandon(struct smcr_conn *conn, const char *cause, uint64_t now_ns);
-/* Its group ends, or the peer reuses its target (smcr_conn_kill()): a Decline where we owe the next message of a
- * subsequent contact (SMCR-SC-11), else RST. */
+/* Its group ends, or the peer reuses its target (smcr_conn_kill()): a Decline where we owe the next
+ * message of a subsequent contact (SMCR-SC-11), else RST. */
 void smcr_handshake_kill(struct smcr_conn *conn, int error, const char *cause, uint64_t now_ns);
 
 /* The RMB of the connection can be told to the peer now, or never will (SMCR-SC-02, SC-04). */
@@ -26,7 +26,8 @@ enum smcr_first_contact {
     SMCR_FIRST_CONTACT_RESET,   /* RST */
 };
 /* The LLC part of a first contact has ended; what waited for the group goes on (SMCR-FC-21) with the next
- * smcr_expire(). But for OK the group is ended by this call (smcr_group_end()) and must not be used after it. */
+ * smcr_expire(). But for OK the group is ended by this call (smcr_group_end()) and must not be used after
+ * it. */
 void smcr_handshake_first_contact_ended(struct smcr_group *group, enum smcr_first_contact how,
                                         uint32_t diagnosis, const char *cause, uint64_t now_ns);
 

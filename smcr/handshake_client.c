@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The client's steps: the Proposal; Accept to Confirm, and to data or to the LLC part of a first contact. SMCR
- * sections 6 and 7. */
+/* The client's steps: the Proposal; Accept to Confirm, and to data or to the LLC part of a first contact.
+ * SMCR sections 6 and 7. */
 #include <errno.h>
 
 #include "smcr/handshake_flow.h"
 #include "smcr/networks.h"
 
-/* Nothing is reserved for it (SMCR-REN-07), and it is the same for first and subsequent contact (SMCR-CLC-25). */
+/* Nothing is reserved for it (SMCR-REN-07), and it is the same for first and subsequent contact
+ * (SMCR-CLC-25). */
 void smcr_client_propose(struct smcr_conn *conn, uint64_t now_ns)
 {
     struct smcr *smcr = conn->smcr;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a handshake ends: in SMC-R, in TCP (SMCR section 8), or with RST; and what that means for a link group in
- * its first contact and for those that wait for it (SMCR-FC-21, FC-22). */
+/* How a handshake ends: in SMC-R, in TCP (SMCR section 8), or with RST; and what that means for a link
+ * group in its first contact and for those that wait for it (SMCR-FC-21, FC-22). */
 #include <errno.h>
 #include <string.h>
 

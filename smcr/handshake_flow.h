@@ -43,7 +43,8 @@ bool smcr_handshake_has_port(const struct smcr_conn *conn);
 
 /* --- smcr/handshake_ends.c: the two ends of the data --- */
 
-/* A new group with its first link on `port`, and the connection as its first. 0 or -errno: nothing is left. */
+/* A new group with its first link on `port`, and the connection as its first. 0 or -errno: nothing is
+ * left. */
 int smcr_handshake_new_group(struct smcr_conn *conn, const struct smcr_peer_id *peer_id,
                              struct smcr_port *port, uint64_t now_ns);
 /* Joins the group: token and RMBE. As smcr_rmb_get_elem(); at an error it has left the group. */
@@ -51,8 +52,8 @@ int smcr_handshake_join(struct smcr_conn *conn, struct smcr_group *group, uint64
 /* Fills in our end, as the peer is told of it over `link`. 0 or -ENOMEM. */
 int smcr_handshake_own_end(struct smcr_conn *conn, const struct smcr_link *link, struct smcr_clc_accept *out,
                            uint64_t now_ns);
-/* Takes the peer's end. False: its RMB is not known (or, with `may_add`, cannot be). A connection that wrote to
- * that RMBE before is over: SMCR-RMB-20. */
+/* Takes the peer's end. False: its RMB is not known (or, with `may_add`, cannot be). A connection that
+ * wrote to that RMBE before is over: SMCR-RMB-20. */
 bool smcr_handshake_peer_end(struct smcr_conn *conn, const struct smcr_link *link,
                              const struct smcr_clc_accept *peer, bool may_add, uint64_t now_ns);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The server's steps: Proposal to Accept, Confirm to data or to the LLC part of a first contact. SMCR sections 6
- * and 7. */
+/* The server's steps: Proposal to Accept, Confirm to data or to the LLC part of a first contact. SMCR
+ * sections 6 and 7. */
 #include <errno.h>
 
 #include "smcr/handshake_flow.h"

@@ -162,9 +162,9 @@ enum smcr_event {
 int smcr_conn_create(struct smcr *smcr, const struct smcr_conn_config *config, uint64_t now_ns,
                      struct smcr_conn **out);
 /* Gives it back, in any state: one that still talks to its peer closes (or aborts, with unread data) by
- * itself and is freed when that is over; its `tcp` is not called any more but for reset(). With `linger` one
- * CLOSED still comes through smcr_next_event(), whatever the state was: then the caller gives it back a second
- * time. In its handshake it is reset. */
+ * itself and is freed when that is over; its `tcp` is not called any more but for reset(). With `linger`
+ * one CLOSED still comes through smcr_next_event(), whatever the state was: then the caller gives it back
+ * a second time. In its handshake it is reset. */
 void smcr_conn_destroy(struct smcr_conn *conn, bool linger, uint64_t now_ns);
 
 void *smcr_conn_ctx(const struct smcr_conn *conn);

@@ -59,7 +59,7 @@ Test(handshake_clc, SMCR_CLC_22_the_mask_where_the_configuration_wants_it)
     hs_end(&h);
 }
 
-/* covers: SMCR-CLC-03, SMCR-CLC-14, SMCR-CLC-30, SMCR-CLC-34, SMCR-CLC-35, SMCR-FC-04, SMCR-ARC-21, SMCR-QP-04 */
+/* covers: SMCR-CLC-03, SMCR-CLC-14, SMCR-CLC-30, SMCR-CLC-34, SMCR-CLC-35, SMCR-FC-04, SMCR-ARC-21 */
 Test(handshake_clc, SMCR_CLC_30_the_accept_of_a_first_contact)
 {
     hs_begin(&h, SMCR_CLIENT, NULL);
@@ -187,8 +187,7 @@ Test(handshake_clc, SMCR_CLC_06_a_defect_of_a_field_is_the_end_of_tcp)
     expect_broken(SMCR_CLIENT, SMCR_CLC_PROPOSAL, nine_prefixes);
 }
 
-/* A peer that is not the one of the Proposal any more.
- * covers: SMCR-ARC-21 */
+/* A peer that is not the one of the Proposal any more. */
 static void other_peer(uint8_t *m, size_t *len_bytes)
 {
     (void)len_bytes;
@@ -228,7 +227,8 @@ Test(handshake_clc, SMCR_CLC_08_a_message_out_of_order_is_the_end_of_tcp)
     }
 }
 
-/* The peer does not wait for the answer that it is owed, while a first contact of another connection keeps it.
+/* The peer does not wait for the answer that it is owed, while a first contact of another connection keeps
+ * it.
  * covers: SMCR-CLC-08, SMCR-CLC-11 */
 Test(handshake_clc, SMCR_CLC_11_nothing_may_come_while_we_owe_the_answer)
 {

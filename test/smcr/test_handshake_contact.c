@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* First and subsequent contact at an instance whose peer the test plays: which group, which link, which buffer.
- * SMCR sections 6 and 7. */
+/* First and subsequent contact at an instance whose peer the test plays: which group, which link, which
+ * buffer. SMCR sections 6 and 7. */
 #include <criterion/criterion.h>
 #include <errno.h>
 

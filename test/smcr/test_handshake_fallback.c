@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table SMCR-FBK-01, row by row (row 1, no option on one side, is the rendezvous'): who falls back when, and
- * when it is too late. Each case ends with bytes in both directions over TCP, or with RST. */
+/* The table SMCR-FBK-01, row by row (row 1, no option on one side, is the rendezvous'): who falls back
+ * when, and when it is too late. Each case ends with bytes in both directions over TCP, or with RST. */
 #include <criterion/criterion.h>
 #include <errno.h>
 
@@ -428,7 +428,7 @@ static void fall_silent(enum smcr_role role, unsigned steps)
     hs_end(&h);
 }
 
-/* covers: SMCR-FBK-01, SMCR-REC-04 */
+/* covers: SMCR-FBK-01, SMCR-REC-04.0, SMCR-REC-04.1, SMCR-REC-04.4, SMCR-REC-04.5 */
 Test(handshake_fallback, SMCR_FBK_01_row_15_silence_after_clc)
 {
     fall_silent(SMCR_SERVER, 0); /* T1 */

@@ -310,8 +310,8 @@ Test(handshake_pair, SMCR_ARC_20_link_user_ids_are_unique)
     finish(pair);
 }
 
-/* Both fell back, and bytes go both ways; or each has SMC-R, or an RST. One alone in FALLBACK is past saving if the
- * other end is past its point of no return (SMCR-FBK-04): then TCP is reset. */
+/* Both fell back, and bytes go both ways; or each has SMC-R, or an RST. One alone in FALLBACK is past
+ * saving if the other end is past its point of no return (SMCR-FBK-04): then TCP is reset. */
 static void expect_an_end(struct pair *pair, struct pair_conn *c, unsigned us)
 {
     struct smcr_conn_status s[2];
@@ -333,8 +333,8 @@ static void expect_an_end(struct pair *pair, struct pair_conn *c, unsigned us)
     }
 }
 
-/* The path dies at every moment of a first contact, with one port or two: nothing hangs, and what falls back is
- * not followed by a Decline that crossed it.
+/* The path dies at every moment of a first contact, with one port or two: nothing hangs, and what falls
+ * back is not followed by a Decline that crossed it.
  * covers: SMCR-FBK-05, SMCR-FBK-02, SMCR-FBK-04, SMCR-FC-22, SMCR-CLC-11 */
 Test(handshake_pair, SMCR_FBK_05_the_link_dies_at_every_moment)
 {

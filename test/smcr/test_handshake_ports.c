@@ -27,7 +27,8 @@ static void attach(unsigned i, const char *text, uint8_t prefix_len)
     port[i].config.num_networks = 1;
 }
 
-/* Ports 0, 1, 2 in 10.0.0/24, 10.0.1/24 and 10.0.1/24; port 3 has no network. The connection is in 10.0.1/24. */
+/* Ports 0, 1, 2 in 10.0.0/24, 10.0.1/24 and 10.0.1/24; port 3 has no network. The connection is in
+ * 10.0.1/24. */
 static void setup(void)
 {
     for (unsigned i = 0; i < PORTS; i++) {
