@@ -148,6 +148,12 @@ void smcr_handshake_abandon(struct smcr_conn *conn, const char *cause, uint64_t 
     the_rig->is_abandoned = true;
 }
 
+void smcr_handshake_kill(struct smcr_conn *conn, int error, const char *cause, uint64_t now_ns)
+{
+    (void)error;
+    smcr_handshake_abandon(conn, cause, now_ns);
+}
+
 static void tcp_reset(void *ctx)
 {
     ((struct rig *)ctx)->tcp_resets++;
