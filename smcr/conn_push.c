@@ -215,7 +215,9 @@ static bool is_corked(struct smcr_conn *conn, uint32_t n, uint64_t now_ns)
     struct smcr_tx *tx = &data->tx;
     if (tx->urgent || data->shut_write || n >= tx->chunk_bytes || tx->cork_over)
         return false;
-    if (!tx->more && !tx->is_copying && (tx->sent == tx->acked || tx->nodelay))
+    bool more_comes = (tx->more || tx->is_copying) && tx->head - tx->sent < tx->chunk_bytes;
+    bool gathers = tx->sent > tx->acked && !tx->nodelay;
+    if (!more_comes && !gathers)
         return false;
     if (data->cork_at_ns == NET_TIME_NONE) {
         data->cork_at_ns = now_ns + conn->smcr->config.times.cork_ns;

@@ -55,15 +55,10 @@ ssize_t smcr_conn_send(struct smcr_conn *conn, const void *bytes, size_t len_byt
             smcr_conn_push(conn, now_ns);
     }
     tx->is_copying = false;
-    tx->more = flags & SMCR_SEND_MORE;
-    if (left == len_bytes && len_bytes > 0) {
-        tx->wants_room = true;
-        return -EAGAIN;
-    }
-    if (left > 0)
-        tx->wants_room = true;
-    else if (len_bytes > 0 && flags & SMCR_SEND_URGENT)
+    tx->more = left == 0 && flags & SMCR_SEND_MORE; /* who finds no room cannot bring more */
+    tx->wants_room = room(tx) == 0;
+    if (left == 0 && len_bytes > 0 && flags & SMCR_SEND_URGENT)
         smcr_urgent_queue(tx);
     smcr_conn_push(conn, now_ns);
-    return (ssize_t)(len_bytes - left);
+    return left == len_bytes && left > 0 ? -EAGAIN : (ssize_t)(len_bytes - left);
 }

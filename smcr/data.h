@@ -47,7 +47,7 @@ struct smcr_tx {
     bool more, nodelay;             /* of the last send: enum smcr_send_flags */
     bool is_copying;                /* the rest of a send follows */
     bool cork_over;                 /* small data has waited long enough */
-    bool wants_room;                /* the application found the buffer full */
+    bool wants_room;                /* the buffer is full: the application waits, or will */
     bool validate_due;              /* F is to go first (SMCR-FOV-07) */
     bool replay_due;                /* then what did not complete, before anything new (SMCR-FOV-09) */
 };

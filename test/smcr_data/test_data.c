@@ -260,6 +260,39 @@ Test(data, SMCR_DAT_07_more_waits_for_the_rest_or_the_timer)
     rig_free(rig);
 }
 
+/* More cannot come while there is no room for it. */
+/* covers: SMCR-DAT-07 */
+Test(data, SMCR_DAT_07_more_does_not_wait_when_the_buffer_or_the_window_is_short)
+{
+    struct rig *rig = rig_new(ELEM, ELEM, 2048); /* less than a write that would not wait */
+    rig->conn->data->tx.chunk_bytes = 4096;
+    cr_assert_eq(rig_send(rig, data, 3000, SMCR_SEND_MORE), 2048);
+    cr_assert_eq(posted_bytes(rig), 2048);
+    rig_free(rig);
+
+    rig = start();
+    rig_send(rig, data, CAP - 100, 0);
+    for (int i = 0; i < 5; i++)
+        rig_complete_all(rig);
+    posted_bytes(rig);
+    rig_send(rig, data, 2 * CHUNK, SMCR_SEND_MORE);
+    cr_assert_eq(posted_bytes(rig), 100);
+    rig_free(rig);
+}
+
+/* covers: SMCR-DAT-05 */
+Test(data, SMCR_DAT_05_who_fills_the_buffer_exactly_hears_of_room_too)
+{
+    struct rig *rig = start();
+    cr_assert_eq(rig_send(rig, data, SNDBUF, 0), SNDBUF);
+    rig_events(rig);
+    rig_complete(rig, 1);
+    cr_assert_eq(rig_events(rig), SMCR_EVENT_WRITABLE);
+    rig_complete(rig, 1);
+    cr_assert_eq(rig_events(rig), 0);
+    rig_free(rig);
+}
+
 /* covers: SMCR-DAT-07, SMCR-CLS-03 */
 Test(data, SMCR_DAT_07_the_end_of_the_stream_flushes)
 {
