@@ -134,7 +134,7 @@ void explain_analysis_next(struct explain_analysis *a, const struct explain_pack
     a->last_ns = packet->time_ns > a->last_ns ? packet->time_ns : a->last_ns;
     if (packet->kind == EXPLAIN_ROCE || packet->kind == EXPLAIN_CM)
         take_roce(a, packet, m);
-    explain_smc(packet, m);
+    explain_smc(a, packet, m);
     for (unsigned i = 0; i < m->remark_count; i++)
         if (!m->remarks[i].number)
             m->remarks[i].number = packet->number;
@@ -180,5 +180,7 @@ unsigned explain_analysis_end(struct explain_analysis *a, struct explain_finding
         a->ending_direction = 0;
         a->ending = a->ending->newer;
     }
+    while (n < max && explain_smc_end(a, &findings[n]))
+        n++;
     return n;
 }

@@ -337,6 +337,7 @@ struct explain_analysis *explain_analysis_create(const struct explain_analysis_c
 void explain_analysis_destroy(struct explain_analysis *a)
 {
     explain_pairs_free(a);
+    explain_smc_free(a);
     free(a->cms);
     free(a);
 }

@@ -131,6 +131,7 @@ struct explain_analysis {
     struct explain_pair *ending; /* where it stands */
     uint32_t ending_slot;
     unsigned ending_direction;
+    struct smc_world *smc; /* NULL until something of SMC-R is seen */
 };
 
 /* --- flow.c --- */
@@ -169,8 +170,11 @@ void explain_request(struct explain_pair *pair, unsigned direction, const struct
                      struct explain_meaning *m);
 void explain_response(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,
                       struct explain_meaning *m);
-/* Adds what the messages of SMC-R in the packet say. */
-void explain_smc(const struct explain_packet *packet, struct explain_meaning *m);
+/* Adds what the packet is to SMC-R, and follows it. */
+void explain_smc(struct explain_analysis *a, const struct explain_packet *packet, struct explain_meaning *m);
+/* The capture ends: the next request of LLC that was not answered; false: there is no more. */
+bool explain_smc_end(struct explain_analysis *a, struct explain_finding *f);
+void explain_smc_free(struct explain_analysis *a);
 void explain_datagram(struct explain_analysis *a, const struct explain_packet *packet,
                       struct explain_meaning *m);
 /* connection.c: the connection that a CM message belongs to, with the message counted in; a message that was

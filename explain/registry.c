@@ -9,8 +9,8 @@
 #include "roce/cm/mad.h"
 #include "roce/wire.h"
 #include "smcr/cdc_wire.h"
-#include "smcr/clc_wire.h"
-#include "smcr/llc_wire.h"
+#include "smcr/clc2_wire.h"
+#include "smcr/llc2_wire.h"
 
 const struct explain_layer_kind explain_layer_kinds[] = {
     {"eth", &net_ether_header, "Ethernet"},
@@ -55,14 +55,37 @@ const struct explain_layer_kind explain_layer_kinds[] = {
     {"clc_accept", &smcr_accept_header, "CLC Accept"},
     {"clc_confirm", &smcr_accept_header, "CLC Confirm"},
     {"clc_decline", &smcr_decline_header, "CLC Decline"},
+    {"clc_trailer", &smcr_trailer_header, "eye catcher at the end of a CLC message"},
+    {"clc2_proposal", &smcr_proposal2_header, "CLC Proposal, version 2"},
+    {"clc2_extension", &smcr_proposal2_ext_header, "what version 2 adds to a CLC Proposal"},
+    {"clc2_eid", &smcr_eid_header, "enterprise id"},
+    {"clc2_smcd", &smcr_smcd_ext_header, "what a CLC Proposal offers for SMC-D"},
+    {"clc2_ism", &smcr_ism_header, "ISM device of a CLC Proposal"},
+    {"clc2_accept", &smcr_accept2_header, "CLC Accept, version 2"},
+    {"clc2_confirm", &smcr_accept2_header, "CLC Confirm, version 2"},
+    {"clc2_first_contact", &smcr_fce_header, "first contact extension of an Accept or Confirm"},
+    {"clc2_gids", &smcr_gid_list_header, "how many GIDs a CLC Confirm lists"},
+    {"clc2_gid", &smcr_gid_header, "GID of a CLC Confirm, for further links"},
+    {"clc2_decline", &smcr_decline2_header, "CLC Decline, version 2"},
     {"llc_confirm_link", &smcr_confirm_link_header, "LLC CONFIRM LINK"},
     {"llc_add_link", &smcr_add_link_header, "LLC ADD LINK"},
+    {"llc_add_link_shifted", &smcr_add_link_shifted_header, "LLC ADD LINK as Linux lays it out"},
     {"llc_add_link_cont", &smcr_add_link_cont_header, "LLC ADD LINK CONTINUATION"},
     {"llc_delete_link", &smcr_delete_link_header, "LLC DELETE LINK"},
     {"llc_confirm_rkey", &smcr_confirm_rkey_header, "LLC CONFIRM RKEY"},
     {"llc_confirm_rkey_cont", &smcr_confirm_rkey_cont_header, "LLC CONFIRM RKEY CONTINUATION"},
     {"llc_test_link", &smcr_test_link_header, "LLC TEST LINK"},
     {"llc_delete_rkey", &smcr_delete_rkey_header, "LLC DELETE RKEY"},
+    {"llc2_confirm_link", &smcr_confirm_link2_header, "LLC CONFIRM LINK, version 2"},
+    {"llc2_add_link", &smcr_add_link2_header, "LLC ADD LINK, version 2"},
+    {"llc2_add_link_ext", &smcr_add_link2_ext_header, "what follows in an LLC ADD LINK of version 2"},
+    {"llc2_rtoken", &smcr_rtoken2_header, "RToken of an LLC ADD LINK of version 2"},
+    {"llc2_delete_link", &smcr_delete_link2_header, "LLC DELETE LINK, version 2"},
+    {"llc2_request_add_link", &smcr_request_add_link2_header, "LLC REQUEST ADD LINK"},
+    {"llc2_gid", &smcr_gid_header, "GID of an LLC REQUEST ADD LINK"},
+    {"llc2_confirm_rkey", &smcr_confirm_rkey2_header, "LLC CONFIRM RKEY, version 2"},
+    {"llc2_test_link", &smcr_test_link2_header, "LLC TEST LINK, version 2"},
+    {"llc2_delete_rkey", &smcr_delete_rkey2_header, "LLC DELETE RKEY, version 2"},
     {"cdc", &smcr_cdc_header, "CDC message"},
     {NULL, NULL, NULL},
 };

@@ -1,102 +1,185 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the messages of SMC-R say, version 1. */
+/* What the packets of SMC-R say, each to those who know its kind. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "explain/flow.h"
-#include "net/tcp.h"
-#include "smcr/cdc_wire.h"
-#include "smcr/clc_wire.h"
-#include "smcr/llc_wire.h"
+#include "explain/smc_world.h"
+#include "roce/psn.h"
 
-static void describe_clc(const uint8_t *at, struct explain_meaning *m)
+#define ANSWER_NS UINT64_C(10000000) /* as for missing ACKs: what was asked later may be answered yet */
+
+void smc_say(struct smc_view *v, const char *format, ...)
 {
-    struct smcr_clc clc;
-    struct smcr_accept a;
-    struct smcr_decline d;
-    smcr_clc_get(&clc, at);
-    const char *type = smcr_clc_type_name(clc.type);
-    if (clc.version != 1 || !type) {
-        snprintf(m->words, sizeof m->words, "SMC CLC %s, version %u, %u bytes", type ? type : "message",
-                 clc.version, clc.length);
+    size_t used = strlen(v->m->words);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(v->m->words + used, sizeof v->m->words - used, format, args);
+    va_end(args);
+}
+
+/* NULL: no memory. */
+static struct smc_world *world(struct explain_analysis *a)
+{
+    if (a->smc)
+        return a->smc;
+    struct smc_world *w = calloc(1, sizeof *w);
+    if (w)
+        w->conns = calloc(SMC_CONNS_MAX, sizeof *w->conns);
+    if (!w || !w->conns) {
+        free(w);
+        return NULL;
+    }
+    return a->smc = w;
+}
+
+/* Whether the packet was taken before, or cannot be yet, as one before it is missing: it is then sent again. */
+static bool is_out_of_turn(struct smc_link *l, unsigned side, uint32_t psn)
+{
+    if (l->psn_known[side] && psn != l->next_psn[side])
+        return true;
+    l->psn_known[side] = true;
+    l->next_psn[side] = roce_psn_add(psn, 1);
+    return false;
+}
+
+/* What is acknowledged was taken, though the capture may lack it. */
+static void take_ack(struct smc_view *v)
+{
+    const struct roce_pkt *pkt = &v->packet->roce;
+    struct smc_link *l = &v->group->links[v->link];
+    unsigned sender = !v->side;
+    uint32_t next = roce_psn_add(pkt->bth.psn, 1);
+    if (!(pkt->op->flags & ROCE_PKT_AETH) || roce_syndrome_kind(pkt->aeth.syndrome) != ROCE_SYN_ACK ||
+        !l->psn_known[sender] || roce_psn_diff(next, l->next_psn[sender]) <= 0)
         return;
+    l->next_psn[sender] = next;
+    v->group->lost[sender]++;
+}
+
+static bool find_link(struct smc_view *v)
+{
+    const struct roce_pkt *pkt = &v->packet->roce;
+    if (!smc_link_of(v->w, &pkt->src, &pkt->dst, pkt->bth.dest_qpn, &v->group, &v->link, &v->side))
+        return false;
+    v->m->smc.group = v->group->id;
+    v->m->smc.link = v->group->links[v->link].number;
+    v->m->smc.side = (uint8_t)v->side;
+    return true;
+}
+
+/* Whether the layer is an LLC message, and not a part behind one. */
+static bool is_llc(const char *key)
+{
+    static const char *const parts[] = {"llc2_add_link_ext", "llc2_rtoken", "llc2_gid"};
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (strcmp(key, parts[i]) == 0)
+            return false;
+    return strncmp(key, "llc", 3) == 0;
+}
+
+static void take_roce(struct smc_view *v)
+{
+    const struct explain_packet *p = v->packet;
+    uint32_t flags = p->roce.op->flags;
+    const struct explain_layer *last = NULL;
+    for (unsigned i = 0; i < p->layer_count && !last; i++)
+        if (strcmp(p->layers[i].key, "cdc") == 0 || is_llc(p->layers[i].key))
+            last = &p->layers[i];
+    if (find_link(v)) {
+        if (flags & ROCE_PKT_RESPONSE) {
+            take_ack(v);
+            return;
+        }
+        v->again = is_out_of_turn(&v->group->links[v->link], v->side, p->roce.bth.psn);
     }
-    if (clc.type == SMCR_CLC_PROPOSAL) {
-        snprintf(m->words, sizeof m->words, "SMC CLC Proposal");
-    } else if (clc.type == SMCR_CLC_DECLINE) {
-        smcr_decline_get(&d, at);
-        const char *why = smcr_clc_diagnosis_name(d.diagnosis);
-        snprintf(m->words, sizeof m->words, "SMC CLC Decline, 0x%08x%s%s%s", d.diagnosis, why ? ": " : "",
-                 why ? why : "", d.flag ? ", out of sync" : "");
-    } else {
-        smcr_accept_get(&a, at);
-        const char *size = smcr_bsize_name(a.bsize);
-        snprintf(m->words, sizeof m->words,
-                 "SMC CLC %s%s: QP 0x%06x, RMBE %u of %s at 0x%" PRIx64 ", R_Key 0x%08x, token 0x%08x", type,
-                 clc.type == SMCR_CLC_ACCEPT && a.flag ? " (first contact)" : "", a.qpn, a.rmbe_index,
-                 size ? size : "a reserved size", a.va, a.rkey, a.alert_token);
-    }
+    if (flags & ROCE_PKT_WRITE && v->group)
+        smc_rdma_write(v);
+    else if (last && strcmp(last->key, "cdc") == 0)
+        smc_cdc(v, p->frame + last->offset);
+    else if (last)
+        smc_llc(v, last);
 }
 
-/* The flags of a CDC message that are set, each behind a comma. */
-static void put_flags(const struct smcr_cdc *c, char *text, size_t size)
+static void take_tcp(struct smc_view *v)
 {
-    const struct {
-        bool set;
-        const char *words;
-    } flags[] = {
-        {c->writer_blocked, ", writer blocked"},   {c->urgent_pending, ", urgent data pending"},
-        {c->urgent_present, ", urgent data here"}, {c->update_requested, ", update requested"},
-        {c->sending_done, ", done sending"},       {c->connection_closed, ", closed"},
-        {c->abnormal_close, ", abnormal close"},
-    };
-    size_t used = 0;
-    text[0] = '\0';
-    for (unsigned i = 0; i < sizeof flags / sizeof flags[0]; i++)
-        if (flags[i].set && used < size)
-            used += (size_t)snprintf(text + used, size - used, "%s", flags[i].words);
-}
-
-static void describe_cdc(const uint8_t *at, char *words, size_t size)
-{
-    struct smcr_cdc c;
-    char flags[120];
-    smcr_cdc_get(&c, at);
-    if (c.failover_validation) {
-        snprintf(words, size, ": SMC CDC failover validation, token 0x%08x, sequence number %u",
-                 c.alert_token, c.seq);
-        return;
-    }
-    put_flags(&c, flags, sizeof flags);
-    snprintf(words, size, ": SMC CDC %u, token 0x%08x, producer %u/%u, consumer %u/%u%s", c.seq,
-             c.alert_token, c.producer_wrap, c.producer_cursor, c.consumer_wrap, c.consumer_cursor, flags);
-}
-
-static void describe_llc(const uint8_t *at, char *words, size_t size)
-{
-    bool response = net_bits_get(at, SMCR_LLC_RESPONSE_BIT, 1);
-    snprintf(words, size, ": SMC LLC %s %s", smcr_llc_type_name(at[0]), response ? "response" : "request");
-}
-
-static bool begins_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
-void explain_smc(const struct explain_packet *packet, struct explain_meaning *m)
-{
-    for (unsigned i = 0; i < packet->layer_count; i++) {
-        const struct explain_layer *l = &packet->layers[i];
-        const uint8_t *at = packet->frame + l->offset;
-        size_t used = strlen(m->words);
+    for (unsigned i = 0; i < v->packet->layer_count; i++) {
+        const struct explain_layer *l = &v->packet->layers[i];
         if (strcmp(l->key, "smc_option") == 0)
-            snprintf(m->words, sizeof m->words, "TCP handshake that offers SMC-R");
-        else if (strcmp(l->key, "cdc") == 0)
-            describe_cdc(at, m->words + used, sizeof m->words - used);
-        else if (begins_with(l->key, "llc_"))
-            describe_llc(at, m->words + used, sizeof m->words - used);
-        else if (begins_with(l->key, "clc") && strcmp(l->key, "clc_subnet") != 0 &&
-                 strcmp(l->key, "clc_prefix") != 0)
-            describe_clc(at, m);
+            smc_say(v, "TCP handshake that offers SMC-R");
+        else if (strncmp(l->key, "clc", 3) == 0)
+            smc_clc(v, l);
     }
+}
+
+static bool is_smc(const struct explain_packet *p)
+{
+    if (p->kind == EXPLAIN_SMC_TCP)
+        return true;
+    const char *last = p->layer_count ? p->layers[p->layer_count - 1].key : "";
+    return strncmp(last, "llc", 3) == 0 || strcmp(last, "cdc") == 0;
+}
+
+void explain_smc(struct explain_analysis *a, const struct explain_packet *packet, struct explain_meaning *m)
+{
+    if (!a->smc && !is_smc(packet))
+        return;
+    struct smc_view v = {.w = world(a), .packet = packet, .m = m};
+    if (!v.w)
+        return;
+    if (packet->kind == EXPLAIN_SMC_TCP)
+        take_tcp(&v);
+    else if (packet->kind == EXPLAIN_ROCE && packet->verdict == ROCE_RX_TAKEN)
+        take_roce(&v);
+}
+
+bool explain_smc_end(struct explain_analysis *a, struct explain_finding *f)
+{
+    struct smc_world *w = a->smc;
+    for (; w && w->ending[0] < SMC_GROUPS_MAX; w->ending[0]++, w->ending[1] = 0) {
+        struct smc_group *g = &w->groups[w->ending[0]];
+        for (; w->ending[1] < 2; w->ending[1]++, w->ending[2] = 0)
+            while (w->ending[2] < SMC_LLC_TYPES) {
+                unsigned type = w->ending[2]++;
+                const struct smc_request *r = &g->requests[w->ending[1]][type];
+                if (!r->number || g->ended || a->last_ns - r->time_ns < ANSWER_NS)
+                    continue;
+                *f = (struct explain_finding){
+                    .kind = EXPLAIN_FIND_SMC_UNANSWERED, .rule = "SMCR-REC-01", .number = r->number};
+                snprintf(f->words, sizeof f->words, "%s was asked for, and no response is in this capture",
+                         smcr_llc_type_name(type));
+                return true;
+            }
+    }
+    return false;
+}
+
+void explain_smc_free(struct explain_analysis *a)
+{
+    if (a->smc)
+        smc_world_free(a->smc);
+}
+
+uint32_t explain_analysis_smc_conn_count(const struct explain_analysis *a)
+{
+    return a->smc ? a->smc->conn_count : 0;
+}
+
+const struct explain_smc_conn *explain_analysis_smc_conn(const struct explain_analysis *a, uint32_t id)
+{
+    const struct smc_conn *c = a->smc ? smc_conn_of(a->smc, id) : NULL;
+    return c ? &c->shown : NULL;
+}
+
+uint32_t explain_analysis_smc_group_count(const struct explain_analysis *a)
+{
+    return a->smc ? a->smc->group_count : 0;
+}
+
+const struct explain_smc_group *explain_analysis_smc_group(const struct explain_analysis *a, uint32_t id)
+{
+    const struct smc_group *g = a->smc ? smc_group_of(a->smc, id) : NULL;
+    return g ? &g->shown : NULL;
 }

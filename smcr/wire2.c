@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tables of the messages of SMC-R version 2. */
+#include <stddef.h>
+
+#include "smcr/clc2_wire.h"
+#include "smcr/llc2_wire.h"
+
+NET_HEADER_TABLE(smcr_proposal2, "CLC Proposal v2", SMCR_PROPOSAL2_BYTES, SMCR_PROPOSAL2_FIELDS);
+NET_HEADER_TABLE(smcr_proposal2_ext, "CLC Proposal v2 extension", SMCR_PROPOSAL2_EXT_BYTES,
+                 SMCR_PROPOSAL2_EXT_FIELDS);
+NET_HEADER_TABLE(smcr_eid, "enterprise id", SMCR_EID_BYTES, SMCR_EID_FIELDS);
+NET_HEADER_TABLE(smcr_smcd_ext, "CLC Proposal SMC-D extension", SMCR_SMCD_EXT_BYTES, SMCR_SMCD_EXT_FIELDS);
+NET_HEADER_TABLE(smcr_ism, "ISM device", SMCR_ISM_BYTES, SMCR_ISM_FIELDS);
+NET_HEADER_TABLE(smcr_accept2, "CLC Accept or Confirm v2", SMCR_ACCEPT2_BYTES, SMCR_ACCEPT2_FIELDS);
+NET_HEADER_TABLE(smcr_fce, "CLC first contact extension", SMCR_FCE_BYTES, SMCR_FCE_FIELDS);
+NET_HEADER_TABLE(smcr_gid_list, "CLC GID list", SMCR_GID_LIST_BYTES, SMCR_GID_LIST_FIELDS);
+NET_HEADER_TABLE(smcr_gid, "GID", SMCR_GID_BYTES, SMCR_GID_FIELDS);
+NET_HEADER_TABLE(smcr_decline2, "CLC Decline v2", SMCR_DECLINE2_BYTES, SMCR_DECLINE2_FIELDS);
+NET_HEADER_TABLE(smcr_trailer, "CLC trailer", SMCR_CLC_TRAIL_BYTES, SMCR_TRAILER_FIELDS);
+NET_HEADER_TABLE(smcr_confirm_link2, "CONFIRM LINK v2", SMCR_MSG_BYTES, SMCR_CONFIRM_LINK2_FIELDS);
+NET_HEADER_TABLE(smcr_add_link2, "ADD LINK v2", SMCR_MSG_BYTES, SMCR_ADD_LINK2_FIELDS);
+NET_HEADER_TABLE(smcr_add_link2_ext, "ADD LINK v2 extension", SMCR_ADD_LINK2_EXT_BYTES,
+                 SMCR_ADD_LINK2_EXT_FIELDS);
+NET_HEADER_TABLE(smcr_rtoken2, "RToken", SMCR_RTOKEN2_BYTES, SMCR_RTOKEN2_FIELDS);
+NET_HEADER_TABLE(smcr_delete_link2, "DELETE LINK v2", SMCR_MSG_BYTES, SMCR_DELETE_LINK2_FIELDS);
+NET_HEADER_TABLE(smcr_request_add_link2, "REQUEST ADD LINK", SMCR_REQUEST_ADD_LINK2_BYTES,
+                 SMCR_REQUEST_ADD_LINK2_FIELDS);
+NET_HEADER_TABLE(smcr_confirm_rkey2, "CONFIRM RKEY v2", SMCR_MSG_BYTES, SMCR_CONFIRM_RKEY2_FIELDS);
+NET_HEADER_TABLE(smcr_test_link2, "TEST LINK v2", SMCR_MSG_BYTES, SMCR_TEST_LINK2_FIELDS);
+NET_HEADER_TABLE(smcr_delete_rkey2, "DELETE RKEY v2", SMCR_MSG_BYTES, SMCR_DELETE_RKEY2_FIELDS);
+
+const char *smcr_clc2_offer_name(uint64_t value)
+{
+    static const char *const names[] = {"SMC-R", "SMC-D", "none", "both"};
+    return value < sizeof names / sizeof names[0] ? names[value] : NULL;
+}
+
+const char *smcr_clc2_os_name(uint64_t value)
+{
+    static const char *const names[] = {NULL, "z/OS", "Linux", "AIX"};
+    return value < sizeof names / sizeof names[0] ? names[value] : NULL;
+}
+
+const char *smcr_llc2_type_name(uint64_t value)
+{
+    switch (value) {
+    case SMCR_LLC2_CONFIRM_LINK:
+        return "CONFIRM LINK";
+    case SMCR_LLC2_ADD_LINK:
+        return "ADD LINK";
+    case SMCR_LLC2_DELETE_LINK:
+        return "DELETE LINK";
+    case SMCR_LLC2_REQUEST_ADD_LINK:
+        return "REQUEST ADD LINK";
+    case SMCR_LLC2_CONFIRM_RKEY:
+        return "CONFIRM RKEY";
+    case SMCR_LLC2_TEST_LINK:
+        return "TEST LINK";
+    case SMCR_LLC2_DELETE_RKEY:
+        return "DELETE RKEY";
+    }
+    return NULL;
+}
+
+const char *smcr_llc2_length_name(uint64_t value)
+{
+    return value == (uint64_t)SMCR_MSG_BYTES << 8 ? "44, least significant byte first" : NULL;
+}
