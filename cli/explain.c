@@ -145,6 +145,61 @@ static bool is_full(const struct run *run)
     return run->settings->packets_max && run->shown >= run->settings->packets_max;
 }
 
+static void put_conn(struct run *run, const struct explain_smc_conn *c)
+{
+    char a[NET_ADDR_STR_SIZE], b[NET_ADDR_STR_SIZE];
+    explain_printf(&run->out, "SMC-R connection %u of group %u: %s port %u > %s port %u", c->id, c->group,
+                   net_addr_str(&c->addr[0], a), c->port[0], net_addr_str(&c->addr[1], b), c->port[1]);
+    for (unsigned side = 0; side < 2; side++)
+        explain_printf(&run->out, "%s %" PRIu64 " bytes, %" PRIu64 " CDC, %" PRIu64 " wraps, %s",
+                       side ? "; back" : "; there", c->bytes[side], c->messages[side], c->wraps[side],
+                       c->aborted[side]  ? "aborted"
+                       : c->closed[side] ? "closed"
+                       : c->done[side]   ? "done sending"
+                                         : "open");
+    uint64_t moves = c->moves[0] + c->moves[1];
+    if (moves)
+        explain_printf(&run->out, "; moved %" PRIu64 " times, %" PRIu64 " bytes written again", moves,
+                       c->replayed_bytes[0] + c->replayed_bytes[1]);
+    explain_put(&run->out, "\n");
+}
+
+static void put_group(struct run *run, const struct explain_smc_group *g)
+{
+    char a[NET_ADDR_STR_SIZE], b[NET_ADDR_STR_SIZE];
+    explain_printf(&run->out,
+                   "SMC-R group %u, version %u: %s with %s; %u links, %u active, %u gone; %u and %u RMBs; %u "
+                   "connections%s\n",
+                   g->id, g->version, net_addr_str(&g->gid[0], a), net_addr_str(&g->gid[1], b), g->links,
+                   g->links_active, g->links_gone, g->rmbs[0], g->rmbs[1], g->conns,
+                   g->ended ? "; ended" : "");
+}
+
+/* The connections and groups of SMC-R; the page has them in its tables. */
+static void put_smc(struct run *run)
+{
+    for (uint32_t i = 1; i <= explain_analysis_smc_group_count(run->analysis); i++) {
+        const struct explain_smc_group *g = explain_analysis_smc_group(run->analysis, i);
+        if (g && run->settings->json) {
+            explain_put(&run->out, "{\"smc_group\":");
+            explain_json_smc_group(&run->out, g);
+            explain_put(&run->out, "}\n");
+        } else if (g) {
+            put_group(run, g);
+        }
+    }
+    for (uint32_t i = 1; i <= explain_analysis_smc_conn_count(run->analysis); i++) {
+        const struct explain_smc_conn *c = explain_analysis_smc_conn(run->analysis, i);
+        if (c && run->settings->json) {
+            explain_put(&run->out, "{\"smc_connection\":");
+            explain_json_smc_conn(&run->out, c);
+            explain_put(&run->out, "}\n");
+        } else if (c) {
+            put_conn(run, c);
+        }
+    }
+}
+
 /* What became known only at the end, and the count of it all. */
 static void finish(struct run *run)
 {
@@ -164,6 +219,8 @@ static void finish(struct run *run)
                                findings[i].words, findings[i].rule);
             }
         }
+    if (!run->page)
+        put_smc(run);
     if (!run->settings->json && (!run->page || strcmp(run->settings->html, "-") != 0))
         explain_printf(&run->out,
                        "%" PRIu64 " packets, %u flows; %" PRIu64 " violations, %" PRIu64 " warnings, %" PRIu64
@@ -184,14 +241,15 @@ static const char help[] =
     "  -v, --verbose      every header drawn as the standards draw it, with its bytes, the values of its\n"
     "                     fields, and the rule for each (docs/conformance-roce.md)\n"
     "  -j, --json         one object a packet: n, time_ns, len, kind, layers with all fields, payload,\n"
-    "                     icrc, verdict, qp, message, answers, words, remarks\n"
+    "                     icrc, verdict, qp, smc, message, answers, words, remarks; behind the last one\n"
+    "                     finding, smc_group and smc_connection objects\n"
     "      --ladder       a lifeline for each address, an arrow a packet: --> the first time, ==> sent\n"
     "                     again, ~~> an answer that says no (NAK, RNR NAK), xx> a bad packet\n"
     "      --html OUT     all of it as one page for a browser: flows, findings, a ladder, plots, the bytes\n"
     "                     of each packet; the page needs no network (docs/explain.md)\n"
     "  -f, --filter EXPR  only packets that match, for example 'bth.opcode == RC_RDMA_WRITE_FIRST &&\n"
     "                     bth.psn > 100', 'aeth && aeth.syndrome != ACK', 'ip.src == 10.0.0.1',\n"
-    "                     'flow == 2'. A layer alone: it is there. A field alone: it is not 0.\n"
+    "                     'flow == 2', 'connection == 1' (of SMC-R). A layer alone: it is there. A field alone: it is not 0.\n"
     "                     && || ! ( ) == != < <= > >=\n"
     "      --strict       name what breaks a rule of the standard, by its requirement; `nornic verify\n"
     "                     --strict lists only that\n"

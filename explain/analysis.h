@@ -105,6 +105,7 @@ struct explain_smc_conn {
     uint16_t port[2];
     uint32_t token[2], buffer_bytes[2]; /* of the side's own element */
     uint64_t bytes[2], messages[2], writes[2], wraps[2], blocked[2], urgent[2], moves[2];
+    uint64_t replayed_bytes[2]; /* written again after a move */
     bool done[2], closed[2], aborted[2];
     uint64_t first_number, last_number, first_ns, last_ns;
 };

@@ -42,10 +42,35 @@ static void bytes_text(const uint8_t *bytes, unsigned n, char *text, size_t size
         used += (size_t)snprintf(text + used, size - used, "%02x", bytes[i]);
 }
 
+/* Names and ids of SMC-R that people gave. */
+static bool is_text(const char *layer_key, const struct net_field *field)
+{
+    static const char *const names[] = {"eid", "seid", "host_name"};
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strncmp(layer_key, "clc2", 4) == 0 && strcmp(field->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static void text_of(const uint8_t *bytes, unsigned n, char *text, size_t size)
+{
+    unsigned used = n;
+    for (unsigned i = 0; i < n; i++)
+        if (bytes[i] < 0x20 || bytes[i] > 0x7e) {
+            bytes_text(bytes, n, text, size);
+            return;
+        }
+    while (used && bytes[used - 1] == ' ')
+        used--;
+    snprintf(text, size, "%.*s", (int)used, (const char *)bytes);
+}
+
 enum explain_form explain_field_form(const char *layer_key, const struct net_field *field)
 {
     if (!field->is_bytes)
         return is_decimal(field) ? EXPLAIN_FORM_DECIMAL : EXPLAIN_FORM_HEX;
+    if (is_text(layer_key, field))
+        return EXPLAIN_FORM_TEXT;
     switch (field->width_bits / 8) {
     case sizeof(struct net_mac):
         return EXPLAIN_FORM_MAC;
@@ -94,6 +119,9 @@ const char *explain_field_text(const struct explain_packet *packet, unsigned lay
     case EXPLAIN_FORM_ADDR:
         memcpy(addr.b, at, sizeof addr.b);
         snprintf(text, size, "%s", net_addr_str(&addr, buf));
+        break;
+    case EXPLAIN_FORM_TEXT:
+        text_of(at, field->width_bits / 8, text, size);
         break;
     case EXPLAIN_FORM_BYTES:
         bytes_text(at, field->width_bits / 8, text, size);

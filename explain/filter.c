@@ -14,7 +14,7 @@
 
 enum node_kind { NODE_AND, NODE_OR, NODE_NOT, NODE_LAYER, NODE_COMPARE };
 enum compare { COMPARE_EQ, COMPARE_NE, COMPARE_LE, COMPARE_GE, COMPARE_LT, COMPARE_GT };
-enum quantity { QUANTITY_FIELD, QUANTITY_N, QUANTITY_LEN, QUANTITY_FLOW, QUANTITY_MESSAGE };
+enum quantity { QUANTITY_FIELD, QUANTITY_N, QUANTITY_LEN, QUANTITY_FLOW, QUANTITY_MESSAGE, QUANTITY_CONN };
 
 struct explain_filter {
     enum node_kind kind;
@@ -170,8 +170,11 @@ static bool parse_quantity(struct explain_filter *node, const char *word, size_t
     static const struct {
         const char *name;
         enum quantity quantity;
-    } names[] = {
-        {"n", QUANTITY_N}, {"len", QUANTITY_LEN}, {"flow", QUANTITY_FLOW}, {"message", QUANTITY_MESSAGE}};
+    } names[] = {{"n", QUANTITY_N},
+                 {"len", QUANTITY_LEN},
+                 {"flow", QUANTITY_FLOW},
+                 {"message", QUANTITY_MESSAGE},
+                 {"connection", QUANTITY_CONN}};
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strlen(names[i].name) == n && memcmp(names[i].name, word, n) == 0) {
             node->quantity = names[i].quantity;
@@ -372,6 +375,8 @@ static bool quantity_matches(const struct explain_filter *f, const struct explai
         return holds(f->compare, meaning ? meaning->flow : 0, f->value);
     case QUANTITY_MESSAGE:
         return holds(f->compare, meaning ? meaning->message : 0, f->value);
+    case QUANTITY_CONN:
+        return holds(f->compare, meaning ? meaning->smc.conn : 0, f->value);
     }
     return false;
 }

@@ -7,6 +7,8 @@
  *   DT WIRE CAPTURED KIND VERDICT FLOW DIRECTION MESSAGE ANSWERS LAYOUT DATA ICRC BYTES WORDS NUMBERS...
  *      a packet: nanoseconds since the last one; VERDICT has :layer.field for each that offends; MESSAGE is
  *      n:piece:pieces:done:total; ICRC is what was found, and :expected where that differs; BYTES are base64
+ *   ~CONNECTION SIDE KIND FROM TO
+ *      what the packet above is to a connection of SMC-R; KIND is d (data), c (CDC) or -
  *   !NUMBER KIND RELATED RULE WORDS NUMBERS...
  *      a finding
  * A - stands for what is not there; WORDS is a * where the dictionary is full: the text itself follows. */
@@ -223,6 +225,12 @@ void explain_html_packet(struct explain_html *html, struct explain_text *out, co
     put_icrc(out, p);
     put_bytes(out, p);
     put_words(html, out, words, m->words);
+    if (m->smc.conn)
+        explain_printf(out, "~%u %u %c %" PRIu64 " %" PRIu64 "\n", m->smc.conn, m->smc.side,
+                       m->smc.is_data  ? 'd'
+                       : m->smc.is_cdc ? 'c'
+                                       : '-',
+                       m->smc.from, m->smc.to);
     for (unsigned i = 0; i < m->remark_count; i++)
         explain_html_finding(html, out, &m->remarks[i]);
 }
@@ -245,6 +253,8 @@ void explain_html_end(struct explain_html *html, struct explain_text *out, uint6
     explain_html_put_tables(out);
     explain_put(out, ",\n");
     explain_html_put_flows(out, analysis);
+    explain_put(out, ",\n");
+    explain_html_put_smc(out, analysis);
     explain_put(out, "}");
     rest = put_until(out, rest, "@SCRIPT@");
     explain_put(out, explain_page_js);

@@ -34,6 +34,9 @@ void explain_html_put_tables(struct explain_text *out);
 /* Appends the members flows. */
 void explain_html_put_flows(struct explain_text *out, const struct explain_analysis *analysis);
 
+/* Appends the members groups and connections: those of SMC-R. */
+void explain_html_put_smc(struct explain_text *out, const struct explain_analysis *analysis);
+
 /* explain/page/: each a string. */
 extern const char explain_page_html[], explain_page_css[], explain_page_js[];
 

@@ -14,4 +14,5 @@ PAGE_STRING(explain_page_js, ".incbin \"explain/page/model.js\"\n"
                              ".incbin \"explain/page/detail.js\"\n"
                              ".incbin \"explain/page/ladder.js\"\n"
                              ".incbin \"explain/page/plot.js\"\n"
+                             ".incbin \"explain/page/smc.js\"\n"
                              ".incbin \"explain/page/page.js\"\n");

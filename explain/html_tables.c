@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "explain/html_inside.h"
+#include "explain/json.h"
 #include "explain/registry.h"
 #include "roce/counters.h"
 #include "roce/opcode.h"
@@ -142,6 +143,31 @@ void explain_html_put_flows(struct explain_text *out, const struct explain_analy
         put_pair(out, "cnps", f->cnps);
         put_pair(out, "marks", f->marks);
         explain_put(out, "}");
+        comma = ",\n";
+    }
+    explain_put(out, "]");
+}
+
+void explain_html_put_smc(struct explain_text *out, const struct explain_analysis *analysis)
+{
+    const char *comma = "";
+    explain_put(out, "\"groups\":[");
+    for (uint32_t i = 1; i <= explain_analysis_smc_group_count(analysis); i++) {
+        const struct explain_smc_group *g = explain_analysis_smc_group(analysis, i);
+        if (!g)
+            continue;
+        explain_put(out, comma);
+        explain_json_smc_group(out, g);
+        comma = ",\n";
+    }
+    comma = "";
+    explain_put(out, "],\n\"connections\":[");
+    for (uint32_t i = 1; i <= explain_analysis_smc_conn_count(analysis); i++) {
+        const struct explain_smc_conn *c = explain_analysis_smc_conn(analysis, i);
+        if (!c)
+            continue;
+        explain_put(out, comma);
+        explain_json_smc_conn(out, c);
         comma = ",\n";
     }
     explain_put(out, "]");

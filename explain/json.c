@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "explain/json.h"
 
+#include "net/addr.h"
 #include "roce/counters.h"
 
 static void put_key(struct explain_text *out, const char *key)
@@ -29,6 +30,27 @@ static void put_field(struct explain_text *out, const struct explain_packet *p, 
     explain_put_n(out, "\"", 1);
 }
 
+/* How often the layer's key was there before. */
+static unsigned times_before(const struct explain_packet *p, unsigned layer)
+{
+    unsigned n = 0;
+    for (unsigned i = 4; i < layer; i++) /* those below are there once */
+        n += strcmp(p->layers[i].key, p->layers[layer].key) == 0;
+    return n;
+}
+
+static void put_layer_key(struct explain_text *out, const struct explain_packet *p, unsigned layer)
+{
+    unsigned before = times_before(p, layer);
+    explain_put_n(out, "\"", 1);
+    explain_put(out, p->layers[layer].key);
+    if (before) {
+        explain_put_n(out, "_", 1);
+        explain_put_u64(out, before + 1);
+    }
+    explain_put_n(out, "\":", 2);
+}
+
 static void put_layers(struct explain_text *out, const struct explain_packet *p)
 {
     explain_put(out, ",\"layers\":{");
@@ -36,7 +58,7 @@ static void put_layers(struct explain_text *out, const struct explain_packet *p)
         const struct net_header *h = p->layers[l].header;
         if (l)
             explain_put_n(out, ",", 1);
-        put_key(out, p->layers[l].key);
+        put_layer_key(out, p, l);
         explain_put_n(out, "{", 1);
         for (unsigned f = 0; f < h->field_count; f++) {
             if (f)
@@ -79,6 +101,104 @@ void explain_json_finding(struct explain_text *out, const struct explain_finding
     explain_put_n(out, "}", 1);
 }
 
+static void put_number(struct explain_text *out, const char *key, uint64_t value)
+{
+    explain_put_n(out, ",", 1);
+    put_key(out, key);
+    explain_put_u64(out, value);
+}
+
+static void put_pair(struct explain_text *out, const char *key, const uint64_t values[2])
+{
+    explain_put_n(out, ",", 1);
+    put_key(out, key);
+    explain_put_n(out, "[", 1);
+    explain_put_u64(out, values[0]);
+    explain_put_n(out, ",", 1);
+    explain_put_u64(out, values[1]);
+    explain_put_n(out, "]", 1);
+}
+
+static void put_address_pair(struct explain_text *out, const char *key, const struct net_addr addr[2])
+{
+    char a[NET_ADDR_STR_SIZE], b[NET_ADDR_STR_SIZE];
+    explain_printf(out, ",\"%s\":[\"%s\",\"%s\"]", key, net_addr_str(&addr[0], a), net_addr_str(&addr[1], b));
+}
+
+static void put_pair32(struct explain_text *out, const char *key, const uint32_t values[2])
+{
+    put_pair(out, key, (const uint64_t[2]){values[0], values[1]});
+}
+
+static void put_flags(struct explain_text *out, const char *key, const bool values[2])
+{
+    explain_printf(out, ",\"%s\":[%s,%s]", key, values[0] ? "true" : "false", values[1] ? "true" : "false");
+}
+
+void explain_json_smc_conn(struct explain_text *out, const struct explain_smc_conn *c)
+{
+    explain_printf(out, "{\"connection\":%u", c->id);
+    put_number(out, "group", c->group);
+    put_address_pair(out, "addr", c->addr);
+    put_pair(out, "port", (const uint64_t[2]){c->port[0], c->port[1]});
+    put_pair32(out, "token", c->token);
+    put_pair32(out, "buffer_bytes", c->buffer_bytes);
+    put_pair(out, "bytes", c->bytes);
+    put_pair(out, "cdc_messages", c->messages);
+    put_pair(out, "writes", c->writes);
+    put_pair(out, "wraps", c->wraps);
+    put_pair(out, "blocked", c->blocked);
+    put_pair(out, "urgent", c->urgent);
+    put_pair(out, "moves", c->moves);
+    put_pair(out, "replayed_bytes", c->replayed_bytes);
+    put_flags(out, "done", c->done);
+    put_flags(out, "closed", c->closed);
+    put_flags(out, "aborted", c->aborted);
+    put_number(out, "first", c->first_number);
+    put_number(out, "last", c->last_number);
+    explain_put_n(out, "}", 1);
+}
+
+void explain_json_smc_group(struct explain_text *out, const struct explain_smc_group *g)
+{
+    explain_printf(out, "{\"group\":%u", g->id);
+    put_number(out, "version", g->version);
+    explain_put(out, ",\"peer_id\":[\"");
+    for (unsigned side = 0; side < 2; side++) {
+        for (unsigned i = 0; i < sizeof g->peer_id[side]; i++)
+            explain_put_hex(out, g->peer_id[side][i], 2);
+        explain_put(out, side ? "\"]" : "\",\"");
+    }
+    put_address_pair(out, "gid", g->gid);
+    put_number(out, "max_links", g->max_links);
+    put_number(out, "links", g->links);
+    put_number(out, "links_active", g->links_active);
+    put_number(out, "links_gone", g->links_gone);
+    put_pair32(out, "rmbs", g->rmbs);
+    put_number(out, "connections", g->conns);
+    put_number(out, "moves", g->moves);
+    explain_put(out, g->ended ? ",\"ended\":true" : ",\"ended\":false");
+    put_number(out, "first", g->first_number);
+    put_number(out, "last", g->last_number);
+    explain_put_n(out, "}", 1);
+}
+
+static void put_smc(struct explain_text *out, const struct explain_smc_meaning *smc)
+{
+    explain_put(out, ",\"smc\":{\"group\":");
+    explain_put_u64(out, smc->group);
+    if (smc->link)
+        put_number(out, "link", smc->link);
+    if (smc->conn)
+        put_number(out, "connection", smc->conn);
+    explain_put(out, smc->side ? ",\"sender\":\"server\"" : ",\"sender\":\"client\"");
+    if (smc->is_data || smc->is_cdc) {
+        put_number(out, smc->is_data ? "from" : "consumed", smc->from);
+        put_number(out, smc->is_data ? "to" : "produced", smc->to);
+    }
+    explain_put_n(out, "}", 1);
+}
+
 static void put_meaning(struct explain_text *out, const struct explain_meaning *m)
 {
     if (m->flow) {
@@ -88,6 +208,8 @@ static void put_meaning(struct explain_text *out, const struct explain_meaning *
         explain_put_u64(out, m->direction);
         explain_put_n(out, "}", 1);
     }
+    if (m->smc.group)
+        put_smc(out, &m->smc);
     if (m->message) {
         explain_put(out, ",\"message\":{\"number\":");
         explain_put_u64(out, m->message);

@@ -64,6 +64,7 @@ enum explain_form {
     EXPLAIN_FORM_IPV4,
     EXPLAIN_FORM_ADDR, /* 16 bytes; an IPv4-mapped one as IPv4 */
     EXPLAIN_FORM_BYTES,
+    EXPLAIN_FORM_TEXT, /* ASCII, filled up with blanks; as bytes where it is not that */
 };
 enum explain_form explain_field_form(const char *layer_key, const struct net_field *field);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which requirement governs a field. Ids are those of docs/roce-requirements.txt. */
+/* Which requirement governs a field. Ids are those of docs/roce-requirements.txt and
+ * docs/smcr-requirements.txt; of SMC-R version 2 there are none. */
 #include "explain/packet.h"
 
 static const struct field_rule {
@@ -79,17 +80,91 @@ static const struct field_rule {
     {"cm_apr", NULL, "ROCE-CM-19"},
     {"cm_sidr_req", NULL, "ROCE-CM-20"},
     {"cm_sidr_rep", NULL, "ROCE-CM-21"},
+    {"smc_option", NULL, "SMCR-REN-01"},
+    {"clc_*", "eye_catcher", "SMCR-CLC-02"},
+    {"clc_*", "trailer", "SMCR-CLC-02"},
+    {"clc_*", "type", "SMCR-CLC-01"},
+    {"clc_*", "length", "SMCR-CLC-13"},
+    {"clc_*", "version", "SMCR-CLC-04"},
+    {"clc_*", "peer_id", "SMCR-CLC-14"},
+    {"clc_proposal", "flag", "SMCR-CLC-03"},
+    {"clc_proposal", "gid", "SMCR-CLC-24"},
+    {"clc_proposal", "mac", "SMCR-CLC-24"},
+    {"clc_proposal", "offset", "SMCR-CLC-21"},
+    {"clc_subnet", "prefix_count", "SMCR-CLC-23"},
+    {"clc_subnet", "subnet", "SMCR-CLC-22"},
+    {"clc_subnet", "mask_len", "SMCR-CLC-22"},
+    {"clc_prefix", NULL, "SMCR-CLC-22"},
+    {"clc_accept", "flag", "SMCR-FC-05"},
+    {"clc_confirm", "flag", "SMCR-CLC-30"},
+    {"clc_decline", "flag", "SMCR-CLC-40"},
+    {"clc_decline", "diagnosis", "SMCR-CLC-41"},
+    {"clc_*", "gid", "SMCR-QP-01"},
+    {"clc_*", "mac", "SMCR-QP-01"},
+    {"clc_*", "qpn", "SMCR-QP-01"},
+    {"clc_*", "rkey", "SMCR-DAT-04"},
+    {"clc_*", "va", "SMCR-CLC-34"},
+    {"clc_*", "rmbe_index", "SMCR-CLC-34"},
+    {"clc_*", "alert_token", "SMCR-CLC-37"},
+    {"clc_*", "bsize", "SMCR-CLC-31"},
+    {"clc_*", "mtu", "SMCR-CLC-33"},
+    {"clc_*", "psn", "SMCR-CLC-35"},
+    {"clc_*", "resv*", "SMCR-CLC-03"},
+    {"llc_*", "type", "SMCR-LLC-02"},
+    {"llc_*", "length", "SMCR-LLC-01"},
+    {"llc_*", "response", "SMCR-LLC-03"},
+    {"llc_confirm_link", "max_links", "SMCR-LLC-22"},
+    {"llc_confirm_link", NULL, "SMCR-LLC-21"},
+    {"llc_add_link*", "reason", "SMCR-LLC-30"},
+    {"llc_add_link*", "rejected", "SMCR-LLC-30"},
+    {"llc_add_link*", "mtu", "SMCR-LLC-31"},
+    {"llc_add_link_cont", "rtokens_left", "SMCR-LLC-34"},
+    {"llc_add_link_cont", NULL, "SMCR-LLC-33"},
+    {"llc_add_link*", NULL, "SMCR-QP-01"},
+    {"llc_delete_link", "reason", "SMCR-LLC-40"},
+    {"llc_delete_link", NULL, "SMCR-DLK-03"},
+    {"llc_confirm_rkey*", "negative", "SMCR-RKY-05"},
+    {"llc_confirm_rkey*", "retry", "SMCR-RKY-05"},
+    {"llc_confirm_rkey*", NULL, "SMCR-RKY-02"},
+    {"llc_test_link", NULL, "SMCR-LLC-62"},
+    {"llc_delete_rkey", "error_mask", "SMCR-LLC-61"},
+    {"llc_delete_rkey", "negative", "SMCR-LLC-61"},
+    {"llc_delete_rkey", NULL, "SMCR-LLC-60"},
+    {"cdc", "type", "SMCR-LLC-02"},
+    {"cdc", "length", "SMCR-CDC-13"},
+    {"cdc", "seq", "SMCR-CDC-03"},
+    {"cdc", "alert_token", "SMCR-CDC-06"},
+    {"cdc", "producer_wrap", "SMCR-CDC-09"},
+    {"cdc", "consumer_wrap", "SMCR-CDC-09"},
+    {"cdc", "producer_cursor", "SMCR-CDC-08"},
+    {"cdc", "consumer_cursor", "SMCR-CDC-08"},
+    {"cdc", "writer_blocked", "SMCR-DAT-09"},
+    {"cdc", "urgent_pending", "SMCR-URG-01"},
+    {"cdc", "urgent_present", "SMCR-URG-01"},
+    {"cdc", "update_requested", "SMCR-WIN-05"},
+    {"cdc", "failover_validation", "SMCR-FOV-07"},
+    {"cdc", "sending_done", "SMCR-CLS-04"},
+    {"cdc", "connection_closed", "SMCR-CLS-08"},
+    {"cdc", "abnormal_close", "SMCR-ABT-01"},
+    {"cdc", NULL, "SMCR-CDC-02"},
 };
+
+/* A name that ends in * stands for all that begin so. */
+static bool is_named(const char *pattern, const char *name)
+{
+    size_t n = strlen(pattern);
+    return n && pattern[n - 1] == '*' ? strncmp(pattern, name, n - 1) == 0 : strcmp(pattern, name) == 0;
+}
 
 const char *explain_field_rule(const char *layer_key, const struct net_field *field)
 {
     /* A row without a field stands for those of the layer that have none of their own, and comes after. */
     for (unsigned i = 0; i < sizeof field_rules / sizeof field_rules[0]; i++) {
         const struct field_rule *r = &field_rules[i];
-        if (strcmp(r->layer, layer_key) == 0 && (!r->field || strcmp(r->field, field->name) == 0))
+        if (is_named(r->layer, layer_key) && (!r->field || is_named(r->field, field->name)))
             return r->rule;
     }
-    static const char *const of_smc[] = {"tcp", "smc_", "clc", "llc_", "cdc"};
+    static const char *const of_smc[] = {"tcp", "clc", "llc"};
     for (unsigned i = 0; i < sizeof of_smc / sizeof of_smc[0]; i++)
         if (strncmp(layer_key, of_smc[i], strlen(of_smc[i])) == 0)
             return NULL;

@@ -263,7 +263,7 @@ static struct smc_conn *conn_at(struct smc_view *v, const struct roce_reth *reth
 {
     unsigned receiver = !v->side, rmb = smc_rmb_by_rkey(v->group, receiver, v->link, reth->rkey);
     if (rmb == SMC_RMBS_MAX) {
-        if (!v->group->late)
+        if (!v->group->late && !v->again)
             explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-04", 0, 0,
                            "R_Key 0x%08x is that of no RMB of the %s on this link", reth->rkey,
                            SIDE_NAME(receiver));
@@ -273,7 +273,7 @@ static struct smc_conn *conn_at(struct smc_view *v, const struct roce_reth *reth
     uint64_t from = reth->va - r->on[v->link].va;
     uint64_t index = r->elem_bytes ? from / r->elem_bytes + 1 : 0;
     struct smc_conn *c = index && index <= 255 ? smc_conn_of(v->w, r->conns[index]) : NULL;
-    if (!c && r->elem_bytes && !v->group->late)
+    if (!c && r->elem_bytes && !v->group->late && !v->again)
         explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-04", 0, 0,
                        "at 0x%" PRIx64 " the %s has no element of a connection", reth->va,
                        SIDE_NAME(receiver));
@@ -307,6 +307,17 @@ static void judge_write(struct smc_view *v, const struct smc_conn *c, uint32_t o
                        "a write after the %s was done sending", SIDE_NAME(v->side));
 }
 
+/* Where a write begins in the stream. Writes go on from the producer cursor, and have wrapped where they lie
+ * before it; after a move they may begin at what the peer has not consumed yet (SMCR-FOV-09, FOV-12). */
+static uint64_t position_of(const struct smc_conn *c, unsigned side, uint32_t offset, uint32_t cap)
+{
+    const struct smc_half *mine = &c->half[side], *peer = &c->half[!side];
+    uint64_t back = (uint64_t)((int64_t)mine->producer.offset - (int64_t)offset + cap) % cap;
+    if (mine->replaying && mine->produced >= peer->consumed && back <= mine->produced - peer->consumed)
+        return mine->produced - back;
+    return mine->produced + (cap - back) % cap;
+}
+
 /* The first packet of a write: it says where all of it goes. */
 static void begin_write(struct smc_view *v)
 {
@@ -317,8 +328,7 @@ static void begin_write(struct smc_view *v)
         return;
     struct smc_half *h = &c->half[v->side];
     uint32_t cap = cap_of(v->group, c->half[!v->side].elem_bytes);
-    /* Writes go on from the producer cursor, and have wrapped where they lie before it. */
-    uint64_t from = h->produced + ((int64_t)offset - (int64_t)h->producer.offset + cap) % cap;
+    uint64_t from = position_of(c, v->side, offset, cap);
     struct smc_write *w = &v->group->links[v->link].writes[v->side][v->m->message % SMC_WRITES_MAX];
     if (w->message == v->m->message && w->conn == c->id)
         from = w->from; /* again: the cursor may have moved on */
@@ -328,10 +338,16 @@ static void begin_write(struct smc_view *v)
         judge_write(v, c, offset, pkt->reth.dma_len, from);
     if (w->message != v->m->message)
         c->shown.writes[v->side]++;
+    if (!v->again && from < h->produced) {
+        uint64_t old = h->produced - from;
+        c->shown.replayed_bytes[v->side] += old < pkt->reth.dma_len ? old : pkt->reth.dma_len;
+    }
     *w = (struct smc_write){.message = v->m->message, .conn = c->id, .from = from};
     c->shown.last_number = v->packet->number;
     c->shown.last_ns = v->packet->time_ns;
     say_data(v, c->id, from, pkt->payload_bytes);
+    if (!v->again && from < h->produced)
+        smc_say(v, ", written again after the move");
 }
 
 void smc_rdma_write(struct smc_view *v)

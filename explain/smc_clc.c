@@ -179,8 +179,16 @@ static void connect(struct smc_view *v, const struct smc_handshake *h, const str
 
 /* --- messages --- */
 
+static void judge_trailer(struct smc_view *v, uint32_t trailer)
+{
+    explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-CLC-02", 0, 0,
+                   "0x%08x at the end of the message, not the eye catcher", trailer);
+}
+
 static void judge_accept(struct smc_view *v, const struct smcr_accept *a)
 {
+    if (a->version == 1 && a->trailer != SMCR_EYE_CATCHER)
+        judge_trailer(v, a->trailer);
     if (a->rmbe_index == 0)
         explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-CLC-34", 0, 0,
                        "RMBE index 0: they count from 1");
@@ -274,8 +282,10 @@ static void take_proposal(struct smc_view *v, const uint8_t *at, const struct en
     else
         smc_say(v, "SMC CLC Proposal");
     struct smc_handshake *h = find(v->w, e, true);
-    if (!h || h->last != SMCR_CLC_PROPOSAL)
+    if (!h)
         h = begin(v, e, true);
+    if (h->last != SMCR_CLC_PROPOSAL)
+        h->number = v->packet->number;
     h->last = SMCR_CLC_PROPOSAL;
 }
 
@@ -293,8 +303,7 @@ void smc_clc(struct smc_view *v, const struct explain_layer *layer)
     else if (strcmp(key, "decline") == 0)
         take_decline(v, at, &e);
     else if (strcmp(key, "trailer") == 0 && get_be32(at) != SMCR_EYE_CATCHER)
-        explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-CLC-02", 0, 0,
-                       "0x%08x at the end of the message, not the eye catcher", get_be32(at));
+        judge_trailer(v, get_be32(at));
     else if (*key == '\0')
         smc_say(v, "SMC CLC message, version %u, %u bytes", at[7] >> 4, get_be16(at + 5));
 }

@@ -8,6 +8,7 @@ const compares = {
 };
 const quantities = {
   n: (i) => model.number[i], len: (i) => model.wire[i], flow: (i) => model.flow[i],
+  connection: (i) => model.conn[i],
   message: (i) => model.message[i],
 };
 

@@ -4,7 +4,7 @@
 
 const byId = (id) => document.getElementById(id);
 const tables = JSON.parse(byId('tables').textContent);
-const FORM = { DECIMAL: 0, HEX: 1, MAC: 2, IPV4: 3, ADDR: 4, BYTES: 5 }; // enum explain_form
+const FORM = { DECIMAL: 0, HEX: 1, MAC: 2, IPV4: 3, ADDR: 4, BYTES: 5, TEXT: 6 }; // enum explain_form
 
 for (const key in tables.headers) {
   const header = tables.headers[key];
@@ -25,7 +25,9 @@ const CLASS_OF_FINDING = {
   retransmission: 'retransmission', timeout: 'retransmission', read_replay: 'retransmission',
   cm_retry: 'retransmission', duplicate: 'duplicate', reordered: 'duplicate', ghost_ack: 'duplicate',
   nak_sequence: 'nak', nak_fatal: 'bad', rnr: 'rnr', cnp: 'cnp', ecn_mark: 'mark', icrc: 'bad',
-  malformed: 'bad', violation: 'bad', cm_reject: 'nak',
+  malformed: 'bad', violation: 'bad', cm_reject: 'nak', smc_decline: 'nak', smc_handshake: 'bad', smc_link: 'bad',
+  smc_refused: 'nak', smc_unasked: 'bad', smc_token: 'bad', smc_sequence: 'bad', smc_cursor: 'bad', smc_write: 'bad',
+  smc_after_close: 'bad', smc_lost: 'bad', smc_abort: 'nak',
 };
 
 function unescape(text) {
@@ -35,7 +37,7 @@ function unescape(text) {
 
 // The columns of all packets; strings are made only for what is shown.
 const model = {
-  count: 0, files: [], layouts: [], frames: [], findings: [], findingsAt: new Map(),
+  count: 0, files: [], layouts: [], frames: [], findings: [], findingsAt: new Map(), smc: [],
   lines: [], rest: [], // the line of a packet, and where ICRC begins in it
 };
 
@@ -52,7 +54,7 @@ function readLines() {
     flow: column(Uint32Array), dir: column(Uint8Array), answers: column(Float64Array),
     message: column(Float64Array), layout: column(Int32Array), data: column(Uint32Array),
     psn: column(Int32Array), opcode: column(Int16Array), cls: column(Uint8Array),
-    start: column(Uint32Array), kept: column(Uint16Array), worst: column(Int8Array).fill(-1),
+    start: column(Uint32Array), kept: column(Uint16Array), conn: column(Uint32Array), worst: column(Int8Array).fill(-1),
   });
   let bytes = 0;
   for (const line of lines) bytes += line.length;
@@ -71,6 +73,8 @@ function readLine(line, at) {
     else if (line[1] === 'l') model.layouts.push(readLayout(text));
     else if (line[1] === 'w') model.frames.push(text.split('\\#').map(unescape));
     else at.number = Number(text);
+  } else if (line[0] === '~') {
+    readSmc(line);
   } else if (line[0] === '!') {
     readFinding(line);
   } else {
@@ -86,6 +90,14 @@ function readLayout(text) {
   });
   const bth = layers.find((l) => l.key === 'bth');
   return { layers, data: Number(data), bth: bth ? bth.offset : -1 };
+}
+
+// What the packet read last is to a connection of SMC-R.
+function readSmc(line) {
+  const [conn, side, kind, from, to] = line.slice(1).split(' ');
+  const i = model.count - 1;
+  model.conn[i] = Number(conn);
+  if (kind !== '-') model.smc.push({ i, conn: Number(conn), side: Number(side), kind, from: Number(from), to: Number(to) });
 }
 
 // The words that begin at position `at` of the blanks-separated list.
@@ -204,6 +216,8 @@ function bareText(i, layer, field) {
     if (b.length < field.width / 8) return '(beyond what the page keeps)';
     if (field.form === FORM.MAC) return Array.from(b, hex2).join(':');
     if (field.form === FORM.IPV4) return b.join('.');
+    if (field.form === FORM.TEXT && b.every((c) => c >= 0x20 && c <= 0x7e))
+      return String.fromCharCode(...b).replace(/ +$/, '');
     return field.form === FORM.ADDR ? ipv6Text(b) : Array.from(b, hex2).join('');
   }
   const value = fieldValue(i, layer, field);

@@ -2,7 +2,7 @@
 // What is shown: the choice of flow, filter, words, findings and time, and the hands of the reader.
 'use strict';
 
-const state = { chosen: -1, flow: 0, filter: null, words: '', kind: -1, from: -Infinity, to: Infinity,
+const state = { chosen: -1, flow: 0, conn: 0, filter: null, words: '', kind: -1, from: -Infinity, to: Infinity,
   inPlots: new Int32Array(0) };
 
 // --- what is shown ---
@@ -13,6 +13,7 @@ function update() {
   let n = 0, m = 0;
   for (let i = 0; i < model.count; i++) {
     if (state.flow && model.flow[i] !== state.flow) continue;
+    if (state.conn && model.conn[i] !== state.conn) continue;
     if (state.filter && !state.filter(i)) continue;
     if (state.kind >= 0 && !hasFinding(i, state.kind)) continue;
     if (needle && !packetWords(i).toLowerCase().includes(needle)) continue;
@@ -44,6 +45,7 @@ function hasFinding(i, kind) {
 function say() {
   const shown = ladder.rows.length, parts = [`${shown.toLocaleString('en')} of ${model.count.toLocaleString('en')} packets`];
   if (state.flow) parts.push(`flow ${state.flow}`);
+  if (state.conn) parts.push(`connection ${state.conn}`);
   if (state.kind >= 0) parts.push(findingKinds[state.kind].key.replace(/_/g, ' '));
   if (state.from > -Infinity) parts.push(`${seconds(plot.from)} to ${seconds(plot.to)} s`);
   if (state.chosen >= 0 && ladder.rows[ladderRowOf(state.chosen)] !== state.chosen)
@@ -95,7 +97,7 @@ function setFilter(text) {
 }
 
 function reset() {
-  Object.assign(state, { flow: 0, filter: null, words: '', kind: -1, from: -Infinity, to: Infinity });
+  Object.assign(state, { flow: 0, conn: 0, filter: null, words: '', kind: -1, from: -Infinity, to: Infinity });
   byId('filter').value = byId('find').value = '';
   byId('filter').classList.remove('wrong');
   press();
@@ -181,6 +183,8 @@ function findingGroup(kind, list) {
 // The buttons of flows and findings show what is chosen.
 function press() {
   for (const b of document.querySelectorAll('[data-flow]')) b.ariaPressed = String(Number(b.dataset.flow) === state.flow);
+  for (const b of document.querySelectorAll('[data-connection].flow'))
+    b.ariaPressed = String(Number(b.dataset.connection) === state.conn);
   for (const b of document.querySelectorAll('.only')) b.ariaPressed = String(Number(b.dataset.kind) === state.kind);
 }
 
@@ -250,9 +254,11 @@ function hands() {
   });
   byId('side').addEventListener('click', (event) => {
     const flow = event.target.closest('[data-flow]'), only = event.target.closest('.only');
-    if (!flow && !only) return;
+    const conn = event.target.closest('[data-connection]');
+    if (!flow && !only && !conn) return;
     event.preventDefault();
     if (flow) state.flow = state.flow === Number(flow.dataset.flow) ? 0 : Number(flow.dataset.flow);
+    if (conn) state.conn = state.conn === Number(conn.dataset.connection) ? 0 : Number(conn.dataset.connection);
     if (only) state.kind = state.kind === Number(only.dataset.kind) ? -1 : Number(only.dataset.kind);
     press();
     update();
@@ -267,6 +273,7 @@ function hands() {
   for (const type of ['mouseover', 'mouseout', 'focusin', 'focusout']) byId('detail').addEventListener(type, light);
   plotHands(byId('psn'));
   plotHands(byId('rate'));
+  plotHands(byId('fill'));
   addEventListener('keydown', keys);
   addEventListener('hashchange', () => chooseNumber(Number(location.hash.slice(1))));
   new ResizeObserver(later(60, () => { drawPlots(); ladderDraw(); })).observe(byId('centre'));
@@ -274,7 +281,9 @@ function hands() {
 
 byId('ladder').dataset.zoom = ladder.zoom;
 drawSummary();
+computeFills();
 drawFlows();
+drawConnections();
 drawFindings();
 drawLegend();
 hands();

@@ -152,6 +152,7 @@ function drawPlots() {
   if (byId('plots').hidden) return;
   drawPsn();
   drawRate();
+  drawFill();
 }
 
 function drawLegend() {

@@ -18,7 +18,9 @@ ALL_PACKETS = '''(() => {
   for (let i = 0; i < model.count; i++) {
     const layers = {};
     for (const layer of layoutOf(i).layers) {
-      const fields = layers[layer.key] = {};
+      let key = layer.key;
+      for (let k = 2; key in layers; k++) key = layer.key + '_' + k;
+      const fields = layers[key] = {};
       for (const f of layer.header.fields) {
         const value = f.isBytes ? bareText(i, layer, f) : fieldValue(i, layer, f);
         const digits = Math.ceil(f.width / 4);

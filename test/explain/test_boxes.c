@@ -45,7 +45,8 @@ static bool is_listed(const char *rule)
 {
     char line[200];
     size_t n = strlen(rule);
-    FILE *list = fopen("docs/roce-requirements.txt", "r");
+    bool of_smc = strncmp(rule, "SMCR-", 5) == 0;
+    FILE *list = fopen(of_smc ? "docs/smcr-requirements.txt" : "docs/roce-requirements.txt", "r");
     cr_assert_not_null(list);
     bool found = false;
     while (!found && fgets(line, sizeof line, list))
@@ -56,8 +57,8 @@ static bool is_listed(const char *rule)
 
 static bool is_of_smc(const char *key)
 {
-    return strncmp(key, "tcp", 3) == 0 || strncmp(key, "smc_", 4) == 0 || strncmp(key, "clc", 3) == 0 ||
-           strncmp(key, "llc_", 4) == 0 || strcmp(key, "cdc") == 0;
+    return strcmp(key, "tcp") == 0 || strncmp(key, "clc2", 4) == 0 || strncmp(key, "llc2", 4) == 0 ||
+           strcmp(key, "clc") == 0 || strcmp(key, "clc_trailer") == 0 || strcmp(key, "clc_subnet") == 0;
 }
 
 /* Each field of the transport's headers is governed by a rule that the list has. */
