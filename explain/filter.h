@@ -2,8 +2,9 @@
 /* Small expressions over the fields of a packet:
  *   bth.opcode == RC_RDMA_WRITE_FIRST && (bth.psn > 100 || ip.src == 10.0.0.1) && !aeth
  * A term is a layer (it is there), a field (it is not 0), or a comparison (== != < <= > >=) of a field, or of
- * n, len, flow, message or connection (of SMC-R), with a number (decimal or 0x...), the name of a value (blanks written as _, case
- * as you like), or an address. A field of a layer that the packet does not have compares as false. */
+ * n, len, flow, message or connection (of SMC-R), with a number (decimal or 0x...), the name of a value
+ * (blanks written as _, case as you like), or an address. A field of a layer that the packet does not have
+ * compares as false. */
 #ifndef NORNIC_EXPLAIN_FILTER_H
 #define NORNIC_EXPLAIN_FILTER_H
 

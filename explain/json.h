@@ -7,8 +7,8 @@
 #include "explain/text.h"
 
 /* Appends the object of one packet and a newline: n, time_ns, len, kind, layers with all fields, payload,
- * icrc and verdict of a RoCE packet; with `meaning` (may be NULL) qp, smc, message, words and remarks. A layer
- * that comes again has _2, _3 at the end of its key. Integers of
+ * icrc and verdict of a RoCE packet; with `meaning` (may be NULL) qp, smc, message, words and remarks. A
+ * layer that comes again has _2, _3 at the end of its key. Integers of
  * up to 32 bits are numbers, longer ones and keys strings of hex, addresses as they are usually written. */
 void explain_json_packet(struct explain_text *out, const struct explain_packet *packet,
                          const struct explain_meaning *meaning);

@@ -13,7 +13,7 @@ struct explain_rewriter {
 };
 
 /* Looks for the first request to each QP of which the scenario says where its PSNs are to begin. Both
- * pointers are kept. 0; or -ENOENT with a sentence in `err`: no packet goes to a QP that the scenario names. */
+ * pointers are kept. 0; or -ENOENT with a sentence in `err`: nothing goes to a QP that the scenario names. */
 int explain_rewrite_begin(struct explain_rewriter *w, const struct explain_tape *tape,
                           const struct explain_scenario *scenario, struct net_error *err);
 

@@ -35,7 +35,7 @@ static struct smc_world *world(struct explain_analysis *a)
     return a->smc = w;
 }
 
-/* Whether the packet was taken before, or cannot be yet, as one before it is missing: it is then sent again. */
+/* Whether the packet was taken before, or cannot be yet, as one before it is missing: that is sent again. */
 static bool is_out_of_turn(struct smc_link *l, unsigned side, uint32_t psn)
 {
     if (l->psn_known[side] && psn != l->next_psn[side])

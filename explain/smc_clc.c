@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CLC messages: the handshake of each connection, and the link groups that come of them. Accept and Confirm of
- * version 2 have in their first 64 bytes what those of version 1 have. */
+/* CLC messages: the handshake of each connection, and the link groups that come of them. Accept and Confirm
+ * of version 2 have in their first 64 bytes what those of version 1 have. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

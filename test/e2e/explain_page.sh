@@ -23,7 +23,7 @@ result html-not-writable fails "$tmp/none/page.html: cannot be written: No such 
 run "$nornic" explain --html /dev/full pcaps/rc_mix.pcap
 result html-disk-full fails "/dev/full: cannot be written: No space left"
 run "$nornic" explain --json --html "$tmp/page.html" pcaps/rc_mix.pcap
-result html-or-json fails "leave out -v and --json"
+result html-or-json fails "leave out -v, --json and --ladder"
 head -c 3000 pcaps/rc_mix.pcap >"$tmp/cut.pcap"
 run "$nornic" explain --html "$tmp/cut.html" "$tmp/cut.pcap"
 ended() { [ "$rc" = 2 ] && one_sentence "$err" cut.pcap && [ "$(tail -1 "$tmp/cut.html")" = "</html>" ]; }

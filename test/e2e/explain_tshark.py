@@ -13,7 +13,7 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
-PROTOCOLS = {'eth', 'vlan', 'ip', 'ipv6', 'udp', 'infiniband'}
+PROTOCOLS = {'eth', 'vlan', 'ip', 'ipv6', 'udp', 'infiniband', 'tcp', 'smc'}
 
 
 def number(layer, field, shift=0, mask=~0):
@@ -243,6 +243,121 @@ FIELDS = {
     'infiniband.cm.rej.private': data('cm_rej', 'private_data'),
 }
 
+
+
+def smc(field, shift=0, mask=~0):
+    """Of the message of SMC-R in the packet: the first of its layers that has the field."""
+    def of(layers):
+        for key in layers:
+            if key.startswith(('clc', 'llc', 'cdc')) and field in layers[key]:
+                value = layers[key][field]
+                if isinstance(value, int) or re.fullmatch('0x[0-9a-f]+', value):
+                    return (int(str(value), 0) >> shift) & mask
+                return value
+        raise KeyError(field)
+    return of
+
+
+def smc_hex(field):
+    """Bytes that tshark shows as a number."""
+    return lambda layers: int(smc(field)(layers), 16)
+
+
+def smc_text(field):
+    """Text that tshark shows with the blanks behind it."""
+    return lambda layers: smc(field)(layers).ljust(32)
+
+
+def smc_ip(field):
+    return lambda layers: ipaddress.ip_address('::ffff:' + smc(field)(layers))
+
+
+def smc_v4(field):
+    return lambda layers: ipaddress.ip_address(smc(field)(layers))
+
+
+def flags(*fields):
+    """Fields that lie one behind the other as one number: (name, width)."""
+    def of(layers):
+        value = 0
+        for name, width in fields:
+            value = value << width | smc(name)(layers)
+        return value
+    return of
+
+
+CDC_FLAGS = (('writer_blocked', 1), ('urgent_pending', 1), ('urgent_present', 1), ('update_requested', 1),
+             ('failover_validation', 1), ('resv3', 3))
+CDC_STATES = (('sending_done', 1), ('connection_closed', 1), ('abnormal_close', 1), ('resv5', 5))
+FIELDS.update({
+    'tcp.srcport': number('tcp', 'src_port'), 'tcp.dstport': number('tcp', 'dst_port'),
+    'tcp.seq_raw': number('tcp', 'seq'), 'tcp.ack_raw': number('tcp', 'ack_seq'),
+    'tcp.window_size_value': number('tcp', 'window'), 'tcp.checksum': number('tcp', 'checksum'),
+    'tcp.urgent_pointer': number('tcp', 'urgent'), 'tcp.flags.cwr': number('tcp', 'cwr'),
+    'tcp.flags.urg': number('tcp', 'urg'), 'tcp.flags.ack': number('tcp', 'ack'),
+    'tcp.flags.push': number('tcp', 'psh'), 'tcp.flags.reset': number('tcp', 'rst'),
+    'tcp.flags.syn': number('tcp', 'syn'), 'tcp.flags.fin': number('tcp', 'fin'),
+    'tcp.hdr_len': lambda layers: 4 * layers['tcp']['data_offset'],
+    'smc.llc_msg': smc('type'), 'smc.clc_msg': smc('type'), 'smc.length': smc('length'),
+    'smc.rmbe.ctrl.seqno': smc('seq'), 'smc.rmbe.ctrl.alert.token': smc('alert_token'),
+    'smc.rmbe.ctrl.conn.rw.status.flags': flags(*CDC_FLAGS),
+    'smc.rmbe.ctrl.peer.conn.state.flags': flags(*CDC_STATES),
+    'smc.rmbe.ctrl.write.blocked': smc('writer_blocked'), 'smc.rmbe.ctrl.urgent.pending': smc('urgent_pending'),
+    'smc.rmbe.ctrl.urgent.present': smc('urgent_present'),
+    'smc.rmbe.ctrl.cons.update.requested': smc('update_requested'),
+    'smc.rmbe.ctrl.failover.validation': smc('failover_validation'),
+    'smc.rmbe.ctrl.peer.sending.done': smc('sending_done'),
+    'smc.rmbe.ctrl.peer.closed.conn': smc('connection_closed'),
+    'smc.rmbe.ctrl.peer.abnormal.close': smc('abnormal_close'),
+    'smc.proposal.smc.version': smc('version'), 'smc.proposal.smcv2.type': smc('offer_v2'),
+    'smc.proposal.smc.type': smc('offer_v1'), 'smc.proposal.sender.client.peer.id': smc_hex('peer_id'),
+    'smc.proposal.smcv2_ext_offset': smc('v2_offset'), 'smc.proposal.eid.count': smc('eid_count'),
+    'smc.proposal.ismv2_gid_count': smc('ism_count'), 'smc.proposal.smc.version.relnum': smc('release'),
+    'smc.proposal.smc.seid': smc('has_seid'), 'smc.proposal.smcdv2_ext_offset': smc('smcd_offset'),
+    'smc.proposal.extflags.2': flags(('release', 4), ('resv3', 3), ('has_seid', 1)),
+    'smc.proposal.rocev2.gid.ipv4': lambda layers: ipaddress.ip_address(layers['clc2_extension']['gid']),
+    'smc.proposal.eid': smc_text('eid'), 'smc.proposal.flags': flags(('version', 4), ('offer_v2', 2), ('offer_v1', 2)),
+    'smc.proposal.first.contact': smc('first_contact'), # of an Accept, whatever it is called
+    'smc.accept.flags': flags(('version', 4), ('first_contact', 1), ('resv1', 1), ('chosen', 2)),
+    'smc.confirm.flags': flags(('version', 4), ('first_contact', 1), ('resv1', 1), ('chosen', 2)),
+    'smc.confirm.first.contact': smc('first_contact'), 'smc.confirm.smc.type': smc('chosen'),
+    'smc.accept.flags.2': flags(('bsize', 4), ('mtu', 4)), 'smc.confirm.flags.2': flags(('bsize', 4), ('mtu', 4)),
+    'smc.accept.rmb.buffer.size': smc('bsize'), 'smc.confirm.rmb.buffer.size': smc('bsize'),
+    'smc.accept.qp.mtu.value': smc('mtu'), 'smc.confirm.qp.mtu.value': smc('mtu'),
+    'smc.accept.initial.psn': smc('psn'), 'smc.initial.psn': smc('psn'),
+    'smc.accept.sender.server.peer.id': smc_hex('peer_id'), 'smc.confirm.sender.client.peer.id': smc_hex('peer_id'),
+    'smc.sender.peer.id': smc_hex('peer_id'),
+    'smc.accept.server.preferred.gid': smc_ip('gid'), 'smc.client.gid': smc_ip('gid'),
+    'smc.accept.server.preferred.mac': smc('mac'), 'smc.confirm.client.mac': smc('mac'),
+    'smc.accept.server.qp.number': smc('qpn'), 'smc.confirm.client.qp.number': smc('qpn'),
+    'smc.accept.server.rmb.rkey': smc('rkey'), 'smc.confirm.client.rmb.rkey': smc('rkey'),
+    'smc.accept.server.tcp.conn.index': smc('rmbe_index'), 'smc.confirm.client.tcp.conn.index': smc('rmbe_index'),
+    'smc.accept.server.rmb.element.alert.token': smc('alert_token'),
+    'smc.client.rmb.element.alert.token': smc('alert_token'),
+    'smc.accept.server.rmb.virtual.address': smc('va'), 'smc.client.rmb.virtual.address': smc('va'),
+    'smc.accept.eid': smc_text('eid'), 'smc.confirm.eid': smc_text('eid'),
+    'smc.accept.v2_lg.type': smc('direct'), 'smc.accept.fce1.flags': flags(('direct', 1), ('resv7', 7)),
+    'smc.accept.os.type': smc('os'), 'smc.confirm.os.type': smc('os'),
+    'smc.accept.smc.version.relnum': smc('release'), 'smc.confirm.smc.version.relnum': smc('release'),
+    'smc.accept.fce.flags': flags(('os', 4), ('release', 4)),
+    'smc.accept.peer.host.name': smc_text('host_name'), 'smc.confirm.peer.host.name': smc_text('host_name'),
+    'smc.confirm.gid.list.entry_count': smc('gid_count'), 'smc.decline.osync': smc('flag'),
+    'smc.decline.flags': flags(('version', 4), ('flag', 1), ('resv3', 3)), 'smc.decline.smc.version': smc('version'),
+    'smc.decline.flags2': flags(('os', 4), ('resv4', 4)), 'smc.decline.os.type': smc('os'),
+})
+
+# one name of tshark for several fields: by their place in the message
+PLACED = {
+    ('smc.rmbe.ctrl.prod.wrap.seq', 10): smc('producer_wrap'), ('smc.rmbe.ctrl.peer.prod.curs', 12): smc('producer_cursor'),
+    ('smc.rmbe.ctrl.prod.wrap.seq', 18): smc('consumer_wrap'), ('smc.rmbe.ctrl.peer.prod.curs', 20): smc('consumer_cursor'),
+    ('smc.peer.diag.info', 16): smc('diagnosis'), ('smc.peer.diag.info', 24): smc('diagnosis_2'),
+    ('smc.peer.diag.info', 28): smc('diagnosis_3'), ('smc.peer.diag.info', 32): smc('diagnosis_4'),
+    ('smc.peer.diag.info', 36): smc('diagnosis_5'),
+    ('smc.confirm.gid.list.entry', 160): lambda layers: ipaddress.ip_address('::ffff:' + layers['clc2_gid']['gid']),
+    ('smc.confirm.gid.list.entry', 176): lambda layers: ipaddress.ip_address('::ffff:' + layers['clc2_gid_2']['gid']),
+}
+PLACED_NAMES = {name for name, _ in PLACED}
+
 # tshark is wrong in these: its name, and why
 DIFFERENT = {
     'infiniband.cm.req.prim_flowlabel':
@@ -256,6 +371,8 @@ DERIVED = re.compile(
     r'''(|_ws\..*|eth\..*(_resolved|oui|lg|ig)|eth\.addr|ip\.addr|ipv6\.addr|ip(v6)?\.(src_|dst_)?host
         |ip\.checksum\.status|ip\.ttl\.too_small|udp\.(port|stream|payload|time_.*|checksum\.(status|zero))
         |ipv6\.(opt|hopopts)\b.*          # of the neighbour discovery beside the packets
+        |tcp\.(?!(srcport|dstport|seq_raw|ack_raw|hdr_len|window_size_value|checksum|urgent_pointer)$).*
+        |smc\.reserved      # also what version 2.1 uses
         |infiniband\.(bth|deth|reth|atomiceth|aeth|atomicacketh|mad|mad\.data|smplid\.smpdata|payload))''',
     re.X)
 
@@ -324,6 +441,11 @@ def compare(number_of_packet, packet, ours):
                 want = int.from_bytes(bytes.fromhex(ours['icrc']['found'][2:]), 'little')
                 if int(field.get('show'), 0) != want:
                     yield name, 'tshark %s, nornic 0x%08x' % (field.get('show'), want)
+            elif name in PLACED_NAMES:
+                want = PLACED[name, int(field.get('pos')) - int(proto.get('pos'))](layers)
+                used[name] = used.get(name, 0) + 1
+                if not is_equal(want, field):
+                    yield name, 'tshark %s, nornic %s' % (field.get('show'), want)
             elif name in FIELDS:
                 used[name] = used.get(name, 0) + 1
                 try:

@@ -52,8 +52,9 @@ while read -r capture address outcome counts _; do
     result "${capture}_as_$address" comes_out "$([ "$outcome" = equal ] && echo 0 || echo 1)" "$counts"
 done <test/e2e/replay.list
 
-# every capture has both of its ends in the list
+# every capture has both of its ends in the list, but for the one without RoCE
 missing=$(for f in pcaps/*.pcap; do
+    [ "$f" != pcaps/smcfb_eid.pcap ] || continue
     [ "$(grep -c "^$(basename "$f" .pcap) " test/e2e/replay.list)" = 2 ] || echo "$f"
 done)
 rc=0

@@ -2,6 +2,7 @@
 /* SMC-R in captures: a Linux peer's (version 2 on TCP, CDC messages on the link), and the worked examples of
  * version 1 in frames of our own. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "explain/analysis.h"
@@ -129,4 +130,56 @@ Test(smc, a_linux_peer)
     cr_assert_eq(cdc, 76);
     net_capture_close(capture);
     explain_analysis_destroy(a);
+}
+
+/* What pcaps/MANIFEST.md says was done is what is found, and nothing else of SMC-R. */
+Test(smc, findings_of_linux_peers)
+{
+    static const struct {
+        const char *name;
+        uint32_t conns;
+        uint64_t decline, gone, moved, abort, urgent, refused;
+    } captures[] = {
+        {"smc_first", 3, .refused = 1},    {"smc2_down", 2, .gone = 2, .moved = 2},
+        {"smc_half", 2, .gone = 0},        {"smc_abort", 3, .abort = 2},
+        {"smc_oob_stall", 1, .urgent = 1}, {"smcfb_eid", 0, .decline = 1},
+    };
+    for (unsigned i = 0; i < sizeof captures / sizeof captures[0]; i++) {
+        char path[100];
+        struct net_capture *capture;
+        struct net_capture_record record;
+        struct net_error err;
+        uint64_t counts[EXPLAIN_FINDING_COUNT] = {0}, all = 0;
+        struct explain_analysis *a = explain_analysis_create(&(struct explain_analysis_config){0});
+        snprintf(path, sizeof path, "pcaps/%s.pcap", captures[i].name);
+        cr_assert_eq(net_capture_open(path, &capture, &err), 0, "%s", err.text);
+        for (uint64_t n = 1; net_capture_next(capture, &record, &err) == 1; n++) {
+            struct explain_packet p;
+            struct explain_meaning m;
+            explain_dissect(&p, &record, n);
+            explain_analysis_next(a, &p, &m);
+            for (unsigned r = 0; r < m.remark_count; r++)
+                counts[m.remarks[r].kind]++;
+        }
+        net_capture_close(capture);
+        for (unsigned k = EXPLAIN_FIND_SMC_DECLINE; k < EXPLAIN_FINDING_COUNT; k++)
+            all += counts[k];
+        cr_expect_eq(explain_analysis_smc_conn_count(a), captures[i].conns, "%s", captures[i].name);
+        cr_expect_eq(counts[EXPLAIN_FIND_SMC_DECLINE], captures[i].decline, "%s", captures[i].name);
+        cr_expect_eq(counts[EXPLAIN_FIND_SMC_LINK_GONE], captures[i].gone, "%s", captures[i].name);
+        cr_expect_eq(counts[EXPLAIN_FIND_SMC_MOVED], captures[i].moved, "%s", captures[i].name);
+        cr_expect_eq(counts[EXPLAIN_FIND_SMC_ABORT], captures[i].abort, "%s", captures[i].name);
+        cr_expect_eq(counts[EXPLAIN_FIND_SMC_URGENT], captures[i].urgent, "%s", captures[i].name);
+        cr_expect_eq(counts[EXPLAIN_FIND_SMC_REFUSED], captures[i].refused, "%s", captures[i].name);
+        cr_expect_eq(all,
+                     captures[i].decline + captures[i].gone + captures[i].moved + captures[i].abort +
+                         captures[i].urgent + captures[i].refused,
+                     "%s", captures[i].name);
+        for (uint32_t id = 1; id <= captures[i].conns; id++) {
+            const struct explain_smc_conn *c = explain_analysis_smc_conn(a, id);
+            cr_expect(c && (c->closed[0] || c->aborted[0]) && (c->closed[1] || c->aborted[1]),
+                      "%s, connection %u", captures[i].name, id);
+        }
+        explain_analysis_destroy(a);
+    }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is followed of SMC-R: groups, links, connections, and each kind of finding, shown by one film and not by
- * the one before it is broken. */
+/* What is followed of SMC-R: groups, links, connections, and each kind of finding, shown by one film and not
+ * by those in which nothing is broken. */
 #include <criterion/criterion.h>
 #include <string.h>
 
