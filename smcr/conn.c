@@ -166,7 +166,7 @@ size_t smcr_conn_tcp_input(struct smcr_conn *conn, const uint8_t *bytes, size_t 
     if (conn->state == SMCR_CONN_HANDSHAKE)
         return smcr_handshake_input(conn, bytes, len_bytes, now_ns);
     if (conn->state == SMCR_CONN_FALLBACK)
-        return 0;
+        return smcr_handshake_crossed(conn, bytes, len_bytes);
     if (len_bytes > 0 && !is_ended(conn)) /* SMCR-KAL-05, FBK-04 */
         smcr_conn_reset(conn, -ECONNRESET, "data on the TCP connection after the switch to RDMA", now_ns);
     return len_bytes;
@@ -191,6 +191,7 @@ void smcr_conn_status(const struct smcr_conn *conn, struct smcr_conn_status *out
         .closed = conn->state == SMCR_CONN_CLOSED,
         .diagnosis = conn->diagnosis,
         .declined_by_peer = conn->declined_by_peer,
+        .may_cross = conn->may_cross,
         .reason = conn->reason,
     };
     if (conn->state != SMCR_CONN_HANDSHAKE && conn->state != SMCR_CONN_FALLBACK)

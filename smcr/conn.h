@@ -47,6 +47,7 @@ struct smcr_conn {
     const char *reason;
     uint32_t diagnosis;
     bool declined_by_peer;
+    bool may_cross; /* in FALLBACK: a Decline of the peer's may still come, and is no data (SMCR-FBK-05) */
     struct roce_timer timer; /* the handshake's, then the guard of closing and aborting */
 
     /* --- handshake --- */
@@ -54,6 +55,7 @@ struct smcr_conn {
     struct smcr_clc_reader clc; /* of the next CLC message, or the one that waits in GROUP */
     bool is_first_contact;
     bool group_settled;              /* in GROUP: what it waits for is over */
+    struct smcr_peer_id peer_id;     /* of the peer, once a group is found or made */
     struct smcr_link *link_accepted; /* that the Accept named */
 
     /* --- both ends of the data (set by the handshake) --- */

@@ -9,6 +9,8 @@
 void smcr_handshake_start(struct smcr_conn *conn, uint64_t now_ns);
 /* smcr_conn_tcp_input() while the handshake runs. */
 size_t smcr_handshake_input(struct smcr_conn *conn, const uint8_t *bytes, size_t len_bytes, uint64_t now_ns);
+/* smcr_conn_tcp_input() in FALLBACK: takes nothing but the Decline that crossed ours. */
+size_t smcr_handshake_crossed(struct smcr_conn *conn, const uint8_t *bytes, size_t len_bytes);
 void smcr_handshake_tcp_end(struct smcr_conn *conn, enum smcr_tcp_end how, uint64_t now_ns);
 /* The application gave the connection back, or wants it to end abnormally, while the handshake runs: RST. */
 void smcr_handshake_abandon(struct smcr_conn *conn, const char *cause, uint64_t now_ns);

@@ -64,7 +64,31 @@ void smcr_handshake_decline(struct smcr_conn *conn, uint32_t diagnosis, const ch
     if (!smcr_handshake_tell(conn, message, len_bytes, now_ns))
         return;
     conn->smcr->counters.declines_tx++;
+    conn->may_cross = conn->stage == SMCR_STAGE_FIRST_CONTACT || conn->stage == SMCR_STAGE_DECLINE;
     smcr_handshake_fall_back(conn, diagnosis, false, reason, now_ns);
+}
+
+/* TCP may have been down as well, longer than we held ours back: then the two have crossed. The peer's names the
+ * peer, so that no data looks like it by accident. */
+size_t smcr_handshake_crossed(struct smcr_conn *conn, const uint8_t *bytes, size_t len_bytes)
+{
+    struct smcr_clc_decline decline = {.peer_id = conn->peer_id};
+    uint8_t want[SMCR_DECLINE_BYTES];
+    size_t whole = smcr_clc_build_decline(want, &decline);
+    if (!conn->may_cross)
+        return 0;
+    for (size_t i = 0; i < whole && i < len_bytes; i++) {
+        bool is_fixed = i < 7 || (i >= SMCR_CLC_BYTES && i < 16) || i >= whole - SMCR_CLC_TRAIL_BYTES;
+        if (is_fixed && bytes[i] != want[i]) {
+            conn->may_cross = false;
+            return 0;
+        }
+    }
+    if (len_bytes < whole)
+        return 0;
+    conn->may_cross = false;
+    conn->smcr->counters.declines_rx++;
+    return whole;
 }
 
 void smcr_handshake_reset(struct smcr_conn *conn, int error, const char *cause, uint64_t now_ns)
@@ -97,7 +121,7 @@ void smcr_handshake_succeed(struct smcr_conn *conn, uint64_t now_ns)
 /* The client's send failed, so the link is dead, and then the server's failed too: its Decline is on its way
  * (SMCR-FBK-01, rows 6 to 10). Were ours to cross it, both would be read by the applications. The server's
  * comes first, since its message was sent first; ours is for a server whose message was delivered after all,
- * and who waits for the answer. */
+ * and who waits for the answer. What crosses all the same is caught by smcr_handshake_crossed(). */
 static void hold_decline(struct smcr_conn *conn, uint32_t diagnosis, const char *cause, uint64_t now_ns)
 {
     leave(conn, cause, now_ns);

@@ -32,6 +32,7 @@ int smcr_handshake_new_group(struct smcr_conn *conn, const struct smcr_peer_id *
 int smcr_handshake_join(struct smcr_conn *conn, struct smcr_group *group, uint64_t now_ns)
 {
     conn->group = group;
+    conn->peer_id = group->peer_id;
     smcr_group_add_conn(group, conn, now_ns);
     conn->token = smcr_token_get(group, conn);
     int err = conn->token ? smcr_rmb_get_elem(group, conn, now_ns) : -ENOMEM;

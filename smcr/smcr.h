@@ -170,7 +170,8 @@ void smcr_conn_destroy(struct smcr_conn *conn, bool linger, uint64_t now_ns);
 void *smcr_conn_ctx(const struct smcr_conn *conn);
 
 /* Bytes that the TCP connection received while negotiation runs, or after. Returns how many were taken: the
- * rest, after a FALLBACK, is the application's (SMCR-FBK-05). */
+ * rest, after a FALLBACK, is the application's (SMCR-FBK-05), but while the status says `may_cross`: then it
+ * is to be given again with what follows it. */
 size_t smcr_conn_tcp_input(struct smcr_conn *conn, const uint8_t *bytes, size_t len_bytes, uint64_t now_ns);
 enum smcr_tcp_end { SMCR_TCP_FIN, SMCR_TCP_RST };
 /* The peer's FIN (SMCR-CLS-21) or RST (SMCR-ABT-05), or the socket's error. */
@@ -213,6 +214,10 @@ struct smcr_conn_status {
     bool established, fallback, closed;
     uint32_t diagnosis; /* of a fallback: enum smcr_diagnosis; whose it was tells `declined_by_peer` */
     bool declined_by_peer;
+    /* After a FALLBACK: both ends found the link dead, and the peer's Decline may have crossed ours. What
+     * comes next goes through smcr_conn_tcp_input(), which takes such a Decline, before the application
+     * reads. */
+    bool may_cross;
     const char *reason; /* of the fallback or error, in words; never NULL; static */
     size_t readable_bytes, writable_bytes;
     size_t unsent_bytes; /* that the peer has not acknowledged at RC level yet: SIOCOUTQ, lingering */

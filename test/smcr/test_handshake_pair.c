@@ -310,6 +310,79 @@ Test(handshake_pair, SMCR_ARC_20_link_user_ids_are_unique)
     finish(pair);
 }
 
+static bool crosses(const struct pair_conn *c)
+{
+    struct smcr_conn_status s[2];
+    for (unsigned node = 0; node < 2; node++)
+        smcr_conn_status(c->end[node].conn, &s[node]);
+    return s[0].fallback && s[1].fallback && !s[0].declined_by_peer && !s[1].declined_by_peer;
+}
+
+/* TCP is down as well, for longer than the client holds its Decline back: both have sent one, and each has
+ * fallen back, when the other's comes, in whatever pieces, with the application's first bytes behind it.
+ * covers: SMCR-FBK-05, SMCR-CLC-11 */
+Test(handshake_pair, SMCR_FBK_05_declines_that_cross_are_no_data)
+{
+    unsigned crossed = 0;
+    for (unsigned us = 60; us < 160; us += 2) {
+        for (unsigned kind = 0; kind < 4; kind++) {
+            unsigned ports = 1 + kind / 2;
+            struct pair_config config = {.seed = 1, .ports = {ports, ports}, .tcp_chunk_bytes = kind & 1};
+            struct pair *pair = pair_new(&config);
+            struct pair_conn *c = pair_open(pair, 0);
+            pair_run_for(pair, us * PAIR_US);
+            pair_cut(pair, 0, 0, false);
+            c->end[0].held = c->end[1].held = true;
+            pair_run_for(pair, 4 * PAIR_S);
+            bool both = crosses(c);
+            crossed += both;
+            for (unsigned node = 0; both && node < 2; node++)
+                cr_assert_gt(pair_pump(&c->end[node], 100, 0), 0);
+            c->end[0].held = c->end[1].held = false;
+            pair_run_for(pair, PAIR_S);
+            for (unsigned node = 0; both && node < 2; node++)
+                cr_assert_eq(pair_drain(&c->end[node], 1000), 100, "%u us, kind %u", us, kind);
+            for (unsigned node = 0; both && node < 2; node++)
+                cr_assert(pair_transfer(pair, &c->end[node], 10000, PAIR_S));
+            finish(pair);
+        }
+    }
+    cr_assert_gt(crossed, 4, "it hardly ever happened: %u", crossed);
+}
+
+/* What only looks like it for a while is data.
+ * covers: SMCR-FBK-05, SMCR-CLC-09 */
+Test(handshake_pair, SMCR_CLC_09_data_where_a_decline_may_cross)
+{
+    struct smcr smcr = {0};
+    struct smcr_conn conn = {
+        .smcr = &smcr, .state = SMCR_CONN_FALLBACK, .peer_id = {{1, 2, 3, 4, 5, 6, 7, 8}}};
+    uint8_t decline[SMCR_DECLINE_BYTES], other[SMCR_DECLINE_BYTES + 1] = {0};
+    struct smcr_clc_decline d = {.peer_id = conn.peer_id, .diagnosis = 0x01020304, .out_of_sync = true};
+    smcr_clc_build_decline(decline, &d);
+    struct smcr_conn_status s;
+    for (unsigned n = 1; n < sizeof decline; n++) { /* more has to come */
+        conn.may_cross = true;
+        cr_assert_eq(smcr_conn_tcp_input(&conn, decline, n, 0), 0);
+        smcr_conn_status(&conn, &s);
+        cr_assert(s.may_cross);
+    }
+    memcpy(other, decline, sizeof decline);
+    cr_assert_eq(smcr_conn_tcp_input(&conn, other, sizeof other, 0), sizeof decline);
+    cr_assert_eq(smcr_conn_tcp_input(&conn, decline, sizeof decline, 0), 0, "it comes once");
+    smcr_conn_status(&conn, &s);
+    cr_assert_not(s.may_cross);
+    for (unsigned at = 0; at < sizeof decline; at++) {
+        bool may_differ = at == 7 || (at >= 16 && at < 24);
+        memcpy(other, decline, sizeof decline);
+        other[at] ^= 1;
+        conn.may_cross = true;
+        cr_assert_eq(smcr_conn_tcp_input(&conn, other, at + 1, 0),
+                     at + 1 == sizeof decline && may_differ ? 28 : 0);
+        cr_assert_eq(conn.may_cross, may_differ, "byte %u", at);
+    }
+}
+
 /* Both fell back, and bytes go both ways; or each has SMC-R, or an RST. One alone in FALLBACK is past
  * saving if the other end is past its point of no return (SMCR-FBK-04): then TCP is reset. */
 static void expect_an_end(struct pair *pair, struct pair_conn *c, unsigned us)

@@ -94,7 +94,7 @@ void pair_tcp_fall_back(struct pair_end *end)
     struct smcr_conn_status status = {.fallback = true};
     if (end->conn)
         smcr_conn_status(end->conn, &status);
-    if (!status.fallback)
+    if (!status.fallback || status.may_cross)
         return;
     append(&end->plain, &end->plain_bytes, end->unread, end->unread_bytes);
     end->unread_bytes = 0;
