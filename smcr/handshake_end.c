@@ -68,8 +68,8 @@ void smcr_handshake_decline(struct smcr_conn *conn, uint32_t diagnosis, const ch
     smcr_handshake_fall_back(conn, diagnosis, false, reason, now_ns);
 }
 
-/* TCP may have been down as well, longer than we held ours back: then the two have crossed. The peer's names the
- * peer, so that no data looks like it by accident. */
+/* TCP may have been down as well, longer than we held ours back: then the two have crossed. The peer's
+ * names the peer, so that no data looks like it by accident. */
 size_t smcr_handshake_crossed(struct smcr_conn *conn, const uint8_t *bytes, size_t len_bytes)
 {
     struct smcr_clc_decline decline = {.peer_id = conn->peer_id};

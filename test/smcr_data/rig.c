@@ -137,6 +137,12 @@ size_t smcr_handshake_input(struct smcr_conn *conn, const uint8_t *bytes, size_t
     return len_bytes;
 }
 
+size_t smcr_handshake_crossed(struct smcr_conn *conn, const uint8_t *bytes, size_t len_bytes)
+{
+    (void)conn, (void)bytes, (void)len_bytes;
+    return 0;
+}
+
 void smcr_handshake_tcp_end(struct smcr_conn *conn, enum smcr_tcp_end how, uint64_t now_ns)
 {
     (void)conn, (void)how, (void)now_ns;
