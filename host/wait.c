@@ -56,6 +56,30 @@ static uint64_t next_due_ns(const struct host_dev *dev)
     return cm_ns < earlier_ns ? cm_ns : earlier_ns;
 }
 
+unsigned host_dev_fds(struct host_dev *dev, int fds[HOST_DEV_FDS])
+{
+    unsigned n = 0;
+    fds[n++] = dev->sources.fd;
+    if (net_port_fd(dev->port) >= 0)
+        fds[n++] = net_port_fd(dev->port);
+    return n;
+}
+
+void host_dev_heed(struct host_dev *dev)
+{
+    atomic_store(&dev->sources.readable, true);
+}
+
+uint64_t host_dev_due_ns(struct host_dev *dev)
+{
+    pthread_mutex_lock(&dev->lock);
+    uint64_t due_ns = next_due_ns(dev);
+    bool retry = dev->tx_blocked || net_port_fd(dev->port) < 0;
+    pthread_mutex_unlock(&dev->lock);
+    uint64_t retry_ns = retry ? host_now_ns() + RETRY_NS : NET_TIME_NONE;
+    return due_ns < retry_ns ? due_ns : retry_ns;
+}
+
 void host_dev_replan(struct host_dev *dev)
 {
     uint64_t due_ns = next_due_ns(dev);
