@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Making, binding and connecting sockets. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "smcr/sock/inner.h"
+
+static bool is_ours(int family, int type, int protocol)
+{
+    return smcr_rt_is_on() && (family == AF_INET || family == AF_INET6) &&
+           (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM &&
+           (protocol == 0 || protocol == IPPROTO_TCP);
+}
+
+int smcr_socket(int family, int type, int protocol)
+{
+    if (!is_ours(family, type, protocol))
+        return socket(family, type, protocol);
+    int tcp_fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
+    if (tcp_fd < 0)
+        return -1;
+    smcr_rt_lock();
+    struct smcr_sock *s = smcr_sock_new(tcp_fd);
+    int fd = s ? smcr_sock_add_fd(s, type) : -ENOMEM;
+    if (!s)
+        close(tcp_fd);
+    else if (fd < 0)
+        smcr_sock_unref(s);
+    smcr_rt_unlock();
+    if (fd >= 0)
+        return fd;
+    errno = -fd;
+    return -1;
+}
+
+int smcr_bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    if (!s)
+        return bind(fd, addr, len);
+    int rc = bind(s->tcp_fd, addr, len) == 0 ? 0 : -errno;
+    return (int)smcr_sock_leave_with(s, rc);
+}
+
+const char *smcr_sock_why_not(const struct smcr_sock *s)
+{
+    if (!smcr_rt.rendezvous)
+        return "the TCP option needs BPF, which is not allowed";
+    if (s->tcp_only)
+        return "SMC-R is switched off for the socket";
+    return "no usable RNIC port";
+}
+
+/* Before the first SYN. */
+static void offer(struct smcr_sock *s)
+{
+    s->wants = smcr_sock_may_offer(s) && smcr_rendezvous_want(smcr_rt.rendezvous, s->tcp_fd, true) == 0;
+    if (!s->wants && smcr_rt.rendezvous)
+        smcr_rendezvous_want(smcr_rt.rendezvous, s->tcp_fd, false);
+    if (!s->wants)
+        s->reason = smcr_sock_why_not(s);
+}
+
+/* A socket whose connecting failed may try again: its descriptor gets a fresh end, in place, if the old one
+ * has shown the failure. */
+static int revive(struct smcr_sock *s, int fd)
+{
+    int flags = smcr_sock_is_nonblocking(fd, 0) ? SOCK_NONBLOCK : 0;
+    if (s->conn) {
+        smcr_conn_destroy(s->conn, false, host_now_ns());
+        s->conn = NULL;
+        smcr_sock_unref(s);
+    }
+    smcr_sock_reset_tcp(s);
+    s->error = 0;
+    s->is_reset = s->has_tcp_ended = false;
+    s->state = SMCR_SOCK_NEW;
+    return s->mirror.inner >= 0 ? 0 : smcr_sock_renew_fd(s, fd, flags);
+}
+
+static int begin(struct smcr_sock *s, int fd, const struct sockaddr *addr, socklen_t len)
+{
+    offer(s);
+    int rc = connect(s->tcp_fd, addr, len) == 0 ? 0 : -errno;
+    if (rc != 0 && rc != -EINPROGRESS)
+        return rc;
+    s->state = SMCR_SOCK_CONNECTING;
+    s->has_reported = false;
+    smcr_sock_sync(s, fd, 0);
+    int watch_rc = smcr_sock_watch_tcp(s);
+    if (watch_rc != 0)
+        return watch_rc;
+    if (rc == 0)
+        smcr_sock_on_established(s, SMCR_CLIENT);
+    return 0;
+}
+
+static bool is_pending(const struct smcr_sock *s)
+{
+    return s->state == SMCR_SOCK_CONNECTING || s->state == SMCR_SOCK_NEGOTIATING;
+}
+
+/* How a connect() that has begun ended. Who is told of a failure has a fresh socket, as in the kernel. */
+static int outcome(struct smcr_sock *s, int fd)
+{
+    int rc = 0;
+    s->has_reported = true;
+    if (s->state == SMCR_SOCK_FAILED) {
+        rc = smcr_sock_take_error(s);
+        rc = rc ? rc : -ECONNABORTED;
+        int revive_rc = revive(s, fd);
+        rc = revive_rc ? revive_rc : rc;
+    }
+    smcr_sock_sync(s, fd, 0);
+    return rc;
+}
+
+static int wait_connected(struct smcr_sock *s, int fd)
+{
+    uint64_t deadline_ns = smcr_sock_deadline(s->sndtimeo_ns);
+    int rc = 0;
+    s->connect_waiters++;
+    while (is_pending(s) && rc == 0)
+        rc = smcr_sock_wait(s, deadline_ns);
+    s->connect_waiters--;
+    if (is_pending(s))
+        return rc == -EAGAIN ? -EINPROGRESS : rc;
+    return outcome(s, fd);
+}
+
+static int connect_sock(struct smcr_sock *s, int fd, const struct sockaddr *addr, socklen_t len)
+{
+    bool is_first = s->state == SMCR_SOCK_NEW;
+    int rc = 0;
+    if (s->state == SMCR_SOCK_LISTENING)
+        return -EISCONN;
+    if (is_first)
+        rc = begin(s, fd, addr, len);
+    if (rc != 0)
+        return rc;
+    if (!is_first && !is_pending(s))
+        return s->has_reported ? -EISCONN : outcome(s, fd);
+    if (is_pending(s) && smcr_sock_is_nonblocking(fd, 0))
+        return is_first ? -EINPROGRESS : -EALREADY;
+    return wait_connected(s, fd);
+}
+
+int smcr_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    return s ? (int)smcr_sock_leave_with(s, connect_sock(s, fd, addr, len)) : connect(fd, addr, len);
+}
+
+int smcr_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
+{
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    if (!s)
+        return getsockname(fd, addr, len);
+    int rc = getsockname(s->tcp_fd, addr, len) == 0 ? 0 : -errno;
+    return (int)smcr_sock_leave_with(s, rc);
+}
+
+int smcr_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+{
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    if (!s)
+        return getpeername(fd, addr, len);
+    int rc = getpeername(s->tcp_fd, addr, len) == 0 ? 0 : -errno;
+    return (int)smcr_sock_leave_with(s, rc);
+}
+
+int smcr_sock_info(int fd, struct smcr_sock_info *out)
+{
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    if (!s) {
+        errno = ENOTSOCK;
+        return -1;
+    }
+    out->smcr = s->state == SMCR_SOCK_SMCR;
+    out->reason = s->reason;
+    out->diagnosis = s->diagnosis;
+    out->declined_by_peer = s->declined_by_peer;
+    smcr_sock_leave(s);
+    return 0;
+}
+
+int smcr_sock_set_tcp_only(int fd, bool tcp_only)
+{
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    if (!s) {
+        errno = ENOTSOCK;
+        return -1;
+    }
+    int rc = s->state == SMCR_SOCK_NEW ? 0 : -EISCONN;
+    if (rc == 0)
+        s->tcp_only = tcp_only;
+    return (int)smcr_sock_leave_with(s, rc);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Options: the TCP socket takes them, checks them and gives them back (SMCR-SOC-02); those that mean
+ * something for bytes that do not go by TCP are known here too. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/in6.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <linux/sockios.h>
+
+#include "smcr/sock/inner.h"
+
+#define NS_PER_S  1000000000ull
+#define NS_PER_US 1000ull
+
+static int int_option(const struct smcr_sock *s, int level, int name)
+{
+    int value = 0;
+    socklen_t len = sizeof value;
+    getsockopt(s->tcp_fd, level, name, &value, &len);
+    return value;
+}
+
+static uint64_t timeout_option(const struct smcr_sock *s, int name)
+{
+    struct timeval tv = {0};
+    socklen_t len = sizeof tv;
+    getsockopt(s->tcp_fd, SOL_SOCKET, name, &tv, &len);
+    uint64_t ns = (uint64_t)tv.tv_sec * NS_PER_S + (uint64_t)tv.tv_usec * NS_PER_US;
+    return ns ? ns : NET_TIME_NONE;
+}
+
+void smcr_sock_apply_keepalive(struct smcr_sock *s)
+{
+    uint64_t idle_ns = s->keepalive ? (uint64_t)int_option(s, IPPROTO_TCP, TCP_KEEPIDLE) * NS_PER_S : 0;
+    if (s->state == SMCR_SOCK_SMCR && s->conn)
+        smcr_conn_set_keepalive(s->conn, idle_ns, host_now_ns());
+}
+
+static void read_linger(struct smcr_sock *s)
+{
+    struct linger linger = {0};
+    socklen_t len = sizeof linger;
+    getsockopt(s->tcp_fd, SOL_SOCKET, SO_LINGER, &linger, &len);
+    s->linger_on = linger.l_onoff != 0;
+    s->linger_s = linger.l_linger;
+}
+
+static void set_oob_inline(struct smcr_sock *s)
+{
+    s->oob_inline = int_option(s, SOL_SOCKET, SO_OOBINLINE) != 0;
+    if (s->state == SMCR_SOCK_SMCR && s->conn)
+        smcr_conn_set_urgent_inline(s->conn, s->oob_inline);
+}
+
+static void note_socket_option(struct smcr_sock *s, int name, int value)
+{
+    switch (name) {
+    case SO_RCVTIMEO:
+        s->rcvtimeo_ns = timeout_option(s, SO_RCVTIMEO);
+        break;
+    case SO_SNDTIMEO:
+        s->sndtimeo_ns = timeout_option(s, SO_SNDTIMEO);
+        break;
+    case SO_RCVLOWAT:
+        s->rcvlowat = int_option(s, SOL_SOCKET, SO_RCVLOWAT);
+        break;
+    case SO_OOBINLINE:
+        set_oob_inline(s);
+        break;
+    case SO_KEEPALIVE:
+        s->keepalive = int_option(s, SOL_SOCKET, SO_KEEPALIVE) != 0;
+        smcr_sock_apply_keepalive(s);
+        break;
+    case SO_LINGER:
+        read_linger(s);
+        break;
+    case SO_RCVBUF:
+        s->rcvbuf_bytes = value > 0 ? (uint32_t)int_option(s, SOL_SOCKET, SO_RCVBUF) / 2 : 0;
+        break;
+    case SO_SNDBUF:
+        s->sndbuf_bytes = value > 0 ? (uint32_t)int_option(s, SOL_SOCKET, SO_SNDBUF) / 2 : 0;
+        break;
+    }
+}
+
+/* Pushes what waited for more. */
+static void uncork(struct smcr_sock *s)
+{
+    if (s->state == SMCR_SOCK_SMCR && s->conn && !s->is_reset)
+        smcr_conn_send(s->conn, "", 0, SMCR_SEND_NODELAY, host_now_ns());
+}
+
+static void note_tcp_option(struct smcr_sock *s, int name)
+{
+    switch (name) {
+    case TCP_NODELAY:
+        s->nodelay = int_option(s, IPPROTO_TCP, TCP_NODELAY) != 0;
+        if (s->nodelay)
+            uncork(s);
+        break;
+    case TCP_CORK:
+        s->cork = int_option(s, IPPROTO_TCP, TCP_CORK) != 0;
+        if (!s->cork)
+            uncork(s);
+        break;
+    case TCP_KEEPIDLE:
+        smcr_sock_apply_keepalive(s);
+        break;
+    case TCP_FASTOPEN:         /* data on SYNs: SMCR-REN-09 */
+    case TCP_FASTOPEN_CONNECT: /* the same */
+    case TCP_MD5SIG:           /* leaves no room for the option, and protects TCP's bytes only */
+        s->tcp_only = true;
+        break;
+    }
+}
+
+/* IPsec for this socket: its bytes may not go around it (SMCR-REN-06, SEC-04). */
+static bool is_ipsec(int level, int name)
+{
+    return (level == IPPROTO_IP && (name == IP_XFRM_POLICY || name == IP_IPSEC_POLICY)) ||
+           (level == IPPROTO_IPV6 && (name == IPV6_XFRM_POLICY || name == IPV6_IPSEC_POLICY));
+}
+
+static int set_option(struct smcr_sock *s, int level, int name, const void *value, socklen_t len)
+{
+    int number = 0;
+    if (setsockopt(s->tcp_fd, level, name, value, len) != 0)
+        return -errno;
+    if (value && len >= sizeof number)
+        memcpy(&number, value, sizeof number);
+    if (level == SOL_SOCKET)
+        note_socket_option(s, name, number);
+    else if (level == IPPROTO_TCP)
+        note_tcp_option(s, name);
+    else if (is_ipsec(level, name))
+        s->tcp_only = true;
+    return 0;
+}
+
+int smcr_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    if (!s)
+        return setsockopt(fd, level, name, value, len);
+    int rc = set_option(s, level, name, value, len);
+    smcr_sock_sync(s, fd, 0);
+    return (int)smcr_sock_leave_with(s, rc);
+}
+
+/* In TCP's states the kernel knows; else we. */
+static int take_so_error(struct smcr_sock *s, int fd)
+{
+    int error = s->state == SMCR_SOCK_TCP ? int_option(s, SOL_SOCKET, SO_ERROR) : -smcr_sock_take_error(s);
+    smcr_sock_sync(s, fd, 0);
+    return error;
+}
+
+static int get_nodelay(const struct smcr_sock *s)
+{
+    return s->nodelay;
+}
+
+/* What the TCP socket would answer otherwise than the application has set it. */
+static bool is_ours(int level, int name)
+{
+    return (level == SOL_SOCKET && name == SO_ERROR) || (level == IPPROTO_TCP && name == TCP_NODELAY);
+}
+
+static int get_option(struct smcr_sock *s, int fd, int level, int name, void *value, socklen_t *len)
+{
+    if (!is_ours(level, name))
+        return getsockopt(s->tcp_fd, level, name, value, len) == 0 ? 0 : -errno;
+    if ((int)*len < 0)
+        return -EINVAL;
+    int number = level == SOL_SOCKET ? take_so_error(s, fd) : get_nodelay(s);
+    *len = *len < sizeof number ? *len : sizeof number;
+    memcpy(value, &number, *len);
+    return 0;
+}
+
+int smcr_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    if (!s)
+        return getsockopt(fd, level, name, value, len);
+    return (int)smcr_sock_leave_with(s, get_option(s, fd, level, name, value, len));
+}
+
+/* The descriptor is one of the kernel's: its flags and duplicates are too. */
+int smcr_fcntl(int fd, int cmd, long arg)
+{
+    return fcntl(fd, cmd, arg);
+}
+
+static int answer(void *arg, int value)
+{
+    memcpy(arg, &value, sizeof value);
+    return 0;
+}
+
+static int ioctl_smcr(struct smcr_sock *s, int fd, unsigned long request, void *arg)
+{
+    struct smcr_conn_status status;
+    smcr_conn_status(s->conn, &status);
+    switch (request) {
+    case SIOCINQ:
+        return answer(arg, s->is_reset ? 0 : (int)status.readable_bytes);
+    case SIOCOUTQ:
+    case SIOCOUTQNSD:
+        return answer(arg, s->is_reset ? 0 : (int)status.unsent_bytes);
+    case SIOCATMARK:
+        return answer(arg, !s->is_reset && smcr_conn_at_mark(s->conn));
+    default:
+        (void)fd;
+        return ioctl(s->tcp_fd, request, arg) == 0 ? 0 : -errno;
+    }
+}
+
+/* What is about the descriptor itself. */
+static bool is_of_descriptor(unsigned long request)
+{
+    return request == FIONBIO || request == FIOASYNC || request == FIOCLEX || request == FIONCLEX ||
+           request == FIOSETOWN || request == FIOGETOWN || request == SIOCSPGRP || request == SIOCGPGRP;
+}
+
+int smcr_ioctl(int fd, unsigned long request, void *arg)
+{
+    if (is_of_descriptor(request))
+        return ioctl(fd, request, arg);
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    if (!s)
+        return ioctl(fd, request, arg);
+    int rc;
+    if (s->state == SMCR_SOCK_SMCR && s->conn)
+        rc = ioctl_smcr(s, fd, request, arg);
+    else
+        rc = ioctl(s->tcp_fd, request, arg) == 0 ? 0 : -errno;
+    return (int)smcr_sock_leave_with(s, rc);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "smcr/sock/inner.h"
+#include "smcr/sock/iov.h"
+
+#define SCRATCH_BYTES 16384        /* of a read with MSG_TRUNC, which throws away */
+#define PEEK_BYTES    (512u << 10) /* no RMBE holds more */
+
+/* The connection is over, or the socket is: what tcp_recvmsg() would return. */
+static ssize_t end_of(struct smcr_sock *s)
+{
+    smcr_rt_progress(); /* the event that tells why is on its way */
+    if (s->is_closing)
+        return -EBADF;
+    return smcr_sock_take_error(s);
+}
+
+/* One stretch of what has arrived: bytes, 0 at the end of the stream, -EAGAIN, or another -errno. */
+static ssize_t take_stretch(struct smcr_sock *s, struct smcr_iov *to, int flags)
+{
+    char scratch[SCRATCH_BYTES];
+    size_t room;
+    void *bytes = smcr_iov_next(to, &room);
+    if (flags & MSG_TRUNC) {
+        bytes = scratch;
+        room = to->total < sizeof scratch ? to->total : sizeof scratch;
+    }
+    ssize_t n = smcr_conn_recv(s->conn, bytes, room, 0, host_now_ns());
+    if (n > 0 && flags & MSG_TRUNC)
+        to->total -= (size_t)n;
+    else if (n > 0)
+        smcr_iov_advance(to, (size_t)n);
+    return n;
+}
+
+/* What has arrived up to the end of the buffers, or to the urgent mark. */
+static ssize_t take_all(struct smcr_sock *s, struct smcr_iov *to, int flags, size_t *copied)
+{
+    ssize_t n = -EAGAIN;
+    while (to->total > 0) {
+        n = take_stretch(s, to, flags);
+        if (n <= 0)
+            return n;
+        *copied += (size_t)n;
+        if (smcr_conn_at_mark(s->conn))
+            return 0;
+    }
+    return n;
+}
+
+static ssize_t peek_scattered(struct smcr_sock *s, struct smcr_iov *to)
+{
+    size_t want = to->total < PEEK_BYTES ? to->total : PEEK_BYTES, room, put = 0;
+    char *bytes = malloc(want);
+    if (!bytes)
+        return -ENOMEM;
+    ssize_t n = smcr_conn_recv(s->conn, bytes, want, SMCR_RECV_PEEK, host_now_ns());
+    while (n > 0 && put < (size_t)n) {
+        void *at = smcr_iov_next(to, &room);
+        size_t part = (size_t)n - put < room ? (size_t)n - put : room;
+        memcpy(at, bytes + put, part);
+        smcr_iov_advance(to, part);
+        put += part;
+    }
+    free(bytes);
+    return n;
+}
+
+static ssize_t peek(struct smcr_sock *s, struct smcr_iov *to, int flags, size_t target)
+{
+    struct smcr_conn_status status;
+    size_t room;
+    smcr_conn_status(s->conn, &status);
+    if (!status.error && !status.eof && !s->has_shut_read && !(flags & MSG_DONTWAIT) &&
+        status.readable_bytes < target)
+        return -EAGAIN;
+    void *bytes = smcr_iov_next(to, &room);
+    if (flags & MSG_TRUNC)
+        return status.readable_bytes < to->total ? (ssize_t)status.readable_bytes : (ssize_t)to->total;
+    if (room < to->total)
+        return peek_scattered(s, to);
+    return smcr_conn_recv(s->conn, bytes, room, SMCR_RECV_PEEK, host_now_ns());
+}
+
+/* A read of nothing waits for something to read, as TCP's does. */
+static ssize_t look_only(struct smcr_sock *s)
+{
+    struct smcr_conn_status status;
+    smcr_conn_status(s->conn, &status);
+    return status.readable_bytes > 0 || status.eof || status.error ? 0 : -EAGAIN;
+}
+
+static int wait_readable(struct smcr_sock *s, uint64_t deadline_ns)
+{
+    s->rx_waiters++;
+    int rc = smcr_sock_wait(s, deadline_ns);
+    s->rx_waiters--;
+    return rc;
+}
+
+static ssize_t recv_smcr(struct smcr_sock *s, int fd, struct smcr_iov *to, int flags)
+{
+    size_t len = to->total, copied = 0;
+    size_t lowat = (size_t)s->rcvlowat < len ? (size_t)s->rcvlowat : len;
+    size_t target = flags & MSG_WAITALL ? len : lowat;
+    uint64_t deadline_ns = smcr_sock_deadline(s->rcvtimeo_ns);
+    ssize_t rc;
+    for (;;) {
+        if (!s->conn || s->is_closing)
+            return copied ? (ssize_t)copied : -EBADF;
+        if (len == 0)
+            rc = look_only(s);
+        else if (flags & MSG_PEEK)
+            rc = peek(s, to, flags, target);
+        else
+            rc = take_all(s, to, flags, &copied);
+        if (rc != -EAGAIN || copied >= (target ? target : 1) || s->has_shut_read)
+            break;
+        if (smcr_sock_is_nonblocking(fd, flags))
+            break;
+        rc = wait_readable(s, deadline_ns);
+        if (rc != 0)
+            break;
+    }
+    if (copied > 0)
+        return (ssize_t)copied;
+    if (rc == -EAGAIN && s->has_shut_read)
+        return 0;
+    return rc < 0 && rc != -EAGAIN && rc != -EINTR && rc != -ENOMEM ? end_of(s) : rc;
+}
+
+/* MSG_OOB: the urgent byte, apart from the stream (SMCR-SOC-04). Never waits, as TCP's never does. */
+static ssize_t recv_urgent(struct smcr_sock *s, struct smcr_iov *to, int flags)
+{
+    size_t room;
+    char byte;
+    void *bytes = smcr_iov_next(to, &room);
+    if (s->oob_inline)
+        return -EINVAL;
+    if (!s->conn || s->is_reset)
+        return end_of(s);
+    ssize_t n = smcr_conn_recv(s->conn, room > 0 && !(flags & MSG_TRUNC) ? bytes : &byte, 1,
+                               SMCR_RECV_URGENT | (flags & MSG_PEEK ? SMCR_RECV_PEEK : 0), host_now_ns());
+    return n > 0 && room == 0 ? 0 : n;
+}
+
+/* The kernel's own call: every flag, timeout and signal as it has them. Without the lock, since it may wait.
+ */
+static ssize_t recv_tcp(struct smcr_sock *s, int fd, struct msghdr *msg, int flags)
+{
+    bool waits = !smcr_sock_is_nonblocking(fd, flags);
+    int tcp_fd = s->tcp_fd;
+    if (waits) {
+        s->rx_waiters++;
+        smcr_rt_unlock();
+    }
+    ssize_t n = recvmsg(tcp_fd, msg, waits ? flags : flags | MSG_DONTWAIT);
+    int error = errno;
+    if (waits) {
+        smcr_rt_lock();
+        s->rx_waiters--;
+    }
+    return n < 0 ? -error : n;
+}
+
+static ssize_t wait_pending(struct smcr_sock *s, int fd, int flags)
+{
+    uint64_t deadline_ns = smcr_sock_deadline(s->rcvtimeo_ns);
+    int rc = 0;
+    while ((s->state == SMCR_SOCK_CONNECTING || s->state == SMCR_SOCK_NEGOTIATING) && rc == 0) {
+        if (smcr_sock_is_nonblocking(fd, flags))
+            return -EAGAIN;
+        rc = smcr_sock_wait(s, deadline_ns);
+    }
+    return rc;
+}
+
+static ssize_t recv_any(struct smcr_sock *s, int fd, struct msghdr *msg, int flags)
+{
+    struct smcr_iov to = smcr_iov_of(msg->msg_iov, msg->msg_iovlen);
+    ssize_t n = wait_pending(s, fd, flags);
+    if (n < 0)
+        return n;
+    if (s->error != 0 && s->state == SMCR_SOCK_FAILED)
+        return smcr_sock_take_error(s);
+    if (s->state != SMCR_SOCK_SMCR)
+        return recv_tcp(s, fd, msg, flags);
+    msg->msg_namelen = 0;
+    msg->msg_controllen = 0;
+    msg->msg_flags = flags & MSG_OOB;
+    if (flags & MSG_ERRQUEUE)
+        return -EAGAIN;
+    return flags & MSG_OOB ? recv_urgent(s, &to, flags) : recv_smcr(s, fd, &to, flags);
+}
+
+ssize_t smcr_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    if (!s)
+        return recvmsg(fd, msg, flags);
+    ssize_t n = recv_any(s, fd, msg, flags);
+    if (!s->is_closing)
+        smcr_sock_sync(s, fd, 0);
+    return smcr_sock_leave_with(s, n);
+}
+
+ssize_t smcr_recv(int fd, void *bytes, size_t len_bytes, int flags)
+{
+    struct iovec iov = {.iov_base = bytes, .iov_len = len_bytes};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    return smcr_recvmsg(fd, &msg, flags);
+}
+
+ssize_t smcr_readv(int fd, const struct iovec *iov, int n)
+{
+    struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    if (!s)
+        return readv(fd, iov, n);
+    smcr_sock_leave(s);
+    return smcr_recvmsg(fd, &msg, 0);
+}
+
+ssize_t smcr_read(int fd, void *bytes, size_t len_bytes)
+{
+    struct iovec iov = {.iov_base = bytes, .iov_len = len_bytes};
+    return smcr_readv(fd, &iov, 1);
+}

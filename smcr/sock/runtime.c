@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE /* F_DUPFD_CLOEXEC */
+#include "smcr/sock/runtime.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "smcr/sock/inner.h"
+
+#define NS_PER_S   1000000000ull
+#define MAX_ROUNDS 16   /* of one progress: more wait for the next */
+#define HIGH_FD    4096 /* select() ends at 1024 */
+
+struct smcr_rt smcr_rt = {.lock = PTHREAD_MUTEX_INITIALIZER, .epfd = -1, .timer_fd = -1, .netlink_fd = -1};
+
+void smcr_rt_lock(void)
+{
+    atomic_fetch_add(&smcr_rt.lock_waiters, 1);
+    pthread_mutex_lock(&smcr_rt.lock);
+    atomic_fetch_sub(&smcr_rt.lock_waiters, 1);
+}
+
+static bool take_events(void)
+{
+    unsigned events;
+    struct smcr_conn *conn;
+    bool any = false;
+    while ((conn = smcr_next_event(smcr_rt.core, &events))) {
+        smcr_sock_on_conn_event(smcr_conn_ctx(conn), events);
+        any = true;
+    }
+    return any;
+}
+
+/* What the core did not want to read yet, it may want now. */
+static void offer_again(void)
+{
+    struct smcr_sock *s = smcr_rt.offers;
+    smcr_rt.offers = NULL;
+    while (s) {
+        struct smcr_sock *next = s->offer_next;
+        s->is_offered = false;
+        smcr_sock_offer_tcp(s);
+        s = next;
+    }
+}
+
+static bool one_round(uint64_t now_ns)
+{
+    bool did = false;
+    for (unsigned i = 0; i < smcr_rt.num_ports; i++)
+        did |= host_dev_progress(smcr_rt.ports[i].dev);
+    did |= smcr_progress(smcr_rt.core, now_ns);
+    if (smcr_deadline_ns(smcr_rt.core) <= now_ns) {
+        smcr_expire(smcr_rt.core, now_ns);
+        did = true;
+    }
+    if (take_events()) {
+        offer_again();
+        did = true;
+    }
+    return did;
+}
+
+bool smcr_rt_progress(void)
+{
+    bool any = false;
+    for (unsigned i = 0; i < MAX_ROUNDS && one_round(host_now_ns()); i++)
+        any = true;
+    return any;
+}
+
+static uint64_t next_due_ns(void)
+{
+    uint64_t due_ns = smcr_deadline_ns(smcr_rt.core);
+    for (unsigned i = 0; i < smcr_rt.num_ports; i++) {
+        uint64_t dev_ns = host_dev_due_ns(smcr_rt.ports[i].dev);
+        due_ns = dev_ns < due_ns ? dev_ns : due_ns;
+    }
+    return due_ns;
+}
+
+/* The timer may fire too early, which costs a look; never too late. */
+static void plan(void)
+{
+    uint64_t due_ns = next_due_ns();
+    if (due_ns >= smcr_rt.planned_ns)
+        return;
+    struct itimerspec at = {
+        .it_value = {.tv_sec = (time_t)(due_ns / NS_PER_S), .tv_nsec = (long)(due_ns % NS_PER_S)}};
+    if (due_ns == 0)
+        at.it_value.tv_nsec = 1; /* zero would disarm it */
+    timerfd_settime(smcr_rt.timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+    smcr_rt.planned_ns = due_ns;
+}
+
+void smcr_rt_unlock(void)
+{
+    if (smcr_rt.core) {
+        smcr_rt_progress();
+        plan();
+    }
+    pthread_mutex_unlock(&smcr_rt.lock);
+}
+
+int smcr_rt_watch(int fd, uint32_t events, struct smcr_rt_source *source)
+{
+    struct epoll_event event = {.events = events, .data.ptr = source};
+    return epoll_ctl(smcr_rt.epfd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
+}
+
+int smcr_rt_high_fd(int fd)
+{
+    if (fd < 0)
+        return fd;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+    if (high < 0) /* beyond the process's limit: it stays where it is */
+        return fd;
+    close(fd);
+    return high;
+}
+
+void smcr_rt_count_reason(const char *text)
+{
+    for (unsigned i = 0; i < SMCR_RT_REASONS; i++) {
+        struct smcr_rt_reason *r = &smcr_rt.reasons[i];
+        if (!r->text)
+            r->text = text;
+        if (strcmp(r->text, text) == 0) {
+            r->count++;
+            return;
+        }
+    }
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the process has once: the SMC-R instance, its ports, the thread that makes progress, all sockets.
+ * Internal to smcr/sock/.
+ *
+ * One lock holds all of it, the devices included (each device's own lock is taken inside it). Whoever gives
+ * the lock back has made progress first: what was posted is on its way, events are delivered, the timer is
+ * set. The thread only wakes for what comes from outside. */
+#ifndef NORNIC_SMCR_SOCK_RUNTIME_H
+#define NORNIC_SMCR_SOCK_RUNTIME_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "smcr/sock/rendezvous.h"
+#include "smcr/sock/sock.h"
+
+#define SMCR_RT_INO_BUCKETS 4096
+#define SMCR_RT_REASONS     32
+
+struct smcr_sock;
+
+/* What a descriptor of the thread's epoll belongs to. */
+enum smcr_rt_kind { SMCR_RT_TIMER, SMCR_RT_DEV, SMCR_RT_NETLINK, SMCR_RT_TCP, SMCR_RT_INNER };
+struct smcr_rt_source {
+    enum smcr_rt_kind kind;
+    void *of; /* struct host_dev, or struct smcr_sock */
+};
+
+/* An interface of ours that a port is on. */
+struct smcr_rt_port {
+    struct host_dev *dev;
+    char ifname[16], pnetid[17];
+    struct smcr_port *port; /* NULL: the interface has no address */
+    struct net_addr gid;    /* that the port uses */
+    unsigned sgid_index;
+    struct smcr_rt_source source;
+};
+
+struct smcr_rt_reason {
+    const char *text;
+    uint64_t count;
+};
+
+enum smcr_rt_state { SMCR_RT_OFF, SMCR_RT_ON, SMCR_RT_STOPPING };
+
+struct smcr_rt {
+    atomic_int state; /* enum smcr_rt_state */
+    pthread_mutex_t lock;
+    atomic_int lock_waiters;
+
+    struct smcr *core;
+    struct smcr_rt_port ports[SMCR_SOCK_MAX_PORTS];
+    unsigned num_ports;
+    struct smcr_rendezvous_ctl *rendezvous; /* NULL: not allowed, all is plain TCP */
+
+    int epfd, timer_fd, netlink_fd;
+    struct smcr_rt_source timer_source, netlink_source;
+    uint64_t planned_ns; /* what timer_fd is set to */
+    pthread_t thread;
+    atomic_bool thread_ends;
+
+    struct smcr_sock *all;                         /* sock->all_next */
+    struct smcr_sock *by_ino[SMCR_RT_INO_BUCKETS]; /* sock->ino_next */
+    struct smcr_sock *dead;                        /* to be freed by the thread: sock->dead_next */
+    struct smcr_sock *offers;                      /* whose TCP bytes the core did not take: offer_next */
+    struct smcr_sock **by_fd;                      /* of the application's descriptors; NULL: not seen */
+    unsigned by_fd_size;
+
+    struct smcr_rt_reason reasons[SMCR_RT_REASONS]; /* of plain TCP */
+};
+extern struct smcr_rt smcr_rt;
+
+static inline bool smcr_rt_is_on(void)
+{
+    return atomic_load_explicit(&smcr_rt.state, memory_order_acquire) != SMCR_RT_OFF;
+}
+
+void smcr_rt_lock(void);
+/* Makes progress and gives the lock back. */
+void smcr_rt_unlock(void);
+/* Frames, completions, timers, events, until nothing is left to do. Under the lock. */
+bool smcr_rt_progress(void);
+
+/* Adds to the thread's epoll. 0 or -errno. */
+int smcr_rt_watch(int fd, uint32_t events, struct smcr_rt_source *source);
+/* The same descriptor above those that an application with select() uses; takes over `fd`. */
+int smcr_rt_high_fd(int fd);
+
+/* Counts why a connection is plain TCP. `text` is static. */
+void smcr_rt_count_reason(const char *text);
+
+/* --- ports.c --- */
+
+/* Opens the devices. 0, or -errno with a sentence; then nothing stays open. */
+int smcr_rt_open_ports(const struct smcr_sock_config *config, struct net_error *err);
+void smcr_rt_close_ports(void);
+/* Makes the core's ports what the interfaces are now: addresses, link. */
+void smcr_rt_follow_interfaces(void);
+/* Whether one of them can carry links. */
+bool smcr_rt_has_port(void);
+/* Where a TCP connection with the local address `addr` leaves: the networks of that interface into `config`,
+ * and its VLAN and physical network. */
+void smcr_rt_find_networks(const struct net_addr *addr, struct smcr_conn_config *config);
+
+/* --- fork.c --- */
+
+/* Handlers that keep a forked child off everything (SMCR-ARC-28). Once. */
+void smcr_rt_guard_forks(void);
+
+/* --- stat_socket.c --- */
+
+/* Answers on SMCR_STAT_DIR. 0 or -errno. */
+int smcr_stat_socket_open(void);
+void smcr_stat_socket_close(void);
+/* In a forked child: it is the parent's. */
+void smcr_stat_socket_forget(void);
+
+#endif

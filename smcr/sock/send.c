@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "smcr/sock/inner.h"
+#include "smcr/sock/iov.h"
+
+/* What tcp_sendmsg() returns when nothing can be sent any more. */
+static ssize_t broken(struct smcr_sock *s, int flags)
+{
+    smcr_rt_progress(); /* the event that tells why is on its way */
+    int rc = s->has_shut_write && !s->error ? -EPIPE : smcr_sock_take_error(s);
+    if (rc == 0)
+        rc = -EPIPE;
+    if (rc == -EPIPE && !(flags & MSG_NOSIGNAL))
+        pthread_kill(pthread_self(), SIGPIPE);
+    return rc;
+}
+
+/* The last byte alone is urgent, so it goes alone. */
+static ssize_t put_stretch(struct smcr_sock *s, struct smcr_iov *from, int flags)
+{
+    unsigned core_flags = s->nodelay && !(flags & MSG_MORE) && !s->cork ? SMCR_SEND_NODELAY : 0;
+    size_t len;
+    const void *bytes = smcr_iov_next(from, &len);
+    if (flags & MSG_OOB && len == from->total && len > 1)
+        len--;
+    bool is_last = len == from->total;
+    if (flags & MSG_MORE || s->cork || !is_last)
+        core_flags |= SMCR_SEND_MORE;
+    if (flags & MSG_OOB && is_last)
+        core_flags |= SMCR_SEND_URGENT;
+    ssize_t n = smcr_conn_send(s->conn, bytes, len, core_flags, host_now_ns());
+    if (n > 0)
+        smcr_iov_advance(from, (size_t)n);
+    return n;
+}
+
+static ssize_t put_all(struct smcr_sock *s, struct smcr_iov *from, int flags)
+{
+    ssize_t n = 0;
+    while (from->total > 0 && n >= 0)
+        n = put_stretch(s, from, flags);
+    return n;
+}
+
+static ssize_t send_smcr(struct smcr_sock *s, int fd, struct smcr_iov *from, int flags)
+{
+    uint64_t deadline_ns = smcr_sock_deadline(s->sndtimeo_ns);
+    size_t len = from->total;
+    ssize_t rc = 0;
+    if (s->is_reset || s->has_shut_write)
+        return broken(s, flags);
+    while (from->total > 0) {
+        if (!s->conn || s->is_closing)
+            return -EBADF;
+        rc = put_all(s, from, flags);
+        if (rc != -EAGAIN)
+            break;
+        if (smcr_sock_is_nonblocking(fd, flags))
+            break;
+        rc = smcr_sock_wait(s, deadline_ns);
+        if (rc != 0)
+            break;
+    }
+    if (from->total < len)
+        return (ssize_t)(len - from->total);
+    return rc < 0 && rc != -EAGAIN && rc != -EINTR ? broken(s, flags) : rc < 0 ? rc : 0;
+}
+
+/* CLC bytes that TCP has not taken come before the application's (SMCR-FBK-05). */
+static ssize_t flush_clc(struct smcr_sock *s, int fd, int flags)
+{
+    uint64_t deadline_ns = smcr_sock_deadline(s->sndtimeo_ns);
+    int rc = 0;
+    while (s->unsent_bytes > 0 && rc == 0) {
+        if (smcr_sock_is_nonblocking(fd, flags))
+            return -EAGAIN;
+        rc = smcr_sock_wait(s, deadline_ns);
+    }
+    return rc;
+}
+
+static ssize_t send_tcp(struct smcr_sock *s, int fd, const struct msghdr *msg, int flags)
+{
+    ssize_t rc = flush_clc(s, fd, flags);
+    if (rc != 0)
+        return rc;
+    bool waits = !smcr_sock_is_nonblocking(fd, flags);
+    int tcp_fd = s->tcp_fd;
+    if (waits)
+        smcr_rt_unlock();
+    ssize_t n = sendmsg(tcp_fd, msg, waits ? flags : flags | MSG_DONTWAIT);
+    int error = errno;
+    if (waits)
+        smcr_rt_lock();
+    return n < 0 ? -error : n;
+}
+
+/* Data on a SYN: no SMC-R (SMCR-REN-09). */
+static ssize_t send_fast_open(struct smcr_sock *s, int fd, const struct msghdr *msg, int flags)
+{
+    if (s->state != SMCR_SOCK_NEW)
+        return -EISCONN;
+    s->tcp_only = true;
+    ssize_t n = sendmsg(s->tcp_fd, msg, flags | MSG_NOSIGNAL | MSG_DONTWAIT);
+    int rc = n < 0 ? -errno : 0;
+    if (rc != 0 && rc != -EINPROGRESS)
+        return rc;
+    s->state = SMCR_SOCK_CONNECTING;
+    s->reason = "data on the SYN (TCP fast open)";
+    int watch_rc = smcr_sock_watch_tcp(s);
+    smcr_sock_sync(s, fd, 0);
+    return watch_rc != 0 ? watch_rc : rc != 0 ? rc : n;
+}
+
+static ssize_t wait_pending(struct smcr_sock *s, int fd, int flags)
+{
+    uint64_t deadline_ns = smcr_sock_deadline(s->sndtimeo_ns);
+    int rc = 0;
+    while ((s->state == SMCR_SOCK_CONNECTING || s->state == SMCR_SOCK_NEGOTIATING) && rc == 0) {
+        if (smcr_sock_is_nonblocking(fd, flags))
+            return -EAGAIN;
+        rc = smcr_sock_wait(s, deadline_ns);
+    }
+    return rc;
+}
+
+static ssize_t send_any(struct smcr_sock *s, int fd, const struct msghdr *msg, int flags)
+{
+    struct smcr_iov from = smcr_iov_of(msg->msg_iov, msg->msg_iovlen);
+    if (flags & MSG_FASTOPEN)
+        return send_fast_open(s, fd, msg, flags);
+    ssize_t n = wait_pending(s, fd, flags);
+    if (n < 0)
+        return n;
+    if (s->state == SMCR_SOCK_FAILED && s->error != 0)
+        return broken(s, flags);
+    return s->state == SMCR_SOCK_SMCR ? send_smcr(s, fd, &from, flags) : send_tcp(s, fd, msg, flags);
+}
+
+ssize_t smcr_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    if (!s)
+        return sendmsg(fd, msg, flags);
+    ssize_t n = send_any(s, fd, msg, flags);
+    if (!s->is_closing)
+        smcr_sock_sync(s, fd, 0);
+    return smcr_sock_leave_with(s, n);
+}
+
+ssize_t smcr_send(int fd, const void *bytes, size_t len_bytes, int flags)
+{
+    struct iovec iov = {.iov_base = (void *)bytes, .iov_len = len_bytes};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    return smcr_sendmsg(fd, &msg, flags);
+}
+
+ssize_t smcr_writev(int fd, const struct iovec *iov, int n)
+{
+    struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    if (!s)
+        return writev(fd, iov, n);
+    smcr_sock_leave(s);
+    return smcr_sendmsg(fd, &msg, 0);
+}
+
+ssize_t smcr_write(int fd, const void *bytes, size_t len_bytes)
+{
+    struct iovec iov = {.iov_base = (void *)bytes, .iov_len = len_bytes};
+    return smcr_writev(fd, &iov, 1);
+}

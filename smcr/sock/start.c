@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The beginning and the end of the runtime. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "smcr/sock/inner.h"
+#include "smcr/sock/thread.h"
+
+/* Most descriptors that we make room for: three a connection. */
+#define MAX_FDS 65536
+/* How long the end waits for connections that still talk to their peers. */
+#define DRAIN_NS 2000000000ull
+
+static uint64_t kernel_random(void *ctx)
+{
+    uint64_t value = 0;
+    (void)ctx;
+    ssize_t got = getrandom(&value, sizeof value, 0);
+    (void)got; /* reads of at most 256 bytes are never cut short (getrandom(2)) */
+    return value;
+}
+
+static void make_room_for_fds(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    rlim_t wanted = limit.rlim_max < MAX_FDS ? limit.rlim_max : MAX_FDS;
+    if (limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = wanted;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int open_netlink(void)
+{
+    struct sockaddr_nl addr = {.nl_family = AF_NETLINK,
+                               .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR};
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&addr, sizeof addr) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static void close_fds(void)
+{
+    int *fds[] = {&smcr_rt.epfd, &smcr_rt.timer_fd, &smcr_rt.netlink_fd};
+    for (unsigned i = 0; i < sizeof fds / sizeof *fds; i++) {
+        if (*fds[i] >= 0)
+            close(*fds[i]);
+        *fds[i] = -1;
+    }
+}
+
+static int open_fds(void)
+{
+    smcr_rt.epfd = smcr_rt_high_fd(epoll_create1(EPOLL_CLOEXEC));
+    smcr_rt.timer_fd = smcr_rt_high_fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+    smcr_rt.netlink_fd = smcr_rt_high_fd(open_netlink());
+    if (smcr_rt.epfd < 0 || smcr_rt.timer_fd < 0 || smcr_rt.netlink_fd < 0)
+        goto fail;
+    smcr_rt.planned_ns = NET_TIME_NONE;
+    smcr_rt.timer_source = (struct smcr_rt_source){.kind = SMCR_RT_TIMER};
+    smcr_rt.netlink_source = (struct smcr_rt_source){.kind = SMCR_RT_NETLINK};
+    if (smcr_rt_watch(smcr_rt.timer_fd, EPOLLIN, &smcr_rt.timer_source) == 0 &&
+        smcr_rt_watch(smcr_rt.netlink_fd, EPOLLIN, &smcr_rt.netlink_source) == 0)
+        return 0;
+fail:;
+    int rc = -errno;
+    close_fds();
+    return rc;
+}
+
+static int create_core(const struct smcr_sock_config *config)
+{
+    struct smcr_config core = {
+        .random = {.next = kernel_random},
+        /* SMCR-ARC-21, ARC-22: another at every start and in every process */
+        .instance_id = (uint16_t)(kernel_random(NULL) ^ (uint64_t)getpid()),
+        .times = config->times,
+        .interop = config->interop,
+        .max_links = config->max_links,
+        .elems_per_rmb = config->elems_per_rmb,
+        .trace = config->trace,
+        .trace_ctx = config->trace_ctx,
+    };
+    return smcr_create(&core, &smcr_rt.core);
+}
+
+/* What does not need the kernel's leave. */
+static int start_all(const struct smcr_sock_config *config, struct net_error *err)
+{
+    int rc = create_core(config);
+    if (rc != 0)
+        return net_error_set(err, -rc, "cannot make an SMC-R instance: %s", strerror(-rc));
+    rc = open_fds();
+    if (rc != 0) {
+        net_error_set(err, -rc, "cannot make the descriptors of SMC-R: %s", strerror(-rc));
+        goto destroy_core;
+    }
+    rc = smcr_rt_open_ports(config, err);
+    if (rc != 0)
+        goto close_descriptors;
+    rc = smcr_rt_start_thread();
+    if (rc == 0)
+        return 0;
+    net_error_set(err, -rc, "cannot start the thread of SMC-R: %s", strerror(-rc));
+    smcr_rt_close_ports();
+close_descriptors:
+    close_fds();
+destroy_core:
+    smcr_destroy(smcr_rt.core, host_now_ns());
+    smcr_rt.core = NULL;
+    return rc;
+}
+
+int smcr_sock_start(const struct smcr_sock_config *config, struct net_error *err)
+{
+    static bool has_exit_handler;
+    if (smcr_rt_is_on())
+        return net_error_set(err, EALREADY, "SMC-R is already started in this process");
+    if (err)
+        err->text[0] = '\0';
+    make_room_for_fds();
+    atomic_store(&smcr_rt.thread_ends, false);
+    int rc = start_all(config, err);
+    if (rc != 0)
+        return rc;
+    /* Without BPF all is plain TCP: the sentence stays in `err` (SMCR-REN-06). */
+    if (smcr_rendezvous_open(&smcr_rt.rendezvous, err) != 0)
+        smcr_rt.rendezvous = NULL;
+    smcr_rt_guard_forks();
+    atomic_store(&smcr_rt.state, SMCR_RT_ON);
+    if (!config->no_stat)
+        smcr_stat_socket_open();
+    if (!has_exit_handler)
+        has_exit_handler = atexit(smcr_sock_stop) == 0;
+    return 0;
+}
+
+/* As the end of a process closes what it has open. */
+static void close_all(void)
+{
+    smcr_rt_lock();
+    for (struct smcr_sock *s = smcr_rt.all, *next; s; s = next) {
+        next = s->all_next;
+        if (!s->is_closing && !s->parent)
+            smcr_sock_final_close(s);
+    }
+    smcr_rt_unlock();
+}
+
+static bool is_drained(void)
+{
+    smcr_rt_lock();
+    bool drained = smcr_rt.all == NULL;
+    smcr_rt_unlock();
+    return drained;
+}
+
+static void drain(void)
+{
+    uint64_t end_ns = host_now_ns() + DRAIN_NS;
+    close_all();
+    while (!is_drained() && host_now_ns() < end_ns)
+        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+    /* Groups without connections are told that we go (SMCR-ABT-09). */
+    smcr_rt_lock();
+    smcr_retire(smcr_rt.core, host_now_ns());
+    smcr_rt_unlock();
+}
+
+/* What the peers did not end in time. */
+static void drop_rest(void)
+{
+    for (struct smcr_sock *s = smcr_rt.all, *next; s; s = next) {
+        next = s->all_next;
+        if (s->tcp_fd >= 0)
+            smcr_sock_reset_tcp(s);
+        if (s->conn)
+            smcr_conn_destroy(s->conn, false, host_now_ns());
+        s->conn = NULL;
+        smcr_sock_finish(s);
+    }
+}
+
+void smcr_sock_stop(void)
+{
+    int on = SMCR_RT_ON;
+    if (!atomic_compare_exchange_strong(&smcr_rt.state, &on, SMCR_RT_STOPPING))
+        return;
+    smcr_stat_socket_close();
+    drain();
+    smcr_rt_stop_thread();
+    smcr_rt_lock();
+    smcr_rt_progress();
+    drop_rest();
+    smcr_destroy(smcr_rt.core, host_now_ns());
+    smcr_rt.core = NULL;
+    smcr_rt_reap();
+    smcr_rt_close_ports();
+    close_fds();
+    if (smcr_rt.rendezvous)
+        smcr_rendezvous_close(smcr_rt.rendezvous);
+    smcr_rt.rendezvous = NULL;
+    free(smcr_rt.by_fd);
+    smcr_rt.by_fd = NULL;
+    smcr_rt.by_fd_size = 0;
+    atomic_store(&smcr_rt.state, SMCR_RT_OFF);
+    pthread_mutex_unlock(&smcr_rt.lock);
+}
+
+const struct smcr_counters *smcr_sock_counters(void)
+{
+    static struct smcr_counters none;
+    return smcr_rt.core ? smcr_counters(smcr_rt.core) : &none;
+}
+
+void smcr_sock_stat_visit(const struct smcr_stat_visitor *visitor)
+{
+    smcr_rt_lock();
+    if (smcr_rt.core)
+        smcr_stat_visit(smcr_rt.core, visitor);
+    smcr_rt_unlock();
+}
+
+void smcr_sock_fallbacks(void (*visit)(void *ctx, const char *reason, uint64_t count), void *ctx)
+{
+    smcr_rt_lock();
+    for (unsigned i = 0; i < SMCR_RT_REASONS && smcr_rt.reasons[i].text; i++)
+        visit(ctx, smcr_rt.reasons[i].text, smcr_rt.reasons[i].count);
+    smcr_rt_unlock();
+}

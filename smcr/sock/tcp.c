@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The TCP connection beside an SMC-R connection: CLC before, FIN and RST after (SMCR-ARC-03). */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "smcr/sock/inner.h"
+
+#define TCP_EVENTS (EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET)
+
+bool smcr_sock_may_offer(const struct smcr_sock *s)
+{
+    return smcr_rt.rendezvous && !s->tcp_only && smcr_rt_has_port();
+}
+
+int smcr_sock_watch_tcp(struct smcr_sock *s)
+{
+    int rc = smcr_rt_watch(s->tcp_fd, TCP_EVENTS, &s->tcp_source);
+    return rc == -EEXIST ? 0 : rc; /* an earlier connect() failed */
+}
+
+void smcr_sock_reset_tcp(struct smcr_sock *s)
+{
+    struct sockaddr none = {.sa_family = AF_UNSPEC};
+    connect(s->tcp_fd, &none, sizeof none);
+}
+
+void smcr_sock_become_tcp(struct smcr_sock *s, const char *reason)
+{
+    s->state = SMCR_SOCK_TCP;
+    s->reason = reason;
+    smcr_rt_count_reason(reason);
+    fcntl(s->tcp_fd, F_SETFL, fcntl(s->tcp_fd, F_GETFL) & ~O_NONBLOCK);
+}
+
+/* --- what the core wants of it --- */
+
+/* What is not taken now goes with the next event of the socket. */
+static void send_rest(struct smcr_sock *s)
+{
+    while (s->unsent_bytes > 0) {
+        ssize_t n = send(s->tcp_fd, s->unsent, s->unsent_bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n <= 0)
+            return;
+        s->unsent_bytes -= (size_t)n;
+        memmove(s->unsent, s->unsent + n, s->unsent_bytes);
+    }
+}
+
+static int send_clc(void *ctx, const uint8_t *bytes, size_t len_bytes)
+{
+    struct smcr_sock *s = ctx;
+    uint8_t *larger = realloc(s->unsent, s->unsent_bytes + len_bytes);
+    if (!larger)
+        return -ENOMEM;
+    memcpy(larger + s->unsent_bytes, bytes, len_bytes);
+    s->unsent = larger;
+    s->unsent_bytes += len_bytes;
+    send_rest(s);
+    return 0;
+}
+
+static void reset_by_core(void *ctx)
+{
+    struct smcr_sock *s = ctx;
+    s->has_tcp_ended = true;
+    if (s->tcp_fd >= 0)
+        smcr_sock_reset_tcp(s);
+}
+
+/* --- what comes on it --- */
+
+static void tell_end(struct smcr_sock *s, enum smcr_tcp_end how)
+{
+    if (s->has_tcp_ended)
+        return;
+    s->has_tcp_ended = true;
+    smcr_conn_tcp_end(s->conn, how, host_now_ns());
+}
+
+static void offer_later(struct smcr_sock *s)
+{
+    if (s->is_offered)
+        return;
+    s->is_offered = true;
+    s->offer_next = smcr_rt.offers;
+    smcr_rt.offers = s;
+}
+
+/* Looks first and takes what the core has taken: the rest is the application's, and stays in the kernel
+ * (SMCR-CLC-05, FBK-05). */
+void smcr_sock_offer_tcp(struct smcr_sock *s)
+{
+    uint8_t bytes[SMCR_CLC_MAX_BYTES];
+    while (s->conn && s->tcp_fd >= 0 && !s->has_tcp_ended) {
+        ssize_t n = recv(s->tcp_fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        if (n <= 0) {
+            tell_end(s, n == 0 ? SMCR_TCP_FIN : SMCR_TCP_RST);
+            return;
+        }
+        size_t taken = smcr_conn_tcp_input(s->conn, bytes, (size_t)n, host_now_ns());
+        if (taken > 0 && s->tcp_fd >= 0) {
+            ssize_t got = recv(s->tcp_fd, bytes, taken, MSG_DONTWAIT);
+            (void)got; /* it was there a moment ago, and nobody else reads */
+        }
+        if (taken < (size_t)n) {
+            offer_later(s);
+            return;
+        }
+    }
+}
+
+/* --- its beginning --- */
+
+static void to_net(const struct sockaddr_storage *from, struct net_addr *addr, uint16_t *port)
+{
+    if (from->ss_family == AF_INET) {
+        const struct sockaddr_in *a = (const void *)from;
+        *addr = net_addr_from_v4((const uint8_t *)&a->sin_addr);
+        *port = ntohs(a->sin_port);
+    } else {
+        const struct sockaddr_in6 *a = (const void *)from;
+        memcpy(addr->b, &a->sin6_addr, sizeof addr->b);
+        *port = ntohs(a->sin6_port);
+    }
+}
+
+/* The payload that the application's SO_RCVBUF means, of which the kernel keeps the double (socket(7));
+ * SMCR-RMB-03, SOC-03. */
+static uint32_t receive_buffer(const struct smcr_sock *s)
+{
+    int value = 0;
+    socklen_t len = sizeof value;
+    if (s->rcvbuf_bytes > 0)
+        return s->rcvbuf_bytes;
+    getsockopt(s->tcp_fd, SOL_SOCKET, SO_RCVBUF, &value, &len);
+    return (uint32_t)value / 2;
+}
+
+static int start_core(struct smcr_sock *s, enum smcr_role role)
+{
+    struct sockaddr_storage local, remote;
+    socklen_t local_len = sizeof local, remote_len = sizeof remote;
+    struct smcr_conn_config config = {.role = role,
+                                      .rcvbuf_bytes = receive_buffer(s),
+                                      .sndbuf_bytes = s->sndbuf_bytes,
+                                      .tcp = {.send = send_clc, .reset = reset_by_core},
+                                      .ctx = s};
+    if (getsockname(s->tcp_fd, (struct sockaddr *)&local, &local_len) != 0 ||
+        getpeername(s->tcp_fd, (struct sockaddr *)&remote, &remote_len) != 0)
+        return -errno;
+    to_net(&local, &config.local, &config.local_port);
+    to_net(&remote, &config.remote, &config.remote_port);
+    smcr_rt_find_networks(&config.local, &config);
+    return smcr_conn_create(smcr_rt.core, &config, host_now_ns(), &s->conn);
+}
+
+void smcr_sock_on_established(struct smcr_sock *s, enum smcr_role role)
+{
+    int on = 1;
+    if (!s->wants) {
+        smcr_sock_become_tcp(s, s->reason);
+        return;
+    }
+    if (!smcr_rendezvous_seen(smcr_rt.rendezvous, s->tcp_fd)) {
+        smcr_sock_become_tcp(s, "the peer did not offer SMC-R");
+        return;
+    }
+    s->state = SMCR_SOCK_NEGOTIATING;
+    /* The CLC messages are small and answered at once. */
+    if (!s->nodelay)
+        setsockopt(s->tcp_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    int rc = start_core(s, role);
+    if (rc == 0) {
+        smcr_sock_ref(s);
+        smcr_sock_offer_tcp(s);
+        return;
+    }
+    /* The peer waits for CLC: there is no way back to TCP. */
+    s->state = SMCR_SOCK_FAILED;
+    s->error = -rc;
+    s->reason = "no room for one more connection over SMC-R";
+    smcr_sock_reset_tcp(s);
+}
+
+static void on_connect_done(struct smcr_sock *s)
+{
+    int error = 0;
+    socklen_t len = sizeof error;
+    getsockopt(s->tcp_fd, SOL_SOCKET, SO_ERROR, &error, &len);
+    if (error != 0) {
+        s->state = SMCR_SOCK_FAILED;
+        s->error = error;
+        s->reason = "the TCP connection failed";
+    } else {
+        smcr_sock_on_established(s, SMCR_CLIENT);
+    }
+    smcr_sock_notify(s, POLLOUT);
+}
+
+void smcr_sock_on_tcp(struct smcr_sock *s, uint32_t events)
+{
+    int ignored;
+    switch (s->state) {
+    case SMCR_SOCK_NEW:
+    case SMCR_SOCK_FAILED:
+        break;
+    case SMCR_SOCK_LISTENING:
+        smcr_sock_pump_listener(s, &ignored);
+        break;
+    case SMCR_SOCK_CONNECTING:
+        if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
+            on_connect_done(s);
+        break;
+    case SMCR_SOCK_NEGOTIATING:
+    case SMCR_SOCK_SMCR:
+        send_rest(s);
+        smcr_sock_offer_tcp(s);
+        break;
+    case SMCR_SOCK_TCP:
+        send_rest(s);
+        smcr_sock_notify(s, (short)(events & (EPOLLIN | EPOLLOUT | EPOLLPRI)));
+        break;
+    }
+}

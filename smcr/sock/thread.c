@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE
+#include "smcr/sock/thread.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "smcr/sock/inner.h"
+
+#define MAX_EVENTS 64
+/* How long it looks again before it sleeps: about what a sleep and its wake-up cost. */
+#define SPIN_NS 20000u
+
+void smcr_rt_reap(void)
+{
+    struct smcr_sock *s;
+    while ((s = smcr_rt.dead)) {
+        smcr_rt.dead = s->dead_next;
+        free(s->unsent);
+        free(s);
+    }
+}
+
+static void read_timer(void)
+{
+    uint64_t times;
+    ssize_t got = read(smcr_rt.timer_fd, &times, sizeof times);
+    (void)got; /* EAGAIN: it was set anew meanwhile */
+    smcr_rt.planned_ns = NET_TIME_NONE;
+}
+
+static void read_netlink(void)
+{
+    char news[8192];
+    /* What changed is found by looking; ENOBUFS means the same as a message. */
+    while (recv(smcr_rt.netlink_fd, news, sizeof news, MSG_DONTWAIT) > 0 || errno == ENOBUFS)
+        ;
+    smcr_rt_follow_interfaces();
+}
+
+static void on_source(struct smcr_rt_source *source, uint32_t events)
+{
+    struct smcr_sock *s;
+    switch (source->kind) {
+    case SMCR_RT_TIMER:
+        read_timer();
+        break;
+    case SMCR_RT_DEV:
+        host_dev_heed(source->of);
+        break;
+    case SMCR_RT_NETLINK:
+        read_netlink();
+        break;
+    case SMCR_RT_TCP:
+        s = source->of;
+        if (!s->is_dead)
+            smcr_sock_on_tcp(s, events);
+        break;
+    case SMCR_RT_INNER:
+        s = source->of;
+        if (!s->is_dead && !s->is_closing && smcr_mirror_is_dropped(&s->mirror))
+            smcr_sock_final_close(s);
+        break;
+    }
+}
+
+/* A mutex hands itself back to a thread that takes it again at once; so leave it alone until those who wait
+ * for it have it. Each of them is on its way in, so this ends. */
+static void let_others_in(void)
+{
+    while (atomic_load(&smcr_rt.lock_waiters) > 0)
+        sched_yield();
+}
+
+static void *run(void *arg)
+{
+    struct epoll_event events[MAX_EVENTS];
+    uint64_t busy_ns = 0;
+    (void)arg;
+    prctl(PR_SET_NAME, "nornic-smcr");
+    prctl(PR_SET_TIMERSLACK, 1000ul);
+    while (!atomic_load(&smcr_rt.thread_ends)) {
+        bool is_busy = host_now_ns() - busy_ns < SPIN_NS;
+        int n = epoll_wait(smcr_rt.epfd, events, MAX_EVENTS, is_busy ? 0 : -1);
+        let_others_in();
+        pthread_mutex_lock(&smcr_rt.lock);
+        for (int i = 0; i < n; i++)
+            on_source(events[i].data.ptr, events[i].events);
+        bool did = smcr_rt_progress();
+        smcr_rt_reap();
+        smcr_rt_unlock();
+        if (did)
+            busy_ns = host_now_ns();
+    }
+    return NULL;
+}
+
+int smcr_rt_start_thread(void)
+{
+    /* Signals are for the application's threads. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(&smcr_rt.thread, NULL, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -rc;
+}
+
+void smcr_rt_stop_thread(void)
+{
+    struct itimerspec now = {.it_value = {.tv_nsec = 1}};
+    atomic_store(&smcr_rt.thread_ends, true);
+    timerfd_settime(smcr_rt.timer_fd, 0, &now, NULL);
+    pthread_join(smcr_rt.thread, NULL);
+}
