@@ -87,6 +87,13 @@ void smcr_sock_sync(struct smcr_sock *s, int fd, short news)
     short levels = levels_of(s);
     if (fd >= 0)
         lower(s, fd, levels);
+    /* What comes with others comes first, or who polls sees it alone. */
+    if (levels & POLLERR)
+        smcr_mirror_raise_err(m);
+    else if (levels & POLLHUP)
+        smcr_mirror_raise_hup(m);
+    else if (levels & POLLRDHUP)
+        smcr_mirror_raise_rdhup(m);
     if (levels & POLLOUT)
         smcr_mirror_raise_out(m);
     if (levels & POLLPRI && (!m->pri || news & POLLPRI))
@@ -94,12 +101,6 @@ void smcr_sock_sync(struct smcr_sock *s, int fd, short news)
     /* A reader that waits takes it at once, and tells what is left. */
     if (levels & POLLIN && s->rx_waiters == 0)
         smcr_mirror_raise_in(m, news & POLLIN);
-    if (levels & POLLERR)
-        smcr_mirror_raise_err(m);
-    else if (levels & POLLHUP)
-        smcr_mirror_raise_hup(m);
-    else if (levels & POLLRDHUP)
-        smcr_mirror_raise_rdhup(m);
 }
 
 void smcr_sock_notify(struct smcr_sock *s, short news)

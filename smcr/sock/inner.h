@@ -27,7 +27,7 @@ struct smcr_sock {
     struct smcr_rt_source tcp_source, inner_source;
     struct smcr_conn *conn; /* NULL: none */
 
-    uint32_t seq; /* a futex: grows with each event */
+    uint32_t seq;                                  /* a futex: grows with each event */
     unsigned waiters, rx_waiters, connect_waiters; /* the last two of the first */
 
     /* why and how */
