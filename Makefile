@@ -73,7 +73,8 @@ $(BUILD)/.deps:
 $(BUILD)/%.bpf.o: %.bpf.c | $(BUILD)/.deps
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D) && $(CLANG) -O2 -g -target bpf -Wall -Werror -iquote . \
-	    -I/usr/include/$(shell uname -m)-linux-gnu -ffile-prefix-map=$(CURDIR)=. -fdebug-compilation-dir=. -MMD -MP -c -o $@ $<
+	    -I/usr/include/$(shell uname -m)-linux-gnu -ffile-prefix-map=$(CURDIR)=. \
+	    -fdebug-compilation-dir=. -MMD -MP -c -o $@ $<
 
 # A program travels inside the library: an .incbin, found by the assembler in the build directory.
 $(BUILD)/xdp/steer_object.o $(BUILD)/smcr/sock/rendezvous_object.o: ALL_CFLAGS += -Wa,-I$(BUILD)
