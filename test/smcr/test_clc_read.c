@@ -60,7 +60,7 @@ Test(clc_read, SMCR_CLC_05_takes_exactly_one_message_in_segments_of_any_size)
     uint8_t bytes[SMCR_EXAMPLE_MAX_BYTES + 64];
     for (size_t i = 0; i < NAMES; i++) {
         unsigned n = smcr_example(names[i], bytes);
-        memcpy(bytes + n, bytes, 64); /* what follows looks like CLC too */
+        memmove(bytes + n, bytes, 64); /* what follows looks like CLC too */
         for (size_t chunk = 1; chunk <= n + 64; chunk++) {
             size_t taken;
             cr_assert_eq(feed(bytes, n + 64, chunk, &taken), SMCR_CLC_READ_DONE, "%s by %zu", names[i],
