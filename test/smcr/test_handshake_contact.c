@@ -363,6 +363,24 @@ Test(handshake_contact, SMCR_FC_21_the_second_connection_waits_for_the_first)
     hs_end(&h);
 }
 
+/* The client declines while its Proposal is not answered yet: it has to wait for our Accept.
+ * covers: SMCR-CLC-11, SMCR-SC-02 */
+Test(handshake_contact, SMCR_CLC_11_a_decline_that_chases_the_proposal)
+{
+    struct raw_message m;
+    uint8_t decline[SMCR_DECLINE_BYTES];
+    hs_begin(&h, SMCR_CLIENT, &(struct pair_config){.smcr[0].elems_per_rmb = 1});
+    hs_contact(&h, 1);
+    hs_to_proposal(&h);
+    hs_send(&h, h.m, h.len_bytes);
+    cr_assert(raw_wait(h.peer.link[0].raw, SMCR_LLC_CONFIRM_RKEY, false, &m, PAIR_S)); /* not answered */
+    cr_assert_eq(hs_conn(&h)->stage, SMCR_STAGE_ACCEPT_RMB);
+    hs_send(&h, decline, peer_decline(&h.peer, false, decline));
+    hs_expect_reset(&h, -EPROTO);
+    cr_assert_eq(hs_groups(&h), 1);
+    hs_end(&h);
+}
+
 /* It declines while the client still waits.
  * covers: SMCR-FC-21, SMCR-CLC-12 */
 Test(handshake_contact, SMCR_FC_21_it_does_not_wait_for_ever)
@@ -397,5 +415,76 @@ Test(handshake_contact, SMCR_FC_21_an_accept_that_overtakes_the_end_of_the_first
     cr_assert_eq(hs_wait(&h, PAIR_MS), SMCR_CLC_CONFIRM);
     hs_expect_smc(&h);
     cr_assert_eq(first->conn->group, hs_conn(&h)->group);
+    hs_end(&h);
+}
+
+/* --- what the client says does not depend on what it will be --- */
+
+/* covers: SMCR-CLC-25 */
+Test(handshake_contact, SMCR_CLC_25_the_proposal_is_the_same_for_every_contact)
+{
+    uint8_t first[SMCR_CLC_PROPOSAL_BYTES];
+    hs_begin(&h, SMCR_SERVER, NULL);
+    hs_to_accept(&h, true);
+    hs_end(&h);
+    hs_begin(&h, SMCR_SERVER, NULL);
+    hs_open(&h);
+    cr_assert_eq(hs_wait(&h, PAIR_MS), SMCR_CLC_PROPOSAL);
+    size_t n = h.len_bytes;
+    memcpy(first, h.m, n);
+    hs_send(&h, h.m, peer_decline(&h.peer, false, h.m));
+    hs_pass(&h);
+    hs_contact(&h, 1);
+    hs_open(&h);
+    cr_assert_eq(hs_wait(&h, PAIR_MS), SMCR_CLC_PROPOSAL);
+    cr_assert_eq(h.len_bytes, n);
+    cr_assert_arr_eq(h.m, first, n);
+    hs_end(&h);
+}
+
+/* --- whose memory it is --- */
+
+static bool has_failed(struct raw_link *raw)
+{
+    struct raw_message m;
+    while (raw_take(raw, &m))
+        ;
+    return raw->failed > 0;
+}
+
+/* A key of one peer's group opens nothing on the link of another's, nor once its group has ended.
+ * covers: SMCR-SEC-06, SMCR-ARC-24, SMCR-ENG-05 */
+Test(handshake_contact, SMCR_SEC_06_keys_are_of_one_link_and_die_with_the_group)
+{
+    hs_begin(&h, SMCR_CLIENT, NULL);
+    hs_contact(&h, 1);
+    struct smcr_conn *first = hs_conn(&h);
+    struct raw_link *raw_1 = h.peer.link[0].raw;
+    uint32_t rkey = h.conn.theirs.rkey;
+    uint64_t va = h.conn.theirs.va;
+    uint8_t bytes[8] = "intruder";
+    raw_write(raw_1, bytes, sizeof bytes, va + 8, rkey);
+    hs_pass(&h);
+    cr_assert_not(has_failed(raw_1), "its own link may");
+    cr_assert_arr_eq(first->rmb->bytes + 8, bytes, sizeof bytes);
+    memset(first->rmb->bytes + 8, 0, sizeof bytes);
+
+    h.peer.peer_id[0] ^= 1; /* another peer, with its own group */
+    h.peer.link[0].raw = NULL;
+    hs_contact(&h, 1);
+    cr_assert_eq(hs_groups(&h), 2);
+    struct raw_link *raw_2 = h.peer.link[0].raw;
+    raw_write(raw_2, bytes, sizeof bytes, va + 8, rkey);
+    hs_pass(&h);
+    cr_assert(has_failed(raw_2), "a key of somebody else's");
+    static const uint8_t zero[8];
+    cr_assert_arr_eq(first->rmb->bytes + 8, zero, sizeof zero);
+    cr_assert_not(has_failed(raw_1));
+    smcr_group_end(first->group, false, "the test ends it", h.pair->now_ns);
+    hs_pass(&h);
+    raw_write(raw_1, bytes, sizeof bytes, va + 8, rkey);
+    pair_run_for(h.pair, 10 * PAIR_S);
+    cr_assert(has_failed(raw_1), "the group is no more");
+    raw_free(raw_1);
     hs_end(&h);
 }

@@ -394,6 +394,7 @@ static void expect_an_end(struct pair *pair, struct pair_conn *c, unsigned us)
                   node);
     }
     if (s[0].fallback && s[1].fallback) {
+        cr_assert_neq(s[0].declined_by_peer, s[1].declined_by_peer, "%u us: two Declines crossed", us);
         cr_assert(pair_transfer(pair, &c->end[0], 1000, PAIR_S), "%u us", us);
         cr_assert(pair_transfer(pair, &c->end[1], 1000, PAIR_S), "%u us", us);
         return;
