@@ -25,6 +25,13 @@ void cli_strict_end(struct cli_strict *strict)
     *strict = (struct cli_strict){0};
 }
 
+/* What breaks a rule of the standards: of SMC-R the gravest findings. */
+static bool is_violation(enum explain_finding_kind kind)
+{
+    return kind == EXPLAIN_FIND_VIOLATION ||
+           (kind >= EXPLAIN_FIND_SMC_DECLINE && explain_finding_severity(kind) == 2);
+}
+
 void cli_strict_take(struct cli_strict *strict, const struct net_capture_record *record)
 {
     struct explain_packet packet;
@@ -34,7 +41,7 @@ void cli_strict_take(struct cli_strict *strict, const struct net_capture_record 
     explain_dissect(&packet, record, ++strict->number);
     explain_analysis_next(strict->analysis, &packet, &meaning);
     for (unsigned i = 0; i < meaning.remark_count; i++) {
-        if (meaning.remarks[i].kind != EXPLAIN_FIND_VIOLATION)
+        if (!is_violation(meaning.remarks[i].kind))
             continue;
         if (strict->count < CLI_VIOLATIONS_MAX)
             strict->violations[strict->count] = meaning.remarks[i];

@@ -80,6 +80,21 @@ static bool is_llc(const char *key)
     return strncmp(key, "llc", 3) == 0;
 }
 
+/* What the message says is more than that it is a SEND; of one that is sent again it stays. */
+static void take_message(struct smc_view *v, const struct explain_layer *layer)
+{
+    static const char plain[] = "SEND only, message ", parted[] = ": ";
+    char *words = v->m->words;
+    if (strncmp(words, plain, strlen(plain)) == 0)
+        words[0] = '\0';
+    if (strcmp(layer->key, "cdc") == 0)
+        smc_cdc(v, v->packet->frame + layer->offset);
+    else
+        smc_llc(v, layer);
+    if (strncmp(words, parted, strlen(parted)) == 0)
+        memmove(words, words + strlen(parted), strlen(words + strlen(parted)) + 1);
+}
+
 static void take_roce(struct smc_view *v)
 {
     const struct explain_packet *p = v->packet;
@@ -97,10 +112,8 @@ static void take_roce(struct smc_view *v)
     }
     if (flags & ROCE_PKT_WRITE && v->group)
         smc_rdma_write(v);
-    else if (last && strcmp(last->key, "cdc") == 0)
-        smc_cdc(v, p->frame + last->offset);
     else if (last)
-        smc_llc(v, last);
+        take_message(v, last);
 }
 
 static void take_tcp(struct smc_view *v)

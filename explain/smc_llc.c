@@ -174,7 +174,7 @@ static void add_link(struct smc_view *v, const struct message *msg)
         if (slot < SMC_LINKS_MAX && g->links[slot].state == SMC_LINK_ANNOUNCED)
             g->links[slot] = (struct smc_link){0};
         g->shown.links -= slot < SMC_LINKS_MAX && g->links[slot].state == SMC_LINK_FREE;
-        smc_say(v, rejected(true));
+        smc_say(v, "%s", rejected(true));
         refuse(v, msg,
                a.reason == SMCR_ADD_LINK_NO_PATH   ? ": no alternate path"
                : a.reason == SMCR_ADD_LINK_BAD_MTU ? ": the MTU is reserved"

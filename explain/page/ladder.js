@@ -51,8 +51,8 @@ function ladderDraw() {
 
 function shortLabel(i) {
   const layers = layoutOf(i).layers;
-  const inner = layers.find((l) => /^(cm|clc|llc)_|^cdc$/.test(l.key));
-  if (inner) return inner.key.replace(/^cm_/, '').toUpperCase().replace(/_/g, ' ');
+  const inner = layers.find((l) => /^(cm|clc2?|llc2?)_|^cdc$/.test(l.key));
+  if (inner) return inner.key.replace(/^cm_/, '').replace(/^(clc|llc)2/, '$1').toUpperCase().replace(/_/g, ' ');
   if (model.opcode[i] < 0) return layers.some((l) => l.key === 'clc') ? 'CLC' : 'TCP';
   const name = opcodeName(i).replace(/^RC /, '');
   const data = model.data[i] && !/ACK/.test(name) ? ` ${model.data[i]} B` : '';

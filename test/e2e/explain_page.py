@@ -385,6 +385,9 @@ def screenshots(b):
     b.scheme('light')
     b.open(os.path.join(TMP, 'bad.html'), '#1')
     b.shot(os.path.join(SHOTS, 'explain-bad.png'))
+    moved = [p['n'] for p in as_json('pcaps/smc2_down.pcap')[0] if any(f['kind'] == 'smc_moved' for f in p['remarks'])]
+    b.open(os.path.join(TMP, 'smc.html'), '#%d' % moved[0])
+    b.shot(os.path.join(SHOTS, 'explain-smc.png'))
 
 
 def main():

@@ -348,8 +348,10 @@ FIELDS.update({
 
 # one name of tshark for several fields: by their place in the message
 PLACED = {
-    ('smc.rmbe.ctrl.prod.wrap.seq', 10): smc('producer_wrap'), ('smc.rmbe.ctrl.peer.prod.curs', 12): smc('producer_cursor'),
-    ('smc.rmbe.ctrl.prod.wrap.seq', 18): smc('consumer_wrap'), ('smc.rmbe.ctrl.peer.prod.curs', 20): smc('consumer_cursor'),
+    ('smc.rmbe.ctrl.prod.wrap.seq', 10): smc('producer_wrap'),
+    ('smc.rmbe.ctrl.peer.prod.curs', 12): smc('producer_cursor'),
+    ('smc.rmbe.ctrl.prod.wrap.seq', 18): smc('consumer_wrap'),
+    ('smc.rmbe.ctrl.peer.prod.curs', 20): smc('consumer_cursor'),
     ('smc.peer.diag.info', 16): smc('diagnosis'), ('smc.peer.diag.info', 24): smc('diagnosis_2'),
     ('smc.peer.diag.info', 28): smc('diagnosis_3'), ('smc.peer.diag.info', 32): smc('diagnosis_4'),
     ('smc.peer.diag.info', 36): smc('diagnosis_5'),

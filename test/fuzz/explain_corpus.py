@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """explain_corpus.py: writes test/fuzz/corpus/explain from the captures of real peers (pcaps): the first packets
-of each opcode and CM message, and short rows of packets where something goes wrong; and corpus/filter."""
+of each opcode and CM message, and short rows of packets where something goes wrong; corpus/filter; corpus/scenario."""
 import os
 import struct
 import sys
@@ -25,6 +25,13 @@ FILTERS = {
     'mac': 'eth.dst == 52:54:00:4e:00:02',
     'unclosed': '((bth.psn == 1)',
     'nothing': '',
+}
+SCENARIOS = {
+    'facts': 'qp 0x11 sq-psn 0x1000 rq-psn 1 mtu 1024 rnr-timer 14\nkey 7 va 0x1000 bytes 64 access read,write\n',
+    'addresses': '# moved\naddress 10.0.0.1 192.0.2.1 02:00:5e:10:00:01\naddress 10.0.0.2 192.0.2.2\n',
+    'queue_pairs': 'to 10.0.0.2 5 qp 0x777 psn 0xfffffe\nto 10.0.0.1 6 qp 8\n',
+    'keys': 'rkey 10.0.0.2 7 0x4f0 va 0x1000 0x55cea6db0010\n',
+    'wrong': 'address fd77::1 10.0.0.1\n',
 }
 
 
@@ -51,6 +58,8 @@ def main():
         write('explain', name, b''.join(struct.pack('>HB', len(r), 1) + r for r in rows))
     for name, expression in FILTERS.items():
         write('filter', name, expression.encode())
+    for name, text in SCENARIOS.items():
+        write('scenario', name, text.encode())
     return 0
 
 
