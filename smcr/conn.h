@@ -55,6 +55,7 @@ struct smcr_conn {
     struct smcr_clc_reader clc; /* of the next CLC message, or the one that waits in GROUP */
     bool is_first_contact;
     bool group_settled;              /* in GROUP: what it waits for is over */
+    uint64_t clc_came_ns;            /* when the last CLC message was complete */
     struct smcr_peer_id peer_id;     /* of the peer, once a group is found or made */
     struct smcr_link *link_accepted; /* that the Accept named */
 

@@ -15,11 +15,6 @@ static struct smcr_conn *conn_of(struct roce_timer *timer)
     return (struct smcr_conn *)((char *)timer - offsetof(struct smcr_conn, timer));
 }
 
-uint64_t smcr_handshake_patience_ns(const struct smcr_conn *conn)
-{
-    return conn->smcr->config.times.clc_ns / PATIENCE_PART;
-}
-
 /* What GROUP waited for is over: the message that waits is looked at again. */
 static void resume(struct smcr_conn *conn, uint64_t now_ns)
 {
@@ -67,6 +62,12 @@ void smcr_handshake_await(struct smcr_conn *conn, enum smcr_stage stage, uint64_
         smcr_arm(conn->smcr, &conn->timer, now_ns + wait_ns);
     else
         smcr_cancel(conn->smcr, &conn->timer);
+}
+
+void smcr_handshake_hold(struct smcr_conn *conn, enum smcr_stage stage)
+{
+    conn->stage = stage;
+    smcr_arm(conn->smcr, &conn->timer, conn->clc_came_ns + conn->smcr->config.times.clc_ns / PATIENCE_PART);
 }
 
 bool smcr_handshake_tell(struct smcr_conn *conn, const uint8_t *message, size_t len_bytes, uint64_t now_ns)
@@ -180,6 +181,7 @@ static size_t take_bytes(struct smcr_conn *conn, const uint8_t *bytes, size_t le
             .len_bytes = conn->clc.len_bytes,
         };
         smcr_trace(smcr, trace, now_ns);
+        conn->clc_came_ns = now_ns;
         take_message(conn, now_ns);
         break;
     }

@@ -119,7 +119,7 @@ static void begin_subsequent(struct smcr_conn *conn, struct smcr_link *link,
     else if (!smcr_handshake_peer_end(conn, link, accept, false, now_ns))
         smcr_handshake_decline(conn, SMCR_DIAG_RTOKEN, "the server's buffer is not known", now_ns);
     else if (err)
-        smcr_handshake_await(conn, SMCR_STAGE_CONFIRM_RMB, smcr_handshake_patience_ns(conn), now_ns);
+        smcr_handshake_hold(conn, SMCR_STAGE_CONFIRM_RMB);
     else
         smcr_client_confirm(conn, now_ns);
 }
@@ -142,7 +142,7 @@ static void classify(struct smcr_conn *conn, const struct smcr_clc_accept *accep
         smcr_handshake_decline(conn, SMCR_DIAG_OUT_OF_SYNC, "the server named a link that is not there",
                                now_ns);
     else if (link->group->state == SMCR_GROUP_FIRST_CONTACT)
-        smcr_handshake_await(conn, SMCR_STAGE_GROUP, smcr_handshake_patience_ns(conn), now_ns);
+        smcr_handshake_hold(conn, SMCR_STAGE_GROUP);
     else
         begin_subsequent(conn, link, accept, now_ns);
 }

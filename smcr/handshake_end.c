@@ -105,6 +105,15 @@ void smcr_handshake_reset(struct smcr_conn *conn, int error, const char *cause, 
 
 void smcr_handshake_broken(struct smcr_conn *conn, const char *cause, uint64_t now_ns)
 {
+    struct smcr_trace trace = {
+        .type = SMCR_TRACE_DROP,
+        .group = conn->group,
+        .conn = conn,
+        .message = smcr_clc_message(&conn->clc),
+        .len_bytes = conn->clc.len_bytes,
+        .cause = cause,
+    };
+    smcr_trace(conn->smcr, trace, now_ns);
     conn->smcr->counters.clc_malformed++;
     smcr_handshake_reset(conn, -EPROTO, cause, now_ns);
 }

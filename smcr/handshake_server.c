@@ -83,10 +83,10 @@ static void choose_group(struct smcr_conn *conn, const struct smcr_clc_proposal 
         smcr_server_accept(conn, now_ns);
         return;
     case -EINPROGRESS: /* SMCR-SC-02 */
-        smcr_handshake_await(conn, SMCR_STAGE_ACCEPT_RMB, smcr_handshake_patience_ns(conn), now_ns);
+        smcr_handshake_hold(conn, SMCR_STAGE_ACCEPT_RMB);
         return;
     case -EAGAIN: /* SMCR-FC-21 */
-        smcr_handshake_await(conn, SMCR_STAGE_GROUP, smcr_handshake_patience_ns(conn), now_ns);
+        smcr_handshake_hold(conn, SMCR_STAGE_GROUP);
         return;
     case -ENOENT:
         begin_first_contact(conn, proposal, now_ns);
@@ -161,10 +161,12 @@ void smcr_server_confirm(struct smcr_conn *conn, uint64_t now_ns)
     bool sound = smcr_clc_parse_accept(smcr_clc_message(&conn->clc), &confirm) &&
                  is_peer(&confirm.peer_id, &conn->group->peer_id); /* SMCR-ARC-21 */
     bool defined = sound && smcr_clc_is_defined(&confirm, conn->is_first_contact);
-    smcr_clc_reader_clear(&conn->clc, &conn->smcr->mem);
-    if (!sound || (!defined && !conn->is_first_contact)) /* SMCR-SC-10 */
+    if (!sound || (!defined && !conn->is_first_contact)) { /* SMCR-SC-10 */
         smcr_handshake_broken(conn, "a Confirm that cannot be", now_ns);
-    else if (!defined) /* SMCR-CLC-07, SMCR-FBK-01 row 5 */
+        return;
+    }
+    smcr_clc_reader_clear(&conn->clc, &conn->smcr->mem);
+    if (!defined) /* SMCR-CLC-07, SMCR-FBK-01 row 5 */
         smcr_handshake_decline(conn, SMCR_DIAG_CONFIG, "a buffer size or MTU that SMC-R does not have",
                                now_ns);
     else if (conn->is_first_contact)
