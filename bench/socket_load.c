@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One end of a measurement over stream sockets, the same over kernel TCP and over SMC-R.
+ *
+ *   socket_load tcp|PORT[,PORT] serve|drive WHAT ADDR TCP_PORT BYTES AMOUNT
+ *
+ * The server prints READY, then a JSON object; the client a JSON object. Both get the same arguments.
+ * PORT: xdp:IFACE or packet:IFACE. WHAT:
+ *   stream   one connection, writes of BYTES for AMOUNT seconds; the server measures
+ *   echo     one connection, AMOUNT requests of BYTES, each answered with as many
+ *   connect  AMOUNT connections, one after the other, each with a byte both ways
+ *   many     AMOUNT connections at once, each with MANY_ROUNDS requests of BYTES under way in turn
+ *
+ * Both ends use blocking calls, but for the server of `many`, which waits with epoll. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "smcr/sock/sock.h"
+
+#define NS_PER_S     1000000000ull
+#define BUFFER_BYTES (1u << 20)
+#define MANY_ROUNDS  10
+#define WAIT_S       20 /* for a peer that says nothing */
+
+/* The calls that differ. */
+struct calls {
+    int (*socket)(int, int, int);
+    int (*bind)(int, const struct sockaddr *, socklen_t);
+    int (*listen)(int, int);
+    int (*accept)(int, struct sockaddr *, socklen_t *);
+    int (*connect)(int, const struct sockaddr *, socklen_t);
+    ssize_t (*read)(int, void *, size_t);
+    ssize_t (*write)(int, const void *, size_t);
+    int (*close)(int);
+    int (*setsockopt)(int, int, int, const void *, socklen_t);
+    int (*shutdown)(int, int);
+};
+static const struct calls over_tcp = {socket, bind,  listen, accept,     connect,
+                                      read,   write, close,  setsockopt, shutdown};
+static const struct calls over_smc = {smcr_socket, smcr_bind,  smcr_listen, smcr_accept,     smcr_connect,
+                                      smcr_read,   smcr_write, smcr_close,  smcr_setsockopt, smcr_shutdown};
+
+struct load {
+    const struct calls *calls;
+    bool is_smc;
+    const char *what;
+    struct sockaddr_in addr;
+    size_t bytes;
+    double amount;
+};
+
+static uint8_t buffer[BUFFER_BYTES];
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "socket_load: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+/* What is measured must be what is asked for. */
+static void check_path(const struct load *load, int fd)
+{
+    struct smcr_sock_info info;
+    if (!load->is_smc || (smcr_sock_info(fd, &info) == 0 && info.smcr))
+        return;
+    fprintf(stderr, "socket_load: not over SMC-R: %s\n", info.reason);
+    exit(1);
+}
+
+static void set_options(const struct load *load, int fd)
+{
+    int on = 1;
+    struct timeval wait = {.tv_sec = WAIT_S};
+    if (load->calls->setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0 ||
+        load->calls->setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) < 0)
+        fail("setsockopt");
+}
+
+static int dial(const struct load *load)
+{
+    int fd = load->calls->socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || load->calls->connect(fd, (const struct sockaddr *)&load->addr, sizeof load->addr) < 0)
+        fail("connect");
+    set_options(load, fd);
+    return fd;
+}
+
+static int take(const struct load *load, int listener)
+{
+    int fd = load->calls->accept(listener, NULL, NULL);
+    if (fd < 0)
+        fail("accept");
+    set_options(load, fd);
+    return fd;
+}
+
+static void write_all(const struct load *load, int fd, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = load->calls->write(fd, buffer + done, bytes - done);
+        if (n < 0)
+            fail("write");
+        done += (size_t)n;
+    }
+}
+
+/* False: the end of the stream. */
+static bool read_all(const struct load *load, int fd, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = load->calls->read(fd, buffer + done, bytes - done);
+        if (n < 0)
+            fail("read");
+        if (n == 0)
+            return false;
+        done += (size_t)n;
+    }
+    return true;
+}
+
+/* --- stream --- */
+
+static void serve_stream(const struct load *load, int listener)
+{
+    int fd = take(load, listener);
+    uint64_t total = 0, start_ns = 0;
+    ssize_t n;
+    while ((n = load->calls->read(fd, buffer, sizeof buffer)) > 0) {
+        if (start_ns == 0)
+            start_ns = now_ns();
+        total += (uint64_t)n;
+    }
+    if (n < 0)
+        fail("read");
+    double seconds = (double)(now_ns() - start_ns) / NS_PER_S;
+    printf("{\"bytes\": %llu, \"seconds\": %.6f, \"gbit_per_s\": %.6f}\n", (unsigned long long)total, seconds,
+           (double)total * 8 / seconds / 1e9);
+    load->calls->close(fd);
+}
+
+static void drive_stream(const struct load *load)
+{
+    int fd = dial(load);
+    check_path(load, fd);
+    uint64_t end_ns = now_ns() + (uint64_t)(load->amount * NS_PER_S), writes = 0;
+    while (now_ns() < end_ns) {
+        write_all(load, fd, load->bytes);
+        writes++;
+    }
+    if (load->calls->shutdown(fd, SHUT_WR) < 0)
+        fail("shutdown");
+    read_all(load, fd, 1);
+    load->calls->close(fd);
+    printf("{\"writes\": %llu}\n", (unsigned long long)writes);
+}
+
+/* --- echo --- */
+
+static void serve_echo(const struct load *load, int listener)
+{
+    int fd = take(load, listener);
+    ssize_t n;
+    while ((n = load->calls->read(fd, buffer, sizeof buffer)) > 0)
+        write_all(load, fd, (size_t)n);
+    if (n < 0)
+        fail("read");
+    load->calls->close(fd);
+    printf("{}\n");
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+static void drive_echo(const struct load *load)
+{
+    uint32_t count = (uint32_t)load->amount, *took_ns = calloc(count, sizeof *took_ns);
+    if (!took_ns)
+        fail("memory");
+    int fd = dial(load);
+    check_path(load, fd);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t start_ns = now_ns();
+        write_all(load, fd, load->bytes);
+        if (!read_all(load, fd, load->bytes)) {
+            errno = ECONNRESET;
+            fail("read");
+        }
+        took_ns[i] = (uint32_t)(now_ns() - start_ns);
+    }
+    load->calls->close(fd);
+    qsort(took_ns, count, sizeof *took_ns, by_value);
+    printf("{\"median_us\": %.2f, \"p99_us\": %.2f, \"least_us\": %.2f}\n", took_ns[count / 2] / 1e3,
+           took_ns[(uint64_t)count * 99 / 100] / 1e3, took_ns[0] / 1e3);
+    free(took_ns);
+}
+
+/* --- connect --- */
+
+static void serve_connect(const struct load *load, int listener)
+{
+    for (uint32_t i = 0; i < (uint32_t)load->amount; i++) {
+        int fd = take(load, listener);
+        if (read_all(load, fd, 1))
+            write_all(load, fd, 1);
+        read_all(load, fd, 1);
+        load->calls->close(fd);
+    }
+    printf("{}\n");
+}
+
+static void drive_connect(const struct load *load)
+{
+    uint64_t start_ns = now_ns();
+    for (uint32_t i = 0; i < (uint32_t)load->amount; i++) {
+        int fd = dial(load);
+        if (i == 0)
+            check_path(load, fd);
+        write_all(load, fd, 1);
+        read_all(load, fd, 1);
+        load->calls->close(fd);
+    }
+    printf("{\"per_s\": %.1f}\n", load->amount / ((double)(now_ns() - start_ns) / NS_PER_S));
+}
+
+/* --- many --- */
+
+static void serve_many(const struct load *load, int listener)
+{
+    uint32_t left = (uint32_t)load->amount;
+    int epoll_fd = epoll_create1(0);
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = listener};
+    if (epoll_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, listener, &event) < 0)
+        fail("epoll");
+    while (left > 0) {
+        struct epoll_event ready[64];
+        int n = epoll_wait(epoll_fd, ready, 64, WAIT_S * 1000);
+        if (n <= 0)
+            fail("epoll_wait");
+        for (int i = 0; i < n; i++) {
+            int fd = ready[i].data.fd;
+            if (fd == listener) {
+                fd = take(load, listener);
+                event.data.fd = fd;
+                if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
+                    fail("epoll");
+                continue;
+            }
+            ssize_t got = load->calls->read(fd, buffer, sizeof buffer);
+            if (got < 0)
+                fail("read");
+            write_all(load, fd, (size_t)got);
+            if (got == 0) {
+                load->calls->close(fd);
+                left--;
+            }
+        }
+    }
+    printf("{}\n");
+}
+
+static void drive_many(const struct load *load)
+{
+    uint32_t count = (uint32_t)load->amount;
+    int *fds = calloc(count, sizeof *fds);
+    if (!fds)
+        fail("memory");
+    uint64_t start_ns = now_ns();
+    for (uint32_t i = 0; i < count; i++)
+        fds[i] = dial(load);
+    uint64_t open_ns = now_ns();
+    check_path(load, fds[count - 1]);
+    for (unsigned round = 0; round < MANY_ROUNDS; round++) {
+        for (uint32_t i = 0; i < count; i++)
+            write_all(load, fds[i], load->bytes);
+        for (uint32_t i = 0; i < count; i++)
+            read_all(load, fds[i], load->bytes);
+    }
+    uint64_t end_ns = now_ns();
+    for (uint32_t i = 0; i < count; i++)
+        load->calls->close(fds[i]);
+    free(fds);
+    printf("{\"opened_per_s\": %.1f, \"requests_per_s\": %.1f}\n",
+           count / ((double)(open_ns - start_ns) / NS_PER_S),
+           (double)count * MANY_ROUNDS / ((double)(end_ns - open_ns) / NS_PER_S));
+}
+
+/* --- what there is --- */
+
+static const struct {
+    const char *name;
+    void (*serve)(const struct load *load, int listener);
+    void (*drive)(const struct load *load);
+} kinds[] = {{"stream", serve_stream, drive_stream},
+             {"echo", serve_echo, drive_echo},
+             {"connect", serve_connect, drive_connect},
+             {"many", serve_many, drive_many}};
+
+static int listen_on(const struct load *load)
+{
+    int on = 1, fd = load->calls->socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || load->calls->setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
+        load->calls->bind(fd, (const struct sockaddr *)&load->addr, sizeof load->addr) < 0 ||
+        load->calls->listen(fd, 1024) < 0)
+        fail("listen");
+    puts("READY");
+    fflush(stdout);
+    return fd;
+}
+
+static void start_smc(char *ports)
+{
+    struct smcr_sock_config config = {0};
+    struct net_error err = {""};
+    for (char *port = strtok(ports, ","); port && config.num_ports < SMCR_SOCK_MAX_PORTS;
+         port = strtok(NULL, ","))
+        config.ports[config.num_ports++].port = port;
+    if (smcr_sock_start(&config, &err) < 0 || err.text[0]) {
+        fprintf(stderr, "socket_load: %s\n", err.text);
+        exit(1);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    bool serves = argc > 2 && strcmp(argv[2], "serve") == 0;
+    if (argc != 8) {
+        fprintf(stderr, "usage: socket_load tcp|PORT[,PORT] serve|drive WHAT ADDR TCP_PORT BYTES AMOUNT\n");
+        return 2;
+    }
+    struct load load = {.is_smc = strcmp(argv[1], "tcp") != 0,
+                        .what = argv[3],
+                        .addr = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(argv[5]))},
+                        .bytes = strtoul(argv[6], NULL, 10),
+                        .amount = strtod(argv[7], NULL)};
+    load.calls = load.is_smc ? &over_smc : &over_tcp;
+    if (inet_pton(AF_INET, argv[4], &load.addr.sin_addr) != 1 || load.bytes > sizeof buffer) {
+        fprintf(stderr, "socket_load: an IPv4 address, and at most %zu bytes\n", sizeof buffer);
+        return 2;
+    }
+    struct rlimit files = {.rlim_cur = 8192, .rlim_max = 8192};
+    setrlimit(RLIMIT_NOFILE, &files);
+    if (load.is_smc)
+        start_smc(argv[1]);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strcmp(kinds[i].name, load.what) == 0) {
+            if (serves)
+                kinds[i].serve(&load, listen_on(&load));
+            else
+                kinds[i].drive(&load);
+        }
+    }
+    if (load.is_smc)
+        smcr_sock_stop();
+    return 0;
+}
