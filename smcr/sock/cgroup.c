@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,21 +50,47 @@ static int find_place(char *out, size_t room)
     return rc;
 }
 
-static int find_home(char *out, size_t room, struct net_error *err)
+static void forget_mount(struct smcr_cgroup *cgroup)
+{
+    if (cgroup->mount_fd >= 0)
+        close(cgroup->mount_fd);
+    cgroup->mount_fd = -1;
+}
+
+/* A mount of it that no directory shows: `ip netns exec` mounts a /sys of its own, without cgroups. The
+ * descriptor, or -errno. */
+static int mount_detached(void)
+{
+    int context = fsopen("cgroup2", FSOPEN_CLOEXEC), fd = -1;
+    if (context >= 0 && fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+        fd = fsmount(context, FSMOUNT_CLOEXEC, 0);
+    int rc = fd >= 0 ? fd : -errno;
+    if (context >= 0)
+        close(context);
+    return rc;
+}
+
+/* Fills `home`, and `mount_fd` where that had to be made. */
+static int find_home(struct smcr_cgroup *cgroup, struct net_error *err)
 {
     char mount[256], place[256];
-    int rc = find_mount(mount, sizeof mount);
-    if (rc != 0)
-        return net_error_set(err, -rc,
-                             "SMC-R needs a mounted cgroup v2 hierarchy, and there is none; "
-                             "`mount -t cgroup2 none /sys/fs/cgroup` makes one");
-    rc = find_place(place, sizeof place);
-    if (rc != 0)
-        return net_error_set(err, -rc, "this process has no place in the cgroup v2 hierarchy");
-    int len = snprintf(out, room, "%s%s", mount, strcmp(place, "/") == 0 ? "" : place);
-    return (size_t)len < room
-               ? 0
-               : net_error_set(err, ENAMETOOLONG, "the path of this process's cgroup is too long");
+    cgroup->mount_fd = -1;
+    if (find_place(place, sizeof place) != 0)
+        return net_error_set(err, ENOENT, "this process has no place in the cgroup v2 hierarchy");
+    if (find_mount(mount, sizeof mount) != 0) {
+        cgroup->mount_fd = mount_detached();
+        if (cgroup->mount_fd < 0)
+            return net_error_set(err, ENOENT,
+                                 "SMC-R needs a mounted cgroup v2 hierarchy, and there is none; "
+                                 "`mount -t cgroup2 none /sys/fs/cgroup` makes one");
+        snprintf(mount, sizeof mount, "/proc/self/fd/%d", cgroup->mount_fd);
+    }
+    int len =
+        snprintf(cgroup->home, sizeof cgroup->home, "%s%s", mount, strcmp(place, "/") == 0 ? "" : place);
+    if ((size_t)len < sizeof cgroup->home)
+        return 0;
+    forget_mount(cgroup);
+    return net_error_set(err, ENAMETOOLONG, "the path of this process's cgroup is too long");
 }
 
 static int write_pid(const char *dir, long pid)
@@ -110,20 +137,24 @@ static int explain(int rc, const char *home, struct net_error *err)
 
 int smcr_cgroup_enter(struct smcr_cgroup *cgroup, struct net_error *err)
 {
-    int rc = find_home(cgroup->home, sizeof cgroup->home, err);
+    int rc = find_home(cgroup, err);
     if (rc != 0)
         return rc;
     remove_leftovers(cgroup->home);
     snprintf(cgroup->own, sizeof cgroup->own, "%s/" PREFIX "%ld", cgroup->home, (long)getpid());
-    if (mkdir(cgroup->own, 0755) != 0 && errno != EEXIST)
-        return explain(-errno, cgroup->home, err);
-    cgroup->fd = open(cgroup->own, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    rc = cgroup->fd < 0 ? -errno : write_pid(cgroup->own, (long)getpid());
-    if (rc == 0)
-        return 0;
+    cgroup->fd = -1;
+    if (mkdir(cgroup->own, 0755) != 0 && errno != EEXIST) {
+        rc = -errno;
+    } else {
+        cgroup->fd = open(cgroup->own, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        rc = cgroup->fd < 0 ? -errno : write_pid(cgroup->own, (long)getpid());
+        if (rc == 0)
+            return 0;
+        rmdir(cgroup->own);
+    }
     if (cgroup->fd >= 0)
         close(cgroup->fd);
-    rmdir(cgroup->own);
+    forget_mount(cgroup);
     return explain(rc, cgroup->home, err);
 }
 
@@ -148,4 +179,5 @@ void smcr_cgroup_leave(struct smcr_cgroup *cgroup)
     close(cgroup->fd);
     move_out(cgroup, 8);
     rmdir(cgroup->own);
+    forget_mount(cgroup);
 }

@@ -9,6 +9,7 @@ struct smcr_cgroup {
     char home[512]; /* directory that the process came from */
     char own[600];  /* nornic-PID in it */
     int fd;         /* of `own` */
+    int mount_fd;   /* of the hierarchy, where no directory shows it; else -1 */
 };
 
 /* Makes it and moves the process there; cgroups that dead processes left behind in the same place are

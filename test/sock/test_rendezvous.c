@@ -9,9 +9,11 @@
 #include <netinet/tcp.h>
 #include <netpacket/packet.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -370,6 +372,36 @@ Test(rendezvous, the_cgroup_is_removed_and_leftovers_are_too, .timeout = 30)
     smcr_cgroup_leave(&cgroup);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
+}
+
+static bool lives_in_own_cgroup(void)
+{
+    char line[600], own[40];
+    FILE *f = fopen("/proc/self/cgroup", "re");
+    snprintf(own, sizeof own, "/nornic-%d\n", (int)getpid());
+    bool found = false;
+    while (f && fgets(line, sizeof line, f))
+        found |= strncmp(line, "0::", 3) == 0 && strstr(line, own) != NULL;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* As `ip netns exec` leaves a process: with a /sys that shows no cgroups. */
+Test(rendezvous, a_hierarchy_that_no_directory_shows, .timeout = 30)
+{
+    struct net_error err = {""};
+    struct smcr_cgroup cgroup;
+    if (unshare(CLONE_NEWNS) != 0)
+        cr_skip_test("needs root, to hide the mounts");
+    cr_assert_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+    umount2("/sys/fs/cgroup", MNT_DETACH);
+    if (smcr_cgroup_enter(&cgroup, &err) != 0)
+        cr_skip_test("%s", err.text);
+    cr_assert_geq(cgroup.mount_fd, 0, "still shown, in %s", cgroup.home);
+    cr_assert(lives_in_own_cgroup());
+    smcr_cgroup_leave(&cgroup);
+    cr_assert_not(lives_in_own_cgroup());
 }
 
 /* covers: SMCR-REN-06 */
