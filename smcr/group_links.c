@@ -68,5 +68,6 @@ void smcr_group_port_up(struct smcr_group *group, struct smcr_port *port, uint64
     if (group->state != SMCR_GROUP_USABLE || !smcr_group_may_use(group, port))
         return;
     group->repair_ns = group->smcr->config.times.redundancy_ns;
+    group->repair_turn = 0;
     smcr_llc_want_link(group, now_ns);
 }

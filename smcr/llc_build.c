@@ -135,3 +135,10 @@ void smcr_llc_build_delete_rsp(uint8_t *message, uint8_t number, uint32_t reason
 {
     put_delete_link(message, (struct smcr_delete_link){.response = 1, .link = number, .reason = reason});
 }
+
+void smcr_llc_build_test_link(uint8_t *message, const uint8_t user_data[16])
+{
+    struct smcr_test_link m = {.type = SMCR_LLC_TEST_LINK, .length = SMCR_MSG_BYTES};
+    memcpy(m.user_data, user_data, sizeof m.user_data);
+    smcr_test_link_put(message, &m);
+}

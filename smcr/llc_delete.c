@@ -260,14 +260,14 @@ static void server_is_asked(struct smcr_link *via, const struct smcr_delete_link
 {
     struct smcr_group *group = via->group;
     struct smcr_link *link = smcr_group_link(group, m->link);
-    if (group->state == SMCR_GROUP_FIRST_CONTACT || !smcr_llc_is_free(group)) { /* SMCR-SER-03 */
+    if (link && link->delete_step != SMCR_LINK_STAYS)
+        return; /* it is being deleted: SMCR-DLK-07 */
+    if (group->state == SMCR_GROUP_FIRST_CONTACT || !smcr_llc_is_free(group)) /* SMCR-SER-03 */
         smcr_llc_queue(via, message);
-        return;
-    }
-    if (!link)
+    else if (!link)
         unknown_link(via, m->link, now_ns);
     else
-        smcr_llc_delete_link(link, m->reason, m->orderly, now_ns); /* once: SMCR-DLK-07 */
+        smcr_llc_delete_link(link, m->reason, m->orderly, now_ns);
 }
 
 void smcr_llc_delete_link_req(struct smcr_link *link, const uint8_t *message, uint64_t now_ns)

@@ -27,6 +27,11 @@ void smcr_llc_build_cont(uint8_t *message, struct smcr_group *group, bool is_res
 void smcr_llc_build_delete_link(uint8_t *message, uint8_t number, uint32_t reason, bool orderly);
 void smcr_llc_build_delete_all(uint8_t *message, uint32_t reason, bool orderly);
 void smcr_llc_build_delete_rsp(uint8_t *message, uint8_t number, uint32_t reason);
+void smcr_llc_build_test_link(uint8_t *message, const uint8_t user_data[16]);
+/* smcr/llc_build_rkey.c: the first message of `x`, the next, and DELETE RKEY. */
+void smcr_llc_build_confirm_rkey(uint8_t *message, struct smcr_llc_rkey *x);
+void smcr_llc_build_rkey_cont(uint8_t *message, struct smcr_llc_rkey *x);
+void smcr_llc_build_delete_rkey(uint8_t *message, struct smcr_llc_rkey *x);
 /* ADD LINK in whichever layout it came (A5). */
 void smcr_llc_parse_add_link(const struct smcr_group *group, const uint8_t *message,
                              struct smcr_add_link *out);

@@ -50,6 +50,7 @@ static void new_link_failed(struct smcr_group *group, uint64_t now_ns)
     } else {
         if (group->role == SMCR_CLIENT)
             smcr_arm(group->smcr, &llc->notice_timer, now_ns + group->smcr->config.times.add_link_notice_ns);
+        llc->add_wanted |= llc->notice_came; /* it has found another RNIC meanwhile */
         smcr_llc_end(group, now_ns);
         smcr_llc_delete_link(about, reason, false, now_ns);
     }
@@ -147,5 +148,7 @@ void smcr_llc_link_lost(struct smcr_link *link, uint64_t now_ns)
         return;
     if (group->role == SMCR_CLIENT)
         smcr_llc_resend_deletes(link, now_ns);
+    if (link->delete_step == SMCR_LINK_DRAINS) /* nothing of its connections is left on it */
+        smcr_llc_drained(link, now_ns);
     plan_replacement(group, link, link->delete_step >= SMCR_LINK_DUE, now_ns);
 }

@@ -12,10 +12,8 @@ void smcr_llc_test_link(struct smcr_link *link, uint64_t now_ns)
         return;
     put_be64(link->test_data, smcr->config.random.next(smcr->config.random.ctx));
     put_be64(link->test_data + 8, smcr->config.random.next(smcr->config.random.ctx));
-    struct smcr_test_link m = {.type = SMCR_LLC_TEST_LINK, .length = SMCR_MSG_BYTES};
-    memcpy(m.user_data, link->test_data, sizeof m.user_data);
     uint8_t message[SMCR_MSG_BYTES];
-    smcr_test_link_put(message, &m);
+    smcr_llc_build_test_link(message, link->test_data);
     link->test_pending = true;
     smcr_arm(smcr, &link->test_timer, now_ns + smcr->config.times.test_answer_ns);
     smcr_llc_send(link, message, now_ns);

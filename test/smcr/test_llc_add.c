@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Links that are added to an established group: SMCR section 11.1, REC-30, ARC-11 to ARC-19. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "test/smcr/played.h"
+
+static struct smcr_group *group_of(const struct pair *pair, unsigned node)
+{
+    return pair->node[node].smcr->groups;
+}
+
+static enum smcr_redundancy redundancy(const struct pair *pair, unsigned node)
+{
+    return smcr_group_redundancy(group_of(pair, node));
+}
+
+static unsigned count_active(const struct smcr_group *group)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        count += group->links[i].state == SMCR_LINK_ACTIVE;
+    return count;
+}
+
+/* Any two of the links have an RNIC pair of their own. */
+static void no_parallel_links(const struct smcr_group *group)
+{
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        for (unsigned k = 0; k < i; k++) {
+            const struct smcr_link *a = &group->links[i], *b = &group->links[k];
+            if (a->state == SMCR_LINK_ACTIVE && b->state == SMCR_LINK_ACTIVE)
+                cr_assert_not(smcr_rnic_equal(&a->local, &b->local) && smcr_rnic_equal(&a->peer, &b->peer));
+        }
+}
+
+/* covers: SMCR-ALK-01, SMCR-ALK-02, SMCR-ARC-18, SMCR-ARC-10 */
+Test(llc_add, SMCR_ALK_01_a_server_that_gains_an_RNIC_adds_a_link)
+{
+    struct pair_config config = {.ports = {2, 1}};
+    struct pair *pair = pair_new(&config);
+    struct pair_conn *c = pair_connect(pair, 0);
+    pair_run_for(pair, PAIR_MS);
+    cr_assert_eq(redundancy(pair, 1), SMCR_ASYMMETRIC_LOCAL);
+    pair_pump(&c->end[0], 60000, 0); /* running traffic is not stopped */
+    pair_add_port(pair, 1);
+    pair_run_for(pair, 10 * PAIR_MS);
+    cr_assert_eq(redundancy(pair, 0), SMCR_SYMMETRIC);
+    cr_assert_eq(redundancy(pair, 1), SMCR_SYMMETRIC);
+    no_parallel_links(group_of(pair, 0));
+    cr_assert(pair_transfer(pair, &c->end[0], 10000, PAIR_S), "%s", pair->failure);
+    cr_assert_null(pair_free(pair));
+}
+
+/* covers: SMCR-ARC-13, SMCR-ALK-09, SMCR-LLC-40, SMCR-FOV-15, SMCR-DLK-02 */
+Test(llc_add, SMCR_ARC_13_a_symmetric_link_replaces_the_asymmetric_one)
+{
+    for (unsigned gains = 0; gains < 2; gains++) {
+        struct pair_config config = {.ports = {gains == 0 ? 1 : 2, gains == 0 ? 2 : 1}};
+        struct pair *pair = pair_new(&config);
+        struct pair_conn *conns[4];
+        for (unsigned i = 0; i < 4; i++)
+            cr_assert_not_null(conns[i] = pair_connect(pair, 0));
+        pair_run_for(pair, PAIR_MS);
+        cr_assert_eq(count_active(group_of(pair, 0)), 2);
+        pair_add_port(pair, gains);
+        for (unsigned i = 0; i < 4; i++) {
+            cr_assert(pair_transfer(pair, &conns[i]->end[0], 30000, PAIR_S), "%s", pair->failure);
+            cr_assert(pair_transfer(pair, &conns[i]->end[1], 30000, PAIR_S), "%s", pair->failure);
+        }
+        pair_run_for(pair, 10 * PAIR_MS);
+        for (unsigned node = 0; node < 2; node++) {
+            cr_assert_eq(redundancy(pair, node), SMCR_SYMMETRIC);
+            cr_assert_eq(count_active(group_of(pair, node)), 2, "the superfluous one is gone");
+            cr_assert_eq(smcr_group_symmetric_links(group_of(pair, node)), 2);
+            cr_assert_eq(smcr_counters(pair->node[node].smcr)->links_failed, 0);
+            cr_assert_eq(smcr_counters(pair->node[node].smcr)->conns_reset, 0);
+        }
+        cr_assert_eq(pair->node[1].sent[SMCR_LLC_DELETE_LINK], 1);
+        cr_assert_null(pair_free(pair));
+    }
+}
+
+static uint32_t deletion_reason;
+static uint8_t deletion_flags;
+
+static void note_deletion(void *ctx, struct pair_node *node, const struct smcr_trace *trace)
+{
+    (void)ctx;
+    if (node->index != 1 || trace->type != SMCR_TRACE_LLC_TX || trace->message[0] != SMCR_LLC_DELETE_LINK)
+        return;
+    struct smcr_delete_link m;
+    smcr_delete_link_get(&m, trace->message);
+    deletion_reason = m.reason;
+    deletion_flags = trace->message[3];
+}
+
+/* covers: SMCR-ARC-13, SMCR-ALK-09 */
+Test(llc_add, SMCR_ALK_09_orderly_and_with_its_reason)
+{
+    struct pair_config config = {.ports = {2, 1}};
+    struct pair *pair = pair_new(&config);
+    pair->on_trace = note_deletion;
+    cr_assert_not_null(pair_connect(pair, 0));
+    pair_add_port(pair, 1);
+    pair_run_for(pair, 10 * PAIR_MS);
+    cr_assert_eq(deletion_reason, 0x00050000);
+    cr_assert_eq(deletion_flags, 0x20);
+    cr_assert_null(pair_free(pair));
+}
+
+/* covers: SMCR-ALK-03, SMCR-LLC-32, SMCR-ARC-10 */
+Test(llc_add, SMCR_ALK_03_a_client_that_gains_an_RNIC_gives_notice_and_waits_for_nothing)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_CLIENT, 1);
+    pair_add_port(t.pair, t.me);
+    played_expect(&t, 0, SMCR_LLC_ADD_LINK, false, m);
+    struct smcr_add_link al;
+    smcr_add_link_get(&al, m);
+    cr_assert_arr_eq(al.mac, t.pair->node[t.me].port[1].mac.b, 6);
+    cr_assert_arr_eq(al.gid, t.pair->node[t.me].port[1].addr.b, 16);
+    cr_assert_eq(al.qpn | al.link | al.mtu | al.psn, 0);
+    pair_run_for(t.pair, 20 * PAIR_S); /* silence is no error */
+    cr_assert_eq(played_state(&t, 1), SMCR_LINK_ACTIVE);
+    cr_assert_eq(played_counters(&t)->llc_timeouts, 0);
+    played_end(&t);
+}
+
+static void send_notice(struct played *t, unsigned link)
+{
+    uint8_t m[SMCR_MSG_BYTES];
+    struct smcr_add_link al = {.type = SMCR_LLC_ADD_LINK, .length = SMCR_MSG_BYTES};
+    memcpy(al.mac, t->pair->node[!t->me].port[0].mac.b, 6);
+    al.mac[4] = 9; /* a new RNIC */
+    smcr_add_link_put(m, &al);
+    played_send(t, link, m);
+}
+
+/* covers: SMCR-ALK-04, SMCR-REC-30 */
+Test(llc_add, SMCR_ALK_04_a_server_answers_a_notice_when_redundancy_is_missing)
+{
+    struct played t;
+    played_begin(&t, SMCR_SERVER, 1);
+    send_notice(&t, 0);
+    played_expect(&t, 0, SMCR_LLC_ADD_LINK, false, NULL);
+    played_end(&t);
+}
+
+/* covers: SMCR-ALK-04, SMCR-ARC-17, SMCR-ARC-14 */
+Test(llc_add, SMCR_ALK_04_a_server_at_the_maximum_ignores_a_notice)
+{
+    struct played t;
+    struct pair_config config = {.ports = {3, 3}, .smcr[1].max_links = 2};
+    played_begin_with(&t, SMCR_SERVER, 2, config);
+    cr_assert_eq(smcr_group_symmetric_links(played_group(&t)), 2);
+    send_notice(&t, 0);
+    played_expect_none(&t, 0, SMCR_LLC_ADD_LINK, false, PAIR_S);
+    played_expect_none(&t, 1, SMCR_LLC_ADD_LINK, false, PAIR_US);
+    played_end(&t);
+}
+
+/* covers: SMCR-ARC-17, SMCR-ARC-14 */
+Test(llc_add, SMCR_ARC_17_no_more_links_than_agreed)
+{
+    for (uint8_t max_links = 2; max_links <= 3; max_links++) {
+        struct pair_config config = {.ports = {3, 3}, .smcr = {{.max_links = max_links}, {.max_links = 8}}};
+        struct pair *pair = pair_new(&config);
+        cr_assert_not_null(pair_connect(pair, 0));
+        pair_run_for(pair, 30 * PAIR_S);
+        for (unsigned node = 0; node < 2; node++) {
+            cr_assert_eq(group_of(pair, node)->max_links, max_links);
+            cr_assert_eq(count_active(group_of(pair, node)), max_links);
+        }
+        cr_assert_null(pair_free(pair));
+    }
+}
+
+/* covers: SMCR-ARC-17 */
+Test(llc_add, SMCR_ARC_17_a_client_refuses_one_above_the_maximum)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin_with(&t, SMCR_CLIENT, 2, (struct pair_config){.ports = {3, 3}});
+    peer_make_link(&t.peer, 2, 2);
+    t.peer.link[2].number = 3;
+    peer_add_link(&t.peer, 2, false, m);
+    played_send(&t, 0, m);
+    played_expect(&t, 0, SMCR_LLC_ADD_LINK, true, m);
+    cr_assert_eq(m[3], 0xc0);
+    played_end(&t);
+}
+
+static struct smcr_link_end rnic(uint8_t n)
+{
+    return (struct smcr_link_end){.mac = {{2, 0, 0, 0, 0, n}}, .gid = {{0xfd, [15] = n}}};
+}
+
+/* Links between RNICs of ours and of the peer's, all active. */
+static void set_links(struct smcr_group *group, const uint8_t pairs[][2], unsigned count)
+{
+    memset(group, 0, sizeof *group);
+    for (unsigned i = 0; i < count; i++)
+        group->links[i] = (struct smcr_link){
+            .state = SMCR_LINK_ACTIVE, .local = rnic(pairs[i][0]), .peer = rnic(pairs[i][1])};
+}
+
+static bool allowed(const struct smcr_group *group, uint8_t local, uint8_t peer)
+{
+    struct smcr_link_end a = rnic(local), b = rnic(peer);
+    return smcr_group_pair_is_allowed(group, &a, &b, NULL);
+}
+
+/* covers: SMCR-ARC-11, SMCR-ARC-12, SMCR-ARC-16, SMCR-ALK-02, SMCR-ALK-05, SMCR-ALK-11 */
+Test(llc_add, SMCR_ARC_16_one_asymmetric_link_at_the_most_and_none_that_is_parallel)
+{
+    static struct smcr_group group;
+    set_links(&group, (const uint8_t[][2]){{1, 11}}, 1);
+    cr_assert_eq(smcr_group_redundancy(&group), SMCR_SINGLE);
+    cr_assert_not(allowed(&group, 1, 11));
+    cr_assert(allowed(&group, 1, 12) && allowed(&group, 2, 11) && allowed(&group, 2, 12));
+
+    set_links(&group, (const uint8_t[][2]){{1, 11}, {1, 12}}, 2);
+    cr_assert_eq(smcr_group_redundancy(&group), SMCR_ASYMMETRIC_LOCAL);
+    cr_assert_eq(smcr_group_symmetric_links(&group), 1, "an asymmetric one does not count");
+    cr_assert_null(smcr_group_superfluous_link(&group));
+    cr_assert_not(allowed(&group, 1, 13), "a second asymmetric one");
+    cr_assert(allowed(&group, 2, 11) && allowed(&group, 2, 12) && allowed(&group, 2, 13));
+
+    set_links(&group, (const uint8_t[][2]){{1, 11}, {2, 11}}, 2);
+    cr_assert_eq(smcr_group_redundancy(&group), SMCR_ASYMMETRIC_PEER);
+    cr_assert_not(allowed(&group, 3, 11));
+    cr_assert(allowed(&group, 1, 12) && allowed(&group, 3, 12));
+
+    set_links(&group, (const uint8_t[][2]){{1, 11}, {2, 12}}, 2);
+    cr_assert_eq(smcr_group_redundancy(&group), SMCR_SYMMETRIC);
+    cr_assert_not(allowed(&group, 1, 12) || allowed(&group, 3, 11) || allowed(&group, 1, 13));
+    cr_assert(allowed(&group, 3, 13));
+
+    set_links(&group, (const uint8_t[][2]){{1, 11}, {1, 12}, {2, 12}}, 3);
+    cr_assert_eq(smcr_group_redundancy(&group), SMCR_SYMMETRIC);
+    cr_assert_eq(smcr_group_superfluous_link(&group), &group.links[1]);
+    cr_assert_eq(smcr_group_symmetric_links(&group), 2);
+}
+
+/* covers: SMCR-REC-30, SMCR-ALK-10, SMCR-DLK-10 */
+Test(llc_add, SMCR_REC_30_a_server_without_redundancy_tries_again_and_again_more_seldom)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    struct raw_message raw;
+    played_begin(&t, SMCR_SERVER, 1);
+    uint64_t wait_ns = 10 * PAIR_S, from_ns = t.pair->now_ns;
+    for (unsigned i = 0; i < 7; i++) {
+        cr_assert(raw_wait(t.peer.link[0].raw, SMCR_LLC_ADD_LINK, false, &raw, wait_ns + PAIR_S));
+        cr_assert_geq(t.pair->now_ns - from_ns, wait_ns - PAIR_S, "try %u", i);
+        from_ns = t.pair->now_ns;
+        peer_add_link_reject(&t.peer, raw.bytes[29], m);
+        played_send(&t, 0, m);
+        wait_ns = 2 * wait_ns < 300 * PAIR_S ? 2 * wait_ns : 300 * PAIR_S;
+        t.pair->node[1].smcr->groups->links[0].test_pending = false; /* the peer does not answer tests here */
+        smcr_cancel(t.pair->node[1].smcr, &t.pair->node[1].smcr->groups->links[0].test_timer);
+    }
+    played_end(&t);
+}
+
+/* covers: SMCR-REC-30 */
+Test(llc_add, SMCR_REC_30_the_lost_link_comes_back_with_its_port)
+{
+    for (unsigned node = 0; node < 2; node++) {
+        struct pair_config config = {.ports = {2, 2}, .topology = PAIR_CABLES};
+        struct pair *pair = pair_new(&config);
+        struct pair_conn *c = pair_connect(pair, 0);
+        pair_run_for(pair, PAIR_MS);
+        pair_cut(pair, 0, 1, true);
+        pair_cut(pair, 1, 1, true);
+        pair_run_for(pair, 100 * PAIR_MS);
+        cr_assert_eq(redundancy(pair, 0), SMCR_SINGLE);
+        pair_restore(pair, node, 1); /* one end sees it before the other */
+        pair_run_for(pair, 100 * PAIR_MS);
+        pair_restore(pair, !node, 1);
+        pair_run_for(pair, 3 * PAIR_S); /* a link that was tried in between has to fail first */
+        cr_assert_eq(redundancy(pair, 0), SMCR_SYMMETRIC, "%u", node);
+        cr_assert_eq(redundancy(pair, 1), SMCR_SYMMETRIC, "%u", node);
+        cr_assert(pair_transfer(pair, &c->end[1], 100000, PAIR_S));
+        cr_assert_null(pair_free(pair));
+    }
+}
+
+/* Rows of SMCR-REC-04 of an established group. */
+
+/* The server's next link up to the client's answer; which link carries it. */
+static unsigned offered(struct played *t, uint8_t *number)
+{
+    struct raw_message raw;
+    for (unsigned via = 0; via < t->peer.num_links; via++)
+        if (raw_wait(t->peer.link[via].raw, SMCR_LLC_ADD_LINK, false, &raw, PAIR_MS)) {
+            *number = raw.bytes[29];
+            return via;
+        }
+    cr_assert_fail("no ADD LINK");
+    return 0;
+}
+
+/* covers: SMCR-REC-04, SMCR-FOV-16 */
+Test(llc_add, SMCR_REC_04_row_6_no_response_to_ADD_LINK)
+{
+    struct played t;
+    uint8_t number;
+    played_begin(&t, SMCR_SERVER, 1);
+    send_notice(&t, 0);
+    offered(&t, &number);
+    pair_run_for(t.pair, 1900 * PAIR_MS);
+    cr_assert_neq(played_state(&t, number), SMCR_LINK_FREE);
+    pair_run_for(t.pair, 200 * PAIR_MS);
+    cr_assert_null(played_group(&t), "the carrying link was the last one");
+    cr_assert(pair_other(t.conn.end)->reset_sent);
+    played_end(&t);
+}
+
+/* covers: SMCR-REC-04, SMCR-REC-31 */
+Test(llc_add, SMCR_REC_04_row_6_on_another_link_if_there_is_one)
+{
+    struct played t;
+    uint8_t number, again, m[SMCR_MSG_BYTES];
+    struct pair_config config = {.ports = {2, 3}, .smcr[1].max_links = 3};
+    played_begin_with(&t, SMCR_SERVER, 2, config);
+    t.pair->node[1].smcr->groups->max_links = 3;
+    smcr_llc_want_link(played_group(&t), t.pair->now_ns);
+    unsigned via = offered(&t, &number);
+    pair_run_for(t.pair, 2050 * PAIR_MS);
+    cr_assert_eq(played_state(&t, number), SMCR_LINK_FREE);
+    cr_assert_eq(played_state(&t, (uint8_t)(via + 1)), SMCR_LINK_DOWN);
+    played_expect(&t, !via, SMCR_LLC_DELETE_LINK, false, m);
+    cr_assert_eq(m[4], via + 1);
+    played_delete_link(m, (uint8_t)(via + 1), 0, 0x80);
+    played_send(&t, !via, m);
+    cr_assert_eq(offered(&t, &again), !via);
+    cr_assert_neq(again, number, "numbers are not used again soon: SMCR-ARC-19");
+    played_end(&t);
+}
+
+/* A server's link 2 of the instance (client) in an established group, up to the CONTINUATIONs. */
+static void accept_later(struct played *t)
+{
+    uint8_t m[SMCR_MSG_BYTES];
+    struct smcr_add_link al;
+    played_begin_with(t, SMCR_CLIENT, 1, (struct pair_config){.ports = {1, 2}});
+    pair_add_port(t->pair, t->me);
+    played_expect(t, 0, SMCR_LLC_ADD_LINK, false, NULL); /* the notice */
+    played_make_link(t, 1, 1);
+    t->peer.link[1].number = 5;
+    peer_add_link(&t->peer, 1, false, m);
+    played_send(t, 0, m);
+    played_expect(t, 0, SMCR_LLC_ADD_LINK, true, m);
+    smcr_add_link_get(&al, m);
+    cr_assert_not(al.rejected);
+    cr_assert_eq(al.link, 5);
+}
+
+/* covers: SMCR-REC-04 */
+Test(llc_add, SMCR_REC_04_row_7_and_12_no_CONTINUATION_later)
+{
+    struct played t;
+    accept_later(&t);
+    pair_run_for(t.pair, 1900 * PAIR_MS);
+    cr_assert_not_null(played_group(&t));
+    pair_run_for(t.pair, 200 * PAIR_MS);
+    cr_assert_null(played_group(&t), "the carrying link was the last one");
+    played_end(&t);
+}
+
+/* covers: SMCR-REC-04, SMCR-ALK-03 */
+Test(llc_add, SMCR_REC_04_row_9_no_CONFIRM_LINK_later)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    struct raw_message raw;
+    accept_later(&t);
+    peer_add_link_cont(&t.peer, 1, false, m);
+    played_send(&t, 0, m);
+    cr_assert(raw_wait(t.peer.link[0].raw, SMCR_LLC_DELETE_LINK, false, &raw, 2100 * PAIR_MS));
+    cr_assert_eq(raw.bytes[4], 5);
+    played_delete_link(m, 5, SMCR_DELETE_UNKNOWN_LINK, 0x80); /* it had given up too */
+    played_send(&t, 0, m);
+    cr_assert_eq(played_state(&t, 5), SMCR_LINK_FREE);
+    cr_assert_eq(played_state(&t, 1), SMCR_LINK_ACTIVE, "the carrying link is unaffected");
+    smcr_cancel(t.pair->node[t.me].smcr, &played_link(&t, 1)->test_timer);
+    cr_assert(raw_wait(t.peer.link[0].raw, SMCR_LLC_ADD_LINK, false, &raw, 31 * PAIR_S), "a notice again");
+    played_end(&t);
+}
+
+/* A link of the instance (server) in an established group, up to its CONFIRM LINK. */
+static uint8_t confirm_later(struct played *t)
+{
+    uint8_t m[SMCR_MSG_BYTES];
+    struct smcr_add_link al;
+    played_begin_with(t, SMCR_SERVER, 1, (struct pair_config){.ports = {2, 1}});
+    pair_add_port(t->pair, t->me);
+    played_expect(t, 0, SMCR_LLC_ADD_LINK, false, m);
+    smcr_add_link_get(&al, m);
+    peer_make_link(&t->peer, 1, 1);
+    struct peer_link *l = &t->peer.link[1];
+    l->number = al.link;
+    memcpy(l->theirs.mac.b, al.mac, 6);
+    memcpy(l->theirs.gid.b, al.gid, 16);
+    l->theirs.qpn = al.qpn;
+    l->theirs.psn = al.psn;
+    l->theirs.mtu = al.mtu;
+    cr_assert_eq(raw_ready(l->raw, &l->theirs), 0);
+    peer_add_link(&t->peer, 1, true, m);
+    played_send(t, 0, m);
+    played_expect(t, 0, SMCR_LLC_ADD_LINK_CONT, false, NULL);
+    peer_add_link_cont(&t->peer, 1, true, m);
+    played_send(t, 0, m);
+    played_expect(t, 1, SMCR_LLC_CONFIRM_LINK, false, NULL);
+    return al.link;
+}
+
+/* covers: SMCR-REC-04, SMCR-REC-30 */
+Test(llc_add, SMCR_REC_04_row_3_no_response_to_CONFIRM_LINK_later)
+{
+    struct played t;
+    struct raw_message raw;
+    uint8_t m[SMCR_MSG_BYTES], number = confirm_later(&t);
+    cr_assert(raw_wait(t.peer.link[0].raw, SMCR_LLC_DELETE_LINK, false, &raw, 2100 * PAIR_MS));
+    cr_assert_eq(raw.bytes[4], number);
+    played_delete_link(m, number, 0, 0x80);
+    played_send(&t, 0, m);
+    cr_assert_eq(played_state(&t, number), SMCR_LINK_FREE);
+    cr_assert_eq(played_state(&t, 1), SMCR_LINK_ACTIVE);
+    cr_assert(raw_wait(t.peer.link[0].raw, SMCR_LLC_ADD_LINK, false, &raw, 11 * PAIR_S), "the retry timer");
+    played_end(&t);
+}
+
+/* covers: SMCR-REC-20, SMCR-LLC-21 */
+Test(llc_add, SMCR_REC_20_a_wrong_response_to_CONFIRM_LINK_later_deletes_that_link)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES], number = confirm_later(&t);
+    peer_confirm_link(&t.peer, 1, true, m);
+    m[28] ^= 1;
+    played_send(&t, 1, m);
+    played_expect(&t, 0, SMCR_LLC_DELETE_LINK, false, m);
+    cr_assert_eq(m[4], number);
+    cr_assert_arr_eq(m + 5, ((uint8_t[]){0x00, 0x04, 0x00, 0x00}), 4, "LLC protocol violation");
+    cr_assert_eq(played_state(&t, 1), SMCR_LINK_ACTIVE);
+    played_end(&t);
+}
+
+/* covers: SMCR-ALK-08, SMCR-LLC-22 */
+Test(llc_add, SMCR_ALK_08_a_server_uses_a_link_from_the_response_on)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES], number = confirm_later(&t);
+    uint8_t max_links = played_group(&t)->max_links;
+    cr_assert_eq(played_state(&t, number), SMCR_LINK_CONFIRMING);
+    peer_confirm_link(&t.peer, 1, true, m);
+    m[34] = 7; /* SMCR-LLC-22: later ones change nothing */
+    played_send(&t, 1, m);
+    cr_assert_eq(played_state(&t, number), SMCR_LINK_ACTIVE);
+    cr_assert_eq(played_group(&t)->max_links, max_links);
+    cr_assert_eq(smcr_group_redundancy(played_group(&t)), SMCR_SYMMETRIC);
+    played_end(&t);
+}
+
+/* covers: SMCR-LLC-37, SMCR-REC-24, SMCR-LLC-34 */
+Test(llc_add, SMCR_REC_24_continuations_that_do_not_fit_end_the_carrying_link)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        struct played t;
+        uint8_t m[SMCR_MSG_BYTES];
+        accept_later(&t);
+        peer_add_link_cont(&t.peer, 1, false, m);
+        if (i == 0)
+            m[8] ^= 1; /* a reference that is not known */
+        if (i == 1)
+            m[4] ^= 1; /* another link */
+        if (i >= 2) {  /* three announced: the first twice */
+            m[5] = 2;
+            memcpy(m + 24, m + 8, 16);
+        }
+        if (i == 3) { /* announces four, and then does not count down */
+            struct smcr_group *group = played_group(&t);
+            smcr_peer_rmb_find(group, played_link(&t, 1), 0x1234, 1, true);
+            m[5] = 4;
+            memcpy(m + 24, (uint8_t[]){0, 0, 0x12, 0x34}, 4);
+            played_send(&t, 0, m);
+            played_expect(&t, 0, SMCR_LLC_ADD_LINK_CONT, true, NULL);
+            m[5] = 1;
+        }
+        played_send(&t, 0, m);
+        cr_assert_null(played_group(&t), "case %u", i);
+        played_end(&t);
+    }
+}
+
+/* covers: SMCR-LLC-35, SMCR-ALK-07, SMCR-LLC-33 */
+Test(llc_add, SMCR_LLC_35_sides_with_different_numbers_of_RMBs)
+{
+    static const unsigned rmbs[][2] = {{1, 1}, {1, 4}, {5, 1}, {3, 2}, {4, 4}};
+    for (size_t i = 0; i < sizeof rmbs / sizeof rmbs[0]; i++) {
+        struct pair_config config = {.ports = {2, 2}, .smcr = {{.elems_per_rmb = 1}, {.elems_per_rmb = 1}}};
+        struct pair *pair = pair_new(&config);
+        config.smcr[0].elems_per_rmb = 1;
+        unsigned most = rmbs[i][0] > rmbs[i][1] ? rmbs[i][0] : rmbs[i][1];
+        struct pair_conn *c[8];
+        for (unsigned k = 0; k < most; k++) {
+            cr_assert_not_null(c[k] = pair_connect(pair, 0), "%s", pair->failure);
+            for (unsigned node = 0; node < 2; node++)
+                if (k + 1 >= rmbs[i][node]) /* what comes after that shares the last RMB */
+                    for (struct smcr_rmb *rmb = group_of(pair, node)->rmbs; rmb; rmb = rmb->next)
+                        rmb->num_elems = 1;
+        }
+        pair_cut(pair, 1, 1, true);
+        pair_run_for(pair, 3 * PAIR_S);
+        pair_restore(pair, 1, 1);
+        pair_run_for(pair, 3 * PAIR_S);
+        for (unsigned node = 0; node < 2; node++) {
+            cr_assert_eq(redundancy(pair, node), SMCR_SYMMETRIC);
+            for (unsigned l = 0; l < SMCR_LINK_SLOTS; l++)
+                for (struct smcr_peer_rmb *p = group_of(pair, node)->peer_rmbs; p; p = p->next)
+                    cr_assert_eq(p->token[l].is_known,
+                                 group_of(pair, node)->links[l].state == SMCR_LINK_ACTIVE);
+        }
+        for (unsigned k = 0; k < most; k++)
+            cr_assert(pair_transfer(pair, &c[k]->end[k % 2], 40000, PAIR_S), "%s", pair->failure);
+        cr_assert_null(pair_free(pair));
+    }
+}
+
+/* covers: SMCR-ARC-19 */
+Test(llc_add, SMCR_ARC_19_numbers_are_used_up_before_one_is_used_again)
+{
+    static struct smcr_group group;
+    for (unsigned n = 1; n <= 255; n++)
+        cr_assert_eq(smcr_group_next_link_number(&group), n);
+    group.links[0] = (struct smcr_link){.number = 1, .state = SMCR_LINK_ACTIVE};
+    group.links[1] = (struct smcr_link){.number = 2, .state = SMCR_LINK_DOWN};
+    cr_assert_eq(smcr_group_next_link_number(&group), 3, "then the lowest free");
+    group.links[2] = (struct smcr_link){.number = 3, .state = SMCR_LINK_ALLOCATED};
+    group.links[0].state = SMCR_LINK_FREE;
+    cr_assert_eq(smcr_group_next_link_number(&group), 1);
+}
+
+/* covers: SMCR-ARC-26, SMCR-ARC-25, SMCR-FOV-17 */
+Test(llc_add, SMCR_ARC_26_connections_are_spread_over_the_links)
+{
+    struct pair_config config = {.ports = {3, 3}, .smcr = {{.max_links = 3}, {.max_links = 3}}};
+    struct pair *pair = pair_new(&config);
+    for (unsigned i = 0; i < 13; i++) {
+        cr_assert_not_null(pair_connect(pair, 0));
+        pair_run_for(pair, PAIR_MS);
+    }
+    for (unsigned node = 0; node < 2; node++)
+        for (unsigned l = 0; l < 3; l++) /* the first came before there was a third link */
+            cr_assert(group_of(pair, node)->links[l].conns >= 4 && group_of(pair, node)->links[l].conns <= 5);
+    pair_cut(pair, 0, 0, true);
+    pair_run_for(pair, PAIR_MS);
+    uint32_t left = 0;
+    for (unsigned l = 0; l < SMCR_LINK_SLOTS; l++) {
+        const struct smcr_link *link = &group_of(pair, 0)->links[l];
+        left += link->conns;
+        cr_assert_eq(link->state == SMCR_LINK_ACTIVE && link->number < 4, link->conns >= 6, "SMCR-FOV-17");
+    }
+    cr_assert_eq(left, 13);
+    cr_assert_null(pair_free(pair));
+}

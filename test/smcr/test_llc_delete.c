@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* DELETE LINK, of one link and of all: SMCR sections 11.2 and 18. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "test/smcr/played.h"
+
+/* The connection sends over this link number of the instance. */
+static unsigned sends_over(const struct played *t)
+{
+    const struct smcr_conn *conn = pair_other(t->conn.end)->conn;
+    return conn->link ? conn->link->number : 0;
+}
+
+/* covers: SMCR-DLK-04, SMCR-LLC-42, SMCR-DLK-02, SMCR-FOV-07 */
+Test(llc_delete, SMCR_DLK_04_a_client_moves_answers_and_frees)
+{
+    for (uint8_t number = 1; number <= 2; number++) { /* the one that its connection uses, and the other */
+        struct played t;
+        uint8_t m[SMCR_MSG_BYTES];
+        played_begin(&t, SMCR_CLIENT, 2);
+        unsigned via = number == 1 ? 1 : 0;
+        bool moves = sends_over(&t) == number;
+        played_delete_link(m, number, SMCR_DELETE_LOST_PATH, 0);
+        played_send(&t, via, m);
+        played_expect(&t, via, SMCR_LLC_DELETE_LINK, true, m);
+        cr_assert_eq(m[3], 0x80);
+        cr_assert_eq(m[4], number);
+        cr_assert_eq(sends_over(&t), via + 1);
+        cr_assert_eq(t.pair->node[0].sent[SMCR_CDC], moves, "F if it moved");
+        cr_assert_eq(played_state(&t, number), SMCR_LINK_FREE, "once the response was delivered");
+        cr_assert(played_status(&t).established);
+        played_end(&t);
+    }
+}
+
+/* covers: SMCR-DLK-04 */
+Test(llc_delete, SMCR_DLK_04_the_target_stays_until_the_response_was_delivered)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_CLIENT, 2);
+    played_delete_link(m, 2, SMCR_DELETE_LOST_PATH, 0);
+    raw_send(t.peer.link[0].raw, m, SMCR_MSG_BYTES);
+    pair_run_for(t.pair, 7 * PAIR_US); /* there after 5, and the acknowledgement is at 15 */
+    cr_assert_eq(played_state(&t, 2), SMCR_LINK_DOWN);
+    pair_run_for(t.pair, 10 * PAIR_US);
+    cr_assert_eq(played_state(&t, 2), SMCR_LINK_FREE);
+    played_end(&t);
+}
+
+/* covers: SMCR-DLK-07, SMCR-LLC-41, SMCR-REC-25 */
+Test(llc_delete, SMCR_DLK_07_an_unknown_link_is_said_to_be_unknown)
+{
+    for (unsigned role = 0; role < 2; role++) {
+        struct played t;
+        uint8_t m[SMCR_MSG_BYTES];
+        played_begin(&t, (enum smcr_role)role, 2);
+        played_delete_link(m, 9, SMCR_DELETE_LOST_PATH, 0);
+        played_send(&t, 0, m);
+        played_expect(&t, 0, SMCR_LLC_DELETE_LINK, true, m);
+        cr_assert_eq(m[4], 9);
+        cr_assert_arr_eq(m + 5, ((uint8_t[]){0x00, 0x10, 0x00, 0x00}), 4);
+        cr_assert_eq(smcr_group_redundancy(played_group(&t)), SMCR_SYMMETRIC);
+        played_end(&t);
+    }
+}
+
+/* covers: SMCR-DLK-05, SMCR-DLK-06, SMCR-DLK-03, SMCR-DLK-09, SMCR-DLK-10, SMCR-FOV-02 */
+Test(llc_delete, SMCR_DLK_05_a_server_acts_at_once_on_a_disorderly_request)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_SERVER, 2);
+    unsigned target = sends_over(&t), via = target == 1 ? 1 : 0;
+    played_delete_link(m, (uint8_t)target, SMCR_DELETE_LOST_PATH, 0);
+    played_send(&t, via, m);
+    played_expect(&t, via, SMCR_LLC_DELETE_LINK, false, m);
+    cr_assert_eq(m[3], 0, "a request of its own, no response");
+    cr_assert_eq(m[4], target);
+    cr_assert_eq(played_state(&t, (uint8_t)target), SMCR_LINK_DOWN, "kept until the answer: SMCR-DLK-03");
+    cr_assert_eq(sends_over(&t), via + 1);
+    played_delete_link(m, (uint8_t)target, 0, 0x80);
+    played_send(&t, via, m);
+    cr_assert_eq(played_state(&t, (uint8_t)target), SMCR_LINK_FREE);
+    played_expect(&t, via, SMCR_LLC_ADD_LINK, false, NULL); /* SMCR-DLK-10, ALK-01 */
+    played_end(&t);
+}
+
+/* covers: SMCR-DLK-05, SMCR-FOV-15 */
+Test(llc_delete, SMCR_DLK_05_a_server_lets_connections_leave_on_an_orderly_request)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_SERVER, 2);
+    unsigned target = sends_over(&t), via = target == 1 ? 1 : 0;
+    raw_break(t.peer.link[target - 1].raw); /* what it posts there does not end for a while */
+    cr_assert_gt(pair_pump(pair_other(t.conn.end), 100, 0), 0);
+    played_delete_link(m, (uint8_t)target, SMCR_DELETE_OPERATOR, 0x20);
+    played_send(&t, via, m);
+    cr_assert_eq(played_state(&t, (uint8_t)target), SMCR_LINK_DELETING, "it waits for the posts");
+    played_expect_none(&t, via, SMCR_LLC_DELETE_LINK, false, PAIR_MS);
+    struct raw_message raw;
+    cr_assert(raw_wait(t.peer.link[via].raw, SMCR_LLC_DELETE_LINK, false, &raw, 2100 * PAIR_MS));
+    cr_assert_eq(sends_over(&t), via + 1, "in the end by force");
+    played_end(&t);
+}
+
+/* covers: SMCR-DLK-07 */
+Test(llc_delete, SMCR_DLK_07_a_server_ignores_requests_for_what_it_deletes_already)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_SERVER, 2);
+    for (unsigned i = 0; i < 3; i++) {
+        played_delete_link(m, 2, SMCR_DELETE_LOST_PATH, 0);
+        played_send(&t, 0, m);
+    }
+    played_answer_delete(&t, 0, 2);
+    played_expect_none(&t, 0, SMCR_LLC_DELETE_LINK, false, PAIR_MS);
+    played_end(&t);
+}
+
+/* covers: SMCR-DLK-05, SMCR-DLK-06, SMCR-DLK-09, SMCR-FOV-02 */
+Test(llc_delete, SMCR_DLK_06_a_client_asks_over_another_link_and_gets_a_request)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_CLIENT, 2);
+    pair_cut(t.pair, t.me, 1, true);
+    played_expect(&t, 0, SMCR_LLC_DELETE_LINK, false, m);
+    cr_assert_eq(m[3], 0, "disorderly");
+    cr_assert_eq(m[4], 2);
+    cr_assert_arr_eq(m + 5, ((uint8_t[]){0x00, 0x01, 0x00, 0x00}), 4);
+    cr_assert_eq(played_state(&t, 2), SMCR_LINK_DOWN);
+    played_delete_link(m, 2, SMCR_DELETE_LOST_PATH, 0);
+    played_send(&t, 0, m);
+    played_expect(&t, 0, SMCR_LLC_DELETE_LINK, true, m);
+    cr_assert_eq(played_state(&t, 2), SMCR_LINK_FREE);
+    played_end(&t);
+}
+
+/* covers: SMCR-DLK-08, SMCR-REC-23 */
+Test(llc_delete, SMCR_DLK_08_a_client_does_not_listen_to_a_link_that_it_wants_deleted)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_CLIENT, 2);
+    smcr_llc_delete_link(played_link(&t, 2), SMCR_DELETE_OPERATOR, true, t.pair->now_ns);
+    played_expect(&t, 0, SMCR_LLC_DELETE_LINK, false, m);
+    cr_assert_eq(m[3], 0x20, "orderly: the link goes on until the server deletes it");
+    cr_assert_eq(played_state(&t, 2), SMCR_LINK_ACTIVE);
+    played_confirm_rkey(m, 0x77, 0x7000, 0);
+    played_send(&t, 1, m);
+    played_expect_none(&t, 1, SMCR_LLC_CONFIRM_RKEY, true, PAIR_MS);
+    cr_assert_eq(played_group(&t)->num_peer_rmbs, 1);
+    played_delete_link(m, 0, SMCR_DELETE_OPERATOR, 0x60);
+    played_send(&t, 1, m); /* but for this */
+    cr_assert_null(played_group(&t));
+    played_end(&t);
+}
+
+/* covers: SMCR-REC-04 */
+Test(llc_delete, SMCR_REC_04_row_13_a_server_that_does_not_answer_a_clients_DELETE_LINK)
+{
+    struct played t;
+    played_begin(&t, SMCR_CLIENT, 2);
+    pair_cut(t.pair, t.me, 1, true);
+    played_expect(&t, 0, SMCR_LLC_DELETE_LINK, false, NULL);
+    pair_run_for(t.pair, 1900 * PAIR_MS);
+    cr_assert_not_null(played_group(&t));
+    pair_run_for(t.pair, 200 * PAIR_MS); /* the last link is dead too */
+    cr_assert_null(played_group(&t));
+    cr_assert(pair_other(t.conn.end)->reset_sent);
+    played_end(&t);
+}
+
+/* covers: SMCR-REC-04 */
+Test(llc_delete, SMCR_REC_04_row_16_a_client_that_does_not_answer_a_servers_DELETE_LINK)
+{
+    struct played t;
+    played_begin(&t, SMCR_SERVER, 2);
+    pair_cut(t.pair, t.me, 1, true);
+    played_expect(&t, 0, SMCR_LLC_DELETE_LINK, false, NULL);
+    pair_run_for(t.pair, 1900 * PAIR_MS);
+    cr_assert_not_null(played_group(&t));
+    pair_run_for(t.pair, 200 * PAIR_MS);
+    cr_assert_null(played_group(&t));
+    cr_assert(pair_other(t.conn.end)->reset_sent);
+    played_end(&t);
+}
+
+/* Three links: the one that carried the request is lost; it is repeated over the third, and so is its own. */
+/* covers: SMCR-REC-04, SMCR-REC-31 */
+Test(llc_delete, SMCR_REC_04_row_13_and_16_over_a_surviving_link)
+{
+    for (unsigned who = 0; who < 2; who++) {
+        struct pair_config config = {
+            .ports = {3, 3}, .topology = PAIR_CABLES, .smcr = {{.max_links = 3}, {.max_links = 3}}};
+        struct pair *pair = pair_new(&config);
+        struct pair_conn *c = pair_connect(pair, 0);
+        pair_run_for(pair, PAIR_MS);
+        cr_assert_eq(smcr_group_symmetric_links(pair->node[0].smcr->groups), 3);
+        /* The request leaves over a link that is dead already, in secret. */
+        for (unsigned port = 0; port < 2; port++)
+            pair_cut(pair, who, port, port == 0);
+        pair_run_for(pair, 10 * PAIR_S);
+        for (unsigned node = 0; node < 2; node++) {
+            struct smcr_group *group = pair->node[node].smcr->groups;
+            cr_assert_not_null(group);
+            cr_assert_eq(group->num_conns, 1);
+            for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+                cr_assert_neq(group->links[i].state, SMCR_LINK_DELETING);
+        }
+        cr_assert(pair_transfer(pair, &c->end[0], 100000, 5 * PAIR_S), "%s", pair->failure);
+        cr_assert(pair_transfer(pair, &c->end[1], 100000, 5 * PAIR_S), "%s", pair->failure);
+        cr_assert_null(pair_free(pair));
+    }
+}
+
+/* --- all links: SMCR section 18 --- */
+
+/* covers: SMCR-LGT-03, SMCR-LGT-05, SMCR-SER-01 */
+Test(llc_delete, SMCR_LGT_03_a_client_obeys_at_once)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_CLIENT, 2);
+    played_delete_link(m, 0, SMCR_DELETE_OPERATOR, 0x60);
+    played_send(&t, 1, m);
+    cr_assert_null(played_group(&t));
+    cr_assert(pair_other(t.conn.end)->events & SMCR_EVENT_RESET);
+    cr_assert_eq(t.pair->node[0].sent[SMCR_LLC_DELETE_LINK], 0, "nothing answers it: SMCR-LGT-02");
+    played_end(&t);
+}
+
+/* covers: SMCR-LGT-04 */
+Test(llc_delete, SMCR_LGT_04_a_server_complies_with_its_own_and_resets_what_lives)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_SERVER, 2);
+    played_delete_link(m, 0, SMCR_DELETE_OPERATOR, 0x40);
+    played_send(&t, 0, m);
+    struct raw_message raw;
+    bool first = raw_wait(t.peer.link[0].raw, SMCR_LLC_DELETE_LINK, false, &raw, PAIR_MS);
+    cr_assert(first || raw_wait(t.peer.link[1].raw, SMCR_LLC_DELETE_LINK, false, &raw, PAIR_MS));
+    cr_assert_eq(raw.bytes[3] & 0xc0, 0x40);
+    cr_assert_eq(raw.bytes[4], 0);
+    cr_assert(pair_other(t.conn.end)->reset_sent);
+    pair_run_for(t.pair, PAIR_MS);
+    cr_assert_null(played_group(&t));
+    played_end(&t);
+}
+
+/* covers: SMCR-LGT-01, SMCR-LGT-02, SMCR-ARC-06, SMCR-REC-04 */
+Test(llc_delete, SMCR_LGT_01_a_server_deletes_a_group_that_was_idle_long_enough)
+{
+    struct pair_config config = {.ports = {2, 2}, .smcr[1].times.group_idle_ns = 3 * PAIR_S};
+    struct pair *pair = pair_new(&config);
+    struct pair_conn *c = pair_connect(pair, 0);
+    uint32_t qpn = pair->node[1].smcr->groups->links[0].local.qpn;
+    pair_close(&c->end[0]);
+    pair_close(&c->end[1]);
+    pair_run_for(pair, 2900 * PAIR_MS);
+    cr_assert_not_null(c = pair_connect(pair, 0));
+    cr_assert_eq(pair->node[1].smcr->groups->links[0].local.qpn, qpn, "the same link again");
+    cr_assert_eq(smcr_counters(pair->node[1].smcr)->first_contacts, 1);
+    pair_run_for(pair, 10 * PAIR_S);
+    cr_assert_not_null(pair->node[1].smcr->groups, "it is in use");
+    pair_close(&c->end[0]);
+    pair_close(&c->end[1]);
+    pair_run_for(pair, 2900 * PAIR_MS);
+    cr_assert_not_null(pair->node[0].smcr->groups);
+    pair_run_for(pair, 200 * PAIR_MS);
+    cr_assert_null(pair->node[1].smcr->groups);
+    cr_assert_null(pair->node[0].smcr->groups);
+    cr_assert_null(pair_free(pair));
+}
+
+/* covers: SMCR-REC-04, SMCR-LGT-06 */
+Test(llc_delete, SMCR_REC_04_row_15_it_is_torn_down_though_nobody_hears_it)
+{
+    struct played t;
+    played_begin(&t, SMCR_SERVER, 2);
+    pair_cut(t.pair, !t.me, 0, false);
+    pair_cut(t.pair, !t.me, 1, false);
+    smcr_group_end(played_group(&t), true, "test", t.pair->now_ns);
+    pair_run_for(t.pair, 1500 * PAIR_MS);
+    cr_assert_not_null(played_group(&t), "it tries");
+    pair_run_for(t.pair, 2500 * PAIR_MS);
+    cr_assert_null(played_group(&t));
+    played_end(&t);
+}
+
+/* covers: SMCR-REC-04 */
+Test(llc_delete, SMCR_REC_04_row_14_a_client_asks_over_each_link_and_then_tears_down)
+{
+    struct played t;
+    played_begin(&t, SMCR_CLIENT, 2);
+    smcr_group_end(played_group(&t), true, "test", t.pair->now_ns);
+    played_expect(&t, 0, SMCR_LLC_DELETE_LINK, false, NULL);
+    struct raw_message raw;
+    cr_assert(raw_wait(t.peer.link[1].raw, SMCR_LLC_DELETE_LINK, false, &raw, 2100 * PAIR_MS));
+    cr_assert_eq(raw.bytes[3] & 0x40, 0x40);
+    cr_assert_not_null(played_group(&t));
+    pair_run_for(t.pair, 2100 * PAIR_MS);
+    cr_assert_null(played_group(&t));
+    played_end(&t);
+}
+
+/* covers: SMCR-REC-04, SMCR-LGT-04 */
+Test(llc_delete, SMCR_REC_04_row_14_the_servers_DELETE_LINK_ends_it)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_CLIENT, 1);
+    smcr_group_end(played_group(&t), true, "test", t.pair->now_ns);
+    played_expect(&t, 0, SMCR_LLC_DELETE_LINK, false, NULL);
+    played_delete_link(m, 0, SMCR_DELETE_OPERATOR, 0x60);
+    played_send(&t, 0, m);
+    cr_assert_null(played_group(&t));
+    played_end(&t);
+}
+
+/* covers: SMCR-LGT-08, SMCR-ARC-19 */
+Test(llc_delete, SMCR_LGT_08_numbers_begin_anew_only_with_a_new_group)
+{
+    struct pair_config config = {.ports = {2, 2}};
+    struct pair *pair = pair_new(&config);
+    struct pair_conn *c = pair_connect(pair, 0);
+    pair_run_for(pair, PAIR_MS);
+    struct smcr_group *server = pair->node[1].smcr->groups;
+    cr_assert_eq(server->last_link_number, 2);
+    for (unsigned i = 0; i < 3; i++) {
+        pair_cut(pair, 1, 1, true);
+        pair_run_for(pair, 100 * PAIR_MS);
+        pair_restore(pair, 1, 1);
+        pair_run_for(pair, 100 * PAIR_MS);
+    }
+    cr_assert_gt(server->last_link_number, 4);
+    pair_close(&c->end[0]);
+    pair_close(&c->end[1]);
+    pair_run_for(pair, PAIR_MS);
+    smcr_group_end(server, true, "test", pair->now_ns);
+    pair_run_for(pair, PAIR_MS);
+    cr_assert_not_null(pair_connect(pair, 0));
+    cr_assert_eq(pair->node[1].smcr->groups->links[0].number, 1);
+    cr_assert_null(pair_free(pair));
+}
