@@ -59,7 +59,7 @@ struct smcr_group {
     struct roce_timer idle_timer, repair_timer;
     struct roce_timer end_timer; /* ENDING: frees the group where nobody holds anything of it any more */
     uint64_t repair_ns;          /* the present interval of the repair timer */
-    unsigned repair_turn;        /* which of the ports that come into question is next */
+    const struct smcr_port *failed_offer; /* S: a link on it was refused or failed last; only compared */
     enum smcr_redundancy redundancy_traced;
 };
 
@@ -112,8 +112,8 @@ bool smcr_group_pair_is_allowed(const struct smcr_group *group, const struct smc
 unsigned smcr_group_symmetric_links(const struct smcr_group *group);
 /* Whether the port is of the group's LAN and VLAN, and up. */
 bool smcr_group_may_use(const struct smcr_group *group, const struct smcr_port *port);
-/* Server: the port of ours for one more link; each turn another one. NULL: none is of use. */
-struct smcr_port *smcr_group_port_to_offer(const struct smcr_group *group, unsigned turn);
+/* Server: the port of ours for one more link; NULL: none is of use. */
+struct smcr_port *smcr_group_port_to_offer(const struct smcr_group *group);
 /* Client: the port of ours that answers a link from that RNIC of the server's; NULL: none (SMCR-FC-14). */
 struct smcr_port *smcr_group_port_to_answer(const struct smcr_group *group, const struct smcr_link_end *peer);
 /* A port of ours that no link is on and that one could use; NULL: none. */

@@ -56,7 +56,7 @@ void smcr_group_links_changed(struct smcr_group *group, uint64_t now_ns)
     if (redundancy != SMCR_SINGLE) {
         smcr_cancel(smcr, &group->repair_timer);
         group->repair_ns = smcr->config.times.redundancy_ns;
-        group->repair_turn = 0;
+        group->failed_offer = NULL;
     } else if (group->role == SMCR_SERVER && group->state == SMCR_GROUP_USABLE &&
                !roce_timer_armed(&group->repair_timer)) {
         smcr_arm(smcr, &group->repair_timer, now_ns + group->repair_ns);
@@ -68,6 +68,6 @@ void smcr_group_port_up(struct smcr_group *group, struct smcr_port *port, uint64
     if (group->state != SMCR_GROUP_USABLE || !smcr_group_may_use(group, port))
         return;
     group->repair_ns = group->smcr->config.times.redundancy_ns;
-    group->repair_turn = 0;
+    group->failed_offer = NULL;
     smcr_llc_want_link(group, now_ns);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Redundancy of a group, and which RNICs one more link may join: SMCR-ARC-11 to ARC-17, FC-14, ALK-05. */
+#include <limits.h>
 #include <string.h>
 
 #include "smcr/conn.h"
@@ -145,23 +146,19 @@ static bool is_worth_offering(const struct smcr_group *group, const struct smcr_
     return false;
 }
 
-struct smcr_port *smcr_group_port_to_offer(const struct smcr_group *group, unsigned turn)
+struct smcr_port *smcr_group_port_to_offer(const struct smcr_group *group)
 {
-    struct smcr_port *ports = group->smcr->ports;
-    unsigned count = 0, most_links = 0;
-    for (struct smcr_port *port = ports; port; port = port->next) {
-        count += is_worth_offering(group, port);
-        if (links_on(group, port) > most_links)
-            most_links = links_on(group, port);
+    struct smcr_port *best = NULL;
+    unsigned best_cost = UINT_MAX;
+    for (struct smcr_port *port = group->smcr->ports; port; port = port->next) {
+        /* The least used (SMCR-FC-12), but rather any other than one that has just failed. */
+        unsigned cost = links_on(group, port) + (port == group->failed_offer ? SMCR_LINK_SLOTS : 0);
+        if (is_worth_offering(group, port) && cost < best_cost) {
+            best = port;
+            best_cost = cost;
+        }
     }
-    if (count == 0)
-        return NULL;
-    turn %= count;
-    for (unsigned links = 0; links <= most_links; links++) /* the least used first: SMCR-FC-12 */
-        for (struct smcr_port *port = ports; port; port = port->next)
-            if (is_worth_offering(group, port) && links_on(group, port) == links && turn-- == 0)
-                return port;
-    return NULL;
+    return best;
 }
 
 static bool has_network_of(const struct smcr_port *port, const struct net_addr *addr)

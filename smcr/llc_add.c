@@ -27,7 +27,7 @@ static void cannot_offer(struct smcr_group *group, uint64_t now_ns)
 void smcr_llc_start_adding(struct smcr_group *group, uint64_t now_ns)
 {
     struct smcr_link *via = smcr_group_talking_link(group, NULL), *about;
-    struct smcr_port *port = smcr_group_port_to_offer(group, group->repair_turn);
+    struct smcr_port *port = smcr_group_port_to_offer(group);
     uint8_t number;
     if (smcr_group_symmetric_links(group) >= group->max_links) /* SMCR-ARC-17 */
         return;
@@ -47,8 +47,8 @@ void smcr_llc_start_adding(struct smcr_group *group, uint64_t now_ns)
 static void rejected(struct smcr_group *group, uint64_t now_ns)
 {
     bool again = group->llc.notice_came;
+    group->failed_offer = group->llc.about->port;
     smcr_link_destroy(group->llc.about, now_ns); /* SMCR-FC-16 */
-    group->repair_turn++;
     if (group->llc.is_first_contact) {
         smcr_llc_first_contact_over(group, SMCR_FIRST_CONTACT_OK, 0, NULL, now_ns);
         return;
@@ -116,7 +116,7 @@ static void notice(struct smcr_link *link, const uint8_t *message, uint64_t now_
     }
     if (smcr_group_symmetric_links(group) >= group->max_links)
         return;
-    group->repair_turn = 0;
+    group->failed_offer = NULL;
     smcr_llc_want_link(group, now_ns);
 }
 

@@ -42,7 +42,7 @@ static void new_link_failed(struct smcr_group *group, uint64_t now_ns)
     uint32_t reason = about->delete_reason ? about->delete_reason : SMCR_DELETE_LOST_PATH;
     smcr_link_stop_for(about, "the new link could not be confirmed", now_ns);
     about->delete_reason = reason;
-    group->repair_turn++;
+    group->failed_offer = about->port;
     if (llc->is_first_contact && group->role == SMCR_SERVER) {
         smcr_llc_send_delete(about, now_ns);
     } else if (llc->is_first_contact) {
