@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a connection needs while data moves: SMCR sections 13 to 17. Positions count the bytes of one direction
- * of the stream from 0 and never wrap; cursors are the same places in an RMBE. Everything here is private to
+/* What a connection needs while data moves: SMCR sections 13 to 17. Positions count the bytes of one
+ * direction of the stream from 0 and never wrap; cursors are the same places in an RMBE. Everything here is private to
  * the control structures, nothing of it lies in the RMB (SMCR-RMB-11). */
 #ifndef NORNIC_SMCR_DATA_H
 #define NORNIC_SMCR_DATA_H
@@ -99,7 +99,8 @@ struct smcr_conn_data {
 /* The application gives it back (smcr_conn_destroy()) in a state past the handshake: SMCR section 16.1
  * "app close". */
 void smcr_conn_close(struct smcr_conn *conn, uint64_t now_ns);
-/* Ends abnormally with that error for the application: A to the peer and RST (SMCR-ABT-01). `cause`: static. */
+/* Ends abnormally with that error for the application: A to the peer and RST (SMCR-ABT-01). `cause`: static
+ * words. */
 void smcr_conn_reset(struct smcr_conn *conn, int error, const char *cause, uint64_t now_ns);
 /* smcr_conn_tcp_end() past the handshake. */
 void smcr_conn_data_tcp_end(struct smcr_conn *conn, enum smcr_tcp_end how, uint64_t now_ns);

@@ -261,5 +261,6 @@ void smcr_link_destroy(struct smcr_link *link, uint64_t now_ns)
         smcr_link_unplug(link, now_ns);
     smcr_cancel(link->group->smcr, &link->delete_timer);
     smcr_llc_forget_link(link);
+    link->delete_step = SMCR_LINK_STAYS;
     smcr_link_set_state(link, SMCR_LINK_FREE, "freed", now_ns);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections between two instances: whole streams, windows, corking, ends and failovers, over simulated wires.
- * Single steps of the same rules are in test/smcr_data. */
+/* Connections between two instances: whole streams, windows, corking, ends and failovers, over simulated
+ * wires. Single steps of the same rules are in test/smcr_data. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -118,7 +118,8 @@ static double throughput(uint32_t write_bytes, uint32_t read_bytes)
     return gbit;
 }
 
-/* The wire holds half of the RMBE each way: who is told late has to wait. A reader that takes half of the RMBE or more halves the throughput of stacks that only tell it at the end. */
+/* The wire holds half of the RMBE each way: who is told late has to wait. A reader that takes half of the
+ * RMBE or more halves the throughput of stacks that only tell it at the end. */
 /* covers: SMCR-WIN-01, SMCR-WIN-04, SMCR-WIN-08 */
 Test(data_pair, SMCR_WIN_08_throughput_is_flat_over_the_sizes_of_reads_and_writes)
 {

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* SMCR-SER: what may come while something runs, row by row of the collision table; and messages that nothing
+ * led to, or that cannot be (SMCR-REC-20 to REC-29). */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "net/bytes.h"
+#include "test/smcr/played.h"
+
+#define VA UINT64_C(0x7f5c6d600000)
+
+/* --- exchanges of the instance, left half-way --- */
+
+enum running { NOTHING, ADDING, DELETING, CONFIRMING_RKEY, RUNNING_COUNT };
+static const char *const names[] = {"nothing", "ADD LINK", "DELETE LINK", "CONFIRM RKEY"};
+
+/* What the instance waits an answer for, and where it came. */
+struct half {
+    struct played t;
+    enum running running;
+    unsigned via;
+    uint8_t m[SMCR_MSG_BYTES];
+};
+
+static void find(struct half *h, uint8_t type)
+{
+    struct raw_message raw;
+    for (h->via = 0; h->via < 2; h->via++)
+        if (h->t.peer.link[h->via].raw &&
+            raw_wait(h->t.peer.link[h->via].raw, type, false, &raw, 2 * PAIR_MS)) {
+            memcpy(h->m, raw.bytes, SMCR_MSG_BYTES);
+            return;
+        }
+    cr_assert_fail("no %s", smcr_llc_type_name(type));
+}
+
+/* The instance is the server: it has two links, and on demand is in the middle of an exchange of its own. */
+static void server_in(struct half *h, enum running running)
+{
+    h->running = running;
+    struct pair_config config = {.ports = {3, 3}, .smcr[1].max_links = 3};
+    played_begin_with(&h->t, SMCR_SERVER, 2, config);
+    struct smcr_group *group = played_group(&h->t);
+    group->max_links = 3; /* as if the client had agreed to three */
+    switch (running) {
+    case NOTHING:
+        break;
+    case ADDING:
+        smcr_llc_want_link(group, h->t.pair->now_ns);
+        find(h, SMCR_LLC_ADD_LINK);
+        break;
+    case DELETING:
+        smcr_llc_delete_link(played_link(&h->t, 2), SMCR_DELETE_OPERATOR, false, h->t.pair->now_ns);
+        find(h, SMCR_LLC_DELETE_LINK);
+        break;
+    case CONFIRMING_RKEY:
+        played_open(&h->t, 300000);
+        find(h, SMCR_LLC_CONFIRM_RKEY);
+        break;
+    case RUNNING_COUNT:
+        break;
+    }
+}
+
+/* The instance's exchange comes to its end. */
+static void finish(struct half *h)
+{
+    if (h->running == ADDING)
+        peer_add_link_reject(&h->t.peer, h->m[29], h->m);
+    h->m[3] |= 0x80;
+    played_send(&h->t, h->via, h->m);
+}
+
+/* covers: SMCR-SER-03, SMCR-SER-01, SMCR-LLC-62, SMCR-LLC-05, SMCR-LLC-04 */
+Test(llc_collide, SMCR_SER_03_TEST_LINK_is_answered_at_once_whatever_runs)
+{
+    for (enum running r = NOTHING; r < RUNNING_COUNT; r++) {
+        struct half h;
+        uint8_t m[SMCR_MSG_BYTES], answer[SMCR_MSG_BYTES];
+        server_in(&h, r);
+        played_test_link(m, 0x42);
+        played_send(&h.t, 0, m);
+        played_expect(&h.t, 0, SMCR_LLC_TEST_LINK, true, answer);
+        m[3] = 0x80;
+        cr_assert_arr_eq(answer, m, SMCR_MSG_BYTES, "%s", names[r]);
+        played_end(&h.t);
+    }
+}
+
+/* covers: SMCR-SER-03, SMCR-LGT-05, SMCR-SER-01 */
+Test(llc_collide, SMCR_SER_03_DELETE_LINK_all_wins_over_everything)
+{
+    for (enum running r = NOTHING; r < RUNNING_COUNT; r++) {
+        struct half h;
+        uint8_t m[SMCR_MSG_BYTES];
+        server_in(&h, r);
+        played_delete_link(m, 0, SMCR_DELETE_OPERATOR, 0x60);
+        played_send(&h.t, 0, m);
+        pair_run_for(h.t.pair, PAIR_MS);
+        cr_assert_null(played_group(&h.t), "%s", names[r]);
+        played_end(&h.t);
+    }
+}
+
+static void notice(struct played *t)
+{
+    uint8_t m[SMCR_MSG_BYTES] = {SMCR_LLC_ADD_LINK, SMCR_MSG_BYTES, [4] = 2};
+    played_send(t, 0, m);
+}
+
+/* covers: SMCR-SER-03, SMCR-SER-02 */
+Test(llc_collide, SMCR_SER_03_an_ADD_LINK_notice_while_a_link_is_added_is_ignored)
+{
+    struct half h;
+    server_in(&h, ADDING);
+    notice(&h.t);
+    cr_assert_eq(played_group(&h.t)->llc.num_queued, 0);
+    played_expect_none(&h.t, h.via, SMCR_LLC_ADD_LINK, false, PAIR_MS);
+    played_end(&h.t);
+}
+
+/* covers: SMCR-SER-03, SMCR-SER-02, SMCR-SER-05 */
+Test(llc_collide, SMCR_SER_03_an_ADD_LINK_notice_waits_for_DELETE_LINK_and_CONFIRM_RKEY)
+{
+    for (enum running r = DELETING; r <= CONFIRMING_RKEY; r++) {
+        struct half h;
+        server_in(&h, r);
+        notice(&h.t);
+        cr_assert_eq(played_group(&h.t)->llc.num_queued, 1, "%s", names[r]);
+        played_expect_none(&h.t, 0, SMCR_LLC_ADD_LINK, false, PAIR_MS);
+        finish(&h);
+        uint64_t sent = h.t.pair->node[1].sent[SMCR_LLC_ADD_LINK];
+        cr_assert_geq(sent, 2, "%s", names[r]); /* one in the first contact */
+        played_end(&h.t);
+    }
+}
+
+/* covers: SMCR-SER-03, SMCR-SER-05, SMCR-DLK-05 */
+Test(llc_collide, SMCR_SER_03_a_DELETE_LINK_of_the_client_waits_for_whatever_runs)
+{
+    for (enum running r = ADDING; r < RUNNING_COUNT; r++) {
+        struct half h;
+        uint8_t m[SMCR_MSG_BYTES];
+        server_in(&h, r);
+        uint64_t before = h.t.pair->node[1].sent[SMCR_LLC_DELETE_LINK];
+        uint8_t number = r == DELETING ? 9 : (uint8_t)(2 - h.via); /* not the carrying one; an unknown one */
+        played_delete_link(m, number, SMCR_DELETE_LOST_PATH, 0);
+        played_send(&h.t, h.via, m);
+        cr_assert_eq(h.t.pair->node[1].sent[SMCR_LLC_DELETE_LINK], before, "%s", names[r]);
+        cr_assert_eq(played_group(&h.t)->llc.num_queued, 1);
+        finish(&h);
+        pair_run_for(h.t.pair, PAIR_MS);
+        cr_assert_eq(h.t.pair->node[1].sent[SMCR_LLC_DELETE_LINK], before + 1, "%s", names[r]);
+        played_end(&h.t);
+    }
+}
+
+/* covers: SMCR-SER-03, SMCR-SER-04, SMCR-RKY-09 */
+Test(llc_collide, SMCR_SER_04_RKeys_of_the_client_are_refused_while_links_change)
+{
+    for (enum running r = ADDING; r <= DELETING; r++) {
+        struct half h;
+        uint8_t m[SMCR_MSG_BYTES];
+        server_in(&h, r);
+        played_confirm_rkey(m, 0x4f1, VA, 1);
+        played_send(&h.t, 0, m);
+        played_expect(&h.t, 0, SMCR_LLC_CONFIRM_RKEY, true, m);
+        cr_assert_eq(m[3], 0xb0, "%s: Z and C", names[r]);
+        cr_assert_eq(played_group(&h.t)->num_peer_rmbs, 1);
+        played_delete_rkey(m, 1, (const uint32_t[]){played_rkey(&h.t, 0)});
+        played_send(&h.t, 0, m);
+        played_expect(&h.t, 0, SMCR_LLC_DELETE_RKEY, true, m);
+        cr_assert_eq(m[3], 0xa0);
+        cr_assert_eq(m[5], 0xff);
+        cr_assert_eq(played_group(&h.t)->num_peer_rmbs, 1, "%s", names[r]);
+        finish(&h);
+        cr_assert(played_status(&h.t).established);
+        played_end(&h.t);
+    }
+}
+
+/* --- the client's rows --- */
+
+/* A client with a CONFIRM RKEY out: a connection that the peer (server) has accepted needs a new RMB. */
+static void client_confirms_rkey(struct half *h)
+{
+    uint8_t m[SMCR_CLC_MAX_BYTES];
+    played_begin_with(&h->t, SMCR_CLIENT, 1, (struct pair_config){.ports = {1, 3}});
+    pair_add_port(h->t.pair, h->t.me);
+    pair_run_for(h->t.pair, PAIR_MS);
+    h->t.pair->config.rcvbuf_bytes[0] = 300000;
+    static struct peer_conn conn;
+    peer_conn_begin(&h->t.peer, &conn);
+    cr_assert_gt(peer_clc_wait(conn.end, m, sizeof m, PLAYED_SOON), 0);
+    pair_tcp_send(conn.end, m, peer_accept(&conn, SMCR_CLC_ACCEPT, false, 0, m));
+    find(h, SMCR_LLC_CONFIRM_RKEY);
+    h->running = CONFIRMING_RKEY;
+}
+
+/* The peer's offer of link 2 on its port 1. */
+static void offer(struct played *t, uint8_t *m)
+{
+    played_make_link(t, 1, 1);
+    t->peer.link[1].number = 2;
+    peer_add_link(&t->peer, 1, false, m);
+    played_send(t, 0, m);
+}
+
+/* covers: SMCR-SER-03, SMCR-RKY-05 */
+Test(llc_collide, SMCR_SER_03_a_client_processes_an_ADD_LINK_that_crossed_its_CONFIRM_RKEY)
+{
+    struct half h;
+    uint8_t m[SMCR_MSG_BYTES];
+    struct raw_message raw;
+    client_confirms_rkey(&h);
+    offer(&h.t, m);
+    played_expect(&h.t, 0, SMCR_LLC_ADD_LINK, true, m);
+    struct smcr_add_link al;
+    smcr_add_link_get(&al, m);
+    cr_assert_not(al.rejected);
+    h.m[3] = 0xb0; /* the server refuses */
+    played_send(&h.t, 0, h.m);
+    memcpy(h.t.peer.link[1].theirs.mac.b, al.mac, 6);
+    memcpy(h.t.peer.link[1].theirs.gid.b, al.gid, 16);
+    h.t.peer.link[1].theirs.qpn = al.qpn;
+    h.t.peer.link[1].theirs.psn = al.psn;
+    h.t.peer.link[1].theirs.mtu = al.mtu;
+    cr_assert_eq(raw_ready(h.t.peer.link[1].raw, &h.t.peer.link[1].theirs), 0);
+    peer_add_link_cont(&h.t.peer, 1, false, m);
+    played_send(&h.t, 0, m);
+    played_expect(&h.t, 0, SMCR_LLC_ADD_LINK_CONT, true, m);
+    cr_assert_eq(m[5], 1, "the RMB that was refused is not listed");
+    peer_confirm_link(&h.t.peer, 1, false, m);
+    played_send(&h.t, 1, m);
+    played_expect(&h.t, 1, SMCR_LLC_CONFIRM_LINK, true, NULL);
+    /* redone, for both links */
+    unsigned via = raw_wait(h.t.peer.link[0].raw, SMCR_LLC_CONFIRM_RKEY, false, &raw, PAIR_MS) ? 0 : 1;
+    if (via == 1)
+        cr_assert(raw_wait(h.t.peer.link[1].raw, SMCR_LLC_CONFIRM_RKEY, false, &raw, 200 * PAIR_MS));
+    cr_assert_eq(raw.bytes[4], 1);
+    raw.bytes[3] = 0x80;
+    played_send(&h.t, via, raw.bytes);
+    cr_assert(played_group(&h.t)->rmbs->next->is_confirmed);
+    played_end(&h.t);
+}
+
+/* Whether the server knows the new RMB already decides what the client's CONTINUATION lists: it waits for the
+ * answer, which comes at once. And so does a CONFIRM LINK (A9). */
+/* covers: SMCR-SER-03, SMCR-LLC-37 */
+Test(llc_collide, SMCR_SER_03_a_client_lists_an_RMB_that_was_confirmed_while_ADD_LINK_came)
+{
+    struct half h;
+    uint8_t m[SMCR_MSG_BYTES];
+    client_confirms_rkey(&h);
+    offer(&h.t, m);
+    played_expect(&h.t, 0, SMCR_LLC_ADD_LINK, true, NULL);
+    peer_add_link_cont(&h.t.peer, 1, false, m);
+    played_send(&h.t, 0, m);
+    played_expect_none(&h.t, 0, SMCR_LLC_ADD_LINK_CONT, true, PAIR_MS);
+    h.m[3] = 0x80; /* it had been taken before the ADD LINK left */
+    played_send(&h.t, 0, h.m);
+    played_expect(&h.t, 0, SMCR_LLC_ADD_LINK_CONT, true, m);
+    cr_assert(m[5] == 1 || m[5] == 2);
+    played_end(&h.t);
+}
+
+/* covers: SMCR-SER-03, SMCR-SER-02 */
+Test(llc_collide, SMCR_SER_03_a_client_processes_a_DELETE_LINK_that_crossed_its_CONFIRM_RKEY)
+{
+    struct half h;
+    uint8_t m[SMCR_CLC_MAX_BYTES];
+    struct raw_message raw;
+    played_begin(&h.t, SMCR_CLIENT, 2);
+    h.t.pair->config.rcvbuf_bytes[0] = 300000;
+    struct peer_conn conn;
+    peer_conn_begin(&h.t.peer, &conn);
+    cr_assert_gt(peer_clc_wait(conn.end, m, sizeof m, PLAYED_SOON), 0);
+    pair_tcp_send(conn.end, m, peer_accept(&conn, SMCR_CLC_ACCEPT, false, 0, m));
+    find(&h, SMCR_LLC_CONFIRM_RKEY);
+    uint8_t target = (uint8_t)(2 - h.via);
+    played_delete_link(m, target, SMCR_DELETE_OPERATOR, 0);
+    played_send(&h.t, h.via, m);
+    played_expect(&h.t, h.via, SMCR_LLC_DELETE_LINK, true, NULL);
+    cr_assert_eq(played_state(&h.t, target), SMCR_LINK_FREE);
+    h.m[3] = 0xb0;
+    played_send(&h.t, h.via, h.m);
+    cr_assert(raw_wait(h.t.peer.link[h.via].raw, SMCR_LLC_CONFIRM_RKEY, false, &raw, 200 * PAIR_MS));
+    cr_assert_eq(raw.bytes[4], 0, "for the one link that is left");
+    played_end(&h.t);
+}
+
+/* covers: SMCR-SER-05 */
+Test(llc_collide, SMCR_SER_05_the_queue_is_bounded_and_goes_with_the_link)
+{
+    struct half h;
+    uint8_t m[SMCR_MSG_BYTES];
+    server_in(&h, CONFIRMING_RKEY);
+    for (unsigned i = 0; i < 3 * SMCR_LLC_QUEUE; i++) {
+        played_delete_link(m, 200, SMCR_DELETE_LOST_PATH, 0);
+        played_send(&h.t, !h.via, m);
+    }
+    cr_assert_eq(played_group(&h.t)->llc.num_queued, SMCR_LLC_QUEUE);
+    smcr_link_destroy(played_link(&h.t, (uint8_t)(2 - h.via)), h.t.pair->now_ns);
+    cr_assert_eq(played_group(&h.t)->llc.num_queued, 0);
+    played_end(&h.t);
+}
+
+/* --- SMCR-SER-06 and SMCR-REC-29 --- */
+
+/* covers: SMCR-SER-06 */
+Test(llc_collide, SMCR_SER_06_responses_to_nothing_are_counted_and_dropped)
+{
+    static const uint8_t types[] = {SMCR_LLC_CONFIRM_LINK,      SMCR_LLC_ADD_LINK,     SMCR_LLC_ADD_LINK_CONT,
+                                    SMCR_LLC_DELETE_LINK,       SMCR_LLC_CONFIRM_RKEY, SMCR_LLC_TEST_LINK,
+                                    SMCR_LLC_CONFIRM_RKEY_CONT, SMCR_LLC_DELETE_RKEY};
+    for (unsigned role = 0; role < 2; role++)
+        for (size_t i = 0; i < sizeof types; i++) {
+            struct played t;
+            played_begin(&t, (enum smcr_role)role, 2);
+            uint8_t m[SMCR_MSG_BYTES] = {types[i], SMCR_MSG_BYTES, [3] = 0x80, [4] = 1};
+            played_send(&t, 0, m);
+            cr_assert_eq(played_counters(&t)->llc_unmatched, 1, "%s", smcr_llc_type_name(types[i]));
+            cr_assert_eq(smcr_group_redundancy(played_group(&t)), SMCR_SYMMETRIC);
+            cr_assert_eq(played_counters(&t)->llc_malformed, 0);
+            played_end(&t);
+        }
+}
+
+/* covers: SMCR-SER-06 */
+Test(llc_collide, SMCR_SER_06_a_response_to_something_else_ends_no_exchange)
+{
+    struct half h;
+    server_in(&h, ADDING);
+    uint8_t m[SMCR_MSG_BYTES];
+    memcpy(m, h.m, sizeof m);
+    m[3] = 0xc0;
+    played_send(&h.t, !h.via, m); /* on another link */
+    m[29]++;
+    played_send(&h.t, h.via, m); /* for another link */
+    uint8_t dl[SMCR_MSG_BYTES];
+    played_delete_link(dl, m[29], 0, 0x80);
+    played_send(&h.t, h.via, dl); /* of another type */
+    cr_assert_eq(played_counters(&h.t)->llc_unmatched, 3);
+    cr_assert_eq(played_group(&h.t)->llc.exchange, SMCR_LLC_ADDING);
+    finish(&h);
+    cr_assert_eq(played_group(&h.t)->llc.exchange, SMCR_LLC_IDLE);
+    played_end(&h.t);
+}
+
+/* covers: SMCR-REC-29, SMCR-LLC-01, SMCR-LLC-02, SMCR-LLC-63, SMCR-CDC-13 */
+Test(llc_collide, SMCR_REC_29_messages_that_cannot_be_end_the_link)
+{
+    static const struct {
+        uint8_t type, length;
+        uint32_t bytes;
+    } bad[] = {
+        {0x05, 44, 44}, {0x0a, 44, 44}, {0x3f, 44, 44}, {0x00, 44, 44}, {0x41, 44, 44},
+        {0x7f, 44, 44}, {0xc1, 44, 44}, {0xff, 44, 44}, {0x07, 43, 44}, {0x07, 45, 44},
+        {0x07, 44, 43}, {0x07, 44, 45}, {0x07, 44, 1},  {0xfe, 44, 43}, {0x07, 44, 64},
+    };
+    for (unsigned role = 0; role < 2; role++)
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+            struct played t;
+            uint8_t m[RAW_LONGEST] = {bad[i].type, bad[i].length}, dl[SMCR_MSG_BYTES];
+            played_begin(&t, (enum smcr_role)role, 2);
+            raw_send(t.peer.link[1].raw, m, bad[i].bytes);
+            pair_run_for(t.pair, 20 * PAIR_US);
+            cr_assert_eq(played_state(&t, 2), SMCR_LINK_DOWN, "%zu", i);
+            cr_assert_eq(played_counters(&t)->llc_malformed, 1);
+            played_expect(&t, 0, SMCR_LLC_DELETE_LINK, false, dl);
+            cr_assert_arr_eq(dl + 5, ((uint8_t[]){0x00, 0x04, 0x00, 0x00}), 4, "LLC protocol violation");
+            cr_assert(played_status(&t).established, "the other link carries on");
+            played_end(&t);
+        }
+}
+
+/* covers: SMCR-LLC-02, SMCR-REC-29 */
+Test(llc_collide, SMCR_LLC_02_optional_messages_are_discarded_in_silence)
+{
+    static const uint8_t optional[] = {0x80, 0x8a, 0x9f, 0xbf};
+    for (unsigned role = 0; role < 2; role++) {
+        struct played t;
+        played_begin(&t, (enum smcr_role)role, 2);
+        for (size_t i = 0; i < sizeof optional; i++) {
+            uint8_t m[SMCR_MSG_BYTES] = {optional[i], SMCR_MSG_BYTES};
+            played_send(&t, 0, m);
+            cr_assert_eq(played_counters(&t)->llc_discarded, i + 1);
+        }
+        cr_assert_eq(smcr_group_redundancy(played_group(&t)), SMCR_SYMMETRIC);
+        played_end(&t);
+    }
+}
+
+/* covers: SMCR-REC-29, SMCR-REC-20, SMCR-LLC-20, SMCR-ARC-10 */
+Test(llc_collide, SMCR_REC_29_requests_out_of_any_order_end_the_link)
+{
+    for (unsigned role = 0; role < 2; role++)
+        for (unsigned i = 0; i < 3; i++) {
+            static const uint8_t types[] = {SMCR_LLC_CONFIRM_LINK, SMCR_LLC_ADD_LINK_CONT,
+                                            SMCR_LLC_CONFIRM_RKEY_CONT};
+            struct played t;
+            uint8_t m[SMCR_MSG_BYTES] = {types[i], SMCR_MSG_BYTES, [4] = 1};
+            played_begin(&t, (enum smcr_role)role, 2);
+            played_send(&t, 0, m);
+            cr_assert_eq(played_state(&t, 1), SMCR_LINK_DOWN, "%s", smcr_llc_type_name(types[i]));
+            played_end(&t);
+        }
+}
+
+/* covers: SMCR-REC-29, SMCR-QP-05, SMCR-ARC-19 */
+Test(llc_collide, SMCR_QP_05_an_ADD_LINK_with_values_that_cannot_be_ends_the_link)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        struct played t;
+        uint8_t m[SMCR_MSG_BYTES];
+        played_begin_with(&t, SMCR_CLIENT, 1, (struct pair_config){.ports = {1, 2}});
+        pair_add_port(t.pair, t.me);
+        played_make_link(&t, 1, 1);
+        t.peer.link[1].number = 2;
+        peer_add_link(&t.peer, 1, false, m);
+        if (i < 2)
+            m[26] = m[27] = 0, m[28] = (uint8_t)i; /* QPN 0 or 1 */
+        else
+            m[29] = (uint8_t)(i - 2); /* link number 0, or one in use */
+        played_send(&t, 0, m);
+        cr_assert_null(played_group(&t), "case %u", i);
+        played_end(&t);
+    }
+}
+
+/* covers: SMCR-REC-29, SMCR-QP-05 */
+Test(llc_collide, SMCR_QP_05_and_so_does_such_a_response)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct half h;
+        server_in(&h, ADDING);
+        uint8_t m[SMCR_MSG_BYTES];
+        played_make_link(&h.t, 2, 2);
+        h.t.peer.link[2].number = h.m[29];
+        peer_add_link(&h.t.peer, 2, true, m);
+        if (i)
+            m[30] = 9; /* MTU */
+        else
+            m[26] = m[27] = m[28] = 0;
+        played_send(&h.t, h.via, m);
+        cr_assert_eq(played_state(&h.t, (uint8_t)(h.via + 1)), SMCR_LINK_DOWN);
+        cr_assert_eq(played_state(&h.t, h.m[29]), SMCR_LINK_FREE);
+        played_end(&h.t);
+    }
+}
