@@ -197,11 +197,8 @@ static uint32_t sendable(const struct smcr_conn *conn)
 {
     const struct smcr_tx *tx = &conn->data->tx;
     uint64_t end = tx->head;
-    if (tx->urgent) {
-        if (tx->sent == tx->urgent_end)
-            return 0; /* SMCR-URG-04 */
-        end = tx->urgent_end;
-    }
+    if (tx->urgent)
+        end = tx->urgent_end; /* and no further until it is consumed: SMCR-URG-04 */
     uint64_t waits = end - tx->sent;
     uint32_t window = smcr_tx_window(conn);
     uint32_t n = waits < window ? (uint32_t)waits : window;

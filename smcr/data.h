@@ -11,8 +11,10 @@
 #define SMCR_FLIGHT           16 /* CDCs of a connection that may be posted at a time (SMCR-DAT-11) */
 #define SMCR_UPDATES_PARALLEL 4  /* while so many are posted, consumer updates gather */
 #define SMCR_MAX_CHUNK_BYTES  (64u << 10) /* of one RDMA write */
-#define SMCR_FIN_GRACE_NS     1000000000u /* a FIN may overtake the CDC that explains it (SMCR-CLS-21) */
-#define SMCR_CONN_TIMERS      2           /* that a connection has: conn->timer, conn->data->tick */
+#define SMCR_FIN_GRACE_NS \
+    3000000000u            /* a FIN may overtake the CDC that explains it, even one that has to
+                                             be sent again over another link (SMCR-CLS-21) */
+#define SMCR_CONN_TIMERS 2 /* that a connection has: conn->timer, conn->data->tick */
 
 /* A CDC that is posted. */
 struct smcr_flight {

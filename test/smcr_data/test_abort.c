@@ -114,6 +114,11 @@ Test(abort, SMCR_ABT_04_by_the_peer)
     expect_abort_cdc(rig);
     cr_assert_null(rig_next(rig), "and what was not sent, too");
     cr_assert_neq(rig->conn->state, SMCR_CONN_CLOSED, "not before the answer has completed");
+    struct smcr_conn_status status;
+    smcr_conn_status(rig->conn, &status);
+    cr_assert_eq(status.readable_bytes, 0);
+    cr_assert_eq(status.writable_bytes, 0);
+    cr_assert_lt(status.unsent_bytes, CAP);
     rig_complete_all(rig);
     expect_over(rig);
 }

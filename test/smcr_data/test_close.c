@@ -165,7 +165,7 @@ Test(close, SMCR_CLS_10_row_closed_in_peer_close_wait_when_we_have_closed)
     expect_over(rig);
 }
 
-/* covers: SMCR-CLS-06, SMCR-CLS-11 */
+/* covers: SMCR-CLS-06, SMCR-CLS-09, SMCR-CLS-11 */
 Test(close, SMCR_CLS_11_row_closed_in_peer_close_wait_when_we_only_shut_down)
 {
     for (int i = 0; i < 2; i++) {
@@ -454,9 +454,9 @@ Test(close, SMCR_CLS_21_a_fin_without_a_close)
 {
     struct rig *rig = active();
     smcr_conn_tcp_end(rig->conn, SMCR_TCP_FIN, rig->now_ns);
-    rig_wait(rig, 999 * RIG_MS);
+    rig_wait(rig, SMCR_FIN_GRACE_NS - 1);
     expect_state(rig, ACTIVE);
-    rig_wait(rig, 1 * RIG_MS);
+    rig_wait(rig, 1);
     expect_state(rig, PEER_ABORT_WAIT);
     cr_assert_eq(rig_recv(rig, bytes, 1, 0), -ECONNRESET);
     rig_free(rig);
@@ -467,7 +467,7 @@ Test(close, SMCR_CLS_21_a_fin_that_overtook_the_cdc)
 {
     struct rig *rig = active();
     smcr_conn_tcp_end(rig->conn, SMCR_TCP_FIN, rig->now_ns);
-    rig_wait(rig, 500 * RIG_MS);
+    rig_wait(rig, SMCR_FIN_GRACE_NS / 2);
     peer_closed(rig);
     rig_wait(rig, 3600 * 1000 * RIG_MS);
     expect_state(rig, APP_CLOSE_WAIT_1);
@@ -491,7 +491,7 @@ Test(close, SMCR_CLS_21_a_fin_while_we_wait_for_the_close)
     rig_close(rig);
     rig_complete_all(rig);
     smcr_conn_tcp_end(rig->conn, SMCR_TCP_FIN, rig->now_ns);
-    rig_wait(rig, 1000 * RIG_MS);
+    rig_wait(rig, SMCR_FIN_GRACE_NS);
     expect_state(rig, CLOSED);
     rig_wait(rig, 2000 * RIG_MS);
     cr_assert(smcr_conn_is_over(rig->conn));

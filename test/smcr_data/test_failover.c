@@ -339,7 +339,7 @@ Test(failover, SMCR_FOV_09_a_replay_of_what_came_is_taken_once)
     rig_free(rig);
 }
 
-/* covers: SMCR-FOV-18 */
+/* covers: SMCR-FOV-05, SMCR-FOV-18 */
 Test(failover, SMCR_FOV_18_a_link_that_fails_during_the_replay)
 {
     struct rig *rig = active();

@@ -221,7 +221,7 @@ Test(urgent, SMCR_URG_04_the_second_waits_for_the_first)
     rig_free(rig);
 }
 
-/* covers: SMCR-URG-01 */
+/* covers: SMCR-URG-01, SMCR-URG-02 */
 Test(urgent, SMCR_URG_01_pending_from_the_moment_it_is_queued)
 {
     struct rig *rig = rig_new(ELEM, ELEM, SNDBUF);
