@@ -17,6 +17,7 @@
     C(cmatose, "cmatose", "messages over many connections; speaks with ucmatose")                     \
     C(rdma_client, "rdma-client", "connect, one message there and one back; speaks with rdma_server") \
     C(rdma_server, "rdma-server", "the other side of rdma-client; speaks with rdma_client")           \
+    C(smc, "smc", "bytes over SMC-R, as netcat moves them over TCP; and who uses SMC-R here")         \
     C(explain, "explain", "say what the packets of capture files mean")                               \
     C(header, "header", "draw the headers of the wire format and list their fields")                  \
     C(replay, "replay", "put the engine in the place of an endpoint of a capture, and compare")       \

@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/demo.h"
 #include "cli/demo_lab.h"
+#include "cli/demo_smc.h"
 #include "cli/options.h"
 #include "cli/stop.h"
 
@@ -20,6 +21,7 @@
 #define BUFFER_BYTES   (32u << 20) /* messages under way take at most so much */
 #define MAX_SIZE_BYTES (8u << 20)
 #define ETH_MTU_BYTES  1500u
+#define MAX_FILE_BYTES (4ull << 30)
 #define ROCE_OVERHEAD  96u /* between path MTU and interface MTU: roce_mtu_for_port() */
 
 enum place { PLACE_AUTO, PLACE_XDP, PLACE_PACKET, PLACE_MEMORY };
@@ -29,7 +31,8 @@ struct demo {
     uint32_t loss_ppm, pmtu_bytes;
     uint64_t seed, size_bytes, count, time_ns;
     bool ipv6, no_colour, json, keep;
-    const char *output; /* NULL: the default name */
+    uint64_t act, file_bytes; /* 0: both acts */
+    const char *output;       /* NULL: the default name */
     /* hidden: a side's process */
     const char *side;
     uint64_t board_fd, peer_fd;
@@ -40,6 +43,8 @@ struct demo {
     struct demo_screen screen;
     struct demo_board *boards[2];
     unsigned passes;
+    struct demo_smc_result smc; /* of the second act */
+    bool smc_played;
 };
 
 static void print_help(void)
@@ -49,9 +54,13 @@ static void print_help(void)
          "a veth pair, over AF_XDP; without root inside one process. A asks, B is asked: SEND, RDMA WRITE,\n"
          "RDMA READ, COMPARE & SWAP and FETCH & ADD, with the data compared where it arrives and the ICRC\n"
          "of every packet checked. First each of them packet by packet, then as fast as it goes; then all\n"
-         "again while packets are thrown away, to see the recovery. What it made it removes, also on\n"
-         "Ctrl-C; a capture of each pass stays behind.\n"
+         "again while packets are thrown away, to see the recovery.\n"
+         "The second act, which needs root: a file over SMC-R on two links between the namespaces. One of\n"
+         "the two veth pairs is cut on the way and restored; the file arrives whole.\n"
+         "What it made it removes, also on Ctrl-C; a capture of each pass of the first act stays behind.\n"
          "\n"
+         "      --act NUMBER   only that act: 1 is RDMA, 2 is SMC-R\n"
+         "      --file-size N  of the file of the second act (200M)\n"
          "      --loss RATE    thrown away in the second pass (1%); 0%: no second pass\n"
          "      --seed N       of losses, data and first PSNs (1)\n"
          "      --size BYTES   of a message in the measured part, up to 8M (64K)\n"
@@ -67,7 +76,8 @@ static void print_help(void)
          "      --help         this text\n"
          "\n"
          "Try:\n"
-         "  nornic demo                           the whole show, about 15 seconds\n"
+         "  nornic demo                           the whole show, about 30 seconds\n"
+         "  nornic demo --act 2                   the failover of SMC-R alone\n"
          "  nornic demo --loss 5% --seed 7        harder weather, the same each time\n"
          "  nornic demo --count 1000 --json | jq '.passes[0].operations[] | [.operation, .gbit_per_s]'\n"
          "  nornic verify nornic-demo.pcapng      recompute every ICRC of what it left behind\n"
@@ -90,6 +100,8 @@ static int parse_place(const char *text, enum place *out)
 
 enum option_code {
     OPT_LOSS = 256,
+    OPT_ACT,
+    OPT_FILE_SIZE,
     OPT_SEED,
     OPT_SIZE,
     OPT_COUNT,
@@ -108,6 +120,8 @@ enum option_code {
 
 static const struct option long_options[] = {
     {"loss", required_argument, NULL, OPT_LOSS},
+    {"act", required_argument, NULL, OPT_ACT},
+    {"file-size", required_argument, NULL, OPT_FILE_SIZE},
     {"seed", required_argument, NULL, OPT_SEED},
     {"size", required_argument, NULL, OPT_SIZE},
     {"count", required_argument, NULL, OPT_COUNT},
@@ -140,6 +154,10 @@ static int take_option(struct demo *d, int c, char **argv)
     switch (c) {
     case OPT_LOSS:
         return cli_parse_ppm("--loss", optarg, &d->loss_ppm);
+    case OPT_ACT:
+        return cli_parse_count("--act", optarg, 1, 2, &d->act);
+    case OPT_FILE_SIZE:
+        return cli_parse_size("--file-size", optarg, 1 << 20, MAX_FILE_BYTES, &d->file_bytes);
     case OPT_SEED:
         return cli_parse_count("--seed", optarg, 0, UINT64_MAX, &d->seed);
     case OPT_SIZE:
@@ -219,11 +237,14 @@ static void plan_capture(const struct demo *d, struct demo_plan *plan)
 
 /* --- where it takes place --- */
 
+static uint32_t mtu_of(const struct demo *d)
+{
+    return d->pmtu_bytes + ROCE_OVERHEAD > ETH_MTU_BYTES ? d->pmtu_bytes + ROCE_OVERHEAD : ETH_MTU_BYTES;
+}
+
 static int prepare_place(struct demo *d)
 {
     struct net_error err = {""};
-    uint32_t mtu =
-        d->pmtu_bytes + ROCE_OVERHEAD > ETH_MTU_BYTES ? d->pmtu_bytes + ROCE_OVERHEAD : ETH_MTU_BYTES;
     bool is_root = geteuid() == 0;
 
     if (is_root)
@@ -232,7 +253,7 @@ static int prepare_place(struct demo *d)
         return 0;
     if (!is_root)
         net_error_set(&err, EPERM, "it is not run as root");
-    else if (demo_lab_up(&d->lab, mtu, &err) == 0)
+    else if (demo_lab_up(&d->lab, mtu_of(d), &err) == 0)
         d->lab_is_up = true;
     if (d->lab_is_up) {
         d->place = d->place == PLACE_AUTO ? PLACE_XDP : d->place;
@@ -378,8 +399,45 @@ static int run_passes(struct demo *d, bool may_fall_back)
     int rc = run_first_pass(d, may_fall_back);
     if (rc == 0 && d->loss_ppm)
         rc = run_pass(d, d->loss_ppm);
-    if (d->json && d->passes && demo_print_json(stdout, place_name(d), d->boards, d->passes, rc == 0) != 0)
+    return rc;
+}
+
+/* SMC-R begins as TCP between two stacks, so there is none in one process. */
+static int run_second_act(struct demo *d)
+{
+    if (!d->lab_is_up && d->act == 2)
+        return cli_fail("the second act needs root and two network namespaces%s%s",
+                        d->why_memory[0] ? "; not here, as " : "", d->why_memory);
+    if (!d->lab_is_up) {
+        if (d->screen.out)
+            puts("\nThe second act, SMC-R over two links, is left out: it needs two network namespaces, and\n"
+                 "so root.");
+        return 0;
+    }
+    struct demo_smc_plan plan = {.lab = &d->lab,
+                                 .kind = place_name(d),
+                                 .mtu_bytes = mtu_of(d),
+                                 .file_bytes = d->file_bytes,
+                                 .seed = d->seed,
+                                 .ipv6 = d->ipv6,
+                                 .out = d->screen.out,
+                                 .is_terminal = d->screen.is_terminal,
+                                 .colour = d->screen.colour};
+    d->smc_played = true;
+    return demo_smc_run(&plan, &d->smc);
+}
+
+static int run_acts(struct demo *d, bool may_fall_back)
+{
+    int rc = d->act == 2 ? 0 : run_passes(d, may_fall_back);
+    if (rc == 0 && d->act != 1)
+        rc = run_second_act(d);
+    struct json_object *smc = d->smc_played ? demo_smc_json(&d->smc) : NULL;
+    if (d->json && (d->passes || smc) &&
+        demo_print_json(stdout, place_name(d), d->boards, d->passes, smc, rc == 0) != 0)
         rc = cli_fail("no memory for the JSON text");
+    json_object_put(smc);
+    demo_smc_forget(&d->smc);
     return rc;
 }
 
@@ -398,18 +456,24 @@ static int run(struct demo *d)
         return cli_fail("cannot catch signals: %s", strerror(errno));
     int rc = prepare_place(d);
     if (rc == 0)
-        rc = run_passes(d, may_fall_back);
+        rc = run_acts(d, may_fall_back);
     leave_place(d);
-    if (rc == 0 && d->screen.out)
+    if (rc == 0 && d->screen.out && d->passes)
         puts("\nEvery byte arrived right, and every ICRC was good.");
+    if (rc == 0 && d->screen.out && d->smc_played)
+        puts("\nThe file arrived whole, although one of its two links was cut and came back on the way.");
     forget_passes(d);
     return rc;
 }
 
 int cli_demo(int argc, char **argv)
 {
-    struct demo d = {
-        .loss_ppm = 10000, .pmtu_bytes = 1024, .seed = 1, .size_bytes = 64 << 10, .time_ns = 12 * NS_PER_S};
+    struct demo d = {.loss_ppm = 10000,
+                     .pmtu_bytes = 1024,
+                     .seed = 1,
+                     .size_bytes = 64 << 10,
+                     .time_ns = 12 * NS_PER_S,
+                     .file_bytes = 200000000};
     int c, rc;
 
     opterr = 0;

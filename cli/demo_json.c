@@ -85,7 +85,8 @@ static struct json_object *pass_json(const struct demo_board *board)
     return o;
 }
 
-int demo_print_json(FILE *out, const char *port, struct demo_board *const *boards, unsigned n, bool ok)
+int demo_print_json(FILE *out, const char *port, struct demo_board *const *boards, unsigned n,
+                    struct json_object *smc, bool ok)
 {
     struct json_object *o = json_object_new_object(), *passes = json_object_new_array();
 
@@ -95,6 +96,8 @@ int demo_print_json(FILE *out, const char *port, struct demo_board *const *board
     for (unsigned i = 0; i < n; i++)
         json_object_array_add(passes, pass_json(boards[i]));
     json_object_object_add(o, "passes", passes);
+    if (smc)
+        json_object_object_add(o, "smc", json_object_get(smc));
     const char *text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN);
     int rc = text ? 0 : -ENOMEM;
     if (text)

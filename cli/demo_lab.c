@@ -87,6 +87,7 @@ static void delete_netns(const char *name)
     /* The veth pair goes first, so that it is gone when this returns: a namespace is taken down later, in the
      * kernel's own time. It may not exist, which is fine. */
     run_ip(name, "link del " DEMO_LAB_IFNAME "\n", NULL);
+    run_ip(name, "link del " DEMO_LAB_IFNAME2 "\n", NULL);
     snprintf(batch, sizeof batch, "netns del %s\n", name);
     run_ip(NULL, batch, NULL);
 }
@@ -130,20 +131,46 @@ void demo_lab_addrs(bool ipv6, struct net_addr addr[2])
     }
 }
 
-/* Addresses of one end. nodad and no generated link-local address: nothing waits for duplicate address
- * detection. */
-static int configure_end(const char *netns, int end, uint32_t mtu_bytes, struct net_error *err)
+/* Addresses of one end of a pair, 10.`net`.0.0/30 and fd`net`::/64. nodad and no generated link-local
+ * address: nothing waits for duplicate address detection. */
+static int configure_end(const char *netns, int end, const char *ifname, int net, uint32_t mtu_bytes,
+                         struct net_error *err)
 {
     char batch[400];
     snprintf(batch, sizeof batch,
              "link set lo up\n"
-             "link set " DEMO_LAB_IFNAME " addrgenmode none\n"
-             "link set " DEMO_LAB_IFNAME " mtu %u up\n"
-             "addr add fe80::%d/64 dev " DEMO_LAB_IFNAME " nodad\n"
-             "addr add 10.77.0.%d/30 dev " DEMO_LAB_IFNAME "\n"
-             "addr add fd77::%d/64 dev " DEMO_LAB_IFNAME " nodad\n",
-             mtu_bytes, end + 1, end + 1, end + 1);
+             "link set %s addrgenmode none\n"
+             "link set %s mtu %u up\n"
+             "addr add fe80::%d/64 dev %s nodad\n"
+             "addr add 10.%d.0.%d/30 dev %s\n"
+             "addr add fd%d::%d/64 dev %s nodad\n",
+             ifname, ifname, mtu_bytes, end + 1, ifname, net, end + 1, ifname, net, end + 1, ifname);
     return run_ip(netns, batch, err);
+}
+
+/* A veth pair between the two, configured. It is born inside them. */
+static int add_pair(const struct demo_lab *lab, const char *ifname, int net, uint32_t mtu_bytes,
+                    struct net_error *err)
+{
+    char batch[300];
+    snprintf(batch, sizeof batch, "link add %s netns %s type veth peer name %s netns %s\n", ifname,
+             lab->netns[0], ifname, lab->netns[1]);
+    int rc = run_ip(NULL, batch, err);
+    for (int i = 0; i < 2 && rc == 0; i++)
+        rc = configure_end(lab->netns[i], i, ifname, net, mtu_bytes, err);
+    return rc;
+}
+
+int demo_lab_add_pair(const struct demo_lab *lab, uint32_t mtu_bytes, struct net_error *err)
+{
+    return add_pair(lab, DEMO_LAB_IFNAME2, 78, mtu_bytes, err);
+}
+
+int demo_lab_set_link(const struct demo_lab *lab, int end, const char *ifname, bool up, struct net_error *err)
+{
+    char batch[64];
+    snprintf(batch, sizeof batch, "link set %s %s\n", ifname, up ? "up" : "down");
+    return run_ip(lab->netns[end], batch, err);
 }
 
 int demo_lab_up(struct demo_lab *lab, uint32_t mtu_bytes, struct net_error *err)
@@ -152,13 +179,10 @@ int demo_lab_up(struct demo_lab *lab, uint32_t mtu_bytes, struct net_error *err)
 
     for (int i = 0; i < 2; i++)
         snprintf(lab->netns[i], sizeof lab->netns[i], PREFIX "%ld-%c", (long)getpid(), "ab"[i]);
-    snprintf(batch, sizeof batch,
-             "netns add %s\nnetns add %s\n"
-             "link add " DEMO_LAB_IFNAME " netns %s type veth peer name " DEMO_LAB_IFNAME " netns %s\n",
-             lab->netns[0], lab->netns[1], lab->netns[0], lab->netns[1]);
+    snprintf(batch, sizeof batch, "netns add %s\nnetns add %s\n", lab->netns[0], lab->netns[1]);
     int rc = run_ip(NULL, batch, err);
-    for (int i = 0; i < 2 && rc == 0; i++)
-        rc = configure_end(lab->netns[i], i, mtu_bytes, err);
+    if (rc == 0)
+        rc = add_pair(lab, DEMO_LAB_IFNAME, 77, mtu_bytes, err);
     if (rc)
         demo_lab_down(lab);
     return rc;

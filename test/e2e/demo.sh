@@ -123,6 +123,9 @@ result without_root_over_the_memory_port succeeded 'over the memory port'
 result without_root_it_says_what_root_would_add grep -q '^With root it would run' nobody.out
 result its_captures_are_clean rests_well public/nornic-demo.pcapng public/nornic-demo-loss.pcapng
 start memory --port memory --count 40 --json && finish 60
+result the_second_act_is_left_out_for_a_reason grep -q '^The second act, SMC-R.*left out' nobody.out
+start no_act --act 2 --port memory && finish 10
+result the_second_act_needs_namespaces refused 'the second act needs root'
 result memory_json \
     holds memory.out "j['ok'] and j['port'] == 'memory' and len(p) == 2 and $seven and $all_right"
 result memory_recovers holds memory.out "$recovered"
@@ -134,7 +137,7 @@ fi
 
 # two namespaces, AF_XDP
 children=
-start xdp --count 150 -o run.pcapng && finish 90
+start xdp --act 1 --count 150 -o run.pcapng && finish 90
 result over_af_xdp succeeded 'Every byte arrived right, and every ICRC was good'
 result over_af_xdp_leaves_nothing nothing_left "$last"
 result its_port_is_af_xdp grep -q '^Port: xdp:nn0' xdp.out
@@ -153,19 +156,19 @@ if command -v tshark >/dev/null; then
 else
     echo "skip tshark: tshark is not installed"
 fi
-start json --count 60 --json --loss 3% --seed 11 && finish 60
+start json --act 1 --count 60 --json --loss 3% --seed 11 && finish 60
 result json_of_both_passes \
     holds json.out "j['ok'] and j['port'] == 'xdp' and len(p) == 2 and $seven and $all_right"
 result the_lossy_pass_recovers holds json.out "$recovered"
-start v6 --count 40 --ipv6 --mtu 2048 --loss 0% --json && finish 60
+start v6 --act 1 --count 40 --ipv6 --mtu 2048 --loss 0% --json && finish 60
 result over_ipv6_at_2048 holds v6.out "j['ok'] and len(p) == 1 and p[0]['pmtu'] == 2048 and $all_right"
 result its_packets_are_ipv6 [ "$(od -v -An -tx1 nornic-demo.pcapng | tr -d '\n ' | grep -c fd770000)" = 1 ]
-start packet --count 40 --port packet --size 3000 --json && finish 60
+start packet --act 1 --count 40 --port packet --size 3000 --json && finish 60
 result over_af_packet holds packet.out "j['ok'] and j['port'] == 'packet' and $all_right"
 
 # ended from outside, in the middle
 for signal in INT TERM; do
-    start "$signal" --time 60s --loss 0%
+    start "$signal" --act 1 --time 60s --loss 0%
     until_true 20 at_work
     children=$(pgrep -P "$pid")
     result "meanwhile_here_is_nothing_$signal" here_nothing
@@ -175,28 +178,64 @@ for signal in INT TERM; do
 done
 name=full
 unshare -m bash -c 'mkdir small && mount -t tmpfs -o size=16k none small &&
-    exec timeout 60 "$1" demo --port memory --count 20 --loss 0% -o small/x.pcapng' - "$nornic" >full.out 2>full.err
+    exec timeout 60 "$1" demo --act 1 --port memory --count 20 --loss 0% -o small/x.pcapng' - "$nornic" \
+    >full.out 2>full.err
 rc=$?
 result a_capture_cut_by_a_full_disk_is_told one_sentence 1 'small/x.pcapng ends too early: No space left'
-start child --time 60s --loss 0%
+start child --act 1 --time 60s --loss 0%
 until_true 20 at_work
 children=$(pgrep -P "$pid")
 kill -KILL "${children##*$'\n'}"
 finish 10
 result a_side_that_dies_ends_the_demo clean_end one_sentence 1 'side B was ended by signal 9'
-start killed --time 60s --loss 0%
+start killed --act 1 --time 60s --loss 0%
 until_true 20 at_work
 children=$(pgrep -P "$pid")
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
 killed=$pid pid=
 result children_die_with_the_front until_true 5 nobody_alive $children
-start next --count 20 --loss 0% && finish 60
+start next --act 1 --count 20 --loss 0% && finish 60
 result the_next_demo_runs succeeded 'Every byte arrived right'
 result the_next_demo_removes_them nothing_left "$killed"
-start keep --count 20 --loss 0% --keep && finish 60
+start keep --act 1 --count 20 --loss 0% --keep && finish 60
 result keep_says_how_to_look succeeded "ip netns exec nn-demo-$last-a"
 result keep_keeps [ "$(ip netns list | grep -c "nn-demo-$last-")" = 2 ]
 ip netns del "nn-demo-$last-a"
 ip netns del "nn-demo-$last-b"
+
+# the second act: SMC-R over two links, one of which is cut
+smc='j["smc"]'
+whole="$smc['bytes'] == 20000000 and $smc['sent_sha256'] == $smc['arrived_sha256'] != ''"
+moved="$smc['client']['counters']['failovers'] > 0 and $smc['client']['transport'] == 'smcr'"
+children=
+start act --act 2 --file-size 60000000 && finish 90
+result the_second_act succeeded 'The file arrived whole'
+result the_second_act_leaves_nothing clean_end [ "$rc" = 0 ]
+result it_fails_over grep -q 'the bytes go on over' act.out
+result it_regains_its_second_link grep -q 'has its second link again: SYMMETRIC' act.out
+result its_sums_are_equal [ "$(grep -o 'sha256 [0-9a-f]*$' act.out | sort -u | wc -l)" = 1 ]
+result its_ladder_has_the_failover grep -q 'failover validation' act.out
+result its_ladder_has_the_new_link grep -q 'ADD LINK request' act.out
+for how in 'v6 --ipv6' 'packet --port packet'; do
+    start "act_${how%% *}" --act 2 --file-size 20000000 --json ${how#* } && finish 90
+    result "the_second_act_${how%% *}" holds "$name.out" "j['ok'] and $whole and $moved"
+done
+start both --count 20 --file-size 20000000 --json && finish 120
+result both_acts holds both.out "j['ok'] and $all_right and $whole"
+feeding() { grep -q 'now it is cut' "$name.out"; }
+for signal in INT TERM; do
+    start "act_$signal" --act 2 --file-size 2G
+    until_true 30 feeding
+    children=$(pgrep -P "$pid")
+    kill "-$signal" "$pid"
+    finish 20
+    result "the_second_act_ended_by_$signal" clean_end one_sentence 1 interrupted
+done
+start act_child --act 2 --file-size 2G
+until_true 30 feeding
+children=$(pgrep -P "$pid")
+kill -KILL "${children##*$'\n'}"
+finish 20
+result an_end_that_dies_ends_the_second_act clean_end one_sentence 1 'of the second act ended too early'
 exit $status

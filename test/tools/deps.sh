@@ -6,7 +6,7 @@
 set -euo pipefail
 
 build="gcc make clang llvm libc6-dev linux-libc-dev pkg-config libxdp-dev libbpf-dev libpcap-dev libmnl-dev
-       libisal-dev libjson-c-dev zlib1g-dev iproute2"
+       libisal-dev libjson-c-dev libssl-dev zlib1g-dev iproute2"
 test="libcriterion-dev python3 git util-linux procps iputils-ping"
 tools="clang-format clang-tidy cppcheck libclang-rt-dev tshark python3-scapy tcpdump ethtool iperf3 chromium
        fonts-dejavu-core time"

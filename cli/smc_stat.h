@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What `nornic smc stat` got from the processes, and how it is printed. */
+#ifndef NORNIC_CLI_SMC_STAT_H
+#define NORNIC_CLI_SMC_STAT_H
+
+#include <json-c/json.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* The object of one process, as smcr/sock/stat_json.h has it; json_object_put() it. NULL: `*why` says in a
+ * sentence's end. */
+struct json_object *smc_stat_ask(unsigned pid, const char **why);
+
+/* Array of the objects of all processes that answer, or of process `pid` (0: all), in order of their ids.
+ * Removes the sockets of processes that are gone. */
+struct json_object *smc_stat_collect(unsigned pid);
+
+/* Prints one process. `before` is the same some `seconds` ago, for rates; or NULL. */
+void smc_stat_print(FILE *out, struct json_object *process, struct json_object *before, double seconds);
+
+/* Members, with 0 and "" for what is missing. */
+uint64_t smc_stat_count(struct json_object *o, const char *key);
+const char *smc_stat_text(struct json_object *o, const char *key);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <criterion/criterion.h>
+#include <criterion/redirect.h>
+#include <getopt.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/smc.h"
+
+#define MAX_WORDS 16
+
+static struct smc_options o;
+static char copies[MAX_WORDS][64];
+
+/* Parses "listen a b c"; the first word is the sub-command. */
+static int parse(const char *line)
+{
+    char *argv[MAX_WORDS + 1];
+    int argc = 0;
+    char text[256];
+    snprintf(text, sizeof text, "%s", line);
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
+        snprintf(copies[argc], sizeof copies[argc], "%s", word);
+        argv[argc] = copies[argc];
+        argc++;
+    }
+    argv[argc] = NULL;
+    optind = 0;
+    return smc_parse(argc, argv, strcmp(argv[0], "listen") == 0, &o);
+}
+
+Test(smc_options, where_to_listen)
+{
+    cr_assert_eq(parse("listen 5000"), CLI_OK);
+    cr_assert_null(o.host);
+    cr_assert_str_eq(o.service, "5000");
+    cr_assert_eq(parse("listen 192.0.2.1:5000"), CLI_OK);
+    cr_assert_str_eq(o.host, "192.0.2.1");
+    cr_assert_eq(parse("listen [fd00::1]:5000"), CLI_OK);
+    cr_assert_str_eq(o.host, "fd00::1");
+    cr_assert_str_eq(o.service, "5000");
+}
+
+Test(smc_options, devices_have_networks_and_captures)
+{
+    cr_assert_eq(parse("connect -d xdp:eth0 -d packet:eth1,pnetid=NET2 --capture d.x/c.pcapng h 1"), CLI_OK);
+    cr_assert_eq(o.sock.num_ports, 2);
+    cr_assert_str_eq(o.sock.ports[0].port, "xdp:eth0");
+    cr_assert_null(o.sock.ports[0].pnetid);
+    cr_assert_str_eq(o.sock.ports[1].port, "packet:eth1");
+    cr_assert_str_eq(o.sock.ports[1].pnetid, "NET2");
+    cr_assert_str_eq(o.sock.ports[0].capture_path, "d.x/c-eth0.pcapng");
+    cr_assert_str_eq(o.sock.ports[1].capture_path, "d.x/c-eth1.pcapng");
+    cr_assert_eq(parse("connect -d xdp:eth0 --capture d.x/c h 1"), CLI_OK);
+    cr_assert_str_eq(o.sock.ports[0].capture_path, "d.x/c");
+}
+
+Test(smc_options, what_is_refused, .init = cr_redirect_stderr)
+{
+    static const char *const lines[] = {
+        "listen",
+        "listen 1 2",
+        "listen fd00::1:5000",
+        "listen :5000",
+        "connect h",
+        "connect h 1 2",
+        "connect -k h 1",
+        "connect -d memory h 1",
+        "connect -d eth0 h 1",
+        "connect -d xdp:eth0,net=1 h 1",
+        "connect -d xdp:eth0,pnetid= h 1",
+        "connect -d xdp:eth0,pnetid=12345678901234567 h 1",
+        "connect --max-links 1 h 1",
+        "connect --max-links 9 h 1",
+        "connect --rcvbuf 1M h 1",
+        "connect --require-smc h 1",
+        "connect --require-smc --tcp -d xdp:eth0 h 1",
+        "connect --trace x h 1",
+        "connect --capture x h 1",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        cr_assert_eq(parse(lines[i]), CLI_ERROR, "%s", lines[i]);
+}
