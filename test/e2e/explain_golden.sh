@@ -11,7 +11,8 @@ lines=80
 drawn=(rc_write_1024:1 rc_write_1024:2 rc_write_1024:29 rc_write_1024:30 rc_read_256:1 rc_read_256:2 rc_atomic:1
     rc_atomic:2 rc_sendinv:14 rc_ipv6_write_1024:1 rc_vlan:6 uc:1 ud_4:11 cm_disc:1 cm_disc:2 cm_disc:3
     cm_reject:6 cm_lossy:11 cm_lossy:13 cm_udaddy:1 cm_udaddy:3
-    smc_first:1 smc_first:4 smc_first:6 smc_first:8 smc_first:10 smc_first:14 smc_first:20 smcfb_eid:6)
+    smc_first:1 smc_first:4 smc_first:6 smc_first:8 smc_first:10 smc_first:14 smc_first:20 smcfb_eid:6
+    smcr_failover:1 smcr_failover:2 smcr_failover:3 smcr_failover:4 smcr_failover:8 smcr_failover:12)
 
 # make_all DIRECTORY: everything that is compared
 make_all() {

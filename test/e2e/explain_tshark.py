@@ -286,6 +286,28 @@ def flags(*fields):
     return of
 
 
+def clc_flags(layers):
+    """The last byte of a CLC header, by version."""
+    if 'clc2_proposal' in layers:
+        return flags(('version', 4), ('offer_v2', 2), ('offer_v1', 2))(layers)
+    if 'clc2_accept' in layers or 'clc2_confirm' in layers:
+        return flags(('version', 4), ('first_contact', 1), ('resv1', 1), ('chosen', 2))(layers)
+    return flags(('version', 4), ('flag', 1), ('resv3', 3))(layers)
+
+
+def clc_bit(layers):
+    """F of an Accept or Confirm, S of a Decline."""
+    return clc_flags(layers) >> 3 & 1
+
+
+def clc_type(layers):
+    return clc_flags(layers) & 3
+
+
+LLC_FLAGS = {'confirm_link': (('response', 1), ('resv7', 7)),
+             'add_link': (('response', 1), ('rejected', 1), ('resv6', 6)),
+             'add_link_cont': (('response', 1), ('resv7', 7)),
+             'delete_link': (('response', 1), ('all', 1), ('orderly', 1), ('resv5', 5))}
 CDC_FLAGS = (('writer_blocked', 1), ('urgent_pending', 1), ('urgent_present', 1), ('update_requested', 1),
              ('failover_validation', 1), ('resv3', 3))
 CDC_STATES = (('sending_done', 1), ('connection_closed', 1), ('abnormal_close', 1), ('resv5', 5))
@@ -310,17 +332,16 @@ FIELDS.update({
     'smc.rmbe.ctrl.peer.closed.conn': smc('connection_closed'),
     'smc.rmbe.ctrl.peer.abnormal.close': smc('abnormal_close'),
     'smc.proposal.smc.version': smc('version'), 'smc.proposal.smcv2.type': smc('offer_v2'),
-    'smc.proposal.smc.type': smc('offer_v1'), 'smc.proposal.sender.client.peer.id': smc_hex('peer_id'),
+    'smc.proposal.smc.type': clc_type, 'smc.proposal.sender.client.peer.id': smc_hex('peer_id'),
     'smc.proposal.smcv2_ext_offset': smc('v2_offset'), 'smc.proposal.eid.count': smc('eid_count'),
     'smc.proposal.ismv2_gid_count': smc('ism_count'), 'smc.proposal.smc.version.relnum': smc('release'),
     'smc.proposal.smc.seid': smc('has_seid'), 'smc.proposal.smcdv2_ext_offset': smc('smcd_offset'),
     'smc.proposal.extflags.2': flags(('release', 4), ('resv3', 3), ('has_seid', 1)),
     'smc.proposal.rocev2.gid.ipv4': lambda layers: ipaddress.ip_address(layers['clc2_extension']['gid']),
-    'smc.proposal.eid': smc_text('eid'), 'smc.proposal.flags': flags(('version', 4), ('offer_v2', 2), ('offer_v1', 2)),
-    'smc.proposal.first.contact': smc('first_contact'), # of an Accept, whatever it is called
-    'smc.accept.flags': flags(('version', 4), ('first_contact', 1), ('resv1', 1), ('chosen', 2)),
-    'smc.confirm.flags': flags(('version', 4), ('first_contact', 1), ('resv1', 1), ('chosen', 2)),
-    'smc.confirm.first.contact': smc('first_contact'), 'smc.confirm.smc.type': smc('chosen'),
+    'smc.proposal.eid': smc_text('eid'), 'smc.proposal.flags': clc_flags,
+    'smc.proposal.first.contact': clc_bit,  # of an Accept, whatever it is called
+    'smc.accept.flags': clc_flags, 'smc.confirm.flags': clc_flags, 'smc.confirm.first.contact': clc_bit,
+    'smc.confirm.smc.type': clc_type,
     'smc.accept.flags.2': flags(('bsize', 4), ('mtu', 4)), 'smc.confirm.flags.2': flags(('bsize', 4), ('mtu', 4)),
     'smc.accept.rmb.buffer.size': smc('bsize'), 'smc.confirm.rmb.buffer.size': smc('bsize'),
     'smc.accept.qp.mtu.value': smc('mtu'), 'smc.confirm.qp.mtu.value': smc('mtu'),
@@ -341,8 +362,26 @@ FIELDS.update({
     'smc.accept.smc.version.relnum': smc('release'), 'smc.confirm.smc.version.relnum': smc('release'),
     'smc.accept.fce.flags': flags(('os', 4), ('release', 4)),
     'smc.accept.peer.host.name': smc_text('host_name'), 'smc.confirm.peer.host.name': smc_text('host_name'),
-    'smc.confirm.gid.list.entry_count': smc('gid_count'), 'smc.decline.osync': smc('flag'),
-    'smc.decline.flags': flags(('version', 4), ('flag', 1), ('resv3', 3)), 'smc.decline.smc.version': smc('version'),
+    'smc.confirm.gid.list.entry_count': smc('gid_count'), 'smc.decline.osync': clc_bit,
+    'smc.decline.flags': clc_flags, 'smc.decline.smc.version': smc('version'),
+    'smc.proposal.client.preferred.gid': smc_ip('gid'), 'smc.proposal.client.preferred.mac': smc('mac'),
+    'smc.proposal.smcv1_subnet_ext_offset': smc('offset'), 'smc.sender.gid': smc_ip('gid'),
+    'smc.confirm.link.flags': flags(*LLC_FLAGS['confirm_link']), 'smc.confirm.link.response': smc('response'),
+    'smc.confirm.link.max.links': smc('max_links'), 'smc.confirm.link.number': smc('link'),
+    'smc.confirm.link.sender.link.userid': smc('link_user_id'), 'smc.confirm.link.sender.mac': smc('mac'),
+    'smc.confirm.link.sender.qp.number': smc('qpn'),
+    'smc.add.link.flags': flags(*LLC_FLAGS['add_link']), 'smc.add.link.response': smc('response'),
+    'smc.add.link.response.rejected': smc('rejected'), 'smc.add.link.sender.mac': smc('mac'),
+    'smc.add.link.sender.gid': smc_ip('gid'), 'smc.add.link.sender.qp.number': smc('qpn'),
+    'smc.add.link.link.number': smc('link'), 'smc.add.link.flags2': flags(('resv4b', 4), ('mtu', 4)),
+    'smc.add.link.qp.mtu.value': smc('mtu'), 'smc.add.link.initial.psn': smc('psn'),
+    'smc.add.link.cont.flags': flags(*LLC_FLAGS['add_link_cont']), 'smc.add.link.cont.response': smc('response'),
+    'smc.add.link.cont.link.number': smc('link'), 'smc.add.link.cont.rkey.number': smc('rtokens_left'),
+    'smc.add.link.cont.rmb.RTok1.Rkey1': smc('reference_rkey_1'), 'smc.add.link.cont.rmb.RTok1.Rkey2': smc('rkey_1'),
+    'smc.add.link.cont.rmb.RTok1.virt': smc('va_1'),
+    'smc.delete.link.flags': flags(*LLC_FLAGS['delete_link']), 'smc.delete.link.response': smc('response'),
+    'smc.delete.link.all': smc('all'), 'smc.delete.link.orderly': smc('orderly'),
+    'smc.delete.link.number': smc('link'), 'smc.delete.link.reason.code': smc('reason'),
     'smc.decline.flags2': flags(('os', 4), ('resv4', 4)), 'smc.decline.os.type': smc('os'),
 })
 
@@ -360,11 +399,19 @@ PLACED = {
 }
 PLACED_NAMES = {name for name, _ in PLACED}
 
+ADD_LINK = 'tshark knows only the layout of Linux: two bytes more behind the MAC address (SMCR 23 b, A5)'
+RTOKENS = 'tshark takes RTokens from byte 6 of ADD LINK CONTINUATION, and not from 8 (SMCR 23 b, A5)'
+
 # tshark is wrong in these: its name, and why
 DIFFERENT = {
     'infiniband.cm.req.prim_flowlabel':
         'tshark takes 20 bits of 24, from the top of a word of 32: the label is cut (ROCE-CM-90)',
     'infiniband.cm.req.prim_reserved0': 'tshark takes bits of the flow label for the reserved ones (ROCE-CM-90)',
+    'smc.add.link.sender.gid': ADD_LINK, 'smc.add.link.sender.qp.number': ADD_LINK,
+    'smc.add.link.link.number': ADD_LINK,
+    'smc.add.link.flags2': ADD_LINK, 'smc.add.link.qp.mtu.value': ADD_LINK, 'smc.add.link.initial.psn': ADD_LINK,
+    'smc.add.link.cont.rmb.RTok1.Rkey1': RTOKENS, 'smc.add.link.cont.rmb.RTok1.Rkey2': RTOKENS,
+    'smc.add.link.cont.rmb.RTok1.virt': RTOKENS,
     'infiniband.cm.req.prim_pktrate': 'tshark takes the last bits of the flow label for the rate (ROCE-CM-90)',
 }
 

@@ -140,9 +140,13 @@ Test(smc, findings_of_linux_peers)
         uint32_t conns;
         uint64_t decline, gone, moved, abort, urgent, refused;
     } captures[] = {
-        {"smc_first", 3, .refused = 1},    {"smc2_down", 2, .gone = 2, .moved = 2},
-        {"smc_half", 2, .gone = 0},        {"smc_abort", 3, .abort = 2},
-        {"smc_oob_stall", 1, .urgent = 1}, {"smcfb_eid", 0, .decline = 1},
+        {"smc_first", 3, .refused = 1},
+        {"smc2_down", 2, .gone = 2, .moved = 2},
+        {"smc_half", 2, .gone = 0},
+        {"smc_abort", 3, .abort = 2},
+        {"smc_oob_stall", 1, .urgent = 1},
+        {"smcfb_eid", 0, .decline = 1},
+        {"smcr_failover", 1, .gone = 3, .moved = 2},
     };
     for (unsigned i = 0; i < sizeof captures / sizeof captures[0]; i++) {
         char path[100];

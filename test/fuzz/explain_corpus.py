@@ -14,7 +14,7 @@ ROWS = {
     'rc_ipv6_atomic': (3, 14), 'lossy_loss': (13, 24), 'lossy_duplicate': (1, 14), 'uc': (1, 10),
     'ud_4': (1, 6), 'cm_disc': (1, 8), 'cm_reject': (5, 15), 'cm_lossy': (1, 16), 'cm_udaddy': (1, 5),
     'stock_pingpong': (1, 8), 'smc_first': (1, 60), 'smc_abort': (4, 60), 'smcfb_eid': (1, 8),
-    'smc2_down': (4, 64),
+    'smc2_down': (4, 64), 'smcr_failover': (1, 60),
 }
 FILTERS = {
     'opcode': 'bth.opcode == RC_RDMA_WRITE_FIRST && bth.psn > 100',

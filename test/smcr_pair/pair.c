@@ -260,6 +260,8 @@ static bool transmit(struct pair_port *p)
         for (unsigned i = 0; i < BURST; i++)
             bufs[i] = (struct net_frame){.data = pair->tx_bytes + i * FRAME_BYTES, .cap_bytes = FRAME_BYTES};
         unsigned n = roce_dev_tx(p->dev, bufs, BURST, pair->now_ns);
+        for (unsigned i = 0; i < n && pair->on_wire; i++)
+            pair->on_wire(pair->wire_ctx, NULL, bufs[i].data, bufs[i].len_bytes);
         for (unsigned i = 0; i < n && !p->cut; i++)
             sim_link_send(p->wire, bufs[i].data, bufs[i].len_bytes, pair->now_ns);
         moved |= n > 0;

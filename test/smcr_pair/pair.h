@@ -114,6 +114,9 @@ struct pair {
     /* Sees every trace of the instances. Must not call into them; pair_cut() is fine. May be NULL. */
     void (*on_trace)(void *ctx, struct pair_node *node, const struct smcr_trace *trace);
     void *trace_ctx;
+    /* Sees what leaves: a RoCE frame (`end` is NULL), or what an instance sends over TCP. May be NULL. */
+    void (*on_wire)(void *ctx, const struct pair_end *end, const uint8_t *bytes, size_t len_bytes);
+    void *wire_ctx;
     bool failed;
     char failure[400]; /* the first thing that went wrong */
     uint8_t *tx_bytes; /* buffers that devices build frames in */

@@ -50,6 +50,8 @@ int pair_tcp_core_send(void *ctx, const uint8_t *bytes, size_t len_bytes)
         pair_fail(end->pair, "connection %u: the core sends on a socket that was given back", end->c->id);
     if (end->reset_sent)
         pair_fail(end->pair, "connection %u: the core sends after its RST", end->c->id);
+    if (end->pair->on_wire)
+        end->pair->on_wire(end->pair->wire_ctx, end, bytes, len_bytes);
     pair_tcp_send(end, bytes, len_bytes);
     return 0;
 }
