@@ -11,8 +11,8 @@
 
 /* Enters a stage; its timer runs `wait_ns`, 0: not at all. */
 void smcr_handshake_await(struct smcr_conn *conn, enum smcr_stage stage, uint64_t wait_ns, uint64_t now_ns);
-/* Enters a stage in which we owe the peer a message and wait for a link group or an RMB: until well before the
- * peer's timer for it ends. */
+/* Enters a stage in which we owe the peer a message and wait for a link group or an RMB: until well before
+ * the peer's timer for it ends. */
 void smcr_handshake_hold(struct smcr_conn *conn, enum smcr_stage stage);
 /* Sends a CLC message. False: the TCP connection is broken, the connection is reset. */
 bool smcr_handshake_tell(struct smcr_conn *conn, const uint8_t *message, size_t len_bytes, uint64_t now_ns);

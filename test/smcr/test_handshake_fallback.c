@@ -203,6 +203,26 @@ Test(handshake_fallback, SMCR_CLC_07_row_5_reserved_values_in_the_confirm)
     refuse_sizes(true);
 }
 
+/* The RNIC goes while the Confirm is outstanding: the server waits for it, then declines.
+ * covers: SMCR-FBK-01, SMCR-CLC-11 */
+Test(handshake_fallback, SMCR_CLC_11_row_5_the_rnic_goes_after_the_accept)
+{
+    for (unsigned removed = 0; removed < 2; removed++) {
+        hs_begin(&h, SMCR_CLIENT, NULL);
+        hs_to_confirm(&h, true);
+        if (removed)
+            pair_remove_port(h.pair, HS_INSTANCE);
+        else
+            pair_cut(h.pair, HS_INSTANCE, 0, true);
+        pair_run_for(h.pair, PAIR_S);
+        cr_assert_eq(h.conn.end->plain_bytes, h.conn.end->plain_read, "it chases its own Accept");
+        hs_send(&h, h.m, h.len_bytes);
+        hs_expect_decline(&h, SMCR_DIAG_QP_NOT_READY);
+        cr_assert_eq(hs_groups(&h), 0);
+        hs_end(&h);
+    }
+}
+
 /* --- rows 6 to 10: LLC messages of a first contact that cannot be sent --- */
 
 /* covers: SMCR-FBK-01, SMCR-FBK-06, SMCR-FC-22 */

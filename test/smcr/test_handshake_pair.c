@@ -310,6 +310,30 @@ Test(handshake_pair, SMCR_ARC_20_link_user_ids_are_unique)
     finish(pair);
 }
 
+/* One end has lost the group and the other was not told: the next connection finds out, by TCP or with a
+ * group of its own, and those after it have SMC-R again.
+ * covers: SMCR-LGT-07, SMCR-FC-05, SMCR-SC-06, SMCR-CLC-40 */
+Test(handshake_pair, SMCR_SC_06_a_group_that_one_end_has_lost)
+{
+    for (unsigned loser = 0; loser < 2; loser++) {
+        struct pair *pair = pair_new(&(struct pair_config){.seed = 1, .ports = {2, 2}});
+        struct pair_conn *old = pair_connect(pair, 0);
+        cr_assert_not_null(old);
+        smcr_group_end(pair->node[loser].smcr->groups, false, "the test", pair->now_ns);
+        old->end[!loser].held = true; /* nor does TCP tell */
+        struct pair_conn *next = pair_open(pair, 0);
+        pair_run_for(pair, 10 * PAIR_MS);
+        cr_assert(loser == 0 ? pair_is_fallback(next) : pair_is_established(next));
+        if (loser == 0)
+            cr_assert(old->end[1].events & SMCR_EVENT_RESET, "the server has discarded its group");
+        cr_assert(pair_transfer(pair, &next->end[0], 5000, PAIR_S));
+        struct pair_conn *later = pair_connect(pair, 0);
+        cr_assert_not_null(later);
+        cr_assert(pair_transfer(pair, &later->end[0], 5000, PAIR_S));
+        finish(pair);
+    }
+}
+
 static bool crosses(const struct pair_conn *c)
 {
     struct smcr_conn_status s[2];
