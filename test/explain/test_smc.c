@@ -146,7 +146,7 @@ Test(smc, findings_of_linux_peers)
         {"smc_abort", 3, .abort = 2},
         {"smc_oob_stall", 1, .urgent = 1},
         {"smcfb_eid", 0, .decline = 1},
-        {"smcr_failover", 1, .gone = 3, .moved = 2},
+        {"smcr_failover", 1, .gone = 2, .moved = 2, .refused = 1},
     };
     for (unsigned i = 0; i < sizeof captures / sizeof captures[0]; i++) {
         char path[100];
