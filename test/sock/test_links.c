@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What sockets see of links that fail and come back, on real interfaces; and of a process's life: its stat
+ * socket, its forks, its end. */
+#define _GNU_SOURCE
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <json-c/json.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "smcr/sock/stat_json.h"
+#include "test/sock/lab.h"
+#include "test/sock/same.h"
+
+#define PORT        5000
+#define PIECE_BYTES 65536
+#define TOTAL_BYTES (48u << 20)
+
+/* What two processes and the test share. */
+struct board {
+    volatile uint64_t got;
+    volatile int links_seen; /* of the server's group, at the end */
+    volatile uint64_t failovers, links_failed, links_added, conns_smc;
+    volatile int go, stop;
+};
+
+struct party {
+    struct lab *lab;
+    struct board *board;
+};
+
+static struct board *board_new(void)
+{
+    return mmap(NULL, sizeof(struct board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+static int serve_socket(uint16_t port)
+{
+    struct sockaddr_in addr = lab_address(1, port);
+    int l = smcr_socket(AF_INET, SOCK_STREAM, 0), on = 1;
+    smcr_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (smcr_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || smcr_listen(l, 16) != 0)
+        _exit(5);
+    return l;
+}
+
+static int reach(uint16_t port)
+{
+    struct sockaddr_in addr = lab_address(1, port);
+    for (int i = 0; i < 500; i++) {
+        int fd = smcr_socket(AF_INET, SOCK_STREAM, 0);
+        if (smcr_connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0)
+            return fd;
+        smcr_close(fd);
+        usleep(10000);
+    }
+    return -1;
+}
+
+static void count_active(void *ctx, const struct smcr_group_stat *group, const struct smcr_link_stat *link)
+{
+    (void)group;
+    *(int *)ctx += strcmp(link->state, "ACTIVE") == 0;
+}
+
+static int active_links(void)
+{
+    int n = 0;
+    struct smcr_stat_visitor visitor = {.link = count_active, .ctx = &n};
+    smcr_sock_stat_visit(&visitor);
+    return n;
+}
+
+static void note_counters(struct board *b)
+{
+    const struct smcr_counters *c = smcr_sock_counters();
+    b->failovers += c->failovers;
+    b->links_failed += c->links_failed;
+    b->links_added += c->links_added;
+    b->conns_smc += c->conns_smc;
+}
+
+static const struct smcr_times quick = {.redundancy_ns = 200000000, .redundancy_max_ns = 200000000};
+
+static int send_side(void *ctx)
+{
+    struct party *p = ctx;
+    uint8_t *bytes = malloc(PIECE_BYTES);
+    lab_start(p->lab, 0, &quick);
+    int fd = reach(PORT);
+    for (uint64_t at = 0; at < TOTAL_BYTES; at += PIECE_BYTES) {
+        same_fill(bytes, PIECE_BYTES, at);
+        for (size_t sent = 0; sent < PIECE_BYTES;) {
+            ssize_t n = smcr_send(fd, bytes + sent, PIECE_BYTES - sent, 0);
+            if (n <= 0)
+                return 10;
+            sent += (size_t)n;
+        }
+        while (at >= TOTAL_BYTES / 2 && !p->board->go) /* half of it before the cut, half after it */
+            usleep(1000);
+    }
+    smcr_shutdown(fd, SHUT_WR);
+    char c;
+    if (smcr_recv(fd, &c, 1, 0) != 0)
+        return 11;
+    note_counters(p->board);
+    smcr_close(fd);
+    return 0;
+}
+
+static int receive_side(void *ctx)
+{
+    struct party *p = ctx;
+    uint8_t *bytes = malloc(PIECE_BYTES), *expected = malloc(PIECE_BYTES);
+    ssize_t n;
+    lab_start(p->lab, 1, &quick);
+    int l = serve_socket(PORT), fd = smcr_accept(l, NULL, NULL);
+    while ((n = smcr_recv(fd, bytes, PIECE_BYTES, 0)) > 0) {
+        same_fill(expected, (size_t)n, p->board->got);
+        if (memcmp(bytes, expected, (size_t)n) != 0)
+            return 20;
+        p->board->got += (uint64_t)n;
+    }
+    if (n != 0)
+        return 21;
+    /* the second link comes back by itself */
+    for (int i = 0; i < 1000 && p->board->stop == 0; i++)
+        usleep(10000);
+    for (int i = 0; i < 500 && active_links() < 2; i++)
+        usleep(10000);
+    p->board->links_seen = active_links();
+    smcr_close(fd);
+    smcr_close(l);
+    return 0;
+}
+
+/* A veth pair is cut in the middle of a transfer, and mended. covers: SMCR-FOV-01, SMCR-FOV-14, SMCR-ENG-08,
+ * SMCR-ALK-01 */
+static void cut_and_mend(int cut)
+{
+    struct lab lab;
+    lab_open(&lab, 2);
+    struct party party = {&lab, board_new()};
+    struct board *b = party.board;
+    pid_t server = lab_fork(&lab, 1, receive_side, &party), client = lab_fork(&lab, 0, send_side, &party);
+    for (int i = 0; i < 2000 && b->got < TOTAL_BYTES / 4; i++)
+        usleep(5000);
+    cr_assert_geq(b->got, TOTAL_BYTES / 4, "nothing moves: %llu", (unsigned long long)b->got);
+    cr_assert_eq(netns_run(&lab.veth, 0, "ip link set nn%d down", cut * 2), 0);
+    b->go = 1;
+    for (int i = 0; i < 2000 && b->got < TOTAL_BYTES; i++)
+        usleep(5000);
+    cr_assert_eq(b->got, TOTAL_BYTES, "%llu bytes came", (unsigned long long)b->got);
+    cr_assert_eq(netns_run(&lab.veth, 0, "ip link set nn%d up", cut * 2), 0);
+    b->stop = 1;
+    int server_status = lab_wait(server, 30), client_status = lab_wait(client, 30);
+    lab_close(&lab);
+    cr_expect_eq(client_status, 0, "the client ended with %d", client_status);
+    cr_expect_eq(server_status, 0, "the server ended with %d", server_status);
+    cr_expect_eq(b->conns_smc, 1);
+    cr_expect_geq(b->links_failed, 1);
+    cr_expect_eq(b->links_seen, 2, "%d links at the end", b->links_seen);
+}
+
+/* The TCP connection itself lives on the first pair: it survives a short cut, as TCP does. */
+Test(links, SMCR_FOV_14_the_first_pair_is_cut_and_mended, .timeout = 60)
+{
+    cut_and_mend(0);
+}
+
+Test(links, SMCR_FOV_14_the_second_pair_is_cut_and_mended, .timeout = 60)
+{
+    cut_and_mend(1);
+}
