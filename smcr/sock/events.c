@@ -107,8 +107,10 @@ void smcr_sock_notify(struct smcr_sock *s, short news)
 {
     smcr_sock_sync(s, -1, news);
     __atomic_add_fetch(&s->seq, 1, __ATOMIC_RELEASE);
-    if (s->waiters > 0)
-        syscall(SYS_futex, &s->seq, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    if (s->waiters == 0)
+        return;
+    smcr_rt.woke_waiter = true;
+    syscall(SYS_futex, &s->seq, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 /* --- waiting --- */
@@ -144,6 +146,8 @@ static int wait_for_change(uint32_t *seq, uint32_t seen, uint64_t deadline_ns)
 int smcr_sock_wait(struct smcr_sock *s, uint64_t deadline_ns)
 {
     uint32_t seen = s->seq;
+    if (s->state == SMCR_SOCK_SMCR && smcr_rt_look(&s->seq, seen))
+        return 0;
     s->waiters++;
     smcr_rt_unlock();
     int rc = wait_for_change(&s->seq, seen, deadline_ns);

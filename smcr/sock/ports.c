@@ -7,10 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <time.h>
 
 #include "net/kernel.h"
 #include "roce/query.h"
 #include "smcr/sock/runtime.h"
+
+#define BUSY_NS    20000000
+#define BUSY_TRIES 100
 
 static void lock_dev(void *ctx)
 {
@@ -167,6 +171,19 @@ void smcr_rt_find_networks(const struct net_addr *addr, struct smcr_conn_config 
     freeifaddrs(list);
 }
 
+void smcr_rt_arm_ports(bool on)
+{
+    if (smcr_rt.ports_armed == on)
+        return;
+    smcr_rt.ports_armed = on;
+    for (unsigned i = 0; i < smcr_rt.num_ports; i++) {
+        struct smcr_rt_port *p = &smcr_rt.ports[i];
+        struct epoll_event event = {.events = on ? EPOLLIN : 0, .data.ptr = &p->source};
+        for (unsigned k = 0; k < p->num_fds; k++)
+            epoll_ctl(smcr_rt.epfd, EPOLL_CTL_MOD, p->fds[k], &event);
+    }
+}
+
 static int open_port(struct smcr_rt_port *p, const struct smcr_sock_port *wanted, struct net_error *err)
 {
     struct host_dev_config config = {.port = wanted->port,
@@ -174,15 +191,20 @@ static int open_port(struct smcr_rt_port *p, const struct smcr_sock_port *wanted
                                      .impair = wanted->impair,
                                      .no_thread = true};
     const char *colon = strchr(wanted->port, ':');
-    int fds[HOST_DEV_FDS], rc = host_dev_open(&config, &p->dev, err);
+    int rc = host_dev_open(&config, &p->dev, err);
+    /* A process that has just ended: the kernel takes its sockets off the queue a little later. */
+    for (int tries = 0; rc == -EBUSY && tries < BUSY_TRIES; tries++) {
+        nanosleep(&(struct timespec){.tv_nsec = BUSY_NS}, NULL);
+        rc = host_dev_open(&config, &p->dev, err);
+    }
     if (rc != 0)
         return rc;
     snprintf(p->ifname, sizeof p->ifname, "%s", colon ? colon + 1 : wanted->port);
     snprintf(p->pnetid, sizeof p->pnetid, "%s", wanted->pnetid ? wanted->pnetid : "");
     p->source = (struct smcr_rt_source){.kind = SMCR_RT_DEV, .of = p->dev};
-    unsigned n = host_dev_fds(p->dev, fds);
-    for (unsigned i = 0; i < n && rc == 0; i++)
-        rc = smcr_rt_watch(fds[i], EPOLLIN, &p->source);
+    p->num_fds = host_dev_fds(p->dev, p->fds);
+    for (unsigned i = 0; i < p->num_fds && rc == 0; i++)
+        rc = smcr_rt_watch(p->fds[i], EPOLLIN, &p->source);
     if (rc != 0) {
         net_error_set(err, -rc, "cannot watch %s: %s", wanted->port, strerror(-rc));
         host_dev_close(p->dev);
@@ -205,6 +227,7 @@ int smcr_rt_open_ports(const struct smcr_sock_config *config, struct net_error *
         smcr_rt_close_ports();
     else
         smcr_rt_follow_interfaces();
+    smcr_rt.ports_armed = true;
     return rc;
 }
 

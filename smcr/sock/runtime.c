@@ -13,8 +13,10 @@
 #include "smcr/sock/inner.h"
 
 #define NS_PER_S   1000000000ull
-#define MAX_ROUNDS 16   /* of one progress: more wait for the next */
-#define HIGH_FD    4096 /* select() ends at 1024 */
+#define MAX_ROUNDS 16 /* of one progress: more wait for the next */
+/* How long a waiting thread looks itself: about the time of an answer with the wake-ups on its way. */
+#define LOOK_NS 50000u
+#define HIGH_FD 4096 /* select() ends at 1024 */
 
 struct smcr_rt smcr_rt = {.lock = PTHREAD_MUTEX_INITIALIZER, .epfd = -1, .timer_fd = -1, .netlink_fd = -1};
 
@@ -82,6 +84,8 @@ static uint64_t next_due_ns(void)
         uint64_t dev_ns = host_dev_due_ns(smcr_rt.ports[i].dev);
         due_ns = dev_ns < due_ns ? dev_ns : due_ns;
     }
+    if (!smcr_rt.ports_armed && smcr_rt.lookers == 0 && smcr_rt.lease_end_ns < due_ns)
+        due_ns = smcr_rt.lease_end_ns;
     return due_ns;
 }
 
@@ -106,6 +110,27 @@ void smcr_rt_unlock(void)
         plan();
     }
     pthread_mutex_unlock(&smcr_rt.lock);
+}
+
+bool smcr_rt_look(const uint32_t *seq, uint32_t seen)
+{
+    uint64_t end_ns = host_now_ns() + LOOK_NS, now_ns;
+    smcr_rt.lookers++;
+    smcr_rt_arm_ports(false);
+    do {
+        smcr_rt_progress();
+        if (atomic_load(&smcr_rt.lock_waiters) > 0) {
+            pthread_mutex_unlock(&smcr_rt.lock);
+            sched_yield();
+            smcr_rt_lock();
+        }
+        now_ns = host_now_ns();
+    } while (*seq == seen && now_ns < end_ns);
+    smcr_rt.lookers--;
+    smcr_rt.lease_end_ns = now_ns + SMCR_RT_LEASE_NS;
+    if (*seq == seen && smcr_rt.lookers == 0)
+        smcr_rt_arm_ports(true);
+    return *seq != seen;
 }
 
 int smcr_rt_watch(int fd, uint32_t events, struct smcr_rt_source *source)

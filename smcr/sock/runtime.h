@@ -16,6 +16,7 @@
 
 #define SMCR_RT_INO_BUCKETS 4096
 #define SMCR_RT_REASONS     32
+#define SMCR_RT_LEASE_NS    500000u
 
 struct smcr_sock;
 
@@ -33,6 +34,8 @@ struct smcr_rt_port {
     struct smcr_port *port; /* NULL: the interface has no address */
     struct net_addr gid;    /* that the port uses */
     unsigned sgid_index;
+    int fds[HOST_DEV_FDS];
+    unsigned num_fds;
     struct smcr_rt_source source;
 };
 
@@ -58,6 +61,13 @@ struct smcr_rt {
     uint64_t planned_ns; /* what timer_fd is set to */
     pthread_t thread;
     atomic_bool thread_ends;
+    /* A thread of the application that waits looks for itself for a while, since it would only be woken by
+     * the thread that was woken by the port. Meanwhile the thread does not listen to the ports; it does again
+     * when the last of them sleeps, or when none has looked for SMCR_RT_LEASE_NS. */
+    atomic_uint lookers;
+    bool ports_armed;
+    uint64_t lease_end_ns;
+    bool woke_waiter; /* in this progress: whoever was woken makes the next */
 
     struct smcr_sock *all;                         /* sock->all_next */
     struct smcr_sock *by_ino[SMCR_RT_INO_BUCKETS]; /* sock->ino_next */
@@ -81,6 +91,10 @@ void smcr_rt_unlock(void);
 /* Frames, completions, timers, events, until nothing is left to do. Under the lock. */
 bool smcr_rt_progress(void);
 
+/* Gives the lock back and looks for `*seq` to become another than `seen`, making progress, for as long as a
+ * sleep and its waking cost. With the lock again: whether it did. */
+bool smcr_rt_look(const uint32_t *seq, uint32_t seen);
+
 /* Adds to the thread's epoll. 0 or -errno. */
 int smcr_rt_watch(int fd, uint32_t events, struct smcr_rt_source *source);
 /* The same descriptor above those that an application with select() uses; takes over `fd`. */
@@ -94,6 +108,8 @@ void smcr_rt_count_reason(const char *text);
 /* Opens the devices. 0, or -errno with a sentence; then nothing stays open. */
 int smcr_rt_open_ports(const struct smcr_sock_config *config, struct net_error *err);
 void smcr_rt_close_ports(void);
+/* Whether the thread wakes when frames come. */
+void smcr_rt_arm_ports(bool on);
 /* Makes the core's ports what the interfaces are now: addresses, link. */
 void smcr_rt_follow_interfaces(void);
 /* Whether one of them can carry links. */

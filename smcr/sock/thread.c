@@ -30,6 +30,8 @@ void smcr_rt_reap(void)
 
 static void read_timer(void)
 {
+    if (smcr_rt.lookers == 0 && smcr_rt.lease_end_ns <= host_now_ns())
+        smcr_rt_arm_ports(true);
     uint64_t times;
     ssize_t got = read(smcr_rt.timer_fd, &times, sizeof times);
     (void)got; /* EAGAIN: it was set anew meanwhile */
@@ -87,17 +89,18 @@ static void *run(void *arg)
     prctl(PR_SET_NAME, "nornic-smcr");
     prctl(PR_SET_TIMERSLACK, 1000ul);
     while (!atomic_load(&smcr_rt.thread_ends)) {
-        bool is_busy = host_now_ns() - busy_ns < SPIN_NS;
+        bool is_busy = host_now_ns() - busy_ns < SPIN_NS && !atomic_load(&smcr_rt.lookers);
         int n = epoll_wait(smcr_rt.epfd, events, MAX_EVENTS, is_busy ? 0 : -1);
         let_others_in();
         pthread_mutex_lock(&smcr_rt.lock);
         for (int i = 0; i < n; i++)
             on_source(events[i].data.ptr, events[i].events);
-        bool did = smcr_rt_progress();
+        smcr_rt.woke_waiter = false;
+        bool did = smcr_rt_progress(), hands_over = smcr_rt.woke_waiter;
         smcr_rt_reap();
         smcr_rt_unlock();
         if (did)
-            busy_ns = host_now_ns();
+            busy_ns = hands_over ? 0 : host_now_ns();
     }
     return NULL;
 }
