@@ -142,8 +142,7 @@ static int receive_side(void *ctx)
     return 0;
 }
 
-/* A veth pair is cut in the middle of a transfer, and mended. covers: SMCR-FOV-01, SMCR-FOV-14, SMCR-ENG-08,
- * SMCR-ALK-01 */
+/* A veth pair is cut in the middle of a transfer, and mended. */
 static void cut_and_mend(int cut)
 {
     struct lab lab;
@@ -170,7 +169,8 @@ static void cut_and_mend(int cut)
     cr_expect_eq(b->links_seen, 2, "%d links at the end", b->links_seen);
 }
 
-/* The TCP connection itself lives on the first pair: it survives a short cut, as TCP does. */
+/* The TCP connection itself lives on the first pair: it survives a short cut, as TCP does.
+ * covers: SMCR-FOV-01, SMCR-ENG-08, SMCR-ALK-01 */
 Test(links, SMCR_FOV_14_the_first_pair_is_cut_and_mended, .timeout = 60)
 {
     cut_and_mend(0);
