@@ -327,7 +327,8 @@ void smcr_conn_cdc_done(struct smcr_conn *conn, uint16_t seq, bool ok, uint64_t 
         tx->completed_seq = flight->seq; /* SMCR-FOV-05 */
         tx->acked = flight->end;
     }
-    if (tx->wants_room) {
+    /* A message that moved no bytes makes no room. */
+    if (tx->wants_room && tx->head - tx->acked < tx->buf->size_bytes) {
         tx->wants_room = false;
         smcr_conn_event(conn, SMCR_EVENT_WRITABLE);
     }

@@ -293,6 +293,31 @@ Test(data, SMCR_DAT_05_who_fills_the_buffer_exactly_hears_of_room_too)
     rig_free(rig);
 }
 
+/* Window and buffer are full: the message that says so makes no room when it completes, and the word about
+ * room is still owed. covers: SMCR-DAT-05 */
+Test(data, SMCR_DAT_05_a_message_without_data_makes_no_room)
+{
+    struct rig *rig = start();
+    rig_send(rig, data, SNDBUF, 0);
+    for (int i = 0; i < 10; i++)
+        rig_complete_all(rig);
+    while (rig_send(rig, data, SNDBUF, 0) > 0)
+        ;
+    rig_events(rig);
+    rig_complete_all(rig);
+    rig_peer_sends(rig, data, CAP); /* what we read is told, in a message of its own */
+    char taken[CAP];
+    cr_assert_eq(rig_recv(rig, taken, CAP, 0), CAP);
+    cr_assert_gt(rig_unseen(rig, true), 0);
+    rig_events(rig);
+    rig_complete_all(rig);
+    cr_assert_not(rig_events(rig) & SMCR_EVENT_WRITABLE);
+    rig_peer_reads(rig, CAP);
+    rig_complete(rig, 1);
+    cr_assert(rig_events(rig) & SMCR_EVENT_WRITABLE);
+    rig_free(rig);
+}
+
 /* covers: SMCR-DAT-07, SMCR-CLS-03 */
 Test(data, SMCR_DAT_07_the_end_of_the_stream_flushes)
 {
