@@ -32,10 +32,14 @@ int smcr_link_post_write(struct smcr_link *link, const uint8_t *local, uint32_t 
     cr_assert(remote_va >= elem + SMCR_CURSOR_START, "SMCR-RMB-08: the eye catcher is never written");
     cr_assert(remote_va + len_bytes <= elem + rig->conn->peer_elem_bytes);
     cr_assert(local >= rig->buf.bytes && local + len_bytes <= rig->buf.bytes + rig->buf.size_bytes);
-    memcpy(rig->peer_elem + (remote_va - elem), local, len_bytes);
     cr_assert_lt(rig->num_log, RIG_LOG);
-    rig->log[rig->num_log++] =
-        (struct rig_post){.link = i, .offset_bytes = (uint32_t)(remote_va - elem), .len_bytes = len_bytes};
+    rig->log[rig->num_log++] = (struct rig_post){.link = i,
+                                                 .offset_bytes = (uint32_t)(remote_va - elem),
+                                                 .len_bytes = len_bytes,
+                                                 .bytes = malloc(len_bytes)};
+    memcpy(rig->log[rig->num_log - 1].bytes, local, len_bytes);
+    if (!rig->is_deferred)
+        rig_carry_out(rig, rig->num_log - 1);
     link->sends_left--;
     return 0;
 }
@@ -283,6 +287,8 @@ void rig_free(struct rig *rig)
     cr_assert_eq(rig->smcr.timers.count, 0, "a timer of a connection that is gone");
     roce_timers_deinit(&rig->smcr.timers, &rig->smcr.mem);
     cr_assert_eq(rig->alloc.live, 0, "a leak");
+    rig->completed = rig->num_log;
+    rig_forget(rig);
     free(rig->rmb_bytes);
     free(rig->peer_elem);
     free(rig->buf_bytes);
@@ -290,6 +296,24 @@ void rig_free(struct rig *rig)
 }
 
 /* --- what was posted --- */
+
+void rig_carry_out(struct rig *rig, unsigned entry)
+{
+    struct rig_post *post = &rig->log[entry];
+    if (!post->bytes)
+        return;
+    memcpy(rig->peer_elem + post->offset_bytes, post->bytes, post->len_bytes);
+    free(post->bytes);
+    post->bytes = NULL;
+}
+
+void rig_forget(struct rig *rig)
+{
+    cr_assert_eq(rig->completed, rig->num_log);
+    for (unsigned i = 0; i < rig->num_log; i++)
+        free(rig->log[i].bytes);
+    rig->num_log = rig->seen = rig->completed = 0;
+}
 
 const struct rig_post *rig_next(struct rig *rig)
 {

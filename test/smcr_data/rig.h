@@ -24,6 +24,7 @@ struct rig_post {
     uint8_t message[SMCR_MSG_BYTES];
     uint32_t offset_bytes; /* of a write, in the peer's element */
     uint32_t len_bytes;
+    uint8_t *bytes; /* of a write that has not been carried out */
 };
 
 struct rig {
@@ -44,6 +45,7 @@ struct rig {
     unsigned num_log;
     unsigned seen;      /* entries that rig_next() has returned */
     unsigned completed; /* entries whose end was reported */
+    bool is_deferred;   /* writes are carried out by rig_carry_out() */
 
     /* The peer, as sender. */
     uint16_t peer_seq;
@@ -77,6 +79,10 @@ static inline unsigned rig_complete_all(struct rig *rig)
 {
     return rig_complete(rig, RIG_LOG);
 }
+/* An RDMA write reaches the peer's memory, if it has not. */
+void rig_carry_out(struct rig *rig, unsigned entry);
+/* Begins the log again; all of it has completed. */
+void rig_forget(struct rig *rig);
 /* A link has room for so many posts; and the first that waits for it is told, as after a completion. */
 void rig_room(struct rig *rig, unsigned link, uint32_t posts);
 void rig_kick(struct rig *rig, unsigned link);
