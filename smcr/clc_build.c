@@ -21,7 +21,8 @@ size_t smcr_clc_build_proposal(uint8_t *out, const struct smcr_clc_proposal *pro
     memcpy(p.mac, proposal->mac.b, sizeof p.mac);
     struct smcr_subnet s = {.mask_len = proposal->mask_len, .prefix_count = (uint8_t)n};
     memcpy(s.subnet, proposal->subnet, sizeof s.subnet);
-    uint8_t *at = smcr_subnet_put(smcr_proposal_put(out, &p), &s);
+    smcr_proposal_put(out, &p);
+    uint8_t *at = smcr_subnet_put(out + SMCR_PROPOSAL_BYTES, &s);
     for (unsigned i = 0; i < n; i++) {
         struct smcr_prefix prefix = {.prefix_len = proposal->prefixes[i].len};
         memcpy(prefix.prefix, proposal->prefixes[i].addr.b, sizeof prefix.prefix);

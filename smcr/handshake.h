@@ -28,8 +28,7 @@ enum smcr_first_contact {
     SMCR_FIRST_CONTACT_RESET,   /* RST */
 };
 /* The LLC part of a first contact has ended; what waited for the group goes on (SMCR-FC-21) with the next
- * smcr_expire(). But for OK the group is ended by this call (smcr_group_end()) and must not be used after
- * it. */
+ * smcr_expire(). But for OK the group is ENDING when this returns. */
 void smcr_handshake_first_contact_ended(struct smcr_group *group, enum smcr_first_contact how,
                                         uint32_t diagnosis, const char *cause, uint64_t now_ns);
 
