@@ -6,9 +6,9 @@
 
 #include "smcr/conn.h"
 
-/* Timeout code 14 is 67 ms; after timeouts in a row the engine waits once, twice, then four times that, so that
- * seven retries end after 27 of them, 1.8 s: before any timer of LLC (SMCR-QP-06, FBK-06). A receiver without
- * buffers gets six times 41 ms. */
+/* Timeout code 14 is 67 ms; after timeouts in a row the engine waits once, twice, then four times that, so
+ * that seven retries end after 27 of them, 1.8 s: before any timer of LLC (SMCR-QP-06, FBK-06). A receiver
+ * without buffers gets six times 41 ms. */
 enum { ACK_TIMEOUT = 14, RETRIES = 7, RNR_TIMER = 24, RNR_RETRIES = 6 };
 #define HOP_LIMIT 64
 #define PSN_MASK  0xffffffu
@@ -42,7 +42,8 @@ void smcr_link_set_state(struct smcr_link *link, enum smcr_link_state state, con
 
 /* --- making one --- */
 
-/* SMCR-QP-04. With the shifted ADD LINK a PSN whose low half is zero could not be told from our layout (A5). */
+/* SMCR-QP-04. With the shifted ADD LINK a PSN whose low half is zero could not be told from our layout (A5).
+ * */
 static uint32_t draw_psn(struct smcr *smcr)
 {
     uint32_t psn;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CONFIRM RKEY, its continuations and DELETE RKEY of version 1: SMCR sections 10.4 and 10.5. Each notes in the
- * exchange what its response will repeat. */
+/* CONFIRM RKEY, its continuations and DELETE RKEY of version 1: SMCR sections 10.4 and 10.5. Each notes in
+ * the exchange what its response will repeat. */
 #include "net/bytes.h"
 #include "smcr/llc_flow.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ADD LINK CONTINUATION: the RTokens of all RMBs of both sides for a new link. The server sends requests until
- * both are through (SMCR-LLC-33 to LLC-37, ALK-07). */
+/* ADD LINK CONTINUATION: the RTokens of all RMBs of both sides for a new link. The server sends requests
+ * until both are through (SMCR-LLC-33 to LLC-37, ALK-07). */
 #include "smcr/llc_flow.h"
 
 void smcr_llc_send_cont(struct smcr_group *group, uint64_t now_ns)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* DELETE LINK of one link: SMCR sections 10.3 and 11.2. The server's is an exchange; the client asks for it and
- * answers it at any time. */
+/* DELETE LINK of one link: SMCR sections 10.3 and 11.2. The server's is an exchange; the client asks for it
+ * and answers it at any time. */
 #include "smcr/llc_flow.h"
 
 /* Off it, as soon as nothing of them is posted there (SMCR-FOV-15). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What becomes of an exchange whose awaited message does not come, or whose link is lost: SMCR-REC-02, and the
- * rows of SMCR-REC-04. */
+/* What becomes of an exchange whose awaited message does not come, or whose link is lost: SMCR-REC-02, and
+ * the rows of SMCR-REC-04. */
 #include "smcr/llc_flow.h"
 
 /* Rows 0, 1, 4, 5, 7, 10 and 11 of a first contact. A message that did not even leave may still be answered

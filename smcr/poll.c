@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completions of a port. They are looked at one by one, so that whatever a message brings about - the end of a
- * link, or of a whole group - finds nothing of it in anybody's hands. */
+/* Completions of a port. They are looked at one by one, so that whatever a message brings about - the end of
+ * a link, or of a whole group - finds nothing of it in anybody's hands. */
 #include <errno.h>
 #include <string.h>
 

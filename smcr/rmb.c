@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Our RMBs: pools of receive buffers that grow by one RMB when no element is free, and shrink when one was not
- * used for a while. SMCR section 13, SMCR-RKY-02 to RKY-07. */
+/* Our RMBs: pools of receive buffers that grow by one RMB when no element is free, and shrink when one was
+ * not used for a while. SMCR section 13, SMCR-RKY-02 to RKY-07. */
 #include "smcr/rmb.h"
 
 #include <errno.h>

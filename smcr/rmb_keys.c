@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Registrations: each piece of a group's memory has one per link, because each link has a protection domain of
- * its own (SMCR-ARC-24). */
+/* Registrations: each piece of a group's memory has one per link, because each link has a protection domain
+ * of its own (SMCR-ARC-24). */
 #include <errno.h>
 
 #include "smcr/group.h"

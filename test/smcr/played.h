@@ -16,8 +16,8 @@ struct played {
     unsigned me; /* the instance's node */
 };
 
-/* The instance's role; `links` 1 or 2 as agreed in the first contact. `config` may be NULL: one port a link on
- * one network. Ports: each end `ports`, 0 means `links`. */
+/* The instance's role; `links` 1 or 2 as agreed in the first contact. `config` may be NULL: one port a link
+ * on one network. Ports: each end `ports`, 0 means `links`. */
 void played_begin(struct played *t, enum smcr_role role, unsigned links);
 void played_begin_with(struct played *t, enum smcr_role role, unsigned links, struct pair_config config);
 /* Only the CLC part of a first contact. */
@@ -51,8 +51,8 @@ void played_answer_delete(struct played *t, unsigned via, uint8_t number);
 /* The R_Key of the peer's RMB on its link. */
 uint32_t played_rkey(const struct played *t, unsigned link);
 
-/* Another connection of the instance, with such a receive buffer, up to the point where it needs an answer: the
- * instance's end (as server: a Proposal has come). */
+/* Another connection of the instance, with such a receive buffer, up to the point where it needs an answer:
+ * the instance's end (as server: a Proposal has come). */
 struct pair_end *played_open(struct played *t, uint32_t rcvbuf_bytes);
 /* The instance's status of its first connection. */
 struct smcr_conn_status played_status(const struct played *t);

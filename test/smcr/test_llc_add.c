@@ -303,8 +303,8 @@ static unsigned offered(struct played *t, uint8_t *number)
     return 0;
 }
 
-/* covers: SMCR-REC-04, SMCR-FOV-16 */
-Test(llc_add, SMCR_REC_04_row_6_no_response_to_ADD_LINK)
+/* covers: SMCR-REC-04.6, SMCR-FOV-16 */
+Test(llc_add, row_6_no_response_to_ADD_LINK)
 {
     struct played t;
     uint8_t number;
@@ -319,8 +319,8 @@ Test(llc_add, SMCR_REC_04_row_6_no_response_to_ADD_LINK)
     played_end(&t);
 }
 
-/* covers: SMCR-REC-04, SMCR-REC-31 */
-Test(llc_add, SMCR_REC_04_row_6_on_another_link_if_there_is_one)
+/* covers: SMCR-REC-04.6, SMCR-REC-31 */
+Test(llc_add, row_6_on_another_link_if_there_is_one)
 {
     struct played t;
     uint8_t number, again, m[SMCR_MSG_BYTES];
@@ -359,8 +359,8 @@ static void accept_later(struct played *t)
     cr_assert_eq(al.link, 5);
 }
 
-/* covers: SMCR-REC-04 */
-Test(llc_add, SMCR_REC_04_row_7_and_12_no_CONTINUATION_later)
+/* covers: SMCR-REC-04.7, SMCR-REC-04.12 */
+Test(llc_add, row_7_and_12_no_CONTINUATION_later)
 {
     struct played t;
     accept_later(&t);
@@ -371,8 +371,8 @@ Test(llc_add, SMCR_REC_04_row_7_and_12_no_CONTINUATION_later)
     played_end(&t);
 }
 
-/* covers: SMCR-REC-04, SMCR-ALK-03 */
-Test(llc_add, SMCR_REC_04_row_9_no_CONFIRM_LINK_later)
+/* covers: SMCR-REC-04.9, SMCR-ALK-03 */
+Test(llc_add, row_9_no_CONFIRM_LINK_later)
 {
     struct played t;
     uint8_t m[SMCR_MSG_BYTES];
@@ -418,8 +418,8 @@ static uint8_t confirm_later(struct played *t)
     return al.link;
 }
 
-/* covers: SMCR-REC-04, SMCR-REC-30 */
-Test(llc_add, SMCR_REC_04_row_3_no_response_to_CONFIRM_LINK_later)
+/* covers: SMCR-REC-04.3, SMCR-REC-30 */
+Test(llc_add, row_3_no_response_to_CONFIRM_LINK_later)
 {
     struct played t;
     struct raw_message raw;

@@ -160,8 +160,8 @@ Test(llc_delete, SMCR_DLK_08_a_client_does_not_listen_to_a_link_that_it_wants_de
     played_end(&t);
 }
 
-/* covers: SMCR-REC-04 */
-Test(llc_delete, SMCR_REC_04_row_13_a_server_that_does_not_answer_a_clients_DELETE_LINK)
+/* covers: SMCR-REC-04.13 */
+Test(llc_delete, row_13_a_server_that_does_not_answer_a_clients_DELETE_LINK)
 {
     struct played t;
     played_begin(&t, SMCR_CLIENT, 2);
@@ -175,8 +175,8 @@ Test(llc_delete, SMCR_REC_04_row_13_a_server_that_does_not_answer_a_clients_DELE
     played_end(&t);
 }
 
-/* covers: SMCR-REC-04 */
-Test(llc_delete, SMCR_REC_04_row_16_a_client_that_does_not_answer_a_servers_DELETE_LINK)
+/* covers: SMCR-REC-04.16 */
+Test(llc_delete, row_16_a_client_that_does_not_answer_a_servers_DELETE_LINK)
 {
     struct played t;
     played_begin(&t, SMCR_SERVER, 2);
@@ -191,8 +191,8 @@ Test(llc_delete, SMCR_REC_04_row_16_a_client_that_does_not_answer_a_servers_DELE
 }
 
 /* Three links: the one that carried the request is lost; it is repeated over the third, and so is its own. */
-/* covers: SMCR-REC-04, SMCR-REC-31 */
-Test(llc_delete, SMCR_REC_04_row_13_and_16_over_a_surviving_link)
+/* covers: SMCR-REC-04.13, SMCR-REC-04.16, SMCR-REC-31 */
+Test(llc_delete, row_13_and_16_over_a_surviving_link)
 {
     for (unsigned who = 0; who < 2; who++) {
         struct pair_config config = {
@@ -253,7 +253,7 @@ Test(llc_delete, SMCR_LGT_04_a_server_complies_with_its_own_and_resets_what_live
     played_end(&t);
 }
 
-/* covers: SMCR-LGT-01, SMCR-LGT-02, SMCR-ARC-06, SMCR-REC-04 */
+/* covers: SMCR-LGT-01, SMCR-LGT-02, SMCR-ARC-06 */
 Test(llc_delete, SMCR_LGT_01_a_server_deletes_a_group_that_was_idle_long_enough)
 {
     struct pair_config config = {.ports = {2, 2}, .smcr[1].times.group_idle_ns = 3 * PAIR_S};
@@ -278,8 +278,8 @@ Test(llc_delete, SMCR_LGT_01_a_server_deletes_a_group_that_was_idle_long_enough)
     cr_assert_null(pair_free(pair));
 }
 
-/* covers: SMCR-REC-04, SMCR-LGT-06 */
-Test(llc_delete, SMCR_REC_04_row_15_it_is_torn_down_though_nobody_hears_it)
+/* covers: SMCR-REC-04.15, SMCR-LGT-06 */
+Test(llc_delete, row_15_it_is_torn_down_though_nobody_hears_it)
 {
     struct played t;
     played_begin(&t, SMCR_SERVER, 2);
@@ -293,8 +293,8 @@ Test(llc_delete, SMCR_REC_04_row_15_it_is_torn_down_though_nobody_hears_it)
     played_end(&t);
 }
 
-/* covers: SMCR-REC-04 */
-Test(llc_delete, SMCR_REC_04_row_14_a_client_asks_over_each_link_and_then_tears_down)
+/* covers: SMCR-REC-04.14 */
+Test(llc_delete, row_14_a_client_asks_over_each_link_and_then_tears_down)
 {
     struct played t;
     played_begin(&t, SMCR_CLIENT, 2);
@@ -309,8 +309,8 @@ Test(llc_delete, SMCR_REC_04_row_14_a_client_asks_over_each_link_and_then_tears_
     played_end(&t);
 }
 
-/* covers: SMCR-REC-04, SMCR-LGT-04 */
-Test(llc_delete, SMCR_REC_04_row_14_the_servers_DELETE_LINK_ends_it)
+/* covers: SMCR-REC-04.14, SMCR-LGT-04 */
+Test(llc_delete, row_14_the_servers_DELETE_LINK_ends_it)
 {
     struct played t;
     uint8_t m[SMCR_MSG_BYTES];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The LLC part of a first contact, against a peer that goes wrong at each step: SMCR-FC-09 to FC-19, REC-04. */
+/* The LLC part of a first contact, against a peer that goes wrong at each step: SMCR-FC-09 to FC-19, REC-04.
+ * */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -158,8 +159,8 @@ Test(llc_first, SMCR_FC_14_the_four_combinations_of_RNICs)
 
 /* --- the rows of SMCR-REC-04 that belong to a first contact --- */
 
-/* covers: SMCR-REC-04, SMCR-REC-01, SMCR-REC-03, SMCR-FBK-01 */
-Test(llc_first, SMCR_REC_04_row_0_no_CONFIRM_LINK)
+/* covers: SMCR-REC-04.0, SMCR-REC-01, SMCR-REC-03, SMCR-FBK-01 */
+Test(llc_first, row_0_no_CONFIRM_LINK)
 {
     struct played t;
     played_begin_clc(&t, SMCR_CLIENT, one_port);
@@ -168,8 +169,8 @@ Test(llc_first, SMCR_REC_04_row_0_no_CONFIRM_LINK)
     was_reset(&t, 200 * PAIR_MS);
 }
 
-/* covers: SMCR-REC-04 */
-Test(llc_first, SMCR_REC_04_row_1_no_response_to_the_first_CONFIRM_LINK)
+/* covers: SMCR-REC-04.1 */
+Test(llc_first, row_1_no_response_to_the_first_CONFIRM_LINK)
 {
     struct played t;
     played_begin_clc(&t, SMCR_SERVER, one_port);
@@ -249,8 +250,8 @@ Test(llc_first, SMCR_LLC_21_a_server_checks_the_response)
     }
 }
 
-/* covers: SMCR-REC-04 */
-Test(llc_first, SMCR_REC_04_row_4_no_ADD_LINK)
+/* covers: SMCR-REC-04.4 */
+Test(llc_first, row_4_no_ADD_LINK)
 {
     struct played t;
     played_begin_clc(&t, SMCR_CLIENT, one_port);
@@ -260,8 +261,8 @@ Test(llc_first, SMCR_REC_04_row_4_no_ADD_LINK)
     was_reset(&t, 200 * PAIR_MS);
 }
 
-/* covers: SMCR-REC-04, SMCR-FC-16 */
-Test(llc_first, SMCR_REC_04_row_5_no_response_to_ADD_LINK)
+/* covers: SMCR-REC-04.5, SMCR-FC-16 */
+Test(llc_first, row_5_no_response_to_ADD_LINK)
 {
     struct played t;
     played_begin_clc(&t, SMCR_SERVER, one_port);
@@ -304,16 +305,16 @@ static void exchange_tokens(struct played *t)
     played_expect(t, 0, SMCR_LLC_ADD_LINK_CONT, true, NULL);
 }
 
-/* covers: SMCR-REC-04 */
-Test(llc_first, SMCR_REC_04_row_7_no_CONTINUATION)
+/* covers: SMCR-REC-04.7 */
+Test(llc_first, row_7_no_CONTINUATION)
 {
     struct played t;
     offer_second(&t);
     was_reset(&t, TIMEOUT);
 }
 
-/* covers: SMCR-REC-04 */
-Test(llc_first, SMCR_REC_04_row_11_no_further_CONTINUATION)
+/* covers: SMCR-REC-04.11 */
+Test(llc_first, row_11_no_further_CONTINUATION)
 {
     struct played t;
     uint8_t m[SMCR_MSG_BYTES];
@@ -327,8 +328,8 @@ Test(llc_first, SMCR_REC_04_row_11_no_further_CONTINUATION)
     was_reset(&t, PAIR_MS);
 }
 
-/* covers: SMCR-REC-04, SMCR-FC-18, SMCR-FC-19, SMCR-FC-11, SMCR-DLK-04 */
-Test(llc_first, SMCR_REC_04_row_8_no_CONFIRM_LINK_on_the_second_link)
+/* covers: SMCR-REC-04.8, SMCR-FC-18, SMCR-FC-19, SMCR-FC-11, SMCR-DLK-04 */
+Test(llc_first, row_8_no_CONFIRM_LINK_on_the_second_link)
 {
     struct played t;
     uint8_t m[SMCR_MSG_BYTES];
@@ -346,8 +347,8 @@ Test(llc_first, SMCR_REC_04_row_8_no_CONFIRM_LINK_on_the_second_link)
     is_open(&t, SMCR_SINGLE);
 }
 
-/* covers: SMCR-REC-04 */
-Test(llc_first, SMCR_REC_04_row_13_nor_a_DELETE_LINK_after_that)
+/* covers: SMCR-REC-04.13 */
+Test(llc_first, row_13_nor_a_DELETE_LINK_after_that)
 {
     struct played t;
     exchange_tokens(&t);
@@ -373,8 +374,8 @@ static void answer_second(struct played *t)
     cr_assert_eq(raw_ready(t->peer.link[1].raw, &t->peer.link[1].theirs), 0);
 }
 
-/* covers: SMCR-REC-04, SMCR-FC-18, SMCR-FC-19, SMCR-DLK-03 */
-Test(llc_first, SMCR_REC_04_row_2_no_response_to_CONFIRM_LINK_on_the_second_link)
+/* covers: SMCR-REC-04.2, SMCR-FC-18, SMCR-FC-19, SMCR-DLK-03 */
+Test(llc_first, row_2_no_response_to_CONFIRM_LINK_on_the_second_link)
 {
     struct played t;
     uint8_t m[SMCR_MSG_BYTES];
@@ -396,8 +397,8 @@ Test(llc_first, SMCR_REC_04_row_2_no_response_to_CONFIRM_LINK_on_the_second_link
     is_open(&t, SMCR_SINGLE);
 }
 
-/* covers: SMCR-REC-04 */
-Test(llc_first, SMCR_REC_04_row_10_no_response_to_CONTINUATION)
+/* covers: SMCR-REC-04.10 */
+Test(llc_first, row_10_no_response_to_CONTINUATION)
 {
     struct played t;
     uint8_t m[SMCR_MSG_BYTES];

@@ -282,8 +282,8 @@ Test(llc_rkey, SMCR_RKY_05_a_refusal_for_good_is_the_end_of_the_RMB)
     played_end(&t);
 }
 
-/* covers: SMCR-REC-04, SMCR-REC-31, SMCR-FOV-01 */
-Test(llc_rkey, SMCR_REC_04_row_17_no_response_to_CONFIRM_RKEY)
+/* covers: SMCR-REC-04.17, SMCR-REC-31, SMCR-FOV-01 */
+Test(llc_rkey, row_17_no_response_to_CONFIRM_RKEY)
 {
     struct played t;
     uint8_t m[SMCR_MSG_BYTES];
@@ -308,8 +308,8 @@ Test(llc_rkey, SMCR_REC_04_row_17_no_response_to_CONFIRM_RKEY)
     played_end(&t);
 }
 
-/* covers: SMCR-REC-04 */
-Test(llc_rkey, SMCR_REC_04_row_19_no_response_to_DELETE_RKEY)
+/* covers: SMCR-REC-04.19 */
+Test(llc_rkey, row_19_no_response_to_DELETE_RKEY)
 {
     struct played t;
     struct raw_message raw;
