@@ -342,6 +342,48 @@ Test(data_pair, SMCR_FOV_18_links_fail_one_after_another_under_load)
     end_pair();
 }
 
+/* What is true of every move: the queue pair that it leaves is in error, and nothing is posted there. */
+static unsigned moves, tests_elsewhere;
+
+static void watch(void *ctx, struct pair_node *node, const struct smcr_trace *trace)
+{
+    (void)ctx;
+    if (trace->type == SMCR_TRACE_LLC_TX && trace->message[0] == SMCR_LLC_TEST_LINK && node->index == 0 &&
+        moves > 0)
+        tests_elsewhere++;
+    if (trace->type != SMCR_TRACE_MOVED)
+        return;
+    moves++;
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++) {
+        const struct smcr_link *link = &trace->group->links[i];
+        if (link->state != SMCR_LINK_DOWN)
+            continue;
+        if (link->num_posts > 0 || roce_qp_state(link->qp) != ROCE_QPS_ERR)
+            pair_fail(pair, "moved off link %u, which still sends", link->number);
+    }
+}
+
+/* covers: SMCR-FOV-04, SMCR-FOV-11 */
+Test(data_pair, SMCR_FOV_04_the_old_queue_pair_is_dead_before_anything_is_repeated)
+{
+    struct pair_config config = two_links;
+    config.smcr[0].times = config.smcr[1].times = (struct smcr_times){.test_link_ns = 3600 * PAIR_S};
+    struct pair_conn *c = connect_pair(&config);
+    pair->on_trace = watch;
+    pair_pump(&c->end[0], 60000, 0);
+    pair_run_for(pair, 7 * PAIR_US);
+    struct smcr_link *link = c->end[0].conn->link;
+    pair_cut(pair, 0, port_of(&c->end[0]), false);
+    smcr_llc_test_link(link, pair->now_ns); /* lost with its link: SMCR-FOV-11 */
+    cr_assert(pair_transfer(pair, &c->end[0], 1 << 20, 30 * PAIR_S), "%s", pair->failure);
+    pair_run_for(pair, 10 * PAIR_S);
+    cr_assert_not(pair->failed, "%s", pair->failure);
+    cr_assert_geq(moves, 1);
+    cr_assert_eq(tests_elsewhere, 0);
+    close_both(c);
+    end_pair();
+}
+
 /* covers: SMCR-FOV-10, SMCR-CLS-09 */
 Test(data_pair, SMCR_FOV_10_a_close_survives_the_link_that_carried_it)
 {

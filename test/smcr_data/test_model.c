@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A model of the peer, with arithmetic of its own: it reads and writes at random, its messages and ours come
- * late, links fail with posts on them that arrived or did not, and every byte has to come once and in order. */
+ * late, links fail with posts on them that arrived or did not, and every byte has to come once and in
+ * order. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
