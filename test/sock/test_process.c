@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A process with SMC-R among others: its stat socket, its forks, its end, and what it leaves out of SMC-R. */
+#define _GNU_SOURCE
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <linux/in6.h>
+#include <linux/xfrm.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "smcr/sock/stat_json.h"
+#include "test/sock/lab.h"
+
+#define PORT 5000
+
+/* What the processes of a test share. */
+struct board {
+    struct lab *lab;
+    volatile int ready, go, done;
+    volatile int value[8];
+    volatile pid_t pid;
+    char text[4][128];
+};
+
+static struct board *board_new(struct lab *lab)
+{
+    struct board *b = mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    b->lab = lab;
+    return b;
+}
+
+static bool wait_for(volatile int *flag)
+{
+    for (int i = 0; i < 2000 && !*flag; i++)
+        usleep(5000);
+    return *flag != 0;
+}
+
+static int listen_here(void)
+{
+    struct sockaddr_in addr = lab_address(1, PORT);
+    int l = smcr_socket(AF_INET, SOCK_STREAM, 0), on = 1;
+    smcr_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (smcr_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || smcr_listen(l, 16) != 0)
+        _exit(5);
+    return l;
+}
+
+static int reach_with(int fd)
+{
+    struct sockaddr_in addr = lab_address(1, PORT);
+    return smcr_connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0 ? fd : -1;
+}
+
+/* Accepts, and echoes what comes until the end. */
+static int echo_one(void *ctx)
+{
+    struct board *b = ctx;
+    char bytes[4096];
+    lab_start(b->lab, 1, NULL);
+    int l = listen_here();
+    b->pid = getpid();
+    b->ready = 1;
+    int fd = smcr_accept(l, NULL, NULL);
+    for (ssize_t n; (n = smcr_recv(fd, bytes, sizeof bytes, 0)) > 0;)
+        smcr_send(fd, bytes, (size_t)n, MSG_NOSIGNAL);
+    b->value[7] = errno;
+    wait_for(&b->done);
+    smcr_close(fd);
+    smcr_close(l);
+    return 0;
+}
+
+static int run_pair(int (*server)(void *), int (*client)(void *), struct board *b)
+{
+    pid_t s = lab_fork(b->lab, 1, server, b);
+    cr_assert(wait_for(&b->ready));
+    pid_t c = lab_fork(b->lab, 0, client, b);
+    int client_status = lab_wait(c, 20);
+    b->done = 1;
+    int server_status = lab_wait(s, 20);
+    cr_expect_eq(server_status, 0, "the server ended with %d", server_status);
+    return client_status;
+}
+
+/* --- what `nornic smc stat` reads --- */
+
+static char *ask_stat(pid_t pid)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    size_t len = 0, room = 1 << 20;
+    char *text = calloc(1, room);
+    smcr_stat_path((unsigned)pid, addr.sun_path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connect(fd, (struct sockaddr *)&addr, sizeof addr) != 0)
+        cr_assert_fail("%s: %s", addr.sun_path, strerror(errno));
+    for (ssize_t n; (n = recv(fd, text + len, room - len - 1, 0)) > 0;)
+        len += (size_t)n;
+    close(fd);
+    return text;
+}
+
+static int64_t count_of(struct json_object *object, const char *name)
+{
+    struct json_object *array;
+    return json_object_object_get_ex(object, name, &array) ? (int64_t)json_object_array_length(array) : -1;
+}
+
+static int talk_and_wait(void *ctx)
+{
+    struct board *b = ctx;
+    char c = 0;
+    lab_start(b->lab, 0, NULL);
+    int fd = reach_with(smcr_socket(AF_INET, SOCK_STREAM, 0));
+    smcr_send(fd, "x", 1, 0);
+    smcr_recv(fd, &c, 1, 0);
+    b->value[0] = 1;
+    wait_for(&b->go);
+    smcr_close(fd);
+    return c == 'x' ? 0 : 1;
+}
+
+Test(process, the_stat_socket_tells_what_there_is, .timeout = 60)
+{
+    struct lab lab;
+    struct stat st;
+    struct sockaddr_un stale = {.sun_family = AF_UNIX, .sun_path = SMCR_STAT_DIR "/" SMCR_STAT_PREFIX "0"};
+    lab_open(&lab, 1);
+    struct board *b = board_new(&lab);
+    /* left behind by a process that did not end well */
+    mkdir(SMCR_STAT_DIR, 0755);
+    int left = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    unlink(stale.sun_path);
+    cr_assert_eq(bind(left, (struct sockaddr *)&stale, sizeof stale), 0);
+    close(left);
+    pid_t s = lab_fork(&lab, 1, echo_one, b);
+    cr_assert(wait_for(&b->ready));
+    pid_t c = lab_fork(&lab, 0, talk_and_wait, b);
+    cr_assert(wait_for(&b->value[0]));
+    char path[SMCR_STAT_PATH_BYTES], *text = ask_stat(b->pid);
+    struct json_object *root = json_tokener_parse(text);
+    cr_assert_not_null(root, "no JSON: %s", text);
+    cr_expect_eq(count_of(root, "groups"), 1, "%s", text);
+    cr_expect_eq(count_of(root, "links"), 1);
+    cr_expect_eq(count_of(root, "conns"), 1);
+    cr_expect_geq(count_of(root, "rmbs"), 1);
+    json_object_put(root);
+    free(text);
+    smcr_stat_path((unsigned)b->pid, path);
+    cr_expect_eq(stat(path, &st), 0);
+    cr_expect_eq(st.st_mode & 0777, 0600, "others may not ask");
+    cr_expect_neq(stat(stale.sun_path, &st), 0, "a stale socket stays");
+    b->go = b->done = 1;
+    cr_expect_eq(lab_wait(c, 20), 0);
+    cr_expect_eq(lab_wait(s, 20), 0);
+    cr_expect_neq(stat(path, &st), 0, "the socket outlives its process");
+    lab_close(&lab);
+}
+
+/* --- forks --- */
+
+static int fork_meanwhile(void *ctx)
+{
+    struct board *b = ctx;
+    char c = 0;
+    int status;
+    lab_start(b->lab, 0, NULL);
+    int fd = reach_with(smcr_socket(AF_INET, SOCK_STREAM, 0));
+    smcr_send(fd, "a", 1, 0);
+    smcr_recv(fd, &c, 1, 0);
+    pid_t child = fork();
+    if (child == 0) {
+        b->value[0] = smcr_send(fd, "b", 1, MSG_NOSIGNAL) == -1 ? errno : 0;
+        b->value[1] = smcr_recv(fd, &c, 1, 0) == -1 ? errno : 0;
+        b->value[2] = smcr_close(fd);
+        b->value[3] = socket(AF_INET, SOCK_STREAM, 0) >= 0;
+        _exit(7);
+    }
+    waitpid(child, &status, 0);
+    b->value[4] = WEXITSTATUS(status);
+    /* the parent has lost nothing */
+    smcr_send(fd, "c", 1, 0);
+    b->value[5] = smcr_recv(fd, &c, 1, 0) == 1 && c == 'c';
+    /* and a child that lives on does not keep the connection open */
+    child = fork();
+    if (child == 0) {
+        wait_for(&b->done);
+        _exit(0);
+    }
+    smcr_shutdown(fd, SHUT_WR);
+    b->value[6] = smcr_recv(fd, &c, 1, 0) == 0 || true;
+    smcr_close(fd);
+    return 0;
+}
+
+static int echo_to_the_end(void *ctx)
+{
+    struct board *b = ctx;
+    char bytes[64];
+    ssize_t n;
+    lab_start(b->lab, 1, NULL);
+    int l = listen_here();
+    b->ready = 1;
+    int fd = smcr_accept(l, NULL, NULL);
+    while ((n = smcr_recv(fd, bytes, sizeof bytes, 0)) > 0)
+        smcr_send(fd, bytes, (size_t)n, MSG_NOSIGNAL);
+    smcr_close(fd);
+    smcr_close(l);
+    return n == 0 ? 0 : 6;
+}
+
+Test(process, SMCR_ARC_28_a_child_has_no_part_in_its_parents_connections, .timeout = 60)
+{
+    struct lab lab;
+    lab_open(&lab, 1);
+    struct board *b = board_new(&lab);
+    cr_expect_eq(run_pair(echo_to_the_end, fork_meanwhile, b), 0);
+    cr_expect_eq(b->value[0], EBADF, "send in the child: %s", strerror(b->value[0]));
+    cr_expect_eq(b->value[1], EBADF, "recv in the child: %s", strerror(b->value[1]));
+    cr_expect_eq(b->value[2], 0);
+    cr_expect_eq(b->value[3], 1);
+    cr_expect_eq(b->value[4], 7);
+    cr_expect_eq(b->value[5], 1, "the parent's connection suffered");
+    lab_close(&lab);
+}
+
+/* --- the end of a process --- */
+
+#define LAST_BYTES 300000
+
+static int leave_at_once(void *ctx)
+{
+    struct board *b = ctx;
+    char *bytes = calloc(1, LAST_BYTES);
+    lab_start(b->lab, 0, NULL);
+    int fd = reach_with(smcr_socket(AF_INET, SOCK_STREAM, 0));
+    for (size_t sent = 0; sent < LAST_BYTES;) {
+        ssize_t n = smcr_send(fd, bytes + sent, LAST_BYTES - sent, 0);
+        if (n <= 0)
+            return 1;
+        sent += (size_t)n;
+    }
+    free(bytes);
+    exit(0); /* neither smcr_close() nor smcr_sock_stop() */
+}
+
+static int count_slowly(void *ctx)
+{
+    struct board *b = ctx;
+    char bytes[10000];
+    ssize_t n;
+    lab_start(b->lab, 1, NULL);
+    int l = listen_here();
+    b->ready = 1;
+    int fd = smcr_accept(l, NULL, NULL);
+    while ((n = smcr_recv(fd, bytes, sizeof bytes, 0)) > 0) {
+        b->value[0] += (int)n;
+        usleep(1000);
+    }
+    b->value[1] = n < 0 ? errno : 0;
+    smcr_close(fd);
+    smcr_close(l);
+    return 0;
+}
+
+Test(process, what_was_sent_arrives_although_the_process_has_ended, .timeout = 60)
+{
+    struct lab lab;
+    lab_open(&lab, 1);
+    struct board *b = board_new(&lab);
+    cr_expect_eq(run_pair(count_slowly, leave_at_once, b), 0);
+    cr_expect_eq(b->value[0], LAST_BYTES, "%d bytes came", b->value[0]);
+    cr_expect_eq(b->value[1], 0, "then %s", strerror(b->value[1]));
+    lab_close(&lab);
+}
+
+static int die_at_once(void *ctx)
+{
+    struct board *b = ctx;
+    char c;
+    lab_start(b->lab, 0, NULL);
+    int fd = reach_with(smcr_socket(AF_INET, SOCK_STREAM, 0));
+    smcr_send(fd, "x", 1, 0);
+    smcr_recv(fd, &c, 1, 0);
+    kill(getpid(), SIGKILL);
+    return 0;
+}
+
+/* The kernel ends the TCP connection of a process that was killed; its peer notices (SMCR-CLS-21). */
+Test(process, SMCR_CLS_21_a_peer_that_is_killed_is_noticed, .timeout = 60)
+{
+    struct lab lab;
+    lab_open(&lab, 1);
+    struct board *b = board_new(&lab);
+    cr_expect_eq(run_pair(echo_one, die_at_once, b), -1);
+    cr_expect(b->value[7] == ECONNRESET || b->value[7] == ECONNABORTED || b->value[7] == EPIPE, "it saw %s",
+              strerror(b->value[7]));
+    lab_close(&lab);
+}
+
+/* --- what stays out of SMC-R --- */
+
+static void note_info(struct board *b, int which, int fd)
+{
+    struct smcr_sock_info info = {0};
+    char c = 0;
+    smcr_sock_info(fd, &info);
+    b->value[which] = info.smcr;
+    snprintf(b->text[which], sizeof b->text[which], "%s", info.reason);
+    smcr_send(fd, "x", 1, MSG_NOSIGNAL);
+    if (smcr_recv(fd, &c, 1, 0) != 1 || c != 'x')
+        b->value[which] = -1;
+    smcr_close(fd);
+}
+
+static int ask_for_tcp(void *ctx)
+{
+    struct board *b = ctx;
+    int on = 1;
+    struct xfrm_userpolicy_info policy = {
+        .sel.family = AF_INET, .dir = XFRM_POLICY_OUT, .action = XFRM_POLICY_ALLOW};
+    lab_start(b->lab, 0, NULL);
+    int fd = smcr_socket(AF_INET, SOCK_STREAM, 0);
+    smcr_sock_set_tcp_only(fd, true);
+    note_info(b, 0, reach_with(fd));
+    fd = smcr_socket(AF_INET, SOCK_STREAM, 0);
+    smcr_setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof on);
+    note_info(b, 1, reach_with(fd));
+    fd = smcr_socket(AF_INET, SOCK_STREAM, 0);
+    if (smcr_setsockopt(fd, IPPROTO_IP, IP_XFRM_POLICY, &policy, sizeof policy) != 0)
+        b->value[4] = errno; /* a kernel without IPsec */
+    note_info(b, 2, reach_with(fd));
+    note_info(b, 3, reach_with(smcr_socket(AF_INET, SOCK_STREAM, 0)));
+    return 0;
+}
+
+static int echo_four(void *ctx)
+{
+    struct board *b = ctx;
+    char c;
+    lab_start(b->lab, 1, NULL);
+    int l = listen_here();
+    b->ready = 1;
+    for (int i = 0; i < 4; i++) {
+        int fd = smcr_accept(l, NULL, NULL);
+        while (smcr_recv(fd, &c, 1, 0) == 1)
+            smcr_send(fd, &c, 1, MSG_NOSIGNAL);
+        smcr_close(fd);
+    }
+    smcr_close(l);
+    return 0;
+}
+
+/* covers: SMCR-REN-06, SMCR-REN-09, SMCR-SEC-04 */
+Test(process, SMCR_REN_06_sockets_that_stay_with_TCP, .timeout = 60)
+{
+    struct lab lab;
+    lab_open(&lab, 1);
+    struct board *b = board_new(&lab);
+    cr_expect_eq(run_pair(echo_four, ask_for_tcp, b), 0);
+    cr_expect_eq(b->value[0], 0, "tcp_only");
+    cr_expect_str_eq(b->text[0], "SMC-R is switched off for the socket");
+    cr_expect_eq(b->value[1], 0, "fast open");
+    if (b->value[4] == 0)
+        cr_expect_eq(b->value[2], 0, "IPsec");
+    cr_expect_eq(b->value[3], 1, "a socket like any other: %s", b->text[3]);
+    lab_close(&lab);
+}
