@@ -229,7 +229,7 @@ void smcr_sock_on_conn_event(struct smcr_sock *s, unsigned events)
         s->saw_eof |= status.eof;
     }
     smcr_sock_notify(s, news);
-    if (events & SMCR_EVENT_CLOSED && s->is_closing)
+    if (s->is_closing && (events & SMCR_EVENT_CLOSED || !s->conn))
         smcr_sock_finish(s);
     smcr_sock_unref(s);
 }

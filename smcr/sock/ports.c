@@ -51,28 +51,44 @@ static bool read_network(const struct ifaddrs *entry, struct smcr_network *out)
 }
 
 /* All networks that interface `ifname` is attached to. Returns how many. */
-static unsigned networks_of(const struct ifaddrs *list, const char *ifname, struct smcr_network *out)
+static unsigned networks_of(const char *ifname, struct smcr_network *out)
 {
     unsigned n = 0;
-    for (const struct ifaddrs *e = list; e && n < SMCR_MAX_NETWORKS; e = e->ifa_next)
+    for (const struct ifaddrs *e = smcr_rt.addrs; e && n < SMCR_MAX_NETWORKS; e = e->ifa_next)
         if (strcmp(e->ifa_name, ifname) == 0 && read_network(e, &out[n]))
             n++;
     return n;
 }
 
-/* The GID to use: the first IPv4 one of the interface itself, else the first. Under the device's lock. */
-static const struct roce_gid *choose_gid(const struct host_dev *dev_const, unsigned *index)
+/* The interface that owns an address; NULL: none. */
+static const char *owner_of(const struct net_addr *addr)
 {
-    struct host_dev *dev = (struct host_dev *)dev_const;
+    struct smcr_network network;
+    for (const struct ifaddrs *e = smcr_rt.addrs; e; e = e->ifa_next)
+        if (read_network(e, &network) && net_addr_equal(&network.addr, addr))
+            return e->ifa_name;
+    return NULL;
+}
+
+static void read_addrs(void)
+{
+    struct ifaddrs *list;
+    if (getifaddrs(&list) != 0)
+        return;
+    if (smcr_rt.addrs)
+        freeifaddrs(smcr_rt.addrs);
+    smcr_rt.addrs = list;
+}
+
+/* The GID to use on a VLAN: its first IPv4 one, else the first. Under the device's lock. */
+static const struct roce_gid *choose_gid(struct host_dev *dev, uint16_t vlan_id, unsigned *index)
+{
     const struct roce_gid *chosen = NULL;
-    struct roce_port_attr attr;
-    roce_dev_query_port(host_dev_engine(dev), &attr);
-    for (unsigned i = 0; i < attr.gid_table_size; i++) {
+    for (unsigned i = 0; i < ROCE_GID_MAX; i++) {
         const struct roce_gid *gid = roce_dev_gid_get(host_dev_engine(dev), i);
-        if (!gid || gid->type != ROCE_GID_V2 || gid->vlan_id != 0)
+        if (!gid || gid->type != ROCE_GID_V2 || gid->vlan_id != vlan_id)
             continue;
-        bool is_better = !chosen || (net_addr_is_v4(&gid->addr) && !net_addr_is_v4(&chosen->addr));
-        if (is_better) {
+        if (!chosen || (net_addr_is_v4(&gid->addr) && !net_addr_is_v4(&chosen->addr))) {
             chosen = gid;
             *index = i;
         }
@@ -80,95 +96,131 @@ static const struct roce_gid *choose_gid(const struct host_dev *dev_const, unsig
     return chosen;
 }
 
-static void add_port(struct smcr_rt_port *p, const struct roce_gid *gid, unsigned index,
-                     const struct ifaddrs *list)
+static void add_port(struct smcr_rt_port *p, struct smcr_rt_vlan *v)
 {
     struct smcr_port_config config = {.dev = host_dev_engine(p->dev),
-                                      .sgid_index = index,
+                                      .sgid_index = v->sgid_index,
                                       .lock = lock_dev,
                                       .unlock = unlock_dev,
                                       .ctx = p->dev};
     struct roce_port_attr attr;
+    const char *ifname = owner_of(&v->gid);
     roce_dev_query_port(config.dev, &attr);
     config.path_mtu = attr.active_mtu;
-    config.num_networks = networks_of(list, p->ifname, config.networks);
-    snprintf(config.name, sizeof config.name, "%s", p->ifname);
+    config.num_networks = networks_of(ifname ? ifname : p->ifname, config.networks);
+    snprintf(config.name, sizeof config.name, "%s", ifname ? ifname : p->ifname);
     snprintf(config.pnetid, sizeof config.pnetid, "%s", p->pnetid);
-    p->gid = gid->addr;
-    p->sgid_index = index;
-    if (smcr_port_add(smcr_rt.core, &config, host_now_ns(), &p->port) != 0)
-        p->port = NULL;
+    if (smcr_port_add(smcr_rt.core, &config, host_now_ns(), &v->port) != 0)
+        v->port = NULL;
 }
 
-/* The address that the port uses is there no more, or there is one now. */
-static void follow_address(struct smcr_rt_port *p, const struct ifaddrs *list)
+/* The addresses that ports use and that are there no more. */
+static void remove_ports(struct smcr_rt_port *p)
 {
-    unsigned index = 0;
-    host_dev_lock(p->dev);
-    const struct roce_gid *now = p->port ? roce_dev_gid_get(host_dev_engine(p->dev), p->sgid_index) : NULL;
-    bool is_same = now && net_addr_equal(&now->addr, &p->gid);
-    struct roce_gid copy = {0};
-    const struct roce_gid *chosen = is_same ? NULL : choose_gid(p->dev, &index);
-    if (chosen)
-        copy = *chosen;
-    host_dev_unlock(p->dev);
-    if (is_same)
-        return;
-    if (p->port)
-        smcr_port_remove(p->port, host_now_ns());
-    p->port = NULL;
-    if (chosen)
-        add_port(p, &copy, index, list);
+    for (unsigned i = 0; i < SMCR_RT_VLANS; i++) {
+        struct smcr_rt_vlan *v = &p->vlans[i];
+        if (!v->port)
+            continue;
+        host_dev_lock(p->dev);
+        const struct roce_gid *now = roce_dev_gid_get(host_dev_engine(p->dev), v->sgid_index);
+        bool is_same = now && now->vlan_id == v->vlan_id && net_addr_equal(&now->addr, &v->gid);
+        host_dev_unlock(p->dev);
+        if (!is_same) {
+            smcr_port_remove(v->port, host_now_ns());
+            v->port = NULL;
+        }
+    }
+}
+
+static struct smcr_rt_vlan *find_vlan(struct smcr_rt_port *p, uint16_t vlan_id,
+                                      struct smcr_rt_vlan **free_one)
+{
+    *free_one = NULL;
+    for (unsigned i = 0; i < SMCR_RT_VLANS; i++) {
+        struct smcr_rt_vlan *v = &p->vlans[i];
+        if (v->port && v->vlan_id == vlan_id)
+            return v;
+        if (!v->port && !*free_one)
+            *free_one = v;
+    }
+    return NULL;
+}
+
+/* VLANs that have an address, and no port yet. */
+static void add_ports(struct smcr_rt_port *p)
+{
+    for (unsigned i = 0; i < ROCE_GID_MAX; i++) {
+        struct smcr_rt_vlan *v = NULL;
+        host_dev_lock(p->dev);
+        const struct roce_gid *gid = roce_dev_gid_get(host_dev_engine(p->dev), i);
+        if (gid && gid->type == ROCE_GID_V2 && !find_vlan(p, gid->vlan_id, &v) && v) {
+            v->vlan_id = gid->vlan_id;
+            v->gid = choose_gid(p->dev, v->vlan_id, &v->sgid_index)->addr;
+        } else {
+            v = NULL;
+        }
+        host_dev_unlock(p->dev);
+        if (v)
+            add_port(p, v);
+    }
 }
 
 static void follow_link(struct smcr_rt_port *p)
 {
     struct net_interface interface;
     bool up = net_interface_get(p->ifname, &interface, NULL) == 0 && interface.up && interface.running;
-    if (p->port)
-        smcr_port_state(p->port, up, host_now_ns());
+    for (unsigned i = 0; i < SMCR_RT_VLANS; i++)
+        if (p->vlans[i].port)
+            smcr_port_state(p->vlans[i].port, up, host_now_ns());
 }
 
 void smcr_rt_follow_interfaces(void)
 {
-    struct ifaddrs *list;
-    if (getifaddrs(&list) != 0)
-        return;
+    read_addrs();
     for (unsigned i = 0; i < smcr_rt.num_ports; i++) {
         struct smcr_rt_port *p = &smcr_rt.ports[i];
         host_dev_heed(p->dev); /* its GID table follows the same news */
         host_dev_progress(p->dev);
-        follow_address(p, list);
+        remove_ports(p);
+        add_ports(p);
         follow_link(p);
     }
-    freeifaddrs(list);
 }
 
 bool smcr_rt_has_port(void)
 {
     for (unsigned i = 0; i < smcr_rt.num_ports; i++)
-        if (smcr_rt.ports[i].port)
-            return true;
+        for (unsigned k = 0; k < SMCR_RT_VLANS; k++)
+            if (smcr_rt.ports[i].vlans[k].port)
+                return true;
     return false;
+}
+
+/* The VLAN and physical network of an interface, if a port is on it (SMCR-ARC-05, SEC-01). */
+static void find_fabric(const char *ifname, struct smcr_conn_config *config)
+{
+    for (unsigned i = 0; i < smcr_rt.num_ports; i++)
+        for (unsigned k = 0; k < SMCR_RT_VLANS; k++) {
+            const struct smcr_rt_vlan *v = &smcr_rt.ports[i].vlans[k];
+            const char *owner = v->port ? owner_of(&v->gid) : NULL;
+            if (!owner || strcmp(owner, ifname) != 0)
+                continue;
+            config->vlan_id = v->vlan_id;
+            snprintf(config->pnetid, sizeof config->pnetid, "%s", smcr_rt.ports[i].pnetid);
+            return;
+        }
 }
 
 void smcr_rt_find_networks(const struct net_addr *addr, struct smcr_conn_config *config)
 {
-    struct ifaddrs *list;
-    struct smcr_network network;
-    config->num_networks = 0;
-    if (getifaddrs(&list) != 0)
-        return;
-    for (const struct ifaddrs *e = list; e; e = e->ifa_next) {
-        if (!read_network(e, &network) || !net_addr_equal(&network.addr, addr))
-            continue;
-        config->num_networks = networks_of(list, e->ifa_name, config->networks);
-        for (unsigned i = 0; i < smcr_rt.num_ports; i++)
-            if (strcmp(smcr_rt.ports[i].ifname, e->ifa_name) == 0)
-                snprintf(config->pnetid, sizeof config->pnetid, "%s", smcr_rt.ports[i].pnetid);
-        break;
+    const char *ifname = owner_of(addr);
+    if (!ifname) { /* it is newer than the last news */
+        read_addrs();
+        ifname = owner_of(addr);
     }
-    freeifaddrs(list);
+    config->num_networks = ifname ? networks_of(ifname, config->networks) : 0;
+    if (ifname)
+        find_fabric(ifname, config);
 }
 
 void smcr_rt_arm_ports(bool on)
@@ -236,4 +288,7 @@ void smcr_rt_close_ports(void)
     for (unsigned i = 0; i < smcr_rt.num_ports; i++)
         host_dev_close(smcr_rt.ports[i].dev);
     smcr_rt.num_ports = 0;
+    if (smcr_rt.addrs)
+        freeifaddrs(smcr_rt.addrs);
+    smcr_rt.addrs = NULL;
 }

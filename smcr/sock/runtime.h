@@ -27,13 +27,21 @@ struct smcr_rt_source {
     void *of; /* struct host_dev, or struct smcr_sock */
 };
 
-/* An interface of ours that a port is on. */
+#define SMCR_RT_VLANS 8 /* of a device, the untagged network among them */
+
+/* A port of the instance: a device on one VLAN (SMCR-ARC-05). */
+struct smcr_rt_vlan {
+    struct smcr_port *port; /* NULL: none, the entry is free */
+    uint16_t vlan_id;
+    struct net_addr gid; /* that the port uses */
+    unsigned sgid_index;
+};
+
+/* An interface of ours that ports are on. */
 struct smcr_rt_port {
     struct host_dev *dev;
     char ifname[16], pnetid[17];
-    struct smcr_port *port; /* NULL: the interface has no address */
-    struct net_addr gid;    /* that the port uses */
-    unsigned sgid_index;
+    struct smcr_rt_vlan vlans[SMCR_RT_VLANS];
     int fds[HOST_DEV_FDS];
     unsigned num_fds;
     struct smcr_rt_source source;
@@ -55,6 +63,8 @@ struct smcr_rt {
     struct smcr_rt_port ports[SMCR_SOCK_MAX_PORTS];
     unsigned num_ports;
     struct smcr_rendezvous_ctl *rendezvous; /* NULL: not allowed, all is plain TCP */
+
+    struct ifaddrs *addrs; /* of all interfaces, as of the last news; NULL: not known */
 
     int epfd, timer_fd, netlink_fd;
     struct smcr_rt_source timer_source, netlink_source;

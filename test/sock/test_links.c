@@ -2,6 +2,7 @@
 /* What sockets see of links that fail and come back, on real interfaces; and of a process's life: its stat
  * socket, its forks, its end. */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <json-c/json.h>
@@ -179,4 +180,94 @@ Test(links, SMCR_FOV_14_the_first_pair_is_cut_and_mended, .timeout = 60)
 Test(links, SMCR_FOV_14_the_second_pair_is_cut_and_mended, .timeout = 60)
 {
     cut_and_mend(1);
+}
+
+/* --- VLANs --- */
+
+static struct sockaddr_in vlan_address(int side)
+{
+    struct sockaddr_in addr = lab_address(side, PORT);
+    addr.sin_addr.s_addr = htonl(0x0a4f0001 + (uint32_t)side); /* 10.79.0.0/24 */
+    return addr;
+}
+
+static void note_vlan(void *ctx, const struct smcr_group_stat *group)
+{
+    *(int *)ctx = *(int *)ctx * 10000 + 1000 + group->vlan_id;
+}
+
+static int say_hello(int fd)
+{
+    struct smcr_sock_info info = {0};
+    char c = 0;
+    smcr_sock_info(fd, &info);
+    if (smcr_send(fd, "x", 1, MSG_NOSIGNAL) != 1 || smcr_recv(fd, &c, 1, 0) != 1 || c != 'x')
+        return 12;
+    smcr_close(fd);
+    return info.smcr ? 0 : 13;
+}
+
+static int reach_vlan(void *ctx)
+{
+    struct party *p = ctx;
+    struct sockaddr_in addr = vlan_address(1);
+    struct smcr_stat_visitor visitor = {.group = note_vlan, .ctx = (int *)&p->board->links_seen};
+    lab_start(p->lab, 0, &quick);
+    while (!p->board->go)
+        usleep(1000);
+    int fd = smcr_socket(AF_INET, SOCK_STREAM, 0);
+    if (smcr_connect(fd, (struct sockaddr *)&addr, sizeof addr) != 0)
+        return 10;
+    int rc = say_hello(fd);
+    smcr_sock_stat_visit(&visitor);
+    if (rc != 0)
+        return rc;
+    /* and untagged, beside it */
+    rc = say_hello(reach(PORT));
+    p->board->links_seen = 0;
+    smcr_sock_stat_visit(&visitor);
+    return rc;
+}
+
+static int serve_vlan(void *ctx)
+{
+    struct party *p = ctx;
+    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons(PORT)};
+    char c;
+    lab_start(p->lab, 1, &quick);
+    int l = smcr_socket(AF_INET, SOCK_STREAM, 0);
+    if (smcr_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || smcr_listen(l, 16) != 0)
+        return 5;
+    p->board->go = 1;
+    for (int i = 0; i < 2; i++) {
+        int fd = smcr_accept(l, NULL, NULL);
+        if (smcr_recv(fd, &c, 1, 0) != 1 || smcr_send(fd, &c, 1, MSG_NOSIGNAL) != 1)
+            return 6;
+        smcr_recv(fd, &c, 1, 0);
+        smcr_close(fd);
+    }
+    smcr_close(l);
+    return 0;
+}
+
+/* covers: SMCR-ARC-05, SMCR-SEC-01 */
+Test(links, SMCR_ARC_05_a_connection_on_a_VLAN_has_its_links_there, .timeout = 60)
+{
+    struct lab lab;
+    lab_open(&lab, 1);
+    struct party party = {&lab, board_new()};
+    for (int side = 0; side < 2; side++)
+        if (netns_run(
+                &lab.veth, side,
+                "ip link add link nn%d name nn%d.5 type vlan id 5 2>&1 && ip addr add 10.79.0.%d/24 dev nn%d.5 && "
+                "ip link set nn%d.5 up",
+                side, side, side + 1, side, side) != 0)
+            cr_skip_test("this kernel has no VLAN interfaces");
+    pid_t server = lab_fork(&lab, 1, serve_vlan, &party), client = lab_fork(&lab, 0, reach_vlan, &party);
+    int client_status = lab_wait(client, 20), server_status = lab_wait(server, 20);
+    lab_close(&lab);
+    cr_expect_eq(client_status, 0, "the client ended with %d", client_status);
+    cr_expect_eq(server_status, 0, "the server ended with %d", server_status);
+    int seen = party.board->links_seen;
+    cr_expect(seen == 10001005 || seen == 10051000, "groups: %d", seen);
 }
