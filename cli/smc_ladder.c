@@ -3,6 +3,7 @@
 #include "cli/smc_ladder.h"
 
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,16 +28,30 @@ static const char help[] =
     "Try:\n"
     "  nornic smc ladder client.trace server.trace\n";
 
-/* A CDC message that moves cursors and says nothing else of note. */
-static bool is_data(const struct smc_row *row)
+/* What a CDC message says beside its cursors: flags are levels, so what is new is only a change. */
+static const char *flags_of(const struct smc_row *row)
 {
-    static const char *const words[] = {"failover", "urgent", "done", "close", "requested"};
-    if (row->mark == '*' || row->mark == '!' || strncmp(row->text, "CDC ", 4) != 0)
-        return false;
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strstr(row->text, words[i]))
-            return false;
-    return true;
+    const char *consumer = strstr(row->text, ", consumer ");
+    const char *flags = consumer ? strchr(consumer + 2, ',') : NULL;
+    return flags ? flags : "";
+}
+
+/* Marks the CDC messages that move cursors and say nothing else that the one before did not. `is_data` has a
+ * place for each row. */
+static void find_data(const struct smc_ladder *ladder, bool *is_data)
+{
+    const char *last[2] = {"", ""};
+    for (size_t i = 0; i < ladder->count; i++) {
+        const struct smc_row *row = &ladder->rows[i];
+        is_data[i] = false;
+        if (row->mark == '*' || row->mark == '!' || strncmp(row->text, "CDC ", 4) != 0 ||
+            strstr(row->text, "failover"))
+            continue;
+        const char *flags = flags_of(row);
+        is_data[i] = strcmp(flags, last[row->side]) == 0 || strstr(flags, "blocked") ||
+                     strstr(last[row->side], "blocked");
+        last[row->side] = flags;
+    }
 }
 
 static void print_time(FILE *out, const struct smc_row *row, uint64_t start_us)
@@ -95,10 +110,10 @@ static void print_row(FILE *out, const struct smc_row *row, uint64_t start_us, u
 }
 
 /* How many rows from `at` on only move data. */
-static size_t run_length(const struct smc_ladder *ladder, size_t at, size_t end)
+static size_t run_length(const bool *is_data, size_t at, size_t end)
 {
     size_t n = 0;
-    while (at + n < end && is_data(&ladder->rows[at + n]))
+    while (is_data && at + n < end && is_data[at + n])
         n++;
     return n;
 }
@@ -127,10 +142,14 @@ void smc_ladder_print(FILE *out, const struct smc_ladder *ladder, size_t first, 
     if (count == 0)
         return;
     uint64_t start_us = ladder->rows[first].time_us;
+    bool *is_data =
+        style->fold ? malloc(ladder->count * sizeof *is_data) : NULL; /* NULL: nothing is folded */
+    if (is_data)
+        find_data(ladder, is_data);
     fprintf(out, "%*s%s%*s\n", TIME_COLUMNS, "", style->left, (int)(inner + 2 - strlen(style->left)),
             style->right);
     for (size_t i = first; i < end;) {
-        size_t run = style->fold ? run_length(ladder, i, end) : 0;
+        size_t run = run_length(is_data, i, end);
         if (run > 3) {
             print_row(out, &ladder->rows[i], start_us, inner);
             print_folded(out, &ladder->rows[i + 1], run - 2, inner);
@@ -140,6 +159,7 @@ void smc_ladder_print(FILE *out, const struct smc_ladder *ladder, size_t first, 
             print_row(out, &ladder->rows[i++], start_us, inner);
         }
     }
+    free(is_data);
 }
 
 int smc_ladder(int argc, char **argv)

@@ -81,7 +81,6 @@ static void add_accept(struct words *w, const uint8_t *p)
     add_named(w, smcr_bsize_name(m.bsize), "size", m.bsize);
     add(w, ", MTU ");
     add_named(w, smcr_mtu_name(m.mtu), "code", m.mtu);
-    add_gid(w, m.gid);
 }
 
 static void add_decline(struct words *w, const uint8_t *p)

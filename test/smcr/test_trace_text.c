@@ -27,12 +27,11 @@ Test(trace_text, clc_messages)
     expect(SMCR_TRACE_CLC_TX, "PROP6", "tcp",
            "Proposal, peer 7b0202005e100002, GID fe80::5eff:fe10:2, 2 prefixes");
     expect(SMCR_TRACE_CLC_RX, "ACC_F", "tcp",
-           "Accept, first contact, QPN 0x000012, token a1b20001, RMBE 1 of 64 KiB, MTU 1024, GID 192.0.2.1");
+           "Accept, first contact, QPN 0x000012, token a1b20001, RMBE 1 of 64 KiB, MTU 1024");
     expect(SMCR_TRACE_CLC_RX, "ACC_S", "tcp",
-           "Accept, subsequent contact, QPN 0x000013, token a1b20007, RMBE 7 of 64 KiB, MTU 1024, "
-           "GID 192.0.2.3");
+           "Accept, subsequent contact, QPN 0x000013, token a1b20007, RMBE 7 of 64 KiB, MTU 1024");
     expect(SMCR_TRACE_CLC_TX, "CONF", "tcp",
-           "Confirm, QPN 0x000040, token c3d40001, RMBE 1 of 32 KiB, MTU 4096, GID 192.0.2.2");
+           "Confirm, QPN 0x000040, token c3d40001, RMBE 1 of 32 KiB, MTU 4096");
     expect(SMCR_TRACE_CLC_RX, "DECL", "tcp", "Decline, no common subnet or prefix");
     expect(SMCR_TRACE_CLC_RX, "DECL_S", "tcp", "Decline, out of sync, out of sync");
 }
