@@ -6,6 +6,7 @@
 
 #include "cli/smc_ladder.h"
 
+#define SKEW_US   2000
 #define LEAD_ROWS 6 /* before the link that went down */
 
 static bool parse(const char *line, struct smc_row *row)
@@ -37,16 +38,22 @@ int smc_ladder_add(struct smc_ladder *ladder, enum smc_side side, FILE *from)
     return 0;
 }
 
-/* Messages of the same words next to each other, in the order of time; what was sent at a time before what
- * was received then. */
+/* An end takes its time before it looks for messages, so a receipt may bear an earlier one than its message. */
+static uint64_t match_time_us(const struct smc_row *row)
+{
+    return row->time_us + (row->mark == '<' ? SKEW_US : 0);
+}
+
+/* Messages of the same words next to each other, each receipt behind what may have been its message. */
 static int by_text(const void *a, const void *b)
 {
     const struct smc_row *x = *(const struct smc_row *const *)a, *y = *(const struct smc_row *const *)b;
     int text = strcmp(x->text, y->text);
     if (text != 0)
         return text;
-    if (x->time_us != y->time_us)
-        return x->time_us < y->time_us ? -1 : 1;
+    uint64_t x_us = match_time_us(x), y_us = match_time_us(y);
+    if (x_us != y_us)
+        return x_us < y_us ? -1 : 1;
     return (x->mark == '<') - (y->mark == '<');
 }
 

@@ -17,7 +17,7 @@ static const char client[] = "100.000100 > tcp: Proposal\n"
                              "100.002101 > link 2: CDC 1 seq 2, producer 0:20\n"
                              "100.004101 * group 1: SINGLE -> SYMMETRIC\n"
                              "100.005000 > link 2: CDC 1 seq 9, closed\n";
-static const char server[] = "100.000200 < tcp: Proposal\n"
+static const char server[] = "100.000050 < tcp: Proposal\n" /* its time was taken before it came */
                              "100.000700 > tcp: Accept\n"
                              "100.001010 < link 1: CDC 1 seq 1, producer 0:10\n"
                              "100.002300 < link 2: CDC 1 seq 1 failover validation\n"
