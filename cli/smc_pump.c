@@ -3,8 +3,10 @@
  * end of stream ends one way, the end of the input the other (a half close each). */
 #include <errno.h>
 #include <limits.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,10 +14,11 @@
 #include "cli/smc.h"
 #include "cli/stop.h"
 
-#define NS_PER_S  1e9
-#define NS_PER_MS 1000000ull
-#define SLICE_MS  100 /* so often progress is shown */
-#define BUF_BYTES (256u << 10)
+#define NS_PER_S   1e9
+#define NS_PER_MS  1000000ull
+#define SLICE_MS   100 /* so often progress is shown */
+#define DELIVER_MS 5
+#define BUF_BYTES  (256u << 10)
 
 enum step {
     STEP_NONE,
@@ -171,11 +174,20 @@ static void want(const struct smc_connection *c, struct pollfd fds[POLL_COUNT])
     fds[STOP] = (struct pollfd){.fd = cli_stop_fd(), .events = POLLIN};
 }
 
-/* The peer has closed both ways: what is typed now goes nowhere. */
-static void notice_hangup(struct smc_connection *c, short peer_events)
+/* The peer has closed both ways, so what is typed now goes nowhere; or the connection broke while there was
+ * nothing to send. */
+static int notice_hangup(struct smc_connection *c, short peer_events)
 {
-    if (c->taken.ended && !c->sent.ended && (peer_events & (POLLHUP | POLLERR)) && c->sent.from == c->sent.to)
-        c->sent.eof = true;
+    int error = 0;
+    socklen_t len = sizeof error;
+    if (!c->taken.ended || c->sent.ended || c->sent.from < c->sent.to || !(peer_events & (POLLHUP | POLLERR)))
+        return CLI_OK;
+    if (smcr_getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error != 0) {
+        errno = error;
+        return broken(c, "the connection broke");
+    }
+    c->sent.eof = true;
+    return CLI_OK;
 }
 
 static int idle_too_long(const struct smc_connection *c, uint64_t since_ns)
@@ -198,7 +210,9 @@ static int move(struct smc_connection *c, struct smc_progress *progress)
             return cli_fail("cannot wait for bytes: %s", strerror(errno));
         if (cli_stopped())
             return cli_negative("stopped");
-        notice_hangup(c, fds[PEER].revents);
+        int rc = notice_hangup(c, fds[PEER].revents);
+        if (rc != CLI_OK)
+            return rc;
         enum step sent = send_some(c, fds[INPUT].revents, fds[PEER].revents);
         enum step taken =
             sent == STEP_FAILED ? STEP_FAILED : take_some(c, fds[OUTPUT].revents, fds[PEER].revents);
@@ -206,12 +220,34 @@ static int move(struct smc_connection *c, struct smc_progress *progress)
             return CLI_NEGATIVE;
         if (sent == STEP_DONE || taken == STEP_DONE)
             moved_ns = host_now_ns();
-        int rc = idle_too_long(c, moved_ns);
+        rc = idle_too_long(c, moved_ns);
         if (rc != CLI_OK)
             return rc;
         smc_progress_show(progress, c);
     }
     return CLI_OK;
+}
+
+/* What is sent last is on its way still: until the other end has it, or it broke. */
+static int deliver(struct smc_connection *c)
+{
+    struct pollfd stop = {.fd = cli_stop_fd(), .events = POLLIN};
+    uint64_t moved_ns = host_now_ns();
+    int rc = CLI_OK, left = 0, before = 0, error = 0;
+    socklen_t len = sizeof error;
+    while (rc == CLI_OK && smcr_ioctl(c->fd, SIOCOUTQ, &left) == 0 && left > 0) {
+        if (smcr_getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error != 0) {
+            errno = error;
+            return broken(c, "the connection broke before all had arrived");
+        }
+        if (poll(&stop, 1, DELIVER_MS) > 0)
+            return cli_negative("stopped");
+        if (left != before)
+            moved_ns = host_now_ns();
+        before = left;
+        rc = idle_too_long(c, moved_ns);
+    }
+    return rc;
 }
 
 int smc_pump(struct smc_connection *c)
@@ -226,6 +262,8 @@ int smc_pump(struct smc_connection *c)
         c->sent.size_bytes = (uint64_t)st.st_size;
     smc_progress_begin(&progress, c);
     int rc = move(c, &progress);
+    if (rc == CLI_OK)
+        rc = deliver(c);
     c->end_ns = host_now_ns();
     smc_progress_end(&progress);
     return rc;
