@@ -118,6 +118,11 @@ struct smcr_group *smcr_group_find(struct smcr *smcr, enum smcr_role role, const
     return NULL;
 }
 
+static bool is_end(const struct smcr_link_end *a, const struct smcr_link_end *b)
+{
+    return a->qpn == b->qpn && smcr_rnic_equal(a, b);
+}
+
 struct smcr_link *smcr_link_find(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
                                  const struct smcr_link_end *peer, uint16_t vlan_id)
 {
@@ -126,12 +131,27 @@ struct smcr_link *smcr_link_find(struct smcr *smcr, enum smcr_role role, const s
             continue;
         for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++) {
             struct smcr_link *link = &group->links[i];
-            if (link->state == SMCR_LINK_ACTIVE && link->peer.qpn == peer->qpn &&
-                smcr_rnic_equal(&link->peer, peer))
+            if (link->state == SMCR_LINK_ACTIVE && is_end(&link->peer, peer))
                 return link;
         }
     }
     return NULL;
+}
+
+bool smcr_link_is_gone(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
+                       const struct smcr_link_end *peer, uint16_t vlan_id)
+{
+    for (struct smcr_group *group = smcr->groups; group; group = group->next) {
+        if (group->state != SMCR_GROUP_USABLE || !is_to(group, role, peer_id, vlan_id))
+            continue;
+        for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+            if (group->links[i].state > SMCR_LINK_ACTIVE && is_end(&group->links[i].peer, peer))
+                return true;
+        for (unsigned i = 0; i < group->num_gone && i < SMCR_GONE_LINKS; i++)
+            if (is_end(&group->gone[i], peer))
+                return true;
+    }
+    return false;
 }
 
 /* --- its connections --- */

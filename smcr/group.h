@@ -20,6 +20,8 @@ enum smcr_redundancy {
 };
 const char *smcr_redundancy_name(enum smcr_redundancy redundancy);
 
+#define SMCR_GONE_LINKS 8
+
 enum smcr_group_state {
     SMCR_GROUP_FIRST_CONTACT, /* no connection but the first may use it (SMCR-FC-21) */
     SMCR_GROUP_USABLE,
@@ -38,7 +40,9 @@ struct smcr_group {
     uint8_t version;   /* of CLC and LLC: 1 */
     uint8_t max_links; /* negotiated by the first CONFIRM LINK (SMCR-ARC-15) */
     uint8_t last_link_number;
-    struct smcr_link links[SMCR_LINK_SLOTS]; /* state FREE: the slot is free */
+    struct smcr_link links[SMCR_LINK_SLOTS];    /* state FREE: the slot is free */
+    struct smcr_link_end gone[SMCR_GONE_LINKS]; /* the peer's ends of the last links that were deleted */
+    unsigned num_gone;
 
     struct smcr_rmb *rmbs;
     unsigned num_rmbs;
@@ -80,6 +84,11 @@ struct smcr_group *smcr_group_find(struct smcr *smcr, enum smcr_role role, const
  * client; NULL: none. */
 struct smcr_link *smcr_link_find(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
                                  const struct smcr_link_end *peer, uint16_t vlan_id);
+
+/* Whether such a link was deleted not long ago in a group that lives: who names it has not heard of that, which
+ * is no reason to doubt the group (SMCR-SC-11). */
+bool smcr_link_is_gone(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
+                       const struct smcr_link_end *peer, uint16_t vlan_id);
 
 /* The active link that fewest of our connections send over, other than `not_this` (may be NULL); NULL: none
  * (SMCR-ARC-26, FOV-17). */

@@ -138,7 +138,10 @@ static void classify(struct smcr_conn *conn, const struct smcr_clc_accept *accep
     }
     if (!link)
         link = almost_active_link(conn, accept);
-    if (!link) /* SMCR-SC-06 */
+    if (!link && smcr_link_is_gone(smcr, SMCR_CLIENT, &accept->peer_id, &accept->end, vlan_id))
+        smcr_handshake_decline(conn, SMCR_DIAG_NO_SUCH_LINK, "the link that the server named has just gone",
+                               now_ns);
+    else if (!link) /* SMCR-SC-06 */
         smcr_handshake_decline(conn, SMCR_DIAG_OUT_OF_SYNC, "the server named a link that is not there",
                                now_ns);
     else if (link->group->state == SMCR_GROUP_FIRST_CONTACT)

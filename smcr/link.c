@@ -261,6 +261,8 @@ void smcr_link_destroy(struct smcr_link *link, uint64_t now_ns)
     if (link->port)
         smcr_link_unplug(link, now_ns);
     smcr_cancel(link->group->smcr, &link->delete_timer);
+    if (link->peer.qpn)
+        link->group->gone[link->group->num_gone++ % SMCR_GONE_LINKS] = link->peer;
     smcr_llc_forget_link(link);
     link->delete_step = SMCR_LINK_STAYS;
     smcr_link_set_state(link, SMCR_LINK_FREE, "freed", now_ns);

@@ -43,6 +43,10 @@ void smcr_peer_rmb_remove(struct smcr_group *group, struct smcr_peer_rmb *rmb, u
         smcr_conn_kill(conn, -ECONNRESET, "the peer deleted the RMB that it writes to", now_ns);
         rmb->elems[i] = NULL;
     }
+    /* those that are over already, and wait for the end of a post, keep nothing of it */
+    for (struct smcr_conn *conn = group->conns; conn; conn = conn->group_next)
+        if (conn->peer_rmb == rmb)
+            conn->peer_rmb = NULL;
     struct smcr_peer_rmb **at = &group->peer_rmbs;
     while (*at != rmb)
         at = &(*at)->next;

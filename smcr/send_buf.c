@@ -2,7 +2,8 @@
 /* Send buffers of a group, kept for the next connection. */
 #include "smcr/group.h"
 
-#define KEPT_FREE 16 /* at the most */
+#define KEPT_FREE 16    /* at the most */
+#define MIN_BYTES 4096u /* whatever SO_SNDBUF says: several writes are to be under way */
 
 static void free_buf(struct smcr_group *group, struct smcr_send_buf *buf)
 {
@@ -15,7 +16,7 @@ static void free_buf(struct smcr_group *group, struct smcr_send_buf *buf)
 
 static uint32_t pow2_up(uint32_t size_bytes)
 {
-    uint32_t size = 1;
+    uint32_t size = MIN_BYTES;
     while (size < size_bytes && size < UINT32_C(1) << 30)
         size *= 2;
     return size;

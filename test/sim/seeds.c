@@ -73,14 +73,19 @@ uint64_t sim_seeds_begin(struct sim_seeds *seeds, uint64_t n)
     return seeds->salt + n;
 }
 
-void sim_seeds_judge(struct sim_seeds *seeds, uint64_t n, const struct sim *sim)
+void sim_seeds_report(struct sim_seeds *seeds, uint64_t n, const char *why)
 {
-    if (!sim->failed)
+    if (!why)
         return;
     char line[700];
-    format_line(line, sizeof line, n, sim->failure);
+    format_line(line, sizeof line, n, why);
     seeds->failures++;
     fputs(line, stderr);
+}
+
+void sim_seeds_judge(struct sim_seeds *seeds, uint64_t n, const struct sim *sim)
+{
+    sim_seeds_report(seeds, n, sim->failed ? sim->failure : NULL);
 }
 
 void sim_seeds_end(struct sim_seeds *seeds, uint64_t n, const struct sim_run *run)

@@ -23,7 +23,9 @@ bool sim_seeds_more(const struct sim_seeds *seeds, uint64_t n);
 /* What to hand to sim_plan_create() or sim_plan_draw() for seed number `n`; remembers n for a crash. */
 uint64_t sim_seeds_begin(struct sim_seeds *seeds, uint64_t n);
 
-/* Prints seed, reason and how to run it again if `sim` failed. */
+/* Prints seed, `why` it failed (NULL: it did not) and how to run it again. */
+void sim_seeds_report(struct sim_seeds *seeds, uint64_t n, const char *why);
+/* The same of a simulation. */
 void sim_seeds_judge(struct sim_seeds *seeds, uint64_t n, const struct sim *sim);
 /* The same of a run, and counts it if a QP gave up. */
 void sim_seeds_end(struct sim_seeds *seeds, uint64_t n, const struct sim_run *run);

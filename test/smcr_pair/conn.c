@@ -164,6 +164,7 @@ ssize_t pair_pump(struct pair_end *end, size_t max_bytes, unsigned flags)
         /* what makes the last byte urgent must not make that of each piece so */
         unsigned piece_flags =
             sent + n < max_bytes ? (flags & ~(unsigned)SMCR_SEND_URGENT) | SMCR_SEND_MORE : flags;
+        end->tx_offered = end->tx_pos + n;
         ssize_t got = send_piece(end, bytes, n, piece_flags);
         if (got < 0)
             return sent > 0 ? (ssize_t)sent : got;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "smcr/instance.h"
 #include "test/smcr_pair/conn.h"
 #include "test/smcr_pair/tcp.h"
 #include "test/smcr_pair/trace.h"
@@ -177,6 +178,16 @@ const char *pair_free(struct pair *pair)
     return failed ? words : NULL;
 }
 
+int pair_held(const struct pair_node *node)
+{
+    int held = (int)(node->alloc.live - node->live_before);
+    for (unsigned p = 0; p < node->num_ports; p++) {
+        const struct smcr_port *port = node->port[p].port;
+        held -= port ? (port->inbox.ring != NULL) + (port->table != NULL) : 0;
+    }
+    return held;
+}
+
 /* --- ports --- */
 
 void pair_cut(struct pair *pair, unsigned node, unsigned port, bool noticed)
@@ -326,10 +337,10 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Of frames, devices and TCP. */
+/* Of frames, devices, TCP and the application. */
 static uint64_t next_below_ns(const struct pair *pair)
 {
-    uint64_t next_ns = NET_TIME_NONE;
+    uint64_t next_ns = pair->app_next_ns ? pair->app_next_ns : NET_TIME_NONE;
     for (unsigned i = 0; i < 2; i++)
         for (unsigned p = 0; p < pair->node[i].num_ports; p++) {
             next_ns = earlier(next_ns, sim_link_next_ns(pair->node[i].port[p].wire));

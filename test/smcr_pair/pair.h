@@ -66,6 +66,7 @@ struct pair_end {
     uint8_t *unread; /* given to the core, which did not take it yet */
     size_t unread_bytes;
     uint64_t tx_pos, rx_pos; /* of the pattern: pair_pump(), pair_drain() */
+    uint64_t tx_offered;     /* by the smcr_conn_send() that runs, or ran last */
     bool eof;                /* pair_drain() saw the end of the stream */
     int error;               /* and what it got else: -ECONNRESET and such */
 };
@@ -111,6 +112,7 @@ struct pair {
     /* Called after anything happened; returns whether it did something itself. May be NULL. */
     bool (*app)(void *ctx, struct pair *pair);
     void *app_ctx;
+    uint64_t app_next_ns; /* it wants to be called then at the latest; 0: no */
     /* Sees every trace of the instances. Must not call into them; pair_cut() is fine. May be NULL. */
     void (*on_trace)(void *ctx, struct pair_node *node, const struct smcr_trace *trace);
     void *trace_ctx;
@@ -128,6 +130,8 @@ struct pair {
 struct pair *pair_new(const struct pair_config *config);
 /* Ends everything. Returns NULL, or what went wrong first: a leak too. The words live until the next call. */
 const char *pair_free(struct pair *pair);
+/* Allocations that the instance of a node has beyond those at its start, and what its ports keep. */
+int pair_held(const struct pair_node *node);
 /* Remembers the first failure, as one line. */
 void pair_fail(struct pair *pair, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

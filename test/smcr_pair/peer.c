@@ -207,7 +207,8 @@ void peer_write(struct peer_conn *conn, unsigned link, const uint8_t *bytes, uin
 {
     const struct peer_link *l = &conn->peer->link[link];
     uint32_t elem_bytes = their_elem_bytes(conn);
-    bool named = conn->theirs.qpn == l->theirs.qpn; /* the message names the RMB as this link knows it */
+    /* its Accept or Confirm names the RMB as one of the links knows it */
+    bool named = conn->theirs.qpn == l->theirs.qpn && memcmp(conn->theirs.mac, l->theirs.mac.b, 6) == 0;
     uint32_t rkey = named ? conn->theirs.rkey : l->rkey;
     uint64_t base = (named ? conn->theirs.va : l->va) + (uint64_t)(conn->theirs.rmbe_index - 1) * elem_bytes;
     struct smcr_cdc cdc;

@@ -8,7 +8,7 @@
 
 #define RAW_RECVS    128
 #define RAW_LONGEST  128 /* bytes of a message that is taken */
-#define RAW_MESSAGES 512 /* kept until they are asked for */
+#define RAW_MESSAGES 512 /* kept until they are asked for; the newest */
 
 struct raw_message {
     uint32_t len_bytes;
