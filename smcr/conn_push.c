@@ -205,7 +205,9 @@ static uint32_t sendable(const struct smcr_conn *conn)
     return min_u32(n, tx->chunk_bytes);
 }
 
-/* Small writes gather behind what is in flight, or before what follows at once (SMCR-DAT-07). */
+/* Small writes gather behind what is in flight, or before what follows at once (SMCR-DAT-07). With NODELAY they
+ * only wait for one of two places, never for an answer: a third write and CDC under way would cost both ends
+ * more than it gains. */
 static bool is_corked(struct smcr_conn *conn, uint32_t n, uint64_t now_ns)
 {
     struct smcr_conn_data *data = conn->data;
@@ -213,7 +215,7 @@ static bool is_corked(struct smcr_conn *conn, uint32_t n, uint64_t now_ns)
     if (tx->urgent || data->shut_write || n >= tx->chunk_bytes || tx->cork_over)
         return false;
     bool more_comes = (tx->more || tx->is_copying) && tx->head - tx->sent < tx->chunk_bytes;
-    bool gathers = tx->sent > tx->acked && !tx->nodelay;
+    bool gathers = tx->nodelay ? tx->num_flight >= SMCR_NODELAY_FLIGHT : tx->sent > tx->acked;
     if (!more_comes && !gathers)
         return false;
     if (data->cork_at_ns == NET_TIME_NONE) {

@@ -277,8 +277,8 @@ Test(abort, SMCR_ABT_01_in_the_handshake)
 Test(abort, SMCR_ABT_01_it_waits_for_room_like_anything)
 {
     struct rig *rig = active();
-    for (int i = 0; i < SMCR_FLIGHT; i++)
-        rig_send(rig, bytes, 1, SMCR_SEND_NODELAY);
+    rig->conn->data->tx.chunk_bytes = 1;
+    rig_send(rig, bytes, 2 * SMCR_FLIGHT, 0);
     smcr_conn_abort(rig->conn, rig->now_ns);
     cr_assert_eq(rig_unseen(rig, true), SMCR_FLIGHT);
     for (int i = 0; i < SMCR_FLIGHT; i++)
