@@ -106,6 +106,14 @@ struct explain_link {
     unsigned direction;
 };
 
+/* The link of SMC-R that a pair is, as it was looked up last. */
+struct explain_smc_place {
+    uint32_t version; /* of what is known of links then; 0: never */
+    uint32_t group;   /* id; 0: it is none */
+    uint8_t link;     /* slot */
+    uint8_t side;     /* of the end that sends in direction 0 */
+};
+
 /* A QP pair; `shown` is what the public sees. half[d] are the requests of direction d. */
 struct explain_pair {
     struct explain_flow shown;
@@ -114,6 +122,7 @@ struct explain_pair {
     uint32_t index;
     struct explain_link link[2];        /* by addresses and destination QPN of each direction */
     struct explain_pair *older, *newer; /* by last packet */
+    struct explain_smc_place smc;
 };
 
 struct explain_analysis {

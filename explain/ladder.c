@@ -87,6 +87,13 @@ static char stroke(const struct explain_packet *p, const struct explain_meaning 
     return c;
 }
 
+/* Writes `n` characters of `words` over the row. */
+static void overlay(char *row, const char *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        row[i] = words[i];
+}
+
 /* The arrow, and on it as much of the words as there is room for; returns what is left of them. */
 static const char *draw_arrow(const struct explain_ladder *l, char *row, unsigned from, unsigned to, char c,
                               const char *words)
@@ -106,7 +113,7 @@ static const char *draw_arrow(const struct explain_ladder *l, char *row, unsigne
     }
     unsigned at = from < to ? left + 3 : right - 2 - n;
     row[at - 1] = row[at + n] = ' ';
-    memcpy(row + at, words, n);
+    overlay(row + at, words, n);
     return words + n + (words[n] == ' ');
 }
 
@@ -116,7 +123,7 @@ static void put_more(struct explain_text *out, const struct explain_ladder *l, c
     draw_lanes(l, row);
     size_t n = strlen(words), room = pitch(l) - 6;
     if (l->lane_count <= 2 && n <= room) {
-        memcpy(row + 4, words, n);
+        overlay(row + 4, words, n);
         explain_printf(out, "%*s%s\n", MARGIN, "", row);
     } else {
         explain_printf(out, "%*s%s  %s\n", MARGIN, "", l->lane_count <= 2 ? "|" : row, words);

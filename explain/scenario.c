@@ -134,7 +134,7 @@ static int take_address(struct explain_scenario *s, const struct line *l)
     if (rc == 0 && net_addr_is_v4(&a.from) != net_addr_is_v4(&a.to))
         rc = fail(l, l->words[2], "is of the other family: packets keep their IP version");
     if (rc == 0 && a.has_mac &&
-        sscanf(l->words[3], "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%c", b, b + 1, b + 2, b + 3, b + 4, b + 5,
+        sscanf(l->words[3], "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%c", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
                &rest) != 6)
         rc = fail(l, l->words[3], "is no MAC address");
     s->addresses[s->address_count++] = a;

@@ -32,7 +32,9 @@ static struct smc_world *world(struct explain_analysis *a)
         free(w);
         return NULL;
     }
-    return a->smc = w;
+    w->links_version = 1;
+    a->smc = w;
+    return w;
 }
 
 /* Whether the packet was taken before, or cannot be yet, as one before it is missing: that is sent again. */
@@ -59,11 +61,34 @@ static void take_ack(struct smc_view *v)
     v->group->lost[sender]++;
 }
 
-static bool find_link(struct smc_view *v)
+/* Looks up which link the pair is, if that may have changed since it was done last. */
+static const struct explain_smc_place *place_of(struct smc_view *v)
 {
     const struct roce_pkt *pkt = &v->packet->roce;
-    if (!smc_link_of(v->w, &pkt->src, &pkt->dst, pkt->bth.dest_qpn, &v->group, &v->link, &v->side))
+    struct explain_smc_place *place = &v->pair->smc;
+    struct smc_group *g;
+    unsigned link, side;
+    if (place->version == v->w->links_version)
+        return place;
+    *place = (struct explain_smc_place){.version = v->w->links_version};
+    if (smc_link_of(v->w, &pkt->src, &pkt->dst, pkt->bth.dest_qpn, &g, &link, &side)) {
+        place->group = g->id;
+        place->link = (uint8_t)link;
+        place->side = (uint8_t)(side ^ v->m->direction);
+    }
+    return place;
+}
+
+static bool find_link(struct smc_view *v)
+{
+    if (!v->pair)
         return false;
+    const struct explain_smc_place *place = place_of(v);
+    v->group = smc_group_of(v->w, place->group);
+    if (!v->group)
+        return false;
+    v->link = place->link;
+    v->side = place->side ^ v->m->direction;
     v->m->smc.group = v->group->id;
     v->m->smc.link = v->group->links[v->link].number;
     v->m->smc.side = (uint8_t)v->side;
@@ -95,25 +120,31 @@ static void take_message(struct smc_view *v, const struct explain_layer *layer)
         memmove(words, words + strlen(parted), strlen(words + strlen(parted)) + 1);
 }
 
+/* The LLC or CDC message in a SEND, or NULL. */
+static const struct explain_layer *message_in(const struct explain_packet *p)
+{
+    for (unsigned i = 0; i < p->layer_count; i++)
+        if (strcmp(p->layers[i].key, "cdc") == 0 || is_llc(p->layers[i].key))
+            return &p->layers[i];
+    return NULL;
+}
+
 static void take_roce(struct smc_view *v)
 {
     const struct explain_packet *p = v->packet;
     uint32_t flags = p->roce.op->flags;
-    const struct explain_layer *last = NULL;
-    for (unsigned i = 0; i < p->layer_count && !last; i++)
-        if (strcmp(p->layers[i].key, "cdc") == 0 || is_llc(p->layers[i].key))
-            last = &p->layers[i];
     if (find_link(v)) {
         if (flags & ROCE_PKT_RESPONSE) {
             take_ack(v);
             return;
         }
         v->again = is_out_of_turn(&v->group->links[v->link], v->side, p->roce.bth.psn);
+        if (flags & ROCE_PKT_WRITE)
+            smc_rdma_write(v);
     }
-    if (flags & ROCE_PKT_WRITE && v->group)
-        smc_rdma_write(v);
-    else if (last)
-        take_message(v, last);
+    const struct explain_layer *message = flags & ROCE_PKT_SEND ? message_in(p) : NULL;
+    if (message)
+        take_message(v, message);
 }
 
 static void take_tcp(struct smc_view *v)
@@ -139,7 +170,8 @@ void explain_smc(struct explain_analysis *a, const struct explain_packet *packet
 {
     if (!a->smc && !is_smc(packet))
         return;
-    struct smc_view v = {.w = world(a), .packet = packet, .m = m};
+    struct smc_view v = {
+        .w = world(a), .packet = packet, .m = m, .pair = m->flow ? a->by_index[m->flow] : NULL};
     if (!v.w)
         return;
     if (packet->kind == EXPLAIN_SMC_TCP)

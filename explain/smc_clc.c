@@ -47,17 +47,29 @@ static bool is_of(const struct smc_handshake *h, const struct ends *e, bool from
            h->port[1] == (from_client ? e->dst_port : e->src_port);
 }
 
-static struct smc_handshake *find(struct smc_world *w, const struct ends *e, bool from_client)
+/* The slot of the handshake between these ends; SMC_HANDSHAKES_MAX: there is none. */
+static unsigned slot_of(const struct smc_world *w, const struct ends *e, bool from_client)
 {
-    for (unsigned i = 0; i < SMC_HANDSHAKES_MAX; i++)
-        if (is_of(&w->handshakes[i], e, from_client))
-            return &w->handshakes[i];
-    return NULL;
+    unsigned i = 0;
+    while (i < SMC_HANDSHAKES_MAX && !is_of(&w->handshakes[i], e, from_client))
+        i++;
+    return i;
 }
 
-static struct smc_handshake *begin(struct smc_view *v, const struct ends *e, bool from_client)
+static struct smc_handshake *find(struct smc_world *w, const struct ends *e, bool from_client)
 {
-    struct smc_handshake *h = &v->w->handshakes[v->w->next_handshake++ % SMC_HANDSHAKES_MAX];
+    unsigned i = slot_of(w, e, from_client);
+    return i < SMC_HANDSHAKES_MAX ? &w->handshakes[i] : NULL;
+}
+
+/* The handshake between these ends, made when it is new: then `last` is 0. */
+static struct smc_handshake *find_or_begin(const struct smc_view *v, const struct ends *e, bool from_client)
+{
+    struct smc_world *w = v->w;
+    unsigned i = slot_of(w, e, from_client);
+    if (i < SMC_HANDSHAKES_MAX)
+        return &w->handshakes[i];
+    struct smc_handshake *h = &w->handshakes[w->next_handshake++ % SMC_HANDSHAKES_MAX];
     *h = (struct smc_handshake){
         .number = v->packet->number,
         .addr = {from_client ? e->src : e->dst, from_client ? e->dst : e->src},
@@ -101,6 +113,7 @@ static struct smc_group *make_group(struct smc_view *v, const struct smcr_accept
     l->both = true;
     set_end(l, 0, confirm);
     set_end(l, 1, accept);
+    v->w->links_version++;
     g->shown.links = 1;
     g->shown.links_active = g->late;
     return g;
@@ -221,16 +234,14 @@ static void take_accept(struct smc_view *v, const uint8_t *at, const struct ends
 {
     struct smcr_accept a;
     smcr_accept_get(&a, at);
+    struct smc_handshake *h = find_or_begin(v, e, false);
     say_accept(v, &a);
-    struct smc_handshake *h = find(v->w, e, false);
-    if (!h) {
-        h = begin(v, e, false); /* the capture begins here */
-    } else if (h->last == SMCR_CLC_ACCEPT) {
+    if (h->last == SMCR_CLC_ACCEPT) { /* TCP sent it again */
         v->m->answers = h->number;
-        return; /* TCP sent it again */
-    } else if (h->last != SMCR_CLC_PROPOSAL) {
-        out_of_order(v, "Accept", "a Proposal");
+        return;
     }
+    if (h->last && h->last != SMCR_CLC_PROPOSAL) /* 0: the capture begins here */
+        out_of_order(v, "Accept", "a Proposal");
     v->m->answers = h->number == v->packet->number ? 0 : h->number;
     h->number = v->packet->number;
     h->last = SMCR_CLC_ACCEPT;
@@ -276,17 +287,15 @@ static void take_proposal(struct smc_view *v, const uint8_t *at, const struct en
 {
     struct smcr_clc clc;
     smcr_clc_get(&clc, at);
+    struct smc_handshake *h = find_or_begin(v, e, true);
+    if (h->last != SMCR_CLC_PROPOSAL)
+        h->number = v->packet->number;
+    h->last = SMCR_CLC_PROPOSAL;
     if (clc.version == 2)
         smc_say(v, "SMCv2 CLC Proposal: version 2 %s, version 1 %s", smcr_clc2_offer_name(at[7] >> 2 & 3),
                 smcr_clc2_offer_name(at[7] & 3));
     else
         smc_say(v, "SMC CLC Proposal");
-    struct smc_handshake *h = find(v->w, e, true);
-    if (!h)
-        h = begin(v, e, true);
-    if (h->last != SMCR_CLC_PROPOSAL)
-        h->number = v->packet->number;
-    h->last = SMCR_CLC_PROPOSAL;
 }
 
 void smc_clc(struct smc_view *v, const struct explain_layer *layer)

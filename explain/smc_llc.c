@@ -173,6 +173,7 @@ static void add_link(struct smc_view *v, const struct message *msg)
     if (a.rejected) {
         if (slot < SMC_LINKS_MAX && g->links[slot].state == SMC_LINK_ANNOUNCED)
             g->links[slot] = (struct smc_link){0};
+        v->w->links_version++;
         g->shown.links -= slot < SMC_LINKS_MAX && g->links[slot].state == SMC_LINK_FREE;
         smc_say(v, "%s", rejected(true));
         refuse(v, msg,
@@ -201,6 +202,7 @@ static void add_link(struct smc_view *v, const struct message *msg)
     memcpy(l->mac[v->side].b, a.mac, sizeof a.mac);
     l->qpn[v->side] = a.qpn;
     l->both = msg->response;
+    v->w->links_version++;
     unsigned rtokens = take_rtokens(v, slot);
     if (msg->is_v2)
         smc_say(v, ", %u RToken%s", rtokens, rtokens == 1 ? "" : "s");

@@ -31,6 +31,7 @@ struct smc_group *smc_group_new(struct smc_world *w)
     if (!rmbs[0] || !rmbs[1])
         return NULL;
     g->id = g->shown.id = ++w->group_count;
+    w->links_version++;
     return g;
 }
 
@@ -129,7 +130,7 @@ unsigned smc_link_free(struct smc_group *g)
 
 unsigned smc_rmb_by_rkey(const struct smc_group *g, unsigned side, unsigned link, uint32_t rkey)
 {
-    for (unsigned i = 0; i < SMC_RMBS_MAX; i++) {
+    for (unsigned i = 0; i < g->rmb_top[side]; i++) {
         const struct smc_rmb *r = &g->rmbs[side][i];
         if (r->used && r->on[link].known && r->on[link].rkey == rkey)
             return i;
@@ -151,6 +152,7 @@ unsigned smc_rmb_know(struct smc_group *g, unsigned side, unsigned link, uint32_
     g->rmbs[side][i].used = true;
     g->rmbs[side][i].on[link] = (struct smc_rtoken){.known = true, .rkey = rkey, .va = va};
     g->shown.rmbs[side]++;
+    g->rmb_top[side] = i + 1 > g->rmb_top[side] ? i + 1 : g->rmb_top[side];
     return i;
 }
 

@@ -75,7 +75,8 @@ struct smc_group {
     uint32_t start;   /* of the cursors: 4, or 0 without eye catchers */
     uint32_t lost[2]; /* by sender: how often packets arrived that the capture lacks */
     struct smc_link links[SMC_LINKS_MAX];
-    struct smc_rmb *rmbs[2];                       /* SMC_RMBS_MAX each */
+    struct smc_rmb *rmbs[2];                       /* SMC_RMBS_MAX each, */
+    unsigned rmb_top[2];                           /* of which those before this one were used */
     struct smc_request requests[2][SMC_LLC_TYPES]; /* by sender and type */
 };
 
@@ -125,12 +126,14 @@ struct smc_world {
     struct smc_conn *buckets[2][SMC_BUCKETS]; /* by side and token */
     struct smc_handshake handshakes[SMC_HANDSHAKES_MAX];
     unsigned next_handshake;
-    unsigned ending[3]; /* group, side, type: where the end stands */
+    uint32_t links_version; /* grows with each change of who is at the ends of which link */
+    unsigned ending[3];     /* group, side, type: where the end stands */
 };
 
 /* What is being looked at. */
 struct smc_view {
     struct smc_world *w;
+    struct explain_pair *pair; /* NULL: the packet is of none */
     const struct explain_packet *packet;
     struct explain_meaning *m;
     struct smc_group *group; /* of a RoCE packet: the link that it travels on, */
