@@ -57,6 +57,24 @@ Test(handshake_group, SMCR_FBK_03_a_decline_in_sync_harms_no_group)
     hs_end(&h);
 }
 
+/* The flag says it, not the code, which is the peer's own.
+ * covers: SMCR-CLC-41, SMCR-CLC-40 */
+Test(handshake_group, SMCR_CLC_41_the_code_of_out_of_sync_without_the_flag)
+{
+    hs_begin(&h, SMCR_CLIENT, NULL);
+    hs_contact(&h, 1);
+    struct pair_end *first = pair_other(h.conn.end);
+    hs_to_confirm(&h, false);
+    peer_decline(&h.peer, false, h.m);
+    put_be32(h.m + 16, SMCR_DIAG_OUT_OF_SYNC);
+    hs_send(&h, h.m, SMCR_DECLINE_BYTES);
+    hs_pass(&h);
+    hs_expect_tcp(&h);
+    cr_assert_eq(hs_groups(&h), 1);
+    cr_assert_eq(first->conn->state, SMCR_CONN_ACTIVE);
+    hs_end(&h);
+}
+
 /* Nor one of somebody else, nor one that comes before a group was named.
  * covers: SMCR-CLC-40 */
 Test(handshake_group, SMCR_CLC_40_out_of_sync_by_whom_it_concerns)
