@@ -112,3 +112,20 @@ void smcr_clc_parse_decline(const uint8_t *message, struct smcr_clc_decline *out
     out->diagnosis = d.diagnosis;
     memcpy(out->peer_id.b, d.peer_id, sizeof d.peer_id);
 }
+
+/* TCP may have been down as well, longer than a Decline is held back: then the two have crossed. It names the
+ * peer, so that no data looks like it by accident. */
+enum smcr_crossed smcr_crossed_decline(const uint8_t peer_id[SMCR_PEER_ID_BYTES], const uint8_t *bytes,
+                                       size_t len_bytes)
+{
+    struct smcr_clc_decline decline = {0};
+    uint8_t want[SMCR_DECLINE_BYTES];
+    memcpy(decline.peer_id.b, peer_id, sizeof decline.peer_id.b);
+    size_t whole = smcr_clc_build_decline(want, &decline);
+    for (size_t i = 0; i < whole && i < len_bytes; i++) {
+        bool is_fixed = i < 7 || (i >= SMCR_CLC_BYTES && i < 16) || i >= whole - SMCR_CLC_TRAIL_BYTES;
+        if (is_fixed && bytes[i] != want[i])
+            return SMCR_CROSSED_NO;
+    }
+    return len_bytes < whole ? SMCR_CROSSED_MAYBE : SMCR_CROSSED_YES;
+}

@@ -194,6 +194,7 @@ void smcr_conn_status(const struct smcr_conn *conn, struct smcr_conn_status *out
         .may_cross = conn->may_cross,
         .reason = conn->reason,
     };
+    memcpy(out->peer_id, conn->peer_id.b, sizeof out->peer_id);
     if (conn->state != SMCR_CONN_HANDSHAKE && conn->state != SMCR_CONN_FALLBACK)
         smcr_conn_data_status(conn, out);
 }

@@ -68,27 +68,15 @@ void smcr_handshake_decline(struct smcr_conn *conn, uint32_t diagnosis, const ch
     smcr_handshake_fall_back(conn, diagnosis, false, reason, now_ns);
 }
 
-/* TCP may have been down as well, longer than we held ours back: then the two have crossed. The peer's
- * names the peer, so that no data looks like it by accident. */
 size_t smcr_handshake_crossed(struct smcr_conn *conn, const uint8_t *bytes, size_t len_bytes)
 {
-    struct smcr_clc_decline decline = {.peer_id = conn->peer_id};
-    uint8_t want[SMCR_DECLINE_BYTES];
-    size_t whole = smcr_clc_build_decline(want, &decline);
-    if (!conn->may_cross)
+    enum smcr_crossed crossed =
+        conn->may_cross ? smcr_crossed_decline(conn->peer_id.b, bytes, len_bytes) : SMCR_CROSSED_NO;
+    conn->may_cross = crossed == SMCR_CROSSED_MAYBE;
+    if (crossed != SMCR_CROSSED_YES)
         return 0;
-    for (size_t i = 0; i < whole && i < len_bytes; i++) {
-        bool is_fixed = i < 7 || (i >= SMCR_CLC_BYTES && i < 16) || i >= whole - SMCR_CLC_TRAIL_BYTES;
-        if (is_fixed && bytes[i] != want[i]) {
-            conn->may_cross = false;
-            return 0;
-        }
-    }
-    if (len_bytes < whole)
-        return 0;
-    conn->may_cross = false;
     conn->smcr->counters.declines_rx++;
-    return whole;
+    return SMCR_DECLINE_BYTES;
 }
 
 void smcr_handshake_reset(struct smcr_conn *conn, int error, const char *cause, uint64_t now_ns)

@@ -173,6 +173,11 @@ void *smcr_conn_ctx(const struct smcr_conn *conn);
  * rest, after a FALLBACK, is the application's (SMCR-FBK-05), but while the status says `may_cross`: then it
  * is to be given again with what follows it. */
 size_t smcr_conn_tcp_input(struct smcr_conn *conn, const uint8_t *bytes, size_t len_bytes, uint64_t now_ns);
+/* Whether the bytes that TCP brings first after a FALLBACK with `may_cross` are the peer's Decline: then
+ * SMCR_DECLINE_BYTES of them are no data (SMCR-FBK-05). MAYBE: more have to come to know. */
+enum smcr_crossed { SMCR_CROSSED_NO, SMCR_CROSSED_MAYBE, SMCR_CROSSED_YES };
+enum smcr_crossed smcr_crossed_decline(const uint8_t peer_id[SMCR_PEER_ID_BYTES], const uint8_t *bytes,
+                                       size_t len_bytes);
 enum smcr_tcp_end { SMCR_TCP_FIN, SMCR_TCP_RST };
 /* The peer's FIN (SMCR-CLS-21) or RST (SMCR-ABT-05), or the socket's error. */
 void smcr_conn_tcp_end(struct smcr_conn *conn, enum smcr_tcp_end how, uint64_t now_ns);
@@ -215,9 +220,10 @@ struct smcr_conn_status {
     uint32_t diagnosis; /* of a fallback: enum smcr_diagnosis; whose it was tells `declined_by_peer` */
     bool declined_by_peer;
     /* After a FALLBACK: both ends found the link dead, and the peer's Decline may have crossed ours. What
-     * comes next goes through smcr_conn_tcp_input(), which takes such a Decline, before the application
-     * reads. */
+     * TCP brings next is looked at with smcr_crossed_decline(), or goes through smcr_conn_tcp_input(),
+     * which takes such a Decline, before the application reads. */
     bool may_cross;
+    uint8_t peer_id[SMCR_PEER_ID_BYTES]; /* of the peer, where it is known */
     const char *reason; /* of the fallback or error, in words; never NULL; static */
     size_t readable_bytes, writable_bytes;
     size_t unsent_bytes; /* that the peer has not acknowledged at RC level yet: SIOCOUTQ, lingering */

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -182,6 +183,8 @@ static void fell_back(struct smcr_sock *s)
     smcr_conn_status(s->conn, &status);
     s->diagnosis = status.diagnosis;
     s->declined_by_peer = status.declined_by_peer;
+    s->may_cross = status.may_cross;
+    memcpy(s->peer_id, status.peer_id, sizeof s->peer_id);
     smcr_conn_destroy(s->conn, false, host_now_ns());
     s->conn = NULL;
     smcr_sock_become_tcp(s, status.reason);

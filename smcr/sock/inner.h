@@ -43,6 +43,8 @@ struct smcr_sock {
     const char *reason; /* of plain TCP or of the error; static */
     uint32_t diagnosis;
     bool declined_by_peer;
+    bool may_cross; /* of TCP: what comes first may be the Decline of `peer_id`, which is no data */
+    uint8_t peer_id[SMCR_PEER_ID_BYTES];
     uint8_t *unsent; /* CLC bytes that TCP did not take */
     size_t unsent_bytes;
 

@@ -151,6 +151,27 @@ static ssize_t recv_urgent(struct smcr_sock *s, struct smcr_iov *to, int flags)
     return n > 0 && room == 0 ? 0 : n;
 }
 
+/* Both ends declined at once, so that the peer's Decline comes before its data: SMCR-FBK-05. 0 once that is
+ * settled, or -EAGAIN and such. */
+static int skip_crossed(struct smcr_sock *s, int fd, int flags)
+{
+    uint64_t deadline_ns = smcr_sock_deadline(s->rcvtimeo_ns);
+    int rc = 0;
+    while (s->may_cross && rc == 0) {
+        uint8_t bytes[SMCR_DECLINE_BYTES];
+        struct pollfd end = {.fd = s->tcp_fd, .events = POLLRDHUP};
+        bool has_ended = poll(&end, 1, 0) == 1; /* before the look: nothing follows what that sees */
+        ssize_t n = recv(s->tcp_fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+        enum smcr_crossed crossed = smcr_crossed_decline(s->peer_id, bytes, n > 0 ? (size_t)n : 0);
+        s->may_cross = crossed == SMCR_CROSSED_MAYBE && !has_ended;
+        if (crossed == SMCR_CROSSED_YES)
+            n = recv(s->tcp_fd, bytes, sizeof bytes, MSG_DONTWAIT);
+        if (s->may_cross)
+            rc = smcr_sock_is_nonblocking(fd, flags) ? -EAGAIN : wait_readable(s, deadline_ns);
+    }
+    return rc;
+}
+
 /* The kernel's own call: every flag, timeout and signal as it has them. Without the lock, since it may wait.
  */
 static ssize_t recv_tcp(struct smcr_sock *s, int fd, struct msghdr *msg, int flags)
@@ -190,6 +211,8 @@ static ssize_t recv_any(struct smcr_sock *s, int fd, struct msghdr *msg, int fla
         return n;
     if (s->error != 0 && s->state == SMCR_SOCK_FAILED)
         return smcr_sock_take_error(s);
+    if (s->state == SMCR_SOCK_TCP && s->may_cross && (n = skip_crossed(s, fd, flags)) != 0)
+        return n;
     if (s->state != SMCR_SOCK_SMCR)
         return recv_tcp(s, fd, msg, flags);
     msg->msg_namelen = 0;

@@ -28,6 +28,7 @@ struct app {
     volatile int more; /* connections that the server is to take */
     volatile bool stop;
     volatile uint64_t took_ms;
+    bool is_patient; /* its timers are the usual ones */
 };
 
 static struct app *app_new(struct lab *lab)
@@ -37,6 +38,7 @@ static struct app *app_new(struct lab *lab)
     return a;
 }
 
+static const struct smcr_times patient = {.clc_ns = 6000000000, .first_contact_ns = 5000000000};
 static const struct smcr_times quick = {.clc_ns = 300000000, .first_contact_ns = 600000000};
 
 /* Reads five bytes and writes five, as both ends do here. */
@@ -59,7 +61,7 @@ static int serve(void *ctx)
 {
     struct app *a = ctx;
     struct sockaddr_in addr = lab_address(1, PORT);
-    lab_start(a->lab, 1, &quick);
+    lab_start(a->lab, 1, a->is_patient ? &patient : &quick);
     int l = smcr_socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
     if (smcr_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || smcr_listen(l, 8) != 0)
         return 5;
@@ -102,12 +104,18 @@ struct served {
     size_t len;
 };
 
-static void served_open(struct served *t)
+static void served_open_with(struct served *t, bool is_patient)
 {
     lab_open(&t->lab, 1);
     t->app = app_new(&t->lab);
+    t->app->is_patient = is_patient;
     t->pid = lab_fork(&t->lab, 1, serve, t->app);
     hand_open(&t->hand, &t->lab);
+}
+
+static void served_open(struct served *t)
+{
+    served_open_with(t, false);
 }
 
 /* A plain client comes after all, and is served at once: nothing of what happened before holds it up. */
@@ -275,6 +283,33 @@ Test(peers, a_client_that_is_not_there_on_RoCE, .timeout = 60)
     ssize_t n = hand_recv(fd, t.bytes, SMCR_DECLINE_BYTES);
     cr_expect(n == SMCR_DECLINE_BYTES || n == -ECONNRESET, "%zd", n);
     close(fd);
+    served_close(&t);
+}
+
+/* The same, but the client finds the link dead too, and its Decline crosses the server's; it comes in
+ * pieces, with the application's first bytes behind it. covers: SMCR-FBK-05, SMCR-FBK-01 */
+Test(peers, SMCR_FBK_05_a_client_whose_Decline_crosses_ours, .timeout = 60)
+{
+    struct served t;
+    served_open_with(&t, true);
+    int fd = proposed(&t);
+    expect_accept(&t, fd);
+    struct smcr_accept confirm = hand_accept_msg(0, false);
+    t.len = hand_put_accept(t.bytes, &confirm);
+    hand_send(fd, t.bytes, t.len);
+    cr_expect_eq(hand_recv(fd, t.bytes, SMCR_DECLINE_BYTES), SMCR_DECLINE_BYTES);
+    cr_expect_eq(t.bytes[4], SMCR_CLC_DECLINE);
+    t.len = hand_put_decline(t.bytes, SMCR_DIAG_CONFIRM_LINK_TIMEOUT);
+    memcpy(t.bytes + t.len, "hello", 5);
+    hand_send(fd, t.bytes, 11);
+    usleep(20000);
+    hand_send(fd, t.bytes + 11, t.len + 5 - 11);
+    expect_served_by_tcp(&t, fd);
+    for (int i = 0; i < 200 && t.app->accepted == 0; i++)
+        usleep(10000);
+    cr_expect_str_eq(t.app->text, "hello");
+    cr_expect_not(t.app->smcr);
+    cr_expect_not(t.app->declined_by_peer);
     served_close(&t);
 }
 
