@@ -55,8 +55,9 @@ static void take_ack(struct smc_view *v)
     unsigned sender = !v->side;
     uint32_t next = roce_psn_add(pkt->bth.psn, 1);
     if (!(pkt->op->flags & ROCE_PKT_AETH) || roce_syndrome_kind(pkt->aeth.syndrome) != ROCE_SYN_ACK ||
-        !l->psn_known[sender] || roce_psn_diff(next, l->next_psn[sender]) <= 0)
+        (l->psn_known[sender] && roce_psn_diff(next, l->next_psn[sender]) <= 0))
         return;
+    l->psn_known[sender] = true;
     l->next_psn[sender] = next;
     v->group->lost[sender]++;
 }

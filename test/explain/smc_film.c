@@ -125,6 +125,23 @@ void film_write(struct film *f, unsigned link, unsigned side, uint32_t rkey, uin
     request(f, link, side, ROCE_OP_WRITE_ONLY, &reth, NULL, bytes);
 }
 
+void film_ack(struct film *f, unsigned link, unsigned side, uint32_t psn)
+{
+    struct roce_path path = {.vlan_tci = -1,
+                             .src = net_addr_from_v4(addrs[link][side]),
+                             .dst = net_addr_from_v4(addrs[link][!side]),
+                             .hop_limit = 64,
+                             .src_port = 0xc000};
+    struct roce_frame_template t;
+    uint32_t bytes = ROCE_BTH_BYTES + ROCE_AETH_BYTES;
+    struct roce_bth bth = {.opcode = ROCE_OP_ACK, .pkey = 0xffff, .dest_qpn = qpns[link][!side], .psn = psn};
+    memset(frame, 0, sizeof frame);
+    roce_frame_template_init(&t, &path);
+    uint8_t *p = roce_bth_put(roce_frame_begin(&t, frame, bytes, 1), &bth);
+    roce_aeth_put(p, &(struct roce_aeth){.syndrome = ROCE_SYNDROME_ACK_UNLIMITED});
+    feed(f, roce_frame_seal(&t, frame, bytes));
+}
+
 void film_again(struct film *f)
 {
     feed(f, frame_bytes);

@@ -36,6 +36,8 @@ void film_llc(struct film *f, unsigned link, unsigned side, const char *example)
 void film_cdc(struct film *f, unsigned link, unsigned side, struct smcr_cdc cdc);
 /* An RDMA WRITE of one packet. */
 void film_write(struct film *f, unsigned link, unsigned side, uint32_t rkey, uint64_t va, uint32_t bytes);
+/* An ACK from that side of all up to `psn`. */
+void film_ack(struct film *f, unsigned link, unsigned side, uint32_t psn);
 /* The last packet once more: as the network doubles it, or RC sends it again. */
 void film_again(struct film *f);
 

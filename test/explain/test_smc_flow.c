@@ -453,6 +453,22 @@ Test(smc_flow, what_rc_did_not_take_is_not_followed)
     cr_assert_eq(film_violations(&f), 0);
 }
 
+/* A sender's own host may not see what it sends (AF_XDP): what was acknowledged there is not missed. */
+Test(smc_flow, one_direction_of_the_link_is_not_in_the_capture)
+{
+    film_begin(&f);
+    film_clc(&f, 0, "PROP4");
+    film_clc(&f, 1, "ACC_F");
+    film_clc(&f, 0, "CONF");
+    film_llc(&f, 1, 1, "CL_REQ");
+    film_ack(&f, 1, 1, f.psn[1][0] + 3);
+    film_cdc(&f, 1, 1, (struct smcr_cdc){.seq = 1, .consumer_cursor = 1004});
+    film_ack(&f, 1, 1, f.psn[1][0] + 5);
+    film_cdc(&f, 1, 1, (struct smcr_cdc){.seq = 2, .consumer_cursor = 2004});
+    film_end(&f);
+    cr_assert_eq(film_violations(&f), 0);
+}
+
 /* All kinds of findings of SMC-R together; first contact and data, as above, show none but the refusal. */
 Test(smc_flow, each_kind_is_shown)
 {
