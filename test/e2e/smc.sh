@@ -142,9 +142,13 @@ done
 # --- both ways at once, by standard input and output ---
 start_with "$tmp/back" "${in_a[@]}" "$nornic" smc listen "${a[@]}" --require-smc 5000
 listening "$ns_a" 5000
-run "${in_b[@]}" "$nornic" smc connect "${b[@]}" --require-smc 10.77.0.1 5000 <"$tmp/file"
-finish
-if [ $rc = 0 ] && [ $server_rc = 0 ] && cmp -s "$tmp/out" "$tmp/back" && cmp -s "$tmp/server.out" "$tmp/file"
+timeout 60 "${in_b[@]}" "$nornic" smc connect "${b[@]}" --require-smc 10.77.0.1 5000 \
+    <"$tmp/file" >"$tmp/out" 2>"$tmp/err"
+rc=$? err=$(cat "$tmp/err")
+mv "$tmp/server.out" "$tmp/there" # no text
+finish 2>/dev/null
+server_err=$(cat "$tmp/server.err")
+if [ $rc = 0 ] && [ $server_rc = 0 ] && cmp -s "$tmp/out" "$tmp/back" && cmp -s "$tmp/there" "$tmp/file"
 then ok both_ways
 else notok both_ways "client $rc $err; server $server_rc $server_err"; fi
 if [[ $err == *"bytes travel by SMC-R"* ]] && [[ $server_err == *"bytes travel by SMC-R"* ]]; then ok it_says_how
@@ -284,20 +288,21 @@ else notok require_smc "exit status $rc: $err"; fi
 
 # --- what a capture shows ---
 if command -v tshark >/dev/null && command -v tcpdump >/dev/null && command -v mergecap >/dev/null; then
-    "${in_b[@]}" tcpdump -i nnb -U -w "$tmp/tcp.pcap" 'tcp port 5000' 2>"$tmp/tcpdump.err" &
+    : >"$tmp/tcpdump.err"
+    "${in_b[@]}" tcpdump -Z root -i nnb --immediate-mode -U -w "$tmp/tcp.pcap" 'tcp port 5000' 2>"$tmp/tcpdump.err" &
     dump=$!
     e2e_pids+=("$dump")
     until_true 10 grep -q 'listening on' "$tmp/tcpdump.err"
     serve -o /dev/null --trace "$tmp/server.trace"
     connect -i "$tmp/back" -o /dev/null --trace "$tmp/client.trace" --capture "$tmp/roce.pcapng" 10.77.0.1 5000
     finish
-    sleep 0.2
+    until_true 5 eval '[ "$(tshark -r "$tmp/tcp.pcap" -Y "tcp.flags.fin == 1" 2>/dev/null | wc -l)" -ge 2 ]'
     kill "$dump"
     wait "$dump" 2>/dev/null
     mergecap -w "$tmp/all.pcapng" "$tmp/tcp.pcap" "$tmp/roce-nnb.pcapng" "$tmp/roce-nnd.pcapng"
     run python3 "$check" "$tmp/all.pcapng" "$tmp/client.trace"
-    sed 's/^/tshark_/; s/^tshark_ok /ok tshark_/; s/^tshark_not ok /not ok tshark_/; s/^tshark_skip /skip tshark_/' \
-        "$tmp/out"
+    echo "$out"
+    [ -z "$err" ] || notok tshark "$err"
     [ $rc = 0 ] || status=1
     run "$nornic" verify "$tmp/roce-nnb.pcapng" "$tmp/roce-nnd.pcapng"
     if [ $rc = 0 ] && [[ $out == *"bad 0"* ]]; then ok icrcs_are_good
