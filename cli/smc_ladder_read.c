@@ -38,7 +38,8 @@ int smc_ladder_add(struct smc_ladder *ladder, enum smc_side side, FILE *from)
     return 0;
 }
 
-/* An end takes its time before it looks for messages, so a receipt may bear an earlier one than its message. */
+/* An end takes its time before it looks for messages, so a receipt may bear an earlier one than its
+ * message. */
 static uint64_t match_time_us(const struct smc_row *row)
 {
     return row->time_us + (row->mark == '<' ? SKEW_US : 0);
