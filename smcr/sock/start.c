@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "smcr/data.h"
 #include "smcr/sock/inner.h"
 #include "smcr/sock/thread.h"
 
@@ -162,10 +163,22 @@ static void close_all(void)
     smcr_rt_unlock();
 }
 
+/* The peer has all that was sent, and knows that no more comes. What it has not read yet lies in its own
+ * memory, but it may still have to tell that it read: going before would look like a failure to it. */
+static bool can_leave(const struct smcr_conn *conn)
+{
+    const struct smcr_conn_data *data = conn->data;
+    if (!data || conn->posts > 0)
+        return !data;
+    return data->abort_sent || (data->close_sent && data->tx.sent == data->tx.peer_consumed);
+}
+
 static bool is_drained(void)
 {
+    bool drained = true;
     smcr_rt_lock();
-    bool drained = smcr_rt.all == NULL;
+    for (const struct smcr_sock *s = smcr_rt.all; s && drained; s = s->all_next)
+        drained = s->conn && can_leave(s->conn);
     smcr_rt_unlock();
     return drained;
 }
@@ -182,12 +195,14 @@ static void drain(void)
     smcr_rt_unlock();
 }
 
-/* What the peers did not end in time. */
+/* Those that the peers have not ended: with FIN where all is said, else with RST. */
 static void drop_rest(void)
 {
     for (struct smcr_sock *s = smcr_rt.all, *next; s; s = next) {
         next = s->all_next;
-        if (s->tcp_fd >= 0)
+        if (s->conn && can_leave(s->conn))
+            smcr_sock_close_tcp(s);
+        else if (s->tcp_fd >= 0)
             smcr_sock_reset_tcp(s);
         if (s->conn)
             smcr_conn_destroy(s->conn, false, host_now_ns());

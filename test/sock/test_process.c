@@ -285,6 +285,49 @@ Test(process, what_was_sent_arrives_although_the_process_has_ended, .timeout = 6
     lab_close(&lab);
 }
 
+static int leave_after_answer(void *ctx)
+{
+    struct board *b = ctx;
+    char c;
+    lab_start(b->lab, 0, NULL);
+    int fd = reach_with(smcr_socket(AF_INET, SOCK_STREAM, 0));
+    smcr_send(fd, "x", 1, 0);
+    smcr_recv(fd, &c, 1, 0);
+    uint64_t begin_ns = host_now_ns();
+    smcr_sock_stop();
+    b->value[0] = (int)((host_now_ns() - begin_ns) / 1000000);
+    return 0;
+}
+
+/* Closes long after the other side has gone. */
+static int answer_and_stay(void *ctx)
+{
+    struct board *b = ctx;
+    char c;
+    lab_start(b->lab, 1, NULL);
+    int l = listen_here();
+    b->ready = 1;
+    int fd = smcr_accept(l, NULL, NULL);
+    smcr_recv(fd, &c, 1, 0);
+    smcr_send(fd, &c, 1, 0);
+    wait_for(&b->done);
+    b->value[1] = smcr_recv(fd, &c, 1, 0) == 0 ? 1 : -errno;
+    smcr_close(fd);
+    smcr_close(l);
+    return 0;
+}
+
+Test(process, who_has_said_all_does_not_wait_for_its_peer, .timeout = 60)
+{
+    struct lab lab;
+    lab_open(&lab, 1);
+    struct board *b = board_new(&lab);
+    cr_expect_eq(run_pair(answer_and_stay, leave_after_answer, b), 0);
+    cr_expect_lt(b->value[0], 1500, "the end took %d ms", b->value[0]);
+    cr_expect_eq(b->value[1], 1, "the peer sees %s, not the end", strerror(-b->value[1]));
+    lab_close(&lab);
+}
+
 static int die_at_once(void *ctx)
 {
     struct board *b = ctx;
