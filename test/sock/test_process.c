@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <json-c/json.h>
+#include <linux/if_ether.h>
 #include <linux/in6.h>
 #include <linux/xfrm.h>
 #include <netinet/tcp.h>
@@ -419,4 +420,88 @@ Test(process, SMCR_REN_06_sockets_that_stay_with_TCP, .timeout = 60)
         cr_expect_eq(b->value[2], 0, "IPsec");
     cr_expect_eq(b->value[3], 1, "a socket like any other: %s", b->text[3]);
     lab_close(&lab);
+}
+
+/* --- the TCP connection beside --- */
+
+#define BESIDE_BYTES 1000000
+
+static int send_beside(void *ctx)
+{
+    struct board *b = ctx;
+    char *bytes = calloc(1, BESIDE_BYTES), c = 0;
+    int on = 1;
+    lab_start(b->lab, 0, NULL);
+    int fd = reach_with(smcr_socket(AF_INET, SOCK_STREAM, 0));
+    /* TCP's own keepalives: a connection whose peer does not answer them is gone after three seconds */
+    smcr_setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    smcr_setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &on, sizeof on);
+    smcr_setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &on, sizeof on);
+    smcr_setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &on, sizeof on);
+    for (size_t sent = 0; sent < BESIDE_BYTES;)
+        sent += (size_t)smcr_send(fd, bytes + sent, BESIDE_BYTES - sent, 0);
+    smcr_recv(fd, &c, 1, 0);
+    sleep(4);
+    b->value[1] = smcr_send(fd, "y", 1, MSG_NOSIGNAL) == 1 && smcr_recv(fd, &c, 1, 0) == 1 && c == 'y';
+    smcr_close(fd);
+    free(bytes);
+    return 0;
+}
+
+static int receive_beside(void *ctx)
+{
+    struct board *b = ctx;
+    char *bytes = calloc(1, BESIDE_BYTES), c;
+    lab_start(b->lab, 1, NULL);
+    int l = listen_here();
+    b->ready = 1;
+    int fd = smcr_accept(l, NULL, NULL);
+    b->value[0] = (int)smcr_recv(fd, bytes, BESIDE_BYTES, MSG_WAITALL);
+    smcr_send(fd, "x", 1, 0);
+    if (smcr_recv(fd, &c, 1, 0) == 1)
+        smcr_send(fd, &c, 1, 0);
+    smcr_recv(fd, &c, 1, 0);
+    smcr_close(fd);
+    smcr_close(l);
+    free(bytes);
+    return 0;
+}
+
+/* Of a frame: how many bytes of TCP payload, and whether it is a keepalive probe (one byte before the next, or
+ * none, of a connection that is established). */
+static size_t tcp_payload(const uint8_t *frame, size_t len)
+{
+    if (len < 54 || frame[12] != 8 || frame[13] != 0 || frame[23] != IPPROTO_TCP)
+        return 0;
+    size_t ip = (size_t)(frame[14] & 0xf) * 4, total = (size_t)frame[16] << 8 | frame[17];
+    size_t tcp = (size_t)(frame[14 + ip + 12] >> 4) * 4;
+    return total - ip - tcp;
+}
+
+/* covers: SMCR-ARC-03, SMCR-KAL-04 */
+Test(process, SMCR_ARC_03_TCP_carries_CLC_and_keepalives_only, .timeout = 60)
+{
+    struct lab lab;
+    uint8_t frame[2048];
+    size_t payload = 0, tcp_frames = 0;
+    ssize_t n;
+    lab_open(&lab, 1);
+    struct board *b = board_new(&lab);
+    netns_enter(&lab.veth, 1);
+    int tap = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_IP)), room = 8 << 20;
+    setsockopt(tap, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
+    netns_enter(&lab.veth, -1);
+    cr_expect_eq(run_pair(receive_beside, send_beside, b), 0);
+    while ((n = recv(tap, frame, sizeof frame, MSG_DONTWAIT)) > 0) {
+        payload += tcp_payload(frame, (size_t)n);
+        tcp_frames += frame[23] == IPPROTO_TCP;
+    }
+    close(tap);
+    lab_close(&lab);
+    cr_expect_eq(b->value[0], BESIDE_BYTES);
+    cr_expect_eq(b->value[1], 1, "the connection did not live on");
+    /* what came in: Proposal and Confirm */
+    cr_expect_leq(payload, 52 + 68, "%zu bytes by TCP", payload);
+    cr_expect_geq(payload, 52 + 68);
+    cr_expect_geq(tcp_frames, 3 + 2 + 2, "SYN, CLC, keepalives, FIN");
 }
