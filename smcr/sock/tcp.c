@@ -29,7 +29,13 @@ int smcr_sock_watch_tcp(struct smcr_sock *s)
 void smcr_sock_reset_tcp(struct smcr_sock *s)
 {
     struct sockaddr none = {.sa_family = AF_UNSPEC};
-    connect(s->tcp_fd, &none, sizeof none);
+    int rc = connect(s->tcp_fd, &none, sizeof none);
+    (void)rc; /* there is nothing to reset then */
+}
+
+static void set_tcp_nodelay(const struct smcr_sock *s, int on)
+{
+    setsockopt(s->tcp_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
 void smcr_sock_become_tcp(struct smcr_sock *s, const char *reason)
@@ -37,6 +43,8 @@ void smcr_sock_become_tcp(struct smcr_sock *s, const char *reason)
     s->state = SMCR_SOCK_TCP;
     s->reason = reason;
     smcr_rt_count_reason(reason);
+    if (!s->nodelay)
+        set_tcp_nodelay(s, 0);
     fcntl(s->tcp_fd, F_SETFL, fcntl(s->tcp_fd, F_GETFL) & ~O_NONBLOCK);
 }
 
@@ -155,6 +163,8 @@ static int start_core(struct smcr_sock *s, enum smcr_role role)
                                       .sndbuf_bytes = s->sndbuf_bytes,
                                       .tcp = {.send = send_clc, .reset = reset_by_core},
                                       .ctx = s};
+    memset(&local, 0, sizeof local);
+    memset(&remote, 0, sizeof remote);
     if (getsockname(s->tcp_fd, (struct sockaddr *)&local, &local_len) != 0 ||
         getpeername(s->tcp_fd, (struct sockaddr *)&remote, &remote_len) != 0)
         return -errno;
@@ -166,7 +176,6 @@ static int start_core(struct smcr_sock *s, enum smcr_role role)
 
 void smcr_sock_on_established(struct smcr_sock *s, enum smcr_role role)
 {
-    int on = 1;
     if (!s->wants) {
         smcr_sock_become_tcp(s, s->reason);
         return;
@@ -177,8 +186,7 @@ void smcr_sock_on_established(struct smcr_sock *s, enum smcr_role role)
     }
     s->state = SMCR_SOCK_NEGOTIATING;
     /* The CLC messages are small and answered at once. */
-    if (!s->nodelay)
-        setsockopt(s->tcp_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    set_tcp_nodelay(s, 1);
     int rc = start_core(s, role);
     if (rc == 0) {
         smcr_sock_ref(s);

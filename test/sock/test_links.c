@@ -257,11 +257,11 @@ Test(links, SMCR_ARC_05_a_connection_on_a_VLAN_has_its_links_there, .timeout = 6
     lab_open(&lab, 1);
     struct party party = {&lab, board_new()};
     for (int side = 0; side < 2; side++)
-        if (netns_run(
-                &lab.veth, side,
-                "ip link add link nn%d name nn%d.5 type vlan id 5 2>&1 && ip addr add 10.79.0.%d/24 dev nn%d.5 && "
-                "ip link set nn%d.5 up",
-                side, side, side + 1, side, side) != 0)
+        if (netns_run(&lab.veth, side,
+                      "ip link add link nn%d name nn%d.5 type vlan id 5 2>&1 && "
+                      "ip addr add 10.79.0.%d/24 dev nn%d.5 && "
+                      "ip link set nn%d.5 up",
+                      side, side, side + 1, side, side) != 0)
             cr_skip_test("this kernel has no VLAN interfaces");
     pid_t server = lab_fork(&lab, 1, serve_vlan, &party), client = lab_fork(&lab, 0, reach_vlan, &party);
     int client_status = lab_wait(client, 20), server_status = lab_wait(server, 20);

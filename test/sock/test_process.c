@@ -467,8 +467,7 @@ static int receive_beside(void *ctx)
     return 0;
 }
 
-/* Of a frame: how many bytes of TCP payload, and whether it is a keepalive probe (one byte before the next, or
- * none, of a connection that is established). */
+/* Bytes of TCP payload in a frame. */
 static size_t tcp_payload(const uint8_t *frame, size_t len)
 {
     if (len < 54 || frame[12] != 8 || frame[13] != 0 || frame[23] != IPPROTO_TCP)
