@@ -205,9 +205,9 @@ static uint32_t sendable(const struct smcr_conn *conn)
     return min_u32(n, tx->chunk_bytes);
 }
 
-/* Small writes gather behind what is in flight, or before what follows at once (SMCR-DAT-07). With NODELAY they
- * only wait for one of two places, never for an answer: a third write and CDC under way would cost both ends
- * more than it gains. */
+/* Small writes gather behind what is in flight, or before what follows at once (SMCR-DAT-07). With NODELAY
+ * they only wait for one of two places, never for an answer: a third write and CDC under way would cost both
+ * ends more than it gains. */
 static bool is_corked(struct smcr_conn *conn, uint32_t n, uint64_t now_ns)
 {
     struct smcr_conn_data *data = conn->data;

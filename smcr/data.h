@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a connection needs while data moves: SMCR sections 13 to 17. Positions count the bytes of one
- * direction of the stream from 0 and never wrap; cursors are the same places in an RMBE. Everything here is private to
- * the control structures, nothing of it lies in the RMB (SMCR-RMB-11). */
+ * direction of the stream from 0 and never wrap; cursors are the same places in an RMBE. Everything here is
+ * private to the control structures, nothing of it lies in the RMB (SMCR-RMB-11). */
 #ifndef NORNIC_SMCR_DATA_H
 #define NORNIC_SMCR_DATA_H
 

@@ -28,7 +28,7 @@ static void refuse_proposal(const struct pair_config *config, uint32_t diagnosis
     hs_end(&h);
 }
 
-/* covers: SMCR-FBK-01, SMCR-REN-06 */
+/* covers: SMCR-FBK-01, SMCR-REN-06, SMCR-CLC-14 */
 Test(handshake_fallback, SMCR_FBK_01_row_2_policy_and_no_rnic)
 {
     refuse_proposal(&(struct pair_config){.smcr[0].disabled = true}, SMCR_DIAG_CONFIG);
