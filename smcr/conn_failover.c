@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A connection goes on over another link: because its own failed, or because it is asked to. SMCR section 17. */
+/* A connection goes on over another link: because its own failed, or because it is asked to. SMCR section
+ * 17. */
 #include <errno.h>
 
 #include "smcr/data.h"

@@ -6,8 +6,8 @@
 
 #include "smcr/data.h"
 
-/* A long read is taken in pieces, at most half of the RMBE, and each may tell the peer that there is room: else
- * the writer stands still while a reader that takes more than half of the RMBE copies it. */
+/* A long read is taken in pieces, at most half of the RMBE, and each may tell the peer that there is room:
+ * else the writer stands still while a reader that takes more than half of the RMBE copies it. */
 #define MAX_PIECE_BYTES (64u << 10)
 
 /* Bytes up to the end of what has come, or up to the urgent byte, whichever is first. */
@@ -60,9 +60,9 @@ void smcr_window_check(struct smcr_conn *conn)
     uint64_t window = cap - (rx->produced - rx->told);
     if (gain == 0)
         return;
-    if (rx->peer_blocked || rx->peer_requests) /* SMCR-WIN-04, WIN-05 */
-        data->tx.update_due = true;
-    else if (window < cap / 2 && gain >= cap / 10) /* SMCR-WIN-01 */
+    bool is_wanted = rx->peer_blocked || rx->peer_requests;  /* SMCR-WIN-04, WIN-05 */
+    bool is_worth_it = window < cap / 2 && gain >= cap / 10; /* SMCR-WIN-01 */
+    if (is_wanted || is_worth_it)
         data->tx.update_due = true;
 }
 
@@ -93,7 +93,7 @@ static ssize_t peek(struct smcr_conn *conn, uint8_t *out, uint32_t max)
         out[0] = rx->urgent_byte;
     uint32_t n = min_u32(max - first, until_mark(rx));
     copy_out(conn, rx->consumer, out + first, n);
-    return (ssize_t)(n + first);
+    return (ssize_t)n + first;
 }
 
 static ssize_t take(struct smcr_conn *conn, uint8_t *out, uint32_t max, uint64_t now_ns)

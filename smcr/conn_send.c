@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the application gives: copied into the send buffer, from where the engine reads it. SMCR section 15.1. */
+/* What the application gives: copied into the send buffer, from where the engine reads it. SMCR section
+ * 15.1. */
 #include <errno.h>
 #include <string.h>
 

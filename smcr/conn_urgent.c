@@ -6,7 +6,7 @@
 
 /* --- sending --- */
 
-/* The last byte given is urgent. One that has not left yet is urgent no more, as in TCP: the newest counts. */
+/* The last byte given is urgent. One that has not left yet is urgent no more: as in TCP the newest counts. */
 void smcr_urgent_queue(struct smcr_tx *tx)
 {
     if (tx->urgent && tx->sent >= tx->urgent_end) {
