@@ -148,8 +148,8 @@ static void serve_stream(const struct load *load, int listener)
     if (n < 0)
         fail("read");
     double seconds = (double)(now_ns() - start_ns) / NS_PER_S;
-    printf("{\"bytes\": %llu, \"seconds\": %.6f, \"gbit_per_s\": %.6f}\n", (unsigned long long)total, seconds,
-           (double)total * 8 / seconds / 1e9);
+    printf("{\"bytes\": %llu, \"seconds\": %.6f, \"mbit_per_s\": %.3f}\n", (unsigned long long)total, seconds,
+           (double)total * 8 / seconds / 1e6);
     load->calls->close(fd);
 }
 
