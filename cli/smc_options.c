@@ -16,8 +16,8 @@
     "                         behind it if it belongs to a physical network of its own; once for each\n" \
     "                         link. Without one the bytes travel by TCP\n"                               \
     "      --max-links=COUNT  links of a link group, 2 to 8 (2)\n"                                       \
-    "      --rcvbuf=BYTES     receive buffer, 16K to 512K: the size of the RMBE (64K)\n"                 \
-    "      --sndbuf=BYTES     send buffer (64K)\n"                                                       \
+    "      --rcvbuf=BYTES     receive buffer, to 512K: rounded up, the RMBE (the socket's)\n"            \
+    "      --sndbuf=BYTES     send buffer (the socket's)\n"                                              \
     "      --require-smc      fail, rather than fall back to TCP\n"                                      \
     "      --tcp              never SMC-R, to compare\n"                                                 \
     "  -i, --input=FILE       send it (standard input; with -o alone: nothing)\n"                        \
