@@ -16,7 +16,8 @@ bridged() {
     ns_make a && ns_make b && ns_make c && ip -n "$ns_c" link add nnbr type bridge || return 1
     ip -n "$ns_c" link set nnbr mtu 9000 up
     for end in a b; do
-        ip link add "nn$end" netns "nn-$$-$end" mtu 9000 type veth peer name "nnc$end" netns "$ns_c" mtu 9000 || return 1
+        ip link add "nn$end" netns "nn-$$-$end" mtu 9000 type veth peer name "nnc$end" netns "$ns_c" mtu 9000 ||
+            return 1
         ip -n "$ns_c" link set "nnc$end" master nnbr up
         ip -n "nn-$$-$end" addr add "10.77.0.$([ $end = a ] && echo 1 || echo 2)/24" dev "nn$end"
         ip -n "nn-$$-$end" link set "nn$end" up
