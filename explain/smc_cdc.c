@@ -278,7 +278,7 @@ static struct smc_conn *conn_at(struct smc_view *v, const struct roce_reth *reth
                        "at 0x%" PRIx64 " the %s has no element of a connection", reth->va,
                        SIDE_NAME(receiver));
     *offset = c ? (uint32_t)(from % r->elem_bytes) : 0;
-    return c;
+    return c && c->half[receiver].elem_bytes ? c : NULL; /* its own size may be a reserved one */
 }
 
 /* The rules for a write that is no repetition: SMCR-RMB-08, DAT-02, DAT-03, CLS-08. */

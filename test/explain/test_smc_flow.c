@@ -453,6 +453,31 @@ Test(smc_flow, what_rc_did_not_take_is_not_followed)
     cr_assert_eq(film_violations(&f), 0);
 }
 
+/* An element of a reserved size, in an RMB where a later connection has a size that is known. */
+Test(smc_flow, an_element_without_a_size)
+{
+    uint8_t bytes[256] = {0};
+    film_begin(&f);
+    for (unsigned i = 0; i < 2; i++) {
+        film_clc(&f, 0, "PROP4");
+        smcr_example("ACC_F", bytes);
+        bytes[7] = i ? 0x10 : 0x18;
+        bytes[45] = (uint8_t)(i + 1);
+        bytes[50] = i ? 0x23 : 0x93;
+        film_clc_bytes(&f, 1, bytes, SMCR_ACCEPT_BYTES);
+        film_clc(&f, 0, "CONF");
+        smcr_example("CL_REQ", bytes);
+        bytes[3] = 3; /* no eye catchers: cursors begin at 0 */
+        film_send(&f, 1, 1, bytes);
+    }
+    cr_assert_eq(explain_analysis_smc_conn_count(f.analysis), 2);
+    film_write(&f, 1, 0, FILM_SERVER_RKEY, FILM_SERVER_VA, 10);
+    cr_assert(!f.m.smc.is_data);
+    film_write(&f, 1, 0, FILM_SERVER_RKEY, FILM_SERVER_VA + 65536, 10);
+    cr_assert(f.m.smc.is_data && f.m.smc.conn == 2);
+    film_end(&f);
+}
+
 /* A sender's own host may not see what it sends (AF_XDP): what was acknowledged there is not missed. */
 Test(smc_flow, one_direction_of_the_link_is_not_in_the_capture)
 {
