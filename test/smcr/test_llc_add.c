@@ -130,7 +130,7 @@ Test(llc_add, SMCR_ALK_03_a_client_that_gains_an_RNIC_gives_notice_and_waits_for
 
 static void send_notice(struct played *t, unsigned link)
 {
-    uint8_t m[SMCR_MSG_BYTES];
+    uint8_t m[SMCR_MSG_BYTES] = {0};
     struct smcr_add_link al = {.type = SMCR_LLC_ADD_LINK, .length = SMCR_MSG_BYTES};
     memcpy(al.mac, t->pair->node[!t->me].port[0].mac.b, 6);
     al.mac[4] = 9; /* a new RNIC */
