@@ -62,9 +62,9 @@ static void rejected(struct smcr_group *group, uint64_t now_ns)
  * (SMCR-FC-18). */
 static void give_up(struct smcr_group *group, const char *cause, uint64_t now_ns)
 {
-    struct smcr_link *about = group->llc.about;
-    about->delete_reason = SMCR_DELETE_PROTOCOL;
-    smcr_link_failed(about, cause, now_ns);
+    if (group->llc.about->state != SMCR_LINK_DOWN)
+        group->llc.about->delete_reason = SMCR_DELETE_PROTOCOL;
+    smcr_llc_drop_new_link(group, cause, now_ns);
 }
 
 void smcr_llc_add_link_rsp(struct smcr_link *link, const uint8_t *message, uint64_t now_ns)
@@ -78,6 +78,7 @@ void smcr_llc_add_link_rsp(struct smcr_link *link, const uint8_t *message, uint6
         smcr_llc_unmatched(link, message, now_ns);
         return;
     }
+    smcr_llc_await(group, 0, false, now_ns);
     if (llc->is_first_contact)
         group->past_fallback = true; /* SMCR-FBK-01 row 11 */
     if (m.rejected) {

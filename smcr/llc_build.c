@@ -86,6 +86,15 @@ void smcr_llc_parse_add_link(const struct smcr_group *group, const uint8_t *mess
     out->psn = s.psn;
 }
 
+/* A new link whose port was taken away meanwhile has no keys, and will be deleted. */
+static void put_new_token(const struct smcr_rmb *rmb, const struct smcr_link *about, uint32_t *rkey,
+                          uint64_t *va)
+{
+    const struct rdma_mr *mr = rmb->mr[about->slot];
+    *rkey = mr ? mr->rkey : 0;
+    *va = mr ? mr->iova : 0;
+}
+
 /* SMCR-LLC-33, LLC-34. */
 void smcr_llc_build_cont(uint8_t *message, struct smcr_group *group, bool is_response)
 {
@@ -100,15 +109,13 @@ void smcr_llc_build_cont(uint8_t *message, struct smcr_group *group, bool is_res
         rmb = smcr_rmb_known(rmb->next);
     if (rmb && llc->own_told < llc->own_total) {
         m.reference_rkey_1 = rmb->mr[llc->via->slot]->rkey;
-        m.rkey_1 = rmb->mr[llc->about->slot]->rkey;
-        m.va_1 = rmb->mr[llc->about->slot]->iova;
+        put_new_token(rmb, llc->about, &m.rkey_1, &m.va_1);
         llc->own_told++;
         rmb = smcr_rmb_known(rmb->next);
     }
     if (rmb && llc->own_told < llc->own_total) {
         m.reference_rkey_2 = rmb->mr[llc->via->slot]->rkey;
-        m.rkey_2 = rmb->mr[llc->about->slot]->rkey;
-        m.va_2 = rmb->mr[llc->about->slot]->iova;
+        put_new_token(rmb, llc->about, &m.rkey_2, &m.va_2);
         llc->own_told++;
     }
     smcr_add_link_cont_put(message, &m);

@@ -51,6 +51,7 @@ void smcr_llc_cont_rsp(struct smcr_link *link, const uint8_t *message, uint64_t 
         smcr_llc_unmatched(link, message, now_ns);
         return;
     }
+    smcr_llc_await(group, 0, false, now_ns);
     if (!take_tokens(group, &m)) {
         smcr_llc_wrong(link, message, "RTokens that do not fit what was announced", now_ns);
         return;
@@ -58,7 +59,7 @@ void smcr_llc_cont_rsp(struct smcr_link *link, const uint8_t *message, uint64_t 
     if (!both_are_through(llc))
         smcr_llc_send_cont(group, now_ns);
     else if (smcr_link_send_ready(llc->about, now_ns))
-        smcr_link_failed(llc->about, "the queue pair could not be connected", now_ns);
+        smcr_llc_drop_new_link(group, "the queue pair could not be connected", now_ns);
     else
         smcr_llc_send_confirm_link(group, llc->about, now_ns); /* SMCR-FC-17 */
 }
@@ -88,5 +89,7 @@ void smcr_llc_cont_req(struct smcr_link *link, const uint8_t *message, uint64_t 
     smcr_llc_build_cont(answer, group, true);
     smcr_llc_await(group, both_are_through(llc) ? SMCR_LLC_CONFIRM_LINK : SMCR_LLC_ADD_LINK_CONT, false,
                    now_ns);
-    smcr_llc_send_step(link, answer, now_ns);
+    bool is_sent = smcr_llc_send_step(link, answer, now_ns);
+    if (is_sent && llc->about && both_are_through(llc) && llc->about->state == SMCR_LINK_DOWN)
+        smcr_llc_drop_new_link(group, "its port went down meanwhile", now_ns);
 }

@@ -106,6 +106,8 @@ void smcr_llc_send_cont(struct smcr_group *group, uint64_t now_ns);
 
 /* llc_lost.c: SMCR-REC-04, by expiry of llc->timer and by the loss of a link. */
 void smcr_llc_timed_out(struct roce_timer *timer, uint64_t now_ns);
+/* The link that is being added cannot be, or has failed already: rows 2, 3, 8 and 9. */
+void smcr_llc_drop_new_link(struct smcr_group *group, const char *cause, uint64_t now_ns);
 
 /* llc_delete.c. Server: DELETE LINK for the first link that is due. False: none is. */
 bool smcr_llc_start_deleting(struct smcr_group *group, uint64_t now_ns);

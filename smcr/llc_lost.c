@@ -35,6 +35,16 @@ static void ask_to_delete(struct smcr_group *group, struct smcr_link *about, uin
 }
 
 /* The new link failed, the one that carries the exchange did not: rows 2, 3, 8 and 9. */
+static void new_link_failed(struct smcr_group *group, uint64_t now_ns);
+
+void smcr_llc_drop_new_link(struct smcr_group *group, const char *cause, uint64_t now_ns)
+{
+    if (group->llc.about->state == SMCR_LINK_DOWN)
+        new_link_failed(group, now_ns);
+    else
+        smcr_link_failed(group->llc.about, cause, now_ns);
+}
+
 static void new_link_failed(struct smcr_group *group, uint64_t now_ns)
 {
     struct smcr_llc *llc = &group->llc;
@@ -141,7 +151,9 @@ void smcr_llc_link_lost(struct smcr_link *link, uint64_t now_ns)
     if (llc->exchange != SMCR_LLC_IDLE && llc->via == link) {
         carrier_lost(group, now_ns);
     } else if (llc->exchange == SMCR_LLC_ADDING && llc->about == link) {
-        new_link_failed(group, now_ns);
+        /* What the peer still owes over the carrying link comes first, or it would meet the next exchange. */
+        if (llc->awaited != SMCR_LLC_ADD_LINK && llc->awaited != SMCR_LLC_ADD_LINK_CONT)
+            new_link_failed(group, now_ns);
         return;
     }
     if (group->state != SMCR_GROUP_USABLE)
