@@ -53,7 +53,10 @@ void smcr_group_links_changed(struct smcr_group *group, uint64_t now_ns)
                    now_ns);
         group->redundancy_traced = redundancy;
     }
-    if (redundancy != SMCR_SINGLE) {
+    /* SMCR-REC-30; and an asymmetric link is to be replaced as soon as it can be (SMCR-ARC-13). */
+    bool wants_repair =
+        redundancy == SMCR_SINGLE || (redundancy == SMCR_ASYMMETRIC_LOCAL && smcr_group_unused_port(group));
+    if (!wants_repair) {
         smcr_cancel(smcr, &group->repair_timer);
         group->repair_ns = smcr->config.times.redundancy_ns;
         group->failed_offer = NULL;

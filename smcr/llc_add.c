@@ -225,6 +225,6 @@ void smcr_llc_notify(struct smcr_group *group, uint64_t now_ns)
 void smcr_llc_notice_due(struct roce_timer *timer, uint64_t now_ns)
 {
     struct smcr_group *group = SMCR_GROUP_OF(timer, llc.notice_timer);
-    if (smcr_group_redundancy(group) == SMCR_SINGLE)
+    if (smcr_group_redundancy(group) != SMCR_SYMMETRIC)
         smcr_llc_want_link(group, now_ns);
 }

@@ -232,6 +232,7 @@ static void client_deletes(struct smcr_link *via, struct smcr_link *link, bool o
     if (llc->exchange != SMCR_LLC_IDLE && llc->about == link) { /* the server gave it up: rows 2 and 3 */
         llc->exchange = SMCR_LLC_DELETING;
         smcr_llc_await(group, 0, false, now_ns);
+        smcr_arm(group->smcr, &llc->notice_timer, now_ns + group->smcr->config.times.add_link_notice_ns);
         if (!llc->is_first_contact)
             smcr_llc_end(group, now_ns);
     }
