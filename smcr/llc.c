@@ -162,6 +162,8 @@ static void kicked(struct roce_timer *timer, uint64_t now_ns)
         return;
     if (group->role == SMCR_SERVER && smcr_llc_is_free(group))
         smcr_llc_start_deleting(group, now_ns);
+    if (llc->rkey.is_lost && smcr_llc_is_free(group)) /* what the peer knows is settled before it is listed */
+        smcr_llc_start_rkey(group, now_ns);
     if (llc->add_wanted && smcr_llc_is_free(group)) {
         llc->add_wanted = false;
         if (group->role == SMCR_SERVER)

@@ -53,6 +53,7 @@ void smcr_llc_start_rkey(struct smcr_group *group, uint64_t now_ns)
     for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
         if (group->links[i].delete_step == SMCR_LINK_ANSWERS || group->links[i].delete_step == SMCR_LINK_GONE)
             return; /* a link is being deleted, and the end of that kicks again (SMCR-RKY-09) */
+    group->llc.rkey.is_lost = false;
     if (rmb)
         begin(group, rmb, deletes, now_ns);
 }
@@ -82,7 +83,10 @@ static struct smcr_rmb *finish(struct smcr_group *group, uint64_t now_ns)
 
 void smcr_llc_rkey_lost(struct smcr_group *group, uint64_t now_ns)
 {
-    finish(group, now_ns); /* SMCR-REC-31: from the start */
+    bool deletes = group->llc.rkey.deletes;
+    struct smcr_rmb *rmb = finish(group, now_ns); /* SMCR-REC-31: from the start */
+    rmb->is_doubtful |= deletes;
+    group->llc.rkey.is_lost = true;
 }
 
 static void refused(struct smcr_group *group, uint64_t now_ns)

@@ -98,7 +98,7 @@ static struct smcr_rmb *make_rmb(struct smcr_group *group, uint32_t elem_bytes)
 
 struct smcr_rmb *smcr_rmb_known(struct smcr_rmb *rmb)
 {
-    while (rmb && !rmb->is_confirmed)
+    while (rmb && (!rmb->is_confirmed || rmb->is_doubtful))
         rmb = rmb->next;
     return rmb;
 }

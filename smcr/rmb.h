@@ -37,7 +37,8 @@ struct smcr_rmb {
     struct rdma_mr *mr[SMCR_LINK_SLOTS]; /* remote write only (SMCR-ENG-05) */
     bool is_confirmed;                   /* the peer knows its RTokens of all links (SMCR-RKY-03) */
     bool is_deleting;                    /* it goes: DELETE RKEY is out, or will be */
-    uint64_t idle_since_ns;              /* while none is used */
+    bool is_doubtful;       /* DELETE RKEY was lost with its link: the peer may know it, or not */
+    uint64_t idle_since_ns; /* while none is used */
 };
 
 /* One of the peer's. `elems[i]`: our connection that writes into its element i + 1. */

@@ -484,11 +484,13 @@ Test(llc_add, SMCR_REC_24_continuations_that_do_not_fit_end_the_carrying_link)
         if (i == 3) { /* announces four, and then does not count down */
             struct smcr_group *group = played_group(&t);
             smcr_peer_rmb_find(group, played_link(&t, 1), 0x1234, 1, true);
+            smcr_peer_rmb_find(group, played_link(&t, 1), 0x5678, 1, true);
             m[5] = 4;
             memcpy(m + 24, (uint8_t[]){0, 0, 0x12, 0x34}, 4);
             played_send(&t, 0, m);
             played_expect(&t, 0, SMCR_LLC_ADD_LINK_CONT, true, NULL);
-            m[5] = 1;
+            m[5] = 1; /* two are left; the key is fine */
+            memcpy(m + 8, (uint8_t[]){0, 0, 0x56, 0x78}, 4);
         }
         played_send(&t, 0, m);
         cr_assert_null(played_group(&t), "case %u", i);
@@ -566,4 +568,44 @@ Test(llc_add, SMCR_ARC_26_connections_are_spread_over_the_links)
     }
     cr_assert_eq(left, 13);
     cr_assert_null(pair_free(pair));
+}
+
+static bool exchange_is_over(void *ctx, struct pair *pair)
+{
+    const struct smcr_group *group = pair->node[1].smcr->groups;
+    (void)ctx;
+    return group && group->llc.exchange == SMCR_LLC_IDLE;
+}
+
+/* Both ends at every step: the new link's port goes down while the exchange about it runs. What is still owed
+ * over the carrying link comes first, and nobody takes it for a violation. */
+/* covers: SMCR-SER-02, SMCR-REC-29, SMCR-FOV-01 */
+Test(llc_add, SMCR_SER_02_a_new_link_that_dies_at_any_step_harms_no_other)
+{
+    for (unsigned who = 0; who < 2; who++)
+        for (uint64_t after_us = 0; after_us < 60; after_us += 5)
+            for (unsigned removed = 0; removed < 2; removed++) {
+                struct pair_config config = {.ports = {2, 1}};
+                struct pair *pair = pair_new(&config);
+                struct pair_conn *c = pair_connect(pair, 0);
+                pair_run_for(pair, PAIR_MS);
+                pair_add_port(pair, 1);
+                pair_run_for(pair, after_us * PAIR_US);
+                if (removed)
+                    pair_remove_port(pair, who);
+                else
+                    pair_cut(pair, who, 1, true);
+                pair_run_until(pair, exchange_is_over, NULL, 5 * PAIR_S);
+                pair_run_for(pair, 5 * PAIR_S);
+                for (unsigned node = 0; node < 2; node++) {
+                    cr_assert_not_null(group_of(pair, node));
+                    cr_assert_eq(smcr_counters(pair->node[node].smcr)->llc_malformed, 0, "%u after %lu us",
+                                 who, (unsigned long)after_us);
+                    cr_assert_eq(group_of(pair, node)->llc.exchange, SMCR_LLC_IDLE);
+                    cr_assert_gt(count_active(group_of(pair, node)), 0);
+                }
+                cr_assert(pair_transfer(pair, &c->end[0], 20000, PAIR_S), "%s", pair->failure);
+                const char *failure = pair_free(pair);
+                cr_assert_null(failure, "%s", failure);
+            }
 }

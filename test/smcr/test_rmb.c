@@ -38,7 +38,7 @@ static struct smcr_conn *conn_for(uint32_t rcvbuf_bytes)
     return conn;
 }
 
-/* covers: SMCR-RMB-01, SMCR-RMB-02, SMCR-RMB-04, SMCR-RMB-10, SMCR-RMB-11, SMCR-CLC-34 */
+/* covers: SMCR-RMB-01, SMCR-RMB-02, SMCR-RMB-04, SMCR-RMB-10, SMCR-RMB-11, SMCR-CLC-34, SMCR-ENG-05 */
 Test(rmb, SMCR_RMB_01_equal_elements_side_by_side)
 {
     struct played t;
