@@ -264,6 +264,80 @@ Test(data_pair, SMCR_ABT_05_rst_and_data_on_tcp)
     end_pair();
 }
 
+/* RMBEs in use at a node, of all groups. */
+static unsigned elems_used(unsigned node)
+{
+    unsigned n = 0;
+    for (const struct smcr_group *g = pair->node[node].smcr->groups; g; g = g->next)
+        for (const struct smcr_rmb *rmb = g->rmbs; rmb; rmb = rmb->next)
+            n += rmb->used;
+    return n;
+}
+
+/* The peer's program never closes: TCP is reset, TEST LINK pushes out what the peer may have posted, and only
+ * then has the RMBE another user. */
+/* covers: SMCR-CLS-20, SMCR-RMB-12, SMCR-ABT-03 */
+Test(data_pair, SMCR_RMB_12_an_element_rests_until_the_links_are_flushed)
+{
+    struct pair_config config = {.seed = 16};
+    config.smcr[0].times =
+        (struct smcr_times){.close_guard_ns = 100 * PAIR_MS, .test_answer_ns = 20 * PAIR_MS};
+    struct pair_conn *c = connect_pair(&config);
+    cr_assert(pair_transfer(pair, &c->end[0], 1000, PAIR_S));
+    pair_run_for(pair, PAIR_MS);
+    uint64_t tests = pair->node[0].sent[SMCR_LLC_TEST_LINK];
+    pair_close(&c->end[0]);
+    pair_run_for(pair, 105 * PAIR_MS);
+    cr_assert_eq(pair_pump(&c->end[1], 1, 0), -ECONNRESET);
+    cr_assert_eq(pair->node[0].sent[SMCR_LLC_TEST_LINK], tests + 1);
+    cr_assert_eq(elems_used(0), 1);
+    pair_run_for(pair, 20 * PAIR_MS);
+    cr_assert_eq(elems_used(0), 0);
+    struct pair_conn *d = pair_connect(pair, 0);
+    cr_assert_not_null(d);
+    cr_assert(pair_transfer(pair, &d->end[0], 100000, PAIR_S), "%s", pair->failure);
+    close_both(d);
+    pair_close(&c->end[1]);
+    cr_assert(pair_settle(pair, 30 * PAIR_S));
+    cr_assert(pair_is_over(c));
+    end_pair();
+}
+
+/* --- urgent data --- */
+
+/* covers: SMCR-URG-02, SMCR-URG-03, SMCR-URG-05, SMCR-SOC-04 */
+Test(data_pair, SMCR_URG_02_urgent_data_is_told_of_while_the_window_is_closed)
+{
+    struct pair_conn *c = connect_pair(&(struct pair_config){.seed = 17, .sndbuf_bytes = {262144, 0}});
+    struct smcr_conn *writer = c->end[0].conn, *reader = c->end[1].conn;
+    static uint8_t bytes[262144];
+    cr_assert_gt(smcr_conn_send(writer, bytes, 200000, 0, pair->now_ns), 100000);
+    pair_run_for(pair, 10 * PAIR_MS);
+    cr_assert_eq(smcr_conn_send(writer, "!", 1, SMCR_SEND_URGENT, pair->now_ns), 1);
+    pair_run_for(pair, PAIR_MS);
+    struct smcr_conn_status status;
+    smcr_conn_status(reader, &status);
+    cr_assert(status.urgent);
+    cr_assert_eq(smcr_conn_recv(reader, bytes, 1, SMCR_RECV_URGENT, pair->now_ns), -EAGAIN);
+    cr_assert_eq(smcr_conn_send(writer, "after", 5, 0, pair->now_ns), 5);
+    size_t read = 0;
+    while (read < 200000) {
+        ssize_t n = smcr_conn_recv(reader, bytes, sizeof bytes, 0, pair->now_ns);
+        cr_assert(n > 0 || n == -EAGAIN);
+        read += n > 0 ? (size_t)n : 0;
+        pair_run_for(pair, 10 * PAIR_US);
+    }
+    cr_assert_eq(read, 200000, "the read stops before the urgent byte");
+    cr_assert(smcr_conn_at_mark(reader));
+    cr_assert_eq(smcr_conn_recv(reader, bytes, 1, SMCR_RECV_URGENT, pair->now_ns), 1);
+    cr_assert_eq(bytes[0], '!');
+    pair_run_for(pair, PAIR_MS);
+    cr_assert_eq(smcr_conn_recv(reader, bytes, 10, 0, pair->now_ns), 5);
+    cr_assert_arr_eq(bytes, "after", 5);
+    close_both(c);
+    end_pair();
+}
+
 /* --- failover --- */
 
 static const struct pair_config two_links = {.seed = 21, .ports = {2, 2}};
