@@ -150,9 +150,11 @@ int smcr_sock_wait(struct smcr_sock *s, uint64_t deadline_ns)
     if (s->state == SMCR_SOCK_SMCR && smcr_rt_look(&s->seq, seen))
         return 0;
     s->waiters++;
+    smcr_rt.sleepers++;
     smcr_rt_unlock();
     int rc = wait_for_change(&s->seq, seen, deadline_ns);
     smcr_rt_lock();
+    smcr_rt.sleepers--;
     s->waiters--;
     return rc;
 }

@@ -115,6 +115,8 @@ void smcr_rt_unlock(void)
 bool smcr_rt_look(const uint32_t *seq, uint32_t seen)
 {
     uint64_t end_ns = host_now_ns() + LOOK_NS, now_ns;
+    if (smcr_rt.lookers > 0) /* one is enough */
+        return false;
     smcr_rt.lookers++;
     smcr_rt_arm_ports(false);
     do {
@@ -128,7 +130,7 @@ bool smcr_rt_look(const uint32_t *seq, uint32_t seen)
     } while (*seq == seen && now_ns < end_ns);
     smcr_rt.lookers--;
     smcr_rt.lease_end_ns = now_ns + SMCR_RT_LEASE_NS;
-    if (*seq == seen && smcr_rt.lookers == 0)
+    if (*seq == seen || smcr_rt.sleepers > 0)
         smcr_rt_arm_ports(true);
     return *seq != seen;
 }

@@ -16,7 +16,7 @@
 
 #define SMCR_RT_INO_BUCKETS 4096
 #define SMCR_RT_REASONS     32
-#define SMCR_RT_LEASE_NS    500000u
+#define SMCR_RT_LEASE_NS    200000u
 
 struct smcr_sock;
 
@@ -74,7 +74,8 @@ struct smcr_rt {
     /* A thread of the application that waits looks for itself for a while, since it would only be woken by
      * the thread that was woken by the port. Meanwhile the thread does not listen to the ports; it does again
      * when the last of them sleeps, or when none has looked for SMCR_RT_LEASE_NS. */
-    atomic_uint lookers;
+    atomic_uint lookers; /* 0 or 1 */
+    unsigned sleepers;   /* threads of the application that do not look, and wait for the thread's news */
     bool ports_armed;
     uint64_t lease_end_ns;
     bool woke_waiter; /* in this progress: whoever was woken makes the next */

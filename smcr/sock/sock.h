@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sockets whose bytes travel by SMC-R where both ends can, else by TCP. The calls mean what the POSIX
  * calls of the same name mean: they return -1 and set errno. A descriptor of smcr_socket() is one of the
- * kernel's: poll(), select() and epoll can wait on it, dup() and close-on-exec work, close() does not
- * (smcr_close() does). Any thread may call. A socket given to a forked child is dead there (SMCR-ARC-28). */
+ * kernel's: poll(), select() and epoll (level and edge) can wait on it, dup() and close-on-exec work.
+ * smcr_close() closes it; after the kernel's close() the connection ends too, but without lingering. Any
+ * thread may call. In a forked child the descriptors of its parent's sockets answer EBADF (SMCR-ARC-28).
+ *
+ * What is otherwise than with the kernel's TCP: urgent data shows POLLIN beside POLLPRI; a socket that was
+ * never connected does not show POLLHUP; a reset takes away what was received and not read (SMCR-ABT-04);
+ * and a signal in the first 50 microseconds of a call that then waits does not interrupt it. The end of the
+ * process closes what is open, and waits at most two seconds for what the peers have not taken. */
 #ifndef NORNIC_SMCR_SOCK_SOCK_H
 #define NORNIC_SMCR_SOCK_SOCK_H
 
