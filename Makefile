@@ -38,7 +38,8 @@ PUBLIC_HEADERS := $(addprefix net/,addr.h bytes.h error.h field.h impair.h ipv4.
                   net/port.h xdp/xdp.h $(addprefix rdma/,cq.h mem.h mr.h mw.h srq.h wr.h xrc.h) \
                   $(addprefix host/,channel.h cm.h events.h host.h) \
                   $(addprefix roce/,cc_config.h counters.h icrc.h opcode.h packet.h psn.h query.h) \
-                  $(addprefix roce/,roce.h trace.h wire.h) $(addprefix roce/cm/,cm.h mad.h)
+                  $(addprefix roce/,roce.h trace.h wire.h) $(addprefix roce/cm/,cm.h mad.h) \
+                  $(addprefix smcr/,clc_wire.h smcr.h stat.h trace.h) smcr/sock/sock.h
 
 .PHONY: all help
 all: $(BUILD)/libnornic.a $(if $(CLI_OBJ),$(BUILD)/nornic) ## build build/nornic and build/libnornic.a
