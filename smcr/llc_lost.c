@@ -105,6 +105,14 @@ void smcr_llc_timed_out(struct roce_timer *timer, uint64_t now_ns)
     }
 }
 
+/* All has been said over the carrying link: CONFIRM LINK goes over the new one (SMCR-LLC-04). */
+static bool is_past_carrier(const struct smcr_group *group)
+{
+    const struct smcr_llc *llc = &group->llc;
+    return llc->exchange == SMCR_LLC_ADDING && llc->about->state == SMCR_LINK_CONFIRMING &&
+           (llc->awaited == SMCR_LLC_CONFIRM_LINK || (group->role == SMCR_CLIENT && llc->awaited == 0));
+}
+
 /* The link that carries the exchange is lost. */
 static void carrier_lost(struct smcr_group *group, uint64_t now_ns)
 {
@@ -112,6 +120,10 @@ static void carrier_lost(struct smcr_group *group, uint64_t now_ns)
     struct smcr_link *about = llc->about;
     if (llc->is_first_contact) {
         first_contact_broken(group, true, now_ns);
+        return;
+    }
+    if (is_past_carrier(group)) {
+        llc->via = smcr_group_talking_link(group, llc->via);
         return;
     }
     if (llc->exchange == SMCR_LLC_ADDING && about)
