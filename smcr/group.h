@@ -67,7 +67,7 @@ struct smcr_group {
     enum smcr_redundancy redundancy_traced;
 };
 
-/* Timers that a group may have armed at a time: its own, those of smcr/llc.h, and two a link. */
+/* Timers that a group may have armed at a time: its own, those of llc.h, two a link. */
 #define SMCR_GROUP_TIMERS (10 + 2 * SMCR_LINK_SLOTS)
 
 /* A new group in FIRST_CONTACT without links. NULL: no memory, or max_groups. */
@@ -85,8 +85,8 @@ struct smcr_group *smcr_group_find(struct smcr *smcr, enum smcr_role role, const
 struct smcr_link *smcr_link_find(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
                                  const struct smcr_link_end *peer, uint16_t vlan_id);
 
-/* Whether such a link was deleted not long ago in a group that lives: who names it has not heard of that, which
- * is no reason to doubt the group (SMCR-SC-11). */
+/* Whether such a link was deleted not long ago in a group that lives: who names it has not heard of that,
+ * which is no reason to doubt the group (SMCR-SC-11). */
 bool smcr_link_is_gone(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
                        const struct smcr_link_end *peer, uint16_t vlan_id);
 

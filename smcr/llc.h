@@ -34,8 +34,7 @@ struct smcr_llc_rkey {
     struct smcr_rmb *rmb; /* NULL: none runs */
     struct smcr_link *via;
     bool deletes;
-    bool
-        is_lost; /* the last one was lost with its link: the next comes before any other exchange but deletions */
+    bool is_lost; /* the last one was lost with its link: the next comes before a link is added */
     uint8_t others[SMCR_LINK_SLOTS]; /* link numbers that CONFIRM RKEY names besides `via` */
     unsigned num_others, next_other; /* those not told yet come from `next_other` on */
     uint32_t head_rkey;              /* what the awaited response repeats */

@@ -272,7 +272,8 @@ Test(link, SMCR_FOV_08_CDCs_of_a_link_that_has_died_meanwhile_are_not_lost)
 
 enum death { PORT_DOWN, PORT_REMOVED, SILENCE, PEER_BROKEN, TEST_UNANSWERED, DEATHS };
 
-/* covers: SMCR-FOV-01, SMCR-FOV-02, SMCR-FOV-03, SMCR-ENG-08, SMCR-ENG-04, SMCR-FOV-14, SMCR-DLK-09 */
+/* covers: SMCR-FOV-01, SMCR-FOV-02, SMCR-FOV-03, SMCR-DLK-01, SMCR-ENG-08, SMCR-ENG-04, SMCR-FOV-14,
+ * SMCR-DLK-09 */
 Test(link, SMCR_FOV_01_whatever_kills_a_link_moves_its_connections_and_is_told)
 {
     for (enum death how = 0; how < DEATHS; how++)

@@ -295,7 +295,7 @@ Test(llc_collide, SMCR_SER_05_the_queue_is_bounded_and_goes_with_the_link)
     struct half h;
     uint8_t m[SMCR_MSG_BYTES];
     server_in(&h, CONFIRMING_RKEY);
-    for (unsigned i = 0; i < 3 * SMCR_LLC_QUEUE; i++) {
+    for (unsigned i = 0; i < 2 * SMCR_LLC_QUEUE + 3; i++) {
         played_delete_link(m, 200, SMCR_DELETE_LOST_PATH, 0);
         played_send(&h.t, !h.via, m);
     }

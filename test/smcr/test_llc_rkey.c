@@ -282,7 +282,7 @@ Test(llc_rkey, SMCR_RKY_05_a_refusal_for_good_is_the_end_of_the_RMB)
     played_end(&t);
 }
 
-/* covers: SMCR-REC-04.17, SMCR-REC-31, SMCR-FOV-01 */
+/* covers: SMCR-REC-04.17, SMCR-LLC-06, SMCR-REC-31, SMCR-FOV-01 */
 Test(llc_rkey, row_17_no_response_to_CONFIRM_RKEY)
 {
     struct played t;

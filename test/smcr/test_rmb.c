@@ -105,6 +105,10 @@ Test(rmb, SMCR_RKY_03_no_accept_before_the_new_RMB_is_confirmed_on_all_links)
     struct smcr_group *group = played_group(&t);
     cr_assert_eq(group->num_rmbs, 2);
     cr_assert_eq(pair_other(end)->plain_bytes, 0, "an Accept before CONFIRM RKEY was answered");
+    struct pair_end *second = played_open(&t, 300000); /* it takes another element of the same RMB */
+    cr_assert_eq(group->num_rmbs, 2);
+    cr_assert_eq(group->rmbs->next->used, 2);
+    cr_assert_eq(pair_other(second)->plain_bytes, 0);
     unsigned via = 0;
     struct raw_message raw;
     if (!raw_wait(t.peer.link[0].raw, SMCR_LLC_CONFIRM_RKEY, false, &raw, PAIR_MS)) {
@@ -182,6 +186,25 @@ Test(rmb, SMCR_RKY_07_an_unused_RMB_goes_after_a_while_and_the_answer)
     pair_run_for(t.pair, 500 * PAIR_MS);
     cr_assert_eq(group->num_rmbs, 1, "the last one stays for the next connection");
     played_end(&t);
+}
+
+/* covers: SMCR-RKY-07 */
+Test(rmb, SMCR_RKY_07_the_last_RMB_stays_for_the_next_connection)
+{
+    struct pair_config config = {
+        .ports = {1, 1}, .smcr[0].times.rmb_idle_ns = PAIR_S, .smcr[1].times.rmb_idle_ns = PAIR_S};
+    struct pair *pair = pair_new(&config);
+    struct pair_conn *c = pair_connect(pair, 0);
+    pair_close(&c->end[0]);
+    pair_close(&c->end[1]);
+    pair_run_for(pair, 5 * PAIR_S);
+    for (unsigned node = 0; node < 2; node++) {
+        cr_assert_eq(pair->node[node].sent[SMCR_LLC_DELETE_RKEY], 0);
+        cr_assert_eq(pair->node[node].smcr->groups->num_rmbs, 1);
+        cr_assert_eq(pair->node[node].smcr->groups->rmbs->used, 0);
+    }
+    cr_assert_not_null(pair_connect(pair, 0));
+    cr_assert_null(pair_free(pair));
 }
 
 /* Whichever allocation fails, nothing is left of the attempt. */

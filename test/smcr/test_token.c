@@ -47,6 +47,7 @@ Test(token, SMCR_CLC_37_a_token_of_an_earlier_use_finds_nobody)
         uint32_t token = smcr_token_get(&w->group, &b);
         cr_assert_neq(token, old, "after %u", i);
         cr_assert_eq(smcr_token_find(&w->group, token), &b);
+        cr_assert_null(smcr_token_find(&w->group, old), "after %u", i);
         smcr_token_put(&w->group, token);
     }
     world_free(w);
