@@ -33,6 +33,9 @@ void lab_open(struct lab *lab, unsigned links)
     const char *reason = netns_unavailable();
     if (reason)
         cr_skip_test("%s", reason);
+#ifdef __SANITIZE_THREAD__
+    cr_skip_test("ThreadSanitizer does not follow threads into a forked process");
+#endif
     if (smcr_rendezvous_open(&ctl, &err) != 0)
         cr_skip_test("%s", err.text);
     smcr_rendezvous_close(ctl);

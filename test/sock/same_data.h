@@ -255,7 +255,10 @@ static void options_client(struct same *s)
 {
     struct sockaddr_in addr = {0};
     socklen_t len = sizeof addr;
-    int fd = reach_server(s), left = -1;
+    int fd = reach_server(s), left = -1, nodelay = -1;
+    socklen_t nodelay_len = sizeof nodelay;
+    CALL(getsockopt)(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, &nodelay_len);
+    same_say(s, "NODELAY %d at first", nodelay);
     say_option(s, fd, "NODELAY", IPPROTO_TCP, TCP_NODELAY, 1);
     say_option(s, fd, "CORK", IPPROTO_TCP, TCP_CORK, 1);
     say_option(s, fd, "CORK", IPPROTO_TCP, TCP_CORK, 0);
