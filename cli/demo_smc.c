@@ -279,7 +279,7 @@ static int end_well(struct act *act)
         return rc;
     close(act->ends[CLIENT].in_fd);
     act->ends[CLIENT].in_fd = -1;
-    while (demo_smc_end_runs(&act->ends[CLIENT]) | demo_smc_end_runs(&act->ends[SERVER])) {
+    while (demo_smc_end_runs(&act->ends[CLIENT]) || demo_smc_end_runs(&act->ends[SERVER])) {
         if (cli_stopped())
             return cli_negative("interrupted");
         if (host_now_ns() > end_ns)

@@ -13,7 +13,7 @@ static FILE *to;
 
 static void on_trace(void *ctx, const struct smcr_trace *trace)
 {
-    struct smcr_trace_line line;
+    struct smcr_trace_line line = {0};
     smcr_trace_line(trace, &line);
     fprintf(ctx, "%" PRIu64 ".%06" PRIu64 " %c %s: %s\n", trace->now_ns / 1000000000,
             trace->now_ns / 1000 % 1000000, line.mark, line.where, line.text);
