@@ -138,20 +138,51 @@ struct smcr_link *smcr_link_find(struct smcr *smcr, enum smcr_role role, const s
     return NULL;
 }
 
-bool smcr_link_is_gone(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
-                       const struct smcr_link_end *peer, uint16_t vlan_id)
+bool smcr_group_had_link(const struct smcr_group *group, const struct smcr_link_end *peer)
 {
-    for (struct smcr_group *group = smcr->groups; group; group = group->next) {
-        if (group->state != SMCR_GROUP_USABLE || !is_to(group, role, peer_id, vlan_id))
-            continue;
-        for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
-            if (group->links[i].state > SMCR_LINK_ACTIVE && is_end(&group->links[i].peer, peer))
-                return true;
-        for (unsigned i = 0; i < group->num_gone && i < SMCR_GONE_LINKS; i++)
-            if (is_end(&group->gone[i], peer))
-                return true;
-    }
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        if (group->links[i].state > SMCR_LINK_ACTIVE && is_end(&group->links[i].peer, peer))
+            return true;
+    for (unsigned i = 0; i < group->num_gone && i < SMCR_GONE_LINKS; i++)
+        if (is_end(&group->gone[i], peer))
+            return true;
     return false;
+}
+
+struct smcr_group *smcr_group_find_gone(struct smcr *smcr, enum smcr_role role,
+                                        const struct smcr_peer_id *peer_id, const struct smcr_link_end *peer,
+                                        uint16_t vlan_id)
+{
+    for (struct smcr_group *group = smcr->groups; group; group = group->next)
+        if (group->state == SMCR_GROUP_USABLE && is_to(group, role, peer_id, vlan_id) &&
+            smcr_group_had_link(group, peer))
+            return group;
+    return NULL;
+}
+
+static bool is_at(const struct smcr_peer_rmb *rmb, uint64_t va)
+{
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        if (rmb->token[i].is_known && rmb->token[i].va == va)
+            return true;
+    return false;
+}
+
+struct smcr_link *smcr_link_instead(struct smcr_group *group, uint64_t va, uint32_t *rkey)
+{
+    struct smcr_link *link = smcr_group_pick_link(group, NULL);
+    const struct smcr_peer_rmb *found = NULL;
+    for (const struct smcr_peer_rmb *rmb = group->peer_rmbs; rmb; rmb = rmb->next) {
+        if (!is_at(rmb, va))
+            continue;
+        if (found)
+            return NULL;
+        found = rmb;
+    }
+    if (!link || !found || found->token[link->slot].va != va)
+        return NULL;
+    *rkey = found->token[link->slot].rkey;
+    return link;
 }
 
 /* --- its connections --- */

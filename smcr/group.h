@@ -85,10 +85,15 @@ struct smcr_group *smcr_group_find(struct smcr *smcr, enum smcr_role role, const
 struct smcr_link *smcr_link_find(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
                                  const struct smcr_link_end *peer, uint16_t vlan_id);
 
-/* Whether such a link was deleted not long ago in a group that lives: who names it has not heard of that,
- * which is no reason to doubt the group (SMCR-SC-11). */
-bool smcr_link_is_gone(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
-                       const struct smcr_link_end *peer, uint16_t vlan_id);
+/* Whether such a link was deleted not long ago: who names it has not heard of that, which is no reason to
+ * doubt the group. And the usable group that had it; NULL: none. */
+bool smcr_group_had_link(const struct smcr_group *group, const struct smcr_link_end *peer);
+struct smcr_group *smcr_group_find_gone(struct smcr *smcr, enum smcr_role role,
+                                        const struct smcr_peer_id *peer_id, const struct smcr_link_end *peer,
+                                        uint16_t vlan_id);
+/* An active link instead of the one that has gone, with the key of the peer's RMB at `va` there (SMCR-SC-11).
+ * NULL: no link, or no RMB that is known by that address alone. */
+struct smcr_link *smcr_link_instead(struct smcr_group *group, uint64_t va, uint32_t *rkey);
 
 /* The active link that fewest of our connections send over, other than `not_this` (may be NULL); NULL: none
  * (SMCR-ARC-26, FOV-17). */

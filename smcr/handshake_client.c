@@ -138,7 +138,12 @@ static void classify(struct smcr_conn *conn, const struct smcr_clc_accept *accep
     }
     if (!link)
         link = almost_active_link(conn, accept);
-    if (!link && smcr_link_is_gone(smcr, SMCR_CLIENT, &accept->peer_id, &accept->end, vlan_id))
+    struct smcr_clc_accept instead = *accept;
+    struct smcr_group *group =
+        link ? NULL : smcr_group_find_gone(smcr, SMCR_CLIENT, &accept->peer_id, &accept->end, vlan_id);
+    if (group) /* SMCR-SC-11 */
+        link = smcr_link_instead(group, accept->va, &instead.rkey);
+    if (!link && group)
         smcr_handshake_decline(conn, SMCR_DIAG_NO_SUCH_LINK, "the link that the server named has just gone",
                                now_ns);
     else if (!link) /* SMCR-SC-06 */
@@ -147,7 +152,7 @@ static void classify(struct smcr_conn *conn, const struct smcr_clc_accept *accep
     else if (link->group->state == SMCR_GROUP_FIRST_CONTACT)
         smcr_handshake_hold(conn, SMCR_STAGE_GROUP);
     else
-        begin_subsequent(conn, link, accept, now_ns);
+        begin_subsequent(conn, link, &instead, now_ns);
 }
 
 void smcr_client_accept(struct smcr_conn *conn, uint64_t now_ns)

@@ -149,7 +149,11 @@ static void confirm_first_contact(struct smcr_conn *conn, const struct smcr_clc_
 static void confirm_subsequent(struct smcr_conn *conn, const struct smcr_clc_accept *confirm, uint64_t now_ns)
 {
     const struct smcr_link *link = named_link(conn->group, &confirm->end);
-    if (!link || !smcr_handshake_peer_end(conn, link, confirm, false, now_ns))
+    struct smcr_clc_accept instead = *confirm;
+    if (!link &&
+        smcr_group_had_link(conn->group, &confirm->end)) /* it went while the Confirm was under way */
+        link = smcr_link_instead(conn->group, confirm->va, &instead.rkey);
+    if (!link || !smcr_handshake_peer_end(conn, link, &instead, false, now_ns))
         smcr_handshake_broken(conn, "a Confirm for a link or a buffer that is not there", now_ns);
     else
         smcr_handshake_succeed(conn, now_ns);

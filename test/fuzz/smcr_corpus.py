@@ -162,7 +162,8 @@ for who, role in both:
         who + '_delete_link_answer_unasked': bytes([role | TWO]) + llc(DELETE_LINK | R) + wait(),
         who + '_confirm_rkey': bytes([role | TWO]) + llc(CONFIRM_RKEY) + wait(),
         who + '_confirm_rkey_lacks_a_link': bytes([role | TWO]) + llc(CONFIRM_RKEY, (4, 0)) + wait(),
-        who + '_confirm_rkey_continued': bytes([role | TWO]) + llc(CONFIRM_RKEY, (4, 5)) + llc(RKEY_CONT, (4, 3)) + wait(),
+        who + '_confirm_rkey_continued': bytes([role | TWO]) + llc(CONFIRM_RKEY, (4, 5))
+        + llc(RKEY_CONT, (4, 3)) + wait(),
         who + '_confirm_rkey_200_links': bytes([role | TWO]) + llc(CONFIRM_RKEY, (4, 200)) + llc(RKEY_CONT, (4, 198)),
         who + '_confirm_rkey_flood': bytes([role]) + b''.join(llc(CONFIRM_RKEY, (5, i)) for i in range(50)) + wait(),
         who + '_rkey_cont_unasked': bytes([role]) + llc(RKEY_CONT) + llc(RKEY_CONT | R) + wait(),
@@ -204,12 +205,14 @@ for who, role in both:
         who + '_blocked': bytes([role]) + write() + cdc((24, 0x80)) + wait() + app(RECV, 1) + wait() + app(RECV, 10),
         who + '_update_requested': bytes([role]) + write() + cdc((24, 0x10)) + wait() + app(RECV, 1) + wait(28),
         who + '_urgent_announced': bytes([role]) + cdc((24, 0x40)) + wait() + app(RECV | 2 << 3, 1),
-        who + '_urgent': bytes([role]) + write() + cdc((24, 0x60)) + wait() + app(RECV | 2 << 3, 1) + app(MARK) + app(RECV),
+        who + '_urgent': bytes([role]) + write() + cdc((24, 0x60)) + wait() + app(RECV | 2 << 3, 1)
+        + app(MARK) + app(RECV),
         who + '_urgent_inline': bytes([role]) + app(INLINE | 8) + write() + cdc((24, 0x60)) + wait() + app(RECV) * 3,
         who + '_urgent_of_nothing': bytes([role]) + cdc((24, 0x60)) + wait() + app(RECV) + app(RECV | 2 << 3),
         who + '_urgent_sent': bytes([role]) + app(SEND | URGENT, 10) + wait() + app(SEND, 100) + wait()
         + cdc(*be32(20, 14)) + wait(),
-        who + '_done': bytes([role]) + write() + cdc((25, 0x80)) + wait() + app(RECV, 9000) + app(SHUT) + wait() + app(CLOSE),
+        who + '_done': bytes([role]) + write() + cdc((25, 0x80)) + wait() + app(RECV, 9000) + app(SHUT)
+        + wait() + app(CLOSE),
         who + '_closed': bytes([role]) + cdc((25, 0x40)) + wait() + app(RECV) + app(CLOSE) + wait(),
         who + '_closed_while_we_write': bytes([role]) + app(SEND, 60000) + cdc((25, 0x40)) + wait(),
         who + '_closed_twice': bytes([role]) + cdc((25, 0x40)) + cdc((25, 0x40)) + wait() + app(CLOSE) + wait(),
@@ -226,7 +229,8 @@ for who, role in both:
         who + '_keepalive': bytes([role]) + app(KEEPALIVE, 500) + wait(32),
         who + '_long': bytes([role]) + raw(bytes([0xfe, 45]) + bytes(43)) + wait(),
         who + '_short': bytes([role]) + raw(bytes([0xfe, 44])) + wait(),
-        who + '_other_connection': bytes([role | SECOND]) + write() + write(0, 500, 1) + wait() + app(RECV, conn=1) + wait(),
+        who + '_other_connection': bytes([role | SECOND]) + write() + write(0, 500, 1) + wait()
+        + app(RECV, conn=1) + wait(),
         who + '_failover_under_load': bytes([role | TWO]) + app(SEND, 60000) + bytes([BREAK, 0]) + write(1) + wait(S5)
         + app(RECV) + cdc(link=1) + wait(),
     })

@@ -270,6 +270,7 @@ static void contact(struct world *w, unsigned links)
 {
     if (w->num_conns > 0 || w->peer.num_links > 0)
         return;
+    links = links < w->pair->node[1].num_ports ? links : w->pair->node[1].num_ports;
     (void)peer_first_contact(&w->peer, &w->conn[w->num_conns++], links);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One SMC-R instance against a peer that the fuzzer plays: it says what an honest peer would say, or something
- * else, over TCP and over its queue pairs; its program and its ports do what they like, and memory runs out.
+/* One SMC-R instance against a peer that the fuzzer plays: it says what an honest peer would say, or
+ * something else, over TCP and over its queue pairs; its program and its ports do what they like, and memory
+ * runs out.
  *
  * The input: a byte that says how it begins (SMCR_FUZZ_*), then steps: a byte (its lower four bits: enum
  * smcr_step), a byte that says which connection or link, then what the step reads. */

@@ -55,9 +55,10 @@ static void draw_wire(struct smcr_plan *plan, struct test_random *r, const struc
 static void draw_times(struct smcr_times *t, struct test_random *r)
 {
     t->test_link_ns = test_random_between(r, 2, 40) * PAIR_MS;
-    t->redundancy_ns = test_random_between(r, 300, 800) * PAIR_MS; /* RKEY exchanges need a gap */
+    /* a path that does not work is tried again and again: RKEY exchanges need the gaps */
+    t->redundancy_ns = test_random_between(r, 300, 800) * PAIR_MS;
     t->redundancy_max_ns = 2 * PAIR_S;
-    t->add_link_notice_ns = test_random_between(r, 2, 40) * PAIR_MS;
+    t->add_link_notice_ns = test_random_between(r, 300, 800) * PAIR_MS;
     t->group_idle_ns = test_random_between(r, 1, 20) * PAIR_MS;
     t->rmb_idle_ns = test_random_between(r, 100, 5000) * PAIR_US;
     t->stale_cursor_ns = test_random_between(r, 1, 20) * PAIR_MS;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/bytes.h"
 #include "smcr/conn.h"
 #include "smcr/stat.h"
 #include "test/smcr_pair/peer.h"
@@ -305,36 +306,69 @@ Test(pair_failover, SMCR_FOV_19_validation_without_a_delete_link)
     stop(pair, &peer);
 }
 
-/* The Accept names a link that was deleted while it was on its way: the connection goes on over TCP, the
- * group and its connections as if nothing had been.
+/* An Accept for `second` that names link 1 of the peer, which has been deleted while it was on its way; `va`
+ * of the peer's RMB in it. */
+static void accept_over_a_gone_link(struct peer *peer, struct peer_conn *second, uint64_t va)
+{
+    struct raw_message m;
+    uint8_t out[SMCR_CLC_MAX_BYTES] = {0};
+    peer_conn_begin(peer, second);
+    cr_assert_gt(peer_clc_wait(second->end, out, sizeof out, PAIR_S), 0);
+    struct smcr_delete_link d = {.type = SMCR_LLC_DELETE_LINK,
+                                 .length = SMCR_MSG_BYTES,
+                                 .link = peer->link[1].number,
+                                 .reason = SMCR_DELETE_LOST_PATH};
+    smcr_delete_link_put(out, &d);
+    raw_send(peer->link[0].raw, out, SMCR_MSG_BYTES);
+    cr_assert(raw_wait(peer->link[0].raw, SMCR_LLC_DELETE_LINK, true, &m, PAIR_S));
+    size_t len = peer_accept(second, SMCR_CLC_ACCEPT, false, 1, out);
+    put_be64(out + 52, va);
+    pair_tcp_send(second->end, out, len);
+}
+
+static void still_works(struct pair *pair, struct peer_conn *conn)
+{
+    uint8_t byte = 'x', got[8];
+    peer_write(conn, 0, &byte, 1);
+    pair_run_for(pair, PAIR_MS);
+    cr_assert_eq(smcr_conn_recv(pair_other(conn->end)->conn, got, 8, 0, pair->now_ns), 1);
+}
+
+/* covers: SMCR-SC-11 */
+Test(pair_failover, SMCR_SC_11_an_accept_that_names_a_link_just_gone_is_confirmed_on_another)
+{
+    struct pair *pair;
+    struct peer peer;
+    struct peer_conn conn, second;
+    uint8_t confirm[SMCR_CLC_MAX_BYTES];
+    start(&pair, &peer, &conn, SMCR_SERVER, 2);
+    accept_over_a_gone_link(&peer, &second, (uintptr_t)peer.rmb);
+    cr_assert_eq(peer_clc_wait(second.end, confirm, sizeof confirm, PAIR_S), SMCR_ACCEPT_BYTES);
+    cr_assert_eq(confirm[4], SMCR_CLC_CONFIRM);
+    peer_learn(&second, confirm, false);
+    cr_assert_eq(second.theirs.qpn, peer.link[0].theirs.qpn);
+    still_works(pair, &second);
+    still_works(pair, &conn);
+    stop(pair, &peer);
+}
+
+/* The peer's buffer cannot be told by its address: the connection goes on over TCP, the group and its
+ * connections as if nothing had been.
  * covers: SMCR-SC-11, SMCR-FBK-03 */
 Test(pair_failover, SMCR_SC_11_an_accept_that_names_a_link_just_gone_harms_nobody)
 {
     struct pair *pair;
     struct peer peer;
     struct peer_conn conn, second;
-    struct raw_message m;
-    uint8_t out[SMCR_CLC_MAX_BYTES] = {0};
-    start(&pair, &peer, &conn, SMCR_SERVER, 2);
-    peer_conn_begin(&peer, &second);
-    cr_assert_gt(peer_clc_wait(second.end, out, sizeof out, PAIR_S), 0);
-    struct smcr_delete_link d = {.type = SMCR_LLC_DELETE_LINK,
-                                 .length = SMCR_MSG_BYTES,
-                                 .link = peer.link[1].number,
-                                 .reason = SMCR_DELETE_LOST_PATH};
-    smcr_delete_link_put(out, &d);
-    raw_send(peer.link[0].raw, out, SMCR_MSG_BYTES);
-    cr_assert(raw_wait(peer.link[0].raw, SMCR_LLC_DELETE_LINK, true, &m, PAIR_S));
-    pair_tcp_send(second.end, out, peer_accept(&second, SMCR_CLC_ACCEPT, false, 1, out));
-    cr_assert_eq(peer_clc_wait(second.end, out, sizeof out, PAIR_S), SMCR_DECLINE_BYTES);
+    uint8_t out[SMCR_CLC_MAX_BYTES];
     struct smcr_decline decline;
+    start(&pair, &peer, &conn, SMCR_SERVER, 2);
+    accept_over_a_gone_link(&peer, &second, 0x4000);
+    cr_assert_eq(peer_clc_wait(second.end, out, sizeof out, PAIR_S), SMCR_DECLINE_BYTES);
     smcr_decline_get(&decline, out);
     cr_assert_eq(decline.flag, 0, "out of sync");
     cr_assert_eq(decline.diagnosis, SMCR_DIAG_NO_SUCH_LINK);
     cr_assert(pair_other(second.end)->events & SMCR_EVENT_FALLBACK);
-    uint8_t byte = 'x', got[8];
-    peer_write(&conn, 0, &byte, 1);
-    pair_run_for(pair, PAIR_MS);
-    cr_assert_eq(smcr_conn_recv(pair_other(conn.end)->conn, got, 8, 0, pair->now_ns), 1);
+    still_works(pair, &conn);
     stop(pair, &peer);
 }
