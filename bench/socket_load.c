@@ -10,7 +10,7 @@
  *   connect  AMOUNT connections, one after the other, each with a byte both ways
  *   many     AMOUNT connections at once, each with MANY_ROUNDS requests of BYTES under way in turn
  *
- * Both ends use blocking calls, but for the server of `many`, which waits with epoll. */
+ * All but `stream` set TCP_NODELAY. Both ends use blocking calls, but for the server of `many`, which waits with epoll. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -84,9 +84,9 @@ static void check_path(const struct load *load, int fd)
 
 static void set_options(const struct load *load, int fd)
 {
-    int on = 1;
+    int no_delay = strcmp(load->what, "stream") != 0;
     struct timeval wait = {.tv_sec = WAIT_S};
-    if (load->calls->setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0 ||
+    if (load->calls->setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &no_delay, sizeof no_delay) < 0 ||
         load->calls->setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) < 0)
         fail("setsockopt");
 }
