@@ -295,11 +295,14 @@ Test(llc_collide, SMCR_SER_05_the_queue_is_bounded_and_goes_with_the_link)
     struct half h;
     uint8_t m[SMCR_MSG_BYTES];
     server_in(&h, CONFIRMING_RKEY);
-    for (unsigned i = 0; i < 2 * SMCR_LLC_QUEUE + 3; i++) {
-        played_delete_link(m, 200, SMCR_DELETE_LOST_PATH, 0);
+    for (unsigned i = 0; i < 3 * SMCR_LLC_QUEUE - 3; i++) {
+        played_delete_link(m, (uint8_t)(200 + i), SMCR_DELETE_LOST_PATH, 0);
         played_send(&h.t, !h.via, m);
     }
-    cr_assert_eq(played_group(&h.t)->llc.num_queued, SMCR_LLC_QUEUE);
+    const struct smcr_llc *llc = &played_group(&h.t)->llc;
+    cr_assert_eq(llc->num_queued, SMCR_LLC_QUEUE);
+    for (unsigned i = 0; i < SMCR_LLC_QUEUE; i++)
+        cr_assert_eq(llc->queue[i].message[4], 200 + i, "the first come first");
     smcr_link_destroy(played_link(&h.t, (uint8_t)(2 - h.via)), h.t.pair->now_ns);
     cr_assert_eq(played_group(&h.t)->llc.num_queued, 0);
     played_end(&h.t);

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "net/bytes.h"
 #include "test/smcr/played.h"
 
 /* The connection sends over this link number of the instance. */
@@ -85,6 +86,63 @@ Test(llc_delete, SMCR_DLK_05_a_server_acts_at_once_on_a_disorderly_request)
     cr_assert_eq(played_state(&t, (uint8_t)target), SMCR_LINK_FREE);
     played_expect(&t, via, SMCR_LLC_ADD_LINK, false, NULL); /* SMCR-DLK-10, ALK-01 */
     played_end(&t);
+}
+
+/* Why a server deletes a link, what it tells the client then, and that it waits for the answer. */
+/* covers: SMCR-DLK-01, SMCR-DLK-03, SMCR-LLC-40 */
+Test(llc_delete, SMCR_DLK_01_a_server_deletes_what_is_idle_broken_or_taken_down)
+{
+    enum why { IDLE, RNIC_DOWN, RNIC_REMOVED, QP_BROKEN, SOFTWARE, WHYS };
+    static const struct {
+        uint32_t reason;
+        uint8_t flags; /* byte 3 */
+    } told[WHYS] = {
+        [IDLE] = {SMCR_DELETE_INACTIVE, 0x20},       [RNIC_DOWN] = {SMCR_DELETE_LOST_PATH, 0},
+        [RNIC_REMOVED] = {SMCR_DELETE_LOST_PATH, 0}, [QP_BROKEN] = {SMCR_DELETE_LOST_PATH, 0},
+        [SOFTWARE] = {SMCR_DELETE_PROTOCOL, 0},
+    };
+    for (enum why why = 0; why < WHYS; why++) {
+        struct played t;
+        uint8_t m[SMCR_MSG_BYTES] = {0};
+        played_begin(&t, SMCR_SERVER, 2);
+        uint8_t target = sends_over(&t) == 2 ? 1 : 2; /* nobody uses it, and redundancy is there */
+        unsigned via = target == 1 ? 1 : 0;
+        switch (why) {
+        case IDLE:
+            smcr_llc_delete_link(played_link(&t, target), SMCR_DELETE_INACTIVE, true, t.pair->now_ns);
+            break;
+        case RNIC_DOWN:
+            pair_cut(t.pair, t.me, target - 1, true);
+            break;
+        case RNIC_REMOVED:
+            cr_assert_eq(target, 2);
+            pair_remove_port(t.pair, t.me);
+            break;
+        case QP_BROKEN:
+            raw_break(t.peer.link[target - 1].raw);
+            smcr_llc_test_link(played_link(&t, target), t.pair->now_ns);
+            pair_run_for(t.pair, 2 * PAIR_S);
+            break;
+        case SOFTWARE: /* a CONFIRM LINK that nothing led to */
+            peer_confirm_link(&t.peer, target - 1, false, m);
+            played_send(&t, target - 1, m);
+            break;
+        case WHYS:
+            break;
+        }
+        played_expect(&t, via, SMCR_LLC_DELETE_LINK, false, m);
+        cr_assert_eq(m[3], told[why].flags, "%u: 0x%02x", why, m[3]);
+        cr_assert_eq(m[4], target);
+        cr_assert_eq(get_be32(m + 5), told[why].reason, "%u: 0x%x", why, get_be32(m + 5));
+        cr_assert_neq(played_state(&t, target), SMCR_LINK_ACTIVE);
+        cr_assert_neq(played_state(&t, target), SMCR_LINK_FREE, "%u: kept until the answer", why);
+        played_delete_link(m, target, 0, 0x80);
+        played_send(&t, via, m);
+        cr_assert_neq(played_state(&t, target), SMCR_LINK_DOWN);
+        cr_assert(played_status(&t).established);
+        cr_assert_eq(played_status(&t).error, 0);
+        played_end(&t);
+    }
 }
 
 /* covers: SMCR-DLK-05, SMCR-FOV-15 */

@@ -282,6 +282,36 @@ Test(llc_rkey, SMCR_RKY_05_a_refusal_for_good_is_the_end_of_the_RMB)
     played_end(&t);
 }
 
+/* Nobody waits for it any more when the answer comes: it serves who needs one later, without a word. */
+/* covers: SMCR-RKY-04, SMCR-SC-02 */
+Test(llc_rkey, SMCR_RKY_04_an_RMB_that_is_confirmed_ahead_of_need_is_ready_at_once)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_SERVER, 2);
+    struct pair_end *end = played_open(&t, 300000);
+    struct raw_message raw;
+    unsigned via = raw_wait(t.peer.link[0].raw, SMCR_LLC_CONFIRM_RKEY, false, &raw, PAIR_MS) ? 0 : 1;
+    if (via == 1)
+        cr_assert(raw_wait(t.peer.link[1].raw, SMCR_LLC_CONFIRM_RKEY, false, &raw, PAIR_MS));
+    memcpy(m, raw.bytes, sizeof m);
+    pair_close(end);
+    pair_now(t.pair);
+    const struct smcr_rmb *rmb = played_group(&t)->rmbs->next;
+    cr_assert_not_null(rmb);
+    cr_assert_eq(rmb->used, 0);
+    m[3] = 0x80;
+    played_send(&t, via, m);
+    cr_assert(rmb->is_confirmed);
+    uint64_t told = t.pair->node[t.me].sent[SMCR_LLC_CONFIRM_RKEY];
+    end = played_open(&t, 300000);
+    pair_run_for(t.pair, PAIR_MS);
+    cr_assert_eq(end->conn->rmb, rmb);
+    cr_assert_eq(end->conn->stage, SMCR_STAGE_CONFIRM, "the Accept is out");
+    cr_assert_eq(t.pair->node[t.me].sent[SMCR_LLC_CONFIRM_RKEY], told);
+    played_end(&t);
+}
+
 /* covers: SMCR-REC-04.17, SMCR-LLC-06, SMCR-REC-31, SMCR-FOV-01 */
 Test(llc_rkey, row_17_no_response_to_CONFIRM_RKEY)
 {
