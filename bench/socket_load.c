@@ -10,7 +10,8 @@
  *   connect  AMOUNT connections, one after the other, each with a byte both ways
  *   many     AMOUNT connections at once, each with MANY_ROUNDS requests of BYTES under way in turn
  *
- * All but `stream` set TCP_NODELAY. Both ends use blocking calls, but for the server of `many`, which waits with epoll. */
+ * All but `stream` set TCP_NODELAY. Both ends use blocking calls, but for the server of `many`, which waits
+ * with epoll. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "smcr/conn.h"
@@ -58,7 +59,7 @@ struct smcr_group *smcr_group_create(struct smcr *smcr, enum smcr_role role,
     group->state = SMCR_GROUP_FIRST_CONTACT;
     group->peer_id = *peer_id;
     group->vlan_id = vlan_id;
-    strncpy(group->pnetid, pnetid, sizeof group->pnetid - 1);
+    snprintf(group->pnetid, sizeof group->pnetid, "%s", pnetid);
     group->version = 1;
     group->max_links = smcr->config.max_links;
     group->idle_timer.fire = idle_too_long;

@@ -167,6 +167,7 @@ int smcr_conn_create(struct smcr *smcr, const struct smcr_conn_config *config, u
  * a second time. In its handshake it is reset. */
 void smcr_conn_destroy(struct smcr_conn *conn, bool linger, uint64_t now_ns);
 
+/* The caller's pointer of its configuration. */
 void *smcr_conn_ctx(const struct smcr_conn *conn);
 
 /* Bytes that the TCP connection received while negotiation runs, or after. Returns how many were taken: the
@@ -224,7 +225,7 @@ struct smcr_conn_status {
      * which takes such a Decline, before the application reads. */
     bool may_cross;
     uint8_t peer_id[SMCR_PEER_ID_BYTES]; /* of the peer, where it is known */
-    const char *reason; /* of the fallback or error, in words; never NULL; static */
+    const char *reason;                  /* of the fallback or error, in words; never NULL; static */
     size_t readable_bytes, writable_bytes;
     size_t unsent_bytes; /* that the peer has not acknowledged at RC level yet: SIOCOUTQ, lingering */
     bool eof, urgent, write_closed;

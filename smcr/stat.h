@@ -49,6 +49,7 @@ struct smcr_counters {
     SMCR_COUNTERS(SMCR_COUNTER_)
 #undef SMCR_COUNTER_
 };
+/* Live as long as the instance. */
 const struct smcr_counters *smcr_counters(const struct smcr *smcr);
 
 /* Strings are static or live until the next call of the instance. */
