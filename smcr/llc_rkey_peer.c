@@ -157,7 +157,7 @@ void smcr_llc_delete_rkey_req(struct smcr_link *link, const uint8_t *message, ui
         smcr_llc_wrong(link, message, "a DELETE RKEY for a number of keys that cannot be", now_ns);
         return;
     }
-    uint8_t answer[SMCR_MSG_BYTES];
+    uint8_t answer[SMCR_MSG_BYTES] = {0};
     m.error_mask =
         smcr_llc_refuses_rkeys(link->group) ? 0xff : delete_keys(link, &m, now_ns); /* SMCR-SER-04 */
     m.negative = m.error_mask != 0;

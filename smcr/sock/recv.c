@@ -165,7 +165,7 @@ static int skip_crossed(struct smcr_sock *s, int fd, int flags)
         enum smcr_crossed crossed = smcr_crossed_decline(s->peer_id, bytes, n > 0 ? (size_t)n : 0);
         s->may_cross = crossed == SMCR_CROSSED_MAYBE && !has_ended;
         if (crossed == SMCR_CROSSED_YES)
-            n = recv(s->tcp_fd, bytes, sizeof bytes, MSG_DONTWAIT);
+            recv(s->tcp_fd, bytes, sizeof bytes, MSG_DONTWAIT);
         if (s->may_cross)
             rc = smcr_sock_is_nonblocking(fd, flags) ? -EAGAIN : wait_readable(s, deadline_ns);
     }
