@@ -103,7 +103,7 @@ $(BUILD)/test/$(1)/run: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/$(1)/*.c) $(
                         $(if $(filter cli,$(1)),$(BUILD)/cli/parts.a) $(BUILD)/test/smcr_pair.a \
                         $(BUILD)/libnornic.a
 	$$(call say,LD,$$@)
-	$$(Q)$(CC) $(ALL_LDFLAGS) -o $$@ $$^ $(LIBS) -ljson-c -lcrypto -lz -lcriterion
+	$$(Q)$(CC) $(ALL_LDFLAGS) -o $$@ $$^ $(LIBS) -ljson-c -lssl -lcrypto -lz -lcriterion
 endef
 $(foreach r,$(TEST_ROOMS),$(eval $(call test_program,$(r))))
 
