@@ -170,6 +170,7 @@ static void guard_fired(struct roce_timer *timer, uint64_t now_ns)
         say_no_more(data);
         smcr_conn_finish(conn, "the peer did not answer the end", now_ns);
         quarantine(conn, now_ns);
+        return; /* it rests, or is gone with the last link */
     }
     smcr_conn_settle(conn, now_ns);
 }

@@ -33,10 +33,11 @@ static void ticked(struct roce_timer *timer, uint64_t now_ns)
         data->stale_at_ns = now_ns + conn->smcr->config.times.stale_cursor_ns;
         data->tx.cdc_due = true;
     }
-    if (now_ns >= data->keepalive_at_ns)
-        smcr_keepalive_due(conn, now_ns);
+    bool is_idle = now_ns >= data->keepalive_at_ns && smcr_keepalive_due(conn, now_ns);
     smcr_conn_push(conn, now_ns);
     smcr_conn_tick_at(conn, earlier(data->cork_at_ns, earlier(data->stale_at_ns, data->keepalive_at_ns)));
+    if (is_idle) /* last: a link that cannot even be asked is lost, and may take the connection with it */
+        smcr_llc_test_link(conn->link, now_ns);
 }
 
 int smcr_conn_prepare(struct smcr_conn *conn, uint64_t now_ns)

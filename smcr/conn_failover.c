@@ -17,7 +17,7 @@ static void go_on(struct smcr_conn *conn, struct smcr_link *to, uint64_t now_ns)
                (struct smcr_trace){.type = SMCR_TRACE_MOVED, .group = conn->group, .link = to, .conn = conn},
                now_ns);
     bool is_complete = tx->seq == tx->completed_seq;
-    if (data->is_final && is_complete)
+    if (smcr_conn_is_mute(data) || (data->is_final && is_complete))
         return;
     tx->validate_due = true;
     tx->replay_due = !is_complete;
@@ -32,10 +32,12 @@ void smcr_conn_link_lost(struct smcr_conn *conn, uint64_t now_ns)
         return;
     struct smcr_link *to = smcr_group_pick_link(conn->group, conn->link);
     data->move_to = NULL;
-    if (!to)
+    if (!to) {
         smcr_conn_kill(conn, -ECONNRESET, "no link is left", now_ns);
-    else
-        go_on(conn, to, now_ns);
+        return;
+    }
+    go_on(conn, to, now_ns);
+    smcr_conn_settle(conn, now_ns); /* of one that is over, the last post has ended */
 }
 
 void smcr_conn_moving(struct smcr_conn *conn, uint64_t now_ns)

@@ -8,18 +8,15 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The timer was not moved at every message: it finds out here whether both were idle so long. What TEST LINK
- * finds is the link's affair. */
-void smcr_keepalive_due(struct smcr_conn *conn, uint64_t now_ns)
+/* The timer was not moved at every message: it finds out here whether both were idle so long. */
+bool smcr_keepalive_due(struct smcr_conn *conn, uint64_t now_ns)
 {
     struct smcr_conn_data *data = conn->data;
-    struct smcr_link *link = conn->link;
+    const struct smcr_link *link = conn->link;
     uint64_t active = link ? later(data->last_active_ns, link->last_heard_ns) : data->last_active_ns;
-    if (link && now_ns - active >= data->keepalive_ns) {
-        smcr_llc_test_link(link, now_ns);
-        active = now_ns;
-    }
-    data->keepalive_at_ns = active + data->keepalive_ns;
+    bool is_idle = link && now_ns - active >= data->keepalive_ns;
+    data->keepalive_at_ns = (is_idle ? now_ns : active) + data->keepalive_ns;
+    return is_idle;
 }
 
 void smcr_keepalive_start(struct smcr_conn *conn, uint64_t now_ns)

@@ -182,6 +182,8 @@ static bool push_replay(struct smcr_conn *conn, uint64_t now_ns)
     struct smcr_tx *tx = &conn->data->tx;
     struct segment segments[MAX_SEGMENTS];
     uint64_t from = tx->acked > tx->peer_consumed ? tx->acked : tx->peer_consumed;
+    if (conn->data->abort_due || conn->data->abort_sent)
+        from = tx->sent; /* A may have arrived, and the RMBE be another's: SMCR-ABT-07 */
     uint32_t len = (uint32_t)(tx->sent - from);
     uint32_t to = tx->cursor.offset_bytes;
     to = to - SMCR_CURSOR_START >= len ? to - len : to + smcr_cap_bytes(conn->peer_elem_bytes) - len;

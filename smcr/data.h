@@ -120,6 +120,13 @@ static inline bool smcr_conn_is_over(const struct smcr_conn *conn)
 
 /* --- between the conn_*.c and cdc_*.c --- */
 
+/* It was killed, or its guard has ended it: whatever it had under way, nothing of it is said or written
+ * again, since the peer may have given the RMBE to another (SMCR-RMB-20, CLS-20). */
+static inline bool smcr_conn_is_mute(const struct smcr_conn_data *data)
+{
+    return data->is_final && !data->close_sent && !data->abort_sent;
+}
+
 /* Bytes that the peer's RMBE has room for, as far as we know (SMCR-DAT-03). */
 static inline uint32_t smcr_tx_window(const struct smcr_conn *conn)
 {
@@ -208,6 +215,8 @@ void smcr_conn_moving(struct smcr_conn *conn, uint64_t now_ns);
 /* --- smcr/conn_keepalive.c --- */
 
 void smcr_keepalive_start(struct smcr_conn *conn, uint64_t now_ns);
-void smcr_keepalive_due(struct smcr_conn *conn, uint64_t now_ns);
+/* The deadline is reached: sets the next one. Whether its link is to be tested now, which may take the
+ * connection with it. */
+bool smcr_keepalive_due(struct smcr_conn *conn, uint64_t now_ns);
 
 #endif

@@ -126,8 +126,10 @@ void smcr_send_buf_put(struct smcr_group *group, struct smcr_send_buf *buf)
 
 void smcr_llc_test_link(struct smcr_link *link, uint64_t now_ns)
 {
-    (void)link, (void)now_ns;
+    (void)link;
     the_rig->links_tested++;
+    if (the_rig->test_fails && !the_rig->elem_is_back)
+        smcr_conn_kill(the_rig->conn, -ECONNRESET, "no link is left", now_ns);
 }
 
 void smcr_handshake_start(struct smcr_conn *conn, uint64_t now_ns)

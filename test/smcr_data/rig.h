@@ -54,6 +54,7 @@ struct rig {
     unsigned events; /* all so far */
     unsigned tcp_resets, links_failed, links_tested;
     bool is_abandoned, elem_is_back, group_is_left;
+    bool test_fails; /* a TEST LINK cannot be sent: the last link is lost, and the connection with it */
     uint64_t now_ns;
 };
 

@@ -287,3 +287,59 @@ Test(abort, SMCR_ABT_01_it_waits_for_room_like_anything)
     expect_abort_cdc(rig);
     rig_free(rig);
 }
+
+/* What was under way when it was killed failed with its link: the element may be another connection's now.
+ * covers: SMCR-RMB-20, SMCR-CLS-20 */
+Test(abort, SMCR_RMB_20_what_was_killed_is_not_replayed)
+{
+    for (unsigned by_guard = 0; by_guard < 2; by_guard++) {
+        struct rig *rig = active();
+        rig_send(rig, bytes, 3000, 0);
+        if (by_guard) {
+            smcr_conn_abort(rig->conn, rig->now_ns);
+            rig_wait(rig, 5001 * RIG_MS);
+        } else {
+            smcr_conn_kill(rig->conn, -ECONNRESET, "the peer gave the buffer away", rig->now_ns);
+            rig->conn->peer_rmb = NULL; /* as smcr_peer_rmb_remove() leaves it */
+        }
+        cr_assert_eq(rig->conn->state, SMCR_CONN_CLOSED);
+        cr_assert_not(rig->elem_is_back, "its posts have not ended");
+        while (rig_next(rig))
+            ;
+        rig_lose_link(rig);
+        rig_wait(rig, 2001 * RIG_MS);
+        expect_over(rig);
+    }
+}
+
+/* A may have arrived, only its acknowledgement did not: then the peer's element may be another's already.
+ * covers: SMCR-ABT-07 */
+Test(abort, SMCR_ABT_07_an_abort_is_said_again_without_its_data)
+{
+    struct rig *rig = active();
+    rig_send(rig, bytes, 3000, 0);
+    rig_next_cdc(rig);
+    smcr_conn_abort(rig->conn, rig->now_ns);
+    expect_abort_cdc(rig);
+    rig_lose_link(rig);
+    cr_assert_eq(rig_unseen(rig, false), 0, "an RDMA write after A");
+    cr_assert(rig_next_cdc(rig)->failover_validation);
+    expect_abort_cdc(rig);
+    rig_complete_all(rig);
+    peer_aborts(rig);
+    expect_over(rig);
+}
+
+/* covers: SMCR-RMB-12, SMCR-CLS-20 */
+Test(abort, SMCR_RMB_12_the_last_link_goes_when_the_guard_tests_it)
+{
+    struct rig *rig = active();
+    rig->test_fails = true;
+    smcr_conn_abort(rig->conn, rig->now_ns);
+    rig_complete_all(rig);
+    smcr_conn_destroy(rig->conn, false, rig->now_ns);
+    rig_wait(rig, 5001 * RIG_MS);
+    cr_assert(rig->elem_is_back);
+    cr_assert_null(rig->smcr.conns, "it was given back, and is freed");
+    rig_free(rig);
+}

@@ -521,3 +521,26 @@ Test(keepalive, SMCR_KAL_01_asked_for_before_it_is_established_and_in_half_close
     cr_assert_eq(rig->links_tested, 4);
     rig_free(rig);
 }
+
+/* The link of a test that cannot be sent was the last one: the timer of the connection ends with it.
+ * covers: SMCR-KAL-03, SMCR-FOV-16 */
+Test(keepalive, SMCR_KAL_03_a_test_that_cannot_be_sent_takes_the_connection_with_it)
+{
+    for (unsigned given_back = 0; given_back < 2; given_back++) {
+        struct rig *rig = active();
+        smcr_conn_set_keepalive(rig->conn, 1000 * RIG_MS, rig->now_ns);
+        rig_send(rig, data, 10, 0); /* and so a close has to wait */
+        rig->test_fails = true;
+        if (given_back)
+            smcr_conn_destroy(rig->conn, false, rig->now_ns);
+        while (rig->completed < rig->num_log) { /* of the link that has gone to error */
+            const struct rig_post *post = &rig->log[rig->completed++];
+            if (post->is_cdc)
+                smcr_conn_cdc_done(rig->conn, post->cdc.seq, false, rig->now_ns);
+        }
+        rig_wait(rig, 1001 * RIG_MS);
+        cr_assert_eq(rig->links_tested, 1);
+        cr_assert(rig->elem_is_back);
+        rig_free(rig);
+    }
+}
