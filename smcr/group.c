@@ -222,13 +222,13 @@ void smcr_group_remove_conn(struct smcr_group *group, struct smcr_conn *conn, ui
 
 /* --- ending it --- */
 
+/* One whose posts have not ended stays in the group until they have. */
 static void kill_conns(struct smcr_group *group, const char *cause, uint64_t now_ns)
 {
-    while (group->conns) {
-        struct smcr_conn *conn = group->conns;
+    struct smcr_conn *next;
+    for (struct smcr_conn *conn = group->conns; conn; conn = next) {
+        next = conn->group_next;
         smcr_conn_kill(conn, -ECONNRESET, cause, now_ns);
-        if (group->conns == conn) /* whatever it is: this loop ends */
-            smcr_group_remove_conn(group, conn, now_ns);
     }
 }
 
@@ -236,6 +236,7 @@ void smcr_group_finish(struct smcr_group *group, uint64_t now_ns)
 {
     for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
         smcr_link_stop(&group->links[i], now_ns);
+    kill_conns(group, "the link group has ended", now_ns);
     if (!group->conns)
         smcr_arm(group->smcr, &group->end_timer, now_ns);
 }

@@ -186,8 +186,11 @@ static void offered(struct smcr_link *link, const uint8_t *message, uint64_t now
     struct smcr_add_link m;
     smcr_llc_parse_add_link(group, message, &m);
     smcr_llc_confirm_link_sent(link, now_ns); /* its response has arrived, or this would not have come */
-    drop_running(group, now_ns);
-    if (!is_offer_in_time(group) || m.qpn < SMCR_MIN_QPN || m.link == 0 || smcr_group_link(group, m.link)) {
+    bool is_in_time = is_offer_in_time(group);
+    if (is_in_time)
+        drop_running(group,
+                     now_ns); /* else the exchange ends with its link, and what waits for it hears so */
+    if (!is_in_time || m.qpn < SMCR_MIN_QPN || m.link == 0 || smcr_group_link(group, m.link)) {
         smcr_llc_wrong(link, message, "an ADD LINK that cannot be", now_ns);
         return;
     }

@@ -88,12 +88,11 @@ void smcr_llc_resend_deletes(struct smcr_link *via, uint64_t now_ns)
     struct smcr_group *group = via->group;
     for (unsigned i = 0; i < SMCR_LINK_SLOTS && group->state == SMCR_GROUP_USABLE; i++) {
         struct smcr_link *link = &group->links[i];
-        if (link->state == SMCR_LINK_FREE || link == via || link->delete_via != via)
+        if (link->state == SMCR_LINK_FREE || link->delete_via != via)
             continue;
         if (link->delete_step == SMCR_LINK_TOLD)
             ask_server(link, now_ns);
-        else if (link->delete_step ==
-                 SMCR_LINK_ANSWERS) /* the server asks again, and is told it is unknown */
+        else if (link->delete_step == SMCR_LINK_ANSWERS) /* as in answer() */
             link->delete_step = SMCR_LINK_GONE;
     }
     smcr_llc_kick(group, now_ns);
@@ -180,7 +179,7 @@ static void answer(struct smcr_link *link, uint64_t now_ns)
     uint8_t message[SMCR_MSG_BYTES];
     struct smcr_link *via = link->delete_via;
     smcr_cancel(link->group->smcr, &link->delete_timer);
-    if (!via) {
+    if (!via || !smcr_link_talks(via)) { /* the server asks again, and is told that it is unknown */
         link->delete_step = SMCR_LINK_GONE;
         smcr_llc_kick(link->group, now_ns);
         return;
@@ -237,7 +236,8 @@ static void client_deletes(struct smcr_link *via, struct smcr_link *link, bool o
             smcr_llc_end(group, now_ns);
     }
     bool others = smcr_group_pick_link(group, link) != NULL;
-    if (orderly && others && link->state == SMCR_LINK_ACTIVE) {
+    /* What carries its own end can be drained, and has to: the response goes back over it (SMCR-LLC-05). */
+    if ((orderly || via == link) && others && link->state == SMCR_LINK_ACTIVE) {
         drain(link, group->smcr->config.times.llc_ns / 2, now_ns);
         return;
     }

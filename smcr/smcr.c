@@ -109,8 +109,10 @@ void smcr_destroy(struct smcr *smcr, uint64_t now_ns)
 {
     struct rdma_mem mem = smcr->mem;
     end_conns(smcr, now_ns);
-    for (struct smcr_group *group = smcr->groups; group; group = group->next)
+    for (struct smcr_group *group = smcr->groups; group; group = group->next) {
         smcr_group_end(group, false, "the instance ends", now_ns);
+        smcr_group_finish(group, now_ns); /* one that was still telling its peer too: no post outlives this */
+    }
     free_conns(smcr, now_ns);
     while (smcr->groups)
         smcr_group_destroy(smcr->groups, now_ns);

@@ -406,3 +406,58 @@ Test(llc_delete, SMCR_LGT_08_numbers_begin_anew_only_with_a_new_group)
     cr_assert_eq(pair->node[1].smcr->groups->links[0].number, 1);
     cr_assert_null(pair_free(pair));
 }
+
+/* Posts on a link that is silent, when the group ends: nothing of the connection outlives the group, nor the
+ * other way round. Nor does an instance that ends in the middle of it.
+ * covers: SMCR-LGT-02, SMCR-LGT-04 */
+Test(llc_delete, SMCR_LGT_04_connections_with_posts_under_way_end_with_the_group)
+{
+    for (unsigned destroyed = 0; destroyed < 2; destroyed++) {
+        struct played t;
+        uint8_t m[SMCR_MSG_BYTES];
+        played_begin(&t, SMCR_SERVER, 2);
+        struct pair_end *end = pair_other(t.conn.end);
+        unsigned silent = sends_over(&t) - 1;
+        raw_break(t.peer.link[silent].raw);
+        cr_assert_eq(pair_pump(end, 1000, 0), 1000);
+        played_delete_link(m, 0, SMCR_DELETE_OPERATOR, 0x40);
+        played_send(&t, !silent, m);
+        cr_assert(end->reset_sent);
+        cr_assert_gt(end->conn->posts, 0, "still under way");
+        if (!destroyed) {
+            pair_run_for(t.pair, 5 * PAIR_S);
+            cr_assert_null(played_group(&t));
+            cr_assert(end->events & SMCR_EVENT_CLOSED);
+        }
+        played_end(&t);
+    }
+}
+
+/* The link that carries the message is the one that it names: the response goes back over it while it can.
+ * covers: SMCR-DLK-04, SMCR-LLC-05 */
+Test(llc_delete, SMCR_DLK_04_over_the_link_itself)
+{
+    for (unsigned silent = 0; silent < 2; silent++) {
+        struct played t;
+        uint8_t m[SMCR_MSG_BYTES];
+        played_begin(&t, SMCR_CLIENT, 2);
+        uint8_t number = (uint8_t)sends_over(&t);
+        unsigned via = number - 1u;
+        played_delete_link(m, number, SMCR_DELETE_LOST_PATH, 0);
+        if (silent) {
+            cr_assert_eq(pair_pump(pair_other(t.conn.end), 100, 0), 100);
+            raw_send(t.peer.link[via].raw, m, SMCR_MSG_BYTES);
+            pair_run_for(t.pair, 6 * PAIR_US);
+            raw_break(t.peer.link[via].raw);
+            pair_run_for(t.pair, 4 * PAIR_S);
+        } else {
+            played_send(&t, via, m);
+            played_expect(&t, via, SMCR_LLC_DELETE_LINK, true, m);
+            cr_assert_eq(m[4], number);
+        }
+        cr_assert_neq(sends_over(&t), number);
+        cr_assert_eq(played_state(&t, number), SMCR_LINK_FREE);
+        cr_assert(played_status(&t).established);
+        played_end(&t);
+    }
+}

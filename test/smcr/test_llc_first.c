@@ -355,6 +355,26 @@ Test(llc_first, row_13_nor_a_DELETE_LINK_after_that)
     was_reset(&t, 2 * TIMEOUT);
 }
 
+/* A server that offers another link while it has not done with the last: nobody waits for ever.
+ * covers: SMCR-REC-29, SMCR-SER-02 */
+Test(llc_first, SMCR_REC_29_a_second_ADD_LINK_ends_the_first_contact)
+{
+    for (unsigned step = 0; step < 2; step++) {
+        struct played t;
+        uint8_t m[SMCR_MSG_BYTES];
+        if (step == 0)
+            offer_second(&t);
+        else
+            exchange_tokens(&t);
+        peer_add_link(&t.peer, 1, false, m);
+        m[29] = 3;
+        played_send(&t, 0, m);
+        pair_run_for(t.pair, 10 * PAIR_MS);
+        cr_assert_null(played_group(&t));
+        was_reset(&t, PAIR_MS);
+    }
+}
+
 /* As the client: the server's second link up to its CONFIRM LINK there. */
 static void answer_second(struct played *t)
 {
