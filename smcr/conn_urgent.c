@@ -63,6 +63,8 @@ void smcr_urgent_take(struct smcr_conn *conn, const struct smcr_cdc *cdc)
     rx->urgent_announced = cdc->urgent_pending && !cdc->urgent_present;
     if (rx->urgent_announced && !was_announced)
         smcr_conn_event(conn, SMCR_EVENT_URGENT);
+    if (cdc->urgent_present && rx->consumed == rx->produced && rx->told < rx->consumed)
+        conn->data->tx.cdc_due = true; /* it was read before it was called urgent, and the peer waits */
     if (is_known || !is_new || rx->produced - 1 < rx->consumed)
         return;
     rx->mark_valid = rx->mark_due = rx->urgent_unread = true;

@@ -278,3 +278,23 @@ Test(urgent, SMCR_URG_01_a_newer_one_takes_the_place_of_one_not_sent)
     cr_assert_null(rig_next(rig));
     rig_free(rig);
 }
+
+/* A sender may call a byte urgent when it has gone already, and then waits to hear that it was read.
+ * covers: SMCR-URG-05 */
+Test(urgent, SMCR_URG_05_what_was_read_before_it_was_urgent_is_told_of)
+{
+    struct rig *rig = rig_new(ELEM, ELEM, SNDBUF);
+    rig_peer_sends(rig, "abc", 3);
+    cr_assert_eq(rig_recv(rig, out, sizeof out, 0), 3);
+    cr_assert_null(rig_next(rig), "three bytes are no reason");
+    for (unsigned i = 0; i < 3; i++) {
+        struct smcr_cdc cdc = rig_peer_cdc(rig);
+        cdc.urgent_pending = cdc.urgent_present = 1;
+        rig_take(rig, &cdc);
+        const struct smcr_cdc *told = rig_next_cdc(rig);
+        cr_assert_eq(told != NULL, i == 0, "once");
+        cr_assert(!told || told->consumer_cursor == 7);
+        rig_complete_all(rig);
+    }
+    rig_free(rig);
+}
