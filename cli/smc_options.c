@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -106,6 +108,27 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
+/* The interface of "xdp:eth0:native"; `*len` letters. */
+static const char *interface_of(const char *port, int *len)
+{
+    const char *colon = strchr(port, ':'), *name = colon ? colon + 1 : "";
+    *len = (int)strcspn(name, ":");
+    return name;
+}
+
+/* A second port on an interface would find the first one's XDP program there. */
+static bool has_interface(const struct smc_options *o, const char *port)
+{
+    int len, other_len;
+    const char *name = interface_of(port, &len);
+    for (unsigned i = 0; i < o->sock.num_ports; i++) {
+        const char *other = interface_of(o->sock.ports[i].port, &other_len);
+        if (len == other_len && strncmp(name, other, (size_t)len) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* "xdp:eth0" or "xdp:eth0,pnetid=NET"; `text` is the user's argument and is cut at the comma. */
 static int take_device(struct smc_options *o, char *text)
 {
@@ -121,10 +144,11 @@ static int take_device(struct smc_options *o, char *text)
         port->pnetid = comma + sizeof key - 1;
         *comma = 0;
     }
-    if (strcmp(text, "memory") == 0 || cli_parse_port("--device", text, &port->port) != CLI_OK)
-        return strcmp(text, "memory") == 0
-                   ? cli_fail("--device memory: give xdp:INTERFACE or packet:INTERFACE")
-                   : CLI_ERROR;
+    if ((strncmp(text, "xdp:", 4) != 0 || !text[4]) && (strncmp(text, "packet:", 7) != 0 || !text[7]))
+        return cli_fail("--device %s: give xdp:INTERFACE or packet:INTERFACE", text);
+    if (has_interface(o, text))
+        return cli_fail("--device %s: its interface is given already; give each once", text);
+    port->port = text;
     o->sock.num_ports++;
     return CLI_OK;
 }
@@ -147,6 +171,8 @@ static int take_links(struct smc_options *o, const char *text)
 
 static int take_flag(struct smc_options *o, int c)
 {
+    if (c == 'k' && !o->listen)
+        return cli_fail("--keep is for `nornic smc listen`");
     o->require_smc |= c == OPT_REQUIRE;
     o->tcp_only |= c == OPT_TCP;
     o->sum |= c == OPT_SUM;
@@ -176,6 +202,8 @@ static int take(struct smc_options *o, int c, char *text)
         o->output = text;
         return CLI_OK;
     case 'w':
+        if (o->listen)
+            return cli_fail("--wait is for `nornic smc connect`; listening ends by Ctrl-C");
         return cli_parse_duration("--wait", text, NS_PER_S / 100, FOREVER, &o->connect_ns);
     case OPT_IDLE:
         return cli_parse_duration("--idle", text, NS_PER_S / 100, FOREVER, &o->idle_ns);
@@ -213,16 +241,28 @@ static int split_listen(struct smc_options *o, char *text)
     return *o->host && *o->service ? CLI_OK : cli_fail("give [ADDRESS:]PORT");
 }
 
+/* getaddrinfo() would take the last 16 bits of any number. 0 to listen: a free port. */
+static int check_service(const struct smc_options *o)
+{
+    uint64_t port;
+    size_t digits = strspn(o->service, "0123456789");
+    if (o->service[0] && digits < strlen(o->service))
+        return CLI_OK; /* a name */
+    return cli_parse_count("port", o->service, o->listen ? 0 : 1, 65535, &port);
+}
+
 static int take_operands(struct smc_options *o, int n, char **operands)
 {
-    if (o->listen && n == 1)
-        return split_listen(o, operands[0]);
+    if (o->listen && n == 1) {
+        int rc = split_listen(o, operands[0]);
+        return rc == CLI_OK ? check_service(o) : rc;
+    }
     if (o->listen || n != 2)
         return cli_fail("give %s; see `nornic smc %s --help`",
                         o->listen ? "one [ADDRESS:]PORT" : "HOST and PORT", o->listen ? "listen" : "connect");
     o->host = operands[0];
     o->service = operands[1];
-    return CLI_OK;
+    return check_service(o);
 }
 
 /* Names a capture for each device: FILE; of several "x-eth0.pcapng" and "x-eth1.pcapng". */
@@ -234,17 +274,37 @@ static int name_captures(struct smc_options *o)
                   : dot && dot > (slash ? slash : o->capture) ? (size_t)(dot - o->capture)
                                                               : strlen(o->capture);
     for (unsigned i = 0; o->capture && i < o->sock.num_ports; i++) {
-        const char *colon = strchr(o->sock.ports[i].port, ':');
-        const char *name = colon ? colon + 1 : "";
-        int len = o->sock.num_ports == 1
-                      ? snprintf(o->captures[i], sizeof o->captures[i], "%s", o->capture)
-                      : snprintf(o->captures[i], sizeof o->captures[i], "%.*s-%.*s%s", (int)stem, o->capture,
-                                 (int)strcspn(name, ":"), name, o->capture + stem);
+        int name_len;
+        const char *name = interface_of(o->sock.ports[i].port, &name_len);
+        int len = o->sock.num_ports == 1 ? snprintf(o->captures[i], sizeof o->captures[i], "%s", o->capture)
+                                         : snprintf(o->captures[i], sizeof o->captures[i], "%.*s-%.*s%s",
+                                                    (int)stem, o->capture, name_len, name, o->capture + stem);
         if (len < 0 || (size_t)len >= sizeof o->captures[i])
             return cli_fail("--capture %s: the name is too long", o->capture);
         o->sock.ports[i].capture_path = o->captures[i];
     }
     return CLI_OK;
+}
+
+/* Said now, not when the connection stands already. */
+static int check_files(const struct smc_options *o)
+{
+    struct stat st;
+    if (o->input && access(o->input, R_OK) != 0)
+        return cli_fail("cannot read %s: %s", o->input, strerror(errno));
+    if (o->input && stat(o->input, &st) == 0 && S_ISDIR(st.st_mode))
+        return cli_fail("cannot read %s: %s", o->input, strerror(EISDIR));
+    if (!o->output)
+        return CLI_OK;
+    if (stat(o->output, &st) == 0)
+        errno = S_ISDIR(st.st_mode) ? EISDIR : access(o->output, W_OK) != 0 ? errno : 0;
+    else {
+        const char *slash = strrchr(o->output, '/');
+        char dir[PATH_MAX];
+        snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - o->output) + 1 : 1, slash ? o->output : ".");
+        errno = access(dir, W_OK) != 0 ? errno : 0;
+    }
+    return errno == 0 ? CLI_OK : cli_fail("cannot create %s: %s", o->output, strerror(errno));
 }
 
 static int settle(struct smc_options *o)
@@ -255,9 +315,11 @@ static int settle(struct smc_options *o)
         return cli_fail("--require-smc needs a --device");
     if ((o->capture || o->trace) && o->sock.num_ports == 0)
         return cli_fail("%s shows what a --device does: give one", o->capture ? "--capture" : "--trace");
-    /* Said now, not when the connection stands already. */
-    if (o->input && access(o->input, R_OK) != 0)
-        return cli_fail("cannot read %s: %s", o->input, strerror(errno));
+    if (o->impair.loss_ppm && o->sock.num_ports == 0)
+        return cli_fail("--loss loses frames of a --device: give one");
+    int rc = check_files(o);
+    if (rc != CLI_OK)
+        return rc;
     for (unsigned i = 0; i < o->sock.num_ports; i++)
         o->sock.ports[i].impair = o->impair;
     return name_captures(o);

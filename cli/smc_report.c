@@ -131,8 +131,10 @@ static void print_flow(const char *verb, const struct smc_flow *flow, double sec
     char bytes[32], rate[32], sum[SMC_SUM_TEXT];
     if (flow->bytes == 0)
         return;
-    fprintf(stderr, "%s %s (%" PRIu64 " bytes) in %.2f s, %s/s\n", verb,
-            smc_bytes_text((double)flow->bytes, bytes), flow->bytes, seconds,
+    fprintf(stderr, "%s %s", verb, smc_bytes_text((double)flow->bytes, bytes));
+    if (flow->bytes >= 1024)
+        fprintf(stderr, " (%" PRIu64 " bytes)", flow->bytes);
+    fprintf(stderr, " in %.2f s, %s/s\n", seconds,
             smc_bytes_text(seconds > 0 ? (double)flow->bytes / seconds : 0, rate));
     if (flow->sum)
         fprintf(stderr, "sha256 of what was %s: %s\n", verb, smc_sum_text(flow->sum, sum));
@@ -151,9 +153,10 @@ void smc_report(const struct smc_connection *c, bool ok)
     if (!c->info.smcr || c->options->quiet)
         return;
     const struct smcr_counters *n = smcr_sock_counters();
-    if (n->links_failed > 0)
+    /* A second link that never stood is no news to who has all the bytes. */
+    if (n->failovers > 0)
         fprintf(stderr,
-                "%" PRIu64 " links failed meanwhile; %" PRIu64 " moves to another link, %" PRIu64
+                "links that failed meanwhile: %" PRIu64 "; moves to another link: %" PRIu64 ", with %" PRIu64
                 " messages sent again there\n",
                 n->links_failed, n->failovers, n->replayed);
 }

@@ -56,6 +56,8 @@ static int resolve(const struct smc_options *o, struct addrinfo **out)
             hints.ai_family = AF_INET6;
     }
     int rc = getaddrinfo(o->host, o->service, &hints, out);
+    if (rc == EAI_SERVICE)
+        return cli_fail("'%s' is no port: give a number to 65535, or a name of /etc/services", o->service);
     return rc == 0
                ? CLI_OK
                : cli_fail("%s port %s: %s", o->host ? o->host : "any address", o->service, gai_strerror(rc));
@@ -233,8 +235,9 @@ static int listen_on(const struct smc_options *o, int *out)
     rc = *out >= 0 ? CLI_OK : CLI_ERROR;
     if (rc == CLI_OK &&
         (smcr_bind(*out, at->ai_addr, at->ai_addrlen) != 0 || smcr_listen(*out, BACKLOG) != 0)) {
-        rc = cli_fail("cannot listen on %s port %s: %s", o->host ? o->host : "any address", o->service,
-                      strerror(errno));
+        int error = errno;
+        rc = cli_fail("cannot listen on %s port %s: %s%s", o->host ? o->host : "any address", o->service,
+                      strerror(error), error == EADDRINUSE ? "; `ss -ltnp` shows by whom" : "");
         smcr_close(*out);
     }
     freeaddrinfo(at);

@@ -43,7 +43,7 @@ static void print_link(FILE *out, struct json_object *l)
 {
     fprintf(out,
             "    link %-3" PRIu64 " %-10s %s  QPN 0x%06" PRIx64 " to 0x%06" PRIx64 "  %s to %s  MTU %" PRIu64
-            "  %" PRIu64 " connections\n",
+            "  connections: %" PRIu64 "\n",
             smc_stat_count(l, "number"), smc_stat_text(l, "state"), smc_stat_text(l, "port"),
             smc_stat_count(l, "qpn"), smc_stat_count(l, "peer_qpn"), smc_stat_text(l, "gid"),
             smc_stat_text(l, "peer_gid"), smc_stat_count(l, "path_mtu"), smc_stat_count(l, "conns"));

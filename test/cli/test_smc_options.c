@@ -39,6 +39,9 @@ Test(smc_options, where_to_listen)
     cr_assert_eq(parse("listen [fd00::1]:5000"), CLI_OK);
     cr_assert_str_eq(o.host, "fd00::1");
     cr_assert_str_eq(o.service, "5000");
+    cr_assert_eq(parse("listen 0"), CLI_OK); /* any free port */
+    cr_assert_eq(parse("listen 65535"), CLI_OK);
+    cr_assert_eq(parse("listen http"), CLI_OK);
 }
 
 Test(smc_options, devices_have_networks_and_captures)
@@ -51,6 +54,7 @@ Test(smc_options, devices_have_networks_and_captures)
     cr_assert_str_eq(o.sock.ports[1].pnetid, "NET2");
     cr_assert_str_eq(o.sock.ports[0].capture_path, "d.x/c-eth0.pcapng");
     cr_assert_str_eq(o.sock.ports[1].capture_path, "d.x/c-eth1.pcapng");
+    cr_assert_eq(parse("connect -d xdp:eth0 -d xdp:eth01 h 1"), CLI_OK);
     cr_assert_eq(parse("connect -d xdp:eth0 --capture d.x/c h 1"), CLI_OK);
     cr_assert_str_eq(o.sock.ports[0].capture_path, "d.x/c");
 }
@@ -77,6 +81,25 @@ Test(smc_options, what_is_refused, .init = cr_redirect_stderr)
         "connect --require-smc --tcp -d xdp:eth0 h 1",
         "connect --trace x h 1",
         "connect --capture x h 1",
+        "connect --loss 1% h 1",
+        /* not cut to 16 bits, as getaddrinfo() does */
+        "connect h 0",
+        "connect h 65536",
+        "connect h 99999",
+        "listen 65536",
+        "listen h:99999",
+        /* of the other command */
+        "listen --wait 1s 1",
+        "connect --keep h 1",
+        /* one port an interface */
+        "connect -d xdp: h 1",
+        "connect -d xdp:eth0 -d xdp:eth0 h 1",
+        "connect -d xdp:eth0 -d packet:eth0,pnetid=A h 1",
+        "connect -d xdp:eth0:native -d xdp:eth0 h 1",
+        /* files, before anything stands */
+        "connect -i / h 1",
+        "connect -o / h 1",
+        "connect -o /nonexistent/x h 1",
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         cr_assert_eq(parse(lines[i]), CLI_ERROR, "%s", lines[i]);
