@@ -370,6 +370,6 @@ int main(int argc, char **argv)
         }
     }
     if (load.is_smc)
-        smcr_sock_stop();
+        smcr_sock_stop(NULL);
     return 0;
 }

@@ -93,7 +93,8 @@ int smc_session(struct smc_options *options);
 
 /* Opens the file ("-": standard error). CLI_OK or CLI_ERROR. */
 int smc_trace_open(const char *path, struct smcr_sock_config *config);
-void smc_trace_close(void);
+/* `status`, or CLI_ERROR after a sentence: the disk was full. */
+int smc_trace_close(int status);
 
 /* --- `nornic smc stat`: smc_stat.c; `nornic smc ladder`: smc_ladder.c --- */
 

@@ -298,12 +298,21 @@ static int start(const struct smc_options *o)
     if (!err.text[0])
         return CLI_OK;
     if (o->require_smc) {
-        smcr_sock_stop();
+        smcr_sock_stop(NULL);
         return cli_fail("%s", err.text);
     }
     if (!o->quiet)
         fprintf(stderr, "nornic smc: %s\n", err.text);
     return CLI_OK;
+}
+
+static int stop(int status)
+{
+    struct net_error err;
+    if (smcr_sock_stop(&err) == 0)
+        return status;
+    cli_fail("%s", err.text);
+    return status == CLI_OK ? CLI_ERROR : status;
 }
 
 int smc_session(struct smc_options *options)
@@ -316,9 +325,7 @@ int smc_session(struct smc_options *options)
         rc = start(options);
     if (rc == CLI_OK) {
         rc = options->listen ? run_server(options) : run_client(options);
-        if (options->sock.num_ports > 0)
-            smcr_sock_stop();
+        rc = stop(rc);
     }
-    smc_trace_close();
-    return rc;
+    return smc_trace_close(rc);
 }

@@ -10,6 +10,7 @@
 #include "smcr/trace_text.h"
 
 static FILE *to;
+static const char *name;
 
 static void on_trace(void *ctx, const struct smcr_trace *trace)
 {
@@ -24,15 +25,21 @@ int smc_trace_open(const char *path, struct smcr_sock_config *config)
     to = strcmp(path, "-") == 0 ? stderr : fopen(path, "we");
     if (!to)
         return cli_fail("cannot create %s: %s", path, strerror(errno));
+    name = path;
     setvbuf(to, NULL, _IOLBF, BUFSIZ); /* it is read while it grows */
     config->trace = on_trace;
     config->trace_ctx = to;
     return CLI_OK;
 }
 
-void smc_trace_close(void)
+int smc_trace_close(int status)
 {
+    bool lost = to && to != stderr && ferror(to);
     if (to && to != stderr)
-        fclose(to);
+        lost |= fclose(to) != 0;
     to = NULL;
+    if (!lost)
+        return status;
+    cli_fail("the trace %s lacks lines: the disk is full, or the file cannot be written", name);
+    return status == CLI_OK ? CLI_ERROR : status;
 }

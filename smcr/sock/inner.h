@@ -98,9 +98,9 @@ int smcr_sock_wait(struct smcr_sock *s, uint64_t deadline_ns);
 bool smcr_sock_is_nonblocking(int fd, int flags);
 uint64_t smcr_sock_deadline(uint64_t timeout_ns);
 void smcr_sock_on_conn_event(struct smcr_sock *s, unsigned events);
-/* Takes the pending error. Returns -errno or 0. */
 /* SO_KEEPALIVE and TCP_KEEPIDLE into the core (SMCR-KAL-01). */
 void smcr_sock_apply_keepalive(struct smcr_sock *s);
+/* Takes the pending error. Returns -errno or 0. */
 int smcr_sock_take_error(struct smcr_sock *s);
 
 /* --- tcp.c: the TCP connection beside --- */

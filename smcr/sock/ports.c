@@ -276,19 +276,26 @@ int smcr_rt_open_ports(const struct smcr_sock_config *config, struct net_error *
         smcr_rt.num_ports += rc == 0;
     }
     if (rc != 0)
-        smcr_rt_close_ports();
+        smcr_rt_close_ports(NULL);
     else
         smcr_rt_follow_interfaces();
     smcr_rt.ports_armed = true;
     return rc;
 }
 
-void smcr_rt_close_ports(void)
+int smcr_rt_close_ports(struct net_error *err)
 {
-    for (unsigned i = 0; i < smcr_rt.num_ports; i++)
-        host_dev_close(smcr_rt.ports[i].dev);
+    int first = 0;
+    for (unsigned i = 0; i < smcr_rt.num_ports; i++) {
+        struct smcr_rt_port *p = &smcr_rt.ports[i];
+        int rc = host_dev_capture_flush(p->dev);
+        if (rc != 0 && first == 0)
+            first = net_error_set(err, -rc, "the capture of %s ends too early: %s", p->ifname, strerror(-rc));
+        host_dev_close(p->dev);
+    }
     smcr_rt.num_ports = 0;
     if (smcr_rt.addrs)
         freeifaddrs(smcr_rt.addrs);
     smcr_rt.addrs = NULL;
+    return first;
 }

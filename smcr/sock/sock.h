@@ -52,9 +52,11 @@ struct smcr_sock_config {
  * `err`. Where only BPF is not allowed: 0, with the sentence in `err` all the same; then every connection is
  * plain TCP (SMCR-REN-06). */
 int smcr_sock_start(const struct smcr_sock_config *config, struct net_error *err);
-/* Resets what is left, leaves and removes the cgroup, closes the ports. */
-void smcr_sock_stop(void);
-/* A port's interface by its index in the configuration; the instance's statistics, under its lock. */
+/* Resets what is left, leaves and removes the cgroup, closes the ports. 0, also when nothing was started; or
+ * -errno with a sentence in `err` (NULL: not wanted) about a capture that lacks its end, as its disk was full.
+ */
+int smcr_sock_stop(struct net_error *err);
+/* The instance's statistics: its counters, and all else by a visitor, under its lock. */
 const struct smcr_counters *smcr_sock_counters(void);
 void smcr_sock_stat_visit(const struct smcr_stat_visitor *visitor);
 /* Why connections of this process became plain TCP, in words, each with how often: those that the core

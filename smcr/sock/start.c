@@ -118,7 +118,7 @@ static int start_all(const struct smcr_sock_config *config, struct net_error *er
     if (rc == 0)
         return 0;
     net_error_set(err, -rc, "cannot start the thread of SMC-R: %s", strerror(-rc));
-    smcr_rt_close_ports();
+    smcr_rt_close_ports(NULL);
 close_descriptors:
     close_fds();
 destroy_core:
@@ -127,18 +127,24 @@ destroy_core:
     return rc;
 }
 
+static void stop_at_exit(void)
+{
+    smcr_sock_stop(NULL);
+}
+
 int smcr_sock_start(const struct smcr_sock_config *config, struct net_error *err)
 {
     static bool has_exit_handler;
     if (smcr_rt_is_on())
         return net_error_set(err, EALREADY, "SMC-R is already started in this process");
-    if (err)
-        err->text[0] = '\0';
     make_room_for_fds();
     atomic_store(&smcr_rt.thread_ends, false);
     int rc = start_all(config, err);
     if (rc != 0)
         return rc;
+    /* Of an attempt that a later one made good: a queue that was free only then. */
+    if (err)
+        err->text[0] = '\0';
     /* Without BPF all is plain TCP: the sentence stays in `err` (SMCR-REN-06). */
     if (smcr_rendezvous_open(&smcr_rt.rendezvous, err) != 0)
         smcr_rt.rendezvous = NULL;
@@ -147,7 +153,7 @@ int smcr_sock_start(const struct smcr_sock_config *config, struct net_error *err
     if (!config->no_stat)
         smcr_stat_socket_open();
     if (!has_exit_handler)
-        has_exit_handler = atexit(smcr_sock_stop) == 0;
+        has_exit_handler = atexit(stop_at_exit) == 0;
     return 0;
 }
 
@@ -211,11 +217,11 @@ static void drop_rest(void)
     }
 }
 
-void smcr_sock_stop(void)
+int smcr_sock_stop(struct net_error *err)
 {
     int on = SMCR_RT_ON;
     if (!atomic_compare_exchange_strong(&smcr_rt.state, &on, SMCR_RT_STOPPING))
-        return;
+        return 0;
     smcr_stat_socket_close();
     drain();
     smcr_rt_stop_thread();
@@ -225,7 +231,7 @@ void smcr_sock_stop(void)
     smcr_destroy(smcr_rt.core, host_now_ns());
     smcr_rt.core = NULL;
     smcr_rt_reap();
-    smcr_rt_close_ports();
+    int rc = smcr_rt_close_ports(err);
     close_fds();
     if (smcr_rt.rendezvous)
         smcr_rendezvous_close(smcr_rt.rendezvous);
@@ -235,6 +241,7 @@ void smcr_sock_stop(void)
     smcr_rt.by_fd_size = 0;
     atomic_store(&smcr_rt.state, SMCR_RT_OFF);
     pthread_mutex_unlock(&smcr_rt.lock);
+    return rc;
 }
 
 const struct smcr_counters *smcr_sock_counters(void)

@@ -99,6 +99,14 @@ if [[ $err != *refused* ]]; then
 fi
 a=(-d "$kind:nna" -d "$kind:nnc") b=(-d "$kind:nnb" -d "$kind:nnd")
 
+# The kernel frees the queue of a process a little after its end, which the next one waits for without a word.
+again=
+for ((i = 0; i < 8; i++)); do
+    run "${in_a[@]}" "$nornic" smc connect -d $kind:nna --require-smc 10.77.0.1 5999
+    one_sentence "$err" refused || again=$err
+done
+result again_at_once "$again" [ -z "$again" ]
+
 # start_with FILE COMMAND...: start() with that standard input, which a background job has only if it is told
 start_with() {
     local input=$1
@@ -309,6 +317,22 @@ if command -v tshark >/dev/null && command -v tcpdump >/dev/null && command -v m
     else notok icrcs_are_good "exit status $rc: $out $err"; fi
 else
     skip tshark "tshark, tcpdump or mergecap is not installed"
+fi
+
+# --- a full disk is noticed, though the bytes went on ---
+if mkdir "$tmp/small" && mount -t tmpfs -o size=64k none "$tmp/small" 2>/dev/null; then
+    for what in capture trace; do
+        serve -o /dev/null
+        connect --$what "$tmp/small/$what" -i "$tmp/file" -o /dev/null 10.77.0.1 5000
+        finish
+        rm -f "$tmp"/small/*
+        if [ $rc = 2 ] && [ $server_rc = 0 ] && one_sentence "$err" "the $what " && is "$by_smc" "$tmp/out"
+        then ok full_disk_for_the_$what
+        else notok full_disk_for_the_$what "exit status $rc: $err; server $server_rc: $server_err"; fi
+    done
+    umount "$tmp/small"
+else
+    skip full_disk "no tmpfs can be mounted here"
 fi
 
 # --- it ends without a trace, however it ends ---

@@ -82,7 +82,7 @@ pid_t lab_fork(const struct lab *lab, int side, int (*run)(void *ctx), void *ctx
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     netns_enter(&lab->veth, side);
     int status = run(ctx);
-    smcr_sock_stop();
+    smcr_sock_stop(NULL);
     _exit(status);
 }
 

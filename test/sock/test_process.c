@@ -295,7 +295,7 @@ static int leave_after_answer(void *ctx)
     smcr_send(fd, "x", 1, 0);
     smcr_recv(fd, &c, 1, 0);
     uint64_t begin_ns = host_now_ns();
-    smcr_sock_stop();
+    smcr_sock_stop(NULL);
     b->value[0] = (int)((host_now_ns() - begin_ns) / 1000000);
     return 0;
 }
