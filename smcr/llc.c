@@ -127,6 +127,16 @@ static void replay_queue(struct smcr_group *group, uint64_t now_ns)
 
 /* --- what may begin --- */
 
+/* One that was drained carries what the server began over it meanwhile, or an RKey exchange of ours. */
+static void free_link(struct smcr_link *link, uint64_t now_ns)
+{
+    if (link->state != SMCR_LINK_DOWN) {
+        smcr_link_stop_for(link, "deleted", now_ns);
+        smcr_llc_link_lost(link, now_ns);
+    }
+    smcr_link_destroy(link, now_ns);
+}
+
 static void free_gone(struct smcr_group *group, uint64_t now_ns)
 {
     struct smcr_llc *llc = &group->llc;
@@ -137,7 +147,7 @@ static void free_gone(struct smcr_group *group, uint64_t now_ns)
             continue;
         ends_first_contact |= llc->is_first_contact && llc->about == link;
         any = true;
-        smcr_link_destroy(link, now_ns);
+        free_link(link, now_ns);
     }
     if (ends_first_contact) /* SMCR-FC-19 */
         smcr_llc_first_contact_over(group, SMCR_FIRST_CONTACT_OK, 0, "the second link failed", now_ns);

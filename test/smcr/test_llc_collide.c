@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "net/bytes.h"
+#include "smcr/llc_flow.h"
 #include "test/smcr/played.h"
 
 #define VA UINT64_C(0x7f5c6d600000)
@@ -287,6 +288,59 @@ Test(llc_collide, SMCR_SER_03_a_client_processes_a_DELETE_LINK_that_crossed_its_
     cr_assert(raw_wait(h.t.peer.link[h.via].raw, SMCR_LLC_CONFIRM_RKEY, false, &raw, 200 * PAIR_MS));
     cr_assert_eq(raw.bytes[4], 0, "for the one link that is left");
     played_end(&h.t);
+}
+
+/* The link that goes in good order carries our CONFIRM RKEY, and goes before the refusal has come.
+ * covers: SMCR-SER-03, SMCR-REC-31, SMCR-DLK-04 */
+Test(llc_collide, SMCR_REC_31_a_CONFIRM_RKEY_whose_link_was_deleted_begins_anew)
+{
+    struct half h;
+    uint8_t m[SMCR_CLC_MAX_BYTES];
+    struct raw_message raw;
+    played_begin(&h.t, SMCR_CLIENT, 2);
+    h.t.pair->config.rcvbuf_bytes[0] = 300000;
+    struct peer_conn conn;
+    peer_conn_begin(&h.t.peer, &conn);
+    cr_assert_gt(peer_clc_wait(conn.end, m, sizeof m, PLAYED_SOON), 0);
+    pair_tcp_send(conn.end, m, peer_accept(&conn, SMCR_CLC_ACCEPT, false, 0, m));
+    find(&h, SMCR_LLC_CONFIRM_RKEY);
+    played_delete_link(m, (uint8_t)(h.via + 1), SMCR_DELETE_OPERATOR, 0x20);
+    played_send(&h.t, !h.via, m);
+    played_expect(&h.t, !h.via, SMCR_LLC_DELETE_LINK, true, NULL);
+    cr_assert_eq(played_state(&h.t, (uint8_t)(h.via + 1)), SMCR_LINK_FREE);
+    cr_assert(raw_wait(h.t.peer.link[!h.via].raw, SMCR_LLC_CONFIRM_RKEY, false, &raw, 200 * PAIR_MS));
+    cr_assert_eq(played_counters(&h.t)->links_failed, 0);
+    played_end(&h.t);
+}
+
+/* What a server began over a link, and does not go on with, ends with the link.
+ * covers: SMCR-SER-05, SMCR-REC-02 */
+Test(llc_collide, SMCR_REC_02_exchanges_end_with_the_link_that_carried_them)
+{
+    for (unsigned rkeys = 0; rkeys < 2; rkeys++) {
+        struct played t;
+        uint8_t m[SMCR_MSG_BYTES];
+        played_begin_with(&t, SMCR_CLIENT, 2, (struct pair_config){.ports = {3, 3}});
+        played_group(&t)->max_links = 3;
+        if (rkeys) {
+            played_confirm_rkey(m, 0x7777, 0x70000000, 5); /* and two continuations */
+        } else {
+            peer_make_link(&t.peer, 2, 2);
+            t.peer.link[2].number = 3;
+            peer_add_link(&t.peer, 2, false, m);
+        }
+        played_send(&t, 1, m);
+        cr_assert_eq(played_group(&t)->llc.exchange, rkeys ? SMCR_LLC_IDLE : SMCR_LLC_ADDING);
+        played_delete_link(m, 2, SMCR_DELETE_OPERATOR, 0x20);
+        played_send(&t, 0, m);
+        played_expect(&t, 0, SMCR_LLC_DELETE_LINK, true, NULL);
+        pair_run_for(t.pair, 3 * PAIR_S);
+        cr_assert_eq(played_state(&t, 2), SMCR_LINK_FREE);
+        cr_assert_eq(played_state(&t, 1), SMCR_LINK_ACTIVE);
+        cr_assert(smcr_llc_is_free(played_group(&t)));
+        cr_assert(played_status(&t).established);
+        played_end(&t);
+    }
 }
 
 /* covers: SMCR-SER-05 */
