@@ -193,7 +193,10 @@ int smc_ladder(int argc, char **argv)
         return cli_fail("cannot read %s: %s", which, strerror(-rc));
     size_t first = 0, count = ladder.count;
     int status = CLI_OK;
-    if (failover && !smc_ladder_find_failover(&ladder, &first, &count))
+    if (ladder.count == 0)
+        status =
+            cli_negative("neither %s nor %s has a line that --trace writes", argv[optind], argv[optind + 1]);
+    else if (failover && !smc_ladder_find_failover(&ladder, &first, &count))
         status = cli_negative("no link went down in these traces");
     else
         smc_ladder_print(stdout, &ladder, first, count, &style);

@@ -22,7 +22,7 @@ static const char help[] =
     "\n"
     "      --pid=PID          that process only\n"
     "  -w, --watch[=TIME]     again and again (1s); Ctrl-C ends it\n"
-    "  -j, --json             {\"processes\": [...]}, one line each time\n"
+    "  -j, --json             {\"processes\": [...], \"hidden\": those of other users}, a line each time\n"
     "  -h, --help             this text\n"
     "\n"
     "Try:\n"
@@ -72,10 +72,11 @@ static int parse(int argc, char **argv, struct stat_options *o)
     return rc;
 }
 
-static void print_json(struct json_object *all)
+static void print_json(struct json_object *all, unsigned hidden)
 {
     struct json_object *o = json_object_new_object();
     json_object_object_add(o, "processes", json_object_get(all));
+    json_object_object_add(o, "hidden", json_object_new_int64(hidden));
     puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
     json_object_put(o);
 }
@@ -90,19 +91,19 @@ static struct json_object *same_process(struct json_object *all, uint64_t pid)
     return NULL;
 }
 
-static void print_text(struct json_object *all, struct json_object *before, double seconds, bool clear)
+static void print_text(struct json_object *all, struct json_object *before, double seconds, unsigned hidden)
 {
     size_t n = json_object_array_length(all);
-    if (clear)
-        fputs("\033[H\033[J", stdout);
     if (n == 0)
-        puts("No process uses SMC-R.");
+        puts(hidden ? "No process of this user uses SMC-R." : "No process uses SMC-R.");
     for (size_t i = 0; i < n; i++) {
         struct json_object *o = json_object_array_get_idx(all, i);
         if (i > 0)
             putchar('\n');
         smc_stat_print(stdout, o, same_process(before, smc_stat_count(o, "pid")), seconds);
     }
+    if (hidden)
+        printf("Not shown, of other users: %u (ask as root).\n", hidden);
 }
 
 static void sleep_until(uint64_t end_ns)
@@ -117,20 +118,23 @@ static int watch(const struct stat_options *o)
 {
     struct json_object *before = NULL;
     uint64_t last_ns = 0;
+    unsigned hidden;
     int rc = cli_stop_install();
     if (rc != 0)
         return cli_fail("cannot watch for signals: %s", strerror(-rc));
     while (!cli_stopped()) {
         uint64_t now_ns = host_now_ns();
-        struct json_object *all = smc_stat_collect((unsigned)o->pid);
+        struct json_object *all = smc_stat_collect((unsigned)o->pid, &hidden);
+        if (!o->json && isatty(STDOUT_FILENO))
+            fputs("\033[H\033[J", stdout);
         if (o->json)
-            print_json(all);
+            print_json(all, hidden);
         else
-            print_text(all, before, (double)(now_ns - last_ns) / NS_PER_S, isatty(STDOUT_FILENO));
-        if (fflush(stdout) != 0)
-            break; /* the pager has gone */
+            print_text(all, before, (double)(now_ns - last_ns) / NS_PER_S, hidden);
         json_object_put(before);
         before = all;
+        if (fflush(stdout) != 0)
+            break; /* the pager has gone */
         last_ns = now_ns;
         sleep_until(now_ns + o->watch_ns);
     }
@@ -155,12 +159,13 @@ int smc_stat(int argc, char **argv)
         return rc < 0 ? CLI_OK : rc;
     if (o.watch_ns)
         return watch(&o);
-    struct json_object *all = smc_stat_collect((unsigned)o.pid);
+    unsigned hidden;
+    struct json_object *all = smc_stat_collect((unsigned)o.pid, &hidden);
     bool none = json_object_array_length(all) == 0;
     if (o.json)
-        print_json(all);
+        print_json(all, hidden);
     else if (!none || !o.pid)
-        print_text(all, NULL, 0, false);
+        print_text(all, NULL, 0, hidden);
     json_object_put(all);
     if (none && o.pid)
         return say_why((unsigned)o.pid);

@@ -12,8 +12,8 @@
 struct json_object *smc_stat_ask(unsigned pid, const char **why);
 
 /* Array of the objects of all processes that answer, or of process `pid` (0: all), in order of their ids.
- * Removes the sockets of processes that are gone. */
-struct json_object *smc_stat_collect(unsigned pid);
+ * `*hidden`: how many belong to other users. Removes the sockets of processes that are gone. */
+struct json_object *smc_stat_collect(unsigned pid, unsigned *hidden);
 
 /* Prints one process. `before` is the same some `seconds` ago, for rates; or NULL. */
 void smc_stat_print(FILE *out, struct json_object *process, struct json_object *before, double seconds);

@@ -15,6 +15,8 @@
 #define ANSWER_SECONDS 2
 #define MAX_BYTES      (256u << 20) /* some 16384 connections are 6 MB */
 
+static const char others[] = "it belongs to another user: ask as root";
+
 static int connect_to(unsigned pid)
 {
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -31,8 +33,10 @@ static int connect_to(unsigned pid)
     int error = errno;
     close(fd);
     /* A socket that nobody listens on, of a process that is no more. */
-    if (error == ECONNREFUSED && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+    if (kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
         unlink(addr.sun_path);
+        error = ESRCH;
+    }
     errno = error;
     return -1;
 }
@@ -59,7 +63,7 @@ struct json_object *smc_stat_ask(unsigned pid, const char **why)
 {
     int fd = connect_to(pid);
     if (fd < 0) {
-        *why = errno == EACCES ? "it belongs to another user" : "it has no SMC-R of nornic's";
+        *why = errno == EACCES ? others : "it has no SMC-R of nornic's";
         return NULL;
     }
     struct json_object *o = parse(fd);
@@ -98,14 +102,18 @@ static unsigned *list(size_t *count)
     return pids;
 }
 
-struct json_object *smc_stat_collect(unsigned pid)
+struct json_object *smc_stat_collect(unsigned pid, unsigned *hidden)
 {
     struct json_object *all = json_object_new_array();
-    const char *why;
+    const char *why = NULL;
     size_t count;
     unsigned *pids = list(&count);
+    *hidden = 0;
     for (size_t i = 0; i < count; i++) {
-        struct json_object *o = pid == 0 || pids[i] == pid ? smc_stat_ask(pids[i], &why) : NULL;
+        if (pid != 0 && pids[i] != pid)
+            continue;
+        struct json_object *o = smc_stat_ask(pids[i], &why);
+        *hidden += why == others;
         if (o)
             json_object_array_add(all, o);
     }

@@ -53,8 +53,7 @@ struct smcr_sock_config {
  * plain TCP (SMCR-REN-06). */
 int smcr_sock_start(const struct smcr_sock_config *config, struct net_error *err);
 /* Resets what is left, leaves and removes the cgroup, closes the ports. 0, also when nothing was started; or
- * -errno with a sentence in `err` (NULL: not wanted) about a capture that lacks its end, as its disk was full.
- */
+ * -errno with a sentence in `err` (NULL: not wanted) about a capture that lacks its end: a full disk. */
 int smcr_sock_stop(struct net_error *err);
 /* The instance's statistics: its counters, and all else by a visitor, under its lock. */
 const struct smcr_counters *smcr_sock_counters(void);

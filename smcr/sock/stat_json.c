@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -33,14 +34,33 @@ static FILE *next(struct writer *w, enum part part)
     return w->parts[part];
 }
 
+/* Bytes of the UTF-8 character at `c` (RFC 3629, 4); 0: it is none. */
+static size_t character(const unsigned char *c)
+{
+    size_t n = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
+    for (size_t i = 1; i < n; i++)
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    bool too_long = (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xf0 && c[1] < 0x90);
+    bool none = (c[0] == 0xed && c[1] >= 0xa0) || (c[0] == 0xf4 && c[1] >= 0x90);
+    return too_long || none ? 0 : n;
+}
+
+/* Arguments of programs may be any bytes; JSON is UTF-8. */
 static void put_text(FILE *to, const char *key, const char *text)
 {
+    const unsigned char *c = (const unsigned char *)text;
     fprintf(to, ",\"%s\":\"", key);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-        if (*c == '"' || *c == '\\' || *c < 0x20)
+    while (*c) {
+        size_t n = character(c);
+        if (n == 0)
+            fputs("\\ufffd", to);
+        else if (*c == '"' || *c == '\\' || *c < 0x20)
             fprintf(to, "\\u%04x", *c);
         else
-            fputc(*c, to);
+            fwrite(c, 1, n, to);
+        c += n ? n : 1;
+    }
     fputc('"', to);
 }
 

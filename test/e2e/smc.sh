@@ -61,6 +61,10 @@ run "$nornic" smc stat --pid $$
 if [ $rc = 1 ] && one_sentence "$err" "process $$"; then ok stat_of_another_process
 else notok stat_of_another_process "exit status $rc: $out $err"; fi
 
+run "$nornic" smc ladder /etc/hostname /dev/null
+if [ $rc = 1 ] && one_sentence "$err" --trace; then ok ladder_of_no_traces
+else notok ladder_of_no_traces "exit status $rc: $out $err"; fi
+
 head -c 50000000 /dev/urandom >"$tmp/file"
 head -c 3000000 /dev/urandom >"$tmp/back"
 sum=$(sha256sum <"$tmp/file") sum=${sum%% *}
@@ -206,6 +210,9 @@ result stat_sees_the_group "$(cat "$tmp/stat") $(cat "$tmp/err")" stat_says "$sy
 run "$nornic" smc stat --pid "$server"
 if [ $rc = 0 ] && [[ $out == *"group 1"*SYMMETRIC*"link 1"*"link 2"*"connections over SMC-R"* ]]; then ok stat_text
 else notok stat_text "exit status $rc: $out $err"; fi
+run "${as_nobody[@]}" "$tmp/nornic" smc stat
+if [ $rc = 1 ] && [[ $out == *"No process of this user"*"of other users: "* ]]; then ok stat_tells_of_other_users
+else notok stat_tells_of_other_users "exit status $rc: $out $err"; fi
 ip -n "$ns_b" link set nnb down
 result stat_sees_the_failover "$(cat "$tmp/stat")" until_true 10 stat_says "not ($symmetric)"
 ip -n "$ns_b" link set nnb up
@@ -241,6 +248,38 @@ ip -n "$ns_b" link set nnb up
 ip -n "$ns_b" link set nnd up
 ip -n "$ns_b" addr add fd77::2/64 dev nnb nodad 2>/dev/null
 ip -n "$ns_b" addr add fd78::2/64 dev nnd nodad 2>/dev/null
+
+# --- packets vanish on their way, and both ends keep their carrier: a bridge loses a port between them ---
+ns_make c || exit 1
+ip -n "nn-$$-c" link add nnbr type bridge
+ip -n "nn-$$-c" link set nnbr up
+ip link add nne netns "$ns_a" mtu 1500 type veth peer name nnx netns "nn-$$-c" mtu 1500 || exit 1
+ip link add nnf netns "$ns_b" mtu 1500 type veth peer name nny netns "nn-$$-c" mtu 1500 || exit 1
+ip -n "$ns_a" addr add 10.79.0.1/24 dev nne
+ip -n "$ns_b" addr add 10.79.0.2/24 dev nnf
+ip -n "$ns_a" link set nne up
+ip -n "$ns_b" link set nnf up
+for port in nnx nny; do ip -n "nn-$$-c" link set $port master nnbr up; done
+start "${in_a[@]}" "$nornic" smc listen --json --sum -d "$kind:nne" -d "$kind:nnc" -o "$tmp/copy" 5000
+until_true 10 grep -q listening "$tmp/server.out"
+slow | "${in_b[@]}" "$nornic" smc connect --json -d "$kind:nnf" -d "$kind:nnd" -i /dev/stdin -o /dev/null \
+    10.79.0.1 5000 >"$tmp/out" 2>"$tmp/err" &
+client=$!
+e2e_pids+=("$client")
+until_true 10 stat_says "$symmetric and p['conns'] and p['conns'][0]['rx_bytes'] > 0"
+ip -n "nn-$$-c" link set nny nomaster
+moved="p['groups'] and not ($symmetric) and [l for l in p['links'] if l['port'] == 'nnc' and l['conns'] == 1]"
+result black_hole_is_noticed "$(cat "$tmp/stat")" until_true 5 stat_says "$moved"
+carriers="$(ip -n "$ns_a" -o link show nne) $(ip -n "$ns_b" -o link show nnf)"
+result black_hole_keeps_the_carriers "$carriers" [ "$(grep -o 'state UP' <<<"$carriers" | wc -l)" = 2 ]
+ip -n "nn-$$-c" link set nny master nnbr
+wait "$client"
+rc=$?
+finish
+words="client $rc $(cat "$tmp/out" "$tmp/err"); server $server_rc $server_out $server_err"
+result black_hole_loses_nothing "$words" cmp -s "$tmp/file" "$tmp/copy"
+result black_hole_sums "$words" is "$by_smc and j['received_sha256'] == '$sum' and j['counters']['failovers'] > 0" \
+    "$tmp/server.out"
 
 # --- a peer that is killed ---
 killed() { # NAME: client_is_killed or server_is_killed
