@@ -218,8 +218,10 @@ static int wait_for_server(struct act *act)
     while (!demo_smc_end_spoke(&act->ends[SERVER])) {
         if (!demo_smc_end_runs(&act->ends[SERVER]))
             return failed(act, SERVER, "before it listened");
-        if (cli_stopped() || host_now_ns() > end_ns)
+        if (cli_stopped())
             return cli_negative("interrupted");
+        if (host_now_ns() > end_ns)
+            return cli_negative("the server did not listen within %llu s", PATIENCE_NS / NS_PER_S);
         nanosleep(&t, NULL);
     }
     return CLI_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* nornic explain: what the packets of capture files mean. */
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,14 +43,15 @@ struct run {
     struct explain_text out;
     struct explain_ladder ladder;
     uint64_t number, shown, findings[3]; /* by severity */
-    bool write_failed;
+    int write_error;                     /* errno of the first write that failed; 0: none */
 };
 
 static bool flush(struct run *run)
 {
     bool written = fwrite(run->out.bytes, 1, run->out.len, stdout) == run->out.len;
+    if (!written && !run->write_error)
+        run->write_error = errno;
     explain_text_clear(&run->out);
-    run->write_failed |= !written;
     return written;
 }
 
@@ -57,8 +59,9 @@ static bool flush(struct run *run)
 static bool flush_all(void *ctx)
 {
     struct run *run = ctx;
-    run->write_failed |= !flush(run) || fflush(stdout) != 0;
-    return !run->write_failed;
+    if (flush(run) && fflush(stdout) != 0 && !run->write_error)
+        run->write_error = errno;
+    return !run->write_error;
 }
 
 static void count(struct run *run, const struct explain_finding *f)
@@ -390,12 +393,13 @@ static int explain(const struct settings *settings, char **files)
         status = explain_interface(&run);
     for (; *files && status == CLI_OK && !is_full(&run); files++)
         status = explain_file(&run, *files);
-    if (run.page || !settings->html)
+    /* Of what could not be read at all there is nothing to sum up. */
+    if (run.page || (!settings->html && (status == CLI_OK || run.number > 0)))
         finish(&run);
     if (run.page && cli_page_close(run.page, run.number, run.analysis) != CLI_OK)
         status = CLI_ERROR;
     if (!flush_all(&run) && status == CLI_OK)
-        status = cli_fail("cannot write the output: %m");
+        status = cli_fail("cannot write the output: %s", strerror(run.write_error));
     explain_text_free(&run.out);
     explain_analysis_destroy(run.analysis);
     return status;

@@ -10,7 +10,7 @@ refuse() { # NAME PATTERN ARGS...
     local name=$1 pattern=$2
     shift 2
     run "$nornic" explain "$@"
-    if [ $rc = 2 ] && one_sentence "$err" "$pattern"; then ok "$name"
+    if [ $rc = 2 ] && [ -z "$out" ] && one_sentence "$err" "$pattern"; then ok "$name"
     else notok "$name" "exit status $rc: $out $err"; fi
 }
 refuse no_such_interface "nn-none" -i nn-none
@@ -18,6 +18,10 @@ refuse a_file_and_an_interface "rc_rnr" -i lo pcaps/rc_rnr.pcap
 refuse nothing_to_explain "-i"
 refuse a_time_for_a_file "--duration" --duration 1 pcaps/rc_rnr.pcap
 refuse bad_count "--count 0" -c 0 pcaps/rc_rnr.pcap
+refuse no_such_file "/nonexistent" /nonexistent
+"$nornic" explain pcaps/rc_rnr.pcap >/dev/full 2>"$tmp/err"
+if [ $? = 2 ] && one_sentence "$(cat "$tmp/err")" "No space left"; then ok disk_full
+else notok disk_full "$(cat "$tmp/err")"; fi
 refuse ladder_as_json "--ladder" --ladder --json pcaps/rc_rnr.pcap
 run "${as_nobody[@]}" "$tmp/nornic" explain -i lo --duration 1ms
 if [ $rc = 2 ] && one_sentence "$err" "root"; then ok no_privileges
