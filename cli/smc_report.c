@@ -67,9 +67,10 @@ static double seconds_of(const struct smc_connection *c)
 
 static void add_counters(struct json_object *to)
 {
-    const struct smcr_counters *counters = smcr_sock_counters();
+    struct smcr_counters counters;
+    smcr_sock_counters(&counters);
     struct json_object *o = json_object_new_object();
-#define COUNTER_ADD_(name, words) cli_json_add_count(o, #name, counters->name);
+#define COUNTER_ADD_(name, words) cli_json_add_count(o, #name, counters.name);
     SMCR_COUNTERS(COUNTER_ADD_)
 #undef COUNTER_ADD_
     json_object_object_add(to, "counters", o);
@@ -152,11 +153,12 @@ void smc_report(const struct smc_connection *c, bool ok)
     print_flow("received", &c->taken, seconds_of(c));
     if (!c->info.smcr || c->options->quiet)
         return;
-    const struct smcr_counters *n = smcr_sock_counters();
+    struct smcr_counters n;
+    smcr_sock_counters(&n);
     /* A second link that never stood is no news to who has all the bytes. */
-    if (n->failovers > 0)
+    if (n.failovers > 0)
         fprintf(stderr,
                 "links that failed meanwhile: %" PRIu64 "; moves to another link: %" PRIu64 ", with %" PRIu64
                 " messages sent again there\n",
-                n->links_failed, n->failovers, n->replayed);
+                n.links_failed, n.failovers, n.replayed);
 }

@@ -14,7 +14,7 @@
 
 static bool has_room(const struct smcr_sock *s)
 {
-    return s->num_ready <= (unsigned)s->backlog && s->num_negotiating < MAX_NEGOTIATING;
+    return !s->is_closing && s->num_ready <= (unsigned)s->backlog && s->num_negotiating < MAX_NEGOTIATING;
 }
 
 /* A child begins with its listener's options, as in the kernel. */
@@ -70,7 +70,10 @@ void smcr_sock_pump_listener(struct smcr_sock *s, int *error)
     }
     /* No descriptor or memory: the application learns it from accept(), as it would from the kernel's. */
     s->error = *error;
-    smcr_sock_sync(s, -1, *error ? POLLIN : 0);
+    if (*error)
+        smcr_sock_notify(s, POLLIN);
+    else
+        smcr_sock_sync(s, -1, 0);
 }
 
 void smcr_sock_child_done(struct smcr_sock *child, bool ok)
@@ -139,6 +142,8 @@ static int wait_ready(struct smcr_sock *s, int fd)
     uint64_t deadline_ns = smcr_sock_deadline(s->rcvtimeo_ns);
     int error, rc = 0;
     while (rc == 0) {
+        if (s->is_closing)
+            return -EBADF;
         if (s->state != SMCR_SOCK_LISTENING)
             return -EINVAL;
         smcr_sock_pump_listener(s, &error);

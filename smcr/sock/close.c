@@ -54,7 +54,7 @@ void smcr_sock_final_close(struct smcr_sock *s)
         return;
     s->is_closing = true;
     smcr_sock_ref(s);
-    smcr_mirror_close(&s->mirror);
+    smcr_sock_close_mirror(s);
     if (s->state == SMCR_SOCK_LISTENING)
         smcr_sock_drop_children(s);
     if (s->linger_on)
@@ -102,6 +102,7 @@ int smcr_close(int fd)
         /* The kernel's own lingering must not keep everybody waiting. */
         if (waits && s->state == SMCR_SOCK_TCP && s->refs == 2) {
             tcp_fd = s->tcp_fd;
+            smcr_rt_unwatch(tcp_fd); /* it outlives the socket */
             s->tcp_fd = -1;
         }
         smcr_sock_final_close(s);

@@ -72,6 +72,11 @@ static short levels_of(const struct smcr_sock *s)
 static void lower(struct smcr_sock *s, int fd, short levels)
 {
     struct smcr_mirror *m = &s->mirror;
+    bool down = (m->in && !(levels & POLLIN)) || (m->pri && !(levels & POLLPRI)) ||
+                (m->out && !(levels & POLLOUT)) || (m->err && !(levels & POLLERR));
+    /* While this call waited another thread may have closed the descriptor. */
+    if (!down || !smcr_sock_owns_fd(s, fd))
+        return;
     if ((m->in && !(levels & POLLIN)) || (m->pri && !(levels & POLLPRI)))
         smcr_mirror_lower_in(m, fd);
     if (m->out && !(levels & POLLOUT))
@@ -123,7 +128,10 @@ uint64_t smcr_sock_deadline(uint64_t timeout_ns)
 
 bool smcr_sock_is_nonblocking(int fd, int flags)
 {
-    return flags & MSG_DONTWAIT || fcntl(fd, F_GETFL) & O_NONBLOCK;
+    if (flags & MSG_DONTWAIT)
+        return true;
+    int fd_flags = fcntl(fd, F_GETFL);
+    return fd_flags >= 0 && fd_flags & O_NONBLOCK; /* closed by another thread: as it was, it waits */
 }
 
 /* A futex is interrupted by signals as a socket call is: without a timeout the kernel restarts it if the
@@ -147,6 +155,8 @@ static int wait_for_change(uint32_t *seq, uint32_t seen, uint64_t deadline_ns)
 int smcr_sock_wait(struct smcr_sock *s, uint64_t deadline_ns)
 {
     uint32_t seen = s->seq;
+    if (s->is_finished)
+        return -EBADF;
     if (s->state == SMCR_SOCK_SMCR && smcr_rt_look(&s->seq, seen))
         return 0;
     s->waiters++;

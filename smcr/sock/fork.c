@@ -21,14 +21,17 @@ static void in_parent(void)
 
 static void close_all(void)
 {
+    /* First the epoll: it is the parent's too, which goes on watching its sockets. */
+    int *fds[] = {&smcr_rt.epfd, &smcr_rt.timer_fd, &smcr_rt.netlink_fd};
+    for (unsigned i = 0; i < sizeof fds / sizeof *fds; i++) {
+        if (*fds[i] >= 0)
+            close(*fds[i]);
+        *fds[i] = -1;
+    }
     for (struct smcr_sock *s = smcr_rt.all; s; s = s->all_next) {
         smcr_sock_close_tcp(s);
-        smcr_mirror_close(&s->mirror);
+        smcr_sock_close_mirror(s);
     }
-    int fds[] = {smcr_rt.epfd, smcr_rt.timer_fd, smcr_rt.netlink_fd};
-    for (unsigned i = 0; i < sizeof fds / sizeof *fds; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
 }
 
 static void replace_descriptors(void)

@@ -85,6 +85,9 @@ ssize_t smcr_sock_leave_with(struct smcr_sock *s, ssize_t result);
 /* Forgets a descriptor. */
 void smcr_sock_forget_fd(int fd);
 void smcr_sock_close_tcp(struct smcr_sock *s);
+void smcr_sock_close_mirror(struct smcr_sock *s);
+/* Whether descriptor `fd` is one of the socket's now. Applications may close and reuse it behind our back. */
+bool smcr_sock_owns_fd(const struct smcr_sock *s, int fd);
 
 /* --- events.c: readiness, waiting, the core's events --- */
 
@@ -93,7 +96,8 @@ void smcr_sock_close_tcp(struct smcr_sock *s);
 void smcr_sock_sync(struct smcr_sock *s, int fd, short news);
 /* The same, and wakes all who wait. */
 void smcr_sock_notify(struct smcr_sock *s, short news);
-/* Waits for the next event; the lock is given back meanwhile. 0, -EAGAIN (the deadline) or -EINTR. */
+/* Waits for the next event; the lock is given back meanwhile. 0, -EAGAIN (the deadline), -EINTR, or -EBADF:
+ * the socket is over, and no event comes any more. */
 int smcr_sock_wait(struct smcr_sock *s, uint64_t deadline_ns);
 bool smcr_sock_is_nonblocking(int fd, int flags);
 uint64_t smcr_sock_deadline(uint64_t timeout_ns);

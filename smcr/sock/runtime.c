@@ -141,6 +141,13 @@ int smcr_rt_watch(int fd, uint32_t events, struct smcr_rt_source *source)
     return epoll_ctl(smcr_rt.epfd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
 }
 
+void smcr_rt_unwatch(int fd)
+{
+    struct epoll_event unused = {0};
+    if (fd >= 0)
+        epoll_ctl(smcr_rt.epfd, EPOLL_CTL_DEL, fd, &unused);
+}
+
 int smcr_rt_high_fd(int fd)
 {
     if (fd < 0)

@@ -108,6 +108,9 @@ bool smcr_rt_look(const uint32_t *seq, uint32_t seen);
 
 /* Adds to the thread's epoll. 0 or -errno. */
 int smcr_rt_watch(int fd, uint32_t events, struct smcr_rt_source *source);
+/* Takes it out again, before it is closed: a process that fork() has just made may hold it open for a while,
+ * and epoll would go on telling about it. */
+void smcr_rt_unwatch(int fd);
 /* The same descriptor above those that an application with select() uses; takes over `fd`. */
 int smcr_rt_high_fd(int fd);
 

@@ -11,15 +11,11 @@
 #include "smcr/sock/iov.h"
 
 /* What tcp_sendmsg() returns when nothing can be sent any more. */
-static ssize_t broken(struct smcr_sock *s, int flags)
+static ssize_t broken(struct smcr_sock *s)
 {
     smcr_rt_progress(); /* the event that tells why is on its way */
     int rc = s->has_shut_write && !s->error ? -EPIPE : smcr_sock_take_error(s);
-    if (rc == 0)
-        rc = -EPIPE;
-    if (rc == -EPIPE && !(flags & MSG_NOSIGNAL))
-        pthread_kill(pthread_self(), SIGPIPE);
-    return rc;
+    return rc ? rc : -EPIPE;
 }
 
 /* The last byte alone is urgent, so it goes alone. */
@@ -55,7 +51,7 @@ static ssize_t send_smcr(struct smcr_sock *s, int fd, struct smcr_iov *from, int
     size_t len = from->total;
     ssize_t rc = 0;
     if (s->is_reset || s->has_shut_write)
-        return broken(s, flags);
+        return broken(s);
     while (from->total > 0) {
         if (!s->conn || s->is_closing)
             return -EBADF;
@@ -70,7 +66,7 @@ static ssize_t send_smcr(struct smcr_sock *s, int fd, struct smcr_iov *from, int
     }
     if (from->total < len)
         return (ssize_t)(len - from->total);
-    return rc < 0 && rc != -EAGAIN && rc != -EINTR ? broken(s, flags) : rc < 0 ? rc : 0;
+    return rc < 0 && rc != -EAGAIN && rc != -EINTR ? broken(s) : rc < 0 ? rc : 0;
 }
 
 /* CLC bytes that TCP has not taken come before the application's (SMCR-FBK-05). */
@@ -95,7 +91,7 @@ static ssize_t send_tcp(struct smcr_sock *s, int fd, const struct msghdr *msg, i
     int tcp_fd = s->tcp_fd;
     if (waits)
         smcr_rt_unlock();
-    ssize_t n = sendmsg(tcp_fd, msg, waits ? flags : flags | MSG_DONTWAIT);
+    ssize_t n = sendmsg(tcp_fd, msg, (waits ? flags : flags | MSG_DONTWAIT) | MSG_NOSIGNAL);
     int error = errno;
     if (waits)
         smcr_rt_lock();
@@ -140,7 +136,7 @@ static ssize_t send_any(struct smcr_sock *s, int fd, const struct msghdr *msg, i
     if (n < 0)
         return n;
     if (s->state == SMCR_SOCK_FAILED && s->error != 0)
-        return broken(s, flags);
+        return broken(s);
     return s->state == SMCR_SOCK_SMCR ? send_smcr(s, fd, &from, flags) : send_tcp(s, fd, msg, flags);
 }
 
@@ -152,7 +148,14 @@ ssize_t smcr_sendmsg(int fd, const struct msghdr *msg, int flags)
     ssize_t n = send_any(s, fd, msg, flags);
     if (!s->is_closing)
         smcr_sock_sync(s, fd, 0);
-    return smcr_sock_leave_with(s, n);
+    smcr_sock_leave(s);
+    if (n >= 0)
+        return n;
+    /* Without the lock: its handler may use sockets, and need not return. */
+    if (n == -EPIPE && !(flags & MSG_NOSIGNAL))
+        pthread_kill(pthread_self(), SIGPIPE);
+    errno = (int)-n;
+    return -1;
 }
 
 ssize_t smcr_send(int fd, const void *bytes, size_t len_bytes, int flags)

@@ -3,7 +3,8 @@
  * calls of the same name mean: they return -1 and set errno. A descriptor of smcr_socket() is one of the
  * kernel's: poll(), select() and epoll (level and edge) can wait on it, dup() and close-on-exec work.
  * smcr_close() closes it; after the kernel's close() the connection ends too, but without lingering. Any
- * thread may call. In a forked child the descriptors of its parent's sockets answer EBADF (SMCR-ARC-28).
+ * thread may call, but no signal handler that interrupts one of these calls. In a forked child the
+ * descriptors of its parent's sockets answer EBADF (SMCR-ARC-28).
  *
  * What is otherwise than with the kernel's TCP: urgent data shows POLLIN beside POLLPRI; a socket that was
  * never connected does not show POLLHUP; a reset takes away what was received and not read (SMCR-ABT-04);
@@ -55,8 +56,9 @@ int smcr_sock_start(const struct smcr_sock_config *config, struct net_error *err
 /* Resets what is left, leaves and removes the cgroup, closes the ports. 0, also when nothing was started; or
  * -errno with a sentence in `err` (NULL: not wanted) about a capture that lacks its end: a full disk. */
 int smcr_sock_stop(struct net_error *err);
-/* The instance's statistics: its counters, and all else by a visitor, under its lock. */
-const struct smcr_counters *smcr_sock_counters(void);
+/* The instance's counters as they are now; all 0 before smcr_sock_start() and after smcr_sock_stop(). */
+void smcr_sock_counters(struct smcr_counters *out);
+/* The instance's statistics, visited under its lock. */
 void smcr_sock_stat_visit(const struct smcr_stat_visitor *visitor);
 /* Why connections of this process became plain TCP, in words, each with how often: those that the core
  * counts, and those without the option. For smcr/sock/stat_json.h, which answers on the stat socket. */

@@ -86,8 +86,10 @@ int smcr_sock_add_fd(struct smcr_sock *s, int flags)
         return fd;
     s->mirror.inner = smcr_rt_high_fd(s->mirror.inner);
     int rc = remember_fd(s, fd);
-    if (rc == 0)
-        rc = smcr_rt_watch(s->mirror.inner, EPOLLRDHUP | EPOLLET, &s->inner_source);
+    if (rc == 0 && (rc = smcr_rt_watch(s->mirror.inner, EPOLLRDHUP | EPOLLET, &s->inner_source)) != 0) {
+        smcr_rt.by_fd[fd] = NULL;
+        s->num_fds--;
+    }
     if (rc != 0) {
         smcr_mirror_close(&s->mirror);
         close(fd);
@@ -123,7 +125,7 @@ void smcr_sock_unref(struct smcr_sock *s)
     if (--s->refs > 0)
         return;
     smcr_sock_close_tcp(s);
-    smcr_mirror_close(&s->mirror);
+    smcr_sock_close_mirror(s);
     forget_ino(s);
     for (unsigned fd = 0; fd < smcr_rt.by_fd_size && s->num_fds > 0; fd++)
         if (smcr_rt.by_fd[fd] == s) {
@@ -145,9 +147,22 @@ void smcr_sock_unref(struct smcr_sock *s)
 
 void smcr_sock_close_tcp(struct smcr_sock *s)
 {
+    smcr_rt_unwatch(s->tcp_fd);
     if (s->tcp_fd >= 0)
         close(s->tcp_fd);
     s->tcp_fd = -1;
+}
+
+void smcr_sock_close_mirror(struct smcr_sock *s)
+{
+    smcr_rt_unwatch(s->mirror.inner);
+    smcr_mirror_close(&s->mirror);
+}
+
+bool smcr_sock_owns_fd(const struct smcr_sock *s, int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_ino == s->mirror.ino;
 }
 
 /* A descriptor that we have not seen: maybe a duplicate (dup(), F_DUPFD, SCM_RIGHTS to oneself). */
@@ -168,6 +183,11 @@ struct smcr_sock *smcr_sock_enter(int fd)
         return NULL;
     smcr_rt_lock();
     struct smcr_sock *s = (unsigned)fd < smcr_rt.by_fd_size ? smcr_rt.by_fd[fd] : NULL;
+    /* It may be another one's by now: after the kernel's close(), or dup2() over it. */
+    if (s && !smcr_sock_owns_fd(s, fd)) {
+        smcr_sock_forget_fd(fd);
+        s = NULL;
+    }
     if (!s)
         s = find_duplicate(fd);
     if (!s) {

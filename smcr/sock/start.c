@@ -118,12 +118,12 @@ static int start_all(const struct smcr_sock_config *config, struct net_error *er
     if (rc == 0)
         return 0;
     net_error_set(err, -rc, "cannot start the thread of SMC-R: %s", strerror(-rc));
-    smcr_rt_close_ports(NULL);
 close_descriptors:
     close_fds();
 destroy_core:
-    smcr_destroy(smcr_rt.core, host_now_ns());
+    smcr_destroy(smcr_rt.core, host_now_ns()); /* before the devices, whose it uses */
     smcr_rt.core = NULL;
+    smcr_rt_close_ports(NULL);
     return rc;
 }
 
@@ -184,7 +184,7 @@ static bool is_drained(void)
     bool drained = true;
     smcr_rt_lock();
     for (const struct smcr_sock *s = smcr_rt.all; s && drained; s = s->all_next)
-        drained = s->conn && can_leave(s->conn);
+        drained = s->is_finished || (s->conn && can_leave(s->conn));
     smcr_rt_unlock();
     return drained;
 }
@@ -210,9 +210,6 @@ static void drop_rest(void)
             smcr_sock_close_tcp(s);
         else if (s->tcp_fd >= 0)
             smcr_sock_reset_tcp(s);
-        if (s->conn)
-            smcr_conn_destroy(s->conn, false, host_now_ns());
-        s->conn = NULL;
         smcr_sock_finish(s);
     }
 }
@@ -244,10 +241,13 @@ int smcr_sock_stop(struct net_error *err)
     return rc;
 }
 
-const struct smcr_counters *smcr_sock_counters(void)
+void smcr_sock_counters(struct smcr_counters *out)
 {
-    static struct smcr_counters none;
-    return smcr_rt.core ? smcr_counters(smcr_rt.core) : &none;
+    memset(out, 0, sizeof *out);
+    smcr_rt_lock();
+    if (smcr_rt.core)
+        *out = *smcr_counters(smcr_rt.core);
+    smcr_rt_unlock();
 }
 
 void smcr_sock_stat_visit(const struct smcr_stat_visitor *visitor)

@@ -171,11 +171,12 @@ static void put_command(FILE *to)
 
 static void put_counters(FILE *to)
 {
-    const struct smcr_counters *counters = smcr_sock_counters();
+    struct smcr_counters counters;
+    smcr_sock_counters(&counters);
     const char *comma = "";
     fputs(",\"counters\":{", to);
-#define COUNTER_PUT_(name, words)                                   \
-    fprintf(to, "%s\"" #name "\":%" PRIu64, comma, counters->name); \
+#define COUNTER_PUT_(name, words)                                  \
+    fprintf(to, "%s\"" #name "\":%" PRIu64, comma, counters.name); \
     comma = ",";
     SMCR_COUNTERS(COUNTER_PUT_)
 #undef COUNTER_PUT_

@@ -20,7 +20,8 @@
 #include "smcr/sock/runtime.h"
 #include "smcr/sock/stat_json.h"
 
-#define ANSWER_S 2 /* how long a reader may take */
+#define ANSWER_S 2   /* how long a reader may take */
+#define RETRY_MS 100 /* until accepting is tried again when the process has no descriptor left */
 
 static struct {
     int fd, stop_fd;
@@ -56,6 +57,8 @@ static void *run(void *arg)
         int fd = accept4(stat_socket.fd, NULL, NULL, SOCK_CLOEXEC);
         if (fd >= 0)
             answer(fd);
+        else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+            poll(&p[1], 1, RETRY_MS);
     }
 }
 

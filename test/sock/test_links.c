@@ -82,11 +82,12 @@ static int active_links(void)
 
 static void note_counters(struct board *b)
 {
-    const struct smcr_counters *c = smcr_sock_counters();
-    b->failovers += c->failovers;
-    b->links_failed += c->links_failed;
-    b->links_added += c->links_added;
-    b->conns_smc += c->conns_smc;
+    struct smcr_counters c;
+    smcr_sock_counters(&c);
+    b->failovers += c.failovers;
+    b->links_failed += c.links_failed;
+    b->links_added += c.links_added;
+    b->conns_smc += c.conns_smc;
 }
 
 static const struct smcr_times quick = {.redundancy_ns = 200000000, .redundancy_max_ns = 200000000};

@@ -28,10 +28,11 @@ struct side_run {
 
 static void say_how(struct same *s, enum kind kind)
 {
-    const struct smcr_counters *c = smcr_sock_counters();
+    struct smcr_counters c;
+    smcr_sock_counters(&c);
     if (kind == SMCR)
-        same_say(s, "#smc %llu, fallback %llu, reset %llu", (unsigned long long)c->conns_smc,
-                 (unsigned long long)c->conns_fallback, (unsigned long long)c->conns_reset);
+        same_say(s, "#smc %llu, fallback %llu, reset %llu", (unsigned long long)c.conns_smc,
+                 (unsigned long long)c.conns_fallback, (unsigned long long)c.conns_reset);
 }
 
 static int run_side(void *ctx)
