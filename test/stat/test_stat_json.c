@@ -12,9 +12,9 @@
 static struct smcr_counters counters;
 static const char *reason = "none";
 
-const struct smcr_counters *smcr_sock_counters(void)
+void smcr_sock_counters(struct smcr_counters *out)
 {
-    return &counters;
+    *out = counters;
 }
 
 static const struct smcr_group_stat group = {.id = 7,
