@@ -91,13 +91,14 @@ int smcr_conn_create(struct smcr *smcr, const struct smcr_conn_config *config, u
 {
     if (!config_is_sound(config))
         return -EINVAL;
-    if (smcr->num_conns == smcr->config.max_conns)
+    if (smcr->num_conns == smcr->config.max_conns + SMCR_SURPLUS_CONNS)
         return -ENOSPC;
     struct smcr_conn *conn = smcr->mem.alloc(smcr->mem.ctx, sizeof *conn);
     if (!conn)
         return -ENOMEM;
     conn->smcr = smcr;
     conn->config = *config;
+    conn->is_surplus = smcr->num_conns >= smcr->config.max_conns;
     if (!conn->config.rcvbuf_bytes)
         conn->config.rcvbuf_bytes = DEFAULT_BUFFER_BYTES;
     if (!conn->config.sndbuf_bytes)

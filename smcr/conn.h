@@ -54,10 +54,12 @@ struct smcr_conn {
     enum smcr_stage stage;
     struct smcr_clc_reader clc; /* of the next CLC message, or the one that waits in GROUP */
     bool is_first_contact;
-    bool group_settled;              /* in GROUP: what it waits for is over */
-    uint64_t clc_came_ns;            /* when the last CLC message was complete */
-    struct smcr_peer_id peer_id;     /* of the peer, once a group is found or made */
-    struct smcr_link *link_accepted; /* that the Accept named */
+    bool group_settled;                             /* in GROUP: what it waits for is over */
+    bool is_surplus;                                /* beyond max_conns: it only gets to hear so */
+    struct smcr_conn *contact_next, **contact_prev; /* in smcr->waiting while in GROUP; else NULL */
+    uint64_t clc_came_ns;                           /* when the last CLC message was complete */
+    struct smcr_peer_id peer_id;                    /* of the peer, once a group is found or made */
+    struct smcr_link *link_accepted;                /* that the Accept named */
 
     /* --- both ends of the data (set by the handshake) --- */
     struct smcr_group *group; /* NULL: none yet, or in FALLBACK */

@@ -55,9 +55,38 @@ static void on_timeout(struct roce_timer *timer, uint64_t now_ns)
     }
 }
 
+void smcr_handshake_stop_waiting(struct smcr_conn *conn)
+{
+    if (!conn->contact_prev)
+        return;
+    *conn->contact_prev = conn->contact_next;
+    if (conn->contact_next)
+        conn->contact_next->contact_prev = conn->contact_prev;
+    conn->contact_next = NULL;
+    conn->contact_prev = NULL;
+}
+
+static void begin_waiting(struct smcr_conn *conn)
+{
+    struct smcr_conn **head = &conn->smcr->waiting;
+    conn->contact_next = *head;
+    conn->contact_prev = head;
+    if (*head)
+        (*head)->contact_prev = &conn->contact_next;
+    *head = conn;
+}
+
+static void set_stage(struct smcr_conn *conn, enum smcr_stage stage)
+{
+    smcr_handshake_stop_waiting(conn);
+    if (stage == SMCR_STAGE_GROUP)
+        begin_waiting(conn);
+    conn->stage = stage;
+}
+
 void smcr_handshake_await(struct smcr_conn *conn, enum smcr_stage stage, uint64_t wait_ns, uint64_t now_ns)
 {
-    conn->stage = stage;
+    set_stage(conn, stage);
     if (wait_ns)
         smcr_arm(conn->smcr, &conn->timer, now_ns + wait_ns);
     else
@@ -66,7 +95,7 @@ void smcr_handshake_await(struct smcr_conn *conn, enum smcr_stage stage, uint64_
 
 void smcr_handshake_hold(struct smcr_conn *conn, enum smcr_stage stage)
 {
-    conn->stage = stage;
+    set_stage(conn, stage);
     smcr_arm(conn->smcr, &conn->timer, conn->clc_came_ns + conn->smcr->config.times.clc_ns / PATIENCE_PART);
 }
 

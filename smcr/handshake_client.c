@@ -18,6 +18,10 @@ void smcr_client_propose(struct smcr_conn *conn, uint64_t now_ns)
         smcr_handshake_decline(conn, SMCR_DIAG_CONFIG, "SMC-R is switched off", now_ns);
         return;
     }
+    if (conn->is_surplus) {
+        smcr_handshake_decline(conn, SMCR_DIAG_NO_RESOURCES, SMCR_NO_ROOM, now_ns);
+        return;
+    }
     if (!port) {
         smcr_handshake_decline(conn, SMCR_DIAG_NO_RNIC, "no usable RNIC", now_ns);
         return;

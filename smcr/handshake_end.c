@@ -11,9 +11,8 @@
 /* Connections that wait for a first contact of this peer's go on with the next smcr_expire(). */
 static void settle_waiting(struct smcr *smcr, enum smcr_role role, uint64_t now_ns)
 {
-    for (struct smcr_conn *conn = smcr->conns; conn; conn = conn->all_next) {
-        if (conn->state != SMCR_CONN_HANDSHAKE || conn->stage != SMCR_STAGE_GROUP ||
-            conn->config.role != role)
+    for (struct smcr_conn *conn = smcr->waiting; conn; conn = conn->contact_next) {
+        if (conn->config.role != role)
             continue;
         conn->group_settled = true;
         smcr_arm(smcr, &conn->timer, now_ns);
@@ -26,6 +25,7 @@ static void leave(struct smcr_conn *conn, const char *cause, uint64_t now_ns)
     struct smcr *smcr = conn->smcr;
     struct smcr_group *group = conn->group;
     smcr_cancel(smcr, &conn->timer);
+    smcr_handshake_stop_waiting(conn);
     smcr_clc_reader_clear(&conn->clc, &smcr->mem);
     conn->link_accepted = NULL;
     bool is_first = group && group->first == conn;

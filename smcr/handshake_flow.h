@@ -7,6 +7,8 @@
 
 #include "smcr/handshake.h"
 
+#define SMCR_NO_ROOM "no room for one more connection over SMC-R"
+
 /* --- smcr/handshake.c --- */
 
 /* Enters a stage; its timer runs `wait_ns`, 0: not at all. */
@@ -14,6 +16,8 @@ void smcr_handshake_await(struct smcr_conn *conn, enum smcr_stage stage, uint64_
 /* Enters a stage in which we owe the peer a message and wait for a link group or an RMB: until well before
  * the peer's timer for it ends. */
 void smcr_handshake_hold(struct smcr_conn *conn, enum smcr_stage stage);
+/* It does not wait for a first contact any more. Fine twice. */
+void smcr_handshake_stop_waiting(struct smcr_conn *conn);
 /* Sends a CLC message. False: the TCP connection is broken, the connection is reset. */
 bool smcr_handshake_tell(struct smcr_conn *conn, const uint8_t *message, size_t len_bytes, uint64_t now_ns);
 

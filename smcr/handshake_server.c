@@ -107,6 +107,10 @@ void smcr_server_proposal(struct smcr_conn *conn, uint64_t now_ns)
         smcr_handshake_decline(conn, SMCR_DIAG_CONFIG, "SMC-R is switched off", now_ns);
         return;
     }
+    if (conn->is_surplus) {
+        smcr_handshake_decline(conn, SMCR_DIAG_NO_RESOURCES, SMCR_NO_ROOM, now_ns);
+        return;
+    }
     if (!proposal.offers_v1) {
         smcr_handshake_decline(conn, SMCR_DIAG_VERSION, "the peer does not offer version 1", now_ns);
         return;

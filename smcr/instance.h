@@ -49,6 +49,7 @@ struct smcr {
     struct smcr_peer_id peer_id;                    /* settled with the first port: SMCR-ARC-21 */
     uint32_t next_link_user_id;                     /* SMCR-ARC-20 */
     struct smcr_conn *conns;                        /* all: conn->all_next */
+    struct smcr_conn *waiting;                      /* for a first contact to end: conn->contact_next */
     struct smcr_conn *changed_head, **changed_tail; /* something happened to these: conn->changed_next */
     struct smcr_counters counters;
     bool retiring;

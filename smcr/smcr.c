@@ -72,7 +72,8 @@ int smcr_create(const struct smcr_config *config, struct smcr **out)
     smcr->config.mem = &smcr->mem;
     smcr->next_link_user_id = 1;
     smcr->changed_tail = &smcr->changed_head;
-    uint32_t timers = c.max_conns * SMCR_CONN_TIMERS + c.max_groups * SMCR_GROUP_TIMERS;
+    uint32_t timers =
+        (c.max_conns + SMCR_SURPLUS_CONNS) * SMCR_CONN_TIMERS + c.max_groups * SMCR_GROUP_TIMERS;
     int err = roce_timers_init(&smcr->timers, &smcr->mem, timers);
     if (err) {
         c.mem->free(c.mem->ctx, smcr);

@@ -60,7 +60,7 @@ struct smcr_config {
                                    (SMCR-ARC-21, ARC-22) */
     struct smcr_times times;
     struct smcr_interop interop;
-    uint32_t max_conns;     /* default 16384 */
+    uint32_t max_conns;     /* default 16384; those beyond get to hear that, and go by TCP */
     uint32_t max_groups;    /* default 256 */
     uint8_t max_links;      /* symmetric links a group, 2..8 (SMCR-ARC-14); default 2 */
     uint8_t elems_per_rmb;  /* RMBEs of an RMB, 1..255; default 16 (SMCR-RMB-01) */
@@ -156,9 +156,12 @@ enum smcr_event {
     SMCR_EVENT_CLOSED = 1 << 6,      /* all is over and freed on the wire: TCP may be closed (SMCR-CLS-01) */
 };
 
+/* Connections beyond max_conns that may wait for their Proposal to be declined. */
+#define SMCR_SURPLUS_CONNS 64
+
 /* Both TCP options were seen: the client proposes, the server waits for it. 0, -EINVAL, -ENOMEM, -ENOSPC
- * (max_conns). What the client cannot do (no port) is 0 as well: it declines instead of proposing, and is in
- * FALLBACK (SMCR-CLC-10). */
+ * (more than SMCR_SURPLUS_CONNS beyond max_conns). What the client cannot do (no port) is 0 as well: it
+ * declines instead of proposing, and is in FALLBACK (SMCR-CLC-10). */
 int smcr_conn_create(struct smcr *smcr, const struct smcr_conn_config *config, uint64_t now_ns,
                      struct smcr_conn **out);
 /* Gives it back, in any state: one that still talks to its peer closes (or aborts, with unread data) by

@@ -226,6 +226,58 @@ Test(handshake_pair, SMCR_FC_21_fifty_connections_at_once)
     }
 }
 
+/* Who gives up while it waits is not looked for when the wait is over.
+ * covers: SMCR-FC-21 */
+Test(handshake_pair, SMCR_FC_21_some_give_up_waiting)
+{
+    struct pair *pair = pair_new(&(struct pair_config){.seed = 2, .wire.delay_ns = PAIR_MS});
+    for (unsigned i = 0; i < 6; i++)
+        pair_open(pair, 0);
+    pair_run_for(pair, PAIR_MS);
+    struct smcr_conn *waiting[6] = {0};
+    unsigned count = 0;
+    for (struct smcr_conn *conn = pair->node[1].smcr->waiting; conn; conn = conn->contact_next)
+        waiting[count++] = conn;
+    cr_assert_eq(count, 5, "all but one");
+    pair_close(smcr_conn_ctx(waiting[0])); /* the first of the list, the last, and one in between */
+    pair_close(smcr_conn_ctx(waiting[4]));
+    pair_tcp_rst(smcr_conn_ctx(waiting[2]));
+    pair_run_for(pair, 100 * PAIR_MS);
+    cr_assert_null(pair->node[1].smcr->waiting);
+    unsigned established = 0;
+    for (struct pair_conn *c = pair->conns; c; c = c->next)
+        if (pair_is_established(c)) {
+            cr_assert(pair_transfer(pair, &c->end[established++ % 2], 5000, PAIR_S));
+        }
+    cr_assert_eq(established, 3);
+    finish(pair);
+}
+
+/* One too many at either end goes by TCP, and no byte is lost.
+ * covers: SMCR-FBK-05, SMCR-SEC-07 */
+Test(handshake_pair, SMCR_FBK_05_beyond_max_conns_it_is_TCP)
+{
+    for (unsigned full = 0; full < 2; full++) {
+        struct pair_config config = {.seed = 2};
+        config.smcr[full].max_conns = 3;
+        struct pair *pair = pair_new(&config);
+        struct pair_conn *c[5];
+        for (unsigned i = 0; i < 5; i++) {
+            c[i] = pair_open(pair, 0);
+            pair_run_for(pair, 10 * PAIR_MS);
+            cr_assert_eq(pair_is_established(c[i]), i < 3, "connection %u", i);
+            cr_assert_eq(pair_is_fallback(c[i]), i >= 3);
+            cr_assert(pair_transfer(pair, &c[i]->end[0], 5000, PAIR_S));
+            cr_assert(pair_transfer(pair, &c[i]->end[1], 5000, PAIR_S));
+        }
+        struct smcr_conn_status s;
+        smcr_conn_status(c[4]->end[full].conn, &s);
+        cr_assert_str_eq(s.reason, "no room for one more connection over SMC-R");
+        cr_assert_eq(s.diagnosis, SMCR_DIAG_NO_RESOURCES);
+        finish(pair);
+    }
+}
+
 /* covers: SMCR-ARC-09, SMCR-ARC-08 */
 Test(handshake_pair, SMCR_ARC_09_the_other_direction_is_another_group)
 {
