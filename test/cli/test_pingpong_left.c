@@ -53,10 +53,10 @@ static void open_pair(void)
     connect_to(&server, &client);
 }
 
-/* The client says one word, sees it acknowledged, and is never seen again. */
-static void *speak_and_leave(void *arg)
+/* The client says one word and is never seen again. The server does not run yet, so that no answer can come
+ * before it has left. */
+static void speak_and_leave(void)
 {
-    (void)arg;
     struct pingpong_link *link = &client.links[0];
     pingpong_fill(PINGPONG_FORM_COUNTED, pingpong_key(0, 0), link->send_buf, options.size_bytes);
     struct rdma_sge sge = {
@@ -66,25 +66,19 @@ static void *speak_and_leave(void *arg)
                               .num_sge = 1,
                               .opcode = RDMA_WR_SEND,
                               .send_flags = RDMA_SEND_SIGNALED};
-    struct rdma_wc wc;
     cr_assert_eq(roce_post_send(link->qp, &wr, NULL), 0);
-    while (rdma_cq_poll(client.cq.cq, &wc, 1) == 0)
-        host_dev_progress(nodes[0].dev);
-    cr_assert_eq(wc.status, RDMA_WC_SUCCESS);
+    cr_assert(host_dev_progress(nodes[0].dev), "it is on its way");
     host_dev_lock(nodes[0].dev);
     roce_qp_destroy(link->qp);
     host_dev_unlock(nodes[0].dev);
     link->qp = NULL;
-    return NULL;
 }
 
 Test(pingpong, a_peer_that_leaves_with_all_it_wanted_is_no_failure, .timeout = 60)
 {
-    pthread_t thread;
     open_pair();
-    cr_assert_eq(pthread_create(&thread, NULL, speak_and_leave, NULL), 0);
+    speak_and_leave();
     cr_assert_eq(pingpong_run(&server, true), CLI_OK);
-    pthread_join(thread, NULL);
     cr_assert_eq(server.received, 1);
     cr_assert_eq(server.unacknowledged, 1);
     pingpong_side_close(&client);
