@@ -84,7 +84,7 @@ struct waiter {
     long (*call)(int fd);
     long result;
     int error;
-    volatile int ended;
+    _Atomic int ended;
     pthread_t thread;
 };
 
@@ -104,9 +104,16 @@ static void begin(struct waiter *w, int fd, long (*call)(int fd))
     usleep(100000); /* it waits by then; if not, the call fails at once, which is right too */
 }
 
+static bool wait_ended(const struct waiter *w)
+{
+    for (int i = 0; i < 2000 && !w->ended; i++)
+        usleep(5000);
+    return w->ended != 0;
+}
+
 static bool ended_with(struct waiter *w, int error)
 {
-    if (!wait_for(&w->ended))
+    if (!wait_ended(w))
         return false;
     pthread_join(w->thread, NULL);
     return w->result == -1 && w->error == error;
@@ -170,7 +177,7 @@ static int close_under_recv(void *ctx)
     if (pipe(pipes) != 0 || pipes[0] != fd || write(pipes[1], "pipe", 4) != 4)
         return 11;
     smcr_shutdown(duplicate, SHUT_RDWR);
-    if (!wait_for(&w.ended))
+    if (!wait_ended(&w))
         return 12;
     pthread_join(w.thread, NULL);
     b->done = 1;
@@ -407,7 +414,7 @@ static int stop_under_calls(void *ctx)
         begin(&accepting, l, accept_on);
         begin(&reading, fd, read_from);
         smcr_sock_stop(NULL);
-        if (!wait_for(&accepting.ended) || !wait_for(&reading.ended))
+        if (!wait_ended(&accepting) || !wait_ended(&reading))
             return 10 + round;
         pthread_join(accepting.thread, NULL);
         pthread_join(reading.thread, NULL);
