@@ -119,11 +119,6 @@ struct smcr_group *smcr_group_find(struct smcr *smcr, enum smcr_role role, const
     return NULL;
 }
 
-static bool is_end(const struct smcr_link_end *a, const struct smcr_link_end *b)
-{
-    return a->qpn == b->qpn && smcr_rnic_equal(a, b);
-}
-
 struct smcr_link *smcr_link_find(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
                                  const struct smcr_link_end *peer, uint16_t vlan_id)
 {
@@ -132,7 +127,7 @@ struct smcr_link *smcr_link_find(struct smcr *smcr, enum smcr_role role, const s
             continue;
         for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++) {
             struct smcr_link *link = &group->links[i];
-            if (link->state == SMCR_LINK_ACTIVE && is_end(&link->peer, peer))
+            if (link->state == SMCR_LINK_ACTIVE && smcr_link_end_equal(&link->peer, peer))
                 return link;
         }
     }
@@ -142,10 +137,10 @@ struct smcr_link *smcr_link_find(struct smcr *smcr, enum smcr_role role, const s
 bool smcr_group_had_link(const struct smcr_group *group, const struct smcr_link_end *peer)
 {
     for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
-        if (group->links[i].state > SMCR_LINK_ACTIVE && is_end(&group->links[i].peer, peer))
+        if (group->links[i].state > SMCR_LINK_ACTIVE && smcr_link_end_equal(&group->links[i].peer, peer))
             return true;
     for (unsigned i = 0; i < group->num_gone && i < SMCR_GONE_LINKS; i++)
-        if (is_end(&group->gone[i], peer))
+        if (smcr_link_end_equal(&group->gone[i], peer))
             return true;
     return false;
 }

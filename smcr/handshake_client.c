@@ -53,8 +53,7 @@ static struct smcr_link *almost_active_link(const struct smcr_conn *conn,
         for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++) {
             struct smcr_link *link = &group->links[i];
             if ((link->state == SMCR_LINK_CONFIRMING || link->state == SMCR_LINK_ACTIVE) &&
-                link->peer.qpn == accept->end.qpn && net_mac_equal(&link->peer.mac, &accept->end.mac) &&
-                net_addr_equal(&link->peer.gid, &accept->end.gid))
+                smcr_link_end_equal(&link->peer, &accept->end))
                 return link;
         }
     }

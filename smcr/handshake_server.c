@@ -125,8 +125,7 @@ static struct smcr_link *named_link(struct smcr_group *group, const struct smcr_
 {
     for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++) {
         struct smcr_link *link = &group->links[i];
-        if (link->state == SMCR_LINK_ACTIVE && link->peer.qpn == end->qpn &&
-            net_mac_equal(&link->peer.mac, &end->mac) && net_addr_equal(&link->peer.gid, &end->gid))
+        if (link->state == SMCR_LINK_ACTIVE && smcr_link_end_equal(&link->peer, end))
             return link;
     }
     return NULL;

@@ -139,6 +139,11 @@ static inline bool smcr_rnic_equal(const struct smcr_link_end *a, const struct s
 {
     return net_mac_equal(&a->mac, &b->mac) && net_addr_equal(&a->gid, &b->gid);
 }
+/* Whether both name the same end of a link, as CLC messages name it: SMCR-FC-05. */
+static inline bool smcr_link_end_equal(const struct smcr_link_end *a, const struct smcr_link_end *b)
+{
+    return a->qpn == b->qpn && smcr_rnic_equal(a, b);
+}
 
 /* --- between link*.c, port.c and poll.c --- */
 
