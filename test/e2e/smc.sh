@@ -169,9 +169,9 @@ else notok it_says_how "client $err; server $server_err"; fi
 # the answer comes after the question has ended: a half close each way
 mkfifo "$tmp/fifo"
 exec 9<>"$tmp/fifo"
-start_with "$tmp/fifo" "${in_a[@]}" "$nornic" smc listen -q "${a[@]}" 5000
+start_with "$tmp/fifo" "${in_a[@]}" "$nornic" smc listen -q "${a[@]}" 5000 9>&-
 listening "$ns_a" 5000
-"${in_b[@]}" "$nornic" smc connect -q "${b[@]}" 10.77.0.1 5000 <<<question >"$tmp/out" 2>"$tmp/err" &
+"${in_b[@]}" "$nornic" smc connect -q "${b[@]}" 10.77.0.1 5000 <<<question >"$tmp/out" 2>"$tmp/err" 9>&- &
 client=$!
 e2e_pids+=("$client")
 until_true 10 grep -q question "$tmp/server.out"
