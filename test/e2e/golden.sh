@@ -52,8 +52,8 @@ tshark_reads() {
 }
 
 # smcfb_*: fallbacks to TCP, without a RoCE packet
-shopt -s extglob
-peers=(pcaps/!(smcfb_*).pcap)
+peers=()
+for f in pcaps/*.pcap; do [[ $f == pcaps/smcfb_* ]] || peers+=("$f"); done
 scapy icrc_of_real_peers_by_scapy "${peers[@]}"
 tshark_reads headers_of_real_peers_by_tshark "${peers[@]}"
 
