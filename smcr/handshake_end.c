@@ -112,6 +112,7 @@ void smcr_handshake_succeed(struct smcr_conn *conn, uint64_t now_ns)
         smcr_handshake_broken(conn, "bytes on the TCP connection after the handshake", now_ns);
         return;
     }
+    smcr_handshake_stop_waiting(conn); /* a client's subsequent contact has no further stage */
     smcr_conn_activate(conn, now_ns);
 }
 

@@ -184,6 +184,7 @@ Test(handshake_group, SMCR_FC_21_an_accept_that_overtakes_the_end_of_the_first_c
     cr_assert(peer_contact_second(&h.peer, 1));
     cr_assert_eq(hs_wait(&h, PAIR_MS), SMCR_CLC_CONFIRM);
     hs_expect_smc(&h);
+    cr_assert_null(hs_conn(&h)->smcr->waiting, "nobody waits any more");
     cr_assert_eq(first->conn->group, hs_conn(&h)->group);
     hs_end(&h);
 }
