@@ -223,15 +223,18 @@ static ssize_t recv_any(struct smcr_sock *s, int fd, struct msghdr *msg, int fla
     return flags & MSG_OOB ? recv_urgent(s, &to, flags) : recv_smcr(s, fd, &to, flags);
 }
 
-ssize_t smcr_recvmsg(int fd, struct msghdr *msg, int flags)
+static ssize_t recv_and_leave(struct smcr_sock *s, int fd, struct msghdr *msg, int flags)
 {
-    struct smcr_sock *s = smcr_sock_enter(fd);
-    if (!s)
-        return recvmsg(fd, msg, flags);
     ssize_t n = recv_any(s, fd, msg, flags);
     if (!s->is_closing)
         smcr_sock_sync(s, fd, 0);
     return smcr_sock_leave_with(s, n);
+}
+
+ssize_t smcr_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    return s ? recv_and_leave(s, fd, msg, flags) : recvmsg(fd, msg, flags);
 }
 
 ssize_t smcr_recv(int fd, void *bytes, size_t len_bytes, int flags)
@@ -245,10 +248,7 @@ ssize_t smcr_readv(int fd, const struct iovec *iov, int n)
 {
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     struct smcr_sock *s = smcr_sock_enter(fd);
-    if (!s)
-        return readv(fd, iov, n);
-    smcr_sock_leave(s);
-    return smcr_recvmsg(fd, &msg, 0);
+    return s ? recv_and_leave(s, fd, &msg, 0) : readv(fd, iov, n);
 }
 
 ssize_t smcr_read(int fd, void *bytes, size_t len_bytes)

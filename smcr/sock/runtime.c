@@ -16,7 +16,9 @@
 #define MAX_ROUNDS 16 /* of one progress: more wait for the next */
 /* How long a waiting thread looks itself: about the time of an answer with the wake-ups on its way. */
 #define LOOK_NS 50000u
-#define HIGH_FD 4096 /* select() ends at 1024 */
+/* Sends that only gather behind what is under way make no round of their own until so long after the last. */
+#define GATHER_NS 20000u
+#define HIGH_FD   4096 /* select() ends at 1024 */
 
 struct smcr_rt smcr_rt = {.lock = PTHREAD_MUTEX_INITIALIZER, .epfd = -1, .timer_fd = -1, .netlink_fd = -1};
 
@@ -72,8 +74,18 @@ static bool one_round(uint64_t now_ns)
 bool smcr_rt_progress(void)
 {
     bool any = false;
+    smcr_rt.progress_ns = host_now_ns();
     for (unsigned i = 0; i < MAX_ROUNDS && one_round(host_now_ns()); i++)
         any = true;
+    return any;
+}
+
+/* Something was posted and waits for a round. */
+static bool is_tx_pending(void)
+{
+    bool any = false;
+    for (unsigned i = 0; i < smcr_rt.num_ports; i++)
+        any |= roce_dev_tx_pending(host_dev_engine(smcr_rt.ports[i].dev));
     return any;
 }
 
@@ -109,6 +121,16 @@ void smcr_rt_unlock(void)
         smcr_rt_progress();
         plan();
     }
+    pthread_mutex_unlock(&smcr_rt.lock);
+}
+
+void smcr_rt_unlock_sent(void)
+{
+    if (!smcr_rt.core || is_tx_pending() || host_now_ns() - smcr_rt.progress_ns > GATHER_NS) {
+        smcr_rt_unlock();
+        return;
+    }
+    plan();
     pthread_mutex_unlock(&smcr_rt.lock);
 }
 

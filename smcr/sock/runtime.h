@@ -68,7 +68,8 @@ struct smcr_rt {
 
     int epfd, timer_fd, netlink_fd;
     struct smcr_rt_source timer_source, netlink_source;
-    uint64_t planned_ns; /* what timer_fd is set to */
+    uint64_t planned_ns;  /* what timer_fd is set to */
+    uint64_t progress_ns; /* when the last was made */
     pthread_t thread;
     atomic_bool thread_ends;
     /* A thread of the application that waits looks for itself for a while, since it would only be woken by
@@ -99,6 +100,8 @@ static inline bool smcr_rt_is_on(void)
 void smcr_rt_lock(void);
 /* Makes progress and gives the lock back. */
 void smcr_rt_unlock(void);
+/* The same after a send: with progress only where something is to leave, or none was made for a while. */
+void smcr_rt_unlock_sent(void);
 /* Frames, completions, timers, events, until nothing is left to do. Under the lock. */
 bool smcr_rt_progress(void);
 

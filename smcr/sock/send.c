@@ -140,15 +140,13 @@ static ssize_t send_any(struct smcr_sock *s, int fd, const struct msghdr *msg, i
     return s->state == SMCR_SOCK_SMCR ? send_smcr(s, fd, &from, flags) : send_tcp(s, fd, msg, flags);
 }
 
-ssize_t smcr_sendmsg(int fd, const struct msghdr *msg, int flags)
+static ssize_t send_and_leave(struct smcr_sock *s, int fd, const struct msghdr *msg, int flags)
 {
-    struct smcr_sock *s = smcr_sock_enter(fd);
-    if (!s)
-        return sendmsg(fd, msg, flags);
     ssize_t n = send_any(s, fd, msg, flags);
     if (!s->is_closing)
         smcr_sock_sync(s, fd, 0);
-    smcr_sock_leave(s);
+    smcr_sock_unref(s);
+    smcr_rt_unlock_sent();
     if (n >= 0)
         return n;
     /* Without the lock: its handler may use sockets, and need not return. */
@@ -156,6 +154,12 @@ ssize_t smcr_sendmsg(int fd, const struct msghdr *msg, int flags)
         pthread_kill(pthread_self(), SIGPIPE);
     errno = (int)-n;
     return -1;
+}
+
+ssize_t smcr_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    return s ? send_and_leave(s, fd, msg, flags) : sendmsg(fd, msg, flags);
 }
 
 ssize_t smcr_send(int fd, const void *bytes, size_t len_bytes, int flags)
@@ -169,10 +173,7 @@ ssize_t smcr_writev(int fd, const struct iovec *iov, int n)
 {
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     struct smcr_sock *s = smcr_sock_enter(fd);
-    if (!s)
-        return writev(fd, iov, n);
-    smcr_sock_leave(s);
-    return smcr_sendmsg(fd, &msg, 0);
+    return s ? send_and_leave(s, fd, &msg, 0) : writev(fd, iov, n);
 }
 
 ssize_t smcr_write(int fd, const void *bytes, size_t len_bytes)
