@@ -33,17 +33,17 @@ static uint64_t now_ns(void)
 
 static int open_port(const char *spec, struct net_port **port)
 {
-    struct net_error err = {"a port is xdp:IFACE or packet:IFACE"};
+    struct net_error why = {"a port is xdp:IFACE or packet:IFACE"};
     int result = -EINVAL;
     if (strncmp(spec, "xdp:", 4) == 0) {
         struct xdp_config config = {.ifname = spec + 4};
-        result = xdp_port_open(&config, port, &err);
+        result = xdp_port_open(&config, port, &why);
     } else if (strncmp(spec, "packet:", 7) == 0) {
         struct net_packet_config config = {.ifname = spec + 7};
-        result = net_packet_open(&config, port, &err);
+        result = net_packet_open(&config, port, &why);
     }
     if (result < 0)
-        fprintf(stderr, "blast: %s\n", err.text);
+        fprintf(stderr, "blast: %s\n", why.text);
     return result;
 }
 

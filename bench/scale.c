@@ -52,11 +52,11 @@ static uint64_t next_random(void *ctx)
 
 static const struct rdma_mem mem = {.alloc = counting_alloc, .free = counting_free};
 
-static void check(int rc, const char *what)
+static void check(int err, const char *what)
 {
-    if (rc == 0)
+    if (!err)
         return;
-    fprintf(stderr, "scale: %s: %s\n", what, strerror(-rc));
+    fprintf(stderr, "scale: %s: %s\n", what, strerror(-err));
     exit(1);
 }
 

@@ -330,12 +330,12 @@ static int listen_on(const struct load *load)
 static void start_smc(char *ports)
 {
     struct smcr_sock_config config = {0};
-    struct net_error err = {""};
+    struct net_error why = {""};
     for (char *port = strtok(ports, ","); port && config.num_ports < SMCR_SOCK_MAX_PORTS;
          port = strtok(NULL, ","))
         config.ports[config.num_ports++].port = port;
-    if (smcr_sock_start(&config, &err) < 0 || err.text[0]) {
-        fprintf(stderr, "socket_load: %s\n", err.text);
+    if (smcr_sock_start(&config, &why) < 0 || why.text[0]) {
+        fprintf(stderr, "socket_load: %s\n", why.text);
         exit(1);
     }
 }

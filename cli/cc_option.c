@@ -102,10 +102,10 @@ static int take(const char *text, struct roce_cc_config *c)
         char option[32];
         uint64_t value = 0;
         snprintf(option, sizeof option, "--cc %s", s->name);
-        int rc = parse_value(s, option, equals + 1, &value);
-        if (rc == CLI_OK)
+        int err = parse_value(s, option, equals + 1, &value);
+        if (err == CLI_OK)
             store(s, c, value);
-        return rc;
+        return err;
     }
     return cli_fail("--cc %s: give NAME=VALUE, where NAME is one of line-rate, min-rate, additive, hyper, "
                     "cnp-interval, alpha-period, increase-period, increase-bytes, gain, initial-alpha, "

@@ -34,8 +34,8 @@ int cli_cmatose(int argc, char **argv)
         .help = help, .letters = "s:b:c:C:S:p:t:jh", .max_size_bytes = 1u << 30};
     static const struct peer_exchange_order order = {.server_disconnects = true};
     struct peer_options options = {PEER_DEFAULTS, .service_port = CMATOSE_PORT};
-    int rc = peer_parse(argc, argv, &syntax, &options);
-    if (rc != CLI_OK)
-        return rc < 0 ? CLI_OK : rc;
+    int err = peer_parse(argc, argv, &syntax, &options);
+    if (err != CLI_OK)
+        return err < 0 ? CLI_OK : err;
     return peer_exchange_run(&options, &kind, &order);
 }

@@ -244,7 +244,7 @@ static uint32_t mtu_of(const struct demo *d)
 
 static int prepare_place(struct demo *d)
 {
-    struct net_error err = {""};
+    struct net_error why = {""};
     bool is_root = geteuid() == 0;
 
     if (is_root)
@@ -252,8 +252,8 @@ static int prepare_place(struct demo *d)
     if (d->place == PLACE_MEMORY)
         return 0;
     if (!is_root)
-        net_error_set(&err, EPERM, "it is not run as root");
-    else if (demo_lab_up(&d->lab, mtu_of(d), &err) == 0)
+        net_error_set(&why, EPERM, "it is not run as root");
+    else if (demo_lab_up(&d->lab, mtu_of(d), &why) == 0)
         d->lab_is_up = true;
     if (d->lab_is_up) {
         d->place = d->place == PLACE_AUTO ? PLACE_XDP : d->place;
@@ -262,9 +262,9 @@ static int prepare_place(struct demo *d)
     if (cli_stopped())
         return CLI_NEGATIVE;
     if (d->place != PLACE_AUTO)
-        return cli_fail("--port xdp and --port packet need root, to make network namespaces: %s", err.text);
+        return cli_fail("--port xdp and --port packet need root, to make network namespaces: %s", why.text);
     d->place = PLACE_MEMORY;
-    snprintf(d->why_memory, sizeof d->why_memory, "%s", err.text);
+    snprintf(d->why_memory, sizeof d->why_memory, "%s", why.text);
     return 0;
 }
 
@@ -373,10 +373,10 @@ static void forget_passes(struct demo *d)
 /* Where AF_XDP does not work, the demo still has something to show. */
 static int run_first_pass(struct demo *d, bool may_fall_back)
 {
-    int rc = run_pass(d, 0);
+    int err = run_pass(d, 0);
 
-    if (rc != CLI_ERROR || d->passes == 0)
-        return rc;
+    if (err != CLI_ERROR || d->passes == 0)
+        return err;
     const char *error = pass_error(d->boards[0]);
     if (!may_fall_back || !d->lab_is_up)
         return cli_fail("%s", error);
@@ -385,8 +385,8 @@ static int run_first_pass(struct demo *d, bool may_fall_back)
     demo_lab_down(&d->lab);
     d->lab_is_up = false;
     d->place = PLACE_MEMORY;
-    rc = run_pass(d, 0);
-    return rc == CLI_ERROR && d->passes ? cli_fail("%s", pass_error(d->boards[0])) : rc;
+    err = run_pass(d, 0);
+    return err == CLI_ERROR && d->passes ? cli_fail("%s", pass_error(d->boards[0])) : err;
 }
 
 static const char *place_name(const struct demo *d)
@@ -396,10 +396,10 @@ static const char *place_name(const struct demo *d)
 
 static int run_passes(struct demo *d, bool may_fall_back)
 {
-    int rc = run_first_pass(d, may_fall_back);
-    if (rc == 0 && d->loss_ppm)
-        rc = run_pass(d, d->loss_ppm);
-    return rc;
+    int err = run_first_pass(d, may_fall_back);
+    if (!err && d->loss_ppm)
+        err = run_pass(d, d->loss_ppm);
+    return err;
 }
 
 /* SMC-R begins as TCP between two stacks, so there is none in one process. */
@@ -429,16 +429,16 @@ static int run_second_act(struct demo *d)
 
 static int run_acts(struct demo *d, bool may_fall_back)
 {
-    int rc = d->act == 2 ? 0 : run_passes(d, may_fall_back);
-    if (rc == 0 && d->act != 1)
-        rc = run_second_act(d);
+    int err = d->act == 2 ? 0 : run_passes(d, may_fall_back);
+    if (!err && d->act != 1)
+        err = run_second_act(d);
     struct json_object *smc = d->smc_played ? demo_smc_json(&d->smc) : NULL;
     if (d->json && (d->passes || smc) &&
-        demo_print_json(stdout, place_name(d), d->boards, d->passes, smc, rc == 0) != 0)
-        rc = cli_fail("no memory for the JSON text");
+        demo_print_json(stdout, place_name(d), d->boards, d->passes, smc, !err) != 0)
+        err = cli_fail("no memory for the JSON text");
     json_object_put(smc);
     demo_smc_forget(&d->smc);
-    return rc;
+    return err;
 }
 
 static int run(struct demo *d)
@@ -454,16 +454,16 @@ static int run(struct demo *d)
     };
     if (cli_stop_install() != 0)
         return cli_fail("cannot catch signals: %s", strerror(errno));
-    int rc = prepare_place(d);
-    if (rc == 0)
-        rc = run_acts(d, may_fall_back);
+    int err = prepare_place(d);
+    if (!err)
+        err = run_acts(d, may_fall_back);
     leave_place(d);
-    if (rc == 0 && d->screen.out && d->passes)
+    if (!err && d->screen.out && d->passes)
         puts("\nEvery byte arrived right, and every ICRC was good.");
-    if (rc == 0 && d->screen.out && d->smc_played)
+    if (!err && d->screen.out && d->smc_played)
         puts("\nThe file arrived whole, although one of its two links was cut and came back on the way.");
     forget_passes(d);
-    return rc;
+    return err;
 }
 
 int cli_demo(int argc, char **argv)

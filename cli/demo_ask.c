@@ -67,10 +67,10 @@ static bool post(struct asker *a)
     if (phase->op != DEMO_READ && !demo_op_is_atomic(phase->op))
         cli_pattern_fill(phase->stream + i, data, phase->size_bytes);
     a->posted_ns[i % phase->depth] = host_now_ns();
-    int rc = roce_post_send(a->side->qp, &wr, NULL);
-    if (rc)
+    int err = roce_post_send(a->side->qp, &wr, NULL);
+    if (err)
         return demo_side_fail(a->side, "%s number %llu could not be posted: %s", demo_op_name[phase->op],
-                              (unsigned long long)i, strerror(-rc));
+                              (unsigned long long)i, strerror(-err));
     a->posted++;
     return true;
 }

@@ -21,7 +21,7 @@ static bool open_device(struct demo_side *side, struct net_port *memory, bool sh
         .port = plan->port[side->role],
         .no_thread = true,
     };
-    struct net_error err = {""};
+    struct net_error why = {""};
 
     /* One side is enough: impairment acts on what is sent and on what is received. */
     if (side->role == DEMO_A) {
@@ -33,18 +33,18 @@ static bool open_device(struct demo_side *side, struct net_port *memory, bool sh
         config.trace = ladder_record;
         config.trace_ctx = demo_board_log(side->board, side->role);
     }
-    int rc = memory ? host_dev_create_on(memory, &config, &side->dev, &err)
-                    : host_dev_open(&config, &side->dev, &err);
-    if (rc)
-        return demo_side_fail(side, "%s", err.text);
+    int err = memory ? host_dev_create_on(memory, &config, &side->dev, &why)
+                     : host_dev_open(&config, &side->dev, &why);
+    if (err)
+        return demo_side_fail(side, "%s", why.text);
     side->engine = host_dev_engine(side->dev);
     snprintf(side->result->mode, sizeof side->result->mode, "%s: %s", host_dev_port(side->dev)->name,
              host_dev_port(side->dev)->mode);
     if (memory) {
         struct net_mac mac = {{2, 0, 0, 0, 0, (uint8_t)(side->role + 1)}};
-        rc = roce_dev_gid_add(side->engine, &(struct roce_gid){.addr = plan->addr[side->role], .mac = mac});
-        if (rc < 0)
-            return demo_side_fail(side, "cannot add an address to the device: %s", strerror(-rc));
+        err = roce_dev_gid_add(side->engine, &(struct roce_gid){.addr = plan->addr[side->role], .mac = mac});
+        if (err < 0)
+            return demo_side_fail(side, "cannot add an address to the device: %s", strerror(-err));
     }
     return true;
 }
@@ -93,8 +93,8 @@ static bool create_objects(struct demo_side *side)
                  .max_send_sge = 1,
                  .max_recv_sge = 1},
     };
-    int rc = roce_qp_create(side->engine, &qp, &side->qp);
-    return rc == 0 || demo_side_fail(side, "cannot create a queue pair: %s", strerror(-rc));
+    int err = roce_qp_create(side->engine, &qp, &side->qp);
+    return !err || demo_side_fail(side, "cannot create a queue pair: %s", strerror(-err));
 }
 
 /* The index of our address in the GID table, or -1. */
@@ -177,7 +177,7 @@ static bool meet(struct demo_side *side, bool is_memory)
         .va = side->mr->iova,
     };
     struct net_mac dst_mac;
-    struct net_error err = {""};
+    struct net_error why = {""};
     int gid = find_gid(side, &hello.mac);
 
     if (gid < 0)
@@ -186,8 +186,8 @@ static bool meet(struct demo_side *side, bool is_memory)
         return false;
     dst_mac = side->remote.mac;
     if (!is_memory &&
-        host_dev_resolve(side->dev, &side->plan->addr[!side->role], RESOLVE_NS, &dst_mac, &err) != 0)
-        return demo_side_fail(side, "%s", err.text);
+        host_dev_resolve(side->dev, &side->plan->addr[!side->role], RESOLVE_NS, &dst_mac, &why) != 0)
+        return demo_side_fail(side, "%s", why.text);
     host_dev_lock(side->dev);
     bool up = to_init(side) && to_rtr(side, (uint8_t)gid, &dst_mac) && to_rts(side, hello.psn);
     host_dev_unlock(side->dev);

@@ -99,9 +99,9 @@ int demo_print_json(FILE *out, const char *port, struct demo_board *const *board
     if (smc)
         json_object_object_add(o, "smc", json_object_get(smc));
     const char *text = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN);
-    int rc = text ? 0 : -ENOMEM;
+    int err = text ? 0 : -ENOMEM;
     if (text)
         fprintf(out, "%s\n", text);
     json_object_put(o);
-    return rc;
+    return err;
 }

@@ -33,52 +33,52 @@ static int spawn_ip(const char *netns, int in_fd, int err_fd, pid_t *pid)
     char *env[] = {"PATH=/usr/sbin:/sbin:/usr/bin:/bin", "LC_ALL=C", NULL};
     static const char *const paths[] = {"/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip", "/bin/ip"};
     posix_spawn_file_actions_t actions;
-    int rc = ENOENT;
+    int err = ENOENT;
 
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, in_fd, 0);
     posix_spawn_file_actions_adddup2(&actions, err_fd, 1);
     posix_spawn_file_actions_adddup2(&actions, err_fd, 2);
-    for (size_t i = 0; rc == ENOENT && i < sizeof paths / sizeof paths[0]; i++)
-        rc = posix_spawn(pid, paths[i], &actions, NULL, netns ? all : here, env);
+    for (size_t i = 0; err == ENOENT && i < sizeof paths / sizeof paths[0]; i++)
+        err = posix_spawn(pid, paths[i], &actions, NULL, netns ? all : here, env);
     posix_spawn_file_actions_destroy(&actions);
-    return rc;
+    return err;
 }
 
 /* Runs ip(8) over the lines of `batch`, inside `netns` unless that is NULL; it stops at the first that fails.
  * 0, or -errno with a sentence. */
-static int run_ip(const char *netns, const char *batch, struct net_error *err)
+static int run_ip(const char *netns, const char *batch, struct net_error *why)
 {
     int in_fd = memfd_create("ip-batch", MFD_CLOEXEC), err_fd = memfd_create("ip-errors", MFD_CLOEXEC);
     ssize_t len = (ssize_t)strlen(batch);
-    int rc = 0, status = 0;
+    int err = 0, status = 0;
     pid_t pid = -1;
     char said[200];
 
     if (in_fd < 0 || err_fd < 0 || write(in_fd, batch, (size_t)len) != len ||
         lseek(in_fd, 0, SEEK_SET) != 0) {
-        rc = net_error_set(err, errno, "no memory file for a few lines: %s", strerror(errno));
+        err = net_error_set(why, errno, "no memory file for a few lines: %s", strerror(errno));
         goto out;
     }
-    rc = spawn_ip(netns, in_fd, err_fd, &pid);
-    if (rc) {
-        rc = net_error_set(err, rc, "cannot run the command ip (%s): install the package iproute2",
-                           strerror(rc));
+    err = spawn_ip(netns, in_fd, err_fd, &pid);
+    if (err) {
+        err = net_error_set(why, err, "cannot run the command ip (%s): install the package iproute2",
+                            strerror(err));
         goto out;
     }
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         first_line(err_fd, said, sizeof said);
-        rc = net_error_set(err, EPERM, "cannot make a network namespace or a veth pair: %s",
-                           *said ? said : "ip was interrupted");
+        err = net_error_set(why, EPERM, "cannot make a network namespace or a veth pair: %s",
+                            *said ? said : "ip was interrupted");
     }
 out:
     if (in_fd >= 0)
         close(in_fd);
     if (err_fd >= 0)
         close(err_fd);
-    return rc;
+    return err;
 }
 
 static void delete_netns(const char *name)
@@ -134,7 +134,7 @@ void demo_lab_addrs(bool ipv6, struct net_addr addr[2])
 /* Addresses of one end of a pair, 10.`net`.0.0/30 and fd`net`::/64. nodad and no generated link-local
  * address: nothing waits for duplicate address detection. */
 static int configure_end(const char *netns, int end, const char *ifname, int net, uint32_t mtu_bytes,
-                         struct net_error *err)
+                         struct net_error *why)
 {
     char batch[400];
     snprintf(batch, sizeof batch,
@@ -145,47 +145,47 @@ static int configure_end(const char *netns, int end, const char *ifname, int net
              "addr add 10.%d.0.%d/30 dev %s\n"
              "addr add fd%d::%d/64 dev %s nodad\n",
              ifname, ifname, mtu_bytes, end + 1, ifname, net, end + 1, ifname, net, end + 1, ifname);
-    return run_ip(netns, batch, err);
+    return run_ip(netns, batch, why);
 }
 
 /* A veth pair between the two, configured. It is born inside them. */
 static int add_pair(const struct demo_lab *lab, const char *ifname, int net, uint32_t mtu_bytes,
-                    struct net_error *err)
+                    struct net_error *why)
 {
     char batch[300];
     snprintf(batch, sizeof batch, "link add %s netns %s type veth peer name %s netns %s\n", ifname,
              lab->netns[0], ifname, lab->netns[1]);
-    int rc = run_ip(NULL, batch, err);
-    for (int i = 0; i < 2 && rc == 0; i++)
-        rc = configure_end(lab->netns[i], i, ifname, net, mtu_bytes, err);
-    return rc;
+    int err = run_ip(NULL, batch, why);
+    for (int i = 0; i < 2 && !err; i++)
+        err = configure_end(lab->netns[i], i, ifname, net, mtu_bytes, why);
+    return err;
 }
 
-int demo_lab_add_pair(const struct demo_lab *lab, uint32_t mtu_bytes, struct net_error *err)
+int demo_lab_add_pair(const struct demo_lab *lab, uint32_t mtu_bytes, struct net_error *why)
 {
-    return add_pair(lab, DEMO_LAB_IFNAME2, 78, mtu_bytes, err);
+    return add_pair(lab, DEMO_LAB_IFNAME2, 78, mtu_bytes, why);
 }
 
-int demo_lab_set_link(const struct demo_lab *lab, int end, const char *ifname, bool up, struct net_error *err)
+int demo_lab_set_link(const struct demo_lab *lab, int end, const char *ifname, bool up, struct net_error *why)
 {
     char batch[64];
     snprintf(batch, sizeof batch, "link set %s %s\n", ifname, up ? "up" : "down");
-    return run_ip(lab->netns[end], batch, err);
+    return run_ip(lab->netns[end], batch, why);
 }
 
-int demo_lab_up(struct demo_lab *lab, uint32_t mtu_bytes, struct net_error *err)
+int demo_lab_up(struct demo_lab *lab, uint32_t mtu_bytes, struct net_error *why)
 {
     char batch[400];
 
     for (int i = 0; i < 2; i++)
         snprintf(lab->netns[i], sizeof lab->netns[i], PREFIX "%ld-%c", (long)getpid(), "ab"[i]);
     snprintf(batch, sizeof batch, "netns add %s\nnetns add %s\n", lab->netns[0], lab->netns[1]);
-    int rc = run_ip(NULL, batch, err);
-    if (rc == 0)
-        rc = add_pair(lab, DEMO_LAB_IFNAME, 77, mtu_bytes, err);
-    if (rc)
+    int err = run_ip(NULL, batch, why);
+    if (!err)
+        err = add_pair(lab, DEMO_LAB_IFNAME, 77, mtu_bytes, why);
+    if (err)
         demo_lab_down(lab);
-    return rc;
+    return err;
 }
 
 void demo_lab_down(const struct demo_lab *lab)
@@ -194,16 +194,16 @@ void demo_lab_down(const struct demo_lab *lab)
         delete_netns(lab->netns[i]);
 }
 
-int demo_lab_enter(const char *netns, struct net_error *err)
+int demo_lab_enter(const char *netns, struct net_error *why)
 {
     char path[128];
 
     snprintf(path, sizeof path, NETNS_DIR "/%s", netns);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int rc = fd < 0 || setns(fd, CLONE_NEWNET) != 0 ? -errno : 0;
-    if (rc)
-        net_error_set(err, -rc, "cannot enter the network namespace %s: %s", netns, strerror(-rc));
+    int err = fd < 0 || setns(fd, CLONE_NEWNET) != 0 ? -errno : 0;
+    if (err)
+        net_error_set(why, -err, "cannot enter the network namespace %s: %s", netns, strerror(-err));
     if (fd >= 0)
         close(fd);
-    return rc;
+    return err;
 }

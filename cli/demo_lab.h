@@ -24,19 +24,19 @@ void demo_lab_addrs(bool ipv6, struct net_addr addr[2]);
 void demo_lab_sweep(void);
 
 /* 0, or -errno with a sentence; nothing is left then. */
-int demo_lab_up(struct demo_lab *lab, uint32_t mtu_bytes, struct net_error *err);
+int demo_lab_up(struct demo_lab *lab, uint32_t mtu_bytes, struct net_error *why);
 void demo_lab_down(const struct demo_lab *lab);
 
 /* Joins the namespaces by a second veth pair, with the networks 10.78.0.0/30 and fd78::/64. 0, or -errno with
  * a sentence. */
-int demo_lab_add_pair(const struct demo_lab *lab, uint32_t mtu_bytes, struct net_error *err);
+int demo_lab_add_pair(const struct demo_lab *lab, uint32_t mtu_bytes, struct net_error *why);
 
 /* Takes an interface of a namespace (0: a, 1: b) down, as when its cable is cut, or up again. 0, or -errno
  * with a sentence. */
 int demo_lab_set_link(const struct demo_lab *lab, int end, const char *ifname, bool up,
-                      struct net_error *err);
+                      struct net_error *why);
 
 /* Moves the calling thread into a namespace by name. 0, or -errno with a sentence. */
-int demo_lab_enter(const char *netns, struct net_error *err);
+int demo_lab_enter(const char *netns, struct net_error *why);
 
 #endif

@@ -153,11 +153,11 @@ static bool make_memory_ports(struct side_run runs[2])
     struct net_port *ends[2];
 
     for (int part = 0; part < 2; part++) {
-        int rc = net_memory_pair(MEMORY_MTU_BYTES, MEMORY_FRAMES, ends);
-        if (rc) {
+        int err = net_memory_pair(MEMORY_MTU_BYTES, MEMORY_FRAMES, ends);
+        if (err) {
             for (int i = 0; part == 1 && i < 2; i++)
                 net_port_close(runs[i].memory[0]);
-            say(runs[0].board, DEMO_A, "cannot make a memory port", -rc);
+            say(runs[0].board, DEMO_A, "cannot make a memory port", -err);
             return false;
         }
         runs[0].memory[part] = ends[0];

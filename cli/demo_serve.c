@@ -33,8 +33,8 @@ static bool post_receive(struct demo_side *side, uint64_t i)
     uint8_t *data = side->receives + i * side->message_bytes;
     struct rdma_sge sge = {(uintptr_t)data, side->message_bytes, side->mr->lkey};
     struct rdma_recv_wr wr = {.wr_id = i, .sg_list = &sge, .num_sge = 1};
-    int rc = roce_post_recv(side->qp, &wr, NULL);
-    return rc == 0 || demo_side_fail(side, "a receive could not be posted: %s", strerror(-rc));
+    int err = roce_post_recv(side->qp, &wr, NULL);
+    return !err || demo_side_fail(side, "a receive could not be posted: %s", strerror(-err));
 }
 
 static bool begin(struct server *s, const struct demo_phase *phase)

@@ -230,20 +230,20 @@ static int wait_for_server(struct act *act)
 /* Makes the sender's input non-blocking, so that a sender that waits does not make us wait. */
 static int start_ends(struct act *act)
 {
-    int rc = demo_smc_end_start(&act->ends[SERVER], act->plan, SERVER);
-    if (rc == CLI_OK)
-        rc = wait_for_server(act);
-    if (rc == CLI_OK)
-        rc = demo_smc_end_start(&act->ends[CLIENT], act->plan, CLIENT);
-    if (rc == CLI_OK)
+    int err = demo_smc_end_start(&act->ends[SERVER], act->plan, SERVER);
+    if (err == CLI_OK)
+        err = wait_for_server(act);
+    if (err == CLI_OK)
+        err = demo_smc_end_start(&act->ends[CLIENT], act->plan, CLIENT);
+    if (err == CLI_OK)
         fcntl(act->ends[CLIENT].in_fd, F_SETFL, O_NONBLOCK);
-    return rc;
+    return err;
 }
 
 /* The link that the client sends over is cut, and restored when the other one carries everything. */
 static int cut_and_restore(struct act *act)
 {
-    struct net_error err;
+    struct net_error why;
     char now[64];
     struct demo_smc_result *r = act->result;
     sending_interface(act, CLIENT, r->cut, sizeof r->cut);
@@ -251,21 +251,21 @@ static int cut_and_restore(struct act *act)
         return cli_negative("the client does not say which link it sends over");
     tell(act, "%s carries the bytes; now it is cut: ip link set %s down", r->cut, r->cut);
     uint64_t cut_ns = host_now_ns();
-    if (demo_lab_set_link(act->plan->lab, CLIENT, r->cut, false, &err) != 0)
-        return cli_fail("%s", err.text);
-    int rc = until(act, 60, has_failed_over, "the group did not fail over");
-    if (rc != CLI_OK)
-        return rc;
+    if (demo_lab_set_link(act->plan->lab, CLIENT, r->cut, false, &why) != 0)
+        return cli_fail("%s", why.text);
+    int err = until(act, 60, has_failed_over, "the group did not fail over");
+    if (err != CLI_OK)
+        return err;
     r->failover_ms = (double)(host_now_ns() - cut_ns) / 1e6;
     sending_interface(act, CLIENT, now, sizeof now);
     tell(act, "the group is %s, the bytes go on over %s; %s is restored", redundancy(act, CLIENT), now,
          r->cut);
     uint64_t up_ns = host_now_ns();
-    if (demo_lab_set_link(act->plan->lab, CLIENT, r->cut, true, &err) != 0)
-        return cli_fail("%s", err.text);
-    rc = until(act, 80, has_two_links, "the group did not regain its second link");
-    if (rc != CLI_OK)
-        return rc;
+    if (demo_lab_set_link(act->plan->lab, CLIENT, r->cut, true, &why) != 0)
+        return cli_fail("%s", why.text);
+    err = until(act, 80, has_two_links, "the group did not regain its second link");
+    if (err != CLI_OK)
+        return err;
     r->regain_ms = (double)(host_now_ns() - up_ns) / 1e6;
     tell(act, "the group has its second link again: %s", redundancy(act, CLIENT));
     return CLI_OK;
@@ -276,9 +276,9 @@ static int end_well(struct act *act)
 {
     uint64_t end_ns = host_now_ns() + PATIENCE_NS;
     struct timespec t = {.tv_nsec = 10000000};
-    int rc = until(act, 100, NULL, "the bytes did not go");
-    if (rc != CLI_OK)
-        return rc;
+    int err = until(act, 100, NULL, "the bytes did not go");
+    if (err != CLI_OK)
+        return err;
     close(act->ends[CLIENT].in_fd);
     act->ends[CLIENT].in_fd = -1;
     while (demo_smc_end_runs(&act->ends[CLIENT]) || demo_smc_end_runs(&act->ends[SERVER])) {
@@ -341,17 +341,17 @@ static int print_ladder(struct act *act)
     snprintf(server, sizeof server, "/proc/self/fd/%d", act->ends[SERVER].trace_fd);
     if (smc_ladder_read(client, server, &ladder, &which) != 0)
         return cli_fail("no memory for the ladder");
-    int rc = smc_ladder_find_failover(&ladder, &first, &count)
-                 ? CLI_OK
-                 : cli_negative("the traces of the second act show no link that went down");
-    if (rc == CLI_OK && act->plan->out) {
+    int err = smc_ladder_find_failover(&ladder, &first, &count)
+                  ? CLI_OK
+                  : cli_negative("the traces of the second act show no link that went down");
+    if (err == CLI_OK && act->plan->out) {
         fputs("\nThe failover and the recovery as both ends traced them, in milliseconds. CDC messages move\n"
               "the cursors of the connection; F, \"failover validation\", is the first on the new link.\n\n",
               act->plan->out);
         smc_ladder_print(act->plan->out, &ladder, first, count, &style);
     }
     smc_ladder_free(&ladder);
-    return rc;
+    return err;
 }
 
 static void introduce(const struct act *act)
@@ -373,31 +373,31 @@ static void introduce(const struct act *act)
 
 static int play(struct act *act)
 {
-    struct net_error err;
-    if (demo_lab_add_pair(act->plan->lab, act->plan->mtu_bytes, &err) != 0)
-        return cli_fail("%s", err.text);
+    struct net_error why;
+    if (demo_lab_add_pair(act->plan->lab, act->plan->mtu_bytes, &why) != 0)
+        return cli_fail("%s", why.text);
     introduce(act);
-    int rc = start_ends(act);
+    int err = start_ends(act);
     act->start_ns = host_now_ns();
-    if (rc == CLI_OK)
-        rc = until(act, 30, has_two_links, "the group did not have two links");
-    if (rc == CLI_OK) {
+    if (err == CLI_OK)
+        err = until(act, 30, has_two_links, "the group did not have two links");
+    if (err == CLI_OK) {
         tell(act, "the group has two links and is %s", redundancy(act, CLIENT));
-        rc = cut_and_restore(act);
+        err = cut_and_restore(act);
     }
-    if (rc == CLI_OK)
-        rc = end_well(act);
+    if (err == CLI_OK)
+        err = end_well(act);
     act->result->seconds = (double)(host_now_ns() - act->start_ns) / 1e9;
     clear_bar(act);
-    for (int i = 0; i < 2 && rc == CLI_OK; i++)
+    for (int i = 0; i < 2 && err == CLI_OK; i++)
         *(i ? &act->result->server : &act->result->client) = demo_smc_end_report(&act->ends[i]);
-    if (rc == CLI_OK)
-        rc = sum_file(act);
-    if (rc == CLI_OK) {
+    if (err == CLI_OK)
+        err = sum_file(act);
+    if (err == CLI_OK) {
         print_sums(act);
-        rc = print_ladder(act);
+        err = print_ladder(act);
     }
-    return rc;
+    return err;
 }
 
 int demo_smc_run(const struct demo_smc_plan *plan, struct demo_smc_result *result)
@@ -409,14 +409,14 @@ int demo_smc_run(const struct demo_smc_plan *plan, struct demo_smc_result *resul
     if (!act)
         return cli_fail("no memory for the second act");
     *act = (struct act){.plan = plan, .result = result, .ends = {none, none}, .sum = smc_sum_create()};
-    int rc = act->sum ? play(act) : cli_fail("no memory for SHA-256");
+    int err = act->sum ? play(act) : cli_fail("no memory for SHA-256");
     for (int i = 0; i < 2; i++) {
         demo_smc_end_stop(&act->ends[i]);
         json_object_put(act->seen[i]);
     }
     smc_sum_destroy(act->sum);
     free(act);
-    return rc;
+    return err;
 }
 
 void demo_smc_forget(struct demo_smc_result *result)

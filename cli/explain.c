@@ -117,17 +117,17 @@ static int explain_file(struct run *run, const char *path)
 {
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error err;
-    int rc = net_capture_open(path, &capture, &err);
-    if (rc != 0)
-        return cli_fail("%s", err.text);
+    struct net_error why;
+    int err = net_capture_open(path, &capture, &why);
+    if (err)
+        return cli_fail("%s", why.text);
     if (run->page)
         cli_page_file(run->page, path);
-    while ((rc = net_capture_next(capture, &record, &err)) > 0)
+    while ((err = net_capture_next(capture, &record, &why)) > 0)
         if (!take(run, &record))
             break;
     net_capture_close(capture);
-    return rc < 0 ? cli_fail("%s", err.text) : CLI_OK;
+    return err < 0 ? cli_fail("%s", why.text) : CLI_OK;
 }
 
 static int explain_interface(struct run *run)
@@ -296,10 +296,10 @@ static const struct option options[] = {{"verbose", no_argument, NULL, 'v'},
 
 static int take_filter(struct settings *s)
 {
-    struct net_error err;
+    struct net_error why;
     explain_filter_free(s->filter);
-    s->filter = explain_filter_parse(optarg, &err);
-    return s->filter ? 0 : cli_fail("%s", err.text);
+    s->filter = explain_filter_parse(optarg, &why);
+    return s->filter ? 0 : cli_fail("%s", why.text);
 }
 
 static int take_option(struct settings *s, int c, char **argv)

@@ -24,13 +24,13 @@ static uint64_t now_ns(void)
 
 /* Takes what is there, `max` packets at most. 1: more are wanted, 0: no more, -EIO with a sentence. */
 static int take_burst(const struct cli_explain_live *live, struct sniff_live *capture, unsigned max,
-                      struct net_error *err)
+                      struct net_error *why)
 {
     struct net_capture_record record;
     for (unsigned i = 0; i < max; i++) {
-        int rc = sniff_live_next(capture, &record, err);
-        if (rc <= 0)
-            return rc < 0 ? rc : 1;
+        int err = sniff_live_next(capture, &record, why);
+        if (err <= 0)
+            return err < 0 ? err : 1;
         if (!live->take(live->ctx, &record))
             return 0;
     }
@@ -46,36 +46,36 @@ static int wait_ms(uint64_t end_ns, uint64_t now)
 }
 
 /* Until it ends: 0; or a failure. */
-static int watch(const struct cli_explain_live *live, struct sniff_live *capture, struct net_error *err)
+static int watch(const struct cli_explain_live *live, struct sniff_live *capture, struct net_error *why)
 {
     struct pollfd fds[2] = {{.fd = sniff_live_fd(capture), .events = POLLIN},
                             {.fd = cli_stop_fd(), .events = POLLIN}};
     uint64_t now = now_ns(), end_ns = live->duration_ns ? now + live->duration_ns : 0;
     while (!cli_stopped() && (!end_ns || now < end_ns)) {
         poll(fds, 2, wait_ms(end_ns, now)); /* what it returns does not matter: the ring says what is there */
-        int more = take_burst(live, capture, BURST, err);
+        int more = take_burst(live, capture, BURST, why);
         if (!live->pause(live->ctx) || more <= 0)
             return more;
         now = now_ns();
     }
     /* What the kernel held when the end came was on the wire before. */
-    int more = take_burst(live, capture, LAST_BURST, err);
+    int more = take_burst(live, capture, LAST_BURST, why);
     return more < 0 ? more : 0;
 }
 
 int cli_explain_live(const struct cli_explain_live *live)
 {
     struct sniff_live *capture;
-    struct net_error err;
-    int rc = cli_stop_install();
-    if (rc)
-        return cli_fail("cannot catch signals: %s", strerror(-rc));
-    if (sniff_live_open(live->ifname, true, live->all ? NULL : sniff_live_filter, &capture, &err) != 0)
-        return cli_fail("%s", err.text);
-    rc = watch(live, capture, &err);
+    struct net_error why;
+    int err = cli_stop_install();
+    if (err)
+        return cli_fail("cannot catch signals: %s", strerror(-err));
+    if (sniff_live_open(live->ifname, true, live->all ? NULL : sniff_live_filter, &capture, &why) != 0)
+        return cli_fail("%s", why.text);
+    err = watch(live, capture, &why);
     uint64_t lost = sniff_live_dropped(capture);
     sniff_live_close(capture);
     if (lost)
         fprintf(stderr, "%" PRIu64 " packets came faster than they were explained, and were lost\n", lost);
-    return rc < 0 ? cli_fail("%s", err.text) : CLI_OK;
+    return err < 0 ? cli_fail("%s", why.text) : CLI_OK;
 }

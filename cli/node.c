@@ -31,11 +31,11 @@ static struct host_dev_config dev_config(const struct cli_node_config *config)
 
 int cli_node_open(const struct cli_node_config *config, struct cli_node *node)
 {
-    struct net_error err;
+    struct net_error why;
     struct host_dev_config dev = dev_config(config);
     *node =
         (struct cli_node){.events = config->events, .roce_v1 = config->roce_v1, .capture = config->capture};
-    return host_dev_open(&dev, &node->dev, &err) == 0 ? CLI_OK : cli_fail("%s", err.text);
+    return host_dev_open(&dev, &node->dev, &why) == 0 ? CLI_OK : cli_fail("%s", why.text);
 }
 
 /* The MAC of side `side` of the pair: locally administered. */
@@ -60,10 +60,10 @@ static void add_memory_gids(const struct cli_node *node, int side)
 int cli_node_open_pair(const struct cli_node_config *config, struct cli_node nodes[2])
 {
     struct net_port *ends[2];
-    struct net_error err;
-    int rc = net_memory_pair(MEMORY_MTU_BYTES, MEMORY_RING_FRAMES, ends);
-    if (rc != 0)
-        return cli_fail("cannot make a memory port: %s", strerror(-rc));
+    struct net_error why;
+    int err = net_memory_pair(MEMORY_MTU_BYTES, MEMORY_RING_FRAMES, ends);
+    if (err)
+        return cli_fail("cannot make a memory port: %s", strerror(-err));
     struct host_dev_config first = dev_config(config);
     struct host_dev_config second = {.window_pkts = config->window_pkts,
                                      .cc = config->cc,
@@ -74,13 +74,13 @@ int cli_node_open_pair(const struct cli_node_config *config, struct cli_node nod
     nodes[0] = nodes[1];
     nodes[0].capture = config->capture;
     nodes[0].memory_peer = memory_mac(1);
-    if (host_dev_create_on(ends[0], &first, &nodes[0].dev, &err) != 0) {
+    if (host_dev_create_on(ends[0], &first, &nodes[0].dev, &why) != 0) {
         net_port_close(ends[1]);
-        return cli_fail("%s", err.text);
+        return cli_fail("%s", why.text);
     }
-    if (host_dev_create_on(ends[1], &second, &nodes[1].dev, &err) != 0) {
+    if (host_dev_create_on(ends[1], &second, &nodes[1].dev, &why) != 0) {
         host_dev_close(nodes[0].dev);
-        return cli_fail("%s", err.text);
+        return cli_fail("%s", why.text);
     }
     add_memory_gids(&nodes[0], 0);
     add_memory_gids(&nodes[1], 1);
@@ -89,11 +89,11 @@ int cli_node_open_pair(const struct cli_node_config *config, struct cli_node nod
 
 int cli_node_close(struct cli_node *node, int status)
 {
-    int rc = host_dev_capture_flush(node->dev);
+    int err = host_dev_capture_flush(node->dev);
     host_dev_close(node->dev);
-    if (rc == 0)
+    if (!err)
         return status;
-    cli_fail("the capture %s ends too early: %s", node->capture, strerror(-rc));
+    cli_fail("the capture %s ends too early: %s", node->capture, strerror(-err));
     return status == CLI_OK ? CLI_ERROR : status;
 }
 
@@ -167,9 +167,9 @@ int cli_node_resolve(const struct cli_node *node, const struct net_addr *dst, st
         *mac = node->memory_peer;
         return CLI_OK;
     }
-    struct net_error err;
-    int rc = host_dev_resolve(node->dev, dst, RESOLVE_NS, mac, &err);
-    return rc == 0 ? CLI_OK : cli_fail("%s", err.text);
+    struct net_error why;
+    int err = host_dev_resolve(node->dev, dst, RESOLVE_NS, mac, &why);
+    return !err ? CLI_OK : cli_fail("%s", why.text);
 }
 
 int cli_node_check_pmtu(const struct cli_node *node, uint32_t pmtu_bytes)

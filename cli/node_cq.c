@@ -37,12 +37,12 @@ int cli_cq_create(const struct cli_node *node, uint32_t capacity, struct cli_cq 
         return cli_fail("cannot create an event descriptor: %s", strerror(errno));
     struct rdma_cq_config config = {
         .capacity = capacity, .notify = node->events ? on_notify : NULL, .ctx = out};
-    int rc = rdma_cq_create(&rdma_mem_libc, &config, &out->cq);
-    if (rc == 0)
+    int err = rdma_cq_create(&rdma_mem_libc, &config, &out->cq);
+    if (!err)
         return CLI_OK;
     if (out->event_fd >= 0)
         close(out->event_fd);
-    return cli_fail("cannot create a completion queue of %u entries: %s", capacity, strerror(-rc));
+    return cli_fail("cannot create a completion queue of %u entries: %s", capacity, strerror(-err));
 }
 
 void cli_cq_destroy(struct cli_cq *cq)

@@ -10,14 +10,14 @@
 int cli_node_option(struct cli_node_config *config, int c, const char *text)
 {
     uint64_t value = 0;
-    int rc = CLI_OK;
+    int err = CLI_OK;
     switch (c) {
     case CLI_NODE_PORT:
         return cli_parse_port("--port", text, &config->port);
     case 'g':
-        rc = cli_parse_count("--gid-idx", text, 0, 255, &value);
+        err = cli_parse_count("--gid-idx", text, 0, 255, &value);
         config->gid_index = (int)value;
-        return rc;
+        return err;
     case '6':
         config->ipv6 = true;
         return CLI_OK;

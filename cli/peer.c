@@ -35,9 +35,9 @@ static int resolve_name(const struct peer *peer, const char *name, struct net_ad
     struct addrinfo hints = {.ai_family = peer->options->node.ipv6 ? AF_INET6 : AF_UNSPEC,
                              .ai_socktype = SOCK_STREAM},
                     *found;
-    int rc = getaddrinfo(name, NULL, &hints, &found);
-    if (rc != 0)
-        return cli_fail("cannot resolve '%s': %s", name, gai_strerror(rc));
+    int err = getaddrinfo(name, NULL, &hints, &found);
+    if (err)
+        return cli_fail("cannot resolve '%s': %s", name, gai_strerror(err));
     if (found->ai_family == AF_INET) {
         const struct sockaddr_in *in = (const void *)found->ai_addr;
         *out = net_addr_from_v4((const uint8_t *)&in->sin_addr);
@@ -65,16 +65,16 @@ static int resolve_local(struct peer *peer)
 
 static int open_device(struct peer *peer)
 {
-    struct net_error err;
+    struct net_error why;
     host_dev_lock(peer->node.dev);
-    int rc = rdma_pd_create(roce_dev_domain(host_dev_engine(peer->node.dev)), &peer->pd);
+    int err = rdma_pd_create(roce_dev_domain(host_dev_engine(peer->node.dev)), &peer->pd);
     host_dev_unlock(peer->node.dev);
-    if (rc != 0)
-        return cli_fail("cannot create a protection domain: %s", strerror(-rc));
+    if (err)
+        return cli_fail("cannot create a protection domain: %s", strerror(-err));
     struct host_cm_config config = {.timeouts = {.response_timeout = RESPONSE_TIMEOUT},
                                     .gid_type = peer->node.roce_v1 ? ROCE_GID_V1 : ROCE_GID_V2};
-    if (host_cm_open(peer->node.dev, &config, &peer->cm, &err) != 0)
-        return cli_fail("%s", err.text);
+    if (host_cm_open(peer->node.dev, &config, &peer->cm, &why) != 0)
+        return cli_fail("%s", why.text);
     uint32_t depth = peer->options->connections * (peer->max_send_wr + peer->max_recv_wr);
     return cli_cq_create(&peer->node, depth + 1, &peer->cq);
 }
@@ -92,18 +92,18 @@ int peer_open(struct peer *peer, const struct peer_options *options, const struc
                           .max_recv_wr = work(kind->max_recv_wr, options)};
     if (cli_stop_install() != 0)
         return cli_fail("cannot watch for signals");
-    int rc = options->host ? resolve_name(peer, options->host, &peer->remote) : CLI_OK;
-    if (rc == CLI_OK)
-        rc = cli_node_open(&options->node, &peer->node);
-    if (rc != CLI_OK)
-        return rc;
+    int err = options->host ? resolve_name(peer, options->host, &peer->remote) : CLI_OK;
+    if (err == CLI_OK)
+        err = cli_node_open(&options->node, &peer->node);
+    if (err != CLI_OK)
+        return err;
     peer->conns = calloc(options->connections, sizeof *peer->conns);
-    rc = peer->conns ? resolve_local(peer) : cli_fail("no memory for %u connections", options->connections);
+    err = peer->conns ? resolve_local(peer) : cli_fail("no memory for %u connections", options->connections);
     for (uint32_t i = 0; peer->conns && i < options->connections; i++)
         peer->conns[i] = (struct peer_conn){.peer = peer, .index = i};
-    if (rc == CLI_OK)
-        rc = open_device(peer);
-    return rc == CLI_OK ? CLI_OK : peer_close(peer, rc);
+    if (err == CLI_OK)
+        err = open_device(peer);
+    return err == CLI_OK ? CLI_OK : peer_close(peer, err);
 }
 
 /* --- what happens --- */
@@ -134,15 +134,15 @@ static int round_of(struct peer *peer, bool *did)
 {
     struct rdma_wc wcs[WC_BURST];
     *did = !peer->node.events && host_dev_progress(peer->node.dev);
-    int rc = peer_handle_events(peer, did);
+    int err = peer_handle_events(peer, did);
     rdma_cq_req_notify(peer->cq.cq, false);
     int n = rdma_cq_poll(peer->cq.cq, wcs, WC_BURST);
     if (n < 0)
         return cli_negative("the completion queue overflowed");
-    for (int i = 0; i < n && rc == CLI_OK; i++)
-        rc = on_completion(peer, &wcs[i]);
+    for (int i = 0; i < n && err == CLI_OK; i++)
+        err = on_completion(peer, &wcs[i]);
     *did |= n > 0;
-    return rc;
+    return err;
 }
 
 static void sleep_a_little(const struct peer *peer)
@@ -188,9 +188,9 @@ static int wait_for(struct peer *peer, bool (*done)(const struct peer *peer, con
     uint64_t last_ns = host_now_ns();
     while (!done(peer, ctx)) {
         bool did;
-        int rc = round_of(peer, &did);
-        if (rc != CLI_OK || done(peer, ctx))
-            return rc;
+        int err = round_of(peer, &did);
+        if (err != CLI_OK || done(peer, ctx))
+            return err;
         if (cli_stopped() && !peer->stop_ends_round)
             return cli_negative("stopped before %s", what);
         uint64_t now_ns = host_now_ns();
@@ -233,14 +233,14 @@ static bool all_established_or_ended(const struct peer *peer, const void *ctx)
 
 static int connect_one(struct peer *peer, struct peer_conn *conn)
 {
-    struct net_error err;
-    int rc = host_cm_create_id(peer->cm, peer->kind->space, conn, &conn->id);
-    if (rc != 0)
-        return cli_fail("cannot make a connection: %s", strerror(-rc));
+    struct net_error why;
+    int err = host_cm_create_id(peer->cm, peer->kind->space, conn, &conn->id);
+    if (err)
+        return cli_fail("cannot make a connection: %s", strerror(-err));
     conn->state = PEER_CONN_OPENING;
     const struct net_addr *local = net_addr_is_zero(&peer->local) ? NULL : &peer->local;
-    rc = host_cm_resolve_addr(conn->id, local, &peer->remote, peer->options->service_port, RESOLVE_NS, &err);
-    return rc == 0 ? CLI_OK : cli_fail("%s", err.text);
+    err = host_cm_resolve_addr(conn->id, local, &peer->remote, peer->options->service_port, RESOLVE_NS, &why);
+    return !err ? CLI_OK : cli_fail("%s", why.text);
 }
 
 static int listen_once(struct peer *peer)
@@ -248,15 +248,15 @@ static int listen_once(struct peer *peer)
     char text[NET_ADDR_STR_SIZE];
     if (peer->listen_id)
         return CLI_OK;
-    int rc = host_cm_create_id(peer->cm, peer->kind->space, NULL, &peer->listen_id);
+    int err = host_cm_create_id(peer->cm, peer->kind->space, NULL, &peer->listen_id);
     const struct net_addr *local = net_addr_is_zero(&peer->local) ? NULL : &peer->local;
-    if (rc == 0)
-        rc = host_cm_listen(peer->listen_id, local, peer->options->service_port, peer->options->connections);
-    if (rc == -EINVAL && local)
+    if (!err)
+        err = host_cm_listen(peer->listen_id, local, peer->options->service_port, peer->options->connections);
+    if (err == -EINVAL && local)
         return cli_fail("cannot listen on %s: it is no address of %s", net_addr_str(local, text),
                         cli_node_port_name(&peer->node));
-    if (rc != 0)
-        return cli_fail("cannot listen on service port %u: %s", peer->options->service_port, strerror(-rc));
+    if (err)
+        return cli_fail("cannot listen on service port %u: %s", peer->options->service_port, strerror(-err));
     peer_say_listening(peer);
     return CLI_OK;
 }
@@ -264,14 +264,15 @@ static int listen_once(struct peer *peer)
 int peer_connect_all(struct peer *peer)
 {
     bool client = peer->options->host != NULL;
-    int rc = client ? CLI_OK : listen_once(peer);
-    for (uint32_t i = 0; client && i < peer->options->connections && rc == CLI_OK; i++)
-        rc = connect_one(peer, &peer->conns[i]);
-    if (rc == CLI_OK)
-        rc = wait_for(peer, all_established_or_ended, NULL, client ? "the connection stood" : "a client came",
-                      client ? peer->options->timeout_ns : UINT64_MAX);
+    int err = client ? CLI_OK : listen_once(peer);
+    for (uint32_t i = 0; client && i < peer->options->connections && err == CLI_OK; i++)
+        err = connect_one(peer, &peer->conns[i]);
+    if (err == CLI_OK)
+        err =
+            wait_for(peer, all_established_or_ended, NULL, client ? "the connection stood" : "a client came",
+                     client ? peer->options->timeout_ns : UINT64_MAX);
     peer->start_ns = host_now_ns();
-    return rc;
+    return err;
 }
 
 /* On a line that loses frames our consent may have been lost: stays to repeat it (ROCE-CM-51). */
@@ -279,19 +280,19 @@ static int linger(struct peer *peer)
 {
     uint64_t end_ns = host_now_ns() + LINGER_NS;
     bool did;
-    int rc = CLI_OK;
-    while (rc == CLI_OK && peer_retransmitted(peer) > 0 && host_now_ns() < end_ns && !cli_stopped()) {
-        rc = round_of(peer, &did);
+    int err = CLI_OK;
+    while (err == CLI_OK && peer_retransmitted(peer) > 0 && host_now_ns() < end_ns && !cli_stopped()) {
+        err = round_of(peer, &did);
         if (!did)
             sleep_a_little(peer);
     }
-    return rc;
+    return err;
 }
 
 int peer_await_closed(struct peer *peer)
 {
-    int rc = peer_wait(peer, none_open, NULL, "the peer disconnected");
-    return rc == CLI_OK && peer->kind->qp_type != ROCE_QPT_UD ? linger(peer) : rc;
+    int err = peer_wait(peer, none_open, NULL, "the peer disconnected");
+    return err == CLI_OK && peer->kind->qp_type != ROCE_QPT_UD ? linger(peer) : err;
 }
 
 int peer_disconnect_all(struct peer *peer)

@@ -16,10 +16,10 @@ static int register_memory(struct peer_conn *conn)
     if (!conn->memory)
         return cli_fail("no memory for the messages of a connection, %zu bytes", size);
     host_dev_lock(peer->node.dev);
-    int rc =
+    int err =
         rdma_mr_reg(peer->pd, conn->memory, size, RDMA_ACCESS_LOCAL_WRITE | peer->kind->access, &conn->mr);
     host_dev_unlock(peer->node.dev);
-    return rc == 0 ? CLI_OK : cli_fail("cannot register %zu bytes: %s", size, strerror(-rc));
+    return !err ? CLI_OK : cli_fail("cannot register %zu bytes: %s", size, strerror(-err));
 }
 
 static int create_qp(struct peer_conn *conn)
@@ -37,32 +37,32 @@ static int create_qp(struct peer_conn *conn)
         .ctx = conn,
     };
     host_dev_lock(peer->node.dev);
-    int rc = roce_qp_create(host_dev_engine(peer->node.dev), &config, &conn->qp);
+    int err = roce_qp_create(host_dev_engine(peer->node.dev), &config, &conn->qp);
     host_dev_unlock(peer->node.dev);
-    return rc == 0 ? CLI_OK : cli_fail("cannot create a queue pair: %s", strerror(-rc));
+    return !err ? CLI_OK : cli_fail("cannot create a queue pair: %s", strerror(-err));
 }
 
 int peer_conn_open(struct peer_conn *conn)
 {
     const struct peer_kind *kind = conn->peer->kind;
-    int rc = register_memory(conn);
-    if (rc == CLI_OK)
-        rc = create_qp(conn);
+    int err = register_memory(conn);
+    if (err == CLI_OK)
+        err = create_qp(conn);
     /* In INIT, so that it takes receives: the peer's first message may follow its answer at once. */
-    if (rc == CLI_OK)
-        rc = kind->qp_type == ROCE_QPT_UD ? cli_ud_init(&conn->peer->node, conn->qp, ROCE_CM_QKEY)
-                                          : cli_rc_init(&conn->peer->node, conn->qp, kind->access);
-    return rc == CLI_OK ? kind->prepare(conn) : rc;
+    if (err == CLI_OK)
+        err = kind->qp_type == ROCE_QPT_UD ? cli_ud_init(&conn->peer->node, conn->qp, ROCE_CM_QKEY)
+                                           : cli_rc_init(&conn->peer->node, conn->qp, kind->access);
+    return err == CLI_OK ? kind->prepare(conn) : err;
 }
 
 int peer_conn_set_remote(struct peer_conn *conn, const struct roce_av *av, uint32_t qpn, uint32_t qkey)
 {
     host_dev_lock(conn->peer->node.dev);
-    int rc = roce_ah_create(host_dev_engine(conn->peer->node.dev), conn->peer->pd, av, &conn->ah);
+    int err = roce_ah_create(host_dev_engine(conn->peer->node.dev), conn->peer->pd, av, &conn->ah);
     host_dev_unlock(conn->peer->node.dev);
     conn->remote_qpn = qpn;
     conn->remote_qkey = qkey;
-    return rc == 0 ? CLI_OK : cli_fail("cannot make an address handle: %s", strerror(-rc));
+    return !err ? CLI_OK : cli_fail("cannot make an address handle: %s", strerror(-err));
 }
 
 void peer_conn_close(struct peer_conn *conn)

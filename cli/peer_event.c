@@ -29,12 +29,12 @@ static int on_request(struct peer *peer, const struct host_cm_event *event, bool
         return CLI_OK;
     conn->id = event->id;
     host_cm_id_set_ctx(conn->id, conn);
-    int rc = peer_conn_open(conn);
-    if (rc != CLI_OK)
-        return rc;
-    rc = host_cm_accept(conn->id, conn->qp, &peer->kind->param);
-    if (rc != 0)
-        return cli_fail("cannot accept a connection: %s", strerror(-rc));
+    int err = peer_conn_open(conn);
+    if (err != CLI_OK)
+        return err;
+    err = host_cm_accept(conn->id, conn->qp, &peer->kind->param);
+    if (err)
+        return cli_fail("cannot accept a connection: %s", strerror(-err));
     /* Nobody says more about a datagram service. */
     conn->state = peer->kind->qp_type == ROCE_QPT_UD ? PEER_CONN_ESTABLISHED : PEER_CONN_OPENING;
     return CLI_OK;
@@ -42,11 +42,11 @@ static int on_request(struct peer *peer, const struct host_cm_event *event, bool
 
 static int on_route(struct peer_conn *conn)
 {
-    int rc = peer_conn_open(conn);
-    if (rc != CLI_OK)
-        return rc;
-    rc = host_cm_connect(conn->id, conn->qp, &conn->peer->kind->param);
-    return rc == 0 ? CLI_OK : cli_fail("cannot connect: %s", strerror(-rc));
+    int err = peer_conn_open(conn);
+    if (err != CLI_OK)
+        return err;
+    err = host_cm_connect(conn->id, conn->qp, &conn->peer->kind->param);
+    return !err ? CLI_OK : cli_fail("cannot connect: %s", strerror(-err));
 }
 
 static int on_disconnected(struct peer_conn *conn)
@@ -122,15 +122,15 @@ static int on_event(struct peer *peer, const struct host_cm_event *event, bool *
 int peer_handle_events(struct peer *peer, bool *did)
 {
     struct host_cm_event *event;
-    int rc = CLI_OK;
-    while (rc == CLI_OK && host_cm_get_event(peer->cm, &event, 0) == 0) {
+    int err = CLI_OK;
+    while (err == CLI_OK && host_cm_get_event(peer->cm, &event, 0) == 0) {
         bool gone = false;
         struct host_cm_id *id = event->id;
-        rc = on_event(peer, event, &gone);
+        err = on_event(peer, event, &gone);
         host_cm_ack_event(event);
         if (gone)
             host_cm_destroy_id(id);
         *did = true;
     }
-    return rc;
+    return err;
 }

@@ -31,10 +31,10 @@ size_t peer_exchange_memory(const struct peer_options *options)
 int peer_exchange_prepare(struct peer_conn *conn)
 {
     const struct peer *peer = conn->peer;
-    int rc = CLI_OK;
-    for (uint32_t i = 0; i < peer->options->messages && rc == CLI_OK; i++)
-        rc = peer_post_recv(conn, i, received_at(peer, i), area_bytes(peer) + peer->options->size_bytes);
-    return rc;
+    int err = CLI_OK;
+    for (uint32_t i = 0; i < peer->options->messages && err == CLI_OK; i++)
+        err = peer_post_recv(conn, i, received_at(peer, i), area_bytes(peer) + peer->options->size_bytes);
+    return err;
 }
 
 /* A server of datagrams learns from the first where to answer to: ROCE-UD-6, and the immediate for the
@@ -43,10 +43,10 @@ static int learn_remote(struct peer_conn *conn, const struct rdma_wc *wc, const 
 {
     struct roce_av av;
     host_dev_lock(conn->peer->node.dev);
-    int rc = roce_ah_from_wc(host_dev_engine(conn->peer->node.dev), wc, area, &av);
+    int err = roce_ah_from_wc(host_dev_engine(conn->peer->node.dev), wc, area, &av);
     host_dev_unlock(conn->peer->node.dev);
-    if (rc != 0)
-        return cli_negative("a datagram came from nowhere that can be answered: %s", strerror(-rc));
+    if (err)
+        return cli_negative("a datagram came from nowhere that can be answered: %s", strerror(-err));
     if (!(wc->wc_flags & RDMA_WC_WITH_IMM) || be32toh(wc->imm_data) != wc->src_qpn)
         return cli_negative("a datagram of queue pair 0x%06x does not say so in its immediate", wc->src_qpn);
     return peer_conn_set_remote(conn, &av, wc->src_qpn, ROCE_CM_QKEY);
@@ -60,9 +60,9 @@ static int on_message(struct peer_conn *conn, const struct rdma_wc *wc)
     if (wc->byte_len != area + size)
         return cli_negative("message %u has %u bytes instead of %u: do both sides use the same -S?",
                             number + 1, wc->byte_len - area, size);
-    int rc = area && !conn->ah ? learn_remote(conn, wc, message - area) : CLI_OK;
+    int err = area && !conn->ah ? learn_remote(conn, wc, message - area) : CLI_OK;
     conn->received++;
-    return rc == CLI_OK ? peer_received(conn, number, message, size) : rc;
+    return err == CLI_OK ? peer_received(conn, number, message, size) : err;
 }
 
 int peer_exchange_completed(struct peer_conn *conn, const struct rdma_wc *wc)
@@ -99,16 +99,16 @@ static bool all_sent(const struct peer *peer, const void *last)
 static int send_all(struct peer *peer, bool last)
 {
     uint32_t size = peer->options->size_bytes;
-    int rc = CLI_OK;
+    int err = CLI_OK;
     for (uint32_t c = 0; c < peer->options->connections; c++) {
         struct peer_conn *conn = &peer->conns[c];
-        for (uint32_t i = 0; i < peer->options->messages && rc == CLI_OK; i++) {
+        for (uint32_t i = 0; i < peer->options->messages && err == CLI_OK; i++) {
             peer_fill(conn, i, conn->memory + sent_at(peer, i), size);
-            rc = peer_post_send(conn, i, sent_at(peer, i), size);
+            err = peer_post_send(conn, i, sent_at(peer, i), size);
         }
     }
     peer->peer_may_leave = last;
-    return rc == CLI_OK ? peer_wait(peer, all_sent, &last, "all messages had been acknowledged") : rc;
+    return err == CLI_OK ? peer_wait(peer, all_sent, &last, "all messages had been acknowledged") : err;
 }
 
 static int receive_all(struct peer *peer)
@@ -121,28 +121,28 @@ static int receive_all(struct peer *peer)
 static int exchange(struct peer *peer, bool client_first)
 {
     bool first = client_first == (peer->options->host != NULL);
-    int rc = first ? send_all(peer, false) : receive_all(peer);
-    if (rc == CLI_OK)
-        rc = first ? receive_all(peer) : send_all(peer, true);
+    int err = first ? send_all(peer, false) : receive_all(peer);
+    if (err == CLI_OK)
+        err = first ? receive_all(peer) : send_all(peer, true);
     peer->end_ns = host_now_ns();
-    return rc;
+    return err;
 }
 
 int peer_exchange_run(const struct peer_options *options, const struct peer_kind *kind,
                       const struct peer_exchange_order *order)
 {
     struct peer peer;
-    int rc = peer_open(&peer, options, kind);
-    if (rc != CLI_OK)
-        return rc;
-    rc = peer_connect_all(&peer);
-    if (rc == CLI_OK)
-        rc = exchange(&peer, order->client_sends_first);
-    if (rc == CLI_OK)
-        rc = (options->host ? order->client_disconnects : order->server_disconnects)
-                 ? peer_disconnect_all(&peer)
-                 : peer_await_closed(&peer);
-    if (rc == CLI_OK)
+    int err = peer_open(&peer, options, kind);
+    if (err != CLI_OK)
+        return err;
+    err = peer_connect_all(&peer);
+    if (err == CLI_OK)
+        err = exchange(&peer, order->client_sends_first);
+    if (err == CLI_OK)
+        err = (options->host ? order->client_disconnects : order->server_disconnects)
+                  ? peer_disconnect_all(&peer)
+                  : peer_await_closed(&peer);
+    if (err == CLI_OK)
         peer_report(&peer);
-    return peer_close(&peer, rc);
+    return peer_close(&peer, err);
 }

@@ -28,20 +28,20 @@ static const struct option long_options[] = {
 static int parse_u32(const char *name, const char *text, uint64_t min, uint64_t max, uint32_t *out)
 {
     uint64_t value = 0;
-    int rc = cli_parse_count(name, text, min, max, &value);
+    int err = cli_parse_count(name, text, min, max, &value);
     *out = (uint32_t)value;
-    return rc;
+    return err;
 }
 
 int peer_option(struct peer_options *o, int c, const char *text)
 {
     uint64_t value = 0;
-    int rc;
+    int err;
     switch (c) {
     case 'p':
-        rc = cli_parse_count("--service-port", text, 1, 65535, &value);
+        err = cli_parse_count("--service-port", text, 1, 65535, &value);
         o->service_port = (uint16_t)value;
-        return rc;
+        return err;
     case 's':
         o->host = text;
         return CLI_OK;
@@ -53,9 +53,9 @@ int peer_option(struct peer_options *o, int c, const char *text)
     case 'C':
         return parse_u32("--count", text, 0, MAX_MESSAGES, &o->messages);
     case 'S':
-        rc = cli_parse_size("--size", text, 1, 1u << 30, &value);
+        err = cli_parse_size("--size", text, 1, 1u << 30, &value);
         o->size_bytes = (uint32_t)value;
-        return rc;
+        return err;
     case 't':
         return cli_parse_duration("--timeout", text, NS_PER_S / 100, 3600 * NS_PER_S, &o->timeout_ns);
     case 'j':

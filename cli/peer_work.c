@@ -12,8 +12,8 @@ int peer_post_recv(struct peer_conn *conn, uint64_t number, size_t at, uint32_t 
     struct rdma_sge sge = {
         .addr = (uintptr_t)(conn->memory + at), .len_bytes = len_bytes, .lkey = conn->mr->lkey};
     struct rdma_recv_wr wr = {.wr_id = peer_wr_id(PEER_WR_RECV, number), .sg_list = &sge, .num_sge = 1};
-    int rc = roce_post_recv(conn->qp, &wr, NULL);
-    return rc == 0 ? CLI_OK : cli_fail("cannot post a receive: %s", strerror(-rc));
+    int err = roce_post_recv(conn->qp, &wr, NULL);
+    return !err ? CLI_OK : cli_fail("cannot post a receive: %s", strerror(-err));
 }
 
 /* `wr` but for its memory. */
@@ -24,9 +24,9 @@ static int post(struct peer_conn *conn, struct rdma_send_wr wr, size_t at, uint3
     wr.sg_list = &sge;
     wr.num_sge = 1;
     wr.send_flags = RDMA_SEND_SIGNALED;
-    int rc = roce_post_send(conn->qp, &wr, NULL);
-    if (rc != 0)
-        return cli_fail("cannot post work: %s", strerror(-rc));
+    int err = roce_post_send(conn->qp, &wr, NULL);
+    if (err)
+        return cli_fail("cannot post work: %s", strerror(-err));
     conn->posted++;
     return CLI_OK;
 }

@@ -28,57 +28,57 @@ static int settle_pmtu(struct perf_options *o, const struct cli_node *node)
 
 static int run_client(struct perf_options *o, struct cli_node *node)
 {
-    struct net_error err;
+    struct net_error why;
     struct perf_result result;
     int fd;
-    int rc = settle_pmtu(o, node);
-    if (rc != CLI_OK)
-        return rc;
-    if (cli_tcp_connect(o->host, o->tcp_port, o->timeout_ns, &fd, &err) != 0)
-        return cli_fail("%s", err.text);
-    rc = perf_client(o, node, fd, &result);
+    int err = settle_pmtu(o, node);
+    if (err != CLI_OK)
+        return err;
+    if (cli_tcp_connect(o->host, o->tcp_port, o->timeout_ns, &fd, &why) != 0)
+        return cli_fail("%s", why.text);
+    err = perf_client(o, node, fd, &result);
     close(fd);
-    if (rc == CLI_OK)
+    if (err == CLI_OK)
         perf_report(o, node, &o->test, &result);
-    return rc;
+    return err;
 }
 
 static int run_server(const struct perf_options *o, struct cli_node *node)
 {
-    struct net_error err;
+    struct net_error why;
     int listen_fd, fd;
-    if (cli_tcp_listen(o->tcp_port, &listen_fd, &err) != 0)
-        return cli_fail("%s", err.text);
-    int rc = cli_tcp_accept(listen_fd, &fd, &err);
+    if (cli_tcp_listen(o->tcp_port, &listen_fd, &why) != 0)
+        return cli_fail("%s", why.text);
+    int err = cli_tcp_accept(listen_fd, &fd, &why);
     close(listen_fd);
-    if (rc != 0)
-        return cli_fail("%s", err.text);
-    rc = perf_server(o, node, fd, false);
+    if (err)
+        return cli_fail("%s", why.text);
+    err = perf_server(o, node, fd, false);
     close(fd);
-    return rc;
+    return err;
 }
 
 static int run_one(struct perf_options *o)
 {
     struct cli_node node;
-    int rc = cli_node_open(&o->node, &node);
-    if (rc != CLI_OK)
-        return rc;
-    rc = o->host ? run_client(o, &node) : run_server(o, &node);
-    return cli_node_close(&node, rc);
+    int err = cli_node_open(&o->node, &node);
+    if (err != CLI_OK)
+        return err;
+    err = o->host ? run_client(o, &node) : run_server(o, &node);
+    return cli_node_close(&node, err);
 }
 
 struct server {
     const struct perf_options *options;
     struct cli_node *node;
     int fd;
-    int rc;
+    int err;
 };
 
 static void *serve_beside(void *arg)
 {
     struct server *server = arg;
-    server->rc = perf_server(server->options, server->node, server->fd, true);
+    server->err = perf_server(server->options, server->node, server->fd, true);
     close(server->fd);
     return NULL;
 }
@@ -91,42 +91,42 @@ static int run_sides(struct perf_options *o, struct cli_node nodes[2])
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
         return cli_fail("cannot create a socket pair: %s", strerror(errno));
     struct server server = {.options = o, .node = &nodes[1], .fd = fds[1]};
-    int rc = pthread_create(&thread, NULL, serve_beside, &server);
-    if (rc != 0) {
+    int err = pthread_create(&thread, NULL, serve_beside, &server);
+    if (err) {
         close(fds[0]);
         close(fds[1]);
-        return cli_fail("cannot start a thread: %s", strerror(rc));
+        return cli_fail("cannot start a thread: %s", strerror(err));
     }
-    rc = perf_client(o, &nodes[0], fds[0], &result);
+    err = perf_client(o, &nodes[0], fds[0], &result);
     close(fds[0]);
     pthread_join(thread, NULL);
-    rc = rc == CLI_OK ? server.rc : rc;
-    if (rc == CLI_OK)
+    err = err == CLI_OK ? server.err : err;
+    if (err == CLI_OK)
         perf_report(o, &nodes[0], &o->test, &result);
-    return rc;
+    return err;
 }
 
 static int run_pair(struct perf_options *o)
 {
     struct cli_node nodes[2];
-    int rc = cli_node_open_pair(&o->node, nodes);
-    if (rc != CLI_OK)
-        return rc;
-    rc = settle_pmtu(o, &nodes[0]);
-    if (rc == CLI_OK)
-        rc = run_sides(o, nodes);
-    rc = cli_node_close(&nodes[0], rc);
-    return cli_node_close(&nodes[1], rc);
+    int err = cli_node_open_pair(&o->node, nodes);
+    if (err != CLI_OK)
+        return err;
+    err = settle_pmtu(o, &nodes[0]);
+    if (err == CLI_OK)
+        err = run_sides(o, nodes);
+    err = cli_node_close(&nodes[0], err);
+    return cli_node_close(&nodes[1], err);
 }
 
 int cli_perf(int argc, char **argv)
 {
     struct perf_options options;
-    int rc = perf_parse(argc, argv, &options);
-    if (rc != CLI_OK)
-        return rc < 0 ? CLI_OK : rc;
-    rc = cli_stop_install();
-    if (rc != 0)
-        return cli_fail("cannot watch for signals: %s", strerror(-rc));
+    int err = perf_parse(argc, argv, &options);
+    if (err != CLI_OK)
+        return err < 0 ? CLI_OK : err;
+    err = cli_stop_install();
+    if (err)
+        return cli_fail("cannot watch for signals: %s", strerror(-err));
     return cli_node_is_memory(&options.node) ? run_pair(&options) : run_one(&options);
 }

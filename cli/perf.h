@@ -104,7 +104,7 @@ struct perf_side {
 
 /* 0, or -errno with a sentence: the test asks for what this side cannot do. */
 int perf_side_open(struct perf_side *side, struct cli_node *node, const struct perf_test *test,
-                   bool is_client, uint64_t timeout_ns, struct net_error *err);
+                   bool is_client, uint64_t timeout_ns, struct net_error *why);
 void perf_side_close(struct perf_side *side);
 
 /* Connects every queue pair to its peer. CLI_OK or CLI_ERROR. */
@@ -116,9 +116,9 @@ uint64_t perf_slot_bytes(const struct perf_test *test);
 /* The pattern (cli/pattern.h) of message `seq` of a queue pair, and of a server's slot that is read. */
 uint64_t perf_key(unsigned qp_index, uint64_t seq);
 
-/* --- control exchange: perf_control.c. 0 or -errno with a sentence in `err` --- */
+/* --- control exchange: perf_control.c. 0 or -errno with a sentence in `why` --- */
 
-int perf_control_send_test(int fd, const struct perf_side *side, struct net_error *err);
+int perf_control_send_test(int fd, const struct perf_side *side, struct net_error *why);
 /* What the client wants; its queue pairs go to `peers` (PERF_MAX_QPS of them), its GID to `gid`. */
 struct perf_peer {
     uint32_t qpn, psn;

@@ -68,25 +68,25 @@ static int parse_op(const char *text, enum perf_op *op)
 static int parse_count32(const char *option, const char *text, uint32_t max, uint32_t *out)
 {
     uint64_t value = 0;
-    int rc = cli_parse_count(option, text, 1, max, &value);
+    int err = cli_parse_count(option, text, 1, max, &value);
     *out = (uint32_t)value;
-    return rc;
+    return err;
 }
 
 static int parse_size32(const char *text, uint32_t *out)
 {
     uint64_t value = 0;
-    int rc = cli_parse_size("--size", text, 1, PERF_MAX_REGION_BYTES, &value);
+    int err = cli_parse_size("--size", text, 1, PERF_MAX_REGION_BYTES, &value);
     *out = (uint32_t)value;
-    return rc;
+    return err;
 }
 
 static int parse_tcp_port(const char *text, uint16_t *out)
 {
     uint64_t value = 0;
-    int rc = cli_parse_count("--tcp-port", text, 1, 65535, &value);
+    int err = cli_parse_count("--tcp-port", text, 1, 65535, &value);
     *out = (uint16_t)value;
-    return rc;
+    return err;
 }
 
 static int parse_flag(struct perf_options *o, int c)
@@ -166,9 +166,9 @@ int perf_parse(int argc, char **argv, struct perf_options *o)
             fputs(help, stdout);
             return -1;
         }
-        int rc = c == '?' || c == ':' ? cli_option_error(c, argv) : parse_one(o, c, optarg);
-        if (rc != CLI_OK)
-            return rc;
+        int err = c == '?' || c == ':' ? cli_option_error(c, argv) : parse_one(o, c, optarg);
+        if (err != CLI_OK)
+            return err;
     }
     if (argc - optind > 1)
         return cli_fail("one HOST at the most, but '%s' follows '%s'", argv[optind + 1], argv[optind]);

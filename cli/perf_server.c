@@ -22,7 +22,7 @@ static uint32_t receive_slot(const struct perf_side *side, uint64_t seq)
     return (uint32_t)(seq % side->slots);
 }
 
-static int post_receive(struct perf_side *side, unsigned qp_index, struct net_error *err)
+static int post_receive(struct perf_side *side, unsigned qp_index, struct net_error *why)
 {
     struct perf_qp *p = &side->qps[qp_index];
     uint8_t *slot = p->region + perf_slot_bytes(&side->test) * receive_slot(side, p->posted);
@@ -31,15 +31,15 @@ static int post_receive(struct perf_side *side, unsigned qp_index, struct net_er
     /* The immediate of a WRITE needs a receive, but no room in it. */
     struct rdma_recv_wr wr = {
         .wr_id = qp_index, .sg_list = &sge, .num_sge = side->test.op == PERF_OP_SEND ? 1 : 0};
-    int rc = roce_post_recv(p->qp, &wr, NULL);
-    if (rc != 0)
-        return net_error_set(err, -rc, "the server cannot post a receive: %s", strerror(-rc));
+    int err = roce_post_recv(p->qp, &wr, NULL);
+    if (err)
+        return net_error_set(why, -err, "the server cannot post a receive: %s", strerror(-err));
     p->posted++;
     return 0;
 }
 
 /* Fills the receive queues: as many as they take. */
-static int post_all_receives(struct perf_side *side, struct net_error *err)
+static int post_all_receives(struct perf_side *side, struct net_error *why)
 {
     if (!perf_op_takes_receive(side->test.op))
         return 0;
@@ -50,9 +50,9 @@ static int post_all_receives(struct perf_side *side, struct net_error *err)
         host_dev_unlock(side->node->dev);
         uint32_t most = side->test.op == PERF_OP_SEND ? side->slots : caps.max_recv_wr;
         for (uint32_t i = 0; i < most; i++) {
-            int rc = post_receive(side, q, err);
-            if (rc != 0)
-                return rc;
+            int err = post_receive(side, q, why);
+            if (err)
+                return err;
         }
     }
     return 0;
@@ -69,7 +69,7 @@ static void prepare_memory(struct perf_side *side)
                              side->test.size_bytes);
 }
 
-static int compare(struct perf_side *side, unsigned qp_index, uint64_t seq, struct net_error *err)
+static int compare(struct perf_side *side, unsigned qp_index, uint64_t seq, struct net_error *why)
 {
     const struct perf_test *t = &side->test;
     const uint8_t *slot = side->qps[qp_index].region + perf_slot_bytes(t) * (seq % side->slots);
@@ -77,26 +77,26 @@ static int compare(struct perf_side *side, unsigned qp_index, uint64_t seq, stru
     side->checked++;
     return same == t->size_bytes
                ? 0
-               : net_error_set(err, EIO,
+               : net_error_set(why, EIO,
                                "message %" PRIu64 " of queue pair %u holds wrong data from byte %zu on",
                                seq + 1, qp_index, same);
 }
 
-static int on_message(struct perf_side *side, const struct rdma_wc *wc, struct net_error *err)
+static int on_message(struct perf_side *side, const struct rdma_wc *wc, struct net_error *why)
 {
     if (wc->status != RDMA_WC_SUCCESS)
-        return net_error_set(err, EIO, "the server's receive failed with %s",
+        return net_error_set(why, EIO, "the server's receive failed with %s",
                              rdma_wc_status_name(wc->status));
     unsigned q = (unsigned)wc->wr_id;
     uint64_t seq = side->qps[q].done++;
     if (wc->byte_len != side->test.size_bytes)
-        return net_error_set(err, EIO, "message %" PRIu64 " of queue pair %u has %u bytes and not %u",
+        return net_error_set(why, EIO, "message %" PRIu64 " of queue pair %u has %u bytes and not %u",
                              seq + 1, q, wc->byte_len, side->test.size_bytes);
     if (side->test.op == PERF_OP_WRITE_IMM && wc->imm_data != (uint32_t)seq)
-        return net_error_set(err, EIO, "the write with immediate %u of queue pair %u came as number %" PRIu64,
+        return net_error_set(why, EIO, "the write with immediate %u of queue pair %u came as number %" PRIu64,
                              wc->imm_data, q, seq);
-    int rc = side->test.verify && side->test.op == PERF_OP_SEND ? compare(side, q, seq, err) : 0;
-    return rc == 0 ? post_receive(side, q, err) : rc;
+    int err = side->test.verify && side->test.op == PERF_OP_SEND ? compare(side, q, seq, why) : 0;
+    return !err ? post_receive(side, q, why) : err;
 }
 
 static bool readable(int fd)
@@ -106,21 +106,21 @@ static bool readable(int fd)
 }
 
 /* Serves until the client says something on TCP. */
-static int serve_messages(struct perf_side *side, int fd, struct net_error *err)
+static int serve_messages(struct perf_side *side, int fd, struct net_error *why)
 {
     uint64_t looked_ns = host_now_ns();
     for (;;) {
         struct rdma_wc wcs[BATCH];
         int n = cli_cq_wait(&side->cq, wcs, BATCH, LOOK_NS);
         if (n < 0)
-            return net_error_set(err, EIO, "the server's completion queue overflowed");
+            return net_error_set(why, EIO, "the server's completion queue overflowed");
         for (int i = 0; i < n; i++) {
-            int rc = on_message(side, &wcs[i], err);
-            if (rc != 0)
-                return rc;
+            int err = on_message(side, &wcs[i], why);
+            if (err)
+                return err;
         }
         if (cli_stopped())
-            return net_error_set(err, EINTR, "the server was stopped");
+            return net_error_set(why, EINTR, "the server was stopped");
         uint64_t now_ns = host_now_ns();
         if (n == 0 || now_ns - looked_ns > LOOK_NS) {
             looked_ns = now_ns;
@@ -131,18 +131,18 @@ static int serve_messages(struct perf_side *side, int fd, struct net_error *err)
 }
 
 /* What was sent before the client's last line, all acknowledged, is in the queue. */
-static int drain(struct perf_side *side, struct net_error *err)
+static int drain(struct perf_side *side, struct net_error *why)
 {
     struct rdma_wc wcs[BATCH];
     int n, rc = 0;
     while (rc == 0 && (n = rdma_cq_poll(side->cq.cq, wcs, BATCH)) > 0)
         for (int i = 0; i < n && rc == 0; i++)
-            rc = on_message(side, &wcs[i], err);
+            rc = on_message(side, &wcs[i], why);
     return rc;
 }
 
 /* A queue pair's memory after `ops` operations: each slot's last WRITE, or the counted word. */
-static int check_memory(struct perf_side *side, unsigned q, uint64_t ops, struct net_error *err)
+static int check_memory(struct perf_side *side, unsigned q, uint64_t ops, struct net_error *why)
 {
     const struct perf_test *t = &side->test;
     if (perf_op_is_atomic(t->op)) {
@@ -151,90 +151,90 @@ static int check_memory(struct perf_side *side, unsigned q, uint64_t ops, struct
         side->checked++;
         return word == ops
                    ? 0
-                   : net_error_set(err, EIO,
+                   : net_error_set(why, EIO,
                                    "the word of queue pair %u is %" PRIu64 " after %" PRIu64 " atomics", q,
                                    word, ops);
     }
     if (t->op != PERF_OP_WRITE && t->op != PERF_OP_WRITE_IMM)
         return 0;
-    int rc = 0;
-    for (uint64_t seq = ops > side->slots ? ops - side->slots : 0; seq < ops && rc == 0; seq++)
-        rc = compare(side, q, seq, err);
-    return rc;
+    int err = 0;
+    for (uint64_t seq = ops > side->slots ? ops - side->slots : 0; seq < ops && !err; seq++)
+        err = compare(side, q, seq, why);
+    return err;
 }
 
-static int check_end(struct perf_side *side, int fd, struct net_error *err)
+static int check_end(struct perf_side *side, int fd, struct net_error *why)
 {
     uint64_t *ops = calloc(side->test.qps, sizeof *ops);
     if (!ops)
-        return net_error_set(err, ENOMEM, "no memory for the final check");
-    int rc = perf_control_read_ops(fd, side, ops, err);
-    if (rc == 0)
-        rc = drain(side, err);
-    for (uint32_t q = 0; q < side->test.qps && rc == 0; q++) {
+        return net_error_set(why, ENOMEM, "no memory for the final check");
+    int err = perf_control_read_ops(fd, side, ops, why);
+    if (!err)
+        err = drain(side, why);
+    for (uint32_t q = 0; q < side->test.qps && !err; q++) {
         if (perf_op_takes_receive(side->test.op) && side->qps[q].done != ops[q])
-            rc = net_error_set(err, EIO, "queue pair %u received %" PRIu64 " of %" PRIu64 " messages", q,
-                               side->qps[q].done, ops[q]);
-        if (rc == 0 && side->test.verify)
-            rc = check_memory(side, q, ops[q], err);
+            err = net_error_set(why, EIO, "queue pair %u received %" PRIu64 " of %" PRIu64 " messages", q,
+                                side->qps[q].done, ops[q]);
+        if (!err && side->test.verify)
+            err = check_memory(side, q, ops[q], why);
     }
     free(ops);
-    return rc;
+    return err;
 }
 
 /* Reads what the client wants and makes this side ready for it. On failure nothing is left open. */
 static int accept_test(const struct perf_options *options, struct cli_node *node, int fd,
-                       struct perf_side *side, struct net_error *err)
+                       struct perf_side *side, struct net_error *why)
 {
     struct perf_test test;
     struct net_addr gid;
     struct perf_peer peers[PERF_MAX_QPS];
-    int rc = perf_control_read_test(fd, FIRST_NS, &test, &gid, peers, err);
-    if (rc == 0)
-        rc = perf_side_open(side, node, &test, false, options->timeout_ns, err);
-    if (rc != 0)
-        return rc;
+    int err = perf_control_read_test(fd, FIRST_NS, &test, &gid, peers, why);
+    if (!err)
+        err = perf_side_open(side, node, &test, false, options->timeout_ns, why);
+    if (err)
+        return err;
     side->peer_gid = gid;
     for (uint32_t q = 0; q < test.qps; q++) {
         side->qps[q].peer_qpn = peers[q].qpn;
         side->qps[q].peer_psn = peers[q].psn;
     }
     prepare_memory(side);
-    rc = post_all_receives(side, err);
-    if (rc == 0 && (cli_node_check_pmtu(node, test.pmtu_bytes) != CLI_OK ||
-                    cli_node_pick_gid(node, options->node.gid_index, options->node.ipv6, &gid,
-                                      &side->sgid_index, &side->gid) != CLI_OK ||
-                    perf_side_connect(side) != CLI_OK))
-        rc = net_error_set(err, EINVAL,
-                           "the server cannot connect: path MTU %u, GID or address, as it says there",
-                           test.pmtu_bytes);
-    if (rc != 0)
+    err = post_all_receives(side, why);
+    if (!err && (cli_node_check_pmtu(node, test.pmtu_bytes) != CLI_OK ||
+                 cli_node_pick_gid(node, options->node.gid_index, options->node.ipv6, &gid, &side->sgid_index,
+                                   &side->gid) != CLI_OK ||
+                 perf_side_connect(side) != CLI_OK))
+        err = net_error_set(why, EINVAL,
+                            "the server cannot connect: path MTU %u, GID or address, as it says there",
+                            test.pmtu_bytes);
+    if (err)
         perf_side_close(side);
-    return rc;
+    return err;
 }
 
 int perf_server(const struct perf_options *options, struct cli_node *node, int fd, bool quiet)
 {
     struct perf_side side;
-    struct net_error err;
-    if (accept_test(options, node, fd, &side, &err) != 0) {
-        perf_control_send_error(fd, err.text);
-        return quiet ? CLI_ERROR : cli_fail("%s", err.text);
+    struct net_error why;
+    if (accept_test(options, node, fd, &side, &why) != 0) {
+        perf_control_send_error(fd, why.text);
+        return quiet ? CLI_ERROR : cli_fail("%s", why.text);
     }
-    int rc = perf_control_send_answer(fd, &side, &err);
-    if (rc == 0)
-        rc = serve_messages(&side, fd, &err);
-    if (rc == 0)
-        rc = check_end(&side, fd, &err);
-    if (rc == 0)
-        rc = perf_control_send_checked(fd, side.checked, &err);
+    int err = perf_control_send_answer(fd, &side, &why);
+    if (!err)
+        err = serve_messages(&side, fd, &why);
+    if (!err)
+        err = check_end(&side, fd, &why);
+    if (!err)
+        err = perf_control_send_checked(fd, side.checked, &why);
     else
-        perf_control_send_error(fd, err.text);
-    if (rc == 0 && !quiet && !options->json)
+        perf_control_send_error(fd, why.text);
+    if (!err && !quiet && !options->json)
         printf("served %s of %u bytes on %u queue pairs; %" PRIu64 " messages compared\n",
                perf_op_name(side.test.op), side.test.size_bytes, side.test.qps, side.checked);
     perf_side_close(&side);
-    if (rc == 0)
+    if (!err)
         return CLI_OK;
-    return quiet ? CLI_NEGATIVE : cli_negative("%s", err.text);
+    return quiet ? CLI_NEGATIVE : cli_negative("%s", why.text);
 }

@@ -44,27 +44,27 @@ static uint32_t receives_of(const struct perf_test *test)
     return n < MIN_RECEIVES ? MIN_RECEIVES : n;
 }
 
-static int check_test(const struct perf_test *t, bool is_client, struct net_error *err)
+static int check_test(const struct perf_test *t, bool is_client, struct net_error *why)
 {
     if (t->qps < 1 || t->qps > PERF_MAX_QPS)
-        return net_error_set(err, EINVAL, "%u queue pairs: 1 to %u are possible", t->qps, PERF_MAX_QPS);
+        return net_error_set(why, EINVAL, "%u queue pairs: 1 to %u are possible", t->qps, PERF_MAX_QPS);
     if (t->depth < 1 || t->depth > PERF_MAX_DEPTH)
-        return net_error_set(err, EINVAL, "depth %u: 1 to %u are possible", t->depth, PERF_MAX_DEPTH);
+        return net_error_set(why, EINVAL, "depth %u: 1 to %u are possible", t->depth, PERF_MAX_DEPTH);
     if (t->size_bytes < 1 || t->size_bytes > PERF_MAX_REGION_BYTES)
-        return net_error_set(err, EINVAL, "size %u: 1 byte to 1 GiB is possible", t->size_bytes);
+        return net_error_set(why, EINVAL, "size %u: 1 byte to 1 GiB is possible", t->size_bytes);
     if (roce_mtu_from_bytes(t->pmtu_bytes) == 0)
-        return net_error_set(err, EINVAL, "path MTU %u: it is 256, 512, 1024, 2048 or 4096", t->pmtu_bytes);
+        return net_error_set(why, EINVAL, "path MTU %u: it is 256, 512, 1024, 2048 or 4096", t->pmtu_bytes);
     uint64_t region = perf_slot_bytes(t) * slots_of(t, is_client) * t->qps;
     if (region > PERF_MAX_REGION_BYTES)
         return net_error_set(
-            err, EINVAL,
+            why, EINVAL,
             "%u queue pairs at depth %u with messages of %u bytes need %llu MiB of buffers, and "
             "1024 are allowed: reduce one of them",
             t->qps, t->depth, t->size_bytes, (unsigned long long)(region >> 20));
     return 0;
 }
 
-static int allocate(struct perf_side *side, struct net_error *err)
+static int allocate(struct perf_side *side, struct net_error *why)
 {
     const struct perf_test *t = &side->test;
     uint64_t per_qp = perf_slot_bytes(t) * side->slots;
@@ -72,7 +72,7 @@ static int allocate(struct perf_side *side, struct net_error *err)
     side->qps = calloc(t->qps, sizeof *side->qps);
     side->times = calloc((size_t)t->qps * t->depth, sizeof *side->times);
     if (!side->memory || !side->qps || !side->times)
-        return net_error_set(err, ENOMEM, "no memory for %llu bytes of buffers",
+        return net_error_set(why, ENOMEM, "no memory for %llu bytes of buffers",
                              (unsigned long long)per_qp * t->qps);
     memset(side->memory, 0, per_qp * t->qps);
     for (uint32_t q = 0; q < t->qps; q++) {
@@ -82,21 +82,21 @@ static int allocate(struct perf_side *side, struct net_error *err)
     return 0;
 }
 
-static int register_memory(struct perf_side *side, struct net_error *err)
+static int register_memory(struct perf_side *side, struct net_error *why)
 {
     const struct perf_test *t = &side->test;
     uint32_t access = RDMA_ACCESS_LOCAL_WRITE | (side->is_client ? 0 : perf_op_access(t->op));
     struct roce_dev *engine = host_dev_engine(side->node->dev);
     host_dev_lock(side->node->dev);
-    int rc = rdma_pd_create(roce_dev_domain(engine), &side->pd);
-    if (rc == 0)
-        rc =
+    int err = rdma_pd_create(roce_dev_domain(engine), &side->pd);
+    if (!err)
+        err =
             rdma_mr_reg(side->pd, side->memory, perf_slot_bytes(t) * side->slots * t->qps, access, &side->mr);
     host_dev_unlock(side->node->dev);
-    return rc == 0 ? 0 : net_error_set(err, -rc, "cannot register the buffers: %s", strerror(-rc));
+    return !err ? 0 : net_error_set(why, -err, "cannot register the buffers: %s", strerror(-err));
 }
 
-static int create_qps(struct perf_side *side, struct net_error *err)
+static int create_qps(struct perf_side *side, struct net_error *why)
 {
     const struct perf_test *t = &side->test;
     struct roce_qp_config config = {
@@ -112,38 +112,38 @@ static int create_qps(struct perf_side *side, struct net_error *err)
     for (uint32_t q = 0; q < t->qps; q++) {
         struct perf_qp *p = &side->qps[q];
         host_dev_lock(side->node->dev);
-        int rc = roce_qp_create(host_dev_engine(side->node->dev), &config, &p->qp);
+        int err = roce_qp_create(host_dev_engine(side->node->dev), &config, &p->qp);
         host_dev_unlock(side->node->dev);
-        if (rc != 0)
-            return net_error_set(err, -rc, "cannot create queue pair %u of %u: %s", q + 1, t->qps,
-                                 strerror(-rc));
+        if (err)
+            return net_error_set(why, -err, "cannot create queue pair %u of %u: %s", q + 1, t->qps,
+                                 strerror(-err));
         p->qpn = roce_qp_num(p->qp);
         p->psn = cli_rc_random_psn();
         if (cli_rc_init(side->node, p->qp, side->is_client ? 0 : perf_op_access(t->op)) != CLI_OK)
-            return net_error_set(err, EINVAL, "a queue pair could not be made ready");
+            return net_error_set(why, EINVAL, "a queue pair could not be made ready");
     }
     return 0;
 }
 
 int perf_side_open(struct perf_side *side, struct cli_node *node, const struct perf_test *test,
-                   bool is_client, uint64_t timeout_ns, struct net_error *err)
+                   bool is_client, uint64_t timeout_ns, struct net_error *why)
 {
     *side = (struct perf_side){.node = node, .test = *test, .is_client = is_client, .timeout_ns = timeout_ns};
-    int rc = check_test(test, is_client, err);
-    if (rc != 0)
-        return rc;
+    int err = check_test(test, is_client, why);
+    if (err)
+        return err;
     side->slots = slots_of(test, is_client);
-    rc = allocate(side, err);
-    if (rc == 0)
-        rc = register_memory(side, err);
+    err = allocate(side, why);
+    if (!err)
+        err = register_memory(side, why);
     uint32_t completions = test->qps * (is_client ? test->depth : receives_of(test)) + 1;
-    if (rc == 0 && cli_cq_create(node, completions, &side->cq) != CLI_OK)
-        rc = net_error_set(err, ENOMEM, "no completion queue of %u entries", completions);
-    if (rc == 0)
-        rc = create_qps(side, err);
-    if (rc != 0)
+    if (!err && cli_cq_create(node, completions, &side->cq) != CLI_OK)
+        err = net_error_set(why, ENOMEM, "no completion queue of %u entries", completions);
+    if (!err)
+        err = create_qps(side, why);
+    if (err)
         perf_side_close(side);
-    return rc;
+    return err;
 }
 
 void perf_side_close(struct perf_side *side)
@@ -174,12 +174,12 @@ int perf_side_connect(struct perf_side *side)
     };
     if (net_addr_is_v4(&side->peer_gid) != net_addr_is_v4(&side->gid))
         return cli_fail("one side uses an IPv4 GID and the other an IPv6 GID: choose with -g or --ipv6");
-    int rc = cli_node_resolve(side->node, &path.dgid, &path.dst_mac);
-    for (uint32_t q = 0; rc == CLI_OK && q < side->test.qps; q++) {
+    int err = cli_node_resolve(side->node, &path.dgid, &path.dst_mac);
+    for (uint32_t q = 0; err == CLI_OK && q < side->test.qps; q++) {
         path.dest_qpn = side->qps[q].peer_qpn;
         path.rq_psn = side->qps[q].peer_psn;
         path.sq_psn = side->qps[q].psn;
-        rc = cli_rc_connect(side->node, side->qps[q].qp, &path);
+        err = cli_rc_connect(side->node, side->qps[q].qp, &path);
     }
-    return rc;
+    return err;
 }

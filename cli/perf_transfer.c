@@ -72,9 +72,9 @@ static int post_one(struct phase *phase, unsigned qp_index)
         .swap = seq + 1,
     };
     p->posted_at_ns[seq % t->depth] = host_now_ns();
-    int rc = roce_post_send(p->qp, &wr, NULL);
-    if (rc != 0)
-        return cli_fail("cannot post operation %" PRIu64 ": %s", phase->posted + 1, strerror(-rc));
+    int err = roce_post_send(p->qp, &wr, NULL);
+    if (err)
+        return cli_fail("cannot post operation %" PRIu64 ": %s", phase->posted + 1, strerror(-err));
     p->posted++;
     phase->posted++;
     return CLI_OK;
@@ -149,9 +149,9 @@ static int fill(struct phase *phase)
     const struct perf_test *t = &phase->side->test;
     for (uint32_t d = 0; d < t->depth; d++)
         for (uint32_t q = 0; q < t->qps && wants_more(phase); q++) {
-            int rc = post_one(phase, q);
-            if (rc != CLI_OK)
-                return rc;
+            int err = post_one(phase, q);
+            if (err != CLI_OK)
+                return err;
         }
     return CLI_OK;
 }
@@ -159,20 +159,20 @@ static int fill(struct phase *phase)
 static int run_phase(struct phase *phase)
 {
     phase->start_ns = phase->shown_ns = host_now_ns();
-    int rc = fill(phase);
-    while (rc == CLI_OK && phase->done < phase->posted) {
+    int err = fill(phase);
+    while (err == CLI_OK && phase->done < phase->posted) {
         struct rdma_wc wcs[BATCH];
         int n = cli_cq_wait(&phase->side->cq, wcs, BATCH, phase->side->timeout_ns);
         if (n <= 0)
             return no_completion(phase, n);
-        for (int i = 0; i < n && rc == CLI_OK; i++) {
-            rc = on_completion(phase, &wcs[i]);
-            if (rc == CLI_OK && wants_more(phase))
-                rc = post_one(phase, (unsigned)wcs[i].wr_id);
+        for (int i = 0; i < n && err == CLI_OK; i++) {
+            err = on_completion(phase, &wcs[i]);
+            if (err == CLI_OK && wants_more(phase))
+                err = post_one(phase, (unsigned)wcs[i].wr_id);
         }
         show_progress(phase);
     }
-    return rc;
+    return err;
 }
 
 static uint64_t retransmitted(const struct perf_side *side)
@@ -186,23 +186,23 @@ static uint64_t retransmitted(const struct perf_side *side)
 int perf_transfer(struct perf_side *side, const struct perf_options *options, struct perf_result *result)
 {
     struct phase warmup = {.side = side, .limit = options->warmup, .until_ns = NET_TIME_NONE};
-    int rc = run_phase(&warmup);
-    if (rc != CLI_OK)
-        return rc;
+    int err = run_phase(&warmup);
+    if (err != CLI_OK)
+        return err;
     uint64_t before_pkts = retransmitted(side);
     struct phase phase = {.side = side,
                           .limit = options->iters ? options->iters : UINT64_MAX,
                           .until_ns = options->iters ? NET_TIME_NONE : host_now_ns() + options->time_ns,
                           .latency = &result->latency,
                           .live = !options->json && isatty(STDERR_FILENO)};
-    rc = run_phase(&phase);
+    err = run_phase(&phase);
     if (phase.live)
         fputs("\r\033[K", stderr);
     result->start_ns = phase.start_ns;
     result->end_ns = host_now_ns();
     result->ops = phase.done;
     result->retransmitted_pkts = retransmitted(side) - before_pkts;
-    if (rc == CLI_OK && cli_stopped())
-        rc = cli_negative("stopped after %" PRIu64 " operations", phase.done);
-    return rc;
+    if (err == CLI_OK && cli_stopped())
+        err = cli_negative("stopped after %" PRIu64 " operations", phase.done);
+    return err;
 }

@@ -46,10 +46,10 @@ static int pick_gid(struct pingpong_side *side, const struct net_addr *like, uns
 {
     const struct pingpong_options *o = side->options;
     struct net_addr gid;
-    int rc = cli_node_pick_gid(side->node, o->node.gid_index, o->node.ipv6, like, index, &gid);
-    for (uint32_t i = 0; i < o->pairs && rc == CLI_OK; i++)
+    int err = cli_node_pick_gid(side->node, o->node.gid_index, o->node.ipv6, like, index, &gid);
+    for (uint32_t i = 0; i < o->pairs && err == CLI_OK; i++)
         side->mine[i].gid = gid;
-    return rc;
+    return err;
 }
 
 static void finish(const struct pingpong_side *side, int fd)
@@ -64,9 +64,9 @@ static int run_and_report(struct pingpong_side *side, int fd, bool quiet)
 {
     if (!quiet)
         print_addresses(side, "remote", side->peer);
-    int rc = pingpong_run(side, quiet);
-    if (rc != CLI_OK)
-        return rc;
+    int err = pingpong_run(side, quiet);
+    if (err != CLI_OK)
+        return err;
     finish(side, fd);
     if (!quiet)
         pingpong_report(side);
@@ -77,19 +77,19 @@ static int run_and_report(struct pingpong_side *side, int fd, bool quiet)
 static int serve(struct pingpong_side *side, int fd, bool quiet)
 {
     const struct pingpong_options *o = side->options;
-    struct net_error err;
+    struct net_error why;
     unsigned sgid_index;
-    if (pingpong_exchange_server_read(fd, side->peer, lines(o), o->timeout_ns, &err) != 0)
-        return cli_fail("%s", err.text);
-    int rc = pick_gid(side, &side->peer[0].gid, &sgid_index);
-    if (rc == CLI_OK)
-        rc = pingpong_connect(side, sgid_index);
-    if (rc != CLI_OK)
-        return rc;
+    if (pingpong_exchange_server_read(fd, side->peer, lines(o), o->timeout_ns, &why) != 0)
+        return cli_fail("%s", why.text);
+    int err = pick_gid(side, &side->peer[0].gid, &sgid_index);
+    if (err == CLI_OK)
+        err = pingpong_connect(side, sgid_index);
+    if (err != CLI_OK)
+        return err;
     if (!quiet)
         print_addresses(side, "local ", side->mine);
-    if (pingpong_exchange_server_reply(fd, side->mine, lines(o), o->timeout_ns, &err) != 0)
-        return cli_fail("%s", err.text);
+    if (pingpong_exchange_server_reply(fd, side->mine, lines(o), o->timeout_ns, &why) != 0)
+        return cli_fail("%s", why.text);
     return run_and_report(side, fd, quiet);
 }
 
@@ -97,35 +97,35 @@ static int serve(struct pingpong_side *side, int fd, bool quiet)
 static int ask(struct pingpong_side *side, int fd)
 {
     const struct pingpong_options *o = side->options;
-    struct net_error err;
+    struct net_error why;
     struct net_addr local;
     unsigned sgid_index;
     bool like = !o->node.ipv6 && cli_tcp_local_addr(fd, &local);
-    int rc = pick_gid(side, like ? &local : NULL, &sgid_index);
-    if (rc != CLI_OK)
-        return rc;
+    int err = pick_gid(side, like ? &local : NULL, &sgid_index);
+    if (err != CLI_OK)
+        return err;
     print_addresses(side, "local ", side->mine);
-    if (pingpong_exchange_client(fd, side->mine, side->peer, lines(o), o->timeout_ns, &err) != 0)
-        return cli_fail("%s", err.text);
-    rc = pingpong_connect(side, sgid_index);
-    return rc == CLI_OK ? run_and_report(side, fd, false) : rc;
+    if (pingpong_exchange_client(fd, side->mine, side->peer, lines(o), o->timeout_ns, &why) != 0)
+        return cli_fail("%s", why.text);
+    err = pingpong_connect(side, sgid_index);
+    return err == CLI_OK ? run_and_report(side, fd, false) : err;
 }
 
 static int open_connection(const struct pingpong_options *o, int *fd)
 {
-    struct net_error err;
-    int rc;
+    struct net_error why;
+    int err;
     if (o->host) {
-        rc = cli_tcp_connect(o->host, o->tcp_port, o->timeout_ns, fd, &err);
+        err = cli_tcp_connect(o->host, o->tcp_port, o->timeout_ns, fd, &why);
     } else {
         int listen_fd;
-        rc = cli_tcp_listen(o->tcp_port, &listen_fd, &err);
-        if (rc == 0) {
-            rc = cli_tcp_accept(listen_fd, fd, &err);
+        err = cli_tcp_listen(o->tcp_port, &listen_fd, &why);
+        if (!err) {
+            err = cli_tcp_accept(listen_fd, fd, &why);
             close(listen_fd);
         }
     }
-    return rc == 0 ? CLI_OK : cli_fail("%s", err.text);
+    return !err ? CLI_OK : cli_fail("%s", why.text);
 }
 
 /* What must fit a packet: the path MTU, or the whole message of UD. */
@@ -145,35 +145,35 @@ static int run_one(const struct pingpong_options *o)
 {
     struct cli_node node;
     struct pingpong_side side;
-    int rc = cli_node_open(&o->node, &node);
-    if (rc != CLI_OK)
-        return rc;
+    int err = cli_node_open(&o->node, &node);
+    if (err != CLI_OK)
+        return err;
     int fd = -1;
-    rc = check_size(&node, o);
-    if (rc == CLI_OK)
-        rc = pingpong_side_open(&side, o, &node, o->host != NULL);
-    if (rc != CLI_OK)
+    err = check_size(&node, o);
+    if (err == CLI_OK)
+        err = pingpong_side_open(&side, o, &node, o->host != NULL);
+    if (err != CLI_OK)
         goto close_node;
-    rc = open_connection(o, &fd);
-    if (rc == CLI_OK) {
-        rc = o->host ? ask(&side, fd) : serve(&side, fd, false);
+    err = open_connection(o, &fd);
+    if (err == CLI_OK) {
+        err = o->host ? ask(&side, fd) : serve(&side, fd, false);
         close(fd);
     }
     pingpong_side_close(&side);
 close_node:
-    return cli_node_close(&node, rc);
+    return cli_node_close(&node, err);
 }
 
 struct server {
     struct pingpong_side side;
     int fd;
-    int rc;
+    int err;
 };
 
 static void *serve_beside(void *arg)
 {
     struct server *server = arg;
-    server->rc = serve(&server->side, server->fd, true);
+    server->err = serve(&server->side, server->fd, true);
     close(server->fd);
     return NULL;
 }
@@ -186,16 +186,16 @@ static int run_sides(struct pingpong_side *client, struct server *server)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
         return cli_fail("cannot create a socket pair: %s", strerror(errno));
     server->fd = fds[1];
-    int rc = pthread_create(&thread, NULL, serve_beside, server);
-    if (rc != 0) {
+    int err = pthread_create(&thread, NULL, serve_beside, server);
+    if (err) {
         close(fds[0]);
         close(fds[1]);
-        return cli_fail("cannot start a thread: %s", strerror(rc));
+        return cli_fail("cannot start a thread: %s", strerror(err));
     }
-    rc = ask(client, fds[0]);
+    err = ask(client, fds[0]);
     close(fds[0]);
     pthread_join(thread, NULL);
-    return rc == CLI_OK ? server->rc : rc;
+    return err == CLI_OK ? server->err : err;
 }
 
 static int run_pair(const struct pingpong_options *o)
@@ -203,33 +203,33 @@ static int run_pair(const struct pingpong_options *o)
     struct cli_node nodes[2];
     struct pingpong_side client;
     struct server server;
-    int rc = cli_node_open_pair(&o->node, nodes);
-    if (rc != CLI_OK)
-        return rc;
-    rc = check_size(&nodes[0], o);
-    if (rc == CLI_OK)
-        rc = pingpong_side_open(&client, o, &nodes[0], true);
-    if (rc != CLI_OK)
+    int err = cli_node_open_pair(&o->node, nodes);
+    if (err != CLI_OK)
+        return err;
+    err = check_size(&nodes[0], o);
+    if (err == CLI_OK)
+        err = pingpong_side_open(&client, o, &nodes[0], true);
+    if (err != CLI_OK)
         goto close_nodes;
-    rc = pingpong_side_open(&server.side, o, &nodes[1], false);
-    if (rc == CLI_OK) {
-        rc = run_sides(&client, &server);
+    err = pingpong_side_open(&server.side, o, &nodes[1], false);
+    if (err == CLI_OK) {
+        err = run_sides(&client, &server);
         pingpong_side_close(&server.side);
     }
     pingpong_side_close(&client);
 close_nodes:
-    rc = cli_node_close(&nodes[0], rc);
-    return cli_node_close(&nodes[1], rc);
+    err = cli_node_close(&nodes[0], err);
+    return cli_node_close(&nodes[1], err);
 }
 
 int cli_pingpong(int argc, char **argv)
 {
     struct pingpong_options options;
-    int rc = pingpong_parse(argc, argv, &options);
-    if (rc != CLI_OK)
-        return rc < 0 ? CLI_OK : rc;
-    rc = cli_stop_install();
-    if (rc != 0)
-        return cli_fail("cannot watch for signals: %s", strerror(-rc));
+    int err = pingpong_parse(argc, argv, &options);
+    if (err != CLI_OK)
+        return err < 0 ? CLI_OK : err;
+    err = cli_stop_install();
+    if (err)
+        return cli_fail("cannot watch for signals: %s", strerror(-err));
     return cli_node_is_memory(&options.node) ? run_pair(&options) : run_one(&options);
 }

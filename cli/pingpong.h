@@ -52,15 +52,15 @@ struct pingpong_dest {
 };
 
 /* The client: sends its `n` lines, then reads as many and says "done". 0 or -errno with a sentence in
- * `err`. */
+ * `why`. */
 int pingpong_exchange_client(int fd, const struct pingpong_dest *mine, struct pingpong_dest *peer, uint32_t n,
-                             uint64_t timeout_ns, struct net_error *err);
+                             uint64_t timeout_ns, struct net_error *why);
 
 /* The server reads `peer`, connects its queue pairs, then sends `mine` and reads "done". */
 int pingpong_exchange_server_read(int fd, struct pingpong_dest *peer, uint32_t n, uint64_t timeout_ns,
-                                  struct net_error *err);
+                                  struct net_error *why);
 int pingpong_exchange_server_reply(int fd, const struct pingpong_dest *mine, uint32_t n, uint64_t timeout_ns,
-                                   struct net_error *err);
+                                   struct net_error *why);
 
 #define PINGPONG_LINE_BYTES sizeof "0000:000000:000000:00000000000000000000000000000000"
 

@@ -50,42 +50,42 @@ bool pingpong_dest_parse(const char *line, struct pingpong_dest *dest)
 }
 
 static int send_lines(int fd, const struct pingpong_dest *mine, uint32_t n, uint64_t timeout_ns,
-                      struct net_error *err)
+                      struct net_error *why)
 {
     char lines[PINGPONG_MAX_PAIRS * PINGPONG_LINE_BYTES];
     for (uint32_t i = 0; i < n; i++)
         pingpong_dest_format(&mine[i], lines + i * PINGPONG_LINE_BYTES);
-    return cli_tcp_write(fd, lines, n * PINGPONG_LINE_BYTES, timeout_ns, err);
+    return cli_tcp_write(fd, lines, n * PINGPONG_LINE_BYTES, timeout_ns, why);
 }
 
 int pingpong_exchange_server_read(int fd, struct pingpong_dest *peer, uint32_t n, uint64_t timeout_ns,
-                                  struct net_error *err)
+                                  struct net_error *why)
 {
     char lines[PINGPONG_MAX_PAIRS * PINGPONG_LINE_BYTES];
-    int rc = cli_tcp_read(fd, lines, n * PINGPONG_LINE_BYTES, timeout_ns, err);
-    if (rc != 0)
-        return rc;
+    int err = cli_tcp_read(fd, lines, n * PINGPONG_LINE_BYTES, timeout_ns, why);
+    if (err)
+        return err;
     for (uint32_t i = 0; i < n; i++)
         if (!pingpong_dest_parse(lines + i * PINGPONG_LINE_BYTES, &peer[i]))
-            return net_error_set(err, EPROTO, "the peer does not speak the exchange of ibv_*_pingpong");
+            return net_error_set(why, EPROTO, "the peer does not speak the exchange of ibv_*_pingpong");
     if (net_addr_is_zero(&peer[0].gid))
-        return net_error_set(err, EPROTO, "the peer named no GID: start ibv_*_pingpong with -g INDEX");
+        return net_error_set(why, EPROTO, "the peer named no GID: start ibv_*_pingpong with -g INDEX");
     return 0;
 }
 
 int pingpong_exchange_server_reply(int fd, const struct pingpong_dest *mine, uint32_t n, uint64_t timeout_ns,
-                                   struct net_error *err)
+                                   struct net_error *why)
 {
-    int rc = send_lines(fd, mine, n, timeout_ns, err);
+    int err = send_lines(fd, mine, n, timeout_ns, why);
     char done[sizeof "done"];
-    return rc == 0 ? cli_tcp_read(fd, done, sizeof done, timeout_ns, err) : rc;
+    return !err ? cli_tcp_read(fd, done, sizeof done, timeout_ns, why) : err;
 }
 
 int pingpong_exchange_client(int fd, const struct pingpong_dest *mine, struct pingpong_dest *peer, uint32_t n,
-                             uint64_t timeout_ns, struct net_error *err)
+                             uint64_t timeout_ns, struct net_error *why)
 {
-    int rc = send_lines(fd, mine, n, timeout_ns, err);
-    if (rc == 0)
-        rc = pingpong_exchange_server_read(fd, peer, n, timeout_ns, err);
-    return rc == 0 ? cli_tcp_write(fd, "done", sizeof "done", timeout_ns, err) : rc;
+    int err = send_lines(fd, mine, n, timeout_ns, why);
+    if (!err)
+        err = pingpong_exchange_server_read(fd, peer, n, timeout_ns, why);
+    return !err ? cli_tcp_write(fd, "done", sizeof "done", timeout_ns, why) : err;
 }

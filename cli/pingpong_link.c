@@ -36,11 +36,11 @@ int pingpong_link_open(struct pingpong_side *side, uint32_t i)
                  .max_recv_sge = side->srq ? 0 : 1},
     };
     host_dev_lock(side->node->dev);
-    int rc = roce_qp_create(host_dev_engine(side->node->dev), &config, &link->qp);
+    int err = roce_qp_create(host_dev_engine(side->node->dev), &config, &link->qp);
     host_dev_unlock(side->node->dev);
-    if (rc != 0)
+    if (err)
         return cli_fail("cannot create a queue pair of %s: %s", pingpong_transport_name(o->transport),
-                        strerror(-rc));
+                        strerror(-err));
     side->mine[i] = (struct pingpong_dest){.qpn = roce_qp_num(link->qp), .psn = cli_rc_random_psn()};
     return o->transport == PINGPONG_UD ? cli_ud_init(side->node, link->qp, PINGPONG_UD_QKEY)
                                        : cli_rc_init(side->node, link->qp, 0);
@@ -50,10 +50,10 @@ static int connect_ud(struct pingpong_side *side, struct pingpong_link *link, co
 {
     struct roce_av av = cli_path_av(path);
     host_dev_lock(side->node->dev);
-    int rc = roce_ah_create(host_dev_engine(side->node->dev), side->pd, &av, &link->ah);
+    int err = roce_ah_create(host_dev_engine(side->node->dev), side->pd, &av, &link->ah);
     host_dev_unlock(side->node->dev);
-    return rc == 0 ? cli_ud_start(side->node, link->qp, path->sq_psn)
-                   : cli_fail("cannot make an address handle: %s", strerror(-rc));
+    return !err ? cli_ud_start(side->node, link->qp, path->sq_psn)
+                : cli_fail("cannot make an address handle: %s", strerror(-err));
 }
 
 static int connect_link(struct pingpong_side *side, uint32_t i, unsigned sgid_index, struct net_mac dst_mac)
@@ -95,10 +95,10 @@ int pingpong_connect(struct pingpong_side *side, unsigned sgid_index)
     if (net_addr_is_v4(&peer->gid) != net_addr_is_v4(&side->mine[0].gid))
         return cli_fail("one side uses an IPv4 GID and the other an IPv6 GID: choose with -g or --ipv6");
     struct net_mac mac;
-    int rc = check_pairs(side);
-    if (rc == CLI_OK)
-        rc = cli_node_resolve(side->node, &peer->gid, &mac);
-    for (uint32_t i = 0; i < side->options->pairs && rc == CLI_OK; i++)
-        rc = connect_link(side, i, sgid_index, mac);
-    return rc;
+    int err = check_pairs(side);
+    if (err == CLI_OK)
+        err = cli_node_resolve(side->node, &peer->gid, &mac);
+    for (uint32_t i = 0; i < side->options->pairs && err == CLI_OK; i++)
+        err = connect_link(side, i, sgid_index, mac);
+    return err;
 }

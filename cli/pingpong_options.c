@@ -72,36 +72,36 @@ static int parse_transport(struct pingpong_options *o, const char *text)
 static int parse_one(struct pingpong_options *o, int c, const char *text)
 {
     uint64_t value = 0;
-    int rc = CLI_OK;
+    int err = CLI_OK;
     switch (c) {
     case 'p':
-        rc = cli_parse_count("--tcp-port", text, 1, 65535, &value);
+        err = cli_parse_count("--tcp-port", text, 1, 65535, &value);
         o->tcp_port = (uint16_t)value;
-        return rc;
+        return err;
     case OPTION_TRANSPORT:
         return parse_transport(o, text);
     case 'q':
-        rc = cli_parse_count("--num-qp", text, 1, PINGPONG_MAX_PAIRS, &value);
+        err = cli_parse_count("--num-qp", text, 1, PINGPONG_MAX_PAIRS, &value);
         o->pairs = (uint32_t)value;
-        return rc;
+        return err;
     case 's':
-        rc = cli_parse_size("--size", text, 1, 1u << 30, &value);
+        err = cli_parse_size("--size", text, 1, 1u << 30, &value);
         o->size_bytes = (uint32_t)value;
-        return rc;
+        return err;
     case 'm':
         return cli_parse_pmtu("--mtu", text, &o->pmtu_bytes);
     case 'r':
-        rc = cli_parse_count("--rx-depth", text, 1, 16384, &value);
+        err = cli_parse_count("--rx-depth", text, 1, 16384, &value);
         o->rx_depth = (uint32_t)value;
-        return rc;
+        return err;
     case 'n':
-        rc = cli_parse_count("--iters", text, 1, UINT32_MAX, &value);
+        err = cli_parse_count("--iters", text, 1, UINT32_MAX, &value);
         o->iters = (uint32_t)value;
-        return rc;
+        return err;
     case 'l':
-        rc = cli_parse_count("--sl", text, 0, 7, &value);
+        err = cli_parse_count("--sl", text, 0, 7, &value);
         o->sl = (uint8_t)value;
-        return rc;
+        return err;
     case 'c':
         o->stock_check = true;
         return CLI_OK;

@@ -50,9 +50,9 @@ static int post_send(struct pingpong_side *side, struct pingpong_link *link)
                                      .remote_qpn = side->peer[link - side->links].qpn,
                                      .remote_qkey = PINGPONG_UD_QKEY}};
     link->sent_at_ns = host_now_ns();
-    int rc = roce_post_send(link->qp, &wr, NULL);
-    if (rc != 0)
-        return cli_fail("cannot post a send: %s", strerror(-rc));
+    int err = roce_post_send(link->qp, &wr, NULL);
+    if (err)
+        return cli_fail("cannot post a send: %s", strerror(-err));
     link->posted++;
     side->posted++;
     link->send_pending = link->receive_pending = true;
@@ -146,11 +146,11 @@ static int on_receive(struct pingpong_side *side, const struct rdma_wc *wc)
     uint8_t *message = pingpong_slot(side, slot) + area;
     if (side->is_client)
         cli_histogram_add(&side->round_trips, host_now_ns() - link->sent_at_ns);
-    int rc = check_length(side, wc->byte_len);
-    if (rc == CLI_OK && area && !cli_ud_area_names(message - area, &side->peer[0].gid, &side->mine[0].gid))
-        rc = cli_negative("the area before message %u does not name the peer's address", side->received + 1);
-    if (rc == CLI_OK)
-        rc = verify(side, link, message);
+    int err = check_length(side, wc->byte_len);
+    if (err == CLI_OK && area && !cli_ud_area_names(message - area, &side->peer[0].gid, &side->mine[0].gid))
+        err = cli_negative("the area before message %u does not name the peer's address", side->received + 1);
+    if (err == CLI_OK)
+        err = verify(side, link, message);
     if (!side->is_client)
         memcpy(link->next_buf, message, side->options->size_bytes);
     /* What is not written by the next message must not pass for it. */
@@ -159,13 +159,13 @@ static int on_receive(struct pingpong_side *side, const struct rdma_wc *wc)
     link->received++;
     link->receive_pending = false;
     side->receives_posted--;
-    if (rc == CLI_OK && side->srq) {
-        rc = pingpong_post_receive(side, slot);
+    if (err == CLI_OK && side->srq) {
+        err = pingpong_post_receive(side, slot);
         side->receives_posted++;
-    } else if (rc == CLI_OK && side->receives_posted <= 1) {
-        rc = pingpong_post_receives(side);
+    } else if (err == CLI_OK && side->receives_posted <= 1) {
+        err = pingpong_post_receives(side);
     }
-    return rc == CLI_OK ? send_next(side, link) : rc;
+    return err == CLI_OK ? send_next(side, link) : err;
 }
 
 /* Nothing is missing but acknowledgements of what was sent last. A stock peer leaves as soon as it has all
@@ -225,31 +225,31 @@ static int exchange_all(struct pingpong_side *side, bool live)
 {
     uint32_t iters = side->options->iters;
     uint64_t next_live_ns = live ? side->start_ns + LIVE_NS : NET_TIME_NONE;
-    int rc = CLI_OK;
-    for (uint32_t i = 0; i < side->options->pairs && rc == CLI_OK; i++) {
+    int err = CLI_OK;
+    for (uint32_t i = 0; i < side->options->pairs && err == CLI_OK; i++) {
         side->links[i].receive_pending = !side->is_client;
-        rc = send_next(side, &side->links[i]);
+        err = send_next(side, &side->links[i]);
     }
-    while (rc == CLI_OK && (side->sent < iters || side->received < iters)) {
+    while (err == CLI_OK && (side->sent < iters || side->received < iters)) {
         struct rdma_wc wcs[2];
         int n = cli_cq_wait(&side->cq, wcs, 2, side->options->timeout_ns);
         if (n <= 0)
-            rc = no_completion(side, n);
-        for (int i = 0; i < n && rc == CLI_OK; i++)
-            rc = on_completion(side, &wcs[i]);
+            err = no_completion(side, n);
+        for (int i = 0; i < n && err == CLI_OK; i++)
+            err = on_completion(side, &wcs[i]);
         if (live)
             show_progress(side, &next_live_ns);
     }
-    return rc;
+    return err;
 }
 
 int pingpong_run(struct pingpong_side *side, bool quiet)
 {
     bool live = !quiet && !side->options->json && isatty(STDERR_FILENO);
     side->start_ns = host_now_ns();
-    int rc = exchange_all(side, live);
+    int err = exchange_all(side, live);
     side->end_ns = host_now_ns();
     if (live)
         fprintf(stderr, "\r\033[K");
-    return rc;
+    return err;
 }

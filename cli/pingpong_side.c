@@ -48,20 +48,20 @@ static int register_memory(struct pingpong_side *side)
     side->slots = side->memory + sending;
     struct roce_dev *engine = host_dev_engine(side->node->dev);
     host_dev_lock(side->node->dev);
-    int rc = rdma_pd_create(roce_dev_domain(engine), &side->pd);
-    if (rc == 0)
-        rc = rdma_mr_reg(side->pd, side->memory, size, RDMA_ACCESS_LOCAL_WRITE, &side->mr);
+    int err = rdma_pd_create(roce_dev_domain(engine), &side->pd);
+    if (!err)
+        err = rdma_mr_reg(side->pd, side->memory, size, RDMA_ACCESS_LOCAL_WRITE, &side->mr);
     host_dev_unlock(side->node->dev);
-    return rc == 0 ? CLI_OK : cli_fail("cannot register %zu bytes: %s", size, strerror(-rc));
+    return !err ? CLI_OK : cli_fail("cannot register %zu bytes: %s", size, strerror(-err));
 }
 
 static int create_srq(struct pingpong_side *side)
 {
     struct rdma_srq_config config = {.max_wr = slot_count(side->options), .max_sge = 1};
     host_dev_lock(side->node->dev);
-    int rc = rdma_srq_create(side->pd, &config, &side->srq);
+    int err = rdma_srq_create(side->pd, &config, &side->srq);
     host_dev_unlock(side->node->dev);
-    return rc == 0 ? CLI_OK : cli_fail("cannot create a shared receive queue: %s", strerror(-rc));
+    return !err ? CLI_OK : cli_fail("cannot create a shared receive queue: %s", strerror(-err));
 }
 
 int pingpong_post_receive(struct pingpong_side *side, uint64_t slot)
@@ -71,17 +71,17 @@ int pingpong_post_receive(struct pingpong_side *side, uint64_t slot)
                            .lkey = side->mr->lkey};
     struct rdma_recv_wr wr = {
         .wr_id = PINGPONG_WR_RECV | slot << PINGPONG_WR_SHIFT, .sg_list = &sge, .num_sge = 1};
-    int rc = side->srq ? rdma_srq_post(side->srq, &wr, NULL) : roce_post_recv(side->links[0].qp, &wr, NULL);
-    return rc == 0 ? CLI_OK : cli_fail("cannot post a receive: %s", strerror(-rc));
+    int err = side->srq ? rdma_srq_post(side->srq, &wr, NULL) : roce_post_recv(side->links[0].qp, &wr, NULL);
+    return !err ? CLI_OK : cli_fail("cannot post a receive: %s", strerror(-err));
 }
 
 int pingpong_post_receives(struct pingpong_side *side)
 {
     uint32_t depth = side->srq ? slot_count(side->options) : side->options->rx_depth;
-    int rc = CLI_OK;
-    for (; side->receives_posted < depth && rc == CLI_OK; side->receives_posted++)
-        rc = pingpong_post_receive(side, side->srq ? side->receives_posted : 0);
-    return rc;
+    int err = CLI_OK;
+    for (; side->receives_posted < depth && err == CLI_OK; side->receives_posted++)
+        err = pingpong_post_receive(side, side->srq ? side->receives_posted : 0);
+    return err;
 }
 
 /* The forms that a message may have, as far as the options say. */
@@ -98,13 +98,13 @@ static int open_links(struct pingpong_side *side)
     side->links = calloc(o->pairs, sizeof *side->links);
     if (!side->links)
         return cli_fail("no memory for %u queue pairs", o->pairs);
-    int rc = CLI_OK;
-    for (uint32_t i = 0; i < o->pairs && rc == CLI_OK; i++) {
+    int err = CLI_OK;
+    for (uint32_t i = 0; i < o->pairs && err == CLI_OK; i++) {
         side->links[i].send_buf = side->memory + (size_t)o->size_bytes * 2 * i;
         side->links[i].next_buf = side->links[i].send_buf + o->size_bytes;
-        rc = pingpong_link_open(side, i);
+        err = pingpong_link_open(side, i);
     }
-    return rc;
+    return err;
 }
 
 int pingpong_side_open(struct pingpong_side *side, const struct pingpong_options *options,
@@ -115,18 +115,18 @@ int pingpong_side_open(struct pingpong_side *side, const struct pingpong_options
     side->node = node;
     side->is_client = is_client;
     side->forms = forms(options, is_client);
-    int rc = register_memory(side);
-    if (rc == CLI_OK)
-        rc = cli_cq_create(node, options->rx_depth + 2 * options->pairs, &side->cq);
-    if (rc == CLI_OK && options->transport == PINGPONG_SRQ)
-        rc = create_srq(side);
-    if (rc == CLI_OK)
-        rc = open_links(side);
-    if (rc == CLI_OK)
-        rc = pingpong_post_receives(side);
-    if (rc != CLI_OK)
+    int err = register_memory(side);
+    if (err == CLI_OK)
+        err = cli_cq_create(node, options->rx_depth + 2 * options->pairs, &side->cq);
+    if (err == CLI_OK && options->transport == PINGPONG_SRQ)
+        err = create_srq(side);
+    if (err == CLI_OK)
+        err = open_links(side);
+    if (err == CLI_OK)
+        err = pingpong_post_receives(side);
+    if (err != CLI_OK)
         pingpong_side_close(side);
-    return rc;
+    return err;
 }
 
 void pingpong_side_close(struct pingpong_side *side)

@@ -23,11 +23,11 @@ int cli_qp_modify(const struct cli_node *node, struct roce_qp *qp, const struct 
                   uint32_t mask)
 {
     host_dev_lock(node->dev);
-    int rc = roce_qp_modify(qp, attr, mask | ROCE_QP_STATE, host_now_ns());
+    int err = roce_qp_modify(qp, attr, mask | ROCE_QP_STATE, host_now_ns());
     host_dev_unlock(node->dev);
-    return rc == 0 ? CLI_OK
-                   : cli_fail("cannot move queue pair 0x%06x to %s: %s", roce_qp_num(qp),
-                              roce_qp_state_name(attr->state), strerror(-rc));
+    return !err ? CLI_OK
+                : cli_fail("cannot move queue pair 0x%06x to %s: %s", roce_qp_num(qp),
+                           roce_qp_state_name(attr->state), strerror(-err));
 }
 
 int cli_rc_init(const struct cli_node *node, struct roce_qp *qp, uint32_t access)
@@ -56,11 +56,11 @@ int cli_rc_connect(const struct cli_node *node, struct roce_qp *qp, const struct
         .min_rnr_timer = MIN_RNR_TIMER,
         .av = cli_path_av(path),
     };
-    int rc = cli_qp_modify(node, qp, &attr,
-                           ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
-                               ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER);
-    if (rc != CLI_OK)
-        return rc;
+    int err = cli_qp_modify(node, qp, &attr,
+                            ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
+                                ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER);
+    if (err != CLI_OK)
+        return err;
     attr.state = ROCE_QPS_RTS;
     attr.timeout = ACK_TIMEOUT;
     attr.retry_cnt = RETRIES;

@@ -43,9 +43,9 @@ static int run(int argc, char **argv, const char *help, bool client)
     struct peer_options options = {PEER_DEFAULTS, .service_port = RDMA_CLIENT_PORT};
     options.messages = 1;
     options.size_bytes = MESSAGE_BYTES;
-    int rc = peer_parse(argc, argv, &syntax, &options);
-    if (rc != CLI_OK)
-        return rc < 0 ? CLI_OK : rc;
+    int err = peer_parse(argc, argv, &syntax, &options);
+    if (err != CLI_OK)
+        return err < 0 ? CLI_OK : err;
     if (client && !options.host)
         return cli_fail("say which server: -s ADDRESS");
     if (!client) {

@@ -201,7 +201,7 @@ static void sum_json(const struct settings *s, const struct explain_endpoint *e,
 
 static int load_scenario(struct settings *s)
 {
-    struct net_error err;
+    struct net_error why;
     if (!s->scenario_path)
         return CLI_OK;
     FILE *file = fopen(s->scenario_path, "re");
@@ -215,8 +215,8 @@ static int load_scenario(struct settings *s)
     else if (n == EXPLAIN_SCENARIO_BYTES)
         status = cli_fail("--scenario %s: more than %d bytes: is it a scenario?", s->scenario_path,
                           EXPLAIN_SCENARIO_BYTES - 1);
-    else if (explain_scenario_parse(&s->scenario, text, &err) != 0)
-        status = cli_fail("%s: %s", s->scenario_path, err.text);
+    else if (explain_scenario_parse(&s->scenario, text, &why) != 0)
+        status = cli_fail("%s: %s", s->scenario_path, why.text);
     if (file)
         fclose(file);
     free(text);
@@ -227,28 +227,28 @@ static int load(const char *path, struct explain_tape *tape)
 {
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error err;
-    int rc = net_capture_open(path, &capture, &err);
-    if (rc != 0)
-        return cli_fail("%s", err.text);
+    struct net_error why;
+    int err = net_capture_open(path, &capture, &why);
+    if (err)
+        return cli_fail("%s", why.text);
     int more;
-    while ((more = net_capture_next(capture, &record, &err)) > 0)
+    while ((more = net_capture_next(capture, &record, &why)) > 0)
         if (explain_tape_add(tape, &record) != 0) {
             net_capture_close(capture);
             return cli_fail("%s: no memory to keep %zu packets", path, tape->count);
         }
     net_capture_close(capture);
-    return more < 0 ? cli_fail("%s", err.text) : CLI_OK;
+    return more < 0 ? cli_fail("%s", why.text) : CLI_OK;
 }
 
 static int run(struct settings *s, const struct explain_tape *tape, struct explain_endpoint *endpoint)
 {
     struct explain_replay_result result;
     struct explain_replay_config config = {.compared = compared, .ctx = s};
-    struct net_error err = {"out of memory"};
-    if (explain_learn(tape, &s->addr, &s->scenario, endpoint, &err) != 0 ||
-        explain_replay(tape, endpoint, &config, &result, &err) != 0)
-        return cli_fail("%s", err.text);
+    struct net_error why = {"out of memory"};
+    if (explain_learn(tape, &s->addr, &s->scenario, endpoint, &why) != 0 ||
+        explain_replay(tape, endpoint, &config, &result, &why) != 0)
+        return cli_fail("%s", why.text);
     if (s->json)
         sum_json(s, endpoint, &result);
     else

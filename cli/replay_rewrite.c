@@ -152,14 +152,14 @@ static int open_and_rewrite(struct run *run)
 {
     const struct cli_replay_rewrite *s = run->settings;
     struct net_packet_config config = {.ifname = s->ifname};
-    struct net_error err;
+    struct net_error why;
     int status = CLI_ERROR, rc = cli_stop_install();
     if (rc)
         return cli_fail("cannot catch signals: %s", strerror(-rc));
-    if (explain_rewrite_begin(&run->rewriter, s->tape, s->scenario, &err) != 0 ||
-        (s->ifname && net_packet_open(&config, &run->port, &err) != 0) ||
-        (s->out_path && net_pcapng_create(s->out_path, "rewritten", &run->writer, &err) != 0))
-        cli_fail("%s", err.text);
+    if (explain_rewrite_begin(&run->rewriter, s->tape, s->scenario, &why) != 0 ||
+        (s->ifname && net_packet_open(&config, &run->port, &why) != 0) ||
+        (s->out_path && net_pcapng_create(s->out_path, "rewritten", &run->writer, &why) != 0))
+        cli_fail("%s", why.text);
     else
         status = rewrite_all(run);
     if (run->writer)

@@ -143,12 +143,12 @@ int rping_await(struct peer *peer, uint32_t received, const char *what)
 
 static int run(struct peer *peer)
 {
-    int rc = peer_connect_all(peer);
+    int err = peer_connect_all(peer);
     bool is_open = peer->conns[0].state != PEER_CONN_NONE;
-    if (rc == CLI_OK && is_open)
-        rc = peer->options->host ? rping_client(peer) : rping_server(peer);
+    if (err == CLI_OK && is_open)
+        err = peer->options->host ? rping_client(peer) : rping_server(peer);
     peer->end_ns = host_now_ns();
-    return rc;
+    return err;
 }
 
 int cli_rping(int argc, char **argv)
@@ -169,22 +169,22 @@ int cli_rping(int argc, char **argv)
         .help = help, .letters = "sca:I:p:C:S:vPt:jh", .max_size_bytes = RPING_MAX_SIZE_BYTES, .take = take};
     struct options o = {.peer = {PEER_DEFAULTS, .service_port = RPING_PORT}};
     o.peer.messages = 0;
-    int rc = peer_parse(argc, argv, &syntax, &o.peer);
-    if (rc != CLI_OK)
-        return rc < 0 ? CLI_OK : rc;
-    rc = settle(&o);
+    int err = peer_parse(argc, argv, &syntax, &o.peer);
+    if (err != CLI_OK)
+        return err < 0 ? CLI_OK : err;
+    err = settle(&o);
     struct peer peer;
-    if (rc == CLI_OK)
-        rc = peer_open(&peer, &o.peer, &kind);
-    if (rc != CLI_OK)
-        return rc;
+    if (err == CLI_OK)
+        err = peer_open(&peer, &o.peer, &kind);
+    if (err != CLI_OK)
+        return err;
     /* Where one client fails, the next may do better. */
     do {
         peer_conn_close(&peer.conns[0]);
         peer.opened = 0;
-        rc = run(&peer);
-    } while (o.peer.persistent && rc != CLI_ERROR && !cli_stopped());
-    if (rc == CLI_OK)
+        err = run(&peer);
+    } while (o.peer.persistent && err != CLI_ERROR && !cli_stopped());
+    if (err == CLI_OK)
         peer_report(&peer);
-    return peer_close(&peer, rc);
+    return peer_close(&peer, err);
 }

@@ -17,10 +17,10 @@ static int advertise(struct peer_conn *conn, size_t at, uint32_t len_bytes, cons
     struct rping_advert advert = {
         .addr = (uintptr_t)(conn->memory + at), .rkey = conn->mr->rkey, .len_bytes = len_bytes};
     rping_advert_put(&advert, conn->memory + RPING_SEND_AT);
-    int rc = peer_post_send(conn, 0, RPING_SEND_AT, RPING_ADVERT_BYTES);
-    if (rc == CLI_OK)
-        rc = rping_await(conn->peer, conn->received + 1, what);
-    return rc == CLI_OK ? peer_post_recv(conn, 0, RPING_RECV_AT, RPING_ADVERT_BYTES) : rc;
+    int err = peer_post_send(conn, 0, RPING_SEND_AT, RPING_ADVERT_BYTES);
+    if (err == CLI_OK)
+        err = rping_await(conn->peer, conn->received + 1, what);
+    return err == CLI_OK ? peer_post_recv(conn, 0, RPING_RECV_AT, RPING_ADVERT_BYTES) : err;
 }
 
 /* Compares the text with what came back. A server that takes it for a string leaves out what follows its
@@ -48,20 +48,20 @@ static int run_round(struct peer_conn *conn, uint32_t round)
     char *text = (char *)conn->memory + RPING_TEXT_AT, *sink = (char *)conn->memory + sink_at;
     rping_text(round, text, size);
     memset(sink, POISON_BYTE, size);
-    int rc = advertise(conn, RPING_TEXT_AT, size, "the server had read the text");
-    if (rc == CLI_OK)
+    int err = advertise(conn, RPING_TEXT_AT, size, "the server had read the text");
+    if (err == CLI_OK)
         conn->peer->sent++;
-    if (rc == CLI_OK)
-        rc = advertise(conn, sink_at, size, "the server had written the text back");
-    return rc == CLI_OK ? check(conn->peer, round, text, sink) : rc;
+    if (err == CLI_OK)
+        err = advertise(conn, sink_at, size, "the server had written the text back");
+    return err == CLI_OK ? check(conn->peer, round, text, sink) : err;
 }
 
 int rping_client(struct peer *peer)
 {
     uint32_t rounds = peer->options->messages;
-    int rc = CLI_OK;
+    int err = CLI_OK;
     peer->stop_ends_round = rounds == 0; /* there is no other end */
-    for (uint32_t round = 0; rc == CLI_OK && (rounds == 0 || round < rounds) && !cli_stopped(); round++)
-        rc = run_round(&peer->conns[0], round);
-    return rc == CLI_OK ? peer_disconnect_all(peer) : rc;
+    for (uint32_t round = 0; err == CLI_OK && (rounds == 0 || round < rounds) && !cli_stopped(); round++)
+        err = run_round(&peer->conns[0], round);
+    return err == CLI_OK ? peer_disconnect_all(peer) : err;
 }

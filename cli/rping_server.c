@@ -17,10 +17,10 @@ static bool asked_or_closed(const struct peer *peer, const void *ctx)
 static int next_advert(struct peer_conn *conn, uint32_t number, struct rping_advert *advert, bool *closed)
 {
     uint32_t received = number + 1;
-    int rc = peer_wait(conn->peer, asked_or_closed, &received, "the client said what it wants");
+    int err = peer_wait(conn->peer, asked_or_closed, &received, "the client said what it wants");
     *closed = conn->received < received;
-    if (rc != CLI_OK || *closed)
-        return rc;
+    if (err != CLI_OK || *closed)
+        return err;
     *advert = rping_advert_get(conn->memory + RPING_RECV_AT);
     if (advert->len_bytes == 0 || advert->len_bytes > RPING_MAX_SIZE_BYTES)
         return cli_negative("the client offers %u bytes; rping has 1 to %u", advert->len_bytes,
@@ -38,8 +38,8 @@ static bool sent_or_closed(const struct peer *peer, const void *ctx)
  * answer, and its acknowledgement of that may be lost. */
 static int answer(struct peer_conn *conn, const char *what)
 {
-    int rc = peer_post_send(conn, 0, RPING_SEND_AT, RPING_ADVERT_BYTES);
-    return rc == CLI_OK ? peer_wait(conn->peer, sent_or_closed, NULL, what) : rc;
+    int err = peer_post_send(conn, 0, RPING_SEND_AT, RPING_ADVERT_BYTES);
+    return err == CLI_OK ? peer_wait(conn->peer, sent_or_closed, NULL, what) : err;
 }
 
 static int check(struct peer *peer, uint32_t round, const char *text, uint32_t len_bytes)
@@ -62,12 +62,13 @@ static int check(struct peer *peer, uint32_t round, const char *text, uint32_t l
 
 static int read_text(struct peer_conn *conn, uint32_t round, const struct rping_advert *source)
 {
-    int rc = peer_post_rdma(conn, PEER_WR_READ, RPING_TEXT_AT, source->len_bytes, source->addr, source->rkey);
-    if (rc == CLI_OK)
-        rc = rping_await(conn->peer, 0, "the text had been read");
-    if (rc == CLI_OK)
-        rc = check(conn->peer, round, (const char *)conn->memory + RPING_TEXT_AT, source->len_bytes);
-    return rc == CLI_OK ? answer(conn, "the client knew that its text had been read") : rc;
+    int err =
+        peer_post_rdma(conn, PEER_WR_READ, RPING_TEXT_AT, source->len_bytes, source->addr, source->rkey);
+    if (err == CLI_OK)
+        err = rping_await(conn->peer, 0, "the text had been read");
+    if (err == CLI_OK)
+        err = check(conn->peer, round, (const char *)conn->memory + RPING_TEXT_AT, source->len_bytes);
+    return err == CLI_OK ? answer(conn, "the client knew that its text had been read") : err;
 }
 
 static int write_text(struct peer_conn *conn, const struct rping_advert *source,
@@ -75,31 +76,31 @@ static int write_text(struct peer_conn *conn, const struct rping_advert *source,
 {
     if (sink->len_bytes < source->len_bytes)
         return cli_negative("the client has room for %u bytes of its %u", sink->len_bytes, source->len_bytes);
-    int rc = peer_post_rdma(conn, PEER_WR_WRITE, RPING_TEXT_AT, source->len_bytes, sink->addr, sink->rkey);
+    int err = peer_post_rdma(conn, PEER_WR_WRITE, RPING_TEXT_AT, source->len_bytes, sink->addr, sink->rkey);
     conn->peer->peer_may_leave = true; /* this may have been the last round */
-    if (rc == CLI_OK)
-        rc = answer(conn, "the text had been written back");
+    if (err == CLI_OK)
+        err = answer(conn, "the text had been written back");
     conn->peer->peer_may_leave = false;
     conn->peer->sent++;
-    return rc;
+    return err;
 }
 
 int rping_server(struct peer *peer)
 {
     struct peer_conn *conn = &peer->conns[0];
-    int rc = CLI_OK;
+    int err = CLI_OK;
     bool closed = false;
-    for (uint32_t round = 0; rc == CLI_OK; round++) {
+    for (uint32_t round = 0; err == CLI_OK; round++) {
         struct rping_advert source, sink;
-        rc = next_advert(conn, 2 * round, &source, &closed);
-        if (rc != CLI_OK || closed)
-            return rc;
-        rc = read_text(conn, round, &source);
-        if (rc == CLI_OK)
-            rc = next_advert(conn, 2 * round + 1, &sink, &closed);
-        if (rc == CLI_OK)
-            rc = closed ? cli_negative("the client disconnected in the middle of round %u", round + 1)
-                        : write_text(conn, &source, &sink);
+        err = next_advert(conn, 2 * round, &source, &closed);
+        if (err != CLI_OK || closed)
+            return err;
+        err = read_text(conn, round, &source);
+        if (err == CLI_OK)
+            err = next_advert(conn, 2 * round + 1, &sink, &closed);
+        if (err == CLI_OK)
+            err = closed ? cli_negative("the client disconnected in the middle of round %u", round + 1)
+                         : write_text(conn, &source, &sink);
     }
-    return rc;
+    return err;
 }

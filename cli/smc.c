@@ -25,9 +25,9 @@ static const char help[] =
 static int run(int argc, char **argv, bool listen)
 {
     static struct smc_options options;
-    int rc = smc_parse(argc, argv, listen, &options);
-    if (rc != CLI_OK)
-        return rc < 0 ? CLI_OK : rc;
+    int err = smc_parse(argc, argv, listen, &options);
+    if (err != CLI_OK)
+        return err < 0 ? CLI_OK : err;
     return smc_session(&options);
 }
 

@@ -188,9 +188,9 @@ int smc_ladder(int argc, char **argv)
         return cli_fail("give two traces, the client's and the server's");
     struct smc_ladder ladder;
     const char *which;
-    int rc = smc_ladder_read(argv[optind], argv[optind + 1], &ladder, &which);
-    if (rc != 0)
-        return cli_fail("cannot read %s: %s", which, strerror(-rc));
+    int err = smc_ladder_read(argv[optind], argv[optind + 1], &ladder, &which);
+    if (err)
+        return cli_fail("cannot read %s: %s", which, strerror(-err));
     size_t first = 0, count = ladder.count;
     int status = CLI_OK;
     if (ladder.count == 0)

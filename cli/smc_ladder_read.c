@@ -102,27 +102,27 @@ static int add_file(struct smc_ladder *ladder, enum smc_side side, const char *p
     FILE *from = fopen(path, "re");
     if (!from)
         return -errno;
-    int rc = smc_ladder_add(ladder, side, from);
-    if (rc == 0 && ferror(from))
-        rc = -EIO;
+    int err = smc_ladder_add(ladder, side, from);
+    if (!err && ferror(from))
+        err = -EIO;
     fclose(from);
-    return rc;
+    return err;
 }
 
 int smc_ladder_read(const char *left, const char *right, struct smc_ladder *out, const char **which)
 {
     *out = (struct smc_ladder){0};
     *which = left;
-    int rc = add_file(out, SMC_LEFT, left);
-    if (rc == 0) {
+    int err = add_file(out, SMC_LEFT, left);
+    if (!err) {
         *which = right;
-        rc = add_file(out, SMC_RIGHT, right);
+        err = add_file(out, SMC_RIGHT, right);
     }
-    if (rc != 0)
+    if (err)
         smc_ladder_free(out);
     else
         smc_ladder_match(out);
-    return rc;
+    return err;
 }
 
 void smc_ladder_free(struct smc_ladder *ladder)

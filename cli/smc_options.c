@@ -156,17 +156,17 @@ static int take_device(struct smc_options *o, char *text)
 static int take_size(const char *option, const char *text, uint64_t min, uint64_t max, uint32_t *out)
 {
     uint64_t value = 0;
-    int rc = cli_parse_size(option, text, min, max, &value);
+    int err = cli_parse_size(option, text, min, max, &value);
     *out = (uint32_t)value;
-    return rc;
+    return err;
 }
 
 static int take_links(struct smc_options *o, const char *text)
 {
     uint64_t value = 0;
-    int rc = cli_parse_count("--max-links", text, 2, 8, &value);
+    int err = cli_parse_count("--max-links", text, 2, 8, &value);
     o->sock.max_links = (uint8_t)value;
-    return rc;
+    return err;
 }
 
 static int take_flag(struct smc_options *o, int c)
@@ -254,8 +254,8 @@ static int check_service(const struct smc_options *o)
 static int take_operands(struct smc_options *o, int n, char **operands)
 {
     if (o->listen && n == 1) {
-        int rc = split_listen(o, operands[0]);
-        return rc == CLI_OK ? check_service(o) : rc;
+        int err = split_listen(o, operands[0]);
+        return err == CLI_OK ? check_service(o) : err;
     }
     if (o->listen || n != 2)
         return cli_fail("give %s; see `nornic smc %s --help`",
@@ -317,9 +317,9 @@ static int settle(struct smc_options *o)
         return cli_fail("%s shows what a --device does: give one", o->capture ? "--capture" : "--trace");
     if (o->impair.loss_ppm && o->sock.num_ports == 0)
         return cli_fail("--loss loses frames of a --device: give one");
-    int rc = check_files(o);
-    if (rc != CLI_OK)
-        return rc;
+    int err = check_files(o);
+    if (err != CLI_OK)
+        return err;
     for (unsigned i = 0; i < o->sock.num_ports; i++)
         o->sock.ports[i].impair = o->impair;
     return name_captures(o);
@@ -340,10 +340,10 @@ int smc_parse(int argc, char **argv, bool listen, struct smc_options *o)
             fputs(listen ? listen_help : connect_help, stdout);
             return -1;
         }
-        int rc = c == '?' || c == ':' ? cli_option_error(c, argv) : take(o, c, optarg);
-        if (rc != CLI_OK)
-            return rc;
+        int err = c == '?' || c == ':' ? cli_option_error(c, argv) : take(o, c, optarg);
+        if (err != CLI_OK)
+            return err;
     }
-    int rc = take_operands(o, argc - optind, argv + optind);
-    return rc == CLI_OK ? settle(o) : rc;
+    int err = take_operands(o, argc - optind, argv + optind);
+    return err == CLI_OK ? settle(o) : err;
 }

@@ -210,9 +210,9 @@ static int move(struct smc_connection *c, struct smc_progress *progress)
             return cli_fail("cannot wait for bytes: %s", strerror(errno));
         if (cli_stopped())
             return cli_negative("stopped");
-        int rc = notice_hangup(c, fds[PEER].revents);
-        if (rc != CLI_OK)
-            return rc;
+        int err = notice_hangup(c, fds[PEER].revents);
+        if (err != CLI_OK)
+            return err;
         enum step sent = send_some(c, fds[INPUT].revents, fds[PEER].revents);
         enum step taken =
             sent == STEP_FAILED ? STEP_FAILED : take_some(c, fds[OUTPUT].revents, fds[PEER].revents);
@@ -220,9 +220,9 @@ static int move(struct smc_connection *c, struct smc_progress *progress)
             return CLI_NEGATIVE;
         if (sent == STEP_DONE || taken == STEP_DONE)
             moved_ns = host_now_ns();
-        rc = idle_too_long(c, moved_ns);
-        if (rc != CLI_OK)
-            return rc;
+        err = idle_too_long(c, moved_ns);
+        if (err != CLI_OK)
+            return err;
         smc_progress_show(progress, c);
     }
     return CLI_OK;
@@ -233,9 +233,9 @@ static int deliver(struct smc_connection *c)
 {
     struct pollfd stop = {.fd = cli_stop_fd(), .events = POLLIN};
     uint64_t moved_ns = host_now_ns();
-    int rc = CLI_OK, left = 0, before = 0, error = 0;
+    int err = CLI_OK, left = 0, before = 0, error = 0;
     socklen_t len = sizeof error;
-    while (rc == CLI_OK && smcr_ioctl(c->fd, SIOCOUTQ, &left) == 0 && left > 0) {
+    while (err == CLI_OK && smcr_ioctl(c->fd, SIOCOUTQ, &left) == 0 && left > 0) {
         if (smcr_getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error != 0) {
             errno = error;
             return broken(c, "the connection broke before all had arrived");
@@ -245,9 +245,9 @@ static int deliver(struct smc_connection *c)
         if (left != before)
             moved_ns = host_now_ns();
         before = left;
-        rc = idle_too_long(c, moved_ns);
+        err = idle_too_long(c, moved_ns);
     }
-    return rc;
+    return err;
 }
 
 int smc_pump(struct smc_connection *c)
@@ -261,10 +261,10 @@ int smc_pump(struct smc_connection *c)
     if (c->in_fd >= 0 && fstat(c->in_fd, &st) == 0 && S_ISREG(st.st_mode))
         c->sent.size_bytes = (uint64_t)st.st_size;
     smc_progress_begin(&progress, c);
-    int rc = move(c, &progress);
-    if (rc == CLI_OK)
-        rc = deliver(c);
+    int err = move(c, &progress);
+    if (err == CLI_OK)
+        err = deliver(c);
     c->end_ns = host_now_ns();
     smc_progress_end(&progress);
-    return rc;
+    return err;
 }

@@ -55,12 +55,12 @@ static int resolve(const struct smc_options *o, struct addrinfo **out)
         if (o->family == AF_UNSPEC)
             hints.ai_family = AF_INET6;
     }
-    int rc = getaddrinfo(o->host, o->service, &hints, out);
-    if (rc == EAI_SERVICE)
+    int err = getaddrinfo(o->host, o->service, &hints, out);
+    if (err == EAI_SERVICE)
         return cli_fail("'%s' is no port: give a number to 65535, or a name of /etc/services", o->service);
-    return rc == 0
+    return !err
                ? CLI_OK
-               : cli_fail("%s port %s: %s", o->host ? o->host : "any address", o->service, gai_strerror(rc));
+               : cli_fail("%s port %s: %s", o->host ? o->host : "any address", o->service, gai_strerror(err));
 }
 
 /* --- files --- */
@@ -89,11 +89,11 @@ static int open_files(struct smc_connection *c)
 {
     const struct smc_options *o = c->options;
     c->in_fd = c->out_fd = -1;
-    int rc = open_input(o, &c->in_fd);
-    if (rc == CLI_OK)
-        rc = open_output(o, &c->out_fd);
-    if (rc != CLI_OK || !o->sum)
-        return rc;
+    int err = open_input(o, &c->in_fd);
+    if (err == CLI_OK)
+        err = open_output(o, &c->out_fd);
+    if (err != CLI_OK || !o->sum)
+        return err;
     c->sent.sum = smc_sum_create();
     c->taken.sum = smc_sum_create();
     return c->sent.sum && c->taken.sum ? CLI_OK : cli_fail("no memory for SHA-256");
@@ -134,21 +134,21 @@ static int converse(const struct smc_options *o, int fd)
     if (!c.info.smcr && o->sock.num_ports == 0)
         c.info.reason = "no --device was given";
     c.end_ns = c.connected_ns;
-    int rc = open_files(&c);
-    if (rc == CLI_OK) {
+    int err = open_files(&c);
+    if (err == CLI_OK) {
         smc_say_transport(&c);
-        rc = check_transport(&c);
+        err = check_transport(&c);
     }
-    if (rc == CLI_OK)
-        rc = smc_pump(&c);
+    if (err == CLI_OK)
+        err = smc_pump(&c);
     /* An end that is not asked for is an abort, which the peer is to see as such. */
     struct linger abort = {.l_onoff = 1, .l_linger = 0};
-    if (rc != CLI_OK)
+    if (err != CLI_OK)
         smcr_setsockopt(fd, SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
     if (c.out_fd >= 0)
-        smc_report(&c, rc == CLI_OK);
+        smc_report(&c, err == CLI_OK);
     smcr_close(fd);
-    return close_files(&c, rc);
+    return close_files(&c, err);
 }
 
 /* Waits for what the socket does. 1: it did; 0: late; -1: stopped. */
@@ -188,12 +188,12 @@ static int connect_one(const struct smc_options *o, int fd, const struct addrinf
 static int run_client(const struct smc_options *o)
 {
     struct addrinfo *list;
-    int rc = resolve(o, &list), error = 0;
-    if (rc != CLI_OK)
-        return rc;
+    int err = resolve(o, &list), error = 0;
+    if (err != CLI_OK)
+        return err;
     for (const struct addrinfo *at = list; at; at = at->ai_next) {
         int fd = make_socket(o, at);
-        rc = fd >= 0 ? CLI_OK : CLI_ERROR;
+        err = fd >= 0 ? CLI_OK : CLI_ERROR;
         if (fd < 0)
             break;
         error = connect_one(o, fd, at);
@@ -206,8 +206,8 @@ static int run_client(const struct smc_options *o)
             break;
     }
     freeaddrinfo(list);
-    if (rc != CLI_OK)
-        return rc;
+    if (err != CLI_OK)
+        return err;
     return error < 0 ? cli_negative("stopped before the connection stood")
                      : cli_fail("cannot connect to %s port %s: %s", o->host, o->service, strerror(error));
 }
@@ -228,22 +228,22 @@ static void say_listening(const struct smc_options *o, int fd)
 static int listen_on(const struct smc_options *o, int *out)
 {
     struct addrinfo *at;
-    int rc = resolve(o, &at);
-    if (rc != CLI_OK)
-        return rc;
+    int err = resolve(o, &at);
+    if (err != CLI_OK)
+        return err;
     *out = make_socket(o, at);
-    rc = *out >= 0 ? CLI_OK : CLI_ERROR;
-    if (rc == CLI_OK &&
+    err = *out >= 0 ? CLI_OK : CLI_ERROR;
+    if (err == CLI_OK &&
         (smcr_bind(*out, at->ai_addr, at->ai_addrlen) != 0 || smcr_listen(*out, BACKLOG) != 0)) {
         int error = errno;
-        rc = cli_fail("cannot listen on %s port %s: %s%s", o->host ? o->host : "any address", o->service,
-                      strerror(error), error == EADDRINUSE ? "; `ss -ltnp` shows by whom" : "");
+        err = cli_fail("cannot listen on %s port %s: %s%s", o->host ? o->host : "any address", o->service,
+                       strerror(error), error == EADDRINUSE ? "; `ss -ltnp` shows by whom" : "");
         smcr_close(*out);
     }
     freeaddrinfo(at);
-    if (rc == CLI_OK)
+    if (err == CLI_OK)
         say_listening(o, *out);
-    return rc;
+    return err;
 }
 
 /* A connection, or -1 after a sentence. */
@@ -271,61 +271,61 @@ static int accept_one(const struct smc_options *o, int listen_fd)
 static int run_server(const struct smc_options *o)
 {
     int listen_fd;
-    int rc = listen_on(o, &listen_fd);
-    if (rc != CLI_OK)
-        return rc;
+    int err = listen_on(o, &listen_fd);
+    if (err != CLI_OK)
+        return err;
     smcr_fcntl(listen_fd, F_SETFL, smcr_fcntl(listen_fd, F_GETFL, 0) | O_NONBLOCK);
     do {
         int fd = accept_one(o, listen_fd);
         if (fd < 0) {
-            rc = o->keep && cli_stopped() ? CLI_OK : CLI_NEGATIVE; /* -k is ended by Ctrl-C */
+            err = o->keep && cli_stopped() ? CLI_OK : CLI_NEGATIVE; /* -k is ended by Ctrl-C */
             break;
         }
-        rc = converse(o, fd);
+        err = converse(o, fd);
     } while (o->keep && !cli_stopped());
     smcr_close(listen_fd);
-    return rc;
+    return err;
 }
 
 static int start(const struct smc_options *o)
 {
-    struct net_error err = {""};
+    struct net_error why = {""};
     if (o->sock.num_ports == 0)
         return CLI_OK;
-    int rc = smcr_sock_start(&o->sock, &err);
-    if (rc != 0)
-        return cli_fail("%s", err.text);
-    if (!err.text[0])
+    int err = smcr_sock_start(&o->sock, &why);
+    if (err)
+        return cli_fail("%s", why.text);
+    if (!why.text[0])
         return CLI_OK;
     if (o->require_smc) {
         smcr_sock_stop(NULL);
-        return cli_fail("%s", err.text);
+        return cli_fail("%s", why.text);
     }
     if (!o->quiet)
-        fprintf(stderr, "nornic smc: %s\n", err.text);
+        fprintf(stderr, "nornic smc: %s\n", why.text);
     return CLI_OK;
 }
 
 static int stop(int status)
 {
-    struct net_error err;
-    if (smcr_sock_stop(&err) == 0)
+    struct net_error why;
+    if (smcr_sock_stop(&why) == 0)
         return status;
-    cli_fail("%s", err.text);
+    cli_fail("%s", why.text);
     return status == CLI_OK ? CLI_ERROR : status;
 }
 
 int smc_session(struct smc_options *options)
 {
-    int rc = cli_stop_install();
-    if (rc != 0)
-        return cli_fail("cannot watch for signals: %s", strerror(-rc));
-    rc = options->trace ? smc_trace_open(options->trace, &options->sock) : CLI_OK;
-    if (rc == CLI_OK)
-        rc = start(options);
-    if (rc == CLI_OK) {
-        rc = options->listen ? run_server(options) : run_client(options);
-        rc = stop(rc);
+    int err = cli_stop_install();
+    if (err)
+        return cli_fail("cannot watch for signals: %s", strerror(-err));
+    err = options->trace ? smc_trace_open(options->trace, &options->sock) : CLI_OK;
+    if (err == CLI_OK)
+        err = start(options);
+    if (err == CLI_OK) {
+        err = options->listen ? run_server(options) : run_client(options);
+        err = stop(err);
     }
-    return smc_trace_close(rc);
+    return smc_trace_close(err);
 }

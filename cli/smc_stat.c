@@ -119,9 +119,9 @@ static int watch(const struct stat_options *o)
     struct json_object *before = NULL;
     uint64_t last_ns = 0;
     unsigned hidden;
-    int rc = cli_stop_install();
-    if (rc != 0)
-        return cli_fail("cannot watch for signals: %s", strerror(-rc));
+    int err = cli_stop_install();
+    if (err)
+        return cli_fail("cannot watch for signals: %s", strerror(-err));
     while (!cli_stopped()) {
         uint64_t now_ns = host_now_ns();
         struct json_object *all = smc_stat_collect((unsigned)o->pid, &hidden);
@@ -154,9 +154,9 @@ static int say_why(unsigned pid)
 int smc_stat(int argc, char **argv)
 {
     struct stat_options o = {0};
-    int rc = parse(argc, argv, &o);
-    if (rc != CLI_OK)
-        return rc < 0 ? CLI_OK : rc;
+    int err = parse(argc, argv, &o);
+    if (err != CLI_OK)
+        return err < 0 ? CLI_OK : err;
     if (o.watch_ns)
         return watch(&o);
     unsigned hidden;

@@ -113,7 +113,7 @@ static bool is_full(const struct run *run)
 }
 
 /* Keeps one record, if it is what is looked for. */
-static int take(struct run *run, const struct net_capture_record *record, struct net_error *err)
+static int take(struct run *run, const struct net_capture_record *record, struct net_error *why)
 {
     struct explain_packet packet;
     struct explain_meaning meaning;
@@ -122,24 +122,24 @@ static int take(struct run *run, const struct net_capture_record *record, struct
         return 0;
     explain_analysis_next(run->analysis, &packet, &meaning);
     sniff_count_add(&run->count, &packet, &meaning);
-    return sniff_files_add(&run->files, record, err);
+    return sniff_files_add(&run->files, record, why);
 }
 
 /* Takes what is there, `max` packets at most. 0, or a failure. */
-static int take_burst(struct run *run, unsigned max, struct net_error *err)
+static int take_burst(struct run *run, unsigned max, struct net_error *why)
 {
     struct net_capture_record record;
-    int rc = 1;
-    for (unsigned i = 0; i < max && rc > 0 && !is_full(run); i++) {
-        rc = sniff_live_next(run->live, &record, err);
-        if (rc > 0 && take(run, &record, err) < 0)
-            rc = -1;
+    int err = 1;
+    for (unsigned i = 0; i < max && err > 0 && !is_full(run); i++) {
+        err = sniff_live_next(run->live, &record, why);
+        if (err > 0 && take(run, &record, why) < 0)
+            err = -1;
     }
-    return rc < 0 ? rc : 0;
+    return err < 0 ? err : 0;
 }
 
 /* What is due at `now`. */
-static int keep_time(struct run *run, uint64_t now, struct net_error *err)
+static int keep_time(struct run *run, uint64_t now, struct net_error *why)
 {
     if (run->shows && now >= run->show_ns) {
         show(run);
@@ -148,7 +148,7 @@ static int keep_time(struct run *run, uint64_t now, struct net_error *err)
     if (now < run->flush_ns)
         return 0;
     run->flush_ns = now + FLUSH_NS;
-    return sniff_files_flush(&run->files, err);
+    return sniff_files_flush(&run->files, why);
 }
 
 static int wait_ms(const struct run *run, uint64_t now)
@@ -160,22 +160,22 @@ static int wait_ms(const struct run *run, uint64_t now)
 }
 
 /* Captures until a signal, the count or the time ends it: 0; or a failure. */
-static int capture(struct run *run, struct net_error *err)
+static int capture(struct run *run, struct net_error *why)
 {
     struct pollfd fds[2] = {{.fd = sniff_live_fd(run->live), .events = POLLIN},
                             {.fd = cli_stop_fd(), .events = POLLIN}};
     uint64_t duration_ns = run->settings->duration_ns, now = run->begin_ns;
     while (!cli_stopped() && !is_full(run) && (!duration_ns || now - run->begin_ns < duration_ns)) {
         poll(fds, 2, wait_ms(run, now)); /* what it returns does not matter: the ring says what is there */
-        int rc = take_burst(run, BURST, err);
+        int err = take_burst(run, BURST, why);
         now = now_ns();
-        if (rc == 0)
-            rc = keep_time(run, now, err);
-        if (rc)
-            return rc;
+        if (!err)
+            err = keep_time(run, now, why);
+        if (err)
+            return err;
     }
     /* What the kernel held when the end came was on the wire before. */
-    return take_burst(run, LAST_BURST, err);
+    return take_burst(run, LAST_BURST, why);
 }
 
 /* Findings that only the end shows: answers that never came. */
@@ -224,23 +224,23 @@ static void report(struct run *run, double seconds)
 /* Everything is open. */
 static int sniff(struct run *run)
 {
-    struct net_error err, close_err;
+    struct net_error why, close_err;
     run->begin_ns = now_ns();
     run->flush_ns = run->begin_ns + FLUSH_NS;
     run->shows = !run->settings->quiet && isatty(STDERR_FILENO);
-    int rc = capture(run, &err);
+    int err = capture(run, &why);
     int close_rc = sniff_files_close(&run->files, &close_err);
-    if (rc == 0 && close_rc != 0)
-        err = close_err;
+    if (!err && close_rc != 0)
+        why = close_err;
     show_nothing(run);
     count_end(run);
     report(run, (double)(now_ns() - run->begin_ns) / (double)NS_PER_S);
-    return rc || close_rc ? cli_fail("%s", err.text) : CLI_OK;
+    return err || close_rc ? cli_fail("%s", why.text) : CLI_OK;
 }
 
 static int open_and_sniff(const struct settings *settings)
 {
-    struct net_error err;
+    struct net_error why;
     struct run run = {.settings = settings,
                       .files = {.path = settings->path,
                                 .ifname = settings->ifname,
@@ -254,13 +254,13 @@ static int open_and_sniff(const struct settings *settings)
         cli_fail("cannot catch signals: %s", strerror(-rc));
         goto destroy_analysis;
     }
-    if (sniff_live_open(settings->ifname, settings->promiscuous, sniff_live_filter, &run.live, &err) != 0) {
-        cli_fail("%s", err.text);
+    if (sniff_live_open(settings->ifname, settings->promiscuous, sniff_live_filter, &run.live, &why) != 0) {
+        cli_fail("%s", why.text);
         goto destroy_analysis;
     }
-    if (sniff_files_open(&run.files, &err) !=
+    if (sniff_files_open(&run.files, &why) !=
         0) /* only now: what was there is not lost to a wrong interface */
-        cli_fail("%s", err.text);
+        cli_fail("%s", why.text);
     else
         status = sniff(&run);
     sniff_live_close(run.live);

@@ -27,66 +27,66 @@ bool sniff_files_name(const struct sniff_files *files, uint64_t number, char *na
     return n >= 0 && (size_t)n < size;
 }
 
-static int open_next(struct sniff_files *files, struct net_error *err)
+static int open_next(struct sniff_files *files, struct net_error *why)
 {
     char name[PATH_MAX];
     if (!sniff_files_name(files, files->number + 1, name, sizeof name))
-        return net_error_set(err, ENAMETOOLONG, "the name of the capture file is too long: %.80s...",
+        return net_error_set(why, ENAMETOOLONG, "the name of the capture file is too long: %.80s...",
                              files->path);
-    int rc = net_pcapng_create(name, files->ifname, &files->writer, err);
-    if (rc)
-        return rc;
+    int err = net_pcapng_create(name, files->ifname, &files->writer, why);
+    if (err)
+        return err;
     files->number++;
     if (!files->rotate_count || files->number - files->removed <= files->rotate_count)
         return 0;
     /* A file that somebody took away is not missed. */
     if (sniff_files_name(files, ++files->removed, name, sizeof name) && unlink(name) != 0 && errno != ENOENT)
-        return net_error_set(err, errno, "cannot remove %s: %s", name, strerror(errno));
+        return net_error_set(why, errno, "cannot remove %s: %s", name, strerror(errno));
     return 0;
 }
 
-int sniff_files_open(struct sniff_files *files, struct net_error *err)
+int sniff_files_open(struct sniff_files *files, struct net_error *why)
 {
-    return open_next(files, err);
+    return open_next(files, why);
 }
 
-static int check(const struct sniff_files *files, struct net_error *err)
+static int check(const struct sniff_files *files, struct net_error *why)
 {
     char name[PATH_MAX];
     int error = net_pcapng_errno(files->writer);
     if (error == 0)
         return 0;
     sniff_files_name(files, files->number, name, sizeof name);
-    return net_error_set(err, error, "cannot write %s: %s; what it holds is whole", name, strerror(error));
+    return net_error_set(why, error, "cannot write %s: %s; what it holds is whole", name, strerror(error));
 }
 
-int sniff_files_add(struct sniff_files *files, const struct net_capture_record *record, struct net_error *err)
+int sniff_files_add(struct sniff_files *files, const struct net_capture_record *record, struct net_error *why)
 {
     uint64_t record_bytes = (record->len_bytes + 3u) / 4 * 4 + RECORD_EXTRA_BYTES;
     if (files->rotate_bytes && net_pcapng_bytes(files->writer) + record_bytes > files->rotate_bytes) {
-        int rc = sniff_files_close(files, err);
-        if (rc == 0)
-            rc = open_next(files, err);
-        if (rc)
-            return rc;
+        int err = sniff_files_close(files, why);
+        if (!err)
+            err = open_next(files, why);
+        if (err)
+            return err;
     }
     net_pcapng_append_cut(files->writer, record->data, record->len_bytes, record->wire_bytes, record->time_ns,
                           NET_PCAPNG_ANY_DIRECTION);
-    return check(files, err);
+    return check(files, why);
 }
 
-int sniff_files_flush(struct sniff_files *files, struct net_error *err)
+int sniff_files_flush(struct sniff_files *files, struct net_error *why)
 {
     net_pcapng_flush(files->writer);
-    return check(files, err);
+    return check(files, why);
 }
 
-int sniff_files_close(struct sniff_files *files, struct net_error *err)
+int sniff_files_close(struct sniff_files *files, struct net_error *why)
 {
     if (!files->writer)
         return 0;
-    int rc = sniff_files_flush(files, err);
+    int err = sniff_files_flush(files, why);
     net_pcapng_close(files->writer);
     files->writer = NULL;
-    return rc;
+    return err;
 }

@@ -23,47 +23,47 @@ struct sniff_live {
     const char *ifname;
 };
 
-static int fail_activate(int status, const char *ifname, const char *detail, struct net_error *err)
+static int fail_activate(int status, const char *ifname, const char *detail, struct net_error *why)
 {
     if (status == PCAP_ERROR_NO_SUCH_DEVICE)
-        return net_error_set(err, ENODEV, "there is no interface %s; `ip link` lists those there are",
+        return net_error_set(why, ENODEV, "there is no interface %s; `ip link` lists those there are",
                              ifname);
     if (status == PCAP_ERROR_PERM_DENIED || status == PCAP_ERROR_PROMISC_PERM_DENIED)
-        return net_error_set(err, EPERM, "capturing on %s needs root, or the capability CAP_NET_RAW", ifname);
+        return net_error_set(why, EPERM, "capturing on %s needs root, or the capability CAP_NET_RAW", ifname);
     if (status == PCAP_ERROR_IFACE_NOT_UP)
-        return net_error_set(err, ENETDOWN, "interface %s is down; `ip link set %s up` brings it up", ifname,
+        return net_error_set(why, ENETDOWN, "interface %s is down; `ip link set %s up` brings it up", ifname,
                              ifname);
-    return net_error_set(err, EIO, "cannot capture on %s: %s", ifname,
+    return net_error_set(why, EIO, "cannot capture on %s: %s", ifname,
                          *detail ? detail : pcap_statustostr(status));
 }
 
-static int check_link_type(pcap_t *pcap, const char *ifname, struct net_error *err)
+static int check_link_type(pcap_t *pcap, const char *ifname, struct net_error *why)
 {
     if (pcap_datalink(pcap) == DLT_EN10MB)
         return 0;
     const char *name = pcap_datalink_val_to_name(pcap_datalink(pcap));
-    return net_error_set(err, EPROTONOSUPPORT,
+    return net_error_set(why, EPROTONOSUPPORT,
                          "%s gives frames of link type %s, not Ethernet; name one interface", ifname,
                          name ? name : "unknown");
 }
 
-static int set_filter(pcap_t *pcap, const char *ifname, const char *filter, struct net_error *err)
+static int set_filter(pcap_t *pcap, const char *ifname, const char *filter, struct net_error *why)
 {
     struct bpf_program program;
     if (pcap_compile(pcap, &program, filter, 1, PCAP_NETMASK_UNKNOWN) != 0)
-        return net_error_set(err, EINVAL, "cannot compile the filter for %s: %s", ifname, pcap_geterr(pcap));
+        return net_error_set(why, EINVAL, "cannot compile the filter for %s: %s", ifname, pcap_geterr(pcap));
     int status = pcap_setfilter(pcap, &program);
     pcap_freecode(&program);
     if (status != 0)
-        return net_error_set(err, EIO, "cannot set the filter on %s: %s", ifname, pcap_geterr(pcap));
+        return net_error_set(why, EIO, "cannot set the filter on %s: %s", ifname, pcap_geterr(pcap));
     return 0;
 }
 
 /* Options before the activation cannot fail: the handle is not active. */
 static int activate(pcap_t *pcap, const char *ifname, bool promiscuous, const char *filter,
-                    struct net_error *err)
+                    struct net_error *why)
 {
-    char why[PCAP_ERRBUF_SIZE] = "";
+    char detail[PCAP_ERRBUF_SIZE] = "";
     pcap_set_snaplen(pcap, SNIFF_SNAP_BYTES);
     pcap_set_promisc(pcap, promiscuous);
     pcap_set_immediate_mode(pcap, 1);
@@ -71,32 +71,32 @@ static int activate(pcap_t *pcap, const char *ifname, bool promiscuous, const ch
     pcap_set_tstamp_precision(pcap, PCAP_TSTAMP_PRECISION_NANO);
     int status = pcap_activate(pcap);
     if (status < 0)
-        return fail_activate(status, ifname, pcap_geterr(pcap), err);
-    int rc = check_link_type(pcap, ifname, err);
-    if (rc == 0 && filter)
-        rc = set_filter(pcap, ifname, filter, err);
-    if (rc == 0 && pcap_setnonblock(pcap, 1, why) != 0)
-        rc = net_error_set(err, EIO, "cannot capture on %s: %s", ifname, why);
-    return rc;
+        return fail_activate(status, ifname, pcap_geterr(pcap), why);
+    int err = check_link_type(pcap, ifname, why);
+    if (!err && filter)
+        err = set_filter(pcap, ifname, filter, why);
+    if (!err && pcap_setnonblock(pcap, 1, detail) != 0)
+        err = net_error_set(why, EIO, "cannot capture on %s: %s", ifname, detail);
+    return err;
 }
 
 int sniff_live_open(const char *ifname, bool promiscuous, const char *filter, struct sniff_live **out,
-                    struct net_error *err)
+                    struct net_error *why)
 {
-    char why[PCAP_ERRBUF_SIZE] = "";
+    char detail[PCAP_ERRBUF_SIZE] = "";
     struct sniff_live *live = calloc(1, sizeof *live);
     if (!live)
-        return net_error_set(err, ENOMEM, "no memory to capture on %s", ifname);
+        return net_error_set(why, ENOMEM, "no memory to capture on %s", ifname);
     live->ifname = ifname;
-    live->pcap = pcap_create(ifname, why);
+    live->pcap = pcap_create(ifname, detail);
     if (!live->pcap) {
         free(live);
-        return net_error_set(err, EIO, "cannot capture on %s: %s", ifname, why);
+        return net_error_set(why, EIO, "cannot capture on %s: %s", ifname, detail);
     }
-    int rc = activate(live->pcap, ifname, promiscuous, filter, err);
-    if (rc) {
+    int err = activate(live->pcap, ifname, promiscuous, filter, why);
+    if (err) {
         sniff_live_close(live);
-        return rc;
+        return err;
     }
     *out = live;
     return 0;
@@ -107,15 +107,15 @@ int sniff_live_fd(const struct sniff_live *live)
     return pcap_get_selectable_fd(live->pcap);
 }
 
-int sniff_live_next(struct sniff_live *live, struct net_capture_record *record, struct net_error *err)
+int sniff_live_next(struct sniff_live *live, struct net_capture_record *record, struct net_error *why)
 {
     struct pcap_pkthdr *header;
     const u_char *data;
-    int rc = pcap_next_ex(live->pcap, &header, &data);
-    if (rc == 0)
+    int got = pcap_next_ex(live->pcap, &header, &data);
+    if (got == 0)
         return 0;
-    if (rc < 0)
-        return net_error_set(err, EIO, "the capture on %s ended: %s", live->ifname, pcap_geterr(live->pcap));
+    if (got < 0)
+        return net_error_set(why, EIO, "the capture on %s ended: %s", live->ifname, pcap_geterr(live->pcap));
     *record = (struct net_capture_record){
         .data = data,
         .len_bytes = header->caplen,

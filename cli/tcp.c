@@ -54,39 +54,39 @@ static int connect_one(const struct addrinfo *to, uint64_t end_ns, int *out_fd)
     int fd = socket(to->ai_family, to->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, to->ai_protocol);
     if (fd < 0)
         return -errno;
-    int rc = connect(fd, to->ai_addr, to->ai_addrlen) == 0 ? 0 : -errno;
-    if (rc == -EINPROGRESS) {
-        rc = wait_for(fd, POLLOUT, end_ns);
+    int err = connect(fd, to->ai_addr, to->ai_addrlen) == 0 ? 0 : -errno;
+    if (err == -EINPROGRESS) {
+        err = wait_for(fd, POLLOUT, end_ns);
         int so_error = 0;
         socklen_t len = sizeof so_error;
-        if (rc == 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &so_error, &len) == 0)
-            rc = -so_error;
+        if (!err && getsockopt(fd, SOL_SOCKET, SO_ERROR, &so_error, &len) == 0)
+            err = -so_error;
     }
-    if (rc != 0) {
+    if (err) {
         close(fd);
-        return rc;
+        return err;
     }
     keep_alive(fd);
     *out_fd = fd;
     return 0;
 }
 
-int cli_tcp_connect(const char *host, uint16_t port, uint64_t timeout_ns, int *out_fd, struct net_error *err)
+int cli_tcp_connect(const char *host, uint16_t port, uint64_t timeout_ns, int *out_fd, struct net_error *why)
 {
     char service[8];
     snprintf(service, sizeof service, "%u", port);
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
     int gai = getaddrinfo(host, service, &hints, &list);
     if (gai != 0)
-        return net_error_set(err, EHOSTUNREACH, "cannot find the host '%s': %s", host, gai_strerror(gai));
+        return net_error_set(why, EHOSTUNREACH, "cannot find the host '%s': %s", host, gai_strerror(gai));
     uint64_t end_ns = end_of(timeout_ns);
-    int rc = -EHOSTUNREACH;
-    for (const struct addrinfo *to = list; to && rc != 0 && rc != -EINTR; to = to->ai_next)
-        rc = connect_one(to, end_ns, out_fd);
+    int err = -EHOSTUNREACH;
+    for (const struct addrinfo *to = list; to && err && err != -EINTR; to = to->ai_next)
+        err = connect_one(to, end_ns, out_fd);
     freeaddrinfo(list);
-    if (rc != 0)
-        return net_error_set(err, -rc, "cannot connect to %s, TCP port %u: %s%s", host, port, strerror(-rc),
-                             rc == -ECONNREFUSED ? "; start the server there first" : "");
+    if (err)
+        return net_error_set(why, -err, "cannot connect to %s, TCP port %u: %s%s", host, port, strerror(-err),
+                             err == -ECONNREFUSED ? "; start the server there first" : "");
     return 0;
 }
 
@@ -106,29 +106,29 @@ static int listen_on(int family, uint16_t port)
     const struct sockaddr *addr = is_v6 ? (const struct sockaddr *)&v6 : (const struct sockaddr *)&v4;
     if (bind(fd, addr, is_v6 ? sizeof v6 : sizeof v4) == 0 && listen(fd, 1) == 0)
         return fd;
-    int rc = -errno;
+    int err = -errno;
     close(fd);
-    return rc;
+    return err;
 }
 
-int cli_tcp_listen(uint16_t port, int *out_fd, struct net_error *err)
+int cli_tcp_listen(uint16_t port, int *out_fd, struct net_error *why)
 {
     int fd = listen_on(AF_INET6, port);
     if (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)
         fd = listen_on(AF_INET, port); /* a machine without IPv6 */
     if (fd < 0)
-        return net_error_set(err, -fd, "cannot listen on TCP port %u: %s; choose another with -p", port,
+        return net_error_set(why, -fd, "cannot listen on TCP port %u: %s; choose another with -p", port,
                              strerror(-fd));
     *out_fd = fd;
     return 0;
 }
 
-int cli_tcp_accept(int listen_fd, int *out_fd, struct net_error *err)
+int cli_tcp_accept(int listen_fd, int *out_fd, struct net_error *why)
 {
     for (;;) {
-        int rc = wait_for(listen_fd, POLLIN, UINT64_MAX);
-        if (rc != 0)
-            return net_error_set(err, -rc, "stopped while it waited for a client");
+        int err = wait_for(listen_fd, POLLIN, UINT64_MAX);
+        if (err)
+            return net_error_set(why, -err, "stopped while it waited for a client");
         int fd = accept(listen_fd, NULL, NULL);
         if (fd >= 0) {
             fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -138,46 +138,46 @@ int cli_tcp_accept(int listen_fd, int *out_fd, struct net_error *err)
             return 0;
         }
         if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
-            return net_error_set(err, errno, "cannot accept a connection: %s", strerror(errno));
+            return net_error_set(why, errno, "cannot accept a connection: %s", strerror(errno));
     }
 }
 
-static int say_io_error(int rc, struct net_error *err)
+static int say_io_error(int err, struct net_error *why)
 {
-    if (rc == -EINTR)
-        return net_error_set(err, EINTR, "stopped");
-    if (rc == -ECONNRESET)
-        return net_error_set(err, ECONNRESET, "the peer closed the TCP connection");
-    if (rc == -ETIMEDOUT)
-        return net_error_set(err, ETIMEDOUT, "the peer said nothing on the TCP connection in time");
-    return net_error_set(err, -rc, "the TCP connection failed: %s", strerror(-rc));
+    if (err == -EINTR)
+        return net_error_set(why, EINTR, "stopped");
+    if (err == -ECONNRESET)
+        return net_error_set(why, ECONNRESET, "the peer closed the TCP connection");
+    if (err == -ETIMEDOUT)
+        return net_error_set(why, ETIMEDOUT, "the peer said nothing on the TCP connection in time");
+    return net_error_set(why, -err, "the TCP connection failed: %s", strerror(-err));
 }
 
-int cli_tcp_read(int fd, void *buf, size_t len_bytes, uint64_t timeout_ns, struct net_error *err)
+int cli_tcp_read(int fd, void *buf, size_t len_bytes, uint64_t timeout_ns, struct net_error *why)
 {
     uint64_t end_ns = end_of(timeout_ns);
     for (size_t done = 0; done < len_bytes;) {
         ssize_t got = recv(fd, (char *)buf + done, len_bytes - done, MSG_DONTWAIT);
-        int rc = got > 0 ? 0 : got == 0 ? -ECONNRESET : -errno;
-        if (rc == -EAGAIN || rc == -EINTR)
-            rc = wait_for(fd, POLLIN, end_ns);
-        if (rc != 0)
-            return say_io_error(rc, err);
+        int err = got > 0 ? 0 : got == 0 ? -ECONNRESET : -errno;
+        if (err == -EAGAIN || err == -EINTR)
+            err = wait_for(fd, POLLIN, end_ns);
+        if (err)
+            return say_io_error(err, why);
         done += got > 0 ? (size_t)got : 0;
     }
     return 0;
 }
 
-int cli_tcp_write(int fd, const void *buf, size_t len_bytes, uint64_t timeout_ns, struct net_error *err)
+int cli_tcp_write(int fd, const void *buf, size_t len_bytes, uint64_t timeout_ns, struct net_error *why)
 {
     uint64_t end_ns = end_of(timeout_ns);
     for (size_t done = 0; done < len_bytes;) {
         ssize_t sent = send(fd, (const char *)buf + done, len_bytes - done, MSG_DONTWAIT | MSG_NOSIGNAL);
-        int rc = sent >= 0 ? 0 : errno == EPIPE ? -ECONNRESET : -errno;
-        if (rc == -EAGAIN || rc == -EINTR)
-            rc = wait_for(fd, POLLOUT, end_ns);
-        if (rc != 0)
-            return say_io_error(rc, err);
+        int err = sent >= 0 ? 0 : errno == EPIPE ? -ECONNRESET : -errno;
+        if (err == -EAGAIN || err == -EINTR)
+            err = wait_for(fd, POLLOUT, end_ns);
+        if (err)
+            return say_io_error(err, why);
         done += sent > 0 ? (size_t)sent : 0;
     }
     return 0;

@@ -35,8 +35,8 @@ int cli_udaddy(int argc, char **argv)
     static const struct peer_exchange_order order = {
         .client_sends_first = true, .client_disconnects = true, .server_disconnects = true};
     struct peer_options options = {PEER_DEFAULTS, .service_port = UDADDY_PORT};
-    int rc = peer_parse(argc, argv, &syntax, &options);
-    if (rc != CLI_OK)
-        return rc < 0 ? CLI_OK : rc;
+    int err = peer_parse(argc, argv, &syntax, &options);
+    if (err != CLI_OK)
+        return err < 0 ? CLI_OK : err;
     return peer_exchange_run(&options, &kind, &order);
 }

@@ -18,10 +18,10 @@ int cli_uc_connect(const struct cli_node *node, struct roce_qp *qp, const struct
         .rq_psn = path->rq_psn,
         .av = cli_path_av(path),
     };
-    int rc =
+    int err =
         cli_qp_modify(node, qp, &attr, ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN);
-    if (rc != 0)
-        return rc;
+    if (err)
+        return err;
     attr.state = ROCE_QPS_RTS;
     attr.sq_psn = path->sq_psn;
     return cli_qp_modify(node, qp, &attr, ROCE_QP_SQ_PSN);
@@ -36,9 +36,9 @@ int cli_ud_init(const struct cli_node *node, struct roce_qp *qp, uint32_t qkey)
 int cli_ud_start(const struct cli_node *node, struct roce_qp *qp, uint32_t sq_psn)
 {
     struct roce_qp_attr attr = {.state = ROCE_QPS_RTR, .sq_psn = sq_psn};
-    int rc = cli_qp_modify(node, qp, &attr, 0);
+    int err = cli_qp_modify(node, qp, &attr, 0);
     attr.state = ROCE_QPS_RTS;
-    return rc == 0 ? cli_qp_modify(node, qp, &attr, ROCE_QP_SQ_PSN) : rc;
+    return !err ? cli_qp_modify(node, qp, &attr, ROCE_QP_SQ_PSN) : err;
 }
 
 bool cli_ud_area_names(const uint8_t *area, const struct net_addr *src, const struct net_addr *dst)

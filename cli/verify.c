@@ -194,15 +194,15 @@ static void print_json(const char *path, const struct tally *t, const struct cli
     json_object_put(o);
 }
 
-/* Reads to the end. 0, or -errno with a sentence in `err`; what was counted until then stays. */
+/* Reads to the end. 0, or -errno with a sentence in `why`; what was counted until then stays. */
 static int read_capture(struct net_capture *capture, struct tally *t, struct cli_strict *strict,
-                        struct progress *progress, struct net_error *err)
+                        struct progress *progress, struct net_error *why)
 {
     struct net_capture_record record;
     int more;
-    while ((more = net_capture_next(capture, &record, err)) > 0) {
+    while ((more = net_capture_next(capture, &record, why)) > 0) {
         if (!judge(t, &record))
-            return net_error_set(err, ENOMEM, "%s: no memory to remember %zu bad frames", progress->path,
+            return net_error_set(why, ENOMEM, "%s: no memory to remember %zu bad frames", progress->path,
                                  t->bad_cap);
         cli_strict_take(strict, &record);
         progress_show(progress, t->packets);
@@ -215,21 +215,21 @@ static int verify_file(const char *path, const struct settings *settings, struct
 {
     struct cli_strict strict = {0};
     struct tally t = {0};
-    struct net_error err = {{0}};
+    struct net_error why = {{0}};
     struct net_capture *capture;
     struct progress progress = {.path = path, .is_shown = isatty(STDERR_FILENO)};
 
     if (settings->strict && cli_strict_begin(&strict) != 0)
         return cli_fail("out of memory");
-    int rc = net_capture_open(path, &capture, &err);
-    bool is_open = rc == 0;
+    int err = net_capture_open(path, &capture, &why);
+    bool is_open = !err;
     if (is_open) {
-        rc = read_capture(capture, &t, &strict, &progress, &err);
+        err = read_capture(capture, &t, &strict, &progress, &why);
         net_capture_close(capture);
     }
     progress_clear(&progress);
     if (settings->json) {
-        print_json(path, &t, &strict, rc < 0 ? err.text : NULL);
+        print_json(path, &t, &strict, err < 0 ? why.text : NULL);
     } else if (is_open) {
         print_text(path, &t);
         cli_strict_print(&strict);
@@ -242,8 +242,8 @@ static int verify_file(const char *path, const struct settings *settings, struct
     total->icrc_bad += t.icrc_bad;
     total->malformed += t.malformed;
     free(t.bad);
-    if (rc < 0)
-        return cli_fail("%s", err.text);
+    if (err < 0)
+        return cli_fail("%s", why.text);
     return t.icrc_bad + t.malformed + violations ? CLI_NEGATIVE : CLI_OK;
 }
 

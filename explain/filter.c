@@ -31,7 +31,7 @@ struct explain_filter {
 struct parser {
     const char *text, *at;
     unsigned depth;
-    struct net_error *err;
+    struct net_error *why;
 };
 
 static struct explain_filter *parse_or(struct parser *p);
@@ -55,8 +55,8 @@ static bool accept(struct parser *p, const char *token)
 static struct explain_filter *fail(struct parser *p, struct explain_filter *node, const char *what)
 {
     explain_filter_free(node);
-    if (p->err->text[0] == '\0')
-        net_error_set(p->err, EINVAL, "filter, at character %d (\"%.24s\"): %s", (int)(p->at - p->text) + 1,
+    if (p->why->text[0] == '\0')
+        net_error_set(p->why, EINVAL, "filter, at character %d (\"%.24s\"): %s", (int)(p->at - p->text) + 1,
                       p->at, what);
     return NULL;
 }
@@ -303,10 +303,10 @@ static struct explain_filter *parse_or(struct parser *p)
     return parse_chain(p, "||", NODE_OR, parse_and);
 }
 
-struct explain_filter *explain_filter_parse(const char *expression, struct net_error *err)
+struct explain_filter *explain_filter_parse(const char *expression, struct net_error *why)
 {
-    struct parser p = {.text = expression, .at = expression, .err = err};
-    err->text[0] = '\0';
+    struct parser p = {.text = expression, .at = expression, .why = why};
+    why->text[0] = '\0';
     struct explain_filter *filter = parse_or(&p);
     skip_blanks(&p);
     /* cppcheck-suppress returnDanglingLifetime ; the tree does not point into the parser */

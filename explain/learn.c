@@ -247,7 +247,7 @@ static void learn_receives(const struct explain_tape *tape, const struct explain
 }
 
 /* What the scenario says of the queue pairs; PSNs only of the direction that it names. */
-static int take_scenario(struct explain_endpoint *e, const struct explain_scenario *s, struct net_error *err)
+static int take_scenario(struct explain_endpoint *e, const struct explain_scenario *s, struct net_error *why)
 {
     for (unsigned i = 0; s && i < s->qp_count; i++) {
         const struct explain_scenario_qp *said = &s->qps[i];
@@ -255,7 +255,7 @@ static int take_scenario(struct explain_endpoint *e, const struct explain_scenar
         for (uint32_t j = 0; j < e->qp_count && !q; j++)
             q = e->qps[j].qpn == said->qpn ? &e->qps[j] : NULL;
         if (!q)
-            return net_error_set(err, ENOENT, "line %u of the scenario: the endpoint has no QP 0x%06x",
+            return net_error_set(why, ENOENT, "line %u of the scenario: the endpoint has no QP 0x%06x",
                                  said->line, said->qpn);
         if (said->has_sq_psn)
             q->sq_psn = said->sq_psn;
@@ -270,7 +270,7 @@ static int take_scenario(struct explain_endpoint *e, const struct explain_scenar
 }
 
 int explain_learn(const struct explain_tape *tape, const struct net_addr *addr,
-                  const struct explain_scenario *scenario, struct explain_endpoint *e, struct net_error *err)
+                  const struct explain_scenario *scenario, struct explain_endpoint *e, struct net_error *why)
 {
     char text[NET_ADDR_STR_SIZE];
     *e = (struct explain_endpoint){.addr = *addr};
@@ -282,7 +282,7 @@ int explain_learn(const struct explain_tape *tape, const struct net_addr *addr,
         if (assign(tape, e, i) != 0)
             return -ENOMEM;
     if (e->qp_count == 0)
-        return net_error_set(err, ENOENT,
+        return net_error_set(why, ENOENT,
                              "no queue pair of %s in this capture; `nornic explain` lists who speaks in it",
                              net_addr_str(addr, text));
     learn_pmtu(tape, e);
@@ -293,8 +293,8 @@ int explain_learn(const struct explain_tape *tape, const struct net_addr *addr,
         learn_answers(tape, q);
         learn_receives(tape, e, i);
     }
-    int rc = take_scenario(e, scenario, err);
-    for (uint32_t i = 0; i < e->qp_count && rc == 0; i++)
-        rc = explain_learn_messages(tape, e, i, err);
-    return rc != 0 ? rc : explain_learn_memory(tape, scenario, e, err);
+    int err = take_scenario(e, scenario, why);
+    for (uint32_t i = 0; i < e->qp_count && !err; i++)
+        err = explain_learn_messages(tape, e, i, why);
+    return err ? err : explain_learn_memory(tape, scenario, e, why);
 }

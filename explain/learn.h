@@ -89,10 +89,10 @@ struct explain_endpoint {
 /* Learns all of it; borrows the tape, and the scenario, which says what the packets do not (NULL: nothing).
  * 0; -ENOMEM; -ENOENT (no packet from or to that address, or no QP that the scenario names), -E2BIG (a key
  * names a range of more than EXPLAIN_REGION_MAX_BYTES, a READ is longer than EXPLAIN_READ_MAX_BYTES), both
- * with a sentence in `err`. explain_endpoint_free() after any of them. */
+ * with a sentence in `why`. explain_endpoint_free() after any of them. */
 int explain_learn(const struct explain_tape *tape, const struct net_addr *addr,
                   const struct explain_scenario *scenario, struct explain_endpoint *endpoint,
-                  struct net_error *err);
+                  struct net_error *why);
 void explain_endpoint_free(struct explain_endpoint *endpoint);
 
 /* The PSNs that a READ of so many bytes takes (ROCE-RC-3). */
@@ -100,9 +100,9 @@ uint32_t explain_read_psns(uint32_t len_bytes, uint32_t pmtu_bytes);
 
 /* --- inside: learn_messages.c, learn_memory.c --- */
 int explain_learn_messages(const struct explain_tape *tape, const struct explain_endpoint *endpoint,
-                           uint32_t qp, struct net_error *err);
+                           uint32_t qp, struct net_error *why);
 int explain_learn_memory(const struct explain_tape *tape, const struct explain_scenario *scenario,
-                         struct explain_endpoint *endpoint, struct net_error *err);
+                         struct explain_endpoint *endpoint, struct net_error *why);
 /* The region of a key, or NULL. */
 struct explain_region *explain_region_find(const struct explain_endpoint *endpoint, uint32_t rkey);
 

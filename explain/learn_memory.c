@@ -73,7 +73,7 @@ static int take_request(struct explain_endpoint *e, const struct explain_learned
     return 0;
 }
 
-static int allocate(struct explain_region *r, struct net_error *err)
+static int allocate(struct explain_region *r, struct net_error *why)
 {
     if (r->from > r->to) { /* invalidated, and never reached */
         r->from = r->to = 0;
@@ -81,7 +81,7 @@ static int allocate(struct explain_region *r, struct net_error *err)
     }
     uint64_t len = r->to - r->from, shift = r->from & 7;
     if (len > EXPLAIN_REGION_MAX_BYTES)
-        return net_error_set(err, E2BIG,
+        return net_error_set(why, E2BIG,
                              "R_Key 0x%08" PRIx32 " is used from 0x%" PRIx64 " to 0x%" PRIx64
                              ": more memory than a replay makes for a key",
                              r->rkey, r->from, r->to);
@@ -92,21 +92,21 @@ static int allocate(struct explain_region *r, struct net_error *err)
 }
 
 int explain_learn_memory(const struct explain_tape *tape, const struct explain_scenario *scenario,
-                         struct explain_endpoint *e, struct net_error *err)
+                         struct explain_endpoint *e, struct net_error *why)
 {
-    int rc = 0;
-    for (unsigned i = 0; scenario && i < scenario->key_count && rc == 0; i++) {
+    int err = 0;
+    for (unsigned i = 0; scenario && i < scenario->key_count && !err; i++) {
         const struct explain_scenario_key *k = &scenario->keys[i];
-        rc = reach(e, k->rkey, k->va, k->bytes, k->access);
+        err = reach(e, k->rkey, k->va, k->bytes, k->access);
     }
-    for (size_t i = 0; i < tape->count && rc == 0; i++) {
+    for (size_t i = 0; i < tape->count && !err; i++) {
         if (e->part[i] != EXPLAIN_PART_GOT_REQUEST)
             continue;
         struct explain_packet p;
         explain_tape_packet(tape, i, &p);
-        rc = take_request(e, &e->qps[e->qp_of[i] - 1], &p.roce);
+        err = take_request(e, &e->qps[e->qp_of[i] - 1], &p.roce);
     }
-    for (uint32_t i = 0; i < e->region_count && rc == 0; i++)
-        rc = allocate(&e->regions[i], err);
-    return rc;
+    for (uint32_t i = 0; i < e->region_count && !err; i++)
+        err = allocate(&e->regions[i], why);
+    return err;
 }

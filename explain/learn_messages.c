@@ -150,18 +150,18 @@ static int64_t take_message(const struct explain_tape *tape, struct explain_lear
 }
 
 int explain_learn_messages(const struct explain_tape *tape, const struct explain_endpoint *e, uint32_t qp,
-                           struct net_error *err)
+                           struct net_error *why)
 {
     struct explain_learned *q = &e->qps[qp];
     struct psn_table t = {0};
-    int rc = collect(tape, e, qp, &t);
+    int err = collect(tape, e, qp, &t);
     uint32_t at = 0, cap = 0;
-    while (rc == 0 && at < t.count) {
+    while (!err && at < t.count) {
         if (q->message_count == cap) {
             cap = cap ? 2 * cap : 64;
             struct explain_message *grown = reallocarray(q->messages, cap, sizeof *grown);
             if (!grown) {
-                rc = -ENOMEM;
+                err = -ENOMEM;
                 break;
             }
             q->messages = grown;
@@ -169,12 +169,12 @@ int explain_learn_messages(const struct explain_tape *tape, const struct explain
         struct explain_message *m = &q->messages[q->message_count];
         int64_t psns = take_message(tape, q, &t, at, m);
         if (psns <= 0) {
-            rc = (int)psns; /* 0: some of it is missing, and what follows is not compared */
+            err = (int)psns; /* 0: some of it is missing, and what follows is not compared */
             break;
         }
         if (m->wr.opcode == RDMA_WR_RDMA_READ && m->len_bytes > EXPLAIN_READ_MAX_BYTES) {
-            rc = net_error_set(err, E2BIG, "packet %zu asks for %u bytes, more than a replay has room for",
-                               t.at[at], m->len_bytes);
+            err = net_error_set(why, E2BIG, "packet %zu asks for %u bytes, more than a replay has room for",
+                                t.at[at], m->len_bytes);
             break;
         }
         if (m->len_bytes > q->scratch_bytes && m->wr.opcode >= RDMA_WR_RDMA_READ)
@@ -184,5 +184,5 @@ int explain_learn_messages(const struct explain_tape *tape, const struct explain
     }
     q->end_psn = roce_psn_add(q->sq_psn, at);
     free(t.at);
-    return rc;
+    return err;
 }

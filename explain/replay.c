@@ -99,7 +99,7 @@ static int play(struct replay *r, size_t i)
 {
     const struct explain_endpoint *e = r->endpoint;
     struct explain_packet p;
-    int rc = 0;
+    int err = 0;
     if (!e->qp_of[i])
         return 0;
     struct replay_qp *q = &r->qps[e->qp_of[i] - 1];
@@ -118,11 +118,11 @@ static int play(struct replay *r, size_t i)
     }
     switch (part) {
     case EXPLAIN_PART_SENT_REQUEST:
-        rc = replay_request_sent(r, q, &p);
+        err = replay_request_sent(r, q, &p);
         break;
     case EXPLAIN_PART_GOT_REQUEST:
         if (q->responder.qp)
-            rc = replay_request_got(r, q, i, &p);
+            err = replay_request_got(r, q, i, &p);
         break;
     case EXPLAIN_PART_SENT_RESPONSE:
         replay_response_sent(r, q, &p);
@@ -135,25 +135,25 @@ static int play(struct replay *r, size_t i)
         break;
     }
     share_state(r, q);
-    return rc;
+    return err;
 }
 
 static int open_qp(struct replay *r, struct replay_qp *q)
 {
     const struct explain_learned *l = q->learned;
-    int rc = 0;
+    int err = 0;
     q->last = &q->first;
     q->una_psn = l->sq_psn;
     q->expected_psn = q->acked_psn = q->recorded_psn = l->rq_psn;
     if (l->requests)
-        rc = replay_half_open(r, q, &q->requester, false);
+        err = replay_half_open(r, q, &q->requester, false);
     /* One that answers nothing of what asks for it was gone. */
     bool gone = l->service == ROCE_SERVICE_RC && l->silent;
-    if (rc == 0 && l->serves && !gone)
-        rc = replay_half_open(r, q, &q->responder, true);
+    if (!err && l->serves && !gone)
+        err = replay_half_open(r, q, &q->responder, true);
     r->result->silent_qps += l->serves && gone;
     r->result->qps++;
-    return rc;
+    return err;
 }
 
 static void close_qps(struct replay *r)
@@ -174,29 +174,29 @@ static void close_qps(struct replay *r)
 
 int explain_replay(const struct explain_tape *tape, const struct explain_endpoint *endpoint,
                    const struct explain_replay_config *config, struct explain_replay_result *result,
-                   struct net_error *err)
+                   struct net_error *why)
 {
     struct replay r = {.tape = tape, .endpoint = endpoint, .config = config, .result = result};
-    int rc = 0;
+    int err = 0;
     *result = (struct explain_replay_result){0};
     r.now_ns = tape->count ? tape->packets[0].time_ns : 0;
     r.qps = calloc(endpoint->qp_count, sizeof *r.qps);
     if (!r.qps)
-        return net_error_set(err, ENOMEM, "no memory for %u queue pairs", endpoint->qp_count);
-    for (uint32_t i = 0; i < endpoint->qp_count && rc == 0; i++) {
+        return net_error_set(why, ENOMEM, "no memory for %u queue pairs", endpoint->qp_count);
+    for (uint32_t i = 0; i < endpoint->qp_count && !err; i++) {
         r.qps[i].learned = &endpoint->qps[i];
-        rc = open_qp(&r, &r.qps[i]);
-        if (rc != 0)
-            net_error_set(err, -rc, "QP 0x%06x of the capture cannot be rebuilt: %s", endpoint->qps[i].qpn,
-                          strerror(-rc));
+        err = open_qp(&r, &r.qps[i]);
+        if (err)
+            net_error_set(why, -err, "QP 0x%06x of the capture cannot be rebuilt: %s", endpoint->qps[i].qpn,
+                          strerror(-err));
     }
-    for (size_t i = 0; i < tape->count && rc == 0; i++) {
-        rc = play(&r, i);
-        if (rc != 0)
-            net_error_set(err, -rc, "packet %zu cannot be replayed: %s", i + 1, strerror(-rc));
+    for (size_t i = 0; i < tape->count && !err; i++) {
+        err = play(&r, i);
+        if (err)
+            net_error_set(why, -err, "packet %zu cannot be replayed: %s", i + 1, strerror(-err));
     }
-    for (uint32_t i = 0; i < endpoint->qp_count && rc == 0; i++)
+    for (uint32_t i = 0; i < endpoint->qp_count && !err; i++)
         replay_responder_end(&r, &r.qps[i]);
     close_qps(&r);
-    return rc;
+    return err;
 }

@@ -42,12 +42,12 @@ static int open_device(struct replay *r, struct replay_qp *q, struct replay_half
         .masked_atomics = true,
     };
     struct roce_gid gid = {.addr = r->endpoint->addr, .mac = l->mac, .vlan_id = l->vlan_id};
-    int rc = roce_dev_create(&config, &h->dev);
-    if (rc == 0)
-        rc = roce_dev_gid_add(h->dev, &gid);
-    if (rc == 0)
-        rc = rdma_pd_create(roce_dev_domain(h->dev), &h->pd);
-    return rc;
+    int err = roce_dev_create(&config, &h->dev);
+    if (!err)
+        err = roce_dev_gid_add(h->dev, &gid);
+    if (!err)
+        err = rdma_pd_create(roce_dev_domain(h->dev), &h->pd);
+    return err;
 }
 
 static int open_qp(const struct replay_qp *q, struct replay_half *h)
@@ -62,9 +62,9 @@ static int open_qp(const struct replay_qp *q, struct replay_half *h)
                  .max_send_sge = 1,
                  .max_recv_sge = 1},
     };
-    int rc = rdma_cq_create(&rdma_mem_libc, &cq, &h->cq);
+    int err = rdma_cq_create(&rdma_mem_libc, &cq, &h->cq);
     config.send_cq = config.recv_cq = h->cq;
-    return rc != 0 ? rc : roce_qp_create(h->dev, &config, &h->qp);
+    return err ? err : roce_qp_create(h->dev, &config, &h->qp);
 }
 
 static int to_rts(const struct replay_qp *q, struct replay_half *h, uint64_t now_ns)
@@ -100,10 +100,10 @@ static int to_rts(const struct replay_qp *q, struct replay_half *h, uint64_t now
         rts |= ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_MAX_QP_RD_ATOMIC;
     int err = roce_qp_modify(h->qp, &a, init, now_ns);
     a.state = ROCE_QPS_RTR;
-    if (err == 0)
+    if (!err)
         err = roce_qp_modify(h->qp, &a, rtr, now_ns);
     a.state = ROCE_QPS_RTS;
-    return err != 0 ? err : roce_qp_modify(h->qp, &a, rts, now_ns);
+    return err ? err : roce_qp_modify(h->qp, &a, rts, now_ns);
 }
 
 /* A region by the engine's own key. One that a peer invalidates is a fast region: a plain one may not be
@@ -112,20 +112,20 @@ static int register_region(struct replay_half *h, const struct explain_region *r
 {
     struct rdma_mr **mr = &h->mrs[h->mr_count];
     uint64_t len = region->to - region->from;
-    int rc;
+    int err;
     if (!region->is_revocable) {
-        rc = rdma_mr_reg_iova(h->pd, region->bytes, len, region->from, region->access, mr);
+        err = rdma_mr_reg_iova(h->pd, region->bytes, len, region->from, region->access, mr);
     } else {
-        rc = rdma_mr_alloc_fast(h->pd, len + 1, mr);
+        err = rdma_mr_alloc_fast(h->pd, len + 1, mr);
         struct rdma_fast_reg reg = {
             .addr = region->bytes, .len_bytes = len, .iova = region->from, .access = region->access};
-        if (rc == 0) {
+        if (!err) {
             reg.key = (*mr)->rkey;
-            rc = rdma_mr_fast_reg(roce_dev_domain(h->dev), h->pd, &reg);
+            err = rdma_mr_fast_reg(roce_dev_domain(h->dev), h->pd, &reg);
         }
     }
-    h->mr_count += rc == 0;
-    return rc;
+    h->mr_count += !err;
+    return err;
 }
 
 /* The requester's data and where its READs go; the responder's receives. */
@@ -138,9 +138,9 @@ static int register_own(struct replay_half *h, const struct explain_learned *l, 
         return -ENOMEM;
     if (!responds && l->data_bytes)
         memcpy(h->scratch, l->data, l->data_bytes);
-    int rc = rdma_mr_reg(h->pd, h->scratch, bytes + 1, RDMA_ACCESS_LOCAL_WRITE, &h->mrs[h->mr_count]);
-    h->mr_count += rc == 0;
-    return rc;
+    int err = rdma_mr_reg(h->pd, h->scratch, bytes + 1, RDMA_ACCESS_LOCAL_WRITE, &h->mrs[h->mr_count]);
+    h->mr_count += !err;
+    return err;
 }
 
 /* An ACK of nothing new that gives unlimited credits (ROCE-RC-20, RC-30): the recorded endpoint did not
@@ -172,23 +172,23 @@ int replay_half_open(struct replay *r, struct replay_qp *q, struct replay_half *
 {
     h->random = 1;
     h->mrs = calloc(r->endpoint->region_count + 1, sizeof(struct rdma_mr *));
-    int rc = h->mrs ? open_device(r, q, h) : -ENOMEM;
-    for (uint32_t i = 0; responds && rc == 0 && i < r->endpoint->region_count; i++)
-        rc = register_region(h, &r->endpoint->regions[i]);
-    if (rc == 0)
-        rc = register_own(h, q->learned, responds);
-    if (rc == 0)
-        rc = open_qp(q, h);
-    if (rc == 0 && !responds && q->learned->service == ROCE_SERVICE_UD) {
+    int err = h->mrs ? open_device(r, q, h) : -ENOMEM;
+    for (uint32_t i = 0; responds && !err && i < r->endpoint->region_count; i++)
+        err = register_region(h, &r->endpoint->regions[i]);
+    if (!err)
+        err = register_own(h, q->learned, responds);
+    if (!err)
+        err = open_qp(q, h);
+    if (!err && !responds && q->learned->service == ROCE_SERVICE_UD) {
         h->ah_count = q->learned->message_count;
         h->ahs = calloc(h->ah_count + 1, sizeof(struct rdma_ah *));
-        rc = h->ahs ? 0 : -ENOMEM;
+        err = h->ahs ? 0 : -ENOMEM;
     }
-    if (rc == 0)
-        rc = to_rts(q, h, r->now_ns);
-    if (rc == 0 && !responds && q->learned->service == ROCE_SERVICE_RC)
+    if (!err)
+        err = to_rts(q, h, r->now_ns);
+    if (!err && !responds && q->learned->service == ROCE_SERVICE_RC)
         give_credits(r, q, h);
-    return rc;
+    return err;
 }
 
 void replay_half_close(struct replay_half *h)

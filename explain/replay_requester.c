@@ -27,9 +27,9 @@ static int post(struct replay_qp *q, const struct explain_message *m)
     wr.sg_list = &sge;
     wr.num_sge = m->len_bytes ? 1 : 0;
     if (h->ahs) {
-        int rc = roce_ah_create(h->dev, h->pd, &m->av, &h->ahs[q->posted]);
-        if (rc != 0)
-            return rc;
+        int err = roce_ah_create(h->dev, h->pd, &m->av, &h->ahs[q->posted]);
+        if (err)
+            return err;
         wr.ud.ah = h->ahs[q->posted];
     }
     return roce_post_send(h->qp, &wr, NULL);
@@ -42,11 +42,11 @@ static int post_until(struct replay *r, struct replay_qp *q, uint32_t psn)
         const struct explain_message *m = &q->learned->messages[q->posted];
         if (roce_psn_diff(psn, m->first_psn) < 0)
             return 0;
-        int rc = post(q, m);
-        if (rc == -EINVAL || rc == -ENOMEM) /* it is in error: the comparison will tell */
+        int err = post(q, m);
+        if (err == -EINVAL || err == -ENOMEM) /* it is in error: the comparison will tell */
             return 0;
-        if (rc != 0)
-            return rc;
+        if (err)
+            return err;
         q->posted++;
         r->result->work_requests++;
     }
@@ -131,9 +131,9 @@ int replay_request_sent(struct replay *r, struct replay_qp *q, const struct expl
         replay_tell(r, q, EXPLAIN_REPLAY_UNKNOWN, p, NULL, NULL);
         return 0;
     }
-    int rc = post_until(r, q, psn);
-    if (rc != 0)
-        return rc;
+    int err = post_until(r, q, psn);
+    if (err)
+        return err;
     pull(r, q);
     if (!q->held || held_psn(q) != psn) {
         if (has_crossed(r, q, psn)) {

@@ -44,7 +44,7 @@ static bool is_response(const struct explain_packet *p)
 }
 
 int explain_rewrite_begin(struct explain_rewriter *w, const struct explain_tape *tape,
-                          const struct explain_scenario *scenario, struct net_error *err)
+                          const struct explain_scenario *scenario, struct net_error *why)
 {
     bool found[EXPLAIN_SCENARIO_MAX] = {false}, psn_found[EXPLAIN_SCENARIO_MAX] = {false};
     *w = (struct explain_rewriter){.tape = tape, .scenario = scenario};
@@ -64,7 +64,7 @@ int explain_rewrite_begin(struct explain_rewriter *w, const struct explain_tape 
     }
     for (unsigned i = 0; i < scenario->to_count; i++)
         if (!found[i])
-            return net_error_set(err, ENOENT, "the scenario names QP 0x%06x, to which nothing goes",
+            return net_error_set(why, ENOENT, "the scenario names QP 0x%06x, to which nothing goes",
                                  scenario->tos[i].qpn);
     return 0;
 }

@@ -19,12 +19,12 @@ struct line {
     unsigned number, count;
     char text[LINE_BYTES];
     char *words[WORDS_MAX];
-    struct net_error *err;
+    struct net_error *why;
 };
 
 static int fail(const struct line *l, const char *what, const char *expected)
 {
-    return net_error_set(l->err, EINVAL, "line %u of the scenario: %s: %s", l->number, what, expected);
+    return net_error_set(l->why, EINVAL, "line %u of the scenario: %s: %s", l->number, what, expected);
 }
 
 static int number(const struct line *l, unsigned i, uint64_t max, uint64_t *out)
@@ -43,9 +43,9 @@ static int number(const struct line *l, unsigned i, uint64_t max, uint64_t *out)
 static int number32(const struct line *l, unsigned i, uint32_t max, uint32_t *out)
 {
     uint64_t value = 0;
-    int rc = number(l, i, max, &value);
+    int err = number(l, i, max, &value);
     *out = (uint32_t)value;
-    return rc;
+    return err;
 }
 
 static int address(const struct line *l, unsigned i, struct net_addr *out)
@@ -65,24 +65,24 @@ static int take_qp(struct explain_scenario *s, const struct line *l)
 {
     struct explain_scenario_qp q = {.line = l->number};
     uint32_t timer = 0;
-    int rc = number32(l, 1, MAX_24, &q.qpn);
-    for (unsigned i = 2; rc == 0 && i < l->count; i += 2) {
+    int err = number32(l, 1, MAX_24, &q.qpn);
+    for (unsigned i = 2; !err && i < l->count; i += 2) {
         if (is(l, i, "sq-psn") && (q.has_sq_psn = true))
-            rc = number32(l, i + 1, MAX_24, &q.sq_psn);
+            err = number32(l, i + 1, MAX_24, &q.sq_psn);
         else if (is(l, i, "rq-psn") && (q.has_rq_psn = true))
-            rc = number32(l, i + 1, MAX_24, &q.rq_psn);
+            err = number32(l, i + 1, MAX_24, &q.rq_psn);
         else if (is(l, i, "mtu") && (q.has_mtu = true))
-            rc = number32(l, i + 1, 4096, &q.pmtu_bytes);
+            err = number32(l, i + 1, 4096, &q.pmtu_bytes);
         else if (is(l, i, "rnr-timer") && (q.has_rnr_timer = true))
-            rc = number32(l, i + 1, 31, &timer);
+            err = number32(l, i + 1, 31, &timer);
         else
-            rc = fail(l, l->words[i], "after a QP come sq-psn, rq-psn, mtu and rnr-timer");
+            err = fail(l, l->words[i], "after a QP come sq-psn, rq-psn, mtu and rnr-timer");
     }
-    if (rc == 0 && q.has_mtu && !roce_mtu_from_bytes(q.pmtu_bytes))
-        rc = fail(l, "mtu", "a path MTU is 256, 512, 1024, 2048 or 4096");
+    if (!err && q.has_mtu && !roce_mtu_from_bytes(q.pmtu_bytes))
+        err = fail(l, "mtu", "a path MTU is 256, 512, 1024, 2048 or 4096");
     q.rnr_timer = (uint8_t)timer;
     s->qps[s->qp_count++] = q;
-    return rc;
+    return err;
 }
 
 static int take_access(const struct line *l, unsigned i, uint32_t *access)
@@ -106,21 +106,21 @@ static int take_key(struct explain_scenario *s, const struct line *l)
 {
     struct explain_scenario_key k = {.access = RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE |
                                                RDMA_ACCESS_LOCAL_WRITE};
-    int rc = number32(l, 1, UINT32_MAX, &k.rkey);
-    for (unsigned i = 2; rc == 0 && i < l->count; i += 2) {
+    int err = number32(l, 1, UINT32_MAX, &k.rkey);
+    for (unsigned i = 2; !err && i < l->count; i += 2) {
         if (is(l, i, "va"))
-            rc = number(l, i + 1, UINT64_MAX, &k.va);
+            err = number(l, i + 1, UINT64_MAX, &k.va);
         else if (is(l, i, "bytes"))
-            rc = number(l, i + 1, UINT64_MAX, &k.bytes);
+            err = number(l, i + 1, UINT64_MAX, &k.bytes);
         else if (is(l, i, "access"))
-            rc = take_access(l, i + 1, &k.access);
+            err = take_access(l, i + 1, &k.access);
         else
-            rc = fail(l, l->words[i], "after a key come va, bytes and access");
+            err = fail(l, l->words[i], "after a key come va, bytes and access");
     }
-    if (rc == 0 && k.bytes == 0)
-        rc = fail(l, "key", "say how large its memory is, as in `key 0x4f0 va 0x1000 bytes 65536`");
+    if (!err && k.bytes == 0)
+        err = fail(l, "key", "say how large its memory is, as in `key 0x4f0 va 0x1000 bytes 65536`");
     s->keys[s->key_count++] = k;
-    return rc;
+    return err;
 }
 
 static int take_address(struct explain_scenario *s, const struct line *l)
@@ -128,53 +128,53 @@ static int take_address(struct explain_scenario *s, const struct line *l)
     struct explain_scenario_address a = {.has_mac = l->count > 3};
     uint8_t *b = a.mac.b;
     char rest;
-    int rc = address(l, 1, &a.from);
-    if (rc == 0)
-        rc = address(l, 2, &a.to);
-    if (rc == 0 && net_addr_is_v4(&a.from) != net_addr_is_v4(&a.to))
-        rc = fail(l, l->words[2], "is of the other family: packets keep their IP version");
-    if (rc == 0 && a.has_mac &&
+    int err = address(l, 1, &a.from);
+    if (!err)
+        err = address(l, 2, &a.to);
+    if (!err && net_addr_is_v4(&a.from) != net_addr_is_v4(&a.to))
+        err = fail(l, l->words[2], "is of the other family: packets keep their IP version");
+    if (!err && a.has_mac &&
         sscanf(l->words[3], "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%c", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
                &rest) != 6)
-        rc = fail(l, l->words[3], "is no MAC address");
+        err = fail(l, l->words[3], "is no MAC address");
     s->addresses[s->address_count++] = a;
-    return rc;
+    return err;
 }
 
 static int take_to(struct explain_scenario *s, const struct line *l)
 {
     struct explain_scenario_to t = {0};
-    int rc = address(l, 1, &t.addr);
-    if (rc == 0)
-        rc = number32(l, 2, MAX_24, &t.qpn);
-    for (unsigned i = 3; rc == 0 && i < l->count; i += 2) {
+    int err = address(l, 1, &t.addr);
+    if (!err)
+        err = number32(l, 2, MAX_24, &t.qpn);
+    for (unsigned i = 3; !err && i < l->count; i += 2) {
         if (is(l, i, "qp") && (t.has_qpn = true))
-            rc = number32(l, i + 1, MAX_24, &t.new_qpn);
+            err = number32(l, i + 1, MAX_24, &t.new_qpn);
         else if (is(l, i, "psn") && (t.has_psn = true))
-            rc = number32(l, i + 1, MAX_24, &t.first_psn);
+            err = number32(l, i + 1, MAX_24, &t.first_psn);
         else
-            rc = fail(l, l->words[i], "after address and QP come qp and psn");
+            err = fail(l, l->words[i], "after address and QP come qp and psn");
     }
     s->tos[s->to_count++] = t;
-    return rc;
+    return err;
 }
 
 static int take_rkey(struct explain_scenario *s, const struct line *l)
 {
     struct explain_scenario_rkey k = {0};
-    int rc = address(l, 1, &k.addr);
-    if (rc == 0)
-        rc = number32(l, 2, UINT32_MAX, &k.from);
-    if (rc == 0)
-        rc = number32(l, 3, UINT32_MAX, &k.to);
-    if (rc == 0 && l->count > 4 && !is(l, 4, "va"))
-        rc = fail(l, l->words[4], "after the keys come va, the old and the new address");
-    if (rc == 0 && l->count > 4)
-        rc = number(l, 5, UINT64_MAX, &k.va_from);
-    if (rc == 0 && l->count > 4)
-        rc = number(l, 6, UINT64_MAX, &k.va_to);
+    int err = address(l, 1, &k.addr);
+    if (!err)
+        err = number32(l, 2, UINT32_MAX, &k.from);
+    if (!err)
+        err = number32(l, 3, UINT32_MAX, &k.to);
+    if (!err && l->count > 4 && !is(l, 4, "va"))
+        err = fail(l, l->words[4], "after the keys come va, the old and the new address");
+    if (!err && l->count > 4)
+        err = number(l, 5, UINT64_MAX, &k.va_from);
+    if (!err && l->count > 4)
+        err = number(l, 6, UINT64_MAX, &k.va_to);
     s->rkeys[s->rkey_count++] = k;
-    return rc;
+    return err;
 }
 
 static int take_line(struct explain_scenario *s, struct line *l)
@@ -209,9 +209,9 @@ static int take_line(struct explain_scenario *s, struct line *l)
     return fail(l, l->words[0], "a line begins with qp, key, address, to or rkey");
 }
 
-int explain_scenario_parse(struct explain_scenario *s, const char *text, struct net_error *err)
+int explain_scenario_parse(struct explain_scenario *s, const char *text, struct net_error *why)
 {
-    struct line l = {.err = err};
+    struct line l = {.why = why};
     memset(s, 0, sizeof *s);
     while (*text) {
         size_t n = strcspn(text, "\n"), used = n;
@@ -223,9 +223,9 @@ int explain_scenario_parse(struct explain_scenario *s, const char *text, struct 
             return fail(&l, "too long", "a statement is one short line");
         memcpy(l.text, text, used);
         l.text[used] = '\0';
-        int rc = take_line(s, &l);
-        if (rc != 0)
-            return rc;
+        int err = take_line(s, &l);
+        if (err)
+            return err;
         text += n + (text[n] == '\n');
     }
     return 0;

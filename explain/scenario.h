@@ -60,7 +60,7 @@ struct explain_scenario {
     unsigned qp_count, key_count, address_count, to_count, rkey_count;
 };
 
-/* Reads a text, which ends with a NUL. 0; or -EINVAL with a sentence in `err` that names the line. */
-int explain_scenario_parse(struct explain_scenario *scenario, const char *text, struct net_error *err);
+/* Reads a text, which ends with a NUL. 0; or -EINVAL with a sentence in `why` that names the line. */
+int explain_scenario_parse(struct explain_scenario *scenario, const char *text, struct net_error *why);
 
 #endif

@@ -39,9 +39,9 @@ int host_channel_create(struct host_channel **out)
         return -ENOMEM;
     channel->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (channel->fd < 0) {
-        int rc = -errno;
+        int err = -errno;
         free(channel);
-        return rc;
+        return err;
     }
     pthread_mutex_init(&channel->lock, NULL);
     pthread_cond_init(&channel->acknowledged, NULL);
@@ -129,10 +129,10 @@ int host_cq_create(struct host_dev *dev, const struct host_cq_config *config, st
     *cq = (struct host_cq){.dev = dev, .channel = config->channel, .ctx = config->ctx};
     struct rdma_cq_config queue = {
         .capacity = config->capacity, .notify = config->channel ? on_notify : NULL, .ctx = cq};
-    int rc = rdma_cq_create(&rdma_mem_libc, &queue, &cq->queue);
-    if (rc != 0) {
+    int err = rdma_cq_create(&rdma_mem_libc, &queue, &cq->queue);
+    if (err) {
         free(cq);
-        return rc;
+        return err;
     }
     if (cq->channel) {
         pthread_mutex_lock(&cq->channel->lock);
@@ -179,14 +179,14 @@ int host_cq_destroy(struct host_cq *cq)
     if (cq->channel)
         leave_channel(cq);
     host_dev_lock(cq->dev);
-    int rc = rdma_cq_destroy(cq->queue);
-    host_event_queue_closed(&cq->dev->events, &closing, rc == 0);
+    int err = rdma_cq_destroy(cq->queue);
+    host_event_queue_closed(&cq->dev->events, &closing, !err);
     host_dev_unlock(cq->dev);
     if (cq->channel)
-        return_to_channel(cq, rc == 0);
-    if (rc == 0)
+        return_to_channel(cq, !err);
+    if (!err)
         free(cq);
-    return rc;
+    return err;
 }
 
 /* --- events --- */

@@ -19,23 +19,23 @@ static int create_engine(struct host_cm *cm)
 }
 
 int host_cm_open(struct host_dev *dev, const struct host_cm_config *config, struct host_cm **out,
-                 struct net_error *err)
+                 struct net_error *why)
 {
     struct host_cm *cm = calloc(1, sizeof *cm);
     if (!cm)
-        return net_error_set(err, ENOMEM, "no memory for a connection manager");
+        return net_error_set(why, ENOMEM, "no memory for a connection manager");
     *cm = (struct host_cm){.dev = dev, .query_end_ns = NET_TIME_NONE};
     if (config)
         cm->config = *config;
-    int rc = host_cm_events_init(cm);
-    if (rc != 0)
+    int err = host_cm_events_init(cm);
+    if (err)
         goto free_cm;
     host_dev_lock(dev);
-    rc = dev->cm ? -EBUSY : create_engine(cm);
-    if (rc == 0)
+    err = dev->cm ? -EBUSY : create_engine(cm);
+    if (!err)
         dev->cm = cm;
     host_dev_unlock(dev);
-    if (rc != 0)
+    if (err)
         goto deinit_events;
     *out = cm;
     return 0;
@@ -44,20 +44,20 @@ deinit_events:
     host_cm_events_deinit(cm);
 free_cm:
     free(cm);
-    return net_error_set(err, -rc, "cannot make a connection manager: %s",
-                         rc == -EBUSY ? "the device has one" : strerror(-rc));
+    return net_error_set(why, -err, "cannot make a connection manager: %s",
+                         err == -EBUSY ? "the device has one" : strerror(-err));
 }
 
 int host_cm_close(struct host_cm *cm)
 {
     struct host_dev *dev = cm->dev;
     host_dev_lock(dev);
-    int rc = cm->ids ? -EBUSY : roce_cm_destroy(cm->engine);
-    if (rc == 0)
+    int err = cm->ids ? -EBUSY : roce_cm_destroy(cm->engine);
+    if (!err)
         dev->cm = NULL;
     host_dev_unlock(dev);
-    if (rc != 0)
-        return rc;
+    if (err)
+        return err;
     host_cm_events_deinit(cm);
     free(cm);
     return 0;

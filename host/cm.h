@@ -3,7 +3,7 @@
  * descriptor. What roce/cm/cm.h does for who has time, routes and MACs, this does for a program.
  *
  * All calls are made without the device's lock, from any thread; calls about one id from one thread at a
- * time. Errors are -errno; where there is an `err` (may be NULL) it gets a sentence. */
+ * time. Errors are -errno; where there is an `why` (may be NULL) it gets a sentence. */
 #ifndef NORNIC_HOST_CM_H
 #define NORNIC_HOST_CM_H
 
@@ -25,7 +25,7 @@ struct host_cm_config {
 /* One for a device (-EBUSY), which makes its progress and outlives it; it holds the device's QP 1.
  * `config` NULL: all defaults. */
 int host_cm_open(struct host_dev *dev, const struct host_cm_config *config, struct host_cm **out,
-                 struct net_error *err);
+                 struct net_error *why);
 
 /* 0, or -EBUSY while there are ids. */
 int host_cm_close(struct host_cm *cm);
@@ -53,7 +53,7 @@ void host_cm_id_endpoints(const struct host_cm_id *id, struct roce_cm_endpoints 
  * (the id is in use); -EADDRNOTAVAIL (`src` is no address of the device); -EHOSTUNREACH (no route); or
  * another -errno. Called in the network namespace of the device. */
 int host_cm_resolve_addr(struct host_cm_id *id, const struct net_addr *src, const struct net_addr *dst,
-                         uint16_t dst_port, uint64_t timeout_ns, struct net_error *err);
+                         uint16_t dst_port, uint64_t timeout_ns, struct net_error *why);
 
 /* After ADDR_RESOLVED. On Ethernet nobody has to be asked: ROUTE_RESOLVED follows. 0 or -EINVAL. */
 int host_cm_resolve_route(struct host_cm_id *id);
@@ -77,7 +77,7 @@ int host_cm_qp_attr(const struct host_cm_id *id, enum roce_qp_state to, struct r
  * and Q_Key to send to; or -errno at once. To receive, a QP is attached as well (roce_qp_attach_mcast()).
  * And leaves it. A group is joined once by an id (-EEXIST,
  * -ENOENT). */
-int host_cm_join_multicast(struct host_cm_id *id, const struct net_addr *group, struct net_error *err);
+int host_cm_join_multicast(struct host_cm_id *id, const struct net_addr *group, struct net_error *why);
 int host_cm_leave_multicast(struct host_cm_id *id, const struct net_addr *group);
 
 /* --- events --- */

@@ -145,7 +145,7 @@ static int try_get(struct host_cm *cm, struct host_cm_event **event)
 {
     pthread_mutex_lock(&cm->lock);
     struct host_cm_record **at = first_to_take(cm);
-    int rc = *at ? 0 : -EAGAIN;
+    int err = *at ? 0 : -EAGAIN;
     if (*at) {
         *event = &take_out(cm, at)->event;
         (*event)->id->unacknowledged++;
@@ -155,7 +155,7 @@ static int try_get(struct host_cm *cm, struct host_cm_event **event)
         signal_waiting(cm);
     }
     pthread_mutex_unlock(&cm->lock);
-    return rc;
+    return err;
 }
 
 int host_cm_get_event(struct host_cm *cm, struct host_cm_event **event, uint64_t timeout_ns)

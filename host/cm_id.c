@@ -31,13 +31,13 @@ int host_cm_create_id(struct host_cm *cm, enum roce_cm_port_space space, void *c
         return -ENOMEM;
     id->ctx = ctx;
     host_dev_lock(cm->dev);
-    int rc = roce_cm_id_create(cm->engine, space, id, &engine);
-    if (rc == 0)
+    int err = roce_cm_id_create(cm->engine, space, id, &engine);
+    if (!err)
         host_cm_link_id(cm, id, engine);
     host_dev_unlock(cm->dev);
-    if (rc != 0) {
+    if (err) {
         free(id);
-        return rc;
+        return err;
     }
     *out = id;
     return 0;
@@ -174,11 +174,11 @@ static uint64_t begin(const struct host_cm_id *id)
     return host_now_ns();
 }
 
-static int end(const struct host_cm_id *id, int rc)
+static int end(const struct host_cm_id *id, int err)
 {
     host_cm_take_over(id->cm);
     host_dev_unlock(id->cm->dev);
-    return rc;
+    return err;
 }
 
 void host_cm_id_endpoints(const struct host_cm_id *id, struct roce_cm_endpoints *out)
@@ -197,7 +197,7 @@ void host_cm_id_endpoints(const struct host_cm_id *id, struct roce_cm_endpoints 
 
 int host_cm_resolve_route(struct host_cm_id *id)
 {
-    int rc = -EINVAL;
+    int err = -EINVAL;
     struct host_cm_record *record = host_cm_record_new(id->cm, id, ROCE_CM_EVENT_ROUTE_RESOLVED);
     if (!record)
         return -ENOMEM;
@@ -207,42 +207,42 @@ int host_cm_resolve_route(struct host_cm_id *id)
         record->event.values.path = id->route.path;
         host_cm_raise(record);
         record = NULL;
-        rc = 0;
+        err = 0;
     }
-    end(id, rc);
+    end(id, err);
     free(record);
-    return rc;
+    return err;
 }
 
 int host_cm_listen(struct host_cm_id *id, const struct net_addr *addr, uint16_t port, unsigned backlog)
 {
     begin(id);
-    int rc = id->step == HOST_CM_IDLE ? roce_cm_listen(id->engine, addr, port, backlog) : -EINVAL;
-    if (rc == 0)
+    int err = id->step == HOST_CM_IDLE ? roce_cm_listen(id->engine, addr, port, backlog) : -EINVAL;
+    if (!err)
         id->step = HOST_CM_USED;
-    return end(id, rc);
+    return end(id, err);
 }
 
 int host_cm_connect(struct host_cm_id *id, struct roce_qp *qp, const struct roce_cm_conn_param *param)
 {
     uint64_t now_ns = begin(id);
-    int rc = -EINVAL;
+    int err = -EINVAL;
     if (id->step == HOST_CM_ROUTE_RESOLVED)
-        rc = roce_cm_connect(id->engine, &id->route, qp, param, now_ns);
-    if (rc == 0) {
+        err = roce_cm_connect(id->engine, &id->route, qp, param, now_ns);
+    if (!err) {
         id->step = HOST_CM_USED;
         host_cm_set_qp(id, qp);
     }
-    return end(id, rc);
+    return end(id, err);
 }
 
 int host_cm_accept(struct host_cm_id *id, struct roce_qp *qp, const struct roce_cm_conn_param *param)
 {
     uint64_t now_ns = begin(id);
-    int rc = roce_cm_accept(id->engine, qp, param, now_ns);
-    if (rc == 0)
+    int err = roce_cm_accept(id->engine, qp, param, now_ns);
+    if (!err)
         host_cm_set_qp(id, qp);
-    return end(id, rc);
+    return end(id, err);
 }
 
 int host_cm_reject(struct host_cm_id *id, const void *private_data, uint8_t len_bytes)

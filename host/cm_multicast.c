@@ -19,20 +19,20 @@ static struct host_cm_group **find(struct host_cm_id *id, const struct net_addr 
 
 /* Under the device's lock. */
 static int join(struct host_cm_id *id, const struct net_addr *addr, struct host_cm_group *group,
-                struct host_cm_record *record, struct net_error *err)
+                struct host_cm_record *record, struct net_error *why)
 {
     struct net_mac mac = net_addr_mcast_mac(addr);
     struct host_cm_group **at = find(id, addr);
     bool has_gid = id->step == HOST_CM_ADDR_RESOLVED || id->step == HOST_CM_ROUTE_RESOLVED;
     int sgid_index = has_gid ? id->route.path.av.sgid_index : host_cm_gid_for(id->cm, addr);
     if (*at)
-        return net_error_set(err, EEXIST, "the id is in that group already");
+        return net_error_set(why, EEXIST, "the id is in that group already");
     if (sgid_index < 0)
-        return net_error_set(err, EADDRNOTAVAIL, "%s has no address of the group's family",
+        return net_error_set(why, EADDRNOTAVAIL, "%s has no address of the group's family",
                              id->cm->dev->port->name);
-    int rc = host_multicast_join(id->cm->dev, addr, err);
-    if (rc != 0)
-        return rc;
+    int err = host_multicast_join(id->cm->dev, addr, why);
+    if (err)
+        return err;
     *group = (struct host_cm_group){.addr = *addr};
     *at = group;
     record->event.values.path = host_cm_path((unsigned)sgid_index, addr, &mac);
@@ -42,21 +42,21 @@ static int join(struct host_cm_id *id, const struct net_addr *addr, struct host_
     return 0;
 }
 
-int host_cm_join_multicast(struct host_cm_id *id, const struct net_addr *group, struct net_error *err)
+int host_cm_join_multicast(struct host_cm_id *id, const struct net_addr *group, struct net_error *why)
 {
     struct host_cm_record *record = host_cm_record_new(id->cm, id, ROCE_CM_EVENT_MULTICAST_JOIN);
     struct host_cm_group *member = calloc(1, sizeof *member);
-    int rc = net_error_set(err, ENOMEM, "no memory for a multicast group");
+    int err = net_error_set(why, ENOMEM, "no memory for a multicast group");
     if (record && member) {
         host_dev_lock(id->cm->dev);
-        rc = join(id, group, member, record, err);
+        err = join(id, group, member, record, why);
         host_dev_unlock(id->cm->dev);
     }
-    if (rc != 0) {
+    if (err) {
         free(record);
         free(member);
     }
-    return rc;
+    return err;
 }
 
 static void leave(struct host_cm_id *id, struct host_cm_group **at)

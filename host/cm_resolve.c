@@ -23,7 +23,7 @@ void host_cm_stop_query(struct host_cm_id *id)
 }
 
 /* Raises ADDR_RESOLVED, or with a negative `status` ADDR_ERROR. */
-static void finish(struct host_cm_id *id, int status, const struct net_mac *mac, const struct net_error *err)
+static void finish(struct host_cm_id *id, int status, const struct net_mac *mac, const struct net_error *why)
 {
     struct host_cm_record *record = id->record;
     id->record = NULL;
@@ -35,7 +35,7 @@ static void finish(struct host_cm_id *id, int status, const struct net_mac *mac,
     } else {
         id->step = HOST_CM_IDLE;
         record->event.type = ROCE_CM_EVENT_ADDR_ERROR;
-        record->event.error = *err;
+        record->event.error = *why;
     }
     record->event.status = status;
     record->event.values.path = id->route.path;
@@ -46,11 +46,11 @@ static void on_answer(struct host_source *source, uint64_t now_ns)
 {
     struct host_cm_id *id = (struct host_cm_id *)((char *)source - offsetof(struct host_cm_id, source));
     struct net_mac mac;
-    struct net_error err;
+    struct net_error why;
     (void)now_ns;
-    int rc = net_neighbour_answer(id->query, &mac, &err);
-    if (rc != -EAGAIN)
-        finish(id, rc, &mac, &err);
+    int err = net_neighbour_answer(id->query, &mac, &why);
+    if (err != -EAGAIN)
+        finish(id, err, &mac, &why);
 }
 
 void host_cm_expire_queries(struct host_cm *cm, uint64_t now_ns)
@@ -60,10 +60,10 @@ void host_cm_expire_queries(struct host_cm *cm, uint64_t now_ns)
     cm->query_end_ns = NET_TIME_NONE;
     for (struct host_cm_id *id = cm->ids; id; id = id->next) {
         struct net_mac mac;
-        struct net_error err;
+        struct net_error why;
         if (id->query && id->query_end_ns <= now_ns) {
-            int rc = net_neighbour_answer(id->query, &mac, &err);
-            finish(id, rc == -EAGAIN ? -EHOSTUNREACH : rc, &mac, &err);
+            int err = net_neighbour_answer(id->query, &mac, &why);
+            finish(id, err == -EAGAIN ? -EHOSTUNREACH : err, &mac, &why);
         }
         if (id->query_end_ns < cm->query_end_ns)
             cm->query_end_ns = id->query_end_ns;
@@ -117,18 +117,18 @@ static int look_at_gids(const struct host_cm *cm, const struct net_addr *src, co
 
 /* Without the lock: the kernel's route, of the first interface that has one, and the question to the next
  * hop. */
-static int ask_kernel(const struct net_addr *dst, struct plan *plan, struct net_error *err)
+static int ask_kernel(const struct net_addr *dst, struct plan *plan, struct net_error *why)
 {
-    int rc = net_error_set(err, EHOSTUNREACH, "the device has no address");
+    int err = net_error_set(why, EHOSTUNREACH, "the device has no address");
     for (unsigned i = 0; i < plan->ifindex_count; i++) {
         struct net_route route;
-        rc = net_route_get(plan->ifindexes[i], dst, &route, err);
-        if (rc != 0)
+        err = net_route_get(plan->ifindexes[i], dst, &route, why);
+        if (err)
             continue;
         plan->src = route.src;
-        return net_neighbour_ask(plan->ifindexes[i], &route.next_hop, &plan->query, err);
+        return net_neighbour_ask(plan->ifindexes[i], &route.next_hop, &plan->query, why);
     }
-    return rc;
+    return err;
 }
 
 /* Under the lock: the id waits for the answer, or has it. 0: query and record are the id's. */
@@ -168,43 +168,43 @@ static int start(struct host_cm_id *id, const struct plan *plan, struct host_cm_
 
 /* The plan is carried out, except that nothing of it is kept where it fails. */
 static int carry_out(struct host_cm_id *id, struct plan *plan, const struct roce_cm_route *to,
-                     uint64_t timeout_ns, struct net_error *err)
+                     uint64_t timeout_ns, struct net_error *why)
 {
     struct host_cm_record *record = host_cm_record_new(id->cm, id, ROCE_CM_EVENT_ADDR_RESOLVED);
     if (!record)
-        return net_error_set(err, ENOMEM, "no memory to resolve an address");
-    int rc = plan->has_mac ? 0 : ask_kernel(&to->path.av.dgid, plan, err);
-    if (rc == 0) {
+        return net_error_set(why, ENOMEM, "no memory to resolve an address");
+    int err = plan->has_mac ? 0 : ask_kernel(&to->path.av.dgid, plan, why);
+    if (!err) {
         host_dev_lock(id->cm->dev);
-        rc = start(id, plan, record, to, timeout_ns);
+        err = start(id, plan, record, to, timeout_ns);
         host_dev_unlock(id->cm->dev);
-        if (rc != 0)
-            net_error_set(err, -rc, "cannot wait for an address: %s", strerror(-rc));
+        if (err)
+            net_error_set(why, -err, "cannot wait for an address: %s", strerror(-err));
     }
-    if (rc != 0) {
+    if (err) {
         if (plan->query)
             net_neighbour_close(plan->query);
         free(record);
     }
-    return rc;
+    return err;
 }
 
 int host_cm_resolve_addr(struct host_cm_id *id, const struct net_addr *src, const struct net_addr *dst,
-                         uint16_t dst_port, uint64_t timeout_ns, struct net_error *err)
+                         uint16_t dst_port, uint64_t timeout_ns, struct net_error *why)
 {
     struct host_cm *cm = id->cm;
     struct roce_cm_route to = {.path.av.dgid = *dst, .dst_port = dst_port};
     char text[NET_ADDR_STR_SIZE];
     struct plan plan;
     host_dev_lock(cm->dev);
-    int rc = id->step == HOST_CM_IDLE ? look_at_gids(cm, src, dst, &plan) : -EINVAL;
+    int err = id->step == HOST_CM_IDLE ? look_at_gids(cm, src, dst, &plan) : -EINVAL;
     host_dev_unlock(cm->dev);
-    if (rc == -EINVAL)
-        return net_error_set(err, EINVAL, "the id has an address already");
-    if (rc == 0)
-        rc = carry_out(id, &plan, &to, timeout_ns, err);
-    if (rc == -EADDRNOTAVAIL)
-        net_error_set(err, EADDRNOTAVAIL, "%s is no address of the device that can reach the peer",
+    if (err == -EINVAL)
+        return net_error_set(why, EINVAL, "the id has an address already");
+    if (!err)
+        err = carry_out(id, &plan, &to, timeout_ns, why);
+    if (err == -EADDRNOTAVAIL)
+        net_error_set(why, EADDRNOTAVAIL, "%s is no address of the device that can reach the peer",
                       src ? net_addr_str(src, text) : "there");
-    return rc;
+    return err;
 }

@@ -71,13 +71,13 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
 }
 
 int host_dev_create_on(struct net_port *port, const struct host_dev_config *config, struct host_dev **out,
-                       struct net_error *err)
+                       struct net_error *why)
 {
     struct net_port *capture;
-    int rc = host_port_wrap(&port, &capture, config, err);
-    if (rc != 0)
-        return rc;
-    rc = -ENOMEM;
+    int err = host_port_wrap(&port, &capture, config, why);
+    if (err)
+        return err;
+    err = -ENOMEM;
     struct host_dev *dev = calloc(1, sizeof *dev);
     if (!dev)
         goto close_port;
@@ -89,20 +89,20 @@ int host_dev_create_on(struct net_port *port, const struct host_dev_config *conf
     pthread_mutex_init(&dev->lock, NULL);
     dev->doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (dev->doorbell_fd < 0) {
-        rc = -errno;
+        err = -errno;
         goto free_dev;
     }
-    rc = host_event_queue_init(&dev->events);
-    if (rc != 0)
+    err = host_event_queue_init(&dev->events);
+    if (err)
         goto close_doorbell;
-    rc = host_sources_init(&dev->sources);
-    if (rc != 0)
+    err = host_sources_init(&dev->sources);
+    if (err)
         goto deinit_events;
-    rc = create_engine(dev, config);
-    if (rc != 0)
+    err = create_engine(dev, config);
+    if (err)
         goto deinit_sources;
-    rc = config->no_thread ? 0 : host_dev_thread_start(dev);
-    if (rc != 0)
+    err = config->no_thread ? 0 : host_dev_thread_start(dev);
+    if (err)
         goto destroy_engine;
     *out = dev;
     return 0;
@@ -120,7 +120,7 @@ free_dev:
     free(dev);
 close_port:
     net_port_close(port);
-    return net_error_set(err, -rc, "cannot create a device: %s", strerror(-rc));
+    return net_error_set(why, -err, "cannot create a device: %s", strerror(-err));
 }
 
 void host_dev_close(struct host_dev *dev)
@@ -131,9 +131,9 @@ void host_dev_close(struct host_dev *dev)
         host_gids_close(dev->gids);
     if (dev->multicast)
         net_multicast_close(dev->multicast);
-    int rc = roce_dev_destroy(dev->engine);
-    assert(rc == 0 && "QPs, regions and PDs are destroyed before their device");
-    (void)rc;
+    int err = roce_dev_destroy(dev->engine);
+    assert(!err && "QPs, regions and PDs are destroyed before their device");
+    (void)err;
     net_port_close(dev->port);
     host_sources_deinit(&dev->sources);
     host_event_queue_deinit(&dev->events);

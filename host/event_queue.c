@@ -184,30 +184,30 @@ int host_dev_event_fd(const struct host_dev *dev)
 /* -EAGAIN: there is none now. */
 static int try_get(struct host_event_queue *queue, struct roce_event *event)
 {
-    int rc = -EAGAIN;
+    int err = -EAGAIN;
     pthread_mutex_lock(&queue->lock);
     if (queue->waiting.first) {
         struct host_event_record *record = take(&queue->waiting, &queue->waiting.first);
         *event = record->event;
         append(&queue->taken, record);
-        rc = 0;
+        err = 0;
     } else if (queue->lost) {
         queue->lost = false;
-        rc = -ENOBUFS;
+        err = -ENOBUFS;
     }
     signal_waiting(queue);
     pthread_mutex_unlock(&queue->lock);
-    return rc;
+    return err;
 }
 
 int host_dev_get_event(struct host_dev *dev, struct roce_event *event, uint64_t timeout_ns)
 {
     uint64_t end_ns = host_deadline_ns(timeout_ns);
-    int rc;
-    while ((rc = try_get(&dev->events, event)) == -EAGAIN)
+    int err;
+    while ((err = try_get(&dev->events, event)) == -EAGAIN)
         if (!host_poll_readable(dev->events.fd, end_ns))
             break;
-    return rc;
+    return err;
 }
 
 void host_dev_ack_event(struct host_dev *dev, const struct roce_event *event)
@@ -227,12 +227,12 @@ int host_qp_destroy(struct host_dev *dev, struct roce_qp *qp)
     uint32_t qpn = roce_qp_num(qp);
     host_event_queue_close(&dev->events, &closing, qp);
     host_dev_lock(dev);
-    int rc = roce_qp_destroy(qp);
-    if (rc == 0 && dev->cm)
+    int err = roce_qp_destroy(qp);
+    if (!err && dev->cm)
         host_cm_qp_gone(dev->cm, qpn);
-    host_event_queue_closed(&dev->events, &closing, rc == 0);
+    host_event_queue_closed(&dev->events, &closing, !err);
     host_dev_unlock(dev);
-    return rc;
+    return err;
 }
 
 int host_srq_destroy(struct host_dev *dev, struct rdma_srq *srq)
@@ -240,8 +240,8 @@ int host_srq_destroy(struct host_dev *dev, struct rdma_srq *srq)
     struct host_event_closing closing;
     host_event_queue_close(&dev->events, &closing, srq);
     host_dev_lock(dev);
-    int rc = rdma_srq_destroy(srq);
-    host_event_queue_closed(&dev->events, &closing, rc == 0);
+    int err = rdma_srq_destroy(srq);
+    host_event_queue_closed(&dev->events, &closing, !err);
     host_dev_unlock(dev);
-    return rc;
+    return err;
 }

@@ -97,10 +97,10 @@ static void fill_up(struct host_gids *gids)
 
 static int read_news(struct host_gids *gids)
 {
-    int rc = net_watch_read(gids->watch, on_change, gids);
-    if (rc == 0 && gids->overflows)
+    int err = net_watch_read(gids->watch, on_change, gids);
+    if (!err && gids->overflows)
         fill_up(gids);
-    return rc;
+    return err;
 }
 
 static void on_ready(struct host_source *source, uint64_t now_ns)
@@ -111,23 +111,24 @@ static void on_ready(struct host_source *source, uint64_t now_ns)
     (void)read_news(gids);
 }
 
-int host_gids_open(struct host_dev *dev, struct host_gids **out, bool roce_v1, struct net_error *err)
+int host_gids_open(struct host_dev *dev, struct host_gids **out, bool roce_v1, struct net_error *why)
 {
     struct host_gids *gids = calloc(1, sizeof *gids);
     if (!gids)
-        return net_error_set(err, ENOMEM, "no memory for the GID table");
+        return net_error_set(why, ENOMEM, "no memory for the GID table");
     *gids = (struct host_gids){.source.ready = on_ready, .dev = dev, .roce_v1 = roce_v1};
-    int rc = net_watch_open(dev->ifindex, &gids->watch, err);
-    if (rc != 0)
+    int err = net_watch_open(dev->ifindex, &gids->watch, why);
+    if (err)
         goto free_gids;
     gids->source.fd = net_watch_fd(gids->watch);
     host_dev_lock(dev);
-    rc = read_news(gids);
-    if (rc == 0)
-        rc = host_source_add(&dev->sources, &gids->source);
+    err = read_news(gids);
+    if (!err)
+        err = host_source_add(&dev->sources, &gids->source);
     host_dev_unlock(dev);
-    if (rc != 0) {
-        net_error_set(err, -rc, "cannot list the addresses of interface %u: %s", dev->ifindex, strerror(-rc));
+    if (err) {
+        net_error_set(why, -err, "cannot list the addresses of interface %u: %s", dev->ifindex,
+                      strerror(-err));
         goto close_watch;
     }
     *out = gids;
@@ -137,7 +138,7 @@ close_watch:
     net_watch_close(gids->watch);
 free_gids:
     free(gids);
-    return rc;
+    return err;
 }
 
 void host_gids_close(struct host_gids *gids)

@@ -6,11 +6,11 @@
 #include "host/dev.h"
 #include "net/multicast.h"
 
-int host_multicast_join(struct host_dev *dev, const struct net_addr *group, struct net_error *err)
+int host_multicast_join(struct host_dev *dev, const struct net_addr *group, struct net_error *why)
 {
     if (!net_addr_is_multicast(group))
-        return net_error_set(err, EINVAL, "that is no multicast group");
-    return dev->multicast ? net_multicast_join(dev->multicast, group, err) : 0;
+        return net_error_set(why, EINVAL, "that is no multicast group");
+    return dev->multicast ? net_multicast_join(dev->multicast, group, why) : 0;
 }
 
 void host_multicast_leave(struct host_dev *dev, const struct net_addr *group)

@@ -9,8 +9,8 @@
 struct host_dev;
 
 /* Under the device's lock, in the network namespace of the device. Each join is matched by a leave. A port
- * without an interface has nobody to tell: 0. Else 0 or -errno with a sentence in `err` (may be NULL). */
-int host_multicast_join(struct host_dev *dev, const struct net_addr *group, struct net_error *err);
+ * without an interface has nobody to tell: 0. Else 0 or -errno with a sentence in `why` (may be NULL). */
+int host_multicast_join(struct host_dev *dev, const struct net_addr *group, struct net_error *why);
 void host_multicast_leave(struct host_dev *dev, const struct net_addr *group);
 
 #endif

@@ -15,18 +15,18 @@
 
 /* At least one address now: without one nothing can be done, and the user learns why. */
 static int open_gids(struct host_dev *dev, const struct net_interface *interface, bool roce_v1,
-                     struct net_error *err)
+                     struct net_error *why)
 {
-    int rc = host_gids_open(dev, &dev->gids, roce_v1, err);
-    if (rc != 0)
-        return rc;
+    int err = host_gids_open(dev, &dev->gids, roce_v1, why);
+    if (err)
+        return err;
     unsigned count;
     host_dev_lock(dev);
     net_watch_addrs(dev->gids->watch, &count);
     host_dev_unlock(dev);
     if (count == 0)
         return net_error_set(
-            err, EADDRNOTAVAIL,
+            why, EADDRNOTAVAIL,
             "interface %s has no IP address: add one with `ip addr add ADDRESS/PREFIX dev %s`",
             interface->name, interface->name);
     return 0;
@@ -40,28 +40,28 @@ static uint32_t draw_first_qpn(void)
     return FIRST_QPN + (uint32_t)(host_random.next(NULL) % (end - FIRST_QPN));
 }
 
-int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct net_error *err)
+int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct net_error *why)
 {
     struct net_port *port;
     struct net_interface interface;
-    int rc = host_port_open(config->port, config->roce_v1, &port, &interface, err);
-    if (rc != 0)
-        return rc;
+    int err = host_port_open(config->port, config->roce_v1, &port, &interface, why);
+    if (err)
+        return err;
     struct host_dev_config own = *config;
     if (own.cc.on && own.cc.line_rate_bps == 0)
         own.cc.line_rate_bps = net_interface_rate_bps(interface.name);
     if (own.first_qpn == 0)
         own.first_qpn = draw_first_qpn();
-    rc = host_dev_create_on(port, &own, out, err);
-    if (rc != 0)
-        return rc;
+    err = host_dev_create_on(port, &own, out, why);
+    if (err)
+        return err;
     (*out)->ifindex = interface.index;
-    rc = net_multicast_open(interface.index, &(*out)->multicast);
-    if (rc != 0)
-        net_error_set(err, -rc, "cannot create a device: %s", strerror(-rc));
+    err = net_multicast_open(interface.index, &(*out)->multicast);
+    if (err)
+        net_error_set(why, -err, "cannot create a device: %s", strerror(-err));
     else
-        rc = open_gids(*out, &interface, config->roce_v1, err);
-    if (rc != 0)
+        err = open_gids(*out, &interface, config->roce_v1, why);
+    if (err)
         host_dev_close(*out);
-    return rc;
+    return err;
 }

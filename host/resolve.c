@@ -6,31 +6,31 @@
 #include "net/kernel.h"
 
 static int resolve(unsigned ifindex, const struct net_addr *dst, uint64_t timeout_ns, struct net_mac *mac,
-                   struct net_error *err)
+                   struct net_error *why)
 {
     struct net_addr next_hop;
-    int rc = net_route_next_hop(ifindex, dst, &next_hop, err);
-    return rc == 0 ? net_neighbour_resolve(ifindex, &next_hop, timeout_ns, mac, err) : rc;
+    int err = net_route_next_hop(ifindex, dst, &next_hop, why);
+    return !err ? net_neighbour_resolve(ifindex, &next_hop, timeout_ns, mac, why) : err;
 }
 
 int host_dev_resolve(struct host_dev *dev, const struct net_addr *dst, uint64_t timeout_ns,
-                     struct net_mac *mac, struct net_error *err)
+                     struct net_mac *mac, struct net_error *why)
 {
     if (dev->ifindex == 0)
-        return net_error_set(err, EOPNOTSUPP, "port %s has no interface to resolve addresses on",
+        return net_error_set(why, EOPNOTSUPP, "port %s has no interface to resolve addresses on",
                              dev->port->name);
-    return resolve(dev->ifindex, dst, timeout_ns, mac, err);
+    return resolve(dev->ifindex, dst, timeout_ns, mac, why);
 }
 
 int host_dev_resolve_from(struct host_dev *dev, unsigned sgid_index, const struct net_addr *dst,
-                          uint64_t timeout_ns, struct net_mac *mac, struct net_error *err)
+                          uint64_t timeout_ns, struct net_mac *mac, struct net_error *why)
 {
     if (!dev->gids)
-        return host_dev_resolve(dev, dst, timeout_ns, mac, err);
+        return host_dev_resolve(dev, dst, timeout_ns, mac, why);
     host_dev_lock(dev);
     unsigned ifindex = host_gids_ifindex(dev->gids, sgid_index);
     host_dev_unlock(dev);
     if (ifindex == 0)
-        return net_error_set(err, ENOENT, "%s has no GID with index %u", dev->port->name, sgid_index);
-    return resolve(ifindex, dst, timeout_ns, mac, err);
+        return net_error_set(why, ENOENT, "%s has no GID with index %u", dev->port->name, sgid_index);
+    return resolve(ifindex, dst, timeout_ns, mac, why);
 }

@@ -45,10 +45,10 @@ int host_dev_thread_start(struct host_dev *dev)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&dev->thread, NULL, run, dev);
+    int err = pthread_create(&dev->thread, NULL, run, dev);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    dev->has_thread = rc == 0;
-    return -rc;
+    dev->has_thread = !err;
+    return -err;
 }
 
 void host_dev_thread_stop(struct host_dev *dev)

@@ -17,14 +17,14 @@ static uint64_t epoch_offset_ns(void)
 }
 
 int host_port_wrap(struct net_port **port, struct net_port **capture, const struct host_dev_config *config,
-                   struct net_error *err)
+                   struct net_error *why)
 {
     *capture = NULL;
     /* The capture lies below the impairment, so that it shows what is on the wire. */
     if (config->capture_path) {
-        int rc = net_pcap_capture_wrap(*port, config->capture_path, epoch_offset_ns(), port, err);
-        if (rc != 0)
-            return rc;
+        int err = net_pcap_capture_wrap(*port, config->capture_path, epoch_offset_ns(), port, why);
+        if (err)
+            return err;
         *capture = *port;
     }
     const struct host_impair *impair = &config->impair;
@@ -41,8 +41,8 @@ int host_port_wrap(struct net_port **port, struct net_port **capture, const stru
         .on_rx = true,
         .on_tx = true,
     };
-    int rc = net_impair_wrap(*port, &line, port);
-    return rc == 0 ? 0 : net_error_set(err, -rc, "cannot impair the port: %s", strerror(-rc));
+    int err = net_impair_wrap(*port, &line, port);
+    return !err ? 0 : net_error_set(why, -err, "cannot impair the port: %s", strerror(-err));
 }
 
 int host_dev_capture_flush(struct host_dev *dev)
@@ -50,7 +50,7 @@ int host_dev_capture_flush(struct host_dev *dev)
     if (!dev->capture)
         return 0;
     host_dev_lock(dev);
-    int rc = net_pcap_capture_flush(dev->capture);
+    int err = net_pcap_capture_flush(dev->capture);
     host_dev_unlock(dev);
-    return rc;
+    return err;
 }

@@ -15,11 +15,11 @@ struct net_capture {
     pcap_t *pcap;
     char *name; /* for messages */
     uint64_t records;
-    int result; /* of the last read */
+    int outcome; /* of the last read */
     struct net_error failure;
 };
 
-static int open_stream(const char *path, FILE **out, struct net_error *err)
+static int open_stream(const char *path, FILE **out, struct net_error *why)
 {
     if (strcmp(path, "-") == 0) {
         *out = stdin;
@@ -27,53 +27,53 @@ static int open_stream(const char *path, FILE **out, struct net_error *err)
     }
     FILE *file = fopen(path, "rbe");
     if (!file)
-        return net_error_set(err, errno, "cannot open %s: %s", path, strerror(errno));
+        return net_error_set(why, errno, "cannot open %s: %s", path, strerror(errno));
     struct stat st;
     if (fstat(fileno(file), &st) == 0 && S_ISDIR(st.st_mode)) {
         fclose(file);
-        return net_error_set(err, EISDIR, "%s is a directory; name a capture file in it", path);
+        return net_error_set(why, EISDIR, "%s is a directory; name a capture file in it", path);
     }
     *out = file;
     return 0;
 }
 
-static int check_link_type(pcap_t *pcap, const char *name, struct net_error *err)
+static int check_link_type(pcap_t *pcap, const char *name, struct net_error *why)
 {
     int type = pcap_datalink(pcap);
     if (type == DLT_EN10MB)
         return 0;
     const char *type_name = pcap_datalink_val_to_name(type);
-    return net_error_set(err, EPROTONOSUPPORT,
+    return net_error_set(why, EPROTONOSUPPORT,
                          "%s has frames of link type %d (%s), not Ethernet; capture on an Ethernet interface",
                          name, type, type_name ? type_name : "unknown");
 }
 
-int net_capture_open(const char *path, struct net_capture **out, struct net_error *err)
+int net_capture_open(const char *path, struct net_capture **out, struct net_error *why)
 {
     FILE *file = NULL;
-    int rc = open_stream(path, &file, err);
-    if (rc)
-        return rc;
+    int err = open_stream(path, &file, why);
+    if (err)
+        return err;
     const char *name = file == stdin ? "standard input" : path;
-    char why[PCAP_ERRBUF_SIZE] = "";
-    pcap_t *pcap = pcap_fopen_offline_with_tstamp_precision(file, PCAP_TSTAMP_PRECISION_NANO, why);
+    char detail[PCAP_ERRBUF_SIZE] = "";
+    pcap_t *pcap = pcap_fopen_offline_with_tstamp_precision(file, PCAP_TSTAMP_PRECISION_NANO, detail);
     if (!pcap) {
         if (file != stdin)
             fclose(file);
-        return net_error_set(err, EINVAL,
+        return net_error_set(why, EINVAL,
                              "%s is not a capture file that can be read (%s); give a pcap or pcapng file",
-                             name, why);
+                             name, detail);
     }
-    rc = check_link_type(pcap, name, err);
-    if (rc)
+    err = check_link_type(pcap, name, why);
+    if (err)
         goto close_pcap;
     struct net_capture *capture = calloc(1, sizeof *capture);
     char *name_copy = strdup(name);
     if (!capture || !name_copy) {
-        rc = net_error_set(err, ENOMEM, "no memory to read %s", name);
+        err = net_error_set(why, ENOMEM, "no memory to read %s", name);
         goto free_capture;
     }
-    *capture = (struct net_capture){.pcap = pcap, .name = name_copy, .result = 1};
+    *capture = (struct net_capture){.pcap = pcap, .name = name_copy, .outcome = 1};
     *out = capture;
     return 0;
 
@@ -82,17 +82,17 @@ free_capture:
     free(name_copy);
 close_pcap:
     pcap_close(pcap);
-    return rc;
+    return err;
 }
 
 static int read_record(struct net_capture *capture, struct net_capture_record *record)
 {
     struct pcap_pkthdr *header;
     const u_char *data;
-    int rc = pcap_next_ex(capture->pcap, &header, &data);
-    if (rc == PCAP_ERROR_BREAK) /* in a file: the end */
+    int got = pcap_next_ex(capture->pcap, &header, &data);
+    if (got == PCAP_ERROR_BREAK) /* in a file: the end */
         return 0;
-    if (rc != 1)
+    if (got != 1)
         return net_error_set(&capture->failure, EIO,
                              "%s is cut off or broken at record %" PRIu64
                              " (%s); what comes before it is sound",
@@ -109,13 +109,13 @@ static int read_record(struct net_capture *capture, struct net_capture_record *r
     return 1;
 }
 
-int net_capture_next(struct net_capture *capture, struct net_capture_record *record, struct net_error *err)
+int net_capture_next(struct net_capture *capture, struct net_capture_record *record, struct net_error *why)
 {
-    if (capture->result == 1)
-        capture->result = read_record(capture, record);
-    if (capture->result < 0 && err)
-        *err = capture->failure;
-    return capture->result;
+    if (capture->outcome == 1)
+        capture->outcome = read_record(capture, record);
+    if (capture->outcome < 0 && why)
+        *why = capture->failure;
+    return capture->outcome;
 }
 
 void net_capture_close(struct net_capture *capture)

@@ -26,8 +26,8 @@ struct replay_port {
 /* Reads on to the next frame that can be shown. False: there is none. */
 static bool replay_next(struct replay_port *p, struct net_capture_record *record)
 {
-    int rc;
-    while ((rc = net_capture_next(p->capture, record, &p->failure)) == 1) {
+    int err;
+    while ((err = net_capture_next(p->capture, record, &p->failure)) == 1) {
         if (record->wire_bytes > record->len_bytes)
             p->port.counters.rx_dropped++;
         else if (record->len_bytes > FRAME_MAX)
@@ -35,7 +35,7 @@ static bool replay_next(struct replay_port *p, struct net_capture_record *record
         else
             return true;
     }
-    p->failed = rc < 0;
+    p->failed = err < 0;
     eventfd_t count;
     eventfd_read(p->fd, &count);
     return false;
@@ -115,11 +115,11 @@ static const struct net_port_ops replay_ops = {
     .close = replay_close,
 };
 
-int net_pcap_replay_open(const char *path, struct net_port **out, struct net_error *err)
+int net_pcap_replay_open(const char *path, struct net_port **out, struct net_error *why)
 {
     struct replay_port *p = calloc(1, sizeof *p);
     if (!p)
-        return net_error_set(err, ENOMEM, "no memory to replay %s", path);
+        return net_error_set(why, ENOMEM, "no memory to replay %s", path);
     *p = (struct replay_port){
         .port = {.ops = &replay_ops,
                  .limits = {.mtu_bytes = MTU_BYTES, .burst_frames = NET_BURST},
@@ -129,12 +129,12 @@ int net_pcap_replay_open(const char *path, struct net_port **out, struct net_err
         .rx = aligned_alloc(64, (size_t)NET_BURST * SLOT_BYTES),
         .tx = aligned_alloc(64, (size_t)NET_BURST * SLOT_BYTES),
     };
-    int rc = net_capture_open(path, &p->capture, err);
-    if (rc == 0 && (p->fd < 0 || !p->rx || !p->tx))
-        rc = net_error_set(err, ENOMEM, "no memory or descriptor to replay %s", path);
-    if (rc) {
+    int err = net_capture_open(path, &p->capture, why);
+    if (!err && (p->fd < 0 || !p->rx || !p->tx))
+        err = net_error_set(why, ENOMEM, "no memory or descriptor to replay %s", path);
+    if (err) {
         replay_close(&p->port);
-        return rc;
+        return err;
     }
     *out = &p->port;
     return 0;

@@ -99,18 +99,18 @@ static const struct net_port_ops capture_ops = {
 };
 
 int net_pcap_capture_wrap(struct net_port *below, const char *path, uint64_t epoch_offset_ns,
-                          struct net_port **out, struct net_error *err)
+                          struct net_port **out, struct net_error *why)
 {
     struct capture_port *p = calloc(1, sizeof *p);
     if (!p) {
         net_port_close(below);
-        return net_error_set(err, ENOMEM, "no memory to write %s", path);
+        return net_error_set(why, ENOMEM, "no memory to write %s", path);
     }
-    int rc = net_pcapng_create(path, below->name, &p->writer, err);
-    if (rc) {
+    int err = net_pcapng_create(path, below->name, &p->writer, why);
+    if (err) {
         free(p);
         net_port_close(below);
-        return rc;
+        return err;
     }
     p->port = *below;
     p->port.ops = &capture_ops;

@@ -4,12 +4,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-int net_error_set(struct net_error *err, int errno_value, const char *format, ...)
+int net_error_set(struct net_error *why, int errno_value, const char *format, ...)
 {
-    if (err) {
+    if (why) {
         va_list args;
         va_start(args, format);
-        vsnprintf(err->text, sizeof err->text, format, args);
+        vsnprintf(why->text, sizeof why->text, format, args);
         va_end(args);
     }
     return -errno_value;

@@ -7,9 +7,9 @@ struct net_error {
     char text[320];
 };
 
-/* Formats the sentence into `err` (may be NULL) and returns -errno_value, so that a failing open can
+/* Formats the sentence into `why` (may be NULL) and returns -errno_value, so that a failing open can
  * `return net_error_set(err, ENODEV, "no interface %s: ...", name);`. */
-int net_error_set(struct net_error *err, int errno_value, const char *format, ...)
+int net_error_set(struct net_error *why, int errno_value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -83,37 +83,37 @@ static int sort_by_class(struct addr_list *list)
 int net_kernel_addrs(struct mnl_socket *socket, struct net_kernel_addr **out)
 {
     struct addr_list list = {.count = 0};
-    int result = -EINTR;
-    for (int i = 0; i < DUMP_TRIES && result == -EINTR; i++) {
+    int err = -EINTR;
+    for (int i = 0; i < DUMP_TRIES && err == -EINTR; i++) {
         struct net_netlink_request request;
         net_netlink_begin(&request, RTM_GETADDR, NLM_F_DUMP, sizeof(struct ifaddrmsg));
         list.count = 0;
-        result = net_netlink_ask_on(socket, &request, take_addr, &list);
+        err = net_netlink_ask_on(socket, &request, take_addr, &list);
     }
-    if (result == 0 && list.no_memory)
-        result = -ENOMEM;
-    if (result == 0)
-        result = sort_by_class(&list);
-    if (result < 0) {
+    if (!err && list.no_memory)
+        err = -ENOMEM;
+    if (!err)
+        err = sort_by_class(&list);
+    if (err < 0) {
         free(list.addrs);
         *out = NULL;
-        return result;
+        return err;
     }
     *out = list.addrs;
     return (int)list.count;
 }
 
-int net_interface_addrs(unsigned ifindex, struct net_addr *addrs, unsigned max, struct net_error *err)
+int net_interface_addrs(unsigned ifindex, struct net_addr *addrs, unsigned max, struct net_error *why)
 {
     struct net_kernel_addr *all;
     unsigned taken = 0;
-    struct mnl_socket *socket = net_netlink_open(err);
+    struct mnl_socket *socket = net_netlink_open(why);
     if (!socket)
         return -errno;
     int count = net_kernel_addrs(socket, &all);
     mnl_socket_close(socket);
     if (count < 0)
-        return net_error_set(err, -count, "cannot list the addresses of interface %u: %s", ifindex,
+        return net_error_set(why, -count, "cannot list the addresses of interface %u: %s", ifindex,
                              strerror(-count));
     for (int i = 0; i < count && taken < max; i++)
         if (all[i].ifindex == ifindex)
@@ -157,7 +157,7 @@ static void read_route(const struct nlmsghdr *message, void *ctx)
 }
 
 static int ask_route(unsigned ifindex, const struct net_addr *dst, uint32_t flags, struct route *route,
-                     struct net_error *err)
+                     struct net_error *why)
 {
     struct net_netlink_request request;
     struct rtmsg *head = net_netlink_begin(&request, RTM_GETROUTE, 0, sizeof *head);
@@ -167,26 +167,26 @@ static int ask_route(unsigned ifindex, const struct net_addr *dst, uint32_t flag
     head->rtm_flags = flags;
     net_netlink_put_addr(&request, RTA_DST, dst);
     mnl_attr_put_u32(&request.header, RTA_OIF, ifindex);
-    return net_netlink_ask(&request, read_route, route, err);
+    return net_netlink_ask(&request, read_route, route, why);
 }
 
-int net_route_get(unsigned ifindex, const struct net_addr *dst, struct net_route *out, struct net_error *err)
+int net_route_get(unsigned ifindex, const struct net_addr *dst, struct net_route *out, struct net_error *why)
 {
     char text[NET_ADDR_STR_SIZE], ifname[IF_NAMESIZE] = "?";
     struct route route;
-    int result = 0;
+    int err = 0;
     if_indextoname(ifindex, ifname);
     /* Told an interface, the kernel takes any IPv4 destination for on-link when no route matches; asked for
      * the matching entry of its table it says the truth. */
     if (net_addr_is_v4(dst))
-        result = ask_route(ifindex, dst, RTM_F_FIB_MATCH, &route, err);
-    if (result == 0)
-        result = ask_route(ifindex, dst, 0, &route, err);
-    if (result == 0 && route.type == RTN_LOCAL)
-        return net_error_set(err, EHOSTUNREACH, "%s is an address of this host, not of a peer",
+        err = ask_route(ifindex, dst, RTM_F_FIB_MATCH, &route, why);
+    if (!err)
+        err = ask_route(ifindex, dst, 0, &route, why);
+    if (!err && route.type == RTN_LOCAL)
+        return net_error_set(why, EHOSTUNREACH, "%s is an address of this host, not of a peer",
                              net_addr_str(dst, text));
-    if (result < 0 || route.type != RTN_UNICAST || route.ifindex != ifindex)
-        return net_error_set(err, EHOSTUNREACH,
+    if (err < 0 || route.type != RTN_UNICAST || route.ifindex != ifindex)
+        return net_error_set(why, EHOSTUNREACH,
                              "no route to %s through %s: give %s an address in its network, or a route with "
                              "`ip route add`",
                              net_addr_str(dst, text), ifname, ifname);
@@ -196,11 +196,11 @@ int net_route_get(unsigned ifindex, const struct net_addr *dst, struct net_route
 }
 
 int net_route_next_hop(unsigned ifindex, const struct net_addr *dst, struct net_addr *next_hop,
-                       struct net_error *err)
+                       struct net_error *why)
 {
     struct net_route route;
-    int result = net_route_get(ifindex, dst, &route, err);
-    if (result == 0)
+    int err = net_route_get(ifindex, dst, &route, why);
+    if (!err)
         *next_hop = route.next_hop;
-    return result;
+    return err;
 }

@@ -79,19 +79,19 @@ static void read_interface(const struct nlmsghdr *message, void *ctx)
     *(struct net_interface *)ctx = link.interface;
 }
 
-int net_interface_get(const char *name, struct net_interface *out, struct net_error *err)
+int net_interface_get(const char *name, struct net_interface *out, struct net_error *why)
 {
     struct net_netlink_request request;
     memset(out, 0, sizeof *out);
     if (name[0] == '\0' || strlen(name) >= sizeof out->name)
-        return net_error_set(err, ENODEV, "\"%s\" is no name of an interface; `ip link` lists them", name);
+        return net_error_set(why, ENODEV, "\"%s\" is no name of an interface; `ip link` lists them", name);
     net_netlink_begin(&request, RTM_GETLINK, 0, sizeof(struct ifinfomsg));
     mnl_attr_put_strz(&request.header, IFLA_IFNAME, name);
-    int result = net_netlink_ask(&request, read_interface, out, err);
-    if (result == -ENODEV)
-        return net_error_set(err, ENODEV, "no interface %s here; `ip link` lists them", name);
-    if (result < 0)
-        return net_error_set(err, -result, "cannot look up interface %s: %s", name, strerror(-result));
+    int err = net_netlink_ask(&request, read_interface, out, why);
+    if (err == -ENODEV)
+        return net_error_set(why, ENODEV, "no interface %s here; `ip link` lists them", name);
+    if (err < 0)
+        return net_error_set(why, -err, "cannot look up interface %s: %s", name, strerror(-err));
     return 0;
 }
 
@@ -130,19 +130,19 @@ static void take_link(const struct nlmsghdr *message, void *ctx)
 int net_kernel_links(struct mnl_socket *socket, unsigned ifindex, struct net_kernel_link **out)
 {
     struct link_list list = {.ifindex = ifindex};
-    int result = -EINTR;
-    for (int i = 0; i < DUMP_TRIES && result == -EINTR; i++) {
+    int err = -EINTR;
+    for (int i = 0; i < DUMP_TRIES && err == -EINTR; i++) {
         struct net_netlink_request request;
         net_netlink_begin(&request, RTM_GETLINK, NLM_F_DUMP, sizeof(struct ifinfomsg));
         list.count = 0;
-        result = net_netlink_ask_on(socket, &request, take_link, &list);
+        err = net_netlink_ask_on(socket, &request, take_link, &list);
     }
-    if (result == 0 && list.no_memory)
-        result = -ENOMEM;
-    if (result < 0) {
+    if (!err && list.no_memory)
+        err = -ENOMEM;
+    if (err < 0) {
         free(list.links);
         *out = NULL;
-        return result;
+        return err;
     }
     *out = list.links;
     return (int)list.count;

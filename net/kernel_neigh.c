@@ -64,8 +64,8 @@ static int look_up(struct net_neighbour_query *neighbour)
     head->ndm_family = net_netlink_family(&neighbour->addr);
     head->ndm_ifindex = (int)neighbour->ifindex;
     net_netlink_put_addr(&request, NDA_DST, &neighbour->addr);
-    int result = net_netlink_ask_on(neighbour->asker, &request, note_neighbour, neighbour);
-    return result == -ENOENT ? 0 : result;
+    int err = net_netlink_ask_on(neighbour->asker, &request, note_neighbour, neighbour);
+    return err == -ENOENT ? 0 : err;
 }
 
 /* One datagram to the neighbour's discard port makes the kernel send ARP or a neighbour solicitation. */
@@ -81,54 +81,54 @@ static int provoke(const struct net_neighbour_query *neighbour)
     int fd = socket(is_v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
-    int result = 0;
+    int err = 0;
     if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, neighbour->ifname,
                    (socklen_t)strlen(neighbour->ifname) + 1) < 0 ||
         sendto(fd, "", 1, 0, is_v4 ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6,
                is_v4 ? sizeof v4 : sizeof v6) < 0)
-        result = -errno;
+        err = -errno;
     close(fd);
-    return result;
+    return err;
 }
 
 /* Listening begins before the look-up, so that no answer falls between the two. */
-static int begin(struct net_neighbour_query *neighbour, struct net_error *err)
+static int begin(struct net_neighbour_query *neighbour, struct net_error *why)
 {
     neighbour->listener = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (!neighbour->listener || mnl_socket_bind(neighbour->listener, RTMGRP_NEIGH, MNL_SOCKET_AUTOPID) < 0)
-        return net_error_set(err, errno, "cannot ask the kernel about the network (netlink): %s",
+        return net_error_set(why, errno, "cannot ask the kernel about the network (netlink): %s",
                              strerror(errno));
-    neighbour->asker = net_netlink_open(err);
+    neighbour->asker = net_netlink_open(why);
     if (!neighbour->asker)
         return -errno;
-    int result = look_up(neighbour);
+    int err = look_up(neighbour);
     neighbour->is_failed = false; /* an earlier failure; now it is asked again */
-    if (result == 0 && !neighbour->is_known)
-        result = provoke(neighbour);
-    if (result < 0) {
+    if (!err && !neighbour->is_known)
+        err = provoke(neighbour);
+    if (err < 0) {
         char text[NET_ADDR_STR_SIZE];
-        net_error_set(err, -result, "cannot resolve %s on %s: %s", net_addr_str(&neighbour->addr, text),
-                      neighbour->ifname, strerror(-result));
+        net_error_set(why, -err, "cannot resolve %s on %s: %s", net_addr_str(&neighbour->addr, text),
+                      neighbour->ifname, strerror(-err));
     }
-    return result;
+    return err;
 }
 
 int net_neighbour_ask(unsigned ifindex, const struct net_addr *next_hop, struct net_neighbour_query **out,
-                      struct net_error *err)
+                      struct net_error *why)
 {
     struct net_neighbour_query *query = calloc(1, sizeof *query);
     if (!query)
-        return net_error_set(err, ENOMEM, "no memory to resolve an address");
+        return net_error_set(why, ENOMEM, "no memory to resolve an address");
     query->ifindex = ifindex;
     query->addr = *next_hop;
-    int result = if_indextoname(ifindex, query->ifname) ? 0 : -ENODEV;
-    if (result < 0)
-        net_error_set(err, ENODEV, "interface %u is gone", ifindex);
+    int err = if_indextoname(ifindex, query->ifname) ? 0 : -ENODEV;
+    if (err < 0)
+        net_error_set(why, ENODEV, "interface %u is gone", ifindex);
     else
-        result = begin(query, err);
-    if (result < 0) {
+        err = begin(query, why);
+    if (err < 0) {
         net_neighbour_close(query);
-        return result;
+        return err;
     }
     *out = query;
     return 0;
@@ -149,9 +149,9 @@ static int read_notifications(struct net_neighbour_query *neighbour)
             return 0;
         if (len < 0 && errno != ENOBUFS && errno != ENOSPC)
             return -errno;
-        int result = len < 0 ? look_up(neighbour) : 0;
-        if (result < 0)
-            return result;
+        int err = len < 0 ? look_up(neighbour) : 0;
+        if (err < 0)
+            return err;
         const struct nlmsghdr *message = (const struct nlmsghdr *)buf;
         int left = len < 0 ? 0 : (int)len;
         for (; mnl_nlmsg_ok(message, left); message = mnl_nlmsg_next(message, &left))
@@ -159,19 +159,18 @@ static int read_notifications(struct net_neighbour_query *neighbour)
     }
 }
 
-int net_neighbour_answer(struct net_neighbour_query *query, struct net_mac *mac, struct net_error *err)
+int net_neighbour_answer(struct net_neighbour_query *query, struct net_mac *mac, struct net_error *why)
 {
     char text[NET_ADDR_STR_SIZE];
     net_addr_str(&query->addr, text);
-    int result = query->is_known ? 0 : read_notifications(query);
-    if (result < 0)
-        return net_error_set(err, -result, "cannot resolve %s on %s: %s", text, query->ifname,
-                             strerror(-result));
+    int err = query->is_known ? 0 : read_notifications(query);
+    if (err < 0)
+        return net_error_set(why, -err, "cannot resolve %s on %s: %s", text, query->ifname, strerror(-err));
     if (query->is_known) {
         *mac = query->mac;
         return 0;
     }
-    net_error_set(err, EHOSTUNREACH, "%s does not answer on %s (%s): is it up and in the same network?", text,
+    net_error_set(why, EHOSTUNREACH, "%s does not answer on %s (%s): is it up and in the same network?", text,
                   query->ifname, net_addr_is_v4(&query->addr) ? "ARP" : "NDP");
     return query->is_failed ? -EHOSTUNREACH : -EAGAIN;
 }
@@ -206,17 +205,17 @@ static int await(const struct net_neighbour_query *query, uint64_t deadline_ns)
 }
 
 int net_neighbour_resolve(unsigned ifindex, const struct net_addr *next_hop, uint64_t timeout_ns,
-                          struct net_mac *mac, struct net_error *err)
+                          struct net_mac *mac, struct net_error *why)
 {
     struct net_neighbour_query *query;
     uint64_t start_ns = now_ns();
     uint64_t deadline_ns = timeout_ns > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + timeout_ns;
-    int result = net_neighbour_ask(ifindex, next_hop, &query, err);
-    if (result < 0)
-        return result;
+    int err = net_neighbour_ask(ifindex, next_hop, &query, why);
+    if (err < 0)
+        return err;
     int waited = 0;
-    while ((result = net_neighbour_answer(query, mac, err)) == -EAGAIN && waited == 0)
+    while ((err = net_neighbour_answer(query, mac, why)) == -EAGAIN && waited == 0)
         waited = await(query, deadline_ns);
     net_neighbour_close(query);
-    return result == -EAGAIN ? -EHOSTUNREACH : result;
+    return err == -EAGAIN ? -EHOSTUNREACH : err;
 }

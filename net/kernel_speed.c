@@ -18,8 +18,8 @@ uint64_t net_interface_rate_bps(const char *name)
     if (fd < 0)
         return 0;
     strncpy(request.ifr_name, name, sizeof request.ifr_name - 1);
-    int rc = ioctl(fd, SIOCETHTOOL, &request);
+    int err = ioctl(fd, SIOCETHTOOL, &request);
     close(fd);
-    uint32_t mbps = rc == 0 ? ethtool_cmd_speed(&cmd) : (uint32_t)SPEED_UNKNOWN;
+    uint32_t mbps = !err ? ethtool_cmd_speed(&cmd) : (uint32_t)SPEED_UNKNOWN;
     return mbps == (uint32_t)SPEED_UNKNOWN ? 0 : mbps * UINT64_C(1000000);
 }

@@ -103,27 +103,27 @@ static int read_state(struct net_watch *watch, struct state *state)
     struct net_kernel_addr *addrs = NULL;
     *state = (struct state){.is_there = false};
     int link_count = net_kernel_links(watch->asker, watch->ifindex, &links), addr_count = 0;
-    int result = link_count;
+    int err = link_count;
     if (link_count > 0 && links[0].interface.index == watch->ifindex) {
-        result = addr_count = net_kernel_addrs(watch->asker, &addrs);
+        err = addr_count = net_kernel_addrs(watch->asker, &addrs);
         state->is_there = true;
         state->interface = links[0].interface;
     }
-    if (state->is_there && result >= 0) {
+    if (state->is_there && err >= 0) {
         state->addrs = calloc((size_t)addr_count + 1, sizeof *state->addrs);
         state->vlan_ifindexes = calloc((size_t)link_count, sizeof *state->vlan_ifindexes);
-        result = state->addrs && state->vlan_ifindexes ? 0 : -ENOMEM;
+        err = state->addrs && state->vlan_ifindexes ? 0 : -ENOMEM;
     }
-    if (state->is_there && result == 0) {
+    if (state->is_there && !err) {
         take_addrs(state, links, (unsigned)link_count, addrs, (unsigned)addr_count);
         for (int i = 1; i < link_count; i++)
             state->vlan_ifindexes[state->vlan_count++] = links[i].interface.index;
     }
     free(links);
     free(addrs);
-    if (result < 0)
+    if (err < 0)
         free_state(state);
-    return result < 0 ? result : 0;
+    return err < 0 ? err : 0;
 }
 
 /* --- the difference --- */
@@ -190,13 +190,13 @@ static void report_all(const struct net_watch *watch, const struct state *now, n
 int net_watch_read(struct net_watch *watch, net_watch_hook *hook, void *ctx)
 {
     struct state now;
-    int result = drain(watch);
-    if (result < 0 || !watch->is_dirty)
-        return result;
+    int err = drain(watch);
+    if (err < 0 || !watch->is_dirty)
+        return err;
     /* What happens from here on notifies again. */
-    result = read_state(watch, &now);
-    if (result < 0)
-        return result;
+    err = read_state(watch, &now);
+    if (err < 0)
+        return err;
     watch->is_dirty = false;
     report_all(watch, &now, hook, ctx);
     watch->is_first = false;
@@ -226,21 +226,21 @@ static int subscribe(struct net_watch *watch)
     return 0;
 }
 
-int net_watch_open(unsigned ifindex, struct net_watch **out, struct net_error *err)
+int net_watch_open(unsigned ifindex, struct net_watch **out, struct net_error *why)
 {
     struct net_watch *watch = calloc(1, sizeof *watch);
     if (!watch)
-        return net_error_set(err, ENOMEM, "no memory to watch interface %u", ifindex);
+        return net_error_set(why, ENOMEM, "no memory to watch interface %u", ifindex);
     watch->ifindex = ifindex;
     watch->is_first = watch->is_dirty = true;
-    int result = subscribe(watch);
-    if (result < 0)
-        net_error_set(err, -result, "cannot watch interface %u (netlink): %s", ifindex, strerror(-result));
-    watch->asker = result == 0 ? net_netlink_open(err) : NULL;
+    int err = subscribe(watch);
+    if (err < 0)
+        net_error_set(why, -err, "cannot watch interface %u (netlink): %s", ifindex, strerror(-err));
+    watch->asker = !err ? net_netlink_open(why) : NULL;
     if (!watch->asker) {
-        result = result == 0 ? -errno : result;
+        err = !err ? -errno : err;
         net_watch_close(watch);
-        return result;
+        return err;
     }
     *out = watch;
     return 0;

@@ -37,8 +37,8 @@ typedef void net_watch_hook(void *ctx, const struct net_watch_change *change);
 struct net_watch;
 
 /* Watches an interface of the caller's network namespace, wherever the caller goes later. 0 or -errno with a
- * sentence in `err`. */
-int net_watch_open(unsigned ifindex, struct net_watch **out, struct net_error *err);
+ * sentence in `why`. */
+int net_watch_open(unsigned ifindex, struct net_watch **out, struct net_error *why);
 void net_watch_close(struct net_watch *watch);
 
 /* Polls readable (POLLIN) when something may have changed. */

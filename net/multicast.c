@@ -47,28 +47,28 @@ static int set_membership(int fd, unsigned ifindex, const struct net_addr *group
     struct ipv6_mreq v6 = {.ipv6mr_interface = ifindex};
     memcpy(&v4.imr_multiaddr, group->b + 12, 4);
     memcpy(&v6.ipv6mr_multiaddr, group->b, 16);
-    int rc = net_addr_is_v4(group) ? setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof v4)
-                                   : setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &v6, sizeof v6);
-    return rc == 0 ? 0 : -errno;
+    int err = net_addr_is_v4(group) ? setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof v4)
+                                    : setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &v6, sizeof v6);
+    return !err ? 0 : -errno;
 }
 
 /* A socket that is a member. The descriptor or -errno. */
 static int join(unsigned ifindex, const struct net_addr *group)
 {
     int fd = socket(net_addr_is_v4(group) ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int rc = fd < 0 ? -errno : set_membership(fd, ifindex, group);
-    if (rc < 0 && fd >= 0)
+    int err = fd < 0 ? -errno : set_membership(fd, ifindex, group);
+    if (err < 0 && fd >= 0)
         close(fd);
-    return rc < 0 ? rc : fd;
+    return err < 0 ? err : fd;
 }
 
-int net_multicast_join(struct net_multicast *multicast, const struct net_addr *group, struct net_error *err)
+int net_multicast_join(struct net_multicast *multicast, const struct net_addr *group, struct net_error *why)
 {
     char text[NET_ADDR_STR_SIZE], ifname[IF_NAMESIZE] = "?";
     net_addr_str(group, text);
     if_indextoname(multicast->ifindex, ifname);
     if (!net_addr_is_multicast(group))
-        return net_error_set(err, EINVAL, "%s is no multicast group: give one of 224.0.0.0/4 or ff00::/8",
+        return net_error_set(why, EINVAL, "%s is no multicast group: give one of 224.0.0.0/4 or ff00::/8",
                              text);
     struct member **at = find(multicast, group);
     if (*at) {
@@ -76,12 +76,12 @@ int net_multicast_join(struct net_multicast *multicast, const struct net_addr *g
         return 0;
     }
     struct member *member = calloc(1, sizeof *member);
-    int rc = member ? join(multicast->ifindex, group) : -ENOMEM;
-    if (rc < 0) {
+    int err = member ? join(multicast->ifindex, group) : -ENOMEM;
+    if (err < 0) {
         free(member);
-        return net_error_set(err, -rc, "%s cannot join group %s: %s", ifname, text, strerror(-rc));
+        return net_error_set(why, -err, "%s cannot join group %s: %s", ifname, text, strerror(-err));
     }
-    *member = (struct member){.group = *group, .fd = rc, .holders = 1};
+    *member = (struct member){.group = *group, .fd = err, .holders = 1};
     *at = member;
     return 0;
 }

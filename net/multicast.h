@@ -19,8 +19,8 @@ int net_multicast_open(unsigned ifindex, struct net_multicast **out);
 void net_multicast_close(struct net_multicast *multicast);
 
 /* Joins a group, or, if that was done, counts one more holder. 0; -EINVAL: no multicast address; or another
- * -errno; each with a sentence in `err`. */
-int net_multicast_join(struct net_multicast *multicast, const struct net_addr *group, struct net_error *err);
+ * -errno; each with a sentence in `why`. */
+int net_multicast_join(struct net_multicast *multicast, const struct net_addr *group, struct net_error *why);
 
 /* The last holder leaves the group. 0, or -ENOENT where nobody holds it. */
 int net_multicast_leave(struct net_multicast *multicast, const struct net_addr *group);

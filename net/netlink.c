@@ -92,13 +92,13 @@ int net_netlink_ask_on(struct mnl_socket *socket, struct net_netlink_request *re
     return receive_answer(socket, request->header.nlmsg_seq, each, ctx);
 }
 
-struct mnl_socket *net_netlink_open(struct net_error *err)
+struct mnl_socket *net_netlink_open(struct net_error *why)
 {
     struct mnl_socket *socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
     if (socket && mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) == 0)
         return socket;
     int error = errno;
-    net_error_set(err, error, "cannot ask the kernel about the network (netlink): %s", strerror(error));
+    net_error_set(why, error, "cannot ask the kernel about the network (netlink): %s", strerror(error));
     if (socket)
         mnl_socket_close(socket);
     errno = error;
@@ -106,12 +106,12 @@ struct mnl_socket *net_netlink_open(struct net_error *err)
 }
 
 int net_netlink_ask(struct net_netlink_request *request, net_netlink_each *each, void *ctx,
-                    struct net_error *err)
+                    struct net_error *why)
 {
-    struct mnl_socket *socket = net_netlink_open(err);
+    struct mnl_socket *socket = net_netlink_open(why);
     if (!socket)
         return -errno; /* as net_netlink_open() left it */
-    int result = net_netlink_ask_on(socket, request, each, ctx);
+    int err = net_netlink_ask_on(socket, request, each, ctx);
     mnl_socket_close(socket);
-    return result;
+    return err;
 }

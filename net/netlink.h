@@ -42,16 +42,16 @@ typedef void net_netlink_each(const struct nlmsghdr *message, void *ctx);
 
 /* Sends the request and calls `each` for every message of the answer. 0, the kernel's -errno (-EINTR: the
  * table changed under a dump, which may lack some or have some twice), or a negative errno of the socket with
- * a sentence in `err` (`err` is left alone for the kernel's own verdict). */
+ * a sentence in `why` (`why` is left alone for the kernel's own verdict). */
 int net_netlink_ask(struct net_netlink_request *request, net_netlink_each *each, void *ctx,
-                    struct net_error *err);
+                    struct net_error *why);
 
 /* The same through a socket that the caller keeps (one question at a time), without a sentence. The answer is
  * that of the namespace in which the socket was opened, wherever the calling thread is. */
 int net_netlink_ask_on(struct mnl_socket *socket, struct net_netlink_request *request, net_netlink_each *each,
                        void *ctx);
 
-/* A socket for questions, bound; NULL with a sentence in `err`. */
-struct mnl_socket *net_netlink_open(struct net_error *err);
+/* A socket for questions, bound; NULL with a sentence in `why`. */
+struct mnl_socket *net_netlink_open(struct net_error *why);
 
 #endif

@@ -249,23 +249,23 @@ static uint32_t default_frames(uint32_t mtu_bytes)
     return mtu_bytes > RING_BYTES_MAX / RING_DEFAULT ? RING_BYTES_MAX / mtu_bytes : RING_DEFAULT;
 }
 
-int net_packet_open(const struct net_packet_config *config, struct net_port **out, struct net_error *err)
+int net_packet_open(const struct net_packet_config *config, struct net_port **out, struct net_error *why)
 {
     struct net_interface interface;
-    int result = net_interface_get(config->ifname, &interface, err);
-    if (result < 0)
-        return result;
+    int err = net_interface_get(config->ifname, &interface, why);
+    if (err < 0)
+        return err;
     if (!interface.up)
-        return net_error_set(err, ENETDOWN, "interface %s is down; `ip link set %s up`", config->ifname,
+        return net_error_set(why, ENETDOWN, "interface %s is down; `ip link set %s up`", config->ifname,
                              config->ifname);
     struct packet_port *port = calloc(1, sizeof *port);
     if (!port)
-        return net_error_set(err, ENOMEM, "no memory for the packet port");
+        return net_error_set(why, ENOMEM, "no memory for the packet port");
     uint32_t ring_frames = config->ring_frames ? config->ring_frames : default_frames(interface.mtu_bytes);
-    result = net_packet_socket_open(&port->socket, &interface, ring_frames, config->roce_v1, err);
-    if (result < 0) {
+    err = net_packet_socket_open(&port->socket, &interface, ring_frames, config->roce_v1, why);
+    if (err < 0) {
         free(port);
-        return result;
+        return err;
     }
     snprintf(port->name, sizeof port->name, "packet:%s", interface.name);
     port->kick_wait_ns = KICK_WAIT_NS;

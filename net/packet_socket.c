@@ -69,20 +69,20 @@ static int set_options(int fd, bool roce_v1)
     unsigned skip = roce_v1 ? 0 : V1_STEPS;
     struct sock_fprog filter = {.len = (unsigned short)(sizeof roce_filter / sizeof *roce_filter - skip),
                                 .filter = roce_filter + skip};
-    int result = set_option(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
-    if (result == 0)
-        result = set_option(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version);
-    if (result == 0)
-        result = set_option(fd, SOL_PACKET, PACKET_RESERVE, &reserve, sizeof reserve);
-    if (result == 0)
-        result = set_option(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on);
-    if (result == 0) /* a frame that the kernel finds faulty is skipped, and does not block the ring */
-        result = set_option(fd, SOL_PACKET, PACKET_LOSS, &on, sizeof on);
+    int err = set_option(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+    if (!err)
+        err = set_option(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version);
+    if (!err)
+        err = set_option(fd, SOL_PACKET, PACKET_RESERVE, &reserve, sizeof reserve);
+    if (!err)
+        err = set_option(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on);
+    if (!err) /* a frame that the kernel finds faulty is skipped, and does not block the ring */
+        err = set_option(fd, SOL_PACKET, PACKET_LOSS, &on, sizeof on);
     /* The rest only makes it faster. */
     set_option(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof on);
     if (set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, &send_buffer, sizeof send_buffer) < 0)
         set_option(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof send_buffer);
-    return result;
+    return err;
 }
 
 static int add_ring(int fd, int option, struct net_packet_ring *ring, uint32_t frame_bytes, uint32_t frames)
@@ -107,11 +107,11 @@ static size_t ring_bytes(const struct net_packet_ring *ring)
 
 static int make_rings(struct net_packet_socket *socket, uint32_t frame_bytes, uint32_t ring_frames)
 {
-    int result = add_ring(socket->fd, PACKET_RX_RING, &socket->rx, frame_bytes, ring_frames);
-    if (result == 0)
-        result = add_ring(socket->fd, PACKET_TX_RING, &socket->tx, frame_bytes, ring_frames);
-    if (result < 0)
-        return result;
+    int err = add_ring(socket->fd, PACKET_RX_RING, &socket->rx, frame_bytes, ring_frames);
+    if (!err)
+        err = add_ring(socket->fd, PACKET_TX_RING, &socket->tx, frame_bytes, ring_frames);
+    if (err < 0)
+        return err;
     socket->map_bytes = ring_bytes(&socket->rx) + ring_bytes(&socket->tx);
     socket->map = mmap(NULL, socket->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, socket->fd, 0);
     if (socket->map == MAP_FAILED)
@@ -152,29 +152,29 @@ static int bind_interface(int fd, unsigned ifindex)
 }
 
 int net_packet_socket_open(struct net_packet_socket *packet, const struct net_interface *interface,
-                           uint32_t ring_frames, bool roce_v1, struct net_error *err)
+                           uint32_t ring_frames, bool roce_v1, struct net_error *why)
 {
     const char *name = interface->name;
     *packet = (struct net_packet_socket){.fd = -1, .guard_fds = {-1, -1}};
     /* Protocol 0 receives nothing until bind() names one. */
     packet->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     if (packet->fd < 0 && (errno == EPERM || errno == EACCES))
-        return net_error_set(err, errno, "the packet port on %s needs root, or the capability CAP_NET_RAW",
+        return net_error_set(why, errno, "the packet port on %s needs root, or the capability CAP_NET_RAW",
                              name);
     if (packet->fd < 0)
-        return net_error_set(err, errno, "cannot open a packet socket for %s: %s", name, strerror(errno));
-    int result = set_options(packet->fd, roce_v1);
-    if (result == 0)
-        result = make_rings(packet, interface->mtu_bytes + ETH_HLEN + TAG_BYTES, ring_frames);
-    if (result == 0) {
+        return net_error_set(why, errno, "cannot open a packet socket for %s: %s", name, strerror(errno));
+    int err = set_options(packet->fd, roce_v1);
+    if (!err)
+        err = make_rings(packet, interface->mtu_bytes + ETH_HLEN + TAG_BYTES, ring_frames);
+    if (!err) {
         packet->guard_fds[0] = open_guard(AF_INET, name);
         packet->guard_fds[1] = open_guard(AF_INET6, name);
-        result = bind_interface(packet->fd, interface->index);
+        err = bind_interface(packet->fd, interface->index);
     }
-    if (result < 0) {
+    if (err < 0) {
         net_packet_socket_close(packet);
-        return net_error_set(err, -result, "cannot set up the packet port on %s (rings of %u frames): %s",
-                             name, ring_frames, strerror(-result));
+        return net_error_set(why, -err, "cannot set up the packet port on %s (rings of %u frames): %s", name,
+                             ring_frames, strerror(-err));
     }
     return 0;
 }

@@ -184,11 +184,11 @@ int net_pcapng_errno(const struct net_pcapng_writer *writer)
 }
 
 int net_pcapng_create(const char *path, const char *if_name, struct net_pcapng_writer **out,
-                      struct net_error *err)
+                      struct net_error *why)
 {
     struct net_pcapng_writer *writer = malloc(sizeof *writer);
     if (!writer)
-        return net_error_set(err, ENOMEM, "no memory to write %s", path);
+        return net_error_set(why, ENOMEM, "no memory to write %s", path);
     writer->error = 0;
     writer->used = 0;
     writer->written_bytes = 0;
@@ -196,7 +196,7 @@ int net_pcapng_create(const char *path, const char *if_name, struct net_pcapng_w
     if (writer->fd < 0) {
         int error = errno;
         free(writer);
-        return net_error_set(err, error, "cannot write the capture %s: %s", path, strerror(error));
+        return net_error_set(why, error, "cannot write the capture %s: %s", path, strerror(error));
     }
     append_section(writer);
     append_interface(writer, if_name);
@@ -204,7 +204,7 @@ int net_pcapng_create(const char *path, const char *if_name, struct net_pcapng_w
     if (writer->error) {
         int error = writer->error;
         net_pcapng_close(writer);
-        return net_error_set(err, error, "cannot write the capture %s: %s", path, strerror(error));
+        return net_error_set(why, error, "cannot write the capture %s: %s", path, strerror(error));
     }
     *out = writer;
     return 0;

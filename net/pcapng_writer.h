@@ -17,9 +17,9 @@ enum net_pcapng_direction { NET_PCAPNG_ANY_DIRECTION = 0, NET_PCAPNG_INBOUND = 1
 #define NET_PCAPNG_SNAP_BYTES 131072 /* longer frames are cut */
 
 /* Creates or replaces the file and writes its head. `if_name` is recorded (its first 255 bytes). 0 or -errno
- * with a sentence in `err`. */
+ * with a sentence in `why`. */
 int net_pcapng_create(const char *path, const char *if_name, struct net_pcapng_writer **out,
-                      struct net_error *err);
+                      struct net_error *why);
 
 /* Appends a record to the buffer, which is written out first if it is full. `time_ns` since 1970. Allocates
  * nothing. After a write error does nothing. */

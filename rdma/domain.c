@@ -10,7 +10,7 @@ int rdma_domain_create(const struct rdma_mem *mem, const struct rdma_random *ran
     if (!domain)
         return -ENOMEM;
     int err = rdma_key_table_init(&domain->keys, mem, random, max_mr);
-    if (err != 0) {
+    if (err) {
         mem->free(mem->ctx, domain);
         return err;
     }

@@ -30,7 +30,7 @@ static int add_region(struct rdma_pd *pd, struct rdma_mr **out)
     if (!mr)
         return -ENOMEM;
     int err = rdma_key_add(&domain->keys, RDMA_KEY_MR, mr, &mr->rkey);
-    if (err != 0) {
+    if (err) {
         domain->mem.free(domain->mem.ctx, mr);
         return err;
     }
@@ -56,7 +56,7 @@ int rdma_mr_reg_iova(struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint64_
     if (!memory_is_valid(addr, len_bytes, iova, access))
         return -EINVAL;
     int err = add_region(pd, out);
-    if (err == 0)
+    if (!err)
         make_valid(*out, addr, len_bytes, iova, access);
     return err;
 }
@@ -72,7 +72,7 @@ int rdma_mr_alloc_fast(struct rdma_pd *pd, uint64_t max_bytes, struct rdma_mr **
     if (max_bytes == 0)
         return -EINVAL;
     int err = add_region(pd, out);
-    if (err == 0) {
+    if (!err) {
         (*out)->is_fast = true;
         (*out)->max_bytes = max_bytes;
     }

@@ -18,7 +18,7 @@ int rdma_mw_alloc(struct rdma_pd *pd, enum rdma_mw_type type, struct rdma_mw **o
     if (!mw)
         return -ENOMEM;
     int err = rdma_key_add(&domain->keys, RDMA_KEY_MW, mw, &mw->rkey);
-    if (err != 0) {
+    if (err) {
         domain->mem.free(domain->mem.ctx, mw);
         return err;
     }

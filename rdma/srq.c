@@ -24,7 +24,7 @@ struct rdma_srq {
 static int become_xrc(struct rdma_srq *srq, const struct rdma_srq_config *config)
 {
     int err = rdma_xrc_number_take(srq->pd->domain, srq, &srq->number);
-    if (err != 0)
+    if (err)
         return err;
     srq->xrcd = config->xrcd;
     srq->cq = config->cq;
@@ -51,9 +51,9 @@ int rdma_srq_create(struct rdma_pd *pd, const struct rdma_srq_config *config, st
     srq->pd = pd;
     srq->ctx = config->ctx;
     int err = rdma_recv_ring_init(&srq->ring, mem, config->max_wr, config->max_sge);
-    if (err == 0 && config->xrcd)
+    if (!err && config->xrcd)
         err = become_xrc(srq, config);
-    if (err != 0) {
+    if (err) {
         rdma_recv_ring_deinit(&srq->ring, mem);
         mem->free(mem->ctx, srq);
         return err;
@@ -146,7 +146,7 @@ int rdma_srq_resize(struct rdma_srq *srq, uint32_t max_wr)
         max_wr < rdma_recv_ring_count(&srq->ring))
         return -EINVAL;
     int err = rdma_recv_ring_init(&fresh, mem, max_wr, srq->ring.max_sge);
-    if (err != 0)
+    if (err)
         return err;
     rdma_recv_ring_copy(&fresh, &srq->ring);
     rdma_recv_ring_deinit(&srq->ring, mem);

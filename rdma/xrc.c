@@ -80,7 +80,7 @@ int rdma_xrc_number_take(struct rdma_domain *domain, struct rdma_srq *srq, uint3
     struct rdma_xrc_table *table = &domain->xrc;
     if (table->used == table->size) {
         int err = grow(table, &domain->mem);
-        if (err != 0)
+        if (err)
             return err;
     }
     while (table->srqs[table->next % table->size])

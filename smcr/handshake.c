@@ -112,7 +112,7 @@ bool smcr_handshake_tell(struct smcr_conn *conn, const uint8_t *message, size_t 
     int err = conn->config.tcp.send(conn->config.ctx, message, len_bytes);
     if (err)
         smcr_handshake_reset(conn, err, "the TCP connection broke during the handshake", now_ns);
-    return err == 0;
+    return !err;
 }
 
 void smcr_handshake_start(struct smcr_conn *conn, uint64_t now_ns)

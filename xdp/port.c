@@ -95,37 +95,37 @@ static const struct net_port_ops port_ops = {
 
 /* Socket, program, and the two joined; the program is attached last, when all that it leads to is there. */
 static int open_with(struct xdp_port *port, const struct net_interface *interface,
-                     const struct xdp_config *config, bool multi_buffer, struct net_error *err)
+                     const struct xdp_config *config, bool multi_buffer, struct net_error *why)
 {
     port->steer = (struct xdp_steer){.link_fd = -1};
-    int result = xdp_socket_open(&port->socket, interface, config, multi_buffer, err);
-    if (result < 0)
-        return result;
-    result = xdp_steer_load(&port->steer, multi_buffer, config->roce_v1, err);
-    if (result == 0) {
-        result = xdp_steer_bind(&port->steer, config->queue, port->socket.fd);
-        if (result < 0)
-            net_error_set(err, -result, "cannot hand queue %u of %s to the XDP program: %s", config->queue,
-                          interface->name, strerror(-result));
+    int err = xdp_socket_open(&port->socket, interface, config, multi_buffer, why);
+    if (err < 0)
+        return err;
+    err = xdp_steer_load(&port->steer, multi_buffer, config->roce_v1, why);
+    if (!err) {
+        err = xdp_steer_bind(&port->steer, config->queue, port->socket.fd);
+        if (err < 0)
+            net_error_set(why, -err, "cannot hand queue %u of %s to the XDP program: %s", config->queue,
+                          interface->name, strerror(-err));
     }
-    if (result == 0)
-        result = xdp_steer_attach(&port->steer, interface, config->mode, err);
-    if (result < 0) {
+    if (!err)
+        err = xdp_steer_attach(&port->steer, interface, config->mode, why);
+    if (err < 0) {
         xdp_steer_close(&port->steer);
         xdp_socket_close(&port->socket);
     }
-    return result;
+    return err;
 }
 
 static int open_patiently(struct xdp_port *port, const struct net_interface *interface,
-                          const struct xdp_config *config, bool multi_buffer, struct net_error *err)
+                          const struct xdp_config *config, bool multi_buffer, struct net_error *why)
 {
-    int result = open_with(port, interface, config, multi_buffer, err);
-    for (int i = 1; i < QUEUE_TRIES && result == -EBUSY; i++) {
+    int err = open_with(port, interface, config, multi_buffer, why);
+    for (int i = 1; i < QUEUE_TRIES && err == -EBUSY; i++) {
         nanosleep(&(struct timespec){.tv_nsec = QUEUE_WAIT_NS}, NULL);
-        result = open_with(port, interface, config, multi_buffer, err);
+        err = open_with(port, interface, config, multi_buffer, why);
     }
-    return result;
+    return err;
 }
 
 static void describe(struct xdp_port *port, const struct net_interface *interface)
@@ -141,43 +141,43 @@ static void describe(struct xdp_port *port, const struct net_interface *interfac
                                    .mode = port->mode};
 }
 
-static int check_config(const struct xdp_config *config, struct net_error *err)
+static int check_config(const struct xdp_config *config, struct net_error *why)
 {
     uint32_t n = config->ring_frames;
     if (n < NET_BURST || n > 65536 || (n & (n - 1)) != 0)
-        return net_error_set(err, EINVAL, "a ring of %u frames is not possible: a power of two, %u to 65536",
+        return net_error_set(why, EINVAL, "a ring of %u frames is not possible: a power of two, %u to 65536",
                              n, NET_BURST);
     if (config->queue >= XDP_STEER_QUEUES)
-        return net_error_set(err, EINVAL, "receive queue %u is too high: at most %u", config->queue,
+        return net_error_set(why, EINVAL, "receive queue %u is too high: at most %u", config->queue,
                              XDP_STEER_QUEUES - 1);
     return 0;
 }
 
-int xdp_port_open(const struct xdp_config *user_config, struct net_port **out, struct net_error *err)
+int xdp_port_open(const struct xdp_config *user_config, struct net_port **out, struct net_error *why)
 {
     struct xdp_config config = *user_config;
     struct net_interface interface;
     if (config.ring_frames == 0)
         config.ring_frames = XDP_RING_DEFAULT;
-    int result = check_config(&config, err);
-    if (result == 0)
-        result = net_interface_get(config.ifname, &interface, err);
-    if (result == 0 && !interface.up)
-        result = net_error_set(err, ENETDOWN, "interface %s is down; `ip link set %s up`", config.ifname,
-                               config.ifname);
-    if (result == 0)
-        result = xdp_steer_clear(&interface, err);
-    if (result < 0)
-        return result;
+    int err = check_config(&config, why);
+    if (!err)
+        err = net_interface_get(config.ifname, &interface, why);
+    if (!err && !interface.up)
+        err = net_error_set(why, ENETDOWN, "interface %s is down; `ip link set %s up`", config.ifname,
+                            config.ifname);
+    if (!err)
+        err = xdp_steer_clear(&interface, why);
+    if (err < 0)
+        return err;
     struct xdp_port *port = calloc(1, sizeof *port);
     if (!port)
-        return net_error_set(err, ENOMEM, "no memory for the XDP port");
-    result = open_patiently(port, &interface, &config, true, err);
-    if (result == -EINVAL) /* a kernel before 6.6 has no multi-buffer AF_XDP: one page a frame must do */
-        result = open_patiently(port, &interface, &config, false, err);
-    if (result < 0) {
+        return net_error_set(why, ENOMEM, "no memory for the XDP port");
+    err = open_patiently(port, &interface, &config, true, why);
+    if (err == -EINVAL) /* a kernel before 6.6 has no multi-buffer AF_XDP: one page a frame must do */
+        err = open_patiently(port, &interface, &config, false, why);
+    if (err < 0) {
         free(port);
-        return result;
+        return err;
     }
     describe(port, &interface);
     *out = &port->base;

@@ -133,7 +133,7 @@ static uint32_t consumed(const struct xdp_socket *socket)
  * -errno of an interface that cannot send at all. */
 static int kick(struct xdp_socket *socket, struct net_port_counters *counters)
 {
-    int result = 0;
+    int err = 0;
     for (int i = 0; i < KICKS_MAX; i++) {
         uint32_t before = consumed(socket);
         if (before == socket->tx.cached_prod || !xsk_ring_prod__needs_wakeup(&socket->tx))
@@ -142,7 +142,7 @@ static int kick(struct xdp_socket *socket, struct net_port_counters *counters)
             if (errno == EBUSY) {
                 counters->tx_errors++; /* the driver dropped a frame; the next may pass */
             } else if (errno != EAGAIN && errno != ENOBUFS && errno != EINTR) {
-                result = -errno;
+                err = -errno;
                 break;
             }
         }
@@ -151,7 +151,7 @@ static int kick(struct xdp_socket *socket, struct net_port_counters *counters)
             break;
     }
     socket->kick_due = !socket->zero_copy && consumed(socket) != socket->tx.cached_prod;
-    return result;
+    return err;
 }
 
 bool xdp_socket_kick_again(struct xdp_socket *socket, struct net_port_counters *counters)

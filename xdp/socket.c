@@ -23,7 +23,7 @@
 /* What the kernel may hold of ours on its way through a peer's queue: all slots, with its own overhead. */
 #define SEND_BUFFER_BYTES (64 << 20)
 
-static int make_area(struct xdp_socket *socket, uint32_t mtu_bytes, struct net_error *err)
+static int make_area(struct xdp_socket *socket, uint32_t mtu_bytes, struct net_error *why)
 {
     uint32_t frame_bytes = mtu_bytes + XDP_ETHER_MAX;
     socket->slot_chunks = (frame_bytes + XDP_CHUNK_BYTES - 1) / XDP_CHUNK_BYTES;
@@ -39,77 +39,75 @@ static int make_area(struct xdp_socket *socket, uint32_t mtu_bytes, struct net_e
     }
     if (socket->area == MAP_FAILED || !socket->free_slots || !socket->slot_in_flight ||
         (socket->multi_buffer && !socket->assembly))
-        return net_error_set(err, ENOMEM, "no memory for the rings of the XDP port (%zu bytes)",
+        return net_error_set(why, ENOMEM, "no memory for the rings of the XDP port (%zu bytes)",
                              socket->area_bytes);
     for (uint32_t i = 0; i < socket->slot_count; i++)
         socket->free_slots[socket->free_count++] = socket->slot_count - 1 - i;
     return 0;
 }
 
-static int explain_umem(const char *ifname, int result, struct net_error *err)
+static int explain_umem(const char *ifname, int err, struct net_error *why)
 {
-    switch (result) {
+    switch (err) {
     case -EPERM:
     case -EACCES:
-        return xdp_needs_privileges(ifname, -result, err);
+        return xdp_needs_privileges(ifname, -err, why);
     case -EAFNOSUPPORT:
-        return net_error_set(err, EAFNOSUPPORT, "this kernel has no AF_XDP sockets; use --port packet:%s",
+        return net_error_set(why, EAFNOSUPPORT, "this kernel has no AF_XDP sockets; use --port packet:%s",
                              ifname);
     case -ENOBUFS:
         return net_error_set(
-            err, ENOBUFS,
+            why, ENOBUFS,
             "the limit of locked memory is too low for the XDP port: raise it with `ulimit -l`");
     default:
-        return net_error_set(err, -result, "cannot register memory for XDP on %s: %s", ifname,
-                             strerror(-result));
+        return net_error_set(why, -err, "cannot register memory for XDP on %s: %s", ifname, strerror(-err));
     }
 }
 
-static int register_area(struct xdp_socket *socket, const char *ifname, struct net_error *err)
+static int register_area(struct xdp_socket *socket, const char *ifname, struct net_error *why)
 {
     struct xsk_umem_config config = {
         .fill_size = socket->ring_frames, .comp_size = socket->ring_frames, .frame_size = XDP_CHUNK_BYTES};
-    int result = xsk_umem__create(&socket->umem, socket->area, socket->area_bytes, &socket->fill,
-                                  &socket->completion, &config);
-    return result < 0 ? explain_umem(ifname, result, err) : 0;
+    int err = xsk_umem__create(&socket->umem, socket->area, socket->area_bytes, &socket->fill,
+                               &socket->completion, &config);
+    return err < 0 ? explain_umem(ifname, err, why) : 0;
 }
 
-static int explain_bind(const struct net_interface *interface, uint32_t queue, int result,
-                        struct net_error *err)
+static int explain_bind(const struct net_interface *interface, uint32_t queue, int err, struct net_error *why)
 {
     const char *name = interface->name;
-    switch (result) {
+    switch (err) {
     case -EBUSY:
         return net_error_set(
-            err, EBUSY,
+            why, EBUSY,
             "queue %u of %s already has an AF_XDP socket, of nornic or of another program; end "
             "that first",
             queue, name);
     case -EINVAL:
-        return net_error_set(err, EINVAL, "%s has no receive queue %u to open an AF_XDP socket on", name,
+        return net_error_set(why, EINVAL, "%s has no receive queue %u to open an AF_XDP socket on", name,
                              queue);
     case -ENETDOWN:
-        return net_error_set(err, ENETDOWN, "interface %s is down; `ip link set %s up`", name, name);
+        return net_error_set(why, ENETDOWN, "interface %s is down; `ip link set %s up`", name, name);
     case -EPERM:
     case -EACCES:
-        return xdp_needs_privileges(name, -result, err);
+        return xdp_needs_privileges(name, -err, why);
     default:
-        return net_error_set(err, -result, "cannot open an AF_XDP socket on queue %u of %s: %s", queue, name,
-                             strerror(-result));
+        return net_error_set(why, -err, "cannot open an AF_XDP socket on queue %u of %s: %s", queue, name,
+                             strerror(-err));
     }
 }
 
 static int bind_queue(struct xdp_socket *socket, const struct net_interface *interface, uint32_t queue,
-                      struct net_error *err)
+                      struct net_error *why)
 {
     struct xsk_socket_config config = {
         .rx_size = socket->ring_frames,
         .tx_size = socket->ring_frames,
         .libxdp_flags = XSK_LIBXDP_FLAGS__INHIBIT_PROG_LOAD, /* xdp/steer.c brings our own */
         .bind_flags = (uint16_t)(XDP_USE_NEED_WAKEUP | (socket->multi_buffer ? XDP_USE_SG : 0))};
-    int result = xsk_socket__create(&socket->xsk, interface->name, queue, socket->umem, &socket->rx,
-                                    &socket->tx, &config);
-    return result < 0 ? explain_bind(interface, queue, result, err) : 0;
+    int err = xsk_socket__create(&socket->xsk, interface->name, queue, socket->umem, &socket->rx, &socket->tx,
+                                 &config);
+    return err < 0 ? explain_bind(interface, queue, err, why) : 0;
 }
 
 /* Settings that only make it faster, so that a refusal does not matter. */
@@ -140,21 +138,21 @@ static void fill_all(struct xdp_socket *socket)
 }
 
 int xdp_socket_open(struct xdp_socket *socket, const struct net_interface *interface,
-                    const struct xdp_config *config, bool multi_buffer, struct net_error *err)
+                    const struct xdp_config *config, bool multi_buffer, struct net_error *why)
 {
     memset(socket, 0, sizeof *socket);
     socket->multi_buffer = multi_buffer;
     socket->ring_frames = config->ring_frames;
     if (!multi_buffer && interface->mtu_bytes > XDP_MTU_ONE_BUFFER)
-        return xdp_mtu_too_large(interface, err);
-    int result = make_area(socket, interface->mtu_bytes, err);
-    if (result == 0)
-        result = register_area(socket, interface->name, err);
-    if (result == 0)
-        result = bind_queue(socket, interface, config->queue, err);
-    if (result < 0) {
+        return xdp_mtu_too_large(interface, why);
+    int err = make_area(socket, interface->mtu_bytes, why);
+    if (!err)
+        err = register_area(socket, interface->name, why);
+    if (!err)
+        err = bind_queue(socket, interface, config->queue, why);
+    if (err < 0) {
         xdp_socket_close(socket);
-        return result;
+        return err;
     }
     socket->fd = xsk_socket__fd(socket->xsk);
     fcntl(socket->fd, F_SETFD, FD_CLOEXEC); /* a program that we start must not keep the queue */

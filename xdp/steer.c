@@ -18,26 +18,26 @@ static int say_nothing(enum libbpf_print_level level, const char *format, va_lis
     return 0;
 }
 
-int xdp_needs_privileges(const char *ifname, int errno_value, struct net_error *err)
+int xdp_needs_privileges(const char *ifname, int errno_value, struct net_error *why)
 {
-    return net_error_set(err, errno_value,
+    return net_error_set(why, errno_value,
                          "XDP on %s needs root, or the capabilities CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF",
                          ifname);
 }
 
-int xdp_mtu_too_large(const struct net_interface *interface, struct net_error *err)
+int xdp_mtu_too_large(const struct net_interface *interface, struct net_error *why)
 {
     const char *name = interface->name;
     return net_error_set(
-        err, ERANGE,
+        why, ERANGE,
         "MTU %u of %s is too large for XDP: at most %u; set it with `ip link set %s mtu %u`, or "
         "use --port packet:%s",
         interface->mtu_bytes, name, XDP_MTU_ONE_BUFFER, name, XDP_MTU_ONE_BUFFER, name);
 }
 
-static int in_use(const char *ifname, struct net_error *err)
+static int in_use(const char *ifname, struct net_error *why)
 {
-    return net_error_set(err, EBUSY,
+    return net_error_set(why, EBUSY,
                          "another running nornic has its XDP program on %s; end it first, or use another "
                          "interface",
                          ifname);
@@ -51,10 +51,10 @@ static int open_program(uint32_t id, char name[BPF_OBJ_NAME_LEN])
     int fd = bpf_prog_get_fd_by_id(id);
     if (fd < 0)
         return fd;
-    int result = bpf_obj_get_info_by_fd(fd, &info, &info_bytes);
-    if (result < 0) {
+    int err = bpf_obj_get_info_by_fd(fd, &info, &info_bytes);
+    if (err < 0) {
         close(fd);
-        return result;
+        return err;
     }
     snprintf(name, BPF_OBJ_NAME_LEN, "%s", info.name);
     return fd;
@@ -62,17 +62,17 @@ static int open_program(uint32_t id, char name[BPF_OBJ_NAME_LEN])
 
 /* Takes off a program of ours that has no link, hence no owner. With a link the kernel refuses. */
 static int remove_ours(const struct net_interface *interface, uint32_t mode_flag, int program_fd,
-                       struct net_error *err)
+                       struct net_error *why)
 {
     LIBBPF_OPTS(bpf_xdp_attach_opts, options, .old_prog_fd = program_fd);
-    int result = bpf_xdp_detach((int)interface->index, mode_flag | XDP_FLAGS_REPLACE, &options);
-    if (result == -EPERM || result == -EACCES)
-        return xdp_needs_privileges(interface->name, -result, err);
-    return result < 0 ? in_use(interface->name, err) : 0;
+    int err = bpf_xdp_detach((int)interface->index, mode_flag | XDP_FLAGS_REPLACE, &options);
+    if (err == -EPERM || err == -EACCES)
+        return xdp_needs_privileges(interface->name, -err, why);
+    return err < 0 ? in_use(interface->name, why) : 0;
 }
 
 static int clear_program(const struct net_interface *interface, uint32_t id, uint32_t mode_flag,
-                         struct net_error *err)
+                         struct net_error *why)
 {
     char name[BPF_OBJ_NAME_LEN] = "";
     if (id == 0)
@@ -81,39 +81,37 @@ static int clear_program(const struct net_interface *interface, uint32_t id, uin
     if (fd == -ENOENT) /* gone since it was asked for */
         return 0;
     if (fd == -EPERM || fd == -EACCES)
-        return xdp_needs_privileges(interface->name, -fd, err);
+        return xdp_needs_privileges(interface->name, -fd, why);
     if (fd < 0)
-        return net_error_set(err, -fd, "cannot look at the XDP program (id %u) on %s: %s", id,
+        return net_error_set(why, -fd, "cannot look at the XDP program (id %u) on %s: %s", id,
                              interface->name, strerror(-fd));
-    int result;
+    int err;
     if (strcmp(name, XDP_STEER_PROGRAM) == 0)
-        result = remove_ours(interface, mode_flag, fd, err);
+        err = remove_ours(interface, mode_flag, fd, why);
     else
-        result =
-            net_error_set(err, EBUSY,
-                          "%s already runs the XDP program \"%s\" (id %u), which is not nornic's: take it "
-                          "off with `ip link set dev %s xdp off`, or use --port packet:%s",
-                          interface->name, name, id, interface->name, interface->name);
+        err = net_error_set(why, EBUSY,
+                            "%s already runs the XDP program \"%s\" (id %u), which is not nornic's: take it "
+                            "off with `ip link set dev %s xdp off`, or use --port packet:%s",
+                            interface->name, name, id, interface->name, interface->name);
     close(fd);
-    return result;
+    return err;
 }
 
-int xdp_steer_clear(const struct net_interface *interface, struct net_error *err)
+int xdp_steer_clear(const struct net_interface *interface, struct net_error *why)
 {
     LIBBPF_OPTS(bpf_xdp_query_opts, query);
     libbpf_print_fn_t print = libbpf_set_print(say_nothing);
-    int result = bpf_xdp_query((int)interface->index, 0, &query);
-    if (result < 0)
-        net_error_set(err, -result, "cannot ask for the XDP program on %s: %s", interface->name,
-                      strerror(-result));
+    int err = bpf_xdp_query((int)interface->index, 0, &query);
+    if (err < 0)
+        net_error_set(why, -err, "cannot ask for the XDP program on %s: %s", interface->name, strerror(-err));
     else
-        result = clear_program(interface, query.drv_prog_id, XDP_FLAGS_DRV_MODE, err);
-    if (result == 0)
-        result = clear_program(interface, query.skb_prog_id, XDP_FLAGS_SKB_MODE, err);
-    if (result == 0)
-        result = clear_program(interface, query.hw_prog_id, XDP_FLAGS_HW_MODE, err);
+        err = clear_program(interface, query.drv_prog_id, XDP_FLAGS_DRV_MODE, why);
+    if (!err)
+        err = clear_program(interface, query.skb_prog_id, XDP_FLAGS_SKB_MODE, why);
+    if (!err)
+        err = clear_program(interface, query.hw_prog_id, XDP_FLAGS_HW_MODE, why);
     libbpf_set_print(print);
-    return result;
+    return err;
 }
 
 /* The program's only constant is the whole of its read-only data. */
@@ -123,32 +121,31 @@ static int set_roce_v1(struct bpf_object *object, uint32_t roce_v1)
     return map ? bpf_map__set_initial_value(map, &roce_v1, sizeof roce_v1) : -ENOENT;
 }
 
-int xdp_steer_load(struct xdp_steer *steer, bool frags, bool roce_v1, struct net_error *err)
+int xdp_steer_load(struct xdp_steer *steer, bool frags, bool roce_v1, struct net_error *why)
 {
     LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "nornic");
     libbpf_print_fn_t print = libbpf_set_print(say_nothing);
-    int result = 0;
+    int err = 0;
     steer->link_fd = -1;
     steer->object = bpf_object__open_mem(xdp_steer_object, xdp_steer_object_bytes, &options);
     if (!steer->object) {
-        result = -errno;
+        err = -errno;
     } else {
         struct bpf_program *program = bpf_object__find_program_by_name(steer->object, XDP_STEER_PROGRAM);
         if (frags)
             bpf_program__set_flags(program, bpf_program__flags(program) | BPF_F_XDP_HAS_FRAGS);
-        result = set_roce_v1(steer->object, roce_v1);
-        if (result == 0)
-            result = bpf_object__load(steer->object);
+        err = set_roce_v1(steer->object, roce_v1);
+        if (!err)
+            err = bpf_object__load(steer->object);
     }
     libbpf_set_print(print);
-    if (result == 0)
+    if (!err)
         return 0;
     xdp_steer_close(steer);
-    if (result == -EPERM || result == -EACCES)
+    if (err == -EPERM || err == -EACCES)
         return net_error_set(
-            err, -result,
-            "loading the XDP program needs root, or the capabilities CAP_NET_ADMIN and CAP_BPF");
-    return net_error_set(err, -result, "the kernel does not take the XDP program: %s", strerror(-result));
+            why, -err, "loading the XDP program needs root, or the capabilities CAP_NET_ADMIN and CAP_BPF");
+    return net_error_set(why, -err, "the kernel does not take the XDP program: %s", strerror(-err));
 }
 
 int xdp_steer_bind(struct xdp_steer *steer, uint32_t queue, int socket_fd)
@@ -169,35 +166,35 @@ static int link_program(struct xdp_steer *steer, unsigned ifindex, uint32_t mode
     return 0;
 }
 
-static int explain_attach(const struct net_interface *interface, enum xdp_mode mode, int result,
-                          struct net_error *err)
+static int explain_attach(const struct net_interface *interface, enum xdp_mode mode, int err,
+                          struct net_error *why)
 {
     const char *name = interface->name;
-    if (result == -EPERM || result == -EACCES)
-        return xdp_needs_privileges(name, -result, err);
-    if (result == -EBUSY || result == -EEXIST)
-        return in_use(name, err);
-    if (interface->mtu_bytes > XDP_MTU_ONE_BUFFER && (result == -ERANGE || result == -EINVAL))
-        return xdp_mtu_too_large(interface, err);
-    if (mode == XDP_MODE_NATIVE && result == -EOPNOTSUPP)
-        return net_error_set(err, EOPNOTSUPP,
+    if (err == -EPERM || err == -EACCES)
+        return xdp_needs_privileges(name, -err, why);
+    if (err == -EBUSY || err == -EEXIST)
+        return in_use(name, why);
+    if (interface->mtu_bytes > XDP_MTU_ONE_BUFFER && (err == -ERANGE || err == -EINVAL))
+        return xdp_mtu_too_large(interface, why);
+    if (mode == XDP_MODE_NATIVE && err == -EOPNOTSUPP)
+        return net_error_set(why, EOPNOTSUPP,
                              "the driver of %s has no native XDP: use the generic mode, or --port packet:%s",
                              name, name);
-    return net_error_set(err, -result, "cannot put the XDP program on %s: %s; --port packet:%s needs no XDP",
-                         name, strerror(-result), name);
+    return net_error_set(why, -err, "cannot put the XDP program on %s: %s; --port packet:%s needs no XDP",
+                         name, strerror(-err), name);
 }
 
 int xdp_steer_attach(struct xdp_steer *steer, const struct net_interface *interface, enum xdp_mode mode,
-                     struct net_error *err)
+                     struct net_error *why)
 {
-    int result = -EOPNOTSUPP;
+    int err = -EOPNOTSUPP;
     if (mode != XDP_MODE_GENERIC)
-        result = link_program(steer, interface->index, XDP_FLAGS_DRV_MODE);
+        err = link_program(steer, interface->index, XDP_FLAGS_DRV_MODE);
     /* What is in the way of both modes is a program or a privilege; all else is the driver's. */
-    bool is_driver_trouble = result != -EBUSY && result != -EEXIST && result != -EPERM && result != -EACCES;
-    if (mode == XDP_MODE_GENERIC || (mode == XDP_MODE_AUTO && result < 0 && is_driver_trouble))
-        result = link_program(steer, interface->index, XDP_FLAGS_SKB_MODE);
-    return result < 0 ? explain_attach(interface, mode, result, err) : 0;
+    bool is_driver_trouble = err != -EBUSY && err != -EEXIST && err != -EPERM && err != -EACCES;
+    if (mode == XDP_MODE_GENERIC || (mode == XDP_MODE_AUTO && err < 0 && is_driver_trouble))
+        err = link_program(steer, interface->index, XDP_FLAGS_SKB_MODE);
+    return err < 0 ? explain_attach(interface, mode, err, why) : 0;
 }
 
 void xdp_steer_close(struct xdp_steer *steer)

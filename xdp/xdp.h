@@ -26,7 +26,7 @@ struct xdp_config {
 /* Attaches the steering program and opens the socket (need-wakeup; zero-copy where the driver has it, else
  * copy). A program that a crashed run of ours left behind is recognised by its name and replaced; a foreign
  * XDP program is an error that names it. The port's `mode` says what was got. 0 or -errno with a sentence in
- * `err` (no such interface, privileges, no XDP support, MTU too large for XDP). */
-int xdp_port_open(const struct xdp_config *config, struct net_port **out, struct net_error *err);
+ * `why` (no such interface, privileges, no XDP support, MTU too large for XDP). */
+int xdp_port_open(const struct xdp_config *config, struct net_port **out, struct net_error *why);
 
 #endif

@@ -222,7 +222,7 @@ static int ready_qp(struct roce_cm_id *id, uint64_t now_ns)
 {
     static const enum roce_qp_state steps[] = {ROCE_QPS_INIT, ROCE_QPS_RTR, ROCE_QPS_RTS};
     int err = 0;
-    for (unsigned i = 0; i < sizeof steps / sizeof steps[0] && err == 0; i++)
+    for (unsigned i = 0; i < sizeof steps / sizeof steps[0] && !err; i++)
         err = roce_cm_qp_move(id, steps[i], now_ns);
     return err;
 }

@@ -211,6 +211,6 @@ int smcr_listen(int fd, int backlog)
     bool is_new = s->state == SMCR_SOCK_NEW;
     s->state = SMCR_SOCK_LISTENING;
     smcr_sock_sync(s, fd, 0);
-    int rc = is_new ? smcr_sock_watch_tcp(s) : 0;
-    return (int)smcr_sock_leave_with(s, rc);
+    int err = is_new ? smcr_sock_watch_tcp(s) : 0;
+    return (int)smcr_sock_leave_with(s, err);
 }

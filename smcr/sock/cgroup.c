@@ -21,33 +21,33 @@
 static int find_mount(char *out, size_t room)
 {
     char line[1024], at[512], type[32];
-    int rc = -ENOENT;
+    int err = -ENOENT;
     FILE *f = fopen("/proc/self/mounts", "re");
     if (!f)
         return -errno;
-    while (rc != 0 && fgets(line, sizeof line, f))
+    while (err && fgets(line, sizeof line, f))
         if (sscanf(line, "%*s %511s %31s", at, type) == 2 && strcmp(type, "cgroup2") == 0)
-            rc = (size_t)snprintf(out, room, "%s", at) < room ? 0 : -ENAMETOOLONG;
+            err = (size_t)snprintf(out, room, "%s", at) < room ? 0 : -ENAMETOOLONG;
     fclose(f);
-    return rc;
+    return err;
 }
 
 /* The process's place in it: the line "0::/path" of /proc/self/cgroup. */
 static int find_place(char *out, size_t room)
 {
     char line[1024];
-    int rc = -ENOENT;
+    int err = -ENOENT;
     FILE *f = fopen("/proc/self/cgroup", "re");
     if (!f)
         return -errno;
-    while (rc != 0 && fgets(line, sizeof line, f)) {
+    while (err && fgets(line, sizeof line, f)) {
         if (strncmp(line, "0::/", 4) != 0)
             continue;
         line[strcspn(line, "\n")] = '\0';
-        rc = (size_t)snprintf(out, room, "%s", line + 3) < room ? 0 : -ENAMETOOLONG;
+        err = (size_t)snprintf(out, room, "%s", line + 3) < room ? 0 : -ENAMETOOLONG;
     }
     fclose(f);
-    return rc;
+    return err;
 }
 
 static void forget_mount(struct smcr_cgroup *cgroup)
@@ -64,23 +64,23 @@ static int mount_detached(void)
     int context = fsopen("cgroup2", FSOPEN_CLOEXEC), fd = -1;
     if (context >= 0 && fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
         fd = fsmount(context, FSMOUNT_CLOEXEC, 0);
-    int rc = fd >= 0 ? fd : -errno;
+    int err = fd >= 0 ? fd : -errno;
     if (context >= 0)
         close(context);
-    return rc;
+    return err;
 }
 
 /* Fills `home`, and `mount_fd` where that had to be made. */
-static int find_home(struct smcr_cgroup *cgroup, struct net_error *err)
+static int find_home(struct smcr_cgroup *cgroup, struct net_error *why)
 {
     char mount[256], place[256];
     cgroup->mount_fd = -1;
     if (find_place(place, sizeof place) != 0)
-        return net_error_set(err, ENOENT, "this process has no place in the cgroup v2 hierarchy");
+        return net_error_set(why, ENOENT, "this process has no place in the cgroup v2 hierarchy");
     if (find_mount(mount, sizeof mount) != 0) {
         cgroup->mount_fd = mount_detached();
         if (cgroup->mount_fd < 0)
-            return net_error_set(err, ENOENT,
+            return net_error_set(why, ENOENT,
                                  "SMC-R needs a mounted cgroup v2 hierarchy, and there is none; "
                                  "`mount -t cgroup2 none /sys/fs/cgroup` makes one");
         snprintf(mount, sizeof mount, "/proc/self/fd/%d", cgroup->mount_fd);
@@ -90,7 +90,7 @@ static int find_home(struct smcr_cgroup *cgroup, struct net_error *err)
     if ((size_t)len < sizeof cgroup->home)
         return 0;
     forget_mount(cgroup);
-    return net_error_set(err, ENAMETOOLONG, "the path of this process's cgroup is too long");
+    return net_error_set(why, ENAMETOOLONG, "the path of this process's cgroup is too long");
 }
 
 static int write_pid(const char *dir, long pid)
@@ -101,9 +101,9 @@ static int write_pid(const char *dir, long pid)
     if (fd < 0)
         return -errno;
     int len = snprintf(text, sizeof text, "%ld", pid);
-    int rc = write(fd, text, (size_t)len) == len ? 0 : -errno;
+    int err = write(fd, text, (size_t)len) == len ? 0 : -errno;
     close(fd);
-    return rc;
+    return err;
 }
 
 /* A name of ours whose process is no more. rmdir() of one that somebody lives in fails, which is right. */
@@ -124,38 +124,38 @@ static void remove_leftovers(const char *home)
     closedir(dir);
 }
 
-static int explain(int rc, const char *home, struct net_error *err)
+static int explain(int err, const char *home, struct net_error *why)
 {
-    if (rc == -EACCES || rc == -EPERM || rc == -EROFS)
+    if (err == -EACCES || err == -EPERM || err == -EROFS)
         return net_error_set(
-            err, -rc,
+            why, -err,
             "SMC-R needs to make a cgroup in %s, which needs root or a cgroup that was delegated "
             "to this user",
             home);
-    return net_error_set(err, -rc, "cannot make a cgroup in %s: %s", home, strerror(-rc));
+    return net_error_set(why, -err, "cannot make a cgroup in %s: %s", home, strerror(-err));
 }
 
-int smcr_cgroup_enter(struct smcr_cgroup *cgroup, struct net_error *err)
+int smcr_cgroup_enter(struct smcr_cgroup *cgroup, struct net_error *why)
 {
-    int rc = find_home(cgroup, err);
-    if (rc != 0)
-        return rc;
+    int err = find_home(cgroup, why);
+    if (err)
+        return err;
     remove_leftovers(cgroup->home);
     snprintf(cgroup->own, sizeof cgroup->own, "%s/" PREFIX "%ld", cgroup->home, (long)getpid());
     cgroup->fd = -1;
     if (mkdir(cgroup->own, 0755) != 0 && errno != EEXIST) {
-        rc = -errno;
+        err = -errno;
     } else {
         cgroup->fd = open(cgroup->own, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        rc = cgroup->fd < 0 ? -errno : write_pid(cgroup->own, (long)getpid());
-        if (rc == 0)
+        err = cgroup->fd < 0 ? -errno : write_pid(cgroup->own, (long)getpid());
+        if (!err)
             return 0;
         rmdir(cgroup->own);
     }
     if (cgroup->fd >= 0)
         close(cgroup->fd);
     forget_mount(cgroup);
-    return explain(rc, cgroup->home, err);
+    return explain(err, cgroup->home, why);
 }
 
 /* Moves out whoever lives there: at most `rounds` times, since a child may fork meanwhile. */

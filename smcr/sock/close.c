@@ -71,13 +71,13 @@ static void linger(struct smcr_sock *s)
 {
     uint64_t end_ns = host_now_ns() + (uint64_t)s->linger_s * NS_PER_S;
     struct smcr_conn_status status;
-    int rc = 0;
-    while (s->conn && rc != -EINTR) {
+    int err = 0;
+    while (s->conn && err != -EINTR) {
         uint64_t now_ns = host_now_ns();
         smcr_conn_status(s->conn, &status);
         if (status.unsent_bytes == 0 || now_ns >= end_ns)
             return;
-        rc = smcr_sock_wait(s, now_ns + LOOK_NS < end_ns ? now_ns + LOOK_NS : end_ns);
+        err = smcr_sock_wait(s, now_ns + LOOK_NS < end_ns ? now_ns + LOOK_NS : end_ns);
     }
 }
 
@@ -164,8 +164,8 @@ int smcr_shutdown(int fd, int how)
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s)
         return shutdown(fd, how);
-    int rc = shut(s, how);
+    int err = shut(s, how);
     smcr_sock_sync(s, fd, 0);
     smcr_sock_notify(s, 0);
-    return (int)smcr_sock_leave_with(s, rc);
+    return (int)smcr_sock_leave_with(s, err);
 }

@@ -42,8 +42,8 @@ int smcr_bind(int fd, const struct sockaddr *addr, socklen_t len)
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s)
         return bind(fd, addr, len);
-    int rc = bind(s->tcp_fd, addr, len) == 0 ? 0 : -errno;
-    return (int)smcr_sock_leave_with(s, rc);
+    int err = bind(s->tcp_fd, addr, len) == 0 ? 0 : -errno;
+    return (int)smcr_sock_leave_with(s, err);
 }
 
 const char *smcr_sock_why_not(const struct smcr_sock *s)
@@ -85,16 +85,16 @@ static int revive(struct smcr_sock *s, int fd)
 static int begin(struct smcr_sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
     offer(s);
-    int rc = connect(s->tcp_fd, addr, len) == 0 ? 0 : -errno;
-    if (rc != 0 && rc != -EINPROGRESS)
-        return rc;
+    int err = connect(s->tcp_fd, addr, len) == 0 ? 0 : -errno;
+    if (err && err != -EINPROGRESS)
+        return err;
     s->state = SMCR_SOCK_CONNECTING;
     s->has_reported = false;
     smcr_sock_sync(s, fd, 0);
     int watch_rc = smcr_sock_watch_tcp(s);
     if (watch_rc != 0)
         return watch_rc;
-    if (rc == 0)
+    if (!err)
         smcr_sock_on_established(s, SMCR_CLIENT);
     return 0;
 }
@@ -107,41 +107,41 @@ static bool is_pending(const struct smcr_sock *s)
 /* How a connect() that has begun ended. Who is told of a failure has a fresh socket, as in the kernel. */
 static int outcome(struct smcr_sock *s, int fd)
 {
-    int rc = 0;
+    int err = 0;
     s->has_reported = true;
     if (s->state == SMCR_SOCK_FAILED) {
-        rc = smcr_sock_take_error(s);
-        rc = rc ? rc : -ECONNABORTED;
+        err = smcr_sock_take_error(s);
+        err = err ? err : -ECONNABORTED;
         int revive_rc = revive(s, fd);
-        rc = revive_rc ? revive_rc : rc;
+        err = revive_rc ? revive_rc : err;
     }
     smcr_sock_sync(s, fd, 0);
-    return rc;
+    return err;
 }
 
 static int wait_connected(struct smcr_sock *s, int fd)
 {
     uint64_t deadline_ns = smcr_sock_deadline(s->sndtimeo_ns);
-    int rc = 0;
+    int err = 0;
     s->connect_waiters++;
-    while (is_pending(s) && rc == 0)
-        rc = smcr_sock_wait(s, deadline_ns);
+    while (is_pending(s) && !err)
+        err = smcr_sock_wait(s, deadline_ns);
     s->connect_waiters--;
     if (is_pending(s))
-        return rc == -EAGAIN ? -EINPROGRESS : rc;
+        return err == -EAGAIN ? -EINPROGRESS : err;
     return outcome(s, fd);
 }
 
 static int connect_sock(struct smcr_sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
     bool is_first = s->state == SMCR_SOCK_NEW;
-    int rc = 0;
+    int err = 0;
     if (s->state == SMCR_SOCK_LISTENING)
         return -EISCONN;
     if (is_first)
-        rc = begin(s, fd, addr, len);
-    if (rc != 0)
-        return rc;
+        err = begin(s, fd, addr, len);
+    if (err)
+        return err;
     if (!is_first && !is_pending(s))
         return s->has_reported ? -EISCONN : outcome(s, fd);
     if (is_pending(s) && smcr_sock_is_nonblocking(fd, 0))
@@ -160,8 +160,8 @@ int smcr_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s)
         return getsockname(fd, addr, len);
-    int rc = getsockname(s->tcp_fd, addr, len) == 0 ? 0 : -errno;
-    return (int)smcr_sock_leave_with(s, rc);
+    int err = getsockname(s->tcp_fd, addr, len) == 0 ? 0 : -errno;
+    return (int)smcr_sock_leave_with(s, err);
 }
 
 int smcr_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
@@ -169,8 +169,8 @@ int smcr_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s)
         return getpeername(fd, addr, len);
-    int rc = getpeername(s->tcp_fd, addr, len) == 0 ? 0 : -errno;
-    return (int)smcr_sock_leave_with(s, rc);
+    int err = getpeername(s->tcp_fd, addr, len) == 0 ? 0 : -errno;
+    return (int)smcr_sock_leave_with(s, err);
 }
 
 int smcr_sock_info(int fd, struct smcr_sock_info *out)
@@ -195,8 +195,8 @@ int smcr_sock_set_tcp_only(int fd, bool tcp_only)
         errno = ENOTSOCK;
         return -1;
     }
-    int rc = s->state == SMCR_SOCK_NEW ? 0 : -EISCONN;
-    if (rc == 0)
+    int err = s->state == SMCR_SOCK_NEW ? 0 : -EISCONN;
+    if (!err)
         s->tcp_only = tcp_only;
-    return (int)smcr_sock_leave_with(s, rc);
+    return (int)smcr_sock_leave_with(s, err);
 }

@@ -162,11 +162,11 @@ int smcr_sock_wait(struct smcr_sock *s, uint64_t deadline_ns)
     s->waiters++;
     smcr_rt.sleepers++;
     smcr_rt_unlock();
-    int rc = wait_for_change(&s->seq, seen, deadline_ns);
+    int err = wait_for_change(&s->seq, seen, deadline_ns);
     smcr_rt_lock();
     smcr_rt.sleepers--;
     s->waiters--;
-    return rc;
+    return err;
 }
 
 /* --- what the core says --- */

@@ -56,10 +56,10 @@ int smcr_mirror_open(struct smcr_mirror *mirror, int flags)
     return fds[0];
 
 fail:;
-    int rc = -errno;
+    int err = -errno;
     close(fds[0]);
     close(fds[1]);
-    return rc;
+    return err;
 }
 
 void smcr_mirror_close(struct smcr_mirror *mirror)

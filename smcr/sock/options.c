@@ -151,9 +151,9 @@ int smcr_setsockopt(int fd, int level, int name, const void *value, socklen_t le
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s)
         return setsockopt(fd, level, name, value, len);
-    int rc = set_option(s, level, name, value, len);
+    int err = set_option(s, level, name, value, len);
     smcr_sock_sync(s, fd, 0);
-    return (int)smcr_sock_leave_with(s, rc);
+    return (int)smcr_sock_leave_with(s, err);
 }
 
 /* In TCP's states the kernel knows; else we. */
@@ -239,10 +239,10 @@ int smcr_ioctl(int fd, unsigned long request, void *arg)
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s)
         return ioctl(fd, request, arg);
-    int rc;
+    int err;
     if (s->state == SMCR_SOCK_SMCR && s->conn)
-        rc = ioctl_smcr(s, fd, request, arg);
+        err = ioctl_smcr(s, fd, request, arg);
     else
-        rc = ioctl(s->tcp_fd, request, arg) == 0 ? 0 : -errno;
-    return (int)smcr_sock_leave_with(s, rc);
+        err = ioctl(s->tcp_fd, request, arg) == 0 ? 0 : -errno;
+    return (int)smcr_sock_leave_with(s, err);
 }

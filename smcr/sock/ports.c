@@ -236,61 +236,62 @@ void smcr_rt_arm_ports(bool on)
     }
 }
 
-static int open_port(struct smcr_rt_port *p, const struct smcr_sock_port *wanted, struct net_error *err)
+static int open_port(struct smcr_rt_port *p, const struct smcr_sock_port *wanted, struct net_error *why)
 {
     struct host_dev_config config = {.port = wanted->port,
                                      .capture_path = wanted->capture_path,
                                      .impair = wanted->impair,
                                      .no_thread = true};
     const char *colon = strchr(wanted->port, ':');
-    int rc = host_dev_open(&config, &p->dev, err);
+    int err = host_dev_open(&config, &p->dev, why);
     /* A process that has just ended: the kernel takes its sockets off the queue a little later. */
-    for (int tries = 0; rc == -EBUSY && tries < BUSY_TRIES; tries++) {
+    for (int tries = 0; err == -EBUSY && tries < BUSY_TRIES; tries++) {
         nanosleep(&(struct timespec){.tv_nsec = BUSY_NS}, NULL);
-        rc = host_dev_open(&config, &p->dev, err);
+        err = host_dev_open(&config, &p->dev, why);
     }
-    if (rc != 0)
-        return rc;
+    if (err)
+        return err;
     snprintf(p->ifname, sizeof p->ifname, "%s", colon ? colon + 1 : wanted->port);
     snprintf(p->pnetid, sizeof p->pnetid, "%s", wanted->pnetid ? wanted->pnetid : "");
     p->source = (struct smcr_rt_source){.kind = SMCR_RT_DEV, .of = p->dev};
     p->num_fds = host_dev_fds(p->dev, p->fds);
-    for (unsigned i = 0; i < p->num_fds && rc == 0; i++)
-        rc = smcr_rt_watch(p->fds[i], EPOLLIN, &p->source);
-    if (rc != 0) {
-        net_error_set(err, -rc, "cannot watch %s: %s", wanted->port, strerror(-rc));
+    for (unsigned i = 0; i < p->num_fds && !err; i++)
+        err = smcr_rt_watch(p->fds[i], EPOLLIN, &p->source);
+    if (err) {
+        net_error_set(why, -err, "cannot watch %s: %s", wanted->port, strerror(-err));
         host_dev_close(p->dev);
     }
-    return rc;
+    return err;
 }
 
-int smcr_rt_open_ports(const struct smcr_sock_config *config, struct net_error *err)
+int smcr_rt_open_ports(const struct smcr_sock_config *config, struct net_error *why)
 {
-    int rc = config->num_ports <= SMCR_SOCK_MAX_PORTS
-                 ? 0
-                 : net_error_set(err, EINVAL, "%u ports are too many for SMC-R: at most %u",
-                                 config->num_ports, SMCR_SOCK_MAX_PORTS);
-    for (unsigned i = 0; i < config->num_ports && rc == 0; i++) {
+    int err = config->num_ports <= SMCR_SOCK_MAX_PORTS
+                  ? 0
+                  : net_error_set(why, EINVAL, "%u ports are too many for SMC-R: at most %u",
+                                  config->num_ports, SMCR_SOCK_MAX_PORTS);
+    for (unsigned i = 0; i < config->num_ports && !err; i++) {
         memset(&smcr_rt.ports[i], 0, sizeof smcr_rt.ports[i]);
-        rc = open_port(&smcr_rt.ports[i], &config->ports[i], err);
-        smcr_rt.num_ports += rc == 0;
+        err = open_port(&smcr_rt.ports[i], &config->ports[i], why);
+        smcr_rt.num_ports += !err;
     }
-    if (rc != 0)
+    if (err)
         smcr_rt_close_ports(NULL);
     else
         smcr_rt_follow_interfaces();
     smcr_rt.ports_armed = true;
-    return rc;
+    return err;
 }
 
-int smcr_rt_close_ports(struct net_error *err)
+int smcr_rt_close_ports(struct net_error *why)
 {
     int first = 0;
     for (unsigned i = 0; i < smcr_rt.num_ports; i++) {
         struct smcr_rt_port *p = &smcr_rt.ports[i];
-        int rc = host_dev_capture_flush(p->dev);
-        if (rc != 0 && first == 0)
-            first = net_error_set(err, -rc, "the capture of %s ends too early: %s", p->ifname, strerror(-rc));
+        int err = host_dev_capture_flush(p->dev);
+        if (err && first == 0)
+            first =
+                net_error_set(why, -err, "the capture of %s ends too early: %s", p->ifname, strerror(-err));
         host_dev_close(p->dev);
     }
     smcr_rt.num_ports = 0;

@@ -100,9 +100,9 @@ static ssize_t look_only(struct smcr_sock *s)
 static int wait_readable(struct smcr_sock *s, uint64_t deadline_ns)
 {
     s->rx_waiters++;
-    int rc = smcr_sock_wait(s, deadline_ns);
+    int err = smcr_sock_wait(s, deadline_ns);
     s->rx_waiters--;
-    return rc;
+    return err;
 }
 
 static ssize_t recv_smcr(struct smcr_sock *s, int fd, struct smcr_iov *to, int flags)
@@ -156,8 +156,8 @@ static ssize_t recv_urgent(struct smcr_sock *s, struct smcr_iov *to, int flags)
 static int skip_crossed(struct smcr_sock *s, int fd, int flags)
 {
     uint64_t deadline_ns = smcr_sock_deadline(s->rcvtimeo_ns);
-    int rc = 0;
-    while (s->may_cross && rc == 0) {
+    int err = 0;
+    while (s->may_cross && !err) {
         uint8_t bytes[SMCR_DECLINE_BYTES];
         struct pollfd end = {.fd = s->tcp_fd, .events = POLLRDHUP};
         bool has_ended = poll(&end, 1, 0) == 1; /* before the look: nothing follows what that sees */
@@ -167,9 +167,9 @@ static int skip_crossed(struct smcr_sock *s, int fd, int flags)
         if (crossed == SMCR_CROSSED_YES)
             recv(s->tcp_fd, bytes, sizeof bytes, MSG_DONTWAIT);
         if (s->may_cross)
-            rc = smcr_sock_is_nonblocking(fd, flags) ? -EAGAIN : wait_readable(s, deadline_ns);
+            err = smcr_sock_is_nonblocking(fd, flags) ? -EAGAIN : wait_readable(s, deadline_ns);
     }
-    return rc;
+    return err;
 }
 
 /* The kernel's own call: every flag, timeout and signal as it has them. Without the lock, since it may wait.
@@ -194,13 +194,13 @@ static ssize_t recv_tcp(struct smcr_sock *s, int fd, struct msghdr *msg, int fla
 static ssize_t wait_pending(struct smcr_sock *s, int fd, int flags)
 {
     uint64_t deadline_ns = smcr_sock_deadline(s->rcvtimeo_ns);
-    int rc = 0;
-    while ((s->state == SMCR_SOCK_CONNECTING || s->state == SMCR_SOCK_NEGOTIATING) && rc == 0) {
+    int err = 0;
+    while ((s->state == SMCR_SOCK_CONNECTING || s->state == SMCR_SOCK_NEGOTIATING) && !err) {
         if (smcr_sock_is_nonblocking(fd, flags))
             return -EAGAIN;
-        rc = smcr_sock_wait(s, deadline_ns);
+        err = smcr_sock_wait(s, deadline_ns);
     }
-    return rc;
+    return err;
 }
 
 static ssize_t recv_any(struct smcr_sock *s, int fd, struct msghdr *msg, int flags)

@@ -30,48 +30,48 @@ static int say_nothing(enum libbpf_print_level level, const char *format, va_lis
     return 0;
 }
 
-static int load(struct smcr_rendezvous_ctl *ctl, struct net_error *err)
+static int load(struct smcr_rendezvous_ctl *ctl, struct net_error *why)
 {
     LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "nornic");
     libbpf_print_fn_t print = libbpf_set_print(say_nothing);
     ctl->object = bpf_object__open_mem(smcr_rendezvous_object, smcr_rendezvous_object_bytes, &options);
-    int rc = ctl->object ? bpf_object__load(ctl->object) : -errno;
+    int err = ctl->object ? bpf_object__load(ctl->object) : -errno;
     libbpf_set_print(print);
-    if (rc == 0) {
+    if (!err) {
         ctl->map_fd = bpf_object__find_map_fd_by_name(ctl->object, SMCR_RENDEZVOUS_MAP);
         return 0;
     }
-    if (rc == -EPERM || rc == -EACCES)
+    if (err == -EPERM || err == -EACCES)
         return net_error_set(
-            err, -rc,
+            why, -err,
             "the TCP option of SMC-R needs BPF: root, or the capabilities CAP_BPF and CAP_NET_ADMIN");
-    return net_error_set(err, -rc, "the kernel does not take the BPF program of SMC-R's TCP option: %s",
-                         strerror(-rc));
+    return net_error_set(why, -err, "the kernel does not take the BPF program of SMC-R's TCP option: %s",
+                         strerror(-err));
 }
 
-static int attach(struct smcr_rendezvous_ctl *ctl, struct net_error *err)
+static int attach(struct smcr_rendezvous_ctl *ctl, struct net_error *why)
 {
     struct bpf_program *program = bpf_object__find_program_by_name(ctl->object, SMCR_RENDEZVOUS_PROGRAM);
     ctl->link_fd = bpf_link_create(bpf_program__fd(program), ctl->cgroup.fd, BPF_CGROUP_SOCK_OPS, NULL);
     if (ctl->link_fd >= 0)
         return 0;
-    return net_error_set(err, -ctl->link_fd, "cannot attach the BPF program of SMC-R's TCP option to %s: %s",
+    return net_error_set(why, -ctl->link_fd, "cannot attach the BPF program of SMC-R's TCP option to %s: %s",
                          ctl->cgroup.own, strerror(-ctl->link_fd));
 }
 
-int smcr_rendezvous_open(struct smcr_rendezvous_ctl **out, struct net_error *err)
+int smcr_rendezvous_open(struct smcr_rendezvous_ctl **out, struct net_error *why)
 {
     struct smcr_rendezvous_ctl *ctl = calloc(1, sizeof *ctl);
     if (!ctl)
-        return net_error_set(err, ENOMEM, "out of memory");
-    int rc = load(ctl, err);
-    if (rc != 0)
+        return net_error_set(why, ENOMEM, "out of memory");
+    int err = load(ctl, why);
+    if (err)
         goto close_object;
-    rc = smcr_cgroup_enter(&ctl->cgroup, err);
-    if (rc != 0)
+    err = smcr_cgroup_enter(&ctl->cgroup, why);
+    if (err)
         goto close_object;
-    rc = attach(ctl, err);
-    if (rc != 0)
+    err = attach(ctl, why);
+    if (err)
         goto leave;
     *out = ctl;
     return 0;
@@ -81,7 +81,7 @@ leave:
 close_object:
     bpf_object__close(ctl->object);
     free(ctl);
-    return rc;
+    return err;
 }
 
 void smcr_rendezvous_close(struct smcr_rendezvous_ctl *ctl)

@@ -123,9 +123,9 @@ void smcr_rt_count_reason(const char *text);
 /* --- ports.c --- */
 
 /* Opens the devices. 0, or -errno with a sentence; then nothing stays open. */
-int smcr_rt_open_ports(const struct smcr_sock_config *config, struct net_error *err);
+int smcr_rt_open_ports(const struct smcr_sock_config *config, struct net_error *why);
 /* 0, or -errno with a sentence: the first capture that lacks its end. */
-int smcr_rt_close_ports(struct net_error *err);
+int smcr_rt_close_ports(struct net_error *why);
 /* Whether the thread wakes when frames come. */
 void smcr_rt_arm_ports(bool on);
 /* Makes the core's ports what the interfaces are now: addresses, link. */

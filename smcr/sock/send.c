@@ -14,8 +14,8 @@
 static ssize_t broken(struct smcr_sock *s)
 {
     smcr_rt_progress(); /* the event that tells why is on its way */
-    int rc = s->has_shut_write && !s->error ? -EPIPE : smcr_sock_take_error(s);
-    return rc ? rc : -EPIPE;
+    int err = s->has_shut_write && !s->error ? -EPIPE : smcr_sock_take_error(s);
+    return err ? err : -EPIPE;
 }
 
 /* The last byte alone is urgent, so it goes alone. */
@@ -73,13 +73,13 @@ static ssize_t send_smcr(struct smcr_sock *s, int fd, struct smcr_iov *from, int
 static ssize_t flush_clc(struct smcr_sock *s, int fd, int flags)
 {
     uint64_t deadline_ns = smcr_sock_deadline(s->sndtimeo_ns);
-    int rc = 0;
-    while (s->unsent_bytes > 0 && rc == 0) {
+    int err = 0;
+    while (s->unsent_bytes > 0 && !err) {
         if (smcr_sock_is_nonblocking(fd, flags))
             return -EAGAIN;
-        rc = smcr_sock_wait(s, deadline_ns);
+        err = smcr_sock_wait(s, deadline_ns);
     }
-    return rc;
+    return err;
 }
 
 static ssize_t send_tcp(struct smcr_sock *s, int fd, const struct msghdr *msg, int flags)
@@ -105,26 +105,26 @@ static ssize_t send_fast_open(struct smcr_sock *s, int fd, const struct msghdr *
         return -EISCONN;
     s->tcp_only = true;
     ssize_t n = sendmsg(s->tcp_fd, msg, flags | MSG_NOSIGNAL | MSG_DONTWAIT);
-    int rc = n < 0 ? -errno : 0;
-    if (rc != 0 && rc != -EINPROGRESS)
-        return rc;
+    int err = n < 0 ? -errno : 0;
+    if (err && err != -EINPROGRESS)
+        return err;
     s->state = SMCR_SOCK_CONNECTING;
     s->reason = "data on the SYN (TCP fast open)";
     int watch_rc = smcr_sock_watch_tcp(s);
     smcr_sock_sync(s, fd, 0);
-    return watch_rc != 0 ? watch_rc : rc != 0 ? rc : n;
+    return watch_rc != 0 ? watch_rc : err ? err : n;
 }
 
 static ssize_t wait_pending(struct smcr_sock *s, int fd, int flags)
 {
     uint64_t deadline_ns = smcr_sock_deadline(s->sndtimeo_ns);
-    int rc = 0;
-    while ((s->state == SMCR_SOCK_CONNECTING || s->state == SMCR_SOCK_NEGOTIATING) && rc == 0) {
+    int err = 0;
+    while ((s->state == SMCR_SOCK_CONNECTING || s->state == SMCR_SOCK_NEGOTIATING) && !err) {
         if (smcr_sock_is_nonblocking(fd, flags))
             return -EAGAIN;
-        rc = smcr_sock_wait(s, deadline_ns);
+        err = smcr_sock_wait(s, deadline_ns);
     }
-    return rc;
+    return err;
 }
 
 static ssize_t send_any(struct smcr_sock *s, int fd, const struct msghdr *msg, int flags)

@@ -85,15 +85,15 @@ int smcr_sock_add_fd(struct smcr_sock *s, int flags)
     if (fd < 0)
         return fd;
     s->mirror.inner = smcr_rt_high_fd(s->mirror.inner);
-    int rc = remember_fd(s, fd);
-    if (rc == 0 && (rc = smcr_rt_watch(s->mirror.inner, EPOLLRDHUP | EPOLLET, &s->inner_source)) != 0) {
+    int err = remember_fd(s, fd);
+    if (!err && (err = smcr_rt_watch(s->mirror.inner, EPOLLRDHUP | EPOLLET, &s->inner_source)) != 0) {
         smcr_rt.by_fd[fd] = NULL;
         s->num_fds--;
     }
-    if (rc != 0) {
+    if (err) {
         smcr_mirror_close(&s->mirror);
         close(fd);
-        return rc;
+        return err;
     }
     struct smcr_sock **bucket = bucket_of(s->mirror.ino);
     s->ino_next = *bucket;
@@ -110,9 +110,9 @@ int smcr_sock_renew_fd(struct smcr_sock *s, int fd, int flags)
         return fresh;
     smcr_rt.by_fd[fresh] = NULL;
     s->num_fds--;
-    int rc = dup3(fresh, fd, old_flags & FD_CLOEXEC ? O_CLOEXEC : 0) < 0 ? -errno : 0;
+    int err = dup3(fresh, fd, old_flags & FD_CLOEXEC ? O_CLOEXEC : 0) < 0 ? -errno : 0;
     close(fresh);
-    return rc;
+    return err;
 }
 
 void smcr_sock_ref(struct smcr_sock *s)

@@ -79,9 +79,9 @@ static int open_fds(void)
         smcr_rt_watch(smcr_rt.netlink_fd, EPOLLIN, &smcr_rt.netlink_source) == 0)
         return 0;
 fail:;
-    int rc = -errno;
+    int err = -errno;
     close_fds();
-    return rc;
+    return err;
 }
 
 static int create_core(const struct smcr_sock_config *config)
@@ -101,30 +101,30 @@ static int create_core(const struct smcr_sock_config *config)
 }
 
 /* What does not need the kernel's leave. */
-static int start_all(const struct smcr_sock_config *config, struct net_error *err)
+static int start_all(const struct smcr_sock_config *config, struct net_error *why)
 {
-    int rc = create_core(config);
-    if (rc != 0)
-        return net_error_set(err, -rc, "cannot make an SMC-R instance: %s", strerror(-rc));
-    rc = open_fds();
-    if (rc != 0) {
-        net_error_set(err, -rc, "cannot make the descriptors of SMC-R: %s", strerror(-rc));
+    int err = create_core(config);
+    if (err)
+        return net_error_set(why, -err, "cannot make an SMC-R instance: %s", strerror(-err));
+    err = open_fds();
+    if (err) {
+        net_error_set(why, -err, "cannot make the descriptors of SMC-R: %s", strerror(-err));
         goto destroy_core;
     }
-    rc = smcr_rt_open_ports(config, err);
-    if (rc != 0)
+    err = smcr_rt_open_ports(config, why);
+    if (err)
         goto close_descriptors;
-    rc = smcr_rt_start_thread();
-    if (rc == 0)
+    err = smcr_rt_start_thread();
+    if (!err)
         return 0;
-    net_error_set(err, -rc, "cannot start the thread of SMC-R: %s", strerror(-rc));
+    net_error_set(why, -err, "cannot start the thread of SMC-R: %s", strerror(-err));
 close_descriptors:
     close_fds();
 destroy_core:
     smcr_destroy(smcr_rt.core, host_now_ns()); /* before the devices, whose it uses */
     smcr_rt.core = NULL;
     smcr_rt_close_ports(NULL);
-    return rc;
+    return err;
 }
 
 static void stop_at_exit(void)
@@ -132,21 +132,21 @@ static void stop_at_exit(void)
     smcr_sock_stop(NULL);
 }
 
-int smcr_sock_start(const struct smcr_sock_config *config, struct net_error *err)
+int smcr_sock_start(const struct smcr_sock_config *config, struct net_error *why)
 {
     static bool has_exit_handler;
     if (smcr_rt_is_on())
-        return net_error_set(err, EALREADY, "SMC-R is already started in this process");
+        return net_error_set(why, EALREADY, "SMC-R is already started in this process");
     make_room_for_fds();
     atomic_store(&smcr_rt.thread_ends, false);
-    int rc = start_all(config, err);
-    if (rc != 0)
-        return rc;
-    /* Of an attempt that a later one made good: a queue that was free only then. */
+    int err = start_all(config, why);
     if (err)
-        err->text[0] = '\0';
-    /* Without BPF all is plain TCP: the sentence stays in `err` (SMCR-REN-06). */
-    if (smcr_rendezvous_open(&smcr_rt.rendezvous, err) != 0)
+        return err;
+    /* Of an attempt that a later one made good: a queue that was free only then. */
+    if (why)
+        why->text[0] = '\0';
+    /* Without BPF all is plain TCP: the sentence stays in `why` (SMCR-REN-06). */
+    if (smcr_rendezvous_open(&smcr_rt.rendezvous, why) != 0)
         smcr_rt.rendezvous = NULL;
     smcr_rt_guard_forks();
     atomic_store(&smcr_rt.state, SMCR_RT_ON);
@@ -214,7 +214,7 @@ static void drop_rest(void)
     }
 }
 
-int smcr_sock_stop(struct net_error *err)
+int smcr_sock_stop(struct net_error *why)
 {
     int on = SMCR_RT_ON;
     if (!atomic_compare_exchange_strong(&smcr_rt.state, &on, SMCR_RT_STOPPING))
@@ -228,7 +228,7 @@ int smcr_sock_stop(struct net_error *err)
     smcr_destroy(smcr_rt.core, host_now_ns());
     smcr_rt.core = NULL;
     smcr_rt_reap();
-    int rc = smcr_rt_close_ports(err);
+    int err = smcr_rt_close_ports(why);
     close_fds();
     if (smcr_rt.rendezvous)
         smcr_rendezvous_close(smcr_rt.rendezvous);
@@ -238,7 +238,7 @@ int smcr_sock_stop(struct net_error *err)
     smcr_rt.by_fd_size = 0;
     atomic_store(&smcr_rt.state, SMCR_RT_OFF);
     pthread_mutex_unlock(&smcr_rt.lock);
-    return rc;
+    return err;
 }
 
 void smcr_sock_counters(struct smcr_counters *out)

@@ -111,9 +111,9 @@ static int start_thread(void)
         return -errno;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&stat_socket.thread, NULL, run, NULL);
+    int err = pthread_create(&stat_socket.thread, NULL, run, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -rc;
+    return -err;
 }
 
 static void close_fds(void)
@@ -127,12 +127,12 @@ static void close_fds(void)
 
 int smcr_stat_socket_open(void)
 {
-    int rc = listen_there();
-    if (rc == 0)
-        rc = start_thread();
-    if (rc != 0)
+    int err = listen_there();
+    if (!err)
+        err = start_thread();
+    if (err)
         close_fds();
-    return rc;
+    return err;
 }
 
 void smcr_stat_socket_close(void)

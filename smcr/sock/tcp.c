@@ -22,15 +22,15 @@ bool smcr_sock_may_offer(const struct smcr_sock *s)
 
 int smcr_sock_watch_tcp(struct smcr_sock *s)
 {
-    int rc = smcr_rt_watch(s->tcp_fd, TCP_EVENTS, &s->tcp_source);
-    return rc == -EEXIST ? 0 : rc; /* an earlier connect() failed */
+    int err = smcr_rt_watch(s->tcp_fd, TCP_EVENTS, &s->tcp_source);
+    return err == -EEXIST ? 0 : err; /* an earlier connect() failed */
 }
 
 void smcr_sock_reset_tcp(struct smcr_sock *s)
 {
     struct sockaddr none = {.sa_family = AF_UNSPEC};
-    int rc = connect(s->tcp_fd, &none, sizeof none);
-    (void)rc; /* there is nothing to reset then */
+    int err = connect(s->tcp_fd, &none, sizeof none);
+    (void)err; /* there is nothing to reset then */
 }
 
 static void set_tcp_nodelay(const struct smcr_sock *s, int on)
@@ -187,15 +187,15 @@ void smcr_sock_on_established(struct smcr_sock *s, enum smcr_role role)
     s->state = SMCR_SOCK_NEGOTIATING;
     /* The CLC messages are small and answered at once. */
     set_tcp_nodelay(s, 1);
-    int rc = start_core(s, role);
-    if (rc == 0) {
+    int err = start_core(s, role);
+    if (!err) {
         smcr_sock_ref(s);
         smcr_sock_offer_tcp(s);
         return;
     }
     /* The peer waits for CLC: there is no way back to TCP. */
     s->state = SMCR_SOCK_FAILED;
-    s->error = -rc;
+    s->error = -err;
     s->reason = "no room for one more connection over SMC-R";
     smcr_sock_reset_tcp(s);
 }

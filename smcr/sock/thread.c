@@ -111,9 +111,9 @@ int smcr_rt_start_thread(void)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&smcr_rt.thread, NULL, run, NULL);
+    int err = pthread_create(&smcr_rt.thread, NULL, run, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -rc;
+    return -err;
 }
 
 void smcr_rt_stop_thread(void)

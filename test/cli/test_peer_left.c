@@ -18,7 +18,7 @@ static struct peer_conn conn;
 
 static void open_peer(void)
 {
-    struct net_error err;
+    struct net_error why;
     struct host_cm_config config = {.gid_type = ROCE_GID_V2};
     struct cli_node_config memory = {.port = "memory", .gid_index = -1};
     cr_assert_eq(cli_node_open_pair(&memory, nodes), CLI_OK);
@@ -32,7 +32,7 @@ static void open_peer(void)
     host_dev_lock(nodes[0].dev);
     cr_assert_eq(rdma_pd_create(roce_dev_domain(host_dev_engine(nodes[0].dev)), &peer.pd), 0);
     host_dev_unlock(nodes[0].dev);
-    cr_assert_eq(host_cm_open(nodes[0].dev, &config, &peer.cm, &err), 0);
+    cr_assert_eq(host_cm_open(nodes[0].dev, &config, &peer.cm, &why), 0);
     cr_assert_eq(cli_cq_create(&peer.node, 32, &peer.cq), CLI_OK);
     cr_assert_eq(peer_conn_open(&conn), CLI_OK);
 }

@@ -31,12 +31,12 @@ Test(perf_control, the_timeout_is_of_the_whole_line, .timeout = 30)
 {
     int fds[2];
     pthread_t thread;
-    struct net_error err = {""};
+    struct net_error why = {""};
     uint64_t checked, start_ns = host_now_ns();
     connect_pair(fds);
     cr_assert_eq(pthread_create(&thread, NULL, drip, &fds[1]), 0);
-    cr_assert_eq(perf_control_read_checked(fds[0], 200 * NS_PER_MS, &checked, &err), -ETIMEDOUT, "%s",
-                 err.text);
+    cr_assert_eq(perf_control_read_checked(fds[0], 200 * NS_PER_MS, &checked, &why), -ETIMEDOUT, "%s",
+                 why.text);
     cr_assert_lt(host_now_ns() - start_ns, 5000 * NS_PER_MS);
     close(fds[0]);
     pthread_join(thread, NULL);
@@ -64,15 +64,15 @@ Test(perf_control, other_lines_are_refused)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int fds[2];
-        struct net_error err = {""};
+        struct net_error why = {""};
         uint64_t checked = 0;
         connect_pair(fds);
         cr_assert_eq(send(fds[1], cases[i].line, strlen(cases[i].line), MSG_NOSIGNAL),
                      (ssize_t)strlen(cases[i].line));
         close(fds[1]);
-        cr_expect_eq(perf_control_read_checked(fds[0], 1000 * NS_PER_MS, &checked, &err), cases[i].rc,
-                     "%s gives %s", cases[i].line, err.text);
-        cr_expect(cases[i].rc == 0 ? checked == 7 : err.text[0] != '\0', "%s", cases[i].line);
+        cr_expect_eq(perf_control_read_checked(fds[0], 1000 * NS_PER_MS, &checked, &why), cases[i].rc,
+                     "%s gives %s", cases[i].line, why.text);
+        cr_expect(cases[i].rc == 0 ? checked == 7 : why.text[0] != '\0', "%s", cases[i].line);
         close(fds[0]);
     }
 }

@@ -47,15 +47,15 @@ Test(pingpong_exchange, what_is_no_line_is_refused)
 Test(pingpong_exchange, many_lines_arrive_as_they_were)
 {
     static struct pingpong_dest mine[PINGPONG_MAX_PAIRS], peer[PINGPONG_MAX_PAIRS];
-    struct net_error err;
+    struct net_error why;
     int fds[2];
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
     for (uint32_t i = 0; i < 3; i++)
         mine[i] = (struct pingpong_dest){
             .qpn = 0x15 + i, .psn = 0xc9b0a1 + i, .gid = net_addr_from_v4((uint8_t[]){10, 77, 0, 2})};
     cr_assert_eq(write(fds[1], "done", 5), 5);
-    cr_assert_eq(pingpong_exchange_server_reply(fds[0], mine, PINGPONG_MAX_PAIRS, 1000000000, &err), 0);
-    cr_assert_eq(pingpong_exchange_server_read(fds[1], peer, PINGPONG_MAX_PAIRS, 1000000000, &err), 0);
+    cr_assert_eq(pingpong_exchange_server_reply(fds[0], mine, PINGPONG_MAX_PAIRS, 1000000000, &why), 0);
+    cr_assert_eq(pingpong_exchange_server_read(fds[1], peer, PINGPONG_MAX_PAIRS, 1000000000, &why), 0);
     cr_assert_arr_eq(peer, mine, sizeof mine);
     close(fds[0]);
     close(fds[1]);

@@ -110,11 +110,11 @@ static void count_file(struct sniff_count *count, const char *path)
 {
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error err;
+    struct net_error why;
     struct explain_analysis *analysis = explain_analysis_create(&(struct explain_analysis_config){0});
     *count = (struct sniff_count){0};
-    cr_assert_eq(net_capture_open(path, &capture, &err), 0, "%s", err.text);
-    while (net_capture_next(capture, &record, &err) > 0) {
+    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
+    while (net_capture_next(capture, &record, &why) > 0) {
         struct explain_packet packet;
         struct explain_meaning meaning;
         explain_dissect(&packet, &record, count->packets + 1);

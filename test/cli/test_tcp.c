@@ -24,12 +24,12 @@ static uint16_t port_of(int fd)
 
 static void setup(void)
 {
-    struct net_error err = {""};
+    struct net_error why = {""};
     int listener;
-    cr_assert_eq(cli_tcp_listen(0, &listener, &err), 0, "%s", err.text);
-    cr_assert_eq(cli_tcp_connect("127.0.0.1", port_of(listener), 5 * SECOND, &ends[0], &err), 0, "%s",
-                 err.text);
-    cr_assert_eq(cli_tcp_accept(listener, &ends[1], &err), 0, "%s", err.text);
+    cr_assert_eq(cli_tcp_listen(0, &listener, &why), 0, "%s", why.text);
+    cr_assert_eq(cli_tcp_connect("127.0.0.1", port_of(listener), 5 * SECOND, &ends[0], &why), 0, "%s",
+                 why.text);
+    cr_assert_eq(cli_tcp_accept(listener, &ends[1], &why), 0, "%s", why.text);
     close(listener);
 }
 
@@ -64,17 +64,17 @@ Test(tcp, a_silent_peer_is_noticed)
 Test(tcp, reads_and_writes_are_whole_and_end_in_time)
 {
     static uint8_t out[300000], in[sizeof out];
-    struct net_error err;
+    struct net_error why;
     for (size_t i = 0; i < sizeof out; i++)
         out[i] = (uint8_t)(i * 7 + i / 256);
     for (size_t at = 0; at < sizeof out; at += 100000) {
-        cr_assert_eq(cli_tcp_write(ends[0], out + at, 100000, 5 * SECOND, &err), 0, "%s", err.text);
-        cr_assert_eq(cli_tcp_read(ends[1], in + at, 100000, 5 * SECOND, &err), 0, "%s", err.text);
+        cr_assert_eq(cli_tcp_write(ends[0], out + at, 100000, 5 * SECOND, &why), 0, "%s", why.text);
+        cr_assert_eq(cli_tcp_read(ends[1], in + at, 100000, 5 * SECOND, &why), 0, "%s", why.text);
     }
     cr_expect_arr_eq(in, out, sizeof out);
-    cr_expect_eq(cli_tcp_read(ends[1], in, 1, SECOND / 20, &err), -ETIMEDOUT);
+    cr_expect_eq(cli_tcp_read(ends[1], in, 1, SECOND / 20, &why), -ETIMEDOUT);
     cr_assert_eq(shutdown(ends[0], SHUT_WR), 0);
-    cr_expect_eq(cli_tcp_read(ends[1], in, 1, 5 * SECOND, &err), -ECONNRESET);
+    cr_expect_eq(cli_tcp_read(ends[1], in, 1, 5 * SECOND, &why), -ECONNRESET);
     struct net_addr local, expected = net_addr_from_v4((uint8_t[]){127, 0, 0, 1});
     cr_assert(cli_tcp_local_addr(ends[1], &local));
     cr_expect(net_addr_equal(&local, &expected));

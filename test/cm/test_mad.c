@@ -393,9 +393,9 @@ static unsigned for_each_mad(void (*each)(const char *where, const uint8_t *mad)
     for (size_t i = 0; i < captures.gl_pathc; i++) {
         struct net_capture *capture;
         struct net_capture_record record;
-        struct net_error err;
-        cr_assert_eq(net_capture_open(captures.gl_pathv[i], &capture, &err), 0, "%s", err.text);
-        for (unsigned n = 1; net_capture_next(capture, &record, &err) > 0; n++) {
+        struct net_error why;
+        cr_assert_eq(net_capture_open(captures.gl_pathv[i], &capture, &why), 0, "%s", why.text);
+        for (unsigned n = 1; net_capture_next(capture, &record, &why) > 0; n++) {
             struct roce_pkt pkt;
             char where[200];
             if (roce_pkt_parse(&pkt, record.data, record.len_bytes, 0) != ROCE_RX_TAKEN ||

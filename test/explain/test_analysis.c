@@ -24,18 +24,18 @@ struct reading {
 static void begin(struct reading *r, const char *name)
 {
     char path[200];
-    struct net_error err;
+    struct net_error why;
     snprintf(path, sizeof path, "pcaps/%s.pcap", name);
     *r = (struct reading){.analysis = explain_analysis_create(&(struct explain_analysis_config){0})};
     cr_assert_not_null(r->analysis);
-    cr_assert_eq(net_capture_open(path, &r->capture, &err), 0, "%s", err.text);
+    cr_assert_eq(net_capture_open(path, &r->capture, &why), 0, "%s", why.text);
 }
 
 static bool next(struct reading *r)
 {
     struct net_capture_record record;
-    struct net_error err;
-    if (net_capture_next(r->capture, &record, &err) != 1)
+    struct net_error why;
+    if (net_capture_next(r->capture, &record, &why) != 1)
         return false;
     explain_dissect(&r->packet, &record, ++r->number);
     explain_analysis_next(r->analysis, &r->packet, &r->meaning);

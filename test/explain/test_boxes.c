@@ -82,11 +82,11 @@ static void offenders(const char *path, unsigned at, uint8_t flip, char *names, 
 {
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error err;
+    struct net_error why;
     uint8_t frame[2048];
     struct explain_packet p;
-    cr_assert_eq(net_capture_open(path, &capture, &err), 0, "%s", err.text);
-    cr_assert_eq(net_capture_next(capture, &record, &err), 1);
+    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
+    cr_assert_eq(net_capture_next(capture, &record, &why), 1);
     cr_assert_leq(record.len_bytes, sizeof frame);
     memcpy(frame, record.data, record.len_bytes);
     frame[at] ^= flip;

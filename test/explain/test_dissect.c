@@ -40,11 +40,11 @@ static struct explain_packet frame_of(const char *path, uint64_t n)
     static uint8_t bytes[10000];
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error err;
+    struct net_error why;
     struct explain_packet p;
-    cr_assert_eq(net_capture_open(path, &capture, &err), 0, "%s", err.text);
+    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
     for (uint64_t i = 0; i < n; i++)
-        cr_assert_eq(net_capture_next(capture, &record, &err), 1);
+        cr_assert_eq(net_capture_next(capture, &record, &why), 1);
     cr_assert_leq(record.len_bytes, sizeof bytes);
     memcpy(bytes, record.data, record.len_bytes);
     net_capture_close(capture);
@@ -102,9 +102,9 @@ Test(dissect, every_frame_of_every_capture_at_every_length)
     for (size_t i = 0; i < found.gl_pathc; i++) {
         struct net_capture *capture;
         struct net_capture_record record;
-        struct net_error err;
-        cr_assert_eq(net_capture_open(found.gl_pathv[i], &capture, &err), 0, "%s", err.text);
-        for (uint64_t n = 1; net_capture_next(capture, &record, &err) == 1; n++) {
+        struct net_error why;
+        cr_assert_eq(net_capture_open(found.gl_pathv[i], &capture, &why), 0, "%s", why.text);
+        for (uint64_t n = 1; net_capture_next(capture, &record, &why) == 1; n++) {
             uint32_t whole = record.len_bytes, step = whole > 400 ? 37 : 3;
             for (uint32_t len = n % step; len <= whole;
                  len += len + step > whole && len < whole ? whole - len : step) {

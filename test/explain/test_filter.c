@@ -11,12 +11,12 @@ static unsigned count(const char *expression)
 {
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error err;
+    struct net_error why;
     unsigned matches = 0;
-    struct explain_filter *filter = explain_filter_parse(expression, &err);
-    cr_assert_not_null(filter, "%s", err.text);
-    cr_assert_eq(net_capture_open(CAPTURE, &capture, &err), 0, "%s", err.text);
-    for (uint64_t n = 1; net_capture_next(capture, &record, &err) == 1; n++) {
+    struct explain_filter *filter = explain_filter_parse(expression, &why);
+    cr_assert_not_null(filter, "%s", why.text);
+    cr_assert_eq(net_capture_open(CAPTURE, &capture, &why), 0, "%s", why.text);
+    for (uint64_t n = 1; net_capture_next(capture, &record, &why) == 1; n++) {
         struct explain_packet p;
         explain_dissect(&p, &record, n);
         matches += explain_filter_matches(filter, &p, NULL);

@@ -69,12 +69,12 @@ static void write_page(struct explain_text *out, const char *path, const char *n
     struct explain_analysis *analysis = explain_analysis_create(&(struct explain_analysis_config){0});
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error err;
+    struct net_error why;
     uint64_t n = 0;
-    cr_assert_eq(net_capture_open(path, &capture, &err), 0, "%s", err.text);
+    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
     explain_html_begin(html, out);
     explain_html_file(html, out, name);
-    while (net_capture_next(capture, &record, &err) == 1) {
+    while (net_capture_next(capture, &record, &why) == 1) {
         struct explain_packet p;
         struct explain_meaning m;
         explain_dissect(&p, &record, ++n);

@@ -28,9 +28,9 @@ Test(json, every_packet_is_an_object)
     for (unsigned i = 0; i < sizeof paths / sizeof paths[0]; i++) {
         struct net_capture *capture;
         struct net_capture_record record;
-        struct net_error err;
-        cr_assert_eq(net_capture_open(paths[i], &capture, &err), 0, "%s", err.text);
-        for (uint64_t n = 1; net_capture_next(capture, &record, &err) == 1; n++) {
+        struct net_error why;
+        cr_assert_eq(net_capture_open(paths[i], &capture, &why), 0, "%s", why.text);
+        for (uint64_t n = 1; net_capture_next(capture, &record, &why) == 1; n++) {
             struct explain_packet p;
             explain_dissect(&p, &record, n);
             explain_text_clear(&text);

@@ -31,12 +31,12 @@ static void load(const char *name, edit *change, struct explain_tape *tape)
     uint8_t bytes[8192];
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error err;
+    struct net_error why;
     uint64_t number = 0;
     *tape = (struct explain_tape){0};
     snprintf(path, sizeof path, "pcaps/%s.pcap", name);
-    cr_assert_eq(net_capture_open(path, &capture, &err), 0, "%s", err.text);
-    while (net_capture_next(capture, &record, &err) > 0) {
+    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
+    while (net_capture_next(capture, &record, &why) > 0) {
         cr_assert_leq(record.len_bytes, sizeof bytes);
         memcpy(bytes, record.data, record.len_bytes);
         record.data = bytes;
@@ -67,11 +67,11 @@ static struct outcome replay(const char *name, const char *as, edit *change)
     struct outcome o = {0};
     struct explain_replay_config config = {.compared = keep, .ctx = &o};
     struct net_addr addr;
-    struct net_error err;
+    struct net_error why;
     load(name, change, &tape);
     cr_assert_eq(net_addr_parse(as, &addr), 0);
-    cr_assert_eq(explain_learn(&tape, &addr, NULL, &endpoint, &err), 0, "%s", err.text);
-    cr_assert_eq(explain_replay(&tape, &endpoint, &config, &o.result, &err), 0, "%s", err.text);
+    cr_assert_eq(explain_learn(&tape, &addr, NULL, &endpoint, &why), 0, "%s", why.text);
+    cr_assert_eq(explain_replay(&tape, &endpoint, &config, &o.result, &why), 0, "%s", why.text);
     explain_endpoint_free(&endpoint);
     explain_tape_free(&tape);
     return o;
@@ -252,10 +252,10 @@ struct learned {
 static void learn(struct learned *l, const char *name, const char *as)
 {
     struct net_addr addr;
-    struct net_error err;
+    struct net_error why;
     load(name, NULL, &l->tape);
     cr_assert_eq(net_addr_parse(as, &addr), 0);
-    cr_assert_eq(explain_learn(&l->tape, &addr, NULL, &l->endpoint, &err), 0, "%s", err.text);
+    cr_assert_eq(explain_learn(&l->tape, &addr, NULL, &l->endpoint, &why), 0, "%s", why.text);
 }
 
 static void forget(struct learned *l)
@@ -311,11 +311,11 @@ Test(learn, nobody_by_that_address)
     struct explain_tape tape;
     struct explain_endpoint endpoint;
     struct net_addr addr;
-    struct net_error err;
+    struct net_error why;
     load("rc_atomic", NULL, &tape);
     net_addr_parse("10.9.9.9", &addr);
-    cr_expect_lt(explain_learn(&tape, &addr, NULL, &endpoint, &err), 0);
-    cr_expect(strstr(err.text, "10.9.9.9") != NULL);
+    cr_expect_lt(explain_learn(&tape, &addr, NULL, &endpoint, &why), 0);
+    cr_expect(strstr(why.text, "10.9.9.9") != NULL);
     explain_endpoint_free(&endpoint);
     explain_tape_free(&tape);
 }
@@ -343,12 +343,12 @@ Test(replay, captures_with_anything_in_their_packets, .timeout = 120)
         struct explain_endpoint endpoint;
         struct explain_replay_result result;
         struct net_addr addr;
-        struct net_error err;
+        struct net_error why;
         seed = round;
         load(names[round % 6], anything, &tape);
         net_addr_parse(round / 6 % 2 ? "10.77.0.1" : "10.77.0.2", &addr);
-        if (explain_learn(&tape, &addr, NULL, &endpoint, &err) == 0 &&
-            explain_replay(&tape, &endpoint, &(struct explain_replay_config){0}, &result, &err) == 0)
+        if (explain_learn(&tape, &addr, NULL, &endpoint, &why) == 0 &&
+            explain_replay(&tape, &endpoint, &(struct explain_replay_config){0}, &result, &why) == 0)
             replayed++;
         explain_endpoint_free(&endpoint);
         explain_tape_free(&tape);

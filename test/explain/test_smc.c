@@ -113,11 +113,11 @@ Test(smc, a_linux_peer)
 {
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error err;
+    struct net_error why;
     unsigned handshakes = 0, cdc = 0;
     struct explain_analysis *a = explain_analysis_create(&(struct explain_analysis_config){0});
-    cr_assert_eq(net_capture_open("pcaps/smc_first.pcap", &capture, &err), 0, "%s", err.text);
-    for (uint64_t n = 1; net_capture_next(capture, &record, &err) == 1; n++) {
+    cr_assert_eq(net_capture_open("pcaps/smc_first.pcap", &capture, &why), 0, "%s", why.text);
+    for (uint64_t n = 1; net_capture_next(capture, &record, &why) == 1; n++) {
         struct explain_packet p;
         struct explain_meaning m;
         explain_dissect(&p, &record, n);
@@ -152,12 +152,12 @@ Test(smc, findings_of_linux_peers)
         char path[100];
         struct net_capture *capture;
         struct net_capture_record record;
-        struct net_error err;
+        struct net_error why;
         uint64_t counts[EXPLAIN_FINDING_COUNT] = {0}, all = 0;
         struct explain_analysis *a = explain_analysis_create(&(struct explain_analysis_config){0});
         snprintf(path, sizeof path, "pcaps/%s.pcap", captures[i].name);
-        cr_assert_eq(net_capture_open(path, &capture, &err), 0, "%s", err.text);
-        for (uint64_t n = 1; net_capture_next(capture, &record, &err) == 1; n++) {
+        cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
+        for (uint64_t n = 1; net_capture_next(capture, &record, &why) == 1; n++) {
             struct explain_packet p;
             struct explain_meaning m;
             explain_dissect(&p, &record, n);

@@ -95,12 +95,12 @@ static struct pair *begin(const char *name, const struct pair_config *config)
 {
     const char *directory = getenv("NORNIC_SMC_CAPTURES");
     char path[400];
-    struct net_error err;
+    struct net_error why;
     watch = (struct watch){.pair = pair_new(config),
                            .analysis = explain_analysis_create(&(struct explain_analysis_config){0})};
     snprintf(path, sizeof path, "%s/smcr_%s.pcapng", directory ? directory : "", name);
     if (directory)
-        cr_assert_eq(net_pcapng_create(path, name, &watch.writer, &err), 0, "%s", err.text);
+        cr_assert_eq(net_pcapng_create(path, name, &watch.writer, &why), 0, "%s", why.text);
     watch.pair->on_wire = see;
     return watch.pair;
 }

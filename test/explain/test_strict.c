@@ -71,14 +71,14 @@ static struct outcome run(const struct change *change, uint32_t cut)
     struct outcome o = {0};
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error err;
+    struct net_error why;
     struct explain_finding last[8];
     struct explain_analysis *analysis =
         explain_analysis_create(&(struct explain_analysis_config){.strict = true});
     char path[200];
     snprintf(path, sizeof path, "pcaps/%s.pcap", change->capture);
-    cr_assert_eq(net_capture_open(path, &capture, &err), 0, "%s", err.text);
-    for (uint64_t number = 1; net_capture_next(capture, &record, &err) == 1; number++) {
+    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
+    for (uint64_t number = 1; net_capture_next(capture, &record, &why) == 1; number++) {
         struct explain_packet packet;
         struct explain_meaning meaning;
         uint8_t *frame = malloc(record.len_bytes);
@@ -191,13 +191,13 @@ static unsigned bad_icrc_findings(void)
 {
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error err;
+    struct net_error why;
     struct explain_packet packet;
     struct explain_meaning meaning;
     struct explain_analysis *analysis = explain_analysis_create(&(struct explain_analysis_config){0});
     uint8_t frame[200];
-    cr_assert_eq(net_capture_open("pcaps/rc_write_1024.pcap", &capture, &err), 0);
-    cr_assert_eq(net_capture_next(capture, &record, &err), 1);
+    cr_assert_eq(net_capture_open("pcaps/rc_write_1024.pcap", &capture, &why), 0);
+    cr_assert_eq(net_capture_next(capture, &record, &why), 1);
     memcpy(frame, record.data, record.len_bytes);
     frame[record.len_bytes - 1] ^= 1;
     record.data = frame;

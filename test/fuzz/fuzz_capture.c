@@ -23,18 +23,18 @@ static uint64_t read_file(const char *path, int *rc)
 {
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error err;
+    struct net_error why;
     uint64_t whole = 0;
-    if (net_capture_open(path, &capture, &err) != 0)
+    if (net_capture_open(path, &capture, &why) != 0)
         return 0;
-    while ((*rc = net_capture_next(capture, &record, &err)) == 1) {
+    while ((*rc = net_capture_next(capture, &record, &why)) == 1) {
         struct net_parsed at;
         net_parse(&at, record.data, record.len_bytes); /* reads to the last byte that there is */
         check(record.len_bytes <= record.wire_bytes);
         check(at.l3_offset + at.l3_bytes <= record.len_bytes);
         whole += record.len_bytes == record.wire_bytes;
     }
-    check(net_capture_next(capture, &record, &err) == *rc);
+    check(net_capture_next(capture, &record, &why) == *rc);
     net_capture_close(capture);
     return whole;
 }

@@ -27,13 +27,13 @@ static const uint8_t write_first[] = {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
-    struct net_error err = {0};
+    struct net_error why = {0};
     char *text = malloc(len_bytes + 1);
     check(text != NULL);
     memcpy(text, data, len_bytes);
     text[len_bytes] = '\0';
-    struct explain_filter *filter = explain_filter_parse(text, &err);
-    check(filter ? 1 : err.text[0] != '\0');
+    struct explain_filter *filter = explain_filter_parse(text, &why);
+    check(filter ? 1 : why.text[0] != '\0');
     if (filter) {
         struct explain_meaning meaning = {.flow = 1, .message = 2};
         for (uint32_t len = 0; len <= sizeof write_first; len += 14) {

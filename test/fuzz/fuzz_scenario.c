@@ -49,15 +49,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     static struct explain_scenario scenario;
     static struct explain_rewriter rewriter;
     struct explain_tape tape = {0};
-    struct net_error err = {0};
+    struct net_error why = {0};
     char *text = malloc(len_bytes + 1);
     check(text != NULL);
     memcpy(text, data, len_bytes);
     text[len_bytes] = '\0';
-    int rc = explain_scenario_parse(&scenario, text, &err);
-    check(rc == 0 || err.text[0]);
+    int rc = explain_scenario_parse(&scenario, text, &why);
+    check(rc == 0 || why.text[0]);
     fill(&tape);
-    if (rc == 0 && explain_rewrite_begin(&rewriter, &tape, &scenario, &err) == 0)
+    if (rc == 0 && explain_rewrite_begin(&rewriter, &tape, &scenario, &why) == 0)
         for (size_t i = 0; i < tape.count; i++) {
             uint8_t frame[200];
             struct roce_pkt pkt;

@@ -23,7 +23,7 @@ static void add_gids(struct cm_side *s, int side)
 static void open_devices(struct cm_pair *pair)
 {
     struct net_port *ends[2];
-    struct net_error err = {""};
+    struct net_error why = {""};
     if (pair->on_veth) {
         const char *reason = netns_unavailable();
         if (reason)
@@ -37,10 +37,10 @@ static void open_devices(struct cm_pair *pair)
         struct host_dev_config config = {.port = i ? "packet:nn1" : "packet:nn0"};
         if (pair->on_veth) {
             netns_enter(&pair->veth, i);
-            cr_assert_eq(host_dev_open(&config, &s->dev, &err), 0, "%s", err.text);
+            cr_assert_eq(host_dev_open(&config, &s->dev, &why), 0, "%s", why.text);
             netns_enter(&pair->veth, -1);
         } else {
-            cr_assert_eq(host_dev_create_on(ends[i], &config, &s->dev, &err), 0, "%s", err.text);
+            cr_assert_eq(host_dev_create_on(ends[i], &config, &s->dev, &why), 0, "%s", why.text);
             host_dev_lock(s->dev);
             add_gids(s, i);
             host_dev_unlock(s->dev);
@@ -54,10 +54,10 @@ void cm_pair_open(struct cm_pair *pair, bool on_veth, const struct host_cm_confi
     open_devices(pair);
     for (int i = 0; i < 2; i++) {
         struct cm_side *s = &pair->side[i];
-        struct net_error err = {""};
+        struct net_error why = {""};
         struct host_cm_config with = config ? *config : (struct host_cm_config){.gid_type = ROCE_GID_V2};
         with.peer_mac = mac_of(1 - i);
-        cr_assert_eq(host_cm_open(s->dev, &with, &s->cm, &err), 0, "%s", err.text);
+        cr_assert_eq(host_cm_open(s->dev, &with, &s->cm, &why), 0, "%s", why.text);
         cr_assert_eq(net_addr_parse(NETNS_VETH_V4(i), &s->addr), 0);
         struct rdma_cq_config cq = {.capacity = 64};
         cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &cq, &s->cq), 0);
@@ -134,12 +134,12 @@ struct host_cm_id *cm_pair_route(struct cm_pair *pair, enum roce_cm_port_space s
                                  const struct net_addr *dst)
 {
     struct host_cm_id *id;
-    struct net_error err = {""};
+    struct net_error why = {""};
     struct cm_side *s = &pair->side[0];
     cr_assert_eq(host_cm_create_id(s->cm, space, NULL, &id), 0);
     if (pair->on_veth)
         netns_enter(&pair->veth, 0);
-    cr_assert_eq(host_cm_resolve_addr(id, NULL, dst, CM_PAIR_PORT, 5 * CM_NS_PER_S, &err), 0, "%s", err.text);
+    cr_assert_eq(host_cm_resolve_addr(id, NULL, dst, CM_PAIR_PORT, 5 * CM_NS_PER_S, &why), 0, "%s", why.text);
     if (pair->on_veth)
         netns_enter(&pair->veth, -1);
     cr_assert_eq(cm_pair_skip(s, ROCE_CM_EVENT_ADDR_RESOLVED), 0);

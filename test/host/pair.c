@@ -22,9 +22,9 @@ static struct net_addr gid_of(int side)
 
 static void make_device(struct pair_side *s, int side, struct net_port *port, bool no_thread)
 {
-    struct net_error err;
+    struct net_error why;
     struct host_dev_config config = {.no_thread = no_thread};
-    cr_assert_eq(host_dev_create_on(port, &config, &s->dev, &err), 0, "%s", err.text);
+    cr_assert_eq(host_dev_create_on(port, &config, &s->dev, &why), 0, "%s", why.text);
     struct roce_gid gid = {.addr = gid_of(side), .mac = mac_of(side)};
     host_dev_lock(s->dev);
     cr_assert_eq(roce_dev_gid_add(host_dev_engine(s->dev), &gid), 0);

@@ -155,10 +155,10 @@ static void *destroy(void *arg)
 Test(cm, destroying_an_id_waits_for_the_acknowledgement)
 {
     struct host_cm_id *id;
-    struct net_error err;
+    struct net_error why;
     pthread_t thread;
     cr_assert_eq(host_cm_create_id(pair.side[0].cm, ROCE_CM_PS_TCP, NULL, &id), 0);
-    cr_assert_eq(host_cm_resolve_addr(id, NULL, &pair.side[1].addr, 1, CM_NS_PER_S, &err), 0, "%s", err.text);
+    cr_assert_eq(host_cm_resolve_addr(id, NULL, &pair.side[1].addr, 1, CM_NS_PER_S, &why), 0, "%s", why.text);
     struct host_cm_event *event = cm_pair_expect(&pair.side[0], ROCE_CM_EVENT_ADDR_RESOLVED);
     cr_assert_eq(pthread_create(&thread, NULL, destroy, id), 0);
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* time to do what it must not */
@@ -234,22 +234,22 @@ Test(cm, steps_have_an_order)
 {
     struct host_cm_id *id;
     struct roce_cm_conn_param param = {.retry_count = 7};
-    struct net_error err = {""};
+    struct net_error why = {""};
     struct net_addr nobody = net_addr_from_v4((uint8_t[]){10, 99, 0, 1});
     cr_assert_eq(host_cm_create_id(pair.side[0].cm, ROCE_CM_PS_TCP, NULL, &id), 0);
     cr_expect_eq(host_cm_resolve_route(id), -EINVAL);
     cr_expect_eq(host_cm_connect(id, NULL, &param), -EINVAL);
-    cr_expect_eq(host_cm_resolve_addr(id, &nobody, &pair.side[1].addr, 1, CM_NS_PER_S, &err), -EADDRNOTAVAIL);
-    cr_expect(strstr(err.text, "10.99.0.1"), "%s", err.text);
-    cr_assert_eq(host_cm_resolve_addr(id, &pair.side[0].addr, &pair.side[1].addr, 1, CM_NS_PER_S, &err), 0);
+    cr_expect_eq(host_cm_resolve_addr(id, &nobody, &pair.side[1].addr, 1, CM_NS_PER_S, &why), -EADDRNOTAVAIL);
+    cr_expect(strstr(why.text, "10.99.0.1"), "%s", why.text);
+    cr_assert_eq(host_cm_resolve_addr(id, &pair.side[0].addr, &pair.side[1].addr, 1, CM_NS_PER_S, &why), 0);
     cm_pair_skip(&pair.side[0], ROCE_CM_EVENT_ADDR_RESOLVED);
-    cr_expect_eq(host_cm_resolve_addr(id, NULL, &pair.side[1].addr, 1, CM_NS_PER_S, &err), -EINVAL);
+    cr_expect_eq(host_cm_resolve_addr(id, NULL, &pair.side[1].addr, 1, CM_NS_PER_S, &why), -EINVAL);
     cr_expect_eq(host_cm_connect(id, NULL, &param), -EINVAL);
     cr_expect_eq(host_cm_listen(id, NULL, 1, 1), -EINVAL);
     host_cm_destroy_id(id);
     struct host_cm *second;
-    cr_expect_eq(host_cm_open(pair.side[0].dev, NULL, &second, &err), -EBUSY);
-    cr_expect(strstr(err.text, "has one"), "%s", err.text);
+    cr_expect_eq(host_cm_open(pair.side[0].dev, NULL, &second, &why), -EBUSY);
+    cr_expect(strstr(why.text, "has one"), "%s", why.text);
 }
 
 /* Both ends on one device: the engine hands the frames over. */
@@ -303,10 +303,10 @@ Test(cm, a_datagram_service_is_found)
 Test(cm, ROCE_UD_24_a_group_is_joined)
 {
     struct host_cm_id *id;
-    struct net_error err = {""};
+    struct net_error why = {""};
     struct net_addr group = net_addr_from_v4((uint8_t[]){239, 1, 2, 3});
     cr_assert_eq(host_cm_create_id(pair.side[0].cm, ROCE_CM_PS_UDP, NULL, &id), 0);
-    cr_assert_eq(host_cm_join_multicast(id, &group, &err), 0, "%s", err.text);
+    cr_assert_eq(host_cm_join_multicast(id, &group, &why), 0, "%s", why.text);
     struct host_cm_event *event = cm_pair_expect(&pair.side[0], ROCE_CM_EVENT_MULTICAST_JOIN);
     cr_expect_eq(event->values.qpn, 0xffffff);
     cr_expect_eq(event->values.qkey, 0x01234567);
@@ -315,10 +315,10 @@ Test(cm, ROCE_UD_24_a_group_is_joined)
     cr_expect_arr_eq(event->values.path.av.dst_mac.b, "\x01\x00\x5e\x01\x02\x03", 6);
     cr_expect(net_addr_equal(&event->values.path.av.dgid, &group));
     host_cm_ack_event(event);
-    cr_expect_eq(host_cm_join_multicast(id, &group, &err), -EEXIST);
+    cr_expect_eq(host_cm_join_multicast(id, &group, &why), -EEXIST);
     cr_expect_eq(host_cm_leave_multicast(id, &group), 0);
     cr_expect_eq(host_cm_leave_multicast(id, &group), -ENOENT);
-    cr_expect_eq(host_cm_join_multicast(id, &pair.side[0].addr, &err), -EINVAL);
+    cr_expect_eq(host_cm_join_multicast(id, &pair.side[0].addr, &why), -EINVAL);
     host_cm_destroy_id(id);
 }
 
@@ -349,7 +349,7 @@ Test(cm_timers, a_silent_peer_is_unreachable, .timeout = 60)
 Test(cm_timers, a_caller_that_drives_manages_connections_too, .timeout = 60)
 {
     struct net_port *ends[2];
-    struct net_error err = {""};
+    struct net_error why = {""};
     struct host_dev *dev;
     struct host_cm *cm;
     struct host_cm_id *own, *id;
@@ -357,13 +357,13 @@ Test(cm_timers, a_caller_that_drives_manages_connections_too, .timeout = 60)
     struct roce_gid gid = {.addr = net_addr_from_v4((uint8_t[]){10, 0, 0, 1}), .mac = {{2, 0, 0, 0, 0, 1}}};
     struct roce_cm_conn_param param = {.retry_count = 7};
     cr_assert_eq(net_memory_pair(1500, 64, ends), 0);
-    cr_assert_eq(host_dev_create_on(ends[0], &config, &dev, &err), 0, "%s", err.text);
+    cr_assert_eq(host_dev_create_on(ends[0], &config, &dev, &why), 0, "%s", why.text);
     cr_assert_eq(roce_dev_gid_add(host_dev_engine(dev), &gid), 0);
-    cr_assert_eq(host_cm_open(dev, NULL, &cm, &err), 0, "%s", err.text);
+    cr_assert_eq(host_cm_open(dev, NULL, &cm, &why), 0, "%s", why.text);
     cr_assert_eq(host_cm_create_id(cm, ROCE_CM_PS_TCP, NULL, &own), 0);
     cr_assert_eq(host_cm_listen(own, &gid.addr, 7, 1), 0);
     cr_assert_eq(host_cm_create_id(cm, ROCE_CM_PS_TCP, NULL, &id), 0);
-    cr_assert_eq(host_cm_resolve_addr(id, &gid.addr, &gid.addr, 7, CM_NS_PER_S, &err), 0, "%s", err.text);
+    cr_assert_eq(host_cm_resolve_addr(id, &gid.addr, &gid.addr, 7, CM_NS_PER_S, &why), 0, "%s", why.text);
     cr_assert_eq(host_cm_resolve_route(id), 0);
     param.qp_num = 99; /* no QP of this device: the application would move it */
     cr_assert_eq(host_cm_connect(id, NULL, &param), 0);
@@ -399,9 +399,9 @@ static void *keep_connecting(void *arg)
     (void)arg;
     for (int i = 0; i < ROUNDS; i++) {
         struct host_cm_id *id;
-        struct net_error err;
+        struct net_error why;
         cr_assert_eq(host_cm_create_id(pair.side[0].cm, ROCE_CM_PS_TCP, NULL, &id), 0);
-        cr_assert_eq(host_cm_resolve_addr(id, NULL, &pair.side[1].addr, 9, CM_NS_PER_S, &err), 0);
+        cr_assert_eq(host_cm_resolve_addr(id, NULL, &pair.side[1].addr, 9, CM_NS_PER_S, &why), 0);
         host_cm_destroy_id(id);
     }
     return NULL;

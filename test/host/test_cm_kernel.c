@@ -34,11 +34,11 @@ static void run(int side, const char *command)
 }
 
 static int resolve(struct host_cm_id *id, const char *src, const char *dst, uint64_t timeout_ns,
-                   struct net_error *err)
+                   struct net_error *why)
 {
     struct net_addr from = addr_of(src ? src : "0.0.0.0"), to = addr_of(dst);
     netns_enter(&pair.veth, 0);
-    int rc = host_cm_resolve_addr(id, src ? &from : NULL, &to, CM_PAIR_PORT, timeout_ns, err);
+    int rc = host_cm_resolve_addr(id, src ? &from : NULL, &to, CM_PAIR_PORT, timeout_ns, why);
     netns_enter(&pair.veth, -1);
     return rc;
 }
@@ -90,11 +90,11 @@ Test(cm_kernel, the_source_is_the_kernels_choice_or_the_callers)
     cr_assert_eq(host_dev_get_event(pair.side[0].dev, &change, 10 * CM_NS_PER_S), 0);
     host_dev_ack_event(pair.side[0].dev, &change);
     for (int i = 0; i < 4; i++) {
-        struct net_error err = {""};
+        struct net_error why = {""};
         struct roce_cm_endpoints ends;
         struct host_cm_id *id = new_id();
         struct net_addr expected = addr_of(cases[i][2]);
-        cr_assert_eq(resolve(id, cases[i][0], cases[i][1], 5 * CM_NS_PER_S, &err), 0, "%s", err.text);
+        cr_assert_eq(resolve(id, cases[i][0], cases[i][1], 5 * CM_NS_PER_S, &why), 0, "%s", why.text);
         cm_pair_skip(&pair.side[0], ROCE_CM_EVENT_ADDR_RESOLVED);
         host_cm_id_endpoints(id, &ends);
         cr_expect(net_addr_equal(&ends.local, &expected), "%d", i);
@@ -105,10 +105,10 @@ Test(cm_kernel, the_source_is_the_kernels_choice_or_the_callers)
 /* covers: ROCE-CM-64 */
 Test(cm_kernel, ROCE_CM_64_a_neighbour_that_does_not_answer)
 {
-    struct net_error err = {""};
+    struct net_error why = {""};
     struct host_cm_id *id = new_id();
     uint64_t start_ns = host_now_ns();
-    cr_assert_eq(resolve(id, NULL, "10.77.0.60", CM_NS_PER_S / 10, &err), 0, "%s", err.text);
+    cr_assert_eq(resolve(id, NULL, "10.77.0.60", CM_NS_PER_S / 10, &why), 0, "%s", why.text);
     cr_expect_lt(host_now_ns() - start_ns, CM_NS_PER_S / 10, "the call does not wait");
     struct host_cm_event *event = cm_pair_expect(&pair.side[0], ROCE_CM_EVENT_ADDR_ERROR);
     cr_expect_geq(host_now_ns() - start_ns, CM_NS_PER_S / 10);
@@ -116,22 +116,22 @@ Test(cm_kernel, ROCE_CM_64_a_neighbour_that_does_not_answer)
     cr_expect(strstr(event->error.text, "10.77.0.60 does not answer on nn0"), "%s", event->error.text);
     host_cm_ack_event(event);
     /* It may be tried again; and an id may go while its question is open. */
-    cr_assert_eq(resolve(id, NULL, "10.77.0.2", 5 * CM_NS_PER_S, &err), 0, "%s", err.text);
+    cr_assert_eq(resolve(id, NULL, "10.77.0.2", 5 * CM_NS_PER_S, &why), 0, "%s", why.text);
     cm_pair_skip(&pair.side[0], ROCE_CM_EVENT_ADDR_RESOLVED);
     host_cm_destroy_id(id);
     id = new_id();
-    cr_assert_eq(resolve(id, NULL, "10.77.0.61", 5 * CM_NS_PER_S, &err), 0, "%s", err.text);
+    cr_assert_eq(resolve(id, NULL, "10.77.0.61", 5 * CM_NS_PER_S, &why), 0, "%s", why.text);
     host_cm_destroy_id(id);
 }
 
 Test(cm_kernel, where_there_is_no_route_the_call_says_so)
 {
-    struct net_error err = {""};
+    struct net_error why = {""};
     struct host_cm_id *id = new_id();
-    cr_expect_eq(resolve(id, NULL, "192.0.2.1", CM_NS_PER_S, &err), -EHOSTUNREACH);
-    cr_expect(strstr(err.text, "no route to 192.0.2.1"), "%s", err.text);
-    cr_expect_eq(resolve(id, "10.99.0.1", "10.77.0.2", CM_NS_PER_S, &err), -EADDRNOTAVAIL);
-    cr_expect_eq(resolve(id, "fd77::1", "10.77.0.2", CM_NS_PER_S, &err), -EADDRNOTAVAIL);
+    cr_expect_eq(resolve(id, NULL, "192.0.2.1", CM_NS_PER_S, &why), -EHOSTUNREACH);
+    cr_expect(strstr(why.text, "no route to 192.0.2.1"), "%s", why.text);
+    cr_expect_eq(resolve(id, "10.99.0.1", "10.77.0.2", CM_NS_PER_S, &why), -EADDRNOTAVAIL);
+    cr_expect_eq(resolve(id, "fd77::1", "10.77.0.2", CM_NS_PER_S, &why), -EADDRNOTAVAIL);
     host_cm_destroy_id(id);
 }
 
@@ -140,12 +140,12 @@ Test(cm_kernel, ROCE_UD_24_the_kernel_is_told_of_a_group)
 {
     static const char *const groups[] = {"239.1.2.3", "ff05::1234"};
     struct host_cm_id *ids[2] = {new_id(), new_id()};
-    struct net_error err = {""};
+    struct net_error why = {""};
     netns_enter(&pair.veth, 0);
     for (int g = 0; g < 2; g++) {
         struct net_addr group = addr_of(groups[g]);
         for (int i = 0; i < 2; i++) {
-            cr_assert_eq(host_cm_join_multicast(ids[i], &group, &err), 0, "%s", err.text);
+            cr_assert_eq(host_cm_join_multicast(ids[i], &group, &why), 0, "%s", why.text);
             cm_pair_skip(&pair.side[0], ROCE_CM_EVENT_MULTICAST_JOIN);
         }
         cr_expect_eq(netns_run(&pair.veth, 0, "ip maddr show dev nn0 | grep -qwF %s", groups[g]), 0);

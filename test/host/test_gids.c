@@ -14,11 +14,11 @@ static struct host_dev *dev;
 
 static void open_dev(const struct host_dev_config *more)
 {
-    struct net_error err = {""};
+    struct net_error why = {""};
     struct host_dev_config config = *more;
     config.port = "packet:nn0";
     netns_enter(&veth, 0);
-    cr_assert_eq(host_dev_open(&config, &dev, &err), 0, "%s", err.text);
+    cr_assert_eq(host_dev_open(&config, &dev, &why), 0, "%s", why.text);
     netns_enter(&veth, -1); /* the device stays where it was opened */
 }
 
@@ -184,17 +184,17 @@ Test(gids, a_caller_that_drives_hears_the_news)
 
 Test(gids, the_next_hop_is_looked_for_where_the_gid_is)
 {
-    struct net_error err = {""};
+    struct net_error why = {""};
     struct net_addr peer;
     struct net_mac mac;
     cr_assert_eq(netns_run(&veth, 1, "ip link set nn1 address 02:00:00:00:00:08"), 0);
     open_dev(&(struct host_dev_config){.port = NULL});
     netns_enter(&veth, 0);
     cr_assert_eq(net_addr_parse(NETNS_VETH_V4(1), &peer), 0);
-    cr_assert_eq(host_dev_resolve_from(dev, 1, &peer, 5 * SECOND, &mac, &err), 0, "%s", err.text);
+    cr_assert_eq(host_dev_resolve_from(dev, 1, &peer, 5 * SECOND, &mac, &why), 0, "%s", why.text);
     cr_expect_arr_eq(mac.b, "\2\0\0\0\0\x8", 6);
-    cr_expect_eq(host_dev_resolve_from(dev, 9, &peer, 5 * SECOND, &mac, &err), -ENOENT);
-    cr_expect(strstr(err.text, "no GID with index 9"), "%s", err.text);
+    cr_expect_eq(host_dev_resolve_from(dev, 9, &peer, 5 * SECOND, &mac, &why), -ENOENT);
+    cr_expect(strstr(why.text, "no GID with index 9"), "%s", why.text);
 }
 
 /* covers: ROCE-EV-8 */
@@ -209,11 +209,11 @@ Test(gids, ROCE_EV_8_an_interface_that_goes_is_fatal)
 
 Test(gids, an_interface_without_addresses_is_named)
 {
-    struct net_error err = {""};
+    struct net_error why = {""};
     struct host_dev_config config = {.port = "packet:nn0"};
     run("ip addr flush dev nn0");
     netns_enter(&veth, 0);
-    cr_expect_lt(host_dev_open(&config, &dev, &err), 0);
-    cr_expect(strstr(err.text, "nn0 has no IP address"), "%s", err.text);
+    cr_expect_lt(host_dev_open(&config, &dev, &why), 0);
+    cr_expect(strstr(why.text, "nn0 has no IP address"), "%s", why.text);
     dev = NULL;
 }

@@ -82,10 +82,10 @@ static void send_to(struct roce_qp *qp, const struct net_addr *group)
     struct cm_side *s = &pair.side[0];
     struct host_cm_id *id;
     struct rdma_ah *ah = NULL;
-    struct net_error err = {""};
+    struct net_error why = {""};
     cr_assert_eq(host_cm_create_id(s->cm, ROCE_CM_PS_UDP, NULL, &id), 0);
     netns_enter(&pair.veth, 0);
-    cr_assert_eq(host_cm_join_multicast(id, group, &err), 0, "%s", err.text);
+    cr_assert_eq(host_cm_join_multicast(id, group, &why), 0, "%s", why.text);
     netns_enter(&pair.veth, -1);
     struct host_cm_event *event = cm_pair_expect(s, ROCE_CM_EVENT_MULTICAST_JOIN);
     host_dev_lock(s->dev);

@@ -85,13 +85,13 @@ Test(addr, mac_text)
 
 Test(error, sentence_and_errno)
 {
-    struct net_error err;
-    cr_assert_eq(net_error_set(&err, ENODEV, "no interface %s", "eth9"), -ENODEV);
-    cr_assert_str_eq(err.text, "no interface eth9");
+    struct net_error why;
+    cr_assert_eq(net_error_set(&why, ENODEV, "no interface %s", "eth9"), -ENODEV);
+    cr_assert_str_eq(why.text, "no interface eth9");
     cr_assert_eq(net_error_set(NULL, EIO, "nobody asks"), -EIO);
     char long_name[1000];
     memset(long_name, 'x', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = 0;
-    cr_assert_eq(net_error_set(&err, ENOENT, "%s", long_name), -ENOENT);
-    cr_assert_eq(strlen(err.text), sizeof err.text - 1);
+    cr_assert_eq(net_error_set(&why, ENOENT, "%s", long_name), -ENOENT);
+    cr_assert_eq(strlen(why.text), sizeof why.text - 1);
 }

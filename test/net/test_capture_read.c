@@ -29,11 +29,11 @@ static struct pcap_image *numbered_image(int big_endian, int nano, unsigned n)
 }
 
 /* Reads on until the end or a failure. Returns what the last read said. */
-static int read_all(struct net_capture *capture, unsigned *count, struct net_error *err)
+static int read_all(struct net_capture *capture, unsigned *count, struct net_error *why)
 {
     struct net_capture_record record;
     int rc;
-    for (*count = 0; (rc = net_capture_next(capture, &record, err)) == 1; ++*count)
+    for (*count = 0; (rc = net_capture_next(capture, &record, why)) == 1; ++*count)
         cr_assert_eq(test_frame_number(record.data, record.len_bytes), *count);
     return rc;
 }
@@ -109,27 +109,27 @@ Test(capture_read, cut_file_gives_the_whole_records_and_a_sentence_with_file_and
     for (size_t len = 0; len <= image.len_bytes; len++) {
         memfile_set(&file, image.bytes, len);
         struct net_capture *capture;
-        struct net_error err = {""};
-        int rc = net_capture_open(file.path, &capture, &err);
+        struct net_error why = {""};
+        int rc = net_capture_open(file.path, &capture, &why);
         if (len < ends[0]) {
             cr_assert_eq(rc, -EINVAL, "%zu bytes", len);
-            cr_assert(strstr(err.text, file.path), "%s", err.text);
+            cr_assert(strstr(why.text, file.path), "%s", why.text);
             continue;
         }
-        cr_assert_eq(rc, 0, "%zu bytes: %s", len, err.text);
+        cr_assert_eq(rc, 0, "%zu bytes: %s", len, why.text);
         unsigned whole = len >= ends[3] ? 3 : len >= ends[2] ? 2 : len >= ends[1] ? 1 : 0, count;
-        rc = read_all(capture, &count, &err);
+        rc = read_all(capture, &count, &why);
         cr_assert_eq(count, whole, "%zu bytes", len);
         cr_assert_eq(rc, len == ends[whole] ? 0 : -EIO, "%zu bytes", len);
         if (rc) {
             char expected[128];
             snprintf(expected, sizeof expected, "%s is cut off or broken at record %u ", file.path,
                      whole + 1);
-            cr_assert(strstr(err.text, expected), "%s", err.text);
+            cr_assert(strstr(why.text, expected), "%s", why.text);
             struct net_error again;
             struct net_capture_record r;
             cr_assert_eq(net_capture_next(capture, &r, &again), -EIO, "a failure stays one");
-            cr_assert_str_eq(again.text, err.text);
+            cr_assert_str_eq(again.text, why.text);
         }
         net_capture_close(capture);
     }
@@ -140,12 +140,12 @@ Test(capture_read, cut_file_gives_the_whole_records_and_a_sentence_with_file_and
 static void assert_open_fails(const char *path, int errno_value, const char *word)
 {
     struct net_capture *capture;
-    struct net_error err;
+    struct net_error why;
     struct net_port *port;
-    cr_assert_eq(net_capture_open(path, &capture, &err), -errno_value, "%s", path);
-    cr_assert(strstr(err.text, word), "%s", err.text);
-    cr_assert_eq(net_pcap_replay_open(path, &port, &err), -errno_value, "%s", path);
-    cr_assert(strstr(err.text, word), "%s", err.text);
+    cr_assert_eq(net_capture_open(path, &capture, &why), -errno_value, "%s", path);
+    cr_assert(strstr(why.text, word), "%s", why.text);
+    cr_assert_eq(net_pcap_replay_open(path, &port, &why), -errno_value, "%s", path);
+    cr_assert(strstr(why.text, word), "%s", why.text);
 }
 
 Test(capture_read, what_is_no_capture_is_named)

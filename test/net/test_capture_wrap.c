@@ -80,11 +80,11 @@ static unsigned count_records(const char *path)
 {
     struct net_capture *capture;
     struct net_capture_record r;
-    struct net_error err;
+    struct net_error why;
     unsigned count = 0;
     int rc;
-    cr_assert_eq(net_capture_open(path, &capture, &err), 0, "%s", err.text);
-    for (; (rc = net_capture_next(capture, &r, &err)) == 1; count++) {
+    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
+    for (; (rc = net_capture_next(capture, &r, &why)) == 1; count++) {
         uint8_t expected[200];
         test_frame_build(expected, len_of(count), kind_of(count), count);
         cr_assert_eq(r.len_bytes, len_of(count));
@@ -92,7 +92,7 @@ static unsigned count_records(const char *path)
         cr_assert_arr_eq(r.data, expected, r.len_bytes);
         cr_assert_eq(r.time_ns, EPOCH_NS + count * 1001ull, "record %u", count);
     }
-    cr_assert_eq(rc, 0, "%s", err.text);
+    cr_assert_eq(rc, 0, "%s", why.text);
     net_capture_close(capture);
     return count;
 }
@@ -172,10 +172,10 @@ Test(capture_wrap, file_that_cannot_be_made_is_named_and_the_port_below_closed)
     } cases[] = {{"/nonexistent/x.pcapng", ENOENT}, {"/proc", EISDIR}, {"/dev/full", ENOSPC}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct net_port *ends[2], *out;
-        struct net_error err;
+        struct net_error why;
         cr_assert_eq(net_memory_pair(MTU, 64, ends), 0);
-        cr_assert_eq(net_pcap_capture_wrap(ends[0], cases[i].path, 0, &out, &err), -cases[i].errno_value);
-        cr_assert(strstr(err.text, cases[i].path), "%s", err.text);
+        cr_assert_eq(net_pcap_capture_wrap(ends[0], cases[i].path, 0, &out, &why), -cases[i].errno_value);
+        cr_assert(strstr(why.text, cases[i].path), "%s", why.text);
         for (uint32_t k = 0; k < 200; k++) /* more than the ring holds: the other end is gone */
             send_one(ends[1], k, 0);
         net_port_close(ends[1]);

@@ -55,28 +55,28 @@ Test(kernel, interface_says_its_speed)
 Test(kernel, interface_is_described)
 {
     struct net_interface interface;
-    struct net_error err;
+    struct net_error why;
     cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 mtu 1400 address 02:00:00:00:00:07"), 0);
-    cr_assert_eq(net_interface_get("nn0", &interface, &err), 0, "%s", err.text);
+    cr_assert_eq(net_interface_get("nn0", &interface, &why), 0, "%s", why.text);
     cr_expect_str_eq(interface.name, "nn0");
     cr_expect_eq(interface.index, if_nametoindex("nn0"));
     cr_expect_eq(interface.mtu_bytes, 1400);
     cr_expect(interface.up);
     cr_expect_arr_eq(interface.mac.b, "\2\0\0\0\0\7", 6);
     cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 down"), 0);
-    cr_assert_eq(net_interface_get("nn0", &interface, &err), 0);
+    cr_assert_eq(net_interface_get("nn0", &interface, &why), 0);
     cr_expect_not(interface.up);
 }
 
 Test(kernel, unknown_interface_is_named)
 {
     struct net_interface interface;
-    struct net_error err;
-    cr_expect_eq(net_interface_get("nowhere0", &interface, &err), -ENODEV);
-    cr_expect(strstr(err.text, "no interface nowhere0"), "%s", err.text);
-    cr_expect_eq(net_interface_get("a-name-that-is-too-long", &interface, &err), -ENODEV);
-    cr_expect(strstr(err.text, "a-name-that-is-too-long"), "%s", err.text);
-    cr_expect_eq(net_interface_get("", &interface, &err), -ENODEV);
+    struct net_error why;
+    cr_expect_eq(net_interface_get("nowhere0", &interface, &why), -ENODEV);
+    cr_expect(strstr(why.text, "no interface nowhere0"), "%s", why.text);
+    cr_expect_eq(net_interface_get("a-name-that-is-too-long", &interface, &why), -ENODEV);
+    cr_expect(strstr(why.text, "a-name-that-is-too-long"), "%s", why.text);
+    cr_expect_eq(net_interface_get("", &interface, &why), -ENODEV);
 }
 
 /* covers: ROCE-AH-11 */
@@ -106,12 +106,12 @@ Test(kernel, tentative_addresses_are_left_out)
 Test(kernel, next_hop_is_the_destination_or_its_gateway)
 {
     struct net_addr hop, dst, gateway;
-    struct net_error err;
+    struct net_error why;
     unsigned index = if_nametoindex("nn0");
     static const char *const on_link[] = {"10.77.0.2", "fd77::2", "fe80::1234"};
     for (unsigned i = 0; i < 3; i++) {
         dst = addr_of(on_link[i]);
-        cr_assert_eq(net_route_next_hop(index, &dst, &hop, &err), 0, "%s", err.text);
+        cr_assert_eq(net_route_next_hop(index, &dst, &hop, &why), 0, "%s", why.text);
         cr_expect(net_addr_equal(&hop, &dst), "%s", on_link[i]);
     }
     cr_assert_eq(
@@ -124,7 +124,7 @@ Test(kernel, next_hop_is_the_destination_or_its_gateway)
     for (unsigned i = 0; i < 3; i++) {
         dst = addr_of(routed[i][0]);
         gateway = addr_of(routed[i][1]);
-        cr_assert_eq(net_route_next_hop(index, &dst, &hop, &err), 0, "%s", err.text);
+        cr_assert_eq(net_route_next_hop(index, &dst, &hop, &why), 0, "%s", why.text);
         cr_expect(net_addr_equal(&hop, &gateway), "%s", routed[i][0]);
     }
 }
@@ -132,7 +132,7 @@ Test(kernel, next_hop_is_the_destination_or_its_gateway)
 Test(kernel, a_route_has_a_source)
 {
     struct net_route route;
-    struct net_error err;
+    struct net_error why;
     unsigned index = if_nametoindex("nn0");
     cr_assert_eq(netns_run(&veth, 0,
                            "ip addr add 10.78.0.1/24 dev nn0 && ip addr add fd78::1/64 dev nn0 nodad && "
@@ -145,30 +145,30 @@ Test(kernel, a_route_has_a_source)
                                            {"fd78::2", "fd78::1"}};
     for (unsigned i = 0; i < 5; i++) {
         struct net_addr dst = addr_of(cases[i][0]), src = addr_of(cases[i][1]);
-        cr_assert_eq(net_route_get(index, &dst, &route, &err), 0, "%s", err.text);
+        cr_assert_eq(net_route_get(index, &dst, &route, &why), 0, "%s", why.text);
         cr_expect(net_addr_equal(&route.src, &src), "%s", cases[i][0]);
     }
     struct net_addr dst = addr_of("fe80::1234");
-    cr_assert_eq(net_route_get(index, &dst, &route, &err), 0, "%s", err.text);
+    cr_assert_eq(net_route_get(index, &dst, &route, &why), 0, "%s", why.text);
     cr_expect(net_addr_is_link_local(&route.src));
 }
 
 Test(kernel, missing_routes_are_refused)
 {
     struct net_addr hop, dst;
-    struct net_error err;
+    struct net_error why;
     unsigned index = if_nametoindex("nn0");
     cr_assert_eq(
         netns_run(&veth, 0, "ip route add 203.0.113.0/24 dev lo; ip route add blackhole 192.0.2.0/24"), 0);
     static const char *const nowhere[] = {"198.51.100.1", "2001:db8::1", "203.0.113.1", "192.0.2.1"};
     for (unsigned i = 0; i < 4; i++) {
         dst = addr_of(nowhere[i]);
-        cr_expect_eq(net_route_next_hop(index, &dst, &hop, &err), -EHOSTUNREACH, "%s", nowhere[i]);
-        cr_expect(strstr(err.text, nowhere[i]), "%s", err.text);
+        cr_expect_eq(net_route_next_hop(index, &dst, &hop, &why), -EHOSTUNREACH, "%s", nowhere[i]);
+        cr_expect(strstr(why.text, nowhere[i]), "%s", why.text);
     }
     dst = addr_of("10.77.0.1");
-    cr_expect_eq(net_route_next_hop(index, &dst, &hop, &err), -EHOSTUNREACH);
-    cr_expect(strstr(err.text, "this host"), "%s", err.text);
+    cr_expect_eq(net_route_next_hop(index, &dst, &hop, &why), -EHOSTUNREACH);
+    cr_expect(strstr(why.text, "this host"), "%s", why.text);
 }
 
 Test(kernel, neighbours_are_resolved_by_arp_and_ndp)
@@ -178,11 +178,11 @@ Test(kernel, neighbours_are_resolved_by_arp_and_ndp)
     for (unsigned i = 0; i < 2; i++) {
         struct net_addr peer = addr_of(peers[i]);
         struct net_mac mac;
-        struct net_error err;
+        struct net_error why;
         for (int again = 0; again < 2; again++) { /* the second answer comes from the table */
             cr_assert_eq(
-                net_neighbour_resolve(if_nametoindex("nn0"), &peer, 5 * (uint64_t)NS_PER_S, &mac, &err), 0,
-                "%s", err.text);
+                net_neighbour_resolve(if_nametoindex("nn0"), &peer, 5 * (uint64_t)NS_PER_S, &mac, &why), 0,
+                "%s", why.text);
             cr_expect(net_mac_equal(&mac, &expected), "%s", peers[i]);
         }
     }
@@ -202,22 +202,22 @@ Test(kernel, a_silent_neighbour_ends_with_the_deadline)
 {
     struct net_addr peer = addr_of("10.77.0.60");
     struct net_mac mac;
-    struct net_error err;
-    cr_expect_eq(net_neighbour_resolve(if_nametoindex("nn0"), &peer, NS_PER_S / 10, &mac, &err),
+    struct net_error why;
+    cr_expect_eq(net_neighbour_resolve(if_nametoindex("nn0"), &peer, NS_PER_S / 10, &mac, &why),
                  -EHOSTUNREACH);
-    cr_expect(strstr(err.text, "10.77.0.60 does not answer on nn0"), "%s", err.text);
+    cr_expect(strstr(why.text, "10.77.0.60 does not answer on nn0"), "%s", why.text);
 }
 
 Test(kernel, a_failed_neighbour_is_asked_again)
 {
     struct net_addr peer = addr_of("10.77.0.60");
     struct net_mac mac;
-    struct net_error err;
-    cr_expect_eq(net_neighbour_resolve(if_nametoindex("nn0"), &peer, NS_PER_S / 10, &mac, &err),
+    struct net_error why;
+    cr_expect_eq(net_neighbour_resolve(if_nametoindex("nn0"), &peer, NS_PER_S / 10, &mac, &why),
                  -EHOSTUNREACH);
     cr_assert_eq(netns_run(&veth, 1, "ip addr add 10.77.0.60/24 dev nn1"), 0);
-    cr_expect_eq(net_neighbour_resolve(if_nametoindex("nn0"), &peer, 5 * (uint64_t)NS_PER_S, &mac, &err), 0,
-                 "%s", err.text);
+    cr_expect_eq(net_neighbour_resolve(if_nametoindex("nn0"), &peer, 5 * (uint64_t)NS_PER_S, &mac, &why), 0,
+                 "%s", why.text);
 }
 
 /* The answer comes when the descriptor polls readable, wherever the caller has gone meanwhile. */
@@ -226,14 +226,14 @@ Test(kernel, a_neighbour_is_asked_for_without_waiting)
     struct net_mac expected = mac_of(1), mac;
     struct net_addr peer = addr_of("10.77.0.2");
     struct net_neighbour_query *query;
-    struct net_error err = {""};
-    cr_assert_eq(net_neighbour_ask(if_nametoindex("nn0"), &peer, &query, &err), 0, "%s", err.text);
+    struct net_error why = {""};
+    cr_assert_eq(net_neighbour_ask(if_nametoindex("nn0"), &peer, &query, &why), 0, "%s", why.text);
     netns_enter(&veth, -1);
     struct pollfd wait = {.fd = net_neighbour_fd(query), .events = POLLIN};
     int rc;
-    while ((rc = net_neighbour_answer(query, &mac, &err)) == -EAGAIN)
+    while ((rc = net_neighbour_answer(query, &mac, &why)) == -EAGAIN)
         cr_assert_eq(poll(&wait, 1, 5000), 1, "no answer");
-    cr_assert_eq(rc, 0, "%s", err.text);
+    cr_assert_eq(rc, 0, "%s", why.text);
     cr_expect(net_mac_equal(&mac, &expected));
     net_neighbour_close(query);
 }
@@ -243,15 +243,15 @@ Test(kernel, a_question_to_a_silent_neighbour_ends_when_the_kernel_gives_up)
     struct net_mac mac;
     struct net_addr peer = addr_of("10.77.0.60");
     struct net_neighbour_query *query;
-    struct net_error err = {""};
+    struct net_error why = {""};
     cr_assert_eq(netns_run(&veth, 0, "echo 100 > /proc/sys/net/ipv4/neigh/nn0/retrans_time_ms"), 0);
-    cr_assert_eq(net_neighbour_ask(if_nametoindex("nn0"), &peer, &query, &err), 0, "%s", err.text);
+    cr_assert_eq(net_neighbour_ask(if_nametoindex("nn0"), &peer, &query, &why), 0, "%s", why.text);
     struct pollfd wait = {.fd = net_neighbour_fd(query), .events = POLLIN};
     int rc;
-    while ((rc = net_neighbour_answer(query, &mac, &err)) == -EAGAIN)
+    while ((rc = net_neighbour_answer(query, &mac, &why)) == -EAGAIN)
         cr_assert_eq(poll(&wait, 1, 10000), 1, "no end");
     cr_expect_eq(rc, -EHOSTUNREACH);
-    cr_expect(strstr(err.text, "10.77.0.60 does not answer on nn0"), "%s", err.text);
+    cr_expect(strstr(why.text, "10.77.0.60 does not answer on nn0"), "%s", why.text);
     net_neighbour_close(query);
 }
 
@@ -271,8 +271,8 @@ Test(kernel, addresses_are_listed_while_others_change)
     unsigned ifindex = if_nametoindex("nn0");
     for (int i = 0; i < 2000; i++) {
         struct net_addr addrs[8];
-        struct net_error err;
-        int n = net_interface_addrs(ifindex, addrs, 8, &err);
-        cr_assert_eq(n, 3, "list %d: %s", i, n < 0 ? err.text : "another number");
+        struct net_error why;
+        int n = net_interface_addrs(ifindex, addrs, 8, &why);
+        cr_assert_eq(n, 3, "list %d: %s", i, n < 0 ? why.text : "another number");
     }
 }

@@ -57,9 +57,9 @@ static struct net_addr addr_of(const char *text)
 static int join(const char *text)
 {
     struct net_addr group = addr_of(text);
-    struct net_error err = {""};
-    int rc = net_multicast_join(multicast, &group, &err);
-    cr_expect(rc == 0 || strstr(err.text, text), "%s", err.text);
+    struct net_error why = {""};
+    int rc = net_multicast_join(multicast, &group, &why);
+    cr_expect(rc == 0 || strstr(why.text, text), "%s", why.text);
     return rc;
 }
 

@@ -26,9 +26,9 @@ static void setup(void)
     cr_assert(netns_veth_create(&veth, 1500));
     for (int side = 0; side < 2; side++) {
         struct net_packet_config config = {.ifname = NETNS_VETH_IFNAME(side), .ring_frames = 256};
-        struct net_error err;
+        struct net_error why;
         netns_enter(&veth, side);
-        cr_assert_eq(net_packet_open(&config, &ports[side], &err), 0, "%s", err.text);
+        cr_assert_eq(net_packet_open(&config, &ports[side], &why), 0, "%s", why.text);
     }
     netns_enter(&veth, 0);
 }
@@ -215,11 +215,11 @@ Test(packet, rings_of_a_large_mtu_stay_small)
 {
     struct net_packet_config config = {.ifname = "nn0"};
     struct net_port *port;
-    struct net_error err;
+    struct net_error why;
     unsigned long before, after;
     cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 mtu 65535"), 0);
     before = pages_mapped();
-    cr_assert_eq(net_packet_open(&config, &port, &err), 0, "%s", err.text);
+    cr_assert_eq(net_packet_open(&config, &port, &why), 0, "%s", why.text);
     after = pages_mapped();
     cr_expect_leq((after - before) * (unsigned long)sysconf(_SC_PAGESIZE), 300ul << 20);
     net_port_close(port);
@@ -228,14 +228,14 @@ Test(packet, rings_of_a_large_mtu_stay_small)
 Test(packet, what_is_in_the_way_is_named)
 {
     struct net_port *port;
-    struct net_error err;
+    struct net_error why;
     struct net_packet_config config = {.ifname = "nowhere0"};
-    cr_expect_eq(net_packet_open(&config, &port, &err), -ENODEV);
-    cr_expect(strstr(err.text, "nowhere0"), "%s", err.text);
+    cr_expect_eq(net_packet_open(&config, &port, &why), -ENODEV);
+    cr_expect(strstr(why.text, "nowhere0"), "%s", why.text);
     cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 down"), 0);
     config.ifname = "nn0";
-    cr_expect_eq(net_packet_open(&config, &port, &err), -ENETDOWN);
-    cr_expect(strstr(err.text, "ip link set nn0 up"), "%s", err.text);
+    cr_expect_eq(net_packet_open(&config, &port, &why), -ENETDOWN);
+    cr_expect(strstr(why.text, "ip link set nn0 up"), "%s", why.text);
     cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 up"), 0);
     pid_t pid = fork();
     if (pid == 0) {
@@ -243,8 +243,8 @@ Test(packet, what_is_in_the_way_is_named)
         struct __user_cap_data_struct none[2] = {{0}};
         if (syscall(SYS_capset, &head, none) != 0)
             _exit(2);
-        int result = net_packet_open(&config, &port, &err);
-        _exit(result == -EPERM && strstr(err.text, "CAP_NET_RAW") ? 0 : 1);
+        int result = net_packet_open(&config, &port, &why);
+        _exit(result == -EPERM && strstr(why.text, "CAP_NET_RAW") ? 0 : 1);
     }
     int status;
     cr_assert_eq(waitpid(pid, &status, 0), pid);

@@ -24,13 +24,13 @@ static uint64_t for_each_packet(each_packet *each)
     for (size_t i = 0; i < captures.gl_pathc; i++) {
         struct net_capture *capture;
         struct net_capture_record record;
-        struct net_error err;
+        struct net_error why;
         uint64_t number = 0;
         int more;
-        cr_assert_eq(net_capture_open(captures.gl_pathv[i], &capture, &err), 0, "%s", err.text);
-        while ((more = net_capture_next(capture, &record, &err)) > 0)
+        cr_assert_eq(net_capture_open(captures.gl_pathv[i], &capture, &why), 0, "%s", why.text);
+        while ((more = net_capture_next(capture, &record, &why)) > 0)
             each(captures.gl_pathv[i], ++number, &record);
-        cr_assert_eq(more, 0, "%s", err.text);
+        cr_assert_eq(more, 0, "%s", why.text);
         net_capture_close(capture);
         records += number;
     }

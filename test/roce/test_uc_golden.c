@@ -30,11 +30,11 @@ static void load(const char *from)
 {
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error err;
+    struct net_error why;
     struct net_addr source;
     cr_assert_eq(net_addr_parse(from, &source), 0);
-    cr_assert_eq(net_capture_open("pcaps/uc.pcap", &capture, &err), 0, "%s", err.text);
-    while (net_capture_next(capture, &record, &err) > 0) {
+    cr_assert_eq(net_capture_open("pcaps/uc.pcap", &capture, &why), 0, "%s", why.text);
+    while (net_capture_next(capture, &record, &why) > 0) {
         cr_assert(count < MAX_FRAMES && record.len_bytes <= sizeof frames[0]);
         memcpy(frames[count], record.data, record.len_bytes);
         cr_assert_eq(roce_pkt_parse(&pkts[count], frames[count], record.len_bytes, 0), ROCE_RX_TAKEN);

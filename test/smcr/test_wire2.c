@@ -56,10 +56,10 @@ static void packet(uint64_t number, unsigned offset, uint8_t *bytes, unsigned n)
 {
     struct net_capture *capture;
     struct net_capture_record record = {0};
-    struct net_error err;
-    cr_assert_eq(net_capture_open("pcaps/smc_first.pcap", &capture, &err), 0, "%s", err.text);
+    struct net_error why;
+    cr_assert_eq(net_capture_open("pcaps/smc_first.pcap", &capture, &why), 0, "%s", why.text);
     for (uint64_t i = 0; i < number; i++)
-        cr_assert_eq(net_capture_next(capture, &record, &err), 1);
+        cr_assert_eq(net_capture_next(capture, &record, &why), 1);
     cr_assert_geq(record.len_bytes, offset + n);
     memcpy(bytes, record.data + offset, n);
     net_capture_close(capture);

@@ -15,9 +15,9 @@ static const uint8_t peer_mac[6] = {0x02, 0, 0, 0, 0, 0x77};
 
 void hand_open(struct hand *h, struct lab *lab)
 {
-    struct net_error err = {""};
+    struct net_error why = {""};
     h->lab = lab;
-    cr_assert_eq(smcr_rendezvous_open(&h->ctl, &err), 0, "%s", err.text);
+    cr_assert_eq(smcr_rendezvous_open(&h->ctl, &why), 0, "%s", why.text);
 }
 
 void hand_close(struct hand *h)

@@ -28,13 +28,13 @@ static void add_second_pair(const struct lab *lab)
 
 void lab_open(struct lab *lab, unsigned links)
 {
-    struct net_error err = {""};
+    struct net_error why = {""};
     struct smcr_rendezvous_ctl *ctl;
     const char *reason = netns_unavailable();
     if (reason)
         cr_skip_test("%s", reason);
-    if (smcr_rendezvous_open(&ctl, &err) != 0)
-        cr_skip_test("%s", err.text);
+    if (smcr_rendezvous_open(&ctl, &why) != 0)
+        cr_skip_test("%s", why.text);
     smcr_rendezvous_close(ctl);
     cr_assert(netns_veth_create(&lab->veth, 1500));
     lab->links = links;
@@ -58,14 +58,14 @@ void lab_start(const struct lab *lab, int side, const struct smcr_times *times)
 {
     static const char *const ports[2][2] = {{"xdp:nn0", "xdp:nn2"}, {"xdp:nn1", "xdp:nn3"}};
     struct smcr_sock_config config = {.num_ports = lab->links};
-    struct net_error err = {""};
+    struct net_error why = {""};
     for (unsigned i = 0; i < lab->links; i++)
         config.ports[i].port = ports[side][i];
     if (times)
         config.times = *times;
-    int rc = smcr_sock_start(&config, &err);
-    if (rc != 0 || err.text[0]) {
-        fprintf(stderr, "side %d: %s (%d)\n", side, err.text, rc);
+    int rc = smcr_sock_start(&config, &why);
+    if (rc != 0 || why.text[0]) {
+        fprintf(stderr, "side %d: %s (%d)\n", side, why.text, rc);
         _exit(4);
     }
 }

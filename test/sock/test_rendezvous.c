@@ -40,12 +40,12 @@ struct lab {
 
 static void lab_open(struct lab *lab)
 {
-    struct net_error err = {""};
+    struct net_error why = {""};
     const char *reason = netns_unavailable();
     if (reason)
         cr_skip_test("%s", reason);
-    if (smcr_rendezvous_open(&lab->ctl, &err) != 0)
-        cr_skip_test("%s", err.text);
+    if (smcr_rendezvous_open(&lab->ctl, &why) != 0)
+        cr_skip_test("%s", why.text);
     cr_assert(netns_veth_create(&lab->veth, 1500));
     netns_enter(&lab->veth, 1);
     lab->tap = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
@@ -346,12 +346,12 @@ Test(rendezvous, SMCR_REN_01_tshark_sees_the_option, .timeout = 60)
 /* The process comes back to where it was, and nothing stays. */
 Test(rendezvous, the_cgroup_is_removed_and_leftovers_are_too, .timeout = 30)
 {
-    struct net_error err = {""};
+    struct net_error why = {""};
     struct smcr_cgroup cgroup;
     struct stat st;
     char leftover[700];
-    if (smcr_cgroup_enter(&cgroup, &err) != 0)
-        cr_skip_test("%s", err.text);
+    if (smcr_cgroup_enter(&cgroup, &why) != 0)
+        cr_skip_test("%s", why.text);
     /* a process that is no more */
     pid_t child = fork();
     if (child == 0)
@@ -367,7 +367,7 @@ Test(rendezvous, the_cgroup_is_removed_and_leftovers_are_too, .timeout = 30)
     }
     smcr_cgroup_leave(&cgroup);
     cr_assert_neq(stat(cgroup.own, &st), 0, "%s is still there", cgroup.own);
-    cr_assert_eq(smcr_cgroup_enter(&cgroup, &err), 0, "%s", err.text);
+    cr_assert_eq(smcr_cgroup_enter(&cgroup, &why), 0, "%s", why.text);
     cr_assert_neq(stat(leftover, &st), 0, "%s is still there", leftover);
     smcr_cgroup_leave(&cgroup);
     kill(child, SIGKILL);
@@ -390,14 +390,14 @@ static bool lives_in_own_cgroup(void)
 /* As `ip netns exec` leaves a process: with a /sys that shows no cgroups. */
 Test(rendezvous, a_hierarchy_that_no_directory_shows, .timeout = 30)
 {
-    struct net_error err = {""};
+    struct net_error why = {""};
     struct smcr_cgroup cgroup;
     if (unshare(CLONE_NEWNS) != 0)
         cr_skip_test("needs root, to hide the mounts");
     cr_assert_eq(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
     umount2("/sys/fs/cgroup", MNT_DETACH);
-    if (smcr_cgroup_enter(&cgroup, &err) != 0)
-        cr_skip_test("%s", err.text);
+    if (smcr_cgroup_enter(&cgroup, &why) != 0)
+        cr_skip_test("%s", why.text);
     cr_assert_geq(cgroup.mount_fd, 0, "still shown, in %s", cgroup.home);
     cr_assert(lives_in_own_cgroup());
     smcr_cgroup_leave(&cgroup);
@@ -409,10 +409,10 @@ Test(rendezvous, without_rights_one_sentence_and_no_change, .timeout = 30)
 {
     if (getuid() != 0)
         cr_skip_test("needs root to give it up");
-    struct net_error err = {""};
+    struct net_error why = {""};
     struct smcr_rendezvous_ctl *ctl;
     cr_assert_eq(setresuid(65534, 65534, 65534), 0);
-    int rc = smcr_rendezvous_open(&ctl, &err);
-    cr_assert_eq(rc, -EPERM, "%d: %s", rc, err.text);
-    cr_assert_not_null(strstr(err.text, "needs BPF"));
+    int rc = smcr_rendezvous_open(&ctl, &why);
+    cr_assert_eq(rc, -EPERM, "%d: %s", rc, why.text);
+    cr_assert_not_null(strstr(why.text, "needs BPF"));
 }

@@ -34,13 +34,13 @@ static void teardown(void)
 
 TestSuite(xdp_open, .init = setup, .fini = teardown, .timeout = 30);
 
-static int open_nn0(struct xdp_config config, struct net_port **port, struct net_error *err)
+static int open_nn0(struct xdp_config config, struct net_port **port, struct net_error *why)
 {
     *port = NULL;
-    err->text[0] = '\0';
+    why->text[0] = '\0';
     if (!config.ifname)
         config.ifname = "nn0";
-    return xdp_port_open(&config, port, err);
+    return xdp_port_open(&config, port, why);
 }
 
 /* The id of whatever XDP program is on nn0; 0: none. */
@@ -65,8 +65,8 @@ static int load_pass_all(const char *name)
 Test(xdp_open, auto_is_native_on_veth_and_close_detaches)
 {
     struct net_port *port;
-    struct net_error err;
-    cr_assert_eq(open_nn0((struct xdp_config){0}, &port, &err), 0, "%s", err.text);
+    struct net_error why;
+    cr_assert_eq(open_nn0((struct xdp_config){0}, &port, &why), 0, "%s", why.text);
     cr_expect_str_eq(port->name, "xdp:nn0");
     cr_expect_eq(strncmp(port->mode, "native, need-wakeup, copy", 25), 0, "%s", port->mode);
     cr_expect_eq(port->limits.mtu_bytes, 1500);
@@ -79,58 +79,58 @@ Test(xdp_open, auto_is_native_on_veth_and_close_detaches)
 Test(xdp_open, loopback_falls_back_to_generic)
 {
     struct net_port *port;
-    struct net_error err;
+    struct net_error why;
     cr_assert_eq(netns_run(&veth, 0, "ip link set lo mtu 1500"), 0);
-    cr_assert_eq(open_nn0((struct xdp_config){.ifname = "lo"}, &port, &err), 0, "%s", err.text);
+    cr_assert_eq(open_nn0((struct xdp_config){.ifname = "lo"}, &port, &why), 0, "%s", why.text);
     cr_expect_eq(strncmp(port->mode, "generic, ", 9), 0, "%s", port->mode);
     net_port_close(port);
-    cr_expect_eq(open_nn0((struct xdp_config){.ifname = "lo", .mode = XDP_MODE_NATIVE}, &port, &err),
+    cr_expect_eq(open_nn0((struct xdp_config){.ifname = "lo", .mode = XDP_MODE_NATIVE}, &port, &why),
                  -EOPNOTSUPP);
-    cr_expect(strstr(err.text, "no native XDP"), "%s", err.text);
+    cr_expect(strstr(why.text, "no native XDP"), "%s", why.text);
 }
 
 Test(xdp_open, wrong_interface_queue_and_ring_are_named)
 {
     struct net_port *port;
-    struct net_error err;
-    cr_expect_eq(open_nn0((struct xdp_config){.ifname = "nowhere0"}, &port, &err), -ENODEV);
-    cr_expect(strstr(err.text, "nowhere0"), "%s", err.text);
-    cr_expect_eq(open_nn0((struct xdp_config){.queue = 7}, &port, &err), -EINVAL);
-    cr_expect(strstr(err.text, "nn0 has no receive queue 7"), "%s", err.text);
-    cr_expect_eq(open_nn0((struct xdp_config){.queue = 64}, &port, &err), -EINVAL);
-    cr_expect(strstr(err.text, "at most 63"), "%s", err.text);
-    cr_expect_eq(open_nn0((struct xdp_config){.ring_frames = 1000}, &port, &err), -EINVAL);
-    cr_expect(strstr(err.text, "1000"), "%s", err.text);
+    struct net_error why;
+    cr_expect_eq(open_nn0((struct xdp_config){.ifname = "nowhere0"}, &port, &why), -ENODEV);
+    cr_expect(strstr(why.text, "nowhere0"), "%s", why.text);
+    cr_expect_eq(open_nn0((struct xdp_config){.queue = 7}, &port, &why), -EINVAL);
+    cr_expect(strstr(why.text, "nn0 has no receive queue 7"), "%s", why.text);
+    cr_expect_eq(open_nn0((struct xdp_config){.queue = 64}, &port, &why), -EINVAL);
+    cr_expect(strstr(why.text, "at most 63"), "%s", why.text);
+    cr_expect_eq(open_nn0((struct xdp_config){.ring_frames = 1000}, &port, &why), -EINVAL);
+    cr_expect(strstr(why.text, "1000"), "%s", why.text);
     cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 down"), 0);
-    cr_expect_eq(open_nn0((struct xdp_config){0}, &port, &err), -ENETDOWN);
-    cr_expect(strstr(err.text, "ip link set nn0 up"), "%s", err.text);
+    cr_expect_eq(open_nn0((struct xdp_config){0}, &port, &why), -ENETDOWN);
+    cr_expect(strstr(why.text, "ip link set nn0 up"), "%s", why.text);
 }
 
 Test(xdp_open, second_user_of_an_interface_is_refused)
 {
     struct net_port *port, *second;
-    struct net_error err;
-    cr_assert_eq(open_nn0((struct xdp_config){0}, &port, &err), 0, "%s", err.text);
+    struct net_error why;
+    cr_assert_eq(open_nn0((struct xdp_config){0}, &port, &why), 0, "%s", why.text);
     uint32_t id = attached_id();
-    cr_expect_eq(open_nn0((struct xdp_config){0}, &second, &err), -EBUSY);
-    cr_expect(strstr(err.text, "another running nornic"), "%s", err.text);
+    cr_expect_eq(open_nn0((struct xdp_config){0}, &second, &why), -EBUSY);
+    cr_expect(strstr(why.text, "another running nornic"), "%s", why.text);
     cr_expect_eq(attached_id(), id, "the first user keeps its program");
     net_port_close(port);
-    cr_assert_eq(open_nn0((struct xdp_config){0}, &port, &err), 0, "%s", err.text);
+    cr_assert_eq(open_nn0((struct xdp_config){0}, &port, &why), 0, "%s", why.text);
     net_port_close(port);
 }
 
 Test(xdp_open, foreign_program_is_named_and_left_alone)
 {
     struct net_port *port;
-    struct net_error err;
+    struct net_error why;
     int fd = load_pass_all("someone_else");
     for (int generic = 0; generic < 2; generic++) {
         uint32_t flags = generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
         cr_assert_eq(bpf_xdp_attach((int)if_nametoindex("nn0"), fd, flags, NULL), 0);
-        cr_expect_eq(open_nn0((struct xdp_config){0}, &port, &err), -EBUSY);
-        cr_expect(strstr(err.text, "\"someone_else\""), "%s", err.text);
-        cr_expect(strstr(err.text, "ip link set dev nn0 xdp off"), "%s", err.text);
+        cr_expect_eq(open_nn0((struct xdp_config){0}, &port, &why), -EBUSY);
+        cr_expect(strstr(why.text, "\"someone_else\""), "%s", why.text);
+        cr_expect(strstr(why.text, "ip link set dev nn0 xdp off"), "%s", why.text);
         cr_expect_neq(attached_id(), 0);
         cr_assert_eq(bpf_xdp_detach((int)if_nametoindex("nn0"), flags, NULL), 0);
     }
@@ -140,12 +140,12 @@ Test(xdp_open, foreign_program_is_named_and_left_alone)
 Test(xdp_open, program_of_ours_without_an_owner_is_replaced)
 {
     struct net_port *port;
-    struct net_error err;
+    struct net_error why;
     int fd = load_pass_all(XDP_STEER_PROGRAM);
     cr_assert_eq(bpf_xdp_attach((int)if_nametoindex("nn0"), fd, XDP_FLAGS_DRV_MODE, NULL), 0);
     close(fd);
     uint32_t stale_id = attached_id();
-    cr_assert_eq(open_nn0((struct xdp_config){0}, &port, &err), 0, "%s", err.text);
+    cr_assert_eq(open_nn0((struct xdp_config){0}, &port, &why), 0, "%s", why.text);
     cr_expect_neq(attached_id(), stale_id);
     net_port_close(port);
     cr_expect_eq(attached_id(), 0);
@@ -160,8 +160,8 @@ static pid_t start_holder(void)
     cr_assert_geq(pid, 0);
     if (pid == 0) {
         struct net_port *port;
-        struct net_error err;
-        if (open_nn0((struct xdp_config){0}, &port, &err) < 0 || write(ready[1], "+", 1) != 1)
+        struct net_error why;
+        if (open_nn0((struct xdp_config){0}, &port, &why) < 0 || write(ready[1], "+", 1) != 1)
             _exit(1);
         for (;;)
             pause();
@@ -176,14 +176,14 @@ static pid_t start_holder(void)
 Test(xdp_open, killed_holder_leaves_nothing_attached)
 {
     struct net_port *port;
-    struct net_error err;
+    struct net_error why;
     pid_t pid = start_holder();
     cr_expect_neq(attached_id(), 0);
-    cr_expect_eq(open_nn0((struct xdp_config){0}, &port, &err), -EBUSY);
+    cr_expect_eq(open_nn0((struct xdp_config){0}, &port, &why), -EBUSY);
     cr_assert_eq(kill(pid, SIGKILL), 0);
     cr_assert_eq(waitpid(pid, NULL, 0), pid);
     cr_expect_eq(attached_id(), 0);
-    cr_assert_eq(open_nn0((struct xdp_config){0}, &port, &err), 0, "%s", err.text);
+    cr_assert_eq(open_nn0((struct xdp_config){0}, &port, &why), 0, "%s", why.text);
     net_port_close(port);
 }
 
@@ -194,11 +194,11 @@ Test(xdp_open, without_capabilities_the_sentence_names_them)
         struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
         struct __user_cap_data_struct none[2] = {{0}};
         struct net_port *port;
-        struct net_error err;
+        struct net_error why;
         if (syscall(SYS_capset, &head, none) != 0)
             _exit(2);
-        int result = open_nn0((struct xdp_config){0}, &port, &err);
-        _exit(result == -EPERM && strstr(err.text, "CAP_NET_ADMIN") && strstr(err.text, "nn0") ? 0 : 1);
+        int result = open_nn0((struct xdp_config){0}, &port, &why);
+        _exit(result == -EPERM && strstr(why.text, "CAP_NET_ADMIN") && strstr(why.text, "nn0") ? 0 : 1);
     }
     int status;
     cr_assert_eq(waitpid(pid, &status, 0), pid);
@@ -208,10 +208,10 @@ Test(xdp_open, without_capabilities_the_sentence_names_them)
 Test(xdp_open, mtu_beyond_one_buffer_is_explained_where_the_kernel_has_no_multi_buffer)
 {
     struct net_interface interface;
-    struct net_error err;
+    struct net_error why;
     interface = (struct net_interface){.name = "eth0", .mtu_bytes = 9000};
-    cr_expect_eq(xdp_mtu_too_large(&interface, &err), -ERANGE);
-    cr_expect_str_eq(err.text,
+    cr_expect_eq(xdp_mtu_too_large(&interface, &why), -ERANGE);
+    cr_expect_str_eq(why.text,
                      "MTU 9000 of eth0 is too large for XDP: at most 3498; set it with `ip link set eth0 "
                      "mtu 3498`, or use --port packet:eth0");
 }
@@ -220,12 +220,12 @@ Test(xdp_open, single_buffer_program_refuses_a_jumbo_peer)
 {
     struct xdp_steer steer;
     struct net_interface interface;
-    struct net_error err;
+    struct net_error why;
     cr_assert_eq(netns_run(&veth, 1, "ip link set nn1 mtu 9000"), 0);
     cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 mtu 9000"), 0);
-    cr_assert_eq(net_interface_get("nn0", &interface, &err), 0);
-    cr_assert_eq(xdp_steer_load(&steer, false, false, &err), 0, "%s", err.text);
-    cr_expect_eq(xdp_steer_attach(&steer, &interface, XDP_MODE_NATIVE, &err), -ERANGE);
-    cr_expect(strstr(err.text, "MTU 9000 of nn0 is too large for XDP: at most 3498"), "%s", err.text);
+    cr_assert_eq(net_interface_get("nn0", &interface, &why), 0);
+    cr_assert_eq(xdp_steer_load(&steer, false, false, &why), 0, "%s", why.text);
+    cr_expect_eq(xdp_steer_attach(&steer, &interface, XDP_MODE_NATIVE, &why), -ERANGE);
+    cr_expect(strstr(why.text, "MTU 9000 of nn0 is too large for XDP: at most 3498"), "%s", why.text);
     xdp_steer_close(&steer);
 }

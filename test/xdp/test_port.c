@@ -28,19 +28,19 @@ enum port_kind { NATIVE, GENERIC, PACKET };
 static struct net_port *open_port(enum port_kind kind, int side)
 {
     struct net_port *port = NULL;
-    struct net_error err = {""};
+    struct net_error why = {""};
     netns_enter(&veth, side);
     int result;
     if (kind == PACKET) {
         struct net_packet_config config = {.ifname = NETNS_VETH_IFNAME(side)};
-        result = net_packet_open(&config, &port, &err);
+        result = net_packet_open(&config, &port, &why);
     } else {
         struct xdp_config config = {.ifname = NETNS_VETH_IFNAME(side),
                                     .mode = kind == NATIVE ? XDP_MODE_NATIVE : XDP_MODE_GENERIC};
-        result = xdp_port_open(&config, &port, &err);
+        result = xdp_port_open(&config, &port, &why);
     }
     netns_enter(&veth, -1);
-    cr_assert_eq(result, 0, "side %d: %s", side, err.text);
+    cr_assert_eq(result, 0, "side %d: %s", side, why.text);
     return port;
 }
 

@@ -30,9 +30,9 @@ static void open_pair(enum xdp_mode mode, uint32_t mtu_bytes)
     cr_assert(netns_veth_create(&veth, mtu_bytes));
     for (int side = 0; side < 2; side++) {
         struct xdp_config config = {.ifname = NETNS_VETH_IFNAME(side), .mode = mode};
-        struct net_error err;
+        struct net_error why;
         netns_enter(&veth, side);
-        cr_assert_eq(xdp_port_open(&config, &ports[side], &err), 0, "%s", err.text);
+        cr_assert_eq(xdp_port_open(&config, &ports[side], &why), 0, "%s", why.text);
     }
     netns_enter(&veth, -1);
 }
@@ -113,9 +113,9 @@ Test(xdp_steer, roce_v1_is_taken_where_it_was_asked_for)
     cr_assert(netns_veth_create(&veth, 1500));
     for (int side = 0; side < 2; side++) {
         struct xdp_config config = {.ifname = NETNS_VETH_IFNAME(side), .roce_v1 = true};
-        struct net_error err;
+        struct net_error why;
         netns_enter(&veth, side);
-        cr_assert_eq(xdp_port_open(&config, &ports[side], &err), 0, "%s", err.text);
+        cr_assert_eq(xdp_port_open(&config, &ports[side], &why), 0, "%s", why.text);
     }
     netns_enter(&veth, -1);
     struct frame_spec good = roce_spec(), v1 = good, other = good;
@@ -136,12 +136,12 @@ Test(xdp_steer, without_a_socket_roce_goes_to_the_kernel)
 {
     struct xdp_steer steer;
     struct net_interface interface;
-    struct net_error err;
+    struct net_error why;
     cr_assert(netns_veth_create(&veth, 1500));
     netns_enter(&veth, 1);
-    cr_assert_eq(net_interface_get("nn1", &interface, &err), 0);
-    cr_assert_eq(xdp_steer_load(&steer, true, false, &err), 0, "%s", err.text);
-    cr_assert_eq(xdp_steer_attach(&steer, &interface, XDP_MODE_NATIVE, &err), 0, "%s", err.text);
+    cr_assert_eq(net_interface_get("nn1", &interface, &why), 0);
+    cr_assert_eq(xdp_steer_load(&steer, true, false, &why), 0, "%s", why.text);
+    cr_assert_eq(xdp_steer_attach(&steer, &interface, XDP_MODE_NATIVE, &why), 0, "%s", why.text);
     netns_enter(&veth, 0);
     cr_expect_eq(netns_run(&veth, 0,
                            "timeout 10 python3 -c \"\nimport socket\n"
@@ -205,15 +205,15 @@ Test(xdp_steer, single_buffer_socket_takes_only_what_fits_one_page)
 {
     struct xdp_socket socket;
     struct net_interface interface;
-    struct net_error err;
+    struct net_error why;
     struct xdp_config config = {.ifname = "nn0", .ring_frames = 256};
     cr_assert(netns_veth_create(&veth, 3498));
     netns_enter(&veth, 0);
-    cr_assert_eq(net_interface_get("nn0", &interface, &err), 0);
-    cr_assert_eq(xdp_socket_open(&socket, &interface, &config, false, &err), 0, "%s", err.text);
+    cr_assert_eq(net_interface_get("nn0", &interface, &why), 0);
+    cr_assert_eq(xdp_socket_open(&socket, &interface, &config, false, &why), 0, "%s", why.text);
     xdp_socket_close(&socket);
     interface.mtu_bytes = 3499;
-    cr_expect_eq(xdp_socket_open(&socket, &interface, &config, false, &err), -ERANGE);
-    cr_expect(strstr(err.text, "MTU 3499 of nn0 is too large for XDP: at most 3498"), "%s", err.text);
+    cr_expect_eq(xdp_socket_open(&socket, &interface, &config, false, &why), -ERANGE);
+    cr_expect(strstr(why.text, "MTU 3499 of nn0 is too large for XDP: at most 3498"), "%s", why.text);
     netns_veth_destroy(&veth);
 }
