@@ -13,11 +13,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/base.h"
 #include "net/bytes.h"
 #include "net/packet.h"
 #include "xdp/xdp.h"
 
-#define NS_PER_S      1000000000ull
 #define HEADER_BYTES  42 /* Ethernet, IPv4, UDP */
 #define ROCE_UDP_PORT 4791
 #define REPORT_BYTES  60   /* a receiver's frame: its count is behind the headers */

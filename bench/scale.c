@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/base.h"
 #include "roce/roce.h"
 
 #define MAX_QPS 10000u
@@ -212,7 +213,7 @@ static void measure_time(void)
            MSG_BYTES, ROUNDS);
     printf("%10s  %20s  %22s  %25s\n", "QPs", "a packet, one active", "a timeout, one active",
            "a packet, all take turns");
-    for (unsigned c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+    for (unsigned c = 0; c < array_len(counts); c++) {
         for (; made < counts[c]; made++) {
             for (int i = 0; i < 2; i++)
                 sides[i].qps[made] = make_qp(i, ROCE_QPT_RC, 16);

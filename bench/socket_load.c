@@ -24,9 +24,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "smcr/sock/sock.h"
 
-#define NS_PER_S     1000000000ull
 #define BUFFER_BYTES (1u << 20)
 #define MANY_ROUNDS  10
 #define WAIT_S       20 /* for a peer that says nothing */
@@ -361,7 +361,7 @@ int main(int argc, char **argv)
     setrlimit(RLIMIT_NOFILE, &files);
     if (load.is_smc)
         start_smc(argv[1]);
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    for (size_t i = 0; i < array_len(kinds); i++) {
         if (strcmp(kinds[i].name, load.what) == 0) {
             if (serves)
                 kinds[i].serve(&load, listen_on(&load));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "cli/cc_option.h"
 
 #include <ctype.h>
@@ -37,7 +38,7 @@ static const struct setting {
     {"dscp", COUNT8, offsetof(struct roce_cc_config, cnp_dscp), 1, 63},
     {"priority", COUNT8, offsetof(struct roce_cc_config, cnp_priority), 1, 7},
 };
-#define SETTINGS (sizeof settings / sizeof settings[0])
+#define SETTINGS array_len(settings)
 
 /* Bits per second: a number, with a fraction where wanted, and K, M or G (times 1000 each). */
 static int parse_rate(const char *option, const char *text, uint64_t *out)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/demo.h"
 #include "cli/demo_lab.h"
@@ -17,7 +18,6 @@
 #include "cli/options.h"
 #include "cli/stop.h"
 
-#define NS_PER_S       1000000000ull
 #define BUFFER_BYTES   (32u << 20) /* messages under way take at most so much */
 #define MAX_SIZE_BYTES (8u << 20)
 #define ETH_MTU_BYTES  1500u

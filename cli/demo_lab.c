@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE
+#include "base/base.h"
 #include "cli/demo_lab.h"
 
 #include <dirent.h>
@@ -39,7 +40,7 @@ static int spawn_ip(const char *netns, int in_fd, int err_fd, pid_t *pid)
     posix_spawn_file_actions_adddup2(&actions, in_fd, 0);
     posix_spawn_file_actions_adddup2(&actions, err_fd, 1);
     posix_spawn_file_actions_adddup2(&actions, err_fd, 2);
-    for (size_t i = 0; err == ENOENT && i < sizeof paths / sizeof paths[0]; i++)
+    for (size_t i = 0; err == ENOENT && i < array_len(paths); i++)
         err = posix_spawn(pid, paths[i], &actions, NULL, netns ? all : here, env);
     posix_spawn_file_actions_destroy(&actions);
     return err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The course of the second act: what is sent when, and what is waited for. The front feeds the sender through
  * a pipe, so that bytes are under way at each step. */
+#include "base/base.h"
 #include "cli/demo_smc.h"
 
 #include <errno.h>
@@ -21,7 +22,6 @@
 #include "cli/smc_stat.h"
 #include "cli/stop.h"
 
-#define NS_PER_S    1000000000ull
 #define CHUNK_BYTES (64u << 10)
 #define LOOK_NS     100000000ull /* so often the ends are asked for their state */
 #define PATIENCE_NS (40 * NS_PER_S)
@@ -205,7 +205,7 @@ static int until(struct act *act, unsigned percent, bool (*done)(const struct ac
             look(act);
         if (host_now_ns() >= end_ns) {
             clear_bar(act);
-            return cli_negative("%s within %llu s", what, PATIENCE_NS / NS_PER_S);
+            return cli_negative("%s within %d s", what, (int)(PATIENCE_NS / NS_PER_S));
         }
     }
     return CLI_OK;
@@ -221,7 +221,7 @@ static int wait_for_server(struct act *act)
         if (cli_stopped())
             return cli_negative("interrupted");
         if (host_now_ns() > end_ns)
-            return cli_negative("the server did not listen within %llu s", PATIENCE_NS / NS_PER_S);
+            return cli_negative("the server did not listen within %d s", (int)(PATIENCE_NS / NS_PER_S));
         nanosleep(&t, NULL);
     }
     return CLI_OK;

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/demo_smc.h"
 
@@ -140,7 +141,7 @@ void demo_smc_end_stop(struct demo_smc_end *end)
         nanosleep(&t, NULL);
     }
     int *fds[] = {&end->in_fd, &end->out_fd, &end->err_fd, &end->trace_fd, &end->output_fd};
-    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++) {
+    for (size_t i = 0; i < array_len(fds); i++) {
         if (*fds[i] >= 0)
             close(*fds[i]);
         *fds[i] = -1;

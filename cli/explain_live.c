@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "cli/explain_live.h"
 
 #include <inttypes.h>
@@ -11,7 +12,6 @@
 #include "cli/sniff_live.h"
 #include "cli/stop.h"
 
-#define NS_PER_S   UINT64_C(1000000000)
 #define BURST      256  /* packets taken before the output is flushed */
 #define LAST_BURST 8192 /* what the kernel's buffer holds at most */
 

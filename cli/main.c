@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The front of the `nornic` command: finds the sub-command and runs it. */
+#include "base/base.h"
 #include "cli/cli.h"
 
 #include <stddef.h>
@@ -20,7 +21,7 @@ static const struct cli_command commands[] = {
 
 static const struct cli_command *find(const char *name)
 {
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+    for (size_t i = 0; i < array_len(commands); i++)
         if (strcmp(commands[i].name, name) == 0)
             return &commands[i];
     return NULL;
@@ -32,7 +33,7 @@ static void print_usage(FILE *to)
                 "A software RNIC in userspace: RoCEv2 over AF_XDP, without RDMA hardware or kernel modules.\n"
                 "\n"
                 "Commands:\n");
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+    for (size_t i = 0; i < array_len(commands); i++)
         fprintf(to, "  %-11s %s\n", commands[i].name, commands[i].summary);
     fprintf(to, "\n"
                 "`nornic help COMMAND` teaches one of them; `nornic --version` prints the version.\n"

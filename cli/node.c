@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "cli/node.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include "cli/stop.h"
 #include "net/memory.h"
 
-#define NS_PER_S           1000000000ull
 #define RESOLVE_NS         (3 * NS_PER_S)
 #define MEMORY_MTU_BYTES   4300 /* the 4096 path MTU with its headers */
 #define MEMORY_RING_FRAMES 1024

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Waiting for completions, in both ways: driving the device, or asleep while its thread does. */
 #define _GNU_SOURCE /* ppoll() */
+#include "base/base.h"
 #include "cli/node.h"
 
 #include <errno.h>
@@ -12,8 +13,6 @@
 
 #include "cli/cli.h"
 #include "cli/stop.h"
-
-#define NS_PER_S 1000000000u
 
 /* How long the command looks again before it sleeps. A sleep and its wake-up cost some 10 us, which would be
  * most of a round trip; longer than this would keep a peer that waits for this processor from answering. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "cli/options.h"
 
 #include <ctype.h>
@@ -13,8 +14,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-
-#define NS_PER_S 1000000000.0
 
 /* Reads the digits at the front of `text`; false when there are none or they overflow. strtoull() alone would
  * take a sign and leading blanks. */
@@ -73,7 +72,7 @@ static double unit_ns(const char *unit)
         const char *name;
         double ns;
     } units[] = {{"", NS_PER_S}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", NS_PER_S}, {"m", 60 * NS_PER_S}};
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+    for (size_t i = 0; i < array_len(units); i++)
         if (strcmp(units[i].name, unit) == 0)
             return units[i].ns;
     return 0;

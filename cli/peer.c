@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A peer from its opening to its end. */
 #define _GNU_SOURCE /* ppoll() */
+#include "base/base.h"
 #include "cli/peer.h"
 
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include "cli/rc.h"
 #include "cli/stop.h"
 
-#define NS_PER_S   1000000000ull
 #define SLICE_NS   50000000ull    /* a sleep is at most this long */
 #define RESOLVE_NS (3 * NS_PER_S) /* ARP or NDP */
 #define FLUSH_NS   20000000ull    /* the last datagrams of a connection leave meanwhile */

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/node_options.h"
 #include "cli/options.h"
 #include "cli/peer.h"
 
-#define NS_PER_S        1000000000ull
 #define MAX_CONNECTIONS 1024
 #define MAX_MESSAGES    16384
 

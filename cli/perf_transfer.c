@@ -3,6 +3,7 @@
  *
  * * Completions of a queue pair come in the order of its operations, so operation n uses slot n modulo
  * depth, and a completion belongs to the oldest one. */
+#include "base/base.h"
 #include "cli/perf.h"
 
 #include <errno.h>
@@ -16,8 +17,7 @@
 #include "cli/rc.h"
 #include "cli/stop.h"
 
-#define NS_PER_S 1000000000ull
-#define BATCH    32
+#define BATCH 32
 
 struct phase {
     struct perf_side *side;

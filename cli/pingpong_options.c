@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "cli/pingpong.h"
 
 #include <getopt.h>
@@ -8,8 +9,6 @@
 #include "cli/cli.h"
 #include "cli/node_options.h"
 #include "cli/options.h"
-
-#define NS_PER_S 1000000000ull
 
 static const char help[] =
     "Usage: nornic pingpong --port PORT [OPTION...] [HOST]\n"

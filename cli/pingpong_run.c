@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The exchanges, with every received message compared whole. */
+#include "base/base.h"
 #include "cli/pingpong.h"
 
 #include <inttypes.h>
@@ -12,7 +13,6 @@
 #include "cli/stop.h"
 #include "cli/unreliable.h"
 
-#define NS_PER_S    1000000000ull
 #define LIVE_NS     200000000ull
 #define MIXED_TAILS 1024 /* messages of a queue pair that an answer may be late by */
 #define POISON_BYTE 0xa5 /* in no form of PINGPONG_FORM_STOCK; never the whole of a counted message */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE /* ppoll() */
+#include "base/base.h"
 #include "cli/replay_rewrite.h"
 
 #include <inttypes.h>
@@ -16,7 +17,6 @@
 #include "net/packet.h"
 #include "net/pcapng_writer.h"
 
-#define NS_PER_S    UINT64_C(1000000000)
 #define FULL_TRIES  1000 /* milliseconds that a full ring is waited for */
 #define TAG_BYTES   18   /* of Ethernet with a VLAN tag */
 #define FRAME_BYTES 131072

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `nornic smc`: finds the sub-command. */
+#include "base/base.h"
 #include "cli/smc.h"
 
 #include <string.h>
@@ -58,7 +59,7 @@ int cli_smc(int argc, char **argv)
         fputs(help, stdout);
         return CLI_OK;
     }
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+    for (size_t i = 0; i < array_len(commands); i++) {
         if (strcmp(commands[i].name, argv[1]) != 0)
             continue;
         cli_command_set(commands[i].full_name);

@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/smc.h"
 
-#define NS_PER_S 1000000000ull
-#define FOREVER  (365 * 86400 * NS_PER_S)
+#define FOREVER (365 * 86400 * NS_PER_S)
 
 #define COMMON_HELP                                                                                      \
     "  -d, --device=PORT      an interface for RDMA: xdp:IFACE or packet:IFACE, with ,pnetid=NAME\n"     \

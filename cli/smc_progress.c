@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <unistd.h>
 
+#include "base/base.h"
 #include "cli/smc.h"
 
 #define LIVE_NS      200000000ull
 #define SMOOTH       0.3 /* weight of the last interval in the rate */
-#define NS_PER_S     1e9
 #define MAX_ETA_SECS 359999.0
 
 static uint64_t moved(const struct smc_connection *c)

@@ -10,12 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/smc.h"
 #include "cli/stop.h"
 
-#define NS_PER_S   1e9
-#define NS_PER_MS  1000000ull
 #define SLICE_MS   100 /* so often progress is shown */
 #define DELIVER_MS 5
 #define BUF_BYTES  (256u << 10)

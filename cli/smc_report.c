@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/json.h"
 #include "cli/smc.h"
 
@@ -26,7 +27,7 @@ const char *smc_bytes_text(double bytes, char *text)
 {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     unsigned unit = 0;
-    for (; bytes >= 1024 && unit + 1 < sizeof units / sizeof units[0]; unit++)
+    for (; bytes >= 1024 && unit + 1 < array_len(units); unit++)
         bytes /= 1024;
     snprintf(text, 32, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
     return text;

@@ -11,8 +11,7 @@
 #include "cli/smc.h"
 #include "cli/stop.h"
 
-#define NS_PER_S 1e9
-#define BACKLOG  16
+#define BACKLOG 16
 
 static int set_buffer(int fd, int name, uint32_t bytes)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `nornic smc stat`. */
+#include "base/base.h"
 #include "cli/smc_stat.h"
 
 #include <getopt.h>
@@ -11,9 +12,6 @@
 #include "cli/options.h"
 #include "cli/smc.h"
 #include "cli/stop.h"
-
-#define NS_PER_S  1000000000ull
-#define NS_PER_MS 1000000ull
 
 static const char help[] =
     "Usage: nornic smc stat [OPTION...]\n"

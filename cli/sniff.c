@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "cli/options.h"
@@ -18,7 +19,6 @@
 #include "cli/sniff_smc.h"
 #include "cli/stop.h"
 
-#define NS_PER_S         UINT64_C(1000000000)
 #define FLUSH_NS         NS_PER_S /* what is gathered is in the file after this time */
 #define SHOW_NS          (NS_PER_S / 4)
 #define BURST            256  /* packets taken before the clock is read again */

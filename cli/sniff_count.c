@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "cli/sniff_count.h"
 
 #include <inttypes.h>
@@ -50,7 +51,7 @@ enum sniff_kind sniff_kind_of(const struct explain_packet *packet)
     if (packet->kind == EXPLAIN_CM)
         return SNIFF_CM;
     uint32_t flags = packet->roce.op->flags;
-    for (size_t i = 0; i < sizeof kind_flags / sizeof kind_flags[0]; i++)
+    for (size_t i = 0; i < array_len(kind_flags); i++)
         if (flags & kind_flags[i].flag)
             return kind_flags[i].kind;
     return flags & ROCE_PKT_AETH ? kind_of_ack(packet) : SNIFF_OTHER;

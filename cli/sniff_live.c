@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "cli/sniff_live.h"
 
 #include <errno.h>
@@ -7,7 +8,6 @@
 #include <string.h>
 
 #define BUFFER_BYTES (64 << 20) /* 8192 slots of two pages: a frame of SNIFF_SNAP_BYTES takes one */
-#define NS_PER_S     1000000000u
 
 /* libpcap has no names inside TCP over IPv6, so that its offsets stand here as numbers: 40 bytes of IPv6,
  * then the data offset at byte 12 and the flags at byte 13 of TCP. A SYN counts where it has options; what

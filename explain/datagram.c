@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/base.h"
 #include "explain/flow.h"
 #include "roce/cm/mad.h"
 
@@ -42,7 +43,7 @@ static uint64_t answered_by(const struct explain_cm *c, uint16_t attr, unsigned 
     } rows[] = {{ROCE_CM_MRA, ROCE_CM_REQ}, {ROCE_CM_REP, ROCE_CM_REQ},          {ROCE_CM_REJ, ROCE_CM_REP},
                 {ROCE_CM_REJ, ROCE_CM_REQ}, {ROCE_CM_RTU, ROCE_CM_REP},          {ROCE_CM_DREP, ROCE_CM_DREQ},
                 {ROCE_CM_APR, ROCE_CM_LAP}, {ROCE_CM_SIDR_REP, ROCE_CM_SIDR_REQ}};
-    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    for (unsigned i = 0; i < array_len(rows); i++)
         if (rows[i].attr == attr && c->message[!sender][rows[i].to - ROCE_CM_ATTR_FIRST])
             return c->message[!sender][rows[i].to - ROCE_CM_ATTR_FIRST];
     return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which headers a frame has, and where. Only lengths are judged here, so that a header is shown even where
  * what it says is wrong; what is wrong with it, the engine's parser says (explain_packet.verdict). */
+#include "base/base.h"
 #include "explain/cursor.h"
 
 #include "net/bytes.h"
@@ -123,7 +124,7 @@ static void take_transport(struct explain_cursor *c)
     explain_take(c, &roce_bth_header, "bth");
     c->end -= c->end - c->at < ROCE_ICRC_BYTES ? c->end - c->at : ROCE_ICRC_BYTES;
     const struct roce_opcode *op = &roce_opcodes[bth.opcode];
-    for (unsigned i = 0; i < sizeof extensions / sizeof extensions[0]; i++)
+    for (unsigned i = 0; i < array_len(extensions); i++)
         if (op->flags & extensions[i].flag && !explain_take(c, extensions[i].header, extensions[i].key))
             return;
     uint32_t pad = op->flags & ROCE_PKT_DEFINED && bth.pad_count <= c->end - c->at ? bth.pad_count : 0;

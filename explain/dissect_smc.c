@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The layers of SMC-R, version 1 (RFC 7609), and version 2 as Linux sends it. */
+#include "base/base.h"
 #include "explain/cursor.h"
 #include "net/bytes.h"
 #include "net/tcp.h"
@@ -212,7 +213,7 @@ static void take_llc1(struct explain_cursor *c)
         explain_take(c, &smcr_add_link_shifted_header, "llc_add_link_shifted");
         return;
     }
-    for (unsigned i = 0; i < sizeof messages / sizeof messages[0]; i++)
+    for (unsigned i = 0; i < array_len(messages); i++)
         if (messages[i].type == message[0])
             explain_take(c, messages[i].header, messages[i].key);
 }

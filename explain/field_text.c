@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/base.h"
 #include "explain/packet.h"
 #include "net/addr.h"
 
@@ -28,7 +29,7 @@ static bool is_decimal(const struct net_field *field)
                                           "ihl",     "version", "resources", "depth", "vid",       "links"};
     if (field->width_bits <= 8)
         return true;
-    for (unsigned i = 0; i < sizeof endings / sizeof endings[0]; i++)
+    for (unsigned i = 0; i < array_len(endings); i++)
         if (ends_with(field->name, endings[i]))
             return true;
     return false;
@@ -46,7 +47,7 @@ static void bytes_text(const uint8_t *bytes, unsigned n, char *text, size_t size
 static bool is_text(const char *layer_key, const struct net_field *field)
 {
     static const char *const names[] = {"eid", "seid", "host_name"};
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (unsigned i = 0; i < array_len(names); i++)
         if (strncmp(layer_key, "clc2", 4) == 0 && strcmp(field->name, names[i]) == 0)
             return true;
     return false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A recursive descent parser into a tree, and its evaluation. */
+#include "base/base.h"
 #include "explain/filter.h"
 
 #include <ctype.h>
@@ -175,7 +176,7 @@ static bool parse_quantity(struct explain_filter *node, const char *word, size_t
                  {"flow", QUANTITY_FLOW},
                  {"message", QUANTITY_MESSAGE},
                  {"connection", QUANTITY_CONN}};
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (unsigned i = 0; i < array_len(names); i++)
         if (strlen(names[i].name) == n && memcmp(names[i].name, word, n) == 0) {
             node->quantity = names[i].quantity;
             return true;
@@ -190,7 +191,7 @@ static bool parse_comparison(struct parser *p, enum compare *compare)
         enum compare compare;
     } tokens[] = {{"==", COMPARE_EQ}, {"!=", COMPARE_NE}, {"<=", COMPARE_LE},
                   {">=", COMPARE_GE}, {"<", COMPARE_LT},  {">", COMPARE_GT}};
-    for (unsigned i = 0; i < sizeof tokens / sizeof tokens[0]; i++)
+    for (unsigned i = 0; i < array_len(tokens); i++)
         if (accept(p, tokens[i].token)) {
             *compare = tokens[i].compare;
             return true;

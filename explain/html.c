@@ -12,6 +12,7 @@
  *   !NUMBER KIND RELATED RULE WORDS NUMBERS...
  *      a finding
  * A - stands for what is not there; WORDS is a * where the dictionary is full: the text itself follows. */
+#include "base/base.h"
 #include "explain/html.h"
 
 #include <inttypes.h>
@@ -131,7 +132,7 @@ static void put_message(struct explain_text *out, const struct explain_meaning *
     }
     explain_put_u64(out, m->message);
     const uint64_t rest[] = {m->piece, m->pieces, m->bytes_done, m->bytes_total};
-    for (unsigned i = 0; i < sizeof rest / sizeof rest[0]; i++) {
+    for (unsigned i = 0; i < array_len(rest); i++) {
         explain_put_n(out, ":", 1);
         explain_put_u64(out, rest[i]);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which fields make a packet bad: of those that the parser's verdict is about, the ones that are wrong. */
+#include "base/base.h"
 #include "explain/boxes.h"
 
 #include "net/checksum.h"
@@ -122,7 +123,7 @@ bool explain_field_offends(const struct explain_packet *p, unsigned layer, const
 {
     const struct explain_layer *l = &p->layers[layer];
     struct place place = {p, layer, p->frame + l->offset, p->len_bytes - l->offset};
-    for (unsigned i = 0; i < sizeof offences / sizeof offences[0]; i++)
+    for (unsigned i = 0; i < array_len(offences); i++)
         if (offences[i].verdict == p->verdict && strcmp(offences[i].layer, l->key) == 0 &&
             strcmp(offences[i].field, field->name) == 0)
             return offences[i].is_wrong(&place, explain_field_value(p, layer, field));

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "explain/replay.h"
 
 /* What is not compared: a network changes it, or an endpoint chooses it freely. */
@@ -16,7 +17,7 @@ static const struct {
 
 static bool is_free(const char *layer, const char *field, const struct roce_pkt *pkt)
 {
-    for (size_t i = 0; i < sizeof freedoms / sizeof freedoms[0]; i++)
+    for (size_t i = 0; i < array_len(freedoms); i++)
         if (strcmp(layer, freedoms[i].layer) == 0 && strcmp(field, freedoms[i].field) == 0)
             return true;
     /* ROCE-RC-12: when to ask within a message is the requester's choice. */

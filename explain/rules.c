@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which requirement governs a field. Ids are those of docs/roce-requirements.txt and
  * docs/smcr-requirements.txt; of SMC-R version 2 there are none. */
+#include "base/base.h"
 #include "explain/packet.h"
 
 static const struct field_rule {
@@ -159,13 +160,13 @@ static bool is_named(const char *pattern, const char *name)
 const char *explain_field_rule(const char *layer_key, const struct net_field *field)
 {
     /* A row without a field stands for those of the layer that have none of their own, and comes after. */
-    for (unsigned i = 0; i < sizeof field_rules / sizeof field_rules[0]; i++) {
+    for (unsigned i = 0; i < array_len(field_rules); i++) {
         const struct field_rule *r = &field_rules[i];
         if (is_named(r->layer, layer_key) && (!r->field || is_named(r->field, field->name)))
             return r->rule;
     }
     static const char *const of_smc[] = {"tcp", "clc", "llc"};
-    for (unsigned i = 0; i < sizeof of_smc / sizeof of_smc[0]; i++)
+    for (unsigned i = 0; i < array_len(of_smc); i++)
         if (strncmp(layer_key, of_smc[i], strlen(of_smc[i])) == 0)
             return NULL;
     return strncmp(field->name, "resv", 4) == 0 ? "ROCE-GEN-5" : NULL;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "explain/scenario.h"
 
 #include <ctype.h>
@@ -199,7 +200,7 @@ static int take_line(struct explain_scenario *s, struct line *l)
     }
     if (l->count == 0)
         return 0;
-    for (unsigned i = 0; i < sizeof statements / sizeof statements[0]; i++) {
+    for (unsigned i = 0; i < array_len(statements); i++) {
         if (strcmp(l->words[0], statements[i].word) != 0)
             continue;
         if (statements[i].count == EXPLAIN_SCENARIO_MAX)

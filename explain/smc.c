@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "explain/smc_world.h"
 #include "roce/psn.h"
 
@@ -100,7 +101,7 @@ static bool find_link(struct smc_view *v)
 static bool is_llc(const char *key)
 {
     static const char *const parts[] = {"llc2_add_link_ext", "llc2_rtoken", "llc2_gid"};
-    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    for (unsigned i = 0; i < array_len(parts); i++)
         if (strcmp(key, parts[i]) == 0)
             return false;
     return strncmp(key, "llc", 3) == 0;

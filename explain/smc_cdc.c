@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "explain/smc_world.h"
 #include "smcr/cdc_wire.h"
 #include "smcr/cursor.h"
@@ -24,7 +25,7 @@ static void put_flags(const struct smcr_cdc *c, char *text, size_t size)
     };
     size_t used = 0;
     text[0] = '\0';
-    for (unsigned i = 0; i < sizeof flags / sizeof flags[0]; i++)
+    for (unsigned i = 0; i < array_len(flags); i++)
         if (flags[i].set && used < size)
             used += (size_t)snprintf(text + used, size - used, "%s", flags[i].words);
 }

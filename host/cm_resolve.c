@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "host/cm_inner.h"
 #include "host/dev.h"
 #include "host/poll.h"
@@ -44,7 +45,7 @@ static void finish(struct host_cm_id *id, int status, const struct net_mac *mac,
 
 static void on_answer(struct host_source *source, uint64_t now_ns)
 {
-    struct host_cm_id *id = (struct host_cm_id *)((char *)source - offsetof(struct host_cm_id, source));
+    struct host_cm_id *id = container_of(source, struct host_cm_id, source);
     struct net_mac mac;
     struct net_error why;
     (void)now_ns;

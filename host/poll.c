@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE /* ppoll() */
+#include "base/base.h"
 #include "host/poll.h"
 
 #include <poll.h>
@@ -7,8 +8,6 @@
 #include <time.h>
 
 #include "host/host.h"
-
-#define NS_PER_S 1000000000u
 
 uint64_t host_deadline_ns(uint64_t timeout_ns)
 {

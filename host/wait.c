@@ -6,13 +6,12 @@
  * one that comes second in its order sees all that came before the first. Either the sleeper sees the work
  * and does not sleep, or the other side sees the sleeper and rings; nothing falls between. */
 #define _GNU_SOURCE /* ppoll() */
+#include "base/base.h"
 #include "host/dev.h"
 
 #include <poll.h>
 #include <time.h>
 #include <unistd.h>
-
-#define NS_PER_S 1000000000u
 
 /* A port that has no descriptor, or lends no transmit buffers, says nothing when that changes: look again. */
 #define RETRY_NS 200000u

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "net/impair.h"
 
 #include <assert.h>
@@ -229,20 +230,15 @@ static int impair_fd(struct net_port *port)
     return net_port_fd(impair_of(port)->below);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static uint64_t impair_deadline_ns(const struct net_port *port)
 {
     const struct impair_port *p = (const struct impair_port *)port;
     uint64_t deadline_ns = net_port_deadline_ns(p->below);
     if (p->config.on_rx)
-        deadline_ns = earlier(deadline_ns, net_lane_deadline_ns(&p->rx));
+        deadline_ns = min_u64(deadline_ns, net_lane_deadline_ns(&p->rx));
     if (p->config.on_tx)
         deadline_ns =
-            earlier(deadline_ns, p->tx_blocked ? p->last_ns + RETRY_NS : net_lane_deadline_ns(&p->tx));
+            min_u64(deadline_ns, p->tx_blocked ? p->last_ns + RETRY_NS : net_lane_deadline_ns(&p->tx));
     return deadline_ns;
 }
 

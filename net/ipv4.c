@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "net/ipv4.h"
 
 NET_HEADER_TABLE(net_ipv4, "IPv4", NET_IPV4_BYTES, NET_IPV4_FIELDS);
@@ -26,5 +27,5 @@ const char *net_ecn_name(uint64_t value)
                                         [NET_ECN_ECT1] = "ECT(1)",
                                         [NET_ECN_ECT0] = "ECT(0)",
                                         [NET_ECN_CE] = "CE"};
-    return value < sizeof names / sizeof names[0] ? names[value] : NULL;
+    return value < array_len(names) ? names[value] : NULL;
 }

@@ -6,12 +6,11 @@
  * Arming and adding race: the consumer arms, then looks at `tail` once more; the producer moves `tail`,
  * then looks at `armed`. At least one of the two must see the other's store, which only a single total
  * order of these four accesses gives: they are sequentially consistent. */
+#include "base/base.h"
 #include "rdma/cq.h"
 
 #include <errno.h>
 #include <stdatomic.h>
-
-#include "rdma/pow2.h"
 
 #define CQ_LINE_BYTES 64
 
@@ -42,7 +41,7 @@ int rdma_cq_create(const struct rdma_mem *mem, const struct rdma_cq_config *conf
     struct rdma_cq *cq = mem->alloc(mem->ctx, sizeof *cq);
     if (!cq)
         return -ENOMEM;
-    uint32_t capacity = rdma_pow2_up(config->capacity);
+    uint32_t capacity = pow2_up(config->capacity);
     cq->ring = mem->alloc(mem->ctx, capacity * sizeof cq->ring[0]);
     if (!cq->ring) {
         mem->free(mem->ctx, cq);
@@ -61,7 +60,7 @@ int rdma_cq_resize(struct rdma_cq *cq, uint32_t capacity)
     uint32_t head = atomic_load(&cq->head), tail = atomic_load(&cq->tail);
     if (capacity == 0 || capacity > RDMA_CQ_MAX_CAPACITY || capacity < tail - head)
         return -EINVAL;
-    capacity = rdma_pow2_up(capacity);
+    capacity = pow2_up(capacity);
     struct rdma_wc *ring = cq->mem.alloc(cq->mem.ctx, capacity * sizeof ring[0]);
     if (!ring)
         return -ENOMEM;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "rdma/recv_ring.h"
 
 #include <errno.h>
 #include <string.h>
-
-#include "rdma/pow2.h"
 
 static struct rdma_sge *slot_sges(const struct rdma_recv_ring *ring, uint32_t index)
 {
@@ -14,7 +13,7 @@ static struct rdma_sge *slot_sges(const struct rdma_recv_ring *ring, uint32_t in
 int rdma_recv_ring_init(struct rdma_recv_ring *ring, const struct rdma_mem *mem, uint32_t max_wr,
                         uint32_t max_sge)
 {
-    *ring = (struct rdma_recv_ring){.size = rdma_pow2_up(max_wr), .max_sge = max_sge};
+    *ring = (struct rdma_recv_ring){.size = pow2_up(max_wr), .max_sge = max_sge};
     ring->wqes = mem->alloc(mem->ctx, sizeof *ring->wqes * ring->size);
     ring->sges = mem->alloc(mem->ctx, sizeof *ring->sges * ring->size * (max_sge ? max_sge : 1));
     if (ring->wqes && ring->sges)

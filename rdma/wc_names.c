@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Completion statuses and opcodes in the standard's words: ROCE-CQ-7, ROCE section 11.3. */
+#include "base/base.h"
 #include "rdma/cq.h"
 
 const char *rdma_wc_status_name(enum rdma_wc_status status)
@@ -28,7 +29,7 @@ const char *rdma_wc_status_name(enum rdma_wc_status status)
         [RDMA_WC_RESP_TIMEOUT_ERR] = "RESP_TIMEOUT_ERR",
         [RDMA_WC_GENERAL_ERR] = "GENERAL_ERR",
     };
-    return (unsigned)status < sizeof names / sizeof names[0] ? names[status] : "unknown status";
+    return (unsigned)status < array_len(names) ? names[status] : "unknown status";
 }
 
 const char *rdma_wc_opcode_name(enum rdma_wc_opcode opcode)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "roce/cc.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ static const struct roce_cc_config *config_of(const struct roce_qp *qp)
 
 static void wake(struct roce_timer *timer, uint64_t now_ns)
 {
-    struct roce_cc *cc = (struct roce_cc *)((char *)timer - offsetof(struct roce_cc, pace));
+    struct roce_cc *cc = container_of(timer, struct roce_cc, pace);
     (void)now_ns;
     roce_dev_ready(cc->qp->dev, cc->qp);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "roce/counters.h"
 
 #include <stddef.h>
@@ -8,7 +9,7 @@ static const char *const counter_names[] = {
     ROCE_COUNTERS(ROCE_COUNTER_NAME_)
 #undef ROCE_COUNTER_NAME_
 };
-#define COUNTER_COUNT (sizeof counter_names / sizeof counter_names[0])
+#define COUNTER_COUNT array_len(counter_names)
 _Static_assert(COUNTER_COUNT * sizeof(uint64_t) == sizeof(struct roce_counters), "every counter has a name");
 
 static const char *const verdict_counters[ROCE_RX_VERDICT_COUNT] = {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "roce/dcqcn.h"
 
 #include <errno.h>
@@ -66,21 +67,11 @@ void roce_dcqcn_init(struct roce_dcqcn *flow, const struct roce_cc_config *c)
     };
 }
 
-static uint32_t smaller(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
-static uint32_t larger(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
-}
-
 /* What the target grows by in the stage that the flow is in. */
 static uint64_t target_step(const struct roce_dcqcn *flow, const struct roce_cc_config *c)
 {
-    uint32_t low = smaller(flow->time_stage, flow->byte_stage);
-    if (larger(flow->time_stage, flow->byte_stage) < c->recovery_steps)
+    uint32_t low = min_u32(flow->time_stage, flow->byte_stage);
+    if (max_u32(flow->time_stage, flow->byte_stage) < c->recovery_steps)
         return 0;
     if (low <= c->recovery_steps)
         return c->additive_bps;

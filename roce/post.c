@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rdma/pow2.h"
+#include "base/base.h"
 #include "roce/av.h"
 #include "roce/device.h"
 #include "roce/local_ops.h"
@@ -15,7 +15,7 @@
 int roce_send_queue_init(struct roce_qp *qp)
 {
     struct roce_send_queue *sq = &qp->sq;
-    sq->size = qp->caps.max_send_wr = rdma_pow2_up(qp->caps.max_send_wr);
+    sq->size = qp->caps.max_send_wr = pow2_up(qp->caps.max_send_wr);
     sq->max_sge = qp->caps.max_send_sge;
     sq->max_inline_bytes = qp->caps.max_inline_bytes;
 

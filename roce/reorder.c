@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "roce/reorder.h"
 
 #include <errno.h>
 
-#include "rdma/pow2.h"
 #include "roce/device.h"
 
 int roce_reorder_init(struct roce_qp *qp, uint32_t pkts)
 {
     struct roce_reorder *r = &qp->reorder;
-    r->size = rdma_pow2_up(pkts > 2 ? pkts : 2); /* the slot of the expected PSN stays empty */
+    r->size = pow2_up(pkts > 2 ? pkts : 2); /* the slot of the expected PSN stays empty */
     r->frame_bytes = ROCE_PMTU_MAX_BYTES + ROCE_FRAME_OVERHEAD_BYTES;
     r->slots = roce_alloc(qp->dev, sizeof *r->slots * r->size);
     r->frames = roce_alloc(qp->dev, (size_t)r->size * r->frame_bytes);

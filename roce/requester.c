@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The requester's state: where it is, what it retries, when its timer fires. ROCE section 7.5. */
+#include "base/base.h"
 #include "roce/cc.h"
 #include "roce/device.h"
 #include "roce/path.h"
@@ -176,7 +177,7 @@ void roce_requester_rnr(struct roce_qp *qp, uint8_t timer_code, uint64_t now_ns)
 
 static void expire(struct roce_timer *timer, uint64_t now_ns)
 {
-    struct roce_qp *qp = (struct roce_qp *)((char *)timer - offsetof(struct roce_qp, req.timer));
+    struct roce_qp *qp = container_of(timer, struct roce_qp, req.timer);
     struct roce_requester *req = &qp->req;
     if (req->rnr_waiting) {
         req->rnr_waiting = false;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Taking requests: the order of checks of ROCE section 8.1, the NAK rules of 8.2, execution as in 8.5. */
+#include "base/base.h"
 #include "roce/responder.h"
 
 #include <errno.h>
 
-#include "rdma/pow2.h"
 #include "roce/atomic.h"
 #include "roce/device.h"
 #include "roce/reorder.h"
@@ -16,7 +16,7 @@ int roce_responder_init(struct roce_qp *qp)
     uint32_t resources = qp->attr.max_dest_rd_atomic;
     /* Each READ or atomic may be waiting once as itself and once as a replay, with an ACK behind each. What
      * waits now has room besides. */
-    resp->queue_size = rdma_pow2_up(4 * resources + 8 + (resp->queue_tail - resp->queue_head));
+    resp->queue_size = pow2_up(4 * resources + 8 + (resp->queue_tail - resp->queue_head));
     resp->queue_head = resp->queue_tail = 0;
     resp->resource_next = 0;
     resp->resources = roce_alloc(qp->dev, sizeof *resp->resources * (resources + 1));

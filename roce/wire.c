@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The tables of the transport headers, and the code points of AETH syndromes: ROCE sections 4.1 to 4.3. */
+#include "base/base.h"
 #include "roce/wire.h"
 
 #include "roce/opcode.h"
@@ -40,13 +41,13 @@ static const struct rnr_timer {
     RNR_TIMERS(RNR_TIMER_ROW)
 #undef RNR_TIMER_ROW
 };
-_Static_assert(sizeof rnr_timers / sizeof rnr_timers[0] == CODE_MASK + 1, "one timer a code");
+_Static_assert(array_len(rnr_timers) == CODE_MASK + 1, "one timer a code");
 
 /* ROCE-HDR-21, codes 0..30. */
 static const uint16_t credits_of_code[] = {
     0,   1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,  192,
     256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768};
-#define CREDIT_CODES (sizeof credits_of_code / sizeof credits_of_code[0])
+#define CREDIT_CODES array_len(credits_of_code)
 _Static_assert(CREDIT_CODES == ROCE_SYNDROME_ACK_UNLIMITED, "the code after the last says unlimited");
 
 /* Codes 0..3 of a NAK, from ROCE_SYNDROME_NAK_PSN_SEQ on. */
@@ -56,7 +57,7 @@ static const char *const nak_names[] = {
     "NAK remote access error",
     "NAK remote operational error",
 };
-#define NAK_CODES (sizeof nak_names / sizeof nak_names[0])
+#define NAK_CODES array_len(nak_names)
 
 enum roce_syndrome_kind roce_syndrome_kind(uint8_t syndrome)
 {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "base/base.h"
 #include "net/port.h"
 #include "smcr/data.h"
 #include "smcr/handshake.h"
@@ -156,7 +157,7 @@ static void quarantine(struct smcr_conn *conn, uint64_t now_ns)
 
 static void guard_fired(struct roce_timer *timer, uint64_t now_ns)
 {
-    struct smcr_conn *conn = (struct smcr_conn *)(void *)((char *)timer - offsetof(struct smcr_conn, timer));
+    struct smcr_conn *conn = container_of(timer, struct smcr_conn, timer);
     struct smcr_conn_data *data = conn->data;
     if (data->is_quarantined) {
         data->is_quarantined = false;

@@ -4,13 +4,9 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "base/base.h"
 #include "net/port.h"
 #include "smcr/data.h"
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 void smcr_conn_tick_at(struct smcr_conn *conn, uint64_t at_ns)
 {
@@ -22,8 +18,7 @@ void smcr_conn_tick_at(struct smcr_conn *conn, uint64_t at_ns)
 /* Deadlines move far more often than they are reached: the timer stays where it was and finds out here. */
 static void ticked(struct roce_timer *timer, uint64_t now_ns)
 {
-    struct smcr_conn_data *data =
-        (struct smcr_conn_data *)(void *)((char *)timer - offsetof(struct smcr_conn_data, tick));
+    struct smcr_conn_data *data = container_of(timer, struct smcr_conn_data, tick);
     struct smcr_conn *conn = data->conn;
     if (now_ns >= data->cork_at_ns) {
         data->cork_at_ns = NET_TIME_NONE;
@@ -35,7 +30,7 @@ static void ticked(struct roce_timer *timer, uint64_t now_ns)
     }
     bool is_idle = now_ns >= data->keepalive_at_ns && smcr_keepalive_due(conn, now_ns);
     smcr_conn_push(conn, now_ns);
-    smcr_conn_tick_at(conn, earlier(data->cork_at_ns, earlier(data->stale_at_ns, data->keepalive_at_ns)));
+    smcr_conn_tick_at(conn, min_u64(data->cork_at_ns, min_u64(data->stale_at_ns, data->keepalive_at_ns)));
     if (is_idle) /* last: a link that cannot even be asked is lost, and may take the connection with it */
         smcr_llc_test_link(conn->link, now_ns);
 }

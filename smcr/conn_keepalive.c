@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Keepalive of connections: SMCR-KAL-01 to KAL-03. */
+#include "base/base.h"
 #include "net/port.h"
 #include "smcr/data.h"
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* The timer was not moved at every message: it finds out here whether both were idle so long. */
 bool smcr_keepalive_due(struct smcr_conn *conn, uint64_t now_ns)
 {
     struct smcr_conn_data *data = conn->data;
     const struct smcr_link *link = conn->link;
-    uint64_t active = link ? later(data->last_active_ns, link->last_heard_ns) : data->last_active_ns;
+    uint64_t active = link ? max_u64(data->last_active_ns, link->last_heard_ns) : data->last_active_ns;
     bool is_idle = link && now_ns - active >= data->keepalive_ns;
     data->keepalive_at_ns = (is_idle ? now_ns : active) + data->keepalive_ns;
     return is_idle;

@@ -3,6 +3,7 @@
  * section 15.1. */
 #include <assert.h>
 
+#include "base/base.h"
 #include "net/port.h"
 #include "rdma/mr.h"
 #include "smcr/data.h"
@@ -44,11 +45,6 @@ struct segment {
     uint32_t to;   /* in the element: never below 4 (SMCR-RMB-08) */
     uint32_t len_bytes;
 };
-
-static uint32_t min_u32(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
 
 static unsigned cut(const struct smcr_conn *conn, uint64_t position, uint32_t to, uint32_t len_bytes,
                     struct segment out[MAX_SEGMENTS])

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "smcr/data.h"
 
 /* A long read is taken in pieces, at most half of the RMBE, and each may tell the peer that there is room:
@@ -28,11 +29,6 @@ uint32_t smcr_rx_available(const struct smcr_conn *conn)
 {
     const struct smcr_rx *rx = &conn->data->rx;
     return smcr_rx_readable(rx) + starts_with_urgent_byte(rx);
-}
-
-static uint32_t min_u32(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
 }
 
 /* `n` bytes at `cursor`, which may come round. */

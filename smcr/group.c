@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Link groups: made, found, ended and freed. SMCR sections 2, 6, 7 and 18. */
+#include "base/base.h"
 #include "smcr/group.h"
 
 #include <errno.h>
@@ -8,9 +9,6 @@
 #include <string.h>
 
 #include "smcr/conn.h"
-
-#define GROUP_OF(timer, member) \
-    ((struct smcr_group *)(void *)((char *)(timer)-offsetof(struct smcr_group, member)))
 
 static void trace_group(struct smcr_group *group, const char *from, const char *to, const char *cause,
                         uint64_t now_ns)
@@ -23,7 +21,7 @@ static void trace_group(struct smcr_group *group, const char *from, const char *
 
 static void idle_too_long(struct roce_timer *timer, uint64_t now_ns)
 {
-    struct smcr_group *group = GROUP_OF(timer, idle_timer);
+    struct smcr_group *group = container_of(timer, struct smcr_group, idle_timer);
     if (group->smcr->retiring) /* SMCR-ABT-09 */
         smcr_group_end_for(group, SMCR_DELETE_OPERATOR, "the instance retires", now_ns);
     else /* SMCR-LGT-01, with the reason of SMCR-LLC-40 */
@@ -32,7 +30,7 @@ static void idle_too_long(struct roce_timer *timer, uint64_t now_ns)
 
 static void repair_due(struct roce_timer *timer, uint64_t now_ns)
 {
-    struct smcr_group *group = GROUP_OF(timer, repair_timer);
+    struct smcr_group *group = container_of(timer, struct smcr_group, repair_timer);
     uint64_t most = group->smcr->config.times.redundancy_max_ns;
     group->repair_ns = 2 * group->repair_ns < most ? 2 * group->repair_ns : most;
     smcr_llc_want_link(group, now_ns);
@@ -40,7 +38,7 @@ static void repair_due(struct roce_timer *timer, uint64_t now_ns)
 
 static void end_due(struct roce_timer *timer, uint64_t now_ns)
 {
-    struct smcr_group *group = GROUP_OF(timer, end_timer);
+    struct smcr_group *group = container_of(timer, struct smcr_group, end_timer);
     if (!group->conns)
         smcr_group_destroy(group, now_ns);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The frame of the handshake: bytes in, messages to the step that waits for them, and the timer. SMCR
  * section 5, SMCR-CLC-05 to CLC-12. */
+#include "base/base.h"
 #include "smcr/handshake.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 
 static struct smcr_conn *conn_of(struct roce_timer *timer)
 {
-    return (struct smcr_conn *)((char *)timer - offsetof(struct smcr_conn, timer));
+    return container_of(timer, struct smcr_conn, timer);
 }
 
 /* What GROUP waited for is over: the message that waits is looked at again. */

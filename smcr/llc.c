@@ -2,6 +2,7 @@
 /* LLC messages: sent, taken to whom they concern, and the order of exchanges (SMCR section 11.4). */
 #include <string.h>
 
+#include "base/base.h"
 #include "net/bytes.h"
 #include "smcr/llc_flow.h"
 
@@ -158,7 +159,7 @@ static void free_gone(struct smcr_group *group, uint64_t now_ns)
 /* SMCR-SER-02. */
 static void kicked(struct roce_timer *timer, uint64_t now_ns)
 {
-    struct smcr_group *group = SMCR_GROUP_OF(timer, llc.kick_timer);
+    struct smcr_group *group = container_of(timer, struct smcr_group, llc.kick_timer);
     struct smcr_llc *llc = &group->llc;
     if (group->state == SMCR_GROUP_ENDING) {
         if (llc->is_told)
@@ -253,7 +254,7 @@ void smcr_llc_take(struct smcr_link *link, const uint8_t *message, uint64_t now_
     bool is_response = smcr_llc_is_response(message);
     if (!is_heard(link, message))
         return;
-    for (size_t i = 0; i < sizeof handlers / sizeof handlers[0]; i++) {
+    for (size_t i = 0; i < array_len(handlers); i++) {
         if (handlers[i].type != message[0])
             continue;
         if (!is_response)

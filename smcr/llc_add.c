@@ -2,6 +2,7 @@
 /* ADD LINK: SMCR-FC-12 to FC-17, sections 10.2 and 11.1. */
 #include <string.h>
 
+#include "base/base.h"
 #include "smcr/llc_flow.h"
 
 static struct smcr_link_end end_of(const struct smcr_add_link *m)
@@ -227,7 +228,7 @@ void smcr_llc_notify(struct smcr_group *group, uint64_t now_ns)
 
 void smcr_llc_notice_due(struct roce_timer *timer, uint64_t now_ns)
 {
-    struct smcr_group *group = SMCR_GROUP_OF(timer, llc.notice_timer);
+    struct smcr_group *group = container_of(timer, struct smcr_group, llc.notice_timer);
     if (smcr_group_redundancy(group) != SMCR_SYMMETRIC)
         smcr_llc_want_link(group, now_ns);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* DELETE LINK of one link: SMCR sections 10.3 and 11.2. The server's is an exchange; the client asks for it
  * and answers it at any time. */
+#include "base/base.h"
 #include "smcr/llc_flow.h"
 
 /* Off it, as soon as nothing of them is posted there (SMCR-FOV-15). */
@@ -100,8 +101,7 @@ void smcr_llc_resend_deletes(struct smcr_link *via, uint64_t now_ns)
 
 void smcr_llc_delete_due(struct roce_timer *timer, uint64_t now_ns)
 {
-    struct smcr_link *link =
-        (struct smcr_link *)(void *)((char *)timer - offsetof(struct smcr_link, delete_timer));
+    struct smcr_link *link = container_of(timer, struct smcr_link, delete_timer);
     if (link->delete_step == SMCR_LINK_TOLD && link->group->role == SMCR_CLIENT)
         ask_again(link, now_ns);
     else if (link->delete_step == SMCR_LINK_DRAINS)

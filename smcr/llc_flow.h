@@ -8,9 +8,6 @@
 #include "smcr/conn.h"
 #include "smcr/handshake.h"
 
-#define SMCR_GROUP_OF(timer, member) \
-    ((struct smcr_group *)(void *)((char *)(timer)-offsetof(struct smcr_group, member)))
-
 #define SMCR_MIN_QPN 2 /* SMCR-QP-05 */
 
 /* --- messages of the group's version: smcr/llc_build.c --- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What becomes of an exchange whose awaited message does not come, or whose link is lost: SMCR-REC-02, and
  * the rows of SMCR-REC-04. */
+#include "base/base.h"
 #include "smcr/llc_flow.h"
 
 /* Rows 0, 1, 4, 5, 7, 10 and 11 of a first contact. A message that did not even leave may still be answered
@@ -78,7 +79,7 @@ static void carrier_is_silent(struct smcr_group *group, uint64_t now_ns)
 
 void smcr_llc_timed_out(struct roce_timer *timer, uint64_t now_ns)
 {
-    struct smcr_group *group = SMCR_GROUP_OF(timer, llc.timer);
+    struct smcr_group *group = container_of(timer, struct smcr_group, llc.timer);
     struct smcr_llc *llc = &group->llc;
     group->smcr->counters.llc_timeouts++;
     if (group->state == SMCR_GROUP_ENDING) { /* row 14 */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Our CONFIRM RKEY and DELETE RKEY: SMCR-LLC-51, LLC-52, RKY-02 to RKY-09, REC-04 rows 17 and 19. */
+#include "base/base.h"
 #include "net/bytes.h"
 #include "smcr/llc_flow.h"
 
@@ -108,7 +109,7 @@ static void refused(struct smcr_group *group, uint64_t now_ns)
 
 void smcr_llc_rkey_timed_out(struct roce_timer *timer, uint64_t now_ns)
 {
-    struct smcr_group *group = SMCR_GROUP_OF(timer, llc.rkey.timer);
+    struct smcr_group *group = container_of(timer, struct smcr_group, llc.rkey.timer);
     struct smcr_llc_rkey *x = &group->llc.rkey;
     if (!x->rmb) { /* the pause after a refusal is over */
         smcr_llc_kick(group, now_ns);

@@ -2,6 +2,7 @@
 /* The peer's CONFIRM RKEY and DELETE RKEY: SMCR-RKY-01, RKY-06, RKY-08, RKY-11, SER-03, SER-04. */
 #include <string.h>
 
+#include "base/base.h"
 #include "net/bytes.h"
 #include "smcr/llc_flow.h"
 
@@ -31,7 +32,7 @@ static void forget(struct smcr_group *group)
 
 void smcr_llc_peer_rkey_timed_out(struct roce_timer *timer, uint64_t now_ns)
 {
-    struct smcr_group *group = SMCR_GROUP_OF(timer, llc.peer_rkey.timer);
+    struct smcr_group *group = container_of(timer, struct smcr_group, llc.peer_rkey.timer);
     group->smcr->counters.llc_timeouts++;
     smcr_link_failed(group->llc.peer_rkey.via, "a CONFIRM RKEY CONTINUATION did not come", now_ns);
 }

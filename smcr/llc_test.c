@@ -2,6 +2,7 @@
 /* TEST LINK: SMCR-KAL-02, KAL-03, KAL-06, LLC-62, REC-28, REC-04 row 18. */
 #include <string.h>
 
+#include "base/base.h"
 #include "net/bytes.h"
 #include "smcr/llc_flow.h"
 
@@ -22,8 +23,7 @@ void smcr_llc_test_link(struct smcr_link *link, uint64_t now_ns)
 /* Whatever was heard on the link meanwhile has proved it: the timer finds out here. */
 void smcr_llc_test_due(struct roce_timer *timer, uint64_t now_ns)
 {
-    struct smcr_link *link =
-        (struct smcr_link *)(void *)((char *)timer - offsetof(struct smcr_link, test_timer));
+    struct smcr_link *link = container_of(timer, struct smcr_link, test_timer);
     struct smcr *smcr = link->group->smcr;
     uint64_t due_ns = link->last_heard_ns + smcr->config.times.test_link_ns;
     if (link->test_pending) {

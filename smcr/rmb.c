@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Our RMBs: pools of receive buffers that grow by one RMB when no element is free, and shrink when one was
  * not used for a while. SMCR section 13, SMCR-RKY-02 to RKY-07. */
+#include "base/base.h"
 #include "smcr/rmb.h"
 
 #include <errno.h>
@@ -189,8 +190,7 @@ static void plan_shrinking(struct smcr_group *group)
 
 static void shrink(struct roce_timer *timer, uint64_t now_ns)
 {
-    struct smcr_group *group =
-        (struct smcr_group *)(void *)((char *)timer - offsetof(struct smcr_group, rmb_timer));
+    struct smcr_group *group = container_of(timer, struct smcr_group, rmb_timer);
     uint64_t idle_ns = group->smcr->config.times.rmb_idle_ns;
     for (struct smcr_rmb *rmb = group->rmbs; rmb; rmb = rmb->next)
         if (may_go(rmb) && now_ns >= rmb->idle_since_ns + idle_ns) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Send buffers of a group, kept for the next connection. */
+#include "base/base.h"
 #include "smcr/group.h"
 
 #define KEPT_FREE 16    /* at the most */
@@ -12,14 +13,6 @@ static void free_buf(struct smcr_group *group, struct smcr_send_buf *buf)
         smcr_mr_free(&group->links[i], &buf->mr[i]);
     mem->free(mem->ctx, buf->bytes);
     mem->free(mem->ctx, buf);
-}
-
-static uint32_t pow2_up(uint32_t size_bytes)
-{
-    uint32_t size = MIN_BYTES;
-    while (size < size_bytes && size < UINT32_C(1) << 30)
-        size *= 2;
-    return size;
 }
 
 static struct smcr_send_buf *make_buf(struct smcr_group *group, uint32_t size_bytes)
@@ -44,7 +37,7 @@ static struct smcr_send_buf *make_buf(struct smcr_group *group, uint32_t size_by
 
 struct smcr_send_buf *smcr_send_buf_get(struct smcr_group *group, uint32_t size_bytes)
 {
-    uint32_t size = pow2_up(size_bytes);
+    uint32_t size = pow2_up(max_u32(min_u32(size_bytes, UINT32_C(1) << 30), MIN_BYTES));
     for (struct smcr_send_buf **at = &group->free_send_bufs; *at; at = &(*at)->next_free)
         if ((*at)->size_bytes == size) {
             struct smcr_send_buf *buf = *at;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The instance: defaults, time, completions, and its end. */
+#include "base/base.h"
 #include "smcr/smcr.h"
 
 #include <errno.h>
@@ -8,8 +9,6 @@
 #include "smcr/data.h"
 #include "smcr/handshake.h"
 
-#define NS_PER_MS  1000000ull
-#define NS_PER_S   1000000000ull
 #define MAX_CONNS  (1u << 24)
 #define MAX_GROUPS (1u << 16)
 

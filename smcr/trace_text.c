@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "smcr/trace_text.h"
 
 #include <inttypes.h>
@@ -196,7 +197,7 @@ static void add_cdc(struct words *w, const uint8_t *p)
                  {m.urgent_present, "urgent present"}, {m.update_requested, "update requested"},
                  {m.sending_done, "sending done"},     {m.connection_closed, "closed"},
                  {m.abnormal_close, "abnormal close"}};
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+    for (size_t i = 0; i < array_len(flags); i++)
         if (flags[i].set)
             add(w, ", %s", flags[i].word);
 }

@@ -2,6 +2,7 @@
 /* The tables of the SMC-R messages and the words for their values: SMCR sections 5, 10 and 14. */
 #include <stddef.h>
 
+#include "base/base.h"
 #include "smcr/cdc_wire.h"
 #include "smcr/clc_wire.h"
 #include "smcr/llc_wire.h"
@@ -27,7 +28,7 @@ NET_HEADER_TABLE(smcr_cdc, "CDC", SMCR_MSG_BYTES, SMCR_CDC_FIELDS);
 const char *smcr_clc_type_name(uint64_t value)
 {
     static const char *const names[] = {NULL, "Proposal", "Accept", "Confirm", "Decline"};
-    return value < sizeof names / sizeof names[0] ? names[value] : NULL;
+    return value < array_len(names) ? names[value] : NULL;
 }
 
 const char *smcr_clc_diagnosis_name(uint64_t value)
@@ -45,13 +46,13 @@ const char *smcr_clc_diagnosis_name(uint64_t value)
 const char *smcr_bsize_name(uint64_t value)
 {
     static const char *const names[] = {"16 KiB", "32 KiB", "64 KiB", "128 KiB", "256 KiB", "512 KiB"};
-    return value < sizeof names / sizeof names[0] ? names[value] : NULL;
+    return value < array_len(names) ? names[value] : NULL;
 }
 
 const char *smcr_mtu_name(uint64_t value)
 {
     static const char *const names[] = {NULL, "256", "512", "1024", "2048", "4096"};
-    return value < sizeof names / sizeof names[0] ? names[value] : NULL;
+    return value < array_len(names) ? names[value] : NULL;
 }
 
 const char *smcr_llc_type_name(uint64_t value)

@@ -2,6 +2,7 @@
 /* The tables of the messages of SMC-R version 2. */
 #include <stddef.h>
 
+#include "base/base.h"
 #include "smcr/clc2_wire.h"
 #include "smcr/llc2_wire.h"
 
@@ -32,13 +33,13 @@ NET_HEADER_TABLE(smcr_delete_rkey2, "DELETE RKEY v2", SMCR_MSG_BYTES, SMCR_DELET
 const char *smcr_clc2_offer_name(uint64_t value)
 {
     static const char *const names[] = {"SMC-R", "SMC-D", "none", "both"};
-    return value < sizeof names / sizeof names[0] ? names[value] : NULL;
+    return value < array_len(names) ? names[value] : NULL;
 }
 
 const char *smcr_clc2_os_name(uint64_t value)
 {
     static const char *const names[] = {NULL, "z/OS", "Linux", "AIX"};
-    return value < sizeof names / sizeof names[0] ? names[value] : NULL;
+    return value < array_len(names) ? names[value] : NULL;
 }
 
 const char *smcr_llc2_type_name(uint64_t value)

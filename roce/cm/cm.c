@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The connection manager itself: creation, time, what arrives. */
+#include "base/base.h"
 #include "roce/cm/cm.h"
 
 #include <errno.h>
@@ -72,7 +73,7 @@ static int alloc_tables(struct roce_cm *cm)
     struct roce_cm_table *const tables[] = {&cm->by_service, &cm->by_peer, &cm->by_request, &cm->by_peer_qpn,
                                             &cm->by_local_qpn};
     uint32_t n = cm->config.max_ids;
-    for (unsigned i = 0; i < sizeof tables / sizeof tables[0]; i++)
+    for (unsigned i = 0; i < array_len(tables); i++)
         if (roce_cm_table_init(tables[i], &cm->mem, n, roce_cm_random(cm)) != 0)
             return -ENOMEM;
     cm->slots = cm->mem.alloc(cm->mem.ctx, n * sizeof(struct roce_cm_id *));

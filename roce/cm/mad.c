@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The tables of the messages and the words for their values: ROCE sections 16.1, 16.2 and 16.7. */
+#include "base/base.h"
 #include "roce/cm/mad.h"
 
 #include <string.h>
@@ -33,7 +34,7 @@ static const struct message {
     MESSAGES(MESSAGE_ROW)
 #undef MESSAGE_ROW
 };
-_Static_assert(sizeof messages / sizeof messages[0] == ROCE_CM_ATTR_COUNT, "one row an attribute id");
+_Static_assert(array_len(messages) == ROCE_CM_ATTR_COUNT, "one row an attribute id");
 
 static const struct message *message_of(uint64_t attr_id)
 {
@@ -58,7 +59,7 @@ static const char *word(const char *const *words, size_t count, uint64_t value)
 {
     return value < count && words[value] ? words[value] : "reserved";
 }
-#define WORD(words, value) word(words, sizeof words / sizeof words[0], value)
+#define WORD(words, value) word(words, array_len(words), value)
 
 const char *roce_cm_rej_name(uint64_t value)
 {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "roce/cm/id.h"
 
 /* Response timeouts that a peer may choose for us, as codes: 34 ms to 17 s, so that it can make us neither
@@ -222,7 +223,7 @@ static int ready_qp(struct roce_cm_id *id, uint64_t now_ns)
 {
     static const enum roce_qp_state steps[] = {ROCE_QPS_INIT, ROCE_QPS_RTR, ROCE_QPS_RTS};
     int err = 0;
-    for (unsigned i = 0; i < sizeof steps / sizeof steps[0] && !err; i++)
+    for (unsigned i = 0; i < array_len(steps) && !err; i++)
         err = roce_cm_qp_move(id, steps[i], now_ns);
     return err;
 }

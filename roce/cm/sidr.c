@@ -2,6 +2,7 @@
 /* Service id resolution: which QPN and Q_Key serve a port of the UDP space (ROCE-CM-62). */
 #include <errno.h>
 
+#include "base/base.h"
 #include "roce/cm/id.h"
 
 /* --- the side that is asked --- */
@@ -98,7 +99,7 @@ int roce_cm_sidr_accept(struct roce_cm_id *id, const struct roce_cm_conn_param *
     static const enum roce_qp_state steps[] = {ROCE_QPS_INIT, ROCE_QPS_RTR, ROCE_QPS_RTS};
     if (!roce_cm_private_fits(param->private_data, param->private_data_len, ROCE_CM_SIDR_REP_PRIVATE_BYTES))
         return -EINVAL;
-    for (unsigned i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+    for (unsigned i = 0; i < array_len(steps); i++) {
         int err = roce_cm_qp_move(id, steps[i], now_ns);
         if (err)
             return err;

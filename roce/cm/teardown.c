@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "base/base.h"
 #include "net/bytes.h"
 #include "roce/cm/id.h"
 
@@ -79,7 +80,7 @@ static void give_up(struct roce_cm_id *id, uint64_t now_ns)
 
 void roce_cm_timer_fire(struct roce_timer *timer, uint64_t now_ns)
 {
-    struct roce_cm_id *id = (struct roce_cm_id *)((char *)timer - offsetof(struct roce_cm_id, timer));
+    struct roce_cm_id *id = container_of(timer, struct roce_cm_id, timer);
     if (id->state == ROCE_CM_TIMEWAIT_STATE) {
         roce_cm_event_tell(id, ROCE_CM_EVENT_TIMEWAIT_EXIT, 0, NULL, 0);
         roce_cm_to_idle(id);

@@ -6,10 +6,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "smcr/sock/inner.h"
 
-#define NS_PER_S 1000000000ull
-#define LOOK_NS  1000000ull /* how often a lingering close looks what is left */
+#define LOOK_NS 1000000ull /* how often a lingering close looks what is left */
 
 void smcr_sock_finish(struct smcr_sock *s)
 {

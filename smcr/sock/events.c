@@ -12,9 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "smcr/sock/inner.h"
-
-#define NS_PER_S 1000000000ull
 
 /* --- readiness --- */
 

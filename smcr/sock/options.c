@@ -16,10 +16,8 @@
 
 #include <linux/sockios.h>
 
+#include "base/base.h"
 #include "smcr/sock/inner.h"
-
-#define NS_PER_S  1000000000ull
-#define NS_PER_US 1000ull
 
 static int int_option(const struct smcr_sock *s, int level, int name)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE /* F_DUPFD_CLOEXEC */
+#include "base/base.h"
 #include "smcr/sock/runtime.h"
 
 #include <errno.h>
@@ -12,7 +13,6 @@
 
 #include "smcr/sock/inner.h"
 
-#define NS_PER_S   1000000000ull
 #define MAX_ROUNDS 16 /* of one progress: more wait for the next */
 /* How long a waiting thread looks itself: about the time of an answer with the wake-ups on its way. */
 #define LOOK_NS 50000u

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
 
+#include "base/base.h"
 #include "cli/cc_option.h"
 #include "cli/cli.h"
 
@@ -64,6 +65,6 @@ Test(cc_option, what_is_refused)
                                       "alpha-period=2",
                                       "alpha-period=50us",
                                       "cnp-interval=60us"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    for (size_t i = 0; i < array_len(bad); i++)
         cr_expect_eq(cli_parse_cc(bad[i], &c), CLI_ERROR, "%s", bad[i]);
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/base.h"
 #include "cli/histogram.h"
 #include "test/support/random.h"
 
@@ -61,7 +62,7 @@ Test(histogram, quantiles_agree_with_sorting)
     }
     qsort(values, 10000, sizeof values[0], by_value);
     static const double fractions[] = {0.0001, 0.1, 0.5, 0.9, 0.99, 0.999, 1};
-    for (size_t i = 0; i < sizeof fractions / sizeof fractions[0]; i++) {
+    for (size_t i = 0; i < array_len(fractions); i++) {
         uint64_t want = values[(int)ceil(fractions[i] * 10000) - 1];
         uint64_t got = cli_histogram_quantile(&h, fractions[i]);
         cr_assert_leq(fabs((double)got - (double)want), (double)want / 64 + 1,

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 
@@ -21,7 +22,7 @@ OPTION_TEST(counts)
     cr_assert_eq(v, UINT64_MAX);
     static const char *const bad[] = {"",   "-1",  "+1", " 1", "1 ",
                                       "1k", "ten", "0x", "10", "18446744073709551616"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    for (size_t i = 0; i < array_len(bad); i++)
         cr_assert_eq(cli_parse_count("-n", bad[i], 0, 9, &v), CLI_ERROR, "'%s'", bad[i]);
 }
 
@@ -32,13 +33,13 @@ OPTION_TEST(sizes)
         const char *text;
         uint64_t bytes;
     } good[] = {{"1", 1}, {"64K", 65536}, {"64k", 65536}, {"1M", 1 << 20}, {"2G", UINT64_C(2) << 30}};
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    for (size_t i = 0; i < array_len(good); i++) {
         cr_assert_eq(cli_parse_size("-s", good[i].text, 1, UINT64_MAX, &v), 0, "%s", good[i].text);
         cr_assert_eq(v, good[i].bytes, "%s is %" PRIu64, good[i].text, v);
     }
     static const char *const bad[] = {"",   "K",   "1KB", "1.5M", "-1K", "0", "18446744073709551615K",
                                       "1T", "1025"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    for (size_t i = 0; i < array_len(bad); i++)
         cr_assert_eq(cli_parse_size("-s", bad[i], 1, 1024, &v), CLI_ERROR, "'%s'", bad[i]);
 }
 
@@ -50,12 +51,12 @@ OPTION_TEST(durations)
         uint64_t ns;
     } good[] = {{"10", 10000000000},  {"10s", 10000000000}, {"500ms", 500000000}, {"250us", 250000},
                 {"1.5s", 1500000000}, {".5s", 500000000},   {"7ns", 7},           {"2m", 120000000000}};
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    for (size_t i = 0; i < array_len(good); i++) {
         cr_assert_eq(cli_parse_duration("-t", good[i].text, 1, UINT64_MAX, &v), 0, "%s", good[i].text);
         cr_assert_eq(v, good[i].ns, "%s is %" PRIu64, good[i].text, v);
     }
     static const char *const bad[] = {"", "s", "-1s", "inf", "nan", "1e999s", "5h", "1s2", "0s"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    for (size_t i = 0; i < array_len(bad); i++)
         cr_assert_eq(cli_parse_duration("-t", bad[i], 1, UINT64_MAX, &v), CLI_ERROR, "'%s'", bad[i]);
 }
 
@@ -72,7 +73,7 @@ OPTION_TEST(rates)
     cr_assert_eq(v, 1000000);
     static const char *const bad[] = {"",           "1",    "%",        "101%",  "-1%",
                                       "1000001ppm", "one%", "0.00001%", "0.4ppm"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    for (size_t i = 0; i < array_len(bad); i++)
         cr_assert_eq(cli_parse_ppm("--loss", bad[i], &v), CLI_ERROR, "'%s'", bad[i]);
 }
 

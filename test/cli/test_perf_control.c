@@ -8,10 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "cli/perf.h"
 #include "host/host.h"
-
-#define NS_PER_MS 1000000ull
 
 static void connect_pair(int fds[2])
 {
@@ -62,7 +61,7 @@ Test(perf_control, other_lines_are_refused)
         {"{\"nornic_perf\":1,\"checked\":7}", -ECONNRESET},
         {"{\"nornic_perf\":1,\"checked\":7}\n", 0},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < array_len(cases); i++) {
         int fds[2];
         struct net_error why = {""};
         uint64_t checked = 0;

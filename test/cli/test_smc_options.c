@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/smc.h"
 
@@ -101,6 +102,6 @@ Test(smc_options, what_is_refused, .init = cr_redirect_stderr)
         "connect -o / h 1",
         "connect -o /nonexistent/x h 1",
     };
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+    for (size_t i = 0; i < array_len(lines); i++)
         cr_assert_eq(parse(lines[i]), CLI_ERROR, "%s", lines[i]);
 }

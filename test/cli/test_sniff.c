@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/sniff_count.h"
 #include "cli/sniff_files.h"
 #include "cli/sniff_live.h"
@@ -66,7 +67,7 @@ static const struct {
 Test(sniff, the_handshake_of_smc_r_among_tcp_segments)
 {
     uint8_t frame[FRAME_BYTES];
-    for (size_t i = 0; i < sizeof segments / sizeof segments[0]; i++)
+    for (size_t i = 0; i < array_len(segments); i++)
         for (unsigned form = 0; form < 4; form++) {
             size_t n = make_tcp(frame, form & 1, form & 2, segments[i].flags, segments[i].options,
                                 segments[i].options_bytes, segments[i].payload, segments[i].payload_bytes);
@@ -94,7 +95,7 @@ Test(sniff, the_kernels_filter_lets_every_handshake_through)
     struct bpf_program program;
     cr_assert_eq(pcap_compile(pcap, &program, sniff_live_filter, 1, PCAP_NETMASK_UNKNOWN), 0);
     uint8_t frame[FRAME_BYTES];
-    for (size_t i = 0; i < sizeof segments / sizeof segments[0]; i++)
+    for (size_t i = 0; i < array_len(segments); i++)
         for (unsigned v6 = 0; v6 < 2; v6++) {
             size_t n = make_tcp(frame, v6, false, segments[i].flags, segments[i].options,
                                 segments[i].options_bytes, segments[i].payload, segments[i].payload_bytes);
@@ -173,7 +174,7 @@ Test(sniff, names_of_rotated_files)
                  {"d/.hidden", "d/.hidden-00012"},
                  {"d/x.y.pcapng", "d/x.y-00012.pcapng"}};
     char name[64];
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < array_len(cases); i++) {
         struct sniff_files files = {.path = cases[i].path, .rotate_bytes = 1};
         cr_expect(sniff_files_name(&files, 12, name, sizeof name));
         cr_expect_str_eq(name, cases[i].name);

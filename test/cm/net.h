@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/base.h"
 #include "roce/cm/cm.h"
 #include "test/support/alloc.h"
 #include "test/support/random.h"
@@ -15,8 +16,6 @@
 #define CM_NET_QPS     64
 #define CM_NET_FLIGHTS 256
 #define CM_NET_LOG     4096
-#define NS_PER_MS      UINT64_C(1000000)
-#define NS_PER_S       UINT64_C(1000000000)
 
 struct cm_net;
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "test/cm/net.h"
 
 static const struct cm_net_config plain = {.seed = 1};
@@ -234,7 +235,7 @@ Test(connect, ROCE_CM_33_own_timer_counts_the_delay_of_the_peer)
     static const struct {
         uint8_t delay, timeout;
     } rows[] = {{0, 17}, {15, 17}, {16, 18}, {17, 18}, {18, 19}, {19, 19}, {25, 25}, {31, 31}};
-    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (unsigned i = 0; i < array_len(rows); i++) {
         struct cm_net *net = cm_net_create(&plain);
         struct request r = ask(net, &param, true);
         struct roce_qp_attr a;

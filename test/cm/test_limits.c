@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "net/bytes.h"
 #include "test/cm/net.h"
 
@@ -167,7 +168,7 @@ Test(limits, ROCE_CM_1_envelopes_that_are_not_ours_change_nothing)
         unsigned byte;
         uint8_t value;
     } rows[] = {{0, 2}, {1, 0x03}, {3, 0x01}, {3, 0x81}, {16, 1}, {17, 0x1b}, {17, 0x0f}};
-    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (unsigned i = 0; i < array_len(rows); i++) {
         memcpy(bad, bytes, sizeof bad);
         bad[rows[i].byte] = rows[i].value;
         roce_cm_input(net->node[1].cm, &path, bad, ROCE_MAD_BYTES, net->now_ns);

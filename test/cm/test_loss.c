@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "test/cm/net.h"
 
 /* 2 * 2^16 + 2^20 times 4.096 us: 4.83 s, as Linux was seen to wait (pcaps/cm_lossy). */
@@ -110,7 +111,7 @@ Test(loss, ROCE_CM_34_every_message_may_be_lost_once)
         {0, ROCE_CM_DREQ, 0},
         {1, ROCE_CM_DREP, 0},
     };
-    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (unsigned i = 0; i < array_len(rows); i++) {
         struct flow f = flow_run(rows[i].from, rows[i].attr, 1);
         const char *name = roce_cm_attr_name(rows[i].attr);
         cr_expect(f.up[0] && f.up[1] && f.down[0] && f.down[1], "%s lost", name);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "roce/cm/mad.h"
 
 #include <criterion/criterion.h>
@@ -16,7 +17,7 @@ static const struct net_header *const headers[] = {
     &roce_cm_rtu_header,      &roce_cm_dreq_header, &roce_cm_drep_header, &roce_cm_sidr_req_header,
     &roce_cm_sidr_rep_header, &roce_cm_lap_header,  &roce_cm_apr_header,
 };
-#define HEADER_COUNT (sizeof headers / sizeof headers[0])
+#define HEADER_COUNT array_len(headers)
 
 Test(mad, every_message_is_tiled_by_its_fields)
 {
@@ -213,7 +214,7 @@ Test(mad, ROCE_CM_1_attribute_ids_name_the_messages)
         cr_expect_str_eq(roce_cm_attr_header(id)->name, title);
     }
     static const uint16_t unknown[] = {0, 0x0f, 0x1b, 0x110, 0xffff};
-    for (unsigned i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
+    for (unsigned i = 0; i < array_len(unknown); i++) {
         bytes[16] = (uint8_t)(unknown[i] >> 8);
         bytes[17] = (uint8_t)unknown[i];
         cr_expect(!roce_cm_mad_get(&mad, bytes));
@@ -436,7 +437,7 @@ Test(mad, real_peers_messages_are_rebuilt_byte_for_byte)
     cr_expect_eq(for_each_mad(expect_rebuilt), 65);
     static const unsigned attrs[] = {ROCE_CM_REQ,  ROCE_CM_REJ,  ROCE_CM_REP,      ROCE_CM_RTU,
                                      ROCE_CM_DREQ, ROCE_CM_DREP, ROCE_CM_SIDR_REQ, ROCE_CM_SIDR_REP};
-    for (unsigned i = 0; i < sizeof attrs / sizeof attrs[0]; i++)
+    for (unsigned i = 0; i < array_len(attrs); i++)
         cr_expect_gt(seen[attrs[i] - ROCE_CM_ATTR_FIRST], 0, "no %s in the captures",
                      roce_cm_attr_name(attrs[i]));
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "explain/analysis.h"
 
 struct result {
@@ -105,7 +106,7 @@ Test(analysis, captures_that_were_left_alone_show_nothing)
         "cm_udaddy",
         "cm_ipv6_rping",
     };
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (unsigned i = 0; i < array_len(names); i++) {
         struct result result = read_all(names[i]);
         for (unsigned kind = 0; kind < EXPLAIN_FINDING_COUNT; kind++)
             cr_assert_eq(result.findings[kind], 0, "%s: %s", names[i],

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "explain/boxes.h"
 #include "explain/registry.h"
 #include "roce/wire.h"
@@ -119,7 +120,7 @@ Test(boxes, the_field_that_is_wrong_offends)
         {42 + 11, 0x01, ""},
         {42, 0x00, ""},
     };
-    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (unsigned i = 0; i < array_len(cases); i++) {
         char names[200];
         offenders("pcaps/rc_write_1024.pcap", cases[i].at, cases[i].flip, names, sizeof names);
         cr_expect_str_eq(names, cases[i].names, "byte %u: %s", cases[i].at, names);

@@ -3,6 +3,7 @@
 #include <json-c/json.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "explain/json.h"
 
 static struct json_object *parse(const char *text)
@@ -25,7 +26,7 @@ Test(json, every_packet_is_an_object)
     static const char *const paths[] = {"pcaps/rc_mix.pcap", "pcaps/cm_reject.pcap",
                                         "pcaps/rc_ipv6_atomic.pcap"};
     struct explain_text text = {0};
-    for (unsigned i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+    for (unsigned i = 0; i < array_len(paths); i++) {
         struct net_capture *capture;
         struct net_capture_record record;
         struct net_error why;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "explain/analysis.h"
 #include "net/bytes.h"
 #include "net/ether.h"
@@ -148,7 +149,7 @@ Test(smc, findings_of_linux_peers)
         {"smcfb_eid", 0, .decline = 1},
         {"smcr_failover", 1, .gone = 2, .moved = 2, .refused = 1},
     };
-    for (unsigned i = 0; i < sizeof captures / sizeof captures[0]; i++) {
+    for (unsigned i = 0; i < array_len(captures); i++) {
         char path[100];
         struct net_capture *capture;
         struct net_capture_record record;

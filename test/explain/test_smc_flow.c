@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "test/explain/smc_film.h"
 #include "test/support/smcr_examples.h"
 
@@ -177,7 +178,7 @@ Test(smc_flow, handshake_with_wrong_values)
                  {50, 0x93, "SMCR-CLC-31"},
                  {50, 0x26, "SMCR-CLC-33"},
                  {67, 0, "SMCR-CLC-02"}};
-    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (unsigned i = 0; i < array_len(wrong); i++) {
         uint8_t bytes[256];
         film_begin(&f);
         film_clc(&f, 0, "PROP4");
@@ -209,7 +210,7 @@ Test(smc_flow, confirm_link_has_other_values_than_the_accept)
         unsigned at;
         const char *rule;
     } wrong[] = {{9, "SMCR-LLC-21"}, {25, "SMCR-LLC-21"}, {28, "SMCR-LLC-21"}, {34, "SMCR-LLC-22"}};
-    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (unsigned i = 0; i < array_len(wrong); i++) {
         confirm_link_with(wrong[i].at, 0);
         cr_expect(film_remarks(&f, EXPLAIN_FIND_SMC_LINK, wrong[i].rule), "%u", wrong[i].at);
         film_end(&f);

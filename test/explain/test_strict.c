@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "explain/analysis.h"
 #include "net/bytes.h"
 #include "net/checksum.h"
@@ -151,7 +152,7 @@ static const struct change changes[] = {
 /* covers: ROCE-RS-40, ROCE-RS-46, ROCE-RS-50, ROCE-UC-1 */
 Test(strict, each_rule_is_named_when_it_is_broken)
 {
-    for (unsigned i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+    for (unsigned i = 0; i < array_len(changes); i++) {
         struct outcome o = run(&changes[i], 0);
         cr_expect(o.is_named, "%s #%u byte %u: %s is not named; %s", changes[i].capture,
                   (unsigned)changes[i].number, changes[i].at, changes[i].rule, o.others);
@@ -212,7 +213,7 @@ Test(findings, each_kind_is_shown_by_one_capture_and_not_by_another)
 {
     bool shown[EXPLAIN_FINDING_COUNT] = {false};
     struct outcome none = run(&(struct change){.capture = "rc_long"}, 0);
-    for (unsigned i = 0; i < sizeof kinds_shown / sizeof kinds_shown[0]; i++) {
+    for (unsigned i = 0; i < array_len(kinds_shown); i++) {
         enum explain_finding_kind kind = kinds_shown[i].kind;
         unsigned n = kind == EXPLAIN_FIND_ICRC ? bad_icrc_findings()
                                                : run(&kinds_shown[i].by, kinds_shown[i].cut).kinds[kind];

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "cm_pair.h"
 
 #include <criterion/criterion.h>
@@ -116,7 +117,7 @@ void cm_pair_drop_qp(struct cm_side *side, struct roce_qp *qp)
 struct host_cm_event *cm_pair_expect(struct cm_side *side, enum roce_cm_event_type type)
 {
     struct host_cm_event *event;
-    cr_assert_eq(host_cm_get_event(side->cm, &event, 10 * CM_NS_PER_S), 0, "no %s", roce_cm_event_name(type));
+    cr_assert_eq(host_cm_get_event(side->cm, &event, 10 * NS_PER_S), 0, "no %s", roce_cm_event_name(type));
     cr_assert_eq(event->type, type, "%s (%d, %s) instead of %s", roce_cm_event_name(event->type),
                  event->status, event->error.text, roce_cm_event_name(type));
     return event;
@@ -139,7 +140,7 @@ struct host_cm_id *cm_pair_route(struct cm_pair *pair, enum roce_cm_port_space s
     cr_assert_eq(host_cm_create_id(s->cm, space, NULL, &id), 0);
     if (pair->on_veth)
         netns_enter(&pair->veth, 0);
-    cr_assert_eq(host_cm_resolve_addr(id, NULL, dst, CM_PAIR_PORT, 5 * CM_NS_PER_S, &why), 0, "%s", why.text);
+    cr_assert_eq(host_cm_resolve_addr(id, NULL, dst, CM_PAIR_PORT, 5 * NS_PER_S, &why), 0, "%s", why.text);
     if (pair->on_veth)
         netns_enter(&pair->veth, -1);
     cr_assert_eq(cm_pair_skip(s, ROCE_CM_EVENT_ADDR_RESOLVED), 0);

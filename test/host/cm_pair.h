@@ -3,10 +3,10 @@
 #ifndef NORNIC_TEST_HOST_CM_PAIR_H
 #define NORNIC_TEST_HOST_CM_PAIR_H
 
+#include "base/base.h"
 #include "host/cm.h"
 #include "test/support/netns.h"
 
-#define CM_NS_PER_S  1000000000ull
 #define CM_PAIR_PORT 4711
 #define CM_BYTES     4096u
 

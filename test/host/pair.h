@@ -3,10 +3,10 @@
 #ifndef NORNIC_TEST_HOST_PAIR_H
 #define NORNIC_TEST_HOST_PAIR_H
 
+#include "base/base.h"
 #include "host/host.h"
 
 #define PAIR_REGION_BYTES (1u << 20)
-#define PAIR_NS_PER_S     1000000000ull
 
 struct pair_side {
     struct host_dev *dev;

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "base/base.h"
 #include "cm_pair.h"
 #include "host/dev.h"
 #include "host/events.h"
@@ -55,7 +56,7 @@ static void send_over(struct cm_connection *c, int from)
     memset(a->memory, 'a' + from, 64);
     cr_assert_eq(roce_post_recv(c->qps[1 - from], &recv, NULL), 0);
     cr_assert_eq(roce_post_send(c->qps[from], &send, NULL), 0);
-    uint64_t end_ns = host_now_ns() + 10 * CM_NS_PER_S;
+    uint64_t end_ns = host_now_ns() + 10 * NS_PER_S;
     while (rdma_cq_poll(a->cq, &wc, 1) == 0)
         cr_assert_lt((nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL), host_now_ns()), end_ns);
     cr_assert_eq(wc.status, RDMA_WC_SUCCESS);
@@ -158,7 +159,7 @@ Test(cm, destroying_an_id_waits_for_the_acknowledgement)
     struct net_error why;
     pthread_t thread;
     cr_assert_eq(host_cm_create_id(pair.side[0].cm, ROCE_CM_PS_TCP, NULL, &id), 0);
-    cr_assert_eq(host_cm_resolve_addr(id, NULL, &pair.side[1].addr, 1, CM_NS_PER_S, &why), 0, "%s", why.text);
+    cr_assert_eq(host_cm_resolve_addr(id, NULL, &pair.side[1].addr, 1, NS_PER_S, &why), 0, "%s", why.text);
     struct host_cm_event *event = cm_pair_expect(&pair.side[0], ROCE_CM_EVENT_ADDR_RESOLVED);
     cr_assert_eq(pthread_create(&thread, NULL, destroy, id), 0);
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* time to do what it must not */
@@ -180,7 +181,7 @@ static unsigned events_waiting(struct cm_side *side)
 
 static void await(bool (*is_so)(struct cm_side *side), struct cm_side *side, const char *what)
 {
-    uint64_t end_ns = host_now_ns() + 5 * CM_NS_PER_S;
+    uint64_t end_ns = host_now_ns() + 5 * NS_PER_S;
     while (!is_so(side))
         cr_assert_lt((nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL), host_now_ns()), end_ns, "%s",
                      what);
@@ -239,11 +240,11 @@ Test(cm, steps_have_an_order)
     cr_assert_eq(host_cm_create_id(pair.side[0].cm, ROCE_CM_PS_TCP, NULL, &id), 0);
     cr_expect_eq(host_cm_resolve_route(id), -EINVAL);
     cr_expect_eq(host_cm_connect(id, NULL, &param), -EINVAL);
-    cr_expect_eq(host_cm_resolve_addr(id, &nobody, &pair.side[1].addr, 1, CM_NS_PER_S, &why), -EADDRNOTAVAIL);
+    cr_expect_eq(host_cm_resolve_addr(id, &nobody, &pair.side[1].addr, 1, NS_PER_S, &why), -EADDRNOTAVAIL);
     cr_expect(strstr(why.text, "10.99.0.1"), "%s", why.text);
-    cr_assert_eq(host_cm_resolve_addr(id, &pair.side[0].addr, &pair.side[1].addr, 1, CM_NS_PER_S, &why), 0);
+    cr_assert_eq(host_cm_resolve_addr(id, &pair.side[0].addr, &pair.side[1].addr, 1, NS_PER_S, &why), 0);
     cm_pair_skip(&pair.side[0], ROCE_CM_EVENT_ADDR_RESOLVED);
-    cr_expect_eq(host_cm_resolve_addr(id, NULL, &pair.side[1].addr, 1, CM_NS_PER_S, &why), -EINVAL);
+    cr_expect_eq(host_cm_resolve_addr(id, NULL, &pair.side[1].addr, 1, NS_PER_S, &why), -EINVAL);
     cr_expect_eq(host_cm_connect(id, NULL, &param), -EINVAL);
     cr_expect_eq(host_cm_listen(id, NULL, 1, 1), -EINVAL);
     host_cm_destroy_id(id);
@@ -334,7 +335,7 @@ Test(cm_timers, a_silent_peer_is_unreachable, .timeout = 60)
     host_dev_lock(pair.side[1].dev); /* so that the peer does not answer */
     cr_assert_eq(host_cm_connect(id, qp, &param), 0);
     struct host_cm_event *event;
-    int rc = host_cm_get_event(pair.side[0].cm, &event, 10 * CM_NS_PER_S);
+    int rc = host_cm_get_event(pair.side[0].cm, &event, 10 * NS_PER_S);
     host_dev_unlock(pair.side[1].dev);
     cr_assert_eq(rc, 0);
     cr_expect_eq(event->type, ROCE_CM_EVENT_UNREACHABLE);
@@ -363,13 +364,13 @@ Test(cm_timers, a_caller_that_drives_manages_connections_too, .timeout = 60)
     cr_assert_eq(host_cm_create_id(cm, ROCE_CM_PS_TCP, NULL, &own), 0);
     cr_assert_eq(host_cm_listen(own, &gid.addr, 7, 1), 0);
     cr_assert_eq(host_cm_create_id(cm, ROCE_CM_PS_TCP, NULL, &id), 0);
-    cr_assert_eq(host_cm_resolve_addr(id, &gid.addr, &gid.addr, 7, CM_NS_PER_S, &why), 0, "%s", why.text);
+    cr_assert_eq(host_cm_resolve_addr(id, &gid.addr, &gid.addr, 7, NS_PER_S, &why), 0, "%s", why.text);
     cr_assert_eq(host_cm_resolve_route(id), 0);
     param.qp_num = 99; /* no QP of this device: the application would move it */
     cr_assert_eq(host_cm_connect(id, NULL, &param), 0);
     struct host_cm_event *event = NULL;
     enum roce_cm_event_type last = ROCE_CM_EVENT_ADDR_RESOLVED;
-    uint64_t end_ns = host_now_ns() + 10 * CM_NS_PER_S;
+    uint64_t end_ns = host_now_ns() + 10 * NS_PER_S;
     while (last != ROCE_CM_EVENT_CONNECT_REQUEST) {
         cr_assert_lt(host_now_ns(), end_ns, "no request after %s", roce_cm_event_name(last));
         if (host_cm_get_event(cm, &event, 0) == 0) {
@@ -377,7 +378,7 @@ Test(cm_timers, a_caller_that_drives_manages_connections_too, .timeout = 60)
             if (last != ROCE_CM_EVENT_CONNECT_REQUEST)
                 host_cm_ack_event(event);
         } else if (!host_dev_progress(dev)) {
-            host_dev_wait(dev, CM_NS_PER_S / 10);
+            host_dev_wait(dev, NS_PER_S / 10);
         }
     }
     struct host_cm_id *request = event->id;
@@ -401,7 +402,7 @@ static void *keep_connecting(void *arg)
         struct host_cm_id *id;
         struct net_error why;
         cr_assert_eq(host_cm_create_id(pair.side[0].cm, ROCE_CM_PS_TCP, NULL, &id), 0);
-        cr_assert_eq(host_cm_resolve_addr(id, NULL, &pair.side[1].addr, 9, CM_NS_PER_S, &why), 0);
+        cr_assert_eq(host_cm_resolve_addr(id, NULL, &pair.side[1].addr, 9, NS_PER_S, &why), 0);
         host_cm_destroy_id(id);
     }
     return NULL;

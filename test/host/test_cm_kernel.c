@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <net/if.h>
 
+#include "base/base.h"
 #include "cm_pair.h"
 #include "host/events.h"
 
@@ -87,14 +88,14 @@ Test(cm_kernel, the_source_is_the_kernels_choice_or_the_callers)
         host_dev_ack_event(pair.side[0].dev, &change);
     run(1, "ip addr add 10.78.0.2/24 dev nn1 && ip route add 10.77.0.0/16 dev nn1");
     run(0, "ip addr add 10.78.0.1/24 dev nn0");
-    cr_assert_eq(host_dev_get_event(pair.side[0].dev, &change, 10 * CM_NS_PER_S), 0);
+    cr_assert_eq(host_dev_get_event(pair.side[0].dev, &change, 10 * NS_PER_S), 0);
     host_dev_ack_event(pair.side[0].dev, &change);
     for (int i = 0; i < 4; i++) {
         struct net_error why = {""};
         struct roce_cm_endpoints ends;
         struct host_cm_id *id = new_id();
         struct net_addr expected = addr_of(cases[i][2]);
-        cr_assert_eq(resolve(id, cases[i][0], cases[i][1], 5 * CM_NS_PER_S, &why), 0, "%s", why.text);
+        cr_assert_eq(resolve(id, cases[i][0], cases[i][1], 5 * NS_PER_S, &why), 0, "%s", why.text);
         cm_pair_skip(&pair.side[0], ROCE_CM_EVENT_ADDR_RESOLVED);
         host_cm_id_endpoints(id, &ends);
         cr_expect(net_addr_equal(&ends.local, &expected), "%d", i);
@@ -108,19 +109,19 @@ Test(cm_kernel, ROCE_CM_64_a_neighbour_that_does_not_answer)
     struct net_error why = {""};
     struct host_cm_id *id = new_id();
     uint64_t start_ns = host_now_ns();
-    cr_assert_eq(resolve(id, NULL, "10.77.0.60", CM_NS_PER_S / 10, &why), 0, "%s", why.text);
-    cr_expect_lt(host_now_ns() - start_ns, CM_NS_PER_S / 10, "the call does not wait");
+    cr_assert_eq(resolve(id, NULL, "10.77.0.60", NS_PER_S / 10, &why), 0, "%s", why.text);
+    cr_expect_lt(host_now_ns() - start_ns, NS_PER_S / 10, "the call does not wait");
     struct host_cm_event *event = cm_pair_expect(&pair.side[0], ROCE_CM_EVENT_ADDR_ERROR);
-    cr_expect_geq(host_now_ns() - start_ns, CM_NS_PER_S / 10);
+    cr_expect_geq(host_now_ns() - start_ns, NS_PER_S / 10);
     cr_expect_eq(event->status, -EHOSTUNREACH);
     cr_expect(strstr(event->error.text, "10.77.0.60 does not answer on nn0"), "%s", event->error.text);
     host_cm_ack_event(event);
     /* It may be tried again; and an id may go while its question is open. */
-    cr_assert_eq(resolve(id, NULL, "10.77.0.2", 5 * CM_NS_PER_S, &why), 0, "%s", why.text);
+    cr_assert_eq(resolve(id, NULL, "10.77.0.2", 5 * NS_PER_S, &why), 0, "%s", why.text);
     cm_pair_skip(&pair.side[0], ROCE_CM_EVENT_ADDR_RESOLVED);
     host_cm_destroy_id(id);
     id = new_id();
-    cr_assert_eq(resolve(id, NULL, "10.77.0.61", 5 * CM_NS_PER_S, &why), 0, "%s", why.text);
+    cr_assert_eq(resolve(id, NULL, "10.77.0.61", 5 * NS_PER_S, &why), 0, "%s", why.text);
     host_cm_destroy_id(id);
 }
 
@@ -128,10 +129,10 @@ Test(cm_kernel, where_there_is_no_route_the_call_says_so)
 {
     struct net_error why = {""};
     struct host_cm_id *id = new_id();
-    cr_expect_eq(resolve(id, NULL, "192.0.2.1", CM_NS_PER_S, &why), -EHOSTUNREACH);
+    cr_expect_eq(resolve(id, NULL, "192.0.2.1", NS_PER_S, &why), -EHOSTUNREACH);
     cr_expect(strstr(why.text, "no route to 192.0.2.1"), "%s", why.text);
-    cr_expect_eq(resolve(id, "10.99.0.1", "10.77.0.2", CM_NS_PER_S, &why), -EADDRNOTAVAIL);
-    cr_expect_eq(resolve(id, "fd77::1", "10.77.0.2", CM_NS_PER_S, &why), -EADDRNOTAVAIL);
+    cr_expect_eq(resolve(id, "10.99.0.1", "10.77.0.2", NS_PER_S, &why), -EADDRNOTAVAIL);
+    cr_expect_eq(resolve(id, "fd77::1", "10.77.0.2", NS_PER_S, &why), -EADDRNOTAVAIL);
     host_cm_destroy_id(id);
 }
 

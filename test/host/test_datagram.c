@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/base.h"
 #include "pair.h"
 
 #define QKEY     0x77u
@@ -77,7 +78,7 @@ static void post_send(const struct pair_side *s, struct roce_qp *qp, struct rdma
 static struct rdma_wc wait_for(struct pair_side *s)
 {
     struct rdma_wc wc;
-    uint64_t end_ns = host_now_ns() + 10 * PAIR_NS_PER_S;
+    uint64_t end_ns = host_now_ns() + 10 * NS_PER_S;
     while (rdma_cq_poll(s->cq, &wc, 1) == 0) {
         cr_assert_lt(host_now_ns(), end_ns, "no completion");
         nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);

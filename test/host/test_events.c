@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "host/events.h"
 
 #include <criterion/criterion.h>
@@ -11,7 +12,7 @@
 #include "pair.h"
 #include "rdma/srq.h"
 
-#define SECOND PAIR_NS_PER_S
+#define SECOND NS_PER_S
 
 static struct pair pair;
 static struct host_dev *dev;

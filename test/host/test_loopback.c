@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "net/memory.h"
 #include "pair.h"
 
@@ -44,7 +45,7 @@ Test(loopback, ROCE_UD_8_bulk_inside_a_device_with_a_thread, .timeout = 60)
     for (unsigned i = 0; i < 4; i++) {
         fill(l.pair.side[0].memory, PAIR_REGION_BYTES, i);
         cr_assert_eq(pair_post_write(&l.pair, i, PAIR_REGION_BYTES), 0);
-        struct rdma_wc wc = pair_wait(&l.pair, 10 * PAIR_NS_PER_S);
+        struct rdma_wc wc = pair_wait(&l.pair, 10 * NS_PER_S);
         cr_assert_eq(wc.status, RDMA_WC_SUCCESS);
         cr_assert_arr_eq(l.pair.side[1].memory, l.pair.side[0].memory, PAIR_REGION_BYTES);
     }
@@ -67,11 +68,11 @@ Test(loopback, ROCE_UD_8_no_sleep_while_looped_work_waits, .timeout = 60)
     uint64_t begin_ns = host_now_ns();
     for (; rdma_cq_poll(l.pair.side[0].cq, &wc, 1) == 0; rounds++) {
         cr_assert_lt(rounds, 10000u);
-        host_dev_wait(dev, PAIR_NS_PER_S); /* a whole second, if it slept */
+        host_dev_wait(dev, NS_PER_S); /* a whole second, if it slept */
         cr_assert(host_dev_progress(dev), "it did something, and says so");
     }
     cr_assert_gt(rounds, 1u, "one round is a bounded piece of work");
-    cr_assert_lt(host_now_ns() - begin_ns, PAIR_NS_PER_S * rounds / 2);
+    cr_assert_lt(host_now_ns() - begin_ns, NS_PER_S * rounds / 2);
     cr_assert_eq(wc.status, RDMA_WC_SUCCESS);
     cr_assert_arr_eq(l.pair.side[1].memory, l.pair.side[0].memory, PAIR_REGION_BYTES);
     lone_close(&l);

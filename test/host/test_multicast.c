@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/base.h"
 #include "cm_pair.h"
 #include "host/events.h"
 
@@ -69,7 +70,7 @@ static bool kernel_lists(int side, const char *group)
 static struct rdma_wc await(struct rdma_cq *cq)
 {
     struct rdma_wc wc;
-    uint64_t end_ns = host_now_ns() + 10 * CM_NS_PER_S;
+    uint64_t end_ns = host_now_ns() + 10 * NS_PER_S;
     while (rdma_cq_poll(cq, &wc, 1) == 0)
         cr_assert_lt((nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL), host_now_ns()), end_ns,
                      "no completion");

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "host/host.h"
 #include "net/memory.h"
 
@@ -30,7 +31,7 @@ Test(port_open, bad_names_are_named)
         {"xdp:nn-none:generic", -ENODEV, "nn-none"},
         {"packet:nn-none", -ENODEV, "nn-none"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < array_len(cases); i++) {
         struct host_dev_config config = {.port = cases[i].name};
         struct host_dev *dev = NULL;
         struct net_error why = {""};

@@ -5,9 +5,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/base.h"
 #include "pair.h"
 
-#define SECOND PAIR_NS_PER_S
+#define SECOND NS_PER_S
 
 static void fill(uint8_t *p, size_t n, unsigned seed)
 {

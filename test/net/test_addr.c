@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "net/addr.h"
 
 #include <criterion/criterion.h>
@@ -12,7 +13,7 @@ Test(addr, text_and_back)
         "0.0.0.0", "10.0.0.1", "255.255.255.255",   "::",
         "::1",     "fe80::1",  "2001:db8::a:0:0:1", "ff02::1:ff00:1",
     };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < array_len(texts); i++) {
         struct net_addr a;
         char buf[NET_ADDR_STR_SIZE];
         cr_assert_eq(net_addr_parse(texts[i], &a), 0, "%s", texts[i]);
@@ -30,7 +31,7 @@ Test(addr, ipv6_text_is_the_one_of_rfc_5952)
         {"2001:0:0:1:0:0:0:1", "2001:0:0:1::1"},
         {"2001:db8:0:0:1:0:0:1", "2001:db8::1:0:0:1"},
     };
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+    for (size_t i = 0; i < array_len(pairs); i++) {
         struct net_addr a;
         char buf[NET_ADDR_STR_SIZE];
         cr_assert_eq(net_addr_parse(pairs[i][0], &a), 0);
@@ -56,7 +57,7 @@ Test(addr, what_is_no_address_is_refused)
 {
     static const char *const texts[] = {"",        "10.0.0", "10.0.0.256", "10.0.0.1 ", "fe80::1%eth0",
                                         "1::2::3", "host"};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < array_len(texts); i++) {
         struct net_addr a;
         cr_assert_eq(net_addr_parse(texts[i], &a), -EINVAL, "'%s'", texts[i]);
     }
@@ -69,7 +70,7 @@ Test(addr, multicast_of_both_families)
         bool is_multicast;
     } cases[] = {{"224.0.0.1", true},  {"239.255.255.255", true}, {"223.255.255.255", false},
                  {"240.0.0.0", false}, {"ff02::1", true},         {"fe80::1", false}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < array_len(cases); i++) {
         struct net_addr a;
         cr_assert_eq(net_addr_parse(cases[i].text, &a), 0);
         cr_assert_eq(net_addr_is_multicast(&a), cases[i].is_multicast, "%s", cases[i].text);

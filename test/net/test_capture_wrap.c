@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/base.h"
 #include "net/memory.h"
 #include "net/pcap_file.h"
 #include "test/net/frames.h"
@@ -170,7 +171,7 @@ Test(capture_wrap, file_that_cannot_be_made_is_named_and_the_port_below_closed)
         const char *path;
         int errno_value;
     } cases[] = {{"/nonexistent/x.pcapng", ENOENT}, {"/proc", EISDIR}, {"/dev/full", ENOSPC}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < array_len(cases); i++) {
         struct net_port *ends[2], *out;
         struct net_error why;
         cr_assert_eq(net_memory_pair(MTU, 64, ends), 0);

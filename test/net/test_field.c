@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "net/field.h"
 
 #include <criterion/criterion.h>
@@ -15,7 +16,7 @@ static const struct net_header *const all_headers[] = {&net_ether_header, &net_v
 
 Test(field, every_header_is_tiled)
 {
-    for (size_t i = 0; i < sizeof all_headers / sizeof all_headers[0]; i++)
+    for (size_t i = 0; i < array_len(all_headers); i++)
         test_header_tiles(all_headers[i]);
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "net/impair.h"
 
 #include <criterion/criterion.h>
@@ -134,7 +135,7 @@ Test(impair, limits_are_kept_and_the_port_below_is_closed)
         {.corrupt_ppm = 1000001}, {.ecn_ppm = 1000001},       {.reorder_depth = NET_IMPAIR_DEPTH_MAX + 1},
         {.delay_ns = 10001 * MS}, {.jitter_ns = 10001 * MS},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < array_len(bad); i++) {
         struct net_port *ends[2], *out;
         cr_assert_eq(net_memory_pair(MTU, 64, ends), 0);
         cr_assert_eq(net_impair_wrap(ends[0], &bad[i], &out), -EINVAL, "configuration %zu", i);

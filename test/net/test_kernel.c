@@ -5,10 +5,9 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "base/base.h"
 #include "net/kernel.h"
 #include "test/support/netns.h"
-
-#define NS_PER_S 1000000000u
 
 static struct netns_veth veth;
 

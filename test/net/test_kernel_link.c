@@ -7,6 +7,7 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 
+#include "base/base.h"
 #include "net/kernel_query.h"
 
 struct vlan_case {
@@ -58,7 +59,7 @@ Test(kernel_link, vlan_interfaces_are_told_from_others)
         {"another kind", "macvlan", 7, ETH_P_8021Q, false, 0, 0},
         {"an interface below that is elsewhere", "vlan", 7, ETH_P_8021Q, true, 7, 0},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < array_len(cases); i++) {
         unsigned parent = 99;
         struct net_kernel_link link = link_of(&cases[i], &parent);
         cr_expect_eq(link.vlan_id, cases[i].vlan_id, "%s", cases[i].what);

@@ -9,11 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "net/packet.h"
 #include "test/support/frames.h"
 #include "test/support/netns.h"
-
-#define NS_PER_S 1000000000ull
 
 static struct netns_veth veth;
 static struct net_port *ports[2];

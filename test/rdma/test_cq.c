@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "rdma/cq.h"
 #include "test/support/alloc.h"
 
@@ -233,7 +234,7 @@ Test(cq, opcode_values_and_names)
         const char *name;
     } rows[] = {{0, "SEND"},      {1, "RDMA_WRITE"}, {2, "RDMA_READ"},           {3, "COMP_SWAP"},
                 {4, "FETCH_ADD"}, {128, "RECV"},     {129, "RECV_RDMA_WITH_IMM"}};
-    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    for (unsigned i = 0; i < array_len(rows); i++)
         cr_assert_str_eq(rdma_wc_opcode_name((enum rdma_wc_opcode)rows[i].value), rows[i].name);
     cr_assert_str_eq(rdma_wc_opcode_name((enum rdma_wc_opcode)77), "unknown opcode");
 }

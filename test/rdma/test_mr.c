@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
+#include "base/base.h"
 #include "rdma/mr.h"
 #include "test/support/alloc.h"
 #include "test/support/random.h"
@@ -179,7 +180,7 @@ static void check_bounds(const struct rdma_mr *mr)
         {base + len - 1, (uint64_t)-len, false}, /* wraps to before base */
         {UINT64_MAX - 1, base + 3, false},       /* wraps into the region */
     };
-    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (unsigned i = 0; i < array_len(rows); i++) {
         uint8_t *p =
             rdma_mr_remote(domain, pd, QPN, mr->rkey, rows[i].va, rows[i].n, RDMA_ACCESS_REMOTE_READ);
         cr_assert_eq(p, rows[i].inside ? memory + (rows[i].va - base) : NULL, "row %u", i);

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
+#include "base/base.h"
 #include "rdma/mw.h"
 #include "test/support/alloc.h"
 #include "test/support/random.h"
@@ -246,7 +247,7 @@ Test(mw, ROCE_MW_3_the_region_must_allow_it)
         {RDMA_ACCESS_MW_BIND | RDMA_ACCESS_LOCAL_WRITE, RDMA_ACCESS_LOCAL_WRITE, -EINVAL},
         {RDMA_ACCESS_MW_BIND | RDMA_ACCESS_LOCAL_WRITE, RDMA_ACCESS_MW_BIND, -EINVAL},
     };
-    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    for (unsigned i = 0; i < array_len(rows); i++)
         for (int type = 1; type <= 2; type++) {
             struct rdma_mr *region = NULL;
             cr_assert_eq(rdma_mr_reg_iova(pd, memory, BYTES, 0, rows[i].region, &region), 0);
@@ -278,7 +279,7 @@ Test(mw, ROCE_MW_3_the_window_lies_inside_the_region)
         {0, 1, -EINVAL},
         {UINT64_MAX, 2, -EINVAL},
     };
-    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (unsigned i = 0; i < array_len(rows); i++) {
         struct rdma_mw *mw = make(RDMA_MW_TYPE_2);
         struct rdma_mw_bind b = usual(mw);
         b.addr = rows[i].addr;

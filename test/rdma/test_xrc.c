@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
+#include "base/base.h"
 #include "rdma/cq.h"
 #include "rdma/mr.h"
 #include "rdma/srq.h"
@@ -64,7 +65,7 @@ Test(xrc_objects, ROCE_XRC_2_an_srq_is_found_by_its_number_in_its_domain_only)
     }
     cr_assert_null(rdma_xrcd_find(xrcd, rdma_srq_number(foreign)));
     static const uint32_t none[] = {0, 42, 63, 65, 0xffffff, UINT32_MAX};
-    for (unsigned i = 0; i < sizeof none / sizeof none[0]; i++)
+    for (unsigned i = 0; i < array_len(none); i++)
         cr_assert_null(rdma_xrcd_find(xrcd, none[i]));
     uint32_t gone = rdma_srq_number(srq[7]);
     cr_assert_eq(rdma_srq_destroy(srq[7]), 0);

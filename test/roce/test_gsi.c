@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "test/support/dgram_suite.h"
 
 static void setup(void)
@@ -126,7 +127,7 @@ Test(gsi, ROCE_GSI_3_there_is_no_other_special_qp)
         .pd = s->pd, .send_cq = s->send_cq, .recv_cq = s->recv_cq, .caps = config.caps};
     static const int types[] = {0, 5, 6, 7, 8, 0xff}; /* SMI, RD, raw IPv6, raw EtherType, raw packet */
     struct roce_qp *qp;
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    for (size_t i = 0; i < array_len(types); i++) {
         c.type = (enum roce_qp_type)types[i];
         cr_assert_eq(roce_qp_create(s->dev, &c, &qp), -EOPNOTSUPP, "type %d", types[i]);
     }

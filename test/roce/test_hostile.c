@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "test/support/script_suite.h"
 
 #define ROUNDS     4
@@ -43,14 +44,14 @@ static struct script_pkt draw(const struct rdma_mr *mr, uint32_t epsn)
     if (!mostly())
         p.bth.psn = (epsn + test_random_below(&rnd, 9) - 4) & ROCE_PSN_MASK;
     p.payload = script_data() + test_random_below(&rnd, 1000);
-    p.payload_bytes = pick(lens, sizeof lens / sizeof lens[0]);
+    p.payload_bytes = pick(lens, array_len(lens));
     if (roce_opcodes[p.bth.opcode].flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE) && mostly())
         p.payload_bytes = 1024;
     p.keep_pad_count = !mostly();
     p.bth.pad_count = test_random_below(&rnd, 4);
-    uint64_t va = mr->iova + (uint64_t)(int32_t)pick(offs, sizeof offs / sizeof offs[0]);
+    uint64_t va = mr->iova + (uint64_t)(int32_t)pick(offs, array_len(offs));
     uint32_t rkey = mostly() ? mr->rkey : (uint32_t)test_random_next(&rnd);
-    uint32_t dma_len = mostly() ? p.payload_bytes : pick(dma_lens, sizeof dma_lens / sizeof dma_lens[0]);
+    uint32_t dma_len = mostly() ? p.payload_bytes : pick(dma_lens, array_len(dma_lens));
     p.reth = (struct roce_reth){mostly() ? va : test_random_next(&rnd), rkey, dma_len};
     p.atomiceth = (struct roce_atomiceth){va, rkey, test_random_next(&rnd), test_random_next(&rnd)};
     p.masketh = (struct roce_masketh){test_random_next(&rnd), 0};

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "roce/atomic.h"
 #include "test/support/script_suite.h"
 
@@ -84,7 +85,7 @@ Test(masked_atomic, compare_and_swap_look_at_their_bits_only)
         {0x1122334455667788, 0xaabbccddeeff0011, 0xffffffff00000000, 0, 0, 0xaabbccdd55667788},
         {0x1122334455667788, 0xaabbccddeeff0011, 0, 0, 0, 0x1122334455667788},
     };
-    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (uint32_t i = 0; i < array_len(rows); i++) {
         set_word(rows[i].before);
         struct script_pkt p = masked(ROCE_OP_CMP_SWAP, script_rq(s, i), rows[i].swap, rows[i].swap_mask,
                                      rows[i].compare, rows[i].compare_mask);

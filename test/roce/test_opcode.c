@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "roce/opcode.h"
 
 #include <criterion/criterion.h>
@@ -82,7 +83,7 @@ Test(opcode, length_is_that_of_the_headers_named)
     };
     for (unsigned opcode = 0; opcode < 256; opcode++) {
         int sum = 0;
-        for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
+        for (size_t i = 0; i < array_len(headers); i++)
             sum += roce_opcodes[opcode].flags & headers[i].flag ? headers[i].bytes : 0;
         cr_expect_eq(sum, roce_opcodes[opcode].ext_bytes, "0x%02x", opcode);
     }
@@ -118,7 +119,7 @@ static uint32_t flag_of(char c)
         {'R', ROCE_PKT_READ},       {'A', ROCE_PKT_ATOMIC},         {'r', ROCE_PKT_READ_RESP},
         {'t', ROCE_PKT_TAKES_RECV}, {'c', ROCE_PKT_COMPLETES_RECV}, {'p', ROCE_PKT_PAYLOAD},
     };
-    for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++)
+    for (size_t i = 0; i < array_len(letters); i++)
         if (letters[i].c == c)
             return letters[i].flag;
     return 0;

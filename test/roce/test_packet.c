@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "roce/packet.h"
 
 #include <criterion/criterion.h>
@@ -232,7 +233,7 @@ static const struct violation violations[] = {
  * ROCE-RX-3, ROCE-RX-4, ROCE-RX-10, ROCE-RX-22, ROCE-VB-7, ROCE-HDR-1, ROCE-HDR-4 */
 Test(packet, ROCE_RX_1_each_rule_broken_alone_has_its_verdict)
 {
-    for (size_t i = 0; i < sizeof violations / sizeof violations[0]; i++) {
+    for (size_t i = 0; i < array_len(violations); i++) {
         const struct violation *bad = &violations[i];
         uint8_t frame[VECTOR_MAX_BYTES];
         struct roce_pkt pkt;

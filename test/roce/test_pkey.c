@@ -5,6 +5,7 @@
 
 #include <criterion/criterion.h>
 
+#include "base/base.h"
 #include "test/support/script_suite.h"
 
 #define KEYS 4u
@@ -71,7 +72,7 @@ Test(pkey, ROCE_HDR_5_every_pair_of_memberships)
         {0xffff, 0x0000, false}, {0xffff, 0x8000, false}, {0x8001, 0x8000, false}, {0x8001, 0x0001, true},
         {0x0001, 0x8001, true},  {0x0001, 0x0000, false}, {0x9234, 0xffff, false}, {0xffff, 0x9234, false},
     };
-    for (unsigned i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+    for (unsigned i = 0; i < array_len(pairs); i++) {
         cr_assert_eq(roce_dev_pkey_set(s->dev, 0, pairs[i].ours), 0);
         cr_assert_eq(peer_sends(pairs[i].theirs), pairs[i].match, "%04x and %04x", pairs[i].ours,
                      pairs[i].theirs);

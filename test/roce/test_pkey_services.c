@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "test/support/dgram_suite.h"
 
 #define AT   4096u
@@ -78,7 +79,7 @@ ParameterizedTestParameters(pkey_services, ROCE_HDR_5_every_pair_of_memberships)
 ParameterizedTest(enum roce_qp_type *t, pkey_services, ROCE_HDR_5_every_pair_of_memberships)
 {
     start(*t);
-    for (unsigned i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+    for (unsigned i = 0; i < array_len(pairs); i++) {
         cr_assert_eq(roce_dev_pkey_set(s->dev, 0, pairs[i].ours), 0);
         cr_assert_eq(takes(pairs[i].theirs), pairs[i].match, "type %d: %04x and %04x", type, pairs[i].ours,
                      pairs[i].theirs);

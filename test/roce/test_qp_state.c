@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "roce/qp_state.h"
 
 #define TYPES 3
@@ -66,7 +67,7 @@ static struct rule rule_of(unsigned type, int from, int to)
         return (struct rule){true, 0, 0};
     if (to == ROCE_QPS_ERR) /* ROCE-QP-29, QP-31 */
         return (struct rule){from != ROCE_QPS_RESET, 0, 0};
-    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    for (unsigned i = 0; i < array_len(rows); i++)
         if (strcmp(rows[i].from, roce_qp_state_name((enum roce_qp_state)from)) == 0 &&
             strcmp(rows[i].to, roce_qp_state_name((enum roce_qp_state)to)) == 0 &&
             rows[i].column[type].required)
@@ -247,7 +248,7 @@ Test(qp_state, ROCE_QP_32_port_mtu_and_peer)
     } peers[] = {{0, false},         {1, false},         {2, true},
                  {17, true},         {0xfffffe, true},   {0xffffff, false},
                  {0x1000000, false}, {0x1000011, false}, {UINT32_MAX, false}};
-    for (unsigned i = 0; i < sizeof peers / sizeof peers[0]; i++) {
+    for (unsigned i = 0; i < array_len(peers); i++) {
         attr.dest_qpn = peers[i].qpn;
         cr_assert_eq(accepts(&attr, ROCE_QP_DEST_QPN), peers[i].valid, "QPN %x", peers[i].qpn);
     }
@@ -308,6 +309,6 @@ Test(mtu, ROCE_INT_25_path_mtu_of_an_interface)
         int mtu;
     } cases[] = {{0, 0},    {351, 0},  {352, 1},  {607, 1},  {608, 2},  {1119, 2}, {1120, 3},      {1500, 3},
                  {2143, 3}, {2144, 4}, {4191, 4}, {4192, 5}, {4200, 5}, {9000, 5}, {UINT32_MAX, 5}};
-    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (unsigned i = 0; i < array_len(cases); i++)
         cr_assert_eq((int)roce_mtu_for_port(cases[i].port), cases[i].mtu, "%u", cases[i].port);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/base.h"
 #include "test/support/script_suite.h"
 
 TestSuite(requester_emit, .init = setup, .fini = teardown);
@@ -49,7 +50,7 @@ Test(requester_emit, ROCE_OPC_3_the_last_packet_is_never_empty)
     static const struct {
         uint32_t len, packets;
     } rows[] = {{0, 1}, {1, 1}, {1023, 1}, {1024, 1}, {1025, 2}, {2048, 2}, {2049, 3}, {10240, 10}};
-    for (unsigned row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+    for (unsigned row = 0; row < array_len(rows); row++) {
         renew();
         script_post(s, 1, RDMA_WR_SEND, 7, rows[row].len);
         uint32_t sum = 0;
@@ -111,7 +112,7 @@ Test(requester_emit, ROCE_RC_2_a_read_takes_a_psn_a_response)
     static const struct {
         uint32_t len, psns;
     } rows[] = {{0, 1}, {1, 1}, {1024, 1}, {1025, 2}, {3001, 3}, {65536, 64}};
-    for (unsigned row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+    for (unsigned row = 0; row < array_len(rows); row++) {
         renew();
         script_post(s, 1, RDMA_WR_RDMA_READ, 0, rows[row].len);
         const struct roce_pkt *p = expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 0));

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "test/support/script_suite.h"
 
 TestSuite(requester_resp, .init = setup, .fini = teardown);
@@ -274,7 +275,7 @@ Test(requester_resp, ROCE_RC_37_length_of_read_responses)
                  {ROCE_OP_READ_RESP_FIRST, 0},    {ROCE_OP_READ_RESP_ONLY, 1024},
                  {ROCE_OP_READ_RESP_ONLY, 8},     {ROCE_OP_READ_RESP_ONLY, 0},
                  {ROCE_OP_READ_RESP_ONLY, 3000}};
-    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (unsigned i = 0; i < array_len(wrong); i++) {
         script_post(s, 1, RDMA_WR_RDMA_READ, 4096, 3000);
         expect_bad(resp(wrong[i].op, 0, 0, wrong[i].len), true);
     }
@@ -287,7 +288,7 @@ Test(requester_resp, ROCE_RC_37_length_of_read_responses)
                 {ROCE_OP_READ_RESP_LAST, 0},
                 {ROCE_OP_READ_RESP_LAST, 1024},
                 {ROCE_OP_READ_RESP_MIDDLE, 1024}};
-    for (unsigned i = 0; i < sizeof last / sizeof last[0]; i++) {
+    for (unsigned i = 0; i < array_len(last); i++) {
         script_post(s, 1, RDMA_WR_RDMA_READ, 4096, 3000);
         send(resp(ROCE_OP_READ_RESP_FIRST, 0, 0, 1024));
         send(resp(ROCE_OP_READ_RESP_MIDDLE, 1, 1024, 1024));

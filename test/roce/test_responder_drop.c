@@ -2,6 +2,7 @@
 /* ROCE section 6.2: what is dropped without an answer, under its own counter, with the QP as it was. */
 #include <criterion/criterion.h>
 
+#include "base/base.h"
 #include "test/support/script.h"
 
 static struct script *s;
@@ -164,7 +165,7 @@ Test(responder_drop, ROCE_RX_15_the_other_family)
 Test(responder_drop, ROCE_RX_17_pkey)
 {
     static const uint16_t pkeys[] = {0x1234, 0x8001, 0x0000, 0x8000, 0xfffe, 0x7ffe, 0x0001};
-    for (unsigned i = 0; i < sizeof pkeys / sizeof pkeys[0]; i++) {
+    for (unsigned i = 0; i < array_len(pkeys); i++) {
         struct script_pkt p = good();
         p.bth.pkey = pkeys[i];
         expect_dropped(p, ROCE_RX_DROP_PKEY);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/base.h"
 #include "test/support/script.h"
 
 static struct script *s;
@@ -230,7 +231,7 @@ Test(responder_dup, ROCE_RS_22_what_is_no_suffix_is_dropped)
         read(0, 4096, 0),
         script_atomic_pkt(s, ROCE_OP_FETCH_ADD, script_rq(s, 0), 4096, 1, 0),
     };
-    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (unsigned i = 0; i < array_len(wrong); i++) {
         send(wrong[i]);
         const struct roce_pkt *pkt = script_next(s);
         cr_assert_null(pkt, "row %u was answered with %s", i, pkt ? pkt->op->name : "");

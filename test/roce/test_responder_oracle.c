@@ -3,6 +3,7 @@
  * standard (INT-61: a NAK 0x60 after an RNR NAK), the standard is expected. */
 #include <criterion/criterion.h>
 
+#include "base/base.h"
 #include "test/support/script.h"
 
 static struct script *s;
@@ -85,7 +86,7 @@ Test(responder_oracle, ROCE_INT_57_what_does_not_matter)
         {.pkey = 0xffff, .hop_limit = 64, .src_port = 0xc123, .traffic_class = 3},
         {.pkey = 0xffff, .hop_limit = 64, .src_port = 0xc123, .traffic_class = 0xfc},
     };
-    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (uint32_t i = 0; i < array_len(rows); i++) {
         struct script_pkt p = script_send_pkt(s, ROCE_OP_SEND_ONLY, script_rq(s, i), script_data(), 4);
         p.bth.ack_req = 1;
         p.bth.pkey = rows[i].pkey;

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "test/support/script.h"
 
 static struct script *s;
@@ -133,7 +134,7 @@ Test(responder_order, ROCE_RS_3_each_operation_needs_its_right)
         {ROCE_OP_CMP_SWAP, RDMA_ACCESS_REMOTE_ATOMIC},      {ROCE_OP_FETCH_ADD, RDMA_ACCESS_REMOTE_ATOMIC},
     };
     const uint32_t all = RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_ATOMIC;
-    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (unsigned i = 0; i < array_len(rows); i++) {
         is_not_enabled(all & ~rows[i].right, rows[i].op, false, 8);
         is_not_enabled(0, rows[i].op, true, 8); /* ROCE-RS-3 comes before RS-5 */
         if (rows[i].right == RDMA_ACCESS_REMOTE_READ)
@@ -427,7 +428,7 @@ Test(responder_order, ROCE_RS_9_a_read_takes_a_psn_a_response)
         uint32_t len, psns;
     } rows[] = {{0, 1}, {1, 1}, {1024, 1}, {1025, 2}, {3001, 3}, {4096, 4}, {4097, 5}};
     uint32_t i = 0, msn = 0;
-    for (unsigned row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+    for (unsigned row = 0; row < array_len(rows); row++) {
         struct script_pkt p = script_read_pkt(s, script_rq(s, i), 0, rows[row].len);
         script_send(s, &p);
         script_forget(s);

@@ -7,6 +7,7 @@
 
 #include <criterion/criterion.h>
 
+#include "base/base.h"
 #include "rdma/srq.h"
 #include "roce/device.h"
 #include "test/support/script_suite.h"
@@ -263,7 +264,7 @@ Test(safety, ROCE_RS_5_no_range_wraps)
         {base + (1ull << 32), 4},
         {base - (1ull << 32), 4},
     };
-    for (unsigned i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+    for (unsigned i = 0; i < array_len(ranges); i++) {
         struct script_pkt p = script_read_pkt(s, script_rq(s, 0), 0, ranges[i].len_bytes);
         p.reth.va = ranges[i].va;
         refused(p, ROCE_SYNDROME_NAK_REM_ACC);
@@ -395,10 +396,10 @@ Test(safety, ROCE_QP_40_requests_that_the_type_does_not_have)
     for (int uc = 0; uc < 2; uc++) {
         config.type = uc ? ROCE_QPT_UC : ROCE_QPT_RC;
         again();
-        for (unsigned i = 0; i < sizeof nobodys / sizeof nobodys[0]; i++)
+        for (unsigned i = 0; i < array_len(nobodys); i++)
             cr_assert_eq(post(nobodys[i]), -EINVAL, "%d", nobodys[i]);
         cr_assert_eq(post(RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP), -EINVAL, "not offered unless asked for");
-        for (unsigned i = 0; i < sizeof rc_only / sizeof rc_only[0]; i++)
+        for (unsigned i = 0; i < array_len(rc_only); i++)
             cr_assert_eq(post(rc_only[i]), uc ? -EINVAL : 0, "%d", rc_only[i]);
     }
 }

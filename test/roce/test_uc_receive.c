@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "test/support/script_suite.h"
 
 #define BUFFER  4096u
@@ -362,7 +363,7 @@ Test(uc_receive, ROCE_UC_5_length_rules)
         {ROCE_OP_WRITE_ONLY_IMM, 1, 0},
         {ROCE_OP_WRITE_ONLY, MTU + 4, MTU + 4},
     };
-    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (unsigned i = 0; i < array_len(rows); i++) {
         start();
         write_at(rows[i].op, rq(0), rows[i].dma_len, script_data(), rows[i].len);
         expect_verdict(s, ROCE_RX_DROP_LENGTH, 1);
@@ -385,7 +386,7 @@ Test(uc_receive, ROCE_UC_5_length_rules_inside_a_message)
         {ROCE_OP_SEND_FIRST, ROCE_OP_SEND_LAST, MTU + 4},   {ROCE_OP_WRITE_FIRST, ROCE_OP_WRITE_MIDDLE, MTU},
         {ROCE_OP_WRITE_FIRST, ROCE_OP_WRITE_LAST, MTU - 4}, {ROCE_OP_WRITE_FIRST, ROCE_OP_WRITE_LAST_IMM, 0},
     };
-    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (unsigned i = 0; i < array_len(rows); i++) {
         start();
         write_at(rows[i].first, rq(0), 2 * MTU, script_data(), MTU);
         write_at(rows[i].op, rq(1), 0, script_data(), rows[i].len);

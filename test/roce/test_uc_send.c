@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "test/support/script_suite.h"
 
 static void uc_setup(void)
@@ -119,7 +120,7 @@ Test(uc_send, ROCE_QP_40_what_uc_cannot_send_is_refused)
         RDMA_WR_RDMA_READ,       RDMA_WR_ATOMIC_CMP_AND_SWP,        RDMA_WR_ATOMIC_FETCH_AND_ADD,
         RDMA_WR_SEND_WITH_INV,   RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP, RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD,
         (enum rdma_wr_opcode)10, (enum rdma_wr_opcode)200};
-    for (unsigned i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+    for (unsigned i = 0; i < array_len(refused); i++) {
         struct rdma_sge sge;
         struct rdma_send_wr bad = script_wr(s, 2, refused[i], &sge, 0, 8);
         struct rdma_send_wr good = script_wr(s, 1, RDMA_WR_SEND, &sge, 0, 8);

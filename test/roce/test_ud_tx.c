@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "net/bytes.h"
 #include "test/support/dgram_suite.h"
 
@@ -274,7 +275,7 @@ Test(ud_tx, ROCE_QP_40_what_a_post_refuses)
                                                       RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD,
                                                       RDMA_WR_REG_MR,
                                                       (enum rdma_wr_opcode)77};
-    for (size_t i = 0; i < sizeof not_offered / sizeof not_offered[0]; i++) {
+    for (size_t i = 0; i < array_len(not_offered); i++) {
         wr = good;
         wr.opcode = not_offered[i];
         cr_assert_eq(post(&wr), -EINVAL, "opcode %d", not_offered[i]);

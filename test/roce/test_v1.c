@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "net/bytes.h"
 #include "net/ether.h"
 #include "roce/frame.h"
@@ -133,7 +134,7 @@ Test(v1, ROCE_FRM_51_each_rule_broken_alone)
         {"hop limit 0", L3 + 7, 0, ROCE_RX_TAKEN},
         {"traffic class CE", L3 + 1, 0x3a, ROCE_RX_TAKEN},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < array_len(cases); i++) {
         uint8_t frame[VECTOR_MAX_BYTES] = {0};
         struct roce_pkt pkt;
         size_t len = vector_frame(V15, -1, frame);

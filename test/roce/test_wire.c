@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "roce/wire.h"
 
 #include <criterion/criterion.h>
@@ -14,7 +15,7 @@ static const struct net_header *const headers[] = {
     &roce_atomiceth_header, &roce_masketh_header, &roce_ieth_header,         &roce_cnp_header,
     &roce_grh_header,
 };
-#define HEADER_COUNT (sizeof headers / sizeof headers[0])
+#define HEADER_COUNT array_len(headers)
 
 /* covers: ROCE-HDR-10 */
 Test(wire, every_header_is_tiled_by_its_fields)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "test/support/script_suite.h"
 
 static void initiator_setup(void)
@@ -35,7 +36,7 @@ Test(xrc_initiator, ROCE_XRC_2_every_packet_names_the_srq)
                                          {0xb3},
                                          {0xb4},
                                          {0xa0, 0xa1, 0xb6}};
-    for (unsigned i = 0; i < sizeof wrs / sizeof wrs[0]; i++) {
+    for (unsigned i = 0; i < array_len(wrs); i++) {
         bool atomic = opcodes[i][0] >= 0xb3;
         renew();
         script_post(s, 1, wrs[i], 0, atomic ? 8 : 3000);

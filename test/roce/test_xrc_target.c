@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "test/support/script_suite.h"
 
 #define MTU    1024u
@@ -131,8 +132,8 @@ Test(xrc_target, ROCE_XRC_2_an_srq_that_is_not_there_is_an_invalid_request)
     static const enum roce_op ops[] = {ROCE_OP_SEND_ONLY, ROCE_OP_WRITE_ONLY, ROCE_OP_READ_REQUEST,
                                        ROCE_OP_FETCH_ADD};
     static const uint32_t wrong[] = {0, 3, 0x9999, 0xffffff};
-    for (unsigned i = 0; i < sizeof ops / sizeof ops[0]; i++)
-        for (unsigned j = 0; j < sizeof wrong / sizeof wrong[0]; j++) {
+    for (unsigned i = 0; i < array_len(ops); i++)
+        for (unsigned j = 0; j < array_len(wrong); j++) {
             begin();
             script_recv(s, 1, 0, ROOM);
             struct script_pkt p = script_write_pkt(s, ops[i], rq(0), TARGET, 8, script_data(), i < 2 ? 8 : 0);

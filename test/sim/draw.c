@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From a seed to a workload. */
+#include "base/base.h"
 #include "test/sim/plan.h"
 
 static uint32_t below(struct sim_plan *plan, uint32_t bound)
@@ -24,18 +25,18 @@ static uint32_t draw_rate(struct sim_plan *plan, uint32_t most_ppm)
 
 static void draw_link(struct sim_plan *plan, struct sim_link_config *link, const struct sim_profile *profile)
 {
-    link->delay_ns = once_in(plan, 8) ? 0 : test_random_between(&plan->random, 500, 50 * SIM_NS_PER_US);
+    link->delay_ns = once_in(plan, 8) ? 0 : test_random_between(&plan->random, 500, 50 * NS_PER_US);
     if (once_in(plan, 2))
         link->bits_per_s = UINT64_C(1000000000) << below(plan, 8);
     link->loss_ppm = draw_rate(plan, profile->loss_ppm);
     link->duplicate_ppm = draw_rate(plan, profile->duplicate_ppm);
-    link->stale_ns = once_in(plan, 2) ? 0 : test_random_between(&plan->random, 1, 4 * SIM_NS_PER_MS);
+    link->stale_ns = once_in(plan, 2) ? 0 : test_random_between(&plan->random, 1, 4 * NS_PER_MS);
     link->corrupt_ppm = draw_rate(plan, profile->corrupt_ppm);
     link->ecn_ppm = draw_rate(plan, profile->ecn_ppm);
     link->reorder_ppm = draw_rate(plan, profile->reorder_ppm);
-    link->hold_ns = test_random_between(&plan->random, 100, 60 * SIM_NS_PER_US);
+    link->hold_ns = test_random_between(&plan->random, 100, 60 * NS_PER_US);
     if (profile->reorder_ppm && once_in(plan, 3))
-        link->jitter_ns = test_random_between(&plan->random, 10, 20 * SIM_NS_PER_US);
+        link->jitter_ns = test_random_between(&plan->random, 10, 20 * NS_PER_US);
     link->pad = once_in(plan, 2);
 }
 
@@ -67,8 +68,8 @@ static struct sim_pace draw_pace(struct sim_plan *plan, bool prompt)
     struct sim_pace pace = {.batch = SIM_MESSAGES_MAX};
     if (prompt || once_in(plan, 2))
         return pace;
-    pace.start_ns = below(plan, 200) * SIM_NS_PER_US;
-    pace.gap_ns = (1 + below(plan, 100)) * SIM_NS_PER_US;
+    pace.start_ns = below(plan, 200) * NS_PER_US;
+    pace.gap_ns = (1 + below(plan, 100)) * NS_PER_US;
     pace.batch = 1 + below(plan, 8);
     return pace;
 }

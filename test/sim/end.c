@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "test/sim/end.h"
 
 #include "rdma/srq.h"
@@ -101,7 +102,7 @@ void sim_end_connect(struct sim_end *end)
 /* How many requests the pace has allowed until now. */
 static unsigned allowed(const struct sim *sim, const struct sim_pace *pace)
 {
-    uint64_t since_ns = sim->now_ns - SIM_NS_PER_MS; /* the clock starts there */
+    uint64_t since_ns = sim->now_ns - NS_PER_MS; /* the clock starts there */
     if (since_ns < pace->start_ns)
         return 0;
     if (pace->gap_ns == 0)
@@ -115,7 +116,7 @@ static uint64_t pace_next_ns(const struct sim *sim, const struct sim_pace *pace,
 {
     if (posted >= count)
         return NET_TIME_NONE;
-    uint64_t due_ns = SIM_NS_PER_MS + pace->start_ns + posted / pace->batch * pace->gap_ns;
+    uint64_t due_ns = NS_PER_MS + pace->start_ns + posted / pace->batch * pace->gap_ns;
     return due_ns > sim->now_ns ? due_ns : NET_TIME_NONE;
 }
 

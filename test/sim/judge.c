@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "test/sim/judge.h"
 
 #include <inttypes.h>
@@ -75,7 +76,7 @@ static bool all_done(const struct sim_run *run)
 
 void sim_judge_time(struct sim_run *run)
 {
-    uint64_t since_ns = run->sim.now_ns - SIM_NS_PER_MS;
+    uint64_t since_ns = run->sim.now_ns - NS_PER_MS;
     bool waiting = run->next_action < SIM_ACTIONS_MAX && run->actions[run->next_action].act;
     bool done = all_done(run) && !waiting;
     if (done && run->idle_ns == 0)
@@ -85,7 +86,7 @@ void sim_judge_time(struct sim_run *run)
                  "not done after %" PRIu64 " us: without trouble it takes %" PRIu64 " us at the most",
                  since_ns / 1000, run->plan->quiet_ns / 1000);
     /* stale copies may still be under way, but nobody has a reason to go on for long */
-    if (done && since_ns > run->idle_ns + 2 * run->plan->rtt_ns + 10 * SIM_NS_PER_MS)
+    if (done && since_ns > run->idle_ns + 2 * run->plan->rtt_ns + 10 * NS_PER_MS)
         sim_fail(&run->sim, "everything is done since %" PRIu64 " us, but there is no end to it",
                  (since_ns - run->idle_ns) / 1000);
 }

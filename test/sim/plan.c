@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "test/sim/plan.h"
 
 #include <stdlib.h>
@@ -238,7 +239,7 @@ static uint64_t serialisation_ns(const struct sim_plan *plan)
     for (unsigned pair = 0; pair < plan->pairs; pair++)
         for (unsigned node = 0; node < 2; node++)
             bytes += wire_bytes(&plan->end[pair][node], sim_plan_mtu(plan, pair));
-    return slowest ? bytes * 8 * SIM_NS_PER_S / slowest : 0;
+    return slowest ? bytes * 8 * NS_PER_S / slowest : 0;
 }
 
 /* How long everything takes through rings that are short, ACKs included. */
@@ -259,7 +260,7 @@ static uint64_t ring_ns(const struct sim_plan *plan)
 /* How long a few of the largest packets take at the lowest rate. */
 static uint64_t pacing_ns(const struct roce_cc_config *cc)
 {
-    return cc->on ? 4 * 4200 * 8 * SIM_NS_PER_S / cc->min_rate_bps : 0;
+    return cc->on ? 4 * 4200 * 8 * NS_PER_S / cc->min_rate_bps : 0;
 }
 
 void sim_plan_time(struct sim_plan *plan)
@@ -289,5 +290,5 @@ void sim_plan_time(struct sim_plan *plan)
         }
     }
     if (plan->probe_ns) /* no stale copy is under way any more */
-        plan->probe_ns = 2 * plan->quiet_ns + 50 * SIM_NS_PER_MS;
+        plan->probe_ns = 2 * plan->quiet_ns + 50 * NS_PER_MS;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "test/sim/rpc.h"
 
 #include <assert.h>
@@ -14,7 +15,7 @@
 #define GUARD_BYTES 16u
 #define END_BYTES   (2 * (RPC_DATA_BYTES + GUARD_BYTES) + RPC_SEND_WR_MAX * RPC_SLOT_BYTES)
 #define SLOTS_BYTES (RPC_SLOTS_MAX * RPC_SLOT_BYTES)
-#define LIMIT_NS    (3 * SIM_NS_PER_S)
+#define LIMIT_NS    (3 * NS_PER_S)
 
 static_assert(sizeof(struct rpc_message) <= RPC_SLOT_BYTES, "a message fits a receive");
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "test/sim/run.h"
 
 #include <errno.h>
@@ -140,7 +141,7 @@ static bool poll_cq(struct sim_run *run, unsigned node, struct rdma_cq *cq)
         struct sim_end *end = find_end(run, node, wcs[i].qp_num);
         if (end)
             sim_end_complete(end, &wcs[i]);
-        run->done_ns = run->sim.now_ns - SIM_NS_PER_MS;
+        run->done_ns = run->sim.now_ns - NS_PER_MS;
     }
     return n > 0;
 }
@@ -162,7 +163,7 @@ static uint64_t next_action_ns(const struct sim_run *run)
 {
     if (run->next_action == SIM_ACTIONS_MAX || !run->actions[run->next_action].act)
         return NET_TIME_NONE;
-    return SIM_NS_PER_MS + run->actions[run->next_action].at_ns;
+    return NS_PER_MS + run->actions[run->next_action].at_ns;
 }
 
 static bool actions(struct sim_run *run)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "test/sim/sim.h"
 
 #include <stdarg.h>
@@ -83,7 +84,7 @@ static void node_init(struct sim *sim, unsigned index)
 
 void sim_init(struct sim *sim, const struct sim_config *config)
 {
-    *sim = (struct sim){.config = *config, .now_ns = SIM_NS_PER_MS, .random.state = config->seed};
+    *sim = (struct sim){.config = *config, .now_ns = NS_PER_MS, .random.state = config->seed};
     uint32_t frame_bytes = config->port_mtu_bytes + 18;
     for (unsigned i = 0; i < NET_BURST; i++) {
         sim->tx[i] = (struct net_frame){.data = malloc(frame_bytes), .cap_bytes = frame_bytes};
@@ -213,19 +214,14 @@ bool sim_step(struct sim *sim)
     return moved && !sim->failed;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 uint64_t sim_next_ns(const struct sim *sim)
 {
     uint64_t next_ns = NET_TIME_NONE;
     for (unsigned i = 0; i < 2; i++) {
-        next_ns = earlier(next_ns, sim_link_next_ns(sim->link[i]));
-        next_ns = earlier(next_ns, roce_dev_deadline_ns(sim->node[i].dev));
+        next_ns = min_u64(next_ns, sim_link_next_ns(sim->link[i]));
+        next_ns = min_u64(next_ns, roce_dev_deadline_ns(sim->node[i].dev));
         if (roce_dev_tx_pending(sim->node[i].dev))
-            next_ns = earlier(next_ns, sim->node[i].ring_free_ns);
+            next_ns = min_u64(next_ns, sim->node[i].ring_free_ns);
     }
     return next_ns;
 }

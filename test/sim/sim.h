@@ -6,14 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/base.h"
 #include "roce/roce.h"
 #include "test/sim/link.h"
 #include "test/support/alloc.h"
 #include "test/support/random.h"
-
-#define SIM_NS_PER_US UINT64_C(1000)
-#define SIM_NS_PER_MS UINT64_C(1000000)
-#define SIM_NS_PER_S  UINT64_C(1000000000)
 
 struct sim;
 

@@ -3,6 +3,7 @@
  * drain, close and deregister in the middle of it all. */
 #include <criterion/criterion.h>
 
+#include "base/base.h"
 #include "test/sim/traffic.h"
 
 #define FLUSH SIM_MAY(RDMA_WC_WR_FLUSH_ERR)
@@ -25,8 +26,8 @@ static void no_check(struct sim_run *run)
 static void dark_for_good(struct sim_plan *plan)
 {
     for (unsigned node = 0; node < 2; node++) {
-        plan->config.link[node].dark_from_ns = SIM_NS_PER_MS + plan->rtt_ns;
-        plan->config.link[node].dark_until_ns = SIM_NS_PER_S * 100;
+        plan->config.link[node].dark_from_ns = NS_PER_MS + plan->rtt_ns;
+        plan->config.link[node].dark_until_ns = NS_PER_S * 100;
         plan->config.link[node].loss_ppm = 0; /* a NAK would use up a retry at once */
         plan->end[0][node].attr.retry_cnt = (uint8_t)(plan->config.seed % 8);
         plan->end[0][node].send_pace = (struct sim_pace){.gap_ns = plan->rtt_ns / 4 + 1, .batch = 1};
@@ -65,7 +66,7 @@ static void dark_for_a_while(struct sim_plan *plan)
 {
     for (unsigned node = 0; node < 2; node++) {
         uint64_t timeout_ns = UINT64_C(4096) << plan->end[0][node].attr.timeout;
-        plan->config.link[node].dark_from_ns = SIM_NS_PER_MS + plan->rtt_ns / 2;
+        plan->config.link[node].dark_from_ns = NS_PER_MS + plan->rtt_ns / 2;
         plan->config.link[node].dark_until_ns = plan->config.link[node].dark_from_ns + 4 * timeout_ns;
         plan->config.link[node].loss_ppm = 0;
     }
@@ -169,7 +170,7 @@ static void resume(struct sim_run *run)
 static void pause(struct sim_plan *plan)
 {
     plan->end[0][0].attr.max_rd_atomic = 1; /* so that some are begun and some are not */
-    plan->quiet_ns += SIM_NS_PER_S;
+    plan->quiet_ns += NS_PER_S;
 }
 
 /* covers: ROCE-RC-62, ROCE-QP-5, ROCE-QP-11, ROCE-EV-6 */
@@ -177,7 +178,7 @@ Test(rc_interrupted, draining_and_going_on)
 {
     sim_traffic_run(&(struct sim_traffic){.victim = RDMA_WR_RDMA_READ,
                                           .spoil = pause,
-                                          .actions = {{30 * SIM_NS_PER_US, drain}, {SIM_NS_PER_S, resume}},
+                                          .actions = {{30 * NS_PER_US, drain}, {NS_PER_S, resume}},
                                           .check = no_check});
 }
 
@@ -209,7 +210,7 @@ Test(rc_interrupted, to_error_in_the_middle)
 {
     sim_traffic_run(&(struct sim_traffic){.victim = RDMA_WR_RDMA_READ,
                                           .spoil = peer_goes,
-                                          .actions = {{35 * SIM_NS_PER_US, to_error}},
+                                          .actions = {{35 * NS_PER_US, to_error}},
                                           .check = check_error});
 }
 
@@ -225,7 +226,7 @@ Test(rc_interrupted, destroyed_in_the_middle)
 {
     sim_traffic_run(&(struct sim_traffic){.victim = RDMA_WR_RDMA_READ,
                                           .spoil = peer_goes,
-                                          .actions = {{35 * SIM_NS_PER_US, destroy}},
+                                          .actions = {{35 * NS_PER_US, destroy}},
                                           .check = no_check});
 }
 
@@ -259,6 +260,6 @@ Test(rc_interrupted, regions_deregistered_in_the_middle)
 {
     sim_traffic_run(&(struct sim_traffic){.victim = RDMA_WR_RDMA_READ,
                                           .spoil = may_lose_access,
-                                          .actions = {{35 * SIM_NS_PER_US, deregister}},
+                                          .actions = {{35 * NS_PER_US, deregister}},
                                           .check = check_access_lost});
 }

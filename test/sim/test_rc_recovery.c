@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/base.h"
 #include "test/sim/judge.h"
 #include "test/sim/seeds.h"
 
-#define DELAY_NS   (10 * SIM_NS_PER_US)
+#define DELAY_NS   (10 * NS_PER_US)
 #define RTT_NS     (2 * DELAY_NS)
 #define TIMEOUT    8 /* far above the round trip, so that it shows when it was waited for */
 #define TIMEOUT_NS (UINT64_C(4096) << TIMEOUT)
@@ -207,8 +208,8 @@ Test(rc_recovery, a_late_receive_costs_the_rnr_timer)
     /* the first arrives at 10 us and at 90 us, too early for the receives of 100 us, and at 170 us; its ACK
      * brings the credits that let the other three go */
     cr_assert_eq(r.timeouts, 0);
-    cr_assert_geq(r.done_ns, 2 * (RTT_NS + 60 * SIM_NS_PER_US) + RTT_NS);
-    cr_assert_leq(r.done_ns, 2 * (RTT_NS + 60 * SIM_NS_PER_US) + 2 * RTT_NS);
+    cr_assert_geq(r.done_ns, 2 * (RTT_NS + 60 * NS_PER_US) + RTT_NS);
+    cr_assert_leq(r.done_ns, 2 * (RTT_NS + 60 * NS_PER_US) + 2 * RTT_NS);
     cr_assert_leq(r.retransmitted, 8);
 }
 

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "base/base.h"
 #include "test/sim/rpc.h"
 #include "test/sim/seeds.h"
 
@@ -25,12 +26,12 @@ static struct rpc_config draw(uint64_t seed, const struct profile *p)
     c.sim.ipv6 = test_random_chance(&random, 500000);
     for (unsigned i = 0; i < 2; i++) {
         struct sim_link_config *link = &c.sim.link[i];
-        link->delay_ns = test_random_between(&random, 0, 20 * SIM_NS_PER_US);
+        link->delay_ns = test_random_between(&random, 0, 20 * NS_PER_US);
         link->loss_ppm = p->loss_ppm;
         link->duplicate_ppm = p->duplicate_ppm;
-        link->stale_ns = test_random_between(&random, 1, SIM_NS_PER_MS);
+        link->stale_ns = test_random_between(&random, 1, NS_PER_MS);
         link->reorder_ppm = p->reorder_ppm;
-        link->hold_ns = test_random_between(&random, 100, 60 * SIM_NS_PER_US);
+        link->hold_ns = test_random_between(&random, 100, 60 * NS_PER_US);
     }
     c.srq_slots = p->srq_slots ? p->srq_slots : 1 + test_random_below(&random, RPC_SLOTS_MAX - 1);
     c.signal_all = test_random_chance(&random, 200000);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "test/sim/traffic.h"
 
 #include <criterion/criterion.h>
@@ -16,7 +17,7 @@ static struct sim_plan *plan_traffic(uint64_t seed, enum rdma_wr_opcode victim)
     for (unsigned node = 0; node < 2; node++) {
         struct sim_end_plan *end = &plan->end[0][node];
         plan->config.link[node] = (struct sim_link_config){
-            .delay_ns = test_random_between(random, 0, 20 * SIM_NS_PER_US), .loss_ppm = loss_ppm};
+            .delay_ns = test_random_between(random, 0, 20 * NS_PER_US), .loss_ppm = loss_ppm};
         end->attr.path_mtu = mtu;
         end->sq_sig_all = test_random_chance(random, 500000);
         for (unsigned i = 0; i < SIM_TRAFFIC_MESSAGES; i++) {

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "base/base.h"
 #include "net/bytes.h"
 #include "smcr/clc.h"
 #include "test/support/alloc.h"
@@ -10,7 +11,7 @@
 #include "test/support/smcr_examples.h"
 
 static const char *const names[] = {"PROP4", "PROP6", "ACC_F", "ACC_S", "CONF", "DECL", "DECL_S"};
-#define NAMES (sizeof names / sizeof names[0])
+#define NAMES array_len(names)
 
 static struct test_alloc alloc;
 static struct smcr_clc_reader reader;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/base.h"
 #include "smcr/data.h"
 #include "test/smcr_pair/pair.h"
 
@@ -127,8 +128,8 @@ Test(data_pair, SMCR_WIN_08_throughput_is_flat_over_the_sizes_of_reads_and_write
     double least = 1e9, most = 0;
     char table[1024] = "";
     size_t used = 0;
-    for (size_t w = 0; w < sizeof sizes / sizeof sizes[0]; w += 2)
-        for (size_t r = 0; r < sizeof sizes / sizeof sizes[0]; r++) {
+    for (size_t w = 0; w < array_len(sizes); w += 2)
+        for (size_t r = 0; r < array_len(sizes); r++) {
             double gbit = throughput(sizes[w], sizes[r]);
             used +=
                 (size_t)snprintf(table + used, sizeof table - used, " %u/%u:%.1f", sizes[w], sizes[r], gbit);

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
+#include "base/base.h"
 #include "net/bytes.h"
 #include "smcr/conn.h"
 #include "test/smcr/hs.h"
@@ -71,7 +72,7 @@ Test(handshake_flood, SMCR_SEC_07_peers_that_never_confirm)
 Test(handshake_flood, SMCR_SEC_07_peers_that_stop_in_the_middle)
 {
     static const size_t stops[] = {0, 1, 7, 8, 9, 40, 1000, SMCR_CLC_MAX_BYTES - 1};
-    for (unsigned i = 0; i < sizeof stops / sizeof stops[0]; i++) {
+    for (unsigned i = 0; i < array_len(stops); i++) {
         uint8_t m[SMCR_CLC_MAX_BYTES] = {0};
         hs_begin(&h, SMCR_CLIENT, NULL);
         peer_proposal(&h.peer, m);

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "test/smcr/played.h"
 
 static struct smcr_group *group_of(const struct pair *pair, unsigned node)
@@ -502,7 +503,7 @@ Test(llc_add, SMCR_REC_24_continuations_that_do_not_fit_end_the_carrying_link)
 Test(llc_add, SMCR_LLC_35_sides_with_different_numbers_of_RMBs)
 {
     static const unsigned rmbs[][2] = {{1, 1}, {1, 4}, {5, 1}, {3, 2}, {4, 4}};
-    for (size_t i = 0; i < sizeof rmbs / sizeof rmbs[0]; i++) {
+    for (size_t i = 0; i < array_len(rmbs); i++) {
         struct pair_config config = {.ports = {2, 2}, .smcr = {{.elems_per_rmb = 1}, {.elems_per_rmb = 1}}};
         struct pair *pair = pair_new(&config);
         config.smcr[0].elems_per_rmb = 1;

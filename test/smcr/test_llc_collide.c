@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "net/bytes.h"
 #include "smcr/llc_flow.h"
 #include "test/smcr/played.h"
@@ -416,7 +417,7 @@ Test(llc_collide, SMCR_REC_29_messages_that_cannot_be_end_the_link)
         {0x07, 44, 43}, {0x07, 44, 45}, {0x07, 44, 1},  {0xfe, 44, 43}, {0x07, 44, 64},
     };
     for (unsigned role = 0; role < 2; role++)
-        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        for (size_t i = 0; i < array_len(bad); i++) {
             struct played t;
             uint8_t m[RAW_LONGEST] = {bad[i].type, bad[i].length}, dl[SMCR_MSG_BYTES];
             played_begin(&t, (enum smcr_role)role, 2);

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "test/smcr/played.h"
 
 #define TIMEOUT (5 * PAIR_S + 500 * PAIR_MS) /* of T1..T4, and a little */
@@ -146,7 +147,7 @@ Test(llc_first, SMCR_FC_14_the_four_combinations_of_RNICs)
         {2, 2, SMCR_SYMMETRIC, SMCR_SYMMETRIC},
         {2, 1, SMCR_ASYMMETRIC_PEER, SMCR_ASYMMETRIC_LOCAL},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < array_len(rows); i++) {
         struct pair_config config = {.ports = {rows[i].client_ports, rows[i].server_ports}};
         struct pair *pair = pair_new(&config);
         cr_assert_not_null(pair_connect(pair, 0));
@@ -206,7 +207,7 @@ Test(llc_first, SMCR_FBK_01_row_6_a_CONFIRM_LINK_that_does_not_arrive_is_a_Decli
 Test(llc_first, SMCR_REC_20_a_client_declines_a_CONFIRM_LINK_for_another_link)
 {
     static const unsigned wrong_bytes[] = {4, 10, 25, 28}; /* MAC, GID, QPN */
-    for (size_t i = 0; i < sizeof wrong_bytes / sizeof wrong_bytes[0]; i++) {
+    for (size_t i = 0; i < array_len(wrong_bytes); i++) {
         struct played t;
         uint8_t m[SMCR_MSG_BYTES];
         played_begin_clc(&t, SMCR_CLIENT, one_port);
@@ -237,7 +238,7 @@ Test(llc_first, SMCR_LLC_22_a_server_that_allows_one_link_or_numbers_it_0_is_wro
 Test(llc_first, SMCR_LLC_21_a_server_checks_the_response)
 {
     static const unsigned wrong_bytes[] = {4, 10, 28, 29}; /* MAC, GID, QPN, link number */
-    for (size_t i = 0; i < sizeof wrong_bytes / sizeof wrong_bytes[0]; i++) {
+    for (size_t i = 0; i < array_len(wrong_bytes); i++) {
         struct played t;
         uint8_t m[SMCR_MSG_BYTES];
         played_begin_clc(&t, SMCR_SERVER, one_port);
@@ -537,7 +538,7 @@ Test(llc_first, SMCR_ARC_15_the_smaller_maximum_counts)
 Test(llc_first, SMCR_ARC_15_a_client_answers_with_the_smaller_maximum)
 {
     static const uint8_t rows[][3] = {{4, 2, 2}, {2, 8, 2}, {8, 9, 8}, {3, 3, 3}}; /* own, server's, answer */
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < array_len(rows); i++) {
         struct played t;
         uint8_t m[SMCR_MSG_BYTES];
         struct pair_config config = {.ports = {1, 1}, .smcr[0].max_links = rows[i][0]};

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "net/bytes.h"
 #include "test/smcr/played.h"
 
@@ -19,7 +20,7 @@ Test(rmb, SMCR_RMB_03_the_smallest_size_that_holds_the_receive_buffer)
         {262140, 262144, 4},  {262141, 524288, 5},     {524284, 524288, 5}, {524285, 524288, 5},
         {1 << 20, 524288, 5}, {UINT32_MAX, 524288, 5},
     };
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    for (size_t i = 0; i < array_len(sizes); i++) {
         uint32_t elem_bytes = smcr_elem_bytes_for(sizes[i].rcvbuf_bytes);
         cr_assert_eq(elem_bytes, sizes[i].elem_bytes, "%u", sizes[i].rcvbuf_bytes);
         cr_assert_eq(smcr_bsize_of(elem_bytes), sizes[i].bsize);

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "smcr/conn.h"
 #include "smcr/trace_text.h"
 #include "test/support/smcr_examples.h"
@@ -58,7 +59,7 @@ Test(trace_text, llc_messages)
         {"DR_REQ", "DELETE RKEY request, 2 keys"},
         {"DR_NEG", "DELETE RKEY response, 2 keys, some unknown"},
     };
-    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++)
+    for (size_t i = 0; i < array_len(want); i++)
         expect(SMCR_TRACE_LLC_TX, want[i][0], "link 2", want[i][1]);
 }
 

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "smcr/cdc_wire.h"
 #include "smcr/clc_wire.h"
 #include "smcr/llc_wire.h"
@@ -30,7 +31,7 @@ static const struct net_header *const headers[] = {
 
 Test(wire, every_header_is_tiled_by_its_fields)
 {
-    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
+    for (size_t i = 0; i < array_len(headers); i++)
         test_header_tiles(headers[i]);
 }
 

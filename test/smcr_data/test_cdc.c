@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "test/smcr_data/rig.h"
 #include "test/support/smcr_examples.h"
 
@@ -187,7 +188,7 @@ Test(cdc, SMCR_CDC_12_impossible_cursors_end_the_connection)
         {"consumer beyond what was sent", -1, 605, 0, 0},
         {"consumer ahead by a wrap", -1, -1, 0, 1},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < array_len(cases); i++) {
         struct rig *rig = rig_in_the_middle();
         struct smcr_cdc cdc = rig_peer_cdc(rig);
         if (cases[i].producer >= 0)

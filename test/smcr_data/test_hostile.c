@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
+#include "base/base.h"
 #include "test/smcr_data/rig.h"
 #include "test/support/random.h"
 
@@ -24,7 +25,7 @@ static uint32_t twist(uint32_t right)
     static const uint32_t edges[] = {0, 3, 4, 5, ELEM - 1, ELEM, ELEM + 1, UINT32_MAX, 0x80000000};
     switch (draw(6)) {
     case 0:
-        return edges[draw(sizeof edges / sizeof edges[0])];
+        return edges[draw(array_len(edges))];
     case 1:
         return (uint32_t)test_random_next(&dice);
     case 2:

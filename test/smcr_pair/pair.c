@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/base.h"
 #include "test/smcr_pair/pair.h"
 
 #include <stdarg.h>
@@ -332,22 +333,17 @@ void pair_now(struct pair *pair)
             pair_fail(pair, "the pair does not come to rest");
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Of frames, devices, TCP and the application. */
 static uint64_t next_below_ns(const struct pair *pair)
 {
     uint64_t next_ns = pair->app_next_ns ? pair->app_next_ns : NET_TIME_NONE;
     for (unsigned i = 0; i < 2; i++)
         for (unsigned p = 0; p < pair->node[i].num_ports; p++) {
-            next_ns = earlier(next_ns, sim_link_next_ns(pair->node[i].port[p].wire));
-            next_ns = earlier(next_ns, roce_dev_deadline_ns(pair->node[i].port[p].dev));
+            next_ns = min_u64(next_ns, sim_link_next_ns(pair->node[i].port[p].wire));
+            next_ns = min_u64(next_ns, roce_dev_deadline_ns(pair->node[i].port[p].dev));
         }
     for (const struct pair_conn *c = pair->conns; c; c = c->next)
-        next_ns = earlier(next_ns, earlier(pair_tcp_next_ns(&c->end[0]), pair_tcp_next_ns(&c->end[1])));
+        next_ns = min_u64(next_ns, min_u64(pair_tcp_next_ns(&c->end[0]), pair_tcp_next_ns(&c->end[1])));
     return next_ns;
 }
 
@@ -356,14 +352,14 @@ static uint64_t next_timer_ns(const struct pair *pair)
     uint64_t next_ns = NET_TIME_NONE;
     for (unsigned i = 0; i < 2; i++)
         if (pair->node[i].smcr)
-            next_ns = earlier(next_ns, smcr_deadline_ns(pair->node[i].smcr));
+            next_ns = min_u64(next_ns, smcr_deadline_ns(pair->node[i].smcr));
     return next_ns;
 }
 
 /* To the next thing that happens, if it is not later than `limit_ns`. */
 static bool jump(struct pair *pair, uint64_t limit_ns)
 {
-    uint64_t next_ns = earlier(next_below_ns(pair), next_timer_ns(pair));
+    uint64_t next_ns = min_u64(next_below_ns(pair), next_timer_ns(pair));
     if (pair->failed || next_ns > limit_ns)
         return false;
     pair->now_ns = next_ns > pair->now_ns ? next_ns : pair->now_ns;

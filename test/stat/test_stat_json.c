@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "smcr/sock/sock.h"
 #include "smcr/sock/stat_json.h"
 
@@ -164,7 +165,7 @@ Test(stat_json, what_is_no_text_stays_json)
          "\xef\xbf\xbd\xef\xbf\xbd \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd "
          "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd \xef\xbf\xbd"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < array_len(cases); i++) {
         reason = cases[i].said;
         struct json_object *o = ask();
         EXPECT_TEXT(element(o, "fallbacks", 1, 0), "reason", cases[i].read);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The worked examples of SMCR section 22, field by field from the RFC's figures. */
+#include "base/base.h"
 #include "test/support/smcr_examples.h"
 
 #include <criterion/criterion.h>
@@ -99,7 +100,7 @@ static unsigned nibble(char c)
 
 unsigned smcr_example(const char *name, uint8_t *bytes)
 {
-    for (unsigned i = 0; i < sizeof examples / sizeof examples[0]; i++) {
+    for (unsigned i = 0; i < array_len(examples); i++) {
         const char *hex = examples[i].hex;
         unsigned n = (unsigned)strlen(hex) / 2;
         if (strcmp(examples[i].name, name) != 0)

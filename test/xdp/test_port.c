@@ -5,12 +5,11 @@
 #include <linux/if_link.h>
 #include <stdlib.h>
 
+#include "base/base.h"
 #include "net/packet.h"
 #include "test/support/frames.h"
 #include "test/support/netns.h"
 #include "xdp/xdp.h"
-
-#define NS_PER_S 1000000000ull
 
 static struct netns_veth veth;
 

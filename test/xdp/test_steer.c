@@ -4,14 +4,13 @@
 #include <criterion/parameterized.h>
 #include <errno.h>
 
+#include "base/base.h"
 #include "net/packet.h"
 #include "test/support/frames.h"
 #include "test/support/netns.h"
 #include "xdp/socket.h"
 #include "xdp/steer.h"
 #include "xdp/xdp.h"
-
-#define NS_PER_S 1000000000ull
 
 static struct netns_veth veth;
 static struct net_port *ports[2];
