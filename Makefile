@@ -34,8 +34,9 @@ LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c))
 # what a program that links libnornic includes; the other headers are the rooms' own
-PUBLIC_HEADERS := $(addprefix net/,addr.h bytes.h error.h field.h impair.h ipv4.h memory.h packet.h pcap_file.h) \
-                  net/port.h xdp/xdp.h $(addprefix rdma/,cq.h mem.h mr.h mw.h srq.h wr.h xrc.h) \
+PUBLIC_HEADERS := $(wildcard nornic/*.h) \
+                  $(addprefix net/,bytes.h error.h field.h impair.h ipv4.h memory.h packet.h pcap_file.h) \
+                  net/port.h xdp/xdp.h $(addprefix rdma/,cq.h mem.h mr.h mw.h srq.h xrc.h) \
                   $(addprefix host/,channel.h cm.h events.h host.h) \
                   $(addprefix roce/,cc_config.h counters.h icrc.h opcode.h packet.h psn.h query.h) \
                   $(addprefix roce/,roce.h trace.h wire.h) $(addprefix roce/cm/,cm.h mad.h) \
@@ -182,7 +183,7 @@ bench: ## throughput against the raw port and kernel TCP, as ratios; sockets; ma
 DEST := $(DESTDIR)$(prefix)
 .PHONY: install uninstall
 install: all $(BUILD)/libnornic.so ## command, library, headers, man page into DESTDIR and PREFIX (/usr/local)
-	$(Q)install -d $(DEST)/{bin,lib/pkgconfig,share/man/man1} $(ROOMS:%=$(DEST)/include/nornic/%)
+	$(Q)install -d $(DEST)/{bin,lib/pkgconfig,share/man/man1} $(sort $(dir $(PUBLIC_HEADERS:%=$(DEST)/include/nornic/%)))
 	$(Q)install -m755 $(BUILD)/nornic $(DEST)/bin/nornic
 	$(Q)install -m644 $(BUILD)/libnornic.a $(DEST)/lib/
 	$(Q)install -m755 $(BUILD)/libnornic.so $(DEST)/lib/libnornic.so.$(VERSION)

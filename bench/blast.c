@@ -33,7 +33,7 @@ static uint64_t now_ns(void)
 
 static int open_port(const char *spec, struct net_port **port)
 {
-    struct net_error why = {"a port is xdp:IFACE or packet:IFACE"};
+    struct nornic_error why = {"a port is xdp:IFACE or packet:IFACE"};
     int result = -EINVAL;
     if (strncmp(spec, "xdp:", 4) == 0) {
         struct xdp_config config = {.ifname = spec + 4};
@@ -48,11 +48,11 @@ static int open_port(const char *spec, struct net_port **port)
 }
 
 /* The headers of a flow: RoCE as far as a steering program looks. */
-static void put_headers(uint8_t *p, const struct net_mac *src, const struct net_mac *dst,
+static void put_headers(uint8_t *p, const struct nornic_mac *src, const struct nornic_mac *dst,
                         uint32_t frame_bytes)
 {
-    p = put_bytes(p, dst->b, NET_MAC_BYTES);
-    p = put_bytes(p, src->b, NET_MAC_BYTES);
+    p = put_bytes(p, dst->b, NORNIC_MAC_BYTES);
+    p = put_bytes(p, src->b, NORNIC_MAC_BYTES);
     p = put_be16(p, 0x0800);
     p = put_be32(p, 0x45000000 | (frame_bytes - 14));
     p = put_be32(p, 0x00004000);
@@ -134,8 +134,8 @@ static void count(struct net_port *port, uint64_t end_ns)
             continue;
         }
         if (!first_ns) {
-            struct net_mac peer;
-            memcpy(peer.b, frames[0].data + NET_MAC_BYTES, NET_MAC_BYTES);
+            struct nornic_mac peer;
+            memcpy(peer.b, frames[0].data + NORNIC_MAC_BYTES, NORNIC_MAC_BYTES);
             put_headers(reports.headers, &port->mac, &peer, REPORT_BYTES);
             reports.frame_bytes = REPORT_BYTES;
             first_ns = now;
@@ -155,12 +155,12 @@ static void count(struct net_port *port, uint64_t end_ns)
            seconds, bytes, per_s / 1e6, per_s * bytes * 8 / 1e9);
 }
 
-static int parse_mac(const char *text, struct net_mac *mac)
+static int parse_mac(const char *text, struct nornic_mac *mac)
 {
-    unsigned b[NET_MAC_BYTES];
-    if (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x", b, b + 1, b + 2, b + 3, b + 4, b + 5) != NET_MAC_BYTES)
+    unsigned b[NORNIC_MAC_BYTES];
+    if (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x", b, b + 1, b + 2, b + 3, b + 4, b + 5) != NORNIC_MAC_BYTES)
         return -EINVAL;
-    for (int i = 0; i < NET_MAC_BYTES; i++)
+    for (int i = 0; i < NORNIC_MAC_BYTES; i++)
         mac->b[i] = (uint8_t)b[i];
     return 0;
 }
@@ -168,7 +168,7 @@ static int parse_mac(const char *text, struct net_mac *mac)
 int main(int argc, char **argv)
 {
     struct net_port *port;
-    struct net_mac dst;
+    struct nornic_mac dst;
     bool is_receiver = argc == 4 && strcmp(argv[1], "receive") == 0;
     bool is_sender = argc == 6 && strcmp(argv[1], "send") == 0 && parse_mac(argv[5], &dst) == 0;
     if (!is_receiver && !is_sender) {

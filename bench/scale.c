@@ -17,7 +17,7 @@
 #define ITERS        500u
 #define MSG_BYTES    64u
 #define BUFFER_BYTES 4400u
-#define REMOTE       (RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC)
+#define REMOTE       (NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC)
 
 /* --- an allocator that counts, and randomness that repeats --- */
 
@@ -83,9 +83,9 @@ static uint64_t clock_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static struct net_addr address(int side)
+static struct nornic_addr address(int side)
 {
-    return net_addr_from_v4((const uint8_t[]){10, 0, 0, (uint8_t)(side + 1)});
+    return nornic_addr_from_v4((const uint8_t[]){10, 0, 0, (uint8_t)(side + 1)});
 }
 
 static void open_side(int i)
@@ -95,14 +95,14 @@ static void open_side(int i)
     struct roce_dev_config config = {
         .mem = &mem, .random = {.next = next_random, .ctx = &s->random}, .port_mtu_bytes = 1500};
     check(roce_dev_create(&config, &s->dev), "device");
-    struct roce_gid gid = {.addr = address(i), .mac = {{2, 0, 0, 0, 0, (uint8_t)(i + 1)}}};
+    struct nornic_gid gid = {.addr = address(i), .mac = {{2, 0, 0, 0, 0, (uint8_t)(i + 1)}}};
     roce_dev_gid_add(s->dev, &gid);
     check(rdma_pd_create(roce_dev_domain(s->dev), &s->pd), "protection domain");
     check(rdma_cq_create(&mem, &(struct rdma_cq_config){.capacity = 1024}, &s->cq), "completion queue");
-    check(rdma_mr_reg(s->pd, s->data, sizeof s->data, RDMA_ACCESS_LOCAL_WRITE | REMOTE, &s->mr), "region");
+    check(rdma_mr_reg(s->pd, s->data, sizeof s->data, NORNIC_ACCESS_LOCAL_WRITE | REMOTE, &s->mr), "region");
 }
 
-static struct roce_qp *make_qp(int i, enum roce_qp_type type, uint32_t wrs)
+static struct roce_qp *make_qp(int i, enum nornic_qp_type type, uint32_t wrs)
 {
     struct side *s = &sides[i];
     struct roce_qp_config config = {
@@ -118,30 +118,31 @@ static struct roce_qp *make_qp(int i, enum roce_qp_type type, uint32_t wrs)
 
 static void to_rts(int i, struct roce_qp *qp, uint32_t dest_qpn, uint8_t rd_atomic)
 {
-    struct roce_qp_attr a = {.state = ROCE_QPS_INIT,
-                             .port = 1,
-                             .access_flags = REMOTE,
-                             .path_mtu = ROCE_MTU_1024,
-                             .timeout = 14,
-                             .retry_cnt = 7,
-                             .rnr_retry = 7,
-                             .max_rd_atomic = rd_atomic,
-                             .max_dest_rd_atomic = rd_atomic,
-                             .dest_qpn = dest_qpn,
-                             .av = {.dgid = address(!i), .hop_limit = 64}};
-    check(roce_qp_modify(qp, &a, ROCE_QP_STATE | ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS,
+    struct nornic_qp_attr a = {.state = NORNIC_QPS_INIT,
+                               .port = 1,
+                               .access_flags = REMOTE,
+                               .path_mtu = NORNIC_MTU_1024,
+                               .timeout = 14,
+                               .retry_cnt = 7,
+                               .rnr_retry = 7,
+                               .max_rd_atomic = rd_atomic,
+                               .max_dest_rd_atomic = rd_atomic,
+                               .dest_qpn = dest_qpn,
+                               .av = {.dgid = address(!i), .hop_limit = 64}};
+    check(roce_qp_modify(qp, &a,
+                         NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS,
                          now_ns),
           "INIT");
-    a.state = ROCE_QPS_RTR;
+    a.state = NORNIC_QPS_RTR;
     check(roce_qp_modify(qp, &a,
-                         ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
-                             ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER,
+                         NORNIC_QP_STATE | NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN |
+                             NORNIC_QP_RQ_PSN | NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER,
                          now_ns),
           "RTR");
-    a.state = ROCE_QPS_RTS;
+    a.state = NORNIC_QPS_RTS;
     check(roce_qp_modify(qp, &a,
-                         ROCE_QP_STATE | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY |
-                             ROCE_QP_SQ_PSN | ROCE_QP_MAX_QP_RD_ATOMIC,
+                         NORNIC_QP_STATE | NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY |
+                             NORNIC_QP_SQ_PSN | NORNIC_QP_MAX_QP_RD_ATOMIC,
                          now_ns),
           "RTS");
 }
@@ -161,20 +162,20 @@ static unsigned move(int from, int lose)
 
 static void post(struct roce_qp *qp)
 {
-    struct rdma_sge sge = {(uintptr_t)sides[0].data, MSG_BYTES, sides[0].mr->lkey};
-    struct rdma_send_wr wr = {.sg_list = &sge,
-                              .num_sge = 1,
-                              .opcode = RDMA_WR_RDMA_WRITE,
-                              .send_flags = RDMA_SEND_SIGNALED,
-                              .remote_addr = sides[1].mr->iova,
-                              .rkey = sides[1].mr->rkey};
+    struct nornic_sge sge = {(uintptr_t)sides[0].data, MSG_BYTES, sides[0].mr->lkey};
+    struct nornic_send_wr wr = {.sg_list = &sge,
+                                .num_sge = 1,
+                                .opcode = NORNIC_WR_RDMA_WRITE,
+                                .send_flags = NORNIC_SEND_SIGNALED,
+                                .remote_addr = sides[1].mr->iova,
+                                .rkey = sides[1].mr->rkey};
     check(roce_post_send(qp, &wr, NULL), "post");
 }
 
 /* One WRITE and its ACK: two packets, each built once and taken once. */
 static void exchange(struct roce_qp *qp, int lose_first)
 {
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     post(qp);
     move(0, lose_first);
     if (lose_first) {
@@ -184,7 +185,7 @@ static void exchange(struct roce_qp *qp, int lose_first)
     }
     move(1, 0);
     now_ns += 1000;
-    if (rdma_cq_poll(sides[0].cq, &wc, 1) != 1 || wc.status != RDMA_WC_SUCCESS) {
+    if (rdma_cq_poll(sides[0].cq, &wc, 1) != 1 || wc.status != NORNIC_WC_SUCCESS) {
         fprintf(stderr, "scale: an operation did not complete\n");
         exit(1);
     }
@@ -216,7 +217,7 @@ static void measure_time(void)
     for (unsigned c = 0; c < array_len(counts); c++) {
         for (; made < counts[c]; made++) {
             for (int i = 0; i < 2; i++)
-                sides[i].qps[made] = make_qp(i, ROCE_QPT_RC, 16);
+                sides[i].qps[made] = make_qp(i, NORNIC_QPT_RC, 16);
             for (int i = 0; i < 2; i++)
                 to_rts(i, sides[i].qps[made], roce_qp_num(sides[!i].qps[made]), 1);
         }
@@ -231,11 +232,11 @@ static void measure_time(void)
             roce_qp_destroy(sides[i].qps[q]);
 }
 
-static void print_memory(const char *what, enum roce_qp_type type, uint32_t wrs, uint8_t rd_atomic)
+static void print_memory(const char *what, enum nornic_qp_type type, uint32_t wrs, uint8_t rd_atomic)
 {
     size_t before = live_bytes;
     struct roce_qp *qp = make_qp(0, type, wrs);
-    if (type == ROCE_QPT_RC)
+    if (type == NORNIC_QPT_RC)
         to_rts(0, qp, 17, rd_atomic);
     printf("%-52s %8zu\n", what, live_bytes - before);
     roce_qp_destroy(qp);
@@ -249,9 +250,9 @@ int main(void)
     open_side(1);
     measure_time();
     printf("\nBytes of memory\n\n");
-    print_memory("RC, 16 + 16 WQEs of one SGE, 1 READ or atomic", ROCE_QPT_RC, 16, 1);
-    print_memory("RC, 128 + 128 WQEs of one SGE, 16 READs or atomics", ROCE_QPT_RC, 128, 16);
-    print_memory("UC, 16 + 16 WQEs of one SGE", ROCE_QPT_UC, 16, 0);
+    print_memory("RC, 16 + 16 WQEs of one SGE, 1 READ or atomic", NORNIC_QPT_RC, 16, 1);
+    print_memory("RC, 128 + 128 WQEs of one SGE, 16 READs or atomics", NORNIC_QPT_RC, 128, 16);
+    print_memory("UC, 16 + 16 WQEs of one SGE", NORNIC_QPT_UC, 16, 0);
     printf("%-52s %8zu\n", "a device for 16384 QPs and 65536 regions", device_bytes);
     for (int i = 0; i < 2; i++) {
         check(rdma_mr_dereg(sides[i].mr), "region");

@@ -330,7 +330,7 @@ static int listen_on(const struct load *load)
 static void start_smc(char *ports)
 {
     struct smcr_sock_config config = {0};
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     for (char *port = strtok(ports, ","); port && config.num_ports < SMCR_SOCK_MAX_PORTS;
          port = strtok(NULL, ","))
         config.ports[config.num_ports++].port = port;

@@ -29,7 +29,7 @@ static const char help[] =
 int cli_cmatose(int argc, char **argv)
 {
     static const struct peer_kind kind = {
-        .stock = "ucmatose", .space = ROCE_CM_PS_TCP, .qp_type = ROCE_QPT_RC, PEER_EXCHANGE_KIND};
+        .stock = "ucmatose", .space = NORNIC_PS_TCP, .qp_type = NORNIC_QPT_RC, PEER_EXCHANGE_KIND};
     static const struct peer_syntax syntax = {
         .help = help, .letters = "s:b:c:C:S:p:t:jh", .max_size_bytes = 1u << 30};
     static const struct peer_exchange_order order = {.server_disconnects = true};

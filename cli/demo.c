@@ -22,7 +22,7 @@
 #define MAX_SIZE_BYTES (8u << 20)
 #define ETH_MTU_BYTES  1500u
 #define MAX_FILE_BYTES (4ull << 30)
-#define ROCE_OVERHEAD  96u /* between path MTU and interface MTU: roce_mtu_for_port() */
+#define ROCE_OVERHEAD  96u /* between path MTU and interface MTU: nornic_mtu_for_port() */
 
 enum place { PLACE_AUTO, PLACE_XDP, PLACE_PACKET, PLACE_MEMORY };
 
@@ -39,7 +39,7 @@ struct demo {
     /* while it runs */
     struct demo_lab lab;
     bool lab_is_up;
-    char why_memory[sizeof(struct net_error)]; /* why not namespaces; "": not asked for */
+    char why_memory[sizeof(struct nornic_error)]; /* why not namespaces; "": not asked for */
     struct demo_screen screen;
     struct demo_board *boards[2];
     unsigned passes;
@@ -244,7 +244,7 @@ static uint32_t mtu_of(const struct demo *d)
 
 static int prepare_place(struct demo *d)
 {
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     bool is_root = geteuid() == 0;
 
     if (is_root)
@@ -288,13 +288,13 @@ static void leave_place(struct demo *d)
 
 static void introduce(const struct demo *d, const struct demo_plan *plan)
 {
-    char a[NET_ADDR_STR_SIZE], b[NET_ADDR_STR_SIZE];
+    char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
     FILE *out = d->screen.out;
 
     if (!out)
         return;
-    net_addr_str(&plan->addr[0], a);
-    net_addr_str(&plan->addr[1], b);
+    nornic_addr_str(&plan->addr[0], a);
+    nornic_addr_str(&plan->addr[1], b);
     if (d->place == PLACE_MEMORY)
         fprintf(out, "RDMA between two engines in one process, over the memory port.\n");
     else

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "cli/ladder.h"
-#include "net/addr.h"
+#include "nornic/addr.h"
 #include "net/error.h"
 #include "net/port.h"
 #include "roce/counters.h"
@@ -52,7 +52,7 @@ enum demo_role { DEMO_A, DEMO_B };
 struct demo_plan {
     char port[2][64];  /* host_dev_config.port of each side; unused on the memory port */
     char netns[2][64]; /* network namespace of each side; "": the one we are in */
-    struct net_addr addr[2];
+    struct nornic_addr addr[2];
     char capture[256]; /* written by A; "": none */
     uint32_t pmtu_bytes;
     uint32_t size_bytes;
@@ -78,7 +78,7 @@ struct demo_op_result {
 
 struct demo_side_result {
     struct roce_dev_counters counters; /* of all parts */
-    struct net_error error;            /* "": none */
+    struct nornic_error error;         /* "": none */
     char mode[96];                     /* the port's, in words */
     uint64_t lost_frames;              /* that the impairment threw away */
     bool ok;

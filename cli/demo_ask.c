@@ -24,14 +24,14 @@ static bool is_written(enum demo_op op)
     return op == DEMO_WRITE || op == DEMO_WRITE_IMM;
 }
 
-static const enum rdma_wr_opcode wr_opcode[DEMO_OP_COUNT] = {
-    [DEMO_SEND] = RDMA_WR_SEND,
-    [DEMO_SEND_IMM] = RDMA_WR_SEND_WITH_IMM,
-    [DEMO_WRITE] = RDMA_WR_RDMA_WRITE,
-    [DEMO_WRITE_IMM] = RDMA_WR_RDMA_WRITE_WITH_IMM,
-    [DEMO_READ] = RDMA_WR_RDMA_READ,
-    [DEMO_CMP_SWAP] = RDMA_WR_ATOMIC_CMP_AND_SWP,
-    [DEMO_FETCH_ADD] = RDMA_WR_ATOMIC_FETCH_AND_ADD,
+static const enum nornic_wr_opcode wr_opcode[DEMO_OP_COUNT] = {
+    [DEMO_SEND] = NORNIC_WR_SEND,
+    [DEMO_SEND_IMM] = NORNIC_WR_SEND_WITH_IMM,
+    [DEMO_WRITE] = NORNIC_WR_RDMA_WRITE,
+    [DEMO_WRITE_IMM] = NORNIC_WR_RDMA_WRITE_WITH_IMM,
+    [DEMO_READ] = NORNIC_WR_RDMA_READ,
+    [DEMO_CMP_SWAP] = NORNIC_WR_ATOMIC_CMP_AND_SWP,
+    [DEMO_FETCH_ADD] = NORNIC_WR_ATOMIC_FETCH_AND_ADD,
 };
 
 /* Where in B's memory operation `index` works. */
@@ -50,13 +50,13 @@ static bool post(struct asker *a)
     const struct demo_phase *phase = a->phase;
     uint64_t i = a->posted;
     uint8_t *data = demo_slot(a->side, phase, i);
-    struct rdma_sge sge = {(uintptr_t)data, phase->size_bytes, a->side->mr->lkey};
-    struct rdma_send_wr wr = {
+    struct nornic_sge sge = {(uintptr_t)data, phase->size_bytes, a->side->mr->lkey};
+    struct nornic_send_wr wr = {
         .wr_id = i,
         .sg_list = &sge,
         .num_sge = 1,
         .opcode = wr_opcode[phase->op],
-        .send_flags = RDMA_SEND_SIGNALED,
+        .send_flags = NORNIC_SEND_SIGNALED,
         .imm_data = htonl((uint32_t)i),
         .remote_addr = a->side->remote.va + remote_offset(a, i),
         .rkey = a->side->remote.rkey,
@@ -109,14 +109,14 @@ static bool is_right(const struct asker *a, uint64_t index)
     return original == index;
 }
 
-static bool complete(struct asker *a, const struct rdma_wc *wc, uint64_t now_ns)
+static bool complete(struct asker *a, const struct nornic_wc *wc, uint64_t now_ns)
 {
     const struct demo_phase *phase = a->phase;
     const char *name = demo_op_name[phase->op];
 
-    if (wc->status != RDMA_WC_SUCCESS)
+    if (wc->status != NORNIC_WC_SUCCESS)
         return demo_side_fail(a->side, "%s number %llu ended with %s", name, (unsigned long long)wc->wr_id,
-                              rdma_wc_status_name(wc->status));
+                              nornic_wc_status_name(wc->status));
     if (wc->wr_id != a->completed)
         return demo_side_fail(a->side, "%s number %llu completed out of order", name,
                               (unsigned long long)wc->wr_id);
@@ -146,7 +146,7 @@ static void publish(const struct asker *a, uint64_t now_ns)
 /* Takes completions, posts what may be posted. 1: something moved; 0: nothing; -1: it failed. */
 static int turn(struct asker *a)
 {
-    struct rdma_wc wcs[16];
+    struct nornic_wc wcs[16];
     uint64_t now_ns = host_now_ns();
     int n = rdma_cq_poll(a->side->cq, wcs, 16);
     bool moved = n > 0;

@@ -21,7 +21,7 @@ static bool open_device(struct demo_side *side, struct net_port *memory, bool sh
         .port = plan->port[side->role],
         .no_thread = true,
     };
-    struct net_error why = {""};
+    struct nornic_error why = {""};
 
     /* One side is enough: impairment acts on what is sent and on what is received. */
     if (side->role == DEMO_A) {
@@ -41,8 +41,9 @@ static bool open_device(struct demo_side *side, struct net_port *memory, bool sh
     snprintf(side->result->mode, sizeof side->result->mode, "%s: %s", host_dev_port(side->dev)->name,
              host_dev_port(side->dev)->mode);
     if (memory) {
-        struct net_mac mac = {{2, 0, 0, 0, 0, (uint8_t)(side->role + 1)}};
-        err = roce_dev_gid_add(side->engine, &(struct roce_gid){.addr = plan->addr[side->role], .mac = mac});
+        struct nornic_mac mac = {{2, 0, 0, 0, 0, (uint8_t)(side->role + 1)}};
+        err =
+            roce_dev_gid_add(side->engine, &(struct nornic_gid){.addr = plan->addr[side->role], .mac = mac});
         if (err < 0)
             return demo_side_fail(side, "cannot add an address to the device: %s", strerror(-err));
     }
@@ -54,8 +55,8 @@ static bool register_memory(struct demo_side *side)
     const struct demo_plan *plan = side->plan;
     uint64_t sample = 2ull * DEMO_SAMPLE_DEPTH * DEMO_SAMPLE_PKTS * plan->pmtu_bytes;
     uint64_t bulk = 2ull * plan->depth * plan->size_bytes;
-    uint32_t all = RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ |
-                   RDMA_ACCESS_REMOTE_ATOMIC;
+    uint32_t all = NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ |
+                   NORNIC_ACCESS_REMOTE_ATOMIC;
 
     uint64_t places = bulk > sample ? bulk : sample;
     uint32_t sample_bytes = DEMO_SAMPLE_PKTS * plan->pmtu_bytes;
@@ -84,7 +85,7 @@ static bool create_objects(struct demo_side *side)
     if (!register_memory(side))
         return false;
     struct roce_qp_config qp = {
-        .type = ROCE_QPT_RC,
+        .type = NORNIC_QPT_RC,
         .pd = side->pd,
         .send_cq = side->cq,
         .recv_cq = side->cq,
@@ -98,11 +99,11 @@ static bool create_objects(struct demo_side *side)
 }
 
 /* The index of our address in the GID table, or -1. */
-static int find_gid(const struct demo_side *side, struct net_mac *mac)
+static int find_gid(const struct demo_side *side, struct nornic_mac *mac)
 {
     for (unsigned i = 0; i < 256; i++) {
-        const struct roce_gid *gid = roce_dev_gid_get(side->engine, i);
-        if (gid && net_addr_equal(&gid->addr, &side->plan->addr[side->role])) {
+        const struct nornic_gid *gid = roce_dev_gid_get(side->engine, i);
+        if (gid && nornic_addr_equal(&gid->addr, &side->plan->addr[side->role])) {
             *mac = gid->mac;
             return (int)i;
         }
@@ -112,40 +113,40 @@ static int find_gid(const struct demo_side *side, struct net_mac *mac)
 
 static bool to_init(struct demo_side *side)
 {
-    struct roce_qp_attr attr = {
-        .state = ROCE_QPS_INIT,
+    struct nornic_qp_attr attr = {
+        .state = NORNIC_QPS_INIT,
         .port = 1,
-        .access_flags = RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_ATOMIC,
+        .access_flags = NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_ATOMIC,
     };
     return roce_qp_modify(side->qp, &attr,
-                          ROCE_QP_STATE | ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS,
+                          NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS,
                           host_now_ns()) == 0;
 }
 
-static bool to_rtr(struct demo_side *side, uint8_t sgid_index, const struct net_mac *dst_mac)
+static bool to_rtr(struct demo_side *side, uint8_t sgid_index, const struct nornic_mac *dst_mac)
 {
-    struct roce_qp_attr attr = {
-        .state = ROCE_QPS_RTR,
+    struct nornic_qp_attr attr = {
+        .state = NORNIC_QPS_RTR,
         .av = {.dgid = side->plan->addr[!side->role],
                .sgid_index = sgid_index,
                .hop_limit = 64,
                .dst_mac = *dst_mac},
-        .path_mtu = roce_mtu_from_bytes(side->plan->pmtu_bytes),
+        .path_mtu = nornic_mtu_from_bytes(side->plan->pmtu_bytes),
         .dest_qpn = side->remote.qpn,
         .rq_psn = side->remote.psn,
         .max_dest_rd_atomic = QP_RD_ATOMIC,
         .min_rnr_timer = RNR_TIMER_064MS,
     };
     return roce_qp_modify(side->qp, &attr,
-                          ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
-                              ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER,
+                          NORNIC_QP_STATE | NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN |
+                              NORNIC_QP_RQ_PSN | NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER,
                           host_now_ns()) == 0;
 }
 
 static bool to_rts(struct demo_side *side, uint32_t psn)
 {
-    struct roce_qp_attr attr = {
-        .state = ROCE_QPS_RTS,
+    struct nornic_qp_attr attr = {
+        .state = NORNIC_QPS_RTS,
         .timeout = QP_TIMEOUT,
         .retry_cnt = 7,
         .rnr_retry = 7,
@@ -153,8 +154,8 @@ static bool to_rts(struct demo_side *side, uint32_t psn)
         .max_rd_atomic = QP_RD_ATOMIC,
     };
     return roce_qp_modify(side->qp, &attr,
-                          ROCE_QP_STATE | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY |
-                              ROCE_QP_SQ_PSN | ROCE_QP_MAX_QP_RD_ATOMIC,
+                          NORNIC_QP_STATE | NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY |
+                              NORNIC_QP_SQ_PSN | NORNIC_QP_MAX_QP_RD_ATOMIC,
                           host_now_ns()) == 0;
 }
 
@@ -176,8 +177,8 @@ static bool meet(struct demo_side *side, bool is_memory)
         .rkey = side->mr->rkey,
         .va = side->mr->iova,
     };
-    struct net_mac dst_mac;
-    struct net_error why = {""};
+    struct nornic_mac dst_mac;
+    struct nornic_error why = {""};
     int gid = find_gid(side, &hello.mac);
 
     if (gid < 0)

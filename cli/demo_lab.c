@@ -48,7 +48,7 @@ static int spawn_ip(const char *netns, int in_fd, int err_fd, pid_t *pid)
 
 /* Runs ip(8) over the lines of `batch`, inside `netns` unless that is NULL; it stops at the first that fails.
  * 0, or -errno with a sentence. */
-static int run_ip(const char *netns, const char *batch, struct net_error *why)
+static int run_ip(const char *netns, const char *batch, struct nornic_error *why)
 {
     int in_fd = memfd_create("ip-batch", MFD_CLOEXEC), err_fd = memfd_create("ip-errors", MFD_CLOEXEC);
     ssize_t len = (ssize_t)strlen(batch);
@@ -124,10 +124,11 @@ void demo_lab_sweep(void)
         closedir(dir);
 }
 
-void demo_lab_addrs(bool ipv6, struct net_addr addr[2])
+void demo_lab_addrs(bool ipv6, struct nornic_addr addr[2])
 {
     for (int i = 0; i < 2; i++) {
-        addr[i] = ipv6 ? (struct net_addr){{0xfd, 0x77}} : net_addr_from_v4((const uint8_t[]){10, 77, 0, 0});
+        addr[i] =
+            ipv6 ? (struct nornic_addr){{0xfd, 0x77}} : nornic_addr_from_v4((const uint8_t[]){10, 77, 0, 0});
         addr[i].b[15] = (uint8_t)(i + 1);
     }
 }
@@ -135,7 +136,7 @@ void demo_lab_addrs(bool ipv6, struct net_addr addr[2])
 /* Addresses of one end of a pair, 10.`net`.0.0/30 and fd`net`::/64. nodad and no generated link-local
  * address: nothing waits for duplicate address detection. */
 static int configure_end(const char *netns, int end, const char *ifname, int net, uint32_t mtu_bytes,
-                         struct net_error *why)
+                         struct nornic_error *why)
 {
     char batch[400];
     snprintf(batch, sizeof batch,
@@ -151,7 +152,7 @@ static int configure_end(const char *netns, int end, const char *ifname, int net
 
 /* A veth pair between the two, configured. It is born inside them. */
 static int add_pair(const struct demo_lab *lab, const char *ifname, int net, uint32_t mtu_bytes,
-                    struct net_error *why)
+                    struct nornic_error *why)
 {
     char batch[300];
     snprintf(batch, sizeof batch, "link add %s netns %s type veth peer name %s netns %s\n", ifname,
@@ -162,19 +163,20 @@ static int add_pair(const struct demo_lab *lab, const char *ifname, int net, uin
     return err;
 }
 
-int demo_lab_add_pair(const struct demo_lab *lab, uint32_t mtu_bytes, struct net_error *why)
+int demo_lab_add_pair(const struct demo_lab *lab, uint32_t mtu_bytes, struct nornic_error *why)
 {
     return add_pair(lab, DEMO_LAB_IFNAME2, 78, mtu_bytes, why);
 }
 
-int demo_lab_set_link(const struct demo_lab *lab, int end, const char *ifname, bool up, struct net_error *why)
+int demo_lab_set_link(const struct demo_lab *lab, int end, const char *ifname, bool up,
+                      struct nornic_error *why)
 {
     char batch[64];
     snprintf(batch, sizeof batch, "link set %s %s\n", ifname, up ? "up" : "down");
     return run_ip(lab->netns[end], batch, why);
 }
 
-int demo_lab_up(struct demo_lab *lab, uint32_t mtu_bytes, struct net_error *why)
+int demo_lab_up(struct demo_lab *lab, uint32_t mtu_bytes, struct nornic_error *why)
 {
     char batch[400];
 
@@ -195,7 +197,7 @@ void demo_lab_down(const struct demo_lab *lab)
         delete_netns(lab->netns[i]);
 }
 
-int demo_lab_enter(const char *netns, struct net_error *why)
+int demo_lab_enter(const char *netns, struct nornic_error *why)
 {
     char path[128];
 

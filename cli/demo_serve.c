@@ -31,8 +31,8 @@ static bool has_imm(enum demo_op op)
 static bool post_receive(struct demo_side *side, uint64_t i)
 {
     uint8_t *data = side->receives + i * side->message_bytes;
-    struct rdma_sge sge = {(uintptr_t)data, side->message_bytes, side->mr->lkey};
-    struct rdma_recv_wr wr = {.wr_id = i, .sg_list = &sge, .num_sge = 1};
+    struct nornic_sge sge = {(uintptr_t)data, side->message_bytes, side->mr->lkey};
+    struct nornic_recv_wr wr = {.wr_id = i, .sg_list = &sge, .num_sge = 1};
     int err = roce_post_recv(side->qp, &wr, NULL);
     return !err || demo_side_fail(side, "a receive could not be posted: %s", strerror(-err));
 }
@@ -64,15 +64,15 @@ static bool compare(struct server *s, const uint8_t *data)
 }
 
 /* A receive completed: a SEND is in its buffer, a WRITE with immediate in its place. */
-static bool take(struct server *s, const struct rdma_wc *wc)
+static bool take(struct server *s, const struct nornic_wc *wc)
 {
     const struct demo_phase *phase = &s->phase;
     struct demo_side *side = s->side;
 
-    if (wc->status != RDMA_WC_SUCCESS)
-        return demo_side_fail(side, "a receive ended with %s", rdma_wc_status_name(wc->status));
+    if (wc->status != NORNIC_WC_SUCCESS)
+        return demo_side_fail(side, "a receive ended with %s", nornic_wc_status_name(wc->status));
     bool imm_right = !has_imm(phase->op) ||
-                     ((wc->wc_flags & RDMA_WC_WITH_IMM) && wc->imm_data == htonl((uint32_t)s->compared));
+                     ((wc->wc_flags & NORNIC_WC_WITH_IMM) && wc->imm_data == htonl((uint32_t)s->compared));
     if (wc->byte_len != phase->size_bytes || !imm_right)
         s->wrong++;
     const uint8_t *data = phase->op == DEMO_WRITE_IMM ? demo_slot(side, phase, s->compared)
@@ -126,7 +126,7 @@ static bool obey(struct server *s, const struct demo_msg *msg)
 /* Takes completions. 1: something came; 0: nothing; -1: it failed. */
 static int turn(struct server *s)
 {
-    struct rdma_wc wcs[16];
+    struct nornic_wc wcs[16];
     int n = rdma_cq_poll(s->side->cq, wcs, 16);
 
     for (int i = 0; i < n; i++)

@@ -44,7 +44,7 @@ struct demo_msg {
     uint64_t count, wrong;
     uint32_t qpn, psn, rkey; /* HELLO */
     uint64_t va;
-    struct net_mac mac;
+    struct nornic_mac mac;
 };
 
 struct demo_side {

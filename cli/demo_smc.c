@@ -243,7 +243,7 @@ static int start_ends(struct act *act)
 /* The link that the client sends over is cut, and restored when the other one carries everything. */
 static int cut_and_restore(struct act *act)
 {
-    struct net_error why;
+    struct nornic_error why;
     char now[64];
     struct demo_smc_result *r = act->result;
     sending_interface(act, CLIENT, r->cut, sizeof r->cut);
@@ -373,7 +373,7 @@ static void introduce(const struct act *act)
 
 static int play(struct act *act)
 {
-    struct net_error why;
+    struct nornic_error why;
     if (demo_lab_add_pair(act->plan->lab, act->plan->mtu_bytes, &why) != 0)
         return cli_fail("%s", why.text);
     introduce(act);

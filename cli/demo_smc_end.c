@@ -81,7 +81,7 @@ static void make_command(struct command *c, const struct demo_smc_end *end, cons
 static void become_end(const struct demo_smc_end *end, const char *netns, int in, pid_t parent,
                        char *const argv[])
 {
-    struct net_error why;
+    struct nornic_error why;
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent || demo_lab_enter(netns, &why) != 0)
         _exit(CLI_ERROR);
     if (dup2(in, STDIN_FILENO) < 0 || dup2(end->out_fd, STDOUT_FILENO) < 0 ||

@@ -117,7 +117,7 @@ static int explain_file(struct run *run, const char *path)
 {
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error why;
+    struct nornic_error why;
     int err = net_capture_open(path, &capture, &why);
     if (err)
         return cli_fail("%s", why.text);
@@ -150,9 +150,9 @@ static bool is_full(const struct run *run)
 
 static void put_conn(struct run *run, const struct explain_smc_conn *c)
 {
-    char a[NET_ADDR_STR_SIZE], b[NET_ADDR_STR_SIZE];
+    char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
     explain_printf(&run->out, "SMC-R connection %u of group %u: %s port %u > %s port %u", c->id, c->group,
-                   net_addr_str(&c->addr[0], a), c->port[0], net_addr_str(&c->addr[1], b), c->port[1]);
+                   nornic_addr_str(&c->addr[0], a), c->port[0], nornic_addr_str(&c->addr[1], b), c->port[1]);
     for (unsigned side = 0; side < 2; side++)
         explain_printf(&run->out, "%s %" PRIu64 " bytes, %" PRIu64 " CDC, %" PRIu64 " wraps, %s",
                        side ? "; back" : "; there", c->bytes[side], c->messages[side], c->wraps[side],
@@ -169,12 +169,12 @@ static void put_conn(struct run *run, const struct explain_smc_conn *c)
 
 static void put_group(struct run *run, const struct explain_smc_group *g)
 {
-    char a[NET_ADDR_STR_SIZE], b[NET_ADDR_STR_SIZE];
+    char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
     explain_printf(&run->out,
                    "SMC-R group %u, version %u: %s with %s; %u links, %u active, %u gone; %u and %u RMBs; %u "
                    "connections%s\n",
-                   g->id, g->version, net_addr_str(&g->gid[0], a), net_addr_str(&g->gid[1], b), g->links,
-                   g->links_active, g->links_gone, g->rmbs[0], g->rmbs[1], g->conns,
+                   g->id, g->version, nornic_addr_str(&g->gid[0], a), nornic_addr_str(&g->gid[1], b),
+                   g->links, g->links_active, g->links_gone, g->rmbs[0], g->rmbs[1], g->conns,
                    g->ended ? "; ended" : "");
 }
 
@@ -296,7 +296,7 @@ static const struct option options[] = {{"verbose", no_argument, NULL, 'v'},
 
 static int take_filter(struct settings *s)
 {
-    struct net_error why;
+    struct nornic_error why;
     explain_filter_free(s->filter);
     s->filter = explain_filter_parse(optarg, &why);
     return s->filter ? 0 : cli_fail("%s", why.text);

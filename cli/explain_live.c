@@ -24,7 +24,7 @@ static uint64_t now_ns(void)
 
 /* Takes what is there, `max` packets at most. 1: more are wanted, 0: no more, -EIO with a sentence. */
 static int take_burst(const struct cli_explain_live *live, struct sniff_live *capture, unsigned max,
-                      struct net_error *why)
+                      struct nornic_error *why)
 {
     struct net_capture_record record;
     for (unsigned i = 0; i < max; i++) {
@@ -46,7 +46,7 @@ static int wait_ms(uint64_t end_ns, uint64_t now)
 }
 
 /* Until it ends: 0; or a failure. */
-static int watch(const struct cli_explain_live *live, struct sniff_live *capture, struct net_error *why)
+static int watch(const struct cli_explain_live *live, struct sniff_live *capture, struct nornic_error *why)
 {
     struct pollfd fds[2] = {{.fd = sniff_live_fd(capture), .events = POLLIN},
                             {.fd = cli_stop_fd(), .events = POLLIN}};
@@ -66,7 +66,7 @@ static int watch(const struct cli_explain_live *live, struct sniff_live *capture
 int cli_explain_live(const struct cli_explain_live *live)
 {
     struct sniff_live *capture;
-    struct net_error why;
+    struct nornic_error why;
     int err = cli_stop_install();
     if (err)
         return cli_fail("cannot catch signals: %s", strerror(-err));

@@ -30,7 +30,7 @@ struct ladder_event {
     uint8_t opcode;
     uint8_t syndrome;
     bool ack_req, solicited;
-    uint8_t from_state, to_state; /* QP_STATE: enum roce_qp_state */
+    uint8_t from_state, to_state; /* QP_STATE: enum nornic_qp_state */
     uint16_t ip_id;               /* IPv4 identification: tells a packet from its resent copy; IPv6: 0 */
     uint32_t qpn;                 /* packets: the destination QP; else the local one */
     uint32_t psn, msn;

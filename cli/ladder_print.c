@@ -222,8 +222,8 @@ static void put_local(const struct pen *pen, const struct ladder_row *row)
     else if (e->kind == LADDER_RNR_WAIT)
         add(&t, "* waits %.3f ms, then psn %06" PRIx32 ": %s", (double)e->wait_ns / 1e6, e->psn, cause);
     else
-        add(&t, "* QP %" PRIu32 " %s -> %s: %s", e->qpn, roce_qp_state_name(e->from_state),
-            roce_qp_state_name(e->to_state), cause);
+        add(&t, "* QP %" PRIu32 " %s -> %s: %s", e->qpn, nornic_qp_state_name(e->from_state),
+            nornic_qp_state_name(e->to_state), cause);
     uint32_t pad = pen->middle > t.len + 1 ? pen->middle - (uint32_t)t.len - 1 : 0;
     put_time(pen, row, true);
     put_repeat(pen->out, ' ', row->left ? 1 : pad);

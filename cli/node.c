@@ -31,7 +31,7 @@ static struct host_dev_config dev_config(const struct cli_node_config *config)
 
 int cli_node_open(const struct cli_node_config *config, struct cli_node *node)
 {
-    struct net_error why;
+    struct nornic_error why;
     struct host_dev_config dev = dev_config(config);
     *node =
         (struct cli_node){.events = config->events, .roce_v1 = config->roce_v1, .capture = config->capture};
@@ -39,19 +39,19 @@ int cli_node_open(const struct cli_node_config *config, struct cli_node *node)
 }
 
 /* The MAC of side `side` of the pair: locally administered. */
-static struct net_mac memory_mac(int side)
+static struct nornic_mac memory_mac(int side)
 {
-    return (struct net_mac){{0x02, 0, 0, 0, 0x77, (uint8_t)(side + 1)}};
+    return (struct nornic_mac){{0x02, 0, 0, 0, 0x77, (uint8_t)(side + 1)}};
 }
 
 static void add_memory_gids(const struct cli_node *node, int side)
 {
     static const char *const addrs[2][2] = {{"10.77.0.1", "fd77::1"}, {"10.77.0.2", "fd77::2"}};
-    struct net_mac mac = memory_mac(side);
+    struct nornic_mac mac = memory_mac(side);
     host_dev_lock(node->dev);
     for (int i = 0; i < 2; i++) {
-        struct roce_gid gid = {.mac = mac, .type = node->roce_v1 ? ROCE_GID_V1 : ROCE_GID_V2};
-        net_addr_parse(addrs[side][i], &gid.addr);
+        struct nornic_gid gid = {.mac = mac, .type = node->roce_v1 ? NORNIC_GID_V1 : NORNIC_GID_V2};
+        nornic_addr_parse(addrs[side][i], &gid.addr);
         roce_dev_gid_add(host_dev_engine(node->dev), &gid);
     }
     host_dev_unlock(node->dev);
@@ -60,7 +60,7 @@ static void add_memory_gids(const struct cli_node *node, int side)
 int cli_node_open_pair(const struct cli_node_config *config, struct cli_node nodes[2])
 {
     struct net_port *ends[2];
-    struct net_error why;
+    struct nornic_error why;
     int err = net_memory_pair(MEMORY_MTU_BYTES, MEMORY_RING_FRAMES, ends);
     if (err)
         return cli_fail("cannot make a memory port: %s", strerror(-err));
@@ -108,31 +108,32 @@ const char *cli_node_port_mode(const struct cli_node *node)
 }
 
 /* How well `gid` serves: 0 not at all, else the greater the better. */
-static int gid_score(const struct net_addr *gid, bool ipv6, const struct net_addr *like)
+static int gid_score(const struct nornic_addr *gid, bool ipv6, const struct nornic_addr *like)
 {
     if (!like)
-        return net_addr_is_v4(gid) ? (ipv6 ? 0 : 3) : net_addr_is_link_local(gid) ? 1 : 2;
-    if (net_addr_equal(gid, like))
+        return nornic_addr_is_v4(gid) ? (ipv6 ? 0 : 3) : nornic_addr_is_link_local(gid) ? 1 : 2;
+    if (nornic_addr_equal(gid, like))
         return 3;
-    if (net_addr_is_v4(gid) != net_addr_is_v4(like))
+    if (nornic_addr_is_v4(gid) != nornic_addr_is_v4(like))
         return 0;
-    return net_addr_is_link_local(gid) == net_addr_is_link_local(like) ? 2 : 1;
+    return nornic_addr_is_link_local(gid) == nornic_addr_is_link_local(like) ? 2 : 1;
 }
 
-static int gid_at(const struct cli_node *node, unsigned index, struct net_addr *gid, enum roce_gid_type *type)
+static int gid_at(const struct cli_node *node, unsigned index, struct nornic_addr *gid,
+                  enum nornic_gid_type *type)
 {
     host_dev_lock(node->dev);
-    const struct roce_gid *entry = roce_dev_gid_get(host_dev_engine(node->dev), index);
+    const struct nornic_gid *entry = roce_dev_gid_get(host_dev_engine(node->dev), index);
     if (entry)
         *gid = entry->addr, *type = entry->type;
     host_dev_unlock(node->dev);
     return entry ? 0 : -ENOENT;
 }
 
-int cli_node_pick_gid(const struct cli_node *node, int index, bool ipv6, const struct net_addr *like,
-                      unsigned *out_index, struct net_addr *out_gid)
+int cli_node_pick_gid(const struct cli_node *node, int index, bool ipv6, const struct nornic_addr *like,
+                      unsigned *out_index, struct nornic_addr *out_gid)
 {
-    enum roce_gid_type type;
+    enum nornic_gid_type type;
     if (index >= 0) {
         *out_index = (unsigned)index;
         return gid_at(node, *out_index, out_gid, &type) == 0
@@ -140,11 +141,11 @@ int cli_node_pick_gid(const struct cli_node *node, int index, bool ipv6, const s
                    : cli_fail("%s has no GID with index %d", cli_node_port_name(node), index);
     }
     int best = 0;
-    struct net_addr gid;
-    for (unsigned i = 0; i < ROCE_GID_MAX; i++) {
+    struct nornic_addr gid;
+    for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
         if (gid_at(node, i, &gid, &type) != 0)
             continue; /* an address that went leaves a hole (ROCE-AH-10) */
-        int score = (type == ROCE_GID_V1) == node->roce_v1 ? gid_score(&gid, ipv6, like) : 0;
+        int score = (type == NORNIC_GID_V1) == node->roce_v1 ? gid_score(&gid, ipv6, like) : 0;
         if (score > best) {
             best = score;
             *out_index = i;
@@ -153,21 +154,21 @@ int cli_node_pick_gid(const struct cli_node *node, int index, bool ipv6, const s
     }
     if (best > 0)
         return CLI_OK;
-    char text[NET_ADDR_STR_SIZE];
+    char text[NORNIC_ADDR_STR_SIZE];
     if (like)
         return cli_fail("%s has no address of the family of %s: add one with `ip addr add`",
-                        cli_node_port_name(node), net_addr_str(like, text));
+                        cli_node_port_name(node), nornic_addr_str(like, text));
     return cli_fail("%s has no %s address: add one with `ip addr add`", cli_node_port_name(node),
                     ipv6 ? "IPv6" : "IP");
 }
 
-int cli_node_resolve(const struct cli_node *node, const struct net_addr *dst, struct net_mac *mac)
+int cli_node_resolve(const struct cli_node *node, const struct nornic_addr *dst, struct nornic_mac *mac)
 {
     if (node->memory) {
         *mac = node->memory_peer;
         return CLI_OK;
     }
-    struct net_error why;
+    struct nornic_error why;
     int err = host_dev_resolve(node->dev, dst, RESOLVE_NS, mac, &why);
     return !err ? CLI_OK : cli_fail("%s", why.text);
 }
@@ -175,7 +176,7 @@ int cli_node_resolve(const struct cli_node *node, const struct net_addr *dst, st
 int cli_node_check_pmtu(const struct cli_node *node, uint32_t pmtu_bytes)
 {
     uint32_t port_mtu = host_dev_port(node->dev)->limits.mtu_bytes;
-    uint32_t largest = roce_mtu_bytes(roce_mtu_for_port(port_mtu));
+    uint32_t largest = nornic_mtu_bytes(nornic_mtu_for_port(port_mtu));
     if (pmtu_bytes <= largest)
         return CLI_OK;
     return cli_fail("path MTU %u does not fit %s, whose MTU is %u bytes: use at most %u, or raise the MTU",

@@ -24,9 +24,9 @@ struct cli_node_config {
 struct cli_node {
     struct host_dev *dev;
     bool events, roce_v1;
-    const char *capture;        /* as the configuration has it */
-    bool memory;                /* the peer is the other end of a memory port */
-    struct net_mac memory_peer; /* and this its MAC */
+    const char *capture;           /* as the configuration has it */
+    bool memory;                   /* the peer is the other end of a memory port */
+    struct nornic_mac memory_peer; /* and this its MAC */
 };
 
 /* CLI_OK or CLI_ERROR. `config->port` is not "memory". */
@@ -47,11 +47,11 @@ const char *cli_node_port_mode(const struct cli_node *node);
 /* Which GID to use. `index` >= 0: that one. Else, when `like` is given (the peer's GID, or the local address
  * of the control connection): that very address, or the first of its family and scope. Else the first IPv4
  * address, or with `ipv6` the first IPv6 address that is not link-local. CLI_OK or CLI_ERROR. */
-int cli_node_pick_gid(const struct cli_node *node, int index, bool ipv6, const struct net_addr *like,
-                      unsigned *out_index, struct net_addr *out_gid);
+int cli_node_pick_gid(const struct cli_node *node, int index, bool ipv6, const struct nornic_addr *like,
+                      unsigned *out_index, struct nornic_addr *out_gid);
 
 /* The MAC towards `dst`; waits a few seconds for ARP or NDP. CLI_OK or CLI_ERROR. */
-int cli_node_resolve(const struct cli_node *node, const struct net_addr *dst, struct net_mac *mac);
+int cli_node_resolve(const struct cli_node *node, const struct nornic_addr *dst, struct nornic_mac *mac);
 
 /* Checks that a path MTU fits the port. CLI_OK or CLI_ERROR. */
 int cli_node_check_pmtu(const struct cli_node *node, uint32_t pmtu_bytes);
@@ -72,6 +72,6 @@ void cli_cq_destroy(struct cli_cq *cq);
 
 /* Takes up to `n` completions, waiting for the first at most `timeout_ns`. Returns how many; 0: none came in
  * time, or the user stopped the command; -EIO: the CQ overflowed. */
-int cli_cq_wait(struct cli_cq *cq, struct rdma_wc *wcs, unsigned n, uint64_t timeout_ns);
+int cli_cq_wait(struct cli_cq *cq, struct nornic_wc *wcs, unsigned n, uint64_t timeout_ns);
 
 #endif

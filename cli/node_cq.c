@@ -56,7 +56,7 @@ static uint64_t slice(uint64_t end_ns, uint64_t now_ns)
     return end_ns - now_ns < SLICE_NS ? end_ns - now_ns : SLICE_NS;
 }
 
-static int wait_driving(struct cli_cq *cq, struct rdma_wc *wcs, unsigned n, uint64_t start_ns,
+static int wait_driving(struct cli_cq *cq, struct nornic_wc *wcs, unsigned n, uint64_t start_ns,
                         uint64_t end_ns)
 {
     uint64_t busy_ns = start_ns;
@@ -84,7 +84,7 @@ static void sleep_for_event(const struct cli_cq *cq, uint64_t ns)
     eventfd_read(cq->event_fd, &count);
 }
 
-static int wait_asleep(struct cli_cq *cq, struct rdma_wc *wcs, unsigned n, uint64_t end_ns)
+static int wait_asleep(struct cli_cq *cq, struct nornic_wc *wcs, unsigned n, uint64_t end_ns)
 {
     for (;;) {
         /* Armed first, polled after: a completion between the two is found or rings. */
@@ -97,7 +97,7 @@ static int wait_asleep(struct cli_cq *cq, struct rdma_wc *wcs, unsigned n, uint6
     }
 }
 
-int cli_cq_wait(struct cli_cq *cq, struct rdma_wc *wcs, unsigned n, uint64_t timeout_ns)
+int cli_cq_wait(struct cli_cq *cq, struct nornic_wc *wcs, unsigned n, uint64_t timeout_ns)
 {
     int got = rdma_cq_poll(cq->cq, wcs, n);
     if (got != 0)

@@ -28,9 +28,9 @@
     18 /* 1.07 s until a message of ours is repeated: two programs wait for each other here */
 #define WC_BURST 16
 
-static const struct net_addr any_v4 = {{[10] = 0xff, 0xff}}; /* 0.0.0.0 */
+static const struct nornic_addr any_v4 = {{[10] = 0xff, 0xff}}; /* 0.0.0.0 */
 
-static int resolve_name(const struct peer *peer, const char *name, struct net_addr *out)
+static int resolve_name(const struct peer *peer, const char *name, struct nornic_addr *out)
 {
     struct addrinfo hints = {.ai_family = peer->options->node.ipv6 ? AF_INET6 : AF_UNSPEC,
                              .ai_socktype = SOCK_STREAM},
@@ -40,13 +40,13 @@ static int resolve_name(const struct peer *peer, const char *name, struct net_ad
         return cli_fail("cannot resolve '%s': %s", name, gai_strerror(err));
     if (found->ai_family == AF_INET) {
         const struct sockaddr_in *in = (const void *)found->ai_addr;
-        *out = net_addr_from_v4((const uint8_t *)&in->sin_addr);
+        *out = nornic_addr_from_v4((const uint8_t *)&in->sin_addr);
     } else {
         const struct sockaddr_in6 *in6 = (const void *)found->ai_addr;
         memcpy(out->b, &in6->sin6_addr, sizeof out->b);
     }
     freeaddrinfo(found);
-    if (net_addr_is_multicast(out) || net_addr_is_zero(out) || net_addr_equal(out, &any_v4))
+    if (nornic_addr_is_multicast(out) || nornic_addr_is_zero(out) || nornic_addr_equal(out, &any_v4))
         return cli_fail("%s is no address of one machine: give that", name);
     return CLI_OK;
 }
@@ -65,14 +65,14 @@ static int resolve_local(struct peer *peer)
 
 static int open_device(struct peer *peer)
 {
-    struct net_error why;
+    struct nornic_error why;
     host_dev_lock(peer->node.dev);
     int err = rdma_pd_create(roce_dev_domain(host_dev_engine(peer->node.dev)), &peer->pd);
     host_dev_unlock(peer->node.dev);
     if (err)
         return cli_fail("cannot create a protection domain: %s", strerror(-err));
     struct host_cm_config config = {.timeouts = {.response_timeout = RESPONSE_TIMEOUT},
-                                    .gid_type = peer->node.roce_v1 ? ROCE_GID_V1 : ROCE_GID_V2};
+                                    .gid_type = peer->node.roce_v1 ? NORNIC_GID_V1 : NORNIC_GID_V2};
     if (host_cm_open(peer->node.dev, &config, &peer->cm, &why) != 0)
         return cli_fail("%s", why.text);
     uint32_t depth = peer->options->connections * (peer->max_send_wr + peer->max_recv_wr);
@@ -108,31 +108,31 @@ int peer_open(struct peer *peer, const struct peer_options *options, const struc
 
 /* --- what happens --- */
 
-static int on_completion(struct peer *peer, const struct rdma_wc *wc)
+static int on_completion(struct peer *peer, const struct nornic_wc *wc)
 {
     uint32_t i = 0;
     while (i < peer->options->connections &&
            !(peer->conns[i].qp && roce_qp_num(peer->conns[i].qp) == wc->qp_num))
         i++;
     /* Work of a connection that has ended; the event of its end says so. */
-    if (i == peer->options->connections || wc->status == RDMA_WC_WR_FLUSH_ERR)
+    if (i == peer->options->connections || wc->status == NORNIC_WC_WR_FLUSH_ERR)
         return CLI_OK;
     /* It takes the last message and leaves; if its acknowledgement and its DREQ are lost, nobody repeats
      * them. That it had the message cannot be known (two generals), and is no failure. */
-    if (wc->status == RDMA_WC_RETRY_EXC_ERR && peer->peer_may_leave) {
+    if (wc->status == NORNIC_WC_RETRY_EXC_ERR && peer->peer_may_leave) {
         peer->conns[i].state = PEER_CONN_CLOSED;
         peer->unacknowledged++;
         return CLI_OK;
     }
-    if (wc->status != RDMA_WC_SUCCESS)
-        return cli_negative("%s (%s)", cli_rc_status_words(wc->status), rdma_wc_status_name(wc->status));
+    if (wc->status != NORNIC_WC_SUCCESS)
+        return cli_negative("%s (%s)", cli_rc_status_words(wc->status), nornic_wc_status_name(wc->status));
     return peer->kind->completed(&peer->conns[i], wc);
 }
 
 /* `*did`: set if anything happened. */
 static int round_of(struct peer *peer, bool *did)
 {
-    struct rdma_wc wcs[WC_BURST];
+    struct nornic_wc wcs[WC_BURST];
     *did = !peer->node.events && host_dev_progress(peer->node.dev);
     int err = peer_handle_events(peer, did);
     rdma_cq_req_notify(peer->cq.cq, false);
@@ -233,27 +233,27 @@ static bool all_established_or_ended(const struct peer *peer, const void *ctx)
 
 static int connect_one(struct peer *peer, struct peer_conn *conn)
 {
-    struct net_error why;
+    struct nornic_error why;
     int err = host_cm_create_id(peer->cm, peer->kind->space, conn, &conn->id);
     if (err)
         return cli_fail("cannot make a connection: %s", strerror(-err));
     conn->state = PEER_CONN_OPENING;
-    const struct net_addr *local = net_addr_is_zero(&peer->local) ? NULL : &peer->local;
+    const struct nornic_addr *local = nornic_addr_is_zero(&peer->local) ? NULL : &peer->local;
     err = host_cm_resolve_addr(conn->id, local, &peer->remote, peer->options->service_port, RESOLVE_NS, &why);
     return !err ? CLI_OK : cli_fail("%s", why.text);
 }
 
 static int listen_once(struct peer *peer)
 {
-    char text[NET_ADDR_STR_SIZE];
+    char text[NORNIC_ADDR_STR_SIZE];
     if (peer->listen_id)
         return CLI_OK;
     int err = host_cm_create_id(peer->cm, peer->kind->space, NULL, &peer->listen_id);
-    const struct net_addr *local = net_addr_is_zero(&peer->local) ? NULL : &peer->local;
+    const struct nornic_addr *local = nornic_addr_is_zero(&peer->local) ? NULL : &peer->local;
     if (!err)
         err = host_cm_listen(peer->listen_id, local, peer->options->service_port, peer->options->connections);
     if (err == -EINVAL && local)
-        return cli_fail("cannot listen on %s: it is no address of %s", net_addr_str(local, text),
+        return cli_fail("cannot listen on %s: it is no address of %s", nornic_addr_str(local, text),
                         cli_node_port_name(&peer->node));
     if (err)
         return cli_fail("cannot listen on service port %u: %s", peer->options->service_port, strerror(-err));
@@ -292,7 +292,7 @@ static int linger(struct peer *peer)
 int peer_await_closed(struct peer *peer)
 {
     int err = peer_wait(peer, none_open, NULL, "the peer disconnected");
-    return err == CLI_OK && peer->kind->qp_type != ROCE_QPT_UD ? linger(peer) : err;
+    return err == CLI_OK && peer->kind->qp_type != NORNIC_QPT_UD ? linger(peer) : err;
 }
 
 int peer_disconnect_all(struct peer *peer)
@@ -301,7 +301,7 @@ int peer_disconnect_all(struct peer *peer)
         struct peer_conn *conn = &peer->conns[i];
         if (conn->state != PEER_CONN_ESTABLISHED)
             continue;
-        if (peer->kind->qp_type == ROCE_QPT_UD)
+        if (peer->kind->qp_type == NORNIC_QPT_UD)
             conn->state = PEER_CONN_CLOSED; /* a datagram service has no end */
         else
             host_cm_disconnect(conn->id, NULL, 0);

@@ -57,17 +57,17 @@ int peer_parse(int argc, char **argv, const struct peer_syntax *syntax, struct p
 /* What one connection of a program needs. */
 struct peer_kind {
     const char *stock; /* the stock program, for reports: "rping" */
-    enum roce_cm_port_space space;
-    enum roce_qp_type qp_type;
+    enum nornic_port_space space;
+    enum nornic_qp_type qp_type;
     uint32_t max_send_wr, max_recv_wr; /* of a connection; 0: as many as it has messages */
     uint32_t access;                   /* remote rights of the connection's memory */
     /* Memory of a connection. */
     size_t (*memory_bytes)(const struct peer_options *options);
-    struct roce_cm_conn_param param; /* of connect and accept */
+    struct nornic_conn_param param; /* of connect and accept */
     /* The QP is there and takes receives; the connection is not yet. CLI_OK or CLI_ERROR. */
     int (*prepare)(struct peer_conn *conn);
     /* A completion without error. CLI_OK, or another status, which ends the program. */
-    int (*completed)(struct peer_conn *conn, const struct rdma_wc *wc);
+    int (*completed)(struct peer_conn *conn, const struct nornic_wc *wc);
 };
 
 enum peer_conn_state { PEER_CONN_NONE, PEER_CONN_OPENING, PEER_CONN_ESTABLISHED, PEER_CONN_CLOSED };
@@ -81,7 +81,7 @@ struct peer_conn {
     struct rdma_mr *mr;
     uint8_t *memory;
     /* UD */
-    struct rdma_ah *ah;
+    struct nornic_ah *ah;
     uint32_t remote_qpn, remote_qkey;
 
     uint32_t posted, sent, received; /* work posted to the send queue; completions */
@@ -95,7 +95,7 @@ struct peer {
     struct cli_node node;
     struct host_cm *cm;
     struct host_cm_id *listen_id;
-    struct net_addr remote, local; /* of the server, and ours; zero: not said */
+    struct nornic_addr remote, local; /* of the server, and ours; zero: not said */
     struct rdma_pd *pd;
     struct cli_cq cq;
     uint32_t max_send_wr, max_recv_wr; /* of a connection */
@@ -136,7 +136,7 @@ int peer_conn_open(struct peer_conn *conn);
 /* Gives back what a connection holds, so that a server can take the next one in its place. */
 void peer_conn_close(struct peer_conn *conn);
 /* UD: the way to the other end. CLI_OK or CLI_ERROR. */
-int peer_conn_set_remote(struct peer_conn *conn, const struct roce_av *av, uint32_t qpn, uint32_t qkey);
+int peer_conn_set_remote(struct peer_conn *conn, const struct nornic_av *av, uint32_t qpn, uint32_t qkey);
 
 /* Handles all CM events that wait, peer_event.c. `*did`: set if there was one. CLI_OK or another status. */
 int peer_handle_events(struct peer *peer, bool *did);

@@ -17,7 +17,7 @@ static int register_memory(struct peer_conn *conn)
         return cli_fail("no memory for the messages of a connection, %zu bytes", size);
     host_dev_lock(peer->node.dev);
     int err =
-        rdma_mr_reg(peer->pd, conn->memory, size, RDMA_ACCESS_LOCAL_WRITE | peer->kind->access, &conn->mr);
+        rdma_mr_reg(peer->pd, conn->memory, size, NORNIC_ACCESS_LOCAL_WRITE | peer->kind->access, &conn->mr);
     host_dev_unlock(peer->node.dev);
     return !err ? CLI_OK : cli_fail("cannot register %zu bytes: %s", size, strerror(-err));
 }
@@ -50,12 +50,12 @@ int peer_conn_open(struct peer_conn *conn)
         err = create_qp(conn);
     /* In INIT, so that it takes receives: the peer's first message may follow its answer at once. */
     if (err == CLI_OK)
-        err = kind->qp_type == ROCE_QPT_UD ? cli_ud_init(&conn->peer->node, conn->qp, ROCE_CM_QKEY)
-                                           : cli_rc_init(&conn->peer->node, conn->qp, kind->access);
+        err = kind->qp_type == NORNIC_QPT_UD ? cli_ud_init(&conn->peer->node, conn->qp, NORNIC_CM_QKEY)
+                                             : cli_rc_init(&conn->peer->node, conn->qp, kind->access);
     return err == CLI_OK ? kind->prepare(conn) : err;
 }
 
-int peer_conn_set_remote(struct peer_conn *conn, const struct roce_av *av, uint32_t qpn, uint32_t qkey)
+int peer_conn_set_remote(struct peer_conn *conn, const struct nornic_av *av, uint32_t qpn, uint32_t qkey)
 {
     host_dev_lock(conn->peer->node.dev);
     int err = roce_ah_create(host_dev_engine(conn->peer->node.dev), conn->peer->pd, av, &conn->ah);

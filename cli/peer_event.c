@@ -15,7 +15,7 @@ static struct peer_conn *free_conn(struct peer *peer)
 static int established(struct peer_conn *conn, const struct host_cm_event *event)
 {
     conn->state = PEER_CONN_ESTABLISHED;
-    if (conn->peer->kind->qp_type != ROCE_QPT_UD)
+    if (conn->peer->kind->qp_type != NORNIC_QPT_UD)
         return CLI_OK;
     return peer_conn_set_remote(conn, &event->values.path.av, event->values.qpn, event->values.qkey);
 }
@@ -36,7 +36,7 @@ static int on_request(struct peer *peer, const struct host_cm_event *event, bool
     if (err)
         return cli_fail("cannot accept a connection: %s", strerror(-err));
     /* Nobody says more about a datagram service. */
-    conn->state = peer->kind->qp_type == ROCE_QPT_UD ? PEER_CONN_ESTABLISHED : PEER_CONN_OPENING;
+    conn->state = peer->kind->qp_type == NORNIC_QPT_UD ? PEER_CONN_ESTABLISHED : PEER_CONN_OPENING;
     return CLI_OK;
 }
 
@@ -72,14 +72,14 @@ static int on_failure(const struct peer *peer, const struct host_cm_event *event
 {
     const char *host = peer->options->host;
     if (!host)
-        return cli_negative("a client's connection failed (%s, %d)", roce_cm_event_name(event->type),
+        return cli_negative("a client's connection failed (%s, %d)", nornic_cm_event_name(event->type),
                             event->status);
-    if (event->type == ROCE_CM_EVENT_REJECTED && event->status == ROCE_CM_REJ_INVALID_SERVICE_ID)
+    if (event->type == NORNIC_CM_EVENT_REJECTED && event->status == ROCE_CM_REJ_INVALID_SERVICE_ID)
         return cli_negative("nothing listens on service port %u of %s: start the server there first",
                             peer->options->service_port, host);
-    if (event->type == ROCE_CM_EVENT_REJECTED)
+    if (event->type == NORNIC_CM_EVENT_REJECTED)
         return cli_negative("%s refuses the connection: %s", host, reason_words(event->status));
-    if (event->type == ROCE_CM_EVENT_UNREACHABLE && event->status > 0)
+    if (event->type == NORNIC_CM_EVENT_UNREACHABLE && event->status > 0)
         return cli_negative("%s does not offer service port %u (status %d)", host,
                             peer->options->service_port, event->status);
     return cli_negative("%s does not answer: is RDMA up there (rdma link)?", host);
@@ -90,30 +90,30 @@ static int on_event(struct peer *peer, const struct host_cm_event *event, bool *
 {
     struct peer_conn *conn = host_cm_id_ctx(event->id);
     switch (event->type) {
-    case ROCE_CM_EVENT_ADDR_RESOLVED:
+    case NORNIC_CM_EVENT_ADDR_RESOLVED:
         return host_cm_resolve_route(event->id) == 0 ? CLI_OK : cli_fail("cannot resolve the route");
-    case ROCE_CM_EVENT_ROUTE_RESOLVED:
+    case NORNIC_CM_EVENT_ROUTE_RESOLVED:
         return on_route(conn);
-    case ROCE_CM_EVENT_ADDR_ERROR:
+    case NORNIC_CM_EVENT_ADDR_ERROR:
         return cli_fail("%s", event->error.text);
-    case ROCE_CM_EVENT_CONNECT_REQUEST:
+    case NORNIC_CM_EVENT_CONNECT_REQUEST:
         return on_request(peer, event, gone);
-    case ROCE_CM_EVENT_ESTABLISHED:
+    case NORNIC_CM_EVENT_ESTABLISHED:
         return established(conn, event);
-    case ROCE_CM_EVENT_DISCONNECTED:
+    case NORNIC_CM_EVENT_DISCONNECTED:
         return on_disconnected(conn);
-    case ROCE_CM_EVENT_REJECTED:
-    case ROCE_CM_EVENT_UNREACHABLE:
-    case ROCE_CM_EVENT_CONNECT_ERROR:
-    case ROCE_CM_EVENT_ROUTE_ERROR:
+    case NORNIC_CM_EVENT_REJECTED:
+    case NORNIC_CM_EVENT_UNREACHABLE:
+    case NORNIC_CM_EVENT_CONNECT_ERROR:
+    case NORNIC_CM_EVENT_ROUTE_ERROR:
         return on_failure(peer, event);
-    case ROCE_CM_EVENT_DEVICE_REMOVAL:
+    case NORNIC_CM_EVENT_DEVICE_REMOVAL:
         return cli_fail("the interface of port %s is gone", cli_node_port_name(&peer->node));
-    case ROCE_CM_EVENT_CONNECT_RESPONSE:
-    case ROCE_CM_EVENT_MULTICAST_JOIN:
-    case ROCE_CM_EVENT_MULTICAST_ERROR:
-    case ROCE_CM_EVENT_ADDR_CHANGE:
-    case ROCE_CM_EVENT_TIMEWAIT_EXIT:
+    case NORNIC_CM_EVENT_CONNECT_RESPONSE:
+    case NORNIC_CM_EVENT_MULTICAST_JOIN:
+    case NORNIC_CM_EVENT_MULTICAST_ERROR:
+    case NORNIC_CM_EVENT_ADDR_CHANGE:
+    case NORNIC_CM_EVENT_TIMEWAIT_EXIT:
         break;
     }
     return CLI_OK;

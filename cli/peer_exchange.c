@@ -9,7 +9,7 @@
 
 static uint32_t area_bytes(const struct peer *peer)
 {
-    return peer->kind->qp_type == ROCE_QPT_UD ? CLI_UD_AREA_BYTES : 0;
+    return peer->kind->qp_type == NORNIC_QPT_UD ? CLI_UD_AREA_BYTES : 0;
 }
 
 /* A connection's memory: the messages that it receives, each behind its area, then those that it sends. */
@@ -39,20 +39,20 @@ int peer_exchange_prepare(struct peer_conn *conn)
 
 /* A server of datagrams learns from the first where to answer to: ROCE-UD-6, and the immediate for the
  * QPN. */
-static int learn_remote(struct peer_conn *conn, const struct rdma_wc *wc, const uint8_t *area)
+static int learn_remote(struct peer_conn *conn, const struct nornic_wc *wc, const uint8_t *area)
 {
-    struct roce_av av;
+    struct nornic_av av;
     host_dev_lock(conn->peer->node.dev);
     int err = roce_ah_from_wc(host_dev_engine(conn->peer->node.dev), wc, area, &av);
     host_dev_unlock(conn->peer->node.dev);
     if (err)
         return cli_negative("a datagram came from nowhere that can be answered: %s", strerror(-err));
-    if (!(wc->wc_flags & RDMA_WC_WITH_IMM) || be32toh(wc->imm_data) != wc->src_qpn)
+    if (!(wc->wc_flags & NORNIC_WC_WITH_IMM) || be32toh(wc->imm_data) != wc->src_qpn)
         return cli_negative("a datagram of queue pair 0x%06x does not say so in its immediate", wc->src_qpn);
-    return peer_conn_set_remote(conn, &av, wc->src_qpn, ROCE_CM_QKEY);
+    return peer_conn_set_remote(conn, &av, wc->src_qpn, NORNIC_CM_QKEY);
 }
 
-static int on_message(struct peer_conn *conn, const struct rdma_wc *wc)
+static int on_message(struct peer_conn *conn, const struct nornic_wc *wc)
 {
     const struct peer *peer = conn->peer;
     uint32_t area = area_bytes(peer), size = peer->options->size_bytes, number = (uint32_t)(wc->wr_id >> 8);
@@ -65,7 +65,7 @@ static int on_message(struct peer_conn *conn, const struct rdma_wc *wc)
     return err == CLI_OK ? peer_received(conn, number, message, size) : err;
 }
 
-int peer_exchange_completed(struct peer_conn *conn, const struct rdma_wc *wc)
+int peer_exchange_completed(struct peer_conn *conn, const struct nornic_wc *wc)
 {
     if ((wc->wr_id & 0xff) == PEER_WR_RECV)
         return on_message(conn, wc);
@@ -114,8 +114,9 @@ static int send_all(struct peer *peer, bool last)
 static int receive_all(struct peer *peer)
 {
     return peer_wait(peer, all_received, NULL,
-                     peer->kind->qp_type == ROCE_QPT_UD ? "all datagrams had come; a lost one is not repeated"
-                                                        : "all messages had come");
+                     peer->kind->qp_type == NORNIC_QPT_UD
+                         ? "all datagrams had come; a lost one is not repeated"
+                         : "all messages had come");
 }
 
 static int exchange(struct peer *peer, bool client_first)

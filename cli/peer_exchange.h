@@ -9,7 +9,7 @@
 /* Members of a struct peer_kind. */
 size_t peer_exchange_memory(const struct peer_options *options);
 int peer_exchange_prepare(struct peer_conn *conn);
-int peer_exchange_completed(struct peer_conn *conn, const struct rdma_wc *wc);
+int peer_exchange_completed(struct peer_conn *conn, const struct nornic_wc *wc);
 
 #define PEER_EXCHANGE_KIND                                                  \
     .memory_bytes = peer_exchange_memory, .prepare = peer_exchange_prepare, \

@@ -9,21 +9,21 @@
 
 int peer_post_recv(struct peer_conn *conn, uint64_t number, size_t at, uint32_t len_bytes)
 {
-    struct rdma_sge sge = {
+    struct nornic_sge sge = {
         .addr = (uintptr_t)(conn->memory + at), .len_bytes = len_bytes, .lkey = conn->mr->lkey};
-    struct rdma_recv_wr wr = {.wr_id = peer_wr_id(PEER_WR_RECV, number), .sg_list = &sge, .num_sge = 1};
+    struct nornic_recv_wr wr = {.wr_id = peer_wr_id(PEER_WR_RECV, number), .sg_list = &sge, .num_sge = 1};
     int err = roce_post_recv(conn->qp, &wr, NULL);
     return !err ? CLI_OK : cli_fail("cannot post a receive: %s", strerror(-err));
 }
 
 /* `wr` but for its memory. */
-static int post(struct peer_conn *conn, struct rdma_send_wr wr, size_t at, uint32_t len_bytes)
+static int post(struct peer_conn *conn, struct nornic_send_wr wr, size_t at, uint32_t len_bytes)
 {
-    struct rdma_sge sge = {
+    struct nornic_sge sge = {
         .addr = (uintptr_t)(conn->memory + at), .len_bytes = len_bytes, .lkey = conn->mr->lkey};
     wr.sg_list = &sge;
     wr.num_sge = 1;
-    wr.send_flags = RDMA_SEND_SIGNALED;
+    wr.send_flags = NORNIC_SEND_SIGNALED;
     int err = roce_post_send(conn->qp, &wr, NULL);
     if (err)
         return cli_fail("cannot post work: %s", strerror(-err));
@@ -33,10 +33,10 @@ static int post(struct peer_conn *conn, struct rdma_send_wr wr, size_t at, uint3
 
 int peer_post_send(struct peer_conn *conn, uint64_t number, size_t at, uint32_t len_bytes)
 {
-    struct rdma_send_wr wr = {.wr_id = peer_wr_id(PEER_WR_SEND, number), .opcode = RDMA_WR_SEND};
+    struct nornic_send_wr wr = {.wr_id = peer_wr_id(PEER_WR_SEND, number), .opcode = NORNIC_WR_SEND};
     if (conn->ah) {
         /* udaddy learns from the immediate where to answer to. */
-        wr.opcode = RDMA_WR_SEND_WITH_IMM;
+        wr.opcode = NORNIC_WR_SEND_WITH_IMM;
         wr.imm_data = htobe32(roce_qp_num(conn->qp));
         wr.ud.ah = conn->ah;
         wr.ud.remote_qpn = conn->remote_qpn;
@@ -48,10 +48,10 @@ int peer_post_send(struct peer_conn *conn, uint64_t number, size_t at, uint32_t 
 int peer_post_rdma(struct peer_conn *conn, enum peer_wr kind, size_t at, uint32_t len_bytes,
                    uint64_t remote_addr, uint32_t rkey)
 {
-    struct rdma_send_wr wr = {.wr_id = peer_wr_id(kind, 0),
-                              .opcode = kind == PEER_WR_READ ? RDMA_WR_RDMA_READ : RDMA_WR_RDMA_WRITE,
-                              .remote_addr = remote_addr,
-                              .rkey = rkey};
+    struct nornic_send_wr wr = {.wr_id = peer_wr_id(kind, 0),
+                                .opcode = kind == PEER_WR_READ ? NORNIC_WR_RDMA_READ : NORNIC_WR_RDMA_WRITE,
+                                .remote_addr = remote_addr,
+                                .rkey = rkey};
     return post(conn, wr, at, len_bytes);
 }
 

@@ -20,7 +20,7 @@ static int settle_pmtu(struct perf_options *o, const struct cli_node *node)
     if (o->test.pmtu_bytes)
         return cli_node_check_pmtu(node, o->test.pmtu_bytes);
     uint32_t port_mtu = host_dev_port(node->dev)->limits.mtu_bytes;
-    o->test.pmtu_bytes = roce_mtu_bytes(roce_mtu_for_port(port_mtu));
+    o->test.pmtu_bytes = nornic_mtu_bytes(nornic_mtu_for_port(port_mtu));
     return o->test.pmtu_bytes
                ? CLI_OK
                : cli_fail("an MTU of %u bytes is too small for RoCE: raise it to 352 at least", port_mtu);
@@ -28,7 +28,7 @@ static int settle_pmtu(struct perf_options *o, const struct cli_node *node)
 
 static int run_client(struct perf_options *o, struct cli_node *node)
 {
-    struct net_error why;
+    struct nornic_error why;
     struct perf_result result;
     int fd;
     int err = settle_pmtu(o, node);
@@ -45,7 +45,7 @@ static int run_client(struct perf_options *o, struct cli_node *node)
 
 static int run_server(const struct perf_options *o, struct cli_node *node)
 {
-    struct net_error why;
+    struct nornic_error why;
     int listen_fd, fd;
     if (cli_tcp_listen(o->tcp_port, &listen_fd, &why) != 0)
         return cli_fail("%s", why.text);

@@ -24,13 +24,13 @@
 #define PERF_ATOMIC_BYTES     8u
 
 /* --op; E(id, name, operation, remote rights it needs) */
-#define PERF_OPS(E)                                                                    \
-    E(SEND, "send", RDMA_WR_SEND, 0)                                                   \
-    E(WRITE, "write", RDMA_WR_RDMA_WRITE, RDMA_ACCESS_REMOTE_WRITE)                    \
-    E(WRITE_IMM, "write-imm", RDMA_WR_RDMA_WRITE_WITH_IMM, RDMA_ACCESS_REMOTE_WRITE)   \
-    E(READ, "read", RDMA_WR_RDMA_READ, RDMA_ACCESS_REMOTE_READ)                        \
-    E(FETCH_ADD, "fetch-add", RDMA_WR_ATOMIC_FETCH_AND_ADD, RDMA_ACCESS_REMOTE_ATOMIC) \
-    E(CMP_SWAP, "cmp-swap", RDMA_WR_ATOMIC_CMP_AND_SWP, RDMA_ACCESS_REMOTE_ATOMIC)
+#define PERF_OPS(E)                                                                        \
+    E(SEND, "send", NORNIC_WR_SEND, 0)                                                     \
+    E(WRITE, "write", NORNIC_WR_RDMA_WRITE, NORNIC_ACCESS_REMOTE_WRITE)                    \
+    E(WRITE_IMM, "write-imm", NORNIC_WR_RDMA_WRITE_WITH_IMM, NORNIC_ACCESS_REMOTE_WRITE)   \
+    E(READ, "read", NORNIC_WR_RDMA_READ, NORNIC_ACCESS_REMOTE_READ)                        \
+    E(FETCH_ADD, "fetch-add", NORNIC_WR_ATOMIC_FETCH_AND_ADD, NORNIC_ACCESS_REMOTE_ATOMIC) \
+    E(CMP_SWAP, "cmp-swap", NORNIC_WR_ATOMIC_CMP_AND_SWP, NORNIC_ACCESS_REMOTE_ATOMIC)
 
 enum perf_op {
 #define PERF_OP_ENUM_(id, name, opcode, access) PERF_OP_##id,
@@ -41,7 +41,7 @@ enum perf_op {
 
 const char *perf_op_name(enum perf_op op);
 bool perf_op_parse(const char *name, enum perf_op *op);
-enum rdma_wr_opcode perf_op_opcode(enum perf_op op);
+enum nornic_wr_opcode perf_op_opcode(enum perf_op op);
 uint32_t perf_op_access(enum perf_op op); /* of the server's region and queue pairs */
 bool perf_op_is_atomic(enum perf_op op);
 bool perf_op_takes_receive(enum perf_op op); /* one receive of the server a message */
@@ -96,7 +96,7 @@ struct perf_side {
     uint64_t *times;
     struct perf_qp *qps;
     unsigned sgid_index;
-    struct net_addr gid, peer_gid;
+    struct nornic_addr gid, peer_gid;
     uint64_t peer_addr; /* client: the server's region */
     uint32_t peer_rkey;
     uint64_t checked; /* messages compared */
@@ -104,7 +104,7 @@ struct perf_side {
 
 /* 0, or -errno with a sentence: the test asks for what this side cannot do. */
 int perf_side_open(struct perf_side *side, struct cli_node *node, const struct perf_test *test,
-                   bool is_client, uint64_t timeout_ns, struct net_error *why);
+                   bool is_client, uint64_t timeout_ns, struct nornic_error *why);
 void perf_side_close(struct perf_side *side);
 
 /* Connects every queue pair to its peer. CLI_OK or CLI_ERROR. */
@@ -118,19 +118,19 @@ uint64_t perf_key(unsigned qp_index, uint64_t seq);
 
 /* --- control exchange: perf_control.c. 0 or -errno with a sentence in `why` --- */
 
-int perf_control_send_test(int fd, const struct perf_side *side, struct net_error *why);
+int perf_control_send_test(int fd, const struct perf_side *side, struct nornic_error *why);
 /* What the client wants; its queue pairs go to `peers` (PERF_MAX_QPS of them), its GID to `gid`. */
 struct perf_peer {
     uint32_t qpn, psn;
 };
-int perf_control_read_test(int fd, uint64_t timeout_ns, struct perf_test *test, struct net_addr *gid,
-                           struct perf_peer *peers, struct net_error *err);
-int perf_control_send_answer(int fd, const struct perf_side *side, struct net_error *err);
-int perf_control_read_answer(int fd, struct perf_side *side, struct net_error *err);
-int perf_control_send_ops(int fd, const struct perf_side *side, struct net_error *err);
-int perf_control_read_ops(int fd, const struct perf_side *side, uint64_t *ops, struct net_error *err);
-int perf_control_send_checked(int fd, uint64_t checked, struct net_error *err);
-int perf_control_read_checked(int fd, uint64_t timeout_ns, uint64_t *checked, struct net_error *err);
+int perf_control_read_test(int fd, uint64_t timeout_ns, struct perf_test *test, struct nornic_addr *gid,
+                           struct perf_peer *peers, struct nornic_error *err);
+int perf_control_send_answer(int fd, const struct perf_side *side, struct nornic_error *err);
+int perf_control_read_answer(int fd, struct perf_side *side, struct nornic_error *err);
+int perf_control_send_ops(int fd, const struct perf_side *side, struct nornic_error *err);
+int perf_control_read_ops(int fd, const struct perf_side *side, uint64_t *ops, struct nornic_error *err);
+int perf_control_send_checked(int fd, uint64_t checked, struct nornic_error *err);
+int perf_control_read_checked(int fd, uint64_t timeout_ns, uint64_t *checked, struct nornic_error *err);
 /* Tells the peer why this side gives up; best effort. */
 void perf_control_send_error(int fd, const char *why);
 

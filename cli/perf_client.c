@@ -13,7 +13,7 @@
 /* The server may know better why a transfer failed, and says so before it goes. */
 static void print_servers_reason(int fd)
 {
-    struct net_error why;
+    struct nornic_error why;
     uint64_t checked;
     if (!cli_stopped() && perf_control_read_checked(fd, REASON_NS, &checked, &why) == -EREMOTEIO)
         cli_fail("%s", why.text);
@@ -21,7 +21,7 @@ static void print_servers_reason(int fd)
 
 static int set_up(struct perf_side *side, int fd)
 {
-    struct net_error why;
+    struct nornic_error why;
     if (perf_control_send_test(fd, side, &why) != 0 || perf_control_read_answer(fd, side, &why) != 0)
         return cli_fail("%s", why.text);
     return perf_side_connect(side);
@@ -29,7 +29,7 @@ static int set_up(struct perf_side *side, int fd)
 
 static int finish(struct perf_side *side, int fd, struct perf_result *result)
 {
-    struct net_error why;
+    struct nornic_error why;
     if (perf_control_send_ops(fd, side, &why) != 0 ||
         perf_control_read_checked(fd, side->timeout_ns, &result->server_checked, &why) != 0)
         return cli_negative("%s", why.text);
@@ -39,8 +39,8 @@ static int finish(struct perf_side *side, int fd, struct perf_result *result)
 int perf_client(const struct perf_options *options, struct cli_node *node, int fd, struct perf_result *result)
 {
     struct perf_side side;
-    struct net_error why;
-    struct net_addr local;
+    struct nornic_error why;
+    struct nornic_addr local;
     memset(result, 0, sizeof *result);
     if (perf_side_open(&side, node, &options->test, true, options->timeout_ns, &why) != 0)
         return cli_fail("%s", why.text);

@@ -20,7 +20,7 @@ static struct json_object *new_line(void)
 }
 
 /* Sends `o` as a line and lets it go. */
-static int send_line(int fd, struct json_object *o, struct net_error *why)
+static int send_line(int fd, struct json_object *o, struct nornic_error *why)
 {
     size_t len;
     const char *text =
@@ -34,7 +34,7 @@ static int send_line(int fd, struct json_object *o, struct net_error *why)
 
 /* Byte by byte: what follows the line stays unread, and three short lines are all that there is. The time is
  * that of the whole line: a peer that says a little now and then would otherwise hold this side for ever. */
-static int read_text(int fd, uint64_t timeout_ns, char *line, struct net_error *why)
+static int read_text(int fd, uint64_t timeout_ns, char *line, struct nornic_error *why)
 {
     uint64_t end_ns = host_now_ns() + timeout_ns;
     for (size_t n = 0; n < MAX_LINE_BYTES; n++) {
@@ -50,7 +50,7 @@ static int read_text(int fd, uint64_t timeout_ns, char *line, struct net_error *
     return net_error_set(why, EPROTO, "the peer's line is longer than %u bytes", MAX_LINE_BYTES);
 }
 
-static int check_line(struct json_object *o, struct net_error *why)
+static int check_line(struct json_object *o, struct nornic_error *why)
 {
     struct json_object *version, *error;
     if (!json_object_object_get_ex(o, "nornic_perf", &version))
@@ -66,7 +66,7 @@ static int check_line(struct json_object *o, struct net_error *why)
 }
 
 /* Reads one line; `*out` is the caller's to let go. */
-static int read_line(int fd, uint64_t timeout_ns, struct json_object **out, struct net_error *why)
+static int read_line(int fd, uint64_t timeout_ns, struct json_object **out, struct nornic_error *why)
 {
     char *line = malloc(MAX_LINE_BYTES);
     if (!line)
@@ -87,7 +87,7 @@ static int read_line(int fd, uint64_t timeout_ns, struct json_object **out, stru
 
 /* A member that is a whole number in [min, max]. */
 static int get_count(struct json_object *o, const char *key, uint64_t min, uint64_t max, uint64_t *out,
-                     struct net_error *why)
+                     struct nornic_error *why)
 {
     struct json_object *member;
     if (!json_object_object_get_ex(o, key, &member) || !json_object_is_type(member, json_type_int))
@@ -99,7 +99,7 @@ static int get_count(struct json_object *o, const char *key, uint64_t min, uint6
 }
 
 static int get_count32(struct json_object *o, const char *key, uint32_t max, uint32_t *out,
-                       struct net_error *why)
+                       struct nornic_error *why)
 {
     uint64_t value = 0;
     int err = get_count(o, key, 0, max, &value, why);
@@ -107,19 +107,19 @@ static int get_count32(struct json_object *o, const char *key, uint32_t max, uin
     return err;
 }
 
-static int get_gid(struct json_object *o, struct net_addr *gid, struct net_error *why)
+static int get_gid(struct json_object *o, struct nornic_addr *gid, struct nornic_error *why)
 {
     struct json_object *member;
     if (!json_object_object_get_ex(o, "gid", &member) || !json_object_is_type(member, json_type_string) ||
-        net_addr_parse(json_object_get_string(member), gid) != 0)
+        nornic_addr_parse(json_object_get_string(member), gid) != 0)
         return net_error_set(why, EPROTO, "the peer's line names no GID");
     return 0;
 }
 
 static void add_qps(struct json_object *o, const struct perf_side *side)
 {
-    char text[NET_ADDR_STR_SIZE];
-    cli_json_add_text(o, "gid", net_addr_str(&side->gid, text));
+    char text[NORNIC_ADDR_STR_SIZE];
+    cli_json_add_text(o, "gid", nornic_addr_str(&side->gid, text));
     struct json_object *list = json_object_new_array();
     for (uint32_t q = 0; q < side->test.qps; q++) {
         struct json_object *qp = json_object_new_object();
@@ -130,7 +130,7 @@ static void add_qps(struct json_object *o, const struct perf_side *side)
     json_object_object_add(o, "qp_list", list);
 }
 
-static int get_qps(struct json_object *o, uint32_t want, struct perf_peer *peers, struct net_error *why)
+static int get_qps(struct json_object *o, uint32_t want, struct perf_peer *peers, struct nornic_error *why)
 {
     struct json_object *list;
     if (!json_object_object_get_ex(o, "qp_list", &list) || !json_object_is_type(list, json_type_array) ||
@@ -146,7 +146,7 @@ static int get_qps(struct json_object *o, uint32_t want, struct perf_peer *peers
     return err;
 }
 
-int perf_control_send_test(int fd, const struct perf_side *side, struct net_error *why)
+int perf_control_send_test(int fd, const struct perf_side *side, struct nornic_error *why)
 {
     const struct perf_test *t = &side->test;
     struct json_object *o = new_line();
@@ -160,7 +160,7 @@ int perf_control_send_test(int fd, const struct perf_side *side, struct net_erro
     return send_line(fd, o, why);
 }
 
-static int get_op(struct json_object *o, enum perf_op *op, struct net_error *why)
+static int get_op(struct json_object *o, enum perf_op *op, struct nornic_error *why)
 {
     struct json_object *member;
     if (json_object_object_get_ex(o, "op", &member) && json_object_is_type(member, json_type_string) &&
@@ -169,7 +169,7 @@ static int get_op(struct json_object *o, enum perf_op *op, struct net_error *why
     return net_error_set(why, EPROTO, "the peer asks for an operation that this side does not know");
 }
 
-static int get_test(struct json_object *o, struct perf_test *t, struct net_error *why)
+static int get_test(struct json_object *o, struct perf_test *t, struct nornic_error *why)
 {
     uint32_t verify = 0;
     int err = get_op(o, &t->op, why);
@@ -189,8 +189,8 @@ static int get_test(struct json_object *o, struct perf_test *t, struct net_error
     return err;
 }
 
-int perf_control_read_test(int fd, uint64_t timeout_ns, struct perf_test *test, struct net_addr *gid,
-                           struct perf_peer *peers, struct net_error *why)
+int perf_control_read_test(int fd, uint64_t timeout_ns, struct perf_test *test, struct nornic_addr *gid,
+                           struct perf_peer *peers, struct nornic_error *why)
 {
     struct json_object *o = NULL;
     int err = read_line(fd, timeout_ns, &o, why);
@@ -205,7 +205,7 @@ int perf_control_read_test(int fd, uint64_t timeout_ns, struct perf_test *test, 
     return err;
 }
 
-int perf_control_send_answer(int fd, const struct perf_side *side, struct net_error *why)
+int perf_control_send_answer(int fd, const struct perf_side *side, struct nornic_error *why)
 {
     struct json_object *o = new_line();
     add_qps(o, side);
@@ -214,7 +214,7 @@ int perf_control_send_answer(int fd, const struct perf_side *side, struct net_er
     return send_line(fd, o, why);
 }
 
-int perf_control_read_answer(int fd, struct perf_side *side, struct net_error *why)
+int perf_control_read_answer(int fd, struct perf_side *side, struct nornic_error *why)
 {
     struct json_object *o = NULL;
     struct perf_peer peers[PERF_MAX_QPS] = {{0}};
@@ -236,7 +236,7 @@ int perf_control_read_answer(int fd, struct perf_side *side, struct net_error *w
     return err;
 }
 
-int perf_control_send_ops(int fd, const struct perf_side *side, struct net_error *why)
+int perf_control_send_ops(int fd, const struct perf_side *side, struct nornic_error *why)
 {
     struct json_object *o = new_line();
     struct json_object *list = json_object_new_array();
@@ -246,7 +246,7 @@ int perf_control_send_ops(int fd, const struct perf_side *side, struct net_error
     return send_line(fd, o, why);
 }
 
-int perf_control_read_ops(int fd, const struct perf_side *side, uint64_t *ops, struct net_error *why)
+int perf_control_read_ops(int fd, const struct perf_side *side, uint64_t *ops, struct nornic_error *why)
 {
     struct json_object *o = NULL, *list = NULL;
     int err = read_line(fd, side->timeout_ns, &o, why);
@@ -261,14 +261,14 @@ int perf_control_read_ops(int fd, const struct perf_side *side, uint64_t *ops, s
     return err;
 }
 
-int perf_control_send_checked(int fd, uint64_t checked, struct net_error *why)
+int perf_control_send_checked(int fd, uint64_t checked, struct nornic_error *why)
 {
     struct json_object *o = new_line();
     cli_json_add_count(o, "checked", checked);
     return send_line(fd, o, why);
 }
 
-int perf_control_read_checked(int fd, uint64_t timeout_ns, uint64_t *checked, struct net_error *why)
+int perf_control_read_checked(int fd, uint64_t timeout_ns, uint64_t *checked, struct nornic_error *why)
 {
     struct json_object *o = NULL;
     int err = read_line(fd, timeout_ns, &o, why);

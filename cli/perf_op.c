@@ -5,7 +5,7 @@
 
 static const struct {
     const char *name;
-    enum rdma_wr_opcode opcode;
+    enum nornic_wr_opcode opcode;
     uint32_t access;
 } ops[] = {
 #define PERF_OP_ROW_(id, name, opcode, access) {name, opcode, access},
@@ -29,7 +29,7 @@ bool perf_op_parse(const char *name, enum perf_op *op)
     return false;
 }
 
-enum rdma_wr_opcode perf_op_opcode(enum perf_op op)
+enum nornic_wr_opcode perf_op_opcode(enum perf_op op)
 {
     return ops[op].opcode;
 }

@@ -22,14 +22,14 @@ static uint32_t receive_slot(const struct perf_side *side, uint64_t seq)
     return (uint32_t)(seq % side->slots);
 }
 
-static int post_receive(struct perf_side *side, unsigned qp_index, struct net_error *why)
+static int post_receive(struct perf_side *side, unsigned qp_index, struct nornic_error *why)
 {
     struct perf_qp *p = &side->qps[qp_index];
     uint8_t *slot = p->region + perf_slot_bytes(&side->test) * receive_slot(side, p->posted);
-    struct rdma_sge sge = {
+    struct nornic_sge sge = {
         .addr = (uintptr_t)slot, .len_bytes = side->test.size_bytes, .lkey = side->mr->lkey};
     /* The immediate of a WRITE needs a receive, but no room in it. */
-    struct rdma_recv_wr wr = {
+    struct nornic_recv_wr wr = {
         .wr_id = qp_index, .sg_list = &sge, .num_sge = side->test.op == PERF_OP_SEND ? 1 : 0};
     int err = roce_post_recv(p->qp, &wr, NULL);
     if (err)
@@ -39,12 +39,12 @@ static int post_receive(struct perf_side *side, unsigned qp_index, struct net_er
 }
 
 /* Fills the receive queues: as many as they take. */
-static int post_all_receives(struct perf_side *side, struct net_error *why)
+static int post_all_receives(struct perf_side *side, struct nornic_error *why)
 {
     if (!perf_op_takes_receive(side->test.op))
         return 0;
     for (uint32_t q = 0; q < side->test.qps; q++) {
-        struct roce_qp_caps caps;
+        struct nornic_qp_caps caps;
         host_dev_lock(side->node->dev);
         roce_qp_query(side->qps[q].qp, NULL, &caps);
         host_dev_unlock(side->node->dev);
@@ -69,7 +69,7 @@ static void prepare_memory(struct perf_side *side)
                              side->test.size_bytes);
 }
 
-static int compare(struct perf_side *side, unsigned qp_index, uint64_t seq, struct net_error *why)
+static int compare(struct perf_side *side, unsigned qp_index, uint64_t seq, struct nornic_error *why)
 {
     const struct perf_test *t = &side->test;
     const uint8_t *slot = side->qps[qp_index].region + perf_slot_bytes(t) * (seq % side->slots);
@@ -82,11 +82,11 @@ static int compare(struct perf_side *side, unsigned qp_index, uint64_t seq, stru
                                seq + 1, qp_index, same);
 }
 
-static int on_message(struct perf_side *side, const struct rdma_wc *wc, struct net_error *why)
+static int on_message(struct perf_side *side, const struct nornic_wc *wc, struct nornic_error *why)
 {
-    if (wc->status != RDMA_WC_SUCCESS)
+    if (wc->status != NORNIC_WC_SUCCESS)
         return net_error_set(why, EIO, "the server's receive failed with %s",
-                             rdma_wc_status_name(wc->status));
+                             nornic_wc_status_name(wc->status));
     unsigned q = (unsigned)wc->wr_id;
     uint64_t seq = side->qps[q].done++;
     if (wc->byte_len != side->test.size_bytes)
@@ -106,11 +106,11 @@ static bool readable(int fd)
 }
 
 /* Serves until the client says something on TCP. */
-static int serve_messages(struct perf_side *side, int fd, struct net_error *why)
+static int serve_messages(struct perf_side *side, int fd, struct nornic_error *why)
 {
     uint64_t looked_ns = host_now_ns();
     for (;;) {
-        struct rdma_wc wcs[BATCH];
+        struct nornic_wc wcs[BATCH];
         int n = cli_cq_wait(&side->cq, wcs, BATCH, LOOK_NS);
         if (n < 0)
             return net_error_set(why, EIO, "the server's completion queue overflowed");
@@ -131,9 +131,9 @@ static int serve_messages(struct perf_side *side, int fd, struct net_error *why)
 }
 
 /* What was sent before the client's last line, all acknowledged, is in the queue. */
-static int drain(struct perf_side *side, struct net_error *why)
+static int drain(struct perf_side *side, struct nornic_error *why)
 {
-    struct rdma_wc wcs[BATCH];
+    struct nornic_wc wcs[BATCH];
     int n, rc = 0;
     while (rc == 0 && (n = rdma_cq_poll(side->cq.cq, wcs, BATCH)) > 0)
         for (int i = 0; i < n && rc == 0; i++)
@@ -142,7 +142,7 @@ static int drain(struct perf_side *side, struct net_error *why)
 }
 
 /* A queue pair's memory after `ops` operations: each slot's last WRITE, or the counted word. */
-static int check_memory(struct perf_side *side, unsigned q, uint64_t ops, struct net_error *why)
+static int check_memory(struct perf_side *side, unsigned q, uint64_t ops, struct nornic_error *why)
 {
     const struct perf_test *t = &side->test;
     if (perf_op_is_atomic(t->op)) {
@@ -163,7 +163,7 @@ static int check_memory(struct perf_side *side, unsigned q, uint64_t ops, struct
     return err;
 }
 
-static int check_end(struct perf_side *side, int fd, struct net_error *why)
+static int check_end(struct perf_side *side, int fd, struct nornic_error *why)
 {
     uint64_t *ops = calloc(side->test.qps, sizeof *ops);
     if (!ops)
@@ -184,10 +184,10 @@ static int check_end(struct perf_side *side, int fd, struct net_error *why)
 
 /* Reads what the client wants and makes this side ready for it. On failure nothing is left open. */
 static int accept_test(const struct perf_options *options, struct cli_node *node, int fd,
-                       struct perf_side *side, struct net_error *why)
+                       struct perf_side *side, struct nornic_error *why)
 {
     struct perf_test test;
-    struct net_addr gid;
+    struct nornic_addr gid;
     struct perf_peer peers[PERF_MAX_QPS];
     int err = perf_control_read_test(fd, FIRST_NS, &test, &gid, peers, why);
     if (!err)
@@ -216,7 +216,7 @@ static int accept_test(const struct perf_options *options, struct cli_node *node
 int perf_server(const struct perf_options *options, struct cli_node *node, int fd, bool quiet)
 {
     struct perf_side side;
-    struct net_error why;
+    struct nornic_error why;
     if (accept_test(options, node, fd, &side, &why) != 0) {
         perf_control_send_error(fd, why.text);
         return quiet ? CLI_ERROR : cli_fail("%s", why.text);

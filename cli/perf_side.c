@@ -44,7 +44,7 @@ static uint32_t receives_of(const struct perf_test *test)
     return n < MIN_RECEIVES ? MIN_RECEIVES : n;
 }
 
-static int check_test(const struct perf_test *t, bool is_client, struct net_error *why)
+static int check_test(const struct perf_test *t, bool is_client, struct nornic_error *why)
 {
     if (t->qps < 1 || t->qps > PERF_MAX_QPS)
         return net_error_set(why, EINVAL, "%u queue pairs: 1 to %u are possible", t->qps, PERF_MAX_QPS);
@@ -52,7 +52,7 @@ static int check_test(const struct perf_test *t, bool is_client, struct net_erro
         return net_error_set(why, EINVAL, "depth %u: 1 to %u are possible", t->depth, PERF_MAX_DEPTH);
     if (t->size_bytes < 1 || t->size_bytes > PERF_MAX_REGION_BYTES)
         return net_error_set(why, EINVAL, "size %u: 1 byte to 1 GiB is possible", t->size_bytes);
-    if (roce_mtu_from_bytes(t->pmtu_bytes) == 0)
+    if (nornic_mtu_from_bytes(t->pmtu_bytes) == 0)
         return net_error_set(why, EINVAL, "path MTU %u: it is 256, 512, 1024, 2048 or 4096", t->pmtu_bytes);
     uint64_t region = perf_slot_bytes(t) * slots_of(t, is_client) * t->qps;
     if (region > PERF_MAX_REGION_BYTES)
@@ -64,7 +64,7 @@ static int check_test(const struct perf_test *t, bool is_client, struct net_erro
     return 0;
 }
 
-static int allocate(struct perf_side *side, struct net_error *why)
+static int allocate(struct perf_side *side, struct nornic_error *why)
 {
     const struct perf_test *t = &side->test;
     uint64_t per_qp = perf_slot_bytes(t) * side->slots;
@@ -82,10 +82,10 @@ static int allocate(struct perf_side *side, struct net_error *why)
     return 0;
 }
 
-static int register_memory(struct perf_side *side, struct net_error *why)
+static int register_memory(struct perf_side *side, struct nornic_error *why)
 {
     const struct perf_test *t = &side->test;
-    uint32_t access = RDMA_ACCESS_LOCAL_WRITE | (side->is_client ? 0 : perf_op_access(t->op));
+    uint32_t access = NORNIC_ACCESS_LOCAL_WRITE | (side->is_client ? 0 : perf_op_access(t->op));
     struct roce_dev *engine = host_dev_engine(side->node->dev);
     host_dev_lock(side->node->dev);
     int err = rdma_pd_create(roce_dev_domain(engine), &side->pd);
@@ -96,11 +96,11 @@ static int register_memory(struct perf_side *side, struct net_error *why)
     return !err ? 0 : net_error_set(why, -err, "cannot register the buffers: %s", strerror(-err));
 }
 
-static int create_qps(struct perf_side *side, struct net_error *why)
+static int create_qps(struct perf_side *side, struct nornic_error *why)
 {
     const struct perf_test *t = &side->test;
     struct roce_qp_config config = {
-        .type = ROCE_QPT_RC,
+        .type = NORNIC_QPT_RC,
         .pd = side->pd,
         .send_cq = side->cq.cq,
         .recv_cq = side->cq.cq,
@@ -126,7 +126,7 @@ static int create_qps(struct perf_side *side, struct net_error *why)
 }
 
 int perf_side_open(struct perf_side *side, struct cli_node *node, const struct perf_test *test,
-                   bool is_client, uint64_t timeout_ns, struct net_error *why)
+                   bool is_client, uint64_t timeout_ns, struct nornic_error *why)
 {
     *side = (struct perf_side){.node = node, .test = *test, .is_client = is_client, .timeout_ns = timeout_ns};
     int err = check_test(test, is_client, why);
@@ -172,7 +172,7 @@ int perf_side_connect(struct perf_side *side)
         .pmtu_bytes = side->test.pmtu_bytes,
         .rd_atomic = (uint8_t)(side->test.depth < MAX_RD_ATOMIC ? side->test.depth : MAX_RD_ATOMIC),
     };
-    if (net_addr_is_v4(&side->peer_gid) != net_addr_is_v4(&side->gid))
+    if (nornic_addr_is_v4(&side->peer_gid) != nornic_addr_is_v4(&side->gid))
         return cli_fail("one side uses an IPv4 GID and the other an IPv6 GID: choose with -g or --ipv6");
     int err = cli_node_resolve(side->node, &path.dgid, &path.dst_mac);
     for (uint32_t q = 0; err == CLI_OK && q < side->test.qps; q++) {

@@ -58,13 +58,13 @@ static int post_one(struct phase *phase, unsigned qp_index)
         cli_pattern_fill(perf_key(qp_index, seq), slot, t->size_bytes);
     else if (t->verify)
         memset(slot, 0xa5, t->size_bytes); /* what the answer has to overwrite */
-    struct rdma_sge sge = {.addr = (uintptr_t)slot, .len_bytes = t->size_bytes, .lkey = side->mr->lkey};
-    struct rdma_send_wr wr = {
+    struct nornic_sge sge = {.addr = (uintptr_t)slot, .len_bytes = t->size_bytes, .lkey = side->mr->lkey};
+    struct nornic_send_wr wr = {
         .wr_id = qp_index,
         .sg_list = &sge,
         .num_sge = 1,
         .opcode = perf_op_opcode(t->op),
-        .send_flags = RDMA_SEND_SIGNALED,
+        .send_flags = NORNIC_SEND_SIGNALED,
         .imm_data = (uint32_t)seq,
         .remote_addr = remote_of(side, qp_index, seq),
         .rkey = side->peer_rkey,
@@ -100,12 +100,12 @@ static int check_answer(struct perf_side *side, unsigned qp_index, uint64_t seq)
                               qp_index, same);
 }
 
-static int on_completion(struct phase *phase, const struct rdma_wc *wc)
+static int on_completion(struct phase *phase, const struct nornic_wc *wc)
 {
     struct perf_side *side = phase->side;
-    if (wc->status != RDMA_WC_SUCCESS)
+    if (wc->status != NORNIC_WC_SUCCESS)
         return cli_negative("%s (%s) after %" PRIu64 " operations", cli_rc_status_words(wc->status),
-                            rdma_wc_status_name(wc->status), phase->done);
+                            nornic_wc_status_name(wc->status), phase->done);
     struct perf_qp *p = &side->qps[wc->wr_id];
     uint64_t seq = p->done++;
     phase->done++;
@@ -161,7 +161,7 @@ static int run_phase(struct phase *phase)
     phase->start_ns = phase->shown_ns = host_now_ns();
     int err = fill(phase);
     while (err == CLI_OK && phase->done < phase->posted) {
-        struct rdma_wc wcs[BATCH];
+        struct nornic_wc wcs[BATCH];
         int n = cli_cq_wait(&phase->side->cq, wcs, BATCH, phase->side->timeout_ns);
         if (n <= 0)
             return no_completion(phase, n);

@@ -42,10 +42,10 @@ static uint32_t lines(const struct pingpong_options *o)
     return o->transport == PINGPONG_SRQ ? PINGPONG_MAX_PAIRS : 1;
 }
 
-static int pick_gid(struct pingpong_side *side, const struct net_addr *like, unsigned *index)
+static int pick_gid(struct pingpong_side *side, const struct nornic_addr *like, unsigned *index)
 {
     const struct pingpong_options *o = side->options;
-    struct net_addr gid;
+    struct nornic_addr gid;
     int err = cli_node_pick_gid(side->node, o->node.gid_index, o->node.ipv6, like, index, &gid);
     for (uint32_t i = 0; i < o->pairs && err == CLI_OK; i++)
         side->mine[i].gid = gid;
@@ -77,7 +77,7 @@ static int run_and_report(struct pingpong_side *side, int fd, bool quiet)
 static int serve(struct pingpong_side *side, int fd, bool quiet)
 {
     const struct pingpong_options *o = side->options;
-    struct net_error why;
+    struct nornic_error why;
     unsigned sgid_index;
     if (pingpong_exchange_server_read(fd, side->peer, lines(o), o->timeout_ns, &why) != 0)
         return cli_fail("%s", why.text);
@@ -97,8 +97,8 @@ static int serve(struct pingpong_side *side, int fd, bool quiet)
 static int ask(struct pingpong_side *side, int fd)
 {
     const struct pingpong_options *o = side->options;
-    struct net_error why;
-    struct net_addr local;
+    struct nornic_error why;
+    struct nornic_addr local;
     unsigned sgid_index;
     bool like = !o->node.ipv6 && cli_tcp_local_addr(fd, &local);
     int err = pick_gid(side, like ? &local : NULL, &sgid_index);
@@ -113,7 +113,7 @@ static int ask(struct pingpong_side *side, int fd)
 
 static int open_connection(const struct pingpong_options *o, int *fd)
 {
-    struct net_error why;
+    struct nornic_error why;
     int err;
     if (o->host) {
         err = cli_tcp_connect(o->host, o->tcp_port, o->timeout_ns, fd, &why);
@@ -134,7 +134,7 @@ static int check_size(const struct cli_node *node, const struct pingpong_options
     if (o->transport != PINGPONG_UD)
         return cli_node_check_pmtu(node, o->pmtu_bytes);
     uint32_t port_mtu = host_dev_port(node->dev)->limits.mtu_bytes;
-    uint32_t largest = roce_mtu_bytes(roce_mtu_for_port(port_mtu));
+    uint32_t largest = nornic_mtu_bytes(nornic_mtu_for_port(port_mtu));
     if (o->size_bytes <= largest)
         return CLI_OK;
     return cli_fail("a datagram of %u bytes does not fit %s, whose MTU is %u bytes: use at most -s %u",

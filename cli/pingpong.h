@@ -48,19 +48,19 @@ int pingpong_parse(int argc, char **argv, struct pingpong_options *options);
 
 struct pingpong_dest {
     uint32_t qpn, psn;
-    struct net_addr gid;
+    struct nornic_addr gid;
 };
 
 /* The client: sends its `n` lines, then reads as many and says "done". 0 or -errno with a sentence in
  * `why`. */
 int pingpong_exchange_client(int fd, const struct pingpong_dest *mine, struct pingpong_dest *peer, uint32_t n,
-                             uint64_t timeout_ns, struct net_error *why);
+                             uint64_t timeout_ns, struct nornic_error *why);
 
 /* The server reads `peer`, connects its queue pairs, then sends `mine` and reads "done". */
 int pingpong_exchange_server_read(int fd, struct pingpong_dest *peer, uint32_t n, uint64_t timeout_ns,
-                                  struct net_error *why);
+                                  struct nornic_error *why);
 int pingpong_exchange_server_reply(int fd, const struct pingpong_dest *mine, uint32_t n, uint64_t timeout_ns,
-                                   struct net_error *why);
+                                   struct nornic_error *why);
 
 #define PINGPONG_LINE_BYTES sizeof "0000:000000:000000:00000000000000000000000000000000"
 
@@ -97,7 +97,7 @@ uint32_t pingpong_compare(enum pingpong_form form, uint64_t key, const uint8_t *
 /* A queue pair and what is under way on it. */
 struct pingpong_link {
     struct roce_qp *qp;
-    struct rdma_ah *ah; /* UD: towards the peer */
+    struct nornic_ah *ah; /* UD: towards the peer */
     uint32_t posted, received;
     bool send_pending, receive_pending;
     uint8_t *send_buf, *next_buf; /* what is being sent, and of a server what it echoes next */

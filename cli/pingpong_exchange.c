@@ -50,7 +50,7 @@ bool pingpong_dest_parse(const char *line, struct pingpong_dest *dest)
 }
 
 static int send_lines(int fd, const struct pingpong_dest *mine, uint32_t n, uint64_t timeout_ns,
-                      struct net_error *why)
+                      struct nornic_error *why)
 {
     char lines[PINGPONG_MAX_PAIRS * PINGPONG_LINE_BYTES];
     for (uint32_t i = 0; i < n; i++)
@@ -59,7 +59,7 @@ static int send_lines(int fd, const struct pingpong_dest *mine, uint32_t n, uint
 }
 
 int pingpong_exchange_server_read(int fd, struct pingpong_dest *peer, uint32_t n, uint64_t timeout_ns,
-                                  struct net_error *why)
+                                  struct nornic_error *why)
 {
     char lines[PINGPONG_MAX_PAIRS * PINGPONG_LINE_BYTES];
     int err = cli_tcp_read(fd, lines, n * PINGPONG_LINE_BYTES, timeout_ns, why);
@@ -68,13 +68,13 @@ int pingpong_exchange_server_read(int fd, struct pingpong_dest *peer, uint32_t n
     for (uint32_t i = 0; i < n; i++)
         if (!pingpong_dest_parse(lines + i * PINGPONG_LINE_BYTES, &peer[i]))
             return net_error_set(why, EPROTO, "the peer does not speak the exchange of ibv_*_pingpong");
-    if (net_addr_is_zero(&peer[0].gid))
+    if (nornic_addr_is_zero(&peer[0].gid))
         return net_error_set(why, EPROTO, "the peer named no GID: start ibv_*_pingpong with -g INDEX");
     return 0;
 }
 
 int pingpong_exchange_server_reply(int fd, const struct pingpong_dest *mine, uint32_t n, uint64_t timeout_ns,
-                                   struct net_error *why)
+                                   struct nornic_error *why)
 {
     int err = send_lines(fd, mine, n, timeout_ns, why);
     char done[sizeof "done"];
@@ -82,7 +82,7 @@ int pingpong_exchange_server_reply(int fd, const struct pingpong_dest *mine, uin
 }
 
 int pingpong_exchange_client(int fd, const struct pingpong_dest *mine, struct pingpong_dest *peer, uint32_t n,
-                             uint64_t timeout_ns, struct net_error *why)
+                             uint64_t timeout_ns, struct nornic_error *why)
 {
     int err = send_lines(fd, mine, n, timeout_ns, why);
     if (!err)

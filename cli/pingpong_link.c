@@ -13,10 +13,10 @@ const char *pingpong_transport_name(enum pingpong_transport transport)
     return names[transport];
 }
 
-static enum roce_qp_type qp_type(enum pingpong_transport transport)
+static enum nornic_qp_type qp_type(enum pingpong_transport transport)
 {
-    static const enum roce_qp_type types[PINGPONG_TRANSPORT_COUNT] = {ROCE_QPT_RC, ROCE_QPT_UC, ROCE_QPT_UD,
-                                                                      ROCE_QPT_RC};
+    static const enum nornic_qp_type types[PINGPONG_TRANSPORT_COUNT] = {NORNIC_QPT_RC, NORNIC_QPT_UC,
+                                                                        NORNIC_QPT_UD, NORNIC_QPT_RC};
     return types[transport];
 }
 
@@ -48,7 +48,7 @@ int pingpong_link_open(struct pingpong_side *side, uint32_t i)
 
 static int connect_ud(struct pingpong_side *side, struct pingpong_link *link, const struct cli_path *path)
 {
-    struct roce_av av = cli_path_av(path);
+    struct nornic_av av = cli_path_av(path);
     host_dev_lock(side->node->dev);
     int err = roce_ah_create(host_dev_engine(side->node->dev), side->pd, &av, &link->ah);
     host_dev_unlock(side->node->dev);
@@ -56,7 +56,8 @@ static int connect_ud(struct pingpong_side *side, struct pingpong_link *link, co
                 : cli_fail("cannot make an address handle: %s", strerror(-err));
 }
 
-static int connect_link(struct pingpong_side *side, uint32_t i, unsigned sgid_index, struct net_mac dst_mac)
+static int connect_link(struct pingpong_side *side, uint32_t i, unsigned sgid_index,
+                        struct nornic_mac dst_mac)
 {
     const struct pingpong_options *o = side->options;
     struct pingpong_link *link = &side->links[i];
@@ -92,9 +93,9 @@ static int check_pairs(const struct pingpong_side *side)
 int pingpong_connect(struct pingpong_side *side, unsigned sgid_index)
 {
     const struct pingpong_dest *peer = side->peer;
-    if (net_addr_is_v4(&peer->gid) != net_addr_is_v4(&side->mine[0].gid))
+    if (nornic_addr_is_v4(&peer->gid) != nornic_addr_is_v4(&side->mine[0].gid))
         return cli_fail("one side uses an IPv4 GID and the other an IPv6 GID: choose with -g or --ipv6");
-    struct net_mac mac;
+    struct nornic_mac mac;
     int err = check_pairs(side);
     if (err == CLI_OK)
         err = cli_node_resolve(side->node, &peer->gid, &mac);

@@ -40,15 +40,16 @@ static int post_send(struct pingpong_side *side, struct pingpong_link *link)
         link->next_buf = link->send_buf;
         link->send_buf = echo;
     }
-    struct rdma_sge sge = {.addr = (uintptr_t)link->send_buf, .len_bytes = size, .lkey = side->mr->lkey};
-    struct rdma_send_wr wr = {.wr_id = PINGPONG_WR_SEND | (uint64_t)(link - side->links) << PINGPONG_WR_SHIFT,
-                              .sg_list = &sge,
-                              .num_sge = 1,
-                              .opcode = RDMA_WR_SEND,
-                              .send_flags = RDMA_SEND_SIGNALED,
-                              .ud = {.ah = link->ah,
-                                     .remote_qpn = side->peer[link - side->links].qpn,
-                                     .remote_qkey = PINGPONG_UD_QKEY}};
+    struct nornic_sge sge = {.addr = (uintptr_t)link->send_buf, .len_bytes = size, .lkey = side->mr->lkey};
+    struct nornic_send_wr wr = {.wr_id = PINGPONG_WR_SEND | (uint64_t)(link - side->links)
+                                                                << PINGPONG_WR_SHIFT,
+                                .sg_list = &sge,
+                                .num_sge = 1,
+                                .opcode = NORNIC_WR_SEND,
+                                .send_flags = NORNIC_SEND_SIGNALED,
+                                .ud = {.ah = link->ah,
+                                       .remote_qpn = side->peer[link - side->links].qpn,
+                                       .remote_qkey = PINGPONG_UD_QKEY}};
     link->sent_at_ns = host_now_ns();
     int err = roce_post_send(link->qp, &wr, NULL);
     if (err)
@@ -138,7 +139,7 @@ static int check_length(const struct pingpong_side *side, uint32_t byte_len)
                         side->received + 1, byte_len - area, size);
 }
 
-static int on_receive(struct pingpong_side *side, const struct rdma_wc *wc)
+static int on_receive(struct pingpong_side *side, const struct nornic_wc *wc)
 {
     struct pingpong_link *link = link_of(side, wc->qp_num);
     uint64_t slot = wc->wr_id >> PINGPONG_WR_SHIFT;
@@ -171,14 +172,14 @@ static int on_receive(struct pingpong_side *side, const struct rdma_wc *wc)
 /* Nothing is missing but acknowledgements of what was sent last. A stock peer leaves as soon as it has all
  * that it wants; if its last acknowledgement was lost there is nobody who repeats it. That it had them cannot
  * be known (two generals), and is no failure. */
-static bool peer_may_have_left(const struct pingpong_side *side, enum rdma_wc_status status)
+static bool peer_may_have_left(const struct pingpong_side *side, enum nornic_wc_status status)
 {
     uint32_t iters = side->options->iters;
     return side->received >= iters && side->posted >= iters &&
-           (status == RDMA_WC_RETRY_EXC_ERR || status == RDMA_WC_WR_FLUSH_ERR);
+           (status == NORNIC_WC_RETRY_EXC_ERR || status == NORNIC_WC_WR_FLUSH_ERR);
 }
 
-static int on_completion(struct pingpong_side *side, const struct rdma_wc *wc)
+static int on_completion(struct pingpong_side *side, const struct nornic_wc *wc)
 {
     uint32_t iters = side->options->iters;
     bool is_receive = (wc->wr_id & ((1u << PINGPONG_WR_SHIFT) - 1)) == PINGPONG_WR_RECV;
@@ -187,9 +188,9 @@ static int on_completion(struct pingpong_side *side, const struct rdma_wc *wc)
         side->unacknowledged += !is_receive;
         return CLI_OK;
     }
-    if (wc->status != RDMA_WC_SUCCESS)
+    if (wc->status != NORNIC_WC_SUCCESS)
         return cli_negative("%s (%s) after %u of %u exchanges", cli_rc_status_words(wc->status),
-                            rdma_wc_status_name(wc->status), side->received, iters);
+                            nornic_wc_status_name(wc->status), side->received, iters);
     if (is_receive)
         return on_receive(side, wc);
     struct pingpong_link *link = &side->links[wc->wr_id >> PINGPONG_WR_SHIFT];
@@ -231,7 +232,7 @@ static int exchange_all(struct pingpong_side *side, bool live)
         err = send_next(side, &side->links[i]);
     }
     while (err == CLI_OK && (side->sent < iters || side->received < iters)) {
-        struct rdma_wc wcs[2];
+        struct nornic_wc wcs[2];
         int n = cli_cq_wait(&side->cq, wcs, 2, side->options->timeout_ns);
         if (n <= 0)
             err = no_completion(side, n);

@@ -50,7 +50,7 @@ static int register_memory(struct pingpong_side *side)
     host_dev_lock(side->node->dev);
     int err = rdma_pd_create(roce_dev_domain(engine), &side->pd);
     if (!err)
-        err = rdma_mr_reg(side->pd, side->memory, size, RDMA_ACCESS_LOCAL_WRITE, &side->mr);
+        err = rdma_mr_reg(side->pd, side->memory, size, NORNIC_ACCESS_LOCAL_WRITE, &side->mr);
     host_dev_unlock(side->node->dev);
     return !err ? CLI_OK : cli_fail("cannot register %zu bytes: %s", size, strerror(-err));
 }
@@ -66,10 +66,10 @@ static int create_srq(struct pingpong_side *side)
 
 int pingpong_post_receive(struct pingpong_side *side, uint64_t slot)
 {
-    struct rdma_sge sge = {.addr = (uintptr_t)pingpong_slot(side, slot),
-                           .len_bytes = slot_bytes(side->options),
-                           .lkey = side->mr->lkey};
-    struct rdma_recv_wr wr = {
+    struct nornic_sge sge = {.addr = (uintptr_t)pingpong_slot(side, slot),
+                             .len_bytes = slot_bytes(side->options),
+                             .lkey = side->mr->lkey};
+    struct nornic_recv_wr wr = {
         .wr_id = PINGPONG_WR_RECV | slot << PINGPONG_WR_SHIFT, .sg_list = &sge, .num_sge = 1};
     int err = side->srq ? rdma_srq_post(side->srq, &wr, NULL) : roce_post_recv(side->links[0].qp, &wr, NULL);
     return !err ? CLI_OK : cli_fail("cannot post a receive: %s", strerror(-err));

@@ -9,8 +9,8 @@
 #include "cli/node.h"
 
 struct cli_path {
-    struct net_addr dgid;
-    struct net_mac dst_mac;
+    struct nornic_addr dgid;
+    struct nornic_mac dst_mac;
     unsigned sgid_index;
     uint32_t pmtu_bytes;
     uint32_t dest_qpn;
@@ -19,12 +19,12 @@ struct cli_path {
     uint8_t rd_atomic; /* both directions */
 };
 
-/* roce_qp_modify() under the device's lock; ROCE_QP_STATE is added to `mask`. */
-int cli_qp_modify(const struct cli_node *node, struct roce_qp *qp, const struct roce_qp_attr *attr,
+/* roce_qp_modify() under the device's lock; NORNIC_QP_STATE is added to `mask`. */
+int cli_qp_modify(const struct cli_node *node, struct roce_qp *qp, const struct nornic_qp_attr *attr,
                   uint32_t mask);
 
 /* The address vector of a path. */
-struct roce_av cli_path_av(const struct cli_path *path);
+struct nornic_av cli_path_av(const struct cli_path *path);
 
 /* A PSN to start from: 24 random bits. */
 uint32_t cli_rc_random_psn(void);
@@ -37,6 +37,6 @@ int cli_rc_init(const struct cli_node *node, struct roce_qp *qp, uint32_t access
 int cli_rc_connect(const struct cli_node *node, struct roce_qp *qp, const struct cli_path *path);
 
 /* What a failed completion means to a user; never NULL. */
-const char *cli_rc_status_words(enum rdma_wc_status status);
+const char *cli_rc_status_words(enum nornic_wc_status status);
 
 #endif

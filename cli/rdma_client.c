@@ -34,8 +34,8 @@ static const char server_help[] =
 static int run(int argc, char **argv, const char *help, bool client)
 {
     static const struct peer_kind kind = {.stock = "rdma_client and rdma_server",
-                                          .space = ROCE_CM_PS_TCP,
-                                          .qp_type = ROCE_QPT_RC,
+                                          .space = NORNIC_PS_TCP,
+                                          .qp_type = NORNIC_QPT_RC,
                                           PEER_EXCHANGE_KIND};
     static const struct peer_exchange_order order = {
         .client_sends_first = true, .client_disconnects = true, .server_disconnects = true};

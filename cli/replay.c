@@ -15,7 +15,7 @@
 
 struct settings {
     const char *file, *as;
-    struct net_addr addr;
+    struct nornic_addr addr;
     bool json, all, rewrite;
     const char *scenario_path;
     struct explain_scenario scenario; /* all zero: none */
@@ -201,7 +201,7 @@ static void sum_json(const struct settings *s, const struct explain_endpoint *e,
 
 static int load_scenario(struct settings *s)
 {
-    struct net_error why;
+    struct nornic_error why;
     if (!s->scenario_path)
         return CLI_OK;
     FILE *file = fopen(s->scenario_path, "re");
@@ -227,7 +227,7 @@ static int load(const char *path, struct explain_tape *tape)
 {
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error why;
+    struct nornic_error why;
     int err = net_capture_open(path, &capture, &why);
     if (err)
         return cli_fail("%s", why.text);
@@ -245,7 +245,7 @@ static int run(struct settings *s, const struct explain_tape *tape, struct expla
 {
     struct explain_replay_result result;
     struct explain_replay_config config = {.compared = compared, .ctx = s};
-    struct net_error why = {"out of memory"};
+    struct nornic_error why = {"out of memory"};
     if (explain_learn(tape, &s->addr, &s->scenario, endpoint, &why) != 0 ||
         explain_replay(tape, endpoint, &config, &result, &why) != 0)
         return cli_fail("%s", why.text);
@@ -284,7 +284,7 @@ static int take_option(struct settings *s, int c, char **argv)
     switch (c) {
     case OPT_AS:
         s->as = optarg;
-        return net_addr_parse(optarg, &s->addr) == 0
+        return nornic_addr_parse(optarg, &s->addr) == 0
                    ? 0
                    : cli_fail("--as %s: it is an IPv4 or IPv6 address", optarg);
     case 'a':

@@ -67,13 +67,13 @@ static bool send_frame(struct run *run, uint32_t len_bytes)
 }
 
 /* The frame comes from this host, as a switch is to see it; a scenario that names the MAC goes before. */
-static void set_source_mac(struct run *run, const struct net_addr *src)
+static void set_source_mac(struct run *run, const struct nornic_addr *src)
 {
     const struct explain_scenario *s = run->settings->scenario;
     for (unsigned i = 0; i < s->address_count; i++)
-        if (s->addresses[i].has_mac && net_addr_equal(&s->addresses[i].from, src))
+        if (s->addresses[i].has_mac && nornic_addr_equal(&s->addresses[i].from, src))
             return;
-    memcpy(run->frame + NET_MAC_BYTES, run->port->mac.b, NET_MAC_BYTES);
+    memcpy(run->frame + NORNIC_MAC_BYTES, run->port->mac.b, NORNIC_MAC_BYTES);
 }
 
 static bool is_too_long(const struct run *run, uint32_t len_bytes)
@@ -88,7 +88,7 @@ static bool take(struct run *run, size_t i)
     struct explain_packet p;
     uint32_t n = t->len_bytes <= sizeof run->frame ? explain_rewrite(&run->rewriter, i, run->frame) : 0;
     explain_tape_packet(run->settings->tape, i, &p);
-    if (n && run->settings->from && !net_addr_equal(&p.roce.src, run->settings->from))
+    if (n && run->settings->from && !nornic_addr_equal(&p.roce.src, run->settings->from))
         return true;
     if (n == 0 || is_too_long(run, n)) {
         run->left_out += n == 0;
@@ -152,7 +152,7 @@ static int open_and_rewrite(struct run *run)
 {
     const struct cli_replay_rewrite *s = run->settings;
     struct net_packet_config config = {.ifname = s->ifname};
-    struct net_error why;
+    struct nornic_error why;
     int status = CLI_ERROR, rc = cli_stop_install();
     if (rc)
         return cli_fail("cannot catch signals: %s", strerror(-rc));

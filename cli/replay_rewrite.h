@@ -8,9 +8,9 @@
 struct cli_replay_rewrite {
     const struct explain_tape *tape;
     const struct explain_scenario *scenario;
-    const struct net_addr *from;   /* only what this address sent; NULL: all */
-    const char *ifname, *out_path; /* where to; one of them may be NULL */
-    uint64_t speed;                /* times as fast as recorded; 0: without waiting */
+    const struct nornic_addr *from; /* only what this address sent; NULL: all */
+    const char *ifname, *out_path;  /* where to; one of them may be NULL */
+    uint64_t speed;                 /* times as fast as recorded; 0: without waiting */
     bool json;
 };
 

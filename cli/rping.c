@@ -117,7 +117,7 @@ static int prepare(struct peer_conn *conn)
     return peer_post_recv(conn, 0, RPING_RECV_AT, RPING_ADVERT_BYTES);
 }
 
-static int completed(struct peer_conn *conn, const struct rdma_wc *wc)
+static int completed(struct peer_conn *conn, const struct nornic_wc *wc)
 {
     if ((wc->wr_id & 0xff) != PEER_WR_RECV) {
         conn->sent++;
@@ -155,11 +155,11 @@ int cli_rping(int argc, char **argv)
 {
     static const struct peer_kind kind = {
         .stock = "rping",
-        .space = ROCE_CM_PS_TCP,
-        .qp_type = ROCE_QPT_RC,
+        .space = NORNIC_PS_TCP,
+        .qp_type = NORNIC_QPT_RC,
         .max_send_wr = MAX_ROUND_WORK,
         .max_recv_wr = 1,
-        .access = RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE,
+        .access = NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE,
         .memory_bytes = memory_bytes,
         .param = {.responder_resources = 1, .initiator_depth = 1, .retry_count = 7, .rnr_retry_count = 7},
         .prepare = prepare,

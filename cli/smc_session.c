@@ -288,7 +288,7 @@ static int run_server(const struct smc_options *o)
 
 static int start(const struct smc_options *o)
 {
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     if (o->sock.num_ports == 0)
         return CLI_OK;
     int err = smcr_sock_start(&o->sock, &why);
@@ -307,7 +307,7 @@ static int start(const struct smc_options *o)
 
 static int stop(int status)
 {
-    struct net_error why;
+    struct nornic_error why;
     if (smcr_sock_stop(&why) == 0)
         return status;
     cli_fail("%s", why.text);

@@ -113,7 +113,7 @@ static bool is_full(const struct run *run)
 }
 
 /* Keeps one record, if it is what is looked for. */
-static int take(struct run *run, const struct net_capture_record *record, struct net_error *why)
+static int take(struct run *run, const struct net_capture_record *record, struct nornic_error *why)
 {
     struct explain_packet packet;
     struct explain_meaning meaning;
@@ -126,7 +126,7 @@ static int take(struct run *run, const struct net_capture_record *record, struct
 }
 
 /* Takes what is there, `max` packets at most. 0, or a failure. */
-static int take_burst(struct run *run, unsigned max, struct net_error *why)
+static int take_burst(struct run *run, unsigned max, struct nornic_error *why)
 {
     struct net_capture_record record;
     int err = 1;
@@ -139,7 +139,7 @@ static int take_burst(struct run *run, unsigned max, struct net_error *why)
 }
 
 /* What is due at `now`. */
-static int keep_time(struct run *run, uint64_t now, struct net_error *why)
+static int keep_time(struct run *run, uint64_t now, struct nornic_error *why)
 {
     if (run->shows && now >= run->show_ns) {
         show(run);
@@ -160,7 +160,7 @@ static int wait_ms(const struct run *run, uint64_t now)
 }
 
 /* Captures until a signal, the count or the time ends it: 0; or a failure. */
-static int capture(struct run *run, struct net_error *why)
+static int capture(struct run *run, struct nornic_error *why)
 {
     struct pollfd fds[2] = {{.fd = sniff_live_fd(run->live), .events = POLLIN},
                             {.fd = cli_stop_fd(), .events = POLLIN}};
@@ -224,7 +224,7 @@ static void report(struct run *run, double seconds)
 /* Everything is open. */
 static int sniff(struct run *run)
 {
-    struct net_error why, close_err;
+    struct nornic_error why, close_err;
     run->begin_ns = now_ns();
     run->flush_ns = run->begin_ns + FLUSH_NS;
     run->shows = !run->settings->quiet && isatty(STDERR_FILENO);
@@ -240,7 +240,7 @@ static int sniff(struct run *run)
 
 static int open_and_sniff(const struct settings *settings)
 {
-    struct net_error why;
+    struct nornic_error why;
     struct run run = {.settings = settings,
                       .files = {.path = settings->path,
                                 .ifname = settings->ifname,

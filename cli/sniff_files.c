@@ -27,7 +27,7 @@ bool sniff_files_name(const struct sniff_files *files, uint64_t number, char *na
     return n >= 0 && (size_t)n < size;
 }
 
-static int open_next(struct sniff_files *files, struct net_error *why)
+static int open_next(struct sniff_files *files, struct nornic_error *why)
 {
     char name[PATH_MAX];
     if (!sniff_files_name(files, files->number + 1, name, sizeof name))
@@ -45,12 +45,12 @@ static int open_next(struct sniff_files *files, struct net_error *why)
     return 0;
 }
 
-int sniff_files_open(struct sniff_files *files, struct net_error *why)
+int sniff_files_open(struct sniff_files *files, struct nornic_error *why)
 {
     return open_next(files, why);
 }
 
-static int check(const struct sniff_files *files, struct net_error *why)
+static int check(const struct sniff_files *files, struct nornic_error *why)
 {
     char name[PATH_MAX];
     int error = net_pcapng_errno(files->writer);
@@ -60,7 +60,8 @@ static int check(const struct sniff_files *files, struct net_error *why)
     return net_error_set(why, error, "cannot write %s: %s; what it holds is whole", name, strerror(error));
 }
 
-int sniff_files_add(struct sniff_files *files, const struct net_capture_record *record, struct net_error *why)
+int sniff_files_add(struct sniff_files *files, const struct net_capture_record *record,
+                    struct nornic_error *why)
 {
     uint64_t record_bytes = (record->len_bytes + 3u) / 4 * 4 + RECORD_EXTRA_BYTES;
     if (files->rotate_bytes && net_pcapng_bytes(files->writer) + record_bytes > files->rotate_bytes) {
@@ -75,13 +76,13 @@ int sniff_files_add(struct sniff_files *files, const struct net_capture_record *
     return check(files, why);
 }
 
-int sniff_files_flush(struct sniff_files *files, struct net_error *why)
+int sniff_files_flush(struct sniff_files *files, struct nornic_error *why)
 {
     net_pcapng_flush(files->writer);
     return check(files, why);
 }
 
-int sniff_files_close(struct sniff_files *files, struct net_error *why)
+int sniff_files_close(struct sniff_files *files, struct nornic_error *why)
 {
     if (!files->writer)
         return 0;

@@ -18,17 +18,17 @@ struct sniff_files {
 
 /* Creates the first file, replacing one of that name. The members above "inside" are set, the others 0. Here
  * and below: 0, or -errno with a sentence that names the file. */
-int sniff_files_open(struct sniff_files *files, struct net_error *why);
+int sniff_files_open(struct sniff_files *files, struct nornic_error *why);
 
 /* Appends a record, in a new file when it would make this one too large. */
 int sniff_files_add(struct sniff_files *files, const struct net_capture_record *record,
-                    struct net_error *why);
+                    struct nornic_error *why);
 
 /* Writes out what is gathered. After a failure the file holds the whole records before it. */
-int sniff_files_flush(struct sniff_files *files, struct net_error *why);
+int sniff_files_flush(struct sniff_files *files, struct nornic_error *why);
 
 /* Writes out and closes; may be called once after any failure but that of sniff_files_open(). */
-int sniff_files_close(struct sniff_files *files, struct net_error *why);
+int sniff_files_close(struct sniff_files *files, struct nornic_error *why);
 
 /* The name of file `number`: with rotation "run.pcapng" becomes "run-00001.pcapng" and so on. `name` has
  * `size` bytes; false: it is too long. */

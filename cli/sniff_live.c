@@ -23,7 +23,7 @@ struct sniff_live {
     const char *ifname;
 };
 
-static int fail_activate(int status, const char *ifname, const char *detail, struct net_error *why)
+static int fail_activate(int status, const char *ifname, const char *detail, struct nornic_error *why)
 {
     if (status == PCAP_ERROR_NO_SUCH_DEVICE)
         return net_error_set(why, ENODEV, "there is no interface %s; `ip link` lists those there are",
@@ -37,7 +37,7 @@ static int fail_activate(int status, const char *ifname, const char *detail, str
                          *detail ? detail : pcap_statustostr(status));
 }
 
-static int check_link_type(pcap_t *pcap, const char *ifname, struct net_error *why)
+static int check_link_type(pcap_t *pcap, const char *ifname, struct nornic_error *why)
 {
     if (pcap_datalink(pcap) == DLT_EN10MB)
         return 0;
@@ -47,7 +47,7 @@ static int check_link_type(pcap_t *pcap, const char *ifname, struct net_error *w
                          name ? name : "unknown");
 }
 
-static int set_filter(pcap_t *pcap, const char *ifname, const char *filter, struct net_error *why)
+static int set_filter(pcap_t *pcap, const char *ifname, const char *filter, struct nornic_error *why)
 {
     struct bpf_program program;
     if (pcap_compile(pcap, &program, filter, 1, PCAP_NETMASK_UNKNOWN) != 0)
@@ -61,7 +61,7 @@ static int set_filter(pcap_t *pcap, const char *ifname, const char *filter, stru
 
 /* Options before the activation cannot fail: the handle is not active. */
 static int activate(pcap_t *pcap, const char *ifname, bool promiscuous, const char *filter,
-                    struct net_error *why)
+                    struct nornic_error *why)
 {
     char detail[PCAP_ERRBUF_SIZE] = "";
     pcap_set_snaplen(pcap, SNIFF_SNAP_BYTES);
@@ -81,7 +81,7 @@ static int activate(pcap_t *pcap, const char *ifname, bool promiscuous, const ch
 }
 
 int sniff_live_open(const char *ifname, bool promiscuous, const char *filter, struct sniff_live **out,
-                    struct net_error *why)
+                    struct nornic_error *why)
 {
     char detail[PCAP_ERRBUF_SIZE] = "";
     struct sniff_live *live = calloc(1, sizeof *live);
@@ -107,7 +107,7 @@ int sniff_live_fd(const struct sniff_live *live)
     return pcap_get_selectable_fd(live->pcap);
 }
 
-int sniff_live_next(struct sniff_live *live, struct net_capture_record *record, struct net_error *why)
+int sniff_live_next(struct sniff_live *live, struct net_capture_record *record, struct nornic_error *why)
 {
     struct pcap_pkthdr *header;
     const u_char *data;

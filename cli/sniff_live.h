@@ -17,7 +17,7 @@ struct sniff_live;
 /* Begins to capture, in both directions, what `filter` (in libpcap's language; NULL: all) lets through. 0 or
  * -errno with a sentence in `why`: no such interface, it is down, no privilege, not Ethernet. */
 int sniff_live_open(const char *ifname, bool promiscuous, const char *filter, struct sniff_live **out,
-                    struct net_error *why);
+                    struct nornic_error *why);
 
 /* RDMA, and what may be a handshake of SMC-R. */
 extern const char sniff_live_filter[];
@@ -27,7 +27,7 @@ int sniff_live_fd(const struct sniff_live *live);
 
 /* Takes the next packet that is there; `record` is valid until the next call. 1: one; 0: none now; -EIO with
  * a sentence: the interface went away. */
-int sniff_live_next(struct sniff_live *live, struct net_capture_record *record, struct net_error *why);
+int sniff_live_next(struct sniff_live *live, struct net_capture_record *record, struct nornic_error *why);
 
 /* Packets that passed the filter and were lost because this program was too slow. */
 uint64_t sniff_live_dropped(struct sniff_live *live);

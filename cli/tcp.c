@@ -71,7 +71,8 @@ static int connect_one(const struct addrinfo *to, uint64_t end_ns, int *out_fd)
     return 0;
 }
 
-int cli_tcp_connect(const char *host, uint16_t port, uint64_t timeout_ns, int *out_fd, struct net_error *why)
+int cli_tcp_connect(const char *host, uint16_t port, uint64_t timeout_ns, int *out_fd,
+                    struct nornic_error *why)
 {
     char service[8];
     snprintf(service, sizeof service, "%u", port);
@@ -111,7 +112,7 @@ static int listen_on(int family, uint16_t port)
     return err;
 }
 
-int cli_tcp_listen(uint16_t port, int *out_fd, struct net_error *why)
+int cli_tcp_listen(uint16_t port, int *out_fd, struct nornic_error *why)
 {
     int fd = listen_on(AF_INET6, port);
     if (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)
@@ -123,7 +124,7 @@ int cli_tcp_listen(uint16_t port, int *out_fd, struct net_error *why)
     return 0;
 }
 
-int cli_tcp_accept(int listen_fd, int *out_fd, struct net_error *why)
+int cli_tcp_accept(int listen_fd, int *out_fd, struct nornic_error *why)
 {
     for (;;) {
         int err = wait_for(listen_fd, POLLIN, UINT64_MAX);
@@ -142,7 +143,7 @@ int cli_tcp_accept(int listen_fd, int *out_fd, struct net_error *why)
     }
 }
 
-static int say_io_error(int err, struct net_error *why)
+static int say_io_error(int err, struct nornic_error *why)
 {
     if (err == -EINTR)
         return net_error_set(why, EINTR, "stopped");
@@ -153,7 +154,7 @@ static int say_io_error(int err, struct net_error *why)
     return net_error_set(why, -err, "the TCP connection failed: %s", strerror(-err));
 }
 
-int cli_tcp_read(int fd, void *buf, size_t len_bytes, uint64_t timeout_ns, struct net_error *why)
+int cli_tcp_read(int fd, void *buf, size_t len_bytes, uint64_t timeout_ns, struct nornic_error *why)
 {
     uint64_t end_ns = end_of(timeout_ns);
     for (size_t done = 0; done < len_bytes;) {
@@ -168,7 +169,7 @@ int cli_tcp_read(int fd, void *buf, size_t len_bytes, uint64_t timeout_ns, struc
     return 0;
 }
 
-int cli_tcp_write(int fd, const void *buf, size_t len_bytes, uint64_t timeout_ns, struct net_error *why)
+int cli_tcp_write(int fd, const void *buf, size_t len_bytes, uint64_t timeout_ns, struct nornic_error *why)
 {
     uint64_t end_ns = end_of(timeout_ns);
     for (size_t done = 0; done < len_bytes;) {
@@ -183,7 +184,7 @@ int cli_tcp_write(int fd, const void *buf, size_t len_bytes, uint64_t timeout_ns
     return 0;
 }
 
-bool cli_tcp_local_addr(int fd, struct net_addr *out)
+bool cli_tcp_local_addr(int fd, struct nornic_addr *out)
 {
     union {
         struct sockaddr any;
@@ -194,10 +195,10 @@ bool cli_tcp_local_addr(int fd, struct net_addr *out)
     if (getsockname(fd, &addr.any, &len) != 0)
         return false;
     if (addr.any.sa_family == AF_INET)
-        *out = net_addr_from_v4((const uint8_t *)&addr.v4.sin_addr);
+        *out = nornic_addr_from_v4((const uint8_t *)&addr.v4.sin_addr);
     else if (addr.any.sa_family == AF_INET6)
         memcpy(out->b, &addr.v6.sin6_addr,
-               sizeof out->b); /* ::ffff:a.b.c.d for IPv4: as struct net_addr has it */
+               sizeof out->b); /* ::ffff:a.b.c.d for IPv4: as struct nornic_addr has it */
     else
         return false;
     return true;

@@ -8,23 +8,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/addr.h"
+#include "nornic/addr.h"
 #include "net/error.h"
 
 /* Connects to `host`, a name or an address, waiting at most `timeout_ns` in all. */
-int cli_tcp_connect(const char *host, uint16_t port, uint64_t timeout_ns, int *out_fd, struct net_error *why);
+int cli_tcp_connect(const char *host, uint16_t port, uint64_t timeout_ns, int *out_fd,
+                    struct nornic_error *why);
 
 /* Listens on all addresses of both families. */
-int cli_tcp_listen(uint16_t port, int *out_fd, struct net_error *why);
+int cli_tcp_listen(uint16_t port, int *out_fd, struct nornic_error *why);
 
 /* Waits, without a limit, for one connection. */
-int cli_tcp_accept(int listen_fd, int *out_fd, struct net_error *why);
+int cli_tcp_accept(int listen_fd, int *out_fd, struct nornic_error *why);
 
 /* Reads or writes exactly `len_bytes`, waiting at most `timeout_ns` in all. -ECONNRESET: the peer closed. */
-int cli_tcp_read(int fd, void *buf, size_t len_bytes, uint64_t timeout_ns, struct net_error *why);
-int cli_tcp_write(int fd, const void *buf, size_t len_bytes, uint64_t timeout_ns, struct net_error *why);
+int cli_tcp_read(int fd, void *buf, size_t len_bytes, uint64_t timeout_ns, struct nornic_error *why);
+int cli_tcp_write(int fd, const void *buf, size_t len_bytes, uint64_t timeout_ns, struct nornic_error *why);
 
 /* This side's address of a connection; false for other kinds of sockets. */
-bool cli_tcp_local_addr(int fd, struct net_addr *out);
+bool cli_tcp_local_addr(int fd, struct nornic_addr *out);
 
 #endif

@@ -29,7 +29,7 @@ static const char help[] =
 int cli_udaddy(int argc, char **argv)
 {
     static const struct peer_kind kind = {
-        .stock = "udaddy", .space = ROCE_CM_PS_UDP, .qp_type = ROCE_QPT_UD, PEER_EXCHANGE_KIND};
+        .stock = "udaddy", .space = NORNIC_PS_UDP, .qp_type = NORNIC_QPT_UD, PEER_EXCHANGE_KIND};
     static const struct peer_syntax syntax = {
         .help = help, .letters = "s:b:c:C:S:p:t:jh", .max_size_bytes = 4096};
     static const struct peer_exchange_order order = {

@@ -15,9 +15,9 @@ int cli_ud_start(const struct cli_node *node, struct roce_qp *qp, uint32_t sq_ps
 
 /* What stands before the data in a receive buffer of UD (ROCE-UD-4), of datagrams over IPv4 in its last
  * 20 bytes. */
-#define CLI_UD_AREA_BYTES ROCE_L3_AREA_BYTES
+#define CLI_UD_AREA_BYTES NORNIC_L3_AREA_BYTES
 
 /* Whether that area says that the datagram came from `src` to `dst`. */
-bool cli_ud_area_names(const uint8_t *area, const struct net_addr *src, const struct net_addr *dst);
+bool cli_ud_area_names(const uint8_t *area, const struct nornic_addr *src, const struct nornic_addr *dst);
 
 #endif

@@ -196,7 +196,7 @@ static void print_json(const char *path, const struct tally *t, const struct cli
 
 /* Reads to the end. 0, or -errno with a sentence in `why`; what was counted until then stays. */
 static int read_capture(struct net_capture *capture, struct tally *t, struct cli_strict *strict,
-                        struct progress *progress, struct net_error *why)
+                        struct progress *progress, struct nornic_error *why)
 {
     struct net_capture_record record;
     int more;
@@ -215,7 +215,7 @@ static int verify_file(const char *path, const struct settings *settings, struct
 {
     struct cli_strict strict = {0};
     struct tally t = {0};
-    struct net_error why = {{0}};
+    struct nornic_error why = {{0}};
     struct net_capture *capture;
     struct progress progress = {.path = path, .is_shown = isatty(STDERR_FILENO)};
 

@@ -90,7 +90,7 @@ struct explain_meaning {
 
 /* A QP pair, both directions. [d]: of the end that sends in direction d. */
 struct explain_flow {
-    struct net_addr addr[2];
+    struct nornic_addr addr[2];
     uint32_t qpn[2];     /* 0: not known (it has not been answered) */
     uint8_t service;     /* enum roce_service */
     uint32_t pmtu_bytes; /* the largest piece seen, as a path MTU; 0: unknown */
@@ -101,7 +101,7 @@ struct explain_flow {
 /* A connection of SMC-R. [s]: of what side s (0 client, 1 server) sends. */
 struct explain_smc_conn {
     uint32_t id, group;
-    struct net_addr addr[2]; /* of its TCP connection */
+    struct nornic_addr addr[2]; /* of its TCP connection */
     uint16_t port[2];
     uint32_t token[2], buffer_bytes[2]; /* of the side's own element */
     uint64_t bytes[2], messages[2], writes[2], wraps[2], blocked[2], urgent[2], moves[2];
@@ -115,8 +115,8 @@ struct explain_smc_group {
     uint32_t id;
     uint8_t version;
     uint8_t peer_id[2][8];
-    struct net_addr gid[2]; /* of its first link */
-    uint8_t max_links;      /* 0: not known */
+    struct nornic_addr gid[2]; /* of its first link */
+    uint8_t max_links;         /* 0: not known */
     uint32_t links, links_active, links_gone, rmbs[2], conns, moves;
     bool ended; /* DELETE LINK of all links was seen */
     uint64_t first_number, last_number;

@@ -22,8 +22,10 @@ static struct explain_cm *find(struct explain_analysis *a, const struct roce_pkt
         struct explain_cm *c = &a->cms[(a->next_cm - age) % EXPLAIN_CM_MAX];
         if (!c->number)
             return NULL;
-        bool from_asker = net_addr_equal(&c->addr[0], &pkt->src) && net_addr_equal(&c->addr[1], &pkt->dst);
-        bool to_asker = net_addr_equal(&c->addr[1], &pkt->src) && net_addr_equal(&c->addr[0], &pkt->dst);
+        bool from_asker =
+            nornic_addr_equal(&c->addr[0], &pkt->src) && nornic_addr_equal(&c->addr[1], &pkt->dst);
+        bool to_asker =
+            nornic_addr_equal(&c->addr[1], &pkt->src) && nornic_addr_equal(&c->addr[0], &pkt->dst);
         if (from_asker && local == c->comm_id[0] && attr != ROCE_CM_SIDR_REP) {
             *sender = 0;
             return c;

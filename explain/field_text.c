@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "explain/packet.h"
-#include "net/addr.h"
+#include "nornic/addr.h"
 
 uint64_t explain_field_value(const struct explain_packet *packet, unsigned layer,
                              const struct net_field *field)
@@ -73,9 +73,9 @@ enum explain_form explain_field_form(const char *layer_key, const struct net_fie
     if (is_text(layer_key, field))
         return EXPLAIN_FORM_TEXT;
     switch (field->width_bits / 8) {
-    case sizeof(struct net_mac):
+    case sizeof(struct nornic_mac):
         return EXPLAIN_FORM_MAC;
-    case sizeof(struct net_addr):
+    case sizeof(struct nornic_addr):
         return EXPLAIN_FORM_ADDR;
     case 4:
         return strcmp(layer_key, "ip") == 0 ? EXPLAIN_FORM_IPV4 : EXPLAIN_FORM_BYTES;
@@ -101,9 +101,9 @@ const char *explain_field_text(const struct explain_packet *packet, unsigned lay
     const struct explain_layer *l = &packet->layers[layer];
     const uint8_t *at = packet->frame + l->offset + field->first_bit / 8;
     enum explain_form form = explain_field_form(l->key, field);
-    struct net_mac mac;
-    struct net_addr addr;
-    char buf[NET_ADDR_STR_SIZE];
+    struct nornic_mac mac;
+    struct nornic_addr addr;
+    char buf[NORNIC_ADDR_STR_SIZE];
     switch (form) {
     case EXPLAIN_FORM_DECIMAL:
     case EXPLAIN_FORM_HEX:
@@ -112,14 +112,14 @@ const char *explain_field_text(const struct explain_packet *packet, unsigned lay
         break;
     case EXPLAIN_FORM_MAC:
         memcpy(mac.b, at, sizeof mac.b);
-        snprintf(text, size, "%s", net_mac_str(&mac, buf));
+        snprintf(text, size, "%s", nornic_mac_str(&mac, buf));
         break;
     case EXPLAIN_FORM_IPV4:
         snprintf(text, size, "%u.%u.%u.%u", at[0], at[1], at[2], at[3]);
         break;
     case EXPLAIN_FORM_ADDR:
         memcpy(addr.b, at, sizeof addr.b);
-        snprintf(text, size, "%s", net_addr_str(&addr, buf));
+        snprintf(text, size, "%s", nornic_addr_str(&addr, buf));
         break;
     case EXPLAIN_FORM_TEXT:
         text_of(at, field->width_bits / 8, text, size);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "explain/registry.h"
-#include "net/addr.h"
+#include "nornic/addr.h"
 
 #define DEPTH_MAX 64 /* of parentheses and negations */
 
@@ -32,7 +32,7 @@ struct explain_filter {
 struct parser {
     const char *text, *at;
     unsigned depth;
-    struct net_error *why;
+    struct nornic_error *why;
 };
 
 static struct explain_filter *parse_or(struct parser *p);
@@ -134,11 +134,11 @@ static bool parse_integer(const struct net_field *field, const char *word, size_
 
 static bool parse_mac(const char *word, uint8_t *bytes)
 {
-    for (unsigned i = 0; i < NET_MAC_BYTES; i++, word += 3) {
+    for (unsigned i = 0; i < NORNIC_MAC_BYTES; i++, word += 3) {
         if (!isxdigit((unsigned char)word[0]) || !isxdigit((unsigned char)word[1]))
             return false;
         bytes[i] = (uint8_t)strtoul((char[]){word[0], word[1], '\0'}, NULL, 16);
-        if (i + 1 < NET_MAC_BYTES && word[2] != ':')
+        if (i + 1 < NORNIC_MAC_BYTES && word[2] != ':')
             return false;
     }
     return true;
@@ -148,17 +148,17 @@ static bool parse_mac(const char *word, uint8_t *bytes)
 static bool parse_bytes(struct explain_filter *node, const char *word, size_t n)
 {
     char text[64];
-    struct net_addr addr;
+    struct nornic_addr addr;
     if (n >= sizeof text)
         return false;
     memcpy(text, word, n);
     text[n] = '\0';
     node->byte_count = node->field->width_bits / 8;
-    if (node->byte_count == NET_MAC_BYTES)
+    if (node->byte_count == NORNIC_MAC_BYTES)
         return n == 17 && parse_mac(text, node->bytes);
-    if ((node->byte_count != 4 && node->byte_count != 16) || net_addr_parse(text, &addr) != 0)
+    if ((node->byte_count != 4 && node->byte_count != 16) || nornic_addr_parse(text, &addr) != 0)
         return false;
-    if (node->byte_count == 4 && !net_addr_is_v4(&addr))
+    if (node->byte_count == 4 && !nornic_addr_is_v4(&addr))
         return false;
     memcpy(node->bytes, addr.b + 16 - node->byte_count, node->byte_count);
     return true;
@@ -304,7 +304,7 @@ static struct explain_filter *parse_or(struct parser *p)
     return parse_chain(p, "||", NODE_OR, parse_and);
 }
 
-struct explain_filter *explain_filter_parse(const char *expression, struct net_error *why)
+struct explain_filter *explain_filter_parse(const char *expression, struct nornic_error *why)
 {
     struct parser p = {.text = expression, .at = expression, .why = why};
     why->text[0] = '\0';

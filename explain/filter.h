@@ -14,7 +14,7 @@
 struct explain_filter;
 
 /* NULL, with a sentence in `why` that names the place: wrong syntax, or no such layer, field or value. */
-struct explain_filter *explain_filter_parse(const char *expression, struct net_error *why);
+struct explain_filter *explain_filter_parse(const char *expression, struct nornic_error *why);
 void explain_filter_free(struct explain_filter *filter);
 
 /* `meaning` may be NULL: then flow and message are 0. */

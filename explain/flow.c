@@ -13,7 +13,7 @@
 #define DEFAULT_MAX_FLOWS 65536
 
 struct key {
-    struct net_addr src, dst;
+    struct nornic_addr src, dst;
     uint32_t qpn;
     uint8_t service;
     uint32_t src_qpn; /* of a datagram, which names it; 0: any */
@@ -39,8 +39,8 @@ static bool is_key(const struct explain_pair *p, unsigned direction, const struc
 {
     return p->shown.qpn[!direction] == k->qpn && p->shown.service == k->service &&
            (!k->src_qpn || p->shown.qpn[direction] == k->src_qpn) &&
-           net_addr_equal(&p->shown.addr[direction], &k->src) &&
-           net_addr_equal(&p->shown.addr[!direction], &k->dst);
+           nornic_addr_equal(&p->shown.addr[direction], &k->src) &&
+           nornic_addr_equal(&p->shown.addr[!direction], &k->dst);
 }
 
 /* --- the table: a pair stands in it once a known direction --- */
@@ -167,8 +167,8 @@ static unsigned fitness(const struct explain_pair *p, const struct key *k,
                         const struct explain_packet *packet)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    if (p->shown.qpn[0] || p->shown.service != k->service || !net_addr_equal(&p->shown.addr[0], &k->dst) ||
-        !net_addr_equal(&p->shown.addr[1], &k->src))
+    if (p->shown.qpn[0] || p->shown.service != k->service || !nornic_addr_equal(&p->shown.addr[0], &k->dst) ||
+        !nornic_addr_equal(&p->shown.addr[1], &k->src))
         return 0;
     unsigned points = 0;
     if (pkt->op->flags & ROCE_PKT_RESPONSE)
@@ -216,7 +216,7 @@ struct explain_pair *explain_pair_of(struct explain_analysis *a, const struct ex
     return p;
 }
 
-struct explain_pair *explain_pair_know(struct explain_analysis *a, const struct net_addr addr[2],
+struct explain_pair *explain_pair_know(struct explain_analysis *a, const struct nornic_addr addr[2],
                                        const uint32_t qpn[2], uint8_t service)
 {
     struct key k = {.src = addr[0], .dst = addr[1], .qpn = qpn[1], .service = service};
@@ -240,7 +240,7 @@ struct explain_pair *explain_pair_of_datagram(struct explain_analysis *a, const 
     struct explain_pair *p = find(a, &k, direction);
     if (!p) {
         *direction = 0;
-        p = explain_pair_know(a, (struct net_addr[2]){pkt->src, pkt->dst},
+        p = explain_pair_know(a, (struct nornic_addr[2]){pkt->src, pkt->dst},
                               (uint32_t[2]){pkt->deth.src_qpn, pkt->bth.dest_qpn}, ROCE_SERVICE_UD);
     }
     if (p)
@@ -248,8 +248,8 @@ struct explain_pair *explain_pair_of_datagram(struct explain_analysis *a, const 
     return p;
 }
 
-struct explain_pair *explain_pair_find(const struct explain_analysis *a, const struct net_addr *src,
-                                       const struct net_addr *dst, uint32_t dest_qpn, uint8_t service,
+struct explain_pair *explain_pair_find(const struct explain_analysis *a, const struct nornic_addr *src,
+                                       const struct nornic_addr *dst, uint32_t dest_qpn, uint8_t service,
                                        unsigned *direction)
 {
     struct key k = {.src = *src, .dst = *dst, .qpn = dest_qpn, .service = service};

@@ -89,7 +89,7 @@ struct explain_half {
 struct explain_cm {
     uint64_t number; /* of the REQ or SIDR_REQ; 0: the slot is free */
     uint64_t id;     /* counts from 1 */
-    struct net_addr addr[2];
+    struct nornic_addr addr[2];
     uint32_t comm_id[2], qpn[2], starting_psn[2];
     bool is_answered; /* [1] is known */
     uint8_t service;  /* enum roce_service */
@@ -152,11 +152,11 @@ struct explain_pair *explain_pair_of(struct explain_analysis *a, const struct ex
 struct explain_pair *explain_pair_of_datagram(struct explain_analysis *a, const struct explain_packet *packet,
                                               unsigned *direction);
 /* The pair whose packets in `*direction` go to that QP; NULL: none is known. */
-struct explain_pair *explain_pair_find(const struct explain_analysis *a, const struct net_addr *src,
-                                       const struct net_addr *dst, uint32_t dest_qpn, uint8_t service,
+struct explain_pair *explain_pair_find(const struct explain_analysis *a, const struct nornic_addr *src,
+                                       const struct nornic_addr *dst, uint32_t dest_qpn, uint8_t service,
                                        unsigned *direction);
 /* A new pair of which both ends are known; [0] is the end that speaks first. NULL: no memory. */
-struct explain_pair *explain_pair_know(struct explain_analysis *a, const struct net_addr addr[2],
+struct explain_pair *explain_pair_know(struct explain_analysis *a, const struct nornic_addr addr[2],
                                        const uint32_t qpn[2], uint8_t service);
 /* enum roce_service of a packet; the masked atomics are RC's (docs/masked-atomics.md). */
 uint8_t explain_service(const struct roce_pkt *pkt);

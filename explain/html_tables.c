@@ -128,11 +128,12 @@ void explain_html_put_flows(struct explain_text *out, const struct explain_analy
     explain_put(out, "\"flows\":[");
     for (uint32_t i = 1; i <= explain_analysis_flow_count(analysis); i++) {
         const struct explain_flow *f = explain_analysis_flow(analysis, i);
-        char a[NET_ADDR_STR_SIZE], b[NET_ADDR_STR_SIZE];
+        char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
         if (!f)
             continue;
         explain_printf(out, "%s{\"flow\":%u,\"addr\":[\"%s\",\"%s\"],\"qpn\":[%u,%u]", comma, i,
-                       net_addr_str(&f->addr[0], a), net_addr_str(&f->addr[1], b), f->qpn[0], f->qpn[1]);
+                       nornic_addr_str(&f->addr[0], a), nornic_addr_str(&f->addr[1], b), f->qpn[0],
+                       f->qpn[1]);
         explain_printf(out, ",\"service\":\"%s\",\"pmtu\":%u", service_name(f->service), f->pmtu_bytes);
         put_pair(out, "packets", f->packets);
         put_pair(out, "bytes", f->bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "explain/json.h"
 
-#include "net/addr.h"
+#include "nornic/addr.h"
 #include "roce/counters.h"
 
 static void put_key(struct explain_text *out, const char *key)
@@ -119,10 +119,11 @@ static void put_pair(struct explain_text *out, const char *key, const uint64_t v
     explain_put_n(out, "]", 1);
 }
 
-static void put_address_pair(struct explain_text *out, const char *key, const struct net_addr addr[2])
+static void put_address_pair(struct explain_text *out, const char *key, const struct nornic_addr addr[2])
 {
-    char a[NET_ADDR_STR_SIZE], b[NET_ADDR_STR_SIZE];
-    explain_printf(out, ",\"%s\":[\"%s\",\"%s\"]", key, net_addr_str(&addr[0], a), net_addr_str(&addr[1], b));
+    char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
+    explain_printf(out, ",\"%s\":[\"%s\",\"%s\"]", key, nornic_addr_str(&addr[0], a),
+                   nornic_addr_str(&addr[1], b));
 }
 
 static void put_pair32(struct explain_text *out, const char *key, const uint32_t values[2])

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "explain/registry.h"
-#include "net/addr.h"
+#include "nornic/addr.h"
 #include "net/ether.h"
 
 #define MARGIN      20 /* number and time */
@@ -15,10 +15,10 @@
 #define ROW_BYTES   600
 #define SILENCE_NS  UINT64_C(10000000)
 
-static unsigned lane_of(struct explain_ladder *l, const struct net_addr *addr, bool *is_new)
+static unsigned lane_of(struct explain_ladder *l, const struct nornic_addr *addr, bool *is_new)
 {
     for (unsigned i = 0; i < l->lane_count; i++)
-        if (net_addr_equal(&l->lanes[i], addr))
+        if (nornic_addr_equal(&l->lanes[i], addr))
             return i;
     if (l->lane_count == EXPLAIN_LADDER_LANES)
         return EXPLAIN_LADDER_LANES;
@@ -35,10 +35,10 @@ static unsigned pitch(const struct explain_ladder *l)
 
 static void put_names(struct explain_text *out, const struct explain_ladder *l)
 {
-    char row[ROW_BYTES], name[NET_ADDR_STR_SIZE];
+    char row[ROW_BYTES], name[NORNIC_ADDR_STR_SIZE];
     size_t used = (size_t)snprintf(row, sizeof row, "%5s %11s", "#", "s");
     for (unsigned i = 0; i < l->lane_count; i++) {
-        size_t n = strlen(net_addr_str(&l->lanes[i], name)), at = MARGIN + (size_t)i * pitch(l);
+        size_t n = strlen(nornic_addr_str(&l->lanes[i], name)), at = MARGIN + (size_t)i * pitch(l);
         bool last = i > 0 && l->lane_count == 2; /* its name ends where its lifeline is */
         at = last && at + 1 > n ? at + 1 - n : at;
         at = at > used ? at : used + 1;
@@ -138,9 +138,9 @@ static void put_silence(struct explain_text *out, const struct explain_ladder *l
 }
 
 /* Who speaks with whom; false: the frame has no IP addresses. */
-static bool ends_of(const struct explain_packet *p, struct net_addr *src, struct net_addr *dst)
+static bool ends_of(const struct explain_packet *p, struct nornic_addr *src, struct nornic_addr *dst)
 {
-    if ((p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM) && !net_addr_is_zero(&p->roce.dst)) {
+    if ((p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM) && !nornic_addr_is_zero(&p->roce.dst)) {
         *src = p->roce.src;
         *dst = p->roce.dst;
         return true;
@@ -154,8 +154,8 @@ static bool ends_of(const struct explain_packet *p, struct net_addr *src, struct
                               explain_header_field(layer->header, "src", 3)->first_bit / 8,
                       *to = p->frame + layer->offset +
                             explain_header_field(layer->header, "dst", 3)->first_bit / 8;
-        *src = is_v4 ? net_addr_from_v4(from) : (struct net_addr){{0}};
-        *dst = is_v4 ? net_addr_from_v4(to) : (struct net_addr){{0}};
+        *src = is_v4 ? nornic_addr_from_v4(from) : (struct nornic_addr){{0}};
+        *dst = is_v4 ? nornic_addr_from_v4(to) : (struct nornic_addr){{0}};
         if (!is_v4) {
             memcpy(src->b, from, sizeof src->b);
             memcpy(dst->b, to, sizeof dst->b);
@@ -186,7 +186,7 @@ void explain_ladder(struct explain_text *out, struct explain_ladder *l, const st
                     const struct explain_meaning *m, const struct explain_line_style *style)
 {
     char row[ROW_BYTES];
-    struct net_addr src, dst;
+    struct nornic_addr src, dst;
     bool is_new = false, known = ends_of(p, &src, &dst);
     uint64_t ns = p->time_ns - style->epoch_ns;
     unsigned from = known ? lane_of(l, &src, &is_new) : EXPLAIN_LADDER_LANES;

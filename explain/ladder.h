@@ -9,7 +9,7 @@
 #define EXPLAIN_LADDER_LANES 8 /* addresses; packets of further ones are told of without an arrow */
 
 struct explain_ladder {
-    struct net_addr lanes[EXPLAIN_LADDER_LANES];
+    struct nornic_addr lanes[EXPLAIN_LADDER_LANES];
     unsigned lane_count;
     unsigned columns; /* of the whole picture, at least 72 */
     bool begun;

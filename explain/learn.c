@@ -55,9 +55,9 @@ static int64_t qp_of(struct explain_endpoint *e, uint8_t service, uint32_t flow,
     return e->qp_count++;
 }
 
-static struct roce_av av_of(const struct roce_pkt *pkt)
+static struct nornic_av av_of(const struct roce_pkt *pkt)
 {
-    struct roce_av av = {
+    struct nornic_av av = {
         .dgid = pkt->dst,
         .sl = pkt->vlan_tci < 0 ? 0 : (uint8_t)(pkt->vlan_tci >> 13),
         .traffic_class = pkt->tclass,
@@ -73,9 +73,9 @@ static struct roce_av av_of(const struct roce_pkt *pkt)
 }
 
 /* The way back, for an endpoint that sends nothing. */
-static struct roce_av av_back(const struct roce_pkt *pkt)
+static struct nornic_av av_back(const struct roce_pkt *pkt)
 {
-    struct roce_av av = av_of(pkt);
+    struct nornic_av av = av_of(pkt);
     av.dgid = pkt->src;
     av.dst_mac = pkt->src_mac;
     return av;
@@ -106,7 +106,7 @@ static bool is_replayed(struct explain_endpoint *e, const struct explain_packet 
     uint8_t service = p->roce.bth.opcode >> 5;
     if (p->kind == EXPLAIN_OTHER || p->kind == EXPLAIN_SMC_TCP)
         return false;
-    bool nowhere = p->roce.bth.dest_qpn == ROCE_MULTICAST_QPN && !net_addr_is_multicast(&p->roce.dst);
+    bool nowhere = p->roce.bth.dest_qpn == ROCE_MULTICAST_QPN && !nornic_addr_is_multicast(&p->roce.dst);
     if (p->verdict != ROCE_RX_TAKEN || p->roce.l3_kind == ROCE_L3_GRH || nowhere) {
         e->bad_packets++;
         return false;
@@ -122,8 +122,8 @@ static int assign(const struct explain_tape *tape, struct explain_endpoint *e, s
 {
     struct explain_packet p;
     explain_tape_packet(tape, i, &p);
-    bool sent = net_addr_equal(&p.roce.src, &e->addr);
-    if ((!sent && !net_addr_equal(&p.roce.dst, &e->addr)) || !is_replayed(e, &p))
+    bool sent = nornic_addr_equal(&p.roce.src, &e->addr);
+    if ((!sent && !nornic_addr_equal(&p.roce.dst, &e->addr)) || !is_replayed(e, &p))
         return 0;
     bool datagram = p.roce.op->flags & ROCE_PKT_DETH;
     uint32_t before = e->qp_count;
@@ -170,7 +170,7 @@ static void learn_pmtu(const struct explain_tape *tape, struct explain_endpoint 
         explain_tape_packet(tape, i, &p);
         struct explain_learned *q = &e->qps[e->qp_of[i] - 1];
         uint32_t n = p.roce.payload_bytes;
-        if (p.roce.op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE) && roce_mtu_from_bytes(n))
+        if (p.roce.op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE) && nornic_mtu_from_bytes(n))
             q->pmtu_bytes = n;
     }
     /* Without a message of more than one packet, any that holds the largest will do. */
@@ -247,7 +247,8 @@ static void learn_receives(const struct explain_tape *tape, const struct explain
 }
 
 /* What the scenario says of the queue pairs; PSNs only of the direction that it names. */
-static int take_scenario(struct explain_endpoint *e, const struct explain_scenario *s, struct net_error *why)
+static int take_scenario(struct explain_endpoint *e, const struct explain_scenario *s,
+                         struct nornic_error *why)
 {
     for (unsigned i = 0; s && i < s->qp_count; i++) {
         const struct explain_scenario_qp *said = &s->qps[i];
@@ -269,10 +270,11 @@ static int take_scenario(struct explain_endpoint *e, const struct explain_scenar
     return 0;
 }
 
-int explain_learn(const struct explain_tape *tape, const struct net_addr *addr,
-                  const struct explain_scenario *scenario, struct explain_endpoint *e, struct net_error *why)
+int explain_learn(const struct explain_tape *tape, const struct nornic_addr *addr,
+                  const struct explain_scenario *scenario, struct explain_endpoint *e,
+                  struct nornic_error *why)
 {
-    char text[NET_ADDR_STR_SIZE];
+    char text[NORNIC_ADDR_STR_SIZE];
     *e = (struct explain_endpoint){.addr = *addr};
     e->qp_of = calloc(tape->count + 1, sizeof *e->qp_of);
     e->part = calloc(tape->count + 1, sizeof *e->part);
@@ -284,7 +286,7 @@ int explain_learn(const struct explain_tape *tape, const struct net_addr *addr,
     if (e->qp_count == 0)
         return net_error_set(why, ENOENT,
                              "no queue pair of %s in this capture; `nornic explain` lists who speaks in it",
-                             net_addr_str(addr, text));
+                             nornic_addr_str(addr, text));
     learn_pmtu(tape, e);
     for (uint32_t i = 0; i < e->qp_count; i++) {
         struct explain_learned *q = &e->qps[i];

@@ -6,7 +6,7 @@
 
 #include "explain/scenario.h"
 #include "explain/tape.h"
-#include "rdma/wr.h"
+#include "nornic/wr.h"
 #include "roce/roce.h"
 
 /* What a packet of the tape is to the endpoint. */
@@ -20,8 +20,8 @@ enum explain_part {
 
 /* A message that the endpoint sent: a work request. */
 struct explain_message {
-    struct rdma_send_wr wr; /* without data, address handle and links */
-    struct roce_av av;      /* UD */
+    struct nornic_send_wr wr; /* without data, address handle and links */
+    struct nornic_av av;      /* UD */
     uint32_t first_psn, psn_count;
     uint32_t len_bytes;
     size_t data_offset; /* of SENDs and WRITEs, in explain_learned.data */
@@ -31,7 +31,7 @@ struct explain_message {
 struct explain_region {
     uint32_t rkey;
     uint64_t from, to; /* remote addresses, `to` exclusive */
-    uint32_t access;   /* enum rdma_access: what they did there */
+    uint32_t access;   /* enum nornic_access: what they did there */
     bool is_revocable; /* a peer invalidated it: a window, or a fast region */
     uint8_t *bytes;    /* owned; to - from of them, aligned as `from` is to 8 */
     uint8_t *memory;   /* what was allocated: `bytes` lies in it */
@@ -43,8 +43,8 @@ struct explain_learned {
     uint8_t service;        /* enum roce_service: RC, UC, UD */
     uint32_t flow;          /* RC, UC */
     uint32_t qpn, peer_qpn; /* qpn 0: nothing in the capture names it. UD has no peer */
-    struct roce_av av;      /* connected: towards the peer */
-    struct net_mac mac;
+    struct nornic_av av;    /* connected: towards the peer */
+    struct nornic_mac mac;
     uint16_t vlan_id;
     uint32_t qkey; /* UD */
     uint32_t pmtu_bytes;
@@ -72,7 +72,7 @@ struct explain_learned {
 };
 
 struct explain_endpoint {
-    struct net_addr addr;
+    struct nornic_addr addr;
     struct explain_learned *qps;
     uint32_t qp_count, qp_cap;
     struct explain_region *regions;
@@ -90,9 +90,9 @@ struct explain_endpoint {
  * 0; -ENOMEM; -ENOENT (no packet from or to that address, or no QP that the scenario names), -E2BIG (a key
  * names a range of more than EXPLAIN_REGION_MAX_BYTES, a READ is longer than EXPLAIN_READ_MAX_BYTES), both
  * with a sentence in `why`. explain_endpoint_free() after any of them. */
-int explain_learn(const struct explain_tape *tape, const struct net_addr *addr,
+int explain_learn(const struct explain_tape *tape, const struct nornic_addr *addr,
                   const struct explain_scenario *scenario, struct explain_endpoint *endpoint,
-                  struct net_error *why);
+                  struct nornic_error *why);
 void explain_endpoint_free(struct explain_endpoint *endpoint);
 
 /* The PSNs that a READ of so many bytes takes (ROCE-RC-3). */
@@ -100,9 +100,9 @@ uint32_t explain_read_psns(uint32_t len_bytes, uint32_t pmtu_bytes);
 
 /* --- inside: learn_messages.c, learn_memory.c --- */
 int explain_learn_messages(const struct explain_tape *tape, const struct explain_endpoint *endpoint,
-                           uint32_t qp, struct net_error *why);
+                           uint32_t qp, struct nornic_error *why);
 int explain_learn_memory(const struct explain_tape *tape, const struct explain_scenario *scenario,
-                         struct explain_endpoint *endpoint, struct net_error *why);
+                         struct explain_endpoint *endpoint, struct nornic_error *why);
 /* The region of a key, or NULL. */
 struct explain_region *explain_region_find(const struct explain_endpoint *endpoint, uint32_t rkey);
 

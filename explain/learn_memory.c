@@ -59,11 +59,11 @@ static int take_request(struct explain_endpoint *e, const struct explain_learned
         return 0;
     if (flags & ROCE_PKT_RETH)
         return reach(e, pkt->reth.rkey, pkt->reth.va, pkt->reth.dma_len,
-                     flags & ROCE_PKT_READ ? RDMA_ACCESS_REMOTE_READ
-                                           : RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_LOCAL_WRITE);
+                     flags & ROCE_PKT_READ ? NORNIC_ACCESS_REMOTE_READ
+                                           : NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_LOCAL_WRITE);
     if (flags & ROCE_PKT_ATOMIC)
         return reach(e, pkt->atomiceth.rkey, pkt->atomiceth.va, 8,
-                     RDMA_ACCESS_REMOTE_ATOMIC | RDMA_ACCESS_LOCAL_WRITE);
+                     NORNIC_ACCESS_REMOTE_ATOMIC | NORNIC_ACCESS_LOCAL_WRITE);
     if (flags & ROCE_PKT_IETH) {
         struct explain_region *r = region_of(e, pkt->ieth.rkey);
         if (!r)
@@ -73,11 +73,11 @@ static int take_request(struct explain_endpoint *e, const struct explain_learned
     return 0;
 }
 
-static int allocate(struct explain_region *r, struct net_error *why)
+static int allocate(struct explain_region *r, struct nornic_error *why)
 {
     if (r->from > r->to) { /* invalidated, and never reached */
         r->from = r->to = 0;
-        r->access = RDMA_ACCESS_REMOTE_READ;
+        r->access = NORNIC_ACCESS_REMOTE_READ;
     }
     uint64_t len = r->to - r->from, shift = r->from & 7;
     if (len > EXPLAIN_REGION_MAX_BYTES)
@@ -92,7 +92,7 @@ static int allocate(struct explain_region *r, struct net_error *why)
 }
 
 int explain_learn_memory(const struct explain_tape *tape, const struct explain_scenario *scenario,
-                         struct explain_endpoint *e, struct net_error *why)
+                         struct explain_endpoint *e, struct nornic_error *why)
 {
     int err = 0;
     for (unsigned i = 0; scenario && i < scenario->key_count && !err; i++) {

@@ -46,19 +46,19 @@ static int collect(const struct explain_tape *tape, const struct explain_endpoin
     return 0;
 }
 
-static enum rdma_wr_opcode send_opcode(uint32_t flags)
+static enum nornic_wr_opcode send_opcode(uint32_t flags)
 {
     if (flags & ROCE_PKT_IMMDT)
-        return RDMA_WR_SEND_WITH_IMM;
-    return flags & ROCE_PKT_IETH ? RDMA_WR_SEND_WITH_INV : RDMA_WR_SEND;
+        return NORNIC_WR_SEND_WITH_IMM;
+    return flags & ROCE_PKT_IETH ? NORNIC_WR_SEND_WITH_INV : NORNIC_WR_SEND;
 }
 
-static enum rdma_wr_opcode atomic_opcode(const struct roce_pkt *pkt)
+static enum nornic_wr_opcode atomic_opcode(const struct roce_pkt *pkt)
 {
     bool add = ROCE_OPCODE_OP(pkt->bth.opcode) == ROCE_OP_FETCH_ADD;
     if (pkt->op->flags & ROCE_PKT_MASKETH)
-        return add ? RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD : RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP;
-    return add ? RDMA_WR_ATOMIC_FETCH_AND_ADD : RDMA_WR_ATOMIC_CMP_AND_SWP;
+        return add ? NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD : NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP;
+    return add ? NORNIC_WR_ATOMIC_FETCH_AND_ADD : NORNIC_WR_ATOMIC_CMP_AND_SWP;
 }
 
 /* What the first packet of a message says. */
@@ -66,7 +66,7 @@ static void take_first(struct explain_message *m, const struct roce_pkt *pkt)
 {
     uint32_t flags = pkt->op->flags;
     if (flags & ROCE_PKT_RETH) {
-        m->wr.opcode = flags & ROCE_PKT_READ ? RDMA_WR_RDMA_READ : RDMA_WR_RDMA_WRITE;
+        m->wr.opcode = flags & ROCE_PKT_READ ? NORNIC_WR_RDMA_READ : NORNIC_WR_RDMA_WRITE;
         m->wr.remote_addr = pkt->reth.va;
         m->wr.rkey = pkt->reth.rkey;
         if (flags & ROCE_PKT_READ)
@@ -85,11 +85,11 @@ static void take_first(struct explain_message *m, const struct roce_pkt *pkt)
     if (flags & ROCE_PKT_DETH) {
         m->wr.ud.remote_qpn = pkt->bth.dest_qpn;
         m->wr.ud.remote_qkey = pkt->deth.qkey;
-        m->av = (struct roce_av){.dgid = pkt->dst,
-                                 .sl = pkt->vlan_tci < 0 ? 0 : (uint8_t)(pkt->vlan_tci >> 13),
-                                 .traffic_class = pkt->tclass,
-                                 .hop_limit = pkt->hop_limit,
-                                 .dst_mac = pkt->dst_mac};
+        m->av = (struct nornic_av){.dgid = pkt->dst,
+                                   .sl = pkt->vlan_tci < 0 ? 0 : (uint8_t)(pkt->vlan_tci >> 13),
+                                   .traffic_class = pkt->tclass,
+                                   .hop_limit = pkt->hop_limit,
+                                   .dst_mac = pkt->dst_mac};
     }
 }
 
@@ -99,12 +99,12 @@ static void take_last(struct explain_message *m, const struct roce_pkt *pkt)
     if (flags & ROCE_PKT_SEND)
         m->wr.opcode = send_opcode(flags);
     else if (flags & ROCE_PKT_WRITE && flags & ROCE_PKT_IMMDT)
-        m->wr.opcode = RDMA_WR_RDMA_WRITE_WITH_IMM;
+        m->wr.opcode = NORNIC_WR_RDMA_WRITE_WITH_IMM;
     if (flags & ROCE_PKT_IMMDT)
         memcpy(&m->wr.imm_data, pkt->immdt.imm_data, sizeof m->wr.imm_data);
     if (flags & ROCE_PKT_IETH)
         m->wr.invalidate_rkey = pkt->ieth.rkey;
-    m->wr.send_flags = pkt->bth.se ? RDMA_SEND_SOLICITED : 0;
+    m->wr.send_flags = pkt->bth.se ? NORNIC_SEND_SOLICITED : 0;
 }
 
 static bool add_data(struct explain_learned *q, const struct roce_pkt *pkt)
@@ -150,7 +150,7 @@ static int64_t take_message(const struct explain_tape *tape, struct explain_lear
 }
 
 int explain_learn_messages(const struct explain_tape *tape, const struct explain_endpoint *e, uint32_t qp,
-                           struct net_error *why)
+                           struct nornic_error *why)
 {
     struct explain_learned *q = &e->qps[qp];
     struct psn_table t = {0};
@@ -172,12 +172,12 @@ int explain_learn_messages(const struct explain_tape *tape, const struct explain
             err = (int)psns; /* 0: some of it is missing, and what follows is not compared */
             break;
         }
-        if (m->wr.opcode == RDMA_WR_RDMA_READ && m->len_bytes > EXPLAIN_READ_MAX_BYTES) {
+        if (m->wr.opcode == NORNIC_WR_RDMA_READ && m->len_bytes > EXPLAIN_READ_MAX_BYTES) {
             err = net_error_set(why, E2BIG, "packet %zu asks for %u bytes, more than a replay has room for",
                                 t.at[at], m->len_bytes);
             break;
         }
-        if (m->len_bytes > q->scratch_bytes && m->wr.opcode >= RDMA_WR_RDMA_READ)
+        if (m->len_bytes > q->scratch_bytes && m->wr.opcode >= NORNIC_WR_RDMA_READ)
             q->scratch_bytes = m->len_bytes;
         q->message_count++;
         at += (uint32_t)psns;

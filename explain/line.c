@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "explain/registry.h"
-#include "net/addr.h"
+#include "nornic/addr.h"
 #include "net/ether.h"
 
 #define DIM    "\033[2m"
@@ -58,12 +58,12 @@ static void put_ip_addresses(struct explain_text *out, const struct explain_pack
 
 static void put_place(struct explain_text *out, const struct explain_packet *p)
 {
-    char src[NET_ADDR_STR_SIZE], dst[NET_ADDR_STR_SIZE];
+    char src[NORNIC_ADDR_STR_SIZE], dst[NORNIC_ADDR_STR_SIZE];
     if (p->kind == EXPLAIN_SMC_TCP)
         put_ip_addresses(out, p);
-    if (p->kind == EXPLAIN_OTHER || net_addr_is_zero(&p->roce.dst))
+    if (p->kind == EXPLAIN_OTHER || nornic_addr_is_zero(&p->roce.dst))
         return;
-    explain_printf(out, "%s > %s  ", net_addr_str(&p->roce.src, src), net_addr_str(&p->roce.dst, dst));
+    explain_printf(out, "%s > %s  ", nornic_addr_str(&p->roce.src, src), nornic_addr_str(&p->roce.dst, dst));
     explain_printf(out, "qp 0x%06x psn 0x%06x  ", p->roce.bth.dest_qpn, p->roce.bth.psn);
 }
 

@@ -86,13 +86,13 @@ static bool is_copy(const struct replay *r, size_t i, const struct explain_packe
 static void share_state(struct replay *r, struct replay_qp *q)
 {
     struct roce_qp *a = q->requester.qp, *b = q->responder.qp;
-    struct roce_qp_attr err = {.state = ROCE_QPS_ERR};
+    struct nornic_qp_attr err = {.state = NORNIC_QPS_ERR};
     if (!a || !b)
         return;
-    if (roce_qp_state(a) == ROCE_QPS_ERR && roce_qp_state(b) != ROCE_QPS_ERR)
-        roce_qp_modify(b, &err, ROCE_QP_STATE, r->now_ns);
-    if (roce_qp_state(b) == ROCE_QPS_ERR && roce_qp_state(a) != ROCE_QPS_ERR)
-        roce_qp_modify(a, &err, ROCE_QP_STATE, r->now_ns);
+    if (roce_qp_state(a) == NORNIC_QPS_ERR && roce_qp_state(b) != NORNIC_QPS_ERR)
+        roce_qp_modify(b, &err, NORNIC_QP_STATE, r->now_ns);
+    if (roce_qp_state(b) == NORNIC_QPS_ERR && roce_qp_state(a) != NORNIC_QPS_ERR)
+        roce_qp_modify(a, &err, NORNIC_QP_STATE, r->now_ns);
 }
 
 static int play(struct replay *r, size_t i)
@@ -174,7 +174,7 @@ static void close_qps(struct replay *r)
 
 int explain_replay(const struct explain_tape *tape, const struct explain_endpoint *endpoint,
                    const struct explain_replay_config *config, struct explain_replay_result *result,
-                   struct net_error *why)
+                   struct nornic_error *why)
 {
     struct replay r = {.tape = tape, .endpoint = endpoint, .config = config, .result = result};
     int err = 0;

@@ -74,7 +74,7 @@ struct explain_replay_result {
 /* 0, whatever the comparison says; or -errno with a sentence in `why`. */
 int explain_replay(const struct explain_tape *tape, const struct explain_endpoint *endpoint,
                    const struct explain_replay_config *config, struct explain_replay_result *result,
-                   struct net_error *why);
+                   struct nornic_error *why);
 
 /* Compares two packets field by field, but for what is free: IPv4 identification and checksum, TTL, UDP
  * source port and checksum, the M bit, ICRC. AckReq is free in a request that is not the last of its

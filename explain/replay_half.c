@@ -21,11 +21,11 @@ static uint64_t next_random(void *ctx)
     return *state >> 20;
 }
 
-static enum roce_qp_type type_of(const struct explain_learned *q)
+static enum nornic_qp_type type_of(const struct explain_learned *q)
 {
     if (q->service == ROCE_SERVICE_UD)
-        return ROCE_QPT_UD;
-    return q->service == ROCE_SERVICE_UC ? ROCE_QPT_UC : ROCE_QPT_RC;
+        return NORNIC_QPT_UD;
+    return q->service == ROCE_SERVICE_UC ? NORNIC_QPT_UC : NORNIC_QPT_RC;
 }
 
 static int open_device(struct replay *r, struct replay_qp *q, struct replay_half *h)
@@ -41,7 +41,7 @@ static int open_device(struct replay *r, struct replay_qp *q, struct replay_half
         .first_qpn = l->qpn < ANY_QPN ? ANY_QPN : l->qpn,
         .masked_atomics = true,
     };
-    struct roce_gid gid = {.addr = r->endpoint->addr, .mac = l->mac, .vlan_id = l->vlan_id};
+    struct nornic_gid gid = {.addr = r->endpoint->addr, .mac = l->mac, .vlan_id = l->vlan_id};
     int err = roce_dev_create(&config, &h->dev);
     if (!err)
         err = roce_dev_gid_add(h->dev, &gid);
@@ -71,38 +71,38 @@ static int to_rts(const struct replay_qp *q, struct replay_half *h, uint64_t now
 {
     const struct explain_learned *l = q->learned;
     bool rc = l->service == ROCE_SERVICE_RC, ud = l->service == ROCE_SERVICE_UD;
-    struct roce_qp_attr a = {
-        .state = ROCE_QPS_INIT,
-        .access_flags = RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC,
+    struct nornic_qp_attr a = {
+        .state = NORNIC_QPS_INIT,
+        .access_flags = NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC,
         .port = 1,
         .qkey = l->qkey,
         .av = l->av,
-        .path_mtu = roce_mtu_from_bytes(l->pmtu_bytes),
+        .path_mtu = nornic_mtu_from_bytes(l->pmtu_bytes),
         .timeout = TIMEOUT_CODE,
         .retry_cnt = RETRIES,
         .rnr_retry = 7,
         .min_rnr_timer = l->rnr_code,
         .rq_psn = l->rq_psn,
         .sq_psn = l->sq_psn,
-        .max_rd_atomic = ROCE_MAX_RD_ATOMIC,
-        .max_dest_rd_atomic = ROCE_MAX_RD_ATOMIC,
+        .max_rd_atomic = NORNIC_MAX_RD_ATOMIC,
+        .max_dest_rd_atomic = NORNIC_MAX_RD_ATOMIC,
         .dest_qpn = l->peer_qpn > 1 ? l->peer_qpn : ANY_QPN,
     };
-    uint32_t init =
-        ROCE_QP_STATE | ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | (ud ? ROCE_QP_QKEY : ROCE_QP_ACCESS_FLAGS);
-    uint32_t rtr = ROCE_QP_STATE;
-    uint32_t rts = ROCE_QP_STATE | ROCE_QP_SQ_PSN;
+    uint32_t init = NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT |
+                    (ud ? NORNIC_QP_QKEY : NORNIC_QP_ACCESS_FLAGS);
+    uint32_t rtr = NORNIC_QP_STATE;
+    uint32_t rts = NORNIC_QP_STATE | NORNIC_QP_SQ_PSN;
     if (!ud)
-        rtr |= ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN;
+        rtr |= NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN;
     if (rc)
-        rtr |= ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER;
+        rtr |= NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER;
     if (rc)
-        rts |= ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_MAX_QP_RD_ATOMIC;
+        rts |= NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY | NORNIC_QP_MAX_QP_RD_ATOMIC;
     int err = roce_qp_modify(h->qp, &a, init, now_ns);
-    a.state = ROCE_QPS_RTR;
+    a.state = NORNIC_QPS_RTR;
     if (!err)
         err = roce_qp_modify(h->qp, &a, rtr, now_ns);
-    a.state = ROCE_QPS_RTS;
+    a.state = NORNIC_QPS_RTS;
     return err ? err : roce_qp_modify(h->qp, &a, rts, now_ns);
 }
 
@@ -132,13 +132,13 @@ static int register_region(struct replay_half *h, const struct explain_region *r
 static int register_own(struct replay_half *h, const struct explain_learned *l, bool responds)
 {
     uint64_t bytes =
-        responds ? l->longest_bytes + ROCE_L3_AREA_BYTES : l->data_bytes + (uint64_t)l->scratch_bytes;
+        responds ? l->longest_bytes + NORNIC_L3_AREA_BYTES : l->data_bytes + (uint64_t)l->scratch_bytes;
     h->scratch = calloc(1, bytes + 1);
     if (!h->scratch)
         return -ENOMEM;
     if (!responds && l->data_bytes)
         memcpy(h->scratch, l->data, l->data_bytes);
-    int err = rdma_mr_reg(h->pd, h->scratch, bytes + 1, RDMA_ACCESS_LOCAL_WRITE, &h->mrs[h->mr_count]);
+    int err = rdma_mr_reg(h->pd, h->scratch, bytes + 1, NORNIC_ACCESS_LOCAL_WRITE, &h->mrs[h->mr_count]);
     h->mr_count += !err;
     return err;
 }
@@ -161,7 +161,7 @@ static void give_credits(struct replay *r, const struct replay_qp *q, struct rep
     roce_frame_template_init(&t, &path);
     uint8_t *p = roce_frame_begin(&t, frame, transport_bytes, 0);
     p = roce_bth_put(p, &(struct roce_bth){.opcode = ROCE_OPCODE(ROCE_SERVICE_RC, ROCE_OP_ACK),
-                                           .pkey = ROCE_PKEY_DEFAULT,
+                                           .pkey = NORNIC_PKEY_DEFAULT,
                                            .dest_qpn = roce_qp_num(h->qp),
                                            .psn = roce_psn_add(l->sq_psn, ROCE_PSN_MASK)});
     roce_aeth_put(p, &(struct roce_aeth){.syndrome = ROCE_SYNDROME_ACK_UNLIMITED});
@@ -181,7 +181,7 @@ int replay_half_open(struct replay *r, struct replay_qp *q, struct replay_half *
         err = open_qp(q, h);
     if (!err && !responds && q->learned->service == ROCE_SERVICE_UD) {
         h->ah_count = q->learned->message_count;
-        h->ahs = calloc(h->ah_count + 1, sizeof(struct rdma_ah *));
+        h->ahs = calloc(h->ah_count + 1, sizeof(struct nornic_ah *));
         err = h->ahs ? 0 : -ENOMEM;
     }
     if (!err)
@@ -229,7 +229,7 @@ struct replay_frame *replay_half_pull(struct replay *r, struct replay_half *h)
 void replay_half_feed(struct replay *r, struct replay_half *h, uint8_t *bytes, uint32_t len_bytes)
 {
     struct net_frame frame = {.data = bytes, .len_bytes = len_bytes};
-    struct rdma_wc wcs[16];
+    struct nornic_wc wcs[16];
     roce_dev_rx(h->dev, &frame, 1, r->now_ns);
     while (rdma_cq_poll(h->cq, wcs, 16) > 0) {
     }

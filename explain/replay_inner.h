@@ -29,8 +29,8 @@ struct replay_half {
     struct roce_qp *qp;
     struct rdma_mr **mrs; /* of the endpoint's regions, then one of its own */
     uint32_t mr_count;
-    uint8_t *scratch;     /* registered: receives, READ results */
-    struct rdma_ah **ahs; /* UD: one a message; NULL beyond those that are posted */
+    uint8_t *scratch;       /* registered: receives, READ results */
+    struct nornic_ah **ahs; /* UD: one a message; NULL beyond those that are posted */
     uint32_t ah_count;
     uint64_t random;
 };

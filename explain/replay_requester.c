@@ -12,14 +12,14 @@
 
 static bool fetches(const struct explain_message *m)
 {
-    return m->wr.opcode >= RDMA_WR_RDMA_READ && m->wr.opcode != RDMA_WR_SEND_WITH_INV;
+    return m->wr.opcode >= NORNIC_WR_RDMA_READ && m->wr.opcode != NORNIC_WR_SEND_WITH_INV;
 }
 
 static int post(struct replay_qp *q, const struct explain_message *m)
 {
     struct replay_half *h = &q->requester;
-    struct rdma_send_wr wr = m->wr;
-    struct rdma_sge sge = {
+    struct nornic_send_wr wr = m->wr;
+    struct nornic_sge sge = {
         .addr = (uintptr_t)h->scratch + (fetches(m) ? q->learned->data_bytes : m->data_offset),
         .len_bytes = m->len_bytes,
         .lkey = h->mrs[h->mr_count - 1]->lkey,

@@ -33,12 +33,12 @@ static void post_receive(struct replay *r, struct replay_qp *q, uint32_t psn)
 {
     const struct explain_learned *l = q->learned;
     struct replay_half *h = &q->responder;
-    uint64_t bytes = l->longest_bytes + (l->service == ROCE_SERVICE_UD ? ROCE_L3_AREA_BYTES : 0);
+    uint64_t bytes = l->longest_bytes + (l->service == ROCE_SERVICE_UD ? NORNIC_L3_AREA_BYTES : 0);
     if (l->has_limit && psn == l->limit_psn)
         bytes = l->limit_bytes;
-    struct rdma_sge sge = {
+    struct nornic_sge sge = {
         .addr = (uintptr_t)h->scratch, .len_bytes = (uint32_t)bytes, .lkey = h->mrs[h->mr_count - 1]->lkey};
-    struct rdma_recv_wr wr = {.sg_list = &sge, .num_sge = bytes ? 1 : 0};
+    struct nornic_recv_wr wr = {.sg_list = &sge, .num_sge = bytes ? 1 : 0};
     r->result->receives += roce_post_recv(h->qp, &wr, NULL) == 0;
 }
 

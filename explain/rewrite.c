@@ -30,10 +30,10 @@ static void set(uint8_t *frame, const struct explain_packet *p, const char *laye
 }
 
 /* Index of the statement about that QP, or -1. */
-static int to_index(const struct explain_scenario *s, const struct net_addr *addr, uint32_t qpn)
+static int to_index(const struct explain_scenario *s, const struct nornic_addr *addr, uint32_t qpn)
 {
     for (unsigned i = 0; i < s->to_count; i++)
-        if (s->tos[i].qpn == qpn && net_addr_equal(&s->tos[i].addr, addr))
+        if (s->tos[i].qpn == qpn && nornic_addr_equal(&s->tos[i].addr, addr))
             return (int)i;
     return -1;
 }
@@ -44,7 +44,7 @@ static bool is_response(const struct explain_packet *p)
 }
 
 int explain_rewrite_begin(struct explain_rewriter *w, const struct explain_tape *tape,
-                          const struct explain_scenario *scenario, struct net_error *why)
+                          const struct explain_scenario *scenario, struct nornic_error *why)
 {
     bool found[EXPLAIN_SCENARIO_MAX] = {false}, psn_found[EXPLAIN_SCENARIO_MAX] = {false};
     *w = (struct explain_rewriter){.tape = tape, .scenario = scenario};
@@ -106,7 +106,7 @@ static void rewrite_keys(const struct explain_rewriter *w, const struct explain_
     const char *layer = reth ? "reth" : atomic ? "atomiceth" : "ieth";
     for (unsigned i = 0; (reth || atomic || ieth) && i < w->scenario->rkey_count; i++) {
         const struct explain_scenario_rkey *k = &w->scenario->rkeys[i];
-        if (k->from != rkey || !net_addr_equal(&k->addr, &pkt->dst))
+        if (k->from != rkey || !nornic_addr_equal(&k->addr, &pkt->dst))
             continue;
         set(frame, p, layer, "rkey", k->to);
         if (reth || atomic)
@@ -115,16 +115,16 @@ static void rewrite_keys(const struct explain_rewriter *w, const struct explain_
     }
 }
 
-static void rewrite_address(const struct explain_rewriter *w, const struct net_addr *addr, uint8_t *mac,
+static void rewrite_address(const struct explain_rewriter *w, const struct nornic_addr *addr, uint8_t *mac,
                             uint8_t *ip, bool is_v4)
 {
     for (unsigned i = 0; i < w->scenario->address_count; i++) {
         const struct explain_scenario_address *a = &w->scenario->addresses[i];
-        if (!net_addr_equal(&a->from, addr))
+        if (!nornic_addr_equal(&a->from, addr))
             continue;
         memcpy(ip, is_v4 ? a->to.b + 12 : a->to.b, is_v4 ? 4 : 16);
         if (a->has_mac)
-            memcpy(mac, a->mac.b, NET_MAC_BYTES);
+            memcpy(mac, a->mac.b, NORNIC_MAC_BYTES);
         return;
     }
 }
@@ -162,7 +162,7 @@ uint32_t explain_rewrite(const struct explain_rewriter *w, size_t i, uint8_t *fr
     rewrite_transport(w, i, &p, frame);
     rewrite_keys(w, &p, frame);
     rewrite_address(w, &p.roce.dst, frame, l3 + (is_v4 ? V4_DST : V6_DST), is_v4);
-    rewrite_address(w, &p.roce.src, frame + NET_MAC_BYTES, l3 + (is_v4 ? V4_SRC : V6_SRC), is_v4);
+    rewrite_address(w, &p.roce.src, frame + NORNIC_MAC_BYTES, l3 + (is_v4 ? V4_SRC : V6_SRC), is_v4);
     mend(&p, frame);
     return p.len_bytes;
 }

@@ -15,7 +15,7 @@ struct explain_rewriter {
 /* Looks for the first request to each QP of which the scenario says where its PSNs are to begin. Both
  * pointers are kept. 0; or -ENOENT with a sentence in `why`: nothing goes to a QP that the scenario names. */
 int explain_rewrite_begin(struct explain_rewriter *w, const struct explain_tape *tape,
-                          const struct explain_scenario *scenario, struct net_error *why);
+                          const struct explain_scenario *scenario, struct nornic_error *why);
 
 /* Writes the rewritten packet `i` of the tape to `frame`, which has room for its bytes; returns how many, or
  * 0: it is left out, as it is no RoCE packet, or cut, or malformed. Answers keep to the PSNs of what they

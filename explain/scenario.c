@@ -20,7 +20,7 @@ struct line {
     unsigned number, count;
     char text[LINE_BYTES];
     char *words[WORDS_MAX];
-    struct net_error *why;
+    struct nornic_error *why;
 };
 
 static int fail(const struct line *l, const char *what, const char *expected)
@@ -49,11 +49,11 @@ static int number32(const struct line *l, unsigned i, uint32_t max, uint32_t *ou
     return err;
 }
 
-static int address(const struct line *l, unsigned i, struct net_addr *out)
+static int address(const struct line *l, unsigned i, struct nornic_addr *out)
 {
     if (i >= l->count)
         return fail(l, l->words[l->count - 1], "an address is to follow");
-    return net_addr_parse(l->words[i], out) == 0 ? 0 : fail(l, l->words[i], "is no IPv4 or IPv6 address");
+    return nornic_addr_parse(l->words[i], out) == 0 ? 0 : fail(l, l->words[i], "is no IPv4 or IPv6 address");
 }
 
 /* The word that names a value at place i; false: there is none. */
@@ -79,7 +79,7 @@ static int take_qp(struct explain_scenario *s, const struct line *l)
         else
             err = fail(l, l->words[i], "after a QP come sq-psn, rq-psn, mtu and rnr-timer");
     }
-    if (!err && q.has_mtu && !roce_mtu_from_bytes(q.pmtu_bytes))
+    if (!err && q.has_mtu && !nornic_mtu_from_bytes(q.pmtu_bytes))
         err = fail(l, "mtu", "a path MTU is 256, 512, 1024, 2048 or 4096");
     q.rnr_timer = (uint8_t)timer;
     s->qps[s->qp_count++] = q;
@@ -92,11 +92,11 @@ static int take_access(const struct line *l, unsigned i, uint32_t *access)
     *access = 0;
     for (char *word = strtok_r(text, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
         if (strcmp(word, "read") == 0)
-            *access |= RDMA_ACCESS_REMOTE_READ;
+            *access |= NORNIC_ACCESS_REMOTE_READ;
         else if (strcmp(word, "write") == 0)
-            *access |= RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_LOCAL_WRITE;
+            *access |= NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_LOCAL_WRITE;
         else if (strcmp(word, "atomic") == 0)
-            *access |= RDMA_ACCESS_REMOTE_ATOMIC | RDMA_ACCESS_LOCAL_WRITE;
+            *access |= NORNIC_ACCESS_REMOTE_ATOMIC | NORNIC_ACCESS_LOCAL_WRITE;
         else
             return fail(l, word, "access is of read, write and atomic, with commas between");
     }
@@ -105,8 +105,8 @@ static int take_access(const struct line *l, unsigned i, uint32_t *access)
 
 static int take_key(struct explain_scenario *s, const struct line *l)
 {
-    struct explain_scenario_key k = {.access = RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE |
-                                               RDMA_ACCESS_LOCAL_WRITE};
+    struct explain_scenario_key k = {.access = NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE |
+                                               NORNIC_ACCESS_LOCAL_WRITE};
     int err = number32(l, 1, UINT32_MAX, &k.rkey);
     for (unsigned i = 2; !err && i < l->count; i += 2) {
         if (is(l, i, "va"))
@@ -132,7 +132,7 @@ static int take_address(struct explain_scenario *s, const struct line *l)
     int err = address(l, 1, &a.from);
     if (!err)
         err = address(l, 2, &a.to);
-    if (!err && net_addr_is_v4(&a.from) != net_addr_is_v4(&a.to))
+    if (!err && nornic_addr_is_v4(&a.from) != nornic_addr_is_v4(&a.to))
         err = fail(l, l->words[2], "is of the other family: packets keep their IP version");
     if (!err && a.has_mac &&
         sscanf(l->words[3], "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%c", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
@@ -210,7 +210,7 @@ static int take_line(struct explain_scenario *s, struct line *l)
     return fail(l, l->words[0], "a line begins with qp, key, address, to or rkey");
 }
 
-int explain_scenario_parse(struct explain_scenario *s, const char *text, struct net_error *why)
+int explain_scenario_parse(struct explain_scenario *s, const char *text, struct nornic_error *why)
 {
     struct line l = {.why = why};
     memset(s, 0, sizeof *s);

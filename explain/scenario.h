@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "net/addr.h"
+#include "nornic/addr.h"
 #include "net/error.h"
 
 #define EXPLAIN_SCENARIO_MAX   256   /* statements of a kind */
@@ -29,24 +29,24 @@ struct explain_scenario_qp {
 struct explain_scenario_key {
     uint32_t rkey;
     uint64_t va, bytes;
-    uint32_t access; /* enum rdma_access */
+    uint32_t access; /* enum nornic_access */
 };
 
 struct explain_scenario_address {
-    struct net_addr from, to;
+    struct nornic_addr from, to;
     bool has_mac;
-    struct net_mac mac;
+    struct nornic_mac mac;
 };
 
 struct explain_scenario_to {
-    struct net_addr addr; /* as recorded */
-    uint32_t qpn;         /* as recorded */
+    struct nornic_addr addr; /* as recorded */
+    uint32_t qpn;            /* as recorded */
     bool has_qpn, has_psn;
     uint32_t new_qpn, first_psn;
 };
 
 struct explain_scenario_rkey {
-    struct net_addr addr; /* as recorded */
+    struct nornic_addr addr; /* as recorded */
     uint32_t from, to;
     uint64_t va_from, va_to; /* VAs move by the difference */
 };
@@ -61,6 +61,6 @@ struct explain_scenario {
 };
 
 /* Reads a text, which ends with a NUL. 0; or -EINVAL with a sentence in `why` that names the line. */
-int explain_scenario_parse(struct explain_scenario *scenario, const char *text, struct net_error *why);
+int explain_scenario_parse(struct explain_scenario *scenario, const char *text, struct nornic_error *why);
 
 #endif

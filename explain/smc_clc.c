@@ -15,7 +15,7 @@
 
 /* The ends of a TCP segment, in its own direction. */
 struct ends {
-    struct net_addr src, dst;
+    struct nornic_addr src, dst;
     uint16_t src_port, dst_port;
 };
 
@@ -25,8 +25,8 @@ static struct ends ends_of(const struct explain_packet *p)
     for (unsigned i = 0; i < p->layer_count; i++) {
         const uint8_t *at = p->frame + p->layers[i].offset;
         if (strcmp(p->layers[i].key, "ip") == 0) {
-            e.src = net_addr_from_v4(at + 12);
-            e.dst = net_addr_from_v4(at + 16);
+            e.src = nornic_addr_from_v4(at + 12);
+            e.dst = nornic_addr_from_v4(at + 16);
         } else if (strcmp(p->layers[i].key, "ip6") == 0) {
             memcpy(e.src.b, at + 8, sizeof e.src.b);
             memcpy(e.dst.b, at + 24, sizeof e.dst.b);
@@ -40,9 +40,9 @@ static struct ends ends_of(const struct explain_packet *p)
 
 static bool is_of(const struct smc_handshake *h, const struct ends *e, bool from_client)
 {
-    const struct net_addr *client = from_client ? &e->src : &e->dst,
-                          *server = from_client ? &e->dst : &e->src;
-    return h->number && net_addr_equal(&h->addr[0], client) && net_addr_equal(&h->addr[1], server) &&
+    const struct nornic_addr *client = from_client ? &e->src : &e->dst,
+                             *server = from_client ? &e->dst : &e->src;
+    return h->number && nornic_addr_equal(&h->addr[0], client) && nornic_addr_equal(&h->addr[1], server) &&
            h->port[0] == (from_client ? e->src_port : e->dst_port) &&
            h->port[1] == (from_client ? e->dst_port : e->src_port);
 }
@@ -79,9 +79,9 @@ static struct smc_handshake *find_or_begin(const struct smc_view *v, const struc
 
 /* --- link groups --- */
 
-static struct net_addr gid_of(const struct smcr_accept *a)
+static struct nornic_addr gid_of(const struct smcr_accept *a)
 {
-    struct net_addr gid;
+    struct nornic_addr gid;
     memcpy(gid.b, a->gid, sizeof gid.b);
     return gid;
 }
@@ -123,14 +123,14 @@ static struct smc_group *make_group(struct smc_view *v, const struct smcr_accept
 static struct smc_group *group_by_end(struct smc_world *w, unsigned side, const struct smcr_accept *a,
                                       unsigned *link)
 {
-    struct net_addr gid = gid_of(a);
+    struct nornic_addr gid = gid_of(a);
     uint32_t oldest = w->group_count > SMC_GROUPS_MAX ? w->group_count - SMC_GROUPS_MAX : 0;
     for (uint32_t id = w->group_count; id > oldest; id--) {
         struct smc_group *g = &w->groups[id % SMC_GROUPS_MAX];
         for (unsigned i = 0; i < SMC_LINKS_MAX && !g->ended; i++) {
             const struct smc_link *l = &g->links[i];
             if (l->state != SMC_LINK_FREE && l->state != SMC_LINK_GONE && l->qpn[side] == a->qpn &&
-                net_addr_equal(&l->gid[side], &gid) &&
+                nornic_addr_equal(&l->gid[side], &gid) &&
                 memcmp(g->shown.peer_id[side], a->peer_id, sizeof a->peer_id) == 0) {
                 *link = i;
                 return g;

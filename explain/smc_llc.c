@@ -72,14 +72,14 @@ static void refuse(struct smc_view *v, const struct message *msg, const char *wh
 
 static void judge_link(struct smc_view *v, const struct smc_link *l, const struct smcr_confirm_link *c)
 {
-    char gid[NET_ADDR_STR_SIZE];
+    char gid[NORNIC_ADDR_STR_SIZE];
     unsigned s = v->side;
     if (c->qpn != l->qpn[s])
         explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-LLC-21", 0, 0,
                        "QP 0x%06x, but QP 0x%06x was announced", c->qpn, l->qpn[s]);
     if (memcmp(c->gid, l->gid[s].b, sizeof c->gid) != 0)
         explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-LLC-21", 0, 0, "another GID than %s, as announced",
-                       net_addr_str(&l->gid[s], gid));
+                       nornic_addr_str(&l->gid[s], gid));
     if (memcmp(c->mac, l->mac[s].b, sizeof c->mac) != 0)
         explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-LLC-21", 0, 0,
                        "another MAC address than the one announced");
@@ -164,8 +164,8 @@ static unsigned take_rtokens(struct smc_view *v, unsigned link)
 static void add_link(struct smc_view *v, const struct message *msg)
 {
     struct smcr_add_link_shifted a;
-    char gid[NET_ADDR_STR_SIZE];
-    struct net_addr addr;
+    char gid[NORNIC_ADDR_STR_SIZE];
+    struct nornic_addr addr;
     struct smc_group *g = v->group;
     get_add_link(&a, msg);
     memcpy(addr.b, a.gid, sizeof addr.b);
@@ -183,7 +183,7 @@ static void add_link(struct smc_view *v, const struct message *msg)
         return;
     }
     if (!msg->response && v->side == 0) { /* SMCR-LLC-32 */
-        smc_say(v, ": the client has a further RNIC, %s", net_addr_str(&addr, gid));
+        smc_say(v, ": the client has a further RNIC, %s", nornic_addr_str(&addr, gid));
         return;
     }
     if (!msg->response && slot == SMC_LINKS_MAX) {
@@ -193,7 +193,7 @@ static void add_link(struct smc_view *v, const struct message *msg)
         g->shown.links++;
     }
     const char *mtu = smcr_mtu_name(a.mtu);
-    smc_say(v, ": link %u, QP 0x%06x at %s, MTU %s, PSN 0x%06x", a.link, a.qpn, net_addr_str(&addr, gid),
+    smc_say(v, ": link %u, QP 0x%06x at %s, MTU %s, PSN 0x%06x", a.link, a.qpn, nornic_addr_str(&addr, gid),
             mtu ? mtu : "reserved", a.psn);
     if (slot == SMC_LINKS_MAX)
         return;

@@ -77,14 +77,15 @@ struct smc_conn *smc_conn_by_token(struct smc_world *w, uint32_t group, unsigned
     return c;
 }
 
-static bool is_on(const struct smc_link *l, unsigned side, const struct net_addr *src,
-                  const struct net_addr *dst, uint32_t qpn)
+static bool is_on(const struct smc_link *l, unsigned side, const struct nornic_addr *src,
+                  const struct nornic_addr *dst, uint32_t qpn)
 {
-    return l->qpn[!side] == qpn && net_addr_equal(&l->gid[!side], dst) && net_addr_equal(&l->gid[side], src);
+    return l->qpn[!side] == qpn && nornic_addr_equal(&l->gid[!side], dst) &&
+           nornic_addr_equal(&l->gid[side], src);
 }
 
-bool smc_link_of(struct smc_world *w, const struct net_addr *src, const struct net_addr *dst, uint32_t qpn,
-                 struct smc_group **group, unsigned *link, unsigned *side)
+bool smc_link_of(struct smc_world *w, const struct nornic_addr *src, const struct nornic_addr *dst,
+                 uint32_t qpn, struct smc_group **group, unsigned *link, unsigned *side)
 {
     uint32_t oldest = w->group_count > SMC_GROUPS_MAX ? w->group_count - SMC_GROUPS_MAX : 0;
     for (uint32_t id = w->group_count; id > oldest; id--) { /* the newest first: QPNs come again */

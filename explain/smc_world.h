@@ -51,8 +51,8 @@ struct smc_link {
     enum smc_link_state state;
     uint8_t number; /* 0: not known yet */
     bool both;      /* both ends are known */
-    struct net_addr gid[2];
-    struct net_mac mac[2];
+    struct nornic_addr gid[2];
+    struct nornic_mac mac[2];
     uint32_t qpn[2];
     /* by sender: RC takes packets in the order of their PSNs (ROCE-RS-10), and so does this */
     bool psn_known[2];
@@ -112,7 +112,7 @@ struct smc_conn {
 /* A handshake of CLC that is not finished. */
 struct smc_handshake {
     uint64_t number; /* of its Proposal; 0: the slot is free */
-    struct net_addr addr[2];
+    struct nornic_addr addr[2];
     uint16_t port[2];
     uint8_t last; /* enum smcr_clc_type of the newest message */
     struct smcr_accept accept;
@@ -156,8 +156,8 @@ void smc_conn_index(struct smc_world *w, struct smc_conn *c);
 /* The newest connection of the group whose `side` gave out that token; NULL: none. */
 struct smc_conn *smc_conn_by_token(struct smc_world *w, uint32_t group, unsigned side, uint32_t token);
 /* The link that a packet from `src` to `qpn` at `dst` travels on; false: none is known. */
-bool smc_link_of(struct smc_world *w, const struct net_addr *src, const struct net_addr *dst, uint32_t qpn,
-                 struct smc_group **group, unsigned *link, unsigned *side);
+bool smc_link_of(struct smc_world *w, const struct nornic_addr *src, const struct nornic_addr *dst,
+                 uint32_t qpn, struct smc_group **group, unsigned *link, unsigned *side);
 /* The slot of a link by its number, or of a free one that gets it; SMC_LINKS_MAX: none. */
 unsigned smc_link_by_number(const struct smc_group *g, uint8_t number);
 unsigned smc_link_free(struct smc_group *g);

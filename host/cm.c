@@ -19,7 +19,7 @@ static int create_engine(struct host_cm *cm)
 }
 
 int host_cm_open(struct host_dev *dev, const struct host_cm_config *config, struct host_cm **out,
-                 struct net_error *why)
+                 struct nornic_error *why)
 {
     struct host_cm *cm = calloc(1, sizeof *cm);
     if (!cm)
@@ -95,7 +95,7 @@ uint64_t host_cm_deadline_ns(const struct host_cm *cm)
 }
 
 /* Without memory the application learns it from the device's own events. */
-static void raise_local(struct host_cm_id *id, enum roce_cm_event_type type)
+static void raise_local(struct host_cm_id *id, enum nornic_cm_event_type type)
 {
     struct host_cm_record *record = host_cm_record_new(id->cm, id, type);
     if (record)
@@ -105,7 +105,7 @@ static void raise_local(struct host_cm_id *id, enum roce_cm_event_type type)
 void host_cm_removed(struct host_cm *cm)
 {
     for (struct host_cm_id *id = cm->ids; id; id = id->next)
-        raise_local(id, ROCE_CM_EVENT_DEVICE_REMOVAL);
+        raise_local(id, NORNIC_CM_EVENT_DEVICE_REMOVAL);
 }
 
 void host_cm_addr_changed(struct host_cm *cm, unsigned sgid_index)
@@ -116,7 +116,7 @@ void host_cm_addr_changed(struct host_cm *cm, unsigned sgid_index)
             continue;
         if (id->step == HOST_CM_USED)
             roce_cm_id_endpoints(id->engine, &ends);
-        if (!net_addr_is_zero(&ends.path.av.dgid) && ends.path.av.sgid_index == sgid_index)
-            raise_local(id, ROCE_CM_EVENT_ADDR_CHANGE);
+        if (!nornic_addr_is_zero(&ends.path.av.dgid) && ends.path.av.sgid_index == sgid_index)
+            raise_local(id, NORNIC_CM_EVENT_ADDR_CHANGE);
     }
 }

@@ -18,14 +18,14 @@ struct host_cm_id;
 
 struct host_cm_config {
     struct roce_cm_config timeouts; /* zero means the default; mem, random, wire, port_mtu_bytes are ours */
-    enum roce_gid_type gid_type;    /* of the GIDs that connections are made from (ROCE-CM-2) */
-    struct net_mac peer_mac;        /* of the other end of a port that has no interface (memory) */
+    enum nornic_gid_type gid_type;  /* of the GIDs that connections are made from (ROCE-CM-2) */
+    struct nornic_mac peer_mac;     /* of the other end of a port that has no interface (memory) */
 };
 
 /* One for a device (-EBUSY), which makes its progress and outlives it; it holds the device's QP 1.
  * `config` NULL: all defaults. */
 int host_cm_open(struct host_dev *dev, const struct host_cm_config *config, struct host_cm **out,
-                 struct net_error *why);
+                 struct nornic_error *why);
 
 /* 0, or -EBUSY while there are ids. */
 int host_cm_close(struct host_cm *cm);
@@ -33,7 +33,7 @@ int host_cm_close(struct host_cm *cm);
 /* --- ids --- */
 
 /* `ctx`: the caller's. 0, -ENOSPC or -ENOMEM. */
-int host_cm_create_id(struct host_cm *cm, enum roce_cm_port_space space, void *ctx, struct host_cm_id **out);
+int host_cm_create_id(struct host_cm *cm, enum nornic_port_space space, void *ctx, struct host_cm_id **out);
 
 /* Gives an id back in any state, when the events taken about it are acknowledged: waits for that. What is
  * open is rejected or disconnected; events not taken yet are dropped, among them requests that came to a
@@ -52,24 +52,24 @@ void host_cm_id_endpoints(const struct host_cm_id *id, struct roce_cm_endpoints 
  * ADDR_RESOLVED follows, or ADDR_ERROR when the neighbour does not answer within `timeout_ns`. 0; -EINVAL
  * (the id is in use); -EADDRNOTAVAIL (`src` is no address of the device); -EHOSTUNREACH (no route); or
  * another -errno. Called in the network namespace of the device. */
-int host_cm_resolve_addr(struct host_cm_id *id, const struct net_addr *src, const struct net_addr *dst,
-                         uint16_t dst_port, uint64_t timeout_ns, struct net_error *why);
+int host_cm_resolve_addr(struct host_cm_id *id, const struct nornic_addr *src, const struct nornic_addr *dst,
+                         uint16_t dst_port, uint64_t timeout_ns, struct nornic_error *why);
 
 /* After ADDR_RESOLVED. On Ethernet nobody has to be asked: ROUTE_RESOLVED follows. 0 or -EINVAL. */
 int host_cm_resolve_route(struct host_cm_id *id);
 
 /* As roce_cm_listen(): requests for `port` (0: a free one) of `addr` (NULL: of all addresses). */
-int host_cm_listen(struct host_cm_id *id, const struct net_addr *addr, uint16_t port, unsigned backlog);
+int host_cm_listen(struct host_cm_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog);
 
 /* After ROUTE_RESOLVED. The rest is as roce_cm_connect() has it. */
-int host_cm_connect(struct host_cm_id *id, struct roce_qp *qp, const struct roce_cm_conn_param *param);
+int host_cm_connect(struct host_cm_id *id, struct roce_qp *qp, const struct nornic_conn_param *param);
 
 /* As their counterparts of roce/cm/cm.h. */
-int host_cm_accept(struct host_cm_id *id, struct roce_qp *qp, const struct roce_cm_conn_param *param);
+int host_cm_accept(struct host_cm_id *id, struct roce_qp *qp, const struct nornic_conn_param *param);
 int host_cm_reject(struct host_cm_id *id, const void *private_data, uint8_t len_bytes);
 int host_cm_establish(struct host_cm_id *id, const void *private_data, uint8_t len_bytes);
 int host_cm_disconnect(struct host_cm_id *id, const void *private_data, uint8_t len_bytes);
-int host_cm_qp_attr(const struct host_cm_id *id, enum roce_qp_state to, struct roce_qp_attr *attr,
+int host_cm_qp_attr(const struct host_cm_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,
                     uint32_t *mask);
 
 /* Joins a multicast group for UD (ROCE-UD-24), from the GID that resolving chose, else from the first of
@@ -77,18 +77,18 @@ int host_cm_qp_attr(const struct host_cm_id *id, enum roce_qp_state to, struct r
  * and Q_Key to send to; or -errno at once. To receive, a QP is attached as well (roce_qp_attach_mcast()).
  * And leaves it. A group is joined once by an id (-EEXIST,
  * -ENOENT). */
-int host_cm_join_multicast(struct host_cm_id *id, const struct net_addr *group, struct net_error *why);
-int host_cm_leave_multicast(struct host_cm_id *id, const struct net_addr *group);
+int host_cm_join_multicast(struct host_cm_id *id, const struct nornic_addr *group, struct nornic_error *why);
+int host_cm_leave_multicast(struct host_cm_id *id, const struct nornic_addr *group);
 
 /* --- events --- */
 
 struct host_cm_event {
-    enum roce_cm_event_type type;
+    enum nornic_cm_event_type type;
     struct host_cm_id *id;        /* CONNECT_REQUEST: a new one, now the caller's */
     struct host_cm_id *listen_id; /* CONNECT_REQUEST */
     int status;                   /* as roce_cm_event; ADDR_ERROR: -errno */
     struct roce_cm_event values;  /* what the messages said, and the path. Its ids are not for callers */
-    struct net_error error;       /* ADDR_ERROR: why, as a sentence */
+    struct nornic_error error;    /* ADDR_ERROR: why, as a sentence */
 };
 
 /* Polls readable (POLLIN) while events wait. */

@@ -36,7 +36,7 @@ void host_cm_events_deinit(struct host_cm *cm)
 static bool may_be_taken(const struct host_cm_record *record)
 {
     const struct host_cm_event *event = &record->event;
-    if (event->type == ROCE_CM_EVENT_CONNECT_REQUEST)
+    if (event->type == NORNIC_CM_EVENT_CONNECT_REQUEST)
         return !event->listen_id->is_closing;
     return !event->id->is_closing && !event->id->is_unseen;
 }
@@ -72,7 +72,7 @@ static struct host_cm_record *take_out(struct host_cm *cm, struct host_cm_record
 /* --- raising --- */
 
 struct host_cm_record *host_cm_record_new(struct host_cm *cm, struct host_cm_id *id,
-                                          enum roce_cm_event_type type)
+                                          enum nornic_cm_event_type type)
 {
     struct host_cm_record *record = calloc(1, sizeof *record);
     if (!record)
@@ -97,7 +97,7 @@ void host_cm_raise(struct host_cm_record *record)
 static bool has_spares(struct host_cm *cm)
 {
     if (!cm->spare)
-        cm->spare = host_cm_record_new(cm, NULL, ROCE_CM_EVENT_ADDR_RESOLVED);
+        cm->spare = host_cm_record_new(cm, NULL, NORNIC_CM_EVENT_ADDR_RESOLVED);
     if (!cm->spare_id)
         cm->spare_id = calloc(1, sizeof *cm->spare_id);
     return cm->spare && cm->spare_id;
@@ -124,7 +124,7 @@ void host_cm_take_over(struct host_cm *cm)
         record->event.type = values.type;
         record->event.status = values.status;
         record->event.values = values;
-        if (values.type == ROCE_CM_EVENT_CONNECT_REQUEST)
+        if (values.type == NORNIC_CM_EVENT_CONNECT_REQUEST)
             adopt(cm, &record->event);
         else
             record->event.id = roce_cm_id_ctx(values.id);

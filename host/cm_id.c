@@ -23,7 +23,7 @@ void host_cm_link_id(struct host_cm *cm, struct host_cm_id *id, struct roce_cm_i
     roce_cm_id_set_ctx(engine, id);
 }
 
-int host_cm_create_id(struct host_cm *cm, enum roce_cm_port_space space, void *ctx, struct host_cm_id **out)
+int host_cm_create_id(struct host_cm *cm, enum nornic_port_space space, void *ctx, struct host_cm_id **out)
 {
     struct host_cm_id *id = calloc(1, sizeof *id);
     struct roce_cm_id *engine;
@@ -83,7 +83,8 @@ void host_cm_id_set_ctx(struct host_cm_id *id, void *ctx)
 
 /* --- paths --- */
 
-struct roce_cm_path host_cm_path(unsigned sgid_index, const struct net_addr *dst, const struct net_mac *mac)
+struct roce_cm_path host_cm_path(unsigned sgid_index, const struct nornic_addr *dst,
+                                 const struct nornic_mac *mac)
 {
     return (struct roce_cm_path){
         .av = {.dgid = *dst, .sgid_index = (uint8_t)sgid_index, .hop_limit = HOP_LIMIT, .dst_mac = *mac},
@@ -91,35 +92,36 @@ struct roce_cm_path host_cm_path(unsigned sgid_index, const struct net_addr *dst
     };
 }
 
-int host_cm_find_gid(const struct host_cm *cm, const struct net_addr *addr)
+int host_cm_find_gid(const struct host_cm *cm, const struct nornic_addr *addr)
 {
-    for (unsigned i = 0; i < ROCE_GID_MAX; i++) {
-        const struct roce_gid *gid = roce_dev_gid_get(cm->dev->engine, i);
-        if (gid && gid->type == cm->config.gid_type && net_addr_equal(&gid->addr, addr))
+    for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
+        const struct nornic_gid *gid = roce_dev_gid_get(cm->dev->engine, i);
+        if (gid && gid->type == cm->config.gid_type && nornic_addr_equal(&gid->addr, addr))
             return (int)i;
     }
     return -ENOENT;
 }
 
 /* A group of link-local scope, or smaller (RFC 4291, 2.7). */
-static bool is_local_group(const struct net_addr *group)
+static bool is_local_group(const struct nornic_addr *group)
 {
-    return !net_addr_is_v4(group) && (group->b[1] & 0xf) <= 2;
+    return !nornic_addr_is_v4(group) && (group->b[1] & 0xf) <= 2;
 }
 
-int host_cm_gid_for(const struct host_cm *cm, const struct net_addr *dst)
+int host_cm_gid_for(const struct host_cm *cm, const struct nornic_addr *dst)
 {
     int any = -ENOENT;
-    bool local = net_addr_is_multicast(dst) ? is_local_group(dst) : net_addr_is_link_local(dst);
-    for (unsigned i = 0; i < ROCE_GID_MAX; i++) {
-        const struct roce_gid *gid = roce_dev_gid_get(cm->dev->engine, i);
-        if (!gid || gid->type != cm->config.gid_type || net_addr_is_v4(&gid->addr) != net_addr_is_v4(dst))
+    bool local = nornic_addr_is_multicast(dst) ? is_local_group(dst) : nornic_addr_is_link_local(dst);
+    for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
+        const struct nornic_gid *gid = roce_dev_gid_get(cm->dev->engine, i);
+        if (!gid || gid->type != cm->config.gid_type ||
+            nornic_addr_is_v4(&gid->addr) != nornic_addr_is_v4(dst))
             continue;
-        if (net_addr_is_link_local(&gid->addr) == local)
+        if (nornic_addr_is_link_local(&gid->addr) == local)
             return (int)i;
         any = any < 0 ? (int)i : any;
     }
-    return net_addr_is_multicast(dst) ? any : -ENOENT;
+    return nornic_addr_is_multicast(dst) ? any : -ENOENT;
 }
 
 /* --- whose connection a QP is --- */
@@ -186,8 +188,8 @@ void host_cm_id_endpoints(const struct host_cm_id *id, struct roce_cm_endpoints 
     begin(id);
     roce_cm_id_endpoints(id->engine, out);
     if (id->step == HOST_CM_ADDR_RESOLVED || id->step == HOST_CM_ROUTE_RESOLVED) {
-        const struct roce_gid *gid = roce_dev_gid_get(id->cm->dev->engine, id->route.path.av.sgid_index);
-        out->local = gid ? gid->addr : (struct net_addr){{0}};
+        const struct nornic_gid *gid = roce_dev_gid_get(id->cm->dev->engine, id->route.path.av.sgid_index);
+        out->local = gid ? gid->addr : (struct nornic_addr){{0}};
         out->remote = id->route.path.av.dgid;
         out->remote_port = id->route.dst_port;
         out->path = id->route.path;
@@ -198,7 +200,7 @@ void host_cm_id_endpoints(const struct host_cm_id *id, struct roce_cm_endpoints 
 int host_cm_resolve_route(struct host_cm_id *id)
 {
     int err = -EINVAL;
-    struct host_cm_record *record = host_cm_record_new(id->cm, id, ROCE_CM_EVENT_ROUTE_RESOLVED);
+    struct host_cm_record *record = host_cm_record_new(id->cm, id, NORNIC_CM_EVENT_ROUTE_RESOLVED);
     if (!record)
         return -ENOMEM;
     begin(id);
@@ -214,7 +216,7 @@ int host_cm_resolve_route(struct host_cm_id *id)
     return err;
 }
 
-int host_cm_listen(struct host_cm_id *id, const struct net_addr *addr, uint16_t port, unsigned backlog)
+int host_cm_listen(struct host_cm_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog)
 {
     begin(id);
     int err = id->step == HOST_CM_IDLE ? roce_cm_listen(id->engine, addr, port, backlog) : -EINVAL;
@@ -223,7 +225,7 @@ int host_cm_listen(struct host_cm_id *id, const struct net_addr *addr, uint16_t 
     return end(id, err);
 }
 
-int host_cm_connect(struct host_cm_id *id, struct roce_qp *qp, const struct roce_cm_conn_param *param)
+int host_cm_connect(struct host_cm_id *id, struct roce_qp *qp, const struct nornic_conn_param *param)
 {
     uint64_t now_ns = begin(id);
     int err = -EINVAL;
@@ -236,7 +238,7 @@ int host_cm_connect(struct host_cm_id *id, struct roce_qp *qp, const struct roce
     return end(id, err);
 }
 
-int host_cm_accept(struct host_cm_id *id, struct roce_qp *qp, const struct roce_cm_conn_param *param)
+int host_cm_accept(struct host_cm_id *id, struct roce_qp *qp, const struct nornic_conn_param *param)
 {
     uint64_t now_ns = begin(id);
     int err = roce_cm_accept(id->engine, qp, param, now_ns);
@@ -263,7 +265,7 @@ int host_cm_disconnect(struct host_cm_id *id, const void *private_data, uint8_t 
     return end(id, roce_cm_disconnect(id->engine, private_data, len_bytes, now_ns));
 }
 
-int host_cm_qp_attr(const struct host_cm_id *id, enum roce_qp_state to, struct roce_qp_attr *attr,
+int host_cm_qp_attr(const struct host_cm_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,
                     uint32_t *mask)
 {
     begin(id);

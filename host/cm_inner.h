@@ -26,7 +26,7 @@ enum host_cm_step {
 };
 
 struct host_cm_group {
-    struct net_addr addr;
+    struct nornic_addr addr;
     struct host_cm_group *next;
 };
 
@@ -87,7 +87,7 @@ void host_cm_events_deinit(struct host_cm *cm);
 
 /* An event to fill in; NULL: no memory. */
 struct host_cm_record *host_cm_record_new(struct host_cm *cm, struct host_cm_id *id,
-                                          enum roce_cm_event_type type);
+                                          enum nornic_cm_event_type type);
 void host_cm_raise(struct host_cm_record *record);
 
 /* Under the device's lock, after each call that may have made the engine raise some: takes them over. Without
@@ -105,11 +105,12 @@ struct host_cm_id *host_cm_drop_events(struct host_cm_id *id);
 void host_cm_link_id(struct host_cm *cm, struct host_cm_id *id, struct roce_cm_id *engine);
 void host_cm_set_qp(struct host_cm_id *id, struct roce_qp *qp);
 /* A path to `dst` from a GID of the device. */
-struct roce_cm_path host_cm_path(unsigned sgid_index, const struct net_addr *dst, const struct net_mac *mac);
+struct roce_cm_path host_cm_path(unsigned sgid_index, const struct nornic_addr *dst,
+                                 const struct nornic_mac *mac);
 /* The GID of an address, of the configured type, or -ENOENT. */
-int host_cm_find_gid(const struct host_cm *cm, const struct net_addr *addr);
+int host_cm_find_gid(const struct host_cm *cm, const struct nornic_addr *addr);
 /* The first GID of the configured type that can send to `dst`: of its family and, where possible, scope. */
-int host_cm_gid_for(const struct host_cm *cm, const struct net_addr *dst);
+int host_cm_gid_for(const struct host_cm *cm, const struct nornic_addr *dst);
 
 /* --- addresses: cm_resolve.c --- */
 

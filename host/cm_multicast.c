@@ -9,19 +9,19 @@
 
 #define MULTICAST_QPN 0xffffffu /* ROCE-UD-20 */
 
-static struct host_cm_group **find(struct host_cm_id *id, const struct net_addr *addr)
+static struct host_cm_group **find(struct host_cm_id *id, const struct nornic_addr *addr)
 {
     struct host_cm_group **at = &id->groups;
-    while (*at && !net_addr_equal(&(*at)->addr, addr))
+    while (*at && !nornic_addr_equal(&(*at)->addr, addr))
         at = &(*at)->next;
     return at;
 }
 
 /* Under the device's lock. */
-static int join(struct host_cm_id *id, const struct net_addr *addr, struct host_cm_group *group,
-                struct host_cm_record *record, struct net_error *why)
+static int join(struct host_cm_id *id, const struct nornic_addr *addr, struct host_cm_group *group,
+                struct host_cm_record *record, struct nornic_error *why)
 {
-    struct net_mac mac = net_addr_mcast_mac(addr);
+    struct nornic_mac mac = nornic_addr_mcast_mac(addr);
     struct host_cm_group **at = find(id, addr);
     bool has_gid = id->step == HOST_CM_ADDR_RESOLVED || id->step == HOST_CM_ROUTE_RESOLVED;
     int sgid_index = has_gid ? id->route.path.av.sgid_index : host_cm_gid_for(id->cm, addr);
@@ -37,14 +37,14 @@ static int join(struct host_cm_id *id, const struct net_addr *addr, struct host_
     *at = group;
     record->event.values.path = host_cm_path((unsigned)sgid_index, addr, &mac);
     record->event.values.path.remote_qpn = record->event.values.qpn = MULTICAST_QPN;
-    record->event.values.qkey = ROCE_CM_QKEY;
+    record->event.values.qkey = NORNIC_CM_QKEY;
     host_cm_raise(record);
     return 0;
 }
 
-int host_cm_join_multicast(struct host_cm_id *id, const struct net_addr *group, struct net_error *why)
+int host_cm_join_multicast(struct host_cm_id *id, const struct nornic_addr *group, struct nornic_error *why)
 {
-    struct host_cm_record *record = host_cm_record_new(id->cm, id, ROCE_CM_EVENT_MULTICAST_JOIN);
+    struct host_cm_record *record = host_cm_record_new(id->cm, id, NORNIC_CM_EVENT_MULTICAST_JOIN);
     struct host_cm_group *member = calloc(1, sizeof *member);
     int err = net_error_set(why, ENOMEM, "no memory for a multicast group");
     if (record && member) {
@@ -67,7 +67,7 @@ static void leave(struct host_cm_id *id, struct host_cm_group **at)
     free(group);
 }
 
-int host_cm_leave_multicast(struct host_cm_id *id, const struct net_addr *group)
+int host_cm_leave_multicast(struct host_cm_id *id, const struct nornic_addr *group)
 {
     host_dev_lock(id->cm->dev);
     struct host_cm_group **at = find(id, group);

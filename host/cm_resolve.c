@@ -24,7 +24,8 @@ void host_cm_stop_query(struct host_cm_id *id)
 }
 
 /* Raises ADDR_RESOLVED, or with a negative `status` ADDR_ERROR. */
-static void finish(struct host_cm_id *id, int status, const struct net_mac *mac, const struct net_error *why)
+static void finish(struct host_cm_id *id, int status, const struct nornic_mac *mac,
+                   const struct nornic_error *why)
 {
     struct host_cm_record *record = id->record;
     id->record = NULL;
@@ -32,10 +33,10 @@ static void finish(struct host_cm_id *id, int status, const struct net_mac *mac,
     if (status == 0) {
         id->step = HOST_CM_ADDR_RESOLVED;
         id->route.path.av.dst_mac = *mac;
-        record->event.type = ROCE_CM_EVENT_ADDR_RESOLVED;
+        record->event.type = NORNIC_CM_EVENT_ADDR_RESOLVED;
     } else {
         id->step = HOST_CM_IDLE;
-        record->event.type = ROCE_CM_EVENT_ADDR_ERROR;
+        record->event.type = NORNIC_CM_EVENT_ADDR_ERROR;
         record->event.error = *why;
     }
     record->event.status = status;
@@ -46,8 +47,8 @@ static void finish(struct host_cm_id *id, int status, const struct net_mac *mac,
 static void on_answer(struct host_source *source, uint64_t now_ns)
 {
     struct host_cm_id *id = container_of(source, struct host_cm_id, source);
-    struct net_mac mac;
-    struct net_error why;
+    struct nornic_mac mac;
+    struct nornic_error why;
     (void)now_ns;
     int err = net_neighbour_answer(id->query, &mac, &why);
     if (err != -EAGAIN)
@@ -60,8 +61,8 @@ void host_cm_expire_queries(struct host_cm *cm, uint64_t now_ns)
         return;
     cm->query_end_ns = NET_TIME_NONE;
     for (struct host_cm_id *id = cm->ids; id; id = id->next) {
-        struct net_mac mac;
-        struct net_error why;
+        struct nornic_mac mac;
+        struct nornic_error why;
         if (id->query && id->query_end_ns <= now_ns) {
             int err = net_neighbour_answer(id->query, &mac, &why);
             finish(id, err == -EAGAIN ? -EHOSTUNREACH : err, &mac, &why);
@@ -76,11 +77,11 @@ void host_cm_expire_queries(struct host_cm *cm, uint64_t now_ns)
 /* Where to send from, and whom to ask. */
 struct plan {
     int sgid_index;
-    struct net_addr src; /* zero: `sgid_index` is known */
-    bool has_mac;        /* nobody is to be asked */
-    struct net_mac mac;
-    struct net_neighbour_query *query; /* the question to the next hop, or NULL */
-    unsigned ifindexes[ROCE_GID_MAX];  /* interfaces to look for a route */
+    struct nornic_addr src; /* zero: `sgid_index` is known */
+    bool has_mac;           /* nobody is to be asked */
+    struct nornic_mac mac;
+    struct net_neighbour_query *query;  /* the question to the next hop, or NULL */
+    unsigned ifindexes[NORNIC_GID_MAX]; /* interfaces to look for a route */
     unsigned ifindex_count;
 };
 
@@ -93,22 +94,22 @@ static void add_ifindex(struct plan *plan, unsigned ifindex)
 }
 
 /* Under the device's lock: what the GID table says. */
-static int look_at_gids(const struct host_cm *cm, const struct net_addr *src, const struct net_addr *dst,
-                        struct plan *plan)
+static int look_at_gids(const struct host_cm *cm, const struct nornic_addr *src,
+                        const struct nornic_addr *dst, struct plan *plan)
 {
     int own = host_cm_find_gid(cm, dst);
     *plan = (struct plan){.sgid_index = src ? host_cm_find_gid(cm, src) : own};
     /* To an address of our own the engine hands over by itself. */
-    plan->has_mac = own >= 0 || net_addr_is_multicast(dst) || !cm->dev->gids;
-    plan->mac = own >= 0                     ? roce_dev_gid_get(cm->dev->engine, (unsigned)own)->mac
-                : net_addr_is_multicast(dst) ? net_addr_mcast_mac(dst)
-                                             : cm->config.peer_mac;
+    plan->has_mac = own >= 0 || nornic_addr_is_multicast(dst) || !cm->dev->gids;
+    plan->mac = own >= 0                        ? roce_dev_gid_get(cm->dev->engine, (unsigned)own)->mac
+                : nornic_addr_is_multicast(dst) ? nornic_addr_mcast_mac(dst)
+                                                : cm->config.peer_mac;
     if (plan->has_mac && !src && own < 0)
         plan->sgid_index = host_cm_gid_for(cm, dst);
     if (src || plan->has_mac)
-        if (plan->sgid_index < 0 || (src && net_addr_is_v4(src) != net_addr_is_v4(dst)))
+        if (plan->sgid_index < 0 || (src && nornic_addr_is_v4(src) != nornic_addr_is_v4(dst)))
             return -EADDRNOTAVAIL;
-    for (unsigned i = 0; !plan->has_mac && i < ROCE_GID_MAX; i++) {
+    for (unsigned i = 0; !plan->has_mac && i < NORNIC_GID_MAX; i++) {
         unsigned ifindex = host_gids_ifindex(cm->dev->gids, i);
         if (ifindex && (!src || (int)i == plan->sgid_index))
             add_ifindex(plan, ifindex);
@@ -118,7 +119,7 @@ static int look_at_gids(const struct host_cm *cm, const struct net_addr *src, co
 
 /* Without the lock: the kernel's route, of the first interface that has one, and the question to the next
  * hop. */
-static int ask_kernel(const struct net_addr *dst, struct plan *plan, struct net_error *why)
+static int ask_kernel(const struct nornic_addr *dst, struct plan *plan, struct nornic_error *why)
 {
     int err = net_error_set(why, EHOSTUNREACH, "the device has no address");
     for (unsigned i = 0; i < plan->ifindex_count; i++) {
@@ -137,9 +138,9 @@ static int start(struct host_cm_id *id, const struct plan *plan, struct host_cm_
                  const struct roce_cm_route *to, uint64_t timeout_ns)
 {
     struct host_cm *cm = id->cm;
-    const struct net_addr *dst = &to->path.av.dgid;
+    const struct nornic_addr *dst = &to->path.av.dgid;
     int sgid_index = plan->sgid_index, rc = 0;
-    if (sgid_index < 0 && !net_addr_is_zero(&plan->src))
+    if (sgid_index < 0 && !nornic_addr_is_zero(&plan->src))
         sgid_index = host_cm_find_gid(cm, &plan->src);
     if (sgid_index < 0)
         sgid_index = host_cm_gid_for(cm, dst);
@@ -169,9 +170,9 @@ static int start(struct host_cm_id *id, const struct plan *plan, struct host_cm_
 
 /* The plan is carried out, except that nothing of it is kept where it fails. */
 static int carry_out(struct host_cm_id *id, struct plan *plan, const struct roce_cm_route *to,
-                     uint64_t timeout_ns, struct net_error *why)
+                     uint64_t timeout_ns, struct nornic_error *why)
 {
-    struct host_cm_record *record = host_cm_record_new(id->cm, id, ROCE_CM_EVENT_ADDR_RESOLVED);
+    struct host_cm_record *record = host_cm_record_new(id->cm, id, NORNIC_CM_EVENT_ADDR_RESOLVED);
     if (!record)
         return net_error_set(why, ENOMEM, "no memory to resolve an address");
     int err = plan->has_mac ? 0 : ask_kernel(&to->path.av.dgid, plan, why);
@@ -190,12 +191,12 @@ static int carry_out(struct host_cm_id *id, struct plan *plan, const struct roce
     return err;
 }
 
-int host_cm_resolve_addr(struct host_cm_id *id, const struct net_addr *src, const struct net_addr *dst,
-                         uint16_t dst_port, uint64_t timeout_ns, struct net_error *why)
+int host_cm_resolve_addr(struct host_cm_id *id, const struct nornic_addr *src, const struct nornic_addr *dst,
+                         uint16_t dst_port, uint64_t timeout_ns, struct nornic_error *why)
 {
     struct host_cm *cm = id->cm;
     struct roce_cm_route to = {.path.av.dgid = *dst, .dst_port = dst_port};
-    char text[NET_ADDR_STR_SIZE];
+    char text[NORNIC_ADDR_STR_SIZE];
     struct plan plan;
     host_dev_lock(cm->dev);
     int err = id->step == HOST_CM_IDLE ? look_at_gids(cm, src, dst, &plan) : -EINVAL;
@@ -206,6 +207,6 @@ int host_cm_resolve_addr(struct host_cm_id *id, const struct net_addr *src, cons
         err = carry_out(id, &plan, &to, timeout_ns, why);
     if (err == -EADDRNOTAVAIL)
         net_error_set(why, EADDRNOTAVAIL, "%s is no address of the device that can reach the peer",
-                      src ? net_addr_str(src, text) : "there");
+                      src ? nornic_addr_str(src, text) : "there");
     return err;
 }

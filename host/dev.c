@@ -36,13 +36,13 @@ static void forward_trace(void *ctx, const struct roce_trace *event)
 static void queue_event(void *ctx, const struct roce_event *event)
 {
     struct host_dev *dev = ctx;
-    if (event->type == ROCE_EVENT_COMM_EST && dev->cm)
+    if (event->type == NORNIC_EVENT_COMM_EST && dev->cm)
         host_cm_comm_est(dev->cm, event->qp);
     host_event_queue_push(&dev->events, event);
 }
 
 /* roce_dev_config.mcast */
-static int follow_group(void *ctx, const struct net_addr *group, bool join)
+static int follow_group(void *ctx, const struct nornic_addr *group, bool join)
 {
     struct host_dev *dev = ctx;
     if (join)
@@ -71,7 +71,7 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
 }
 
 int host_dev_create_on(struct net_port *port, const struct host_dev_config *config, struct host_dev **out,
-                       struct net_error *why)
+                       struct nornic_error *why)
 {
     struct net_port *capture;
     int err = host_port_wrap(&port, &capture, config, why);

@@ -43,7 +43,7 @@ struct host_dev {
 /* Wraps `*port` as `config` asks: the capture, then the impairment. `*capture` is the capturing port, or
  * NULL. 0, or -errno with a sentence; then the port is closed. */
 int host_port_wrap(struct net_port **port, struct net_port **capture, const struct host_dev_config *config,
-                   struct net_error *why);
+                   struct nornic_error *why);
 
 /* Keys, QP numbers and PSNs: from the kernel. */
 extern const struct rdma_random host_random;

@@ -9,12 +9,12 @@
 
 /* --- the table --- */
 
-static int find(const struct host_gids *gids, const struct net_watch_addr *addr, enum roce_gid_type type)
+static int find(const struct host_gids *gids, const struct net_watch_addr *addr, enum nornic_gid_type type)
 {
-    for (unsigned i = 0; i < ROCE_GID_MAX; i++) {
-        const struct roce_gid *gid = roce_dev_gid_get(gids->dev->engine, i);
+    for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
+        const struct nornic_gid *gid = roce_dev_gid_get(gids->dev->engine, i);
         if (gid && gid->type == type && gid->vlan_id == addr->vlan_id &&
-            net_addr_equal(&gid->addr, &addr->addr))
+            nornic_addr_equal(&gid->addr, &addr->addr))
             return (int)i;
     }
     return -ENOENT;
@@ -22,8 +22,10 @@ static int find(const struct host_gids *gids, const struct net_watch_addr *addr,
 
 static void add(struct host_gids *gids, const struct net_watch_addr *addr)
 {
-    for (enum roce_gid_type type = ROCE_GID_V2; type <= (gids->roce_v1 ? ROCE_GID_V1 : ROCE_GID_V2); type++) {
-        struct roce_gid gid = {.addr = addr->addr, .type = type, .mac = addr->mac, .vlan_id = addr->vlan_id};
+    for (enum nornic_gid_type type = NORNIC_GID_V2; type <= (gids->roce_v1 ? NORNIC_GID_V1 : NORNIC_GID_V2);
+         type++) {
+        struct nornic_gid gid = {
+            .addr = addr->addr, .type = type, .mac = addr->mac, .vlan_id = addr->vlan_id};
         if (roce_dev_gid_add(gids->dev->engine, &gid) == -ENOSPC)
             gids->overflows = true;
     }
@@ -31,7 +33,7 @@ static void add(struct host_gids *gids, const struct net_watch_addr *addr)
 
 static void remove_addr(struct host_gids *gids, const struct net_watch_addr *addr, uint64_t now_ns)
 {
-    for (enum roce_gid_type type = ROCE_GID_V2; type <= ROCE_GID_V1; type++) {
+    for (enum nornic_gid_type type = NORNIC_GID_V2; type <= NORNIC_GID_V1; type++) {
         int index = find(gids, addr, type);
         if (index < 0)
             continue;
@@ -43,7 +45,7 @@ static void remove_addr(struct host_gids *gids, const struct net_watch_addr *add
 
 static void set_mac(struct host_gids *gids, const struct net_watch_addr *addr)
 {
-    for (enum roce_gid_type type = ROCE_GID_V2; type <= ROCE_GID_V1; type++) {
+    for (enum nornic_gid_type type = NORNIC_GID_V2; type <= NORNIC_GID_V1; type++) {
         int index = find(gids, addr, type);
         if (index < 0)
             continue;
@@ -58,7 +60,7 @@ static void set_mac(struct host_gids *gids, const struct net_watch_addr *addr)
 static void on_change(void *ctx, const struct net_watch_change *change)
 {
     struct host_gids *gids = ctx;
-    struct roce_event fatal = {.type = ROCE_EVENT_DEVICE_FATAL};
+    struct roce_event fatal = {.type = NORNIC_EVENT_DEVICE_FATAL};
     switch (change->kind) {
     case NET_WATCH_ADDR_ADDED:
         add(gids, &change->addr);
@@ -111,7 +113,7 @@ static void on_ready(struct host_source *source, uint64_t now_ns)
     (void)read_news(gids);
 }
 
-int host_gids_open(struct host_dev *dev, struct host_gids **out, bool roce_v1, struct net_error *why)
+int host_gids_open(struct host_dev *dev, struct host_gids **out, bool roce_v1, struct nornic_error *why)
 {
     struct host_gids *gids = calloc(1, sizeof *gids);
     if (!gids)
@@ -152,9 +154,9 @@ unsigned host_gids_ifindex(const struct host_gids *gids, unsigned index)
 {
     unsigned count;
     const struct net_watch_addr *addrs = net_watch_addrs(gids->watch, &count);
-    const struct roce_gid *gid = roce_dev_gid_get(gids->dev->engine, index);
+    const struct nornic_gid *gid = roce_dev_gid_get(gids->dev->engine, index);
     for (unsigned i = 0; gid && i < count; i++)
-        if (addrs[i].vlan_id == gid->vlan_id && net_addr_equal(&addrs[i].addr, &gid->addr))
+        if (addrs[i].vlan_id == gid->vlan_id && nornic_addr_equal(&addrs[i].addr, &gid->addr))
             return addrs[i].ifindex;
     return 0;
 }

@@ -21,7 +21,7 @@ struct host_gids {
 
 /* Fills the table of a device on an interface and keeps it up to date from now on. 0 or -errno with a
  * sentence in `why`. */
-int host_gids_open(struct host_dev *dev, struct host_gids **out, bool roce_v1, struct net_error *why);
+int host_gids_open(struct host_dev *dev, struct host_gids **out, bool roce_v1, struct nornic_error *why);
 void host_gids_close(struct host_gids *gids);
 
 /* Which interface owns the address that GID `index` names; 0: there is no such GID. Under the device's

@@ -40,12 +40,12 @@ struct host_dev_config {
  * kernel: what comes is added where there is room, what goes leaves a hole (ROCE-AH-10), and the port's state
  * follows the link (ROCE-EV-9). Unless `no_thread`, a thread makes progress from now on,
  * asleep while there is nothing to do. 0 or -errno with a sentence in `why`. */
-int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct net_error *why);
+int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct nornic_error *why);
 
 /* The same on a port that exists already (memory, a test's); the caller adds GIDs. Takes over `port`, also on
  * failure. */
 int host_dev_create_on(struct net_port *port, const struct host_dev_config *config, struct host_dev **out,
-                       struct net_error *why);
+                       struct nornic_error *why);
 
 /* Writes out what the capture has buffered. 0, also without a capture; or the -errno of the write that
  * stopped it (a full disk), now or earlier: the traffic went on, and the file lacks the rest of it. */
@@ -83,12 +83,12 @@ uint64_t host_dev_due_ns(struct host_dev *dev);
 /* The MAC of the next hop to `dst` out of the device's interface: the neighbour's, or the gateway's by the
  * kernel's routes; makes the kernel ask (ARP, NDP) where it does not know, and waits at most `timeout_ns`. 0,
  * -EHOSTUNREACH or another -errno with a sentence in `why`. */
-int host_dev_resolve(struct host_dev *dev, const struct net_addr *dst, uint64_t timeout_ns,
-                     struct net_mac *mac, struct net_error *why);
+int host_dev_resolve(struct host_dev *dev, const struct nornic_addr *dst, uint64_t timeout_ns,
+                     struct nornic_mac *mac, struct nornic_error *why);
 
 /* The same out of the interface that owns GID `sgid_index`, which may be a VLAN interface (ROCE-FRM-3).
  * -ENOENT: there is no such GID. */
-int host_dev_resolve_from(struct host_dev *dev, unsigned sgid_index, const struct net_addr *dst,
-                          uint64_t timeout_ns, struct net_mac *mac, struct net_error *why);
+int host_dev_resolve_from(struct host_dev *dev, unsigned sgid_index, const struct nornic_addr *dst,
+                          uint64_t timeout_ns, struct nornic_mac *mac, struct nornic_error *why);
 
 #endif

@@ -6,14 +6,14 @@
 #include "host/dev.h"
 #include "net/multicast.h"
 
-int host_multicast_join(struct host_dev *dev, const struct net_addr *group, struct net_error *why)
+int host_multicast_join(struct host_dev *dev, const struct nornic_addr *group, struct nornic_error *why)
 {
-    if (!net_addr_is_multicast(group))
+    if (!nornic_addr_is_multicast(group))
         return net_error_set(why, EINVAL, "that is no multicast group");
     return dev->multicast ? net_multicast_join(dev->multicast, group, why) : 0;
 }
 
-void host_multicast_leave(struct host_dev *dev, const struct net_addr *group)
+void host_multicast_leave(struct host_dev *dev, const struct nornic_addr *group)
 {
     if (dev->multicast)
         (void)net_multicast_leave(dev->multicast, group);

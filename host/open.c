@@ -15,7 +15,7 @@
 
 /* At least one address now: without one nothing can be done, and the user learns why. */
 static int open_gids(struct host_dev *dev, const struct net_interface *interface, bool roce_v1,
-                     struct net_error *why)
+                     struct nornic_error *why)
 {
     int err = host_gids_open(dev, &dev->gids, roce_v1, why);
     if (err)
@@ -40,7 +40,7 @@ static uint32_t draw_first_qpn(void)
     return FIRST_QPN + (uint32_t)(host_random.next(NULL) % (end - FIRST_QPN));
 }
 
-int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct net_error *why)
+int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct nornic_error *why)
 {
     struct net_port *port;
     struct net_interface interface;

@@ -21,7 +21,7 @@ static bool parse_mode(const char *text, enum xdp_mode *mode)
     return *mode == XDP_MODE_GENERIC || strcmp(text, "native") == 0;
 }
 
-static int parse_name(const char *name, struct port_name *out, struct net_error *why)
+static int parse_name(const char *name, struct port_name *out, struct nornic_error *why)
 {
     const char *rest = strchr(name, ':');
     size_t kind_len = rest ? (size_t)(rest - name) : 0;
@@ -44,7 +44,7 @@ static int parse_name(const char *name, struct port_name *out, struct net_error 
 }
 
 int host_port_open(const char *name, bool roce_v1, struct net_port **out, struct net_interface *interface,
-                   struct net_error *why)
+                   struct nornic_error *why)
 {
     struct port_name parsed;
     int err = parse_name(name, &parsed, why);

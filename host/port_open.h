@@ -13,6 +13,6 @@
  * the kernel knows of IFACE, which must exist and be up. `roce_v1`: the port takes EtherType 0x8915 as well.
  * 0 or -errno with a sentence in `why`. */
 int host_port_open(const char *name, bool roce_v1, struct net_port **out, struct net_interface *interface,
-                   struct net_error *why);
+                   struct nornic_error *why);
 
 #endif

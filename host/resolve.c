@@ -5,16 +5,16 @@
 
 #include "net/kernel.h"
 
-static int resolve(unsigned ifindex, const struct net_addr *dst, uint64_t timeout_ns, struct net_mac *mac,
-                   struct net_error *why)
+static int resolve(unsigned ifindex, const struct nornic_addr *dst, uint64_t timeout_ns,
+                   struct nornic_mac *mac, struct nornic_error *why)
 {
-    struct net_addr next_hop;
+    struct nornic_addr next_hop;
     int err = net_route_next_hop(ifindex, dst, &next_hop, why);
     return !err ? net_neighbour_resolve(ifindex, &next_hop, timeout_ns, mac, why) : err;
 }
 
-int host_dev_resolve(struct host_dev *dev, const struct net_addr *dst, uint64_t timeout_ns,
-                     struct net_mac *mac, struct net_error *why)
+int host_dev_resolve(struct host_dev *dev, const struct nornic_addr *dst, uint64_t timeout_ns,
+                     struct nornic_mac *mac, struct nornic_error *why)
 {
     if (dev->ifindex == 0)
         return net_error_set(why, EOPNOTSUPP, "port %s has no interface to resolve addresses on",
@@ -22,8 +22,8 @@ int host_dev_resolve(struct host_dev *dev, const struct net_addr *dst, uint64_t 
     return resolve(dev->ifindex, dst, timeout_ns, mac, why);
 }
 
-int host_dev_resolve_from(struct host_dev *dev, unsigned sgid_index, const struct net_addr *dst,
-                          uint64_t timeout_ns, struct net_mac *mac, struct net_error *why)
+int host_dev_resolve_from(struct host_dev *dev, unsigned sgid_index, const struct nornic_addr *dst,
+                          uint64_t timeout_ns, struct nornic_mac *mac, struct nornic_error *why)
 {
     if (!dev->gids)
         return host_dev_resolve(dev, dst, timeout_ns, mac, why);

@@ -17,7 +17,7 @@ static uint64_t epoch_offset_ns(void)
 }
 
 int host_port_wrap(struct net_port **port, struct net_port **capture, const struct host_dev_config *config,
-                   struct net_error *why)
+                   struct nornic_error *why)
 {
     *capture = NULL;
     /* The capture lies below the impairment, so that it shows what is on the wire. */

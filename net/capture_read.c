@@ -15,10 +15,10 @@ struct net_capture {
     char *name; /* for messages */
     uint64_t records;
     int outcome; /* of the last read */
-    struct net_error failure;
+    struct nornic_error failure;
 };
 
-static int open_stream(const char *path, FILE **out, struct net_error *why)
+static int open_stream(const char *path, FILE **out, struct nornic_error *why)
 {
     if (strcmp(path, "-") == 0) {
         *out = stdin;
@@ -36,7 +36,7 @@ static int open_stream(const char *path, FILE **out, struct net_error *why)
     return 0;
 }
 
-static int check_link_type(pcap_t *pcap, const char *name, struct net_error *why)
+static int check_link_type(pcap_t *pcap, const char *name, struct nornic_error *why)
 {
     int type = pcap_datalink(pcap);
     if (type == DLT_EN10MB)
@@ -47,7 +47,7 @@ static int check_link_type(pcap_t *pcap, const char *name, struct net_error *why
                          name, type, type_name ? type_name : "unknown");
 }
 
-int net_capture_open(const char *path, struct net_capture **out, struct net_error *why)
+int net_capture_open(const char *path, struct net_capture **out, struct nornic_error *why)
 {
     FILE *file = NULL;
     int err = open_stream(path, &file, why);
@@ -108,7 +108,7 @@ static int read_record(struct net_capture *capture, struct net_capture_record *r
     return 1;
 }
 
-int net_capture_next(struct net_capture *capture, struct net_capture_record *record, struct net_error *why)
+int net_capture_next(struct net_capture *capture, struct net_capture_record *record, struct nornic_error *why)
 {
     if (capture->outcome == 1)
         capture->outcome = read_record(capture, record);

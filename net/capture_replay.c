@@ -16,7 +16,7 @@
 struct replay_port {
     struct net_port port;
     struct net_capture *capture;
-    struct net_error failure;
+    struct nornic_error failure;
     bool failed;
     int fd;      /* an eventfd, readable until the end */
     uint8_t *rx; /* NET_BURST slots: the reader's record lives only until the next one */
@@ -115,7 +115,7 @@ static const struct net_port_ops replay_ops = {
     .close = replay_close,
 };
 
-int net_pcap_replay_open(const char *path, struct net_port **out, struct net_error *why)
+int net_pcap_replay_open(const char *path, struct net_port **out, struct nornic_error *why)
 {
     struct replay_port *p = calloc(1, sizeof *p);
     if (!p)

@@ -99,7 +99,7 @@ static const struct net_port_ops capture_ops = {
 };
 
 int net_pcap_capture_wrap(struct net_port *below, const char *path, uint64_t epoch_offset_ns,
-                          struct net_port **out, struct net_error *why)
+                          struct net_port **out, struct nornic_error *why)
 {
     struct capture_port *p = calloc(1, sizeof *p);
     if (!p) {

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-int net_error_set(struct net_error *why, int errno_value, const char *format, ...)
+int net_error_set(struct nornic_error *why, int errno_value, const char *format, ...)
 {
     if (why) {
         va_list args;

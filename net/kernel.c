@@ -23,14 +23,14 @@ struct addr_list {
     bool no_memory;
 };
 
-static enum addr_class class_of(const struct net_addr *a)
+static enum addr_class class_of(const struct nornic_addr *a)
 {
-    if (net_addr_is_v4(a))
+    if (nornic_addr_is_v4(a))
         return ADDR_V4;
-    return net_addr_is_link_local(a) ? ADDR_V6_LINK_LOCAL : ADDR_V6_OTHER;
+    return nornic_addr_is_link_local(a) ? ADDR_V6_LINK_LOCAL : ADDR_V6_OTHER;
 }
 
-static void append_addr(struct addr_list *list, unsigned ifindex, const struct net_addr *addr)
+static void append_addr(struct addr_list *list, unsigned ifindex, const struct nornic_addr *addr)
 {
     if (list->count == list->room) {
         unsigned room = list->room ? 2 * list->room : 16;
@@ -50,7 +50,7 @@ static void take_addr(const struct nlmsghdr *message, void *ctx)
     struct addr_list *list = ctx;
     const struct ifaddrmsg *head = mnl_nlmsg_get_payload(message);
     const struct nlattr *a;
-    struct net_addr local, peer;
+    struct nornic_addr local, peer;
     bool has_local = false, has_peer = false;
     uint32_t flags = head->ifa_flags;
     mnl_attr_for_each(a, message, sizeof *head)
@@ -103,7 +103,7 @@ int net_kernel_addrs(struct mnl_socket *socket, struct net_kernel_addr **out)
     return (int)list.count;
 }
 
-int net_interface_addrs(unsigned ifindex, struct net_addr *addrs, unsigned max, struct net_error *why)
+int net_interface_addrs(unsigned ifindex, struct nornic_addr *addrs, unsigned max, struct nornic_error *why)
 {
     struct net_kernel_addr *all;
     unsigned taken = 0;
@@ -128,8 +128,8 @@ struct route {
     unsigned ifindex;
     uint8_t type; /* RTN_... */
     bool has_gateway;
-    struct net_addr gateway;
-    struct net_addr src; /* what the kernel would send from; zero: it does not say */
+    struct nornic_addr gateway;
+    struct nornic_addr src; /* what the kernel would send from; zero: it does not say */
 };
 
 static void read_route(const struct nlmsghdr *message, void *ctx)
@@ -156,8 +156,8 @@ static void read_route(const struct nlmsghdr *message, void *ctx)
     }
 }
 
-static int ask_route(unsigned ifindex, const struct net_addr *dst, uint32_t flags, struct route *route,
-                     struct net_error *why)
+static int ask_route(unsigned ifindex, const struct nornic_addr *dst, uint32_t flags, struct route *route,
+                     struct nornic_error *why)
 {
     struct net_netlink_request request;
     struct rtmsg *head = net_netlink_begin(&request, RTM_GETROUTE, 0, sizeof *head);
@@ -170,33 +170,34 @@ static int ask_route(unsigned ifindex, const struct net_addr *dst, uint32_t flag
     return net_netlink_ask(&request, read_route, route, why);
 }
 
-int net_route_get(unsigned ifindex, const struct net_addr *dst, struct net_route *out, struct net_error *why)
+int net_route_get(unsigned ifindex, const struct nornic_addr *dst, struct net_route *out,
+                  struct nornic_error *why)
 {
-    char text[NET_ADDR_STR_SIZE], ifname[IF_NAMESIZE] = "?";
+    char text[NORNIC_ADDR_STR_SIZE], ifname[IF_NAMESIZE] = "?";
     struct route route;
     int err = 0;
     if_indextoname(ifindex, ifname);
     /* Told an interface, the kernel takes any IPv4 destination for on-link when no route matches; asked for
      * the matching entry of its table it says the truth. */
-    if (net_addr_is_v4(dst))
+    if (nornic_addr_is_v4(dst))
         err = ask_route(ifindex, dst, RTM_F_FIB_MATCH, &route, why);
     if (!err)
         err = ask_route(ifindex, dst, 0, &route, why);
     if (!err && route.type == RTN_LOCAL)
         return net_error_set(why, EHOSTUNREACH, "%s is an address of this host, not of a peer",
-                             net_addr_str(dst, text));
+                             nornic_addr_str(dst, text));
     if (err < 0 || route.type != RTN_UNICAST || route.ifindex != ifindex)
         return net_error_set(why, EHOSTUNREACH,
                              "no route to %s through %s: give %s an address in its network, or a route with "
                              "`ip route add`",
-                             net_addr_str(dst, text), ifname, ifname);
+                             nornic_addr_str(dst, text), ifname, ifname);
     out->next_hop = route.has_gateway ? route.gateway : *dst;
     out->src = route.src;
     return 0;
 }
 
-int net_route_next_hop(unsigned ifindex, const struct net_addr *dst, struct net_addr *next_hop,
-                       struct net_error *why)
+int net_route_next_hop(unsigned ifindex, const struct nornic_addr *dst, struct nornic_addr *next_hop,
+                       struct nornic_error *why)
 {
     struct net_route route;
     int err = net_route_get(ifindex, dst, &route, why);

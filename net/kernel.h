@@ -6,39 +6,40 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "net/addr.h"
+#include "nornic/addr.h"
 #include "net/error.h"
 
 struct net_interface {
     char name[16];
     unsigned index;
     uint32_t mtu_bytes;
-    struct net_mac mac;
+    struct nornic_mac mac;
     bool up;      /* set up by its administrator */
     bool running; /* and it has a carrier: frames can pass */
 };
 
 /* 0, or -ENODEV with a sentence. */
-int net_interface_get(const char *name, struct net_interface *out, struct net_error *why);
+int net_interface_get(const char *name, struct net_interface *out, struct nornic_error *why);
 
 /* What the interface says its speed is, in bits per second; 0: it does not know, or has no link. */
 uint64_t net_interface_rate_bps(const char *name);
 
 /* The addresses of an interface: IPv6 link-local first, then IPv4, then other IPv6, each in the kernel's
  * order; tentative and failed ones are left out. Returns how many were written (at most `max`), or -errno. */
-int net_interface_addrs(unsigned ifindex, struct net_addr *addrs, unsigned max, struct net_error *why);
+int net_interface_addrs(unsigned ifindex, struct nornic_addr *addrs, unsigned max, struct nornic_error *why);
 
 /* The next hop to `dst` out of interface `ifindex`: `dst` itself or a gateway. 0, or -EHOSTUNREACH when the
  * kernel has no route through that interface. */
-int net_route_next_hop(unsigned ifindex, const struct net_addr *dst, struct net_addr *next_hop,
-                       struct net_error *why);
+int net_route_next_hop(unsigned ifindex, const struct nornic_addr *dst, struct nornic_addr *next_hop,
+                       struct nornic_error *why);
 
 /* The same, with the source address that the kernel would choose; zero where it does not say. */
 struct net_route {
-    struct net_addr next_hop;
-    struct net_addr src;
+    struct nornic_addr next_hop;
+    struct nornic_addr src;
 };
-int net_route_get(unsigned ifindex, const struct net_addr *dst, struct net_route *out, struct net_error *why);
+int net_route_get(unsigned ifindex, const struct nornic_addr *dst, struct net_route *out,
+                  struct nornic_error *why);
 
 /* A question for the MAC of a neighbour that does not wait for its answer. net_neighbour_ask() looks into
  * the kernel's table and, where it knows nothing (or only of a failure), makes the kernel resolve it (a
@@ -46,15 +47,15 @@ int net_route_get(unsigned ifindex, const struct net_addr *dst, struct net_route
  * once before the first poll, net_neighbour_answer() says 0: known; -EAGAIN: not yet; -EHOSTUNREACH: the
  * kernel has given up (after about three seconds) or another -errno, with a sentence. */
 struct net_neighbour_query;
-int net_neighbour_ask(unsigned ifindex, const struct net_addr *next_hop, struct net_neighbour_query **out,
-                      struct net_error *why);
+int net_neighbour_ask(unsigned ifindex, const struct nornic_addr *next_hop, struct net_neighbour_query **out,
+                      struct nornic_error *why);
 int net_neighbour_fd(const struct net_neighbour_query *query);
-int net_neighbour_answer(struct net_neighbour_query *query, struct net_mac *mac, struct net_error *why);
+int net_neighbour_answer(struct net_neighbour_query *query, struct nornic_mac *mac, struct nornic_error *why);
 void net_neighbour_close(struct net_neighbour_query *query);
 
 /* The MAC of a neighbour on `ifindex`, as above, waiting asleep for the answer, at most `timeout_ns`. 0,
  * -EHOSTUNREACH or -errno. */
-int net_neighbour_resolve(unsigned ifindex, const struct net_addr *next_hop, uint64_t timeout_ns,
-                          struct net_mac *mac, struct net_error *why);
+int net_neighbour_resolve(unsigned ifindex, const struct nornic_addr *next_hop, uint64_t timeout_ns,
+                          struct nornic_mac *mac, struct nornic_error *why);
 
 #endif

@@ -57,8 +57,8 @@ void net_kernel_read_link(const struct nlmsghdr *message, struct net_kernel_link
         uint16_t type = mnl_attr_get_type(a), len = mnl_attr_get_payload_len(a);
         if (type == IFLA_MTU && len == 4)
             interface->mtu_bytes = mnl_attr_get_u32(a);
-        else if (type == IFLA_ADDRESS && len == NET_MAC_BYTES)
-            memcpy(interface->mac.b, mnl_attr_get_payload(a), NET_MAC_BYTES);
+        else if (type == IFLA_ADDRESS && len == NORNIC_MAC_BYTES)
+            memcpy(interface->mac.b, mnl_attr_get_payload(a), NORNIC_MAC_BYTES);
         else if (type == IFLA_IFNAME)
             snprintf(interface->name, sizeof interface->name, "%s", mnl_attr_get_str(a));
         else if (type == IFLA_LINK && len == 4)
@@ -79,7 +79,7 @@ static void read_interface(const struct nlmsghdr *message, void *ctx)
     *(struct net_interface *)ctx = link.interface;
 }
 
-int net_interface_get(const char *name, struct net_interface *out, struct net_error *why)
+int net_interface_get(const char *name, struct net_interface *out, struct nornic_error *why)
 {
     struct net_netlink_request request;
     memset(out, 0, sizeof *out);

@@ -22,10 +22,10 @@
 struct net_neighbour_query {
     unsigned ifindex;
     char ifname[IF_NAMESIZE];
-    struct net_addr addr;
+    struct nornic_addr addr;
     bool is_known;  /* `mac` is good */
     bool is_failed; /* the kernel has given up asking */
-    struct net_mac mac;
+    struct nornic_mac mac;
     struct mnl_socket *listener; /* notifications */
     struct mnl_socket *asker;    /* look-ups */
 };
@@ -36,7 +36,7 @@ static void note_neighbour(const struct nlmsghdr *message, void *ctx)
     struct net_neighbour_query *neighbour = ctx;
     const struct ndmsg *head = mnl_nlmsg_get_payload(message);
     const struct nlattr *a;
-    struct net_addr addr;
+    struct nornic_addr addr;
     const void *mac = NULL;
     bool is_ours = false;
     if (message->nlmsg_type != RTM_NEWNEIGH || (unsigned)head->ndm_ifindex != neighbour->ifindex)
@@ -44,8 +44,8 @@ static void note_neighbour(const struct nlmsghdr *message, void *ctx)
     mnl_attr_for_each(a, message, sizeof *head)
     {
         if (mnl_attr_get_type(a) == NDA_DST)
-            is_ours = net_netlink_get_addr(a, &addr) && net_addr_equal(&addr, &neighbour->addr);
-        else if (mnl_attr_get_type(a) == NDA_LLADDR && mnl_attr_get_payload_len(a) == NET_MAC_BYTES)
+            is_ours = net_netlink_get_addr(a, &addr) && nornic_addr_equal(&addr, &neighbour->addr);
+        else if (mnl_attr_get_type(a) == NDA_LLADDR && mnl_attr_get_payload_len(a) == NORNIC_MAC_BYTES)
             mac = mnl_attr_get_payload(a);
     }
     if (!is_ours)
@@ -53,7 +53,7 @@ static void note_neighbour(const struct nlmsghdr *message, void *ctx)
     neighbour->is_failed = head->ndm_state == NUD_FAILED;
     neighbour->is_known = mac && (head->ndm_state & STATE_USABLE) != 0;
     if (neighbour->is_known)
-        memcpy(neighbour->mac.b, mac, NET_MAC_BYTES);
+        memcpy(neighbour->mac.b, mac, NORNIC_MAC_BYTES);
 }
 
 /* Looks the neighbour up in the kernel's table. 0 also when it is not there. */
@@ -74,7 +74,7 @@ static int provoke(const struct net_neighbour_query *neighbour)
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(DISCARD_PORT)};
     struct sockaddr_in6 v6 = {
         .sin6_family = AF_INET6, .sin6_port = htons(DISCARD_PORT), .sin6_scope_id = neighbour->ifindex};
-    bool is_v4 = net_addr_is_v4(&neighbour->addr);
+    bool is_v4 = nornic_addr_is_v4(&neighbour->addr);
     memcpy(&v4.sin_addr, neighbour->addr.b + 12, 4);
     memcpy(&v6.sin6_addr, neighbour->addr.b, 16);
 
@@ -92,7 +92,7 @@ static int provoke(const struct net_neighbour_query *neighbour)
 }
 
 /* Listening begins before the look-up, so that no answer falls between the two. */
-static int begin(struct net_neighbour_query *neighbour, struct net_error *why)
+static int begin(struct net_neighbour_query *neighbour, struct nornic_error *why)
 {
     neighbour->listener = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (!neighbour->listener || mnl_socket_bind(neighbour->listener, RTMGRP_NEIGH, MNL_SOCKET_AUTOPID) < 0)
@@ -106,15 +106,15 @@ static int begin(struct net_neighbour_query *neighbour, struct net_error *why)
     if (!err && !neighbour->is_known)
         err = provoke(neighbour);
     if (err < 0) {
-        char text[NET_ADDR_STR_SIZE];
-        net_error_set(why, -err, "cannot resolve %s on %s: %s", net_addr_str(&neighbour->addr, text),
+        char text[NORNIC_ADDR_STR_SIZE];
+        net_error_set(why, -err, "cannot resolve %s on %s: %s", nornic_addr_str(&neighbour->addr, text),
                       neighbour->ifname, strerror(-err));
     }
     return err;
 }
 
-int net_neighbour_ask(unsigned ifindex, const struct net_addr *next_hop, struct net_neighbour_query **out,
-                      struct net_error *why)
+int net_neighbour_ask(unsigned ifindex, const struct nornic_addr *next_hop, struct net_neighbour_query **out,
+                      struct nornic_error *why)
 {
     struct net_neighbour_query *query = calloc(1, sizeof *query);
     if (!query)
@@ -159,10 +159,10 @@ static int read_notifications(struct net_neighbour_query *neighbour)
     }
 }
 
-int net_neighbour_answer(struct net_neighbour_query *query, struct net_mac *mac, struct net_error *why)
+int net_neighbour_answer(struct net_neighbour_query *query, struct nornic_mac *mac, struct nornic_error *why)
 {
-    char text[NET_ADDR_STR_SIZE];
-    net_addr_str(&query->addr, text);
+    char text[NORNIC_ADDR_STR_SIZE];
+    nornic_addr_str(&query->addr, text);
     int err = query->is_known ? 0 : read_notifications(query);
     if (err < 0)
         return net_error_set(why, -err, "cannot resolve %s on %s: %s", text, query->ifname, strerror(-err));
@@ -171,7 +171,7 @@ int net_neighbour_answer(struct net_neighbour_query *query, struct net_mac *mac,
         return 0;
     }
     net_error_set(why, EHOSTUNREACH, "%s does not answer on %s (%s): is it up and in the same network?", text,
-                  query->ifname, net_addr_is_v4(&query->addr) ? "ARP" : "NDP");
+                  query->ifname, nornic_addr_is_v4(&query->addr) ? "ARP" : "NDP");
     return query->is_failed ? -EHOSTUNREACH : -EAGAIN;
 }
 
@@ -204,8 +204,8 @@ static int await(const struct net_neighbour_query *query, uint64_t deadline_ns)
     return ppoll(&wait, 1, &left, NULL) >= 0 || errno == EINTR ? 0 : -errno;
 }
 
-int net_neighbour_resolve(unsigned ifindex, const struct net_addr *next_hop, uint64_t timeout_ns,
-                          struct net_mac *mac, struct net_error *why)
+int net_neighbour_resolve(unsigned ifindex, const struct nornic_addr *next_hop, uint64_t timeout_ns,
+                          struct nornic_mac *mac, struct nornic_error *why)
 {
     struct net_neighbour_query *query;
     uint64_t start_ns = now_ns();

@@ -9,7 +9,7 @@
 /* A valid address of an interface. */
 struct net_kernel_addr {
     unsigned ifindex;
-    struct net_addr addr;
+    struct nornic_addr addr;
 };
 
 /* All addresses of the namespace, in the order of net_interface_addrs(). Returns how many are in `*list`,

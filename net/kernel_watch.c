@@ -147,7 +147,7 @@ static const struct net_watch_addr *find(const struct state *state, const struct
     for (unsigned i = 0; i < state->addr_count; i++) {
         const struct net_watch_addr *a = &state->addrs[i];
         if (a->ifindex == addr->ifindex && a->vlan_id == addr->vlan_id &&
-            net_addr_equal(&a->addr, &addr->addr))
+            nornic_addr_equal(&a->addr, &addr->addr))
             return a;
     }
     return NULL;
@@ -162,7 +162,7 @@ static void report_addrs(const struct report *report, const struct state *before
         const struct net_watch_addr *was = find(before, &now->addrs[i]);
         if (!was)
             say(report, NET_WATCH_ADDR_ADDED, &now->addrs[i]);
-        else if (!net_mac_equal(&was->mac, &now->addrs[i].mac))
+        else if (!nornic_mac_equal(&was->mac, &now->addrs[i].mac))
             say(report, NET_WATCH_ADDR_MAC, &now->addrs[i]);
     }
 }
@@ -177,7 +177,7 @@ static void report_all(const struct net_watch *watch, const struct state *now, n
     if (is_running != was_running || watch->is_first)
         say(&report, is_running ? NET_WATCH_LINK_UP : NET_WATCH_LINK_DOWN, NULL);
     if (before->is_there && now->is_there) {
-        if (!net_mac_equal(&before->interface.mac, &now->interface.mac))
+        if (!nornic_mac_equal(&before->interface.mac, &now->interface.mac))
             say(&report, NET_WATCH_MAC, NULL);
         if (before->interface.mtu_bytes != now->interface.mtu_bytes)
             say(&report, NET_WATCH_MTU, NULL);
@@ -226,7 +226,7 @@ static int subscribe(struct net_watch *watch)
     return 0;
 }
 
-int net_watch_open(unsigned ifindex, struct net_watch **out, struct net_error *why)
+int net_watch_open(unsigned ifindex, struct net_watch **out, struct nornic_error *why)
 {
     struct net_watch *watch = calloc(1, sizeof *watch);
     if (!watch)

@@ -8,10 +8,10 @@
 
 /* An address that frames of the interface may come from. */
 struct net_watch_addr {
-    struct net_addr addr;
-    struct net_mac mac; /* of the interface that has the address */
-    uint16_t vlan_id;   /* 0: the watched interface itself; else of the VLAN interface */
-    unsigned ifindex;   /* which of them */
+    struct nornic_addr addr;
+    struct nornic_mac mac; /* of the interface that has the address */
+    uint16_t vlan_id;      /* 0: the watched interface itself; else of the VLAN interface */
+    unsigned ifindex;      /* which of them */
 };
 
 enum net_watch_kind {
@@ -38,7 +38,7 @@ struct net_watch;
 
 /* Watches an interface of the caller's network namespace, wherever the caller goes later. 0 or -errno with a
  * sentence in `why`. */
-int net_watch_open(unsigned ifindex, struct net_watch **out, struct net_error *why);
+int net_watch_open(unsigned ifindex, struct net_watch **out, struct nornic_error *why);
 void net_watch_close(struct net_watch *watch);
 
 /* Polls readable (POLLIN) when something may have changed. */

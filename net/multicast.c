@@ -11,7 +11,7 @@
 /* A socket for each group: one socket holds only so many (igmp_max_memberships, 20), and closing it leaves.
  * The sockets are bound to no port, so the kernel queues nothing for them. */
 struct member {
-    struct net_addr group;
+    struct nornic_addr group;
     int fd;
     unsigned holders;
     struct member *next;
@@ -33,41 +33,42 @@ int net_multicast_open(unsigned ifindex, struct net_multicast **out)
 }
 
 /* The pointer that points to the group's member, or to NULL at the end. */
-static struct member **find(struct net_multicast *multicast, const struct net_addr *group)
+static struct member **find(struct net_multicast *multicast, const struct nornic_addr *group)
 {
     struct member **at = &multicast->members;
-    while (*at && !net_addr_equal(&(*at)->group, group))
+    while (*at && !nornic_addr_equal(&(*at)->group, group))
         at = &(*at)->next;
     return at;
 }
 
-static int set_membership(int fd, unsigned ifindex, const struct net_addr *group)
+static int set_membership(int fd, unsigned ifindex, const struct nornic_addr *group)
 {
     struct ip_mreqn v4 = {.imr_ifindex = (int)ifindex};
     struct ipv6_mreq v6 = {.ipv6mr_interface = ifindex};
     memcpy(&v4.imr_multiaddr, group->b + 12, 4);
     memcpy(&v6.ipv6mr_multiaddr, group->b, 16);
-    int err = net_addr_is_v4(group) ? setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof v4)
-                                    : setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &v6, sizeof v6);
+    int err = nornic_addr_is_v4(group) ? setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof v4)
+                                       : setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &v6, sizeof v6);
     return !err ? 0 : -errno;
 }
 
 /* A socket that is a member. The descriptor or -errno. */
-static int join(unsigned ifindex, const struct net_addr *group)
+static int join(unsigned ifindex, const struct nornic_addr *group)
 {
-    int fd = socket(net_addr_is_v4(group) ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int fd = socket(nornic_addr_is_v4(group) ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     int err = fd < 0 ? -errno : set_membership(fd, ifindex, group);
     if (err < 0 && fd >= 0)
         close(fd);
     return err < 0 ? err : fd;
 }
 
-int net_multicast_join(struct net_multicast *multicast, const struct net_addr *group, struct net_error *why)
+int net_multicast_join(struct net_multicast *multicast, const struct nornic_addr *group,
+                       struct nornic_error *why)
 {
-    char text[NET_ADDR_STR_SIZE], ifname[IF_NAMESIZE] = "?";
-    net_addr_str(group, text);
+    char text[NORNIC_ADDR_STR_SIZE], ifname[IF_NAMESIZE] = "?";
+    nornic_addr_str(group, text);
     if_indextoname(multicast->ifindex, ifname);
-    if (!net_addr_is_multicast(group))
+    if (!nornic_addr_is_multicast(group))
         return net_error_set(why, EINVAL, "%s is no multicast group: give one of 224.0.0.0/4 or ff00::/8",
                              text);
     struct member **at = find(multicast, group);
@@ -94,7 +95,7 @@ static void leave(struct member **at)
     free(member);
 }
 
-int net_multicast_leave(struct net_multicast *multicast, const struct net_addr *group)
+int net_multicast_leave(struct net_multicast *multicast, const struct nornic_addr *group)
 {
     struct member **at = find(multicast, group);
     if (!*at)

@@ -5,7 +5,7 @@
 #ifndef NORNIC_NET_MULTICAST_H
 #define NORNIC_NET_MULTICAST_H
 
-#include "net/addr.h"
+#include "nornic/addr.h"
 #include "net/error.h"
 
 /* The memberships that one user of an interface holds. The kernel counts: an interface stays in a group as
@@ -20,9 +20,10 @@ void net_multicast_close(struct net_multicast *multicast);
 
 /* Joins a group, or, if that was done, counts one more holder. 0; -EINVAL: no multicast address; or another
  * -errno; each with a sentence in `why`. */
-int net_multicast_join(struct net_multicast *multicast, const struct net_addr *group, struct net_error *why);
+int net_multicast_join(struct net_multicast *multicast, const struct nornic_addr *group,
+                       struct nornic_error *why);
 
 /* The last holder leaves the group. 0, or -ENOENT where nobody holds it. */
-int net_multicast_leave(struct net_multicast *multicast, const struct net_addr *group);
+int net_multicast_leave(struct net_multicast *multicast, const struct nornic_addr *group);
 
 #endif

@@ -19,26 +19,26 @@ void *net_netlink_begin(struct net_netlink_request *request, uint16_t type, uint
     return mnl_nlmsg_put_extra_header(&request->header, extra_bytes);
 }
 
-uint8_t net_netlink_family(const struct net_addr *addr)
+uint8_t net_netlink_family(const struct nornic_addr *addr)
 {
-    return net_addr_is_v4(addr) ? AF_INET : AF_INET6;
+    return nornic_addr_is_v4(addr) ? AF_INET : AF_INET6;
 }
 
 void net_netlink_put_addr(struct net_netlink_request *request, uint16_t attribute,
-                          const struct net_addr *addr)
+                          const struct nornic_addr *addr)
 {
-    if (net_addr_is_v4(addr))
+    if (nornic_addr_is_v4(addr))
         mnl_attr_put(&request->header, attribute, 4, addr->b + 12);
     else
         mnl_attr_put(&request->header, attribute, sizeof addr->b, addr->b);
 }
 
-bool net_netlink_get_addr(const struct nlattr *attribute, struct net_addr *out)
+bool net_netlink_get_addr(const struct nlattr *attribute, struct nornic_addr *out)
 {
     const uint8_t *bytes = mnl_attr_get_payload(attribute);
     uint16_t len_bytes = mnl_attr_get_payload_len(attribute);
     if (len_bytes == 4)
-        *out = net_addr_from_v4(bytes);
+        *out = nornic_addr_from_v4(bytes);
     else if (len_bytes == sizeof out->b)
         memcpy(out->b, bytes, sizeof out->b);
     else
@@ -92,7 +92,7 @@ int net_netlink_ask_on(struct mnl_socket *socket, struct net_netlink_request *re
     return receive_answer(socket, request->header.nlmsg_seq, each, ctx);
 }
 
-struct mnl_socket *net_netlink_open(struct net_error *why)
+struct mnl_socket *net_netlink_open(struct nornic_error *why)
 {
     struct mnl_socket *socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
     if (socket && mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) == 0)
@@ -106,7 +106,7 @@ struct mnl_socket *net_netlink_open(struct net_error *why)
 }
 
 int net_netlink_ask(struct net_netlink_request *request, net_netlink_each *each, void *ctx,
-                    struct net_error *why)
+                    struct nornic_error *why)
 {
     struct mnl_socket *socket = net_netlink_open(why);
     if (!socket)

@@ -9,7 +9,7 @@
 
 #include <libmnl/libmnl.h>
 
-#include "net/addr.h"
+#include "nornic/addr.h"
 #include "net/error.h"
 
 #define NET_NETLINK_BYTES 1024 /* room for any request of ours */
@@ -29,13 +29,13 @@ void *net_netlink_begin(struct net_netlink_request *request, uint16_t type, uint
 
 /* Adds an address as 4 or 16 bytes, by its family. */
 void net_netlink_put_addr(struct net_netlink_request *request, uint16_t attribute,
-                          const struct net_addr *addr);
+                          const struct nornic_addr *addr);
 
 /* AF_INET or AF_INET6. */
-uint8_t net_netlink_family(const struct net_addr *addr);
+uint8_t net_netlink_family(const struct nornic_addr *addr);
 
 /* Reads an address attribute of 4 or 16 bytes. false: any other length. */
-bool net_netlink_get_addr(const struct nlattr *attribute, struct net_addr *out);
+bool net_netlink_get_addr(const struct nlattr *attribute, struct nornic_addr *out);
 
 /* Called with each message of an answer. */
 typedef void net_netlink_each(const struct nlmsghdr *message, void *ctx);
@@ -44,7 +44,7 @@ typedef void net_netlink_each(const struct nlmsghdr *message, void *ctx);
  * table changed under a dump, which may lack some or have some twice), or a negative errno of the socket with
  * a sentence in `why` (`why` is left alone for the kernel's own verdict). */
 int net_netlink_ask(struct net_netlink_request *request, net_netlink_each *each, void *ctx,
-                    struct net_error *why);
+                    struct nornic_error *why);
 
 /* The same through a socket that the caller keeps (one question at a time), without a sentence. The answer is
  * that of the namespace in which the socket was opened, wherever the calling thread is. */
@@ -52,6 +52,6 @@ int net_netlink_ask_on(struct mnl_socket *socket, struct net_netlink_request *re
                        void *ctx);
 
 /* A socket for questions, bound; NULL with a sentence in `why`. */
-struct mnl_socket *net_netlink_open(struct net_error *why);
+struct mnl_socket *net_netlink_open(struct nornic_error *why);
 
 #endif

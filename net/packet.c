@@ -62,8 +62,8 @@ static uint8_t *restore_tag(const struct tpacket2_hdr *head, uint32_t status, ui
 {
     uint16_t tpid = status & TP_STATUS_VLAN_TPID_VALID ? head->tp_vlan_tpid : ETH_P_8021Q;
     uint8_t *begin = frame - 4;
-    memmove(begin, frame, 2 * NET_MAC_BYTES);
-    put_be16(put_be16(begin + 2 * NET_MAC_BYTES, tpid), head->tp_vlan_tci);
+    memmove(begin, frame, 2 * NORNIC_MAC_BYTES);
+    put_be16(put_be16(begin + 2 * NORNIC_MAC_BYTES, tpid), head->tp_vlan_tci);
     return begin;
 }
 
@@ -249,7 +249,7 @@ static uint32_t default_frames(uint32_t mtu_bytes)
     return mtu_bytes > RING_BYTES_MAX / RING_DEFAULT ? RING_BYTES_MAX / mtu_bytes : RING_DEFAULT;
 }
 
-int net_packet_open(const struct net_packet_config *config, struct net_port **out, struct net_error *why)
+int net_packet_open(const struct net_packet_config *config, struct net_port **out, struct nornic_error *why)
 {
     struct net_interface interface;
     int err = net_interface_get(config->ifname, &interface, why);

@@ -152,7 +152,7 @@ static int bind_interface(int fd, unsigned ifindex)
 }
 
 int net_packet_socket_open(struct net_packet_socket *packet, const struct net_interface *interface,
-                           uint32_t ring_frames, bool roce_v1, struct net_error *why)
+                           uint32_t ring_frames, bool roce_v1, struct nornic_error *why)
 {
     const char *name = interface->name;
     *packet = (struct net_packet_socket){.fd = -1, .guard_fds = {-1, -1}};

@@ -27,7 +27,7 @@ struct net_packet_socket {
 /* Opens the socket on an interface, with rings of at least `ring_frames` frames of its MTU each. 0 or -errno
  * with a sentence. */
 int net_packet_socket_open(struct net_packet_socket *socket, const struct net_interface *interface,
-                           uint32_t ring_frames, bool roce_v1, struct net_error *why);
+                           uint32_t ring_frames, bool roce_v1, struct nornic_error *why);
 void net_packet_socket_close(struct net_packet_socket *socket);
 
 #endif

@@ -21,11 +21,12 @@ struct net_capture_record {
 
 /* Opens a pcap or pcapng file of Ethernet frames; "-" is standard input. 0 or -errno with a sentence in `why`
  * (missing, no capture, another link type). The caller closes it. */
-int net_capture_open(const char *path, struct net_capture **out, struct net_error *why);
+int net_capture_open(const char *path, struct net_capture **out, struct nornic_error *why);
 
 /* 1: a record; 0: the end; -EIO with a sentence that names file and record: the file is cut off or broken
  * here. After the end or a failure every call returns the same again. */
-int net_capture_next(struct net_capture *capture, struct net_capture_record *record, struct net_error *why);
+int net_capture_next(struct net_capture *capture, struct net_capture_record *record,
+                     struct nornic_error *why);
 
 /* Closes the file; the record last returned ends with it. */
 void net_capture_close(struct net_capture *capture);
@@ -34,7 +35,7 @@ void net_capture_close(struct net_capture *capture);
  * means the end; the descriptor is readable until then. Frames that were cut by a snap length are left out
  * and counted as rx_dropped, those above 65553 bytes as rx_too_long. 0 or -errno as net_capture_open(), or
  * -ENOMEM. */
-int net_pcap_replay_open(const char *path, struct net_port **out, struct net_error *why);
+int net_pcap_replay_open(const char *path, struct net_port **out, struct nornic_error *why);
 
 /* What ended the replay before the end of its file, as a sentence, or NULL. `port` is one that
  * net_pcap_replay_open() made; the text lives as long as it. */
@@ -47,7 +48,7 @@ const char *net_pcap_replay_error(const struct net_port *port);
  * deadline says when), so that a crash leaves a readable file. A write error stops the capture, not the
  * traffic. 0 or -errno with a sentence in `why`. */
 int net_pcap_capture_wrap(struct net_port *below, const char *path, uint64_t epoch_offset_ns,
-                          struct net_port **out, struct net_error *why);
+                          struct net_port **out, struct nornic_error *why);
 
 /* Writes out what is buffered. 0, or the -errno of the write that stopped the capture, now or earlier. `port`
  * is one that net_pcap_capture_wrap() made. */

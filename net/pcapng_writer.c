@@ -184,7 +184,7 @@ int net_pcapng_errno(const struct net_pcapng_writer *writer)
 }
 
 int net_pcapng_create(const char *path, const char *if_name, struct net_pcapng_writer **out,
-                      struct net_error *why)
+                      struct nornic_error *why)
 {
     struct net_pcapng_writer *writer = malloc(sizeof *writer);
     if (!writer)

@@ -19,7 +19,7 @@ enum net_pcapng_direction { NET_PCAPNG_ANY_DIRECTION = 0, NET_PCAPNG_INBOUND = 1
 /* Creates or replaces the file and writes its head. `if_name` is recorded (its first 255 bytes). 0 or -errno
  * with a sentence in `why`. */
 int net_pcapng_create(const char *path, const char *if_name, struct net_pcapng_writer **out,
-                      struct net_error *why);
+                      struct nornic_error *why);
 
 /* Appends a record to the buffer, which is written out first if it is full. `time_ns` since 1970. Allocates
  * nothing. After a write error does nothing. */

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "net/addr.h"
+#include "nornic/addr.h"
 
 #define NET_BURST     64         /* frames that one call moves at the most */
 #define NET_TIME_NONE UINT64_MAX /* a deadline that never comes */
@@ -73,9 +73,9 @@ struct net_port {
     const struct net_port_ops *ops;
     struct net_port_limits limits;
     struct net_port_counters counters;
-    struct net_mac mac; /* of the interface; zero where a port has none */
-    const char *name;   /* "xdp:eth0": for messages; owned by the port */
-    const char *mode;   /* how the backend runs, in words: "native, need-wakeup, copy"; owned by the port */
+    struct nornic_mac mac; /* of the interface; zero where a port has none */
+    const char *name;      /* "xdp:eth0": for messages; owned by the port */
+    const char *mode; /* how the backend runs, in words: "native, need-wakeup, copy"; owned by the port */
 };
 
 /* Lends up to `n` received frames. Frames stay valid until they are released. */

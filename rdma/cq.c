@@ -18,7 +18,7 @@
 enum cq_arm { CQ_ARM_NONE, CQ_ARM_SOLICITED, CQ_ARM_ANY };
 
 struct rdma_cq {
-    struct rdma_wc *ring;
+    struct nornic_wc *ring;
     uint32_t mask; /* capacity - 1; the capacity is a power of two */
     struct rdma_mem mem;
     void (*notify)(void *ctx, struct rdma_cq *cq, bool overflow);
@@ -61,7 +61,7 @@ int rdma_cq_resize(struct rdma_cq *cq, uint32_t capacity)
     if (capacity == 0 || capacity > RDMA_CQ_MAX_CAPACITY || capacity < tail - head)
         return -EINVAL;
     capacity = pow2_up(capacity);
-    struct rdma_wc *ring = cq->mem.alloc(cq->mem.ctx, capacity * sizeof ring[0]);
+    struct nornic_wc *ring = cq->mem.alloc(cq->mem.ctx, capacity * sizeof ring[0]);
     if (!ring)
         return -ENOMEM;
     for (uint32_t i = head; i != tail; i++)
@@ -82,7 +82,7 @@ int rdma_cq_destroy(struct rdma_cq *cq)
     return 0;
 }
 
-int rdma_cq_poll(struct rdma_cq *cq, struct rdma_wc *wcs, unsigned n)
+int rdma_cq_poll(struct rdma_cq *cq, struct nornic_wc *wcs, unsigned n)
 {
     /* Before `tail`: once the error is seen, nothing is added any more, so that an empty ring stays empty. */
     bool in_error = atomic_load_explicit(&cq->in_error, memory_order_acquire);
@@ -127,7 +127,7 @@ static void fire(struct rdma_cq *cq, bool solicited)
     }
 }
 
-bool rdma_cq_push(struct rdma_cq *cq, const struct rdma_wc *wc, bool solicited)
+bool rdma_cq_push(struct rdma_cq *cq, const struct nornic_wc *wc, bool solicited)
 {
     if (rdma_cq_in_error(cq))
         return false;
@@ -140,7 +140,7 @@ bool rdma_cq_push(struct rdma_cq *cq, const struct rdma_wc *wc, bool solicited)
     uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
     cq->ring[tail & cq->mask] = *wc;
     atomic_store(&cq->tail, tail + 1);
-    fire(cq, solicited || wc->status != RDMA_WC_SUCCESS);
+    fire(cq, solicited || wc->status != NORNIC_WC_SUCCESS);
     return true;
 }
 

@@ -4,23 +4,23 @@
 
 #include "rdma/domain.h"
 
-#define MR_REMOTE_CHANGES (RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC)
-#define MR_ALL_ACCESS                                                                              \
-    (RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_READ | MR_REMOTE_CHANGES | RDMA_ACCESS_MW_BIND | \
-     RDMA_ACCESS_ZERO_BASED)
+#define MR_REMOTE_CHANGES (NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC)
+#define MR_ALL_ACCESS                                                                                    \
+    (NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_READ | MR_REMOTE_CHANGES | NORNIC_ACCESS_MW_BIND | \
+     NORNIC_ACCESS_ZERO_BASED)
 
 /* ROCE-MR-1. */
 static bool access_is_valid(uint32_t access)
 {
     if (access & ~(uint32_t)MR_ALL_ACCESS)
         return false;
-    return !(access & MR_REMOTE_CHANGES) || (access & RDMA_ACCESS_LOCAL_WRITE);
+    return !(access & MR_REMOTE_CHANGES) || (access & NORNIC_ACCESS_LOCAL_WRITE);
 }
 
 static bool memory_is_valid(const void *addr, uint64_t len_bytes, uint64_t iova, uint32_t access)
 {
     return addr && access_is_valid(access) && len_bytes <= UINTPTR_MAX - (uintptr_t)addr &&
-           len_bytes <= UINT64_MAX - iova && !(access & RDMA_ACCESS_ZERO_BASED && iova);
+           len_bytes <= UINT64_MAX - iova && !(access & NORNIC_ACCESS_ZERO_BASED && iova);
 }
 
 static int add_region(struct rdma_pd *pd, struct rdma_mr **out)
@@ -63,7 +63,7 @@ int rdma_mr_reg_iova(struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint64_
 
 int rdma_mr_reg(struct rdma_pd *pd, void *addr, uint64_t len_bytes, uint32_t access, struct rdma_mr **out)
 {
-    uint64_t iova = access & RDMA_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
+    uint64_t iova = access & NORNIC_ACCESS_ZERO_BASED ? 0 : (uintptr_t)addr;
     return rdma_mr_reg_iova(pd, addr, len_bytes, iova, access, out);
 }
 
@@ -109,13 +109,13 @@ struct rdma_mr *rdma_mr_find(const struct rdma_domain *domain, uint32_t key)
 }
 
 uint8_t *rdma_sge_local(const struct rdma_domain *domain, const struct rdma_pd *pd,
-                        const struct rdma_sge *sge, bool write)
+                        const struct nornic_sge *sge, bool write)
 {
     static uint8_t nowhere;
     if (sge->len_bytes == 0)
         return &nowhere;
     const struct rdma_mr *mr = rdma_mr_find(domain, sge->lkey);
-    if (!mr || mr->pd != pd || (write && !(mr->access & RDMA_ACCESS_LOCAL_WRITE)))
+    if (!mr || mr->pd != pd || (write && !(mr->access & NORNIC_ACCESS_LOCAL_WRITE)))
         return NULL;
     uint64_t base = (uintptr_t)mr->addr;
     if (!rdma_range_is_inside(base, mr->len_bytes, sge->addr, sge->len_bytes))

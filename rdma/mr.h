@@ -10,17 +10,7 @@
 #include <stdint.h>
 
 #include "rdma/mem.h"
-#include "rdma/wr.h"
-
-/* ROCE-MR-1. Local read is implicit. */
-enum rdma_access {
-    RDMA_ACCESS_LOCAL_WRITE = 1,
-    RDMA_ACCESS_REMOTE_WRITE = 2,
-    RDMA_ACCESS_REMOTE_READ = 4,
-    RDMA_ACCESS_REMOTE_ATOMIC = 8,
-    RDMA_ACCESS_MW_BIND = 16, /* windows may be bound to the region */
-    RDMA_ACCESS_ZERO_BASED = 32,
-};
+#include "nornic/wr.h"
 
 struct rdma_domain;
 struct rdma_pd;
@@ -31,7 +21,7 @@ struct rdma_mr {
     uint8_t *addr;
     uint64_t len_bytes;
     uint64_t iova;   /* remote address of the first byte: `addr` as a number unless chosen (ROCE-MR-3) */
-    uint32_t access; /* enum rdma_access */
+    uint32_t access; /* enum nornic_access */
     uint32_t lkey;
     uint32_t rkey;
     /* A fast region: `lkey` and `rkey` stay those of its allocation, whose upper 24 bits name it for ever;
@@ -90,7 +80,7 @@ struct rdma_fast_reg {
     void *addr;
     uint64_t len_bytes;
     uint64_t iova;
-    uint32_t access; /* enum rdma_access */
+    uint32_t access; /* enum nornic_access */
 };
 
 /* Makes a fast region in free state valid (ROCE-MR-6). 0 or -EINVAL: no fast region by that key, not free,
@@ -107,7 +97,7 @@ uint8_t *rdma_mr_remote(const struct rdma_domain *domain, const struct rdma_pd *
 /* Where one SGE lies, or NULL as above. `write`: the engine will store there (ROCE-MR-4). An SGE of 0 bytes
  * is fine whatever its key and returns a non-NULL pointer that must not be used. */
 uint8_t *rdma_sge_local(const struct rdma_domain *domain, const struct rdma_pd *pd,
-                        const struct rdma_sge *sge, bool write);
+                        const struct nornic_sge *sge, bool write);
 
 /* LOCAL_INV: returns a fast region, or a type 2 window bound on QP `qpn`, to free state. 0 or -EINVAL:
  * nothing valid by that key in `pd`, a plain region, a type 1 window, a region with windows bound

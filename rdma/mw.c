@@ -6,13 +6,13 @@
 
 #include "rdma/domain.h"
 
-#define MW_REMOTE_CHANGES (RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC)
+#define MW_REMOTE_CHANGES (NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC)
 #define KEY_VARIANT       0xffu
 
-int rdma_mw_alloc(struct rdma_pd *pd, enum rdma_mw_type type, struct rdma_mw **out)
+int rdma_mw_alloc(struct rdma_pd *pd, enum nornic_mw_type type, struct rdma_mw **out)
 {
     struct rdma_domain *domain = pd->domain;
-    if (type != RDMA_MW_TYPE_1 && type != RDMA_MW_TYPE_2)
+    if (type != NORNIC_MW_TYPE_1 && type != NORNIC_MW_TYPE_2)
         return -EINVAL;
     struct rdma_mw *mw = domain->mem.alloc(domain->mem.ctx, sizeof *mw);
     if (!mw)
@@ -47,18 +47,18 @@ uint32_t rdma_mw_next_key(const struct rdma_mw *mw)
 /* ROCE-MW-3 and the rules of MW-1 and MW-2 for what a bind may ask. */
 static bool region_allows(const struct rdma_mr *mr, const struct rdma_pd *pd, const struct rdma_mw_bind *bind)
 {
-    if (!mr || mr->pd != pd || !(mr->access & RDMA_ACCESS_MW_BIND) || mr->access & RDMA_ACCESS_ZERO_BASED)
+    if (!mr || mr->pd != pd || !(mr->access & NORNIC_ACCESS_MW_BIND) || mr->access & NORNIC_ACCESS_ZERO_BASED)
         return false;
-    if (bind->access & MW_REMOTE_CHANGES && !(mr->access & RDMA_ACCESS_LOCAL_WRITE))
+    if (bind->access & MW_REMOTE_CHANGES && !(mr->access & NORNIC_ACCESS_LOCAL_WRITE))
         return false;
     return rdma_range_is_inside(mr->iova, mr->len_bytes, bind->addr, bind->len_bytes);
 }
 
 static bool access_is_valid(const struct rdma_mw_bind *bind)
 {
-    uint32_t allowed = MW_REMOTE_CHANGES | RDMA_ACCESS_REMOTE_READ;
-    if (bind->type == RDMA_MW_TYPE_2)
-        allowed |= RDMA_ACCESS_ZERO_BASED;
+    uint32_t allowed = MW_REMOTE_CHANGES | NORNIC_ACCESS_REMOTE_READ;
+    if (bind->type == NORNIC_MW_TYPE_2)
+        allowed |= NORNIC_ACCESS_ZERO_BASED;
     return !(bind->access & ~allowed);
 }
 
@@ -76,10 +76,10 @@ int rdma_mw_bind(struct rdma_domain *domain, const struct rdma_pd *pd, uint32_t 
                  struct rdma_mw_list *list, const struct rdma_mw_bind *bind)
 {
     struct rdma_mw *mw = rdma_key_owner(&domain->keys, RDMA_KEY_MW, bind->key);
-    bool unbinds = bind->type == RDMA_MW_TYPE_1 && bind->len_bytes == 0;
+    bool unbinds = bind->type == NORNIC_MW_TYPE_1 && bind->len_bytes == 0;
     if (!mw || mw->type != bind->type || mw->pd != pd)
         return -EINVAL;
-    if (bind->type == RDMA_MW_TYPE_2 && (mw->mr || bind->len_bytes == 0))
+    if (bind->type == NORNIC_MW_TYPE_2 && (mw->mr || bind->len_bytes == 0))
         return -EINVAL; /* ROCE-MW-2 */
     struct rdma_mr *mr = unbinds ? NULL : rdma_mr_find(domain, bind->lkey);
     if (!unbinds && (!region_allows(mr, pd, bind) || !access_is_valid(bind)))
@@ -91,11 +91,11 @@ int rdma_mw_bind(struct rdma_domain *domain, const struct rdma_pd *pd, uint32_t 
     mw->mr = mr;
     mw->addr = mr->addr + (bind->addr - mr->iova);
     mw->len_bytes = bind->len_bytes;
-    mw->base = bind->access & RDMA_ACCESS_ZERO_BASED ? 0 : bind->addr;
+    mw->base = bind->access & NORNIC_ACCESS_ZERO_BASED ? 0 : bind->addr;
     mw->access = bind->access;
     mw->qpn = qpn;
     mr->windows++;
-    if (mw->type == RDMA_MW_TYPE_2)
+    if (mw->type == NORNIC_MW_TYPE_2)
         link_to(mw, list);
     return 0;
 }

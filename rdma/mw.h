@@ -9,24 +9,17 @@
 
 #include "rdma/mr.h"
 
-/* Values of the verbs ABI. Type 1: belongs to a PD; a bind replaces the one before, with a key that the
- * engine chooses (ROCE-MW-1). Type 2: usable only through the QP it was bound on, with a key whose low byte
- * the consumer chooses; bound only from free state, to which an invalidation returns it (ROCE-MW-2). It
- * keeps the rules of both 2A and 2B: the QP and the PD must be those of the bind, and it does not outlive
- * the QP. */
-enum rdma_mw_type { RDMA_MW_TYPE_1 = 1, RDMA_MW_TYPE_2 = 2 };
-
 /* A window. Read-only for callers. */
 struct rdma_mw {
     struct rdma_pd *pd;
-    enum rdma_mw_type type;
+    enum nornic_mw_type type;
     uint32_t rkey; /* type 1: of the newest bind; type 2: its upper 24 bits name the window for ever */
     /* --- the binding, written by the engine --- */
     struct rdma_mr *mr; /* NULL: not bound */
     uint8_t *addr;      /* of its first byte */
     uint64_t len_bytes;
     uint64_t base;   /* remote address of the first byte */
-    uint32_t access; /* enum rdma_access: remote rights */
+    uint32_t access; /* enum nornic_access: remote rights */
     uint32_t qpn;    /* type 2: the QP that it was bound on */
     struct rdma_mw_list *list;
     struct rdma_mw *prev, *next;
@@ -38,7 +31,7 @@ struct rdma_mw_list {
 };
 
 /* Allocates a window, not bound. 0, -EINVAL (type), -ENOSPC (max_mr reached) or -ENOMEM. */
-int rdma_mw_alloc(struct rdma_pd *pd, enum rdma_mw_type type, struct rdma_mw **out);
+int rdma_mw_alloc(struct rdma_pd *pd, enum nornic_mw_type type, struct rdma_mw **out);
 
 /* Unbinds it if it is bound, and frees it. Work requests that still name its key fail. */
 void rdma_mw_dealloc(struct rdma_mw *mw);
@@ -50,10 +43,10 @@ uint32_t rdma_mw_next_key(const struct rdma_mw *mw);
 
 /* A bind as a work request asks for it. */
 struct rdma_mw_bind {
-    enum rdma_mw_type type; /* that the window must have */
-    uint32_t key;           /* the new R_Key: the window's but for the low 8 bits */
-    uint32_t lkey;          /* of the region */
-    uint64_t addr;          /* where in the region the window begins: a remote address of the region */
+    enum nornic_mw_type type; /* that the window must have */
+    uint32_t key;             /* the new R_Key: the window's but for the low 8 bits */
+    uint32_t lkey;            /* of the region */
+    uint64_t addr;            /* where in the region the window begins: a remote address of the region */
     uint64_t len_bytes;
     uint32_t access; /* REMOTE_READ, REMOTE_WRITE, REMOTE_ATOMIC; type 2 also ZERO_BASED */
 };

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-static struct rdma_sge *slot_sges(const struct rdma_recv_ring *ring, uint32_t index)
+static struct nornic_sge *slot_sges(const struct rdma_recv_ring *ring, uint32_t index)
 {
     return &ring->sges[(size_t)(index & (ring->size - 1)) * ring->max_sge];
 }
@@ -50,7 +50,7 @@ void rdma_recv_ring_copy(struct rdma_recv_ring *ring, const struct rdma_recv_rin
     atomic_store(&ring->posted, end);
 }
 
-int rdma_recv_ring_post(struct rdma_recv_ring *ring, const struct rdma_recv_wr *wr)
+int rdma_recv_ring_post(struct rdma_recv_ring *ring, const struct nornic_recv_wr *wr)
 {
     if (wr->num_sge > ring->max_sge)
         return -EINVAL;
@@ -78,7 +78,7 @@ uint32_t rdma_recv_ring_count(const struct rdma_recv_ring *ring)
 }
 
 const struct rdma_recv_wqe *rdma_recv_ring_oldest(const struct rdma_recv_ring *ring,
-                                                  const struct rdma_sge **sges)
+                                                  const struct nornic_sge **sges)
 {
     if (rdma_recv_ring_count(ring) == 0)
         return NULL;

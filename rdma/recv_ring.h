@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "rdma/mem.h"
-#include "rdma/wr.h"
+#include "nornic/wr.h"
 
 #define RDMA_RECV_MAX_BYTES (1u << 31) /* the sum of a WQE's SGEs: ROCE-QP-40 */
 
@@ -23,8 +23,8 @@ struct rdma_recv_wqe {
 /* Free-running indexes into a ring of a power of two. */
 struct rdma_recv_ring {
     struct rdma_recv_wqe *wqes;
-    struct rdma_sge *sges; /* max_sge a slot */
-    uint32_t size;         /* slots */
+    struct nornic_sge *sges; /* max_sge a slot */
+    uint32_t size;           /* slots */
     uint32_t max_sge;
     _Atomic uint32_t posted;   /* the poster's: one past the newest */
     _Atomic uint32_t released; /* the taker's: the oldest that is not given back */
@@ -42,13 +42,13 @@ void rdma_recv_ring_reset(struct rdma_recv_ring *ring);
 void rdma_recv_ring_copy(struct rdma_recv_ring *ring, const struct rdma_recv_ring *from);
 
 /* The poster: copies one request. 0, -EINVAL (too many SGEs or bytes: ROCE-QP-40) or -ENOMEM (full). */
-int rdma_recv_ring_post(struct rdma_recv_ring *ring, const struct rdma_recv_wr *wr);
+int rdma_recv_ring_post(struct rdma_recv_ring *ring, const struct nornic_recv_wr *wr);
 
 /* The taker: how many wait. */
 uint32_t rdma_recv_ring_count(const struct rdma_recv_ring *ring);
 /* The taker: the oldest, or NULL; with its SGEs. Stays valid until the pop. */
 const struct rdma_recv_wqe *rdma_recv_ring_oldest(const struct rdma_recv_ring *ring,
-                                                  const struct rdma_sge **sges);
+                                                  const struct nornic_sge **sges);
 /* The taker: gives the oldest slot back. There is one. */
 void rdma_recv_ring_pop(struct rdma_recv_ring *ring);
 

@@ -5,14 +5,14 @@
 #include "rdma/domain.h"
 #include "rdma/mw.h"
 
-#define REMOTE_RIGHTS (RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC)
+#define REMOTE_RIGHTS (NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC)
 
 /* The bound window that `rkey` names and that QP `qpn` of `pd` may use (ROCE-MW-1, MW-2), or NULL. */
 static struct rdma_mw *usable_window(const struct rdma_domain *domain, const struct rdma_pd *pd, uint32_t qpn,
                                      uint32_t rkey)
 {
     struct rdma_mw *mw = rdma_key_find(&domain->keys, RDMA_KEY_MW, rkey);
-    if (!mw || !mw->mr || mw->pd != pd || (mw->type == RDMA_MW_TYPE_2 && mw->qpn != qpn))
+    if (!mw || !mw->mr || mw->pd != pd || (mw->type == NORNIC_MW_TYPE_2 && mw->qpn != qpn))
         return NULL;
     return mw;
 }
@@ -47,7 +47,7 @@ static int invalidate(struct rdma_domain *domain, const struct rdma_pd *pd, uint
         return 0;
     }
     struct rdma_mw *mw = usable_window(domain, pd, qpn, key);
-    if (!mw || mw->type != RDMA_MW_TYPE_2)
+    if (!mw || mw->type != NORNIC_MW_TYPE_2)
         return -EINVAL;
     rdma_mw_unbind(mw);
     return 0;

@@ -100,7 +100,7 @@ void *rdma_srq_ctx(const struct rdma_srq *srq)
     return srq->ctx;
 }
 
-int rdma_srq_post(struct rdma_srq *srq, const struct rdma_recv_wr *wr, const struct rdma_recv_wr **bad)
+int rdma_srq_post(struct rdma_srq *srq, const struct nornic_recv_wr *wr, const struct nornic_recv_wr **bad)
 {
     int err = atomic_load_explicit(&srq->in_error, memory_order_relaxed) ? -EINVAL : 0;
     while (wr && !err) {
@@ -193,9 +193,9 @@ uint32_t rdma_srq_max_sge(const struct rdma_srq *srq)
     return srq->ring.max_sge;
 }
 
-bool rdma_srq_take(struct rdma_srq *srq, struct rdma_recv_wqe *wqe, struct rdma_sge *sges)
+bool rdma_srq_take(struct rdma_srq *srq, struct rdma_recv_wqe *wqe, struct nornic_sge *sges)
 {
-    const struct rdma_sge *from;
+    const struct nornic_sge *from;
     const struct rdma_recv_wqe *oldest = rdma_recv_ring_oldest(&srq->ring, &from);
     if (!oldest || atomic_load_explicit(&srq->in_error, memory_order_relaxed))
         return false;

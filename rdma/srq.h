@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rdma/wr.h"
+#include "nornic/wr.h"
 
 struct rdma_domain;
 struct rdma_pd;
@@ -40,7 +40,7 @@ void *rdma_srq_ctx(const struct rdma_srq *srq);
 
 /* Posts a list. 0; or -EINVAL (SGEs, bytes: ROCE-QP-40; the SRQ is in error) or -ENOMEM (full), with *bad
  * (may be NULL) at the first request that was not taken; those before it are. */
-int rdma_srq_post(struct rdma_srq *srq, const struct rdma_recv_wr *wr, const struct rdma_recv_wr **bad);
+int rdma_srq_post(struct rdma_srq *srq, const struct nornic_recv_wr *wr, const struct nornic_recv_wr **bad);
 
 /* Arms the limit event: raised once, when fewer than `limit` WQEs remain, at once when they do already. 0
  * disarms. 0, or -EINVAL (more than the SRQ holds): ROCE-RS-71. */
@@ -78,7 +78,7 @@ struct rdma_cq *rdma_srq_cq(const struct rdma_srq *srq);
 
 /* Takes the oldest WQE: copies it to `wqe` and its SGEs to `sges` (rdma_srq_max_sge() of them), after which
  * it belongs to the taker (ROCE-RS-70). False: there is none, or the SRQ is in error. */
-bool rdma_srq_take(struct rdma_srq *srq, struct rdma_recv_wqe *wqe, struct rdma_sge *sges);
+bool rdma_srq_take(struct rdma_srq *srq, struct rdma_recv_wqe *wqe, struct nornic_sge *sges);
 
 /* A QP counts itself as a user, so that the SRQ cannot go away under it. */
 void rdma_srq_get(struct rdma_srq *srq);

@@ -6,25 +6,25 @@
 
 #include "roce/device.h"
 
-bool roce_av_is_valid(const struct roce_dev *dev, const struct roce_av *av)
+bool roce_av_is_valid(const struct roce_dev *dev, const struct nornic_av *av)
 {
-    const struct roce_gid *e = roce_gid_get(&dev->gids, av->sgid_index);
-    return e && av->sl <= 7 && net_addr_is_v4(&e->addr) == net_addr_is_v4(&av->dgid);
+    const struct nornic_gid *e = roce_gid_get(&dev->gids, av->sgid_index);
+    return e && av->sl <= 7 && nornic_addr_is_v4(&e->addr) == nornic_addr_is_v4(&av->dgid);
 }
 
-void roce_av_template(const struct roce_dev *dev, const struct roce_av *av, uint16_t src_port,
+void roce_av_template(const struct roce_dev *dev, const struct nornic_av *av, uint16_t src_port,
                       struct roce_frame_template *tmpl)
 {
     /* ROCE-FRM-13. RoCEv1 has no ECN field: the bits belong to the GRH's traffic class. */
-    bool ect = dev->config.cc.on && roce_gid_get(&dev->gids, av->sgid_index)->type == ROCE_GID_V2;
+    bool ect = dev->config.cc.on && roce_gid_get(&dev->gids, av->sgid_index)->type == NORNIC_GID_V2;
     roce_av_template_ecn(dev, av, ect ? ROCE_ECN_ECT0 : 0, src_port, tmpl);
 }
 
-void roce_av_template_ecn(const struct roce_dev *dev, const struct roce_av *av, uint8_t ecn,
+void roce_av_template_ecn(const struct roce_dev *dev, const struct nornic_av *av, uint8_t ecn,
                           uint16_t src_port, struct roce_frame_template *tmpl)
 {
-    const struct roce_gid *e = roce_gid_get(&dev->gids, av->sgid_index);
-    bool v1 = e->type == ROCE_GID_V1; /* ROCE-FRM-52, FRM-54 */
+    const struct nornic_gid *e = roce_gid_get(&dev->gids, av->sgid_index);
+    bool v1 = e->type == NORNIC_GID_V1; /* ROCE-FRM-52, FRM-54 */
     struct roce_path path = {
         .v1 = v1,
         .src_mac = e->mac,
@@ -40,15 +40,15 @@ void roce_av_template_ecn(const struct roce_dev *dev, const struct roce_av *av, 
     roce_frame_template_init(tmpl, &path);
 }
 
-bool roce_dev_owns(const struct roce_dev *dev, const struct net_addr *addr)
+bool roce_dev_owns(const struct roce_dev *dev, const struct nornic_addr *addr)
 {
-    for (unsigned i = 0; i < ROCE_GID_MAX; i++)
-        if (roce_gid_get(&dev->gids, i) && net_addr_equal(&dev->gids.entries[i].addr, addr))
+    for (unsigned i = 0; i < NORNIC_GID_MAX; i++)
+        if (roce_gid_get(&dev->gids, i) && nornic_addr_equal(&dev->gids.entries[i].addr, addr))
             return true;
     return false;
 }
 
-static bool is_local(const struct roce_dev *dev, const struct net_addr *addr)
+static bool is_local(const struct roce_dev *dev, const struct nornic_addr *addr)
 {
     const struct roce_dev *d = dev;
     do {
@@ -60,7 +60,7 @@ static bool is_local(const struct roce_dev *dev, const struct net_addr *addr)
 }
 
 /* A group has members elsewhere, whether or not some are here: ROCE-UD-23. */
-static bool has_local_members(const struct roce_dev *dev, const struct net_addr *group)
+static bool has_local_members(const struct roce_dev *dev, const struct nornic_addr *group)
 {
     const struct roce_dev *d = dev;
     do {
@@ -71,14 +71,15 @@ static bool has_local_members(const struct roce_dev *dev, const struct net_addr 
     return false;
 }
 
-static enum roce_route find_route(const struct roce_dev *dev, const struct net_addr *dgid)
+static enum roce_route find_route(const struct roce_dev *dev, const struct nornic_addr *dgid)
 {
-    if (net_addr_is_multicast(dgid))
+    if (nornic_addr_is_multicast(dgid))
         return has_local_members(dev, dgid) ? ROCE_ROUTE_BOTH : ROCE_ROUTE_PORT;
     return is_local(dev, dgid) ? ROCE_ROUTE_LOOP : ROCE_ROUTE_PORT;
 }
 
-enum roce_route roce_route_to(const struct roce_dev *dev, const struct net_addr *dgid, struct roce_way *way)
+enum roce_route roce_route_to(const struct roce_dev *dev, const struct nornic_addr *dgid,
+                              struct roce_way *way)
 {
     if (way->gid_epoch != dev->gid_epoch) {
         way->route = find_route(dev, dgid);
@@ -88,30 +89,31 @@ enum roce_route roce_route_to(const struct roce_dev *dev, const struct net_addr 
 }
 
 /* ROCE-FRM-46: one port in the range, where the flow label does not choose. */
-static void make_template(struct rdma_ah *ah)
+static void make_template(struct nornic_ah *ah)
 {
     roce_av_template(ah->dev, &ah->av, roce_flow_src_port(ah->av.flow_label, 1, 1), &ah->tmpl);
 }
 
 /* All ones says that it was not resolved: ROCE-FRM-1. A group's follows from its address (ROCE-UD-20),
  * anybody else's is not for the engine to find out. */
-static bool resolve_mac(struct roce_av *av)
+static bool resolve_mac(struct nornic_av *av)
 {
-    static const struct net_mac zero, all_ones = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
-    bool unresolved = net_mac_equal(&av->dst_mac, &all_ones);
-    if (!net_addr_is_multicast(&av->dgid))
+    static const struct nornic_mac zero, all_ones = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
+    bool unresolved = nornic_mac_equal(&av->dst_mac, &all_ones);
+    if (!nornic_addr_is_multicast(&av->dgid))
         return !unresolved;
-    if (unresolved || net_mac_equal(&av->dst_mac, &zero))
-        av->dst_mac = net_addr_mcast_mac(&av->dgid);
+    if (unresolved || nornic_mac_equal(&av->dst_mac, &zero))
+        av->dst_mac = nornic_addr_mcast_mac(&av->dgid);
     return true;
 }
 
-int roce_ah_create(struct roce_dev *dev, struct rdma_pd *pd, const struct roce_av *av, struct rdma_ah **out)
+int roce_ah_create(struct roce_dev *dev, struct rdma_pd *pd, const struct nornic_av *av,
+                   struct nornic_ah **out)
 {
-    struct roce_av resolved = *av;
+    struct nornic_av resolved = *av;
     if (!resolve_mac(&resolved) || !roce_av_is_valid(dev, av) || rdma_pd_domain(pd) != dev->domain)
         return -EINVAL;
-    struct rdma_ah *ah = roce_alloc(dev, sizeof *ah);
+    struct nornic_ah *ah = roce_alloc(dev, sizeof *ah);
     if (!ah)
         return -ENOMEM;
     ah->dev = dev;
@@ -124,7 +126,7 @@ int roce_ah_create(struct roce_dev *dev, struct rdma_pd *pd, const struct roce_a
     return 0;
 }
 
-int roce_ah_destroy(struct rdma_ah *ah)
+int roce_ah_destroy(struct nornic_ah *ah)
 {
     if (atomic_load(&ah->users))
         return -EBUSY;
@@ -133,7 +135,7 @@ int roce_ah_destroy(struct rdma_ah *ah)
     return 0;
 }
 
-void roce_ah_get(struct roce_send_wqe *w, const struct rdma_send_wr *wr)
+void roce_ah_get(struct roce_send_wqe *w, const struct nornic_send_wr *wr)
 {
     w->ah = wr->ud.ah;
     w->remote_qpn = wr->ud.remote_qpn;
@@ -149,12 +151,12 @@ void roce_ah_put(struct roce_send_wqe *w)
     w->ah = NULL;
 }
 
-bool roce_ah_route(struct rdma_ah *ah, enum roce_route *route)
+bool roce_ah_route(struct nornic_ah *ah, enum roce_route *route)
 {
     if (ah->way.gid_epoch != ah->dev->gid_epoch) {
-        const struct roce_gid *e = roce_gid_get(&ah->dev->gids, ah->av.sgid_index);
+        const struct nornic_gid *e = roce_gid_get(&ah->dev->gids, ah->av.sgid_index);
         if (!e || e->type != ah->local.type || e->vlan_id != ah->local.vlan_id ||
-            !net_addr_equal(&e->addr, &ah->local.addr))
+            !nornic_addr_equal(&e->addr, &ah->local.addr))
             return false;
         make_template(ah); /* the interface may have another MAC address now */
     }

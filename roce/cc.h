@@ -13,7 +13,7 @@
 /* CNPs to one source. An unconnected QP has many sources; those that share a slot share its CNPs. */
 struct roce_cnp_slot {
     uint64_t next_ns; /* none before: ROCE-CC-3 */
-    struct roce_av av;
+    struct nornic_av av;
     uint16_t src_port;
     uint16_t pkey;
     uint32_t dest_qpn;

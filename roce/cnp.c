@@ -21,7 +21,7 @@ static uint32_t slot_of(const struct roce_cc *cc, const struct roce_pkt *pkt)
 /* To the peer, as everything goes there. */
 static struct roce_cnp_slot to_peer(const struct roce_qp *qp)
 {
-    const struct roce_av *av = &qp->attr.av;
+    const struct nornic_av *av = &qp->attr.av;
     return (struct roce_cnp_slot){.av = *av,
                                   .src_port = roce_flow_src_port(av->flow_label, qp->qpn, qp->attr.dest_qpn),
                                   .dest_qpn = qp->attr.dest_qpn};
@@ -30,7 +30,7 @@ static struct roce_cnp_slot to_peer(const struct roce_qp *qp)
 /* Back to where a datagram came from. */
 static struct roce_cnp_slot to_sender(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
-    int gid = roce_gid_find(&qp->dev->gids, &pkt->dst, ROCE_GID_V2, roce_pkt_vlan_id(pkt));
+    int gid = roce_gid_find(&qp->dev->gids, &pkt->dst, NORNIC_GID_V2, roce_pkt_vlan_id(pkt));
     return (struct roce_cnp_slot){.av = {.dgid = pkt->src,
                                          .sgid_index = gid < 0 ? UINT8_MAX : (uint8_t)gid,
                                          .hop_limit = UNCONNECTED_HOPS,

@@ -93,8 +93,8 @@ static enum roce_rx_verdict parse_ipv4(struct roce_pkt *pkt, struct datagram *d,
     if (!ipv4_is_ours(d, &ip))
         return ROCE_RX_NOT_ROCE;
     pkt->l3_kind = ROCE_L3_IPV4;
-    pkt->src = net_addr_from_v4(ip.src);
-    pkt->dst = net_addr_from_v4(ip.dst);
+    pkt->src = nornic_addr_from_v4(ip.src);
+    pkt->dst = nornic_addr_from_v4(ip.dst);
     pkt->tclass = (uint8_t)(ip.dscp << 2 | ip.ecn);
     pkt->hop_limit = ip.ttl;
     return ipv4_is_good(d, &ip, flags) ? ROCE_RX_TAKEN : ROCE_RX_DROP_IP;
@@ -157,8 +157,8 @@ static uint16_t parse_ether(struct roce_pkt *pkt, uint32_t *l3_offset)
     if (pkt->frame_bytes < NET_ETHER_BYTES)
         return 0;
     net_ether_get(&ether, pkt->frame);
-    memcpy(pkt->dst_mac.b, ether.dst, NET_MAC_BYTES);
-    memcpy(pkt->src_mac.b, ether.src, NET_MAC_BYTES);
+    memcpy(pkt->dst_mac.b, ether.dst, NORNIC_MAC_BYTES);
+    memcpy(pkt->src_mac.b, ether.src, NORNIC_MAC_BYTES);
     if (ether.ethertype != NET_ETHERTYPE_VLAN) {
         *l3_offset = NET_ETHER_BYTES;
         return ether.ethertype;

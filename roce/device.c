@@ -59,7 +59,7 @@ int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
     if (cc.on && roce_cc_config_complete(&cc) != 0)
         return -EINVAL;
     if (!config->random.next || !config->port_mtu_bytes || !qpns_fit(config) ||
-        config->window_pkts >= 1u << 23 || config->num_pkeys > ROCE_PKEY_MAX)
+        config->window_pkts >= 1u << 23 || config->num_pkeys > NORNIC_PKEY_MAX)
         return -EINVAL;
     const struct rdma_mem *mem = config->mem ? config->mem : &rdma_mem_libc;
     struct roce_dev *dev = mem->alloc(mem->ctx, sizeof *dev);
@@ -92,7 +92,7 @@ int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
         dev->free_slots[i] = i;
     dev->free_count = dev->config.max_qp;
     rdma_domain_on_srq_event(dev->domain, roce_dev_srq_event, dev);
-    dev->pkeys[0] = ROCE_PKEY_DEFAULT; /* ROCE-VB-6 */
+    dev->pkeys[0] = NORNIC_PKEY_DEFAULT; /* ROCE-VB-6 */
     *out = dev;
     return 0;
 }
@@ -149,7 +149,7 @@ struct roce_qp *roce_dev_find_qp(const struct roce_dev *dev, uint32_t qpn)
 
 int roce_dev_add_qp(struct roce_dev *dev, struct roce_qp *qp)
 {
-    if (qp->type == ROCE_QPT_GSI) {
+    if (qp->type == NORNIC_QPT_GSI) {
         if (dev->gsi)
             return -EBUSY; /* ROCE-GSI-1 */
         dev->gsi = qp;
@@ -192,7 +192,7 @@ static bool qpns_overlap(const struct roce_dev *a, const struct roce_dev *b)
 }
 
 /* Who would get a packet to the address could not be told: roce_dev_link(). */
-static bool is_ambiguous(const struct roce_dev *dev, const struct net_addr *addr)
+static bool is_ambiguous(const struct roce_dev *dev, const struct nornic_addr *addr)
 {
     for (const struct roce_dev *d = dev->linked; d != dev; d = d->linked)
         if (qpns_overlap(d, dev) && roce_dev_owns(d, addr))
@@ -200,9 +200,9 @@ static bool is_ambiguous(const struct roce_dev *dev, const struct net_addr *addr
     return false;
 }
 
-int roce_dev_gid_add(struct roce_dev *dev, const struct roce_gid *gid)
+int roce_dev_gid_add(struct roce_dev *dev, const struct nornic_gid *gid)
 {
-    if (gid->type == ROCE_GID_V1 && !dev->config.roce_v1)
+    if (gid->type == NORNIC_GID_V1 && !dev->config.roce_v1)
         return -EINVAL; /* ROCE-FRM-55 */
     if (is_ambiguous(dev, &gid->addr))
         return -EINVAL;
@@ -210,7 +210,7 @@ int roce_dev_gid_add(struct roce_dev *dev, const struct roce_gid *gid)
     if (index < 0)
         return index;
     roce_dev_reroute(dev);
-    roce_dev_event(dev, &(struct roce_event){.type = ROCE_EVENT_GID_CHANGE});
+    roce_dev_event(dev, &(struct roce_event){.type = NORNIC_EVENT_GID_CHANGE});
     return index;
 }
 
@@ -223,26 +223,26 @@ int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns)
     for (uint32_t i = 0; i < dev->config.max_qp; i++) {
         struct roce_qp *qp = dev->qps[i];
         if (!qp || !qp->transport->connected || qp->attr.av.sgid_index != index ||
-            roce_qp_state_now(qp) < ROCE_QPS_RTR || roce_qp_state_now(qp) == ROCE_QPS_ERR ||
+            roce_qp_state_now(qp) < NORNIC_QPS_RTR || roce_qp_state_now(qp) == NORNIC_QPS_ERR ||
             roce_path_migrate(qp))
             continue;
         roce_qp_enter_error(qp, ROCE_CAUSE_LOCAL_ERROR, now_ns);
-        roce_qp_event(qp, ROCE_EVENT_QP_FATAL);
+        roce_qp_event(qp, NORNIC_EVENT_QP_FATAL);
     }
-    roce_dev_event(dev, &(struct roce_event){.type = ROCE_EVENT_GID_CHANGE});
+    roce_dev_event(dev, &(struct roce_event){.type = NORNIC_EVENT_GID_CHANGE});
     return 0;
 }
 
-int roce_dev_gid_set_mac(struct roce_dev *dev, unsigned index, const struct net_mac *mac)
+int roce_dev_gid_set_mac(struct roce_dev *dev, unsigned index, const struct nornic_mac *mac)
 {
     if (!roce_gid_get(&dev->gids, index))
         return -ENOENT;
     dev->gids.entries[index].mac = *mac;
-    roce_dev_event(dev, &(struct roce_event){.type = ROCE_EVENT_GID_CHANGE});
+    roce_dev_event(dev, &(struct roce_event){.type = NORNIC_EVENT_GID_CHANGE});
     return 0;
 }
 
-const struct roce_gid *roce_dev_gid_get(const struct roce_dev *dev, unsigned index)
+const struct nornic_gid *roce_dev_gid_get(const struct roce_dev *dev, unsigned index)
 {
     return roce_gid_get(&dev->gids, index);
 }
@@ -261,7 +261,7 @@ int roce_dev_pkey_set(struct roce_dev *dev, unsigned index, uint16_t pkey)
             roce_dev_ready(dev, dev->qps[i]);
     if (dev->gsi)
         roce_dev_ready(dev, dev->gsi);
-    roce_dev_event(dev, &(struct roce_event){.type = ROCE_EVENT_PKEY_CHANGE});
+    roce_dev_event(dev, &(struct roce_event){.type = NORNIC_EVENT_PKEY_CHANGE});
     return 0;
 }
 
@@ -274,8 +274,8 @@ uint16_t roce_dev_pkey_get(const struct roce_dev *dev, unsigned index)
 
 static bool share_an_address(const struct roce_dev *a, const struct roce_dev *b)
 {
-    for (unsigned i = 0; i < ROCE_GID_MAX; i++) {
-        const struct roce_gid *e = roce_gid_get(&a->gids, i);
+    for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
+        const struct nornic_gid *e = roce_gid_get(&a->gids, i);
         if (e && roce_dev_owns(b, &e->addr))
             return true;
     }
@@ -305,7 +305,7 @@ void roce_dev_port_state(struct roce_dev *dev, bool up)
     if (dev->port_up == up)
         return;
     dev->port_up = up;
-    roce_dev_event(dev, &(struct roce_event){.type = up ? ROCE_EVENT_PORT_ACTIVE : ROCE_EVENT_PORT_ERR});
+    roce_dev_event(dev, &(struct roce_event){.type = up ? NORNIC_EVENT_PORT_ACTIVE : NORNIC_EVENT_PORT_ERR});
 }
 
 /* --- QPs that want attention --- */
@@ -344,10 +344,10 @@ void roce_dev_collect_posted(struct roce_dev *dev)
         /* Cleared before its queues are looked at: a post that comes later rings again. An exchange, because
          * it acquires what every poster wrote that found the mark set and left; a store would not. */
         atomic_exchange(&qp->posted, false);
-        enum roce_qp_state state = roce_qp_state_now(qp);
-        if (state == ROCE_QPS_ERR || state == ROCE_QPS_SQE)
+        enum nornic_qp_state state = roce_qp_state_now(qp);
+        if (state == NORNIC_QPS_ERR || state == NORNIC_QPS_SQE)
             roce_flush_send(qp);
-        if (state == ROCE_QPS_ERR)
+        if (state == NORNIC_QPS_ERR)
             roce_recv_flush(qp);
         roce_dev_ready(dev, qp);
         qp = next;

@@ -16,8 +16,8 @@
 static uint8_t *put_ether(uint8_t *p, const struct roce_path *path, uint16_t ethertype)
 {
     struct net_ether ether = {.ethertype = path->vlan_tci >= 0 ? NET_ETHERTYPE_VLAN : ethertype};
-    memcpy(ether.dst, path->dst_mac.b, NET_MAC_BYTES);
-    memcpy(ether.src, path->src_mac.b, NET_MAC_BYTES);
+    memcpy(ether.dst, path->dst_mac.b, NORNIC_MAC_BYTES);
+    memcpy(ether.src, path->src_mac.b, NORNIC_MAC_BYTES);
     p = net_ether_put(p, &ether);
     if (path->vlan_tci >= 0) {
         p = put_be16(p, (uint16_t)path->vlan_tci);
@@ -84,10 +84,10 @@ static void init_v1(struct roce_frame_template *t, const struct roce_path *path)
 
 void roce_frame_template_init(struct roce_frame_template *t, const struct roce_path *path)
 {
-    bool is_v4 = net_addr_is_v4(&path->dst);
+    bool is_v4 = nornic_addr_is_v4(&path->dst);
     struct net_udp udp = {.src_port = path->src_port, .dst_port = ROCE_UDP_PORT}; /* no checksum: FRM-43 */
 
-    assert(net_addr_is_v4(&path->src) == is_v4);
+    assert(nornic_addr_is_v4(&path->src) == is_v4);
     memset(t, 0, sizeof *t);
     if (path->v1) {
         init_v1(t, path);

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/addr.h"
+#include "nornic/addr.h"
 #include "roce/icrc.h"
 
 /* Largest header overhead of a frame: Ethernet 14 + VLAN 4 + IPv6 40 + UDP 8 + BTH 12 + RETH 16 + ImmDt 4 +
@@ -22,9 +22,9 @@
 /* Everything below the BTH of one flow. Both addresses are of one family (ROCE-FRM-39). */
 struct roce_path {
     bool v1; /* a GRH instead of IP and UDP (ROCE-FRM-50) */
-    struct net_mac src_mac, dst_mac;
+    struct nornic_mac src_mac, dst_mac;
     int32_t vlan_tci; /* PCP, DEI, VID; -1: untagged */
-    struct net_addr src, dst;
+    struct nornic_addr src, dst;
     uint8_t traffic_class; /* DSCP and ECN (ROCE-FRM-12, FRM-13) */
     uint32_t flow_label;   /* 20 bits, IPv6 and GRH */
     uint8_t hop_limit;

@@ -5,15 +5,15 @@
 
 #define VLAN_ID_MAX 4094 /* IEEE 802.1Q: 4095 is reserved */
 
-int roce_gid_add(struct roce_gid_table *table, const struct roce_gid *gid)
+int roce_gid_add(struct roce_gid_table *table, const struct nornic_gid *gid)
 {
-    if (net_addr_is_zero(&gid->addr) || gid->vlan_id > VLAN_ID_MAX ||
-        (gid->type != ROCE_GID_V2 && gid->type != ROCE_GID_V1))
+    if (nornic_addr_is_zero(&gid->addr) || gid->vlan_id > VLAN_ID_MAX ||
+        (gid->type != NORNIC_GID_V2 && gid->type != NORNIC_GID_V1))
         return -EINVAL;
     if (roce_gid_find(table, &gid->addr, gid->type, gid->vlan_id) >= 0)
         return -EEXIST;
-    for (int i = 0; i < ROCE_GID_MAX; i++) {
-        if (!net_addr_is_zero(&table->entries[i].addr))
+    for (int i = 0; i < NORNIC_GID_MAX; i++) {
+        if (!nornic_addr_is_zero(&table->entries[i].addr))
             continue;
         table->entries[i] = *gid;
         return i;
@@ -25,22 +25,23 @@ int roce_gid_remove(struct roce_gid_table *table, unsigned index)
 {
     if (!roce_gid_get(table, index))
         return -ENOENT;
-    table->entries[index] = (struct roce_gid){.vlan_id = 0};
+    table->entries[index] = (struct nornic_gid){.vlan_id = 0};
     return 0;
 }
 
-const struct roce_gid *roce_gid_get(const struct roce_gid_table *table, unsigned index)
+const struct nornic_gid *roce_gid_get(const struct roce_gid_table *table, unsigned index)
 {
-    return index < ROCE_GID_MAX && !net_addr_is_zero(&table->entries[index].addr) ? &table->entries[index]
-                                                                                  : NULL;
+    return index < NORNIC_GID_MAX && !nornic_addr_is_zero(&table->entries[index].addr)
+               ? &table->entries[index]
+               : NULL;
 }
 
-int roce_gid_find(const struct roce_gid_table *table, const struct net_addr *addr, enum roce_gid_type type,
-                  uint16_t vlan_id)
+int roce_gid_find(const struct roce_gid_table *table, const struct nornic_addr *addr,
+                  enum nornic_gid_type type, uint16_t vlan_id)
 {
-    for (int i = 0; i < ROCE_GID_MAX; i++) {
-        const struct roce_gid *e = roce_gid_get(table, (unsigned)i);
-        if (e && e->type == type && e->vlan_id == vlan_id && net_addr_equal(&e->addr, addr))
+    for (int i = 0; i < NORNIC_GID_MAX; i++) {
+        const struct nornic_gid *e = roce_gid_get(table, (unsigned)i);
+        if (e && e->type == type && e->vlan_id == vlan_id && nornic_addr_equal(&e->addr, addr))
             return i;
     }
     return -ENOENT;

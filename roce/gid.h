@@ -9,29 +9,29 @@
 
 /* All zero: empty. */
 struct roce_gid_table {
-    struct roce_gid entries[ROCE_GID_MAX]; /* the zero address: free */
+    struct nornic_gid entries[NORNIC_GID_MAX]; /* the zero address: free */
 };
 
 /* Puts an entry into the lowest free place. Its index; -EEXIST (address, type and VLAN are there already),
  * -ENOSPC, or -EINVAL (the zero address, no such type, or a VLAN above 4094). */
-int roce_gid_add(struct roce_gid_table *table, const struct roce_gid *gid);
+int roce_gid_add(struct roce_gid_table *table, const struct nornic_gid *gid);
 /* 0 or -ENOENT. */
 int roce_gid_remove(struct roce_gid_table *table, unsigned index);
 /* The entry, or NULL if there is none at `index` (of any value). */
-const struct roce_gid *roce_gid_get(const struct roce_gid_table *table, unsigned index);
+const struct nornic_gid *roce_gid_get(const struct roce_gid_table *table, unsigned index);
 /* Which entry a packet is for: its VLAN (0: untagged or priority-tagged) and its protocol. */
 static inline uint16_t roce_pkt_vlan_id(const struct roce_pkt *pkt)
 {
     return pkt->vlan_tci < 0 ? 0 : (uint16_t)(pkt->vlan_tci & 0xfff);
 }
 
-static inline enum roce_gid_type roce_pkt_gid_type(const struct roce_pkt *pkt)
+static inline enum nornic_gid_type roce_pkt_gid_type(const struct roce_pkt *pkt)
 {
-    return pkt->l3_kind == ROCE_L3_GRH ? ROCE_GID_V1 : ROCE_GID_V2;
+    return pkt->l3_kind == ROCE_L3_GRH ? NORNIC_GID_V1 : NORNIC_GID_V2;
 }
 
 /* Index of an address of a type on a VLAN, or -ENOENT. */
-int roce_gid_find(const struct roce_gid_table *table, const struct net_addr *addr, enum roce_gid_type type,
-                  uint16_t vlan_id);
+int roce_gid_find(const struct roce_gid_table *table, const struct nornic_addr *addr,
+                  enum nornic_gid_type type, uint16_t vlan_id);
 
 #endif

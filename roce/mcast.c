@@ -6,7 +6,7 @@
 #include "roce/av.h"
 #include "roce/device.h"
 
-static struct roce_mcast_group **bucket_of(struct roce_mcast_table *table, const struct net_addr *addr)
+static struct roce_mcast_group **bucket_of(struct roce_mcast_table *table, const struct nornic_addr *addr)
 {
     uint32_t hash = 0;
     for (unsigned i = 0; i < sizeof addr->b; i++)
@@ -15,10 +15,10 @@ static struct roce_mcast_group **bucket_of(struct roce_mcast_table *table, const
 }
 
 /* Where the pointer to the group is, or would be. */
-static struct roce_mcast_group **place_of(struct roce_mcast_table *table, const struct net_addr *addr)
+static struct roce_mcast_group **place_of(struct roce_mcast_table *table, const struct nornic_addr *addr)
 {
     struct roce_mcast_group **place = bucket_of(table, addr);
-    while (*place && !net_addr_equal(&(*place)->addr, addr))
+    while (*place && !nornic_addr_equal(&(*place)->addr, addr))
         place = &(*place)->next;
     return place;
 }
@@ -32,7 +32,7 @@ static struct roce_mcast_member **member_of(struct roce_mcast_group *group, cons
 }
 
 const struct roce_mcast_group *roce_mcast_find(const struct roce_mcast_table *table,
-                                               const struct net_addr *addr)
+                                               const struct nornic_addr *addr)
 {
     return *place_of((struct roce_mcast_table *)table, addr);
 }
@@ -43,13 +43,13 @@ bool roce_mcast_is_own(const struct roce_qp *qp, const struct roce_pkt *pkt)
 }
 
 /* Tells the interface. */
-static int join_or_leave(struct roce_dev *dev, const struct net_addr *addr, bool join)
+static int join_or_leave(struct roce_dev *dev, const struct nornic_addr *addr, bool join)
 {
     return dev->config.mcast ? dev->config.mcast(dev->config.ctx, addr, join) : 0;
 }
 
 /* Puts an empty group into its place, and the interface into the group. */
-static int add_group(struct roce_dev *dev, struct roce_mcast_group **place, const struct net_addr *addr)
+static int add_group(struct roce_dev *dev, struct roce_mcast_group **place, const struct nornic_addr *addr)
 {
     struct roce_mcast_group *group = roce_alloc(dev, sizeof *group);
     if (!group)
@@ -74,10 +74,10 @@ static void remove_group(struct roce_dev *dev, struct roce_mcast_group **place)
     roce_dev_reroute(dev);
 }
 
-int roce_qp_attach_mcast(struct roce_qp *qp, const struct net_addr *group)
+int roce_qp_attach_mcast(struct roce_qp *qp, const struct nornic_addr *group)
 {
     struct roce_dev *dev = qp->dev;
-    if (qp->type != ROCE_QPT_UD || !net_addr_is_multicast(group))
+    if (qp->type != NORNIC_QPT_UD || !nornic_addr_is_multicast(group))
         return -EINVAL;
     struct roce_mcast_group **place = place_of(&dev->groups, group);
     if (*place && *member_of(*place, qp))
@@ -97,7 +97,7 @@ int roce_qp_attach_mcast(struct roce_qp *qp, const struct net_addr *group)
     return 0;
 }
 
-int roce_qp_detach_mcast(struct roce_qp *qp, const struct net_addr *group)
+int roce_qp_detach_mcast(struct roce_qp *qp, const struct nornic_addr *group)
 {
     struct roce_mcast_group **place = place_of(&qp->dev->groups, group);
     struct roce_mcast_member **member = *place ? member_of(*place, qp) : NULL;

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "net/addr.h"
+#include "nornic/addr.h"
 #include "roce/packet.h"
 
 #define ROCE_MCAST_BUCKETS 64
@@ -20,7 +20,7 @@ struct roce_mcast_member {
 /* Exists as long as it has members. */
 struct roce_mcast_group {
     struct roce_mcast_group *next; /* of its bucket */
-    struct net_addr addr;
+    struct nornic_addr addr;
     struct roce_mcast_member *members;
 };
 
@@ -31,7 +31,7 @@ struct roce_mcast_table {
 
 /* The group, or NULL: nobody joined. */
 const struct roce_mcast_group *roce_mcast_find(const struct roce_mcast_table *table,
-                                               const struct net_addr *addr);
+                                               const struct nornic_addr *addr);
 
 /* The packet is a copy of what the QP itself sent, and it does not want those (ROCE-UD-23). */
 bool roce_mcast_is_own(const struct roce_qp *qp, const struct roce_pkt *pkt);

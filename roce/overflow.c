@@ -73,7 +73,7 @@ void roce_cq_overflowed(struct roce_qp *qp, struct rdma_cq *cq, bool first_time)
     mark(qp); /* it may have come to a CQ that was in error before */
     if (!first_time)
         return;
-    roce_dev_event(qp->dev, &(struct roce_event){.type = ROCE_EVENT_CQ_ERR, .cq = cq});
+    roce_dev_event(qp->dev, &(struct roce_event){.type = NORNIC_EVENT_CQ_ERR, .cq = cq});
     for (struct roce_cq_user *user = *users_of(cq); user; user = user->next)
         mark(user->qp);
 }
@@ -83,9 +83,9 @@ void roce_dev_settle(struct roce_dev *dev, uint64_t now_ns)
     struct roce_qp *qp;
     while ((qp = dev->failing)) {
         unmark(qp);
-        if (roce_qp_state_now(qp) == ROCE_QPS_RESET || roce_qp_state_now(qp) == ROCE_QPS_ERR)
+        if (roce_qp_state_now(qp) == NORNIC_QPS_RESET || roce_qp_state_now(qp) == NORNIC_QPS_ERR)
             continue;
         roce_qp_enter_error(qp, ROCE_CAUSE_CQ_OVERFLOW, now_ns);
-        roce_qp_event(qp, ROCE_EVENT_QP_FATAL); /* no CQE can tell: ROCE-EV-2 */
+        roce_qp_event(qp, NORNIC_EVENT_QP_FATAL); /* no CQE can tell: ROCE-EV-2 */
     }
 }

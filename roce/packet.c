@@ -68,7 +68,7 @@ static bool parse_transport(struct roce_pkt *pkt, const uint8_t *p, uint32_t len
  * fits no IPv6 packet; to those who only compare addresses it would look like one. A GRH bears any GID. */
 static bool has_addresses_of_its_family(const struct roce_pkt *pkt)
 {
-    return pkt->l3_kind != ROCE_L3_IPV6 || (!net_addr_is_v4(&pkt->src) && !net_addr_is_v4(&pkt->dst));
+    return pkt->l3_kind != ROCE_L3_IPV6 || (!nornic_addr_is_v4(&pkt->src) && !nornic_addr_is_v4(&pkt->dst));
 }
 
 enum roce_rx_verdict roce_pkt_parse(struct roce_pkt *pkt, const uint8_t *frame, size_t len_bytes,

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/addr.h"
+#include "nornic/addr.h"
 #include "roce/icrc.h"
 #include "roce/opcode.h"
 #include "roce/wire.h"
@@ -65,12 +65,12 @@ enum roce_parse_flags {
 struct roce_pkt {
     const uint8_t *frame;
     uint32_t frame_bytes;
-    struct net_mac src_mac, dst_mac;
+    struct nornic_mac src_mac, dst_mac;
     int32_t vlan_tci; /* -1: no tag */
     enum roce_l3 l3_kind;
     const uint8_t *l3;
-    struct net_addr src, dst; /* IPv4-mapped for IPv4 */
-    uint8_t tclass;           /* DSCP and ECN; of a GRH the traffic class */
+    struct nornic_addr src, dst; /* IPv4-mapped for IPv4 */
+    uint8_t tclass;              /* DSCP and ECN; of a GRH the traffic class */
     uint8_t hop_limit;
     uint16_t src_port; /* 0 in RoCEv1, which has none */
     struct roce_bth bth;

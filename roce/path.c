@@ -4,14 +4,14 @@
 #include "roce/av.h"
 #include "roce/device.h"
 
-bool roce_path_change_is_valid(const struct roce_qp *qp, const struct roce_qp_attr *a, uint32_t mask)
+bool roce_path_change_is_valid(const struct roce_qp *qp, const struct nornic_qp_attr *a, uint32_t mask)
 {
-    bool loads = mask & ROCE_QP_ALT_PATH;
+    bool loads = mask & NORNIC_QP_ALT_PATH;
     if (loads && (!qp->dev->config.path_migration || !roce_av_is_valid(qp->dev, &a->alt_av) ||
-                  net_addr_is_multicast(&a->alt_av.dgid) || a->alt_timeout > 31 ||
+                  nornic_addr_is_multicast(&a->alt_av.dgid) || a->alt_timeout > 31 ||
                   !roce_dev_pkey_get(qp->dev, a->alt_pkey_index)))
         return false;
-    if (!(mask & ROCE_QP_PATH_MIG_STATE) || a->path_mig_state == ROCE_PATH_MIGRATED)
+    if (!(mask & NORNIC_QP_PATH_MIG_STATE) || a->path_mig_state == ROCE_PATH_MIGRATED)
         return true;
     /* ARMED is reached by hearing from a peer that has an alternate path too. */
     return a->path_mig_state == ROCE_PATH_REARM && (loads || qp->alt_loaded);
@@ -19,15 +19,15 @@ bool roce_path_change_is_valid(const struct roce_qp *qp, const struct roce_qp_at
 
 void roce_path_make(struct roce_qp *qp)
 {
-    const struct roce_av *av = &qp->attr.av;
+    const struct nornic_av *av = &qp->attr.av;
     qp->local = *roce_gid_get(&qp->dev->gids, av->sgid_index);
     qp->way = (struct roce_way){.gid_epoch = 0};
     roce_av_template(qp->dev, av, roce_flow_src_port(av->flow_label, qp->qpn, qp->attr.dest_qpn), &qp->tmpl);
 }
 
-static bool bears(const struct roce_pkt *pkt, const struct roce_gid *local, const struct net_addr *peer)
+static bool bears(const struct roce_pkt *pkt, const struct nornic_gid *local, const struct nornic_addr *peer)
 {
-    return net_addr_equal(&pkt->dst, &local->addr) && net_addr_equal(&pkt->src, peer) &&
+    return nornic_addr_equal(&pkt->dst, &local->addr) && nornic_addr_equal(&pkt->src, peer) &&
            roce_pkt_vlan_id(pkt) == local->vlan_id && roce_pkt_gid_type(pkt) == local->type;
 }
 
@@ -42,7 +42,7 @@ bool roce_path_admits(const struct roce_qp *qp, const struct roce_pkt *pkt)
         return true;
     if (qp->attr.path_mig_state != ROCE_PATH_ARMED || !pkt->bth.mig_req)
         return false;
-    const struct roce_gid *local = roce_gid_get(&qp->dev->gids, qp->attr.alt_av.sgid_index);
+    const struct nornic_gid *local = roce_gid_get(&qp->dev->gids, qp->attr.alt_av.sgid_index);
     return local && bears(pkt, local, &qp->attr.alt_av.dgid);
 }
 
@@ -63,19 +63,19 @@ void roce_path_heed(struct roce_qp *qp, const struct roce_pkt *pkt)
 
 bool roce_path_migrate(struct roce_qp *qp)
 {
-    struct roce_qp_attr *attr = &qp->attr;
+    struct nornic_qp_attr *attr = &qp->attr;
     if (attr->path_mig_state != ROCE_PATH_ARMED)
         return false;
     attr->path_mig_state = ROCE_PATH_MIGRATED;
     qp->alt_loaded = false;
     if (!roce_av_is_valid(qp->dev, &attr->alt_av)) {
-        roce_qp_event(qp, ROCE_EVENT_PATH_MIG_ERR);
+        roce_qp_event(qp, NORNIC_EVENT_PATH_MIG_ERR);
         return false;
     }
     attr->av = attr->alt_av;
     attr->pkey_index = attr->alt_pkey_index;
     attr->timeout = attr->alt_timeout;
     roce_path_make(qp);
-    roce_qp_event(qp, ROCE_EVENT_PATH_MIG);
+    roce_qp_event(qp, NORNIC_EVENT_PATH_MIG);
     return true;
 }

@@ -5,11 +5,11 @@
 
 #include "roce/qp.h"
 
-/* Values of roce_qp_attr.path_mig_state. The MigReq bit of what is sent is 1 when migrated, 0 otherwise. */
+/* Values of nornic_qp_attr.path_mig_state. The MigReq bit of what is sent is 1 when migrated, 0 otherwise. */
 enum roce_path_mig { ROCE_PATH_MIGRATED = 0, ROCE_PATH_REARM = 1, ROCE_PATH_ARMED = 2 };
 
 /* Whether a modify may load an alternate path or change the migration state (ROCE-QP-33). */
-bool roce_path_change_is_valid(const struct roce_qp *qp, const struct roce_qp_attr *attr, uint32_t mask);
+bool roce_path_change_is_valid(const struct roce_qp *qp, const struct nornic_qp_attr *attr, uint32_t mask);
 /* Makes the headers of everything that the QP sends from attr.av, which is valid. */
 void roce_path_make(struct roce_qp *qp);
 

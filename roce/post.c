@@ -49,15 +49,15 @@ void roce_send_queue_reset(struct roce_qp *qp)
 }
 
 /* The sum of the SGEs, or UINT64_MAX if it is more than a message may have (ROCE-QP-40). */
-static uint64_t sge_sum(const struct rdma_sge *sges, uint32_t num_sge)
+static uint64_t sge_sum(const struct nornic_sge *sges, uint32_t num_sge)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < num_sge; i++)
         sum += sges[i].len_bytes;
-    return sum <= ROCE_MAX_MSG_BYTES ? sum : UINT64_MAX;
+    return sum <= NORNIC_MAX_MSG_BYTES ? sum : UINT64_MAX;
 }
 
-static bool send_opcode_is_allowed(const struct roce_qp *qp, enum rdma_wr_opcode opcode)
+static bool send_opcode_is_allowed(const struct roce_qp *qp, enum nornic_wr_opcode opcode)
 {
     if (roce_wr_is_masked(opcode) && !qp->dev->config.masked_atomics)
         return false;
@@ -65,24 +65,24 @@ static bool send_opcode_is_allowed(const struct roce_qp *qp, enum rdma_wr_opcode
 }
 
 /* The immediate errors of ROCE-QP-40. */
-static int check_send(const struct roce_qp *qp, const struct rdma_send_wr *wr, uint64_t *len_bytes)
+static int check_send(const struct roce_qp *qp, const struct nornic_send_wr *wr, uint64_t *len_bytes)
 {
     if (!send_opcode_is_allowed(qp, wr->opcode) || wr->num_sge > qp->sq.max_sge)
         return -EINVAL;
     *len_bytes = sge_sum(wr->sg_list, wr->num_sge);
     if (*len_bytes == UINT64_MAX)
         return -EINVAL;
-    if (roce_wr_is_rd_atomic(wr->opcode) && wr->opcode != RDMA_WR_RDMA_READ && *len_bytes != 8)
+    if (roce_wr_is_rd_atomic(wr->opcode) && wr->opcode != NORNIC_WR_RDMA_READ && *len_bytes != 8)
         return -EINVAL;
-    if (roce_wr_is_local(wr->opcode) && (wr->num_sge || wr->send_flags & RDMA_SEND_INLINE))
+    if (roce_wr_is_local(wr->opcode) && (wr->num_sge || wr->send_flags & NORNIC_SEND_INLINE))
         return -EINVAL;
-    if (wr->send_flags & RDMA_SEND_INLINE &&
+    if (wr->send_flags & NORNIC_SEND_INLINE &&
         (roce_wr_is_rd_atomic(wr->opcode) || *len_bytes > qp->sq.max_inline_bytes))
         return -EINVAL;
     return qp->transport->check_send ? qp->transport->check_send(qp, wr, (uint32_t)*len_bytes) : 0;
 }
 
-static void fill_send(struct roce_qp *qp, uint32_t index, const struct rdma_send_wr *wr, uint32_t len_bytes)
+static void fill_send(struct roce_qp *qp, uint32_t index, const struct nornic_send_wr *wr, uint32_t len_bytes)
 {
     struct roce_send_wqe *w = roce_send_wqe(qp, index);
     *w = (struct roce_send_wqe){
@@ -99,15 +99,15 @@ static void fill_send(struct roce_qp *qp, uint32_t index, const struct rdma_send
         .num_sge = wr->num_sge,
         .len_bytes = len_bytes,
     };
-    if (wr->opcode == RDMA_WR_BIND_MW || wr->opcode == RDMA_WR_REG_MR)
+    if (wr->opcode == NORNIC_WR_BIND_MW || wr->opcode == NORNIC_WR_REG_MR)
         w->bind = wr->bind;
-    if (wr->opcode == RDMA_WR_SEND_WITH_INV || wr->opcode == RDMA_WR_LOCAL_INV)
+    if (wr->opcode == NORNIC_WR_SEND_WITH_INV || wr->opcode == NORNIC_WR_LOCAL_INV)
         w->invalidate_rkey = wr->invalidate_rkey;
     if (!qp->transport->connected)
         roce_ah_get(w, wr);
     else
         w->remote_srqn = wr->remote_srqn;
-    if (!(wr->send_flags & RDMA_SEND_INLINE)) {
+    if (!(wr->send_flags & NORNIC_SEND_INLINE)) {
         if (wr->num_sge)
             memcpy(roce_send_sges(qp, index), wr->sg_list, sizeof *wr->sg_list * wr->num_sge);
         return;
@@ -120,7 +120,7 @@ static void fill_send(struct roce_qp *qp, uint32_t index, const struct rdma_send
     }
 }
 
-static int post_one_send(struct roce_qp *qp, const struct rdma_send_wr *wr, bool binds_type_1)
+static int post_one_send(struct roce_qp *qp, const struct nornic_send_wr *wr, bool binds_type_1)
 {
     uint64_t len_bytes;
     int err = check_send(qp, wr, &len_bytes);
@@ -135,10 +135,10 @@ static int post_one_send(struct roce_qp *qp, const struct rdma_send_wr *wr, bool
     return 0;
 }
 
-int roce_post_send(struct roce_qp *qp, const struct rdma_send_wr *wr, const struct rdma_send_wr **bad)
+int roce_post_send(struct roce_qp *qp, const struct nornic_send_wr *wr, const struct nornic_send_wr **bad)
 {
-    enum roce_qp_state state = roce_qp_state_now(qp);
-    int err = state >= ROCE_QPS_RTS ? 0 : -EINVAL;
+    enum nornic_qp_state state = roce_qp_state_now(qp);
+    int err = state >= NORNIC_QPS_RTS ? 0 : -EINVAL;
     bool any = false;
     for (; wr && !err; any = true) {
         err = post_one_send(qp, wr, false);
@@ -154,13 +154,13 @@ int roce_post_send(struct roce_qp *qp, const struct rdma_send_wr *wr, const stru
 }
 
 int roce_bind_mw(struct roce_qp *qp, struct rdma_mw *mw, uint64_t wr_id, uint32_t send_flags,
-                 const struct rdma_bind *bind)
+                 const struct nornic_bind *bind)
 {
-    if (mw->type != RDMA_MW_TYPE_1 || mw->pd != qp->pd || roce_qp_state_now(qp) < ROCE_QPS_RTS)
+    if (mw->type != NORNIC_MW_TYPE_1 || mw->pd != qp->pd || roce_qp_state_now(qp) < NORNIC_QPS_RTS)
         return -EINVAL;
-    const struct rdma_send_wr wr = {
+    const struct nornic_send_wr wr = {
         .wr_id = wr_id,
-        .opcode = RDMA_WR_BIND_MW,
+        .opcode = NORNIC_WR_BIND_MW,
         .send_flags = send_flags,
         .rkey = rdma_mw_next_key(mw),
         .bind = *bind,
@@ -173,10 +173,10 @@ int roce_bind_mw(struct roce_qp *qp, struct rdma_mw *mw, uint64_t wr_id, uint32_
     return 0;
 }
 
-int roce_post_recv(struct roce_qp *qp, const struct rdma_recv_wr *wr, const struct rdma_recv_wr **bad)
+int roce_post_recv(struct roce_qp *qp, const struct nornic_recv_wr *wr, const struct nornic_recv_wr **bad)
 {
     bool has_queue = !qp->recv.srq && !roce_qp_is_xrc(qp);
-    int err = roce_qp_state_now(qp) == ROCE_QPS_RESET || !has_queue ? -EINVAL : 0;
+    int err = roce_qp_state_now(qp) == NORNIC_QPS_RESET || !has_queue ? -EINVAL : 0;
     while (wr && !err) {
         err = rdma_recv_ring_post(&qp->recv.rq, wr);
         if (!err)
@@ -186,7 +186,7 @@ int roce_post_recv(struct roce_qp *qp, const struct rdma_recv_wr *wr, const stru
         *bad = wr;
     /* A QP that went to ERR meanwhile has flushed what it saw; either it saw these, or we see its new state
      * here (both sides use sequentially consistent order) and ask for another flush. */
-    if (atomic_load(&qp->state) == ROCE_QPS_ERR)
+    if (atomic_load(&qp->state) == NORNIC_QPS_ERR)
         roce_dev_posted(qp);
     return err;
 }

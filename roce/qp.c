@@ -17,9 +17,9 @@
 /* Which objects a QP of the type is made of: ROCE-XRC-1, XRC-2. */
 static bool objects_fit(const struct roce_qp_config *c)
 {
-    if (c->type == ROCE_QPT_XRC_TGT)
+    if (c->type == NORNIC_QPT_XRC_TGT)
         return c->xrcd && !c->pd && !c->send_cq && !c->recv_cq && !c->srq;
-    if (c->type == ROCE_QPT_XRC_INI)
+    if (c->type == NORNIC_QPT_XRC_INI)
         return c->pd && c->send_cq && !c->recv_cq && !c->srq && !c->xrcd;
     return c->pd && c->send_cq && c->recv_cq && !c->xrcd;
 }
@@ -30,17 +30,17 @@ static int check_config(const struct roce_qp_config *c)
         return -EOPNOTSUPP;
     if (!objects_fit(c))
         return -EINVAL;
-    if ((c->caps.max_send_wr < 1 && c->type != ROCE_QPT_XRC_TGT) || c->caps.max_send_wr > ROCE_MAX_WR ||
-        c->caps.max_recv_wr > ROCE_MAX_WR || c->caps.max_send_sge > ROCE_MAX_SGE ||
-        c->caps.max_recv_sge > ROCE_MAX_SGE || c->caps.max_inline_bytes > ROCE_MAX_INLINE_BYTES ||
-        c->reorder_pkts > ROCE_MAX_REORDER_PKTS)
+    if ((c->caps.max_send_wr < 1 && c->type != NORNIC_QPT_XRC_TGT) || c->caps.max_send_wr > NORNIC_MAX_WR ||
+        c->caps.max_recv_wr > NORNIC_MAX_WR || c->caps.max_send_sge > NORNIC_MAX_SGE ||
+        c->caps.max_recv_sge > NORNIC_MAX_SGE || c->caps.max_inline_bytes > NORNIC_MAX_INLINE_BYTES ||
+        c->reorder_pkts > NORNIC_MAX_REORDER_PKTS)
         return -EINVAL;
     return 0;
 }
 
-static void set_state(struct roce_qp *qp, enum roce_qp_state to, enum roce_cause cause, uint64_t now_ns)
+static void set_state(struct roce_qp *qp, enum nornic_qp_state to, enum roce_cause cause, uint64_t now_ns)
 {
-    enum roce_qp_state from = roce_qp_state_now(qp);
+    enum nornic_qp_state from = roce_qp_state_now(qp);
     /* Sequentially consistent: see roce_post_recv(). */
     atomic_store(&qp->state, to);
     qp->attr.state = to;
@@ -110,7 +110,7 @@ int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, st
     qp->ctx = config->ctx;
     qp->caps = config->caps;
     if (!qp->transport->connected) /* ROCE-UD-1 */
-        qp->pmtu_bytes = roce_mtu_bytes(roce_mtu_for_port(dev->config.port_mtu_bytes));
+        qp->pmtu_bytes = nornic_mtu_bytes(nornic_mtu_for_port(dev->config.port_mtu_bytes));
     err = init_parts(qp, config);
     if (!err)
         err = roce_dev_add_qp(dev, qp);
@@ -149,66 +149,66 @@ int roce_qp_destroy(struct roce_qp *qp)
 
 /* What the pure table of qp_state.c cannot know: the device's GIDs, its MTU, and whether the send queue has
  * drained. */
-static int check_against_device(const struct roce_qp *qp, const struct roce_qp_attr *a, uint32_t mask,
-                                enum roce_qp_state next)
+static int check_against_device(const struct roce_qp *qp, const struct nornic_qp_attr *a, uint32_t mask,
+                                enum nornic_qp_state next)
 {
-    if (mask & ROCE_QP_AV) {
+    if (mask & NORNIC_QP_AV) {
         /* Nor is a group a peer: ROCE-RX-12. */
-        if (!roce_av_is_valid(qp->dev, &a->av) || net_addr_is_multicast(&a->av.dgid))
+        if (!roce_av_is_valid(qp->dev, &a->av) || nornic_addr_is_multicast(&a->av.dgid))
             return -EINVAL;
     }
     if (!roce_path_change_is_valid(qp, a, mask))
         return -EINVAL;
-    if (mask & ROCE_QP_PKEY_INDEX && !roce_dev_pkey_get(qp->dev, a->pkey_index))
+    if (mask & NORNIC_QP_PKEY_INDEX && !roce_dev_pkey_get(qp->dev, a->pkey_index))
         return -EINVAL;
-    if (mask & ROCE_QP_PATH_MTU && a->path_mtu > roce_mtu_for_port(qp->dev->config.port_mtu_bytes))
+    if (mask & NORNIC_QP_PATH_MTU && a->path_mtu > nornic_mtu_for_port(qp->dev->config.port_mtu_bytes))
         return -EINVAL;
     /* ROCE-QP-31: SQD is left for RTS, or changed, only when it has drained. */
-    if (roce_qp_state_now(qp) == ROCE_QPS_SQD && !qp->drained &&
-        (next == ROCE_QPS_RTS || next == ROCE_QPS_SQD))
+    if (roce_qp_state_now(qp) == NORNIC_QPS_SQD && !qp->drained &&
+        (next == NORNIC_QPS_RTS || next == NORNIC_QPS_SQD))
         return -EINVAL;
     return 0;
 }
 
-static void merge(struct roce_qp_attr *to, const struct roce_qp_attr *a, uint32_t mask)
+static void merge(struct nornic_qp_attr *to, const struct nornic_qp_attr *a, uint32_t mask)
 {
-    to->en_sqd_async_notify = mask & ROCE_QP_EN_SQD_ASYNC_NOTIFY ? a->en_sqd_async_notify : false;
-    if (mask & ROCE_QP_ACCESS_FLAGS)
+    to->en_sqd_async_notify = mask & NORNIC_QP_EN_SQD_ASYNC_NOTIFY ? a->en_sqd_async_notify : false;
+    if (mask & NORNIC_QP_ACCESS_FLAGS)
         to->access_flags = a->access_flags;
-    if (mask & ROCE_QP_PKEY_INDEX)
+    if (mask & NORNIC_QP_PKEY_INDEX)
         to->pkey_index = a->pkey_index;
-    if (mask & ROCE_QP_PORT)
+    if (mask & NORNIC_QP_PORT)
         to->port = a->port;
-    if (mask & ROCE_QP_QKEY)
+    if (mask & NORNIC_QP_QKEY)
         to->qkey = a->qkey;
-    if (mask & ROCE_QP_AV)
+    if (mask & NORNIC_QP_AV)
         to->av = a->av;
-    if (mask & ROCE_QP_PATH_MTU)
+    if (mask & NORNIC_QP_PATH_MTU)
         to->path_mtu = a->path_mtu;
-    if (mask & ROCE_QP_TIMEOUT)
+    if (mask & NORNIC_QP_TIMEOUT)
         to->timeout = a->timeout;
-    if (mask & ROCE_QP_RETRY_CNT)
+    if (mask & NORNIC_QP_RETRY_CNT)
         to->retry_cnt = a->retry_cnt;
-    if (mask & ROCE_QP_RNR_RETRY)
+    if (mask & NORNIC_QP_RNR_RETRY)
         to->rnr_retry = a->rnr_retry;
-    if (mask & ROCE_QP_RQ_PSN)
+    if (mask & NORNIC_QP_RQ_PSN)
         to->rq_psn = a->rq_psn & ROCE_PSN_MASK;
-    if (mask & ROCE_QP_MAX_QP_RD_ATOMIC)
+    if (mask & NORNIC_QP_MAX_QP_RD_ATOMIC)
         to->max_rd_atomic = a->max_rd_atomic;
-    if (mask & ROCE_QP_MIN_RNR_TIMER)
+    if (mask & NORNIC_QP_MIN_RNR_TIMER)
         to->min_rnr_timer = a->min_rnr_timer;
-    if (mask & ROCE_QP_SQ_PSN)
+    if (mask & NORNIC_QP_SQ_PSN)
         to->sq_psn = a->sq_psn & ROCE_PSN_MASK;
-    if (mask & ROCE_QP_MAX_DEST_RD_ATOMIC)
+    if (mask & NORNIC_QP_MAX_DEST_RD_ATOMIC)
         to->max_dest_rd_atomic = a->max_dest_rd_atomic;
-    if (mask & ROCE_QP_DEST_QPN)
+    if (mask & NORNIC_QP_DEST_QPN)
         to->dest_qpn = a->dest_qpn;
-    if (mask & ROCE_QP_ALT_PATH) {
+    if (mask & NORNIC_QP_ALT_PATH) {
         to->alt_av = a->alt_av;
         to->alt_pkey_index = a->alt_pkey_index;
         to->alt_timeout = a->alt_timeout;
     }
-    if (mask & ROCE_QP_PATH_MIG_STATE && a->path_mig_state == ROCE_PATH_REARM)
+    if (mask & NORNIC_QP_PATH_MIG_STATE && a->path_mig_state == ROCE_PATH_REARM)
         to->path_mig_state = ROCE_PATH_REARM;
 }
 
@@ -233,24 +233,25 @@ static int resize_responder(struct roce_qp *qp, uint8_t max_dest_rd_atomic)
     return 0;
 }
 
-static void enter_state(struct roce_qp *qp, enum roce_qp_state from, enum roce_qp_state next, uint64_t now_ns)
+static void enter_state(struct roce_qp *qp, enum nornic_qp_state from, enum nornic_qp_state next,
+                        uint64_t now_ns)
 {
-    if (next == ROCE_QPS_ERR && from != ROCE_QPS_ERR) {
+    if (next == NORNIC_QPS_ERR && from != NORNIC_QPS_ERR) {
         roce_qp_enter_error(qp, ROCE_CAUSE_MODIFY, now_ns);
         return;
     }
     set_state(qp, next, ROCE_CAUSE_MODIFY, now_ns);
-    if (next == ROCE_QPS_RESET)
+    if (next == NORNIC_QPS_RESET)
         reset(qp);
-    if (next == ROCE_QPS_RTR && from == ROCE_QPS_INIT)
+    if (next == NORNIC_QPS_RTR && from == NORNIC_QPS_INIT)
         roce_responder_reset(qp, qp->attr.rq_psn);
-    if (next == ROCE_QPS_RTS && from == ROCE_QPS_RTR)
+    if (next == NORNIC_QPS_RTS && from == NORNIC_QPS_RTR)
         roce_requester_reset(qp, qp->attr.sq_psn);
-    if (next == ROCE_QPS_SQD && from == ROCE_QPS_RTS) {
+    if (next == NORNIC_QPS_SQD && from == NORNIC_QPS_RTS) {
         qp->drained = false;
         roce_requester_check_drained(qp);
     }
-    if (next == ROCE_QPS_SQD && from == ROCE_QPS_SQD) {
+    if (next == NORNIC_QPS_SQD && from == NORNIC_QPS_SQD) {
         /* Nothing is outstanding, so the next message has the counts that are in force now: ROCE-QP-27. */
         qp->req.retry_left = qp->attr.retry_cnt;
         qp->req.rnr_left = qp->attr.rnr_retry;
@@ -258,22 +259,22 @@ static void enter_state(struct roce_qp *qp, enum roce_qp_state from, enum roce_q
     roce_dev_ready(qp->dev, qp);
 }
 
-int roce_qp_modify(struct roce_qp *qp, const struct roce_qp_attr *attr, uint32_t mask, uint64_t now_ns)
+int roce_qp_modify(struct roce_qp *qp, const struct nornic_qp_attr *attr, uint32_t mask, uint64_t now_ns)
 {
-    enum roce_qp_state cur = roce_qp_state_now(qp), next;
+    enum nornic_qp_state cur = roce_qp_state_now(qp), next;
     int err = roce_qp_check_modify(qp->type, cur, attr, mask, &next);
     if (!err)
         err = check_against_device(qp, attr, mask, next);
-    if (!err && mask & ROCE_QP_MAX_DEST_RD_ATOMIC)
+    if (!err && mask & NORNIC_QP_MAX_DEST_RD_ATOMIC)
         err = resize_responder(qp, attr->max_dest_rd_atomic);
     if (err)
         return err;
-    bool migrate = mask & ROCE_QP_PATH_MIG_STATE && attr->path_mig_state == ROCE_PATH_MIGRATED;
+    bool migrate = mask & NORNIC_QP_PATH_MIG_STATE && attr->path_mig_state == ROCE_PATH_MIGRATED;
     merge(&qp->attr, attr, mask);
-    qp->alt_loaded |= (mask & ROCE_QP_ALT_PATH) != 0;
-    if (mask & ROCE_QP_PATH_MTU)
-        qp->pmtu_bytes = roce_mtu_bytes(qp->attr.path_mtu);
-    if (mask & (ROCE_QP_AV | ROCE_QP_DEST_QPN))
+    qp->alt_loaded |= (mask & NORNIC_QP_ALT_PATH) != 0;
+    if (mask & NORNIC_QP_PATH_MTU)
+        qp->pmtu_bytes = nornic_mtu_bytes(qp->attr.path_mtu);
+    if (mask & (NORNIC_QP_AV | NORNIC_QP_DEST_QPN))
         roce_path_make(qp);
     if (migrate)
         roce_path_migrate(qp);
@@ -288,9 +289,9 @@ uint16_t roce_qp_pkey(const struct roce_qp *qp)
 
 void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns)
 {
-    if (roce_qp_state_now(qp) == ROCE_QPS_ERR)
+    if (roce_qp_state_now(qp) == NORNIC_QPS_ERR)
         return;
-    set_state(qp, ROCE_QPS_ERR, cause, now_ns);
+    set_state(qp, NORNIC_QPS_ERR, cause, now_ns);
     roce_timer_cancel(&qp->dev->timers, &qp->req.timer);
     /* Only what leads up to a fatal NAK of ours, and that NAK, is still sent (ROCE-RS-12). */
     if (cause != ROCE_CAUSE_REQUEST_ERROR)
@@ -298,13 +299,13 @@ void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now
     roce_flush_send(qp);
     roce_recv_flush(qp);
     if (qp->recv.srq) /* ROCE-RS-72 */
-        roce_qp_event(qp, ROCE_EVENT_QP_LAST_WQE_REACHED);
+        roce_qp_event(qp, NORNIC_EVENT_QP_LAST_WQE_REACHED);
     roce_dev_ready(qp->dev, qp);
 }
 
 void roce_qp_enter_sqe(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns)
 {
-    set_state(qp, ROCE_QPS_SQE, cause, now_ns);
+    set_state(qp, NORNIC_QPS_SQE, cause, now_ns);
     roce_flush_send(qp);
 }
 
@@ -315,7 +316,7 @@ void roce_qp_no_credits(struct roce_qp *qp)
 
 /* --- questions --- */
 
-void roce_qp_query(const struct roce_qp *qp, struct roce_qp_attr *attr, struct roce_qp_caps *caps)
+void roce_qp_query(const struct roce_qp *qp, struct nornic_qp_attr *attr, struct nornic_qp_caps *caps)
 {
     if (attr) {
         *attr = qp->attr;
@@ -332,7 +333,7 @@ uint32_t roce_qp_num(const struct roce_qp *qp)
     return qp->qpn;
 }
 
-enum roce_qp_state roce_qp_state(const struct roce_qp *qp)
+enum nornic_qp_state roce_qp_state(const struct roce_qp *qp)
 {
     return roce_qp_state_now(qp);
 }

@@ -24,9 +24,9 @@ struct roce_send_wqe {
             uint64_t compare_add, swap;
             uint64_t compare_mask, swap_mask;
         };
-        struct rdma_bind bind; /* BIND_MW, REG_MR */
+        struct nornic_bind bind; /* BIND_MW, REG_MR */
     };
-    enum rdma_wr_opcode opcode;
+    enum nornic_wr_opcode opcode;
     uint32_t send_flags;
     uint32_t rkey;
     union {
@@ -34,8 +34,8 @@ struct roce_send_wqe {
         uint32_t invalidate_rkey; /* SEND_WITH_INV, LOCAL_INV */
     };
     uint32_t num_sge;
-    uint32_t len_bytes; /* of the message */
-    struct rdma_ah *ah; /* UD, GSI: counted as a user until the WQE is complete (ROCE-AH-3); else NULL */
+    uint32_t len_bytes;   /* of the message */
+    struct nornic_ah *ah; /* UD, GSI: counted as a user until the WQE is complete (ROCE-AH-3); else NULL */
     union {
         uint32_t remote_qpn;  /* UD */
         uint32_t remote_srqn; /* XRC */
@@ -45,19 +45,19 @@ struct roce_send_wqe {
     bool binds_type_1; /* BIND_MW: roce_bind_mw() */
     /* --- */
     uint32_t first_psn;
-    uint32_t psn_count;               /* PSNs that it takes: ROCE-RC-1..3 */
-    uint32_t ssn;                     /* ROCE-RC-5 */
-    bool restarted;                   /* a READ that was asked for again: ROCE-RC-36 */
-    enum rdma_wc_status local_status; /* of one that sends nothing, once it is started: roce/local_ops.h */
+    uint32_t psn_count;                 /* PSNs that it takes: ROCE-RC-1..3 */
+    uint32_t ssn;                       /* ROCE-RC-5 */
+    bool restarted;                     /* a READ that was asked for again: ROCE-RC-36 */
+    enum nornic_wc_status local_status; /* of one that sends nothing, once it is started: roce/local_ops.h */
 };
 
 /* Free-running indexes into rings of a power of two. `posted` belongs to the poster, the others to the
  * engine. */
 struct roce_send_queue {
     struct roce_send_wqe *wqes;
-    struct rdma_sge *sges; /* max_sge a slot */
-    uint8_t *inline_bytes; /* max_inline_bytes a slot */
-    uint32_t size;         /* slots */
+    struct nornic_sge *sges; /* max_sge a slot */
+    uint8_t *inline_bytes;   /* max_inline_bytes a slot */
+    uint32_t size;           /* slots */
     uint32_t max_sge;
     uint32_t max_inline_bytes;
     _Atomic uint32_t posted;   /* one past the newest */
@@ -81,7 +81,7 @@ struct roce_requester {
     uint32_t lsn; /* limit by credits: ROCE-RC-21 */
     bool unlimited;
     bool stalled; /* the WQE at `cur` cannot be built; it fails when it is the oldest */
-    enum rdma_wc_status stall_status;
+    enum nornic_wc_status stall_status;
     uint8_t retry_left;
     uint8_t rnr_left;
     /* The peer said that restart_psn is missing, and sending resumed there: no second time before progress
@@ -176,9 +176,9 @@ struct roce_cq_user {
 struct roce_qp {
     struct roce_dev *dev;
     uint32_t qpn;
-    enum roce_qp_type type;
+    enum nornic_qp_type type;
     const struct roce_transport *transport;
-    _Atomic int state; /* enum roce_qp_state; written by the engine, read by posts */
+    _Atomic int state; /* enum nornic_qp_state; written by the engine, read by posts */
     struct rdma_pd *pd;
     struct rdma_cq *send_cq, *recv_cq; /* XRC_INI has no recv_cq, XRC_TGT neither nor a PD */
     struct rdma_xrcd *xrcd;            /* XRC_TGT, else NULL */
@@ -187,16 +187,16 @@ struct roce_qp {
     bool block_multicast_loopback;
     uint32_t groups; /* that it is attached to */
     void *ctx;
-    struct roce_qp_caps caps;
-    struct roce_qp_attr attr;
+    struct nornic_qp_caps caps;
+    struct nornic_qp_attr attr;
     uint32_t pmtu_bytes;
-    struct roce_gid local; /* connected services: the entry that attr.av names */
+    struct nornic_gid local; /* connected services: the entry that attr.av names */
     struct roce_frame_template tmpl;
     bool alt_loaded;     /* attr.alt_av was loaded and has not been used */
     struct roce_way way; /* connected services: where packets to the peer go */
     /* Of the packet built last; a service that is not connected sets them in its tx. */
     enum roce_route frame_route;
-    const struct net_addr *frame_dgid;
+    const struct nornic_addr *frame_dgid;
     uint32_t frame_dest_qpn;
 
     struct roce_send_queue sq;
@@ -220,9 +220,9 @@ struct roce_qp {
     struct roce_qp *ready_prev, *ready_next;
 };
 
-static inline enum roce_qp_state roce_qp_state_now(const struct roce_qp *qp)
+static inline enum nornic_qp_state roce_qp_state_now(const struct roce_qp *qp)
 {
-    return (enum roce_qp_state)atomic_load_explicit(&qp->state, memory_order_relaxed);
+    return (enum nornic_qp_state)atomic_load_explicit(&qp->state, memory_order_relaxed);
 }
 
 static inline struct roce_send_wqe *roce_send_wqe(const struct roce_qp *qp, uint32_t index)
@@ -230,7 +230,7 @@ static inline struct roce_send_wqe *roce_send_wqe(const struct roce_qp *qp, uint
     return &qp->sq.wqes[index & (qp->sq.size - 1)];
 }
 
-static inline struct rdma_sge *roce_send_sges(const struct roce_qp *qp, uint32_t index)
+static inline struct nornic_sge *roce_send_sges(const struct roce_qp *qp, uint32_t index)
 {
     return &qp->sq.sges[(size_t)(index & (qp->sq.size - 1)) * qp->sq.max_sge];
 }
@@ -240,15 +240,15 @@ static inline uint8_t *roce_send_inline(const struct roce_qp *qp, uint32_t index
     return &qp->sq.inline_bytes[(size_t)(index & (qp->sq.size - 1)) * qp->sq.max_inline_bytes];
 }
 
-static inline bool roce_wr_is_masked(enum rdma_wr_opcode opcode)
+static inline bool roce_wr_is_masked(enum nornic_wr_opcode opcode)
 {
-    return opcode == RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP || opcode == RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD;
+    return opcode == NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP || opcode == NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD;
 }
 
-static inline bool roce_wr_is_rd_atomic(enum rdma_wr_opcode opcode)
+static inline bool roce_wr_is_rd_atomic(enum nornic_wr_opcode opcode)
 {
-    return opcode == RDMA_WR_RDMA_READ || opcode == RDMA_WR_ATOMIC_CMP_AND_SWP ||
-           opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD || roce_wr_is_masked(opcode);
+    return opcode == NORNIC_WR_RDMA_READ || opcode == NORNIC_WR_ATOMIC_CMP_AND_SWP ||
+           opcode == NORNIC_WR_ATOMIC_FETCH_AND_ADD || roce_wr_is_masked(opcode);
 }
 
 /* The P_Key of what the QP sends: ROCE-HDR-5. */
@@ -261,13 +261,13 @@ void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now
 /* Moves a QP whose send failed from RTS or SQD to SQE: the rest of its send queue is flushed, and so is
  * what is posted until it is brought back to RTS (ROCE-QP-6, QP-28). */
 void roce_qp_enter_sqe(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns);
-void roce_qp_event(struct roce_qp *qp, enum roce_event_type type);
+void roce_qp_event(struct roce_qp *qp, enum nornic_event_type type);
 
 /* --- complete.c --- */
 /* Completes the oldest send WQE and moves on: a CQE if it failed, or is signalled (ROCE-RC-60). */
-void roce_complete_send(struct roce_qp *qp, enum rdma_wc_status status);
+void roce_complete_send(struct roce_qp *qp, enum nornic_wc_status status);
 /* Adds a completion of this QP to one of its CQs; an overflow is seen to at the end of the step. */
-void roce_complete_push(struct roce_qp *qp, struct rdma_cq *cq, const struct rdma_wc *wc, bool solicited);
+void roce_complete_push(struct roce_qp *qp, struct rdma_cq *cq, const struct nornic_wc *wc, bool solicited);
 void roce_flush_send(struct roce_qp *qp);
 
 /* --- copy.c --- */
@@ -275,7 +275,7 @@ void roce_flush_send(struct roce_qp *qp);
 bool roce_gather(const struct roce_qp *qp, uint32_t index, uint32_t offset, uint8_t *dst, uint32_t len_bytes);
 /* Copies into the SGEs of a WQE, whose keys are those of `pd`, from `offset` on. False: a fault, or no
  * room. */
-bool roce_scatter(const struct roce_dev *dev, const struct rdma_pd *pd, const struct rdma_sge *sges,
+bool roce_scatter(const struct roce_dev *dev, const struct rdma_pd *pd, const struct nornic_sge *sges,
                   uint32_t num_sge, uint32_t offset, const uint8_t *src, uint32_t len_bytes);
 
 /* --- requester_tx.c --- */
@@ -298,7 +298,7 @@ void roce_requester_went_back(struct roce_qp *qp, uint64_t now_ns);
 /* An RNR NAK at una_psn: wait, then go on there (ROCE-RC-48). */
 void roce_requester_rnr(struct roce_qp *qp, uint8_t timer_code, uint64_t now_ns);
 /* Completes the oldest WQE with an error and moves the QP to ERR, or to SQE: ROCE-RC-64. */
-void roce_requester_fail(struct roce_qp *qp, enum rdma_wc_status status, enum roce_cause cause,
+void roce_requester_fail(struct roce_qp *qp, enum nornic_wc_status status, enum roce_cause cause,
                          uint64_t now_ns);
 /* The PSN at which sending goes on. */
 uint32_t roce_requester_cur_psn(const struct roce_qp *qp);
@@ -320,8 +320,8 @@ void roce_responder_reset(struct roce_qp *qp, uint32_t rq_psn);
 enum roce_rx_verdict roce_responder_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns);
 /* A fault that the peer must be told: queues the NAK at `psn`, completes a held receive WQE in error or
  * raises the event of ROCE-RS-15, and moves the QP to ERR. `recv_status` is for a held WQE. */
-void roce_responder_fatal(struct roce_qp *qp, uint8_t syndrome, uint32_t psn, enum rdma_wc_status recv_status,
-                          uint64_t now_ns);
+void roce_responder_fatal(struct roce_qp *qp, uint8_t syndrome, uint32_t psn,
+                          enum nornic_wc_status recv_status, uint64_t now_ns);
 
 /* --- responder_dup.c --- */
 enum roce_rx_verdict roce_responder_duplicate(struct roce_qp *qp, const struct roce_pkt *pkt);

@@ -7,9 +7,9 @@
 
 /* Judges a modify of a QP in state `cur`: the transition, the attributes that it needs and allows, and the
  * values of those in `mask` that can be judged without the device (not the path MTU against the port's, not
- * the SGID index). Without ROCE_QP_STATE the QP stays in `cur`. 0 with the state to enter in *next, or
+ * the SGID index). Without NORNIC_QP_STATE the QP stays in `cur`. 0 with the state to enter in *next, or
  * -EINVAL. */
-int roce_qp_check_modify(enum roce_qp_type type, enum roce_qp_state cur, const struct roce_qp_attr *attr,
-                         uint32_t mask, enum roce_qp_state *next);
+int roce_qp_check_modify(enum nornic_qp_type type, enum nornic_qp_state cur,
+                         const struct nornic_qp_attr *attr, uint32_t mask, enum nornic_qp_state *next);
 
 #endif

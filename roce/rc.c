@@ -23,9 +23,10 @@ static bool rc_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
 const struct roce_transport roce_rc = {
     .service = ROCE_SERVICE_RC,
     .connected = true,
-    .sends = ROCE_SENDS_CONNECTED | ROCE_SENDS(RDMA_WR_RDMA_READ) | ROCE_SENDS(RDMA_WR_ATOMIC_CMP_AND_SWP) |
-             ROCE_SENDS(RDMA_WR_ATOMIC_FETCH_AND_ADD) | ROCE_SENDS(RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP) |
-             ROCE_SENDS(RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD) | ROCE_SENDS(RDMA_WR_SEND_WITH_INV),
+    .sends = ROCE_SENDS_CONNECTED | ROCE_SENDS(NORNIC_WR_RDMA_READ) |
+             ROCE_SENDS(NORNIC_WR_ATOMIC_CMP_AND_SWP) | ROCE_SENDS(NORNIC_WR_ATOMIC_FETCH_AND_ADD) |
+             ROCE_SENDS(NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP) |
+             ROCE_SENDS(NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD) | ROCE_SENDS(NORNIC_WR_SEND_WITH_INV),
     .rx = rc_rx,
     .tx = rc_tx,
 };

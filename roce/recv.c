@@ -8,7 +8,7 @@
 #include "rdma/xrc.h"
 #include "roce/device.h"
 
-static_assert(ROCE_MAX_SGE == RDMA_SRQ_MAX_SGE, "a QP takes what an SRQ takes");
+static_assert(NORNIC_MAX_SGE == RDMA_SRQ_MAX_SGE, "a QP takes what an SRQ takes");
 
 static int init_xrc(struct roce_qp *qp)
 {
@@ -33,9 +33,9 @@ static void let_go(struct roce_recv *recv)
 int roce_recv_init(struct roce_qp *qp, struct rdma_srq *srq)
 {
     struct roce_recv *recv = &qp->recv;
-    if (qp->type == ROCE_QPT_XRC_INI)
+    if (qp->type == NORNIC_QPT_XRC_INI)
         return 0;
-    if (qp->type == ROCE_QPT_XRC_TGT)
+    if (qp->type == NORNIC_QPT_XRC_TGT)
         return init_xrc(qp);
     if (!srq) {
         int err = rdma_recv_ring_init(&recv->rq, &qp->dev->mem, qp->caps.max_recv_wr, qp->caps.max_recv_sge);
@@ -108,7 +108,7 @@ bool roce_recv_scatter(struct roce_qp *qp, uint32_t offset, const uint8_t *src, 
     return roce_scatter(qp->dev, pd, recv->sges, recv->wqe.num_sge, offset, src, len_bytes);
 }
 
-void roce_recv_complete(struct roce_qp *qp, struct rdma_wc *wc, bool solicited)
+void roce_recv_complete(struct roce_qp *qp, struct nornic_wc *wc, bool solicited)
 {
     struct roce_recv *recv = &qp->recv;
     assert(recv->held);
@@ -121,13 +121,13 @@ void roce_recv_complete(struct roce_qp *qp, struct rdma_wc *wc, bool solicited)
     roce_complete_push(qp, cq, wc, solicited);
 }
 
-static void fail_held(struct roce_qp *qp, enum rdma_wc_status status)
+static void fail_held(struct roce_qp *qp, enum nornic_wc_status status)
 {
-    struct rdma_wc wc = {.status = status, .opcode = RDMA_WC_RECV};
+    struct nornic_wc wc = {.status = status, .opcode = NORNIC_WC_RECV};
     roce_recv_complete(qp, &wc, false);
 }
 
-void roce_recv_give_back(struct roce_qp *qp, enum rdma_wc_status srq_status)
+void roce_recv_give_back(struct roce_qp *qp, enum nornic_wc_status srq_status)
 {
     if (qp->recv.held && qp->recv.srq)
         fail_held(qp, srq_status);
@@ -137,9 +137,9 @@ void roce_recv_give_back(struct roce_qp *qp, enum rdma_wc_status srq_status)
 void roce_recv_flush(struct roce_qp *qp)
 {
     if (qp->recv.held)
-        fail_held(qp, RDMA_WC_WR_FLUSH_ERR);
+        fail_held(qp, NORNIC_WC_WR_FLUSH_ERR);
     while (!qp->recv.srq && roce_recv_take(qp))
-        fail_held(qp, RDMA_WC_WR_FLUSH_ERR);
+        fail_held(qp, NORNIC_WC_WR_FLUSH_ERR);
 }
 
 uint32_t roce_recv_unused(const struct roce_recv *recv)

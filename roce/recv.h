@@ -21,9 +21,9 @@ struct roce_recv {
     struct rdma_srq *srq;     /* or NULL; of an XRC target: that of the held WQE */
     bool is_xrc;              /* of an XRC target: each WQE from the SRQ that roce_recv_select() names */
     bool held;
-    struct rdma_recv_wqe wqe;    /* the held one */
-    const struct rdma_sge *sges; /* of it: in its slot, or in `copy` */
-    struct rdma_sge *copy;       /* room for an SRQ's SGEs */
+    struct rdma_recv_wqe wqe;      /* the held one */
+    const struct nornic_sge *sges; /* of it: in its slot, or in `copy` */
+    struct nornic_sge *copy;       /* room for an SRQ's SGEs */
 };
 
 /* Makes the queue of caps.max_recv_wr, which is rounded up, or room for a WQE of `srq` (may be NULL; kept
@@ -55,10 +55,10 @@ static inline uint32_t roce_recv_bytes(const struct roce_recv *recv)
 bool roce_recv_scatter(struct roce_qp *qp, uint32_t offset, const uint8_t *src, uint32_t len_bytes);
 
 /* Completes the held WQE with `wc`: wr_id and qp_num are filled here. `solicited`: the message had SE = 1. */
-void roce_recv_complete(struct roce_qp *qp, struct rdma_wc *wc, bool solicited);
+void roce_recv_complete(struct roce_qp *qp, struct nornic_wc *wc, bool solicited);
 /* The message came to nothing. If a WQE is held, it is the next message's again; an SRQ takes none back, so
  * there it completes with `srq_status` (ROCE-UC-4, UD-7). */
-void roce_recv_give_back(struct roce_qp *qp, enum rdma_wc_status srq_status);
+void roce_recv_give_back(struct roce_qp *qp, enum nornic_wc_status srq_status);
 
 /* The QP is in ERR: completes the held WQE, and all of its own queue, with WR_FLUSH_ERR (ROCE-RC-63). The
  * SRQ's stay there (ROCE-RS-72). */

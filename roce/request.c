@@ -9,19 +9,19 @@
 
 uint32_t roce_request_psns(const struct roce_qp *qp, const struct roce_send_wqe *w)
 {
-    if (roce_wr_is_rd_atomic(w->opcode) && w->opcode != RDMA_WR_RDMA_READ)
+    if (roce_wr_is_rd_atomic(w->opcode) && w->opcode != NORNIC_WR_RDMA_READ)
         return 1;
     return w->len_bytes ? (w->len_bytes - 1) / qp->pmtu_bytes + 1 : 1;
 }
 
 static uint8_t send_op(const struct roce_request *r)
 {
-    enum rdma_wr_opcode opcode = r->w->opcode;
+    enum nornic_wr_opcode opcode = r->w->opcode;
     if (!r->last)
         return r->first ? ROCE_OP_SEND_FIRST : ROCE_OP_SEND_MIDDLE;
-    if (opcode == RDMA_WR_SEND_WITH_IMM)
+    if (opcode == NORNIC_WR_SEND_WITH_IMM)
         return r->first ? ROCE_OP_SEND_ONLY_IMM : ROCE_OP_SEND_LAST_IMM;
-    if (opcode == RDMA_WR_SEND_WITH_INV)
+    if (opcode == NORNIC_WR_SEND_WITH_INV)
         return r->first ? ROCE_OP_SEND_ONLY_INV : ROCE_OP_SEND_LAST_INV;
     return r->first ? ROCE_OP_SEND_ONLY : ROCE_OP_SEND_LAST;
 }
@@ -38,25 +38,25 @@ static uint8_t write_op(const struct roce_request *r, bool imm)
 static uint8_t request_op(const struct roce_request *r)
 {
     switch (r->w->opcode) {
-    case RDMA_WR_SEND:
-    case RDMA_WR_SEND_WITH_IMM:
-    case RDMA_WR_SEND_WITH_INV:
+    case NORNIC_WR_SEND:
+    case NORNIC_WR_SEND_WITH_IMM:
+    case NORNIC_WR_SEND_WITH_INV:
         return send_op(r);
-    case RDMA_WR_RDMA_WRITE:
+    case NORNIC_WR_RDMA_WRITE:
         return write_op(r, false);
-    case RDMA_WR_RDMA_WRITE_WITH_IMM:
+    case NORNIC_WR_RDMA_WRITE_WITH_IMM:
         return write_op(r, true);
-    case RDMA_WR_RDMA_READ:
+    case NORNIC_WR_RDMA_READ:
         return ROCE_OP_READ_REQUEST;
-    case RDMA_WR_ATOMIC_CMP_AND_SWP:
-    case RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP:
+    case NORNIC_WR_ATOMIC_CMP_AND_SWP:
+    case NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP:
         return ROCE_OP_CMP_SWAP;
-    case RDMA_WR_ATOMIC_FETCH_AND_ADD:
-    case RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD:
+    case NORNIC_WR_ATOMIC_FETCH_AND_ADD:
+    case NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD:
         return ROCE_OP_FETCH_ADD;
-    case RDMA_WR_LOCAL_INV:
-    case RDMA_WR_BIND_MW:
-    case RDMA_WR_REG_MR:
+    case NORNIC_WR_LOCAL_INV:
+    case NORNIC_WR_BIND_MW:
+    case NORNIC_WR_REG_MR:
         break; /* they send nothing */
     }
     return ROCE_OP_SEND_ONLY;
@@ -69,7 +69,7 @@ struct roce_request roce_request_next(const struct roce_qp *qp)
     if (roce_wr_is_rd_atomic(r.w->opcode)) {
         /* A READ is one packet however long, and a restarted one asks for the missing suffix: ROCE-RC-44. */
         r.first = r.last = true;
-        r.offset = r.w->opcode == RDMA_WR_RDMA_READ ? r.pkt * qp->pmtu_bytes : 0;
+        r.offset = r.w->opcode == NORNIC_WR_RDMA_READ ? r.pkt * qp->pmtu_bytes : 0;
     } else {
         r.first = r.pkt == 0;
         r.last = r.pkt == r.w->psn_count - 1;
@@ -119,8 +119,8 @@ bool roce_request_build(struct roce_qp *qp, const struct roce_request *r, uint32
     bool notifies = op->flags & ROCE_PKT_COMPLETES_RECV;
     struct roce_bth bth = {
         .opcode = opcode,
-        .se = notifies && r->w->send_flags & RDMA_SEND_SOLICITED, /* ROCE-RC-11 */
-        .mig_req = qp->attr.path_mig_state == ROCE_PATH_MIGRATED, /* ROCE-HDR-2 */
+        .se = notifies && r->w->send_flags & NORNIC_SEND_SOLICITED, /* ROCE-RC-11 */
+        .mig_req = qp->attr.path_mig_state == ROCE_PATH_MIGRATED,   /* ROCE-HDR-2 */
         .pad_count = pad,
         .pkey = roce_qp_pkey(qp),
         .dest_qpn = qp->attr.dest_qpn,

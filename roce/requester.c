@@ -67,7 +67,7 @@ static void seek(struct roce_qp *qp, uint32_t psn)
     req->stalled = false; /* that was about another place */
     for (req->cur = qp->sq.done; req->cur != qp->sq.started; req->cur++) {
         const struct roce_send_wqe *w = roce_send_wqe(qp, req->cur);
-        if (roce_wr_is_local(w->opcode) && w->local_status != RDMA_WC_SUCCESS)
+        if (roce_wr_is_local(w->opcode) && w->local_status != NORNIC_WC_SUCCESS)
             break; /* nothing behind it is started */
         req->cur_pkt = (psn - w->first_psn) & ROCE_PSN_MASK;
         if (req->cur_pkt < w->psn_count)
@@ -97,14 +97,14 @@ void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns)
 
 void roce_requester_check_drained(struct roce_qp *qp)
 {
-    if (roce_qp_state_now(qp) != ROCE_QPS_SQD || qp->drained || qp->sq.done != qp->sq.started)
+    if (roce_qp_state_now(qp) != NORNIC_QPS_SQD || qp->drained || qp->sq.done != qp->sq.started)
         return;
     qp->drained = true;
     if (qp->attr.en_sqd_async_notify)
-        roce_qp_event(qp, ROCE_EVENT_SQ_DRAINED);
+        roce_qp_event(qp, NORNIC_EVENT_SQ_DRAINED);
 }
 
-void roce_requester_fail(struct roce_qp *qp, enum rdma_wc_status status, enum roce_cause cause,
+void roce_requester_fail(struct roce_qp *qp, enum nornic_wc_status status, enum roce_cause cause,
                          uint64_t now_ns)
 {
     roce_complete_send(qp, status);
@@ -121,7 +121,7 @@ void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause ca
         req->retry_left = qp->attr.retry_cnt;
     } else if (req->retry_left == 0) {
         roce_count(qp, retry_exceeded);
-        roce_requester_fail(qp, RDMA_WC_RETRY_EXC_ERR, ROCE_CAUSE_RETRY_EXCEEDED, now_ns);
+        roce_requester_fail(qp, NORNIC_WC_RETRY_EXC_ERR, ROCE_CAUSE_RETRY_EXCEEDED, now_ns);
         return;
     } else {
         req->retry_left--;
@@ -157,7 +157,7 @@ void roce_requester_rnr(struct roce_qp *qp, uint8_t timer_code, uint64_t now_ns)
     if (qp->attr.rnr_retry != 7) { /* 7: for ever (ROCE-RC-49) */
         if (req->rnr_left == 0) {
             roce_count(qp, rnr_retry_exceeded);
-            roce_requester_fail(qp, RDMA_WC_RNR_RETRY_EXC_ERR, ROCE_CAUSE_RNR_EXCEEDED, now_ns);
+            roce_requester_fail(qp, NORNIC_WC_RNR_RETRY_EXC_ERR, ROCE_CAUSE_RNR_EXCEEDED, now_ns);
             return;
         }
         req->rnr_left--;

@@ -30,7 +30,7 @@ static bool ack_before(struct roce_qp *qp, uint32_t psn, uint64_t now_ns)
     while (roce_psn_diff(psn, req->una_psn) > 0) {
         const struct roce_send_wqe *w = oldest(qp);
         if (roce_wr_is_local(w->opcode)) {
-            roce_complete_send(qp, RDMA_WC_SUCCESS);
+            roce_complete_send(qp, NORNIC_WC_SUCCESS);
             continue;
         }
         if (roce_wr_is_rd_atomic(w->opcode)) {
@@ -44,7 +44,7 @@ static bool ack_before(struct roce_qp *qp, uint32_t psn, uint64_t now_ns)
             break;
         }
         req->una_psn = end;
-        roce_complete_send(qp, RDMA_WC_SUCCESS);
+        roce_complete_send(qp, NORNIC_WC_SUCCESS);
     }
     if (progress)
         roce_requester_progress(qp, now_ns);
@@ -63,7 +63,7 @@ static void answer_lost(struct roce_qp *qp, enum roce_cause cause, uint64_t now_
 
 static void bad_response(struct roce_qp *qp, uint64_t now_ns)
 {
-    roce_requester_fail(qp, RDMA_WC_BAD_RESP_ERR, ROCE_CAUSE_BAD_RESPONSE, now_ns);
+    roce_requester_fail(qp, NORNIC_WC_BAD_RESP_ERR, ROCE_CAUSE_BAD_RESPONSE, now_ns);
 }
 
 /* The oldest WQE, a READ or atomic, has been answered up to `end_psn`; `last`: wholly. */
@@ -72,7 +72,7 @@ static void answered(struct roce_qp *qp, uint32_t end_psn, bool last, uint64_t n
     qp->req.una_psn = end_psn;
     if (last) {
         qp->req.rd_atomic_outstanding--;
-        roce_complete_send(qp, RDMA_WC_SUCCESS);
+        roce_complete_send(qp, NORNIC_WC_SUCCESS);
     }
     roce_requester_progress(qp, now_ns);
 }
@@ -97,14 +97,14 @@ static void take_read_response(struct roce_qp *qp, const struct roce_pkt *pkt, u
     uint32_t offset = k * qp->pmtu_bytes;
     bool last = k == w->psn_count - 1;
     uint32_t want = last ? w->len_bytes - offset : qp->pmtu_bytes;
-    if (w->opcode != RDMA_WR_RDMA_READ || !has_ack_syndrome(pkt) || pkt->payload_bytes != want ||
+    if (w->opcode != NORNIC_WR_RDMA_READ || !has_ack_syndrome(pkt) || pkt->payload_bytes != want ||
         !read_order_is_legal(w, pkt->op->flags, k == 0, last)) {
         bad_response(qp, now_ns); /* ROCE-RC-37..39 */
         return;
     }
     if (want && !roce_scatter(qp->dev, qp->pd, roce_send_sges(qp, qp->sq.done), w->num_sge, offset,
                               pkt->payload, want)) {
-        roce_requester_fail(qp, RDMA_WC_LOC_PROT_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
+        roce_requester_fail(qp, NORNIC_WC_LOC_PROT_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
         return;
     }
     answered(qp, roce_psn_add(pkt->bth.psn, 1), last, now_ns);
@@ -113,7 +113,7 @@ static void take_read_response(struct roce_qp *qp, const struct roce_pkt *pkt, u
 static void take_atomic_ack(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
 {
     struct roce_send_wqe *w = oldest(qp);
-    if (!roce_wr_is_rd_atomic(w->opcode) || w->opcode == RDMA_WR_RDMA_READ || !has_ack_syndrome(pkt) ||
+    if (!roce_wr_is_rd_atomic(w->opcode) || w->opcode == NORNIC_WR_RDMA_READ || !has_ack_syndrome(pkt) ||
         pkt->payload_bytes) {
         bad_response(qp, now_ns);
         return;
@@ -122,7 +122,7 @@ static void take_atomic_ack(struct roce_qp *qp, const struct roce_pkt *pkt, uint
     uint64_t original = pkt->atomicacketh.original;
     if (!roce_scatter(qp->dev, qp->pd, roce_send_sges(qp, qp->sq.done), w->num_sge, 0,
                       (const uint8_t *)&original, 8)) {
-        roce_requester_fail(qp, RDMA_WC_LOC_PROT_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
+        roce_requester_fail(qp, NORNIC_WC_LOC_PROT_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
         return;
     }
     answered(qp, roce_psn_add(pkt->bth.psn, 1), true, now_ns);
@@ -160,15 +160,15 @@ static void take_nak_seq(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_
     roce_requester_restart(qp, req->una_psn, ROCE_CAUSE_NAK_SEQ, now_ns);
 }
 
-static enum rdma_wc_status nak_status(uint8_t syndrome)
+static enum nornic_wc_status nak_status(uint8_t syndrome)
 {
     switch (syndrome) {
     case ROCE_SYNDROME_NAK_INV_REQ:
-        return RDMA_WC_REM_INV_REQ_ERR;
+        return NORNIC_WC_REM_INV_REQ_ERR;
     case ROCE_SYNDROME_NAK_REM_ACC:
-        return RDMA_WC_REM_ACCESS_ERR;
+        return NORNIC_WC_REM_ACCESS_ERR;
     }
-    return RDMA_WC_REM_OP_ERR;
+    return NORNIC_WC_REM_OP_ERR;
 }
 
 static void take_plain_ack(struct roce_qp *qp, uint32_t psn, uint64_t now_ns)
@@ -181,7 +181,7 @@ static void take_plain_ack(struct roce_qp *qp, uint32_t psn, uint64_t now_ns)
     }
     /* A peer that keeps what comes behind a gap would have acknowledged that too, or named the next gap. */
     req->lone = false;
-    if (of_lone && req->una_psn != req->hi_psn && roce_qp_state_now(qp) != ROCE_QPS_ERR)
+    if (of_lone && req->una_psn != req->hi_psn && roce_qp_state_now(qp) != NORNIC_QPS_ERR)
         roce_requester_went_back(qp, now_ns);
 }
 

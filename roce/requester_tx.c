@@ -9,15 +9,15 @@
 
 static bool is_credit_limited(const struct roce_send_wqe *w)
 {
-    return w->opcode == RDMA_WR_SEND || w->opcode == RDMA_WR_SEND_WITH_IMM ||
-           w->opcode == RDMA_WR_SEND_WITH_INV || w->opcode == RDMA_WR_RDMA_WRITE_WITH_IMM;
+    return w->opcode == NORNIC_WR_SEND || w->opcode == NORNIC_WR_SEND_WITH_IMM ||
+           w->opcode == NORNIC_WR_SEND_WITH_INV || w->opcode == NORNIC_WR_RDMA_WRITE_WITH_IMM;
 }
 
 /* Whether the next WQE may start: fence, READ/atomic limit, credits, PSN space. */
 static bool may_start(const struct roce_qp *qp, const struct roce_send_wqe *w, uint32_t psn_count)
 {
     const struct roce_requester *req = &qp->req;
-    if (w->send_flags & RDMA_SEND_FENCE && req->rd_atomic_outstanding)
+    if (w->send_flags & NORNIC_SEND_FENCE && req->rd_atomic_outstanding)
         return false; /* ROCE-RC-14 */
     if (roce_wr_is_rd_atomic(w->opcode) && req->rd_atomic_outstanding >= qp->attr.max_rd_atomic)
         return false; /* ROCE-RC-13 */
@@ -32,14 +32,14 @@ static bool may_start(const struct roce_qp *qp, const struct roce_send_wqe *w, u
 static bool start_next(struct roce_qp *qp, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
-    if (roce_qp_state_now(qp) != ROCE_QPS_RTS ||
+    if (roce_qp_state_now(qp) != NORNIC_QPS_RTS ||
         qp->sq.started == atomic_load_explicit(&qp->sq.posted, memory_order_acquire))
         return false;
     struct roce_send_wqe *w = roce_send_wqe(qp, qp->sq.started);
     if (roce_wr_is_rd_atomic(w->opcode) && qp->attr.max_rd_atomic == 0) {
         /* It could never start. It fails in its turn, after all that was posted before it. */
         if (qp->sq.started == qp->sq.done)
-            roce_requester_fail(qp, RDMA_WC_LOC_QP_OP_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
+            roce_requester_fail(qp, NORNIC_WC_LOC_QP_OP_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
         return false;
     }
     uint32_t psn_count = roce_request_psns(qp, w);
@@ -98,7 +98,7 @@ static void advance(struct roce_qp *qp, const struct roce_request *r, uint32_t p
 
 /* The WQE at `cur` cannot be built, or was executed in vain. Those before it may still succeed, so it fails
  * only as the oldest. */
-static void stall(struct roce_qp *qp, enum rdma_wc_status status, uint64_t now_ns)
+static void stall(struct roce_qp *qp, enum nornic_wc_status status, uint64_t now_ns)
 {
     qp->req.stalled = true;
     qp->req.stall_status = status;
@@ -109,16 +109,16 @@ static void stall(struct roce_qp *qp, enum rdma_wc_status status, uint64_t now_n
 bool roce_requester_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
-    enum roce_qp_state state = roce_qp_state_now(qp);
-    if ((state != ROCE_QPS_RTS && state != ROCE_QPS_SQD) || req->rnr_waiting)
+    enum nornic_qp_state state = roce_qp_state_now(qp);
+    if ((state != NORNIC_QPS_RTS && state != NORNIC_QPS_SQD) || req->rnr_waiting)
         return false;
     if (req->stalled) {
         stall(qp, req->stall_status, now_ns);
         return false;
     }
-    enum rdma_wc_status failed;
+    enum nornic_wc_status failed;
     if (!roce_local_pass(qp, &failed)) {
-        if (failed != RDMA_WC_SUCCESS)
+        if (failed != NORNIC_WC_SUCCESS)
             stall(qp, failed, now_ns);
         return false;
     }
@@ -132,7 +132,7 @@ bool roce_requester_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now
     struct roce_request r = roce_request_next(qp);
     bool ack_req = wants_ack(qp, &r, psn);
     if (!roce_request_build(qp, &r, psn, ack_req, frame)) {
-        stall(qp, RDMA_WC_LOC_PROT_ERR, now_ns);
+        stall(qp, NORNIC_WC_LOC_PROT_ERR, now_ns);
         return false;
     }
     req->unasked_pkts = ack_req ? 0 : req->unasked_pkts + 1;

@@ -59,17 +59,17 @@ static void push_nak(struct roce_qp *qp, uint8_t syndrome, uint32_t psn)
     roce_response_push(qp, &nak);
 }
 
-void roce_responder_fatal(struct roce_qp *qp, uint8_t syndrome, uint32_t psn, enum rdma_wc_status recv_status,
-                          uint64_t now_ns)
+void roce_responder_fatal(struct roce_qp *qp, uint8_t syndrome, uint32_t psn,
+                          enum nornic_wc_status recv_status, uint64_t now_ns)
 {
     push_nak(qp, syndrome, psn);
     if (roce_recv_is_held(&qp->recv)) {
-        struct rdma_wc wc = {.status = recv_status, .opcode = RDMA_WC_RECV};
+        struct nornic_wc wc = {.status = recv_status, .opcode = NORNIC_WC_RECV};
         roce_recv_complete(qp, &wc, false);
     } else if (syndrome == ROCE_SYNDROME_NAK_REM_ACC) {
-        roce_qp_event(qp, ROCE_EVENT_QP_ACCESS_ERR);
+        roce_qp_event(qp, NORNIC_EVENT_QP_ACCESS_ERR);
     } else {
-        roce_qp_event(qp, ROCE_EVENT_QP_REQ_ERR);
+        roce_qp_event(qp, NORNIC_EVENT_QP_REQ_ERR);
     }
     roce_qp_enter_error(qp, ROCE_CAUSE_REQUEST_ERROR, now_ns);
 }
@@ -85,9 +85,9 @@ bool roce_request_in_sequence(const struct roce_responder *resp, uint32_t flags)
 bool roce_request_is_enabled(const struct roce_qp *qp, uint32_t flags)
 {
     uint32_t access = qp->attr.access_flags;
-    return flags & ROCE_PKT_DEFINED && (!(flags & ROCE_PKT_WRITE) || access & RDMA_ACCESS_REMOTE_WRITE) &&
-           (!(flags & ROCE_PKT_READ) || access & RDMA_ACCESS_REMOTE_READ) &&
-           (!(flags & ROCE_PKT_ATOMIC) || access & RDMA_ACCESS_REMOTE_ATOMIC);
+    return flags & ROCE_PKT_DEFINED && (!(flags & ROCE_PKT_WRITE) || access & NORNIC_ACCESS_REMOTE_WRITE) &&
+           (!(flags & ROCE_PKT_READ) || access & NORNIC_ACCESS_REMOTE_READ) &&
+           (!(flags & ROCE_PKT_ATOMIC) || access & NORNIC_ACCESS_REMOTE_ATOMIC);
 }
 
 /* ROCE-RS-35. */
@@ -109,15 +109,15 @@ bool roce_request_keys_are_good(const struct roce_qp *qp, const struct roce_pkt 
     const struct roce_responder *resp = &qp->resp;
     uint32_t flags = pkt->op->flags;
     if (flags & ROCE_PKT_ATOMIC)
-        return remote_range_ok(qp, pkt->atomiceth.rkey, pkt->atomiceth.va, 8, RDMA_ACCESS_REMOTE_ATOMIC);
+        return remote_range_ok(qp, pkt->atomiceth.rkey, pkt->atomiceth.va, 8, NORNIC_ACCESS_REMOTE_ATOMIC);
     if (flags & ROCE_PKT_RETH) {
-        uint32_t access = flags & ROCE_PKT_READ ? RDMA_ACCESS_REMOTE_READ : RDMA_ACCESS_REMOTE_WRITE;
+        uint32_t access = flags & ROCE_PKT_READ ? NORNIC_ACCESS_REMOTE_READ : NORNIC_ACCESS_REMOTE_WRITE;
         return !pkt->reth.dma_len ||
                remote_range_ok(qp, pkt->reth.rkey, pkt->reth.va, pkt->reth.dma_len, access);
     }
     if (flags & ROCE_PKT_WRITE)
         return remote_range_ok(qp, resp->write_rkey, resp->write_va, resp->write_len_bytes,
-                               RDMA_ACCESS_REMOTE_WRITE);
+                               NORNIC_ACCESS_REMOTE_WRITE);
     return true;
 }
 
@@ -138,7 +138,7 @@ static bool write_total_ok(const struct roce_responder *resp, const struct roce_
     bool begins = pkt->op->flags & ROCE_PKT_RETH;
     uint64_t want = begins ? pkt->reth.dma_len : resp->write_len_bytes;
     uint64_t total = (begins ? 0 : (uint64_t)resp->received_bytes) + pkt->payload_bytes;
-    if (want > ROCE_MAX_MSG_BYTES)
+    if (want > NORNIC_MAX_MSG_BYTES)
         return false;
     return pkt->op->flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY) ? total == want : total < want;
 }
@@ -152,7 +152,7 @@ struct roce_fault roce_request_check_length(const struct roce_qp *qp, const stru
         return ROCE_BAD_REQUEST;
     if (flags & ROCE_PKT_WRITE && !write_total_ok(resp, pkt))
         return ROCE_BAD_REQUEST;
-    if (flags & ROCE_PKT_READ && pkt->reth.dma_len > ROCE_MAX_MSG_BYTES)
+    if (flags & ROCE_PKT_READ && pkt->reth.dma_len > NORNIC_MAX_MSG_BYTES)
         return ROCE_BAD_REQUEST;
     if (flags & ROCE_PKT_ATOMIC && pkt->atomiceth.va & 7)
         return ROCE_BAD_REQUEST; /* ROCE-RS-46 */
@@ -189,16 +189,16 @@ static void finish_message(struct roce_qp *qp, const struct roce_pkt *pkt)
     resp->msn = roce_psn_add(resp->msn, 1); /* ROCE-RS-50 */
     if (!(flags & ROCE_PKT_COMPLETES_RECV))
         return;
-    struct rdma_wc wc = {
-        .opcode = flags & ROCE_PKT_WRITE ? RDMA_WC_RECV_RDMA_WITH_IMM : RDMA_WC_RECV,
+    struct nornic_wc wc = {
+        .opcode = flags & ROCE_PKT_WRITE ? NORNIC_WC_RECV_RDMA_WITH_IMM : NORNIC_WC_RECV,
         .byte_len = resp->received_bytes,
     };
     if (flags & ROCE_PKT_IMMDT) {
-        wc.wc_flags = RDMA_WC_WITH_IMM;
+        wc.wc_flags = NORNIC_WC_WITH_IMM;
         memcpy(&wc.imm_data, pkt->immdt.imm_data, sizeof wc.imm_data);
     }
     if (flags & ROCE_PKT_IETH) {
-        wc.wc_flags = RDMA_WC_WITH_INV;
+        wc.wc_flags = NORNIC_WC_WITH_INV;
         wc.invalidated_rkey = pkt->ieth.rkey;
     }
     roce_recv_complete(qp, &wc, pkt->bth.se);
@@ -223,7 +223,7 @@ struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_p
             return ROCE_BAD_SCATTER;
     } else if (n) {
         place(rdma_mr_remote(qp->dev->domain, pd, qp->qpn, resp->write_rkey,
-                             resp->write_va + resp->received_bytes, n, RDMA_ACCESS_REMOTE_WRITE),
+                             resp->write_va + resp->received_bytes, n, NORNIC_ACCESS_REMOTE_WRITE),
               pkt->payload, n, last);
     }
     resp->received_bytes += n;
@@ -280,9 +280,10 @@ static enum roce_rx_verdict execute_rd_atomic(struct roce_qp *qp, const struct r
     if (!read) {
         at = (uint64_t *)(void *)rdma_mr_remote(qp->dev->domain, roce_remote_pd(qp, resp->srqn), qp->qpn,
                                                 pkt->atomiceth.rkey, pkt->atomiceth.va, 8,
-                                                RDMA_ACCESS_REMOTE_ATOMIC);
+                                                NORNIC_ACCESS_REMOTE_ATOMIC);
         if ((uintptr_t)at & 7) {
-            roce_responder_fatal(qp, ROCE_SYNDROME_NAK_INV_REQ, pkt->bth.psn, RDMA_WC_LOC_QP_OP_ERR, now_ns);
+            roce_responder_fatal(qp, ROCE_SYNDROME_NAK_INV_REQ, pkt->bth.psn, NORNIC_WC_LOC_QP_OP_ERR,
+                                 now_ns);
             return ROCE_RX_TAKEN;
         }
     }
@@ -336,7 +337,7 @@ static void nak_gap(struct roce_qp *qp)
 /* Neither a NAK nor an error stands in the way of the next packet. */
 static bool goes_on(const struct roce_qp *qp)
 {
-    return qp->resp.nak_state == ROCE_NAK_NONE && roce_qp_state_now(qp) != ROCE_QPS_ERR;
+    return qp->resp.nak_state == ROCE_NAK_NONE && roce_qp_state_now(qp) != NORNIC_QPS_ERR;
 }
 
 /* Goes on with what was kept behind the gap that has just been filled, and asks for the next gap at once. An

@@ -10,16 +10,16 @@
  * WQE completes with (ROCE-RS-15). syndrome 0: nothing is wrong. */
 struct roce_fault {
     uint8_t syndrome;
-    enum rdma_wc_status recv_status;
+    enum nornic_wc_status recv_status;
 };
 
 #define ROCE_FINE             ((struct roce_fault){0})
-#define ROCE_BAD_REQUEST      ((struct roce_fault){ROCE_SYNDROME_NAK_INV_REQ, RDMA_WC_LOC_QP_OP_ERR})
-#define ROCE_BAD_ACCESS       ((struct roce_fault){ROCE_SYNDROME_NAK_REM_ACC, RDMA_WC_LOC_ACCESS_ERR})
-#define ROCE_BUFFER_TOO_SMALL ((struct roce_fault){ROCE_SYNDROME_NAK_INV_REQ, RDMA_WC_LOC_LEN_ERR})
-#define ROCE_BAD_SCATTER      ((struct roce_fault){ROCE_SYNDROME_NAK_REM_OP, RDMA_WC_LOC_PROT_ERR})
-#define ROCE_CQ_FULL          ((struct roce_fault){ROCE_SYNDROME_NAK_REM_OP, RDMA_WC_LOC_QP_OP_ERR})
-#define ROCE_BAD_INVALIDATE   ((struct roce_fault){ROCE_SYNDROME_NAK_REM_ACC, RDMA_WC_LOC_QP_OP_ERR})
+#define ROCE_BAD_REQUEST      ((struct roce_fault){ROCE_SYNDROME_NAK_INV_REQ, NORNIC_WC_LOC_QP_OP_ERR})
+#define ROCE_BAD_ACCESS       ((struct roce_fault){ROCE_SYNDROME_NAK_REM_ACC, NORNIC_WC_LOC_ACCESS_ERR})
+#define ROCE_BUFFER_TOO_SMALL ((struct roce_fault){ROCE_SYNDROME_NAK_INV_REQ, NORNIC_WC_LOC_LEN_ERR})
+#define ROCE_BAD_SCATTER      ((struct roce_fault){ROCE_SYNDROME_NAK_REM_OP, NORNIC_WC_LOC_PROT_ERR})
+#define ROCE_CQ_FULL          ((struct roce_fault){ROCE_SYNDROME_NAK_REM_OP, NORNIC_WC_LOC_QP_OP_ERR})
+#define ROCE_BAD_INVALIDATE   ((struct roce_fault){ROCE_SYNDROME_NAK_REM_ACC, NORNIC_WC_LOC_QP_OP_ERR})
 
 /* The packet with these `flags` may follow what came before: ROCE-RS-2. */
 bool roce_request_in_sequence(const struct roce_responder *resp, uint32_t flags);

@@ -87,10 +87,10 @@ static void give_up_read(struct roce_qp *qp, const struct roce_response *r, uint
 {
     uint32_t psn = r->psn;
     qp->resp.queue_head++;
-    if (r->replay || roce_qp_state_now(qp) == ROCE_QPS_ERR)
+    if (r->replay || roce_qp_state_now(qp) == NORNIC_QPS_ERR)
         return;
     roce_response_clear(qp);
-    roce_responder_fatal(qp, ROCE_SYNDROME_NAK_REM_ACC, psn, RDMA_WC_LOC_QP_OP_ERR, now_ns);
+    roce_responder_fatal(qp, ROCE_SYNDROME_NAK_REM_ACC, psn, NORNIC_WC_LOC_QP_OP_ERR, now_ns);
 }
 
 bool roce_responder_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
@@ -100,7 +100,7 @@ bool roce_responder_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now
         if (r->kind == ROCE_RESPONSE_READ) {
             uint32_t n = r->left_bytes < qp->pmtu_bytes ? r->left_bytes : qp->pmtu_bytes;
             const uint8_t *data = n ? rdma_mr_remote(qp->dev->domain, roce_remote_pd(qp, r->srqn), qp->qpn,
-                                                     r->rkey, r->va, n, RDMA_ACCESS_REMOTE_READ)
+                                                     r->rkey, r->va, n, NORNIC_ACCESS_REMOTE_READ)
                                     : NULL;
             if (n && !data) {
                 give_up_read(qp, r, now_ns);

@@ -12,7 +12,7 @@
 static bool vlan_is_ours(const struct roce_dev *dev, const struct roce_pkt *pkt)
 {
     uint16_t vid = roce_pkt_vlan_id(pkt);
-    for (unsigned i = 0; vid && i < ROCE_GID_MAX; i++)
+    for (unsigned i = 0; vid && i < NORNIC_GID_MAX; i++)
         if (roce_gid_get(&dev->gids, i) && dev->gids.entries[i].vlan_id == vid)
             return true;
     return !vid;
@@ -21,16 +21,16 @@ static bool vlan_is_ours(const struct roce_dev *dev, const struct roce_pkt *pkt)
 static bool state_takes(const struct roce_qp *qp, bool response)
 {
     switch (roce_qp_state_now(qp)) {
-    case ROCE_QPS_RTR:
+    case NORNIC_QPS_RTR:
         return !response;
-    case ROCE_QPS_RTS:
-    case ROCE_QPS_SQD:
-    case ROCE_QPS_SQE:
+    case NORNIC_QPS_RTS:
+    case NORNIC_QPS_SQD:
+    case NORNIC_QPS_SQE:
         return true;
-    case ROCE_QPS_RESET:
-    case ROCE_QPS_INIT:
-    case ROCE_QPS_ERR:
-    case ROCE_QPS_COUNT:
+    case NORNIC_QPS_RESET:
+    case NORNIC_QPS_INIT:
+    case NORNIC_QPS_ERR:
+    case NORNIC_QPS_COUNT:
         return false;
     }
     return false;
@@ -58,7 +58,7 @@ int roce_pkey_index(const struct roce_dev *dev, uint16_t pkey)
 /* ROCE-RX-17: for QP1 any of the port's. */
 static bool pkey_is_good(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
-    if (qp->type == ROCE_QPT_GSI)
+    if (qp->type == NORNIC_QPT_GSI)
         return roce_pkey_index(qp->dev, pkt->bth.pkey) >= 0;
     uint16_t own = qp->transport->connected ? roce_path_pkey(qp, pkt) : roce_qp_pkey(qp);
     return pkeys_match(own, pkt->bth.pkey);
@@ -76,7 +76,7 @@ static bool addresses_are_good(const struct roce_qp *qp, const struct roce_pkt *
 static bool service_fits(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     if (pkt->op->flags & ROCE_PKT_MASKETH)
-        return qp->type == ROCE_QPT_RC && qp->dev->config.masked_atomics;
+        return qp->type == NORNIC_QPT_RC && qp->dev->config.masked_atomics;
     return pkt->bth.opcode >> 5 == qp->transport->service;
 }
 
@@ -90,7 +90,7 @@ static enum roce_rx_verdict find(const struct roce_dev *dev, const struct roce_p
 {
     if (pkt->bth.dest_qpn == 0)
         return ROCE_RX_DROP_QP0;
-    if (is_to_group(pkt) != net_addr_is_multicast(&pkt->dst))
+    if (is_to_group(pkt) != nornic_addr_is_multicast(&pkt->dst))
         return ROCE_RX_DROP_NO_QP;
     *out = roce_dev_find_qp(dev, pkt->bth.dest_qpn);
     return *out || is_to_group(pkt) ? ROCE_RX_TAKEN : ROCE_RX_DROP_NO_QP;
@@ -121,9 +121,9 @@ static enum roce_rx_verdict dispatch(struct roce_qp *qp, const struct roce_pkt *
         roce_cc_take_cnp(qp, now_ns);
         return ROCE_RX_TAKEN;
     }
-    if (roce_qp_state_now(qp) == ROCE_QPS_RTR && !qp->resp.comm_est) {
+    if (roce_qp_state_now(qp) == NORNIC_QPS_RTR && !qp->resp.comm_est) {
         qp->resp.comm_est = true;
-        roce_qp_event(qp, ROCE_EVENT_COMM_EST);
+        roce_qp_event(qp, NORNIC_EVENT_COMM_EST);
     }
     if (qp->transport->connected)
         roce_path_heed(qp, pkt);
@@ -133,7 +133,7 @@ static enum roce_rx_verdict dispatch(struct roce_qp *qp, const struct roce_pkt *
 /* RoCEv1 has no ECN field. */
 static bool is_marked(const struct roce_pkt *pkt)
 {
-    return (pkt->tclass & 3) == ROCE_ECN_CE && roce_pkt_gid_type(pkt) == ROCE_GID_V2;
+    return (pkt->tclass & 3) == ROCE_ECN_CE && roce_pkt_gid_type(pkt) == NORNIC_GID_V2;
 }
 
 /* The port counters of key violations have 16 bits: ROCE-RX-17, RX-18. */

@@ -53,7 +53,7 @@ struct roce_trace {
     const struct roce_pkt *pkt;
     enum roce_rx_verdict verdict; /* PKT_RX */
     enum roce_cause cause;        /* QP_STATE, RETRANSMIT, RNR_WAIT */
-    int from_state, to_state;     /* QP_STATE: enum roce_qp_state */
+    int from_state, to_state;     /* QP_STATE: enum nornic_qp_state */
     uint32_t psn;                 /* RETRANSMIT, RNR_WAIT: where sending resumes */
     uint64_t wait_ns;             /* RNR_WAIT */
 };

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "roce/transport.h"
 
-const struct roce_transport *roce_transport_of(enum roce_qp_type type)
+const struct roce_transport *roce_transport_of(enum nornic_qp_type type)
 {
     switch (type) {
-    case ROCE_QPT_RC:
+    case NORNIC_QPT_RC:
         return &roce_rc;
-    case ROCE_QPT_UC:
+    case NORNIC_QPT_UC:
         return &roce_uc;
-    case ROCE_QPT_UD:
+    case NORNIC_QPT_UD:
         return &roce_ud;
-    case ROCE_QPT_GSI:
+    case NORNIC_QPT_GSI:
         return &roce_gsi;
-    case ROCE_QPT_XRC_INI:
+    case NORNIC_QPT_XRC_INI:
         return &roce_xrc_ini;
-    case ROCE_QPT_XRC_TGT:
+    case NORNIC_QPT_XRC_TGT:
         return &roce_xrc_tgt;
     }
     return NULL;

@@ -11,23 +11,23 @@ struct roce_transport {
     bool has_sqe;    /* a failed send stops the send queue only, the responder goes on: ROCE-RC-64 */
     uint64_t sends;  /* ROCE_SENDS(): which requests its send queue takes, ROCE section 11.3 */
     /* What else a post must not ask for (ROCE-QP-40): 0 or -EINVAL; any thread. NULL: nothing. */
-    int (*check_send)(const struct roce_qp *qp, const struct rdma_send_wr *wr, uint32_t len_bytes);
+    int (*check_send)(const struct roce_qp *qp, const struct nornic_send_wr *wr, uint32_t len_bytes);
     /* Takes a packet that passed ROCE sections 6.1 and 6.2. */
     enum roce_rx_verdict (*rx)(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns);
     /* Builds the next packet. False: nothing may be sent now. */
     bool (*tx)(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns);
 };
 
-/* The bit of an enum rdma_wr_opcode in `sends`. */
+/* The bit of an enum nornic_wr_opcode in `sends`. */
 #define ROCE_SENDS(opcode) (UINT64_C(1) << (opcode))
 /* What both reliable and unreliable connections take. */
-#define ROCE_SENDS_CONNECTED                                                                               \
-    (ROCE_SENDS(RDMA_WR_RDMA_WRITE) | ROCE_SENDS(RDMA_WR_RDMA_WRITE_WITH_IMM) | ROCE_SENDS(RDMA_WR_SEND) | \
-     ROCE_SENDS(RDMA_WR_SEND_WITH_IMM) | ROCE_SENDS(RDMA_WR_LOCAL_INV) | ROCE_SENDS(RDMA_WR_BIND_MW) |     \
-     ROCE_SENDS(RDMA_WR_REG_MR))
+#define ROCE_SENDS_CONNECTED                                                                              \
+    (ROCE_SENDS(NORNIC_WR_RDMA_WRITE) | ROCE_SENDS(NORNIC_WR_RDMA_WRITE_WITH_IMM) |                       \
+     ROCE_SENDS(NORNIC_WR_SEND) | ROCE_SENDS(NORNIC_WR_SEND_WITH_IMM) | ROCE_SENDS(NORNIC_WR_LOCAL_INV) | \
+     ROCE_SENDS(NORNIC_WR_BIND_MW) | ROCE_SENDS(NORNIC_WR_REG_MR))
 
 /* NULL: a service that is not offered. */
-const struct roce_transport *roce_transport_of(enum roce_qp_type type);
+const struct roce_transport *roce_transport_of(enum nornic_qp_type type);
 
 extern const struct roce_transport roce_rc, roce_xrc_ini, roce_xrc_tgt, roce_uc, roce_ud, roce_gsi;
 

@@ -40,7 +40,7 @@ static void trace_tx(struct roce_qp *qp, const struct net_frame *frame, uint64_t
  * too long fails as on a dead path; roce_dev_pkey_set() wakes it. A send of QP1 names its own. */
 static bool build_next(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
 {
-    if (!roce_qp_pkey(qp) && qp->type != ROCE_QPT_GSI)
+    if (!roce_qp_pkey(qp) && qp->type != NORNIC_QPT_GSI)
         return false;
     return roce_cnp_tx(qp, frame) || qp->transport->tx(qp, frame, now_ns);
 }

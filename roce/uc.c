@@ -13,7 +13,7 @@
 static bool start_next(struct roce_qp *qp)
 {
     struct roce_requester *req = &qp->req;
-    if (roce_qp_state_now(qp) != ROCE_QPS_RTS ||
+    if (roce_qp_state_now(qp) != NORNIC_QPS_RTS ||
         qp->sq.started == atomic_load_explicit(&qp->sq.posted, memory_order_acquire))
         return false;
     struct roce_send_wqe *w = roce_send_wqe(qp, qp->sq.started);
@@ -29,9 +29,9 @@ static bool start_next(struct roce_qp *qp)
 static bool uc_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
-    enum roce_qp_state state = roce_qp_state_now(qp);
-    enum rdma_wc_status failed;
-    if (state != ROCE_QPS_RTS && state != ROCE_QPS_SQD)
+    enum nornic_qp_state state = roce_qp_state_now(qp);
+    enum nornic_wc_status failed;
+    if (state != NORNIC_QPS_RTS && state != NORNIC_QPS_SQD)
         return false;
     if (!roce_local_pass(qp, &failed)) {
         /* Here it is always the oldest, which waits for nothing. */
@@ -44,7 +44,7 @@ static bool uc_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
         return false;
     struct roce_request r = roce_request_next(qp);
     if (!roce_request_build(qp, &r, req->nxt_psn, false, frame)) {
-        roce_requester_fail(qp, RDMA_WC_LOC_PROT_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
+        roce_requester_fail(qp, NORNIC_WC_LOC_PROT_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
         return false;
     }
     req->nxt_psn = req->una_psn = req->hi_psn = roce_psn_add(req->nxt_psn, 1);
@@ -52,7 +52,7 @@ static bool uc_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
     roce_cc_sent(qp, frame->len_bytes, now_ns);
     if (r.last) { /* ROCE-UC-1 */
         req->cur++;
-        roce_complete_send(qp, RDMA_WC_SUCCESS);
+        roce_complete_send(qp, NORNIC_WC_SUCCESS);
         roce_requester_check_drained(qp);
     }
     return true;
@@ -62,7 +62,7 @@ static bool uc_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
 
 /* The open message, if there is one, is given up without a word. A receive WQE that it took is the next
  * message's again, or fails with `srq_status` if it came from an SRQ (ROCE-UC-4). */
-static void abandon(struct roce_qp *qp, enum rdma_wc_status srq_status)
+static void abandon(struct roce_qp *qp, enum nornic_wc_status srq_status)
 {
     if (qp->resp.message)
         roce_count(qp, messages_abandoned);
@@ -71,9 +71,9 @@ static void abandon(struct roce_qp *qp, enum rdma_wc_status srq_status)
 }
 
 /* A fault of this side ends the connection: ROCE section 6.3, last row. */
-static void fail_locally(struct roce_qp *qp, enum rdma_wc_status recv_status, uint64_t now_ns)
+static void fail_locally(struct roce_qp *qp, enum nornic_wc_status recv_status, uint64_t now_ns)
 {
-    struct rdma_wc wc = {.status = recv_status, .opcode = RDMA_WC_RECV};
+    struct nornic_wc wc = {.status = recv_status, .opcode = NORNIC_WC_RECV};
     roce_recv_complete(qp, &wc, false);
     abandon(qp, recv_status);
     roce_qp_enter_error(qp, ROCE_CAUSE_LOCAL_ERROR, now_ns);
@@ -88,7 +88,7 @@ static bool is_next(struct roce_qp *qp, const struct roce_pkt *pkt)
     if (!expected)
         roce_count(qp, out_of_sequence);
     if (pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)) {
-        abandon(qp, RDMA_WC_LOC_QP_OP_ERR);
+        abandon(qp, NORNIC_WC_LOC_QP_OP_ERR);
         resp->epsn = pkt->bth.psn;
         return true;
     }
@@ -108,7 +108,7 @@ static enum roce_rx_verdict check(struct roce_qp *qp, const struct roce_pkt *pkt
     struct roce_fault fault = roce_request_check_length(qp, pkt);
     if (!fault.syndrome)
         return ROCE_RX_TAKEN;
-    return fault.recv_status == RDMA_WC_LOC_LEN_ERR ? ROCE_RX_DROP_TOO_LONG : ROCE_RX_DROP_LENGTH;
+    return fault.recv_status == NORNIC_WC_LOC_LEN_ERR ? ROCE_RX_DROP_TOO_LONG : ROCE_RX_DROP_LENGTH;
 }
 
 static enum roce_rx_verdict uc_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
@@ -119,7 +119,7 @@ static enum roce_rx_verdict uc_rx(struct roce_qp *qp, const struct roce_pkt *pkt
     if (is_next(qp, pkt))
         verdict = check(qp, pkt);
     if (verdict != ROCE_RX_TAKEN) {
-        abandon(qp, verdict == ROCE_RX_DROP_TOO_LONG ? RDMA_WC_LOC_LEN_ERR : RDMA_WC_LOC_QP_OP_ERR);
+        abandon(qp, verdict == ROCE_RX_DROP_TOO_LONG ? NORNIC_WC_LOC_LEN_ERR : NORNIC_WC_LOC_QP_OP_ERR);
         if (pkt->bth.psn == qp->resp.epsn)
             qp->resp.epsn = roce_psn_add(qp->resp.epsn, 1);
         return verdict; /* ROCE-UC-5 */

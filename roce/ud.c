@@ -10,23 +10,23 @@
 
 uint32_t roce_ud_qkey(const struct roce_qp *qp)
 {
-    return qp->type == ROCE_QPT_GSI ? ROCE_GSI_QKEY : qp->attr.qkey;
+    return qp->type == NORNIC_QPT_GSI ? ROCE_GSI_QKEY : qp->attr.qkey;
 }
 
-static int ud_check_send(const struct roce_qp *qp, const struct rdma_send_wr *wr, uint32_t len_bytes)
+static int ud_check_send(const struct roce_qp *qp, const struct nornic_send_wr *wr, uint32_t len_bytes)
 {
-    const struct rdma_ah *ah = wr->ud.ah;
+    const struct nornic_ah *ah = wr->ud.ah;
     (void)len_bytes;             /* too long is no error: ROCE-UD-2 */
     if (!ah || ah->pd != qp->pd) /* ROCE-PD-1; and so of this device */
         return -EINVAL;
     if (wr->ud.remote_qpn == 0 || wr->ud.remote_qpn > ROCE_MULTICAST_QPN)
         return -EINVAL;
     /* ROCE-RX-12: either the QPN and the address are those of a multicast group, or neither is. */
-    return (wr->ud.remote_qpn == ROCE_MULTICAST_QPN) == net_addr_is_multicast(&ah->av.dgid) ? 0 : -EINVAL;
+    return (wr->ud.remote_qpn == ROCE_MULTICAST_QPN) == nornic_addr_is_multicast(&ah->av.dgid) ? 0 : -EINVAL;
 }
 
 /* ROCE-GSI-1: one MAD a message. */
-static int gsi_check_send(const struct roce_qp *qp, const struct rdma_send_wr *wr, uint32_t len_bytes)
+static int gsi_check_send(const struct roce_qp *qp, const struct nornic_send_wr *wr, uint32_t len_bytes)
 {
     if (len_bytes != ROCE_MAD_BYTES || wr->ud.pkey_index >= qp->dev->config.num_pkeys)
         return -EINVAL;
@@ -36,7 +36,7 @@ static int gsi_check_send(const struct roce_qp *qp, const struct rdma_send_wr *w
 const struct roce_transport roce_ud = {
     .service = ROCE_SERVICE_UD,
     .has_sqe = true,
-    .sends = ROCE_SENDS(RDMA_WR_SEND) | ROCE_SENDS(RDMA_WR_SEND_WITH_IMM),
+    .sends = ROCE_SENDS(NORNIC_WR_SEND) | ROCE_SENDS(NORNIC_WR_SEND_WITH_IMM),
     .check_send = ud_check_send,
     .rx = roce_ud_rx,
     .tx = roce_ud_tx,
@@ -45,7 +45,7 @@ const struct roce_transport roce_ud = {
 const struct roce_transport roce_gsi = {
     .service = ROCE_SERVICE_UD,
     .has_sqe = true,
-    .sends = ROCE_SENDS(RDMA_WR_SEND),
+    .sends = ROCE_SENDS(NORNIC_WR_SEND),
     .check_send = gsi_check_send,
     .rx = roce_ud_rx,
     .tx = roce_ud_tx,

@@ -11,25 +11,25 @@
 
 static uint16_t pkey_of(const struct roce_qp *qp, const struct roce_send_wqe *w)
 {
-    return qp->type == ROCE_QPT_GSI ? qp->dev->pkeys[w->pkey_index] : roce_qp_pkey(qp);
+    return qp->type == NORNIC_QPT_GSI ? qp->dev->pkeys[w->pkey_index] : roce_qp_pkey(qp);
 }
 
 static uint32_t qkey_of(const struct roce_qp *qp, const struct roce_send_wqe *w)
 {
-    return qp->type == ROCE_QPT_GSI || w->remote_qkey & CONTROLLED_QKEY ? roce_ud_qkey(qp) : w->remote_qkey;
+    return qp->type == NORNIC_QPT_GSI || w->remote_qkey & CONTROLLED_QKEY ? roce_ud_qkey(qp) : w->remote_qkey;
 }
 
 /* Builds the packet of the oldest WQE. False: its data cannot be read. */
 static bool build(struct roce_qp *qp, const struct roce_send_wqe *w, struct net_frame *frame)
 {
     const struct roce_frame_template *tmpl = &w->ah->tmpl;
-    bool imm = w->opcode == RDMA_WR_SEND_WITH_IMM;
+    bool imm = w->opcode == NORNIC_WR_SEND_WITH_IMM;
     uint8_t opcode = ROCE_OPCODE(ROCE_SERVICE_UD, imm ? ROCE_OP_SEND_ONLY_IMM : ROCE_OP_SEND_ONLY);
     uint8_t pad = (uint8_t)(-w->len_bytes & 3);
     uint32_t transport_bytes = ROCE_BTH_BYTES + roce_opcodes[opcode].ext_bytes + w->len_bytes + pad;
     struct roce_bth bth = {
         .opcode = opcode,
-        .se = (w->send_flags & RDMA_SEND_SOLICITED) != 0,
+        .se = (w->send_flags & NORNIC_SEND_SOLICITED) != 0,
         .mig_req = 1, /* ROCE-HDR-2 */
         .pad_count = pad,
         .pkey = pkey_of(qp, w),
@@ -51,13 +51,13 @@ static bool build(struct roce_qp *qp, const struct roce_send_wqe *w, struct net_
     return true;
 }
 
-static void finish(struct roce_qp *qp, enum rdma_wc_status status)
+static void finish(struct roce_qp *qp, enum nornic_wc_status status)
 {
     qp->sq.started++;
     roce_complete_send(qp, status);
 }
 
-static void fail(struct roce_qp *qp, enum rdma_wc_status status, uint64_t now_ns)
+static void fail(struct roce_qp *qp, enum nornic_wc_status status, uint64_t now_ns)
 {
     finish(qp, status);
     roce_qp_enter_sqe(qp, ROCE_CAUSE_LOCAL_ERROR, now_ns);
@@ -67,27 +67,27 @@ bool roce_ud_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
 {
     /* Of those that are there now: a poster could add too long ones for ever. */
     uint32_t posted = atomic_load_explicit(&qp->sq.posted, memory_order_acquire);
-    while (roce_qp_state_now(qp) == ROCE_QPS_RTS && qp->sq.done != posted) {
+    while (roce_qp_state_now(qp) == NORNIC_QPS_RTS && qp->sq.done != posted) {
         const struct roce_send_wqe *w = roce_send_wqe(qp, qp->sq.done);
         if (w->len_bytes > qp->pmtu_bytes) {
-            finish(qp, RDMA_WC_SUCCESS); /* ROCE-UD-2: nothing goes out, and that is no error */
+            finish(qp, NORNIC_WC_SUCCESS); /* ROCE-UD-2: nothing goes out, and that is no error */
             continue;
         }
         /* ROCE-AH-10; and an invalid P_Key is never on the wire (ROCE-HDR-5). */
         if (!roce_ah_route(w->ah, &qp->frame_route) || !pkey_of(qp, w)) {
-            fail(qp, RDMA_WC_LOC_QP_OP_ERR, now_ns);
+            fail(qp, NORNIC_WC_LOC_QP_OP_ERR, now_ns);
             return false;
         }
         if (roce_cc_must_wait(qp, now_ns))
             return false;
         if (!build(qp, w, frame)) {
-            fail(qp, RDMA_WC_LOC_PROT_ERR, now_ns);
+            fail(qp, NORNIC_WC_LOC_PROT_ERR, now_ns);
             return false;
         }
         qp->frame_dgid = &w->ah->av.dgid;
         qp->frame_dest_qpn = w->remote_qpn;
         roce_cc_sent(qp, frame->len_bytes, now_ns);
-        finish(qp, RDMA_WC_SUCCESS);
+        finish(qp, NORNIC_WC_SUCCESS);
         return true;
     }
     return false;

@@ -35,7 +35,7 @@ const struct rdma_pd *roce_remote_pd(const struct roce_qp *qp, uint32_t srqn)
 
 /* --- the two halves: ROCE-XRC-1 --- */
 
-static int ini_check_send(const struct roce_qp *qp, const struct rdma_send_wr *wr, uint32_t len_bytes)
+static int ini_check_send(const struct roce_qp *qp, const struct nornic_send_wr *wr, uint32_t len_bytes)
 {
     (void)qp;
     (void)len_bytes;
@@ -55,8 +55,9 @@ static enum roce_rx_verdict tgt_rx(struct roce_qp *qp, const struct roce_pkt *pk
 const struct roce_transport roce_xrc_ini = {
     .service = ROCE_SERVICE_XRC,
     .connected = true,
-    .sends = ROCE_SENDS_CONNECTED | ROCE_SENDS(RDMA_WR_RDMA_READ) | ROCE_SENDS(RDMA_WR_ATOMIC_CMP_AND_SWP) |
-             ROCE_SENDS(RDMA_WR_ATOMIC_FETCH_AND_ADD) | ROCE_SENDS(RDMA_WR_SEND_WITH_INV),
+    .sends = ROCE_SENDS_CONNECTED | ROCE_SENDS(NORNIC_WR_RDMA_READ) |
+             ROCE_SENDS(NORNIC_WR_ATOMIC_CMP_AND_SWP) | ROCE_SENDS(NORNIC_WR_ATOMIC_FETCH_AND_ADD) |
+             ROCE_SENDS(NORNIC_WR_SEND_WITH_INV),
     .check_send = ini_check_send,
     .rx = ini_rx,
     .tx = roce_requester_tx,

@@ -8,7 +8,7 @@
 
 static inline bool roce_qp_is_xrc(const struct roce_qp *qp)
 {
-    return qp->type == ROCE_QPT_XRC_INI || qp->type == ROCE_QPT_XRC_TGT;
+    return qp->type == NORNIC_QPT_XRC_INI || qp->type == NORNIC_QPT_XRC_TGT;
 }
 
 /* A target QP: finds the SRQ that the request at the expected PSN names, which is where the next receive WQE

@@ -42,13 +42,13 @@ static inline enum smcr_clc_type smcr_clc_type(const struct smcr_clc_reader *rea
 struct smcr_clc_proposal {
     bool offers_v1; /* false: of a later version, without what follows (SMCR section 23 b, A25) */
     struct smcr_peer_id peer_id;
-    struct net_addr gid; /* of the RNIC that the client prefers: a hint (SMCR-CLC-24) */
-    struct net_mac mac;
+    struct nornic_addr gid; /* of the RNIC that the client prefers: a hint (SMCR-CLC-24) */
+    struct nornic_mac mac;
     uint8_t subnet[4]; /* of an IPv4 flow: number, or mask (A1) */
     uint8_t mask_len;
     unsigned num_prefixes; /* of an IPv6 flow */
     struct {
-        struct net_addr addr;
+        struct nornic_addr addr;
         uint8_t len;
     } prefixes[SMCR_CLC_MAX_PREFIX];
 };

@@ -73,10 +73,10 @@ bool smcr_clc_parse_proposal(const uint8_t *message, size_t len_bytes, struct sm
 /* What names the sender's port: no frame could be sent to another, no link made. */
 static bool end_is_sound(const struct smcr_link_end *end)
 {
-    static const struct net_mac no_mac;
-    return end->qpn > 1 /* SMCR-QP-05 */ && !net_addr_is_zero(&end->gid) &&
-           !net_addr_is_multicast(&end->gid) && (end->mac.b[0] & 1) == 0 &&
-           !net_mac_equal(&end->mac, &no_mac);
+    static const struct nornic_mac no_mac;
+    return end->qpn > 1 /* SMCR-QP-05 */ && !nornic_addr_is_zero(&end->gid) &&
+           !nornic_addr_is_multicast(&end->gid) && (end->mac.b[0] & 1) == 0 &&
+           !nornic_mac_equal(&end->mac, &no_mac);
 }
 
 bool smcr_clc_parse_accept(const uint8_t *message, struct smcr_clc_accept *out)

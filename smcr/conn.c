@@ -83,7 +83,7 @@ static bool config_is_sound(const struct smcr_conn_config *config)
     return (config->role == SMCR_CLIENT || config->role == SMCR_SERVER) &&
            config->num_networks <= SMCR_MAX_NETWORKS && config->tcp.send && config->tcp.reset &&
            memchr(config->pnetid, 0, sizeof config->pnetid) &&
-           net_addr_is_v4(&config->local) == net_addr_is_v4(&config->remote);
+           nornic_addr_is_v4(&config->local) == nornic_addr_is_v4(&config->remote);
 }
 
 int smcr_conn_create(struct smcr *smcr, const struct smcr_conn_config *config, uint64_t now_ns,

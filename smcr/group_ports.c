@@ -161,7 +161,7 @@ struct smcr_port *smcr_group_port_to_offer(const struct smcr_group *group)
     return best;
 }
 
-static bool has_network_of(const struct smcr_port *port, const struct net_addr *addr)
+static bool has_network_of(const struct smcr_port *port, const struct nornic_addr *addr)
 {
     for (unsigned i = 0; i < port->config.num_networks; i++)
         if (smcr_network_has(&port->config.networks[i], addr))

@@ -39,7 +39,8 @@ void smcr_handshake_succeed(struct smcr_conn *conn, uint64_t now_ns);
 
 /* The port that the client proposes, or of a first contact with the server's GID in hand (else NULL); NULL:
  * none. */
-struct smcr_port *smcr_handshake_client_port(const struct smcr_conn *conn, const struct net_addr *server_gid);
+struct smcr_port *smcr_handshake_client_port(const struct smcr_conn *conn,
+                                             const struct nornic_addr *server_gid);
 /* The port that the server accepts a first contact on (SMCR-FC-02, FC-03); NULL: none. */
 struct smcr_port *smcr_handshake_server_port(const struct smcr_conn *conn,
                                              const struct smcr_clc_proposal *proposal);

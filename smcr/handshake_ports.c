@@ -12,7 +12,7 @@ static bool is_reachable(const struct smcr_port *port, const struct smcr_conn *c
            strcmp(port->config.pnetid, conn->config.pnetid) == 0;
 }
 
-static bool holds(const struct smcr_port *port, const struct net_addr *addr)
+static bool holds(const struct smcr_port *port, const struct nornic_addr *addr)
 {
     for (unsigned i = 0; i < port->config.num_networks; i++) {
         if (smcr_network_has(&port->config.networks[i], addr))
@@ -26,15 +26,15 @@ static bool shares_network(const struct smcr_port *port, const struct smcr_conn 
     if (holds(port, &conn->config.local))
         return true;
     for (unsigned i = 0; i < conn->config.num_networks; i++) {
-        const struct net_addr *addr = &conn->config.networks[i].addr;
-        if (!net_addr_is_link_local(addr) && holds(port, addr))
+        const struct nornic_addr *addr = &conn->config.networks[i].addr;
+        if (!nornic_addr_is_link_local(addr) && holds(port, addr))
             return true;
     }
     return false;
 }
 
 /* The better of two; `peer_gid` (may be NULL): two fabrics are told apart by where it lies. */
-static struct smcr_port *better(struct smcr_port *a, struct smcr_port *b, const struct net_addr *peer_gid)
+static struct smcr_port *better(struct smcr_port *a, struct smcr_port *b, const struct nornic_addr *peer_gid)
 {
     if (!a)
         return b;
@@ -44,7 +44,8 @@ static struct smcr_port *better(struct smcr_port *a, struct smcr_port *b, const 
     return b->num_links < a->num_links ? b : a;
 }
 
-struct smcr_port *smcr_handshake_client_port(const struct smcr_conn *conn, const struct net_addr *server_gid)
+struct smcr_port *smcr_handshake_client_port(const struct smcr_conn *conn,
+                                             const struct nornic_addr *server_gid)
 {
     struct smcr_port *best = NULL;
     for (struct smcr_port *port = conn->smcr->ports; port; port = port->next) {

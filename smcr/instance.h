@@ -16,7 +16,7 @@ struct smcr_link;
 
 /* Completions that were taken out of a CQ and are not looked at yet: smcr/poll.c. */
 struct smcr_inbox {
-    struct rdma_wc *ring;
+    struct nornic_wc *ring;
     uint32_t capacity, first, count;
 };
 
@@ -26,8 +26,8 @@ struct smcr_port {
     struct smcr *smcr;
     struct smcr_port *next;
     struct smcr_port_config config;
-    struct net_mac mac;
-    struct net_addr gid;
+    struct nornic_mac mac;
+    struct nornic_addr gid;
     uint16_t vlan_id;
     bool up;
     struct rdma_cq *cq;

@@ -55,10 +55,11 @@ static uint32_t draw_psn(struct smcr *smcr)
 
 int smcr_link_post_recv(struct smcr_link *link, unsigned index)
 {
-    struct rdma_sge sge = {.addr = (uintptr_t)(link->recv_bytes + (size_t)index * SMCR_RECV_BYTES),
-                           .len_bytes = SMCR_RECV_BYTES,
-                           .lkey = link->recv_mr->lkey};
-    struct rdma_recv_wr wr = {.wr_id = smcr_wr_id(link, SMCR_WR_RECV, index), .sg_list = &sge, .num_sge = 1};
+    struct nornic_sge sge = {.addr = (uintptr_t)(link->recv_bytes + (size_t)index * SMCR_RECV_BYTES),
+                             .len_bytes = SMCR_RECV_BYTES,
+                             .lkey = link->recv_mr->lkey};
+    struct nornic_recv_wr wr = {
+        .wr_id = smcr_wr_id(link, SMCR_WR_RECV, index), .sg_list = &sge, .num_sge = 1};
     return roce_post_recv(link->qp, &wr, NULL);
 }
 
@@ -69,10 +70,10 @@ static int create_objects(struct smcr_link *link)
     int err = rdma_pd_create(roce_dev_domain(port->config.dev), &link->pd);
     if (!err)
         err = rdma_mr_reg(link->pd, link->recv_bytes, SMCR_LINK_RECVS * SMCR_RECV_BYTES,
-                          RDMA_ACCESS_LOCAL_WRITE, &link->recv_mr);
+                          NORNIC_ACCESS_LOCAL_WRITE, &link->recv_mr);
     if (err)
         return err;
-    struct roce_qp_config config = {.type = ROCE_QPT_RC,
+    struct roce_qp_config config = {.type = NORNIC_QPT_RC,
                                     .pd = link->pd,
                                     .send_cq = port->cq,
                                     .recv_cq = port->cq,
@@ -84,9 +85,10 @@ static int create_objects(struct smcr_link *link)
     err = roce_qp_create(port->config.dev, &config, &link->qp);
     if (err)
         return err;
-    struct roce_qp_attr attr = {.state = ROCE_QPS_INIT, .port = 1, .access_flags = RDMA_ACCESS_REMOTE_WRITE};
-    return roce_qp_modify(link->qp, &attr,
-                          ROCE_QP_STATE | ROCE_QP_PORT | ROCE_QP_PKEY_INDEX | ROCE_QP_ACCESS_FLAGS, 0);
+    struct nornic_qp_attr attr = {
+        .state = NORNIC_QPS_INIT, .port = 1, .access_flags = NORNIC_ACCESS_REMOTE_WRITE};
+    return roce_qp_modify(
+        link->qp, &attr, NORNIC_QP_STATE | NORNIC_QP_PORT | NORNIC_QP_PKEY_INDEX | NORNIC_QP_ACCESS_FLAGS, 0);
 }
 
 static int set_up(struct smcr_link *link)
@@ -170,19 +172,19 @@ int smcr_link_receive(struct smcr_link *link, const struct smcr_link_end *peer, 
     if (link->state != SMCR_LINK_ALLOCATED)
         return -ENOTCONN;                                                    /* it failed meanwhile */
     uint8_t mtu = peer->mtu < link->local.mtu ? peer->mtu : link->local.mtu; /* SMCR-QP-02 */
-    struct roce_qp_attr attr = {.state = ROCE_QPS_RTR,
-                                .av = {.dgid = peer->gid,
-                                       .sgid_index = (uint8_t)link->port->config.sgid_index,
-                                       .hop_limit = HOP_LIMIT,
-                                       .dst_mac = peer->mac}, /* SMCR-ENG-07 */
-                                .path_mtu = (enum roce_mtu)mtu,
-                                .dest_qpn = peer->qpn,
-                                .rq_psn = peer->psn,
-                                .min_rnr_timer = RNR_TIMER};
+    struct nornic_qp_attr attr = {.state = NORNIC_QPS_RTR,
+                                  .av = {.dgid = peer->gid,
+                                         .sgid_index = (uint8_t)link->port->config.sgid_index,
+                                         .hop_limit = HOP_LIMIT,
+                                         .dst_mac = peer->mac}, /* SMCR-ENG-07 */
+                                  .path_mtu = (enum nornic_mtu)mtu,
+                                  .dest_qpn = peer->qpn,
+                                  .rq_psn = peer->psn,
+                                  .min_rnr_timer = RNR_TIMER};
     smcr_port_lock(link->port);
     int err = roce_qp_modify(link->qp, &attr,
-                             ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN |
-                                 ROCE_QP_RQ_PSN | ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER,
+                             NORNIC_QP_STATE | NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN |
+                                 NORNIC_QP_RQ_PSN | NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER,
                              now_ns);
     smcr_port_unlock(link->port);
     if (err)
@@ -197,15 +199,15 @@ int smcr_link_send_ready(struct smcr_link *link, uint64_t now_ns)
 {
     if (link->state != SMCR_LINK_CONFIRMING)
         return -ENOTCONN;
-    struct roce_qp_attr attr = {.state = ROCE_QPS_RTS,
-                                .timeout = ACK_TIMEOUT,
-                                .retry_cnt = RETRIES,
-                                .rnr_retry = RNR_RETRIES,
-                                .sq_psn = link->local.psn};
+    struct nornic_qp_attr attr = {.state = NORNIC_QPS_RTS,
+                                  .timeout = ACK_TIMEOUT,
+                                  .retry_cnt = RETRIES,
+                                  .rnr_retry = RNR_RETRIES,
+                                  .sq_psn = link->local.psn};
     smcr_port_lock(link->port);
     int err = roce_qp_modify(link->qp, &attr,
-                             ROCE_QP_STATE | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY |
-                                 ROCE_QP_SQ_PSN | ROCE_QP_MAX_QP_RD_ATOMIC,
+                             NORNIC_QP_STATE | NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY |
+                                 NORNIC_QP_SQ_PSN | NORNIC_QP_MAX_QP_RD_ATOMIC,
                              now_ns);
     smcr_port_unlock(link->port);
     return err;
@@ -232,12 +234,12 @@ void smcr_link_stop_for(struct smcr_link *link, const char *cause, uint64_t now_
     if (link->state == SMCR_LINK_FREE || link->state == SMCR_LINK_DOWN)
         return;
     struct smcr *smcr = link->group->smcr;
-    struct roce_qp_attr attr = {.state = ROCE_QPS_ERR};
+    struct nornic_qp_attr attr = {.state = NORNIC_QPS_ERR};
     smcr_link_set_state(link, SMCR_LINK_DOWN, cause, now_ns);
     smcr_cancel(smcr, &link->test_timer);
     link->test_pending = false;
     smcr_port_lock(link->port);
-    roce_qp_modify(link->qp, &attr, ROCE_QP_STATE, now_ns);
+    roce_qp_modify(link->qp, &attr, NORNIC_QP_STATE, now_ns);
     smcr_port_unlock(link->port);
     /* What was delivered is reported so, the rest as failed: after this nothing of the link is outstanding
      * (SMCR-FOV-04). Messages that came are still taken by the poll. */

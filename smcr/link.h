@@ -24,11 +24,11 @@ const char *smcr_link_state_name(enum smcr_link_state state);
 
 /* What CLC and ADD LINK tell of one end of a link: SMCR-QP-01. */
 struct smcr_link_end {
-    struct net_mac mac;
-    struct net_addr gid;
+    struct nornic_mac mac;
+    struct nornic_addr gid;
     uint32_t qpn;
     uint32_t psn; /* the first that this end sends */
-    uint8_t mtu;  /* enum roce_mtu */
+    uint8_t mtu;  /* enum nornic_mtu */
 };
 
 #define SMCR_LINK_SENDS 256 /* posts of a link at a time, RDMA writes included */
@@ -137,7 +137,7 @@ void smcr_link_set_state(struct smcr_link *link, enum smcr_link_state state, con
 /* Whether both name the same RNIC: SMCR-ARC-11. */
 static inline bool smcr_rnic_equal(const struct smcr_link_end *a, const struct smcr_link_end *b)
 {
-    return net_mac_equal(&a->mac, &b->mac) && net_addr_equal(&a->gid, &b->gid);
+    return nornic_mac_equal(&a->mac, &b->mac) && nornic_addr_equal(&a->gid, &b->gid);
 }
 /* Whether both name the same end of a link, as CLC messages name it: SMCR-FC-05. */
 static inline bool smcr_link_end_equal(const struct smcr_link_end *a, const struct smcr_link_end *b)

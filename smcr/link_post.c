@@ -7,7 +7,7 @@
 
 static bool sends(const struct smcr_link *link)
 {
-    return smcr_link_talks(link) && roce_qp_state(link->qp) == ROCE_QPS_RTS;
+    return smcr_link_talks(link) && roce_qp_state(link->qp) == NORNIC_QPS_RTS;
 }
 
 int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, struct smcr_post what)
@@ -17,12 +17,12 @@ int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, struc
     uint32_t room = what.kind == SMCR_POST_LLC ? link->sends_left : smcr_link_room(link);
     if (room == 0)
         return -EAGAIN;
-    struct rdma_sge sge = {.addr = (uintptr_t)message, .len_bytes = SMCR_MSG_BYTES};
-    struct rdma_send_wr wr = {.wr_id = smcr_wr_id(link, SMCR_WR_MESSAGE, 0),
-                              .sg_list = &sge,
-                              .num_sge = 1,
-                              .opcode = RDMA_WR_SEND,
-                              .send_flags = RDMA_SEND_SIGNALED | RDMA_SEND_INLINE};
+    struct nornic_sge sge = {.addr = (uintptr_t)message, .len_bytes = SMCR_MSG_BYTES};
+    struct nornic_send_wr wr = {.wr_id = smcr_wr_id(link, SMCR_WR_MESSAGE, 0),
+                                .sg_list = &sge,
+                                .num_sge = 1,
+                                .opcode = NORNIC_WR_SEND,
+                                .send_flags = NORNIC_SEND_SIGNALED | NORNIC_SEND_INLINE};
     if (roce_post_send(link->qp, &wr, NULL))
         return -ENOTCONN; /* it went to error, and the poll will tell */
     what.writes = link->pending_writes;
@@ -39,13 +39,13 @@ int smcr_link_post_write(struct smcr_link *link, const uint8_t *local, uint32_t 
         return -ENOTCONN;
     if (smcr_link_room(link) < 2) /* the message that ends it needs room too */
         return -EAGAIN;
-    struct rdma_sge sge = {.addr = (uintptr_t)local, .len_bytes = len_bytes, .lkey = lkey};
-    struct rdma_send_wr wr = {.wr_id = smcr_wr_id(link, SMCR_WR_WRITE, 0),
-                              .sg_list = &sge,
-                              .num_sge = 1,
-                              .opcode = RDMA_WR_RDMA_WRITE,
-                              .remote_addr = remote_va,
-                              .rkey = rkey};
+    struct nornic_sge sge = {.addr = (uintptr_t)local, .len_bytes = len_bytes, .lkey = lkey};
+    struct nornic_send_wr wr = {.wr_id = smcr_wr_id(link, SMCR_WR_WRITE, 0),
+                                .sg_list = &sge,
+                                .num_sge = 1,
+                                .opcode = NORNIC_WR_RDMA_WRITE,
+                                .remote_addr = remote_va,
+                                .rkey = rkey};
     if (roce_post_send(link->qp, &wr, NULL))
         return -ENOTCONN;
     link->sends_left--;

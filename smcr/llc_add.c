@@ -87,7 +87,7 @@ void smcr_llc_add_link_rsp(struct smcr_link *link, const uint8_t *message, uint6
         return;
     }
     struct smcr_link_end peer = end_of(&m);
-    if (peer.qpn < SMCR_MIN_QPN || !roce_mtu_bytes((enum roce_mtu)peer.mtu)) {
+    if (peer.qpn < SMCR_MIN_QPN || !nornic_mtu_bytes((enum nornic_mtu)peer.mtu)) {
         smcr_llc_wrong(link, message, "an ADD LINK response that cannot be", now_ns);
         return;
     }
@@ -195,7 +195,7 @@ static void offered(struct smcr_link *link, const uint8_t *message, uint64_t now
         smcr_llc_wrong(link, message, "an ADD LINK that cannot be", now_ns);
         return;
     }
-    if (!roce_mtu_bytes((enum roce_mtu)m.mtu)) { /* SMCR-LLC-31, REC-21 */
+    if (!nornic_mtu_bytes((enum nornic_mtu)m.mtu)) { /* SMCR-LLC-31, REC-21 */
         reject(link, m.link, SMCR_ADD_LINK_BAD_MTU, now_ns);
         return;
     }

@@ -13,32 +13,32 @@
 
 /* What `wc` is about, if that still exists. QPNs are not reused soon, so a late completion of a link that was
  * freed finds another one, or none, at its place. */
-static struct smcr_link *link_of(const struct smcr_port *port, const struct rdma_wc *wc)
+static struct smcr_link *link_of(const struct smcr_port *port, const struct nornic_wc *wc)
 {
     uint32_t index = (uint32_t)(wc->wr_id >> 32);
     struct smcr_link *link = index < port->table_size ? port->table[index] : NULL;
     return link && link->local.qpn == wc->qp_num ? link : NULL;
 }
 
-static enum smcr_wr_kind kind_of(const struct rdma_wc *wc)
+static enum smcr_wr_kind kind_of(const struct nornic_wc *wc)
 {
     return (enum smcr_wr_kind)(wc->wr_id >> 16 & 0xffff);
 }
 
 /* --- the inbox --- */
 
-static void inbox_put(struct smcr_inbox *inbox, const struct rdma_wc *wc)
+static void inbox_put(struct smcr_inbox *inbox, const struct nornic_wc *wc)
 {
     inbox->ring[(inbox->first + inbox->count++) % inbox->capacity] = *wc;
 }
 
-static struct rdma_wc *inbox_at(struct smcr_inbox *inbox, uint32_t i)
+static struct nornic_wc *inbox_at(struct smcr_inbox *inbox, uint32_t i)
 {
     return &inbox->ring[(inbox->first + i) % inbox->capacity];
 }
 
 /* What was set aside is older than what is in the CQ. */
-static int next_wc(struct smcr_port *port, struct rdma_wc *wc)
+static int next_wc(struct smcr_port *port, struct nornic_wc *wc)
 {
     struct smcr_inbox *inbox = &port->inbox;
     if (inbox->count == 0)
@@ -52,30 +52,30 @@ static int next_wc(struct smcr_port *port, struct rdma_wc *wc)
 /* Moves all of the CQ to the inbox, which is as large. */
 static void set_aside(struct smcr_port *port)
 {
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     while (port->inbox.count < port->inbox.capacity && rdma_cq_poll(port->cq, &wc, 1) == 1)
         inbox_put(&port->inbox, &wc);
 }
 
 /* Takes those out of the inbox that `take` wants, in order. */
-static void sift(struct smcr_link *link, bool (*take)(struct smcr_link *, const struct rdma_wc *, uint64_t),
+static void sift(struct smcr_link *link, bool (*take)(struct smcr_link *, const struct nornic_wc *, uint64_t),
                  uint64_t now_ns)
 {
     struct smcr_port *port = link->port;
     uint32_t kept = 0, count = port->inbox.count;
     for (uint32_t i = 0; i < count; i++) {
-        struct rdma_wc wc = *inbox_at(&port->inbox, i);
+        struct nornic_wc wc = *inbox_at(&port->inbox, i);
         if (link_of(port, &wc) != link || !take(link, &wc, now_ns))
             *inbox_at(&port->inbox, kept++) = wc;
     }
     port->inbox.count = kept;
 }
 
-static bool take_post(struct smcr_link *link, const struct rdma_wc *wc, uint64_t now_ns)
+static bool take_post(struct smcr_link *link, const struct nornic_wc *wc, uint64_t now_ns)
 {
-    if (wc->status == RDMA_WC_SUCCESS && kind_of(wc) == SMCR_WR_RECV)
+    if (wc->status == NORNIC_WC_SUCCESS && kind_of(wc) == SMCR_WR_RECV)
         return false;
-    if (wc->status == RDMA_WC_SUCCESS && kind_of(wc) == SMCR_WR_MESSAGE)
+    if (wc->status == NORNIC_WC_SUCCESS && kind_of(wc) == SMCR_WR_MESSAGE)
         smcr_link_post_ended(link, true, now_ns);
     return true;
 }
@@ -86,10 +86,10 @@ void smcr_port_collect(struct smcr_link *link, uint64_t now_ns)
     sift(link, take_post, now_ns);
 }
 
-static bool take_cdc(struct smcr_link *link, const struct rdma_wc *wc, uint64_t now_ns)
+static bool take_cdc(struct smcr_link *link, const struct nornic_wc *wc, uint64_t now_ns)
 {
     const uint8_t *message = link->recv_bytes + (size_t)(wc->wr_id & 0xffff) * SMCR_RECV_BYTES;
-    if (wc->status == RDMA_WC_SUCCESS && kind_of(wc) == SMCR_WR_RECV && wc->opcode == RDMA_WC_RECV &&
+    if (wc->status == NORNIC_WC_SUCCESS && kind_of(wc) == SMCR_WR_RECV && wc->opcode == NORNIC_WC_RECV &&
         wc->byte_len == SMCR_MSG_BYTES && message[0] == SMCR_CDC)
         smcr_conn_cdc_rx(link, message, SMCR_MSG_BYTES, now_ns);
     return true;
@@ -132,7 +132,7 @@ static void dispatch(struct smcr_link *link, const uint8_t *message, size_t len_
         smcr_llc_rx(link, message, len_bytes, now_ns);
 }
 
-static void received(struct smcr_port *port, const struct rdma_wc *wc, uint64_t now_ns)
+static void received(struct smcr_port *port, const struct nornic_wc *wc, uint64_t now_ns)
 {
     struct smcr_link *link = link_of(port, wc);
     unsigned index = (unsigned)(wc->wr_id & 0xffff);
@@ -142,7 +142,7 @@ static void received(struct smcr_port *port, const struct rdma_wc *wc, uint64_t 
     link->last_heard_ns = now_ns;
     if (link->state != SMCR_LINK_DOWN)
         smcr_link_post_recv(link, index); /* a QP in error takes it too, and flushes it */
-    if (wc->opcode != RDMA_WC_RECV)
+    if (wc->opcode != NORNIC_WC_RECV)
         return; /* SMCR-ENG-10 */
     if (len_bytes == SMCR_MSG_BYTES && message[0] == SMCR_CDC && message[CDC_FLAGS_AT] & CDC_F) {
         take_what_came_before(port, now_ns);
@@ -152,15 +152,15 @@ static void received(struct smcr_port *port, const struct rdma_wc *wc, uint64_t 
         dispatch(link, message, len_bytes, now_ns);
 }
 
-static void taken(struct smcr_port *port, const struct rdma_wc *wc, uint64_t now_ns)
+static void taken(struct smcr_port *port, const struct nornic_wc *wc, uint64_t now_ns)
 {
     struct smcr_link *link = link_of(port, wc);
     if (!link)
         return;
-    if (wc->status != RDMA_WC_SUCCESS) {
+    if (wc->status != NORNIC_WC_SUCCESS) {
         smcr_link_failed(link,
                          kind_of(wc) == SMCR_WR_RECV ? "its queue pair went to error"
-                                                     : rdma_wc_status_name(wc->status),
+                                                     : nornic_wc_status_name(wc->status),
                          now_ns);
         return;
     }
@@ -192,7 +192,7 @@ unsigned smcr_port_poll(struct smcr_port *port, uint64_t now_ns)
     bool is_armed = false, was_polled = port->is_polled;
     port->is_polled = true;
     while (count < most) {
-        struct rdma_wc wc;
+        struct nornic_wc wc;
         int n = next_wc(port, &wc);
         if (n < 0)
             fail_all(port, now_ns);

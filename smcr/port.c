@@ -39,7 +39,7 @@ static int grow_cq(struct smcr_port *port)
     if (wanted <= port->inbox.capacity)
         return 0;
     struct smcr_inbox *inbox = &port->inbox;
-    struct rdma_wc *ring = mem->alloc(mem->ctx, 2 * (size_t)wanted * sizeof *ring);
+    struct nornic_wc *ring = mem->alloc(mem->ctx, 2 * (size_t)wanted * sizeof *ring);
     if (!ring)
         return -ENOMEM;
     smcr_port_lock(port);
@@ -106,15 +106,15 @@ void smcr_port_leave(struct smcr_link *link)
 
 static int check(const struct smcr_port_config *config)
 {
-    const struct roce_gid *gid = config->dev ? roce_dev_gid_get(config->dev, config->sgid_index) : NULL;
-    if (!gid || gid->type != ROCE_GID_V2 || !roce_mtu_bytes(config->path_mtu) ||
+    const struct nornic_gid *gid = config->dev ? roce_dev_gid_get(config->dev, config->sgid_index) : NULL;
+    if (!gid || gid->type != NORNIC_GID_V2 || !nornic_mtu_bytes(config->path_mtu) ||
         config->num_networks > SMCR_MAX_NETWORKS)
         return -EINVAL;
     return 0;
 }
 
 /* SMCR-ARC-21: the MAC of one of our RNICs, the same in all messages of the instance. */
-static void settle_peer_id(struct smcr *smcr, const struct net_mac *mac)
+static void settle_peer_id(struct smcr *smcr, const struct nornic_mac *mac)
 {
     static const struct smcr_peer_id none;
     if (memcmp(&smcr->peer_id, &none, sizeof none) != 0)
@@ -142,7 +142,7 @@ int smcr_port_add(struct smcr *smcr, const struct smcr_port_config *config, uint
     struct smcr_port *port = smcr->mem.alloc(smcr->mem.ctx, sizeof *port);
     if (!port)
         return -ENOMEM;
-    const struct roce_gid *gid = roce_dev_gid_get(config->dev, config->sgid_index);
+    const struct nornic_gid *gid = roce_dev_gid_get(config->dev, config->sgid_index);
     *port = (struct smcr_port){.smcr = smcr,
                                .config = *config,
                                .mac = gid->mac,

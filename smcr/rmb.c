@@ -85,7 +85,7 @@ static struct smcr_rmb *make_rmb(struct smcr_group *group, uint32_t elem_bytes)
         return NULL;
     for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
         if (smcr_mr_make(&group->links[i], rmb->bytes, (uint64_t)rmb->num_elems * elem_bytes,
-                         RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE, &rmb->mr[i])) {
+                         NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE, &rmb->mr[i])) {
             free_rmb(rmb);
             return NULL;
         }

@@ -37,7 +37,7 @@ int smcr_group_register(struct smcr_group *group, struct smcr_link *link)
     int err = 0;
     for (struct smcr_rmb *rmb = group->rmbs; rmb && !err; rmb = rmb->next)
         err = smcr_mr_make(link, rmb->bytes, (uint64_t)rmb->num_elems * rmb->elem_bytes,
-                           RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE, &rmb->mr[link->slot]);
+                           NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE, &rmb->mr[link->slot]);
     for (struct smcr_send_buf *buf = group->send_bufs; buf && !err; buf = buf->next)
         err = smcr_mr_make(link, buf->bytes, buf->size_bytes, 0, &buf->mr[link->slot]);
     if (err)

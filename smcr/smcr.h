@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "net/addr.h"
+#include "nornic/addr.h"
 #include "rdma/mem.h"
 #include "roce/roce.h"
 #include "smcr/clc_wire.h"
@@ -88,15 +88,15 @@ void smcr_expire(struct smcr *smcr, uint64_t now_ns);
 #define SMCR_MAX_NETWORKS 16
 
 struct smcr_network {
-    struct net_addr addr; /* the interface's own address */
-    uint8_t prefix_len;   /* of IPv4: 0..32 */
+    struct nornic_addr addr; /* the interface's own address */
+    uint8_t prefix_len;      /* of IPv4: 0..32 */
 };
 
 /* A port of an RNIC, by one GID of its device. */
 struct smcr_port_config {
     struct roce_dev *dev; /* the caller's; outlives the port */
     unsigned sgid_index;  /* V2 entry: address, MAC and VLAN of the port */
-    enum roce_mtu path_mtu;
+    enum nornic_mtu path_mtu;
     struct smcr_network networks[SMCR_MAX_NETWORKS]; /* that its interface is attached to (SMCR-FC-02) */
     unsigned num_networks;
     char name[32];   /* for people */
@@ -132,7 +132,7 @@ struct smcr_tcp {
 
 struct smcr_conn_config {
     enum smcr_role role;
-    struct net_addr local, remote; /* of the TCP connection */
+    struct nornic_addr local, remote; /* of the TCP connection */
     uint16_t local_port, remote_port;
     uint16_t vlan_id;
     /* Of the interface that the TCP connection leaves by: what a Proposal tells and is checked against. */

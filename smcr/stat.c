@@ -24,7 +24,7 @@ static void visit_links(const struct smcr_group *group, const struct smcr_group_
             .peer_gid = link->peer.gid,
             .mac = link->local.mac,
             .peer_mac = link->peer.mac,
-            .path_mtu_bytes = roce_mtu_bytes((enum roce_mtu)mtu),
+            .path_mtu_bytes = nornic_mtu_bytes((enum nornic_mtu)mtu),
             .user_id = link->user_id,
             .peer_user_id = link->peer_user_id,
             .conns = link->conns,

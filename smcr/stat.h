@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/addr.h"
+#include "nornic/addr.h"
 
 struct smcr;
 
@@ -58,8 +58,8 @@ struct smcr_link_stat {
     const char *state; /* "ACTIVE" */
     const char *port;
     uint32_t qpn, peer_qpn;
-    struct net_addr gid, peer_gid;
-    struct net_mac mac, peer_mac;
+    struct nornic_addr gid, peer_gid;
+    struct nornic_mac mac, peer_mac;
     uint32_t path_mtu_bytes;
     uint32_t user_id, peer_user_id;
     uint32_t conns; /* that send over it */
@@ -69,7 +69,7 @@ struct smcr_rmb_stat {
 };
 struct smcr_conn_stat {
     const char *state; /* "ACTIVE", or the stage of the handshake */
-    struct net_addr local, remote;
+    struct nornic_addr local, remote;
     uint16_t local_port, remote_port;
     uint32_t alert_token, peer_alert_token;
     uint8_t link; /* that it sends over; 0: none */

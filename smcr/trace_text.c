@@ -48,10 +48,10 @@ static void add_peer(struct words *w, const uint8_t *id)
 
 static void add_gid(struct words *w, const uint8_t *gid)
 {
-    struct net_addr addr;
-    char text[NET_ADDR_STR_SIZE];
+    struct nornic_addr addr;
+    char text[NORNIC_ADDR_STR_SIZE];
     memcpy(addr.b, gid, sizeof addr.b);
-    add(w, ", GID %s", net_addr_str(&addr, text));
+    add(w, ", GID %s", nornic_addr_str(&addr, text));
 }
 
 /* --- CLC --- */

@@ -95,7 +95,7 @@ static const struct net_port_ops port_ops = {
 
 /* Socket, program, and the two joined; the program is attached last, when all that it leads to is there. */
 static int open_with(struct xdp_port *port, const struct net_interface *interface,
-                     const struct xdp_config *config, bool multi_buffer, struct net_error *why)
+                     const struct xdp_config *config, bool multi_buffer, struct nornic_error *why)
 {
     port->steer = (struct xdp_steer){.link_fd = -1};
     int err = xdp_socket_open(&port->socket, interface, config, multi_buffer, why);
@@ -118,7 +118,7 @@ static int open_with(struct xdp_port *port, const struct net_interface *interfac
 }
 
 static int open_patiently(struct xdp_port *port, const struct net_interface *interface,
-                          const struct xdp_config *config, bool multi_buffer, struct net_error *why)
+                          const struct xdp_config *config, bool multi_buffer, struct nornic_error *why)
 {
     int err = open_with(port, interface, config, multi_buffer, why);
     for (int i = 1; i < QUEUE_TRIES && err == -EBUSY; i++) {
@@ -141,7 +141,7 @@ static void describe(struct xdp_port *port, const struct net_interface *interfac
                                    .mode = port->mode};
 }
 
-static int check_config(const struct xdp_config *config, struct net_error *why)
+static int check_config(const struct xdp_config *config, struct nornic_error *why)
 {
     uint32_t n = config->ring_frames;
     if (n < NET_BURST || n > 65536 || (n & (n - 1)) != 0)
@@ -153,7 +153,7 @@ static int check_config(const struct xdp_config *config, struct net_error *why)
     return 0;
 }
 
-int xdp_port_open(const struct xdp_config *user_config, struct net_port **out, struct net_error *why)
+int xdp_port_open(const struct xdp_config *user_config, struct net_port **out, struct nornic_error *why)
 {
     struct xdp_config config = *user_config;
     struct net_interface interface;

@@ -23,7 +23,7 @@
 /* What the kernel may hold of ours on its way through a peer's queue: all slots, with its own overhead. */
 #define SEND_BUFFER_BYTES (64 << 20)
 
-static int make_area(struct xdp_socket *socket, uint32_t mtu_bytes, struct net_error *why)
+static int make_area(struct xdp_socket *socket, uint32_t mtu_bytes, struct nornic_error *why)
 {
     uint32_t frame_bytes = mtu_bytes + XDP_ETHER_MAX;
     socket->slot_chunks = (frame_bytes + XDP_CHUNK_BYTES - 1) / XDP_CHUNK_BYTES;
@@ -46,7 +46,7 @@ static int make_area(struct xdp_socket *socket, uint32_t mtu_bytes, struct net_e
     return 0;
 }
 
-static int explain_umem(const char *ifname, int err, struct net_error *why)
+static int explain_umem(const char *ifname, int err, struct nornic_error *why)
 {
     switch (err) {
     case -EPERM:
@@ -64,7 +64,7 @@ static int explain_umem(const char *ifname, int err, struct net_error *why)
     }
 }
 
-static int register_area(struct xdp_socket *socket, const char *ifname, struct net_error *why)
+static int register_area(struct xdp_socket *socket, const char *ifname, struct nornic_error *why)
 {
     struct xsk_umem_config config = {
         .fill_size = socket->ring_frames, .comp_size = socket->ring_frames, .frame_size = XDP_CHUNK_BYTES};
@@ -73,7 +73,8 @@ static int register_area(struct xdp_socket *socket, const char *ifname, struct n
     return err < 0 ? explain_umem(ifname, err, why) : 0;
 }
 
-static int explain_bind(const struct net_interface *interface, uint32_t queue, int err, struct net_error *why)
+static int explain_bind(const struct net_interface *interface, uint32_t queue, int err,
+                        struct nornic_error *why)
 {
     const char *name = interface->name;
     switch (err) {
@@ -98,7 +99,7 @@ static int explain_bind(const struct net_interface *interface, uint32_t queue, i
 }
 
 static int bind_queue(struct xdp_socket *socket, const struct net_interface *interface, uint32_t queue,
-                      struct net_error *why)
+                      struct nornic_error *why)
 {
     struct xsk_socket_config config = {
         .rx_size = socket->ring_frames,
@@ -138,7 +139,7 @@ static void fill_all(struct xdp_socket *socket)
 }
 
 int xdp_socket_open(struct xdp_socket *socket, const struct net_interface *interface,
-                    const struct xdp_config *config, bool multi_buffer, struct net_error *why)
+                    const struct xdp_config *config, bool multi_buffer, struct nornic_error *why)
 {
     memset(socket, 0, sizeof *socket);
     socket->multi_buffer = multi_buffer;

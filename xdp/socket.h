@@ -60,7 +60,7 @@ struct xdp_socket {
 /* Opens and binds a socket on a queue, multi_buffer if asked for. 0, -EINVAL if the kernel has no
  * multi-buffer AF_XDP, or another -errno with a sentence. */
 int xdp_socket_open(struct xdp_socket *socket, const struct net_interface *interface,
-                    const struct xdp_config *config, bool multi_buffer, struct net_error *why);
+                    const struct xdp_config *config, bool multi_buffer, struct nornic_error *why);
 /* Harmless on a zeroed or closed socket. */
 void xdp_socket_close(struct xdp_socket *socket);
 

@@ -18,14 +18,14 @@ static int say_nothing(enum libbpf_print_level level, const char *format, va_lis
     return 0;
 }
 
-int xdp_needs_privileges(const char *ifname, int errno_value, struct net_error *why)
+int xdp_needs_privileges(const char *ifname, int errno_value, struct nornic_error *why)
 {
     return net_error_set(why, errno_value,
                          "XDP on %s needs root, or the capabilities CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF",
                          ifname);
 }
 
-int xdp_mtu_too_large(const struct net_interface *interface, struct net_error *why)
+int xdp_mtu_too_large(const struct net_interface *interface, struct nornic_error *why)
 {
     const char *name = interface->name;
     return net_error_set(
@@ -35,7 +35,7 @@ int xdp_mtu_too_large(const struct net_interface *interface, struct net_error *w
         interface->mtu_bytes, name, XDP_MTU_ONE_BUFFER, name, XDP_MTU_ONE_BUFFER, name);
 }
 
-static int in_use(const char *ifname, struct net_error *why)
+static int in_use(const char *ifname, struct nornic_error *why)
 {
     return net_error_set(why, EBUSY,
                          "another running nornic has its XDP program on %s; end it first, or use another "
@@ -62,7 +62,7 @@ static int open_program(uint32_t id, char name[BPF_OBJ_NAME_LEN])
 
 /* Takes off a program of ours that has no link, hence no owner. With a link the kernel refuses. */
 static int remove_ours(const struct net_interface *interface, uint32_t mode_flag, int program_fd,
-                       struct net_error *why)
+                       struct nornic_error *why)
 {
     LIBBPF_OPTS(bpf_xdp_attach_opts, options, .old_prog_fd = program_fd);
     int err = bpf_xdp_detach((int)interface->index, mode_flag | XDP_FLAGS_REPLACE, &options);
@@ -72,7 +72,7 @@ static int remove_ours(const struct net_interface *interface, uint32_t mode_flag
 }
 
 static int clear_program(const struct net_interface *interface, uint32_t id, uint32_t mode_flag,
-                         struct net_error *why)
+                         struct nornic_error *why)
 {
     char name[BPF_OBJ_NAME_LEN] = "";
     if (id == 0)
@@ -97,7 +97,7 @@ static int clear_program(const struct net_interface *interface, uint32_t id, uin
     return err;
 }
 
-int xdp_steer_clear(const struct net_interface *interface, struct net_error *why)
+int xdp_steer_clear(const struct net_interface *interface, struct nornic_error *why)
 {
     LIBBPF_OPTS(bpf_xdp_query_opts, query);
     libbpf_print_fn_t print = libbpf_set_print(say_nothing);
@@ -121,7 +121,7 @@ static int set_roce_v1(struct bpf_object *object, uint32_t roce_v1)
     return map ? bpf_map__set_initial_value(map, &roce_v1, sizeof roce_v1) : -ENOENT;
 }
 
-int xdp_steer_load(struct xdp_steer *steer, bool frags, bool roce_v1, struct net_error *why)
+int xdp_steer_load(struct xdp_steer *steer, bool frags, bool roce_v1, struct nornic_error *why)
 {
     LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "nornic");
     libbpf_print_fn_t print = libbpf_set_print(say_nothing);
@@ -167,7 +167,7 @@ static int link_program(struct xdp_steer *steer, unsigned ifindex, uint32_t mode
 }
 
 static int explain_attach(const struct net_interface *interface, enum xdp_mode mode, int err,
-                          struct net_error *why)
+                          struct nornic_error *why)
 {
     const char *name = interface->name;
     if (err == -EPERM || err == -EACCES)
@@ -185,7 +185,7 @@ static int explain_attach(const struct net_interface *interface, enum xdp_mode m
 }
 
 int xdp_steer_attach(struct xdp_steer *steer, const struct net_interface *interface, enum xdp_mode mode,
-                     struct net_error *why)
+                     struct nornic_error *why)
 {
     int err = -EOPNOTSUPP;
     if (mode != XDP_MODE_GENERIC)

@@ -34,22 +34,22 @@ struct xdp_steer {
 
 /* Fails if a program is on the interface already: a foreign one (named in `why`), or that of a running
  * instance of ours. One of ours without an owner is taken off. 0, -EBUSY or another -errno. */
-int xdp_steer_clear(const struct net_interface *interface, struct net_error *why);
+int xdp_steer_clear(const struct net_interface *interface, struct nornic_error *why);
 
 /* Loads the program; `frags` says that it takes frames that span several buffers, `roce_v1` that it steers
  * RoCEv1 too. 0 or -errno. */
-int xdp_steer_load(struct xdp_steer *steer, bool frags, bool roce_v1, struct net_error *why);
+int xdp_steer_load(struct xdp_steer *steer, bool frags, bool roce_v1, struct nornic_error *why);
 
 /* Steers what `queue` receives to the AF_XDP socket `socket_fd`. 0 or -errno. */
 int xdp_steer_bind(struct xdp_steer *steer, uint32_t queue, int socket_fd);
 
 /* Attaches the loaded program in the mode asked for. 0 or -errno with a sentence. */
 int xdp_steer_attach(struct xdp_steer *steer, const struct net_interface *interface, enum xdp_mode mode,
-                     struct net_error *why);
+                     struct nornic_error *why);
 
 /* The sentences that the socket and the program share. Both return -errno_value. */
-int xdp_needs_privileges(const char *ifname, int errno_value, struct net_error *why);
-int xdp_mtu_too_large(const struct net_interface *interface, struct net_error *why);
+int xdp_needs_privileges(const char *ifname, int errno_value, struct nornic_error *why);
+int xdp_mtu_too_large(const struct net_interface *interface, struct nornic_error *why);
 
 /* Detaches and unloads; harmless on a zeroed `steer` whose link_fd is -1. */
 void xdp_steer_close(struct xdp_steer *steer);

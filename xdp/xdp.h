@@ -27,6 +27,6 @@ struct xdp_config {
  * copy). A program that a crashed run of ours left behind is recognised by its name and replaced; a foreign
  * XDP program is an error that names it. The port's `mode` says what was got. 0 or -errno with a sentence in
  * `why` (no such interface, privileges, no XDP support, MTU too large for XDP). */
-int xdp_port_open(const struct xdp_config *config, struct net_port **out, struct net_error *why);
+int xdp_port_open(const struct xdp_config *config, struct net_port **out, struct nornic_error *why);
 
 #endif

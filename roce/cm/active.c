@@ -15,21 +15,22 @@ static uint64_t round_trip_ns(const struct roce_cm_config *config)
 
 /* --- connect --- */
 
-static bool param_is_good(const struct roce_cm_id *id, const struct roce_cm_conn_param *param)
+static bool param_is_good(const struct roce_cm_id *id, const struct nornic_conn_param *param)
 {
-    size_t max_bytes = id->space == ROCE_CM_PS_UDP ? ROCE_CM_SIDR_REQ_USER_BYTES : ROCE_CM_REQ_USER_BYTES;
+    size_t max_bytes = id->space == NORNIC_PS_UDP ? ROCE_CM_SIDR_REQ_USER_BYTES : ROCE_CM_REQ_USER_BYTES;
     return param->retry_count <= 7 && param->rnr_retry_count <= 7 &&
-           param->responder_resources <= ROCE_MAX_RD_ATOMIC && param->initiator_depth <= ROCE_MAX_RD_ATOMIC &&
+           param->responder_resources <= NORNIC_MAX_RD_ATOMIC &&
+           param->initiator_depth <= NORNIC_MAX_RD_ATOMIC &&
            roce_cm_private_fits(param->private_data, param->private_data_len, max_bytes);
 }
 
 static bool route_is_good(const struct roce_cm *cm, const struct roce_cm_route *route)
 {
-    const struct roce_av *av = &route->path.av;
-    const struct roce_gid *gid = roce_dev_gid_get(cm->dev, av->sgid_index);
-    return gid && net_addr_is_v4(&gid->addr) == net_addr_is_v4(&av->dgid) && !net_addr_is_zero(&av->dgid) &&
-           !net_addr_is_multicast(&av->dgid) && route->dst_port != 0 && av->sl < 8 &&
-           roce_dev_pkey_get(cm->dev, route->path.pkey_index) != 0;
+    const struct nornic_av *av = &route->path.av;
+    const struct nornic_gid *gid = roce_dev_gid_get(cm->dev, av->sgid_index);
+    return gid && nornic_addr_is_v4(&gid->addr) == nornic_addr_is_v4(&av->dgid) &&
+           !nornic_addr_is_zero(&av->dgid) && !nornic_addr_is_multicast(&av->dgid) && route->dst_port != 0 &&
+           av->sl < 8 && roce_dev_pkey_get(cm->dev, route->path.pkey_index) != 0;
 }
 
 static void take_route(struct roce_cm_id *id, const struct roce_cm_route *route)
@@ -43,14 +44,14 @@ static void take_route(struct roce_cm_id *id, const struct roce_cm_route *route)
     id->service_id = (uint64_t)id->space << 16 | route->dst_port;
 }
 
-static void take_param(struct roce_cm_id *id, const struct roce_cm_conn_param *param)
+static void take_param(struct roce_cm_id *id, const struct nornic_conn_param *param)
 {
     const struct roce_cm_config *config = &id->cm->config;
     id->terms = (struct roce_cm_terms){
         .responder_resources = param->responder_resources,
         .initiator_depth = param->initiator_depth,
         .retry_count = param->retry_count,
-        .path_mtu = (uint8_t)roce_mtu_for_port(config->port_mtu_bytes),
+        .path_mtu = (uint8_t)nornic_mtu_for_port(config->port_mtu_bytes),
         .rq_psn = (uint32_t)roce_cm_random(id->cm) & 0xffffff,
     };
     id->max_retries = config->max_retries;
@@ -61,18 +62,18 @@ static void take_param(struct roce_cm_id *id, const struct roce_cm_conn_param *p
 /* A UD QP has no peer: it goes all the way now. */
 static int move_for_connect(struct roce_cm_id *id, uint64_t now_ns)
 {
-    int err = roce_cm_qp_move(id, ROCE_QPS_INIT, now_ns);
-    if (err || id->space != ROCE_CM_PS_UDP)
+    int err = roce_cm_qp_move(id, NORNIC_QPS_INIT, now_ns);
+    if (err || id->space != NORNIC_PS_UDP)
         return err;
-    err = roce_cm_qp_move(id, ROCE_QPS_RTR, now_ns);
-    return err ? err : roce_cm_qp_move(id, ROCE_QPS_RTS, now_ns);
+    err = roce_cm_qp_move(id, NORNIC_QPS_RTR, now_ns);
+    return err ? err : roce_cm_qp_move(id, NORNIC_QPS_RTS, now_ns);
 }
 
 int roce_cm_connect(struct roce_cm_id *id, const struct roce_cm_route *route, struct roce_qp *qp,
-                    const struct roce_cm_conn_param *param, uint64_t now_ns)
+                    const struct nornic_conn_param *param, uint64_t now_ns)
 {
-    static const struct roce_cm_conn_param nothing;
-    bool datagrams = id->space == ROCE_CM_PS_UDP;
+    static const struct nornic_conn_param nothing;
+    bool datagrams = id->space == NORNIC_PS_UDP;
     param = param ? param : &nothing;
     if (id->used || !param_is_good(id, param) || !route_is_good(id->cm, route))
         return -EINVAL;
@@ -182,7 +183,7 @@ static void decline(struct roce_cm_id *id, uint16_t reason, int status, const st
     id->state = ROCE_CM_REP_RCVD_STATE;
     id->remote_comm_id = rep->local_comm_id;
     roce_cm_send_rej(id, reason, NULL, 0, now_ns);
-    roce_cm_event_tell(id, ROCE_CM_EVENT_CONNECT_ERROR, status, NULL, 0);
+    roce_cm_event_tell(id, NORNIC_CM_EVENT_CONNECT_ERROR, status, NULL, 0);
     roce_cm_qp_error(id, now_ns);
     roce_cm_to_timewait(id, now_ns);
 }
@@ -195,7 +196,7 @@ static void rx_answer(struct roce_cm *cm, struct roce_cm_id *id, const struct ro
         roce_cm_count(cm, rx_bad_value);
         return decline(id, ROCE_CM_REJ_UNSUPPORTED, -EPROTO, rep, now_ns);
     }
-    if (rep->initiator_depth > ROCE_MAX_RD_ATOMIC)
+    if (rep->initiator_depth > NORNIC_MAX_RD_ATOMIC)
         return decline(id, ROCE_CM_REJ_INSUFFICIENT_RESOURCES, -EPROTO, rep, now_ns);
     if (old) { /* ROCE-CM-50 */
         decline(id, ROCE_CM_REJ_STALE_CONN, -ESTALE, rep, now_ns);
@@ -205,21 +206,21 @@ static void rx_answer(struct roce_cm *cm, struct roce_cm_id *id, const struct ro
     if (!id->qp) {
         id->state = ROCE_CM_REP_RCVD_STATE;
         roce_timer_cancel(&cm->timers, &id->timer);
-        roce_cm_event_tell(id, ROCE_CM_EVENT_CONNECT_RESPONSE, 0, rep->private_data,
+        roce_cm_event_tell(id, NORNIC_CM_EVENT_CONNECT_RESPONSE, 0, rep->private_data,
                            ROCE_CM_REP_PRIVATE_BYTES);
         return;
     }
     /* the access rights follow what was agreed on; then ROCE-CM-53 */
-    int err = roce_cm_qp_move(id, ROCE_QPS_INIT, now_ns);
+    int err = roce_cm_qp_move(id, NORNIC_QPS_INIT, now_ns);
     if (!err)
-        err = roce_cm_qp_move(id, ROCE_QPS_RTR, now_ns);
+        err = roce_cm_qp_move(id, NORNIC_QPS_RTR, now_ns);
     if (!err)
-        err = roce_cm_qp_move(id, ROCE_QPS_RTS, now_ns);
+        err = roce_cm_qp_move(id, NORNIC_QPS_RTS, now_ns);
     if (err)
         return decline(id, ROCE_CM_REJ_CONSUMER, err, rep, now_ns);
     roce_cm_send_rtu(id, NULL, 0, now_ns);
     roce_cm_to_established(id);
-    roce_cm_event_tell(id, ROCE_CM_EVENT_ESTABLISHED, 0, rep->private_data, ROCE_CM_REP_PRIVATE_BYTES);
+    roce_cm_event_tell(id, NORNIC_CM_EVENT_ESTABLISHED, 0, rep->private_data, ROCE_CM_REP_PRIVATE_BYTES);
 }
 
 void roce_cm_rx_rep(struct roce_cm *cm, const struct roce_cm_path *path, const struct roce_cm_mad *mad,

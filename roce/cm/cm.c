@@ -35,10 +35,10 @@ uint8_t roce_cm_ack_timeout(uint8_t packet_life_time, uint8_t ack_delay)
 }
 
 /* Like a port GUID that Linux gives an interface without one: the MAC address with ff:fe in the middle. */
-static uint64_t guid_of_mac(const struct net_mac *mac)
+static uint64_t guid_of_mac(const struct nornic_mac *mac)
 {
     uint64_t guid = 0;
-    for (unsigned i = 0; i < NET_MAC_BYTES; i++) {
+    for (unsigned i = 0; i < NORNIC_MAC_BYTES; i++) {
         guid = guid << 8 | (mac->b[i] ^ (i == 0 ? 2u : 0u));
         if (i == 2)
             guid = guid << 16 | 0xfffe;
@@ -48,14 +48,14 @@ static uint64_t guid_of_mac(const struct net_mac *mac)
 
 static bool config_is_good(const struct roce_cm_config *c)
 {
-    return c->random.next && (!c->wire || c->wire->send) && roce_mtu_for_port(c->port_mtu_bytes) != 0 &&
+    return c->random.next && (!c->wire || c->wire->send) && nornic_mtu_for_port(c->port_mtu_bytes) != 0 &&
            c->max_ids < UINT32_C(1) << 24 && c->response_timeout < 32 && c->packet_life_time < 32 &&
            c->ack_delay < 32 && c->mra_timeout < 32 && c->max_retries < 16;
 }
 
 static void complete_config(struct roce_cm_config *c, const struct roce_dev *dev)
 {
-    const struct roce_gid *gid = roce_dev_gid_get(dev, 0);
+    const struct nornic_gid *gid = roce_dev_gid_get(dev, 0);
     if (c->ca_guid == 0 && gid)
         c->ca_guid = guid_of_mac(&gid->mac);
     if (c->ca_guid == 0)

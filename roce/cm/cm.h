@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "net/addr.h"
+#include "nornic/addr.h"
+#include "nornic/cm.h"
 #include "rdma/mem.h"
 #include "roce/cm/mad.h"
 #include "roce/roce.h"
@@ -23,7 +24,7 @@ struct roce_cm_id;
 
 /* Between two CMs, and of the connection that they make. */
 struct roce_cm_path {
-    struct roce_av av;   /* to the peer: dgid its address, sgid_index ours, dst_mac resolved */
+    struct nornic_av av; /* to the peer: dgid its address, sgid_index ours, dst_mac resolved */
     uint32_t remote_qpn; /* where its CM is: 1 */
     uint16_t pkey_index;
 };
@@ -98,13 +99,6 @@ const struct roce_cm_counters *roce_cm_counters(const struct roce_cm *cm);
 
 /* --- ids --- */
 
-/* Port spaces, as the upper half of a service id writes them (ROCE-CM-60). */
-enum roce_cm_port_space {
-    ROCE_CM_PS_TCP = 0x0106, /* RC */
-    ROCE_CM_PS_UDP = 0x0111, /* UD, by service id resolution */
-    ROCE_CM_PS_IB = 0x013f,  /* RC */
-};
-
 /* ROCE section 16.5. */
 /* clang-format off */
 #define ROCE_CM_STATES(S)                                                                          \
@@ -121,7 +115,7 @@ enum roce_cm_state {
 const char *roce_cm_state_name(enum roce_cm_state state); /* "REQ_SENT" */
 
 /* `ctx`: the caller's, of roce_cm_id_ctx(). 0, -EINVAL, -ENOSPC or -ENOMEM. */
-int roce_cm_id_create(struct roce_cm *cm, enum roce_cm_port_space space, void *ctx, struct roce_cm_id **out);
+int roce_cm_id_create(struct roce_cm *cm, enum nornic_port_space space, void *ctx, struct roce_cm_id **out);
 
 /* Gives an id back, in any state: what is open is rejected or disconnected (a connection goes on by itself
  * until the peer has agreed and its QPN may be used again), events that wait are dropped. Requests that a
@@ -136,7 +130,7 @@ enum roce_cm_state roce_cm_id_state(const struct roce_cm_id *id);
 
 /* What an id is bound and connected to; zero before it is known. */
 struct roce_cm_endpoints {
-    struct net_addr local, remote;
+    struct nornic_addr local, remote;
     uint16_t local_port, remote_port;
     uint32_t local_qpn, remote_qpn;
     struct roce_cm_path path; /* to the peer */
@@ -146,23 +140,7 @@ void roce_cm_id_endpoints(const struct roce_cm_id *id, struct roce_cm_endpoints 
 /* Takes requests for `port` (0: one that is free; see the endpoints) of an address of the device, or of all
  * of them (NULL). At most `backlog` requests wait for an answer of the application; more are dropped, so
  * that their senders try again. 0, -EINVAL or -EADDRINUSE. */
-int roce_cm_listen(struct roce_cm_id *id, const struct net_addr *addr, uint16_t port, unsigned backlog);
-
-/* What both ends of a connection agree on; the meaning of each is librdmacm's. */
-struct roce_cm_conn_param {
-    const void *private_data; /* borrowed for the call; may be NULL */
-    uint8_t private_data_len;
-    uint8_t responder_resources; /* READs and atomics that we take at once */
-    uint8_t initiator_depth;     /* and that we have outstanding */
-    bool flow_control;
-    uint8_t retry_count;     /* 0..7, of the peer's QP and of ours; connect only */
-    uint8_t rnr_retry_count; /* 0..7, of the peer's QP */
-    bool srq;                /* the QP takes its receives from an SRQ */
-    uint32_t qp_num;         /* when `qp` is NULL */
-    uint32_t qkey;           /* UD; 0: ROCE_CM_QKEY */
-};
-
-#define ROCE_CM_QKEY 0x01234567 /* ROCE-CM-62 */
+int roce_cm_listen(struct roce_cm_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog);
 
 /* User's bytes in the private data of a REQ and a SIDR_REQ, after the addresses (ROCE-CM-61). */
 #define ROCE_CM_REQ_USER_BYTES      (ROCE_CM_REQ_PRIVATE_BYTES - ROCE_CM_IP_HDR_BYTES)
@@ -182,12 +160,12 @@ struct roce_cm_route {
  * roce_qp_modify() says) or -EADDRINUSE: the QPN belongs to a connection, maybe one in TIMEWAIT (ROCE
  * section 16.5). */
 int roce_cm_connect(struct roce_cm_id *id, const struct roce_cm_route *route, struct roce_qp *qp,
-                    const struct roce_cm_conn_param *param, uint64_t now_ns);
+                    const struct nornic_conn_param *param, uint64_t now_ns);
 
 /* Answers CONNECT_REQUEST. The QP goes through INIT and RTR to RTS before the answer leaves (ROCE-CM-53):
  * the peer's data may come before ESTABLISHED. Values above those of the request are lowered to them.
  * `param` NULL: those of the request. Errors as roce_cm_connect(). */
-int roce_cm_accept(struct roce_cm_id *id, struct roce_qp *qp, const struct roce_cm_conn_param *param,
+int roce_cm_accept(struct roce_cm_id *id, struct roce_qp *qp, const struct nornic_conn_param *param,
                    uint64_t now_ns);
 
 /* Refuses CONNECT_REQUEST or CONNECT_RESPONSE. `reason` 0: consumer reject. At most
@@ -198,7 +176,7 @@ int roce_cm_reject(struct roce_cm_id *id, uint16_t reason, const void *private_d
 /* After CONNECT_RESPONSE, with the QP in RTS: the connection stands. 0 or -EINVAL. */
 int roce_cm_establish(struct roce_cm_id *id, const void *private_data, uint8_t len_bytes, uint64_t now_ns);
 
-/* The QP has seen data (ROCE_EVENT_COMM_EST) before the RTU came. 0, or -EINVAL in other states. */
+/* The QP has seen data (NORNIC_EVENT_COMM_EST) before the RTU came. 0, or -EINVAL in other states. */
 int roce_cm_notify_established(struct roce_cm_id *id, uint64_t now_ns);
 
 /* Asks the peer for patience while the application thinks about CONNECT_REQUEST or CONNECT_RESPONSE:
@@ -215,30 +193,13 @@ void roce_cm_forget_qp(struct roce_cm_id *id);
 
 /* The attributes, and which, that take the id's QP to INIT, RTR or RTS: what the CM itself would use
  * (ROCE-CM-30 to 36, ROCE-INT-23 to 25). 0, or -EINVAL where they are not known yet. */
-int roce_cm_qp_attr(const struct roce_cm_id *id, enum roce_qp_state to, struct roce_qp_attr *attr,
+int roce_cm_qp_attr(const struct roce_cm_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,
                     uint32_t *mask);
 
 /* --- events --- */
 
-/* Values of librdmacm. The CM raises those of ROCE section 16.5; the others are for who resolves addresses on
- * top of it (ROCE-CM-64). */
-/* clang-format off */
-#define ROCE_CM_EVENTS(E)                                                                          \
-    E(ADDR_RESOLVED, 0) E(ADDR_ERROR, 1) E(ROUTE_RESOLVED, 2) E(ROUTE_ERROR, 3)                    \
-    E(CONNECT_REQUEST, 4) E(CONNECT_RESPONSE, 5) E(CONNECT_ERROR, 6) E(UNREACHABLE, 7)             \
-    E(REJECTED, 8) E(ESTABLISHED, 9) E(DISCONNECTED, 10) E(DEVICE_REMOVAL, 11)                     \
-    E(MULTICAST_JOIN, 12) E(MULTICAST_ERROR, 13) E(ADDR_CHANGE, 14) E(TIMEWAIT_EXIT, 15)
-/* clang-format on */
-
-enum roce_cm_event_type {
-#define ROCE_CM_EVENT_ENUM_(name, value) ROCE_CM_EVENT_##name = value,
-    ROCE_CM_EVENTS(ROCE_CM_EVENT_ENUM_)
-#undef ROCE_CM_EVENT_ENUM_
-};
-const char *roce_cm_event_name(enum roce_cm_event_type type); /* "CONNECT_REQUEST" */
-
 struct roce_cm_event {
-    enum roce_cm_event_type type;
+    enum nornic_cm_event_type type;
     struct roce_cm_id *id;        /* CONNECT_REQUEST: a new one, now the application's */
     struct roce_cm_id *listen_id; /* CONNECT_REQUEST */
     /* REJECTED: enum roce_cm_rej_reason. UNREACHABLE: enum roce_cm_sidr_status, or -ETIMEDOUT. CONNECT_ERROR,

@@ -5,13 +5,13 @@
 
 #include "roce/cm/id.h"
 
-const char *roce_cm_event_name(enum roce_cm_event_type type)
+const char *nornic_cm_event_name(enum nornic_cm_event_type type)
 {
     switch (type) {
-#define EVENT_CASE(name, value) \
-    case ROCE_CM_EVENT_##name:  \
+#define EVENT_CASE(name, value)  \
+    case NORNIC_CM_EVENT_##name: \
         return #name;
-        ROCE_CM_EVENTS(EVENT_CASE)
+        NORNIC_CM_EVENTS(EVENT_CASE)
 #undef EVENT_CASE
     }
     return "?";
@@ -26,7 +26,7 @@ static struct roce_cm_event_slot *free_slot(struct roce_cm_id *id)
     return NULL;
 }
 
-struct roce_cm_event *roce_cm_event_new(struct roce_cm_id *id, enum roce_cm_event_type type, int status)
+struct roce_cm_event *roce_cm_event_new(struct roce_cm_id *id, enum nornic_cm_event_type type, int status)
 {
     struct roce_cm *cm = id->cm;
     struct roce_cm_event_slot *slot = free_slot(id);
@@ -58,8 +58,8 @@ void roce_cm_event_private(struct roce_cm_event *event, const uint8_t *data, siz
     event->private_data_len = (uint8_t)len_bytes;
 }
 
-void roce_cm_event_tell(struct roce_cm_id *id, enum roce_cm_event_type type, int status, const uint8_t *data,
-                        size_t len_bytes)
+void roce_cm_event_tell(struct roce_cm_id *id, enum nornic_cm_event_type type, int status,
+                        const uint8_t *data, size_t len_bytes)
 {
     if (id->owned)
         roce_cm_event_private(roce_cm_event_new(id, type, status), data, len_bytes);
@@ -68,7 +68,7 @@ void roce_cm_event_tell(struct roce_cm_id *id, enum roce_cm_event_type type, int
 void roce_cm_event_end(struct roce_cm_id *id, int status, const uint8_t *data, size_t len_bytes)
 {
     if (!id->told_end)
-        roce_cm_event_tell(id, ROCE_CM_EVENT_DISCONNECTED, status, data, len_bytes);
+        roce_cm_event_tell(id, NORNIC_CM_EVENT_DISCONNECTED, status, data, len_bytes);
     id->told_end = true;
 }
 
@@ -108,7 +108,7 @@ bool roce_cm_get_event(struct roce_cm *cm, struct roce_cm_event *event)
     *event = slot->event;
     slot->used = false;
     struct roce_cm_id *id = event->id;
-    if (event->type == ROCE_CM_EVENT_CONNECT_REQUEST) {
+    if (event->type == NORNIC_CM_EVENT_CONNECT_REQUEST) {
         event->listen_id = id->listener;
         event->listen_id->unacked++;
         id->owned = true;
@@ -122,7 +122,7 @@ bool roce_cm_get_event(struct roce_cm *cm, struct roce_cm_event *event)
 
 void roce_cm_ack_event(const struct roce_cm_event *event)
 {
-    struct roce_cm_id *id = event->type == ROCE_CM_EVENT_CONNECT_REQUEST ? event->listen_id : event->id;
+    struct roce_cm_id *id = event->type == NORNIC_CM_EVENT_CONNECT_REQUEST ? event->listen_id : event->id;
     assert(id->unacked > 0);
     id->unacked--;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define SLOTS      256 /* receives that wait, and sends on their way: powers of two */
-#define RECV_BYTES (ROCE_L3_AREA_BYTES + ROCE_MAD_BYTES)
+#define RECV_BYTES (NORNIC_L3_AREA_BYTES + ROCE_MAD_BYTES)
 #define GSI_QKEY   0x80010000u /* ROCE-GSI-1 */
 #define POLL_BURST 16
 
@@ -17,7 +17,7 @@ struct roce_cm_gsi {
     struct rdma_cq *cq;
     struct rdma_mr *mr;
     struct roce_qp *qp;
-    struct rdma_ah *ah[SLOTS]; /* of a send on its way; NULL: free */
+    struct nornic_ah *ah[SLOTS]; /* of a send on its way; NULL: free */
     unsigned next_slot;
     uint64_t *dropped; /* a counter of the CM */
     struct {
@@ -28,23 +28,23 @@ struct roce_cm_gsi {
 
 static void post_recv(struct roce_cm_gsi *gsi, unsigned slot)
 {
-    struct rdma_sge sge = {
+    struct nornic_sge sge = {
         .addr = (uintptr_t)gsi->buffers.recv[slot], .len_bytes = RECV_BYTES, .lkey = gsi->mr->lkey};
-    struct rdma_recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1};
+    struct nornic_recv_wr wr = {.wr_id = slot, .sg_list = &sge, .num_sge = 1};
     roce_post_recv(gsi->qp, &wr, NULL);
 }
 
 /* From RESET to RTS, with every receive posted. */
 static int start(struct roce_cm_gsi *gsi, uint64_t now_ns)
 {
-    struct roce_qp_attr attr = {.state = ROCE_QPS_INIT, .pkey_index = 0, .qkey = GSI_QKEY};
-    int err = roce_qp_modify(gsi->qp, &attr, ROCE_QP_STATE | ROCE_QP_PKEY_INDEX | ROCE_QP_QKEY, now_ns);
+    struct nornic_qp_attr attr = {.state = NORNIC_QPS_INIT, .pkey_index = 0, .qkey = GSI_QKEY};
+    int err = roce_qp_modify(gsi->qp, &attr, NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_QKEY, now_ns);
     for (unsigned slot = 0; slot < SLOTS && !err; slot++)
         post_recv(gsi, slot);
-    attr.state = ROCE_QPS_RTR;
-    err = err ? err : roce_qp_modify(gsi->qp, &attr, ROCE_QP_STATE, now_ns);
-    attr.state = ROCE_QPS_RTS;
-    return err ? err : roce_qp_modify(gsi->qp, &attr, ROCE_QP_STATE | ROCE_QP_SQ_PSN, now_ns);
+    attr.state = NORNIC_QPS_RTR;
+    err = err ? err : roce_qp_modify(gsi->qp, &attr, NORNIC_QP_STATE, now_ns);
+    attr.state = NORNIC_QPS_RTS;
+    return err ? err : roce_qp_modify(gsi->qp, &attr, NORNIC_QP_STATE | NORNIC_QP_SQ_PSN, now_ns);
 }
 
 static int create_objects(struct roce_cm_gsi *gsi)
@@ -54,9 +54,9 @@ static int create_objects(struct roce_cm_gsi *gsi)
     if (!err)
         err = rdma_cq_create(&gsi->mem, &cq, &gsi->cq);
     if (!err)
-        err = rdma_mr_reg(gsi->pd, &gsi->buffers, sizeof gsi->buffers, RDMA_ACCESS_LOCAL_WRITE, &gsi->mr);
+        err = rdma_mr_reg(gsi->pd, &gsi->buffers, sizeof gsi->buffers, NORNIC_ACCESS_LOCAL_WRITE, &gsi->mr);
     struct roce_qp_config qp = {
-        .type = ROCE_QPT_GSI,
+        .type = NORNIC_QPT_GSI,
         .pd = gsi->pd,
         .send_cq = gsi->cq,
         .recv_cq = gsi->cq,
@@ -114,13 +114,13 @@ void roce_cm_gsi_send(void *ctx, const struct roce_cm_path *path, const uint8_t 
         return;
     }
     memcpy(gsi->buffers.send[slot], mad, ROCE_MAD_BYTES);
-    struct rdma_sge sge = {
+    struct nornic_sge sge = {
         .addr = (uintptr_t)gsi->buffers.send[slot], .len_bytes = ROCE_MAD_BYTES, .lkey = gsi->mr->lkey};
-    struct rdma_send_wr wr = {
+    struct nornic_send_wr wr = {
         .wr_id = SLOTS + slot,
         .sg_list = &sge,
         .num_sge = 1,
-        .opcode = RDMA_WR_SEND,
+        .opcode = NORNIC_WR_SEND,
         .ud = {.ah = gsi->ah[slot],
                .remote_qpn = path->remote_qpn,
                .remote_qkey = GSI_QKEY,
@@ -135,37 +135,38 @@ void roce_cm_gsi_send(void *ctx, const struct roce_cm_path *path, const uint8_t 
     gsi->next_slot = (slot + 1) % SLOTS;
 }
 
-static void send_done(struct roce_cm_gsi *gsi, const struct rdma_wc *wc)
+static void send_done(struct roce_cm_gsi *gsi, const struct nornic_wc *wc)
 {
     unsigned slot = (unsigned)(wc->wr_id - SLOTS);
-    *gsi->dropped += wc->status != RDMA_WC_SUCCESS;
+    *gsi->dropped += wc->status != NORNIC_WC_SUCCESS;
     roce_ah_destroy(gsi->ah[slot]);
     gsi->ah[slot] = NULL;
 }
 
-static void recv_done(struct roce_cm_gsi *gsi, struct roce_cm *cm, const struct rdma_wc *wc, uint64_t now_ns)
+static void recv_done(struct roce_cm_gsi *gsi, struct roce_cm *cm, const struct nornic_wc *wc,
+                      uint64_t now_ns)
 {
     unsigned slot = (unsigned)wc->wr_id;
     const uint8_t *buffer = gsi->buffers.recv[slot];
     struct roce_cm_path path = {.remote_qpn = wc->src_qpn, .pkey_index = wc->pkey_index};
-    if (wc->status != RDMA_WC_SUCCESS)
+    if (wc->status != NORNIC_WC_SUCCESS)
         return;
-    if (wc->byte_len >= ROCE_L3_AREA_BYTES && roce_ah_from_wc(gsi->dev, wc, buffer, &path.av) == 0)
-        roce_cm_input(cm, &path, buffer + ROCE_L3_AREA_BYTES, wc->byte_len - ROCE_L3_AREA_BYTES, now_ns);
+    if (wc->byte_len >= NORNIC_L3_AREA_BYTES && roce_ah_from_wc(gsi->dev, wc, buffer, &path.av) == 0)
+        roce_cm_input(cm, &path, buffer + NORNIC_L3_AREA_BYTES, wc->byte_len - NORNIC_L3_AREA_BYTES, now_ns);
     post_recv(gsi, slot);
 }
 
 /* A send to an address that went away in between stops the send queue (ROCE-QP-6). */
 static void revive(struct roce_cm_gsi *gsi, uint64_t now_ns)
 {
-    struct roce_qp_attr attr = {.state = ROCE_QPS_RTS};
-    if (roce_qp_state(gsi->qp) == ROCE_QPS_SQE)
-        roce_qp_modify(gsi->qp, &attr, ROCE_QP_STATE, now_ns);
+    struct nornic_qp_attr attr = {.state = NORNIC_QPS_RTS};
+    if (roce_qp_state(gsi->qp) == NORNIC_QPS_SQE)
+        roce_qp_modify(gsi->qp, &attr, NORNIC_QP_STATE, now_ns);
 }
 
 void roce_cm_gsi_poll(struct roce_cm_gsi *gsi, struct roce_cm *cm, uint64_t now_ns)
 {
-    struct rdma_wc wc[POLL_BURST];
+    struct nornic_wc wc[POLL_BURST];
     int n;
     while ((n = rdma_cq_poll(gsi->cq, wc, POLL_BURST)) > 0)
         for (int i = 0; i < n; i++) {

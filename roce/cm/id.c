@@ -9,12 +9,12 @@
 #define PORT_FIRST 32768 /* ports that are drawn */
 #define PORT_COUNT 28232
 
-static bool is_space(enum roce_cm_port_space space)
+static bool is_space(enum nornic_port_space space)
 {
-    return space == ROCE_CM_PS_TCP || space == ROCE_CM_PS_UDP || space == ROCE_CM_PS_IB;
+    return space == NORNIC_PS_TCP || space == NORNIC_PS_UDP || space == NORNIC_PS_IB;
 }
 
-struct roce_cm_id *roce_cm_id_new(struct roce_cm *cm, enum roce_cm_port_space space)
+struct roce_cm_id *roce_cm_id_new(struct roce_cm *cm, enum nornic_port_space space)
 {
     if (cm->free_count == 0)
         return NULL;
@@ -104,12 +104,12 @@ void roce_cm_peer_unbind(struct roce_cm_id *id)
 
 /* --- keys --- */
 
-static void words_of(const struct net_addr *addr, uint64_t *words)
+static void words_of(const struct nornic_addr *addr, uint64_t *words)
 {
     memcpy(words, addr->b, sizeof addr->b);
 }
 
-struct roce_cm_key roce_cm_service_key(uint64_t service_id, const struct net_addr *addr)
+struct roce_cm_key roce_cm_service_key(uint64_t service_id, const struct nornic_addr *addr)
 {
     struct roce_cm_key key = {{service_id}};
     words_of(addr, key.word + 1);
@@ -121,7 +121,7 @@ struct roce_cm_key roce_cm_peer_key(uint64_t guid, uint32_t comm_id)
     return (struct roce_cm_key){{guid, comm_id, 0}};
 }
 
-struct roce_cm_key roce_cm_sidr_key(const struct net_addr *peer, uint32_t request_id)
+struct roce_cm_key roce_cm_sidr_key(const struct nornic_addr *peer, uint32_t request_id)
 {
     struct roce_cm_key key = {{request_id}};
     words_of(peer, key.word + 1);
@@ -133,22 +133,22 @@ struct roce_cm_key roce_cm_qpn_key(uint64_t guid, uint32_t qpn)
     return (struct roce_cm_key){{guid, qpn, 0}};
 }
 
-struct roce_cm_id *roce_cm_listener(struct roce_cm *cm, uint64_t service_id, const struct net_addr *addr)
+struct roce_cm_id *roce_cm_listener(struct roce_cm *cm, uint64_t service_id, const struct nornic_addr *addr)
 {
-    static const struct net_addr any;
+    static const struct nornic_addr any;
     struct roce_cm_id *id = roce_cm_table_find(&cm->by_service, roce_cm_service_key(service_id, addr));
     return id ? id : roce_cm_table_find(&cm->by_service, roce_cm_service_key(service_id, &any));
 }
 
 /* ROCE-CM-60. */
-static uint64_t service_id_of(enum roce_cm_port_space space, uint16_t port)
+static uint64_t service_id_of(enum nornic_port_space space, uint16_t port)
 {
     return (uint64_t)space << 16 | port;
 }
 
-uint16_t roce_cm_draw_port(struct roce_cm *cm, enum roce_cm_port_space space)
+uint16_t roce_cm_draw_port(struct roce_cm *cm, enum nornic_port_space space)
 {
-    static const struct net_addr any;
+    static const struct nornic_addr any;
     uint32_t first = (uint32_t)(roce_cm_random(cm) % PORT_COUNT);
     for (uint32_t i = 0; i < PORT_COUNT; i++) {
         uint16_t port = (uint16_t)(PORT_FIRST + (first + i) % PORT_COUNT);
@@ -160,7 +160,7 @@ uint16_t roce_cm_draw_port(struct roce_cm *cm, enum roce_cm_port_space space)
 
 /* --- what the application does with them --- */
 
-int roce_cm_id_create(struct roce_cm *cm, enum roce_cm_port_space space, void *ctx, struct roce_cm_id **out)
+int roce_cm_id_create(struct roce_cm *cm, enum nornic_port_space space, void *ctx, struct roce_cm_id **out)
 {
     if (!is_space(space))
         return -EINVAL;
@@ -176,21 +176,21 @@ int roce_cm_id_create(struct roce_cm *cm, enum roce_cm_port_space space, void *c
     return 0;
 }
 
-int roce_cm_find_gid(const struct roce_cm *cm, const struct net_addr *addr)
+int roce_cm_find_gid(const struct roce_cm *cm, const struct nornic_addr *addr)
 {
     for (unsigned i = 0; i <= UINT8_MAX; i++) {
-        const struct roce_gid *gid = roce_dev_gid_get(cm->dev, i);
-        if (gid && net_addr_equal(&gid->addr, addr))
+        const struct nornic_gid *gid = roce_dev_gid_get(cm->dev, i);
+        if (gid && nornic_addr_equal(&gid->addr, addr))
             return (int)i;
     }
     return -1;
 }
 
-int roce_cm_listen(struct roce_cm_id *id, const struct net_addr *addr, uint16_t port, unsigned backlog)
+int roce_cm_listen(struct roce_cm_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog)
 {
-    static const struct net_addr any;
+    static const struct nornic_addr any;
     struct roce_cm *cm = id->cm;
-    bool anywhere = !addr || net_addr_is_zero(addr);
+    bool anywhere = !addr || nornic_addr_is_zero(addr);
     if (id->used || backlog == 0 || (!anywhere && roce_cm_find_gid(cm, addr) < 0))
         return -EINVAL;
     port = port ? port : roce_cm_draw_port(cm, id->space);

@@ -31,7 +31,7 @@ struct roce_cm_terms {
 struct roce_cm_id {
     struct roce_cm *cm;
     enum roce_cm_state state;
-    enum roce_cm_port_space space;
+    enum nornic_port_space space;
     uint32_t slot;
     uint32_t comm_id; /* Local Comm ID; Request ID of a SIDR_REQ of ours */
     bool owned;       /* by the application; else it lives by its timer, or by an event that waits */
@@ -43,7 +43,7 @@ struct roce_cm_id {
 
     /* addresses */
     struct roce_cm_path path; /* to the peer */
-    struct net_addr local_addr;
+    struct nornic_addr local_addr;
     uint16_t local_port, remote_port;
     uint64_t service_id;
 
@@ -112,7 +112,7 @@ uint8_t roce_cm_ack_timeout(uint8_t packet_life_time, uint8_t ack_delay);
 /* --- ids: id.c --- */
 
 /* NULL: over the limit, or no memory. */
-struct roce_cm_id *roce_cm_id_new(struct roce_cm *cm, enum roce_cm_port_space space);
+struct roce_cm_id *roce_cm_id_new(struct roce_cm *cm, enum nornic_port_space space);
 void roce_cm_id_free(struct roce_cm_id *id);
 /* By our Comm ID. */
 struct roce_cm_id *roce_cm_id_find(struct roce_cm *cm, uint32_t comm_id);
@@ -124,34 +124,34 @@ void roce_cm_child_settle(struct roce_cm_id *child);
 void roce_cm_peer_bind(struct roce_cm_id *id);
 void roce_cm_peer_unbind(struct roce_cm_id *id);
 /* The index of an address in the GID table, or -1. */
-int roce_cm_find_gid(const struct roce_cm *cm, const struct net_addr *addr);
+int roce_cm_find_gid(const struct roce_cm *cm, const struct nornic_addr *addr);
 
-struct roce_cm_key roce_cm_service_key(uint64_t service_id, const struct net_addr *addr);
+struct roce_cm_key roce_cm_service_key(uint64_t service_id, const struct nornic_addr *addr);
 struct roce_cm_key roce_cm_peer_key(uint64_t guid, uint32_t comm_id);
-struct roce_cm_key roce_cm_sidr_key(const struct net_addr *peer, uint32_t request_id);
+struct roce_cm_key roce_cm_sidr_key(const struct nornic_addr *peer, uint32_t request_id);
 struct roce_cm_key roce_cm_qpn_key(uint64_t guid, uint32_t qpn);
 
 /* The listener for a service id at an address of ours, or NULL. */
-struct roce_cm_id *roce_cm_listener(struct roce_cm *cm, uint64_t service_id, const struct net_addr *addr);
+struct roce_cm_id *roce_cm_listener(struct roce_cm *cm, uint64_t service_id, const struct nornic_addr *addr);
 /* A free port of a port space, for an id that named none. */
-uint16_t roce_cm_draw_port(struct roce_cm *cm, enum roce_cm_port_space space);
+uint16_t roce_cm_draw_port(struct roce_cm *cm, enum nornic_port_space space);
 
 /* --- events: event.c --- */
 
 /* An event of `id`, filled with what is known, for the caller to complete at once. */
-struct roce_cm_event *roce_cm_event_new(struct roce_cm_id *id, enum roce_cm_event_type type, int status);
+struct roce_cm_event *roce_cm_event_new(struct roce_cm_id *id, enum nornic_cm_event_type type, int status);
 void roce_cm_event_private(struct roce_cm_event *event, const uint8_t *data, size_t len_bytes);
 /* An event with private data, if the application holds the id. */
-void roce_cm_event_tell(struct roce_cm_id *id, enum roce_cm_event_type type, int status, const uint8_t *data,
-                        size_t len_bytes);
+void roce_cm_event_tell(struct roce_cm_id *id, enum nornic_cm_event_type type, int status,
+                        const uint8_t *data, size_t len_bytes);
 /* DISCONNECTED, once. */
 void roce_cm_event_end(struct roce_cm_id *id, int status, const uint8_t *data, size_t len_bytes);
 void roce_cm_events_drop(struct roce_cm_id *id);
 
 /* --- messages: send.c. Private data of a length that fits. --- */
 
-void roce_cm_send_req(struct roce_cm_id *id, const struct roce_cm_conn_param *param, uint64_t now_ns);
-void roce_cm_send_rep(struct roce_cm_id *id, const struct roce_cm_conn_param *param, uint64_t now_ns);
+void roce_cm_send_req(struct roce_cm_id *id, const struct nornic_conn_param *param, uint64_t now_ns);
+void roce_cm_send_rep(struct roce_cm_id *id, const struct nornic_conn_param *param, uint64_t now_ns);
 void roce_cm_send_rtu(struct roce_cm_id *id, const void *data, uint8_t len_bytes, uint64_t now_ns);
 void roce_cm_send_dreq(struct roce_cm_id *id, const void *data, uint8_t len_bytes, uint64_t now_ns);
 void roce_cm_send_drep(struct roce_cm_id *id, const void *data, uint8_t len_bytes, uint64_t now_ns);
@@ -160,7 +160,7 @@ void roce_cm_send_mra(struct roce_cm_id *id, uint8_t service_timeout, const void
 /* About what the state says (ROCE-CM-52); TIMEOUT carries the CA GUID. */
 void roce_cm_send_rej(struct roce_cm_id *id, uint16_t reason, const void *data, uint8_t len_bytes,
                       uint64_t now_ns);
-void roce_cm_send_sidr_req(struct roce_cm_id *id, const struct roce_cm_conn_param *param, uint64_t now_ns);
+void roce_cm_send_sidr_req(struct roce_cm_id *id, const struct nornic_conn_param *param, uint64_t now_ns);
 void roce_cm_send_sidr_rep(struct roce_cm_id *id, uint8_t status, const void *data, uint8_t len_bytes,
                            uint64_t now_ns);
 /* What was sent last, once more. */
@@ -230,14 +230,14 @@ void roce_cm_qp_error(struct roce_cm_id *id, uint64_t now_ns);
 /* --- QPs: qp.c --- */
 
 /* The QP, or the QPN that the application names, becomes the id's. 0, -EINVAL or -EADDRINUSE. */
-int roce_cm_qp_bind(struct roce_cm_id *id, struct roce_qp *qp, const struct roce_cm_conn_param *param);
+int roce_cm_qp_bind(struct roce_cm_id *id, struct roce_qp *qp, const struct nornic_conn_param *param);
 void roce_cm_qp_unbind(struct roce_cm_id *id);
 /* Takes it to a state, if there is one: 0 or what roce_qp_modify() says. */
-int roce_cm_qp_move(struct roce_cm_id *id, enum roce_qp_state to, uint64_t now_ns);
+int roce_cm_qp_move(struct roce_cm_id *id, enum nornic_qp_state to, uint64_t now_ns);
 
 /* --- service id resolution: sidr.c --- */
 
-int roce_cm_sidr_accept(struct roce_cm_id *id, const struct roce_cm_conn_param *param, uint64_t now_ns);
+int roce_cm_sidr_accept(struct roce_cm_id *id, const struct nornic_conn_param *param, uint64_t now_ns);
 int roce_cm_sidr_reject(struct roce_cm_id *id, const void *data, uint8_t len_bytes, uint64_t now_ns);
 
 /* Whether private data of a call has at most `max_bytes` and is there. */

@@ -145,18 +145,18 @@ void roce_cm_mad_put(uint8_t *p, const struct roce_cm_mad *mad)
 
 #define V4_OFFSET 12 /* where the four bytes of an IPv4 address stand */
 
-void roce_cm_ip_addr_put(uint8_t p[16], const struct net_addr *addr)
+void roce_cm_ip_addr_put(uint8_t p[16], const struct nornic_addr *addr)
 {
     memcpy(p, addr->b, sizeof addr->b);
-    if (net_addr_is_v4(addr))
+    if (nornic_addr_is_v4(addr))
         memset(p, 0, V4_OFFSET);
 }
 
-bool roce_cm_ip_addr_get(struct net_addr *addr, const uint8_t p[16], uint8_t ip_version)
+bool roce_cm_ip_addr_get(struct nornic_addr *addr, const uint8_t p[16], uint8_t ip_version)
 {
     static const uint8_t zero[V4_OFFSET];
     if (ip_version == 4) {
-        *addr = net_addr_from_v4(p + V4_OFFSET);
+        *addr = nornic_addr_from_v4(p + V4_OFFSET);
         return memcmp(p, zero, V4_OFFSET) == 0;
     }
     memcpy(addr->b, p, sizeof addr->b);

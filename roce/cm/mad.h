@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/addr.h"
+#include "nornic/addr.h"
 #include "net/field.h"
 
 #define ROCE_MAD_BYTES       256
@@ -390,7 +390,7 @@ void roce_cm_mad_put(uint8_t *p, const struct roce_cm_mad *mad);
 
 /* An address as ROCE-CM-61 writes it, and back. `ip_version` 4 or 6; false for any other, and for IPv4 with
  * bytes before the last four. */
-void roce_cm_ip_addr_put(uint8_t p[16], const struct net_addr *addr);
-bool roce_cm_ip_addr_get(struct net_addr *addr, const uint8_t p[16], uint8_t ip_version);
+void roce_cm_ip_addr_put(uint8_t p[16], const struct nornic_addr *addr);
+bool roce_cm_ip_addr_get(struct nornic_addr *addr, const uint8_t p[16], uint8_t ip_version);
 
 #endif

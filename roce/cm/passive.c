@@ -37,7 +37,7 @@ static void rx_duplicate(struct roce_cm *cm, struct roce_cm_id *id, const struct
 
 static int find_pkey(const struct roce_cm *cm, uint16_t pkey)
 {
-    for (unsigned i = 0; i < ROCE_PKEY_MAX; i++) {
+    for (unsigned i = 0; i < NORNIC_PKEY_MAX; i++) {
         uint16_t ours = roce_dev_pkey_get(cm->dev, i);
         if (ours != 0 && (ours & 0x7fff) == (pkey & 0x7fff) && ((ours | pkey) & 0x8000))
             return (int)i;
@@ -49,7 +49,7 @@ static int find_pkey(const struct roce_cm *cm, uint16_t pkey)
 struct request {
     struct roce_cm_path_block primary;
     struct roce_cm_path path; /* of the connection */
-    struct net_addr local_addr;
+    struct nornic_addr local_addr;
     uint16_t src_port;
     struct roce_cm_id *listener;
 };
@@ -65,8 +65,8 @@ static uint16_t judge_path(const struct roce_cm *cm, const struct roce_cm_path *
     int index = roce_cm_find_gid(cm, &r->local_addr);
     if (index < 0)
         return ROCE_CM_REJ_INVALID_GID;
-    const struct roce_gid *here = roce_dev_gid_get(cm->dev, path->av.sgid_index);
-    if (!here || !net_addr_equal(&here->addr, &r->local_addr))
+    const struct nornic_gid *here = roce_dev_gid_get(cm->dev, path->av.sgid_index);
+    if (!here || !nornic_addr_equal(&here->addr, &r->local_addr))
         r->path.av.sgid_index = (uint8_t)index;
     if (memcmp(b->local_gid, path->av.dgid.b, sizeof b->local_gid) != 0)
         return ROCE_CM_REJ_UNSUPPORTED; /* data would go where the request did not come from */
@@ -85,13 +85,13 @@ static uint16_t judge_path(const struct roce_cm *cm, const struct roce_cm_path *
 static uint16_t judge_service(struct roce_cm *cm, const struct roce_cm_req *req, struct request *r)
 {
     struct roce_cm_ip ip;
-    struct net_addr dst;
+    struct nornic_addr dst;
     r->listener = roce_cm_listener(cm, req->service_id, &r->local_addr);
-    if (!r->listener || r->listener->space == ROCE_CM_PS_UDP)
+    if (!r->listener || r->listener->space == NORNIC_PS_UDP)
         return ROCE_CM_REJ_INVALID_SERVICE_ID;
     roce_cm_ip_get(&ip, req->private_data);
     if (ip.major != 0 || !roce_cm_ip_addr_get(&dst, ip.dst, ip.ip_version) ||
-        !net_addr_equal(&dst, &r->local_addr))
+        !nornic_addr_equal(&dst, &r->local_addr))
         return ROCE_CM_REJ_CONSUMER;
     r->src_port = ip.src_port;
     return 0;
@@ -111,7 +111,7 @@ static uint16_t judge(struct roce_cm *cm, const struct roce_cm_path *path, const
     if (reason != 0)
         return reason;
     /* ROCE-CM-36 */
-    if (req->path_mtu == 0 || req->path_mtu > roce_mtu_for_port(cm->config.port_mtu_bytes))
+    if (req->path_mtu == 0 || req->path_mtu > nornic_mtu_for_port(cm->config.port_mtu_bytes))
         return ROCE_CM_REJ_INVALID_MTU;
     return 0;
 }
@@ -119,7 +119,7 @@ static uint16_t judge(struct roce_cm *cm, const struct roce_cm_path *path, const
 static void refuse(struct roce_cm *cm, const struct roce_cm_path *path, const struct roce_cm_mad *mad,
                    uint16_t reason, uint64_t now_ns)
 {
-    const struct roce_gid *gid = roce_dev_gid_get(cm->dev, path->av.sgid_index);
+    const struct nornic_gid *gid = roce_dev_gid_get(cm->dev, path->av.sgid_index);
     struct roce_cm_refusal refusal = {.remote_comm_id = mad->req.local_comm_id, .reason = reason};
     if (reason == ROCE_CM_REJ_INVALID_GID && gid) {
         refusal.info = gid->addr.b;
@@ -172,7 +172,7 @@ static void begin(struct roce_cm_id *id, const struct roce_cm_mad *mad, const st
     take_terms(id, req, &r->primary);
     roce_cm_peer_bind(id);
     roce_cm_child_add(r->listener, id);
-    struct roce_cm_event *event = roce_cm_event_new(id, ROCE_CM_EVENT_CONNECT_REQUEST, 0);
+    struct roce_cm_event *event = roce_cm_event_new(id, NORNIC_CM_EVENT_CONNECT_REQUEST, 0);
     event->srq = req->srq;
     roce_cm_event_private(event, req->private_data + ROCE_CM_IP_HDR_BYTES, ROCE_CM_REQ_USER_BYTES);
 }
@@ -221,17 +221,17 @@ static bool is_asked(const struct roce_cm_id *id)
 /* ROCE-CM-53: ready for data before the peer may send any. */
 static int ready_qp(struct roce_cm_id *id, uint64_t now_ns)
 {
-    static const enum roce_qp_state steps[] = {ROCE_QPS_INIT, ROCE_QPS_RTR, ROCE_QPS_RTS};
+    static const enum nornic_qp_state steps[] = {NORNIC_QPS_INIT, NORNIC_QPS_RTR, NORNIC_QPS_RTS};
     int err = 0;
     for (unsigned i = 0; i < array_len(steps) && !err; i++)
         err = roce_cm_qp_move(id, steps[i], now_ns);
     return err;
 }
 
-int roce_cm_accept(struct roce_cm_id *id, struct roce_qp *qp, const struct roce_cm_conn_param *param,
+int roce_cm_accept(struct roce_cm_id *id, struct roce_qp *qp, const struct nornic_conn_param *param,
                    uint64_t now_ns)
 {
-    const struct roce_cm_conn_param of_request = {
+    const struct nornic_conn_param of_request = {
         .responder_resources = id->terms.responder_resources,
         .initiator_depth = id->terms.initiator_depth,
         .flow_control = id->flow_control,
@@ -245,9 +245,9 @@ int roce_cm_accept(struct roce_cm_id *id, struct roce_qp *qp, const struct roce_
         return -EINVAL;
     struct roce_cm_terms asked = id->terms;
     id->terms.responder_resources =
-        smaller(smaller(param->responder_resources, asked.responder_resources), ROCE_MAX_RD_ATOMIC);
+        smaller(smaller(param->responder_resources, asked.responder_resources), NORNIC_MAX_RD_ATOMIC);
     id->terms.initiator_depth =
-        smaller(smaller(param->initiator_depth, asked.initiator_depth), ROCE_MAX_RD_ATOMIC);
+        smaller(smaller(param->initiator_depth, asked.initiator_depth), NORNIC_MAX_RD_ATOMIC);
     int err = roce_cm_qp_bind(id, qp, param);
     if (!err && (err = ready_qp(id, now_ns)))
         roce_cm_qp_unbind(id);
@@ -275,7 +275,7 @@ void roce_cm_rx_rtu(struct roce_cm *cm, const struct roce_cm_path *path, const s
         return;
     }
     roce_cm_to_established(id);
-    roce_cm_event_tell(id, ROCE_CM_EVENT_ESTABLISHED, 0, mad->rtu.private_data, ROCE_CM_RTU_PRIVATE_BYTES);
+    roce_cm_event_tell(id, NORNIC_CM_EVENT_ESTABLISHED, 0, mad->rtu.private_data, ROCE_CM_RTU_PRIVATE_BYTES);
 }
 
 int roce_cm_notify_established(struct roce_cm_id *id, uint64_t now_ns)
@@ -284,6 +284,6 @@ int roce_cm_notify_established(struct roce_cm_id *id, uint64_t now_ns)
     if (id->state != ROCE_CM_REP_SENT_STATE && id->state != ROCE_CM_MRA_REP_RCVD_STATE)
         return -EINVAL;
     roce_cm_to_established(id);
-    roce_cm_event_tell(id, ROCE_CM_EVENT_ESTABLISHED, 0, NULL, 0);
+    roce_cm_event_tell(id, NORNIC_CM_EVENT_ESTABLISHED, 0, NULL, 0);
     return 0;
 }

@@ -5,11 +5,11 @@
 
 #include "roce/cm/id.h"
 
-int roce_cm_qp_bind(struct roce_cm_id *id, struct roce_qp *qp, const struct roce_cm_conn_param *param)
+int roce_cm_qp_bind(struct roce_cm_id *id, struct roce_qp *qp, const struct nornic_conn_param *param)
 {
     struct roce_cm *cm = id->cm;
     uint32_t qpn = qp ? roce_qp_num(qp) : param->qp_num;
-    bool shared = id->space == ROCE_CM_PS_UDP; /* a UD QP answers many */
+    bool shared = id->space == NORNIC_PS_UDP; /* a UD QP answers many */
     struct roce_cm_key key = roce_cm_qpn_key(0, qpn);
     if (qpn < 2 || qpn >= ROCE_MULTICAST_QPN)
         return -EINVAL;
@@ -21,7 +21,7 @@ int roce_cm_qp_bind(struct roce_cm_id *id, struct roce_qp *qp, const struct roce
     id->local_qpn = qpn;
     id->srq = param->srq;
     id->own_flow_control = param->flow_control;
-    id->qkey = param->qkey ? param->qkey : ROCE_CM_QKEY;
+    id->qkey = param->qkey ? param->qkey : NORNIC_CM_QKEY;
     return 0;
 }
 
@@ -39,79 +39,79 @@ void roce_cm_forget_qp(struct roce_cm_id *id)
 /* ROCE-INT-24: writing is always allowed, reading where it was agreed on. */
 static uint32_t access_flags(const struct roce_cm_id *id)
 {
-    uint32_t flags = RDMA_ACCESS_REMOTE_WRITE;
+    uint32_t flags = NORNIC_ACCESS_REMOTE_WRITE;
     if (id->terms.responder_resources > 0)
-        flags |= RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_ATOMIC;
+        flags |= NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_ATOMIC;
     return flags;
 }
 
-static uint32_t init_attr(const struct roce_cm_id *id, struct roce_qp_attr *attr)
+static uint32_t init_attr(const struct roce_cm_id *id, struct nornic_qp_attr *attr)
 {
     attr->port = 1;
     attr->pkey_index = id->path.pkey_index;
     attr->access_flags = access_flags(id);
     attr->qkey = id->qkey;
-    return ROCE_QP_PORT | ROCE_QP_PKEY_INDEX |
-           (id->space == ROCE_CM_PS_UDP ? ROCE_QP_QKEY : ROCE_QP_ACCESS_FLAGS);
+    return NORNIC_QP_PORT | NORNIC_QP_PKEY_INDEX |
+           (id->space == NORNIC_PS_UDP ? NORNIC_QP_QKEY : NORNIC_QP_ACCESS_FLAGS);
 }
 
-static uint32_t rtr_attr(const struct roce_cm_id *id, struct roce_qp_attr *attr)
+static uint32_t rtr_attr(const struct roce_cm_id *id, struct nornic_qp_attr *attr)
 {
-    if (id->space == ROCE_CM_PS_UDP)
+    if (id->space == NORNIC_PS_UDP)
         return 0;
     attr->av = id->path.av;
-    attr->path_mtu = (enum roce_mtu)id->terms.path_mtu;
+    attr->path_mtu = (enum nornic_mtu)id->terms.path_mtu;
     attr->dest_qpn = id->remote_qpn;
     attr->rq_psn = id->terms.rq_psn;
     attr->max_dest_rd_atomic = id->terms.responder_resources;
     attr->min_rnr_timer = 0; /* ROCE-INT-23 */
-    return ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN | ROCE_QP_MAX_DEST_RD_ATOMIC |
-           ROCE_QP_MIN_RNR_TIMER;
+    return NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN |
+           NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER;
 }
 
-static uint32_t rts_attr(const struct roce_cm_id *id, struct roce_qp_attr *attr)
+static uint32_t rts_attr(const struct roce_cm_id *id, struct nornic_qp_attr *attr)
 {
     attr->sq_psn = id->terms.sq_psn;
-    if (id->space == ROCE_CM_PS_UDP)
-        return ROCE_QP_SQ_PSN;
+    if (id->space == NORNIC_PS_UDP)
+        return NORNIC_QP_SQ_PSN;
     attr->timeout = id->terms.ack_timeout;
     attr->retry_cnt = id->terms.retry_count; /* ROCE-CM-32 */
     attr->rnr_retry = id->terms.rnr_retry_count;
     attr->max_rd_atomic = id->terms.initiator_depth;
-    return ROCE_QP_SQ_PSN | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY |
-           ROCE_QP_MAX_QP_RD_ATOMIC;
+    return NORNIC_QP_SQ_PSN | NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY |
+           NORNIC_QP_MAX_QP_RD_ATOMIC;
 }
 
-int roce_cm_qp_attr(const struct roce_cm_id *id, enum roce_qp_state to, struct roce_qp_attr *attr,
+int roce_cm_qp_attr(const struct roce_cm_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,
                     uint32_t *mask)
 {
-    bool peer_is_known = id->remote_qpn != 0 || id->space == ROCE_CM_PS_UDP;
+    bool peer_is_known = id->remote_qpn != 0 || id->space == NORNIC_PS_UDP;
     if (id->state == ROCE_CM_LISTEN_STATE || !id->used)
         return -EINVAL;
-    if (to != ROCE_QPS_INIT && !((to == ROCE_QPS_RTR || to == ROCE_QPS_RTS) && peer_is_known))
+    if (to != NORNIC_QPS_INIT && !((to == NORNIC_QPS_RTR || to == NORNIC_QPS_RTS) && peer_is_known))
         return -EINVAL;
-    *attr = (struct roce_qp_attr){.state = to};
-    *mask = ROCE_QP_STATE | (to == ROCE_QPS_INIT  ? init_attr(id, attr)
-                             : to == ROCE_QPS_RTR ? rtr_attr(id, attr)
-                                                  : rts_attr(id, attr));
+    *attr = (struct nornic_qp_attr){.state = to};
+    *mask = NORNIC_QP_STATE | (to == NORNIC_QPS_INIT  ? init_attr(id, attr)
+                               : to == NORNIC_QPS_RTR ? rtr_attr(id, attr)
+                                                      : rts_attr(id, attr));
     return 0;
 }
 
-int roce_cm_qp_move(struct roce_cm_id *id, enum roce_qp_state to, uint64_t now_ns)
+int roce_cm_qp_move(struct roce_cm_id *id, enum nornic_qp_state to, uint64_t now_ns)
 {
-    struct roce_qp_attr attr;
+    struct nornic_qp_attr attr;
     uint32_t mask;
-    if (!id->qp || (id->space == ROCE_CM_PS_UDP && roce_qp_state(id->qp) >= to))
+    if (!id->qp || (id->space == NORNIC_PS_UDP && roce_qp_state(id->qp) >= to))
         return 0;
     int err = roce_cm_qp_attr(id, to, &attr, &mask);
-    if (!err && to == ROCE_QPS_RTR && !(id->flow_control && id->own_flow_control))
+    if (!err && to == NORNIC_QPS_RTR && !(id->flow_control && id->own_flow_control))
         roce_qp_no_credits(id->qp);
     return err ? err : roce_qp_modify(id->qp, &attr, mask, now_ns);
 }
 
 void roce_cm_qp_error(struct roce_cm_id *id, uint64_t now_ns)
 {
-    struct roce_qp_attr attr = {.state = ROCE_QPS_ERR};
-    if (id->qp && id->space != ROCE_CM_PS_UDP && roce_qp_state(id->qp) != ROCE_QPS_RESET)
-        roce_qp_modify(id->qp, &attr, ROCE_QP_STATE, now_ns);
+    struct nornic_qp_attr attr = {.state = NORNIC_QPS_ERR};
+    if (id->qp && id->space != NORNIC_PS_UDP && roce_qp_state(id->qp) != NORNIC_QPS_RESET)
+        roce_qp_modify(id->qp, &attr, NORNIC_QP_STATE, now_ns);
 }

@@ -97,7 +97,7 @@ struct roce_cm_id *roce_cm_rx_find_ours(struct roce_cm *cm, const struct roce_cm
         return NULL;
     }
     /* a peer does not change its address inside an exchange (redirection is not offered) */
-    if (!net_addr_equal(&id->path.av.dgid, &path->av.dgid)) {
+    if (!nornic_addr_equal(&id->path.av.dgid, &path->av.dgid)) {
         roce_cm_count(cm, rx_wrong_peer);
         return NULL;
     }

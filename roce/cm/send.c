@@ -66,7 +66,7 @@ static void copy_private(uint8_t *to, const void *data, uint8_t len_bytes)
 /* ROCE-CM-61. */
 static void put_ip_header(const struct roce_cm_id *id, uint8_t *p)
 {
-    struct roce_cm_ip ip = {.ip_version = net_addr_is_v4(&id->local_addr) ? 4 : 6,
+    struct roce_cm_ip ip = {.ip_version = nornic_addr_is_v4(&id->local_addr) ? 4 : 6,
                             .src_port = id->local_port};
     roce_cm_ip_addr_put(ip.src, &id->local_addr);
     roce_cm_ip_addr_put(ip.dst, &id->path.av.dgid);
@@ -90,7 +90,7 @@ static void put_path(const struct roce_cm_id *id, uint8_t *p)
     roce_cm_path_block_put(p, &block);
 }
 
-void roce_cm_send_req(struct roce_cm_id *id, const struct roce_cm_conn_param *param, uint64_t now_ns)
+void roce_cm_send_req(struct roce_cm_id *id, const struct nornic_conn_param *param, uint64_t now_ns)
 {
     const struct roce_cm_config *config = &id->cm->config;
     id->tid = own_tid(id);
@@ -120,7 +120,7 @@ void roce_cm_send_req(struct roce_cm_id *id, const struct roce_cm_conn_param *pa
     put_and_keep(id, &mad, now_ns);
 }
 
-void roce_cm_send_rep(struct roce_cm_id *id, const struct roce_cm_conn_param *param, uint64_t now_ns)
+void roce_cm_send_rep(struct roce_cm_id *id, const struct nornic_conn_param *param, uint64_t now_ns)
 {
     const struct roce_cm_config *config = &id->cm->config;
     struct roce_cm_mad mad = {.hdr = roce_cm_hdr(ROCE_CM_REP, id->tid)};
@@ -224,7 +224,7 @@ void roce_cm_refuse(struct roce_cm *cm, const struct roce_cm_path *path, uint64_
     roce_cm_put(cm, path, &mad, now_ns);
 }
 
-void roce_cm_send_sidr_req(struct roce_cm_id *id, const struct roce_cm_conn_param *param, uint64_t now_ns)
+void roce_cm_send_sidr_req(struct roce_cm_id *id, const struct nornic_conn_param *param, uint64_t now_ns)
 {
     id->tid = own_tid(id);
     struct roce_cm_mad mad = {.hdr = roce_cm_hdr(ROCE_CM_SIDR_REQ, id->tid)};

@@ -53,7 +53,7 @@ static void begin(struct roce_cm_id *id, struct roce_cm_id *listener, const stru
     roce_cm_table_add(&cm->by_request, &id->by_request, roce_cm_sidr_key(&path->av.dgid, req->request_id),
                       id);
     roce_cm_child_add(listener, id);
-    struct roce_cm_event *event = roce_cm_event_new(id, ROCE_CM_EVENT_CONNECT_REQUEST, 0);
+    struct roce_cm_event *event = roce_cm_event_new(id, NORNIC_CM_EVENT_CONNECT_REQUEST, 0);
     roce_cm_event_private(event, req->private_data + ROCE_CM_IP_HDR_BYTES, ROCE_CM_SIDR_REQ_USER_BYTES);
 }
 
@@ -61,25 +61,25 @@ void roce_cm_rx_sidr_req(struct roce_cm *cm, const struct roce_cm_path *path, co
                          uint64_t now_ns)
 {
     const struct roce_cm_sidr_req *req = &mad->sidr_req;
-    const struct roce_gid *here = roce_dev_gid_get(cm->dev, path->av.sgid_index);
+    const struct nornic_gid *here = roce_dev_gid_get(cm->dev, path->av.sgid_index);
     struct roce_cm_id *id =
         roce_cm_table_find(&cm->by_request, roce_cm_sidr_key(&path->av.dgid, req->request_id));
     if (id)
         return rx_duplicate(cm, id, now_ns);
     struct roce_cm_id *listener = here ? roce_cm_listener(cm, req->service_id, &here->addr) : NULL;
-    if (!listener || listener->space != ROCE_CM_PS_UDP)
+    if (!listener || listener->space != NORNIC_PS_UDP)
         return refuse(cm, path, mad, ROCE_CM_SIDR_UNSUPPORTED, now_ns);
     struct roce_cm_ip ip;
-    struct net_addr dst;
+    struct nornic_addr dst;
     roce_cm_ip_get(&ip, req->private_data);
     if (ip.major != 0 || !roce_cm_ip_addr_get(&dst, ip.dst, ip.ip_version) ||
-        !net_addr_equal(&dst, &here->addr))
+        !nornic_addr_equal(&dst, &here->addr))
         return refuse(cm, path, mad, ROCE_CM_SIDR_REJECTED, now_ns);
     if (listener->pending >= listener->backlog) {
         roce_cm_count(cm, drop_backlog);
         return;
     }
-    id = roce_cm_id_new(cm, ROCE_CM_PS_UDP);
+    id = roce_cm_id_new(cm, NORNIC_PS_UDP);
     if (!id) {
         roce_cm_count(cm, drop_no_id);
         return;
@@ -94,9 +94,9 @@ static void answered(struct roce_cm_id *id, uint64_t now_ns)
     roce_cm_child_settle(id);
 }
 
-int roce_cm_sidr_accept(struct roce_cm_id *id, const struct roce_cm_conn_param *param, uint64_t now_ns)
+int roce_cm_sidr_accept(struct roce_cm_id *id, const struct nornic_conn_param *param, uint64_t now_ns)
 {
-    static const enum roce_qp_state steps[] = {ROCE_QPS_INIT, ROCE_QPS_RTR, ROCE_QPS_RTS};
+    static const enum nornic_qp_state steps[] = {NORNIC_QPS_INIT, NORNIC_QPS_RTR, NORNIC_QPS_RTS};
     if (!roce_cm_private_fits(param->private_data, param->private_data_len, ROCE_CM_SIDR_REP_PRIVATE_BYTES))
         return -EINVAL;
     for (unsigned i = 0; i < array_len(steps); i++) {
@@ -137,7 +137,7 @@ void roce_cm_rx_sidr_rep(struct roce_cm *cm, const struct roce_cm_path *path, co
         id->remote_qkey = rep->qkey;
     }
     roce_cm_event_tell(
-        id, rep->status == ROCE_CM_SIDR_VALID ? ROCE_CM_EVENT_ESTABLISHED : ROCE_CM_EVENT_UNREACHABLE,
+        id, rep->status == ROCE_CM_SIDR_VALID ? NORNIC_CM_EVENT_ESTABLISHED : NORNIC_CM_EVENT_UNREACHABLE,
         rep->status, rep->private_data, ROCE_CM_SIDR_REP_PRIVATE_BYTES);
     roce_cm_to_idle(id);
 }

@@ -48,20 +48,20 @@ static void give_up(struct roce_cm_id *id, uint64_t now_ns)
     case ROCE_CM_REQ_SENT_STATE:
     case ROCE_CM_MRA_REQ_RCVD_STATE:
         roce_cm_send_rej(id, ROCE_CM_REJ_TIMEOUT, NULL, 0, now_ns);
-        roce_cm_event_tell(id, ROCE_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
+        roce_cm_event_tell(id, NORNIC_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
         roce_cm_qp_error(id, now_ns);
         return roce_cm_to_idle(id);
     case ROCE_CM_REP_SENT_STATE:
     case ROCE_CM_MRA_REP_RCVD_STATE: /* the peer may have sent data */
         roce_cm_send_rej(id, ROCE_CM_REJ_TIMEOUT, NULL, 0, now_ns);
-        roce_cm_event_tell(id, ROCE_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
+        roce_cm_event_tell(id, NORNIC_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
         roce_cm_qp_error(id, now_ns);
         return roce_cm_to_timewait(id, now_ns);
     case ROCE_CM_DREQ_SENT_STATE:
         roce_cm_event_end(id, -ETIMEDOUT, NULL, 0);
         return roce_cm_to_timewait(id, now_ns);
     case ROCE_CM_SIDR_REQ_SENT_STATE:
-        roce_cm_event_tell(id, ROCE_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
+        roce_cm_event_tell(id, NORNIC_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
         return roce_cm_to_idle(id);
     case ROCE_CM_IDLE_STATE:
     case ROCE_CM_LISTEN_STATE:
@@ -82,7 +82,7 @@ void roce_cm_timer_fire(struct roce_timer *timer, uint64_t now_ns)
 {
     struct roce_cm_id *id = container_of(timer, struct roce_cm_id, timer);
     if (id->state == ROCE_CM_TIMEWAIT_STATE) {
-        roce_cm_event_tell(id, ROCE_CM_EVENT_TIMEWAIT_EXIT, 0, NULL, 0);
+        roce_cm_event_tell(id, NORNIC_CM_EVENT_TIMEWAIT_EXIT, 0, NULL, 0);
         roce_cm_to_idle(id);
     } else if (id->state == ROCE_CM_SIDR_REP_SENT_STATE) {
         roce_cm_to_idle(id);
@@ -127,7 +127,7 @@ static struct roce_cm_id *find_rejected(struct roce_cm *cm, const struct roce_cm
     struct roce_cm_id *id = NULL;
     if (rej->reason == ROCE_CM_REJ_TIMEOUT && rej->info_bytes >= 8)
         id = roce_cm_table_find(&cm->by_peer, roce_cm_peer_key(get_be64(rej->info), rej->local_comm_id));
-    if (id && net_addr_equal(&id->path.av.dgid, &path->av.dgid))
+    if (id && nornic_addr_equal(&id->path.av.dgid, &path->av.dgid))
         return id;
     if (rej->about != ROCE_CM_ABOUT_REQ)
         return roce_cm_rx_find(cm, path, rej->remote_comm_id, rej->local_comm_id);
@@ -153,7 +153,7 @@ void roce_cm_rx_rej(struct roce_cm *cm, const struct roce_cm_path *path, const s
     case ROCE_CM_MRA_REQ_SENT_STATE:
     case ROCE_CM_REP_SENT_STATE:
     case ROCE_CM_MRA_REP_RCVD_STATE:
-        roce_cm_event_tell(id, ROCE_CM_EVENT_REJECTED, rej->reason, rej->private_data,
+        roce_cm_event_tell(id, NORNIC_CM_EVENT_REJECTED, rej->reason, rej->private_data,
                            ROCE_CM_REJ_PRIVATE_BYTES);
         roce_cm_qp_error(id, now_ns);
         if (rej->reason == ROCE_CM_REJ_STALE_CONN && id->owned)
@@ -161,7 +161,7 @@ void roce_cm_rx_rej(struct roce_cm *cm, const struct roce_cm_path *path, const s
         return roce_cm_to_idle(id);
     case ROCE_CM_REP_RCVD_STATE:
     case ROCE_CM_MRA_REP_SENT_STATE:
-        roce_cm_event_tell(id, ROCE_CM_EVENT_REJECTED, rej->reason, rej->private_data,
+        roce_cm_event_tell(id, NORNIC_CM_EVENT_REJECTED, rej->reason, rej->private_data,
                            ROCE_CM_REJ_PRIVATE_BYTES);
         roce_cm_qp_error(id, now_ns);
         return roce_cm_to_timewait(id, now_ns);
@@ -271,7 +271,7 @@ void roce_cm_rx_dreq(struct roce_cm *cm, const struct roce_cm_path *path, const 
     struct roce_cm_id *id = roce_cm_id_find(cm, dreq->remote_comm_id);
     if (!is_connection(id) || id->remote_comm_id != dreq->local_comm_id)
         return answer_unknown(cm, path, mad, now_ns);
-    if (!net_addr_equal(&id->path.av.dgid, &path->av.dgid)) {
+    if (!nornic_addr_equal(&id->path.av.dgid, &path->av.dgid)) {
         roce_cm_count(cm, rx_wrong_peer);
     } else if (dreq->remote_qpn != id->local_qpn) {
         roce_cm_count(cm, rx_bad_value);

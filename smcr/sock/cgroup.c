@@ -71,7 +71,7 @@ static int mount_detached(void)
 }
 
 /* Fills `home`, and `mount_fd` where that had to be made. */
-static int find_home(struct smcr_cgroup *cgroup, struct net_error *why)
+static int find_home(struct smcr_cgroup *cgroup, struct nornic_error *why)
 {
     char mount[256], place[256];
     cgroup->mount_fd = -1;
@@ -124,7 +124,7 @@ static void remove_leftovers(const char *home)
     closedir(dir);
 }
 
-static int explain(int err, const char *home, struct net_error *why)
+static int explain(int err, const char *home, struct nornic_error *why)
 {
     if (err == -EACCES || err == -EPERM || err == -EROFS)
         return net_error_set(
@@ -135,7 +135,7 @@ static int explain(int err, const char *home, struct net_error *why)
     return net_error_set(why, -err, "cannot make a cgroup in %s: %s", home, strerror(-err));
 }
 
-int smcr_cgroup_enter(struct smcr_cgroup *cgroup, struct net_error *why)
+int smcr_cgroup_enter(struct smcr_cgroup *cgroup, struct nornic_error *why)
 {
     int err = find_home(cgroup, why);
     if (err)

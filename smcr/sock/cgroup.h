@@ -14,7 +14,7 @@ struct smcr_cgroup {
 
 /* Makes it and moves the process there; cgroups that dead processes left behind in the same place are
  * removed. 0, or -errno with a sentence; then nothing has changed. */
-int smcr_cgroup_enter(struct smcr_cgroup *cgroup, struct net_error *why);
+int smcr_cgroup_enter(struct smcr_cgroup *cgroup, struct nornic_error *why);
 /* Moves the process, and whatever children it left there, back home and removes it. */
 void smcr_cgroup_leave(struct smcr_cgroup *cgroup);
 

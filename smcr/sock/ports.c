@@ -35,7 +35,7 @@ static bool read_network(const struct ifaddrs *entry, struct smcr_network *out)
         return false;
     if (entry->ifa_addr->sa_family == AF_INET) {
         const struct sockaddr_in *a = (const void *)entry->ifa_addr, *m = (const void *)entry->ifa_netmask;
-        out->addr = net_addr_from_v4((const uint8_t *)&a->sin_addr);
+        out->addr = nornic_addr_from_v4((const uint8_t *)&a->sin_addr);
         memcpy(mask, &m->sin_addr, n = 4);
     } else if (entry->ifa_addr->sa_family == AF_INET6) {
         const struct sockaddr_in6 *a = (const void *)entry->ifa_addr, *m = (const void *)entry->ifa_netmask;
@@ -61,11 +61,11 @@ static unsigned networks_of(const char *ifname, struct smcr_network *out)
 }
 
 /* The interface that owns an address; NULL: none. */
-static const char *owner_of(const struct net_addr *addr)
+static const char *owner_of(const struct nornic_addr *addr)
 {
     struct smcr_network network;
     for (const struct ifaddrs *e = smcr_rt.addrs; e; e = e->ifa_next)
-        if (read_network(e, &network) && net_addr_equal(&network.addr, addr))
+        if (read_network(e, &network) && nornic_addr_equal(&network.addr, addr))
             return e->ifa_name;
     return NULL;
 }
@@ -81,14 +81,14 @@ static void read_addrs(void)
 }
 
 /* The GID to use on a VLAN: its first IPv4 one, else the first. Under the device's lock. */
-static const struct roce_gid *choose_gid(struct host_dev *dev, uint16_t vlan_id, unsigned *index)
+static const struct nornic_gid *choose_gid(struct host_dev *dev, uint16_t vlan_id, unsigned *index)
 {
-    const struct roce_gid *chosen = NULL;
-    for (unsigned i = 0; i < ROCE_GID_MAX; i++) {
-        const struct roce_gid *gid = roce_dev_gid_get(host_dev_engine(dev), i);
-        if (!gid || gid->type != ROCE_GID_V2 || gid->vlan_id != vlan_id)
+    const struct nornic_gid *chosen = NULL;
+    for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
+        const struct nornic_gid *gid = roce_dev_gid_get(host_dev_engine(dev), i);
+        if (!gid || gid->type != NORNIC_GID_V2 || gid->vlan_id != vlan_id)
             continue;
-        if (!chosen || (net_addr_is_v4(&gid->addr) && !net_addr_is_v4(&chosen->addr))) {
+        if (!chosen || (nornic_addr_is_v4(&gid->addr) && !nornic_addr_is_v4(&chosen->addr))) {
             chosen = gid;
             *index = i;
         }
@@ -103,7 +103,7 @@ static void add_port(struct smcr_rt_port *p, struct smcr_rt_vlan *v)
                                       .lock = lock_dev,
                                       .unlock = unlock_dev,
                                       .ctx = p->dev};
-    struct roce_port_attr attr;
+    struct nornic_port_attr attr;
     const char *ifname = owner_of(&v->gid);
     roce_dev_query_port(config.dev, &attr);
     config.path_mtu = attr.active_mtu;
@@ -122,8 +122,8 @@ static void remove_ports(struct smcr_rt_port *p)
         if (!v->port)
             continue;
         host_dev_lock(p->dev);
-        const struct roce_gid *now = roce_dev_gid_get(host_dev_engine(p->dev), v->sgid_index);
-        bool is_same = now && now->vlan_id == v->vlan_id && net_addr_equal(&now->addr, &v->gid);
+        const struct nornic_gid *now = roce_dev_gid_get(host_dev_engine(p->dev), v->sgid_index);
+        bool is_same = now && now->vlan_id == v->vlan_id && nornic_addr_equal(&now->addr, &v->gid);
         host_dev_unlock(p->dev);
         if (!is_same) {
             smcr_port_remove(v->port, host_now_ns());
@@ -149,11 +149,11 @@ static struct smcr_rt_vlan *find_vlan(struct smcr_rt_port *p, uint16_t vlan_id,
 /* VLANs that have an address, and no port yet. */
 static void add_ports(struct smcr_rt_port *p)
 {
-    for (unsigned i = 0; i < ROCE_GID_MAX; i++) {
+    for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
         struct smcr_rt_vlan *v = NULL;
         host_dev_lock(p->dev);
-        const struct roce_gid *gid = roce_dev_gid_get(host_dev_engine(p->dev), i);
-        if (gid && gid->type == ROCE_GID_V2 && !find_vlan(p, gid->vlan_id, &v) && v) {
+        const struct nornic_gid *gid = roce_dev_gid_get(host_dev_engine(p->dev), i);
+        if (gid && gid->type == NORNIC_GID_V2 && !find_vlan(p, gid->vlan_id, &v) && v) {
             v->vlan_id = gid->vlan_id;
             v->gid = choose_gid(p->dev, v->vlan_id, &v->sgid_index)->addr;
         } else {
@@ -211,7 +211,7 @@ static void find_fabric(const char *ifname, struct smcr_conn_config *config)
         }
 }
 
-void smcr_rt_find_networks(const struct net_addr *addr, struct smcr_conn_config *config)
+void smcr_rt_find_networks(const struct nornic_addr *addr, struct smcr_conn_config *config)
 {
     const char *ifname = owner_of(addr);
     if (!ifname) { /* it is newer than the last news */
@@ -236,7 +236,7 @@ void smcr_rt_arm_ports(bool on)
     }
 }
 
-static int open_port(struct smcr_rt_port *p, const struct smcr_sock_port *wanted, struct net_error *why)
+static int open_port(struct smcr_rt_port *p, const struct smcr_sock_port *wanted, struct nornic_error *why)
 {
     struct host_dev_config config = {.port = wanted->port,
                                      .capture_path = wanted->capture_path,
@@ -264,7 +264,7 @@ static int open_port(struct smcr_rt_port *p, const struct smcr_sock_port *wanted
     return err;
 }
 
-int smcr_rt_open_ports(const struct smcr_sock_config *config, struct net_error *why)
+int smcr_rt_open_ports(const struct smcr_sock_config *config, struct nornic_error *why)
 {
     int err = config->num_ports <= SMCR_SOCK_MAX_PORTS
                   ? 0
@@ -283,7 +283,7 @@ int smcr_rt_open_ports(const struct smcr_sock_config *config, struct net_error *
     return err;
 }
 
-int smcr_rt_close_ports(struct net_error *why)
+int smcr_rt_close_ports(struct nornic_error *why)
 {
     int first = 0;
     for (unsigned i = 0; i < smcr_rt.num_ports; i++) {

@@ -30,7 +30,7 @@ static int say_nothing(enum libbpf_print_level level, const char *format, va_lis
     return 0;
 }
 
-static int load(struct smcr_rendezvous_ctl *ctl, struct net_error *why)
+static int load(struct smcr_rendezvous_ctl *ctl, struct nornic_error *why)
 {
     LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "nornic");
     libbpf_print_fn_t print = libbpf_set_print(say_nothing);
@@ -49,7 +49,7 @@ static int load(struct smcr_rendezvous_ctl *ctl, struct net_error *why)
                          strerror(-err));
 }
 
-static int attach(struct smcr_rendezvous_ctl *ctl, struct net_error *why)
+static int attach(struct smcr_rendezvous_ctl *ctl, struct nornic_error *why)
 {
     struct bpf_program *program = bpf_object__find_program_by_name(ctl->object, SMCR_RENDEZVOUS_PROGRAM);
     ctl->link_fd = bpf_link_create(bpf_program__fd(program), ctl->cgroup.fd, BPF_CGROUP_SOCK_OPS, NULL);
@@ -59,7 +59,7 @@ static int attach(struct smcr_rendezvous_ctl *ctl, struct net_error *why)
                          ctl->cgroup.own, strerror(-ctl->link_fd));
 }
 
-int smcr_rendezvous_open(struct smcr_rendezvous_ctl **out, struct net_error *why)
+int smcr_rendezvous_open(struct smcr_rendezvous_ctl **out, struct nornic_error *why)
 {
     struct smcr_rendezvous_ctl *ctl = calloc(1, sizeof *ctl);
     if (!ctl)

@@ -17,7 +17,7 @@ extern const size_t smcr_rendezvous_object_bytes;
 /* Makes the cgroup under the present one, moves the process (all its threads) into it, and attaches the
  * program. Sockets made from now on can want the option. 0; or -errno with a sentence, and all is as it was.
  */
-int smcr_rendezvous_open(struct smcr_rendezvous_ctl **out, struct net_error *why);
+int smcr_rendezvous_open(struct smcr_rendezvous_ctl **out, struct nornic_error *why);
 /* Moves the process, and children that it left there, back, and removes the cgroup. */
 void smcr_rendezvous_close(struct smcr_rendezvous_ctl *ctl);
 

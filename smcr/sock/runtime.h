@@ -33,7 +33,7 @@ struct smcr_rt_source {
 struct smcr_rt_vlan {
     struct smcr_port *port; /* NULL: none, the entry is free */
     uint16_t vlan_id;
-    struct net_addr gid; /* that the port uses */
+    struct nornic_addr gid; /* that the port uses */
     unsigned sgid_index;
 };
 
@@ -123,9 +123,9 @@ void smcr_rt_count_reason(const char *text);
 /* --- ports.c --- */
 
 /* Opens the devices. 0, or -errno with a sentence; then nothing stays open. */
-int smcr_rt_open_ports(const struct smcr_sock_config *config, struct net_error *why);
+int smcr_rt_open_ports(const struct smcr_sock_config *config, struct nornic_error *why);
 /* 0, or -errno with a sentence: the first capture that lacks its end. */
-int smcr_rt_close_ports(struct net_error *why);
+int smcr_rt_close_ports(struct nornic_error *why);
 /* Whether the thread wakes when frames come. */
 void smcr_rt_arm_ports(bool on);
 /* Makes the core's ports what the interfaces are now: addresses, link. */
@@ -134,7 +134,7 @@ void smcr_rt_follow_interfaces(void);
 bool smcr_rt_has_port(void);
 /* Where a TCP connection with the local address `addr` leaves: the networks of that interface into `config`,
  * and its VLAN and physical network. */
-void smcr_rt_find_networks(const struct net_addr *addr, struct smcr_conn_config *config);
+void smcr_rt_find_networks(const struct nornic_addr *addr, struct smcr_conn_config *config);
 
 /* --- fork.c --- */
 

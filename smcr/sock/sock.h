@@ -52,10 +52,10 @@ struct smcr_sock_config {
  * process into it, and starts the thread that makes progress. Once a process. 0, or -errno with a sentence in
  * `why`. Where only BPF is not allowed: 0, with the sentence in `why` all the same; then every connection is
  * plain TCP (SMCR-REN-06). */
-int smcr_sock_start(const struct smcr_sock_config *config, struct net_error *why);
+int smcr_sock_start(const struct smcr_sock_config *config, struct nornic_error *why);
 /* Resets what is left, leaves and removes the cgroup, closes the ports. 0, also when nothing was started; or
  * -errno with a sentence in `why` (NULL: not wanted) about a capture that lacks its end: a full disk. */
-int smcr_sock_stop(struct net_error *why);
+int smcr_sock_stop(struct nornic_error *why);
 /* The instance's counters as they are now; all 0 before smcr_sock_start() and after smcr_sock_stop(). */
 void smcr_sock_counters(struct smcr_counters *out);
 /* The instance's statistics, visited under its lock. */

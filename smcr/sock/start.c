@@ -101,7 +101,7 @@ static int create_core(const struct smcr_sock_config *config)
 }
 
 /* What does not need the kernel's leave. */
-static int start_all(const struct smcr_sock_config *config, struct net_error *why)
+static int start_all(const struct smcr_sock_config *config, struct nornic_error *why)
 {
     int err = create_core(config);
     if (err)
@@ -132,7 +132,7 @@ static void stop_at_exit(void)
     smcr_sock_stop(NULL);
 }
 
-int smcr_sock_start(const struct smcr_sock_config *config, struct net_error *why)
+int smcr_sock_start(const struct smcr_sock_config *config, struct nornic_error *why)
 {
     static bool has_exit_handler;
     if (smcr_rt_is_on())
@@ -214,7 +214,7 @@ static void drop_rest(void)
     }
 }
 
-int smcr_sock_stop(struct net_error *why)
+int smcr_sock_stop(struct nornic_error *why)
 {
     int on = SMCR_RT_ON;
     if (!atomic_compare_exchange_strong(&smcr_rt.state, &on, SMCR_RT_STOPPING))

@@ -64,13 +64,13 @@ static void put_text(FILE *to, const char *key, const char *text)
     fputc('"', to);
 }
 
-static void put_addr(FILE *to, const char *key, const struct net_addr *addr)
+static void put_addr(FILE *to, const char *key, const struct nornic_addr *addr)
 {
-    char text[NET_ADDR_STR_SIZE];
-    put_text(to, key, net_addr_str(addr, text));
+    char text[NORNIC_ADDR_STR_SIZE];
+    put_text(to, key, nornic_addr_str(addr, text));
 }
 
-static void put_mac(FILE *to, const char *key, const struct net_mac *mac)
+static void put_mac(FILE *to, const char *key, const struct nornic_mac *mac)
 {
     const uint8_t *b = mac->b;
     fprintf(to, ",\"%s\":\"%02x:%02x:%02x:%02x:%02x:%02x\"", key, b[0], b[1], b[2], b[3], b[4], b[5]);

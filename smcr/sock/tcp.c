@@ -129,11 +129,11 @@ void smcr_sock_offer_tcp(struct smcr_sock *s)
 
 /* --- its beginning --- */
 
-static void to_net(const struct sockaddr_storage *from, struct net_addr *addr, uint16_t *port)
+static void to_net(const struct sockaddr_storage *from, struct nornic_addr *addr, uint16_t *port)
 {
     if (from->ss_family == AF_INET) {
         const struct sockaddr_in *a = (const void *)from;
-        *addr = net_addr_from_v4((const uint8_t *)&a->sin_addr);
+        *addr = nornic_addr_from_v4((const uint8_t *)&a->sin_addr);
         *port = ntohs(a->sin_port);
     } else {
         const struct sockaddr_in6 *a = (const void *)from;

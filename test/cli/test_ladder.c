@@ -266,8 +266,8 @@ Test(ladder, packets_of_one_instant_stay_in_the_order_they_were_sent)
 static uint32_t build_frame(uint8_t *frame)
 {
     struct roce_path path = {.vlan_tci = -1, .hop_limit = 64, .src_port = 0xc001};
-    path.src = net_addr_from_v4((const uint8_t[]){10, 0, 0, 1});
-    path.dst = net_addr_from_v4((const uint8_t[]){10, 0, 0, 2});
+    path.src = nornic_addr_from_v4((const uint8_t[]){10, 0, 0, 1});
+    path.dst = nornic_addr_from_v4((const uint8_t[]){10, 0, 0, 2});
     struct roce_frame_template t;
     struct roce_bth bth = {.opcode = RC(WRITE_ONLY_IMM),
                            .pad_count = 1,

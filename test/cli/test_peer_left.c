@@ -10,7 +10,7 @@
 #include "cli/rc.h"
 
 static const struct peer_options options = {PEER_DEFAULTS};
-static const struct peer_kind kind = {.stock = "ucmatose", .qp_type = ROCE_QPT_RC, PEER_EXCHANGE_KIND};
+static const struct peer_kind kind = {.stock = "ucmatose", .qp_type = NORNIC_QPT_RC, PEER_EXCHANGE_KIND};
 
 static struct cli_node nodes[2]; /* the second one's program has ended: it acknowledges nothing */
 static struct peer peer;
@@ -18,8 +18,8 @@ static struct peer_conn conn;
 
 static void open_peer(void)
 {
-    struct net_error why;
-    struct host_cm_config config = {.gid_type = ROCE_GID_V2};
+    struct nornic_error why;
+    struct host_cm_config config = {.gid_type = NORNIC_GID_V2};
     struct cli_node_config memory = {.port = "memory", .gid_index = -1};
     cr_assert_eq(cli_node_open_pair(&memory, nodes), CLI_OK);
     peer = (struct peer){.options = &options,
@@ -39,7 +39,7 @@ static void open_peer(void)
 
 static void connect_to_nobody(void)
 {
-    struct net_addr mine;
+    struct nornic_addr mine;
     struct cli_path path = {
         .dst_mac = {{2, 0, 0, 0, 0, 9}}, .pmtu_bytes = 1024, .dest_qpn = 99, .rd_atomic = 1};
     cr_assert_eq(cli_node_pick_gid(&nodes[0], -1, false, NULL, &path.sgid_index, &mine), CLI_OK);

@@ -30,7 +30,7 @@ Test(perf_control, the_timeout_is_of_the_whole_line, .timeout = 30)
 {
     int fds[2];
     pthread_t thread;
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     uint64_t checked, start_ns = host_now_ns();
     connect_pair(fds);
     cr_assert_eq(pthread_create(&thread, NULL, drip, &fds[1]), 0);
@@ -63,7 +63,7 @@ Test(perf_control, other_lines_are_refused)
     };
     for (size_t i = 0; i < array_len(cases); i++) {
         int fds[2];
-        struct net_error why = {""};
+        struct nornic_error why = {""};
         uint64_t checked = 0;
         connect_pair(fds);
         cr_assert_eq(send(fds[1], cases[i].line, strlen(cases[i].line), MSG_NOSIGNAL),

@@ -16,7 +16,7 @@ static const char stock_line[] = "0000:000011:0f8e07:" GID_V4;
 Test(pingpong_exchange, the_line_is_that_of_the_stock_program)
 {
     struct pingpong_dest dest = {
-        .qpn = 0x11, .psn = 0x0f8e07, .gid = net_addr_from_v4((uint8_t[]){10, 77, 0, 2})};
+        .qpn = 0x11, .psn = 0x0f8e07, .gid = nornic_addr_from_v4((uint8_t[]){10, 77, 0, 2})};
     char line[PINGPONG_LINE_BYTES];
     cr_assert_eq(sizeof line, sizeof stock_line);
     pingpong_dest_format(&dest, line);
@@ -25,7 +25,7 @@ Test(pingpong_exchange, the_line_is_that_of_the_stock_program)
     cr_assert(pingpong_dest_parse(line, &back));
     cr_assert_eq(back.qpn, dest.qpn);
     cr_assert_eq(back.psn, dest.psn);
-    cr_assert(net_addr_equal(&back.gid, &dest.gid));
+    cr_assert(nornic_addr_equal(&back.gid, &dest.gid));
 }
 
 /* Whatever single byte of the line is wrong in kind, it is no line. The stock program prints small letters
@@ -47,12 +47,12 @@ Test(pingpong_exchange, what_is_no_line_is_refused)
 Test(pingpong_exchange, many_lines_arrive_as_they_were)
 {
     static struct pingpong_dest mine[PINGPONG_MAX_PAIRS], peer[PINGPONG_MAX_PAIRS];
-    struct net_error why;
+    struct nornic_error why;
     int fds[2];
     cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
     for (uint32_t i = 0; i < 3; i++)
         mine[i] = (struct pingpong_dest){
-            .qpn = 0x15 + i, .psn = 0xc9b0a1 + i, .gid = net_addr_from_v4((uint8_t[]){10, 77, 0, 2})};
+            .qpn = 0x15 + i, .psn = 0xc9b0a1 + i, .gid = nornic_addr_from_v4((uint8_t[]){10, 77, 0, 2})};
     cr_assert_eq(write(fds[1], "done", 5), 5);
     cr_assert_eq(pingpong_exchange_server_reply(fds[0], mine, PINGPONG_MAX_PAIRS, 1000000000, &why), 0);
     cr_assert_eq(pingpong_exchange_server_read(fds[1], peer, PINGPONG_MAX_PAIRS, 1000000000, &why), 0);
@@ -125,13 +125,13 @@ Test(unreliable, the_area_before_a_datagram_names_both_ends)
 {
     uint8_t v4[CLI_UD_AREA_BYTES] = {[20] = 0x45, 0,    0,  0xa0, 0x4d, 0xba, 0x40, 0,  0x40, 0x11,
                                      0xd7,        0xf6, 10, 77,   0,    1,    10,   77, 0,    2};
-    struct net_addr a = net_addr_from_v4((uint8_t[]){10, 77, 0, 1}),
-                    b = net_addr_from_v4((uint8_t[]){10, 77, 0, 2});
+    struct nornic_addr a = nornic_addr_from_v4((uint8_t[]){10, 77, 0, 1}),
+                       b = nornic_addr_from_v4((uint8_t[]){10, 77, 0, 2});
     cr_assert(cli_ud_area_names(v4, &a, &b));
     cr_assert_not(cli_ud_area_names(v4, &b, &a));
     uint8_t v6[CLI_UD_AREA_BYTES] = {0x60};
-    struct net_addr c, d;
-    cr_assert(net_addr_parse("fd77::1", &c) == 0 && net_addr_parse("fd77::2", &d) == 0);
+    struct nornic_addr c, d;
+    cr_assert(nornic_addr_parse("fd77::1", &c) == 0 && nornic_addr_parse("fd77::2", &d) == 0);
     memcpy(v6 + 8, c.b, 16);
     memcpy(v6 + 24, d.b, 16);
     cr_assert(cli_ud_area_names(v6, &c, &d));

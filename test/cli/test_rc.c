@@ -14,17 +14,17 @@ Test(rc, ROCE_LIM_3_default_attributes)
     struct rdma_pd *pd;
     struct rdma_cq *cq;
     struct roce_qp *qp;
-    struct roce_qp_attr attr;
+    struct nornic_qp_attr attr;
     cr_assert_eq(cli_node_open_pair(&config, nodes), CLI_OK);
     struct roce_dev *dev = host_dev_engine(nodes[0].dev);
     cr_assert_eq(rdma_pd_create(roce_dev_domain(dev), &pd), 0);
     cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &(struct rdma_cq_config){.capacity = 4}, &cq), 0);
     struct roce_qp_config qp_config = {
-        .type = ROCE_QPT_RC, .pd = pd, .send_cq = cq, .recv_cq = cq, .caps = {.max_send_wr = 1}};
+        .type = NORNIC_QPT_RC, .pd = pd, .send_cq = cq, .recv_cq = cq, .caps = {.max_send_wr = 1}};
     cr_assert_eq(roce_qp_create(dev, &qp_config, &qp), 0);
     struct cli_path path = {.dest_qpn = 17, .pmtu_bytes = 1024, .rd_atomic = 1};
     cr_assert_eq(cli_node_pick_gid(&nodes[1], -1, false, NULL, &path.sgid_index, &path.dgid), CLI_OK);
-    cr_assert_eq(cli_rc_init(&nodes[0], qp, RDMA_ACCESS_REMOTE_WRITE), CLI_OK);
+    cr_assert_eq(cli_rc_init(&nodes[0], qp, NORNIC_ACCESS_REMOTE_WRITE), CLI_OK);
     cr_assert_eq(cli_rc_connect(&nodes[0], qp, &path), CLI_OK);
     roce_qp_query(qp, &attr, NULL);
     cr_assert_eq(attr.timeout, 14);
@@ -33,9 +33,9 @@ Test(rc, ROCE_LIM_3_default_attributes)
     cr_assert_eq(attr.min_rnr_timer, 12);
     cr_assert_eq(attr.max_rd_atomic, 1);
     cr_assert_eq(attr.max_dest_rd_atomic, 1);
-    cr_assert_eq(roce_mtu_for_port(1500), ROCE_MTU_1024, "MTU - 96, rounded down");
-    cr_assert_eq(roce_mtu_for_port(4192), ROCE_MTU_4096);
-    cr_assert_eq(roce_mtu_for_port(4191), ROCE_MTU_2048);
+    cr_assert_eq(nornic_mtu_for_port(1500), NORNIC_MTU_1024, "MTU - 96, rounded down");
+    cr_assert_eq(nornic_mtu_for_port(4192), NORNIC_MTU_4096);
+    cr_assert_eq(nornic_mtu_for_port(4191), NORNIC_MTU_2048);
     cr_assert_eq(roce_qp_destroy(qp), 0);
     cr_assert_eq(rdma_cq_destroy(cq), 0);
     cr_assert_eq(rdma_pd_destroy(pd), 0);

@@ -111,7 +111,7 @@ static void count_file(struct sniff_count *count, const char *path)
 {
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error why;
+    struct nornic_error why;
     struct explain_analysis *analysis = explain_analysis_create(&(struct explain_analysis_config){0});
     *count = (struct sniff_count){0};
     cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);

@@ -24,7 +24,7 @@ static uint16_t port_of(int fd)
 
 static void setup(void)
 {
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     int listener;
     cr_assert_eq(cli_tcp_listen(0, &listener, &why), 0, "%s", why.text);
     cr_assert_eq(cli_tcp_connect("127.0.0.1", port_of(listener), 5 * SECOND, &ends[0], &why), 0, "%s",
@@ -64,7 +64,7 @@ Test(tcp, a_silent_peer_is_noticed)
 Test(tcp, reads_and_writes_are_whole_and_end_in_time)
 {
     static uint8_t out[300000], in[sizeof out];
-    struct net_error why;
+    struct nornic_error why;
     for (size_t i = 0; i < sizeof out; i++)
         out[i] = (uint8_t)(i * 7 + i / 256);
     for (size_t at = 0; at < sizeof out; at += 100000) {
@@ -75,7 +75,7 @@ Test(tcp, reads_and_writes_are_whole_and_end_in_time)
     cr_expect_eq(cli_tcp_read(ends[1], in, 1, SECOND / 20, &why), -ETIMEDOUT);
     cr_assert_eq(shutdown(ends[0], SHUT_WR), 0);
     cr_expect_eq(cli_tcp_read(ends[1], in, 1, 5 * SECOND, &why), -ECONNRESET);
-    struct net_addr local, expected = net_addr_from_v4((uint8_t[]){127, 0, 0, 1});
+    struct nornic_addr local, expected = nornic_addr_from_v4((uint8_t[]){127, 0, 0, 1});
     cr_assert(cli_tcp_local_addr(ends[1], &local));
-    cr_expect(net_addr_equal(&local, &expected));
+    cr_expect(nornic_addr_equal(&local, &expected));
 }

@@ -7,10 +7,10 @@
 
 #define STEPS_MAX 200000
 
-static struct cm_node *node_of(struct cm_net *net, const struct net_addr *addr)
+static struct cm_node *node_of(struct cm_net *net, const struct nornic_addr *addr)
 {
     for (unsigned i = 0; i < CM_NET_NODES; i++)
-        if (net_addr_equal(&net->node[i].addr, addr))
+        if (nornic_addr_equal(&net->node[i].addr, addr))
             return &net->node[i];
     return NULL;
 }
@@ -48,7 +48,7 @@ static void carry(void *ctx, const struct roce_cm_path *path, const uint8_t *byt
               (net->lose && net->lose(net, from->index, &r->mad));
     if (r->lost)
         return;
-    cr_assert(net_mac_equal(&path->av.dst_mac, &to->mac), "a MAC address that is not the peer's");
+    cr_assert(nornic_mac_equal(&path->av.dst_mac, &to->mac), "a MAC address that is not the peer's");
     take_off(net, from->index, to->index, bytes);
     if (test_random_chance(&net->random, net->config.duplicate_ppm))
         take_off(net, from->index, to->index, bytes);
@@ -60,11 +60,11 @@ static void node_init(struct cm_net *net, unsigned index)
     uint8_t last = (uint8_t)(index + 1);
     node->net = net;
     node->index = index;
-    node->mac = (struct net_mac){{0x52, 0x54, 0, 0, 0, last}};
+    node->mac = (struct nornic_mac){{0x52, 0x54, 0, 0, 0, last}};
     if (net->config.ipv6)
-        node->addr = (struct net_addr){{0xfd, 0x77, [15] = last}};
+        node->addr = (struct nornic_addr){{0xfd, 0x77, [15] = last}};
     else
-        node->addr = net_addr_from_v4((const uint8_t[]){10, 77, 0, last});
+        node->addr = nornic_addr_from_v4((const uint8_t[]){10, 77, 0, last});
     test_alloc_init(&node->alloc);
     struct roce_dev_config config = {.mem = &node->alloc.mem,
                                      .random = test_random_source(&net->random),
@@ -72,7 +72,7 @@ static void node_init(struct cm_net *net, unsigned index)
                                      .max_mr = 16,
                                      .port_mtu_bytes = 1500};
     struct rdma_cq_config cq = {.capacity = 64};
-    struct roce_gid gid = {.addr = node->addr, .mac = node->mac};
+    struct nornic_gid gid = {.addr = node->addr, .mac = node->mac};
     cr_assert_eq(roce_dev_create(&config, &node->dev), 0);
     cr_assert_eq(roce_dev_gid_add(node->dev, &gid), 0);
     cr_assert_eq(rdma_pd_create(roce_dev_domain(node->dev), &node->pd), 0);
@@ -128,7 +128,7 @@ struct roce_qp *cm_net_qp(struct cm_net *net, unsigned index)
 {
     struct cm_node *node = &net->node[index];
     struct roce_qp_config config = {
-        .type = ROCE_QPT_RC,
+        .type = NORNIC_QPT_RC,
         .pd = node->pd,
         .send_cq = node->cq,
         .recv_cq = node->cq,
@@ -225,13 +225,13 @@ bool cm_net_event(struct cm_net *net, unsigned node, struct roce_cm_event *event
     return true;
 }
 
-struct roce_cm_event cm_net_expect(struct cm_net *net, unsigned node, enum roce_cm_event_type type)
+struct roce_cm_event cm_net_expect(struct cm_net *net, unsigned node, enum nornic_cm_event_type type)
 {
     struct roce_cm_event event;
     cr_assert(cm_net_event(net, node, &event), "node %u: no event, where %s was expected", node,
-              roce_cm_event_name(type));
+              nornic_cm_event_name(type));
     cr_assert_eq(event.type, type, "node %u: %s (status %d), where %s was expected", node,
-                 roce_cm_event_name(event.type), event.status, roce_cm_event_name(type));
+                 nornic_cm_event_name(event.type), event.status, nornic_cm_event_name(type));
     return event;
 }
 
@@ -240,7 +240,7 @@ void cm_net_expect_quiet(struct cm_net *net)
     struct roce_cm_event event;
     for (unsigned i = 0; i < CM_NET_NODES; i++)
         cr_expect(!cm_net_event(net, i, &event), "node %u: %s, where nothing was expected", i,
-                  roce_cm_event_name(event.type));
+                  nornic_cm_event_name(event.type));
 }
 
 const struct roce_cm_mad *cm_net_last(const struct cm_net *net, unsigned from, enum roce_cm_attr attr)
@@ -260,7 +260,7 @@ unsigned cm_net_count(const struct cm_net *net, unsigned from, enum roce_cm_attr
     return count;
 }
 
-struct roce_cm_id *cm_net_id(struct cm_net *net, unsigned node, enum roce_cm_port_space space)
+struct roce_cm_id *cm_net_id(struct cm_net *net, unsigned node, enum nornic_port_space space)
 {
     struct roce_cm_id *id;
     cr_assert_eq(roce_cm_id_create(net->node[node].cm, space, NULL, &id), 0);
@@ -269,7 +269,7 @@ struct roce_cm_id *cm_net_id(struct cm_net *net, unsigned node, enum roce_cm_por
 
 struct roce_cm_id *cm_net_listen(struct cm_net *net, unsigned node, uint16_t port, unsigned backlog)
 {
-    struct roce_cm_id *id = cm_net_id(net, node, ROCE_CM_PS_TCP);
+    struct roce_cm_id *id = cm_net_id(net, node, NORNIC_PS_TCP);
     cr_assert_eq(roce_cm_listen(id, NULL, port, backlog), 0);
     return id;
 }
@@ -277,18 +277,18 @@ struct roce_cm_id *cm_net_listen(struct cm_net *net, unsigned node, uint16_t por
 struct cm_pair cm_net_connect(struct cm_net *net)
 {
     struct cm_pair pair = {.active_qp = cm_net_qp(net, 0), .passive_qp = cm_net_qp(net, 1)};
-    struct roce_cm_conn_param param = {
+    struct nornic_conn_param param = {
         .responder_resources = 4, .initiator_depth = 4, .retry_count = 7, .rnr_retry_count = 7};
     pair.listener = cm_net_listen(net, 1, 7471, 8);
-    pair.active = cm_net_id(net, 0, ROCE_CM_PS_TCP);
+    pair.active = cm_net_id(net, 0, NORNIC_PS_TCP);
     struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
     cr_assert_eq(roce_cm_connect(pair.active, &route, pair.active_qp, &param, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    pair.passive = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST).id;
+    pair.passive = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id;
     cr_assert_eq(roce_cm_accept(pair.passive, pair.passive_qp, &param, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    cm_net_expect(net, 0, ROCE_CM_EVENT_ESTABLISHED);
-    cm_net_expect(net, 1, ROCE_CM_EVENT_ESTABLISHED);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_ESTABLISHED);
+    cm_net_expect(net, 1, NORNIC_CM_EVENT_ESTABLISHED);
     return pair;
 }
 

@@ -22,8 +22,8 @@ struct cm_net;
 struct cm_node {
     struct cm_net *net;
     unsigned index;
-    struct net_addr addr;
-    struct net_mac mac;
+    struct nornic_addr addr;
+    struct nornic_mac mac;
     struct test_alloc alloc;
     struct roce_dev *dev;
     struct rdma_pd *pd;
@@ -95,7 +95,7 @@ void cm_net_step(struct cm_net *net);
 /* Gets and acknowledges one event of a node. False: none. */
 bool cm_net_event(struct cm_net *net, unsigned node, struct roce_cm_event *event);
 /* The same, which must be there and of that type. */
-struct roce_cm_event cm_net_expect(struct cm_net *net, unsigned node, enum roce_cm_event_type type);
+struct roce_cm_event cm_net_expect(struct cm_net *net, unsigned node, enum nornic_cm_event_type type);
 /* No event waits at any node. */
 void cm_net_expect_quiet(struct cm_net *net);
 
@@ -105,7 +105,7 @@ unsigned cm_net_count(const struct cm_net *net, unsigned from, enum roce_cm_attr
 
 /* An id that listens on `port`, and one that connects to node 1 from node 0. */
 struct roce_cm_id *cm_net_listen(struct cm_net *net, unsigned node, uint16_t port, unsigned backlog);
-struct roce_cm_id *cm_net_id(struct cm_net *net, unsigned node, enum roce_cm_port_space space);
+struct roce_cm_id *cm_net_id(struct cm_net *net, unsigned node, enum nornic_port_space space);
 
 /* A connection from node 0 to node 1, up. */
 struct cm_pair {

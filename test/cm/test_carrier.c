@@ -15,7 +15,8 @@ static struct test_random random_state = {.state = 11};
 static struct test_alloc dev_alloc, cm_alloc;
 static struct roce_dev *dev;
 static struct roce_cm *cm;
-static const struct roce_gid gid = {.addr = {{[10] = 0xff, 0xff, 192, 0, 2, 1}}, .mac = {{2, 0, 0, 0, 0, 1}}};
+static const struct nornic_gid gid = {.addr = {{[10] = 0xff, 0xff, 192, 0, 2, 1}},
+                                      .mac = {{2, 0, 0, 0, 0, 1}}};
 
 static struct roce_cm_config config(void)
 {
@@ -62,13 +63,13 @@ static unsigned pump(void)
     return frames;
 }
 
-static struct roce_cm_id *connect_to(const struct net_addr *addr, struct roce_qp *qp)
+static struct roce_cm_id *connect_to(const struct nornic_addr *addr, struct roce_qp *qp)
 {
     struct roce_cm_id *id;
     struct roce_cm_route route = {.path = {.av = {.dgid = *addr, .hop_limit = 64, .dst_mac = gid.mac}},
                                   .dst_port = 7471};
-    struct roce_cm_conn_param param = {.qp_num = 17 + (uint32_t)test_random_below(&random_state, 1 << 20)};
-    cr_assert_eq(roce_cm_id_create(cm, ROCE_CM_PS_TCP, NULL, &id), 0);
+    struct nornic_conn_param param = {.qp_num = 17 + (uint32_t)test_random_below(&random_state, 1 << 20)};
+    cr_assert_eq(roce_cm_id_create(cm, NORNIC_PS_TCP, NULL, &id), 0);
     cr_assert_eq(roce_cm_connect(id, &route, qp, &param, 1000), 0);
     return id;
 }
@@ -78,24 +79,24 @@ Test(carrier, a_device_can_connect_to_itself)
 {
     struct roce_cm_id *listener, *id = connect_to(&gid.addr, NULL);
     struct roce_cm_event e;
-    cr_assert_eq(roce_cm_id_create(cm, ROCE_CM_PS_TCP, NULL, &listener), 0);
+    cr_assert_eq(roce_cm_id_create(cm, NORNIC_PS_TCP, NULL, &listener), 0);
     cr_assert_eq(roce_cm_listen(listener, NULL, 7471, 1), 0);
     cr_expect_eq(pump(), 0);
     cr_assert(roce_cm_get_event(cm, &e));
-    cr_assert_eq(e.type, ROCE_CM_EVENT_CONNECT_REQUEST);
+    cr_assert_eq(e.type, NORNIC_CM_EVENT_CONNECT_REQUEST);
     roce_cm_ack_event(&e);
-    struct roce_cm_conn_param param = {.qp_num = 0x99};
+    struct nornic_conn_param param = {.qp_num = 0x99};
     cr_assert_eq(roce_cm_accept(e.id, NULL, &param, 1000), 0);
     struct roce_cm_id *passive = e.id;
     pump();
     cr_assert(roce_cm_get_event(cm, &e));
-    cr_expect_eq(e.type, ROCE_CM_EVENT_CONNECT_RESPONSE);
+    cr_expect_eq(e.type, NORNIC_CM_EVENT_CONNECT_RESPONSE);
     cr_expect_eq(e.qpn, 0x99);
     roce_cm_ack_event(&e);
     cr_assert_eq(roce_cm_establish(id, NULL, 0, 1000), 0);
     pump();
     cr_assert(roce_cm_get_event(cm, &e));
-    cr_expect_eq(e.type, ROCE_CM_EVENT_ESTABLISHED);
+    cr_expect_eq(e.type, NORNIC_CM_EVENT_ESTABLISHED);
     cr_expect_eq(e.id, passive);
     roce_cm_ack_event(&e);
     cr_expect_eq(roce_cm_id_destroy(id, 1000), 0);
@@ -115,7 +116,7 @@ Test(carrier, ROCE_GSI_1_a_port_has_one_qp1)
 
 Test(carrier, sends_beyond_its_buffers_are_dropped_and_counted)
 {
-    struct net_addr elsewhere = gid.addr;
+    struct nornic_addr elsewhere = gid.addr;
     struct roce_cm_id *ids[300];
     elsewhere.b[15] = 9;
     for (unsigned i = 0; i < 300; i++)
@@ -129,7 +130,7 @@ Test(carrier, sends_beyond_its_buffers_are_dropped_and_counted)
 
 Test(carrier, an_address_that_goes_away_stops_nothing)
 {
-    struct net_addr elsewhere = gid.addr;
+    struct nornic_addr elsewhere = gid.addr;
     elsewhere.b[15] = 9;
     struct roce_cm_id *id = connect_to(&elsewhere, NULL);
     cr_assert_eq(roce_dev_gid_remove(dev, 0, 1000), 0);

@@ -9,7 +9,7 @@
 
 static const struct cm_net_config plain = {.seed = 1};
 
-static const struct roce_cm_conn_param param = {
+static const struct nornic_conn_param param = {
     .responder_resources = 3, .initiator_depth = 2, .retry_count = 5, .rnr_retry_count = 6};
 
 /* A request that waits at node 1. */
@@ -19,17 +19,17 @@ struct request {
     struct roce_cm_event event;
 };
 
-static struct request ask(struct cm_net *net, const struct roce_cm_conn_param *with, bool has_qp)
+static struct request ask(struct cm_net *net, const struct nornic_conn_param *with, bool has_qp)
 {
     struct request r = {.listener = cm_net_listen(net, 1, 7471, 8),
-                        .active = cm_net_id(net, 0, ROCE_CM_PS_TCP),
+                        .active = cm_net_id(net, 0, NORNIC_PS_TCP),
                         .qp = cm_net_qp(net, 0)};
     struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
-    struct roce_cm_conn_param p = *with;
+    struct nornic_conn_param p = *with;
     p.qp_num = roce_qp_num(r.qp);
     cr_assert_eq(roce_cm_connect(r.active, &route, has_qp ? r.qp : NULL, &p, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    r.event = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    r.event = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
     r.passive = r.event.id;
     cr_assert_eq(r.event.listen_id, r.listener);
     return r;
@@ -50,17 +50,17 @@ Test(connect, ROCE_CM_53_both_qps_are_ready_when_both_ends_know)
     struct cm_net *net = cm_net_create(&plain);
     struct request r = ask(net, &param, true);
     struct roce_qp *qp = cm_net_qp(net, 1);
-    cr_expect_eq(roce_qp_state(r.qp), ROCE_QPS_INIT);
+    cr_expect_eq(roce_qp_state(r.qp), NORNIC_QPS_INIT);
     cr_assert_eq(roce_cm_accept(r.passive, qp, NULL, net->now_ns), 0);
-    cr_expect_eq(roce_qp_state(qp), ROCE_QPS_RTS, "before the REP arrives anywhere");
+    cr_expect_eq(roce_qp_state(qp), NORNIC_QPS_RTS, "before the REP arrives anywhere");
     cm_net_run_for(net, 15000); /* the REP arrives */
     cr_expect_eq(cm_net_count(net, 0, ROCE_CM_RTU), 1);
-    cr_expect_eq(roce_qp_state(r.qp), ROCE_QPS_RTS, "before the RTU arrives anywhere");
-    cm_net_expect(net, 0, ROCE_CM_EVENT_ESTABLISHED);
+    cr_expect_eq(roce_qp_state(r.qp), NORNIC_QPS_RTS, "before the RTU arrives anywhere");
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_ESTABLISHED);
     cr_expect_eq(roce_cm_id_state(r.active), ROCE_CM_ESTABLISHED_STATE);
     cr_expect_eq(roce_cm_id_state(r.passive), ROCE_CM_REP_SENT_STATE);
     cm_net_run_for(net, NS_PER_MS);
-    cm_net_expect(net, 1, ROCE_CM_EVENT_ESTABLISHED);
+    cm_net_expect(net, 1, NORNIC_CM_EVENT_ESTABLISHED);
     cr_expect_eq(roce_cm_id_state(r.passive), ROCE_CM_ESTABLISHED_STATE);
     cm_net_expect_quiet(net);
     finish(net, &r);
@@ -70,7 +70,7 @@ Test(connect, ROCE_CM_30_starting_psn_is_what_the_receiver_of_the_message_uses)
 {
     struct cm_net *net = cm_net_create(&plain);
     struct cm_pair pair = cm_net_connect(net);
-    struct roce_qp_attr a, p;
+    struct nornic_qp_attr a, p;
     roce_qp_query(pair.active_qp, &a, NULL);
     roce_qp_query(pair.passive_qp, &p, NULL);
     uint32_t req_psn = cm_net_last(net, 0, ROCE_CM_REQ)->req.starting_psn;
@@ -82,8 +82,8 @@ Test(connect, ROCE_CM_30_starting_psn_is_what_the_receiver_of_the_message_uses)
     cr_expect_eq(a.sq_psn, rep_psn);
     cr_expect_eq(a.dest_qpn, roce_qp_num(pair.passive_qp));
     cr_expect_eq(p.dest_qpn, roce_qp_num(pair.active_qp));
-    cr_expect(net_addr_equal(&p.av.dgid, &net->node[0].addr));
-    cr_expect(net_mac_equal(&p.av.dst_mac, &net->node[0].mac), "the MAC address that the REQ came from");
+    cr_expect(nornic_addr_equal(&p.av.dgid, &net->node[0].addr));
+    cr_expect(nornic_mac_equal(&p.av.dst_mac, &net->node[0].mac), "the MAC address that the REQ came from");
     cm_net_drop(net, pair.active);
     cm_net_drop(net, pair.passive);
     cm_net_drop(net, pair.listener);
@@ -95,17 +95,17 @@ Test(connect, ROCE_CM_31_resources_are_crossed_and_never_above_the_request)
     struct cm_net *net = cm_net_create(&plain);
     struct request r = ask(net, &param, true);
     struct roce_qp *qp = cm_net_qp(net, 1);
-    struct roce_qp_attr a, p;
+    struct nornic_qp_attr a, p;
     cr_expect_eq(cm_net_last(net, 0, ROCE_CM_REQ)->req.responder_resources, 3);
     cr_expect_eq(cm_net_last(net, 0, ROCE_CM_REQ)->req.initiator_depth, 2);
     cr_expect_eq(r.event.responder_resources, 2, "what the peer wants to issue");
     cr_expect_eq(r.event.initiator_depth, 3, "what the peer takes");
-    struct roce_cm_conn_param answer = {.responder_resources = 9, .initiator_depth = 1, .rnr_retry_count = 4};
+    struct nornic_conn_param answer = {.responder_resources = 9, .initiator_depth = 1, .rnr_retry_count = 4};
     cr_assert_eq(roce_cm_accept(r.passive, qp, &answer, net->now_ns), 0);
     cr_expect_eq(cm_net_last(net, 1, ROCE_CM_REP)->rep.responder_resources, 2, "not above the request");
     cr_expect_eq(cm_net_last(net, 1, ROCE_CM_REP)->rep.initiator_depth, 1);
     cm_net_run_for(net, NS_PER_MS);
-    struct roce_cm_event e = cm_net_expect(net, 0, ROCE_CM_EVENT_ESTABLISHED);
+    struct roce_cm_event e = cm_net_expect(net, 0, NORNIC_CM_EVENT_ESTABLISHED);
     cr_expect_eq(e.responder_resources, 1);
     cr_expect_eq(e.initiator_depth, 2);
     roce_qp_query(r.qp, &a, NULL);
@@ -129,14 +129,14 @@ Test(connect, ROCE_CM_31_a_peer_that_wants_more_than_the_device_has_is_rejected)
     net->lose_count = 1;
     cr_assert_eq(roce_cm_accept(r.passive, qp, NULL, net->now_ns), 0);
     struct roce_cm_mad rep = *cm_net_last(net, 1, ROCE_CM_REP);
-    rep.rep.initiator_depth = ROCE_MAX_RD_ATOMIC + 1;
+    rep.rep.initiator_depth = NORNIC_MAX_RD_ATOMIC + 1;
     cm_net_inject(net, 1, 0, &rep);
     cr_expect_eq(cm_net_last(net, 0, ROCE_CM_REJ)->rej.reason, ROCE_CM_REJ_INSUFFICIENT_RESOURCES);
     cr_expect_eq(cm_net_last(net, 0, ROCE_CM_REJ)->rej.about, ROCE_CM_ABOUT_REP);
-    cm_net_expect(net, 0, ROCE_CM_EVENT_CONNECT_ERROR);
-    cr_expect_eq(roce_qp_state(r.qp), ROCE_QPS_ERR);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_CONNECT_ERROR);
+    cr_expect_eq(roce_qp_state(r.qp), NORNIC_QPS_ERR);
     cm_net_run_for(net, NS_PER_MS);
-    cr_expect_eq(cm_net_expect(net, 1, ROCE_CM_EVENT_REJECTED).status, ROCE_CM_REJ_INSUFFICIENT_RESOURCES);
+    cr_expect_eq(cm_net_expect(net, 1, NORNIC_CM_EVENT_REJECTED).status, ROCE_CM_REJ_INSUFFICIENT_RESOURCES);
     finish(net, &r);
 }
 
@@ -145,7 +145,7 @@ Test(connect, ROCE_CM_31_a_peer_that_wants_more_than_we_named_gets_it)
 {
     struct cm_net *net = cm_net_create(&plain);
     struct request r = ask(net, &param, true);
-    struct roce_qp_attr a;
+    struct nornic_qp_attr a;
     net->lose = cm_net_lose_some;
     net->lose_attr = ROCE_CM_REP;
     net->lose_from = 1;
@@ -155,7 +155,7 @@ Test(connect, ROCE_CM_31_a_peer_that_wants_more_than_we_named_gets_it)
     rep.rep.initiator_depth = 7;
     rep.rep.responder_resources = 5;
     cm_net_inject(net, 1, 0, &rep);
-    cm_net_expect(net, 0, ROCE_CM_EVENT_ESTABLISHED);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_ESTABLISHED);
     roce_qp_query(r.qp, &a, NULL);
     cr_expect_eq(a.max_dest_rd_atomic, 7);
     cr_expect_eq(a.max_rd_atomic, 2, "ours stays what we named");
@@ -167,8 +167,8 @@ Test(connect, ROCE_CM_32_retry_counts_are_for_the_recipient)
     struct cm_net *net = cm_net_create(&plain);
     struct request r = ask(net, &param, true);
     struct roce_qp *qp = cm_net_qp(net, 1);
-    struct roce_cm_conn_param answer = {.rnr_retry_count = 4};
-    struct roce_qp_attr a, p;
+    struct nornic_conn_param answer = {.rnr_retry_count = 4};
+    struct nornic_qp_attr a, p;
     cr_expect_eq(r.event.retry_count, 5);
     cr_expect_eq(r.event.rnr_retry_count, 6);
     cr_assert_eq(roce_cm_accept(r.passive, qp, &answer, net->now_ns), 0);
@@ -190,7 +190,7 @@ Test(connect, ROCE_CM_35_defaults_are_those_of_linux)
     const struct roce_cm_req *req = &cm_net_last(net, 0, ROCE_CM_REQ)->req;
     const struct roce_cm_rep *rep = &cm_net_last(net, 1, ROCE_CM_REP)->rep;
     struct roce_cm_path_block path;
-    struct roce_qp_attr a, p;
+    struct nornic_qp_attr a, p;
     roce_cm_path_block_get(&path, req->primary);
     roce_qp_query(pair.active_qp, &a, NULL);
     roce_qp_query(pair.passive_qp, &p, NULL);
@@ -205,9 +205,9 @@ Test(connect, ROCE_CM_35_defaults_are_those_of_linux)
     cr_expect_eq(a.min_rnr_timer, 0, "ROCE-INT-23");
     cr_expect_eq(p.min_rnr_timer, 0);
     cr_expect_eq(a.access_flags,
-                 RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_ATOMIC);
-    cr_expect_eq(a.path_mtu, ROCE_MTU_1024, "ROCE-INT-25: of an MTU of 1500");
-    cr_expect_eq(p.path_mtu, ROCE_MTU_1024);
+                 NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_ATOMIC);
+    cr_expect_eq(a.path_mtu, NORNIC_MTU_1024, "ROCE-INT-25: of an MTU of 1500");
+    cr_expect_eq(p.path_mtu, NORNIC_MTU_1024);
     cr_expect_eq(req->ca_guid, 0x505400fffe000001, "as Linux makes it of a MAC address");
     cm_net_drop(net, pair.active);
     cm_net_drop(net, pair.passive);
@@ -219,13 +219,13 @@ Test(connect, ROCE_CM_35_defaults_are_those_of_linux)
 Test(connect, ROCE_INT_24_without_responder_resources_only_writing_is_allowed)
 {
     struct cm_net *net = cm_net_create(&plain);
-    struct roce_cm_conn_param none = {.retry_count = 7};
+    struct nornic_conn_param none = {.retry_count = 7};
     struct request r = ask(net, &none, true);
     struct roce_qp *qp = cm_net_qp(net, 1);
-    struct roce_qp_attr p;
+    struct nornic_qp_attr p;
     cr_assert_eq(roce_cm_accept(r.passive, qp, NULL, net->now_ns), 0);
     roce_qp_query(qp, &p, NULL);
-    cr_expect_eq(p.access_flags, RDMA_ACCESS_REMOTE_WRITE);
+    cr_expect_eq(p.access_flags, NORNIC_ACCESS_REMOTE_WRITE);
     finish(net, &r);
 }
 
@@ -238,7 +238,7 @@ Test(connect, ROCE_CM_33_own_timer_counts_the_delay_of_the_peer)
     for (unsigned i = 0; i < array_len(rows); i++) {
         struct cm_net *net = cm_net_create(&plain);
         struct request r = ask(net, &param, true);
-        struct roce_qp_attr a;
+        struct nornic_qp_attr a;
         net->lose = cm_net_lose_some;
         net->lose_attr = ROCE_CM_REP;
         net->lose_from = 1;
@@ -249,7 +249,7 @@ Test(connect, ROCE_CM_33_own_timer_counts_the_delay_of_the_peer)
         cm_net_inject(net, 1, 0, &rep);
         roce_qp_query(r.qp, &a, NULL);
         cr_expect_eq(a.timeout, rows[i].timeout, "delay %u gives %u", rows[i].delay, a.timeout);
-        cm_net_expect(net, 0, ROCE_CM_EVENT_ESTABLISHED);
+        cm_net_expect(net, 0, NORNIC_CM_EVENT_ESTABLISHED);
         finish(net, &r);
     }
 }
@@ -269,7 +269,7 @@ static struct variant variant_begin(void)
     v.listener = r.listener;
     cr_assert_eq(roce_cm_reject(r.passive, 0, NULL, 0, v.net->now_ns), 0);
     cm_net_run_for(v.net, NS_PER_MS);
-    cm_net_expect(v.net, 0, ROCE_CM_EVENT_REJECTED);
+    cm_net_expect(v.net, 0, NORNIC_CM_EVENT_REJECTED);
     cm_net_drop(v.net, r.active);
     cm_net_drop(v.net, r.passive);
     v.net->log_count = 0;
@@ -302,7 +302,7 @@ static void expect_request(struct variant *v)
 {
     struct roce_cm_event e;
     cm_net_inject(v->net, 0, 1, &v->req);
-    e = cm_net_expect(v->net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    e = cm_net_expect(v->net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
     cm_net_drop(v->net, e.id);
     cm_net_expect_quiet(v->net);
 }
@@ -310,20 +310,20 @@ static void expect_request(struct variant *v)
 Test(connect, ROCE_CM_36_path_mtu_above_the_ports_is_rejected)
 {
     struct variant v = variant_begin();
-    v.req.req.path_mtu = ROCE_MTU_2048;
+    v.req.req.path_mtu = NORNIC_MTU_2048;
     expect_reason(&v, ROCE_CM_REJ_INVALID_MTU);
     v.req.req.path_mtu = 0;
     expect_reason(&v, ROCE_CM_REJ_INVALID_MTU);
     v.req.req.path_mtu = 9;
     expect_reason(&v, ROCE_CM_REJ_INVALID_MTU);
-    v.req.req.path_mtu = ROCE_MTU_256;
+    v.req.req.path_mtu = NORNIC_MTU_256;
     cm_net_inject(v.net, 0, 1, &v.req);
-    struct roce_cm_event e = cm_net_expect(v.net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    struct roce_cm_event e = cm_net_expect(v.net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
     struct roce_qp *qp = cm_net_qp(v.net, 1);
-    struct roce_qp_attr p;
+    struct nornic_qp_attr p;
     cr_assert_eq(roce_cm_accept(e.id, qp, NULL, v.net->now_ns), 0);
     roce_qp_query(qp, &p, NULL);
-    cr_expect_eq(p.path_mtu, ROCE_MTU_256, "a smaller one is adopted");
+    cr_expect_eq(p.path_mtu, NORNIC_MTU_256, "a smaller one is adopted");
     cm_net_drop(v.net, e.id);
     variant_end(&v);
 }
@@ -355,7 +355,7 @@ Test(connect, CA17_35_no_reject_is_about_a_lid)
     cr_expect_eq(roce_cm_reject(r.passive, 14, NULL, 0, net->now_ns), 0);
     cr_expect_eq(cm_net_last(net, 1, ROCE_CM_REJ)->rej.reason, 14);
     cm_net_run_for(net, NS_PER_MS);
-    cm_net_expect(net, 0, ROCE_CM_EVENT_REJECTED);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_REJECTED);
     finish(net, &r);
 }
 
@@ -386,8 +386,8 @@ Test(connect, ROCE_CM_60_service_ids_are_port_space_and_port)
     expect_reason(&v, ROCE_CM_REJ_INVALID_SERVICE_ID);
     v.req.req.service_id = UINT64_C(0x013f0000) + 7471;
     expect_reason(&v, ROCE_CM_REJ_INVALID_SERVICE_ID);
-    struct roce_cm_id *ib = cm_net_id(v.net, 1, ROCE_CM_PS_IB);
-    struct roce_cm_id *udp = cm_net_id(v.net, 1, ROCE_CM_PS_UDP);
+    struct roce_cm_id *ib = cm_net_id(v.net, 1, NORNIC_PS_IB);
+    struct roce_cm_id *udp = cm_net_id(v.net, 1, NORNIC_PS_UDP);
     cr_assert_eq(roce_cm_listen(ib, NULL, 7471, 4), 0);
     cr_assert_eq(roce_cm_listen(udp, NULL, 7471, 4), 0);
     expect_request(&v);
@@ -451,8 +451,8 @@ Test(connect, ROCE_CM_63_private_data_fills_what_the_message_has)
     struct cm_net *net = cm_net_create(&plain);
     uint8_t data[256];
     memset(data, 0x5a, sizeof data);
-    struct roce_cm_conn_param p = param;
-    struct roce_cm_id *id = cm_net_id(net, 0, ROCE_CM_PS_TCP);
+    struct nornic_conn_param p = param;
+    struct roce_cm_id *id = cm_net_id(net, 0, NORNIC_PS_TCP);
     struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
     struct roce_qp *qp = cm_net_qp(net, 0);
     p.private_data = data;
@@ -462,7 +462,7 @@ Test(connect, ROCE_CM_63_private_data_fills_what_the_message_has)
     struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 1);
     cr_assert_eq(roce_cm_connect(id, &route, qp, &p, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    struct roce_cm_event e = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    struct roce_cm_event e = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
     cr_expect_eq(e.private_data_len, 56);
     cr_expect_arr_eq(e.private_data, data, 56);
     p.private_data_len = 197;
@@ -470,14 +470,14 @@ Test(connect, ROCE_CM_63_private_data_fills_what_the_message_has)
     p.private_data_len = 3;
     cr_assert_eq(roce_cm_accept(e.id, cm_net_qp(net, 1), &p, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    struct roce_cm_event up = cm_net_expect(net, 0, ROCE_CM_EVENT_ESTABLISHED);
+    struct roce_cm_event up = cm_net_expect(net, 0, NORNIC_CM_EVENT_ESTABLISHED);
     cr_expect_eq(up.private_data_len, 196, "all of it");
     cr_expect_arr_eq(up.private_data, ((uint8_t[]){0x5a, 0x5a, 0x5a, 0, 0}), 5);
-    cr_expect_eq(cm_net_expect(net, 1, ROCE_CM_EVENT_ESTABLISHED).private_data_len, 224);
+    cr_expect_eq(cm_net_expect(net, 1, NORNIC_CM_EVENT_ESTABLISHED).private_data_len, 224);
     cr_expect_eq(roce_cm_disconnect(id, data, 221, net->now_ns), -EINVAL);
     cr_assert_eq(roce_cm_disconnect(id, data, 220, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    struct roce_cm_event down = cm_net_expect(net, 1, ROCE_CM_EVENT_DISCONNECTED);
+    struct roce_cm_event down = cm_net_expect(net, 1, NORNIC_CM_EVENT_DISCONNECTED);
     cr_expect_eq(down.private_data_len, 220);
     cr_expect_arr_eq(down.private_data, data, 220);
     cm_net_drop(net, id);
@@ -493,19 +493,19 @@ Test(connect, an_application_may_move_its_qps_itself)
     struct cm_net *net = cm_net_create(&plain);
     struct request r = ask(net, &param, false);
     struct roce_qp *qp = cm_net_qp(net, 1);
-    static const enum roce_qp_state steps[] = {ROCE_QPS_INIT, ROCE_QPS_RTR, ROCE_QPS_RTS};
-    struct roce_qp_attr attr;
+    static const enum nornic_qp_state steps[] = {NORNIC_QPS_INIT, NORNIC_QPS_RTR, NORNIC_QPS_RTS};
+    struct nornic_qp_attr attr;
     uint32_t mask;
-    cr_expect_eq(roce_cm_qp_attr(r.active, ROCE_QPS_RTR, &attr, &mask), -EINVAL, "nothing is known yet");
+    cr_expect_eq(roce_cm_qp_attr(r.active, NORNIC_QPS_RTR, &attr, &mask), -EINVAL, "nothing is known yet");
     for (unsigned i = 0; i < 3; i++) {
         cr_assert_eq(roce_cm_qp_attr(r.passive, steps[i], &attr, &mask), 0);
         cr_assert_eq(roce_qp_modify(qp, &attr, mask, net->now_ns), 0);
     }
-    struct roce_cm_conn_param p = {.responder_resources = 2, .initiator_depth = 3, .qp_num = roce_qp_num(qp)};
+    struct nornic_conn_param p = {.responder_resources = 2, .initiator_depth = 3, .qp_num = roce_qp_num(qp)};
     cr_assert_eq(roce_cm_accept(r.passive, NULL, &p, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
     cr_expect_eq(cm_net_count(net, 0, ROCE_CM_RTU), 0);
-    cm_net_expect(net, 0, ROCE_CM_EVENT_CONNECT_RESPONSE);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_CONNECT_RESPONSE);
     cr_expect_eq(roce_cm_id_state(r.active), ROCE_CM_REP_RCVD_STATE);
     for (unsigned i = 0; i < 3; i++) {
         cr_assert_eq(roce_cm_qp_attr(r.active, steps[i], &attr, &mask), 0);
@@ -513,7 +513,7 @@ Test(connect, an_application_may_move_its_qps_itself)
     }
     cr_assert_eq(roce_cm_establish(r.active, "rtu", 3, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    struct roce_cm_event e = cm_net_expect(net, 1, ROCE_CM_EVENT_ESTABLISHED);
+    struct roce_cm_event e = cm_net_expect(net, 1, NORNIC_CM_EVENT_ESTABLISHED);
     cr_expect_arr_eq(e.private_data, "rtu", 4);
     cm_net_expect_quiet(net);
     finish(net, &r);
@@ -529,7 +529,7 @@ Test(connect, ROCE_CM_52_a_reject_of_the_application_reaches_the_other)
     cr_expect_eq(rej->local_comm_id, 0);
     cr_expect_eq(rej->about, ROCE_CM_ABOUT_REQ);
     cm_net_run_for(net, NS_PER_MS);
-    struct roce_cm_event e = cm_net_expect(net, 0, ROCE_CM_EVENT_REJECTED);
+    struct roce_cm_event e = cm_net_expect(net, 0, NORNIC_CM_EVENT_REJECTED);
     cr_expect_eq(e.status, ROCE_CM_REJ_CONSUMER);
     cr_expect_eq(e.private_data_len, 148);
     cr_expect_arr_eq(e.private_data, "not today", 10);
@@ -546,7 +546,7 @@ Test(connect, a_reject_of_the_answer_reaches_the_other_even_when_it_is_lost_once
         struct roce_qp *qp = cm_net_qp(net, 1);
         cr_assert_eq(roce_cm_accept(r.passive, qp, NULL, net->now_ns), 0);
         cm_net_run_for(net, NS_PER_MS);
-        cm_net_expect(net, 0, ROCE_CM_EVENT_CONNECT_RESPONSE);
+        cm_net_expect(net, 0, NORNIC_CM_EVENT_CONNECT_RESPONSE);
         net->lose = cm_net_lose_some;
         net->lose_attr = ROCE_CM_REJ;
         net->lose_count = lost;
@@ -556,8 +556,8 @@ Test(connect, a_reject_of_the_answer_reaches_the_other_even_when_it_is_lost_once
         if (lost) /* the peer's REP is repeated while we are in TIMEWAIT: 17 is 537 ms, so make it soon */
             cm_net_inject(net, 1, 0, cm_net_last(net, 1, ROCE_CM_REP));
         cm_net_run_for(net, NS_PER_MS);
-        cr_expect_eq(cm_net_expect(net, 1, ROCE_CM_EVENT_REJECTED).status, ROCE_CM_REJ_CONSUMER);
-        cr_expect_eq(roce_qp_state(qp), ROCE_QPS_ERR);
+        cr_expect_eq(cm_net_expect(net, 1, NORNIC_CM_EVENT_REJECTED).status, ROCE_CM_REJ_CONSUMER);
+        cr_expect_eq(roce_qp_state(qp), NORNIC_QPS_ERR);
         finish(net, &r);
     }
 }
@@ -570,12 +570,12 @@ Test(connect, ROCE_CM_54_two_requests_that_cross_are_no_connection)
     for (unsigned i = 0; i < 2; i++) {
         struct roce_cm_route route = cm_net_route(net, i, !i, 7471);
         route.src_port = 7471;
-        id[i] = cm_net_id(net, i, ROCE_CM_PS_TCP);
+        id[i] = cm_net_id(net, i, NORNIC_PS_TCP);
         cr_assert_eq(roce_cm_connect(id[i], &route, cm_net_qp(net, i), &param, net->now_ns), 0);
     }
     cm_net_run_for(net, NS_PER_MS);
     for (unsigned i = 0; i < 2; i++) {
-        cr_expect_eq(cm_net_expect(net, i, ROCE_CM_EVENT_REJECTED).status, ROCE_CM_REJ_INVALID_SERVICE_ID);
+        cr_expect_eq(cm_net_expect(net, i, NORNIC_CM_EVENT_REJECTED).status, ROCE_CM_REJ_INVALID_SERVICE_ID);
         cm_net_drop(net, id[i]);
     }
     cm_net_destroy(net);
@@ -586,9 +586,9 @@ Test(connect, ROCE_CM_2_messages_and_connection_are_of_one_family)
 {
     struct cm_net_config config = {.seed = 3, .ipv6 = true};
     struct cm_net *net = cm_net_create(&config);
-    struct roce_cm_id *id = cm_net_id(net, 0, ROCE_CM_PS_TCP);
+    struct roce_cm_id *id = cm_net_id(net, 0, NORNIC_PS_TCP);
     struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
-    route.path.av.dgid = net_addr_from_v4((const uint8_t[]){10, 0, 0, 1});
+    route.path.av.dgid = nornic_addr_from_v4((const uint8_t[]){10, 0, 0, 1});
     cr_expect_eq(roce_cm_connect(id, &route, cm_net_qp(net, 0), &param, net->now_ns), -EINVAL);
     cm_net_drop(net, id);
     struct cm_pair pair = cm_net_connect(net);
@@ -598,8 +598,8 @@ Test(connect, ROCE_CM_2_messages_and_connection_are_of_one_family)
     cr_expect_arr_eq(req->private_data + 4, net->node[0].addr.b, 16);
     cr_expect_arr_eq(req->private_data + 20, net->node[1].addr.b, 16);
     roce_cm_id_endpoints(pair.passive, &e);
-    cr_expect(net_addr_equal(&e.remote, &net->node[0].addr));
-    cr_expect(net_addr_equal(&e.local, &net->node[1].addr));
+    cr_expect(nornic_addr_equal(&e.remote, &net->node[0].addr));
+    cr_expect(nornic_addr_equal(&e.local, &net->node[1].addr));
     cr_expect_eq(e.local_port, 7471);
     cr_expect_geq(e.remote_port, 32768);
     cm_net_drop(net, pair.active);
@@ -613,7 +613,7 @@ Test(connect, ROCE_CM_43_an_alternate_path_is_accepted_without_failover)
 {
     struct variant v = variant_begin();
     cm_net_inject(v.net, 0, 1, &v.req);
-    struct roce_cm_event e = cm_net_expect(v.net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    struct roce_cm_event e = cm_net_expect(v.net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
     cr_assert_eq(roce_cm_accept(e.id, cm_net_qp(v.net, 1), NULL, v.net->now_ns), 0);
     cr_expect_eq(cm_net_last(v.net, 1, ROCE_CM_REP)->rep.failover, ROCE_CM_FAILOVER_NONE);
     cm_net_drop(v.net, e.id);
@@ -621,7 +621,7 @@ Test(connect, ROCE_CM_43_an_alternate_path_is_accepted_without_failover)
     memcpy(v.req.req.alternate, v.req.req.primary, ROCE_CM_PATH_BYTES);
     v.req.req.local_comm_id++;
     cm_net_inject(v.net, 0, 1, &v.req);
-    e = cm_net_expect(v.net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    e = cm_net_expect(v.net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
     cr_assert_eq(roce_cm_accept(e.id, cm_net_qp(v.net, 1), NULL, v.net->now_ns), 0);
     cr_expect_eq(cm_net_last(v.net, 1, ROCE_CM_REP)->rep.failover, ROCE_CM_FAILOVER_UNSUPPORTED);
     cm_net_drop(v.net, e.id);

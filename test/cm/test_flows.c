@@ -88,12 +88,12 @@ static void start(struct world *w)
     struct roce_cm_route route =
         cm_net_route(w->net, from, to, test_random_chance(dice(w), 50000) ? 9 : 7471);
     e->qp = e->datagrams ? NULL : cm_net_qp(w->net, from);
-    struct roce_cm_conn_param param = {.private_data = &tag,
-                                       .private_data_len = 1,
-                                       .responder_resources = 1,
-                                       .initiator_depth = 1,
-                                       .qp_num = e->qp ? roce_qp_num(e->qp) : 0};
-    e->id = cm_net_id(w->net, from, e->datagrams ? ROCE_CM_PS_UDP : ROCE_CM_PS_TCP);
+    struct nornic_conn_param param = {.private_data = &tag,
+                                      .private_data_len = 1,
+                                      .responder_resources = 1,
+                                      .initiator_depth = 1,
+                                      .qp_num = e->qp ? roce_qp_num(e->qp) : 0};
+    e->id = cm_net_id(w->net, from, e->datagrams ? NORNIC_PS_UDP : NORNIC_PS_TCP);
     cr_assert_eq(roce_cm_connect(e->id, &route, e->own_qp ? NULL : e->qp, &param, w->net->now_ns), 0);
     if (test_random_chance(dice(w), w->vanish_ppm))
         e->act_ns = soon(w);
@@ -101,9 +101,9 @@ static void start(struct world *w)
 
 static void move_qp(struct world *w, struct end *e)
 {
-    static const enum roce_qp_state steps[] = {ROCE_QPS_INIT, ROCE_QPS_RTR, ROCE_QPS_RTS};
+    static const enum nornic_qp_state steps[] = {NORNIC_QPS_INIT, NORNIC_QPS_RTR, NORNIC_QPS_RTS};
     for (unsigned i = 0; i < 3; i++) {
-        struct roce_qp_attr attr;
+        struct nornic_qp_attr attr;
         uint32_t mask;
         cr_assert_eq(roce_cm_qp_attr(e->id, steps[i], &attr, &mask), 0);
         cr_assert_eq(roce_qp_modify(e->qp, &attr, mask, w->net->now_ns), 0);
@@ -135,10 +135,10 @@ static void answer(struct world *w, struct end *e)
         cr_assert_eq(roce_cm_establish(e->id, NULL, 0, now_ns), 0);
         e->up = e->was_up = true;
     } else if (e->datagrams) {
-        struct roce_cm_conn_param param = {.qp_num = 0x4711};
+        struct nornic_conn_param param = {.qp_num = 0x4711};
         cr_assert_eq(roce_cm_accept(e->id, NULL, &param, now_ns), 0);
     } else {
-        struct roce_cm_conn_param param = {.qp_num = roce_qp_num(e->qp)};
+        struct nornic_conn_param param = {.qp_num = roce_qp_num(e->qp)};
         if (e->own_qp)
             move_qp(w, e);
         cr_assert_eq(roce_cm_accept(e->id, e->own_qp ? NULL : e->qp, &param, now_ns), 0);
@@ -170,39 +170,39 @@ static void on_request(struct world *w, unsigned node, const struct roce_cm_even
 
 static void on_event(struct world *w, unsigned node, const struct roce_cm_event *event)
 {
-    if (event->type == ROCE_CM_EVENT_CONNECT_REQUEST)
+    if (event->type == NORNIC_CM_EVENT_CONNECT_REQUEST)
         return on_request(w, node, event);
     struct end *e = end_of(w, event->id);
     switch (event->type) {
-    case ROCE_CM_EVENT_CONNECT_RESPONSE:
+    case NORNIC_CM_EVENT_CONNECT_RESPONSE:
         cr_assert(e->active && e->own_qp && !e->up);
         return ponder(w, e);
-    case ROCE_CM_EVENT_ESTABLISHED:
+    case NORNIC_CM_EVENT_ESTABLISHED:
         cr_assert(!e->up && !e->down && !e->failed, "up twice, or after the end");
         e->up = e->was_up = true;
         if (!e->datagrams)
-            cr_expect_eq(roce_qp_state(e->qp), ROCE_QPS_RTS);
+            cr_expect_eq(roce_qp_state(e->qp), NORNIC_QPS_RTS);
         if (test_random_chance(dice(w), w->hang_up_ppm))
             e->act_ns = soon(w);
         return;
-    case ROCE_CM_EVENT_DISCONNECTED:
+    case NORNIC_CM_EVENT_DISCONNECTED:
         cr_assert(!e->down && !e->failed);
         e->up = false;
         e->down = true;
         if (roce_cm_id_state(e->id) == ROCE_CM_DREQ_RCVD_STATE)
             cr_assert_eq(roce_cm_disconnect(e->id, NULL, 0, w->net->now_ns), 0);
         return;
-    case ROCE_CM_EVENT_REJECTED:
-    case ROCE_CM_EVENT_UNREACHABLE:
-    case ROCE_CM_EVENT_CONNECT_ERROR:
+    case NORNIC_CM_EVENT_REJECTED:
+    case NORNIC_CM_EVENT_UNREACHABLE:
+    case NORNIC_CM_EVENT_CONNECT_ERROR:
         cr_assert(!e->up && !e->down && !e->failed);
         e->failed = true;
         return;
-    case ROCE_CM_EVENT_TIMEWAIT_EXIT:
+    case NORNIC_CM_EVENT_TIMEWAIT_EXIT:
         cr_expect_eq(roce_cm_id_state(e->id), ROCE_CM_IDLE_STATE);
         return;
     default:
-        cr_assert_fail("%s", roce_cm_event_name(event->type));
+        cr_assert_fail("%s", nornic_cm_event_name(event->type));
     }
 }
 
@@ -269,7 +269,7 @@ static void check(struct world *w, bool lossless)
         if (e->active && !e->datagrams)
             cr_expect(e->up || e->down || e->failed, "end %u was never told anything", i);
         if (e->qp && !e->own_qp && (e->down || (e->failed && e->active)))
-            cr_expect_neq(roce_qp_state(e->qp), ROCE_QPS_RTS, "end %u", i);
+            cr_expect_neq(roce_qp_state(e->qp), NORNIC_QPS_RTS, "end %u", i);
     }
 }
 
@@ -278,9 +278,9 @@ static void expect_empty(struct cm_net *net, unsigned node)
 {
     struct roce_cm_id *ids[MAX_IDS], *more;
     for (unsigned i = 0; i < MAX_IDS; i++)
-        cr_assert_eq(roce_cm_id_create(net->node[node].cm, ROCE_CM_PS_TCP, NULL, &ids[i]), 0, "%u ids leaked",
+        cr_assert_eq(roce_cm_id_create(net->node[node].cm, NORNIC_PS_TCP, NULL, &ids[i]), 0, "%u ids leaked",
                      MAX_IDS - i);
-    cr_assert_eq(roce_cm_id_create(net->node[node].cm, ROCE_CM_PS_TCP, NULL, &more), -ENOSPC);
+    cr_assert_eq(roce_cm_id_create(net->node[node].cm, NORNIC_PS_TCP, NULL, &more), -ENOSPC);
     for (unsigned i = 0; i < MAX_IDS; i++)
         cm_net_drop(net, ids[i]);
 }
@@ -306,7 +306,7 @@ static void live(uint64_t seed)
     w->ponder_ppm = test_random_below(&draw, 3) * 300000;
     for (unsigned node = 0; node < CM_NET_NODES; node++)
         for (unsigned i = 0; i < 2; i++) {
-            w->listener[node][i] = cm_net_id(w->net, node, i ? ROCE_CM_PS_UDP : ROCE_CM_PS_TCP);
+            w->listener[node][i] = cm_net_id(w->net, node, i ? NORNIC_PS_UDP : NORNIC_PS_TCP);
             cr_assert_eq(roce_cm_listen(w->listener[node][i], NULL, 7471, 1 + test_random_below(&draw, 8)),
                          0);
         }

@@ -13,7 +13,7 @@ static const struct cm_net_config plain = {.seed = 5};
 /* A good REQ of node 0 to port 7471 of node 1, which is lost. */
 static struct roce_cm_mad req_of(struct cm_net *net)
 {
-    struct roce_cm_id *id = cm_net_id(net, 0, ROCE_CM_PS_TCP);
+    struct roce_cm_id *id = cm_net_id(net, 0, NORNIC_PS_TCP);
     struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
     net->config.loss_ppm = 1000000;
     cr_assert_eq(roce_cm_connect(id, &route, cm_net_qp(net, 0), NULL, net->now_ns), 0);
@@ -41,12 +41,12 @@ Test(limits, ROCE_GEN_7_a_listener_holds_no_more_than_its_backlog)
     cr_expect_eq(cm_net_count(net, 1, ROCE_CM_REJ), 0, "dropped: the peer tries again");
     struct roce_cm_event e[3];
     for (unsigned i = 0; i < 3; i++)
-        e[i] = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+        e[i] = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
     cm_net_inject(net, 0, 1, &req);
     cm_net_expect_quiet(net); /* shown, but not answered */
     cr_assert_eq(roce_cm_reject(e[0].id, 0, NULL, 0, net->now_ns), 0);
     cm_net_inject(net, 0, 1, &req);
-    cm_net_drop(net, cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST).id);
+    cm_net_drop(net, cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id);
     for (unsigned i = 0; i < 3; i++)
         cm_net_drop(net, e[i].id);
     cm_net_drop(net, listener);
@@ -62,7 +62,7 @@ Test(limits, ROCE_GEN_7_requests_taken_back_do_not_pass_the_backlog)
     struct roce_cm_mad req = req_of(net);
     struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 1);
     cm_net_inject(net, 0, 1, &req);
-    struct roce_cm_id *id = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST).id;
+    struct roce_cm_id *id = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id;
     struct roce_cm_mad rej = {.hdr = req.hdr};
     rej.hdr.attr_id = ROCE_CM_REJ;
     rej.rej = (struct roce_cm_rej){.local_comm_id = req.req.local_comm_id,
@@ -71,14 +71,14 @@ Test(limits, ROCE_GEN_7_requests_taken_back_do_not_pass_the_backlog)
                                    .info_bytes = 8};
     put_be64(rej.rej.info, req.req.ca_guid);
     cm_net_inject(net, 0, 1, &rej);
-    cm_net_expect(net, 1, ROCE_CM_EVENT_REJECTED);
+    cm_net_expect(net, 1, NORNIC_CM_EVENT_REJECTED);
     another(&req);
     cm_net_inject(net, 0, 1, &req);
     cm_net_expect_quiet(net);
     cr_expect_eq(roce_cm_counters(net->node[1].cm)->drop_backlog, 1);
     cm_net_drop(net, id);
     cm_net_inject(net, 0, 1, &req);
-    cm_net_drop(net, cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST).id);
+    cm_net_drop(net, cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id);
     cm_net_drop(net, listener);
     cm_net_run(net, NET_TIME_NONE);
     cm_net_destroy(net);
@@ -93,11 +93,11 @@ Test(limits, ROCE_GEN_7_ids_are_bounded)
     for (unsigned i = 0; i < 10; i++, another(&req))
         cm_net_inject(net, 0, 1, &req);
     cr_expect_eq(roce_cm_counters(net->node[1].cm)->drop_no_id, 6);
-    cr_expect_eq(roce_cm_id_create(net->node[1].cm, ROCE_CM_PS_TCP, NULL, &id), -ENOSPC);
+    cr_expect_eq(roce_cm_id_create(net->node[1].cm, NORNIC_PS_TCP, NULL, &id), -ENOSPC);
     cm_net_drop(net, listener);
     for (unsigned i = 0; i < 5; i++)
-        ids[i] = cm_net_id(net, 1, ROCE_CM_PS_TCP);
-    cr_expect_eq(roce_cm_id_create(net->node[1].cm, ROCE_CM_PS_TCP, NULL, &id), -ENOSPC);
+        ids[i] = cm_net_id(net, 1, NORNIC_PS_TCP);
+    cr_expect_eq(roce_cm_id_create(net->node[1].cm, NORNIC_PS_TCP, NULL, &id), -ENOSPC);
     cr_expect_eq(roce_cm_destroy(net->node[1].cm), -EBUSY);
     for (unsigned i = 0; i < 5; i++)
         cm_net_drop(net, ids[i]);
@@ -116,7 +116,7 @@ Test(limits, a_request_without_memory_is_dropped_and_counted)
     cm_net_expect_quiet(net);
     cr_expect_eq(roce_cm_counters(net->node[1].cm)->drop_no_id, 1);
     cm_net_inject(net, 0, 1, &req);
-    cm_net_drop(net, cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST).id);
+    cm_net_drop(net, cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id);
     cm_net_drop(net, listener);
     cm_net_destroy(net);
 }
@@ -184,7 +184,7 @@ Test(limits, ROCE_CM_1_envelopes_that_are_not_ours_change_nothing)
     cr_expect_eq(counters->rx[0], 0);
     roce_cm_input(net->node[1].cm, &path, bytes, ROCE_MAD_BYTES, net->now_ns);
     cr_expect_eq(counters->rx[0], 1);
-    cm_net_drop(net, cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST).id);
+    cm_net_drop(net, cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id);
     cm_net_drop(net, listener);
     cm_net_destroy(net);
 }
@@ -259,8 +259,8 @@ Test(limits, listeners_are_found_by_port_and_address)
 {
     struct cm_net *net = cm_net_create(&plain);
     struct roce_cm_mad req = req_of(net);
-    struct roce_cm_id *any = cm_net_id(net, 1, ROCE_CM_PS_TCP), *one = cm_net_id(net, 1, ROCE_CM_PS_TCP),
-                      *more = cm_net_id(net, 1, ROCE_CM_PS_TCP);
+    struct roce_cm_id *any = cm_net_id(net, 1, NORNIC_PS_TCP), *one = cm_net_id(net, 1, NORNIC_PS_TCP),
+                      *more = cm_net_id(net, 1, NORNIC_PS_TCP);
     struct roce_cm_endpoints e;
     cr_expect_eq(roce_cm_listen(any, &net->node[0].addr, 7471, 4), -EINVAL, "not an address of ours");
     cr_expect_eq(roce_cm_listen(any, NULL, 7471, 0), -EINVAL);
@@ -272,13 +272,13 @@ Test(limits, listeners_are_found_by_port_and_address)
     roce_cm_id_endpoints(more, &e);
     cr_expect_geq(e.local_port, 32768);
     cm_net_inject(net, 0, 1, &req);
-    struct roce_cm_event got = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    struct roce_cm_event got = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
     cr_expect_eq(got.listen_id, one, "the more specific one");
     cm_net_drop(net, got.id);
     cm_net_drop(net, one);
     another(&req);
     cm_net_inject(net, 0, 1, &req);
-    got = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    got = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
     cr_expect_eq(got.listen_id, any);
     cm_net_drop(net, got.id);
     cm_net_drop(net, any);
@@ -291,7 +291,7 @@ Test(limits, calls_in_the_wrong_state_change_nothing)
     struct cm_net *net = cm_net_create(&plain);
     struct cm_pair pair = cm_net_connect(net);
     struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
-    struct roce_qp_attr attr;
+    struct nornic_qp_attr attr;
     uint32_t mask;
     unsigned sent = net->log_count;
     struct roce_cm_id *ids[] = {pair.listener, pair.active, pair.passive};
@@ -305,15 +305,15 @@ Test(limits, calls_in_the_wrong_state_change_nothing)
         cr_expect_eq(roce_cm_listen(ids[i], NULL, 0, 1), -EINVAL);
     }
     cr_expect_eq(roce_cm_disconnect(pair.listener, NULL, 0, net->now_ns), -EINVAL);
-    cr_expect_eq(roce_cm_qp_attr(pair.listener, ROCE_QPS_INIT, &attr, &mask), -EINVAL);
-    cr_expect_eq(roce_cm_qp_attr(pair.active, ROCE_QPS_SQD, &attr, &mask), -EINVAL);
+    cr_expect_eq(roce_cm_qp_attr(pair.listener, NORNIC_QPS_INIT, &attr, &mask), -EINVAL);
+    cr_expect_eq(roce_cm_qp_attr(pair.active, NORNIC_QPS_SQD, &attr, &mask), -EINVAL);
     cr_expect_eq(net->log_count, sent);
     struct roce_cm_id *id;
-    cr_expect_eq(roce_cm_id_create(net->node[0].cm, (enum roce_cm_port_space)7, NULL, &id), -EINVAL);
-    id = cm_net_id(net, 0, ROCE_CM_PS_TCP);
-    struct roce_cm_conn_param p = {.retry_count = 8};
+    cr_expect_eq(roce_cm_id_create(net->node[0].cm, (enum nornic_port_space)7, NULL, &id), -EINVAL);
+    id = cm_net_id(net, 0, NORNIC_PS_TCP);
+    struct nornic_conn_param p = {.retry_count = 8};
     cr_expect_eq(roce_cm_connect(id, &route, cm_net_qp(net, 0), &p, net->now_ns), -EINVAL);
-    p = (struct roce_cm_conn_param){.initiator_depth = ROCE_MAX_RD_ATOMIC + 1};
+    p = (struct nornic_conn_param){.initiator_depth = NORNIC_MAX_RD_ATOMIC + 1};
     cr_expect_eq(roce_cm_connect(id, &route, cm_net_qp(net, 0), &p, net->now_ns), -EINVAL);
     cr_expect_eq(roce_cm_connect(id, &route, NULL, NULL, net->now_ns), -EINVAL, "no QP, and no QPN");
     cr_expect_eq(roce_cm_connect(id, &route, pair.active_qp, NULL, net->now_ns), -EADDRINUSE);

@@ -27,24 +27,24 @@ struct flow {
 static void flow_event(struct flow *f, unsigned node, const struct roce_cm_event *e)
 {
     switch (e->type) {
-    case ROCE_CM_EVENT_CONNECT_REQUEST:
+    case NORNIC_CM_EVENT_CONNECT_REQUEST:
         f->id[1] = e->id;
         f->qp[1] = cm_net_qp(f->net, 1);
         cr_assert_eq(roce_cm_accept(e->id, f->qp[1], NULL, f->net->now_ns), 0);
         return;
-    case ROCE_CM_EVENT_ESTABLISHED:
+    case NORNIC_CM_EVENT_ESTABLISHED:
         f->up[node] = true;
         f->up_ns[node] = f->net->now_ns;
         break;
-    case ROCE_CM_EVENT_DISCONNECTED:
+    case NORNIC_CM_EVENT_DISCONNECTED:
         f->down[node] = true;
         f->status[node] = e->status;
         if (roce_cm_id_state(e->id) == ROCE_CM_DREQ_RCVD_STATE)
             roce_cm_disconnect(e->id, NULL, 0, f->net->now_ns);
         return;
-    case ROCE_CM_EVENT_REJECTED:
-    case ROCE_CM_EVENT_UNREACHABLE:
-    case ROCE_CM_EVENT_CONNECT_ERROR:
+    case NORNIC_CM_EVENT_REJECTED:
+    case NORNIC_CM_EVENT_UNREACHABLE:
+    case NORNIC_CM_EVENT_CONNECT_ERROR:
         f->failed[node] = true;
         f->status[node] = e->status;
         return;
@@ -66,7 +66,7 @@ static struct flow flow_run(unsigned from, unsigned attr, unsigned count)
     net->lose_attr = attr;
     net->lose_count = count;
     f.listener = cm_net_listen(net, 1, 7471, 4);
-    f.id[0] = cm_net_id(net, 0, ROCE_CM_PS_TCP);
+    f.id[0] = cm_net_id(net, 0, NORNIC_PS_TCP);
     f.qp[0] = cm_net_qp(net, 0);
     uint64_t begin_ns = net->now_ns;
     cr_assert_eq(roce_cm_connect(f.id[0], &route, f.qp[0], NULL, net->now_ns), 0);
@@ -121,8 +121,8 @@ Test(loss, ROCE_CM_34_every_message_may_be_lost_once)
         cr_expect_eq(
             roce_cm_counters(f.net->node[0].cm)->resent + roce_cm_counters(f.net->node[1].cm)->resent >= 1,
             i > 0, "%s", name);
-        cr_expect_eq(roce_qp_state(f.qp[0]), ROCE_QPS_ERR);
-        cr_expect_eq(roce_qp_state(f.qp[1]), ROCE_QPS_ERR);
+        cr_expect_eq(roce_qp_state(f.qp[0]), NORNIC_QPS_ERR);
+        cr_expect_eq(roce_qp_state(f.qp[1]), NORNIC_QPS_ERR);
         flow_end(&f);
     }
 }
@@ -139,7 +139,7 @@ Test(loss, ROCE_CM_34_a_req_that_is_never_answered_is_given_up)
     cr_expect_eq(rej->reason, ROCE_CM_REJ_TIMEOUT);
     cr_expect_eq(rej->info_bytes, 8);
     cr_expect_arr_eq(rej->info, ((uint8_t[]){0x50, 0x54, 0, 0xff, 0xfe, 0, 0, 1}), 8);
-    cr_expect_eq(roce_qp_state(f.qp[0]), ROCE_QPS_ERR);
+    cr_expect_eq(roce_qp_state(f.qp[0]), NORNIC_QPS_ERR);
     cr_expect_eq(roce_cm_id_state(f.id[0]), ROCE_CM_IDLE_STATE);
     flow_end(&f);
 }
@@ -165,8 +165,8 @@ Test(loss, an_rtu_that_never_arrives_ends_both)
     cr_expect(f.up[0] && f.down[0] && f.failed[1] && !f.up[1]);
     cr_expect_eq(cm_net_count(f.net, 0, ROCE_CM_RTU), 16, "each REP is answered");
     cr_expect_eq(f.status[0], -ECONNRESET);
-    cr_expect_eq(roce_qp_state(f.qp[0]), ROCE_QPS_ERR);
-    cr_expect_eq(roce_qp_state(f.qp[1]), ROCE_QPS_ERR);
+    cr_expect_eq(roce_qp_state(f.qp[0]), NORNIC_QPS_ERR);
+    cr_expect_eq(roce_qp_state(f.qp[1]), NORNIC_QPS_ERR);
     cr_expect_leq(f.end_ns, 17 * RESPONSE_NS);
     flow_end(&f);
 }
@@ -196,7 +196,7 @@ Test(loss, a_dreq_that_never_arrives_ends_one)
 Test(loss, an_application_that_thinks_is_waited_for)
 {
     struct cm_net *net = cm_net_create(&plain);
-    struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 4), *id = cm_net_id(net, 0, ROCE_CM_PS_TCP);
+    struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 4), *id = cm_net_id(net, 0, NORNIC_PS_TCP);
     struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
     cr_assert_eq(roce_cm_connect(id, &route, cm_net_qp(net, 0), NULL, net->now_ns), 0);
     uint64_t begin_ns = net->now_ns;
@@ -213,13 +213,13 @@ Test(loss, an_application_that_thinks_is_waited_for)
     cm_net_run(net, begin_ns + ROUND_TRIP_NS + SERVICE_NS + NS_PER_MS);
     cr_expect_eq(cm_net_count(net, 0, ROCE_CM_REQ), 3);
     cr_expect_eq(cm_net_count(net, 1, ROCE_CM_MRA), 2, "a repeated REQ is answered by the MRA again");
-    struct roce_cm_event e = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    struct roce_cm_event e = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
     cm_net_expect_quiet(net); /* one request, however often it came */
     cr_expect_eq(roce_cm_id_state(e.id), ROCE_CM_MRA_REQ_SENT_STATE);
     cr_assert_eq(roce_cm_accept(e.id, cm_net_qp(net, 1), NULL, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    cm_net_expect(net, 0, ROCE_CM_EVENT_ESTABLISHED);
-    cm_net_expect(net, 1, ROCE_CM_EVENT_ESTABLISHED);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_ESTABLISHED);
+    cm_net_expect(net, 1, NORNIC_CM_EVENT_ESTABLISHED);
     cm_net_drop(net, id);
     cm_net_drop(net, e.id);
     cm_net_drop(net, listener);
@@ -231,12 +231,12 @@ Test(loss, an_application_that_thinks_is_waited_for)
 Test(loss, an_application_may_ask_for_patience)
 {
     struct cm_net *net = cm_net_create(&plain);
-    struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 4), *id = cm_net_id(net, 0, ROCE_CM_PS_TCP);
+    struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 4), *id = cm_net_id(net, 0, NORNIC_PS_TCP);
     struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
-    struct roce_cm_conn_param p = {.qp_num = roce_qp_num(cm_net_qp(net, 0))};
+    struct nornic_conn_param p = {.qp_num = roce_qp_num(cm_net_qp(net, 0))};
     cr_assert_eq(roce_cm_connect(id, &route, NULL, &p, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    struct roce_cm_event e = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    struct roce_cm_event e = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
     cr_expect_eq(roce_cm_mra(e.id, 32, NULL, 0, net->now_ns), -EINVAL);
     cr_assert_eq(roce_cm_mra(e.id, 22, "wait", 4, net->now_ns), 0);
     cm_net_run_for(net, 10 * NS_PER_S);
@@ -244,7 +244,7 @@ Test(loss, an_application_may_ask_for_patience)
     cr_expect_eq(roce_cm_id_state(id), ROCE_CM_MRA_REQ_RCVD_STATE);
     cr_assert_eq(roce_cm_accept(e.id, cm_net_qp(net, 1), NULL, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    cm_net_expect(net, 0, ROCE_CM_EVENT_CONNECT_RESPONSE);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_CONNECT_RESPONSE);
     cr_assert_eq(roce_cm_mra(id, 22, NULL, 0, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
     cr_expect_eq(roce_cm_id_state(e.id), ROCE_CM_MRA_REP_RCVD_STATE);
@@ -255,7 +255,7 @@ Test(loss, an_application_may_ask_for_patience)
     cr_expect_eq(cm_net_count(net, 0, ROCE_CM_MRA), 2, "a repeated REP is answered by the MRA again");
     cr_assert_eq(roce_cm_establish(id, NULL, 0, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    cm_net_expect(net, 1, ROCE_CM_EVENT_ESTABLISHED);
+    cm_net_expect(net, 1, NORNIC_CM_EVENT_ESTABLISHED);
     cm_net_drop(net, id);
     cm_net_drop(net, e.id);
     cm_net_drop(net, listener);
@@ -267,20 +267,20 @@ Test(loss, an_application_may_ask_for_patience)
 Test(loss, ROCE_CM_53_data_before_the_rtu_establishes_the_connection)
 {
     struct cm_net *net = cm_net_create(&plain);
-    struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 4), *id = cm_net_id(net, 0, ROCE_CM_PS_TCP);
+    struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 4), *id = cm_net_id(net, 0, NORNIC_PS_TCP);
     struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
     net->lose = cm_net_lose_some;
     net->lose_attr = ROCE_CM_RTU;
     net->lose_count = 1000;
     cr_assert_eq(roce_cm_connect(id, &route, cm_net_qp(net, 0), NULL, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    struct roce_cm_event e = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    struct roce_cm_event e = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
     cr_expect_eq(roce_cm_notify_established(e.id, net->now_ns), -EINVAL);
     cr_assert_eq(roce_cm_accept(e.id, cm_net_qp(net, 1), NULL, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    cm_net_expect(net, 0, ROCE_CM_EVENT_ESTABLISHED);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_ESTABLISHED);
     cr_assert_eq(roce_cm_notify_established(e.id, net->now_ns), 0);
-    cm_net_expect(net, 1, ROCE_CM_EVENT_ESTABLISHED);
+    cm_net_expect(net, 1, NORNIC_CM_EVENT_ESTABLISHED);
     cm_net_run(net, NET_TIME_NONE);
     cr_expect_eq(cm_net_count(net, 1, ROCE_CM_REP), 1, "nothing is left to wait for");
     cr_expect_eq(roce_cm_id_state(e.id), ROCE_CM_ESTABLISHED_STATE);
@@ -300,7 +300,7 @@ Test(loss, ROCE_CM_34_timeouts_of_a_peer_are_bounded)
     } rows[] = {{0, UINT64_C(4096) << 13}, {18, UINT64_C(4096) << 18}, {31, UINT64_C(4096) << 22}};
     for (unsigned i = 0; i < 3; i++) {
         struct cm_net *net = cm_net_create(&plain);
-        struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 4), *id = cm_net_id(net, 0, ROCE_CM_PS_TCP);
+        struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 4), *id = cm_net_id(net, 0, NORNIC_PS_TCP);
         struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
         net->lose = cm_net_lose_some;
         net->lose_attr = ROCE_CM_REQ;
@@ -310,7 +310,7 @@ Test(loss, ROCE_CM_34_timeouts_of_a_peer_are_bounded)
         req.req.local_resp_timeout = rows[i].code;
         req.req.max_cm_retries = 3;
         cm_net_inject(net, 0, 1, &req);
-        struct roce_cm_event e = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+        struct roce_cm_event e = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
         uint64_t begin_ns = net->now_ns;
         net->lose_attr = ROCE_CM_REP;
         net->lose_from = 1;
@@ -320,7 +320,7 @@ Test(loss, ROCE_CM_34_timeouts_of_a_peer_are_bounded)
         cr_expect_eq(cm_net_count(net, 1, ROCE_CM_REP), 4, "code %u: %u REPs", rows[i].code,
                      cm_net_count(net, 1, ROCE_CM_REP));
         cm_net_run(net, begin_ns + 4 * rows[i].wait_ns + NS_PER_MS);
-        cr_expect_eq(cm_net_expect(net, 1, ROCE_CM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
+        cr_expect_eq(cm_net_expect(net, 1, NORNIC_CM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
         cm_net_drop(net, id);
         cm_net_drop(net, e.id);
         cm_net_drop(net, listener);

@@ -283,7 +283,7 @@ static const uint8_t sender[4] = {10, 99, 0, 2}, target[4] = {10, 99, 0, 1};
 /* The message of ROCE-CM-90, from its values. */
 static struct roce_cm_mad worked_req(void)
 {
-    struct net_addr src = net_addr_from_v4(sender), dst = net_addr_from_v4(target);
+    struct nornic_addr src = nornic_addr_from_v4(sender), dst = nornic_addr_from_v4(target);
     struct roce_cm_mad mad = {.hdr = {.base_version = 1,
                                       .mgmt_class = ROCE_MAD_CLASS_CM,
                                       .class_version = ROCE_MAD_CM_VERSION,
@@ -366,21 +366,21 @@ Test(mad, ROCE_CM_90_worked_req_has_the_icrc_of_vector_v17)
 /* covers: ROCE-CM-61 */
 Test(mad, ROCE_CM_61_addresses_of_the_private_data_header)
 {
-    struct net_addr v4 = net_addr_from_v4(sender), back;
+    struct nornic_addr v4 = nornic_addr_from_v4(sender), back;
     uint8_t p[16];
     roce_cm_ip_addr_put(p, &v4);
     cr_expect_arr_eq(p, ((uint8_t[16]){0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 99, 0, 2}), 16);
     cr_expect(roce_cm_ip_addr_get(&back, p, 4));
-    cr_expect(net_addr_equal(&back, &v4));
+    cr_expect(nornic_addr_equal(&back, &v4));
     p[3] = 1;
     cr_expect(!roce_cm_ip_addr_get(&back, p, 4), "an IPv4 address with bytes before it");
 
-    struct net_addr v6;
-    cr_assert_eq(net_addr_parse("fd77::2", &v6), 0);
+    struct nornic_addr v6;
+    cr_assert_eq(nornic_addr_parse("fd77::2", &v6), 0);
     roce_cm_ip_addr_put(p, &v6);
     cr_expect_arr_eq(p, v6.b, 16);
     cr_expect(roce_cm_ip_addr_get(&back, p, 6));
-    cr_expect(net_addr_equal(&back, &v6));
+    cr_expect(nornic_addr_equal(&back, &v6));
     cr_expect(!roce_cm_ip_addr_get(&back, p, 5));
 }
 
@@ -394,7 +394,7 @@ static unsigned for_each_mad(void (*each)(const char *where, const uint8_t *mad)
     for (size_t i = 0; i < captures.gl_pathc; i++) {
         struct net_capture *capture;
         struct net_capture_record record;
-        struct net_error why;
+        struct nornic_error why;
         cr_assert_eq(net_capture_open(captures.gl_pathv[i], &capture, &why), 0, "%s", why.text);
         for (unsigned n = 1; net_capture_next(capture, &record, &why) > 0; n++) {
             struct roce_pkt pkt;
@@ -447,7 +447,7 @@ static void expect_values(const char *where, const uint8_t *bytes)
     struct roce_cm_mad mad;
     struct roce_cm_path_block path;
     struct roce_cm_ip ip;
-    struct net_addr addr;
+    struct nornic_addr addr;
     cr_assert(roce_cm_mad_get(&mad, bytes));
     if (mad.hdr.attr_id != ROCE_CM_REQ)
         return;

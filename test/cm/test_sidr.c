@@ -18,13 +18,13 @@ static struct resolution ask(void)
 {
     struct resolution r = {.net = cm_net_create(&plain)};
     struct roce_cm_route route = cm_net_route(r.net, 0, 1, 7174);
-    struct roce_cm_conn_param param = {.private_data = "who", .private_data_len = 3};
-    r.listener = cm_net_id(r.net, 1, ROCE_CM_PS_UDP);
+    struct nornic_conn_param param = {.private_data = "who", .private_data_len = 3};
+    r.listener = cm_net_id(r.net, 1, NORNIC_PS_UDP);
     cr_assert_eq(roce_cm_listen(r.listener, NULL, 7174, 2), 0);
-    r.asks = cm_net_id(r.net, 0, ROCE_CM_PS_UDP);
+    r.asks = cm_net_id(r.net, 0, NORNIC_PS_UDP);
     cr_assert_eq(roce_cm_connect(r.asks, &route, NULL, &param, r.net->now_ns), 0);
     cm_net_run_for(r.net, NS_PER_MS);
-    r.event = cm_net_expect(r.net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    r.event = cm_net_expect(r.net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
     r.asked = r.event.id;
     return r;
 }
@@ -40,7 +40,7 @@ static void finish(struct resolution *r)
     cm_net_destroy(r->net);
 }
 
-static const struct roce_cm_conn_param answer = {
+static const struct nornic_conn_param answer = {
     .qp_num = 0x1234, .private_data = "me", .private_data_len = 2};
 
 /* covers: ROCE-CM-20, ROCE-CM-21, ROCE-CM-60, ROCE-CM-63 */
@@ -55,12 +55,12 @@ Test(sidr, ROCE_CM_62_resolution_gives_qpn_and_qkey)
     cr_expect_arr_eq(r.event.private_data, "who", 4);
     cr_assert_eq(roce_cm_accept(r.asked, NULL, &answer, r.net->now_ns), 0);
     cm_net_run_for(r.net, NS_PER_MS);
-    struct roce_cm_event e = cm_net_expect(r.net, 0, ROCE_CM_EVENT_ESTABLISHED);
+    struct roce_cm_event e = cm_net_expect(r.net, 0, NORNIC_CM_EVENT_ESTABLISHED);
     cr_expect_eq(e.qpn, 0x1234);
     cr_expect_eq(e.qkey, 0x01234567, "the default");
     cr_expect_eq(e.private_data_len, 136);
     cr_expect_arr_eq(e.private_data, "me", 3);
-    cr_expect(net_addr_equal(&e.path.av.dgid, &r.net->node[1].addr));
+    cr_expect(nornic_addr_equal(&e.path.av.dgid, &r.net->node[1].addr));
     cr_expect_eq(cm_net_last(r.net, 1, ROCE_CM_SIDR_REP)->hdr.tid, req->hdr.tid);
     finish(&r);
 }
@@ -69,7 +69,7 @@ Test(sidr, ROCE_CM_62_resolution_gives_qpn_and_qkey)
 Test(sidr, ROCE_CM_62_an_answer_that_is_lost_is_given_again)
 {
     struct resolution r = ask();
-    struct roce_cm_conn_param own = answer;
+    struct nornic_conn_param own = answer;
     own.qkey = 0x11112222;
     r.net->lose = cm_net_lose_some;
     r.net->lose_attr = ROCE_CM_SIDR_REP;
@@ -81,7 +81,7 @@ Test(sidr, ROCE_CM_62_an_answer_that_is_lost_is_given_again)
     cm_net_run_for(r.net, 6 * NS_PER_S);
     cr_expect_eq(cm_net_count(r.net, 0, ROCE_CM_SIDR_REQ), 2);
     cr_expect_eq(cm_net_count(r.net, 1, ROCE_CM_SIDR_REP), 2);
-    cr_expect_eq(cm_net_expect(r.net, 0, ROCE_CM_EVENT_ESTABLISHED).qkey, 0x11112222);
+    cr_expect_eq(cm_net_expect(r.net, 0, NORNIC_CM_EVENT_ESTABLISHED).qkey, 0x11112222);
     finish(&r);
 }
 
@@ -91,7 +91,7 @@ Test(sidr, ROCE_CM_62_a_request_that_is_never_answered_is_given_up)
     struct resolution r = ask();
     uint64_t begin_ns = r.net->now_ns;
     cm_net_run(r.net, NET_TIME_NONE);
-    cr_expect_eq(cm_net_expect(r.net, 0, ROCE_CM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
+    cr_expect_eq(cm_net_expect(r.net, 0, NORNIC_CM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
     cr_expect_eq(cm_net_count(r.net, 0, ROCE_CM_SIDR_REQ), 16);
     cr_expect_lt(r.net->now_ns - begin_ns, 80 * NS_PER_S);
     cr_expect_eq(roce_cm_counters(r.net->node[1].cm)->rx_duplicate, 15, "one request, however often it came");
@@ -104,7 +104,7 @@ Test(sidr, ROCE_CM_71_refusals_have_a_status)
     struct resolution r = ask();
     cr_assert_eq(roce_cm_reject(r.asked, 0, "no", 2, r.net->now_ns), 0);
     cm_net_run_for(r.net, NS_PER_MS);
-    struct roce_cm_event e = cm_net_expect(r.net, 0, ROCE_CM_EVENT_UNREACHABLE);
+    struct roce_cm_event e = cm_net_expect(r.net, 0, NORNIC_CM_EVENT_UNREACHABLE);
     cr_expect_eq(e.status, ROCE_CM_SIDR_REJECTED);
     cr_expect_arr_eq(e.private_data, "no", 3);
 
@@ -133,7 +133,7 @@ Test(sidr, requests_of_two_peers_with_one_id_are_two)
     cm_net_inject(r.net, 0, 1, &req);
     cm_net_expect_quiet(r.net);
     cm_net_inject(r.net, 2, 1, &req);
-    struct roce_cm_event e = cm_net_expect(r.net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    struct roce_cm_event e = cm_net_expect(r.net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
     req.sidr_req.request_id ^= 4;
     cm_net_inject(r.net, 2, 1, &req);
     cm_net_expect_quiet(r.net); /* two wait already */
@@ -154,7 +154,7 @@ Test(sidr, answers_of_others_and_second_answers_are_dropped)
     cm_net_expect_quiet(r.net);
     cr_expect_eq(roce_cm_counters(r.net->node[0].cm)->rx_wrong_peer, 1);
     cm_net_inject(r.net, 1, 0, &rep);
-    cr_expect_eq(cm_net_expect(r.net, 0, ROCE_CM_EVENT_ESTABLISHED).qpn, 77);
+    cr_expect_eq(cm_net_expect(r.net, 0, NORNIC_CM_EVENT_ESTABLISHED).qpn, 77);
     cm_net_inject(r.net, 1, 0, &rep);
     finish(&r);
 }

@@ -33,18 +33,18 @@ Test(teardown, dreq_and_drep_end_a_connection)
     struct cm_net *net = cm_net_create(&plain);
     struct cm_pair pair = cm_net_connect(net);
     cr_assert_eq(roce_cm_disconnect(pair.active, NULL, 0, net->now_ns), 0);
-    cr_expect_eq(roce_qp_state(pair.active_qp), ROCE_QPS_ERR, "at once");
+    cr_expect_eq(roce_qp_state(pair.active_qp), NORNIC_QPS_ERR, "at once");
     expect_state(pair.active, ROCE_CM_DREQ_SENT_STATE);
     cm_net_run_for(net, NS_PER_MS);
-    cm_net_expect(net, 1, ROCE_CM_EVENT_DISCONNECTED);
+    cm_net_expect(net, 1, NORNIC_CM_EVENT_DISCONNECTED);
     cm_net_expect_quiet(net);
     expect_state(pair.passive, ROCE_CM_DREQ_RCVD_STATE);
-    cr_expect_eq(roce_qp_state(pair.passive_qp), ROCE_QPS_RTS, "what is in flight may still be taken");
+    cr_expect_eq(roce_qp_state(pair.passive_qp), NORNIC_QPS_RTS, "what is in flight may still be taken");
     cr_assert_eq(roce_cm_disconnect(pair.passive, "bye", 3, net->now_ns), 0);
-    cr_expect_eq(roce_qp_state(pair.passive_qp), ROCE_QPS_ERR);
+    cr_expect_eq(roce_qp_state(pair.passive_qp), NORNIC_QPS_ERR);
     expect_state(pair.passive, ROCE_CM_TIMEWAIT_STATE);
     cm_net_run_for(net, NS_PER_MS);
-    cr_expect_arr_eq(cm_net_expect(net, 0, ROCE_CM_EVENT_DISCONNECTED).private_data, "bye", 4);
+    cr_expect_arr_eq(cm_net_expect(net, 0, NORNIC_CM_EVENT_DISCONNECTED).private_data, "bye", 4);
     expect_state(pair.active, ROCE_CM_TIMEWAIT_STATE);
     const struct roce_cm_mad *dreq = cm_net_last(net, 0, ROCE_CM_DREQ);
     cr_expect_eq(dreq->dreq.remote_qpn, roce_qp_num(pair.passive_qp));
@@ -63,26 +63,26 @@ Test(teardown, timewait_keeps_the_qpn_for_two_lifetimes_and_the_delay)
     uint64_t begin_ns = net->now_ns;
     cr_assert_eq(roce_cm_disconnect(pair.passive, NULL, 0, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    cm_net_expect(net, 0, ROCE_CM_EVENT_DISCONNECTED);
-    cm_net_expect(net, 1, ROCE_CM_EVENT_DISCONNECTED);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_DISCONNECTED);
+    cm_net_expect(net, 1, NORNIC_CM_EVENT_DISCONNECTED);
     cm_net_run(net, begin_ns + 2 * LIFETIME_NS);
     expect_state(pair.active, ROCE_CM_TIMEWAIT_STATE);
     expect_state(pair.passive, ROCE_CM_TIMEWAIT_STATE);
 
-    struct roce_qp_attr reset = {.state = ROCE_QPS_RESET};
+    struct nornic_qp_attr reset = {.state = NORNIC_QPS_RESET};
     struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
-    struct roce_cm_id *again = cm_net_id(net, 0, ROCE_CM_PS_TCP);
-    cr_assert_eq(roce_qp_modify(pair.active_qp, &reset, ROCE_QP_STATE, net->now_ns), 0);
+    struct roce_cm_id *again = cm_net_id(net, 0, NORNIC_PS_TCP);
+    cr_assert_eq(roce_qp_modify(pair.active_qp, &reset, NORNIC_QP_STATE, net->now_ns), 0);
     cr_expect_eq(roce_cm_connect(again, &route, pair.active_qp, NULL, net->now_ns), -EADDRINUSE);
 
     cm_net_run(net, begin_ns + 2 * LIFETIME_NS + DELAY_NS + NS_PER_MS);
-    cm_net_expect(net, 0, ROCE_CM_EVENT_TIMEWAIT_EXIT);
-    cm_net_expect(net, 1, ROCE_CM_EVENT_TIMEWAIT_EXIT);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_TIMEWAIT_EXIT);
+    cm_net_expect(net, 1, NORNIC_CM_EVENT_TIMEWAIT_EXIT);
     expect_state(pair.active, ROCE_CM_IDLE_STATE);
     expect_state(pair.passive, ROCE_CM_IDLE_STATE);
     cr_expect_eq(roce_cm_connect(again, &route, pair.active_qp, NULL, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    struct roce_cm_event e = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    struct roce_cm_event e = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
     cm_net_drop(net, e.id);
     cm_net_drop(net, again);
     finish(net, &pair);
@@ -94,15 +94,15 @@ Test(teardown, a_connection_goes_on_ending_without_its_owner)
     struct cm_net *net = cm_net_create(&plain);
     struct cm_pair pair = cm_net_connect(net);
     struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
-    struct roce_cm_id *again = cm_net_id(net, 0, ROCE_CM_PS_TCP);
-    struct roce_qp_attr reset = {.state = ROCE_QPS_RESET};
+    struct roce_cm_id *again = cm_net_id(net, 0, NORNIC_PS_TCP);
+    struct nornic_qp_attr reset = {.state = NORNIC_QPS_RESET};
     cm_net_drop(net, pair.active); /* DREQ */
-    cr_expect_eq(roce_qp_state(pair.active_qp), ROCE_QPS_ERR);
+    cr_expect_eq(roce_qp_state(pair.active_qp), NORNIC_QPS_ERR);
     cm_net_run_for(net, NS_PER_MS);
-    cm_net_expect(net, 1, ROCE_CM_EVENT_DISCONNECTED);
+    cm_net_expect(net, 1, NORNIC_CM_EVENT_DISCONNECTED);
     cm_net_drop(net, pair.passive); /* DREP */
     cm_net_run_for(net, NS_PER_MS);
-    cr_assert_eq(roce_qp_modify(pair.active_qp, &reset, ROCE_QP_STATE, net->now_ns), 0);
+    cr_assert_eq(roce_qp_modify(pair.active_qp, &reset, NORNIC_QP_STATE, net->now_ns), 0);
     cr_expect_eq(roce_cm_connect(again, &route, pair.active_qp, NULL, net->now_ns), -EADDRINUSE);
     cm_net_inject(net, 0, 1, cm_net_last(net, 0, ROCE_CM_DREQ));
     cr_expect_eq(cm_net_count(net, 1, ROCE_CM_DREP), 2);
@@ -123,8 +123,8 @@ Test(teardown, dreqs_that_cross_end_the_connection)
     cr_assert_eq(roce_cm_disconnect(pair.active, NULL, 0, net->now_ns), 0);
     cr_assert_eq(roce_cm_disconnect(pair.passive, NULL, 0, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    cm_net_expect(net, 0, ROCE_CM_EVENT_DISCONNECTED);
-    cm_net_expect(net, 1, ROCE_CM_EVENT_DISCONNECTED);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_DISCONNECTED);
+    cm_net_expect(net, 1, NORNIC_CM_EVENT_DISCONNECTED);
     cm_net_expect_quiet(net);
     expect_state(pair.active, ROCE_CM_TIMEWAIT_STATE);
     expect_state(pair.passive, ROCE_CM_TIMEWAIT_STATE);
@@ -165,7 +165,7 @@ Test(teardown, ROCE_CM_51_dreq_is_checked_and_unknown_ones_are_answered)
 
     dreq.dreq.local_comm_id ^= 1;
     cm_net_inject(net, 0, 1, &dreq);
-    cm_net_expect(net, 1, ROCE_CM_EVENT_DISCONNECTED);
+    cm_net_expect(net, 1, NORNIC_CM_EVENT_DISCONNECTED);
     cm_net_inject(net, 0, 1, &dreq); /* repeated: dropped until the application has answered */
     cm_net_expect_quiet(net);
     cr_expect_eq(cm_net_count(net, 1, ROCE_CM_DREP), 1);
@@ -191,15 +191,15 @@ Test(teardown, ROCE_CM_50_a_req_for_a_qpn_that_is_connected_means_the_old_one_is
     cr_expect_eq(rej->reason, ROCE_CM_REJ_STALE_CONN);
     cr_expect_eq(rej->remote_comm_id, req.req.local_comm_id);
     cr_expect_eq(cm_net_count(net, 1, ROCE_CM_DREQ), 1, "the old one is disconnected");
-    cr_expect_eq(roce_qp_state(pair.passive_qp), ROCE_QPS_ERR);
+    cr_expect_eq(roce_qp_state(pair.passive_qp), NORNIC_QPS_ERR);
     expect_state(pair.passive, ROCE_CM_DREQ_SENT_STATE);
     req.req.ca_guid ^= 1; /* another CA may use the number */
     req.req.local_comm_id ^= 0xaa;
     cm_net_inject(net, 0, 1, &req);
-    struct roce_cm_event e = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    struct roce_cm_event e = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
     cm_net_drop(net, e.id);
     cm_net_run_for(net, NS_PER_MS);
-    cm_net_expect(net, 0, ROCE_CM_EVENT_DISCONNECTED);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_DISCONNECTED);
     cr_expect_eq(roce_cm_counters(net->node[1].cm)->stale, 1);
     finish(net, &pair);
 }
@@ -229,7 +229,7 @@ Test(teardown, ROCE_CM_50_whoever_is_told_stale_waits)
 {
     struct cm_net *net = cm_net_create(&plain);
     struct cm_pair pair = cm_net_connect(net);
-    struct roce_cm_id *id = cm_net_id(net, 0, ROCE_CM_PS_TCP);
+    struct roce_cm_id *id = cm_net_id(net, 0, NORNIC_PS_TCP);
     struct roce_qp *qp = cm_net_qp(net, 0);
     struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
     cr_assert_eq(roce_cm_connect(id, &route, qp, NULL, net->now_ns), 0);
@@ -238,11 +238,11 @@ Test(teardown, ROCE_CM_50_whoever_is_told_stale_waits)
     rej.rej.remote_comm_id = cm_net_last(net, 0, ROCE_CM_REQ)->req.local_comm_id;
     rej.rej.reason = ROCE_CM_REJ_STALE_CONN;
     cm_net_inject(net, 1, 0, &rej);
-    cr_expect_eq(cm_net_expect(net, 0, ROCE_CM_EVENT_REJECTED).status, ROCE_CM_REJ_STALE_CONN);
+    cr_expect_eq(cm_net_expect(net, 0, NORNIC_CM_EVENT_REJECTED).status, ROCE_CM_REJ_STALE_CONN);
     expect_state(id, ROCE_CM_TIMEWAIT_STATE);
     cm_net_drop(net, id);
     cm_net_run_for(net, NS_PER_MS);
-    cm_net_drop(net, cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST).id);
+    cm_net_drop(net, cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id);
     finish(net, &pair);
 }
 
@@ -274,8 +274,8 @@ Test(teardown, ROCE_CM_52_a_timeout_reject_is_matched_by_guid_and_comm_id)
     expect_state(pair.active, ROCE_CM_ESTABLISHED_STATE);
     cm_net_inject(net, 1, 0, &rej);
     expect_state(pair.active, ROCE_CM_TIMEWAIT_STATE);
-    cr_expect_eq(roce_qp_state(pair.active_qp), ROCE_QPS_ERR);
-    cr_expect_eq(cm_net_expect(net, 0, ROCE_CM_EVENT_DISCONNECTED).status, -ECONNRESET);
+    cr_expect_eq(roce_qp_state(pair.active_qp), NORNIC_QPS_ERR);
+    cr_expect_eq(cm_net_expect(net, 0, NORNIC_CM_EVENT_DISCONNECTED).status, -ECONNRESET);
     finish(net, &pair);
 }
 
@@ -338,38 +338,38 @@ Test(teardown, an_id_can_be_given_back_in_any_state)
     struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
     struct roce_cm_event e;
 
-    struct roce_cm_id *id = cm_net_id(net, 0, ROCE_CM_PS_TCP); /* REQ_SENT */
+    struct roce_cm_id *id = cm_net_id(net, 0, NORNIC_PS_TCP); /* REQ_SENT */
     cr_assert_eq(roce_cm_connect(id, &route, cm_net_qp(net, 0), NULL, net->now_ns), 0);
     cm_net_drop(net, id);
     cr_expect_eq(cm_net_last(net, 0, ROCE_CM_REJ)->rej.reason, ROCE_CM_REJ_TIMEOUT);
     cm_net_run_for(net, NS_PER_MS);
     cm_net_expect_quiet(net); /* a request that has gone before anybody saw it is not shown */
 
-    id = cm_net_id(net, 0, ROCE_CM_PS_TCP); /* REQ_RCVD */
+    id = cm_net_id(net, 0, NORNIC_PS_TCP); /* REQ_RCVD */
     cr_assert_eq(roce_cm_connect(id, &route, cm_net_qp(net, 0), NULL, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    cm_net_drop(net, cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST).id);
+    cm_net_drop(net, cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id);
     cm_net_run_for(net, NS_PER_MS);
-    cr_expect_eq(cm_net_expect(net, 0, ROCE_CM_EVENT_REJECTED).status, ROCE_CM_REJ_CONSUMER);
+    cr_expect_eq(cm_net_expect(net, 0, NORNIC_CM_EVENT_REJECTED).status, ROCE_CM_REJ_CONSUMER);
     cm_net_drop(net, id);
 
-    id = cm_net_id(net, 0, ROCE_CM_PS_TCP); /* REP_SENT */
+    id = cm_net_id(net, 0, NORNIC_PS_TCP); /* REP_SENT */
     cr_assert_eq(roce_cm_connect(id, &route, cm_net_qp(net, 0), NULL, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
-    e = cm_net_expect(net, 1, ROCE_CM_EVENT_CONNECT_REQUEST);
+    e = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST);
     cr_assert_eq(roce_cm_accept(e.id, cm_net_qp(net, 1), NULL, net->now_ns), 0);
     cm_net_drop(net, e.id);
     cm_net_run_for(net, NS_PER_MS);
-    cm_net_expect(net, 0, ROCE_CM_EVENT_ESTABLISHED);
-    cm_net_expect(net, 0, ROCE_CM_EVENT_DISCONNECTED);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_ESTABLISHED);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_DISCONNECTED);
     cm_net_drop(net, id);
 
-    id = cm_net_id(net, 0, ROCE_CM_PS_TCP); /* a listener with a request that nobody has seen */
+    id = cm_net_id(net, 0, NORNIC_PS_TCP); /* a listener with a request that nobody has seen */
     cr_assert_eq(roce_cm_connect(id, &route, cm_net_qp(net, 0), NULL, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
     cm_net_drop(net, listener);
     cm_net_run_for(net, NS_PER_MS);
-    cr_expect_eq(cm_net_expect(net, 0, ROCE_CM_EVENT_REJECTED).status, ROCE_CM_REJ_CONSUMER);
+    cr_expect_eq(cm_net_expect(net, 0, NORNIC_CM_EVENT_REJECTED).status, ROCE_CM_REJ_CONSUMER);
     cm_net_drop(net, id);
     cm_net_expect_quiet(net);
     cm_net_run(net, NET_TIME_NONE);

@@ -71,8 +71,8 @@ static void request(struct film *f, unsigned link, unsigned side, uint8_t opcode
                     const struct roce_reth *reth, const uint8_t *data, uint32_t n)
 {
     struct roce_path path = {.vlan_tci = -1,
-                             .src = net_addr_from_v4(addrs[link][side]),
-                             .dst = net_addr_from_v4(addrs[link][!side]),
+                             .src = nornic_addr_from_v4(addrs[link][side]),
+                             .dst = nornic_addr_from_v4(addrs[link][!side]),
                              .hop_limit = 64,
                              .src_port = 0xc000};
     uint32_t pad = -n & 3, bytes = ROCE_BTH_BYTES + (reth ? ROCE_RETH_BYTES : 0) + n + pad;
@@ -128,8 +128,8 @@ void film_write(struct film *f, unsigned link, unsigned side, uint32_t rkey, uin
 void film_ack(struct film *f, unsigned link, unsigned side, uint32_t psn)
 {
     struct roce_path path = {.vlan_tci = -1,
-                             .src = net_addr_from_v4(addrs[link][side]),
-                             .dst = net_addr_from_v4(addrs[link][!side]),
+                             .src = nornic_addr_from_v4(addrs[link][side]),
+                             .dst = nornic_addr_from_v4(addrs[link][!side]),
                              .hop_limit = 64,
                              .src_port = 0xc000};
     struct roce_frame_template t;

@@ -25,7 +25,7 @@ struct reading {
 static void begin(struct reading *r, const char *name)
 {
     char path[200];
-    struct net_error why;
+    struct nornic_error why;
     snprintf(path, sizeof path, "pcaps/%s.pcap", name);
     *r = (struct reading){.analysis = explain_analysis_create(&(struct explain_analysis_config){0})};
     cr_assert_not_null(r->analysis);
@@ -35,7 +35,7 @@ static void begin(struct reading *r, const char *name)
 static bool next(struct reading *r)
 {
     struct net_capture_record record;
-    struct net_error why;
+    struct nornic_error why;
     if (net_capture_next(r->capture, &record, &why) != 1)
         return false;
     explain_dissect(&r->packet, &record, ++r->number);

@@ -83,7 +83,7 @@ static void offenders(const char *path, unsigned at, uint8_t flip, char *names, 
 {
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error why;
+    struct nornic_error why;
     uint8_t frame[2048];
     struct explain_packet p;
     cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);

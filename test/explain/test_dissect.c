@@ -40,7 +40,7 @@ static struct explain_packet frame_of(const char *path, uint64_t n)
     static uint8_t bytes[10000];
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error why;
+    struct nornic_error why;
     struct explain_packet p;
     cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
     for (uint64_t i = 0; i < n; i++)
@@ -102,7 +102,7 @@ Test(dissect, every_frame_of_every_capture_at_every_length)
     for (size_t i = 0; i < found.gl_pathc; i++) {
         struct net_capture *capture;
         struct net_capture_record record;
-        struct net_error why;
+        struct nornic_error why;
         cr_assert_eq(net_capture_open(found.gl_pathv[i], &capture, &why), 0, "%s", why.text);
         for (uint64_t n = 1; net_capture_next(capture, &record, &why) == 1; n++) {
             uint32_t whole = record.len_bytes, step = whole > 400 ? 37 : 3;

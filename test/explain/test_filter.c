@@ -11,7 +11,7 @@ static unsigned count(const char *expression)
 {
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error why;
+    struct nornic_error why;
     unsigned matches = 0;
     struct explain_filter *filter = explain_filter_parse(expression, &why);
     cr_assert_not_null(filter, "%s", why.text);
@@ -48,7 +48,7 @@ Test(filter, counts_agree_with_the_manifest)
 
 static void refused(const char *expression, const char *why)
 {
-    struct net_error err;
+    struct nornic_error err;
     cr_assert_null(explain_filter_parse(expression, &err), "%s", expression);
     cr_assert_not_null(strstr(err.text, why), "%s: %s", expression, err.text);
 }

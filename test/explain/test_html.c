@@ -69,7 +69,7 @@ static void write_page(struct explain_text *out, const char *path, const char *n
     struct explain_analysis *analysis = explain_analysis_create(&(struct explain_analysis_config){0});
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error why;
+    struct nornic_error why;
     uint64_t n = 0;
     cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
     explain_html_begin(html, out);

@@ -29,7 +29,7 @@ Test(json, every_packet_is_an_object)
     for (unsigned i = 0; i < array_len(paths); i++) {
         struct net_capture *capture;
         struct net_capture_record record;
-        struct net_error why;
+        struct nornic_error why;
         cr_assert_eq(net_capture_open(paths[i], &capture, &why), 0, "%s", why.text);
         for (uint64_t n = 1; net_capture_next(capture, &record, &why) == 1; n++) {
             struct explain_packet p;

@@ -31,7 +31,7 @@ static void load(const char *name, edit *change, struct explain_tape *tape)
     uint8_t bytes[8192];
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error why;
+    struct nornic_error why;
     uint64_t number = 0;
     *tape = (struct explain_tape){0};
     snprintf(path, sizeof path, "pcaps/%s.pcap", name);
@@ -66,10 +66,10 @@ static struct outcome replay(const char *name, const char *as, edit *change)
     struct explain_endpoint endpoint;
     struct outcome o = {0};
     struct explain_replay_config config = {.compared = keep, .ctx = &o};
-    struct net_addr addr;
-    struct net_error why;
+    struct nornic_addr addr;
+    struct nornic_error why;
     load(name, change, &tape);
-    cr_assert_eq(net_addr_parse(as, &addr), 0);
+    cr_assert_eq(nornic_addr_parse(as, &addr), 0);
     cr_assert_eq(explain_learn(&tape, &addr, NULL, &endpoint, &why), 0, "%s", why.text);
     cr_assert_eq(explain_replay(&tape, &endpoint, &config, &o.result, &why), 0, "%s", why.text);
     explain_endpoint_free(&endpoint);
@@ -251,10 +251,10 @@ struct learned {
 
 static void learn(struct learned *l, const char *name, const char *as)
 {
-    struct net_addr addr;
-    struct net_error why;
+    struct nornic_addr addr;
+    struct nornic_error why;
     load(name, NULL, &l->tape);
-    cr_assert_eq(net_addr_parse(as, &addr), 0);
+    cr_assert_eq(nornic_addr_parse(as, &addr), 0);
     cr_assert_eq(explain_learn(&l->tape, &addr, NULL, &l->endpoint, &why), 0, "%s", why.text);
 }
 
@@ -272,11 +272,11 @@ Test(learn, the_requests_of_an_endpoint)
     cr_assert_eq(l.endpoint.qp_count, 1);
     cr_expect_eq(q->pmtu_bytes, 1024);
     cr_assert_eq(q->message_count, 3);
-    cr_expect_eq(q->messages[0].wr.opcode, RDMA_WR_RDMA_WRITE);
+    cr_expect_eq(q->messages[0].wr.opcode, NORNIC_WR_RDMA_WRITE);
     cr_expect_eq(q->messages[0].len_bytes, 100000);
     cr_expect_eq(q->messages[0].psn_count, 98);
     cr_expect_eq(q->messages[1].len_bytes, 70000);
-    cr_expect_eq(q->messages[2].wr.opcode, RDMA_WR_RDMA_READ);
+    cr_expect_eq(q->messages[2].wr.opcode, NORNIC_WR_RDMA_READ);
     cr_expect_eq(q->messages[2].psn_count, 65);
     forget(&l);
 }
@@ -310,10 +310,10 @@ Test(learn, nobody_by_that_address)
 {
     struct explain_tape tape;
     struct explain_endpoint endpoint;
-    struct net_addr addr;
-    struct net_error why;
+    struct nornic_addr addr;
+    struct nornic_error why;
     load("rc_atomic", NULL, &tape);
-    net_addr_parse("10.9.9.9", &addr);
+    nornic_addr_parse("10.9.9.9", &addr);
     cr_expect_lt(explain_learn(&tape, &addr, NULL, &endpoint, &why), 0);
     cr_expect(strstr(why.text, "10.9.9.9") != NULL);
     explain_endpoint_free(&endpoint);
@@ -342,11 +342,11 @@ Test(replay, captures_with_anything_in_their_packets, .timeout = 120)
         struct explain_tape tape;
         struct explain_endpoint endpoint;
         struct explain_replay_result result;
-        struct net_addr addr;
-        struct net_error why;
+        struct nornic_addr addr;
+        struct nornic_error why;
         seed = round;
         load(names[round % 6], anything, &tape);
-        net_addr_parse(round / 6 % 2 ? "10.77.0.1" : "10.77.0.2", &addr);
+        nornic_addr_parse(round / 6 % 2 ? "10.77.0.1" : "10.77.0.2", &addr);
         if (explain_learn(&tape, &addr, NULL, &endpoint, &why) == 0 &&
             explain_replay(&tape, &endpoint, &(struct explain_replay_config){0}, &result, &why) == 0)
             replayed++;

@@ -79,8 +79,8 @@ Test(smc, the_option)
 static void expect_message(const char *name, const char *key, const char *words)
 {
     struct roce_path path = {.vlan_tci = -1,
-                             .src = net_addr_from_v4((uint8_t[]){10, 0, 0, 1}),
-                             .dst = net_addr_from_v4((uint8_t[]){10, 0, 0, 2}),
+                             .src = nornic_addr_from_v4((uint8_t[]){10, 0, 0, 1}),
+                             .dst = nornic_addr_from_v4((uint8_t[]){10, 0, 0, 2}),
                              .hop_limit = 64,
                              .src_port = 0xc000};
     struct roce_frame_template t;
@@ -114,7 +114,7 @@ Test(smc, a_linux_peer)
 {
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error why;
+    struct nornic_error why;
     unsigned handshakes = 0, cdc = 0;
     struct explain_analysis *a = explain_analysis_create(&(struct explain_analysis_config){0});
     cr_assert_eq(net_capture_open("pcaps/smc_first.pcap", &capture, &why), 0, "%s", why.text);
@@ -153,7 +153,7 @@ Test(smc, findings_of_linux_peers)
         char path[100];
         struct net_capture *capture;
         struct net_capture_record record;
-        struct net_error why;
+        struct nornic_error why;
         uint64_t counts[EXPLAIN_FINDING_COUNT] = {0}, all = 0;
         struct explain_analysis *a = explain_analysis_create(&(struct explain_analysis_config){0});
         snprintf(path, sizeof path, "pcaps/%s.pcap", captures[i].name);

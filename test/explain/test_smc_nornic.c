@@ -95,7 +95,7 @@ static struct pair *begin(const char *name, const struct pair_config *config)
 {
     const char *directory = getenv("NORNIC_SMC_CAPTURES");
     char path[400];
-    struct net_error why;
+    struct nornic_error why;
     watch = (struct watch){.pair = pair_new(config),
                            .analysis = explain_analysis_create(&(struct explain_analysis_config){0})};
     snprintf(path, sizeof path, "%s/smcr_%s.pcapng", directory ? directory : "", name);

@@ -72,7 +72,7 @@ static struct outcome run(const struct change *change, uint32_t cut)
     struct outcome o = {0};
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error why;
+    struct nornic_error why;
     struct explain_finding last[8];
     struct explain_analysis *analysis =
         explain_analysis_create(&(struct explain_analysis_config){.strict = true});
@@ -192,7 +192,7 @@ static unsigned bad_icrc_findings(void)
 {
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error why;
+    struct nornic_error why;
     struct explain_packet packet;
     struct explain_meaning meaning;
     struct explain_analysis *analysis = explain_analysis_create(&(struct explain_analysis_config){0});

@@ -85,7 +85,7 @@ static uint8_t *put_ext(uint8_t *p, const struct fuzz_dev *dev, uint32_t kind, u
 static struct roce_path path_to(const struct fuzz_world *world, unsigned d, uint8_t odd)
 {
     const struct fuzz_dev *dev = &world->dev[d], *peer = &world->dev[!d];
-    const struct roce_gid *gid = roce_dev_gid_get(dev->dev, 0);
+    const struct nornic_gid *gid = roce_dev_gid_get(dev->dev, 0);
     uint16_t vlan_id = gid ? gid->vlan_id : 0;
     struct roce_path path = {.src_mac = peer->mac,
                              .dst_mac = dev->mac,

@@ -15,12 +15,12 @@ static uint64_t wr_id(const struct fuzz_qp *qp, const struct fuzz_queue *queue, 
 }
 
 /* A piece of a region, or not quite: enum in the first byte's upper bits. */
-static struct rdma_sge choose_sge(const struct fuzz_dev *dev, bool readable, struct fuzz_input *in)
+static struct nornic_sge choose_sge(const struct fuzz_dev *dev, bool readable, struct fuzz_input *in)
 {
     uint8_t how = fuzz_u8(in);
     unsigned region = how % FUZZ_MRS;
     uint16_t offset = fuzz_u16(in), len_bytes = fuzz_u16(in) % (FUZZ_MR_BYTES + 8);
-    struct rdma_sge sge = {.len_bytes = len_bytes, .lkey = dev->key[region]};
+    struct nornic_sge sge = {.len_bytes = len_bytes, .lkey = dev->key[region]};
     if (readable || how & 0x10) { /* inside: the post itself reads inline data */
         offset %= FUZZ_MR_BYTES;
         if (sge.len_bytes > (uint32_t)(FUZZ_MR_BYTES - offset))
@@ -36,7 +36,7 @@ static struct rdma_sge choose_sge(const struct fuzz_dev *dev, bool readable, str
     return sge;
 }
 
-static void choose_remote(const struct fuzz_world *world, unsigned d, struct rdma_send_wr *wr,
+static void choose_remote(const struct fuzz_world *world, unsigned d, struct nornic_send_wr *wr,
                           struct fuzz_input *in)
 {
     const struct fuzz_dev *peer = &world->dev[!d];
@@ -50,30 +50,30 @@ static void choose_remote(const struct fuzz_world *world, unsigned d, struct rdm
 }
 
 /* Opcode 7 of the input stands for those that are about keys. Memory that is named is the application's. */
-static void choose_key_work(struct fuzz_dev *dev, struct rdma_send_wr *wr, struct fuzz_input *in)
+static void choose_key_work(struct fuzz_dev *dev, struct nornic_send_wr *wr, struct fuzz_input *in)
 {
-    static const enum rdma_wr_opcode opcodes[] = {RDMA_WR_LOCAL_INV, RDMA_WR_BIND_MW, RDMA_WR_REG_MR,
-                                                  RDMA_WR_SEND_WITH_INV};
+    static const enum nornic_wr_opcode opcodes[] = {NORNIC_WR_LOCAL_INV, NORNIC_WR_BIND_MW, NORNIC_WR_REG_MR,
+                                                    NORNIC_WR_SEND_WITH_INV};
     uint8_t how = fuzz_u8(in), low = fuzz_u8(in);
     uint16_t offset = fuzz_u16(in) % FUZZ_MR_BYTES, len_bytes = fuzz_u16(in);
     wr->opcode = opcodes[how & 3];
-    unsigned object = wr->opcode == RDMA_WR_REG_MR ? FUZZ_FAST : FUZZ_WINDOW;
+    unsigned object = wr->opcode == NORNIC_WR_REG_MR ? FUZZ_FAST : FUZZ_WINDOW;
     if (how & 4)
         wr->num_sge = 0;
     wr->invalidate_rkey = dev->key[(how >> 3) % FUZZ_KEYS];
-    if (wr->opcode == RDMA_WR_LOCAL_INV || wr->opcode == RDMA_WR_SEND_WITH_INV)
+    if (wr->opcode == NORNIC_WR_LOCAL_INV || wr->opcode == NORNIC_WR_SEND_WITH_INV)
         return;
     wr->rkey = dev->key[object] ^ low;
-    bool fast = wr->opcode == RDMA_WR_REG_MR;
+    bool fast = wr->opcode == NORNIC_WR_REG_MR;
     if (fast && len_bytes > FUZZ_MR_BYTES - offset)
         len_bytes = (uint16_t)(FUZZ_MR_BYTES - offset);
-    wr->bind = (struct rdma_bind){
+    wr->bind = (struct nornic_bind){
         .lkey = dev->key[how & 0x40 ? FUZZ_FAST : 0],
         .addr = (uintptr_t)(fast ? dev->fast_bytes : fuzz_mr_bytes(dev, 0)) + offset,
         .len_bytes = len_bytes,
         .access = how & 0x80 ? low
-                             : RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE |
-                                   (fast ? RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_MW_BIND : 0),
+                             : NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE |
+                                   (fast ? NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_MW_BIND : 0),
     };
     if (how & 0x20)
         dev->key[object] = wr->rkey;
@@ -84,20 +84,20 @@ void fuzz_post_send(struct fuzz_world *world, unsigned d, struct fuzz_input *in)
     struct fuzz_dev *dev = &world->dev[d];
     uint8_t how = fuzz_u8(in);
     struct fuzz_qp *qp = &dev->qp[how >> 7];
-    struct rdma_sge sges[SGES_MAX] = {{0}};
-    struct rdma_send_wr wr = {.wr_id = wr_id(qp, &qp->sends, 0),
-                              .sg_list = sges,
-                              .opcode = (enum rdma_wr_opcode)(how & 7),
-                              .num_sge = how >> 3 & 3,
-                              .imm_data = 0x04030201,
-                              .invalidate_rkey = dev->key[how >> 3 & 1]}; /* of LOCAL_INV, which is 7 */
+    struct nornic_sge sges[SGES_MAX] = {{0}};
+    struct nornic_send_wr wr = {.wr_id = wr_id(qp, &qp->sends, 0),
+                                .sg_list = sges,
+                                .opcode = (enum nornic_wr_opcode)(how & 7),
+                                .num_sge = how >> 3 & 3,
+                                .imm_data = 0x04030201,
+                                .invalidate_rkey = dev->key[how >> 3 & 1]}; /* of LOCAL_INV, which is 7 */
     wr.send_flags =
-        fuzz_u8(in) & (RDMA_SEND_FENCE | RDMA_SEND_SIGNALED | RDMA_SEND_SOLICITED | RDMA_SEND_INLINE);
-    bool atomic = wr.opcode == RDMA_WR_ATOMIC_CMP_AND_SWP || wr.opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD;
+        fuzz_u8(in) & (NORNIC_SEND_FENCE | NORNIC_SEND_SIGNALED | NORNIC_SEND_SOLICITED | NORNIC_SEND_INLINE);
+    bool atomic = wr.opcode == NORNIC_WR_ATOMIC_CMP_AND_SWP || wr.opcode == NORNIC_WR_ATOMIC_FETCH_AND_ADD;
     if (how & 0x20)
         wr.num_sge++;
     for (unsigned i = 0; i < wr.num_sge; i++)
-        sges[i] = choose_sge(dev, wr.send_flags & RDMA_SEND_INLINE, in);
+        sges[i] = choose_sge(dev, wr.send_flags & NORNIC_SEND_INLINE, in);
     if (atomic && wr.num_sge == 1 && !(how & 0x40))
         sges[0].len_bytes = 8;
     choose_remote(world, d, &wr, in);
@@ -115,10 +115,10 @@ void fuzz_post_recv(struct fuzz_world *world, unsigned d, struct fuzz_input *in)
     struct fuzz_dev *dev = &world->dev[d];
     uint8_t how = fuzz_u8(in);
     struct fuzz_qp *qp = &dev->qp[how >> 7];
-    struct rdma_sge sges[SGES_MAX];
-    struct rdma_recv_wr wr = {.wr_id = wr_id(qp, &qp->receives, WR_RECEIVE),
-                              .sg_list = sges,
-                              .num_sge = (how & 0x7f) % (SGES_MAX + 1)};
+    struct nornic_sge sges[SGES_MAX];
+    struct nornic_recv_wr wr = {.wr_id = wr_id(qp, &qp->receives, WR_RECEIVE),
+                                .sg_list = sges,
+                                .num_sge = (how & 0x7f) % (SGES_MAX + 1)};
     for (unsigned i = 0; i < wr.num_sge; i++)
         sges[i] = choose_sge(dev, false, in);
     if (!qp->qp)
@@ -131,7 +131,7 @@ void fuzz_post_recv(struct fuzz_world *world, unsigned d, struct fuzz_input *in)
         qp->receives.posted += err == 0;
 }
 
-static void check_completion(const struct fuzz_world *world, struct fuzz_dev *dev, const struct rdma_wc *wc)
+static void check_completion(const struct fuzz_world *world, struct fuzz_dev *dev, const struct nornic_wc *wc)
 {
     for (unsigned q = 0; q < FUZZ_QPS; q++) {
         struct fuzz_qp *qp = &dev->qp[q];
@@ -147,9 +147,9 @@ static void check_completion(const struct fuzz_world *world, struct fuzz_dev *de
         FUZZ_REQUIRE(number >= queue->done && number < queue->posted);
         /* unsignalled sends are passed over, but nothing is after the first error */
         FUZZ_REQUIRE(number == queue->done || (!receive && !queue->failed));
-        FUZZ_REQUIRE(!queue->failed || wc->status == RDMA_WC_WR_FLUSH_ERR);
+        FUZZ_REQUIRE(!queue->failed || wc->status == NORNIC_WC_WR_FLUSH_ERR);
         /* ROCE-QP-28: the send queue of UC may go on after an error */
-        queue->failed |= wc->status != RDMA_WC_SUCCESS && (receive || !world->other_services);
+        queue->failed |= wc->status != NORNIC_WC_SUCCESS && (receive || !world->other_services);
         queue->done = number + 1;
     }
 }
@@ -157,7 +157,7 @@ static void check_completion(const struct fuzz_world *world, struct fuzz_dev *de
 void fuzz_poll(struct fuzz_world *world, unsigned d, struct fuzz_input *in)
 {
     struct fuzz_dev *dev = &world->dev[d];
-    struct rdma_wc wcs[8];
+    struct nornic_wc wcs[8];
     uint8_t how = fuzz_u8(in);
     struct rdma_cq *cq = dev->cq[how & 1];
     if (!cq)
@@ -176,16 +176,16 @@ void fuzz_modify(struct fuzz_world *world, unsigned d, struct fuzz_input *in)
     struct fuzz_qp *qp = &world->dev[d].qp[how >> 7];
     if (!qp->qp)
         return;
-    struct roce_qp_attr attr, before, after;
+    struct nornic_qp_attr attr, before, after;
     roce_qp_query(qp->qp, &attr, NULL);
     before = attr;
-    uint32_t mask = ROCE_QP_STATE;
-    attr.state = (enum roce_qp_state)(how & 7);
+    uint32_t mask = NORNIC_QP_STATE;
+    attr.state = (enum nornic_qp_state)(how & 7);
     if (how & 0x08) { /* attributes too */
         mask = fuzz_u32(in) & 0x1fffff;
         attr.en_sqd_async_notify = fuzz_u8(in) & 1;
         attr.access_flags = fuzz_u8(in);
-        attr.path_mtu = (enum roce_mtu)(fuzz_u8(in) % 7);
+        attr.path_mtu = (enum nornic_mtu)(fuzz_u8(in) % 7);
         attr.timeout = fuzz_u8(in) % 34;
         attr.retry_cnt = fuzz_u8(in) % 9;
         attr.rnr_retry = fuzz_u8(in) % 9;
@@ -198,11 +198,11 @@ void fuzz_modify(struct fuzz_world *world, unsigned d, struct fuzz_input *in)
     }
     int err = roce_qp_modify(qp->qp, &attr, mask, world->now_ns);
     roce_qp_query(qp->qp, &after, NULL);
-    if (err == 0 && mask & ROCE_QP_STATE && attr.state == ROCE_QPS_RESET)
+    if (err == 0 && mask & NORNIC_QP_STATE && attr.state == NORNIC_QPS_RESET)
         fuzz_qp_forget(&world->dev[d], qp);
-    if (err == 0 && mask & ROCE_QP_RQ_PSN)
+    if (err == 0 && mask & NORNIC_QP_RQ_PSN)
         qp->expected_psn = attr.rq_psn;
-    if (err == 0 && mask & ROCE_QP_DEST_QPN)
+    if (err == 0 && mask & NORNIC_QP_DEST_QPN)
         qp->dest_qpn = attr.dest_qpn;
     FUZZ_REQUIRE(err == 0 || err == -EINVAL || err == -ENOMEM);
     FUZZ_REQUIRE(err == 0 || memcmp(&before.state, &after.state, sizeof after.state) == 0);

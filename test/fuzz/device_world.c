@@ -88,11 +88,11 @@ uint32_t fuzz_peer_qpn(const struct fuzz_world *world, unsigned dev, unsigned q)
     return q == 0 && peer->qp ? roce_qp_num(peer->qp) : 0x900000 + q;
 }
 
-enum roce_qp_type fuzz_qp_type(const struct fuzz_world *world, unsigned dev, unsigned q)
+enum nornic_qp_type fuzz_qp_type(const struct fuzz_world *world, unsigned dev, unsigned q)
 {
     if (!world->other_services)
-        return ROCE_QPT_RC;
-    return q == 0 ? ROCE_QPT_UC : dev == 0 ? ROCE_QPT_XRC_TGT : ROCE_QPT_XRC_INI;
+        return NORNIC_QPT_RC;
+    return q == 0 ? NORNIC_QPT_UC : dev == 0 ? NORNIC_QPT_XRC_TGT : NORNIC_QPT_XRC_INI;
 }
 
 uint32_t fuzz_srqn(const struct fuzz_dev *dev)
@@ -101,15 +101,15 @@ uint32_t fuzz_srqn(const struct fuzz_dev *dev)
 }
 
 /* ROCE-QP-22, QP-23: what who answers needs, and who asks. */
-static uint32_t only_needed(enum roce_qp_type type, uint32_t mask)
+static uint32_t only_needed(enum nornic_qp_type type, uint32_t mask)
 {
-    bool asks = type == ROCE_QPT_RC || type == ROCE_QPT_XRC_INI;
-    bool answers = type == ROCE_QPT_RC || type == ROCE_QPT_XRC_TGT;
+    bool asks = type == NORNIC_QPT_RC || type == NORNIC_QPT_XRC_INI;
+    bool answers = type == NORNIC_QPT_RC || type == NORNIC_QPT_XRC_TGT;
     if (!asks)
-        mask &= ~(uint32_t)(ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_MAX_QP_RD_ATOMIC);
+        mask &= ~(uint32_t)(NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY | NORNIC_QP_MAX_QP_RD_ATOMIC);
     if (!answers)
-        mask &= ~(uint32_t)(ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER);
-    return asks || answers ? mask : mask & ~(uint32_t)ROCE_QP_TIMEOUT;
+        mask &= ~(uint32_t)(NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER);
+    return asks || answers ? mask : mask & ~(uint32_t)NORNIC_QP_TIMEOUT;
 }
 
 void fuzz_qp_connect(struct fuzz_world *world, unsigned d, unsigned q, struct fuzz_input *in)
@@ -117,12 +117,12 @@ void fuzz_qp_connect(struct fuzz_world *world, unsigned d, unsigned q, struct fu
     struct fuzz_qp *qp = &world->dev[d].qp[q];
     if (!qp->qp)
         return;
-    struct roce_qp_attr attr = {
-        .state = ROCE_QPS_INIT,
-        .access_flags = RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC,
+    struct nornic_qp_attr attr = {
+        .state = NORNIC_QPS_INIT,
+        .access_flags = NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC,
         .port = 1,
         .av = {.dgid = world->dev[!d].addr, .hop_limit = 64, .dst_mac = world->dev[!d].mac},
-        .path_mtu = roce_mtu_from_bytes(world->pmtu_bytes),
+        .path_mtu = nornic_mtu_from_bytes(world->pmtu_bytes),
         .timeout = 8,
         .retry_cnt = 3,
         .rnr_retry = 2,
@@ -134,26 +134,26 @@ void fuzz_qp_connect(struct fuzz_world *world, unsigned d, unsigned q, struct fu
         .dest_qpn = fuzz_peer_qpn(world, d, q),
     };
     if (roce_qp_modify(qp->qp, &attr,
-                       ROCE_QP_STATE | ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS,
+                       NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS,
                        world->now_ns))
         return;
     uint8_t how = fuzz_u8(in);
     attr.max_dest_rd_atomic = how & 3;
     attr.max_rd_atomic = how >> 2 & 3;
-    attr.state = ROCE_QPS_RTR;
+    attr.state = NORNIC_QPS_RTR;
     qp->dest_qpn = attr.dest_qpn;
     qp->expected_psn = attr.rq_psn;
     memset(qp->request_psns, 0xff, sizeof qp->request_psns);
-    enum roce_qp_type type = fuzz_qp_type(world, d, q);
-    uint32_t mask = ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
-                    ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER;
+    enum nornic_qp_type type = fuzz_qp_type(world, d, q);
+    uint32_t mask = NORNIC_QP_STATE | NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN |
+                    NORNIC_QP_RQ_PSN | NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER;
     if (roce_qp_modify(qp->qp, &attr, only_needed(type, mask), world->now_ns))
         return;
-    attr.state = ROCE_QPS_RTS;
+    attr.state = NORNIC_QPS_RTS;
     if (how & 0x80) /* some stay in RTR */
         return;
-    mask = ROCE_QP_STATE | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_SQ_PSN |
-           ROCE_QP_MAX_QP_RD_ATOMIC;
+    mask = NORNIC_QP_STATE | NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY |
+           NORNIC_QP_SQ_PSN | NORNIC_QP_MAX_QP_RD_ATOMIC;
     roce_qp_modify(qp->qp, &attr, only_needed(type, mask), world->now_ns);
 }
 
@@ -161,7 +161,7 @@ void fuzz_qp_create(struct fuzz_world *world, unsigned d, unsigned q)
 {
     struct fuzz_dev *dev = &world->dev[d];
     struct roce_qp_config config = {
-        .type = ROCE_QPT_RC,
+        .type = NORNIC_QPT_RC,
         .pd = dev->pd,
         .send_cq = dev->cq[0],
         .recv_cq = dev->cq[1],
@@ -176,9 +176,9 @@ void fuzz_qp_create(struct fuzz_world *world, unsigned d, unsigned q)
     if (dev->qp[q].qp || !dev->pd || !dev->cq[0] || !dev->cq[1])
         return;
     config.type = fuzz_qp_type(world, d, q);
-    if (config.type == ROCE_QPT_XRC_TGT)
+    if (config.type == NORNIC_QPT_XRC_TGT)
         config = (struct roce_qp_config){.type = config.type, .xrcd = dev->xrcd};
-    if (config.type == ROCE_QPT_XRC_INI)
+    if (config.type == NORNIC_QPT_XRC_INI)
         config.recv_cq = NULL, config.srq = NULL;
     fuzz_qp_forget(dev, &dev->qp[q]);
     if (roce_qp_create(dev->dev, &config, &dev->qp[q].qp) != 0)
@@ -203,7 +203,7 @@ static void make_revocable(struct fuzz_dev *dev)
         return;
     if (rdma_mr_alloc_fast(dev->pd, FUZZ_MR_BYTES, &dev->fast) != 0)
         dev->fast = NULL;
-    if (rdma_mw_alloc(dev->pd, RDMA_MW_TYPE_2, &dev->window) != 0)
+    if (rdma_mw_alloc(dev->pd, NORNIC_MW_TYPE_2, &dev->window) != 0)
         dev->window = NULL;
     if (rdma_srq_create(dev->pd, &(struct rdma_srq_config){.max_wr = 8, .max_sge = 3}, &dev->srq) != 0)
         dev->srq = NULL;
@@ -244,16 +244,16 @@ static bool dev_begin(struct fuzz_world *world, unsigned d, uint8_t flags)
                .line_rate_bps = 100000000,
                .cnp_interval_ns = 5000}, /* slow, so that it shows */
     };
-    dev->addr = net_addr_from_v4((const uint8_t[]){192, 0, 2, (uint8_t)(1 + d)});
+    dev->addr = nornic_addr_from_v4((const uint8_t[]){192, 0, 2, (uint8_t)(1 + d)});
     if (flags & 0x20)
-        dev->addr = (struct net_addr){{0xfd, [15] = (uint8_t)(1 + d)}};
-    dev->mac = (struct net_mac){{2, 0, 0, 0, 0, (uint8_t)(1 + d)}};
+        dev->addr = (struct nornic_addr){{0xfd, [15] = (uint8_t)(1 + d)}};
+    dev->mac = (struct nornic_mac){{2, 0, 0, 0, 0, (uint8_t)(1 + d)}};
     if (roce_dev_create(&config, &dev->dev) != 0) {
         dev->dev = NULL;
         return false;
     }
-    roce_dev_gid_add(dev->dev,
-                     &(struct roce_gid){.addr = dev->addr, .mac = dev->mac, .vlan_id = flags & 0x40 ? 5 : 0});
+    roce_dev_gid_add(
+        dev->dev, &(struct nornic_gid){.addr = dev->addr, .mac = dev->mac, .vlan_id = flags & 0x40 ? 5 : 0});
     if (rdma_pd_create(roce_dev_domain(dev->dev), &dev->pd) != 0)
         dev->pd = NULL;
     for (unsigned i = 0; i < 2; i++)
@@ -261,10 +261,11 @@ static bool dev_begin(struct fuzz_world *world, unsigned d, uint8_t flags)
                            &dev->cq[i]) != 0)
             dev->cq[i] = NULL;
     fuzz_mr_register(dev, 0,
-                     RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ |
-                         RDMA_ACCESS_REMOTE_ATOMIC | RDMA_ACCESS_MW_BIND);
-    fuzz_mr_register(dev, 1, RDMA_ACCESS_REMOTE_READ);
-    fuzz_mr_register(dev, 2, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_ZERO_BASED);
+                     NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ |
+                         NORNIC_ACCESS_REMOTE_ATOMIC | NORNIC_ACCESS_MW_BIND);
+    fuzz_mr_register(dev, 1, NORNIC_ACCESS_REMOTE_READ);
+    fuzz_mr_register(dev, 2,
+                     NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_ZERO_BASED);
     make_revocable(dev);
     return true;
 }

@@ -62,8 +62,8 @@ struct fuzz_dev {
     uint32_t generations; /* given so far: no two QPs share one, since QPNs come again */
     uint8_t *arena;       /* poisoned but for the regions */
     uint64_t given, random;
-    struct net_addr addr;
-    struct net_mac mac;
+    struct nornic_addr addr;
+    struct nornic_mac mac;
 };
 
 struct fuzz_flight {
@@ -97,7 +97,7 @@ uint8_t *fuzz_mr_bytes(const struct fuzz_dev *dev, unsigned i);
 uint64_t fuzz_remote_base(const struct fuzz_dev *dev, unsigned i);
 
 /* What QP `q` of a device is. */
-enum roce_qp_type fuzz_qp_type(const struct fuzz_world *world, unsigned dev, unsigned q);
+enum nornic_qp_type fuzz_qp_type(const struct fuzz_world *world, unsigned dev, unsigned q);
 /* The number of its XRC SRQ; 0: there is none. */
 uint32_t fuzz_srqn(const struct fuzz_dev *dev);
 

@@ -23,7 +23,7 @@ static uint64_t read_file(const char *path, int *rc)
 {
     struct net_capture *capture;
     struct net_capture_record record;
-    struct net_error why;
+    struct nornic_error why;
     uint64_t whole = 0;
     if (net_capture_open(path, &capture, &why) != 0)
         return 0;

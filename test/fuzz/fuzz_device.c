@@ -78,7 +78,7 @@ static void toggle_region(struct fuzz_dev *dev, uint8_t how)
     if (dev->mr[region])
         fuzz_mr_deregister(dev, region);
     else if (region == 1) /* nobody may ever write to it */
-        fuzz_mr_register(dev, region, how & 0x80 ? RDMA_ACCESS_REMOTE_READ : 0);
+        fuzz_mr_register(dev, region, how & 0x80 ? NORNIC_ACCESS_REMOTE_READ : 0);
     else
         fuzz_mr_register(dev, region, how >> 2);
 }
@@ -89,7 +89,7 @@ static void toggle_gid(struct fuzz_world *world, struct fuzz_dev *dev, uint8_t h
         roce_dev_gid_remove(dev->dev, how >> 1 & 3, world->now_ns);
     else
         roce_dev_gid_add(dev->dev,
-                         &(struct roce_gid){.addr = dev->addr, .mac = dev->mac, .vlan_id = how >> 4});
+                         &(struct nornic_gid){.addr = dev->addr, .mac = dev->mac, .vlan_id = how >> 4});
 }
 
 static void step(struct fuzz_world *world, struct fuzz_input *in)

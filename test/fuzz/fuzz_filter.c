@@ -27,7 +27,7 @@ static const uint8_t write_first[] = {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
-    struct net_error why = {0};
+    struct nornic_error why = {0};
     char *text = malloc(len_bytes + 1);
     check(text != NULL);
     memcpy(text, data, len_bytes);

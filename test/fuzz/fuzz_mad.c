@@ -58,11 +58,11 @@ struct world {
     uint64_t sent, allowed; /* messages sent; and how many that may be */
 };
 
-static const struct net_addr here = {{[10] = 0xff, 0xff, 192, 0, 2, 1}};
-static const struct net_addr peers[4] = {{{[10] = 0xff, 0xff, 192, 0, 2, 2}},
-                                         {{[10] = 0xff, 0xff, 192, 0, 2, 3}},
-                                         {{[0] = 0xfd, [15] = 4}},
-                                         {{[10] = 0xff, 0xff, 192, 0, 2, 1}}};
+static const struct nornic_addr here = {{[10] = 0xff, 0xff, 192, 0, 2, 1}};
+static const struct nornic_addr peers[4] = {{{[10] = 0xff, 0xff, 192, 0, 2, 2}},
+                                            {{[10] = 0xff, 0xff, 192, 0, 2, 3}},
+                                            {{[0] = 0xfd, [15] = 4}},
+                                            {{[10] = 0xff, 0xff, 192, 0, 2, 1}}};
 
 static void *counted_alloc(void *ctx, size_t len_bytes)
 {
@@ -95,7 +95,7 @@ static void carry(void *ctx, const struct roce_cm_path *path, const uint8_t *byt
     struct roce_cm_mad mad;
     uint8_t again[ROCE_MAD_BYTES];
     FUZZ_REQUIRE(now_ns == w->now_ns);
-    FUZZ_REQUIRE(!net_addr_is_zero(&path->av.dgid));
+    FUZZ_REQUIRE(!nornic_addr_is_zero(&path->av.dgid));
     FUZZ_REQUIRE(++w->sent <= w->allowed); /* no storm out of nothing */
     bool known = roce_cm_mad_get(&mad, bytes);
     FUZZ_REQUIRE(mad.hdr.base_version == ROCE_MAD_BASE_VERSION);
@@ -122,7 +122,7 @@ static void begin(struct world *w)
     struct rdma_random random = {.next = next_random, .ctx = &w->random};
     struct roce_dev_config dev = {
         .mem = &w->alloc.mem, .random = random, .max_qp = 64, .max_mr = 8, .port_mtu_bytes = 1500};
-    struct roce_gid gid = {.addr = here, .mac = {{2, 0, 0, 0, 0, 1}}};
+    struct nornic_gid gid = {.addr = here, .mac = {{2, 0, 0, 0, 0, 1}}};
     struct roce_cm_wire wire = {.send = carry, .ctx = w};
     struct roce_cm_config cm = {
         .mem = &w->alloc.mem, .random = random, .wire = &wire, .port_mtu_bytes = 1500, .max_ids = 10};
@@ -133,7 +133,7 @@ static void begin(struct world *w)
     FUZZ_REQUIRE(rdma_cq_create(&w->alloc.mem, &cq, &w->cq) == 0);
     for (unsigned i = 0; i < QPS; i++) {
         struct roce_qp_config qp = {
-            .type = ROCE_QPT_RC,
+            .type = NORNIC_QPT_RC,
             .pd = w->pd,
             .send_cq = w->cq,
             .recv_cq = w->cq,
@@ -252,10 +252,10 @@ static void adopt(struct world *w, struct roce_cm_id *id)
     FUZZ_REQUIRE(!"more ids than there can be");
 }
 
-static enum roce_cm_port_space space_of(uint8_t byte)
+static enum nornic_port_space space_of(uint8_t byte)
 {
-    static const enum roce_cm_port_space spaces[] = {ROCE_CM_PS_TCP, ROCE_CM_PS_UDP, ROCE_CM_PS_TCP,
-                                                     ROCE_CM_PS_IB};
+    static const enum nornic_port_space spaces[] = {NORNIC_PS_TCP, NORNIC_PS_UDP, NORNIC_PS_TCP,
+                                                    NORNIC_PS_IB};
     return spaces[byte % 4];
 }
 
@@ -279,9 +279,9 @@ static void connect_to(struct world *w, struct fuzz_input *in)
 {
     uint8_t how = fuzz_u8(in);
     struct roce_cm_route route = {.dst_port = PORT};
-    struct roce_cm_conn_param param = {.responder_resources = 2, .initiator_depth = 2, .qp_num = 50u + how};
+    struct nornic_conn_param param = {.responder_resources = 2, .initiator_depth = 2, .qp_num = 50u + how};
     struct roce_cm_id *id = create(w, how);
-    route.path.av = (struct roce_av){.dgid = peers[fuzz_u8(in) % 4], .hop_limit = 64};
+    route.path.av = (struct nornic_av){.dgid = peers[fuzz_u8(in) % 4], .hop_limit = 64};
     if (id)
         roce_cm_connect(id, &route, how & 8 && how % 4 != 1 ? w->qp[how >> 4 & 3] : NULL, &param, w->now_ns);
 }
@@ -291,9 +291,9 @@ static void events(struct world *w, unsigned n)
     struct roce_cm_event e;
     while (n-- > 0 && roce_cm_get_event(w->cm, &e)) {
         FUZZ_REQUIRE(e.private_data_len <= sizeof e.private_data);
-        FUZZ_REQUIRE(strcmp(roce_cm_event_name(e.type), "?") != 0);
-        FUZZ_REQUIRE((e.type == ROCE_CM_EVENT_CONNECT_REQUEST) == (e.listen_id != NULL));
-        if (e.type == ROCE_CM_EVENT_CONNECT_REQUEST)
+        FUZZ_REQUIRE(strcmp(nornic_cm_event_name(e.type), "?") != 0);
+        FUZZ_REQUIRE((e.type == NORNIC_CM_EVENT_CONNECT_REQUEST) == (e.listen_id != NULL));
+        if (e.type == NORNIC_CM_EVENT_CONNECT_REQUEST)
             adopt(w, e.id);
         roce_cm_ack_event(&e);
     }
@@ -302,12 +302,12 @@ static void events(struct world *w, unsigned n)
 static void accept_request(struct world *w, struct roce_cm_id *id, struct fuzz_input *in)
 {
     uint8_t how = fuzz_u8(in), data[256] = {0};
-    struct roce_cm_conn_param param = {.responder_resources = how,
-                                       .initiator_depth = how,
-                                       .rnr_retry_count = how & 7,
-                                       .qp_num = 60u + how,
-                                       .private_data = data,
-                                       .private_data_len = fuzz_u8(in)};
+    struct nornic_conn_param param = {.responder_resources = how,
+                                      .initiator_depth = how,
+                                      .rnr_retry_count = how & 7,
+                                      .qp_num = 60u + how,
+                                      .private_data = data,
+                                      .private_data_len = fuzz_u8(in)};
     roce_cm_accept(id, how & 1 ? w->qp[how >> 1 & 3] : NULL, how & 16 ? NULL : &param, w->now_ns);
 }
 

@@ -109,7 +109,7 @@ static void give_frame(struct many_world *w, unsigned q, struct fuzz_input *in)
                              .hop_limit = 64,
                              .src_port = 0xc000};
     if (group)
-        path.dst = (struct net_addr){{0xff, 2, [15] = ahead & 3}};
+        path.dst = (struct nornic_addr){{0xff, 2, [15] = ahead & 3}};
     struct roce_bth bth = {.opcode = opcode,
                            .se = flags >> 5 & 1,
                            .pad_count = pad,
@@ -149,10 +149,10 @@ static void wait(struct many_world *w, uint8_t how)
 static void modify(struct many_world *w, unsigned q, struct fuzz_input *in)
 {
     uint8_t how = fuzz_u8(in);
-    struct roce_qp_attr attr;
+    struct nornic_qp_attr attr;
     roce_qp_query(w->qp[q].qp, &attr, NULL);
-    attr.state = (enum roce_qp_state)(how & 7);
-    uint32_t mask = ROCE_QP_STATE;
+    attr.state = (enum nornic_qp_state)(how & 7);
+    uint32_t mask = NORNIC_QP_STATE;
     if (how & 8) {
         mask |= fuzz_u32(in) & 0x3fffff;
         attr.access_flags = fuzz_u8(in);
@@ -161,7 +161,7 @@ static void modify(struct many_world *w, unsigned q, struct fuzz_input *in)
         attr.max_rd_atomic = attr.max_dest_rd_atomic = fuzz_u8(in) & 7;
         attr.path_mig_state = fuzz_u8(in) & 3;
     }
-    if (roce_qp_modify(w->qp[q].qp, &attr, mask, w->now_ns) == 0 && attr.state == ROCE_QPS_RESET)
+    if (roce_qp_modify(w->qp[q].qp, &attr, mask, w->now_ns) == 0 && attr.state == NORNIC_QPS_RESET)
         many_qp_forget(w, q);
 }
 
@@ -177,22 +177,22 @@ static void change_memory(struct many_world *w, uint8_t how, struct fuzz_input *
 
 static void change_handle(struct many_world *w, uint8_t how)
 {
-    struct rdma_ah **ah = &w->ah[how % MANY_AHS];
+    struct nornic_ah **ah = &w->ah[how % MANY_AHS];
     if (*ah) {
         if (roce_ah_destroy(*ah) == 0)
             *ah = NULL;
         return;
     }
-    struct roce_av av = {.dgid = many_addr(how & 4, how & 8), .sgid_index = how >> 4 & 3, .hop_limit = 1};
+    struct nornic_av av = {.dgid = many_addr(how & 4, how & 8), .sgid_index = how >> 4 & 3, .hop_limit = 1};
     if (how & 0x40)
-        av.dgid = (struct net_addr){{0xff, 2, [15] = how & 3}};
+        av.dgid = (struct nornic_addr){{0xff, 2, [15] = how & 3}};
     if (roce_ah_create(w->dev, w->pd, &av, ah) != 0)
         *ah = NULL;
 }
 
 static void change_group(struct roce_qp *qp, uint8_t how)
 {
-    struct net_addr group = {{0xff, 2, [15] = how & 3}};
+    struct nornic_addr group = {{0xff, 2, [15] = how & 3}};
     if (how & 0x80)
         roce_qp_detach_mcast(qp, &group);
     else
@@ -201,7 +201,7 @@ static void change_group(struct roce_qp *qp, uint8_t how)
 
 static void change_table(struct many_world *w, uint8_t how, struct fuzz_input *in)
 {
-    struct roce_gid gid = {.addr = many_addr(how & 4, false), .type = (enum roce_gid_type)(how >> 3 & 1)};
+    struct nornic_gid gid = {.addr = many_addr(how & 4, false), .type = (enum nornic_gid_type)(how >> 3 & 1)};
     switch (how >> 6) {
     case 0:
         roce_dev_gid_remove(w->dev, how & 3, w->now_ns);

@@ -83,7 +83,7 @@ static enum roce_rx_verdict parse_copy(struct roce_pkt *pkt, const uint8_t *data
         check_transport(pkt);
         break;
     case ROCE_RX_DROP_GID:
-        REQUIRE(net_addr_is_v4(&pkt->src) || net_addr_is_v4(&pkt->dst));
+        REQUIRE(nornic_addr_is_v4(&pkt->src) || nornic_addr_is_v4(&pkt->dst));
         check_transport(pkt);
         break;
     case ROCE_RX_NOT_ROCE:

@@ -21,8 +21,8 @@ static void fill(struct explain_tape *tape)
     const uint8_t a[4] = {10, 0, 0, 1}, b[4] = {10, 0, 0, 2};
     for (unsigned answer = 0; answer < 2; answer++) {
         struct roce_path path = {.vlan_tci = -1,
-                                 .src = net_addr_from_v4(answer ? b : a),
-                                 .dst = net_addr_from_v4(answer ? a : b),
+                                 .src = nornic_addr_from_v4(answer ? b : a),
+                                 .dst = nornic_addr_from_v4(answer ? a : b),
                                  .hop_limit = 1,
                                  .src_port = 0xc000};
         struct roce_frame_template t;
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     static struct explain_scenario scenario;
     static struct explain_rewriter rewriter;
     struct explain_tape tape = {0};
-    struct net_error why = {0};
+    struct nornic_error why = {0};
     char *text = malloc(len_bytes + 1);
     check(text != NULL);
     memcpy(text, data, len_bytes);

@@ -14,20 +14,20 @@ static uint64_t wr_id(enum kind kind, unsigned index, uint32_t generation, uint3
 }
 
 /* Somewhere in a piece, mostly; `readable`: surely, as a post itself reads inline data. */
-static struct rdma_sge choose_sge(const struct many_world *w, bool readable, struct fuzz_input *in)
+static struct nornic_sge choose_sge(const struct many_world *w, bool readable, struct fuzz_input *in)
 {
     uint8_t how = fuzz_u8(in);
     unsigned piece = readable ? MANY_MRS : how % MANY_PIECES;
     uint32_t offset = fuzz_u8(in) * 8u, len_bytes = fuzz_u8(in) * (how & 0x40 ? 8u : 1u);
     if (offset + len_bytes > MANY_PIECE_BYTES && (readable || !(how & 0x20)))
         len_bytes = MANY_PIECE_BYTES - offset;
-    struct rdma_sge sge = {(uintptr_t)many_piece(w, piece) + offset, len_bytes, w->key[piece]};
+    struct nornic_sge sge = {(uintptr_t)many_piece(w, piece) + offset, len_bytes, w->key[piece]};
     if (how & 0x10)
         sge.lkey ^= 1u << (how & 7);
     return sge;
 }
 
-static void choose_remote(const struct many_world *w, struct rdma_send_wr *wr, struct fuzz_input *in)
+static void choose_remote(const struct many_world *w, struct nornic_send_wr *wr, struct fuzz_input *in)
 {
     uint8_t how = fuzz_u8(in);
     unsigned piece = how % MANY_PIECES;
@@ -41,71 +41,71 @@ static void choose_remote(const struct many_world *w, struct rdma_send_wr *wr, s
 
 /* What is bound, or registered. A region that is registered fast covers the last piece only, whose memory is
  * always there. */
-static void choose_bind(struct many_world *w, struct rdma_send_wr *wr, struct fuzz_input *in)
+static void choose_bind(struct many_world *w, struct nornic_send_wr *wr, struct fuzz_input *in)
 {
     uint8_t how = fuzz_u8(in);
-    bool reg = wr->opcode == RDMA_WR_REG_MR;
+    bool reg = wr->opcode == NORNIC_WR_REG_MR;
     unsigned piece = reg ? MANY_MRS : how % MANY_PIECES, key = reg ? MANY_MRS : MANY_MRS + 1 + how % MANY_MWS;
     uint32_t offset = fuzz_u8(in) * 8u;
-    wr->bind = (struct rdma_bind){.lkey = w->key[piece],
-                                  .addr = (uintptr_t)many_piece(w, piece) + offset,
-                                  .len_bytes = MANY_PIECE_BYTES - offset,
-                                  .access = fuzz_u8(in)};
+    wr->bind = (struct nornic_bind){.lkey = w->key[piece],
+                                    .addr = (uintptr_t)many_piece(w, piece) + offset,
+                                    .len_bytes = MANY_PIECE_BYTES - offset,
+                                    .access = fuzz_u8(in)};
     wr->bind.iova = wr->bind.addr;
     wr->rkey = w->key[key] = (w->key[key] & ~UINT32_C(0xff)) | how;
 }
 
-static const enum rdma_wr_opcode opcodes[16] = {
-    RDMA_WR_RDMA_WRITE,
-    RDMA_WR_RDMA_WRITE_WITH_IMM,
-    RDMA_WR_SEND,
-    RDMA_WR_SEND_WITH_IMM,
-    RDMA_WR_RDMA_READ,
-    RDMA_WR_ATOMIC_CMP_AND_SWP,
-    RDMA_WR_ATOMIC_FETCH_AND_ADD,
-    RDMA_WR_LOCAL_INV,
-    RDMA_WR_BIND_MW,
-    RDMA_WR_SEND_WITH_INV,
-    RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP,
-    RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD,
-    RDMA_WR_REG_MR,
-    RDMA_WR_SEND,
-    (enum rdma_wr_opcode)10,
-    (enum rdma_wr_opcode)99,
+static const enum nornic_wr_opcode opcodes[16] = {
+    NORNIC_WR_RDMA_WRITE,
+    NORNIC_WR_RDMA_WRITE_WITH_IMM,
+    NORNIC_WR_SEND,
+    NORNIC_WR_SEND_WITH_IMM,
+    NORNIC_WR_RDMA_READ,
+    NORNIC_WR_ATOMIC_CMP_AND_SWP,
+    NORNIC_WR_ATOMIC_FETCH_AND_ADD,
+    NORNIC_WR_LOCAL_INV,
+    NORNIC_WR_BIND_MW,
+    NORNIC_WR_SEND_WITH_INV,
+    NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP,
+    NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD,
+    NORNIC_WR_REG_MR,
+    NORNIC_WR_SEND,
+    (enum nornic_wr_opcode)10,
+    (enum nornic_wr_opcode)99,
 };
 
-static bool is_local(enum rdma_wr_opcode opcode)
+static bool is_local(enum nornic_wr_opcode opcode)
 {
-    return opcode == RDMA_WR_LOCAL_INV || opcode == RDMA_WR_BIND_MW || opcode == RDMA_WR_REG_MR;
+    return opcode == NORNIC_WR_LOCAL_INV || opcode == NORNIC_WR_BIND_MW || opcode == NORNIC_WR_REG_MR;
 }
 
 void many_post_send(struct many_world *w, unsigned q, struct fuzz_input *in)
 {
     struct many_qp *qp = &w->qp[q];
     uint8_t how = fuzz_u8(in), flags = fuzz_u8(in);
-    struct rdma_sge sges[3];
-    struct rdma_send_wr wr = {.wr_id = wr_id(KIND_SEND, q, qp->generation, qp->sends),
-                              .sg_list = sges,
-                              .opcode = opcodes[how & 15],
-                              .num_sge = how >> 4 & 3,
-                              .send_flags = flags & 15,
-                              .imm_data = 7,
-                              .remote_srqn = flags & 0x80 ? flags : rdma_srq_number(w->srq[1].srq)};
+    struct nornic_sge sges[3];
+    struct nornic_send_wr wr = {.wr_id = wr_id(KIND_SEND, q, qp->generation, qp->sends),
+                                .sg_list = sges,
+                                .opcode = opcodes[how & 15],
+                                .num_sge = how >> 4 & 3,
+                                .send_flags = flags & 15,
+                                .imm_data = 7,
+                                .remote_srqn = flags & 0x80 ? flags : rdma_srq_number(w->srq[1].srq)};
     if (is_local(wr.opcode) && !(flags & 0x80))
-        wr.num_sge = 0, wr.send_flags &= ~(uint32_t)RDMA_SEND_INLINE;
+        wr.num_sge = 0, wr.send_flags &= ~(uint32_t)NORNIC_SEND_INLINE;
     for (unsigned i = 0; i < wr.num_sge; i++)
-        sges[i] = choose_sge(w, wr.send_flags & RDMA_SEND_INLINE, in);
+        sges[i] = choose_sge(w, wr.send_flags & NORNIC_SEND_INLINE, in);
     if (wr.num_sge == 1 && how & 0x40)
-        sges[0].len_bytes = qp->type == ROCE_QPT_GSI ? 256 : 8;
+        sges[0].len_bytes = qp->type == NORNIC_QPT_GSI ? 256 : 8;
     choose_remote(w, &wr, in);
-    if (wr.opcode == RDMA_WR_BIND_MW || wr.opcode == RDMA_WR_REG_MR)
+    if (wr.opcode == NORNIC_WR_BIND_MW || wr.opcode == NORNIC_WR_REG_MR)
         choose_bind(w, &wr, in);
     const struct many_qp *to = &w->qp[(flags >> 4) % MANY_QPS];
     wr.ud.ah = w->ah[how >> 6];
     wr.ud.remote_qpn = how & 0x80 ? 0xffffff : to->qp ? roce_qp_num(to->qp) : 0x900000;
     wr.ud.remote_qkey = flags & 0x80 ? 0x80000000 : 0x1234;
     wr.ud.pkey_index = flags >> 6 & 1;
-    int err = flags & 0x40 && w->mw[0] && wr.opcode == RDMA_WR_BIND_MW
+    int err = flags & 0x40 && w->mw[0] && wr.opcode == NORNIC_WR_BIND_MW
                   ? roce_bind_mw(qp->qp, w->mw[0], wr.wr_id, wr.send_flags, &wr.bind)
                   : roce_post_send(qp->qp, &wr, NULL);
     FUZZ_REQUIRE(err == 0 || err == -EINVAL || err == -ENOMEM);
@@ -119,8 +119,8 @@ void many_post_recv(struct many_world *w, unsigned q, struct fuzz_input *in)
     struct many_qp *qp = &w->qp[q];
     uint8_t how = fuzz_u8(in);
     struct many_srq *srq = how & 0x80 ? &w->srq[how >> 6 & 1] : NULL;
-    struct rdma_sge sges[3];
-    struct rdma_recv_wr wr = {.sg_list = sges, .num_sge = how & 3};
+    struct nornic_sge sges[3];
+    struct nornic_recv_wr wr = {.sg_list = sges, .num_sge = how & 3};
     for (unsigned i = 0; i < wr.num_sge; i++)
         sges[i] = choose_sge(w, false, in);
     if (srq) {
@@ -136,7 +136,7 @@ void many_post_recv(struct many_world *w, unsigned q, struct fuzz_input *in)
     qp->receives += err == 0;
 }
 
-static void check(struct many_world *w, const struct rdma_wc *wc)
+static void check(struct many_world *w, const struct nornic_wc *wc)
 {
     enum kind kind = (enum kind)(wc->wr_id >> 60);
     unsigned index = wc->wr_id >> 52 & 0xff;
@@ -158,14 +158,14 @@ static void check(struct many_world *w, const struct rdma_wc *wc)
     FUZZ_REQUIRE(number >= qp->sends_done && number < qp->sends);
     qp->sends_done = number + 1;
     /* SQE, which some services have, lets the queue be used again. */
-    bool final = qp->type == ROCE_QPT_RC || qp->type == ROCE_QPT_XRC_INI;
-    FUZZ_REQUIRE(!final || !qp->send_failed || wc->status == RDMA_WC_WR_FLUSH_ERR);
-    qp->send_failed |= wc->status != RDMA_WC_SUCCESS;
+    bool final = qp->type == NORNIC_QPT_RC || qp->type == NORNIC_QPT_XRC_INI;
+    FUZZ_REQUIRE(!final || !qp->send_failed || wc->status == NORNIC_WC_WR_FLUSH_ERR);
+    qp->send_failed |= wc->status != NORNIC_WC_SUCCESS;
 }
 
 void many_poll(struct many_world *w, uint8_t how)
 {
-    struct rdma_wc wcs[8];
+    struct nornic_wc wcs[8];
     struct rdma_cq *cq = w->cq[how % MANY_CQS];
     if (how & 0x40)
         rdma_cq_req_notify(cq, how & 0x80);

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REMOTE (RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC)
-#define ALL    (REMOTE | RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_MW_BIND)
+#define REMOTE (NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC)
+#define ALL    (REMOTE | NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_MW_BIND)
 
-static const struct net_mac own_mac = {{2, 0, 0, 0, 0, 1}}, other_mac = {{2, 0, 0, 0, 0, 2}};
+static const struct nornic_mac own_mac = {{2, 0, 0, 0, 0, 1}}, other_mac = {{2, 0, 0, 0, 0, 2}};
 
 static void *many_alloc(void *ctx, size_t len_bytes)
 {
@@ -35,11 +35,11 @@ uint8_t *many_piece(const struct many_world *w, unsigned i)
     return w->arena + MANY_GAP_BYTES + i * (MANY_PIECE_BYTES + MANY_GAP_BYTES);
 }
 
-struct net_addr many_addr(bool ipv6, bool outside)
+struct nornic_addr many_addr(bool ipv6, bool outside)
 {
     if (ipv6)
-        return (struct net_addr){{0xfd, [15] = (uint8_t)(1 + outside)}};
-    return net_addr_from_v4((const uint8_t[]){192, 0, 2, (uint8_t)(1 + outside)});
+        return (struct nornic_addr){{0xfd, [15] = (uint8_t)(1 + outside)}};
+    return nornic_addr_from_v4((const uint8_t[]){192, 0, 2, (uint8_t)(1 + outside)});
 }
 
 /* --- memory --- */
@@ -54,7 +54,7 @@ void many_region_toggle(struct many_world *w, unsigned i, uint32_t access)
         return;
     }
     if (i == 1) /* nobody may ever write to it */
-        access &= RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_MW_BIND;
+        access &= NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_MW_BIND;
     if (rdma_mr_reg(w->pd, many_piece(w, i), MANY_PIECE_BYTES, access, &w->mr[i]) != 0) {
         w->mr[i] = NULL;
         return;
@@ -68,7 +68,7 @@ void many_window_toggle(struct many_world *w, unsigned i)
     if (w->mw[i]) {
         rdma_mw_dealloc(w->mw[i]);
         w->mw[i] = NULL;
-    } else if (rdma_mw_alloc(w->pd, i == 0 ? RDMA_MW_TYPE_1 : RDMA_MW_TYPE_2, &w->mw[i]) == 0) {
+    } else if (rdma_mw_alloc(w->pd, i == 0 ? NORNIC_MW_TYPE_1 : NORNIC_MW_TYPE_2, &w->mw[i]) == 0) {
         w->key[MANY_MRS + 1 + i] = w->mw[i]->rkey;
     } else {
         w->mw[i] = NULL;
@@ -99,8 +99,9 @@ void many_qp_forget(struct many_world *w, unsigned q)
 
 void many_qp_create(struct many_world *w, unsigned q, uint8_t how)
 {
-    static const enum roce_qp_type types[] = {ROCE_QPT_RC,      ROCE_QPT_UC,      ROCE_QPT_UD, ROCE_QPT_GSI,
-                                              ROCE_QPT_XRC_INI, ROCE_QPT_XRC_TGT, ROCE_QPT_RC, ROCE_QPT_UD};
+    static const enum nornic_qp_type types[] = {NORNIC_QPT_RC,  NORNIC_QPT_UC,      NORNIC_QPT_UD,
+                                                NORNIC_QPT_GSI, NORNIC_QPT_XRC_INI, NORNIC_QPT_XRC_TGT,
+                                                NORNIC_QPT_RC,  NORNIC_QPT_UD};
     struct many_qp *qp = &w->qp[q];
     struct rdma_srq *srq = how & 0x08 ? w->srq[how >> 4 & 1].srq : NULL;
     struct roce_qp_config config = {
@@ -118,12 +119,12 @@ void many_qp_create(struct many_world *w, unsigned q, uint8_t how)
         .reorder_pkts = how & 0x40 ? 4 : 0,
         .e2e_credits = how & 0x10,
     };
-    if (config.type == ROCE_QPT_XRC_TGT && !(how & 0x80)) {
+    if (config.type == NORNIC_QPT_XRC_TGT && !(how & 0x80)) {
         config.pd = NULL;
         config.send_cq = config.recv_cq = NULL;
         config.srq = NULL;
         config.xrcd = w->xrcd;
-    } else if (config.type == ROCE_QPT_XRC_INI && !(how & 0x80)) {
+    } else if (config.type == NORNIC_QPT_XRC_INI && !(how & 0x80)) {
         config.recv_cq = NULL;
         config.srq = NULL;
     }
@@ -140,9 +141,9 @@ void many_qp_destroy(struct many_world *w, unsigned q)
         w->qp[q].qp = NULL;
 }
 
-static bool is_datagram(enum roce_qp_type type)
+static bool is_datagram(enum nornic_qp_type type)
 {
-    return type == ROCE_QPT_UD || type == ROCE_QPT_GSI;
+    return type == NORNIC_QPT_UD || type == NORNIC_QPT_GSI;
 }
 
 void many_qp_connect(struct many_world *w, unsigned q, struct fuzz_input *in)
@@ -151,7 +152,7 @@ void many_qp_connect(struct many_world *w, unsigned q, struct fuzz_input *in)
     uint8_t peer = fuzz_u8(in), how = fuzz_u8(in);
     const struct many_qp *to = peer < 2 * MANY_QPS ? &w->qp[peer % MANY_QPS] : NULL;
     bool outside = !to || !to->qp, ipv6 = how & 1;
-    struct roce_qp_attr attr = {
+    struct nornic_qp_attr attr = {
         .access_flags = how & 0x80 ? 0 : REMOTE,
         .port = 1,
         .pkey_index = how >> 6 & 1,
@@ -160,7 +161,7 @@ void many_qp_connect(struct many_world *w, unsigned q, struct fuzz_input *in)
                .sgid_index = how & 3,
                .hop_limit = 64,
                .dst_mac = outside ? other_mac : own_mac},
-        .path_mtu = ROCE_MTU_256,
+        .path_mtu = NORNIC_MTU_256,
         .timeout = 8,
         .retry_cnt = 3,
         .rnr_retry = how & 0x20 ? 7 : 1,
@@ -173,22 +174,22 @@ void many_qp_connect(struct many_world *w, unsigned q, struct fuzz_input *in)
     };
     bool dgram = is_datagram(qp->type);
     const uint32_t masks[3] = {
-        ROCE_QP_PKEY_INDEX | (qp->type == ROCE_QPT_GSI ? 0 : ROCE_QP_PORT) |
-            (dgram ? ROCE_QP_QKEY : ROCE_QP_ACCESS_FLAGS),
+        NORNIC_QP_PKEY_INDEX | (qp->type == NORNIC_QPT_GSI ? 0 : NORNIC_QP_PORT) |
+            (dgram ? NORNIC_QP_QKEY : NORNIC_QP_ACCESS_FLAGS),
         dgram ? 0
-              : ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
-                    (qp->type == ROCE_QPT_RC || qp->type == ROCE_QPT_XRC_TGT
-                         ? ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER
+              : NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN |
+                    (qp->type == NORNIC_QPT_RC || qp->type == NORNIC_QPT_XRC_TGT
+                         ? NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER
                          : 0),
-        ROCE_QP_SQ_PSN |
-            (qp->type == ROCE_QPT_RC || qp->type == ROCE_QPT_XRC_INI
-                 ? ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_MAX_QP_RD_ATOMIC
+        NORNIC_QP_SQ_PSN |
+            (qp->type == NORNIC_QPT_RC || qp->type == NORNIC_QPT_XRC_INI
+                 ? NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY | NORNIC_QP_MAX_QP_RD_ATOMIC
                  : 0) |
-            (qp->type == ROCE_QPT_XRC_TGT ? ROCE_QP_TIMEOUT : 0),
+            (qp->type == NORNIC_QPT_XRC_TGT ? NORNIC_QP_TIMEOUT : 0),
     };
     for (unsigned i = 0; i < 3; i++) {
-        attr.state = (enum roce_qp_state)(ROCE_QPS_INIT + i);
-        if (roce_qp_modify(qp->qp, &attr, masks[i] | ROCE_QP_STATE, w->now_ns) != 0)
+        attr.state = (enum nornic_qp_state)(NORNIC_QPS_INIT + i);
+        if (roce_qp_modify(qp->qp, &attr, masks[i] | NORNIC_QP_STATE, w->now_ns) != 0)
             return;
         if (i == 1 && how & 0x08)
             return;
@@ -253,8 +254,8 @@ bool many_begin(struct many_world *w, struct fuzz_input *in)
     }
     roce_dev_pkey_set(w->dev, 1, 0x1234);
     for (unsigned i = 0; i < 4; i++) {
-        struct roce_gid gid = {
-            .addr = many_addr(i & 1, false), .type = i & 2 ? ROCE_GID_V1 : ROCE_GID_V2, .mac = own_mac};
+        struct nornic_gid gid = {
+            .addr = many_addr(i & 1, false), .type = i & 2 ? NORNIC_GID_V1 : NORNIC_GID_V2, .mac = own_mac};
         roce_dev_gid_add(w->dev, &gid);
     }
     make_objects(w, flags);
@@ -267,7 +268,7 @@ bool many_begin(struct many_world *w, struct fuzz_input *in)
 static void leave_groups(struct roce_qp *qp)
 {
     for (unsigned i = 0; i < 4; i++) {
-        struct net_addr group = {{0xff, 2, [15] = (uint8_t)i}};
+        struct nornic_addr group = {{0xff, 2, [15] = (uint8_t)i}};
         roce_qp_detach_mcast(qp, &group);
     }
 }

@@ -28,7 +28,7 @@
 
 struct many_qp {
     struct roce_qp *qp;
-    enum roce_qp_type type;
+    enum nornic_qp_type type;
     uint32_t generation; /* of the requests that are owed: those before a RESET are not */
     uint32_t sends, sends_done, receives, receives_done;
     bool send_failed, has_srq;
@@ -50,7 +50,7 @@ struct many_world {
     struct rdma_cq *cq[MANY_CQS];
     struct rdma_xrcd *xrcd;
     struct many_srq srq[MANY_SRQS]; /* the second is an XRC SRQ */
-    struct rdma_ah *ah[MANY_AHS];
+    struct nornic_ah *ah[MANY_AHS];
     struct rdma_mw *mw[MANY_MWS];
     struct rdma_mr *mr[MANY_MRS];
     struct rdma_mr *fast;
@@ -67,7 +67,7 @@ void many_end(struct many_world *w);
 
 uint8_t *many_piece(const struct many_world *w, unsigned i);
 /* An address of the device itself (0: IPv4, 1: IPv6), or one beyond the wire. */
-struct net_addr many_addr(bool ipv6, bool outside);
+struct nornic_addr many_addr(bool ipv6, bool outside);
 
 void many_region_toggle(struct many_world *w, unsigned i, uint32_t access);
 void many_window_toggle(struct many_world *w, unsigned i);

@@ -6,17 +6,17 @@
 
 #include "net/memory.h"
 
-static struct net_mac mac_of(int side)
+static struct nornic_mac mac_of(int side)
 {
-    return (struct net_mac){{2, 0, 0, 0, 0, (uint8_t)(side + 1)}};
+    return (struct nornic_mac){{2, 0, 0, 0, 0, (uint8_t)(side + 1)}};
 }
 
 static void add_gids(struct cm_side *s, int side)
 {
     const char *texts[] = {NETNS_VETH_V4(side), NETNS_VETH_V6(side)};
     for (int i = 0; i < 2; i++) {
-        struct roce_gid gid = {.mac = mac_of(side)};
-        cr_assert_eq(net_addr_parse(texts[i], &gid.addr), 0);
+        struct nornic_gid gid = {.mac = mac_of(side)};
+        cr_assert_eq(nornic_addr_parse(texts[i], &gid.addr), 0);
         cr_assert_geq(roce_dev_gid_add(host_dev_engine(s->dev), &gid), 0);
     }
 }
@@ -24,7 +24,7 @@ static void add_gids(struct cm_side *s, int side)
 static void open_devices(struct cm_pair *pair)
 {
     struct net_port *ends[2];
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     if (pair->on_veth) {
         const char *reason = netns_unavailable();
         if (reason)
@@ -55,17 +55,17 @@ void cm_pair_open(struct cm_pair *pair, bool on_veth, const struct host_cm_confi
     open_devices(pair);
     for (int i = 0; i < 2; i++) {
         struct cm_side *s = &pair->side[i];
-        struct net_error why = {""};
-        struct host_cm_config with = config ? *config : (struct host_cm_config){.gid_type = ROCE_GID_V2};
+        struct nornic_error why = {""};
+        struct host_cm_config with = config ? *config : (struct host_cm_config){.gid_type = NORNIC_GID_V2};
         with.peer_mac = mac_of(1 - i);
         cr_assert_eq(host_cm_open(s->dev, &with, &s->cm, &why), 0, "%s", why.text);
-        cr_assert_eq(net_addr_parse(NETNS_VETH_V4(i), &s->addr), 0);
+        cr_assert_eq(nornic_addr_parse(NETNS_VETH_V4(i), &s->addr), 0);
         struct rdma_cq_config cq = {.capacity = 64};
         cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &cq, &s->cq), 0);
         host_dev_lock(s->dev);
         int rc = rdma_pd_create(roce_dev_domain(host_dev_engine(s->dev)), &s->pd);
         if (rc == 0)
-            rc = rdma_mr_reg(s->pd, s->memory, CM_BYTES, RDMA_ACCESS_LOCAL_WRITE, &s->mr);
+            rc = rdma_mr_reg(s->pd, s->memory, CM_BYTES, NORNIC_ACCESS_LOCAL_WRITE, &s->mr);
         host_dev_unlock(s->dev);
         cr_assert_eq(rc, 0);
     }
@@ -90,7 +90,7 @@ void cm_pair_close(struct cm_pair *pair)
         netns_veth_destroy(&pair->veth);
 }
 
-struct roce_qp *cm_pair_qp(struct cm_side *side, enum roce_qp_type type)
+struct roce_qp *cm_pair_qp(struct cm_side *side, enum nornic_qp_type type)
 {
     struct roce_qp *qp = NULL;
     struct roce_qp_config config = {
@@ -114,16 +114,16 @@ void cm_pair_drop_qp(struct cm_side *side, struct roce_qp *qp)
     host_dev_unlock(side->dev);
 }
 
-struct host_cm_event *cm_pair_expect(struct cm_side *side, enum roce_cm_event_type type)
+struct host_cm_event *cm_pair_expect(struct cm_side *side, enum nornic_cm_event_type type)
 {
     struct host_cm_event *event;
-    cr_assert_eq(host_cm_get_event(side->cm, &event, 10 * NS_PER_S), 0, "no %s", roce_cm_event_name(type));
-    cr_assert_eq(event->type, type, "%s (%d, %s) instead of %s", roce_cm_event_name(event->type),
-                 event->status, event->error.text, roce_cm_event_name(type));
+    cr_assert_eq(host_cm_get_event(side->cm, &event, 10 * NS_PER_S), 0, "no %s", nornic_cm_event_name(type));
+    cr_assert_eq(event->type, type, "%s (%d, %s) instead of %s", nornic_cm_event_name(event->type),
+                 event->status, event->error.text, nornic_cm_event_name(type));
     return event;
 }
 
-int cm_pair_skip(struct cm_side *side, enum roce_cm_event_type type)
+int cm_pair_skip(struct cm_side *side, enum nornic_cm_event_type type)
 {
     struct host_cm_event *event = cm_pair_expect(side, type);
     int status = event->status;
@@ -131,11 +131,11 @@ int cm_pair_skip(struct cm_side *side, enum roce_cm_event_type type)
     return status;
 }
 
-struct host_cm_id *cm_pair_route(struct cm_pair *pair, enum roce_cm_port_space space,
-                                 const struct net_addr *dst)
+struct host_cm_id *cm_pair_route(struct cm_pair *pair, enum nornic_port_space space,
+                                 const struct nornic_addr *dst)
 {
     struct host_cm_id *id;
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     struct cm_side *s = &pair->side[0];
     cr_assert_eq(host_cm_create_id(s->cm, space, NULL, &id), 0);
     if (pair->on_veth)
@@ -143,13 +143,13 @@ struct host_cm_id *cm_pair_route(struct cm_pair *pair, enum roce_cm_port_space s
     cr_assert_eq(host_cm_resolve_addr(id, NULL, dst, CM_PAIR_PORT, 5 * NS_PER_S, &why), 0, "%s", why.text);
     if (pair->on_veth)
         netns_enter(&pair->veth, -1);
-    cr_assert_eq(cm_pair_skip(s, ROCE_CM_EVENT_ADDR_RESOLVED), 0);
+    cr_assert_eq(cm_pair_skip(s, NORNIC_CM_EVENT_ADDR_RESOLVED), 0);
     cr_assert_eq(host_cm_resolve_route(id), 0);
-    cr_assert_eq(cm_pair_skip(s, ROCE_CM_EVENT_ROUTE_RESOLVED), 0);
+    cr_assert_eq(cm_pair_skip(s, NORNIC_CM_EVENT_ROUTE_RESOLVED), 0);
     return id;
 }
 
-struct host_cm_id *cm_pair_listen(struct cm_pair *pair, enum roce_cm_port_space space)
+struct host_cm_id *cm_pair_listen(struct cm_pair *pair, enum nornic_port_space space)
 {
     struct host_cm_id *id;
     cr_assert_eq(host_cm_create_id(pair->side[1].cm, space, pair, &id), 0);
@@ -159,17 +159,17 @@ struct host_cm_id *cm_pair_listen(struct cm_pair *pair, enum roce_cm_port_space 
 
 struct cm_connection cm_pair_connect(struct cm_pair *pair)
 {
-    struct roce_cm_conn_param param = {
+    struct nornic_conn_param param = {
         .responder_resources = 4, .initiator_depth = 4, .retry_count = 7, .rnr_retry_count = 7};
-    struct cm_connection c = {.active = cm_pair_route(pair, ROCE_CM_PS_TCP, &pair->side[1].addr)};
+    struct cm_connection c = {.active = cm_pair_route(pair, NORNIC_PS_TCP, &pair->side[1].addr)};
     for (int i = 0; i < 2; i++)
-        c.qps[i] = cm_pair_qp(&pair->side[i], ROCE_QPT_RC);
+        c.qps[i] = cm_pair_qp(&pair->side[i], NORNIC_QPT_RC);
     cr_assert_eq(host_cm_connect(c.active, c.qps[0], &param), 0);
-    struct host_cm_event *event = cm_pair_expect(&pair->side[1], ROCE_CM_EVENT_CONNECT_REQUEST);
+    struct host_cm_event *event = cm_pair_expect(&pair->side[1], NORNIC_CM_EVENT_CONNECT_REQUEST);
     c.passive = event->id;
     cr_assert_eq(host_cm_accept(c.passive, c.qps[1], &param), 0);
     host_cm_ack_event(event);
-    cm_pair_skip(&pair->side[0], ROCE_CM_EVENT_ESTABLISHED);
-    cm_pair_skip(&pair->side[1], ROCE_CM_EVENT_ESTABLISHED);
+    cm_pair_skip(&pair->side[0], NORNIC_CM_EVENT_ESTABLISHED);
+    cm_pair_skip(&pair->side[1], NORNIC_CM_EVENT_ESTABLISHED);
     return c;
 }

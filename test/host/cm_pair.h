@@ -17,7 +17,7 @@ struct cm_side {
     struct rdma_cq *cq;
     struct rdma_mr *mr;
     uint8_t memory[CM_BYTES];
-    struct net_addr addr; /* IPv4 */
+    struct nornic_addr addr; /* IPv4 */
 };
 
 struct cm_pair {
@@ -32,20 +32,20 @@ void cm_pair_open(struct cm_pair *pair, bool on_veth, const struct host_cm_confi
 void cm_pair_close(struct cm_pair *pair);
 
 /* A QP in RESET. */
-struct roce_qp *cm_pair_qp(struct cm_side *side, enum roce_qp_type type);
+struct roce_qp *cm_pair_qp(struct cm_side *side, enum nornic_qp_type type);
 void cm_pair_drop_qp(struct cm_side *side, struct roce_qp *qp);
 
 /* Takes the next event; fails the test if it is not `type`, or none comes in ten seconds. */
-struct host_cm_event *cm_pair_expect(struct cm_side *side, enum roce_cm_event_type type);
+struct host_cm_event *cm_pair_expect(struct cm_side *side, enum nornic_cm_event_type type);
 /* The same, and acknowledges it. Returns its status. */
-int cm_pair_skip(struct cm_side *side, enum roce_cm_event_type type);
+int cm_pair_skip(struct cm_side *side, enum nornic_cm_event_type type);
 
 /* An id of side 0 (or of `from`) with a route to `dst`, resolved. */
-struct host_cm_id *cm_pair_route(struct cm_pair *pair, enum roce_cm_port_space space,
-                                 const struct net_addr *dst);
+struct host_cm_id *cm_pair_route(struct cm_pair *pair, enum nornic_port_space space,
+                                 const struct nornic_addr *dst);
 
 /* An id of side 1 that listens. */
-struct host_cm_id *cm_pair_listen(struct cm_pair *pair, enum roce_cm_port_space space);
+struct host_cm_id *cm_pair_listen(struct cm_pair *pair, enum nornic_port_space space);
 
 struct cm_connection {
     struct host_cm_id *active, *passive;

@@ -7,25 +7,26 @@
 
 #include "net/memory.h"
 
-#define ALL_RIGHTS \
-    (RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_ATOMIC)
+#define ALL_RIGHTS                                                                        \
+    (NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ | \
+     NORNIC_ACCESS_REMOTE_ATOMIC)
 
-static struct net_mac mac_of(int side)
+static struct nornic_mac mac_of(int side)
 {
-    return (struct net_mac){{2, 0, 0, 0, 0, (uint8_t)(side + 1)}};
+    return (struct nornic_mac){{2, 0, 0, 0, 0, (uint8_t)(side + 1)}};
 }
 
-static struct net_addr gid_of(int side)
+static struct nornic_addr gid_of(int side)
 {
-    return net_addr_from_v4((uint8_t[]){10, 0, 0, (uint8_t)(side + 1)});
+    return nornic_addr_from_v4((uint8_t[]){10, 0, 0, (uint8_t)(side + 1)});
 }
 
 static void make_device(struct pair_side *s, int side, struct net_port *port, bool no_thread)
 {
-    struct net_error why;
+    struct nornic_error why;
     struct host_dev_config config = {.no_thread = no_thread};
     cr_assert_eq(host_dev_create_on(port, &config, &s->dev, &why), 0, "%s", why.text);
-    struct roce_gid gid = {.addr = gid_of(side), .mac = mac_of(side)};
+    struct nornic_gid gid = {.addr = gid_of(side), .mac = mac_of(side)};
     host_dev_lock(s->dev);
     cr_assert_eq(roce_dev_gid_add(host_dev_engine(s->dev), &gid), 0);
     host_dev_unlock(s->dev);
@@ -41,7 +42,7 @@ static void make_side(struct pair_side *s)
     cr_assert_eq(rdma_pd_create(roce_dev_domain(engine), &s->pd), 0);
     cr_assert_eq(rdma_mr_reg(s->pd, s->memory, PAIR_REGION_BYTES, ALL_RIGHTS, &s->mr), 0);
     struct roce_qp_config qp = {
-        .type = ROCE_QPT_RC,
+        .type = NORNIC_QPT_RC,
         .pd = s->pd,
         .send_cq = s->cq,
         .recv_cq = s->cq,
@@ -52,11 +53,11 @@ static void make_side(struct pair_side *s)
 
 static void connect_side(struct pair_side *s, const struct pair_side *peer, int peer_side)
 {
-    struct roce_qp_attr attr = {
-        .state = ROCE_QPS_INIT,
+    struct nornic_qp_attr attr = {
+        .state = NORNIC_QPS_INIT,
         .port = 1,
-        .access_flags = RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_ATOMIC,
-        .path_mtu = ROCE_MTU_1024,
+        .access_flags = NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_ATOMIC,
+        .path_mtu = NORNIC_MTU_1024,
         .dest_qpn = roce_qp_num(peer->qp),
         .max_dest_rd_atomic = 1,
         .max_rd_atomic = 1,
@@ -67,20 +68,21 @@ static void connect_side(struct pair_side *s, const struct pair_side *peer, int 
         .av = {.dgid = gid_of(peer_side), .hop_limit = 1, .dst_mac = mac_of(peer_side)},
     };
     host_dev_lock(s->dev);
+    cr_assert_eq(
+        roce_qp_modify(s->qp, &attr,
+                       NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS,
+                       host_now_ns()),
+        0);
+    attr.state = NORNIC_QPS_RTR;
     cr_assert_eq(roce_qp_modify(s->qp, &attr,
-                                ROCE_QP_STATE | ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS,
+                                NORNIC_QP_STATE | NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN |
+                                    NORNIC_QP_RQ_PSN | NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER,
                                 host_now_ns()),
                  0);
-    attr.state = ROCE_QPS_RTR;
+    attr.state = NORNIC_QPS_RTS;
     cr_assert_eq(roce_qp_modify(s->qp, &attr,
-                                ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN |
-                                    ROCE_QP_RQ_PSN | ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER,
-                                host_now_ns()),
-                 0);
-    attr.state = ROCE_QPS_RTS;
-    cr_assert_eq(roce_qp_modify(s->qp, &attr,
-                                ROCE_QP_STATE | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY |
-                                    ROCE_QP_SQ_PSN | ROCE_QP_MAX_QP_RD_ATOMIC,
+                                NORNIC_QP_STATE | NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT |
+                                    NORNIC_QP_RNR_RETRY | NORNIC_QP_SQ_PSN | NORNIC_QP_MAX_QP_RD_ATOMIC,
                                 host_now_ns()),
                  0);
     host_dev_unlock(s->dev);
@@ -128,20 +130,20 @@ void pair_close(struct pair *pair)
 int pair_post_write(struct pair *pair, uint64_t wr_id, uint32_t len_bytes)
 {
     struct pair_side *from = &pair->side[0], *to = &pair->side[1];
-    struct rdma_sge sge = {.addr = (uintptr_t)from->memory, .len_bytes = len_bytes, .lkey = from->mr->lkey};
-    struct rdma_send_wr wr = {.wr_id = wr_id,
-                              .sg_list = &sge,
-                              .num_sge = 1,
-                              .opcode = RDMA_WR_RDMA_WRITE,
-                              .send_flags = RDMA_SEND_SIGNALED,
-                              .remote_addr = to->mr->iova,
-                              .rkey = to->mr->rkey};
+    struct nornic_sge sge = {.addr = (uintptr_t)from->memory, .len_bytes = len_bytes, .lkey = from->mr->lkey};
+    struct nornic_send_wr wr = {.wr_id = wr_id,
+                                .sg_list = &sge,
+                                .num_sge = 1,
+                                .opcode = NORNIC_WR_RDMA_WRITE,
+                                .send_flags = NORNIC_SEND_SIGNALED,
+                                .remote_addr = to->mr->iova,
+                                .rkey = to->mr->rkey};
     return roce_post_send(from->qp, &wr, NULL);
 }
 
-struct rdma_wc pair_wait(struct pair *pair, uint64_t timeout_ns)
+struct nornic_wc pair_wait(struct pair *pair, uint64_t timeout_ns)
 {
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     uint64_t end_ns = host_now_ns() + timeout_ns;
     for (;;) {
         int n = rdma_cq_poll(pair->side[0].cq, &wc, 1);
@@ -153,11 +155,11 @@ struct rdma_wc pair_wait(struct pair *pair, uint64_t timeout_ns)
     }
 }
 
-void pair_modify_state(struct pair *pair, enum roce_qp_state state)
+void pair_modify_state(struct pair *pair, enum nornic_qp_state state)
 {
     struct pair_side *s = &pair->side[0];
-    struct roce_qp_attr attr = {.state = state};
+    struct nornic_qp_attr attr = {.state = state};
     host_dev_lock(s->dev);
-    cr_assert_eq(roce_qp_modify(s->qp, &attr, ROCE_QP_STATE, host_now_ns()), 0);
+    cr_assert_eq(roce_qp_modify(s->qp, &attr, NORNIC_QP_STATE, host_now_ns()), 0);
     host_dev_unlock(s->dev);
 }

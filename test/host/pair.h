@@ -32,9 +32,9 @@ void pair_close(struct pair *pair);
 int pair_post_write(struct pair *pair, uint64_t wr_id, uint32_t len_bytes);
 
 /* Waits, asleep between looks, for one completion of side 0; fails the test after `timeout_ns`. */
-struct rdma_wc pair_wait(struct pair *pair, uint64_t timeout_ns);
+struct nornic_wc pair_wait(struct pair *pair, uint64_t timeout_ns);
 
 /* Moves side 0's QP to `state`; fails the test if that is refused. */
-void pair_modify_state(struct pair *pair, enum roce_qp_state state);
+void pair_modify_state(struct pair *pair, enum nornic_qp_state state);
 
 #endif

@@ -22,7 +22,7 @@ static int contexts[2];
 /* A completion as the engine adds it. */
 static void complete(int i, bool solicited)
 {
-    struct rdma_wc wc = {.wr_id = 1};
+    struct nornic_wc wc = {.wr_id = 1};
     host_dev_lock(pair.side[0].dev);
     rdma_cq_push(host_cq_queue(cqs[i]), &wc, solicited);
     host_dev_unlock(pair.side[0].dev);
@@ -89,7 +89,7 @@ Test(channel, ROCE_CQ_5_a_sleeper_is_woken_by_a_completion)
     struct pair_side *s = &pair.side[0];
     struct host_cq *cq;
     host_dev_lock(s->dev);
-    struct roce_qp_config config = {.type = ROCE_QPT_RC,
+    struct roce_qp_config config = {.type = NORNIC_QPT_RC,
                                     .pd = s->pd,
                                     .send_cq = host_cq_queue(cqs[0]),
                                     .recv_cq = host_cq_queue(cqs[0]),
@@ -102,20 +102,21 @@ Test(channel, ROCE_CQ_5_a_sleeper_is_woken_by_a_completion)
     arm(0);
 
     /* A work request that is flushed completes at once. */
-    struct roce_qp_attr attr = {.state = ROCE_QPS_INIT, .port = 1};
+    struct nornic_qp_attr attr = {.state = NORNIC_QPS_INIT, .port = 1};
     host_dev_lock(s->dev);
-    int rc = roce_qp_modify(
-        qp, &attr, ROCE_QP_STATE | ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS, host_now_ns());
-    attr.state = ROCE_QPS_ERR;
+    int rc = roce_qp_modify(qp, &attr,
+                            NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS,
+                            host_now_ns());
+    attr.state = NORNIC_QPS_ERR;
     if (rc == 0)
-        rc = roce_qp_modify(qp, &attr, ROCE_QP_STATE, host_now_ns());
+        rc = roce_qp_modify(qp, &attr, NORNIC_QP_STATE, host_now_ns());
     host_dev_unlock(s->dev);
     cr_assert_eq(rc, 0);
-    struct rdma_send_wr wr = {.wr_id = 5, .opcode = RDMA_WR_SEND, .send_flags = RDMA_SEND_SIGNALED};
+    struct nornic_send_wr wr = {.wr_id = 5, .opcode = NORNIC_WR_SEND, .send_flags = NORNIC_SEND_SIGNALED};
     cr_assert_eq(roce_post_send(qp, &wr, NULL), 0);
     cr_assert_eq(host_get_cq_event(channel, &cq, NULL, 10 * SECOND), 0);
     cr_expect_eq(cq, cqs[0]);
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     cr_assert_eq(rdma_cq_poll(host_cq_queue(cq), &wc, 1), 1);
     cr_expect_eq(wc.wr_id, 5);
     host_ack_cq_events(cq, 1);
@@ -177,7 +178,7 @@ Test(channel, a_cq_that_overflows_wakes_its_reader)
         complete(0, false);
     cr_assert_eq(host_get_cq_event(channel, &cq, NULL, 0), 0);
     host_ack_cq_events(cq, 1);
-    struct rdma_wc wcs[8];
+    struct nornic_wc wcs[8];
     cr_expect_eq(rdma_cq_poll(host_cq_queue(cq), wcs, 8), 4);
     cr_expect_eq(rdma_cq_poll(host_cq_queue(cq), wcs, 8), -EIO);
 }
@@ -187,7 +188,7 @@ Test(channel, a_cq_needs_no_channel_and_takes_no_bad_capacity)
     struct host_cq *cq;
     struct host_cq_config config = {.capacity = 4};
     cr_assert_eq(host_cq_create(pair.side[0].dev, &config, &cq), 0);
-    struct rdma_wc wc = {.wr_id = 1};
+    struct nornic_wc wc = {.wr_id = 1};
     rdma_cq_req_notify(host_cq_queue(cq), false);
     cr_expect(rdma_cq_push(host_cq_queue(cq), &wc, false));
     cr_expect_not(is_readable());

@@ -22,10 +22,10 @@ static void teardown(void)
 
 TestSuite(cm_kernel, .init = setup, .fini = teardown, .timeout = 60);
 
-static struct net_addr addr_of(const char *text)
+static struct nornic_addr addr_of(const char *text)
 {
-    struct net_addr a;
-    cr_assert_eq(net_addr_parse(text, &a), 0, "%s", text);
+    struct nornic_addr a;
+    cr_assert_eq(nornic_addr_parse(text, &a), 0, "%s", text);
     return a;
 }
 
@@ -35,9 +35,9 @@ static void run(int side, const char *command)
 }
 
 static int resolve(struct host_cm_id *id, const char *src, const char *dst, uint64_t timeout_ns,
-                   struct net_error *why)
+                   struct nornic_error *why)
 {
-    struct net_addr from = addr_of(src ? src : "0.0.0.0"), to = addr_of(dst);
+    struct nornic_addr from = addr_of(src ? src : "0.0.0.0"), to = addr_of(dst);
     netns_enter(&pair.veth, 0);
     int rc = host_cm_resolve_addr(id, src ? &from : NULL, &to, CM_PAIR_PORT, timeout_ns, why);
     netns_enter(&pair.veth, -1);
@@ -47,7 +47,7 @@ static int resolve(struct host_cm_id *id, const char *src, const char *dst, uint
 static struct host_cm_id *new_id(void)
 {
     struct host_cm_id *id;
-    cr_assert_eq(host_cm_create_id(pair.side[0].cm, ROCE_CM_PS_TCP, NULL, &id), 0);
+    cr_assert_eq(host_cm_create_id(pair.side[0].cm, NORNIC_PS_TCP, NULL, &id), 0);
     return id;
 }
 
@@ -63,14 +63,14 @@ static void leave(struct cm_connection *c)
 Test(cm_kernel, ROCE_CM_64_programs_connect_over_the_kernels_addresses)
 {
     static const char *const peers[] = {"10.77.0.2", "fd77::2"};
-    struct host_cm_id *listener = cm_pair_listen(&pair, ROCE_CM_PS_TCP);
+    struct host_cm_id *listener = cm_pair_listen(&pair, NORNIC_PS_TCP);
     for (int i = 0; i < 2; i++) {
         pair.side[1].addr = addr_of(peers[i]);
         struct cm_connection c = cm_pair_connect(&pair);
         struct roce_cm_endpoints ends;
         host_cm_id_endpoints(c.passive, &ends);
-        struct net_addr from = addr_of(i ? "fd77::1" : "10.77.0.1");
-        cr_expect(net_addr_equal(&ends.remote, &from), "%s", peers[i]);
+        struct nornic_addr from = addr_of(i ? "fd77::1" : "10.77.0.1");
+        cr_expect(nornic_addr_equal(&ends.remote, &from), "%s", peers[i]);
         leave(&c);
     }
     host_cm_destroy_id(listener);
@@ -91,14 +91,14 @@ Test(cm_kernel, the_source_is_the_kernels_choice_or_the_callers)
     cr_assert_eq(host_dev_get_event(pair.side[0].dev, &change, 10 * NS_PER_S), 0);
     host_dev_ack_event(pair.side[0].dev, &change);
     for (int i = 0; i < 4; i++) {
-        struct net_error why = {""};
+        struct nornic_error why = {""};
         struct roce_cm_endpoints ends;
         struct host_cm_id *id = new_id();
-        struct net_addr expected = addr_of(cases[i][2]);
+        struct nornic_addr expected = addr_of(cases[i][2]);
         cr_assert_eq(resolve(id, cases[i][0], cases[i][1], 5 * NS_PER_S, &why), 0, "%s", why.text);
-        cm_pair_skip(&pair.side[0], ROCE_CM_EVENT_ADDR_RESOLVED);
+        cm_pair_skip(&pair.side[0], NORNIC_CM_EVENT_ADDR_RESOLVED);
         host_cm_id_endpoints(id, &ends);
-        cr_expect(net_addr_equal(&ends.local, &expected), "%d", i);
+        cr_expect(nornic_addr_equal(&ends.local, &expected), "%d", i);
         host_cm_destroy_id(id);
     }
 }
@@ -106,19 +106,19 @@ Test(cm_kernel, the_source_is_the_kernels_choice_or_the_callers)
 /* covers: ROCE-CM-64 */
 Test(cm_kernel, ROCE_CM_64_a_neighbour_that_does_not_answer)
 {
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     struct host_cm_id *id = new_id();
     uint64_t start_ns = host_now_ns();
     cr_assert_eq(resolve(id, NULL, "10.77.0.60", NS_PER_S / 10, &why), 0, "%s", why.text);
     cr_expect_lt(host_now_ns() - start_ns, NS_PER_S / 10, "the call does not wait");
-    struct host_cm_event *event = cm_pair_expect(&pair.side[0], ROCE_CM_EVENT_ADDR_ERROR);
+    struct host_cm_event *event = cm_pair_expect(&pair.side[0], NORNIC_CM_EVENT_ADDR_ERROR);
     cr_expect_geq(host_now_ns() - start_ns, NS_PER_S / 10);
     cr_expect_eq(event->status, -EHOSTUNREACH);
     cr_expect(strstr(event->error.text, "10.77.0.60 does not answer on nn0"), "%s", event->error.text);
     host_cm_ack_event(event);
     /* It may be tried again; and an id may go while its question is open. */
     cr_assert_eq(resolve(id, NULL, "10.77.0.2", 5 * NS_PER_S, &why), 0, "%s", why.text);
-    cm_pair_skip(&pair.side[0], ROCE_CM_EVENT_ADDR_RESOLVED);
+    cm_pair_skip(&pair.side[0], NORNIC_CM_EVENT_ADDR_RESOLVED);
     host_cm_destroy_id(id);
     id = new_id();
     cr_assert_eq(resolve(id, NULL, "10.77.0.61", 5 * NS_PER_S, &why), 0, "%s", why.text);
@@ -127,7 +127,7 @@ Test(cm_kernel, ROCE_CM_64_a_neighbour_that_does_not_answer)
 
 Test(cm_kernel, where_there_is_no_route_the_call_says_so)
 {
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     struct host_cm_id *id = new_id();
     cr_expect_eq(resolve(id, NULL, "192.0.2.1", NS_PER_S, &why), -EHOSTUNREACH);
     cr_expect(strstr(why.text, "no route to 192.0.2.1"), "%s", why.text);
@@ -141,13 +141,13 @@ Test(cm_kernel, ROCE_UD_24_the_kernel_is_told_of_a_group)
 {
     static const char *const groups[] = {"239.1.2.3", "ff05::1234"};
     struct host_cm_id *ids[2] = {new_id(), new_id()};
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     netns_enter(&pair.veth, 0);
     for (int g = 0; g < 2; g++) {
-        struct net_addr group = addr_of(groups[g]);
+        struct nornic_addr group = addr_of(groups[g]);
         for (int i = 0; i < 2; i++) {
             cr_assert_eq(host_cm_join_multicast(ids[i], &group, &why), 0, "%s", why.text);
-            cm_pair_skip(&pair.side[0], ROCE_CM_EVENT_MULTICAST_JOIN);
+            cm_pair_skip(&pair.side[0], NORNIC_CM_EVENT_MULTICAST_JOIN);
         }
         cr_expect_eq(netns_run(&pair.veth, 0, "ip maddr show dev nn0 | grep -qwF %s", groups[g]), 0);
         cr_expect_eq(host_cm_leave_multicast(ids[0], &group), 0);
@@ -165,15 +165,15 @@ Test(cm_kernel, ROCE_UD_24_the_kernel_is_told_of_a_group)
 /* covers: ROCE-CM-64 */
 Test(cm_kernel, ROCE_CM_64_an_address_that_goes_is_told)
 {
-    struct host_cm_id *listener = cm_pair_listen(&pair, ROCE_CM_PS_TCP);
+    struct host_cm_id *listener = cm_pair_listen(&pair, NORNIC_PS_TCP);
     struct cm_connection c = cm_pair_connect(&pair);
     run(0, "ip addr add 10.88.0.1/24 dev nn0 && ip addr del 10.88.0.1/24 dev nn0");
     run(0, "ip addr del 10.77.0.1/24 dev nn0");
-    struct host_cm_event *event = cm_pair_expect(&pair.side[0], ROCE_CM_EVENT_ADDR_CHANGE);
+    struct host_cm_event *event = cm_pair_expect(&pair.side[0], NORNIC_CM_EVENT_ADDR_CHANGE);
     cr_expect_eq(event->id, c.active);
     host_cm_ack_event(event);
     run(1, "ip link set nn1 address 02:00:00:00:00:09");
-    event = cm_pair_expect(&pair.side[1], ROCE_CM_EVENT_ADDR_CHANGE);
+    event = cm_pair_expect(&pair.side[1], NORNIC_CM_EVENT_ADDR_CHANGE);
     cr_expect_eq(event->id, c.passive);
     host_cm_ack_event(event);
     leave(&c);
@@ -185,7 +185,7 @@ Test(cm_kernel, ROCE_CM_64_an_interface_that_goes_is_a_device_removed)
 {
     struct host_cm_id *id = new_id();
     run(0, "ip link del nn0");
-    struct host_cm_event *event = cm_pair_expect(&pair.side[0], ROCE_CM_EVENT_DEVICE_REMOVAL);
+    struct host_cm_event *event = cm_pair_expect(&pair.side[0], NORNIC_CM_EVENT_DEVICE_REMOVAL);
     cr_expect_eq(event->id, id);
     host_cm_ack_event(event);
     host_cm_destroy_id(id);

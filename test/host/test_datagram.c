@@ -16,32 +16,33 @@
 static struct roce_qp *make_ud(struct pair_side *s)
 {
     struct roce_qp_config config = {
-        .type = ROCE_QPT_UD,
+        .type = NORNIC_QPT_UD,
         .pd = s->pd,
         .send_cq = s->cq,
         .recv_cq = s->cq,
         .caps = {.max_send_wr = SLOTS, .max_recv_wr = SLOTS, .max_send_sge = 1, .max_recv_sge = 1},
         .sq_sig_all = true};
-    struct roce_qp_attr attr = {.port = 1, .qkey = QKEY};
-    static const enum roce_qp_state states[] = {ROCE_QPS_INIT, ROCE_QPS_RTR, ROCE_QPS_RTS};
-    static const uint32_t masks[] = {ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_QKEY, 0, ROCE_QP_SQ_PSN};
+    struct nornic_qp_attr attr = {.port = 1, .qkey = QKEY};
+    static const enum nornic_qp_state states[] = {NORNIC_QPS_INIT, NORNIC_QPS_RTR, NORNIC_QPS_RTS};
+    static const uint32_t masks[] = {NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_QKEY, 0,
+                                     NORNIC_QP_SQ_PSN};
     struct roce_qp *qp;
     host_dev_lock(s->dev);
     cr_assert_eq(roce_qp_create(host_dev_engine(s->dev), &config, &qp), 0);
     for (int i = 0; i < 3; i++) {
         attr.state = states[i];
-        cr_assert_eq(roce_qp_modify(qp, &attr, masks[i] | ROCE_QP_STATE, host_now_ns()), 0);
+        cr_assert_eq(roce_qp_modify(qp, &attr, masks[i] | NORNIC_QP_STATE, host_now_ns()), 0);
     }
     host_dev_unlock(s->dev);
     return qp;
 }
 
 /* A handle from side 0 to side 1, as the pair's own QP goes there. */
-static struct rdma_ah *make_ah(struct pair *pair)
+static struct nornic_ah *make_ah(struct pair *pair)
 {
     struct pair_side *s = &pair->side[0];
-    struct roce_qp_attr attr;
-    struct rdma_ah *ah;
+    struct nornic_qp_attr attr;
+    struct nornic_ah *ah;
     host_dev_lock(s->dev);
     roce_qp_query(s->qp, &attr, NULL);
     cr_assert_eq(roce_ah_create(host_dev_engine(s->dev), s->pd, &attr.av, &ah), 0);
@@ -49,41 +50,41 @@ static struct rdma_ah *make_ah(struct pair *pair)
     return ah;
 }
 
-static struct rdma_sge slot_of(const struct pair_side *s, uint32_t i)
+static struct nornic_sge slot_of(const struct pair_side *s, uint32_t i)
 {
-    return (struct rdma_sge){(uintptr_t)s->memory + (size_t)(i % SLOTS) * SLOT, SLOT, s->mr->lkey};
+    return (struct nornic_sge){(uintptr_t)s->memory + (size_t)(i % SLOTS) * SLOT, SLOT, s->mr->lkey};
 }
 
 static void post_recv(const struct pair_side *s, struct roce_qp *qp, uint32_t i)
 {
-    struct rdma_sge sge = slot_of(s, i);
-    cr_assert_eq(roce_post_recv(qp, &(struct rdma_recv_wr){.wr_id = i, .sg_list = &sge, .num_sge = 1}, NULL),
-                 0);
+    struct nornic_sge sge = slot_of(s, i);
+    cr_assert_eq(
+        roce_post_recv(qp, &(struct nornic_recv_wr){.wr_id = i, .sg_list = &sge, .num_sge = 1}, NULL), 0);
 }
 
-static void post_send(const struct pair_side *s, struct roce_qp *qp, struct rdma_ah *ah, uint32_t to,
+static void post_send(const struct pair_side *s, struct roce_qp *qp, struct nornic_ah *ah, uint32_t to,
                       uint32_t i)
 {
-    struct rdma_sge sge = slot_of(s, i);
+    struct nornic_sge sge = slot_of(s, i);
     sge.len_bytes = PAYLOAD;
     memset((void *)(uintptr_t)sge.addr, (int)(i & 0xff), PAYLOAD);
-    struct rdma_send_wr wr = {.wr_id = i,
-                              .sg_list = &sge,
-                              .num_sge = 1,
-                              .opcode = RDMA_WR_SEND,
-                              .ud = {.ah = ah, .remote_qpn = to, .remote_qkey = QKEY}};
+    struct nornic_send_wr wr = {.wr_id = i,
+                                .sg_list = &sge,
+                                .num_sge = 1,
+                                .opcode = NORNIC_WR_SEND,
+                                .ud = {.ah = ah, .remote_qpn = to, .remote_qkey = QKEY}};
     cr_assert_eq(roce_post_send(qp, &wr, NULL), 0);
 }
 
-static struct rdma_wc wait_for(struct pair_side *s)
+static struct nornic_wc wait_for(struct pair_side *s)
 {
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     uint64_t end_ns = host_now_ns() + 10 * NS_PER_S;
     while (rdma_cq_poll(s->cq, &wc, 1) == 0) {
         cr_assert_lt(host_now_ns(), end_ns, "no completion");
         nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
     }
-    cr_assert_eq(wc.status, RDMA_WC_SUCCESS);
+    cr_assert_eq(wc.status, NORNIC_WC_SUCCESS);
     return wc;
 }
 
@@ -94,14 +95,14 @@ Test(datagram, ROCE_UD_1_between_threads, .timeout = 60)
     pair_open(&pair, false);
     struct pair_side *from = &pair.side[0], *to = &pair.side[1];
     struct roce_qp *a = make_ud(from), *b = make_ud(to);
-    struct rdma_ah *ah = make_ah(&pair);
+    struct nornic_ah *ah = make_ah(&pair);
     uint32_t sent = 0;
     for (uint32_t i = 0; i < SLOTS; i++)
         post_recv(to, b, i);
     for (uint32_t received = 0; received < MESSAGES; received++) {
         while (sent < MESSAGES && sent - received < SLOTS / 2)
             post_send(from, a, ah, roce_qp_num(b), sent++);
-        struct rdma_wc wc = wait_for(to);
+        struct nornic_wc wc = wait_for(to);
         cr_assert_eq(wc.wr_id, received);
         cr_assert_eq(wc.byte_len, 40 + PAYLOAD);
         const uint8_t *bytes = to->memory + (size_t)(received % SLOTS) * SLOT + 40;
@@ -128,9 +129,10 @@ Test(datagram, ROCE_AH_3_a_completed_send_has_let_go_of_its_handle, .timeout = 6
     struct pair_side *from = &pair.side[0];
     struct roce_qp *qp = make_ud(from);
     for (uint64_t i = 0; i < 500; i++) {
-        struct rdma_ah *ah = make_ah(&pair);
-        struct rdma_send_wr wr = {
-            .wr_id = i, .opcode = RDMA_WR_SEND, .ud = {.ah = ah, .remote_qpn = 0xabcd, .remote_qkey = QKEY}};
+        struct nornic_ah *ah = make_ah(&pair);
+        struct nornic_send_wr wr = {.wr_id = i,
+                                    .opcode = NORNIC_WR_SEND,
+                                    .ud = {.ah = ah, .remote_qpn = 0xabcd, .remote_qkey = QKEY}};
         cr_assert_eq(roce_post_send(qp, &wr, NULL), 0);
         cr_assert_eq(wait_for(from).wr_id, i);
         host_dev_lock(from->dev);

@@ -56,13 +56,14 @@ static void set_link(bool up)
 static void drain_qp(void)
 {
     struct roce_qp *qp = pair.side[0].qp;
-    struct roce_qp_attr attr = {.state = ROCE_QPS_SQD, .en_sqd_async_notify = true};
+    struct nornic_qp_attr attr = {.state = NORNIC_QPS_SQD, .en_sqd_async_notify = true};
     host_dev_lock(dev);
-    cr_assert_eq(roce_qp_modify(qp, &attr, ROCE_QP_STATE | ROCE_QP_EN_SQD_ASYNC_NOTIFY, host_now_ns()), 0);
+    cr_assert_eq(roce_qp_modify(qp, &attr, NORNIC_QP_STATE | NORNIC_QP_EN_SQD_ASYNC_NOTIFY, host_now_ns()),
+                 0);
     host_dev_unlock(dev);
     struct pollfd p = {.fd = host_dev_event_fd(dev), .events = POLLIN};
     cr_assert_eq(poll(&p, 1, 5000), 1, "no SQ_DRAINED");
-    pair_modify_state(&pair, ROCE_QPS_RTS);
+    pair_modify_state(&pair, NORNIC_QPS_RTS);
 }
 
 /* covers: ROCE-EV-20, ROCE-EV-9 */
@@ -75,14 +76,14 @@ Test(events, ROCE_EV_20_queued_and_delivered_once)
     set_link(true);
     cr_expect(is_readable(host_dev_event_fd(dev)));
     cr_assert(take(&event));
-    cr_expect_eq(event.type, ROCE_EVENT_PORT_ERR);
+    cr_expect_eq(event.type, NORNIC_EVENT_PORT_ERR);
     cr_expect(is_readable(host_dev_event_fd(dev)), "another one waits");
     host_dev_ack_event(dev, &event);
     cr_assert(take(&event));
-    cr_expect_eq(event.type, ROCE_EVENT_PORT_ACTIVE);
+    cr_expect_eq(event.type, NORNIC_EVENT_PORT_ACTIVE);
     cr_expect_not(is_readable(host_dev_event_fd(dev)));
     cr_expect_not(take(&event), "delivered twice");
-    event.type = ROCE_EVENT_PORT_ACTIVE;
+    event.type = NORNIC_EVENT_PORT_ACTIVE;
     host_dev_ack_event(dev, &event);
 }
 
@@ -95,12 +96,12 @@ Test(events, events_of_the_port_do_not_pile_up)
         set_link(true);
     }
     set_link(false);
-    enum roce_event_type last = ROCE_EVENT_COUNT;
+    enum nornic_event_type last = NORNIC_EVENT_COUNT;
     int count = 0;
     for (; take(&event); count++, last = event.type)
         host_dev_ack_event(dev, &event);
     cr_expect_eq(count, 2);
-    cr_expect_eq(last, ROCE_EVENT_PORT_ERR);
+    cr_expect_eq(last, NORNIC_EVENT_PORT_ERR);
 }
 
 Test(events, a_wait_ends_with_an_event_or_its_time)
@@ -132,7 +133,7 @@ Test(events, ROCE_EV_20_destroying_waits_for_the_acknowledgement)
     pthread_t thread;
     drain_qp();
     cr_assert(take(&event));
-    cr_assert_eq(event.type, ROCE_EVENT_SQ_DRAINED);
+    cr_assert_eq(event.type, NORNIC_EVENT_SQ_DRAINED);
     cr_assert_eq(event.qp, pair.side[0].qp);
     cr_assert_eq(pthread_create(&thread, NULL, destroy_qp, NULL), 0);
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* time to do what it must not */
@@ -153,7 +154,7 @@ Test(events, ROCE_EV_20_events_nobody_took_go_with_their_object)
     cr_assert_eq(host_qp_destroy(dev, pair.side[0].qp), 0);
     pair.side[0].qp = NULL;
     cr_assert(take(&event));
-    cr_expect_eq(event.type, ROCE_EVENT_PORT_ERR, "about what is no more");
+    cr_expect_eq(event.type, NORNIC_EVENT_PORT_ERR, "about what is no more");
     host_dev_ack_event(dev, &event);
     cr_expect_not(take(&event));
     cr_expect_not(is_readable(host_dev_event_fd(dev)));
@@ -172,7 +173,7 @@ Test(events, ROCE_EV_20_events_of_an_srq)
     host_dev_unlock(dev);
     cr_assert_eq(rc, 0);
     cr_assert(take(&event));
-    cr_expect_eq(event.type, ROCE_EVENT_SRQ_LIMIT_REACHED);
+    cr_expect_eq(event.type, NORNIC_EVENT_SRQ_LIMIT_REACHED);
     cr_expect_eq(event.srq, srq);
     host_dev_ack_event(dev, &event);
     host_dev_lock(dev);
@@ -181,7 +182,7 @@ Test(events, ROCE_EV_20_events_of_an_srq)
     host_dev_unlock(dev);
     cr_expect_eq(host_srq_destroy(dev, srq), -EBUSY);
     cr_assert(take(&event), "the event of an SRQ that stays is not lost");
-    cr_expect_eq(event.type, ROCE_EVENT_SRQ_ERR);
+    cr_expect_eq(event.type, NORNIC_EVENT_SRQ_ERR);
     host_dev_ack_event(dev, &event);
     host_dev_lock(dev);
     rdma_srq_put(srq);
@@ -201,7 +202,7 @@ static void *keep_taking(void *arg)
     struct roce_event event;
     while (!atomic_load(&stop_taking))
         if (host_dev_get_event(dev, &event, 1000000) == 0) {
-            atomic_fetch_add(&taken, event.type == ROCE_EVENT_SQ_DRAINED);
+            atomic_fetch_add(&taken, event.type == NORNIC_EVENT_SQ_DRAINED);
             host_dev_ack_event(dev, &event);
         }
     return NULL;
@@ -213,10 +214,10 @@ Test(events, many_threads_take_each_event_once)
     pthread_t threads[TAKERS];
     for (int i = 0; i < TAKERS; i++)
         cr_assert_eq(pthread_create(&threads[i], NULL, keep_taking, NULL), 0);
-    struct roce_qp_attr attr = {.state = ROCE_QPS_SQD, .en_sqd_async_notify = true};
+    struct nornic_qp_attr attr = {.state = NORNIC_QPS_SQD, .en_sqd_async_notify = true};
     for (unsigned i = 0; i < ROUNDS; i++) {
         host_dev_lock(dev);
-        cr_assert_eq(roce_qp_modify(pair.side[0].qp, &attr, ROCE_QP_STATE | ROCE_QP_EN_SQD_ASYNC_NOTIFY,
+        cr_assert_eq(roce_qp_modify(pair.side[0].qp, &attr, NORNIC_QP_STATE | NORNIC_QP_EN_SQD_ASYNC_NOTIFY,
                                     host_now_ns()),
                      0);
         host_dev_unlock(dev);
@@ -224,7 +225,7 @@ Test(events, many_threads_take_each_event_once)
         while (atomic_load(&taken) < i + 1)
             cr_assert_lt((nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL), host_now_ns()), end_ns,
                          "event %u was not taken", i);
-        pair_modify_state(&pair, ROCE_QPS_RTS);
+        pair_modify_state(&pair, NORNIC_QPS_RTS);
     }
     atomic_store(&stop_taking, true);
     for (int i = 0; i < TAKERS; i++)

@@ -14,7 +14,7 @@ static struct host_dev *dev;
 
 static void open_dev(const struct host_dev_config *more)
 {
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     struct host_dev_config config = *more;
     config.port = "packet:nn0";
     netns_enter(&veth, 0);
@@ -47,13 +47,13 @@ static void run(const char *command)
 /* The text of GID `index`, "-" for a hole, with " v1" behind it for one of RoCEv1. */
 static const char *gid(unsigned index)
 {
-    static char text[NET_ADDR_STR_SIZE + 8];
+    static char text[NORNIC_ADDR_STR_SIZE + 8];
     host_dev_lock(dev);
-    const struct roce_gid *entry = roce_dev_gid_get(host_dev_engine(dev), index);
+    const struct nornic_gid *entry = roce_dev_gid_get(host_dev_engine(dev), index);
     snprintf(text, sizeof text, "-");
     if (entry) {
-        net_addr_str(&entry->addr, text);
-        if (entry->type == ROCE_GID_V1)
+        nornic_addr_str(&entry->addr, text);
+        if (entry->type == NORNIC_GID_V1)
             snprintf(text + strlen(text), 4, " v1");
     }
     host_dev_unlock(dev);
@@ -63,20 +63,20 @@ static const char *gid(unsigned index)
 static unsigned gid_count(void)
 {
     unsigned count = 0;
-    for (unsigned i = 0; i < ROCE_GID_MAX; i++)
+    for (unsigned i = 0; i < NORNIC_GID_MAX; i++)
         count += strcmp(gid(i), "-") != 0;
     return count;
 }
 
 /* Takes events until one of this type. */
-static void await(enum roce_event_type type)
+static void await(enum nornic_event_type type)
 {
-    struct roce_event event = {.type = ROCE_EVENT_COUNT};
+    struct roce_event event = {.type = NORNIC_EVENT_COUNT};
     uint64_t end_ns = host_now_ns() + 10 * SECOND;
     while (event.type != type) {
-        cr_assert_eq(host_dev_get_event(dev, &event, 10 * SECOND), 0, "no %s", roce_event_name(type));
+        cr_assert_eq(host_dev_get_event(dev, &event, 10 * SECOND), 0, "no %s", nornic_event_name(type));
         host_dev_ack_event(dev, &event);
-        cr_assert_lt(host_now_ns(), end_ns, "no %s", roce_event_name(type));
+        cr_assert_lt(host_now_ns(), end_ns, "no %s", nornic_event_name(type));
     }
 }
 
@@ -99,13 +99,13 @@ Test(gids, ROCE_AH_10_the_table_follows_the_kernels_addresses)
     cr_expect_str_eq(gid(1), "10.77.0.1");
     cr_expect_str_eq(gid(2), "fd77::1");
     cr_expect_str_eq(gid(3), "-");
-    await(ROCE_EVENT_GID_CHANGE);
+    await(NORNIC_EVENT_GID_CHANGE);
 
     run("ip addr add 10.88.0.1/24 dev nn0");
-    await(ROCE_EVENT_GID_CHANGE);
+    await(NORNIC_EVENT_GID_CHANGE);
     await_gid(3, "10.88.0.1");
     run("ip addr del 10.77.0.1/24 dev nn0");
-    await(ROCE_EVENT_GID_CHANGE);
+    await(NORNIC_EVENT_GID_CHANGE);
     await_gid(1, "-");
     cr_expect_str_eq(gid(2), "fd77::1", "the others stay where they are");
     cr_expect_str_eq(gid(3), "10.88.0.1");
@@ -118,10 +118,10 @@ Test(gids, ROCE_EV_9_the_port_follows_the_link)
 {
     open_dev(&(struct host_dev_config){.port = NULL});
     cr_assert_eq(netns_run(&veth, 1, "ip link set nn1 down"), 0);
-    await(ROCE_EVENT_PORT_ERR);
+    await(NORNIC_EVENT_PORT_ERR);
     cr_expect_str_eq(gid(1), "10.77.0.1", "an address does not go with the link");
     cr_assert_eq(netns_run(&veth, 1, "ip link set nn1 up"), 0);
-    await(ROCE_EVENT_PORT_ACTIVE);
+    await(NORNIC_EVENT_PORT_ACTIVE);
 }
 
 /* covers: ROCE-AH-10 */
@@ -141,11 +141,11 @@ Test(gids, ROCE_AH_10_each_address_has_a_v1_entry_where_v1_is_spoken)
 Test(gids, the_mac_follows_too)
 {
     open_dev(&(struct host_dev_config){.port = NULL});
-    await(ROCE_EVENT_GID_CHANGE);
+    await(NORNIC_EVENT_GID_CHANGE);
     run("ip link set nn0 address 02:00:00:00:00:07");
-    await(ROCE_EVENT_GID_CHANGE);
+    await(NORNIC_EVENT_GID_CHANGE);
     host_dev_lock(dev);
-    struct net_mac mac = roce_dev_gid_get(host_dev_engine(dev), 1)->mac;
+    struct nornic_mac mac = roce_dev_gid_get(host_dev_engine(dev), 1)->mac;
     host_dev_unlock(dev);
     cr_expect_arr_eq(mac.b, "\2\0\0\0\0\7", 6);
 }
@@ -184,13 +184,13 @@ Test(gids, a_caller_that_drives_hears_the_news)
 
 Test(gids, the_next_hop_is_looked_for_where_the_gid_is)
 {
-    struct net_error why = {""};
-    struct net_addr peer;
-    struct net_mac mac;
+    struct nornic_error why = {""};
+    struct nornic_addr peer;
+    struct nornic_mac mac;
     cr_assert_eq(netns_run(&veth, 1, "ip link set nn1 address 02:00:00:00:00:08"), 0);
     open_dev(&(struct host_dev_config){.port = NULL});
     netns_enter(&veth, 0);
-    cr_assert_eq(net_addr_parse(NETNS_VETH_V4(1), &peer), 0);
+    cr_assert_eq(nornic_addr_parse(NETNS_VETH_V4(1), &peer), 0);
     cr_assert_eq(host_dev_resolve_from(dev, 1, &peer, 5 * SECOND, &mac, &why), 0, "%s", why.text);
     cr_expect_arr_eq(mac.b, "\2\0\0\0\0\x8", 6);
     cr_expect_eq(host_dev_resolve_from(dev, 9, &peer, 5 * SECOND, &mac, &why), -ENOENT);
@@ -202,14 +202,14 @@ Test(gids, ROCE_EV_8_an_interface_that_goes_is_fatal)
 {
     open_dev(&(struct host_dev_config){.port = NULL});
     run("ip link del nn0");
-    await(ROCE_EVENT_DEVICE_FATAL);
+    await(NORNIC_EVENT_DEVICE_FATAL);
     for (unsigned i = 0; i < 3; i++)
         cr_expect_str_eq(gid(i), "-");
 }
 
 Test(gids, an_interface_without_addresses_is_named)
 {
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     struct host_dev_config config = {.port = "packet:nn0"};
     run("ip addr flush dev nn0");
     netns_enter(&veth, 0);

@@ -45,8 +45,8 @@ Test(loopback, ROCE_UD_8_bulk_inside_a_device_with_a_thread, .timeout = 60)
     for (unsigned i = 0; i < 4; i++) {
         fill(l.pair.side[0].memory, PAIR_REGION_BYTES, i);
         cr_assert_eq(pair_post_write(&l.pair, i, PAIR_REGION_BYTES), 0);
-        struct rdma_wc wc = pair_wait(&l.pair, 10 * NS_PER_S);
-        cr_assert_eq(wc.status, RDMA_WC_SUCCESS);
+        struct nornic_wc wc = pair_wait(&l.pair, 10 * NS_PER_S);
+        cr_assert_eq(wc.status, NORNIC_WC_SUCCESS);
         cr_assert_arr_eq(l.pair.side[1].memory, l.pair.side[0].memory, PAIR_REGION_BYTES);
     }
     lone_close(&l);
@@ -63,7 +63,7 @@ Test(loopback, ROCE_UD_8_no_sleep_while_looped_work_waits, .timeout = 60)
     while (host_dev_progress(dev))
         ;
     cr_assert_eq(pair_post_write(&l.pair, 1, PAIR_REGION_BYTES), 0);
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     unsigned rounds = 0;
     uint64_t begin_ns = host_now_ns();
     for (; rdma_cq_poll(l.pair.side[0].cq, &wc, 1) == 0; rounds++) {
@@ -73,7 +73,7 @@ Test(loopback, ROCE_UD_8_no_sleep_while_looped_work_waits, .timeout = 60)
     }
     cr_assert_gt(rounds, 1u, "one round is a bounded piece of work");
     cr_assert_lt(host_now_ns() - begin_ns, NS_PER_S * rounds / 2);
-    cr_assert_eq(wc.status, RDMA_WC_SUCCESS);
+    cr_assert_eq(wc.status, NORNIC_WC_SUCCESS);
     cr_assert_arr_eq(l.pair.side[1].memory, l.pair.side[0].memory, PAIR_REGION_BYTES);
     lone_close(&l);
 }

@@ -26,33 +26,33 @@ static void teardown(void)
 
 TestSuite(host_multicast, .init = setup, .fini = teardown, .timeout = 60);
 
-static struct net_addr addr_of(const char *text)
+static struct nornic_addr addr_of(const char *text)
 {
-    struct net_addr a;
-    cr_assert_eq(net_addr_parse(text, &a), 0, "%s", text);
+    struct nornic_addr a;
+    cr_assert_eq(nornic_addr_parse(text, &a), 0, "%s", text);
     return a;
 }
 
 /* A UD QP in RTS. */
 static struct roce_qp *ud_qp(int side)
 {
-    struct roce_qp *qp = cm_pair_qp(&pair.side[side], ROCE_QPT_UD);
-    struct roce_qp_attr attr = {.state = ROCE_QPS_INIT, .port = 1, .qkey = QKEY};
+    struct roce_qp *qp = cm_pair_qp(&pair.side[side], NORNIC_QPT_UD);
+    struct nornic_qp_attr attr = {.state = NORNIC_QPS_INIT, .port = 1, .qkey = QKEY};
     host_dev_lock(pair.side[side].dev);
-    int rc = roce_qp_modify(qp, &attr, ROCE_QP_STATE | ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_QKEY,
-                            host_now_ns());
-    attr.state = ROCE_QPS_RTR;
+    int rc = roce_qp_modify(
+        qp, &attr, NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_QKEY, host_now_ns());
+    attr.state = NORNIC_QPS_RTR;
     if (rc == 0)
-        rc = roce_qp_modify(qp, &attr, ROCE_QP_STATE, host_now_ns());
-    attr.state = ROCE_QPS_RTS;
+        rc = roce_qp_modify(qp, &attr, NORNIC_QP_STATE, host_now_ns());
+    attr.state = NORNIC_QPS_RTS;
     if (rc == 0)
-        rc = roce_qp_modify(qp, &attr, ROCE_QP_STATE | ROCE_QP_SQ_PSN, host_now_ns());
+        rc = roce_qp_modify(qp, &attr, NORNIC_QP_STATE | NORNIC_QP_SQ_PSN, host_now_ns());
     host_dev_unlock(pair.side[side].dev);
     cr_assert_eq(rc, 0);
     return qp;
 }
 
-static int attach(int side, struct roce_qp *qp, const struct net_addr *group, bool on)
+static int attach(int side, struct roce_qp *qp, const struct nornic_addr *group, bool on)
 {
     netns_enter(&pair.veth, side);
     host_dev_lock(pair.side[side].dev);
@@ -67,9 +67,9 @@ static bool kernel_lists(int side, const char *group)
     return netns_run(&pair.veth, side, "ip maddr show dev nn%d | grep -qwF %s", side, group) == 0;
 }
 
-static struct rdma_wc await(struct rdma_cq *cq)
+static struct nornic_wc await(struct rdma_cq *cq)
 {
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     uint64_t end_ns = host_now_ns() + 10 * NS_PER_S;
     while (rdma_cq_poll(cq, &wc, 1) == 0)
         cr_assert_lt((nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL), host_now_ns()), end_ns,
@@ -78,31 +78,31 @@ static struct rdma_wc await(struct rdma_cq *cq)
 }
 
 /* Side 0 sends to the group; the address handle is what joining through the CM has told. */
-static void send_to(struct roce_qp *qp, const struct net_addr *group)
+static void send_to(struct roce_qp *qp, const struct nornic_addr *group)
 {
     struct cm_side *s = &pair.side[0];
     struct host_cm_id *id;
-    struct rdma_ah *ah = NULL;
-    struct net_error why = {""};
-    cr_assert_eq(host_cm_create_id(s->cm, ROCE_CM_PS_UDP, NULL, &id), 0);
+    struct nornic_ah *ah = NULL;
+    struct nornic_error why = {""};
+    cr_assert_eq(host_cm_create_id(s->cm, NORNIC_PS_UDP, NULL, &id), 0);
     netns_enter(&pair.veth, 0);
     cr_assert_eq(host_cm_join_multicast(id, group, &why), 0, "%s", why.text);
     netns_enter(&pair.veth, -1);
-    struct host_cm_event *event = cm_pair_expect(s, ROCE_CM_EVENT_MULTICAST_JOIN);
+    struct host_cm_event *event = cm_pair_expect(s, NORNIC_CM_EVENT_MULTICAST_JOIN);
     host_dev_lock(s->dev);
     int rc = roce_ah_create(host_dev_engine(s->dev), s->pd, &event->values.path.av, &ah);
     host_dev_unlock(s->dev);
     cr_assert_eq(rc, 0);
     memset(s->memory, 'm', 64);
-    struct rdma_sge sge = {.addr = (uintptr_t)s->memory, .len_bytes = 64, .lkey = s->mr->lkey};
-    struct rdma_send_wr wr = {
+    struct nornic_sge sge = {.addr = (uintptr_t)s->memory, .len_bytes = 64, .lkey = s->mr->lkey};
+    struct nornic_send_wr wr = {
         .sg_list = &sge,
         .num_sge = 1,
-        .opcode = RDMA_WR_SEND,
+        .opcode = NORNIC_WR_SEND,
         .ud = {.ah = ah, .remote_qpn = event->values.qpn, .remote_qkey = QKEY},
     };
     cr_assert_eq(roce_post_send(qp, &wr, NULL), 0);
-    cr_assert_eq(await(s->cq).status, RDMA_WC_SUCCESS);
+    cr_assert_eq(await(s->cq).status, NORNIC_WC_SUCCESS);
     host_dev_lock(s->dev);
     cr_assert_eq(roce_ah_destroy(ah), 0);
     host_dev_unlock(s->dev);
@@ -117,17 +117,17 @@ Test(host_multicast, ROCE_UD_21_attaching_joins_and_datagrams_arrive)
     struct roce_qp *qps[3] = {ud_qp(0), ud_qp(1), ud_qp(1)};
     struct cm_side *to = &pair.side[1];
     for (int g = 0; g < 2; g++) {
-        struct net_addr group = addr_of(groups[g]);
-        struct rdma_sge sge = {.addr = (uintptr_t)to->memory, .len_bytes = 256, .lkey = to->mr->lkey};
-        struct rdma_recv_wr recv = {.sg_list = &sge, .num_sge = 1};
+        struct nornic_addr group = addr_of(groups[g]);
+        struct nornic_sge sge = {.addr = (uintptr_t)to->memory, .len_bytes = 256, .lkey = to->mr->lkey};
+        struct nornic_recv_wr recv = {.sg_list = &sge, .num_sge = 1};
         cr_assert_eq(attach(1, qps[1], &group, true), 0);
         cr_expect(kernel_lists(1, groups[g]), "%s", groups[g]);
         cr_assert_eq(attach(1, qps[2], &group, true), 0);
         cr_assert_eq(roce_post_recv(qps[1], &recv, NULL), 0);
         memset(to->memory, 0, 256);
         send_to(qps[0], &group);
-        struct rdma_wc wc = await(to->cq);
-        cr_expect_eq(wc.status, RDMA_WC_SUCCESS);
+        struct nornic_wc wc = await(to->cq);
+        cr_expect_eq(wc.status, NORNIC_WC_SUCCESS);
         cr_expect_eq(wc.byte_len, 64 + L3_AREA);
         cr_expect_eq(wc.src_qpn, roce_qp_num(qps[0]));
         cr_expect_eq(to->memory[L3_AREA + 63], 'm');

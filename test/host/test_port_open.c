@@ -34,7 +34,7 @@ Test(port_open, bad_names_are_named)
     for (size_t i = 0; i < array_len(cases); i++) {
         struct host_dev_config config = {.port = cases[i].name};
         struct host_dev *dev = NULL;
-        struct net_error why = {""};
+        struct nornic_error why = {""};
         cr_assert_eq(host_dev_open(&config, &dev, &why), cases[i].rc, "%s: %s", cases[i].name, why.text);
         cr_assert_not_null(strstr(why.text, cases[i].says), "%s: %s", cases[i].name, why.text);
         cr_assert_null(dev);
@@ -47,7 +47,7 @@ Test(port_open, a_capture_that_cannot_be_written_closes_the_port)
     cr_assert_eq(net_memory_pair(1500, 16, ends), 0);
     struct host_dev_config config = {.capture_path = "/nonexistent/nn.pcapng"};
     struct host_dev *dev = NULL;
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     cr_assert_lt(host_dev_create_on(ends[0], &config, &dev, &why), 0);
     cr_assert_not_null(strstr(why.text, "/nonexistent/nn.pcapng"), "%s", why.text);
     cr_assert_null(dev);

@@ -30,8 +30,8 @@ Test(progress, a_write_completes_on_a_passive_target)
     pair_open(&pair, false);
     fill(pair.side[0].memory, PAIR_REGION_BYTES, 1);
     cr_assert_eq(pair_post_write(&pair, 7, PAIR_REGION_BYTES), 0);
-    struct rdma_wc wc = pair_wait(&pair, 5 * SECOND);
-    cr_assert_eq(wc.status, RDMA_WC_SUCCESS);
+    struct nornic_wc wc = pair_wait(&pair, 5 * SECOND);
+    cr_assert_eq(wc.status, NORNIC_WC_SUCCESS);
     cr_assert_eq(wc.wr_id, 7);
     cr_assert_arr_eq(pair.side[1].memory, pair.side[0].memory, PAIR_REGION_BYTES);
     pair_close(&pair);
@@ -43,14 +43,14 @@ Test(progress, the_caller_can_drive_both_ends)
     pair_open(&pair, true);
     fill(pair.side[0].memory, 100000, 2);
     cr_assert_eq(pair_post_write(&pair, 1, 100000), 0);
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     uint64_t end_ns = host_now_ns() + 5 * SECOND;
     while (rdma_cq_poll(pair.side[0].cq, &wc, 1) == 0) {
         cr_assert_lt(host_now_ns(), end_ns);
         host_dev_progress(pair.side[0].dev);
         host_dev_progress(pair.side[1].dev);
     }
-    cr_assert_eq(wc.status, RDMA_WC_SUCCESS);
+    cr_assert_eq(wc.status, NORNIC_WC_SUCCESS);
     cr_assert_arr_eq(pair.side[1].memory, pair.side[0].memory, 100000);
     cr_assert_not(host_dev_progress(pair.side[0].dev), "nothing is left to do");
     pair_close(&pair);
@@ -64,9 +64,9 @@ Test(progress, no_doorbell_is_lost, .timeout = 60)
     pair_open(&pair, false);
     for (unsigned i = 0; i < 1000; i++) {
         cr_assert_eq(pair_post_write(&pair, i, 8), 0);
-        struct rdma_wc wc = pair_wait(&pair, 5 * SECOND);
+        struct nornic_wc wc = pair_wait(&pair, 5 * SECOND);
         cr_assert_eq(wc.wr_id, i);
-        cr_assert_eq(wc.status, RDMA_WC_SUCCESS);
+        cr_assert_eq(wc.status, NORNIC_WC_SUCCESS);
         busy_wait_ns(i % 60 * 500); /* the thread looks for 20 us, then sleeps */
     }
     pair_close(&pair);
@@ -77,13 +77,13 @@ Test(progress, a_control_call_that_makes_work_wakes_the_thread)
 {
     struct pair pair;
     pair_open(&pair, false);
-    pair_modify_state(&pair, ROCE_QPS_SQD);
+    pair_modify_state(&pair, NORNIC_QPS_SQD);
     cr_assert_eq(pair_post_write(&pair, 3, 64), 0);
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* the thread finds nothing to do, and sleeps */
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     cr_assert_eq(rdma_cq_poll(pair.side[0].cq, &wc, 1), 0);
-    pair_modify_state(&pair, ROCE_QPS_RTS);
-    cr_assert_eq(pair_wait(&pair, 2 * SECOND).status, RDMA_WC_SUCCESS);
+    pair_modify_state(&pair, NORNIC_QPS_RTS);
+    cr_assert_eq(pair_wait(&pair, 2 * SECOND).status, NORNIC_WC_SUCCESS);
     pair_close(&pair);
 }
 
@@ -92,19 +92,19 @@ Test(progress, a_timer_ends_the_sleep)
 {
     struct pair pair;
     pair_open(&pair, false);
-    struct roce_qp_attr attr = {.timeout = 10, .retry_cnt = 1}; /* 4.2 ms, twice */
-    host_dev_lock(pair.side[1].dev);                            /* so that the peer does not answer */
+    struct nornic_qp_attr attr = {.timeout = 10, .retry_cnt = 1}; /* 4.2 ms, twice */
+    host_dev_lock(pair.side[1].dev);                              /* so that the peer does not answer */
     host_dev_lock(pair.side[0].dev);
-    attr.state = ROCE_QPS_SQD;
-    cr_assert_eq(roce_qp_modify(pair.side[0].qp, &attr, ROCE_QP_STATE, host_now_ns()), 0);
-    cr_assert_eq(roce_qp_modify(pair.side[0].qp, &attr, ROCE_QP_STATE | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT,
-                                host_now_ns()),
+    attr.state = NORNIC_QPS_SQD;
+    cr_assert_eq(roce_qp_modify(pair.side[0].qp, &attr, NORNIC_QP_STATE, host_now_ns()), 0);
+    cr_assert_eq(roce_qp_modify(pair.side[0].qp, &attr,
+                                NORNIC_QP_STATE | NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT, host_now_ns()),
                  0);
-    attr.state = ROCE_QPS_RTS;
-    cr_assert_eq(roce_qp_modify(pair.side[0].qp, &attr, ROCE_QP_STATE, host_now_ns()), 0);
+    attr.state = NORNIC_QPS_RTS;
+    cr_assert_eq(roce_qp_modify(pair.side[0].qp, &attr, NORNIC_QP_STATE, host_now_ns()), 0);
     host_dev_unlock(pair.side[0].dev);
     cr_assert_eq(pair_post_write(&pair, 1, 64), 0);
-    cr_assert_eq(pair_wait(&pair, 2 * SECOND).status, RDMA_WC_RETRY_EXC_ERR);
+    cr_assert_eq(pair_wait(&pair, 2 * SECOND).status, NORNIC_WC_RETRY_EXC_ERR);
     host_dev_unlock(pair.side[1].dev);
     pair_close(&pair);
 }
@@ -120,13 +120,13 @@ static void *keep_writing(void *arg)
     struct traffic *t = arg;
     unsigned under_way = 0;
     while (!atomic_load(&t->stop) || under_way > 0) {
-        struct rdma_wc wcs[16];
+        struct nornic_wc wcs[16];
         while (!atomic_load(&t->stop) && under_way < 32 && pair_post_write(t->pair, 0, 16384) == 0)
             under_way++;
         int n = rdma_cq_poll(t->pair->side[0].cq, wcs, 16);
         under_way -= n > 0 ? (unsigned)n : 0;
         for (int i = 0; i < n; i++, atomic_fetch_add(&t->done, 1))
-            atomic_fetch_add(&t->failed, wcs[i].status != RDMA_WC_SUCCESS);
+            atomic_fetch_add(&t->failed, wcs[i].status != NORNIC_WC_SUCCESS);
     }
     return NULL;
 }
@@ -145,7 +145,7 @@ Test(progress, control_calls_come_between_running_traffic, .timeout = 60)
         struct rdma_mr *mr;
         struct pair_side *s = &pair.side[i % 2];
         host_dev_lock(s->dev);
-        cr_assert_eq(rdma_mr_reg(s->pd, s->memory, 64, RDMA_ACCESS_LOCAL_WRITE, &mr), 0);
+        cr_assert_eq(rdma_mr_reg(s->pd, s->memory, 64, NORNIC_ACCESS_LOCAL_WRITE, &mr), 0);
         rdma_mr_dereg(mr);
         host_dev_unlock(s->dev);
     }

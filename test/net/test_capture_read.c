@@ -29,7 +29,7 @@ static struct pcap_image *numbered_image(int big_endian, int nano, unsigned n)
 }
 
 /* Reads on until the end or a failure. Returns what the last read said. */
-static int read_all(struct net_capture *capture, unsigned *count, struct net_error *why)
+static int read_all(struct net_capture *capture, unsigned *count, struct nornic_error *why)
 {
     struct net_capture_record record;
     int rc;
@@ -109,7 +109,7 @@ Test(capture_read, cut_file_gives_the_whole_records_and_a_sentence_with_file_and
     for (size_t len = 0; len <= image.len_bytes; len++) {
         memfile_set(&file, image.bytes, len);
         struct net_capture *capture;
-        struct net_error why = {""};
+        struct nornic_error why = {""};
         int rc = net_capture_open(file.path, &capture, &why);
         if (len < ends[0]) {
             cr_assert_eq(rc, -EINVAL, "%zu bytes", len);
@@ -126,7 +126,7 @@ Test(capture_read, cut_file_gives_the_whole_records_and_a_sentence_with_file_and
             snprintf(expected, sizeof expected, "%s is cut off or broken at record %u ", file.path,
                      whole + 1);
             cr_assert(strstr(why.text, expected), "%s", why.text);
-            struct net_error again;
+            struct nornic_error again;
             struct net_capture_record r;
             cr_assert_eq(net_capture_next(capture, &r, &again), -EIO, "a failure stays one");
             cr_assert_str_eq(again.text, why.text);
@@ -140,7 +140,7 @@ Test(capture_read, cut_file_gives_the_whole_records_and_a_sentence_with_file_and
 static void assert_open_fails(const char *path, int errno_value, const char *word)
 {
     struct net_capture *capture;
-    struct net_error why;
+    struct nornic_error why;
     struct net_port *port;
     cr_assert_eq(net_capture_open(path, &capture, &why), -errno_value, "%s", path);
     cr_assert(strstr(why.text, word), "%s", why.text);

@@ -81,7 +81,7 @@ static unsigned count_records(const char *path)
 {
     struct net_capture *capture;
     struct net_capture_record r;
-    struct net_error why;
+    struct nornic_error why;
     unsigned count = 0;
     int rc;
     cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
@@ -118,7 +118,7 @@ Test(capture_wrap, port_properties_are_those_below)
     cr_assert_eq(net_pcap_capture_wrap(ends[0], file.path, 0, &near, NULL), 0);
     cr_assert_eq(net_port_fd(near), net_port_fd(ends[0]));
     cr_assert_eq(near->limits.mtu_bytes, MTU);
-    cr_assert(net_mac_equal(&near->mac, &ends[0]->mac));
+    cr_assert(nornic_mac_equal(&near->mac, &ends[0]->mac));
     cr_assert_str_eq(near->name, ends[0]->name);
     cr_assert_str_eq(near->mode, ends[0]->mode);
     cr_assert_eq(net_port_deadline_ns(near), NET_TIME_NONE);
@@ -173,7 +173,7 @@ Test(capture_wrap, file_that_cannot_be_made_is_named_and_the_port_below_closed)
     } cases[] = {{"/nonexistent/x.pcapng", ENOENT}, {"/proc", EISDIR}, {"/dev/full", ENOSPC}};
     for (size_t i = 0; i < array_len(cases); i++) {
         struct net_port *ends[2], *out;
-        struct net_error why;
+        struct nornic_error why;
         cr_assert_eq(net_memory_pair(MTU, 64, ends), 0);
         cr_assert_eq(net_pcap_capture_wrap(ends[0], cases[i].path, 0, &out, &why), -cases[i].errno_value);
         cr_assert(strstr(why.text, cases[i].path), "%s", why.text);

@@ -118,7 +118,7 @@ Test(impair, port_properties_are_those_below)
     cr_assert_eq(net_port_fd(near), net_port_fd(ends[0]));
     cr_assert_eq(near->limits.mtu_bytes, MTU);
     cr_assert_eq(near->limits.burst_frames, 64);
-    cr_assert(net_mac_equal(&near->mac, &ends[0]->mac));
+    cr_assert(nornic_mac_equal(&near->mac, &ends[0]->mac));
     cr_assert_str_eq(near->name, ends[0]->name);
     cr_assert_str_eq(near->mode, ends[0]->mode);
     cr_assert_eq(net_port_deadline_ns(near), NET_TIME_NONE);

@@ -27,14 +27,14 @@ static void teardown(void)
 
 TestSuite(kernel, .init = setup, .fini = teardown, .timeout = 30);
 
-static struct net_addr addr_of(const char *text)
+static struct nornic_addr addr_of(const char *text)
 {
-    struct net_addr a;
-    cr_assert_eq(net_addr_parse(text, &a), 0, "%s", text);
+    struct nornic_addr a;
+    cr_assert_eq(nornic_addr_parse(text, &a), 0, "%s", text);
     return a;
 }
 
-static struct net_mac mac_of(int side)
+static struct nornic_mac mac_of(int side)
 {
     struct net_interface interface;
     netns_enter(&veth, side);
@@ -54,7 +54,7 @@ Test(kernel, interface_says_its_speed)
 Test(kernel, interface_is_described)
 {
     struct net_interface interface;
-    struct net_error why;
+    struct nornic_error why;
     cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 mtu 1400 address 02:00:00:00:00:07"), 0);
     cr_assert_eq(net_interface_get("nn0", &interface, &why), 0, "%s", why.text);
     cr_expect_str_eq(interface.name, "nn0");
@@ -70,7 +70,7 @@ Test(kernel, interface_is_described)
 Test(kernel, unknown_interface_is_named)
 {
     struct net_interface interface;
-    struct net_error why;
+    struct nornic_error why;
     cr_expect_eq(net_interface_get("nowhere0", &interface, &why), -ENODEV);
     cr_expect(strstr(why.text, "no interface nowhere0"), "%s", why.text);
     cr_expect_eq(net_interface_get("a-name-that-is-too-long", &interface, &why), -ENODEV);
@@ -81,20 +81,20 @@ Test(kernel, unknown_interface_is_named)
 /* covers: ROCE-AH-11 */
 Test(kernel, addresses_come_link_local_then_v4_then_v6)
 {
-    struct net_addr addrs[8];
+    struct nornic_addr addrs[8];
     cr_assert_eq(netns_run(&veth, 0, "ip addr add 10.78.0.1/24 dev nn0; ip addr add 10.79.0.1/24 dev lo"), 0);
     int n = net_interface_addrs(if_nametoindex("nn0"), addrs, 8, NULL);
     cr_assert_eq(n, 4);
     cr_expect(addrs[0].b[0] == 0xfe && addrs[0].b[1] == 0x80);
-    struct net_addr expected[] = {addr_of("10.77.0.1"), addr_of("10.78.0.1"), addr_of("fd77::1")};
+    struct nornic_addr expected[] = {addr_of("10.77.0.1"), addr_of("10.78.0.1"), addr_of("fd77::1")};
     for (int i = 0; i < 3; i++)
-        cr_expect(net_addr_equal(&addrs[i + 1], &expected[i]), "address %d", i + 1);
+        cr_expect(nornic_addr_equal(&addrs[i + 1], &expected[i]), "address %d", i + 1);
     cr_expect_eq(net_interface_addrs(if_nametoindex("nn0"), addrs, 2, NULL), 2);
 }
 
 Test(kernel, tentative_addresses_are_left_out)
 {
-    struct net_addr addrs[8];
+    struct nornic_addr addrs[8];
     cr_assert_eq(netns_run(&veth, 0,
                            "echo 1 > /proc/sys/net/ipv6/conf/nn0/accept_dad;"
                            "ip addr add fd77::99/64 dev nn0"),
@@ -104,14 +104,14 @@ Test(kernel, tentative_addresses_are_left_out)
 
 Test(kernel, next_hop_is_the_destination_or_its_gateway)
 {
-    struct net_addr hop, dst, gateway;
-    struct net_error why;
+    struct nornic_addr hop, dst, gateway;
+    struct nornic_error why;
     unsigned index = if_nametoindex("nn0");
     static const char *const on_link[] = {"10.77.0.2", "fd77::2", "fe80::1234"};
     for (unsigned i = 0; i < 3; i++) {
         dst = addr_of(on_link[i]);
         cr_assert_eq(net_route_next_hop(index, &dst, &hop, &why), 0, "%s", why.text);
-        cr_expect(net_addr_equal(&hop, &dst), "%s", on_link[i]);
+        cr_expect(nornic_addr_equal(&hop, &dst), "%s", on_link[i]);
     }
     cr_assert_eq(
         netns_run(&veth, 0,
@@ -124,14 +124,14 @@ Test(kernel, next_hop_is_the_destination_or_its_gateway)
         dst = addr_of(routed[i][0]);
         gateway = addr_of(routed[i][1]);
         cr_assert_eq(net_route_next_hop(index, &dst, &hop, &why), 0, "%s", why.text);
-        cr_expect(net_addr_equal(&hop, &gateway), "%s", routed[i][0]);
+        cr_expect(nornic_addr_equal(&hop, &gateway), "%s", routed[i][0]);
     }
 }
 
 Test(kernel, a_route_has_a_source)
 {
     struct net_route route;
-    struct net_error why;
+    struct nornic_error why;
     unsigned index = if_nametoindex("nn0");
     cr_assert_eq(netns_run(&veth, 0,
                            "ip addr add 10.78.0.1/24 dev nn0 && ip addr add fd78::1/64 dev nn0 nodad && "
@@ -143,19 +143,19 @@ Test(kernel, a_route_has_a_source)
                                            {"fd77::2", "fd77::1"},
                                            {"fd78::2", "fd78::1"}};
     for (unsigned i = 0; i < 5; i++) {
-        struct net_addr dst = addr_of(cases[i][0]), src = addr_of(cases[i][1]);
+        struct nornic_addr dst = addr_of(cases[i][0]), src = addr_of(cases[i][1]);
         cr_assert_eq(net_route_get(index, &dst, &route, &why), 0, "%s", why.text);
-        cr_expect(net_addr_equal(&route.src, &src), "%s", cases[i][0]);
+        cr_expect(nornic_addr_equal(&route.src, &src), "%s", cases[i][0]);
     }
-    struct net_addr dst = addr_of("fe80::1234");
+    struct nornic_addr dst = addr_of("fe80::1234");
     cr_assert_eq(net_route_get(index, &dst, &route, &why), 0, "%s", why.text);
-    cr_expect(net_addr_is_link_local(&route.src));
+    cr_expect(nornic_addr_is_link_local(&route.src));
 }
 
 Test(kernel, missing_routes_are_refused)
 {
-    struct net_addr hop, dst;
-    struct net_error why;
+    struct nornic_addr hop, dst;
+    struct nornic_error why;
     unsigned index = if_nametoindex("nn0");
     cr_assert_eq(
         netns_run(&veth, 0, "ip route add 203.0.113.0/24 dev lo; ip route add blackhole 192.0.2.0/24"), 0);
@@ -172,25 +172,25 @@ Test(kernel, missing_routes_are_refused)
 
 Test(kernel, neighbours_are_resolved_by_arp_and_ndp)
 {
-    struct net_mac expected = mac_of(1);
+    struct nornic_mac expected = mac_of(1);
     static const char *const peers[] = {"10.77.0.2", "fd77::2"};
     for (unsigned i = 0; i < 2; i++) {
-        struct net_addr peer = addr_of(peers[i]);
-        struct net_mac mac;
-        struct net_error why;
+        struct nornic_addr peer = addr_of(peers[i]);
+        struct nornic_mac mac;
+        struct nornic_error why;
         for (int again = 0; again < 2; again++) { /* the second answer comes from the table */
             cr_assert_eq(
                 net_neighbour_resolve(if_nametoindex("nn0"), &peer, 5 * (uint64_t)NS_PER_S, &mac, &why), 0,
                 "%s", why.text);
-            cr_expect(net_mac_equal(&mac, &expected), "%s", peers[i]);
+            cr_expect(nornic_mac_equal(&mac, &expected), "%s", peers[i]);
         }
     }
 }
 
 Test(kernel, a_permanent_neighbour_needs_no_packet)
 {
-    struct net_addr peer = addr_of("10.77.0.50");
-    struct net_mac mac;
+    struct nornic_addr peer = addr_of("10.77.0.50");
+    struct nornic_mac mac;
     cr_assert_eq(
         netns_run(&veth, 0, "ip neigh add 10.77.0.50 lladdr 02:00:00:00:00:50 dev nn0 nud permanent"), 0);
     cr_assert_eq(net_neighbour_resolve(if_nametoindex("nn0"), &peer, 0, &mac, NULL), 0);
@@ -199,9 +199,9 @@ Test(kernel, a_permanent_neighbour_needs_no_packet)
 
 Test(kernel, a_silent_neighbour_ends_with_the_deadline)
 {
-    struct net_addr peer = addr_of("10.77.0.60");
-    struct net_mac mac;
-    struct net_error why;
+    struct nornic_addr peer = addr_of("10.77.0.60");
+    struct nornic_mac mac;
+    struct nornic_error why;
     cr_expect_eq(net_neighbour_resolve(if_nametoindex("nn0"), &peer, NS_PER_S / 10, &mac, &why),
                  -EHOSTUNREACH);
     cr_expect(strstr(why.text, "10.77.0.60 does not answer on nn0"), "%s", why.text);
@@ -209,9 +209,9 @@ Test(kernel, a_silent_neighbour_ends_with_the_deadline)
 
 Test(kernel, a_failed_neighbour_is_asked_again)
 {
-    struct net_addr peer = addr_of("10.77.0.60");
-    struct net_mac mac;
-    struct net_error why;
+    struct nornic_addr peer = addr_of("10.77.0.60");
+    struct nornic_mac mac;
+    struct nornic_error why;
     cr_expect_eq(net_neighbour_resolve(if_nametoindex("nn0"), &peer, NS_PER_S / 10, &mac, &why),
                  -EHOSTUNREACH);
     cr_assert_eq(netns_run(&veth, 1, "ip addr add 10.77.0.60/24 dev nn1"), 0);
@@ -222,10 +222,10 @@ Test(kernel, a_failed_neighbour_is_asked_again)
 /* The answer comes when the descriptor polls readable, wherever the caller has gone meanwhile. */
 Test(kernel, a_neighbour_is_asked_for_without_waiting)
 {
-    struct net_mac expected = mac_of(1), mac;
-    struct net_addr peer = addr_of("10.77.0.2");
+    struct nornic_mac expected = mac_of(1), mac;
+    struct nornic_addr peer = addr_of("10.77.0.2");
     struct net_neighbour_query *query;
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     cr_assert_eq(net_neighbour_ask(if_nametoindex("nn0"), &peer, &query, &why), 0, "%s", why.text);
     netns_enter(&veth, -1);
     struct pollfd wait = {.fd = net_neighbour_fd(query), .events = POLLIN};
@@ -233,16 +233,16 @@ Test(kernel, a_neighbour_is_asked_for_without_waiting)
     while ((rc = net_neighbour_answer(query, &mac, &why)) == -EAGAIN)
         cr_assert_eq(poll(&wait, 1, 5000), 1, "no answer");
     cr_assert_eq(rc, 0, "%s", why.text);
-    cr_expect(net_mac_equal(&mac, &expected));
+    cr_expect(nornic_mac_equal(&mac, &expected));
     net_neighbour_close(query);
 }
 
 Test(kernel, a_question_to_a_silent_neighbour_ends_when_the_kernel_gives_up)
 {
-    struct net_mac mac;
-    struct net_addr peer = addr_of("10.77.0.60");
+    struct nornic_mac mac;
+    struct nornic_addr peer = addr_of("10.77.0.60");
     struct net_neighbour_query *query;
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     cr_assert_eq(netns_run(&veth, 0, "echo 100 > /proc/sys/net/ipv4/neigh/nn0/retrans_time_ms"), 0);
     cr_assert_eq(net_neighbour_ask(if_nametoindex("nn0"), &peer, &query, &why), 0, "%s", why.text);
     struct pollfd wait = {.fd = net_neighbour_fd(query), .events = POLLIN};
@@ -269,8 +269,8 @@ Test(kernel, addresses_are_listed_while_others_change)
                  0);
     unsigned ifindex = if_nametoindex("nn0");
     for (int i = 0; i < 2000; i++) {
-        struct net_addr addrs[8];
-        struct net_error why;
+        struct nornic_addr addrs[8];
+        struct nornic_error why;
         int n = net_interface_addrs(ifindex, addrs, 8, &why);
         cr_assert_eq(n, 3, "list %d: %s", i, n < 0 ? why.text : "another number");
     }

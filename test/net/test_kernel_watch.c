@@ -32,7 +32,7 @@ static void read_all(void)
 
 static void setup(void)
 {
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     const char *reason = netns_unavailable();
     if (reason)
         cr_skip_test("%s", reason);
@@ -51,10 +51,10 @@ static void teardown(void)
 
 TestSuite(kernel_watch, .init = setup, .fini = teardown, .timeout = 30);
 
-static struct net_addr addr_of(const char *text)
+static struct nornic_addr addr_of(const char *text)
 {
-    struct net_addr a;
-    cr_assert_eq(net_addr_parse(text, &a), 0, "%s", text);
+    struct nornic_addr a;
+    cr_assert_eq(nornic_addr_parse(text, &a), 0, "%s", text);
     return a;
 }
 
@@ -62,8 +62,8 @@ static struct net_addr addr_of(const char *text)
 static const struct net_watch_change *find(enum net_watch_kind kind, const char *text)
 {
     for (unsigned i = 0; i < seen_count; i++) {
-        struct net_addr addr = text ? addr_of(text) : seen[i].addr.addr;
-        if (seen[i].kind == kind && net_addr_equal(&seen[i].addr.addr, &addr))
+        struct nornic_addr addr = text ? addr_of(text) : seen[i].addr.addr;
+        if (seen[i].kind == kind && nornic_addr_equal(&seen[i].addr.addr, &addr))
             return &seen[i];
     }
     return NULL;
@@ -105,15 +105,15 @@ Test(kernel_watch, the_first_read_reports_what_is_there_link_local_first)
     cr_assert_eq(seen_count, 4);
     cr_expect_eq(seen[0].kind, NET_WATCH_LINK_UP);
     cr_expect_str_eq(seen[0].interface.name, "nn0");
-    cr_expect(net_addr_is_link_local(&seen[1].addr.addr));
-    struct net_addr v4 = addr_of("10.77.0.1"), v6 = addr_of(V6_OF("1"));
-    cr_expect(net_addr_equal(&seen[2].addr.addr, &v4));
-    cr_expect(net_addr_equal(&seen[3].addr.addr, &v6));
+    cr_expect(nornic_addr_is_link_local(&seen[1].addr.addr));
+    struct nornic_addr v4 = addr_of("10.77.0.1"), v6 = addr_of(V6_OF("1"));
+    cr_expect(nornic_addr_equal(&seen[2].addr.addr, &v4));
+    cr_expect(nornic_addr_equal(&seen[3].addr.addr, &v6));
     for (unsigned i = 1; i < 4; i++) {
         cr_expect_eq(seen[i].kind, NET_WATCH_ADDR_ADDED);
         cr_expect_eq(seen[i].addr.vlan_id, 0);
         cr_expect_eq(seen[i].addr.ifindex, seen[0].interface.index);
-        cr_expect(net_mac_equal(&seen[i].addr.mac, &seen[0].interface.mac));
+        cr_expect(nornic_mac_equal(&seen[i].addr.mac, &seen[0].interface.mac));
     }
     seen_count = 0;
     read_all();

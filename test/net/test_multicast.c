@@ -47,17 +47,17 @@ static void teardown(void)
 
 TestSuite(multicast, .init = setup, .fini = teardown, .timeout = 30);
 
-static struct net_addr addr_of(const char *text)
+static struct nornic_addr addr_of(const char *text)
 {
-    struct net_addr a;
-    cr_assert_eq(net_addr_parse(text, &a), 0, "%s", text);
+    struct nornic_addr a;
+    cr_assert_eq(nornic_addr_parse(text, &a), 0, "%s", text);
     return a;
 }
 
 static int join(const char *text)
 {
-    struct net_addr group = addr_of(text);
-    struct net_error why = {""};
+    struct nornic_addr group = addr_of(text);
+    struct nornic_error why = {""};
     int rc = net_multicast_join(multicast, &group, &why);
     cr_expect(rc == 0 || strstr(why.text, text), "%s", why.text);
     return rc;
@@ -65,7 +65,7 @@ static int join(const char *text)
 
 static int leave(const char *text)
 {
-    struct net_addr group = addr_of(text);
+    struct nornic_addr group = addr_of(text);
     return net_multicast_leave(multicast, &group);
 }
 
@@ -79,8 +79,8 @@ static bool is_listed(const char *what)
  * version 1: 131). */
 static void await_report(const char *text)
 {
-    struct net_addr group = addr_of(text);
-    bool is_v4 = net_addr_is_v4(&group);
+    struct nornic_addr group = addr_of(text);
+    bool is_v4 = nornic_addr_is_v4(&group);
     struct timespec start, now;
     clock_gettime(CLOCK_MONOTONIC, &start);
     for (;;) {
@@ -115,10 +115,10 @@ Test(multicast, ROCE_UD_20_macs_of_groups)
         {"ff02::1:ff12:3456", "33:33:ff:12:34:56"},
     };
     for (unsigned i = 0; i < 3; i++) {
-        struct net_addr group = addr_of(cases[i].group);
-        struct net_mac mac = net_addr_mcast_mac(&group);
-        char text[NET_MAC_STR_SIZE];
-        cr_expect_str_eq(net_mac_str(&mac, text), cases[i].mac);
+        struct nornic_addr group = addr_of(cases[i].group);
+        struct nornic_mac mac = nornic_addr_mcast_mac(&group);
+        char text[NORNIC_MAC_STR_SIZE];
+        cr_expect_str_eq(nornic_mac_str(&mac, text), cases[i].mac);
         cr_assert_eq(join(cases[i].group), 0);
         cr_expect(is_listed(cases[i].mac), "the kernel's MAC of %s is another", cases[i].group);
     }

@@ -25,7 +25,7 @@ static void setup(void)
     cr_assert(netns_veth_create(&veth, 1500));
     for (int side = 0; side < 2; side++) {
         struct net_packet_config config = {.ifname = NETNS_VETH_IFNAME(side), .ring_frames = 256};
-        struct net_error why;
+        struct nornic_error why;
         netns_enter(&veth, side);
         cr_assert_eq(net_packet_open(&config, &ports[side], &why), 0, "%s", why.text);
     }
@@ -62,7 +62,7 @@ Test(packet, port_describes_itself)
 {
     cr_expect_str_eq(ports[0]->name, "packet:nn0");
     cr_expect_eq(ports[0]->limits.mtu_bytes, 1500);
-    cr_expect_not(net_mac_equal(&ports[0]->mac, &ports[1]->mac));
+    cr_expect_not(nornic_mac_equal(&ports[0]->mac, &ports[1]->mac));
     cr_expect_geq(net_port_fd(ports[0]), 0);
     cr_expect_eq(net_port_deadline_ns(ports[0]), NET_TIME_NONE);
 }
@@ -214,7 +214,7 @@ Test(packet, rings_of_a_large_mtu_stay_small)
 {
     struct net_packet_config config = {.ifname = "nn0"};
     struct net_port *port;
-    struct net_error why;
+    struct nornic_error why;
     unsigned long before, after;
     cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 mtu 65535"), 0);
     before = pages_mapped();
@@ -227,7 +227,7 @@ Test(packet, rings_of_a_large_mtu_stay_small)
 Test(packet, what_is_in_the_way_is_named)
 {
     struct net_port *port;
-    struct net_error why;
+    struct nornic_error why;
     struct net_packet_config config = {.ifname = "nowhere0"};
     cr_expect_eq(net_packet_open(&config, &port, &why), -ENODEV);
     cr_expect(strstr(why.text, "nowhere0"), "%s", why.text);

@@ -29,9 +29,9 @@ static struct rdma_cq *make_cq(uint32_t capacity, struct notified *n)
     return cq;
 }
 
-static bool push(struct rdma_cq *cq, uint64_t wr_id, enum rdma_wc_status status, bool solicited)
+static bool push(struct rdma_cq *cq, uint64_t wr_id, enum nornic_wc_status status, bool solicited)
 {
-    struct rdma_wc wc = {.wr_id = wr_id, .status = status};
+    struct nornic_wc wc = {.wr_id = wr_id, .status = status};
     return rdma_cq_push(cq, &wc, solicited);
 }
 
@@ -65,8 +65,8 @@ Test(cq, capacity_is_judged)
     cq = make_cq(5, &n);
     cr_assert_geq(rdma_cq_capacity(cq), 5);
     for (uint32_t i = 0; i < rdma_cq_capacity(cq); i++)
-        cr_assert(push(cq, i, RDMA_WC_SUCCESS, false));
-    cr_assert_not(push(cq, 99, RDMA_WC_SUCCESS, false), "it holds what it says");
+        cr_assert(push(cq, i, NORNIC_WC_SUCCESS, false));
+    cr_assert_not(push(cq, 99, NORNIC_WC_SUCCESS, false), "it holds what it says");
     rdma_cq_destroy(cq);
 }
 
@@ -74,12 +74,12 @@ Test(cq, ROCE_CQ_1_fifo_and_polling_removes)
 {
     struct notified n = {0};
     struct rdma_cq *cq = make_cq(4, &n);
-    struct rdma_wc wcs[4];
+    struct nornic_wc wcs[4];
     uint64_t next_in = 0, next_out = 0;
     cr_assert_eq(rdma_cq_poll(cq, wcs, 4), 0);
     for (int round = 0; round < 20; round++) { /* goes round the ring several times */
         for (int i = 0; i < 3; i++)
-            cr_assert(push(cq, next_in++, RDMA_WC_SUCCESS, false));
+            cr_assert(push(cq, next_in++, NORNIC_WC_SUCCESS, false));
         for (int left = 3; left > 0;) {
             int got = rdma_cq_poll(cq, wcs, 2);
             cr_assert_eq(got, left > 2 ? 2 : left);
@@ -97,16 +97,16 @@ Test(cq, every_field_arrives)
 {
     struct notified n = {0};
     struct rdma_cq *cq = make_cq(1, &n);
-    struct rdma_wc in = {.wr_id = UINT64_MAX,
-                         .status = RDMA_WC_REM_OP_ERR,
-                         .opcode = RDMA_WC_RECV_RDMA_WITH_IMM,
-                         .vendor_err = 2,
-                         .byte_len = 3,
-                         .imm_data = 4,
-                         .qp_num = 5,
-                         .wc_flags = RDMA_WC_WITH_IMM};
-    struct rdma_wc out;
-    memset(&in.wc_flags + 1, 0, sizeof in - offsetof(struct rdma_wc, wc_flags) - sizeof in.wc_flags);
+    struct nornic_wc in = {.wr_id = UINT64_MAX,
+                           .status = NORNIC_WC_REM_OP_ERR,
+                           .opcode = NORNIC_WC_RECV_RDMA_WITH_IMM,
+                           .vendor_err = 2,
+                           .byte_len = 3,
+                           .imm_data = 4,
+                           .qp_num = 5,
+                           .wc_flags = NORNIC_WC_WITH_IMM};
+    struct nornic_wc out;
+    memset(&in.wc_flags + 1, 0, sizeof in - offsetof(struct nornic_wc, wc_flags) - sizeof in.wc_flags);
     cr_assert(rdma_cq_push(cq, &in, false));
     cr_assert_eq(rdma_cq_poll(cq, &out, 1), 1);
     cr_assert_eq(memcmp(&in, &out, sizeof in), 0);
@@ -117,17 +117,17 @@ Test(cq, ROCE_CQ_2_overflow_loses_the_cqe_and_poll_fails_after_the_valid_ones)
 {
     struct notified n = {0};
     struct rdma_cq *cq = make_cq(4, &n);
-    struct rdma_wc wcs[8];
+    struct nornic_wc wcs[8];
     for (uint64_t i = 0; i < 4; i++)
-        cr_assert(push(cq, i, RDMA_WC_SUCCESS, false));
+        cr_assert(push(cq, i, NORNIC_WC_SUCCESS, false));
     cr_assert_not(rdma_cq_has_room(cq, 1));
     cr_assert_not(rdma_cq_in_error(cq));
-    cr_assert_not(push(cq, 4, RDMA_WC_SUCCESS, false));
+    cr_assert_not(push(cq, 4, NORNIC_WC_SUCCESS, false));
     cr_assert(rdma_cq_in_error(cq));
     cr_assert_eq(n.overflowed, 1);
 
     cr_assert_eq(rdma_cq_poll(cq, wcs, 3), 3);
-    cr_assert_not(push(cq, 5, RDMA_WC_SUCCESS, false), "the error stays, whatever room there is");
+    cr_assert_not(push(cq, 5, NORNIC_WC_SUCCESS, false), "the error stays, whatever room there is");
     cr_assert_not(rdma_cq_has_room(cq, 1));
     cr_assert_eq(rdma_cq_poll(cq, wcs, 8), 1);
     cr_assert_eq(wcs[0].wr_id, 3);
@@ -140,10 +140,10 @@ Test(cq, has_room_counts)
 {
     struct notified n = {0};
     struct rdma_cq *cq = make_cq(4, &n);
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     cr_assert(rdma_cq_has_room(cq, 4));
     cr_assert_not(rdma_cq_has_room(cq, 5));
-    push(cq, 1, RDMA_WC_SUCCESS, false);
+    push(cq, 1, NORNIC_WC_SUCCESS, false);
     cr_assert(rdma_cq_has_room(cq, 3));
     cr_assert_not(rdma_cq_has_room(cq, 4));
     rdma_cq_poll(cq, &wc, 1);
@@ -155,13 +155,13 @@ Test(cq, ROCE_CQ_3_any_fires_once)
 {
     struct notified n = {0};
     struct rdma_cq *cq = make_cq(8, &n);
-    push(cq, 1, RDMA_WC_SUCCESS, true);
+    push(cq, 1, NORNIC_WC_SUCCESS, true);
     cr_assert_eq(n.fired, 0, "not armed");
     rdma_cq_req_notify(cq, false);
     cr_assert_eq(n.fired, 0, "what is there does not fire");
-    push(cq, 2, RDMA_WC_SUCCESS, false);
+    push(cq, 2, NORNIC_WC_SUCCESS, false);
     cr_assert_eq(n.fired, 1);
-    push(cq, 3, RDMA_WC_SUCCESS, true);
+    push(cq, 3, NORNIC_WC_SUCCESS, true);
     cr_assert_eq(n.fired, 1, "one shot");
     rdma_cq_destroy(cq);
 }
@@ -171,14 +171,14 @@ Test(cq, ROCE_CQ_3_solicited_fires_on_se_or_error)
     struct notified n = {0};
     struct rdma_cq *cq = make_cq(8, &n);
     rdma_cq_req_notify(cq, true);
-    push(cq, 1, RDMA_WC_SUCCESS, false);
+    push(cq, 1, NORNIC_WC_SUCCESS, false);
     cr_assert_eq(n.fired, 0);
-    push(cq, 2, RDMA_WC_SUCCESS, true);
+    push(cq, 2, NORNIC_WC_SUCCESS, true);
     cr_assert_eq(n.fired, 1);
     rdma_cq_req_notify(cq, true);
-    push(cq, 3, RDMA_WC_WR_FLUSH_ERR, false);
+    push(cq, 3, NORNIC_WC_WR_FLUSH_ERR, false);
     cr_assert_eq(n.fired, 2);
-    push(cq, 4, RDMA_WC_WR_FLUSH_ERR, false);
+    push(cq, 4, NORNIC_WC_WR_FLUSH_ERR, false);
     cr_assert_eq(n.fired, 2);
     rdma_cq_destroy(cq);
 }
@@ -190,9 +190,9 @@ Test(cq, ROCE_CQ_4_any_wins_in_either_order_and_does_not_queue)
         struct rdma_cq *cq = make_cq(8, &n);
         rdma_cq_req_notify(cq, !any_first);
         rdma_cq_req_notify(cq, any_first);
-        push(cq, 1, RDMA_WC_SUCCESS, false);
+        push(cq, 1, NORNIC_WC_SUCCESS, false);
         cr_assert_eq(n.fired, 1, "any_first %d", any_first);
-        push(cq, 2, RDMA_WC_SUCCESS, true);
+        push(cq, 2, NORNIC_WC_SUCCESS, true);
         cr_assert_eq(n.fired, 1, "any_first %d", any_first);
         rdma_cq_destroy(cq);
     }
@@ -221,9 +221,9 @@ Test(cq, ROCE_CQ_7_status_values_and_names)
         "REM_ABORT_ERR",    "INV_EECN_ERR",      "INV_EEC_STATE_ERR", "FATAL_ERR",
         "RESP_TIMEOUT_ERR", "GENERAL_ERR"};
     for (int i = 0; i < 22; i++)
-        cr_assert_str_eq(rdma_wc_status_name((enum rdma_wc_status)i), names[i]);
-    cr_assert_str_eq(rdma_wc_status_name((enum rdma_wc_status)22), "unknown status");
-    cr_assert_str_eq(rdma_wc_status_name((enum rdma_wc_status) - 1), "unknown status");
+        cr_assert_str_eq(nornic_wc_status_name((enum nornic_wc_status)i), names[i]);
+    cr_assert_str_eq(nornic_wc_status_name((enum nornic_wc_status)22), "unknown status");
+    cr_assert_str_eq(nornic_wc_status_name((enum nornic_wc_status) - 1), "unknown status");
 }
 
 /* covers: ROCE-QP-41 */
@@ -235,27 +235,27 @@ Test(cq, opcode_values_and_names)
     } rows[] = {{0, "SEND"},      {1, "RDMA_WRITE"}, {2, "RDMA_READ"},           {3, "COMP_SWAP"},
                 {4, "FETCH_ADD"}, {128, "RECV"},     {129, "RECV_RDMA_WITH_IMM"}};
     for (unsigned i = 0; i < array_len(rows); i++)
-        cr_assert_str_eq(rdma_wc_opcode_name((enum rdma_wc_opcode)rows[i].value), rows[i].name);
-    cr_assert_str_eq(rdma_wc_opcode_name((enum rdma_wc_opcode)77), "unknown opcode");
+        cr_assert_str_eq(nornic_wc_opcode_name((enum nornic_wc_opcode)rows[i].value), rows[i].name);
+    cr_assert_str_eq(nornic_wc_opcode_name((enum nornic_wc_opcode)77), "unknown opcode");
 }
 
 Test(cq, ROCE_CQ_6_resize_keeps_what_was_not_polled)
 {
     struct notified n = {0};
     struct rdma_cq *cq = make_cq(4, &n);
-    struct rdma_wc wcs[16];
+    struct nornic_wc wcs[16];
     uint64_t in = 0, out = 0;
     for (int i = 0; i < 3; i++)
-        push(cq, in++, RDMA_WC_SUCCESS, false);
+        push(cq, in++, NORNIC_WC_SUCCESS, false);
     out += (uint64_t)rdma_cq_poll(cq, wcs, 3);
     for (int i = 0; i < 4; i++) /* round the end of the ring */
-        cr_assert(push(cq, in++, RDMA_WC_SUCCESS, false));
+        cr_assert(push(cq, in++, NORNIC_WC_SUCCESS, false));
     rdma_cq_req_notify(cq, false);
     cr_assert_eq(rdma_cq_resize(cq, 10), 0);
     cr_assert_eq(rdma_cq_capacity(cq), 16);
     cr_assert_eq(n.fired, 0);
     while (in < out + 16)
-        cr_assert(push(cq, in++, RDMA_WC_SUCCESS, false));
+        cr_assert(push(cq, in++, NORNIC_WC_SUCCESS, false));
     cr_assert_eq(n.fired, 1, "it stayed armed");
     cr_assert_not(rdma_cq_has_room(cq, 1));
     for (int i = 0; i < 14; i++) {
@@ -278,18 +278,18 @@ Test(cq, ROCE_CQ_6_a_resize_that_fails_changes_nothing_and_an_error_stays)
 {
     struct test_alloc a;
     struct rdma_cq *cq = NULL;
-    struct rdma_wc wcs[4];
+    struct nornic_wc wcs[4];
     test_alloc_init(&a);
     cr_assert_eq(rdma_cq_create(&a.mem, &(struct rdma_cq_config){.capacity = 2}, &cq), 0);
-    push(cq, 1, RDMA_WC_SUCCESS, false);
-    push(cq, 2, RDMA_WC_SUCCESS, false);
+    push(cq, 1, NORNIC_WC_SUCCESS, false);
+    push(cq, 2, NORNIC_WC_SUCCESS, false);
     a.fail_at = a.calls + 1;
     cr_assert_eq(rdma_cq_resize(cq, 8), -ENOMEM);
     cr_assert_eq(rdma_cq_capacity(cq), 2);
-    cr_assert_not(push(cq, 3, RDMA_WC_SUCCESS, false));
+    cr_assert_not(push(cq, 3, NORNIC_WC_SUCCESS, false));
     cr_assert_eq(rdma_cq_resize(cq, 8), 0);
     cr_assert(rdma_cq_in_error(cq));
-    cr_assert_not(push(cq, 4, RDMA_WC_SUCCESS, false));
+    cr_assert_not(push(cq, 4, NORNIC_WC_SUCCESS, false));
     cr_assert_eq(rdma_cq_poll(cq, wcs, 4), 2);
     cr_assert_eq(rdma_cq_poll(cq, wcs, 4), -EIO);
     cr_assert_eq(rdma_cq_destroy(cq), 0);
@@ -302,11 +302,11 @@ Test(cq, ROCE_CQ_3_an_error_of_a_send_or_a_receive_is_solicited_and_success_is_n
         for (int recv = 0; recv < 2; recv++) {
             struct notified n = {0};
             struct rdma_cq *cq = make_cq(2, &n);
-            struct rdma_wc wc = {.status = (enum rdma_wc_status)status,
-                                 .opcode = recv ? RDMA_WC_RECV : RDMA_WC_SEND};
+            struct nornic_wc wc = {.status = (enum nornic_wc_status)status,
+                                   .opcode = recv ? NORNIC_WC_RECV : NORNIC_WC_SEND};
             rdma_cq_req_notify(cq, true);
             cr_assert(rdma_cq_push(cq, &wc, false));
-            cr_assert_eq(n.fired, status != RDMA_WC_SUCCESS, "status %d", status);
+            cr_assert_eq(n.fired, status != NORNIC_WC_SUCCESS, "status %d", status);
             rdma_cq_destroy(cq);
         }
 }

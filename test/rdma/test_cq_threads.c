@@ -36,7 +36,7 @@ static void *producer(void *arg)
         while (!rdma_cq_has_room(s->cq, 1))
             sched_yield();
         s->data[i % CAPACITY] = i * 3;
-        struct rdma_wc wc = {.wr_id = i, .byte_len = (uint32_t)~i, .qp_num = (uint32_t)i};
+        struct nornic_wc wc = {.wr_id = i, .byte_len = (uint32_t)~i, .qp_num = (uint32_t)i};
         cr_assert(rdma_cq_push(s->cq, &wc, i % 3 == 0 || i == COUNT - 1));
     }
     return NULL;
@@ -44,7 +44,7 @@ static void *producer(void *arg)
 
 static uint64_t take(struct shared *s, uint64_t next)
 {
-    struct rdma_wc wcs[5];
+    struct nornic_wc wcs[5];
     int got;
     while ((got = rdma_cq_poll(s->cq, wcs, 1)) > 0) {
         cr_assert_eq(wcs[0].wr_id, next);
@@ -100,7 +100,7 @@ Test(cq_threads, no_wake_up_is_lost_when_solicited_is_armed, .timeout = 60)
 static void *reader(void *arg)
 {
     struct shared *s = arg;
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     for (uint64_t next = 0; next < COUNT;) {
         if (rdma_cq_poll(s->cq, &wc, 1) == 0) {
             sched_yield();
@@ -125,7 +125,7 @@ Test(cq_threads, ROCE_CQ_1_data_is_visible_before_its_completion, .timeout = 60)
     for (uint64_t i = 0; i < COUNT; i++) {
         while (!rdma_cq_has_room(s.cq, CAPACITY)) /* empty: the reader is done with every slot but one */
             sched_yield();
-        struct rdma_wc wc = {.wr_id = i};
+        struct nornic_wc wc = {.wr_id = i};
         s.data[i % CAPACITY] = i * 3;
         cr_assert(rdma_cq_push(s.cq, &wc, false));
     }

@@ -7,8 +7,9 @@
 #include "test/support/alloc.h"
 #include "test/support/random.h"
 
-#define ALL_RIGHTS \
-    (RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_ATOMIC)
+#define ALL_RIGHTS                                                                        \
+    (NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ | \
+     NORNIC_ACCESS_REMOTE_ATOMIC)
 
 #define QPN 17u /* plain regions do not care */
 
@@ -55,8 +56,8 @@ Test(mr, a_region_says_what_it_is)
 Test(mr, ROCE_MR_1_rights_are_judged)
 {
     for (uint32_t access = 0; access < 128; access++) {
-        bool changes = access & (RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC);
-        bool valid = !(access & 64) && (!changes || (access & RDMA_ACCESS_LOCAL_WRITE));
+        bool changes = access & (NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC);
+        bool valid = !(access & 64) && (!changes || (access & NORNIC_ACCESS_LOCAL_WRITE));
         struct rdma_mr *mr = NULL;
         cr_assert_eq(rdma_mr_reg(pd, memory, sizeof memory, access, &mr), valid ? 0 : -EINVAL, "access %u",
                      access);
@@ -182,25 +183,26 @@ static void check_bounds(const struct rdma_mr *mr)
     };
     for (unsigned i = 0; i < array_len(rows); i++) {
         uint8_t *p =
-            rdma_mr_remote(domain, pd, QPN, mr->rkey, rows[i].va, rows[i].n, RDMA_ACCESS_REMOTE_READ);
+            rdma_mr_remote(domain, pd, QPN, mr->rkey, rows[i].va, rows[i].n, NORNIC_ACCESS_REMOTE_READ);
         cr_assert_eq(p, rows[i].inside ? memory + (rows[i].va - base) : NULL, "row %u", i);
     }
 }
 
 Test(mr, ROCE_MR_3_bounds_by_virtual_address)
 {
-    struct rdma_mr *mr = reg(RDMA_ACCESS_REMOTE_READ);
+    struct rdma_mr *mr = reg(NORNIC_ACCESS_REMOTE_READ);
     check_bounds(mr);
     rdma_mr_dereg(mr);
 }
 
 Test(mr, ROCE_MR_3_bounds_zero_based)
 {
-    struct rdma_mr *mr = reg(RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_ZERO_BASED);
+    struct rdma_mr *mr = reg(NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_ZERO_BASED);
     cr_assert_eq(mr->iova, 0);
     check_bounds(mr);
-    cr_assert_null(rdma_mr_remote(domain, pd, QPN, mr->rkey, (uintptr_t)memory, 1, RDMA_ACCESS_REMOTE_READ));
-    struct rdma_sge sge = {.addr = (uintptr_t)memory, .len_bytes = 1, .lkey = mr->lkey};
+    cr_assert_null(
+        rdma_mr_remote(domain, pd, QPN, mr->rkey, (uintptr_t)memory, 1, NORNIC_ACCESS_REMOTE_READ));
+    struct nornic_sge sge = {.addr = (uintptr_t)memory, .len_bytes = 1, .lkey = mr->lkey};
     cr_assert_eq(rdma_sge_local(domain, pd, &sge, false), memory, "local addresses are the process's");
     rdma_mr_dereg(mr);
 }
@@ -208,19 +210,19 @@ Test(mr, ROCE_MR_3_bounds_zero_based)
 Test(mr, a_region_of_no_bytes_holds_no_byte)
 {
     struct rdma_mr *mr = NULL;
-    cr_assert_eq(rdma_mr_reg(pd, memory, 0, RDMA_ACCESS_REMOTE_READ, &mr), 0);
-    cr_assert_not_null(rdma_mr_remote(domain, pd, QPN, mr->rkey, mr->iova, 0, RDMA_ACCESS_REMOTE_READ));
-    cr_assert_null(rdma_mr_remote(domain, pd, QPN, mr->rkey, mr->iova, 1, RDMA_ACCESS_REMOTE_READ));
+    cr_assert_eq(rdma_mr_reg(pd, memory, 0, NORNIC_ACCESS_REMOTE_READ, &mr), 0);
+    cr_assert_not_null(rdma_mr_remote(domain, pd, QPN, mr->rkey, mr->iova, 0, NORNIC_ACCESS_REMOTE_READ));
+    cr_assert_null(rdma_mr_remote(domain, pd, QPN, mr->rkey, mr->iova, 1, NORNIC_ACCESS_REMOTE_READ));
     rdma_mr_dereg(mr);
 }
 
 /* covers: ROCE-RS-5 */
 Test(mr, remote_access_needs_each_right)
 {
-    static const uint32_t rights[] = {RDMA_ACCESS_REMOTE_READ, RDMA_ACCESS_REMOTE_WRITE,
-                                      RDMA_ACCESS_REMOTE_ATOMIC};
+    static const uint32_t rights[] = {NORNIC_ACCESS_REMOTE_READ, NORNIC_ACCESS_REMOTE_WRITE,
+                                      NORNIC_ACCESS_REMOTE_ATOMIC};
     for (uint32_t given = 0; given < 8; given++) {
-        uint32_t access = RDMA_ACCESS_LOCAL_WRITE;
+        uint32_t access = NORNIC_ACCESS_LOCAL_WRITE;
         for (int i = 0; i < 3; i++)
             access |= given >> i & 1 ? rights[i] : 0;
         struct rdma_mr *mr = reg(access);
@@ -233,8 +235,8 @@ Test(mr, remote_access_needs_each_right)
 
 Test(mr, ROCE_MR_4_local_write_is_needed_to_store)
 {
-    struct rdma_mr *readable = reg(0), *writable = reg(RDMA_ACCESS_LOCAL_WRITE);
-    struct rdma_sge sge = {.addr = (uintptr_t)memory + 5, .len_bytes = 7, .lkey = readable->lkey};
+    struct rdma_mr *readable = reg(0), *writable = reg(NORNIC_ACCESS_LOCAL_WRITE);
+    struct nornic_sge sge = {.addr = (uintptr_t)memory + 5, .len_bytes = 7, .lkey = readable->lkey};
     cr_assert_eq(rdma_sge_local(domain, pd, &sge, false), memory + 5);
     cr_assert_null(rdma_sge_local(domain, pd, &sge, true));
     sge.lkey = writable->lkey;
@@ -246,7 +248,7 @@ Test(mr, ROCE_MR_4_local_write_is_needed_to_store)
 Test(mr, an_sge_is_bounded_and_an_empty_one_is_not_looked_at)
 {
     struct rdma_mr *mr = reg(0);
-    struct rdma_sge sge = {.addr = (uintptr_t)memory + sizeof memory - 4, .len_bytes = 4, .lkey = mr->lkey};
+    struct nornic_sge sge = {.addr = (uintptr_t)memory + sizeof memory - 4, .len_bytes = 4, .lkey = mr->lkey};
     cr_assert_not_null(rdma_sge_local(domain, pd, &sge, false));
     sge.len_bytes = 5;
     cr_assert_null(rdma_sge_local(domain, pd, &sge, false));
@@ -254,7 +256,7 @@ Test(mr, an_sge_is_bounded_and_an_empty_one_is_not_looked_at)
     cr_assert_null(rdma_sge_local(domain, pd, &sge, false));
     sge.addr = UINT64_MAX;
     cr_assert_null(rdma_sge_local(domain, pd, &sge, false));
-    sge = (struct rdma_sge){.addr = 0, .len_bytes = 0, .lkey = 0xdeadbeef};
+    sge = (struct nornic_sge){.addr = 0, .len_bytes = 0, .lkey = 0xdeadbeef};
     cr_assert_not_null(rdma_sge_local(domain, pd, &sge, true));
     rdma_mr_dereg(mr);
 }
@@ -264,9 +266,9 @@ Test(mr, ROCE_MR_5_a_dead_key_names_nothing)
     struct rdma_mr *mr = reg(ALL_RIGHTS);
     uint32_t key = mr->rkey;
     rdma_mr_dereg(mr);
-    struct rdma_sge sge = {.addr = (uintptr_t)memory, .len_bytes = 1, .lkey = key};
+    struct nornic_sge sge = {.addr = (uintptr_t)memory, .len_bytes = 1, .lkey = key};
     cr_assert_null(rdma_mr_find(domain, key));
-    cr_assert_null(rdma_mr_remote(domain, pd, QPN, key, (uintptr_t)memory, 1, RDMA_ACCESS_REMOTE_READ));
+    cr_assert_null(rdma_mr_remote(domain, pd, QPN, key, (uintptr_t)memory, 1, NORNIC_ACCESS_REMOTE_READ));
     cr_assert_null(rdma_sge_local(domain, pd, &sge, false));
 }
 
@@ -275,9 +277,9 @@ Test(mr, ROCE_PD_1_keys_work_in_their_domain_of_protection_only)
     struct rdma_pd *other = NULL;
     cr_assert_eq(rdma_pd_create(domain, &other), 0);
     struct rdma_mr *mr = reg(ALL_RIGHTS);
-    struct rdma_sge sge = {.addr = (uintptr_t)memory, .len_bytes = 1, .lkey = mr->lkey};
-    cr_assert_not_null(rdma_mr_remote(domain, pd, QPN, mr->rkey, mr->iova, 1, RDMA_ACCESS_REMOTE_READ));
-    cr_assert_null(rdma_mr_remote(domain, other, QPN, mr->rkey, mr->iova, 1, RDMA_ACCESS_REMOTE_READ));
+    struct nornic_sge sge = {.addr = (uintptr_t)memory, .len_bytes = 1, .lkey = mr->lkey};
+    cr_assert_not_null(rdma_mr_remote(domain, pd, QPN, mr->rkey, mr->iova, 1, NORNIC_ACCESS_REMOTE_READ));
+    cr_assert_null(rdma_mr_remote(domain, other, QPN, mr->rkey, mr->iova, 1, NORNIC_ACCESS_REMOTE_READ));
     cr_assert_null(rdma_sge_local(domain, other, &sge, false));
     rdma_mr_dereg(mr);
     cr_assert_eq(rdma_pd_destroy(other), 0);

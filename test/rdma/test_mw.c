@@ -8,7 +8,7 @@
 #include "test/support/alloc.h"
 #include "test/support/random.h"
 
-#define ALL_REMOTE (RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_ATOMIC)
+#define ALL_REMOTE (NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_ATOMIC)
 #define QPN        17u
 #define BYTES      4096u
 
@@ -27,7 +27,7 @@ static void setup(void)
     cr_assert_eq(rdma_domain_create(&alloc.mem, &source, 16, &domain), 0);
     cr_assert_eq(rdma_pd_create(domain, &pd), 0);
     cr_assert_eq(rdma_pd_create(domain, &other_pd), 0);
-    cr_assert_eq(rdma_mr_reg(pd, memory, BYTES, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_MW_BIND, &mr), 0);
+    cr_assert_eq(rdma_mr_reg(pd, memory, BYTES, NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_MW_BIND, &mr), 0);
 }
 
 static void teardown(void)
@@ -42,7 +42,7 @@ static void teardown(void)
 
 TestSuite(mw, .init = setup, .fini = teardown);
 
-static struct rdma_mw *make(enum rdma_mw_type type)
+static struct rdma_mw *make(enum nornic_mw_type type)
 {
     struct rdma_mw *mw = NULL;
     cr_assert_eq(rdma_mw_alloc(pd, type, &mw), 0);
@@ -58,7 +58,7 @@ static uint64_t va(uint64_t offset)
 static struct rdma_mw_bind usual(const struct rdma_mw *mw)
 {
     return (struct rdma_mw_bind){.type = mw->type,
-                                 .key = mw->type == RDMA_MW_TYPE_1 ? rdma_mw_next_key(mw) : mw->rkey ^ 0x5a,
+                                 .key = mw->type == NORNIC_MW_TYPE_1 ? rdma_mw_next_key(mw) : mw->rkey ^ 0x5a,
                                  .lkey = mr->lkey,
                                  .addr = va(1024),
                                  .len_bytes = 1024,
@@ -72,12 +72,12 @@ static int bind(const struct rdma_mw_bind *b)
 
 static uint8_t *reach(uint32_t key, uint64_t at, uint64_t n)
 {
-    return rdma_mr_remote(domain, pd, QPN, key, at, n, RDMA_ACCESS_REMOTE_READ);
+    return rdma_mr_remote(domain, pd, QPN, key, at, n, NORNIC_ACCESS_REMOTE_READ);
 }
 
 Test(mw, ROCE_MW_1_a_type_1_bind_replaces_the_one_before_and_its_key)
 {
-    struct rdma_mw *mw = make(RDMA_MW_TYPE_1);
+    struct rdma_mw *mw = make(NORNIC_MW_TYPE_1);
     uint32_t keys[300] = {mw->rkey};
     cr_assert_null(reach(mw->rkey, va(1024), 1), "not bound");
     for (int i = 1; i < 300; i++) {
@@ -89,7 +89,7 @@ Test(mw, ROCE_MW_1_a_type_1_bind_replaces_the_one_before_and_its_key)
         mw->rkey = keys[i] = b.key;
         cr_assert_null(reach(keys[i - 1], va((uint64_t)i), 1), "the old key is dead");
         cr_assert_eq(reach(keys[i], va((uint64_t)i), 1024), memory + i);
-        cr_assert_eq(rdma_mr_remote(domain, pd, 99, keys[i], va((uint64_t)i), 1, RDMA_ACCESS_REMOTE_READ),
+        cr_assert_eq(rdma_mr_remote(domain, pd, 99, keys[i], va((uint64_t)i), 1, NORNIC_ACCESS_REMOTE_READ),
                      memory + i, "any QP of the PD");
         cr_assert_eq(mr->windows, 1);
     }
@@ -99,11 +99,11 @@ Test(mw, ROCE_MW_1_a_type_1_bind_replaces_the_one_before_and_its_key)
 
 Test(mw, ROCE_MW_1_length_0_unbinds)
 {
-    struct rdma_mw *mw = make(RDMA_MW_TYPE_1);
+    struct rdma_mw *mw = make(NORNIC_MW_TYPE_1);
     struct rdma_mw_bind b = usual(mw);
     cr_assert_eq(bind(&b), 0);
     mw->rkey = b.key;
-    struct rdma_mw_bind none = {.type = RDMA_MW_TYPE_1, .key = rdma_mw_next_key(mw)};
+    struct rdma_mw_bind none = {.type = NORNIC_MW_TYPE_1, .key = rdma_mw_next_key(mw)};
     cr_assert_eq(bind(&none), 0);
     cr_assert_eq(mr->windows, 0);
     cr_assert_null(reach(b.key, va(1024), 1));
@@ -115,9 +115,9 @@ Test(mw, ROCE_MW_1_length_0_unbinds)
 /* covers: ROCE-MR-7 */
 Test(mw, ROCE_MW_1_a_type_1_window_is_never_invalidated_and_never_zero_based)
 {
-    struct rdma_mw *mw = make(RDMA_MW_TYPE_1);
+    struct rdma_mw *mw = make(NORNIC_MW_TYPE_1);
     struct rdma_mw_bind b = usual(mw);
-    b.access |= RDMA_ACCESS_ZERO_BASED;
+    b.access |= NORNIC_ACCESS_ZERO_BASED;
     cr_assert_eq(bind(&b), -EINVAL);
     b.access = ALL_REMOTE;
     cr_assert_eq(bind(&b), 0);
@@ -129,7 +129,7 @@ Test(mw, ROCE_MW_1_a_type_1_window_is_never_invalidated_and_never_zero_based)
 
 Test(mw, ROCE_MW_2_a_type_2_window_is_bound_from_free_state_with_the_consumers_low_byte)
 {
-    struct rdma_mw *mw = make(RDMA_MW_TYPE_2);
+    struct rdma_mw *mw = make(NORNIC_MW_TYPE_2);
     struct rdma_mw_bind b = usual(mw), again = b;
     cr_assert_eq(bind(&b), 0);
     cr_assert_eq(reach(b.key, va(1024), 1024), memory + 1024);
@@ -149,10 +149,10 @@ Test(mw, ROCE_MW_2_a_type_2_window_is_bound_from_free_state_with_the_consumers_l
 
 Test(mw, ROCE_MW_2_only_the_qp_of_the_bind_may_use_or_invalidate_it)
 {
-    struct rdma_mw *mw = make(RDMA_MW_TYPE_2);
+    struct rdma_mw *mw = make(NORNIC_MW_TYPE_2);
     struct rdma_mw_bind b = usual(mw);
     cr_assert_eq(bind(&b), 0);
-    cr_assert_null(rdma_mr_remote(domain, pd, QPN + 1, b.key, va(1024), 1, RDMA_ACCESS_REMOTE_READ));
+    cr_assert_null(rdma_mr_remote(domain, pd, QPN + 1, b.key, va(1024), 1, NORNIC_ACCESS_REMOTE_READ));
     cr_assert_eq(rdma_invalidate_local(domain, pd, QPN + 1, b.key), -EINVAL);
     cr_assert_eq(rdma_invalidate_remote(domain, pd, QPN + 1, b.key), -EINVAL);
     cr_assert_not_null(reach(b.key, va(1024), 1));
@@ -164,7 +164,7 @@ Test(mw, ROCE_MW_2_its_windows_end_with_the_qp)
     struct rdma_mw *mws[3];
     struct rdma_mw_bind b[3];
     for (int i = 0; i < 3; i++) {
-        mws[i] = make(RDMA_MW_TYPE_2);
+        mws[i] = make(NORNIC_MW_TYPE_2);
         b[i] = usual(mws[i]);
         cr_assert_eq(bind(&b[i]), 0);
     }
@@ -180,7 +180,7 @@ Test(mw, ROCE_MW_2_its_windows_end_with_the_qp)
 
 Test(mw, ROCE_MW_2_a_bind_without_length_or_region_fails)
 {
-    struct rdma_mw *mw = make(RDMA_MW_TYPE_2);
+    struct rdma_mw *mw = make(NORNIC_MW_TYPE_2);
     struct rdma_mw_bind b = usual(mw);
     b.len_bytes = 0;
     cr_assert_eq(bind(&b), -EINVAL);
@@ -195,37 +195,37 @@ Test(mw, ROCE_MW_2_a_bind_without_length_or_region_fails)
 
 Test(mw, ROCE_MW_2_the_key_must_name_the_window_and_the_type_must_be_its_own)
 {
-    struct rdma_mw *one = make(RDMA_MW_TYPE_1), *two = make(RDMA_MW_TYPE_2);
+    struct rdma_mw *one = make(NORNIC_MW_TYPE_1), *two = make(NORNIC_MW_TYPE_2);
     struct rdma_mw_bind b = usual(two);
     b.key = mr->rkey;
     cr_assert_eq(bind(&b), -EINVAL, "a region's key");
     b.key = 5 << 8;
     cr_assert_eq(bind(&b), -EINVAL, "nobody's key");
     b = usual(two);
-    b.type = RDMA_MW_TYPE_1;
+    b.type = NORNIC_MW_TYPE_1;
     cr_assert_eq(bind(&b), -EINVAL);
     b = usual(one);
-    b.type = RDMA_MW_TYPE_2;
+    b.type = NORNIC_MW_TYPE_2;
     cr_assert_eq(bind(&b), -EINVAL);
     rdma_mw_dealloc(one);
     rdma_mw_dealloc(two);
     struct rdma_mw *none = NULL;
-    cr_assert_eq(rdma_mw_alloc(pd, (enum rdma_mw_type)3, &none), -EINVAL);
+    cr_assert_eq(rdma_mw_alloc(pd, (enum nornic_mw_type)3, &none), -EINVAL);
 }
 
 /* covers: ROCE-PD-1 */
 Test(mw, ROCE_MW_3_window_region_and_qp_are_of_one_pd)
 {
-    struct rdma_mw *mine = make(RDMA_MW_TYPE_2), *theirs = NULL;
+    struct rdma_mw *mine = make(NORNIC_MW_TYPE_2), *theirs = NULL;
     struct rdma_mw_bind b = usual(mine);
     cr_assert_eq(rdma_mw_bind(domain, other_pd, QPN, &windows, &b), -EINVAL);
-    cr_assert_eq(rdma_mw_alloc(other_pd, RDMA_MW_TYPE_2, &theirs), 0);
+    cr_assert_eq(rdma_mw_alloc(other_pd, NORNIC_MW_TYPE_2, &theirs), 0);
     b = usual(theirs);
     cr_assert_eq(bind(&b), -EINVAL, "the window's");
     cr_assert_eq(rdma_mw_bind(domain, other_pd, QPN, &windows, &b), -EINVAL, "the region's");
     b = usual(mine);
     cr_assert_eq(bind(&b), 0);
-    cr_assert_null(rdma_mr_remote(domain, other_pd, QPN, b.key, va(1024), 1, RDMA_ACCESS_REMOTE_READ));
+    cr_assert_null(rdma_mr_remote(domain, other_pd, QPN, b.key, va(1024), 1, NORNIC_ACCESS_REMOTE_READ));
     cr_assert_eq(rdma_invalidate_local(domain, other_pd, QPN, b.key), -EINVAL);
     rdma_mw_dealloc(mine);
     rdma_mw_dealloc(theirs);
@@ -237,21 +237,21 @@ Test(mw, ROCE_MW_3_the_region_must_allow_it)
         uint32_t region, window;
         int result;
     } rows[] = {
-        {RDMA_ACCESS_LOCAL_WRITE | ALL_REMOTE, RDMA_ACCESS_REMOTE_READ, -EINVAL}, /* no MW_BIND */
-        {RDMA_ACCESS_MW_BIND | RDMA_ACCESS_ZERO_BASED, RDMA_ACCESS_REMOTE_READ, -EINVAL},
-        {RDMA_ACCESS_MW_BIND, RDMA_ACCESS_REMOTE_READ, 0}, /* the region itself need not be readable */
-        {RDMA_ACCESS_MW_BIND, RDMA_ACCESS_REMOTE_WRITE, -EINVAL},
-        {RDMA_ACCESS_MW_BIND, RDMA_ACCESS_REMOTE_ATOMIC, -EINVAL},
-        {RDMA_ACCESS_MW_BIND | RDMA_ACCESS_LOCAL_WRITE, RDMA_ACCESS_REMOTE_WRITE, 0},
-        {RDMA_ACCESS_MW_BIND | RDMA_ACCESS_LOCAL_WRITE, RDMA_ACCESS_REMOTE_ATOMIC, 0},
-        {RDMA_ACCESS_MW_BIND | RDMA_ACCESS_LOCAL_WRITE, RDMA_ACCESS_LOCAL_WRITE, -EINVAL},
-        {RDMA_ACCESS_MW_BIND | RDMA_ACCESS_LOCAL_WRITE, RDMA_ACCESS_MW_BIND, -EINVAL},
+        {NORNIC_ACCESS_LOCAL_WRITE | ALL_REMOTE, NORNIC_ACCESS_REMOTE_READ, -EINVAL}, /* no MW_BIND */
+        {NORNIC_ACCESS_MW_BIND | NORNIC_ACCESS_ZERO_BASED, NORNIC_ACCESS_REMOTE_READ, -EINVAL},
+        {NORNIC_ACCESS_MW_BIND, NORNIC_ACCESS_REMOTE_READ, 0}, /* the region itself need not be readable */
+        {NORNIC_ACCESS_MW_BIND, NORNIC_ACCESS_REMOTE_WRITE, -EINVAL},
+        {NORNIC_ACCESS_MW_BIND, NORNIC_ACCESS_REMOTE_ATOMIC, -EINVAL},
+        {NORNIC_ACCESS_MW_BIND | NORNIC_ACCESS_LOCAL_WRITE, NORNIC_ACCESS_REMOTE_WRITE, 0},
+        {NORNIC_ACCESS_MW_BIND | NORNIC_ACCESS_LOCAL_WRITE, NORNIC_ACCESS_REMOTE_ATOMIC, 0},
+        {NORNIC_ACCESS_MW_BIND | NORNIC_ACCESS_LOCAL_WRITE, NORNIC_ACCESS_LOCAL_WRITE, -EINVAL},
+        {NORNIC_ACCESS_MW_BIND | NORNIC_ACCESS_LOCAL_WRITE, NORNIC_ACCESS_MW_BIND, -EINVAL},
     };
     for (unsigned i = 0; i < array_len(rows); i++)
         for (int type = 1; type <= 2; type++) {
             struct rdma_mr *region = NULL;
             cr_assert_eq(rdma_mr_reg_iova(pd, memory, BYTES, 0, rows[i].region, &region), 0);
-            struct rdma_mw *mw = make((enum rdma_mw_type)type);
+            struct rdma_mw *mw = make((enum nornic_mw_type)type);
             struct rdma_mw_bind b = usual(mw);
             b.lkey = region->lkey;
             b.addr = 0;
@@ -280,7 +280,7 @@ Test(mw, ROCE_MW_3_the_window_lies_inside_the_region)
         {UINT64_MAX, 2, -EINVAL},
     };
     for (unsigned i = 0; i < array_len(rows); i++) {
-        struct rdma_mw *mw = make(RDMA_MW_TYPE_2);
+        struct rdma_mw *mw = make(NORNIC_MW_TYPE_2);
         struct rdma_mw_bind b = usual(mw);
         b.addr = rows[i].addr;
         b.len_bytes = rows[i].len;
@@ -291,10 +291,10 @@ Test(mw, ROCE_MW_3_the_window_lies_inside_the_region)
 
 Test(mw, ROCE_MW_5_access_is_bounded_by_the_window_and_its_rights)
 {
-    static const uint32_t rights[] = {RDMA_ACCESS_REMOTE_READ, RDMA_ACCESS_REMOTE_WRITE,
-                                      RDMA_ACCESS_REMOTE_ATOMIC};
+    static const uint32_t rights[] = {NORNIC_ACCESS_REMOTE_READ, NORNIC_ACCESS_REMOTE_WRITE,
+                                      NORNIC_ACCESS_REMOTE_ATOMIC};
     for (int given = 0; given < 3; given++) {
-        struct rdma_mw *mw = make(RDMA_MW_TYPE_2);
+        struct rdma_mw *mw = make(NORNIC_MW_TYPE_2);
         struct rdma_mw_bind b = usual(mw);
         b.access = rights[given];
         cr_assert_eq(bind(&b), 0);
@@ -303,14 +303,14 @@ Test(mw, ROCE_MW_5_access_is_bounded_by_the_window_and_its_rights)
                          asked == given ? memory + 1024 : NULL);
         rdma_mw_dealloc(mw);
     }
-    struct rdma_mw *mw = make(RDMA_MW_TYPE_2);
+    struct rdma_mw *mw = make(NORNIC_MW_TYPE_2);
     struct rdma_mw_bind b = usual(mw);
     cr_assert_eq(bind(&b), 0);
     cr_assert_eq(reach(b.key, va(2047), 1), memory + 2047);
     cr_assert_null(reach(b.key, va(2047), 2));
     cr_assert_null(reach(b.key, va(1023), 1));
     cr_assert_null(reach(b.key, va(1024), UINT64_MAX));
-    struct rdma_sge sge = {.addr = va(1024), .len_bytes = 1, .lkey = b.key};
+    struct nornic_sge sge = {.addr = va(1024), .len_bytes = 1, .lkey = b.key};
     cr_assert_null(rdma_sge_local(domain, pd, &sge, false), "a window is for remote access only");
     rdma_mw_dealloc(mw);
 }
@@ -319,12 +319,12 @@ Test(mw, ROCE_MW_5_access_is_bounded_by_the_window_and_its_rights)
 Test(mw, ROCE_MW_5_a_zero_based_window_counts_from_its_own_first_byte)
 {
     struct rdma_mr *region = NULL;
-    struct rdma_mw *mw = make(RDMA_MW_TYPE_2);
-    cr_assert_eq(rdma_mr_reg_iova(pd, memory, BYTES, 1 << 20, RDMA_ACCESS_MW_BIND, &region), 0);
+    struct rdma_mw *mw = make(NORNIC_MW_TYPE_2);
+    cr_assert_eq(rdma_mr_reg_iova(pd, memory, BYTES, 1 << 20, NORNIC_ACCESS_MW_BIND, &region), 0);
     struct rdma_mw_bind b = usual(mw);
     b.lkey = region->lkey;
     b.addr = (1 << 20) + 100;
-    b.access = RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_ZERO_BASED;
+    b.access = NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_ZERO_BASED;
     cr_assert_eq(bind(&b), 0);
     cr_assert_eq(reach(b.key, 0, 1024), memory + 100);
     cr_assert_eq(reach(b.key, 1023, 1), memory + 1123);
@@ -337,7 +337,7 @@ Test(mw, ROCE_MW_5_a_zero_based_window_counts_from_its_own_first_byte)
 /* covers: ROCE-MR-7 */
 Test(mw, ROCE_MR_5_a_region_with_bound_windows_stays)
 {
-    struct rdma_mw *one = make(RDMA_MW_TYPE_1), *two = make(RDMA_MW_TYPE_2);
+    struct rdma_mw *one = make(NORNIC_MW_TYPE_1), *two = make(NORNIC_MW_TYPE_2);
     struct rdma_mw_bind b = usual(one), c = usual(two);
     cr_assert_eq(bind(&b), 0);
     cr_assert_eq(bind(&c), 0);
@@ -353,16 +353,16 @@ Test(mw, ROCE_MR_5_a_region_with_bound_windows_stays)
 Test(mw, a_window_counts_for_its_pd_and_the_key_table)
 {
     struct rdma_mw *mw = NULL, *all[15];
-    cr_assert_eq(rdma_mw_alloc(other_pd, RDMA_MW_TYPE_1, &mw), 0);
+    cr_assert_eq(rdma_mw_alloc(other_pd, NORNIC_MW_TYPE_1, &mw), 0);
     cr_assert_eq(rdma_pd_destroy(other_pd), -EBUSY);
     rdma_mw_dealloc(mw);
     for (int i = 0; i < 15; i++) /* and the region: 16 */
-        all[i] = make(RDMA_MW_TYPE_2);
-    cr_assert_eq(rdma_mw_alloc(pd, RDMA_MW_TYPE_2, &mw), -ENOSPC);
+        all[i] = make(NORNIC_MW_TYPE_2);
+    cr_assert_eq(rdma_mw_alloc(pd, NORNIC_MW_TYPE_2, &mw), -ENOSPC);
     for (int i = 0; i < 15; i++)
         rdma_mw_dealloc(all[i]);
     alloc.fail_at = alloc.calls + 1;
-    cr_assert_eq(rdma_mw_alloc(pd, RDMA_MW_TYPE_2, &mw), -ENOMEM);
+    cr_assert_eq(rdma_mw_alloc(pd, NORNIC_MW_TYPE_2, &mw), -ENOMEM);
 }
 
 /* --- regions with an iova, and fast registration --- */
@@ -370,18 +370,18 @@ Test(mw, a_window_counts_for_its_pd_and_the_key_table)
 Test(mw, ROCE_MR_3_an_iova_is_where_the_peer_sees_the_region)
 {
     struct rdma_mr *region = NULL;
-    cr_assert_eq(rdma_mr_reg_iova(pd, memory, BYTES, 0xabc000, RDMA_ACCESS_REMOTE_READ, &region), 0);
+    cr_assert_eq(rdma_mr_reg_iova(pd, memory, BYTES, 0xabc000, NORNIC_ACCESS_REMOTE_READ, &region), 0);
     cr_assert_eq(reach(region->rkey, 0xabc000, BYTES), memory);
     cr_assert_eq(reach(region->rkey, 0xabc000 + 4095, 1), memory + 4095);
     cr_assert_null(reach(region->rkey, 0xabc000 + 4095, 2));
     cr_assert_null(reach(region->rkey, 0xabc000 - 1, 1));
     cr_assert_null(reach(region->rkey, va(0), 1));
-    struct rdma_sge sge = {.addr = va(5), .len_bytes = 7, .lkey = region->lkey};
+    struct nornic_sge sge = {.addr = va(5), .len_bytes = 7, .lkey = region->lkey};
     cr_assert_eq(rdma_sge_local(domain, pd, &sge, false), memory + 5, "local addresses are the process's");
     cr_assert_eq(rdma_mr_dereg(region), 0);
     cr_assert_eq(rdma_mr_reg_iova(pd, memory, BYTES, UINT64_MAX - BYTES + 1, 0, &region), -EINVAL,
                  "it wraps");
-    cr_assert_eq(rdma_mr_reg_iova(pd, memory, BYTES, 1, RDMA_ACCESS_ZERO_BASED, &region), -EINVAL);
+    cr_assert_eq(rdma_mr_reg_iova(pd, memory, BYTES, 1, NORNIC_ACCESS_ZERO_BASED, &region), -EINVAL);
 }
 
 static struct rdma_mr *make_fast(void)
@@ -397,13 +397,13 @@ static struct rdma_fast_reg usual_reg(const struct rdma_mr *fast)
                                   .addr = memory + 512,
                                   .len_bytes = 2048,
                                   .iova = 0x7000,
-                                  .access = RDMA_ACCESS_LOCAL_WRITE | ALL_REMOTE};
+                                  .access = NORNIC_ACCESS_LOCAL_WRITE | ALL_REMOTE};
 }
 
 Test(mw, ROCE_MR_6_a_fast_region_is_valid_from_its_registration_to_its_invalidation)
 {
     struct rdma_mr *fast = make_fast();
-    struct rdma_sge sge = {.addr = va(512), .len_bytes = 2048, .lkey = fast->lkey};
+    struct nornic_sge sge = {.addr = va(512), .len_bytes = 2048, .lkey = fast->lkey};
     cr_assert_null(rdma_mr_find(domain, fast->lkey), "free");
     cr_assert_null(reach(fast->rkey, 0, 0));
     cr_assert_null(rdma_sge_local(domain, pd, &sge, false));
@@ -440,7 +440,7 @@ Test(mw, ROCE_MR_6_what_a_registration_must_not_ask)
     reg.len_bytes++;
     cr_assert_eq(rdma_mr_fast_reg(domain, pd, &reg), -EINVAL, "too long");
     reg = good;
-    reg.access = RDMA_ACCESS_REMOTE_WRITE;
+    reg.access = NORNIC_ACCESS_REMOTE_WRITE;
     cr_assert_eq(rdma_mr_fast_reg(domain, pd, &reg), -EINVAL, "ROCE-MR-1");
     reg = good;
     reg.addr = NULL;
@@ -458,14 +458,14 @@ Test(mw, ROCE_MR_7_what_cannot_be_invalidated)
 {
     struct rdma_mr *fast = make_fast();
     struct rdma_fast_reg reg = usual_reg(fast);
-    reg.access |= RDMA_ACCESS_MW_BIND;
+    reg.access |= NORNIC_ACCESS_MW_BIND;
     cr_assert_eq(rdma_invalidate_local(domain, pd, QPN, mr->lkey), -EINVAL, "a plain region");
     cr_assert_eq(rdma_invalidate_local(domain, pd, QPN, 0), -EINVAL);
     cr_assert_eq(rdma_invalidate_local(domain, pd, QPN, fast->lkey), -EINVAL, "free");
     cr_assert_eq(rdma_mr_fast_reg(domain, pd, &reg), 0);
     cr_assert_eq(rdma_invalidate_local(domain, pd, QPN, reg.key ^ 1), -EINVAL, "a wrong key");
     cr_assert_eq(rdma_invalidate_local(domain, other_pd, QPN, reg.key), -EINVAL, "another PD");
-    struct rdma_mw *mw = make(RDMA_MW_TYPE_2);
+    struct rdma_mw *mw = make(NORNIC_MW_TYPE_2);
     struct rdma_mw_bind b = usual(mw);
     b.lkey = reg.key;
     b.addr = 0x7000;
@@ -486,11 +486,11 @@ Test(mw, a_peer_invalidates_only_what_gives_it_some_right)
     static const struct {
         uint32_t access;
         int result;
-    } rows[] = {{RDMA_ACCESS_LOCAL_WRITE, -EINVAL},
-                {RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_MW_BIND, -EINVAL},
-                {RDMA_ACCESS_REMOTE_READ, 0},
-                {RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE, 0},
-                {RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_ATOMIC, 0}};
+    } rows[] = {{NORNIC_ACCESS_LOCAL_WRITE, -EINVAL},
+                {NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_MW_BIND, -EINVAL},
+                {NORNIC_ACCESS_REMOTE_READ, 0},
+                {NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE, 0},
+                {NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC, 0}};
     for (unsigned i = 0; i < 5; i++) {
         struct rdma_mr *fast = make_fast();
         struct rdma_fast_reg reg = usual_reg(fast);

@@ -50,17 +50,17 @@ static struct rdma_srq *make(uint32_t max_wr)
 /* Posts WQE `id` with id mod 4 SGEs, each of `id` bytes. */
 static int post(struct rdma_srq *srq, uint64_t id)
 {
-    struct rdma_sge sges[3];
+    struct nornic_sge sges[3];
     for (uint32_t i = 0; i < 3; i++)
-        sges[i] = (struct rdma_sge){.addr = id * 10 + i, .len_bytes = (uint32_t)id, .lkey = i};
-    struct rdma_recv_wr wr = {.wr_id = id, .sg_list = sges, .num_sge = id % 4};
+        sges[i] = (struct nornic_sge){.addr = id * 10 + i, .len_bytes = (uint32_t)id, .lkey = i};
+    struct nornic_recv_wr wr = {.wr_id = id, .sg_list = sges, .num_sge = id % 4};
     return rdma_srq_post(srq, &wr, NULL);
 }
 
 static void expect_taken(struct rdma_srq *srq, uint64_t id)
 {
     struct rdma_recv_wqe wqe;
-    struct rdma_sge sges[3];
+    struct nornic_sge sges[3];
     cr_assert(rdma_srq_take(srq, &wqe, sges), "WQE %u is not there", (unsigned)id);
     cr_assert_eq(wqe.wr_id, id);
     cr_assert_eq(wqe.num_sge, id % 4);
@@ -74,7 +74,7 @@ static void expect_taken(struct rdma_srq *srq, uint64_t id)
 static void expect_empty(struct rdma_srq *srq)
 {
     struct rdma_recv_wqe wqe;
-    struct rdma_sge sges[3];
+    struct nornic_sge sges[3];
     cr_assert_not(rdma_srq_take(srq, &wqe, sges));
 }
 
@@ -101,11 +101,11 @@ Test(srq, ROCE_RS_70_wqes_leave_in_the_order_of_their_posting)
 Test(srq, what_does_not_fit_is_refused_and_nothing_is_lost)
 {
     struct rdma_srq *srq = make(4);
-    struct rdma_sge sges[4] = {{.len_bytes = 1u << 31}, {.len_bytes = 1}};
-    struct rdma_recv_wr good = {.wr_id = 8}, wr[3] = {{.wr_id = 4, .next = &wr[1]},
-                                                      {.next = &wr[2], .sg_list = sges, .num_sge = 4},
-                                                      {.wr_id = 12}};
-    const struct rdma_recv_wr *bad = NULL;
+    struct nornic_sge sges[4] = {{.len_bytes = 1u << 31}, {.len_bytes = 1}};
+    struct nornic_recv_wr good = {.wr_id = 8}, wr[3] = {{.wr_id = 4, .next = &wr[1]},
+                                                        {.next = &wr[2], .sg_list = sges, .num_sge = 4},
+                                                        {.wr_id = 12}};
+    const struct nornic_recv_wr *bad = NULL;
     cr_assert_eq(rdma_srq_post(srq, wr, &bad), -EINVAL, "too many SGEs");
     cr_assert_eq(bad, &wr[1]);
     wr[1].num_sge = 2;

@@ -17,8 +17,8 @@ static void *poster(void *arg)
 {
     struct rdma_srq *srq = arg;
     for (uint64_t i = 0; i < COUNT;) {
-        struct rdma_sge sges[2] = {{i, 1, (uint32_t)i}, {~i, 2, (uint32_t)~i}};
-        struct rdma_recv_wr wr = {.wr_id = i, .sg_list = sges, .num_sge = 2};
+        struct nornic_sge sges[2] = {{i, 1, (uint32_t)i}, {~i, 2, (uint32_t)~i}};
+        struct nornic_recv_wr wr = {.wr_id = i, .sg_list = sges, .num_sge = 2};
         if (rdma_srq_post(srq, &wr, NULL) == 0)
             i++;
         else
@@ -42,7 +42,7 @@ Test(srq_threads, every_wqe_arrives_whole_and_in_order, .timeout = 60)
     cr_assert_eq(pthread_create(&thread, NULL, poster, srq), 0);
     for (uint64_t next = 0; next < COUNT;) {
         struct rdma_recv_wqe wqe;
-        struct rdma_sge sges[2];
+        struct nornic_sge sges[2];
         if (!rdma_srq_take(srq, &wqe, sges)) {
             sched_yield();
             continue;

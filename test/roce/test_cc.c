@@ -58,7 +58,7 @@ Test(cc, ROCE_CC_1_CNPs_are_ignored_where_it_is_off)
     config.cc.on = false;
     renew();
     slow_down(3);
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 64 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 64 * 1024);
     cr_assert_eq(count_sent(), 64);
     cr_assert_eq(counters()->rp_cnp_ignored, 3);
     cr_assert_eq(counters()->rp_cnp_handled, 0);
@@ -68,7 +68,7 @@ Test(cc, ROCE_CC_1_CNPs_are_ignored_where_it_is_off)
 Test(cc, ROCE_CC_5_requests_leave_at_the_reduced_rate)
 {
     slow_down(1);
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 32 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 32 * 1024);
     uint64_t began_ns = s->now_ns;
     for (unsigned i = 0; i < 20; i++) {
         cr_assert_eq(count_sent(), 1, "packet %u", i);
@@ -88,11 +88,11 @@ Test(cc, ROCE_CC_5_requests_leave_at_the_reduced_rate)
  * covers: ROCE-CC-5 */
 Test(cc, a_CNP_in_the_midst_of_a_message)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 512 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 512 * 1024);
     cr_assert_eq(count_sent(), 512);
     slow_down(1);
     ack(511, 1);
-    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 32 * 1024);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 32 * 1024);
     cr_assert_eq(count_sent(), 1);
 }
 
@@ -100,7 +100,7 @@ Test(cc, a_CNP_in_the_midst_of_a_message)
 Test(cc, what_a_late_timer_cost_is_made_good)
 {
     slow_down(4); /* 13.8 us a packet */
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 128 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 128 * 1024);
     cr_assert_eq(count_sent(), 1);
     s->now_ns += 3 * gap_ns(4) + 1000;
     roce_dev_expire(s->dev, s->now_ns);
@@ -114,10 +114,10 @@ Test(cc, what_a_late_timer_cost_is_made_good)
 /* covers: ROCE-CC-5 */
 Test(cc, ROCE_CC_5_UC_is_paced)
 {
-    config.type = ROCE_QPT_UC;
+    config.type = NORNIC_QPT_UC;
     renew();
     slow_down(1);
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8 * 1024);
     for (unsigned i = 0; i < 7; i++) {
         cr_assert_eq(count_sent(), 1, "packet %u", i);
         cr_assert_not(roce_dev_tx_pending(s->dev));
@@ -126,7 +126,7 @@ Test(cc, ROCE_CC_5_UC_is_paced)
         script_advance(s, due_ns - s->now_ns);
     }
     cr_assert_eq(count_sent(), 1);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
 }
 
 /* covers: ROCE-CC-7 */
@@ -155,7 +155,7 @@ Test(cc, ROCE_CC_7_READ_responses_are_paced)
 Test(cc, ROCE_CC_7_ACKs_NAKs_and_atomic_answers_are_not)
 {
     slow_down(10); /* 10 Mb/s: a packet would wait for a millisecond */
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 32 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 32 * 1024);
     cr_assert_eq(count_sent(), 1);
     struct script_pkt p = script_write_pkt(s, ROCE_OP_WRITE_ONLY, script_rq(s, 0), 0, 4, script_data(), 4);
     p.bth.ack_req = 1;
@@ -175,7 +175,7 @@ Test(cc, ROCE_CC_6_the_limiter_goes_when_line_rate_is_reached)
 {
     slow_down(1);
     script_advance(s, 100 * 55 * US);
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 64 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 64 * 1024);
     cr_assert_eq(count_sent(), 64);
 }
 
@@ -186,7 +186,7 @@ Test(cc, ROCE_CC_6_bytes_alone_bring_the_rate_back)
     config.cc.increase_bytes = 2 * (MIDDLE_BYTES + 16);
     renew();
     slow_down(1);
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 128 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 128 * 1024);
     for (unsigned i = 0; i < 6; i++) {
         s->now_ns = roce_dev_deadline_ns(s->dev);
         script_advance(s, 0);
@@ -202,7 +202,7 @@ Test(cc, ROCE_CC_6_bytes_alone_bring_the_rate_back)
 Test(cc, a_wait_shrinks_as_the_rate_grows)
 {
     slow_down(20);
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 2048);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 2048);
     cr_assert_eq(count_sent(), 1);
     uint64_t due_ns = roce_dev_deadline_ns(s->dev) - s->now_ns;
     cr_assert_lt(due_ns, SCRIPT_MS, "%lu ns", due_ns);
@@ -219,7 +219,7 @@ Test(cc, nothing_runs_for_an_idle_flow)
 {
     slow_down(8);
     cr_assert_eq(roce_dev_deadline_ns(s->dev), NET_TIME_NONE);
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 1024);
     ack(0, 1);
     cr_assert_eq(roce_dev_deadline_ns(s->dev), NET_TIME_NONE);
     cr_assert_not(roce_dev_tx_pending(s->dev));
@@ -228,19 +228,19 @@ Test(cc, nothing_runs_for_an_idle_flow)
 /* covers: ROCE-CC-5 */
 Test(cc, ROCE_CC_5_PSNs_timers_and_retries_are_left_alone)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 3 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 3 * 1024);
     script_forget(s);
     uint64_t due_ns = roce_dev_deadline_ns(s->dev);
     script_advance(s, 10 * US);
     slow_down(2);
     cr_assert_eq(roce_dev_deadline_ns(s->dev), due_ns);
     expect_nothing(s);
-    struct roce_qp_attr attr;
+    struct nornic_qp_attr attr;
     roce_qp_query(s->qp, &attr, NULL);
     cr_assert_eq(attr.sq_psn, script_sq(s, 3));
     cr_assert_eq(attr.rq_psn, script_rq(s, 0));
     ack(2, 1);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
 }
 
 /* Seven retries, each of which has to wait for the pacing: the wait is not counted as another timeout.
@@ -250,19 +250,19 @@ Test(cc, ROCE_CC_5_a_resend_that_waits_costs_no_retry)
     config.attr.timeout = 1; /* 8.192 us */
     config.attr.retry_cnt = 1;
     renew();
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 1024);
     script_forget(s);
     slow_down(6); /* 55 us a packet */
-    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 1024);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 1024);
     cr_assert_eq(count_sent(), 1);
     cr_assert(script_until_sent(s, SCRIPT_MS));
     cr_assert_eq(script_next(s)->bth.psn, script_sq(s, 0));
     cr_assert_gt(script_last_ns(s) - SCRIPT_S, 50 * US);
     cr_assert_eq(counters()->local_ack_timeout, 1);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
     ack(1, 2);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
-    expect_wc(s, send_cq, 2, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
+    expect_wc(s, send_cq, 2, NORNIC_WC_SUCCESS);
 }
 
 /* 64 packets, after which an ACK is asked for otherwise, would take longer than the ack timer.
@@ -272,7 +272,7 @@ Test(cc, acks_are_asked_for_before_the_timer_fires)
     config.attr.timeout = 8; /* 1.05 ms */
     renew();
     slow_down(6); /* 55 us a packet: 64 of them would take 3.5 ms */
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 64 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 64 * 1024);
     uint64_t asked_ns = s->now_ns;
     for (const struct roce_pkt *pkt; (pkt = script_next(s)) || script_until_sent(s, SCRIPT_MS);) {
         if (!pkt || !pkt->bth.ack_req)
@@ -282,7 +282,7 @@ Test(cc, acks_are_asked_for_before_the_timer_fires)
         script_ack(s, pkt->bth.psn, ROCE_SYNDROME_ACK_UNLIMITED, pkt->bth.psn == script_sq(s, 63));
     }
     cr_assert_eq(counters()->local_ack_timeout, 0);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
 }
 
 /* covers: ROCE-CC-5, ROCE-CC-8 */
@@ -296,7 +296,7 @@ Test(cc, ROCE_CC_5_CNPs_for_nobody_are_dropped_and_counted)
     p.bad_icrc = true; /* not known to be a CNP at all */
     script_send(s, &p);
     cr_assert_eq(counters()->rp_cnp_ignored, 1);
-    config.state = ROCE_QPS_RTR;
+    config.state = NORNIC_QPS_RTR;
     renew();
     send_cnp();
     expect_verdict(s, ROCE_RX_DROP_STATE, 1);
@@ -314,7 +314,7 @@ Test(cc, ROCE_CC_8_what_a_CNP_has_in_other_fields_does_not_matter)
     p.bth.psn = script_sq(s, 0);
     script_send(s, &p);
     cr_assert_eq(counters()->rp_cnp_handled, 1);
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8 * 1024);
     cr_assert_eq(count_sent(), 1);
 }
 
@@ -325,28 +325,28 @@ Test(cc, ROCE_CC_8_BECN_of_data_does_not_matter)
     struct script_pkt p = script_write_pkt(s, ROCE_OP_WRITE_ONLY, script_rq(s, 0), 0, 4, script_data(), 4);
     p.bth.becn = p.bth.fecn = 1;
     script_send(s, &p);
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8 * 1024);
     cr_assert_eq(count_sent(), 8);
 }
 
 Test(cc, a_new_connection_begins_at_line_rate)
 {
     slow_down(10);
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8 * 1024);
     cr_assert_eq(count_sent(), 1);
-    cr_assert_eq(script_modify(s, ROCE_QPS_RESET, 0), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RESET, 0), 0);
     cr_assert_eq(roce_dev_deadline_ns(s->dev), NET_TIME_NONE);
-    cr_assert_eq(script_modify(s, ROCE_QPS_INIT, ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS),
+    cr_assert_eq(
+        script_modify(s, NORNIC_QPS_INIT, NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR,
+                               NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN |
+                                   NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER),
                  0);
-    cr_assert_eq(script_modify(s, ROCE_QPS_RTR,
-                               ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
-                                   ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER),
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS,
+                               NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY |
+                                   NORNIC_QP_SQ_PSN | NORNIC_QP_MAX_QP_RD_ATOMIC),
                  0);
-    cr_assert_eq(script_modify(s, ROCE_QPS_RTS,
-                               ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_SQ_PSN |
-                                   ROCE_QP_MAX_QP_RD_ATOMIC),
-                 0);
-    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 8 * 1024);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 8 * 1024);
     cr_assert_eq(count_sent(), 8);
 }
 
@@ -363,7 +363,7 @@ Test(cc, without_memory_there_is_no_qp)
         struct rdma_pd *pd;
         cr_assert_eq(roce_dev_create(&dc, &dev), 0);
         cr_assert_eq(rdma_pd_create(roce_dev_domain(dev), &pd), 0);
-        struct roce_qp_config qc = {.type = ROCE_QPT_RC,
+        struct roce_qp_config qc = {.type = NORNIC_QPT_RC,
                                     .pd = pd,
                                     .send_cq = s->send_cq,
                                     .recv_cq = s->recv_cq,
@@ -397,6 +397,6 @@ Test(cc, ROCE_QP_8_a_reset_forgets_the_rate)
 {
     slow_down(3);
     script_restart(s);
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 64 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 64 * 1024);
     cr_assert_eq(count_sent(), 64);
 }

@@ -11,7 +11,7 @@ static void setup(void)
     config = script_defaults();
     config.any_dest = true;
     config.cc.on = true;
-    type = ROCE_QPT_UD;
+    type = NORNIC_QPT_UD;
     renew();
 }
 
@@ -47,15 +47,15 @@ Test(cc_services, ROCE_CC_2_the_source_of_a_datagram_is_in_its_deth)
         renew();
         struct script_pkt p = marked();
         p.path.src = dgram_addr(s, 9);
-        p.path.src_mac = (struct net_mac){{2, 0, 0, 0, 0, 9}};
+        p.path.src_mac = (struct nornic_mac){{2, 0, 0, 0, 0, 9}};
         p.bth.pkey = 0x7fff;
         p.deth.src_qpn = 0x4321;
         script_send(s, &p);
         const struct roce_pkt *cnp = expect_cnp();
         cr_expect_eq(cnp->bth.dest_qpn, 0x4321);
         cr_expect_eq(cnp->bth.pkey, 0x7fff);
-        cr_expect(net_addr_equal(&cnp->dst, &p.path.src));
-        cr_expect(net_addr_equal(&cnp->src, &p.path.dst));
+        cr_expect(nornic_addr_equal(&cnp->dst, &p.path.src));
+        cr_expect(nornic_addr_equal(&cnp->src, &p.path.dst));
         cr_expect_arr_eq(cnp->dst_mac.b, p.path.src_mac.b, 6);
         cr_expect_eq(cnp->tclass, 48 << 2);
         expect_nothing(s);
@@ -73,7 +73,7 @@ Test(cc_services, ROCE_CC_3_sources_of_one_qp_are_flows_of_their_own)
             p.path.src = dgram_addr(s, i);
             script_send(s, &p);
             for (const struct roce_pkt *cnp; (cnp = script_next(s)); sent++)
-                cr_expect(net_addr_equal(&cnp->dst, &p.path.src));
+                cr_expect(nornic_addr_equal(&cnp->dst, &p.path.src));
         }
     cr_assert_eq(sent, 10);
     cr_assert_eq(counters()->np_ecn_marked, 20);
@@ -92,12 +92,12 @@ Test(cc_services, ROCE_RX_21_none_for_a_datagram_with_another_qkey)
 /* A group is no source, and one CNP would slow its sender down for all members. */
 Test(cc_services, none_for_a_datagram_to_a_group)
 {
-    struct net_addr group = net_addr_from_v4((const uint8_t[]){239, 0x81, 2, 3});
+    struct nornic_addr group = nornic_addr_from_v4((const uint8_t[]){239, 0x81, 2, 3});
     cr_assert_eq(roce_qp_attach_mcast(s->qp, &group), 0);
     struct script_pkt p = marked();
     p.bth.dest_qpn = ROCE_MULTICAST_QPN;
     p.path.dst = group;
-    p.path.dst_mac = net_addr_mcast_mac(&group);
+    p.path.dst_mac = nornic_addr_mcast_mac(&group);
     script_send(s, &p);
     expect_nothing(s);
     cr_assert_eq(counters()->np_ecn_marked, 1);
@@ -127,5 +127,5 @@ Test(cc_services, ROCE_CC_5_datagrams_are_paced)
         cr_expect_not(roce_dev_tx_pending(s->dev));
     }
     for (uint64_t i = 0; i < 4; i++)
-        expect_wc(s, send_cq, i, RDMA_WC_SUCCESS);
+        expect_wc(s, send_cq, i, NORNIC_WC_SUCCESS);
 }

@@ -58,7 +58,7 @@ Test(cnp, ROCE_CC_1_none_where_congestion_management_is_off)
     expect_nothing(s);
     cr_assert_eq(counters()->np_ecn_marked, 1);
     cr_assert_eq(counters()->np_cnp_sent, 0);
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 4);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 4);
     cr_assert_eq(expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0))->tclass & 3, 0);
 }
 
@@ -70,7 +70,7 @@ Test(cnp, ROCE_CC_1_what_is_sent_is_ECT0)
         config.ipv6 = v6;
         config.attr.av.traffic_class = 26 << 2 | 1;
         renew();
-        script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 3000);
+        script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 3000);
         struct script_pkt p =
             script_write_pkt(s, ROCE_OP_WRITE_ONLY, script_rq(s, 0), 0, 4, script_data(), 4);
         p.bth.ack_req = 1;
@@ -248,7 +248,7 @@ Test(cnp, ROCE_RX_21_whatever_the_transport_makes_of_the_packet)
  * covers: ROCE-CC-2 */
 Test(cnp, sent_from_RTR)
 {
-    config.state = ROCE_QPS_RTR;
+    config.state = NORNIC_QPS_RTR;
     renew();
     send_marked();
     expect_cnp();
@@ -258,7 +258,7 @@ Test(cnp, one_that_waits_is_forgotten_with_the_connection)
 {
     struct script_pkt p = write_with_ecn(ECN_CE);
     script_give(s, &p, 1);
-    cr_assert_eq(script_modify(s, ROCE_QPS_RESET, 0), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RESET, 0), 0);
     script_pump(s);
     expect_nothing(s);
 }

@@ -20,8 +20,8 @@ static struct roce_path path_v4(void)
         .src_mac = {{2, 0, 0, 0, 0, 1}},
         .dst_mac = {{2, 0, 0, 0, 0, 2}},
         .vlan_tci = -1,
-        .src = net_addr_from_v4((const uint8_t[]){192, 0, 2, 1}),
-        .dst = net_addr_from_v4((const uint8_t[]){192, 0, 2, 2}),
+        .src = nornic_addr_from_v4((const uint8_t[]){192, 0, 2, 1}),
+        .dst = nornic_addr_from_v4((const uint8_t[]){192, 0, 2, 2}),
         .traffic_class = 0x0a,
         .hop_limit = 64,
         .src_port = 0xc123,
@@ -31,8 +31,8 @@ static struct roce_path path_v4(void)
 static struct roce_path path_v6(void)
 {
     struct roce_path path = path_v4();
-    path.src = (struct net_addr){{0x20, 0x01, 0x0d, 0xb8, [15] = 1}};
-    path.dst = (struct net_addr){{0x20, 0x01, 0x0d, 0xb8, [15] = 2}};
+    path.src = (struct nornic_addr){{0x20, 0x01, 0x0d, 0xb8, [15] = 1}};
+    path.dst = (struct nornic_addr){{0x20, 0x01, 0x0d, 0xb8, [15] = 2}};
     path.flow_label = 0xabcde;
     return path;
 }
@@ -224,6 +224,6 @@ Test(frame, ROCE_FRM_39_a_mapped_address_is_ipv4)
     build(&path, frame, 12, 0, &pkt);
     cr_expect_eq(get_be16(frame + 12), 0x0800);
     cr_expect_eq(pkt.l3_kind, ROCE_L3_IPV4);
-    cr_expect(net_addr_equal(&pkt.src, &path.src));
-    cr_expect(net_addr_equal(&pkt.dst, &path.dst));
+    cr_expect(nornic_addr_equal(&pkt.src, &path.src));
+    cr_expect(nornic_addr_equal(&pkt.dst, &path.dst));
 }

@@ -24,7 +24,7 @@ static uint64_t for_each_packet(each_packet *each)
     for (size_t i = 0; i < captures.gl_pathc; i++) {
         struct net_capture *capture;
         struct net_capture_record record;
-        struct net_error why;
+        struct nornic_error why;
         uint64_t number = 0;
         int more;
         cr_assert_eq(net_capture_open(captures.gl_pathv[i], &capture, &why), 0, "%s", why.text);

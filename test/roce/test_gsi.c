@@ -8,7 +8,7 @@
 
 static void setup(void)
 {
-    setup_type(ROCE_QPT_GSI);
+    setup_type(NORNIC_QPT_GSI);
 }
 
 TestSuite(gsi, .init = setup, .fini = teardown);
@@ -27,8 +27,8 @@ static const struct roce_pkt *next(void)
 Test(gsi, ROCE_GSI_1_what_a_mad_bears)
 {
     cr_assert_eq(roce_qp_num(s->qp), 1);
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, MAD_BYTES);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, MAD_BYTES);
     wr.ud.remote_qkey = 0x1234; /* whatever is asked for */
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
     script_pump(s);
@@ -37,20 +37,20 @@ Test(gsi, ROCE_GSI_1_what_a_mad_bears)
     cr_assert_eq(pkt->deth.src_qpn, 1);
     cr_assert_eq(pkt->payload_bytes, MAD_BYTES);
     cr_assert_eq(pkt->bth.pkey, 0xffff);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
 }
 
 Test(gsi, ROCE_GSI_1_only_whole_mads_are_sent)
 {
-    struct rdma_sge sge;
-    struct rdma_send_wr wr;
+    struct nornic_sge sge;
+    struct nornic_send_wr wr;
     static const uint32_t lengths[] = {0, 255, 257, 512};
     for (int i = 0; i < 4; i++) {
         wr = dgram_wr(s, ah, 1, &sge, 0, lengths[i]);
         cr_assert_eq(roce_post_send(s->qp, &wr, NULL), -EINVAL, "%u bytes", lengths[i]);
     }
     wr = dgram_wr(s, ah, 1, &sge, 0, MAD_BYTES);
-    wr.opcode = RDMA_WR_SEND_WITH_IMM;
+    wr.opcode = NORNIC_WR_SEND_WITH_IMM;
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), -EINVAL);
     wr = dgram_wr(s, ah, 1, &sge, 0, MAD_BYTES);
     wr.ud.pkey_index = 1; /* the table has one entry */
@@ -82,7 +82,7 @@ Test(gsi, ROCE_GSI_1_what_is_received)
     expect_verdict(s, ROCE_RX_DROP_TYPE, 1);
     expect_no_wc(s, recv_cq);
     script_send(s, &good);
-    struct rdma_wc wc = expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
+    struct nornic_wc wc = expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
     cr_assert_eq(wc.byte_len, 296);
     cr_assert_eq(wc.src_qpn, 1);
     cr_assert_eq(wc.qp_num, 1);
@@ -95,15 +95,18 @@ Test(gsi, ROCE_GSI_5_ack_req_is_ignored)
     struct script_pkt p = dgram_pkt(s, script_data(), MAD_BYTES);
     p.bth.ack_req = 1;
     script_send(s, &p);
-    expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
     expect_nothing(s);
 }
 
 /* covers: ROCE-GSI-1 */
 Test(gsi, ROCE_GSI_1_one_a_device)
 {
-    struct roce_qp_config c = {
-        .type = ROCE_QPT_GSI, .pd = s->pd, .send_cq = s->send_cq, .recv_cq = s->recv_cq, .caps = config.caps};
+    struct roce_qp_config c = {.type = NORNIC_QPT_GSI,
+                               .pd = s->pd,
+                               .send_cq = s->send_cq,
+                               .recv_cq = s->recv_cq,
+                               .caps = config.caps};
     struct roce_qp *qp;
     cr_assert_eq(roce_qp_create(s->dev, &c, &qp), -EBUSY);
     cr_assert_eq(roce_ah_destroy(ah), 0);
@@ -114,7 +117,7 @@ Test(gsi, ROCE_GSI_1_one_a_device)
     expect_verdict(s, ROCE_RX_DROP_NO_QP, 1);
     cr_assert_eq(roce_qp_create(s->dev, &c, &s->qp), 0);
     cr_assert_eq(roce_qp_num(s->qp), 1);
-    dgram_raise(s, s->qp, ROCE_QPS_RTS, SCRIPT_QKEY);
+    dgram_raise(s, s->qp, NORNIC_QPS_RTS, SCRIPT_QKEY);
     ah = dgram_ah(s);
     dgram_post(s, ah, 1, 0, MAD_BYTES);
     next();
@@ -128,7 +131,7 @@ Test(gsi, ROCE_GSI_3_there_is_no_other_special_qp)
     static const int types[] = {0, 5, 6, 7, 8, 0xff}; /* SMI, RD, raw IPv6, raw EtherType, raw packet */
     struct roce_qp *qp;
     for (size_t i = 0; i < array_len(types); i++) {
-        c.type = (enum roce_qp_type)types[i];
+        c.type = (enum nornic_qp_type)types[i];
         cr_assert_eq(roce_qp_create(s->dev, &c, &qp), -EOPNOTSUPP, "type %d", types[i]);
     }
     script_recv(s, 1, AT, 296);
@@ -145,14 +148,14 @@ Test(gsi, ROCE_GSI_3_there_is_no_other_special_qp)
 /* covers: ROCE-RC-64, ROCE-QP-6 */
 Test(gsi, ROCE_QP_6_a_send_error_leads_to_sqe)
 {
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, MAD_BYTES);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, MAD_BYTES);
     sge.lkey = 0;
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
     script_pump(s);
-    expect_wc(s, send_cq, 1, RDMA_WC_LOC_PROT_ERR);
-    expect_state(s, ROCE_QPS_SQE);
-    cr_assert_eq(script_modify(s, ROCE_QPS_RTS, 0), 0);
+    expect_wc(s, send_cq, 1, NORNIC_WC_LOC_PROT_ERR);
+    expect_state(s, NORNIC_QPS_SQE);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, 0), 0);
     dgram_post(s, ah, 2, 0, MAD_BYTES);
     next();
 }
@@ -162,14 +165,14 @@ Test(gsi, ROCE_CQ_2_an_overflow_reaches_qp1_too)
 {
     config.send_cq_capacity = 2;
     renew();
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, MAD_BYTES);
-    for (int i = 0; i < 8 && roce_qp_state(s->qp) == ROCE_QPS_RTS; i++) {
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, MAD_BYTES);
+    for (int i = 0; i < 8 && roce_qp_state(s->qp) == NORNIC_QPS_RTS; i++) {
         cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
         script_pump(s);
     }
-    expect_event(s, ROCE_EVENT_CQ_ERR);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_event(s, NORNIC_EVENT_CQ_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
 }
 
 Test(gsi, ROCE_GSI_2_a_reply_goes_out_with_the_pkey_of_the_request)
@@ -187,18 +190,18 @@ Test(gsi, ROCE_GSI_2_a_reply_goes_out_with_the_pkey_of_the_request)
         p.bth.pkey = rows[i].pkey;
         script_recv(s, 1, AT, 296);
         script_send(s, &p);
-        struct rdma_wc wc = expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
+        struct nornic_wc wc = expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
         cr_assert_eq(wc.pkey_index, rows[i].index, "P_Key %04x", rows[i].pkey);
         cr_assert_eq(wc.src_qpn, 1);
-        struct rdma_sge sge;
-        struct rdma_send_wr wr = dgram_wr(s, ah, 2, &sge, 0, MAD_BYTES);
+        struct nornic_sge sge;
+        struct nornic_send_wr wr = dgram_wr(s, ah, 2, &sge, 0, MAD_BYTES);
         wr.ud.remote_qpn = wc.src_qpn;
         wr.ud.pkey_index = wc.pkey_index;
         s->config.any_dest = true;
         cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
         script_pump(s);
         cr_assert_eq(next()->bth.pkey, roce_dev_pkey_get(s->dev, rows[i].index));
-        expect_wc(s, send_cq, 2, RDMA_WC_SUCCESS);
+        expect_wc(s, send_cq, 2, NORNIC_WC_SUCCESS);
     }
     /* two limited members do not match; nor does a key that is in no entry */
     struct script_pkt p = dgram_pkt(s, script_data(), MAD_BYTES);
@@ -216,16 +219,16 @@ Test(gsi, ROCE_HDR_5_an_invalid_key_is_never_sent)
     renew();
     cr_assert_eq(roce_dev_pkey_set(s->dev, 1, 0x8001), 0);
     cr_assert_eq(roce_dev_pkey_set(s->dev, 0, 0), 0);
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, MAD_BYTES);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, MAD_BYTES);
     wr.ud.pkey_index = 1;
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
     script_pump(s);
     cr_assert_eq(next()->bth.pkey, 0x8001);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
     wr.ud.pkey_index = 0;
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
     script_pump(s);
     expect_nothing(s);
-    expect_wc(s, send_cq, 1, RDMA_WC_LOC_QP_OP_ERR);
+    expect_wc(s, send_cq, 1, NORNIC_WC_LOC_QP_OP_ERR);
 }

@@ -62,7 +62,7 @@ static struct script_pkt draw(const struct rdma_mr *mr, uint32_t epsn)
 
 static void refill(uint32_t posted)
 {
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     while (rdma_cq_poll(s->recv_cq, &wc, 1) > 0)
         ;
     for (uint32_t i = posted; i < 4; i++)
@@ -83,18 +83,18 @@ static void assault(void)
         struct rdma_mr *mr;
         renew();
         cr_assert_eq(rdma_mr_reg(s->pd, s->mem + TARGET, TARGET_LEN,
-                                 RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE |
-                                     RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_ATOMIC,
+                                 NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE |
+                                     NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_ATOMIC,
                                  &mr),
                      0);
         for (int i = 0; i < PKTS; i++) {
-            struct roce_qp_attr attr;
-            if (roce_qp_state(s->qp) == ROCE_QPS_ERR) {
+            struct nornic_qp_attr attr;
+            if (roce_qp_state(s->qp) == NORNIC_QPS_ERR) {
                 cr_assert_neq(s->service, ROCE_SERVICE_UC, "nothing that a peer does ends UC: ROCE-UC-5");
                 cr_assert_eq(roce_qp_destroy(s->qp), 0);
                 s->qp = script_more_qp(s);
             }
-            cr_assert_eq(roce_qp_state(s->qp), ROCE_QPS_RTS);
+            cr_assert_eq(roce_qp_state(s->qp), NORNIC_QPS_RTS);
             refill(s->srq ? rdma_srq_count(s->srq) : (uint32_t)i % 4);
             roce_qp_query(s->qp, &attr, NULL);
             struct script_pkt p = draw(mr, attr.rq_psn);
@@ -123,14 +123,14 @@ TestSuite(hostile, .init = begin, .fini = teardown);
 /* covers: ROCE-GEN-7, ROCE-UC-5, ROCE-RX-20 */
 Test(hostile, ROCE_GEN_7_uc)
 {
-    config.type = ROCE_QPT_UC;
+    config.type = NORNIC_QPT_UC;
     assault();
 }
 
 /* covers: ROCE-GEN-7, ROCE-XRC-2 */
 Test(hostile, ROCE_GEN_7_xrc_target)
 {
-    config.type = ROCE_QPT_XRC_TGT;
+    config.type = NORNIC_QPT_XRC_TGT;
     assault();
 }
 

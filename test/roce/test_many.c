@@ -28,7 +28,7 @@ Test(many, ten_thousand_are_made_used_and_freed)
         cr_assert_eq(many_post_send(m, i), 0);
     many_run(m);
     cr_assert_eq(many_poll(m), QPS);
-    cr_assert_eq(m->events[ROCE_EVENT_COMM_EST], 0, "RTS came before the first packet");
+    cr_assert_eq(m->events[NORNIC_EVENT_COMM_EST], 0, "RTS came before the first packet");
     many_free(m);
 }
 
@@ -45,7 +45,7 @@ Test(many, ROCE_QP_34_numbers_rest_before_they_are_given_again)
     }
     /* One QP after the other: its number comes back only when every free one was given in between. */
     struct roce_qp_config config = {
-        .type = ROCE_QPT_RC, .pd = m->pd, .send_cq = m->cq, .recv_cq = m->cq, .caps = {.max_send_wr = 1}};
+        .type = NORNIC_QPT_RC, .pd = m->pd, .send_cq = m->cq, .recv_cq = m->cq, .caps = {.max_send_wr = 1}};
     for (uint32_t i = 0; i < max_qp - QPS; i++) {
         struct roce_qp *qp;
         cr_assert_eq(roce_qp_create(m->dev, &config, &qp), 0);
@@ -102,28 +102,29 @@ Test(many, the_address_goes_and_all_end)
     struct many *m = many_new(QPS);
     cr_assert_eq(roce_dev_gid_remove(m->dev, 0, m->now_ns), 0);
     for (uint32_t i = 0; i < QPS; i++)
-        cr_assert_eq(roce_qp_state(m->qps[i]), ROCE_QPS_ERR);
-    cr_assert_eq(m->events[ROCE_EVENT_QP_FATAL], QPS);
+        cr_assert_eq(roce_qp_state(m->qps[i]), NORNIC_QPS_ERR);
+    cr_assert_eq(m->events[NORNIC_EVENT_QP_FATAL], QPS);
     many_free(m);
 }
 
 /* A QP of its own CQ of one entry, in RTS with `peer`. */
 static struct roce_qp *overflow_qp(struct many *m, struct rdma_cq *cq, uint32_t peer)
 {
-    struct roce_qp_config config = {.type = ROCE_QPT_RC,
+    struct roce_qp_config config = {.type = NORNIC_QPT_RC,
                                     .pd = m->pd,
                                     .send_cq = cq,
                                     .recv_cq = cq,
                                     .caps = {.max_send_wr = 4, .max_recv_wr = 4, .max_recv_sge = 1}};
-    struct roce_qp_attr attr;
+    struct nornic_qp_attr attr;
     struct roce_qp *qp;
     cr_assert_eq(roce_qp_create(m->dev, &config, &qp), 0);
     roce_qp_query(m->qps[peer ^ 1], &attr, NULL);
-    attr.state = ROCE_QPS_INIT;
-    cr_assert_eq(roce_qp_modify(qp, &attr,
-                                ROCE_QP_STATE | ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS,
-                                m->now_ns),
-                 0);
+    attr.state = NORNIC_QPS_INIT;
+    cr_assert_eq(
+        roce_qp_modify(qp, &attr,
+                       NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS,
+                       m->now_ns),
+        0);
     return qp;
 }
 
@@ -139,19 +140,19 @@ Test(many, ROCE_CQ_2_an_overflow_ends_the_users_of_that_cq_only)
     for (uint32_t i = 0; i < 3; i++) {
         users[i] = overflow_qp(m, small, i);
         for (uint32_t j = 0; j < 2; j++)
-            cr_assert_eq(roce_post_recv(users[i], &(struct rdma_recv_wr){.wr_id = j}, NULL), 0);
+            cr_assert_eq(roce_post_recv(users[i], &(struct nornic_recv_wr){.wr_id = j}, NULL), 0);
     }
-    struct roce_qp_attr attr = {.state = ROCE_QPS_ERR};
-    cr_assert_eq(roce_qp_modify(users[1], &attr, ROCE_QP_STATE, m->now_ns), 0); /* two flushes, one fits */
-    cr_assert_eq(m->events[ROCE_EVENT_CQ_ERR], 1);
+    struct nornic_qp_attr attr = {.state = NORNIC_QPS_ERR};
+    cr_assert_eq(roce_qp_modify(users[1], &attr, NORNIC_QP_STATE, m->now_ns), 0); /* two flushes, one fits */
+    cr_assert_eq(m->events[NORNIC_EVENT_CQ_ERR], 1);
     roce_qp_destroy(users[0]); /* while it waits for its end */
     many_run(m);
     roce_dev_expire(m->dev, m->now_ns);
-    cr_assert_eq(roce_qp_state(users[2]), ROCE_QPS_ERR);
-    cr_assert_eq(m->events[ROCE_EVENT_QP_FATAL], 1, "users[1] was in ERR, users[0] is gone");
-    cr_assert_eq(m->events[ROCE_EVENT_CQ_ERR], 1);
+    cr_assert_eq(roce_qp_state(users[2]), NORNIC_QPS_ERR);
+    cr_assert_eq(m->events[NORNIC_EVENT_QP_FATAL], 1, "users[1] was in ERR, users[0] is gone");
+    cr_assert_eq(m->events[NORNIC_EVENT_CQ_ERR], 1);
     for (uint32_t i = 0; i < 100; i++)
-        cr_assert_eq(roce_qp_state(m->qps[i]), ROCE_QPS_RTS);
+        cr_assert_eq(roce_qp_state(m->qps[i]), NORNIC_QPS_RTS);
     roce_qp_destroy(users[1]);
     roce_qp_destroy(users[2]);
     cr_assert_eq(rdma_cq_destroy(small), 0);

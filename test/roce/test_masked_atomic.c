@@ -138,20 +138,20 @@ Test(masked_atomic, errors_are_those_of_atomics)
     p.atomiceth.rkey ^= 0x100;
     script_send(s, &p);
     expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_REM_ACC, 0);
-    config.attr.access_flags = RDMA_ACCESS_REMOTE_WRITE;
+    config.attr.access_flags = NORNIC_ACCESS_REMOTE_WRITE;
     renew();
     p = masked(ROCE_OP_CMP_SWAP, script_rq(s, 0), 1, 1, 0, 0);
     script_send(s, &p);
     expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_INV_REQ, 0);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
 }
 
 /* --- requester --- */
 
-static void post_masked(uint64_t wr_id, enum rdma_wr_opcode opcode)
+static void post_masked(uint64_t wr_id, enum nornic_wr_opcode opcode)
 {
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = script_wr(s, wr_id, opcode, &sge, 0, 8);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = script_wr(s, wr_id, opcode, &sge, 0, 8);
     wr.compare_add = 0x1111;
     wr.swap = 0x2222;
     wr.compare_mask = 0x3333;
@@ -162,7 +162,7 @@ static void post_masked(uint64_t wr_id, enum rdma_wr_opcode opcode)
 
 Test(masked_atomic, each_mask_goes_with_its_operand)
 {
-    post_masked(1, RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP);
+    post_masked(1, NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP);
     const struct roce_pkt *p = script_next(s);
     cr_assert_eq(p->bth.opcode, 0xf3);
     cr_assert_eq(p->bth.psn, script_sq(s, 0));
@@ -173,7 +173,7 @@ Test(masked_atomic, each_mask_goes_with_its_operand)
     cr_assert_eq(p->masketh.swap_add_mask, 0x4444);
     cr_assert_eq(p->masketh.compare_mask, 0x3333);
     cr_assert_eq(p->payload_bytes, 0);
-    post_masked(2, RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD);
+    post_masked(2, NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD);
     p = script_next(s);
     cr_assert_eq(p->bth.opcode, 0xf4);
     cr_assert_eq(p->bth.psn, script_sq(s, 1));
@@ -185,14 +185,14 @@ Test(masked_atomic, each_mask_goes_with_its_operand)
     struct script_pkt ack0 = script_atomic_ack_pkt(s, script_sq(s, 0), 1, 0x123456789abcdef0);
     struct script_pkt ack1 = script_atomic_ack_pkt(s, script_sq(s, 1), 2, 99);
     script_send(s, &ack0);
-    struct rdma_wc wc = expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
-    cr_assert_eq(wc.opcode, RDMA_WC_MASKED_COMP_SWAP);
+    struct nornic_wc wc = expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
+    cr_assert_eq(wc.opcode, NORNIC_WC_MASKED_COMP_SWAP);
     cr_assert_eq(wc.byte_len, 8);
     uint64_t original;
     memcpy(&original, s->mem, 8);
     cr_assert_eq(original, 0x123456789abcdef0);
     script_send(s, &ack1);
-    cr_assert_eq(expect_wc(s, send_cq, 2, RDMA_WC_SUCCESS).opcode, RDMA_WC_MASKED_FETCH_ADD);
+    cr_assert_eq(expect_wc(s, send_cq, 2, NORNIC_WC_SUCCESS).opcode, NORNIC_WC_MASKED_FETCH_ADD);
 }
 
 /* ROCE-RC-45, RC-13: repeated as it was, and counted among the READs and atomics. */
@@ -200,8 +200,8 @@ Test(masked_atomic, a_timeout_repeats_it_as_it_was)
 {
     config.attr.max_rd_atomic = 1;
     renew();
-    post_masked(1, RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP);
-    post_masked(2, RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD);
+    post_masked(1, NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP);
+    post_masked(2, NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD);
     struct roce_pkt first = *script_next(s);
     expect_nothing(s);
     cr_assert(script_until_sent(s, SCRIPT_S));
@@ -217,10 +217,10 @@ Test(masked_atomic, a_timeout_repeats_it_as_it_was)
 
 /* --- the option --- */
 
-static int try_post(enum rdma_wr_opcode opcode, uint32_t len_bytes, uint32_t flags)
+static int try_post(enum nornic_wr_opcode opcode, uint32_t len_bytes, uint32_t flags)
 {
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = script_wr(s, 1, opcode, &sge, 0, len_bytes);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = script_wr(s, 1, opcode, &sge, 0, len_bytes);
     wr.send_flags |= flags;
     return roce_post_send(s->qp, &wr, NULL);
 }
@@ -228,9 +228,9 @@ static int try_post(enum rdma_wr_opcode opcode, uint32_t len_bytes, uint32_t fla
 /* covers: ROCE-QP-40 */
 Test(masked_atomic, ROCE_QP_40_eight_bytes_and_never_inline)
 {
-    cr_assert_eq(try_post(RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP, 4, 0), -EINVAL);
-    cr_assert_eq(try_post(RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD, 16, 0), -EINVAL);
-    cr_assert_eq(try_post(RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD, 8, RDMA_SEND_INLINE), -EINVAL);
+    cr_assert_eq(try_post(NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP, 4, 0), -EINVAL);
+    cr_assert_eq(try_post(NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD, 16, 0), -EINVAL);
+    cr_assert_eq(try_post(NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD, 8, NORNIC_SEND_INLINE), -EINVAL);
 }
 
 /* Off, nothing is different from what the standard says: opcodes of the manufacturer are of no service that a
@@ -245,9 +245,9 @@ Test(masked_atomic, ROCE_RX_13_without_the_option_there_are_none)
     script_send(s, &p);
     expect_nothing(s);
     expect_verdict(s, ROCE_RX_DROP_TYPE, 1);
-    expect_state(s, ROCE_QPS_RTS);
-    cr_assert_eq(try_post(RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP, 8, 0), -EINVAL);
-    cr_assert_eq(try_post(RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD, 8, 0), -EINVAL);
+    expect_state(s, NORNIC_QPS_RTS);
+    cr_assert_eq(try_post(NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP, 8, 0), -EINVAL);
+    cr_assert_eq(try_post(NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD, 8, 0), -EINVAL);
 }
 
 /* Other manufacturers' opcodes stay unknown, and on other services there are none. */
@@ -263,7 +263,7 @@ Test(masked_atomic, other_opcodes_of_manufacturers_are_dropped)
         expect_nothing(s);
         expect_verdict(s, ROCE_RX_DROP_TYPE, ++dropped);
     }
-    config.type = ROCE_QPT_UC;
+    config.type = NORNIC_QPT_UC;
     renew();
     struct script_pkt p = masked(ROCE_OP_FETCH_ADD, script_rq(s, 0), 5, 0, 0, 0);
     script_send(s, &p);

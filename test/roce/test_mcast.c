@@ -10,7 +10,7 @@ static void setup(void)
 {
     config = script_defaults();
     config.any_dest = true;
-    type = ROCE_QPT_UD;
+    type = NORNIC_QPT_UD;
     renew();
 }
 
@@ -18,68 +18,68 @@ TestSuite(mcast, .init = setup, .fini = teardown);
 
 #define AT 4096u
 
-static struct net_addr group_v4(uint8_t last)
+static struct nornic_addr group_v4(uint8_t last)
 {
-    return net_addr_from_v4((const uint8_t[]){239, 0x81, 2, last});
+    return nornic_addr_from_v4((const uint8_t[]){239, 0x81, 2, last});
 }
 
 /* A datagram of the peer to a group. */
-static struct script_pkt group_pkt(const struct net_addr *group)
+static struct script_pkt group_pkt(const struct nornic_addr *group)
 {
     struct script_pkt p = dgram_pkt(s, script_data(), 32);
     p.bth.dest_qpn = 0xffffff;
     p.path.dst = *group;
-    p.path.dst_mac = net_addr_mcast_mac(group);
+    p.path.dst_mac = nornic_addr_mcast_mac(group);
     return p;
 }
 
 static void recv_on(struct roce_qp *qp, uint64_t wr_id, uint32_t len_bytes)
 {
-    struct rdma_sge sge = {(uintptr_t)s->mem + AT + wr_id * 256, len_bytes, s->mr->lkey};
-    struct rdma_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
+    struct nornic_sge sge = {(uintptr_t)s->mem + AT + wr_id * 256, len_bytes, s->mr->lkey};
+    struct nornic_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
     cr_assert_eq(roce_post_recv(qp, &wr, NULL), 0);
 }
 
 /* Sends to a group and collects what leaves. */
-static void send_to(const struct net_addr *group)
+static void send_to(const struct nornic_addr *group)
 {
-    struct rdma_ah *to = dgram_ah_to(s, group);
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = dgram_wr(s, to, 99, &sge, 64, 32);
+    struct nornic_ah *to = dgram_ah_to(s, group);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = dgram_wr(s, to, 99, &sge, 64, 32);
     wr.ud.remote_qpn = 0xffffff;
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
     script_pump(s);
-    expect_wc(s, send_cq, 99, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 99, NORNIC_WC_SUCCESS);
     cr_assert_eq(roce_ah_destroy(to), 0);
 }
 
 /* covers: ROCE-UD-20, ROCE-FRM-1, ROCE-UD-24, ROCE-AH-2 */
 Test(mcast, ROCE_UD_20_group_qpn_and_mac)
 {
-    struct net_addr group = group_v4(3);
-    struct roce_av av = s->config.attr.av;
+    struct nornic_addr group = group_v4(3);
+    struct nornic_av av = s->config.attr.av;
     av.dgid = group;
-    struct net_mac all_ones = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
-    const struct net_mac given[] = {{{0}}, all_ones, {{0x33, 0x33, 0, 0, 0, 1}}};
-    const struct net_mac sent[] = {
+    struct nornic_mac all_ones = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
+    const struct nornic_mac given[] = {{{0}}, all_ones, {{0x33, 0x33, 0, 0, 0, 1}}};
+    const struct nornic_mac sent[] = {
         {{1, 0, 0x5e, 1, 2, 3}}, {{1, 0, 0x5e, 1, 2, 3}}, {{0x33, 0x33, 0, 0, 0, 1}}};
     for (int i = 0; i < 3; i++) {
-        struct rdma_ah *to;
-        struct rdma_sge sge;
+        struct nornic_ah *to;
+        struct nornic_sge sge;
         av.dst_mac = given[i];
         cr_assert_eq(roce_ah_create(s->dev, s->pd, &av, &to), 0);
-        struct rdma_send_wr wr = dgram_wr(s, to, 1, &sge, 0, 8);
+        struct nornic_send_wr wr = dgram_wr(s, to, 1, &sge, 0, 8);
         wr.ud.remote_qpn = 0xffffff;
         cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
         script_pump(s);
         const struct roce_pkt *pkt = script_next(s);
         cr_assert_not_null(pkt);
         cr_assert_eq(pkt->bth.dest_qpn, 0xffffff);
-        cr_assert(net_addr_equal(&pkt->dst, &group));
-        cr_assert(net_mac_equal(&pkt->dst_mac, &sent[i]));
+        cr_assert(nornic_addr_equal(&pkt->dst, &group));
+        cr_assert(nornic_mac_equal(&pkt->dst_mac, &sent[i]));
         cr_assert_eq(roce_ah_destroy(to), 0);
     }
-    struct rdma_ah *none;
+    struct nornic_ah *none;
     av.dgid = dgram_addr(s, 2);
     av.dst_mac = all_ones;
     cr_assert_eq(roce_ah_create(s->dev, s->pd, &av, &none), -EINVAL, "nobody resolved it");
@@ -89,7 +89,7 @@ Test(mcast, ROCE_UD_20_group_qpn_and_mac)
 /* covers: ROCE-RX-13, ROCE-CC-5 */
 Test(mcast, ROCE_UD_22_a_cnp_is_for_no_group)
 {
-    struct net_addr group = group_v4(3);
+    struct nornic_addr group = group_v4(3);
     cr_assert_eq(roce_qp_attach_mcast(s->qp, &group), 0);
     struct script_pkt p = script_cnp_pkt(s);
     p.bth.dest_qpn = 0xffffff;
@@ -106,21 +106,21 @@ Test(mcast, ROCE_UD_20_ipv6_groups)
 {
     config.ipv6 = true;
     renew();
-    struct net_addr group = {{0xff, 0x0e, [12] = 1, 2, 3, 4}};
+    struct nornic_addr group = {{0xff, 0x0e, [12] = 1, 2, 3, 4}};
     cr_assert_eq(roce_qp_attach_mcast(s->qp, &group), 0);
     recv_on(s->qp, 1, 100);
     struct script_pkt p = group_pkt(&group);
     script_send(s, &p);
-    struct rdma_wc wc = expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
-    cr_assert_eq(wc.network, RDMA_NETWORK_IPV6);
+    struct nornic_wc wc = expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
+    cr_assert_eq(wc.network, NORNIC_NETWORK_IPV6);
     cr_assert_arr_eq(s->mem + AT + 256 + 24, group.b, 16);
-    struct roce_av av = s->config.attr.av;
-    struct rdma_ah *to;
-    struct rdma_sge sge;
+    struct nornic_av av = s->config.attr.av;
+    struct nornic_ah *to;
+    struct nornic_sge sge;
     av.dgid = group;
-    av.dst_mac = (struct net_mac){{0}};
+    av.dst_mac = (struct nornic_mac){{0}};
     cr_assert_eq(roce_ah_create(s->dev, s->pd, &av, &to), 0);
-    struct rdma_send_wr wr = dgram_wr(s, to, 1, &sge, 0, 8);
+    struct nornic_send_wr wr = dgram_wr(s, to, 1, &sge, 0, 8);
     wr.ud.remote_qpn = 0xffffff;
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
     script_pump(s);
@@ -133,10 +133,10 @@ Test(mcast, ROCE_UD_20_ipv6_groups)
 /* covers: ROCE-UD-21, ROCE-VB-3 */
 Test(mcast, ROCE_UD_21_only_ud_qps_and_only_groups)
 {
-    struct net_addr group = group_v4(1), unicast = dgram_addr(s, 3);
+    struct nornic_addr group = group_v4(1), unicast = dgram_addr(s, 3);
     cr_assert_eq(roce_qp_attach_mcast(s->qp, &unicast), -EINVAL);
     cr_assert_eq(roce_qp_detach_mcast(s->qp, &group), -EINVAL, "was never attached");
-    static const enum roce_qp_type others[] = {ROCE_QPT_RC, ROCE_QPT_UC, ROCE_QPT_GSI};
+    static const enum nornic_qp_type others[] = {NORNIC_QPT_RC, NORNIC_QPT_UC, NORNIC_QPT_GSI};
     for (int i = 0; i < 3; i++) {
         struct roce_qp_config c = {.type = others[i],
                                    .pd = s->pd,
@@ -152,7 +152,7 @@ Test(mcast, ROCE_UD_21_only_ud_qps_and_only_groups)
 
 Test(mcast, ROCE_UD_21_an_attached_qp_is_not_destroyed)
 {
-    struct net_addr one = group_v4(1), two = group_v4(2);
+    struct nornic_addr one = group_v4(1), two = group_v4(2);
     struct roce_qp *qp = dgram_qp(s, SCRIPT_QKEY);
     cr_assert_eq(roce_qp_attach_mcast(qp, &one), 0);
     cr_assert_eq(roce_qp_attach_mcast(qp, &one), 0, "twice is once");
@@ -164,7 +164,7 @@ Test(mcast, ROCE_UD_21_an_attached_qp_is_not_destroyed)
     recv_on(qp, 1, 100); /* it still works */
     struct script_pkt p = group_pkt(&two);
     script_send(s, &p);
-    expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
     cr_assert_eq(roce_qp_detach_mcast(qp, &two), 0);
     cr_assert_eq(roce_qp_destroy(qp), 0);
 }
@@ -173,7 +173,7 @@ Test(mcast, ROCE_UD_21_an_attached_qp_is_not_destroyed)
 static char joins[64];
 static int join_result;
 
-static int on_mcast(void *ctx, const struct net_addr *group, bool join)
+static int on_mcast(void *ctx, const struct nornic_addr *group, bool join)
 {
     size_t n = strlen(joins);
     (void)ctx;
@@ -207,7 +207,7 @@ static void own_init(struct own *o)
     struct rdma_cq_config cq = {.capacity = 8};
     cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &cq, &o->cq), 0);
     for (int i = 0; i < 3; i++) {
-        struct roce_qp_config qp = {.type = ROCE_QPT_UD,
+        struct roce_qp_config qp = {.type = NORNIC_QPT_UD,
                                     .pd = o->pd,
                                     .send_cq = o->cq,
                                     .recv_cq = o->cq,
@@ -230,7 +230,7 @@ Test(mcast, ROCE_UD_21_first_joins_last_leaves)
 {
     struct own o;
     own_init(&o);
-    struct net_addr one = group_v4(1), two = group_v4(2);
+    struct nornic_addr one = group_v4(1), two = group_v4(2);
     for (int i = 0; i < 3; i++)
         cr_assert_eq(roce_qp_attach_mcast(o.qps[i], &one), 0);
     cr_assert_eq(roce_qp_attach_mcast(o.qps[0], &two), 0);
@@ -252,7 +252,7 @@ Test(mcast, ROCE_UD_21_an_attach_that_finds_no_memory_changes_nothing)
 {
     struct own o;
     own_init(&o);
-    struct net_addr one = group_v4(1);
+    struct nornic_addr one = group_v4(1);
     for (unsigned i = 1; i <= 2; i++) {
         o.alloc.fail_at = o.alloc.calls + i;
         cr_assert_eq(roce_qp_attach_mcast(o.qps[0], &one), -ENOMEM);
@@ -269,7 +269,7 @@ Test(mcast, ROCE_UD_22_each_member_judges_for_itself)
     renew();
     cr_assert_eq(roce_dev_pkey_set(s->dev, 1, 0x8001), 0);
     enum { GOOD, BAD_QKEY, BAD_PKEY, NO_RECV, SHORT_RECV, NOT_RTR, BROKEN, GOOD_TOO, COUNT };
-    struct net_addr group = group_v4(1);
+    struct nornic_addr group = group_v4(1);
     struct roce_qp *qps[COUNT];
     for (int i = 0; i < COUNT; i++) {
         qps[i] = dgram_qp(s, i == BAD_QKEY ? 1 : SCRIPT_QKEY);
@@ -277,25 +277,25 @@ Test(mcast, ROCE_UD_22_each_member_judges_for_itself)
             recv_on(qps[i], (uint64_t)i, i == SHORT_RECV ? 71 : 72);
         cr_assert_eq(roce_qp_attach_mcast(qps[i], &group), 0);
     }
-    struct rdma_sge bad_key = {(uintptr_t)s->mem, 100, 0};
-    struct rdma_recv_wr wr = {.wr_id = BROKEN, .sg_list = &bad_key, .num_sge = 1};
+    struct nornic_sge bad_key = {(uintptr_t)s->mem, 100, 0};
+    struct nornic_recv_wr wr = {.wr_id = BROKEN, .sg_list = &bad_key, .num_sge = 1};
     cr_assert_eq(roce_post_recv(qps[BROKEN], &wr, NULL), 0);
-    struct roce_qp_attr attr = {.state = ROCE_QPS_SQD, .pkey_index = 1};
-    cr_assert_eq(roce_qp_modify(qps[BAD_PKEY], &attr, ROCE_QP_STATE, 0), 0);
-    cr_assert_eq(roce_qp_modify(qps[BAD_PKEY], &attr, ROCE_QP_PKEY_INDEX, 0), 0);
-    attr.state = ROCE_QPS_RESET;
-    cr_assert_eq(roce_qp_modify(qps[NOT_RTR], &attr, ROCE_QP_STATE, 0), 0);
+    struct nornic_qp_attr attr = {.state = NORNIC_QPS_SQD, .pkey_index = 1};
+    cr_assert_eq(roce_qp_modify(qps[BAD_PKEY], &attr, NORNIC_QP_STATE, 0), 0);
+    cr_assert_eq(roce_qp_modify(qps[BAD_PKEY], &attr, NORNIC_QP_PKEY_INDEX, 0), 0);
+    attr.state = NORNIC_QPS_RESET;
+    cr_assert_eq(roce_qp_modify(qps[NOT_RTR], &attr, NORNIC_QP_STATE, 0), 0);
     script_recv(s, 77, 0, 100); /* s->qp is not a member */
 
     struct script_pkt p = group_pkt(&group);
     script_send(s, &p);
     unsigned got = 0;
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     while (rdma_cq_poll(s->recv_cq, &wc, 1) == 1) {
-        cr_assert_eq(wc.status, wc.wr_id == BROKEN ? RDMA_WC_LOC_PROT_ERR : RDMA_WC_SUCCESS);
+        cr_assert_eq(wc.status, wc.wr_id == BROKEN ? NORNIC_WC_LOC_PROT_ERR : NORNIC_WC_SUCCESS);
         cr_assert_eq(got & 1u << wc.wr_id, 0, "one copy each");
         got |= 1u << wc.wr_id;
-        if (wc.status == RDMA_WC_SUCCESS)
+        if (wc.status == NORNIC_WC_SUCCESS)
             cr_assert_arr_eq(s->mem + AT + wc.wr_id * 256 + 40, script_data(), 32);
     }
     cr_assert_eq(got, 1u << GOOD | 1u << GOOD_TOO | 1u << BROKEN, "%x", got);
@@ -307,10 +307,10 @@ Test(mcast, ROCE_UD_22_each_member_judges_for_itself)
     expect_verdict(s, ROCE_RX_DROP_STATE, 1);
     expect_verdict(s, ROCE_RX_DROP_LOCAL, 1);
     for (int i = 0; i < COUNT; i++) {
-        cr_assert_eq(roce_qp_state(qps[i]), i == BROKEN     ? ROCE_QPS_ERR
-                                            : i == NOT_RTR  ? ROCE_QPS_RESET
-                                            : i == BAD_PKEY ? ROCE_QPS_SQD
-                                                            : ROCE_QPS_RTS);
+        cr_assert_eq(roce_qp_state(qps[i]), i == BROKEN     ? NORNIC_QPS_ERR
+                                            : i == NOT_RTR  ? NORNIC_QPS_RESET
+                                            : i == BAD_PKEY ? NORNIC_QPS_SQD
+                                                            : NORNIC_QPS_RTS);
         cr_assert_eq(roce_qp_detach_mcast(qps[i], &group), 0);
         cr_assert_eq(roce_qp_destroy(qps[i]), 0);
     }
@@ -319,7 +319,7 @@ Test(mcast, ROCE_UD_22_each_member_judges_for_itself)
 /* covers: ROCE-RX-12, ROCE-RX-16 */
 Test(mcast, ROCE_RX_12_group_address_and_group_qpn_belong_together)
 {
-    struct net_addr group = group_v4(1), other = group_v4(2);
+    struct nornic_addr group = group_v4(1), other = group_v4(2);
     cr_assert_eq(roce_qp_attach_mcast(s->qp, &group), 0);
     script_recv(s, 1, AT, 200);
     struct script_pkt p = group_pkt(&group);
@@ -342,7 +342,7 @@ Test(mcast, ROCE_RX_12_group_address_and_group_qpn_belong_together)
     expect_no_wc(s, recv_cq);
     p = group_pkt(&group);
     script_send(s, &p);
-    expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
     cr_assert_eq(roce_qp_detach_mcast(s->qp, &group), 0);
     script_recv(s, 2, AT, 200);
     script_send(s, &p);
@@ -355,14 +355,14 @@ Test(mcast, ROCE_RX_12_a_group_is_no_peer)
 {
     struct script *rc = script_new(&config);
     rc->config.attr.av.dgid = group_v4(1);
-    cr_assert_eq(script_modify(rc, ROCE_QPS_SQD, 0), 0);
-    cr_assert_eq(script_modify(rc, ROCE_QPS_SQD, ROCE_QP_AV), -EINVAL);
+    cr_assert_eq(script_modify(rc, NORNIC_QPS_SQD, 0), 0);
+    cr_assert_eq(script_modify(rc, NORNIC_QPS_SQD, NORNIC_QP_AV), -EINVAL);
     script_free(rc);
 }
 
 Test(mcast, ROCE_UD_23_the_senders_host_gets_a_copy)
 {
-    struct net_addr group = group_v4(1);
+    struct nornic_addr group = group_v4(1);
     send_to(&group);
     cr_assert_not_null(script_next(s));
     expect_nothing(s);
@@ -374,7 +374,7 @@ Test(mcast, ROCE_UD_23_the_senders_host_gets_a_copy)
     send_to(&group); /* an attach is seen by handles that exist already, too */
     cr_assert_not_null(script_next(s), "the others get it as well");
     expect_nothing(s);
-    struct rdma_wc wcs[3];
+    struct nornic_wc wcs[3];
     cr_assert_eq(rdma_cq_poll(s->recv_cq, wcs, 3), 2);
     for (int i = 0; i < 2; i++)
         cr_assert_eq(wcs[i].src_qpn, roce_qp_num(s->qp));
@@ -390,7 +390,7 @@ Test(mcast, ROCE_UD_23_the_senders_host_gets_a_copy)
 
 Test(mcast, ROCE_UD_23_unless_it_does_not_want_its_own)
 {
-    struct roce_qp_config c = {.type = ROCE_QPT_UD,
+    struct roce_qp_config c = {.type = NORNIC_QPT_UD,
                                .pd = s->pd,
                                .send_cq = s->send_cq,
                                .recv_cq = s->recv_cq,
@@ -398,22 +398,22 @@ Test(mcast, ROCE_UD_23_unless_it_does_not_want_its_own)
                                .block_multicast_loopback = true};
     cr_assert_eq(roce_qp_destroy(s->qp), 0);
     cr_assert_eq(roce_qp_create(s->dev, &c, &s->qp), 0);
-    dgram_raise(s, s->qp, ROCE_QPS_RTS, SCRIPT_QKEY);
+    dgram_raise(s, s->qp, NORNIC_QPS_RTS, SCRIPT_QKEY);
     struct roce_qp *other = dgram_qp(s, SCRIPT_QKEY);
-    struct net_addr group = group_v4(1);
+    struct nornic_addr group = group_v4(1);
     cr_assert_eq(roce_qp_attach_mcast(s->qp, &group), 0);
     cr_assert_eq(roce_qp_attach_mcast(other, &group), 0);
     script_recv(s, 1, AT, 100);
     recv_on(other, 2, 100);
     send_to(&group);
-    expect_wc(s, recv_cq, 2, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 2, NORNIC_WC_SUCCESS);
     expect_no_wc(s, recv_cq);
     expect_verdict(s, ROCE_RX_DROP_OWN, 1);
     /* somebody else's datagram, though its QPN is the same */
     struct script_pkt p = group_pkt(&group);
     p.deth.src_qpn = roce_qp_num(s->qp);
     script_send(s, &p);
-    expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
     cr_assert_eq(roce_qp_detach_mcast(s->qp, &group), 0);
     cr_assert_eq(roce_qp_detach_mcast(other, &group), 0);
     cr_assert_eq(roce_qp_destroy(other), 0);
@@ -421,7 +421,7 @@ Test(mcast, ROCE_UD_23_unless_it_does_not_want_its_own)
 
 Test(mcast, ROCE_UD_22_many_groups_are_told_apart)
 {
-    struct net_addr groups[200];
+    struct nornic_addr groups[200];
     for (unsigned i = 0; i < 200; i++) {
         groups[i] = group_v4((uint8_t)i);
         cr_assert_eq(roce_qp_attach_mcast(s->qp, &groups[i]), 0);
@@ -433,7 +433,7 @@ Test(mcast, ROCE_UD_22_many_groups_are_told_apart)
         script_recv(s, i, AT, 100);
         script_send(s, &p);
         if (i % 2)
-            cr_assert_eq(rdma_cq_poll(s->recv_cq, &(struct rdma_wc){0}, 1), 1);
+            cr_assert_eq(rdma_cq_poll(s->recv_cq, &(struct nornic_wc){0}, 1), 1);
         expect_no_wc(s, recv_cq);
     }
     for (unsigned i = 1; i < 200; i += 2)
@@ -445,28 +445,28 @@ Test(mcast, CA17_43_groups_in_both_protocols)
 {
     config.also_v1 = true;
     renew();
-    struct roce_gid v1 = *roce_dev_gid_get(s->dev, 0);
-    v1.type = ROCE_GID_V1;
+    struct nornic_gid v1 = *roce_dev_gid_get(s->dev, 0);
+    v1.type = NORNIC_GID_V1;
     int index = roce_dev_gid_add(s->dev, &v1);
     cr_assert_eq(index, 1);
-    struct net_addr group = group_v4(1);
+    struct nornic_addr group = group_v4(1);
     cr_assert_eq(roce_qp_attach_mcast(s->qp, &group), 0);
     for (int i = 0; i < 2; i++) {
         struct script_pkt p = group_pkt(&group);
         p.path.v1 = i == 1;
         script_recv(s, 1, AT, 100);
         script_send(s, &p);
-        struct rdma_wc wc = expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
-        cr_assert_eq(wc.network, i ? RDMA_NETWORK_IB : RDMA_NETWORK_IPV4);
-        struct roce_av av;
+        struct nornic_wc wc = expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
+        cr_assert_eq(wc.network, i ? NORNIC_NETWORK_IB : NORNIC_NETWORK_IPV4);
+        struct nornic_av av;
         cr_assert_eq(roce_ah_from_wc(s->dev, &wc, s->mem + AT, &av), 0);
         cr_assert_eq(av.sgid_index, i, "the reply is of the same protocol");
     }
-    struct roce_av av = {.dgid = group, .sgid_index = (uint8_t)index, .hop_limit = 1};
-    struct rdma_ah *to;
-    struct rdma_sge sge;
+    struct nornic_av av = {.dgid = group, .sgid_index = (uint8_t)index, .hop_limit = 1};
+    struct nornic_ah *to;
+    struct nornic_sge sge;
     cr_assert_eq(roce_ah_create(s->dev, s->pd, &av, &to), 0);
-    struct rdma_send_wr wr = dgram_wr(s, to, 9, &sge, 64, 32);
+    struct nornic_send_wr wr = dgram_wr(s, to, 9, &sge, 64, 32);
     wr.ud.remote_qpn = 0xffffff;
     script_recv(s, 2, AT, 100);
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
@@ -476,7 +476,7 @@ Test(mcast, CA17_43_groups_in_both_protocols)
     cr_assert_eq(pkt->l3_kind, ROCE_L3_GRH);
     static const uint8_t mac[] = {1, 0, 0x5e, 1, 2, 1};
     cr_assert_arr_eq(pkt->dst_mac.b, mac, 6);
-    cr_assert_eq(expect_wc(s, recv_cq, 2, RDMA_WC_SUCCESS).network, RDMA_NETWORK_IB);
+    cr_assert_eq(expect_wc(s, recv_cq, 2, NORNIC_WC_SUCCESS).network, NORNIC_NETWORK_IB);
     cr_assert_eq(roce_ah_destroy(to), 0);
     cr_assert_eq(roce_qp_detach_mcast(s->qp, &group), 0);
 }

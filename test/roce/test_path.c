@@ -16,9 +16,9 @@ static void begin_again(void)
     alternate = s->from_peer;
     alternate.dst.b[15] = 101;
     alternate.src.b[15] = 102;
-    struct roce_gid gid = {.addr = alternate.dst, .mac = {{2, 0, 0, 0, 1, 1}}};
+    struct nornic_gid gid = {.addr = alternate.dst, .mac = {{2, 0, 0, 0, 1, 1}}};
     cr_assert_eq(roce_dev_gid_add(s->dev, &gid), 1);
-    expect_event(s, ROCE_EVENT_GID_CHANGE);
+    expect_event(s, NORNIC_EVENT_GID_CHANGE);
 }
 
 static void begin(void)
@@ -33,9 +33,9 @@ TestSuite(path, .init = begin, .fini = teardown);
 
 static int load(uint8_t path_mig_state, uint32_t mask)
 {
-    struct roce_qp_attr attr = s->config.attr;
+    struct nornic_qp_attr attr = s->config.attr;
     attr.path_mig_state = path_mig_state;
-    attr.alt_av = (struct roce_av){.dgid = alternate.src, .sgid_index = 1, .hop_limit = 9};
+    attr.alt_av = (struct nornic_av){.dgid = alternate.src, .sgid_index = 1, .hop_limit = 9};
     attr.alt_timeout = 15;
     attr.alt_pkey_index = alt_pkey_index;
     return roce_qp_modify(s->qp, &attr, mask, s->now_ns);
@@ -43,7 +43,7 @@ static int load(uint8_t path_mig_state, uint32_t mask)
 
 static unsigned mig_state(void)
 {
-    struct roce_qp_attr attr;
+    struct nornic_qp_attr attr;
     roce_qp_query(s->qp, &attr, NULL);
     return attr.path_mig_state;
 }
@@ -61,7 +61,7 @@ static void hear(uint32_t i, bool mig_req, const struct roce_path *path)
 
 static void arm(void)
 {
-    cr_assert_eq(load(1, ROCE_QP_ALT_PATH | ROCE_QP_PATH_MIG_STATE), 0);
+    cr_assert_eq(load(1, NORNIC_QP_ALT_PATH | NORNIC_QP_PATH_MIG_STATE), 0);
     cr_assert_eq(mig_state(), 1);
     hear(0, false, &s->from_peer);
     cr_assert_eq(mig_state(), 2);
@@ -71,9 +71,9 @@ static void arm(void)
 
 static void expect_migrated(void)
 {
-    expect_event(s, ROCE_EVENT_PATH_MIG);
+    expect_event(s, NORNIC_EVENT_PATH_MIG);
     cr_assert_eq(mig_state(), 0);
-    struct roce_qp_attr attr;
+    struct nornic_qp_attr attr;
     roce_qp_query(s->qp, &attr, NULL);
     cr_assert_eq(attr.av.sgid_index, 1);
     cr_assert_eq(attr.timeout, 15);
@@ -81,8 +81,8 @@ static void expect_migrated(void)
 
 static void expect_on_alternate(const struct roce_pkt *p)
 {
-    cr_assert(net_addr_equal(&p->src, &alternate.dst));
-    cr_assert(net_addr_equal(&p->dst, &alternate.src));
+    cr_assert(nornic_addr_equal(&p->src, &alternate.dst));
+    cr_assert(nornic_addr_equal(&p->dst, &alternate.src));
     cr_assert_eq(p->hop_limit, 9);
     cr_assert_eq(p->bth.mig_req, 1);
 }
@@ -92,23 +92,23 @@ Test(path, ROCE_QP_33_refused_unless_the_device_offers_it)
 {
     config.path_migration = false;
     begin_again();
-    cr_assert_eq(load(0, ROCE_QP_ALT_PATH), -EINVAL);
-    cr_assert_eq(load(1, ROCE_QP_PATH_MIG_STATE), -EINVAL);
-    cr_assert_eq(load(0, ROCE_QP_PATH_MIG_STATE), 0);
+    cr_assert_eq(load(0, NORNIC_QP_ALT_PATH), -EINVAL);
+    cr_assert_eq(load(1, NORNIC_QP_PATH_MIG_STATE), -EINVAL);
+    cr_assert_eq(load(0, NORNIC_QP_PATH_MIG_STATE), 0);
     expect_no_event(s);
 }
 
 Test(path, rearm_needs_an_alternate_path)
 {
-    cr_assert_eq(load(1, ROCE_QP_PATH_MIG_STATE), -EINVAL);
-    cr_assert_eq(load(0, ROCE_QP_ALT_PATH), 0);
-    cr_assert_eq(load(1, ROCE_QP_PATH_MIG_STATE), 0);
+    cr_assert_eq(load(1, NORNIC_QP_PATH_MIG_STATE), -EINVAL);
+    cr_assert_eq(load(0, NORNIC_QP_ALT_PATH), 0);
+    cr_assert_eq(load(1, NORNIC_QP_PATH_MIG_STATE), 0);
 }
 
 /* covers: ROCE-HDR-2 */
 Test(path, a_peer_that_has_migrated_does_not_arm)
 {
-    cr_assert_eq(load(1, ROCE_QP_ALT_PATH | ROCE_QP_PATH_MIG_STATE), 0);
+    cr_assert_eq(load(1, NORNIC_QP_ALT_PATH | NORNIC_QP_PATH_MIG_STATE), 0);
     hear(0, true, &s->from_peer);
     cr_assert_eq(mig_state(), 1);
 }
@@ -117,7 +117,7 @@ Test(path, a_peer_that_has_migrated_does_not_arm)
 Test(path, a_path_that_does_not_answer_is_left)
 {
     arm();
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
     const struct roce_pkt *first = expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
     cr_assert_eq(first->bth.mig_req, 0);
     cr_assert(script_until_sent(s, SCRIPT_S));
@@ -129,21 +129,21 @@ Test(path, a_path_that_does_not_answer_is_left)
     struct script_pkt p = script_ack_pkt(s, script_sq(s, 0), ROCE_SYNDROME_ACK_UNLIMITED, 1);
     p.path = alternate;
     script_send(s, &p);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
 }
 
 Test(path, the_alternate_path_has_its_own_retries_and_no_third)
 {
     arm();
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
     script_advance(s, 10 * SCRIPT_S);
     expect_migrated();
     unsigned packets = 0;
     while (script_next(s))
         packets++;
     cr_assert_eq(packets, 4, "two tries on each path, not %u", packets);
-    expect_wc(s, send_cq, 1, RDMA_WC_RETRY_EXC_ERR);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_wc(s, send_cq, 1, NORNIC_WC_RETRY_EXC_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
 }
 
 Test(path, a_peer_that_migrates_is_followed)
@@ -163,7 +163,7 @@ Test(path, a_peer_that_migrates_bears_the_p_key_of_the_alternate_path)
     config.num_pkeys = 2;
     begin_again();
     cr_assert_eq(roce_dev_pkey_set(s->dev, 1, 0x9234), 0);
-    expect_event(s, ROCE_EVENT_PKEY_CHANGE);
+    expect_event(s, NORNIC_EVENT_PKEY_CHANGE);
     alt_pkey_index = 1;
     arm();
     hear(1, true, &alternate);
@@ -184,7 +184,7 @@ Test(path, a_peer_that_migrates_bears_the_p_key_of_the_alternate_path)
 Test(path, a_group_is_no_alternate_peer)
 {
     alternate.src.b[12] = 224;
-    cr_assert_eq(load(1, ROCE_QP_ALT_PATH | ROCE_QP_PATH_MIG_STATE), -EINVAL);
+    cr_assert_eq(load(1, NORNIC_QP_ALT_PATH | NORNIC_QP_PATH_MIG_STATE), -EINVAL);
 }
 
 /* covers: ROCE-RX-15 */
@@ -192,7 +192,7 @@ Test(path, the_alternate_path_counts_only_when_armed_and_asked_for)
 {
     hear(0, true, &alternate);
     expect_verdict(s, ROCE_RX_DROP_GID, 1);
-    cr_assert_eq(load(1, ROCE_QP_ALT_PATH | ROCE_QP_PATH_MIG_STATE), 0);
+    cr_assert_eq(load(1, NORNIC_QP_ALT_PATH | NORNIC_QP_PATH_MIG_STATE), 0);
     hear(0, true, &alternate);
     expect_verdict(s, ROCE_RX_DROP_GID, 2);
     arm();
@@ -204,9 +204,9 @@ Test(path, the_alternate_path_counts_only_when_armed_and_asked_for)
 Test(path, the_application_migrates)
 {
     arm();
-    cr_assert_eq(load(0, ROCE_QP_PATH_MIG_STATE), 0);
+    cr_assert_eq(load(0, NORNIC_QP_PATH_MIG_STATE), 0);
     expect_migrated();
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
     expect_on_alternate(expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0)));
 }
 
@@ -215,18 +215,18 @@ Test(path, an_address_that_goes_away_is_a_reason)
     arm();
     cr_assert_eq(roce_dev_gid_remove(s->dev, 0, s->now_ns), 0);
     expect_migrated();
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
 }
 
 Test(path, an_alternate_path_that_is_gone_is_told)
 {
     arm();
     cr_assert_eq(roce_dev_gid_remove(s->dev, 1, s->now_ns), 0);
-    expect_event(s, ROCE_EVENT_GID_CHANGE);
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    expect_event(s, NORNIC_EVENT_GID_CHANGE);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
     script_advance(s, 10 * SCRIPT_S);
-    expect_event(s, ROCE_EVENT_PATH_MIG_ERR);
-    expect_wc(s, send_cq, 1, RDMA_WC_RETRY_EXC_ERR);
+    expect_event(s, NORNIC_EVENT_PATH_MIG_ERR);
+    expect_wc(s, send_cq, 1, NORNIC_WC_RETRY_EXC_ERR);
 }
 
 Test(path, migrated_it_may_be_armed_again)
@@ -234,9 +234,9 @@ Test(path, migrated_it_may_be_armed_again)
     arm();
     hear(1, true, &alternate);
     expect_migrated();
-    struct roce_qp_attr attr = {.path_mig_state = 1,
-                                .alt_av = {.dgid = s->from_peer.src, .sgid_index = 0, .hop_limit = 9}};
-    cr_assert_eq(roce_qp_modify(s->qp, &attr, ROCE_QP_ALT_PATH | ROCE_QP_PATH_MIG_STATE, s->now_ns), 0);
+    struct nornic_qp_attr attr = {.path_mig_state = 1,
+                                  .alt_av = {.dgid = s->from_peer.src, .sgid_index = 0, .hop_limit = 9}};
+    cr_assert_eq(roce_qp_modify(s->qp, &attr, NORNIC_QP_ALT_PATH | NORNIC_QP_PATH_MIG_STATE, s->now_ns), 0);
     hear(2, false, &alternate);
     cr_assert_eq(mig_state(), 2);
 }

@@ -31,7 +31,7 @@ Test(peers, ROCE_INT_18_nothing_that_upsets_a_peer_is_sent)
     p = script_read_pkt(s, script_rq(s, 2), 0, 3000);
     script_send(s, &p);
     for (int op = 0; op < 7; op++)
-        script_post(s, 1, (enum rdma_wr_opcode)op, 0, 8);
+        script_post(s, 1, (enum nornic_wr_opcode)op, 0, 8);
     script_advance(s, 200 * SCRIPT_MS);
     p = script_read_pkt(s, script_rq(s, 5), 0, 64);
     p.reth.rkey ^= 0x100;
@@ -76,21 +76,21 @@ Test(peers, ROCE_INT_8_one_ack_for_256_packets)
 Test(peers, ROCE_INT_9_acks_that_nobody_asked_for)
 {
     for (uint32_t i = 0; i < 3; i++)
-        script_post(s, i, RDMA_WR_RDMA_WRITE, 0, 8);
+        script_post(s, i, NORNIC_WR_RDMA_WRITE, 0, 8);
     script_forget(s);
     ack(2, 1); /* the MSN says nothing */
     for (uint32_t i = 0; i < 3; i++)
-        expect_wc(s, send_cq, i, RDMA_WC_SUCCESS);
+        expect_wc(s, send_cq, i, NORNIC_WC_SUCCESS);
     for (uint32_t i = 0; i < 20; i++)
         ack(2, i);
     expect_nothing(s);
     expect_no_wc(s, send_cq);
-    script_post(s, 9, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 9, NORNIC_WR_RDMA_WRITE, 0, 8);
     expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 3));
     ack(2, 77);
     expect_no_wc(s, send_cq);
     ack(3, 0);
-    expect_wc(s, send_cq, 9, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 9, NORNIC_WC_SUCCESS);
 }
 
 /* rxe says once that a packet is missing; if that is lost, the timer is all there is.
@@ -98,16 +98,16 @@ Test(peers, ROCE_INT_9_acks_that_nobody_asked_for)
 Test(peers, ROCE_INT_11_the_only_nak_is_lost)
 {
     for (uint32_t i = 0; i < 4; i++)
-        script_post(s, i, RDMA_WR_RDMA_WRITE, 0, 8);
+        script_post(s, i, NORNIC_WR_RDMA_WRITE, 0, 8);
     script_forget(s);
     ack(0, 1); /* the second was lost, the NAK for it too, and rxe is silent about the rest */
-    expect_wc(s, send_cq, 0, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 0, NORNIC_WC_SUCCESS);
     cr_assert(script_until_sent(s, 4 * (4096ull << 14)));
     expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 1));
     script_forget(s);
     ack(3, 4);
     for (uint32_t i = 1; i < 4; i++)
-        expect_wc(s, send_cq, i, RDMA_WC_SUCCESS);
+        expect_wc(s, send_cq, i, NORNIC_WC_SUCCESS);
 }
 
 /* rxe repeats for ever when its retry count is 7, at once everything that is unacknowledged, and the same
@@ -134,7 +134,7 @@ Test(peers, ROCE_INT_14_repeats_early_partial_and_for_ever)
     }
     for (unsigned i = 0; i < 2100; i++)
         cr_assert_eq(s->mem[i], 0, "never executed again");
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
 }
 
 /* What is wrong with a request, one peer calls so and another so: rxe 0x63 for a SEND that is too long,
@@ -145,16 +145,17 @@ Test(peers, ROCE_INT_15_each_refusal_ends_the_request)
 {
     static const struct {
         uint8_t syndrome;
-        enum rdma_wc_status status;
-    } naks[] = {{0x61, RDMA_WC_REM_INV_REQ_ERR}, {0x62, RDMA_WC_REM_ACCESS_ERR}, {0x63, RDMA_WC_REM_OP_ERR}};
+        enum nornic_wc_status status;
+    } naks[] = {
+        {0x61, NORNIC_WC_REM_INV_REQ_ERR}, {0x62, NORNIC_WC_REM_ACCESS_ERR}, {0x63, NORNIC_WC_REM_OP_ERR}};
     for (int i = 0; i < 3; i++) {
         renew();
-        script_post(s, 1, RDMA_WR_SEND, 0, 64);
-        script_post(s, 2, RDMA_WR_SEND, 0, 64);
+        script_post(s, 1, NORNIC_WR_SEND, 0, 64);
+        script_post(s, 2, NORNIC_WR_SEND, 0, 64);
         script_ack(s, script_sq(s, 0), naks[i].syndrome, 0);
         expect_wc(s, send_cq, 1, naks[i].status);
-        expect_wc(s, send_cq, 2, RDMA_WC_WR_FLUSH_ERR);
-        expect_state(s, ROCE_QPS_ERR);
+        expect_wc(s, send_cq, 2, NORNIC_WC_WR_FLUSH_ERR);
+        expect_state(s, NORNIC_QPS_ERR);
     }
 }
 
@@ -164,27 +165,27 @@ Test(peers, ROCE_INT_15_each_refusal_ends_the_request)
 Test(peers, ROCE_INT_16_a_send_with_invalidate_fails_in_three_ways)
 {
     for (int way = 0; way < 3; way++) {
-        struct rdma_sge sge;
+        struct nornic_sge sge;
         renew();
-        struct rdma_send_wr wr = script_wr(s, 1, RDMA_WR_SEND_WITH_INV, &sge, 0, 64);
+        struct nornic_send_wr wr = script_wr(s, 1, NORNIC_WR_SEND_WITH_INV, &sge, 0, 64);
         wr.invalidate_rkey = 0x1234;
         cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
         script_pump(s);
         expect_op(s, ROCE_OP_SEND_ONLY_INV, script_sq(s, 0));
         if (way == 2) {
             script_ack(s, script_sq(s, 0), ROCE_SYNDROME_NAK_REM_ACC, 0);
-            expect_wc(s, send_cq, 1, RDMA_WC_REM_ACCESS_ERR);
+            expect_wc(s, send_cq, 1, NORNIC_WC_REM_ACCESS_ERR);
             continue;
         }
         ack(0, (uint32_t)way);
-        expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
-        script_post(s, 2, RDMA_WR_SEND, 0, 64);
+        expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
+        script_post(s, 2, NORNIC_WR_SEND, 0, 64);
         if (way == 0) {
             script_advance(s, 10 * SCRIPT_S);
-            expect_wc(s, send_cq, 2, RDMA_WC_RETRY_EXC_ERR);
+            expect_wc(s, send_cq, 2, NORNIC_WC_RETRY_EXC_ERR);
         } else {
             ack(1, 2);
-            expect_wc(s, send_cq, 2, RDMA_WC_SUCCESS);
+            expect_wc(s, send_cq, 2, NORNIC_WC_SUCCESS);
         }
     }
 }
@@ -195,18 +196,18 @@ Test(peers, ROCE_INT_16_a_send_with_invalidate_fails_in_three_ways)
 Test(peers, ROCE_INT_20_reads_are_answered_one_by_one)
 {
     for (uint32_t i = 0; i < 4; i++)
-        script_post(s, i, RDMA_WR_RDMA_READ, 1024 * i, 1024);
-    script_post(s, 4, RDMA_WR_RDMA_WRITE, 0, 8);
+        script_post(s, i, NORNIC_WR_RDMA_READ, 1024 * i, 1024);
+    script_post(s, 4, NORNIC_WR_RDMA_WRITE, 0, 8);
     for (uint32_t i = 0; i < 4; i++) {
         script_advance(s, 10 * SCRIPT_MS);
         struct script_pkt p =
             script_read_resp_pkt(s, ROCE_OP_READ_RESP_ONLY, script_sq(s, i), i + 1, script_data() + i, 1024);
         script_send(s, &p);
-        expect_wc(s, send_cq, i, RDMA_WC_SUCCESS);
+        expect_wc(s, send_cq, i, NORNIC_WC_SUCCESS);
         expect_no_wc(s, send_cq);
     }
     ack(4, 5);
-    expect_wc(s, send_cq, 4, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 4, NORNIC_WC_SUCCESS);
     cr_assert_eq(roce_qp_counters(s->qp)->retransmitted_pkts, 0);
 }
 
@@ -225,7 +226,7 @@ Test(peers, ROCE_INT_22_repeats_before_the_rnr_wait_is_over)
     script_recv(s, 1, 0, 64);
     script_send(s, &p);
     expect_ack(s, script_rq(s, 0), 1);
-    expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
 }
 
 /* rxe never sends a CNP, honours none, and answers with whatever traffic class and hop limit its own address
@@ -239,10 +240,10 @@ Test(peers, ROCE_INT_4_a_peer_without_congestion_management)
     s->from_peer.traffic_class = 0;
     s->from_peer.hop_limit = 1;
     for (uint32_t i = 0; i < 50; i++) {
-        script_post(s, i, RDMA_WR_RDMA_WRITE, 0, 8);
+        script_post(s, i, NORNIC_WR_RDMA_WRITE, 0, 8);
         cr_assert_eq(expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, i))->tclass, 0x68 | 2);
         ack(i, i + 1);
-        expect_wc(s, send_cq, i, RDMA_WC_SUCCESS);
+        expect_wc(s, send_cq, i, NORNIC_WC_SUCCESS);
     }
     expect_nothing(s);
 }
@@ -255,7 +256,7 @@ Test(peers, ROCE_INT_21_limits_are_not_rounded)
     config.attr.max_rd_atomic = 3;
     renew();
     for (uint32_t i = 0; i < 5; i++)
-        script_post(s, i, RDMA_WR_RDMA_READ, 0, 8);
+        script_post(s, i, NORNIC_WR_RDMA_READ, 0, 8);
     for (uint32_t i = 0; i < 3; i++)
         expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, i));
     expect_nothing(s);
@@ -277,17 +278,17 @@ Test(peers, ROCE_INT_27_errors_of_the_responder)
     p = script_write_pkt(s, ROCE_OP_WRITE_ONLY, script_rq(s, 1), 0, 8, script_data(), 8);
     script_send(s, &p);
     expect_nak(s, script_rq(s, 1), ROCE_SYNDROME_NAK_INV_REQ, 0);
-    expect_wc(s, recv_cq, 1, RDMA_WC_LOC_QP_OP_ERR);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_LOC_QP_OP_ERR);
     expect_no_event(s);
     renew();
     p = script_write_pkt(s, ROCE_OP_WRITE_LAST, script_rq(s, 0), 0, 8, script_data(), 8);
     script_send(s, &p);
-    expect_event(s, ROCE_EVENT_QP_REQ_ERR);
+    expect_event(s, NORNIC_EVENT_QP_REQ_ERR);
     renew();
     p = script_write_pkt(s, ROCE_OP_WRITE_ONLY, script_rq(s, 0), 0, 8, script_data(), 8);
     p.reth.rkey ^= 0x100;
     script_send(s, &p);
-    expect_event(s, ROCE_EVENT_QP_ACCESS_ERR);
+    expect_event(s, NORNIC_EVENT_QP_ACCESS_ERR);
 }
 
 /* rxe looks at QP, addresses and keys before the ICRC, so that its counters of bad keys move on corrupt

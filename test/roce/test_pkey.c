@@ -38,7 +38,7 @@ static bool peer_sends(uint16_t pkey)
     script_send(s, &p);
     if (roce_dev_counters(s->dev)->verdicts[ROCE_RX_DROP_PKEY] != before) {
         expect_nothing(s);
-        expect_state(s, ROCE_QPS_RTS);
+        expect_state(s, NORNIC_QPS_RTS);
         return false;
     }
     expect_ack(s, script_rq(s, taken), taken + 1);
@@ -94,11 +94,11 @@ Test(pkey, ROCE_HDR_5_what_is_no_key_is_refused)
 Test(pkey, ROCE_HDR_5_what_is_sent_carries_the_key_of_the_index)
 {
     cr_assert_eq(roce_dev_pkey_set(s->dev, 2, 0x1234), 0);
-    cr_assert_eq(script_modify(s, ROCE_QPS_SQD, 0), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_SQD, 0), 0);
     s->config.attr.pkey_index = 2;
-    cr_assert_eq(script_modify(s, ROCE_QPS_SQD, ROCE_QP_PKEY_INDEX), 0);
-    cr_assert_eq(script_modify(s, ROCE_QPS_RTS, 0), 0);
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 4);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_SQD, NORNIC_QP_PKEY_INDEX), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, 0), 0);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 4);
     cr_assert_eq(expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0))->bth.pkey, 0x1234);
     struct script_pkt p = script_read_pkt(s, script_rq(s, 0), 0, 8);
     p.bth.pkey = 0x9234;
@@ -115,41 +115,41 @@ Test(pkey, ROCE_HDR_5_what_is_sent_carries_the_key_of_the_index)
 /* covers: ROCE-QP-32, ROCE-QP-10 */
 Test(pkey, an_index_must_name_a_valid_key)
 {
-    struct roce_qp_attr attr;
-    cr_assert_eq(script_modify(s, ROCE_QPS_SQD, 0), 0);
+    struct nornic_qp_attr attr;
+    cr_assert_eq(script_modify(s, NORNIC_QPS_SQD, 0), 0);
     for (uint16_t index = 1; index < KEYS + 3; index++) {
         s->config.attr.pkey_index = index;
-        cr_assert_eq(script_modify(s, ROCE_QPS_SQD, ROCE_QP_PKEY_INDEX), -EINVAL, "%u", index);
+        cr_assert_eq(script_modify(s, NORNIC_QPS_SQD, NORNIC_QP_PKEY_INDEX), -EINVAL, "%u", index);
     }
     s->config.attr.pkey_index = UINT16_MAX;
-    cr_assert_eq(script_modify(s, ROCE_QPS_SQD, ROCE_QP_PKEY_INDEX), -EINVAL);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_SQD, NORNIC_QP_PKEY_INDEX), -EINVAL);
     roce_qp_query(s->qp, &attr, NULL);
     cr_assert_eq(attr.pkey_index, 0, "a failed modify changes nothing");
     cr_assert_eq(roce_dev_pkey_set(s->dev, 3, 0x0001), 0);
     s->config.attr.pkey_index = 3;
-    cr_assert_eq(script_modify(s, ROCE_QPS_SQD, ROCE_QP_PKEY_INDEX), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_SQD, NORNIC_QP_PKEY_INDEX), 0);
 }
 
 /* A QP whose key is gone keeps its state; it takes nothing, and no packet with an invalid key leaves. */
 Test(pkey, ROCE_HDR_5_a_key_cleared_under_a_qp)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 4);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 4);
     expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
     cr_assert_eq(roce_dev_pkey_set(s->dev, 0, 0), 0);
     cr_assert(!peer_sends(0xffff));
     cr_assert(!peer_sends(0x0000));
     cr_assert(!peer_sends(0x8000));
-    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 4);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 4);
     script_advance(s, 200 * SCRIPT_MS); /* the ack timer fires, and nothing is repeated */
     expect_nothing(s);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
     cr_assert_eq(roce_dev_pkey_set(s->dev, 0, 0xffff), 0);
     script_pump(s);
     expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
     expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 1));
     ack(1, 2);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
-    expect_wc(s, send_cq, 2, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
+    expect_wc(s, send_cq, 2, NORNIC_WC_SUCCESS);
     cr_assert(peer_sends(0xffff));
 }
 
@@ -157,13 +157,13 @@ Test(pkey, ROCE_HDR_5_a_key_cleared_under_a_qp)
  * covers: ROCE-RC-47 */
 Test(pkey, a_cleared_key_exhausts_the_retries)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 4);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 4);
     script_forget(s);
     cr_assert_eq(roce_dev_pkey_set(s->dev, 0, 0), 0);
     script_advance(s, 10 * SCRIPT_S);
     expect_nothing(s);
-    expect_wc(s, send_cq, 1, RDMA_WC_RETRY_EXC_ERR);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_wc(s, send_cq, 1, NORNIC_WC_RETRY_EXC_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
 }
 
 /* covers: ROCE-RX-17 */
@@ -188,7 +188,7 @@ Test(pkey, ROCE_EV_10_pkey_change)
     cr_assert_eq(roce_dev_pkey_set(s->dev, 1, 0x9234), 0);
     cr_assert_eq(roce_dev_pkey_set(s->dev, 1, 0x9234), 0);
     cr_assert_eq(s->event_count - s->event_read, 1);
-    cr_assert_eq(s->events[s->event_read].type, ROCE_EVENT_PKEY_CHANGE);
+    cr_assert_eq(s->events[s->event_read].type, NORNIC_EVENT_PKEY_CHANGE);
     cr_assert_null(s->events[s->event_read].qp);
     cr_assert_eq(roce_dev_pkey_set(s->dev, 1, 0), 0);
     cr_assert_eq(s->event_count - s->event_read, 2);

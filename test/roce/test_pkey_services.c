@@ -10,12 +10,12 @@
 #define AT   4096u
 #define KEYS 3u
 
-static void start(enum roce_qp_type t)
+static void start(enum nornic_qp_type t)
 {
     config = script_defaults();
     config.num_pkeys = KEYS;
     config.type = type = t;
-    if (t == ROCE_QPT_UD || t == ROCE_QPT_GSI) {
+    if (t == NORNIC_QPT_UD || t == NORNIC_QPT_GSI) {
         renew();
     } else {
         s = script_new(&config);
@@ -26,7 +26,7 @@ static void start(enum roce_qp_type t)
 
 static void stop(void)
 {
-    if (type == ROCE_QPT_UD || type == ROCE_QPT_GSI)
+    if (type == NORNIC_QPT_UD || type == NORNIC_QPT_GSI)
         teardown();
     else
         script_free(s);
@@ -34,7 +34,7 @@ static void stop(void)
 
 static bool datagram(void)
 {
-    return type == ROCE_QPT_UD || type == ROCE_QPT_GSI;
+    return type == NORNIC_QPT_UD || type == NORNIC_QPT_GSI;
 }
 
 /* Whether the QP takes a packet with this key, and whether the port counts it if not. */
@@ -48,13 +48,13 @@ static bool takes(uint16_t pkey)
     p.bth.pkey = pkey;
     script_send(s, &p);
     script_forget(s);
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     bool taken = rdma_cq_poll(s->recv_cq, &wc, 1) == 1;
     psn += taken;
     if (taken)
-        cr_assert_eq(wc.status, RDMA_WC_SUCCESS);
+        cr_assert_eq(wc.status, NORNIC_WC_SUCCESS);
     cr_assert_eq(roce_dev_counters(s->dev)->verdicts[ROCE_RX_DROP_PKEY] - before, !taken);
-    cr_assert_eq(roce_qp_state(s->qp), ROCE_QPS_RTS);
+    cr_assert_eq(roce_qp_state(s->qp), NORNIC_QPS_RTS);
     return taken;
 }
 
@@ -68,15 +68,15 @@ static const struct {
     {0x8001, 0x8000, false}, {0x0001, 0x0000, false},
 };
 
-static enum roce_qp_type types[] = {ROCE_QPT_RC, ROCE_QPT_UC, ROCE_QPT_UD, ROCE_QPT_GSI};
+static enum nornic_qp_type types[] = {NORNIC_QPT_RC, NORNIC_QPT_UC, NORNIC_QPT_UD, NORNIC_QPT_GSI};
 
 ParameterizedTestParameters(pkey_services, ROCE_HDR_5_every_pair_of_memberships)
 {
-    return cr_make_param_array(enum roce_qp_type, types, 4);
+    return cr_make_param_array(enum nornic_qp_type, types, 4);
 }
 
 /* covers: ROCE-HDR-5, ROCE-RX-17 */
-ParameterizedTest(enum roce_qp_type *t, pkey_services, ROCE_HDR_5_every_pair_of_memberships)
+ParameterizedTest(enum nornic_qp_type *t, pkey_services, ROCE_HDR_5_every_pair_of_memberships)
 {
     start(*t);
     for (unsigned i = 0; i < array_len(pairs); i++) {
@@ -89,22 +89,22 @@ ParameterizedTest(enum roce_qp_type *t, pkey_services, ROCE_HDR_5_every_pair_of_
 
 ParameterizedTestParameters(pkey_services, ROCE_RX_17_which_entries_count)
 {
-    return cr_make_param_array(enum roce_qp_type, types, 4);
+    return cr_make_param_array(enum nornic_qp_type, types, 4);
 }
 
 /* A QP takes the key of its index only; QP1 takes that of any entry. A cleared entry takes nothing.
  * covers: ROCE-RX-17, ROCE-HDR-5 */
-ParameterizedTest(enum roce_qp_type *t, pkey_services, ROCE_RX_17_which_entries_count)
+ParameterizedTest(enum nornic_qp_type *t, pkey_services, ROCE_RX_17_which_entries_count)
 {
     start(*t);
     cr_assert_eq(roce_dev_pkey_set(s->dev, 1, 0x9234), 0);
-    cr_assert_eq(takes(0x9234), type == ROCE_QPT_GSI);
+    cr_assert_eq(takes(0x9234), type == NORNIC_QPT_GSI);
     cr_assert(takes(0xffff));
     cr_assert_eq(roce_dev_pkey_set(s->dev, 0, 0), 0);
     cr_assert_eq(takes(0xffff), false);
     cr_assert_eq(takes(0x0000), false);
     cr_assert_eq(takes(0x8000), false);
-    cr_assert_eq(takes(0x1234), type == ROCE_QPT_GSI);
+    cr_assert_eq(takes(0x1234), type == NORNIC_QPT_GSI);
     cr_assert_eq(roce_dev_pkey_set(s->dev, 1, 0), 0);
     cr_assert_eq(takes(0x9234), false);
     cr_assert_eq(takes(0x0000), false);
@@ -113,18 +113,19 @@ ParameterizedTest(enum roce_qp_type *t, pkey_services, ROCE_RX_17_which_entries_
 
 ParameterizedTestParameters(pkey_services, ROCE_HDR_5_nothing_leaves_with_a_cleared_key)
 {
-    return cr_make_param_array(enum roce_qp_type, types, 3); /* each send of QP1 names its own: test_gsi.c */
+    return cr_make_param_array(enum nornic_qp_type, types,
+                               3); /* each send of QP1 names its own: test_gsi.c */
 }
 
 /* covers: ROCE-HDR-5 */
-ParameterizedTest(enum roce_qp_type *t, pkey_services, ROCE_HDR_5_nothing_leaves_with_a_cleared_key)
+ParameterizedTest(enum nornic_qp_type *t, pkey_services, ROCE_HDR_5_nothing_leaves_with_a_cleared_key)
 {
     start(*t);
     cr_assert_eq(roce_dev_pkey_set(s->dev, 0, 0), 0);
     if (datagram())
         dgram_post(s, ah, 1, 0, 64);
     else
-        script_post(s, 1, RDMA_WR_SEND, 0, 64);
+        script_post(s, 1, NORNIC_WR_SEND, 0, 64);
     cr_assert_null(script_next(s));
     expect_no_wc(s, send_cq);
     cr_assert_eq(roce_dev_pkey_set(s->dev, 0, 0x1234), 0);
@@ -132,7 +133,7 @@ ParameterizedTest(enum roce_qp_type *t, pkey_services, ROCE_HDR_5_nothing_leaves
     const struct roce_pkt *pkt = script_next(s);
     cr_assert_not_null(pkt);
     cr_assert_eq(pkt->bth.pkey, 0x1234);
-    if (type != ROCE_QPT_RC)
-        expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    if (type != NORNIC_QPT_RC)
+        expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
     stop();
 }

@@ -14,7 +14,7 @@ TestSuite(requester_emit, .init = setup, .fini = teardown);
 Test(requester_emit, ROCE_RC_1_a_write_takes_a_psn_a_packet)
 {
     static const enum roce_op ops[] = {ROCE_OP_WRITE_FIRST, ROCE_OP_WRITE_MIDDLE, ROCE_OP_WRITE_LAST};
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 100, 3001);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 100, 3001);
     for (uint32_t i = 0; i < 3; i++) {
         const struct roce_pkt *p = expect_op(s, ops[i], script_sq(s, i));
         cr_assert_eq(p->payload_bytes, i < 2 ? 1024 : 953);
@@ -27,7 +27,7 @@ Test(requester_emit, ROCE_RC_1_a_write_takes_a_psn_a_packet)
         cr_assert_eq(p->bth.pkey, 0xffff);
         cr_assert_eq(p->bth.se, 0);
     }
-    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 1);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 1);
     expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 3));
     expect_nothing(s);
 }
@@ -37,7 +37,7 @@ Test(requester_emit, ROCE_HDR_3_pad_bytes_are_zero)
     memset(s->mem, 0xff, 64);
     for (uint32_t len = 1; len <= 4; len++) {
         static const uint8_t zero[3];
-        script_post(s, len, RDMA_WR_SEND, 0, len);
+        script_post(s, len, NORNIC_WR_SEND, 0, len);
         const struct roce_pkt *p = expect_op(s, ROCE_OP_SEND_ONLY, script_sq(s, len - 1));
         cr_assert_eq(p->bth.pad_count, 4 - len);
         cr_assert_arr_eq(p->payload + len, zero, 4 - len);
@@ -52,7 +52,7 @@ Test(requester_emit, ROCE_OPC_3_the_last_packet_is_never_empty)
     } rows[] = {{0, 1}, {1, 1}, {1023, 1}, {1024, 1}, {1025, 2}, {2048, 2}, {2049, 3}, {10240, 10}};
     for (unsigned row = 0; row < array_len(rows); row++) {
         renew();
-        script_post(s, 1, RDMA_WR_SEND, 7, rows[row].len);
+        script_post(s, 1, NORNIC_WR_SEND, 7, rows[row].len);
         uint32_t sum = 0;
         for (uint32_t i = 0; i < rows[row].packets; i++) {
             enum roce_op op = rows[row].packets == 1       ? ROCE_OP_SEND_ONLY
@@ -72,20 +72,20 @@ Test(requester_emit, ROCE_OPC_3_the_last_packet_is_never_empty)
 Test(requester_emit, each_opcode_has_its_headers)
 {
     static const struct {
-        enum rdma_wr_opcode wr;
+        enum nornic_wr_opcode wr;
         enum roce_op first, last, only;
     } rows[] = {
-        {RDMA_WR_SEND, ROCE_OP_SEND_FIRST, ROCE_OP_SEND_LAST, ROCE_OP_SEND_ONLY},
-        {RDMA_WR_SEND_WITH_IMM, ROCE_OP_SEND_FIRST, ROCE_OP_SEND_LAST_IMM, ROCE_OP_SEND_ONLY_IMM},
-        {RDMA_WR_RDMA_WRITE, ROCE_OP_WRITE_FIRST, ROCE_OP_WRITE_LAST, ROCE_OP_WRITE_ONLY},
-        {RDMA_WR_RDMA_WRITE_WITH_IMM, ROCE_OP_WRITE_FIRST, ROCE_OP_WRITE_LAST_IMM, ROCE_OP_WRITE_ONLY_IMM}};
+        {NORNIC_WR_SEND, ROCE_OP_SEND_FIRST, ROCE_OP_SEND_LAST, ROCE_OP_SEND_ONLY},
+        {NORNIC_WR_SEND_WITH_IMM, ROCE_OP_SEND_FIRST, ROCE_OP_SEND_LAST_IMM, ROCE_OP_SEND_ONLY_IMM},
+        {NORNIC_WR_RDMA_WRITE, ROCE_OP_WRITE_FIRST, ROCE_OP_WRITE_LAST, ROCE_OP_WRITE_ONLY},
+        {NORNIC_WR_RDMA_WRITE_WITH_IMM, ROCE_OP_WRITE_FIRST, ROCE_OP_WRITE_LAST_IMM, ROCE_OP_WRITE_ONLY_IMM}};
     for (unsigned row = 0; row < 4; row++)
         for (int solicited = 0; solicited < 2; solicited++) {
             renew();
-            struct rdma_sge sge;
-            struct rdma_send_wr wr = script_wr(s, 1, rows[row].wr, &sge, 0, 1500);
+            struct nornic_sge sge;
+            struct nornic_send_wr wr = script_wr(s, 1, rows[row].wr, &sge, 0, 1500);
             memcpy(&wr.imm_data, "\xde\xad\xbe\xef", 4);
-            wr.send_flags |= solicited ? RDMA_SEND_SOLICITED : 0;
+            wr.send_flags |= solicited ? NORNIC_SEND_SOLICITED : 0;
             cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
             script_pump(s);
             const struct roce_pkt *first = expect_op(s, rows[row].first, script_sq(s, 0));
@@ -95,11 +95,12 @@ Test(requester_emit, each_opcode_has_its_headers)
             cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
             script_pump(s);
             const struct roce_pkt *only = expect_op(s, rows[row].only, script_sq(s, 2));
-            bool imm = rows[row].wr == RDMA_WR_SEND_WITH_IMM || rows[row].wr == RDMA_WR_RDMA_WRITE_WITH_IMM;
+            bool imm =
+                rows[row].wr == NORNIC_WR_SEND_WITH_IMM || rows[row].wr == NORNIC_WR_RDMA_WRITE_WITH_IMM;
             cr_assert_eq(memcmp(last->immdt.imm_data, imm ? "\xde\xad\xbe\xef" : "\0\0\0", 4), 0);
             cr_assert_eq(memcmp(only->immdt.imm_data, imm ? "\xde\xad\xbe\xef" : "\0\0\0", 4), 0);
             /* ROCE-RC-11; a plain WRITE has no receive that could be solicited */
-            bool se = solicited && rows[row].wr != RDMA_WR_RDMA_WRITE;
+            bool se = solicited && rows[row].wr != NORNIC_WR_RDMA_WRITE;
             cr_assert_eq(first->bth.se, 0);
             cr_assert_eq(last->bth.se, se, "row %u", row);
             cr_assert_eq(only->bth.se, se, "row %u", row);
@@ -114,7 +115,7 @@ Test(requester_emit, ROCE_RC_2_a_read_takes_a_psn_a_response)
     } rows[] = {{0, 1}, {1, 1}, {1024, 1}, {1025, 2}, {3001, 3}, {65536, 64}};
     for (unsigned row = 0; row < array_len(rows); row++) {
         renew();
-        script_post(s, 1, RDMA_WR_RDMA_READ, 0, rows[row].len);
+        script_post(s, 1, NORNIC_WR_RDMA_READ, 0, rows[row].len);
         const struct roce_pkt *p = expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 0));
         cr_assert_eq(p->reth.dma_len, rows[row].len);
         cr_assert_eq(p->payload_bytes, 0);
@@ -123,7 +124,7 @@ Test(requester_emit, ROCE_RC_2_a_read_takes_a_psn_a_response)
             cr_assert_eq(p->reth.va, SCRIPT_PEER_VA);
             cr_assert_eq(p->reth.rkey, SCRIPT_PEER_RKEY);
         }
-        script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 1);
+        script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 1);
         expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, rows[row].psns));
     }
 }
@@ -131,11 +132,11 @@ Test(requester_emit, ROCE_RC_2_a_read_takes_a_psn_a_response)
 /* covers: ROCE-RC-3, ROCE-HDR-11 */
 Test(requester_emit, ROCE_RC_3_an_atomic_takes_one_psn)
 {
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = script_wr(s, 1, RDMA_WR_ATOMIC_FETCH_AND_ADD, &sge, 0, 8);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = script_wr(s, 1, NORNIC_WR_ATOMIC_FETCH_AND_ADD, &sge, 0, 8);
     wr.compare_add = UINT64_C(0x1122334455667788);
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
-    wr.opcode = RDMA_WR_ATOMIC_CMP_AND_SWP;
+    wr.opcode = NORNIC_WR_ATOMIC_CMP_AND_SWP;
     wr.swap = 99;
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
     script_pump(s);
@@ -155,7 +156,7 @@ Test(requester_emit, ROCE_RC_4_the_window_holds)
 {
     config.window_pkts = 8;
     renew();
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 20 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 20 * 1024);
     uint32_t sent = 0;
     while (sent < 20) {
         const struct roce_pkt *p, *last = NULL;
@@ -167,13 +168,13 @@ Test(requester_emit, ROCE_RC_4_the_window_holds)
         cr_assert_eq(last->bth.ack_req, 1, "the packet after which the window stops it asks for an ACK");
         ack(sent - 1, sent == 20);
     }
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
     expect_nothing(s);
 }
 
 Test(requester_emit, ROCE_RC_12_who_asks_for_an_ack)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 200 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 200 * 1024);
     uint32_t silent = 0, count = 0;
     const struct roce_pkt *p;
     while ((p = script_next(s))) {
@@ -183,19 +184,19 @@ Test(requester_emit, ROCE_RC_12_who_asks_for_an_ack)
     }
     cr_assert_eq(count, 200);
     cr_assert_eq(silent, 0, "the last packet asks");
-    script_post(s, 2, RDMA_WR_SEND, 0, 4);
+    script_post(s, 2, NORNIC_WR_SEND, 0, 4);
     cr_assert_eq(script_next(s)->bth.ack_req, 1);
-    script_post(s, 3, RDMA_WR_RDMA_READ, 0, 4);
+    script_post(s, 3, NORNIC_WR_RDMA_READ, 0, 4);
     cr_assert_eq(script_next(s)->bth.ack_req, 1);
-    script_post(s, 4, RDMA_WR_ATOMIC_FETCH_AND_ADD, 0, 8);
+    script_post(s, 4, NORNIC_WR_ATOMIC_FETCH_AND_ADD, 0, 8);
     cr_assert_eq(script_next(s)->bth.ack_req, 1);
 }
 
 Test(requester_emit, ROCE_RC_10_in_posting_order_over_the_wrap)
 {
     for (uint64_t i = 0; i < 20; i++) {
-        struct rdma_sge sge;
-        struct rdma_send_wr wr = script_wr(s, i, RDMA_WR_RDMA_WRITE, &sge, 0, i % 3 == 0 ? 2048 : 4);
+        struct nornic_sge sge;
+        struct nornic_send_wr wr = script_wr(s, i, NORNIC_WR_RDMA_WRITE, &sge, 0, i % 3 == 0 ? 2048 : 4);
         wr.remote_addr = i;
         cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
     }
@@ -217,10 +218,10 @@ Test(requester_emit, ROCE_RC_13_outstanding_reads_and_atomics)
 {
     config.attr.max_rd_atomic = 2;
     renew();
-    script_post(s, 1, RDMA_WR_RDMA_READ, 0, 8);
-    script_post(s, 2, RDMA_WR_ATOMIC_FETCH_AND_ADD, 8, 8);
-    script_post(s, 3, RDMA_WR_RDMA_READ, 16, 8);
-    script_post(s, 4, RDMA_WR_RDMA_WRITE, 0, 4);
+    script_post(s, 1, NORNIC_WR_RDMA_READ, 0, 8);
+    script_post(s, 2, NORNIC_WR_ATOMIC_FETCH_AND_ADD, 8, 8);
+    script_post(s, 3, NORNIC_WR_RDMA_READ, 16, 8);
+    script_post(s, 4, NORNIC_WR_RDMA_WRITE, 0, 4);
     expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 0));
     expect_op(s, ROCE_OP_FETCH_ADD, script_sq(s, 1));
     expect_nothing(s); /* the third waits, and the WRITE behind it */
@@ -229,7 +230,7 @@ Test(requester_emit, ROCE_RC_13_outstanding_reads_and_atomics)
     script_send(s, &p);
     expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 2));
     expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 3));
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
     cr_assert_arr_eq(s->mem, script_data(), 8);
 }
 
@@ -237,8 +238,8 @@ Test(requester_emit, ROCE_RC_13_a_retransmitted_one_does_not_count_twice)
 {
     config.attr.max_rd_atomic = 1;
     renew();
-    script_post(s, 1, RDMA_WR_RDMA_READ, 0, 8);
-    script_post(s, 2, RDMA_WR_RDMA_READ, 8, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_READ, 0, 8);
+    script_post(s, 2, NORNIC_WR_RDMA_READ, 8, 8);
     expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 0));
     expect_nothing(s);
     for (int i = 0; i < 3; i++)
@@ -250,20 +251,20 @@ Test(requester_emit, ROCE_RC_13_a_retransmitted_one_does_not_count_twice)
     expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 1));
     p = script_read_resp_pkt(s, ROCE_OP_READ_RESP_ONLY, script_sq(s, 1), 2, script_data(), 8);
     script_send(s, &p);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
-    expect_wc(s, send_cq, 2, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
+    expect_wc(s, send_cq, 2, NORNIC_WC_SUCCESS);
 }
 
 Test(requester_emit, ROCE_RC_14_a_fence_waits_for_reads_and_atomics)
 {
-    script_post(s, 1, RDMA_WR_RDMA_READ, 0, 8);
-    script_post(s, 2, RDMA_WR_ATOMIC_FETCH_AND_ADD, 8, 8);
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = script_wr(s, 3, RDMA_WR_RDMA_WRITE, &sge, 0, 4);
-    wr.send_flags |= RDMA_SEND_FENCE;
+    script_post(s, 1, NORNIC_WR_RDMA_READ, 0, 8);
+    script_post(s, 2, NORNIC_WR_ATOMIC_FETCH_AND_ADD, 8, 8);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = script_wr(s, 3, NORNIC_WR_RDMA_WRITE, &sge, 0, 4);
+    wr.send_flags |= NORNIC_SEND_FENCE;
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
     script_pump(s);
-    script_post(s, 4, RDMA_WR_RDMA_WRITE, 0, 4);
+    script_post(s, 4, NORNIC_WR_RDMA_WRITE, 0, 4);
     expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 0));
     expect_op(s, ROCE_OP_FETCH_ADD, script_sq(s, 1));
     expect_nothing(s);
@@ -280,10 +281,10 @@ Test(requester_emit, ROCE_RC_14_a_fence_waits_for_reads_and_atomics)
 
 Test(requester_emit, ROCE_RC_14_a_fence_does_not_wait_for_writes)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = script_wr(s, 2, RDMA_WR_RDMA_WRITE, &sge, 0, 4);
-    wr.send_flags |= RDMA_SEND_FENCE;
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = script_wr(s, 2, NORNIC_WR_RDMA_WRITE, &sge, 0, 4);
+    wr.send_flags |= NORNIC_SEND_FENCE;
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
     script_pump(s);
     expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
@@ -292,8 +293,8 @@ Test(requester_emit, ROCE_RC_14_a_fence_does_not_wait_for_writes)
 
 Test(requester_emit, ROCE_RC_15_without_a_fence_nothing_waits)
 {
-    script_post(s, 1, RDMA_WR_RDMA_READ, 0, 3000);
-    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 4);
+    script_post(s, 1, NORNIC_WR_RDMA_READ, 0, 3000);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 4);
     expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 0));
     expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 3));
 }
@@ -301,9 +302,9 @@ Test(requester_emit, ROCE_RC_15_without_a_fence_nothing_waits)
 /* covers: ROCE-RC-6, ROCE-RC-45 */
 Test(requester_emit, ROCE_RC_6_what_is_sent_again_is_the_same)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 3, 2500);
-    script_post(s, 2, RDMA_WR_ATOMIC_CMP_AND_SWP, 8000, 8);
-    script_post(s, 3, RDMA_WR_RDMA_READ, 9000, 2500);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 3, 2500);
+    script_post(s, 2, NORNIC_WR_ATOMIC_CMP_AND_SWP, 8000, 8);
+    script_post(s, 3, NORNIC_WR_RDMA_READ, 9000, 2500);
     cr_assert_eq(s->out_count, 5);
     script_forget(s);
     script_ack(s, script_sq(s, 0), ROCE_SYNDROME_NAK_PSN_SEQ, 0);
@@ -325,8 +326,8 @@ Test(requester_emit, ROCE_RC_6_what_is_sent_again_is_the_same)
 /* covers: ROCE-FRM-44, ROCE-FRM-45 */
 Test(requester_emit, ROCE_FRM_44_one_source_port)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 5000);
-    script_post(s, 2, RDMA_WR_RDMA_READ, 0, 5000);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 5000);
+    script_post(s, 2, NORNIC_WR_RDMA_READ, 0, 5000);
     uint16_t port = roce_flow_src_port(0, roce_qp_num(s->qp), SCRIPT_PEER_QPN);
     const struct roce_pkt *p;
     while ((p = script_next(s)))
@@ -341,20 +342,20 @@ Test(requester_emit, ROCE_RC_4_a_read_of_2_gib_takes_half_of_the_sequence_number
         mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mem == MAP_FAILED)
         cr_skip("no 2 GiB of address space");
-    config.attr.path_mtu = ROCE_MTU_256;
+    config.attr.path_mtu = NORNIC_MTU_256;
     renew();
     struct rdma_mr *mr;
-    cr_assert_eq(rdma_mr_reg(s->pd, mem, len, RDMA_ACCESS_LOCAL_WRITE, &mr), 0);
-    struct rdma_sge sge = {(uintptr_t)mem, (uint32_t)len, mr->lkey};
-    struct rdma_send_wr wr = {.wr_id = 1,
-                              .sg_list = &sge,
-                              .num_sge = 1,
-                              .opcode = RDMA_WR_RDMA_READ,
-                              .remote_addr = SCRIPT_PEER_VA,
-                              .rkey = SCRIPT_PEER_RKEY};
+    cr_assert_eq(rdma_mr_reg(s->pd, mem, len, NORNIC_ACCESS_LOCAL_WRITE, &mr), 0);
+    struct nornic_sge sge = {(uintptr_t)mem, (uint32_t)len, mr->lkey};
+    struct nornic_send_wr wr = {.wr_id = 1,
+                                .sg_list = &sge,
+                                .num_sge = 1,
+                                .opcode = NORNIC_WR_RDMA_READ,
+                                .remote_addr = SCRIPT_PEER_VA,
+                                .rkey = SCRIPT_PEER_RKEY};
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
     script_pump(s);
-    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 8);
     const struct roce_pkt *p = expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 0));
     cr_assert_eq(p->reth.dma_len, len);
     expect_nothing(s); /* 2^23 PSNs are outstanding: no more */
@@ -371,7 +372,7 @@ Test(requester_emit, ROCE_RC_4_a_read_of_2_gib_takes_half_of_the_sequence_number
     cr_assert_eq(p->bth.psn, script_sq(s, 1));
     cr_assert_eq(p->reth.va, SCRIPT_PEER_VA + 256);
     cr_assert_eq(p->reth.dma_len, len - 256);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
     rdma_mr_dereg(mr);
     munmap(mem, len);
 }
@@ -383,7 +384,7 @@ Test(requester_emit, ROCE_FRM_12_the_address_vector_shows_on_the_wire)
     config.attr.av.hop_limit = 1;
     config.attr.av.flow_label = 0x12345;
     renew();
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
     const struct roce_pkt *p = expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
     cr_assert_eq(p->tclass, 0x68);
     cr_assert_eq(p->hop_limit, 1);
@@ -391,7 +392,7 @@ Test(requester_emit, ROCE_FRM_12_the_address_vector_shows_on_the_wire)
     cr_assert_eq(p->src_port, roce_flow_src_port(0x12345, roce_qp_num(s->qp), SCRIPT_PEER_QPN));
     config.attr.av.traffic_class = 0x6b; /* ECN 00 without congestion management, whatever is asked for */
     renew();
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
     p = expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
     cr_assert_eq(p->tclass, 0x68);
 }
@@ -403,7 +404,7 @@ Test(requester_emit, ROCE_FRM_32_the_address_vector_shows_on_ipv6)
     config.attr.av.traffic_class = 0x6b;
     config.attr.av.hop_limit = 255;
     renew();
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
     const struct roce_pkt *p = expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
     cr_assert_eq(p->l3_kind, ROCE_L3_IPV6);
     cr_assert_eq(p->tclass, 0x68);

@@ -19,8 +19,8 @@ static uint64_t tr_ns(uint8_t t)
 
 Test(requester_loss, ROCE_RC_41_between_tr_and_4_tr)
 {
-    static const enum rdma_wr_opcode ops[] = {RDMA_WR_RDMA_WRITE, RDMA_WR_SEND, RDMA_WR_RDMA_READ,
-                                              RDMA_WR_ATOMIC_FETCH_AND_ADD};
+    static const enum nornic_wr_opcode ops[] = {NORNIC_WR_RDMA_WRITE, NORNIC_WR_SEND, NORNIC_WR_RDMA_READ,
+                                                NORNIC_WR_ATOMIC_FETCH_AND_ADD};
     for (uint8_t t = 1; t < 32; t++) {
         config.attr.timeout = t;
         renew();
@@ -40,7 +40,7 @@ Test(requester_loss, ROCE_RC_41_between_tr_and_4_tr)
 
 Test(requester_loss, ROCE_RC_41_it_repeats_between_tr_and_4_tr)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
     expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
     uint64_t last_ns = script_last_ns(s);
     for (int i = 0; i < 7; i++) {
@@ -56,7 +56,7 @@ Test(requester_loss, ROCE_RC_41_it_repeats_between_tr_and_4_tr)
 Test(requester_loss, ROCE_RC_41_timeouts_in_a_row_come_slower)
 {
     static const unsigned waits[] = {1, 2, 4, 4, 4, 4, 4};
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
     script_forget(s);
     for (int i = 0; i < 7; i++) {
         script_advance(s, waits[i] * tr_ns(14) - 1);
@@ -65,7 +65,7 @@ Test(requester_loss, ROCE_RC_41_timeouts_in_a_row_come_slower)
         expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
     }
     ack(0, 1);
-    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 8);
     script_forget(s);
     script_advance(s, tr_ns(14)); /* progress: as fast as ever */
     expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 1));
@@ -75,7 +75,7 @@ Test(requester_loss, ROCE_RC_41_zero_is_never)
 {
     config.attr.timeout = 0;
     renew();
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
     script_forget(s);
     cr_assert_eq(roce_dev_deadline_ns(s->dev), NET_TIME_NONE);
     script_advance(s, 100000 * SCRIPT_S);
@@ -85,7 +85,7 @@ Test(requester_loss, ROCE_RC_41_zero_is_never)
 
 Test(requester_loss, ROCE_RC_41_progress_starts_it_anew)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8 * 1024);
     script_forget(s);
     for (uint32_t i = 0; i < 7; i++) {
         script_advance(s, tr_ns(14) - SCRIPT_US);
@@ -100,7 +100,7 @@ Test(requester_loss, ROCE_RC_41_progress_starts_it_anew)
 
 Test(requester_loss, ROCE_RC_41_it_stops_with_the_last_acknowledgement)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
     script_forget(s);
     ack(0, 1);
     script_advance(s, 100 * SCRIPT_S);
@@ -112,11 +112,11 @@ Test(requester_loss, ROCE_RC_41_it_stops_with_the_last_acknowledgement)
 /* New requests are no progress: they must not put the timeout of the old ones off. */
 Test(requester_loss, ROCE_RC_41_sending_more_does_not_put_it_off)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
     uint64_t sent_ns = s->now_ns;
     for (uint64_t i = 0; s->now_ns < sent_ns + 4 * tr_ns(14); i++) {
         script_advance(s, tr_ns(14) / 4);
-        script_post(s, 10 + i, RDMA_WR_RDMA_WRITE, 0, 8);
+        script_post(s, 10 + i, NORNIC_WR_RDMA_WRITE, 0, 8);
     }
     expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
     const struct roce_pkt *p;
@@ -128,9 +128,9 @@ Test(requester_loss, ROCE_RC_41_sending_more_does_not_put_it_off)
 /* The same with a peer that repeats an old ACK. */
 Test(requester_loss, ROCE_RC_41_duplicate_acks_do_not_put_it_off)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
     ack(0, 1);
-    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 8);
     script_forget(s);
     for (int i = 0; i < 16 && s->out_read == s->out_count; i++) {
         script_advance(s, tr_ns(14) / 4);
@@ -141,8 +141,8 @@ Test(requester_loss, ROCE_RC_41_duplicate_acks_do_not_put_it_off)
 
 Test(requester_loss, ROCE_RC_42_a_timeout_goes_back_to_una)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 4096);
-    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 4);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 4096);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 4);
     script_forget(s);
     ack(1, 0);
     expect_nothing(s);
@@ -157,11 +157,11 @@ Test(requester_loss, ROCE_RC_42_a_timeout_goes_back_to_una)
 /* covers: ROCE-RC-42, ROCE-RC-43 */
 Test(requester_loss, ROCE_RC_43_a_nak_acknowledges_what_is_before_it)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 2048);
-    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 3072);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 2048);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 3072);
     script_forget(s);
     nak(3, ROCE_SYNDROME_NAK_PSN_SEQ);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
     expect_no_wc(s, send_cq);
     expect_op(s, ROCE_OP_WRITE_MIDDLE, script_sq(s, 3));
     expect_op(s, ROCE_OP_WRITE_LAST, script_sq(s, 4));
@@ -171,7 +171,7 @@ Test(requester_loss, ROCE_RC_43_a_nak_acknowledges_what_is_before_it)
 
 Test(requester_loss, ROCE_RC_43_a_nak_of_the_first_packet_resends_the_reth)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 2048);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 2048);
     script_forget(s);
     nak(0, ROCE_SYNDROME_NAK_PSN_SEQ);
     const struct roce_pkt *p = expect_op(s, ROCE_OP_WRITE_FIRST, script_sq(s, 0));
@@ -181,9 +181,9 @@ Test(requester_loss, ROCE_RC_43_a_nak_of_the_first_packet_resends_the_reth)
 
 Test(requester_loss, ROCE_RC_43_a_nak_behind_a_read_without_response)
 {
-    script_post(s, 1, RDMA_WR_RDMA_READ, 4096, 2048);
-    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 4);
-    script_post(s, 3, RDMA_WR_RDMA_WRITE, 0, 4);
+    script_post(s, 1, NORNIC_WR_RDMA_READ, 4096, 2048);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 4);
+    script_post(s, 3, NORNIC_WR_RDMA_WRITE, 0, 4);
     script_forget(s);
     nak(3, ROCE_SYNDROME_NAK_PSN_SEQ);
     expect_no_wc(s, send_cq);
@@ -193,7 +193,7 @@ Test(requester_loss, ROCE_RC_43_a_nak_behind_a_read_without_response)
 /* covers: ROCE-RC-44, ROCE-RC-42 */
 Test(requester_loss, ROCE_RC_44_a_timeout_in_mid_read)
 {
-    script_post(s, 1, RDMA_WR_RDMA_READ, 4096, 5000);
+    script_post(s, 1, NORNIC_WR_RDMA_READ, 4096, 5000);
     script_forget(s);
     for (uint32_t i = 0; i < 2; i++) {
         struct script_pkt p =
@@ -211,7 +211,7 @@ Test(requester_loss, ROCE_RC_44_a_timeout_in_mid_read)
 /* covers: ROCE-RC-46, ROCE-INT-63 */
 Test(requester_loss, ROCE_RC_46_one_restart_a_loss)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 4096);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 4096);
     script_forget(s);
     nak(1, ROCE_SYNDROME_NAK_PSN_SEQ);
     expect_op(s, ROCE_OP_WRITE_MIDDLE, script_sq(s, 1));
@@ -219,7 +219,7 @@ Test(requester_loss, ROCE_RC_46_one_restart_a_loss)
     for (int i = 0; i < 20; i++)
         nak(1, ROCE_SYNDROME_NAK_PSN_SEQ);
     expect_nothing(s);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
     nak(2, ROCE_SYNDROME_NAK_PSN_SEQ); /* progress: another loss */
     expect_op(s, ROCE_OP_WRITE_MIDDLE, script_sq(s, 2));
     expect_op(s, ROCE_OP_WRITE_LAST, script_sq(s, 3));
@@ -236,17 +236,17 @@ Test(requester_loss, ROCE_RC_47_attempts_are_one_and_retry_cnt)
         config.attr.retry_cnt = retry_cnt;
         renew();
         script_recv(s, 50, 0, 64);
-        script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
-        script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 8);
+        script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
+        script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 8);
         script_advance(s, 40 * tr_ns(14));
         unsigned attempts = 0;
         for (const struct roce_pkt *p; (p = script_next(s));)
             attempts += p->bth.psn == script_sq(s, 0);
         cr_assert_eq(attempts, 1u + retry_cnt);
-        expect_wc(s, send_cq, 1, RDMA_WC_RETRY_EXC_ERR);
-        expect_wc(s, send_cq, 2, RDMA_WC_WR_FLUSH_ERR);
-        expect_wc(s, recv_cq, 50, RDMA_WC_WR_FLUSH_ERR);
-        expect_state(s, ROCE_QPS_ERR);
+        expect_wc(s, send_cq, 1, NORNIC_WC_RETRY_EXC_ERR);
+        expect_wc(s, send_cq, 2, NORNIC_WC_WR_FLUSH_ERR);
+        expect_wc(s, recv_cq, 50, NORNIC_WC_WR_FLUSH_ERR);
+        expect_state(s, NORNIC_QPS_ERR);
         cr_assert_eq(roce_qp_counters(s->qp)->retry_exceeded, 1);
         cr_assert_eq(roce_dev_deadline_ns(s->dev), NET_TIME_NONE);
     }
@@ -256,42 +256,42 @@ Test(requester_loss, ROCE_RC_47_progress_restores_the_count)
 {
     config.attr.retry_cnt = 1;
     renew();
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 10 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 10 * 1024);
     for (uint32_t i = 0; i < 9; i++) {
         script_forget(s);
         cr_assert(script_until_sent(s, 4 * tr_ns(14)));
         const struct roce_pkt *p = script_next(s);
         cr_assert_eq(p->bth.psn, script_sq(s, i));
-        expect_state(s, ROCE_QPS_RTS);
+        expect_state(s, NORNIC_QPS_RTS);
         ack(i, 0);
     }
     ack(9, 1);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
 }
 
 Test(requester_loss, ROCE_RC_47_naks_and_timeouts_share_the_count)
 {
     config.attr.retry_cnt = 1;
     renew();
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
     script_forget(s);
     nak(0, ROCE_SYNDROME_NAK_PSN_SEQ);
     expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
     script_advance(s, 4 * tr_ns(14));
     expect_nothing(s);
-    expect_wc(s, send_cq, 1, RDMA_WC_RETRY_EXC_ERR);
+    expect_wc(s, send_cq, 1, NORNIC_WC_RETRY_EXC_ERR);
 }
 
 Test(requester_loss, ROCE_RC_47_a_nak_without_retries)
 {
     config.attr.retry_cnt = 0;
     renew();
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 2048);
-    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 2048);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 8);
     script_forget(s);
     nak(0, ROCE_SYNDROME_NAK_PSN_SEQ);
-    expect_wc(s, send_cq, 1, RDMA_WC_RETRY_EXC_ERR);
-    expect_wc(s, send_cq, 2, RDMA_WC_WR_FLUSH_ERR);
+    expect_wc(s, send_cq, 1, NORNIC_WC_RETRY_EXC_ERR);
+    expect_wc(s, send_cq, 2, NORNIC_WC_WR_FLUSH_ERR);
     expect_nothing(s);
 }
 
@@ -305,7 +305,7 @@ Test(requester_loss, ROCE_RC_48_every_wait)
 {
     for (uint8_t code = 0; code < 32; code++) {
         renew();
-        script_post(s, 1, RDMA_WR_SEND, 0, 8);
+        script_post(s, 1, NORNIC_WR_SEND, 0, 8);
         script_forget(s);
         uint64_t wait_ns = rnr_10us[code] * 10 * SCRIPT_US;
         nak(0, ROCE_SYNDROME_RNR | code);
@@ -313,19 +313,19 @@ Test(requester_loss, ROCE_RC_48_every_wait)
         cr_assert(script_until_sent(s, wait_ns + SCRIPT_MS), "code %u: not within twice its time", code);
         expect_op(s, ROCE_OP_SEND_ONLY, script_sq(s, 0));
         ack(0, 1);
-        expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+        expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
         cr_assert_eq(roce_qp_counters(s->qp)->rnr_nak_received, 1);
     }
 }
 
 Test(requester_loss, ROCE_RC_48_it_acknowledges_and_resends_from_its_psn)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 2048);
-    script_post(s, 2, RDMA_WR_RDMA_WRITE_WITH_IMM, 0, 2048);
-    script_post(s, 3, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 2048);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE_WITH_IMM, 0, 2048);
+    script_post(s, 3, NORNIC_WR_RDMA_WRITE, 0, 8);
     script_forget(s);
     nak(3, ROCE_SYNDROME_RNR | 1);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
     expect_no_wc(s, send_cq);
     expect_nothing(s);
     script_advance(s, 100 * SCRIPT_US);
@@ -340,8 +340,8 @@ Test(requester_loss, ROCE_RC_48_silence_during_the_wait)
     config.attr.timeout = 1; /* 8 us: would fire many times */
     config.attr.rnr_retry = 2;
     renew();
-    script_post(s, 1, RDMA_WR_RDMA_WRITE_WITH_IMM, 0, 8);
-    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE_WITH_IMM, 0, 8);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 8);
     script_forget(s);
     nak(0, ROCE_SYNDROME_RNR | 20); /* 10.24 ms */
     for (int i = 0; i < 5; i++) {
@@ -349,11 +349,11 @@ Test(requester_loss, ROCE_RC_48_silence_during_the_wait)
         nak(0, ROCE_SYNDROME_NAK_PSN_SEQ);
         nak(1, ROCE_SYNDROME_NAK_PSN_SEQ);
         nak(0, ROCE_SYNDROME_RNR | 20);
-        script_post(s, 10 + (uint64_t)i, RDMA_WR_RDMA_WRITE, 0, 8);
+        script_post(s, 10 + (uint64_t)i, NORNIC_WR_RDMA_WRITE, 0, 8);
         expect_nothing(s);
     }
     expect_no_wc(s, send_cq);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
     cr_assert_eq(roce_qp_counters(s->qp)->local_ack_timeout, 0);
     script_advance(s, 5 * SCRIPT_MS + 240 * SCRIPT_US); /* 10.24 ms after the first */
     script_advance(s, 1);
@@ -363,7 +363,7 @@ Test(requester_loss, ROCE_RC_48_silence_during_the_wait)
 /* covers: ROCE-RC-48, ROCE-RC-41 */
 Test(requester_loss, ROCE_RC_48_the_ack_timer_runs_again_after_the_wait)
 {
-    script_post(s, 1, RDMA_WR_SEND, 0, 8);
+    script_post(s, 1, NORNIC_WR_SEND, 0, 8);
     script_forget(s);
     nak(0, ROCE_SYNDROME_RNR | 1);
     cr_assert(script_until_sent(s, 100 * SCRIPT_US));
@@ -376,7 +376,7 @@ Test(requester_loss, ROCE_RC_48_the_ack_timer_runs_again_after_the_wait)
 /* The responder half goes on while the requester half waits. */
 Test(requester_loss, ROCE_RC_48_responses_still_leave)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE_WITH_IMM, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE_WITH_IMM, 0, 8);
     script_forget(s);
     nak(0, ROCE_SYNDROME_RNR | 0);
     struct script_pkt p = script_read_pkt(s, script_rq(s, 0), 0, 8);
@@ -389,8 +389,8 @@ Test(requester_loss, ROCE_RC_49_counts)
     for (uint8_t rnr_retry = 0; rnr_retry < 8; rnr_retry++) {
         config.attr.rnr_retry = rnr_retry;
         renew();
-        script_post(s, 1, RDMA_WR_SEND, 0, 8);
-        script_post(s, 2, RDMA_WR_SEND, 0, 8);
+        script_post(s, 1, NORNIC_WR_SEND, 0, 8);
+        script_post(s, 2, NORNIC_WR_SEND, 0, 8);
         script_forget(s);
         int naks = rnr_retry == 7 ? 60 : rnr_retry;
         for (int i = 0; i < naks; i++) {
@@ -400,13 +400,13 @@ Test(requester_loss, ROCE_RC_49_counts)
             expect_op(s, ROCE_OP_SEND_ONLY, script_sq(s, 0));
             script_forget(s);
         }
-        expect_state(s, ROCE_QPS_RTS);
+        expect_state(s, NORNIC_QPS_RTS);
         if (rnr_retry == 7)
             continue;
         nak(0, ROCE_SYNDROME_RNR | 1);
-        expect_wc(s, send_cq, 1, RDMA_WC_RNR_RETRY_EXC_ERR);
-        expect_wc(s, send_cq, 2, RDMA_WC_WR_FLUSH_ERR);
-        expect_state(s, ROCE_QPS_ERR);
+        expect_wc(s, send_cq, 1, NORNIC_WC_RNR_RETRY_EXC_ERR);
+        expect_wc(s, send_cq, 2, NORNIC_WC_WR_FLUSH_ERR);
+        expect_state(s, NORNIC_QPS_ERR);
         script_advance(s, SCRIPT_S);
         expect_nothing(s);
         cr_assert_eq(roce_qp_counters(s->qp)->rnr_retry_exceeded, 1);
@@ -418,11 +418,11 @@ Test(requester_loss, ROCE_RC_49_progress_restores_the_count)
     config.attr.rnr_retry = 1;
     renew();
     for (uint32_t i = 0; i < 5; i++) {
-        script_post(s, i, RDMA_WR_SEND, 0, 8);
+        script_post(s, i, NORNIC_WR_SEND, 0, 8);
         nak(i, ROCE_SYNDROME_RNR | 1);
         script_advance(s, 100 * SCRIPT_US);
         ack(i, i + 1);
-        expect_wc(s, send_cq, i, RDMA_WC_SUCCESS);
+        expect_wc(s, send_cq, i, NORNIC_WC_SUCCESS);
     }
 }
 
@@ -431,25 +431,26 @@ Test(requester_loss, ROCE_RC_50_fatal_naks)
 {
     static const struct {
         uint8_t syndrome;
-        enum rdma_wc_status status;
-    } rows[] = {{0x61, RDMA_WC_REM_INV_REQ_ERR}, {0x62, RDMA_WC_REM_ACCESS_ERR}, {0x63, RDMA_WC_REM_OP_ERR}};
+        enum nornic_wc_status status;
+    } rows[] = {
+        {0x61, NORNIC_WC_REM_INV_REQ_ERR}, {0x62, NORNIC_WC_REM_ACCESS_ERR}, {0x63, NORNIC_WC_REM_OP_ERR}};
     for (unsigned i = 0; i < 3; i++) {
         renew();
         script_recv(s, 50, 0, 64);
-        script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 8);
-        script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 4096);
-        script_post(s, 3, RDMA_WR_RDMA_READ, 0, 8);
-        script_post(s, 4, RDMA_WR_RDMA_WRITE, 0, 8);
+        script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
+        script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 4096);
+        script_post(s, 3, NORNIC_WR_RDMA_READ, 0, 8);
+        script_post(s, 4, NORNIC_WR_RDMA_WRITE, 0, 8);
         script_forget(s);
         nak(2, rows[i].syndrome); /* the second packet of WR 2 */
-        expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
-        struct rdma_wc wc = expect_wc(s, send_cq, 2, rows[i].status);
+        expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
+        struct nornic_wc wc = expect_wc(s, send_cq, 2, rows[i].status);
         cr_assert_eq(wc.qp_num, roce_qp_num(s->qp));
-        expect_wc(s, send_cq, 3, RDMA_WC_WR_FLUSH_ERR);
-        expect_wc(s, send_cq, 4, RDMA_WC_WR_FLUSH_ERR);
+        expect_wc(s, send_cq, 3, NORNIC_WC_WR_FLUSH_ERR);
+        expect_wc(s, send_cq, 4, NORNIC_WC_WR_FLUSH_ERR);
         expect_no_wc(s, send_cq);
-        expect_wc(s, recv_cq, 50, RDMA_WC_WR_FLUSH_ERR);
-        expect_state(s, ROCE_QPS_ERR);
+        expect_wc(s, recv_cq, 50, NORNIC_WC_WR_FLUSH_ERR);
+        expect_state(s, NORNIC_QPS_ERR);
         script_advance(s, SCRIPT_S);
         expect_nothing(s);
         cr_assert_eq(roce_qp_counters(s->qp)->nak_fatal_received, 1);
@@ -458,25 +459,25 @@ Test(requester_loss, ROCE_RC_50_fatal_naks)
 
 Test(requester_loss, ROCE_RC_50_a_fatal_nak_of_a_read_or_an_atomic)
 {
-    static const enum rdma_wr_opcode ops[] = {RDMA_WR_RDMA_READ, RDMA_WR_ATOMIC_CMP_AND_SWP};
+    static const enum nornic_wr_opcode ops[] = {NORNIC_WR_RDMA_READ, NORNIC_WR_ATOMIC_CMP_AND_SWP};
     for (int i = 0; i < 2; i++) {
         renew();
         script_post(s, 1, ops[i], 0, 8);
         script_forget(s);
         nak(0, ROCE_SYNDROME_NAK_REM_ACC);
-        expect_wc(s, send_cq, 1, RDMA_WC_REM_ACCESS_ERR);
-        expect_state(s, ROCE_QPS_ERR);
+        expect_wc(s, send_cq, 1, NORNIC_WC_REM_ACCESS_ERR);
+        expect_state(s, NORNIC_QPS_ERR);
     }
 }
 
 /* A fatal NAK of what lies behind a READ without response is an implied NAK of the READ, and nothing else. */
 Test(requester_loss, ROCE_RC_34_a_fatal_nak_behind_a_lost_read_response)
 {
-    script_post(s, 1, RDMA_WR_RDMA_READ, 0, 8);
-    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 8);
+    script_post(s, 1, NORNIC_WR_RDMA_READ, 0, 8);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 8);
     script_forget(s);
     nak(1, ROCE_SYNDROME_NAK_REM_ACC);
     expect_no_wc(s, send_cq);
     expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 0));
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
 }

@@ -37,7 +37,7 @@ static void is_dropped(struct script_pkt p, enum roce_rx_verdict verdict, int li
     script_send(s, &p);
     script_expect_nothing(s, line);
     script_expect_verdict(s, verdict, before + 1, line);
-    script_expect_state(s, ROCE_QPS_RTS, line);
+    script_expect_state(s, NORNIC_QPS_RTS, line);
     script_expect_no_event(s, line);
     p = good();
     script_send(s, &p);
@@ -99,7 +99,7 @@ Test(responder_drop, ROCE_RX_13_cnp_is_taken_and_not_answered)
     p.bth.mig_req = 0;
     script_send(s, &p);
     expect_nothing(s);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
     p = good();
     script_send(s, &p);
     expect_ack(s, script_rq(s, 0), 1);
@@ -108,30 +108,30 @@ Test(responder_drop, ROCE_RX_13_cnp_is_taken_and_not_answered)
 Test(responder_drop, ROCE_RX_14_requests_before_rtr_and_in_err)
 {
     struct script_pkt p = good();
-    cr_assert_eq(script_modify(s, ROCE_QPS_ERR, 0), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_ERR, 0), 0);
     script_send(s, &p);
     expect_verdict(s, ROCE_RX_DROP_STATE, 1);
-    cr_assert_eq(script_modify(s, ROCE_QPS_RESET, 0), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RESET, 0), 0);
     script_send(s, &p);
     expect_verdict(s, ROCE_RX_DROP_STATE, 2);
-    cr_assert_eq(script_modify(s, ROCE_QPS_INIT, ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS),
-                 0);
+    cr_assert_eq(
+        script_modify(s, NORNIC_QPS_INIT, NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS), 0);
     script_send(s, &p);
     expect_verdict(s, ROCE_RX_DROP_STATE, 3);
     expect_nothing(s);
-    expect_state(s, ROCE_QPS_INIT);
+    expect_state(s, NORNIC_QPS_INIT);
 }
 
 Test(responder_drop, ROCE_RX_14_responses_in_rtr)
 {
     teardown();
     struct script_config config = script_defaults();
-    config.state = ROCE_QPS_RTR;
+    config.state = NORNIC_QPS_RTR;
     s = script_new(&config);
     script_ack(s, 0, ROCE_SYNDROME_ACK_UNLIMITED, 1);
     expect_nothing(s);
     expect_verdict(s, ROCE_RX_DROP_STATE, 1);
-    expect_state(s, ROCE_QPS_RTR);
+    expect_state(s, NORNIC_QPS_RTR);
     expect_no_event(s);
 }
 
@@ -144,10 +144,11 @@ Test(responder_drop, ROCE_RX_15_addresses_of_another_pair)
     p.path.dst.b[15] = 77;
     expect_dropped(p, ROCE_RX_DROP_GID);
     /* an address that is the device's, and not this QP's */
-    struct net_addr other = s->from_peer.dst;
+    struct nornic_addr other = s->from_peer.dst;
     other.b[15] = 78;
-    cr_assert_gt(roce_dev_gid_add(s->dev, &(struct roce_gid){.addr = other, .mac = s->from_peer.dst_mac}), 0);
-    expect_event(s, ROCE_EVENT_GID_CHANGE);
+    cr_assert_gt(roce_dev_gid_add(s->dev, &(struct nornic_gid){.addr = other, .mac = s->from_peer.dst_mac}),
+                 0);
+    expect_event(s, NORNIC_EVENT_GID_CHANGE);
     p = good();
     p.path.dst = other;
     expect_dropped(p, ROCE_RX_DROP_GID);
@@ -156,8 +157,8 @@ Test(responder_drop, ROCE_RX_15_addresses_of_another_pair)
 Test(responder_drop, ROCE_RX_15_the_other_family)
 {
     struct script_pkt p = good();
-    p.path.src = (struct net_addr){{0x20, 1, 0x0d, 0xb8, [15] = 2}};
-    p.path.dst = (struct net_addr){{0x20, 1, 0x0d, 0xb8, [15] = 1}};
+    p.path.src = (struct nornic_addr){{0x20, 1, 0x0d, 0xb8, [15] = 2}};
+    p.path.dst = (struct nornic_addr){{0x20, 1, 0x0d, 0xb8, [15] = 1}};
     expect_dropped(p, ROCE_RX_DROP_GID);
 }
 
@@ -175,7 +176,7 @@ Test(responder_drop, ROCE_RX_17_pkey)
 /* A response that fails a check is dropped like a request. */
 Test(responder_drop, ROCE_RX_20_responses_too)
 {
-    script_post(s, 1, RDMA_WR_SEND, 0, 4);
+    script_post(s, 1, NORNIC_WR_SEND, 0, 4);
     script_forget(s);
     const struct script_pkt ok = script_ack_pkt(s, script_sq(s, 0), ROCE_SYNDROME_ACK_UNLIMITED, 1);
     struct script_pkt p = ok;
@@ -201,7 +202,7 @@ Test(responder_drop, ROCE_RX_20_damaged_reserved_opcodes_are_not_answered)
     }
     expect_nothing(s);
     expect_verdict(s, ROCE_RX_DROP_ICRC, 256);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
 }
 
 #define RESERVED(op)                                                                                    \
@@ -211,7 +212,7 @@ Test(responder_drop, ROCE_RX_20_damaged_reserved_opcodes_are_not_answered)
         p.bth.opcode = op;                                                                              \
         script_send(s, &p);                                                                             \
         expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_INV_REQ, 0);                                   \
-        expect_state(s, ROCE_QPS_ERR);                                                                  \
+        expect_state(s, NORNIC_QPS_ERR);                                                                \
     }
 RESERVED(0x15)
 RESERVED(0x18)

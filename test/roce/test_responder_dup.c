@@ -99,7 +99,7 @@ Test(responder_dup, ROCE_RS_20_a_write_is_not_executed_again)
     send(p);
     expect_ack(s, script_rq(s, 1), 2);
     expect_nothing(s);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
 }
 
 Test(responder_dup, ROCE_RS_20_a_send_takes_no_second_receive)
@@ -112,7 +112,7 @@ Test(responder_dup, ROCE_RS_20_a_send_takes_no_second_receive)
     send(p);
     expect_ack(s, script_rq(s, 0), 1);
     expect_ack(s, script_rq(s, 0), 1);
-    expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
     expect_no_wc(s, recv_cq);
     cr_assert_eq(s->mem[64], 64);
 }
@@ -236,7 +236,7 @@ Test(responder_dup, ROCE_RS_22_what_is_no_suffix_is_dropped)
         const struct roce_pkt *pkt = script_next(s);
         cr_assert_null(pkt, "row %u was answered with %s", i, pkt ? pkt->op->name : "");
     }
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
     send(read(0, 4096, 3001));
     expect_responses(0, 3, 4096, 3001);
 }
@@ -253,7 +253,7 @@ Test(responder_dup, ROCE_RS_22_the_key_is_checked_again)
     rdma_mr_dereg(mr);
     send(p);
     expect_nothing(s);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
     expect_no_event(s);
 }
 
@@ -261,19 +261,19 @@ Test(responder_dup, ROCE_RS_22_the_key_is_checked_again)
 Test(responder_dup, ROCE_RS_22_the_newest_after_all_psns_went_by)
 {
     struct script_config config = script_defaults();
-    config.attr.path_mtu = ROCE_MTU_256;
+    config.attr.path_mtu = NORNIC_MTU_256;
     script_free(s);
     s = script_new(&config);
     /* 2 GiB are 2^23 PSNs; nothing is ever sent, so that nobody looks at them */
     uint8_t *much =
-        mmap(NULL, ROCE_MAX_MSG_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mmap(NULL, NORNIC_MAX_MSG_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     struct rdma_mr *mr;
     cr_assert_neq(much, MAP_FAILED);
-    cr_assert_eq(rdma_mr_reg(s->pd, much, ROCE_MAX_MSG_BYTES, RDMA_ACCESS_REMOTE_READ, &mr), 0);
+    cr_assert_eq(rdma_mr_reg(s->pd, much, NORNIC_MAX_MSG_BYTES, NORNIC_ACCESS_REMOTE_READ, &mr), 0);
     send(read(0, 0, 16));
     script_forget(s);
-    struct script_pkt all[2] = {read(1, 0, ROCE_MAX_MSG_BYTES),
-                                read(1 + (1 << 23), 0, ROCE_MAX_MSG_BYTES - 256)};
+    struct script_pkt all[2] = {read(1, 0, NORNIC_MAX_MSG_BYTES),
+                                read(1 + (1 << 23), 0, NORNIC_MAX_MSG_BYTES - 256)};
     for (unsigned i = 0; i < 2; i++) {
         all[i].reth.va = mr->iova;
         all[i].reth.rkey = mr->rkey;
@@ -285,7 +285,7 @@ Test(responder_dup, ROCE_RS_22_the_newest_after_all_psns_went_by)
     cr_assert_eq(roce_qp_counters(s->qp)->read_replays, 1);
     expect_verdict(s, ROCE_RX_DROP_DUPLICATE, 0);
     rdma_mr_dereg(mr);
-    munmap(much, ROCE_MAX_MSG_BYTES);
+    munmap(much, NORNIC_MAX_MSG_BYTES);
 }
 
 Test(responder_dup, ROCE_RS_23_an_atomic_is_executed_once)
@@ -323,7 +323,7 @@ Test(responder_dup, ROCE_RS_23_no_saved_result_no_answer)
     send(read(0, 0, 16));
     expect_nothing(s);
     cr_assert_eq(word(64), 1000);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
 }
 
 Test(responder_dup, ROCE_RS_24_a_duplicate_never_yields_a_nak)
@@ -345,7 +345,7 @@ Test(responder_dup, ROCE_RS_24_a_duplicate_never_yields_a_nak)
                 cr_assert(!(pkt->op->flags & ROCE_PKT_AETH) || pkt->aeth.syndrome < 0x20,
                           "opcode %02x back %u", op, back);
         }
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
     expect_no_event(s);
     send(write_only(4));
     expect_ack(s, script_rq(s, 4), 4);
@@ -430,7 +430,7 @@ Test(responder_dup, ROCE_RS_35_no_resources_at_all)
     renew(0);
     send(read(0, 0, 8));
     expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_INV_REQ, 0);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
     renew(0);
     send(script_atomic_pkt(s, ROCE_OP_FETCH_ADD, script_rq(s, 0), 64, 5, 0));
     expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_INV_REQ, 0);
@@ -448,7 +448,7 @@ Test(responder_dup, ROCE_RS_35_more_at_once_than_agreed)
     cr_assert_eq(last->bth.opcode, ROCE_OP_ACK);
     cr_assert_eq(last->aeth.syndrome, ROCE_SYNDROME_NAK_INV_REQ);
     cr_assert_eq(last->bth.psn, script_rq(s, 2));
-    expect_state(s, ROCE_QPS_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
     renew(2);
     script_burst(s, (struct script_pkt[]){read(0, 0, 8), read(1, 0, 8)}, 2);
     expect_op(s, ROCE_OP_READ_RESP_ONLY, script_rq(s, 0));
@@ -461,10 +461,10 @@ Test(responder_dup, ROCE_RS_35_more_at_once_than_agreed)
 /* Drained, then other responder resources. */
 static void change_resources(uint8_t max_dest_rd_atomic)
 {
-    if (roce_qp_state(s->qp) == ROCE_QPS_RTS)
-        cr_assert_eq(script_modify(s, ROCE_QPS_SQD, 0), 0);
+    if (roce_qp_state(s->qp) == NORNIC_QPS_RTS)
+        cr_assert_eq(script_modify(s, NORNIC_QPS_SQD, 0), 0);
     s->config.attr.max_dest_rd_atomic = max_dest_rd_atomic;
-    cr_assert_eq(script_modify(s, ROCE_QPS_SQD, ROCE_QP_MAX_DEST_RD_ATOMIC), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_SQD, NORNIC_QP_MAX_DEST_RD_ATOMIC), 0);
 }
 
 /* covers: ROCE-RS-30, ROCE-QP-27, ROCE-QP-11 */

@@ -101,11 +101,11 @@ Test(responder_exec, ROCE_RS_40_requests_execute_in_psn_order)
 
 Test(responder_exec, ROCE_RS_41_a_send_is_scattered)
 {
-    struct rdma_sge sges[4] = {{(uintptr_t)s->mem + 10, 1000, s->mr->lkey},
-                               {(uintptr_t)s->mem + 4000, 0, 0},
-                               {(uintptr_t)s->mem + 5000, 1100, s->mr->lkey},
-                               {(uintptr_t)s->mem + 9000, 3000, s->mr->lkey}};
-    struct rdma_recv_wr wr = {.wr_id = 11, .sg_list = sges, .num_sge = 4};
+    struct nornic_sge sges[4] = {{(uintptr_t)s->mem + 10, 1000, s->mr->lkey},
+                                 {(uintptr_t)s->mem + 4000, 0, 0},
+                                 {(uintptr_t)s->mem + 5000, 1100, s->mr->lkey},
+                                 {(uintptr_t)s->mem + 9000, 3000, s->mr->lkey}};
+    struct nornic_recv_wr wr = {.wr_id = 11, .sg_list = sges, .num_sge = 4};
     cr_assert_eq(roce_post_recv(s->qp, &wr, NULL), 0);
     send(script_send_pkt(s, ROCE_OP_SEND_FIRST, script_rq(s, 0), script_data(), 1024));
     send(script_send_pkt(s, ROCE_OP_SEND_MIDDLE, script_rq(s, 1), script_data() + 1024, 1024));
@@ -115,11 +115,11 @@ Test(responder_exec, ROCE_RS_41_a_send_is_scattered)
     memcpy(&p.imm_data, "\x01\x02\x03\x04", 4);
     send(asking(p));
     expect_ack(s, script_rq(s, 2), 1);
-    struct rdma_wc wc = expect_wc(s, recv_cq, 11, RDMA_WC_SUCCESS);
-    cr_assert_eq(wc.opcode, RDMA_WC_RECV);
+    struct nornic_wc wc = expect_wc(s, recv_cq, 11, NORNIC_WC_SUCCESS);
+    cr_assert_eq(wc.opcode, NORNIC_WC_RECV);
     cr_assert_eq(wc.byte_len, 2499);
     cr_assert_eq(wc.qp_num, roce_qp_num(s->qp));
-    cr_assert_eq(wc.wc_flags, RDMA_WC_WITH_IMM);
+    cr_assert_eq(wc.wc_flags, NORNIC_WC_WITH_IMM);
     cr_assert_eq(memcmp(&wc.imm_data, "\x01\x02\x03\x04", 4), 0);
     cr_assert_arr_eq(s->mem + 10, script_data(), 1000);
     cr_assert_arr_eq(s->mem + 5000, script_data() + 1000, 1100);
@@ -134,7 +134,7 @@ Test(responder_exec, ROCE_RS_41_receives_are_taken_in_order)
         script_recv(s, 20 + i, 1000 * i, 100);
     for (uint32_t i = 0; i < 3; i++) {
         send(script_send_pkt(s, ROCE_OP_SEND_ONLY, script_rq(s, i), script_data() + i, 5));
-        struct rdma_wc wc = expect_wc(s, recv_cq, 20 + i, RDMA_WC_SUCCESS);
+        struct nornic_wc wc = expect_wc(s, recv_cq, 20 + i, NORNIC_WC_SUCCESS);
         cr_assert_eq(wc.byte_len, 5);
         cr_assert_eq(wc.wc_flags, 0);
         cr_assert_arr_eq(s->mem + 1000 * i, script_data() + i, 5);
@@ -156,8 +156,8 @@ Test(responder_exec, ROCE_RS_42_a_write_takes_no_receive)
 
 Test(responder_exec, ROCE_RS_42_write_with_immediate_completes_a_receive_and_ignores_its_sges)
 {
-    struct rdma_sge sge = {0x10, 64, 0xdead}; /* nothing that could be written */
-    struct rdma_recv_wr wr = {.wr_id = 9, .sg_list = &sge, .num_sge = 1};
+    struct nornic_sge sge = {0x10, 64, 0xdead}; /* nothing that could be written */
+    struct nornic_recv_wr wr = {.wr_id = 9, .sg_list = &sge, .num_sge = 1};
     cr_assert_eq(roce_post_recv(s->qp, &wr, NULL), 0);
     send(script_write_pkt(s, ROCE_OP_WRITE_FIRST, script_rq(s, 0), 65536, 1500, script_data(), 1024));
     expect_no_wc(s, recv_cq);
@@ -166,22 +166,22 @@ Test(responder_exec, ROCE_RS_42_write_with_immediate_completes_a_receive_and_ign
     memcpy(&p.imm_data, "\xca\xfe\xba\xbe", 4);
     send(asking(p));
     expect_ack(s, script_rq(s, 1), 1);
-    struct rdma_wc wc = expect_wc(s, recv_cq, 9, RDMA_WC_SUCCESS);
-    cr_assert_eq(wc.opcode, RDMA_WC_RECV_RDMA_WITH_IMM);
+    struct nornic_wc wc = expect_wc(s, recv_cq, 9, NORNIC_WC_SUCCESS);
+    cr_assert_eq(wc.opcode, NORNIC_WC_RECV_RDMA_WITH_IMM);
     cr_assert_eq(wc.byte_len, 1500);
-    cr_assert_eq(wc.wc_flags, RDMA_WC_WITH_IMM);
+    cr_assert_eq(wc.wc_flags, NORNIC_WC_WITH_IMM);
     cr_assert_eq(memcmp(&wc.imm_data, "\xca\xfe\xba\xbe", 4), 0);
     cr_assert_arr_eq(s->mem + 65536, script_data(), 1500);
 }
 
 Test(responder_exec, ROCE_RS_42_write_only_with_immediate_of_no_bytes)
 {
-    struct rdma_recv_wr wr = {.wr_id = 9};
+    struct nornic_recv_wr wr = {.wr_id = 9};
     cr_assert_eq(roce_post_recv(s->qp, &wr, NULL), 0);
     struct script_pkt p = script_write_pkt(s, ROCE_OP_WRITE_ONLY_IMM, script_rq(s, 0), 0, 0, NULL, 0);
     send(asking(p));
     expect_ack(s, script_rq(s, 0), 1);
-    struct rdma_wc wc = expect_wc(s, recv_cq, 9, RDMA_WC_SUCCESS);
+    struct nornic_wc wc = expect_wc(s, recv_cq, 9, NORNIC_WC_SUCCESS);
     cr_assert_eq(wc.byte_len, 0);
 }
 
@@ -198,7 +198,7 @@ Test(responder_exec, ROCE_RS_43_no_receive_for_a_last_with_immediate)
     script_recv(s, 1, 0, 16);
     send(last);
     expect_ack(s, script_rq(s, 1), 1);
-    expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
     cr_assert_arr_eq(s->mem + 65536, script_data(), 1500);
 }
 
@@ -220,9 +220,9 @@ Test(responder_exec, ROCE_RS_45_invalidate_fails)
     p.ieth_rkey = s->mr->rkey;
     send(p);
     expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_REM_ACC, 0);
-    expect_wc(s, recv_cq, 1, RDMA_WC_LOC_QP_OP_ERR);
-    expect_wc(s, recv_cq, 2, RDMA_WC_WR_FLUSH_ERR);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_LOC_QP_OP_ERR);
+    expect_wc(s, recv_cq, 2, NORNIC_WC_WR_FLUSH_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
     cr_assert_eq(rdma_mr_find(roce_dev_domain(s->dev), s->mr->rkey), s->mr);
 }
 
@@ -302,7 +302,7 @@ Test(responder_exec, ROCE_RS_46_alignment)
             setup();
             send(script_atomic_pkt(s, ops[i], script_rq(s, 0), 64 + off, 5, word(64 + off)));
             expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_INV_REQ, 0);
-            expect_state(s, ROCE_QPS_ERR);
+            expect_state(s, NORNIC_QPS_ERR);
             cr_assert_eq(s->mem[64 + off], 64 + off);
         }
 }
@@ -310,7 +310,7 @@ Test(responder_exec, ROCE_RS_46_alignment)
 Test(responder_exec, ROCE_RS_46_alignment_of_a_zero_based_region)
 {
     struct rdma_mr *mr;
-    cr_assert_eq(rdma_mr_reg(s->pd, s->mem + 4, 64, s->mr->access | RDMA_ACCESS_ZERO_BASED, &mr), 0);
+    cr_assert_eq(rdma_mr_reg(s->pd, s->mem + 4, 64, s->mr->access | NORNIC_ACCESS_ZERO_BASED, &mr), 0);
     struct script_pkt p = script_atomic_pkt(s, ROCE_OP_FETCH_ADD, script_rq(s, 0), 0, 1, 0);
     p.atomiceth.va = 8; /* aligned as an offset, not as an address */
     p.atomiceth.rkey = mr->rkey;
@@ -331,11 +331,11 @@ Test(responder_exec, ROCE_RS_48_nothing_to_move_needs_no_key)
     const struct roce_pkt *resp = expect_op(s, ROCE_OP_READ_RESP_ONLY, script_rq(s, 1));
     cr_assert_eq(resp->payload_bytes, 0);
     cr_assert_eq(resp->aeth.msn, 2);
-    struct rdma_recv_wr wr = {.wr_id = 9};
+    struct nornic_recv_wr wr = {.wr_id = 9};
     cr_assert_eq(roce_post_recv(s->qp, &wr, NULL), 0);
     send(asking(script_send_pkt(s, ROCE_OP_SEND_ONLY, script_rq(s, 2), NULL, 0)));
     expect_ack(s, script_rq(s, 2), 3);
-    expect_wc(s, recv_cq, 9, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 9, NORNIC_WC_SUCCESS);
     send(script_send_pkt(s, ROCE_OP_SEND_ONLY, script_rq(s, 3), NULL, 0));
     expect_nak(s, script_rq(s, 3), ROCE_SYNDROME_RNR | 12, 3);
 }
@@ -363,12 +363,12 @@ Test(responder_exec, ROCE_RS_49_read_responses)
 
 Test(responder_exec, ROCE_RS_49_at_every_pmtu)
 {
-    for (int mtu = ROCE_MTU_256; mtu <= ROCE_MTU_4096; mtu++) {
+    for (int mtu = NORNIC_MTU_256; mtu <= NORNIC_MTU_4096; mtu++) {
         teardown();
         struct script_config config = script_defaults();
-        config.attr.path_mtu = (enum roce_mtu)mtu;
+        config.attr.path_mtu = (enum nornic_mtu)mtu;
         s = script_new(&config);
-        uint32_t pmtu = roce_mtu_bytes((enum roce_mtu)mtu);
+        uint32_t pmtu = nornic_mtu_bytes((enum nornic_mtu)mtu);
         send(read(0, 3, 2 * pmtu));
         const struct roce_pkt *p = expect_op(s, ROCE_OP_READ_RESP_FIRST, script_rq(s, 0));
         cr_assert_eq(p->payload_bytes, pmtu);
@@ -410,12 +410,12 @@ Test(responder_exec, ROCE_RS_50_msn_begins_at_zero_again)
 {
     send(asking(write_only(0, 65536)));
     expect_ack(s, script_rq(s, 0), 1);
-    cr_assert_eq(script_modify(s, ROCE_QPS_RESET, 0), 0);
-    cr_assert_eq(script_modify(s, ROCE_QPS_INIT, ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS),
-                 0);
-    cr_assert_eq(script_modify(s, ROCE_QPS_RTR,
-                               ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
-                                   ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER),
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RESET, 0), 0);
+    cr_assert_eq(
+        script_modify(s, NORNIC_QPS_INIT, NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR,
+                               NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN |
+                                   NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER),
                  0);
     send(asking(write_only(0, 65536)));
     expect_ack(s, script_rq(s, 0), 1);
@@ -488,6 +488,6 @@ Test(responder_exec, solicited_receive)
     rdma_cq_req_notify(s->recv_cq, true);
     send(p);
     expect_ack(s, script_rq(s, 0), 1);
-    expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
     cr_assert_arr_eq(s->mem, script_data(), 8);
 }

@@ -52,7 +52,7 @@ Test(responder_nak, ROCE_RS_10_one_nak_a_gap)
     send(write_only(2));
     expect_nak(s, script_rq(s, 1), ROCE_SYNDROME_NAK_PSN_SEQ, 1);
     expect_nothing(s);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
     expect_no_event(s);
 }
 
@@ -67,7 +67,7 @@ Test(responder_nak, ROCE_RS_10_every_kind_of_request_after_the_gap_is_only_a_gap
     p.reth.rkey = 0;
     send(p);
     expect_nak(s, script_rq(s, 1), ROCE_SYNDROME_NAK_PSN_SEQ, 1);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
 }
 
 Test(responder_nak, ROCE_RS_10_duplicates_are_answered_in_a_gap)
@@ -94,7 +94,7 @@ Test(responder_nak, ROCE_RS_11_rnr_codes)
         s = script_new(&config);
         send(send_only(0));
         expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_RNR | code, 0);
-        expect_state(s, ROCE_QPS_RTS);
+        expect_state(s, NORNIC_QPS_RTS);
     }
 }
 
@@ -109,7 +109,7 @@ Test(responder_nak, ROCE_RS_11_silence_until_the_packet_comes_again)
     expect_no_wc(s, recv_cq);
     send(send_only(0));
     expect_ack(s, script_rq(s, 0), 1);
-    expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
     send(write_only(2));
     expect_nak(s, script_rq(s, 1), ROCE_SYNDROME_NAK_PSN_SEQ, 1);
 }
@@ -122,7 +122,7 @@ Test(responder_nak, ROCE_RS_11_rnr_again_as_long_as_nothing_is_posted)
         send(send_only(1));
         expect_nothing(s);
     }
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
 }
 
 Test(responder_nak, ROCE_RS_11_first_of_a_long_send)
@@ -138,7 +138,7 @@ Test(responder_nak, ROCE_RS_11_first_of_a_long_send)
     last.bth.ack_req = 1;
     send(last);
     expect_ack(s, script_rq(s, 1), 1);
-    struct rdma_wc wc = expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
+    struct nornic_wc wc = expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
     cr_assert_eq(wc.byte_len, 1028);
 }
 
@@ -150,7 +150,7 @@ Test(responder_nak, ROCE_RS_12_a_fatal_nak_once)
     bad.reth.rkey = 0;
     send(bad);
     expect_nak(s, script_rq(s, 1), ROCE_SYNDROME_NAK_REM_ACC, 1);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
     send(bad);
     send(write_only(0));
     send(write_only(1));
@@ -194,8 +194,8 @@ Test(responder_nak, ROCE_RS_14_what_an_ack_looks_like)
         cr_assert_eq(ack->bth.dest_qpn, SCRIPT_PEER_QPN);
         cr_assert_eq(ack->payload_bytes, 0);
         cr_assert_eq(ack->hop_limit, 64);
-        cr_assert(net_mac_equal(&ack->dst_mac, &s->from_peer.src_mac));
-        cr_assert(net_mac_equal(&ack->src_mac, &s->from_peer.dst_mac));
+        cr_assert(nornic_mac_equal(&ack->dst_mac, &s->from_peer.src_mac));
+        cr_assert(nornic_mac_equal(&ack->src_mac, &s->from_peer.dst_mac));
         cr_assert_eq(ack->src_port, port);
     }
 }
@@ -207,10 +207,10 @@ Test(responder_nak, ROCE_RS_15_protocol_fault_without_a_receive)
     script_recv(s, 4, 0, 64);
     send(script_send_pkt(s, ROCE_OP_WRITE_MIDDLE, script_rq(s, 0), script_data(), 1024));
     expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_INV_REQ, 0);
-    expect_event(s, ROCE_EVENT_QP_REQ_ERR);
+    expect_event(s, NORNIC_EVENT_QP_REQ_ERR);
     expect_no_event(s);
-    expect_wc(s, recv_cq, 3, RDMA_WC_WR_FLUSH_ERR);
-    expect_wc(s, recv_cq, 4, RDMA_WC_WR_FLUSH_ERR);
+    expect_wc(s, recv_cq, 3, NORNIC_WC_WR_FLUSH_ERR);
+    expect_wc(s, recv_cq, 4, NORNIC_WC_WR_FLUSH_ERR);
     expect_no_wc(s, recv_cq);
 }
 
@@ -221,7 +221,7 @@ Test(responder_nak, ROCE_RS_15_key_fault_without_a_receive)
     bad.reth.rkey = 0;
     send(bad);
     expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_REM_ACC, 0);
-    expect_event(s, ROCE_EVENT_QP_ACCESS_ERR);
+    expect_event(s, NORNIC_EVENT_QP_ACCESS_ERR);
     expect_no_event(s);
 }
 
@@ -232,8 +232,8 @@ Test(responder_nak, ROCE_RS_15_protocol_fault_with_a_receive)
     send(script_send_pkt(s, ROCE_OP_SEND_FIRST, script_rq(s, 0), script_data(), 1024));
     send(write_only(1));
     expect_nak(s, script_rq(s, 1), ROCE_SYNDROME_NAK_INV_REQ, 0);
-    expect_wc(s, recv_cq, 3, RDMA_WC_LOC_QP_OP_ERR);
-    expect_wc(s, recv_cq, 4, RDMA_WC_WR_FLUSH_ERR);
+    expect_wc(s, recv_cq, 3, NORNIC_WC_LOC_QP_OP_ERR);
+    expect_wc(s, recv_cq, 4, NORNIC_WC_WR_FLUSH_ERR);
     expect_no_wc(s, recv_cq);
     expect_no_event(s);
 }
@@ -241,13 +241,13 @@ Test(responder_nak, ROCE_RS_15_protocol_fault_with_a_receive)
 /* covers: ROCE-RS-15, ROCE-RC-63 */
 Test(responder_nak, ROCE_RS_15_a_responder_error_flushes_the_send_queue_too)
 {
-    script_post(s, 1, RDMA_WR_SEND, 0, 16);
+    script_post(s, 1, NORNIC_WR_SEND, 0, 16);
     script_forget(s);
     struct script_pkt bad = write_only(0);
     bad.reth.rkey = 0;
     send(bad);
     expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_REM_ACC, 0);
-    expect_wc(s, send_cq, 1, RDMA_WC_WR_FLUSH_ERR);
+    expect_wc(s, send_cq, 1, NORNIC_WC_WR_FLUSH_ERR);
     script_advance(s, SCRIPT_S);
     expect_nothing(s);
 }
@@ -268,11 +268,11 @@ Test(responder_nak, ROCE_RS_16_receive_cq_full)
     }
     send(send_only(capacity));
     expect_nak(s, script_rq(s, capacity), ROCE_SYNDROME_NAK_REM_OP, capacity);
-    expect_state(s, ROCE_QPS_ERR);
-    expect_event(s, ROCE_EVENT_CQ_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
+    expect_event(s, NORNIC_EVENT_CQ_ERR);
     for (uint32_t i = 0; i < capacity; i++)
-        expect_wc(s, recv_cq, i, RDMA_WC_SUCCESS);
-    struct rdma_wc wc;
+        expect_wc(s, recv_cq, i, NORNIC_WC_SUCCESS);
+    struct nornic_wc wc;
     cr_assert_lt(rdma_cq_poll(s->recv_cq, &wc, 1), 0);
 }
 
@@ -284,12 +284,12 @@ Test(responder_nak, ROCE_CQ_2_send_cq_overflow_stops_the_qp)
     s = script_new(&config);
     uint32_t capacity = rdma_cq_capacity(s->send_cq);
     for (uint32_t i = 0; i <= capacity; i++)
-        script_post(s, i, RDMA_WR_RDMA_WRITE, 0, 16);
+        script_post(s, i, NORNIC_WR_RDMA_WRITE, 0, 16);
     script_ack(s, script_sq(s, capacity), ROCE_SYNDROME_ACK_UNLIMITED, capacity + 1);
-    expect_state(s, ROCE_QPS_ERR);
-    expect_event(s, ROCE_EVENT_CQ_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
+    expect_event(s, NORNIC_EVENT_CQ_ERR);
     for (uint32_t i = 0; i < capacity; i++)
-        expect_wc(s, send_cq, i, RDMA_WC_SUCCESS);
-    struct rdma_wc wc;
+        expect_wc(s, send_cq, i, NORNIC_WC_SUCCESS);
+    struct nornic_wc wc;
     cr_assert_lt(rdma_cq_poll(s->send_cq, &wc, 1), 0);
 }

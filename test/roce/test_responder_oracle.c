@@ -46,7 +46,7 @@ Test(responder_oracle, ROCE_INT_51_duplicate)
     send_only(0, true);
     expect_ack(s, 0xfffffe, 1);
     expect_nothing(s);
-    expect_wc(s, recv_cq, 0, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 0, NORNIC_WC_SUCCESS);
     expect_no_wc(s, recv_cq);
 }
 
@@ -111,7 +111,7 @@ static void violates(struct script_pkt p, bool after_first)
     p.bth.ack_req = 1;
     script_send(s, &p);
     expect_nak(s, script_rq(s, after_first), ROCE_SYNDROME_NAK_INV_REQ, 0);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
     script_send(s, &p);
     send_only(0, true);
     send_only(1 + after_first, true);
@@ -165,7 +165,7 @@ Test(responder_oracle, ROCE_INT_60_send_of_no_bytes)
     p.bth.ack_req = 1;
     script_send(s, &p);
     expect_ack(s, script_rq(s, 0), 1);
-    struct rdma_wc wc = expect_wc(s, recv_cq, 0, RDMA_WC_SUCCESS);
+    struct nornic_wc wc = expect_wc(s, recv_cq, 0, NORNIC_WC_SUCCESS);
     cr_assert_eq(wc.byte_len, 0);
 }
 
@@ -185,13 +185,13 @@ Test(responder_oracle, ROCE_INT_61_one_receive_for_four_sends)
     expect_ack(s, script_rq(s, 0), 1);
     expect_nak(s, script_rq(s, 1), ROCE_SYNDROME_RNR | 12, 1);
     expect_nothing(s); /* ROCE-RS-11: no NAK 0x60 behind an RNR NAK */
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
 }
 
 /* ROCE-INT-62 to 64 as a requester. */
 Test(responder_oracle, ROCE_INT_62_ack_of_packet_two)
 {
-    script_post(s, 1, RDMA_WR_SEND, 0, 4096);
+    script_post(s, 1, NORNIC_WR_SEND, 0, 4096);
     script_forget(s);
     script_ack(s, script_sq(s, 1), ROCE_SYNDROME_ACK_UNLIMITED, 0);
     expect_nothing(s);
@@ -202,7 +202,7 @@ Test(responder_oracle, ROCE_INT_62_ack_of_packet_two)
 
 Test(responder_oracle, ROCE_INT_63_the_same_nak_twice)
 {
-    script_post(s, 1, RDMA_WR_SEND, 0, 4096);
+    script_post(s, 1, NORNIC_WR_SEND, 0, 4096);
     script_forget(s);
     script_ack(s, script_sq(s, 0), ROCE_SYNDROME_NAK_PSN_SEQ, 0);
     expect_op(s, ROCE_OP_SEND_FIRST, script_sq(s, 0));
@@ -215,13 +215,13 @@ Test(responder_oracle, ROCE_INT_63_the_same_nak_twice)
 
 Test(responder_oracle, ROCE_INT_64_duplicate_ack_and_ack_of_nothing)
 {
-    script_post(s, 1, RDMA_WR_SEND, 0, 4);
+    script_post(s, 1, NORNIC_WR_SEND, 0, 4);
     script_forget(s);
     script_ack(s, script_sq(s, 0), ROCE_SYNDROME_ACK_UNLIMITED, 1);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
     script_ack(s, script_sq(s, 0), ROCE_SYNDROME_ACK_UNLIMITED, 1);
     script_ack(s, script_sq(s, 100), ROCE_SYNDROME_ACK_UNLIMITED, 9);
     expect_nothing(s);
     expect_no_wc(s, send_cq);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
 }

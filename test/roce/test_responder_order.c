@@ -98,7 +98,7 @@ Test(responder_order, ROCE_RS_2_every_opcode_in_every_state)
             cr_assert_eq(refused, !in_sequence((enum before)before, (enum roce_op)op),
                          "state %d, %s: syndrome %02x", before, roce_opcodes[op].name, answer->aeth.syndrome);
             if (refused)
-                expect_state(s, ROCE_QPS_ERR);
+                expect_state(s, NORNIC_QPS_ERR);
         }
 }
 
@@ -119,7 +119,7 @@ static void is_not_enabled(uint32_t access, enum roce_op op, bool bad_key, uint3
     }
     script_send(s, &p);
     expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_INV_REQ, 0);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
 }
 
 /* covers: ROCE-RS-3, ROCE-INT-58 */
@@ -129,15 +129,18 @@ Test(responder_order, ROCE_RS_3_each_operation_needs_its_right)
         enum roce_op op;
         uint32_t right;
     } rows[] = {
-        {ROCE_OP_WRITE_FIRST, RDMA_ACCESS_REMOTE_WRITE},    {ROCE_OP_WRITE_ONLY, RDMA_ACCESS_REMOTE_WRITE},
-        {ROCE_OP_WRITE_ONLY_IMM, RDMA_ACCESS_REMOTE_WRITE}, {ROCE_OP_READ_REQUEST, RDMA_ACCESS_REMOTE_READ},
-        {ROCE_OP_CMP_SWAP, RDMA_ACCESS_REMOTE_ATOMIC},      {ROCE_OP_FETCH_ADD, RDMA_ACCESS_REMOTE_ATOMIC},
+        {ROCE_OP_WRITE_FIRST, NORNIC_ACCESS_REMOTE_WRITE},
+        {ROCE_OP_WRITE_ONLY, NORNIC_ACCESS_REMOTE_WRITE},
+        {ROCE_OP_WRITE_ONLY_IMM, NORNIC_ACCESS_REMOTE_WRITE},
+        {ROCE_OP_READ_REQUEST, NORNIC_ACCESS_REMOTE_READ},
+        {ROCE_OP_CMP_SWAP, NORNIC_ACCESS_REMOTE_ATOMIC},
+        {ROCE_OP_FETCH_ADD, NORNIC_ACCESS_REMOTE_ATOMIC},
     };
-    const uint32_t all = RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_ATOMIC;
+    const uint32_t all = NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_ATOMIC;
     for (unsigned i = 0; i < array_len(rows); i++) {
         is_not_enabled(all & ~rows[i].right, rows[i].op, false, 8);
         is_not_enabled(0, rows[i].op, true, 8); /* ROCE-RS-3 comes before RS-5 */
-        if (rows[i].right == RDMA_ACCESS_REMOTE_READ)
+        if (rows[i].right == NORNIC_ACCESS_REMOTE_READ)
             is_not_enabled(0, rows[i].op, false, 0);
         struct script_config config = script_defaults();
         config.attr.access_flags = rows[i].right;
@@ -145,7 +148,7 @@ Test(responder_order, ROCE_RS_3_each_operation_needs_its_right)
         struct script_pkt p = request(rows[i].op, script_rq(s, 0));
         script_send(s, &p);
         cr_assert_not_null(script_next(s));
-        expect_state(s, ROCE_QPS_RTS);
+        expect_state(s, NORNIC_QPS_RTS);
     }
 }
 
@@ -170,7 +173,7 @@ Test(responder_order, ROCE_RS_4_resources_before_keys)
     p.reth.rkey ^= 0x100;
     script_send(s, &p);
     expect_nak(s, script_rq(s, 4), ROCE_SYNDROME_RNR | 12, 4);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
 }
 
 /* What is wrong with a key, an address or a length of remote memory. */
@@ -181,7 +184,7 @@ static void access_error(struct script_pkt p, int line)
     script_send(s, &p);
     script_expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_REM_ACC, 0, line);
     script_expect_nothing(s, line);
-    script_expect_state(s, ROCE_QPS_ERR, line);
+    script_expect_state(s, NORNIC_QPS_ERR, line);
     cr_assert_arr_eq(s->mem + 65536, was, sizeof was, "line %d: memory was changed", line);
     struct script_config config = script_defaults();
     renew(&config);
@@ -231,11 +234,14 @@ Test(responder_order, ROCE_RS_5_rights_of_the_region)
         enum roce_op op;
         uint32_t access;
     } rows[] = {
-        {ROCE_OP_WRITE_ONLY, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_ATOMIC},
+        {ROCE_OP_WRITE_ONLY,
+         NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_ATOMIC},
         {ROCE_OP_READ_REQUEST,
-         RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC},
-        {ROCE_OP_FETCH_ADD, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ},
-        {ROCE_OP_CMP_SWAP, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ},
+         NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC},
+        {ROCE_OP_FETCH_ADD,
+         NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ},
+        {ROCE_OP_CMP_SWAP,
+         NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ},
     };
     for (unsigned i = 0; i < 4; i++) {
         struct rdma_mr *mr;
@@ -244,7 +250,7 @@ Test(responder_order, ROCE_RS_5_rights_of_the_region)
         p.reth.rkey = p.atomiceth.rkey = mr->rkey;
         script_send(s, &p);
         expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_REM_ACC, 0);
-        expect_state(s, ROCE_QPS_ERR);
+        expect_state(s, NORNIC_QPS_ERR);
         rdma_mr_dereg(mr);
         struct script_config config = script_defaults();
         renew(&config);
@@ -273,7 +279,7 @@ static void length_error(struct script_pkt p, enum before before, int line)
     script_send(s, &p);
     script_expect_nak(s, script_rq(s, before != BETWEEN), ROCE_SYNDROME_NAK_INV_REQ, 0, line);
     script_expect_nothing(s, line);
-    script_expect_state(s, ROCE_QPS_ERR, line);
+    script_expect_state(s, NORNIC_QPS_ERR, line);
     struct script_config config = script_defaults();
     renew(&config);
 }
@@ -312,7 +318,7 @@ Test(responder_order, ROCE_RS_6_a_write_never_exceeds_its_dma_len)
     const struct roce_pkt *nak = script_next(s);
     cr_assert_not_null(nak);
     cr_assert_eq(nak->aeth.syndrome, ROCE_SYNDROME_NAK_INV_REQ);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
     for (int i = 0; i < 1024; i++)
         cr_assert_eq(s->mem[65536 + 2048 + i], 0xee);
 }
@@ -324,7 +330,7 @@ Test(responder_order, ROCE_RS_6_messages_above_2_gib)
     const struct roce_pkt *nak = script_next(s);
     cr_assert(nak && (nak->aeth.syndrome == ROCE_SYNDROME_NAK_INV_REQ ||
                       nak->aeth.syndrome == ROCE_SYNDROME_NAK_REM_ACC));
-    expect_state(s, ROCE_QPS_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
 }
 
 /* covers: ROCE-RS-6, ROCE-RS-15 */
@@ -343,11 +349,11 @@ Test(responder_order, ROCE_RS_6_a_send_longer_than_the_receive)
     expect_nak(s, script_rq(s, 1), ROCE_SYNDROME_NAK_INV_REQ, 0);
     for (int i = 0; i < 100; i++)
         cr_assert_eq(s->mem[2000 + i], 0xee);
-    expect_wc(s, recv_cq, 7, RDMA_WC_LOC_LEN_ERR);
-    expect_wc(s, recv_cq, 8, RDMA_WC_WR_FLUSH_ERR);
+    expect_wc(s, recv_cq, 7, NORNIC_WC_LOC_LEN_ERR);
+    expect_wc(s, recv_cq, 8, NORNIC_WC_WR_FLUSH_ERR);
     expect_no_wc(s, recv_cq);
     expect_no_event(s);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
 }
 
 Test(responder_order, ROCE_RS_6_a_send_that_just_fits)
@@ -362,7 +368,7 @@ Test(responder_order, ROCE_RS_6_a_send_that_just_fits)
     p.bth.ack_req = 1;
     script_send(s, &p);
     expect_ack(s, script_rq(s, 1), 1);
-    struct rdma_wc wc = expect_wc(s, recv_cq, 7, RDMA_WC_SUCCESS);
+    struct nornic_wc wc = expect_wc(s, recv_cq, 7, NORNIC_WC_SUCCESS);
     cr_assert_eq(wc.byte_len, 2000);
     cr_assert_arr_eq(s->mem, script_data(), 2000);
 }
@@ -375,17 +381,18 @@ Test(responder_order, ROCE_RS_7_scatter_fault)
         script_free(s);
         s = script_new(&config);
         struct rdma_mr *mr;
-        cr_assert_eq(rdma_mr_reg(s->pd, s->mem, 4096, RDMA_ACCESS_REMOTE_READ, &mr), 0);
-        struct rdma_sge sge = {(uintptr_t)s->mem, 4096, kind ? mr->lkey : mr->lkey ^ 1};
-        struct rdma_recv_wr wr = {.wr_id = 5, .sg_list = &sge, .num_sge = 1};
+        cr_assert_eq(rdma_mr_reg(s->pd, s->mem, 4096, NORNIC_ACCESS_REMOTE_READ, &mr), 0);
+        struct nornic_sge sge = {(uintptr_t)s->mem, 4096, kind ? mr->lkey : mr->lkey ^ 1};
+        struct nornic_recv_wr wr = {.wr_id = 5, .sg_list = &sge, .num_sge = 1};
         cr_assert_eq(roce_post_recv(s->qp, &wr, NULL), 0);
         struct script_pkt p = script_send_pkt(s, ROCE_OP_SEND_ONLY, script_rq(s, 0), script_data(), 8);
         script_send(s, &p);
         expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_REM_OP, 0);
-        expect_state(s, ROCE_QPS_ERR);
-        struct rdma_wc wc;
+        expect_state(s, NORNIC_QPS_ERR);
+        struct nornic_wc wc;
         cr_assert_eq(rdma_cq_poll(s->recv_cq, &wc, 1), 1);
-        cr_assert(wc.wr_id == 5 && (wc.status == RDMA_WC_LOC_PROT_ERR || wc.status == RDMA_WC_LOC_QP_OP_ERR));
+        cr_assert(wc.wr_id == 5 &&
+                  (wc.status == NORNIC_WC_LOC_PROT_ERR || wc.status == NORNIC_WC_LOC_QP_OP_ERR));
         cr_assert_eq(s->mem[0], 0);
         rdma_mr_dereg(mr);
     }
@@ -406,7 +413,7 @@ Test(responder_order, ROCE_RS_8_region_gone_in_mid_message)
     p.bth.psn = script_rq(s, 1);
     script_send(s, &p);
     expect_nak(s, script_rq(s, 1), ROCE_SYNDROME_NAK_REM_ACC, 0);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
     for (int i = 0; i < 4096; i++)
         cr_assert_eq(s->mem[65536 + i], 0xee);
 }

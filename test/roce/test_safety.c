@@ -12,8 +12,9 @@
 #include "roce/device.h"
 #include "test/support/script_suite.h"
 
-#define ALL_ACCESS \
-    (RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC)
+#define ALL_ACCESS                                                                        \
+    (NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE | \
+     NORNIC_ACCESS_REMOTE_ATOMIC)
 
 static struct rdma_pd *other_pd;
 static struct rdma_mr *other_mr; /* the same memory, in another PD */
@@ -58,7 +59,7 @@ static void expect_refused(struct script_pkt p, uint8_t syndrome, int line)
     memcpy(before, s->mem, sizeof before);
     script_send(s, &p);
     script_expect_nak(s, script_rq(s, 0), syndrome, 0, line);
-    script_expect_state(s, ROCE_QPS_ERR, line);
+    script_expect_state(s, NORNIC_QPS_ERR, line);
     cr_assert_arr_eq(s->mem, before, sizeof before, "line %d: memory was changed", line);
     again();
 }
@@ -83,21 +84,21 @@ Test(safety, ROCE_PD_1_a_key_of_another_pd_is_no_key)
 /* covers: ROCE-PD-1, ROCE-RC-17 */
 Test(safety, ROCE_PD_1_what_is_sent_must_be_of_the_pd)
 {
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = script_wr(s, 1, RDMA_WR_SEND, &sge, 0, 64);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = script_wr(s, 1, NORNIC_WR_SEND, &sge, 0, 64);
     sge.lkey = other_mr->lkey;
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
     script_pump(s);
     expect_nothing(s);
-    expect_wc(s, send_cq, 1, RDMA_WC_LOC_PROT_ERR);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_wc(s, send_cq, 1, NORNIC_WC_LOC_PROT_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
 }
 
 /* covers: ROCE-PD-1, ROCE-RS-7 */
 Test(safety, ROCE_PD_1_where_is_received_must_be_of_the_pd)
 {
-    struct rdma_sge sge = {(uintptr_t)s->mem, 64, other_mr->lkey};
-    struct rdma_recv_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1};
+    struct nornic_sge sge = {(uintptr_t)s->mem, 64, other_mr->lkey};
+    struct nornic_recv_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1};
     cr_assert_eq(roce_post_recv(s->qp, &wr, NULL), 0);
     struct script_pkt p = script_send_pkt(s, ROCE_OP_SEND_ONLY, script_rq(s, 0), script_data(), 64);
     refused(p, ROCE_SYNDROME_NAK_REM_OP);
@@ -106,8 +107,8 @@ Test(safety, ROCE_PD_1_where_is_received_must_be_of_the_pd)
 /* covers: ROCE-PD-1, ROCE-RC-37 */
 Test(safety, ROCE_PD_1_where_a_read_goes_must_be_of_the_pd)
 {
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = script_wr(s, 1, RDMA_WR_RDMA_READ, &sge, 0, 64);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = script_wr(s, 1, NORNIC_WR_RDMA_READ, &sge, 0, 64);
     uint8_t before[64];
     memcpy(before, s->mem, sizeof before);
     sge.lkey = other_mr->lkey;
@@ -117,7 +118,7 @@ Test(safety, ROCE_PD_1_where_a_read_goes_must_be_of_the_pd)
     struct script_pkt p =
         script_read_resp_pkt(s, ROCE_OP_READ_RESP_ONLY, script_sq(s, 0), 1, script_data(), 64);
     script_send(s, &p);
-    expect_wc(s, send_cq, 1, RDMA_WC_LOC_PROT_ERR);
+    expect_wc(s, send_cq, 1, NORNIC_WC_LOC_PROT_ERR);
     cr_assert_arr_eq(s->mem, before, sizeof before);
 }
 
@@ -129,7 +130,7 @@ Test(safety, ROCE_RS_70_keys_of_an_srq_are_of_its_pd)
     cr_assert_eq(rdma_srq_create(other_pd, &(struct rdma_srq_config){.max_wr = 4, .max_sge = 1}, &srq), 0);
     const struct rdma_mr *mrs[2] = {other_mr, s->mr};
     for (int i = 0; i < 2; i++) {
-        struct roce_qp_config qp_config = {.type = ROCE_QPT_RC,
+        struct roce_qp_config qp_config = {.type = NORNIC_QPT_RC,
                                            .pd = s->pd,
                                            .send_cq = s->send_cq,
                                            .recv_cq = s->recv_cq,
@@ -138,13 +139,14 @@ Test(safety, ROCE_RS_70_keys_of_an_srq_are_of_its_pd)
         struct roce_qp *own = s->qp;
         cr_assert_eq(roce_qp_create(s->dev, &qp_config, &s->qp), 0);
         cr_assert_eq(
-            script_modify(s, ROCE_QPS_INIT, ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS), 0);
-        cr_assert_eq(script_modify(s, ROCE_QPS_RTR,
-                                   ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
-                                       ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER),
+            script_modify(s, NORNIC_QPS_INIT, NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS),
+            0);
+        cr_assert_eq(script_modify(s, NORNIC_QPS_RTR,
+                                   NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN |
+                                       NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER),
                      0);
-        struct rdma_sge sge = {(uintptr_t)s->mem, 64, mrs[i]->lkey};
-        struct rdma_recv_wr wr = {.wr_id = 7, .sg_list = &sge, .num_sge = 1};
+        struct nornic_sge sge = {(uintptr_t)s->mem, 64, mrs[i]->lkey};
+        struct nornic_recv_wr wr = {.wr_id = 7, .sg_list = &sge, .num_sge = 1};
         cr_assert_eq(rdma_srq_post(srq, &wr, NULL), 0);
         struct script_pkt p = script_send_pkt(s, ROCE_OP_SEND_ONLY, script_rq(s, 0), script_data(), 64);
         p.bth.ack_req = 1;
@@ -153,7 +155,7 @@ Test(safety, ROCE_RS_70_keys_of_an_srq_are_of_its_pd)
             expect_ack(s, script_rq(s, 0), 1);
         else
             expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_REM_OP, 0);
-        expect_wc(s, recv_cq, 7, i == 0 ? RDMA_WC_SUCCESS : RDMA_WC_LOC_PROT_ERR);
+        expect_wc(s, recv_cq, 7, i == 0 ? NORNIC_WC_SUCCESS : NORNIC_WC_LOC_PROT_ERR);
         cr_assert_eq(roce_qp_destroy(s->qp), 0);
         s->qp = own;
     }
@@ -169,15 +171,15 @@ Test(safety, ROCE_QP_40_a_full_send_queue_refuses)
 {
     config.caps.max_send_wr = 4;
     again();
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = script_wr(s, 1, RDMA_WR_RDMA_WRITE, &sge, 0, 4);
-    const struct rdma_send_wr *bad = NULL;
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = script_wr(s, 1, NORNIC_WR_RDMA_WRITE, &sge, 0, 4);
+    const struct nornic_send_wr *bad = NULL;
     uint32_t psn = 0;
     for (unsigned round = 0; round < 100; round++) {
         wr.send_flags = 0;
         for (unsigned i = 0; i < 3; i++)
             cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
-        wr.send_flags = RDMA_SEND_SIGNALED;
+        wr.send_flags = NORNIC_SEND_SIGNALED;
         cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
         cr_assert_eq(roce_post_send(s->qp, &wr, &bad), -ENOMEM);
         cr_assert_eq(bad, &wr);
@@ -186,7 +188,7 @@ Test(safety, ROCE_QP_40_a_full_send_queue_refuses)
         ack(psn - 2, psn - 1); /* three unsignalled ones are done, and nobody was told */
         cr_assert_eq(roce_post_send(s->qp, &wr, &bad), -ENOMEM);
         ack(psn - 1, psn);
-        expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+        expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
         expect_no_wc(s, send_cq);
         script_forget(s);
     }
@@ -197,8 +199,8 @@ Test(safety, ROCE_QP_40_a_full_receive_queue_refuses)
 {
     config.caps.max_recv_wr = 4;
     again();
-    struct rdma_recv_wr wr = {.wr_id = 1};
-    const struct rdma_recv_wr *bad = NULL;
+    struct nornic_recv_wr wr = {.wr_id = 1};
+    const struct nornic_recv_wr *bad = NULL;
     for (unsigned i = 0; i < 4; i++)
         cr_assert_eq(roce_post_recv(s->qp, &wr, NULL), 0);
     cr_assert_eq(roce_post_recv(s->qp, &wr, &bad), -ENOMEM);
@@ -233,7 +235,7 @@ Test(safety, ROCE_RS_48_nothing_to_move)
     p.ieth_rkey = 0xdeadbeef;
     script_send(s, &p);
     expect_nak(s, script_rq(s, 2), ROCE_SYNDROME_NAK_REM_ACC, 2);
-    expect_wc(s, recv_cq, 1, RDMA_WC_LOC_QP_OP_ERR);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_LOC_QP_OP_ERR);
     config.attr.access_flags = 0;
     again();
     refused(script_write_pkt(s, ROCE_OP_WRITE_ONLY, script_rq(s, 0), 0, 0, NULL, 0),
@@ -349,22 +351,22 @@ Test(safety, ROCE_RS_6_a_send_stays_in_its_buffer)
     memcpy(after, s->mem + 1024, sizeof after);
     script_burst(s, p, 2);
     expect_nak(s, script_rq(s, 1), ROCE_SYNDROME_NAK_INV_REQ, 0);
-    expect_wc(s, recv_cq, 1, RDMA_WC_LOC_LEN_ERR);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_LOC_LEN_ERR);
     cr_assert_arr_eq(s->mem + 1024, after, sizeof after);
 }
 
 /* covers: ROCE-QP-40, ROCE-OPC-4 */
 Test(safety, ROCE_QP_40_sums_of_sges_do_not_wrap)
 {
-    struct rdma_sge sges[3] = {{0, 0xffffffff, 1}, {0, 2, 1}, {0, 0x80000000, 1}};
-    struct rdma_send_wr wr = {.sg_list = sges, .num_sge = 2, .opcode = RDMA_WR_SEND};
-    struct rdma_recv_wr recv = {.sg_list = sges, .num_sge = 2};
+    struct nornic_sge sges[3] = {{0, 0xffffffff, 1}, {0, 2, 1}, {0, 0x80000000, 1}};
+    struct nornic_send_wr wr = {.sg_list = sges, .num_sge = 2, .opcode = NORNIC_WR_SEND};
+    struct nornic_recv_wr recv = {.sg_list = sges, .num_sge = 2};
     for (unsigned n = 1; n <= 3; n++) {
         wr.num_sge = recv.num_sge = n;
         cr_assert_eq(roce_post_send(s->qp, &wr, NULL), -EINVAL);
         cr_assert_eq(roce_post_recv(s->qp, &recv, NULL), -EINVAL);
     }
-    wr.num_sge = recv.num_sge = ROCE_MAX_SGE + 1;
+    wr.num_sge = recv.num_sge = NORNIC_MAX_SGE + 1;
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), -EINVAL, "not one SGE is read");
     cr_assert_eq(roce_post_recv(s->qp, &recv, NULL), -EINVAL);
     wr.num_sge = recv.num_sge = UINT32_MAX;
@@ -374,11 +376,11 @@ Test(safety, ROCE_QP_40_sums_of_sges_do_not_wrap)
 
 /* --- what a service does not have --- */
 
-static int post(enum rdma_wr_opcode opcode)
+static int post(enum nornic_wr_opcode opcode)
 {
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = script_wr(s, 1, opcode, &sge, 0, 8);
-    if (opcode == RDMA_WR_LOCAL_INV || opcode == RDMA_WR_BIND_MW || opcode == RDMA_WR_REG_MR)
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = script_wr(s, 1, opcode, &sge, 0, 8);
+    if (opcode == NORNIC_WR_LOCAL_INV || opcode == NORNIC_WR_BIND_MW || opcode == NORNIC_WR_REG_MR)
         wr.num_sge = 0;
     return roce_post_send(s->qp, &wr, NULL);
 }
@@ -387,18 +389,18 @@ static int post(enum rdma_wr_opcode opcode)
  * covers: ROCE-QP-40, ROCE-UC-1 */
 Test(safety, ROCE_QP_40_requests_that_the_type_does_not_have)
 {
-    static const enum rdma_wr_opcode rc_only[] = {RDMA_WR_RDMA_READ, RDMA_WR_ATOMIC_CMP_AND_SWP,
-                                                  RDMA_WR_ATOMIC_FETCH_AND_ADD, RDMA_WR_SEND_WITH_INV};
-    static const enum rdma_wr_opcode nobodys[] = {(enum rdma_wr_opcode)10,        (enum rdma_wr_opcode)11,
-                                                  (enum rdma_wr_opcode)14,        (enum rdma_wr_opcode)31,
-                                                  (enum rdma_wr_opcode)33,        (enum rdma_wr_opcode)64,
-                                                  (enum rdma_wr_opcode)0x7fffffff};
+    static const enum nornic_wr_opcode rc_only[] = {NORNIC_WR_RDMA_READ, NORNIC_WR_ATOMIC_CMP_AND_SWP,
+                                                    NORNIC_WR_ATOMIC_FETCH_AND_ADD, NORNIC_WR_SEND_WITH_INV};
+    static const enum nornic_wr_opcode nobodys[] = {
+        (enum nornic_wr_opcode)10,        (enum nornic_wr_opcode)11, (enum nornic_wr_opcode)14,
+        (enum nornic_wr_opcode)31,        (enum nornic_wr_opcode)33, (enum nornic_wr_opcode)64,
+        (enum nornic_wr_opcode)0x7fffffff};
     for (int uc = 0; uc < 2; uc++) {
-        config.type = uc ? ROCE_QPT_UC : ROCE_QPT_RC;
+        config.type = uc ? NORNIC_QPT_UC : NORNIC_QPT_RC;
         again();
         for (unsigned i = 0; i < array_len(nobodys); i++)
             cr_assert_eq(post(nobodys[i]), -EINVAL, "%d", nobodys[i]);
-        cr_assert_eq(post(RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP), -EINVAL, "not offered unless asked for");
+        cr_assert_eq(post(NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP), -EINVAL, "not offered unless asked for");
         for (unsigned i = 0; i < array_len(rc_only); i++)
             cr_assert_eq(post(rc_only[i]), uc ? -EINVAL : 0, "%d", rc_only[i]);
     }
@@ -407,7 +409,7 @@ Test(safety, ROCE_QP_40_requests_that_the_type_does_not_have)
 /* covers: ROCE-RX-13, ROCE-OPC-5 */
 Test(safety, ROCE_RX_13_every_opcode_of_another_service)
 {
-    static const enum roce_qp_type types[] = {ROCE_QPT_RC, ROCE_QPT_UC};
+    static const enum nornic_qp_type types[] = {NORNIC_QPT_RC, NORNIC_QPT_UC};
     for (unsigned t = 0; t < 2; t++) {
         config.type = types[t];
         again();
@@ -420,7 +422,7 @@ Test(safety, ROCE_RX_13_every_opcode_of_another_service)
             p.bth.opcode = (uint8_t)opcode;
             script_send(s, &p);
             expect_nothing(s);
-            expect_state(s, ROCE_QPS_RTS);
+            expect_state(s, NORNIC_QPS_RTS);
             expect_verdict(s, ROCE_RX_DROP_TYPE, ++dropped);
         }
     }

@@ -100,8 +100,8 @@ Test(selective, nothing_kept_outlives_a_fault)
     give(3);
     give(1);
     expect_nak(s, script_rq(s, 2), ROCE_SYNDROME_NAK_INV_REQ, 0);
-    expect_event(s, ROCE_EVENT_QP_REQ_ERR);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_event(s, NORNIC_EVENT_QP_REQ_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
     expect_nothing(s);
 }
 
@@ -167,7 +167,7 @@ Test(selective, room_for_one_keeps_one)
 /* Six packets of ours leave; the peer NAKs the i-th. */
 static void lose(uint32_t i)
 {
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 6 * 1024);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 6 * 1024);
     script_forget(s);
     script_ack(s, script_sq(s, i), ROCE_SYNDROME_NAK_PSN_SEQ, 0);
 }
@@ -178,11 +178,11 @@ Test(selective, only_what_a_nak_names_is_sent_again)
     const struct roce_pkt *p = expect_op(s, ROCE_OP_WRITE_MIDDLE, script_sq(s, 2));
     cr_assert(p->bth.ack_req);
     expect_nothing(s);
-    script_post(s, 2, RDMA_WR_SEND, 0, 4); /* new work goes on */
+    script_post(s, 2, NORNIC_WR_SEND, 0, 4); /* new work goes on */
     expect_op(s, ROCE_OP_SEND_ONLY, script_sq(s, 6));
     ack(6, 2);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
-    expect_wc(s, send_cq, 2, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
+    expect_wc(s, send_cq, 2, NORNIC_WC_SUCCESS);
 }
 
 Test(selective, a_peer_that_kept_nothing_gets_the_rest_again)
@@ -194,14 +194,14 @@ Test(selective, a_peer_that_kept_nothing_gets_the_rest_again)
         expect_op(s, i == 5 ? ROCE_OP_WRITE_LAST : ROCE_OP_WRITE_MIDDLE, script_sq(s, i));
     expect_nothing(s);
     ack(5, 1);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
 }
 
 Test(selective, after_three_times_the_peer_is_known)
 {
     for (uint32_t round = 0; round < 4; round++) {
         uint32_t at = 6 * round;
-        script_post(s, round, RDMA_WR_RDMA_WRITE, 0, 6 * 1024);
+        script_post(s, round, NORNIC_WR_RDMA_WRITE, 0, 6 * 1024);
         script_forget(s);
         script_ack(s, script_sq(s, at + 2), ROCE_SYNDROME_NAK_PSN_SEQ, round);
         expect_op(s, ROCE_OP_WRITE_MIDDLE, script_sq(s, at + 2));
@@ -213,7 +213,7 @@ Test(selective, after_three_times_the_peer_is_known)
             expect_op(s, i == 5 ? ROCE_OP_WRITE_LAST : ROCE_OP_WRITE_MIDDLE, script_sq(s, at + i));
         expect_nothing(s);
         ack(at + 5, round + 1);
-        expect_wc(s, send_cq, round, RDMA_WC_SUCCESS);
+        expect_wc(s, send_cq, round, NORNIC_WC_SUCCESS);
     }
 }
 

@@ -27,7 +27,7 @@ static void start(void)
 static void uc_setup(void)
 {
     config = script_defaults();
-    config.type = ROCE_QPT_UC;
+    config.type = NORNIC_QPT_UC;
     start();
 }
 
@@ -38,9 +38,9 @@ static void give(const struct script_pkt *p)
 {
     script_send(s, p);
     expect_nothing(s);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
     while (s->event_read < s->event_count)
-        expect_event(s, ROCE_EVENT_COMM_EST);
+        expect_event(s, NORNIC_EVENT_COMM_EST);
 }
 
 static void send_at(enum roce_op op, uint32_t psn, const uint8_t *data, uint32_t len_bytes)
@@ -109,7 +109,7 @@ static bool ends_at(enum before kind, uint32_t psn, uint64_t wr_id)
         write_at(ROCE_OP_WRITE_LAST_IMM, psn, 0, script_data(), MTU);
     if (verdicts(ROCE_RX_TAKEN) == taken)
         return false;
-    expect_wc(s, recv_cq, wr_id, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, wr_id, NORNIC_WC_SUCCESS);
     return true;
 }
 
@@ -137,7 +137,7 @@ static void try_opcode(enum before before, unsigned op, int off)
     cr_assert_eq(verdicts(ROCE_RX_DROP_ORDER), !reserved && !taken);
     bool done = taken && completes(op);
     if (done)
-        expect_wc(s, recv_cq, 0, RDMA_WC_SUCCESS); /* what an abandoned SEND had taken: ROCE-UC-4 */
+        expect_wc(s, recv_cq, 0, NORNIC_WC_SUCCESS); /* what an abandoned SEND had taken: ROCE-UC-4 */
     expect_no_wc(s, recv_cq);
 
     /* what has become of the message that was open, and of the one that has begun */
@@ -168,10 +168,10 @@ Test(uc_receive, ROCE_UC_2_a_whole_message)
     send_at(ROCE_OP_SEND_MIDDLE, rq(1), script_data() + MTU, MTU);
     expect_no_wc(s, recv_cq);
     send_at(ROCE_OP_SEND_LAST_IMM, rq(2), script_data() + 2 * MTU, 7);
-    struct rdma_wc wc = expect_wc(s, recv_cq, 0, RDMA_WC_SUCCESS);
-    cr_assert_eq(wc.opcode, RDMA_WC_RECV);
+    struct nornic_wc wc = expect_wc(s, recv_cq, 0, NORNIC_WC_SUCCESS);
+    cr_assert_eq(wc.opcode, NORNIC_WC_RECV);
     cr_assert_eq(wc.byte_len, 2 * MTU + 7);
-    cr_assert_eq(wc.wc_flags, RDMA_WC_WITH_IMM);
+    cr_assert_eq(wc.wc_flags, NORNIC_WC_WITH_IMM);
     cr_assert_eq(memcmp(&wc.imm_data, "\1\2\3\4", 4), 0);
     cr_assert_arr_eq(s->mem, script_data(), 2 * MTU + 7);
     cr_assert_eq(roce_qp_counters(s->qp)->messages_abandoned, 0);
@@ -182,11 +182,11 @@ Test(uc_receive, ROCE_UC_2_what_is_replayed_is_executed_again)
 {
     for (uint64_t i = 0; i < 3; i++) {
         send_at(ROCE_OP_SEND_ONLY, rq(0), script_data(), 20);
-        expect_wc(s, recv_cq, i, RDMA_WC_SUCCESS);
+        expect_wc(s, recv_cq, i, NORNIC_WC_SUCCESS);
     }
     send_at(ROCE_OP_SEND_ONLY, ANY_PSN, script_data(), 20); /* far away is as good */
-    expect_wc(s, recv_cq, 3, RDMA_WC_SUCCESS);
-    struct roce_qp_attr attr;
+    expect_wc(s, recv_cq, 3, NORNIC_WC_SUCCESS);
+    struct nornic_qp_attr attr;
     roce_qp_query(s->qp, &attr, NULL);
     cr_assert_eq(attr.rq_psn, ANY_PSN + 1);
 }
@@ -205,7 +205,7 @@ Test(uc_receive, ROCE_UC_4_any_packet_lost_and_the_receive_serves_the_next_messa
         expect_no_wc(s, recv_cq);
         send_at(ROCE_OP_SEND_FIRST, rq(4), script_data() + 5000, MTU);
         send_at(ROCE_OP_SEND_LAST, rq(5), script_data() + 5000 + MTU, 100);
-        cr_assert_eq(expect_wc(s, recv_cq, 0, RDMA_WC_SUCCESS).byte_len, MTU + 100);
+        cr_assert_eq(expect_wc(s, recv_cq, 0, NORNIC_WC_SUCCESS).byte_len, MTU + 100);
         cr_assert_arr_eq(s->mem, script_data() + 5000, MTU + 100);
         cr_assert_eq(roce_qp_counters(s->qp)->messages_abandoned, lost != 0);
     }
@@ -220,7 +220,7 @@ Test(uc_receive, ROCE_UC_3_a_first_ends_whatever_was_open)
     write_at(ROCE_OP_WRITE_LAST_IMM, rq(3), 0, script_data(), MTU);
     expect_no_wc(s, recv_cq);
     send_at(ROCE_OP_SEND_ONLY, rq(4), script_data(), MTU);
-    expect_wc(s, recv_cq, 0, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 0, NORNIC_WC_SUCCESS);
     cr_assert_eq(roce_qp_counters(s->qp)->messages_abandoned, 2);
     expect_verdict(s, ROCE_RX_DROP_ORDER, 2);
 }
@@ -238,8 +238,8 @@ Test(uc_receive, ROCE_UC_6_an_immediate_tells_of_a_whole_write_only)
             expect_no_wc(s, recv_cq);
             continue;
         }
-        struct rdma_wc wc = expect_wc(s, recv_cq, 0, RDMA_WC_SUCCESS);
-        cr_assert_eq(wc.opcode, RDMA_WC_RECV_RDMA_WITH_IMM);
+        struct nornic_wc wc = expect_wc(s, recv_cq, 0, NORNIC_WC_SUCCESS);
+        cr_assert_eq(wc.opcode, NORNIC_WC_RECV_RDMA_WITH_IMM);
         cr_assert_eq(wc.byte_len, 2 * MTU + 5);
         cr_assert_arr_eq(s->mem + TARGET, script_data(), 2 * MTU + 5);
     }
@@ -255,7 +255,7 @@ Test(uc_receive, ROCE_UC_6_nor_of_a_write_of_another_length)
         write_at(ROCE_OP_WRITE_LAST_IMM, rq(1), 0, script_data() + MTU, n);
         expect_verdict(s, ROCE_RX_DROP_LENGTH, n == 5 ? 0 : 1);
         if (n == 5)
-            expect_wc(s, recv_cq, 0, RDMA_WC_SUCCESS);
+            expect_wc(s, recv_cq, 0, NORNIC_WC_SUCCESS);
         expect_no_wc(s, recv_cq);
     }
 }
@@ -269,7 +269,7 @@ static void expect_untouched(uint32_t from, uint32_t psn)
         cr_assert_eq(s->mem[TARGET + i], (uint8_t)((TARGET + i) % 251), "byte %u", i);
     expect_no_wc(s, recv_cq);
     write_at(ROCE_OP_WRITE_ONLY_IMM, psn, 20, script_data(), 20);
-    expect_wc(s, recv_cq, 0, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 0, NORNIC_WC_SUCCESS);
     cr_assert_arr_eq(s->mem + TARGET, script_data(), 20);
 }
 
@@ -286,7 +286,7 @@ Test(uc_receive, ROCE_UC_5_no_receive)
     expect_verdict(s, ROCE_RX_DROP_ORDER, 2);
     expect_no_wc(s, recv_cq);
     send_at(ROCE_OP_SEND_ONLY, rq(3), script_data(), 8);
-    expect_wc(s, recv_cq, 0, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 0, NORNIC_WC_SUCCESS);
 }
 
 /* The packet with the immediate finds no receive: what came before it stays, its own bytes are not placed. */
@@ -306,7 +306,7 @@ Test(uc_receive, ROCE_UC_6_no_receive_for_the_immediate)
 Test(uc_receive, ROCE_UC_5_keys_ranges_and_rights)
 {
     for (int fault = 0; fault < 4; fault++) {
-        config.attr.access_flags = fault == 3 ? 0 : RDMA_ACCESS_REMOTE_WRITE;
+        config.attr.access_flags = fault == 3 ? 0 : NORNIC_ACCESS_REMOTE_WRITE;
         start();
         struct script_pkt p =
             script_write_pkt(s, ROCE_OP_WRITE_FIRST, rq(0), TARGET, 2 * MTU, script_data(), MTU);
@@ -318,8 +318,8 @@ Test(uc_receive, ROCE_UC_5_keys_ranges_and_rights)
         write_at(ROCE_OP_WRITE_LAST_IMM, rq(1), 0, script_data(), MTU);
         expect_verdict(s, ROCE_RX_DROP_ORDER, 1);
         if (fault == 3) {
-            s->config.attr.access_flags = RDMA_ACCESS_REMOTE_WRITE;
-            cr_assert_eq(script_modify(s, ROCE_QPS_RTS, ROCE_QP_ACCESS_FLAGS), 0);
+            s->config.attr.access_flags = NORNIC_ACCESS_REMOTE_WRITE;
+            cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, NORNIC_QP_ACCESS_FLAGS), 0);
         }
         expect_untouched(0, rq(2));
     }
@@ -330,9 +330,9 @@ Test(uc_receive, ROCE_UC_5_keys_ranges_and_rights)
 Test(uc_receive, ROCE_UC_5_data_placed_before_the_fault_stays)
 {
     struct rdma_mr *mr;
-    cr_assert_eq(
-        rdma_mr_reg(s->pd, s->mem + TARGET, 4 * MTU, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE, &mr),
-        0);
+    cr_assert_eq(rdma_mr_reg(s->pd, s->mem + TARGET, 4 * MTU,
+                             NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE, &mr),
+                 0);
     struct script_pkt p =
         script_write_pkt(s, ROCE_OP_WRITE_FIRST, rq(0), TARGET, 2 * MTU, script_data(), MTU);
     p.reth.rkey = mr->rkey;
@@ -408,7 +408,7 @@ Test(uc_receive, ROCE_UC_4_a_message_longer_than_its_buffer_leaves_the_receive)
                 : i == 3 ? ROCE_OP_SEND_LAST
                          : ROCE_OP_SEND_MIDDLE,
                 rq(6 + i), script_data() + 100, MTU);
-    cr_assert_eq(expect_wc(s, recv_cq, 0, RDMA_WC_SUCCESS).byte_len, BUFFER);
+    cr_assert_eq(expect_wc(s, recv_cq, 0, NORNIC_WC_SUCCESS).byte_len, BUFFER);
 }
 
 /* --- faults of this side --- */
@@ -417,16 +417,16 @@ Test(uc_receive, ROCE_UC_4_a_message_longer_than_its_buffer_leaves_the_receive)
 Test(uc_receive, ROCE_RC_64_a_receive_that_cannot_be_stored_to_ends_the_connection)
 {
     renew();
-    struct rdma_sge sge = {(uintptr_t)s->mem, 100, s->mr->lkey ^ 0x100};
-    struct rdma_recv_wr wr = {.wr_id = 5, .sg_list = &sge, .num_sge = 1};
+    struct nornic_sge sge = {(uintptr_t)s->mem, 100, s->mr->lkey ^ 0x100};
+    struct nornic_recv_wr wr = {.wr_id = 5, .sg_list = &sge, .num_sge = 1};
     cr_assert_eq(roce_post_recv(s->qp, &wr, NULL), 0);
     script_recv(s, 6, 0, 100);
     struct script_pkt p = script_send_pkt(s, ROCE_OP_SEND_ONLY, rq(0), script_data(), 10);
     script_send(s, &p);
     expect_nothing(s);
-    expect_wc(s, recv_cq, 5, RDMA_WC_LOC_PROT_ERR);
-    expect_wc(s, recv_cq, 6, RDMA_WC_WR_FLUSH_ERR);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_wc(s, recv_cq, 5, NORNIC_WC_LOC_PROT_ERR);
+    expect_wc(s, recv_cq, 6, NORNIC_WC_WR_FLUSH_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
     expect_verdict(s, ROCE_RX_DROP_LOCAL, 1);
 }
 
@@ -440,8 +440,8 @@ Test(uc_receive, ROCE_RS_16_a_full_queue_ends_the_connection)
         script_send(s, &p);
     }
     expect_nothing(s);
-    expect_state(s, ROCE_QPS_ERR);
-    expect_event(s, ROCE_EVENT_CQ_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
+    expect_event(s, NORNIC_EVENT_CQ_ERR);
 }
 
 /* --- admission --- */
@@ -458,11 +458,11 @@ Test(uc_receive, ROCE_RX_13_packets_of_other_services)
         expect_no_wc(s, recv_cq);
     }
     expect_verdict(s, ROCE_RX_DROP_TYPE, 6);
-    config.state = ROCE_QPS_RTR;
+    config.state = NORNIC_QPS_RTR;
     start();
     struct script_pkt p = script_send_pkt(s, ROCE_OP_SEND_ONLY, rq(0), script_data(), 10);
     script_send(s, &p);
-    expect_event(s, ROCE_EVENT_COMM_EST);
-    expect_wc(s, recv_cq, 0, RDMA_WC_SUCCESS);
-    config.state = ROCE_QPS_RTS;
+    expect_event(s, NORNIC_EVENT_COMM_EST);
+    expect_wc(s, recv_cq, 0, NORNIC_WC_SUCCESS);
+    config.state = NORNIC_QPS_RTS;
 }

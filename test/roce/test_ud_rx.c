@@ -9,19 +9,19 @@
 
 static void setup(void)
 {
-    setup_type(ROCE_QPT_UD);
+    setup_type(NORNIC_QPT_UD);
 }
 
 TestSuite(ud_rx, .init = setup, .fini = teardown);
 
 #define AT 4096u /* where receives go to in s->mem */
 
-static struct rdma_wc receive(const struct script_pkt *p, uint32_t buffer_bytes)
+static struct nornic_wc receive(const struct script_pkt *p, uint32_t buffer_bytes)
 {
     memset(s->mem + AT, 0xee, buffer_bytes);
     script_recv(s, 7, AT, buffer_bytes);
     script_send(s, p);
-    return expect_wc(s, recv_cq, 7, RDMA_WC_SUCCESS);
+    return expect_wc(s, recv_cq, 7, NORNIC_WC_SUCCESS);
 }
 
 /* covers: ROCE-UD-4, ROCE-UD-5 */
@@ -29,7 +29,7 @@ Test(ud_rx, ROCE_UD_4_ipv4_header_in_the_second_half)
 {
     struct script_pkt p = dgram_pkt(s, script_data(), 33);
     p.path.traffic_class = 0x68;
-    struct rdma_wc wc = receive(&p, 200);
+    struct nornic_wc wc = receive(&p, 200);
     cr_assert_eq(wc.byte_len, 73);
     static const uint8_t zero[20];
     const uint8_t *area = s->mem + AT;
@@ -51,10 +51,10 @@ Test(ud_rx, ROCE_UD_4_ipv6_header_fills_it)
     renew();
     struct script_pkt p = dgram_pkt(s, script_data(), 4);
     p.path.flow_label = 0x12345;
-    struct rdma_wc wc = receive(&p, 44);
+    struct nornic_wc wc = receive(&p, 44);
     const uint8_t *area = s->mem + AT;
     cr_assert_eq(wc.byte_len, 44);
-    cr_assert_eq(wc.network, RDMA_NETWORK_IPV6);
+    cr_assert_eq(wc.network, NORNIC_NETWORK_IPV6);
     cr_assert_eq(get_be32(area), 0x60012345);
     cr_assert_eq(get_be16(area + 4), 8 + 12 + 8 + 4 + 4);
     cr_assert_eq(area[6], 17);
@@ -65,14 +65,14 @@ Test(ud_rx, ROCE_UD_4_ipv6_header_fills_it)
 
 Test(ud_rx, ROCE_UD_4_the_area_may_cross_sges)
 {
-    struct rdma_sge sges[3] = {{(uintptr_t)s->mem + AT, 30, s->mr->lkey},
-                               {(uintptr_t)s->mem + AT + 1000, 12, s->mr->lkey},
-                               {(uintptr_t)s->mem + AT + 2000, 100, s->mr->lkey}};
-    struct rdma_recv_wr wr = {.wr_id = 7, .sg_list = sges, .num_sge = 3};
+    struct nornic_sge sges[3] = {{(uintptr_t)s->mem + AT, 30, s->mr->lkey},
+                                 {(uintptr_t)s->mem + AT + 1000, 12, s->mr->lkey},
+                                 {(uintptr_t)s->mem + AT + 2000, 100, s->mr->lkey}};
+    struct nornic_recv_wr wr = {.wr_id = 7, .sg_list = sges, .num_sge = 3};
     cr_assert_eq(roce_post_recv(s->qp, &wr, NULL), 0);
     struct script_pkt p = dgram_pkt(s, script_data(), 20);
     script_send(s, &p);
-    cr_assert_eq(expect_wc(s, recv_cq, 7, RDMA_WC_SUCCESS).byte_len, 60);
+    cr_assert_eq(expect_wc(s, recv_cq, 7, NORNIC_WC_SUCCESS).byte_len, 60);
     cr_assert_eq(s->mem[AT + 20], 0x45);
     cr_assert_arr_eq(s->mem + AT + 1006, p.path.dst.b + 12, 4);
     cr_assert_arr_eq(s->mem + AT + 1010, script_data(), 2);
@@ -82,26 +82,26 @@ Test(ud_rx, ROCE_UD_4_the_area_may_cross_sges)
 /* covers: ROCE-VB-4 */
 Test(ud_rx, ROCE_UD_5_what_the_completion_tells)
 {
-    struct roce_gid tagged = {.addr = dgram_addr(s, 1), .vlan_id = 6, .mac = {{2, 0, 0, 0, 0, 1}}};
+    struct nornic_gid tagged = {.addr = dgram_addr(s, 1), .vlan_id = 6, .mac = {{2, 0, 0, 0, 0, 1}}};
     cr_assert_geq(roce_dev_gid_add(s->dev, &tagged), 0);
     struct script_pkt p = dgram_pkt(s, script_data(), 8);
     p.bth.opcode = ROCE_OPCODE(ROCE_SERVICE_UD, ROCE_OP_SEND_ONLY_IMM);
     put_be32((uint8_t *)&p.imm_data, 0x01020304);
     p.path.vlan_tci = 3 << 13 | 6;
     p.deth.src_qpn = 0x123456;
-    struct rdma_wc wc = receive(&p, 200);
-    cr_assert_eq(wc.opcode, RDMA_WC_RECV);
+    struct nornic_wc wc = receive(&p, 200);
+    cr_assert_eq(wc.opcode, NORNIC_WC_RECV);
     cr_assert_eq(wc.qp_num, roce_qp_num(s->qp));
     cr_assert_eq(wc.src_qpn, 0x123456);
-    cr_assert_eq(wc.wc_flags, RDMA_WC_GRH | RDMA_WC_WITH_IMM);
+    cr_assert_eq(wc.wc_flags, NORNIC_WC_GRH | NORNIC_WC_WITH_IMM);
     cr_assert_eq(get_be32((const uint8_t *)&wc.imm_data), 0x01020304);
     cr_assert_eq(wc.pkey_index, 0);
     cr_assert_eq(wc.vlan_id, 6);
-    cr_assert_eq(wc.network, RDMA_NETWORK_IPV4);
+    cr_assert_eq(wc.network, NORNIC_NETWORK_IPV4);
     cr_assert_arr_eq(wc.src_mac, p.path.src_mac.b, 6);
     p = dgram_pkt(s, script_data(), 8);
     wc = receive(&p, 200);
-    cr_assert_eq(wc.wc_flags, RDMA_WC_GRH);
+    cr_assert_eq(wc.wc_flags, NORNIC_WC_GRH);
     cr_assert_eq(wc.vlan_id, 0);
 }
 
@@ -120,22 +120,22 @@ Test(ud_rx, ROCE_UD_1_the_psn_is_not_looked_at)
 
 Test(ud_rx, ROCE_UD_6_a_reply_finds_its_way)
 {
-    struct roce_gid second = {.addr = dgram_addr(s, 40), .mac = {{2, 0, 0, 0, 4, 4}}};
+    struct nornic_gid second = {.addr = dgram_addr(s, 40), .mac = {{2, 0, 0, 0, 4, 4}}};
     cr_assert_eq(roce_dev_gid_add(s->dev, &second), 1);
     struct script_pkt p = dgram_pkt(s, script_data(), 8);
     p.path.dst = second.addr;
     p.path.src = dgram_addr(s, 99);
     p.path.traffic_class = 0x6b;
     p.path.src_mac.b[5] = 0x99;
-    struct rdma_wc wc = receive(&p, 200);
-    struct roce_av av;
+    struct nornic_wc wc = receive(&p, 200);
+    struct nornic_av av;
     cr_assert_eq(roce_ah_from_wc(s->dev, &wc, s->mem + AT, &av), 0);
-    cr_assert(net_addr_equal(&av.dgid, &p.path.src));
+    cr_assert(nornic_addr_equal(&av.dgid, &p.path.src));
     cr_assert_eq(av.sgid_index, 1);
     cr_assert_eq(av.hop_limit, 255);
     cr_assert_eq(av.traffic_class, 0x68);
     cr_assert_eq(av.flow_label, 0);
-    cr_assert(net_mac_equal(&av.dst_mac, &p.path.src_mac));
+    cr_assert(nornic_mac_equal(&av.dst_mac, &p.path.src_mac));
     /* sent to the group: from the first address of its family */
     uint8_t group[40];
     memcpy(group, s->mem + AT, sizeof group);
@@ -143,11 +143,11 @@ Test(ud_rx, ROCE_UD_6_a_reply_finds_its_way)
     cr_assert_eq(roce_ah_from_wc(s->dev, &wc, group, &av), 0);
     cr_assert_eq(av.sgid_index, 0);
     /* what is no datagram's, and an address that is gone */
-    struct rdma_wc other = wc;
+    struct nornic_wc other = wc;
     other.wc_flags = 0;
     cr_assert_eq(roce_ah_from_wc(s->dev, &other, s->mem + AT, &av), -EINVAL);
     other = wc;
-    other.network = RDMA_NETWORK_IPV6;
+    other.network = NORNIC_NETWORK_IPV6;
     cr_assert_eq(roce_ah_from_wc(s->dev, &other, s->mem + AT, &av), -EINVAL);
     other = wc;
     other.vlan_id = 3;
@@ -162,12 +162,12 @@ Test(ud_rx, ROCE_UD_6_an_ipv6_reply_keeps_the_flow_label)
     renew();
     struct script_pkt p = dgram_pkt(s, script_data(), 8);
     p.path.flow_label = 0xabcde;
-    struct rdma_wc wc = receive(&p, 200);
-    struct roce_av av;
+    struct nornic_wc wc = receive(&p, 200);
+    struct nornic_av av;
     cr_assert_eq(roce_ah_from_wc(s->dev, &wc, s->mem + AT, &av), 0);
     cr_assert_eq(av.flow_label, 0xabcde);
     cr_assert_eq(av.sgid_index, 0);
-    cr_assert(net_addr_equal(&av.dgid, &p.path.src));
+    cr_assert(nornic_addr_equal(&av.dgid, &p.path.src));
 }
 
 Test(ud_rx, ROCE_UD_7_exact_fit_and_one_byte_short)
@@ -181,14 +181,14 @@ Test(ud_rx, ROCE_UD_7_exact_fit_and_one_byte_short)
     /* the WQE is kept for one that fits */
     p.payload_bytes = 99;
     script_send(s, &p);
-    cr_assert_eq(expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS).byte_len, 139);
+    cr_assert_eq(expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS).byte_len, 139);
     cr_assert_arr_eq(s->mem + AT + 40, script_data(), 99);
     /* not even the area fits */
     script_recv(s, 2, AT, 39);
     p.payload_bytes = 0;
     script_send(s, &p);
     expect_no_wc(s, recv_cq);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
     expect_nothing(s);
 }
 
@@ -198,7 +198,7 @@ Test(ud_rx, ROCE_UD_7_without_a_receive_it_is_dropped)
     script_send(s, &p);
     expect_verdict(s, ROCE_RX_DROP_NO_RECV, 1);
     expect_nothing(s);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
     receive(&p, 140);
 }
 
@@ -247,7 +247,7 @@ Test(ud_rx, ROCE_RX_13_only_ud_opcodes)
     expect_nothing(s);
     expect_verdict(s, ROCE_RX_DROP_OPCODE, 30);
     expect_verdict(s, ROCE_RX_DROP_TYPE, 256 - 32 - 1);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
 }
 
 /* covers: ROCE-RX-16, CA17-41 */
@@ -261,7 +261,7 @@ Test(ud_rx, ROCE_RX_16_any_sender_but_only_to_an_address_of_the_table)
     script_send(s, &p);
     expect_verdict(s, ROCE_RX_DROP_GID, 1);
     /* the address, but of another VLAN than the one it is on */
-    struct roce_gid tagged = {.addr = dgram_addr(s, 50), .vlan_id = 6, .mac = {{2, 0, 0, 0, 0, 1}}};
+    struct nornic_gid tagged = {.addr = dgram_addr(s, 50), .vlan_id = 6, .mac = {{2, 0, 0, 0, 0, 1}}};
     cr_assert_geq(roce_dev_gid_add(s->dev, &tagged), 0);
     p = dgram_pkt(s, script_data(), 8);
     p.path.vlan_tci = 6;
@@ -273,25 +273,25 @@ Test(ud_rx, ROCE_RX_16_any_sender_but_only_to_an_address_of_the_table)
 /* covers: ROCE-RX-14, ROCE-QP-2, ROCE-QP-3, ROCE-EV-5 */
 Test(ud_rx, ROCE_RX_14_states)
 {
-    config.state = ROCE_QPS_INIT;
+    config.state = NORNIC_QPS_INIT;
     renew();
     struct script_pkt p = dgram_pkt(s, script_data(), 8);
     script_recv(s, 1, AT, 100);
     script_send(s, &p);
     expect_verdict(s, ROCE_RX_DROP_STATE, 1);
-    cr_assert_eq(script_modify(s, ROCE_QPS_RTR, 0), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, 0), 0);
     p.deth.qkey++;
     script_send(s, &p);
     expect_no_event(s);
     p.deth.qkey--;
     script_send(s, &p);
-    expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
-    expect_event(s, ROCE_EVENT_COMM_EST);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
+    expect_event(s, NORNIC_EVENT_COMM_EST);
     script_send(s, &p);
     expect_no_event(s);
     script_recv(s, 2, AT, 100);
-    cr_assert_eq(script_modify(s, ROCE_QPS_ERR, 0), 0);
-    expect_wc(s, recv_cq, 2, RDMA_WC_WR_FLUSH_ERR);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_ERR, 0), 0);
+    expect_wc(s, recv_cq, 2, NORNIC_WC_WR_FLUSH_ERR);
     script_send(s, &p);
     expect_verdict(s, ROCE_RX_DROP_STATE, 2);
 }
@@ -301,15 +301,15 @@ Test(ud_rx, ROCE_MR_4_a_buffer_that_cannot_be_written_is_an_error)
 {
     struct rdma_mr *ro;
     cr_assert_eq(rdma_mr_reg(s->pd, s->mem, 4096, 0, &ro), 0);
-    struct rdma_sge sge = {(uintptr_t)s->mem, 100, ro->lkey};
-    struct rdma_recv_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1};
+    struct nornic_sge sge = {(uintptr_t)s->mem, 100, ro->lkey};
+    struct nornic_recv_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1};
     cr_assert_eq(roce_post_recv(s->qp, &wr, NULL), 0);
     script_recv(s, 2, AT, 100);
     struct script_pkt p = dgram_pkt(s, script_data(), 8);
     script_send(s, &p);
-    expect_wc(s, recv_cq, 1, RDMA_WC_LOC_PROT_ERR);
-    expect_wc(s, recv_cq, 2, RDMA_WC_WR_FLUSH_ERR);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_LOC_PROT_ERR);
+    expect_wc(s, recv_cq, 2, NORNIC_WC_WR_FLUSH_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
     rdma_mr_dereg(ro);
 }
 
@@ -321,10 +321,10 @@ Test(ud_rx, ROCE_CQ_2_an_overflow_is_an_error)
     struct script_pkt p = dgram_pkt(s, script_data(), 8);
     for (uint64_t i = 0; i < 4; i++)
         script_recv(s, i, AT, 100);
-    for (int i = 0; i < 4 && roce_qp_state(s->qp) == ROCE_QPS_RTS; i++)
+    for (int i = 0; i < 4 && roce_qp_state(s->qp) == NORNIC_QPS_RTS; i++)
         script_send(s, &p);
-    expect_event(s, ROCE_EVENT_CQ_ERR);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_event(s, NORNIC_EVENT_CQ_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
 }
 
 /* covers: ROCE-RX-13 */
@@ -346,7 +346,7 @@ Test(ud_rx, ROCE_UD_7_a_wqe_of_an_srq_that_is_too_small_completes_in_error)
     struct rdma_srq *srq;
     struct rdma_srq_config srq_config = {.max_wr = 4, .max_sge = 1};
     cr_assert_eq(rdma_srq_create(s->pd, &srq_config, &srq), 0);
-    struct roce_qp_config c = {.type = ROCE_QPT_UD,
+    struct roce_qp_config c = {.type = NORNIC_QPT_UD,
                                .pd = s->pd,
                                .send_cq = s->send_cq,
                                .recv_cq = s->recv_cq,
@@ -354,18 +354,18 @@ Test(ud_rx, ROCE_UD_7_a_wqe_of_an_srq_that_is_too_small_completes_in_error)
                                .caps = config.caps};
     cr_assert_eq(roce_qp_destroy(s->qp), 0);
     cr_assert_eq(roce_qp_create(s->dev, &c, &s->qp), 0);
-    dgram_raise(s, s->qp, ROCE_QPS_RTS, SCRIPT_QKEY);
+    dgram_raise(s, s->qp, NORNIC_QPS_RTS, SCRIPT_QKEY);
     for (uint32_t i = 0; i < 2; i++) {
-        struct rdma_sge sge = {(uintptr_t)s->mem + AT, 139 + i, s->mr->lkey};
-        struct rdma_recv_wr wr = {.wr_id = i, .sg_list = &sge, .num_sge = 1};
+        struct nornic_sge sge = {(uintptr_t)s->mem + AT, 139 + i, s->mr->lkey};
+        struct nornic_recv_wr wr = {.wr_id = i, .sg_list = &sge, .num_sge = 1};
         cr_assert_eq(rdma_srq_post(srq, &wr, NULL), 0);
     }
     struct script_pkt p = dgram_pkt(s, script_data(), 100);
     script_send(s, &p);
-    expect_wc(s, recv_cq, 0, RDMA_WC_LOC_LEN_ERR);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_wc(s, recv_cq, 0, NORNIC_WC_LOC_LEN_ERR);
+    expect_state(s, NORNIC_QPS_RTS);
     script_send(s, &p);
-    cr_assert_eq(expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS).byte_len, 140);
+    cr_assert_eq(expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS).byte_len, 140);
     script_send(s, &p);
     expect_verdict(s, ROCE_RX_DROP_NO_RECV, 1);
     cr_assert_eq(roce_qp_destroy(s->qp), 0);
@@ -390,10 +390,10 @@ Test(ud_rx, ROCE_CQ_3_a_solicited_datagram_notifies)
                      &(struct rdma_cq_config){.capacity = 8, .notify = count_notify, .ctx = &notified}, &cq),
                  0);
     struct roce_qp_config c = {
-        .type = ROCE_QPT_UD, .pd = s->pd, .send_cq = cq, .recv_cq = cq, .caps = config.caps};
+        .type = NORNIC_QPT_UD, .pd = s->pd, .send_cq = cq, .recv_cq = cq, .caps = config.caps};
     cr_assert_eq(roce_qp_destroy(s->qp), 0);
     cr_assert_eq(roce_qp_create(s->dev, &c, &s->qp), 0);
-    dgram_raise(s, s->qp, ROCE_QPS_RTS, SCRIPT_QKEY);
+    dgram_raise(s, s->qp, NORNIC_QPS_RTS, SCRIPT_QKEY);
     rdma_cq_req_notify(cq, true);
     struct script_pkt p = dgram_pkt(s, script_data(), 8);
     for (uint64_t i = 0; i < 4; i++)

@@ -9,7 +9,7 @@
 
 static void setup(void)
 {
-    setup_type(ROCE_QPT_UD);
+    setup_type(NORNIC_QPT_UD);
 }
 
 TestSuite(ud_tx, .init = setup, .fini = teardown);
@@ -23,7 +23,7 @@ static const struct roce_pkt *next(enum roce_op op)
     return pkt;
 }
 
-static int post(struct rdma_send_wr *wr)
+static int post(struct nornic_send_wr *wr)
 {
     int err = roce_post_send(s->qp, wr, NULL);
     script_pump(s);
@@ -48,18 +48,18 @@ Test(ud_tx, ROCE_UD_1_one_packet_a_message_with_deth)
         cr_assert_eq(pkt->payload_bytes, 64 - i);
         cr_assert_arr_eq(pkt->payload, s->mem + (size_t)i * 100, 64 - i);
         cr_assert_arr_eq(pkt->payload + 64 - i, "\0\0\0", pkt->bth.pad_count); /* ROCE-HDR-3 */
-        struct rdma_wc wc = expect_wc(s, send_cq, i, RDMA_WC_SUCCESS);
-        cr_assert_eq(wc.opcode, RDMA_WC_SEND);
+        struct nornic_wc wc = expect_wc(s, send_cq, i, NORNIC_WC_SUCCESS);
+        cr_assert_eq(wc.opcode, NORNIC_WC_SEND);
         expect_nothing(s);
     }
 }
 
 Test(ud_tx, ROCE_UD_1_immediate_and_solicited)
 {
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, 8);
-    wr.opcode = RDMA_WR_SEND_WITH_IMM;
-    wr.send_flags |= RDMA_SEND_SOLICITED;
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, 8);
+    wr.opcode = NORNIC_WR_SEND_WITH_IMM;
+    wr.send_flags |= NORNIC_SEND_SOLICITED;
     put_be32((uint8_t *)&wr.imm_data, 0xdeadbeef);
     cr_assert_eq(post(&wr), 0);
     const struct roce_pkt *pkt = next(ROCE_OP_SEND_ONLY_IMM);
@@ -71,9 +71,9 @@ Test(ud_tx, ROCE_UD_1_immediate_and_solicited)
 
 Test(ud_tx, ROCE_UD_1_gathers_and_copies_inline)
 {
-    struct rdma_sge sges[2] = {{(uintptr_t)s->mem + 5, 3, s->mr->lkey},
-                               {(uintptr_t)s->mem + 50, 4, s->mr->lkey}};
-    struct rdma_send_wr wr = dgram_wr(s, ah, 1, &sges[0], 5, 3);
+    struct nornic_sge sges[2] = {{(uintptr_t)s->mem + 5, 3, s->mr->lkey},
+                                 {(uintptr_t)s->mem + 50, 4, s->mr->lkey}};
+    struct nornic_send_wr wr = dgram_wr(s, ah, 1, &sges[0], 5, 3);
     wr.sg_list = sges;
     wr.num_sge = 2;
     cr_assert_eq(post(&wr), 0);
@@ -83,9 +83,9 @@ Test(ud_tx, ROCE_UD_1_gathers_and_copies_inline)
     cr_assert_arr_eq(pkt->payload, expected, 7);
     /* inline: no key is looked at, and the bytes are those of the post */
     uint8_t own[8] = "inlined";
-    sges[0] = (struct rdma_sge){(uintptr_t)own, sizeof own, 0};
+    sges[0] = (struct nornic_sge){(uintptr_t)own, sizeof own, 0};
     wr.num_sge = 1;
-    wr.send_flags |= RDMA_SEND_INLINE;
+    wr.send_flags |= NORNIC_SEND_INLINE;
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
     memset(own, 0, sizeof own);
     script_pump(s);
@@ -97,23 +97,23 @@ Test(ud_tx, ROCE_UD_2_longer_than_the_port_mtu_is_silently_nothing)
 {
     dgram_post(s, ah, 1, 0, 4096); /* the port's 9000 bytes hold a path MTU of 4096 */
     cr_assert_eq(next(ROCE_OP_SEND_ONLY)->payload_bytes, 4096);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
     for (uint64_t i = 2; i < 5; i++)
         dgram_post(s, ah, i, 0, i == 4 ? 65536 : 4097);
     expect_nothing(s);
     for (uint64_t i = 2; i < 5; i++)
-        expect_wc(s, send_cq, i, RDMA_WC_SUCCESS);
-    expect_state(s, ROCE_QPS_RTS);
+        expect_wc(s, send_cq, i, NORNIC_WC_SUCCESS);
+    expect_state(s, NORNIC_QPS_RTS);
     dgram_post(s, ah, 5, 0, 0);
     cr_assert_eq(next(ROCE_OP_SEND_ONLY)->payload_bytes, 0);
-    expect_wc(s, send_cq, 5, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 5, NORNIC_WC_SUCCESS);
     expect_no_wc(s, send_cq);
 }
 
 Test(ud_tx, ROCE_UD_3_controlled_qkey)
 {
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, 8);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, 8);
     wr.ud.remote_qkey = 0x7fffffff;
     cr_assert_eq(post(&wr), 0);
     cr_assert_eq(next(ROCE_OP_SEND_ONLY)->deth.qkey, 0x7fffffff);
@@ -121,7 +121,7 @@ Test(ud_tx, ROCE_UD_3_controlled_qkey)
     cr_assert_eq(post(&wr), 0);
     cr_assert_eq(next(ROCE_OP_SEND_ONLY)->deth.qkey, SCRIPT_QKEY);
     s->config.attr.qkey = 0x2222;
-    cr_assert_eq(script_modify(s, ROCE_QPS_RTS, ROCE_QP_QKEY), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, NORNIC_QP_QKEY), 0);
     cr_assert_eq(post(&wr), 0);
     cr_assert_eq(next(ROCE_OP_SEND_ONLY)->deth.qkey, 0x2222);
 }
@@ -132,11 +132,11 @@ Test(ud_tx, ROCE_FRM_46_source_port_is_fixed_or_folds_the_flow_label)
     dgram_post(s, ah, 1, 0, 8);
     uint16_t port = next(ROCE_OP_SEND_ONLY)->src_port;
     cr_assert_geq(port, 0xc000);
-    struct rdma_ah *other = dgram_ah(s);
+    struct nornic_ah *other = dgram_ah(s);
     dgram_post(s, other, 2, 0, 8);
     cr_assert_eq(next(ROCE_OP_SEND_ONLY)->src_port, port);
-    struct roce_av av = s->config.attr.av;
-    struct rdma_ah *labelled;
+    struct nornic_av av = s->config.attr.av;
+    struct nornic_ah *labelled;
     av.flow_label = 0xabcde;
     cr_assert_eq(roce_ah_create(s->dev, s->pd, &av, &labelled), 0);
     dgram_post(s, labelled, 3, 0, 8);
@@ -148,24 +148,24 @@ Test(ud_tx, ROCE_FRM_46_source_port_is_fixed_or_folds_the_flow_label)
 /* covers: ROCE-FRM-3, ROCE-FRM-12, ROCE-FRM-18, ROCE-FRM-21, ROCE-AH-1 */
 Test(ud_tx, ROCE_AH_1_the_handle_makes_the_headers)
 {
-    struct roce_gid second = {.addr = dgram_addr(s, 77), .mac = {{2, 0, 0, 0, 7, 7}}, .vlan_id = 5};
+    struct nornic_gid second = {.addr = dgram_addr(s, 77), .mac = {{2, 0, 0, 0, 7, 7}}, .vlan_id = 5};
     int index = roce_dev_gid_add(s->dev, &second);
     cr_assert_gt(index, 0);
     s->config.any_dest = true;
-    struct roce_av av = {.dgid = dgram_addr(s, 2),
-                         .sgid_index = (uint8_t)index,
-                         .sl = 3,
-                         .traffic_class = 0x6b,
-                         .hop_limit = 9,
-                         .dst_mac = {{2, 9, 9, 9, 9, 9}}};
-    struct rdma_ah *own;
+    struct nornic_av av = {.dgid = dgram_addr(s, 2),
+                           .sgid_index = (uint8_t)index,
+                           .sl = 3,
+                           .traffic_class = 0x6b,
+                           .hop_limit = 9,
+                           .dst_mac = {{2, 9, 9, 9, 9, 9}}};
+    struct nornic_ah *own;
     cr_assert_eq(roce_ah_create(s->dev, s->pd, &av, &own), 0);
     dgram_post(s, own, 1, 0, 8);
     const struct roce_pkt *pkt = next(ROCE_OP_SEND_ONLY);
     cr_assert_eq(pkt->vlan_tci, 3 << 13 | 5);
-    cr_assert(net_mac_equal(&pkt->src_mac, &second.mac));
-    cr_assert(net_mac_equal(&pkt->dst_mac, &av.dst_mac));
-    cr_assert(net_addr_equal(&pkt->src, &second.addr));
+    cr_assert(nornic_mac_equal(&pkt->src_mac, &second.mac));
+    cr_assert(nornic_mac_equal(&pkt->dst_mac, &av.dst_mac));
+    cr_assert(nornic_addr_equal(&pkt->src, &second.addr));
     cr_assert_eq(pkt->tclass, 0x68, "the ECN bits are not the application's: ROCE-FRM-13");
     cr_assert_eq(pkt->hop_limit, 9);
     cr_assert_eq(roce_ah_destroy(own), 0);
@@ -174,23 +174,23 @@ Test(ud_tx, ROCE_AH_1_the_handle_makes_the_headers)
 /* covers: ROCE-AH-1, ROCE-VB-5, ROCE-FRM-39 */
 Test(ud_tx, ROCE_VB_5_invalid_vectors_make_no_handle)
 {
-    struct rdma_ah *none;
-    struct roce_av av = s->config.attr.av;
+    struct nornic_ah *none;
+    struct nornic_av av = s->config.attr.av;
     av.sl = 8;
     cr_assert_eq(roce_ah_create(s->dev, s->pd, &av, &none), -EINVAL);
     av = s->config.attr.av;
     av.sgid_index = 1;
     cr_assert_eq(roce_ah_create(s->dev, s->pd, &av, &none), -EINVAL);
     av = s->config.attr.av;
-    av.dgid = (struct net_addr){{0x20, 1, [15] = 2}};
+    av.dgid = (struct nornic_addr){{0x20, 1, [15] = 2}};
     cr_assert_eq(roce_ah_create(s->dev, s->pd, &av, &none), -EINVAL, "IPv4 cannot send to IPv6");
 }
 
 Test(ud_tx, ROCE_AH_3_a_handle_lives_as_long_as_a_wqe_names_it)
 {
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, 8);
-    struct rdma_ah *own = dgram_ah(s);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, 8);
+    struct nornic_ah *own = dgram_ah(s);
     wr.ud.ah = own;
     wr.send_flags = 0; /* done is done, with or without a completion */
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
@@ -201,24 +201,24 @@ Test(ud_tx, ROCE_AH_3_a_handle_lives_as_long_as_a_wqe_names_it)
     /* a flushed, and a forgotten one */
     own = wr.ud.ah = dgram_ah(s);
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
-    cr_assert_eq(script_modify(s, ROCE_QPS_ERR, 0), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_ERR, 0), 0);
     cr_assert_eq(roce_ah_destroy(own), 0);
-    expect_wc(s, send_cq, 1, RDMA_WC_WR_FLUSH_ERR);
-    cr_assert_eq(script_modify(s, ROCE_QPS_RESET, 0), 0);
-    dgram_raise(s, s->qp, ROCE_QPS_RTS, SCRIPT_QKEY);
+    expect_wc(s, send_cq, 1, NORNIC_WC_WR_FLUSH_ERR);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RESET, 0), 0);
+    dgram_raise(s, s->qp, NORNIC_QPS_RTS, SCRIPT_QKEY);
     own = wr.ud.ah = dgram_ah(s);
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
     cr_assert_eq(roce_ah_destroy(own), -EBUSY);
-    cr_assert_eq(script_modify(s, ROCE_QPS_RESET, 0), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RESET, 0), 0);
     cr_assert_eq(roce_ah_destroy(own), 0);
 }
 
 Test(ud_tx, ROCE_AH_3_a_destroyed_qp_names_no_handle)
 {
     struct roce_qp *qp = dgram_qp(s, SCRIPT_QKEY);
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, 8);
-    struct rdma_ah *own = wr.ud.ah = dgram_ah(s);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, 8);
+    struct nornic_ah *own = wr.ud.ah = dgram_ah(s);
     cr_assert_eq(roce_post_send(qp, &wr, NULL), 0);
     cr_assert_eq(roce_ah_destroy(own), -EBUSY);
     roce_qp_destroy(qp);
@@ -230,27 +230,27 @@ Test(ud_tx, ROCE_AH_10_a_handle_on_a_removed_address_fails_its_sends)
 {
     config.also_v1 = true;
     renew();
-    struct roce_gid gid = *roce_dev_gid_get(s->dev, 0);
+    struct nornic_gid gid = *roce_dev_gid_get(s->dev, 0);
     cr_assert_eq(roce_dev_gid_remove(s->dev, 0, s->now_ns), 0);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
     dgram_post(s, ah, 1, 0, 8);
     expect_nothing(s);
-    expect_wc(s, send_cq, 1, RDMA_WC_LOC_QP_OP_ERR);
-    expect_state(s, ROCE_QPS_SQE);
+    expect_wc(s, send_cq, 1, NORNIC_WC_LOC_QP_OP_ERR);
+    expect_state(s, NORNIC_QPS_SQE);
     /* the same address again, on an interface with another MAC address */
     gid.mac.b[5] = 0x55;
     cr_assert_eq(roce_dev_gid_add(s->dev, &gid), 0);
-    cr_assert_eq(script_modify(s, ROCE_QPS_RTS, 0), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, 0), 0);
     dgram_post(s, ah, 2, 0, 8);
-    cr_assert(net_mac_equal(&next(ROCE_OP_SEND_ONLY)->src_mac, &gid.mac));
+    cr_assert(nornic_mac_equal(&next(ROCE_OP_SEND_ONLY)->src_mac, &gid.mac));
     /* the same address of another protocol, or another address, in its place is not the handle's */
     cr_assert_eq(roce_dev_gid_remove(s->dev, 0, s->now_ns), 0);
-    gid.type = ROCE_GID_V1;
+    gid.type = NORNIC_GID_V1;
     cr_assert_eq(roce_dev_gid_add(s->dev, &gid), 0);
     dgram_post(s, ah, 3, 0, 8);
     expect_nothing(s);
-    gid.type = ROCE_GID_V2;
-    cr_assert_eq(script_modify(s, ROCE_QPS_RTS, 0), 0);
+    gid.type = NORNIC_GID_V2;
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, 0), 0);
     cr_assert_eq(roce_dev_gid_remove(s->dev, 0, s->now_ns), 0);
     gid.addr = dgram_addr(s, 9);
     cr_assert_eq(roce_dev_gid_add(s->dev, &gid), 0);
@@ -261,20 +261,20 @@ Test(ud_tx, ROCE_AH_10_a_handle_on_a_removed_address_fails_its_sends)
 /* covers: ROCE-QP-40, ROCE-PD-1, ROCE-RX-12, ROCE-VB-4 */
 Test(ud_tx, ROCE_QP_40_what_a_post_refuses)
 {
-    struct rdma_sge sge;
-    struct rdma_send_wr good = dgram_wr(s, ah, 1, &sge, 0, 8), wr;
-    static const enum rdma_wr_opcode not_offered[] = {RDMA_WR_RDMA_WRITE,
-                                                      RDMA_WR_RDMA_WRITE_WITH_IMM,
-                                                      RDMA_WR_RDMA_READ,
-                                                      RDMA_WR_ATOMIC_CMP_AND_SWP,
-                                                      RDMA_WR_ATOMIC_FETCH_AND_ADD,
-                                                      RDMA_WR_LOCAL_INV,
-                                                      RDMA_WR_BIND_MW,
-                                                      RDMA_WR_SEND_WITH_INV,
-                                                      RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP,
-                                                      RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD,
-                                                      RDMA_WR_REG_MR,
-                                                      (enum rdma_wr_opcode)77};
+    struct nornic_sge sge;
+    struct nornic_send_wr good = dgram_wr(s, ah, 1, &sge, 0, 8), wr;
+    static const enum nornic_wr_opcode not_offered[] = {NORNIC_WR_RDMA_WRITE,
+                                                        NORNIC_WR_RDMA_WRITE_WITH_IMM,
+                                                        NORNIC_WR_RDMA_READ,
+                                                        NORNIC_WR_ATOMIC_CMP_AND_SWP,
+                                                        NORNIC_WR_ATOMIC_FETCH_AND_ADD,
+                                                        NORNIC_WR_LOCAL_INV,
+                                                        NORNIC_WR_BIND_MW,
+                                                        NORNIC_WR_SEND_WITH_INV,
+                                                        NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP,
+                                                        NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD,
+                                                        NORNIC_WR_REG_MR,
+                                                        (enum nornic_wr_opcode)77};
     for (size_t i = 0; i < array_len(not_offered); i++) {
         wr = good;
         wr.opcode = not_offered[i];
@@ -295,7 +295,7 @@ Test(ud_tx, ROCE_QP_40_what_a_post_refuses)
         wr.ud.remote_qpn = bad_qpns[i];
         cr_assert_eq(post(&wr), -EINVAL, "QPN %x", bad_qpns[i]);
     }
-    const struct net_addr group = net_addr_from_v4((const uint8_t[]){239, 1, 2, 3});
+    const struct nornic_addr group = nornic_addr_from_v4((const uint8_t[]){239, 1, 2, 3});
     wr = good;
     wr.ud.ah = dgram_ah_to(s, &group);
     cr_assert_eq(post(&wr), -EINVAL, "a group, but not its QPN");
@@ -306,10 +306,10 @@ Test(ud_tx, ROCE_QP_40_what_a_post_refuses)
 
 Test(ud_tx, ROCE_PD_1_a_handle_of_another_device_is_refused)
 {
-    struct script *other = dgram_new(&config, ROCE_QPT_UD);
-    struct rdma_ah *theirs = dgram_ah(other);
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = dgram_wr(s, theirs, 1, &sge, 0, 8);
+    struct script *other = dgram_new(&config, NORNIC_QPT_UD);
+    struct nornic_ah *theirs = dgram_ah(other);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = dgram_wr(s, theirs, 1, &sge, 0, 8);
     cr_assert_eq(post(&wr), -EINVAL);
     cr_assert_eq(roce_ah_destroy(theirs), 0);
     script_free(other);
@@ -318,30 +318,30 @@ Test(ud_tx, ROCE_PD_1_a_handle_of_another_device_is_refused)
 /* covers: ROCE-QP-6, ROCE-QP-28, ROCE-RC-64, ROCE-RC-17 */
 Test(ud_tx, ROCE_RC_64_a_send_error_leads_to_sqe)
 {
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, 8);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, 8);
     sge.lkey ^= 0x100;
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
     dgram_post(s, ah, 2, 0, 8);
     expect_nothing(s);
-    expect_wc(s, send_cq, 1, RDMA_WC_LOC_PROT_ERR);
-    expect_wc(s, send_cq, 2, RDMA_WC_WR_FLUSH_ERR);
-    expect_state(s, ROCE_QPS_SQE);
+    expect_wc(s, send_cq, 1, NORNIC_WC_LOC_PROT_ERR);
+    expect_wc(s, send_cq, 2, NORNIC_WC_WR_FLUSH_ERR);
+    expect_state(s, NORNIC_QPS_SQE);
     /* later posts are flushed, signalled or not */
     wr.wr_id = 3;
     wr.send_flags = 0;
     cr_assert_eq(post(&wr), 0);
-    expect_wc(s, send_cq, 3, RDMA_WC_WR_FLUSH_ERR);
+    expect_wc(s, send_cq, 3, NORNIC_WC_WR_FLUSH_ERR);
     /* receiving goes on */
     script_recv(s, 4, 0, 1000);
     struct script_pkt p = dgram_pkt(s, script_data(), 10);
     script_send(s, &p);
-    expect_wc(s, recv_cq, 4, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 4, NORNIC_WC_SUCCESS);
     /* and so does sending, once told so; the PSN is the one after the last sent */
-    cr_assert_eq(script_modify(s, ROCE_QPS_RTS, 0), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, 0), 0);
     dgram_post(s, ah, 5, 0, 8);
     cr_assert_eq(next(ROCE_OP_SEND_ONLY)->bth.psn, script_sq(s, 0));
-    expect_wc(s, send_cq, 5, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 5, NORNIC_WC_SUCCESS);
     expect_no_wc(s, send_cq);
 }
 
@@ -349,30 +349,30 @@ Test(ud_tx, ROCE_RC_64_a_send_error_leads_to_sqe)
 Test(ud_tx, ROCE_QP_5_sqd_holds_sends_back)
 {
     s->config.attr.en_sqd_async_notify = true;
-    cr_assert_eq(script_modify(s, ROCE_QPS_SQD, ROCE_QP_EN_SQD_ASYNC_NOTIFY), 0);
-    expect_event(s, ROCE_EVENT_SQ_DRAINED);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_SQD, NORNIC_QP_EN_SQD_ASYNC_NOTIFY), 0);
+    expect_event(s, NORNIC_EVENT_SQ_DRAINED);
     dgram_post(s, ah, 1, 0, 8);
     expect_nothing(s);
     script_recv(s, 2, 0, 1000);
     struct script_pkt p = dgram_pkt(s, script_data(), 10);
     script_send(s, &p);
-    expect_wc(s, recv_cq, 2, RDMA_WC_SUCCESS);
-    cr_assert_eq(script_modify(s, ROCE_QPS_RTS, 0), 0);
+    expect_wc(s, recv_cq, 2, NORNIC_WC_SUCCESS);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, 0), 0);
     script_pump(s);
     next(ROCE_OP_SEND_ONLY);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
 }
 
 Test(ud_tx, ROCE_RC_60_an_unsignalled_wqe_is_freed_by_a_later_completion_only)
 {
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, 8);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, 8);
     wr.send_flags = 0;
     for (int i = 0; i < 255; i++)
         cr_assert_eq(post(&wr), 0);
     expect_no_wc(s, send_cq);
     dgram_post(s, ah, 2, 0, 8);
-    expect_wc(s, send_cq, 2, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 2, NORNIC_WC_SUCCESS);
     for (int i = 0; i < 256; i++)
         cr_assert_eq(post(&wr), 0);
     cr_assert_eq(post(&wr), -ENOMEM);
@@ -380,31 +380,31 @@ Test(ud_tx, ROCE_RC_60_an_unsignalled_wqe_is_freed_by_a_later_completion_only)
 
 Test(ud_tx, ROCE_QP_1_no_sends_before_rts)
 {
-    config.state = ROCE_QPS_RTR;
+    config.state = NORNIC_QPS_RTR;
     renew();
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, 8);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = dgram_wr(s, ah, 1, &sge, 0, 8);
     cr_assert_eq(post(&wr), -EINVAL);
-    cr_assert_eq(script_modify(s, ROCE_QPS_RTS, ROCE_QP_SQ_PSN), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, NORNIC_QP_SQ_PSN), 0);
     cr_assert_eq(post(&wr), 0);
 }
 
 /* covers: ROCE-UD-8 */
 Test(ud_tx, ROCE_UD_8_to_an_address_of_our_own)
 {
-    struct net_addr own = dgram_addr(s, 1);
-    struct rdma_ah *self = dgram_ah_to(s, &own);
+    struct nornic_addr own = dgram_addr(s, 1);
+    struct nornic_ah *self = dgram_ah_to(s, &own);
     struct roce_qp *other = dgram_qp(s, 0x77);
-    struct rdma_sge sge, into = {(uintptr_t)s->mem + 8192, 100, s->mr->lkey};
-    struct rdma_recv_wr recv = {.wr_id = 9, .sg_list = &into, .num_sge = 1};
+    struct nornic_sge sge, into = {(uintptr_t)s->mem + 8192, 100, s->mr->lkey};
+    struct nornic_recv_wr recv = {.wr_id = 9, .sg_list = &into, .num_sge = 1};
     cr_assert_eq(roce_post_recv(other, &recv, NULL), 0);
-    struct rdma_send_wr wr = dgram_wr(s, self, 1, &sge, 16, 50);
+    struct nornic_send_wr wr = dgram_wr(s, self, 1, &sge, 16, 50);
     wr.ud.remote_qpn = roce_qp_num(other);
     cr_assert_eq(post(&wr), 0); /* the wrong Q_Key: the full receive path judges it */
     expect_verdict(s, ROCE_RX_DROP_QKEY, 1);
     wr.ud.remote_qkey = 0x77;
     cr_assert_eq(post(&wr), 0);
-    struct rdma_wc wc = expect_wc(s, recv_cq, 9, RDMA_WC_SUCCESS);
+    struct nornic_wc wc = expect_wc(s, recv_cq, 9, NORNIC_WC_SUCCESS);
     cr_assert_eq(wc.qp_num, roce_qp_num(other));
     cr_assert_eq(wc.src_qpn, roce_qp_num(s->qp));
     cr_assert_eq(wc.byte_len, 90);

@@ -75,8 +75,8 @@ Test(v1, ROCE_FRM_51_the_packet_is_taken_apart)
     cr_assert_eq(roce_pkt_parse(&pkt, frame, len, BASE), ROCE_RX_TAKEN);
     cr_expect_eq(pkt.l3_kind, ROCE_L3_GRH);
     cr_expect_eq(pkt.l3, frame + 18);
-    cr_expect(net_addr_equal(&pkt.src, &path.src));
-    cr_expect(net_addr_equal(&pkt.dst, &path.dst));
+    cr_expect(nornic_addr_equal(&pkt.src, &path.src));
+    cr_expect(nornic_addr_equal(&pkt.dst, &path.dst));
     cr_expect_eq(pkt.tclass, 0x0a);
     cr_expect_eq(pkt.hop_limit, 64);
     cr_expect_eq(pkt.src_port, 0);

@@ -28,7 +28,7 @@ Test(v1_qp, ROCE_FRM_52_a_connected_qp_speaks_v1_only)
     p.bth.ack_req = 1;
     script_send(s, &p);
     expect_ack(s, script_rq(s, 0), 1);
-    expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
     cr_assert_arr_eq(s->mem, script_data(), 100);
     p = script_read_pkt(s, script_rq(s, 1), 5000, 3000);
     script_send(s, &p);
@@ -37,12 +37,12 @@ Test(v1_qp, ROCE_FRM_52_a_connected_qp_speaks_v1_only)
     const struct roce_pkt *last = expect_op(s, ROCE_OP_READ_RESP_LAST, script_rq(s, 3));
     cr_assert_eq(last->payload_bytes, 3000 - 2048);
     cr_assert_arr_eq(last->payload, s->mem + 5000 + 2048, 3000 - 2048);
-    script_post(s, 2, RDMA_WR_RDMA_WRITE, 0, 3);
+    script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 3);
     const struct roce_pkt *out = expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
     cr_assert_eq(out->bth.pad_count, 1);
     cr_assert_eq(get_be16(out->l3 + 4), 12 + 16 + 4 + 4, "payload length: BTH through ICRC");
     ack(0, 1);
-    expect_wc(s, send_cq, 2, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 2, NORNIC_WC_SUCCESS);
 }
 
 /* A GRH has a traffic class of eight bits and no ECN, so nothing is cut off, and nothing is congestion.
@@ -54,14 +54,14 @@ Test(v1_qp, the_whole_traffic_class_is_sent_and_none_is_congestion)
     config.attr.av.flow_label = 0x12345;
     config.attr.av.hop_limit = 7;
     renew();
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 4);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 4);
     const struct roce_pkt *out = expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
     cr_assert_eq(get_be32(out->l3), 0x66b12345);
     cr_assert_eq(out->l3[6], 0x1b);
     cr_assert_eq(out->l3[7], 7);
     s->from_peer.traffic_class = 3;
     ack(0, 1);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
     cr_assert_eq(roce_qp_counters(s->qp)->np_ecn_marked, 0);
 }
 
@@ -75,7 +75,7 @@ Test(v1_qp, ROCE_FRM_53_a_v2_packet_to_a_v1_qp_is_dropped)
     script_send(s, &p);
     expect_nothing(s);
     expect_verdict(s, ROCE_RX_DROP_GID, 1);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
     p.path.v1 = true;
     script_send(s, &p);
     expect_ack(s, script_rq(s, 0), 1);
@@ -96,8 +96,8 @@ Test(v1_qp, ROCE_FRM_53_a_v1_packet_to_a_v2_qp_is_dropped)
     expect_nothing(s);
     expect_verdict(s, ROCE_RX_DROP_GID, 1);
     /* An entry of v1 for the same address changes nothing for a QP that has the other. */
-    struct roce_gid second = *roce_dev_gid_get(s->dev, 0);
-    second.type = ROCE_GID_V1;
+    struct nornic_gid second = *roce_dev_gid_get(s->dev, 0);
+    second.type = NORNIC_GID_V1;
     cr_assert_eq(roce_dev_gid_add(s->dev, &second), 1);
     script_send(s, &p);
     expect_nothing(s);
@@ -118,8 +118,8 @@ Test(v1_qp, ROCE_FRM_55_a_device_without_v1_drops_it_and_takes_no_such_gid)
     script_send(s, &p);
     expect_nothing(s);
     expect_verdict(s, ROCE_RX_DROP_L2, 1);
-    struct roce_gid gid = *roce_dev_gid_get(s->dev, 0);
-    gid.type = ROCE_GID_V1;
+    struct nornic_gid gid = *roce_dev_gid_get(s->dev, 0);
+    gid.type = NORNIC_GID_V1;
     cr_assert_eq(roce_dev_gid_add(s->dev, &gid), -EINVAL);
 }
 
@@ -127,15 +127,15 @@ Test(v1_qp, ROCE_FRM_55_a_device_without_v1_drops_it_and_takes_no_such_gid)
  * covers: CA17-40, ROCE-FRM-52 */
 Test(v1_qp, ROCE_FRM_52_another_gid_entry_in_sqd_changes_the_protocol)
 {
-    struct roce_gid second = *roce_dev_gid_get(s->dev, 0);
-    second.type = ROCE_GID_V2;
+    struct nornic_gid second = *roce_dev_gid_get(s->dev, 0);
+    second.type = NORNIC_GID_V2;
     cr_assert_eq(roce_dev_gid_add(s->dev, &second), 1);
-    cr_assert_eq(script_modify(s, ROCE_QPS_SQD, 0), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_SQD, 0), 0);
     s->config.attr.av.sgid_index = 1;
-    cr_assert_eq(script_modify(s, ROCE_QPS_SQD, ROCE_QP_AV), 0);
-    cr_assert_eq(script_modify(s, ROCE_QPS_RTS, 0), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_SQD, NORNIC_QP_AV), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, 0), 0);
     s->config.roce_v1 = false; /* what the peer expects from here on */
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 4);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 4);
     cr_assert_eq(expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0))->l3_kind, ROCE_L3_IPV6);
 }
 
@@ -145,10 +145,10 @@ Test(v1_qp, mapped_addresses_are_sent_in_a_grh)
 {
     config.ipv6 = false;
     renew();
-    script_post(s, 1, RDMA_WR_RDMA_WRITE, 0, 4);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 4);
     const struct roce_pkt *out = expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
     cr_assert_eq(out->l3_kind, ROCE_L3_GRH);
     cr_assert_arr_eq(out->l3 + 8, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\0\0\1", 16);
     ack(0, 1);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
 }

@@ -20,7 +20,7 @@ Test(visibility, ROCE_RS_60_a_message_is_placed_packet_by_packet)
     p = script_send_pkt(s, ROCE_OP_SEND_LAST, script_rq(s, 1), NULL, 0); /* may not be empty */
     script_send(s, &p);
     expect_nak(s, script_rq(s, 1), ROCE_SYNDROME_NAK_INV_REQ, 0);
-    expect_wc(s, recv_cq, 1, RDMA_WC_LOC_QP_OP_ERR);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_LOC_QP_OP_ERR);
     cr_assert_arr_eq(s->mem, script_data(), 1024, "and stays");
     cr_assert_eq(s->mem[1024], 0);
 }
@@ -61,7 +61,7 @@ Test(visibility, ROCE_RS_62_the_last_packet_is_placed_last)
  * covers: ROCE-RS-63, ROCE-RC-44 */
 Test(visibility, ROCE_RS_63_a_read_may_rewrite_what_it_brought)
 {
-    script_post(s, 1, RDMA_WR_RDMA_READ, 0, 3000);
+    script_post(s, 1, NORNIC_WR_RDMA_READ, 0, 3000);
     expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 0));
     struct script_pkt p =
         script_read_resp_pkt(s, ROCE_OP_READ_RESP_FIRST, script_sq(s, 0), 1, script_data(), 1024);
@@ -78,6 +78,6 @@ Test(visibility, ROCE_RS_63_a_read_may_rewrite_what_it_brought)
     script_forget(s);
     p = script_read_resp_pkt(s, ROCE_OP_READ_RESP_LAST, script_sq(s, 2), 1, script_data() + 2048, 952);
     script_send(s, &p);
-    expect_wc(s, send_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
     cr_assert_arr_eq(s->mem + 2048, script_data() + 2048, 952);
 }

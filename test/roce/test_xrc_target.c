@@ -22,8 +22,8 @@ static void make_second(void)
     struct rdma_srq_config srq_config = {.max_wr = 8, .max_sge = 1, .xrcd = s->xrcd};
     cr_assert_eq(rdma_pd_create(roce_dev_domain(s->dev), &pd2), 0);
     cr_assert_eq(rdma_mr_reg(pd2, s->mem, SCRIPT_MEM_BYTES,
-                             RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ |
-                                 RDMA_ACCESS_REMOTE_ATOMIC,
+                             NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE |
+                                 NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_ATOMIC,
                              &mr2),
                  0);
     cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &(struct rdma_cq_config){.capacity = 8}, &cq2), 0);
@@ -54,7 +54,7 @@ static void begin(void)
 static void target_setup(void)
 {
     config = script_defaults();
-    config.type = ROCE_QPT_XRC_TGT;
+    config.type = NORNIC_QPT_XRC_TGT;
     begin();
 }
 
@@ -70,8 +70,8 @@ TestSuite(xrc_target, .init = target_setup, .fini = target_teardown);
 
 static void recv2(uint64_t wr_id, uint64_t mem_offset, uint32_t len_bytes)
 {
-    struct rdma_sge sge = {(uintptr_t)s->mem + mem_offset, len_bytes, mr2->lkey};
-    struct rdma_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
+    struct nornic_sge sge = {(uintptr_t)s->mem + mem_offset, len_bytes, mr2->lkey};
+    struct nornic_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
     cr_assert_eq(rdma_srq_post(srq2, &wr, NULL), 0);
 }
 
@@ -101,7 +101,7 @@ Test(xrc_target, ROCE_XRC_2_receive_cq_and_pd_are_those_of_the_srq_named)
     cr_assert_eq(ack->bth.dest_qpn, SCRIPT_PEER_QPN);
     cr_assert_eq(ack->op->flags & ROCE_PKT_XRCETH, 0);
     cr_assert_eq(ack->aeth.syndrome, ROCE_SYNDROME_ACK_UNLIMITED);
-    struct rdma_wc wc = script_expect_wc(cq2, 2, RDMA_WC_SUCCESS, __LINE__);
+    struct nornic_wc wc = script_expect_wc(cq2, 2, NORNIC_WC_SUCCESS, __LINE__);
     cr_assert_eq(wc.qp_num, roce_qp_num(s->qp));
     cr_assert_eq(wc.byte_len, 100);
     cr_assert_arr_eq(s->mem + ROOM, script_data(), 100);
@@ -109,7 +109,7 @@ Test(xrc_target, ROCE_XRC_2_receive_cq_and_pd_are_those_of_the_srq_named)
     p = send_pkt(ROCE_OP_SEND_ONLY, rq(1), s->srq, 50);
     script_send(s, &p);
     expect_ack(s, rq(1), 2);
-    expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
     script_expect_no_wc(cq2, __LINE__);
 }
 
@@ -122,7 +122,7 @@ Test(xrc_target, messages_of_several_packets)
                               send_pkt(ROCE_OP_SEND_LAST_IMM, rq(2), srq2, 10)};
     script_burst(s, p, 3);
     expect_ack(s, rq(2), 1);
-    cr_assert_eq(script_expect_wc(cq2, 2, RDMA_WC_SUCCESS, __LINE__).byte_len, 2 * MTU + 10);
+    cr_assert_eq(script_expect_wc(cq2, 2, NORNIC_WC_SUCCESS, __LINE__).byte_len, 2 * MTU + 10);
 }
 
 /* The SRQ must exist, and be of the target's domain; and a message stays with the one it began with. */
@@ -141,8 +141,8 @@ Test(xrc_target, ROCE_XRC_2_an_srq_that_is_not_there_is_an_invalid_request)
             p.xrceth.xrc_srqn = wrong[j];
             script_send(s, &p);
             expect_nak(s, rq(0), ROCE_SYNDROME_NAK_INV_REQ, 0);
-            expect_state(s, ROCE_QPS_ERR);
-            expect_event(s, ROCE_EVENT_QP_REQ_ERR);
+            expect_state(s, NORNIC_QPS_ERR);
+            expect_event(s, NORNIC_EVENT_QP_REQ_ERR);
             expect_no_event(s); /* it has no SRQ of its own: no LAST_WQE_REACHED */
             expect_no_wc(s, recv_cq);
             cr_assert_eq(rdma_srq_count(s->srq), 1);
@@ -178,9 +178,9 @@ Test(xrc_target, ROCE_XRC_2_all_packets_of_a_message_name_one_srq)
         p = send_pkt(write ? ROCE_OP_WRITE_LAST : ROCE_OP_SEND_LAST, rq(1), srq2, MTU);
         script_send(s, &p);
         expect_nak(s, rq(1), ROCE_SYNDROME_NAK_INV_REQ, 0);
-        expect_state(s, ROCE_QPS_ERR);
+        expect_state(s, NORNIC_QPS_ERR);
         if (!write)
-            expect_wc(s, recv_cq, 1, RDMA_WC_LOC_QP_OP_ERR); /* the held one: ROCE-RS-15 */
+            expect_wc(s, recv_cq, 1, NORNIC_WC_LOC_QP_OP_ERR); /* the held one: ROCE-RS-15 */
         expect_no_wc(s, recv_cq);
         script_expect_no_wc(cq2, __LINE__);
     }
@@ -206,7 +206,7 @@ Test(xrc_target, ROCE_XRC_2_keys_are_checked_against_the_pd_of_the_srq)
             cr_assert_not_null(answer);
             cr_assert_eq(answer->aeth.syndrome, own ? ROCE_SYNDROME_ACK_UNLIMITED : ROCE_SYNDROME_NAK_REM_ACC,
                          "opcode %02x", ops[i]);
-            expect_state(s, own ? ROCE_QPS_RTS : ROCE_QPS_ERR);
+            expect_state(s, own ? NORNIC_QPS_RTS : NORNIC_QPS_ERR);
         }
 }
 
@@ -220,7 +220,7 @@ Test(xrc_target, ROCE_RS_11_an_empty_srq_is_not_ready)
     recv2(2, 0, ROOM);
     script_send(s, &p);
     expect_ack(s, rq(0), 1);
-    script_expect_wc(cq2, 2, RDMA_WC_SUCCESS, __LINE__);
+    script_expect_wc(cq2, 2, NORNIC_WC_SUCCESS, __LINE__);
     cr_assert_eq(rdma_srq_count(s->srq), 1);
 }
 
@@ -245,7 +245,7 @@ Test(xrc_target, ROCE_XRC_1_duplicates_are_answered_as_on_rc)
     }
     memcpy(&word, s->mem + TARGET, 8);
     cr_assert_eq(word, 12);
-    expect_wc(s, recv_cq, 1, RDMA_WC_SUCCESS);
+    expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
     expect_no_wc(s, recv_cq);
     /* a duplicate READ that names another SRQ is not that READ; and none yields a NAK: ROCE-RS-24 */
     read.xrceth.xrc_srqn = rdma_srq_number(srq2);
@@ -254,7 +254,7 @@ Test(xrc_target, ROCE_XRC_1_duplicates_are_answered_as_on_rc)
     send.bth.ack_req = 0;
     script_send(s, &send);
     expect_nothing(s);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
 }
 
 /* An SRQ that goes away between a READ and its answer takes its PD along. */
@@ -281,8 +281,8 @@ Test(xrc_target, ROCE_RS_72_a_held_receive_is_completed_and_the_others_stay)
     p.bth.ack_req = 0;
     script_send(s, &p);
     cr_assert_eq(rdma_srq_destroy(srq2), -EBUSY); /* half-way in one of its WQEs */
-    cr_assert_eq(script_modify(s, ROCE_QPS_ERR, 0), 0);
-    script_expect_wc(cq2, 2, RDMA_WC_WR_FLUSH_ERR, __LINE__);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_ERR, 0), 0);
+    script_expect_wc(cq2, 2, NORNIC_WC_WR_FLUSH_ERR, __LINE__);
     script_expect_no_wc(cq2, __LINE__);
     expect_no_event(s);
     cr_assert_eq(rdma_srq_count(srq2), 1);
@@ -295,7 +295,7 @@ Test(xrc_target, ROCE_QP_8_reset_lets_go_of_a_held_receive)
     struct script_pkt p = send_pkt(ROCE_OP_SEND_FIRST, rq(0), srq2, MTU);
     p.bth.ack_req = 0;
     script_send(s, &p);
-    cr_assert_eq(script_modify(s, ROCE_QPS_RESET, 0), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RESET, 0), 0);
     script_expect_no_wc(cq2, __LINE__);
 }
 
@@ -314,18 +314,18 @@ Test(xrc_target, ROCE_RS_16_a_full_cq_of_the_srq_ends_the_connection)
     p.bth.psn = rq(8);
     script_send(s, &p);
     expect_nak(s, rq(8), ROCE_SYNDROME_NAK_REM_OP, 8);
-    expect_event(s, ROCE_EVENT_CQ_ERR);
-    expect_state(s, ROCE_QPS_ERR);
+    expect_event(s, NORNIC_EVENT_CQ_ERR);
+    expect_state(s, NORNIC_QPS_ERR);
 }
 
 /* covers: ROCE-XRC-1, ROCE-RX-13, ROCE-QP-40 */
 Test(xrc_target, ROCE_XRC_1_it_only_answers)
 {
-    struct rdma_sge sge;
-    struct rdma_send_wr send = script_wr(s, 1, RDMA_WR_SEND, &sge, 0, 8);
-    struct rdma_recv_wr recv = {.wr_id = 1};
+    struct nornic_sge sge;
+    struct nornic_send_wr send = script_wr(s, 1, NORNIC_WR_SEND, &sge, 0, 8);
+    struct nornic_recv_wr recv = {.wr_id = 1};
     cr_assert_eq(roce_post_send(s->qp, &send, NULL), -EINVAL);
-    send.opcode = RDMA_WR_LOCAL_INV;
+    send.opcode = NORNIC_WR_LOCAL_INV;
     cr_assert_eq(roce_post_send(s->qp, &send, NULL), -EINVAL);
     cr_assert_eq(roce_post_recv(s->qp, &recv, NULL), -EINVAL);
     script_ack(s, script_sq(s, 0), ROCE_SYNDROME_ACK_UNLIMITED, 1);
@@ -334,14 +334,14 @@ Test(xrc_target, ROCE_XRC_1_it_only_answers)
     script_send(s, &rc);
     expect_nothing(s);
     expect_verdict(s, ROCE_RX_DROP_TYPE, 2);
-    expect_state(s, ROCE_QPS_RTS);
+    expect_state(s, NORNIC_QPS_RTS);
 }
 
 /* covers: ROCE-XRC-1, ROCE-QP-22, ROCE-QP-23 */
 Test(xrc_target, ROCE_XRC_1_what_it_is_made_of)
 {
     struct roce_qp *qp = NULL;
-    struct roce_qp_config c = {.type = ROCE_QPT_XRC_TGT, .xrcd = s->xrcd};
+    struct roce_qp_config c = {.type = NORNIC_QPT_XRC_TGT, .xrcd = s->xrcd};
     cr_assert_eq(roce_qp_create(s->dev, &c, &qp), 0);
     cr_assert_eq(rdma_xrcd_destroy(s->xrcd), -EBUSY);
     roce_qp_destroy(qp);
@@ -350,10 +350,10 @@ Test(xrc_target, ROCE_XRC_1_what_it_is_made_of)
     c.xrcd = s->xrcd;
     c.pd = s->pd;
     cr_assert_eq(roce_qp_create(s->dev, &c, &qp), -EINVAL);
-    c = (struct roce_qp_config){.type = ROCE_QPT_XRC_TGT, .xrcd = s->xrcd, .srq = s->srq};
+    c = (struct roce_qp_config){.type = NORNIC_QPT_XRC_TGT, .xrcd = s->xrcd, .srq = s->srq};
     cr_assert_eq(roce_qp_create(s->dev, &c, &qp), -EINVAL);
     /* its SRQs are of no use to other services */
-    c = (struct roce_qp_config){.type = ROCE_QPT_RC,
+    c = (struct roce_qp_config){.type = NORNIC_QPT_RC,
                                 .pd = s->pd,
                                 .send_cq = s->send_cq,
                                 .recv_cq = s->recv_cq,

@@ -27,10 +27,10 @@ void crowd_post_recv(struct crowd *crowd, unsigned node, unsigned qp, unsigned s
         room = test_random_below(&crowd->random, bytes);
     memset(at, GUARD, bytes);
     crowd->qp[node][qp].room[slot] = room;
-    struct rdma_sge sges[2] = {
+    struct nornic_sge sges[2] = {
         {(uintptr_t)at, test_random_below(&crowd->random, room + 1), crowd->mr[node]->lkey}};
-    sges[1] = (struct rdma_sge){(uintptr_t)at + sges[0].len_bytes, room - sges[0].len_bytes, sges[0].lkey};
-    struct rdma_recv_wr wr = {.wr_id = qp << 16 | slot, .sg_list = sges, .num_sge = 2};
+    sges[1] = (struct nornic_sge){(uintptr_t)at + sges[0].len_bytes, room - sges[0].len_bytes, sges[0].lkey};
+    struct nornic_recv_wr wr = {.wr_id = qp << 16 | slot, .sg_list = sges, .num_sge = 2};
     int err = roce_post_recv(crowd->qp[node][qp].qp, &wr, NULL);
     if (err)
         sim_fail(&crowd->sim, "node %u QP %u: roce_post_recv returned %d", node, qp, err);
@@ -38,13 +38,14 @@ void crowd_post_recv(struct crowd *crowd, unsigned node, unsigned qp, unsigned s
 
 static void raise_qp(struct crowd *crowd, const struct crowd_qp *q)
 {
-    struct roce_qp_attr attr = {
+    struct nornic_qp_attr attr = {
         .port = 1, .qkey = q->qkey, .sq_psn = test_random_below(&crowd->random, 1 << 24)};
-    static const enum roce_qp_state states[] = {ROCE_QPS_INIT, ROCE_QPS_RTR, ROCE_QPS_RTS};
-    static const uint32_t masks[] = {ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_QKEY, 0, ROCE_QP_SQ_PSN};
+    static const enum nornic_qp_state states[] = {NORNIC_QPS_INIT, NORNIC_QPS_RTR, NORNIC_QPS_RTS};
+    static const uint32_t masks[] = {NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_QKEY, 0,
+                                     NORNIC_QP_SQ_PSN};
     for (int i = 0; i < 3; i++) {
         attr.state = states[i];
-        int err = roce_qp_modify(q->qp, &attr, masks[i] | ROCE_QP_STATE, crowd->sim.now_ns);
+        int err = roce_qp_modify(q->qp, &attr, masks[i] | NORNIC_QP_STATE, crowd->sim.now_ns);
         if (err)
             sim_fail(&crowd->sim, "to state %d: %d", states[i], err);
     }
@@ -56,7 +57,7 @@ static void make_qp(struct crowd *crowd, unsigned node, unsigned index)
     struct test_random *random = &crowd->random;
     q->qkey = 0x100 + test_random_below(random, 3);
     q->blocks_own = test_random_chance(random, 300000);
-    struct roce_qp_config config = {.type = ROCE_QPT_UD,
+    struct roce_qp_config config = {.type = NORNIC_QPT_UD,
                                     .pd = crowd->sim.node[node].pd,
                                     .send_cq = crowd->cq[node],
                                     .recv_cq = crowd->cq[node],
@@ -84,14 +85,14 @@ static void make_qp(struct crowd *crowd, unsigned node, unsigned index)
 
 static void make_ahs(struct crowd *crowd, unsigned node)
 {
-    struct roce_av av;
+    struct nornic_av av;
     for (unsigned d = 0; d < CROWD_GROUP + CROWD_GROUPS; d++) {
         sim_address(&crowd->sim, node, &av);
         if (d == CROWD_HERE)
             av.dgid = crowd->sim.node[node].addr;
         if (d >= CROWD_GROUP) {
             av.dgid = crowd->group[d - CROWD_GROUP];
-            av.dst_mac = (struct net_mac){{0}};
+            av.dst_mac = (struct nornic_mac){{0}};
         }
         int err =
             roce_ah_create(crowd->sim.node[node].dev, crowd->sim.node[node].pd, &av, &crowd->ah[node][d]);
@@ -106,7 +107,7 @@ static void make_node(struct crowd *crowd, unsigned node)
     crowd->mem[node] = malloc(bytes);
     if (!crowd->mem[node])
         abort();
-    int err = rdma_mr_reg(crowd->sim.node[node].pd, crowd->mem[node], bytes, RDMA_ACCESS_LOCAL_WRITE,
+    int err = rdma_mr_reg(crowd->sim.node[node].pd, crowd->mem[node], bytes, NORNIC_ACCESS_LOCAL_WRITE,
                           &crowd->mr[node]);
     if (!err)
         err = rdma_cq_create(&rdma_mem_libc, &(struct rdma_cq_config){.capacity = 8192}, &crowd->cq[node]);
@@ -158,11 +159,11 @@ static void start(struct crowd *crowd, uint64_t seed, bool ladder)
                                 .port_gap_ns = 2000,
                                 .ladder = ladder};
     draw_links(crowd, &config);
-    crowd->mtu_bytes = roce_mtu_bytes(roce_mtu_for_port(config.port_mtu_bytes));
+    crowd->mtu_bytes = nornic_mtu_bytes(nornic_mtu_for_port(config.port_mtu_bytes));
     sim_init(&crowd->sim, &config);
     for (unsigned g = 0; g < CROWD_GROUPS; g++)
-        crowd->group[g] = config.ipv6 ? (struct net_addr){{0xff, 0x0e, [15] = (uint8_t)g}}
-                                      : net_addr_from_v4((const uint8_t[]){239, 0, 0, (uint8_t)g});
+        crowd->group[g] = config.ipv6 ? (struct nornic_addr){{0xff, 0x0e, [15] = (uint8_t)g}}
+                                      : nornic_addr_from_v4((const uint8_t[]){239, 0, 0, (uint8_t)g});
     for (unsigned node = 0; node < 2 && !crowd->sim.failed; node++)
         make_node(crowd, node);
 }
@@ -211,18 +212,18 @@ static void send_one(struct crowd *crowd, unsigned slot)
     fill(d, number, bytes);
     uint32_t first = test_random_below(&crowd->random, d->len_bytes + 1);
     uint32_t lkey = crowd->mr[d->node]->lkey;
-    struct rdma_sge sges[2] = {{(uintptr_t)bytes, first, lkey},
-                               {(uintptr_t)bytes + first, d->len_bytes - first, lkey}};
+    struct nornic_sge sges[2] = {{(uintptr_t)bytes, first, lkey},
+                                 {(uintptr_t)bytes + first, d->len_bytes - first, lkey}};
     bool controlled = d->qkey == q->qkey && test_random_chance(&crowd->random, 500000);
     bool group = d->dest == CROWD_GROUP;
-    struct rdma_send_wr wr = {.wr_id = 1u << 31 | number,
-                              .sg_list = sges,
-                              .num_sge = 2,
-                              .opcode = d->imm ? RDMA_WR_SEND_WITH_IMM : RDMA_WR_SEND,
-                              .send_flags = d->solicited ? RDMA_SEND_SOLICITED : 0,
-                              .imm_data = number,
-                              .ud = {.ah = crowd->ah[d->node][group ? CROWD_GROUP + d->target : d->dest],
-                                     .remote_qkey = controlled ? 0x80000000 : d->qkey}};
+    struct nornic_send_wr wr = {.wr_id = 1u << 31 | number,
+                                .sg_list = sges,
+                                .num_sge = 2,
+                                .opcode = d->imm ? NORNIC_WR_SEND_WITH_IMM : NORNIC_WR_SEND,
+                                .send_flags = d->solicited ? NORNIC_SEND_SOLICITED : 0,
+                                .imm_data = number,
+                                .ud = {.ah = crowd->ah[d->node][group ? CROWD_GROUP + d->target : d->dest],
+                                       .remote_qkey = controlled ? 0x80000000 : d->qkey}};
     unsigned to = d->dest == CROWD_HERE ? d->node : !d->node;
     wr.ud.remote_qpn = group ? 0xffffff : roce_qp_num(crowd->qp[to][d->target].qp);
     q->sends[q->sent++] = (uint16_t)number;
@@ -234,7 +235,7 @@ static void send_one(struct crowd *crowd, unsigned slot)
 static void poll(struct crowd *crowd)
 {
     for (unsigned node = 0; node < 2; node++) {
-        struct rdma_wc wc;
+        struct nornic_wc wc;
         int n;
         while (!crowd->sim.failed && (n = rdma_cq_poll(crowd->cq[node], &wc, 1)) != 0) {
             if (n < 0)

@@ -55,8 +55,8 @@ struct crowd {
     uint32_t mtu_bytes;        /* the longest payload */
     unsigned qps[2];
     struct crowd_qp qp[2][CROWD_QPS];
-    struct rdma_ah *ah[2][CROWD_DEST_COUNT + CROWD_GROUPS]; /* by destination; groups from CROWD_GROUP on */
-    struct net_addr group[CROWD_GROUPS];
+    struct nornic_ah *ah[2][CROWD_DEST_COUNT + CROWD_GROUPS]; /* by destination; groups from CROWD_GROUP on */
+    struct nornic_addr group[CROWD_GROUPS];
     struct rdma_cq *cq[2];
     struct rdma_mr *mr[2];
     uint8_t *mem[2];
@@ -69,7 +69,7 @@ void crowd_run(struct crowd *crowd, const struct crowd_profile *profile, uint64_
 
 /* --- crowd_judge.c --- */
 /* One completion of `node`; a receive is looked at, and may be posted again. */
-void crowd_complete(struct crowd *crowd, unsigned node, const struct rdma_wc *wc);
+void crowd_complete(struct crowd *crowd, unsigned node, const struct nornic_wc *wc);
 /* After the run. */
 void crowd_judge(struct crowd *crowd);
 

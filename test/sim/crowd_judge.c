@@ -20,25 +20,25 @@ static bool is_for(const struct crowd *crowd, const struct crowd_datagram *d, un
     return node == (d->dest == CROWD_HERE ? d->node : !d->node) && qp == d->target;
 }
 
-static void complete_send(struct crowd *crowd, unsigned node, const struct rdma_wc *wc)
+static void complete_send(struct crowd *crowd, unsigned node, const struct nornic_wc *wc)
 {
     uint32_t number = (uint32_t)wc->wr_id & ~(1u << 31);
     const struct crowd_datagram *d = &crowd->datagram[number];
     struct crowd_qp *q = &crowd->qp[node][d->qp];
     if (d->node != node || q->completed == q->sent || q->sends[q->completed] != number)
         sim_fail(&crowd->sim, "node %u: datagram %u completed out of its turn", node, number);
-    else if (wc->opcode != RDMA_WC_SEND || wc->qp_num != roce_qp_num(q->qp))
+    else if (wc->opcode != NORNIC_WC_SEND || wc->qp_num != roce_qp_num(q->qp))
         sim_fail(&crowd->sim, "datagram %u: the completion is another's", number);
     q->completed++;
 }
 
 /* The L3 header that arrived: ROCE-UD-4. */
-static void check_area(struct crowd *crowd, const struct crowd_datagram *d, const struct rdma_wc *wc,
+static void check_area(struct crowd *crowd, const struct crowd_datagram *d, const struct nornic_wc *wc,
                        unsigned node, const uint8_t *area)
 {
     static const uint8_t zero[20];
     const struct sim_node *from = &crowd->sim.node[d->node];
-    const struct net_addr *dst =
+    const struct nornic_addr *dst =
         d->dest == CROWD_GROUP ? &crowd->group[d->target] : &crowd->sim.node[node].addr;
     bool v6 = crowd->sim.config.ipv6;
     const uint8_t *found_src = area + (v6 ? 8 : 32), *found_dst = area + (v6 ? 24 : 36);
@@ -46,7 +46,7 @@ static void check_area(struct crowd *crowd, const struct crowd_datagram *d, cons
     if (area[v6 ? 0 : 20] >> 4 != (v6 ? 6 : 4) || (!v6 && memcmp(area, zero, sizeof zero) != 0) ||
         memcmp(found_src, from->addr.b + skip, len) != 0 || memcmp(found_dst, dst->b + skip, len) != 0)
         sim_fail(&crowd->sim, "the L3 area is wrong");
-    if (wc->network != (v6 ? RDMA_NETWORK_IPV6 : RDMA_NETWORK_IPV4) || !(wc->wc_flags & RDMA_WC_GRH) ||
+    if (wc->network != (v6 ? NORNIC_NETWORK_IPV6 : NORNIC_NETWORK_IPV4) || !(wc->wc_flags & NORNIC_WC_GRH) ||
         wc->vlan_id != crowd->sim.config.vlan_id || wc->pkey_index != 0 ||
         wc->src_qpn != roce_qp_num(crowd->qp[d->node][d->qp].qp) ||
         memcmp(wc->src_mac, from->mac.b, sizeof wc->src_mac) != 0)
@@ -66,15 +66,15 @@ static void check_bytes(struct crowd *crowd, const struct crowd_datagram *d, uin
 }
 
 /* Looks at a datagram that `node` received; its number, which may be that of none. */
-static uint32_t number_of(const struct rdma_wc *wc, const uint8_t *buffer)
+static uint32_t number_of(const struct nornic_wc *wc, const uint8_t *buffer)
 {
     uint32_t number = wc->imm_data;
-    if (!(wc->wc_flags & RDMA_WC_WITH_IMM))
+    if (!(wc->wc_flags & NORNIC_WC_WITH_IMM))
         memcpy(&number, buffer + AREA_BYTES, sizeof number);
     return number;
 }
 
-static void complete_recv(struct crowd *crowd, unsigned node, unsigned qp, const struct rdma_wc *wc,
+static void complete_recv(struct crowd *crowd, unsigned node, unsigned qp, const struct nornic_wc *wc,
                           const uint8_t *buffer)
 {
     uint32_t number = number_of(wc, buffer);
@@ -86,7 +86,7 @@ static void complete_recv(struct crowd *crowd, unsigned node, unsigned qp, const
     bool here = d->node == node;
     if (!is_for(crowd, d, node, qp))
         sim_fail(&crowd->sim, "node %u QP %u received datagram %u, which is not for it", node, qp, number);
-    if (wc->byte_len != AREA_BYTES + d->len_bytes || !(wc->wc_flags & RDMA_WC_WITH_IMM) == d->imm)
+    if (wc->byte_len != AREA_BYTES + d->len_bytes || !(wc->wc_flags & NORNIC_WC_WITH_IMM) == d->imm)
         sim_fail(&crowd->sim, "datagram %u: its length is %u, or its immediate lost", number, wc->byte_len);
     /* nothing inside a device doubles a datagram; a wire does so once */
     if (++d->got[node][qp] > (here || crowd->orderly ? 1 : 2))
@@ -99,10 +99,10 @@ static void complete_recv(struct crowd *crowd, unsigned node, unsigned qp, const
     check_bytes(crowd, d, number, buffer);
 }
 
-void crowd_complete(struct crowd *crowd, unsigned node, const struct rdma_wc *wc)
+void crowd_complete(struct crowd *crowd, unsigned node, const struct nornic_wc *wc)
 {
-    if (wc->status != RDMA_WC_SUCCESS) {
-        sim_fail(&crowd->sim, "node %u: completion with %s", node, rdma_wc_status_name(wc->status));
+    if (wc->status != NORNIC_WC_SUCCESS) {
+        sim_fail(&crowd->sim, "node %u: completion with %s", node, nornic_wc_status_name(wc->status));
         return;
     }
     if (wc->wr_id >> 31) {
@@ -110,7 +110,7 @@ void crowd_complete(struct crowd *crowd, unsigned node, const struct rdma_wc *wc
         return;
     }
     unsigned qp = (unsigned)wc->wr_id >> 16, slot = (unsigned)wc->wr_id & 0xffff;
-    if (wc->opcode != RDMA_WC_RECV || wc->qp_num != roce_qp_num(crowd->qp[node][qp].qp))
+    if (wc->opcode != NORNIC_WC_RECV || wc->qp_num != roce_qp_num(crowd->qp[node][qp].qp))
         sim_fail(&crowd->sim, "node %u: a receive completed as another's", node);
     complete_recv(crowd, node, qp, wc, crowd_recv_at(crowd, node, qp, slot));
     if (!crowd->profile.late || !test_random_chance(&crowd->random, 300000))
@@ -149,12 +149,12 @@ void crowd_judge(struct crowd *crowd)
         struct sim_node *n = &crowd->sim.node[node];
         for (unsigned qp = 0; qp < crowd->qps[node]; qp++) {
             const struct crowd_qp *q = &crowd->qp[node][qp];
-            if (q->completed != q->sent || roce_qp_state(q->qp) != ROCE_QPS_RTS)
+            if (q->completed != q->sent || roce_qp_state(q->qp) != NORNIC_QPS_RTS)
                 sim_fail(&crowd->sim, "node %u QP %u: %u of %u sends completed, state %s", node, qp,
-                         q->completed, q->sent, roce_qp_state_name(roce_qp_state(q->qp)));
+                         q->completed, q->sent, nornic_qp_state_name(roce_qp_state(q->qp)));
         }
-        for (unsigned e = 0; e < ROCE_EVENT_COUNT; e++)
-            if (n->events[e] && e != ROCE_EVENT_GID_CHANGE)
-                sim_fail(&crowd->sim, "node %u: %s", node, roce_event_name((enum roce_event_type)e));
+        for (unsigned e = 0; e < NORNIC_EVENT_COUNT; e++)
+            if (n->events[e] && e != NORNIC_EVENT_GID_CHANGE)
+                sim_fail(&crowd->sim, "node %u: %s", node, nornic_event_name((enum nornic_event_type)e));
     }
 }

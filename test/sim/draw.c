@@ -76,7 +76,7 @@ static struct sim_pace draw_pace(struct sim_plan *plan, bool prompt)
 
 static void draw_pair(struct sim_plan *plan, unsigned pair, const struct sim_profile *profile)
 {
-    enum roce_mtu mtu = profile->pmtu ? profile->pmtu : (enum roce_mtu)(1 + below(plan, 5));
+    enum nornic_mtu mtu = profile->pmtu ? profile->pmtu : (enum nornic_mtu)(1 + below(plan, 5));
     uint32_t psn[2];
     uint8_t depth[2];
     for (unsigned node = 0; node < 2; node++) {
@@ -85,7 +85,7 @@ static void draw_pair(struct sim_plan *plan, unsigned pair, const struct sim_pro
     }
     for (unsigned node = 0; node < 2; node++) {
         struct sim_end_plan *end = &plan->end[pair][node];
-        struct roce_qp_attr *attr = &end->attr;
+        struct nornic_qp_attr *attr = &end->attr;
         attr->path_mtu = mtu;
         attr->sq_psn = psn[node];
         attr->rq_psn = psn[!node];
@@ -132,18 +132,18 @@ static uint32_t draw_length(struct sim_plan *plan, uint32_t mtu_bytes)
     }
 }
 
-static enum rdma_wr_opcode draw_opcode(struct sim_plan *plan, uint32_t opcodes)
+static enum nornic_wr_opcode draw_opcode(struct sim_plan *plan, uint32_t opcodes)
 {
-    uint32_t all = (2u << RDMA_WR_ATOMIC_FETCH_AND_ADD) - 1;
+    uint32_t all = (2u << NORNIC_WR_ATOMIC_FETCH_AND_ADD) - 1;
     if (opcodes == 0)
         opcodes = all;
-    unsigned opcode, bound = RDMA_WR_ATOMIC_FETCH_AND_ADD + 1;
+    unsigned opcode, bound = NORNIC_WR_ATOMIC_FETCH_AND_ADD + 1;
     while (opcodes >> bound)
         bound++;
     do
         opcode = below(plan, bound);
     while (!(opcodes & 1u << opcode));
-    return (enum rdma_wr_opcode)opcode;
+    return (enum nornic_wr_opcode)opcode;
 }
 
 /* An earlier WRITE of this QP that a later message may use the memory of; NULL: the draw found none. */
@@ -162,7 +162,7 @@ static void revisit(struct sim_plan *plan, struct sim_end_plan *end, struct sim_
     struct sim_message *earlier = earlier_write(plan, end, before);
     if (!earlier || earlier->len_bytes != m->len_bytes)
         return;
-    if (m->opcode == RDMA_WR_RDMA_READ) {
+    if (m->opcode == NORNIC_WR_RDMA_READ) {
         m->key = earlier->key;
         earlier->keep_remote = true;
     } else if (sim_is_write(m->opcode) && !earlier->keep_remote) {
@@ -181,26 +181,26 @@ static void relay(struct sim_plan *plan, struct sim_end_plan *end, struct sim_me
     if (before == 0)
         return;
     struct sim_message *read = &end->messages[below(plan, before)];
-    if (read->opcode != RDMA_WR_RDMA_READ || read->len_bytes != m->len_bytes)
+    if (read->opcode != NORNIC_WR_RDMA_READ || read->len_bytes != m->len_bytes)
         return;
     m->local = read->local;
     m->key = read->key;
-    m->flags |= RDMA_SEND_FENCE;
+    m->flags |= NORNIC_SEND_FENCE;
     m->keep_local = read->keep_local = true;
 }
 
 static void draw_flags(struct sim_plan *plan, struct sim_end_plan *end, struct sim_message *m)
 {
     if (once_in(plan, 3))
-        m->flags &= ~(uint32_t)RDMA_SEND_SIGNALED;
+        m->flags &= ~(uint32_t)NORNIC_SEND_SIGNALED;
     if (once_in(plan, 3))
-        m->flags |= RDMA_SEND_SOLICITED;
+        m->flags |= NORNIC_SEND_SOLICITED;
     if (once_in(plan, 8))
-        m->flags |= RDMA_SEND_FENCE;
+        m->flags |= NORNIC_SEND_FENCE;
     bool carries = sim_is_send(m->opcode) || sim_is_write(m->opcode);
     if (carries && m->local.region == SIM_SOURCE && m->len_bytes <= end->caps.max_inline_bytes &&
         once_in(plan, 2))
-        m->flags |= RDMA_SEND_INLINE;
+        m->flags |= NORNIC_SEND_INLINE;
 }
 
 /* The length that lets the message use the memory of an earlier one, or a fresh one. */
@@ -214,12 +214,12 @@ static uint32_t draw_related_length(struct sim_plan *plan, const struct sim_end_
 static void draw_message(struct sim_plan *plan, unsigned pair, unsigned node, uint32_t opcodes)
 {
     struct sim_end_plan *end = &plan->end[pair][node];
-    bool uc = plan->service[pair] == ROCE_QPT_UC;
-    enum rdma_wr_opcode opcode = draw_opcode(plan, opcodes);
+    bool uc = plan->service[pair] == NORNIC_QPT_UC;
+    enum nornic_wr_opcode opcode = draw_opcode(plan, opcodes);
     struct sim_message *m;
     if (sim_is_atomic(opcode)) {
         /* words of the peer: 0 is shared and only added to, the next two of every pair are its own */
-        bool shared = opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD && once_in(plan, 2);
+        bool shared = opcode == NORNIC_WR_ATOMIC_FETCH_AND_ADD && once_in(plan, 2);
         m = sim_plan_atomic(plan, pair, node, opcode, shared ? 0 : 1 + 2 * pair + below(plan, 2));
     } else {
         m = sim_plan_message(plan, pair, node, opcode,
@@ -227,7 +227,7 @@ static void draw_message(struct sim_plan *plan, unsigned pair, unsigned node, ui
         /* on UC nobody can know which of two WRITEs to one place came last */
         if (!uc && !sim_is_send(opcode) && once_in(plan, 2))
             revisit(plan, end, m);
-        if (!uc && opcode != RDMA_WR_RDMA_READ && once_in(plan, 2))
+        if (!uc && opcode != NORNIC_WR_RDMA_READ && once_in(plan, 2))
             relay(plan, end, m);
     }
     draw_flags(plan, end, m);
@@ -241,21 +241,21 @@ static void signal_often(struct sim_end_plan *end)
     for (unsigned i = 0; i < end->message_count; i++) {
         struct sim_message *m = &end->messages[i];
         if (++silent == end->caps.max_send_wr || i + 1 == end->message_count)
-            m->flags |= RDMA_SEND_SIGNALED;
-        if (m->flags & RDMA_SEND_SIGNALED)
+            m->flags |= NORNIC_SEND_SIGNALED;
+        if (m->flags & NORNIC_SEND_SIGNALED)
             silent = 0;
     }
 }
 
-#define UC_OPCODES                                                                       \
-    (1u << RDMA_WR_RDMA_WRITE | 1u << RDMA_WR_RDMA_WRITE_WITH_IMM | 1u << RDMA_WR_SEND | \
-     1u << RDMA_WR_SEND_WITH_IMM)
+#define UC_OPCODES                                                                             \
+    (1u << NORNIC_WR_RDMA_WRITE | 1u << NORNIC_WR_RDMA_WRITE_WITH_IMM | 1u << NORNIC_WR_SEND | \
+     1u << NORNIC_WR_SEND_WITH_IMM)
 
 /* The probe, which any receive does for; and receives enough for every message and a copy of each. */
 static void end_uc_traffic(struct sim_plan *plan, unsigned pair, unsigned node)
 {
     struct sim_end_plan *end = &plan->end[pair][node];
-    sim_plan_message(plan, pair, node, RDMA_WR_RDMA_WRITE_WITH_IMM, 3 * sim_plan_mtu(plan, pair));
+    sim_plan_message(plan, pair, node, NORNIC_WR_RDMA_WRITE_WITH_IMM, 3 * sim_plan_mtu(plan, pair));
     end->hold_last = true;
     for (unsigned i = 0; i <= end->message_count; i++)
         sim_plan_spare_receive(plan, pair, !node, draw_length(plan, sim_plan_mtu(plan, pair)));
@@ -267,7 +267,7 @@ static void draw_traffic(struct sim_plan *plan, unsigned pair, unsigned node, ui
     /* of many QPs each has less to say */
     unsigned most = plan->pairs > SIM_PAIRS_USUAL ? 6 : once_in(plan, 4) ? SIM_MESSAGES_MAX : 24;
     unsigned count = once_in(plan, 6) ? 0 : 1 + below(plan, most);
-    bool uc = plan->service[pair] == ROCE_QPT_UC;
+    bool uc = plan->service[pair] == NORNIC_QPT_UC;
     if (uc) {
         opcodes = UC_OPCODES & (opcodes ? opcodes : UC_OPCODES);
         count = count > SIM_MESSAGES_MAX / 2 - 4 ? SIM_MESSAGES_MAX / 2 - 4 : count;
@@ -279,7 +279,7 @@ static void draw_traffic(struct sim_plan *plan, unsigned pair, unsigned node, ui
     signal_often(end);
 }
 
-static void draw_device(struct sim_plan *plan, enum roce_mtu mtu)
+static void draw_device(struct sim_plan *plan, enum nornic_mtu mtu)
 {
     static const uint32_t windows[] = {0, 0, 0, 2, 3, 8, 16, 64};
     struct sim_config *config = &plan->config;
@@ -291,20 +291,20 @@ static void draw_device(struct sim_plan *plan, enum roce_mtu mtu)
         config->port_gap_ns = 100 + below(plan, 2000);
     }
     if (mtu && once_in(plan, 3)) /* the smallest port that this path MTU fits: ROCE-INT-25 */
-        config->port_mtu_bytes = roce_mtu_bytes(mtu) + 96;
+        config->port_mtu_bytes = nornic_mtu_bytes(mtu) + 96;
     for (unsigned node = 0; node < 2; node++) {
-        plan->region[node][SIM_TARGET].access |= once_in(plan, 4) ? RDMA_ACCESS_ZERO_BASED : 0;
-        plan->region[node][SIM_EXPORT].access |= once_in(plan, 4) ? RDMA_ACCESS_ZERO_BASED : 0;
+        plan->region[node][SIM_TARGET].access |= once_in(plan, 4) ? NORNIC_ACCESS_ZERO_BASED : 0;
+        plan->region[node][SIM_EXPORT].access |= once_in(plan, 4) ? NORNIC_ACCESS_ZERO_BASED : 0;
     }
 }
 
 /* From here on eight failures in a row are not astonishing. */
 #define EXHAUSTION_PPM 100000
 
-static enum roce_qp_type draw_service(struct sim_plan *plan, uint32_t services)
+static enum nornic_qp_type draw_service(struct sim_plan *plan, uint32_t services)
 {
-    static const enum roce_qp_type all[] = {ROCE_QPT_RC, ROCE_QPT_UC, ROCE_QPT_XRC_INI};
-    enum roce_qp_type service = ROCE_QPT_RC;
+    static const enum nornic_qp_type all[] = {NORNIC_QPT_RC, NORNIC_QPT_UC, NORNIC_QPT_XRC_INI};
+    enum nornic_qp_type service = NORNIC_QPT_RC;
     if (services == 0)
         return service;
     do
@@ -337,10 +337,10 @@ struct sim_plan *sim_plan_draw(uint64_t seed, const struct sim_profile *profile)
         draw_pair(plan, pair, profile);
         plan->service[pair] = draw_service(plan, profile->services);
         for (unsigned node = 0; node < 2; node++) {
-            if (sim_plan_type(plan, pair, node) != ROCE_QPT_XRC_TGT)
+            if (sim_plan_type(plan, pair, node) != NORNIC_QPT_XRC_TGT)
                 draw_traffic(plan, pair, node, profile->opcodes);
             if (profile->loss_ppm + profile->corrupt_ppm >= EXHAUSTION_PPM)
-                plan->end[pair][node].may_fail = 1u << RDMA_WC_RETRY_EXC_ERR;
+                plan->end[pair][node].may_fail = 1u << NORNIC_WC_RETRY_EXC_ERR;
         }
     }
     sim_plan_time(plan);

@@ -11,10 +11,10 @@
 
 static bool is_uc(const struct sim_end *end)
 {
-    return end->plan->service[end->pair] == ROCE_QPT_UC;
+    return end->plan->service[end->pair] == NORNIC_QPT_UC;
 }
 
-static enum roce_qp_type type_of(const struct sim_end *end)
+static enum nornic_qp_type type_of(const struct sim_end *end)
 {
     return sim_plan_type(end->plan, end->pair, end->node);
 }
@@ -51,7 +51,7 @@ void sim_end_create(struct sim_end *end)
 {
     const struct sim_end_plan *want = end->want;
     struct sim_node *node = &end->sim->node[end->node];
-    bool asks = type_of(end) != ROCE_QPT_XRC_TGT, receives = type_of(end) != ROCE_QPT_XRC_INI;
+    bool asks = type_of(end) != NORNIC_QPT_XRC_TGT, receives = type_of(end) != NORNIC_QPT_XRC_INI;
     struct roce_qp_config config = {.type = type_of(end),
                                     .pd = asks ? node->pd : NULL,
                                     .send_cq = asks ? end->send_cq : NULL,
@@ -66,10 +66,10 @@ void sim_end_create(struct sim_end *end)
     int err = roce_qp_create(node->dev, &config, &end->qp);
     if (err)
         return sim_fail(end->sim, "roce_qp_create returned %d", err);
-    struct roce_qp_attr attr = want->attr;
-    attr.state = ROCE_QPS_INIT;
+    struct nornic_qp_attr attr = want->attr;
+    attr.state = NORNIC_QPS_INIT;
     err = roce_qp_modify(end->qp, &attr,
-                         ROCE_QP_STATE | ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS,
+                         NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS,
                          end->sim->now_ns);
     if (err)
         sim_fail(end->sim, "RESET -> INIT returned %d", err);
@@ -77,22 +77,22 @@ void sim_end_create(struct sim_end *end)
 
 void sim_end_connect(struct sim_end *end)
 {
-    struct roce_qp_attr attr = end->want->attr;
+    struct nornic_qp_attr attr = end->want->attr;
     sim_address(end->sim, end->node, &attr.av);
     attr.dest_qpn = roce_qp_num(end->peer->qp);
-    attr.state = ROCE_QPS_RTR;
+    attr.state = NORNIC_QPS_RTR;
     /* ROCE-QP-22, QP-23 */
-    bool asks = !is_uc(end) && type_of(end) != ROCE_QPT_XRC_TGT;
-    bool answers = !is_uc(end) && type_of(end) != ROCE_QPT_XRC_INI;
-    uint32_t rtr = answers ? ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER : 0;
-    uint32_t rts = asks || answers ? ROCE_QP_TIMEOUT : 0;
-    rts |= asks ? ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_MAX_QP_RD_ATOMIC : 0;
-    rtr |= ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN;
+    bool asks = !is_uc(end) && type_of(end) != NORNIC_QPT_XRC_TGT;
+    bool answers = !is_uc(end) && type_of(end) != NORNIC_QPT_XRC_INI;
+    uint32_t rtr = answers ? NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER : 0;
+    uint32_t rts = asks || answers ? NORNIC_QP_TIMEOUT : 0;
+    rts |= asks ? NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY | NORNIC_QP_MAX_QP_RD_ATOMIC : 0;
+    rtr |= NORNIC_QP_STATE | NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN;
     int err = roce_qp_modify(end->qp, &attr, rtr, end->sim->now_ns);
     if (err)
         return sim_fail(end->sim, "INIT -> RTR returned %d", err);
-    attr.state = ROCE_QPS_RTS;
-    err = roce_qp_modify(end->qp, &attr, rts | ROCE_QP_STATE | ROCE_QP_SQ_PSN, end->sim->now_ns);
+    attr.state = NORNIC_QPS_RTS;
+    err = roce_qp_modify(end->qp, &attr, rts | NORNIC_QP_STATE | NORNIC_QP_SQ_PSN, end->sim->now_ns);
     if (err)
         sim_fail(end->sim, "RTR -> RTS returned %d", err);
 }
@@ -127,13 +127,13 @@ static unsigned least(unsigned a, unsigned b)
 
 /* An SGE of no bytes is fine whatever its key: a wrong one is given. */
 static unsigned to_sges(const struct sim_end *end, const struct sim_gather *gather, uint32_t bad_lkey,
-                        struct rdma_sge *sges)
+                        struct nornic_sge *sges)
 {
     const struct sim_region *region = &end->plan->region[end->node][gather->region];
     for (unsigned i = 0; i < gather->count; i++) {
         struct sim_area piece = gather->pieces[i];
         uint32_t lkey = piece.len_bytes ? region->lkey ^ bad_lkey : 0xdeadbeef;
-        sges[i] = (struct rdma_sge){
+        sges[i] = (struct nornic_sge){
             .addr = (uintptr_t)sim_region_at(region, piece), .len_bytes = piece.len_bytes, .lkey = lkey};
     }
     return gather->count;
@@ -145,21 +145,22 @@ static uint32_t peer_srqn(const struct sim_end *end, const struct sim_message *m
     return srq ? rdma_srq_number(srq) : 0;
 }
 
-static void to_wr(const struct sim_end *end, unsigned index, struct rdma_send_wr *wr, struct rdma_sge *sges)
+static void to_wr(const struct sim_end *end, unsigned index, struct nornic_send_wr *wr,
+                  struct nornic_sge *sges)
 {
     const struct sim_message *m = &end->want->messages[index];
-    *wr = (struct rdma_send_wr){.wr_id = index,
-                                .sg_list = sges,
-                                .num_sge = to_sges(end, &m->local, m->bad_lkey, sges),
-                                .opcode = m->opcode,
-                                .send_flags = m->flags,
-                                .imm_data = m->imm,
-                                .compare_add = m->compare_add,
-                                .swap = m->swap,
-                                .remote_srqn = peer_srqn(end, m),
-                                .compare_mask = m->compare_mask,
-                                .swap_mask = m->swap_mask};
-    if (m->flags & RDMA_SEND_INLINE)
+    *wr = (struct nornic_send_wr){.wr_id = index,
+                                  .sg_list = sges,
+                                  .num_sge = to_sges(end, &m->local, m->bad_lkey, sges),
+                                  .opcode = m->opcode,
+                                  .send_flags = m->flags,
+                                  .imm_data = m->imm,
+                                  .compare_add = m->compare_add,
+                                  .swap = m->swap,
+                                  .remote_srqn = peer_srqn(end, m),
+                                  .compare_mask = m->compare_mask,
+                                  .swap_mask = m->swap_mask};
+    if (m->flags & NORNIC_SEND_INLINE)
         for (unsigned i = 0; i < wr->num_sge; i++)
             sges[i].lkey = 0xdeadbeef; /* not looked at: ROCE-RC-16 */
     if (sim_is_send(m->opcode))
@@ -181,7 +182,7 @@ static void after_post(struct sim_end *end, unsigned first, unsigned n)
 {
     for (unsigned i = first; i < first + n; i++) {
         const struct sim_message *m = &end->want->messages[i];
-        if (m->flags & RDMA_SEND_INLINE) /* copied by the post */
+        if (m->flags & NORNIC_SEND_INLINE) /* copied by the post */
             scribble(end, &m->local);
     }
 }
@@ -189,8 +190,8 @@ static void after_post(struct sim_end *end, unsigned first, unsigned n)
 static bool post_sends(struct sim_end *end)
 {
     enum { CHAIN_MAX = 8 };
-    struct rdma_send_wr wrs[CHAIN_MAX];
-    struct rdma_sge sges[CHAIN_MAX][SIM_SGE_MAX];
+    struct nornic_send_wr wrs[CHAIN_MAX];
+    struct nornic_sge sges[CHAIN_MAX][SIM_SGE_MAX];
     unsigned limit = least(allowed(end->sim, &end->want->send_pace),
                            end->want->message_count - (end->want->hold_last && !end->probing));
     limit = least(limit, end->sends_done + end->want->caps.max_send_wr);
@@ -218,11 +219,11 @@ static bool post_receives(struct sim_end *end)
     limit = least(limit, end->receives_done + end->want->caps.max_recv_wr);
     bool moved = false;
     for (; end->receives_posted < limit && !end->sim->failed; end->receives_posted++) {
-        struct rdma_sge sges[SIM_SGE_MAX];
+        struct nornic_sge sges[SIM_SGE_MAX];
         const struct sim_receive *receive = &end->want->receives[end->receives_posted];
-        struct rdma_recv_wr wr = {.wr_id = WR_RECEIVE | end->receives_posted,
-                                  .sg_list = sges,
-                                  .num_sge = to_sges(end, &receive->local, 0, sges)};
+        struct nornic_recv_wr wr = {.wr_id = WR_RECEIVE | end->receives_posted,
+                                    .sg_list = sges,
+                                    .num_sge = to_sges(end, &receive->local, 0, sges)};
         struct rdma_srq *srq = end->srq[receive->srq];
         int err = srq ? rdma_srq_post(srq, &wr, NULL) : roce_post_recv(end->qp, &wr, NULL);
         if (err)
@@ -333,62 +334,62 @@ static void send_done(struct sim_end *end, unsigned index)
         land_writes(end, index + 1);
     if (sim_is_atomic(m->opcode))
         check_atomic(end, index);
-    else if (m->opcode == RDMA_WR_RDMA_READ && !gather_holds(end, &m->local, m->key, m->len_bytes))
+    else if (m->opcode == NORNIC_WR_RDMA_READ && !gather_holds(end, &m->local, m->key, m->len_bytes))
         complain(end, index, "send", "the READ did not fetch what was there");
     if (!m->keep_local)
         scribble(end, &m->local);
 }
 
-static enum rdma_wc_opcode wc_opcode(enum rdma_wr_opcode opcode)
+static enum nornic_wc_opcode wc_opcode(enum nornic_wr_opcode opcode)
 {
     switch (opcode) {
-    case RDMA_WR_RDMA_WRITE:
-    case RDMA_WR_RDMA_WRITE_WITH_IMM:
-        return RDMA_WC_RDMA_WRITE;
-    case RDMA_WR_SEND:
-    case RDMA_WR_SEND_WITH_IMM:
-    case RDMA_WR_SEND_WITH_INV:
-        return RDMA_WC_SEND;
-    case RDMA_WR_RDMA_READ:
-        return RDMA_WC_RDMA_READ;
-    case RDMA_WR_ATOMIC_CMP_AND_SWP:
-        return RDMA_WC_COMP_SWAP;
-    case RDMA_WR_ATOMIC_FETCH_AND_ADD:
-        return RDMA_WC_FETCH_ADD;
-    case RDMA_WR_LOCAL_INV:
-        return RDMA_WC_LOCAL_INV;
-    case RDMA_WR_BIND_MW:
-        return RDMA_WC_BIND_MW;
-    case RDMA_WR_REG_MR:
-        return RDMA_WC_REG_MR;
-    case RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP:
-        return RDMA_WC_MASKED_COMP_SWAP;
-    case RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD:
-        return RDMA_WC_MASKED_FETCH_ADD;
+    case NORNIC_WR_RDMA_WRITE:
+    case NORNIC_WR_RDMA_WRITE_WITH_IMM:
+        return NORNIC_WC_RDMA_WRITE;
+    case NORNIC_WR_SEND:
+    case NORNIC_WR_SEND_WITH_IMM:
+    case NORNIC_WR_SEND_WITH_INV:
+        return NORNIC_WC_SEND;
+    case NORNIC_WR_RDMA_READ:
+        return NORNIC_WC_RDMA_READ;
+    case NORNIC_WR_ATOMIC_CMP_AND_SWP:
+        return NORNIC_WC_COMP_SWAP;
+    case NORNIC_WR_ATOMIC_FETCH_AND_ADD:
+        return NORNIC_WC_FETCH_ADD;
+    case NORNIC_WR_LOCAL_INV:
+        return NORNIC_WC_LOCAL_INV;
+    case NORNIC_WR_BIND_MW:
+        return NORNIC_WC_BIND_MW;
+    case NORNIC_WR_REG_MR:
+        return NORNIC_WC_REG_MR;
+    case NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP:
+        return NORNIC_WC_MASKED_COMP_SWAP;
+    case NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD:
+        return NORNIC_WC_MASKED_FETCH_ADD;
     }
-    return RDMA_WC_SEND;
+    return NORNIC_WC_SEND;
 }
 
 static bool is_signalled(const struct sim_end *end, unsigned index)
 {
-    return end->want->sq_sig_all || end->want->messages[index].flags & RDMA_SEND_SIGNALED;
+    return end->want->sq_sig_all || end->want->messages[index].flags & NORNIC_SEND_SIGNALED;
 }
 
-static void send_error(struct sim_end *end, unsigned index, enum rdma_wc_status status)
+static void send_error(struct sim_end *end, unsigned index, enum nornic_wc_status status)
 {
     if (end->failed) {
-        if (status != RDMA_WC_WR_FLUSH_ERR)
-            complain(end, index, "send", rdma_wc_status_name(status));
+        if (status != NORNIC_WC_WR_FLUSH_ERR)
+            complain(end, index, "send", nornic_wc_status_name(status));
         else if (index != end->sends_done)
             complain(end, index, "send", "flushed out of order");
         end->sends_done = index + 1;
         return;
     }
     /* when the receive side failed first, the send queue has nothing but flushes to report */
-    bool flushed =
-        status == RDMA_WC_WR_FLUSH_ERR && (end->receive_failed || end->quiet || end->want->receive_may_fail);
+    bool flushed = status == NORNIC_WC_WR_FLUSH_ERR &&
+                   (end->receive_failed || end->quiet || end->want->receive_may_fail);
     if (!flushed && !(end->want->may_fail & 1u << status))
-        return complain(end, index, "send", rdma_wc_status_name(status));
+        return complain(end, index, "send", nornic_wc_status_name(status));
     for (unsigned i = end->sends_done; i < index; i++) {
         if (is_signalled(end, i))
             complain(end, i, "send", "no completion, but a later request failed");
@@ -400,13 +401,13 @@ static void send_error(struct sim_end *end, unsigned index, enum rdma_wc_status 
     end->sends_done = index + 1;
 }
 
-static void complete_send(struct sim_end *end, const struct rdma_wc *wc)
+static void complete_send(struct sim_end *end, const struct nornic_wc *wc)
 {
     unsigned index = (unsigned)wc->wr_id;
     if (wc->wr_id >= end->sends_posted || index < end->sends_done)
         return sim_fail(end->sim, "pair %u node %u: a send completion too many, wr_id %#llx", end->pair,
                         end->node, (unsigned long long)wc->wr_id);
-    if (wc->status != RDMA_WC_SUCCESS)
+    if (wc->status != NORNIC_WC_SUCCESS)
         return send_error(end, index, wc->status);
     const struct sim_message *m = &end->want->messages[index];
     if (end->failed)
@@ -415,7 +416,7 @@ static void complete_send(struct sim_end *end, const struct rdma_wc *wc)
         return complain(end, index, "send", "not signalled, but completed");
     if (wc->opcode != wc_opcode(m->opcode))
         return complain(end, index, "send", "wrong opcode in the completion");
-    bool counts = m->opcode == RDMA_WR_RDMA_READ || sim_is_atomic(m->opcode);
+    bool counts = m->opcode == NORNIC_WR_RDMA_READ || sim_is_atomic(m->opcode);
     if (counts && wc->byte_len != m->len_bytes)
         return complain(end, index, "send", "wrong byte_len in the completion");
     for (unsigned i = end->sends_done; i <= index; i++) {
@@ -426,27 +427,27 @@ static void complete_send(struct sim_end *end, const struct rdma_wc *wc)
     end->sends_done = index + 1;
 }
 
-static void receive_error(struct sim_end *end, unsigned index, enum rdma_wc_status status)
+static void receive_error(struct sim_end *end, unsigned index, enum nornic_wc_status status)
 {
     end->receives_done = index + 1;
-    if (status == RDMA_WC_WR_FLUSH_ERR && (end->failed || end->receive_failed || end->quiet ||
-                                           end->want->may_fail || end->want->receive_may_fail)) {
+    if (status == NORNIC_WC_WR_FLUSH_ERR && (end->failed || end->receive_failed || end->quiet ||
+                                             end->want->may_fail || end->want->receive_may_fail)) {
         end->receive_failed = true;
         return;
     }
     if (end->receive_failed || !(end->want->receive_may_fail & 1u << status))
-        return complain(end, index, "receive", rdma_wc_status_name(status));
+        return complain(end, index, "receive", nornic_wc_status_name(status));
     end->receive_failed = true;
     end->receive_error = status;
 }
 
-static void complete_receive(struct sim_end *end, const struct rdma_wc *wc)
+static void complete_receive(struct sim_end *end, const struct nornic_wc *wc)
 {
     unsigned index = (unsigned)(wc->wr_id & ~WR_RECEIVE);
     if (index >= end->receives_posted || index != end->receives_done)
         return sim_fail(end->sim, "pair %u node %u: receive %u completes, expected %u of %u", end->pair,
                         end->node, index, end->receives_done, end->receives_posted);
-    if (wc->status != RDMA_WC_SUCCESS)
+    if (wc->status != NORNIC_WC_SUCCESS)
         return receive_error(end, index, wc->status);
     const struct sim_receive *receive = &end->want->receives[index];
     if (is_uc(end)) {
@@ -456,14 +457,14 @@ static void complete_receive(struct sim_end *end, const struct rdma_wc *wc)
         return;
     }
     const struct sim_message *m = &end->peer->want->messages[receive->message];
-    bool with_imm = m->opcode == RDMA_WR_SEND_WITH_IMM || m->opcode == RDMA_WR_RDMA_WRITE_WITH_IMM;
+    bool with_imm = m->opcode == NORNIC_WR_SEND_WITH_IMM || m->opcode == NORNIC_WR_RDMA_WRITE_WITH_IMM;
     if (end->receive_failed)
         return complain(end, index, "receive", "a success after an error");
-    if (wc->opcode != (sim_is_send(m->opcode) ? RDMA_WC_RECV : RDMA_WC_RECV_RDMA_WITH_IMM))
+    if (wc->opcode != (sim_is_send(m->opcode) ? NORNIC_WC_RECV : NORNIC_WC_RECV_RDMA_WITH_IMM))
         return complain(end, index, "receive", "wrong opcode in the completion");
     if (wc->byte_len != m->len_bytes)
         return complain(end, index, "receive", "wrong byte_len in the completion");
-    if (!(wc->wc_flags & RDMA_WC_WITH_IMM) != !with_imm || (with_imm && wc->imm_data != m->imm))
+    if (!(wc->wc_flags & NORNIC_WC_WITH_IMM) != !with_imm || (with_imm && wc->imm_data != m->imm))
         return complain(end, index, "receive", "wrong immediate data in the completion");
     if (sim_is_send(m->opcode) && !gather_holds(end, &receive->local, m->key, m->len_bytes))
         return complain(end, index, "receive", "the buffer does not hold what was sent");
@@ -472,7 +473,7 @@ static void complete_receive(struct sim_end *end, const struct rdma_wc *wc)
     end->receives_done = end->receives_good = index + 1;
 }
 
-void sim_end_complete(struct sim_end *end, const struct rdma_wc *wc)
+void sim_end_complete(struct sim_end *end, const struct nornic_wc *wc)
 {
     end->done_ns = end->sim->now_ns;
     if (wc->wr_id & WR_RECEIVE)
@@ -529,10 +530,10 @@ void sim_end_settle(struct sim_end *end)
         sim_uc_settle(end);
     else if (is_broken(end) || is_broken(end->peer))
         accept_undone(end);
-    enum roce_qp_state state = roce_qp_state(end->qp);
+    enum nornic_qp_state state = roce_qp_state(end->qp);
     /* a fatal NAK to a peer may find both queues of this side empty */
-    bool no_flush = state == ROCE_QPS_ERR && want->may_fail & 1u << RDMA_WC_WR_FLUSH_ERR;
-    if (!end->quiet && !no_flush && state != (is_broken(end) ? ROCE_QPS_ERR : ROCE_QPS_RTS))
+    bool no_flush = state == NORNIC_QPS_ERR && want->may_fail & 1u << NORNIC_WC_WR_FLUSH_ERR;
+    if (!end->quiet && !no_flush && state != (is_broken(end) ? NORNIC_QPS_ERR : NORNIC_QPS_RTS))
         sim_fail(end->sim, "pair %u node %u ends in state %s", end->pair, end->node,
-                 roce_qp_state_name(state));
+                 nornic_qp_state_name(state));
 }

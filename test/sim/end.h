@@ -24,9 +24,9 @@ struct sim_end {
     bool quiet;         /* the application has ended it: post nothing more */
     bool cq_lost;       /* a CQ of it overflowed: completions are missing */
     unsigned failed_at; /* the message of the first error */
-    enum rdma_wc_status error;
+    enum nornic_wc_status error;
     bool receive_failed;
-    enum rdma_wc_status receive_error;
+    enum nornic_wc_status receive_error;
     uint64_t done_ns; /* of the newest completion */
     /* UC */
     bool arrived[SIM_MESSAGES_MAX]; /* messages of this end that the peer's completions have told of */
@@ -47,7 +47,7 @@ bool sim_end_post(struct sim_end *end);
 uint64_t sim_end_next_ns(const struct sim_end *end);
 
 /* Checks one completion that names this QP. */
-void sim_end_complete(struct sim_end *end, const struct rdma_wc *wc);
+void sim_end_complete(struct sim_end *end, const struct nornic_wc *wc);
 
 /* All is sent and received, or both queues are flushed. */
 bool sim_end_is_done(const struct sim_end *end);

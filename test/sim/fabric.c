@@ -85,8 +85,8 @@ static void node_init(struct fabric *f, unsigned index)
     struct fabric_node *node = &f->node[index];
     uint8_t last = (uint8_t)(1 + index);
     *node = (struct fabric_node){.fabric = f, .index = index, .mac = {{0x02, 0, 0, 0, 0, last}}};
-    node->addr = f->config.ipv6 ? (struct net_addr){{0xfd, [15] = last}}
-                                : net_addr_from_v4((const uint8_t[]){192, 0, 2, last});
+    node->addr = f->config.ipv6 ? (struct nornic_addr){{0xfd, [15] = last}}
+                                : nornic_addr_from_v4((const uint8_t[]){192, 0, 2, last});
     bool first = index == 0 && f->config.first_bps;
     node->port.rate_bps = first ? f->config.first_bps : f->config.line_rate_bps;
     test_alloc_init(&node->alloc);
@@ -98,7 +98,7 @@ static void node_init(struct fabric *f, unsigned index)
                                      .window_pkts = f->config.window_pkts,
                                      .cc = f->config.cc};
     cr_assert_eq(roce_dev_create(&config, &node->dev), 0);
-    cr_assert_eq(roce_dev_gid_add(node->dev, &(struct roce_gid){.addr = node->addr, .mac = node->mac}), 0);
+    cr_assert_eq(roce_dev_gid_add(node->dev, &(struct nornic_gid){.addr = node->addr, .mac = node->mac}), 0);
     cr_assert_eq(rdma_pd_create(roce_dev_domain(node->dev), &node->pd), 0);
 }
 

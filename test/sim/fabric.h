@@ -45,8 +45,8 @@ struct fabric_node {
     struct roce_dev *dev;
     struct rdma_pd *pd;
     struct test_alloc alloc;
-    struct net_addr addr;
-    struct net_mac mac;
+    struct nornic_addr addr;
+    struct nornic_mac mac;
     uint64_t wire_free_ns; /* when what its port has taken is on the wire */
     uint64_t wake_ns;      /* the application wants to be called then; 0: no */
     struct fabric_port port;

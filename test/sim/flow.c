@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALL_REMOTE (RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE)
+#define ALL_REMOTE (NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE)
 
 static unsigned asker_node(const struct flow_config *c)
 {
@@ -19,23 +19,23 @@ static void post(struct flow *flow)
     struct rdma_mr *remote = c->read ? flow->source : flow->target;
     uint8_t *local_bytes = c->read ? flow->target_bytes : flow->source_bytes;
     uint8_t *remote_bytes = c->read ? flow->source_bytes : flow->target_bytes;
-    struct rdma_sge sge = {(uintptr_t)local_bytes, c->message_bytes, local->lkey};
-    struct rdma_send_wr wr = {.sg_list = &sge,
-                              .num_sge = 1,
-                              .opcode = c->read ? RDMA_WR_RDMA_READ : RDMA_WR_RDMA_WRITE,
-                              .send_flags = RDMA_SEND_SIGNALED,
-                              .remote_addr = (uintptr_t)remote_bytes,
-                              .rkey = remote->rkey};
+    struct nornic_sge sge = {(uintptr_t)local_bytes, c->message_bytes, local->lkey};
+    struct nornic_send_wr wr = {.sg_list = &sge,
+                                .num_sge = 1,
+                                .opcode = c->read ? NORNIC_WR_RDMA_READ : NORNIC_WR_RDMA_WRITE,
+                                .send_flags = NORNIC_SEND_SIGNALED,
+                                .remote_addr = (uintptr_t)remote_bytes,
+                                .rkey = remote->rkey};
     cr_assert_eq(roce_post_send(flow->asker, &wr, NULL), 0);
     flow->posted++;
 }
 
 static void drive(struct flow *flow, uint64_t now_ns)
 {
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     while (rdma_cq_poll(flow->cq, &wc, 1) == 1) {
         flow->posted--;
-        if (wc.status == RDMA_WC_SUCCESS)
+        if (wc.status == NORNIC_WC_SUCCESS)
             flow->done_bytes += flow->config.message_bytes;
         else
             flow->failed = true;
@@ -62,7 +62,7 @@ void traffic_init(struct traffic *t, struct fabric *fabric)
 
 static struct roce_qp *make_qp(struct fabric_node *node, struct rdma_cq *cq, unsigned depth)
 {
-    struct roce_qp_config config = {.type = ROCE_QPT_RC,
+    struct roce_qp_config config = {.type = NORNIC_QPT_RC,
                                     .pd = node->pd,
                                     .send_cq = cq,
                                     .recv_cq = cq,
@@ -75,27 +75,27 @@ static struct roce_qp *make_qp(struct fabric_node *node, struct rdma_cq *cq, uns
 static void connect_to(struct roce_qp *qp, const struct flow_config *c, const struct fabric_node *peer,
                        uint32_t peer_qpn, uint64_t now_ns)
 {
-    struct roce_qp_attr a = {.access_flags = ALL_REMOTE,
-                             .port = 1,
-                             .path_mtu = c->pmtu,
-                             .timeout = c->timeout,
-                             .retry_cnt = 7,
-                             .rnr_retry = 7,
-                             .min_rnr_timer = 12,
-                             .max_rd_atomic = 16,
-                             .max_dest_rd_atomic = 16,
-                             .dest_qpn = peer_qpn,
-                             .av = {.dgid = peer->addr, .hop_limit = 64, .dst_mac = peer->mac}};
-    a.state = ROCE_QPS_INIT;
-    uint32_t mask = ROCE_QP_STATE | ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS;
+    struct nornic_qp_attr a = {.access_flags = ALL_REMOTE,
+                               .port = 1,
+                               .path_mtu = c->pmtu,
+                               .timeout = c->timeout,
+                               .retry_cnt = 7,
+                               .rnr_retry = 7,
+                               .min_rnr_timer = 12,
+                               .max_rd_atomic = 16,
+                               .max_dest_rd_atomic = 16,
+                               .dest_qpn = peer_qpn,
+                               .av = {.dgid = peer->addr, .hop_limit = 64, .dst_mac = peer->mac}};
+    a.state = NORNIC_QPS_INIT;
+    uint32_t mask = NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS;
     cr_assert_eq(roce_qp_modify(qp, &a, mask, now_ns), 0);
-    a.state = ROCE_QPS_RTR;
-    mask = ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
-           ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER;
+    a.state = NORNIC_QPS_RTR;
+    mask = NORNIC_QP_STATE | NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN |
+           NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER;
     cr_assert_eq(roce_qp_modify(qp, &a, mask, now_ns), 0);
-    a.state = ROCE_QPS_RTS;
-    mask = ROCE_QP_STATE | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_SQ_PSN |
-           ROCE_QP_MAX_QP_RD_ATOMIC;
+    a.state = NORNIC_QPS_RTS;
+    mask = NORNIC_QP_STATE | NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY |
+           NORNIC_QP_SQ_PSN | NORNIC_QP_MAX_QP_RD_ATOMIC;
     cr_assert_eq(roce_qp_modify(qp, &a, mask, now_ns), 0);
 }
 
@@ -103,7 +103,7 @@ static uint8_t *make_region(struct rdma_pd *pd, uint32_t len_bytes, struct rdma_
 {
     uint8_t *bytes = calloc(1, len_bytes);
     cr_assert_not_null(bytes);
-    cr_assert_eq(rdma_mr_reg(pd, bytes, len_bytes, RDMA_ACCESS_LOCAL_WRITE | ALL_REMOTE, mr), 0);
+    cr_assert_eq(rdma_mr_reg(pd, bytes, len_bytes, NORNIC_ACCESS_LOCAL_WRITE | ALL_REMOTE, mr), 0);
     return bytes;
 }
 

@@ -14,7 +14,7 @@ struct flow_config {
     unsigned depth;         /* messages posted ahead */
     uint64_t start_ns;      /* by the fabric's clock; 0: at once */
     uint8_t timeout;        /* of the ack timer: ROCE-RC-41 */
-    enum roce_mtu pmtu;
+    enum nornic_mtu pmtu;
 };
 
 struct flow {

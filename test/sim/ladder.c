@@ -34,8 +34,9 @@ void sim_ladder_hook(void *ctx, const struct roce_trace *event)
         return;
     case ROCE_TRACE_QP_STATE:
         fprintf(stderr, "%12.3f  %c    qp %" PRIu32 " %s -> %s: %s\n", (double)event->now_ns / 1e3,
-                "AB"[node->index], event -> qpn, roce_qp_state_name((enum roce_qp_state)event->from_state),
-                roce_qp_state_name((enum roce_qp_state)event->to_state), roce_cause_words(event->cause));
+                "AB"[node->index], event -> qpn,
+                nornic_qp_state_name((enum nornic_qp_state)event->from_state),
+                nornic_qp_state_name((enum nornic_qp_state)event->to_state), roce_cause_words(event->cause));
         return;
     case ROCE_TRACE_RETRANSMIT:
     case ROCE_TRACE_RNR_WAIT:

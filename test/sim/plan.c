@@ -6,25 +6,25 @@
 
 static const uint32_t region_access[SIM_REGION_COUNT] = {
     [SIM_SOURCE] = 0,
-    [SIM_SINK] = RDMA_ACCESS_LOCAL_WRITE,
-    [SIM_TARGET] = RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ,
-    [SIM_EXPORT] = RDMA_ACCESS_REMOTE_READ,
-    [SIM_ATOMIC] = RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_ATOMIC,
+    [SIM_SINK] = NORNIC_ACCESS_LOCAL_WRITE,
+    [SIM_TARGET] = NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ,
+    [SIM_EXPORT] = NORNIC_ACCESS_REMOTE_READ,
+    [SIM_ATOMIC] = NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC,
 };
 
 static void end_defaults(struct sim_end_plan *end)
 {
     end->send_pace = end->receive_pace = (struct sim_pace){.batch = SIM_MESSAGES_MAX};
     end->chain_max = 4;
-    end->caps = (struct roce_qp_caps){.max_send_wr = SIM_MESSAGES_MAX,
-                                      .max_recv_wr = SIM_MESSAGES_MAX,
-                                      .max_send_sge = SIM_SGE_MAX,
-                                      .max_recv_sge = SIM_SGE_MAX,
-                                      .max_inline_bytes = 64};
-    end->attr = (struct roce_qp_attr){
-        .access_flags = RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC,
+    end->caps = (struct nornic_qp_caps){.max_send_wr = SIM_MESSAGES_MAX,
+                                        .max_recv_wr = SIM_MESSAGES_MAX,
+                                        .max_send_sge = SIM_SGE_MAX,
+                                        .max_recv_sge = SIM_SGE_MAX,
+                                        .max_inline_bytes = 64};
+    end->attr = (struct nornic_qp_attr){
+        .access_flags = NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC,
         .port = 1,
-        .path_mtu = ROCE_MTU_1024,
+        .path_mtu = NORNIC_MTU_1024,
         .retry_cnt = 7,
         .rnr_retry = 7,
         .min_rnr_timer = 1,
@@ -43,7 +43,7 @@ struct sim_plan *sim_plan_create(uint64_t seed)
     plan->config.port_mtu_bytes = 4200;
     plan->pairs = 1;
     for (unsigned pair = 0; pair < SIM_PAIRS_MAX; pair++) {
-        plan->service[pair] = ROCE_QPT_RC;
+        plan->service[pair] = NORNIC_QPT_RC;
         for (unsigned node = 0; node < 2; node++)
             end_defaults(&plan->end[pair][node]);
     }
@@ -110,7 +110,7 @@ static void plan_masked_atomic(struct sim_plan *plan, struct sim_message *m, str
     m->swap = test_random_next(&plan->random);
     m->compare_mask = test_random_next(&plan->random) & test_random_next(&plan->random);
     m->swap_mask = test_random_next(&plan->random);
-    if (m->opcode == RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD) {
+    if (m->opcode == NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD) {
         uint64_t sum = 0, carry = 0;
         for (unsigned i = 0; i < 64; i++) {
             uint64_t n = (word->value >> i & 1) + (m->compare_add >> i & 1) + carry;
@@ -136,9 +136,10 @@ static void plan_atomic(struct sim_plan *plan, struct sim_message *m, struct sim
     m->remote_region = SIM_ATOMIC;
     m->remote = word->area;
     m->original = word->value;
-    if (m->opcode == RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP || m->opcode == RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD)
+    if (m->opcode == NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP ||
+        m->opcode == NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD)
         return plan_masked_atomic(plan, m, word);
-    if (m->opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD) {
+    if (m->opcode == NORNIC_WR_ATOMIC_FETCH_AND_ADD) {
         m->compare_add =
             word->shared ? 1 + test_random_below(&plan->random, 1000000) : test_random_next(&plan->random);
         word->value += m->compare_add;
@@ -152,24 +153,24 @@ static void plan_atomic(struct sim_plan *plan, struct sim_message *m, struct sim
 }
 
 static struct sim_message *append(struct sim_plan *plan, unsigned pair, unsigned node,
-                                  enum rdma_wr_opcode opcode, uint32_t len_bytes)
+                                  enum nornic_wr_opcode opcode, uint32_t len_bytes)
 {
     struct sim_end_plan *end = &plan->end[pair][node];
     if (end->message_count == SIM_MESSAGES_MAX)
         abort();
     struct sim_message *m = &end->messages[end->message_count++];
-    *m = (struct sim_message){.opcode = opcode, .flags = RDMA_SEND_SIGNALED, .len_bytes = len_bytes};
+    *m = (struct sim_message){.opcode = opcode, .flags = NORNIC_SEND_SIGNALED, .len_bytes = len_bytes};
     /* one draw a statement: the order within an initializer is the compiler's choice */
     m->imm = (uint32_t)test_random_next(&plan->random);
     m->key = test_random_next(&plan->random);
     m->srq = (unsigned)(m->key % SIM_SRQS);
-    bool sinks = opcode == RDMA_WR_RDMA_READ || sim_is_atomic(opcode);
+    bool sinks = opcode == NORNIC_WR_RDMA_READ || sim_is_atomic(opcode);
     m->local = sim_plan_gather(plan, node, sinks ? SIM_SINK : SIM_SOURCE, len_bytes, end->caps.max_send_sge);
     return m;
 }
 
 struct sim_message *sim_plan_atomic(struct sim_plan *plan, unsigned pair, unsigned node,
-                                    enum rdma_wr_opcode opcode, unsigned word)
+                                    enum nornic_wr_opcode opcode, unsigned word)
 {
     struct sim_message *m = append(plan, pair, node, opcode, 8);
     m->word = word;
@@ -178,7 +179,7 @@ struct sim_message *sim_plan_atomic(struct sim_plan *plan, unsigned pair, unsign
 }
 
 struct sim_message *sim_plan_message(struct sim_plan *plan, unsigned pair, unsigned node,
-                                     enum rdma_wr_opcode opcode, uint32_t len_bytes)
+                                     enum nornic_wr_opcode opcode, uint32_t len_bytes)
 {
     if (sim_is_atomic(opcode))
         return sim_plan_atomic(plan, pair, node, opcode, sim_plan_word(plan, !node, false));
@@ -187,23 +188,23 @@ struct sim_message *sim_plan_message(struct sim_plan *plan, unsigned pair, unsig
         m->remote_region = sim_is_write(opcode) ? SIM_TARGET : SIM_EXPORT;
         m->remote = sim_region_take(&plan->region[!node][m->remote_region], &plan->random, len_bytes, false);
     }
-    m->takes_receive = sim_is_send(opcode) || opcode == RDMA_WR_RDMA_WRITE_WITH_IMM;
+    m->takes_receive = sim_is_send(opcode) || opcode == NORNIC_WR_RDMA_WRITE_WITH_IMM;
     if (m->takes_receive)
         plan_receive(plan, pair, !node, plan->end[pair][node].message_count - 1,
                      (sim_is_send(opcode) ? len_bytes : 0) + test_random_below(&plan->random, 40));
     return m;
 }
 
-enum roce_qp_type sim_plan_type(const struct sim_plan *plan, unsigned pair, unsigned node)
+enum nornic_qp_type sim_plan_type(const struct sim_plan *plan, unsigned pair, unsigned node)
 {
-    if (plan->service[pair] != ROCE_QPT_XRC_INI)
+    if (plan->service[pair] != NORNIC_QPT_XRC_INI)
         return plan->service[pair];
-    return node == pair % 2 ? ROCE_QPT_XRC_INI : ROCE_QPT_XRC_TGT;
+    return node == pair % 2 ? NORNIC_QPT_XRC_INI : NORNIC_QPT_XRC_TGT;
 }
 
 uint32_t sim_plan_mtu(const struct sim_plan *plan, unsigned pair)
 {
-    return roce_mtu_bytes(plan->end[pair][0].attr.path_mtu);
+    return nornic_mtu_bytes(plan->end[pair][0].attr.path_mtu);
 }
 
 static uint64_t wire_bytes(const struct sim_end_plan *end, uint32_t mtu_bytes)

@@ -32,8 +32,8 @@ struct sim_gather {
 
 /* One work request of a send queue. */
 struct sim_message {
-    enum rdma_wr_opcode opcode;
-    uint32_t flags; /* enum rdma_send_flags */
+    enum nornic_wr_opcode opcode;
+    uint32_t flags; /* enum nornic_send_flags */
     uint32_t imm;
     uint32_t len_bytes;
     uint64_t key; /* the content, sim_pattern() */
@@ -75,11 +75,11 @@ struct sim_end_plan {
     unsigned receive_count;
     struct sim_pace send_pace, receive_pace;
     unsigned chain_max; /* work requests of one post */
-    struct roce_qp_caps caps;
+    struct nornic_qp_caps caps;
     bool sq_sig_all;
-    uint32_t reorder_pkts;    /* selective retransmission */
-    struct roce_qp_attr attr; /* what differs between workloads: PSNs, timers, retries, depths */
-    uint32_t may_fail;        /* bits 1 << enum rdma_wc_status that may end the send queue; 0: none */
+    uint32_t reorder_pkts;      /* selective retransmission */
+    struct nornic_qp_attr attr; /* what differs between workloads: PSNs, timers, retries, depths */
+    uint32_t may_fail;          /* bits 1 << enum nornic_wc_status that may end the send queue; 0: none */
     uint32_t receive_may_fail;
     bool
         hold_last; /* UC: the last message is a probe: sent when all is over, over a calm wire; must arrive */
@@ -97,7 +97,8 @@ struct sim_plan {
     struct sim_config config;
     struct test_random random; /* where the plan is drawn from */
     unsigned pairs;
-    enum roce_qp_type service[SIM_PAIRS_MAX]; /* RC, UC, or XRC_INI: node pair % 2 asks, the other answers */
+    enum nornic_qp_type
+        service[SIM_PAIRS_MAX]; /* RC, UC, or XRC_INI: node pair % 2 asks, the other answers */
     bool shared_cq;
     uint32_t cq_short;                         /* so many completions too few fit a CQ */
     struct sim_end_plan end[SIM_PAIRS_MAX][2]; /* [pair][node] */
@@ -109,24 +110,24 @@ struct sim_plan {
     uint64_t probe_ns; /* when messages that are held go; 0: there is none */
 };
 
-static inline bool sim_is_write(enum rdma_wr_opcode opcode)
+static inline bool sim_is_write(enum nornic_wr_opcode opcode)
 {
-    return opcode == RDMA_WR_RDMA_WRITE || opcode == RDMA_WR_RDMA_WRITE_WITH_IMM;
+    return opcode == NORNIC_WR_RDMA_WRITE || opcode == NORNIC_WR_RDMA_WRITE_WITH_IMM;
 }
 
-static inline bool sim_is_send(enum rdma_wr_opcode opcode)
+static inline bool sim_is_send(enum nornic_wr_opcode opcode)
 {
-    return opcode == RDMA_WR_SEND || opcode == RDMA_WR_SEND_WITH_IMM;
+    return opcode == NORNIC_WR_SEND || opcode == NORNIC_WR_SEND_WITH_IMM;
 }
 
-static inline bool sim_is_atomic(enum rdma_wr_opcode opcode)
+static inline bool sim_is_atomic(enum nornic_wr_opcode opcode)
 {
-    return opcode == RDMA_WR_ATOMIC_CMP_AND_SWP || opcode == RDMA_WR_ATOMIC_FETCH_AND_ADD ||
-           opcode == RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP || opcode == RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD;
+    return opcode == NORNIC_WR_ATOMIC_CMP_AND_SWP || opcode == NORNIC_WR_ATOMIC_FETCH_AND_ADD ||
+           opcode == NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP || opcode == NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD;
 }
 
 /* What the QP of a node is. */
-enum roce_qp_type sim_plan_type(const struct sim_plan *plan, unsigned pair, unsigned node);
+enum nornic_qp_type sim_plan_type(const struct sim_plan *plan, unsigned pair, unsigned node);
 
 /* An empty plan: clean wire, IPv4, one pair without messages, generous attributes. */
 struct sim_plan *sim_plan_create(uint64_t seed);
@@ -142,12 +143,12 @@ unsigned sim_plan_word(struct sim_plan *plan, unsigned node, bool shared);
 /* Appends a message that `node` of the pair sends, with its memory on both sides and, where it takes one, a
  * receive with enough room at the peer. Atomics: on a private word of their own. */
 struct sim_message *sim_plan_message(struct sim_plan *plan, unsigned pair, unsigned node,
-                                     enum rdma_wr_opcode opcode, uint32_t len_bytes);
+                                     enum nornic_wr_opcode opcode, uint32_t len_bytes);
 
 /* Likewise an atomic on a word of the peer: what it returns is known from the plan unless the word is shared.
  */
 struct sim_message *sim_plan_atomic(struct sim_plan *plan, unsigned pair, unsigned node,
-                                    enum rdma_wr_opcode opcode, unsigned word);
+                                    enum nornic_wr_opcode opcode, unsigned word);
 
 /* Fills in rtt_ns, quiet_ns and the timeouts, so that no timer fires on a clean wire. Call it last. */
 void sim_plan_time(struct sim_plan *plan);
@@ -161,14 +162,14 @@ uint32_t sim_plan_mtu(const struct sim_plan *plan, unsigned pair);
 /* What a family of workloads has in common. Rates are the most that a seed draws. */
 struct sim_profile {
     uint32_t loss_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm, ecn_ppm;
-    uint32_t opcodes;   /* bits 1 << enum rdma_wr_opcode; 0: all */
-    uint32_t services;  /* bits 1 << enum roce_qp_type, drawn for each pair; 0: RC */
-    enum roce_mtu pmtu; /* 0: any */
-    unsigned pairs_min; /* 0: 1 */
-    unsigned pairs_max; /* 0: SIM_PAIRS_USUAL */
-    bool prompt;        /* receives are always posted in time */
-    bool cc;            /* both devices have congestion management on, with parameters of their own */
-    bool selective;     /* both ends have selective retransmission; else each by chance */
+    uint32_t opcodes;     /* bits 1 << enum nornic_wr_opcode; 0: all */
+    uint32_t services;    /* bits 1 << enum nornic_qp_type, drawn for each pair; 0: RC */
+    enum nornic_mtu pmtu; /* 0: any */
+    unsigned pairs_min;   /* 0: 1 */
+    unsigned pairs_max;   /* 0: SIM_PAIRS_USUAL */
+    bool prompt;          /* receives are always posted in time */
+    bool cc;              /* both devices have congestion management on, with parameters of their own */
+    bool selective;       /* both ends have selective retransmission; else each by chance */
 };
 
 /* Draws a workload. */

@@ -16,7 +16,7 @@ struct sim_area {
 };
 
 struct sim_region {
-    uint32_t access; /* enum rdma_access */
+    uint32_t access; /* enum nornic_access */
     uint32_t used_bytes;
     uint8_t *bytes;  /* an allocation of exactly used_bytes */
     uint8_t *shadow; /* what `bytes` must hold */

@@ -11,7 +11,7 @@
 #define SLOT        (UINT64_C(1) << 63) /* in wr_id: a receive */
 #define READ        (UINT64_C(1) << 62) /* in wr_id: the callee's READ */
 #define FAST_IOVA   UINT64_C(0x7000000000)
-#define REMOTE      (RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE)
+#define REMOTE      (NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE)
 #define GUARD_BYTES 16u
 #define END_BYTES   (2 * (RPC_DATA_BYTES + GUARD_BYTES) + RPC_SEND_WR_MAX * RPC_SLOT_BYTES)
 #define SLOTS_BYTES (RPC_SLOTS_MAX * RPC_SLOT_BYTES)
@@ -36,7 +36,8 @@ static void make_node(struct rpc *rpc, struct rpc_node *node, unsigned index)
     node->memory = calloc(1, bytes);
     if (!node->memory)
         abort();
-    check(rpc, rdma_mr_reg(pd, node->memory, bytes, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_MW_BIND, &node->mr),
+    check(rpc,
+          rdma_mr_reg(pd, node->memory, bytes, NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_MW_BIND, &node->mr),
           "rdma_mr_reg");
     struct rdma_cq_config cq = {.capacity = c->pairs * RPC_SEND_WR_MAX + RPC_SLOTS_MAX};
     check(rpc, rdma_cq_create(&node->sim->alloc.mem, &cq, &node->cq), "rdma_cq_create");
@@ -53,7 +54,7 @@ static void make_end(struct rpc *rpc, struct rpc_node *node, unsigned pair)
     end->data = node->memory + SLOTS_BYTES + (size_t)pair * END_BYTES;
     end->work = end->data + RPC_DATA_BYTES + GUARD_BYTES;
     end->notes = end->work + RPC_DATA_BYTES + GUARD_BYTES;
-    struct roce_qp_config config = {.type = ROCE_QPT_RC,
+    struct roce_qp_config config = {.type = NORNIC_QPT_RC,
                                     .pd = pd,
                                     .send_cq = node->cq,
                                     .recv_cq = node->cq,
@@ -63,29 +64,29 @@ static void make_end(struct rpc *rpc, struct rpc_node *node, unsigned pair)
                                     .reorder_pkts = rpc->config.reorder_pkts};
     check(rpc, roce_qp_create(node->sim->dev, &config, &end->qp), "roce_qp_create");
     check(rpc, rdma_mr_alloc_fast(pd, RPC_DATA_BYTES, &end->fast), "rdma_mr_alloc_fast");
-    check(rpc, rdma_mw_alloc(pd, RDMA_MW_TYPE_2, &end->windows[0]), "rdma_mw_alloc");
-    check(rpc, rdma_mw_alloc(pd, RDMA_MW_TYPE_1, &end->windows[1]), "rdma_mw_alloc");
+    check(rpc, rdma_mw_alloc(pd, NORNIC_MW_TYPE_2, &end->windows[0]), "rdma_mw_alloc");
+    check(rpc, rdma_mw_alloc(pd, NORNIC_MW_TYPE_1, &end->windows[1]), "rdma_mw_alloc");
 }
 
 static void connect_end(struct rpc *rpc, unsigned index, unsigned pair)
 {
     struct rpc_end *end = &rpc->node[index].end[pair];
-    struct roce_qp_attr attr = rpc->config.attr;
+    struct nornic_qp_attr attr = rpc->config.attr;
     static const struct {
-        enum roce_qp_state state;
+        enum nornic_qp_state state;
         uint32_t mask;
     } steps[] = {
-        {ROCE_QPS_INIT, ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS},
-        {ROCE_QPS_RTR, ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
-                           ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER},
-        {ROCE_QPS_RTS,
-         ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_SQ_PSN | ROCE_QP_MAX_QP_RD_ATOMIC},
+        {NORNIC_QPS_INIT, NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS},
+        {NORNIC_QPS_RTR, NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN |
+                             NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER},
+        {NORNIC_QPS_RTS, NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY | NORNIC_QP_SQ_PSN |
+                             NORNIC_QP_MAX_QP_RD_ATOMIC},
     };
     sim_address(rpc->sim, index, &attr.av);
     attr.dest_qpn = roce_qp_num(rpc->node[!index].end[pair].qp);
     for (int i = 0; i < 3; i++) {
         attr.state = steps[i].state;
-        check(rpc, roce_qp_modify(end->qp, &attr, steps[i].mask | ROCE_QP_STATE, rpc->sim->now_ns),
+        check(rpc, roce_qp_modify(end->qp, &attr, steps[i].mask | NORNIC_QP_STATE, rpc->sim->now_ns),
               "roce_qp_modify");
     }
 }
@@ -129,35 +130,35 @@ static uint64_t content(const struct rpc *rpc, unsigned caller_node, unsigned pa
 
 /* --- posting --- */
 
-static struct rdma_send_wr *add(struct rpc_end *end, struct rdma_send_wr *wrs, unsigned *n,
-                                enum rdma_wr_opcode opcode)
+static struct nornic_send_wr *add(struct rpc_end *end, struct nornic_send_wr *wrs, unsigned *n,
+                                  enum nornic_wr_opcode opcode)
 {
-    struct rdma_send_wr *wr = &wrs[*n];
-    *wr = (struct rdma_send_wr){.wr_id = end->posted + *n + 1, .opcode = opcode};
+    struct nornic_send_wr *wr = &wrs[*n];
+    *wr = (struct nornic_send_wr){.wr_id = end->posted + *n + 1, .opcode = opcode};
     if (*n)
         wrs[*n - 1].next = wr;
     ++*n;
     return wr;
 }
 
-static void post(struct rpc *rpc, struct rpc_end *end, struct rdma_send_wr *wrs, unsigned n)
+static void post(struct rpc *rpc, struct rpc_end *end, struct nornic_send_wr *wrs, unsigned n)
 {
     check(rpc, roce_post_send(end->qp, wrs, NULL), "roce_post_send");
     end->posted += n;
 }
 
-static void add_message(struct rpc_node *node, struct rpc_end *end, struct rdma_send_wr *wrs, unsigned *n,
-                        const struct rpc_message *message, struct rdma_sge *sge, uint32_t flags)
+static void add_message(struct rpc_node *node, struct rpc_end *end, struct nornic_send_wr *wrs, unsigned *n,
+                        const struct rpc_message *message, struct nornic_sge *sge, uint32_t flags)
 {
     uint8_t *note = end->notes + (end->posted + *n) % RPC_SEND_WR_MAX * RPC_SLOT_BYTES;
     bool gives_back = message->is_answer && message->give_back;
-    struct rdma_send_wr *wr = add(end, wrs, n, gives_back ? RDMA_WR_SEND_WITH_INV : RDMA_WR_SEND);
+    struct nornic_send_wr *wr = add(end, wrs, n, gives_back ? NORNIC_WR_SEND_WITH_INV : NORNIC_WR_SEND);
     memcpy(note, message, sizeof *message);
-    *sge = (struct rdma_sge){(uintptr_t)note, sizeof *message, node->mr->lkey};
+    *sge = (struct nornic_sge){(uintptr_t)note, sizeof *message, node->mr->lkey};
     wr->sg_list = sge;
     wr->num_sge = 1;
     wr->invalidate_rkey = message->rkey;
-    wr->send_flags = RDMA_SEND_SIGNALED | flags;
+    wr->send_flags = NORNIC_SEND_SIGNALED | flags;
 }
 
 static bool has_room(const struct rpc_end *end, uint32_t wrs)
@@ -167,15 +168,15 @@ static bool has_room(const struct rpc_end *end, uint32_t wrs)
 
 /* The request that makes the caller's memory reachable; returns the remote address of its first byte. */
 static uint64_t add_exposure(struct rpc *rpc, struct rpc_node *node, struct rpc_end *end,
-                             struct rdma_send_wr *wrs, unsigned *n, uint32_t len_bytes)
+                             struct nornic_send_wr *wrs, unsigned *n, uint32_t len_bytes)
 {
     bool fast = end->kind == RPC_FAST, one = end->kind == RPC_WINDOW_1;
-    struct rdma_bind bind = {.lkey = node->mr->lkey,
-                             .addr = (uintptr_t)end->data,
-                             .len_bytes = len_bytes,
-                             .iova = FAST_IOVA,
-                             .access = REMOTE | (fast ? RDMA_ACCESS_LOCAL_WRITE : 0)};
-    uint32_t flags = test_random_chance(&rpc->sim->random, 300000) ? RDMA_SEND_SIGNALED : 0;
+    struct nornic_bind bind = {.lkey = node->mr->lkey,
+                               .addr = (uintptr_t)end->data,
+                               .len_bytes = len_bytes,
+                               .iova = FAST_IOVA,
+                               .access = REMOTE | (fast ? NORNIC_ACCESS_LOCAL_WRITE : 0)};
+    uint32_t flags = test_random_chance(&rpc->sim->random, 300000) ? NORNIC_SEND_SIGNALED : 0;
     if (one) {
         check(rpc, roce_bind_mw(end->qp, end->windows[1], end->posted + 1, flags, &bind), "roce_bind_mw");
         end->posted++;
@@ -184,7 +185,7 @@ static uint64_t add_exposure(struct rpc *rpc, struct rpc_node *node, struct rpc_
     }
     uint32_t name = fast ? end->fast->rkey : end->windows[0]->rkey;
     end->key = (name & ~0xffu) | ++end->keys_given;
-    struct rdma_send_wr *wr = add(end, wrs, n, fast ? RDMA_WR_REG_MR : RDMA_WR_BIND_MW);
+    struct nornic_send_wr *wr = add(end, wrs, n, fast ? NORNIC_WR_REG_MR : NORNIC_WR_BIND_MW);
     wr->rkey = end->key;
     wr->bind = bind;
     wr->send_flags = flags;
@@ -196,12 +197,12 @@ static void begin_call(struct rpc *rpc, unsigned index, unsigned pair)
     struct rpc_node *node = &rpc->node[index];
     struct rpc_end *end = &node->end[pair];
     struct test_random *random = &rpc->sim->random;
-    struct rdma_send_wr wrs[3];
-    struct rdma_sge sge;
+    struct nornic_send_wr wrs[3];
+    struct nornic_sge sge;
     unsigned n = 0;
     bool takes_back = end->call > 0 && end->kind != RPC_WINDOW_1 && !end->message.give_back;
     if (takes_back) { /* LOCAL_INV of the call before: what follows may use the same object again */
-        struct rdma_send_wr *wr = add(end, wrs, &n, RDMA_WR_LOCAL_INV);
+        struct nornic_send_wr *wr = add(end, wrs, &n, NORNIC_WR_LOCAL_INV);
         wr->invalidate_rkey = end->key;
         post(rpc, end, wrs, n);
         n = 0;
@@ -228,43 +229,43 @@ static void serve(struct rpc *rpc, unsigned index, unsigned pair)
     struct rpc_node *node = &rpc->node[index];
     struct rpc_end *end = &node->end[pair];
     const struct rpc_message *request = &end->request;
-    struct rdma_send_wr wrs[2];
-    struct rdma_sge sges[2] = {{(uintptr_t)end->work, request->len_bytes, node->mr->lkey}};
+    struct nornic_send_wr wrs[2];
+    struct nornic_sge sges[2] = {{(uintptr_t)end->work, request->len_bytes, node->mr->lkey}};
     unsigned n = 0;
     if (request->callee_reads)
         fill(end->work, request->len_bytes, 0);
     else
         fill(end->work, request->len_bytes, content(rpc, !index, pair, request->call));
-    struct rdma_send_wr *wr =
-        add(end, wrs, &n, request->callee_reads ? RDMA_WR_RDMA_READ : RDMA_WR_RDMA_WRITE);
+    struct nornic_send_wr *wr =
+        add(end, wrs, &n, request->callee_reads ? NORNIC_WR_RDMA_READ : NORNIC_WR_RDMA_WRITE);
     wr->sg_list = &sges[0];
     wr->num_sge = 1;
     wr->remote_addr = request->va;
     wr->rkey = request->rkey;
     if (request->callee_reads) {
         wr->wr_id |= READ;
-        wr->send_flags = RDMA_SEND_SIGNALED;
+        wr->send_flags = NORNIC_SEND_SIGNALED;
         end->reading = true;
     }
     struct rpc_message answer = *request;
     answer.is_answer = true;
-    add_message(node, end, wrs, &n, &answer, &sges[1], request->callee_reads ? RDMA_SEND_FENCE : 0);
+    add_message(node, end, wrs, &n, &answer, &sges[1], request->callee_reads ? NORNIC_SEND_FENCE : 0);
     post(rpc, end, wrs, n);
     end->asked = false;
 }
 
 static void post_slots(struct rpc *rpc, struct rpc_node *node)
 {
-    unsigned limits = node->sim->events[ROCE_EVENT_SRQ_LIMIT_REACHED];
+    unsigned limits = node->sim->events[NORNIC_EVENT_SRQ_LIMIT_REACHED];
     if (rpc->config.lazy && node->begun && limits == node->limits_seen)
         return;
     node->begun = true;
     node->limits_seen = limits;
     while (node->idle_count) {
         uint32_t slot = node->idle[--node->idle_count];
-        struct rdma_sge sge = {(uintptr_t)node->memory + slot * RPC_SLOT_BYTES, RPC_SLOT_BYTES,
-                               node->mr->lkey};
-        struct rdma_recv_wr wr = {.wr_id = SLOT | slot, .sg_list = &sge, .num_sge = 1};
+        struct nornic_sge sge = {(uintptr_t)node->memory + slot * RPC_SLOT_BYTES, RPC_SLOT_BYTES,
+                                 node->mr->lkey};
+        struct nornic_recv_wr wr = {.wr_id = SLOT | slot, .sg_list = &sge, .num_sge = 1};
         check(rpc, rdma_srq_post(node->srq, &wr, NULL), "rdma_srq_post");
     }
     if (rpc->config.lazy)
@@ -276,11 +277,11 @@ static void post_slots(struct rpc *rpc, struct rpc_node *node)
 static bool is_reachable(const struct rpc_node *node, const struct rpc_end *end)
 {
     return rdma_mr_remote(roce_dev_domain(node->sim->dev), node->sim->pd, roce_qp_num(end->qp), end->key,
-                          end->message.va, 1, RDMA_ACCESS_REMOTE_READ) != NULL;
+                          end->message.va, 1, NORNIC_ACCESS_REMOTE_READ) != NULL;
 }
 
 static void take_answer(struct rpc *rpc, unsigned index, unsigned pair, const struct rpc_message *answer,
-                        const struct rdma_wc *wc)
+                        const struct nornic_wc *wc)
 {
     struct rpc_node *node = &rpc->node[index];
     struct rpc_end *end = &node->end[pair];
@@ -288,7 +289,7 @@ static void take_answer(struct rpc *rpc, unsigned index, unsigned pair, const st
     if (!end->in_flight || answer->call != end->call || answer->rkey != end->key)
         return sim_fail(rpc->sim, "node %u pair %u: an answer to call %u while %u waits", index, pair,
                         answer->call, end->call);
-    bool with_inv = wc->wc_flags & RDMA_WC_WITH_INV;
+    bool with_inv = wc->wc_flags & NORNIC_WC_WITH_INV;
     if (with_inv != end->message.give_back || (with_inv && wc->invalidated_rkey != end->key))
         sim_fail(rpc->sim, "node %u pair %u call %u: flags %u, key %08x", index, pair, end->call,
                  wc->wc_flags, wc->invalidated_rkey);
@@ -316,13 +317,13 @@ static unsigned find_pair(struct rpc *rpc, unsigned index, uint32_t qpn)
     return 0;
 }
 
-static void complete(struct rpc *rpc, unsigned index, const struct rdma_wc *wc)
+static void complete(struct rpc *rpc, unsigned index, const struct nornic_wc *wc)
 {
     struct rpc_node *node = &rpc->node[index];
     unsigned pair = find_pair(rpc, index, wc->qp_num);
     struct rpc_end *end = &node->end[pair];
-    if (wc->status != RDMA_WC_SUCCESS)
-        return sim_fail(rpc->sim, "node %u pair %u: %s", index, pair, rdma_wc_status_name(wc->status));
+    if (wc->status != NORNIC_WC_SUCCESS)
+        return sim_fail(rpc->sim, "node %u pair %u: %s", index, pair, nornic_wc_status_name(wc->status));
     if (wc->wr_id & SLOT) {
         struct rpc_message message;
         uint32_t slot = (uint32_t)wc->wr_id;
@@ -353,7 +354,7 @@ static void resize(struct rpc *rpc, struct rpc_node *node)
 static bool application(struct rpc *rpc, unsigned index)
 {
     struct rpc_node *node = &rpc->node[index];
-    struct rdma_wc wcs[8];
+    struct nornic_wc wcs[8];
     int n = rdma_cq_poll(node->cq, wcs, 1 + test_random_below(&rpc->sim->random, 8));
     uint32_t idle_before = node->idle_count;
     if (n < 0)
@@ -407,10 +408,10 @@ static void judge(struct rpc *rpc)
         sim_fail(rpc->sim, "%u of %u calls were answered", rpc->answers, want);
     for (unsigned i = 0; i < 2; i++) {
         const struct rpc_node *node = &rpc->node[i];
-        for (unsigned e = 0; e < ROCE_EVENT_COUNT; e++)
-            if (node->sim->events[e] && e != ROCE_EVENT_SRQ_LIMIT_REACHED && e != ROCE_EVENT_COMM_EST &&
-                e != ROCE_EVENT_GID_CHANGE)
-                sim_fail(rpc->sim, "node %u: event %s", i, roce_event_name((enum roce_event_type)e));
+        for (unsigned e = 0; e < NORNIC_EVENT_COUNT; e++)
+            if (node->sim->events[e] && e != NORNIC_EVENT_SRQ_LIMIT_REACHED && e != NORNIC_EVENT_COMM_EST &&
+                e != NORNIC_EVENT_GID_CHANGE)
+                sim_fail(rpc->sim, "node %u: event %s", i, nornic_event_name((enum nornic_event_type)e));
         if (rdma_srq_count(node->srq) + node->idle_count != rpc->config.srq_slots)
             sim_fail(rpc->sim, "node %u: %u receives in the SRQ and %u idle", i, rdma_srq_count(node->srq),
                      node->idle_count);

@@ -27,7 +27,7 @@ struct rpc_config {
     bool resize;        /* the SRQs are resized now and then */
     bool signal_all;
     uint32_t reorder_pkts;
-    struct roce_qp_attr attr; /* but for what names the peer */
+    struct nornic_qp_attr attr; /* but for what names the peer */
 };
 
 /* What travels. */

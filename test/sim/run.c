@@ -31,7 +31,7 @@ static void fill_messages(struct sim_run *run, unsigned pair, unsigned node)
     const struct sim_end_plan *want = &plan->end[pair][node];
     for (unsigned i = 0; i < want->message_count; i++) {
         const struct sim_message *m = &want->messages[i];
-        if (m->opcode == RDMA_WR_RDMA_READ && m->remote_region == SIM_EXPORT)
+        if (m->opcode == NORNIC_WR_RDMA_READ && m->remote_region == SIM_EXPORT)
             sim_region_fill(&plan->region[!node][SIM_EXPORT], m->remote, m->key, 0);
         uint32_t from = 0;
         for (unsigned j = 0; j < m->local.count && m->local.region == SIM_SOURCE; j++) {
@@ -72,7 +72,7 @@ static void create_xrcds(struct sim_run *run)
 {
     bool any = false;
     for (unsigned pair = 0; pair < run->plan->pairs; pair++)
-        any |= run->plan->service[pair] == ROCE_QPT_XRC_INI;
+        any |= run->plan->service[pair] == NORNIC_QPT_XRC_INI;
     for (unsigned node = 0; any && node < 2; node++) {
         int err = rdma_xrcd_create(roce_dev_domain(run->sim.node[node].dev), &run->xrcd[node]);
         if (err)
@@ -129,7 +129,7 @@ static void lose_cq(struct sim_run *run, unsigned node, const struct rdma_cq *cq
 
 static bool poll_cq(struct sim_run *run, unsigned node, struct rdma_cq *cq)
 {
-    struct rdma_wc wcs[16];
+    struct nornic_wc wcs[16];
     int n = rdma_cq_poll(cq, wcs, 1 + test_random_below(&run->sim.random, 16));
     if (n < 0) {
         if (run->plan->cq_short == 0 || n != -EIO)

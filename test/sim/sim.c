@@ -42,9 +42,9 @@ static void choose_addresses(struct sim_node *node, const struct sim_config *con
         memcpy(node->addr.b, v6, sizeof v6);
         node->addr.b[15] = last;
     } else {
-        node->addr = net_addr_from_v4((const uint8_t[]){192, 0, 2, last});
+        node->addr = nornic_addr_from_v4((const uint8_t[]){192, 0, 2, last});
     }
-    node->mac = (struct net_mac){{0x02, 0, 0, 0, 0, last}};
+    node->mac = (struct nornic_mac){{0x02, 0, 0, 0, 0, last}};
     node->vlan_id = config->vlan_id;
 }
 
@@ -74,7 +74,7 @@ static void node_init(struct sim *sim, unsigned index)
     if (err)
         return sim_fail(sim, "roce_dev_create returned %d", err);
     int gid = roce_dev_gid_add(
-        node->dev, &(struct roce_gid){.addr = node->addr, .mac = node->mac, .vlan_id = node->vlan_id});
+        node->dev, &(struct nornic_gid){.addr = node->addr, .mac = node->mac, .vlan_id = node->vlan_id});
     if (gid != 0)
         return sim_fail(sim, "the first GID has index %d, not 0", gid);
     err = rdma_pd_create(roce_dev_domain(node->dev), &node->pd);
@@ -115,10 +115,10 @@ void sim_deinit(struct sim *sim)
         free(sim->tx[i].data);
 }
 
-void sim_address(const struct sim *sim, unsigned node, struct roce_av *av)
+void sim_address(const struct sim *sim, unsigned node, struct nornic_av *av)
 {
     const struct sim_node *peer = &sim->node[!node];
-    *av = (struct roce_av){.dgid = peer->addr, .sgid_index = 0, .hop_limit = 64, .dst_mac = peer->mac};
+    *av = (struct nornic_av){.dgid = peer->addr, .sgid_index = 0, .hop_limit = 64, .dst_mac = peer->mac};
 }
 
 /* A burst of any size is legal, so that sizes are drawn. */

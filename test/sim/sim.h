@@ -33,12 +33,12 @@ struct sim_node {
     struct roce_dev *dev;
     struct rdma_pd *pd;
     struct test_alloc alloc;
-    struct net_addr addr;
-    struct net_mac mac;
+    struct nornic_addr addr;
+    struct nornic_mac mac;
     uint16_t vlan_id;
     unsigned ring_free;    /* frames that the port takes now (sim_config.port_frames) */
     uint64_t ring_free_ns; /* when it takes more */
-    unsigned events[ROCE_EVENT_COUNT];
+    unsigned events[NORNIC_EVENT_COUNT];
     unsigned doorbells;
 };
 
@@ -73,7 +73,7 @@ uint64_t sim_next_ns(const struct sim *sim);
 void sim_jump(struct sim *sim, uint64_t now_ns);
 
 /* The attributes of a QP of `node` that talks to the other node, without those that belong to a workload. */
-void sim_address(const struct sim *sim, unsigned node, struct roce_av *av);
+void sim_address(const struct sim *sim, unsigned node, struct nornic_av *av);
 
 /* One line a packet and a state change (sim_config.ladder). */
 roce_trace_hook sim_ladder_hook;

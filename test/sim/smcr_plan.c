@@ -72,7 +72,7 @@ static void draw_pair(struct smcr_plan *plan, struct test_random *r, const struc
     c->topology = test_random_below(r, 2) ? PAIR_SWITCH : PAIR_CABLES;
     for (unsigned i = 0; i < 2; i++) {
         c->ports[i] = 1 + test_random_below(r, p->ports_max);
-        c->path_mtu[i] = (enum roce_mtu)test_random_between(r, ROCE_MTU_256, ROCE_MTU_4096);
+        c->path_mtu[i] = (enum nornic_mtu)test_random_between(r, NORNIC_MTU_256, NORNIC_MTU_4096);
         c->smcr[i].elems_per_rmb = (uint8_t)test_random_between(r, 1, 4);
         c->smcr[i].max_links = (uint8_t)test_random_between(r, 2, 3);
         if (hasty)

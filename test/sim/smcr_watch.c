@@ -266,8 +266,8 @@ static bool wire_is_whole(const struct pair *pair, const struct smcr_link *link)
     for (unsigned n = 0; n < 2; n++)
         for (unsigned p = 0; p < pair->node[n].num_ports; p++) {
             const struct pair_port *port = &pair->node[n].port[p];
-            bool mine = net_mac_equal(&port->mac, &link->local.mac);
-            bool theirs = net_mac_equal(&port->mac, &link->peer.mac);
+            bool mine = nornic_mac_equal(&port->mac, &link->local.mac);
+            bool theirs = nornic_mac_equal(&port->mac, &link->peer.mac);
             if ((mine || theirs) && port->cut)
                 return false;
         }

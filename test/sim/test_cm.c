@@ -47,7 +47,7 @@ static void qp_create(struct world *w, unsigned h, unsigned i)
     side->index = i;
     cr_assert_eq(rdma_cq_create(&host->node->alloc.mem, &cq, &side->cq), 0);
     struct roce_qp_config qp = {
-        .type = ROCE_QPT_RC,
+        .type = NORNIC_QPT_RC,
         .pd = host->node->pd,
         .send_cq = side->cq,
         .recv_cq = side->cq,
@@ -63,15 +63,16 @@ static void qp_create(struct world *w, unsigned h, unsigned i)
 /* In INIT, before the peer can know the QP: its data may come before we know that we are connected. */
 static void post_recv(struct host *host, struct side *side)
 {
-    struct rdma_sge sge = {.addr = (uintptr_t)side->in, .len_bytes = MESSAGE_BYTES, .lkey = host->mr->lkey};
-    struct rdma_recv_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1};
+    struct nornic_sge sge = {.addr = (uintptr_t)side->in, .len_bytes = MESSAGE_BYTES, .lkey = host->mr->lkey};
+    struct nornic_recv_wr wr = {.wr_id = 1, .sg_list = &sge, .num_sge = 1};
     cr_assert_eq(roce_post_recv(side->qp, &wr, NULL), 0);
 }
 
 static void post_send(struct host *host, struct side *side)
 {
-    struct rdma_sge sge = {.addr = (uintptr_t)side->out, .len_bytes = MESSAGE_BYTES, .lkey = host->mr->lkey};
-    struct rdma_send_wr wr = {.wr_id = 2, .sg_list = &sge, .num_sge = 1, .opcode = RDMA_WR_SEND};
+    struct nornic_sge sge = {
+        .addr = (uintptr_t)side->out, .len_bytes = MESSAGE_BYTES, .lkey = host->mr->lkey};
+    struct nornic_send_wr wr = {.wr_id = 2, .sg_list = &sge, .num_sge = 1, .opcode = NORNIC_WR_SEND};
     cr_assert_eq(roce_post_send(side->qp, &wr, NULL), 0);
 }
 
@@ -88,34 +89,34 @@ static void on_request(struct world *w, struct host *host, const struct roce_cm_
 static void on_event(struct world *w, unsigned h, const struct roce_cm_event *e)
 {
     struct host *host = &w->host[h];
-    struct side *side = e->type == ROCE_CM_EVENT_CONNECT_REQUEST ? NULL : roce_cm_id_ctx(e->id);
+    struct side *side = e->type == NORNIC_CM_EVENT_CONNECT_REQUEST ? NULL : roce_cm_id_ctx(e->id);
     switch (e->type) {
-    case ROCE_CM_EVENT_CONNECT_REQUEST:
+    case NORNIC_CM_EVENT_CONNECT_REQUEST:
         return on_request(w, host, e);
-    case ROCE_CM_EVENT_ESTABLISHED:
+    case NORNIC_CM_EVENT_ESTABLISHED:
         side->up = true;
         return post_send(host, side);
-    case ROCE_CM_EVENT_DISCONNECTED:
+    case NORNIC_CM_EVENT_DISCONNECTED:
         side->ended = true;
         if (roce_cm_id_state(e->id) == ROCE_CM_DREQ_RCVD_STATE)
             roce_cm_disconnect(e->id, NULL, 0, w->sim.now_ns);
         return;
-    case ROCE_CM_EVENT_TIMEWAIT_EXIT:
+    case NORNIC_CM_EVENT_TIMEWAIT_EXIT:
         side->rested = true;
         return;
     default:
-        sim_fail(&w->sim, "host %u: %s, status %d", h, roce_cm_event_name(e->type), e->status);
+        sim_fail(&w->sim, "host %u: %s, status %d", h, nornic_cm_event_name(e->type), e->status);
     }
 }
 
 static void poll_cq(struct world *w, struct side *side)
 {
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     while (rdma_cq_poll(side->cq, &wc, 1) > 0) {
-        if (wc.status == RDMA_WC_WR_FLUSH_ERR && side->up)
+        if (wc.status == NORNIC_WC_WR_FLUSH_ERR && side->up)
             continue;
-        if (wc.status != RDMA_WC_SUCCESS)
-            sim_fail(&w->sim, "a completion says %s", rdma_wc_status_name(wc.status));
+        if (wc.status != NORNIC_WC_SUCCESS)
+            sim_fail(&w->sim, "a completion says %s", nornic_wc_status_name(wc.status));
         else if (wc.wr_id == 2)
             side->sent = true;
         else
@@ -182,20 +183,20 @@ static void begin(struct world *w, const struct sim_config *config)
                                     .max_ids = 32};
         cr_assert_eq(roce_cm_create(host->node->dev, &cm, &host->cm), 0);
         cr_assert_eq(
-            rdma_mr_reg(host->node->pd, host->side, sizeof host->side, RDMA_ACCESS_LOCAL_WRITE, &host->mr),
+            rdma_mr_reg(host->node->pd, host->side, sizeof host->side, NORNIC_ACCESS_LOCAL_WRITE, &host->mr),
             0);
         for (unsigned i = 0; i < CONNECTIONS; i++)
             qp_create(w, h, i);
     }
-    cr_assert_eq(roce_cm_id_create(w->host[1].cm, ROCE_CM_PS_TCP, NULL, &w->host[1].listener), 0);
+    cr_assert_eq(roce_cm_id_create(w->host[1].cm, NORNIC_PS_TCP, NULL, &w->host[1].listener), 0);
     cr_assert_eq(roce_cm_listen(w->host[1].listener, NULL, PORT, CONNECTIONS), 0);
     for (uint8_t i = 0; i < CONNECTIONS; i++) {
         struct side *side = &w->host[0].side[i];
         struct roce_cm_route route = {.dst_port = PORT};
-        struct roce_cm_conn_param param = {
+        struct nornic_conn_param param = {
             .private_data = &i, .private_data_len = 1, .retry_count = 7, .rnr_retry_count = 7};
         sim_address(&w->sim, 0, &route.path.av);
-        cr_assert_eq(roce_cm_id_create(w->host[0].cm, ROCE_CM_PS_TCP, side, &side->id), 0);
+        cr_assert_eq(roce_cm_id_create(w->host[0].cm, NORNIC_PS_TCP, side, &side->id), 0);
         cr_assert_eq(roce_cm_connect(side->id, &route, side->qp, &param, w->sim.now_ns), 0);
         post_recv(&w->host[0], side);
     }

@@ -18,7 +18,7 @@ struct host {
     struct rdma_mr *mr;
     struct roce_qp *qp;
     struct roce_cm_id *id, *asked; /* the server's: its listener, and the request */
-    uint8_t bytes[ROCE_L3_AREA_BYTES + PAYLOAD_BYTES];
+    uint8_t bytes[NORNIC_L3_AREA_BYTES + PAYLOAD_BYTES];
 };
 
 static struct sim sim;
@@ -36,9 +36,9 @@ static void host_init(unsigned h)
                                 .max_ids = 8};
     cr_assert_eq(roce_cm_create(x->node->dev, &cm, &x->cm), 0);
     cr_assert_eq(rdma_cq_create(&x->node->alloc.mem, &cq, &x->cq), 0);
-    cr_assert_eq(rdma_mr_reg(x->node->pd, x->bytes, sizeof x->bytes, RDMA_ACCESS_LOCAL_WRITE, &x->mr), 0);
+    cr_assert_eq(rdma_mr_reg(x->node->pd, x->bytes, sizeof x->bytes, NORNIC_ACCESS_LOCAL_WRITE, &x->mr), 0);
     struct roce_qp_config qp = {
-        .type = ROCE_QPT_UD,
+        .type = NORNIC_QPT_UD,
         .pd = x->node->pd,
         .send_cq = x->cq,
         .recv_cq = x->cq,
@@ -46,20 +46,20 @@ static void host_init(unsigned h)
         .sq_sig_all = true,
     };
     cr_assert_eq(roce_qp_create(x->node->dev, &qp, &x->qp), 0);
-    cr_assert_eq(roce_cm_id_create(x->cm, ROCE_CM_PS_UDP, NULL, &x->id), 0);
+    cr_assert_eq(roce_cm_id_create(x->cm, NORNIC_PS_UDP, NULL, &x->id), 0);
 }
 
 static void on_event(unsigned h, const struct roce_cm_event *e)
 {
     struct host *x = &host[h];
     roce_cm_ack_event(e);
-    if (e->type == ROCE_CM_EVENT_CONNECT_REQUEST) {
+    if (e->type == NORNIC_CM_EVENT_CONNECT_REQUEST) {
         if (x->asked) /* so much was lost that the answer to the first is no longer kept */
             cr_assert_eq(roce_cm_id_destroy(x->asked, sim.now_ns), 0);
         x->asked = e->id;
         cr_assert_eq(roce_cm_accept(e->id, x->qp, NULL, sim.now_ns), 0);
     } else {
-        cr_assert_eq(e->type, ROCE_CM_EVENT_ESTABLISHED, "%s", roce_cm_event_name(e->type));
+        cr_assert_eq(e->type, NORNIC_CM_EVENT_ESTABLISHED, "%s", nornic_cm_event_name(e->type));
         found = *e;
     }
 }
@@ -93,27 +93,27 @@ static void run(void)
 static void send_datagram(void)
 {
     struct host *client = &host[0], *server = &host[1];
-    struct rdma_sge to = {
+    struct nornic_sge to = {
         .addr = (uintptr_t)server->bytes, .len_bytes = sizeof server->bytes, .lkey = server->mr->lkey};
-    struct rdma_recv_wr recv = {.wr_id = 1, .sg_list = &to, .num_sge = 1};
-    struct rdma_sge from = {
+    struct nornic_recv_wr recv = {.wr_id = 1, .sg_list = &to, .num_sge = 1};
+    struct nornic_sge from = {
         .addr = (uintptr_t)client->bytes, .len_bytes = PAYLOAD_BYTES, .lkey = client->mr->lkey};
-    struct rdma_send_wr send = {.wr_id = 2,
-                                .sg_list = &from,
-                                .num_sge = 1,
-                                .opcode = RDMA_WR_SEND,
-                                .ud = {.remote_qpn = found.qpn, .remote_qkey = found.qkey}};
-    struct rdma_wc wc;
+    struct nornic_send_wr send = {.wr_id = 2,
+                                  .sg_list = &from,
+                                  .num_sge = 1,
+                                  .opcode = NORNIC_WR_SEND,
+                                  .ud = {.remote_qpn = found.qpn, .remote_qkey = found.qkey}};
+    struct nornic_wc wc;
     memset(client->bytes, 0x3c, PAYLOAD_BYTES);
     cr_assert_eq(roce_ah_create(client->node->dev, client->node->pd, &found.path.av, &send.ud.ah), 0);
     cr_assert_eq(roce_post_recv(server->qp, &recv, NULL), 0);
     cr_assert_eq(roce_post_send(client->qp, &send, NULL), 0);
     run();
     cr_assert_eq(rdma_cq_poll(server->cq, &wc, 1), 1);
-    cr_expect_eq(wc.status, RDMA_WC_SUCCESS);
+    cr_expect_eq(wc.status, NORNIC_WC_SUCCESS);
     cr_expect_eq(wc.byte_len, sizeof server->bytes);
     cr_expect_eq(wc.src_qpn, roce_qp_num(client->qp));
-    cr_expect_arr_eq(server->bytes + ROCE_L3_AREA_BYTES, client->bytes, PAYLOAD_BYTES);
+    cr_expect_arr_eq(server->bytes + NORNIC_L3_AREA_BYTES, client->bytes, PAYLOAD_BYTES);
     cr_assert_eq(rdma_cq_poll(client->cq, &wc, 1), 1);
     cr_assert_eq(roce_ah_destroy(send.ud.ah), 0);
 }
@@ -143,9 +143,9 @@ static void live(uint64_t seed)
     sim_address(&sim, 0, &route.path.av);
     cr_assert_eq(roce_cm_listen(host[1].id, NULL, PORT, 1), 0);
     cr_assert_eq(roce_cm_connect(host[0].id, &route, host[0].qp, NULL, sim.now_ns), 0);
-    found.type = ROCE_CM_EVENT_UNREACHABLE;
+    found.type = NORNIC_CM_EVENT_UNREACHABLE;
     run();
-    cr_assert_eq(found.type, ROCE_CM_EVENT_ESTABLISHED, "seed %" PRIu64, seed);
+    cr_assert_eq(found.type, NORNIC_CM_EVENT_ESTABLISHED, "seed %" PRIu64, seed);
     cr_expect_eq(found.qpn, roce_qp_num(host[1].qp));
     sim_link_calm(sim.link[0]);
     send_datagram();

@@ -33,7 +33,7 @@ static struct flow *add(unsigned from, unsigned to)
                                                          .message_bytes = 65536,
                                                          .depth = 8,
                                                          .timeout = 10,
-                                                         .pmtu = ROCE_MTU_1024}});
+                                                         .pmtu = NORNIC_MTU_1024}});
 }
 
 static void begin(const struct fabric_config *config)

@@ -49,7 +49,7 @@ static struct flow_config to_the_one(unsigned i, bool read, unsigned start_ms)
                                 .depth = 4,
                                 .start_ns = (1 + start_ms) * FABRIC_MS, /* the clock starts at 1 ms */
                                 .timeout = 10,
-                                .pmtu = ROCE_MTU_1024};
+                                .pmtu = NORNIC_MTU_1024};
 }
 
 static void begin(const struct fabric_config *config, unsigned senders, bool read)

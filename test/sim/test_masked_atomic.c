@@ -4,8 +4,8 @@
 
 #include "test/sim/seeds.h"
 
-#define MASKED (1u << RDMA_WR_MASKED_ATOMIC_CMP_AND_SWP | 1u << RDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD)
-#define MIXED  (MASKED | ((2u << RDMA_WR_ATOMIC_FETCH_AND_ADD) - 1))
+#define MASKED (1u << NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP | 1u << NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD)
+#define MIXED  (MASKED | ((2u << NORNIC_WR_ATOMIC_FETCH_AND_ADD) - 1))
 
 Test(masked_atomic, alone_under_loss_and_duplication)
 {

@@ -28,7 +28,7 @@ static struct sim_plan *plan_on_short_wire(fill *messages)
     struct sim_plan *plan = sim_plan_create(1);
     for (unsigned node = 0; node < 2; node++) {
         plan->config.link[node].delay_ns = DELAY_NS;
-        plan->end[0][node].attr.path_mtu = ROCE_MTU_256;
+        plan->end[0][node].attr.path_mtu = NORNIC_MTU_256;
         plan->end[0][node].attr.sq_psn = plan->end[0][!node].attr.rq_psn = 0xfffff0;
     }
     messages(plan);
@@ -100,34 +100,34 @@ static void lose_each_two(fill *messages)
 
 static void long_write(struct sim_plan *plan)
 {
-    sim_plan_message(plan, 0, 0, RDMA_WR_RDMA_WRITE, 256 * 90);
+    sim_plan_message(plan, 0, 0, NORNIC_WR_RDMA_WRITE, 256 * 90);
 }
 
 static void long_send(struct sim_plan *plan)
 {
-    sim_plan_message(plan, 0, 0, RDMA_WR_SEND_WITH_IMM, 256 * 20 + 1);
+    sim_plan_message(plan, 0, 0, NORNIC_WR_SEND_WITH_IMM, 256 * 20 + 1);
 }
 
 static void long_read(struct sim_plan *plan)
 {
-    sim_plan_message(plan, 0, 0, RDMA_WR_RDMA_READ, 256 * 40 + 3);
+    sim_plan_message(plan, 0, 0, NORNIC_WR_RDMA_READ, 256 * 40 + 3);
 }
 
 static void one_of_each(struct sim_plan *plan)
 {
     for (unsigned node = 0; node < 2; node++) {
-        for (unsigned opcode = RDMA_WR_RDMA_WRITE; opcode <= RDMA_WR_ATOMIC_FETCH_AND_ADD; opcode++)
-            sim_plan_message(plan, 0, node, (enum rdma_wr_opcode)opcode, 256 * 2 + opcode);
+        for (unsigned opcode = NORNIC_WR_RDMA_WRITE; opcode <= NORNIC_WR_ATOMIC_FETCH_AND_ADD; opcode++)
+            sim_plan_message(plan, 0, node, (enum nornic_wr_opcode)opcode, 256 * 2 + opcode);
     }
 }
 
 static void reads_and_atomics_among_writes(struct sim_plan *plan)
 {
     for (unsigned i = 0; i < 3; i++) {
-        sim_plan_message(plan, 0, 0, RDMA_WR_RDMA_WRITE, 300);
-        sim_plan_message(plan, 0, 0, RDMA_WR_RDMA_READ, 700);
-        sim_plan_message(plan, 0, 0, RDMA_WR_SEND, 10);
-        sim_plan_message(plan, 0, 0, RDMA_WR_ATOMIC_FETCH_AND_ADD, 8);
+        sim_plan_message(plan, 0, 0, NORNIC_WR_RDMA_WRITE, 300);
+        sim_plan_message(plan, 0, 0, NORNIC_WR_RDMA_READ, 700);
+        sim_plan_message(plan, 0, 0, NORNIC_WR_SEND, 10);
+        sim_plan_message(plan, 0, 0, NORNIC_WR_ATOMIC_FETCH_AND_ADD, 8);
     }
 }
 
@@ -196,7 +196,7 @@ Test(rc_recovery, a_loss_inside_a_read_costs_a_round_trip)
 static void late_receive(struct sim_plan *plan)
 {
     for (unsigned i = 0; i < 4; i++)
-        sim_plan_message(plan, 0, 0, RDMA_WR_SEND, 100);
+        sim_plan_message(plan, 0, 0, NORNIC_WR_SEND, 100);
     plan->end[0][1].receive_pace = (struct sim_pace){.start_ns = 5 * RTT_NS, .batch = SIM_MESSAGES_MAX};
     plan->end[0][1].attr.min_rnr_timer = 5; /* 60 us */
 }
@@ -222,7 +222,7 @@ static int compare_u64(const void *a, const void *b)
 static void many_writes(struct sim_plan *plan)
 {
     for (unsigned i = 0; i < 40; i++)
-        sim_plan_message(plan, 0, 0, RDMA_WR_RDMA_WRITE, 256 * 40);
+        sim_plan_message(plan, 0, 0, NORNIC_WR_RDMA_WRITE, 256 * 40);
 }
 
 struct spread {

@@ -9,26 +9,26 @@
 #define SEEDS_TROUBLE 200
 #define SEEDS_MANY    60
 
-#define AT_EVERY_PMTU(suite, seeds, ...)                                                 \
-    Test(suite, pmtu_256)                                                                \
-    {                                                                                    \
-        sim_seeds_run(&(struct sim_profile){.pmtu = ROCE_MTU_256, __VA_ARGS__}, seeds);  \
-    }                                                                                    \
-    Test(suite, pmtu_512)                                                                \
-    {                                                                                    \
-        sim_seeds_run(&(struct sim_profile){.pmtu = ROCE_MTU_512, __VA_ARGS__}, seeds);  \
-    }                                                                                    \
-    Test(suite, pmtu_1024)                                                               \
-    {                                                                                    \
-        sim_seeds_run(&(struct sim_profile){.pmtu = ROCE_MTU_1024, __VA_ARGS__}, seeds); \
-    }                                                                                    \
-    Test(suite, pmtu_2048)                                                               \
-    {                                                                                    \
-        sim_seeds_run(&(struct sim_profile){.pmtu = ROCE_MTU_2048, __VA_ARGS__}, seeds); \
-    }                                                                                    \
-    Test(suite, pmtu_4096)                                                               \
-    {                                                                                    \
-        sim_seeds_run(&(struct sim_profile){.pmtu = ROCE_MTU_4096, __VA_ARGS__}, seeds); \
+#define AT_EVERY_PMTU(suite, seeds, ...)                                                   \
+    Test(suite, pmtu_256)                                                                  \
+    {                                                                                      \
+        sim_seeds_run(&(struct sim_profile){.pmtu = NORNIC_MTU_256, __VA_ARGS__}, seeds);  \
+    }                                                                                      \
+    Test(suite, pmtu_512)                                                                  \
+    {                                                                                      \
+        sim_seeds_run(&(struct sim_profile){.pmtu = NORNIC_MTU_512, __VA_ARGS__}, seeds);  \
+    }                                                                                      \
+    Test(suite, pmtu_1024)                                                                 \
+    {                                                                                      \
+        sim_seeds_run(&(struct sim_profile){.pmtu = NORNIC_MTU_1024, __VA_ARGS__}, seeds); \
+    }                                                                                      \
+    Test(suite, pmtu_2048)                                                                 \
+    {                                                                                      \
+        sim_seeds_run(&(struct sim_profile){.pmtu = NORNIC_MTU_2048, __VA_ARGS__}, seeds); \
+    }                                                                                      \
+    Test(suite, pmtu_4096)                                                                 \
+    {                                                                                      \
+        sim_seeds_run(&(struct sim_profile){.pmtu = NORNIC_MTU_4096, __VA_ARGS__}, seeds); \
     }
 
 AT_EVERY_PMTU(rc_clean, SEEDS_CLEAN, .prompt = true)

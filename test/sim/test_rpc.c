@@ -36,13 +36,13 @@ static struct rpc_config draw(uint64_t seed, const struct profile *p)
     c.srq_slots = p->srq_slots ? p->srq_slots : 1 + test_random_below(&random, RPC_SLOTS_MAX - 1);
     c.signal_all = test_random_chance(&random, 200000);
     c.reorder_pkts = p->selective ? 64 : 0;
-    c.attr = (struct roce_qp_attr){.access_flags = RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE,
-                                   .port = 1,
-                                   .path_mtu = (enum roce_mtu)(1 + test_random_below(&random, 5)),
-                                   .timeout = 8,
-                                   .retry_cnt = 7,
-                                   .rnr_retry = 7,
-                                   .min_rnr_timer = 1};
+    c.attr = (struct nornic_qp_attr){.access_flags = NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE,
+                                     .port = 1,
+                                     .path_mtu = (enum nornic_mtu)(1 + test_random_below(&random, 5)),
+                                     .timeout = 8,
+                                     .retry_cnt = 7,
+                                     .rnr_retry = 7,
+                                     .min_rnr_timer = 1};
     c.attr.max_rd_atomic = c.attr.max_dest_rd_atomic = (uint8_t)(1 + test_random_below(&random, 4));
     c.attr.sq_psn = c.attr.rq_psn = 0xffffff - test_random_below(&random, 100);
     return c;

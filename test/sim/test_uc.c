@@ -5,8 +5,8 @@
 
 #include "test/sim/seeds.h"
 
-#define UC        (1u << ROCE_QPT_UC)
-#define UC_AND_RC (1u << ROCE_QPT_UC | 1u << ROCE_QPT_RC)
+#define UC        (1u << NORNIC_QPT_UC)
+#define UC_AND_RC (1u << NORNIC_QPT_UC | 1u << NORNIC_QPT_RC)
 
 /* covers: ROCE-UC-1, ROCE-UC-6 */
 Test(uc_operation, everything_arrives_on_a_calm_wire)

@@ -5,8 +5,8 @@
 
 #include "test/sim/seeds.h"
 
-#define XRC         (1u << ROCE_QPT_XRC_INI)
-#define EVERY_OTHER (XRC | 1u << ROCE_QPT_UC | 1u << ROCE_QPT_RC)
+#define XRC         (1u << NORNIC_QPT_XRC_INI)
+#define EVERY_OTHER (XRC | 1u << NORNIC_QPT_UC | 1u << NORNIC_QPT_RC)
 #define SEEDS       200
 
 /* covers: ROCE-XRC-1, ROCE-XRC-2, ROCE-XRC-3 */

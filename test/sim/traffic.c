@@ -8,12 +8,12 @@
 
 #define SEEDS 25
 
-static struct sim_plan *plan_traffic(uint64_t seed, enum rdma_wr_opcode victim)
+static struct sim_plan *plan_traffic(uint64_t seed, enum nornic_wr_opcode victim)
 {
     struct sim_plan *plan = sim_plan_create(seed);
     struct test_random *random = &plan->random;
     uint32_t loss_ppm = seed % 3 ? 20000 : 0;
-    enum roce_mtu mtu = (enum roce_mtu)(1 + seed % 5);
+    enum nornic_mtu mtu = (enum nornic_mtu)(1 + seed % 5);
     for (unsigned node = 0; node < 2; node++) {
         struct sim_end_plan *end = &plan->end[0][node];
         plan->config.link[node] = (struct sim_link_config){
@@ -21,13 +21,14 @@ static struct sim_plan *plan_traffic(uint64_t seed, enum rdma_wr_opcode victim)
         end->attr.path_mtu = mtu;
         end->sq_sig_all = test_random_chance(random, 500000);
         for (unsigned i = 0; i < SIM_TRAFFIC_MESSAGES; i++) {
-            static const enum rdma_wr_opcode round[] = {RDMA_WR_SEND, RDMA_WR_RDMA_WRITE, RDMA_WR_RDMA_READ};
-            enum rdma_wr_opcode opcode = node == 0 && i == SIM_TRAFFIC_VICTIM ? victim : round[i % 3];
+            static const enum nornic_wr_opcode round[] = {NORNIC_WR_SEND, NORNIC_WR_RDMA_WRITE,
+                                                          NORNIC_WR_RDMA_READ};
+            enum nornic_wr_opcode opcode = node == 0 && i == SIM_TRAFFIC_VICTIM ? victim : round[i % 3];
             struct sim_message *m = sim_plan_message(
                 plan, 0, node, opcode, 1 + test_random_below(random, 4 * sim_plan_mtu(plan, 0)));
             if (test_random_chance(random, 300000) && i != SIM_TRAFFIC_VICTIM &&
                 i + 1 != SIM_TRAFFIC_MESSAGES)
-                m->flags &= ~(uint32_t)RDMA_SEND_SIGNALED;
+                m->flags &= ~(uint32_t)NORNIC_SEND_SIGNALED;
         }
     }
     plan->config.ipv6 = seed & 1;

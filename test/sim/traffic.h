@@ -15,7 +15,7 @@
 #define SIM_MAY(status) (1u << (status))
 
 struct sim_traffic {
-    enum rdma_wr_opcode victim;
+    enum nornic_wr_opcode victim;
     void (*spoil)(struct sim_plan *plan);
     struct sim_action actions[SIM_ACTIONS_MAX];
     void (*check)(struct sim_run *run); /* before everything is torn down */

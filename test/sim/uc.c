@@ -30,13 +30,13 @@ static bool gather_holds(const struct sim_end *end, const struct sim_gather *gat
 
 /* The completion may be that of `m`, a message of the peer. */
 static bool fits(const struct sim_end *end, const struct sim_receive *receive, const struct sim_message *m,
-                 const struct rdma_wc *wc)
+                 const struct nornic_wc *wc)
 {
     bool send = sim_is_send(m->opcode);
-    bool imm = m->opcode == RDMA_WR_SEND_WITH_IMM || m->opcode == RDMA_WR_RDMA_WRITE_WITH_IMM;
+    bool imm = m->opcode == NORNIC_WR_SEND_WITH_IMM || m->opcode == NORNIC_WR_RDMA_WRITE_WITH_IMM;
     if (!m->takes_receive || wc->byte_len != m->len_bytes ||
-        wc->opcode != (send ? RDMA_WC_RECV : RDMA_WC_RECV_RDMA_WITH_IMM) ||
-        wc->wc_flags != (imm ? RDMA_WC_WITH_IMM : 0) || (imm && wc->imm_data != m->imm))
+        wc->opcode != (send ? NORNIC_WC_RECV : NORNIC_WC_RECV_RDMA_WITH_IMM) ||
+        wc->wc_flags != (imm ? NORNIC_WC_WITH_IMM : 0) || (imm && wc->imm_data != m->imm))
         return false;
     return send ? gather_holds(end, &receive->local, m)
                 : holds(&end->plan->region[end->node][m->remote_region], m->remote, m->key, 0);
@@ -55,7 +55,7 @@ static bool is_orderly(const struct sim_end *end)
     return link->duplicate_ppm == 0 && link->reorder_ppm == 0 && link->jitter_ns == 0;
 }
 
-void sim_uc_receive(struct sim_end *end, unsigned index, const struct rdma_wc *wc)
+void sim_uc_receive(struct sim_end *end, unsigned index, const struct nornic_wc *wc)
 {
     const struct sim_receive *receive = &end->want->receives[index];
     struct sim_end *peer = end->peer;

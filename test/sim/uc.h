@@ -7,7 +7,7 @@
 #include "test/sim/end.h"
 
 /* Receive `index` of `end` completed: finds the message of the peer that it tells of. */
-void sim_uc_receive(struct sim_end *end, unsigned index, const struct rdma_wc *wc);
+void sim_uc_receive(struct sim_end *end, unsigned index, const struct nornic_wc *wc);
 
 /* After the run: WRITEs landed packet by packet or not at all; on a calm wire everything arrived. */
 void sim_uc_settle(struct sim_end *end);

@@ -10,16 +10,16 @@
 static const struct smcr_peer_id server_id = {{0x5a, 0x01, 0x02, 0x00, 0x5e, 0x10, 0x00, 0x01}};
 static const struct smcr_peer_id client_id = {{0x7b, 0x02, 0x02, 0x00, 0x5e, 0x10, 0x00, 0x02}};
 
-static struct net_addr addr(const char *text)
+static struct nornic_addr addr(const char *text)
 {
-    struct net_addr out;
-    cr_assert_eq(net_addr_parse(text, &out), 0);
+    struct nornic_addr out;
+    cr_assert_eq(nornic_addr_parse(text, &out), 0);
     return out;
 }
 
-static struct net_mac mac(uint8_t last)
+static struct nornic_mac mac(uint8_t last)
 {
-    return (struct net_mac){{0x02, 0x00, 0x5e, 0x10, 0x00, last}};
+    return (struct nornic_mac){{0x02, 0x00, 0x5e, 0x10, 0x00, last}};
 }
 
 static struct smcr_clc_proposal proposal_v4(void)
@@ -144,13 +144,13 @@ static void expect_proposal(const struct smcr_clc_proposal *p, const struct smcr
 {
     cr_assert(p->offers_v1);
     cr_assert_arr_eq(p->peer_id.b, want->peer_id.b, 8);
-    cr_assert(net_addr_equal(&p->gid, &want->gid));
-    cr_assert(net_mac_equal(&p->mac, &want->mac));
+    cr_assert(nornic_addr_equal(&p->gid, &want->gid));
+    cr_assert(nornic_mac_equal(&p->mac, &want->mac));
     cr_assert_arr_eq(p->subnet, want->subnet, 4);
     cr_assert_eq(p->mask_len, want->mask_len);
     cr_assert_eq(p->num_prefixes, want->num_prefixes);
     for (unsigned i = 0; i < want->num_prefixes; i++) {
-        cr_assert(net_addr_equal(&p->prefixes[i].addr, &want->prefixes[i].addr));
+        cr_assert(nornic_addr_equal(&p->prefixes[i].addr, &want->prefixes[i].addr));
         cr_assert_eq(p->prefixes[i].len, want->prefixes[i].len);
     }
 }
@@ -298,8 +298,8 @@ static void expect_accept(const struct smcr_clc_accept *a, const struct smcr_clc
 {
     cr_assert_eq(a->first_contact, want->first_contact);
     cr_assert_arr_eq(a->peer_id.b, want->peer_id.b, 8);
-    cr_assert(net_addr_equal(&a->end.gid, &want->end.gid));
-    cr_assert(net_mac_equal(&a->end.mac, &want->end.mac));
+    cr_assert(nornic_addr_equal(&a->end.gid, &want->end.gid));
+    cr_assert(nornic_mac_equal(&a->end.mac, &want->end.mac));
     cr_assert_eq(a->end.qpn, want->end.qpn);
     cr_assert_eq(a->end.psn, want->end.psn);
     cr_assert_eq(a->end.mtu, want->end.mtu);

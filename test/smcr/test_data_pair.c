@@ -104,7 +104,7 @@ static double throughput(uint32_t write_bytes, uint32_t read_bytes)
 {
     struct pace p = {.write_bytes = write_bytes, .read_bytes = read_bytes};
     p.c = connect_pair(&(struct pair_config){.seed = 5,
-                                             .path_mtu = {ROCE_MTU_4096, ROCE_MTU_4096},
+                                             .path_mtu = {NORNIC_MTU_4096, NORNIC_MTU_4096},
                                              .wire = {.delay_ns = 8000, .bits_per_s = 25000000000ull}});
     uint64_t start = pair->now_ns, total = 3 << 20;
     while (p.read < total) {
@@ -433,7 +433,7 @@ static void watch(void *ctx, struct pair_node *node, const struct smcr_trace *tr
         const struct smcr_link *link = &trace->group->links[i];
         if (link->state != SMCR_LINK_DOWN)
             continue;
-        if (link->num_posts > 0 || roce_qp_state(link->qp) != ROCE_QPS_ERR)
+        if (link->num_posts > 0 || roce_qp_state(link->qp) != NORNIC_QPS_ERR)
             pair_fail(pair, "moved off link %u, which still sends", link->number);
     }
 }

@@ -237,7 +237,7 @@ Test(group, a_port_needs_a_device_a_GID_and_an_MTU)
     bad.sgid_index = 63;
     cr_assert_eq(smcr_port_add(pair->node[0].smcr, &bad, pair->now_ns, &out), -EINVAL);
     bad = good;
-    bad.path_mtu = (enum roce_mtu)6;
+    bad.path_mtu = (enum nornic_mtu)6;
     cr_assert_eq(smcr_port_add(pair->node[0].smcr, &bad, pair->now_ns, &out), -EINVAL);
     bad = good;
     bad.num_networks = SMCR_MAX_NETWORKS + 1;

@@ -79,7 +79,7 @@ Test(handshake_clc, SMCR_CLC_30_the_accept_of_a_first_contact)
     cr_assert_arr_eq(a.mac, h.pair->node[HS_INSTANCE].port[0].mac.b, 6);
     cr_assert_eq(a.qpn, link->local.qpn);
     cr_assert_eq(a.psn, link->local.psn);
-    cr_assert_eq(a.mtu, ROCE_MTU_1024);
+    cr_assert_eq(a.mtu, NORNIC_MTU_1024);
     cr_assert_eq(a.rkey, mr->rkey);
     cr_assert_eq(a.va, mr->iova);
     cr_assert_eq(a.rmbe_index, conn->rmb_index);

@@ -316,7 +316,7 @@ Test(handshake_group, SMCR_SC_11_another_link_in_place_of_one_that_died)
         cr_assert_eq(hs_conn(&h)->stage, role ? SMCR_STAGE_ACCEPT_RMB : SMCR_STAGE_CONFIRM_RMB);
         struct smcr_link *named = hs_conn(&h)->link_accepted;
         unsigned dead = named->peer.qpn == h.peer.link[0].raw->local.qpn &&
-                                net_mac_equal(&named->peer.mac, &h.peer.link[0].raw->local.mac)
+                                nornic_mac_equal(&named->peer.mac, &h.peer.link[0].raw->local.mac)
                             ? 0
                             : 1;
         smcr_link_failed(named, "the test breaks it", h.pair->now_ns);

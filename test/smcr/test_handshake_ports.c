@@ -12,10 +12,10 @@ static struct smcr smcr;
 static struct smcr_port port[PORTS];
 static struct smcr_conn conn;
 
-static struct net_addr addr(const char *text)
+static struct nornic_addr addr(const char *text)
 {
-    struct net_addr out;
-    cr_assert_eq(net_addr_parse(text, &out), 0);
+    struct nornic_addr out;
+    cr_assert_eq(nornic_addr_parse(text, &out), 0);
     return out;
 }
 
@@ -116,7 +116,7 @@ Test(handshake_ports, SMCR_CLC_24_the_same_fabric_then_the_fewest_links)
     for (unsigned i = 0; i < PORTS; i++)
         snprintf(port[i].config.pnetid, sizeof port[i].config.pnetid, "NET1");
     snprintf(conn.config.pnetid, sizeof conn.config.pnetid, "NET1");
-    struct net_addr gid = addr("10.0.0.7");
+    struct nornic_addr gid = addr("10.0.0.7");
     cr_assert_eq(smcr_handshake_client_port(&conn, &gid), &port[0]);
     port[0].num_links = 5;
     cr_assert_eq(smcr_handshake_client_port(&conn, &gid), &port[0], "a fabric goes before few links");

@@ -70,7 +70,7 @@ static void expect_add_link(const uint8_t *message, bool response)
     cr_assert_eq(link->number, 2);
     cr_assert_eq(add.qpn, link->local.qpn);
     cr_assert_eq(add.psn, link->local.psn);
-    cr_assert_eq(add.mtu, ROCE_MTU_1024);
+    cr_assert_eq(add.mtu, NORNIC_MTU_1024);
     cr_assert_arr_eq(add.mac, h.pair->node[HS_INSTANCE].port[1].mac.b, 6);
     cr_assert_arr_eq(add.gid, h.pair->node[HS_INSTANCE].port[1].addr.b, 16);
     for (const struct smcr_rmb *rmb = group()->rmbs; rmb; rmb = rmb->next) {

@@ -120,8 +120,8 @@ static struct smcr_conn_config conn_config(enum smcr_role role)
 {
     return (struct smcr_conn_config){
         .role = role,
-        .local = net_addr_from_v4((const uint8_t[]){10, 0, 0, 1}),
-        .remote = net_addr_from_v4((const uint8_t[]){10, 0, 0, 2}),
+        .local = nornic_addr_from_v4((const uint8_t[]){10, 0, 0, 1}),
+        .remote = nornic_addr_from_v4((const uint8_t[]){10, 0, 0, 2}),
         .tcp = {.send = no_send, .reset = count_reset},
         .ctx = &resets,
     };

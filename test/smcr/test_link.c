@@ -10,7 +10,7 @@
 /* covers: SMCR-QP-01, SMCR-QP-02, SMCR-QP-04, SMCR-ENG-07 */
 Test(link, SMCR_QP_01_attributes_from_CLC_and_ADD_LINK)
 {
-    struct pair_config config = {.ports = {2, 2}, .path_mtu = {ROCE_MTU_4096, ROCE_MTU_1024}};
+    struct pair_config config = {.ports = {2, 2}, .path_mtu = {NORNIC_MTU_4096, NORNIC_MTU_1024}};
     struct pair *pair = pair_new(&config);
     cr_assert_not_null(pair_connect(pair, 0));
     pair_run_for(pair, PAIR_MS);
@@ -18,16 +18,16 @@ Test(link, SMCR_QP_01_attributes_from_CLC_and_ADD_LINK)
         for (unsigned l = 0; l < 2; l++) {
             const struct smcr_link *mine = &pair->node[node].smcr->groups->links[l];
             const struct smcr_link *theirs = &pair->node[!node].smcr->groups->links[l];
-            struct roce_qp_attr attr;
+            struct nornic_qp_attr attr;
             roce_qp_query(mine->qp, &attr, NULL);
             cr_assert_eq(attr.dest_qpn, theirs->local.qpn);
-            cr_assert(net_addr_equal(&attr.av.dgid, &theirs->local.gid));
-            cr_assert(net_mac_equal(&attr.av.dst_mac, &theirs->local.mac), "SMCR-ENG-07");
-            cr_assert_eq(attr.path_mtu, ROCE_MTU_1024, "the smaller one at both ends");
-            cr_assert_eq(attr.state, ROCE_QPS_RTS);
+            cr_assert(nornic_addr_equal(&attr.av.dgid, &theirs->local.gid));
+            cr_assert(nornic_mac_equal(&attr.av.dst_mac, &theirs->local.mac), "SMCR-ENG-07");
+            cr_assert_eq(attr.path_mtu, NORNIC_MTU_1024, "the smaller one at both ends");
+            cr_assert_eq(attr.state, NORNIC_QPS_RTS);
             cr_assert_eq(mine->peer.psn, theirs->local.psn);
             cr_assert_eq(attr.av.sgid_index, pair->node[node].port[l].sgid_index);
-            cr_assert_eq(attr.access_flags, RDMA_ACCESS_REMOTE_WRITE, "SMCR-ENG-01, ENG-05");
+            cr_assert_eq(attr.access_flags, NORNIC_ACCESS_REMOTE_WRITE, "SMCR-ENG-01, ENG-05");
         }
     const struct smcr_link *a = pair->node[0].smcr->groups->links;
     cr_assert_neq(a[0].local.psn, a[1].local.psn, "SMCR-QP-04");
@@ -40,7 +40,7 @@ Test(link, SMCR_QP_06_retries_are_finite)
 {
     struct played t;
     played_begin(&t, SMCR_CLIENT, 1);
-    struct roce_qp_attr attr;
+    struct nornic_qp_attr attr;
     roce_qp_query(played_link(&t, 1)->qp, &attr, NULL);
     cr_assert_lt(attr.rnr_retry, 7, "7 is for ever");
     cr_assert_gt(attr.rnr_retry, 0, "running dry for a moment drops no link: SMCR-ENG-03");
@@ -87,11 +87,11 @@ Test(link, SMCR_ENG_10_a_write_with_immediate_costs_a_receive_and_nothing_else)
     const struct smcr_rmb *rmb = played_group(&t)->rmbs;
     struct raw_link *raw = t.peer.link[0].raw;
     for (unsigned i = 0; i < 3 * SMCR_LINK_RECVS; i++) {
-        struct rdma_send_wr wr = {.opcode = RDMA_WR_RDMA_WRITE_WITH_IMM,
-                                  .send_flags = RDMA_SEND_SIGNALED,
-                                  .imm_data = i,
-                                  .remote_addr = rmb->mr[0]->iova + 64,
-                                  .rkey = rmb->mr[0]->rkey};
+        struct nornic_send_wr wr = {.opcode = NORNIC_WR_RDMA_WRITE_WITH_IMM,
+                                    .send_flags = NORNIC_SEND_SIGNALED,
+                                    .imm_data = i,
+                                    .remote_addr = rmb->mr[0]->iova + 64,
+                                    .rkey = rmb->mr[0]->rkey};
         cr_assert_eq(roce_post_send(raw->qp, &wr, NULL), 0, "%u", i);
         if (i % 16 == 15)
             pair_run_for(t.pair, 20 * PAIR_US);
@@ -201,7 +201,7 @@ Test(link, SMCR_FOV_04_a_link_that_is_stopped_owes_nothing)
     smcr_link_stop(link, t.pair->now_ns);
     cr_assert_eq(link->num_posts, 0);
     cr_assert_eq(conn->posts, 0, "every post was reported");
-    cr_assert_eq(roce_qp_state(link->qp), ROCE_QPS_ERR);
+    cr_assert_eq(roce_qp_state(link->qp), NORNIC_QPS_ERR);
     uint8_t m[SMCR_MSG_BYTES] = {SMCR_LLC_TEST_LINK, SMCR_MSG_BYTES};
     cr_assert_eq(smcr_link_post_message(link, m, (struct smcr_post){.kind = SMCR_POST_LLC}), -ENOTCONN);
     cr_assert_eq(smcr_link_post_write(link, m, 1, 1, 0, 1), -ENOTCONN);

@@ -81,7 +81,7 @@ Test(llc_first, SMCR_FC_10_a_client_answers_with_its_end_and_the_same_number)
     uint8_t m[SMCR_MSG_BYTES];
     struct smcr_confirm_link cl;
     played_begin_clc(&t, SMCR_CLIENT, one_port);
-    cr_assert_eq(roce_qp_state(played_group(&t)->links[0].qp), ROCE_QPS_RTR, "before Confirm left");
+    cr_assert_eq(roce_qp_state(played_group(&t)->links[0].qp), NORNIC_QPS_RTR, "before Confirm left");
     t.peer.link[0].number = 9;
     peer_confirm_link(&t.peer, 0, false, m);
     played_send(&t, 0, m);
@@ -91,7 +91,7 @@ Test(llc_first, SMCR_FC_10_a_client_answers_with_its_end_and_the_same_number)
     cr_assert_eq(cl.qpn, t.conn.theirs.qpn);
     cr_assert_eq(cl.max_links, 2);
     cr_assert_arr_eq(cl.mac, t.conn.theirs.mac, 6);
-    cr_assert_eq(roce_qp_state(played_link(&t, 9)->qp), ROCE_QPS_RTS);
+    cr_assert_eq(roce_qp_state(played_link(&t, 9)->qp), NORNIC_QPS_RTS);
     cr_assert_not(played_status(&t).established, "SMCR-FC-11: the second link was not attempted yet");
     played_end(&t);
 }

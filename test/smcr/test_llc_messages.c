@@ -20,7 +20,7 @@ struct world {
 static struct smcr_link_end end_of(uint8_t last, uint32_t qpn, uint8_t mtu, uint32_t psn)
 {
     return (struct smcr_link_end){.mac = {{0x02, 0x00, 0x5e, 0x10, 0x00, last}},
-                                  .gid = net_addr_from_v4((const uint8_t[]){192, 0, 2, last}),
+                                  .gid = nornic_addr_from_v4((const uint8_t[]){192, 0, 2, last}),
                                   .qpn = qpn,
                                   .mtu = mtu,
                                   .psn = psn};

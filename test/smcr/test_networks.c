@@ -4,10 +4,10 @@
 
 #include "smcr/networks.h"
 
-static struct net_addr addr(const char *text)
+static struct nornic_addr addr(const char *text)
 {
-    struct net_addr out;
-    cr_assert_eq(net_addr_parse(text, &out), 0);
+    struct nornic_addr out;
+    cr_assert_eq(nornic_addr_parse(text, &out), 0);
     return out;
 }
 
@@ -19,7 +19,7 @@ static struct smcr_network network(const char *text, uint8_t prefix_len)
 static bool propose(const struct smcr_network *networks, unsigned count, const char *local, bool literal,
                     struct smcr_clc_proposal *out)
 {
-    struct net_addr from = addr(local);
+    struct nornic_addr from = addr(local);
     memset(out, 0, sizeof *out);
     return smcr_networks_propose(networks, count, &from, literal, out);
 }
@@ -32,7 +32,7 @@ static struct smcr_clc_proposal v4(uint8_t a, uint8_t b, uint8_t c, uint8_t d, u
 static bool matches(const struct smcr_network *networks, unsigned count, const struct smcr_clc_proposal *p,
                     const char *peer)
 {
-    struct net_addr from = addr(peer);
+    struct nornic_addr from = addr(peer);
     return smcr_networks_match(networks, count, p, &from);
 }
 
@@ -133,10 +133,10 @@ Test(networks, SMCR_CLC_26_mapped_addresses_and_link_local_prefixes)
     cr_assert_eq(p.mask_len, 0);
     cr_assert_arr_eq(p.subnet, ((uint8_t[4]){0}), 4);
     cr_assert_eq(p.num_prefixes, 2, "link-local and IPv4 are left out");
-    struct net_addr want[] = {addr("2001:db8:2:3::"), addr("2001:db8:1::")};
-    cr_assert(net_addr_equal(&p.prefixes[0].addr, &want[0]), "that of the connection comes first");
+    struct nornic_addr want[] = {addr("2001:db8:2:3::"), addr("2001:db8:1::")};
+    cr_assert(nornic_addr_equal(&p.prefixes[0].addr, &want[0]), "that of the connection comes first");
     cr_assert_eq(p.prefixes[0].len, 80);
-    cr_assert(net_addr_equal(&p.prefixes[1].addr, &want[1]));
+    cr_assert(nornic_addr_equal(&p.prefixes[1].addr, &want[1]));
     cr_assert_eq(p.prefixes[1].len, 64);
     cr_assert(propose(n, 4, "::ffff:192.0.2.5", false, &p));
     cr_assert_eq(p.num_prefixes, 0, "a mapped address is an IPv4 flow");
@@ -179,7 +179,7 @@ Test(networks, SMCR_CLC_22_prefixes_of_every_length)
                          "/%u: bit %u", len, bit);
         }
         for (unsigned bit = 0; bit < 128; bit++) {
-            struct net_addr a = own.addr;
+            struct nornic_addr a = own.addr;
             a.b[bit / 8] ^= (uint8_t)(0x80 >> bit % 8);
             cr_assert_eq(smcr_network_has(&own, &a), bit >= len, "/%u: bit %u", len, bit);
         }

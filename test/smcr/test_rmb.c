@@ -61,8 +61,8 @@ Test(rmb, SMCR_RMB_01_equal_elements_side_by_side)
     struct rdma_mr *mr = rmb->mr[group->links[0].slot];
     cr_assert_eq(mr->len_bytes, (uint64_t)rmb->num_elems * rmb->elem_bytes);
     cr_assert_eq(mr->access &
-                     (RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_ATOMIC),
-                 RDMA_ACCESS_REMOTE_WRITE); /* SMCR-ENG-05 */
+                     (NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_ATOMIC),
+                 NORNIC_ACCESS_REMOTE_WRITE); /* SMCR-ENG-05 */
     for (unsigned i = 0; i < 15; i++) {
         smcr_rmb_put_elem(conns[i], t.pair->now_ns);
         free(conns[i]);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "net/addr.h"
+#include "nornic/addr.h"
 #include "net/pcap_file.h"
 #include "smcr/clc2_wire.h"
 #include "smcr/llc2_wire.h"
@@ -57,7 +57,7 @@ static void packet(uint64_t number, unsigned offset, uint8_t *bytes, unsigned n)
 {
     struct net_capture *capture;
     struct net_capture_record record = {0};
-    struct net_error why;
+    struct nornic_error why;
     cr_assert_eq(net_capture_open("pcaps/smc_first.pcap", &capture, &why), 0, "%s", why.text);
     for (uint64_t i = 0; i < number; i++)
         cr_assert_eq(net_capture_next(capture, &record, &why), 1);

@@ -39,24 +39,24 @@ static void must(bool ok, const char *what)
 
 /* --- making --- */
 
-static struct net_addr port_addr(const struct pair_config *config, unsigned node, unsigned port)
+static struct nornic_addr port_addr(const struct pair_config *config, unsigned node, unsigned port)
 {
     bool cables = config->topology == PAIR_CABLES;
     uint8_t net = cables ? (uint8_t)port : 0, host = (uint8_t)(1 + node + (cables ? 0 : 2 * port));
     if (config->ipv6)
-        return (struct net_addr){{0xfd, 0x77, [7] = net, [15] = host}};
-    return net_addr_from_v4((const uint8_t[]){10, 77, net, host});
+        return (struct nornic_addr){{0xfd, 0x77, [7] = net, [15] = host}};
+    return nornic_addr_from_v4((const uint8_t[]){10, 77, net, host});
 }
 
 static void add_to_instance(struct pair_port *p)
 {
     struct pair *pair = p->node->pair;
     const struct pair_config *config = &pair->config;
-    enum roce_mtu mtu = config->path_mtu[p->node->index];
+    enum nornic_mtu mtu = config->path_mtu[p->node->index];
     struct smcr_port_config port = {
         .dev = p->dev,
         .sgid_index = p->sgid_index,
-        .path_mtu = mtu ? mtu : ROCE_MTU_1024,
+        .path_mtu = mtu ? mtu : NORNIC_MTU_1024,
         .networks[0] = {.addr = p->addr, .prefix_len = config->ipv6 ? 64 : 24},
         .num_networks = 1,
     };
@@ -72,13 +72,13 @@ static void make_port(struct pair_node *node, unsigned index)
     struct pair_port *p = &node->port[index];
     *p = (struct pair_port){
         .node = node, .index = index, .addr = port_addr(&pair->config, node->index, index)};
-    p->mac = (struct net_mac){{2, 0, 0x5e, 0x10, (uint8_t)index, (uint8_t)(node->index + 1)}};
+    p->mac = (struct nornic_mac){{2, 0, 0x5e, 0x10, (uint8_t)index, (uint8_t)(node->index + 1)}};
     struct roce_dev_config dev = {.mem = &node->dev_alloc.mem,
                                   .random = test_random_source(&node->random),
                                   .max_qp = 256,
                                   .max_mr = 2048,
                                   .port_mtu_bytes = 9000};
-    struct roce_gid gid = {.addr = p->addr, .mac = p->mac, .vlan_id = pair->config.vlan_id};
+    struct nornic_gid gid = {.addr = p->addr, .mac = p->mac, .vlan_id = pair->config.vlan_id};
     must(roce_dev_create(&dev, &p->dev) == 0, "no device");
     int sgid = roce_dev_gid_add(p->dev, &gid);
     must(sgid >= 0, "no GID");

@@ -30,7 +30,7 @@ struct pair_config {
     bool scripted[2];  /* a node without an instance: the test plays it */
     bool ipv6;
     uint16_t vlan_id;
-    enum roce_mtu path_mtu[2];                 /* default 1024; the port's MTU is 9000 */
+    enum nornic_mtu path_mtu[2];               /* default 1024; the port's MTU is 9000 */
     struct sim_link_config wire;               /* of every port's sending direction; default: 5 us of delay */
     uint64_t tcp_delay_ns;                     /* default 20 us */
     uint32_t tcp_chunk_bytes;                  /* TCP delivers in pieces of so many bytes; 0: as sent */
@@ -81,8 +81,8 @@ struct pair_port {
     struct pair_node *node;
     unsigned index;
     struct roce_dev *dev;
-    struct net_mac mac;
-    struct net_addr addr;
+    struct nornic_mac mac;
+    struct nornic_addr addr;
     unsigned sgid_index;
     struct smcr_port *port; /* NULL: a scripted node's, or not added */
     struct sim_link *wire;  /* what it has sent */

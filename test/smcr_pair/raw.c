@@ -18,10 +18,10 @@ static void must(bool ok, const char *what)
 
 static void post_recv(struct raw_link *link, unsigned i)
 {
-    struct rdma_sge sge = {.addr = (uintptr_t)link->recv_bytes + i * RAW_LONGEST,
-                           .len_bytes = RAW_LONGEST,
-                           .lkey = link->recv_mr->lkey};
-    struct rdma_recv_wr wr = {.wr_id = i, .sg_list = &sge, .num_sge = 1};
+    struct nornic_sge sge = {.addr = (uintptr_t)link->recv_bytes + i * RAW_LONGEST,
+                             .len_bytes = RAW_LONGEST,
+                             .lkey = link->recv_mr->lkey};
+    struct nornic_recv_wr wr = {.wr_id = i, .sg_list = &sge, .num_sge = 1};
     (void)roce_post_recv(link->qp, &wr, NULL); /* refused by a QP in RESET */
 }
 
@@ -30,12 +30,12 @@ static void register_memory(struct raw_link *link, uint8_t *rmb, size_t rmb_byte
     link->recv_bytes = calloc(RAW_RECVS, RAW_LONGEST);
     link->out_bytes = calloc(OUT_SLOTS, WRITE_BYTES);
     must(link->recv_bytes && link->out_bytes, "no memory");
-    must(rdma_mr_reg(link->pd, link->recv_bytes, RAW_RECVS * RAW_LONGEST, RDMA_ACCESS_LOCAL_WRITE,
+    must(rdma_mr_reg(link->pd, link->recv_bytes, RAW_RECVS * RAW_LONGEST, NORNIC_ACCESS_LOCAL_WRITE,
                      &link->recv_mr) == 0,
          "no region");
     must(rdma_mr_reg(link->pd, link->out_bytes, OUT_SLOTS * WRITE_BYTES, 0, &link->out_mr) == 0, "no region");
     if (rmb)
-        must(rdma_mr_reg(link->pd, rmb, rmb_bytes, RDMA_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE_WRITE,
+        must(rdma_mr_reg(link->pd, rmb, rmb_bytes, NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE,
                          &link->rmb_mr) == 0,
              "no region");
 }
@@ -49,7 +49,7 @@ struct raw_link *raw_new(struct pair_port *port, uint8_t *rmb, size_t rmb_bytes)
     must(rdma_pd_create(roce_dev_domain(port->dev), &link->pd) == 0, "no PD");
     must(rdma_cq_create(&rdma_mem_libc, &(struct rdma_cq_config){.capacity = 1024}, &link->cq) == 0, "no CQ");
     struct roce_qp_config config = {
-        .type = ROCE_QPT_RC,
+        .type = NORNIC_QPT_RC,
         .pd = link->pd,
         .send_cq = link->cq,
         .recv_cq = link->cq,
@@ -58,11 +58,11 @@ struct raw_link *raw_new(struct pair_port *port, uint8_t *rmb, size_t rmb_bytes)
     };
     must(roce_qp_create(port->dev, &config, &link->qp) == 0, "no QP");
     register_memory(link, rmb, rmb_bytes);
-    struct roce_qp_attr attr = {.state = ROCE_QPS_INIT,
-                                .port = 1,
-                                .access_flags = RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_READ};
+    struct nornic_qp_attr attr = {.state = NORNIC_QPS_INIT,
+                                  .port = 1,
+                                  .access_flags = NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ};
     must(roce_qp_modify(link->qp, &attr,
-                        ROCE_QP_STATE | ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS,
+                        NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS,
                         link->pair->now_ns) == 0,
          "no INIT");
     for (unsigned i = 0; i < RAW_RECVS; i++)
@@ -71,7 +71,7 @@ struct raw_link *raw_new(struct pair_port *port, uint8_t *rmb, size_t rmb_bytes)
                                          .gid = port->addr,
                                          .qpn = roce_qp_num(link->qp),
                                          .psn = test_random_next(&port->node->random) & 0xffffff,
-                                         .mtu = ROCE_MTU_1024};
+                                         .mtu = NORNIC_MTU_1024};
     return link;
 }
 
@@ -91,9 +91,10 @@ void raw_free(struct raw_link *link)
 int raw_ready(struct raw_link *link, const struct smcr_link_end *peer)
 {
     uint64_t now_ns = link->pair->now_ns;
-    struct roce_qp_attr attr = {
-        .state = ROCE_QPS_RTR,
-        .path_mtu = peer->mtu < link->local.mtu ? (enum roce_mtu)peer->mtu : (enum roce_mtu)link->local.mtu,
+    struct nornic_qp_attr attr = {
+        .state = NORNIC_QPS_RTR,
+        .path_mtu =
+            peer->mtu < link->local.mtu ? (enum nornic_mtu)peer->mtu : (enum nornic_mtu)link->local.mtu,
         .timeout = 14,
         .retry_cnt = 6,
         .rnr_retry = 6,
@@ -109,25 +110,25 @@ int raw_ready(struct raw_link *link, const struct smcr_link_end *peer)
                .dst_mac = peer->mac},
     };
     int err = roce_qp_modify(link->qp, &attr,
-                             ROCE_QP_STATE | ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN |
-                                 ROCE_QP_RQ_PSN | ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER,
+                             NORNIC_QP_STATE | NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN |
+                                 NORNIC_QP_RQ_PSN | NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER,
                              now_ns);
     if (err)
         return err;
-    attr.state = ROCE_QPS_RTS;
+    attr.state = NORNIC_QPS_RTS;
     return roce_qp_modify(link->qp, &attr,
-                          ROCE_QP_STATE | ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY |
-                              ROCE_QP_SQ_PSN | ROCE_QP_MAX_QP_RD_ATOMIC,
+                          NORNIC_QP_STATE | NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY |
+                              NORNIC_QP_SQ_PSN | NORNIC_QP_MAX_QP_RD_ATOMIC,
                           now_ns);
 }
 
 void raw_break(struct raw_link *link)
 {
-    struct roce_qp_attr attr = {.state = ROCE_QPS_ERR};
-    must(roce_qp_modify(link->qp, &attr, ROCE_QP_STATE, link->pair->now_ns) == 0, "no ERR");
+    struct nornic_qp_attr attr = {.state = NORNIC_QPS_ERR};
+    must(roce_qp_modify(link->qp, &attr, NORNIC_QP_STATE, link->pair->now_ns) == 0, "no ERR");
 }
 
-static void take_message(struct raw_link *link, const struct rdma_wc *wc)
+static void take_message(struct raw_link *link, const struct nornic_wc *wc)
 {
     unsigned slot = (unsigned)wc->wr_id;
     struct raw_message *m = &link->message[(link->first + link->count) % RAW_MESSAGES];
@@ -142,10 +143,10 @@ static void take_message(struct raw_link *link, const struct rdma_wc *wc)
 
 static void poll(struct raw_link *link)
 {
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     while (rdma_cq_poll(link->cq, &wc, 1) == 1) {
-        bool ok = wc.status == RDMA_WC_SUCCESS;
-        if (ok && wc.opcode == RDMA_WC_RECV)
+        bool ok = wc.status == NORNIC_WC_SUCCESS;
+        if (ok && wc.opcode == NORNIC_WC_RECV)
             take_message(link, &wc);
         else if (ok)
             link->sent++;
@@ -154,13 +155,13 @@ static void poll(struct raw_link *link)
     }
 }
 
-static void post(struct raw_link *link, const uint8_t *bytes, uint32_t len_bytes, struct rdma_send_wr wr)
+static void post(struct raw_link *link, const uint8_t *bytes, uint32_t len_bytes, struct nornic_send_wr wr)
 {
     poll(link);
     must(len_bytes <= WRITE_BYTES, "too long");
     uint8_t *slot = link->out_bytes + (size_t)(link->next_out++ % OUT_SLOTS) * WRITE_BYTES;
     memcpy(slot, bytes, len_bytes);
-    struct rdma_sge sge = {.addr = (uintptr_t)slot, .len_bytes = len_bytes, .lkey = link->out_mr->lkey};
+    struct nornic_sge sge = {.addr = (uintptr_t)slot, .len_bytes = len_bytes, .lkey = link->out_mr->lkey};
     wr.sg_list = &sge;
     wr.num_sge = 1;
     (void)roce_post_send(link->qp, &wr, NULL); /* a full queue, or a QP that was broken: it is lost */
@@ -168,13 +169,13 @@ static void post(struct raw_link *link, const uint8_t *bytes, uint32_t len_bytes
 
 void raw_send(struct raw_link *link, const uint8_t *bytes, uint32_t len_bytes)
 {
-    post(link, bytes, len_bytes, (struct rdma_send_wr){.opcode = RDMA_WR_SEND});
+    post(link, bytes, len_bytes, (struct nornic_send_wr){.opcode = NORNIC_WR_SEND});
 }
 
 void raw_write(struct raw_link *link, const uint8_t *bytes, uint32_t len_bytes, uint64_t va, uint32_t rkey)
 {
     post(link, bytes, len_bytes,
-         (struct rdma_send_wr){.opcode = RDMA_WR_RDMA_WRITE, .remote_addr = va, .rkey = rkey});
+         (struct nornic_send_wr){.opcode = NORNIC_WR_RDMA_WRITE, .remote_addr = va, .rkey = rkey});
 }
 
 bool raw_take(struct raw_link *link, struct raw_message *out)

@@ -15,7 +15,7 @@ static const uint8_t peer_mac[6] = {0x02, 0, 0, 0, 0, 0x77};
 
 void hand_open(struct hand *h, struct lab *lab)
 {
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     h->lab = lab;
     cr_assert_eq(smcr_rendezvous_open(&h->ctl, &why), 0, "%s", why.text);
 }
@@ -108,7 +108,7 @@ bool hand_is_reset(int fd, int ms)
 static void put_gid(uint8_t gid[16], int side)
 {
     struct sockaddr_in addr = lab_address(side, 0);
-    struct net_addr v4 = net_addr_from_v4((const uint8_t *)&addr.sin_addr);
+    struct nornic_addr v4 = nornic_addr_from_v4((const uint8_t *)&addr.sin_addr);
     memcpy(gid, v4.b, 16);
 }
 

@@ -28,7 +28,7 @@ static void add_second_pair(const struct lab *lab)
 
 void lab_open(struct lab *lab, unsigned links)
 {
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     struct smcr_rendezvous_ctl *ctl;
     const char *reason = netns_unavailable();
     if (reason)
@@ -58,7 +58,7 @@ void lab_start(const struct lab *lab, int side, const struct smcr_times *times)
 {
     static const char *const ports[2][2] = {{"xdp:nn0", "xdp:nn2"}, {"xdp:nn1", "xdp:nn3"}};
     struct smcr_sock_config config = {.num_ports = lab->links};
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     for (unsigned i = 0; i < lab->links; i++)
         config.ports[i].port = ports[side][i];
     if (times)

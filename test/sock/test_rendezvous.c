@@ -40,7 +40,7 @@ struct lab {
 
 static void lab_open(struct lab *lab)
 {
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     const char *reason = netns_unavailable();
     if (reason)
         cr_skip_test("%s", reason);
@@ -346,7 +346,7 @@ Test(rendezvous, SMCR_REN_01_tshark_sees_the_option, .timeout = 60)
 /* The process comes back to where it was, and nothing stays. */
 Test(rendezvous, the_cgroup_is_removed_and_leftovers_are_too, .timeout = 30)
 {
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     struct smcr_cgroup cgroup;
     struct stat st;
     char leftover[700];
@@ -390,7 +390,7 @@ static bool lives_in_own_cgroup(void)
 /* As `ip netns exec` leaves a process: with a /sys that shows no cgroups. */
 Test(rendezvous, a_hierarchy_that_no_directory_shows, .timeout = 30)
 {
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     struct smcr_cgroup cgroup;
     if (unshare(CLONE_NEWNS) != 0)
         cr_skip_test("needs root, to hide the mounts");
@@ -409,7 +409,7 @@ Test(rendezvous, without_rights_one_sentence_and_no_change, .timeout = 30)
 {
     if (getuid() != 0)
         cr_skip_test("needs root to give it up");
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     struct smcr_rendezvous_ctl *ctl;
     cr_assert_eq(setresuid(65534, 65534, 65534), 0);
     int rc = smcr_rendezvous_open(&ctl, &why);

@@ -32,7 +32,7 @@ void smcr_sock_stat_visit(const struct smcr_stat_visitor *v)
                                   .port = "eth0",
                                   .qpn = 0xffffff,
                                   .peer_qpn = 2,
-                                  .gid = net_addr_from_v4((const uint8_t[]){192, 0, 2, 1}),
+                                  .gid = nornic_addr_from_v4((const uint8_t[]){192, 0, 2, 1}),
                                   .peer_gid = {{0xfd, [15] = 1}},
                                   .mac = {{2, 0, 0, 0, 0, 0xfe}},
                                   .path_mtu_bytes = 4096,

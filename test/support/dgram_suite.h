@@ -9,14 +9,14 @@
 #include "test/support/dgram.h"
 
 static struct script *s;
-static struct rdma_ah *ah;
+static struct nornic_ah *ah;
 static struct script_config config;
-static enum roce_qp_type type;
+static enum nornic_qp_type type;
 
 static inline void teardown(void)
 {
     /* A send may still name the handle: its QP goes first, or forgets it. */
-    cr_assert_eq(script_modify(s, ROCE_QPS_RESET, 0), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RESET, 0), 0);
     cr_assert_eq(roce_ah_destroy(ah), 0);
     script_free(s);
     s = NULL;
@@ -30,7 +30,7 @@ static inline void renew(void)
     ah = dgram_ah(s);
 }
 
-static inline void setup_type(enum roce_qp_type t)
+static inline void setup_type(enum nornic_qp_type t)
 {
     config = script_defaults();
     type = t;

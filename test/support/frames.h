@@ -11,7 +11,7 @@
 #define FRAMES_MAX_BYTES 9018
 
 struct frame_spec {
-    struct net_mac src, dst;
+    struct nornic_mac src, dst;
     bool is_v6;
     int32_t vlan_tci;    /* -1: untagged */
     uint16_t dport;      /* UDP */

@@ -6,7 +6,7 @@
 
 #include "roce/packet.h"
 
-#define REMOTE       (RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC)
+#define REMOTE       (NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC)
 #define BUFFER_BYTES 4400u
 #define MAX_ROUNDS   100000u
 
@@ -15,21 +15,21 @@ static void on_doorbell(void *ctx)
     ((struct island_dev *)ctx)->rung++;
 }
 
-static int on_mcast(void *ctx, const struct net_addr *group, bool join)
+static int on_mcast(void *ctx, const struct nornic_addr *group, bool join)
 {
     (void)group;
     ((struct island_dev *)ctx)->joins += join ? 1 : -1u;
     return 0;
 }
 
-struct net_addr island_addr(bool ipv6, uint8_t last)
+struct nornic_addr island_addr(bool ipv6, uint8_t last)
 {
     if (!ipv6)
-        return net_addr_from_v4((const uint8_t[]){10, 0, 0, last});
-    return (struct net_addr){{0x20, 0x01, 0x0d, 0xb8, [15] = last}};
+        return nornic_addr_from_v4((const uint8_t[]){10, 0, 0, last});
+    return (struct nornic_addr){{0x20, 0x01, 0x0d, 0xb8, [15] = last}};
 }
 
-static void make_dev(struct island *w, unsigned i, const struct net_addr *addr)
+static void make_dev(struct island *w, unsigned i, const struct nornic_addr *addr)
 {
     struct island_dev *d = &w->dev[i];
     d->rnd.state = i + 1;
@@ -46,10 +46,10 @@ static void make_dev(struct island *w, unsigned i, const struct net_addr *addr)
                                      .mcast = on_mcast,
                                      .ctx = d};
     cr_assert_eq(roce_dev_create(&config, &d->dev), 0);
-    struct roce_gid gid = {.addr = *addr, .mac = {{2, 0, 0, 0, 0, (uint8_t)(i + 1)}}};
+    struct nornic_gid gid = {.addr = *addr, .mac = {{2, 0, 0, 0, 0, (uint8_t)(i + 1)}}};
     cr_assert_eq(roce_dev_gid_add(d->dev, &gid), 0);
     cr_assert_eq(rdma_pd_create(roce_dev_domain(d->dev), &d->pd), 0);
-    cr_assert_eq(rdma_mr_reg(d->pd, d->mem, ISLAND_BYTES, RDMA_ACCESS_LOCAL_WRITE | REMOTE, &d->mr), 0);
+    cr_assert_eq(rdma_mr_reg(d->pd, d->mem, ISLAND_BYTES, NORNIC_ACCESS_LOCAL_WRITE | REMOTE, &d->mr), 0);
     cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &(struct rdma_cq_config){.capacity = 1024}, &d->cq), 0);
 }
 
@@ -60,7 +60,7 @@ struct island *island_new(unsigned count, bool one_address, bool ipv6)
     cr_assert_leq(count, ISLAND_DEVS);
     w->now_ns = 1000000000;
     for (unsigned i = 0; i < count; i++) {
-        struct net_addr addr = island_addr(ipv6, (uint8_t)(one_address ? 1 : i + 1));
+        struct nornic_addr addr = island_addr(ipv6, (uint8_t)(one_address ? 1 : i + 1));
         make_dev(w, i, &addr);
     }
     return w;
@@ -81,7 +81,7 @@ void island_free(struct island *w)
     free(w);
 }
 
-struct roce_qp *island_qp(struct island *w, unsigned dev, enum roce_qp_type type)
+struct roce_qp *island_qp(struct island *w, unsigned dev, enum nornic_qp_type type)
 {
     struct island_dev *d = &w->dev[dev];
     struct roce_qp_config config = {
@@ -96,33 +96,33 @@ struct roce_qp *island_qp(struct island *w, unsigned dev, enum roce_qp_type type
     return qp;
 }
 
-void island_connect(struct island *w, struct roce_qp *qp, const struct net_addr *peer, uint32_t peer_qpn)
+void island_connect(struct island *w, struct roce_qp *qp, const struct nornic_addr *peer, uint32_t peer_qpn)
 {
-    struct roce_qp_attr attr = {.port = 1,
-                                .access_flags = REMOTE,
-                                .path_mtu = ROCE_MTU_1024,
-                                .timeout = 10,
-                                .retry_cnt = 2,
-                                .rnr_retry = 7,
-                                .min_rnr_timer = 1,
-                                .max_rd_atomic = 4,
-                                .max_dest_rd_atomic = 4,
-                                .dest_qpn = peer_qpn,
-                                .av = {.dgid = *peer, .hop_limit = 64}};
+    struct nornic_qp_attr attr = {.port = 1,
+                                  .access_flags = REMOTE,
+                                  .path_mtu = NORNIC_MTU_1024,
+                                  .timeout = 10,
+                                  .retry_cnt = 2,
+                                  .rnr_retry = 7,
+                                  .min_rnr_timer = 1,
+                                  .max_rd_atomic = 4,
+                                  .max_dest_rd_atomic = 4,
+                                  .dest_qpn = peer_qpn,
+                                  .av = {.dgid = *peer, .hop_limit = 64}};
     static const struct {
-        enum roce_qp_state state;
+        enum nornic_qp_state state;
         uint32_t mask, rc_mask;
     } steps[] = {
-        {ROCE_QPS_INIT, ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS, 0},
-        {ROCE_QPS_RTR, ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN,
-         ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER},
-        {ROCE_QPS_RTS, ROCE_QP_SQ_PSN,
-         ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_MAX_QP_RD_ATOMIC},
+        {NORNIC_QPS_INIT, NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS, 0},
+        {NORNIC_QPS_RTR, NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN,
+         NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER},
+        {NORNIC_QPS_RTS, NORNIC_QP_SQ_PSN,
+         NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY | NORNIC_QP_MAX_QP_RD_ATOMIC},
     };
     /* UC refuses the attributes that only RC has; which of the two it is, the QP tells by refusing them. */
     for (int i = 0; i < 3; i++) {
         attr.state = steps[i].state;
-        uint32_t mask = ROCE_QP_STATE | steps[i].mask;
+        uint32_t mask = NORNIC_QP_STATE | steps[i].mask;
         if (roce_qp_modify(qp, &attr, mask | steps[i].rc_mask, w->now_ns) != 0)
             cr_assert_eq(roce_qp_modify(qp, &attr, mask, w->now_ns), 0);
     }
@@ -130,35 +130,35 @@ void island_connect(struct island *w, struct roce_qp *qp, const struct net_addr 
 
 void island_raise(struct island *w, struct roce_qp *qp, uint32_t qkey)
 {
-    struct roce_qp_attr attr = {.port = 1, .qkey = qkey};
-    const uint32_t port = roce_qp_num(qp) == 1 ? 0 : ROCE_QP_PORT;
-    static const enum roce_qp_state states[] = {ROCE_QPS_INIT, ROCE_QPS_RTR, ROCE_QPS_RTS};
-    const uint32_t masks[] = {ROCE_QP_PKEY_INDEX | ROCE_QP_QKEY | port, 0, ROCE_QP_SQ_PSN};
+    struct nornic_qp_attr attr = {.port = 1, .qkey = qkey};
+    const uint32_t port = roce_qp_num(qp) == 1 ? 0 : NORNIC_QP_PORT;
+    static const enum nornic_qp_state states[] = {NORNIC_QPS_INIT, NORNIC_QPS_RTR, NORNIC_QPS_RTS};
+    const uint32_t masks[] = {NORNIC_QP_PKEY_INDEX | NORNIC_QP_QKEY | port, 0, NORNIC_QP_SQ_PSN};
     for (int i = 0; i < 3; i++) {
         attr.state = states[i];
-        cr_assert_eq(roce_qp_modify(qp, &attr, masks[i] | ROCE_QP_STATE, w->now_ns), 0);
+        cr_assert_eq(roce_qp_modify(qp, &attr, masks[i] | NORNIC_QP_STATE, w->now_ns), 0);
     }
 }
 
-struct rdma_ah *island_ah(struct island *w, unsigned dev, const struct net_addr *peer)
+struct nornic_ah *island_ah(struct island *w, unsigned dev, const struct nornic_addr *peer)
 {
-    struct roce_av av = {.dgid = *peer, .hop_limit = 64};
-    struct rdma_ah *ah;
+    struct nornic_av av = {.dgid = *peer, .hop_limit = 64};
+    struct nornic_ah *ah;
     cr_assert_eq(roce_ah_create(w->dev[dev].dev, w->dev[dev].pd, &av, &ah), 0);
     return ah;
 }
 
-struct rdma_sge island_sge(const struct island *w, unsigned dev, uint32_t offset, uint32_t len_bytes)
+struct nornic_sge island_sge(const struct island *w, unsigned dev, uint32_t offset, uint32_t len_bytes)
 {
     const struct island_dev *d = &w->dev[dev];
-    return (struct rdma_sge){(uintptr_t)d->mem + offset, len_bytes, d->mr->lkey};
+    return (struct nornic_sge){(uintptr_t)d->mem + offset, len_bytes, d->mr->lkey};
 }
 
 void island_recv(struct island *w, unsigned dev, struct roce_qp *qp, uint64_t wr_id, uint32_t offset,
                  uint32_t len_bytes)
 {
-    struct rdma_sge sge = island_sge(w, dev, offset, len_bytes);
-    struct rdma_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
+    struct nornic_sge sge = island_sge(w, dev, offset, len_bytes);
+    struct nornic_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
     cr_assert_eq(roce_post_recv(qp, &wr, NULL), 0);
 }
 
@@ -216,17 +216,17 @@ void island_settle(struct island *w, uint64_t max_ns)
     }
 }
 
-struct rdma_wc island_wc(struct island *w, unsigned dev, uint64_t wr_id, enum rdma_wc_status status)
+struct nornic_wc island_wc(struct island *w, unsigned dev, uint64_t wr_id, enum nornic_wc_status status)
 {
-    struct rdma_wc wc = {0};
+    struct nornic_wc wc = {0};
     cr_assert_eq(rdma_cq_poll(w->dev[dev].cq, &wc, 1), 1, "no completion, WR %d expected", (int)wr_id);
     cr_assert(wc.wr_id == wr_id && wc.status == status, "WR %d %s, expected WR %d %s", (int)wc.wr_id,
-              rdma_wc_status_name(wc.status), (int)wr_id, rdma_wc_status_name(status));
+              nornic_wc_status_name(wc.status), (int)wr_id, nornic_wc_status_name(status));
     return wc;
 }
 
 void island_no_wc(struct island *w, unsigned dev)
 {
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     cr_assert_eq(rdma_cq_poll(w->dev[dev].cq, &wc, 1), 0);
 }

@@ -21,7 +21,7 @@ struct island_dev {
     unsigned rung;         /* doorbells */
     unsigned left;         /* frames that left through the port */
     unsigned joins;        /* multicast groups that the port was told to join, less those to leave */
-    struct net_addr to;    /* where the last of them went */
+    struct nornic_addr to; /* where the last of them went */
     uint64_t most_in_call; /* packets built in one roce_dev_tx() */
 };
 
@@ -35,17 +35,17 @@ struct island {
 struct island *island_new(unsigned count, bool one_address, bool ipv6);
 void island_free(struct island *w);
 
-struct net_addr island_addr(bool ipv6, uint8_t last);
+struct nornic_addr island_addr(bool ipv6, uint8_t last);
 
 /* A QP in RESET. */
-struct roce_qp *island_qp(struct island *w, unsigned dev, enum roce_qp_type type);
+struct roce_qp *island_qp(struct island *w, unsigned dev, enum nornic_qp_type type);
 /* Takes a connected QP to RTS, towards `peer_qpn` at `peer`. */
-void island_connect(struct island *w, struct roce_qp *qp, const struct net_addr *peer, uint32_t peer_qpn);
+void island_connect(struct island *w, struct roce_qp *qp, const struct nornic_addr *peer, uint32_t peer_qpn);
 /* Takes a UD or GSI QP to RTS. */
 void island_raise(struct island *w, struct roce_qp *qp, uint32_t qkey);
-struct rdma_ah *island_ah(struct island *w, unsigned dev, const struct net_addr *peer);
+struct nornic_ah *island_ah(struct island *w, unsigned dev, const struct nornic_addr *peer);
 
-struct rdma_sge island_sge(const struct island *w, unsigned dev, uint32_t offset, uint32_t len_bytes);
+struct nornic_sge island_sge(const struct island *w, unsigned dev, uint32_t offset, uint32_t len_bytes);
 void island_recv(struct island *w, unsigned dev, struct roce_qp *qp, uint64_t wr_id, uint32_t offset,
                  uint32_t len_bytes);
 
@@ -57,7 +57,7 @@ void island_run(struct island *w);
 void island_settle(struct island *w, uint64_t max_ns);
 
 /* The next completion of a device, which must be of `wr_id` with `status`. */
-struct rdma_wc island_wc(struct island *w, unsigned dev, uint64_t wr_id, enum rdma_wc_status status);
+struct nornic_wc island_wc(struct island *w, unsigned dev, uint64_t wr_id, enum nornic_wc_status status);
 void island_no_wc(struct island *w, unsigned dev);
 
 #endif

@@ -6,7 +6,7 @@
 
 #define FRAMES       16u
 #define MAX_ROUNDS   100000u
-#define REMOTE       (RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC)
+#define REMOTE       (NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC)
 #define BUFFER_BYTES 4400u
 
 static void on_event(void *ctx, const struct roce_event *event)
@@ -17,7 +17,7 @@ static void on_event(void *ctx, const struct roce_event *event)
 static struct roce_qp *make_qp(struct many *m)
 {
     struct roce_qp_config config = {
-        .type = ROCE_QPT_RC,
+        .type = NORNIC_QPT_RC,
         .pd = m->pd,
         .send_cq = m->cq,
         .recv_cq = m->cq,
@@ -30,30 +30,30 @@ static struct roce_qp *make_qp(struct many *m)
 
 static void join(struct many *m, struct roce_qp *qp, uint32_t peer)
 {
-    struct roce_qp_attr attr = {.port = 1,
-                                .access_flags = REMOTE,
-                                .path_mtu = ROCE_MTU_1024,
-                                .timeout = 14,
-                                .retry_cnt = 7,
-                                .rnr_retry = 7,
-                                .min_rnr_timer = 12,
-                                .max_rd_atomic = 1,
-                                .max_dest_rd_atomic = 1,
-                                .dest_qpn = peer,
-                                .av = {.dgid = roce_dev_gid_get(m->dev, 0)->addr, .hop_limit = 64}};
+    struct nornic_qp_attr attr = {.port = 1,
+                                  .access_flags = REMOTE,
+                                  .path_mtu = NORNIC_MTU_1024,
+                                  .timeout = 14,
+                                  .retry_cnt = 7,
+                                  .rnr_retry = 7,
+                                  .min_rnr_timer = 12,
+                                  .max_rd_atomic = 1,
+                                  .max_dest_rd_atomic = 1,
+                                  .dest_qpn = peer,
+                                  .av = {.dgid = roce_dev_gid_get(m->dev, 0)->addr, .hop_limit = 64}};
     static const struct {
-        enum roce_qp_state state;
+        enum nornic_qp_state state;
         uint32_t mask;
     } steps[] = {
-        {ROCE_QPS_INIT, ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS},
-        {ROCE_QPS_RTR, ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN |
-                           ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER},
-        {ROCE_QPS_RTS,
-         ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_SQ_PSN | ROCE_QP_MAX_QP_RD_ATOMIC},
+        {NORNIC_QPS_INIT, NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS},
+        {NORNIC_QPS_RTR, NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN |
+                             NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER},
+        {NORNIC_QPS_RTS, NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY | NORNIC_QP_SQ_PSN |
+                             NORNIC_QP_MAX_QP_RD_ATOMIC},
     };
     for (int i = 0; i < 3; i++) {
         attr.state = steps[i].state;
-        cr_assert_eq(roce_qp_modify(qp, &attr, steps[i].mask | ROCE_QP_STATE, m->now_ns), 0);
+        cr_assert_eq(roce_qp_modify(qp, &attr, steps[i].mask | NORNIC_QP_STATE, m->now_ns), 0);
     }
 }
 
@@ -76,11 +76,12 @@ struct many *many_new(uint32_t count)
                                      .event = on_event,
                                      .ctx = m};
     cr_assert_eq(roce_dev_create(&config, &m->dev), 0);
-    struct roce_gid gid = {.addr = net_addr_from_v4((const uint8_t[]){10, 0, 0, 1}),
-                           .mac = {{2, 0, 0, 0, 0, 1}}};
+    struct nornic_gid gid = {.addr = nornic_addr_from_v4((const uint8_t[]){10, 0, 0, 1}),
+                             .mac = {{2, 0, 0, 0, 0, 1}}};
     cr_assert_eq(roce_dev_gid_add(m->dev, &gid), 0);
     cr_assert_eq(rdma_pd_create(roce_dev_domain(m->dev), &m->pd), 0);
-    cr_assert_eq(rdma_mr_reg(m->pd, m->mem, count * MANY_BYTES, RDMA_ACCESS_LOCAL_WRITE | REMOTE, &m->mr), 0);
+    cr_assert_eq(rdma_mr_reg(m->pd, m->mem, count * MANY_BYTES, NORNIC_ACCESS_LOCAL_WRITE | REMOTE, &m->mr),
+                 0);
     cr_assert_eq(rdma_cq_create(&m->alloc.mem, &(struct rdma_cq_config){.capacity = 2 * count}, &m->cq), 0);
     for (uint32_t i = 0; i < count; i++)
         m->qps[i] = make_qp(m);
@@ -116,33 +117,37 @@ void many_run(struct many *m)
     }
 }
 
-static struct rdma_sge piece(const struct many *m, uint32_t i)
+static struct nornic_sge piece(const struct many *m, uint32_t i)
 {
-    return (struct rdma_sge){(uintptr_t)m->mem + (size_t)i * MANY_BYTES, MANY_BYTES, m->mr->lkey};
+    return (struct nornic_sge){(uintptr_t)m->mem + (size_t)i * MANY_BYTES, MANY_BYTES, m->mr->lkey};
 }
 
 int many_post_recv(struct many *m, uint32_t i)
 {
-    struct rdma_sge sge = piece(m, i);
-    return roce_post_recv(m->qps[i], &(struct rdma_recv_wr){.wr_id = i, .sg_list = &sge, .num_sge = 1}, NULL);
+    struct nornic_sge sge = piece(m, i);
+    return roce_post_recv(m->qps[i], &(struct nornic_recv_wr){.wr_id = i, .sg_list = &sge, .num_sge = 1},
+                          NULL);
 }
 
 int many_post_send(struct many *m, uint32_t i)
 {
-    struct rdma_sge sge = piece(m, i);
-    struct rdma_send_wr wr = {
-        .wr_id = i, .sg_list = &sge, .num_sge = 1, .opcode = RDMA_WR_SEND, .send_flags = RDMA_SEND_SIGNALED};
+    struct nornic_sge sge = piece(m, i);
+    struct nornic_send_wr wr = {.wr_id = i,
+                                .sg_list = &sge,
+                                .num_sge = 1,
+                                .opcode = NORNIC_WR_SEND,
+                                .send_flags = NORNIC_SEND_SIGNALED};
     return roce_post_send(m->qps[i], &wr, NULL);
 }
 
 uint32_t many_poll(struct many *m)
 {
-    struct rdma_wc wcs[64];
+    struct nornic_wc wcs[64];
     uint32_t total = 0;
     int n;
     while ((n = rdma_cq_poll(m->cq, wcs, 64)) > 0) {
         for (int i = 0; i < n; i++)
-            cr_assert_eq(wcs[i].status, RDMA_WC_SUCCESS, "%s", rdma_wc_status_name(wcs[i].status));
+            cr_assert_eq(wcs[i].status, NORNIC_WC_SUCCESS, "%s", nornic_wc_status_name(wcs[i].status));
         total += (uint32_t)n;
     }
     cr_assert_eq(n, 0);

@@ -21,7 +21,7 @@ struct many {
     struct roce_qp **qps;
     uint32_t count;
     uint8_t *mem;
-    uint32_t events[ROCE_EVENT_COUNT];
+    uint32_t events[NORNIC_EVENT_COUNT];
 };
 
 /* `count` QPs in RTS, an even number. Ends the test when anything fails. */

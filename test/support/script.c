@@ -5,19 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALL_REMOTE   (RDMA_ACCESS_REMOTE_READ | RDMA_ACCESS_REMOTE_WRITE | RDMA_ACCESS_REMOTE_ATOMIC)
+#define ALL_REMOTE   (NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC)
 #define BURST        16u
 #define BUFFER_BYTES (ROCE_PMTU_MAX_BYTES + 256u)
 #define MAX_EXPIRIES 100000u
 
-static const struct net_mac dev_mac = {{2, 0, 0, 0, 0, 1}};
-static const struct net_mac peer_mac = {{2, 0, 0, 0, 0, 2}};
+static const struct nornic_mac dev_mac = {{2, 0, 0, 0, 0, 1}};
+static const struct nornic_mac peer_mac = {{2, 0, 0, 0, 0, 2}};
 
-static struct net_addr address(bool ipv6, uint8_t last)
+static struct nornic_addr address(bool ipv6, uint8_t last)
 {
     if (!ipv6)
-        return net_addr_from_v4((const uint8_t[]){10, 0, 0, last});
-    return (struct net_addr){{0x20, 0x01, 0x0d, 0xb8, [15] = last}};
+        return nornic_addr_from_v4((const uint8_t[]){10, 0, 0, last});
+    return (struct nornic_addr){{0x20, 0x01, 0x0d, 0xb8, [15] = last}};
 }
 
 struct script_config script_defaults(void)
@@ -25,7 +25,7 @@ struct script_config script_defaults(void)
     return (struct script_config){
         .attr = {.access_flags = ALL_REMOTE,
                  .port = 1,
-                 .path_mtu = ROCE_MTU_1024,
+                 .path_mtu = NORNIC_MTU_1024,
                  .timeout = 14,
                  .retry_cnt = 7,
                  .rnr_retry = 7,
@@ -38,10 +38,10 @@ struct script_config script_defaults(void)
                  .av = {.hop_limit = 64, .dst_mac = peer_mac}},
         .caps = {.max_send_wr = 256,
                  .max_recv_wr = 256,
-                 .max_send_sge = ROCE_MAX_SGE,
-                 .max_recv_sge = ROCE_MAX_SGE,
+                 .max_send_sge = NORNIC_MAX_SGE,
+                 .max_recv_sge = NORNIC_MAX_SGE,
                  .max_inline_bytes = 256},
-        .state = ROCE_QPS_RTS,
+        .state = NORNIC_QPS_RTS,
         .send_cq_capacity = 512,
         .recv_cq_capacity = 512,
     };
@@ -67,15 +67,15 @@ static void make_device(struct script *s)
                                      .event = on_event,
                                      .ctx = s};
     cr_assert_eq(roce_dev_create(&config, &s->dev), 0);
-    struct roce_gid own = {.addr = address(s->config.ipv6, 1),
-                           .type = s->config.roce_v1 ? ROCE_GID_V1 : ROCE_GID_V2,
-                           .mac = dev_mac,
-                           .vlan_id = s->config.vlan_id};
+    struct nornic_gid own = {.addr = address(s->config.ipv6, 1),
+                             .type = s->config.roce_v1 ? NORNIC_GID_V1 : NORNIC_GID_V2,
+                             .mac = dev_mac,
+                             .vlan_id = s->config.vlan_id};
     cr_assert_eq(roce_dev_gid_add(s->dev, &own), 0);
-    expect_event(s, ROCE_EVENT_GID_CHANGE);
+    expect_event(s, NORNIC_EVENT_GID_CHANGE);
     cr_assert_eq(rdma_pd_create(roce_dev_domain(s->dev), &s->pd), 0);
     cr_assert_eq(rdma_mr_reg(s->pd, s->mem, SCRIPT_MEM_BYTES,
-                             RDMA_ACCESS_LOCAL_WRITE | ALL_REMOTE | RDMA_ACCESS_MW_BIND, &s->mr),
+                             NORNIC_ACCESS_LOCAL_WRITE | ALL_REMOTE | NORNIC_ACCESS_MW_BIND, &s->mr),
                  0);
     struct rdma_cq_config cq = {.capacity = s->config.send_cq_capacity};
     cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &cq, &s->send_cq), 0);
@@ -84,24 +84,24 @@ static void make_device(struct script *s)
 }
 
 /* What the QP of a script can be; suites of other services make their own beside one of RC. */
-static enum roce_qp_type type_of(const struct script *s)
+static enum nornic_qp_type type_of(const struct script *s)
 {
-    enum roce_qp_type type = s->config.type;
-    bool known = type == ROCE_QPT_UC || type == ROCE_QPT_XRC_INI || type == ROCE_QPT_XRC_TGT;
-    return known ? type : ROCE_QPT_RC;
+    enum nornic_qp_type type = s->config.type;
+    bool known = type == NORNIC_QPT_UC || type == NORNIC_QPT_XRC_INI || type == NORNIC_QPT_XRC_TGT;
+    return known ? type : NORNIC_QPT_RC;
 }
 
-static enum roce_service service_of(enum roce_qp_type type)
+static enum roce_service service_of(enum nornic_qp_type type)
 {
-    if (type == ROCE_QPT_UC)
+    if (type == NORNIC_QPT_UC)
         return ROCE_SERVICE_UC;
-    return type == ROCE_QPT_XRC_INI || type == ROCE_QPT_XRC_TGT ? ROCE_SERVICE_XRC : ROCE_SERVICE_RC;
+    return type == NORNIC_QPT_XRC_INI || type == NORNIC_QPT_XRC_TGT ? ROCE_SERVICE_XRC : ROCE_SERVICE_RC;
 }
 
 /* Its PD is the one whose keys the peer uses. */
 static void make_xrc_srq(struct script *s)
 {
-    struct rdma_srq_config config = {.max_wr = 256, .max_sge = ROCE_MAX_SGE, .cq = s->recv_cq};
+    struct rdma_srq_config config = {.max_wr = 256, .max_sge = NORNIC_MAX_SGE, .cq = s->recv_cq};
     cr_assert_eq(rdma_xrcd_create(roce_dev_domain(s->dev), &s->xrcd), 0);
     config.xrcd = s->xrcd;
     cr_assert_eq(rdma_srq_create(s->pd, &config, &s->srq), 0);
@@ -109,14 +109,14 @@ static void make_xrc_srq(struct script *s)
 
 static void make_srq(struct script *s)
 {
-    struct rdma_srq_config config = {.max_wr = s->config.srq_wr, .max_sge = ROCE_MAX_SGE};
+    struct rdma_srq_config config = {.max_wr = s->config.srq_wr, .max_sge = NORNIC_MAX_SGE};
     s->service = service_of(type_of(s));
-    if (s->config.type == ROCE_QPT_XRC_TGT)
+    if (s->config.type == NORNIC_QPT_XRC_TGT)
         return make_xrc_srq(s);
     if (!config.max_wr)
         return;
     cr_assert_eq(rdma_pd_create(roce_dev_domain(s->dev), &s->srq_pd), 0);
-    cr_assert_eq(rdma_mr_reg(s->srq_pd, s->mem, SCRIPT_MEM_BYTES, RDMA_ACCESS_LOCAL_WRITE, &s->srq_mr), 0);
+    cr_assert_eq(rdma_mr_reg(s->srq_pd, s->mem, SCRIPT_MEM_BYTES, NORNIC_ACCESS_LOCAL_WRITE, &s->srq_mr), 0);
     cr_assert_eq(rdma_srq_create(s->srq_pd, &config, &s->srq), 0);
 }
 
@@ -133,28 +133,28 @@ static void free_srq(struct script *s)
     cr_assert_eq(rdma_pd_destroy(s->srq_pd), 0);
 }
 
-static int modify(struct script *s, struct roce_qp *qp, enum roce_qp_state state, uint32_t mask)
+static int modify(struct script *s, struct roce_qp *qp, enum nornic_qp_state state, uint32_t mask)
 {
-    struct roce_qp_attr attr = s->config.attr;
+    struct nornic_qp_attr attr = s->config.attr;
     attr.state = state;
-    return roce_qp_modify(qp, &attr, mask | ROCE_QP_STATE, s->now_ns);
+    return roce_qp_modify(qp, &attr, mask | NORNIC_QP_STATE, s->now_ns);
 }
 
 /* ROCE-QP-20..23: what all need, what who answers needs besides, and who asks. */
 static void connect_qp(struct script *s, struct roce_qp *qp)
 {
-    enum roce_qp_type type = type_of(s);
-    bool asks = type == ROCE_QPT_RC || type == ROCE_QPT_XRC_INI;
-    bool answers = type == ROCE_QPT_RC || type == ROCE_QPT_XRC_TGT;
+    enum nornic_qp_type type = type_of(s);
+    bool asks = type == NORNIC_QPT_RC || type == NORNIC_QPT_XRC_INI;
+    bool answers = type == NORNIC_QPT_RC || type == NORNIC_QPT_XRC_TGT;
     const struct {
-        enum roce_qp_state state;
+        enum nornic_qp_state state;
         uint32_t mask, answers_mask, asks_mask;
     } steps[] = {
-        {ROCE_QPS_INIT, ROCE_QP_PKEY_INDEX | ROCE_QP_PORT | ROCE_QP_ACCESS_FLAGS, 0, 0},
-        {ROCE_QPS_RTR, ROCE_QP_AV | ROCE_QP_PATH_MTU | ROCE_QP_DEST_QPN | ROCE_QP_RQ_PSN,
-         ROCE_QP_MAX_DEST_RD_ATOMIC | ROCE_QP_MIN_RNR_TIMER, 0},
-        {ROCE_QPS_RTS, ROCE_QP_SQ_PSN, ROCE_QP_TIMEOUT,
-         ROCE_QP_TIMEOUT | ROCE_QP_RETRY_CNT | ROCE_QP_RNR_RETRY | ROCE_QP_MAX_QP_RD_ATOMIC},
+        {NORNIC_QPS_INIT, NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS, 0, 0},
+        {NORNIC_QPS_RTR, NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN,
+         NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER, 0},
+        {NORNIC_QPS_RTS, NORNIC_QP_SQ_PSN, NORNIC_QP_TIMEOUT,
+         NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY | NORNIC_QP_MAX_QP_RD_ATOMIC},
     };
     for (int i = 0; i < 3 && steps[i].state <= s->config.state; i++) {
         uint32_t mask = steps[i].mask | (answers ? steps[i].answers_mask : 0);
@@ -166,7 +166,7 @@ static void connect_qp(struct script *s, struct roce_qp *qp)
 struct roce_qp *script_more_qp(struct script *s)
 {
     struct roce_qp *qp = NULL;
-    bool target = s->config.type == ROCE_QPT_XRC_TGT, initiator = s->config.type == ROCE_QPT_XRC_INI;
+    bool target = s->config.type == NORNIC_QPT_XRC_TGT, initiator = s->config.type == NORNIC_QPT_XRC_INI;
     struct roce_qp_config config = {.type = type_of(s),
                                     .pd = target ? NULL : s->pd,
                                     .send_cq = target ? NULL : s->send_cq,
@@ -223,14 +223,14 @@ void script_free(struct script *s)
     free(s);
 }
 
-int script_modify(struct script *s, enum roce_qp_state state, uint32_t mask)
+int script_modify(struct script *s, enum nornic_qp_state state, uint32_t mask)
 {
     return modify(s, s->qp, state, mask);
 }
 
 void script_restart(struct script *s)
 {
-    cr_assert_eq(modify(s, s->qp, ROCE_QPS_RESET, 0), 0);
+    cr_assert_eq(modify(s, s->qp, NORNIC_QPS_RESET, 0), 0);
     connect_qp(s, s->qp);
 }
 
@@ -263,8 +263,8 @@ static void keep_frame(struct script *s, const struct net_frame *frame)
     cr_assert_eq(f->pkt.bth.dest_qpn, SCRIPT_PEER_QPN);
     if (s->config.path_migration) /* the tests of that look at the addresses themselves */
         return;
-    cr_assert(net_addr_equal(&f->pkt.src, &s->from_peer.dst));
-    cr_assert(net_addr_equal(&f->pkt.dst, &s->config.attr.av.dgid));
+    cr_assert(nornic_addr_equal(&f->pkt.src, &s->from_peer.dst));
+    cr_assert(nornic_addr_equal(&f->pkt.dst, &s->config.attr.av.dgid));
 }
 
 void script_pump(struct script *s)
@@ -328,33 +328,33 @@ void script_forget(struct script *s)
 void script_recv(struct script *s, uint64_t wr_id, uint64_t mem_offset, uint32_t len_bytes)
 {
     const struct rdma_mr *mr = s->srq_mr ? s->srq_mr : s->mr;
-    struct rdma_sge sge = {(uintptr_t)s->mem + mem_offset, len_bytes, mr->lkey};
-    struct rdma_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
+    struct nornic_sge sge = {(uintptr_t)s->mem + mem_offset, len_bytes, mr->lkey};
+    struct nornic_recv_wr wr = {.wr_id = wr_id, .sg_list = &sge, .num_sge = 1};
     if (s->srq)
         cr_assert_eq(rdma_srq_post(s->srq, &wr, NULL), 0);
     else
         cr_assert_eq(roce_post_recv(s->qp, &wr, NULL), 0);
 }
 
-struct rdma_send_wr script_wr(struct script *s, uint64_t wr_id, enum rdma_wr_opcode opcode,
-                              struct rdma_sge *sge, uint64_t mem_offset, uint32_t len_bytes)
+struct nornic_send_wr script_wr(struct script *s, uint64_t wr_id, enum nornic_wr_opcode opcode,
+                                struct nornic_sge *sge, uint64_t mem_offset, uint32_t len_bytes)
 {
-    *sge = (struct rdma_sge){(uintptr_t)s->mem + mem_offset, len_bytes, s->mr->lkey};
-    return (struct rdma_send_wr){.wr_id = wr_id,
-                                 .sg_list = sge,
-                                 .num_sge = len_bytes != 0,
-                                 .opcode = opcode,
-                                 .send_flags = RDMA_SEND_SIGNALED,
-                                 .remote_srqn = SCRIPT_PEER_SRQN,
-                                 .remote_addr = SCRIPT_PEER_VA,
-                                 .rkey = SCRIPT_PEER_RKEY};
+    *sge = (struct nornic_sge){(uintptr_t)s->mem + mem_offset, len_bytes, s->mr->lkey};
+    return (struct nornic_send_wr){.wr_id = wr_id,
+                                   .sg_list = sge,
+                                   .num_sge = len_bytes != 0,
+                                   .opcode = opcode,
+                                   .send_flags = NORNIC_SEND_SIGNALED,
+                                   .remote_srqn = SCRIPT_PEER_SRQN,
+                                   .remote_addr = SCRIPT_PEER_VA,
+                                   .rkey = SCRIPT_PEER_RKEY};
 }
 
-void script_post(struct script *s, uint64_t wr_id, enum rdma_wr_opcode opcode, uint64_t mem_offset,
+void script_post(struct script *s, uint64_t wr_id, enum nornic_wr_opcode opcode, uint64_t mem_offset,
                  uint32_t len_bytes)
 {
-    struct rdma_sge sge;
-    struct rdma_send_wr wr = script_wr(s, wr_id, opcode, &sge, mem_offset, len_bytes);
+    struct nornic_sge sge;
+    struct nornic_send_wr wr = script_wr(s, wr_id, opcode, &sge, mem_offset, len_bytes);
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
     script_pump(s);
 }

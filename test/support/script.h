@@ -24,10 +24,10 @@
 #define SCRIPT_S         UINT64_C(1000000000)
 
 struct script_config {
-    enum roce_qp_type type;   /* 0: RC */
-    struct roce_qp_attr attr; /* what the QP gets on its way */
-    struct roce_qp_caps caps;
-    enum roce_qp_state state; /* how far: INIT, RTR or RTS */
+    enum nornic_qp_type type;   /* 0: RC */
+    struct nornic_qp_attr attr; /* what the QP gets on its way */
+    struct nornic_qp_caps caps;
+    enum nornic_qp_state state; /* how far: INIT, RTR or RTS */
     uint32_t send_cq_capacity, recv_cq_capacity;
     uint32_t window_pkts;
     bool masked_atomics;
@@ -87,7 +87,7 @@ void script_free(struct script *s);
 struct roce_qp *script_more_qp(struct script *s);
 
 /* Modifies the QP; 0 or -errno. */
-int script_modify(struct script *s, enum roce_qp_state state, uint32_t mask);
+int script_modify(struct script *s, enum nornic_qp_state state, uint32_t mask);
 /* Takes the QP through RESET to where it was, with the attributes that it had at first. */
 void script_restart(struct script *s);
 
@@ -166,13 +166,13 @@ void script_forget(struct script *s); /* what was not read yet */
 void script_recv(struct script *s, uint64_t wr_id, uint64_t mem_offset, uint32_t len_bytes);
 /* A signalled work request of one SGE (none when `len_bytes` is 0) of s->mem; its remote address is
  * 0x10000, its R_Key 0x5678. */
-struct rdma_send_wr script_wr(struct script *s, uint64_t wr_id, enum rdma_wr_opcode opcode,
-                              struct rdma_sge *sge, uint64_t mem_offset, uint32_t len_bytes);
+struct nornic_send_wr script_wr(struct script *s, uint64_t wr_id, enum nornic_wr_opcode opcode,
+                                struct nornic_sge *sge, uint64_t mem_offset, uint32_t len_bytes);
 #define SCRIPT_PEER_VA   UINT64_C(0x10000)
 #define SCRIPT_PEER_RKEY 0x5678u
 #define SCRIPT_PEER_SRQN 0x9abcu
 /* Posts it and collects what leaves. */
-void script_post(struct script *s, uint64_t wr_id, enum rdma_wr_opcode opcode, uint64_t mem_offset,
+void script_post(struct script *s, uint64_t wr_id, enum nornic_wr_opcode opcode, uint64_t mem_offset,
                  uint32_t len_bytes);
 
 /* --- expectations; they end the test, naming the line --- */
@@ -194,11 +194,11 @@ const struct roce_pkt *script_expect_ack(struct script *s, uint32_t psn, uint32_
 const struct roce_pkt *script_expect_nak(struct script *s, uint32_t psn, uint8_t syndrome, uint32_t msn,
                                          int line);
 const struct roce_pkt *script_expect_op(struct script *s, enum roce_op op, uint32_t psn, int line);
-struct rdma_wc script_expect_wc(struct rdma_cq *cq, uint64_t wr_id, enum rdma_wc_status status, int line);
+struct nornic_wc script_expect_wc(struct rdma_cq *cq, uint64_t wr_id, enum nornic_wc_status status, int line);
 void script_expect_no_wc(struct rdma_cq *cq, int line);
-void script_expect_event(struct script *s, enum roce_event_type type, int line);
+void script_expect_event(struct script *s, enum nornic_event_type type, int line);
 void script_expect_no_event(struct script *s, int line);
-void script_expect_state(const struct script *s, enum roce_qp_state state, int line);
+void script_expect_state(const struct script *s, enum nornic_qp_state state, int line);
 /* How many frames had this verdict since the device was made. */
 void script_expect_verdict(const struct script *s, enum roce_rx_verdict verdict, uint64_t n, int line);
 

@@ -47,36 +47,37 @@ const struct roce_pkt *script_expect_nak(struct script *s, uint32_t psn, uint8_t
     return pkt;
 }
 
-struct rdma_wc script_expect_wc(struct rdma_cq *cq, uint64_t wr_id, enum rdma_wc_status status, int line)
+struct nornic_wc script_expect_wc(struct rdma_cq *cq, uint64_t wr_id, enum nornic_wc_status status, int line)
 {
-    struct rdma_wc wc = {0};
+    struct nornic_wc wc = {0};
     int got = rdma_cq_poll(cq, &wc, 1);
-    cr_assert_eq(got, 1, "line %d: %s of WR %d expected, poll returned %d", line, rdma_wc_status_name(status),
-                 (int)wr_id, got);
+    cr_assert_eq(got, 1, "line %d: %s of WR %d expected, poll returned %d", line,
+                 nornic_wc_status_name(status), (int)wr_id, got);
     cr_assert(wc.wr_id == wr_id && wc.status == status, "line %d: %s of WR %d expected, got %s of WR %d",
-              line, rdma_wc_status_name(status), (int)wr_id, rdma_wc_status_name(wc.status), (int)wc.wr_id);
+              line, nornic_wc_status_name(status), (int)wr_id, nornic_wc_status_name(wc.status),
+              (int)wc.wr_id);
     return wc;
 }
 
 void script_expect_no_wc(struct rdma_cq *cq, int line)
 {
-    struct rdma_wc wc;
+    struct nornic_wc wc;
     int got = rdma_cq_poll(cq, &wc, 1);
     if (got > 0)
         cr_assert_fail("line %d: no completion expected, got %s of WR %d", line,
-                       rdma_wc_status_name(wc.status), (int)wc.wr_id);
+                       nornic_wc_status_name(wc.status), (int)wc.wr_id);
     cr_assert_eq(got, 0, "line %d: poll returned %d", line, got);
 }
 
-void script_expect_event(struct script *s, enum roce_event_type type, int line)
+void script_expect_event(struct script *s, enum nornic_event_type type, int line)
 {
     cr_assert_lt(s->event_read, s->event_count, "line %d: event %d expected", line, type);
     const struct roce_event *e = &s->events[s->event_read++];
     cr_assert_eq(e->type, type, "line %d: event %d expected, got %d", line, type, e->type);
-    bool of_srq = type == ROCE_EVENT_SRQ_ERR || type == ROCE_EVENT_SRQ_LIMIT_REACHED;
-    bool of_qp = type != ROCE_EVENT_CQ_ERR && type != ROCE_EVENT_GID_CHANGE &&
-                 type != ROCE_EVENT_PKEY_CHANGE && type != ROCE_EVENT_PORT_ACTIVE &&
-                 type != ROCE_EVENT_PORT_ERR && !of_srq;
+    bool of_srq = type == NORNIC_EVENT_SRQ_ERR || type == NORNIC_EVENT_SRQ_LIMIT_REACHED;
+    bool of_qp = type != NORNIC_EVENT_CQ_ERR && type != NORNIC_EVENT_GID_CHANGE &&
+                 type != NORNIC_EVENT_PKEY_CHANGE && type != NORNIC_EVENT_PORT_ACTIVE &&
+                 type != NORNIC_EVENT_PORT_ERR && !of_srq;
     cr_assert_eq(e->srq, of_srq ? s->srq : NULL, "line %d: the event names another SRQ", line);
     cr_assert_eq(e->qp, of_qp ? s->qp : NULL, "line %d: the event names another QP", line);
 }
@@ -87,10 +88,10 @@ void script_expect_no_event(struct script *s, int line)
         cr_assert_fail("line %d: no event expected, got %d", line, s->events[s->event_read].type);
 }
 
-void script_expect_state(const struct script *s, enum roce_qp_state state, int line)
+void script_expect_state(const struct script *s, enum nornic_qp_state state, int line)
 {
     cr_assert_eq(roce_qp_state(s->qp), state, "line %d: state %s expected, it is %s", line,
-                 roce_qp_state_name(state), roce_qp_state_name(roce_qp_state(s->qp)));
+                 nornic_qp_state_name(state), nornic_qp_state_name(roce_qp_state(s->qp)));
 }
 
 void script_expect_verdict(const struct script *s, enum roce_rx_verdict verdict, uint64_t n, int line)

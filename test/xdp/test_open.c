@@ -34,7 +34,7 @@ static void teardown(void)
 
 TestSuite(xdp_open, .init = setup, .fini = teardown, .timeout = 30);
 
-static int open_nn0(struct xdp_config config, struct net_port **port, struct net_error *why)
+static int open_nn0(struct xdp_config config, struct net_port **port, struct nornic_error *why)
 {
     *port = NULL;
     why->text[0] = '\0';
@@ -65,7 +65,7 @@ static int load_pass_all(const char *name)
 Test(xdp_open, auto_is_native_on_veth_and_close_detaches)
 {
     struct net_port *port;
-    struct net_error why;
+    struct nornic_error why;
     cr_assert_eq(open_nn0((struct xdp_config){0}, &port, &why), 0, "%s", why.text);
     cr_expect_str_eq(port->name, "xdp:nn0");
     cr_expect_eq(strncmp(port->mode, "native, need-wakeup, copy", 25), 0, "%s", port->mode);
@@ -79,7 +79,7 @@ Test(xdp_open, auto_is_native_on_veth_and_close_detaches)
 Test(xdp_open, loopback_falls_back_to_generic)
 {
     struct net_port *port;
-    struct net_error why;
+    struct nornic_error why;
     cr_assert_eq(netns_run(&veth, 0, "ip link set lo mtu 1500"), 0);
     cr_assert_eq(open_nn0((struct xdp_config){.ifname = "lo"}, &port, &why), 0, "%s", why.text);
     cr_expect_eq(strncmp(port->mode, "generic, ", 9), 0, "%s", port->mode);
@@ -92,7 +92,7 @@ Test(xdp_open, loopback_falls_back_to_generic)
 Test(xdp_open, wrong_interface_queue_and_ring_are_named)
 {
     struct net_port *port;
-    struct net_error why;
+    struct nornic_error why;
     cr_expect_eq(open_nn0((struct xdp_config){.ifname = "nowhere0"}, &port, &why), -ENODEV);
     cr_expect(strstr(why.text, "nowhere0"), "%s", why.text);
     cr_expect_eq(open_nn0((struct xdp_config){.queue = 7}, &port, &why), -EINVAL);
@@ -109,7 +109,7 @@ Test(xdp_open, wrong_interface_queue_and_ring_are_named)
 Test(xdp_open, second_user_of_an_interface_is_refused)
 {
     struct net_port *port, *second;
-    struct net_error why;
+    struct nornic_error why;
     cr_assert_eq(open_nn0((struct xdp_config){0}, &port, &why), 0, "%s", why.text);
     uint32_t id = attached_id();
     cr_expect_eq(open_nn0((struct xdp_config){0}, &second, &why), -EBUSY);
@@ -123,7 +123,7 @@ Test(xdp_open, second_user_of_an_interface_is_refused)
 Test(xdp_open, foreign_program_is_named_and_left_alone)
 {
     struct net_port *port;
-    struct net_error why;
+    struct nornic_error why;
     int fd = load_pass_all("someone_else");
     for (int generic = 0; generic < 2; generic++) {
         uint32_t flags = generic ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
@@ -140,7 +140,7 @@ Test(xdp_open, foreign_program_is_named_and_left_alone)
 Test(xdp_open, program_of_ours_without_an_owner_is_replaced)
 {
     struct net_port *port;
-    struct net_error why;
+    struct nornic_error why;
     int fd = load_pass_all(XDP_STEER_PROGRAM);
     cr_assert_eq(bpf_xdp_attach((int)if_nametoindex("nn0"), fd, XDP_FLAGS_DRV_MODE, NULL), 0);
     close(fd);
@@ -160,7 +160,7 @@ static pid_t start_holder(void)
     cr_assert_geq(pid, 0);
     if (pid == 0) {
         struct net_port *port;
-        struct net_error why;
+        struct nornic_error why;
         if (open_nn0((struct xdp_config){0}, &port, &why) < 0 || write(ready[1], "+", 1) != 1)
             _exit(1);
         for (;;)
@@ -176,7 +176,7 @@ static pid_t start_holder(void)
 Test(xdp_open, killed_holder_leaves_nothing_attached)
 {
     struct net_port *port;
-    struct net_error why;
+    struct nornic_error why;
     pid_t pid = start_holder();
     cr_expect_neq(attached_id(), 0);
     cr_expect_eq(open_nn0((struct xdp_config){0}, &port, &why), -EBUSY);
@@ -194,7 +194,7 @@ Test(xdp_open, without_capabilities_the_sentence_names_them)
         struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
         struct __user_cap_data_struct none[2] = {{0}};
         struct net_port *port;
-        struct net_error why;
+        struct nornic_error why;
         if (syscall(SYS_capset, &head, none) != 0)
             _exit(2);
         int result = open_nn0((struct xdp_config){0}, &port, &why);
@@ -208,7 +208,7 @@ Test(xdp_open, without_capabilities_the_sentence_names_them)
 Test(xdp_open, mtu_beyond_one_buffer_is_explained_where_the_kernel_has_no_multi_buffer)
 {
     struct net_interface interface;
-    struct net_error why;
+    struct nornic_error why;
     interface = (struct net_interface){.name = "eth0", .mtu_bytes = 9000};
     cr_expect_eq(xdp_mtu_too_large(&interface, &why), -ERANGE);
     cr_expect_str_eq(why.text,
@@ -220,7 +220,7 @@ Test(xdp_open, single_buffer_program_refuses_a_jumbo_peer)
 {
     struct xdp_steer steer;
     struct net_interface interface;
-    struct net_error why;
+    struct nornic_error why;
     cr_assert_eq(netns_run(&veth, 1, "ip link set nn1 mtu 9000"), 0);
     cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 mtu 9000"), 0);
     cr_assert_eq(net_interface_get("nn0", &interface, &why), 0);

@@ -27,7 +27,7 @@ enum port_kind { NATIVE, GENERIC, PACKET };
 static struct net_port *open_port(enum port_kind kind, int side)
 {
     struct net_port *port = NULL;
-    struct net_error why = {""};
+    struct nornic_error why = {""};
     netns_enter(&veth, side);
     int result;
     if (kind == PACKET) {

@@ -29,7 +29,7 @@ static void open_pair(enum xdp_mode mode, uint32_t mtu_bytes)
     cr_assert(netns_veth_create(&veth, mtu_bytes));
     for (int side = 0; side < 2; side++) {
         struct xdp_config config = {.ifname = NETNS_VETH_IFNAME(side), .mode = mode};
-        struct net_error why;
+        struct nornic_error why;
         netns_enter(&veth, side);
         cr_assert_eq(xdp_port_open(&config, &ports[side], &why), 0, "%s", why.text);
     }
@@ -112,7 +112,7 @@ Test(xdp_steer, roce_v1_is_taken_where_it_was_asked_for)
     cr_assert(netns_veth_create(&veth, 1500));
     for (int side = 0; side < 2; side++) {
         struct xdp_config config = {.ifname = NETNS_VETH_IFNAME(side), .roce_v1 = true};
-        struct net_error why;
+        struct nornic_error why;
         netns_enter(&veth, side);
         cr_assert_eq(xdp_port_open(&config, &ports[side], &why), 0, "%s", why.text);
     }
@@ -135,7 +135,7 @@ Test(xdp_steer, without_a_socket_roce_goes_to_the_kernel)
 {
     struct xdp_steer steer;
     struct net_interface interface;
-    struct net_error why;
+    struct nornic_error why;
     cr_assert(netns_veth_create(&veth, 1500));
     netns_enter(&veth, 1);
     cr_assert_eq(net_interface_get("nn1", &interface, &why), 0);
@@ -204,7 +204,7 @@ Test(xdp_steer, single_buffer_socket_takes_only_what_fits_one_page)
 {
     struct xdp_socket socket;
     struct net_interface interface;
-    struct net_error why;
+    struct nornic_error why;
     struct xdp_config config = {.ifname = "nn0", .ring_frames = 256};
     cr_assert(netns_veth_create(&veth, 3498));
     netns_enter(&veth, 0);

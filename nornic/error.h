@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Why something failed, as one plain sentence that names the value and the remedy. */
+#ifndef NORNIC_ERROR_H
+#define NORNIC_ERROR_H
+
+struct nornic_error {
+    char text[320];
+};
+
+#endif
