@@ -29,7 +29,7 @@ TIDY_CFLAGS := -std=gnu17 $(CPPFLAGS)
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(SANFLAGS)
 LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal
 
-ROOMS   := net xdp rdma roce roce/cm smcr smcr/sock explain host
+ROOMS   := net xdp rdma roce roce/cm smcr sock explain host
 LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c))
@@ -40,7 +40,7 @@ PUBLIC_HEADERS := $(wildcard nornic/*.h) \
                   $(addprefix host/,channel.h cm.h events.h host.h) \
                   $(addprefix roce/,cc_config.h counters.h icrc.h opcode.h packet.h psn.h query.h) \
                   $(addprefix roce/,roce.h trace.h wire.h) $(addprefix roce/cm/,cm.h mad.h) \
-                  $(addprefix smcr/,clc_wire.h smcr.h stat.h trace.h) smcr/sock/sock.h
+                  $(addprefix smcr/,clc_wire.h smcr.h stat.h trace.h) sock/sock.h
 
 .PHONY: all help
 all: $(BUILD)/libnornic.a $(if $(CLI_OBJ),$(BUILD)/nornic) ## build build/nornic and build/libnornic.a
@@ -79,9 +79,9 @@ $(BUILD)/%.bpf.o: %.bpf.c | $(BUILD)/.deps
 	    -fdebug-compilation-dir=. -MMD -MP -c -o $@ $<
 
 # A program travels inside the library: an .incbin, found by the assembler in the build directory.
-$(BUILD)/xdp/steer_object.o $(BUILD)/smcr/sock/rendezvous_object.o: ALL_CFLAGS += -Wa,-I$(BUILD)
+$(BUILD)/xdp/steer_object.o $(BUILD)/sock/rendezvous_object.o: ALL_CFLAGS += -Wa,-I$(BUILD)
 $(BUILD)/xdp/steer_object.o: $(BUILD)/xdp/steer.bpf.o
-$(BUILD)/smcr/sock/rendezvous_object.o: $(BUILD)/smcr/sock/rendezvous.bpf.o
+$(BUILD)/sock/rendezvous_object.o: $(BUILD)/sock/rendezvous.bpf.o
 
 # so does the page of `nornic explain --html`
 $(BUILD)/explain/html_page.o: $(wildcard explain/page/*)

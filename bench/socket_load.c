@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "smcr/sock/sock.h"
+#include "sock/sock.h"
 
 #define BUFFER_BYTES (1u << 20)
 #define MANY_ROUNDS  10

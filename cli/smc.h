@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #include "cli/smc_sum.h"
-#include "smcr/sock/sock.h"
+#include "sock/sock.h"
 
 struct smc_options {
     bool listen, keep; /* smc listen, -k */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/smc_stat.h"
-#include "smcr/sock/stat_json.h"
+#include "sock/stat_json.h"
 
 #define ANSWER_SECONDS 2
 #define MAX_BYTES      (256u << 20) /* some 16384 connections are 6 MB */

@@ -25,7 +25,7 @@
 #include "test/sock/same.h"
 
 #ifdef NORNIC_CALLS
-#include "smcr/sock/sock.h"
+#include "sock/sock.h"
 #define CALL(name) smcr_##name
 #define PROGRAMS   same_nornic
 #else

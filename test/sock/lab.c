@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "smcr/sock/rendezvous.h"
+#include "sock/rendezvous.h"
 
 static void add_second_pair(const struct lab *lab)
 {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "smcr/sock/sock.h"
+#include "sock/sock.h"
 #include "test/support/netns.h"
 
 struct lab {

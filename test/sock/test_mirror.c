@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "smcr/sock/mirror.h"
+#include "sock/mirror.h"
 
 static short seen(int fd)
 {

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "smcr/sock/stat_json.h"
+#include "sock/stat_json.h"
 #include "test/sock/lab.h"
 
 #define PORT 5000

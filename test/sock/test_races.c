@@ -19,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "smcr/sock/stat_json.h"
+#include "sock/stat_json.h"
 #include "test/sock/lab.h"
 
 #define PORT 5000

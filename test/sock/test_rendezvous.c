@@ -19,8 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "smcr/sock/cgroup.h"
-#include "smcr/sock/rendezvous.h"
+#include "sock/cgroup.h"
+#include "sock/rendezvous.h"
 #include "test/support/netns.h"
 
 #define PORT      4000

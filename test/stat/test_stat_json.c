@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "smcr/sock/sock.h"
-#include "smcr/sock/stat_json.h"
+#include "sock/sock.h"
+#include "sock/stat_json.h"
 
 static struct smcr_counters counters;
 static const char *reason = "none";

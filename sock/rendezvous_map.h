@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What the program smcr/sock/rendezvous.bpf.c and this library say to each other about a TCP socket. */
-#ifndef NORNIC_SMCR_SOCK_RENDEZVOUS_MAP_H
-#define NORNIC_SMCR_SOCK_RENDEZVOUS_MAP_H
+/* What the program sock/rendezvous.bpf.c and this library say to each other about a TCP socket. */
+#ifndef NORNIC_SOCK_RENDEZVOUS_MAP_H
+#define NORNIC_SOCK_RENDEZVOUS_MAP_H
 
 #include <linux/types.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The compiled sock_ops program as bytes of this library, as xdp/steer_object.c has it. */
-#include "smcr/sock/rendezvous.h"
+#include "sock/rendezvous.h"
 
 __asm__(".pushsection .rodata\n"
         ".balign 8\n"
         ".globl smcr_rendezvous_object\n"
         ".hidden smcr_rendezvous_object\n"
         "smcr_rendezvous_object:\n"
-        ".incbin \"smcr/sock/rendezvous.bpf.o\"\n"
+        ".incbin \"sock/rendezvous.bpf.o\"\n"
         ".set smcr_rendezvous_object_end, .\n"
         ".balign 8\n"
         ".globl smcr_rendezvous_object_bytes\n"

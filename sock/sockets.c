@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "smcr/sock/inner.h"
+#include "sock/inner.h"
 
 static struct smcr_sock **bucket_of(ino_t ino)
 {

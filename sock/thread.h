@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The thread that makes progress while the application's threads do other things. Internal to smcr/sock/. */
-#ifndef NORNIC_SMCR_SOCK_THREAD_H
-#define NORNIC_SMCR_SOCK_THREAD_H
+/* The thread that makes progress while the application's threads do other things. Internal to sock/. */
+#ifndef NORNIC_SOCK_THREAD_H
+#define NORNIC_SOCK_THREAD_H
 
 /* 0 or -errno. The stop waits for its end; not under the lock. */
 int smcr_rt_start_thread(void);

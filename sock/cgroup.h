@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A cgroup v2 of this process alone, inside the one that it came from. Internal to smcr/sock/. */
-#ifndef NORNIC_SMCR_SOCK_CGROUP_H
-#define NORNIC_SMCR_SOCK_CGROUP_H
+/* A cgroup v2 of this process alone, inside the one that it came from. Internal to sock/. */
+#ifndef NORNIC_SOCK_CGROUP_H
+#define NORNIC_SOCK_CGROUP_H
 
 #include "net/error.h"
 

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "smcr/sock/inner.h"
+#include "sock/inner.h"
 
 static bool is_ours(int family, int type, int protocol)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE /* F_DUPFD_CLOEXEC */
 #include "base/base.h"
-#include "smcr/sock/runtime.h"
+#include "sock/runtime.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "smcr/sock/inner.h"
+#include "sock/inner.h"
 
 #define MAX_ROUNDS 16 /* of one progress: more wait for the next */
 /* How long a waiting thread looks itself: about the time of an answer with the wake-ups on its way. */

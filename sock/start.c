@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "smcr/data.h"
-#include "smcr/sock/inner.h"
-#include "smcr/sock/thread.h"
+#include "sock/inner.h"
+#include "sock/thread.h"
 
 /* Most descriptors that we make room for: three a connection. */
 #define MAX_FDS 65536

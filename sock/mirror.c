@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "smcr/sock/mirror.h"
+#include "sock/mirror.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "smcr/sock/inner.h"
+#include "sock/inner.h"
 
 /* That negotiate at once for a listener: peers that hang hold no more than these. */
 #define MAX_NEGOTIATING 512

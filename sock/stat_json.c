@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "smcr/sock/stat_json.h"
+#include "sock/stat_json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "smcr/sock/sock.h"
+#include "sock/sock.h"
 
 /* The parts of the object are visited mixed and written one after the other. */
 enum part { FALLBACKS, GROUPS, LINKS, RMBS, CONNS, PART_COUNT };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "smcr/sock/inner.h"
+#include "sock/inner.h"
 
 static void before_fork(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE
-#include "smcr/sock/thread.h"
+#include "sock/thread.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -12,7 +12,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "smcr/sock/inner.h"
+#include "sock/inner.h"
 
 #define MAX_EVENTS 64
 /* How long it looks again before it sleeps: about what a sleep and its wake-up cost. */

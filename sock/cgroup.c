@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "smcr/sock/cgroup.h"
+#include "sock/cgroup.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A socket, as the files of smcr/sock/ share it. Everything in it is under the runtime's lock. */
-#ifndef NORNIC_SMCR_SOCK_INNER_H
-#define NORNIC_SMCR_SOCK_INNER_H
+/* A socket, as the files of sock/ share it. Everything in it is under the runtime's lock. */
+#ifndef NORNIC_SOCK_INNER_H
+#define NORNIC_SOCK_INNER_H
 
-#include "smcr/sock/mirror.h"
-#include "smcr/sock/runtime.h"
+#include "sock/mirror.h"
+#include "sock/runtime.h"
 
 enum smcr_sock_state {
     SMCR_SOCK_NEW, /* fresh, maybe bound */

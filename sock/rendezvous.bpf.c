@@ -6,7 +6,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "smcr/sock/rendezvous_map.h"
+#include "sock/rendezvous_map.h"
 
 #define TCP_FLAG_SYN 0x02
 #define TCP_FLAG_ACK 0x10

@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "smcr/sock/inner.h"
-#include "smcr/sock/iov.h"
+#include "sock/inner.h"
+#include "sock/iov.h"
 
 /* What tcp_sendmsg() returns when nothing can be sent any more. */
 static ssize_t broken(struct smcr_sock *s)

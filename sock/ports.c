@@ -11,7 +11,7 @@
 
 #include "net/kernel.h"
 #include "roce/query.h"
-#include "smcr/sock/runtime.h"
+#include "sock/runtime.h"
 
 #define BUSY_NS    20000000
 #define BUSY_TRIES 100

@@ -17,8 +17,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "smcr/sock/runtime.h"
-#include "smcr/sock/stat_json.h"
+#include "sock/runtime.h"
+#include "sock/stat_json.h"
 
 #define ANSWER_S 2   /* how long a reader may take */
 #define RETRY_MS 100 /* until accepting is tried again when the process has no descriptor left */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The descriptor that the application holds: the outer end of a UNIX stream pair, whose readiness mirrors
- * that of a connection whose bytes are elsewhere. Internal to smcr/sock/.
+ * that of a connection whose bytes are elsewhere. Internal to sock/.
  *
  * A byte that the inner end wrote makes the outer end readable, an urgent one POLLPRI too; bytes that the
  * outer end wrote and nobody took make it unwritable; what the inner end shuts, the outer end reports as
  * POLLRDHUP and POLLHUP; an inner end that closes over an untaken byte leaves POLLERR. Levels go up from any
  * thread, by the inner end. They go down by the outer end, in a call of the application, which alone can
  * make them go down: that call names a descriptor of it that is valid. Each rise is an edge for epoll. */
-#ifndef NORNIC_SMCR_SOCK_MIRROR_H
-#define NORNIC_SMCR_SOCK_MIRROR_H
+#ifndef NORNIC_SOCK_MIRROR_H
+#define NORNIC_SOCK_MIRROR_H
 
 #include <stdbool.h>
 #include <stdint.h>

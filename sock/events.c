@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "smcr/sock/inner.h"
+#include "sock/inner.h"
 
 /* --- readiness --- */
 

@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "smcr/sock/inner.h"
-#include "smcr/sock/iov.h"
+#include "sock/inner.h"
+#include "sock/iov.h"
 
 #define SCRATCH_BYTES 16384        /* of a read with MSG_TRUNC, which throws away */
 #define PEEK_BYTES    (512u << 10) /* no RMBE holds more */

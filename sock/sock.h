@@ -10,8 +10,8 @@
  * never connected does not show POLLHUP; a reset takes away what was received and not read (SMCR-ABT-04);
  * and a signal in the first 50 microseconds of a call that then waits does not interrupt it. The end of the
  * process closes what is open, and waits at most two seconds for what the peers have not taken. */
-#ifndef NORNIC_SMCR_SOCK_SOCK_H
-#define NORNIC_SMCR_SOCK_SOCK_H
+#ifndef NORNIC_SOCK_SOCK_H
+#define NORNIC_SOCK_SOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,7 +61,7 @@ void smcr_sock_counters(struct smcr_counters *out);
 /* The instance's statistics, visited under its lock. */
 void smcr_sock_stat_visit(const struct smcr_stat_visitor *visitor);
 /* Why connections of this process became plain TCP, in words, each with how often: those that the core
- * counts, and those without the option. For smcr/sock/stat_json.h, which answers on the stat socket. */
+ * counts, and those without the option. For sock/stat_json.h, which answers on the stat socket. */
 void smcr_sock_fallbacks(void (*visit)(void *ctx, const char *reason, uint64_t count), void *ctx);
 
 /* --- sockets --- */

@@ -17,7 +17,7 @@
 #include <linux/sockios.h>
 
 #include "base/base.h"
-#include "smcr/sock/inner.h"
+#include "sock/inner.h"
 
 static int int_option(const struct smcr_sock *s, int level, int name)
 {

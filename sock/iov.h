@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A position in the buffers of a message. Internal to smcr/sock/. */
-#ifndef NORNIC_SMCR_SOCK_IOV_H
-#define NORNIC_SMCR_SOCK_IOV_H
+/* A position in the buffers of a message. Internal to sock/. */
+#ifndef NORNIC_SOCK_IOV_H
+#define NORNIC_SOCK_IOV_H
 
 #include <stddef.h>
 #include <sys/uio.h>

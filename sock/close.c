@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "smcr/sock/inner.h"
+#include "sock/inner.h"
 
 #define LOOK_NS 1000000ull /* how often a lingering close looks what is left */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "smcr/sock/rendezvous.h"
+#include "sock/rendezvous.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "smcr/sock/cgroup.h"
-#include "smcr/sock/rendezvous_map.h"
+#include "sock/cgroup.h"
+#include "sock/rendezvous_map.h"
 
 struct smcr_rendezvous_ctl {
     struct smcr_cgroup cgroup;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the process has once: the SMC-R instance, its ports, the thread that makes progress, all sockets.
- * Internal to smcr/sock/.
+ * Internal to sock/.
  *
  * One lock holds all of it, the devices included (each device's own lock is taken inside it). Whoever gives
  * the lock back has made progress first: what was posted is on its way, events are delivered, the timer is
  * set. The thread only wakes for what comes from outside. */
-#ifndef NORNIC_SMCR_SOCK_RUNTIME_H
-#define NORNIC_SMCR_SOCK_RUNTIME_H
+#ifndef NORNIC_SOCK_RUNTIME_H
+#define NORNIC_SOCK_RUNTIME_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "smcr/sock/rendezvous.h"
-#include "smcr/sock/sock.h"
+#include "sock/rendezvous.h"
+#include "sock/sock.h"
 
 #define SMCR_RT_INO_BUCKETS 4096
 #define SMCR_RT_REASONS     32
