@@ -32,7 +32,7 @@ LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal
 ROOMS   := net xdp rdma roce roce/cm smcr sock explain host
 LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
-CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c))
+CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c cli/*/*.c))
 # what a program that links libnornic includes; the other headers are the rooms' own
 PUBLIC_HEADERS := $(wildcard nornic/*.h) \
                   $(addprefix net/,bytes.h error.h field.h impair.h ipv4.h memory.h packet.h pcap_file.h) \

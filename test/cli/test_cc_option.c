@@ -3,7 +3,7 @@
 #include <criterion/redirect.h>
 
 #include "base/base.h"
-#include "cli/cc_option.h"
+#include "cli/option/cc.h"
 #include "cli/cli.h"
 
 /* The sentences go to standard error, which the tests keep to themselves. */

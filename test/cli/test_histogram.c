@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "cli/histogram.h"
+#include "cli/report/histogram.h"
 #include "test/support/random.h"
 
 static struct cli_histogram h; /* zero in each test: each is a process of its own */

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "cli/ladder.h"
+#include "cli/demo/ladder.h"
 #include "net/bytes.h"
 #include "roce/frame.h"
 #include "roce/roce.h"

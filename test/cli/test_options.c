@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/options.h"
+#include "cli/option/value.h"
 
 /* The sentences go to standard error, which the tests keep to themselves. */
 #define OPTION_TEST(name) Test(options, name, .init = cr_redirect_stderr)

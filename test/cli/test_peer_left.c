@@ -5,9 +5,9 @@
 #include <criterion/redirect.h>
 
 #include "cli/cli.h"
-#include "cli/node_options.h"
-#include "cli/peer_exchange.h"
-#include "cli/rc.h"
+#include "cli/node/options.h"
+#include "cli/peer/exchange.h"
+#include "cli/node/rc.h"
 
 static const struct peer_options options = {PEER_DEFAULTS};
 static const struct peer_kind kind = {.stock = "ucmatose", .qp_type = NORNIC_QPT_RC, PEER_EXCHANGE_KIND};

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "cli/perf.h"
+#include "cli/perf/perf.h"
 #include "host/host.h"
 
 static void connect_pair(int fds[2])

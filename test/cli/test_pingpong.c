@@ -4,9 +4,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cli/pattern.h"
-#include "cli/pingpong.h"
-#include "cli/unreliable.h"
+#include "cli/node/pattern.h"
+#include "cli/pingpong/pingpong.h"
+#include "cli/node/unreliable.h"
 
 #define GID_V4 "00000000000000000000ffff0a4d0002"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/pingpong.h"
+#include "cli/pingpong/pingpong.h"
 
 static const struct pingpong_options options = {.node = {.port = "memory", .gid_index = -1},
                                                 .transport = PINGPONG_RC,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/rc.h"
+#include "cli/node/rc.h"
 
 #include <criterion/criterion.h>
 

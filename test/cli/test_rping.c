@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "cli/rping.h"
+#include "cli/peer/rping.h"
 
 /* As rping of rdma-core 44 said it: frame 4 of pcaps/cm_rping.pcap. */
 Test(rping, an_advertisement_is_that_of_the_stock_program)

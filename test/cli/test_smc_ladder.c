@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/smc_ladder.h"
+#include "cli/smc/ladder.h"
 
 static const char client[] = "100.000100 > tcp: Proposal\n"
                              "100.000900 < tcp: Accept\n"

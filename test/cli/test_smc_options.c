@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/smc.h"
+#include "cli/smc/smc.h"
 
 #define MAX_WORDS 16
 

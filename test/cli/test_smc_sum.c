@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <criterion/criterion.h>
 
-#include "cli/smc_sum.h"
+#include "cli/smc/sum.h"
 
 /* FIPS 180-2, appendix B, in one piece and byte by byte; asking for it changes nothing. */
 Test(smc_sum, is_sha256)

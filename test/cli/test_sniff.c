@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "cli/sniff_count.h"
-#include "cli/sniff_files.h"
-#include "cli/sniff_live.h"
-#include "cli/sniff_smc.h"
+#include "cli/sniff/count.h"
+#include "cli/sniff/files.h"
+#include "cli/sniff/live.h"
+#include "cli/sniff/smc.h"
 #include "net/bytes.h"
 
 #define FRAME_BYTES 200

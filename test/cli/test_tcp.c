@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cli/tcp.h"
+#include "cli/node/tcp.h"
 
 #define SECOND 1000000000ull
 

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/explain/html.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "explain/html.h"
+
+#define CHUNK_BYTES    (1u << 18) /* are gathered before they are written */
+#define PROGRESS_EVERY 16384      /* packets */
+
+struct cli_page {
+    struct explain_html *html;
+    struct explain_text text;
+    FILE *file;
+    const char *path;
+    uint64_t packets;
+    int error; /* errno of the first write that failed */
+    bool progress;
+};
+
+static void write_out(struct cli_page *page, size_t at_least)
+{
+    if (page->text.len < at_least)
+        return;
+    if (!page->error && fwrite(page->text.bytes, 1, page->text.len, page->file) != page->text.len)
+        page->error = errno;
+    explain_text_clear(&page->text);
+}
+
+static void forget(struct cli_page *page)
+{
+    explain_html_destroy(page->html);
+    explain_text_free(&page->text);
+    free(page);
+}
+
+struct cli_page *cli_page_open(const char *path)
+{
+    struct cli_page *page = calloc(1, sizeof *page);
+    if (page)
+        page->html = explain_html_create();
+    if (!page || !page->html) {
+        free(page);
+        cli_fail("out of memory");
+        return NULL;
+    }
+    page->path = path;
+    page->file = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    if (!page->file) {
+        cli_fail("--html %s: cannot be written: %s", path, strerror(errno));
+        forget(page);
+        return NULL;
+    }
+    page->progress = page->file != stdout && isatty(STDERR_FILENO);
+    explain_html_begin(page->html, &page->text);
+    return page;
+}
+
+void cli_page_file(struct cli_page *page, const char *name)
+{
+    explain_html_file(page->html, &page->text, name);
+}
+
+void cli_page_packet(struct cli_page *page, const struct explain_packet *packet,
+                     const struct explain_meaning *meaning)
+{
+    explain_html_packet(page->html, &page->text, packet, meaning);
+    write_out(page, CHUNK_BYTES);
+    if (page->progress && ++page->packets % PROGRESS_EVERY == 0)
+        fprintf(stderr, "\r%" PRIu64 " packets", page->packets);
+}
+
+void cli_page_finding(struct cli_page *page, const struct explain_finding *finding)
+{
+    explain_html_finding(page->html, &page->text, finding);
+    write_out(page, CHUNK_BYTES);
+}
+
+/* Half a page is worth nothing; a device or a pipe stays. */
+static void remove_file(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+        remove(path);
+}
+
+int cli_page_close(struct cli_page *page, uint64_t total, const struct explain_analysis *analysis)
+{
+    explain_html_end(page->html, &page->text, total, analysis);
+    if (page->text.failed && !page->error)
+        page->error = ENOMEM;
+    write_out(page, 1);
+    bool is_stdout = page->file == stdout;
+    if ((is_stdout ? fflush(page->file) : fclose(page->file)) != 0 && !page->error)
+        page->error = errno;
+    if (page->progress)
+        fputs("\r\033[K", stderr);
+    int status = CLI_OK, error = page->error;
+    if (error) {
+        status = cli_fail("--html %s: cannot be written: %s", page->path, strerror(error));
+        if (!is_stdout)
+            remove_file(page->path);
+    }
+    forget(page);
+    return status;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Waiting for completions, in both ways: driving the device, or asleep while its thread does. */
+#define _GNU_SOURCE /* ppoll() */
+#include "base/base.h"
+#include "cli/node/node.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/stop.h"
+
+/* How long the command looks again before it sleeps. A sleep and its wake-up cost some 10 us, which would be
+ * most of a round trip; longer than this would keep a peer that waits for this processor from answering. */
+#define SPIN_NS 50000u
+
+/* A sleep is at most this long, so that a stop by a signal that came just before it is noticed. */
+#define SLICE_NS 100000000u
+
+static void on_notify(void *ctx, struct rdma_cq *cq, bool overflow)
+{
+    (void)cq;
+    (void)overflow; /* the next poll says so */
+    struct cli_cq *self = ctx;
+    eventfd_write(self->event_fd, 1);
+}
+
+int cli_cq_create(const struct cli_node *node, uint32_t capacity, struct cli_cq *out)
+{
+    *out = (struct cli_cq){.node = node, .event_fd = -1};
+    if (node->events && (out->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
+        return cli_fail("cannot create an event descriptor: %s", strerror(errno));
+    struct rdma_cq_config config = {
+        .capacity = capacity, .notify = node->events ? on_notify : NULL, .ctx = out};
+    int err = rdma_cq_create(&rdma_mem_libc, &config, &out->cq);
+    if (!err)
+        return CLI_OK;
+    if (out->event_fd >= 0)
+        close(out->event_fd);
+    return cli_fail("cannot create a completion queue of %u entries: %s", capacity, strerror(-err));
+}
+
+void cli_cq_destroy(struct cli_cq *cq)
+{
+    rdma_cq_destroy(cq->cq);
+    if (cq->event_fd >= 0)
+        close(cq->event_fd);
+}
+
+static uint64_t slice(uint64_t end_ns, uint64_t now_ns)
+{
+    return end_ns - now_ns < SLICE_NS ? end_ns - now_ns : SLICE_NS;
+}
+
+static int wait_driving(struct cli_cq *cq, struct nornic_wc *wcs, unsigned n, uint64_t start_ns,
+                        uint64_t end_ns)
+{
+    uint64_t busy_ns = start_ns;
+    for (;;) {
+        bool did = host_dev_progress(cq->node->dev);
+        int got = rdma_cq_poll(cq->cq, wcs, n);
+        if (got != 0)
+            return got;
+        uint64_t now_ns = host_now_ns();
+        if (now_ns >= end_ns || cli_stopped())
+            return 0;
+        if (did)
+            busy_ns = now_ns;
+        else if (now_ns - busy_ns >= SPIN_NS)
+            host_dev_wait(cq->node->dev, slice(end_ns, now_ns));
+    }
+}
+
+static void sleep_for_event(const struct cli_cq *cq, uint64_t ns)
+{
+    struct pollfd fds[2] = {{.fd = cq->event_fd, .events = POLLIN}, {.fd = cli_stop_fd(), .events = POLLIN}};
+    struct timespec ts = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+    ppoll(fds, 2, &ts, NULL);
+    eventfd_t count;
+    eventfd_read(cq->event_fd, &count);
+}
+
+static int wait_asleep(struct cli_cq *cq, struct nornic_wc *wcs, unsigned n, uint64_t end_ns)
+{
+    for (;;) {
+        /* Armed first, polled after: a completion between the two is found or rings. */
+        rdma_cq_req_notify(cq->cq, false);
+        int got = rdma_cq_poll(cq->cq, wcs, n);
+        uint64_t now_ns = host_now_ns();
+        if (got != 0 || now_ns >= end_ns || cli_stopped())
+            return got;
+        sleep_for_event(cq, slice(end_ns, now_ns));
+    }
+}
+
+int cli_cq_wait(struct cli_cq *cq, struct nornic_wc *wcs, unsigned n, uint64_t timeout_ns)
+{
+    int got = rdma_cq_poll(cq->cq, wcs, n);
+    if (got != 0)
+        return got;
+    uint64_t now_ns = host_now_ns();
+    uint64_t end_ns = timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
+    return cq->node->events ? wait_asleep(cq, wcs, n, end_ns) : wait_driving(cq, wcs, n, now_ns, end_ns);
+}

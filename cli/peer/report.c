@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/report/json.h"
+#include "cli/peer/peer.h"
+
+void peer_say_listening(const struct peer *peer)
+{
+    if (peer->options->json)
+        printf("{\"listening\": %u}\n", peer->options->service_port);
+    else
+        printf("listening on service port %u\n", peer->options->service_port);
+    fflush(stdout); /* a script that reads through a pipe sees how far we are */
+}
+
+uint64_t peer_retransmitted(const struct peer *peer)
+{
+    host_dev_lock(peer->node.dev);
+    uint64_t n = roce_dev_counters(host_dev_engine(peer->node.dev))->qps.retransmitted_pkts;
+    host_dev_unlock(peer->node.dev);
+    return n;
+}
+
+static void report_json(const struct peer *peer)
+{
+    const struct peer_options *o = peer->options;
+    struct json_object *j = json_object_new_object();
+    cli_json_add_text(j, "role", o->host ? "client" : "server");
+    cli_json_add_text(j, "port", cli_node_port_name(&peer->node));
+    cli_json_add_text(j, "mode", cli_node_port_mode(&peer->node));
+    cli_json_add_count(j, "connections", o->connections);
+    cli_json_add_count(j, "size", o->size_bytes);
+    cli_json_add_count(j, "sent_messages", peer->sent);
+    cli_json_add_count(j, "received_messages", peer->received);
+    cli_json_add_count(j, "verified_messages", peer->verified);
+    cli_json_add_count(j, "received_crc32_sum", peer->crc_sum);
+    cli_json_add_real(j, "seconds", (double)(peer->end_ns - peer->start_ns) / 1e9);
+    cli_json_add_count(j, "retransmitted_pkts", peer_retransmitted(peer));
+    cli_json_add_count(j, "unacknowledged_messages", peer->unacknowledged);
+    cli_json_print(j);
+}
+
+void peer_report(const struct peer *peer)
+{
+    if (peer->options->json) {
+        report_json(peer);
+        return;
+    }
+    printf("%" PRIu64 " messages sent, %" PRIu64 " received, %" PRIu64 " of them verified; "
+           "%" PRIu64 " packets retransmitted\n",
+           peer->sent, peer->received, peer->verified, peer_retransmitted(peer));
+    if (peer->unacknowledged > 0)
+        printf("the peer left before it acknowledged the last message%s\n",
+               peer->unacknowledged == 1 ? "" : "s");
+    if (peer->verified < peer->received)
+        printf("(the peer is no nornic: %s sends what happens to be in its memory)\n", peer->kind->stock);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* nornic perf: the two roles, and both in one process over the memory port. */
+#include "cli/perf/perf.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/node/options.h"
+#include "cli/stop.h"
+#include "cli/node/tcp.h"
+
+/* The path MTU: as asked, or the largest that fits. */
+static int settle_pmtu(struct perf_options *o, const struct cli_node *node)
+{
+    if (o->test.pmtu_bytes)
+        return cli_node_check_pmtu(node, o->test.pmtu_bytes);
+    uint32_t port_mtu = host_dev_port(node->dev)->limits.mtu_bytes;
+    o->test.pmtu_bytes = nornic_mtu_bytes(nornic_mtu_for_port(port_mtu));
+    return o->test.pmtu_bytes
+               ? CLI_OK
+               : cli_fail("an MTU of %u bytes is too small for RoCE: raise it to 352 at least", port_mtu);
+}
+
+static int run_client(struct perf_options *o, struct cli_node *node)
+{
+    struct nornic_error why;
+    struct perf_result result;
+    int fd;
+    int err = settle_pmtu(o, node);
+    if (err != CLI_OK)
+        return err;
+    if (cli_tcp_connect(o->host, o->tcp_port, o->timeout_ns, &fd, &why) != 0)
+        return cli_fail("%s", why.text);
+    err = perf_client(o, node, fd, &result);
+    close(fd);
+    if (err == CLI_OK)
+        perf_report(o, node, &o->test, &result);
+    return err;
+}
+
+static int run_server(const struct perf_options *o, struct cli_node *node)
+{
+    struct nornic_error why;
+    int listen_fd, fd;
+    if (cli_tcp_listen(o->tcp_port, &listen_fd, &why) != 0)
+        return cli_fail("%s", why.text);
+    int err = cli_tcp_accept(listen_fd, &fd, &why);
+    close(listen_fd);
+    if (err)
+        return cli_fail("%s", why.text);
+    err = perf_server(o, node, fd, false);
+    close(fd);
+    return err;
+}
+
+static int run_one(struct perf_options *o)
+{
+    struct cli_node node;
+    int err = cli_node_open(&o->node, &node);
+    if (err != CLI_OK)
+        return err;
+    err = o->host ? run_client(o, &node) : run_server(o, &node);
+    return cli_node_close(&node, err);
+}
+
+struct server {
+    const struct perf_options *options;
+    struct cli_node *node;
+    int fd;
+    int err;
+};
+
+static void *serve_beside(void *arg)
+{
+    struct server *server = arg;
+    server->err = perf_server(server->options, server->node, server->fd, true);
+    close(server->fd);
+    return NULL;
+}
+
+static int run_sides(struct perf_options *o, struct cli_node nodes[2])
+{
+    int fds[2];
+    pthread_t thread;
+    struct perf_result result;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+        return cli_fail("cannot create a socket pair: %s", strerror(errno));
+    struct server server = {.options = o, .node = &nodes[1], .fd = fds[1]};
+    int err = pthread_create(&thread, NULL, serve_beside, &server);
+    if (err) {
+        close(fds[0]);
+        close(fds[1]);
+        return cli_fail("cannot start a thread: %s", strerror(err));
+    }
+    err = perf_client(o, &nodes[0], fds[0], &result);
+    close(fds[0]);
+    pthread_join(thread, NULL);
+    err = err == CLI_OK ? server.err : err;
+    if (err == CLI_OK)
+        perf_report(o, &nodes[0], &o->test, &result);
+    return err;
+}
+
+static int run_pair(struct perf_options *o)
+{
+    struct cli_node nodes[2];
+    int err = cli_node_open_pair(&o->node, nodes);
+    if (err != CLI_OK)
+        return err;
+    err = settle_pmtu(o, &nodes[0]);
+    if (err == CLI_OK)
+        err = run_sides(o, nodes);
+    err = cli_node_close(&nodes[0], err);
+    return cli_node_close(&nodes[1], err);
+}
+
+int cli_perf(int argc, char **argv)
+{
+    struct perf_options options;
+    int err = perf_parse(argc, argv, &options);
+    if (err != CLI_OK)
+        return err < 0 ? CLI_OK : err;
+    err = cli_stop_install();
+    if (err)
+        return cli_fail("cannot watch for signals: %s", strerror(-err));
+    return cli_node_is_memory(&options.node) ? run_pair(&options) : run_one(&options);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* nornic perf: how fast one operation goes. What the files of cli/perf/ share.
+ *
+ * Control exchange on TCP: one JSON object a line, each with "nornic_perf": 1.
+ *   client: the test, its GID and its queue pairs     server: its GID, queue pairs, address and rkey
+ *   (the transfer)
+ *   client: "ops": how many a queue pair did          server: "checked": how many messages it compared
+ * Instead of any of these a side may say "error": why it gives up. */
+#ifndef NORNIC_CLI_PERF_PERF_H
+#define NORNIC_CLI_PERF_PERF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/report/histogram.h"
+#include "cli/node/node.h"
+#include "net/error.h"
+
+#define PERF_VERSION          1
+#define PERF_MAX_QPS          1024
+#define PERF_MAX_DEPTH        4096
+#define PERF_MAX_WINDOW_PKTS  65536
+#define PERF_MAX_REGION_BYTES (1ull << 30)
+#define PERF_ATOMIC_BYTES     8u
+
+/* --op; E(id, name, operation, remote rights it needs) */
+#define PERF_OPS(E)                                                                        \
+    E(SEND, "send", NORNIC_WR_SEND, 0)                                                     \
+    E(WRITE, "write", NORNIC_WR_RDMA_WRITE, NORNIC_ACCESS_REMOTE_WRITE)                    \
+    E(WRITE_IMM, "write-imm", NORNIC_WR_RDMA_WRITE_WITH_IMM, NORNIC_ACCESS_REMOTE_WRITE)   \
+    E(READ, "read", NORNIC_WR_RDMA_READ, NORNIC_ACCESS_REMOTE_READ)                        \
+    E(FETCH_ADD, "fetch-add", NORNIC_WR_ATOMIC_FETCH_AND_ADD, NORNIC_ACCESS_REMOTE_ATOMIC) \
+    E(CMP_SWAP, "cmp-swap", NORNIC_WR_ATOMIC_CMP_AND_SWP, NORNIC_ACCESS_REMOTE_ATOMIC)
+
+enum perf_op {
+#define PERF_OP_ENUM_(id, name, opcode, access) PERF_OP_##id,
+    PERF_OPS(PERF_OP_ENUM_)
+#undef PERF_OP_ENUM_
+        PERF_OP_COUNT
+};
+
+const char *perf_op_name(enum perf_op op);
+bool perf_op_parse(const char *name, enum perf_op *op);
+enum nornic_wr_opcode perf_op_opcode(enum perf_op op);
+uint32_t perf_op_access(enum perf_op op); /* of the server's region and queue pairs */
+bool perf_op_is_atomic(enum perf_op op);
+bool perf_op_takes_receive(enum perf_op op); /* one receive of the server a message */
+
+/* What both sides must agree on. */
+struct perf_test {
+    enum perf_op op;
+    uint32_t size_bytes;
+    uint32_t depth; /* operations under way on a queue pair */
+    uint32_t qps;
+    uint32_t pmtu_bytes;
+    bool verify;
+};
+
+struct perf_options {
+    struct cli_node_config node;
+    struct perf_test test;
+    const char *host; /* of the server; NULL: this is the server */
+    uint16_t tcp_port;
+    uint64_t iters; /* operations in all; 0: as many as fit into time_ns */
+    uint64_t time_ns;
+    uint64_t warmup; /* operations that are not counted */
+    uint64_t timeout_ns;
+    bool latency;
+    bool json;
+};
+
+/* Reads the command line. CLI_OK; -1: help was printed; CLI_ERROR after a sentence. */
+int perf_parse(int argc, char **argv, struct perf_options *options);
+
+/* --- one side's objects: side.c --- */
+
+struct perf_qp {
+    struct roce_qp *qp;
+    uint32_t qpn, psn; /* of this side */
+    uint32_t peer_qpn, peer_psn;
+    uint8_t *region;        /* this queue pair's slots, of perf_slot_bytes() */
+    uint64_t posted, done;  /* client: operations; server: receives, and messages that came */
+    uint64_t *posted_at_ns; /* client: by slot */
+};
+
+struct perf_side {
+    struct cli_node *node;
+    struct perf_test test;
+    bool is_client;
+    uint64_t timeout_ns;
+    uint32_t slots; /* of a queue pair */
+    struct rdma_pd *pd;
+    struct rdma_mr *mr;
+    struct cli_cq cq;
+    uint8_t *memory;
+    uint64_t *times;
+    struct perf_qp *qps;
+    unsigned sgid_index;
+    struct nornic_addr gid, peer_gid;
+    uint64_t peer_addr; /* client: the server's region */
+    uint32_t peer_rkey;
+    uint64_t checked; /* messages compared */
+};
+
+/* 0, or -errno with a sentence: the test asks for what this side cannot do. */
+int perf_side_open(struct perf_side *side, struct cli_node *node, const struct perf_test *test,
+                   bool is_client, uint64_t timeout_ns, struct nornic_error *why);
+void perf_side_close(struct perf_side *side);
+
+/* Connects every queue pair to its peer. CLI_OK or CLI_ERROR. */
+int perf_side_connect(struct perf_side *side);
+
+/* Bytes between two slots; the client's slot s of queue pair q maps to the server's of the same numbers. */
+uint64_t perf_slot_bytes(const struct perf_test *test);
+
+/* The pattern (cli/node/pattern.h) of message `seq` of a queue pair, and of a server's slot that is read. */
+uint64_t perf_key(unsigned qp_index, uint64_t seq);
+
+/* --- control exchange: control.c. 0 or -errno with a sentence in `why` --- */
+
+int perf_control_send_test(int fd, const struct perf_side *side, struct nornic_error *why);
+/* What the client wants; its queue pairs go to `peers` (PERF_MAX_QPS of them), its GID to `gid`. */
+struct perf_peer {
+    uint32_t qpn, psn;
+};
+int perf_control_read_test(int fd, uint64_t timeout_ns, struct perf_test *test, struct nornic_addr *gid,
+                           struct perf_peer *peers, struct nornic_error *err);
+int perf_control_send_answer(int fd, const struct perf_side *side, struct nornic_error *err);
+int perf_control_read_answer(int fd, struct perf_side *side, struct nornic_error *err);
+int perf_control_send_ops(int fd, const struct perf_side *side, struct nornic_error *err);
+int perf_control_read_ops(int fd, const struct perf_side *side, uint64_t *ops, struct nornic_error *err);
+int perf_control_send_checked(int fd, uint64_t checked, struct nornic_error *err);
+int perf_control_read_checked(int fd, uint64_t timeout_ns, uint64_t *checked, struct nornic_error *err);
+/* Tells the peer why this side gives up; best effort. */
+void perf_control_send_error(int fd, const char *why);
+
+/* --- the roles --- */
+
+struct perf_result {
+    uint64_t ops;
+    uint64_t start_ns, end_ns;
+    struct cli_histogram latency; /* post to completion, ns */
+    uint64_t retransmitted_pkts;
+    uint64_t server_checked;
+};
+
+/* The client's part on an open connection. CLI_OK, or CLI_NEGATIVE or CLI_ERROR after a sentence. */
+int perf_client(const struct perf_options *options, struct cli_node *node, int fd,
+                struct perf_result *result);
+
+/* The transfer itself: transfer.c. */
+int perf_transfer(struct perf_side *side, const struct perf_options *options, struct perf_result *result);
+
+/* The server's part. `quiet`: it is the helper of a client in this process, which says what went wrong. */
+int perf_server(const struct perf_options *options, struct cli_node *node, int fd, bool quiet);
+
+void perf_report(const struct perf_options *options, const struct cli_node *node,
+                 const struct perf_test *test, const struct perf_result *result);
+
+#endif

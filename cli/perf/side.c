@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/perf/perf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/node/rc.h"
+
+#define SLOT_ALIGN    64u
+#define MAX_RD_ATOMIC 16u
+
+/* Receives that a server keeps posted on a queue pair: more than the client has under way, so that the time
+ * to post them again does not show as RNR NAKs. */
+#define RECEIVES_PER_DEPTH 4u
+#define MIN_RECEIVES       64u
+
+uint64_t perf_slot_bytes(const struct perf_test *test)
+{
+    return ((uint64_t)test->size_bytes + SLOT_ALIGN - 1) & ~(uint64_t)(SLOT_ALIGN - 1);
+}
+
+uint64_t perf_key(unsigned qp_index, uint64_t seq)
+{
+    return (uint64_t)(qp_index + 1) << 48 ^ seq;
+}
+
+/* Sent messages are compared where they arrive, before the receive is posted again, so each receive needs a
+ * slot of its own. Everything else lands in as many slots as operations are under way. */
+static uint32_t slots_of(const struct perf_test *test, bool is_client)
+{
+    if (is_client || test->op != PERF_OP_SEND)
+        return test->depth;
+    uint32_t n = test->depth * RECEIVES_PER_DEPTH;
+    return n < MIN_RECEIVES ? MIN_RECEIVES : n;
+}
+
+static uint32_t receives_of(const struct perf_test *test)
+{
+    if (!perf_op_takes_receive(test->op))
+        return 1;
+    uint32_t n = test->depth * RECEIVES_PER_DEPTH;
+    return n < MIN_RECEIVES ? MIN_RECEIVES : n;
+}
+
+static int check_test(const struct perf_test *t, bool is_client, struct nornic_error *why)
+{
+    if (t->qps < 1 || t->qps > PERF_MAX_QPS)
+        return net_error_set(why, EINVAL, "%u queue pairs: 1 to %u are possible", t->qps, PERF_MAX_QPS);
+    if (t->depth < 1 || t->depth > PERF_MAX_DEPTH)
+        return net_error_set(why, EINVAL, "depth %u: 1 to %u are possible", t->depth, PERF_MAX_DEPTH);
+    if (t->size_bytes < 1 || t->size_bytes > PERF_MAX_REGION_BYTES)
+        return net_error_set(why, EINVAL, "size %u: 1 byte to 1 GiB is possible", t->size_bytes);
+    if (nornic_mtu_from_bytes(t->pmtu_bytes) == 0)
+        return net_error_set(why, EINVAL, "path MTU %u: it is 256, 512, 1024, 2048 or 4096", t->pmtu_bytes);
+    uint64_t region = perf_slot_bytes(t) * slots_of(t, is_client) * t->qps;
+    if (region > PERF_MAX_REGION_BYTES)
+        return net_error_set(
+            why, EINVAL,
+            "%u queue pairs at depth %u with messages of %u bytes need %llu MiB of buffers, and "
+            "1024 are allowed: reduce one of them",
+            t->qps, t->depth, t->size_bytes, (unsigned long long)(region >> 20));
+    return 0;
+}
+
+static int allocate(struct perf_side *side, struct nornic_error *why)
+{
+    const struct perf_test *t = &side->test;
+    uint64_t per_qp = perf_slot_bytes(t) * side->slots;
+    side->memory = aligned_alloc(4096, (per_qp * t->qps + 4095) & ~4095ull);
+    side->qps = calloc(t->qps, sizeof *side->qps);
+    side->times = calloc((size_t)t->qps * t->depth, sizeof *side->times);
+    if (!side->memory || !side->qps || !side->times)
+        return net_error_set(why, ENOMEM, "no memory for %llu bytes of buffers",
+                             (unsigned long long)per_qp * t->qps);
+    memset(side->memory, 0, per_qp * t->qps);
+    for (uint32_t q = 0; q < t->qps; q++) {
+        side->qps[q].region = side->memory + per_qp * q;
+        side->qps[q].posted_at_ns = side->times + (size_t)q * t->depth;
+    }
+    return 0;
+}
+
+static int register_memory(struct perf_side *side, struct nornic_error *why)
+{
+    const struct perf_test *t = &side->test;
+    uint32_t access = NORNIC_ACCESS_LOCAL_WRITE | (side->is_client ? 0 : perf_op_access(t->op));
+    struct roce_dev *engine = host_dev_engine(side->node->dev);
+    host_dev_lock(side->node->dev);
+    int err = rdma_pd_create(roce_dev_domain(engine), &side->pd);
+    if (!err)
+        err =
+            rdma_mr_reg(side->pd, side->memory, perf_slot_bytes(t) * side->slots * t->qps, access, &side->mr);
+    host_dev_unlock(side->node->dev);
+    return !err ? 0 : net_error_set(why, -err, "cannot register the buffers: %s", strerror(-err));
+}
+
+static int create_qps(struct perf_side *side, struct nornic_error *why)
+{
+    const struct perf_test *t = &side->test;
+    struct roce_qp_config config = {
+        .type = NORNIC_QPT_RC,
+        .pd = side->pd,
+        .send_cq = side->cq.cq,
+        .recv_cq = side->cq.cq,
+        .caps = {.max_send_wr = side->is_client ? t->depth : 1,
+                 .max_recv_wr = side->is_client ? 1 : receives_of(t),
+                 .max_send_sge = 1,
+                 .max_recv_sge = 1},
+    };
+    for (uint32_t q = 0; q < t->qps; q++) {
+        struct perf_qp *p = &side->qps[q];
+        host_dev_lock(side->node->dev);
+        int err = roce_qp_create(host_dev_engine(side->node->dev), &config, &p->qp);
+        host_dev_unlock(side->node->dev);
+        if (err)
+            return net_error_set(why, -err, "cannot create queue pair %u of %u: %s", q + 1, t->qps,
+                                 strerror(-err));
+        p->qpn = roce_qp_num(p->qp);
+        p->psn = cli_rc_random_psn();
+        if (cli_rc_init(side->node, p->qp, side->is_client ? 0 : perf_op_access(t->op)) != CLI_OK)
+            return net_error_set(why, EINVAL, "a queue pair could not be made ready");
+    }
+    return 0;
+}
+
+int perf_side_open(struct perf_side *side, struct cli_node *node, const struct perf_test *test,
+                   bool is_client, uint64_t timeout_ns, struct nornic_error *why)
+{
+    *side = (struct perf_side){.node = node, .test = *test, .is_client = is_client, .timeout_ns = timeout_ns};
+    int err = check_test(test, is_client, why);
+    if (err)
+        return err;
+    side->slots = slots_of(test, is_client);
+    err = allocate(side, why);
+    if (!err)
+        err = register_memory(side, why);
+    uint32_t completions = test->qps * (is_client ? test->depth : receives_of(test)) + 1;
+    if (!err && cli_cq_create(node, completions, &side->cq) != CLI_OK)
+        err = net_error_set(why, ENOMEM, "no completion queue of %u entries", completions);
+    if (!err)
+        err = create_qps(side, why);
+    if (err)
+        perf_side_close(side);
+    return err;
+}
+
+void perf_side_close(struct perf_side *side)
+{
+    host_dev_lock(side->node->dev);
+    for (uint32_t q = 0; side->qps && q < side->test.qps; q++)
+        if (side->qps[q].qp)
+            roce_qp_destroy(side->qps[q].qp);
+    if (side->mr)
+        rdma_mr_dereg(side->mr);
+    if (side->pd)
+        rdma_pd_destroy(side->pd);
+    host_dev_unlock(side->node->dev);
+    if (side->cq.cq)
+        cli_cq_destroy(&side->cq);
+    free(side->qps);
+    free(side->times);
+    free(side->memory);
+}
+
+int perf_side_connect(struct perf_side *side)
+{
+    struct cli_path path = {
+        .dgid = side->peer_gid,
+        .sgid_index = side->sgid_index,
+        .pmtu_bytes = side->test.pmtu_bytes,
+        .rd_atomic = (uint8_t)(side->test.depth < MAX_RD_ATOMIC ? side->test.depth : MAX_RD_ATOMIC),
+    };
+    if (nornic_addr_is_v4(&side->peer_gid) != nornic_addr_is_v4(&side->gid))
+        return cli_fail("one side uses an IPv4 GID and the other an IPv6 GID: choose with -g or --ipv6");
+    int err = cli_node_resolve(side->node, &path.dgid, &path.dst_mac);
+    for (uint32_t q = 0; err == CLI_OK && q < side->test.qps; q++) {
+        path.dest_qpn = side->qps[q].peer_qpn;
+        path.rq_psn = side->qps[q].peer_psn;
+        path.sq_psn = side->qps[q].psn;
+        err = cli_rc_connect(side->node, side->qps[q].qp, &path);
+    }
+    return err;
+}

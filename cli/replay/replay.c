@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* nornic replay: an endpoint of a capture rebuilt with the engine, and what it sends compared. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/report/json.h"
+#include "cli/option/value.h"
+#include "cli/replay/rewrite.h"
+#include "explain/replay.h"
+
+struct settings {
+    const char *file, *as;
+    struct nornic_addr addr;
+    bool json, all, rewrite;
+    const char *scenario_path;
+    struct explain_scenario scenario; /* all zero: none */
+    const char *ifname, *out_path;    /* of a rewrite */
+    uint64_t speed;
+};
+
+static const char help[] =
+    "Usage: nornic replay FILE --as ADDR [--scenario TEXT] [--all] [--json]\n"
+    "       nornic replay FILE --rewrite [-i IFACE] [-w OUT] [--as ADDR] [--scenario TEXT] [--speed N]\n"
+    "Puts the engine in the place of one endpoint of a capture, and compares; or sends a capture's packets\n"
+    "to another place.\n"
+    "\n"
+    "FILE is a pcap or pcapng file of Ethernet frames, - is standard input. The endpoint with address\n"
+    "ADDR is rebuilt from what the packets tell: its queue pairs (RC, UC, UD), PSNs, path MTU, memory and\n"
+    "the keys that its peers used, what was in that memory, the receives and the work requests that its\n"
+    "program must have posted. Then it gets what the other side sent, in the recorded order and at the\n"
+    "recorded times, and each packet that it sends is compared, field by field, with the one that the\n"
+    "recorded endpoint sent.\n"
+    "\n"
+    "  --as ADDR     the IPv4 or IPv6 address of the endpoint to be\n"
+    "      --scenario TEXT   a file that says what the packets do not tell, see below\n"
+    "  -a, --all     tell of every packet, not only of those that are not equal\n"
+    "  -j, --json    one object a packet told of, and a last one that sums up\n"
+    "\n"
+    "Not compared, as they are free: IPv4 identification, checksums and ICRC (which must be good), TTL and\n"
+    "hop limit, the ECN bits, UDP source port, the M bit, AckReq within a message, and times: a timer of\n"
+    "the engine fires when that of the recorded endpoint did. Credits are not waited for before the first\n"
+    "ACK. Told of, but no failure:\n"
+    "  ack_only_recorded, ack_only_engine   an ACK that other answers imply (coalescing)\n"
+    "  network_copy      a frame that the network doubled: the same IPv4 identification\n"
+    "  crossed           a packet that met the answer which made it unneeded\n"
+    "  nak_behind_rnr    Linux sends a NAK behind its RNR NAK (ROCE-INT-12)\n"
+    "  nak_code          Linux has another NAK code for a SEND that is too long (ROCE-INT-15)\n"
+    "  read_suffix       Linux goes on within a READ that it answers again (ROCE-INT-19)\n"
+    "  not_compared      of a message of which the capture lacks a part\n"
+    "A capture must hold what the endpoint sent and what reached it: best is one taken at its own\n"
+    "interface, or over a link that lost nothing on the way to it. What it sent and the\n"
+    "capture lacks is told of as only_engine. Queue pair 1 (connection management) is left out.\n"
+    "\n"
+    "With --rewrite the RoCE packets of FILE (with --as: those that ADDR sent) go out again, at the pace at\n"
+    "which they were recorded, and addresses, QPNs, PSNs and keys as the scenario says. Checksums and\n"
+    "ICRC are made anew; one that was bad stays bad. What connection management says in its messages stays.\n"
+    "  -i, --interface IFACE   where to send them; with --as, the source MAC is that of IFACE\n"
+    "  -w, --write OUT         into this pcapng file\n"
+    "      --speed N           N times as fast as recorded (1); 0: without waiting\n"
+    "\n"
+    "A scenario is a text, a statement a line; # begins a comment, numbers are decimal or 0x...:\n"
+    "  qp QPN [sq-psn N] [rq-psn N] [mtu BYTES] [rnr-timer CODE]   of the endpoint to be\n"
+    "  key RKEY va VA bytes N [access read,write,atomic]           memory that it has registered\n"
+    "  address OLD NEW [MAC]                rewrite: an address, and the MAC behind it\n"
+    "  to ADDR QPN [qp NEW] [psn FIRST]     rewrite: packets to that QP; answers to them follow\n"
+    "  rkey ADDR OLD NEW [va OLD NEW]       rewrite: the memory of ADDR\n"
+    "Addresses, QPNs and keys are those of the capture, but where NEW stands.\n"
+    "\n"
+    "Example:\n"
+    "  $ nornic replay pcaps/rc_write_1024.pcap --as 10.77.0.1\n"
+    "  pcaps/rc_write_1024.pcap as 10.77.0.1: 1 queue pairs, 27 work requests, 0 receives, 0 keys; "
+    "27 packets in; equal\n"
+    "        38  equal\n"
+    "\n"
+    "Exit status: 0 equal but for the freedoms, 1 different, 2 it could not be tried.\n";
+
+/* --- what is told of a packet --- */
+
+static uint64_t number_of(const struct explain_compared *c)
+{
+    return c->recorded ? c->recorded->number : c->cause;
+}
+
+/* "RC ACK psn 0x001000", "RC ACK psn 0x001001 NAK remote access error". */
+static void print_packet(const struct explain_packet *p)
+{
+    printf("%s psn 0x%06x", p->roce.op->name ? p->roce.op->name : "reserved opcode", p->roce.bth.psn);
+    if (p->roce.op->flags & ROCE_PKT_AETH && roce_syndrome_kind(p->roce.aeth.syndrome) != ROCE_SYN_ACK)
+        printf(" %s", roce_syndrome_name(p->roce.aeth.syndrome));
+}
+
+static void print_text(const struct explain_compared *c)
+{
+    const struct explain_packet *p = c->recorded ? c->recorded : c->engine;
+    printf("%s#%" PRIu64 "  qp 0x%06x  ", c->recorded ? "" : "after ", number_of(c), c->qpn);
+    print_packet(p);
+    printf(": %s\n", explain_replay_words(c->outcome));
+    for (unsigned i = 0; i < c->diff_count && i < EXPLAIN_DIFFS_MAX; i++)
+        printf("      %s.%s: recorded %s, engine %s\n", c->diffs[i].layer, c->diffs[i].field,
+               c->diffs[i].recorded, c->diffs[i].engine);
+}
+
+static void print_json(const struct explain_compared *c)
+{
+    const struct explain_packet *p = c->recorded ? c->recorded : c->engine;
+    struct json_object *o = json_object_new_object(), *diffs = json_object_new_array();
+    if (c->recorded)
+        cli_json_add_count(o, "n", c->recorded->number);
+    cli_json_add_count(o, "after", c->cause);
+    cli_json_add_text(o, "outcome", explain_replay_key(c->outcome));
+    cli_json_add_count(o, "qp", c->qpn);
+    cli_json_add_text(o, "opcode", p->roce.op->name);
+    cli_json_add_count(o, "psn", p->roce.bth.psn);
+    for (unsigned i = 0; i < c->diff_count && i < EXPLAIN_DIFFS_MAX; i++) {
+        struct json_object *d = json_object_new_object();
+        cli_json_add_text(d, "layer", c->diffs[i].layer);
+        cli_json_add_text(d, "field", c->diffs[i].field);
+        cli_json_add_text(d, "recorded", c->diffs[i].recorded);
+        cli_json_add_text(d, "engine", c->diffs[i].engine);
+        json_object_array_add(diffs, d);
+    }
+    json_object_object_add(o, "diffs", diffs);
+    cli_json_print(o);
+}
+
+static void compared(void *ctx, const struct explain_compared *c)
+{
+    const struct settings *s = ctx;
+    if (c->outcome == EXPLAIN_REPLAY_EQUAL && !s->all)
+        return;
+    if (s->json)
+        print_json(c);
+    else
+        print_text(c);
+}
+
+/* --- the sum --- */
+
+static uint64_t failures(const struct explain_replay_result *r)
+{
+    uint64_t n = 0;
+    for (unsigned i = 0; i < EXPLAIN_REPLAY_OUTCOME_COUNT; i++)
+        n += explain_replay_fails(i) ? r->outcomes[i] : 0;
+    return n;
+}
+
+static void sum_text(const struct settings *s, const struct explain_endpoint *e,
+                     const struct explain_replay_result *r)
+{
+    printf("%s as %s: %u queue pairs, %" PRIu64 " work requests, %" PRIu64 " receives, %u keys; %" PRIu64
+           " packets in; %s\n",
+           s->file, s->as, r->qps, r->work_requests, r->receives, e->region_count, r->fed,
+           failures(r) ? "DIFFERENT" : "equal");
+    for (unsigned i = 0; i < EXPLAIN_REPLAY_OUTCOME_COUNT; i++)
+        if (r->outcomes[i])
+            printf("  %8" PRIu64 "  %s\n", r->outcomes[i], explain_replay_words(i));
+    if (r->changed_memory)
+        printf("  %8" PRIu64 "  READs or atomics of memory that the recorded program itself had changed\n",
+               r->changed_memory);
+    if (r->silent_qps)
+        printf("  %8u  queue pairs left out as responders: they answer nothing in the capture\n",
+               r->silent_qps);
+    if (r->late_qps)
+        printf("  %8u  queue pairs whose connection is older than the capture: their MSN was learned\n",
+               r->late_qps);
+    if (e->gsi_packets)
+        printf("  %8" PRIu64 "  packets of queue pair 1 left out\n", e->gsi_packets);
+    if (e->bad_packets)
+        printf("  %8" PRIu64 "  packets left out: broken, cut, or RoCEv1\n", e->bad_packets);
+}
+
+static void sum_json(const struct settings *s, const struct explain_endpoint *e,
+                     const struct explain_replay_result *r)
+{
+    struct json_object *o = json_object_new_object(), *counts = json_object_new_object();
+    cli_json_add_text(o, "file", s->file);
+    cli_json_add_text(o, "as", s->as);
+    json_object_object_add(o, "equal", json_object_new_boolean(failures(r) == 0));
+    for (unsigned i = 0; i < EXPLAIN_REPLAY_OUTCOME_COUNT; i++)
+        cli_json_add_count(counts, explain_replay_key(i), r->outcomes[i]);
+    json_object_object_add(o, "outcomes", counts);
+    cli_json_add_count(o, "fed", r->fed);
+    cli_json_add_count(o, "queue_pairs", r->qps);
+    cli_json_add_count(o, "silent_queue_pairs", r->silent_qps);
+    cli_json_add_count(o, "late_queue_pairs", r->late_qps);
+    cli_json_add_count(o, "work_requests", r->work_requests);
+    cli_json_add_count(o, "receives", r->receives);
+    cli_json_add_count(o, "keys", e->region_count);
+    cli_json_add_count(o, "changed_memory", r->changed_memory);
+    cli_json_add_count(o, "gsi_packets", e->gsi_packets);
+    cli_json_add_count(o, "bad_packets", e->bad_packets);
+    cli_json_print(o);
+}
+
+/* --- the run --- */
+
+static int load_scenario(struct settings *s)
+{
+    struct nornic_error why;
+    if (!s->scenario_path)
+        return CLI_OK;
+    FILE *file = fopen(s->scenario_path, "re");
+    char *text = calloc(1, EXPLAIN_SCENARIO_BYTES + 1);
+    size_t n = file && text ? fread(text, 1, EXPLAIN_SCENARIO_BYTES, file) : 0;
+    int status = CLI_OK;
+    if (!text)
+        status = cli_fail("out of memory");
+    else if (!file || ferror(file))
+        status = cli_fail("--scenario %s: cannot be read: %s", s->scenario_path, strerror(errno));
+    else if (n == EXPLAIN_SCENARIO_BYTES)
+        status = cli_fail("--scenario %s: more than %d bytes: is it a scenario?", s->scenario_path,
+                          EXPLAIN_SCENARIO_BYTES - 1);
+    else if (explain_scenario_parse(&s->scenario, text, &why) != 0)
+        status = cli_fail("%s: %s", s->scenario_path, why.text);
+    if (file)
+        fclose(file);
+    free(text);
+    return status;
+}
+
+static int load(const char *path, struct explain_tape *tape)
+{
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    int err = net_capture_open(path, &capture, &why);
+    if (err)
+        return cli_fail("%s", why.text);
+    int more;
+    while ((more = net_capture_next(capture, &record, &why)) > 0)
+        if (explain_tape_add(tape, &record) != 0) {
+            net_capture_close(capture);
+            return cli_fail("%s: no memory to keep %zu packets", path, tape->count);
+        }
+    net_capture_close(capture);
+    return more < 0 ? cli_fail("%s", why.text) : CLI_OK;
+}
+
+static int run(struct settings *s, const struct explain_tape *tape, struct explain_endpoint *endpoint)
+{
+    struct explain_replay_result result;
+    struct explain_replay_config config = {.compared = compared, .ctx = s};
+    struct nornic_error why = {"out of memory"};
+    if (explain_learn(tape, &s->addr, &s->scenario, endpoint, &why) != 0 ||
+        explain_replay(tape, endpoint, &config, &result, &why) != 0)
+        return cli_fail("%s", why.text);
+    if (s->json)
+        sum_json(s, endpoint, &result);
+    else
+        sum_text(s, endpoint, &result);
+    return failures(&result) ? CLI_NEGATIVE : CLI_OK;
+}
+
+static int rewrite(const struct settings *s, const struct explain_tape *tape)
+{
+    return cli_replay_rewrite(&(struct cli_replay_rewrite){.tape = tape,
+                                                           .scenario = &s->scenario,
+                                                           .from = s->as ? &s->addr : NULL,
+                                                           .ifname = s->ifname,
+                                                           .out_path = s->out_path,
+                                                           .speed = s->speed,
+                                                           .json = s->json});
+}
+
+enum long_option { OPT_AS = 256, OPT_SCENARIO, OPT_REWRITE, OPT_SPEED };
+
+static const struct option options[] = {{"as", required_argument, NULL, OPT_AS},
+                                        {"all", no_argument, NULL, 'a'},
+                                        {"json", no_argument, NULL, 'j'},
+                                        {"scenario", required_argument, NULL, OPT_SCENARIO},
+                                        {"rewrite", no_argument, NULL, OPT_REWRITE},
+                                        {"interface", required_argument, NULL, 'i'},
+                                        {"write", required_argument, NULL, 'w'},
+                                        {"speed", required_argument, NULL, OPT_SPEED},
+                                        {NULL, 0, NULL, 0}};
+
+static int take_option(struct settings *s, int c, char **argv)
+{
+    switch (c) {
+    case OPT_AS:
+        s->as = optarg;
+        return nornic_addr_parse(optarg, &s->addr) == 0
+                   ? 0
+                   : cli_fail("--as %s: it is an IPv4 or IPv6 address", optarg);
+    case 'a':
+        s->all = true;
+        return 0;
+    case 'j':
+        s->json = true;
+        return 0;
+    case OPT_SCENARIO:
+        s->scenario_path = optarg;
+        return 0;
+    case OPT_REWRITE:
+        s->rewrite = true;
+        return 0;
+    case 'i':
+        s->ifname = optarg;
+        return 0;
+    case 'w':
+        s->out_path = optarg;
+        return 0;
+    case OPT_SPEED:
+        return cli_parse_count("--speed", optarg, 0, 1000000, &s->speed);
+    default:
+        return cli_option_error(c, argv);
+    }
+}
+
+static int parse(int argc, char **argv, struct settings *s)
+{
+    int c;
+    opterr = 0;
+    optind = 1;
+    while ((c = getopt_long(argc, argv, ":aji:w:", options, NULL)) != -1)
+        if (take_option(s, c, argv) != 0)
+            return CLI_ERROR;
+    if (optind + 1 != argc)
+        return cli_fail(
+            "name one capture file, or - for standard input; `nornic replay --help` has an example");
+    s->file = argv[optind];
+    if (s->rewrite && !s->ifname && !s->out_path)
+        return cli_fail("--rewrite: say where the packets go, with -i IFACE or -w OUT");
+    if (!s->rewrite && (s->ifname || s->out_path))
+        return cli_fail("%s: packets are sent or written with --rewrite",
+                        s->ifname ? s->ifname : s->out_path);
+    if (!s->rewrite && !s->as)
+        return cli_fail("--as ADDR is needed: the address of the endpoint to be; `nornic explain %s` lists "
+                        "who speaks",
+                        s->file);
+    return load_scenario(s);
+}
+
+static int replay(struct settings *settings)
+{
+    struct explain_tape tape = {0};
+    struct explain_endpoint endpoint = {0};
+    int status = load(settings->file, &tape);
+    if (status == CLI_OK)
+        status = settings->rewrite ? rewrite(settings, &tape) : run(settings, &tape, &endpoint);
+    explain_endpoint_free(&endpoint);
+    explain_tape_free(&tape);
+    return status;
+}
+
+int cli_replay(int argc, char **argv)
+{
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        fputs(help, stdout);
+        return CLI_OK;
+    }
+    struct settings *settings = calloc(1, sizeof *settings);
+    if (!settings)
+        return cli_fail("out of memory");
+    settings->speed = 1;
+    int status = parse(argc, argv, settings);
+    if (status == CLI_OK)
+        status = replay(settings);
+    free(settings);
+    return status;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/report/histogram.h"
+
+#define SUB (1u << CLI_HISTOGRAM_SUB_BITS)
+
+/* Values below 2 * SUB are their own bucket. A larger one is shifted right until it lies in [SUB, 2 * SUB);
+ * each shift is one group of SUB buckets further on. */
+static unsigned bucket_of(uint64_t value)
+{
+    if (value < 2 * SUB)
+        return (unsigned)value;
+    unsigned shift = 63u - (unsigned)__builtin_clzll(value) - CLI_HISTOGRAM_SUB_BITS;
+    return shift * SUB + (unsigned)(value >> shift);
+}
+
+/* The middle of a bucket. */
+static uint64_t value_of(unsigned bucket)
+{
+    if (bucket < 2 * SUB)
+        return bucket;
+    unsigned shift = bucket / SUB - 1;
+    uint64_t low = (uint64_t)(bucket % SUB + SUB) << shift;
+    return low + ((uint64_t)1 << shift) / 2;
+}
+
+void cli_histogram_add(struct cli_histogram *h, uint64_t value)
+{
+    h->min = h->count == 0 || value < h->min ? value : h->min;
+    h->max = value > h->max ? value : h->max;
+    h->count++;
+    h->buckets[bucket_of(value)]++;
+}
+
+uint64_t cli_histogram_quantile(const struct cli_histogram *h, double fraction)
+{
+    if (h->count == 0)
+        return 0;
+    uint64_t rank = (uint64_t)(fraction * (double)h->count);
+    rank += (double)rank < fraction * (double)h->count; /* rounded up */
+    uint64_t seen = 0;
+    for (unsigned i = 0; i < CLI_HISTOGRAM_BUCKETS; i++) {
+        seen += h->buckets[i];
+        if (seen == 0 || seen < rank)
+            continue;
+        uint64_t value = value_of(i);
+        return value < h->min ? h->min : value > h->max ? h->max : value;
+    }
+    return h->max;
+}

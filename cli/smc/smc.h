@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `nornic smc`: bytes between two programs over SMC-R, and a look into those that use it. What the files of
+ * cli/smc/ share. Functions that return an exit status have printed their sentence. */
+#ifndef NORNIC_CLI_SMC_SMC_H
+#define NORNIC_CLI_SMC_SMC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "cli/smc/sum.h"
+#include "sock/sock.h"
+
+struct smc_options {
+    bool listen, keep; /* smc listen, -k */
+    const char *host;  /* to connect to, or to listen on; NULL: all addresses */
+    const char *service;
+    int family; /* AF_UNSPEC: either */
+    const char *input, *output;
+    struct smcr_sock_config sock;
+    char captures[SMCR_SOCK_MAX_PORTS][256]; /* what sock.ports[].capture_path points to */
+    const char *capture, *trace;
+    struct host_impair impair;
+    uint32_t rcvbuf_bytes, sndbuf_bytes; /* 0: the default */
+    uint64_t connect_ns, idle_ns;        /* UINT64_MAX: without end */
+    bool require_smc, tcp_only, sum, json, quiet;
+};
+
+/* Reads the command line of `smc listen` and `smc connect`. CLI_OK; -1: help was printed; CLI_ERROR. */
+int smc_parse(int argc, char **argv, bool listen, struct smc_options *options);
+
+/* --- one connection: pump.c --- */
+
+/* One direction of the bytes. */
+struct smc_flow {
+    uint64_t bytes;
+    uint64_t size_bytes; /* of the file that it comes from; 0: not known */
+    bool ended;          /* all is over, and the other side of it was told */
+    struct smc_sum *sum; /* NULL: not asked for */
+    uint8_t *buf;
+    size_t from, to; /* what waits in it */
+    bool eof;        /* nothing comes in any more */
+};
+
+struct smc_connection {
+    const struct smc_options *options;
+    int fd;                      /* of smcr_socket() */
+    int in_fd, out_fd;           /* -1: nothing to send */
+    struct smc_flow sent, taken; /* in_fd to the peer, and back */
+    struct sockaddr_storage local, peer;
+    struct smcr_sock_info info; /* of its beginning */
+    uint64_t connected_ns, end_ns;
+};
+
+/* Moves bytes both ways until both have ended. CLI_OK, or CLI_NEGATIVE after a sentence. */
+int smc_pump(struct smc_connection *c);
+
+/* --- progress on a terminal: progress.c --- */
+
+struct smc_progress {
+    bool on;
+    uint64_t next_ns, last_ns, last_bytes;
+    double rate; /* bytes a second, smoothed */
+};
+
+void smc_progress_begin(struct smc_progress *p, const struct smc_connection *c);
+/* Redraws the line when it is time. */
+void smc_progress_show(struct smc_progress *p, const struct smc_connection *c);
+void smc_progress_end(struct smc_progress *p);
+
+/* --- reports: report.c --- */
+
+/* "192.0.2.1:5000" or "[fd00::1]:5000" into `text`, SMC_ADDR_TEXT bytes; returns it. */
+#define SMC_ADDR_TEXT 64
+const char *smc_addr_text(const struct sockaddr_storage *addr, char *text);
+
+/* How the bytes will travel, and why not by SMC-R, on standard error. */
+void smc_say_transport(const struct smc_connection *c);
+/* After its end: sums and figures, on standard error or as JSON on standard output. */
+void smc_report(const struct smc_connection *c, bool ok);
+
+/* "1.5 GiB" and "0:42"; `text` has 32 bytes. Return it. */
+const char *smc_bytes_text(double bytes, char *text);
+const char *smc_time_text(double seconds, char *text);
+
+/* --- the process as a peer: session.c --- */
+
+/* Runs `smc listen` or `smc connect`. */
+int smc_session(struct smc_options *options);
+
+/* --- trace lines: trace.c --- */
+
+/* Opens the file ("-": standard error). CLI_OK or CLI_ERROR. */
+int smc_trace_open(const char *path, struct smcr_sock_config *config);
+/* `status`, or CLI_ERROR after a sentence: the disk was full. */
+int smc_trace_close(int status);
+
+/* --- `nornic smc stat`: stat.c; `nornic smc ladder`: ladder.c --- */
+
+int smc_stat(int argc, char **argv);
+int smc_ladder(int argc, char **argv);
+
+#endif

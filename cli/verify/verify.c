@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* nornic verify: recomputes the ICRC of every RoCE packet in capture files. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/option/value.h"
+#include "cli/verify/strict.h"
+#include "net/bytes.h"
+#include "net/pcap_file.h"
+#include "roce/packet.h"
+
+/* A frame that is not as it should be. */
+struct bad_frame {
+    uint64_t number; /* from 1, as other programs count */
+    enum roce_rx_verdict verdict;
+    uint32_t expected, found;       /* DROP_ICRC: as roce_icrc() gives them */
+    uint32_t len_bytes, wire_bytes; /* captured, and on the wire */
+};
+
+struct tally {
+    uint64_t packets, roce, icrc_ok, icrc_bad, malformed;
+    struct bad_frame *bad; /* icrc_bad + malformed of them */
+    size_t bad_cap;
+};
+
+struct settings {
+    bool json, strict;
+};
+
+/* Where the counting has got to, for somebody who waits at a terminal. */
+struct progress {
+    const char *path;
+    bool is_shown;     /* standard error is a terminal */
+    bool is_on_screen; /* something stands in the line */
+    uint64_t next_ns;
+};
+
+static uint64_t clock_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+static void progress_show(struct progress *p, uint64_t packets)
+{
+    const uint64_t every_ns = 200000000;
+    if (!p->is_shown || packets % 4096 != 0)
+        return;
+    uint64_t now_ns = clock_ns();
+    if (p->next_ns == 0)
+        p->next_ns = now_ns + every_ns;
+    if (now_ns < p->next_ns)
+        return;
+    p->next_ns = now_ns + every_ns;
+    p->is_on_screen = true;
+    fprintf(stderr, "\r\033[K%s: %" PRIu64 " packets ...", p->path, packets);
+}
+
+static void progress_clear(struct progress *p)
+{
+    if (p->is_on_screen)
+        fputs("\r\033[K", stderr);
+    p->is_on_screen = false;
+}
+
+/* Keeps the frame in the list; false when there is no memory for it. */
+static bool add_bad(struct tally *t, const struct bad_frame *bad)
+{
+    size_t count = (size_t)(t->icrc_bad + t->malformed);
+    if (count == t->bad_cap) {
+        size_t cap = t->bad_cap ? 2 * t->bad_cap : 16;
+        struct bad_frame *grown = reallocarray(t->bad, cap, sizeof *grown);
+        if (!grown)
+            return false;
+        t->bad = grown;
+        t->bad_cap = cap;
+    }
+    t->bad[count] = *bad;
+    return true;
+}
+
+/* Judges one record. False when there is no memory to remember a bad one. DF may be clear: the ICRC is the
+ * question here, and it can be answered. */
+static bool judge(struct tally *t, const struct net_capture_record *record)
+{
+    struct roce_pkt pkt;
+    enum roce_rx_verdict verdict =
+        roce_pkt_parse(&pkt, record->data, record->len_bytes, ROCE_PARSE_ALLOW_NO_DF | ROCE_PARSE_V1);
+
+    t->packets++;
+    if (verdict == ROCE_RX_NOT_ROCE)
+        return true;
+    t->roce++;
+    if (verdict == ROCE_RX_TAKEN || verdict == ROCE_RX_DROP_TVER || verdict == ROCE_RX_DROP_GID) {
+        t->icrc_ok++;
+        return true;
+    }
+    struct bad_frame bad = {
+        .number = t->packets,
+        .verdict = verdict,
+        .expected = pkt.icrc_expected,
+        .found = pkt.icrc_found,
+        .len_bytes = record->len_bytes,
+        .wire_bytes = record->wire_bytes,
+    };
+    if (!add_bad(t, &bad))
+        return false;
+    if (verdict == ROCE_RX_DROP_ICRC)
+        t->icrc_bad++;
+    else
+        t->malformed++;
+    return true;
+}
+
+/* The four bytes as they travel, least significant first (ROCE-ICRC-3), as a dump shows them. */
+static const char *icrc_hex(uint32_t icrc, char buf[9])
+{
+    uint8_t wire[4];
+    put_le32(wire, icrc);
+    snprintf(buf, 9, "%02x%02x%02x%02x", wire[0], wire[1], wire[2], wire[3]);
+    return buf;
+}
+
+static const char *reason_of(const struct bad_frame *bad, char *buf, size_t size)
+{
+    if (bad->verdict == ROCE_RX_DROP_ICRC || bad->wire_bytes <= bad->len_bytes)
+        return roce_rx_verdict_words(bad->verdict);
+    snprintf(buf, size, "cut by a snap length: %" PRIu32 " of %" PRIu32 " bytes captured", bad->len_bytes,
+             bad->wire_bytes);
+    return buf;
+}
+
+static void print_counts(const char *what, const struct tally *t)
+{
+    printf("%s: %" PRIu64 " packets, %" PRIu64 " RoCE: ICRC good %" PRIu64 ", bad %" PRIu64
+           ", malformed %" PRIu64 "\n",
+           what, t->packets, t->roce, t->icrc_ok, t->icrc_bad, t->malformed);
+}
+
+static void print_text(const char *path, const struct tally *t)
+{
+    print_counts(path, t);
+    for (size_t i = 0; i < t->icrc_bad + t->malformed; i++) {
+        const struct bad_frame *bad = &t->bad[i];
+        char reason[80], expected[9], found[9];
+        printf("  frame %" PRIu64 ": %s", bad->number, reason_of(bad, reason, sizeof reason));
+        if (bad->verdict == ROCE_RX_DROP_ICRC)
+            printf(", expected %s, found %s", icrc_hex(bad->expected, expected), icrc_hex(bad->found, found));
+        putchar('\n');
+    }
+}
+
+static json_object *json_of_bad(const struct bad_frame *bad)
+{
+    bool has_icrc = bad->verdict == ROCE_RX_DROP_ICRC;
+    char reason[80], hex[9];
+    json_object *o = json_object_new_object();
+    json_object_object_add(o, "n", json_object_new_uint64(bad->number));
+    json_object_object_add(o, "expected",
+                           has_icrc ? json_object_new_string(icrc_hex(bad->expected, hex)) : NULL);
+    json_object_object_add(o, "found", has_icrc ? json_object_new_string(icrc_hex(bad->found, hex)) : NULL);
+    json_object_object_add(o, "reason", json_object_new_string(reason_of(bad, reason, sizeof reason)));
+    return o;
+}
+
+/* One line. `error` (or NULL) says why the file could not be read to its end. */
+static void print_json(const char *path, const struct tally *t, const struct cli_strict *strict,
+                       const char *error)
+{
+    json_object *o = json_object_new_object(), *bad = json_object_new_array();
+    json_object_object_add(o, "file", json_object_new_string(path));
+    json_object_object_add(o, "packets", json_object_new_uint64(t->packets));
+    json_object_object_add(o, "roce", json_object_new_uint64(t->roce));
+    json_object_object_add(o, "icrc_ok", json_object_new_uint64(t->icrc_ok));
+    json_object_object_add(o, "icrc_bad", json_object_new_uint64(t->icrc_bad));
+    json_object_object_add(o, "malformed", json_object_new_uint64(t->malformed));
+    for (size_t i = 0; i < t->icrc_bad + t->malformed; i++)
+        json_object_array_add(bad, json_of_bad(&t->bad[i]));
+    json_object_object_add(o, "bad_frames", bad);
+    cli_strict_to_json(strict, o);
+    if (error)
+        json_object_object_add(o, "error", json_object_new_string(error));
+    puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+    json_object_put(o);
+}
+
+/* Reads to the end. 0, or -errno with a sentence in `why`; what was counted until then stays. */
+static int read_capture(struct net_capture *capture, struct tally *t, struct cli_strict *strict,
+                        struct progress *progress, struct nornic_error *why)
+{
+    struct net_capture_record record;
+    int more;
+    while ((more = net_capture_next(capture, &record, why)) > 0) {
+        if (!judge(t, &record))
+            return net_error_set(why, ENOMEM, "%s: no memory to remember %zu bad frames", progress->path,
+                                 t->bad_cap);
+        cli_strict_take(strict, &record);
+        progress_show(progress, t->packets);
+    }
+    return more;
+}
+
+/* Reports on one file, adds what was found to `total`, and returns the exit status that it deserves. */
+static int verify_file(const char *path, const struct settings *settings, struct tally *total)
+{
+    struct cli_strict strict = {0};
+    struct tally t = {0};
+    struct nornic_error why = {{0}};
+    struct net_capture *capture;
+    struct progress progress = {.path = path, .is_shown = isatty(STDERR_FILENO)};
+
+    if (settings->strict && cli_strict_begin(&strict) != 0)
+        return cli_fail("out of memory");
+    int err = net_capture_open(path, &capture, &why);
+    bool is_open = !err;
+    if (is_open) {
+        err = read_capture(capture, &t, &strict, &progress, &why);
+        net_capture_close(capture);
+    }
+    progress_clear(&progress);
+    if (settings->json) {
+        print_json(path, &t, &strict, err < 0 ? why.text : NULL);
+    } else if (is_open) {
+        print_text(path, &t);
+        cli_strict_print(&strict);
+    }
+    uint64_t violations = strict.count;
+    cli_strict_end(&strict);
+    total->packets += t.packets;
+    total->roce += t.roce;
+    total->icrc_ok += t.icrc_ok;
+    total->icrc_bad += t.icrc_bad;
+    total->malformed += t.malformed;
+    free(t.bad);
+    if (err < 0)
+        return cli_fail("%s", why.text);
+    return t.icrc_bad + t.malformed + violations ? CLI_NEGATIVE : CLI_OK;
+}
+
+static const char help[] =
+    "Usage: nornic verify [--strict] [--json] FILE...\n"
+    "Recomputes the Invariant CRC (ICRC) of every RoCE packet in capture files.\n"
+    "\n"
+    "FILE is a pcap or pcapng file of Ethernet frames, - is standard input. RoCE packets are those that\n"
+    "reach UDP port 4791 over IPv4 or IPv6, and those of EtherType 0x8915 (RoCEv1), with or without a VLAN\n"
+    "tag. For each file it prints how many packets there are, how many of them are RoCE, how many ICRCs\n"
+    "are good and bad, and how many are malformed: too broken, or cut too short by the capture, for\n"
+    "their ICRC to be judged. Each bad frame is named by its number in the file; ICRCs are shown as the\n"
+    "four bytes on the wire.\n"
+    "\n"
+    "  --strict  also name every packet whose sender breaks a rule of the standard, with the requirement\n"
+    "            (docs/conformance-roce.md): payloads, padding, reserved fields, the order of opcodes and\n"
+    "            answers, MSNs, UDP ports. What Linux does otherwise, and may, is not named\n"
+    "  --json    one line of JSON a file: file, packets, roce, icrc_ok, icrc_bad, malformed, bad_frames (a\n"
+    "            list of n, expected, found, reason; expected and found are null for a malformed packet),\n"
+    "            with --strict violation_count and violations (a list of n, rule, words), and error when\n"
+    "            the file could not be read to its end\n"
+    "\n"
+    "Example:\n"
+    "  $ tcpdump -i eth0 -w run.pcap udp port 4791\n"
+    "  $ nornic verify run.pcap\n"
+    "  run.pcap: 88 packets, 88 RoCE: ICRC good 87, bad 1, malformed 0\n"
+    "    frame 17: ICRC mismatch, expected c5716294, found c5716295\n"
+    "\n"
+    "Exit status: 0 every RoCE packet is good, 1 some are not, 2 a file could not be read.\n";
+
+int cli_verify(int argc, char **argv)
+{
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+                                            {"strict", no_argument, NULL, 's'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    struct tally total = {0};
+    struct settings settings = {0};
+    int c, status = CLI_OK;
+
+    opterr = 0;
+    optind = 1;
+    while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+        if (c == 'h') {
+            fputs(help, stdout);
+            return CLI_OK;
+        }
+        if (c == 'j')
+            settings.json = true;
+        else if (c == 's')
+            settings.strict = true;
+        else
+            return cli_option_error(c, argv);
+    }
+    if (optind == argc)
+        return cli_fail(
+            "name a capture file, or - for standard input; `nornic verify --help` has an example");
+    for (int i = optind; i < argc; i++) {
+        int file_status = verify_file(argv[i], &settings, &total);
+        status = file_status > status ? file_status : status;
+    }
+    if (!settings.json && argc - optind > 1)
+        print_counts("all files", &total);
+    return status;
+}
