@@ -29,7 +29,8 @@ TIDY_CFLAGS := -std=gnu17 $(CPPFLAGS)
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(SANFLAGS)
 LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal
 
-ROOMS   := net xdp rdma roce roce/cm smcr sock explain host
+ROOMS   := net xdp rdma roce roce/cm smcr sock explain explain/packet explain/flow explain/smc explain/show explain/page \
+           explain/replay host
 LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c cli/*/*.c))
@@ -84,7 +85,7 @@ $(BUILD)/xdp/steer_object.o: $(BUILD)/xdp/steer.bpf.o
 $(BUILD)/sock/rendezvous_object.o: $(BUILD)/sock/rendezvous.bpf.o
 
 # so does the page of `nornic explain --html`
-$(BUILD)/explain/html_page.o: $(wildcard explain/page/*)
+$(BUILD)/explain/page/assets.o: $(wildcard explain/page/*.html explain/page/*.css explain/page/*.js)
 
 # the command's parts, for its tests: they link those they name
 $(BUILD)/cli/parts.a: $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ))

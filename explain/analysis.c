@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "explain/flow.h"
-#include "explain/strict.h"
+#include "explain/flow/flow.h"
+#include "explain/flow/strict.h"
 #include "net/ipv4.h"
 
 void explain_remark(struct explain_meaning *m, enum explain_finding_kind kind, const char *rule,

@@ -4,7 +4,7 @@
 #ifndef NORNIC_EXPLAIN_ANALYSIS_H
 #define NORNIC_EXPLAIN_ANALYSIS_H
 
-#include "explain/packet.h"
+#include "explain/packet/packet.h"
 
 /* Kinds of findings: id in JSON, severity (0 note, 1 warning, 2 violation), words. One place names them all;
  * each has a capture that shows it and one that must not. */

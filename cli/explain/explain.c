@@ -13,10 +13,10 @@
 #include "cli/explain/live.h"
 #include "cli/option/value.h"
 #include "explain/analysis.h"
-#include "explain/boxes.h"
-#include "explain/filter.h"
-#include "explain/json.h"
-#include "explain/ladder.h"
+#include "explain/show/boxes.h"
+#include "explain/show/filter.h"
+#include "explain/show/json.h"
+#include "explain/show/ladder.h"
 
 #define OUT_BYTES     65536 /* are gathered before they are written */
 #define FINDINGS_MAX  64

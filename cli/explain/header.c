@@ -6,9 +6,9 @@
 
 #include "cli/cli.h"
 #include "cli/option/value.h"
-#include "explain/boxes.h"
-#include "explain/packet.h"
-#include "explain/registry.h"
+#include "explain/show/boxes.h"
+#include "explain/packet/packet.h"
+#include "explain/packet/registry.h"
 
 #define DRAWN_BYTES_MAX 64 /* longer ones are listed only */
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "explain/html.h"
+#include "explain/page/html.h"
 
 #define CHUNK_BYTES    (1u << 18) /* are gathered before they are written */
 #define PROGRESS_EVERY 16384      /* packets */

@@ -11,7 +11,7 @@ struct cli_page;
  * when that fails. `path` is kept. */
 struct cli_page *cli_page_open(const char *path);
 
-/* In the order of explain/html.h. What cannot be written is told by cli_page_close(). */
+/* In the order of explain/page/html.h. What cannot be written is told by cli_page_close(). */
 void cli_page_file(struct cli_page *page, const char *name);
 void cli_page_packet(struct cli_page *page, const struct explain_packet *packet,
                      const struct explain_meaning *meaning);

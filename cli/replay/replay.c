@@ -11,7 +11,7 @@
 #include "cli/report/json.h"
 #include "cli/option/value.h"
 #include "cli/replay/rewrite.h"
-#include "explain/replay.h"
+#include "explain/replay/replay.h"
 
 struct settings {
     const char *file, *as;

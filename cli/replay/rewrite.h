@@ -3,7 +3,7 @@
 #ifndef NORNIC_CLI_REPLAY_REWRITE_H
 #define NORNIC_CLI_REPLAY_REWRITE_H
 
-#include "explain/rewrite.h"
+#include "explain/replay/rewrite.h"
 
 struct cli_replay_rewrite {
     const struct explain_tape *tape;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Expressions over the fields of a packet: the grammar and the meaning of explain/filter.h.
+// Expressions over the fields of a packet: the grammar and the meaning of explain/show/filter.h.
 'use strict';
 
 const compares = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The packets: reads the lines that explain/html.c wrote, and the fields out of the bytes by the tables.
+// The packets: reads the lines that explain/page/html.c wrote, and the fields out of the bytes by the tables.
 'use strict';
 
 const byId = (id) => document.getElementById(id);

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/boxes.h"
-#include "explain/registry.h"
+#include "explain/show/boxes.h"
+#include "explain/packet/registry.h"
 #include "roce/wire.h"
 
 Test(boxes, a_header_is_drawn_as_the_standard_draws_it)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "explain/packet.h"
+#include "explain/packet/packet.h"
 
 static unsigned layer_of(const struct explain_packet *p, const char *key)
 {

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "explain/filter.h"
+#include "explain/show/filter.h"
 
 #define CAPTURE "pcaps/rc_write_1024.pcap"
 

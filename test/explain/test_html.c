@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explain/html.h"
-#include "explain/html_inside.h"
+#include "explain/page/html.h"
+#include "explain/page/inside.h"
 
 static unsigned count_of(const char *text, const char *what)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/json.h"
+#include "explain/show/json.h"
 
 static struct json_object *parse(const char *text)
 {

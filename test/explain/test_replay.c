@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "explain/replay.h"
+#include "explain/replay/replay.h"
 #include "net/bytes.h"
 #include "net/checksum.h"
 

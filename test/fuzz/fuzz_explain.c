@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "explain/analysis.h"
-#include "explain/boxes.h"
-#include "explain/json.h"
-#include "explain/line.h"
+#include "explain/show/boxes.h"
+#include "explain/show/json.h"
+#include "explain/show/line.h"
 #include "net/bytes.h"
 
 #define PACKETS_MAX      64

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explain/rewrite.h"
+#include "explain/replay/rewrite.h"
 #include "roce/frame.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections of the CM, followed from the REQ to the DREP: which message belongs to which, what was sent
+ * again, and what REQ and REP tell of the queue pairs before their first packet. */
+#include <inttypes.h>
+
+#include "explain/flow/flow.h"
+#include "net/bytes.h"
+#include "roce/cm/mad.h"
+
+static bool asks_first(uint16_t attr)
+{
+    return attr == ROCE_CM_REQ || attr == ROCE_CM_SIDR_REQ;
+}
+
+/* Every CM message begins with the sender's id, and all but REQ and SIDR name the receiver's next (ROCE-CM-10
+ * to CM-21); a SIDR_REP repeats the id of its request. */
+static struct explain_cm *find(struct explain_analysis *a, const struct roce_pkt *pkt, uint16_t attr,
+                               uint32_t local, uint32_t remote, unsigned *sender)
+{
+    uint32_t asker_id = attr == ROCE_CM_SIDR_REP ? local : remote;
+    for (unsigned age = 1; age <= EXPLAIN_CM_MAX; age++) {
+        struct explain_cm *c = &a->cms[(a->next_cm - age) % EXPLAIN_CM_MAX];
+        if (!c->number)
+            return NULL;
+        bool from_asker =
+            nornic_addr_equal(&c->addr[0], &pkt->src) && nornic_addr_equal(&c->addr[1], &pkt->dst);
+        bool to_asker =
+            nornic_addr_equal(&c->addr[1], &pkt->src) && nornic_addr_equal(&c->addr[0], &pkt->dst);
+        if (from_asker && local == c->comm_id[0] && attr != ROCE_CM_SIDR_REP) {
+            *sender = 0;
+            return c;
+        }
+        if (to_asker && !asks_first(attr) && asker_id == c->comm_id[0]) {
+            *sender = 1;
+            return c;
+        }
+    }
+    return NULL;
+}
+
+static uint8_t service_of(enum roce_cm_transport transport, uint8_t ext_transport)
+{
+    if (transport == ROCE_CM_TRANSPORT_UC)
+        return ROCE_SERVICE_UC;
+    return transport == ROCE_CM_TRANSPORT_RC || ext_transport == 0 ? ROCE_SERVICE_RC : ROCE_SERVICE_XRC;
+}
+
+static struct explain_cm *begin(struct explain_analysis *a, const struct explain_packet *packet,
+                                uint16_t attr, const uint8_t *message)
+{
+    struct explain_cm *c = &a->cms[a->next_cm++ % EXPLAIN_CM_MAX];
+    *c = (struct explain_cm){.number = packet->number,
+                             .id = ++a->cm_count,
+                             .addr = {packet->roce.src, packet->roce.dst},
+                             .comm_id = {get_be32(message), 0},
+                             .service = ROCE_SERVICE_UD};
+    if (attr != ROCE_CM_REQ)
+        return c;
+    struct roce_cm_req req;
+    roce_cm_req_get(&req, message);
+    c->service = service_of((enum roce_cm_transport)req.transport, req.ext_transport);
+    c->qpn[0] = req.qpn;
+    c->starting_psn[1] = req.starting_psn;
+    c->pmtu_bytes = req.path_mtu >= 1 && req.path_mtu <= 5 ? 128u << req.path_mtu : 0;
+    return c;
+}
+
+/* Both ends are known: the pair begins with the PSNs that each was told to use first (ROCE-CM-30). */
+static void take_rep(struct explain_analysis *a, struct explain_cm *c, const uint8_t *message)
+{
+    struct roce_cm_rep rep;
+    roce_cm_rep_get(&rep, message);
+    if (c->is_answered || c->service == ROCE_SERVICE_UD)
+        return;
+    c->is_answered = true;
+    c->comm_id[1] = rep.local_comm_id;
+    c->qpn[1] = rep.qpn;
+    c->starting_psn[0] = rep.starting_psn;
+    struct explain_pair *pair = explain_pair_know(a, c->addr, c->qpn, c->service);
+    if (!pair)
+        return;
+    c->flow = pair->index;
+    pair->shown.pmtu_bytes = c->pmtu_bytes;
+    for (unsigned d = 0; d < 2; d++) {
+        pair->half[d].seen = true;
+        pair->half[d].next_psn = c->starting_psn[d];
+    }
+}
+
+struct explain_cm *explain_connection(struct explain_analysis *a, const struct explain_packet *packet,
+                                      const uint8_t *mad, struct explain_meaning *m)
+{
+    const uint8_t *message = mad + ROCE_MAD_HDR_BYTES;
+    struct roce_mad envelope;
+    unsigned sender = 0;
+    roce_mad_get(&envelope, mad);
+    uint16_t attr = envelope.attr_id;
+    unsigned kind = attr - ROCE_CM_ATTR_FIRST;
+    if (kind >= EXPLAIN_CM_KINDS)
+        return NULL;
+    struct explain_cm *c = find(a, &packet->roce, attr, get_be32(message), get_be32(message + 4), &sender);
+    /* another transaction with an id that was used before is a new connection */
+    if (asks_first(attr) && (!c || c->tid[0][kind] != envelope.tid))
+        c = begin(a, packet, attr, message);
+    if (!c)
+        return NULL;
+    if (attr == ROCE_CM_REP)
+        take_rep(a, c, message);
+    uint64_t before = c->message[sender][kind];
+    if (before && c->tid[sender][kind] == envelope.tid) {
+        m->answers = before;
+        explain_remark(m, EXPLAIN_FIND_CM_RETRY, "ROCE-CM-34", 0, before,
+                       "the %s of connection %" PRIu64 " again, first seen in #%" PRIu64,
+                       roce_cm_attr_name(attr), c->id, before);
+    } else {
+        c->message[sender][kind] = packet->number;
+        c->tid[sender][kind] = envelope.tid;
+    }
+    m->flow = c->flow;
+    m->direction = sender;
+    return c;
+}

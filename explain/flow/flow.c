@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which QP pair a packet belongs to. A packet names only its destination QP, so that the two directions of a
+ * pair are put together by what answers what, and by the UDP source port, which many senders choose alike at
+ * both ends (ROCE-FRM-45). */
+#include "explain/flow/flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOTS_FIRST       64
+#define SLOTS_MAX         8192
+#define CANDIDATES_MAX    256 /* pairs without a known second end that are looked at */
+#define DEFAULT_MAX_FLOWS 65536
+
+struct key {
+    struct nornic_addr src, dst;
+    uint32_t qpn;
+    uint8_t service;
+    uint32_t src_qpn; /* of a datagram, which names it; 0: any */
+};
+
+static uint32_t hash(const struct key *k)
+{
+    uint64_t h = k->qpn;
+    for (unsigned i = 0; i < 16; i++)
+        h = (h ^ k->src.b[i] ^ (uint64_t)k->dst.b[i] << 8) * UINT64_C(0x9e3779b97f4a7c15) >> 3;
+    return (uint32_t)(h >> 16);
+}
+
+static struct key key_of(const struct explain_pair *p, unsigned direction)
+{
+    return (struct key){.src = p->shown.addr[direction],
+                        .dst = p->shown.addr[!direction],
+                        .qpn = p->shown.qpn[!direction],
+                        .service = p->shown.service};
+}
+
+static bool is_key(const struct explain_pair *p, unsigned direction, const struct key *k)
+{
+    return p->shown.qpn[!direction] == k->qpn && p->shown.service == k->service &&
+           (!k->src_qpn || p->shown.qpn[direction] == k->src_qpn) &&
+           nornic_addr_equal(&p->shown.addr[direction], &k->src) &&
+           nornic_addr_equal(&p->shown.addr[!direction], &k->dst);
+}
+
+/* --- the table: a pair stands in it once a known direction --- */
+
+static void insert(struct explain_analysis *a, struct explain_pair *p, unsigned direction)
+{
+    struct key k = key_of(p, direction);
+    struct explain_link **bucket = &a->buckets[hash(&k) & (a->bucket_count - 1)];
+    p->link[direction] = (struct explain_link){.next = *bucket, .pair = p, .direction = direction};
+    *bucket = &p->link[direction];
+}
+
+static void take_out(struct explain_analysis *a, struct explain_pair *p, unsigned direction)
+{
+    struct key k = key_of(p, direction);
+    struct explain_link **at = &a->buckets[hash(&k) & (a->bucket_count - 1)];
+    while (*at && *at != &p->link[direction])
+        at = &(*at)->next;
+    if (*at)
+        *at = p->link[direction].next;
+}
+
+static struct explain_pair *find(const struct explain_analysis *a, const struct key *k, unsigned *direction)
+{
+    const struct explain_link *l = a->buckets[hash(k) & (a->bucket_count - 1)];
+    while (l && !is_key(l->pair, l->direction, k))
+        l = l->next;
+    if (!l)
+        return NULL;
+    *direction = l->direction;
+    return l->pair;
+}
+
+/* --- by age --- */
+
+static void unlink_by_age(struct explain_analysis *a, struct explain_pair *p)
+{
+    *(p->older ? &p->older->newer : &a->oldest) = p->newer;
+    *(p->newer ? &p->newer->older : &a->newest) = p->older;
+}
+
+static void link_newest(struct explain_analysis *a, struct explain_pair *p)
+{
+    p->older = a->newest;
+    p->newer = NULL;
+    *(a->newest ? &a->newest->newer : &a->oldest) = p;
+    a->newest = p;
+}
+
+static void touch(struct explain_analysis *a, struct explain_pair *p)
+{
+    if (p == a->newest)
+        return;
+    unlink_by_age(a, p);
+    link_newest(a, p);
+}
+
+static void free_pair(struct explain_pair *p)
+{
+    free(p->half[0].sent);
+    free(p->half[1].sent);
+    free(p);
+}
+
+static void forget_oldest(struct explain_analysis *a)
+{
+    struct explain_pair *p = a->oldest;
+    for (unsigned d = 0; d < 2; d++)
+        if (p->shown.qpn[!d])
+            take_out(a, p, d);
+    unlink_by_age(a, p);
+    a->by_index[p->index] = NULL;
+    a->live_count--;
+    free_pair(p);
+}
+
+void explain_pairs_free(struct explain_analysis *a)
+{
+    for (struct explain_pair *p = a->oldest, *newer; p; p = newer) {
+        newer = p->newer;
+        free_pair(p);
+    }
+    free(a->by_index);
+    free(a->buckets);
+}
+
+/* --- new pairs --- */
+
+static bool room_for_index(struct explain_analysis *a)
+{
+    if (a->flow_count + 1 < a->index_cap)
+        return true;
+    uint32_t cap = a->index_cap ? 2 * a->index_cap : 64;
+    struct explain_pair **grown = realloc(a->by_index, cap * sizeof(struct explain_pair *));
+    if (!grown)
+        return false;
+    memset(grown + a->index_cap, 0, (cap - a->index_cap) * sizeof(struct explain_pair *));
+    a->by_index = grown;
+    a->index_cap = cap;
+    return true;
+}
+
+static struct explain_pair *create(struct explain_analysis *a, const struct key *k)
+{
+    if (a->live_count == a->config.max_flows)
+        forget_oldest(a);
+    struct explain_pair *p = room_for_index(a) ? calloc(1, sizeof *p) : NULL;
+    if (!p)
+        return NULL;
+    p->index = ++a->flow_count;
+    p->shown.addr[0] = k->src;
+    p->shown.addr[1] = k->dst;
+    p->shown.qpn[1] = k->qpn;
+    p->shown.service = k->service;
+    a->by_index[p->index] = p;
+    a->live_count++;
+    insert(a, p, 0);
+    link_newest(a, p);
+    return p;
+}
+
+/* How well a packet fits as the other direction of a pair whose second QPN is not known; 0: not at all. */
+static unsigned fitness(const struct explain_pair *p, const struct key *k,
+                        const struct explain_packet *packet)
+{
+    const struct roce_pkt *pkt = &packet->roce;
+    if (p->shown.qpn[0] || p->shown.service != k->service || !nornic_addr_equal(&p->shown.addr[0], &k->dst) ||
+        !nornic_addr_equal(&p->shown.addr[1], &k->src))
+        return 0;
+    unsigned points = 0;
+    if (pkt->op->flags & ROCE_PKT_RESPONSE)
+        points += explain_sent_find(&p->half[0], pkt->bth.psn) ? 4 : 0;
+    return points + (p->src_port[0] == pkt->src_port ? 2 : 0);
+}
+
+static struct explain_pair *adopt(struct explain_analysis *a, const struct key *k,
+                                  const struct explain_packet *packet)
+{
+    struct explain_pair *best = NULL;
+    unsigned best_points = 0, looked_at = 0;
+    for (struct explain_pair *p = a->newest; p && looked_at < CANDIDATES_MAX; p = p->older, looked_at++) {
+        unsigned points = fitness(p, k, packet);
+        if (points > best_points) {
+            best = p;
+            best_points = points;
+        }
+    }
+    if (best) {
+        best->shown.qpn[0] = k->qpn;
+        insert(a, best, 1);
+    }
+    return best;
+}
+
+struct explain_pair *explain_pair_of(struct explain_analysis *a, const struct explain_packet *packet,
+                                     unsigned *direction)
+{
+    const struct roce_pkt *pkt = &packet->roce;
+    struct key k = {
+        .src = pkt->src, .dst = pkt->dst, .qpn = pkt->bth.dest_qpn, .service = explain_service(pkt)};
+    struct explain_pair *p = find(a, &k, direction);
+    if (!p) {
+        p = adopt(a, &k, packet);
+        *direction = 1;
+    }
+    if (!p) {
+        p = create(a, &k);
+        *direction = 0;
+    }
+    if (!p)
+        return NULL;
+    touch(a, p);
+    return p;
+}
+
+struct explain_pair *explain_pair_know(struct explain_analysis *a, const struct nornic_addr addr[2],
+                                       const uint32_t qpn[2], uint8_t service)
+{
+    struct key k = {.src = addr[0], .dst = addr[1], .qpn = qpn[1], .service = service};
+    struct explain_pair *p = create(a, &k);
+    if (p && qpn[0]) {
+        p->shown.qpn[0] = qpn[0];
+        insert(a, p, 1);
+    }
+    return p;
+}
+
+struct explain_pair *explain_pair_of_datagram(struct explain_analysis *a, const struct explain_packet *packet,
+                                              unsigned *direction)
+{
+    const struct roce_pkt *pkt = &packet->roce;
+    struct key k = {.src = pkt->src,
+                    .dst = pkt->dst,
+                    .qpn = pkt->bth.dest_qpn,
+                    .service = ROCE_SERVICE_UD,
+                    .src_qpn = pkt->deth.src_qpn};
+    struct explain_pair *p = find(a, &k, direction);
+    if (!p) {
+        *direction = 0;
+        p = explain_pair_know(a, (struct nornic_addr[2]){pkt->src, pkt->dst},
+                              (uint32_t[2]){pkt->deth.src_qpn, pkt->bth.dest_qpn}, ROCE_SERVICE_UD);
+    }
+    if (p)
+        touch(a, p);
+    return p;
+}
+
+struct explain_pair *explain_pair_find(const struct explain_analysis *a, const struct nornic_addr *src,
+                                       const struct nornic_addr *dst, uint32_t dest_qpn, uint8_t service,
+                                       unsigned *direction)
+{
+    struct key k = {.src = *src, .dst = *dst, .qpn = dest_qpn, .service = service};
+    return find(a, &k, direction);
+}
+
+uint8_t explain_service(const struct roce_pkt *pkt)
+{
+    uint8_t service = pkt->bth.opcode >> 5;
+    return service == ROCE_SERVICE_OWN ? ROCE_SERVICE_RC : service;
+}
+
+uint16_t explain_ip_id(const struct explain_packet *packet)
+{
+    return packet->roce.l3_kind == ROCE_L3_IPV4 ? (uint16_t)(packet->roce.l3[4] << 8 | packet->roce.l3[5])
+                                                : 0;
+}
+
+/* --- what was sent --- */
+
+static bool grow(struct explain_half *half)
+{
+    uint32_t size = half->size ? 2 * half->size : SLOTS_FIRST;
+    struct explain_sent *sent = calloc(size, sizeof *sent);
+    if (!sent)
+        return false;
+    for (uint32_t i = 0; i < half->size; i++)
+        if (half->sent[i].number)
+            sent[half->sent[i].psn & (size - 1)] = half->sent[i];
+    free(half->sent);
+    half->sent = sent;
+    half->size = size;
+    return true;
+}
+
+struct explain_sent *explain_sent_slot(struct explain_half *half, uint32_t psn)
+{
+    while (half->size == 0 ||
+           (half->size < SLOTS_MAX && half->sent[psn & (half->size - 1)].number &&
+            half->sent[psn & (half->size - 1)].psn != psn && !half->sent[psn & (half->size - 1)].answered))
+        if (!grow(half))
+            return NULL;
+    return &half->sent[psn & (half->size - 1)];
+}
+
+struct explain_sent *explain_sent_find(const struct explain_half *half, uint32_t psn)
+{
+    if (half->size == 0)
+        return NULL;
+    struct explain_sent *s = &half->sent[psn & (half->size - 1)];
+    return s->number && s->psn == psn ? s : NULL;
+}
+
+struct explain_read *explain_read_find(struct explain_half *half, uint32_t psn)
+{
+    for (unsigned age = 1; age <= EXPLAIN_READS_MAX; age++) {
+        struct explain_read *r = &half->reads[(half->next_read - age) % EXPLAIN_READS_MAX];
+        if (r->number && ((psn - r->psn) & 0xffffff) < r->span)
+            return r;
+    }
+    return NULL;
+}
+
+/* --- the analysis as a whole --- */
+
+struct explain_analysis *explain_analysis_create(const struct explain_analysis_config *config)
+{
+    struct explain_analysis *a = calloc(1, sizeof *a);
+    if (!a)
+        return NULL;
+    a->config = *config;
+    if (!a->config.max_flows)
+        a->config.max_flows = DEFAULT_MAX_FLOWS;
+    for (a->bucket_count = 64; a->bucket_count < 2 * a->config.max_flows && a->bucket_count < 1u << 16;)
+        a->bucket_count *= 2;
+    a->buckets = calloc(a->bucket_count, sizeof(struct explain_link *));
+    a->cms = calloc(EXPLAIN_CM_MAX, sizeof *a->cms);
+    if (!a->buckets || !a->cms) {
+        explain_analysis_destroy(a);
+        return NULL;
+    }
+    return a;
+}
+
+void explain_analysis_destroy(struct explain_analysis *a)
+{
+    explain_pairs_free(a);
+    explain_smc_free(a);
+    free(a->cms);
+    free(a);
+}
+
+uint32_t explain_analysis_flow_count(const struct explain_analysis *a)
+{
+    return a->flow_count;
+}
+
+const struct explain_flow *explain_analysis_flow(const struct explain_analysis *a, uint32_t index)
+{
+    const struct explain_pair *p = index && index <= a->flow_count ? a->by_index[index] : NULL;
+    return p ? &p->shown : NULL;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside the analysis: the rules of spec/roce.md that say what a sender must do. Whoever breaks one gets a
+ * VIOLATION with the id of the requirement. What Linux does otherwise, and may (section 17: M of the BTH, DF
+ * beside it the AckReq of datagrams, ACKs with an MSN that stays), is no violation. Only explain/ includes
+ * this. */
+#ifndef NORNIC_EXPLAIN_FLOW_STRICT_H
+#define NORNIC_EXPLAIN_FLOW_STRICT_H
+
+#include "explain/flow/flow.h"
+
+/* Rules that one packet keeps or breaks by itself. The parser took it. */
+void explain_strict_packet(const struct explain_packet *packet, struct explain_meaning *m);
+
+/* Rules about the order of packets; called before the analysis takes the packet into the pair. */
+void explain_strict_request(struct explain_pair *pair, unsigned direction,
+                            const struct explain_packet *packet, struct explain_meaning *m);
+void explain_strict_response(struct explain_pair *pair, unsigned direction,
+                             const struct explain_packet *packet, struct explain_meaning *m);
+
+#endif

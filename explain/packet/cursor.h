@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How far a frame is taken apart. Only explain/ includes this. */
+#ifndef NORNIC_EXPLAIN_PACKET_CURSOR_H
+#define NORNIC_EXPLAIN_PACKET_CURSOR_H
+
+#include "explain/packet/packet.h"
+
+/* `at` is the next byte, `end` one past the last that counts. */
+struct explain_cursor {
+    struct explain_packet *packet;
+    uint32_t at, end;
+};
+
+/* Takes the next `header->len_bytes` as a layer. False: they are not there. */
+bool explain_take(struct explain_cursor *c, const struct net_header *header, const char *key);
+
+/* --- dissect_smc.c --- */
+/* TCP: the option that offers SMC-R, and CLC messages, which say what they are by their eye catcher. */
+void explain_take_tcp(struct explain_cursor *c);
+/* The data of a SEND that is as long as LLC and CDC messages are, and begins as they do (SMCR-LLC-01). */
+void explain_take_smc_message(struct explain_cursor *c);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which headers a frame has, and where. Only lengths are judged here, so that a header is shown even where
+ * what it says is wrong; what is wrong with it, the engine's parser says (explain_packet.verdict). */
+#include "base/base.h"
+#include "explain/packet/cursor.h"
+
+#include "net/bytes.h"
+#include "net/ether.h"
+#include "net/ipv4.h"
+#include "net/ipv6.h"
+#include "net/udp.h"
+#include "roce/cm/mad.h"
+#include "roce/opcode.h"
+
+#define GSI_QPN 1
+
+bool explain_take(struct explain_cursor *c, const struct net_header *header, const char *key)
+{
+    struct explain_packet *p = c->packet;
+    if (c->end - c->at < header->len_bytes || p->layer_count == EXPLAIN_LAYERS_MAX)
+        return false;
+    p->layers[p->layer_count++] = (struct explain_layer){.header = header, .key = key, .offset = c->at};
+    c->at += header->len_bytes;
+    return true;
+}
+
+static const uint8_t *here(const struct explain_cursor *c)
+{
+    return c->packet->frame + c->at;
+}
+
+/* A header inside another one, or inside data: it does not move the cursor. */
+static void show(struct explain_cursor *c, const struct net_header *header, const char *key, uint32_t offset)
+{
+    struct explain_cursor inner = {.packet = c->packet, .at = offset, .end = c->end};
+    explain_take(&inner, header, key);
+}
+
+/* --- communication management --- */
+
+/* By attribute id, from ROCE_CM_ATTR_FIRST on. */
+static const struct cm_message {
+    const struct net_header *header;
+    const char *key;
+} cm_messages[ROCE_CM_ATTR_COUNT] = {
+    {&roce_cm_req_header, "cm_req"},           {&roce_cm_mra_header, "cm_mra"},
+    {&roce_cm_rej_header, "cm_rej"},           {&roce_cm_rep_header, "cm_rep"},
+    {&roce_cm_rtu_header, "cm_rtu"},           {&roce_cm_dreq_header, "cm_dreq"},
+    {&roce_cm_drep_header, "cm_drep"},         {&roce_cm_sidr_req_header, "cm_sidr_req"},
+    {&roce_cm_sidr_rep_header, "cm_sidr_rep"}, {&roce_cm_lap_header, "cm_lap"},
+    {&roce_cm_apr_header, "cm_apr"},
+};
+
+/* Where the parts of a REQ and a SIDR_REQ that have lists of their own lie: ROCE-CM-10, CM-11, CM-61. */
+#define REQ_PRIMARY_OFFSET      52
+#define REQ_ALTERNATE_OFFSET    96
+#define REQ_PRIVATE_OFFSET      140
+#define SIDR_REQ_PRIVATE_OFFSET 16
+
+/* Private data that begins as the IP convention says (ROCE-CM-60, CM-61). */
+static bool has_ip_header(uint64_t service_id)
+{
+    return service_id >> 24 == 1;
+}
+
+static void take_cm_parts(struct explain_cursor *c, uint16_t attr, uint32_t message)
+{
+    const uint8_t *m = c->packet->frame + message;
+    if (attr == ROCE_CM_REQ) {
+        static const uint8_t no_path[ROCE_CM_PATH_BYTES];
+        show(c, &roce_cm_path_block_header, "cm_path", message + REQ_PRIMARY_OFFSET);
+        if (memcmp(m + REQ_ALTERNATE_OFFSET, no_path, sizeof no_path) != 0)
+            show(c, &roce_cm_path_block_header, "cm_alt_path", message + REQ_ALTERNATE_OFFSET);
+    }
+    if (attr == ROCE_CM_REQ && has_ip_header(get_be64(m + 8)))
+        show(c, &roce_cm_ip_header, "cm_ip", message + REQ_PRIVATE_OFFSET);
+    if (attr == ROCE_CM_SIDR_REQ && has_ip_header(get_be64(m + 8)))
+        show(c, &roce_cm_ip_header, "cm_ip", message + SIDR_REQ_PRIVATE_OFFSET);
+}
+
+static void take_mad(struct explain_cursor *c)
+{
+    uint32_t envelope = c->at;
+    if (c->end - c->at < ROCE_MAD_BYTES || !explain_take(c, &roce_mad_header, "mad"))
+        return;
+    c->packet->kind = EXPLAIN_CM;
+    struct roce_mad mad;
+    roce_mad_get(&mad, c->packet->frame + envelope);
+    unsigned i = mad.attr_id - ROCE_CM_ATTR_FIRST;
+    uint32_t message = c->at;
+    if (mad.mgmt_class == ROCE_MAD_CLASS_CM && i < ROCE_CM_ATTR_COUNT &&
+        explain_take(c, cm_messages[i].header, cm_messages[i].key))
+        take_cm_parts(c, mad.attr_id, message);
+}
+
+/* --- transport --- */
+
+/* In the order of ROCE-HDR-10. */
+static const struct extension {
+    uint32_t flag;
+    const struct net_header *header;
+    const char *key;
+} extensions[] = {
+    {ROCE_PKT_RDETH, &roce_rdeth_header, "rdeth"},
+    {ROCE_PKT_DETH, &roce_deth_header, "deth"},
+    {ROCE_PKT_XRCETH, &roce_xrceth_header, "xrceth"},
+    {ROCE_PKT_RETH, &roce_reth_header, "reth"},
+    {ROCE_PKT_ATOMICETH, &roce_atomiceth_header, "atomiceth"},
+    {ROCE_PKT_MASKETH, &roce_masketh_header, "masketh"},
+    {ROCE_PKT_AETH, &roce_aeth_header, "aeth"},
+    {ROCE_PKT_ATOMICACKETH, &roce_atomicacketh_header, "atomicacketh"},
+    {ROCE_PKT_IMMDT, &roce_immdt_header, "immdt"},
+    {ROCE_PKT_IETH, &roce_ieth_header, "ieth"},
+    {ROCE_PKT_CNP, &roce_cnp_header, "cnp"},
+};
+
+static void take_transport(struct explain_cursor *c)
+{
+    struct explain_packet *p = c->packet;
+    struct roce_bth bth;
+    if (c->end - c->at < ROCE_BTH_BYTES)
+        return;
+    roce_bth_get(&bth, here(c));
+    explain_take(c, &roce_bth_header, "bth");
+    c->end -= c->end - c->at < ROCE_ICRC_BYTES ? c->end - c->at : ROCE_ICRC_BYTES;
+    const struct roce_opcode *op = &roce_opcodes[bth.opcode];
+    for (unsigned i = 0; i < array_len(extensions); i++)
+        if (op->flags & extensions[i].flag && !explain_take(c, extensions[i].header, extensions[i].key))
+            return;
+    uint32_t pad = op->flags & ROCE_PKT_DEFINED && bth.pad_count <= c->end - c->at ? bth.pad_count : 0;
+    p->payload_offset = c->at;
+    p->payload_bytes = c->end - c->at - pad;
+    if (bth.dest_qpn == GSI_QPN && op->flags & ROCE_PKT_DETH)
+        take_mad(c);
+    else if (op->flags & ROCE_PKT_SEND && op->flags & ROCE_PKT_ONLY)
+        explain_take_smc_message(c);
+}
+
+/* --- below --- */
+
+static bool take_udp(struct explain_cursor *c)
+{
+    struct net_udp udp;
+    uint32_t from = c->at;
+    if (!explain_take(c, &net_udp_header, "udp"))
+        return false;
+    net_udp_get(&udp, c->packet->frame + from);
+    if (udp.len >= NET_UDP_BYTES && udp.len < c->end - from)
+        c->end = from + udp.len; /* what Ethernet padded does not count: ROCE-FRM-5 */
+    return udp.dst_port == ROCE_UDP_PORT;
+}
+
+static void take_ip(struct explain_cursor *c, uint16_t ethertype)
+{
+    uint8_t protocol = 0;
+    uint32_t from = c->at;
+    if (ethertype == NET_ETHERTYPE_IPV4 && explain_take(c, &net_ipv4_header, "ip")) {
+        struct net_ipv4 ip;
+        net_ipv4_get(&ip, c->packet->frame + from);
+        protocol = ip.protocol;
+        uint32_t header_bytes = ip.ihl > 5 ? ip.ihl * 4u : NET_IPV4_BYTES;
+        c->at = from + header_bytes <= c->end ? from + header_bytes : c->end;
+        if (ip.total_len >= header_bytes && ip.total_len < c->end - from)
+            c->end = from + ip.total_len;
+    } else if (ethertype == NET_ETHERTYPE_IPV6 && explain_take(c, &net_ipv6_header, "ip6")) {
+        struct net_ipv6 ip;
+        net_ipv6_get(&ip, c->packet->frame + from);
+        protocol = ip.next_header;
+        if (ip.payload_len < c->end - c->at)
+            c->end = c->at + ip.payload_len;
+    }
+    if (protocol == NET_IP_PROTO_UDP && take_udp(c))
+        take_transport(c);
+    else if (protocol == NET_IP_PROTO_TCP)
+        explain_take_tcp(c);
+}
+
+static void take_grh(struct explain_cursor *c)
+{
+    struct roce_grh grh;
+    uint32_t from = c->at;
+    if (!explain_take(c, &roce_grh_header, "grh"))
+        return;
+    roce_grh_get(&grh, c->packet->frame + from);
+    if (grh.payload_len < c->end - c->at)
+        c->end = c->at + grh.payload_len;
+    take_transport(c);
+}
+
+static void take_frame(struct explain_cursor *c)
+{
+    struct net_ether ether;
+    if (!explain_take(c, &net_ether_header, "eth"))
+        return;
+    net_ether_get(&ether, c->packet->frame);
+    uint16_t ethertype = ether.ethertype;
+    if (ethertype == NET_ETHERTYPE_VLAN) {
+        struct net_vlan vlan;
+        uint32_t from = c->at;
+        if (!explain_take(c, &net_vlan_header, "vlan"))
+            return;
+        net_vlan_get(&vlan, c->packet->frame + from);
+        ethertype = vlan.ethertype;
+    }
+    if (ethertype == NET_ETHERTYPE_ROCE)
+        take_grh(c);
+    else
+        take_ip(c, ethertype);
+}
+
+void explain_dissect(struct explain_packet *packet, const struct net_capture_record *record, uint64_t number)
+{
+    *packet = (struct explain_packet){.number = number,
+                                      .time_ns = record->time_ns,
+                                      .frame = record->data,
+                                      .len_bytes = record->len_bytes,
+                                      .wire_bytes = record->wire_bytes};
+    packet->verdict = roce_pkt_parse(&packet->roce, record->data, record->len_bytes,
+                                     ROCE_PARSE_ALLOW_NO_DF | ROCE_PARSE_V1);
+    if (packet->verdict != ROCE_RX_NOT_ROCE)
+        packet->kind = EXPLAIN_ROCE;
+    struct explain_cursor c = {.packet = packet, .end = record->len_bytes};
+    take_frame(&c);
+}
+
+/* The verdicts are in the order of the parser's checks. */
+bool explain_has_icrc(const struct explain_packet *p)
+{
+    return (p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM) &&
+           (p->verdict == ROCE_RX_TAKEN || p->verdict >= ROCE_RX_DROP_ICRC);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Values of fields as texts. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "explain/packet/packet.h"
+#include "nornic/addr.h"
+
+uint64_t explain_field_value(const struct explain_packet *packet, unsigned layer,
+                             const struct net_field *field)
+{
+    if (field->is_bytes)
+        return 0;
+    return net_bits_get(packet->frame + packet->layers[layer].offset, field->first_bit, field->width_bits);
+}
+
+static bool ends_with(const char *name, const char *ending)
+{
+    size_t n = strlen(name), m = strlen(ending);
+    return n >= m && strcmp(name + n - m, ending) == 0;
+}
+
+/* Lengths, counts and ports are read in decimal; keys, addresses and sequence numbers in hex. */
+static bool is_decimal(const struct net_field *field)
+{
+    static const char *const endings[] = {"len",     "length",  "port",      "ttl",   "hop_limit", "count",
+                                          "retries", "retry",   "timeout",   "msn",   "wrap",      "cursor",
+                                          "ihl",     "version", "resources", "depth", "vid",       "links"};
+    if (field->width_bits <= 8)
+        return true;
+    for (unsigned i = 0; i < array_len(endings); i++)
+        if (ends_with(field->name, endings[i]))
+            return true;
+    return false;
+}
+
+static void bytes_text(const uint8_t *bytes, unsigned n, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < n && used + 3 < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%02x", bytes[i]);
+}
+
+/* Names and ids of SMC-R that people gave. */
+static bool is_text(const char *layer_key, const struct net_field *field)
+{
+    static const char *const names[] = {"eid", "seid", "host_name"};
+    for (unsigned i = 0; i < array_len(names); i++)
+        if (strncmp(layer_key, "clc2", 4) == 0 && strcmp(field->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static void text_of(const uint8_t *bytes, unsigned n, char *text, size_t size)
+{
+    unsigned used = n;
+    for (unsigned i = 0; i < n; i++)
+        if (bytes[i] < 0x20 || bytes[i] > 0x7e) {
+            bytes_text(bytes, n, text, size);
+            return;
+        }
+    while (used && bytes[used - 1] == ' ')
+        used--;
+    snprintf(text, size, "%.*s", (int)used, (const char *)bytes);
+}
+
+enum explain_form explain_field_form(const char *layer_key, const struct net_field *field)
+{
+    if (!field->is_bytes)
+        return is_decimal(field) ? EXPLAIN_FORM_DECIMAL : EXPLAIN_FORM_HEX;
+    if (is_text(layer_key, field))
+        return EXPLAIN_FORM_TEXT;
+    switch (field->width_bits / 8) {
+    case sizeof(struct nornic_mac):
+        return EXPLAIN_FORM_MAC;
+    case sizeof(struct nornic_addr):
+        return EXPLAIN_FORM_ADDR;
+    case 4:
+        return strcmp(layer_key, "ip") == 0 ? EXPLAIN_FORM_IPV4 : EXPLAIN_FORM_BYTES;
+    }
+    return EXPLAIN_FORM_BYTES;
+}
+
+static void integer_text(const struct net_field *field, bool decimal, uint64_t value, char *text, size_t size)
+{
+    const char *word = field->value_name ? field->value_name(value) : NULL;
+    int digits = (field->width_bits + 3) / 4;
+    if (word)
+        snprintf(text, size, "%s (0x%0*" PRIx64 ")", word, digits, value);
+    else if (decimal)
+        snprintf(text, size, "%" PRIu64, value);
+    else
+        snprintf(text, size, "0x%0*" PRIx64, digits, value);
+}
+
+const char *explain_field_text(const struct explain_packet *packet, unsigned layer,
+                               const struct net_field *field, char *text, size_t size)
+{
+    const struct explain_layer *l = &packet->layers[layer];
+    const uint8_t *at = packet->frame + l->offset + field->first_bit / 8;
+    enum explain_form form = explain_field_form(l->key, field);
+    struct nornic_mac mac;
+    struct nornic_addr addr;
+    char buf[NORNIC_ADDR_STR_SIZE];
+    switch (form) {
+    case EXPLAIN_FORM_DECIMAL:
+    case EXPLAIN_FORM_HEX:
+        integer_text(field, form == EXPLAIN_FORM_DECIMAL, explain_field_value(packet, layer, field), text,
+                     size);
+        break;
+    case EXPLAIN_FORM_MAC:
+        memcpy(mac.b, at, sizeof mac.b);
+        snprintf(text, size, "%s", nornic_mac_str(&mac, buf));
+        break;
+    case EXPLAIN_FORM_IPV4:
+        snprintf(text, size, "%u.%u.%u.%u", at[0], at[1], at[2], at[3]);
+        break;
+    case EXPLAIN_FORM_ADDR:
+        memcpy(addr.b, at, sizeof addr.b);
+        snprintf(text, size, "%s", nornic_addr_str(&addr, buf));
+        break;
+    case EXPLAIN_FORM_TEXT:
+        text_of(at, field->width_bits / 8, text, size);
+        break;
+    case EXPLAIN_FORM_BYTES:
+        bytes_text(at, field->width_bits / 8, text, size);
+        break;
+    }
+    return text;
+}

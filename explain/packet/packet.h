@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One frame of a capture, taken apart layer by layer. Every layer is a header with its field list
+ * (net/field.h), from which texts, boxes, JSON and filters are made, so that they cannot disagree. */
+#ifndef NORNIC_EXPLAIN_PACKET_PACKET_H
+#define NORNIC_EXPLAIN_PACKET_PACKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "net/field.h"
+#include "net/pcap_file.h"
+#include "roce/packet.h"
+
+#define EXPLAIN_LAYERS_MAX 24
+
+/* A header in a frame. Fields are read with net_bits_get() at `offset` + first bit. */
+struct explain_layer {
+    const struct net_header *header;
+    const char *key; /* its name in JSON and filters: "eth", "vlan", "ip", "ip6", "udp", "grh", "bth", "reth",
+                        "deth", "aeth", "mad", "cm_req", "tcp", "clc", "llc", "cdc", ... */
+    uint32_t offset; /* from the first byte of the frame */
+};
+
+enum explain_kind {
+    EXPLAIN_OTHER,   /* nothing that this program explains */
+    EXPLAIN_ROCE,    /* reaches UDP/4791 or EtherType 0x8915, good or bad */
+    EXPLAIN_CM,      /* a MAD for QP1 among these */
+    EXPLAIN_SMC_TCP, /* TCP with the SMC-R option, or CLC messages in its payload */
+};
+
+struct explain_packet {
+    uint64_t number;  /* from 1, over all files */
+    uint64_t time_ns; /* since 1970 */
+    const uint8_t *frame;
+    uint32_t len_bytes, wire_bytes; /* captured, and on the wire */
+    enum explain_kind kind;
+    struct explain_layer layers[EXPLAIN_LAYERS_MAX];
+    unsigned layer_count;
+    /* RoCE: the engine's own view, by the tolerant profile with RoCEv1 on. */
+    enum roce_rx_verdict verdict;
+    struct roce_pkt roce;
+    /* What no layer covers: a message's data. */
+    uint32_t payload_offset, payload_bytes;
+};
+
+/* Takes a record apart; pointers lead into it. Never fails: what is broken or cut has fewer layers, and a
+ * verdict that says why. */
+void explain_dissect(struct explain_packet *packet, const struct net_capture_record *record, uint64_t number);
+
+/* The value of an integer field of the i-th layer; 0 for a byte string. */
+uint64_t explain_field_value(const struct explain_packet *packet, unsigned layer,
+                             const struct net_field *field);
+
+/* The text of a field's value: the word for it, or hex, or an address. `size` of at least 80 does for every
+ * field but private data. Returns `text`. */
+const char *explain_field_text(const struct explain_packet *packet, unsigned layer,
+                               const struct net_field *field, char *text, size_t size);
+
+/* How a field's value is written where no word stands for it. */
+enum explain_form {
+    EXPLAIN_FORM_DECIMAL,
+    EXPLAIN_FORM_HEX, /* with all digits of its width */
+    EXPLAIN_FORM_MAC,
+    EXPLAIN_FORM_IPV4,
+    EXPLAIN_FORM_ADDR, /* 16 bytes; an IPv4-mapped one as IPv4 */
+    EXPLAIN_FORM_BYTES,
+    EXPLAIN_FORM_TEXT, /* ASCII, filled up with blanks; as bytes where it is not that */
+};
+enum explain_form explain_field_form(const char *layer_key, const struct net_field *field);
+
+/* True where the packet comes as far as its ICRC: roce.icrc_found and icrc_expected mean something. */
+bool explain_has_icrc(const struct explain_packet *packet);
+
+/* Which rule governs a field ("ROCE-HDR-5", "IBA 9.2"); NULL where none is on record. */
+const char *explain_field_rule(const char *layer_key, const struct net_field *field);
+
+/* Whether a field of the packet's i-th layer is what the parser refuses the packet for. */
+bool explain_field_offends(const struct explain_packet *packet, unsigned layer,
+                           const struct net_field *field);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A capture as one HTML page that needs nothing else: no network, no further file. The page holds the tables
+ * of all headers (net/field.h) once and a line a packet with its first bytes; its script reads the fields out
+ * of these bytes by the tables, so that no header is described twice. Streams: memory is bounded by the
+ * dictionaries, whatever the number of packets. */
+#ifndef NORNIC_EXPLAIN_PAGE_HTML_H
+#define NORNIC_EXPLAIN_PAGE_HTML_H
+
+#include "explain/analysis.h"
+#include "explain/show/text.h"
+
+#define EXPLAIN_HTML_FRAME_BYTES 384 /* of a frame are kept at the most */
+#define EXPLAIN_HTML_DATA_BYTES  16  /* of a message's data are kept at the most */
+
+struct explain_html;
+
+/* NULL: no memory. */
+struct explain_html *explain_html_create(void);
+void explain_html_destroy(struct explain_html *html);
+
+/* Each appends the next part of the page to `out`, which the caller writes out and clears as it likes: first
+ * begin, then for each file its name and its packets in the order of the analysis, then the findings of the
+ * end, then end, once. A packet may be left out (a filter): its number tells. `out->failed` tells of missing
+ * memory. */
+void explain_html_begin(struct explain_html *html, struct explain_text *out);
+void explain_html_file(struct explain_html *html, struct explain_text *out, const char *name);
+void explain_html_packet(struct explain_html *html, struct explain_text *out,
+                         const struct explain_packet *packet, const struct explain_meaning *meaning);
+void explain_html_finding(struct explain_html *html, struct explain_text *out,
+                          const struct explain_finding *finding);
+/* `total` packets were read; `analysis` knows the flows. */
+void explain_html_end(struct explain_html *html, struct explain_text *out, uint64_t total,
+                      const struct explain_analysis *analysis);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tables that the page decodes by, as JSON: they are made from the lists of fields themselves. No text in
+ * them comes from a capture. */
+#include <string.h>
+
+#include "explain/page/inside.h"
+#include "explain/show/json.h"
+#include "explain/packet/registry.h"
+#include "roce/counters.h"
+#include "roce/opcode.h"
+
+#define NAMES_MAX_BITS 16 /* fields with names for their values are not wider */
+
+static void put_name(struct explain_text *out, const char *name)
+{
+    if (name)
+        explain_put_quoted(out, name);
+    else
+        explain_put(out, "null");
+}
+
+/* The name of the last value stands under "*" for all that are not listed; null: no name. */
+static void put_names(struct explain_text *out, const struct net_field *field)
+{
+    uint64_t last = field->width_bits <= NAMES_MAX_BITS ? (UINT64_C(1) << field->width_bits) - 1 : 0;
+    const char *rest = field->value_name(last);
+    explain_put(out, "{\"*\":");
+    put_name(out, rest);
+    for (uint64_t value = 0; value < last; value++) {
+        const char *name = field->value_name(value);
+        if (name == rest || (name && rest && strcmp(name, rest) == 0))
+            continue;
+        explain_put(out, ",\"");
+        explain_put_u64(out, value);
+        explain_put(out, "\":");
+        put_name(out, name);
+    }
+    explain_put(out, "}");
+}
+
+/* [name, first bit, width, form, rule, names]: what is missing at the end is not written. */
+static void put_field(struct explain_text *out, const char *key, const struct net_field *field)
+{
+    const char *rule = explain_field_rule(key, field);
+    explain_put(out, "[");
+    explain_put_quoted(out, field->name);
+    explain_put(out, ",");
+    explain_put_u64(out, field->first_bit);
+    explain_put(out, ",");
+    explain_put_u64(out, field->width_bits);
+    explain_put(out, ",");
+    explain_put_u64(out, explain_field_form(key, field));
+    explain_put(out, ",");
+    explain_put_quoted(out, rule ? rule : "");
+    if (field->value_name) {
+        explain_put(out, ",");
+        put_names(out, field);
+    }
+    explain_put(out, "]");
+}
+
+static void put_headers(struct explain_text *out)
+{
+    explain_put(out, "\"headers\":{");
+    for (const struct explain_layer_kind *k = explain_layer_kinds; k->key; k++) {
+        explain_put(out, k == explain_layer_kinds ? "" : ",\n");
+        explain_put_quoted(out, k->key);
+        explain_put(out, ":{\"words\":");
+        explain_put_quoted(out, k->words);
+        explain_printf(out, ",\"bytes\":%u,\"fields\":[", k->header->len_bytes);
+        for (unsigned i = 0; i < k->header->field_count; i++) {
+            explain_put(out, i ? "," : "");
+            put_field(out, k->key, &k->header->fields[i]);
+        }
+        explain_put(out, "]}");
+    }
+    explain_put(out, "}");
+}
+
+void explain_html_put_tables(struct explain_text *out)
+{
+    put_headers(out);
+    explain_put(out, ",\n\"findings\":[");
+    for (unsigned i = 0; i < EXPLAIN_FINDING_COUNT; i++) {
+        enum explain_finding_kind kind = (enum explain_finding_kind)i;
+        explain_printf(out, "%s[\"%s\",%d,\"%s\"]", i ? "," : "", explain_finding_key(kind),
+                       explain_finding_severity(kind), explain_finding_words(kind));
+    }
+    explain_put(out, "],\n\"verdicts\":[");
+    for (unsigned i = 0; i < ROCE_RX_VERDICT_COUNT; i++)
+        explain_printf(out, "%s\"%s\"", i ? "," : "", roce_verdict_counter_name((enum roce_rx_verdict)i));
+    explain_put(out, "]");
+}
+
+static void put_pair(struct explain_text *out, const char *key, const uint64_t pair[2])
+{
+    explain_printf(out, ",\"%s\":[", key);
+    explain_put_u64(out, pair[0]);
+    explain_put(out, ",");
+    explain_put_u64(out, pair[1]);
+    explain_put(out, "]");
+}
+
+static const char *service_name(uint8_t service)
+{
+    switch ((enum roce_service)service) {
+    case ROCE_SERVICE_RC:
+        return "RC";
+    case ROCE_SERVICE_UC:
+        return "UC";
+    case ROCE_SERVICE_RD:
+        return "RD";
+    case ROCE_SERVICE_UD:
+        return "UD";
+    case ROCE_SERVICE_CNP:
+        return "CNP";
+    case ROCE_SERVICE_XRC:
+        return "XRC";
+    case ROCE_SERVICE_OWN:
+        return "RC";
+    }
+    return "?";
+}
+
+void explain_html_put_flows(struct explain_text *out, const struct explain_analysis *analysis)
+{
+    const char *comma = "";
+    explain_put(out, "\"flows\":[");
+    for (uint32_t i = 1; i <= explain_analysis_flow_count(analysis); i++) {
+        const struct explain_flow *f = explain_analysis_flow(analysis, i);
+        char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
+        if (!f)
+            continue;
+        explain_printf(out, "%s{\"flow\":%u,\"addr\":[\"%s\",\"%s\"],\"qpn\":[%u,%u]", comma, i,
+                       nornic_addr_str(&f->addr[0], a), nornic_addr_str(&f->addr[1], b), f->qpn[0],
+                       f->qpn[1]);
+        explain_printf(out, ",\"service\":\"%s\",\"pmtu\":%u", service_name(f->service), f->pmtu_bytes);
+        put_pair(out, "packets", f->packets);
+        put_pair(out, "bytes", f->bytes);
+        put_pair(out, "messages", f->messages);
+        put_pair(out, "retransmissions", f->retransmissions);
+        put_pair(out, "naks", f->naks);
+        put_pair(out, "rnr_naks", f->rnr_naks);
+        put_pair(out, "cnps", f->cnps);
+        put_pair(out, "marks", f->marks);
+        explain_put(out, "}");
+        comma = ",\n";
+    }
+    explain_put(out, "]");
+}
+
+void explain_html_put_smc(struct explain_text *out, const struct explain_analysis *analysis)
+{
+    const char *comma = "";
+    explain_put(out, "\"groups\":[");
+    for (uint32_t i = 1; i <= explain_analysis_smc_group_count(analysis); i++) {
+        const struct explain_smc_group *g = explain_analysis_smc_group(analysis, i);
+        if (!g)
+            continue;
+        explain_put(out, comma);
+        explain_json_smc_group(out, g);
+        comma = ",\n";
+    }
+    comma = "";
+    explain_put(out, "],\n\"connections\":[");
+    for (uint32_t i = 1; i <= explain_analysis_smc_conn_count(analysis); i++) {
+        const struct explain_smc_conn *c = explain_analysis_smc_conn(analysis, i);
+        if (!c)
+            continue;
+        explain_put(out, comma);
+        explain_json_smc_conn(out, c);
+        comma = ",\n";
+    }
+    explain_put(out, "]");
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The queue pairs of an endpoint, and which packet is whose. */
+#include "explain/replay/learn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/ipv6.h"
+#include "roce/psn.h"
+
+#define GSI_QPN        1
+#define EARLY_PKTS     64 /* among so many the first PSN is looked for: a line may swap packets */
+#define RNR_CODE_USUAL 12 /* 0.64 ms, as Linux programs have it */
+
+uint32_t explain_read_psns(uint32_t len_bytes, uint32_t pmtu_bytes)
+{
+    return len_bytes ? (len_bytes - 1) / pmtu_bytes + 1 : 1;
+}
+
+void explain_endpoint_free(struct explain_endpoint *e)
+{
+    for (uint32_t i = 0; i < e->qp_count; i++) {
+        free(e->qps[i].messages);
+        free(e->qps[i].data);
+        free(e->qps[i].answers);
+    }
+    for (uint32_t i = 0; i < e->region_count; i++) {
+        free(e->regions[i].memory);
+        free(e->regions[i].known);
+    }
+    free(e->qps);
+    free(e->regions);
+    free(e->qp_of);
+    free(e->part);
+    *e = (struct explain_endpoint){0};
+}
+
+/* The index of the QP that a packet is of, made when it is new; -1: no memory. */
+static int64_t qp_of(struct explain_endpoint *e, uint8_t service, uint32_t flow, uint32_t qpn)
+{
+    for (uint32_t i = 0; i < e->qp_count; i++)
+        if (e->qps[i].service == service && e->qps[i].flow == flow && (flow || e->qps[i].qpn == qpn))
+            return i;
+    if (e->qp_count == e->qp_cap) {
+        uint32_t cap = e->qp_cap ? 2 * e->qp_cap : 16;
+        struct explain_learned *grown = reallocarray(e->qps, cap, sizeof *grown);
+        if (!grown)
+            return -1;
+        e->qps = grown;
+        e->qp_cap = cap;
+    }
+    e->qps[e->qp_count] = (struct explain_learned){
+        .service = service, .flow = flow, .qpn = qpn, .silent = true, .rnr_code = RNR_CODE_USUAL};
+    return e->qp_count++;
+}
+
+static struct nornic_av av_of(const struct roce_pkt *pkt)
+{
+    struct nornic_av av = {
+        .dgid = pkt->dst,
+        .sl = pkt->vlan_tci < 0 ? 0 : (uint8_t)(pkt->vlan_tci >> 13),
+        .traffic_class = pkt->tclass,
+        .hop_limit = pkt->hop_limit,
+        .dst_mac = pkt->dst_mac,
+    };
+    if (pkt->l3_kind == ROCE_L3_IPV6) {
+        struct net_ipv6 ip;
+        net_ipv6_get(&ip, pkt->l3);
+        av.flow_label = ip.flow_label;
+    }
+    return av;
+}
+
+/* The way back, for an endpoint that sends nothing. */
+static struct nornic_av av_back(const struct roce_pkt *pkt)
+{
+    struct nornic_av av = av_of(pkt);
+    av.dgid = pkt->src;
+    av.dst_mac = pkt->src_mac;
+    return av;
+}
+
+static void learn_path(struct explain_learned *q, const struct roce_pkt *pkt, bool sent, bool first)
+{
+    if (!first && !sent)
+        return;
+    q->av = sent ? av_of(pkt) : av_back(pkt);
+    q->mac = sent ? pkt->src_mac : pkt->dst_mac;
+    q->vlan_id = pkt->vlan_tci < 0 ? 0 : (uint16_t)(pkt->vlan_tci & 0xfff);
+    if (pkt->op->flags & ROCE_PKT_DETH)
+        q->qkey = pkt->deth.qkey;
+}
+
+static enum explain_part part_of(const struct roce_pkt *pkt, bool sent)
+{
+    bool request = pkt->op->flags & ROCE_PKT_REQUEST || !(pkt->op->flags & ROCE_PKT_DEFINED);
+    if (sent)
+        return request ? EXPLAIN_PART_SENT_REQUEST : EXPLAIN_PART_SENT_RESPONSE;
+    return request ? EXPLAIN_PART_GOT_REQUEST : EXPLAIN_PART_GOT_RESPONSE;
+}
+
+/* The whole packets of the services that are replayed. */
+static bool is_replayed(struct explain_endpoint *e, const struct explain_packet *p)
+{
+    uint8_t service = p->roce.bth.opcode >> 5;
+    if (p->kind == EXPLAIN_OTHER || p->kind == EXPLAIN_SMC_TCP)
+        return false;
+    bool nowhere = p->roce.bth.dest_qpn == ROCE_MULTICAST_QPN && !nornic_addr_is_multicast(&p->roce.dst);
+    if (p->verdict != ROCE_RX_TAKEN || p->roce.l3_kind == ROCE_L3_GRH || nowhere) {
+        e->bad_packets++;
+        return false;
+    }
+    if (p->roce.op->flags & ROCE_PKT_DETH && p->roce.bth.dest_qpn == GSI_QPN) {
+        e->gsi_packets++;
+        return false;
+    }
+    return service == ROCE_SERVICE_RC || service == ROCE_SERVICE_UC || service == ROCE_SERVICE_UD;
+}
+
+static int assign(const struct explain_tape *tape, struct explain_endpoint *e, size_t i)
+{
+    struct explain_packet p;
+    explain_tape_packet(tape, i, &p);
+    bool sent = nornic_addr_equal(&p.roce.src, &e->addr);
+    if ((!sent && !nornic_addr_equal(&p.roce.dst, &e->addr)) || !is_replayed(e, &p))
+        return 0;
+    bool datagram = p.roce.op->flags & ROCE_PKT_DETH;
+    uint32_t before = e->qp_count;
+    uint32_t qpn = datagram && sent ? p.roce.deth.src_qpn : p.roce.bth.dest_qpn;
+    int64_t qp = qp_of(e, p.roce.bth.opcode >> 5, tape->packets[i].flow, qpn);
+    if (qp < 0)
+        return -ENOMEM;
+    struct explain_learned *q = &e->qps[qp];
+    bool sent_before = q->requests || q->answer_count;
+    e->qp_of[i] = (uint32_t)qp + 1;
+    e->part[i] = (uint8_t)part_of(&p.roce, sent);
+    learn_path(q, &p.roce, sent && !sent_before, before != e->qp_count);
+    const struct explain_flow *flow = explain_analysis_flow(tape->analysis, tape->packets[i].flow);
+    unsigned from = sent ? tape->packets[i].direction : !tape->packets[i].direction;
+    if (flow) {
+        q->qpn = flow->qpn[from];
+        q->peer_qpn = flow->qpn[!from];
+    }
+    q->requests |= e->part[i] == EXPLAIN_PART_SENT_REQUEST;
+    q->serves |= e->part[i] == EXPLAIN_PART_GOT_REQUEST;
+    if (e->part[i] != EXPLAIN_PART_SENT_RESPONSE)
+        return 0;
+    q->silent = false;
+    if (q->answer_count == q->answer_cap) {
+        size_t cap = q->answer_cap ? 2 * q->answer_cap : 64;
+        size_t *grown = reallocarray(q->answers, cap, sizeof *grown);
+        if (!grown)
+            return -ENOMEM;
+        q->answers = grown;
+        q->answer_cap = cap;
+    }
+    q->answers[q->answer_count++] = i;
+    return 0;
+}
+
+/* --- path MTU, and where PSNs begin --- */
+
+static void learn_pmtu(const struct explain_tape *tape, struct explain_endpoint *e)
+{
+    for (size_t i = 0; i < tape->count; i++) {
+        if (!e->qp_of[i])
+            continue;
+        struct explain_packet p;
+        explain_tape_packet(tape, i, &p);
+        struct explain_learned *q = &e->qps[e->qp_of[i] - 1];
+        uint32_t n = p.roce.payload_bytes;
+        if (p.roce.op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE) && nornic_mtu_from_bytes(n))
+            q->pmtu_bytes = n;
+    }
+    /* Without a message of more than one packet, any that holds the largest will do. */
+    for (uint32_t i = 0; i < e->qp_count; i++)
+        if (!e->qps[i].pmtu_bytes)
+            e->qps[i].pmtu_bytes = ROCE_PMTU_MAX_BYTES;
+}
+
+/* The first PSN of what the QP sent, or got; on from there, the first that begins a message. */
+static uint32_t first_psn(const struct explain_tape *tape, const struct explain_endpoint *e, uint32_t qp,
+                          enum explain_part part)
+{
+    uint32_t psn = 0, seen = 0;
+    for (size_t i = 0; i < tape->count && seen < EARLY_PKTS; i++) {
+        if (e->qp_of[i] != qp + 1 || e->part[i] != part)
+            continue;
+        struct explain_packet p;
+        explain_tape_packet(tape, i, &p);
+        bool begins = !(p.roce.op->flags & (ROCE_PKT_MIDDLE | ROCE_PKT_LAST));
+        if (begins && (seen == 0 || roce_psn_diff(p.roce.bth.psn, psn) < 0))
+            psn = p.roce.bth.psn;
+        seen += begins || seen;
+    }
+    return psn;
+}
+
+/* RNR codes and the NAK that ends it all. */
+static void learn_answers(const struct explain_tape *tape, struct explain_learned *q)
+{
+    for (size_t i = 0; i < q->answer_count; i++) {
+        struct explain_packet p;
+        explain_tape_packet(tape, q->answers[i], &p);
+        if (!(p.roce.op->flags & ROCE_PKT_AETH))
+            continue;
+        uint8_t syndrome = p.roce.aeth.syndrome;
+        if (roce_syndrome_kind(syndrome) == ROCE_SYN_RNR)
+            q->rnr_code = syndrome & 0x1f;
+        if (roce_syndrome_kind(syndrome) == ROCE_SYN_NAK && syndrome != ROCE_SYNDROME_NAK_PSN_SEQ &&
+            !q->refused) {
+            q->refused = true;
+            q->refused_psn = p.roce.bth.psn;
+            q->has_limit = syndrome != ROCE_SYNDROME_NAK_REM_ACC;
+        }
+    }
+}
+
+/* How long the SENDs were, and how much the receive took that was too short. */
+static void learn_receives(const struct explain_tape *tape, const struct explain_endpoint *e, uint32_t qp)
+{
+    struct explain_learned *q = &e->qps[qp];
+    uint64_t bytes = 0;
+    uint32_t begun = 0;
+    bool limit = q->has_limit;
+    q->has_limit = false;
+    for (size_t i = 0; i < tape->count; i++) {
+        if (e->qp_of[i] != qp + 1 || e->part[i] != EXPLAIN_PART_GOT_REQUEST)
+            continue;
+        struct explain_packet p;
+        explain_tape_packet(tape, i, &p);
+        if (!(p.roce.op->flags & ROCE_PKT_SEND))
+            continue;
+        if (p.roce.op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)) {
+            bytes = 0;
+            begun = p.roce.bth.psn;
+        }
+        if (limit && p.roce.bth.psn == q->refused_psn) {
+            q->has_limit = true;
+            q->limit_psn = begun;
+            q->limit_bytes = bytes;
+        }
+        bytes += p.roce.payload_bytes;
+        q->longest_bytes = bytes > q->longest_bytes ? bytes : q->longest_bytes;
+    }
+}
+
+/* What the scenario says of the queue pairs; PSNs only of the direction that it names. */
+static int take_scenario(struct explain_endpoint *e, const struct explain_scenario *s,
+                         struct nornic_error *why)
+{
+    for (unsigned i = 0; s && i < s->qp_count; i++) {
+        const struct explain_scenario_qp *said = &s->qps[i];
+        struct explain_learned *q = NULL;
+        for (uint32_t j = 0; j < e->qp_count && !q; j++)
+            q = e->qps[j].qpn == said->qpn ? &e->qps[j] : NULL;
+        if (!q)
+            return net_error_set(why, ENOENT, "line %u of the scenario: the endpoint has no QP 0x%06x",
+                                 said->line, said->qpn);
+        if (said->has_sq_psn)
+            q->sq_psn = said->sq_psn;
+        if (said->has_rq_psn)
+            q->rq_psn = said->rq_psn;
+        if (said->has_mtu)
+            q->pmtu_bytes = said->pmtu_bytes;
+        if (said->has_rnr_timer)
+            q->rnr_code = said->rnr_timer;
+    }
+    return 0;
+}
+
+int explain_learn(const struct explain_tape *tape, const struct nornic_addr *addr,
+                  const struct explain_scenario *scenario, struct explain_endpoint *e,
+                  struct nornic_error *why)
+{
+    char text[NORNIC_ADDR_STR_SIZE];
+    *e = (struct explain_endpoint){.addr = *addr};
+    e->qp_of = calloc(tape->count + 1, sizeof *e->qp_of);
+    e->part = calloc(tape->count + 1, sizeof *e->part);
+    if (!e->qp_of || !e->part)
+        return -ENOMEM;
+    for (size_t i = 0; i < tape->count; i++)
+        if (assign(tape, e, i) != 0)
+            return -ENOMEM;
+    if (e->qp_count == 0)
+        return net_error_set(why, ENOENT,
+                             "no queue pair of %s in this capture; `nornic explain` lists who speaks in it",
+                             nornic_addr_str(addr, text));
+    learn_pmtu(tape, e);
+    for (uint32_t i = 0; i < e->qp_count; i++) {
+        struct explain_learned *q = &e->qps[i];
+        q->sq_psn = first_psn(tape, e, i, EXPLAIN_PART_SENT_REQUEST);
+        q->rq_psn = first_psn(tape, e, i, EXPLAIN_PART_GOT_REQUEST);
+        learn_answers(tape, q);
+        learn_receives(tape, e, i);
+    }
+    int err = take_scenario(e, scenario, why);
+    for (uint32_t i = 0; i < e->qp_count && !err; i++)
+        err = explain_learn_messages(tape, e, i, why);
+    return err ? err : explain_learn_memory(tape, scenario, e, why);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a capture tells of one of its endpoints: its queue pairs, the work requests that it must have posted,
+ * the memory that it must have registered, and what it answered. */
+#ifndef NORNIC_EXPLAIN_REPLAY_LEARN_H
+#define NORNIC_EXPLAIN_REPLAY_LEARN_H
+
+#include "explain/replay/scenario.h"
+#include "explain/replay/tape.h"
+#include "nornic/wr.h"
+#include "roce/roce.h"
+
+/* What a packet of the tape is to the endpoint. */
+enum explain_part {
+    EXPLAIN_PART_NONE,          /* of others, no RoCE, bad, or for QP1 */
+    EXPLAIN_PART_SENT_REQUEST,  /* by the endpoint */
+    EXPLAIN_PART_SENT_RESPONSE, /* by the endpoint */
+    EXPLAIN_PART_GOT_REQUEST,
+    EXPLAIN_PART_GOT_RESPONSE, /* CNPs too */
+};
+
+/* A message that the endpoint sent: a work request. */
+struct explain_message {
+    struct nornic_send_wr wr; /* without data, address handle and links */
+    struct nornic_av av;      /* UD */
+    uint32_t first_psn, psn_count;
+    uint32_t len_bytes;
+    size_t data_offset; /* of SENDs and WRITEs, in explain_learned.data */
+};
+
+/* Memory that the peers reached by one R_Key, as far as requests were not refused: one range. */
+struct explain_region {
+    uint32_t rkey;
+    uint64_t from, to; /* remote addresses, `to` exclusive */
+    uint32_t access;   /* enum nornic_access: what they did there */
+    bool is_revocable; /* a peer invalidated it: a window, or a fast region */
+    uint8_t *bytes;    /* owned; to - from of them, aligned as `from` is to 8 */
+    uint8_t *memory;   /* what was allocated: `bytes` lies in it */
+    uint8_t *known;    /* one a byte: came over the wire before */
+};
+
+/* One queue pair of the endpoint. */
+struct explain_learned {
+    uint8_t service;        /* enum roce_service: RC, UC, UD */
+    uint32_t flow;          /* RC, UC */
+    uint32_t qpn, peer_qpn; /* qpn 0: nothing in the capture names it. UD has no peer */
+    struct nornic_av av;    /* connected: towards the peer */
+    struct nornic_mac mac;
+    uint16_t vlan_id;
+    uint32_t qkey; /* UD */
+    uint32_t pmtu_bytes;
+
+    bool requests; /* it sent some */
+    uint32_t sq_psn, end_psn;
+    struct explain_message *messages; /* by PSN */
+    uint32_t message_count;
+    uint8_t *data;
+    size_t data_bytes;
+    uint32_t scratch_bytes; /* room for the longest READ */
+
+    bool serves; /* it got requests */
+    bool silent; /* and answered none of them */
+    uint32_t rq_psn;
+    uint64_t longest_bytes; /* of the SENDs that it got */
+    uint8_t rnr_code;
+    bool refused; /* it sent a NAK that ends the connection, at that PSN */
+    uint32_t refused_psn;
+    bool has_limit; /* the receive of the message with the refused PSN holds `limit_bytes` */
+    uint32_t limit_psn;
+    uint64_t limit_bytes;
+    size_t *answers; /* indexes into the tape of the responses that it sent, ascending */
+    size_t answer_count, answer_cap;
+};
+
+struct explain_endpoint {
+    struct nornic_addr addr;
+    struct explain_learned *qps;
+    uint32_t qp_count, qp_cap;
+    struct explain_region *regions;
+    uint32_t region_count, region_cap;
+    uint32_t *qp_of; /* a tape index to a QP's index + 1; 0: none */
+    uint8_t *part;   /* a tape index to enum explain_part */
+    uint64_t gsi_packets, bad_packets;
+};
+
+#define EXPLAIN_REGION_MAX_BYTES (UINT64_C(1) << 28)
+#define EXPLAIN_READ_MAX_BYTES   (UINT32_C(1) << 28)
+#define EXPLAIN_PSNS_MAX         (UINT32_C(1) << 22)
+
+/* Learns all of it; borrows the tape, and the scenario, which says what the packets do not (NULL: nothing).
+ * 0; -ENOMEM; -ENOENT (no packet from or to that address, or no QP that the scenario names), -E2BIG (a key
+ * names a range of more than EXPLAIN_REGION_MAX_BYTES, a READ is longer than EXPLAIN_READ_MAX_BYTES), both
+ * with a sentence in `why`. explain_endpoint_free() after any of them. */
+int explain_learn(const struct explain_tape *tape, const struct nornic_addr *addr,
+                  const struct explain_scenario *scenario, struct explain_endpoint *endpoint,
+                  struct nornic_error *why);
+void explain_endpoint_free(struct explain_endpoint *endpoint);
+
+/* The PSNs that a READ of so many bytes takes (ROCE-RC-3). */
+uint32_t explain_read_psns(uint32_t len_bytes, uint32_t pmtu_bytes);
+
+/* --- inside: learn_messages.c, learn_memory.c --- */
+int explain_learn_messages(const struct explain_tape *tape, const struct explain_endpoint *endpoint,
+                           uint32_t qp, struct nornic_error *why);
+int explain_learn_memory(const struct explain_tape *tape, const struct explain_scenario *scenario,
+                         struct explain_endpoint *endpoint, struct nornic_error *why);
+/* The region of a key, or NULL. */
+struct explain_region *explain_region_find(const struct explain_endpoint *endpoint, uint32_t rkey);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The replay as a whole: the tape is played to the rebuilt endpoint. */
+#include "explain/replay/replay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "explain/replay/inner.h"
+#include "net/ipv4.h"
+
+#define COPIES_SEEN 64 /* how far back the network's copy of a packet is looked for */
+
+static const struct {
+    const char *key, *words;
+    bool fails;
+} outcomes[] = {
+#define EXPLAIN_REPLAY_ROW_(id, key, fails, words) {key, words, fails},
+    EXPLAIN_REPLAY_OUTCOMES(EXPLAIN_REPLAY_ROW_)
+#undef EXPLAIN_REPLAY_ROW_
+};
+
+const char *explain_replay_key(enum explain_replay_outcome outcome)
+{
+    return outcomes[outcome].key;
+}
+
+const char *explain_replay_words(enum explain_replay_outcome outcome)
+{
+    return outcomes[outcome].words;
+}
+
+bool explain_replay_fails(enum explain_replay_outcome outcome)
+{
+    return outcomes[outcome].fails;
+}
+
+void replay_frame_packet(const struct replay_frame *f, struct explain_packet *p)
+{
+    struct net_capture_record record = {
+        .data = f->bytes, .len_bytes = f->len_bytes, .wire_bytes = f->len_bytes};
+    explain_dissect(p, &record, 0);
+}
+
+void replay_tell(struct replay *r, const struct replay_qp *q, enum explain_replay_outcome outcome,
+                 const struct explain_packet *recorded, const struct replay_frame *engine,
+                 const struct explain_compared *diffs)
+{
+    struct explain_compared c = diffs ? *diffs : (struct explain_compared){0};
+    struct explain_packet built;
+    r->result->outcomes[outcome]++;
+    if (!r->config->compared)
+        return;
+    c.outcome = outcome;
+    c.qpn = q->learned->qpn;
+    c.recorded = recorded;
+    if (engine) {
+        replay_frame_packet(engine, &built);
+        c.engine = &built;
+        c.cause = engine->cause;
+    } else {
+        c.cause = r->cause;
+    }
+    r->config->compared(r->config->ctx, &c);
+}
+
+/* The same frame with the same IPv4 identification, not long ago: the network made it. Whoever sends
+ * again gives a new one. */
+static bool is_copy(const struct replay *r, size_t i, const struct explain_packet *p)
+{
+    struct net_ipv4 ip;
+    if (p->roce.l3_kind != ROCE_L3_IPV4)
+        return false;
+    net_ipv4_get(&ip, p->roce.l3);
+    if (ip.id == 0)
+        return false;
+    for (size_t j = i; j > 0 && i - j < COPIES_SEEN; j--) {
+        const struct explain_taped *t = &r->tape->packets[j - 1];
+        if (t->len_bytes == p->len_bytes && memcmp(t->bytes, p->frame, p->len_bytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* One half failed: so has the queue pair. */
+static void share_state(struct replay *r, struct replay_qp *q)
+{
+    struct roce_qp *a = q->requester.qp, *b = q->responder.qp;
+    struct nornic_qp_attr err = {.state = NORNIC_QPS_ERR};
+    if (!a || !b)
+        return;
+    if (roce_qp_state(a) == NORNIC_QPS_ERR && roce_qp_state(b) != NORNIC_QPS_ERR)
+        roce_qp_modify(b, &err, NORNIC_QP_STATE, r->now_ns);
+    if (roce_qp_state(b) == NORNIC_QPS_ERR && roce_qp_state(a) != NORNIC_QPS_ERR)
+        roce_qp_modify(a, &err, NORNIC_QP_STATE, r->now_ns);
+}
+
+static int play(struct replay *r, size_t i)
+{
+    const struct explain_endpoint *e = r->endpoint;
+    struct explain_packet p;
+    int err = 0;
+    if (!e->qp_of[i])
+        return 0;
+    struct replay_qp *q = &r->qps[e->qp_of[i] - 1];
+    enum explain_part part = e->part[i];
+    bool got = part == EXPLAIN_PART_GOT_REQUEST || part == EXPLAIN_PART_GOT_RESPONSE;
+    explain_tape_packet(r->tape, i, &p);
+    r->now_ns = p.time_ns + r->skew_ns > r->now_ns ? p.time_ns + r->skew_ns : r->now_ns;
+    if (!got && is_copy(r, i, &p)) {
+        replay_tell(r, q, EXPLAIN_REPLAY_NETWORK_COPY, &p, NULL, NULL);
+        q->answer_at += part == EXPLAIN_PART_SENT_RESPONSE;
+        return 0;
+    }
+    if (got) {
+        r->cause = p.number;
+        r->result->fed++;
+    }
+    switch (part) {
+    case EXPLAIN_PART_SENT_REQUEST:
+        err = replay_request_sent(r, q, &p);
+        break;
+    case EXPLAIN_PART_GOT_REQUEST:
+        if (q->responder.qp)
+            err = replay_request_got(r, q, i, &p);
+        break;
+    case EXPLAIN_PART_SENT_RESPONSE:
+        replay_response_sent(r, q, &p);
+        break;
+    case EXPLAIN_PART_GOT_RESPONSE:
+        if (q->requester.qp)
+            replay_response_got(r, q, &p);
+        break;
+    case EXPLAIN_PART_NONE:
+        break;
+    }
+    share_state(r, q);
+    return err;
+}
+
+static int open_qp(struct replay *r, struct replay_qp *q)
+{
+    const struct explain_learned *l = q->learned;
+    int err = 0;
+    q->last = &q->first;
+    q->una_psn = l->sq_psn;
+    q->expected_psn = q->acked_psn = q->recorded_psn = l->rq_psn;
+    if (l->requests)
+        err = replay_half_open(r, q, &q->requester, false);
+    /* One that answers nothing of what asks for it was gone. */
+    bool gone = l->service == ROCE_SERVICE_RC && l->silent;
+    if (!err && l->serves && !gone)
+        err = replay_half_open(r, q, &q->responder, true);
+    r->result->silent_qps += l->serves && gone;
+    r->result->qps++;
+    return err;
+}
+
+static void close_qps(struct replay *r)
+{
+    for (uint32_t i = 0; r->qps && i < r->endpoint->qp_count; i++) {
+        struct replay_qp *q = &r->qps[i];
+        while (q->first) {
+            struct replay_frame *f = q->first;
+            q->first = f->next;
+            free(f);
+        }
+        free(q->held);
+        replay_half_close(&q->requester);
+        replay_half_close(&q->responder);
+    }
+    free(r->qps);
+}
+
+int explain_replay(const struct explain_tape *tape, const struct explain_endpoint *endpoint,
+                   const struct explain_replay_config *config, struct explain_replay_result *result,
+                   struct nornic_error *why)
+{
+    struct replay r = {.tape = tape, .endpoint = endpoint, .config = config, .result = result};
+    int err = 0;
+    *result = (struct explain_replay_result){0};
+    r.now_ns = tape->count ? tape->packets[0].time_ns : 0;
+    r.qps = calloc(endpoint->qp_count, sizeof *r.qps);
+    if (!r.qps)
+        return net_error_set(why, ENOMEM, "no memory for %u queue pairs", endpoint->qp_count);
+    for (uint32_t i = 0; i < endpoint->qp_count && !err; i++) {
+        r.qps[i].learned = &endpoint->qps[i];
+        err = open_qp(&r, &r.qps[i]);
+        if (err)
+            net_error_set(why, -err, "QP 0x%06x of the capture cannot be rebuilt: %s", endpoint->qps[i].qpn,
+                          strerror(-err));
+    }
+    for (size_t i = 0; i < tape->count && !err; i++) {
+        err = play(&r, i);
+        if (err)
+            net_error_set(why, -err, "packet %zu cannot be replayed: %s", i + 1, strerror(-err));
+    }
+    for (uint32_t i = 0; i < endpoint->qp_count && !err; i++)
+        replay_responder_end(&r, &r.qps[i]);
+    close_qps(&r);
+    return err;
+}

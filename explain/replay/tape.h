@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A capture kept in memory, each packet with the flow that it belongs to: what a replay is made from. */
+#ifndef NORNIC_EXPLAIN_REPLAY_TAPE_H
+#define NORNIC_EXPLAIN_REPLAY_TAPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "explain/analysis.h"
+
+struct explain_taped {
+    uint8_t *bytes; /* owned by the tape */
+    uint32_t len_bytes, wire_bytes;
+    uint64_t time_ns;
+    uint32_t flow;     /* of the analysis, from 1; 0: datagrams, and what is no RoCE */
+    uint8_t direction; /* of the flow */
+};
+
+/* All zero: empty. */
+struct explain_tape {
+    struct explain_taped *packets; /* packet number i + 1 of the capture is packets[i] */
+    size_t count, cap;
+    struct explain_analysis *analysis;
+};
+
+/* Appends a copy of a record. 0 or -ENOMEM. */
+int explain_tape_add(struct explain_tape *tape, const struct net_capture_record *record);
+void explain_tape_free(struct explain_tape *tape);
+
+/* Takes packet `i` (from 0) apart; pointers lead into the tape. */
+void explain_tape_packet(const struct explain_tape *tape, size_t i, struct explain_packet *packet);
+
+#endif

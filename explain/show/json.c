@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "explain/show/json.h"
+
+#include "nornic/addr.h"
+#include "roce/counters.h"
+
+static void put_key(struct explain_text *out, const char *key)
+{
+    explain_put_n(out, "\"", 1);
+    explain_put(out, key);
+    explain_put_n(out, "\":", 2);
+}
+
+static void put_field(struct explain_text *out, const struct explain_packet *p, unsigned layer,
+                      const struct net_field *field)
+{
+    char text[600];
+    put_key(out, field->name);
+    if (field->is_bytes) {
+        explain_put_quoted(out, explain_field_text(p, layer, field, text, sizeof text));
+        return;
+    }
+    uint64_t value = explain_field_value(p, layer, field);
+    if (field->width_bits <= 32) {
+        explain_put_u64(out, value);
+        return;
+    }
+    explain_put(out, "\"0x");
+    explain_put_hex(out, value, (field->width_bits + 3u) / 4);
+    explain_put_n(out, "\"", 1);
+}
+
+/* How often the layer's key was there before. */
+static unsigned times_before(const struct explain_packet *p, unsigned layer)
+{
+    unsigned n = 0;
+    for (unsigned i = 4; i < layer; i++) /* those below are there once */
+        n += strcmp(p->layers[i].key, p->layers[layer].key) == 0;
+    return n;
+}
+
+static void put_layer_key(struct explain_text *out, const struct explain_packet *p, unsigned layer)
+{
+    unsigned before = times_before(p, layer);
+    explain_put_n(out, "\"", 1);
+    explain_put(out, p->layers[layer].key);
+    if (before) {
+        explain_put_n(out, "_", 1);
+        explain_put_u64(out, before + 1);
+    }
+    explain_put_n(out, "\":", 2);
+}
+
+static void put_layers(struct explain_text *out, const struct explain_packet *p)
+{
+    explain_put(out, ",\"layers\":{");
+    for (unsigned l = 0; l < p->layer_count; l++) {
+        const struct net_header *h = p->layers[l].header;
+        if (l)
+            explain_put_n(out, ",", 1);
+        put_layer_key(out, p, l);
+        explain_put_n(out, "{", 1);
+        for (unsigned f = 0; f < h->field_count; f++) {
+            if (f)
+                explain_put_n(out, ",", 1);
+            put_field(out, p, l, &h->fields[f]);
+        }
+        explain_put_n(out, "}", 1);
+    }
+    explain_put_n(out, "}", 1);
+}
+
+static void put_icrc(struct explain_text *out, const struct roce_pkt *pkt)
+{
+    explain_put(out, pkt->icrc_found == pkt->icrc_expected ? ",\"icrc\":{\"ok\":true,\"expected\":\"0x"
+                                                           : ",\"icrc\":{\"ok\":false,\"expected\":\"0x");
+    explain_put_hex(out, pkt->icrc_expected, 8);
+    explain_put(out, "\",\"found\":\"0x");
+    explain_put_hex(out, pkt->icrc_found, 8);
+    explain_put(out, "\"}");
+}
+
+void explain_json_finding(struct explain_text *out, const struct explain_finding *f)
+{
+    explain_put(out, "{\"kind\":");
+    explain_put_quoted(out, explain_finding_key(f->kind));
+    explain_put(out, ",\"severity\":");
+    explain_put_u64(out, (uint64_t)explain_finding_severity(f->kind));
+    explain_put(out, ",\"n\":");
+    explain_put_u64(out, f->number);
+    if (f->related) {
+        explain_put(out, ",\"related\":");
+        explain_put_u64(out, f->related);
+    }
+    if (f->rule[0]) {
+        explain_put(out, ",\"rule\":");
+        explain_put_quoted(out, f->rule);
+    }
+    explain_put(out, ",\"words\":");
+    explain_put_quoted(out, f->words);
+    explain_put_n(out, "}", 1);
+}
+
+static void put_number(struct explain_text *out, const char *key, uint64_t value)
+{
+    explain_put_n(out, ",", 1);
+    put_key(out, key);
+    explain_put_u64(out, value);
+}
+
+static void put_pair(struct explain_text *out, const char *key, const uint64_t values[2])
+{
+    explain_put_n(out, ",", 1);
+    put_key(out, key);
+    explain_put_n(out, "[", 1);
+    explain_put_u64(out, values[0]);
+    explain_put_n(out, ",", 1);
+    explain_put_u64(out, values[1]);
+    explain_put_n(out, "]", 1);
+}
+
+static void put_address_pair(struct explain_text *out, const char *key, const struct nornic_addr addr[2])
+{
+    char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
+    explain_printf(out, ",\"%s\":[\"%s\",\"%s\"]", key, nornic_addr_str(&addr[0], a),
+                   nornic_addr_str(&addr[1], b));
+}
+
+static void put_pair32(struct explain_text *out, const char *key, const uint32_t values[2])
+{
+    put_pair(out, key, (const uint64_t[2]){values[0], values[1]});
+}
+
+static void put_flags(struct explain_text *out, const char *key, const bool values[2])
+{
+    explain_printf(out, ",\"%s\":[%s,%s]", key, values[0] ? "true" : "false", values[1] ? "true" : "false");
+}
+
+void explain_json_smc_conn(struct explain_text *out, const struct explain_smc_conn *c)
+{
+    explain_printf(out, "{\"connection\":%u", c->id);
+    put_number(out, "group", c->group);
+    put_address_pair(out, "addr", c->addr);
+    put_pair(out, "port", (const uint64_t[2]){c->port[0], c->port[1]});
+    put_pair32(out, "token", c->token);
+    put_pair32(out, "buffer_bytes", c->buffer_bytes);
+    put_pair(out, "bytes", c->bytes);
+    put_pair(out, "cdc_messages", c->messages);
+    put_pair(out, "writes", c->writes);
+    put_pair(out, "wraps", c->wraps);
+    put_pair(out, "blocked", c->blocked);
+    put_pair(out, "urgent", c->urgent);
+    put_pair(out, "moves", c->moves);
+    put_pair(out, "replayed_bytes", c->replayed_bytes);
+    put_flags(out, "done", c->done);
+    put_flags(out, "closed", c->closed);
+    put_flags(out, "aborted", c->aborted);
+    put_number(out, "first", c->first_number);
+    put_number(out, "last", c->last_number);
+    explain_put_n(out, "}", 1);
+}
+
+void explain_json_smc_group(struct explain_text *out, const struct explain_smc_group *g)
+{
+    explain_printf(out, "{\"group\":%u", g->id);
+    put_number(out, "version", g->version);
+    explain_put(out, ",\"peer_id\":[\"");
+    for (unsigned side = 0; side < 2; side++) {
+        for (unsigned i = 0; i < sizeof g->peer_id[side]; i++)
+            explain_put_hex(out, g->peer_id[side][i], 2);
+        explain_put(out, side ? "\"]" : "\",\"");
+    }
+    put_address_pair(out, "gid", g->gid);
+    put_number(out, "max_links", g->max_links);
+    put_number(out, "links", g->links);
+    put_number(out, "links_active", g->links_active);
+    put_number(out, "links_gone", g->links_gone);
+    put_pair32(out, "rmbs", g->rmbs);
+    put_number(out, "connections", g->conns);
+    put_number(out, "moves", g->moves);
+    explain_put(out, g->ended ? ",\"ended\":true" : ",\"ended\":false");
+    put_number(out, "first", g->first_number);
+    put_number(out, "last", g->last_number);
+    explain_put_n(out, "}", 1);
+}
+
+static void put_smc(struct explain_text *out, const struct explain_smc_meaning *smc)
+{
+    explain_put(out, ",\"smc\":{\"group\":");
+    explain_put_u64(out, smc->group);
+    if (smc->link)
+        put_number(out, "link", smc->link);
+    if (smc->conn)
+        put_number(out, "connection", smc->conn);
+    explain_put(out, smc->side ? ",\"sender\":\"server\"" : ",\"sender\":\"client\"");
+    if (smc->is_data || smc->is_cdc) {
+        put_number(out, smc->is_data ? "from" : "consumed", smc->from);
+        put_number(out, smc->is_data ? "to" : "produced", smc->to);
+    }
+    explain_put_n(out, "}", 1);
+}
+
+static void put_meaning(struct explain_text *out, const struct explain_meaning *m)
+{
+    if (m->flow) {
+        explain_put(out, ",\"qp\":{\"flow\":");
+        explain_put_u64(out, m->flow);
+        explain_put(out, ",\"direction\":");
+        explain_put_u64(out, m->direction);
+        explain_put_n(out, "}", 1);
+    }
+    if (m->smc.group)
+        put_smc(out, &m->smc);
+    if (m->message) {
+        explain_put(out, ",\"message\":{\"number\":");
+        explain_put_u64(out, m->message);
+        explain_put(out, ",\"piece\":");
+        explain_put_u64(out, m->piece);
+        explain_put(out, ",\"pieces\":");
+        explain_put_u64(out, m->pieces);
+        explain_put(out, ",\"bytes_done\":");
+        explain_put_u64(out, m->bytes_done);
+        explain_put(out, ",\"bytes_total\":");
+        explain_put_u64(out, m->bytes_total);
+        explain_put_n(out, "}", 1);
+    }
+    if (m->answers) {
+        explain_put(out, ",\"answers\":");
+        explain_put_u64(out, m->answers);
+    }
+    explain_put(out, ",\"words\":");
+    explain_put_quoted(out, m->words);
+    explain_put(out, ",\"remarks\":[");
+    for (unsigned i = 0; i < m->remark_count; i++) {
+        if (i)
+            explain_put_n(out, ",", 1);
+        explain_json_finding(out, &m->remarks[i]);
+    }
+    explain_put_n(out, "]", 1);
+}
+
+void explain_json_packet(struct explain_text *out, const struct explain_packet *p,
+                         const struct explain_meaning *meaning)
+{
+    static const char *const kinds[] = {"other", "roce", "cm", "smc_tcp"};
+    explain_put(out, "{\"n\":");
+    explain_put_u64(out, p->number);
+    explain_put(out, ",\"time_ns\":");
+    explain_put_u64(out, p->time_ns);
+    explain_put(out, ",\"len\":");
+    explain_put_u64(out, p->wire_bytes);
+    explain_put(out, ",\"kind\":\"");
+    explain_put(out, kinds[p->kind]);
+    explain_put_n(out, "\"", 1);
+    put_layers(out, p);
+    if (p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM) {
+        explain_put(out, ",\"payload\":");
+        explain_put_u64(out, p->payload_bytes);
+        if (explain_has_icrc(p))
+            put_icrc(out, &p->roce);
+        explain_put(out, ",\"verdict\":");
+        explain_put_quoted(out, roce_verdict_counter_name(p->verdict));
+    }
+    if (meaning)
+        put_meaning(out, meaning);
+    explain_put(out, "}\n");
+}

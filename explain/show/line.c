@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "explain/show/line.h"
+
+#include <inttypes.h>
+
+#include "explain/packet/registry.h"
+#include "nornic/addr.h"
+#include "net/ether.h"
+
+#define DIM    "\033[2m"
+#define YELLOW "\033[33m"
+#define RED    "\033[31m"
+#define PLAIN  "\033[0m"
+
+int explain_line_severity(const struct explain_meaning *m)
+{
+    int worst = 0;
+    for (unsigned i = 0; i < m->remark_count; i++) {
+        int severity = explain_finding_severity(m->remarks[i].kind);
+        worst = severity > worst ? severity : worst;
+    }
+    return worst;
+}
+
+const char *explain_line_colour(int severity, const struct explain_line_style *style)
+{
+    static const char *const colours[] = {"", YELLOW, RED};
+    return style->colour ? colours[severity] : "";
+}
+
+const char *explain_line_plain(const struct explain_line_style *style)
+{
+    return style->colour ? PLAIN : "";
+}
+
+static const char *colour_of(const struct explain_packet *p, int severity)
+{
+    if (severity)
+        return severity > 1 ? RED : YELLOW;
+    return p->kind == EXPLAIN_OTHER || (p->roce.op && p->roce.op->flags & ROCE_PKT_RESPONSE) ? DIM : "";
+}
+
+/* Of a packet that is not RoCE: the source and destination of its IP layer. */
+static void put_ip_addresses(struct explain_text *out, const struct explain_packet *p)
+{
+    char src[80], dst[80];
+    for (unsigned i = 0; i < p->layer_count; i++) {
+        const struct net_header *h = p->layers[i].header;
+        if (strcmp(p->layers[i].key, "ip") != 0 && strcmp(p->layers[i].key, "ip6") != 0)
+            continue;
+        const struct net_field *from = explain_header_field(h, "src", 3),
+                               *to = explain_header_field(h, "dst", 3);
+        explain_printf(out, "%s > %s  ", explain_field_text(p, i, from, src, sizeof src),
+                       explain_field_text(p, i, to, dst, sizeof dst));
+        return;
+    }
+}
+
+static void put_place(struct explain_text *out, const struct explain_packet *p)
+{
+    char src[NORNIC_ADDR_STR_SIZE], dst[NORNIC_ADDR_STR_SIZE];
+    if (p->kind == EXPLAIN_SMC_TCP)
+        put_ip_addresses(out, p);
+    if (p->kind == EXPLAIN_OTHER || nornic_addr_is_zero(&p->roce.dst))
+        return;
+    explain_printf(out, "%s > %s  ", nornic_addr_str(&p->roce.src, src), nornic_addr_str(&p->roce.dst, dst));
+    explain_printf(out, "qp 0x%06x psn 0x%06x  ", p->roce.bth.dest_qpn, p->roce.bth.psn);
+}
+
+static void put_words(struct explain_text *out, const struct explain_packet *p,
+                      const struct explain_meaning *m)
+{
+    if (p->kind != EXPLAIN_OTHER) {
+        explain_put(out, m->words);
+        return;
+    }
+    struct net_ether ether;
+    if (p->len_bytes < NET_ETHER_BYTES) {
+        explain_put(out, "a frame without an Ethernet header");
+        return;
+    }
+    net_ether_get(&ether, p->frame);
+    const char *name = net_ethertype_name(ether.ethertype);
+    if (name)
+        explain_printf(out, "no RoCE packet (%s, %u bytes)", name, p->wire_bytes);
+    else
+        explain_printf(out, "no RoCE packet (EtherType 0x%04x, %u bytes)", ether.ethertype, p->wire_bytes);
+}
+
+void explain_line(struct explain_text *out, const struct explain_packet *p, const struct explain_meaning *m,
+                  const struct explain_line_style *style)
+{
+    uint64_t ns = p->time_ns - style->epoch_ns;
+    const char *colour = style->colour ? colour_of(p, explain_line_severity(m)) : "";
+    explain_printf(out, "%s%5" PRIu64 " %4" PRIu64 ".%06" PRIu64 "  ", colour, p->number, ns / 1000000000,
+                   ns / 1000 % 1000000);
+    put_place(out, p);
+    put_words(out, p, m);
+    explain_put(out, *colour ? PLAIN "\n" : "\n");
+    for (unsigned i = 0; i < m->remark_count; i++) {
+        const struct explain_finding *f = &m->remarks[i];
+        if (explain_finding_severity(f->kind) == 0)
+            continue;
+        explain_printf(out, "%s      %s: %s%s%s%s\n", colour, explain_finding_key(f->kind), f->words,
+                       f->rule[0] ? " (" : "", f->rule, f->rule[0] ? ")" : "");
+        if (*colour)
+            explain_put(out, PLAIN);
+    }
+}

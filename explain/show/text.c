@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "explain/show/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Makes room for `n` more bytes and a NUL. */
+static bool grow(struct explain_text *text, size_t n)
+{
+    if (text->len + n + 1 <= text->cap)
+        return true;
+    size_t cap = text->cap ? text->cap : 256;
+    while (cap < text->len + n + 1)
+        cap *= 2;
+    char *bytes = realloc(text->bytes, cap);
+    if (!bytes) {
+        text->failed = true;
+        return false;
+    }
+    text->bytes = bytes;
+    text->cap = cap;
+    return true;
+}
+
+void explain_text_free(struct explain_text *text)
+{
+    free(text->bytes);
+    *text = (struct explain_text){0};
+}
+
+void explain_text_clear(struct explain_text *text)
+{
+    text->len = 0;
+    if (text->bytes)
+        text->bytes[0] = '\0';
+}
+
+void explain_put_n(struct explain_text *text, const char *bytes, size_t n)
+{
+    if (!grow(text, n))
+        return;
+    memcpy(text->bytes + text->len, bytes, n);
+    text->len += n;
+    text->bytes[text->len] = '\0';
+}
+
+void explain_put(struct explain_text *text, const char *string)
+{
+    explain_put_n(text, string, strlen(string));
+}
+
+void explain_printf(struct explain_text *text, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (n > 0 && grow(text, (size_t)n)) {
+        vsnprintf(text->bytes + text->len, (size_t)n + 1, format, again);
+        text->len += (size_t)n;
+    }
+    va_end(again);
+}
+
+void explain_put_u64(struct explain_text *text, uint64_t value)
+{
+    char digits[20];
+    unsigned at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + value % 10);
+    while (value /= 10);
+    explain_put_n(text, digits + at, sizeof digits - at);
+}
+
+void explain_put_hex(struct explain_text *text, uint64_t value, unsigned digits)
+{
+    char out[16];
+    for (unsigned i = 0; i < digits; i++)
+        out[i] = "0123456789abcdef"[value >> 4 * (digits - 1 - i) & 15];
+    explain_put_n(text, out, digits);
+}
+
+void explain_put_quoted(struct explain_text *text, const char *string)
+{
+    explain_put_n(text, "\"", 1);
+    for (const char *c = string; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            explain_printf(text, "\\%c", *c);
+        else if ((unsigned char)*c < 0x20)
+            explain_printf(text, "\\u%04x", (unsigned)*c);
+        else
+            explain_put_n(text, c, 1);
+    }
+    explain_put_n(text, "\"", 1);
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* CDC messages and the RDMA WRITEs between them: each connection's cursors, window, end. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "explain/smc/world.h"
+#include "smcr/cdc_wire.h"
+#include "smcr/cursor.h"
+
+#define SIDE_NAME(side) ((side) ? "server" : "client")
+
+/* The flags of a CDC message that are set, each behind a comma. */
+static void put_flags(const struct smcr_cdc *c, char *text, size_t size)
+{
+    const struct {
+        bool set;
+        const char *words;
+    } flags[] = {
+        {c->writer_blocked, ", writer blocked"},   {c->urgent_pending, ", urgent data pending"},
+        {c->urgent_present, ", urgent data here"}, {c->update_requested, ", update requested"},
+        {c->sending_done, ", done sending"},       {c->connection_closed, ", closed"},
+        {c->abnormal_close, ", abnormal close"},
+    };
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < array_len(flags); i++)
+        if (flags[i].set && used < size)
+            used += (size_t)snprintf(text + used, size - used, "%s", flags[i].words);
+}
+
+/* Bytes that an element of that size holds. */
+static uint32_t cap_of(const struct smc_group *g, uint32_t elem_bytes)
+{
+    return elem_bytes - g->start;
+}
+
+/* --- cursors --- */
+
+/* Moves a cursor in an element of `elem_bytes`, of which `*total` bytes were passed; false, with a finding:
+ * there is no such cursor. */
+static bool move(struct smc_view *v, struct smc_place *at, uint32_t elem_bytes, uint32_t offset,
+                 uint16_t wrap, uint64_t *total, const char *what)
+{
+    struct smc_group *g = v->group;
+    if (elem_bytes == 0)
+        return false;
+    if (offset < g->start || offset >= elem_bytes) {
+        explain_remark(v->m, EXPLAIN_FIND_SMC_CURSOR, "SMCR-CDC-08", 0, 0,
+                       "%s cursor %" PRIu32 ": it is from %" PRIu32 " to %" PRIu32, what, offset, g->start,
+                       elem_bytes - 1);
+        return false;
+    }
+    int64_t ahead = (int64_t)(int16_t)(uint16_t)(wrap - at->wrap) * cap_of(g, elem_bytes) + (int64_t)offset -
+                    (int64_t)at->offset;
+    if (ahead < 0) {
+        explain_remark(v->m, EXPLAIN_FIND_SMC_CURSOR, "SMCR-CDC-05", 0, 0,
+                       "the %s cursor goes back by %" PRId64, what, -ahead);
+        return false;
+    }
+    *at = (struct smc_place){offset, wrap};
+    *total += (uint64_t)ahead;
+    return true;
+}
+
+static void take_cursors(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc *cdc)
+{
+    struct smc_half *mine = &c->half[v->side], *peer = &c->half[!v->side];
+    uint64_t before = mine->produced;
+    uint16_t wrap = mine->producer.wrap;
+    if (move(v, &mine->producer, peer->elem_bytes, cdc->producer_cursor, cdc->producer_wrap, &mine->produced,
+             "producer"))
+        c->shown.wraps[v->side] += (uint16_t)(mine->producer.wrap - wrap);
+    move(v, &mine->consumer, mine->elem_bytes, cdc->consumer_cursor, cdc->consumer_wrap, &mine->consumed,
+         "consumer");
+    uint32_t cap = peer->elem_bytes ? cap_of(v->group, peer->elem_bytes) : 0;
+    bool all_seen = peer->lost == v->group->lost[!v->side];
+    if (cap && all_seen && mine->produced > peer->consumed + cap)
+        explain_remark(v->m, EXPLAIN_FIND_SMC_CURSOR, "SMCR-CDC-12", 0, 0,
+                       "%" PRIu64 " bytes more than the %s has room for",
+                       mine->produced - peer->consumed - cap, SIDE_NAME(!v->side));
+    if (all_seen && mine->consumed > peer->produced)
+        explain_remark(v->m, EXPLAIN_FIND_SMC_CURSOR, "SMCR-CDC-12", 0, 0,
+                       "%" PRIu64 " bytes are consumed that were not written",
+                       mine->consumed - peer->produced);
+    if (mine->done && mine->produced > before)
+        explain_remark(v->m, EXPLAIN_FIND_SMC_AFTER_CLOSE, "SMCR-CLS-03", 0, 0,
+                       "%" PRIu64 " bytes more, after the %s was done sending", mine->produced - before,
+                       SIDE_NAME(v->side));
+    if (mine->written < mine->produced)
+        mine->written = mine->produced;
+    c->shown.bytes[v->side] = mine->produced;
+    if (mine->produced > before)
+        smc_say(v, "; bytes %" PRIu64 "..%" PRIu64, before, mine->produced - 1);
+    if (cap)
+        smc_say(v, "; %" PRIu64 " of %" PRIu32 " bytes filled", mine->produced - peer->consumed, cap);
+}
+
+/* --- flags --- */
+
+static void take_flags(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc *cdc)
+{
+    struct smc_half *h = &c->half[v->side];
+    if (cdc->writer_blocked && !h->blocked) {
+        c->shown.blocked[v->side]++;
+        explain_remark(v->m, EXPLAIN_FIND_SMC_BLOCKED, "SMCR-DAT-09", 0, 0,
+                       "the %s has more to write than fits", SIDE_NAME(v->side));
+    }
+    if (cdc->urgent_present && !h->urgent) {
+        c->shown.urgent[v->side]++;
+        explain_remark(v->m, EXPLAIN_FIND_SMC_URGENT, "SMCR-URG-01", 0, 0, "byte %" PRIu64 " is urgent",
+                       h->produced ? h->produced - 1 : 0);
+    }
+    if (cdc->abnormal_close && !h->aborted)
+        explain_remark(v->m, EXPLAIN_FIND_SMC_ABORT, "SMCR-ABT-01", 0, 0, "the %s aborts connection %" PRIu32,
+                       SIDE_NAME(v->side), c->id);
+    h->blocked = cdc->writer_blocked;
+    h->urgent = cdc->urgent_present;
+    h->done |= cdc->sending_done | cdc->connection_closed;
+    h->closed |= cdc->connection_closed;
+    h->aborted |= cdc->abnormal_close;
+    c->shown.done[v->side] = h->done;
+    c->shown.closed[v->side] = h->closed;
+    c->shown.aborted[v->side] = h->aborted;
+}
+
+/* --- links --- */
+
+static uint32_t link_number(const struct smc_view *v)
+{
+    return v->group->links[v->link].number;
+}
+
+/* The side sends over another link than before: SMCR-FOV-07. */
+static void take_link(struct smc_view *v, struct smc_conn *c, bool validated)
+{
+    struct smc_half *h = &c->half[v->side];
+    uint32_t number = link_number(v);
+    if (h->link && number && h->link != number) {
+        c->shown.moves[v->side]++;
+        v->group->shown.moves++;
+        explain_remark(v->m, EXPLAIN_FIND_SMC_MOVED, "SMCR-FOV-07", 0, 0,
+                       "the %s's side of connection %" PRIu32 " moves from link %" PRIu32 " to link %" PRIu32,
+                       SIDE_NAME(v->side), c->id, h->link, number);
+        if (!validated)
+            explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-FOV-07", 0, 0,
+                           "it begins on the new link without a failover validation");
+    }
+    if (number)
+        h->link = number;
+}
+
+static void validate(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc *cdc)
+{
+    struct smc_half *h = &c->half[v->side];
+    smc_say(v, ": SMC CDC failover validation, token 0x%08x, sequence number %u", cdc->alert_token, cdc->seq);
+    smc_say(v, ": connection %" PRIu32, c->id);
+    if (v->again)
+        return;
+    take_link(v, c, true);
+    h->replaying = true;
+    if (h->any && smcr_seq_ahead(cdc->seq, h->seq) > 0)
+        explain_remark(v->m, EXPLAIN_FIND_SMC_LOST, "SMCR-FOV-08", 0, 0,
+                       "the %s sent up to message %u, of which %u is the last in this capture",
+                       SIDE_NAME(v->side), cdc->seq, h->seq);
+}
+
+/* --- sequence --- */
+
+/* Whether the message says something new. */
+static bool take_seq(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc *cdc)
+{
+    struct smc_half *h = &c->half[v->side];
+    uint16_t expected = (uint16_t)(h->any ? h->seq + 1 : 1);
+    int16_t ahead = smcr_seq_ahead(cdc->seq, expected);
+    if (ahead < 0) {
+        if (h->replaying) {
+            smc_say(v, ", sent again after the failover");
+            return false;
+        }
+        explain_remark(v->m, EXPLAIN_FIND_SMC_SEQUENCE, "SMCR-CDC-04", 0, 0,
+                       "message %u comes after message %u", cdc->seq, h->seq);
+        return false;
+    }
+    if (ahead > 0 && !h->replaying && h->lost == v->group->lost[v->side])
+        explain_remark(v->m, EXPLAIN_FIND_SMC_SEQUENCE, "SMCR-CDC-03", 0, 0, "message %u, but %u is the next",
+                       cdc->seq, expected);
+    h->any = true;
+    h->seq = cdc->seq;
+    h->replaying = false;
+    h->lost = v->group->lost[v->side];
+    return true;
+}
+
+static void follow(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc *cdc)
+{
+    struct smc_half *h = &c->half[v->side];
+    if (h->closed || h->aborted)
+        explain_remark(v->m, EXPLAIN_FIND_SMC_AFTER_CLOSE, "SMCR-CDC-15", 0, 0,
+                       "a CDC message after the %s %s", SIDE_NAME(v->side),
+                       h->aborted ? "aborted" : "closed");
+    take_link(v, c, h->replaying);
+    bool was_done = h->done;
+    if (!take_seq(v, c, cdc))
+        return;
+    c->shown.messages[v->side]++;
+    h->done = was_done;
+    take_cursors(v, c, cdc);
+    take_flags(v, c, cdc);
+}
+
+void smc_cdc(struct smc_view *v, const uint8_t *at)
+{
+    struct smcr_cdc cdc;
+    char flags[120];
+    smcr_cdc_get(&cdc, at);
+    struct smc_conn *c = v->group ? smc_conn_by_token(v->w, v->group->id, !v->side, cdc.alert_token) : NULL;
+    if (c) {
+        v->m->smc.conn = c->id;
+        c->shown.last_number = v->packet->number;
+        c->shown.last_ns = v->packet->time_ns;
+    }
+    if (cdc.failover_validation && c) {
+        validate(v, c, &cdc);
+        return;
+    }
+    if (cdc.failover_validation) {
+        smc_say(v, ": SMC CDC failover validation, token 0x%08x, sequence number %u", cdc.alert_token,
+                cdc.seq);
+        return;
+    }
+    put_flags(&cdc, flags, sizeof flags);
+    smc_say(v, ": SMC CDC %u, token 0x%08x, producer %u/%u, consumer %u/%u%s", cdc.seq, cdc.alert_token,
+            cdc.producer_wrap, cdc.producer_cursor, cdc.consumer_wrap, cdc.consumer_cursor, flags);
+    if (v->group && !c && !v->group->late)
+        explain_remark(v->m, EXPLAIN_FIND_SMC_TOKEN, "SMCR-CDC-06", 0, 0,
+                       "token 0x%08x is that of no connection in group %" PRIu32, cdc.alert_token,
+                       v->group->id);
+    if (!c)
+        return;
+    smc_say(v, ": connection %" PRIu32, c->id);
+    if (!v->again)
+        follow(v, c, &cdc);
+    v->m->smc.is_cdc = true;
+    v->m->smc.to = c->half[v->side].produced;
+    v->m->smc.from = c->half[v->side].consumed;
+}
+
+/* --- RDMA WRITEs --- */
+
+static void say_data(struct smc_view *v, uint32_t conn, uint64_t from, uint32_t bytes)
+{
+    v->m->smc.conn = conn;
+    v->m->smc.is_data = bytes > 0;
+    v->m->smc.from = from;
+    v->m->smc.to = from + bytes;
+    if (bytes)
+        smc_say(v, ": bytes %" PRIu64 "..%" PRIu64 " of connection %" PRIu32, from, from + bytes - 1, conn);
+}
+
+/* Where the write lies: the connection whose element it goes to, and the offset there. */
+static struct smc_conn *conn_at(struct smc_view *v, const struct roce_reth *reth, uint32_t *offset)
+{
+    unsigned receiver = !v->side, rmb = smc_rmb_by_rkey(v->group, receiver, v->link, reth->rkey);
+    if (rmb == SMC_RMBS_MAX) {
+        if (!v->group->late && !v->again)
+            explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-04", 0, 0,
+                           "R_Key 0x%08x is that of no RMB of the %s on this link", reth->rkey,
+                           SIDE_NAME(receiver));
+        return NULL;
+    }
+    const struct smc_rmb *r = &v->group->rmbs[receiver][rmb];
+    uint64_t from = reth->va - r->on[v->link].va;
+    uint64_t index = r->elem_bytes ? from / r->elem_bytes + 1 : 0;
+    struct smc_conn *c = index && index <= 255 ? smc_conn_of(v->w, r->conns[index]) : NULL;
+    if (!c && r->elem_bytes && !v->group->late && !v->again)
+        explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-04", 0, 0,
+                       "at 0x%" PRIx64 " the %s has no element of a connection", reth->va,
+                       SIDE_NAME(receiver));
+    *offset = c ? (uint32_t)(from % r->elem_bytes) : 0;
+    return c && c->half[receiver].elem_bytes ? c : NULL; /* its own size may be a reserved one */
+}
+
+/* The rules for a write that is no repetition: SMCR-RMB-08, DAT-02, DAT-03, CLS-08. */
+static void judge_write(struct smc_view *v, const struct smc_conn *c, uint32_t offset, uint32_t bytes,
+                        uint64_t from)
+{
+    const struct smc_half *mine = &c->half[v->side], *peer = &c->half[!v->side];
+    uint32_t cap = cap_of(v->group, peer->elem_bytes);
+    if (offset < v->group->start)
+        explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-RMB-08", 0, 0,
+                       "at offset %" PRIu32 " of the element: there is its eye catcher", offset);
+    if (bytes > peer->elem_bytes - offset)
+        explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-02", 0, 0,
+                       "%" PRIu32 " bytes at offset %" PRIu32 " leave the element of %" PRIu32, bytes, offset,
+                       peer->elem_bytes);
+    else if (!mine->replaying && mine->lost == v->group->lost[v->side] && offset >= v->group->start &&
+             from + bytes > peer->consumed + cap)
+        explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-03", 0, 0,
+                       "%" PRIu64 " bytes beyond what the %s has room for",
+                       from + bytes - peer->consumed - cap, SIDE_NAME(!v->side));
+    if (mine->closed || mine->aborted)
+        explain_remark(v->m, EXPLAIN_FIND_SMC_AFTER_CLOSE, "SMCR-CDC-15", 0, 0, "a write after the %s %s",
+                       SIDE_NAME(v->side), mine->aborted ? "aborted" : "closed");
+    else if (mine->done)
+        explain_remark(v->m, EXPLAIN_FIND_SMC_AFTER_CLOSE, "SMCR-CLS-03", 0, 0,
+                       "a write after the %s was done sending", SIDE_NAME(v->side));
+}
+
+/* Where a write begins in the stream. Writes go on from the producer cursor, and have wrapped where they lie
+ * before it; after a move they may begin at what the peer has not consumed yet (SMCR-FOV-09, FOV-12). */
+static uint64_t position_of(const struct smc_conn *c, unsigned side, uint32_t offset, uint32_t cap)
+{
+    const struct smc_half *mine = &c->half[side], *peer = &c->half[!side];
+    uint64_t back = (uint64_t)((int64_t)mine->producer.offset - (int64_t)offset + cap) % cap;
+    if (mine->replaying && mine->produced >= peer->consumed && back <= mine->produced - peer->consumed)
+        return mine->produced - back;
+    return mine->produced + (cap - back) % cap;
+}
+
+/* The first packet of a write: it says where all of it goes. */
+static void begin_write(struct smc_view *v)
+{
+    const struct roce_pkt *pkt = &v->packet->roce;
+    uint32_t offset;
+    struct smc_conn *c = conn_at(v, &pkt->reth, &offset);
+    if (!c || pkt->reth.dma_len == 0)
+        return;
+    struct smc_half *h = &c->half[v->side];
+    uint32_t cap = cap_of(v->group, c->half[!v->side].elem_bytes);
+    uint64_t from = position_of(c, v->side, offset, cap);
+    struct smc_write *w = &v->group->links[v->link].writes[v->side][v->m->message % SMC_WRITES_MAX];
+    if (w->message == v->m->message && w->conn == c->id)
+        from = w->from; /* again: the cursor may have moved on */
+    else if (v->again)
+        return;
+    else
+        judge_write(v, c, offset, pkt->reth.dma_len, from);
+    if (w->message != v->m->message)
+        c->shown.writes[v->side]++;
+    if (!v->again && from < h->produced) {
+        uint64_t old = h->produced - from;
+        c->shown.replayed_bytes[v->side] += old < pkt->reth.dma_len ? old : pkt->reth.dma_len;
+    }
+    *w = (struct smc_write){.message = v->m->message, .conn = c->id, .from = from};
+    c->shown.last_number = v->packet->number;
+    c->shown.last_ns = v->packet->time_ns;
+    say_data(v, c->id, from, pkt->payload_bytes);
+    if (!v->again && from < h->produced)
+        smc_say(v, ", written again after the move");
+}
+
+void smc_rdma_write(struct smc_view *v)
+{
+    const struct roce_pkt *pkt = &v->packet->roce;
+    if (pkt->op->flags & ROCE_PKT_RETH) {
+        begin_write(v);
+        return;
+    }
+    const struct smc_write *w = &v->group->links[v->link].writes[v->side][v->m->message % SMC_WRITES_MAX];
+    if (v->m->message && w->message == v->m->message && v->m->bytes_done >= pkt->payload_bytes)
+        say_data(v, w->conn, w->from + v->m->bytes_done - pkt->payload_bytes, pkt->payload_bytes);
+}

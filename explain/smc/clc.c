@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* CLC messages: the handshake of each connection, and the link groups that come of them. Accept and Confirm
+ * of version 2 have in their first 64 bytes what those of version 1 have. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "explain/smc/world.h"
+#include "net/bytes.h"
+#include "net/ipv4.h"
+#include "net/ipv6.h"
+#include "net/tcp.h"
+#include "smcr/clc2_wire.h"
+#include "smcr/cursor.h"
+
+/* The ends of a TCP segment, in its own direction. */
+struct ends {
+    struct nornic_addr src, dst;
+    uint16_t src_port, dst_port;
+};
+
+static struct ends ends_of(const struct explain_packet *p)
+{
+    struct ends e = {.src_port = 0};
+    for (unsigned i = 0; i < p->layer_count; i++) {
+        const uint8_t *at = p->frame + p->layers[i].offset;
+        if (strcmp(p->layers[i].key, "ip") == 0) {
+            e.src = nornic_addr_from_v4(at + 12);
+            e.dst = nornic_addr_from_v4(at + 16);
+        } else if (strcmp(p->layers[i].key, "ip6") == 0) {
+            memcpy(e.src.b, at + 8, sizeof e.src.b);
+            memcpy(e.dst.b, at + 24, sizeof e.dst.b);
+        } else if (strcmp(p->layers[i].key, "tcp") == 0) {
+            e.src_port = get_be16(at);
+            e.dst_port = get_be16(at + 2);
+        }
+    }
+    return e;
+}
+
+static bool is_of(const struct smc_handshake *h, const struct ends *e, bool from_client)
+{
+    const struct nornic_addr *client = from_client ? &e->src : &e->dst,
+                             *server = from_client ? &e->dst : &e->src;
+    return h->number && nornic_addr_equal(&h->addr[0], client) && nornic_addr_equal(&h->addr[1], server) &&
+           h->port[0] == (from_client ? e->src_port : e->dst_port) &&
+           h->port[1] == (from_client ? e->dst_port : e->src_port);
+}
+
+/* The slot of the handshake between these ends; SMC_HANDSHAKES_MAX: there is none. */
+static unsigned slot_of(const struct smc_world *w, const struct ends *e, bool from_client)
+{
+    unsigned i = 0;
+    while (i < SMC_HANDSHAKES_MAX && !is_of(&w->handshakes[i], e, from_client))
+        i++;
+    return i;
+}
+
+static struct smc_handshake *find(struct smc_world *w, const struct ends *e, bool from_client)
+{
+    unsigned i = slot_of(w, e, from_client);
+    return i < SMC_HANDSHAKES_MAX ? &w->handshakes[i] : NULL;
+}
+
+/* The handshake between these ends, made when it is new: then `last` is 0. */
+static struct smc_handshake *find_or_begin(const struct smc_view *v, const struct ends *e, bool from_client)
+{
+    struct smc_world *w = v->w;
+    unsigned i = slot_of(w, e, from_client);
+    if (i < SMC_HANDSHAKES_MAX)
+        return &w->handshakes[i];
+    struct smc_handshake *h = &w->handshakes[w->next_handshake++ % SMC_HANDSHAKES_MAX];
+    *h = (struct smc_handshake){
+        .number = v->packet->number,
+        .addr = {from_client ? e->src : e->dst, from_client ? e->dst : e->src},
+        .port = {from_client ? e->src_port : e->dst_port, from_client ? e->dst_port : e->src_port}};
+    return h;
+}
+
+/* --- link groups --- */
+
+static struct nornic_addr gid_of(const struct smcr_accept *a)
+{
+    struct nornic_addr gid;
+    memcpy(gid.b, a->gid, sizeof gid.b);
+    return gid;
+}
+
+static void set_end(struct smc_link *l, unsigned side, const struct smcr_accept *a)
+{
+    l->gid[side] = gid_of(a);
+    memcpy(l->mac[side].b, a->mac, sizeof l->mac[side].b);
+    l->qpn[side] = a->qpn;
+}
+
+/* A group with the link that Accept and Confirm name. */
+static struct smc_group *make_group(struct smc_view *v, const struct smcr_accept *accept,
+                                    const struct smcr_accept *confirm)
+{
+    struct smc_group *g = smc_group_new(v->w);
+    if (!g)
+        return NULL;
+    g->late = !accept->flag;
+    g->start = accept->version == 1 ? SMCR_CURSOR_START : 0; /* smcrv2: no eye catchers */
+    g->shown.version = accept->version;
+    g->shown.first_number = v->packet->number;
+    memcpy(g->shown.peer_id[0], confirm->peer_id, sizeof confirm->peer_id);
+    memcpy(g->shown.peer_id[1], accept->peer_id, sizeof accept->peer_id);
+    g->shown.gid[0] = gid_of(confirm);
+    g->shown.gid[1] = gid_of(accept);
+    struct smc_link *l = &g->links[0];
+    l->state = accept->flag ? SMC_LINK_ANNOUNCED : SMC_LINK_ACTIVE;
+    l->both = true;
+    set_end(l, 0, confirm);
+    set_end(l, 1, accept);
+    v->w->links_version++;
+    g->shown.links = 1;
+    g->shown.links_active = g->late;
+    return g;
+}
+
+/* The group and link on which a side has that QP: SMCR-FC-05. */
+static struct smc_group *group_by_end(struct smc_world *w, unsigned side, const struct smcr_accept *a,
+                                      unsigned *link)
+{
+    struct nornic_addr gid = gid_of(a);
+    uint32_t oldest = w->group_count > SMC_GROUPS_MAX ? w->group_count - SMC_GROUPS_MAX : 0;
+    for (uint32_t id = w->group_count; id > oldest; id--) {
+        struct smc_group *g = &w->groups[id % SMC_GROUPS_MAX];
+        for (unsigned i = 0; i < SMC_LINKS_MAX && !g->ended; i++) {
+            const struct smc_link *l = &g->links[i];
+            if (l->state != SMC_LINK_FREE && l->state != SMC_LINK_GONE && l->qpn[side] == a->qpn &&
+                nornic_addr_equal(&l->gid[side], &gid) &&
+                memcmp(g->shown.peer_id[side], a->peer_id, sizeof a->peer_id) == 0) {
+                *link = i;
+                return g;
+            }
+        }
+    }
+    return NULL;
+}
+
+static void place_half(struct smc_group *g, struct smc_conn *c, unsigned side, unsigned link,
+                       const struct smcr_accept *a)
+{
+    struct smc_half *h = &c->half[side];
+    unsigned rmb = smc_rmb_know(g, side, link, a->rkey, a->va);
+    h->token = c->shown.token[side] = a->alert_token;
+    h->index = a->rmbe_index;
+    h->rmb = rmb;
+    h->elem_bytes = a->bsize <= 5 ? 16384u << a->bsize : 0; /* SMCR-CLC-31 */
+    c->shown.buffer_bytes[side] = h->elem_bytes;
+    h->producer.offset = h->consumer.offset = g->start;
+    if (rmb == SMC_RMBS_MAX)
+        return;
+    g->rmbs[side][rmb].elem_bytes = h->elem_bytes;
+    g->rmbs[side][rmb].conns[h->index] = c->id;
+}
+
+/* Accept and Confirm were seen: the connection is there. */
+static void connect(struct smc_view *v, const struct smc_handshake *h, const struct smcr_accept *confirm)
+{
+    unsigned links[2] = {0, 0};
+    const struct smcr_accept *accept = &h->accept;
+    struct smc_group *g = NULL;
+    if (!accept->flag)
+        g = group_by_end(v->w, 1, accept, &links[1]);
+    if (g && group_by_end(v->w, 0, confirm, &links[0]) != g)
+        links[0] = links[1];
+    bool is_new = !g;
+    if (is_new)
+        g = make_group(v, accept, confirm);
+    if (!g)
+        return;
+    struct smc_conn *c = smc_conn_new(v->w);
+    c->group = c->shown.group = g->id;
+    for (unsigned side = 0; side < 2; side++) {
+        c->shown.addr[side] = h->addr[side];
+        c->shown.port[side] = h->port[side];
+    }
+    place_half(g, c, 0, links[0], confirm);
+    place_half(g, c, 1, links[1], accept);
+    smc_conn_index(v->w, c);
+    g->shown.conns++;
+    g->shown.last_number = v->packet->number;
+    c->shown.first_number = c->shown.last_number = v->packet->number;
+    c->shown.first_ns = c->shown.last_ns = v->packet->time_ns;
+    v->m->smc.group = g->id;
+    v->m->smc.conn = c->id;
+    smc_say(v, "; connection %" PRIu32 " of %sgroup %" PRIu32, c->id, is_new ? "the new " : "", g->id);
+}
+
+/* --- messages --- */
+
+static void judge_trailer(struct smc_view *v, uint32_t trailer)
+{
+    explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-CLC-02", 0, 0,
+                   "0x%08x at the end of the message, not the eye catcher", trailer);
+}
+
+static void judge_accept(struct smc_view *v, const struct smcr_accept *a)
+{
+    if (a->version == 1 && a->trailer != SMCR_EYE_CATCHER)
+        judge_trailer(v, a->trailer);
+    if (a->rmbe_index == 0)
+        explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-CLC-34", 0, 0,
+                       "RMBE index 0: they count from 1");
+    if (a->qpn < 2)
+        explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-QP-05", 0, 0,
+                       "QP %" PRIu32 " is none for SMC-R", a->qpn);
+    if (a->bsize > 5)
+        explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-CLC-31", 0, 0, "Bsize %u is reserved",
+                       a->bsize);
+    if ((a->mtu == 0 || a->mtu > 5) && (a->flag || a->type == SMCR_CLC_CONFIRM))
+        explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-CLC-33", 0, 0, "MTU %u is reserved", a->mtu);
+}
+
+static void say_accept(struct smc_view *v, const struct smcr_accept *a)
+{
+    const char *size = smcr_bsize_name(a->bsize), *type = smcr_clc_type_name(a->type);
+    smc_say(v, "SMC%s CLC %s%s: QP 0x%06x, RMBE %u of %s at 0x%" PRIx64 ", R_Key 0x%08x, token 0x%08x",
+            a->version == 2 ? "v2" : "", type, a->flag ? " (first contact)" : "", a->qpn, a->rmbe_index,
+            size ? size : "a reserved size", a->va, a->rkey, a->alert_token);
+    judge_accept(v, a);
+}
+
+static void out_of_order(struct smc_view *v, const char *what, const char *before)
+{
+    explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-CLC-08", 0, 0, "%s without %s before it", what,
+                   before);
+}
+
+static void take_accept(struct smc_view *v, const uint8_t *at, const struct ends *e)
+{
+    struct smcr_accept a;
+    smcr_accept_get(&a, at);
+    struct smc_handshake *h = find_or_begin(v, e, false);
+    say_accept(v, &a);
+    if (h->last == SMCR_CLC_ACCEPT) { /* TCP sent it again */
+        v->m->answers = h->number;
+        return;
+    }
+    if (h->last && h->last != SMCR_CLC_PROPOSAL) /* 0: the capture begins here */
+        out_of_order(v, "Accept", "a Proposal");
+    v->m->answers = h->number == v->packet->number ? 0 : h->number;
+    h->number = v->packet->number;
+    h->last = SMCR_CLC_ACCEPT;
+    h->accept = a;
+}
+
+static void take_confirm(struct smc_view *v, const uint8_t *at, const struct ends *e)
+{
+    struct smcr_accept a;
+    smcr_accept_get(&a, at);
+    a.flag = a.version == 2 && a.flag; /* reserved in version 1: SMCR-CLC-30 */
+    say_accept(v, &a);
+    struct smc_handshake *h = find(v->w, e, true);
+    if (h && h->last == SMCR_CLC_CONFIRM)
+        return; /* TCP sent it again */
+    if (h && h->last != SMCR_CLC_ACCEPT) {
+        out_of_order(v, "Confirm", "an Accept");
+        return;
+    }
+    if (!h)
+        return; /* without its Accept nothing is known of the connection */
+    v->m->answers = h->number;
+    h->last = SMCR_CLC_CONFIRM;
+    connect(v, h, &a);
+}
+
+static void take_decline(struct smc_view *v, const uint8_t *at, const struct ends *e)
+{
+    struct smcr_decline d;
+    smcr_decline_get(&d, at);
+    const char *why = smcr_clc_diagnosis_name(d.diagnosis);
+    smc_say(v, "SMC%s CLC Decline, 0x%08x%s%s%s", d.version == 2 ? "v2" : "", d.diagnosis, why ? ": " : "",
+            why ? why : "", d.flag ? ", out of sync" : "");
+    explain_remark(v->m, EXPLAIN_FIND_SMC_DECLINE, "SMCR-CLC-42", 0, 0,
+                   "declined (0x%08x%s%s): TCP goes on alone", d.diagnosis, why ? ": " : "", why ? why : "");
+    struct smc_handshake *h = find(v->w, e, true);
+    h = h ? h : find(v->w, e, false);
+    if (h)
+        h->number = 0;
+}
+
+static void take_proposal(struct smc_view *v, const uint8_t *at, const struct ends *e)
+{
+    struct smcr_clc clc;
+    smcr_clc_get(&clc, at);
+    struct smc_handshake *h = find_or_begin(v, e, true);
+    if (h->last != SMCR_CLC_PROPOSAL)
+        h->number = v->packet->number;
+    h->last = SMCR_CLC_PROPOSAL;
+    if (clc.version == 2)
+        smc_say(v, "SMCv2 CLC Proposal: version 2 %s, version 1 %s", smcr_clc2_offer_name(at[7] >> 2 & 3),
+                smcr_clc2_offer_name(at[7] & 3));
+    else
+        smc_say(v, "SMC CLC Proposal");
+}
+
+void smc_clc(struct smc_view *v, const struct explain_layer *layer)
+{
+    const uint8_t *at = v->packet->frame + layer->offset;
+    const char *key = layer->key + (strncmp(layer->key, "clc2", 4) == 0 ? 5 : strlen(layer->key) > 4 ? 4 : 3);
+    struct ends e = ends_of(v->packet);
+    if (strcmp(key, "proposal") == 0)
+        take_proposal(v, at, &e);
+    else if (strcmp(key, "accept") == 0)
+        take_accept(v, at, &e);
+    else if (strcmp(key, "confirm") == 0)
+        take_confirm(v, at, &e);
+    else if (strcmp(key, "decline") == 0)
+        take_decline(v, at, &e);
+    else if (strcmp(key, "trailer") == 0 && get_be32(at) != SMCR_EYE_CATCHER)
+        judge_trailer(v, get_be32(at));
+    else if (*key == '\0')
+        smc_say(v, "SMC CLC message, version %u, %u bytes", at[7] >> 4, get_be16(at + 5));
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is remembered of SMC-R, and how it is found again. */
+#include "explain/smc/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct smc_group *smc_group_of(struct smc_world *w, uint32_t id)
+{
+    struct smc_group *g = &w->groups[id % SMC_GROUPS_MAX];
+    return id && g->id == id ? g : NULL;
+}
+
+struct smc_conn *smc_conn_of(struct smc_world *w, uint32_t id)
+{
+    struct smc_conn *c = &w->conns[id % SMC_CONNS_MAX];
+    return id && c->id == id ? c : NULL;
+}
+
+struct smc_group *smc_group_new(struct smc_world *w)
+{
+    struct smc_group *g = &w->groups[(w->group_count + 1) % SMC_GROUPS_MAX];
+    struct smc_rmb *rmbs[2] = {g->rmbs[0], g->rmbs[1]};
+    for (unsigned side = 0; side < 2; side++) {
+        if (rmbs[side])
+            memset(rmbs[side], 0, SMC_RMBS_MAX * sizeof *rmbs[side]);
+        else
+            rmbs[side] = calloc(SMC_RMBS_MAX, sizeof *rmbs[side]);
+    }
+    *g = (struct smc_group){.rmbs = {rmbs[0], rmbs[1]}};
+    if (!rmbs[0] || !rmbs[1])
+        return NULL;
+    g->id = g->shown.id = ++w->group_count;
+    w->links_version++;
+    return g;
+}
+
+static struct smc_conn **bucket_of(struct smc_world *w, uint32_t group, unsigned side, uint32_t token)
+{
+    uint32_t h = (token ^ group << 20) * 0x9e3779b1u;
+    return &w->buckets[side][(h >> 16) % SMC_BUCKETS];
+}
+
+static void take_out(struct smc_world *w, struct smc_conn *c, unsigned side)
+{
+    struct smc_conn **at = bucket_of(w, c->group, side, c->half[side].token);
+    while (*at && *at != c)
+        at = &(*at)->next[side];
+    if (*at)
+        *at = c->next[side];
+}
+
+struct smc_conn *smc_conn_new(struct smc_world *w)
+{
+    struct smc_conn *c = &w->conns[(w->conn_count + 1) % SMC_CONNS_MAX];
+    for (unsigned side = 0; c->id && side < 2; side++)
+        take_out(w, c, side);
+    *c = (struct smc_conn){.id = ++w->conn_count};
+    c->shown.id = c->id;
+    return c;
+}
+
+void smc_conn_index(struct smc_world *w, struct smc_conn *c)
+{
+    for (unsigned side = 0; side < 2; side++) {
+        struct smc_conn **bucket = bucket_of(w, c->group, side, c->half[side].token);
+        c->next[side] = *bucket;
+        *bucket = c;
+    }
+}
+
+struct smc_conn *smc_conn_by_token(struct smc_world *w, uint32_t group, unsigned side, uint32_t token)
+{
+    struct smc_conn *c = *bucket_of(w, group, side, token);
+    while (c && (c->group != group || c->half[side].token != token))
+        c = c->next[side];
+    return c;
+}
+
+static bool is_on(const struct smc_link *l, unsigned side, const struct nornic_addr *src,
+                  const struct nornic_addr *dst, uint32_t qpn)
+{
+    return l->qpn[!side] == qpn && nornic_addr_equal(&l->gid[!side], dst) &&
+           nornic_addr_equal(&l->gid[side], src);
+}
+
+bool smc_link_of(struct smc_world *w, const struct nornic_addr *src, const struct nornic_addr *dst,
+                 uint32_t qpn, struct smc_group **group, unsigned *link, unsigned *side)
+{
+    uint32_t oldest = w->group_count > SMC_GROUPS_MAX ? w->group_count - SMC_GROUPS_MAX : 0;
+    for (uint32_t id = w->group_count; id > oldest; id--) { /* the newest first: QPNs come again */
+        struct smc_group *g = &w->groups[id % SMC_GROUPS_MAX];
+        for (unsigned i = 0; i < SMC_LINKS_MAX; i++) {
+            const struct smc_link *l = &g->links[i];
+            if (l->state == SMC_LINK_FREE || !(is_on(l, 0, src, dst, qpn) || is_on(l, 1, src, dst, qpn)))
+                continue;
+            *group = g;
+            *link = i;
+            *side = !is_on(l, 0, src, dst, qpn);
+            return true;
+        }
+    }
+    return false;
+}
+
+unsigned smc_link_by_number(const struct smc_group *g, uint8_t number)
+{
+    for (unsigned i = 0; i < SMC_LINKS_MAX; i++)
+        if (number && g->links[i].number == number && g->links[i].state != SMC_LINK_FREE &&
+            g->links[i].state != SMC_LINK_GONE)
+            return i;
+    return SMC_LINKS_MAX;
+}
+
+unsigned smc_link_free(struct smc_group *g)
+{
+    unsigned gone = SMC_LINKS_MAX;
+    for (unsigned i = 0; i < SMC_LINKS_MAX; i++) {
+        if (g->links[i].state == SMC_LINK_FREE)
+            return i;
+        gone = g->links[i].state == SMC_LINK_GONE ? i : gone;
+    }
+    if (gone == SMC_LINKS_MAX)
+        return gone;
+    g->links[gone] = (struct smc_link){0};
+    for (unsigned side = 0; side < 2; side++) /* its RTokens went with it */
+        for (unsigned i = 0; i < SMC_RMBS_MAX; i++)
+            g->rmbs[side][i].on[gone].known = false;
+    return gone;
+}
+
+unsigned smc_rmb_by_rkey(const struct smc_group *g, unsigned side, unsigned link, uint32_t rkey)
+{
+    for (unsigned i = 0; i < g->rmb_top[side]; i++) {
+        const struct smc_rmb *r = &g->rmbs[side][i];
+        if (r->used && r->on[link].known && r->on[link].rkey == rkey)
+            return i;
+    }
+    return SMC_RMBS_MAX;
+}
+
+unsigned smc_rmb_know(struct smc_group *g, unsigned side, unsigned link, uint32_t rkey, uint64_t va)
+{
+    unsigned i = smc_rmb_by_rkey(g, side, link, rkey);
+    if (i < SMC_RMBS_MAX) {
+        g->rmbs[side][i].on[link].va = va;
+        return i;
+    }
+    for (i = 0; i < SMC_RMBS_MAX && g->rmbs[side][i].used; i++) {
+    }
+    if (i == SMC_RMBS_MAX)
+        return i;
+    g->rmbs[side][i].used = true;
+    g->rmbs[side][i].on[link] = (struct smc_rtoken){.known = true, .rkey = rkey, .va = va};
+    g->shown.rmbs[side]++;
+    g->rmb_top[side] = i + 1 > g->rmb_top[side] ? i + 1 : g->rmb_top[side];
+    return i;
+}
+
+void smc_world_free(struct smc_world *w)
+{
+    for (unsigned i = 0; i < SMC_GROUPS_MAX; i++) {
+        free(w->groups[i].rmbs[0]);
+        free(w->groups[i].rmbs[1]);
+    }
+    free(w->conns);
+    free(w);
+}

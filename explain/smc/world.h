@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside the analysis: link groups, links, RMBs and connections of SMC-R, as CLC and LLC messages name them.
+ * Of two sides, [0] is the client and [1] the server. Memory is bounded: what is oldest goes first. Only
+ * explain/smc/ includes this. */
+#ifndef NORNIC_EXPLAIN_SMC_WORLD_H
+#define NORNIC_EXPLAIN_SMC_WORLD_H
+
+#include "explain/flow/flow.h"
+#include "smcr/clc_wire.h"
+#include "smcr/llc_wire.h"
+
+#define SMC_GROUPS_MAX     32
+#define SMC_LINKS_MAX      9 /* of a group: 8, and an asymmetric one */
+#define SMC_RMBS_MAX       255
+#define SMC_CONNS_MAX      4096 /* a power of two */
+#define SMC_BUCKETS        4096
+#define SMC_HANDSHAKES_MAX 128
+#define SMC_WRITES_MAX     64 /* messages of a link and direction of which later packets may come */
+#define SMC_LLC_TYPES      16
+
+struct smc_rtoken {
+    bool known;
+    uint32_t rkey;
+    uint64_t va;
+};
+
+/* A buffer of one side: where it is, by link, and whose its elements are. */
+struct smc_rmb {
+    bool used;
+    uint32_t elem_bytes; /* 0: no connection uses it yet */
+    struct smc_rtoken on[SMC_LINKS_MAX];
+    uint32_t conns[256]; /* by index; 0: none */
+};
+
+/* An RDMA WRITE of which the first packet was seen. */
+struct smc_write {
+    uint64_t message; /* of the flow; 0: the slot is free */
+    uint32_t conn;
+    uint64_t from; /* stream position of its first byte */
+};
+
+enum smc_link_state {
+    SMC_LINK_FREE,
+    SMC_LINK_ANNOUNCED,
+    SMC_LINK_CONFIRMING,
+    SMC_LINK_ACTIVE,
+    SMC_LINK_GONE
+};
+
+struct smc_link {
+    enum smc_link_state state;
+    uint8_t number; /* 0: not known yet */
+    bool both;      /* both ends are known */
+    struct nornic_addr gid[2];
+    struct nornic_mac mac[2];
+    uint32_t qpn[2];
+    /* by sender: RC takes packets in the order of their PSNs (ROCE-RS-10), and so does this */
+    bool psn_known[2];
+    uint32_t next_psn[2];
+    struct smc_write writes[2][SMC_WRITES_MAX]; /* by sender, in the slot of their message */
+};
+
+/* A request of LLC that waits for its answer. */
+struct smc_request {
+    uint64_t number, time_ns; /* number 0: none */
+    unsigned link;            /* slot */
+    uint8_t bytes[SMCR_MSG_BYTES];
+};
+
+struct smc_group {
+    uint32_t id; /* 0: the slot is free */
+    struct explain_smc_group shown;
+    bool late; /* it is older than the capture: not all of it is known */
+    bool ended;
+    uint32_t start;   /* of the cursors: 4, or 0 without eye catchers */
+    uint32_t lost[2]; /* by sender: how often packets arrived that the capture lacks */
+    struct smc_link links[SMC_LINKS_MAX];
+    struct smc_rmb *rmbs[2];                       /* SMC_RMBS_MAX each, */
+    unsigned rmb_top[2];                           /* of which those before this one were used */
+    struct smc_request requests[2][SMC_LLC_TYPES]; /* by sender and type */
+};
+
+/* What one side of a connection said. */
+struct smc_half {
+    uint32_t token; /* of its element: what the other side's CDC messages name */
+    uint32_t rmb;   /* slot of the group */
+    uint8_t index;
+    uint32_t elem_bytes;
+    bool any;     /* it sent a CDC message */
+    uint16_t seq; /* of the newest */
+    struct smc_place {
+        uint32_t offset;
+        uint16_t wrap;
+    } producer, consumer;        /* cursors of the newest */
+    uint64_t produced, consumed; /* stream positions */
+    uint64_t written;            /* writes reached so far */
+    uint32_t link;               /* number of the link that it used last; 0: none */
+    bool blocked, done, closed, aborted;
+    bool replaying; /* after a failover validation, until a new message */
+    uint32_t lost;  /* of the group, when it sent last: what came between may be missing */
+    bool urgent;
+};
+
+struct smc_conn {
+    uint32_t id;    /* from 1; 0: the slot is free */
+    uint32_t group; /* id */
+    struct explain_smc_conn shown;
+    struct smc_half half[2];
+    struct smc_conn *next[2]; /* in the chain of each side */
+};
+
+/* A handshake of CLC that is not finished. */
+struct smc_handshake {
+    uint64_t number; /* of its Proposal; 0: the slot is free */
+    struct nornic_addr addr[2];
+    uint16_t port[2];
+    uint8_t last; /* enum smcr_clc_type of the newest message */
+    struct smcr_accept accept;
+};
+
+struct smc_world {
+    struct smc_group groups[SMC_GROUPS_MAX];
+    uint32_t group_count;                     /* ever seen */
+    struct smc_conn *conns;                   /* SMC_CONNS_MAX */
+    uint32_t conn_count;                      /* ever seen */
+    struct smc_conn *buckets[2][SMC_BUCKETS]; /* by side and token */
+    struct smc_handshake handshakes[SMC_HANDSHAKES_MAX];
+    unsigned next_handshake;
+    uint32_t links_version; /* grows with each change of who is at the ends of which link */
+    unsigned ending[3];     /* group, side, type: where the end stands */
+};
+
+/* What is being looked at. */
+struct smc_view {
+    struct smc_world *w;
+    struct explain_pair *pair; /* NULL: the packet is of none */
+    const struct explain_packet *packet;
+    struct explain_meaning *m;
+    struct smc_group *group; /* of a RoCE packet: the link that it travels on, */
+    unsigned link;           /* its slot, */
+    unsigned side;           /* and who sent it */
+    bool again;              /* it was taken before, or is not taken yet: nothing new */
+};
+
+/* Appends to the words of the packet. */
+void smc_say(struct smc_view *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* --- world.c --- */
+struct smc_group *smc_group_of(struct smc_world *w, uint32_t id);
+struct smc_conn *smc_conn_of(struct smc_world *w, uint32_t id);
+/* A new one. NULL: no memory. */
+struct smc_group *smc_group_new(struct smc_world *w);
+struct smc_conn *smc_conn_new(struct smc_world *w);
+/* Puts the connection where smc_conn_by_token() finds it. */
+void smc_conn_index(struct smc_world *w, struct smc_conn *c);
+/* The newest connection of the group whose `side` gave out that token; NULL: none. */
+struct smc_conn *smc_conn_by_token(struct smc_world *w, uint32_t group, unsigned side, uint32_t token);
+/* The link that a packet from `src` to `qpn` at `dst` travels on; false: none is known. */
+bool smc_link_of(struct smc_world *w, const struct nornic_addr *src, const struct nornic_addr *dst,
+                 uint32_t qpn, struct smc_group **group, unsigned *link, unsigned *side);
+/* The slot of a link by its number, or of a free one that gets it; SMC_LINKS_MAX: none. */
+unsigned smc_link_by_number(const struct smc_group *g, uint8_t number);
+unsigned smc_link_free(struct smc_group *g);
+/* The slot of the RMB of a side by its R_Key on a link; SMC_RMBS_MAX: there is none. */
+unsigned smc_rmb_by_rkey(const struct smc_group *g, unsigned side, unsigned link, uint32_t rkey);
+/* The same, made when it is new. */
+unsigned smc_rmb_know(struct smc_group *g, unsigned side, unsigned link, uint32_t rkey, uint64_t va);
+void smc_world_free(struct smc_world *w);
+
+/* --- clc.c --- */
+void smc_clc(struct smc_view *v, const struct explain_layer *layer);
+/* --- llc.c --- */
+void smc_llc(struct smc_view *v, const struct explain_layer *layer);
+/* --- cdc.c --- */
+void smc_cdc(struct smc_view *v, const uint8_t *at);
+void smc_rdma_write(struct smc_view *v);
+
+#endif
