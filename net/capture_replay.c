@@ -63,8 +63,10 @@ static void replay_rx_release(struct net_port *port, const struct net_frame *fra
     (void)port, (void)frames, (void)n; /* the next burst writes over them */
 }
 
-static unsigned replay_tx_reserve(struct net_port *port, struct net_frame *bufs, unsigned n)
+static unsigned replay_tx_reserve(struct net_port *port, struct net_frame *bufs, unsigned n,
+                                  uint32_t train_bytes)
 {
+    (void)train_bytes; /* limits: no trains */
     struct replay_port *p = (struct replay_port *)port;
     if (n > NET_BURST)
         n = NET_BURST;

@@ -6,6 +6,7 @@
 
 #include "net/pcap_file.h"
 #include "net/pcapng_writer.h"
+#include "net/train.h"
 
 #define FLUSH_PERIOD_NS 1000000000u
 
@@ -22,12 +23,24 @@ static struct capture_port *capture_of(struct net_port *port)
     return (struct capture_port *)port;
 }
 
+/* A train is written as what is seen of it on the wire: its packets. */
+static void record_packets(struct capture_port *p, const struct net_frame *frame, uint64_t now_ns,
+                           enum net_pcapng_direction direction)
+{
+    struct net_train train;
+    net_train_begin(&train, frame);
+    for (uint32_t i = 0; i < train.count; i++) {
+        struct net_frame pkt = net_train_packet(&train, i);
+        net_pcapng_append(p->writer, pkt.data, pkt.len_bytes, now_ns + p->epoch_offset_ns, direction);
+    }
+    net_train_end(&train);
+}
+
 static void record(struct capture_port *p, const struct net_frame *frames, unsigned n, uint64_t now_ns,
                    enum net_pcapng_direction direction)
 {
     for (unsigned i = 0; i < n; i++)
-        net_pcapng_append(p->writer, frames[i].data, frames[i].len_bytes, now_ns + p->epoch_offset_ns,
-                          direction);
+        record_packets(p, &frames[i], now_ns, direction);
     if (now_ns >= p->flush_at_ns)
         net_pcapng_flush(p->writer);
     if (!net_pcapng_is_pending(p->writer))
@@ -50,10 +63,11 @@ static void capture_rx_release(struct net_port *port, const struct net_frame *fr
     net_port_rx_release(capture_of(port)->below, frames, n);
 }
 
-static unsigned capture_tx_reserve(struct net_port *port, struct net_frame *bufs, unsigned n)
+static unsigned capture_tx_reserve(struct net_port *port, struct net_frame *bufs, unsigned n,
+                                   uint32_t train_bytes)
 {
     struct capture_port *p = capture_of(port);
-    n = net_port_tx_reserve(p->below, bufs, n);
+    n = net_port_tx_reserve_trains(p->below, bufs, n, train_bytes);
     port->counters = p->below->counters;
     return n;
 }

@@ -19,6 +19,16 @@ uint16_t net_checksum_ipv4(const uint8_t *ip, size_t header_bytes);
 /* Whether the checksum in an IPv4 header is right (ROCE-FRM-20). */
 bool net_checksum_ipv4_is_ok(const uint8_t *ip, size_t header_bytes);
 
+/* The checksum after a 16-bit word that it covers became `now` instead of `before` (RFC 1624, 3): a wrong
+ * checksum stays as wrong as it was. */
+static inline uint16_t net_checksum_replace(uint16_t checksum, uint16_t before, uint16_t now)
+{
+    uint32_t sum = (uint16_t)~checksum + (uint32_t)(uint16_t)~before + now;
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t)~sum;
+}
+
 /* What belongs into the UDP checksum field (RFC 768; RFC 8200, 8.1): never 0. `ip` is the IPv4 or IPv6 header
  * (its version nibble tells which; its addresses enter the sum), `udp` the UDP header of `udp_bytes` bytes
  * with payload, at least 8. The field itself is read as 0. */

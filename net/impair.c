@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "net/impair_lane.h"
+#include "net/train.h"
 
 #define PPM_MAX        1000000u
 #define DEPTH_DEFAULT  3
-#define L2_EXTRA_BYTES 18 /* Ethernet header and one tag */
-#define TRAIN_BYTES    (65535 + L2_EXTRA_BYTES)
+#define L2_EXTRA_BYTES 18     /* Ethernet header and one tag */
 #define RETRY_NS       50000u /* when the port below took nothing: ask again */
 
 struct impair_port {
@@ -25,7 +25,9 @@ struct impair_port {
     unsigned below_rx_count;
     uint32_t rx_lent[NET_BURST], tx_lent[NET_BURST]; /* slots that the user holds */
     unsigned rx_lent_count, tx_lent_count;
-    bool tx_blocked; /* a frame is due, and the port below took nothing at last_ns */
+    uint8_t *tx_trains; /* NET_BURST buffers of train_tx_bytes to build trains in; NULL: none are sent */
+    unsigned tx_trains_count; /* of them that the user holds, instead of slots */
+    bool tx_blocked;          /* a frame is due, and the port below took nothing at last_ns */
     uint64_t last_ns;
 };
 
@@ -64,7 +66,7 @@ static void tx_pump(struct impair_port *p, uint64_t now_ns)
         }
         for (uint32_t slot; used < room && (slot = net_lane_next(&p->tx, now_ns)) != NET_LANE_NO_SLOT;
              used++) {
-            bufs[used].len_bytes = p->tx.slots[slot].len_bytes;
+            bufs[used].len_bytes = p->tx.len_bytes[slot];
             memcpy(bufs[used].data, net_lane_data(&p->tx, slot), bufs[used].len_bytes);
             net_lane_give(&p->tx, slot);
         }
@@ -72,11 +74,37 @@ static void tx_pump(struct impair_port *p, uint64_t now_ns)
     }
 }
 
-static unsigned impair_tx_reserve(struct net_port *port, struct net_frame *bufs, unsigned n)
+/* Lends slots of the lane for `n` single frames. */
+static void lend_slots(struct impair_port *p, struct net_frame *bufs, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t slot = net_lane_take(&p->tx);
+        /* The slots that the queue can never fill are kept for this. */
+        assert(slot != NET_LANE_NO_SLOT);
+        p->tx_lent[p->tx_lent_count++] = slot;
+        bufs[i] = (struct net_frame){.data = net_lane_data(&p->tx, slot),
+                                     .cap_bytes = p->port.limits.mtu_bytes + L2_EXTRA_BYTES,
+                                     .handle = slot};
+    }
+}
+
+/* Lends buffers for `n` trains, which are cut when they are flushed. */
+static void lend_trains(struct impair_port *p, struct net_frame *bufs, unsigned n)
+{
+    const struct net_port_limits *limits = &p->port.limits;
+    for (unsigned i = 0; i < n; i++)
+        bufs[i] = (struct net_frame){.data = p->tx_trains + (size_t)i * limits->train_tx_bytes,
+                                     .cap_bytes = limits->train_tx_bytes,
+                                     .train_pkts = limits->train_tx_pkts};
+    p->tx_trains_count = n;
+}
+
+static unsigned impair_tx_reserve(struct net_port *port, struct net_frame *bufs, unsigned n,
+                                  uint32_t train_bytes)
 {
     struct impair_port *p = impair_of(port);
     if (!p->config.on_tx) {
-        n = net_port_tx_reserve(p->below, bufs, n);
+        n = net_port_tx_reserve_trains(p->below, bufs, n, train_bytes);
         sync_counters(p);
         return n;
     }
@@ -85,22 +113,17 @@ static unsigned impair_tx_reserve(struct net_port *port, struct net_frame *bufs,
     sync_counters(p);
     if (p->tx_blocked)
         return 0;
-    assert(p->tx_lent_count == 0);
-    if (n > port->limits.burst_frames)
-        n = port->limits.burst_frames;
-    for (unsigned i = 0; i < n; i++) {
-        uint32_t slot = net_lane_take(&p->tx);
-        /* The slots that the queue can never fill are kept for this. */
-        assert(slot != NET_LANE_NO_SLOT);
-        p->tx_lent[p->tx_lent_count++] = slot;
-        bufs[i] = (struct net_frame){.data = net_lane_data(&p->tx, slot),
-                                     .cap_bytes = port->limits.mtu_bytes + L2_EXTRA_BYTES,
-                                     .handle = slot};
-    }
+    assert(p->tx_lent_count == 0 && p->tx_trains_count == 0);
+    n = min_u32(n, port->limits.burst_frames);
+    if (train_bytes && p->tx_trains)
+        lend_trains(p, bufs, n);
+    else
+        lend_slots(p, bufs, n);
     return n;
 }
 
-static void tx_one(struct impair_port *p, uint32_t slot, const struct net_frame *buf, uint64_t now_ns)
+/* A frame in its slot. */
+static void tx_one(struct impair_port *p, uint32_t slot, uint32_t len_bytes, uint64_t now_ns)
 {
     struct net_impair_fate fate = net_impair_fate_next(&p->tx.fates, &p->config);
     if (fate.lost) {
@@ -108,9 +131,25 @@ static void tx_one(struct impair_port *p, uint32_t slot, const struct net_frame 
         net_lane_give(&p->tx, slot);
         return;
     }
-    assert(buf->len_bytes <= p->tx.frame_bytes);
-    p->tx.slots[slot] = (struct net_lane_slot){.len_bytes = buf->len_bytes};
+    assert(len_bytes <= p->tx.frame_bytes);
+    p->tx.len_bytes[slot] = len_bytes;
     net_lane_admit(&p->tx, slot, &fate, now_ns);
+}
+
+/* Each packet of a train has a fate of its own, and leaves alone. The slots kept for tx_reserve are there for a
+ * packet that finds the queue full: it is lost. */
+static void tx_train(struct impair_port *p, const struct net_frame *frame, uint64_t now_ns)
+{
+    struct net_train train;
+    net_train_begin(&train, frame);
+    for (uint32_t i = 0; i < train.count; i++) {
+        struct net_frame pkt = net_train_packet(&train, i);
+        uint32_t slot = net_lane_take(&p->tx);
+        assert(slot != NET_LANE_NO_SLOT);
+        memcpy(net_lane_data(&p->tx, slot), pkt.data, pkt.len_bytes);
+        tx_one(p, slot, pkt.len_bytes, now_ns);
+    }
+    net_train_end(&train);
 }
 
 static void impair_tx_flush(struct net_port *port, const struct net_frame *bufs, unsigned used,
@@ -122,13 +161,17 @@ static void impair_tx_flush(struct net_port *port, const struct net_frame *bufs,
         sync_counters(p);
         return;
     }
-    assert(used <= p->tx_lent_count);
+    assert(used <= p->tx_lent_count + p->tx_trains_count);
     net_lane_tick(&p->tx, now_ns);
     for (unsigned i = used; i < p->tx_lent_count; i++)
         net_lane_give(&p->tx, p->tx_lent[i]);
-    p->tx_lent_count = 0;
-    for (unsigned i = 0; i < used; i++)
-        tx_one(p, p->tx_lent[i], &bufs[i], now_ns);
+    for (unsigned i = 0; i < used; i++) {
+        if (p->tx_trains_count)
+            tx_train(p, &bufs[i], now_ns);
+        else
+            tx_one(p, p->tx_lent[i], bufs[i].len_bytes, now_ns);
+    }
+    p->tx_lent_count = p->tx_trains_count = 0;
     tx_pump(p, now_ns);
     sync_counters(p);
 }
@@ -139,14 +182,14 @@ static void rx_drain(struct impair_port *p, struct rx_burst *burst)
     uint32_t slot;
     while (burst->count < burst->max && (slot = net_lane_next(&p->rx, burst->now_ns)) != NET_LANE_NO_SLOT) {
         p->rx_lent[p->rx_lent_count++] = slot;
-        burst->frames[burst->count++] = (struct net_frame){.data = net_lane_data(&p->rx, slot),
-                                                           .len_bytes = p->rx.slots[slot].len_bytes,
-                                                           .seg_bytes = p->rx.slots[slot].seg_bytes,
-                                                           .handle = slot};
+        burst->frames[burst->count++] = (struct net_frame){
+            .data = net_lane_data(&p->rx, slot), .len_bytes = p->rx.len_bytes[slot], .handle = slot};
     }
 }
 
-static void rx_one(struct impair_port *p, struct rx_burst *burst, const struct net_frame *frame)
+/* A frame of the port below; `may_lend`: it may be handed through in place. */
+static void rx_one(struct impair_port *p, struct rx_burst *burst, const struct net_frame *frame,
+                   bool may_lend)
 {
     struct net_impair_fate fate = net_impair_fate_next(&p->rx.fates, &p->config);
     bool is_delayed = p->config.delay_ns || p->config.jitter_ns;
@@ -154,7 +197,7 @@ static void rx_one(struct impair_port *p, struct rx_burst *burst, const struct n
         p->counters.lost++;
         return;
     }
-    if (net_impair_fate_is_clean(&fate) && !is_delayed && burst->count < burst->max) {
+    if (may_lend && net_impair_fate_is_clean(&fate) && !is_delayed && burst->count < burst->max) {
         /* Nothing is due before it: the lane was drained while there was room. */
         burst->frames[burst->count++] = *frame;
         burst->in_place++;
@@ -167,7 +210,7 @@ static void rx_one(struct impair_port *p, struct rx_burst *burst, const struct n
         p->counters.lost++;
         return;
     }
-    p->rx.slots[slot] = (struct net_lane_slot){.len_bytes = frame->len_bytes, .seg_bytes = frame->seg_bytes};
+    p->rx.len_bytes[slot] = frame->len_bytes;
     memcpy(net_lane_data(&p->rx, slot), frame->data, frame->len_bytes);
     net_lane_admit(&p->rx, slot, &fate, burst->now_ns);
 }
@@ -178,16 +221,36 @@ static void below_rx_release(struct impair_port *p)
     p->below_rx_count = 0;
 }
 
+/* A train is cut, and its packets are copied: each has a fate of its own. So nothing of what a port of trains has
+ * lent is lent on, and it can be asked for one frame after the other until there are enough: more at once would
+ * be more packets than the lane holds. */
+static void rx_gather_trains(struct impair_port *p, struct rx_burst *burst)
+{
+    struct net_frame frame;
+    while (burst->count < burst->max && net_port_rx_burst(p->below, &frame, 1, burst->now_ns) == 1) {
+        struct net_train train;
+        net_train_begin(&train, &frame);
+        for (uint32_t i = 0; i < train.count; i++) {
+            struct net_frame pkt = net_train_packet(&train, i);
+            rx_one(p, burst, &pkt, false);
+            rx_drain(p, burst);
+        }
+        net_port_rx_release(p->below, &frame, 1);
+    }
+}
+
 static unsigned rx_gather(struct impair_port *p, struct rx_burst *burst)
 {
     net_lane_tick(&p->rx, burst->now_ns);
     rx_drain(p, burst);
-    if (burst->count == burst->max)
+    if (p->below->limits.train_rx)
+        rx_gather_trains(p, burst);
+    if (p->below->limits.train_rx || burst->count == burst->max)
         return burst->count;
     unsigned want = burst->max - burst->count;
     p->below_rx_count = net_port_rx_burst(p->below, p->below_rx, want, burst->now_ns);
     for (unsigned i = 0; i < p->below_rx_count; i++) {
-        rx_one(p, burst, &p->below_rx[i]);
+        rx_one(p, burst, &p->below_rx[i], true);
         rx_drain(p, burst);
     }
     /* A user who got nothing releases nothing. */
@@ -250,6 +313,7 @@ static void impair_close(struct net_port *port)
         net_lane_deinit(&p->rx);
     if (p->config.on_tx)
         net_lane_deinit(&p->tx);
+    free(p->tx_trains);
     free(p);
 }
 
@@ -272,13 +336,16 @@ static bool config_is_valid(const struct net_impair_config *c)
 
 static int lanes_init(struct impair_port *p)
 {
-    uint32_t mtu_frame_bytes = p->port.limits.mtu_bytes + L2_EXTRA_BYTES;
-    uint32_t rx_bytes = p->port.limits.train_rx ? TRAIN_BYTES : mtu_frame_bytes;
-    if (p->config.on_rx && net_lane_init(&p->rx, &p->config, &p->counters, rx_bytes, 0))
+    const struct net_port_limits *limits = &p->port.limits;
+    uint32_t frame_bytes = limits->mtu_bytes + L2_EXTRA_BYTES;
+    if (p->config.on_rx && net_lane_init(&p->rx, &p->config, &p->counters, frame_bytes, 0))
         return -ENOMEM;
-    if (p->config.on_tx && net_lane_init(&p->tx, &p->config, &p->counters, mtu_frame_bytes, 1))
+    if (!p->config.on_tx)
+        return 0;
+    if (net_lane_init(&p->tx, &p->config, &p->counters, frame_bytes, 1))
         return -ENOMEM;
-    return 0;
+    p->tx_trains = limits->train_tx_bytes ? malloc((size_t)NET_BURST * limits->train_tx_bytes) : NULL;
+    return limits->train_tx_bytes && !p->tx_trains ? -ENOMEM : 0;
 }
 
 int net_impair_wrap(struct net_port *below, const struct net_impair_config *config, struct net_port **out)
@@ -294,8 +361,7 @@ int net_impair_wrap(struct net_port *below, const struct net_impair_config *conf
     p->config = *config;
     if (!p->config.reorder_depth)
         p->config.reorder_depth = DEPTH_DEFAULT;
-    if (p->config.on_tx)
-        p->port.limits.train_tx_bytes = 0;
+    p->port.limits.train_rx = below->limits.train_rx && !config->on_rx;
     if (lanes_init(p)) {
         impair_close(&p->port);
         return -ENOMEM;

@@ -16,8 +16,8 @@
  * A direction keeps at most NET_IMPAIR_QUEUE_FRAMES; a frame that finds the queue full is lost. When the port
  * below takes no more, nothing is lost: what is due waits, and tx_reserve lends nothing.
  * A direction that is not impaired is handed through untouched, in place. Received frames to which nothing
- * happens are handed through in place too; frames to send are copied once. Trains are not sent (they would
- * share one fate); a received train is treated as one frame.
+ * happens are handed through in place too; frames to send are copied once. A train in an impaired
+ * direction is cut: each of its packets is a frame with a fate of its own, and leaves alone.
  *
  * limits, mac, name, mode and fd are those of the port below, counters too (what really crossed it). */
 #ifndef NORNIC_NET_IMPAIR_H

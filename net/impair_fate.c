@@ -2,6 +2,7 @@
 #include "net/impair_fate.h"
 
 #include "net/bytes.h"
+#include "net/checksum.h"
 #include "net/ether.h"
 #include "net/ipv4.h"
 #include "net/ipv6.h"
@@ -75,16 +76,12 @@ bool net_impair_fate_is_clean(const struct net_impair_fate *fate)
     return !(fate->lost || fate->duplicated || fate->held || fate->corrupted || fate->ecn_marked);
 }
 
-/* Marks the IPv4 header and corrects the checksum by the difference (RFC 1624, 3),
- * so that a wrong checksum stays wrong. */
+/* Marks the IPv4 header; a wrong checksum stays wrong. */
 static void mark_ce_ipv4(uint8_t *ip)
 {
     uint16_t before = get_be16(ip);
     net_bits_put(ip, ECN_FIRST_BIT, 2, NET_ECN_CE);
-    uint32_t sum = (uint16_t)~get_be16(ip + CHECKSUM_AT) + (uint32_t)(uint16_t)~before + get_be16(ip);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    put_be16(ip + CHECKSUM_AT, (uint16_t)~sum);
+    put_be16(ip + CHECKSUM_AT, net_checksum_replace(get_be16(ip + CHECKSUM_AT), before, get_be16(ip)));
 }
 
 /* Returns whether the frame could be marked and was not CE before. */

@@ -18,12 +18,12 @@ int net_lane_init(struct net_lane *lane, const struct net_impair_config *config,
         .counters = counters,
         .frame_bytes = frame_bytes,
         .bytes = aligned_alloc(CACHE_LINE, (size_t)SLOTS * frame_bytes),
-        .slots = calloc(SLOTS, sizeof *lane->slots),
+        .len_bytes = calloc(SLOTS, sizeof *lane->len_bytes),
         .free_slots = calloc(SLOTS, sizeof *lane->free_slots),
         .queue = calloc(NET_IMPAIR_QUEUE_FRAMES, sizeof *lane->queue),
         .held = calloc(NET_IMPAIR_QUEUE_FRAMES, sizeof *lane->held),
     };
-    if (!lane->bytes || !lane->slots || !lane->free_slots || !lane->queue || !lane->held)
+    if (!lane->bytes || !lane->len_bytes || !lane->free_slots || !lane->queue || !lane->held)
         return -ENOMEM;
     net_impair_fates_init(&lane->fates, config->seed, direction);
     for (uint32_t slot = SLOTS; slot-- > 0;)
@@ -34,7 +34,7 @@ int net_lane_init(struct net_lane *lane, const struct net_impair_config *config,
 void net_lane_deinit(struct net_lane *lane)
 {
     free(lane->bytes);
-    free(lane->slots);
+    free(lane->len_bytes);
     free(lane->free_slots);
     free(lane->queue);
     free(lane->held);
@@ -133,8 +133,8 @@ static uint32_t copy_frame(struct net_lane *lane, uint32_t slot)
     uint32_t copy = net_lane_take(lane);
     if (copy == NET_LANE_NO_SLOT)
         return copy;
-    lane->slots[copy] = lane->slots[slot];
-    memcpy(net_lane_data(lane, copy), net_lane_data(lane, slot), lane->slots[slot].len_bytes);
+    lane->len_bytes[copy] = lane->len_bytes[slot];
+    memcpy(net_lane_data(lane, copy), net_lane_data(lane, slot), lane->len_bytes[slot]);
     lane->counters->duplicated++;
     return copy;
 }
@@ -146,7 +146,7 @@ void net_lane_admit(struct net_lane *lane, uint32_t slot, const struct net_impai
         net_lane_give(lane, slot);
         return;
     }
-    net_impair_fate_apply(fate, net_lane_data(lane, slot), lane->slots[slot].len_bytes, lane->counters);
+    net_impair_fate_apply(fate, net_lane_data(lane, slot), lane->len_bytes[slot], lane->counters);
     uint32_t copy = fate->duplicated ? copy_frame(lane, slot) : NET_LANE_NO_SLOT;
     if (fate->held)
         hold(lane, slot, fate->jitter_ns, now_ns);

@@ -7,11 +7,6 @@
 
 #define NET_LANE_NO_SLOT UINT32_MAX
 
-/* A frame's place in the lane's memory. */
-struct net_lane_slot {
-    uint32_t len_bytes, seg_bytes;
-};
-
 /* A frame on its way out. */
 struct net_lane_entry {
     uint64_t due_ns;
@@ -33,7 +28,7 @@ struct net_lane {
     struct net_impair_fates fates;
     uint32_t frame_bytes; /* room in a slot */
     uint8_t *bytes;
-    struct net_lane_slot *slots;
+    uint32_t *len_bytes;  /* of the frame in each slot */
     uint32_t *free_slots; /* a stack: the slot used last is the one in the cache */
     uint32_t free_count;
     struct net_lane_entry *queue; /* binary heap, the first to leave at the top */

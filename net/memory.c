@@ -21,11 +21,20 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define CACHE_LINE     64
-#define MTU_MIN_BYTES  68 /* RFC 791 */
-#define MTU_MAX_BYTES  65535
-#define FRAMES_MAX     65536
-#define L2_EXTRA_BYTES 18 /* Ethernet header and one tag */
+#include "base/base.h"
+#include "net/train.h"
+
+#define CACHE_LINE      64
+#define MTU_MIN_BYTES   68 /* RFC 791 */
+#define MTU_MAX_BYTES   65535
+#define FRAMES_MAX      65536
+#define L2_EXTRA_BYTES  18 /* Ethernet header and one tag */
+#define TRAIN_MAX_BYTES (65535 + L2_EXTRA_BYTES)
+
+/* A frame or train in its slot. */
+struct slot {
+    uint32_t len_bytes, seg_bytes;
+};
 
 /* A cache line for each side, and one for what seldom changes. */
 struct ring {
@@ -33,8 +42,8 @@ struct ring {
     uint32_t tail_seen;                        /* the sender's copy of tail */
     alignas(CACHE_LINE) _Atomic uint32_t tail; /* slots ever given back; the receiver's */
     uint32_t head_seen;                        /* the receiver's copy of head */
-    alignas(CACHE_LINE) uint8_t *slots;
-    uint32_t *len_bytes; /* of each slot's frame */
+    alignas(CACHE_LINE) uint8_t *bytes;
+    struct slot *slots; /* what is in each */
     uint32_t frames, stride_bytes;
     _Atomic bool starved; /* the sender got fewer slots than it wanted */
     _Atomic bool receiver_gone;
@@ -57,6 +66,7 @@ struct memory_port {
     struct bell *bell, *peer_bell;
     uint32_t rx_lent, tx_lent; /* slots that the user holds */
     bool tx_short;             /* the last reserve got fewer slots than it wanted */
+    uint64_t train_draw;       /* state of the draw of how long a train may be; 0: as long as there is room */
 };
 
 struct link {
@@ -123,12 +133,14 @@ static unsigned memory_rx_burst(struct net_port *port, struct net_frame *frames,
     uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     for (unsigned i = 0; i < n; i++) {
         uint32_t slot = (tail + i) & (ring->frames - 1);
-        frames[i] = (struct net_frame){.data = ring->slots + (size_t)slot * ring->stride_bytes,
-                                       .len_bytes = ring->len_bytes[slot],
+        frames[i] = (struct net_frame){.data = ring->bytes + (size_t)slot * ring->stride_bytes,
+                                       .len_bytes = ring->slots[slot].len_bytes,
+                                       .seg_bytes = ring->slots[slot].seg_bytes,
                                        .handle = slot};
-        port->counters.rx_bytes += frames[i].len_bytes;
+        struct net_train_size size = net_train_size(&frames[i]);
+        port->counters.rx_frames += size.pkts;
+        port->counters.rx_bytes += size.bytes;
     }
-    port->counters.rx_frames += n;
     end->rx_lent = n;
     return n;
 }
@@ -169,7 +181,20 @@ static uint32_t ring_room(struct ring *ring, uint32_t want)
     return room < want ? room : want;
 }
 
-static unsigned memory_tx_reserve(struct net_port *port, struct net_frame *bufs, unsigned n)
+/* How many packets a train in the next buffer may have (splitmix64). */
+static uint32_t train_pkts_next(struct memory_port *end)
+{
+    uint32_t most = end->port.limits.train_tx_pkts;
+    if (end->train_draw == 0)
+        return most;
+    uint64_t z = end->train_draw += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return 1 + (uint32_t)((z ^ z >> 31) % most);
+}
+
+static unsigned memory_tx_reserve(struct net_port *port, struct net_frame *bufs, unsigned n,
+                                  uint32_t train_bytes)
 {
     struct memory_port *end = (struct memory_port *)port;
     struct ring *ring = end->tx;
@@ -185,9 +210,14 @@ static unsigned memory_tx_reserve(struct net_port *port, struct net_frame *bufs,
     uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     for (unsigned i = 0; i < n; i++) {
         uint32_t slot = (head + i) & (ring->frames - 1);
-        bufs[i] = (struct net_frame){.data = ring->slots + (size_t)slot * ring->stride_bytes,
+        bufs[i] = (struct net_frame){.data = ring->bytes + (size_t)slot * ring->stride_bytes,
                                      .cap_bytes = ring->stride_bytes,
                                      .handle = slot};
+        if (train_bytes && port->limits.train_tx_bytes) {
+            bufs[i].cap_bytes = max_u32(min_u32(train_bytes, port->limits.train_tx_bytes),
+                                        port->limits.mtu_bytes + L2_EXTRA_BYTES);
+            bufs[i].train_pkts = train_pkts_next(end);
+        }
     }
     end->tx_lent = n;
     return n;
@@ -206,10 +236,13 @@ static void memory_tx_flush(struct net_port *port, const struct net_frame *bufs,
     uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
     for (unsigned i = 0; i < used; i++) {
         assert(bufs[i].len_bytes <= ring->stride_bytes);
-        ring->len_bytes[(head + i) & (ring->frames - 1)] = bufs[i].len_bytes;
-        port->counters.tx_bytes += bufs[i].len_bytes;
+        assert(!bufs[i].seg_bytes || port->limits.train_tx_bytes);
+        ring->slots[(head + i) & (ring->frames - 1)] =
+            (struct slot){.len_bytes = bufs[i].len_bytes, .seg_bytes = bufs[i].seg_bytes};
+        struct net_train_size size = net_train_size(&bufs[i]);
+        port->counters.tx_frames += size.pkts;
+        port->counters.tx_bytes += size.bytes;
     }
-    port->counters.tx_frames += used;
     atomic_store(&ring->head, head + used);
     bell_ring(end->peer_bell);
 }
@@ -230,8 +263,8 @@ static void link_free(struct link *link)
     for (int i = 0; i < 2; i++) {
         if (link->bell[i].fd >= 0)
             close(link->bell[i].fd);
+        free(link->ring[i].bytes);
         free(link->ring[i].slots);
-        free(link->ring[i].len_bytes);
     }
     free(link);
 }
@@ -259,25 +292,29 @@ static const struct net_port_ops memory_ops = {
 };
 
 /* Allocates what ring and bell `i` need. False: no memory or no descriptor; link_free() cleans up. */
-static bool link_init_half(struct link *link, int i, uint32_t mtu_bytes, uint32_t ring_frames)
+static bool link_init_half(struct link *link, int i, const struct net_memory_trains *c)
 {
     struct ring *ring = &link->ring[i];
-    ring->frames = ring_frames;
-    ring->stride_bytes = (mtu_bytes + L2_EXTRA_BYTES + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-    ring->slots = aligned_alloc(CACHE_LINE, (size_t)ring->stride_bytes * ring_frames);
-    ring->len_bytes = calloc(ring_frames, sizeof *ring->len_bytes);
+    uint32_t longest_bytes = max_u32(c->mtu_bytes + L2_EXTRA_BYTES, c->train_bytes);
+    ring->frames = c->ring_frames;
+    ring->stride_bytes = (longest_bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    ring->bytes = aligned_alloc(CACHE_LINE, (size_t)ring->stride_bytes * c->ring_frames);
+    ring->slots = calloc(c->ring_frames, sizeof *ring->slots);
     link->bell[i].fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    return ring->slots && ring->len_bytes && link->bell[i].fd >= 0;
+    return ring->bytes && ring->slots && link->bell[i].fd >= 0;
 }
 
-static void end_init(struct link *link, int i, uint32_t mtu_bytes, uint32_t ring_frames)
+static void end_init(struct link *link, int i, const struct net_memory_trains *c)
 {
     static const char *const names[2] = {"memory:0", "memory:1"};
     struct memory_port *end = &link->end[i];
     *end = (struct memory_port){
         .port = {.ops = &memory_ops,
-                 .limits = {.mtu_bytes = mtu_bytes,
-                            .burst_frames = ring_frames < NET_BURST ? ring_frames : NET_BURST},
+                 .limits = {.mtu_bytes = c->mtu_bytes,
+                            .burst_frames = min_u32(c->ring_frames, NET_BURST),
+                            .train_tx_bytes = c->train_bytes,
+                            .train_tx_pkts = c->train_pkts,
+                            .train_rx = c->train_bytes > 0},
                  .mac = {{0x02, 0, 0, 0, 0, (uint8_t)(i + 1)}}, /* locally administered */
                  .name = names[i],
                  .mode = "in-process rings"},
@@ -286,26 +323,40 @@ static void end_init(struct link *link, int i, uint32_t mtu_bytes, uint32_t ring
         .tx = &link->ring[!i],
         .bell = &link->bell[i],
         .peer_bell = &link->bell[!i],
+        .train_draw = c->seed ? 2 * c->seed + (unsigned)i : 0,
     };
 }
 
-int net_memory_pair(uint32_t mtu_bytes, uint32_t ring_frames, struct net_port *ends[2])
+/* `c` has no trains, or good ones. */
+static int pair(const struct net_memory_trains *c, struct net_port *ends[2])
 {
-    if (mtu_bytes < MTU_MIN_BYTES || mtu_bytes > MTU_MAX_BYTES || ring_frames < 2 ||
-        ring_frames > FRAMES_MAX || (ring_frames & (ring_frames - 1)))
+    if (c->mtu_bytes < MTU_MIN_BYTES || c->mtu_bytes > MTU_MAX_BYTES || c->ring_frames < 2 ||
+        c->ring_frames > FRAMES_MAX || !is_pow2(c->ring_frames))
         return -EINVAL;
     struct link *link = aligned_alloc(alignof(struct link), sizeof *link);
     if (!link)
         return -ENOMEM;
     *link = (struct link){.bell = {{.fd = -1}, {.fd = -1}}, .open_ends = 2};
     for (int i = 0; i < 2; i++) {
-        if (!link_init_half(link, i, mtu_bytes, ring_frames)) {
+        if (!link_init_half(link, i, c)) {
             link_free(link);
             return -ENOMEM;
         }
-        end_init(link, i, mtu_bytes, ring_frames);
+        end_init(link, i, c);
     }
     ends[0] = &link->end[0].port;
     ends[1] = &link->end[1].port;
     return 0;
+}
+
+int net_memory_pair(uint32_t mtu_bytes, uint32_t ring_frames, struct net_port *ends[2])
+{
+    return pair(&(struct net_memory_trains){.mtu_bytes = mtu_bytes, .ring_frames = ring_frames}, ends);
+}
+
+int net_memory_pair_trains(const struct net_memory_trains *trains, struct net_port *ends[2])
+{
+    if (trains->train_bytes == 0 || trains->train_bytes > TRAIN_MAX_BYTES || trains->train_pkts < 2)
+        return -EINVAL;
+    return pair(trains, ends);
 }

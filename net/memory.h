@@ -13,4 +13,16 @@
  * second close. 0, -EINVAL or -ENOMEM (or no descriptor). */
 int net_memory_pair(uint32_t mtu_bytes, uint32_t ring_frames, struct net_port *ends[2]);
 
+/* A pair that moves trains, both ways. */
+struct net_memory_trains {
+    uint32_t mtu_bytes, ring_frames; /* as above; a slot of the ring takes a train */
+    uint32_t train_bytes;            /* longest train, Ethernet header included: at most 65553 */
+    uint32_t train_pkts;             /* and its packets, at least 2 */
+    uint64_t seed; /* 0: every buffer takes the longest train. Else each takes one of 1 (a single frame) to
+                      train_pkts packets, drawn from the seed, so that trains of every length are seen */
+};
+
+/* Trains arrive as they were sent. 0, -EINVAL or -ENOMEM as above. */
+int net_memory_pair_trains(const struct net_memory_trains *trains, struct net_port *ends[2]);
+
 #endif

@@ -174,8 +174,10 @@ static void kick(struct packet_port *port, uint64_t now_ns)
     }
 }
 
-static unsigned port_tx_reserve(struct net_port *base, struct net_frame *bufs, unsigned n)
+static unsigned port_tx_reserve(struct net_port *base, struct net_frame *bufs, unsigned n,
+                                uint32_t train_bytes)
 {
+    (void)train_bytes; /* limits: no trains */
     struct packet_port *port = (struct packet_port *)base;
     struct net_packet_ring *ring = &port->socket.tx;
     uint32_t slot = ring->head;

@@ -44,7 +44,7 @@ const char *net_pcap_replay_error(const struct net_port *port);
 /* Wraps `below` (and owns it, also on failure): every frame that is received or flushed is appended to a
  * pcapng file at `path`, which is replaced. Times are those of the calls' `now_ns` plus `epoch_offset_ns`
  * (what turns the caller's clock into time since 1970). Interface name and direction are recorded; a train is
- * one long record. Records are written in blocks, at least once a second while the port is called (its
+ * one record a packet. Records are written in blocks, at least once a second while the port is called (its
  * deadline says when), so that a crash leaves a readable file. A write error stops the capture, not the
  * traffic. 0 or -errno with a sentence in `why`. */
 int net_pcap_capture_wrap(struct net_port *below, const char *path, uint64_t epoch_offset_ns,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The port: the only seam between an engine and the world. A port moves bursts of Ethernet frames.
+/* The port: the only seam between an engine and the world. A port moves bursts of Ethernet frames, and may move
+ * trains of them.
  *
  * Sending:   n = net_port_tx_reserve(port, bufs, want)      the port lends buffers
  *            fill bufs[i].data, set bufs[i].len_bytes        the engine builds packets in place
@@ -8,6 +9,13 @@
  * Receiving: n = net_port_rx_burst(port, frames, want, now_ns)   the port lends frames
  *            read them in place
  *            net_port_rx_release(port, frames, n)                all of them, before the next burst
+ *
+ * A train is one buffer that holds many packets of one UDP flow: the Ethernet, IP and UDP headers of the first,
+ * then the UDP payloads of all, each seg_bytes long but the last, which may be shorter. Whoever cuts it (the
+ * kernel, a NIC, net/train.h) repeats the headers, with the IPv4 identification one higher from packet to packet,
+ * and the lengths and the IPv4 checksum that are the packet's own. A train's UDP checksum is 0. What a packet
+ * cost the world below is so paid once a train. A port that takes no trains (limits) never sees one: it lends
+ * buffers for single frames only.
  *
  * A port has one user at a time; it does no locking. */
 #ifndef NORNIC_NET_PORT_H
@@ -21,25 +29,27 @@
 #define NET_BURST     64         /* frames that one call moves at the most */
 #define NET_TIME_NONE UINT64_MAX /* a deadline that never comes */
 
-/* One frame, or one train: many equal-sized packets of one UDP flow behind one set of headers, which the
- * kernel or the NIC cuts. The IPv4 identification grows by one a segment; the last segment may be shorter. */
+/* One frame, or one train. Bytes that were received may be written to until they are released. */
 struct net_frame {
     uint8_t *data;      /* first byte of the Ethernet header; lent by the port */
-    uint32_t len_bytes; /* of the frame, without FCS */
+    uint32_t len_bytes; /* of all that is there, without FCS */
     uint32_t cap_bytes; /* transmit: room at `data` */
-    uint32_t seg_bytes; /* 0: a single frame; else a train with this many bytes of UDP payload a segment */
-    uint64_t time_ns;   /* receive: when it came, in the port's clock; 0: unknown */
-    uint64_t handle;    /* the port's own */
+    uint32_t seg_bytes; /* 0: a single frame; else a train with this many bytes of UDP payload a packet */
+    uint32_t
+        train_pkts;   /* transmit: most packets of a train that may be built here; 0 or 1: a single frame */
+    uint64_t time_ns; /* receive: when it came, in the port's clock; 0: unknown */
+    uint64_t handle;  /* the port's own */
 };
 
 struct net_port_limits {
     uint32_t mtu_bytes;      /* of the IP packet: the frame may be 14 bytes longer (18 with a VLAN tag) */
     uint32_t burst_frames;   /* most frames of one reserve or burst, at most NET_BURST */
-    uint32_t train_tx_bytes; /* longest train that may be sent; 0: no trains */
+    uint32_t train_tx_bytes; /* longest train that may be sent, from its Ethernet header on; 0: no trains */
+    uint32_t train_tx_pkts;  /* and the most packets that it may have */
     bool train_rx;           /* received frames may be trains */
 };
 
-/* Named counters of a port. */
+/* Named counters of a port. A train counts as the packets that it is cut into. */
 #define NET_PORT_COUNTERS(C)                                                  \
     C(tx_frames)                                                              \
     C(tx_bytes)                                                               \
@@ -61,7 +71,7 @@ struct net_port;
 struct net_port_ops {
     unsigned (*rx_burst)(struct net_port *port, struct net_frame *frames, unsigned n, uint64_t now_ns);
     void (*rx_release)(struct net_port *port, const struct net_frame *frames, unsigned n);
-    unsigned (*tx_reserve)(struct net_port *port, struct net_frame *bufs, unsigned n);
+    unsigned (*tx_reserve)(struct net_port *port, struct net_frame *bufs, unsigned n, uint32_t train_bytes);
     void (*tx_flush)(struct net_port *port, const struct net_frame *bufs, unsigned used, uint64_t now_ns);
     int (*fd)(struct net_port *port);
     uint64_t (*deadline_ns)(const struct net_port *port);
@@ -93,7 +103,16 @@ static inline void net_port_rx_release(struct net_port *port, const struct net_f
 /* Lends up to `n` buffers to build frames in, each of at least mtu_bytes + 18. May return fewer, or 0. */
 static inline unsigned net_port_tx_reserve(struct net_port *port, struct net_frame *bufs, unsigned n)
 {
-    return port->ops->tx_reserve(port, bufs, n);
+    return port->ops->tx_reserve(port, bufs, n, 0);
+}
+
+/* The same for trains of up to `train_bytes`, Ethernet header included: more than the limits allow is no more
+ * than they allow. Each buffer says in cap_bytes and train_pkts what may be built in it, which may be less than
+ * was asked for, and may be a single frame. */
+static inline unsigned net_port_tx_reserve_trains(struct net_port *port, struct net_frame *bufs, unsigned n,
+                                                  uint32_t train_bytes)
+{
+    return port->ops->tx_reserve(port, bufs, n, train_bytes);
 }
 
 /* Sends the first `used` of the buffers last reserved, in order, and takes back all of them. */

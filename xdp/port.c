@@ -49,8 +49,10 @@ static void port_rx_release(struct net_port *base, const struct net_frame *frame
     xdp_socket_rx_release(&((struct xdp_port *)base)->socket, frames, n);
 }
 
-static unsigned port_tx_reserve(struct net_port *base, struct net_frame *bufs, unsigned n)
+static unsigned port_tx_reserve(struct net_port *base, struct net_frame *bufs, unsigned n,
+                                uint32_t train_bytes)
 {
+    (void)train_bytes; /* limits: no trains */
     return xdp_socket_tx_reserve(&((struct xdp_port *)base)->socket, bufs, n, &base->counters);
 }
 

@@ -8,7 +8,10 @@
 #include <sys/resource.h>
 
 #include "base/base.h"
+#include "net/bytes.h"
+#include "net/checksum.h"
 #include "net/memory.h"
+#include "net/parse.h"
 #include "net/pcap_file.h"
 #include "test/net/frames.h"
 #include "test/net/memfile.h"
@@ -107,6 +110,50 @@ Test(capture_wrap, what_crosses_the_port_is_read_back_the_same)
     net_port_close(rig.near);
     rig.near = NULL;
     cr_assert_eq(count_records(rig.file.path), 500);
+    rig_close(&rig);
+}
+
+/* What is on the wire are the packets, not the train. */
+Test(capture_wrap, train_is_one_record_a_packet)
+{
+    struct rig rig = {.file = memfile_create()};
+    struct net_port *ends[2];
+    struct net_frame tx, rx;
+    const struct net_memory_trains trains = {
+        .mtu_bytes = MTU, .ring_frames = 64, .train_bytes = 30000, .train_pkts = 20};
+    cr_assert_eq(net_memory_pair_trains(&trains, ends), 0);
+    rig.far = ends[1];
+    cr_assert_eq(net_pcap_capture_wrap(ends[0], rig.file.path, EPOCH_NS, &rig.near, NULL), 0);
+    cr_assert_eq(rig.near->limits.train_tx_bytes, 30000);
+    for (int inbound = 0; inbound < 2; inbound++) {
+        struct net_port *from = inbound ? rig.far : rig.near, *to = inbound ? rig.near : rig.far;
+        cr_assert_eq(net_port_tx_reserve_trains(from, &tx, 1, 30000), 1);
+        cr_assert_eq(tx.train_pkts, 20);
+        test_frame_build(tx.data, 142, TEST_FRAME_IPV4, 1);
+        memset(tx.data + 142, 0x5a, 950);
+        tx.len_bytes = 142 + 950;
+        tx.seg_bytes = 100;
+        net_port_tx_flush(from, &tx, 1, 0);
+        cr_assert_eq(net_port_rx_burst(to, &rx, 1, 0), 1);
+        cr_assert_eq(rx.data[142 + 949], 0x5a, "the records were made in place, and nothing shows it");
+        net_port_rx_release(to, &rx, 1);
+    }
+    net_port_close(rig.near);
+    rig.near = NULL;
+    struct net_capture *capture;
+    struct net_capture_record r;
+    cr_assert_eq(net_capture_open(rig.file.path, &capture, NULL), 0);
+    for (uint32_t i = 0; i < 22; i++) {
+        struct net_parsed at;
+        cr_assert_eq(net_capture_next(capture, &r, NULL), 1);
+        cr_assert_eq(r.len_bytes, i % 11 == 10 ? 42 + 50 : 142);
+        cr_assert_eq(net_parse(&at, r.data, r.len_bytes), NET_PARSE_UDP);
+        cr_assert_eq(at.l3_offset + at.l3_bytes, r.len_bytes);
+        cr_assert(net_checksum_ipv4_is_ok(r.data + at.l3_offset, 20));
+        cr_assert_eq(get_be16(r.data + at.l3_offset + 4), i % 11);
+    }
+    cr_assert_eq(net_capture_next(capture, &r, NULL), 0);
+    net_capture_close(capture);
     rig_close(&rig);
 }
 

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "net/bytes.h"
+#include "test/net/frames.h"
 
 #define MTU 1500
 
@@ -260,4 +261,107 @@ Test(memory, two_threads_take_turns_and_no_wake_up_is_lost, .timeout = 60)
 {
     struct talker t[2] = {{.frames = 1000, .window = 1}, {.frames = 1000, .window = 0}};
     run_talkers(t);
+}
+
+/* --- trains --- */
+
+#define TRAIN_BYTES 20000
+
+static void open_trains(struct net_port *ends[2], uint64_t seed)
+{
+    const struct net_memory_trains trains = {
+        .mtu_bytes = MTU, .ring_frames = 64, .train_bytes = TRAIN_BYTES, .train_pkts = 13, .seed = seed};
+    cr_assert_eq(net_memory_pair_trains(&trains, ends), 0);
+}
+
+Test(memory, bad_trains_are_refused)
+{
+    struct net_port *ends[2];
+    const struct net_memory_trains bad[] = {{MTU, 64, 0, 2, 0},
+                                            {MTU, 64, 65554, 2, 0},
+                                            {MTU, 64, TRAIN_BYTES, 1, 0},
+                                            {67, 64, TRAIN_BYTES, 2, 0},
+                                            {MTU, 48, TRAIN_BYTES, 2, 0}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        cr_assert_eq(net_memory_pair_trains(&bad[i], ends), -EINVAL, "%zu", i);
+}
+
+Test(memory, pair_without_trains_lends_buffers_for_single_frames)
+{
+    struct net_port *ends[2];
+    struct net_frame buf;
+    cr_assert_eq(net_memory_pair(MTU, 8, ends), 0);
+    cr_assert_eq(ends[0]->limits.train_tx_bytes, 0);
+    cr_assert_not(ends[0]->limits.train_rx);
+    cr_assert_eq(net_port_tx_reserve_trains(ends[0], &buf, 1, TRAIN_BYTES), 1);
+    cr_assert_eq(buf.train_pkts, 0);
+    net_port_tx_flush(ends[0], &buf, 0, 0);
+    close_both(ends);
+}
+
+Test(memory, buffers_are_for_trains_only_where_one_is_wanted)
+{
+    struct net_port *ends[2];
+    struct net_frame buf;
+    open_trains(ends, 0);
+    cr_assert_eq(ends[0]->limits.train_tx_bytes, TRAIN_BYTES);
+    cr_assert_eq(ends[0]->limits.train_tx_pkts, 13);
+    cr_assert(ends[0]->limits.train_rx);
+    static const uint32_t wanted[] = {0, 5000, UINT32_MAX}, cap[] = {MTU + 18, 5000, TRAIN_BYTES};
+    for (unsigned i = 0; i < 3; i++) {
+        cr_assert_eq(net_port_tx_reserve_trains(ends[0], &buf, 1, wanted[i]), 1);
+        cr_assert_eq(buf.train_pkts, i ? 13 : 0);
+        cr_assert(i ? buf.cap_bytes == cap[i] : buf.cap_bytes >= cap[i]);
+        net_port_tx_flush(ends[0], &buf, 0, 0);
+    }
+    close_both(ends);
+}
+
+Test(memory, train_arrives_as_it_was_sent_and_counts_as_its_packets)
+{
+    struct net_port *ends[2];
+    struct net_frame tx, rx;
+    open_trains(ends, 0);
+    cr_assert_eq(net_port_tx_reserve_trains(ends[0], &tx, 1, TRAIN_BYTES), 1);
+    test_frame_build(tx.data, 42 + 500, TEST_FRAME_IPV4, 1);
+    memset(tx.data + 42 + 500, 0x5a, 4 * 500 + 100);
+    tx.len_bytes = 42 + 5 * 500 + 100;
+    tx.seg_bytes = 500;
+    net_port_tx_flush(ends[0], &tx, 1, 0);
+    cr_assert_eq(net_port_rx_burst(ends[1], &rx, 1, 0), 1);
+    cr_assert(rx.data == tx.data && rx.len_bytes == tx.len_bytes && rx.seg_bytes == 500);
+    net_port_rx_release(ends[1], &rx, 1);
+    cr_assert_eq(ends[0]->counters.tx_frames, 6);
+    cr_assert_eq(ends[0]->counters.tx_bytes, 5 * 542 + 142);
+    cr_assert_eq(ends[1]->counters.rx_frames, 6);
+    cr_assert_eq(ends[1]->counters.rx_bytes, 5 * 542 + 142);
+    /* A single frame in a slot that held a train is one again. */
+    uint32_t next = 0;
+    for (int i = 0; i < 64; i++)
+        cr_assert_eq(send_counted(ends[0], next, 1), receive_counted(ends[1], &next, 1));
+    close_both(ends);
+}
+
+Test(memory, seed_draws_how_long_a_train_may_be)
+{
+    struct net_port *ends[2], *same[2];
+    struct net_frame buf, again;
+    unsigned seen[14] = {0};
+    open_trains(ends, 7);
+    open_trains(same, 7);
+    for (int i = 0; i < 1000; i++) {
+        for (int end = 0; end < 2; end++) {
+            cr_assert_eq(net_port_tx_reserve_trains(ends[end], &buf, 1, TRAIN_BYTES), 1);
+            cr_assert_eq(net_port_tx_reserve_trains(same[end], &again, 1, TRAIN_BYTES), 1);
+            net_port_tx_flush(ends[end], &buf, 0, 0);
+            net_port_tx_flush(same[end], &again, 0, 0);
+            cr_assert_eq(buf.train_pkts, again.train_pkts);
+            cr_assert(buf.train_pkts >= 1 && buf.train_pkts <= 13);
+            seen[buf.train_pkts]++;
+        }
+    }
+    for (unsigned i = 1; i <= 13; i++)
+        cr_assert_gt(seen[i], 50, "%u packets", i);
+    close_both(ends);
+    close_both(same);
 }

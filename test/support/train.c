@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test/support/train.h"
+
+#include <string.h>
+
+#include "net/parse.h"
+#include "net/train.h"
+
+/* The length of the headers of a UDP packet that a train may hold; 0: it is none. */
+static uint32_t head_bytes_of(const struct net_frame *pkt)
+{
+    struct net_parsed at;
+    if (net_parse(&at, pkt->data, pkt->len_bytes) != NET_PARSE_UDP || at.l4_bytes != at.udp_bytes ||
+        at.l4_offset + at.udp_bytes != pkt->len_bytes || at.udp_bytes <= 8)
+        return 0;
+    return at.l4_offset + 8;
+}
+
+bool test_train_append(struct net_frame *train, const struct net_frame *pkt)
+{
+    uint32_t head_bytes = head_bytes_of(pkt);
+    struct net_train_size size = net_train_size(train);
+    struct net_frame longer = *train;
+    if (!longer.seg_bytes)
+        longer.seg_bytes = train->len_bytes - head_bytes;
+    uint32_t payload_bytes = pkt->len_bytes - head_bytes;
+    if (!head_bytes || (!train->seg_bytes && head_bytes_of(train) != head_bytes) ||
+        payload_bytes > longer.seg_bytes ||
+        train->len_bytes != head_bytes + size.pkts * longer.seg_bytes || /* the last was shorter */
+        train->len_bytes + payload_bytes > train->cap_bytes)
+        return false;
+    memcpy(train->data + train->len_bytes, pkt->data + head_bytes, payload_bytes);
+    longer.len_bytes += payload_bytes;
+    /* It belongs there if cutting gives it back. */
+    struct net_train walk;
+    net_train_begin(&walk, &longer);
+    struct net_frame cut = net_train_packet(&walk, walk.count - 1);
+    bool is_next = walk.count == size.pkts + 1 && cut.len_bytes == pkt->len_bytes &&
+                   memcmp(cut.data, pkt->data, pkt->len_bytes) == 0;
+    net_train_end(&walk);
+    if (is_next)
+        *train = longer;
+    return is_next;
+}
