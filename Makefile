@@ -29,7 +29,7 @@ TIDY_CFLAGS := -std=gnu17 $(CPPFLAGS)
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(SANFLAGS)
 LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal
 
-ROOMS   := net xdp rdma roce roce/cm smcr sock explain explain/packet explain/flow explain/smc explain/show explain/page \
+ROOMS   := net xdp rdma roce roce/cm smcr smcr/conn smcr/llc smcr/handshake sock explain explain/packet explain/flow explain/smc explain/show explain/page \
            explain/replay host
 LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 
 static void trace_group(struct smcr_group *group, const char *from, const char *to, const char *cause,
                         uint64_t now_ns)

@@ -6,7 +6,7 @@
 
 #include "smcr/instance.h"
 #include "smcr/link.h"
-#include "smcr/llc.h"
+#include "smcr/llc/llc.h"
 #include "smcr/rmb.h"
 
 /* clang-format off */
@@ -59,7 +59,7 @@ struct smcr_group {
     struct smcr_conn *first; /* the connection whose first contact runs */
     bool past_fallback;      /* that first contact can no longer end in TCP (SMCR-FBK-01, rows 11 and 12) */
 
-    struct smcr_llc llc; /* exchanges, queues and timers: smcr/llc.h */
+    struct smcr_llc llc; /* exchanges, queues and timers: smcr/llc/llc.h */
     struct roce_timer idle_timer, repair_timer;
     struct roce_timer end_timer; /* ENDING: frees the group where nobody holds anything of it any more */
     uint64_t repair_ns;          /* the present interval of the repair timer */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The links of a group: which one to use, their numbers, and what follows when they change. */
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 
 struct smcr_link *smcr_group_pick_link(struct smcr_group *group, const struct smcr_link *not_this)
 {

@@ -3,7 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 #include "smcr/networks.h"
 
 const char *smcr_redundancy_name(enum smcr_redundancy redundancy)

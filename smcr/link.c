@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 
 /* Timeout code 14 is 67 ms; after timeouts in a row the engine waits once, twice, then four times that, so
  * that seven retries end after 27 of them, 1.8 s: before any timer of LLC (SMCR-QP-06, FBK-06). A receiver

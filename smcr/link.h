@@ -87,7 +87,7 @@ struct smcr_link {
     uint8_t test_data[16];
     bool test_pending;
 
-    /* Deleting: smcr/llc_delete.c. */
+    /* Deleting: smcr/llc/delete.c. */
     enum smcr_link_end_step delete_step;
     uint32_t delete_reason;
     bool delete_orderly;

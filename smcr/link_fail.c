@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The failure of a link: SMCR-FOV-01 to FOV-04, FOV-16. */
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 
 /* Each connection chooses anew where it sends: SMCR-FOV-03, FOV-17. */
 static void move_conns(struct smcr_link *link, uint64_t now_ns)

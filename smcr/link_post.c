@@ -3,7 +3,7 @@
  * the send queue is known here, and nothing is posted that has no room. */
 #include <errno.h>
 
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 
 static bool sends(const struct smcr_link *link)
 {

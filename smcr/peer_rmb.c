@@ -2,7 +2,7 @@
 /* What we know of the peer's RMBs: one RToken per link (SMCR-RKY-01). */
 #include <errno.h>
 
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 
 struct smcr_peer_rmb *smcr_peer_rmb_by_key(const struct smcr_group *group, const struct smcr_link *link,
                                            uint32_t rkey)

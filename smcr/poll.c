@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "smcr/cdc_wire.h"
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 
 /* Failover validation, of a CDC: SMCR section 14. */
 #define CDC_FLAGS_AT 24

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "smcr/handshake.h"
+#include "smcr/handshake/handshake.h"
 
 /* Private to us (SMCR-RMB-08): a peer that writes offsets 0 to 3 of an element destroys it. */
 static const uint8_t eye_catcher[SMCR_EYE_BYTES] = {0x4e, 0x6f, 0x52, 0x6e};

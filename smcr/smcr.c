@@ -6,8 +6,8 @@
 #include <errno.h>
 
 #include "net/port.h"
-#include "smcr/data.h"
-#include "smcr/handshake.h"
+#include "smcr/conn/data.h"
+#include "smcr/handshake/handshake.h"
 
 #define MAX_CONNS  (1u << 24)
 #define MAX_GROUPS (1u << 16)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "smcr/data.h"
+#include "smcr/conn/data.h"
 
 static void visit_links(const struct smcr_group *group, const struct smcr_group_stat *g,
                         const struct smcr_stat_visitor *v)

@@ -4,7 +4,7 @@
  * possible. */
 #include <string.h>
 
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 
 #define FIRST_SLOTS 16
 #define MAX_SLOTS   65536u

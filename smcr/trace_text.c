@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "smcr/cdc_wire.h"
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 
 /* A text that grows as far as it has room. */
 struct words {

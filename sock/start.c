@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "smcr/data.h"
+#include "smcr/conn/data.h"
 #include "sock/inner.h"
 #include "sock/thread.h"
 

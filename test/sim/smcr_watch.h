@@ -4,7 +4,7 @@
 #ifndef NORNIC_TEST_SIM_SMCR_WATCH_H
 #define NORNIC_TEST_SIM_SMCR_WATCH_H
 
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 #include "test/smcr_pair/pair.h"
 
 #define WATCH_CONNS 256

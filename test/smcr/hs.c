@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "net/bytes.h"
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 
 #define WAIT_NS (4 * PAIR_S) /* the longest that an instance holds a CLC message back */
 

@@ -4,7 +4,7 @@
 #ifndef NORNIC_TEST_SMCR_PLAYED_H
 #define NORNIC_TEST_SMCR_PLAYED_H
 
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 #include "test/smcr_pair/peer.h"
 
 #define PLAYED_SOON (20 * PAIR_MS) /* an answer comes within */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
-#include "smcr/data.h"
+#include "smcr/conn/data.h"
 #include "test/smcr_pair/pair.h"
 
 TestSuite(data_pair, .timeout = 120);

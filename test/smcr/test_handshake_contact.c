@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "net/bytes.h"
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 #include "test/smcr/hs.h"
 
 static struct hs h;

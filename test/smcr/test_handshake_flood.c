@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "net/bytes.h"
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 #include "test/smcr/hs.h"
 
 #define FLOOD 300

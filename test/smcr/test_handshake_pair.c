@@ -4,7 +4,7 @@
 
 #include "net/bytes.h"
 #include "smcr/cdc_wire.h"
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 #include "test/smcr_pair/pair.h"
 
 TestSuite(handshake_pair, .timeout = 60);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* smcr/handshake_ports.c: which port a first contact uses. */
+/* smcr/handshake/ports.c: which port a first contact uses. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "smcr/handshake_flow.h"
+#include "smcr/handshake/flow.h"
 #include "smcr/networks.h"
 
 #define PORTS 4

@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 #include "test/smcr_pair/pair.h"
 
 #define SEEDS 300

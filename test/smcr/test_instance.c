@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* smcr/smcr.c, smcr/conn.c: the frame of an instance and of its connections. */
+/* smcr/smcr.c, smcr/conn/conn.c: the frame of an instance and of its connections. */
 #include <criterion/criterion.h>
 #include <errno.h>
 
 #include "net/port.h"
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 #include "test/smcr/hs.h"
 
 static struct test_alloc alloc;

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "net/bytes.h"
-#include "smcr/llc_flow.h"
+#include "smcr/llc/flow.h"
 #include "test/smcr/played.h"
 
 #define VA UINT64_C(0x7f5c6d600000)

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "smcr/llc_flow.h"
+#include "smcr/llc/flow.h"
 #include "test/support/smcr_examples.h"
 
 #define VA  UINT64_C(0x7f5c6d600000)

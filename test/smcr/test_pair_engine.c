@@ -6,7 +6,7 @@
 
 #include "roce/opcode.h"
 #include "roce/packet.h"
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 #include "test/smcr_pair/raw.h"
 
 static void finish(struct pair *pair)

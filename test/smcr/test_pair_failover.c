@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "net/bytes.h"
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 #include "smcr/stat.h"
 #include "test/smcr_pair/peer.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 #include "smcr/stat.h"
 #include "test/smcr_pair/pair.h"
 

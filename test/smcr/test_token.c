@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 #include "test/support/alloc.h"
 #include "test/support/random.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 #include "smcr/trace_text.h"
 #include "test/support/smcr_examples.h"
 

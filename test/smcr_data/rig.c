@@ -8,7 +8,7 @@
 
 #include "net/port.h"
 #include "rdma/mr.h"
-#include "smcr/handshake.h"
+#include "smcr/handshake/handshake.h"
 
 static struct rig *the_rig; /* a test has one, in a process of its own */
 

@@ -5,7 +5,7 @@
 #ifndef NORNIC_TEST_SMCR_DATA_RIG_H
 #define NORNIC_TEST_SMCR_DATA_RIG_H
 
-#include "smcr/data.h"
+#include "smcr/conn/data.h"
 #include "test/support/alloc.h"
 
 #define RIG_LINKS     3

@@ -5,7 +5,7 @@
 
 #include "smcr/cdc_wire.h"
 #include "smcr/clc_wire.h"
-#include "smcr/conn.h"
+#include "smcr/conn/conn.h"
 #include "smcr/group.h"
 #include "smcr/llc_wire.h"
 

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The data part of a connection: made before the peer hears of the RMBE, active once both ends are known, and
+ * taken down. */
+#include <errno.h>
+#include <stddef.h>
+
+#include "base/base.h"
+#include "net/port.h"
+#include "smcr/conn/data.h"
+
+void smcr_conn_tick_at(struct smcr_conn *conn, uint64_t at_ns)
+{
+    struct roce_timer *tick = &conn->data->tick;
+    if (at_ns != NET_TIME_NONE && (!roce_timer_armed(tick) || at_ns < tick->deadline_ns))
+        smcr_arm(conn->smcr, tick, at_ns);
+}
+
+/* Deadlines move far more often than they are reached: the timer stays where it was and finds out here. */
+static void ticked(struct roce_timer *timer, uint64_t now_ns)
+{
+    struct smcr_conn_data *data = container_of(timer, struct smcr_conn_data, tick);
+    struct smcr_conn *conn = data->conn;
+    if (now_ns >= data->cork_at_ns) {
+        data->cork_at_ns = NET_TIME_NONE;
+        data->tx.cork_over = true;
+    }
+    if (now_ns >= data->stale_at_ns) {
+        data->stale_at_ns = now_ns + conn->smcr->config.times.stale_cursor_ns;
+        data->tx.cdc_due = true;
+    }
+    bool is_idle = now_ns >= data->keepalive_at_ns && smcr_keepalive_due(conn, now_ns);
+    smcr_conn_push(conn, now_ns);
+    smcr_conn_tick_at(conn, min_u64(data->cork_at_ns, min_u64(data->stale_at_ns, data->keepalive_at_ns)));
+    if (is_idle) /* last: a link that cannot even be asked is lost, and may take the connection with it */
+        smcr_llc_test_link(conn->link, now_ns);
+}
+
+int smcr_conn_prepare(struct smcr_conn *conn, uint64_t now_ns)
+{
+    struct rdma_mem *mem = &conn->smcr->mem;
+    struct smcr_conn_data *data = mem->alloc(mem->ctx, sizeof *data);
+    if (!data)
+        return -ENOMEM;
+    data->tx.buf = smcr_send_buf_get(conn->group, conn->config.sndbuf_bytes);
+    if (!data->tx.buf) {
+        mem->free(mem->ctx, data);
+        return -ENOMEM;
+    }
+    data->conn = conn;
+    data->rx.is_inline = conn->urgent_inline;
+    data->tick.fire = ticked;
+    data->cork_at_ns = data->stale_at_ns = data->keepalive_at_ns = NET_TIME_NONE;
+    data->last_active_ns = now_ns;
+    data->rx.producer.offset_bytes = data->rx.consumer.offset_bytes = SMCR_CURSOR_START;
+    data->tx.cursor.offset_bytes = data->tx.peer_consumer.offset_bytes = SMCR_CURSOR_START;
+    conn->data = data;
+    return 0;
+}
+
+void smcr_conn_set_link(struct smcr_conn *conn, struct smcr_link *link)
+{
+    struct smcr_link *old = conn->link;
+    if (old == link)
+        return;
+    if (old) {
+        old->conns--;
+        smcr_conn_stop_waiting(conn);
+    }
+    conn->link = link;
+    if (link)
+        link->conns++;
+}
+
+/* A write is a quarter of the smaller buffer, so that filling, sending and reading go on at the same time. */
+static uint32_t chunk_of(const struct smcr_conn *conn)
+{
+    uint32_t smaller = conn->data->tx.buf->size_bytes < conn->peer_elem_bytes ? conn->data->tx.buf->size_bytes
+                                                                              : conn->peer_elem_bytes;
+    return smaller / 4 < SMCR_MAX_CHUNK_BYTES ? smaller / 4 : SMCR_MAX_CHUNK_BYTES;
+}
+
+void smcr_conn_activate(struct smcr_conn *conn, uint64_t now_ns)
+{
+    struct smcr_conn_data *data = conn->data;
+    smcr_guard_init(conn);
+    data->tx.chunk_bytes = chunk_of(conn);
+    data->last_active_ns = now_ns;
+    smcr_conn_set_state(conn, SMCR_CONN_ACTIVE, "negotiated", now_ns);
+    conn->smcr->counters.conns_smc++;
+    smcr_conn_event(conn, SMCR_EVENT_ESTABLISHED | SMCR_EVENT_WRITABLE);
+    struct smcr_link *link = smcr_group_pick_link(conn->group, NULL);
+    if (!link) {
+        smcr_conn_kill(conn, -ECONNRESET, "no link is left", now_ns);
+        return;
+    }
+    smcr_conn_set_link(conn, link);
+    smcr_keepalive_start(conn, now_ns);
+    smcr_cdc_take_held(conn, now_ns);
+}
+
+void smcr_conn_detach(struct smcr_conn *conn, uint64_t now_ns)
+{
+    struct smcr_group *group = conn->group;
+    struct smcr_conn_data *data = conn->data;
+    if (conn->link)
+        smcr_conn_set_link(conn, NULL);
+    if (data) {
+        smcr_cancel(conn->smcr, &data->tick);
+        smcr_send_buf_put(group, data->tx.buf);
+        conn->smcr->mem.free(conn->smcr->mem.ctx, data);
+        conn->data = NULL;
+    }
+    if (conn->rmb)
+        smcr_rmb_put_elem(conn, now_ns);
+    if (conn->peer_rmb) {
+        if (conn->peer_rmb->elems[conn->peer_index - 1] == conn)
+            conn->peer_rmb->elems[conn->peer_index - 1] = NULL;
+        conn->peer_rmb = NULL;
+    }
+    if (conn->token) {
+        smcr_token_put(group, conn->token);
+        conn->token = 0;
+    }
+    if (group) {
+        smcr_group_remove_conn(group, conn, now_ns);
+        conn->group = NULL;
+    }
+}
+
+void smcr_conn_data_status(const struct smcr_conn *conn, struct smcr_conn_status *out)
+{
+    const struct smcr_conn_data *data = conn->data;
+    out->write_closed = !data || data->shut_write || data->peer_closed || conn->error;
+    if (!data || conn->state == SMCR_CONN_HANDSHAKE)
+        return;
+    const struct smcr_tx *tx = &data->tx;
+    out->readable_bytes = conn->error ? 0 : smcr_rx_available(conn);
+    out->writable_bytes = out->write_closed ? 0 : tx->buf->size_bytes - (size_t)(tx->head - tx->acked);
+    out->unsent_bytes = (size_t)(tx->head - tx->acked);
+    out->eof = data->peer_done && smcr_rx_readable(&data->rx) == 0;
+    out->urgent = smcr_urgent_is_pending(&data->rx);
+}
+
+void smcr_conn_data_stat(const struct smcr_conn *conn, struct smcr_conn_stat *out)
+{
+    const struct smcr_conn_data *data = conn->data;
+    if (!data || conn->state == SMCR_CONN_HANDSHAKE)
+        return;
+    out->tx_bytes = data->tx.sent;
+    out->rx_bytes = data->rx.consumed;
+    out->window_bytes = smcr_tx_window(conn);
+    out->readable_bytes = smcr_rx_readable(&data->rx);
+    out->unsent_bytes = (uint32_t)(data->tx.head - data->tx.acked);
+}

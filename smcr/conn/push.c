@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What leaves for the peer, and when: RDMA writes with the CDC that tells of them, and CDCs alone. SMCR
+ * section 15.1. */
+#include <assert.h>
+
+#include "base/base.h"
+#include "net/port.h"
+#include "rdma/mr.h"
+#include "smcr/conn/data.h"
+
+/* --- the link's waiting list: who found no room is served in turn --- */
+
+static void wait_for_room(struct smcr_conn *conn)
+{
+    struct smcr_link *link = conn->link;
+    if (conn->is_waiting)
+        return;
+    conn->is_waiting = true;
+    conn->wait_next = NULL;
+    *link->waiting_tail = conn;
+    link->waiting_tail = &conn->wait_next;
+}
+
+void smcr_conn_stop_waiting(struct smcr_conn *conn)
+{
+    struct smcr_link *link = conn->link;
+    if (!conn->is_waiting)
+        return;
+    struct smcr_conn **p = &link->waiting_head;
+    while (*p != conn)
+        p = &(*p)->wait_next;
+    *p = conn->wait_next;
+    if (!*p)
+        link->waiting_tail = p;
+    conn->is_waiting = false;
+}
+
+/* --- RDMA writes --- */
+
+/* A stretch of the stream as RDMA writes: cut at the end of the send buffer and at the end of the peer's
+ * element (SMCR-DAT-02). */
+#define MAX_SEGMENTS 3
+struct segment {
+    uint32_t from; /* in the send buffer */
+    uint32_t to;   /* in the element: never below 4 (SMCR-RMB-08) */
+    uint32_t len_bytes;
+};
+
+static unsigned cut(const struct smcr_conn *conn, uint64_t position, uint32_t to, uint32_t len_bytes,
+                    struct segment out[MAX_SEGMENTS])
+{
+    uint32_t ring = conn->data->tx.buf->size_bytes;
+    unsigned n = 0;
+    while (len_bytes > 0) {
+        uint32_t from = (uint32_t)position & (ring - 1);
+        uint32_t len = min_u32(len_bytes, min_u32(ring - from, conn->peer_elem_bytes - to));
+        out[n++] = (struct segment){from, to, len};
+        position += len;
+        len_bytes -= len;
+        to += len;
+        if (to == conn->peer_elem_bytes)
+            to = SMCR_CURSOR_START;
+    }
+    return n;
+}
+
+/* False: the link does not send any more; smcr_conn_link_lost() will come. */
+static bool post_segments(struct smcr_conn *conn, const struct segment *segments, unsigned n)
+{
+    const struct smcr_link *link = conn->link;
+    const struct smcr_rtoken *token = &conn->peer_rmb->token[link->slot]; /* SMCR-DAT-04, FOV-13 */
+    const struct smcr_send_buf *buf = conn->data->tx.buf;
+    uint64_t va = token->va + (uint64_t)(conn->peer_index - 1) * conn->peer_elem_bytes;
+    for (unsigned i = 0; i < n; i++) {
+        const struct segment *s = &segments[i];
+        if (smcr_link_post_write(conn->link, buf->bytes + s->from, buf->mr[link->slot]->lkey, s->len_bytes,
+                                 va + s->to, token->rkey) < 0)
+            return false;
+        conn->smcr->counters.tx_writes++;
+    }
+    return true;
+}
+
+/* --- CDCs --- */
+
+static void post_cdc(struct smcr_conn *conn, const struct smcr_cdc *cdc, uint64_t now_ns)
+{
+    struct smcr_conn_data *data = conn->data;
+    struct smcr_tx *tx = &data->tx;
+    uint8_t message[SMCR_MSG_BYTES] = {0};
+    smcr_cdc_put(message, cdc);
+    struct smcr_post what = {.kind = SMCR_POST_CDC, .conn = conn, .value = cdc->seq};
+    if (smcr_link_post_message(conn->link, message, what) < 0)
+        return;
+    smcr_trace(conn->smcr,
+               (struct smcr_trace){.type = SMCR_TRACE_CDC_TX,
+                                   .group = conn->group,
+                                   .link = conn->link,
+                                   .conn = conn,
+                                   .message = message,
+                                   .len_bytes = sizeof message},
+               now_ns);
+    tx->flight[(tx->first_flight + tx->num_flight++) % SMCR_FLIGHT] =
+        (struct smcr_flight){.end = tx->sent, .seq = cdc->seq, .is_validation = cdc->failover_validation};
+    conn->posts++;
+    conn->smcr->counters.tx_cdc++;
+    data->last_active_ns = now_ns;
+}
+
+/* What has become true by sending it. A post that fails is repeated from these notes as well. */
+static void note_told(struct smcr_conn *conn, const struct smcr_cdc *cdc, uint64_t now_ns)
+{
+    struct smcr_conn_data *data = conn->data;
+    struct smcr_tx *tx = &data->tx;
+    if (cdc->writer_blocked && !tx->told_blocked)
+        conn->smcr->counters.tx_blocked++;
+    tx->told_blocked = cdc->writer_blocked;
+    tx->told_urgent = cdc->urgent_pending;
+    tx->cdc_due = tx->update_due = false;
+    data->rx.told = data->rx.consumed; /* SMCR-DAT-08 */
+    if (data->stale_at_ns != NET_TIME_NONE)
+        data->stale_at_ns = now_ns + conn->smcr->config.times.stale_cursor_ns;
+    if (cdc->abnormal_close) {
+        data->abort_due = false;
+        data->is_final = data->abort_sent = true; /* SMCR-ABT-07 */
+    } else if (cdc->connection_closed) {
+        data->is_final = true; /* SMCR-CLS-08 */
+        if (!data->close_sent) {
+            data->close_sent = true;
+            smcr_close_event(conn, SMCR_SENT_CLOSE, now_ns);
+        }
+    } else if (cdc->sending_done && !data->done_sent) {
+        data->done_sent = true;
+        smcr_close_event(conn, SMCR_SENT_DONE, now_ns);
+    }
+}
+
+/* `n` segments and the CDC that covers them. False: no room. */
+static bool post(struct smcr_conn *conn, const struct segment *segments, unsigned n, uint64_t now_ns)
+{
+    if (smcr_link_room(conn->link) < n + 1) {
+        wait_for_room(conn);
+        return false;
+    }
+    struct smcr_cdc cdc;
+    smcr_cdc_build(conn, &cdc);
+    if (n == 0 && !conn->data->tx.cdc_due)
+        conn->smcr->counters.tx_window_updates++;
+    if (post_segments(conn, segments, n))
+        post_cdc(conn, &cdc, now_ns);
+    note_told(conn, &cdc, now_ns);
+    return true;
+}
+
+/* --- what is next --- */
+
+/* F, with the number of the last CDC that is known to have arrived (SMCR-FOV-07). */
+static bool push_validation(struct smcr_conn *conn, uint64_t now_ns)
+{
+    if (smcr_link_room(conn->link) < 1) {
+        wait_for_room(conn);
+        return false;
+    }
+    struct smcr_cdc cdc = {.type = SMCR_CDC,
+                           .length = SMCR_MSG_BYTES,
+                           .seq = conn->data->tx.completed_seq,
+                           .alert_token = conn->peer_token,
+                           .failover_validation = 1};
+    conn->data->tx.validate_due = false;
+    post_cdc(conn, &cdc, now_ns);
+    return true;
+}
+
+/* All that did not complete on the old link, in one piece with the newest state: merged, as SMCR-FOV-09
+ * allows. What the peer has consumed is left alone (SMCR-FOV-12). */
+static bool push_replay(struct smcr_conn *conn, uint64_t now_ns)
+{
+    struct smcr_tx *tx = &conn->data->tx;
+    struct segment segments[MAX_SEGMENTS];
+    uint64_t from = tx->acked > tx->peer_consumed ? tx->acked : tx->peer_consumed;
+    if (conn->data->abort_due || conn->data->abort_sent)
+        from = tx->sent; /* A may have arrived, and the RMBE be another's: SMCR-ABT-07 */
+    uint32_t len = (uint32_t)(tx->sent - from);
+    uint32_t to = tx->cursor.offset_bytes;
+    to = to - SMCR_CURSOR_START >= len ? to - len : to + smcr_cap_bytes(conn->peer_elem_bytes) - len;
+    if (!post(conn, segments, cut(conn, from, to, len, segments), now_ns))
+        return false;
+    tx->replay_due = false;
+    conn->smcr->counters.replayed++;
+    return true;
+}
+
+/* How much of what the application gave may go now. */
+static uint32_t sendable(const struct smcr_conn *conn)
+{
+    const struct smcr_tx *tx = &conn->data->tx;
+    uint64_t end = tx->head;
+    if (tx->urgent)
+        end = tx->urgent_end; /* and no further until it is consumed: SMCR-URG-04 */
+    uint64_t waits = end - tx->sent;
+    uint32_t window = smcr_tx_window(conn);
+    uint32_t n = waits < window ? (uint32_t)waits : window;
+    return min_u32(n, tx->chunk_bytes);
+}
+
+/* Small writes gather behind what is in flight, or before what follows at once (SMCR-DAT-07). With NODELAY
+ * they only wait for one of two places, never for an answer: a third write and CDC under way would cost both
+ * ends more than it gains. */
+static bool is_corked(struct smcr_conn *conn, uint32_t n, uint64_t now_ns)
+{
+    struct smcr_conn_data *data = conn->data;
+    struct smcr_tx *tx = &data->tx;
+    if (tx->urgent || data->shut_write || n >= tx->chunk_bytes || tx->cork_over)
+        return false;
+    bool more_comes = (tx->more || tx->is_copying) && tx->head - tx->sent < tx->chunk_bytes;
+    bool gathers = tx->nodelay ? tx->num_flight >= SMCR_NODELAY_FLIGHT : tx->sent > tx->acked;
+    if (!more_comes && !gathers)
+        return false;
+    if (data->cork_at_ns == NET_TIME_NONE) {
+        data->cork_at_ns = now_ns + conn->smcr->config.times.cork_ns;
+        smcr_conn_tick_at(conn, data->cork_at_ns);
+    }
+    return true;
+}
+
+static bool push_data(struct smcr_conn *conn, uint32_t n, uint64_t now_ns)
+{
+    struct smcr_conn_data *data = conn->data;
+    struct smcr_tx *tx = &data->tx;
+    struct segment segments[MAX_SEGMENTS];
+    unsigned num = cut(conn, tx->sent, tx->cursor.offset_bytes, n, segments);
+    if (smcr_link_room(conn->link) < num + 1) {
+        wait_for_room(conn);
+        return false;
+    }
+    tx->sent += n;
+    tx->cursor = smcr_cursor_advance(tx->cursor, n, conn->peer_elem_bytes);
+    conn->smcr->counters.tx_bytes += n;
+    data->cork_at_ns = NET_TIME_NONE;
+    tx->cork_over = tx->more = false;
+    return post(conn, segments, num, now_ns);
+}
+
+/* D and C wait until everything has been delivered and nothing is posted (SMCR-CLS-03). */
+static bool close_is_pending(const struct smcr_conn_data *data)
+{
+    return data->app_closed ? !data->close_sent : data->shut_write && !data->done_sent;
+}
+
+static bool is_delivered(const struct smcr_tx *tx)
+{
+    return tx->acked == tx->head;
+}
+
+static bool must_tell(struct smcr_conn *conn)
+{
+    const struct smcr_conn_data *data = conn->data;
+    const struct smcr_tx *tx = &data->tx;
+    if (data->abort_due)
+        return true;
+    if (close_is_pending(data) && is_delivered(tx))
+        return conn->posts == 0; /* with it goes what else is due */
+    if (tx->cdc_due)
+        return true;
+    if (smcr_tx_is_blocked(conn) && !tx->told_blocked)
+        return true;
+    if (tx->urgent && !tx->told_urgent)
+        return true; /* SMCR-URG-02 */
+    return tx->update_due && conn->posts < SMCR_UPDATES_PARALLEL;
+}
+
+/* One post, or none. */
+static bool push_one(struct smcr_conn *conn, uint64_t now_ns)
+{
+    struct smcr_conn_data *data = conn->data;
+    struct smcr_tx *tx = &data->tx;
+    if (data->is_final || tx->num_flight == SMCR_FLIGHT)
+        return false;
+    if (tx->validate_due)
+        return push_validation(conn, now_ns);
+    if (tx->replay_due)
+        return push_replay(conn, now_ns);
+    if (data->abort_due)
+        return post(conn, NULL, 0, now_ns);
+    uint32_t n = sendable(conn);
+    if (n > 0 && !is_corked(conn, n, now_ns))
+        return push_data(conn, n, now_ns);
+    return must_tell(conn) && post(conn, NULL, 0, now_ns);
+}
+
+/* Bounded: by SMCR_FLIGHT, and by the room of the link. */
+static void push_all(struct smcr_conn *conn, uint64_t now_ns)
+{
+    while (push_one(conn, now_ns))
+        ;
+}
+
+void smcr_conn_push(struct smcr_conn *conn, uint64_t now_ns)
+{
+    const struct smcr_conn_data *data = conn->data;
+    if (!conn->link || data->move_to || conn->is_waiting)
+        return;
+    if (conn->link->waiting_head)
+        wait_for_room(conn); /* behind those that came first */
+    else
+        push_all(conn, now_ns);
+}
+
+void smcr_conn_kick(struct smcr_conn *conn, uint64_t now_ns)
+{
+    if (conn->data && conn->link && !conn->data->move_to)
+        push_all(conn, now_ns);
+}
+
+/* The oldest one has ended: completions come in the order of posting (SMCR-DAT-11). */
+void smcr_conn_cdc_done(struct smcr_conn *conn, uint16_t seq, bool ok, uint64_t now_ns)
+{
+    struct smcr_tx *tx = &conn->data->tx;
+    const struct smcr_flight *flight = &tx->flight[tx->first_flight];
+    assert(tx->num_flight > 0 && flight->seq == seq);
+    tx->first_flight = (tx->first_flight + 1) % SMCR_FLIGHT;
+    tx->num_flight--;
+    conn->posts--;
+    if (!ok)
+        return; /* smcr_conn_link_lost() follows */
+    if (!flight->is_validation) {
+        tx->completed_seq = flight->seq; /* SMCR-FOV-05 */
+        tx->acked = flight->end;
+    }
+    /* A message that moved no bytes makes no room. */
+    if (tx->wants_room && tx->head - tx->acked < tx->buf->size_bytes) {
+        tx->wants_room = false;
+        smcr_conn_event(conn, SMCR_EVENT_WRITABLE);
+    }
+    smcr_conn_completed(conn, now_ns);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a handshake ends: in SMC-R, in TCP (SMCR section 8), or with RST; and what that means for a link
+ * group in its first contact and for those that wait for it (SMCR-FC-21, FC-22). */
+#include <errno.h>
+#include <string.h>
+
+#include "smcr/handshake/flow.h"
+
+#define DECLINE_HOLD_PART 5 /* of T1..T4 */
+
+/* Connections that wait for a first contact of this peer's go on with the next smcr_expire(). */
+static void settle_waiting(struct smcr *smcr, enum smcr_role role, uint64_t now_ns)
+{
+    for (struct smcr_conn *conn = smcr->waiting; conn; conn = conn->contact_next) {
+        if (conn->config.role != role)
+            continue;
+        conn->group_settled = true;
+        smcr_arm(smcr, &conn->timer, now_ns);
+    }
+}
+
+/* Takes everything from the connection. The group of its own first contact goes with it: SMCR-FBK-03. */
+static void leave(struct smcr_conn *conn, const char *cause, uint64_t now_ns)
+{
+    struct smcr *smcr = conn->smcr;
+    struct smcr_group *group = conn->group;
+    smcr_cancel(smcr, &conn->timer);
+    smcr_handshake_stop_waiting(conn);
+    smcr_clc_reader_clear(&conn->clc, &smcr->mem);
+    conn->link_accepted = NULL;
+    bool is_first = group && group->first == conn;
+    if (is_first)
+        group->first = NULL;
+    smcr_conn_detach(conn, now_ns);
+    if (!is_first)
+        return;
+    enum smcr_role role = group->role;
+    if (group->state != SMCR_GROUP_ENDING)
+        smcr_group_end(group, false, cause, now_ns);
+    settle_waiting(smcr, role, now_ns);
+}
+
+void smcr_handshake_fall_back(struct smcr_conn *conn, uint32_t diagnosis, bool by_peer, const char *reason,
+                              uint64_t now_ns)
+{
+    leave(conn, reason, now_ns);
+    conn->diagnosis = diagnosis;
+    conn->declined_by_peer = by_peer;
+    conn->reason = reason;
+    conn->smcr->counters.conns_fallback++;
+    smcr_conn_set_state(conn, SMCR_CONN_FALLBACK, reason, now_ns);
+    smcr_conn_event(conn, SMCR_EVENT_FALLBACK);
+}
+
+void smcr_handshake_decline(struct smcr_conn *conn, uint32_t diagnosis, const char *reason, uint64_t now_ns)
+{
+    struct smcr_clc_decline decline = {
+        .out_of_sync = diagnosis == SMCR_DIAG_OUT_OF_SYNC,
+        .peer_id = conn->smcr->peer_id,
+        .diagnosis = diagnosis,
+    };
+    uint8_t message[SMCR_DECLINE_BYTES];
+    size_t len_bytes = smcr_clc_build_decline(message, &decline);
+    if (!smcr_handshake_tell(conn, message, len_bytes, now_ns))
+        return;
+    conn->smcr->counters.declines_tx++;
+    conn->may_cross = conn->stage == SMCR_STAGE_FIRST_CONTACT || conn->stage == SMCR_STAGE_DECLINE;
+    smcr_handshake_fall_back(conn, diagnosis, false, reason, now_ns);
+}
+
+size_t smcr_handshake_crossed(struct smcr_conn *conn, const uint8_t *bytes, size_t len_bytes)
+{
+    enum smcr_crossed crossed =
+        conn->may_cross ? smcr_crossed_decline(conn->peer_id.b, bytes, len_bytes) : SMCR_CROSSED_NO;
+    conn->may_cross = crossed == SMCR_CROSSED_MAYBE;
+    if (crossed != SMCR_CROSSED_YES)
+        return 0;
+    conn->smcr->counters.declines_rx++;
+    return SMCR_DECLINE_BYTES;
+}
+
+void smcr_handshake_reset(struct smcr_conn *conn, int error, const char *cause, uint64_t now_ns)
+{
+    leave(conn, cause, now_ns);
+    conn->error = error;
+    conn->reason = cause;
+    conn->smcr->counters.conns_reset++;
+    conn->tcp_is_reset = true;
+    conn->config.tcp.reset(conn->config.ctx);
+    smcr_conn_set_state(conn, SMCR_CONN_CLOSED, cause, now_ns);
+    smcr_conn_event(conn, SMCR_EVENT_RESET | SMCR_EVENT_CLOSED);
+}
+
+void smcr_handshake_broken(struct smcr_conn *conn, const char *cause, uint64_t now_ns)
+{
+    struct smcr_trace trace = {
+        .type = SMCR_TRACE_DROP,
+        .group = conn->group,
+        .conn = conn,
+        .message = smcr_clc_message(&conn->clc),
+        .len_bytes = conn->clc.len_bytes,
+        .cause = cause,
+    };
+    smcr_trace(conn->smcr, trace, now_ns);
+    conn->smcr->counters.clc_malformed++;
+    smcr_handshake_reset(conn, -EPROTO, cause, now_ns);
+}
+
+void smcr_handshake_succeed(struct smcr_conn *conn, uint64_t now_ns)
+{
+    if (conn->clc.len_bytes > 0) { /* whatever it was going to be, it comes too late: SMCR-FBK-04 */
+        smcr_handshake_broken(conn, "bytes on the TCP connection after the handshake", now_ns);
+        return;
+    }
+    smcr_handshake_stop_waiting(conn); /* a client's subsequent contact has no further stage */
+    smcr_conn_activate(conn, now_ns);
+}
+
+/* The client's send failed, so the link is dead, and then the server's failed too: its Decline is on its way
+ * (SMCR-FBK-01, rows 6 to 10). Were ours to cross it, both would be read by the applications. The server's
+ * comes first, since its message was sent first; ours is for a server whose message was delivered after all,
+ * and who waits for the answer. What crosses all the same is caught by smcr_handshake_crossed(). */
+static void hold_decline(struct smcr_conn *conn, uint32_t diagnosis, const char *cause, uint64_t now_ns)
+{
+    leave(conn, cause, now_ns);
+    conn->diagnosis = diagnosis;
+    conn->reason = cause;
+    smcr_handshake_await(conn, SMCR_STAGE_DECLINE,
+                         conn->smcr->config.times.first_contact_ns / DECLINE_HOLD_PART, now_ns);
+}
+
+void smcr_handshake_first_contact_ended(struct smcr_group *group, enum smcr_first_contact how,
+                                        uint32_t diagnosis, const char *cause, uint64_t now_ns)
+{
+    struct smcr_conn *conn = group->first;
+    if (!conn)
+        return; /* it has given up already, and the group with it */
+    switch (how) {
+    case SMCR_FIRST_CONTACT_OK:
+        group->first = NULL;
+        group->state = SMCR_GROUP_USABLE;
+        smcr_handshake_succeed(conn, now_ns);
+        settle_waiting(conn->smcr, conn->config.role, now_ns);
+        return;
+    case SMCR_FIRST_CONTACT_DECLINE:
+        if (conn->config.role == SMCR_CLIENT)
+            hold_decline(conn, diagnosis, cause, now_ns);
+        else
+            smcr_handshake_decline(conn, diagnosis, cause, now_ns);
+        return;
+    case SMCR_FIRST_CONTACT_RESET:
+        smcr_handshake_reset(conn, -ECONNRESET, cause, now_ns);
+        return;
+    }
+}

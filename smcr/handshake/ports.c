@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which port of ours a first contact uses: the one in the network of the TCP connection. A named physical
+ * network joins ports and connections too, whatever their addresses. SMCR-CLC-24, FC-02, FC-03. */
+#include <string.h>
+
+#include "smcr/handshake/flow.h"
+#include "smcr/networks.h"
+
+static bool is_reachable(const struct smcr_port *port, const struct smcr_conn *conn)
+{
+    return port->up && port->vlan_id == conn->config.vlan_id &&
+           strcmp(port->config.pnetid, conn->config.pnetid) == 0;
+}
+
+static bool holds(const struct smcr_port *port, const struct nornic_addr *addr)
+{
+    for (unsigned i = 0; i < port->config.num_networks; i++) {
+        if (smcr_network_has(&port->config.networks[i], addr))
+            return true;
+    }
+    return false;
+}
+
+static bool shares_network(const struct smcr_port *port, const struct smcr_conn *conn)
+{
+    if (holds(port, &conn->config.local))
+        return true;
+    for (unsigned i = 0; i < conn->config.num_networks; i++) {
+        const struct nornic_addr *addr = &conn->config.networks[i].addr;
+        if (!nornic_addr_is_link_local(addr) && holds(port, addr))
+            return true;
+    }
+    return false;
+}
+
+/* The better of two; `peer_gid` (may be NULL): two fabrics are told apart by where it lies. */
+static struct smcr_port *better(struct smcr_port *a, struct smcr_port *b, const struct nornic_addr *peer_gid)
+{
+    if (!a)
+        return b;
+    bool a_holds = peer_gid && holds(a, peer_gid), b_holds = peer_gid && holds(b, peer_gid);
+    if (a_holds != b_holds)
+        return a_holds ? a : b;
+    return b->num_links < a->num_links ? b : a;
+}
+
+struct smcr_port *smcr_handshake_client_port(const struct smcr_conn *conn,
+                                             const struct nornic_addr *server_gid)
+{
+    struct smcr_port *best = NULL;
+    for (struct smcr_port *port = conn->smcr->ports; port; port = port->next) {
+        if (is_reachable(port, conn) && (conn->config.pnetid[0] || shares_network(port, conn)))
+            best = better(best, port, server_gid);
+    }
+    return best;
+}
+
+struct smcr_port *smcr_handshake_server_port(const struct smcr_conn *conn,
+                                             const struct smcr_clc_proposal *proposal)
+{
+    const struct smcr_conn_config *c = &conn->config;
+    bool joined = c->pnetid[0] && smcr_networks_match(c->networks, c->num_networks, proposal, &c->remote);
+    struct smcr_port *best = NULL;
+    for (struct smcr_port *port = conn->smcr->ports; port; port = port->next) {
+        const struct smcr_port_config *p = &port->config;
+        if (is_reachable(port, conn) &&
+            (joined || smcr_networks_match(p->networks, p->num_networks, proposal, &c->remote)))
+            best = better(best, port, &proposal->gid);
+    }
+    return best;
+}
+
+bool smcr_handshake_has_port(const struct smcr_conn *conn)
+{
+    for (const struct smcr_port *port = conn->smcr->ports; port; port = port->next) {
+        if (is_reachable(port, conn))
+            return true;
+    }
+    return false;
+}
