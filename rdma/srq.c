@@ -216,3 +216,10 @@ void rdma_srq_put(struct rdma_srq *srq)
 {
     srq->users--;
 }
+
+struct rdma_srq *rdma_xrcd_find(const struct rdma_xrcd *xrcd, uint32_t srqn)
+{
+    const struct rdma_xrc_table *table = &rdma_xrcd_domain(xrcd)->xrc;
+    struct rdma_srq *srq = srqn - 1 < table->size ? table->srqs[srqn - 1] : NULL;
+    return srq && rdma_srq_xrcd(srq) == xrcd ? srq : NULL;
+}

@@ -75,6 +75,8 @@ uint32_t rdma_srq_max_sge(const struct rdma_srq *srq);
 /* Of an XRC SRQ; else NULL. */
 struct rdma_xrcd *rdma_srq_xrcd(const struct rdma_srq *srq);
 struct rdma_cq *rdma_srq_cq(const struct rdma_srq *srq);
+/* The SRQ of `xrcd` that has this number now, or NULL. */
+struct rdma_srq *rdma_xrcd_find(const struct rdma_xrcd *xrcd, uint32_t srqn);
 
 /* Takes the oldest WQE: copies it to `wqe` and its SGEs to `sges` (rdma_srq_max_sge() of them), after which
  * it belongs to the taker (ROCE-RS-70). False: there is none, or the SRQ is in error. */

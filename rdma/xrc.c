@@ -49,13 +49,6 @@ void rdma_xrcd_put(struct rdma_xrcd *xrcd)
     xrcd->users--;
 }
 
-struct rdma_srq *rdma_xrcd_find(const struct rdma_xrcd *xrcd, uint32_t srqn)
-{
-    const struct rdma_xrc_table *table = &xrcd->domain->xrc;
-    struct rdma_srq *srq = srqn - 1 < table->size ? table->srqs[srqn - 1] : NULL;
-    return srq && rdma_srq_xrcd(srq) == xrcd ? srq : NULL;
-}
-
 static int grow(struct rdma_xrc_table *table, const struct rdma_mem *mem)
 {
     uint32_t size = table->size ? 2 * table->size : FIRST_SIZE;

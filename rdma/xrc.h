@@ -25,9 +25,6 @@ struct rdma_domain *rdma_xrcd_domain(const struct rdma_xrcd *xrcd);
 void rdma_xrcd_get(struct rdma_xrcd *xrcd);
 void rdma_xrcd_put(struct rdma_xrcd *xrcd);
 
-/* The SRQ of `xrcd` that has this number now, or NULL. */
-struct rdma_srq *rdma_xrcd_find(const struct rdma_xrcd *xrcd, uint32_t srqn);
-
 /* --- for rdma/srq.c --- */
 
 /* Gives `srq` a number (24 bits, not 0), another one than those given last: 0, -ENOSPC or -ENOMEM. And takes

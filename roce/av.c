@@ -40,56 +40,8 @@ void roce_av_template_ecn(const struct roce_dev *dev, const struct nornic_av *av
     roce_frame_template_init(tmpl, &path);
 }
 
-bool roce_dev_owns(const struct roce_dev *dev, const struct nornic_addr *addr)
-{
-    for (unsigned i = 0; i < NORNIC_GID_MAX; i++)
-        if (roce_gid_get(&dev->gids, i) && nornic_addr_equal(&dev->gids.entries[i].addr, addr))
-            return true;
-    return false;
-}
-
-static bool is_local(const struct roce_dev *dev, const struct nornic_addr *addr)
-{
-    const struct roce_dev *d = dev;
-    do {
-        if (roce_dev_owns(d, addr))
-            return true;
-        d = d->linked;
-    } while (d != dev);
-    return false;
-}
-
-/* A group has members elsewhere, whether or not some are here: ROCE-UD-23. */
-static bool has_local_members(const struct roce_dev *dev, const struct nornic_addr *group)
-{
-    const struct roce_dev *d = dev;
-    do {
-        if (roce_mcast_find(&d->groups, group))
-            return true;
-        d = d->linked;
-    } while (d != dev);
-    return false;
-}
-
-static enum roce_route find_route(const struct roce_dev *dev, const struct nornic_addr *dgid)
-{
-    if (nornic_addr_is_multicast(dgid))
-        return has_local_members(dev, dgid) ? ROCE_ROUTE_BOTH : ROCE_ROUTE_PORT;
-    return is_local(dev, dgid) ? ROCE_ROUTE_LOOP : ROCE_ROUTE_PORT;
-}
-
-enum roce_route roce_route_to(const struct roce_dev *dev, const struct nornic_addr *dgid,
-                              struct roce_way *way)
-{
-    if (way->gid_epoch != dev->gid_epoch) {
-        way->route = find_route(dev, dgid);
-        way->gid_epoch = dev->gid_epoch;
-    }
-    return way->route;
-}
-
 /* ROCE-FRM-46: one port in the range, where the flow label does not choose. */
-static void make_template(struct nornic_ah *ah)
+void roce_ah_template(struct nornic_ah *ah)
 {
     roce_av_template(ah->dev, &ah->av, roce_flow_src_port(ah->av.flow_label, 1, 1), &ah->tmpl);
 }
@@ -120,7 +72,7 @@ int roce_ah_create(struct roce_dev *dev, struct rdma_pd *pd, const struct nornic
     ah->pd = pd;
     ah->av = resolved;
     ah->local = *roce_gid_get(&dev->gids, av->sgid_index);
-    make_template(ah);
+    roce_ah_template(ah);
     rdma_pd_get(pd);
     *out = ah;
     return 0;
@@ -149,17 +101,4 @@ void roce_ah_put(struct roce_send_wqe *w)
     if (w->ah)
         atomic_fetch_sub(&w->ah->users, 1);
     w->ah = NULL;
-}
-
-bool roce_ah_route(struct nornic_ah *ah, enum roce_route *route)
-{
-    if (ah->way.gid_epoch != ah->dev->gid_epoch) {
-        const struct nornic_gid *e = roce_gid_get(&ah->dev->gids, ah->av.sgid_index);
-        if (!e || e->type != ah->local.type || e->vlan_id != ah->local.vlan_id ||
-            !nornic_addr_equal(&e->addr, &ah->local.addr))
-            return false;
-        make_template(ah); /* the interface may have another MAC address now */
-    }
-    *route = roce_route_to(ah->dev, &ah->av.dgid, &ah->way);
-    return true;
 }

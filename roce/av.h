@@ -24,17 +24,17 @@ void roce_av_template(const struct roce_dev *dev, const struct nornic_av *av, ui
 /* The same with another ECN field. */
 void roce_av_template_ecn(const struct roce_dev *dev, const struct nornic_av *av, uint8_t ecn,
                           uint16_t src_port, struct roce_frame_template *tmpl);
-/* Where a packet to `dgid` goes now; looked for again only after a GID table has changed. */
-enum roce_route roce_route_to(const struct roce_dev *dev, const struct nornic_addr *dgid,
-                              struct roce_way *way);
-
-/* The address is in the device's own GID table, as an entry of whichever type. */
-bool roce_dev_owns(const struct roce_dev *dev, const struct nornic_addr *addr);
-
 /* A WQE takes over what `wr` says about its destination, and counts itself as a user of the handle (any
  * thread); and it is complete, or forgotten. Nothing happens to one without a handle. */
 void roce_ah_get(struct roce_send_wqe *w, const struct nornic_send_wr *wr);
 void roce_ah_put(struct roce_send_wqe *w);
+/* Makes the headers of everything that is sent along it. */
+void roce_ah_template(struct nornic_ah *ah);
+
+/* --- route.c --- */
+/* Where a packet to `dgid` goes now; looked for again only after a GID table has changed. */
+enum roce_route roce_route_to(const struct roce_dev *dev, const struct nornic_addr *dgid,
+                              struct roce_way *way);
 /* Looks for the way to its destination. False: the GID entry that it names is no longer what it was
  * (ROCE-AH-10). */
 bool roce_ah_route(struct nornic_ah *ah, enum roce_route *route);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The device: creation, QP numbers, the GID table, and the lists of QPs that want attention. */
+/* The device: creation, its GID table, the devices that it is linked to, its timers. */
 #include "roce/device.h"
 
 #include <errno.h>
@@ -42,15 +42,6 @@ static void fill_defaults(struct roce_dev_config *c)
         c->num_pkeys = 1;
     if (c->roce_v1)
         c->parse_flags |= ROCE_PARSE_V1;
-}
-
-void roce_dev_reroute(struct roce_dev *dev)
-{
-    struct roce_dev *d = dev;
-    do {
-        d->gid_epoch++;
-        d = d->linked;
-    } while (d != dev);
 }
 
 int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
@@ -131,58 +122,6 @@ const struct roce_dev_counters *roce_dev_counters(const struct roce_dev *dev)
     return &dev->counters;
 }
 
-void roce_trace_emit(struct roce_dev *dev, const struct roce_trace *event)
-{
-    if (dev->config.trace)
-        dev->config.trace(dev->config.ctx, event);
-}
-
-/* --- QP numbers --- */
-
-struct roce_qp *roce_dev_find_qp(const struct roce_dev *dev, uint32_t qpn)
-{
-    uint32_t slot = qpn - dev->config.first_qpn;
-    if (qpn == ROCE_GSI_QPN)
-        return dev->gsi;
-    return slot < dev->config.max_qp ? dev->qps[slot] : NULL;
-}
-
-int roce_dev_add_qp(struct roce_dev *dev, struct roce_qp *qp)
-{
-    if (qp->type == NORNIC_QPT_GSI) {
-        if (dev->gsi)
-            return -EBUSY; /* ROCE-GSI-1 */
-        dev->gsi = qp;
-        qp->qpn = ROCE_GSI_QPN;
-        return 0;
-    }
-    if (!dev->free_count)
-        return -ENOSPC;
-    uint32_t slot = dev->free_slots[dev->free_head];
-    dev->free_head = (dev->free_head + 1) % dev->config.max_qp;
-    dev->free_count--;
-    dev->qps[slot] = qp;
-    qp->qpn = slot + dev->config.first_qpn;
-    return 0;
-}
-
-void roce_dev_remove_qp(struct roce_dev *dev, struct roce_qp *qp)
-{
-    roce_dev_collect_posted(dev);
-    if (qp->ready) {
-        *(qp->ready_prev ? &qp->ready_prev->ready_next : &dev->ready_first) = qp->ready_next;
-        *(qp->ready_next ? &qp->ready_next->ready_prev : &dev->ready_last) = qp->ready_prev;
-    }
-    if (qp == dev->gsi) {
-        dev->gsi = NULL;
-        return;
-    }
-    uint32_t slot = qp->qpn - dev->config.first_qpn;
-    dev->qps[slot] = NULL;
-    dev->free_slots[(dev->free_head + dev->free_count) % dev->config.max_qp] = slot;
-    dev->free_count++;
-}
-
 /* --- GIDs --- */
 
 static bool qpns_overlap(const struct roce_dev *a, const struct roce_dev *b)
@@ -247,29 +186,6 @@ const struct nornic_gid *roce_dev_gid_get(const struct roce_dev *dev, unsigned i
     return roce_gid_get(&dev->gids, index);
 }
 
-/* --- P_Keys --- */
-
-int roce_dev_pkey_set(struct roce_dev *dev, unsigned index, uint16_t pkey)
-{
-    if (index >= dev->config.num_pkeys || (pkey && !(pkey & ROCE_PKEY_BASE)))
-        return -EINVAL;
-    if (dev->pkeys[index] == pkey)
-        return 0;
-    dev->pkeys[index] = pkey;
-    for (uint32_t i = 0; i < dev->config.max_qp; i++) /* what waited for a valid key goes on */
-        if (dev->qps[i] && dev->qps[i]->attr.pkey_index == index)
-            roce_dev_ready(dev, dev->qps[i]);
-    if (dev->gsi)
-        roce_dev_ready(dev, dev->gsi);
-    roce_dev_event(dev, &(struct roce_event){.type = NORNIC_EVENT_PKEY_CHANGE});
-    return 0;
-}
-
-uint16_t roce_dev_pkey_get(const struct roce_dev *dev, unsigned index)
-{
-    return index < dev->config.num_pkeys ? dev->pkeys[index] : 0;
-}
-
 /* --- linked devices, port --- */
 
 static bool share_an_address(const struct roce_dev *a, const struct roce_dev *b)
@@ -306,57 +222,6 @@ void roce_dev_port_state(struct roce_dev *dev, bool up)
         return;
     dev->port_up = up;
     roce_dev_event(dev, &(struct roce_event){.type = up ? NORNIC_EVENT_PORT_ACTIVE : NORNIC_EVENT_PORT_ERR});
-}
-
-/* --- QPs that want attention --- */
-
-void roce_dev_ready(struct roce_dev *dev, struct roce_qp *qp)
-{
-    if (qp->ready)
-        return;
-    qp->ready = true;
-    qp->ready_next = NULL;
-    qp->ready_prev = dev->ready_last;
-    *(dev->ready_last ? &dev->ready_last->ready_next : &dev->ready_first) = qp;
-    dev->ready_last = qp;
-}
-
-void roce_dev_posted(struct roce_qp *qp)
-{
-    struct roce_dev *dev = qp->dev;
-    if (atomic_exchange(&qp->posted, true))
-        return;
-    struct roce_qp *head = atomic_load(&dev->posted);
-    do
-        qp->posted_next = head;
-    while (!atomic_compare_exchange_weak(&dev->posted, &head, qp));
-    if (!head && dev->config.doorbell)
-        dev->config.doorbell(dev->config.ctx);
-}
-
-void roce_dev_collect_posted(struct roce_dev *dev)
-{
-    if (!atomic_load_explicit(&dev->posted, memory_order_relaxed))
-        return;
-    struct roce_qp *qp = atomic_exchange(&dev->posted, NULL);
-    while (qp) {
-        struct roce_qp *next = qp->posted_next;
-        /* Cleared before its queues are looked at: a post that comes later rings again. An exchange, because
-         * it acquires what every poster wrote that found the mark set and left; a store would not. */
-        atomic_exchange(&qp->posted, false);
-        enum nornic_qp_state state = roce_qp_state_now(qp);
-        if (state == NORNIC_QPS_ERR || state == NORNIC_QPS_SQE)
-            roce_flush_send(qp);
-        if (state == NORNIC_QPS_ERR)
-            roce_recv_flush(qp);
-        roce_dev_ready(dev, qp);
-        qp = next;
-    }
-}
-
-bool roce_dev_tx_pending(const struct roce_dev *dev)
-{
-    return dev->ready_first || atomic_load_explicit(&dev->posted, memory_order_relaxed);
 }
 
 uint64_t roce_dev_deadline_ns(const struct roce_dev *dev)

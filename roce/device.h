@@ -73,31 +73,46 @@ void roce_cqs_join(struct roce_qp *qp);
 void roce_cqs_leave(struct roce_qp *qp);
 /* A completion of `qp` did not fit into `cq`; `first_time`: the CQ was not in error before. */
 void roce_cq_overflowed(struct roce_qp *qp, struct rdma_cq *cq, bool first_time);
+/* Takes it off the list of those whose CQ overflowed. */
+void roce_cq_overflow_unmark(struct roce_qp *qp);
+
+/* --- qp_error.c --- */
 /* Moves the QPs of overflowed CQs to ERR (ROCE-CQ-2); called at the end of a step. */
 void roce_dev_settle(struct roce_dev *dev, uint64_t now_ns);
 
 /* --- rx.c --- */
 /* Judges one frame and hands it to the QP that it is for; one from the port, or looped. */
 enum roce_rx_verdict roce_rx_frame(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns);
+
+/* --- pkey.c --- */
+/* A packet with key `a` may reach a QP with key `b`: the same partition, one of the two a full member. */
+bool roce_pkeys_match(uint16_t a, uint16_t b);
 /* The entry of the P_Key table that a packet's P_Key matches, the same key before one of another membership;
  * -1: none (ROCE-HDR-5, ROCE-GSI-2). */
 int roce_pkey_index(const struct roce_dev *dev, uint16_t pkey);
 
-/* --- device.c --- */
+/* --- qpn.c --- */
 struct roce_qp *roce_dev_find_qp(const struct roce_dev *dev, uint32_t qpn);
 /* Takes a QPN for `qp`: 0 or -ENOSPC. And gives it back. */
 int roce_dev_add_qp(struct roce_dev *dev, struct roce_qp *qp);
 void roce_dev_remove_qp(struct roce_dev *dev, struct roce_qp *qp);
 
+/* --- gid.c --- */
+/* The address is in the device's own GID table, as an entry of whichever type. */
+bool roce_dev_owns(const struct roce_dev *dev, const struct nornic_addr *addr);
 /* Routes of this device and of those that it is linked to have to be looked for again. */
 void roce_dev_reroute(struct roce_dev *dev);
 
-/* The QP may have something to send. */
+/* --- ready.c --- */
+/* The QP may have something to send; and is off the list of those that may. */
 void roce_dev_ready(struct roce_dev *dev, struct roce_qp *qp);
+void roce_dev_unready(struct roce_dev *dev, struct roce_qp *qp);
 /* Any thread: the QP has a fresh post. */
 void roce_dev_posted(struct roce_qp *qp);
 /* Moves the QPs with fresh posts to the ready list; those in ERR are flushed. */
 void roce_dev_collect_posted(struct roce_dev *dev);
+
+/* --- trace.c --- */
 /* Hands an event to the trace hook, if there is one. */
 void roce_trace_emit(struct roce_dev *dev, const struct roce_trace *event);
 

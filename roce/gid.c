@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The GID table: ROCE-AH-10. */
 #include "roce/gid.h"
 
 #include <errno.h>
+
+#include "roce/device.h"
 
 #define VLAN_ID_MAX 4094 /* IEEE 802.1Q: 4095 is reserved */
 
@@ -45,4 +48,21 @@ int roce_gid_find(const struct roce_gid_table *table, const struct nornic_addr *
             return i;
     }
     return -ENOENT;
+}
+
+bool roce_dev_owns(const struct roce_dev *dev, const struct nornic_addr *addr)
+{
+    for (unsigned i = 0; i < NORNIC_GID_MAX; i++)
+        if (roce_gid_get(&dev->gids, i) && nornic_addr_equal(&dev->gids.entries[i].addr, addr))
+            return true;
+    return false;
+}
+
+void roce_dev_reroute(struct roce_dev *dev)
+{
+    struct roce_dev *d = dev;
+    do {
+        d->gid_epoch++;
+        d = d->linked;
+    } while (d != dev);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Overflowed CQs (ROCE-CQ-2). Each CQ knows the QPs that complete into it, so that an overflow costs what its
- * own QPs cost, however many others the device has. They are moved to ERR at the end of a step, when no QP is
- * half-way through one. */
+ * own QPs cost, however many others the device has. They are marked here, and moved to ERR at the end of a step
+ * (roce_dev_settle()), when no QP is half-way through one. */
 #include "roce/device.h"
 
 static struct roce_cq_user **users_of(struct rdma_cq *cq)
@@ -37,7 +37,7 @@ void roce_cqs_join(struct roce_qp *qp)
     join(&qp->cq_users[1], qp, qp->recv_cq);
 }
 
-static void unmark(struct roce_qp *qp)
+void roce_cq_overflow_unmark(struct roce_qp *qp)
 {
     struct roce_dev *dev = qp->dev;
     if (!qp->failing)
@@ -50,7 +50,7 @@ static void unmark(struct roce_qp *qp)
 
 void roce_cqs_leave(struct roce_qp *qp)
 {
-    unmark(qp);
+    roce_cq_overflow_unmark(qp);
     leave(&qp->cq_users[0], qp->send_cq);
     leave(&qp->cq_users[1], qp->recv_cq);
 }
@@ -76,16 +76,4 @@ void roce_cq_overflowed(struct roce_qp *qp, struct rdma_cq *cq, bool first_time)
     roce_dev_event(qp->dev, &(struct roce_event){.type = NORNIC_EVENT_CQ_ERR, .cq = cq});
     for (struct roce_cq_user *user = *users_of(cq); user; user = user->next)
         mark(user->qp);
-}
-
-void roce_dev_settle(struct roce_dev *dev, uint64_t now_ns)
-{
-    struct roce_qp *qp;
-    while ((qp = dev->failing)) {
-        unmark(qp);
-        if (roce_qp_state_now(qp) == NORNIC_QPS_RESET || roce_qp_state_now(qp) == NORNIC_QPS_ERR)
-            continue;
-        roce_qp_enter_error(qp, ROCE_CAUSE_CQ_OVERFLOW, now_ns);
-        roce_qp_event(qp, NORNIC_EVENT_QP_FATAL); /* no CQE can tell: ROCE-EV-2 */
-    }
 }

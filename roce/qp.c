@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs: creation, state changes, errors. What each half does is in requester*.c and responder*.c. */
+/* Queue pairs: creation, and the changes that an application makes. What each half does is in requester*.c and
+ * responder*.c, what leads to ERR and SQE in qp_error.c. */
 #include "roce/qp.h"
 
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include "roce/qp_state.h"
 #include "roce/reorder.h"
 #include "roce/transport.h"
-#include "roce/xrc.h"
 
 /* Which objects a QP of the type is made of: ROCE-XRC-1, XRC-2. */
 static bool objects_fit(const struct roce_qp_config *c)
@@ -36,21 +36,6 @@ static int check_config(const struct roce_qp_config *c)
         c->reorder_pkts > NORNIC_MAX_REORDER_PKTS)
         return -EINVAL;
     return 0;
-}
-
-static void set_state(struct roce_qp *qp, enum nornic_qp_state to, enum roce_cause cause, uint64_t now_ns)
-{
-    enum nornic_qp_state from = roce_qp_state_now(qp);
-    /* Sequentially consistent: see roce_post_recv(). */
-    atomic_store(&qp->state, to);
-    qp->attr.state = to;
-    if (from != to)
-        roce_trace_emit(qp->dev, &(struct roce_trace){.kind = ROCE_TRACE_QP_STATE,
-                                                      .now_ns = now_ns,
-                                                      .qpn = qp->qpn,
-                                                      .cause = cause,
-                                                      .from_state = from,
-                                                      .to_state = to});
 }
 
 static void reset(struct roce_qp *qp)
@@ -240,7 +225,7 @@ static void enter_state(struct roce_qp *qp, enum nornic_qp_state from, enum norn
         roce_qp_enter_error(qp, ROCE_CAUSE_MODIFY, now_ns);
         return;
     }
-    set_state(qp, next, ROCE_CAUSE_MODIFY, now_ns);
+    roce_qp_set_state(qp, next, ROCE_CAUSE_MODIFY, now_ns);
     if (next == NORNIC_QPS_RESET)
         reset(qp);
     if (next == NORNIC_QPS_RTR && from == NORNIC_QPS_INIT)
@@ -280,33 +265,6 @@ int roce_qp_modify(struct roce_qp *qp, const struct nornic_qp_attr *attr, uint32
         roce_path_migrate(qp);
     enter_state(qp, cur, next, now_ns);
     return 0;
-}
-
-uint16_t roce_qp_pkey(const struct roce_qp *qp)
-{
-    return qp->dev->pkeys[qp->attr.pkey_index];
-}
-
-void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns)
-{
-    if (roce_qp_state_now(qp) == NORNIC_QPS_ERR)
-        return;
-    set_state(qp, NORNIC_QPS_ERR, cause, now_ns);
-    roce_timer_cancel(&qp->dev->timers, &qp->req.timer);
-    /* Only what leads up to a fatal NAK of ours, and that NAK, is still sent (ROCE-RS-12). */
-    if (cause != ROCE_CAUSE_REQUEST_ERROR)
-        roce_response_clear(qp);
-    roce_flush_send(qp);
-    roce_recv_flush(qp);
-    if (qp->recv.srq) /* ROCE-RS-72 */
-        roce_qp_event(qp, NORNIC_EVENT_QP_LAST_WQE_REACHED);
-    roce_dev_ready(qp->dev, qp);
-}
-
-void roce_qp_enter_sqe(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns)
-{
-    set_state(qp, NORNIC_QPS_SQE, cause, now_ns);
-    roce_flush_send(qp);
 }
 
 void roce_qp_no_credits(struct roce_qp *qp)

@@ -251,16 +251,21 @@ static inline bool roce_wr_is_rd_atomic(enum nornic_wr_opcode opcode)
            opcode == NORNIC_WR_ATOMIC_FETCH_AND_ADD || roce_wr_is_masked(opcode);
 }
 
+/* --- pkey.c --- */
 /* The P_Key of what the QP sends: ROCE-HDR-5. */
 uint16_t roce_qp_pkey(const struct roce_qp *qp);
 
-/* --- qp.c --- */
+/* --- qp_error.c --- */
+/* The one place where a state changes: tells the trace. */
+void roce_qp_set_state(struct roce_qp *qp, enum nornic_qp_state to, enum roce_cause cause, uint64_t now_ns);
 /* Moves a QP to ERR from any cause: stops timers, flushes both queues (ROCE-RC-63). Responses that precede
  * a fatal NAK, and that NAK, still leave. */
 void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns);
 /* Moves a QP whose send failed from RTS or SQD to SQE: the rest of its send queue is flushed, and so is
  * what is posted until it is brought back to RTS (ROCE-QP-6, QP-28). */
 void roce_qp_enter_sqe(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns);
+
+/* --- event.c --- */
 void roce_qp_event(struct roce_qp *qp, enum nornic_event_type type);
 
 /* --- complete.c --- */

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reliable Connection: a requester and a responder that share a QP (ROCE sections 7 and 8). */
+/* The reliable services. Reliable Connection: a requester and a responder that share a QP (ROCE sections 7 and
+ * 8). Extended Reliable Connection: each of them is a QP of its own (ROCE section 10.4). */
+#include <errno.h>
+
 #include "roce/device.h"
 #include "roce/transport.h"
+
+#define MAX_SRQN 0xffffffu
 
 static enum roce_rx_verdict rc_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
 {
@@ -29,4 +34,41 @@ const struct roce_transport roce_rc = {
              ROCE_SENDS(NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD) | ROCE_SENDS(NORNIC_WR_SEND_WITH_INV),
     .rx = rc_rx,
     .tx = rc_tx,
+};
+
+/* --- XRC, whose two QPs are a half each: ROCE-XRC-1 --- */
+
+static int ini_check_send(const struct roce_qp *qp, const struct nornic_send_wr *wr, uint32_t len_bytes)
+{
+    (void)qp;
+    (void)len_bytes;
+    return wr->remote_srqn > MAX_SRQN ? -EINVAL : 0;
+}
+
+static enum roce_rx_verdict ini_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
+{
+    return pkt->op->flags & ROCE_PKT_RESPONSE ? roce_requester_rx(qp, pkt, now_ns) : ROCE_RX_DROP_TYPE;
+}
+
+static enum roce_rx_verdict tgt_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
+{
+    return pkt->op->flags & ROCE_PKT_RESPONSE ? ROCE_RX_DROP_TYPE : roce_responder_rx(qp, pkt, now_ns);
+}
+
+const struct roce_transport roce_xrc_ini = {
+    .service = ROCE_SERVICE_XRC,
+    .connected = true,
+    .sends = ROCE_SENDS_CONNECTED | ROCE_SENDS(NORNIC_WR_RDMA_READ) |
+             ROCE_SENDS(NORNIC_WR_ATOMIC_CMP_AND_SWP) | ROCE_SENDS(NORNIC_WR_ATOMIC_FETCH_AND_ADD) |
+             ROCE_SENDS(NORNIC_WR_SEND_WITH_INV),
+    .check_send = ini_check_send,
+    .rx = ini_rx,
+    .tx = roce_requester_tx,
+};
+
+const struct roce_transport roce_xrc_tgt = {
+    .service = ROCE_SERVICE_XRC,
+    .connected = true,
+    .rx = tgt_rx,
+    .tx = roce_responder_tx,
 };

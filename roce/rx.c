@@ -36,32 +36,13 @@ static bool state_takes(const struct roce_qp *qp, bool response)
     return false;
 }
 
-/* ROCE-HDR-5: one of the two is a full member. */
-static bool pkeys_match(uint16_t a, uint16_t b)
-{
-    return (a & ROCE_PKEY_BASE) == (b & ROCE_PKEY_BASE) && a & ROCE_PKEY_BASE && (a | b) & ~ROCE_PKEY_BASE;
-}
-
-int roce_pkey_index(const struct roce_dev *dev, uint16_t pkey)
-{
-    int found = -1;
-    for (int i = 0; i < dev->config.num_pkeys; i++) {
-        if (!pkeys_match(dev->pkeys[i], pkey))
-            continue;
-        if (dev->pkeys[i] == pkey)
-            return i;
-        found = found < 0 ? i : found;
-    }
-    return found;
-}
-
 /* ROCE-RX-17: for QP1 any of the port's. */
 static bool pkey_is_good(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     if (qp->type == NORNIC_QPT_GSI)
         return roce_pkey_index(qp->dev, pkt->bth.pkey) >= 0;
     uint16_t own = qp->transport->connected ? roce_path_pkey(qp, pkt) : roce_qp_pkey(qp);
-    return pkeys_match(own, pkt->bth.pkey);
+    return roce_pkeys_match(own, pkt->bth.pkey);
 }
 
 /* ROCE-RX-15, RX-16. */

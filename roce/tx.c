@@ -8,13 +8,6 @@
 #define TURN_PKTS   16  /* packets that a QP sends before the next ready one */
 #define LOOPED_PKTS 256 /* that stay inside, in one call: two QPs could entertain each other for ever */
 
-static void unready(struct roce_dev *dev, struct roce_qp *qp)
-{
-    dev->ready_first = qp->ready_next;
-    *(qp->ready_next ? &qp->ready_next->ready_prev : &dev->ready_last) = NULL;
-    qp->ready = false;
-}
-
 static void trace_tx(struct roce_qp *qp, const struct net_frame *frame, uint64_t now_ns)
 {
     struct roce_dev *dev = qp->dev;
@@ -93,7 +86,7 @@ unsigned roce_dev_tx(struct roce_dev *dev, struct net_frame *bufs, unsigned n, u
     roce_dev_collect_posted(dev);
     while (filled < n && looped < LOOPED_PKTS && dev->ready_first) {
         struct roce_qp *qp = dev->ready_first;
-        unready(dev, qp);
+        roce_dev_unready(dev, qp);
         unsigned turn = 0;
         while (filled < n && looped < LOOPED_PKTS && turn < TURN_PKTS &&
                build_next(qp, &bufs[filled], now_ns)) {

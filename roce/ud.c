@@ -8,11 +8,6 @@
 #include "roce/device.h"
 #include "roce/transport.h"
 
-uint32_t roce_ud_qkey(const struct roce_qp *qp)
-{
-    return qp->type == NORNIC_QPT_GSI ? ROCE_GSI_QKEY : qp->attr.qkey;
-}
-
 static int ud_check_send(const struct roce_qp *qp, const struct nornic_send_wr *wr, uint32_t len_bytes)
 {
     const struct nornic_ah *ah = wr->ud.ah;

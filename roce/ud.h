@@ -10,7 +10,10 @@
 #define ROCE_MAD_BYTES 256
 
 /* What the QP asks of a packet's Q_Key, and sends when the work request's is controlled (ROCE-UD-3). */
-uint32_t roce_ud_qkey(const struct roce_qp *qp);
+static inline uint32_t roce_ud_qkey(const struct roce_qp *qp)
+{
+    return qp->type == NORNIC_QPT_GSI ? ROCE_GSI_QKEY : qp->attr.qkey;
+}
 
 /* --- ud_tx.c --- */
 bool roce_ud_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns);

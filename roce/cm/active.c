@@ -7,12 +7,6 @@
 /* No peer holds an id of ours in TIMEWAIT for longer than this code says: 17 s. */
 #define DELAY_MAX 22
 
-/* ROCE-CM-34: there and back, and the time that the other CM has. */
-static uint64_t round_trip_ns(const struct roce_cm_config *config)
-{
-    return 2 * roce_cm_code_ns(config->packet_life_time) + roce_cm_code_ns(config->response_timeout);
-}
-
 /* --- connect --- */
 
 static bool param_is_good(const struct roce_cm_id *id, const struct nornic_conn_param *param)
@@ -55,7 +49,7 @@ static void take_param(struct roce_cm_id *id, const struct nornic_conn_param *pa
         .rq_psn = (uint32_t)roce_cm_random(id->cm) & 0xffffff,
     };
     id->max_retries = config->max_retries;
-    id->base_wait_ns = round_trip_ns(config);
+    id->base_wait_ns = roce_cm_round_trip_ns(config);
     id->timewait_ns = 2 * roce_cm_code_ns(config->packet_life_time) + roce_cm_code_ns(config->ack_delay);
 }
 

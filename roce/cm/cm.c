@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The connection manager itself: creation, time, what arrives. */
+/* The connection manager itself: creation, and its progress. */
 #include "base/base.h"
 #include "roce/cm/cm.h"
 
@@ -14,25 +14,6 @@
 #define ACK_DELAY        15 /* ROCE-LIM-2 */
 #define MRA_TIMEOUT      24
 #define MAX_RETRIES      15
-
-uint64_t roce_cm_random(struct roce_cm *cm)
-{
-    return cm->config.random.next(cm->config.random.ctx);
-}
-
-uint64_t roce_cm_code_ns(unsigned code)
-{
-    return UINT64_C(4096) << code;
-}
-
-/* Linux's cm_ack_timeout: the sum of two powers of two, rounded up unless it is nearly one of them. */
-uint8_t roce_cm_ack_timeout(uint8_t packet_life_time, uint8_t ack_delay)
-{
-    unsigned t = packet_life_time + 1u;
-    unsigned d = ack_delay;
-    t = t >= d ? t + (d >= t - 1) : d + (t >= d - 1);
-    return (uint8_t)(t < 31 ? t : 31);
-}
 
 /* Like a port GUID that Linux gives an interface without one: the MAC address with ff:fe in the middle. */
 static uint64_t guid_of_mac(const struct nornic_mac *mac)
@@ -159,7 +140,7 @@ bool roce_cm_progress(struct roce_cm *cm, uint64_t now_ns)
     if (cm->gsi)
         roce_cm_gsi_poll(cm->gsi, cm, now_ns);
     while ((timer = roce_timers_pop(&cm->timers, now_ns)))
-        timer->fire(timer, now_ns);
+        roce_cm_timer_fire(timer, now_ns);
     return cm->event_first != NULL;
 }
 

@@ -103,11 +103,19 @@ struct roce_cm {
 
 #define roce_cm_count(cm, name) ((cm)->counters.name++)
 
-uint64_t roce_cm_random(struct roce_cm *cm);
+static inline uint64_t roce_cm_random(struct roce_cm *cm)
+{
+    return cm->config.random.next(cm->config.random.ctx);
+}
+
+/* --- times: timing.c --- */
+
 /* Nanoseconds of a timeout code (ROCE-CM-34). */
 uint64_t roce_cm_code_ns(unsigned code);
 /* The code of the ACK timer for a path and a delay of the other end (ROCE-CM-33). */
 uint8_t roce_cm_ack_timeout(uint8_t packet_life_time, uint8_t ack_delay);
+/* There and back, and the time that the other CM has for an answer (ROCE-CM-34). */
+uint64_t roce_cm_round_trip_ns(const struct roce_cm_config *config);
 
 /* --- ids: id.c --- */
 
@@ -116,25 +124,30 @@ struct roce_cm_id *roce_cm_id_new(struct roce_cm *cm, enum nornic_port_space spa
 void roce_cm_id_free(struct roce_cm_id *id);
 /* By our Comm ID. */
 struct roce_cm_id *roce_cm_id_find(struct roce_cm *cm, uint32_t comm_id);
-/* A request belongs to its listener until the application has seen and answered it. */
-void roce_cm_child_add(struct roce_cm_id *listener, struct roce_cm_id *child);
-void roce_cm_child_settle(struct roce_cm_id *child);
+/* The id that a message names by our Comm ID, or by both, if it came from its peer; else counts why not.
+ * While the peer's is not known (0), any fits. */
+struct roce_cm_id *roce_cm_rx_find_ours(struct roce_cm *cm, const struct roce_cm_path *path,
+                                        uint32_t comm_id);
+struct roce_cm_id *roce_cm_rx_find(struct roce_cm *cm, const struct roce_cm_path *path, uint32_t comm_id,
+                                   uint32_t remote_comm_id);
 
 /* Makes the id known by the peer's Comm ID and QPN, which are filled, and not. */
 void roce_cm_peer_bind(struct roce_cm_id *id);
 void roce_cm_peer_unbind(struct roce_cm_id *id);
-/* The index of an address in the GID table, or -1. */
-int roce_cm_find_gid(const struct roce_cm *cm, const struct nornic_addr *addr);
 
-struct roce_cm_key roce_cm_service_key(uint64_t service_id, const struct nornic_addr *addr);
-struct roce_cm_key roce_cm_peer_key(uint64_t guid, uint32_t comm_id);
-struct roce_cm_key roce_cm_sidr_key(const struct nornic_addr *peer, uint32_t request_id);
-struct roce_cm_key roce_cm_qpn_key(uint64_t guid, uint32_t qpn);
+/* --- listeners: listener.c --- */
 
+/* A request belongs to its listener until the application has seen and answered it, or it is gone. */
+void roce_cm_child_add(struct roce_cm_id *listener, struct roce_cm_id *child);
+void roce_cm_child_settle(struct roce_cm_id *child);
+/* No effect on an id that is none. */
+void roce_cm_child_remove(struct roce_cm_id *child);
 /* The listener for a service id at an address of ours, or NULL. */
 struct roce_cm_id *roce_cm_listener(struct roce_cm *cm, uint64_t service_id, const struct nornic_addr *addr);
 /* A free port of a port space, for an id that named none. */
 uint16_t roce_cm_draw_port(struct roce_cm *cm, enum nornic_port_space space);
+/* The index of an address in the GID table, or -1. */
+int roce_cm_find_gid(const struct roce_cm *cm, const struct nornic_addr *addr);
 
 /* --- events: event.c --- */
 
@@ -205,27 +218,22 @@ roce_cm_handler roce_cm_rx_apr;      /* path.c */
 roce_cm_handler roce_cm_rx_sidr_req; /* sidr.c */
 roce_cm_handler roce_cm_rx_sidr_rep; /* sidr.c */
 
-/* The id that a message names by our Comm ID, or by both, if it came from its peer; else counts why not.
- * While the peer's is not known (0), any fits. */
-struct roce_cm_id *roce_cm_rx_find_ours(struct roce_cm *cm, const struct roce_cm_path *path,
-                                        uint32_t comm_id);
-struct roce_cm_id *roce_cm_rx_find(struct roce_cm *cm, const struct roce_cm_path *path, uint32_t comm_id,
-                                   uint32_t remote_comm_id);
-
-/* --- steps: teardown.c --- */
+/* --- steps: steps.c --- */
 
 /* In `state` the id waits for an answer to what was sent, and sends it again `id->max_retries` times. */
 void roce_cm_await(struct roce_cm_id *id, enum roce_cm_state state, uint64_t now_ns);
-/* What an id's timer does. */
-void roce_cm_timer_fire(struct roce_timer *timer, uint64_t now_ns);
 /* The connection never was, or is forgotten. An id that nobody owns is gone after this call. */
 void roce_cm_to_idle(struct roce_cm_id *id);
 void roce_cm_to_timewait(struct roce_cm_id *id, uint64_t now_ns);
 /* The connection stands: no timer runs any more. */
 void roce_cm_to_established(struct roce_cm_id *id);
+
+/* --- ends: teardown.c --- */
+
+/* What an id's timer does. */
+void roce_cm_timer_fire(struct roce_timer *timer, uint64_t now_ns);
 /* The peer has started anew with a QPN that this connection used: disconnects it (ROCE-CM-50). */
 void roce_cm_stale(struct roce_cm_id *id, uint64_t now_ns);
-void roce_cm_qp_error(struct roce_cm_id *id, uint64_t now_ns);
 
 /* --- QPs: qp.c --- */
 
@@ -234,6 +242,8 @@ int roce_cm_qp_bind(struct roce_cm_id *id, struct roce_qp *qp, const struct norn
 void roce_cm_qp_unbind(struct roce_cm_id *id);
 /* Takes it to a state, if there is one: 0 or what roce_qp_modify() says. */
 int roce_cm_qp_move(struct roce_cm_id *id, enum nornic_qp_state to, uint64_t now_ns);
+/* Takes it to ERR, if there is one that is not shared. */
+void roce_cm_qp_error(struct roce_cm_id *id, uint64_t now_ns);
 
 /* --- service id resolution: sidr.c --- */
 

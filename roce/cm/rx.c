@@ -88,29 +88,3 @@ void roce_cm_input(struct roce_cm *cm, const struct roce_cm_path *path, const ui
         handler_of((enum roce_cm_attr)mad.hdr.attr_id)(cm, path, &mad, now_ns);
     }
 }
-
-struct roce_cm_id *roce_cm_rx_find_ours(struct roce_cm *cm, const struct roce_cm_path *path, uint32_t comm_id)
-{
-    struct roce_cm_id *id = roce_cm_id_find(cm, comm_id);
-    if (!id || id->state == ROCE_CM_IDLE_STATE || id->state == ROCE_CM_LISTEN_STATE) {
-        roce_cm_count(cm, rx_unknown_id);
-        return NULL;
-    }
-    /* a peer does not change its address inside an exchange (redirection is not offered) */
-    if (!nornic_addr_equal(&id->path.av.dgid, &path->av.dgid)) {
-        roce_cm_count(cm, rx_wrong_peer);
-        return NULL;
-    }
-    return id;
-}
-
-struct roce_cm_id *roce_cm_rx_find(struct roce_cm *cm, const struct roce_cm_path *path, uint32_t comm_id,
-                                   uint32_t remote_comm_id)
-{
-    struct roce_cm_id *id = roce_cm_rx_find_ours(cm, path, comm_id);
-    if (id && id->remote_comm_id != 0 && id->remote_comm_id != remote_comm_id) {
-        roce_cm_count(cm, rx_unknown_id);
-        return NULL;
-    }
-    return id;
-}

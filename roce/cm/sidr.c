@@ -21,9 +21,7 @@ static void refuse(struct roce_cm *cm, const struct roce_cm_path *path, const st
  * each. What comes later is a request of its own. */
 static uint64_t linger_ns(const struct roce_cm *cm)
 {
-    uint64_t round_trip_ns =
-        2 * roce_cm_code_ns(cm->config.packet_life_time) + roce_cm_code_ns(cm->config.response_timeout);
-    return 4 * round_trip_ns;
+    return 4 * roce_cm_round_trip_ns(&cm->config);
 }
 
 static void rx_duplicate(struct roce_cm *cm, struct roce_cm_id *id, uint64_t now_ns)

@@ -64,3 +64,32 @@ struct roce_cm_id *roce_cm_table_find(const struct roce_cm_table *table, struct 
         link = link->next;
     return link ? link->id : NULL;
 }
+
+static void words_of(const struct nornic_addr *addr, uint64_t *words)
+{
+    memcpy(words, addr->b, sizeof addr->b);
+}
+
+struct roce_cm_key roce_cm_service_key(uint64_t service_id, const struct nornic_addr *addr)
+{
+    struct roce_cm_key key = {{service_id}};
+    words_of(addr, key.word + 1);
+    return key;
+}
+
+struct roce_cm_key roce_cm_peer_key(uint64_t guid, uint32_t comm_id)
+{
+    return (struct roce_cm_key){{guid, comm_id, 0}};
+}
+
+struct roce_cm_key roce_cm_sidr_key(const struct nornic_addr *peer, uint32_t request_id)
+{
+    struct roce_cm_key key = {{request_id}};
+    words_of(peer, key.word + 1);
+    return key;
+}
+
+struct roce_cm_key roce_cm_qpn_key(uint64_t guid, uint32_t qpn)
+{
+    return (struct roce_cm_key){{guid, qpn, 0}};
+}

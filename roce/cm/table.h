@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nornic/addr.h"
 #include "rdma/mem.h"
 
 struct roce_cm_id;
@@ -40,5 +41,11 @@ void roce_cm_table_remove(struct roce_cm_table *table, struct roce_cm_link *link
 
 /* Who has that key, or NULL. */
 struct roce_cm_id *roce_cm_table_find(const struct roce_cm_table *table, struct roce_cm_key key);
+
+/* What ids are found by. */
+struct roce_cm_key roce_cm_service_key(uint64_t service_id, const struct nornic_addr *addr);
+struct roce_cm_key roce_cm_peer_key(uint64_t guid, uint32_t comm_id);
+struct roce_cm_key roce_cm_sidr_key(const struct nornic_addr *peer, uint32_t request_id);
+struct roce_cm_key roce_cm_qpn_key(uint64_t guid, uint32_t qpn);
 
 #endif

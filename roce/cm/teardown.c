@@ -1,43 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The ends of an exchange: no answer, REJ, DREQ and DREP, TIMEWAIT. */
+/* The ends of an exchange: no answer, REJ, DREQ and DREP, TIMEWAIT; and of an id. */
 #include <errno.h>
-#include <stddef.h>
 
 #include "base/base.h"
 #include "net/bytes.h"
 #include "roce/cm/id.h"
-
-/* --- steps --- */
-
-void roce_cm_await(struct roce_cm_id *id, enum roce_cm_state state, uint64_t now_ns)
-{
-    id->state = state;
-    id->retries_left = id->max_retries;
-    id->wait_ns = id->base_wait_ns;
-    roce_timer_arm(&id->cm->timers, &id->timer, now_ns + id->wait_ns);
-}
-
-void roce_cm_to_idle(struct roce_cm_id *id)
-{
-    roce_timer_cancel(&id->cm->timers, &id->timer);
-    roce_cm_peer_unbind(id);
-    roce_cm_qp_unbind(id);
-    id->state = ROCE_CM_IDLE_STATE;
-    if (!id->owned)
-        roce_cm_id_free(id);
-}
-
-void roce_cm_to_timewait(struct roce_cm_id *id, uint64_t now_ns)
-{
-    id->state = ROCE_CM_TIMEWAIT_STATE;
-    roce_timer_arm(&id->cm->timers, &id->timer, now_ns + id->timewait_ns);
-}
-
-void roce_cm_to_established(struct roce_cm_id *id)
-{
-    id->state = ROCE_CM_ESTABLISHED_STATE;
-    roce_timer_cancel(&id->cm->timers, &id->timer);
-}
 
 /* --- no answer --- */
 
@@ -292,4 +259,78 @@ void roce_cm_rx_drep(struct roce_cm *cm, const struct roce_cm_path *path, const 
     }
     roce_cm_event_end(id, 0, mad->drep.private_data, ROCE_CM_DREP_PRIVATE_BYTES);
     roce_cm_to_timewait(id, now_ns);
+}
+
+/* --- the application gives an id back --- */
+
+/* Requests that the application has seen are its own; the others nobody will answer. */
+static void close_listener(struct roce_cm_id *id, uint64_t now_ns)
+{
+    while (id->first_child) {
+        struct roce_cm_id *child = id->first_child;
+        if (child->owned) {
+            roce_cm_child_remove(child);
+            continue;
+        }
+        if (child->state == ROCE_CM_SIDR_REQ_RCVD_STATE)
+            roce_cm_send_sidr_rep(child, ROCE_CM_SIDR_REJECTED, NULL, 0, now_ns);
+        else
+            roce_cm_send_rej(child, ROCE_CM_REJ_CONSUMER, NULL, 0, now_ns);
+        roce_cm_id_free(child);
+    }
+}
+
+/* Says to the peer what it has to know. False: nothing is left to wait for, the id can go. */
+static bool part(struct roce_cm_id *id, uint64_t now_ns)
+{
+    switch (id->state) {
+    case ROCE_CM_IDLE_STATE:
+    case ROCE_CM_SIDR_REQ_SENT_STATE:
+        return false;
+    case ROCE_CM_LISTEN_STATE:
+        close_listener(id, now_ns);
+        return false;
+    case ROCE_CM_REQ_SENT_STATE:
+    case ROCE_CM_MRA_REQ_RCVD_STATE:
+        roce_cm_send_rej(id, ROCE_CM_REJ_TIMEOUT, NULL, 0, now_ns);
+        return false;
+    case ROCE_CM_REQ_RCVD_STATE:
+    case ROCE_CM_MRA_REQ_SENT_STATE:
+        roce_cm_send_rej(id, ROCE_CM_REJ_CONSUMER, NULL, 0, now_ns);
+        return false;
+    case ROCE_CM_REP_SENT_STATE:
+    case ROCE_CM_REP_RCVD_STATE:
+    case ROCE_CM_MRA_REP_SENT_STATE:
+    case ROCE_CM_MRA_REP_RCVD_STATE:
+        roce_cm_send_rej(id, ROCE_CM_REJ_CONSUMER, NULL, 0, now_ns);
+        roce_cm_to_timewait(id, now_ns);
+        return true;
+    case ROCE_CM_ESTABLISHED_STATE:
+    case ROCE_CM_DREQ_RCVD_STATE:
+        roce_cm_disconnect(id, NULL, 0, now_ns);
+        return true;
+    case ROCE_CM_SIDR_REQ_RCVD_STATE:
+        roce_cm_sidr_reject(id, NULL, 0, now_ns);
+        return true;
+    case ROCE_CM_DREQ_SENT_STATE:
+    case ROCE_CM_TIMEWAIT_STATE:
+    case ROCE_CM_SIDR_REP_SENT_STATE:
+        return true;
+    }
+    return false;
+}
+
+int roce_cm_id_destroy(struct roce_cm_id *id, uint64_t now_ns)
+{
+    if (id->unacked > 0)
+        return -EBUSY;
+    if (!part(id, now_ns)) {
+        roce_cm_id_free(id);
+        return 0;
+    }
+    roce_cm_events_drop(id);
+    id->qp = NULL;
+    id->owned = false;
+    id->cm->owned_count--;
+    return 0;
 }

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Listeners: the ports that they are found by, and the requests that wait for their application. */
+#include <errno.h>
+
+#include "roce/cm/id.h"
+
+#define PORT_FIRST 32768 /* ports that are drawn */
+#define PORT_COUNT 28232
+
+void roce_cm_child_add(struct roce_cm_id *listener, struct roce_cm_id *child)
+{
+    child->listener = listener;
+    child->next_child = listener->first_child;
+    child->child_at = &listener->first_child;
+    if (child->next_child)
+        child->next_child->child_at = &child->next_child;
+    listener->first_child = child;
+    listener->pending++;
+}
+
+void roce_cm_child_remove(struct roce_cm_id *child)
+{
+    if (!child->listener)
+        return;
+    child->listener->pending--;
+    *child->child_at = child->next_child;
+    if (child->next_child)
+        child->next_child->child_at = child->child_at;
+    child->listener = NULL;
+}
+
+void roce_cm_child_settle(struct roce_cm_id *child)
+{
+    if (child->owned && child->state != ROCE_CM_REQ_RCVD_STATE &&
+        child->state != ROCE_CM_MRA_REQ_SENT_STATE && child->state != ROCE_CM_SIDR_REQ_RCVD_STATE)
+        roce_cm_child_remove(child);
+}
+
+struct roce_cm_id *roce_cm_listener(struct roce_cm *cm, uint64_t service_id, const struct nornic_addr *addr)
+{
+    static const struct nornic_addr any;
+    struct roce_cm_id *id = roce_cm_table_find(&cm->by_service, roce_cm_service_key(service_id, addr));
+    return id ? id : roce_cm_table_find(&cm->by_service, roce_cm_service_key(service_id, &any));
+}
+
+/* ROCE-CM-60. */
+static uint64_t service_id_of(enum nornic_port_space space, uint16_t port)
+{
+    return (uint64_t)space << 16 | port;
+}
+
+uint16_t roce_cm_draw_port(struct roce_cm *cm, enum nornic_port_space space)
+{
+    static const struct nornic_addr any;
+    uint32_t first = (uint32_t)(roce_cm_random(cm) % PORT_COUNT);
+    for (uint32_t i = 0; i < PORT_COUNT; i++) {
+        uint16_t port = (uint16_t)(PORT_FIRST + (first + i) % PORT_COUNT);
+        if (!roce_cm_listener(cm, service_id_of(space, port), &any))
+            return port;
+    }
+    return 0;
+}
+
+int roce_cm_find_gid(const struct roce_cm *cm, const struct nornic_addr *addr)
+{
+    for (unsigned i = 0; i <= UINT8_MAX; i++) {
+        const struct nornic_gid *gid = roce_dev_gid_get(cm->dev, i);
+        if (gid && nornic_addr_equal(&gid->addr, addr))
+            return (int)i;
+    }
+    return -1;
+}
+
+int roce_cm_listen(struct roce_cm_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog)
+{
+    static const struct nornic_addr any;
+    struct roce_cm *cm = id->cm;
+    bool anywhere = !addr || nornic_addr_is_zero(addr);
+    if (id->used || backlog == 0 || (!anywhere && roce_cm_find_gid(cm, addr) < 0))
+        return -EINVAL;
+    port = port ? port : roce_cm_draw_port(cm, id->space);
+    struct roce_cm_key key = roce_cm_service_key(service_id_of(id->space, port), anywhere ? &any : addr);
+    if (port == 0 || roce_cm_table_find(&cm->by_service, key))
+        return -EADDRINUSE;
+    id->used = true;
+    id->local_addr = anywhere ? any : *addr;
+    id->local_port = port;
+    id->service_id = service_id_of(id->space, port);
+    id->backlog = backlog;
+    id->state = ROCE_CM_LISTEN_STATE;
+    roce_cm_table_add(&cm->by_service, &id->by_service, key, id);
+    return 0;
+}
