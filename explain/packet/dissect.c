@@ -122,7 +122,8 @@ static void take_transport(struct explain_cursor *c)
         return;
     roce_bth_get(&bth, here(c));
     explain_take(c, &roce_bth_header, "bth");
-    c->end -= c->end - c->at < ROCE_ICRC_BYTES ? c->end - c->at : ROCE_ICRC_BYTES;
+    c->end -= min_u32(c->end - c->at, ROCE_ICRC_BYTES);
+    p->icrc_offset = c->end;
     const struct roce_opcode *op = &roce_opcodes[bth.opcode];
     for (unsigned i = 0; i < array_len(extensions); i++)
         if (op->flags & extensions[i].flag && !explain_take(c, extensions[i].header, extensions[i].key))

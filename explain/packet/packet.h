@@ -41,6 +41,9 @@ struct explain_packet {
     struct roce_pkt roce;
     /* What no layer covers: a message's data. */
     uint32_t payload_offset, payload_bytes;
+    /* Of a RoCE packet: where the ICRC begins, one past all that it covers, padding included. With
+     * explain_has_icrc() its bytes are in the frame. */
+    uint32_t icrc_offset;
 };
 
 /* Takes a record apart; pointers lead into it. Never fails: what is broken or cut has fewer layers, and a

@@ -65,12 +65,12 @@ static void serve(struct replay *r, struct replay_qp *q, size_t i, const struct 
 
 /* --- keys --- */
 
-/* The ICRC of a frame that was changed; `p` is the frame before, taken apart. */
+/* The ICRC of a frame that was changed; `p` is the frame before, taken apart. PadCnt does not tell where the
+ * ICRC is: behind a reserved opcode nothing is padding, whatever it says. */
 static void seal(uint8_t *bytes, const struct explain_packet *p)
 {
     size_t l3 = (size_t)(p->roce.l3 - p->frame);
-    size_t end = p->payload_offset + p->payload_bytes + p->roce.bth.pad_count;
-    put_le32(bytes + end, roce_icrc(bytes + l3, p->roce.l3_kind, end - l3));
+    put_le32(bytes + p->icrc_offset, roce_icrc(bytes + l3, p->roce.l3_kind, p->icrc_offset - l3));
 }
 
 /* The frame with the engine's keys instead of the recorded ones, its ICRC made anew; the caller frees it. */

@@ -133,8 +133,7 @@ static void mend(const struct explain_packet *p, uint8_t *frame)
 {
     const struct roce_pkt *pkt = &p->roce;
     uint8_t *l3 = frame + (pkt->l3 - p->frame);
-    uint32_t pad = pkt->op->flags & ROCE_PKT_DEFINED ? pkt->bth.pad_count : 0;
-    uint8_t *end = frame + p->payload_offset + p->payload_bytes + pad;
+    uint8_t *end = frame + p->icrc_offset;
     put_le32(end, roce_icrc(l3, pkt->l3_kind, (size_t)(end - l3)) ^ pkt->icrc_found ^ pkt->icrc_expected);
     if (pkt->l3_kind == ROCE_L3_GRH)
         return;

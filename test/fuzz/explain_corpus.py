@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """explain_corpus.py: writes test/fuzz/corpus/explain from the captures of real peers (pcaps): the first packets
-of each opcode and CM message, and short rows of packets where something goes wrong; corpus/filter; corpus/scenario."""
+of each opcode and CM message, and short rows of packets where something goes wrong; corpus/replay, whole conversations
+of both ends, and one that lies about its padding; corpus/filter; corpus/scenario."""
 import os
 import struct
 import sys
@@ -15,6 +16,13 @@ ROWS = {
     'ud_4': (1, 6), 'cm_disc': (1, 8), 'cm_reject': (5, 15), 'cm_lossy': (1, 16), 'cm_udaddy': (1, 5),
     'stock_pingpong': (1, 8), 'smc_first': (1, 60), 'smc_abort': (4, 60), 'smcfb_eid': (1, 8),
     'smc2_down': (4, 64), 'smcr_failover': (1, 60),
+}
+# what both ends do in them is replayed
+REPLAYS = {
+    'rc_send_256': (1, 24), 'rc_write_1024': (24, 46), 'rc_read_256': (14, 34), 'rc_atomic': (1, 16),
+    'rc_sendinv': (8, 20), 'rc_rnr': (1, 12), 'rc_nak': (1, 19), 'rc_vlan': (1, 12), 'rc_ipv6_atomic': (1, 14),
+    'lossy_loss': (10, 34), 'lossy_duplicate': (1, 20), 'lossy_reorder': (1, 24), 'uc': (1, 12), 'ud_4': (1, 8),
+    'smc_first': (8, 40),
 }
 FILTERS = {
     'opcode': 'bth.opcode == RC_RDMA_WRITE_FIRST && bth.psn > 100',
@@ -45,6 +53,11 @@ def frames(path):
         at += 16 + captured
 
 
+def padded(frame):
+    """The frame with a reserved opcode and PadCnt 3: nothing of it is padding then."""
+    return frame[:42] + bytes([frame[42] | 0x1f, frame[43] | 0x30]) + frame[44:]
+
+
 def write(target, name, data):
     folder = os.path.join(ROOT, 'test/fuzz/corpus', target)
     os.makedirs(folder, exist_ok=True)
@@ -56,6 +69,12 @@ def main():
     for name, (first, last) in ROWS.items():
         rows = list(frames(os.path.join(ROOT, 'pcaps', name + '.pcap')))[first - 1:last]
         write('explain', name, b''.join(struct.pack('>HB', len(r), 1) + r for r in rows))
+    for name, (first, last) in REPLAYS.items():
+        rows = list(frames(os.path.join(ROOT, 'pcaps', name + '.pcap')))[first - 1:last]
+        write('replay', name, b''.join(struct.pack('>HB', len(r), 1) + r for r in rows))
+    rows = list(frames(os.path.join(ROOT, 'pcaps', 'rc_send_256.pcap')))[:6]
+    rows.insert(2, padded(rows[0]))
+    write('replay', 'reserved_padded', b''.join(struct.pack('>HB', len(r), 1) + r for r in rows))
     for name, expression in FILTERS.items():
         write('filter', name, expression.encode())
     for name, text in SCENARIOS.items():
