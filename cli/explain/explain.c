@@ -48,7 +48,7 @@ struct run {
 
 static bool flush(struct run *run)
 {
-    bool written = fwrite(run->out.bytes, 1, run->out.len, stdout) == run->out.len;
+    bool written = !run->out.len || fwrite(run->out.bytes, 1, run->out.len, stdout) == run->out.len;
     if (!written && !run->write_error)
         run->write_error = errno;
     explain_text_clear(&run->out);

@@ -29,7 +29,8 @@ static void write_out(struct cli_page *page, size_t at_least)
 {
     if (page->text.len < at_least)
         return;
-    if (!page->error && fwrite(page->text.bytes, 1, page->text.len, page->file) != page->text.len)
+    if (!page->error && page->text.len &&
+        fwrite(page->text.bytes, 1, page->text.len, page->file) != page->text.len)
         page->error = errno;
     explain_text_clear(&page->text);
 }

@@ -188,7 +188,6 @@ void explain_ladder(struct explain_text *out, struct explain_ladder *l, const st
     char row[ROW_BYTES];
     struct nornic_addr src, dst;
     bool is_new = false, known = ends_of(p, &src, &dst);
-    uint64_t ns = p->time_ns - style->epoch_ns;
     unsigned from = known ? lane_of(l, &src, &is_new) : EXPLAIN_LADDER_LANES;
     unsigned to = known ? lane_of(l, &dst, &is_new) : EXPLAIN_LADDER_LANES;
     if (is_new)
@@ -203,8 +202,9 @@ void explain_ladder(struct explain_text *out, struct explain_ladder *l, const st
         rest = draw_arrow(l, row, from, to, stroke(p, m), rest);
     int severity = explain_line_severity(m);
     explain_put(out, explain_line_colour(severity, style));
-    explain_printf(out, "%5" PRIu64 " %4" PRIu64 ".%06" PRIu64 "   %s", p->number, ns / 1000000000,
-                   ns / 1000 % 1000000, row);
+    explain_printf(out, "%5" PRIu64 " ", p->number);
+    explain_line_time(out, p->time_ns, style);
+    explain_printf(out, "   %s", row);
     if (l->lane_count > 2)
         explain_printf(out, "  %s", rest);
     explain_put(out, explain_line_plain(style));

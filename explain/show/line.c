@@ -2,7 +2,9 @@
 #include "explain/show/line.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
+#include "base/base.h"
 #include "explain/packet/registry.h"
 #include "nornic/addr.h"
 #include "net/ether.h"
@@ -87,13 +89,22 @@ static void put_words(struct explain_text *out, const struct explain_packet *p,
         explain_printf(out, "no RoCE packet (EtherType 0x%04x, %u bytes)", ether.ethertype, p->wire_bytes);
 }
 
+void explain_line_time(struct explain_text *out, uint64_t time_ns, const struct explain_line_style *style)
+{
+    char seconds[24];
+    bool is_before = time_ns < style->epoch_ns;
+    uint64_t ns = is_before ? style->epoch_ns - time_ns : time_ns - style->epoch_ns;
+    snprintf(seconds, sizeof seconds, "%s%" PRIu64, is_before ? "-" : "", ns / NS_PER_S);
+    explain_printf(out, "%4s.%06" PRIu64, seconds, ns / NS_PER_US % 1000000);
+}
+
 void explain_line(struct explain_text *out, const struct explain_packet *p, const struct explain_meaning *m,
                   const struct explain_line_style *style)
 {
-    uint64_t ns = p->time_ns - style->epoch_ns;
     const char *colour = style->colour ? colour_of(p, explain_line_severity(m)) : "";
-    explain_printf(out, "%s%5" PRIu64 " %4" PRIu64 ".%06" PRIu64 "  ", colour, p->number, ns / 1000000000,
-                   ns / 1000 % 1000000);
+    explain_printf(out, "%s%5" PRIu64 " ", colour, p->number);
+    explain_line_time(out, p->time_ns, style);
+    explain_put(out, "  ");
     put_place(out, p);
     put_words(out, p, m);
     explain_put(out, *colour ? PLAIN "\n" : "\n");

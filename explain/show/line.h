@@ -16,6 +16,10 @@ struct explain_line_style {
 void explain_line(struct explain_text *out, const struct explain_packet *packet,
                   const struct explain_meaning *meaning, const struct explain_line_style *style);
 
+/* Appends the time of a packet in seconds since the first one, to the microsecond: "   0.001203". Clocks of
+ * captures go back: what was recorded before the first packet has a minus. */
+void explain_line_time(struct explain_text *out, uint64_t time_ns, const struct explain_line_style *style);
+
 /* The severest of the remarks; 0: all are notes, or there is none. */
 int explain_line_severity(const struct explain_meaning *meaning);
 /* The escape sequences that a line of that severity begins and ends with: empty without colour. */
