@@ -111,6 +111,20 @@ Test(cc, what_a_late_timer_cost_is_made_good)
     cr_assert_leq(count_sent(), CREDIT_PKTS);
 }
 
+/* The timer of 64 packets' time ago: what is made good is bounded, or the line would see a burst at line rate.
+ * covers: ROCE-CC-5 */
+Test(cc, ROCE_CC_5_a_timer_that_is_far_too_late_makes_no_burst)
+{
+    slow_down(2); /* 2.5 Gb/s: 3.5 us a packet */
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 128 * 1024);
+    cr_assert_eq(count_sent(), 1);
+    s->now_ns += 40 * gap_ns(2); /* 138 us; the byte counter and the timer have not made the rate grow much */
+    roce_dev_expire(s->dev, s->now_ns);
+    script_pump(s);
+    unsigned sent = count_sent();
+    cr_assert(sent >= 2 && sent <= CREDIT_PKTS + 1, "%u packets at once", sent);
+}
+
 /* covers: ROCE-CC-5 */
 Test(cc, ROCE_CC_5_UC_is_paced)
 {

@@ -657,3 +657,27 @@ Test(local_ops, a_uc_qp_takes_them_and_has_no_send_with_invalidate)
     expect_wc(s, send_cq, 5, NORNIC_WC_LOC_QP_OP_ERR);
     expect_state(s, NORNIC_QPS_SQE);
 }
+
+/* The rights of a WRITE are asked for with every packet: here they are gone when its second one comes.
+ * covers: ROCE-RS-48 */
+Test(local_ops, ROCE_RS_48_a_write_in_progress_loses_its_right)
+{
+    post(reg_wr(1));
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
+    struct script_pkt first =
+        script_write_pkt(s, ROCE_OP_WRITE_FIRST, script_rq(s, 0), 0, 1028, script_data(), 1024);
+    first.reth.rkey = fast_key();
+    first.reth.va = FAST_IOVA;
+    script_send(s, &first);
+    expect_nothing(s);
+    post(inv_wr(2, fast_key()));
+    expect_wc(s, send_cq, 2, NORNIC_WC_SUCCESS);
+    struct nornic_send_wr again = reg_wr(3);
+    again.bind.access = NORNIC_ACCESS_REMOTE_READ;
+    post(again);
+    expect_wc(s, send_cq, 3, NORNIC_WC_SUCCESS);
+    struct script_pkt last = script_write_pkt(s, ROCE_OP_WRITE_LAST, script_rq(s, 1), 0, 0, script_data(), 4);
+    script_send(s, &last);
+    expect_nak(s, script_rq(s, 1), ROCE_SYNDROME_NAK_REM_ACC, 0);
+    expect_event(s, NORNIC_EVENT_QP_ACCESS_ERR);
+}

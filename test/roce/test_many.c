@@ -158,3 +158,42 @@ Test(many, ROCE_CQ_2_an_overflow_ends_the_users_of_that_cq_only)
     cr_assert_eq(rdma_cq_destroy(small), 0);
     many_free(m);
 }
+
+/* The first QPs of `m` in the states that an end must spare: RESET, INIT and ERR. */
+static void spread_states(struct many *m)
+{
+    static const enum nornic_qp_state states[] = {NORNIC_QPS_RESET, NORNIC_QPS_INIT, NORNIC_QPS_ERR};
+    for (uint32_t i = 0; i < 3; i++) {
+        struct nornic_qp_attr attr, before;
+        roce_qp_query(m->qps[i], &before, NULL);
+        attr = before;
+        attr.state = NORNIC_QPS_RESET;
+        cr_assert_eq(roce_qp_modify(m->qps[i], &attr, NORNIC_QP_STATE, m->now_ns), 0);
+        if (states[i] == NORNIC_QPS_RESET)
+            continue;
+        attr.state = NORNIC_QPS_INIT;
+        cr_assert_eq(
+            roce_qp_modify(m->qps[i], &attr,
+                           NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS,
+                           m->now_ns),
+            0);
+        attr.state = states[i];
+        if (states[i] == NORNIC_QPS_ERR)
+            cr_assert_eq(roce_qp_modify(m->qps[i], &attr, NORNIC_QP_STATE, m->now_ns), 0);
+    }
+}
+
+/* An address that goes ends the QPs that send from it; in RESET and INIT none does yet, and in ERR there is
+ * nothing to end. covers: ROCE-AH-10 */
+Test(many, ROCE_AH_10_who_is_not_connected_is_spared)
+{
+    struct many *m = many_new(8);
+    spread_states(m);
+    cr_assert_eq(roce_dev_gid_remove(m->dev, 0, m->now_ns), 0);
+    cr_assert_eq(roce_qp_state(m->qps[0]), NORNIC_QPS_RESET);
+    cr_assert_eq(roce_qp_state(m->qps[1]), NORNIC_QPS_INIT);
+    for (uint32_t i = 2; i < 8; i++)
+        cr_assert_eq(roce_qp_state(m->qps[i]), NORNIC_QPS_ERR);
+    cr_assert_eq(m->events[NORNIC_EVENT_QP_FATAL], 5, "that in ERR has ended already");
+    many_free(m);
+}

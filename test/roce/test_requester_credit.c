@@ -156,3 +156,22 @@ Test(requester_credit, ROCE_RC_22_a_probe_may_meet_an_rnr_nak)
     script_ack(s, script_sq(s, 1), 0, 2);
     expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
 }
+
+/* What comes for the PSN before the oldest one outstanding may be the newest ACK once more; a NAK or RNR NAK
+ * there is a ghost, and the low bits of its syndrome are no credits. covers: ROCE-RC-21, ROCE-RC-30 */
+Test(requester_credit, ROCE_RC_30_a_ghost_that_is_no_ack_gives_no_credits)
+{
+    static const uint8_t syndromes[] = {ROCE_SYNDROME_NAK_PSN_SEQ, ROCE_SYNDROME_NAK_INV_REQ,
+                                        ROCE_SYNDROME_NAK_REM_ACC, ROCE_SYNDROME_RNR | 12};
+    begin(0); /* LSN 1 */
+    const struct roce_pkt *last = NULL;
+    for (uint64_t i = 1; i <= 6; i++)
+        script_post(s, i, NORNIC_WR_SEND, 0, 4);
+    cr_assert_leq(count_out(&last), 1);
+    for (unsigned i = 0; i < sizeof syndromes; i++) {
+        script_ack(s, script_sq(s, 0), syndromes[i], 100);
+        expect_nothing(s);
+        expect_state(s, NORNIC_QPS_RTS);
+    }
+    expect_verdict(s, ROCE_RX_DROP_GHOST, sizeof syndromes);
+}

@@ -297,3 +297,14 @@ Test(requester_drain, ROCE_QP_31_nothing_is_changed_while_it_drains)
     roce_qp_query(s->qp, &attr, NULL);
     cr_assert_eq(attr.timeout, 9);
 }
+
+/* The event was asked for once. covers: ROCE-RC-62, ROCE-QP-5 */
+Test(requester_drain, ROCE_RC_62_the_wish_for_an_event_ends_with_the_drain)
+{
+    cr_assert_eq(to_sqd(true), 0);
+    expect_event(s, NORNIC_EVENT_SQ_DRAINED);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, 0), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_SQD, 0), 0);
+    script_pump(s);
+    expect_no_event(s);
+}

@@ -8,6 +8,8 @@
 #include "base/base.h"
 #include "test/support/script_suite.h"
 
+#define TWO_GIB (UINT64_C(1) << 31)
+
 TestSuite(requester_emit, .init = setup, .fini = teardown);
 
 /* covers: ROCE-RC-1, ROCE-OPC-3, ROCE-OPC-4 */
@@ -335,19 +337,22 @@ Test(requester_emit, ROCE_FRM_44_one_source_port)
 }
 
 /* covers: ROCE-RC-4, ROCE-OPC-4, ROCE-RC-2 */
-Test(requester_emit, ROCE_RC_4_a_read_of_2_gib_takes_half_of_the_sequence_numbers)
+/* 2 GiB of address space, and a region over it; the test unmaps and deregisters. NULL: there is none. */
+static uint8_t *two_gib(struct rdma_mr **mr)
 {
-    const uint64_t len = UINT64_C(1) << 31;
     uint8_t *mem =
-        mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mmap(NULL, TWO_GIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mem == MAP_FAILED)
-        cr_skip("no 2 GiB of address space");
-    config.attr.path_mtu = NORNIC_MTU_256;
-    renew();
-    struct rdma_mr *mr;
-    cr_assert_eq(rdma_mr_reg(s->pd, mem, len, NORNIC_ACCESS_LOCAL_WRITE, &mr), 0);
-    struct nornic_sge sge = {(uintptr_t)mem, (uint32_t)len, mr->lkey};
-    struct nornic_send_wr wr = {.wr_id = 1,
+        return NULL;
+    cr_assert_eq(rdma_mr_reg(s->pd, mem, TWO_GIB, NORNIC_ACCESS_LOCAL_WRITE, mr), 0);
+    return mem;
+}
+
+/* A READ of all of it: at a path MTU of 256 half of all PSNs. */
+static void post_read_of(uint8_t *mem, const struct rdma_mr *mr, uint64_t wr_id)
+{
+    struct nornic_sge sge = {(uintptr_t)mem, (uint32_t)TWO_GIB, mr->lkey};
+    struct nornic_send_wr wr = {.wr_id = wr_id,
                                 .sg_list = &sge,
                                 .num_sge = 1,
                                 .opcode = NORNIC_WR_RDMA_READ,
@@ -355,9 +360,20 @@ Test(requester_emit, ROCE_RC_4_a_read_of_2_gib_takes_half_of_the_sequence_number
                                 .rkey = SCRIPT_PEER_RKEY};
     cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
     script_pump(s);
+}
+
+Test(requester_emit, ROCE_RC_4_a_read_of_2_gib_takes_half_of_the_sequence_numbers)
+{
+    config.attr.path_mtu = NORNIC_MTU_256;
+    renew();
+    struct rdma_mr *mr;
+    uint8_t *mem = two_gib(&mr);
+    if (!mem)
+        cr_skip("no 2 GiB of address space");
+    post_read_of(mem, mr, 1);
     script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 8);
     const struct roce_pkt *p = expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 0));
-    cr_assert_eq(p->reth.dma_len, len);
+    cr_assert_eq(p->reth.dma_len, TWO_GIB);
     expect_nothing(s); /* 2^23 PSNs are outstanding: no more */
     struct script_pkt r =
         script_read_resp_pkt(s, ROCE_OP_READ_RESP_FIRST, script_sq(s, 0), 1, script_data(), 256);
@@ -371,10 +387,30 @@ Test(requester_emit, ROCE_RC_4_a_read_of_2_gib_takes_half_of_the_sequence_number
     cr_assert_not_null(p, "the gap is asked for");
     cr_assert_eq(p->bth.psn, script_sq(s, 1));
     cr_assert_eq(p->reth.va, SCRIPT_PEER_VA + 256);
-    cr_assert_eq(p->reth.dma_len, len - 256);
+    cr_assert_eq(p->reth.dma_len, TWO_GIB - 256);
     expect_state(s, NORNIC_QPS_RTS);
     rdma_mr_dereg(mr);
-    munmap(mem, len);
+    munmap(mem, TWO_GIB);
+}
+
+/* One packet before it is outstanding: the READ would make it more than half of the PSNs. */
+Test(requester_emit, ROCE_RC_4_no_more_than_half_of_the_sequence_numbers_are_outstanding)
+{
+    config.attr.path_mtu = NORNIC_MTU_256;
+    renew();
+    struct rdma_mr *mr;
+    uint8_t *mem = two_gib(&mr);
+    if (!mem)
+        cr_skip("no 2 GiB of address space");
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 8);
+    post_read_of(mem, mr, 2);
+    expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
+    expect_nothing(s);
+    ack(0, 1);
+    expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 1));
+    expect_state(s, NORNIC_QPS_RTS);
+    rdma_mr_dereg(mr);
+    munmap(mem, TWO_GIB);
 }
 
 /* covers: ROCE-FRM-3, ROCE-FRM-12, ROCE-FRM-13, ROCE-FRM-18, CA17-5 */

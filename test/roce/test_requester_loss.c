@@ -481,3 +481,26 @@ Test(requester_loss, ROCE_RC_34_a_fatal_nak_behind_a_lost_read_response)
     expect_op(s, ROCE_OP_READ_REQUEST, script_sq(s, 0));
     expect_state(s, NORNIC_QPS_RTS);
 }
+
+/* A NAK starts the resend over, an RNR NAK interrupts it; the same NAK behind the wait tells of a new loss.
+ * covers: ROCE-RC-46, ROCE-RC-48 */
+Test(requester_loss, ROCE_RC_46_a_nak_behind_an_rnr_wait_is_heard)
+{
+    script_post(s, 1, NORNIC_WR_SEND, 0, 2 * 1024);
+    script_forget(s);
+    nak(0, ROCE_SYNDROME_NAK_PSN_SEQ);
+    expect_op(s, ROCE_OP_SEND_FIRST, script_sq(s, 0));
+    expect_op(s, ROCE_OP_SEND_LAST, script_sq(s, 1));
+    nak(0, ROCE_SYNDROME_NAK_PSN_SEQ); /* of the same loss */
+    expect_nothing(s);
+    nak(0, ROCE_SYNDROME_RNR | 1);
+    expect_nothing(s);
+    cr_assert(script_until_sent(s, SCRIPT_MS));
+    expect_op(s, ROCE_OP_SEND_FIRST, script_sq(s, 0));
+    expect_op(s, ROCE_OP_SEND_LAST, script_sq(s, 1));
+    nak(0, ROCE_SYNDROME_NAK_PSN_SEQ);
+    expect_op(s, ROCE_OP_SEND_FIRST, script_sq(s, 0));
+    expect_op(s, ROCE_OP_SEND_LAST, script_sq(s, 1));
+    ack(1, 1);
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
+}

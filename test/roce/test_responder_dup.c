@@ -522,3 +522,65 @@ Test(responder_dup, ROCE_QP_11_answers_that_wait_outlive_other_resources)
         expect_nothing(s);
     }
 }
+
+static struct script_pkt asking_write(uint32_t i)
+{
+    struct script_pkt p = script_write_pkt(s, ROCE_OP_WRITE_ONLY, script_rq(s, i), 0, 4, script_data(), 4);
+    p.bth.ack_req = 1;
+    return p;
+}
+
+/* A duplicate from before a READ is acknowledged up to the READ only; that must not take back the newer ACK
+ * that waits behind the READ's answer. covers: ROCE-RS-20, ROCE-RS-40 */
+Test(responder_dup, ROCE_RS_20_an_older_psn_does_not_replace_a_newer_ack_that_waits)
+{
+    struct script_pkt burst[] = {asking_write(0), script_read_pkt(s, script_rq(s, 1), 0, 8), asking_write(2),
+                                 asking_write(0)};
+    script_burst(s, burst, 4);
+    expect_ack(s, script_rq(s, 0), 1);
+    expect_op(s, ROCE_OP_READ_RESP_ONLY, script_rq(s, 1));
+    expect_ack(s, script_rq(s, 2), 3);
+}
+
+/* As many READs wait to be answered again as may be outstanding: none of them takes the place of a new one.
+ * covers: ROCE-RS-35, ROCE-RS-22 */
+Test(responder_dup, ROCE_RS_35_replays_do_not_count)
+{
+    struct script_pkt burst[5];
+    for (uint32_t i = 0; i < 4; i++) {
+        burst[i] = script_read_pkt(s, script_rq(s, i), 0, 8);
+        script_send(s, &burst[i]);
+        expect_op(s, ROCE_OP_READ_RESP_ONLY, script_rq(s, i));
+    }
+    burst[4] = script_read_pkt(s, script_rq(s, 4), 0, 8);
+    script_burst(s, burst, 5);
+    for (uint32_t i = 0; i < 5; i++)
+        expect_op(s, ROCE_OP_READ_RESP_ONLY, script_rq(s, i));
+    expect_state(s, NORNIC_QPS_RTS);
+}
+
+/* All that may wait at once: six READs to be answered again, six new ones with an ACK behind each, and a
+ * NAK. covers: ROCE-RS-40 */
+Test(responder_dup, ROCE_RS_40_there_is_room_for_all_that_waits)
+{
+    enum { READS = 6 };
+    renew(READS);
+    struct script_pkt burst[3 * READS + 1];
+    for (uint32_t i = 0; i < READS; i++) {
+        burst[i] = script_read_pkt(s, script_rq(s, i), 0, 8);
+        script_send(s, &burst[i]);
+        expect_op(s, ROCE_OP_READ_RESP_ONLY, script_rq(s, i));
+    }
+    for (uint32_t i = READS; i < 3 * READS; i += 2) {
+        burst[i] = script_read_pkt(s, script_rq(s, i), 0, 8);
+        burst[i + 1] = asking_write(i + 1);
+    }
+    burst[3 * READS] = asking_write(3 * READS + 1); /* behind a gap */
+    script_burst(s, burst, 3 * READS + 1);
+    for (uint32_t i = 0; i < 3 * READS; i++)
+        if (i < READS || i % 2 == 0)
+            expect_op(s, ROCE_OP_READ_RESP_ONLY, script_rq(s, i));
+        else
+            expect_ack(s, script_rq(s, i), i + 1);
+    expect_nak(s, script_rq(s, 3 * READS), ROCE_SYNDROME_NAK_PSN_SEQ, 3 * READS);
+}

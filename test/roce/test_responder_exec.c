@@ -491,3 +491,19 @@ Test(responder_exec, solicited_receive)
     expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
     cr_assert_arr_eq(s->mem, script_data(), 8);
 }
+
+/* A receive that a message has begun to fill is no credit. covers: ROCE-RS-53 */
+Test(responder_exec, ROCE_RS_53_a_receive_in_use_is_no_credit)
+{
+    struct script_config config = script_defaults();
+    config.e2e_credits = true;
+    script_free(s);
+    s = script_new(&config);
+    for (uint64_t i = 0; i < 3; i++)
+        script_recv(s, i, 0, 4096);
+    struct script_pkt p =
+        asking(script_send_pkt(s, ROCE_OP_SEND_FIRST, script_rq(s, 0), script_data(), 1024));
+    send(p);
+    const struct roce_pkt *answer = expect_ack(s, script_rq(s, 0), 0);
+    cr_assert_eq(answer->aeth.syndrome, roce_credit_code(2));
+}

@@ -293,3 +293,28 @@ Test(responder_nak, ROCE_CQ_2_send_cq_overflow_stops_the_qp)
     struct nornic_wc wc;
     cr_assert_lt(rdma_cq_poll(s->send_cq, &wc, 1), 0);
 }
+
+/* The QP comes back to RTS with the same CQ: its first completion meets the error that is there already.
+ * covers: ROCE-CQ-2 */
+Test(responder_nak, ROCE_CQ_2_a_qp_that_comes_to_an_overflowed_cq_ends_too)
+{
+    struct script_config config = script_defaults();
+    config.send_cq_capacity = 1;
+    script_free(s);
+    s = script_new(&config);
+    uint32_t capacity = rdma_cq_capacity(s->send_cq);
+    for (uint32_t i = 0; i <= capacity; i++)
+        script_post(s, i, NORNIC_WR_RDMA_WRITE, 0, 16);
+    script_ack(s, script_sq(s, capacity), ROCE_SYNDROME_ACK_UNLIMITED, capacity + 1);
+    expect_state(s, NORNIC_QPS_ERR);
+    expect_event(s, NORNIC_EVENT_CQ_ERR);
+    expect_event(s, NORNIC_EVENT_QP_FATAL);
+    script_restart(s);
+    expect_state(s, NORNIC_QPS_RTS);
+    script_forget(s);
+    script_post(s, 1, NORNIC_WR_RDMA_WRITE, 0, 16);
+    script_ack(s, script_sq(s, 0), ROCE_SYNDROME_ACK_UNLIMITED, 1);
+    expect_state(s, NORNIC_QPS_ERR);
+    expect_event(s, NORNIC_EVENT_QP_FATAL);
+    expect_no_event(s); /* CQ_ERR is told once */
+}

@@ -142,6 +142,9 @@ Test(ud_rx, ROCE_UD_6_a_reply_finds_its_way)
     put_be32(group + 36, 0xef010203);
     cr_assert_eq(roce_ah_from_wc(s->dev, &wc, group, &av), 0);
     cr_assert_eq(av.sgid_index, 0);
+    struct nornic_wc tagged = wc; /* no address of ours is in that VLAN */
+    tagged.vlan_id = 3;
+    cr_assert_eq(roce_ah_from_wc(s->dev, &tagged, group, &av), -EADDRNOTAVAIL);
     /* what is no datagram's, and an address that is gone */
     struct nornic_wc other = wc;
     other.wc_flags = 0;
