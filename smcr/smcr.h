@@ -230,8 +230,14 @@ struct smcr_conn_status {
     uint8_t peer_id[SMCR_PEER_ID_BYTES]; /* of the peer, where it is known */
     const char *reason;                  /* of the fallback or error, in words; never NULL; static */
     size_t readable_bytes, writable_bytes;
-    size_t unsent_bytes; /* that the peer has not acknowledged at RC level yet: SIOCOUTQ, lingering */
-    bool eof, urgent, write_closed;
+    size_t readable_max_bytes; /* that can wait to be read at a time: what the RMBE holds */
+    size_t unsent_bytes;       /* that the peer has not acknowledged at RC level yet: SIOCOUTQ, lingering */
+    bool rx_ended;             /* nothing comes behind what is readable */
+    bool eof;                  /* and nothing is readable */
+    bool urgent;               /* announced, or there and not read yet, in line or not */
+    bool write_closed;
+    bool has_said_all; /* nothing is posted, the peer has read all and knows that no more comes: who goes now
+                          leaves nothing behind */
 };
 void smcr_conn_status(const struct smcr_conn *conn, struct smcr_conn_status *out);
 

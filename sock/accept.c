@@ -3,11 +3,13 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "sock/inner.h"
+#include "sock/user.h"
 
 /* That negotiate at once for a listener: peers that hang hold no more than these. */
 #define MAX_NEGOTIATING 512
@@ -169,13 +171,20 @@ static int accept_one(struct smcr_sock *s, int fd, struct sockaddr *addr, sockle
         put_back(s, child);
         return new_fd;
     }
-    if (addr && getpeername(child->tcp_fd, addr, len) != 0)
+    if (addr && getpeername(child->tcp_fd, addr, len) != 0 && errno == ENOTCONN)
         *len = 0; /* it was reset meanwhile: accept(2) on Linux hands it out all the same */
     child->has_reported = true;
     smcr_sock_sync(child, new_fd, 0);
     smcr_sock_pump_listener(s, &ignored);
     smcr_sock_sync(s, fd, 0);
     return new_fd;
+}
+
+/* For as much of a name as there may be. */
+static bool can_name(struct sockaddr *addr, socklen_t len)
+{
+    size_t needed = len < sizeof(struct sockaddr_in6) ? len : sizeof(struct sockaddr_in6);
+    return smcr_user_writable(addr, needed) == needed;
 }
 
 int smcr_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
@@ -185,6 +194,8 @@ int smcr_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
         return accept4(fd, addr, len, flags);
     if (flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC))
         return (int)smcr_sock_leave_with(s, -EINVAL);
+    if (addr && (smcr_user_writable(len, sizeof *len) < sizeof *len || !can_name(addr, *len)))
+        return (int)smcr_sock_leave_with(s, -EFAULT);
     return (int)smcr_sock_leave_with(s, accept_one(s, fd, addr, len, flags));
 }
 

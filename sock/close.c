@@ -126,9 +126,17 @@ static int shut_listener(struct smcr_sock *s, int how)
     return 0;
 }
 
+/* Both directions have ended and the peer knows it: TCP's CLOSED. */
+static bool is_over(const struct smcr_sock *s)
+{
+    struct smcr_conn_status status;
+    smcr_conn_status(s->conn, &status);
+    return s->is_reset || (s->has_shut_write && status.rx_ended && status.unsent_bytes == 0);
+}
+
 static int shut_conn(struct smcr_sock *s, int how)
 {
-    if (s->is_reset)
+    if (is_over(s))
         return -ENOTCONN;
     if (how != SHUT_WR)
         s->has_shut_read = true;

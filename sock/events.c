@@ -30,15 +30,15 @@ static short smcr_levels(const struct smcr_sock *s)
     if (s->is_reset)
         return (short)(POLLIN | POLLOUT | POLLRDHUP | POLLHUP | (s->error ? POLLERR : 0));
     smcr_conn_status(s->conn, &status);
-    if (status.eof)
+    if (status.rx_ended) /* whatever is unread: SO_RCVLOWAT waits for nothing that cannot come */
         levels |= POLLIN | POLLRDHUP;
-    if (status.readable_bytes >= (size_t)s->rcvlowat)
+    if (status.readable_bytes >= (size_t)s->rcvlowat || status.readable_bytes >= status.readable_max_bytes)
         levels |= POLLIN;
     if (s->has_shut_read)
         levels |= POLLIN | POLLRDHUP;
-    if (status.writable_bytes > 0 || s->has_shut_write)
+    if (status.writable_bytes > 0 || status.write_closed || s->has_shut_write)
         levels |= POLLOUT;
-    if (status.urgent && !s->oob_inline)
+    if (status.urgent)
         levels |= POLLPRI;
     if (levels & POLLRDHUP && s->has_shut_write)
         levels |= POLLHUP;
@@ -240,7 +240,7 @@ void smcr_sock_on_conn_event(struct smcr_sock *s, unsigned events)
     if (s->state == SMCR_SOCK_SMCR && s->conn && !s->is_reset) {
         struct smcr_conn_status status;
         smcr_conn_status(s->conn, &status);
-        s->saw_eof |= status.eof;
+        s->saw_eof |= status.rx_ended;
     }
     smcr_sock_notify(s, news);
     if (s->is_closing && (events & SMCR_EVENT_CLOSED || !s->conn))

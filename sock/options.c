@@ -18,6 +18,7 @@
 
 #include "base/base.h"
 #include "sock/inner.h"
+#include "sock/user.h"
 
 static int int_option(const struct smcr_sock *s, int level, int name)
 {
@@ -177,11 +178,16 @@ static int get_option(struct smcr_sock *s, int fd, int level, int name, void *va
 {
     if (!is_ours(level, name))
         return getsockopt(s->tcp_fd, level, name, value, len) == 0 ? 0 : -errno;
+    if (smcr_user_writable(len, sizeof *len) < sizeof *len)
+        return -EFAULT;
     if ((int)*len < 0)
         return -EINVAL;
+    socklen_t room = *len < sizeof(int) ? *len : sizeof(int);
     int number = level == SOL_SOCKET ? take_so_error(s, fd) : get_nodelay(s);
-    *len = *len < sizeof number ? *len : sizeof number;
-    memcpy(value, &number, *len);
+    if (smcr_user_writable(value, room) < room)
+        return -EFAULT;
+    memcpy(value, &number, room);
+    *len = room;
     return 0;
 }
 
@@ -201,6 +207,8 @@ int smcr_fcntl(int fd, int cmd, long arg)
 
 static int answer(void *arg, int value)
 {
+    if (smcr_user_writable(arg, sizeof value) < sizeof value)
+        return -EFAULT;
     memcpy(arg, &value, sizeof value);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include <unistd.h>
 
 #include "sock/inner.h"
-#include "sock/iov.h"
+#include "sock/user.h"
 
 #define SCRATCH_BYTES 16384        /* of a read with MSG_TRUNC, which throws away */
 #define PEEK_BYTES    (512u << 10) /* no RMBE holds more */
@@ -22,6 +23,17 @@ static ssize_t end_of(struct smcr_sock *s)
     return smcr_sock_take_error(s);
 }
 
+/* Whether what has arrived may be written at `bytes`: `*room` of it at most. */
+static bool has_room(const struct smcr_sock *s, void *bytes, size_t *room)
+{
+    struct smcr_conn_status status;
+    smcr_conn_status(s->conn, &status);
+    if (status.readable_bytes == 0)
+        return true; /* nothing will be */
+    *room = smcr_user_writable(bytes, *room < status.readable_bytes ? *room : status.readable_bytes);
+    return *room > 0;
+}
+
 /* One stretch of what has arrived: bytes, 0 at the end of the stream, -EAGAIN, or another -errno. */
 static ssize_t take_stretch(struct smcr_sock *s, struct smcr_iov *to, int flags)
 {
@@ -31,6 +43,8 @@ static ssize_t take_stretch(struct smcr_sock *s, struct smcr_iov *to, int flags)
     if (flags & MSG_TRUNC) {
         bytes = scratch;
         room = to->total < sizeof scratch ? to->total : sizeof scratch;
+    } else if (!has_room(s, bytes, &room)) {
+        return -EFAULT;
     }
     ssize_t n = smcr_conn_recv(s->conn, bytes, room, 0, host_now_ns());
     if (n > 0 && flags & MSG_TRUNC)
@@ -57,14 +71,19 @@ static ssize_t take_all(struct smcr_sock *s, struct smcr_iov *to, int flags, siz
 
 static ssize_t peek_scattered(struct smcr_sock *s, struct smcr_iov *to)
 {
-    size_t want = to->total < PEEK_BYTES ? to->total : PEEK_BYTES, room, put = 0;
+    size_t want = to->total < PEEK_BYTES ? to->total : PEEK_BYTES, put = 0;
     char *bytes = malloc(want);
     if (!bytes)
         return -ENOMEM;
     ssize_t n = smcr_conn_recv(s->conn, bytes, want, SMCR_RECV_PEEK, host_now_ns());
     while (n > 0 && put < (size_t)n) {
+        size_t room, left = (size_t)n - put;
         void *at = smcr_iov_next(to, &room);
-        size_t part = (size_t)n - put < room ? (size_t)n - put : room;
+        size_t part = smcr_user_writable(at, left < room ? left : room);
+        if (part == 0) {
+            n = put > 0 ? (ssize_t)put : -EFAULT;
+            break;
+        }
         memcpy(at, bytes + put, part);
         smcr_iov_advance(to, part);
         put += part;
@@ -73,19 +92,22 @@ static ssize_t peek_scattered(struct smcr_sock *s, struct smcr_iov *to)
     return n;
 }
 
+/* -EAGAIN: there is less than `target` bytes, and more may come. */
 static ssize_t peek(struct smcr_sock *s, struct smcr_iov *to, int flags, size_t target)
 {
     struct smcr_conn_status status;
     size_t room;
     smcr_conn_status(s->conn, &status);
-    if (!status.error && !status.eof && !s->has_shut_read && !(flags & MSG_DONTWAIT) &&
-        status.readable_bytes < target)
+    if (!status.error && !status.rx_ended && !s->has_shut_read && status.readable_bytes < target &&
+        status.readable_bytes < status.readable_max_bytes)
         return -EAGAIN;
     void *bytes = smcr_iov_next(to, &room);
     if (flags & MSG_TRUNC)
         return status.readable_bytes < to->total ? (ssize_t)status.readable_bytes : (ssize_t)to->total;
     if (room < to->total)
         return peek_scattered(s, to);
+    if (!has_room(s, bytes, &room))
+        return -EFAULT;
     return smcr_conn_recv(s->conn, bytes, room, SMCR_RECV_PEEK, host_now_ns());
 }
 
@@ -94,7 +116,7 @@ static ssize_t look_only(struct smcr_sock *s)
 {
     struct smcr_conn_status status;
     smcr_conn_status(s->conn, &status);
-    return status.readable_bytes > 0 || status.eof || status.error ? 0 : -EAGAIN;
+    return status.readable_bytes > 0 || status.rx_ended || status.error ? 0 : -EAGAIN;
 }
 
 static int wait_readable(struct smcr_sock *s, uint64_t deadline_ns)
@@ -105,35 +127,46 @@ static int wait_readable(struct smcr_sock *s, uint64_t deadline_ns)
     return err;
 }
 
+/* What can be had now. -EAGAIN: it is worth waiting for more; what was copied so far is in `*copied`. */
+static ssize_t recv_now(struct smcr_sock *s, struct smcr_iov *to, int flags, size_t target, size_t *copied)
+{
+    if (to->total == 0 && *copied == 0)
+        return look_only(s);
+    return flags & MSG_PEEK ? peek(s, to, flags, target) : take_all(s, to, flags, copied);
+}
+
+/* A call that waits no longer: a look shows what there is, however little. `why`: -EAGAIN or -EINTR. */
+static ssize_t give_up(struct smcr_sock *s, struct smcr_iov *to, int flags, ssize_t why)
+{
+    ssize_t n = flags & MSG_PEEK && to->total > 0 && s->conn ? peek(s, to, flags, 0) : -EAGAIN;
+    return n == -EAGAIN ? why : n;
+}
+
 static ssize_t recv_smcr(struct smcr_sock *s, int fd, struct smcr_iov *to, int flags)
 {
     size_t len = to->total, copied = 0;
     size_t lowat = (size_t)s->rcvlowat < len ? (size_t)s->rcvlowat : len;
     size_t target = flags & MSG_WAITALL ? len : lowat;
     uint64_t deadline_ns = smcr_sock_deadline(s->rcvtimeo_ns);
-    ssize_t rc;
+    ssize_t n;
     for (;;) {
         if (!s->conn || s->is_closing)
             return copied ? (ssize_t)copied : -EBADF;
-        if (len == 0)
-            rc = look_only(s);
-        else if (flags & MSG_PEEK)
-            rc = peek(s, to, flags, target);
-        else
-            rc = take_all(s, to, flags, &copied);
-        if (rc != -EAGAIN || copied >= (target ? target : 1) || s->has_shut_read)
+        n = recv_now(s, to, flags, target, &copied);
+        if (n != -EAGAIN || copied >= (target ? target : 1) || s->has_shut_read)
             break;
-        if (smcr_sock_is_nonblocking(fd, flags))
+        ssize_t why = smcr_sock_is_nonblocking(fd, flags) ? -EAGAIN : wait_readable(s, deadline_ns);
+        if (why) {
+            n = give_up(s, to, flags, why);
             break;
-        rc = wait_readable(s, deadline_ns);
-        if (rc != 0)
-            break;
+        }
     }
     if (copied > 0)
         return (ssize_t)copied;
-    if (rc == -EAGAIN && s->has_shut_read)
+    if (n == -EAGAIN && s->has_shut_read)
         return 0;
-    return rc < 0 && rc != -EAGAIN && rc != -EINTR && rc != -ENOMEM ? end_of(s) : rc;
+    bool is_of_conn = n < 0 && n != -EAGAIN && n != -EINTR && n != -ENOMEM && n != -EFAULT;
+    return is_of_conn ? end_of(s) : n;
 }
 
 /* MSG_OOB: the urgent byte, apart from the stream (SMCR-SOC-04). Never waits, as TCP's never does. */
@@ -146,6 +179,8 @@ static ssize_t recv_urgent(struct smcr_sock *s, struct smcr_iov *to, int flags)
         return -EINVAL;
     if (!s->conn || s->is_reset)
         return end_of(s);
+    if (room > 0 && smcr_user_writable(bytes, 1) == 0)
+        return -EFAULT;
     ssize_t n = smcr_conn_recv(s->conn, room > 0 && !(flags & MSG_TRUNC) ? bytes : &byte, 1,
                                SMCR_RECV_URGENT | (flags & MSG_PEEK ? SMCR_RECV_PEEK : 0), host_now_ns());
     return n > 0 && room == 0 ? 0 : n;
@@ -205,8 +240,9 @@ static ssize_t wait_pending(struct smcr_sock *s, int fd, int flags)
 
 static ssize_t recv_any(struct smcr_sock *s, int fd, struct msghdr *msg, int flags)
 {
-    struct smcr_iov to = smcr_iov_of(msg->msg_iov, msg->msg_iovlen);
-    ssize_t n = wait_pending(s, fd, flags);
+    struct smcr_iov to;
+    ssize_t n = smcr_iov_open(&to, msg->msg_iov, msg->msg_iovlen);
+    n = n ? n : wait_pending(s, fd, flags);
     if (n < 0)
         return n;
     if (s->error != 0 && s->state == SMCR_SOCK_FAILED)
@@ -234,21 +270,31 @@ static ssize_t recv_and_leave(struct smcr_sock *s, int fd, struct msghdr *msg, i
 ssize_t smcr_recvmsg(int fd, struct msghdr *msg, int flags)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
+    if (s && smcr_user_writable(msg, sizeof *msg) < sizeof *msg)
+        return smcr_sock_leave_with(s, -EFAULT);
     return s ? recv_and_leave(s, fd, msg, flags) : recvmsg(fd, msg, flags);
 }
 
 ssize_t smcr_recv(int fd, void *bytes, size_t len_bytes, int flags)
 {
-    struct iovec iov = {.iov_base = bytes, .iov_len = len_bytes};
+    struct iovec iov = {.iov_base = bytes, .iov_len = len_bytes < SSIZE_MAX ? len_bytes : SSIZE_MAX};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-    return smcr_recvmsg(fd, &msg, flags);
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    return s ? recv_and_leave(s, fd, &msg, flags) : recv(fd, bytes, len_bytes, flags);
 }
 
 ssize_t smcr_readv(int fd, const struct iovec *iov, int n)
 {
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     struct smcr_sock *s = smcr_sock_enter(fd);
-    return s ? recv_and_leave(s, fd, &msg, 0) : readv(fd, iov, n);
+    if (s && (n < 0 || n > IOV_MAX))
+        return smcr_sock_leave_with(s, -EINVAL);
+    if (!s)
+        return readv(fd, iov, n);
+    struct smcr_iov to;
+    int err = smcr_iov_open(&to, iov, (size_t)n);
+    /* Unlike recv() of nothing, which waits for something to read. */
+    return err || to.total == 0 ? smcr_sock_leave_with(s, err) : recv_and_leave(s, fd, &msg, 0);
 }
 
 ssize_t smcr_read(int fd, void *bytes, size_t len_bytes)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -8,7 +9,7 @@
 #include <unistd.h>
 
 #include "sock/inner.h"
-#include "sock/iov.h"
+#include "sock/user.h"
 
 /* What tcp_sendmsg() returns when nothing can be sent any more. */
 static ssize_t broken(struct smcr_sock *s)
@@ -16,6 +17,18 @@ static ssize_t broken(struct smcr_sock *s)
     smcr_rt_progress(); /* the event that tells why is on its way */
     int err = s->has_shut_write && !s->error ? -EPIPE : smcr_sock_take_error(s);
     return err ? err : -EPIPE;
+}
+
+/* Whether what there is room for may be read at `bytes`: `*len` is cut where it may not. */
+static bool may_take(const struct smcr_sock *s, const void *bytes, size_t *len)
+{
+    struct smcr_conn_status status;
+    smcr_conn_status(s->conn, &status);
+    size_t part = *len < status.writable_bytes ? *len : status.writable_bytes;
+    size_t there = smcr_user_readable(bytes, part);
+    if (there < part)
+        *len = there;
+    return part == 0 || there > 0;
 }
 
 /* The last byte alone is urgent, so it goes alone. */
@@ -26,6 +39,8 @@ static ssize_t put_stretch(struct smcr_sock *s, struct smcr_iov *from, int flags
     const void *bytes = smcr_iov_next(from, &len);
     if (flags & MSG_OOB && len == from->total && len > 1)
         len--;
+    if (!may_take(s, bytes, &len))
+        return -EFAULT;
     bool is_last = len == from->total;
     if (flags & MSG_MORE || s->cork || !is_last)
         core_flags |= SMCR_SEND_MORE;
@@ -66,7 +81,14 @@ static ssize_t send_smcr(struct smcr_sock *s, int fd, struct smcr_iov *from, int
     }
     if (from->total < len)
         return (ssize_t)(len - from->total);
-    return rc < 0 && rc != -EAGAIN && rc != -EINTR ? broken(s) : rc < 0 ? rc : 0;
+    if (rc == -EPIPE && !s->error) {
+        /* As into a connection whose other end is closed: the bytes are gone, the answer is a reset (RFC 9293,
+         * 3.10.7.1), which the next call tells of. */
+        s->error = EPIPE;
+        s->is_reset = true;
+        return (ssize_t)len;
+    }
+    return rc < 0 && rc != -EAGAIN && rc != -EINTR && rc != -EFAULT ? broken(s) : rc < 0 ? rc : 0;
 }
 
 /* CLC bytes that TCP has not taken come before the application's (SMCR-FBK-05). */
@@ -129,10 +151,13 @@ static ssize_t wait_pending(struct smcr_sock *s, int fd, int flags)
 
 static ssize_t send_any(struct smcr_sock *s, int fd, const struct msghdr *msg, int flags)
 {
-    struct smcr_iov from = smcr_iov_of(msg->msg_iov, msg->msg_iovlen);
+    struct smcr_iov from;
+    ssize_t n = smcr_iov_open(&from, msg->msg_iov, msg->msg_iovlen);
+    if (n < 0)
+        return n;
     if (flags & MSG_FASTOPEN)
         return send_fast_open(s, fd, msg, flags);
-    ssize_t n = wait_pending(s, fd, flags);
+    n = wait_pending(s, fd, flags);
     if (n < 0)
         return n;
     if (s->state == SMCR_SOCK_FAILED && s->error != 0)
@@ -159,20 +184,25 @@ static ssize_t send_and_leave(struct smcr_sock *s, int fd, const struct msghdr *
 ssize_t smcr_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
+    if (s && smcr_user_readable(msg, sizeof *msg) < sizeof *msg)
+        return smcr_sock_leave_with(s, -EFAULT);
     return s ? send_and_leave(s, fd, msg, flags) : sendmsg(fd, msg, flags);
 }
 
 ssize_t smcr_send(int fd, const void *bytes, size_t len_bytes, int flags)
 {
-    struct iovec iov = {.iov_base = (void *)bytes, .iov_len = len_bytes};
+    struct iovec iov = {.iov_base = (void *)bytes, .iov_len = len_bytes < SSIZE_MAX ? len_bytes : SSIZE_MAX};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-    return smcr_sendmsg(fd, &msg, flags);
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    return s ? send_and_leave(s, fd, &msg, flags) : send(fd, bytes, len_bytes, flags);
 }
 
 ssize_t smcr_writev(int fd, const struct iovec *iov, int n)
 {
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     struct smcr_sock *s = smcr_sock_enter(fd);
+    if (s && (n < 0 || n > IOV_MAX))
+        return smcr_sock_leave_with(s, -EINVAL);
     return s ? send_and_leave(s, fd, &msg, 0) : writev(fd, iov, n);
 }
 

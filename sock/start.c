@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "smcr/conn/data.h"
 #include "sock/inner.h"
 #include "sock/thread.h"
 
@@ -169,14 +168,11 @@ static void close_all(void)
     smcr_rt_unlock();
 }
 
-/* The peer has all that was sent, and knows that no more comes. What it has not read yet lies in its own
- * memory, but it may still have to tell that it read: going before would look like a failure to it. */
-static bool can_leave(const struct smcr_conn *conn)
+static bool has_said_all(const struct smcr_sock *s)
 {
-    const struct smcr_conn_data *data = conn->data;
-    if (!data || conn->posts > 0)
-        return !data;
-    return data->abort_sent || (data->close_sent && data->tx.sent == data->tx.peer_consumed);
+    struct smcr_conn_status status;
+    smcr_conn_status(s->conn, &status);
+    return status.has_said_all;
 }
 
 static bool is_drained(void)
@@ -184,7 +180,7 @@ static bool is_drained(void)
     bool drained = true;
     smcr_rt_lock();
     for (const struct smcr_sock *s = smcr_rt.all; s && drained; s = s->all_next)
-        drained = s->is_finished || (s->conn && can_leave(s->conn));
+        drained = s->is_finished || (s->conn && has_said_all(s));
     smcr_rt_unlock();
     return drained;
 }
@@ -206,7 +202,7 @@ static void drop_rest(void)
 {
     for (struct smcr_sock *s = smcr_rt.all, *next; s; s = next) {
         next = s->all_next;
-        if (s->conn && can_leave(s->conn))
+        if (s->conn && has_said_all(s))
             smcr_sock_close_tcp(s);
         else if (s->tcp_fd >= 0)
             smcr_sock_reset_tcp(s);

@@ -127,16 +127,29 @@ void smcr_conn_detach(struct smcr_conn *conn, uint64_t now_ns)
     }
 }
 
+/* What the peer has not read yet lies in its own memory, but it may still have to tell that it read: who goes
+ * before that looks to it like a failure. */
+static bool has_said_all(const struct smcr_conn *conn)
+{
+    const struct smcr_conn_data *data = conn->data;
+    if (!data || conn->posts > 0)
+        return !data;
+    return data->abort_sent || (data->close_sent && data->tx.sent == data->tx.peer_consumed);
+}
+
 void smcr_conn_data_status(const struct smcr_conn *conn, struct smcr_conn_status *out)
 {
     const struct smcr_conn_data *data = conn->data;
     out->write_closed = !data || data->shut_write || data->peer_closed || conn->error;
+    out->has_said_all = has_said_all(conn);
     if (!data || conn->state == SMCR_CONN_HANDSHAKE)
         return;
     const struct smcr_tx *tx = &data->tx;
     out->readable_bytes = conn->error ? 0 : smcr_rx_available(conn);
     out->writable_bytes = out->write_closed ? 0 : tx->buf->size_bytes - (size_t)(tx->head - tx->acked);
     out->unsent_bytes = (size_t)(tx->head - tx->acked);
+    out->readable_max_bytes = smcr_cap_bytes(conn->rmb->elem_bytes);
+    out->rx_ended = data->peer_done;
     out->eof = data->peer_done && smcr_rx_readable(&data->rx) == 0;
     out->urgent = smcr_urgent_is_pending(&data->rx);
 }

@@ -76,7 +76,7 @@ void smcr_urgent_take(struct smcr_conn *conn, const struct smcr_cdc *cdc)
 
 bool smcr_urgent_is_pending(const struct smcr_rx *rx)
 {
-    return rx->urgent_announced || (rx->urgent_unread && !rx->is_inline);
+    return rx->urgent_announced || rx->urgent_unread;
 }
 
 ssize_t smcr_urgent_read(struct smcr_conn *conn, uint8_t *out, size_t len_bytes, bool peek)

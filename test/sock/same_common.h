@@ -110,4 +110,38 @@ static const char *error_name(int error)
     return error ? strerrorname_np(error) : "none";
 }
 
+static int select_one(int fd, bool *r, bool *w, bool *e, int ms)
+{
+    fd_set rs, ws, es;
+    struct timeval tv = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+    FD_ZERO(&rs);
+    FD_ZERO(&ws);
+    FD_ZERO(&es);
+    if (*r)
+        FD_SET(fd, &rs);
+    if (*w)
+        FD_SET(fd, &ws);
+    if (*e)
+        FD_SET(fd, &es);
+    int n = select(fd + 1, &rs, &ws, &es, &tv);
+    *r = FD_ISSET(fd, &rs);
+    *w = FD_ISSET(fd, &ws);
+    *e = FD_ISSET(fd, &es);
+    return n;
+}
+
+static int epoll_on(int fd, uint32_t events)
+{
+    int ep = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event event = {.events = events};
+    epoll_ctl(ep, EPOLL_CTL_ADD, fd, &event);
+    return ep;
+}
+
+static short next_event(int ep, int ms)
+{
+    struct epoll_event event;
+    return epoll_wait(ep, &event, 1, ms) == 1 ? (short)event.events : 0;
+}
+
 #endif

@@ -235,9 +235,10 @@ static void urgent_inline_server(struct same *s)
     }
     same_say(s, "%zu %s, at mark %d", n, text, mark);
     same_say(s, "oob: %s", same_result(CALL(recv)(fd, &byte, 1, MSG_OOB)));
+    same_say(s, "seen %s", same_events(seen(fd)));
     memset(text, 0, sizeof text);
     n = recv_all(fd, text, 3);
-    same_say(s, "%zu %s", n, text);
+    same_say(s, "%zu %s, seen %s", n, text, same_events(seen(fd)));
     same_step(s);
     CALL(close)(fd);
 }
