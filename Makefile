@@ -2,7 +2,8 @@
 # nornic: the front door. `make help` lists what it does.
 SHELL := /bin/bash
 .DEFAULT_GOAL := all
-VERSION := 0.1.0
+# written down in nornic/version.h
+VERSION := $(shell sed -nE 's/.*NORNIC_VERSION_(MAJOR|MINOR|PATCH) +([0-9]+)$$/\2/p' nornic/version.h | paste -sd.)
 
 # --- what to build with ---
 ifeq ($(origin CC),default)
@@ -12,6 +13,7 @@ CLANG   ?= clang
 SAN     ?=
 PREFIX  ?= /usr/local
 prefix  ?= $(PREFIX)
+libdir  ?= $(prefix)/lib
 empty   :=
 comma   := ,
 BUILD   ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
@@ -20,9 +22,12 @@ Q       := $(if $(filter 1,$(V)),,@)
 silent  := $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS)))
 say      = @$(if $(silent),:,printf '  %-8s %s\n' $(1) $(2))
 
-WARN    := -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Wvla
+# warnings are errors for who works on it, not for who installs it with a compiler of next year
+WERROR  ?= $(if $(filter install,$(MAKECMDGOALS)),0,$(if $(wildcard .git),1,0))
+WARN    := -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror) -Wshadow -Wpointer-arith \
+           -Wstrict-prototypes -Wmissing-prototypes -Wvla
 CFLAGS  ?= -O2 -g
-CPPFLAGS := -iquote . -iquote $(BUILD) -DNORNIC_VERSION='"$(VERSION)"'
+CPPFLAGS := -iquote . -iquote $(BUILD)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 ALL_CFLAGS := -std=gnu17 $(WARN) $(CPPFLAGS) -fPIC -fno-strict-aliasing -pthread $(CFLAGS) $(SANFLAGS)
 TIDY_CFLAGS := -std=gnu17 $(CPPFLAGS)
@@ -34,14 +39,17 @@ ROOMS   := net xdp rdma roce roce/cm smcr smcr/conn smcr/llc smcr/handshake sock
 LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c cli/*/*.c))
-# what a program that links libnornic includes; the other headers are the rooms' own
-PUBLIC_HEADERS := $(wildcard nornic/*.h) \
+# what a program includes: nornic/nornic.h has it all
+API_HEADERS    := $(filter-out nornic/engine.h,$(wildcard nornic/*.h))
+# what those include who drive an engine themselves (simulators, fuzzers): nornic/engine.h has it all
+ENGINE_HEADERS := nornic/engine.h net/port.h xdp/xdp.h \
                   $(addprefix net/,bytes.h error.h field.h impair.h ipv4.h memory.h packet.h pcap_file.h) \
-                  net/port.h xdp/xdp.h $(addprefix rdma/,cq.h mem.h mr.h mw.h srq.h xrc.h) \
-                  $(addprefix host/,channel.h cm.h events.h host.h) \
+                  $(addprefix rdma/,cq.h mem.h mr.h mw.h srq.h xrc.h) \
                   $(addprefix roce/,cc_config.h counters.h icrc.h opcode.h packet.h psn.h query.h) \
                   $(addprefix roce/,roce.h trace.h wire.h) $(addprefix roce/cm/,cm.h mad.h) \
-                  $(addprefix smcr/,clc_wire.h smcr.h stat.h trace.h) sock/sock.h
+                  $(addprefix smcr/,clc_wire.h smcr.h stat.h trace.h)
+# the other headers are the rooms' own
+PUBLIC_HEADERS := $(API_HEADERS) $(ENGINE_HEADERS) $(addprefix host/,channel.h cm.h events.h host.h) sock/sock.h
 
 .PHONY: all help
 all: $(BUILD)/libnornic.a $(if $(CLI_OBJ),$(BUILD)/nornic) ## build build/nornic and build/libnornic.a
@@ -79,13 +87,15 @@ $(BUILD)/%.bpf.o: %.bpf.c | $(BUILD)/.deps
 	    -I/usr/include/$(shell uname -m)-linux-gnu -ffile-prefix-map=$(CURDIR)=. \
 	    -fdebug-compilation-dir=. -MMD -MP -c -o $@ $<
 
-# A program travels inside the library: an .incbin, found by the assembler in the build directory.
+# A program travels inside the library: an .incbin, found by the assembler in the build directory. Link-time
+# optimisation does not see what the assembler defines, so these objects stay out of it.
 $(BUILD)/xdp/steer_object.o $(BUILD)/sock/rendezvous_object.o: ALL_CFLAGS += -Wa,-I$(BUILD)
 $(BUILD)/xdp/steer_object.o: $(BUILD)/xdp/steer.bpf.o
 $(BUILD)/sock/rendezvous_object.o: $(BUILD)/sock/rendezvous.bpf.o
 
 # so does the page of `nornic explain --html`
 $(BUILD)/explain/page/assets.o: $(wildcard explain/page/*.html explain/page/*.css explain/page/*.js)
+$(BUILD)/xdp/steer_object.o $(BUILD)/sock/rendezvous_object.o $(BUILD)/explain/page/assets.o: ALL_CFLAGS += -fno-lto
 
 # the command's parts, for its tests: they link those they name
 $(BUILD)/cli/parts.a: $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ))
@@ -113,7 +123,17 @@ $(foreach r,$(TEST_ROOMS),$(eval $(call test_program,$(r))))
 deps: ## install the Debian packages that are missing (as root)
 	@test/tools/deps.sh build test tools
 
-tests: $(TEST_BIN) ## build the test programs
+tests: $(TEST_BIN) examples ## build the test programs
+
+# --- examples: each is one file, compiled as its reader would: only <nornic/...> and the library ---
+EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
+$(BUILD)/examples/%: examples/%.c $(BUILD)/libnornic.a
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=c17 $(WARN) $(CFLAGS) $(SANFLAGS) -MMD -MP -I. -o $@ $< \
+	    $(BUILD)/libnornic.a $(ALL_LDFLAGS) $(LIBS)
+
+.PHONY: examples
+examples: $(EXAMPLES) ## build the examples, build/examples/NAME
 
 # without root the tools stay optional: what needs them is skipped, and counted
 test: ## install packages (as root), build, run every test
@@ -182,20 +202,25 @@ bench: ## throughput against the raw port and kernel TCP, as ratios; sockets; ma
 
 # --- installing it ---
 DEST := $(DESTDIR)$(prefix)
+LIB  := $(DESTDIR)$(libdir)
+# The headers of the rooms stand below nornic/ there, and include each other by that.
+INSTALLED_HEADERS := $(patsubst %,$(DEST)/include/nornic/%,$(PUBLIC_HEADERS:nornic/%=%))
 .PHONY: install uninstall
 install: all $(BUILD)/libnornic.so ## command, library, headers, man page into DESTDIR and PREFIX (/usr/local)
-	$(Q)install -d $(DEST)/{bin,lib/pkgconfig,share/man/man1} $(sort $(dir $(PUBLIC_HEADERS:%=$(DEST)/include/nornic/%)))
+	$(Q)install -d $(DEST)/{bin,share/man/man1} $(LIB)/pkgconfig $(sort $(dir $(INSTALLED_HEADERS)))
 	$(Q)install -m755 $(BUILD)/nornic $(DEST)/bin/nornic
-	$(Q)install -m644 $(BUILD)/libnornic.a $(DEST)/lib/
-	$(Q)install -m755 $(BUILD)/libnornic.so $(DEST)/lib/libnornic.so.$(VERSION)
-	$(Q)ln -sf libnornic.so.$(VERSION) $(DEST)/lib/libnornic.so.0
-	$(Q)ln -sf libnornic.so.0 $(DEST)/lib/libnornic.so
-	$(Q)$(foreach h,$(PUBLIC_HEADERS),install -m644 $(h) $(DEST)/include/nornic/$(h) &&) true
-	$(Q)sed 's|@PREFIX@|$(prefix)|; s|@VERSION@|$(VERSION)|' nornic.pc.in > $(DEST)/lib/pkgconfig/nornic.pc
+	$(Q)install -m644 $(BUILD)/libnornic.a $(LIB)/
+	$(Q)install -m755 $(BUILD)/libnornic.so $(LIB)/libnornic.so.$(VERSION)
+	$(Q)ln -sf libnornic.so.$(VERSION) $(LIB)/libnornic.so.0
+	$(Q)ln -sf libnornic.so.0 $(LIB)/libnornic.so
+	$(Q)$(foreach h,$(PUBLIC_HEADERS),sed -E 's|^#include "(nornic/)?(.*)"|#include <nornic/\2>|' $(h) | \
+	    install -m644 /dev/stdin $(DEST)/include/nornic/$(h:nornic/%=%) &&) true
+	$(Q)sed 's|@PREFIX@|$(prefix)|; s|@LIBDIR@|$(libdir)|; s|@VERSION@|$(VERSION)|' nornic.pc.in \
+	    > $(LIB)/pkgconfig/nornic.pc
 	$(Q)install -m644 docs/nornic.1 $(DEST)/share/man/man1/nornic.1
 
 uninstall: ## remove what install put there
-	$(Q)rm -f $(DEST)/bin/nornic $(DEST)/lib/libnornic.{a,so,so.0,so.$(VERSION)} $(DEST)/lib/pkgconfig/nornic.pc
+	$(Q)rm -f $(DEST)/bin/nornic $(LIB)/libnornic.{a,so,so.0,so.$(VERSION)} $(LIB)/pkgconfig/nornic.pc
 	$(Q)rm -rf $(DEST)/include/nornic $(DEST)/share/man/man1/nornic.1
 
 # --- tidying ---

@@ -3,10 +3,8 @@
 #ifndef NORNIC_CLI_CLI_H
 #define NORNIC_CLI_CLI_H
 
-#define NORNIC_VERSION "0.1.0"
-
 /* One row a sub-command: C(id, name, one-line summary). Each row needs `int cli_ID(int argc, char **argv)` in
-* cli/ID.c: argv[0] is the sub-command's name, what is returned is the exit status. It answers --help
+ * cli/ID.c: argv[0] is the sub-command's name, what is returned is the exit status. It answers --help
  * itself, on standard output, with an example. */
 #define CLI_COMMANDS(C)                                                                               \
     C(demo, "demo", "RDMA between two network namespaces over AF_XDP, step by step")                  \

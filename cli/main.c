@@ -2,6 +2,7 @@
 /* The front of the `nornic` command: finds the sub-command and runs it. */
 #include "base/base.h"
 #include "cli/cli.h"
+#include "nornic/version.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -82,7 +83,7 @@ int main(int argc, char **argv)
         return CLI_OK;
     }
     if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
-        puts("nornic " NORNIC_VERSION);
+        printf("nornic %s\n", nornic_version());
         return CLI_OK;
     }
     const struct cli_command *command = find(first);

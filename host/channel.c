@@ -24,6 +24,7 @@ struct host_cq {
     struct host_dev *dev;
     struct rdma_cq *queue;
     struct host_channel *channel; /* or NULL */
+    void (*notify)(void *ctx);    /* or NULL */
     void *ctx;
     /* under the channel's lock */
     struct host_cq *next;
@@ -119,6 +120,15 @@ static void on_notify(void *ctx, struct rdma_cq *queue, bool overflow)
     pthread_mutex_unlock(&cq->channel->lock);
 }
 
+static void on_notify_without_channel(void *ctx, struct rdma_cq *queue, bool overflow)
+{
+    struct host_cq *cq = ctx;
+    (void)queue;
+    (void)overflow;
+    if (cq->notify)
+        cq->notify(cq->ctx);
+}
+
 /* --- CQs --- */
 
 int host_cq_create(struct host_dev *dev, const struct host_cq_config *config, struct host_cq **out)
@@ -126,9 +136,11 @@ int host_cq_create(struct host_dev *dev, const struct host_cq_config *config, st
     struct host_cq *cq = calloc(1, sizeof *cq);
     if (!cq)
         return -ENOMEM;
-    *cq = (struct host_cq){.dev = dev, .channel = config->channel, .ctx = config->ctx};
-    struct rdma_cq_config queue = {
-        .capacity = config->capacity, .notify = config->channel ? on_notify : NULL, .ctx = cq};
+    *cq = (struct host_cq){
+        .dev = dev, .channel = config->channel, .notify = config->notify, .ctx = config->ctx};
+    struct rdma_cq_config queue = {.capacity = config->capacity,
+                                   .notify = config->channel ? on_notify : on_notify_without_channel,
+                                   .ctx = cq};
     int err = rdma_cq_create(&rdma_mem_libc, &queue, &cq->queue);
     if (err) {
         free(cq);
@@ -146,6 +158,12 @@ int host_cq_create(struct host_dev *dev, const struct host_cq_config *config, st
 struct rdma_cq *host_cq_queue(const struct host_cq *cq)
 {
     return cq->queue;
+}
+
+void *host_cq_ctx(const struct rdma_cq *queue)
+{
+    const struct host_cq *cq = rdma_cq_ctx(queue);
+    return cq ? cq->ctx : NULL;
 }
 
 /* Lets no event about the CQ be taken any more, and waits until all that were are acknowledged. */

@@ -27,7 +27,10 @@ struct host_cq;
 struct host_cq_config {
     uint32_t capacity;            /* as rdma_cq_config has it */
     struct host_channel *channel; /* kept until the CQ is destroyed; or NULL */
-    void *ctx;                    /* the caller's, handed out with each event */
+    /* Instead of a channel: called under the device's lock when an armed notification fires or the CQ
+     * overflows; must not call back. Or NULL. */
+    void (*notify)(void *ctx);
+    void *ctx; /* the caller's, handed out with each event */
 };
 
 /* 0, -EINVAL or -ENOMEM. */
@@ -35,6 +38,8 @@ int host_cq_create(struct host_dev *dev, const struct host_cq_config *config, st
 
 /* For QPs that complete into it, for polling and arming; the CQ's. */
 struct rdma_cq *host_cq_queue(const struct host_cq *cq);
+/* The caller's `ctx`, of the queue that an event names; NULL: no host_cq is around it. */
+void *host_cq_ctx(const struct rdma_cq *queue);
 
 /* Destroys the CQ when all events taken about it are acknowledged, those of the channel and the CQ_ERR of the
  * device; waits for that. Events not taken yet are dropped. 0, or -EBUSY while a QP or SRQ uses it

@@ -9,6 +9,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
+
 #define NORNIC_MAC_BYTES     6
 #define NORNIC_ADDR_STR_SIZE 46 /* longest text of an address with its NUL */
 #define NORNIC_MAC_STR_SIZE  18
@@ -64,14 +68,14 @@ static inline bool nornic_addr_is_multicast(const struct nornic_addr *a)
     return nornic_addr_is_v4(a) ? (a->b[12] & 0xf0) == 0xe0 : a->b[0] == 0xff;
 }
 
-/* The MAC that a multicast group's frames go to: 01:00:5e and the low 23 bits of an IPv4 group, 33:33 and the
- * low 32 bits of an IPv6 group (ROCE-UD-20; RFC 1112 6.4, RFC 2464 7). */
+/* The MAC that a multicast group's frames go to: 01:00:5e and the low 23 bits of an IPv4 group, 33:33 and
+ * the low 32 bits of an IPv6 group (ROCE-UD-20; RFC 1112 6.4, RFC 2464 7). */
 static inline struct nornic_mac nornic_addr_mcast_mac(const struct nornic_addr *group)
 {
     const uint8_t *b = group->b + 12;
-    if (nornic_addr_is_v4(group))
-        return (struct nornic_mac){{0x01, 0x00, 0x5e, (uint8_t)(b[1] & 0x7f), b[2], b[3]}};
-    return (struct nornic_mac){{0x33, 0x33, b[0], b[1], b[2], b[3]}};
+    const struct nornic_mac v4 = {{0x01, 0x00, 0x5e, (uint8_t)(b[1] & 0x7f), b[2], b[3]}};
+    const struct nornic_mac v6 = {{0x33, 0x33, b[0], b[1], b[2], b[3]}};
+    return nornic_addr_is_v4(group) ? v4 : v6;
 }
 
 /* Text of an address: dotted quad for IPv4, RFC 5952 for IPv6. `buf` has NORNIC_ADDR_STR_SIZE bytes. Returns
@@ -83,5 +87,7 @@ int nornic_addr_parse(const char *text, struct nornic_addr *out);
 
 /* Text of a MAC address, aa:bb:cc:dd:ee:ff. `buf` has NORNIC_MAC_STR_SIZE bytes. Returns buf. */
 const char *nornic_mac_str(const struct nornic_mac *m, char *buf);
+
+NORNIC_END_DECLS
 
 #endif

@@ -5,7 +5,16 @@
 #define NORNIC_CM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "nornic/addr.h"
+#include "nornic/decls.h"
+#include "nornic/device.h"
+#include "nornic/error.h"
+#include "nornic/qp.h"
+
+NORNIC_BEGIN_DECLS
 
 /* Port spaces, as the upper half of a service id writes them (ROCE-CM-60). */
 enum nornic_port_space {
@@ -30,8 +39,8 @@ struct nornic_conn_param {
 
 #define NORNIC_CM_QKEY 0x01234567 /* ROCE-CM-62 */
 
-/* Values of librdmacm. The CM raises those of ROCE section 16.5; the others are for who resolves addresses on
- * top of it (ROCE-CM-64). */
+/* Values of librdmacm. The CM raises those of ROCE section 16.5; the others are for who resolves
+ * addresses on top of it (ROCE-CM-64). */
 /* clang-format off */
 #define NORNIC_CM_EVENTS(E)                                                                          \
     E(ADDR_RESOLVED, 0) E(ADDR_ERROR, 1) E(ROUTE_RESOLVED, 2) E(ROUTE_ERROR, 3)                    \
@@ -46,5 +55,132 @@ enum nornic_cm_event_type {
 #undef NORNIC_CM_EVENT_ENUM_
 };
 const char *nornic_cm_event_name(enum nornic_cm_event_type type); /* "CONNECT_REQUEST" */
+
+/* --- the connection manager of a device: host/api_cm.c. All calls may be made from any thread --- */
+
+struct nornic_cm;
+struct nornic_cm_id;
+struct nornic_dev;
+struct nornic_qp;
+
+/* Zero means the default. */
+struct nornic_cm_config {
+    size_t struct_bytes;           /* NORNIC_INIT() */
+    enum nornic_gid_type gid_type; /* of the GIDs that connections are made from (ROCE-CM-2) */
+    uint32_t max_ids;              /* of all ids, those in TIMEWAIT included; default 16384 */
+    uint8_t response_timeout; /* for an answer of the peer, 4.096 us * 2^n; default 20: 4.3 s (ROCE-CM-35) */
+    uint8_t max_retries;      /* of a message, 1..15; default 15 */
+};
+
+/* One for a device (-EBUSY), closed before it. `config` NULL: all defaults. 0 or -errno. */
+int nornic_cm_open(struct nornic_dev *dev, const struct nornic_cm_config *config, struct nornic_cm **out,
+                   struct nornic_error *why);
+
+/* 0, or -EBUSY while there are ids. */
+int nornic_cm_close(struct nornic_cm *cm);
+
+/* An id listens, or connects, or is what a listener gives for a request. `ctx`: the caller's. 0, -ENOSPC or
+ * -ENOMEM. */
+int nornic_cm_id_create(struct nornic_cm *cm, enum nornic_port_space space, void *ctx,
+                        struct nornic_cm_id **out);
+
+/* Gives an id back in any state, when the events taken about it are acknowledged: waits for that. What is
+ * open is rejected or disconnected; events not taken yet are dropped, among them requests that came to a
+ * listener. Its queue pair stays the caller's and is destroyed before or after it. */
+void nornic_cm_id_destroy(struct nornic_cm_id *id);
+
+/* The caller's `ctx`; that of a request is its listener's until it is set. */
+void *nornic_cm_id_ctx(const struct nornic_cm_id *id);
+void nornic_cm_id_set_ctx(struct nornic_cm_id *id, void *ctx);
+
+/* What an id is bound and connected to; zero before it is known. */
+struct nornic_cm_endpoints {
+    struct nornic_addr local, remote;
+    uint16_t local_port, remote_port;
+    uint32_t local_qpn, remote_qpn;
+};
+void nornic_cm_id_endpoints(struct nornic_cm_id *id, struct nornic_cm_endpoints *out);
+
+/* Finds the GID to send from (that of `src`, or with NULL the one that the kernel's routes choose) and
+ * the MAC of the next hop to `dst`, at `dst_port` of which the id will connect. Does not wait:
+ * ADDR_RESOLVED follows, or ADDR_ERROR when the neighbour does not answer within `timeout_ns`. 0; -EINVAL
+ * (the id is in use); -EADDRNOTAVAIL (`src` is no address of the device); -EHOSTUNREACH (no route); or
+ * another -errno. Called in the network namespace of the device. */
+int nornic_cm_id_resolve_addr(struct nornic_cm_id *id, const struct nornic_addr *src,
+                              const struct nornic_addr *dst, uint16_t dst_port, uint64_t timeout_ns,
+                              struct nornic_error *why);
+
+/* After ADDR_RESOLVED. On Ethernet nobody has to be asked: ROUTE_RESOLVED follows. 0 or -EINVAL. */
+int nornic_cm_id_resolve_route(struct nornic_cm_id *id);
+
+/* Takes requests for `port` (0: a free one; nornic_cm_id_endpoints() says which) of `addr`, or with NULL
+ * of all addresses of the device. At most `backlog` requests wait for an answer; more are dropped, so
+ * that their senders try again. 0, -EINVAL or -EADDRINUSE. */
+int nornic_cm_id_listen(struct nornic_cm_id *id, const struct nornic_addr *addr, uint16_t port,
+                        unsigned backlog);
+
+/* Gets a queue pair ready for receives before its connection stands: moves it to INIT, with what
+ * connecting or accepting will give it there. So no message of the peer finds an empty queue:
+ * nornic_cm_id_prepare(), nornic_qp_post_recv(), then connect or accept with the same queue pair. 0 or
+ * -EINVAL. */
+int nornic_cm_id_prepare(struct nornic_cm_id *id, struct nornic_qp *qp);
+
+/* After ROUTE_RESOLVED: connects (UD: asks for QPN and Q_Key). The queue pair goes to INIT now, to RTR
+ * and RTS when the peer has answered, to ERR when the connection ends. Then comes ESTABLISHED, REJECTED,
+ * UNREACHABLE or CONNECT_ERROR. `param` is borrowed. 0, -EINVAL (state, values) or -EADDRINUSE: a
+ * connection of this queue pair is still in TIMEWAIT. */
+int nornic_cm_id_connect(struct nornic_cm_id *id, struct nornic_qp *qp,
+                         const struct nornic_conn_param *param);
+
+/* Answers CONNECT_REQUEST. The queue pair is in RTS before the answer leaves (ROCE-CM-53): the peer's
+ * data may come before ESTABLISHED. Values above those of the request are lowered to them; `param` NULL:
+ * those of the request. Fails as nornic_cm_id_connect() does. */
+int nornic_cm_id_accept(struct nornic_cm_id *id, struct nornic_qp *qp, const struct nornic_conn_param *param);
+
+/* Refuses CONNECT_REQUEST. At most 148 bytes (UD: 136), which may be NULL. 0 or -EINVAL. */
+int nornic_cm_id_reject(struct nornic_cm_id *id, const void *private_data, uint8_t len_bytes);
+
+/* Ends the connection, or answers DISCONNECTED: the queue pair goes to ERR. Then DISCONNECTED (to who
+ * began) and TIMEWAIT_EXIT. 0 or -EINVAL. */
+int nornic_cm_id_disconnect(struct nornic_cm_id *id);
+
+/* Joins a multicast group for UD (ROCE-UD-24); the kernel tells the network. MULTICAST_JOIN follows with
+ * the way, QPN and Q_Key to send to; or -errno at once. To receive, a queue pair is attached as well
+ * (nornic_qp_attach_mcast()). And leaves it. A group is joined once by an id (-EEXIST, -ENOENT). */
+int nornic_cm_id_join_mcast(struct nornic_cm_id *id, const struct nornic_addr *group,
+                            struct nornic_error *why);
+int nornic_cm_id_leave_mcast(struct nornic_cm_id *id, const struct nornic_addr *group);
+
+#define NORNIC_CM_PRIVATE_BYTES 224 /* of the message that carries most */
+
+/* An event, from when it is taken until it is acknowledged. */
+struct nornic_cm_event {
+    enum nornic_cm_event_type type;
+    struct nornic_cm_id *id;        /* CONNECT_REQUEST: a new one, now the caller's */
+    struct nornic_cm_id *listen_id; /* CONNECT_REQUEST */
+    /* REJECTED: the standard's reason (28: by the application). UNREACHABLE: a SIDR status, or -ETIMEDOUT.
+     * ADDR_ERROR, CONNECT_ERROR, DISCONNECTED: 0 or -errno. */
+    int status;
+    /* Of CONNECT_REQUEST and ESTABLISHED, as seen from here: what we may take and issue. */
+    uint8_t responder_resources, initiator_depth;
+    bool flow_control, srq;
+    uint8_t retry_count, rnr_retry_count;
+    uint32_t qpn;             /* the peer's */
+    uint32_t qkey;            /* UD: ESTABLISHED; MULTICAST_JOIN */
+    struct nornic_av av;      /* to the peer, or the group: for nornic_ah_create() */
+    uint8_t private_data_len; /* all that the message has room for, zero-padded (ROCE-CM-63) */
+    uint8_t private_data[NORNIC_CM_PRIVATE_BYTES];
+    struct nornic_error why; /* ADDR_ERROR */
+};
+
+/* Polls readable (POLLIN) while events wait; the CM's. */
+int nornic_cm_fd(const struct nornic_cm *cm);
+
+/* Takes the oldest event, waiting at most `timeout_ns` for one. 0, -EAGAIN (none came) or -ENOMEM. The
+ * event, and the ids that it names, stay until it is acknowledged. */
+int nornic_cm_get_event(struct nornic_cm *cm, struct nornic_cm_event **event, uint64_t timeout_ns);
+void nornic_cm_ack_event(struct nornic_cm_event *event);
+
+NORNIC_END_DECLS
 
 #endif

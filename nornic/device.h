@@ -5,10 +5,15 @@
 #define NORNIC_DEVICE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "nornic/addr.h"
+#include "nornic/decls.h"
+#include "nornic/error.h"
 #include "nornic/qp.h"
+
+NORNIC_BEGIN_DECLS
 
 /* Asynchronous events, ROCE section 12.2 (values of the verbs ABI). */
 enum nornic_event_type {
@@ -98,5 +103,109 @@ struct nornic_port_attr {
     uint16_t gid_table_size, pkey_table_size;
     uint16_t bad_pkey_counter, qkey_viol_counter; /* they stay at 65535: ROCE-RX-17, RX-18 */
 };
+
+/* --- devices: host/api_dev.c --- */
+
+struct nornic_cq;
+struct nornic_dev;
+struct nornic_qp;
+struct nornic_srq;
+
+/* Weather around a port, in parts per million of the frames; all zero: none. The same seed gives the same
+ * weather for the same frames. */
+struct nornic_impair {
+    uint64_t seed;
+    uint32_t loss_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm;
+    uint32_t ecn_ppm; /* marked "congestion experienced" */
+};
+
+/* How to open a device. Zero means the default where one is named. */
+struct nornic_dev_config {
+    size_t struct_bytes;         /* NORNIC_INIT() */
+    const char *port;            /* "xdp:IFACE" or "packet:IFACE"; not looked at by nornic_dev_open_pair() */
+    const char *capture_path;    /* pcapng of everything that crosses the port; NULL: none */
+    struct nornic_impair impair; /* of what is sent and what is received */
+    uint32_t first_qpn;          /* lowest QPN that the device gives, 17..; default: drawn at random */
+    uint32_t window_pkts;        /* unacknowledged request packets of a queue pair; default 512 */
+    bool cc;                     /* congestion management (docs/congestion.md), with its defaults */
+    bool roce_v1;                /* speak RoCEv1 as well: each address has a second GID, of type V1 */
+    bool no_thread;              /* the program makes progress itself, by nornic_dev_progress() */
+};
+
+/* Opens a device on a network interface, which is up and has an address; its GIDs follow the kernel's
+ * addresses from now on. Unless `no_thread`, a thread of the device makes progress, asleep while there is
+ * nothing to do. Borrows `config` for the call. 0; -EINVAL, -E2BIG (`struct_bytes`); or another -errno,
+ * with a sentence in `why` (may be NULL, here and below). */
+int nornic_dev_open(const struct nornic_dev_config *config, struct nornic_dev **out,
+                    struct nornic_error *why);
+
+/* Opens two devices joined by a cable in memory: no privilege, no interface. The first has the GID
+ * 10.0.0.1 and MAC 02:00:00:00:00:01, the second those that end in 2; more GIDs by nornic_dev_add_gid().
+ * Each is closed by itself. Fails as nornic_dev_open() does. */
+int nornic_dev_open_pair(const struct nornic_dev_config *config, struct nornic_dev *out[2],
+                         struct nornic_error *why);
+
+/* Ends the thread and frees the device. 0; or -EBUSY with a sentence that names what is left of its
+ * objects, and the device goes on. Events not taken are dropped. */
+int nornic_dev_close(struct nornic_dev *dev, struct nornic_error *why);
+
+/* One round: frames in, timers, frames out; returns whether anything was done. False at once when another
+ * thread is at it. Only needed with `no_thread`. */
+bool nornic_dev_progress(struct nornic_dev *dev);
+
+/* Sleeps until a round has something to do, at most `timeout_ns`. For programs that make progress
+ * themselves. */
+void nornic_dev_wait(struct nornic_dev *dev, uint64_t timeout_ns);
+
+/* Writes out what the capture has buffered. 0, also without a capture; or the -errno of the write that
+ * stopped it, now or earlier. */
+int nornic_dev_flush_capture(struct nornic_dev *dev);
+
+/* What the device offers as long as it lives, and its port as it is now. `out_bytes`: sizeof *out. */
+void nornic_dev_query(struct nornic_dev *dev, struct nornic_dev_attr *out, size_t out_bytes);
+void nornic_dev_query_port(struct nornic_dev *dev, struct nornic_port_attr *out, size_t out_bytes);
+
+/* The GID at `index` (0..NORNIC_GID_MAX - 1). 0, or -ENOENT: that entry is empty. */
+int nornic_dev_query_gid(struct nornic_dev *dev, unsigned index, struct nornic_gid *out);
+
+/* Adds and removes a GID. On an interface the kernel's addresses are there already, and nothing has to be
+ * added. Adding returns the index; -EINVAL (type V1 needs `roce_v1`), -EEXIST or -ENOSPC. Removing moves
+ * queue pairs that use it to ERR: 0 or -ENOENT. */
+int nornic_dev_add_gid(struct nornic_dev *dev, const struct nornic_gid *gid);
+int nornic_dev_remove_gid(struct nornic_dev *dev, unsigned index);
+
+/* The MAC address of the next hop to `dst`, from GID `sgid_index`: for the address vector of a queue pair
+ * or an address handle. Asks the network where the kernel does not know, for at most `timeout_ns`. 0,
+ * -EHOSTUNREACH, -ENOENT (no such GID) or another -errno. */
+int nornic_dev_resolve(struct nornic_dev *dev, unsigned sgid_index, const struct nornic_addr *dst,
+                       uint64_t timeout_ns, struct nornic_mac *mac, struct nornic_error *why);
+
+/* Shows each counter of the device, the sums over all queue pairs that are or were and the frames by
+ * outcome, to `visit`: called under the device's lock, so it calls nothing of this library. */
+void nornic_dev_counters(struct nornic_dev *dev, void (*visit)(void *ctx, const char *name, uint64_t value),
+                         void *ctx);
+
+/* --- asynchronous events of a device (ROCE section 12.2) --- */
+
+/* What it is about is named by one of the members; the others are NULL. */
+struct nornic_event {
+    enum nornic_event_type type;
+    struct nornic_qp *qp;
+    struct nornic_cq *cq;   /* CQ_ERR */
+    struct nornic_srq *srq; /* SRQ_ERR, SRQ_LIMIT_REACHED */
+};
+
+/* A descriptor that polls readable (POLLIN) while events wait; the device's. */
+int nornic_dev_event_fd(const struct nornic_dev *dev);
+
+/* Takes the oldest event, waiting at most `timeout_ns` for one. 0; -EAGAIN: none came; -ENOBUFS, once:
+ * there was no memory to queue some. Each event taken is acknowledged: until then the object that it
+ * names stays, and who destroys that waits (ROCE-EV-20). */
+int nornic_dev_get_event(struct nornic_dev *dev, struct nornic_event *event, uint64_t timeout_ns);
+
+/* Acknowledges one event as it was taken. */
+void nornic_dev_ack_event(struct nornic_dev *dev, const struct nornic_event *event);
+
+NORNIC_END_DECLS
 
 #endif

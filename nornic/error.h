@@ -3,8 +3,13 @@
 #ifndef NORNIC_ERROR_H
 #define NORNIC_ERROR_H
 
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
 struct nornic_error {
     char text[320];
 };
+
+NORNIC_END_DECLS
 
 #endif

@@ -4,9 +4,16 @@
 #define NORNIC_QP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "nornic/addr.h"
+#include "nornic/decls.h"
+#include "nornic/error.h"
+#include "nornic/wc.h"
+#include "nornic/wr.h"
+
+NORNIC_BEGIN_DECLS
 
 enum nornic_qp_type {
     NORNIC_QPT_GSI = 1, /* QP1, one a device: ROCE section 10.3 */
@@ -125,5 +132,123 @@ struct nornic_qp_caps {
 /* Every receive buffer of a UD or GSI QP begins with the L3 header of what arrived: 40 bytes, an IPv4
  * header in the second 20 of them (ROCE-UD-4). */
 #define NORNIC_L3_AREA_BYTES 40
+
+/* --- queue pairs of a program: host/api_qp.c. All calls may be made from any thread, also about one
+ * queue pair; two threads that post to one queue take turns --- */
+
+struct nornic_ah;
+struct nornic_cq;
+struct nornic_dev;
+struct nornic_mw;
+struct nornic_pd;
+struct nornic_qp;
+struct nornic_srq;
+struct nornic_xrcd;
+
+struct nornic_qp_config {
+    size_t struct_bytes;      /* NORNIC_INIT() */
+    enum nornic_qp_type type; /* any but GSI */
+    struct nornic_pd *pd;
+    struct nornic_cq *send_cq, *recv_cq; /* may be one */
+    /* Receives come from here instead of the queue pair's own queue, whose caps do not matter then; or
+     * NULL. The SRQ may be of another PD of the device. */
+    struct nornic_srq *srq;
+    /* XRC_TGT: the domain whose SRQs it delivers to; it has no CQ and no queue of its own, and its PD
+     * only says of which device it is. XRC_INI has no recv_cq and no receive queue. */
+    struct nornic_xrcd *xrcd;
+    struct nornic_qp_caps caps;
+    bool sq_sig_all; /* every send queue request completes, not only those with NORNIC_SEND_SIGNALED */
+    /* RC: selective retransmission. The responder keeps so many packets that come after a gap (0: none,
+     * as the standard's go-back-N does; at most NORNIC_MAX_REORDER_PKTS, each costs 4200 bytes).
+     * Interoperates with a peer that goes back N. */
+    uint32_t reorder_pkts;
+    bool e2e_credits;              /* RC: advertise the posted receives as credits (ROCE-RS-53) */
+    bool block_multicast_loopback; /* UD: no copy of what it sends itself to its groups (ROCE-UD-23) */
+    void *ctx;                     /* the caller's: nornic_qp_ctx() */
+};
+
+/* Creates a queue pair in RESET. QPNs are not reused soon (ROCE-QP-34). 0, -EINVAL, -E2BIG, -EOPNOTSUPP,
+ * -ENOSPC or -ENOMEM. */
+int nornic_qp_create(struct nornic_dev *dev, const struct nornic_qp_config *config, struct nornic_qp **out);
+
+/* Destroys it when the events taken about it are acknowledged; those not taken are dropped, and so is
+ * posted work that is not complete. Waits: not to be called between taking and acknowledging an event of
+ * the same queue pair. 0, or -EBUSY while it is attached to a multicast group (ROCE-UD-21). */
+int nornic_qp_destroy(struct nornic_qp *qp);
+
+/* Changes state and attributes by the table of ROCE section 11.2. 0, or -EINVAL with nothing changed
+ * (ROCE-QP-10). */
+int nornic_qp_modify(struct nornic_qp *qp, const struct nornic_qp_attr *attr, uint32_t mask);
+
+/* What is in force now. Either output may be NULL. */
+void nornic_qp_query(struct nornic_qp *qp, struct nornic_qp_attr *attr, struct nornic_qp_caps *caps);
+
+/* The QPN (24 bits), the state, and the caller's `ctx`. */
+uint32_t nornic_qp_num(const struct nornic_qp *qp);
+enum nornic_qp_state nornic_qp_state(const struct nornic_qp *qp);
+void *nornic_qp_ctx(const struct nornic_qp *qp);
+
+/* What one end of a connection tells the other, by whatever way they have, when they connect without a
+ * connection manager. */
+struct nornic_endpoint {
+    struct nornic_addr addr; /* of a GID of its device */
+    uint32_t qpn;
+    uint32_t psn; /* of the first packet that it sends */
+};
+
+/* This end, with GID `sgid_index` and a PSN drawn at random. 0, or -ENOENT: there is no such GID. */
+int nornic_qp_endpoint(const struct nornic_qp *qp, unsigned sgid_index, struct nornic_endpoint *out);
+
+/* Connects an RC or UC queue pair in RESET or INIT to `peer`, which connects to `self`: resolves the
+ * address, for at most `timeout_ns`, and takes the queue pair to RTS with `access` for the peer, the path
+ * MTU of the port, seven retries of 67 ms and more each, RNR retries for ever and 16 READs and atomics
+ * each way. A program that wants other values uses nornic_qp_modify(). 0; -EINVAL (type, state, `self` is
+ * not an address of this device); or what nornic_dev_resolve() returns. */
+int nornic_qp_connect(struct nornic_qp *qp, const struct nornic_endpoint *self,
+                      const struct nornic_endpoint *peer, uint32_t access, uint64_t timeout_ns,
+                      struct nornic_error *why);
+
+/* Post a list of work requests, borrowed for the call. 0; or -EINVAL (state, opcode, SGEs, lengths:
+ * ROCE-QP-40) or -ENOMEM (queue full), with *bad (may be NULL) at the first that was not taken; those
+ * before it are. */
+int nornic_qp_post_send(struct nornic_qp *qp, const struct nornic_send_wr *wr,
+                        const struct nornic_send_wr **bad);
+int nornic_qp_post_recv(struct nornic_qp *qp, const struct nornic_recv_wr *wr,
+                        const struct nornic_recv_wr **bad);
+
+/* Binds a type 1 window (ROCE-MW-1): posts a BIND_MW with a new key, which nornic_mw_rkey() tells when
+ * this returns 0, so that it may be sent right behind (ROCE-MW-4); bind->len_bytes 0 unbinds. Fails as
+ * nornic_qp_post_send() does, and with -EINVAL for a window of type 2 or of another PD. */
+int nornic_qp_bind_mw(struct nornic_qp *qp, struct nornic_mw *mw, uint64_t wr_id, uint32_t send_flags,
+                      const struct nornic_bind *bind);
+
+/* Attaches a UD queue pair to a multicast group: it gets a copy of every datagram to the group that
+ * passes its own checks (ROCE-UD-20..23). Twice is once. 0, -EINVAL (no UD queue pair, no multicast
+ * address) or -ENOMEM; or what the kernel said to the membership. Detaching: 0, or -EINVAL if it was not
+ * attached. */
+int nornic_qp_attach_mcast(struct nornic_qp *qp, const struct nornic_addr *group);
+int nornic_qp_detach_mcast(struct nornic_qp *qp, const struct nornic_addr *group);
+
+/* Shows each counter of the queue pair to `visit`: called under the device's lock, so it calls nothing of
+ * this library. */
+void nornic_qp_counters(struct nornic_qp *qp, void (*visit)(void *ctx, const char *name, uint64_t value),
+                        void *ctx);
+
+/* --- address handles, for datagrams: ROCE-AH-1..3 --- */
+
+/* Made of `av` for sends of UD queue pairs of `pd`. 0; -EINVAL (no such GID, a family that does not fit
+ * it, SL above 7: ROCE-VB-5, a unicast MAC of all ones: ROCE-FRM-1) or -ENOMEM. */
+int nornic_ah_create(struct nornic_pd *pd, const struct nornic_av *av, struct nornic_ah **out);
+
+/* 0, or -EBUSY while a posted send names it. */
+int nornic_ah_destroy(struct nornic_pd *pd, struct nornic_ah *ah);
+
+/* The way back to the sender of a datagram, from its completion and the first NORNIC_L3_AREA_BYTES of its
+ * buffer (ROCE-UD-6). 0; -EINVAL (not a datagram's); -EADDRNOTAVAIL (it was sent to an address that the
+ * device no longer has). */
+int nornic_av_from_wc(struct nornic_dev *dev, const struct nornic_wc *wc, const void *l3_area,
+                      struct nornic_av *av);
+
+NORNIC_END_DECLS
 
 #endif

@@ -5,6 +5,10 @@
 
 #include <stdint.h>
 
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
+
 /* ROCE-CQ-7. */
 enum nornic_wc_status {
     NORNIC_WC_SUCCESS = 0,
@@ -82,5 +86,7 @@ struct nornic_wc {
 /* The name of a status or an opcode as the standard writes it ("RNR_RETRY_EXC_ERR"); never NULL. */
 const char *nornic_wc_status_name(enum nornic_wc_status status);
 const char *nornic_wc_opcode_name(enum nornic_wc_opcode opcode);
+
+NORNIC_END_DECLS
 
 #endif

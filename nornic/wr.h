@@ -5,6 +5,10 @@
 
 #include <stdint.h>
 
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
+
 /* ROCE-MR-1. Local read is implicit. */
 enum nornic_access {
     NORNIC_ACCESS_LOCAL_WRITE = 1,
@@ -98,5 +102,7 @@ struct nornic_recv_wr {
     const struct nornic_sge *sg_list;
     uint32_t num_sge;
 };
+
+NORNIC_END_DECLS
 
 #endif

@@ -113,6 +113,11 @@ uint32_t rdma_cq_capacity(const struct rdma_cq *cq)
     return cq->mask + 1;
 }
 
+void *rdma_cq_ctx(const struct rdma_cq *cq)
+{
+    return cq->ctx;
+}
+
 /* ROCE-CQ-3, CQ-4: disarms and notifies, once. The loop ends when the consumer's concurrent arming, which
  * only raises the level, has been seen. */
 static void fire(struct rdma_cq *cq, bool solicited)

@@ -43,6 +43,8 @@ int rdma_cq_resize(struct rdma_cq *cq, uint32_t capacity);
 
 /* How many completions it holds at the most. */
 uint32_t rdma_cq_capacity(const struct rdma_cq *cq);
+/* The `ctx` of its configuration. */
+void *rdma_cq_ctx(const struct rdma_cq *cq);
 
 /* --- for transports --- */
 

@@ -5,7 +5,7 @@
 #   deps.sh --check GROUP...  only says what is missing: exits 2 if anything is
 set -euo pipefail
 
-build="gcc make clang llvm libc6-dev linux-libc-dev pkg-config libxdp-dev libbpf-dev libpcap-dev libmnl-dev
+build="gcc g++ make clang llvm libc6-dev linux-libc-dev pkg-config libxdp-dev libbpf-dev libpcap-dev libmnl-dev
        libisal-dev libjson-c-dev libssl-dev zlib1g-dev iproute2"
 test="libcriterion-dev python3 git util-linux procps iputils-ping"
 tools="clang-format clang-tidy cppcheck libclang-rt-dev tshark python3-scapy tcpdump ethtool iperf3 chromium

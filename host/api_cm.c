@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connection management for programs: nornic/cm.h, over host/cm.h.
+ *
+ * An id of a program stands on one of host/ and is that one's `ctx`. For a request host/ makes the id, so
+ * the program's is made when the event is taken: under the CM's lock, so that no other thread takes a
+ * later event about it in between. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/api.h"
+#include "host/cm.h"
+#include "host/poll.h"
+#include "net/error.h"
+
+struct nornic_cm {
+    struct nornic_dev *dev;
+    struct host_cm *host;
+    pthread_mutex_t lock; /* who takes an event */
+};
+
+struct nornic_cm_id {
+    struct nornic_cm *cm;
+    struct host_cm_id *host;
+    enum nornic_port_space space;
+    void *ctx;
+    pthread_mutex_t lock; /* the calls about it, which host/ wants from one thread at a time */
+};
+
+struct record {
+    struct nornic_cm_event event; /* first: the program holds a pointer to it */
+    struct host_cm_event *host;
+};
+
+/* --- life --- */
+
+int nornic_cm_open(struct nornic_dev *dev, const struct nornic_cm_config *config, struct nornic_cm **out,
+                   struct nornic_error *why)
+{
+    struct nornic_cm_config own = {0};
+    int err = config ? host_api_take_config(&own, sizeof own, config) : 0;
+    if (err)
+        return net_error_set(why, -err,
+                             "the CM's config does not say how long it is, or is of a later version");
+    struct nornic_cm *cm = host_api_new(dev, HOST_API_CM, sizeof *cm);
+    if (!cm)
+        return net_error_set(why, ENOMEM, "no memory for a connection manager");
+    cm->dev = dev;
+    struct host_cm_config host = {
+        .timeouts = {.max_ids = own.max_ids,
+                     .response_timeout = own.response_timeout,
+                     .max_retries = own.max_retries},
+        .gid_type = own.gid_type,
+        .peer_mac = dev->peer_mac,
+    };
+    err = host_cm_open(dev->host, &host, &cm->host, why);
+    if (err) {
+        host_api_free(dev, HOST_API_CM, cm);
+        return err;
+    }
+    pthread_mutex_init(&cm->lock, NULL);
+    *out = cm;
+    return 0;
+}
+
+int nornic_cm_close(struct nornic_cm *cm)
+{
+    int err = host_cm_close(cm->host);
+    if (err)
+        return err;
+    pthread_mutex_destroy(&cm->lock);
+    host_api_free(cm->dev, HOST_API_CM, cm);
+    return 0;
+}
+
+static void init_id(struct nornic_cm_id *id, struct nornic_cm *cm, struct host_cm_id *host)
+{
+    id->cm = cm;
+    id->host = host;
+    pthread_mutex_init(&id->lock, NULL);
+}
+
+int nornic_cm_id_create(struct nornic_cm *cm, enum nornic_port_space space, void *ctx,
+                        struct nornic_cm_id **out)
+{
+    struct host_cm_id *host;
+    struct nornic_cm_id *id = calloc(1, sizeof *id);
+    if (!id)
+        return -ENOMEM;
+    int err = host_cm_create_id(cm->host, space, id, &host);
+    if (err) {
+        free(id);
+        return err;
+    }
+    init_id(id, cm, host);
+    id->space = space;
+    id->ctx = ctx;
+    *out = id;
+    return 0;
+}
+
+void nornic_cm_id_destroy(struct nornic_cm_id *id)
+{
+    host_cm_destroy_id(id->host);
+    pthread_mutex_destroy(&id->lock);
+    free(id);
+}
+
+void *nornic_cm_id_ctx(const struct nornic_cm_id *id)
+{
+    return id->ctx;
+}
+
+void nornic_cm_id_set_ctx(struct nornic_cm_id *id, void *ctx)
+{
+    id->ctx = ctx;
+}
+
+/* --- calls about an id --- */
+
+static int unlock(struct nornic_cm_id *id, int err)
+{
+    pthread_mutex_unlock(&id->lock);
+    return err;
+}
+
+void nornic_cm_id_endpoints(struct nornic_cm_id *id, struct nornic_cm_endpoints *out)
+{
+    struct roce_cm_endpoints ends;
+    pthread_mutex_lock(&id->lock);
+    host_cm_id_endpoints(id->host, &ends);
+    pthread_mutex_unlock(&id->lock);
+    *out = (struct nornic_cm_endpoints){.local = ends.local,
+                                        .remote = ends.remote,
+                                        .local_port = ends.local_port,
+                                        .remote_port = ends.remote_port,
+                                        .local_qpn = ends.local_qpn,
+                                        .remote_qpn = ends.remote_qpn};
+}
+
+int nornic_cm_id_resolve_addr(struct nornic_cm_id *id, const struct nornic_addr *src,
+                              const struct nornic_addr *dst, uint16_t dst_port, uint64_t timeout_ns,
+                              struct nornic_error *why)
+{
+    pthread_mutex_lock(&id->lock);
+    return unlock(id, host_cm_resolve_addr(id->host, src, dst, dst_port, timeout_ns, why));
+}
+
+int nornic_cm_id_resolve_route(struct nornic_cm_id *id)
+{
+    pthread_mutex_lock(&id->lock);
+    return unlock(id, host_cm_resolve_route(id->host));
+}
+
+int nornic_cm_id_listen(struct nornic_cm_id *id, const struct nornic_addr *addr, uint16_t port,
+                        unsigned backlog)
+{
+    pthread_mutex_lock(&id->lock);
+    return unlock(id, host_cm_listen(id->host, addr, port, backlog));
+}
+
+int nornic_cm_id_prepare(struct nornic_cm_id *id, struct nornic_qp *qp)
+{
+    /* What the CM gives it in INIT (ROCE-INT-24, ROCE-CM-62); connecting sets it anew, as INIT to INIT
+     * may. */
+    const bool is_datagram = id->space == NORNIC_PS_UDP;
+    const struct nornic_qp_attr attr = {.state = NORNIC_QPS_INIT,
+                                        .port = 1,
+                                        .access_flags = NORNIC_ACCESS_REMOTE_WRITE,
+                                        .qkey = NORNIC_CM_QKEY};
+    return nornic_qp_modify(qp, &attr,
+                            NORNIC_QP_STATE | NORNIC_QP_PORT | NORNIC_QP_PKEY_INDEX |
+                                (is_datagram ? NORNIC_QP_QKEY : NORNIC_QP_ACCESS_FLAGS));
+}
+
+int nornic_cm_id_connect(struct nornic_cm_id *id, struct nornic_qp *qp, const struct nornic_conn_param *param)
+{
+    pthread_mutex_lock(&id->lock);
+    return unlock(id, host_cm_connect(id->host, qp->engine, param));
+}
+
+int nornic_cm_id_accept(struct nornic_cm_id *id, struct nornic_qp *qp, const struct nornic_conn_param *param)
+{
+    pthread_mutex_lock(&id->lock);
+    return unlock(id, host_cm_accept(id->host, qp->engine, param));
+}
+
+int nornic_cm_id_reject(struct nornic_cm_id *id, const void *private_data, uint8_t len_bytes)
+{
+    pthread_mutex_lock(&id->lock);
+    return unlock(id, host_cm_reject(id->host, private_data, len_bytes));
+}
+
+int nornic_cm_id_disconnect(struct nornic_cm_id *id)
+{
+    pthread_mutex_lock(&id->lock);
+    return unlock(id, host_cm_disconnect(id->host, NULL, 0));
+}
+
+int nornic_cm_id_join_mcast(struct nornic_cm_id *id, const struct nornic_addr *group,
+                            struct nornic_error *why)
+{
+    pthread_mutex_lock(&id->lock);
+    return unlock(id, host_cm_join_multicast(id->host, group, why));
+}
+
+int nornic_cm_id_leave_mcast(struct nornic_cm_id *id, const struct nornic_addr *group)
+{
+    pthread_mutex_lock(&id->lock);
+    return unlock(id, host_cm_leave_multicast(id->host, group));
+}
+
+/* --- events --- */
+
+int nornic_cm_fd(const struct nornic_cm *cm)
+{
+    return host_cm_fd(cm->host);
+}
+
+static void fill(struct nornic_cm_event *out, const struct host_cm_event *from)
+{
+    const struct roce_cm_event *values = &from->values;
+    *out = (struct nornic_cm_event){
+        .type = from->type,
+        .id = host_cm_id_ctx(from->id),
+        .listen_id = from->listen_id ? host_cm_id_ctx(from->listen_id) : NULL,
+        .status = from->status,
+        .responder_resources = values->responder_resources,
+        .initiator_depth = values->initiator_depth,
+        .flow_control = values->flow_control,
+        .srq = values->srq,
+        .retry_count = values->retry_count,
+        .rnr_retry_count = values->rnr_retry_count,
+        .qpn = values->qpn,
+        .qkey = values->qkey,
+        .av = values->path.av,
+        .private_data_len = values->private_data_len,
+        .why = from->error,
+    };
+    memcpy(out->private_data, values->private_data, values->private_data_len);
+}
+
+/* A request came with an id of its own: from now on it stands on `id`, with its listener's `ctx`. */
+static void adopt(struct nornic_cm *cm, struct nornic_cm_id *id, const struct host_cm_event *request)
+{
+    const struct nornic_cm_id *listener = host_cm_id_ctx(request->listen_id);
+    init_id(id, cm, request->id);
+    id->space = listener->space;
+    id->ctx = listener->ctx;
+    host_cm_id_set_ctx(request->id, id);
+}
+
+/* -EAGAIN: none waits. `spare` is memory for the id of a request; NULL afterwards when that was one. */
+static int take(struct nornic_cm *cm, struct record *record, struct nornic_cm_id **spare)
+{
+    pthread_mutex_lock(&cm->lock);
+    int err = host_cm_get_event(cm->host, &record->host, 0);
+    if (!err) {
+        if (record->host->type == NORNIC_CM_EVENT_CONNECT_REQUEST) {
+            adopt(cm, *spare, record->host);
+            *spare = NULL;
+        }
+        fill(&record->event, record->host);
+    }
+    pthread_mutex_unlock(&cm->lock);
+    return err;
+}
+
+int nornic_cm_get_event(struct nornic_cm *cm, struct nornic_cm_event **event, uint64_t timeout_ns)
+{
+    uint64_t end_ns = host_deadline_ns(timeout_ns);
+    struct record *record = calloc(1, sizeof *record);
+    struct nornic_cm_id *spare = calloc(1, sizeof *spare);
+    int err = record && spare ? -EAGAIN : -ENOMEM;
+    while (err == -EAGAIN) {
+        err = take(cm, record, &spare);
+        if (err == -EAGAIN && !host_poll_readable(host_cm_fd(cm->host), end_ns))
+            break;
+    }
+    free(spare);
+    if (err) {
+        free(record);
+        return err;
+    }
+    *event = &record->event;
+    return 0;
+}
+
+void nornic_cm_ack_event(struct nornic_cm_event *event)
+{
+    struct record *record = (struct record *)(void *)event;
+    host_cm_ack_event(record->host);
+    free(record);
+}
