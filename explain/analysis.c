@@ -2,27 +2,47 @@
 /* One packet after the other, to those who know its kind. */
 #include "explain/analysis.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "explain/flow/flow.h"
 #include "explain/flow/strict.h"
+#include "explain/smc/smc.h"
 #include "net/ipv4.h"
 
-void explain_remark(struct explain_meaning *m, enum explain_finding_kind kind, const char *rule,
-                    uint64_t number, uint64_t related, const char *format, ...)
+struct explain_analysis {
+    struct explain_analysis_config config;
+    struct explain_flows flows;
+    struct explain_smc *smc;     /* NULL until something of SMC-R is seen */
+    uint64_t last_ns;            /* of the newest packet */
+    bool has_ended;              /* explain_analysis_end() was called */
+    struct explain_pair *ending; /* where it stands */
+    uint32_t ending_slot;
+    unsigned ending_direction;
+};
+
+struct explain_analysis *explain_analysis_create(const struct explain_analysis_config *config)
 {
-    if (m->remark_count == EXPLAIN_REMARKS_MAX)
-        return;
-    struct explain_finding *f = &m->remarks[m->remark_count++];
-    *f = (struct explain_finding){.kind = kind, .number = number, .related = related};
-    snprintf(f->rule, sizeof f->rule, "%s", rule);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(f->words, sizeof f->words, format, args);
-    va_end(args);
+    struct explain_analysis *a = calloc(1, sizeof *a);
+    if (!a)
+        return NULL;
+    a->config = *config;
+    if (!explain_flows_init(&a->flows, config->max_flows)) {
+        explain_analysis_destroy(a);
+        return NULL;
+    }
+    return a;
 }
+
+void explain_analysis_destroy(struct explain_analysis *a)
+{
+    explain_flows_deinit(&a->flows);
+    if (a->smc)
+        explain_smc_destroy(a->smc);
+    free(a);
+}
+
+/* --- one packet --- */
 
 static void take_bad(const struct explain_packet *packet, struct explain_meaning *m)
 {
@@ -36,21 +56,6 @@ static void take_bad(const struct explain_packet *packet, struct explain_meaning
                        packet->roce.icrc_found, packet->roce.icrc_expected);
     else
         explain_remark(m, EXPLAIN_FIND_MALFORMED, "", 0, 0, "%s", words);
-}
-
-void explain_pair_count(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet)
-{
-    struct explain_flow *flow = &pair->shown;
-    if (!flow->first_number) {
-        flow->first_number = packet->number;
-        flow->first_ns = packet->time_ns;
-    }
-    flow->last_number = packet->number;
-    flow->last_ns = packet->time_ns;
-    flow->packets[direction]++;
-    flow->bytes[direction] += packet->wire_bytes;
-    if ((packet->roce.tclass & 3) == NET_ECN_CE)
-        flow->marks[direction]++;
 }
 
 static void judge_order(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,
@@ -67,7 +72,7 @@ static void take_connected(struct explain_analysis *a, const struct explain_pack
 {
     unsigned direction;
     const struct roce_pkt *pkt = &packet->roce;
-    struct explain_pair *pair = explain_pair_of(a, packet, &direction);
+    struct explain_pair *pair = explain_pair_of(&a->flows, packet, &direction);
     if (!pair) {
         snprintf(m->words, sizeof m->words, "%s", pkt->op->name ? pkt->op->name : "reserved opcode");
         return;
@@ -95,7 +100,7 @@ static void take_cnp(struct explain_analysis *a, const struct explain_packet *pa
     struct explain_pair *pair = NULL;
     unsigned direction = 0;
     for (unsigned i = 0; i < sizeof services && !pair; i++)
-        pair = explain_pair_find(a, &pkt->src, &pkt->dst, pkt->bth.dest_qpn, services[i], &direction);
+        pair = explain_pair_find(&a->flows, &pkt->src, &pkt->dst, pkt->bth.dest_qpn, services[i], &direction);
     if (pair) {
         explain_pair_count(pair, direction, packet);
         pair->shown.cnps[direction]++;
@@ -119,7 +124,7 @@ static void take_roce(struct explain_analysis *a, const struct explain_packet *p
     } else if (pkt->op->flags & ROCE_PKT_CNP) {
         take_cnp(a, packet, m);
     } else if (pkt->op->flags & ROCE_PKT_DETH) {
-        explain_datagram(a, packet, m);
+        explain_datagram(&a->flows, packet, m);
     } else {
         take_connected(a, packet, m);
     }
@@ -127,14 +132,23 @@ static void take_roce(struct explain_analysis *a, const struct explain_packet *p
         explain_remark(m, EXPLAIN_FIND_ECN_MARK, "ROCE-CC-2", 0, 0, "marked: congestion experienced");
 }
 
+static void take_smc(struct explain_analysis *a, const struct explain_packet *packet,
+                     struct explain_meaning *m)
+{
+    if (!a->smc && explain_smc_has_layer(packet))
+        a->smc = explain_smc_create();
+    if (a->smc)
+        explain_smc_take(a->smc, m->flow ? a->flows.by_index[m->flow] : NULL, packet, m);
+}
+
 void explain_analysis_next(struct explain_analysis *a, const struct explain_packet *packet,
                            struct explain_meaning *m)
 {
     *m = (struct explain_meaning){0};
-    a->last_ns = packet->time_ns > a->last_ns ? packet->time_ns : a->last_ns;
+    a->last_ns = max_u64(a->last_ns, packet->time_ns);
     if (packet->kind == EXPLAIN_ROCE || packet->kind == EXPLAIN_CM)
         take_roce(a, packet, m);
-    explain_smc(a, packet, m);
+    take_smc(a, packet, m);
     for (unsigned i = 0; i < m->remark_count; i++)
         if (!m->remarks[i].number)
             m->remarks[i].number = packet->number;
@@ -142,15 +156,13 @@ void explain_analysis_next(struct explain_analysis *a, const struct explain_pack
 
 /* --- the end --- */
 
-/* An answer takes its time: what was asked so shortly before the end of the capture is not missing. */
-#define ANSWER_NS UINT64_C(10000000)
-
 /* The next request of the half that asked for an answer and has none; false: there is no more. */
 static bool next_unanswered(struct explain_analysis *a, struct explain_half *half, struct explain_finding *f)
 {
     while (a->ending_slot < half->size) {
         struct explain_sent *s = &half->sent[a->ending_slot++];
-        if (!s->number || s->answered || !s->ack_req || half->dead || a->last_ns - s->first_ns < ANSWER_NS)
+        if (!s->number || s->answered || !s->ack_req || half->dead ||
+            a->last_ns - s->first_ns < EXPLAIN_ANSWER_NS)
             continue;
         *f = (struct explain_finding){
             .kind = EXPLAIN_FIND_MISSING_ACK, .rule = "ROCE-RS-51", .number = s->number};
@@ -164,9 +176,9 @@ static bool next_unanswered(struct explain_analysis *a, struct explain_half *hal
 unsigned explain_analysis_end(struct explain_analysis *a, struct explain_finding *findings, unsigned max)
 {
     unsigned n = 0;
-    if (!a->ended)
-        a->ending = a->oldest;
-    a->ended = true;
+    if (!a->has_ended)
+        a->ending = a->flows.oldest;
+    a->has_ended = true;
     while (n < max && a->ending) {
         struct explain_half *half = &a->ending->half[a->ending_direction];
         bool rc = a->ending->shown.service != ROCE_SERVICE_UC;
@@ -180,7 +192,40 @@ unsigned explain_analysis_end(struct explain_analysis *a, struct explain_finding
         a->ending_direction = 0;
         a->ending = a->ending->newer;
     }
-    while (n < max && explain_smc_end(a, &findings[n]))
+    while (n < max && a->smc && explain_smc_next_unanswered(a->smc, a->last_ns, &findings[n]))
         n++;
     return n;
+}
+
+/* --- what it all adds up to --- */
+
+uint32_t explain_analysis_flow_count(const struct explain_analysis *a)
+{
+    return a->flows.flow_count;
+}
+
+const struct explain_flow *explain_analysis_flow(const struct explain_analysis *a, uint32_t index)
+{
+    const struct explain_pair *p = index && index <= a->flows.flow_count ? a->flows.by_index[index] : NULL;
+    return p ? &p->shown : NULL;
+}
+
+uint32_t explain_analysis_smc_conn_count(const struct explain_analysis *a)
+{
+    return a->smc ? explain_smc_conn_count(a->smc) : 0;
+}
+
+const struct explain_smc_conn *explain_analysis_smc_conn(const struct explain_analysis *a, uint32_t id)
+{
+    return a->smc ? explain_smc_conn(a->smc, id) : NULL;
+}
+
+uint32_t explain_analysis_smc_group_count(const struct explain_analysis *a)
+{
+    return a->smc ? explain_smc_group_count(a->smc) : 0;
+}
+
+const struct explain_smc_group *explain_analysis_smc_group(const struct explain_analysis *a, uint32_t id)
+{
+    return a->smc ? explain_smc_group(a->smc, id) : NULL;
 }

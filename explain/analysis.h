@@ -4,123 +4,8 @@
 #ifndef NORNIC_EXPLAIN_ANALYSIS_H
 #define NORNIC_EXPLAIN_ANALYSIS_H
 
+#include "explain/flow/meaning.h"
 #include "explain/packet/packet.h"
-
-/* Kinds of findings: id in JSON, severity (0 note, 1 warning, 2 violation), words. One place names them all;
- * each has a capture that shows it and one that must not. */
-#define EXPLAIN_FINDINGS(X)                                                     \
-    X(PSN_GAP, "psn_gap", 1, "PSNs are missing")                                \
-    X(RETRANSMISSION, "retransmission", 1, "a request was sent again")          \
-    X(DUPLICATE, "duplicate", 0, "the same packet twice on the wire")           \
-    X(REORDERED, "reordered", 0, "packets overtook each other")                 \
-    X(NAK_SEQUENCE, "nak_sequence", 1, "NAK: PSN sequence error")               \
-    X(NAK_FATAL, "nak_fatal", 2, "NAK that ends the connection")                \
-    X(RNR, "rnr", 1, "the receiver was not ready")                              \
-    X(TIMEOUT, "timeout", 1, "sent again after an ack timeout")                 \
-    X(READ_REPLAY, "read_replay", 1, "a READ was asked for again")              \
-    X(MISSING_ACK, "missing_ack", 1, "an answer that was asked for never came") \
-    X(GHOST_ACK, "ghost_ack", 1, "an answer to something that was not asked")   \
-    X(ICRC, "icrc", 2, "bad ICRC")                                              \
-    X(MALFORMED, "malformed", 2, "malformed packet")                            \
-    X(VIOLATION, "violation", 2, "breaks a rule of the standard")               \
-    X(ECN_MARK, "ecn_mark", 0, "congestion experienced")                        \
-    X(CNP, "cnp", 0, "congestion notification")                                 \
-    X(CM_REJECT, "cm_reject", 1, "a connection was rejected")                   \
-    X(CM_RETRY, "cm_retry", 1, "a connection message was sent again")           \
-    X(CUT, "cut", 0, "the capture does not hold the whole packet")              \
-    X(SMC_DECLINE, "smc_decline", 1, "SMC-R was declined: TCP goes on alone")   \
-    X(SMC_HANDSHAKE, "smc_handshake", 2, "a CLC message that is wrong here")    \
-    X(SMC_LINK, "smc_link", 2, "a link is not what was announced")              \
-    X(SMC_LINK_GONE, "smc_link_gone", 1, "a link was deleted")                  \
-    X(SMC_REFUSED, "smc_refused", 1, "an LLC request was refused")              \
-    X(SMC_UNASKED, "smc_unasked", 2, "an LLC response without a request")       \
-    X(SMC_UNANSWERED, "smc_unanswered", 1, "an LLC request without a response") \
-    X(SMC_TOKEN, "smc_token", 2, "a CDC message for no connection")             \
-    X(SMC_SEQUENCE, "smc_sequence", 2, "a CDC message out of sequence")         \
-    X(SMC_CURSOR, "smc_cursor", 2, "a cursor that cannot be")                   \
-    X(SMC_WRITE, "smc_write", 2, "a write where none is allowed")               \
-    X(SMC_AFTER_CLOSE, "smc_after_close", 2, "data after the end of sending")   \
-    X(SMC_MOVED, "smc_moved", 1, "a connection moved to another link")          \
-    X(SMC_LOST, "smc_lost", 2, "data was lost in a failover")                   \
-    X(SMC_ABORT, "smc_abort", 1, "a connection was aborted")                    \
-    X(SMC_BLOCKED, "smc_blocked", 0, "a writer waits for window")               \
-    X(SMC_URGENT, "smc_urgent", 0, "urgent data")
-
-enum explain_finding_kind {
-#define EXPLAIN_FINDING_ENUM_(id, key, severity, words) EXPLAIN_FIND_##id,
-    EXPLAIN_FINDINGS(EXPLAIN_FINDING_ENUM_)
-#undef EXPLAIN_FINDING_ENUM_
-        EXPLAIN_FINDING_COUNT
-};
-
-struct explain_finding {
-    enum explain_finding_kind kind;
-    char rule[24];    /* requirement id ("ROCE-RS-10"), or empty */
-    uint64_t number;  /* of the packet that shows it */
-    uint64_t related; /* of the packet that it is about (the lost one's first copy, ...); 0: none */
-    char words[160];  /* a sentence */
-};
-
-#define EXPLAIN_REMARKS_MAX 6
-
-/* What a packet is to SMC-R; all 0: nothing. Positions count the bytes of one direction of a connection. */
-struct explain_smc_meaning {
-    uint32_t group, conn; /* ids from 1; 0: none */
-    uint8_t link;         /* number; 0: not known */
-    uint8_t side;         /* of the sender: 0 client, 1 server */
-    bool is_data;         /* an RDMA WRITE of bytes from..to - 1 */
-    bool is_cdc;          /* a CDC message: its sender wrote `to` bytes and read `from` bytes so far */
-    uint64_t from, to;
-};
-
-/* What is known of one packet. */
-struct explain_meaning {
-    uint32_t flow;                    /* index of the QP pair from 1; 0: none */
-    unsigned direction;               /* 0: from the end that spoke first, 1: to it */
-    uint64_t message;                 /* number of the message in its direction, from 1; 0: belongs to none */
-    uint32_t piece;                   /* which packet of the message, from 1 */
-    uint32_t pieces;                  /* packets of the message; 0: not known yet */
-    uint64_t bytes_done, bytes_total; /* of the message with this packet; total 0: not known yet */
-    struct explain_smc_meaning smc;
-    uint64_t answers; /* number of the packet that this one answers, or repeats; 0: none */
-    char words[240];  /* the line: "RDMA WRITE middle 3/16 of message 7, 4096 of 65536 bytes" */
-    struct explain_finding remarks[EXPLAIN_REMARKS_MAX];
-    unsigned remark_count;
-};
-
-/* A QP pair, both directions. [d]: of the end that sends in direction d. */
-struct explain_flow {
-    struct nornic_addr addr[2];
-    uint32_t qpn[2];     /* 0: not known (it has not been answered) */
-    uint8_t service;     /* enum roce_service */
-    uint32_t pmtu_bytes; /* the largest piece seen, as a path MTU; 0: unknown */
-    uint64_t first_number, last_number, first_ns, last_ns;
-    uint64_t packets[2], bytes[2], messages[2], retransmissions[2], naks[2], rnr_naks[2], cnps[2], marks[2];
-};
-
-/* A connection of SMC-R. [s]: of what side s (0 client, 1 server) sends. */
-struct explain_smc_conn {
-    uint32_t id, group;
-    struct nornic_addr addr[2]; /* of its TCP connection */
-    uint16_t port[2];
-    uint32_t token[2], buffer_bytes[2]; /* of the side's own element */
-    uint64_t bytes[2], messages[2], writes[2], wraps[2], blocked[2], urgent[2], moves[2];
-    uint64_t replayed_bytes[2]; /* written again after a move */
-    bool done[2], closed[2], aborted[2];
-    uint64_t first_number, last_number, first_ns, last_ns;
-};
-
-/* A link group of SMC-R. */
-struct explain_smc_group {
-    uint32_t id;
-    uint8_t version;
-    uint8_t peer_id[2][8];
-    struct nornic_addr gid[2]; /* of its first link */
-    uint8_t max_links;         /* 0: not known */
-    uint32_t links, links_active, links_gone, rmbs[2], conns, moves;
-    bool ended; /* DELETE LINK of all links was seen */
-    uint64_t first_number, last_number;
-};
 
 struct explain_analysis;
 
@@ -152,9 +37,5 @@ const struct explain_smc_conn *explain_analysis_smc_conn(const struct explain_an
 uint32_t explain_analysis_smc_group_count(const struct explain_analysis *analysis);
 const struct explain_smc_group *explain_analysis_smc_group(const struct explain_analysis *analysis,
                                                            uint32_t id);
-
-const char *explain_finding_key(enum explain_finding_kind kind);
-const char *explain_finding_words(enum explain_finding_kind kind);
-int explain_finding_severity(enum explain_finding_kind kind);
 
 #endif

@@ -14,12 +14,12 @@ static bool asks_first(uint16_t attr)
 
 /* Every CM message begins with the sender's id, and all but REQ and SIDR name the receiver's next (ROCE-CM-10
  * to CM-21); a SIDR_REP repeats the id of its request. */
-static struct explain_cm *find(struct explain_analysis *a, const struct roce_pkt *pkt, uint16_t attr,
+static struct explain_cm *find(struct explain_flows *f, const struct roce_pkt *pkt, uint16_t attr,
                                uint32_t local, uint32_t remote, unsigned *sender)
 {
     uint32_t asker_id = attr == ROCE_CM_SIDR_REP ? local : remote;
     for (unsigned age = 1; age <= EXPLAIN_CM_MAX; age++) {
-        struct explain_cm *c = &a->cms[(a->next_cm - age) % EXPLAIN_CM_MAX];
+        struct explain_cm *c = &f->cms[(f->next_cm - age) % EXPLAIN_CM_MAX];
         if (!c->number)
             return NULL;
         bool from_asker =
@@ -45,12 +45,12 @@ static uint8_t service_of(enum roce_cm_transport transport, uint8_t ext_transpor
     return transport == ROCE_CM_TRANSPORT_RC || ext_transport == 0 ? ROCE_SERVICE_RC : ROCE_SERVICE_XRC;
 }
 
-static struct explain_cm *begin(struct explain_analysis *a, const struct explain_packet *packet,
-                                uint16_t attr, const uint8_t *message)
+static struct explain_cm *begin(struct explain_flows *f, const struct explain_packet *packet, uint16_t attr,
+                                const uint8_t *message)
 {
-    struct explain_cm *c = &a->cms[a->next_cm++ % EXPLAIN_CM_MAX];
+    struct explain_cm *c = &f->cms[f->next_cm++ % EXPLAIN_CM_MAX];
     *c = (struct explain_cm){.number = packet->number,
-                             .id = ++a->cm_count,
+                             .id = ++f->cm_count,
                              .addr = {packet->roce.src, packet->roce.dst},
                              .comm_id = {get_be32(message), 0},
                              .service = ROCE_SERVICE_UD};
@@ -66,7 +66,7 @@ static struct explain_cm *begin(struct explain_analysis *a, const struct explain
 }
 
 /* Both ends are known: the pair begins with the PSNs that each was told to use first (ROCE-CM-30). */
-static void take_rep(struct explain_analysis *a, struct explain_cm *c, const uint8_t *message)
+static void take_rep(struct explain_flows *f, struct explain_cm *c, const uint8_t *message)
 {
     struct roce_cm_rep rep;
     roce_cm_rep_get(&rep, message);
@@ -76,7 +76,7 @@ static void take_rep(struct explain_analysis *a, struct explain_cm *c, const uin
     c->comm_id[1] = rep.local_comm_id;
     c->qpn[1] = rep.qpn;
     c->starting_psn[0] = rep.starting_psn;
-    struct explain_pair *pair = explain_pair_know(a, c->addr, c->qpn, c->service);
+    struct explain_pair *pair = explain_pair_know(f, c->addr, c->qpn, c->service);
     if (!pair)
         return;
     c->flow = pair->index;
@@ -87,7 +87,7 @@ static void take_rep(struct explain_analysis *a, struct explain_cm *c, const uin
     }
 }
 
-struct explain_cm *explain_connection(struct explain_analysis *a, const struct explain_packet *packet,
+struct explain_cm *explain_connection(struct explain_flows *f, const struct explain_packet *packet,
                                       const uint8_t *mad, struct explain_meaning *m)
 {
     const uint8_t *message = mad + ROCE_MAD_HDR_BYTES;
@@ -98,14 +98,14 @@ struct explain_cm *explain_connection(struct explain_analysis *a, const struct e
     unsigned kind = attr - ROCE_CM_ATTR_FIRST;
     if (kind >= EXPLAIN_CM_KINDS)
         return NULL;
-    struct explain_cm *c = find(a, &packet->roce, attr, get_be32(message), get_be32(message + 4), &sender);
+    struct explain_cm *c = find(f, &packet->roce, attr, get_be32(message), get_be32(message + 4), &sender);
     /* another transaction with an id that was used before is a new connection */
     if (asks_first(attr) && (!c || c->tid[0][kind] != envelope.tid))
-        c = begin(a, packet, attr, message);
+        c = begin(f, packet, attr, message);
     if (!c)
         return NULL;
     if (attr == ROCE_CM_REP)
-        take_rep(a, c, message);
+        take_rep(f, c, message);
     uint64_t before = c->message[sender][kind];
     if (before && c->tid[sender][kind] == envelope.tid) {
         m->answers = before;

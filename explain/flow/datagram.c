@@ -49,7 +49,7 @@ static uint64_t answered_by(const struct explain_cm *c, uint16_t attr, unsigned 
     return 0;
 }
 
-static void describe_mad(struct explain_analysis *a, const struct explain_packet *packet,
+static void describe_mad(struct explain_flows *f, const struct explain_packet *packet,
                          struct explain_meaning *m)
 {
     const uint8_t *envelope = packet->frame + packet->payload_offset,
@@ -60,7 +60,7 @@ static void describe_mad(struct explain_analysis *a, const struct explain_packet
         snprintf(m->words, sizeof m->words, "management datagram of class 0x%02x", mad.mgmt_class);
         return;
     }
-    struct explain_cm *c = explain_connection(a, packet, envelope, m);
+    struct explain_cm *c = explain_connection(f, packet, envelope, m);
     if (c && !m->answers)
         m->answers = answered_by(c, mad.attr_id, m->direction);
     if (mad.attr_id == ROCE_CM_REQ)
@@ -76,12 +76,12 @@ static void describe_mad(struct explain_analysis *a, const struct explain_packet
         snprintf(m->words + used, sizeof m->words - used, ", connection %" PRIu64, c->id);
 }
 
-static void describe_ud(struct explain_analysis *a, const struct explain_packet *packet,
+static void describe_ud(struct explain_flows *f, const struct explain_packet *packet,
                         struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
     unsigned direction = 0;
-    struct explain_pair *pair = explain_pair_of_datagram(a, packet, &direction);
+    struct explain_pair *pair = explain_pair_of_datagram(f, packet, &direction);
     if (pair) {
         explain_pair_count(pair, direction, packet);
         m->flow = pair->index;
@@ -95,11 +95,10 @@ static void describe_ud(struct explain_analysis *a, const struct explain_packet 
              pkt->deth.qkey);
 }
 
-void explain_datagram(struct explain_analysis *a, const struct explain_packet *packet,
-                      struct explain_meaning *m)
+void explain_datagram(struct explain_flows *f, const struct explain_packet *packet, struct explain_meaning *m)
 {
     if (packet->kind == EXPLAIN_CM)
-        describe_mad(a, packet, m);
+        describe_mad(f, packet, m);
     else
-        describe_ud(a, packet, m);
+        describe_ud(f, packet, m);
 }

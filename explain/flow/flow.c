@@ -11,6 +11,7 @@
 #define SLOTS_MAX         8192
 #define CANDIDATES_MAX    256 /* pairs without a known second end that are looked at */
 #define DEFAULT_MAX_FLOWS 65536
+#define BUCKETS_MAX       65536
 
 struct key {
     struct nornic_addr src, dst;
@@ -45,27 +46,27 @@ static bool is_key(const struct explain_pair *p, unsigned direction, const struc
 
 /* --- the table: a pair stands in it once a known direction --- */
 
-static void insert(struct explain_analysis *a, struct explain_pair *p, unsigned direction)
+static void insert(struct explain_flows *f, struct explain_pair *p, unsigned direction)
 {
     struct key k = key_of(p, direction);
-    struct explain_link **bucket = &a->buckets[hash(&k) & (a->bucket_count - 1)];
+    struct explain_link **bucket = &f->buckets[hash(&k) & (f->bucket_count - 1)];
     p->link[direction] = (struct explain_link){.next = *bucket, .pair = p, .direction = direction};
     *bucket = &p->link[direction];
 }
 
-static void take_out(struct explain_analysis *a, struct explain_pair *p, unsigned direction)
+static void take_out(struct explain_flows *f, struct explain_pair *p, unsigned direction)
 {
     struct key k = key_of(p, direction);
-    struct explain_link **at = &a->buckets[hash(&k) & (a->bucket_count - 1)];
+    struct explain_link **at = &f->buckets[hash(&k) & (f->bucket_count - 1)];
     while (*at && *at != &p->link[direction])
         at = &(*at)->next;
     if (*at)
         *at = p->link[direction].next;
 }
 
-static struct explain_pair *find(const struct explain_analysis *a, const struct key *k, unsigned *direction)
+static struct explain_pair *find(const struct explain_flows *f, const struct key *k, unsigned *direction)
 {
-    const struct explain_link *l = a->buckets[hash(k) & (a->bucket_count - 1)];
+    const struct explain_link *l = f->buckets[hash(k) & (f->bucket_count - 1)];
     while (l && !is_key(l->pair, l->direction, k))
         l = l->next;
     if (!l)
@@ -76,26 +77,26 @@ static struct explain_pair *find(const struct explain_analysis *a, const struct 
 
 /* --- by age --- */
 
-static void unlink_by_age(struct explain_analysis *a, struct explain_pair *p)
+static void unlink_by_age(struct explain_flows *f, struct explain_pair *p)
 {
-    *(p->older ? &p->older->newer : &a->oldest) = p->newer;
-    *(p->newer ? &p->newer->older : &a->newest) = p->older;
+    *(p->older ? &p->older->newer : &f->oldest) = p->newer;
+    *(p->newer ? &p->newer->older : &f->newest) = p->older;
 }
 
-static void link_newest(struct explain_analysis *a, struct explain_pair *p)
+static void link_newest(struct explain_flows *f, struct explain_pair *p)
 {
-    p->older = a->newest;
+    p->older = f->newest;
     p->newer = NULL;
-    *(a->newest ? &a->newest->newer : &a->oldest) = p;
-    a->newest = p;
+    *(f->newest ? &f->newest->newer : &f->oldest) = p;
+    f->newest = p;
 }
 
-static void touch(struct explain_analysis *a, struct explain_pair *p)
+static void touch(struct explain_flows *f, struct explain_pair *p)
 {
-    if (p == a->newest)
+    if (p == f->newest)
         return;
-    unlink_by_age(a, p);
-    link_newest(a, p);
+    unlink_by_age(f, p);
+    link_newest(f, p);
 }
 
 static void free_pair(struct explain_pair *p)
@@ -105,60 +106,50 @@ static void free_pair(struct explain_pair *p)
     free(p);
 }
 
-static void forget_oldest(struct explain_analysis *a)
+static void forget_oldest(struct explain_flows *f)
 {
-    struct explain_pair *p = a->oldest;
+    struct explain_pair *p = f->oldest;
     for (unsigned d = 0; d < 2; d++)
         if (p->shown.qpn[!d])
-            take_out(a, p, d);
-    unlink_by_age(a, p);
-    a->by_index[p->index] = NULL;
-    a->live_count--;
+            take_out(f, p, d);
+    unlink_by_age(f, p);
+    f->by_index[p->index] = NULL;
+    f->live_count--;
     free_pair(p);
-}
-
-void explain_pairs_free(struct explain_analysis *a)
-{
-    for (struct explain_pair *p = a->oldest, *newer; p; p = newer) {
-        newer = p->newer;
-        free_pair(p);
-    }
-    free(a->by_index);
-    free(a->buckets);
 }
 
 /* --- new pairs --- */
 
-static bool room_for_index(struct explain_analysis *a)
+static bool room_for_index(struct explain_flows *f)
 {
-    if (a->flow_count + 1 < a->index_cap)
+    if (f->flow_count + 1 < f->index_cap)
         return true;
-    uint32_t cap = a->index_cap ? 2 * a->index_cap : 64;
-    struct explain_pair **grown = realloc(a->by_index, cap * sizeof(struct explain_pair *));
+    uint32_t cap = f->index_cap ? 2 * f->index_cap : 64;
+    struct explain_pair **grown = realloc(f->by_index, cap * sizeof(struct explain_pair *));
     if (!grown)
         return false;
-    memset(grown + a->index_cap, 0, (cap - a->index_cap) * sizeof(struct explain_pair *));
-    a->by_index = grown;
-    a->index_cap = cap;
+    memset(grown + f->index_cap, 0, (cap - f->index_cap) * sizeof(struct explain_pair *));
+    f->by_index = grown;
+    f->index_cap = cap;
     return true;
 }
 
-static struct explain_pair *create(struct explain_analysis *a, const struct key *k)
+static struct explain_pair *create(struct explain_flows *f, const struct key *k)
 {
-    if (a->live_count == a->config.max_flows)
-        forget_oldest(a);
-    struct explain_pair *p = room_for_index(a) ? calloc(1, sizeof *p) : NULL;
+    if (f->live_count == f->max_flows)
+        forget_oldest(f);
+    struct explain_pair *p = room_for_index(f) ? calloc(1, sizeof *p) : NULL;
     if (!p)
         return NULL;
-    p->index = ++a->flow_count;
+    p->index = ++f->flow_count;
     p->shown.addr[0] = k->src;
     p->shown.addr[1] = k->dst;
     p->shown.qpn[1] = k->qpn;
     p->shown.service = k->service;
-    a->by_index[p->index] = p;
-    a->live_count++;
-    insert(a, p, 0);
-    link_newest(a, p);
+    f->by_index[p->index] = p;
+    f->live_count++;
+    insert(f, p, 0);
+    link_newest(f, p);
     return p;
 }
 
@@ -176,12 +167,12 @@ static unsigned fitness(const struct explain_pair *p, const struct key *k,
     return points + (p->src_port[0] == pkt->src_port ? 2 : 0);
 }
 
-static struct explain_pair *adopt(struct explain_analysis *a, const struct key *k,
+static struct explain_pair *adopt(struct explain_flows *f, const struct key *k,
                                   const struct explain_packet *packet)
 {
     struct explain_pair *best = NULL;
     unsigned best_points = 0, looked_at = 0;
-    for (struct explain_pair *p = a->newest; p && looked_at < CANDIDATES_MAX; p = p->older, looked_at++) {
+    for (struct explain_pair *p = f->newest; p && looked_at < CANDIDATES_MAX; p = p->older, looked_at++) {
         unsigned points = fitness(p, k, packet);
         if (points > best_points) {
             best = p;
@@ -190,45 +181,45 @@ static struct explain_pair *adopt(struct explain_analysis *a, const struct key *
     }
     if (best) {
         best->shown.qpn[0] = k->qpn;
-        insert(a, best, 1);
+        insert(f, best, 1);
     }
     return best;
 }
 
-struct explain_pair *explain_pair_of(struct explain_analysis *a, const struct explain_packet *packet,
+struct explain_pair *explain_pair_of(struct explain_flows *f, const struct explain_packet *packet,
                                      unsigned *direction)
 {
     const struct roce_pkt *pkt = &packet->roce;
     struct key k = {
         .src = pkt->src, .dst = pkt->dst, .qpn = pkt->bth.dest_qpn, .service = explain_service(pkt)};
-    struct explain_pair *p = find(a, &k, direction);
+    struct explain_pair *p = find(f, &k, direction);
     if (!p) {
-        p = adopt(a, &k, packet);
+        p = adopt(f, &k, packet);
         *direction = 1;
     }
     if (!p) {
-        p = create(a, &k);
+        p = create(f, &k);
         *direction = 0;
     }
     if (!p)
         return NULL;
-    touch(a, p);
+    touch(f, p);
     return p;
 }
 
-struct explain_pair *explain_pair_know(struct explain_analysis *a, const struct nornic_addr addr[2],
+struct explain_pair *explain_pair_know(struct explain_flows *f, const struct nornic_addr addr[2],
                                        const uint32_t qpn[2], uint8_t service)
 {
     struct key k = {.src = addr[0], .dst = addr[1], .qpn = qpn[1], .service = service};
-    struct explain_pair *p = create(a, &k);
+    struct explain_pair *p = create(f, &k);
     if (p && qpn[0]) {
         p->shown.qpn[0] = qpn[0];
-        insert(a, p, 1);
+        insert(f, p, 1);
     }
     return p;
 }
 
-struct explain_pair *explain_pair_of_datagram(struct explain_analysis *a, const struct explain_packet *packet,
+struct explain_pair *explain_pair_of_datagram(struct explain_flows *f, const struct explain_packet *packet,
                                               unsigned *direction)
 {
     const struct roce_pkt *pkt = &packet->roce;
@@ -237,23 +228,23 @@ struct explain_pair *explain_pair_of_datagram(struct explain_analysis *a, const 
                     .qpn = pkt->bth.dest_qpn,
                     .service = ROCE_SERVICE_UD,
                     .src_qpn = pkt->deth.src_qpn};
-    struct explain_pair *p = find(a, &k, direction);
+    struct explain_pair *p = find(f, &k, direction);
     if (!p) {
         *direction = 0;
-        p = explain_pair_know(a, (struct nornic_addr[2]){pkt->src, pkt->dst},
+        p = explain_pair_know(f, (struct nornic_addr[2]){pkt->src, pkt->dst},
                               (uint32_t[2]){pkt->deth.src_qpn, pkt->bth.dest_qpn}, ROCE_SERVICE_UD);
     }
     if (p)
-        touch(a, p);
+        touch(f, p);
     return p;
 }
 
-struct explain_pair *explain_pair_find(const struct explain_analysis *a, const struct nornic_addr *src,
+struct explain_pair *explain_pair_find(const struct explain_flows *f, const struct nornic_addr *src,
                                        const struct nornic_addr *dst, uint32_t dest_qpn, uint8_t service,
                                        unsigned *direction)
 {
     struct key k = {.src = *src, .dst = *dst, .qpn = dest_qpn, .service = service};
-    return find(a, &k, direction);
+    return find(f, &k, direction);
 }
 
 uint8_t explain_service(const struct roce_pkt *pkt)
@@ -313,42 +304,40 @@ struct explain_read *explain_read_find(struct explain_half *half, uint32_t psn)
     return NULL;
 }
 
-/* --- the analysis as a whole --- */
-
-struct explain_analysis *explain_analysis_create(const struct explain_analysis_config *config)
+void explain_pair_count(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet)
 {
-    struct explain_analysis *a = calloc(1, sizeof *a);
-    if (!a)
-        return NULL;
-    a->config = *config;
-    if (!a->config.max_flows)
-        a->config.max_flows = DEFAULT_MAX_FLOWS;
-    for (a->bucket_count = 64; a->bucket_count < 2 * a->config.max_flows && a->bucket_count < 1u << 16;)
-        a->bucket_count *= 2;
-    a->buckets = calloc(a->bucket_count, sizeof(struct explain_link *));
-    a->cms = calloc(EXPLAIN_CM_MAX, sizeof *a->cms);
-    if (!a->buckets || !a->cms) {
-        explain_analysis_destroy(a);
-        return NULL;
+    struct explain_flow *flow = &pair->shown;
+    if (!flow->first_number) {
+        flow->first_number = packet->number;
+        flow->first_ns = packet->time_ns;
     }
-    return a;
+    flow->last_number = packet->number;
+    flow->last_ns = packet->time_ns;
+    flow->packets[direction]++;
+    flow->bytes[direction] += packet->wire_bytes;
+    if ((packet->roce.tclass & 3) == NET_ECN_CE)
+        flow->marks[direction]++;
 }
 
-void explain_analysis_destroy(struct explain_analysis *a)
+/* --- all of them --- */
+
+bool explain_flows_init(struct explain_flows *f, uint32_t max_flows)
 {
-    explain_pairs_free(a);
-    explain_smc_free(a);
-    free(a->cms);
-    free(a);
+    *f = (struct explain_flows){.max_flows = max_flows ? max_flows : DEFAULT_MAX_FLOWS, .bucket_count = 64};
+    while (f->bucket_count < 2 * f->max_flows && f->bucket_count < BUCKETS_MAX)
+        f->bucket_count *= 2;
+    f->buckets = calloc(f->bucket_count, sizeof(struct explain_link *));
+    f->cms = calloc(EXPLAIN_CM_MAX, sizeof *f->cms);
+    return f->buckets && f->cms;
 }
 
-uint32_t explain_analysis_flow_count(const struct explain_analysis *a)
+void explain_flows_deinit(struct explain_flows *f)
 {
-    return a->flow_count;
-}
-
-const struct explain_flow *explain_analysis_flow(const struct explain_analysis *a, uint32_t index)
-{
-    const struct explain_pair *p = index && index <= a->flow_count ? a->by_index[index] : NULL;
-    return p ? &p->shown : NULL;
+    for (struct explain_pair *p = f->oldest, *newer; p; p = newer) {
+        newer = p->newer;
+        free_pair(p);
+    }
+    free(f->by_index);
+    free(f->buckets);
+    free(f->cms);
 }

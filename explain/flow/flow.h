@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the analysis: what is remembered of each direction of a flow. Only explain/ includes this. */
+/* What is remembered of each direction of a flow. Only explain/flow/, explain/smc/ and explain/analysis.c
+ * include this. */
 #ifndef NORNIC_EXPLAIN_FLOW_FLOW_H
 #define NORNIC_EXPLAIN_FLOW_FLOW_H
 
-#include "explain/analysis.h"
+#include "base/base.h"
+#include "explain/flow/meaning.h"
+#include "explain/packet/packet.h"
 
 #define EXPLAIN_READS_MAX   64  /* READs and atomics remembered per direction */
 #define EXPLAIN_ANSWERS_MAX 32  /* answers remembered per direction, to know their copies */
 #define EXPLAIN_CM_MAX      512 /* connections that are being made or closed */
 #define EXPLAIN_CM_KINDS    16  /* attribute ids of the CM from ROCE_CM_ATTR_FIRST */
+
+/* An answer takes its time: what was asked so shortly before the end of the capture is not missing. */
+#define EXPLAIN_ANSWER_NS (10 * NS_PER_MS)
 
 /* A request packet that was seen. */
 struct explain_sent {
@@ -125,44 +131,42 @@ struct explain_pair {
     struct explain_smc_place smc;
 };
 
-struct explain_analysis {
-    struct explain_analysis_config config;
+/* The QP pairs that are followed, and the connections of the CM. At most `max_flows` pairs are kept: the one
+ * that was silent longest goes first. */
+struct explain_flows {
+    uint32_t max_flows;
     struct explain_link **buckets; /* `bucket_count` chains, a power of two */
     uint32_t bucket_count;
-    struct explain_pair **by_index; /* from 1 */
+    struct explain_pair **by_index; /* from 1; NULL: dropped */
     uint32_t index_cap, flow_count, live_count;
     struct explain_pair *oldest, *newest;
     struct explain_cm *cms; /* EXPLAIN_CM_MAX, in a ring */
     unsigned next_cm;
     uint64_t cm_count;
-    uint64_t last_ns;            /* of the newest packet */
-    bool ended;                  /* explain_analysis_end() was called */
-    struct explain_pair *ending; /* where it stands */
-    uint32_t ending_slot;
-    unsigned ending_direction;
-    struct smc_world *smc; /* NULL until something of SMC-R is seen */
 };
 
 /* --- flow.c --- */
+/* Makes the tables; false: no memory. explain_flows_deinit() after either. */
+bool explain_flows_init(struct explain_flows *flows, uint32_t max_flows);
+void explain_flows_deinit(struct explain_flows *flows);
 /* The pair that a packet belongs to, and its direction; made when it is new. Responses and CNPs find the pair
  * whose other end they are for. NULL: no memory. */
-struct explain_pair *explain_pair_of(struct explain_analysis *a, const struct explain_packet *packet,
+struct explain_pair *explain_pair_of(struct explain_flows *flows, const struct explain_packet *packet,
                                      unsigned *direction);
 /* The pair that a datagram belongs to: both QPNs are in it. NULL: no memory. */
-struct explain_pair *explain_pair_of_datagram(struct explain_analysis *a, const struct explain_packet *packet,
-                                              unsigned *direction);
+struct explain_pair *explain_pair_of_datagram(struct explain_flows *flows,
+                                              const struct explain_packet *packet, unsigned *direction);
 /* The pair whose packets in `*direction` go to that QP; NULL: none is known. */
-struct explain_pair *explain_pair_find(const struct explain_analysis *a, const struct nornic_addr *src,
+struct explain_pair *explain_pair_find(const struct explain_flows *flows, const struct nornic_addr *src,
                                        const struct nornic_addr *dst, uint32_t dest_qpn, uint8_t service,
                                        unsigned *direction);
 /* A new pair of which both ends are known; [0] is the end that speaks first. NULL: no memory. */
-struct explain_pair *explain_pair_know(struct explain_analysis *a, const struct nornic_addr addr[2],
+struct explain_pair *explain_pair_know(struct explain_flows *flows, const struct nornic_addr addr[2],
                                        const uint32_t qpn[2], uint8_t service);
 /* enum roce_service of a packet; the masked atomics are RC's (docs/masked-atomics.md). */
 uint8_t explain_service(const struct roce_pkt *pkt);
 /* Of an IPv4 packet; 0 where there is none. */
 uint16_t explain_ip_id(const struct explain_packet *packet);
-void explain_pairs_free(struct explain_analysis *a);
 /* The slot of a PSN, grown so that the packets between the oldest unanswered one and this one have slots.
  * NULL: no memory. */
 struct explain_sent *explain_sent_slot(struct explain_half *half, uint32_t psn);
@@ -170,7 +174,6 @@ struct explain_sent *explain_sent_slot(struct explain_half *half, uint32_t psn);
 struct explain_sent *explain_sent_find(const struct explain_half *half, uint32_t psn);
 struct explain_read *explain_read_find(struct explain_half *half, uint32_t psn);
 
-/* --- analysis.c --- */
 /* Counts the packet into what the public sees of the pair. */
 void explain_pair_count(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet);
 
@@ -179,21 +182,11 @@ void explain_request(struct explain_pair *pair, unsigned direction, const struct
                      struct explain_meaning *m);
 void explain_response(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,
                       struct explain_meaning *m);
-/* Adds what the packet is to SMC-R, and follows it. */
-void explain_smc(struct explain_analysis *a, const struct explain_packet *packet, struct explain_meaning *m);
-/* The capture ends: the next request of LLC that was not answered; false: there is no more. */
-bool explain_smc_end(struct explain_analysis *a, struct explain_finding *f);
-void explain_smc_free(struct explain_analysis *a);
-void explain_datagram(struct explain_analysis *a, const struct explain_packet *packet,
+void explain_datagram(struct explain_flows *flows, const struct explain_packet *packet,
                       struct explain_meaning *m);
 /* connection.c: the connection that a CM message belongs to, with the message counted in; a message that was
  * sent before is remarked. NULL: its REQ was not seen. `mad` is the envelope, the message follows it. */
-struct explain_cm *explain_connection(struct explain_analysis *a, const struct explain_packet *packet,
+struct explain_cm *explain_connection(struct explain_flows *flows, const struct explain_packet *packet,
                                       const uint8_t *mad, struct explain_meaning *m);
-
-/* Adds a remark; beyond EXPLAIN_REMARKS_MAX it is dropped. */
-void explain_remark(struct explain_meaning *m, enum explain_finding_kind kind, const char *rule,
-                    uint64_t number, uint64_t related, const char *format, ...)
-    __attribute__((format(printf, 6, 7)));
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Inside the analysis: the rules of spec/roce.md that say what a sender must do. Whoever breaks one gets a
  * VIOLATION with the id of the requirement. What Linux does otherwise, and may (section 17: M of the BTH, DF
- * beside it the AckReq of datagrams, ACKs with an MSN that stays), is no violation. Only explain/ includes
- * this. */
+ * beside it the AckReq of datagrams, ACKs with an MSN that stays), is no violation. */
 #ifndef NORNIC_EXPLAIN_FLOW_STRICT_H
 #define NORNIC_EXPLAIN_FLOW_STRICT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How far a frame is taken apart. Only explain/ includes this. */
+/* How far a frame is taken apart. Only explain/packet/ includes this. */
 #ifndef NORNIC_EXPLAIN_PACKET_CURSOR_H
 #define NORNIC_EXPLAIN_PACKET_CURSOR_H
 
@@ -13,6 +13,13 @@ struct explain_cursor {
 
 /* Takes the next `header->len_bytes` as a layer. False: they are not there. */
 bool explain_take(struct explain_cursor *c, const struct net_header *header, const char *key);
+/* The same for up to `most` equal ones; a message that announces more than it holds shows those that it has.
+ */
+void explain_take_parts(struct explain_cursor *c, unsigned count, unsigned most,
+                        const struct net_header *header, const char *key);
+/* A layer inside another one, or inside data, at `offset`: it does not move the cursor. */
+void explain_show(struct explain_cursor *c, const struct net_header *header, const char *key,
+                  uint32_t offset);
 
 /* --- dissect_smc.c --- */
 /* TCP: the option that offers SMC-R, and CLC messages, which say what they are by their eye catcher. */

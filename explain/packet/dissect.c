@@ -14,26 +14,9 @@
 
 #define GSI_QPN 1
 
-bool explain_take(struct explain_cursor *c, const struct net_header *header, const char *key)
-{
-    struct explain_packet *p = c->packet;
-    if (c->end - c->at < header->len_bytes || p->layer_count == EXPLAIN_LAYERS_MAX)
-        return false;
-    p->layers[p->layer_count++] = (struct explain_layer){.header = header, .key = key, .offset = c->at};
-    c->at += header->len_bytes;
-    return true;
-}
-
 static const uint8_t *here(const struct explain_cursor *c)
 {
     return c->packet->frame + c->at;
-}
-
-/* A header inside another one, or inside data: it does not move the cursor. */
-static void show(struct explain_cursor *c, const struct net_header *header, const char *key, uint32_t offset)
-{
-    struct explain_cursor inner = {.packet = c->packet, .at = offset, .end = c->end};
-    explain_take(&inner, header, key);
 }
 
 /* --- communication management --- */
@@ -68,14 +51,14 @@ static void take_cm_parts(struct explain_cursor *c, uint16_t attr, uint32_t mess
     const uint8_t *m = c->packet->frame + message;
     if (attr == ROCE_CM_REQ) {
         static const uint8_t no_path[ROCE_CM_PATH_BYTES];
-        show(c, &roce_cm_path_block_header, "cm_path", message + REQ_PRIMARY_OFFSET);
+        explain_show(c, &roce_cm_path_block_header, "cm_path", message + REQ_PRIMARY_OFFSET);
         if (memcmp(m + REQ_ALTERNATE_OFFSET, no_path, sizeof no_path) != 0)
-            show(c, &roce_cm_path_block_header, "cm_alt_path", message + REQ_ALTERNATE_OFFSET);
+            explain_show(c, &roce_cm_path_block_header, "cm_alt_path", message + REQ_ALTERNATE_OFFSET);
     }
     if (attr == ROCE_CM_REQ && has_ip_header(get_be64(m + 8)))
-        show(c, &roce_cm_ip_header, "cm_ip", message + REQ_PRIVATE_OFFSET);
+        explain_show(c, &roce_cm_ip_header, "cm_ip", message + REQ_PRIVATE_OFFSET);
     if (attr == ROCE_CM_SIDR_REQ && has_ip_header(get_be64(m + 8)))
-        show(c, &roce_cm_ip_header, "cm_ip", message + SIDR_REQ_PRIVATE_OFFSET);
+        explain_show(c, &roce_cm_ip_header, "cm_ip", message + SIDR_REQ_PRIVATE_OFFSET);
 }
 
 static void take_mad(struct explain_cursor *c)

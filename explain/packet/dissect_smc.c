@@ -45,15 +45,6 @@ static void take_prefixes(struct explain_cursor *c, uint32_t from)
             return;
 }
 
-/* Up to `most` equal parts. */
-static void take_parts(struct explain_cursor *c, unsigned count, unsigned most,
-                       const struct net_header *header, const char *key)
-{
-    for (unsigned i = 0; i < count && i < most; i++)
-        if (!explain_take(c, header, key))
-            return;
-}
-
 static void take_proposal(struct explain_cursor *c)
 {
     struct smcr_proposal p;
@@ -74,12 +65,12 @@ static void take_extension(struct explain_cursor *c, uint32_t from)
     if (!explain_take(c, &smcr_proposal2_ext_header, "clc2_extension"))
         return;
     smcr_proposal2_ext_get(&e, c->packet->frame + from);
-    take_parts(c, e.eid_count, SMCR_CLC2_MAX_EIDS, &smcr_eid_header, "clc2_eid");
+    explain_take_parts(c, e.eid_count, SMCR_CLC2_MAX_EIDS, &smcr_eid_header, "clc2_eid");
     if (!e.smcd_offset || from + 8u + e.smcd_offset > c->end)
         return;
     c->at = from + 8 + e.smcd_offset;
     if (explain_take(c, &smcr_smcd_ext_header, "clc2_smcd"))
-        take_parts(c, e.ism_count, SMCR_CLC2_MAX_EIDS, &smcr_ism_header, "clc2_ism");
+        explain_take_parts(c, e.ism_count, SMCR_CLC2_MAX_EIDS, &smcr_ism_header, "clc2_ism");
 }
 
 static void take_proposal2(struct explain_cursor *c)
@@ -107,7 +98,7 @@ static void take_accept2(struct explain_cursor *c, const char *key)
         return;
     uint32_t list = c->at;
     if (explain_take(c, &smcr_gid_list_header, "clc2_gids"))
-        take_parts(c, c->packet->frame[list], SMCR_CLC2_MAX_EIDS, &smcr_gid_header, "clc2_gid");
+        explain_take_parts(c, c->packet->frame[list], SMCR_CLC2_MAX_EIDS, &smcr_gid_header, "clc2_gid");
 }
 
 /* One message of version 2; false: what is not known. SMC-D goes another way. */
@@ -227,8 +218,8 @@ static void take_add_link2(struct explain_cursor *c)
     if (net_bits_get(c->packet->frame + from, 25, 1) /* rejected: it ends here */ ||
         !explain_take(c, &smcr_add_link2_ext_header, "llc2_add_link_ext"))
         return;
-    take_parts(c, smcr_llc2_count(get_be16(c->packet->frame + extension + 26)), 8, &smcr_rtoken2_header,
-               "llc2_rtoken");
+    explain_take_parts(c, smcr_llc2_count(get_be16(c->packet->frame + extension + 26)), 8,
+                       &smcr_rtoken2_header, "llc2_rtoken");
 }
 
 static void take_llc2(struct explain_cursor *c)
@@ -246,7 +237,7 @@ static void take_llc2(struct explain_cursor *c)
         break;
     case SMCR_LLC2_REQUEST_ADD_LINK:
         if (explain_take(c, &smcr_request_add_link2_header, "llc2_request_add_link"))
-            take_parts(c, c->packet->frame[from + 24], 8, &smcr_gid_header, "llc2_gid");
+            explain_take_parts(c, c->packet->frame[from + 24], 8, &smcr_gid_header, "llc2_gid");
         break;
     case SMCR_LLC2_CONFIRM_RKEY:
         explain_take(c, &smcr_confirm_rkey2_header, "llc2_confirm_rkey");

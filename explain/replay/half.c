@@ -165,10 +165,10 @@ static void give_credits(struct replay *r, const struct replay_qp *q, struct rep
                                            .dest_qpn = roce_qp_num(h->qp),
                                            .psn = roce_psn_add(l->sq_psn, ROCE_PSN_MASK)});
     roce_aeth_put(p, &(struct roce_aeth){.syndrome = ROCE_SYNDROME_ACK_UNLIMITED});
-    replay_half_feed(r, h, frame, roce_frame_seal(&t, frame, transport_bytes));
+    explain_replay_half_feed(r, h, frame, roce_frame_seal(&t, frame, transport_bytes));
 }
 
-int replay_half_open(struct replay *r, struct replay_qp *q, struct replay_half *h, bool responds)
+int explain_replay_half_open(struct replay *r, struct replay_qp *q, struct replay_half *h, bool responds)
 {
     h->random = 1;
     h->mrs = calloc(r->endpoint->region_count + 1, sizeof(struct rdma_mr *));
@@ -191,7 +191,7 @@ int replay_half_open(struct replay *r, struct replay_qp *q, struct replay_half *
     return err;
 }
 
-void replay_half_close(struct replay_half *h)
+void explain_replay_half_close(struct replay_half *h)
 {
     if (h->qp)
         roce_qp_destroy(h->qp);
@@ -211,7 +211,7 @@ void replay_half_close(struct replay_half *h)
     free(h->scratch);
 }
 
-struct replay_frame *replay_half_pull(struct replay *r, struct replay_half *h)
+struct replay_frame *explain_replay_half_pull(struct replay *r, struct replay_half *h)
 {
     struct replay_frame *f = calloc(1, sizeof *f);
     if (!f)
@@ -226,7 +226,7 @@ struct replay_frame *replay_half_pull(struct replay *r, struct replay_half *h)
     return f;
 }
 
-void replay_half_feed(struct replay *r, struct replay_half *h, uint8_t *bytes, uint32_t len_bytes)
+void explain_replay_half_feed(struct replay *r, struct replay_half *h, uint8_t *bytes, uint32_t len_bytes)
 {
     struct net_frame frame = {.data = bytes, .len_bytes = len_bytes};
     struct nornic_wc wcs[16];

@@ -73,35 +73,38 @@ struct replay {
 };
 
 /* --- half.c --- */
-/* Makes a half, in RTS; its last region is its scratch. 0 or -errno; replay_half_close() after either. */
-int replay_half_open(struct replay *r, struct replay_qp *q, struct replay_half *h, bool responds);
-void replay_half_close(struct replay_half *h);
+/* Makes a half, in RTS; its last region is its scratch. 0 or -errno; explain_replay_half_close() after
+ * either. */
+int explain_replay_half_open(struct replay *r, struct replay_qp *q, struct replay_half *h, bool responds);
+void explain_replay_half_close(struct replay_half *h);
 /* A frame that the half has to send, or NULL; the caller frees it. */
-struct replay_frame *replay_half_pull(struct replay *r, struct replay_half *h);
-void replay_half_feed(struct replay *r, struct replay_half *h, uint8_t *bytes, uint32_t len_bytes);
+struct replay_frame *explain_replay_half_pull(struct replay *r, struct replay_half *h);
+void explain_replay_half_feed(struct replay *r, struct replay_half *h, uint8_t *bytes, uint32_t len_bytes);
 
 /* --- requester.c --- */
-int replay_request_sent(struct replay *r, struct replay_qp *q, const struct explain_packet *p);
-void replay_response_got(struct replay *r, struct replay_qp *q, const struct explain_packet *p);
+int explain_replay_request_sent(struct replay *r, struct replay_qp *q, const struct explain_packet *p);
+void explain_replay_response_got(struct replay *r, struct replay_qp *q, const struct explain_packet *p);
 
 /* --- responder.c --- */
-int replay_request_got(struct replay *r, struct replay_qp *q, size_t i, const struct explain_packet *p);
-void replay_response_sent(struct replay *r, struct replay_qp *q, const struct explain_packet *p);
-void replay_responder_end(struct replay *r, struct replay_qp *q);
+int explain_replay_request_got(struct replay *r, struct replay_qp *q, size_t i,
+                               const struct explain_packet *p);
+void explain_replay_response_sent(struct replay *r, struct replay_qp *q, const struct explain_packet *p);
+void explain_replay_responder_end(struct replay *r, struct replay_qp *q);
 
 /* --- memory.c --- */
 /* Before a READ or an atomic is fed: memory is what the recorded answer says it was. After a WRITE: what it
  * wrote is known. */
-void replay_memory_prepare(struct replay *r, struct replay_qp *q, size_t i, const struct explain_packet *p);
-void replay_memory_written(struct replay *r, struct replay_qp *q, const struct explain_packet *p);
+void explain_replay_memory_prepare(struct replay *r, struct replay_qp *q, size_t i,
+                                   const struct explain_packet *p);
+void explain_replay_memory_written(struct replay *r, struct replay_qp *q, const struct explain_packet *p);
 /* The key by which the responder's engine knows a recorded R_Key; 0: none. */
-uint32_t replay_key(const struct replay *r, const struct replay_half *h, uint32_t rkey);
+uint32_t explain_replay_own_key(const struct replay *r, const struct replay_half *h, uint32_t rkey);
 
-/* --- replay.c --- */
+/* --- outcome.c --- */
 /* Tells and counts one comparison; either frame may be NULL. */
-void replay_tell(struct replay *r, const struct replay_qp *q, enum explain_replay_outcome outcome,
-                 const struct explain_packet *recorded, const struct replay_frame *engine,
-                 const struct explain_compared *diffs);
-void replay_frame_packet(const struct replay_frame *f, struct explain_packet *p);
+void explain_replay_tell(struct replay *r, const struct replay_qp *q, enum explain_replay_outcome outcome,
+                         const struct explain_packet *recorded, const struct replay_frame *engine,
+                         const struct explain_compared *diffs);
+void explain_replay_frame_packet(const struct replay_frame *f, struct explain_packet *p);
 
 #endif

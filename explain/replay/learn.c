@@ -13,11 +13,6 @@
 #define EARLY_PKTS     64 /* among so many the first PSN is looked for: a line may swap packets */
 #define RNR_CODE_USUAL 12 /* 0.64 ms, as Linux programs have it */
 
-uint32_t explain_read_psns(uint32_t len_bytes, uint32_t pmtu_bytes)
-{
-    return len_bytes ? (len_bytes - 1) / pmtu_bytes + 1 : 1;
-}
-
 void explain_endpoint_free(struct explain_endpoint *e)
 {
     for (uint32_t i = 0; i < e->qp_count; i++) {
@@ -118,34 +113,8 @@ static bool is_replayed(struct explain_endpoint *e, const struct explain_packet 
     return service == ROCE_SERVICE_RC || service == ROCE_SERVICE_UC || service == ROCE_SERVICE_UD;
 }
 
-static int assign(const struct explain_tape *tape, struct explain_endpoint *e, size_t i)
+static int note_answer(struct explain_learned *q, size_t i)
 {
-    struct explain_packet p;
-    explain_tape_packet(tape, i, &p);
-    bool sent = nornic_addr_equal(&p.roce.src, &e->addr);
-    if ((!sent && !nornic_addr_equal(&p.roce.dst, &e->addr)) || !is_replayed(e, &p))
-        return 0;
-    bool datagram = p.roce.op->flags & ROCE_PKT_DETH;
-    uint32_t before = e->qp_count;
-    uint32_t qpn = datagram && sent ? p.roce.deth.src_qpn : p.roce.bth.dest_qpn;
-    int64_t qp = qp_of(e, p.roce.bth.opcode >> 5, tape->packets[i].flow, qpn);
-    if (qp < 0)
-        return -ENOMEM;
-    struct explain_learned *q = &e->qps[qp];
-    bool sent_before = q->requests || q->answer_count;
-    e->qp_of[i] = (uint32_t)qp + 1;
-    e->part[i] = (uint8_t)part_of(&p.roce, sent);
-    learn_path(q, &p.roce, sent && !sent_before, before != e->qp_count);
-    const struct explain_flow *flow = explain_analysis_flow(tape->analysis, tape->packets[i].flow);
-    unsigned from = sent ? tape->packets[i].direction : !tape->packets[i].direction;
-    if (flow) {
-        q->qpn = flow->qpn[from];
-        q->peer_qpn = flow->qpn[!from];
-    }
-    q->requests |= e->part[i] == EXPLAIN_PART_SENT_REQUEST;
-    q->serves |= e->part[i] == EXPLAIN_PART_GOT_REQUEST;
-    if (e->part[i] != EXPLAIN_PART_SENT_RESPONSE)
-        return 0;
     q->silent = false;
     if (q->answer_count == q->answer_cap) {
         size_t cap = q->answer_cap ? 2 * q->answer_cap : 64;
@@ -157,6 +126,42 @@ static int assign(const struct explain_tape *tape, struct explain_endpoint *e, s
     }
     q->answers[q->answer_count++] = i;
     return 0;
+}
+
+/* The QPNs of both ends, as far as the flow knows them by the end of the capture. */
+static void learn_qpns(const struct explain_tape *tape, struct explain_learned *q, size_t i, bool is_sent)
+{
+    const struct explain_taped *t = &tape->packets[i];
+    const struct explain_flow *flow = explain_analysis_flow(tape->analysis, t->flow);
+    if (!flow)
+        return;
+    q->qpn = flow->qpn[is_sent ? t->direction : !t->direction];
+    q->peer_qpn = flow->qpn[is_sent ? !t->direction : t->direction];
+}
+
+/* Gives the packet to the queue pair that it is of, which is made when it is new, and notes what it tells. */
+static int assign(const struct explain_tape *tape, struct explain_endpoint *e, size_t i)
+{
+    struct explain_packet p;
+    explain_tape_packet(tape, i, &p);
+    bool is_sent = nornic_addr_equal(&p.roce.src, &e->addr);
+    if ((!is_sent && !nornic_addr_equal(&p.roce.dst, &e->addr)) || !is_replayed(e, &p))
+        return 0;
+    bool names_source = p.roce.op->flags & ROCE_PKT_DETH;
+    uint32_t qps_before = e->qp_count;
+    uint32_t qpn = names_source && is_sent ? p.roce.deth.src_qpn : p.roce.bth.dest_qpn;
+    int64_t qp = qp_of(e, p.roce.bth.opcode >> 5, tape->packets[i].flow, qpn);
+    if (qp < 0)
+        return -ENOMEM;
+    struct explain_learned *q = &e->qps[qp];
+    bool has_sent = q->requests || q->answer_count;
+    e->qp_of[i] = (uint32_t)qp + 1;
+    e->part[i] = (uint8_t)part_of(&p.roce, is_sent);
+    learn_path(q, &p.roce, is_sent && !has_sent, qps_before != e->qp_count);
+    learn_qpns(tape, q, i, is_sent);
+    q->requests |= e->part[i] == EXPLAIN_PART_SENT_REQUEST;
+    q->serves |= e->part[i] == EXPLAIN_PART_GOT_REQUEST;
+    return e->part[i] == EXPLAIN_PART_SENT_RESPONSE ? note_answer(q, i) : 0;
 }
 
 /* --- path MTU, and where PSNs begin --- */

@@ -14,6 +14,11 @@ struct psn_table {
     uint32_t count;
 };
 
+uint32_t explain_read_psns(uint32_t len_bytes, uint32_t pmtu_bytes)
+{
+    return len_bytes ? (len_bytes - 1) / pmtu_bytes + 1 : 1;
+}
+
 static int collect(const struct explain_tape *tape, const struct explain_endpoint *e, uint32_t qp,
                    struct psn_table *t)
 {

@@ -10,7 +10,7 @@
 
 #define ANSWERS_SEEN 4096 /* how far ahead the answer to a request is looked for */
 
-uint32_t replay_key(const struct replay *r, const struct replay_half *h, uint32_t rkey)
+uint32_t explain_replay_own_key(const struct replay *r, const struct replay_half *h, uint32_t rkey)
 {
     for (uint32_t i = 0; i < r->endpoint->region_count && i < h->mr_count; i++)
         if (r->endpoint->regions[i].rkey == rkey)
@@ -48,7 +48,8 @@ static void prepare_atomic(struct replay *r, const struct explain_packet *reques
     r->result->changed_memory += put(region, request->roce.atomiceth.va, bytes, sizeof bytes);
 }
 
-void replay_memory_prepare(struct replay *r, struct replay_qp *q, size_t i, const struct explain_packet *p)
+void explain_replay_memory_prepare(struct replay *r, struct replay_qp *q, size_t i,
+                                   const struct explain_packet *p)
 {
     const struct explain_learned *l = q->learned;
     const struct roce_reth *reth = &p->roce.reth;
@@ -76,7 +77,7 @@ void replay_memory_prepare(struct replay *r, struct replay_qp *q, size_t i, cons
     r->result->changed_memory += changed;
 }
 
-void replay_memory_written(struct replay *r, struct replay_qp *q, const struct explain_packet *p)
+void explain_replay_memory_written(struct replay *r, struct replay_qp *q, const struct explain_packet *p)
 {
     if (p->roce.op->flags & ROCE_PKT_RETH) {
         q->write_rkey = p->roce.reth.rkey;

@@ -6,63 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "explain/replay/inner.h"
 #include "net/ipv4.h"
 
 #define COPIES_SEEN 64 /* how far back the network's copy of a packet is looked for */
-
-static const struct {
-    const char *key, *words;
-    bool fails;
-} outcomes[] = {
-#define EXPLAIN_REPLAY_ROW_(id, key, fails, words) {key, words, fails},
-    EXPLAIN_REPLAY_OUTCOMES(EXPLAIN_REPLAY_ROW_)
-#undef EXPLAIN_REPLAY_ROW_
-};
-
-const char *explain_replay_key(enum explain_replay_outcome outcome)
-{
-    return outcomes[outcome].key;
-}
-
-const char *explain_replay_words(enum explain_replay_outcome outcome)
-{
-    return outcomes[outcome].words;
-}
-
-bool explain_replay_fails(enum explain_replay_outcome outcome)
-{
-    return outcomes[outcome].fails;
-}
-
-void replay_frame_packet(const struct replay_frame *f, struct explain_packet *p)
-{
-    struct net_capture_record record = {
-        .data = f->bytes, .len_bytes = f->len_bytes, .wire_bytes = f->len_bytes};
-    explain_dissect(p, &record, 0);
-}
-
-void replay_tell(struct replay *r, const struct replay_qp *q, enum explain_replay_outcome outcome,
-                 const struct explain_packet *recorded, const struct replay_frame *engine,
-                 const struct explain_compared *diffs)
-{
-    struct explain_compared c = diffs ? *diffs : (struct explain_compared){0};
-    struct explain_packet built;
-    r->result->outcomes[outcome]++;
-    if (!r->config->compared)
-        return;
-    c.outcome = outcome;
-    c.qpn = q->learned->qpn;
-    c.recorded = recorded;
-    if (engine) {
-        replay_frame_packet(engine, &built);
-        c.engine = &built;
-        c.cause = engine->cause;
-    } else {
-        c.cause = r->cause;
-    }
-    r->config->compared(r->config->ctx, &c);
-}
 
 /* The same frame with the same IPv4 identification, not long ago: the network made it. Whoever sends
  * again gives a new one. */
@@ -95,45 +43,44 @@ static void share_state(struct replay *r, struct replay_qp *q)
         roce_qp_modify(a, &err, NORNIC_QP_STATE, r->now_ns);
 }
 
+/* The recorded endpoint sent the packet: what the engine sends in its place is compared with it. */
+static int play_sent(struct replay *r, struct replay_qp *q, size_t i, const struct explain_packet *p)
+{
+    bool is_response = r->endpoint->part[i] == EXPLAIN_PART_SENT_RESPONSE;
+    if (is_copy(r, i, p)) {
+        explain_replay_tell(r, q, EXPLAIN_REPLAY_NETWORK_COPY, p, NULL, NULL);
+        q->answer_at += is_response;
+        return 0;
+    }
+    if (!is_response)
+        return explain_replay_request_sent(r, q, p);
+    explain_replay_response_sent(r, q, p);
+    return 0;
+}
+
+/* The endpoint got the packet: so does the half of the engine that it is for, if that was rebuilt. */
+static int play_got(struct replay *r, struct replay_qp *q, size_t i, const struct explain_packet *p)
+{
+    r->cause = p->number;
+    r->result->fed++;
+    if (r->endpoint->part[i] == EXPLAIN_PART_GOT_REQUEST)
+        return q->responder.qp ? explain_replay_request_got(r, q, i, p) : 0;
+    if (q->requester.qp)
+        explain_replay_response_got(r, q, p);
+    return 0;
+}
+
 static int play(struct replay *r, size_t i)
 {
     const struct explain_endpoint *e = r->endpoint;
     struct explain_packet p;
-    int err = 0;
     if (!e->qp_of[i])
         return 0;
     struct replay_qp *q = &r->qps[e->qp_of[i] - 1];
-    enum explain_part part = e->part[i];
-    bool got = part == EXPLAIN_PART_GOT_REQUEST || part == EXPLAIN_PART_GOT_RESPONSE;
+    bool is_sent = e->part[i] == EXPLAIN_PART_SENT_REQUEST || e->part[i] == EXPLAIN_PART_SENT_RESPONSE;
     explain_tape_packet(r->tape, i, &p);
-    r->now_ns = p.time_ns + r->skew_ns > r->now_ns ? p.time_ns + r->skew_ns : r->now_ns;
-    if (!got && is_copy(r, i, &p)) {
-        replay_tell(r, q, EXPLAIN_REPLAY_NETWORK_COPY, &p, NULL, NULL);
-        q->answer_at += part == EXPLAIN_PART_SENT_RESPONSE;
-        return 0;
-    }
-    if (got) {
-        r->cause = p.number;
-        r->result->fed++;
-    }
-    switch (part) {
-    case EXPLAIN_PART_SENT_REQUEST:
-        err = replay_request_sent(r, q, &p);
-        break;
-    case EXPLAIN_PART_GOT_REQUEST:
-        if (q->responder.qp)
-            err = replay_request_got(r, q, i, &p);
-        break;
-    case EXPLAIN_PART_SENT_RESPONSE:
-        replay_response_sent(r, q, &p);
-        break;
-    case EXPLAIN_PART_GOT_RESPONSE:
-        if (q->requester.qp)
-            replay_response_got(r, q, &p);
-        break;
-    case EXPLAIN_PART_NONE:
-        break;
-    }
+    r->now_ns = max_u64(r->now_ns, p.time_ns + r->skew_ns);
+    int err = is_sent ? play_sent(r, q, i, &p) : play_got(r, q, i, &p);
     share_state(r, q);
     return err;
 }
@@ -146,11 +93,11 @@ static int open_qp(struct replay *r, struct replay_qp *q)
     q->una_psn = l->sq_psn;
     q->expected_psn = q->acked_psn = q->recorded_psn = l->rq_psn;
     if (l->requests)
-        err = replay_half_open(r, q, &q->requester, false);
+        err = explain_replay_half_open(r, q, &q->requester, false);
     /* One that answers nothing of what asks for it was gone. */
     bool gone = l->service == ROCE_SERVICE_RC && l->silent;
     if (!err && l->serves && !gone)
-        err = replay_half_open(r, q, &q->responder, true);
+        err = explain_replay_half_open(r, q, &q->responder, true);
     r->result->silent_qps += l->serves && gone;
     r->result->qps++;
     return err;
@@ -166,8 +113,8 @@ static void close_qps(struct replay *r)
             free(f);
         }
         free(q->held);
-        replay_half_close(&q->requester);
-        replay_half_close(&q->responder);
+        explain_replay_half_close(&q->requester);
+        explain_replay_half_close(&q->responder);
     }
     free(r->qps);
 }
@@ -196,7 +143,7 @@ int explain_replay(const struct explain_tape *tape, const struct explain_endpoin
             net_error_set(why, -err, "packet %zu cannot be replayed: %s", i + 1, strerror(-err));
     }
     for (uint32_t i = 0; i < endpoint->qp_count && !err; i++)
-        replay_responder_end(&r, &r.qps[i]);
+        explain_replay_responder_end(&r, &r.qps[i]);
     close_qps(&r);
     return err;
 }

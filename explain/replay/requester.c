@@ -70,14 +70,14 @@ static bool jump(struct replay *r, struct replay_half *h)
 static uint32_t held_psn(const struct replay_qp *q)
 {
     struct explain_packet p;
-    replay_frame_packet(q->held, &p);
+    explain_replay_frame_packet(q->held, &p);
     return p.roce.bth.psn;
 }
 
 static bool pull(struct replay *r, struct replay_qp *q)
 {
     if (!q->held)
-        q->held = replay_half_pull(r, &q->requester);
+        q->held = explain_replay_half_pull(r, &q->requester);
     return q->held;
 }
 
@@ -91,9 +91,9 @@ static void compare_held(struct replay *r, struct replay_qp *q, const struct exp
 {
     struct explain_packet engine;
     struct explain_compared c = {0};
-    replay_frame_packet(q->held, &engine);
+    explain_replay_frame_packet(q->held, &engine);
     c.diff_count = explain_replay_diff(p, &engine, c.diffs);
-    replay_tell(r, q, c.diff_count ? EXPLAIN_REPLAY_DIFFERENT : EXPLAIN_REPLAY_EQUAL, p, q->held, &c);
+    explain_replay_tell(r, q, c.diff_count ? EXPLAIN_REPLAY_DIFFERENT : EXPLAIN_REPLAY_EQUAL, p, q->held, &c);
     drop(q);
 }
 
@@ -123,12 +123,12 @@ static void seek(struct replay *r, struct replay_qp *q, uint32_t psn)
     pull(r, q);
 }
 
-int replay_request_sent(struct replay *r, struct replay_qp *q, const struct explain_packet *p)
+int explain_replay_request_sent(struct replay *r, struct replay_qp *q, const struct explain_packet *p)
 {
     uint32_t psn = p->roce.bth.psn;
     const struct explain_learned *l = q->learned;
     if (roce_psn_diff(psn, l->sq_psn) < 0 || roce_psn_diff(psn, l->end_psn) >= 0) {
-        replay_tell(r, q, EXPLAIN_REPLAY_UNKNOWN, p, NULL, NULL);
+        explain_replay_tell(r, q, EXPLAIN_REPLAY_UNKNOWN, p, NULL, NULL);
         return 0;
     }
     int err = post_until(r, q, psn);
@@ -137,13 +137,13 @@ int replay_request_sent(struct replay *r, struct replay_qp *q, const struct expl
     pull(r, q);
     if (!q->held || held_psn(q) != psn) {
         if (has_crossed(r, q, psn)) {
-            replay_tell(r, q, EXPLAIN_REPLAY_CROSSED, p, NULL, NULL);
+            explain_replay_tell(r, q, EXPLAIN_REPLAY_CROSSED, p, NULL, NULL);
             return 0;
         }
         seek(r, q, psn);
     }
     for (unsigned i = 0; q->held && roce_psn_diff(held_psn(q), psn) < 0 && i < RESYNC_TRIES; i++) {
-        replay_tell(r, q, EXPLAIN_REPLAY_ONLY_ENGINE, NULL, q->held, NULL);
+        explain_replay_tell(r, q, EXPLAIN_REPLAY_ONLY_ENGINE, NULL, q->held, NULL);
         drop(q);
         pull(r, q);
     }
@@ -151,7 +151,7 @@ int replay_request_sent(struct replay *r, struct replay_qp *q, const struct expl
     if (q->held && held_psn(q) == psn)
         compare_held(r, q, p);
     else
-        replay_tell(r, q, EXPLAIN_REPLAY_ONLY_RECORD, p, NULL, NULL);
+        explain_replay_tell(r, q, EXPLAIN_REPLAY_ONLY_RECORD, p, NULL, NULL);
     return 0;
 }
 
@@ -176,7 +176,7 @@ static bool acknowledge(struct replay_qp *q, uint32_t psn)
     return true;
 }
 
-void replay_response_got(struct replay *r, struct replay_qp *q, const struct explain_packet *p)
+void explain_replay_response_got(struct replay *r, struct replay_qp *q, const struct explain_packet *p)
 {
     const struct roce_pkt *pkt = &p->roce;
     uint32_t flags = pkt->op->flags, psn = pkt->bth.psn;
@@ -189,5 +189,5 @@ void replay_response_got(struct replay *r, struct replay_qp *q, const struct exp
         q->una_psn = roce_psn_add(psn, 1);
     if (!good || !whole)
         q->nak_ns = r->now_ns;
-    replay_half_feed(r, &q->requester, (uint8_t *)p->frame, p->len_bytes);
+    explain_replay_half_feed(r, &q->requester, (uint8_t *)p->frame, p->len_bytes);
 }

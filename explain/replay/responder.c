@@ -87,7 +87,7 @@ static uint8_t *with_our_keys(const struct replay *r, const struct replay_qp *q,
             const struct net_field *f = &layer->header->fields[k];
             if (strcmp(f->name, "rkey") == 0)
                 put_be32(bytes + layer->offset + f->first_bit / 8,
-                         replay_key(r, &q->responder, (uint32_t)explain_field_value(p, i, f)));
+                         explain_replay_own_key(r, &q->responder, (uint32_t)explain_field_value(p, i, f)));
         }
     }
     seal(bytes, p);
@@ -99,7 +99,7 @@ static uint8_t *with_our_keys(const struct replay *r, const struct replay_qp *q,
 static void enqueue(struct replay *r, struct replay_qp *q, bool again)
 {
     struct replay_frame *f;
-    while ((f = replay_half_pull(r, &q->responder))) {
+    while ((f = explain_replay_half_pull(r, &q->responder))) {
         f->again = again;
         *q->last = f;
         q->last = &f->next;
@@ -113,7 +113,8 @@ static bool is_before_all(const struct replay_qp *q, uint32_t psn)
            roce_psn_diff(psn, q->learned->rq_psn) < 0;
 }
 
-int replay_request_got(struct replay *r, struct replay_qp *q, size_t i, const struct explain_packet *p)
+int explain_replay_request_got(struct replay *r, struct replay_qp *q, size_t i,
+                               const struct explain_packet *p)
 {
     const struct roce_pkt *pkt = &p->roce;
     bool connected = q->learned->service == ROCE_SERVICE_RC;
@@ -123,16 +124,16 @@ int replay_request_got(struct replay *r, struct replay_qp *q, size_t i, const st
     bool again = connected && roce_psn_diff(pkt->bth.psn, q->expected_psn) < 0;
     q->got_again = again;
     if (pkt->op->flags & ROCE_PKT_READ || (due && pkt->op->flags & ROCE_PKT_ATOMIC))
-        replay_memory_prepare(r, q, i, p);
+        explain_replay_memory_prepare(r, q, i, p);
     if (due) {
         serve(r, q, i, pkt);
         if (pkt->op->flags & ROCE_PKT_WRITE)
-            replay_memory_written(r, q, p);
+            explain_replay_memory_written(r, q, p);
     }
     uint8_t *bytes = with_our_keys(r, q, p);
     if (!bytes)
         return -ENOMEM;
-    replay_half_feed(r, &q->responder, bytes, p->len_bytes);
+    explain_replay_half_feed(r, &q->responder, bytes, p->len_bytes);
     free(bytes);
     enqueue(r, q, again);
     return 0;
@@ -170,7 +171,7 @@ static void pop(struct replay_qp *q)
 {
     struct replay_frame *f = q->first;
     struct explain_packet p;
-    replay_frame_packet(f, &p);
+    explain_replay_frame_packet(f, &p);
     note_acked(&q->acked_psn, &p.roce);
     q->first = f->next;
     if (!q->first)
@@ -201,7 +202,7 @@ static void count_from_the_beginning(struct replay *r, struct replay_qp *q, cons
     struct replay_frame *f = q->first;
     struct explain_packet engine;
     struct roce_aeth aeth;
-    replay_frame_packet(f, &engine);
+    explain_replay_frame_packet(f, &engine);
     if (!(engine.roce.op->flags & p->roce.op->flags & ROCE_PKT_AETH))
         return;
     aeth = engine.roce.aeth;
@@ -225,10 +226,10 @@ static void compare_first(struct replay *r, struct replay_qp *q, const struct ex
     struct explain_packet engine;
     struct explain_compared c = {0};
     count_from_the_beginning(r, q, p);
-    replay_frame_packet(q->first, &engine);
+    explain_replay_frame_packet(q->first, &engine);
     c.diff_count = explain_replay_diff(p, &engine, c.diffs);
-    replay_tell(r, q, c.diff_count ? judge(q, &p->roce, &engine.roce) : EXPLAIN_REPLAY_EQUAL, p, q->first,
-                &c);
+    explain_replay_tell(r, q, c.diff_count ? judge(q, &p->roce, &engine.roce) : EXPLAIN_REPLAY_EQUAL, p,
+                        q->first, &c);
     pop(q);
 }
 
@@ -238,7 +239,7 @@ static enum explain_replay_outcome why_only_recorded(const struct replay_qp *q, 
     bool later = false;
     for (const struct replay_frame *f = q->first; f && !later; f = f->next) {
         struct explain_packet engine;
-        replay_frame_packet(f, &engine);
+        explain_replay_frame_packet(f, &engine);
         later = roce_psn_diff(acked_by(&engine.roce), acked_by(pkt)) >= 0;
     }
     /* Behind a duplicate an ACK of all that was taken is right, asked for or not (ROCE-INT-9). */
@@ -256,7 +257,7 @@ static void skip_older(struct replay *r, struct replay_qp *q, const struct roce_
 {
     while (q->first) {
         struct explain_packet engine;
-        replay_frame_packet(q->first, &engine);
+        explain_replay_frame_packet(q->first, &engine);
         if (is_of_kind(pkt, &engine.roce) || roce_psn_diff(engine.roce.bth.psn, pkt->bth.psn) > 0)
             return;
         bool free_to_go =
@@ -264,25 +265,25 @@ static void skip_older(struct replay *r, struct replay_qp *q, const struct roce_
                                            roce_psn_diff(acked_by(&engine.roce), q->recorded_psn) <= 0);
         if (!free_to_go && engine.roce.bth.psn == pkt->bth.psn)
             return;
-        replay_tell(r, q, free_to_go ? EXPLAIN_REPLAY_ACK_ENGINE : EXPLAIN_REPLAY_ONLY_ENGINE, NULL, q->first,
-                    NULL);
+        explain_replay_tell(r, q, free_to_go ? EXPLAIN_REPLAY_ACK_ENGINE : EXPLAIN_REPLAY_ONLY_ENGINE, NULL,
+                            q->first, NULL);
         pop(q);
     }
 }
 
-void replay_response_sent(struct replay *r, struct replay_qp *q, const struct explain_packet *p)
+void explain_replay_response_sent(struct replay *r, struct replay_qp *q, const struct explain_packet *p)
 {
     const struct roce_pkt *pkt = &p->roce;
     struct explain_packet engine;
     if (is_before_all(q, pkt->bth.psn)) {
-        replay_tell(r, q, EXPLAIN_REPLAY_UNKNOWN, p, NULL, NULL);
+        explain_replay_tell(r, q, EXPLAIN_REPLAY_UNKNOWN, p, NULL, NULL);
         q->answer_at++;
         return;
     }
     if (why_only_recorded(q, pkt) != EXPLAIN_REPLAY_NAK_BEHIND_RNR)
         skip_older(r, q, pkt);
     if (q->first)
-        replay_frame_packet(q->first, &engine);
+        explain_replay_frame_packet(q->first, &engine);
     /* Another kind of answer to the same PSN is a difference to be shown, but for an ACK that others
      * imply. */
     bool pair = q->first &&
@@ -291,22 +292,22 @@ void replay_response_sent(struct replay *r, struct replay_qp *q, const struct ex
     if (pair)
         compare_first(r, q, p);
     else
-        replay_tell(r, q, why_only_recorded(q, pkt), p, NULL, NULL);
+        explain_replay_tell(r, q, why_only_recorded(q, pkt), p, NULL, NULL);
     note_acked(&q->recorded_psn, pkt);
     q->rnr_told = pkt->op->flags & ROCE_PKT_AETH && roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_RNR;
     q->rnr_psn = pkt->bth.psn;
     q->answer_at++;
 }
 
-void replay_responder_end(struct replay *r, struct replay_qp *q)
+void explain_replay_responder_end(struct replay *r, struct replay_qp *q)
 {
     while (q->first) {
         struct explain_packet engine;
-        replay_frame_packet(q->first, &engine);
+        explain_replay_frame_packet(q->first, &engine);
         bool implied =
             is_plain_ack(&engine.roce) && roce_psn_diff(acked_by(&engine.roce), q->recorded_psn) <= 0;
-        replay_tell(r, q, implied ? EXPLAIN_REPLAY_ACK_ENGINE : EXPLAIN_REPLAY_ONLY_ENGINE, NULL, q->first,
-                    NULL);
+        explain_replay_tell(r, q, implied ? EXPLAIN_REPLAY_ACK_ENGINE : EXPLAIN_REPLAY_ONLY_ENGINE, NULL,
+                            q->first, NULL);
         pop(q);
     }
 }

@@ -92,9 +92,9 @@ static void take_cursors(struct smc_view *v, struct smc_conn *c, const struct sm
         mine->written = mine->produced;
     c->shown.bytes[v->side] = mine->produced;
     if (mine->produced > before)
-        smc_say(v, "; bytes %" PRIu64 "..%" PRIu64, before, mine->produced - 1);
+        explain_smc_say(v, "; bytes %" PRIu64 "..%" PRIu64, before, mine->produced - 1);
     if (cap)
-        smc_say(v, "; %" PRIu64 " of %" PRIu32 " bytes filled", mine->produced - peer->consumed, cap);
+        explain_smc_say(v, "; %" PRIu64 " of %" PRIu32 " bytes filled", mine->produced - peer->consumed, cap);
 }
 
 /* --- flags --- */
@@ -154,8 +154,9 @@ static void take_link(struct smc_view *v, struct smc_conn *c, bool validated)
 static void validate(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc *cdc)
 {
     struct smc_half *h = &c->half[v->side];
-    smc_say(v, ": SMC CDC failover validation, token 0x%08x, sequence number %u", cdc->alert_token, cdc->seq);
-    smc_say(v, ": connection %" PRIu32, c->id);
+    explain_smc_say(v, ": SMC CDC failover validation, token 0x%08x, sequence number %u", cdc->alert_token,
+                    cdc->seq);
+    explain_smc_say(v, ": connection %" PRIu32, c->id);
     if (v->again)
         return;
     take_link(v, c, true);
@@ -176,7 +177,7 @@ static bool take_seq(struct smc_view *v, struct smc_conn *c, const struct smcr_c
     int16_t ahead = smcr_seq_ahead(cdc->seq, expected);
     if (ahead < 0) {
         if (h->replaying) {
-            smc_say(v, ", sent again after the failover");
+            explain_smc_say(v, ", sent again after the failover");
             return false;
         }
         explain_remark(v->m, EXPLAIN_FIND_SMC_SEQUENCE, "SMCR-CDC-04", 0, 0,
@@ -210,12 +211,13 @@ static void follow(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc
     take_flags(v, c, cdc);
 }
 
-void smc_cdc(struct smc_view *v, const uint8_t *at)
+void explain_smc_cdc(struct smc_view *v, const uint8_t *at)
 {
     struct smcr_cdc cdc;
     char flags[120];
     smcr_cdc_get(&cdc, at);
-    struct smc_conn *c = v->group ? smc_conn_by_token(v->w, v->group->id, !v->side, cdc.alert_token) : NULL;
+    struct smc_conn *c =
+        v->group ? explain_smc_conn_by_token(v->w, v->group->id, !v->side, cdc.alert_token) : NULL;
     if (c) {
         v->m->smc.conn = c->id;
         c->shown.last_number = v->packet->number;
@@ -226,20 +228,21 @@ void smc_cdc(struct smc_view *v, const uint8_t *at)
         return;
     }
     if (cdc.failover_validation) {
-        smc_say(v, ": SMC CDC failover validation, token 0x%08x, sequence number %u", cdc.alert_token,
-                cdc.seq);
+        explain_smc_say(v, ": SMC CDC failover validation, token 0x%08x, sequence number %u", cdc.alert_token,
+                        cdc.seq);
         return;
     }
     put_flags(&cdc, flags, sizeof flags);
-    smc_say(v, ": SMC CDC %u, token 0x%08x, producer %u/%u, consumer %u/%u%s", cdc.seq, cdc.alert_token,
-            cdc.producer_wrap, cdc.producer_cursor, cdc.consumer_wrap, cdc.consumer_cursor, flags);
+    explain_smc_say(v, ": SMC CDC %u, token 0x%08x, producer %u/%u, consumer %u/%u%s", cdc.seq,
+                    cdc.alert_token, cdc.producer_wrap, cdc.producer_cursor, cdc.consumer_wrap,
+                    cdc.consumer_cursor, flags);
     if (v->group && !c && !v->group->late)
         explain_remark(v->m, EXPLAIN_FIND_SMC_TOKEN, "SMCR-CDC-06", 0, 0,
                        "token 0x%08x is that of no connection in group %" PRIu32, cdc.alert_token,
                        v->group->id);
     if (!c)
         return;
-    smc_say(v, ": connection %" PRIu32, c->id);
+    explain_smc_say(v, ": connection %" PRIu32, c->id);
     if (!v->again)
         follow(v, c, &cdc);
     v->m->smc.is_cdc = true;
@@ -256,13 +259,14 @@ static void say_data(struct smc_view *v, uint32_t conn, uint64_t from, uint32_t 
     v->m->smc.from = from;
     v->m->smc.to = from + bytes;
     if (bytes)
-        smc_say(v, ": bytes %" PRIu64 "..%" PRIu64 " of connection %" PRIu32, from, from + bytes - 1, conn);
+        explain_smc_say(v, ": bytes %" PRIu64 "..%" PRIu64 " of connection %" PRIu32, from, from + bytes - 1,
+                        conn);
 }
 
 /* Where the write lies: the connection whose element it goes to, and the offset there. */
 static struct smc_conn *conn_at(struct smc_view *v, const struct roce_reth *reth, uint32_t *offset)
 {
-    unsigned receiver = !v->side, rmb = smc_rmb_by_rkey(v->group, receiver, v->link, reth->rkey);
+    unsigned receiver = !v->side, rmb = explain_smc_rmb_by_rkey(v->group, receiver, v->link, reth->rkey);
     if (rmb == SMC_RMBS_MAX) {
         if (!v->group->late && !v->again)
             explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-04", 0, 0,
@@ -273,7 +277,7 @@ static struct smc_conn *conn_at(struct smc_view *v, const struct roce_reth *reth
     const struct smc_rmb *r = &v->group->rmbs[receiver][rmb];
     uint64_t from = reth->va - r->on[v->link].va;
     uint64_t index = r->elem_bytes ? from / r->elem_bytes + 1 : 0;
-    struct smc_conn *c = index && index <= 255 ? smc_conn_of(v->w, r->conns[index]) : NULL;
+    struct smc_conn *c = index && index <= 255 ? explain_smc_conn_of(v->w, r->conns[index]) : NULL;
     if (!c && r->elem_bytes && !v->group->late && !v->again)
         explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-04", 0, 0,
                        "at 0x%" PRIx64 " the %s has no element of a connection", reth->va,
@@ -348,10 +352,10 @@ static void begin_write(struct smc_view *v)
     c->shown.last_ns = v->packet->time_ns;
     say_data(v, c->id, from, pkt->payload_bytes);
     if (!v->again && from < h->produced)
-        smc_say(v, ", written again after the move");
+        explain_smc_say(v, ", written again after the move");
 }
 
-void smc_rdma_write(struct smc_view *v)
+void explain_smc_rdma_write(struct smc_view *v)
 {
     const struct roce_pkt *pkt = &v->packet->roce;
     if (pkt->op->flags & ROCE_PKT_RETH) {

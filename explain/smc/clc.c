@@ -48,7 +48,7 @@ static bool is_of(const struct smc_handshake *h, const struct ends *e, bool from
 }
 
 /* The slot of the handshake between these ends; SMC_HANDSHAKES_MAX: there is none. */
-static unsigned slot_of(const struct smc_world *w, const struct ends *e, bool from_client)
+static unsigned slot_of(const struct explain_smc *w, const struct ends *e, bool from_client)
 {
     unsigned i = 0;
     while (i < SMC_HANDSHAKES_MAX && !is_of(&w->handshakes[i], e, from_client))
@@ -56,7 +56,7 @@ static unsigned slot_of(const struct smc_world *w, const struct ends *e, bool fr
     return i;
 }
 
-static struct smc_handshake *find(struct smc_world *w, const struct ends *e, bool from_client)
+static struct smc_handshake *find(struct explain_smc *w, const struct ends *e, bool from_client)
 {
     unsigned i = slot_of(w, e, from_client);
     return i < SMC_HANDSHAKES_MAX ? &w->handshakes[i] : NULL;
@@ -65,7 +65,7 @@ static struct smc_handshake *find(struct smc_world *w, const struct ends *e, boo
 /* The handshake between these ends, made when it is new: then `last` is 0. */
 static struct smc_handshake *find_or_begin(const struct smc_view *v, const struct ends *e, bool from_client)
 {
-    struct smc_world *w = v->w;
+    struct explain_smc *w = v->w;
     unsigned i = slot_of(w, e, from_client);
     if (i < SMC_HANDSHAKES_MAX)
         return &w->handshakes[i];
@@ -97,7 +97,7 @@ static void set_end(struct smc_link *l, unsigned side, const struct smcr_accept 
 static struct smc_group *make_group(struct smc_view *v, const struct smcr_accept *accept,
                                     const struct smcr_accept *confirm)
 {
-    struct smc_group *g = smc_group_new(v->w);
+    struct smc_group *g = explain_smc_group_new(v->w);
     if (!g)
         return NULL;
     g->late = !accept->flag;
@@ -120,7 +120,7 @@ static struct smc_group *make_group(struct smc_view *v, const struct smcr_accept
 }
 
 /* The group and link on which a side has that QP: SMCR-FC-05. */
-static struct smc_group *group_by_end(struct smc_world *w, unsigned side, const struct smcr_accept *a,
+static struct smc_group *group_by_end(struct explain_smc *w, unsigned side, const struct smcr_accept *a,
                                       unsigned *link)
 {
     struct nornic_addr gid = gid_of(a);
@@ -144,7 +144,7 @@ static void place_half(struct smc_group *g, struct smc_conn *c, unsigned side, u
                        const struct smcr_accept *a)
 {
     struct smc_half *h = &c->half[side];
-    unsigned rmb = smc_rmb_know(g, side, link, a->rkey, a->va);
+    unsigned rmb = explain_smc_rmb_know(g, side, link, a->rkey, a->va);
     h->token = c->shown.token[side] = a->alert_token;
     h->index = a->rmbe_index;
     h->rmb = rmb;
@@ -172,7 +172,7 @@ static void connect(struct smc_view *v, const struct smc_handshake *h, const str
         g = make_group(v, accept, confirm);
     if (!g)
         return;
-    struct smc_conn *c = smc_conn_new(v->w);
+    struct smc_conn *c = explain_smc_conn_new(v->w);
     c->group = c->shown.group = g->id;
     for (unsigned side = 0; side < 2; side++) {
         c->shown.addr[side] = h->addr[side];
@@ -180,14 +180,15 @@ static void connect(struct smc_view *v, const struct smc_handshake *h, const str
     }
     place_half(g, c, 0, links[0], confirm);
     place_half(g, c, 1, links[1], accept);
-    smc_conn_index(v->w, c);
+    explain_smc_conn_index(v->w, c);
     g->shown.conns++;
     g->shown.last_number = v->packet->number;
     c->shown.first_number = c->shown.last_number = v->packet->number;
     c->shown.first_ns = c->shown.last_ns = v->packet->time_ns;
     v->m->smc.group = g->id;
     v->m->smc.conn = c->id;
-    smc_say(v, "; connection %" PRIu32 " of %sgroup %" PRIu32, c->id, is_new ? "the new " : "", g->id);
+    explain_smc_say(v, "; connection %" PRIu32 " of %sgroup %" PRIu32, c->id, is_new ? "the new " : "",
+                    g->id);
 }
 
 /* --- messages --- */
@@ -218,9 +219,10 @@ static void judge_accept(struct smc_view *v, const struct smcr_accept *a)
 static void say_accept(struct smc_view *v, const struct smcr_accept *a)
 {
     const char *size = smcr_bsize_name(a->bsize), *type = smcr_clc_type_name(a->type);
-    smc_say(v, "SMC%s CLC %s%s: QP 0x%06x, RMBE %u of %s at 0x%" PRIx64 ", R_Key 0x%08x, token 0x%08x",
-            a->version == 2 ? "v2" : "", type, a->flag ? " (first contact)" : "", a->qpn, a->rmbe_index,
-            size ? size : "a reserved size", a->va, a->rkey, a->alert_token);
+    explain_smc_say(v,
+                    "SMC%s CLC %s%s: QP 0x%06x, RMBE %u of %s at 0x%" PRIx64 ", R_Key 0x%08x, token 0x%08x",
+                    a->version == 2 ? "v2" : "", type, a->flag ? " (first contact)" : "", a->qpn,
+                    a->rmbe_index, size ? size : "a reserved size", a->va, a->rkey, a->alert_token);
     judge_accept(v, a);
 }
 
@@ -273,8 +275,8 @@ static void take_decline(struct smc_view *v, const uint8_t *at, const struct end
     struct smcr_decline d;
     smcr_decline_get(&d, at);
     const char *why = smcr_clc_diagnosis_name(d.diagnosis);
-    smc_say(v, "SMC%s CLC Decline, 0x%08x%s%s%s", d.version == 2 ? "v2" : "", d.diagnosis, why ? ": " : "",
-            why ? why : "", d.flag ? ", out of sync" : "");
+    explain_smc_say(v, "SMC%s CLC Decline, 0x%08x%s%s%s", d.version == 2 ? "v2" : "", d.diagnosis,
+                    why ? ": " : "", why ? why : "", d.flag ? ", out of sync" : "");
     explain_remark(v->m, EXPLAIN_FIND_SMC_DECLINE, "SMCR-CLC-42", 0, 0,
                    "declined (0x%08x%s%s): TCP goes on alone", d.diagnosis, why ? ": " : "", why ? why : "");
     struct smc_handshake *h = find(v->w, e, true);
@@ -292,13 +294,13 @@ static void take_proposal(struct smc_view *v, const uint8_t *at, const struct en
         h->number = v->packet->number;
     h->last = SMCR_CLC_PROPOSAL;
     if (clc.version == 2)
-        smc_say(v, "SMCv2 CLC Proposal: version 2 %s, version 1 %s", smcr_clc2_offer_name(at[7] >> 2 & 3),
-                smcr_clc2_offer_name(at[7] & 3));
+        explain_smc_say(v, "SMCv2 CLC Proposal: version 2 %s, version 1 %s",
+                        smcr_clc2_offer_name(at[7] >> 2 & 3), smcr_clc2_offer_name(at[7] & 3));
     else
-        smc_say(v, "SMC CLC Proposal");
+        explain_smc_say(v, "SMC CLC Proposal");
 }
 
-void smc_clc(struct smc_view *v, const struct explain_layer *layer)
+void explain_smc_clc(struct smc_view *v, const struct explain_layer *layer)
 {
     const uint8_t *at = v->packet->frame + layer->offset;
     const char *key = layer->key + (strncmp(layer->key, "clc2", 4) == 0 ? 5 : strlen(layer->key) > 4 ? 4 : 3);
@@ -314,5 +316,5 @@ void smc_clc(struct smc_view *v, const struct explain_layer *layer)
     else if (strcmp(key, "trailer") == 0 && get_be32(at) != SMCR_EYE_CATCHER)
         judge_trailer(v, get_be32(at));
     else if (*key == '\0')
-        smc_say(v, "SMC CLC message, version %u, %u bytes", at[7] >> 4, get_be16(at + 5));
+        explain_smc_say(v, "SMC CLC message, version %u, %u bytes", at[7] >> 4, get_be16(at + 5));
 }

@@ -93,8 +93,8 @@ static void confirm_link(struct smc_view *v, const struct message *msg)
     struct smcr_confirm_link c;
     struct smc_link *l = &v->group->links[v->link];
     smcr_confirm_link_get(&c, msg->at);
-    smc_say(v, ": link %u, QP 0x%06x, user id 0x%08x, at most %u links", c.link, c.qpn, c.link_user_id,
-            c.max_links);
+    explain_smc_say(v, ": link %u, QP 0x%06x, user id 0x%08x, at most %u links", c.link, c.qpn,
+                    c.link_user_id, c.max_links);
     if (msg->at[3] & 3) /* smcrv2-notes 5: cursors begin at 0 */
         v->group->start = 0;
     if (l->both)
@@ -138,7 +138,7 @@ static void get_add_link(struct smcr_add_link_shifted *a, const struct message *
 /* An RMB as the link that carries the message knows it, and on another one. */
 static void translate(struct smc_view *v, unsigned link, uint32_t reference, uint32_t rkey, uint64_t va)
 {
-    unsigned rmb = smc_rmb_by_rkey(v->group, v->side, v->link, reference);
+    unsigned rmb = explain_smc_rmb_by_rkey(v->group, v->side, v->link, reference);
     if (rmb < SMC_RMBS_MAX)
         v->group->rmbs[v->side][rmb].on[link] = (struct smc_rtoken){.known = true, .rkey = rkey, .va = va};
     else if (!v->group->late)
@@ -169,13 +169,13 @@ static void add_link(struct smc_view *v, const struct message *msg)
     struct smc_group *g = v->group;
     get_add_link(&a, msg);
     memcpy(addr.b, a.gid, sizeof addr.b);
-    unsigned slot = smc_link_by_number(g, a.link);
+    unsigned slot = explain_smc_link_by_number(g, a.link);
     if (a.rejected) {
         if (slot < SMC_LINKS_MAX && g->links[slot].state == SMC_LINK_ANNOUNCED)
             g->links[slot] = (struct smc_link){0};
         v->w->links_version++;
         g->shown.links -= slot < SMC_LINKS_MAX && g->links[slot].state == SMC_LINK_FREE;
-        smc_say(v, "%s", rejected(true));
+        explain_smc_say(v, "%s", rejected(true));
         refuse(v, msg,
                a.reason == SMCR_ADD_LINK_NO_PATH   ? ": no alternate path"
                : a.reason == SMCR_ADD_LINK_BAD_MTU ? ": the MTU is reserved"
@@ -183,18 +183,18 @@ static void add_link(struct smc_view *v, const struct message *msg)
         return;
     }
     if (!msg->response && v->side == 0) { /* SMCR-LLC-32 */
-        smc_say(v, ": the client has a further RNIC, %s", nornic_addr_str(&addr, gid));
+        explain_smc_say(v, ": the client has a further RNIC, %s", nornic_addr_str(&addr, gid));
         return;
     }
     if (!msg->response && slot == SMC_LINKS_MAX) {
-        slot = smc_link_free(g);
+        slot = explain_smc_link_free(g);
         if (slot < SMC_LINKS_MAX)
             g->links[slot] = (struct smc_link){.state = SMC_LINK_ANNOUNCED, .number = a.link};
         g->shown.links++;
     }
     const char *mtu = smcr_mtu_name(a.mtu);
-    smc_say(v, ": link %u, QP 0x%06x at %s, MTU %s, PSN 0x%06x", a.link, a.qpn, nornic_addr_str(&addr, gid),
-            mtu ? mtu : "reserved", a.psn);
+    explain_smc_say(v, ": link %u, QP 0x%06x at %s, MTU %s, PSN 0x%06x", a.link, a.qpn,
+                    nornic_addr_str(&addr, gid), mtu ? mtu : "reserved", a.psn);
     if (slot == SMC_LINKS_MAX)
         return;
     struct smc_link *l = &g->links[slot];
@@ -205,15 +205,15 @@ static void add_link(struct smc_view *v, const struct message *msg)
     v->w->links_version++;
     unsigned rtokens = take_rtokens(v, slot);
     if (msg->is_v2)
-        smc_say(v, ", %u RToken%s", rtokens, rtokens == 1 ? "" : "s");
+        explain_smc_say(v, ", %u RToken%s", rtokens, rtokens == 1 ? "" : "s");
 }
 
 static void add_link_cont(struct smc_view *v, const struct message *msg)
 {
     struct smcr_add_link_cont c;
     smcr_add_link_cont_get(&c, msg->at);
-    unsigned slot = smc_link_by_number(v->group, c.link);
-    smc_say(v, ": link %u, %u RTokens to come", c.link, c.rtokens_left);
+    unsigned slot = explain_smc_link_by_number(v->group, c.link);
+    explain_smc_say(v, ": link %u, %u RTokens to come", c.link, c.rtokens_left);
     if (slot == SMC_LINKS_MAX && !v->group->late) {
         explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-REC-24", 0, 0, "link %u is not being added",
                        c.link);
@@ -243,13 +243,13 @@ static void delete_link(struct smc_view *v, const struct message *msg)
     smcr_delete_link_get(&d, msg->at);
     const char *why = smcr_delete_link_reason_name(d.reason);
     if (d.all)
-        smc_say(v, ": all links");
+        explain_smc_say(v, ": all links");
     else
-        smc_say(v, ": link %u", d.link);
+        explain_smc_say(v, ": link %u", d.link);
     if (!msg->response)
-        smc_say(v, ", %s%s%s", d.orderly ? "orderly" : "at once", why ? ", " : "", why ? why : "");
+        explain_smc_say(v, ", %s%s%s", d.orderly ? "orderly" : "at once", why ? ", " : "", why ? why : "");
     else if (d.reason)
-        smc_say(v, ", %s", why ? why : "reserved reason");
+        explain_smc_say(v, ", %s", why ? why : "reserved reason");
     if (d.all) {
         v->group->ended = v->group->shown.ended = true;
         if (!msg->response)
@@ -258,7 +258,7 @@ static void delete_link(struct smc_view *v, const struct message *msg)
                            why ? ": " : "", why ? why : "");
         return;
     }
-    unsigned slot = smc_link_by_number(v->group, d.link);
+    unsigned slot = explain_smc_link_by_number(v->group, d.link);
     if (slot == SMC_LINKS_MAX) {
         if (!v->group->late && !msg->response)
             explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-DLK-07", 0, 0, "there is no link %u", d.link);
@@ -276,7 +276,7 @@ static void delete_link(struct smc_view *v, const struct message *msg)
 
 static void learn_rtoken(struct smc_view *v, unsigned rmb, uint8_t number, uint32_t rkey, uint64_t va)
 {
-    unsigned slot = smc_link_by_number(v->group, number);
+    unsigned slot = explain_smc_link_by_number(v->group, number);
     if (slot < SMC_LINKS_MAX)
         v->group->rmbs[v->side][rmb].on[slot] = (struct smc_rtoken){.known = true, .rkey = rkey, .va = va};
 }
@@ -285,14 +285,14 @@ static void confirm_rkey(struct smc_view *v, const struct message *msg)
 {
     struct smcr_confirm_rkey c;
     smcr_confirm_rkey_get(&c, msg->at);
-    smc_say(v, ": R_Key 0x%08x at 0x%" PRIx64 ", and %u other links%s", c.rkey, c.va, c.other_links,
-            rejected(c.negative));
+    explain_smc_say(v, ": R_Key 0x%08x at 0x%" PRIx64 ", and %u other links%s", c.rkey, c.va, c.other_links,
+                    rejected(c.negative));
     if (msg->response) {
         if (c.negative)
             refuse(v, msg, c.retry ? ": to be tried again" : "");
         return;
     }
-    unsigned rmb = smc_rmb_know(v->group, v->side, v->link, c.rkey, c.va);
+    unsigned rmb = explain_smc_rmb_know(v->group, v->side, v->link, c.rkey, c.va);
     if (rmb == SMC_RMBS_MAX)
         return;
     if (c.other_links >= 1)
@@ -308,8 +308,8 @@ static void confirm_rkey_cont(struct smc_view *v, const struct message *msg)
     const struct smc_request *r = &v->group->requests[v->side][SMCR_LLC_CONFIRM_RKEY];
     smcr_confirm_rkey_cont_get(&c, msg->at);
     smcr_confirm_rkey_get(&first, r->bytes);
-    smc_say(v, ": %u further links", c.links_left);
-    unsigned rmb = smc_rmb_by_rkey(v->group, v->side, v->link, first.rkey);
+    explain_smc_say(v, ": %u further links", c.links_left);
+    unsigned rmb = explain_smc_rmb_by_rkey(v->group, v->side, v->link, first.rkey);
     if (msg->response || rmb == SMC_RMBS_MAX)
         return;
     if (c.links_left >= 1)
@@ -324,15 +324,15 @@ static void delete_rkey(struct smc_view *v, const struct message *msg)
 {
     struct smcr_delete_rkey d;
     smcr_delete_rkey_get(&d, msg->at);
-    smc_say(v, ": %u key%s, 0x%08x%s%s", d.count, d.count == 1 ? "" : "s", get_be32(d.rkeys),
-            d.count > 1 ? ", ..." : "", rejected(d.negative));
+    explain_smc_say(v, ": %u key%s, 0x%08x%s%s", d.count, d.count == 1 ? "" : "s", get_be32(d.rkeys),
+                    d.count > 1 ? ", ..." : "", rejected(d.negative));
     if (msg->response) {
         if (d.negative)
             refuse(v, msg, ": not all keys are known");
         return;
     }
     for (unsigned i = 0; i < d.count && i < SMCR_RKEYS_PER_DELETE; i++) {
-        unsigned rmb = smc_rmb_by_rkey(v->group, v->side, v->link, get_be32(d.rkeys + 4 * (size_t)i));
+        unsigned rmb = explain_smc_rmb_by_rkey(v->group, v->side, v->link, get_be32(d.rkeys + 4 * (size_t)i));
         if (rmb < SMC_RMBS_MAX)
             v->group->rmbs[v->side][rmb] = (struct smc_rmb){.used = false};
     }
@@ -340,7 +340,7 @@ static void delete_rkey(struct smc_view *v, const struct message *msg)
 
 static void test_link(struct smc_view *v, const struct message *msg, const struct smc_request *asked)
 {
-    smc_say(v, ": link %u", v->group->links[v->link].number);
+    explain_smc_say(v, ": link %u", v->group->links[v->link].number);
     if (msg->response && asked && memcmp(asked->bytes + 4, msg->at + 4, 16) != 0)
         explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-REC-28", 0, asked->number,
                        "other user data than in the request");
@@ -382,7 +382,7 @@ static void follow(struct smc_view *v, const struct message *msg)
         asked->number = 0;
 }
 
-void smc_llc(struct smc_view *v, const struct explain_layer *layer)
+void explain_smc_llc(struct smc_view *v, const struct explain_layer *layer)
 {
     const uint8_t *at = v->packet->frame + layer->offset;
     struct message msg = {.at = at,
@@ -391,7 +391,8 @@ void smc_llc(struct smc_view *v, const struct explain_layer *layer)
                           .response = net_bits_get(at, SMCR_LLC_RESPONSE_BIT, 1),
                           .layer = layer};
     const char *name = msg.is_v2 ? smcr_llc2_type_name(at[0]) : smcr_llc_type_name(at[0]);
-    smc_say(v, ": SMC%s LLC %s %s", msg.is_v2 ? "v2" : "", name, msg.response ? "response" : "request");
+    explain_smc_say(v, ": SMC%s LLC %s %s", msg.is_v2 ? "v2" : "", name,
+                    msg.response ? "response" : "request");
     if (!v->group)
         return;
     v->group->shown.last_number = v->packet->number;

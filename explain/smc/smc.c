@@ -10,34 +10,6 @@
 #include "explain/smc/world.h"
 #include "roce/psn.h"
 
-#define ANSWER_NS UINT64_C(10000000) /* as for missing ACKs: what was asked later may be answered yet */
-
-void smc_say(struct smc_view *v, const char *format, ...)
-{
-    size_t used = strlen(v->m->words);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(v->m->words + used, sizeof v->m->words - used, format, args);
-    va_end(args);
-}
-
-/* NULL: no memory. */
-static struct smc_world *world(struct explain_analysis *a)
-{
-    if (a->smc)
-        return a->smc;
-    struct smc_world *w = calloc(1, sizeof *w);
-    if (w)
-        w->conns = calloc(SMC_CONNS_MAX, sizeof *w->conns);
-    if (!w || !w->conns) {
-        free(w);
-        return NULL;
-    }
-    w->links_version = 1;
-    a->smc = w;
-    return w;
-}
-
 /* Whether the packet was taken before, or cannot be yet, as one before it is missing: that is sent again. */
 static bool is_out_of_turn(struct smc_link *l, unsigned side, uint32_t psn)
 {
@@ -73,7 +45,7 @@ static const struct explain_smc_place *place_of(struct smc_view *v)
     if (place->version == v->w->links_version)
         return place;
     *place = (struct explain_smc_place){.version = v->w->links_version};
-    if (smc_link_of(v->w, &pkt->src, &pkt->dst, pkt->bth.dest_qpn, &g, &link, &side)) {
+    if (explain_smc_link_of(v->w, &pkt->src, &pkt->dst, pkt->bth.dest_qpn, &g, &link, &side)) {
         place->group = g->id;
         place->link = (uint8_t)link;
         place->side = (uint8_t)(side ^ v->m->direction);
@@ -86,7 +58,7 @@ static bool find_link(struct smc_view *v)
     if (!v->pair)
         return false;
     const struct explain_smc_place *place = place_of(v);
-    v->group = smc_group_of(v->w, place->group);
+    v->group = explain_smc_group_of(v->w, place->group);
     if (!v->group)
         return false;
     v->link = place->link;
@@ -115,9 +87,9 @@ static void take_message(struct smc_view *v, const struct explain_layer *layer)
     if (strncmp(words, plain, strlen(plain)) == 0)
         words[0] = '\0';
     if (strcmp(layer->key, "cdc") == 0)
-        smc_cdc(v, v->packet->frame + layer->offset);
+        explain_smc_cdc(v, v->packet->frame + layer->offset);
     else
-        smc_llc(v, layer);
+        explain_smc_llc(v, layer);
     if (strncmp(words, parted, strlen(parted)) == 0)
         memmove(words, words + strlen(parted), strlen(words + strlen(parted)) + 1);
 }
@@ -142,7 +114,7 @@ static void take_roce(struct smc_view *v)
         }
         v->again = is_out_of_turn(&v->group->links[v->link], v->side, p->roce.bth.psn);
         if (flags & ROCE_PKT_WRITE)
-            smc_rdma_write(v);
+            explain_smc_rdma_write(v);
     }
     const struct explain_layer *message = flags & ROCE_PKT_SEND ? message_in(p) : NULL;
     if (message)
@@ -154,13 +126,13 @@ static void take_tcp(struct smc_view *v)
     for (unsigned i = 0; i < v->packet->layer_count; i++) {
         const struct explain_layer *l = &v->packet->layers[i];
         if (strcmp(l->key, "smc_option") == 0)
-            smc_say(v, "TCP handshake that offers SMC-R");
+            explain_smc_say(v, "TCP handshake that offers SMC-R");
         else if (strncmp(l->key, "clc", 3) == 0)
-            smc_clc(v, l);
+            explain_smc_clc(v, l);
     }
 }
 
-static bool is_smc(const struct explain_packet *p)
+bool explain_smc_has_layer(const struct explain_packet *p)
 {
     if (p->kind == EXPLAIN_SMC_TCP)
         return true;
@@ -168,30 +140,25 @@ static bool is_smc(const struct explain_packet *p)
     return strncmp(last, "llc", 3) == 0 || strcmp(last, "cdc") == 0;
 }
 
-void explain_smc(struct explain_analysis *a, const struct explain_packet *packet, struct explain_meaning *m)
+void explain_smc_take(struct explain_smc *w, struct explain_pair *pair, const struct explain_packet *packet,
+                      struct explain_meaning *m)
 {
-    if (!a->smc && !is_smc(packet))
-        return;
-    struct smc_view v = {
-        .w = world(a), .packet = packet, .m = m, .pair = m->flow ? a->by_index[m->flow] : NULL};
-    if (!v.w)
-        return;
+    struct smc_view v = {.w = w, .packet = packet, .m = m, .pair = pair};
     if (packet->kind == EXPLAIN_SMC_TCP)
         take_tcp(&v);
     else if (packet->kind == EXPLAIN_ROCE && packet->verdict == ROCE_RX_TAKEN)
         take_roce(&v);
 }
 
-bool explain_smc_end(struct explain_analysis *a, struct explain_finding *f)
+bool explain_smc_next_unanswered(struct explain_smc *w, uint64_t last_ns, struct explain_finding *f)
 {
-    struct smc_world *w = a->smc;
-    for (; w && w->ending[0] < SMC_GROUPS_MAX; w->ending[0]++, w->ending[1] = 0) {
+    for (; w->ending[0] < SMC_GROUPS_MAX; w->ending[0]++, w->ending[1] = 0) {
         struct smc_group *g = &w->groups[w->ending[0]];
         for (; w->ending[1] < 2; w->ending[1]++, w->ending[2] = 0)
             while (w->ending[2] < SMC_LLC_TYPES) {
                 unsigned type = w->ending[2]++;
                 const struct smc_request *r = &g->requests[w->ending[1]][type];
-                if (!r->number || g->ended || a->last_ns - r->time_ns < ANSWER_NS)
+                if (!r->number || g->ended || last_ns - r->time_ns < EXPLAIN_ANSWER_NS)
                     continue;
                 *f = (struct explain_finding){
                     .kind = EXPLAIN_FIND_SMC_UNANSWERED, .rule = "SMCR-REC-01", .number = r->number};
@@ -201,32 +168,4 @@ bool explain_smc_end(struct explain_analysis *a, struct explain_finding *f)
             }
     }
     return false;
-}
-
-void explain_smc_free(struct explain_analysis *a)
-{
-    if (a->smc)
-        smc_world_free(a->smc);
-}
-
-uint32_t explain_analysis_smc_conn_count(const struct explain_analysis *a)
-{
-    return a->smc ? a->smc->conn_count : 0;
-}
-
-const struct explain_smc_conn *explain_analysis_smc_conn(const struct explain_analysis *a, uint32_t id)
-{
-    const struct smc_conn *c = a->smc ? smc_conn_of(a->smc, id) : NULL;
-    return c ? &c->shown : NULL;
-}
-
-uint32_t explain_analysis_smc_group_count(const struct explain_analysis *a)
-{
-    return a->smc ? a->smc->group_count : 0;
-}
-
-const struct explain_smc_group *explain_analysis_smc_group(const struct explain_analysis *a, uint32_t id)
-{
-    const struct smc_group *g = a->smc ? smc_group_of(a->smc, id) : NULL;
-    return g ? &g->shown : NULL;
 }

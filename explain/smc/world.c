@@ -2,22 +2,24 @@
 /* What is remembered of SMC-R, and how it is found again. */
 #include "explain/smc/world.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct smc_group *smc_group_of(struct smc_world *w, uint32_t id)
+struct smc_group *explain_smc_group_of(struct explain_smc *w, uint32_t id)
 {
     struct smc_group *g = &w->groups[id % SMC_GROUPS_MAX];
     return id && g->id == id ? g : NULL;
 }
 
-struct smc_conn *smc_conn_of(struct smc_world *w, uint32_t id)
+struct smc_conn *explain_smc_conn_of(struct explain_smc *w, uint32_t id)
 {
     struct smc_conn *c = &w->conns[id % SMC_CONNS_MAX];
     return id && c->id == id ? c : NULL;
 }
 
-struct smc_group *smc_group_new(struct smc_world *w)
+struct smc_group *explain_smc_group_new(struct explain_smc *w)
 {
     struct smc_group *g = &w->groups[(w->group_count + 1) % SMC_GROUPS_MAX];
     struct smc_rmb *rmbs[2] = {g->rmbs[0], g->rmbs[1]};
@@ -35,13 +37,13 @@ struct smc_group *smc_group_new(struct smc_world *w)
     return g;
 }
 
-static struct smc_conn **bucket_of(struct smc_world *w, uint32_t group, unsigned side, uint32_t token)
+static struct smc_conn **bucket_of(struct explain_smc *w, uint32_t group, unsigned side, uint32_t token)
 {
     uint32_t h = (token ^ group << 20) * 0x9e3779b1u;
     return &w->buckets[side][(h >> 16) % SMC_BUCKETS];
 }
 
-static void take_out(struct smc_world *w, struct smc_conn *c, unsigned side)
+static void take_out(struct explain_smc *w, struct smc_conn *c, unsigned side)
 {
     struct smc_conn **at = bucket_of(w, c->group, side, c->half[side].token);
     while (*at && *at != c)
@@ -50,7 +52,7 @@ static void take_out(struct smc_world *w, struct smc_conn *c, unsigned side)
         *at = c->next[side];
 }
 
-struct smc_conn *smc_conn_new(struct smc_world *w)
+struct smc_conn *explain_smc_conn_new(struct explain_smc *w)
 {
     struct smc_conn *c = &w->conns[(w->conn_count + 1) % SMC_CONNS_MAX];
     for (unsigned side = 0; c->id && side < 2; side++)
@@ -60,7 +62,7 @@ struct smc_conn *smc_conn_new(struct smc_world *w)
     return c;
 }
 
-void smc_conn_index(struct smc_world *w, struct smc_conn *c)
+void explain_smc_conn_index(struct explain_smc *w, struct smc_conn *c)
 {
     for (unsigned side = 0; side < 2; side++) {
         struct smc_conn **bucket = bucket_of(w, c->group, side, c->half[side].token);
@@ -69,7 +71,8 @@ void smc_conn_index(struct smc_world *w, struct smc_conn *c)
     }
 }
 
-struct smc_conn *smc_conn_by_token(struct smc_world *w, uint32_t group, unsigned side, uint32_t token)
+struct smc_conn *explain_smc_conn_by_token(struct explain_smc *w, uint32_t group, unsigned side,
+                                           uint32_t token)
 {
     struct smc_conn *c = *bucket_of(w, group, side, token);
     while (c && (c->group != group || c->half[side].token != token))
@@ -84,8 +87,8 @@ static bool is_on(const struct smc_link *l, unsigned side, const struct nornic_a
            nornic_addr_equal(&l->gid[side], src);
 }
 
-bool smc_link_of(struct smc_world *w, const struct nornic_addr *src, const struct nornic_addr *dst,
-                 uint32_t qpn, struct smc_group **group, unsigned *link, unsigned *side)
+bool explain_smc_link_of(struct explain_smc *w, const struct nornic_addr *src, const struct nornic_addr *dst,
+                         uint32_t qpn, struct smc_group **group, unsigned *link, unsigned *side)
 {
     uint32_t oldest = w->group_count > SMC_GROUPS_MAX ? w->group_count - SMC_GROUPS_MAX : 0;
     for (uint32_t id = w->group_count; id > oldest; id--) { /* the newest first: QPNs come again */
@@ -103,7 +106,7 @@ bool smc_link_of(struct smc_world *w, const struct nornic_addr *src, const struc
     return false;
 }
 
-unsigned smc_link_by_number(const struct smc_group *g, uint8_t number)
+unsigned explain_smc_link_by_number(const struct smc_group *g, uint8_t number)
 {
     for (unsigned i = 0; i < SMC_LINKS_MAX; i++)
         if (number && g->links[i].number == number && g->links[i].state != SMC_LINK_FREE &&
@@ -112,7 +115,7 @@ unsigned smc_link_by_number(const struct smc_group *g, uint8_t number)
     return SMC_LINKS_MAX;
 }
 
-unsigned smc_link_free(struct smc_group *g)
+unsigned explain_smc_link_free(struct smc_group *g)
 {
     unsigned gone = SMC_LINKS_MAX;
     for (unsigned i = 0; i < SMC_LINKS_MAX; i++) {
@@ -129,7 +132,7 @@ unsigned smc_link_free(struct smc_group *g)
     return gone;
 }
 
-unsigned smc_rmb_by_rkey(const struct smc_group *g, unsigned side, unsigned link, uint32_t rkey)
+unsigned explain_smc_rmb_by_rkey(const struct smc_group *g, unsigned side, unsigned link, uint32_t rkey)
 {
     for (unsigned i = 0; i < g->rmb_top[side]; i++) {
         const struct smc_rmb *r = &g->rmbs[side][i];
@@ -139,9 +142,9 @@ unsigned smc_rmb_by_rkey(const struct smc_group *g, unsigned side, unsigned link
     return SMC_RMBS_MAX;
 }
 
-unsigned smc_rmb_know(struct smc_group *g, unsigned side, unsigned link, uint32_t rkey, uint64_t va)
+unsigned explain_smc_rmb_know(struct smc_group *g, unsigned side, unsigned link, uint32_t rkey, uint64_t va)
 {
-    unsigned i = smc_rmb_by_rkey(g, side, link, rkey);
+    unsigned i = explain_smc_rmb_by_rkey(g, side, link, rkey);
     if (i < SMC_RMBS_MAX) {
         g->rmbs[side][i].on[link].va = va;
         return i;
@@ -157,7 +160,22 @@ unsigned smc_rmb_know(struct smc_group *g, unsigned side, unsigned link, uint32_
     return i;
 }
 
-void smc_world_free(struct smc_world *w)
+/* --- all of it --- */
+
+struct explain_smc *explain_smc_create(void)
+{
+    struct explain_smc *w = calloc(1, sizeof *w);
+    if (w)
+        w->conns = calloc(SMC_CONNS_MAX, sizeof *w->conns);
+    if (!w || !w->conns) {
+        free(w);
+        return NULL;
+    }
+    w->links_version = 1;
+    return w;
+}
+
+void explain_smc_destroy(struct explain_smc *w)
 {
     for (unsigned i = 0; i < SMC_GROUPS_MAX; i++) {
         free(w->groups[i].rmbs[0]);
@@ -165,4 +183,35 @@ void smc_world_free(struct smc_world *w)
     }
     free(w->conns);
     free(w);
+}
+
+uint32_t explain_smc_conn_count(const struct explain_smc *w)
+{
+    return w->conn_count;
+}
+
+const struct explain_smc_conn *explain_smc_conn(struct explain_smc *w, uint32_t id)
+{
+    const struct smc_conn *c = explain_smc_conn_of(w, id);
+    return c ? &c->shown : NULL;
+}
+
+uint32_t explain_smc_group_count(const struct explain_smc *w)
+{
+    return w->group_count;
+}
+
+const struct explain_smc_group *explain_smc_group(struct explain_smc *w, uint32_t id)
+{
+    const struct smc_group *g = explain_smc_group_of(w, id);
+    return g ? &g->shown : NULL;
+}
+
+void explain_smc_say(struct smc_view *v, const char *format, ...)
+{
+    size_t used = strlen(v->m->words);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(v->m->words + used, sizeof v->m->words - used, format, args);
+    va_end(args);
 }

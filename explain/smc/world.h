@@ -5,7 +5,7 @@
 #ifndef NORNIC_EXPLAIN_SMC_WORLD_H
 #define NORNIC_EXPLAIN_SMC_WORLD_H
 
-#include "explain/flow/flow.h"
+#include "explain/smc/smc.h"
 #include "smcr/clc_wire.h"
 #include "smcr/llc_wire.h"
 
@@ -118,7 +118,7 @@ struct smc_handshake {
     struct smcr_accept accept;
 };
 
-struct smc_world {
+struct explain_smc {
     struct smc_group groups[SMC_GROUPS_MAX];
     uint32_t group_count;                     /* ever seen */
     struct smc_conn *conns;                   /* SMC_CONNS_MAX */
@@ -132,7 +132,7 @@ struct smc_world {
 
 /* What is being looked at. */
 struct smc_view {
-    struct smc_world *w;
+    struct explain_smc *w;
     struct explain_pair *pair; /* NULL: the packet is of none */
     const struct explain_packet *packet;
     struct explain_meaning *m;
@@ -142,37 +142,36 @@ struct smc_view {
     bool again;              /* it was taken before, or is not taken yet: nothing new */
 };
 
-/* Appends to the words of the packet. */
-void smc_say(struct smc_view *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /* --- world.c --- */
-struct smc_group *smc_group_of(struct smc_world *w, uint32_t id);
-struct smc_conn *smc_conn_of(struct smc_world *w, uint32_t id);
+/* Appends to the words of the packet. */
+void explain_smc_say(struct smc_view *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
+struct smc_group *explain_smc_group_of(struct explain_smc *w, uint32_t id);
+struct smc_conn *explain_smc_conn_of(struct explain_smc *w, uint32_t id);
 /* A new one. NULL: no memory. */
-struct smc_group *smc_group_new(struct smc_world *w);
-struct smc_conn *smc_conn_new(struct smc_world *w);
-/* Puts the connection where smc_conn_by_token() finds it. */
-void smc_conn_index(struct smc_world *w, struct smc_conn *c);
+struct smc_group *explain_smc_group_new(struct explain_smc *w);
+struct smc_conn *explain_smc_conn_new(struct explain_smc *w);
+/* Puts the connection where explain_smc_conn_by_token() finds it. */
+void explain_smc_conn_index(struct explain_smc *w, struct smc_conn *c);
 /* The newest connection of the group whose `side` gave out that token; NULL: none. */
-struct smc_conn *smc_conn_by_token(struct smc_world *w, uint32_t group, unsigned side, uint32_t token);
+struct smc_conn *explain_smc_conn_by_token(struct explain_smc *w, uint32_t group, unsigned side,
+                                           uint32_t token);
 /* The link that a packet from `src` to `qpn` at `dst` travels on; false: none is known. */
-bool smc_link_of(struct smc_world *w, const struct nornic_addr *src, const struct nornic_addr *dst,
-                 uint32_t qpn, struct smc_group **group, unsigned *link, unsigned *side);
+bool explain_smc_link_of(struct explain_smc *w, const struct nornic_addr *src, const struct nornic_addr *dst,
+                         uint32_t qpn, struct smc_group **group, unsigned *link, unsigned *side);
 /* The slot of a link by its number, or of a free one that gets it; SMC_LINKS_MAX: none. */
-unsigned smc_link_by_number(const struct smc_group *g, uint8_t number);
-unsigned smc_link_free(struct smc_group *g);
+unsigned explain_smc_link_by_number(const struct smc_group *g, uint8_t number);
+unsigned explain_smc_link_free(struct smc_group *g);
 /* The slot of the RMB of a side by its R_Key on a link; SMC_RMBS_MAX: there is none. */
-unsigned smc_rmb_by_rkey(const struct smc_group *g, unsigned side, unsigned link, uint32_t rkey);
+unsigned explain_smc_rmb_by_rkey(const struct smc_group *g, unsigned side, unsigned link, uint32_t rkey);
 /* The same, made when it is new. */
-unsigned smc_rmb_know(struct smc_group *g, unsigned side, unsigned link, uint32_t rkey, uint64_t va);
-void smc_world_free(struct smc_world *w);
+unsigned explain_smc_rmb_know(struct smc_group *g, unsigned side, unsigned link, uint32_t rkey, uint64_t va);
 
 /* --- clc.c --- */
-void smc_clc(struct smc_view *v, const struct explain_layer *layer);
+void explain_smc_clc(struct smc_view *v, const struct explain_layer *layer);
 /* --- llc.c --- */
-void smc_llc(struct smc_view *v, const struct explain_layer *layer);
+void explain_smc_llc(struct smc_view *v, const struct explain_layer *layer);
 /* --- cdc.c --- */
-void smc_cdc(struct smc_view *v, const uint8_t *at);
-void smc_rdma_write(struct smc_view *v);
+void explain_smc_cdc(struct smc_view *v, const uint8_t *at);
+void explain_smc_rdma_write(struct smc_view *v);
 
 #endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "explain/flow/meaning.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const struct finding_kind {
+    const char *key;
+    int severity;
+    const char *words;
+} kinds[EXPLAIN_FINDING_COUNT] = {
+#define ROW(id, key, severity, words) [EXPLAIN_FIND_##id] = {key, severity, words},
+    EXPLAIN_FINDINGS(ROW)
+#undef ROW
+};
+
+const char *explain_finding_key(enum explain_finding_kind kind)
+{
+    return kinds[kind].key;
+}
+
+const char *explain_finding_words(enum explain_finding_kind kind)
+{
+    return kinds[kind].words;
+}
+
+int explain_finding_severity(enum explain_finding_kind kind)
+{
+    return kinds[kind].severity;
+}
+
+void explain_remark(struct explain_meaning *m, enum explain_finding_kind kind, const char *rule,
+                    uint64_t number, uint64_t related, const char *format, ...)
+{
+    if (m->remark_count == EXPLAIN_REMARKS_MAX)
+        return;
+    struct explain_finding *f = &m->remarks[m->remark_count++];
+    *f = (struct explain_finding){.kind = kind, .number = number, .related = related};
+    snprintf(f->rule, sizeof f->rule, "%s", rule);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(f->words, sizeof f->words, format, args);
+    va_end(args);
+}

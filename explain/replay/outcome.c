@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What comparisons come out as: words, counts, and whoever wants to hear of each. */
+#include "explain/replay/inner.h"
+
+static const struct {
+    const char *key, *words;
+    bool fails;
+} outcomes[] = {
+#define EXPLAIN_REPLAY_ROW_(id, key, fails, words) {key, words, fails},
+    EXPLAIN_REPLAY_OUTCOMES(EXPLAIN_REPLAY_ROW_)
+#undef EXPLAIN_REPLAY_ROW_
+};
+
+const char *explain_replay_key(enum explain_replay_outcome outcome)
+{
+    return outcomes[outcome].key;
+}
+
+const char *explain_replay_words(enum explain_replay_outcome outcome)
+{
+    return outcomes[outcome].words;
+}
+
+bool explain_replay_fails(enum explain_replay_outcome outcome)
+{
+    return outcomes[outcome].fails;
+}
+
+void explain_replay_frame_packet(const struct replay_frame *f, struct explain_packet *p)
+{
+    struct net_capture_record record = {
+        .data = f->bytes, .len_bytes = f->len_bytes, .wire_bytes = f->len_bytes};
+    explain_dissect(p, &record, 0);
+}
+
+void explain_replay_tell(struct replay *r, const struct replay_qp *q, enum explain_replay_outcome outcome,
+                         const struct explain_packet *recorded, const struct replay_frame *engine,
+                         const struct explain_compared *diffs)
+{
+    struct explain_compared c = diffs ? *diffs : (struct explain_compared){0};
+    struct explain_packet built;
+    r->result->outcomes[outcome]++;
+    if (!r->config->compared)
+        return;
+    c.outcome = outcome;
+    c.qpn = q->learned->qpn;
+    c.recorded = recorded;
+    if (engine) {
+        explain_replay_frame_packet(engine, &built);
+        c.engine = &built;
+        c.cause = engine->cause;
+    } else {
+        c.cause = r->cause;
+    }
+    r->config->compared(r->config->ctx, &c);
+}
