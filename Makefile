@@ -205,8 +205,11 @@ DEST := $(DESTDIR)$(prefix)
 LIB  := $(DESTDIR)$(libdir)
 # The headers of the rooms stand below nornic/ there, and include each other by that.
 INSTALLED_HEADERS := $(patsubst %,$(DEST)/include/nornic/%,$(PUBLIC_HEADERS:nornic/%=%))
+# where shells look for completions; bash wants the name of the command alone
+BASH_COMPLETION := bash-completion/completions/nornic.bash
+COMPLETIONS     := $(BASH_COMPLETION) zsh/site-functions/_nornic fish/vendor_completions.d/nornic.fish
 .PHONY: install uninstall
-install: all $(BUILD)/libnornic.so ## command, library, headers, man page into DESTDIR and PREFIX (/usr/local)
+install: all $(BUILD)/libnornic.so ## command, library, headers, man page, completions into DESTDIR and PREFIX
 	$(Q)install -d $(DEST)/{bin,share/man/man1} $(LIB)/pkgconfig $(sort $(dir $(INSTALLED_HEADERS)))
 	$(Q)install -m755 $(BUILD)/nornic $(DEST)/bin/nornic
 	$(Q)install -m644 $(BUILD)/libnornic.a $(LIB)/
@@ -218,10 +221,13 @@ install: all $(BUILD)/libnornic.so ## command, library, headers, man page into D
 	$(Q)sed 's|@PREFIX@|$(prefix)|; s|@LIBDIR@|$(libdir)|; s|@VERSION@|$(VERSION)|' nornic.pc.in \
 	    > $(LIB)/pkgconfig/nornic.pc
 	$(Q)install -m644 docs/nornic.1 $(DEST)/share/man/man1/nornic.1
+	$(Q)$(foreach c,$(COMPLETIONS),install -Dm644 docs/completion/$(notdir $(c)) $(DEST)/share/$(c) &&) true
+	$(Q)mv $(DEST)/share/$(BASH_COMPLETION) $(DEST)/share/$(basename $(BASH_COMPLETION))
 
 uninstall: ## remove what install put there
 	$(Q)rm -f $(DEST)/bin/nornic $(LIB)/libnornic.{a,so,so.0,so.$(VERSION)} $(LIB)/pkgconfig/nornic.pc
 	$(Q)rm -rf $(DEST)/include/nornic $(DEST)/share/man/man1/nornic.1
+	$(Q)rm -f $(addprefix $(DEST)/share/,$(COMPLETIONS) $(basename $(BASH_COMPLETION)))
 
 # --- tidying ---
 .PHONY: format clean print-%

@@ -10,14 +10,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static atomic_bool stopped;
+static atomic_int stopped; /* the signal; 0: none yet */
 static int wake_fd = -1;
 
 static void on_signal(int signo)
 {
-    (void)signo;
-    int saved_errno = errno;
-    atomic_store(&stopped, true);
+    int saved_errno = errno, none = 0;
+    atomic_compare_exchange_strong(&stopped, &none, signo);
     uint64_t one = 1;
     /* An eventfd is full only after 2^64 - 2 signals; it is readable then all the same. */
     ssize_t ignored = write(wake_fd, &one, sizeof one);
@@ -43,6 +42,11 @@ int cli_stop_install(void)
 }
 
 bool cli_stopped(void)
+{
+    return atomic_load(&stopped) != 0;
+}
+
+int cli_stop_signal(void)
 {
     return atomic_load(&stopped);
 }

@@ -11,6 +11,9 @@ int cli_stop_install(void);
 
 bool cli_stopped(void);
 
+/* The signal that did it; 0: none has. */
+int cli_stop_signal(void);
+
 /* Polls readable (POLLIN) once stopped; stays so. -1 before cli_stop_install(). */
 int cli_stop_fd(void);
 

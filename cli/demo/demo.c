@@ -2,7 +2,6 @@
 /* `nornic demo`: the front, which reads the options, makes the place to play in, runs the passes and tells
  * what happened. */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +14,8 @@
 #include "cli/demo/demo.h"
 #include "cli/demo/lab.h"
 #include "cli/demo/smc.h"
-#include "cli/option/value.h"
+#include "cli/option/color.h"
+#include "cli/option/option.h"
 #include "cli/stop.h"
 
 #define BUFFER_BYTES   (32u << 20) /* messages under way take at most so much */
@@ -30,7 +30,8 @@ struct demo {
     enum place place;
     uint32_t loss_ppm, pmtu_bytes;
     uint64_t seed, size_bytes, count, time_ns;
-    bool ipv6, no_colour, json, keep;
+    bool ipv6, json, keep;
+    enum cli_color color;
     uint64_t act, file_bytes; /* 0: both acts */
     const char *output;       /* NULL: the default name */
     /* hidden: a side's process */
@@ -46,155 +47,6 @@ struct demo {
     struct demo_smc_result smc; /* of the second act */
     bool smc_played;
 };
-
-static void print_help(void)
-{
-    puts("Usage: nornic demo [OPTION...]\n"
-         "Shows RDMA between two engines: as root between two network namespaces that it makes, joined by\n"
-         "a veth pair, over AF_XDP; without root inside one process. A asks, B is asked: SEND, RDMA WRITE,\n"
-         "RDMA READ, COMPARE & SWAP and FETCH & ADD, with the data compared where it arrives and the ICRC\n"
-         "of every packet checked. First each of them packet by packet, then as fast as it goes; then all\n"
-         "again while packets are thrown away, to see the recovery.\n"
-         "The second act, which needs root: a file over SMC-R on two links between the namespaces. One of\n"
-         "the two veth pairs is cut on the way and restored; the file arrives whole.\n"
-         "What it made it removes, also on Ctrl-C; a capture of each pass of the first act stays behind.\n"
-         "\n"
-         "      --act NUMBER   only that act: 1 is RDMA, 2 is SMC-R\n"
-         "      --file-size N  of the file of the second act (200M)\n"
-         "      --loss RATE    thrown away in the second pass (1%); 0%: no second pass\n"
-         "      --seed N       of losses, data and first PSNs (1)\n"
-         "      --size BYTES   of a message in the measured part, up to 8M (64K)\n"
-         "      --count N      operations of each kind, instead of\n"
-         "      --time TIME    for all measured parts together (12s)\n"
-         "      --port KIND    xdp, packet or memory (xdp as root, else memory)\n"
-         "      --mtu BYTES    path MTU: 256, 512, 1024, 2048 or 4096 (1024)\n"
-         "      --ipv6         RoCEv2 over IPv6\n"
-         "  -o, --output FILE  capture of the first pass (nornic-demo.pcapng); the second: FILE with -loss\n"
-         "      --json         one JSON object instead of the show\n"
-         "      --no-color     plain text also on a terminal\n"
-         "      --keep         leave the namespaces, and say how to look into them\n"
-         "      --help         this text\n"
-         "\n"
-         "Try:\n"
-         "  nornic demo                           the whole show, about 30 seconds\n"
-         "  nornic demo --act 2                   the failover of SMC-R alone\n"
-         "  nornic demo --loss 5% --seed 7        harder weather, the same each time\n"
-         "  nornic demo --count 1000 --json | jq '.passes[0].operations[] | [.operation, .gbit_per_s]'\n"
-         "  nornic verify nornic-demo.pcapng      recompute every ICRC of what it left behind\n"
-         "\n"
-         "Exit status: 0 every byte and every ICRC was right, 1 something was not, 2 it could not be run.");
-}
-
-static int parse_place(const char *text, enum place *out)
-{
-    static const char *const names[] = {
-        [PLACE_XDP] = "xdp", [PLACE_PACKET] = "packet", [PLACE_MEMORY] = "memory"};
-
-    for (int i = PLACE_XDP; i <= PLACE_MEMORY; i++)
-        if (strcmp(text, names[i]) == 0) {
-            *out = (enum place)i;
-            return 0;
-        }
-    return cli_fail("--port %s: give xdp, packet or memory; the demo makes its own interfaces", text);
-}
-
-enum option_code {
-    OPT_LOSS = 256,
-    OPT_ACT,
-    OPT_FILE_SIZE,
-    OPT_SEED,
-    OPT_SIZE,
-    OPT_COUNT,
-    OPT_TIME,
-    OPT_PORT,
-    OPT_MTU,
-    OPT_IPV6,
-    OPT_JSON,
-    OPT_NO_COLOR,
-    OPT_KEEP,
-    OPT_HELP,
-    OPT_SIDE,
-    OPT_BOARD,
-    OPT_PEER
-};
-
-static const struct option long_options[] = {
-    {"loss", required_argument, NULL, OPT_LOSS},
-    {"act", required_argument, NULL, OPT_ACT},
-    {"file-size", required_argument, NULL, OPT_FILE_SIZE},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"size", required_argument, NULL, OPT_SIZE},
-    {"count", required_argument, NULL, OPT_COUNT},
-    {"time", required_argument, NULL, OPT_TIME},
-    {"port", required_argument, NULL, OPT_PORT},
-    {"mtu", required_argument, NULL, OPT_MTU},
-    {"ipv6", no_argument, NULL, OPT_IPV6},
-    {"output", required_argument, NULL, 'o'},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"no-color", no_argument, NULL, OPT_NO_COLOR},
-    {"keep", no_argument, NULL, OPT_KEEP},
-    {"help", no_argument, NULL, OPT_HELP},
-    {"side", required_argument, NULL, OPT_SIDE},
-    {"board", required_argument, NULL, OPT_BOARD},
-    {"peer", required_argument, NULL, OPT_PEER},
-    {NULL, 0, NULL, 0},
-};
-
-static int take_output(struct demo *d, const char *path)
-{
-    d->output = path;
-    if (!*path || strlen(path) + sizeof "-loss" > sizeof d->boards[0]->plan.capture)
-        return cli_fail("--output %s: give a file name of 1 to 250 bytes", path);
-    return 0;
-}
-
-/* 0; or CLI_ERROR, printed. */
-static int take_option(struct demo *d, int c, char **argv)
-{
-    switch (c) {
-    case OPT_LOSS:
-        return cli_parse_ppm("--loss", optarg, &d->loss_ppm);
-    case OPT_ACT:
-        return cli_parse_count("--act", optarg, 1, 2, &d->act);
-    case OPT_FILE_SIZE:
-        return cli_parse_size("--file-size", optarg, 1 << 20, MAX_FILE_BYTES, &d->file_bytes);
-    case OPT_SEED:
-        return cli_parse_count("--seed", optarg, 0, UINT64_MAX, &d->seed);
-    case OPT_SIZE:
-        return cli_parse_size("--size", optarg, 1, MAX_SIZE_BYTES, &d->size_bytes);
-    case OPT_COUNT:
-        return cli_parse_count("--count", optarg, 1, 1000000000, &d->count);
-    case OPT_TIME:
-        return cli_parse_duration("--time", optarg, NS_PER_S / 10, 3600 * NS_PER_S, &d->time_ns);
-    case OPT_PORT:
-        return parse_place(optarg, &d->place);
-    case OPT_MTU:
-        return cli_parse_pmtu("--mtu", optarg, &d->pmtu_bytes);
-    case OPT_IPV6:
-        d->ipv6 = true;
-        return 0;
-    case OPT_JSON:
-        d->json = true;
-        return 0;
-    case OPT_NO_COLOR:
-        d->no_colour = true;
-        return 0;
-    case OPT_KEEP:
-        d->keep = true;
-        return 0;
-    case OPT_SIDE:
-        d->side = optarg;
-        return 0;
-    case OPT_BOARD:
-        return cli_parse_count("--board", optarg, 0, 1 << 20, &d->board_fd);
-    case OPT_PEER:
-        return cli_parse_count("--peer", optarg, 0, 1 << 20, &d->peer_fd);
-    case 'o':
-        return take_output(d, optarg);
-    default:
-        return cli_option_error(c, argv);
-    }
-}
 
 /* Plans a pass. The data, losses and PSNs of both passes differ. */
 static void plan_pass(const struct demo *d, struct demo_plan *plan, uint32_t loss_ppm)
@@ -449,7 +301,7 @@ static int run(struct demo *d)
     d->screen = (struct demo_screen){
         .out = d->json ? NULL : stdout,
         .is_terminal = is_terminal,
-        .colour = is_terminal && !d->no_colour && !getenv("NO_COLOR"),
+        .colour = cli_color_is_wanted(d->color, stdout),
         .names = {"A", "B"},
     };
     if (cli_stop_install() != 0)
@@ -466,29 +318,83 @@ static int run(struct demo *d)
     return err;
 }
 
-int cli_demo(int argc, char **argv)
-{
-    struct demo d = {.loss_ppm = 10000,
-                     .pmtu_bytes = 1024,
-                     .seed = 1,
-                     .size_bytes = 64 << 10,
-                     .time_ns = 12 * NS_PER_S,
-                     .file_bytes = 200000000};
-    int c, rc;
+/* --- the command --- */
 
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1) {
-        if (c == OPT_HELP) {
-            print_help();
-            return CLI_OK;
-        }
-        rc = take_option(&d, c, argv);
-        if (rc)
-            return rc;
-    }
-    if (optind < argc)
-        return cli_fail("unexpected word '%s'; see `nornic help demo`", argv[optind]);
-    if (d.side)
-        return demo_side_main(d.side, (int)d.board_fd, (int)d.peer_fd);
-    return run(&d);
+static int check(void *settings)
+{
+    struct demo *d = settings;
+    if (d->output && (!*d->output || strlen(d->output) + sizeof "-loss" > sizeof d->boards[0]->plan.capture))
+        return cli_fail("--output %s: give a file name of 1 to 250 bytes", d->output);
+    if (d->output && d->act == 2)
+        return cli_fail("--output names the captures of act 1, and --act 2 leaves that out");
+    return CLI_OK;
 }
+
+static int run_command(void *settings)
+{
+    struct demo *d = settings;
+    return d->side ? demo_side_main(d->side, (int)d->board_fd, (int)d->peer_fd) : run(d);
+}
+
+#define AT(member) CLI_SETS(struct demo, member)
+
+static const char *const places[] = {
+    [PLACE_AUTO] = "auto", [PLACE_XDP] = "xdp", [PLACE_PACKET] = "packet", [PLACE_MEMORY] = "memory", NULL};
+
+static const struct cli_option rows[] = {
+    {"act", 0, "NUMBER", "only that act: 1 is RDMA, 2 is SMC-R", AT(act), CLI_TAKES_COUNT(1, 2)},
+    {"file-size", 0, "BYTES", "of the file of the second act, %r", AT(file_bytes),
+     CLI_TAKES_SIZE(1 << 20, MAX_FILE_BYTES), .preset = "200M"},
+    {"loss", 0, "RATE", "thrown away in the second pass; 0%: no second pass", AT(loss_ppm), .kind = CLI_RATE,
+     .preset = "1%"},
+    {"seed", 0, "NUMBER", "of losses, data and first PSNs", AT(seed), CLI_TAKES_COUNT(0, UINT64_MAX),
+     .preset = "1"},
+    {"size", 0, "BYTES", "of a message in the measured part, %r", AT(size_bytes),
+     CLI_TAKES_SIZE(1, MAX_SIZE_BYTES), .preset = "64K"},
+    {"count", 0, "COUNT", "operations of each kind, instead of", AT(count), CLI_TAKES_COUNT(1, 1000000000)},
+    {"time", 0, "TIME", "for all measured parts together", AT(time_ns),
+     CLI_TAKES_TIME(100 * NS_PER_MS, 3600 * NS_PER_S), .preset = "12s", .also = {"duration"}},
+    {"port", 0, "KIND", "%r: xdp as root, else memory. The demo makes its own interfaces", AT(place),
+     CLI_TAKES_ONE_OF(places), .preset = "auto"},
+    {"mtu", 0, "BYTES", "path MTU: %r", AT(pmtu_bytes), .kind = CLI_PMTU, .preset = "1024"},
+    {"ipv6", '6', NULL, "RoCEv2 over IPv6", AT(ipv6)},
+    {"output", 'o', "FILE", "capture of the first pass (nornic-demo.pcapng); the second: FILE with -loss",
+     AT(output), .kind = CLI_FILE},
+    {"json", 'j', NULL, "one JSON object instead of the show", AT(json)},
+    CLI_COLOR_ROWS(struct demo, color),
+    {"keep", 'k', NULL, "leave the namespaces, and say how to look into them", AT(keep)},
+    /* a side's process, which the front starts */
+    {"side", 0, "ROLE", "which", AT(side), .kind = CLI_TEXT, .is_hidden = true},
+    {"board", 0, "FD", "its board", AT(board_fd), CLI_TAKES_COUNT(0, 1 << 20), .is_hidden = true},
+    {"peer", 0, "FD", "the socket to the other side", AT(peer_fd), CLI_TAKES_COUNT(0, 1 << 20),
+     .is_hidden = true},
+    {NULL},
+};
+
+const struct cli_command demo_command = {
+    .name = "demo",
+    .summary = "RDMA between two network namespaces over AF_XDP, step by step",
+    .usage = "demo [OPTION...]",
+    .about = "Shows RDMA between two engines: as root between two network namespaces that it makes, joined "
+             "by a veth pair, over AF_XDP; without root inside one process. A asks, B is asked: SEND, RDMA "
+             "WRITE, RDMA READ, COMPARE & SWAP and FETCH & ADD, with the data compared where it arrives and "
+             "the ICRC of every packet checked. First each of them packet by packet, then as fast as it "
+             "goes; then all again while packets are thrown away, to see the recovery.\n\n"
+             "The second act, which needs root: a file over SMC-R on two links between the namespaces. One "
+             "of the two veth pairs is cut on the way and restored; the file arrives whole.\n\n"
+             "What it made it removes, also on Ctrl-C; a capture of each pass of the first act stays "
+             "behind.",
+    .groups = {{.rows = rows}},
+    .rules = (const struct cli_rule[]){{CLI_EXCLUDES, "count", "time", NULL}, {.kind = CLI_END_OF_RULES}},
+    .examples =
+        "Try:\n"
+        "  nornic demo                           the whole show, about 50 seconds\n"
+        "  nornic demo --act 2                   the failover of SMC-R alone\n"
+        "  nornic demo --loss 5% --seed 7        harder weather, the same each time\n"
+        "  nornic demo --count 1000 --json | jq '.passes[0].operations[] | [.operation, .gbit_per_s]'\n"
+        "  nornic verify nornic-demo.pcapng      recompute every ICRC of what it left behind\n",
+    .status = {"every byte and every ICRC was right", "something was not", "it could not be run"},
+    .settings_bytes = sizeof(struct demo),
+    .check = check,
+    .run = run_command,
+};

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* nornic explain: what the packets of capture files mean. */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/explain/html.h"
 #include "cli/explain/live.h"
-#include "cli/option/value.h"
+#include "cli/option/color.h"
+#include "cli/option/option.h"
 #include "explain/analysis.h"
 #include "explain/show/boxes.h"
 #include "explain/show/filter.h"
@@ -30,7 +31,10 @@ struct settings {
     uint64_t packets_max; /* end after so many that are shown; 0: no end */
     uint64_t duration_ns;
     const char *html; /* where the page goes; NULL: none is wanted */
+    const char *filter_text;
     struct explain_filter *filter;
+    enum cli_color color;
+    struct cli_words files;
     struct explain_line_style style;
 };
 
@@ -232,142 +236,6 @@ static void finish(struct run *run)
                        run->findings[1], run->findings[0]);
 }
 
-static const char help[] =
-    "Usage: nornic explain [-v | --json | --ladder | --html OUT] [-f FILTER] FILE... | -i IFACE\n"
-    "Says what the packets of capture files, or of an interface, mean.\n"
-    "\n"
-    "FILE is a pcap or pcapng file of Ethernet frames, - is standard input. A line a packet: its number,\n"
-    "the time since the first one, addresses, destination QP, PSN, and what it means among those before it:\n"
-    "which packet of which message it is, what it answers, whether it was sent before and why again. What\n"
-    "went wrong stands below the packet that shows it, with the requirement that governs it.\n"
-    "\n"
-    "  -v, --verbose      every header drawn as the standards draw it, with its bytes, the values of its\n"
-    "                     fields, and the rule for each (docs/conformance-roce.md)\n"
-    "  -j, --json         one object a packet: n, time_ns, len, kind, layers with all fields, payload,\n"
-    "                     icrc, verdict, qp, smc, message, answers, words, remarks; behind the last one\n"
-    "                     finding, smc_group and smc_connection objects\n"
-    "      --ladder       a lifeline for each address, an arrow a packet: --> the first time, ==> sent\n"
-    "                     again, ~~> an answer that says no (NAK, RNR NAK), xx> a bad packet\n"
-    "      --html OUT     all of it as one page for a browser: flows, findings, a ladder, plots, the bytes\n"
-    "                     of each packet; the page needs no network (docs/explain.md)\n"
-    "  -f, --filter EXPR  only packets that match, for example 'bth.opcode == RC_RDMA_WRITE_FIRST &&\n"
-    "                     bth.psn > 100', 'aeth && aeth.syndrome != ACK', 'ip.src == 10.0.0.1',\n"
-    "                     'flow == 2', 'connection == 1' (of SMC-R). A layer alone: it is there. A field\n"
-    "                     alone: it is not 0.\n"
-    "                     && || ! ( ) == != < <= > >=\n"
-    "      --strict       name what breaks a rule of the standard, by its requirement; `nornic verify\n"
-    "                     --strict lists only that\n"
-    "  -a, --all          also packets that are not RoCE\n"
-    "  -i, --interface IFACE   what goes over an interface, as it comes: RDMA, connection management, and\n"
-    "                     the handshakes of SMC-R; needs root. Ctrl-C ends it, with the summary\n"
-    "  -c, --count N      end after N packets that are shown\n"
-    "      --duration TIME   with -i: end after this time, such as 10 or 1.5m\n"
-    "      --colour WHEN  always, never or auto (the default: on a terminal)\n"
-    "\n"
-    "Example:\n"
-    "  $ nornic explain -f 'n == 2' pcaps/rc_rnr.pcap\n"
-    "    2    0.001203  10.77.0.2 > 10.77.0.1  qp 0x00001c psn 0x001000  "
-    "RNR NAK for PSN 0x001000: wait 10.24 ms\n"
-    "\n"
-    "Exit status: 0 all was read, 2 a file or the interface could not be read, or the page not be written.\n";
-
-static int parse_colour(const char *text, bool *colour)
-{
-    if (strcmp(text, "auto") != 0 && strcmp(text, "always") != 0 && strcmp(text, "never") != 0)
-        return cli_fail("--colour %s: it is always, never or auto", text);
-    *colour = strcmp(text, "always") == 0 || (strcmp(text, "auto") == 0 && isatty(STDOUT_FILENO));
-    return 0;
-}
-
-enum long_option { OPT_STRICT = 256, OPT_COLOUR, OPT_HTML, OPT_LADDER, OPT_DURATION };
-
-static const struct option options[] = {{"verbose", no_argument, NULL, 'v'},
-                                        {"json", no_argument, NULL, 'j'},
-                                        {"filter", required_argument, NULL, 'f'},
-                                        {"all", no_argument, NULL, 'a'},
-                                        {"interface", required_argument, NULL, 'i'},
-                                        {"count", required_argument, NULL, 'c'},
-                                        {"duration", required_argument, NULL, OPT_DURATION},
-                                        {"strict", no_argument, NULL, OPT_STRICT},
-                                        {"colour", required_argument, NULL, OPT_COLOUR},
-                                        {"html", required_argument, NULL, OPT_HTML},
-                                        {"ladder", no_argument, NULL, OPT_LADDER},
-                                        {NULL, 0, NULL, 0}};
-
-static int take_filter(struct settings *s)
-{
-    struct nornic_error why;
-    explain_filter_free(s->filter);
-    s->filter = explain_filter_parse(optarg, &why);
-    return s->filter ? 0 : cli_fail("%s", why.text);
-}
-
-static int take_option(struct settings *s, int c, char **argv)
-{
-    switch (c) {
-    case 'v':
-        s->boxes = true;
-        return 0;
-    case 'j':
-        s->json = true;
-        return 0;
-    case 'f':
-        return take_filter(s);
-    case 'a':
-        s->all = true;
-        return 0;
-    case 'i':
-        s->ifname = optarg;
-        return 0;
-    case 'c':
-        return cli_parse_count("--count", optarg, 1, UINT64_MAX, &s->packets_max);
-    case OPT_DURATION:
-        return cli_parse_duration("--duration", optarg, 1000000, YEAR_NS, &s->duration_ns);
-    case OPT_STRICT:
-        s->strict = true;
-        return 0;
-    case OPT_COLOUR:
-        return parse_colour(optarg, &s->style.colour);
-    case OPT_HTML:
-        s->html = optarg;
-        return 0;
-    case OPT_LADDER:
-        s->ladder = true;
-        return 0;
-    default:
-        return cli_option_error(c, argv);
-    }
-}
-
-/* What does not go together. */
-static int judge(const struct settings *s, const char *first_file)
-{
-    if (s->html && (s->json || s->boxes || s->ladder))
-        return cli_fail("--html %s: the page holds it all; leave out -v, --json and --ladder", s->html);
-    if (s->ladder && s->json)
-        return cli_fail("--ladder draws and --json does not: choose one");
-    if (s->ifname && first_file)
-        return cli_fail("%s: it is either files or, with -i, an interface", first_file);
-    if (!s->ifname && s->duration_ns)
-        return cli_fail("--duration goes with -i IFACE: a file ends by itself");
-    if (!s->ifname && !first_file)
-        return cli_fail("name a capture file, - for standard input, or an interface with -i; "
-                        "`nornic explain --help` has an example");
-    return 0;
-}
-
-static int parse(int argc, char **argv, struct settings *s)
-{
-    int c;
-    s->style.colour = isatty(STDOUT_FILENO);
-    opterr = 0;
-    optind = 1;
-    while ((c = getopt_long(argc, argv, ":vjf:ai:c:", options, NULL)) != -1)
-        if (take_option(s, c, argv) != 0)
-            return CLI_ERROR;
-    return judge(s, argv[optind]);
-}
-
 static unsigned columns(void)
 {
     struct winsize size;
@@ -375,7 +243,7 @@ static unsigned columns(void)
     return n < COLUMNS_LEAST ? COLUMNS_LEAST : n > COLUMNS_MOST ? COLUMNS_MOST : n;
 }
 
-static int explain(const struct settings *settings, char **files)
+static int explain(const struct settings *settings)
 {
     int status = CLI_OK;
     struct run run = {
@@ -391,8 +259,8 @@ static int explain(const struct settings *settings, char **files)
         status = CLI_ERROR;
     if (settings->ifname && status == CLI_OK)
         status = explain_interface(&run);
-    for (; *files && status == CLI_OK && !is_full(&run); files++)
-        status = explain_file(&run, *files);
+    for (unsigned i = 0; i < settings->files.count && status == CLI_OK && !is_full(&run); i++)
+        status = explain_file(&run, settings->files.at[i]);
     /* Of what could not be read at all there is nothing to sum up. */
     if (run.page || (!settings->html && (status == CLI_OK || run.number > 0)))
         finish(&run);
@@ -405,16 +273,104 @@ static int explain(const struct settings *settings, char **files)
     return status;
 }
 
-int cli_explain(int argc, char **argv)
+/* --- the command --- */
+
+#define AT(member) CLI_SETS(struct settings, member)
+
+static const struct cli_option rows[] = {
+    {"verbose", 'v', NULL,
+     "every header drawn as the standards draw it, with its bytes, the values of its fields, and the rule "
+     "for each (docs/conformance-roce.md)",
+     AT(boxes)},
+    {"json", 'j', NULL,
+     "one object a packet: n, time_ns, len, kind, layers with all fields, payload, icrc, verdict, qp, smc, "
+     "message, answers, words, remarks; behind the last one finding, smc_group and smc_connection objects",
+     AT(json)},
+    {"ladder", 0, NULL,
+     "a lifeline for each address, an arrow a packet: --> the first time, ==> sent again, ~~> an answer "
+     "that says no (NAK, RNR NAK), xx> a bad packet",
+     AT(ladder)},
+    {"html", 0, "OUT",
+     "all of it as one page for a browser: flows, findings, a ladder, plots, the bytes of each packet; the "
+     "page needs no network (docs/explain.md)",
+     AT(html), .kind = CLI_FILE},
+    {"filter", 'f', "EXPR",
+     "only packets that match, for example 'bth.opcode == RC_RDMA_WRITE_FIRST && bth.psn > 100', 'aeth && "
+     "aeth.syndrome != ACK', 'ip.src == 10.0.0.1', 'flow == 2', 'connection == 1' (of SMC-R). A layer "
+     "alone: it is there. A field alone: it is not 0. && || ! ( ) == != < <= > >=",
+     AT(filter_text), .kind = CLI_TEXT},
+    {"strict", 0, NULL,
+     "name what breaks a rule of the standard, by its requirement; `nornic verify --strict` lists only that",
+     AT(strict)},
+    {"all", 'a', NULL, "also packets that are not RoCE", AT(all)},
+    {"interface", 'i', "IFACE",
+     "what goes over an interface, as it comes: RDMA, connection management, and the handshakes of SMC-R; "
+     "needs root. Ctrl-C ends it, with the summary",
+     AT(ifname), .kind = CLI_IFACE},
+    {"count", 'c', "N", "end after N packets that are shown", AT(packets_max),
+     CLI_TAKES_COUNT(1, UINT64_MAX)},
+    {"time", 0, "TIME", "with -i: end after this time, such as 10 or 1.5m", AT(duration_ns),
+     CLI_TAKES_TIME(NS_PER_MS, YEAR_NS), .also = {"duration", "seconds"}},
+    CLI_COLOR_ROWS(struct settings, color),
+    {NULL},
+};
+
+/* What does not go together. */
+static int check(void *options)
 {
-    struct settings settings = {0};
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        fputs(help, stdout);
-        return CLI_OK;
-    }
-    int status = parse(argc, argv, &settings);
-    if (status == 0)
-        status = explain(&settings, argv + optind);
-    explain_filter_free(settings.filter);
+    const struct settings *s = options;
+    const char *first_file = s->files.count ? s->files.at[0] : NULL;
+    if (s->html && (s->json || s->boxes || s->ladder))
+        return cli_fail("--html %s: the page holds it all; leave out -v, --json and --ladder", s->html);
+    if (s->ifname && first_file)
+        return cli_fail("%s: it is either files or, with -i, an interface", first_file);
+    if (!s->ifname && !first_file)
+        return cli_fail("name a capture file, - for standard input, or an interface with -i; "
+                        "`nornic help explain` has an example");
+    return CLI_OK;
+}
+
+static int run_command(void *options)
+{
+    struct settings *s = options;
+    struct nornic_error why;
+    s->style.colour = cli_color_is_wanted(s->color, stdout);
+    if (s->filter_text && !(s->filter = explain_filter_parse(s->filter_text, &why)))
+        return cli_fail("%s", why.text);
+    int status = explain(s);
+    explain_filter_free(s->filter);
     return status;
 }
+
+const struct cli_command explain_command = {
+    .name = "explain",
+    .summary = "say what the packets of capture files mean",
+    .usage = "explain [-v | --json | --ladder | --html OUT] [-f FILTER] FILE... | -i IFACE",
+    .about = "Says what the packets of capture files, or of an interface, mean.\n\n"
+             "FILE is a pcap or pcapng file of Ethernet frames, - is standard input. A line a packet: its "
+             "number, the time since the first one, addresses, destination QP, PSN, and what it means among "
+             "those before it: which packet of which message it is, what it answers, whether it was sent "
+             "before and why again. What went wrong stands below the packet that shows it, with the "
+             "requirement that governs it.",
+    .groups = {{.rows = rows}},
+    .operands = (const struct cli_operand[]){{.name = "FILE",
+                                              .kind = CLI_FILE,
+                                              .is_optional = true,
+                                              .is_many = true,
+                                              .offset = offsetof(struct settings, files)},
+                                             {NULL}},
+    .rules =
+        (const struct cli_rule[]){
+            {CLI_EXCLUDES, "ladder", "json", "one draws and the other does not"},
+            {CLI_NEEDS, "time", "interface", "a file ends by itself"},
+            {.kind = CLI_END_OF_RULES},
+        },
+    .examples = "Example:\n"
+                "  $ nornic explain -f 'n == 2' pcaps/rc_rnr.pcap\n"
+                "    2    0.001203  10.77.0.2 > 10.77.0.1  qp 0x00001c psn 0x001000  "
+                "RNR NAK for PSN 0x001000: wait 10.24 ms\n",
+    .status = {"all was read", NULL, "a file or the interface could not be read, or the page not be written"},
+    .settings_bytes = sizeof(struct settings),
+    .check = check,
+    .run = run_command,
+};

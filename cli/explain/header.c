@@ -1,30 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* nornic header: the headers of the wire format, drawn from the tables that the engine is made of. */
-#include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/option/value.h"
+#include "cli/option/option.h"
 #include "explain/show/boxes.h"
 #include "explain/packet/packet.h"
 #include "explain/packet/registry.h"
 
 #define DRAWN_BYTES_MAX 64 /* longer ones are listed only */
-
-static const char help[] =
-    "Usage: nornic header [KEY...]\n"
-    "Draws headers of the wire format, 32 bits a row, and lists their fields: the first and the last bit,\n"
-    "the name (as in the filters of `nornic explain`), the requirement that governs it. The drawing is made\n"
-    "of the table that the engine reads and writes packets with. Above 64 bytes there is only the list.\n"
-    "\n"
-    "Without KEY: which headers there are. docs/wire-format.md explains them.\n"
-    "\n"
-    "Example:\n"
-    "  $ nornic header aeth\n"
-    "  aeth: ACK Extended Transport Header, 4 bytes\n"
-    "\n"
-    "Exit status: 0, or 2 when there is no such header.\n";
 
 static void list_headers(void)
 {
@@ -54,30 +40,52 @@ static void put_header(struct explain_text *out, const struct explain_layer_kind
     put_fields(out, kind);
 }
 
-int cli_header(int argc, char **argv)
+/* --- the command --- */
+
+struct settings {
+    struct cli_words keys;
+};
+
+static int run(void *options)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    const struct settings *settings = options;
     struct explain_text out = {0};
-    int c, status = CLI_OK;
-    opterr = 0;
-    optind = 1;
-    while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-        if (c != 'h')
-            return cli_option_error(c, argv);
-        fputs(help, stdout);
-        return CLI_OK;
-    }
-    if (optind == argc)
+    int status = CLI_OK;
+    if (settings->keys.count == 0)
         list_headers();
-    for (int i = optind; i < argc && status == CLI_OK; i++) {
-        const struct explain_layer_kind *kind = explain_layer_kind(argv[i], strlen(argv[i]));
+    for (unsigned i = 0; i < settings->keys.count && status == CLI_OK; i++) {
+        const char *key = settings->keys.at[i];
+        const struct explain_layer_kind *kind = explain_layer_kind(key, strlen(key));
         if (kind)
             put_header(&out, kind);
         else
-            status = cli_fail("there is no header %s; `nornic header` lists them", argv[i]);
+            status = cli_fail("there is no header %s; `nornic header` lists them", key);
     }
     if (out.len)
         fputs(out.bytes, stdout);
     explain_text_free(&out);
     return status;
 }
+
+const struct cli_command header_command = {
+    .name = "header",
+    .summary = "draw the headers of the wire format and list their fields",
+    .usage = "header [KEY...]",
+    .about = "Draws headers of the wire format, 32 bits a row, and lists their fields: the first and the "
+             "last bit, the name (as in the filters of `nornic explain`), the requirement that governs it. "
+             "The drawing is made of the table that the engine reads and writes packets with. Above 64 "
+             "bytes there is only the list.\n\n"
+             "Without KEY: which headers there are. docs/wire-format.md explains them.",
+    .operands = (const struct cli_operand[]){{.name = "KEY",
+                                              .kind = CLI_TEXT,
+                                              .is_optional = true,
+                                              .is_many = true,
+                                              .offset = offsetof(struct settings, keys)},
+                                             {.name = NULL}},
+    .examples = "Example:\n"
+                "  $ nornic header aeth\n"
+                "  aeth: ACK Extended Transport Header, 4 bytes\n",
+    .status = {"drawn", NULL, "there is no such header"},
+    .settings_bytes = sizeof(struct settings),
+    .run = run,
+};

@@ -130,15 +130,16 @@ static int gid_at(const struct cli_node *node, unsigned index, struct nornic_add
     return entry ? 0 : -ENOENT;
 }
 
-int cli_node_pick_gid(const struct cli_node *node, int index, bool ipv6, const struct nornic_addr *like,
-                      unsigned *out_index, struct nornic_addr *out_gid)
+int cli_node_pick_gid(const struct cli_node *node, const struct cli_node_config *config,
+                      const struct nornic_addr *like, unsigned *out_index, struct nornic_addr *out_gid)
 {
     enum nornic_gid_type type;
-    if (index >= 0) {
-        *out_index = (unsigned)index;
+    bool ipv6 = config->ipv6;
+    if (config->has_gid_index) {
+        *out_index = config->gid_index;
         return gid_at(node, *out_index, out_gid, &type) == 0
                    ? CLI_OK
-                   : cli_fail("%s has no GID with index %d", cli_node_port_name(node), index);
+                   : cli_fail("%s has no GID with index %u", cli_node_port_name(node), config->gid_index);
     }
     int best = 0;
     struct nornic_addr gid;
@@ -177,6 +178,9 @@ int cli_node_check_pmtu(const struct cli_node *node, uint32_t pmtu_bytes)
 {
     uint32_t port_mtu = host_dev_port(node->dev)->limits.mtu_bytes;
     uint32_t largest = nornic_mtu_bytes(nornic_mtu_for_port(port_mtu));
+    if (largest == 0)
+        return cli_fail("%s has an MTU of %u bytes, too small for RoCE: raise it to 352 at least",
+                        cli_node_port_name(node), port_mtu);
     if (pmtu_bytes <= largest)
         return CLI_OK;
     return cli_fail("path MTU %u does not fit %s, whose MTU is %u bytes: use at most %u, or raise the MTU",

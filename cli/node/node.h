@@ -15,10 +15,11 @@ struct cli_node_config {
     struct host_impair impair;
     uint32_t window_pkts; /* as host_dev_config has it */
     struct roce_cc_config cc;
-    bool events;   /* the device has a thread and the command sleeps; else the command drives the device */
-    int gid_index; /* -1: choose */
-    bool ipv6;     /* where there is a choice */
-    bool roce_v1;  /* speak RoCEv1: the GIDs to choose from are of that type */
+    bool events; /* the device has a thread and the command sleeps; else the command drives the device */
+    bool has_gid_index; /* else choose */
+    uint8_t gid_index;
+    bool ipv6;    /* where there is a choice */
+    bool roce_v1; /* speak RoCEv1: the GIDs to choose from are of that type */
 };
 
 struct cli_node {
@@ -44,11 +45,12 @@ int cli_node_close(struct cli_node *node, int status);
 const char *cli_node_port_name(const struct cli_node *node);
 const char *cli_node_port_mode(const struct cli_node *node);
 
-/* Which GID to use. `index` >= 0: that one. Else, when `like` is given (the peer's GID, or the local address
- * of the control connection): that very address, or the first of its family and scope. Else the first IPv4
- * address, or with `ipv6` the first IPv6 address that is not link-local. CLI_OK or CLI_ERROR. */
-int cli_node_pick_gid(const struct cli_node *node, int index, bool ipv6, const struct nornic_addr *like,
-                      unsigned *out_index, struct nornic_addr *out_gid);
+/* Which GID to use: the one that `config` names by its index. Else, when `like` is given (the peer's GID,
+ * or the local address of the control connection): that very address, or the first of its family and
+ * scope. Else the first IPv4 address, or where `config` prefers IPv6 the first IPv6 address that is not
+ * link-local. CLI_OK or CLI_ERROR. */
+int cli_node_pick_gid(const struct cli_node *node, const struct cli_node_config *config,
+                      const struct nornic_addr *like, unsigned *out_index, struct nornic_addr *out_gid);
 
 /* The MAC towards `dst`; waits a few seconds for ARP or NDP. CLI_OK or CLI_ERROR. */
 int cli_node_resolve(const struct cli_node *node, const struct nornic_addr *dst, struct nornic_mac *mac);

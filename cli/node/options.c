@@ -3,50 +3,55 @@
 
 #include <string.h>
 
-#include "cli/option/cc.h"
 #include "cli/cli.h"
+#include "cli/option/cc.h"
 #include "cli/option/value.h"
 
-int cli_node_option(struct cli_node_config *config, int c, const char *text)
+#define AT(member) CLI_SETS(struct cli_node_config, member)
+
+static int take_gid_index(void *settings, const char *option, char *text)
 {
-    uint64_t value = 0;
-    int err = CLI_OK;
-    switch (c) {
-    case CLI_NODE_PORT:
-        return cli_parse_port("--port", text, &config->port);
-    case 'g':
-        err = cli_parse_count("--gid-idx", text, 0, 255, &value);
-        config->gid_index = (int)value;
+    struct cli_node_config *config = settings;
+    uint64_t index;
+    int err = cli_parse_count(option, text, 0, 255, &index);
+    if (err)
         return err;
-    case '6':
-        config->ipv6 = true;
-        return CLI_OK;
-    case 'e':
-        config->events = true;
-        return CLI_OK;
-    case CLI_NODE_ROCE_V1:
-        config->roce_v1 = true;
-        return CLI_OK;
-    case CLI_NODE_CAPTURE:
-        config->capture = text;
-        return CLI_OK;
-    case CLI_NODE_LOSS:
-        return cli_parse_ppm("--loss", text, &config->impair.loss_ppm);
-    case CLI_NODE_DUPLICATE:
-        return cli_parse_ppm("--duplicate", text, &config->impair.duplicate_ppm);
-    case CLI_NODE_REORDER:
-        return cli_parse_ppm("--reorder", text, &config->impair.reorder_ppm);
-    case CLI_NODE_CORRUPT:
-        return cli_parse_ppm("--corrupt", text, &config->impair.corrupt_ppm);
-    case CLI_NODE_ECN:
-        return cli_parse_ppm("--ecn", text, &config->impair.ecn_ppm);
-    case CLI_NODE_CC:
-        return cli_parse_cc(text, &config->cc);
-    case CLI_NODE_SEED:
-        return cli_parse_count("--seed", text, 0, UINT64_MAX, &config->impair.seed);
-    }
-    return cli_fail("option %d has no meaning", c);
+    config->has_gid_index = true;
+    config->gid_index = (uint8_t)index;
+    return CLI_OK;
 }
+
+static int take_cc(void *settings, const char *option, char *text)
+{
+    struct cli_node_config *config = settings;
+    (void)option;
+    return cli_parse_cc(text, &config->cc);
+}
+
+const struct cli_option cli_node_rows[] = {
+    {"port", 0, "PORT", "xdp:IFACE (or xdp:IFACE:native, xdp:IFACE:generic), packet:IFACE or memory",
+     AT(port), .kind = CLI_PORT},
+    {"gid-idx", 'g', "INDEX", "GID to use, by its index (that of the address HOST is reached from)",
+     CLI_TAKEN_BY(take_gid_index)},
+    {"ipv6", '6', NULL, "prefer an IPv6 GID", AT(ipv6)},
+    {"roce-v1", 0, NULL, "speak RoCEv1 (EtherType 0x8915), as the peer must too", AT(roce_v1)},
+    {"events", 'e', NULL, "sleep on completion events; else look for completions in a loop", AT(events)},
+    {"capture", 0, "FILE", "write what crosses the port to FILE, as pcapng", AT(capture), .kind = CLI_FILE},
+    {"loss", 0, "RATE", "lose frames, such as 1% or 200ppm, of both directions", AT(impair.loss_ppm),
+     .kind = CLI_RATE},
+    {"duplicate", 0, "RATE", "send frames twice", AT(impair.duplicate_ppm), .kind = CLI_RATE},
+    {"reorder", 0, "RATE", "let frames be overtaken", AT(impair.reorder_ppm), .kind = CLI_RATE},
+    {"corrupt", 0, "RATE", "flip a bit of frames", AT(impair.corrupt_ppm), .kind = CLI_RATE},
+    {"ecn", 0, "RATE", "mark frames \"congestion experienced\", as a router does", AT(impair.ecn_ppm),
+     .kind = CLI_RATE},
+    {"seed", 0, "NUMBER", "which frames these are", AT(impair.seed), CLI_TAKES_COUNT(0, UINT64_MAX),
+     .preset = "1"},
+    {"cc", 0, "SETTINGS",
+     "congestion management: obey and send CNPs; SETTINGS as line-rate=25G,gain=5 "
+     "(docs/congestion.md has them all)",
+     CLI_TAKEN_BY(take_cc), .is_optional = true},
+    {NULL},
+};
 
 bool cli_node_is_memory(const struct cli_node_config *config)
 {

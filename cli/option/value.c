@@ -45,14 +45,37 @@ static int suffix_shift(const char *suffix)
     return letter && !suffix[1] ? 10 * (int)(letter - letters + 1) : -1;
 }
 
+/* Names sizes that would do: " such as 4096, 64K or 1M". */
+static const char *examples_of(uint64_t min, uint64_t max, char *text, size_t size)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } known[] = {{"4096", 4096}, {"64K", 64 << 10}, {"1M", 1 << 20}, {"1G", 1 << 30}};
+    const char *fit[array_len(known)];
+    unsigned n = 0;
+    for (size_t i = 0; i < array_len(known); i++)
+        if (known[i].bytes >= min && known[i].bytes <= max && n < 3)
+            fit[n++] = known[i].text;
+    size_t len = 0;
+    text[0] = 0;
+    for (unsigned i = 0; i < n; i++)
+        len += (size_t)snprintf(text + len, size - len, "%s%s",
+                                i == 0       ? ", such as "
+                                : i + 1 == n ? " or "
+                                             : ", ",
+                                fit[i]);
+    return text;
+}
+
 int cli_parse_size(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *out_bytes)
 {
-    char *end;
+    char *end, examples[48];
     uint64_t number;
     int shift = leading_number(text, &end, &number) ? suffix_shift(end) : -1;
     if (shift < 0 || number > UINT64_MAX >> shift || number << shift < min || number << shift > max)
-        return cli_fail("%s %s: give a size from %" PRIu64 " to %" PRIu64 " bytes, such as 4096, 64K or 1M",
-                        option, text, min, max);
+        return cli_fail("%s %s: give a size from %" PRIu64 " to %" PRIu64 " bytes%s", option, text, min, max,
+                        examples_of(min, max, examples, sizeof examples));
     *out_bytes = number << shift;
     return 0;
 }

@@ -58,9 +58,9 @@ static int resolve_local(struct peer *peer)
     unsigned index;
     if (o->bind)
         return resolve_name(peer, o->bind, &peer->local);
-    if (o->node.gid_index < 0)
+    if (!o->node.has_gid_index)
         return CLI_OK;
-    return cli_node_pick_gid(&peer->node, o->node.gid_index, o->node.ipv6, NULL, &index, &peer->local);
+    return cli_node_pick_gid(&peer->node, &o->node, NULL, &index, &peer->local);
 }
 
 static int open_device(struct peer *peer)

@@ -17,7 +17,7 @@ struct json_object;
 struct peer;
 struct peer_conn;
 
-/* --- options: options.c --- */
+/* --- options: options.h --- */
 
 struct peer_options {
     struct cli_node_config node;
@@ -31,26 +31,6 @@ struct peer_options {
     bool print, persistent;
     bool json;
 };
-
-#define PEER_DEFAULTS                                                               \
-    .node = CLI_NODE_DEFAULTS, .connections = 1, .messages = 10, .size_bytes = 100, \
-    .timeout_ns = 10000000000ull
-
-/* The options with one meaning in all peers: -p, -c, -C, -S, -b, -t, -j and those of a node. CLI_OK or
- * CLI_ERROR. */
-int peer_option(struct peer_options *options, int c, const char *text);
-
-/* What a program's options are beside those. */
-struct peer_syntax {
-    const char *help;
-    const char *letters;     /* as getopt() has them, without those of a node */
-    uint32_t max_size_bytes; /* of -S */
-    /* Takes an option; NULL: peer_option() takes them all. */
-    int (*take)(struct peer_options *options, int c, const char *text);
-};
-
-/* Reads the command line. CLI_OK; -1: help was printed; CLI_ERROR after a sentence. */
-int peer_parse(int argc, char **argv, const struct peer_syntax *syntax, struct peer_options *options);
 
 /* --- a peer and its connections: peer.c, conn.c --- */
 

@@ -45,8 +45,7 @@ int perf_client(const struct perf_options *options, struct cli_node *node, int f
     if (perf_side_open(&side, node, &options->test, true, options->timeout_ns, &why) != 0)
         return cli_fail("%s", why.text);
     bool like = !options->node.ipv6 && cli_tcp_local_addr(fd, &local);
-    int err = cli_node_pick_gid(node, options->node.gid_index, options->node.ipv6, like ? &local : NULL,
-                                &side.sgid_index, &side.gid);
+    int err = cli_node_pick_gid(node, &options->node, like ? &local : NULL, &side.sgid_index, &side.gid);
     if (err == CLI_OK)
         err = set_up(&side, fd);
     if (err == CLI_OK) {

@@ -46,6 +46,8 @@ uint32_t perf_op_access(enum perf_op op); /* of the server's region and queue pa
 bool perf_op_is_atomic(enum perf_op op);
 bool perf_op_takes_receive(enum perf_op op); /* one receive of the server a message */
 
+struct cli_command;
+
 /* What both sides must agree on. */
 struct perf_test {
     enum perf_op op;
@@ -69,8 +71,11 @@ struct perf_options {
     bool json;
 };
 
-/* Reads the command line. CLI_OK; -1: help was printed; CLI_ERROR after a sentence. */
-int perf_parse(int argc, char **argv, struct perf_options *options);
+/* The command, whose settings are a struct perf_options: options.c. */
+extern const struct cli_command perf_command;
+
+/* Runs it: perf.c. The exit status. */
+int perf_main(void *settings);
 
 /* --- one side's objects: side.c --- */
 

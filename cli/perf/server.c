@@ -202,8 +202,7 @@ static int accept_test(const struct perf_options *options, struct cli_node *node
     prepare_memory(side);
     err = post_all_receives(side, why);
     if (!err && (cli_node_check_pmtu(node, test.pmtu_bytes) != CLI_OK ||
-                 cli_node_pick_gid(node, options->node.gid_index, options->node.ipv6, &gid, &side->sgid_index,
-                                   &side->gid) != CLI_OK ||
+                 cli_node_pick_gid(node, &options->node, &gid, &side->sgid_index, &side->gid) != CLI_OK ||
                  perf_side_connect(side) != CLI_OK))
         err = net_error_set(why, EINVAL,
                             "the server cannot connect: path MTU %u, GID or address, as it says there",

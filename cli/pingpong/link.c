@@ -7,11 +7,8 @@
 #include "cli/cli.h"
 #include "cli/node/unreliable.h"
 
-const char *pingpong_transport_name(enum pingpong_transport transport)
-{
-    static const char *const names[PINGPONG_TRANSPORT_COUNT] = {"rc", "uc", "ud", "srq"};
-    return names[transport];
-}
+const char *const pingpong_transport_names[] = {
+    [PINGPONG_RC] = "rc", [PINGPONG_UC] = "uc", [PINGPONG_UD] = "ud", [PINGPONG_SRQ] = "srq", NULL};
 
 static enum nornic_qp_type qp_type(enum pingpong_transport transport)
 {
@@ -39,7 +36,7 @@ int pingpong_link_open(struct pingpong_side *side, uint32_t i)
     int err = roce_qp_create(host_dev_engine(side->node->dev), &config, &link->qp);
     host_dev_unlock(side->node->dev);
     if (err)
-        return cli_fail("cannot create a queue pair of %s: %s", pingpong_transport_name(o->transport),
+        return cli_fail("cannot create a queue pair of %s: %s", pingpong_transport_names[o->transport],
                         strerror(-err));
     side->mine[i] = (struct pingpong_dest){.qpn = roce_qp_num(link->qp), .psn = cli_rc_random_psn()};
     return o->transport == PINGPONG_UD ? cli_ud_init(side->node, link->qp, PINGPONG_UD_QKEY)

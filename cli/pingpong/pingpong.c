@@ -46,7 +46,7 @@ static int pick_gid(struct pingpong_side *side, const struct nornic_addr *like, 
 {
     const struct pingpong_options *o = side->options;
     struct nornic_addr gid;
-    int err = cli_node_pick_gid(side->node, o->node.gid_index, o->node.ipv6, like, index, &gid);
+    int err = cli_node_pick_gid(side->node, &o->node, like, index, &gid);
     for (uint32_t i = 0; i < o->pairs && err == CLI_OK; i++)
         side->mine[i].gid = gid;
     return err;
@@ -222,14 +222,11 @@ close_nodes:
     return cli_node_close(&nodes[1], err);
 }
 
-int cli_pingpong(int argc, char **argv)
+int pingpong_main(void *settings)
 {
-    struct pingpong_options options;
-    int err = pingpong_parse(argc, argv, &options);
-    if (err != CLI_OK)
-        return err < 0 ? CLI_OK : err;
-    err = cli_stop_install();
+    const struct pingpong_options *o = settings;
+    int err = cli_stop_install();
     if (err)
         return cli_fail("cannot watch for signals: %s", strerror(-err));
-    return cli_node_is_memory(&options.node) ? run_pair(&options) : run_one(&options);
+    return cli_node_is_memory(&o->node) ? run_pair(o) : run_one(o);
 }

@@ -19,8 +19,10 @@
 
 enum pingpong_transport { PINGPONG_RC, PINGPONG_UC, PINGPONG_UD, PINGPONG_SRQ, PINGPONG_TRANSPORT_COUNT };
 
-/* As --transport has it: "rc". */
-const char *pingpong_transport_name(enum pingpong_transport transport);
+struct cli_command;
+
+/* As --transport has them: "rc"; ended by NULL. */
+extern const char *const pingpong_transport_names[];
 
 #define PINGPONG_UD_QKEY   0x11111111 /* of ibv_ud_pingpong */
 #define PINGPONG_MAX_PAIRS 256        /* so many lines ibv_srq_pingpong exchanges, whatever its -q is */
@@ -41,8 +43,11 @@ struct pingpong_options {
     bool json;
 };
 
-/* Reads the command line. CLI_OK; -1: help was printed; CLI_ERROR after a sentence. */
-int pingpong_parse(int argc, char **argv, struct pingpong_options *options);
+/* The command, whose settings are a struct pingpong_options: options.c. */
+extern const struct cli_command pingpong_command;
+
+/* Runs it: pingpong.c. The exit status. */
+int pingpong_main(void *settings);
 
 /* --- what the sides tell each other over TCP: exchange.c --- */
 

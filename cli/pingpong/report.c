@@ -37,7 +37,7 @@ static void report_json(const struct pingpong_side *side, const struct figures *
     cli_json_add_text(j, "role", side->is_client ? "client" : "server");
     cli_json_add_text(j, "port", cli_node_port_name(side->node));
     cli_json_add_text(j, "mode", cli_node_port_mode(side->node));
-    cli_json_add_text(j, "transport", pingpong_transport_name(o->transport));
+    cli_json_add_text(j, "transport", pingpong_transport_names[o->transport]);
     if (o->transport == PINGPONG_SRQ)
         cli_json_add_count(j, "queue_pairs", o->pairs);
     cli_json_add_count(j, "size", o->size_bytes);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* nornic replay: an endpoint of a capture rebuilt with the engine, and what it sends compared. */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/report/json.h"
-#include "cli/option/value.h"
+#include "cli/option/option.h"
 #include "cli/replay/rewrite.h"
 #include "explain/replay/replay.h"
 
@@ -22,62 +21,6 @@ struct settings {
     const char *ifname, *out_path;    /* of a rewrite */
     uint64_t speed;
 };
-
-static const char help[] =
-    "Usage: nornic replay FILE --as ADDR [--scenario TEXT] [--all] [--json]\n"
-    "       nornic replay FILE --rewrite [-i IFACE] [-w OUT] [--as ADDR] [--scenario TEXT] [--speed N]\n"
-    "Puts the engine in the place of one endpoint of a capture, and compares; or sends a capture's packets\n"
-    "to another place.\n"
-    "\n"
-    "FILE is a pcap or pcapng file of Ethernet frames, - is standard input. The endpoint with address\n"
-    "ADDR is rebuilt from what the packets tell: its queue pairs (RC, UC, UD), PSNs, path MTU, memory and\n"
-    "the keys that its peers used, what was in that memory, the receives and the work requests that its\n"
-    "program must have posted. Then it gets what the other side sent, in the recorded order and at the\n"
-    "recorded times, and each packet that it sends is compared, field by field, with the one that the\n"
-    "recorded endpoint sent.\n"
-    "\n"
-    "  --as ADDR     the IPv4 or IPv6 address of the endpoint to be\n"
-    "      --scenario TEXT   a file that says what the packets do not tell, see below\n"
-    "  -a, --all     tell of every packet, not only of those that are not equal\n"
-    "  -j, --json    one object a packet told of, and a last one that sums up\n"
-    "\n"
-    "Not compared, as they are free: IPv4 identification, checksums and ICRC (which must be good), TTL and\n"
-    "hop limit, the ECN bits, UDP source port, the M bit, AckReq within a message, and times: a timer of\n"
-    "the engine fires when that of the recorded endpoint did. Credits are not waited for before the first\n"
-    "ACK. Told of, but no failure:\n"
-    "  ack_only_recorded, ack_only_engine   an ACK that other answers imply (coalescing)\n"
-    "  network_copy      a frame that the network doubled: the same IPv4 identification\n"
-    "  crossed           a packet that met the answer which made it unneeded\n"
-    "  nak_behind_rnr    Linux sends a NAK behind its RNR NAK (ROCE-INT-12)\n"
-    "  nak_code          Linux has another NAK code for a SEND that is too long (ROCE-INT-15)\n"
-    "  read_suffix       Linux goes on within a READ that it answers again (ROCE-INT-19)\n"
-    "  not_compared      of a message of which the capture lacks a part\n"
-    "A capture must hold what the endpoint sent and what reached it: best is one taken at its own\n"
-    "interface, or over a link that lost nothing on the way to it. What it sent and the\n"
-    "capture lacks is told of as only_engine. Queue pair 1 (connection management) is left out.\n"
-    "\n"
-    "With --rewrite the RoCE packets of FILE (with --as: those that ADDR sent) go out again, at the pace at\n"
-    "which they were recorded, and addresses, QPNs, PSNs and keys as the scenario says. Checksums and\n"
-    "ICRC are made anew; one that was bad stays bad. What connection management says in its messages stays.\n"
-    "  -i, --interface IFACE   where to send them; with --as, the source MAC is that of IFACE\n"
-    "  -w, --write OUT         into this pcapng file\n"
-    "      --speed N           N times as fast as recorded (1); 0: without waiting\n"
-    "\n"
-    "A scenario is a text, a statement a line; # begins a comment, numbers are decimal or 0x...:\n"
-    "  qp QPN [sq-psn N] [rq-psn N] [mtu BYTES] [rnr-timer CODE]   of the endpoint to be\n"
-    "  key RKEY va VA bytes N [access read,write,atomic]           memory that it has registered\n"
-    "  address OLD NEW [MAC]                rewrite: an address, and the MAC behind it\n"
-    "  to ADDR QPN [qp NEW] [psn FIRST]     rewrite: packets to that QP; answers to them follow\n"
-    "  rkey ADDR OLD NEW [va OLD NEW]       rewrite: the memory of ADDR\n"
-    "Addresses, QPNs and keys are those of the capture, but where NEW stands.\n"
-    "\n"
-    "Example:\n"
-    "  $ nornic replay pcaps/rc_write_1024.pcap --as 10.77.0.1\n"
-    "  pcaps/rc_write_1024.pcap as 10.77.0.1: 1 queue pairs, 27 work requests, 0 receives, 0 keys; "
-    "27 packets in; equal\n"
-    "        38  equal\n"
-    "\n"
-    "Exit status: 0 equal but for the freedoms, 1 different, 2 it could not be tried.\n";
 
 /* --- what is told of a packet --- */
 
@@ -267,77 +210,9 @@ static int rewrite(const struct settings *s, const struct explain_tape *tape)
                                                            .json = s->json});
 }
 
-enum long_option { OPT_AS = 256, OPT_SCENARIO, OPT_REWRITE, OPT_SPEED };
-
-static const struct option options[] = {{"as", required_argument, NULL, OPT_AS},
-                                        {"all", no_argument, NULL, 'a'},
-                                        {"json", no_argument, NULL, 'j'},
-                                        {"scenario", required_argument, NULL, OPT_SCENARIO},
-                                        {"rewrite", no_argument, NULL, OPT_REWRITE},
-                                        {"interface", required_argument, NULL, 'i'},
-                                        {"write", required_argument, NULL, 'w'},
-                                        {"speed", required_argument, NULL, OPT_SPEED},
-                                        {NULL, 0, NULL, 0}};
-
-static int take_option(struct settings *s, int c, char **argv)
+static int replay(void *options)
 {
-    switch (c) {
-    case OPT_AS:
-        s->as = optarg;
-        return nornic_addr_parse(optarg, &s->addr) == 0
-                   ? 0
-                   : cli_fail("--as %s: it is an IPv4 or IPv6 address", optarg);
-    case 'a':
-        s->all = true;
-        return 0;
-    case 'j':
-        s->json = true;
-        return 0;
-    case OPT_SCENARIO:
-        s->scenario_path = optarg;
-        return 0;
-    case OPT_REWRITE:
-        s->rewrite = true;
-        return 0;
-    case 'i':
-        s->ifname = optarg;
-        return 0;
-    case 'w':
-        s->out_path = optarg;
-        return 0;
-    case OPT_SPEED:
-        return cli_parse_count("--speed", optarg, 0, 1000000, &s->speed);
-    default:
-        return cli_option_error(c, argv);
-    }
-}
-
-static int parse(int argc, char **argv, struct settings *s)
-{
-    int c;
-    opterr = 0;
-    optind = 1;
-    while ((c = getopt_long(argc, argv, ":aji:w:", options, NULL)) != -1)
-        if (take_option(s, c, argv) != 0)
-            return CLI_ERROR;
-    if (optind + 1 != argc)
-        return cli_fail(
-            "name one capture file, or - for standard input; `nornic replay --help` has an example");
-    s->file = argv[optind];
-    if (s->rewrite && !s->ifname && !s->out_path)
-        return cli_fail("--rewrite: say where the packets go, with -i IFACE or -w OUT");
-    if (!s->rewrite && (s->ifname || s->out_path))
-        return cli_fail("%s: packets are sent or written with --rewrite",
-                        s->ifname ? s->ifname : s->out_path);
-    if (!s->rewrite && !s->as)
-        return cli_fail("--as ADDR is needed: the address of the endpoint to be; `nornic explain %s` lists "
-                        "who speaks",
-                        s->file);
-    return load_scenario(s);
-}
-
-static int replay(struct settings *settings)
-{
+    struct settings *settings = options;
     struct explain_tape tape = {0};
     struct explain_endpoint endpoint = {0};
     int status = load(settings->file, &tape);
@@ -348,19 +223,112 @@ static int replay(struct settings *settings)
     return status;
 }
 
-int cli_replay(int argc, char **argv)
+/* --- the command --- */
+
+#define AT(member) CLI_SETS(struct settings, member)
+
+static int take_as(void *options, const char *option, char *text)
 {
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        fputs(help, stdout);
-        return CLI_OK;
-    }
-    struct settings *settings = calloc(1, sizeof *settings);
-    if (!settings)
-        return cli_fail("out of memory");
-    settings->speed = 1;
-    int status = parse(argc, argv, settings);
-    if (status == CLI_OK)
-        status = replay(settings);
-    free(settings);
-    return status;
+    struct settings *s = options;
+    s->as = text;
+    return nornic_addr_parse(text, &s->addr) == 0
+               ? CLI_OK
+               : cli_fail("%s %s: it is an IPv4 or IPv6 address", option, text);
 }
+
+static const struct cli_option rows[] = {
+    {"as", 0, "ADDR", "the IPv4 or IPv6 address of the endpoint to be", CLI_TAKEN_BY(take_as)},
+    {"scenario", 0, "TEXT", "a file that says what the packets do not tell, see below", AT(scenario_path),
+     .kind = CLI_FILE},
+    {"all", 'a', NULL, "tell of every packet, not only of those that are not equal", AT(all)},
+    {"json", 'j', NULL, "one object a packet told of, and a last one that sums up", AT(json)},
+    {NULL},
+};
+
+static const struct cli_option rewrite_rows[] = {
+    {"rewrite", 0, NULL, "send the packets, rather than compare", AT(rewrite)},
+    {"interface", 'i', "IFACE", "where to send them; with --as, the source MAC is that of IFACE", AT(ifname),
+     .kind = CLI_IFACE},
+    {"output", 'o', "OUT", "into this pcapng file, also as -w", AT(out_path), .kind = CLI_FILE,
+     .also = {"w", "write"}},
+    {"speed", 0, "N", "N times as fast as recorded; 0: without waiting", AT(speed),
+     CLI_TAKES_COUNT(0, 1000000), .preset = "1"},
+    {NULL},
+};
+
+static const char notes[] =
+    "Not compared, as they are free: IPv4 identification, checksums and ICRC (which must be good), TTL and\n"
+    "hop limit, the ECN bits, UDP source port, the M bit, AckReq within a message, and times: a timer of\n"
+    "the engine fires when that of the recorded endpoint did. Credits are not waited for before the first\n"
+    "ACK. Told of, but no failure:\n"
+    "  ack_only_recorded, ack_only_engine   an ACK that other answers imply (coalescing)\n"
+    "  network_copy      a frame that the network doubled: the same IPv4 identification\n"
+    "  crossed           a packet that met the answer which made it unneeded\n"
+    "  nak_behind_rnr    Linux sends a NAK behind its RNR NAK (ROCE-INT-12)\n"
+    "  nak_code          Linux has another NAK code for a SEND that is too long (ROCE-INT-15)\n"
+    "  read_suffix       Linux goes on within a READ that it answers again (ROCE-INT-19)\n"
+    "  not_compared      of a message of which the capture lacks a part\n"
+    "A capture must hold what the endpoint sent and what reached it: best is one taken at its own\n"
+    "interface, or over a link that lost nothing on the way to it. What it sent and the\n"
+    "capture lacks is told of as only_engine. Queue pair 1 (connection management) is left out.\n"
+    "\n"
+    "With --rewrite the RoCE packets of FILE (with --as: those that ADDR sent) go out again, at the pace at\n"
+    "which they were recorded, and addresses, QPNs, PSNs and keys as the scenario says. Checksums and\n"
+    "ICRC are made anew; one that was bad stays bad. What connection management says in its messages stays.\n"
+    "\n"
+    "A scenario is a text, a statement a line; # begins a comment, numbers are decimal or 0x...:\n"
+    "  qp QPN [sq-psn N] [rq-psn N] [mtu BYTES] [rnr-timer CODE]   of the endpoint to be\n"
+    "  key RKEY va VA bytes N [access read,write,atomic]           memory that it has registered\n"
+    "  address OLD NEW [MAC]                rewrite: an address, and the MAC behind it\n"
+    "  to ADDR QPN [qp NEW] [psn FIRST]     rewrite: packets to that QP; answers to them follow\n"
+    "  rkey ADDR OLD NEW [va OLD NEW]       rewrite: the memory of ADDR\n"
+    "Addresses, QPNs and keys are those of the capture, but where NEW stands.\n";
+
+static int check(void *options)
+{
+    struct settings *s = options;
+    if (s->rewrite && !s->ifname && !s->out_path)
+        return cli_fail("--rewrite: say where the packets go, with -i IFACE or -o OUT");
+    if (!s->rewrite && !s->as)
+        return cli_fail("--as ADDR is needed: the address of the endpoint to be; `nornic explain %s` lists "
+                        "who speaks",
+                        s->file);
+    return load_scenario(s);
+}
+
+const struct cli_command replay_command = {
+    .name = "replay",
+    .summary = "put the engine in the place of an endpoint of a capture, and compare",
+    .usage = "replay FILE --as ADDR [--scenario TEXT] [--all] [--json]\n"
+             "replay FILE --rewrite [-i IFACE] [-o OUT] [--as ADDR] [--scenario TEXT] [--speed N]",
+    .about = "Puts the engine in the place of one endpoint of a capture, and compares; or sends a capture's "
+             "packets to another place.\n\n"
+             "FILE is a pcap or pcapng file of Ethernet frames, - is standard input. The endpoint with "
+             "address ADDR is rebuilt from what the packets tell: its queue pairs (RC, UC, UD), PSNs, path "
+             "MTU, memory and the keys that its peers used, what was in that memory, the receives and the "
+             "work requests that its program must have posted. Then it gets what the other side sent, in "
+             "the recorded order and at the recorded times, and each packet that it sends is compared, "
+             "field by field, with the one that the recorded endpoint sent.",
+    .groups = {{.rows = rows}, {.title = "Rewriting", .rows = rewrite_rows}},
+    .operands =
+        (const struct cli_operand[]){
+            {.name = "FILE", .kind = CLI_FILE, .offset = offsetof(struct settings, file)}, {NULL}},
+    .operands_missing = "name one capture file, or - for standard input",
+    .rules =
+        (const struct cli_rule[]){
+            {CLI_NEEDS, "interface", "rewrite", "packets are sent with it"},
+            {CLI_NEEDS, "output", "rewrite", "packets are written with it"},
+            {.kind = CLI_END_OF_RULES},
+        },
+    .notes = notes,
+    .examples =
+        "Example:\n"
+        "  $ nornic replay pcaps/rc_write_1024.pcap --as 10.77.0.1\n"
+        "  pcaps/rc_write_1024.pcap as 10.77.0.1: 1 queue pairs, 27 work requests, 0 receives, 0 keys; "
+        "27 packets in; equal\n"
+        "        38  equal\n",
+    .status = {"equal but for the freedoms, or sent", "different", "it could not be tried"},
+    .settings_bytes = sizeof(struct settings),
+    .check = check,
+    .run = replay,
+};

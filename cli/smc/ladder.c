@@ -2,31 +2,17 @@
 /* Drawing a ladder, and the command that does. */
 #include "cli/smc/ladder.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/option/value.h"
+#include "cli/option/option.h"
 #include "cli/smc/smc.h"
 
 #define TIME_COLUMNS 12
 #define MIN_WIDTH    72
 #define WIDTH        110
-
-static const char help[] =
-    "Usage: nornic smc ladder [OPTION...] TRACE TRACE\n"
-    "Draws what two ends said to each other over TCP and over the links of their group, and what changed\n"
-    "meanwhile, from what `nornic smc listen --trace=FILE` and `smc connect --trace=FILE` wrote on one\n"
-    "machine (two network namespaces). Times are milliseconds.\n"
-    "\n"
-    "      --all              every CDC message; else of those that only move data the ends of a run\n"
-    "      --failover         from the first link that went down to its recovery\n"
-    "  -h, --help             this text\n"
-    "\n"
-    "Try:\n"
-    "  nornic smc ladder client.trace server.trace\n";
 
 /* What a CDC message says beside its cursors: flags are levels, so what is new is only a change. */
 static const char *flags_of(const struct smc_row *row)
@@ -162,44 +148,67 @@ void smc_ladder_print(FILE *out, const struct smc_ladder *ladder, size_t first, 
     free(is_data);
 }
 
-int smc_ladder(int argc, char **argv)
+/* --- the command --- */
+
+struct settings {
+    bool all, failover;
+    struct cli_words traces;
+};
+
+static int check(void *settings)
 {
-    static const struct option long_options[] = {
-        {"all", no_argument, NULL, 'a'},
-        {"failover", no_argument, NULL, 'f'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    struct smc_ladder_style style = {.left = "client", .right = "server", .width = WIDTH, .fold = true};
-    bool failover = false;
-    int c;
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
-        if (c == 'h') {
-            fputs(help, stdout);
-            return CLI_OK;
-        }
-        if (c == '?' || c == ':')
-            return cli_option_error(c, argv);
-        style.fold &= c != 'a';
-        failover |= c == 'f';
-    }
-    if (argc - optind != 2)
-        return cli_fail("give two traces, the client's and the server's");
+    const struct settings *o = settings;
+    return o->traces.count == 2 ? CLI_OK : cli_fail("give two traces, the client's and the server's");
+}
+
+static int run(void *settings)
+{
+    const struct settings *o = settings;
+    struct smc_ladder_style style = {.left = "client", .right = "server", .width = WIDTH, .fold = !o->all};
     struct smc_ladder ladder;
     const char *which;
-    int err = smc_ladder_read(argv[optind], argv[optind + 1], &ladder, &which);
+    int err = smc_ladder_read(o->traces.at[0], o->traces.at[1], &ladder, &which);
     if (err)
         return cli_fail("cannot read %s: %s", which, strerror(-err));
     size_t first = 0, count = ladder.count;
     int status = CLI_OK;
     if (ladder.count == 0)
-        status =
-            cli_negative("neither %s nor %s has a line that --trace writes", argv[optind], argv[optind + 1]);
-    else if (failover && !smc_ladder_find_failover(&ladder, &first, &count))
+        status = cli_negative("neither %s nor %s has a line that --trace writes", o->traces.at[0],
+                              o->traces.at[1]);
+    else if (o->failover && !smc_ladder_find_failover(&ladder, &first, &count))
         status = cli_negative("no link went down in these traces");
     else
         smc_ladder_print(stdout, &ladder, first, count, &style);
     smc_ladder_free(&ladder);
     return status;
 }
+
+static const struct cli_option rows[] = {
+    {"all", 0, NULL, "every CDC message; else of those that only move data the ends of a run",
+     CLI_SETS(struct settings, all)},
+    {"failover", 0, NULL, "from the first link that went down to its recovery",
+     CLI_SETS(struct settings, failover)},
+    {NULL},
+};
+
+const struct cli_command smc_ladder_command = {
+    .name = "smc ladder",
+    .summary = "draw what two --trace files tell, side by side",
+    .usage = "smc ladder [OPTION...] TRACE TRACE",
+    .about =
+        "Draws what two ends said to each other over TCP and over the links of their group, and what changed "
+        "meanwhile, from what `nornic smc listen --trace=FILE` and `smc connect --trace=FILE` wrote on one "
+        "machine (two network namespaces). Times are milliseconds.",
+    .groups = {{.rows = rows}},
+    .operands =
+        (const struct cli_operand[]){
+            {.name = "TRACE", .kind = CLI_FILE, .is_many = true, .offset = offsetof(struct settings, traces)},
+            {NULL}},
+    .operands_missing = "give two traces, the client's and the server's",
+    .examples = "Try:\n"
+                "  nornic smc ladder client.trace server.trace\n",
+    .status = {"drawn", "there is nothing to draw", "a trace could not be read"},
+    .settings_bytes = sizeof(struct settings),
+    .check = check,
+    .run = run,
+};

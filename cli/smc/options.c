@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* What `nornic smc listen` and `smc connect` understand. */
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,105 +8,12 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/option/option.h"
 #include "cli/option/value.h"
 #include "cli/smc/smc.h"
 
-#define FOREVER (365 * 86400 * NS_PER_S)
-
-#define COMMON_HELP                                                                                      \
-    "  -d, --device=PORT      an interface for RDMA: xdp:IFACE or packet:IFACE, with ,pnetid=NAME\n"     \
-    "                         behind it if it belongs to a physical network of its own; once for each\n" \
-    "                         link. Without one the bytes travel by TCP\n"                               \
-    "      --max-links=COUNT  links of a link group, 2 to 8 (2)\n"                                       \
-    "      --rcvbuf=BYTES     receive buffer, to 512K: rounded up, the RMBE (the socket's)\n"            \
-    "      --sndbuf=BYTES     send buffer (the socket's)\n"                                              \
-    "      --require-smc      fail, rather than fall back to TCP\n"                                      \
-    "      --tcp              never SMC-R, to compare\n"                                                 \
-    "  -i, --input=FILE       send it (standard input; with -o alone: nothing)\n"                        \
-    "  -o, --output=FILE      keep there what comes (standard output)\n"                                 \
-    "      --sum              SHA-256 of what passed, each way\n"                                        \
-    "  -4, -6                 IPv4 only, IPv6 only\n"                                                    \
-    "      --idle=TIME        give up when nothing moves for so long (without end)\n"                    \
-    "      --capture=FILE     what crosses the device, as pcapng; of several devices FILE-IFACE each\n"  \
-    "      --trace=FILE       CLC, LLC and CDC messages, states and moves as lines; -: standard error\n" \
-    "      --loss=RATE        lose frames of the devices, such as 1% or 200ppm\n"                        \
-    "      --seed=NUMBER      which frames these are (1)\n"                                              \
-    "  -j, --json             report at the end as JSON: on standard output with -o, else on standard\n" \
-    "                         error\n"                                                                   \
-    "  -q, --quiet            no word but errors, and what --sum says\n"                                 \
-    "  -h, --help             this text\n"                                                               \
-    "\n"
-
-#define TRANSPORT_HELP                                                                                       \
-    "A connection begins as TCP. Where both ends have nornic, root and a device, its bytes then go by\n"     \
-    "RDMA over the links of all devices, and over the remaining ones when a link dies; else it goes on as\n" \
-    "TCP, and standard error says why.\n"                                                                    \
-    "\n"
-
-#define STATUS_HELP                                                                                          \
-    "\n"                                                                                                     \
-    "Exit status: 0 both directions ended well, 1 the connection broke or was refused by --require-smc, 2\n" \
-    "it could not be tried.\n"
-
-static const char listen_help[] =
-    "Usage: nornic smc listen [OPTION...] [ADDRESS:]PORT\n"
-    "Waits for a connection; moves bytes between it and standard input and output, or files.\n" TRANSPORT_HELP
-    "  -k, --keep             wait for the next connection after each; Ctrl-C ends it\n" COMMON_HELP
-    "Try, on two machines with a second interface between them, as root:\n"
-    "  server# nornic smc listen -d xdp:eth0 -d xdp:eth1 --sum -o copy.iso 5000\n"
-    "  client# nornic smc connect -d xdp:eth0 -d xdp:eth1 --sum -i file.iso 192.0.2.1 5000\n"
-    "and while it runs:\n"
-    "  server# nornic smc stat --watch\n"
-    "  server# ip link set eth1 down          # the bytes go on over eth0\n" STATUS_HELP;
-
-static const char connect_help[] =
-    "Usage: nornic smc connect [OPTION...] HOST PORT\n"
-    "Connects; moves bytes between the connection and standard input and output, or files.\n" TRANSPORT_HELP
-    "  -w, --wait=TIME        give up when the connection does not stand after so long (10s)\n" COMMON_HELP
-    "Try, as root, with `nornic smc listen -d xdp:eth0 5000` at the other end:\n"
-    "  client# echo hello | nornic smc connect -d xdp:eth0 192.0.2.1 5000\n"
-    "  client# tar c /etc | nornic smc connect -d xdp:eth0 --sum --trace=- 192.0.2.1 5000\n"
-    "or without SMC-R at the other end, to see it fall back:\n"
-    "  server$ nc -l 5000\n" STATUS_HELP;
-
-enum option_code {
-    OPT_MAX_LINKS = 256,
-    OPT_RCVBUF,
-    OPT_SNDBUF,
-    OPT_REQUIRE,
-    OPT_TCP,
-    OPT_SUM,
-    OPT_IDLE,
-    OPT_CAPTURE,
-    OPT_TRACE,
-    OPT_LOSS,
-    OPT_SEED,
-};
-
-static const struct option long_options[] = {
-    {"device", required_argument, NULL, 'd'},
-    {"max-links", required_argument, NULL, OPT_MAX_LINKS},
-    {"rcvbuf", required_argument, NULL, OPT_RCVBUF},
-    {"sndbuf", required_argument, NULL, OPT_SNDBUF},
-    {"require-smc", no_argument, NULL, OPT_REQUIRE},
-    {"tcp", no_argument, NULL, OPT_TCP},
-    {"input", required_argument, NULL, 'i'},
-    {"output", required_argument, NULL, 'o'},
-    {"sum", no_argument, NULL, OPT_SUM},
-    {"ipv4", no_argument, NULL, '4'},
-    {"ipv6", no_argument, NULL, '6'},
-    {"wait", required_argument, NULL, 'w'},
-    {"idle", required_argument, NULL, OPT_IDLE},
-    {"capture", required_argument, NULL, OPT_CAPTURE},
-    {"trace", required_argument, NULL, OPT_TRACE},
-    {"loss", required_argument, NULL, OPT_LOSS},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"keep", no_argument, NULL, 'k'},
-    {"json", no_argument, NULL, 'j'},
-    {"quiet", no_argument, NULL, 'q'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
+#define FOREVER    (365 * 86400 * NS_PER_S)
+#define AT(member) CLI_SETS(struct smc_options, member)
 
 /* The interface of "xdp:eth0:native"; `*len` letters. */
 static const char *interface_of(const char *port, int *len)
@@ -130,96 +37,62 @@ static bool has_interface(const struct smc_options *o, const char *port)
 }
 
 /* "xdp:eth0" or "xdp:eth0,pnetid=NET"; `text` is the user's argument and is cut at the comma. */
-static int take_device(struct smc_options *o, char *text)
+static int take_device(void *settings, const char *option, char *text)
 {
-    struct smcr_sock_port *port = &o->sock.ports[o->sock.num_ports];
     static const char key[] = ",pnetid=";
+    struct smc_options *o = settings;
+    struct smcr_sock_port *port = &o->sock.ports[o->sock.num_ports];
     char *comma = strchr(text, ',');
     if (o->sock.num_ports == SMCR_SOCK_MAX_PORTS)
-        return cli_fail("--device %s: %d devices are the most", text, SMCR_SOCK_MAX_PORTS);
+        return cli_fail("%s %s: %d devices are the most", option, text, SMCR_SOCK_MAX_PORTS);
     if (comma && (strncmp(comma, key, sizeof key - 1) != 0 || strlen(comma) < sizeof key ||
                   strlen(comma) > sizeof key - 1 + 16))
-        return cli_fail("--device %s: behind the comma goes pnetid=NAME, of 1 to 16 letters", text);
+        return cli_fail("%s %s: behind the comma goes pnetid=NAME, of 1 to 16 letters", option, text);
     if (comma) {
         port->pnetid = comma + sizeof key - 1;
         *comma = 0;
     }
     if ((strncmp(text, "xdp:", 4) != 0 || !text[4]) && (strncmp(text, "packet:", 7) != 0 || !text[7]))
-        return cli_fail("--device %s: give xdp:INTERFACE or packet:INTERFACE", text);
+        return cli_fail("%s %s: give xdp:INTERFACE or packet:INTERFACE", option, text);
     if (has_interface(o, text))
-        return cli_fail("--device %s: its interface is given already; give each once", text);
+        return cli_fail("%s %s: its interface is given already; give each once", option, text);
     port->port = text;
     o->sock.num_ports++;
     return CLI_OK;
 }
 
-static int take_size(const char *option, const char *text, uint64_t min, uint64_t max, uint32_t *out)
-{
-    uint64_t value = 0;
-    int err = cli_parse_size(option, text, min, max, &value);
-    *out = (uint32_t)value;
-    return err;
-}
-
-static int take_links(struct smc_options *o, const char *text)
-{
-    uint64_t value = 0;
-    int err = cli_parse_count("--max-links", text, 2, 8, &value);
-    o->sock.max_links = (uint8_t)value;
-    return err;
-}
-
-static int take_flag(struct smc_options *o, int c)
-{
-    if (c == 'k' && !o->listen)
-        return cli_fail("--keep is for `nornic smc listen`");
-    o->require_smc |= c == OPT_REQUIRE;
-    o->tcp_only |= c == OPT_TCP;
-    o->sum |= c == OPT_SUM;
-    o->keep |= c == 'k';
-    o->json |= c == 'j';
-    o->quiet |= c == 'q';
-    if (c == '4' || c == '6')
-        o->family = c == '4' ? AF_INET : AF_INET6;
-    return CLI_OK;
-}
-
-static int take(struct smc_options *o, int c, char *text)
-{
-    switch (c) {
-    case 'd':
-        return take_device(o, text);
-    case OPT_MAX_LINKS:
-        return take_links(o, text);
-    case OPT_RCVBUF:
-        return take_size("--rcvbuf", text, 1, 512 << 10, &o->rcvbuf_bytes);
-    case OPT_SNDBUF:
-        return take_size("--sndbuf", text, 1, 64 << 20, &o->sndbuf_bytes);
-    case 'i':
-        o->input = text;
-        return CLI_OK;
-    case 'o':
-        o->output = text;
-        return CLI_OK;
-    case 'w':
-        if (o->listen)
-            return cli_fail("--wait is for `nornic smc connect`; listening ends by Ctrl-C");
-        return cli_parse_duration("--wait", text, NS_PER_S / 100, FOREVER, &o->connect_ns);
-    case OPT_IDLE:
-        return cli_parse_duration("--idle", text, NS_PER_S / 100, FOREVER, &o->idle_ns);
-    case OPT_CAPTURE:
-        o->capture = text;
-        return CLI_OK;
-    case OPT_TRACE:
-        o->trace = text;
-        return CLI_OK;
-    case OPT_LOSS:
-        return cli_parse_ppm("--loss", text, &o->impair.loss_ppm);
-    case OPT_SEED:
-        return cli_parse_count("--seed", text, 0, UINT64_MAX, &o->impair.seed);
-    }
-    return take_flag(o, c);
-}
+static const struct cli_option common_rows[] = {
+    {"device", 'd', "PORT",
+     "an interface for RDMA: xdp:IFACE or packet:IFACE, with ,pnetid=NAME behind it if it belongs to a "
+     "physical network of its own; once for each link. Without one the bytes travel by TCP",
+     CLI_TAKEN_BY(take_device)},
+    {"max-links", 0, "COUNT", "links of a link group, %r (2)", AT(sock.max_links), CLI_TAKES_COUNT(2, 8)},
+    {"rcvbuf", 0, "BYTES", "receive buffer, to 512K: rounded up, the RMBE (the socket's)", AT(rcvbuf_bytes),
+     CLI_TAKES_SIZE(1, 512 << 10)},
+    {"sndbuf", 0, "BYTES", "send buffer, to 64M (the socket's)", AT(sndbuf_bytes),
+     CLI_TAKES_SIZE(1, 64 << 20)},
+    {"require-smc", 0, NULL, "fail, rather than fall back to TCP", AT(require_smc)},
+    {"tcp", 0, NULL, "never SMC-R, to compare", AT(tcp_only)},
+    {"input", 'i', "FILE", "send it (standard input; with -o alone: nothing)", AT(input), .kind = CLI_FILE},
+    {"output", 'o', "FILE", "keep there what comes (standard output)", AT(output), .kind = CLI_FILE},
+    {"sum", 0, NULL, "SHA-256 of what passed, each way", AT(sum)},
+    {"ipv4", '4', NULL, "IPv4 only", AT(family), CLI_MEANS(AF_INET)},
+    {"ipv6", '6', NULL, "IPv6 only", AT(family), CLI_MEANS(AF_INET6)},
+    {"idle", 0, "TIME", "give up when nothing moves for so long (without end)", AT(idle_ns),
+     CLI_TAKES_TIME(10 * NS_PER_MS, FOREVER)},
+    {"capture", 0, "FILE", "what crosses the device, as pcapng; of several devices FILE-IFACE each",
+     AT(capture), .kind = CLI_FILE},
+    {"trace", 0, "FILE", "CLC, LLC and CDC messages, states and moves as lines; -: standard error", AT(trace),
+     .kind = CLI_FILE},
+    {"loss", 0, "RATE", "lose frames of the devices, such as 1% or 200ppm", AT(impair.loss_ppm),
+     .kind = CLI_RATE},
+    {"seed", 0, "NUMBER", "which frames these are", AT(impair.seed), CLI_TAKES_COUNT(0, UINT64_MAX),
+     .preset = "1"},
+    {"json", 'j', NULL, "report at the end as JSON: on standard output with -o, else on standard error",
+     AT(json)},
+    {"quiet", 'q', NULL, "no word but errors, and what --sum says", AT(quiet)},
+    {NULL},
+};
 
 /* "5000", "192.0.2.1:5000", "[fd00::1]:5000", "name:5000"; cut in place. */
 static int split_listen(struct smc_options *o, char *text)
@@ -249,20 +122,6 @@ static int check_service(const struct smc_options *o)
     if (o->service[0] && digits < strlen(o->service))
         return CLI_OK; /* a name */
     return cli_parse_count("port", o->service, o->listen ? 0 : 1, 65535, &port);
-}
-
-static int take_operands(struct smc_options *o, int n, char **operands)
-{
-    if (o->listen && n == 1) {
-        int err = split_listen(o, operands[0]);
-        return err == CLI_OK ? check_service(o) : err;
-    }
-    if (o->listen || n != 2)
-        return cli_fail("give %s; see `nornic smc %s --help`",
-                        o->listen ? "one [ADDRESS:]PORT" : "HOST and PORT", o->listen ? "listen" : "connect");
-    o->host = operands[0];
-    o->service = operands[1];
-    return check_service(o);
 }
 
 /* Names a capture for each device: FILE; of several "x-eth0.pcapng" and "x-eth1.pcapng". */
@@ -307,43 +166,126 @@ static int check_files(const struct smc_options *o)
     return errno == 0 ? CLI_OK : cli_fail("cannot create %s: %s", o->output, strerror(errno));
 }
 
-static int settle(struct smc_options *o)
+static int check_devices(const struct smc_options *o)
 {
-    if (o->tcp_only && o->require_smc)
-        return cli_fail("--tcp and --require-smc exclude each other");
-    if (o->require_smc && o->sock.num_ports == 0)
+    if (o->sock.num_ports > 0)
+        return CLI_OK;
+    if (o->require_smc)
         return cli_fail("--require-smc needs a --device");
-    if ((o->capture || o->trace) && o->sock.num_ports == 0)
+    if (o->capture || o->trace)
         return cli_fail("%s shows what a --device does: give one", o->capture ? "--capture" : "--trace");
-    if (o->impair.loss_ppm && o->sock.num_ports == 0)
-        return cli_fail("--loss loses frames of a --device: give one");
-    int err = check_files(o);
-    if (err != CLI_OK)
-        return err;
-    for (unsigned i = 0; i < o->sock.num_ports; i++)
-        o->sock.ports[i].impair = o->impair;
-    return name_captures(o);
+    return o->impair.loss_ppm ? cli_fail("--loss loses frames of a --device: give one") : CLI_OK;
 }
 
-int smc_parse(int argc, char **argv, bool listen, struct smc_options *o)
+/* What both commands make of their options. */
+static int check(struct smc_options *o)
 {
-    *o = (struct smc_options){.listen = listen,
-                              .family = AF_UNSPEC,
-                              .impair = {.seed = 1},
-                              .connect_ns = 10 * NS_PER_S,
-                              .idle_ns = UINT64_MAX};
-    const char *letters = listen ? ":d:i:o:46kjqh" : ":d:i:o:46w:jqh";
-    opterr = 0;
-    int c;
-    while ((c = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
-        if (c == 'h') {
-            fputs(listen ? listen_help : connect_help, stdout);
-            return -1;
-        }
-        int err = c == '?' || c == ':' ? cli_option_error(c, argv) : take(o, c, optarg);
-        if (err != CLI_OK)
-            return err;
-    }
-    int err = take_operands(o, argc - optind, argv + optind);
-    return err == CLI_OK ? settle(o) : err;
+    int status = check_service(o);
+    if (status == CLI_OK)
+        status = check_devices(o);
+    if (status == CLI_OK)
+        status = check_files(o);
+    if (!o->idle_ns)
+        o->idle_ns = UINT64_MAX;
+    for (unsigned i = 0; i < o->sock.num_ports; i++)
+        o->sock.ports[i].impair = o->impair;
+    return status == CLI_OK ? name_captures(o) : status;
 }
+
+static int check_listen(void *settings)
+{
+    struct smc_options *o = settings;
+    o->listen = true;
+    int status = split_listen(o, o->where);
+    return status == CLI_OK ? check(o) : status;
+}
+
+static int check_connect(void *settings)
+{
+    return check(settings);
+}
+
+static int run(void *settings)
+{
+    return smc_session(settings);
+}
+
+#define TRANSPORT                                                                                            \
+    "A connection begins as TCP. Where both ends have nornic, root and a device, its bytes then go by RDMA " \
+    "over the links of all devices, and over the remaining ones when a link dies; else it goes on as TCP, "  \
+    "and standard error says why."
+#define RULES                                                                             \
+    (const struct cli_rule[])                                                             \
+    {                                                                                     \
+        {CLI_EXCLUDES, "tcp", "require-smc", NULL}, {CLI_EXCLUDES, "ipv4", "ipv6", NULL}, \
+            {.kind = CLI_END_OF_RULES},                                                   \
+    }
+#define STATUS                                                                                \
+    {                                                                                         \
+        "both directions ended well", "the connection broke or was refused by --require-smc", \
+            "wrong usage, or it could not be tried"                                           \
+    }
+
+const struct cli_command smc_listen_command = {
+    .name = "smc listen",
+    .summary = "wait for a connection; its bytes to standard output or a file, and back",
+    .usage = "smc listen [OPTION...] [ADDRESS:]PORT",
+    .about =
+        "Waits for a connection; moves bytes between it and standard input and output, or files, as netcat "
+        "does.\n\n" TRANSPORT,
+    .groups = {{.rows =
+                    (const struct cli_option[]){
+                        {"keep", 'k', NULL, "wait for the next connection after each; Ctrl-C ends it",
+                         AT(keep)},
+                        {NULL},
+                    }},
+               {.title = "Connection", .rows = common_rows, .is_shared = true}},
+    .operands =
+        (const struct cli_operand[]){
+            {.name = "[ADDRESS:]PORT", .kind = CLI_TEXT, .offset = offsetof(struct smc_options, where)},
+            {NULL}},
+    .operands_missing = "say where to listen: [ADDRESS:]PORT",
+    .rules = RULES,
+    .examples = "Try, on two machines with a second interface between them, as root:\n"
+                "  server# nornic smc listen -d xdp:eth0 -d xdp:eth1 --sum -o copy.iso 5000\n"
+                "  client# nornic smc connect -d xdp:eth0 -d xdp:eth1 --sum -i file.iso 192.0.2.1 5000\n"
+                "and while it runs:\n"
+                "  server# nornic smc stat --watch\n"
+                "  server# ip link set eth1 down          # the bytes go on over eth0\n",
+    .status = STATUS,
+    .settings_bytes = sizeof(struct smc_options),
+    .check = check_listen,
+    .run = run,
+};
+
+const struct cli_command smc_connect_command = {
+    .name = "smc connect",
+    .summary = "connect; standard input or a file to the other end, and back",
+    .usage = "smc connect [OPTION...] HOST PORT",
+    .about =
+        "Connects; moves bytes between the connection and standard input and output, or files, as netcat "
+        "does.\n\n" TRANSPORT,
+    .groups = {{.rows =
+                    (const struct cli_option[]){
+                        {"wait", 'w', "TIME", "give up when the connection does not stand after so long",
+                         AT(connect_ns), CLI_TAKES_TIME(10 * NS_PER_MS, FOREVER), .preset = "10s"},
+                        {NULL},
+                    }},
+               {.title = "Connection", .rows = common_rows, .is_shared = true}},
+    .operands =
+        (const struct cli_operand[]){
+            {.name = "HOST", .kind = CLI_TEXT, .offset = offsetof(struct smc_options, host)},
+            {.name = "PORT", .kind = CLI_TEXT, .offset = offsetof(struct smc_options, service)},
+            {NULL}},
+    .operands_missing = "give HOST and PORT",
+    .rules = RULES,
+    .examples = "Try, as root, with `nornic smc listen -d xdp:eth0 5000` at the other end:\n"
+                "  client# echo hello | nornic smc connect -d xdp:eth0 192.0.2.1 5000\n"
+                "  client# tar c /etc | nornic smc connect -d xdp:eth0 --sum --trace=- 192.0.2.1 5000\n"
+                "or without SMC-R at the other end, to see it fall back:\n"
+                "  server$ nc -l 5000\n",
+    .status = STATUS,
+    .settings_bytes = sizeof(struct smc_options),
+    .check = check_connect,
+    .run = run,
+};

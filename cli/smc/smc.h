@@ -12,8 +12,11 @@
 #include "cli/smc/sum.h"
 #include "sock/sock.h"
 
+struct cli_command;
+
 struct smc_options {
     bool listen, keep; /* smc listen, -k */
+    char *where;       /* smc listen: as it was given */
     const char *host;  /* to connect to, or to listen on; NULL: all addresses */
     const char *service;
     int family; /* AF_UNSPEC: either */
@@ -27,8 +30,8 @@ struct smc_options {
     bool require_smc, tcp_only, sum, json, quiet;
 };
 
-/* Reads the command line of `smc listen` and `smc connect`. CLI_OK; -1: help was printed; CLI_ERROR. */
-int smc_parse(int argc, char **argv, bool listen, struct smc_options *options);
+/* Their settings are a struct smc_options: options.c. */
+extern const struct cli_command smc_listen_command, smc_connect_command;
 
 /* --- one connection: pump.c --- */
 
@@ -98,7 +101,6 @@ int smc_trace_close(int status);
 
 /* --- `nornic smc stat`: stat.c; `nornic smc ladder`: ladder.c --- */
 
-int smc_stat(int argc, char **argv);
-int smc_ladder(int argc, char **argv);
+extern const struct cli_command smc_stat_command, smc_ladder_command;
 
 #endif

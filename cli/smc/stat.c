@@ -3,72 +3,20 @@
 #include "base/base.h"
 #include "cli/smc/stat.h"
 
-#include <getopt.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/option/option.h"
 #include "cli/option/value.h"
 #include "cli/smc/smc.h"
 #include "cli/stop.h"
-
-static const char help[] =
-    "Usage: nornic smc stat [OPTION...]\n"
-    "What the processes of this machine do by SMC-R: link groups, links, RMBs and connections, counters\n"
-    "that are not 0, and why connections became plain TCP. Sees the processes of all network namespaces.\n"
-    "\n"
-    "      --pid=PID          that process only\n"
-    "  -w, --watch[=TIME]     again and again (1s); Ctrl-C ends it\n"
-    "  -j, --json             {\"processes\": [...], \"hidden\": those of other users}, a line each time\n"
-    "  -h, --help             this text\n"
-    "\n"
-    "Try:\n"
-    "  nornic smc stat --watch\n"
-    "  nornic smc stat --json | jq '.processes[].links[] | [.group, .number, .state, .conns]'\n"
-    "\n"
-    "Exit status: 0 some process uses SMC-R, 1 none does, 2 wrong usage.\n";
 
 struct stat_options {
     uint64_t pid, watch_ns; /* 0: all; once */
     bool json;
 };
-
-static int parse(int argc, char **argv, struct stat_options *o)
-{
-    static const struct option long_options[] = {
-        {"pid", required_argument, NULL, 'p'},
-        {"watch", optional_argument, NULL, 'w'},
-        {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    int c, rc = CLI_OK;
-    opterr = 0;
-    while (rc == CLI_OK && (c = getopt_long(argc, argv, ":p:w::jh", long_options, NULL)) != -1) {
-        switch (c) {
-        case 'h':
-            fputs(help, stdout);
-            return -1;
-        case 'j':
-            o->json = true;
-            break;
-        case 'p':
-            rc = cli_parse_count("--pid", optarg, 1, 1u << 30, &o->pid);
-            break;
-        case 'w':
-            o->watch_ns = NS_PER_S;
-            if (optarg)
-                rc = cli_parse_duration("--watch", optarg, NS_PER_S / 10, 3600 * NS_PER_S, &o->watch_ns);
-            break;
-        default:
-            rc = cli_option_error(c, argv);
-        }
-    }
-    if (rc == CLI_OK && optind < argc)
-        return cli_fail("'%s' is one word too many; --pid names a process", argv[optind]);
-    return rc;
-}
 
 static void print_json(struct json_object *all, unsigned hidden)
 {
@@ -149,23 +97,52 @@ static int say_why(unsigned pid)
     return o ? CLI_OK : cli_negative("process %u: %s", pid, why);
 }
 
-int smc_stat(int argc, char **argv)
+static int run(void *settings)
 {
-    struct stat_options o = {0};
-    int err = parse(argc, argv, &o);
-    if (err != CLI_OK)
-        return err < 0 ? CLI_OK : err;
-    if (o.watch_ns)
-        return watch(&o);
+    const struct stat_options *o = settings;
+    if (o->watch_ns)
+        return watch(o);
     unsigned hidden;
-    struct json_object *all = smc_stat_collect((unsigned)o.pid, &hidden);
+    struct json_object *all = smc_stat_collect((unsigned)o->pid, &hidden);
     bool none = json_object_array_length(all) == 0;
-    if (o.json)
+    if (o->json)
         print_json(all, hidden);
-    else if (!none || !o.pid)
+    else if (!none || !o->pid)
         print_text(all, NULL, 0, hidden);
     json_object_put(all);
-    if (none && o.pid)
-        return say_why((unsigned)o.pid);
+    if (none && o->pid)
+        return say_why((unsigned)o->pid);
     return none ? CLI_NEGATIVE : CLI_OK;
 }
+
+static int take_watch(void *settings, const char *option, char *text)
+{
+    struct stat_options *o = settings;
+    o->watch_ns = NS_PER_S;
+    return text ? cli_parse_duration(option, text, NS_PER_S / 10, 3600 * NS_PER_S, &o->watch_ns) : CLI_OK;
+}
+
+static const struct cli_option rows[] = {
+    {"pid", 0, "PID", "that process only", CLI_SETS(struct stat_options, pid), CLI_TAKES_COUNT(1, 1u << 30)},
+    {"watch", 'w', "TIME", "again and again (1s); Ctrl-C ends it", CLI_TAKEN_BY(take_watch),
+     .is_optional = true},
+    {"json", 'j', NULL, "{\"processes\": [...], \"hidden\": those of other users}, a line each time",
+     CLI_SETS(struct stat_options, json)},
+    {NULL},
+};
+
+const struct cli_command smc_stat_command = {
+    .name = "smc stat",
+    .summary = "what the processes of this machine do by SMC-R: groups, links, connections, counters",
+    .usage = "smc stat [OPTION...]",
+    .about = "What the processes of this machine do by SMC-R: link groups, links, RMBs and connections, "
+             "counters that are not 0, and why connections became plain TCP. Sees the processes of all "
+             "network namespaces.",
+    .groups = {{.rows = rows}},
+    .examples = "Try:\n"
+                "  nornic smc stat --watch\n"
+                "  nornic smc stat --json | jq '.processes[].links[] | [.group, .number, .state, .conns]'\n",
+    .status = {"some process uses SMC-R", "none does", "wrong usage"},
+    .settings_bytes = sizeof(struct stat_options),
+    .run = run,
+};

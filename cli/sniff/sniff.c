@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* nornic sniff: RDMA traffic of an interface into capture files. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,7 +11,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/report/json.h"
-#include "cli/option/value.h"
+#include "cli/option/option.h"
 #include "cli/sniff/count.h"
 #include "cli/sniff/files.h"
 #include "cli/sniff/live.h"
@@ -31,7 +30,7 @@
 struct settings {
     const char *ifname, *path;
     uint64_t rotate_bytes, rotate_count, packets_max, duration_ns;
-    bool json, quiet, promiscuous;
+    bool json, quiet, only_ours;
 };
 
 struct run {
@@ -43,41 +42,6 @@ struct run {
     uint64_t begin_ns, flush_ns, show_ns; /* when these are due */
     bool shows, is_on_screen;
 };
-
-static const char help[] =
-    "Usage: nornic sniff -i IFACE -w FILE [OPTION...]\n"
-    "Captures the RDMA traffic of an interface, and nothing else, into pcapng files.\n"
-    "\n"
-    "What it takes, of both directions: RoCEv2 (UDP port 4791, which connection management uses, too),\n"
-    "RoCEv1 (EtherType 0x8915), and of TCP the handshakes of SMC-R: SYNs with the SMC-R option, and what\n"
-    "begins with a CLC message (of one that is cut in several segments, the first). The kernel throws\n"
-    "the rest away before it is copied. What was lost because this program was too slow is counted.\n"
-    "\n"
-    "  -i, --interface IFACE    where to listen; `ip link` lists them\n"
-    "  -w, --write FILE         where to write; the file is replaced\n"
-    "  -c, --count N            end after N packets\n"
-    "      --seconds TIME       end after this time, such as 10 or 1.5m\n"
-    "      --rotate-size SIZE   begin a new file before one grows beyond SIZE (64K at least; K, M or G):\n"
-    "                           run.pcapng becomes run-00001.pcapng, run-00002.pcapng, ...\n"
-    "      --rotate-count N     keep the N newest of these files, and remove older ones\n"
-    "  -p, --no-promiscuous     only what is for this host, or from it\n"
-    "  -q, --quiet              no live counters (they go to standard error when it is a terminal)\n"
-    "  -j, --json               the count at the end as one JSON object: interface, files, packets, bytes,\n"
-    "                           kinds, retransmissions, naks, rnr_naks, icrc_bad, findings, flows, lost,\n"
-    "                           seconds\n"
-    "\n"
-    "Ctrl-C ends it; the file is whole then. \"Sent again\" are packets with a PSN that was there before,\n"
-    "\"bad ICRC\" those whose bytes give another one. `nornic explain FILE` shows which they are, and why.\n"
-    "\n"
-    "Example:\n"
-    "  # nornic sniff -i eth0 -w run.pcapng --seconds 10\n"
-    "  run.pcapng: 4132 packets, 3391244 bytes in 10.0 s, 1 flow, 0 lost\n"
-    "        3098  SEND\n"
-    "        1034  ACK\n"
-    "  sent again 0, NAKs 0, RNR NAKs 0, bad ICRC 0\n"
-    "\n"
-    "Exit status: 0 captured until the end, 2 it could not begin or had to stop (the file holds what came\n"
-    "before).\n";
 
 static uint64_t now_ns(void)
 {
@@ -254,7 +218,7 @@ static int open_and_sniff(const struct settings *settings)
         cli_fail("cannot catch signals: %s", strerror(-rc));
         goto destroy_analysis;
     }
-    if (sniff_live_open(settings->ifname, settings->promiscuous, sniff_live_filter, &run.live, &why) != 0) {
+    if (sniff_live_open(settings->ifname, !settings->only_ours, sniff_live_filter, &run.live, &why) != 0) {
         cli_fail("%s", why.text);
         goto destroy_analysis;
     }
@@ -269,71 +233,76 @@ destroy_analysis:
     return status;
 }
 
-enum long_option { OPT_SECONDS = 256, OPT_ROTATE_SIZE, OPT_ROTATE_COUNT };
-
-static const struct option options[] = {{"interface", required_argument, NULL, 'i'},
-                                        {"write", required_argument, NULL, 'w'},
-                                        {"count", required_argument, NULL, 'c'},
-                                        {"seconds", required_argument, NULL, OPT_SECONDS},
-                                        {"rotate-size", required_argument, NULL, OPT_ROTATE_SIZE},
-                                        {"rotate-count", required_argument, NULL, OPT_ROTATE_COUNT},
-                                        {"no-promiscuous", no_argument, NULL, 'p'},
-                                        {"quiet", no_argument, NULL, 'q'},
-                                        {"json", no_argument, NULL, 'j'},
-                                        {NULL, 0, NULL, 0}};
-
-static int take_option(struct settings *s, int c, char **argv)
+static int run_command(void *options)
 {
-    switch (c) {
-    case 'i':
-        s->ifname = optarg;
-        return 0;
-    case 'w':
-        s->path = optarg;
-        return 0;
-    case 'c':
-        return cli_parse_count("--count", optarg, 1, UINT64_MAX, &s->packets_max);
-    case OPT_SECONDS:
-        return cli_parse_duration("--seconds", optarg, 1000000, YEAR_NS, &s->duration_ns);
-    case OPT_ROTATE_SIZE:
-        return cli_parse_size("--rotate-size", optarg, ROTATE_BYTES_MIN, UINT64_MAX / 2, &s->rotate_bytes);
-    case OPT_ROTATE_COUNT:
-        return cli_parse_count("--rotate-count", optarg, 1, 99999, &s->rotate_count);
-    case 'p':
-        s->promiscuous = false;
-        return 0;
-    case 'q':
-        s->quiet = true;
-        return 0;
-    case 'j':
-        s->json = true;
-        return 0;
-    default:
-        return cli_option_error(c, argv);
-    }
+    return open_and_sniff(options);
 }
 
-int cli_sniff(int argc, char **argv)
+/* --- the command --- */
+
+#define AT(member) CLI_SETS(struct settings, member)
+
+static const struct cli_option rows[] = {
+    {"interface", 'i', "IFACE", "where to listen; `ip link` lists them", AT(ifname), .kind = CLI_IFACE},
+    {"output", 'o', "FILE", "where to write, also as -w; the file is replaced", AT(path), .kind = CLI_FILE,
+     .also = {"w", "write"}},
+    {"count", 'c', "N", "end after N packets", AT(packets_max), CLI_TAKES_COUNT(1, UINT64_MAX)},
+    {"time", 0, "TIME", "end after this time, such as 10 or 1.5m", AT(duration_ns),
+     CLI_TAKES_TIME(NS_PER_MS, YEAR_NS), .also = {"seconds", "duration"}},
+    {"rotate-size", 0, "SIZE",
+     "begin a new file before one grows beyond SIZE (64K at least; K, M or G): run.pcapng becomes "
+     "run-00001.pcapng, run-00002.pcapng, ...",
+     AT(rotate_bytes), CLI_TAKES_SIZE(ROTATE_BYTES_MIN, UINT64_MAX / 2)},
+    {"rotate-count", 0, "N", "keep the N newest of these files, and remove older ones", AT(rotate_count),
+     CLI_TAKES_COUNT(1, 99999)},
+    {"no-promiscuous", 'p', NULL, "only what is for this host, or from it", AT(only_ours)},
+    {"quiet", 'q', NULL, "no live counters (they go to standard error when it is a terminal)", AT(quiet)},
+    {"json", 'j', NULL,
+     "the count at the end as one JSON object: interface, files, packets, bytes, kinds, retransmissions, "
+     "naks, rnr_naks, icrc_bad, findings, flows, lost, seconds",
+     AT(json)},
+    {NULL},
+};
+
+static int check(void *options)
 {
-    struct settings s = {.promiscuous = true};
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        fputs(help, stdout);
-        return CLI_OK;
-    }
-    int c;
-    opterr = 0;
-    optind = 1;
-    while ((c = getopt_long(argc, argv, ":i:w:c:pqj", options, NULL)) != -1)
-        if (take_option(&s, c, argv) != 0)
-            return CLI_ERROR;
-    if (optind < argc)
-        return cli_fail("%s: give the interface with -i and the file with -w", argv[optind]);
-    if (!s.ifname)
+    const struct settings *s = options;
+    if (!s->ifname)
         return cli_fail("name the interface with -i; `ip link` lists them");
-    if (!s.path)
-        return cli_fail("name the file to write with -w, such as -w run.pcapng");
-    if (s.rotate_count && !s.rotate_bytes)
-        return cli_fail("--rotate-count %" PRIu64 " goes with --rotate-size: when does a file end?",
-                        s.rotate_count);
-    return open_and_sniff(&s);
+    if (!s->path)
+        return cli_fail("name the file to write with -o, such as -o run.pcapng");
+    return CLI_OK;
 }
+
+const struct cli_command sniff_command = {
+    .name = "sniff",
+    .summary = "capture the RDMA traffic of an interface, and nothing else",
+    .usage = "sniff -i IFACE -o FILE [OPTION...]",
+    .about = "Captures the RDMA traffic of an interface, and nothing else, into pcapng files. Needs root "
+             "(CAP_NET_RAW).\n\n"
+             "What it takes, of both directions: RoCEv2 (UDP port 4791, which connection management uses, "
+             "too), RoCEv1 (EtherType 0x8915), and of TCP the handshakes of SMC-R: SYNs with the SMC-R "
+             "option, and what begins with a CLC message (of one that is cut in several segments, the "
+             "first). The kernel throws the rest away before it is copied. What was lost because this "
+             "program was too slow is counted.\n\n"
+             "Ctrl-C ends it; the file is whole then. \"Sent again\" are packets with a PSN that was there "
+             "before, \"bad ICRC\" those whose bytes give another one. `nornic explain FILE` shows which "
+             "they are, and why.",
+    .groups = {{.rows = rows}},
+    .rules =
+        (const struct cli_rule[]){
+            {CLI_NEEDS, "rotate-count", "rotate-size", "when does a file end?"},
+            {.kind = CLI_END_OF_RULES},
+        },
+    .examples = "Example:\n"
+                "  # nornic sniff -i eth0 -o run.pcapng --time 10\n"
+                "  run.pcapng: 4132 packets, 3391244 bytes in 10.0 s, 1 flow, 0 lost\n"
+                "        3098  SEND\n"
+                "        1034  ACK\n"
+                "  sent again 0, NAKs 0, RNR NAKs 0, bad ICRC 0\n",
+    .status = {"captured until the end, also by Ctrl-C", NULL,
+               "it could not begin or had to stop (the file holds what came before)"},
+    .settings_bytes = sizeof(struct settings),
+    .check = check,
+    .run = run_command,
+};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* nornic verify: recomputes the ICRC of every RoCE packet in capture files. */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <stdbool.h>
@@ -12,7 +11,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/option/value.h"
+#include "cli/option/option.h"
 #include "cli/verify/strict.h"
 #include "net/bytes.h"
 #include "net/pcap_file.h"
@@ -34,6 +33,7 @@ struct tally {
 
 struct settings {
     bool json, strict;
+    struct cli_words files;
 };
 
 /* Where the counting has got to, for somebody who waits at a terminal. */
@@ -247,65 +247,62 @@ static int verify_file(const char *path, const struct settings *settings, struct
     return t.icrc_bad + t.malformed + violations ? CLI_NEGATIVE : CLI_OK;
 }
 
-static const char help[] =
-    "Usage: nornic verify [--strict] [--json] FILE...\n"
-    "Recomputes the Invariant CRC (ICRC) of every RoCE packet in capture files.\n"
-    "\n"
-    "FILE is a pcap or pcapng file of Ethernet frames, - is standard input. RoCE packets are those that\n"
-    "reach UDP port 4791 over IPv4 or IPv6, and those of EtherType 0x8915 (RoCEv1), with or without a VLAN\n"
-    "tag. For each file it prints how many packets there are, how many of them are RoCE, how many ICRCs\n"
-    "are good and bad, and how many are malformed: too broken, or cut too short by the capture, for\n"
-    "their ICRC to be judged. Each bad frame is named by its number in the file; ICRCs are shown as the\n"
-    "four bytes on the wire.\n"
-    "\n"
-    "  --strict  also name every packet whose sender breaks a rule of the standard, with the requirement\n"
-    "            (docs/conformance-roce.md): payloads, padding, reserved fields, the order of opcodes and\n"
-    "            answers, MSNs, UDP ports. What Linux does otherwise, and may, is not named\n"
-    "  --json    one line of JSON a file: file, packets, roce, icrc_ok, icrc_bad, malformed, bad_frames (a\n"
-    "            list of n, expected, found, reason; expected and found are null for a malformed packet),\n"
-    "            with --strict violation_count and violations (a list of n, rule, words), and error when\n"
-    "            the file could not be read to its end\n"
-    "\n"
-    "Example:\n"
-    "  $ tcpdump -i eth0 -w run.pcap udp port 4791\n"
-    "  $ nornic verify run.pcap\n"
-    "  run.pcap: 88 packets, 88 RoCE: ICRC good 87, bad 1, malformed 0\n"
-    "    frame 17: ICRC mismatch, expected c5716294, found c5716295\n"
-    "\n"
-    "Exit status: 0 every RoCE packet is good, 1 some are not, 2 a file could not be read.\n";
+/* --- the command --- */
 
-int cli_verify(int argc, char **argv)
+#define AT(member) CLI_SETS(struct settings, member)
+
+static const struct cli_option rows[] = {
+    {"strict", 0, NULL,
+     "also name every packet whose sender breaks a rule of the standard, with the requirement "
+     "(docs/conformance-roce.md): payloads, padding, reserved fields, the order of opcodes and "
+     "answers, MSNs, UDP ports. What Linux does otherwise, and may, is not named",
+     AT(strict)},
+    {"json", 'j', NULL,
+     "one line of JSON a file: file, packets, roce, icrc_ok, icrc_bad, malformed, bad_frames (a list "
+     "of n, expected, found, reason; expected and found are null for a malformed packet), with "
+     "--strict violation_count and violations (a list of n, rule, words), and error when the file "
+     "could not be read to its end",
+     AT(json)},
+    {NULL},
+};
+
+static int run(void *options)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-                                            {"strict", no_argument, NULL, 's'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    const struct settings *settings = options;
     struct tally total = {0};
-    struct settings settings = {0};
-    int c, status = CLI_OK;
-
-    opterr = 0;
-    optind = 1;
-    while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-        if (c == 'h') {
-            fputs(help, stdout);
-            return CLI_OK;
-        }
-        if (c == 'j')
-            settings.json = true;
-        else if (c == 's')
-            settings.strict = true;
-        else
-            return cli_option_error(c, argv);
-    }
-    if (optind == argc)
-        return cli_fail(
-            "name a capture file, or - for standard input; `nornic verify --help` has an example");
-    for (int i = optind; i < argc; i++) {
-        int file_status = verify_file(argv[i], &settings, &total);
+    int status = CLI_OK;
+    for (unsigned i = 0; i < settings->files.count; i++) {
+        int file_status = verify_file(settings->files.at[i], settings, &total);
         status = file_status > status ? file_status : status;
     }
-    if (!settings.json && argc - optind > 1)
+    if (!settings->json && settings->files.count > 1)
         print_counts("all files", &total);
     return status;
 }
+
+const struct cli_command verify_command = {
+    .name = "verify",
+    .summary = "recompute the ICRC of every RoCE packet in capture files",
+    .usage = "verify [--strict] [--json] FILE...",
+    .about = "Recomputes the Invariant CRC (ICRC) of every RoCE packet in capture files.\n\n"
+             "FILE is a pcap or pcapng file of Ethernet frames, - is standard input. RoCE packets are those "
+             "that reach UDP port 4791 over IPv4 or IPv6, and those of EtherType 0x8915 (RoCEv1), with or "
+             "without a VLAN tag. For each file it prints how many packets there are, how many of them are "
+             "RoCE, how many ICRCs are good and bad, and how many are malformed: too broken, or cut too "
+             "short by the capture, for their ICRC to be judged. Each bad frame is named by its number in "
+             "the file; ICRCs are shown as the four bytes on the wire.",
+    .groups = {{.rows = rows}},
+    .operands =
+        (const struct cli_operand[]){
+            {.name = "FILE", .kind = CLI_FILE, .is_many = true, .offset = offsetof(struct settings, files)},
+            {NULL}},
+    .operands_missing = "name a capture file, or - for standard input",
+    .examples = "Example:\n"
+                "  $ tcpdump -i eth0 -w run.pcap udp port 4791\n"
+                "  $ nornic verify run.pcap\n"
+                "  run.pcap: 88 packets, 88 RoCE: ICRC good 87, bad 1, malformed 0\n"
+                "    frame 17: ICRC mismatch, expected c5716294, found c5716295\n",
+    .status = {"every RoCE packet is good", "some are not", "a file could not be read"},
+    .settings_bytes = sizeof(struct settings),
+    .run = run,
+};

@@ -4,12 +4,14 @@
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/node/options.h"
 #include "cli/peer/exchange.h"
 #include "cli/node/rc.h"
 
-static const struct peer_options options = {PEER_DEFAULTS};
+static const struct peer_options options = {
+    .connections = 1, .messages = 10, .size_bytes = 100, .timeout_ns = 10 * NS_PER_S};
 static const struct peer_kind kind = {.stock = "ucmatose", .qp_type = NORNIC_QPT_RC, PEER_EXCHANGE_KIND};
 
 static struct cli_node nodes[2]; /* the second one's program has ended: it acknowledges nothing */
@@ -20,7 +22,7 @@ static void open_peer(void)
 {
     struct nornic_error why;
     struct host_cm_config config = {.gid_type = NORNIC_GID_V2};
-    struct cli_node_config memory = {.port = "memory", .gid_index = -1};
+    struct cli_node_config memory = {.port = "memory"};
     cr_assert_eq(cli_node_open_pair(&memory, nodes), CLI_OK);
     peer = (struct peer){.options = &options,
                          .kind = &kind,
@@ -42,7 +44,9 @@ static void connect_to_nobody(void)
     struct nornic_addr mine;
     struct cli_path path = {
         .dst_mac = {{2, 0, 0, 0, 0, 9}}, .pmtu_bytes = 1024, .dest_qpn = 99, .rd_atomic = 1};
-    cr_assert_eq(cli_node_pick_gid(&nodes[0], -1, false, NULL, &path.sgid_index, &mine), CLI_OK);
+    cr_assert_eq(
+        cli_node_pick_gid(&nodes[0], &(struct cli_node_config){.port = NULL}, NULL, &path.sgid_index, &mine),
+        CLI_OK);
     path.dgid = mine;
     path.dgid.b[15] ^= 3;
     cr_assert_eq(cli_rc_connect(&peer.node, conn.qp, &path), CLI_OK);

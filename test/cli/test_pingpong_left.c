@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "cli/pingpong/pingpong.h"
 
-static const struct pingpong_options options = {.node = {.port = "memory", .gid_index = -1},
+static const struct pingpong_options options = {.node = {.port = "memory"},
                                                 .transport = PINGPONG_RC,
                                                 .size_bytes = 64,
                                                 .pmtu_bytes = 1024,
@@ -24,7 +24,9 @@ static void connect_to(struct pingpong_side *side, const struct pingpong_side *o
 {
     unsigned index;
     memcpy(side->peer, other->mine, sizeof side->peer);
-    cr_assert_eq(cli_node_pick_gid(side->node, -1, false, NULL, &index, &side->mine[0].gid), CLI_OK);
+    cr_assert_eq(cli_node_pick_gid(side->node, &(struct cli_node_config){.port = NULL}, NULL, &index,
+                                   &side->mine[0].gid),
+                 CLI_OK);
     cr_assert_eq(pingpong_connect(side, index), CLI_OK);
 }
 
@@ -44,7 +46,9 @@ static void open_pair(void)
     cr_assert_eq(cli_node_open_pair(&options.node, nodes), CLI_OK);
     cr_assert_eq(pingpong_side_open(&client, &options, &nodes[0], true), CLI_OK);
     cr_assert_eq(pingpong_side_open(&server, &options, &nodes[1], false), CLI_OK);
-    cr_assert_eq(cli_node_pick_gid(&nodes[1], -1, false, NULL, &index, &server.mine[0].gid), CLI_OK);
+    cr_assert_eq(cli_node_pick_gid(&nodes[1], &(struct cli_node_config){.port = NULL}, NULL, &index,
+                                   &server.mine[0].gid),
+                 CLI_OK);
     pthread_t thread;
     cr_assert_eq(pthread_create(&thread, NULL, answer, NULL), 0);
     connect_to(&client, &server);

@@ -9,7 +9,7 @@
  * covers: ROCE-LIM-3, ROCE-INT-25 */
 Test(rc, ROCE_LIM_3_default_attributes)
 {
-    struct cli_node_config config = {.gid_index = -1};
+    struct cli_node_config config = {.port = NULL};
     struct cli_node nodes[2];
     struct rdma_pd *pd;
     struct rdma_cq *cq;
@@ -23,7 +23,9 @@ Test(rc, ROCE_LIM_3_default_attributes)
         .type = NORNIC_QPT_RC, .pd = pd, .send_cq = cq, .recv_cq = cq, .caps = {.max_send_wr = 1}};
     cr_assert_eq(roce_qp_create(dev, &qp_config, &qp), 0);
     struct cli_path path = {.dest_qpn = 17, .pmtu_bytes = 1024, .rd_atomic = 1};
-    cr_assert_eq(cli_node_pick_gid(&nodes[1], -1, false, NULL, &path.sgid_index, &path.dgid), CLI_OK);
+    cr_assert_eq(cli_node_pick_gid(&nodes[1], &(struct cli_node_config){.port = NULL}, NULL, &path.sgid_index,
+                                   &path.dgid),
+                 CLI_OK);
     cr_assert_eq(cli_rc_init(&nodes[0], qp, NORNIC_ACCESS_REMOTE_WRITE), CLI_OK);
     cr_assert_eq(cli_rc_connect(&nodes[0], qp, &path), CLI_OK);
     roce_qp_query(qp, &attr, NULL);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
-#include <getopt.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/option/option.h"
 #include "cli/smc/smc.h"
 
 #define MAX_WORDS 16
@@ -26,8 +26,8 @@ static int parse(const char *line)
         argc++;
     }
     argv[argc] = NULL;
-    optind = 0;
-    return smc_parse(argc, argv, strcmp(argv[0], "listen") == 0, &o);
+    return cli_parse(strcmp(argv[0], "listen") == 0 ? &smc_listen_command : &smc_connect_command, argc, argv,
+                     &o);
 }
 
 Test(smc_options, where_to_listen)

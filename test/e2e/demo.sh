@@ -174,7 +174,7 @@ for signal in INT TERM; do
     result "meanwhile_here_is_nothing_$signal" here_nothing
     kill "-$signal" "$pid"
     finish 10
-    result "ended_by_$signal" clean_end one_sentence 1 interrupted
+    result "ended_by_$signal" clean_end one_sentence $((128 + $(kill -l $signal))) interrupted
 done
 name=full
 unshare -m bash -c 'mkdir small && mount -t tmpfs -o size=16k none small &&
@@ -230,7 +230,7 @@ for signal in INT TERM; do
     children=$(pgrep -P "$pid")
     kill "-$signal" "$pid"
     finish 20
-    result "the_second_act_ended_by_$signal" clean_end one_sentence 1 interrupted
+    result "the_second_act_ended_by_$signal" clean_end one_sentence $((128 + $(kill -l $signal))) interrupted
 done
 start act_child --act 2 --file-size 2G
 until_true 30 feeding

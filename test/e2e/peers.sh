@@ -114,7 +114,7 @@ nobody no_service 1 "4712" cmatose -s 10.77.0.1 -p 4712
 nobody no_datagram_service 1 "4712" udaddy -s 10.77.0.1 -p 4712
 kill -INT "$server"
 finish
-if [ $server_rc = 1 ] && one_sentence "$server_err" "stopped" && ! ip -n "$ns_a" -d link show nna | grep -q prog/xdp
+if [ $server_rc = 130 ] && one_sentence "$server_err" "stopped" && ! ip -n "$ns_a" -d link show nna | grep -q prog/xdp
 then ok stop_by_signal
 else notok stop_by_signal "exit status $server_rc: $server_err"; fi
 
@@ -169,7 +169,7 @@ finish
 wait "$client"
 rc=$? err=$(cat "$tmp/err")
 # the client hears of it at once: no timeout has to pass
-if [ $server_rc = 1 ] && one_sentence "$server_err" "stopped" && [ $rc = 1 ] && one_sentence "$err" "disconnected"
+if [ $server_rc = 130 ] && one_sentence "$server_err" "stopped" && [ $rc = 1 ] && one_sentence "$err" "disconnected"
 then ok server_is_stopped
 else notok server_is_stopped "client $rc: $err; server $server_rc: $server_out $server_err"; fi
 

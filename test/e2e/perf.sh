@@ -60,7 +60,7 @@ run bash -c 'ulimit -f 64; exec "$@"' - "$nornic" perf --port memory -n 500 --ca
 if [ $rc = 2 ] && one_sentence "$err" "cut.pcapng ends too early"; then ok capture_cut_short
 else notok capture_cut_short "exit status $rc: $out $err"; fi
 run timeout --preserve-status -s INT 1 "$nornic" perf --port memory -T 60s
-if [ $rc = 1 ] && one_sentence "$err" "stopped after"; then ok interrupted
+if [ $rc = 130 ] && one_sentence "$err" "stopped after"; then ok interrupted
 else notok interrupted "exit status $rc: $out $err"; fi
 run "$nornic" help perf
 if [ $rc = 0 ] && [[ $out == *Example* ]]; then ok help; else notok help "exit status $rc: $err"; fi

@@ -206,7 +206,7 @@ start "${in_a[@]}" "$nornic" pingpong --port "$port:nna"
 listening "$ns_a" 18515
 kill -INT "$server"
 finish
-if [ $server_rc = 2 ] && one_sentence "$server_err" "stopped" && ! ip -n "$ns_a" -d link show nna | grep -q prog/xdp
+if [ $server_rc = 130 ] && one_sentence "$server_err" "stopped" && ! ip -n "$ns_a" -d link show nna | grep -q prog/xdp
 then ok stop_by_signal
 else notok stop_by_signal "exit status $server_rc: $server_err"; fi
 

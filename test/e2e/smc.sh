@@ -383,7 +383,8 @@ for signal in INT TERM; do
     serve -o /dev/null
     kill -$signal "$server"
     finish
-    if [ $server_rc = 1 ] && [[ $server_err == *stopped* ]] && ! left; then ok ended_by_$signal
+    if [ $server_rc = $((128 + $(kill -l $signal))) ] && [[ $server_err == *stopped* ]] && ! left
+    then ok ended_by_$signal
     else notok ended_by_$signal "exit status $server_rc: $server_err"; fi
 done
 exit $status

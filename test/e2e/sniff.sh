@@ -24,7 +24,7 @@ refuse() { # NAME PATTERN ARGS...
     else notok "$name" "exit status $rc: $out $err"; fi
 }
 refuse no_interface "-i" -w "$tmp/x.pcapng"
-refuse no_file "-w" -i lo
+refuse no_file "-o" -i lo
 refuse no_such_interface "nn-none" -i nn-none -w "$tmp/x.pcapng"
 if [ ! -e "$tmp/x.pcapng" ]; then ok a_wrong_interface_replaces_no_file
 else notok a_wrong_interface_replaces_no_file "there is a file"; fi

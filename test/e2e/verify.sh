@@ -124,7 +124,7 @@ result empty_standard_input fails 'standard input'
 run --help
 result help_teaches_with_an_example [ "$rc $(grep -c '^  \$ nornic verify' "$tmp/out")" = '0 1' ]
 run
-result no_file_named fails --help
+result no_file_named fails "nornic help verify"
 run --jsn pcaps/rc_vlan.pcap
 result unknown_option fails --jsn
 "$nornic" verify pcaps/rc_vlan.pcap >/dev/full 2>"$tmp/err"
