@@ -10,7 +10,7 @@
 
 #include "host/api.h"
 #include "host/cm.h"
-#include "host/poll.h"
+#include "host/clock.h"
 #include "net/error.h"
 
 struct nornic_cm {

@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "host/api.h"
-#include "host/poll.h"
+#include "host/clock.h"
 
 /* --- life --- */
 

@@ -7,6 +7,7 @@
 #include "host/api.h"
 #include "host/events.h"
 #include "host/dev.h"
+#include "host/random.h"
 #include "net/error.h"
 #include "roce/query.h"
 

@@ -1,36 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "host/channel.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
+#include "base/base.h"
+#include "host/ack_queue.h"
 #include "host/dev.h"
-#include "host/poll.h"
+#include "host/lock.h"
 
-/* Its lock is the last to be taken: a CQ fires under the device's. */
 struct host_channel {
-    pthread_mutex_t lock;
-    pthread_cond_t acknowledged;
-    int fd; /* eventfd: readable while a CQ waits */
-    bool is_signalled;
-    unsigned users;               /* CQs */
-    struct host_cq *first, **end; /* those that fired, oldest first */
+    struct host_ack_queue acks;
+    unsigned users; /* CQs; under its lock */
 };
 
+/* A CQ has one event to give, however often it fired. */
 struct host_cq {
     struct host_dev *dev;
     struct rdma_cq *queue;
     struct host_channel *channel; /* or NULL */
     void (*notify)(void *ctx);    /* or NULL */
     void *ctx;
-    /* under the channel's lock */
-    struct host_cq *next;
-    bool has_fired;  /* an event is to be taken */
-    bool is_closing; /* but not any more: the CQ is being destroyed */
-    unsigned unacknowledged;
+    struct host_ack_subject subject; /* the CQ itself */
+    struct host_ack_event fired;
 };
 
 int host_channel_create(struct host_channel **out)
@@ -38,72 +30,30 @@ int host_channel_create(struct host_channel **out)
     struct host_channel *channel = calloc(1, sizeof *channel);
     if (!channel)
         return -ENOMEM;
-    channel->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (channel->fd < 0) {
-        int err = -errno;
+    int err = host_ack_queue_init(&channel->acks);
+    if (err) {
         free(channel);
         return err;
     }
-    pthread_mutex_init(&channel->lock, NULL);
-    pthread_cond_init(&channel->acknowledged, NULL);
-    channel->end = &channel->first;
     *out = channel;
     return 0;
 }
 
 int host_channel_destroy(struct host_channel *channel)
 {
-    pthread_mutex_lock(&channel->lock);
+    host_ack_lock(&channel->acks);
     bool is_used = channel->users > 0;
-    pthread_mutex_unlock(&channel->lock);
+    host_ack_unlock(&channel->acks);
     if (is_used)
         return -EBUSY;
-    close(channel->fd);
-    pthread_cond_destroy(&channel->acknowledged);
-    pthread_mutex_destroy(&channel->lock);
+    host_ack_queue_deinit(&channel->acks);
     free(channel);
     return 0;
 }
 
 int host_channel_fd(const struct host_channel *channel)
 {
-    return channel->fd;
-}
-
-/* --- the line of CQs that fired; under the lock --- */
-
-static void signal_waiting(struct host_channel *channel)
-{
-    eventfd_t count;
-    bool wanted = channel->first != NULL;
-    if (wanted && !channel->is_signalled)
-        eventfd_write(channel->fd, 1);
-    else if (!wanted && channel->is_signalled)
-        eventfd_read(channel->fd, &count);
-    channel->is_signalled = wanted;
-}
-
-static void line_up(struct host_cq *cq)
-{
-    struct host_channel *channel = cq->channel;
-    cq->next = NULL;
-    *channel->end = cq;
-    channel->end = &cq->next;
-    signal_waiting(channel);
-}
-
-static void step_out(struct host_cq *cq)
-{
-    struct host_channel *channel = cq->channel;
-    struct host_cq **at = &channel->first;
-    while (*at && *at != cq)
-        at = &(*at)->next;
-    if (!*at)
-        return;
-    *at = cq->next;
-    if (!*at)
-        channel->end = at;
-    signal_waiting(channel);
+    return channel->acks.fd;
 }
 
 /* rdma_cq_config.notify: inside progress or a control call. An overflow wakes the reader as well: its next
@@ -113,11 +63,9 @@ static void on_notify(void *ctx, struct rdma_cq *queue, bool overflow)
     struct host_cq *cq = ctx;
     (void)queue;
     (void)overflow;
-    pthread_mutex_lock(&cq->channel->lock);
-    if (!cq->has_fired && !cq->is_closing)
-        line_up(cq);
-    cq->has_fired = true;
-    pthread_mutex_unlock(&cq->channel->lock);
+    host_ack_lock(&cq->channel->acks);
+    host_ack_push(&cq->channel->acks, &cq->fired);
+    host_ack_unlock(&cq->channel->acks);
 }
 
 static void on_notify_without_channel(void *ctx, struct rdma_cq *queue, bool overflow)
@@ -146,10 +94,12 @@ int host_cq_create(struct host_dev *dev, const struct host_cq_config *config, st
         free(cq);
         return err;
     }
+    host_ack_subject_init(&cq->subject, false);
+    cq->fired.subject = &cq->subject;
     if (cq->channel) {
-        pthread_mutex_lock(&cq->channel->lock);
+        host_ack_lock(&cq->channel->acks);
         cq->channel->users++;
-        pthread_mutex_unlock(&cq->channel->lock);
+        host_ack_unlock(&cq->channel->acks);
     }
     *out = cq;
     return 0;
@@ -166,28 +116,19 @@ void *host_cq_ctx(const struct rdma_cq *queue)
     return cq ? cq->ctx : NULL;
 }
 
-/* Lets no event about the CQ be taken any more, and waits until all that were are acknowledged. */
 static void leave_channel(struct host_cq *cq)
 {
-    struct host_channel *channel = cq->channel;
-    pthread_mutex_lock(&channel->lock);
-    cq->is_closing = true;
-    step_out(cq);
-    while (cq->unacknowledged > 0)
-        pthread_cond_wait(&channel->acknowledged, &channel->lock);
-    pthread_mutex_unlock(&channel->lock);
+    host_ack_lock(&cq->channel->acks);
+    host_ack_pull(&cq->channel->acks, &cq->subject);
+    cq->channel->users--;
+    host_ack_unlock(&cq->channel->acks);
 }
 
-static void return_to_channel(struct host_cq *cq, bool destroyed)
+static void stay_in_channel(struct host_cq *cq)
 {
-    struct host_channel *channel = cq->channel;
-    pthread_mutex_lock(&channel->lock);
-    if (destroyed)
-        channel->users--;
-    else if (cq->has_fired)
-        line_up(cq);
-    cq->is_closing = false;
-    pthread_mutex_unlock(&channel->lock);
+    host_ack_lock(&cq->channel->acks);
+    host_ack_release(&cq->channel->acks, &cq->subject);
+    host_ack_unlock(&cq->channel->acks);
 }
 
 int host_cq_destroy(struct host_cq *cq)
@@ -195,13 +136,15 @@ int host_cq_destroy(struct host_cq *cq)
     struct host_event_closing closing;
     host_event_queue_close(&cq->dev->events, &closing, cq->queue);
     if (cq->channel)
-        leave_channel(cq);
+        host_ack_close(&cq->channel->acks, &cq->subject);
     host_dev_lock(cq->dev);
     int err = rdma_cq_destroy(cq->queue);
     host_event_queue_closed(&cq->dev->events, &closing, !err);
     host_dev_unlock(cq->dev);
-    if (cq->channel)
-        return_to_channel(cq, !err);
+    if (cq->channel && err)
+        stay_in_channel(cq);
+    else if (cq->channel)
+        leave_channel(cq);
     if (!err)
         free(cq);
     return err;
@@ -209,26 +152,12 @@ int host_cq_destroy(struct host_cq *cq)
 
 /* --- events --- */
 
-static int try_get(struct host_channel *channel, struct host_cq **out)
-{
-    pthread_mutex_lock(&channel->lock);
-    struct host_cq *cq = channel->first;
-    if (cq) {
-        step_out(cq);
-        cq->has_fired = false;
-        cq->unacknowledged++;
-        *out = cq;
-    }
-    pthread_mutex_unlock(&channel->lock);
-    return cq ? 0 : -EAGAIN;
-}
-
 int host_get_cq_event(struct host_channel *channel, struct host_cq **cq, void **ctx, uint64_t timeout_ns)
 {
-    uint64_t end_ns = host_deadline_ns(timeout_ns);
-    while (try_get(channel, cq) != 0)
-        if (!host_poll_readable(channel->fd, end_ns))
-            return -EAGAIN;
+    struct host_ack_event *event = host_ack_take(&channel->acks, timeout_ns);
+    if (!event)
+        return -EAGAIN;
+    *cq = container_of(event, struct host_cq, fired);
     if (ctx)
         *ctx = (*cq)->ctx;
     return 0;
@@ -236,10 +165,7 @@ int host_get_cq_event(struct host_channel *channel, struct host_cq **cq, void **
 
 void host_ack_cq_events(struct host_cq *cq, unsigned n)
 {
-    struct host_channel *channel = cq->channel;
-    pthread_mutex_lock(&channel->lock);
-    assert(n <= cq->unacknowledged && "each event is acknowledged once");
-    cq->unacknowledged -= n;
-    pthread_cond_broadcast(&channel->acknowledged);
-    pthread_mutex_unlock(&channel->lock);
+    host_ack_lock(&cq->channel->acks);
+    host_ack_acknowledge(&cq->channel->acks, &cq->subject, n);
+    host_ack_unlock(&cq->channel->acks);
 }

@@ -1,73 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Events of a CM: one queue over all ids, taken and acknowledged by any thread. */
-#include <assert.h>
+/* Events of a CM: one queue over all ids, taken and acknowledged by any thread. A request is an event about
+ * its listener, and brings an id: until it is taken, nothing else about that id may be. */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
+#include "base/base.h"
 #include "host/cm_inner.h"
 #include "host/dev.h"
-#include "host/poll.h"
-
-int host_cm_events_init(struct host_cm *cm)
-{
-    cm->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (cm->fd < 0)
-        return -errno;
-    pthread_mutex_init(&cm->lock, NULL);
-    pthread_cond_init(&cm->acknowledged, NULL);
-    cm->end = &cm->first;
-    return 0;
-}
-
-void host_cm_events_deinit(struct host_cm *cm)
-{
-    assert(!cm->first && "an event names an id, and no id is left");
-    free(cm->spare);
-    free(cm->spare_id);
-    pthread_cond_destroy(&cm->acknowledged);
-    pthread_mutex_destroy(&cm->lock);
-    close(cm->fd);
-}
-
-/* --- the queue; under the CM's lock --- */
-
-static bool may_be_taken(const struct host_cm_record *record)
-{
-    const struct host_cm_event *event = &record->event;
-    if (event->type == NORNIC_CM_EVENT_CONNECT_REQUEST)
-        return !event->listen_id->is_closing;
-    return !event->id->is_closing && !event->id->is_unseen;
-}
-
-static struct host_cm_record **first_to_take(struct host_cm *cm)
-{
-    struct host_cm_record **at = &cm->first;
-    while (*at && !may_be_taken(*at))
-        at = &(*at)->next;
-    return at;
-}
-
-static void signal_waiting(struct host_cm *cm)
-{
-    eventfd_t count;
-    bool wanted = *first_to_take(cm) != NULL;
-    if (wanted && !cm->is_signalled)
-        eventfd_write(cm->fd, 1);
-    else if (!wanted && cm->is_signalled)
-        eventfd_read(cm->fd, &count);
-    cm->is_signalled = wanted;
-}
-
-static struct host_cm_record *take_out(struct host_cm *cm, struct host_cm_record **at)
-{
-    struct host_cm_record *record = *at;
-    *at = record->next;
-    if (!*at)
-        cm->end = at;
-    return record;
-}
 
 /* --- raising --- */
 
@@ -86,11 +25,12 @@ struct host_cm_record *host_cm_record_new(struct host_cm *cm, struct host_cm_id 
 void host_cm_raise(struct host_cm_record *record)
 {
     struct host_cm *cm = record->cm;
-    pthread_mutex_lock(&cm->lock);
-    *cm->end = record;
-    cm->end = &record->next;
-    signal_waiting(cm);
-    pthread_mutex_unlock(&cm->lock);
+    struct host_cm_event *event = &record->event;
+    record->base.subject = event->listen_id ? &event->listen_id->subject : &event->id->subject;
+    record->base.brings = event->listen_id ? &event->id->subject : NULL;
+    host_ack_lock(&cm->events);
+    host_ack_push(&cm->events, &record->base);
+    host_ack_unlock(&cm->events);
 }
 
 /* Memory for one more event, taken before the engine gives one away. */
@@ -110,8 +50,8 @@ static void adopt(struct host_cm *cm, struct host_cm_event *event)
     event->id = cm->spare_id;
     cm->spare_id = NULL;
     host_cm_link_id(cm, event->id, event->values.id);
+    host_ack_subject_init(&event->id->subject, true);
     event->id->step = HOST_CM_USED;
-    event->id->is_unseen = true;
     event->id->ctx = event->listen_id->ctx;
 }
 
@@ -138,77 +78,43 @@ void host_cm_take_over(struct host_cm *cm)
 
 int host_cm_fd(const struct host_cm *cm)
 {
-    return cm->fd;
-}
-
-static int try_get(struct host_cm *cm, struct host_cm_event **event)
-{
-    pthread_mutex_lock(&cm->lock);
-    struct host_cm_record **at = first_to_take(cm);
-    int err = *at ? 0 : -EAGAIN;
-    if (*at) {
-        *event = &take_out(cm, at)->event;
-        (*event)->id->unacknowledged++;
-        (*event)->id->is_unseen = false;
-        if ((*event)->listen_id)
-            (*event)->listen_id->unacknowledged++;
-        signal_waiting(cm);
-    }
-    pthread_mutex_unlock(&cm->lock);
-    return err;
+    return cm->events.fd;
 }
 
 int host_cm_get_event(struct host_cm *cm, struct host_cm_event **event, uint64_t timeout_ns)
 {
-    uint64_t end_ns = host_deadline_ns(timeout_ns);
-    while (try_get(cm, event) != 0)
-        if (!host_poll_readable(cm->fd, end_ns))
-            return -EAGAIN;
+    struct host_ack_event *taken = host_ack_take(&cm->events, timeout_ns);
+    if (!taken)
+        return -EAGAIN;
+    *event = &container_of(taken, struct host_cm_record, base)->event;
     return 0;
 }
 
 void host_cm_ack_event(struct host_cm_event *event)
 {
-    struct host_cm_record *record = (struct host_cm_record *)event; /* its first member */
+    struct host_cm_record *record = container_of(event, struct host_cm_record, event);
     struct host_cm *cm = record->cm;
-    pthread_mutex_lock(&cm->lock);
-    event->id->unacknowledged--;
-    if (event->listen_id)
-        event->listen_id->unacknowledged--;
-    pthread_cond_broadcast(&cm->acknowledged);
-    pthread_mutex_unlock(&cm->lock);
+    host_ack_lock(&cm->events);
+    host_ack_acknowledge(&cm->events, record->base.subject, 1);
+    if (record->base.brings)
+        host_ack_acknowledge(&cm->events, record->base.brings, 1);
+    host_ack_unlock(&cm->events);
     free(record);
 }
 
 /* --- an id goes --- */
 
-void host_cm_close_events(struct host_cm_id *id)
-{
-    struct host_cm *cm = id->cm;
-    pthread_mutex_lock(&cm->lock);
-    id->is_closing = true;
-    signal_waiting(cm);
-    while (id->unacknowledged > 0)
-        pthread_cond_wait(&cm->acknowledged, &cm->lock);
-    pthread_mutex_unlock(&cm->lock);
-}
-
 struct host_cm_id *host_cm_drop_events(struct host_cm_id *id)
 {
     struct host_cm *cm = id->cm;
     struct host_cm_id *child = NULL;
-    pthread_mutex_lock(&cm->lock);
-    struct host_cm_record **at = &cm->first;
-    while (*at && !child) {
-        if ((*at)->event.id != id && (*at)->event.listen_id != id) {
-            at = &(*at)->next;
-            continue;
-        }
-        struct host_cm_record *record = take_out(cm, at);
-        child = record->event.listen_id == id ? record->event.id : NULL;
+    struct host_ack_event *dropped;
+    host_ack_lock(&cm->events);
+    while (!child && (dropped = host_ack_pull(&cm->events, &id->subject))) {
+        struct host_cm_record *record = container_of(dropped, struct host_cm_record, base);
+        child = record->event.listen_id ? record->event.id : NULL;
         free(record);
     }
-    signal_waiting(cm);
-    pthread_mutex_unlock(&cm->lock);
+    host_ack_unlock(&cm->events);
     return child;
 }

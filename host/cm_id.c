@@ -6,22 +6,7 @@
 #include "host/cm_inner.h"
 #include "host/dev.h"
 
-#define HOP_LIMIT 64 /* as Linux connects (ROCE-CM-90) and sends to groups (ROCE-UD-24) */
-
 /* --- life --- */
-
-void host_cm_link_id(struct host_cm *cm, struct host_cm_id *id, struct roce_cm_id *engine)
-{
-    id->cm = cm;
-    id->engine = engine;
-    id->query_end_ns = NET_TIME_NONE;
-    id->next = cm->ids;
-    id->at = &cm->ids;
-    if (cm->ids)
-        cm->ids->at = &id->next;
-    cm->ids = id;
-    roce_cm_id_set_ctx(engine, id);
-}
 
 int host_cm_create_id(struct host_cm *cm, enum nornic_port_space space, void *ctx, struct host_cm_id **out)
 {
@@ -50,21 +35,18 @@ static void destroy(struct host_cm_id *id)
     host_cm_stop_query(id);
     free(id->record);
     host_cm_leave_all(id);
-    host_cm_set_qp(id, NULL);
     /* All events were acknowledged when they were taken over, so the engine has no reason to refuse. */
     (void)roce_cm_id_destroy(id->engine, host_now_ns());
     while ((child = host_cm_drop_events(id)))
         destroy(child);
-    *id->at = id->next;
-    if (id->next)
-        id->next->at = id->at;
+    host_cm_unlink_id(id);
     free(id);
 }
 
 void host_cm_destroy_id(struct host_cm_id *id)
 {
     struct host_cm *cm = id->cm;
-    host_cm_close_events(id);
+    host_ack_close(&cm->events, &id->subject);
     host_dev_lock(cm->dev);
     destroy(id);
     host_cm_take_over(cm);
@@ -79,92 +61,6 @@ void *host_cm_id_ctx(const struct host_cm_id *id)
 void host_cm_id_set_ctx(struct host_cm_id *id, void *ctx)
 {
     id->ctx = ctx;
-}
-
-/* --- paths --- */
-
-struct roce_cm_path host_cm_path(unsigned sgid_index, const struct nornic_addr *dst,
-                                 const struct nornic_mac *mac)
-{
-    return (struct roce_cm_path){
-        .av = {.dgid = *dst, .sgid_index = (uint8_t)sgid_index, .hop_limit = HOP_LIMIT, .dst_mac = *mac},
-        .remote_qpn = 1,
-    };
-}
-
-int host_cm_find_gid(const struct host_cm *cm, const struct nornic_addr *addr)
-{
-    for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
-        const struct nornic_gid *gid = roce_dev_gid_get(cm->dev->engine, i);
-        if (gid && gid->type == cm->config.gid_type && nornic_addr_equal(&gid->addr, addr))
-            return (int)i;
-    }
-    return -ENOENT;
-}
-
-/* A group of link-local scope, or smaller (RFC 4291, 2.7). */
-static bool is_local_group(const struct nornic_addr *group)
-{
-    return !nornic_addr_is_v4(group) && (group->b[1] & 0xf) <= 2;
-}
-
-int host_cm_gid_for(const struct host_cm *cm, const struct nornic_addr *dst)
-{
-    int any = -ENOENT;
-    bool local = nornic_addr_is_multicast(dst) ? is_local_group(dst) : nornic_addr_is_link_local(dst);
-    for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
-        const struct nornic_gid *gid = roce_dev_gid_get(cm->dev->engine, i);
-        if (!gid || gid->type != cm->config.gid_type ||
-            nornic_addr_is_v4(&gid->addr) != nornic_addr_is_v4(dst))
-            continue;
-        if (nornic_addr_is_link_local(&gid->addr) == local)
-            return (int)i;
-        any = any < 0 ? (int)i : any;
-    }
-    return nornic_addr_is_multicast(dst) ? any : -ENOENT;
-}
-
-/* --- whose connection a QP is --- */
-
-static struct host_cm_id **bucket_of(struct host_cm *cm, uint32_t qpn)
-{
-    return &cm->by_qp[qpn % HOST_CM_QP_BUCKETS];
-}
-
-void host_cm_set_qp(struct host_cm_id *id, struct roce_qp *qp)
-{
-    if (id->qp) {
-        struct host_cm_id **at = id->bucket;
-        while (*at != id)
-            at = &(*at)->next_of_qp;
-        *at = id->next_of_qp;
-    }
-    id->qp = qp;
-    if (qp) {
-        id->qpn = roce_qp_num(qp);
-        id->bucket = bucket_of(id->cm, id->qpn);
-        id->next_of_qp = *id->bucket;
-        *id->bucket = id;
-    }
-}
-
-void host_cm_comm_est(struct host_cm *cm, const struct roce_qp *qp)
-{
-    for (struct host_cm_id *id = *bucket_of(cm, roce_qp_num(qp)); id; id = id->next_of_qp)
-        if (id->qp == qp)
-            id->has_seen_data = cm->has_seen_data = true;
-}
-
-void host_cm_qp_gone(struct host_cm *cm, uint32_t qpn)
-{
-    struct host_cm_id *next;
-    for (struct host_cm_id *id = *bucket_of(cm, qpn); id; id = next) {
-        next = id->next_of_qp;
-        if (id->qpn != qpn)
-            continue;
-        roce_cm_forget_qp(id->engine);
-        host_cm_set_qp(id, NULL);
-    }
 }
 
 /* --- calls that the engine answers --- */

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "host/clock.h"
 #include "host/cm_inner.h"
 #include "host/dev.h"
-#include "host/poll.h"
 
 /* --- the end: under the device's lock --- */
 

@@ -7,25 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "host/multicast.h"
+#include "host/random.h"
 #include "net/multicast.h"
-
-/* Keys, QP numbers and PSNs come from here, on control calls only: a system call each is cheap enough. */
-static uint64_t kernel_random(void *ctx)
-{
-    (void)ctx;
-    uint64_t value = 0;
-    /* Reads of at most 256 bytes are never cut short (getrandom(2)). */
-    ssize_t got = getrandom(&value, sizeof value, 0);
-    assert(got == sizeof value);
-    (void)got;
-    return value;
-}
-
-const struct rdma_random host_random = {.next = kernel_random};
 
 static void forward_trace(void *ctx, const struct roce_trace *event)
 {
@@ -36,15 +22,27 @@ static void forward_trace(void *ctx, const struct roce_trace *event)
 static void queue_event(void *ctx, const struct roce_event *event)
 {
     struct host_dev *dev = ctx;
-    if (event->type == NORNIC_EVENT_COMM_EST && dev->cm)
-        host_cm_comm_est(dev->cm, event->qp);
+    host_dev_assert_held(dev);
+    if (event->type == NORNIC_EVENT_COMM_EST && dev->client)
+        dev->client->ops->comm_est(dev->client, event->qp);
     host_event_queue_push(&dev->events, event);
+}
+
+/* roce_dev_config.qp_gone: events name the QP, and so may the CM. */
+static void forget_qp(void *ctx, const struct roce_qp *qp)
+{
+    struct host_dev *dev = ctx;
+    host_dev_assert_held(dev);
+    host_event_queue_forget(&dev->events, qp);
+    if (dev->client)
+        dev->client->ops->qp_gone(dev->client, qp);
 }
 
 /* roce_dev_config.mcast */
 static int follow_group(void *ctx, const struct nornic_addr *group, bool join)
 {
     struct host_dev *dev = ctx;
+    host_dev_assert_held(dev);
     if (join)
         return host_multicast_join(dev, group, NULL);
     host_multicast_leave(dev, group);
@@ -62,6 +60,7 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
         .cc = wanted->cc,
         .doorbell = host_dev_doorbell,
         .event = queue_event,
+        .qp_gone = forget_qp,
         .mcast = follow_group,
         .trace = dev->trace ? forward_trace : NULL,
         .trace_parse_tx = dev->trace != NULL,
@@ -86,7 +85,7 @@ int host_dev_create_on(struct net_port *port, const struct host_dev_config *conf
     dev->trace = config->trace;
     dev->trace_ctx = config->trace_ctx;
     dev->planned_ns = NET_TIME_NONE;
-    pthread_mutex_init(&dev->lock, NULL);
+    host_lock_init(&dev->lock);
     dev->doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (dev->doorbell_fd < 0) {
         err = -errno;
@@ -116,7 +115,7 @@ deinit_events:
 close_doorbell:
     close(dev->doorbell_fd);
 free_dev:
-    pthread_mutex_destroy(&dev->lock);
+    host_lock_deinit(&dev->lock);
     free(dev);
 close_port:
     net_port_close(port);
@@ -126,7 +125,7 @@ close_port:
 void host_dev_close(struct host_dev *dev)
 {
     host_dev_thread_stop(dev);
-    assert(!dev->cm && "a CM is closed before its device");
+    assert(!dev->client && "a CM is closed before its device");
     if (dev->gids)
         host_gids_close(dev->gids);
     if (dev->multicast)
@@ -138,7 +137,7 @@ void host_dev_close(struct host_dev *dev)
     host_sources_deinit(&dev->sources);
     host_event_queue_deinit(&dev->events);
     close(dev->doorbell_fd);
-    pthread_mutex_destroy(&dev->lock);
+    host_lock_deinit(&dev->lock);
     free(dev);
 }
 

@@ -3,14 +3,37 @@
 #ifndef NORNIC_HOST_DEV_H
 #define NORNIC_HOST_DEV_H
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "host/cm_inner.h"
 #include "host/event_queue.h"
 #include "host/gids.h"
 #include "host/host.h"
+#include "host/lock.h"
 #include "host/sources.h"
+
+struct host_dev;
+
+/* Who uses the device from inside its rounds: its CM. All calls are made under the device's lock. */
+struct host_dev_client {
+    const struct host_dev_client_ops *ops;
+};
+
+struct host_dev_client_ops {
+    /* Returns whether anything was done. */
+    bool (*round)(struct host_dev_client *client, uint64_t now_ns);
+    /* When the next round is due; NET_TIME_NONE: never. */
+    uint64_t (*deadline_ns)(const struct host_dev_client *client);
+    /* A QP has got its first packet before it was in RTS. Called inside the engine. */
+    void (*comm_est)(struct host_dev_client *client, const struct roce_qp *qp);
+    /* A QP is being destroyed. Called inside the engine. */
+    void (*qp_gone)(struct host_dev_client *client, const struct roce_qp *qp);
+    /* A GID is about to go, or has another MAC. */
+    void (*gid_changed)(struct host_dev_client *client, unsigned sgid_index);
+    /* The interface is no more. */
+    void (*removed)(struct host_dev_client *client);
+};
 
 struct host_dev {
     struct net_port *port;    /* the outermost of the wrapped ports */
@@ -22,31 +45,34 @@ struct host_dev {
     roce_trace_hook *trace;
     void *trace_ctx;
 
-    pthread_mutex_t lock;    /* the engine, the port and the fields below up to the doorbell */
-    atomic_int lock_waiters; /* callers of host_dev_lock() that the thread lets go first */
-    uint64_t planned_ns;     /* the next deadline as every sleeper knows it; 0: at once */
-    bool tx_blocked;         /* the last round had frames to send and the port lent no buffers */
+    struct host_lock lock; /* the engine, the port and the fields below up to the doorbell */
+    uint64_t planned_ns;   /* the next deadline as every sleeper knows it; 0: at once */
+    bool tx_blocked;       /* the last round had frames to send and the port lent no buffers */
     struct host_sources sources;
+    struct host_dev_client *client; /* or NULL */
 
     int doorbell_fd;     /* eventfd */
     atomic_int sleepers; /* threads that sleep or are about to */
     atomic_bool rung;    /* doorbell_fd is readable or soon will be */
 
     struct host_event_queue events;
-    struct host_cm *cm; /* or NULL */
 
     bool has_thread;
     pthread_t thread;
     atomic_bool stopping;
 };
 
+/* Where the device's lock is needed: costs a comparison. */
+static inline void host_dev_assert_held(const struct host_dev *dev)
+{
+    assert(host_lock_is_held(&dev->lock) && "a control call is made under the device's lock");
+    (void)dev;
+}
+
 /* Wraps `*port` as `config` asks: the capture, then the impairment. `*capture` is the capturing port, or
  * NULL. 0, or -errno with a sentence; then the port is closed. */
 int host_port_wrap(struct net_port **port, struct net_port **capture, const struct host_dev_config *config,
                    struct nornic_error *why);
-
-/* Keys, QP numbers and PSNs: from the kernel. */
-extern const struct rdma_random host_random;
 
 /* One round; the caller holds the lock. Returns whether anything was done. */
 bool host_dev_round(struct host_dev *dev);

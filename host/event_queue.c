@@ -4,116 +4,42 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
-#include "host/dev.h"
-#include "host/events.h"
-#include "host/poll.h"
-#include "rdma/srq.h"
+#include "base/base.h"
 
-struct host_event_record {
-    struct roce_event event;
-    struct host_event_record *next;
+/* What waits about one object, or is taken. */
+struct host_event_entry {
+    const void *object;
+    struct host_event_entry *next; /* of its bucket */
+    struct host_ack_subject subject;
 };
 
-/* --- lists --- */
+struct record {
+    struct host_ack_event base;
+    struct roce_event event;
+};
 
-static void append(struct host_event_list *list, struct host_event_record *record)
+static struct record *record_of(struct host_ack_event *event)
 {
-    record->next = NULL;
-    *list->end = record;
-    list->end = &record->next;
+    return container_of(event, struct record, base);
 }
 
-/* Takes out the record that `*at` points to. */
-static struct host_event_record *take(struct host_event_list *list, struct host_event_record **at)
-{
-    struct host_event_record *record = *at;
-    *at = record->next;
-    if (!*at)
-        list->end = at;
-    return record;
-}
-
-static void drop_all(struct host_event_list *list)
-{
-    while (list->first)
-        free(take(list, &list->first));
-}
-
+/* NULL: the event is about the device. */
 static const void *object_of(const struct roce_event *event)
 {
     return event->qp ? (void *)event->qp : event->cq ? (void *)event->cq : (void *)event->srq;
 }
 
-/* Moves what is about `object` from one list to another, or drops it. */
-static void move_object(struct host_event_list *from, struct host_event_list *to, const void *object)
-{
-    struct host_event_record **at = &from->first;
-    while (*at) {
-        if (object_of(&(*at)->event) != object)
-            at = &(*at)->next;
-        else if (to)
-            append(to, take(from, at));
-        else
-            free(take(from, at));
-    }
-}
+/* --- the table of objects; all under the lock --- */
 
-static bool is_same(const struct roce_event *a, const struct roce_event *b)
+static struct host_event_entry **find(struct host_event_queue *queue, const void *object)
 {
-    return a->type == b->type && object_of(a) == object_of(b);
-}
-
-static struct host_event_record *take_same(struct host_event_list *list, const struct roce_event *event)
-{
-    struct host_event_record **at = &list->first;
-    while (*at && !is_same(&(*at)->event, event))
+    uint64_t hash = (uint64_t)(uintptr_t)object * 0x9e3779b97f4a7c15u;
+    struct host_event_entry **at = &queue->buckets[hash >> 54];
+    _Static_assert(HOST_EVENT_BUCKETS == 1 << (64 - 54), "the hash has as many bits");
+    while (*at && (*at)->object != object)
         at = &(*at)->next;
-    return *at ? take(list, at) : NULL;
-}
-
-/* --- the queue --- */
-
-static void init_list(struct host_event_list *list)
-{
-    *list = (struct host_event_list){NULL, &list->first};
-}
-
-int host_event_queue_init(struct host_event_queue *queue)
-{
-    queue->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (queue->fd < 0)
-        return -errno;
-    pthread_mutex_init(&queue->lock, NULL);
-    pthread_cond_init(&queue->acknowledged, NULL);
-    init_list(&queue->waiting);
-    init_list(&queue->taken);
-    init_list(&queue->held);
-    return 0;
-}
-
-void host_event_queue_deinit(struct host_event_queue *queue)
-{
-    drop_all(&queue->waiting);
-    drop_all(&queue->taken);
-    drop_all(&queue->held);
-    pthread_cond_destroy(&queue->acknowledged);
-    pthread_mutex_destroy(&queue->lock);
-    close(queue->fd);
-}
-
-/* Under the lock, after each change of `waiting` or `lost`. */
-static void signal_waiting(struct host_event_queue *queue)
-{
-    bool wanted = queue->waiting.first || queue->lost;
-    eventfd_t count;
-    if (wanted && !queue->is_signalled)
-        eventfd_write(queue->fd, 1);
-    else if (!wanted && queue->is_signalled)
-        eventfd_read(queue->fd, &count);
-    queue->is_signalled = wanted;
+    return at;
 }
 
 static bool is_closing(const struct host_event_queue *queue, const void *object)
@@ -124,124 +50,168 @@ static bool is_closing(const struct host_event_queue *queue, const void *object)
     return false;
 }
 
-void host_event_queue_push(struct host_event_queue *queue, const struct roce_event *event)
+/* The subject of events about `object` (NULL: the device); NULL: no memory for it. */
+static struct host_ack_subject *subject_for(struct host_event_queue *queue, const void *object)
 {
-    const void *object = object_of(event);
-    pthread_mutex_lock(&queue->lock);
-    struct host_event_record *record = object ? NULL : take_same(&queue->waiting, event);
-    if (!record)
-        record = calloc(1, sizeof *record);
-    if (record) {
-        record->event = *event;
-        append(object && is_closing(queue, object) ? &queue->held : &queue->waiting, record);
-    }
-    queue->lost |= !record;
-    signal_waiting(queue);
-    pthread_mutex_unlock(&queue->lock);
+    if (!object)
+        return &queue->device;
+    struct host_event_entry **at = find(queue, object);
+    if (*at)
+        return &(*at)->subject;
+    struct host_event_entry *entry = calloc(1, sizeof *entry);
+    if (!entry)
+        return NULL;
+    entry->object = object;
+    host_ack_subject_init(&entry->subject, is_closing(queue, object));
+    *at = entry;
+    return &entry->subject;
 }
 
-static bool is_taken(const struct host_event_queue *queue, const void *object)
+/* Frees the entry that `*at` points to if there is nothing left about its object. */
+static void tidy(struct host_event_entry **at)
 {
-    for (const struct host_event_record *r = queue->taken.first; r; r = r->next)
-        if (object_of(&r->event) == object)
-            return true;
-    return false;
+    struct host_event_entry *entry = *at;
+    if (entry->subject.taken > 0 || !TAILQ_EMPTY(&entry->subject.waiting))
+        return;
+    *at = entry->next;
+    free(entry);
 }
+
+static void drop_waiting(struct host_event_queue *queue, struct host_ack_subject *subject)
+{
+    struct host_ack_event *event;
+    while ((event = host_ack_pull(&queue->acks, subject))) {
+        queue->count--;
+        free(record_of(event));
+    }
+}
+
+/* --- the queue --- */
+
+int host_event_queue_init(struct host_event_queue *queue)
+{
+    *queue = (struct host_event_queue){.count = 0};
+    host_ack_subject_init(&queue->device, false);
+    return host_ack_queue_init(&queue->acks);
+}
+
+void host_event_queue_deinit(struct host_event_queue *queue)
+{
+    drop_waiting(queue, &queue->device);
+    for (unsigned i = 0; i < HOST_EVENT_BUCKETS; i++)
+        while (queue->buckets[i]) {
+            queue->buckets[i]->subject.taken = 0; /* nobody is left to acknowledge */
+            drop_waiting(queue, &queue->buckets[i]->subject);
+            tidy(&queue->buckets[i]);
+        }
+    host_ack_queue_deinit(&queue->acks);
+}
+
+/* A record for one more event about `subject`: that of one like it, which waits already, or a new one. */
+static struct record *record_for(struct host_event_queue *queue, struct host_ack_subject *subject,
+                                 enum nornic_event_type type)
+{
+    struct host_ack_event *waiting;
+    TAILQ_FOREACH(waiting, &subject->waiting, of_subject) {
+        if (record_of(waiting)->event.type != type)
+            continue;
+        host_ack_withdraw(&queue->acks, waiting);
+        return record_of(waiting);
+    }
+    struct record *record = queue->count < HOST_EVENTS_MAX ? calloc(1, sizeof *record) : NULL;
+    queue->count += record != NULL;
+    return record;
+}
+
+void host_event_queue_push(struct host_event_queue *queue, const struct roce_event *event)
+{
+    host_ack_lock(&queue->acks);
+    struct host_ack_subject *subject = subject_for(queue, object_of(event));
+    struct record *record = subject ? record_for(queue, subject, event->type) : NULL;
+    if (record) {
+        record->event = *event;
+        record->base.subject = subject;
+        host_ack_push(&queue->acks, &record->base);
+    } else {
+        host_ack_push(&queue->acks, &queue->lost);
+        if (subject && object_of(event))
+            tidy(find(queue, object_of(event)));
+    }
+    host_ack_unlock(&queue->acks);
+}
+
+int host_event_queue_take(struct host_event_queue *queue, struct roce_event *event, uint64_t timeout_ns)
+{
+    struct host_ack_event *taken = host_ack_take(&queue->acks, timeout_ns);
+    if (!taken)
+        return -EAGAIN;
+    if (taken == &queue->lost)
+        return -ENOBUFS;
+    *event = record_of(taken)->event;
+    free(record_of(taken));
+    host_ack_lock(&queue->acks);
+    queue->count--;
+    host_ack_unlock(&queue->acks);
+    return 0;
+}
+
+void host_event_queue_acknowledge(struct host_event_queue *queue, const struct roce_event *event)
+{
+    const void *object = object_of(event);
+    host_ack_lock(&queue->acks);
+    if (object) {
+        struct host_event_entry **at = find(queue, object);
+        assert(*at && "each event is acknowledged once");
+        host_ack_acknowledge(&queue->acks, &(*at)->subject, 1);
+        tidy(at);
+    } else {
+        host_ack_acknowledge(&queue->acks, &queue->device, 1);
+    }
+    host_ack_unlock(&queue->acks);
+}
+
+/* --- an object goes --- */
 
 void host_event_queue_close(struct host_event_queue *queue, struct host_event_closing *closing,
                             const void *object)
 {
-    pthread_mutex_lock(&queue->lock);
+    host_ack_lock(&queue->acks);
     *closing = (struct host_event_closing){object, queue->closing};
     queue->closing = closing;
-    move_object(&queue->waiting, &queue->held, object);
-    signal_waiting(queue);
-    while (is_taken(queue, object))
-        pthread_cond_wait(&queue->acknowledged, &queue->lock);
-    pthread_mutex_unlock(&queue->lock);
+    struct host_event_entry *entry = *find(queue, object);
+    if (entry)
+        host_ack_hold(&queue->acks, &entry->subject);
+    host_ack_unlock(&queue->acks);
+    host_ack_lock(&queue->acks);
+    /* Its entry may go with the last acknowledgement, and come again with the next event. */
+    while ((entry = *find(queue, object)) && entry->subject.taken > 0)
+        host_ack_wait(&queue->acks);
+    host_ack_unlock(&queue->acks);
 }
 
 void host_event_queue_closed(struct host_event_queue *queue, struct host_event_closing *closing,
                              bool destroyed)
 {
-    pthread_mutex_lock(&queue->lock);
+    host_ack_lock(&queue->acks);
     struct host_event_closing **at = &queue->closing;
     while (*at != closing)
         at = &(*at)->next;
     *at = closing->next;
-    move_object(&queue->held, destroyed ? NULL : &queue->waiting, closing->object);
-    signal_waiting(queue);
-    pthread_mutex_unlock(&queue->lock);
+    struct host_event_entry *entry = *find(queue, closing->object);
+    if (entry && !destroyed)
+        host_ack_release(&queue->acks, &entry->subject);
+    host_ack_unlock(&queue->acks);
+    if (destroyed)
+        host_event_queue_forget(queue, closing->object);
 }
 
-/* --- what callers see --- */
-
-int host_dev_event_fd(const struct host_dev *dev)
+void host_event_queue_forget(struct host_event_queue *queue, const void *object)
 {
-    return dev->events.fd;
-}
-
-/* -EAGAIN: there is none now. */
-static int try_get(struct host_event_queue *queue, struct roce_event *event)
-{
-    int err = -EAGAIN;
-    pthread_mutex_lock(&queue->lock);
-    if (queue->waiting.first) {
-        struct host_event_record *record = take(&queue->waiting, &queue->waiting.first);
-        *event = record->event;
-        append(&queue->taken, record);
-        err = 0;
-    } else if (queue->lost) {
-        queue->lost = false;
-        err = -ENOBUFS;
+    host_ack_lock(&queue->acks);
+    struct host_event_entry **at = find(queue, object);
+    if (*at) {
+        drop_waiting(queue, &(*at)->subject);
+        tidy(at);
     }
-    signal_waiting(queue);
-    pthread_mutex_unlock(&queue->lock);
-    return err;
-}
-
-int host_dev_get_event(struct host_dev *dev, struct roce_event *event, uint64_t timeout_ns)
-{
-    uint64_t end_ns = host_deadline_ns(timeout_ns);
-    int err;
-    while ((err = try_get(&dev->events, event)) == -EAGAIN)
-        if (!host_poll_readable(dev->events.fd, end_ns))
-            break;
-    return err;
-}
-
-void host_dev_ack_event(struct host_dev *dev, const struct roce_event *event)
-{
-    struct host_event_queue *queue = &dev->events;
-    pthread_mutex_lock(&queue->lock);
-    struct host_event_record *record = take_same(&queue->taken, event);
-    assert(record && "each event is acknowledged once");
-    free(record);
-    pthread_cond_broadcast(&queue->acknowledged);
-    pthread_mutex_unlock(&queue->lock);
-}
-
-int host_qp_destroy(struct host_dev *dev, struct roce_qp *qp)
-{
-    struct host_event_closing closing;
-    uint32_t qpn = roce_qp_num(qp);
-    host_event_queue_close(&dev->events, &closing, qp);
-    host_dev_lock(dev);
-    int err = roce_qp_destroy(qp);
-    if (!err && dev->cm)
-        host_cm_qp_gone(dev->cm, qpn);
-    host_event_queue_closed(&dev->events, &closing, !err);
-    host_dev_unlock(dev);
-    return err;
-}
-
-int host_srq_destroy(struct host_dev *dev, struct rdma_srq *srq)
-{
-    struct host_event_closing closing;
-    host_event_queue_close(&dev->events, &closing, srq);
-    host_dev_lock(dev);
-    int err = rdma_srq_destroy(srq);
-    host_event_queue_closed(&dev->events, &closing, !err);
-    host_dev_unlock(dev);
-    return err;
+    host_ack_unlock(&queue->acks);
 }

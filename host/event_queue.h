@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queue behind host/events.h. Internal to host/. */
+/* The queue behind host/events.h. Internal to host/.
+ *
+ * What an event is about is an object of the engine, which knows nothing of this queue. So its subject is an
+ * entry of a table by address, which is there as long as events about the object wait or are taken. An event
+ * that waits already is not queued a second time but moves to the end: what waits is at most each type of
+ * event once about each object, and objects take theirs with them. */
 #ifndef NORNIC_HOST_EVENT_QUEUE_H
 #define NORNIC_HOST_EVENT_QUEUE_H
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "host/ack_queue.h"
 #include "roce/roce.h"
 
-struct host_event_record;
+#define HOST_EVENT_BUCKETS 1024
+#define HOST_EVENTS_MAX    65536 /* that wait; beyond it they are lost, and the reader is told */
 
-struct host_event_list {
-    struct host_event_record *first, **end;
-};
+struct host_event_entry;
 
 /* An object that someone waits to destroy; lives on the waiter's stack. */
 struct host_event_closing {
@@ -21,24 +22,26 @@ struct host_event_closing {
     struct host_event_closing *next;
 };
 
-/* Its lock is the last to be taken: under the device's, and nothing is called with it held. */
 struct host_event_queue {
-    pthread_mutex_t lock;
-    pthread_cond_t acknowledged;
-    int fd;                         /* eventfd: readable while `waiting` has something, or `lost` is set */
-    struct host_event_list waiting; /* to be taken, oldest first */
-    struct host_event_list taken;   /* to be acknowledged */
-    struct host_event_list held;    /* about objects that are being destroyed: not to be taken */
+    struct host_ack_queue acks;
+    /* under its lock */
+    struct host_event_entry *buckets[HOST_EVENT_BUCKETS];
     struct host_event_closing *closing;
-    bool is_signalled, lost;
+    struct host_ack_subject device; /* of events that name no object */
+    struct host_ack_event lost;     /* there was no memory, or no room, for some */
+    unsigned count;                 /* records that wait */
 };
 
 /* 0 or -errno. */
 int host_event_queue_init(struct host_event_queue *queue);
 void host_event_queue_deinit(struct host_event_queue *queue);
 
-/* Queues an event. One that names no object and waits already is not queued twice: it moves to the end. */
+/* Queues an event. */
 void host_event_queue_push(struct host_event_queue *queue, const struct roce_event *event);
+
+/* 0; -EAGAIN: none came in `timeout_ns`; -ENOBUFS: some were lost. */
+int host_event_queue_take(struct host_event_queue *queue, struct roce_event *event, uint64_t timeout_ns);
+void host_event_queue_acknowledge(struct host_event_queue *queue, const struct roce_event *event);
 
 /* Waits until no event about `object` is taken and unacknowledged, and lets none be taken from now on.
  * Then the caller destroys it and says whether that succeeded: if so its events are dropped, else they may
@@ -47,5 +50,8 @@ void host_event_queue_close(struct host_event_queue *queue, struct host_event_cl
                             const void *object);
 void host_event_queue_closed(struct host_event_queue *queue, struct host_event_closing *closing,
                              bool destroyed);
+
+/* `object` is no more, whoever destroyed it: drops what waits about it. */
+void host_event_queue_forget(struct host_event_queue *queue, const void *object);
 
 #endif

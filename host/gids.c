@@ -11,13 +11,14 @@
 
 static int find(const struct host_gids *gids, const struct net_watch_addr *addr, enum nornic_gid_type type)
 {
-    for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
-        const struct nornic_gid *gid = roce_dev_gid_get(gids->dev->engine, i);
-        if (gid && gid->type == type && gid->vlan_id == addr->vlan_id &&
-            nornic_addr_equal(&gid->addr, &addr->addr))
-            return (int)i;
-    }
-    return -ENOENT;
+    return roce_dev_gid_find(gids->dev->engine, &addr->addr, &type, &addr->vlan_id);
+}
+
+static void tell_changed(const struct host_gids *gids, unsigned index)
+{
+    struct host_dev_client *client = gids->dev->client;
+    if (client)
+        client->ops->gid_changed(client, index);
 }
 
 static void add(struct host_gids *gids, const struct net_watch_addr *addr)
@@ -37,8 +38,7 @@ static void remove_addr(struct host_gids *gids, const struct net_watch_addr *add
         int index = find(gids, addr, type);
         if (index < 0)
             continue;
-        if (gids->dev->cm)
-            host_cm_addr_changed(gids->dev->cm, (unsigned)index);
+        tell_changed(gids, (unsigned)index);
         roce_dev_gid_remove(gids->dev->engine, (unsigned)index, now_ns);
     }
 }
@@ -50,8 +50,7 @@ static void set_mac(struct host_gids *gids, const struct net_watch_addr *addr)
         if (index < 0)
             continue;
         roce_dev_gid_set_mac(gids->dev->engine, (unsigned)index, &addr->mac);
-        if (gids->dev->cm)
-            host_cm_addr_changed(gids->dev->cm, (unsigned)index);
+        tell_changed(gids, (unsigned)index);
     }
 }
 
@@ -78,8 +77,8 @@ static void on_change(void *ctx, const struct net_watch_change *change)
     case NET_WATCH_GONE:
         gids->is_gone = true;
         host_event_queue_push(&gids->dev->events, &fatal); /* ROCE-EV-8 */
-        if (gids->dev->cm)
-            host_cm_removed(gids->dev->cm);
+        if (gids->dev->client)
+            gids->dev->client->ops->removed(gids->dev->client);
         break;
     case NET_WATCH_MAC: /* the addresses say so too */
     case NET_WATCH_MTU: /* the port's frames stay as long as they could be when it was opened */

@@ -76,9 +76,9 @@ void host_dev_wait(struct host_dev *dev, uint64_t timeout_ns);
 #define HOST_DEV_FDS 2
 unsigned host_dev_fds(struct host_dev *dev, int fds[HOST_DEV_FDS]);
 /* One of them was readable: the next round looks at all. */
-void host_dev_heed(struct host_dev *dev);
+void host_dev_set_ready(struct host_dev *dev);
 /* When the next round is due if nothing becomes readable; 0: at once; NET_TIME_NONE: never. */
-uint64_t host_dev_due_ns(struct host_dev *dev);
+uint64_t host_dev_deadline_ns(struct host_dev *dev);
 
 /* The MAC of the next hop to `dst` out of the device's interface: the neighbour's, or the gateway's by the
  * kernel's routes; makes the kernel ask (ARP, NDP) where it does not know, and waits at most `timeout_ns`. 0,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "host/port_open.h"
+#include "host/random.h"
 #include "net/kernel.h"
 #include "net/multicast.h"
 

@@ -45,31 +45,30 @@ static bool transmit(struct host_dev *dev, uint64_t now_ns)
 bool host_dev_round(struct host_dev *dev)
 {
     uint64_t now_ns = host_now_ns();
+    host_dev_assert_held(dev);
     host_dev_consume_doorbell(dev);
     bool heard = host_sources_round(&dev->sources, now_ns);
     bool received = receive(dev, now_ns);
     bool expired = expire(dev, now_ns);
-    bool managed = dev->cm && host_cm_round(dev->cm, now_ns);
+    bool managed = dev->client && dev->client->ops->round(dev->client, now_ns);
     dev->tx_blocked = false;
     return transmit(dev, now_ns) || received || expired || managed || heard;
 }
 
 void host_dev_lock(struct host_dev *dev)
 {
-    atomic_fetch_add(&dev->lock_waiters, 1);
-    pthread_mutex_lock(&dev->lock);
-    atomic_fetch_sub(&dev->lock_waiters, 1);
+    host_lock_take(&dev->lock);
 }
 
 void host_dev_unlock(struct host_dev *dev)
 {
     host_dev_replan(dev);
-    pthread_mutex_unlock(&dev->lock);
+    host_lock_give(&dev->lock);
 }
 
 bool host_dev_progress(struct host_dev *dev)
 {
-    if (pthread_mutex_trylock(&dev->lock) != 0)
+    if (!host_lock_try(&dev->lock))
         return false;
     bool did = host_dev_round(dev);
     host_dev_unlock(dev);

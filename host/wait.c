@@ -50,9 +50,8 @@ static uint64_t next_due_ns(const struct host_dev *dev)
         return 0;
     uint64_t engine_ns = roce_dev_deadline_ns(dev->engine);
     uint64_t port_ns = net_port_deadline_ns(dev->port);
-    uint64_t cm_ns = dev->cm ? host_cm_deadline_ns(dev->cm) : NET_TIME_NONE;
-    uint64_t earlier_ns = engine_ns < port_ns ? engine_ns : port_ns;
-    return cm_ns < earlier_ns ? cm_ns : earlier_ns;
+    uint64_t client_ns = dev->client ? dev->client->ops->deadline_ns(dev->client) : NET_TIME_NONE;
+    return min_u64(client_ns, min_u64(engine_ns, port_ns));
 }
 
 unsigned host_dev_fds(struct host_dev *dev, int fds[HOST_DEV_FDS])
@@ -64,17 +63,17 @@ unsigned host_dev_fds(struct host_dev *dev, int fds[HOST_DEV_FDS])
     return n;
 }
 
-void host_dev_heed(struct host_dev *dev)
+void host_dev_set_ready(struct host_dev *dev)
 {
     atomic_store(&dev->sources.readable, true);
 }
 
-uint64_t host_dev_due_ns(struct host_dev *dev)
+uint64_t host_dev_deadline_ns(struct host_dev *dev)
 {
-    pthread_mutex_lock(&dev->lock);
+    host_lock_take(&dev->lock);
     uint64_t due_ns = next_due_ns(dev);
     bool retry = dev->tx_blocked || net_port_fd(dev->port) < 0;
-    pthread_mutex_unlock(&dev->lock);
+    host_lock_give(&dev->lock);
     uint64_t retry_ns = retry ? host_now_ns() + RETRY_NS : NET_TIME_NONE;
     return due_ns < retry_ns ? due_ns : retry_ns;
 }
@@ -91,11 +90,11 @@ void host_dev_replan(struct host_dev *dev)
 /* How long a sleep may last, of at most `timeout_ns`. */
 static uint64_t sleep_ns(struct host_dev *dev, uint64_t timeout_ns)
 {
-    pthread_mutex_lock(&dev->lock);
+    host_lock_take(&dev->lock);
     uint64_t due_ns = next_due_ns(dev);
     dev->planned_ns = due_ns;
     bool retry = dev->tx_blocked || net_port_fd(dev->port) < 0;
-    pthread_mutex_unlock(&dev->lock);
+    host_lock_give(&dev->lock);
 
     if (due_ns != NET_TIME_NONE) {
         uint64_t now_ns = host_now_ns();

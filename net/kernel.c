@@ -30,7 +30,7 @@ static enum addr_class class_of(const struct nornic_addr *a)
     return nornic_addr_is_link_local(a) ? ADDR_V6_LINK_LOCAL : ADDR_V6_OTHER;
 }
 
-static void append_addr(struct addr_list *list, unsigned ifindex, const struct nornic_addr *addr)
+static void append_addr(struct addr_list *list, const struct net_kernel_addr *addr)
 {
     if (list->count == list->room) {
         unsigned room = list->room ? 2 * list->room : 16;
@@ -42,7 +42,7 @@ static void append_addr(struct addr_list *list, unsigned ifindex, const struct n
         list->addrs = addrs;
         list->room = room;
     }
-    list->addrs[list->count++] = (struct net_kernel_addr){ifindex, *addr};
+    list->addrs[list->count++] = *addr;
 }
 
 static void take_addr(const struct nlmsghdr *message, void *ctx)
@@ -64,7 +64,9 @@ static void take_addr(const struct nlmsghdr *message, void *ctx)
     }
     if (flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED) || (!has_local && !has_peer))
         return;
-    append_addr(list, head->ifa_index, has_local ? &local : &peer);
+    append_addr(list, &(struct net_kernel_addr){.ifindex = head->ifa_index,
+                                                .addr = has_local ? local : peer,
+                                                .prefix_len = head->ifa_prefixlen});
 }
 
 /* Within a class the kernel's order stays. */
@@ -74,7 +76,7 @@ static int sort_by_class(struct addr_list *list)
     for (enum addr_class class = 0; class < ADDR_CLASS_COUNT; class ++)
         for (unsigned i = 0; i < list->count; i++)
             if (class_of(&list->addrs[i].addr) == class)
-                append_addr(&sorted, list->addrs[i].ifindex, &list->addrs[i].addr);
+                append_addr(&sorted, &list->addrs[i]);
     free(list->addrs);
     *list = sorted;
     return sorted.no_memory ? -ENOMEM : 0;
@@ -120,6 +122,28 @@ int net_interface_addrs(unsigned ifindex, struct nornic_addr *addrs, unsigned ma
             addrs[taken++] = all[i].addr;
     free(all);
     return (int)taken;
+}
+
+int net_networks(struct net_network **out, struct nornic_error *why)
+{
+    struct net_kernel_addr *all;
+    struct mnl_socket *socket = net_netlink_open(why);
+    *out = NULL;
+    if (!socket)
+        return -errno;
+    int count = net_kernel_addrs(socket, &all);
+    mnl_socket_close(socket);
+    if (count < 0)
+        return net_error_set(why, -count, "cannot list the addresses of this machine: %s", strerror(-count));
+    struct net_network *networks = calloc((size_t)count + 1, sizeof *networks);
+    for (int i = 0; networks && i < count; i++) {
+        networks[i] = (struct net_network){
+            .ifindex = all[i].ifindex, .addr = all[i].addr, .prefix_len = all[i].prefix_len};
+        if_indextoname(all[i].ifindex, networks[i].ifname);
+    }
+    free(all);
+    *out = networks;
+    return networks ? count : net_error_set(why, ENOMEM, "no memory for the addresses of this machine");
 }
 
 /* --- routes --- */

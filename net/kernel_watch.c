@@ -5,12 +5,9 @@
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
+#include "net/kernel_news.h"
 #include "net/kernel_query.h"
-
-/* Enough for a burst of changes; more than that is a resync (ENOBUFS). */
-#define RECEIVE_BYTES (256 * 1024)
 
 /* What there is at a moment. */
 struct state {
@@ -27,7 +24,7 @@ struct net_watch {
     bool is_first; /* nothing was reported yet */
     bool is_dirty; /* something may have changed since `known` */
     struct state known;
-    struct mnl_socket *listener;
+    struct net_news *news;
     struct mnl_socket *asker;
 };
 
@@ -47,8 +44,9 @@ static bool is_known_interface(const struct net_watch *watch, unsigned ifindex)
     return is_known;
 }
 
-static bool is_relevant(const struct net_watch *watch, const struct nlmsghdr *message)
+static bool is_relevant(void *ctx, const struct nlmsghdr *message)
 {
+    const struct net_watch *watch = ctx;
     struct net_kernel_link link;
     unsigned parent;
     switch (message->nlmsg_type) {
@@ -66,23 +64,12 @@ static bool is_relevant(const struct net_watch *watch, const struct nlmsghdr *me
     return false;
 }
 
-/* Reads all that waits, and sets `is_dirty` if any of it may concern us. 0 or -errno. */
-static int drain(struct net_watch *watch)
+/* Sets `is_dirty` if news came that may concern us. 0 or -errno. */
+static int read_news(struct net_watch *watch)
 {
-    uint8_t buf[16 * 1024] __attribute__((aligned(8)));
-    for (;;) {
-        ssize_t len = mnl_socket_recvfrom(watch->listener, buf, sizeof buf);
-        if (len < 0 && errno == EAGAIN)
-            return 0;
-        if (len < 0 && errno != EINTR && errno != ENOBUFS && errno != ENOSPC)
-            return -errno;
-        /* ENOBUFS: some were lost; ENOSPC: this one was cut. */
-        watch->is_dirty |= len < 0 && errno != EINTR;
-        const struct nlmsghdr *message = (const struct nlmsghdr *)buf;
-        int left = len < 0 ? 0 : (int)len;
-        for (; !watch->is_dirty && mnl_nlmsg_ok(message, left); message = mnl_nlmsg_next(message, &left))
-            watch->is_dirty = is_relevant(watch, message);
-    }
+    int news = net_news_read(watch->news, is_relevant, watch);
+    watch->is_dirty |= news > 0;
+    return news < 0 ? news : 0;
 }
 
 /* --- the state now --- */
@@ -190,7 +177,7 @@ static void report_all(const struct net_watch *watch, const struct state *now, n
 int net_watch_read(struct net_watch *watch, net_watch_hook *hook, void *ctx)
 {
     struct state now;
-    int err = drain(watch);
+    int err = read_news(watch);
     if (err < 0 || !watch->is_dirty)
         return err;
     /* What happens from here on notifies again. */
@@ -213,19 +200,6 @@ const struct net_watch_addr *net_watch_addrs(const struct net_watch *watch, unsi
 
 /* --- opening --- */
 
-static int subscribe(struct net_watch *watch)
-{
-    int bytes = RECEIVE_BYTES;
-    watch->listener = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (!watch->listener ||
-        mnl_socket_bind(watch->listener, RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR,
-                        MNL_SOCKET_AUTOPID) < 0)
-        return -errno;
-    /* Without it a burst is only more often a resync. */
-    (void)setsockopt(mnl_socket_get_fd(watch->listener), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-    return 0;
-}
-
 int net_watch_open(unsigned ifindex, struct net_watch **out, struct nornic_error *why)
 {
     struct net_watch *watch = calloc(1, sizeof *watch);
@@ -233,9 +207,7 @@ int net_watch_open(unsigned ifindex, struct net_watch **out, struct nornic_error
         return net_error_set(why, ENOMEM, "no memory to watch interface %u", ifindex);
     watch->ifindex = ifindex;
     watch->is_first = watch->is_dirty = true;
-    int err = subscribe(watch);
-    if (err < 0)
-        net_error_set(why, -err, "cannot watch interface %u (netlink): %s", ifindex, strerror(-err));
+    int err = net_news_open(&watch->news, why);
     watch->asker = !err ? net_netlink_open(why) : NULL;
     if (!watch->asker) {
         err = !err ? -errno : err;
@@ -248,8 +220,8 @@ int net_watch_open(unsigned ifindex, struct net_watch **out, struct nornic_error
 
 void net_watch_close(struct net_watch *watch)
 {
-    if (watch->listener)
-        mnl_socket_close(watch->listener);
+    if (watch->news)
+        net_news_close(watch->news);
     if (watch->asker)
         mnl_socket_close(watch->asker);
     free_state(&watch->known);
@@ -258,5 +230,5 @@ void net_watch_close(struct net_watch *watch)
 
 int net_watch_fd(const struct net_watch *watch)
 {
-    return mnl_socket_get_fd(watch->listener);
+    return net_news_fd(watch->news);
 }

@@ -12,16 +12,15 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "net/backoff.h"
 #include "net/bytes.h"
 #include "net/packet_socket.h"
 
-#define RING_DEFAULT     4096u
-#define RING_BYTES_MAX   (64u << 20) /* of a default ring, about: a large MTU has fewer frames */
-#define TX_DATA_OFFSET   TPACKET_ALIGN(sizeof(struct tpacket2_hdr)) /* where the kernel looks for the frame */
-#define KICKS_MAX        4                                          /* calls to empty the transmit ring */
-#define KICK_WAIT_NS     50000u    /* until a ring that would not empty is tried again; doubles ... */
-#define KICK_WAIT_MAX_NS 10000000u /* ... up to this */
-#define LOOK_EVERY_NS    10000000u /* how often the kernel's statistics and errors are read */
+#define RING_DEFAULT   4096u
+#define RING_BYTES_MAX (64u << 20) /* of a default ring, about: a large MTU has fewer frames */
+#define TX_DATA_OFFSET TPACKET_ALIGN(sizeof(struct tpacket2_hdr)) /* where the kernel looks for the frame */
+#define KICKS_MAX      4                                          /* calls to empty the transmit ring */
+#define LOOK_EVERY_NS  10000000u /* how often the kernel's statistics and errors are read */
 
 struct packet_port {
     struct net_port base;
@@ -29,7 +28,7 @@ struct packet_port {
     uint32_t lent;   /* transmit slots of the last reserve */
     uint32_t unsent; /* first slot that the kernel may not have taken yet */
     bool kick_due;   /* some are left */
-    uint64_t kick_at_ns, kick_wait_ns;
+    struct net_backoff backoff;
     uint64_t look_at_ns;
     char name[32];
 };
@@ -87,7 +86,7 @@ static unsigned port_rx_burst(struct net_port *base, struct net_frame *frames, u
     struct packet_port *port = (struct packet_port *)base;
     struct net_packet_ring *ring = &port->socket.rx;
     unsigned count = 0;
-    if (port->kick_due && now_ns >= port->kick_at_ns)
+    if (port->kick_due && now_ns >= port->backoff.at_ns)
         kick(port, now_ns);
     if (now_ns >= port->look_at_ns) {
         look_at_kernel(port);
@@ -167,9 +166,7 @@ static void kick(struct packet_port *port, uint64_t now_ns)
         was_refused = true;
     }
     if (is_unsent(port)) {
-        uint64_t wait_ns = port->unsent != before ? KICK_WAIT_NS : 2 * port->kick_wait_ns;
-        port->kick_wait_ns = wait_ns < KICK_WAIT_MAX_NS ? wait_ns : KICK_WAIT_MAX_NS;
-        port->kick_at_ns = now_ns + port->kick_wait_ns;
+        net_backoff_again(&port->backoff, port->unsent != before, now_ns);
         port->kick_due = true;
     }
 }
@@ -212,7 +209,7 @@ static void port_tx_flush(struct net_port *base, const struct net_frame *bufs, u
     }
     port->lent = 0;
     if (!port->kick_due)
-        port->kick_wait_ns = KICK_WAIT_NS;
+        net_backoff_reset(&port->backoff);
     kick(port, now_ns);
 }
 
@@ -226,7 +223,7 @@ static int port_fd(struct net_port *base)
 static uint64_t port_deadline_ns(const struct net_port *base)
 {
     const struct packet_port *port = (const struct packet_port *)base;
-    return port->kick_due ? port->kick_at_ns : NET_TIME_NONE;
+    return port->kick_due ? port->backoff.at_ns : NET_TIME_NONE;
 }
 
 static void port_close(struct net_port *base)
@@ -270,7 +267,7 @@ int net_packet_open(const struct net_packet_config *config, struct net_port **ou
         return err;
     }
     snprintf(port->name, sizeof port->name, "packet:%s", interface.name);
-    port->kick_wait_ns = KICK_WAIT_NS;
+    net_backoff_reset(&port->backoff);
     port->base = (struct net_port){.ops = &port_ops,
                                    .limits = {.mtu_bytes = interface.mtu_bytes, .burst_frames = NET_BURST},
                                    .mac = interface.mac,

@@ -186,6 +186,12 @@ const struct nornic_gid *roce_dev_gid_get(const struct roce_dev *dev, unsigned i
     return roce_gid_get(&dev->gids, index);
 }
 
+int roce_dev_gid_find(const struct roce_dev *dev, const struct nornic_addr *addr,
+                      const enum nornic_gid_type *type, const uint16_t *vlan_id)
+{
+    return roce_gid_search(&dev->gids, addr, type, vlan_id);
+}
+
 /* --- linked devices, port --- */
 
 static bool share_an_address(const struct roce_dev *a, const struct roce_dev *b)

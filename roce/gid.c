@@ -39,23 +39,27 @@ const struct nornic_gid *roce_gid_get(const struct roce_gid_table *table, unsign
                : NULL;
 }
 
-int roce_gid_find(const struct roce_gid_table *table, const struct nornic_addr *addr,
-                  enum nornic_gid_type type, uint16_t vlan_id)
+int roce_gid_search(const struct roce_gid_table *table, const struct nornic_addr *addr,
+                    const enum nornic_gid_type *type, const uint16_t *vlan_id)
 {
-    for (int i = 0; i < NORNIC_GID_MAX; i++) {
-        const struct nornic_gid *e = roce_gid_get(table, (unsigned)i);
-        if (e && e->type == type && e->vlan_id == vlan_id && nornic_addr_equal(&e->addr, addr))
-            return i;
+    for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
+        const struct nornic_gid *e = roce_gid_get(table, i);
+        if (e && (!type || e->type == *type) && (!vlan_id || e->vlan_id == *vlan_id) &&
+            nornic_addr_equal(&e->addr, addr))
+            return (int)i;
     }
     return -ENOENT;
 }
 
+int roce_gid_find(const struct roce_gid_table *table, const struct nornic_addr *addr,
+                  enum nornic_gid_type type, uint16_t vlan_id)
+{
+    return roce_gid_search(table, addr, &type, &vlan_id);
+}
+
 bool roce_dev_owns(const struct roce_dev *dev, const struct nornic_addr *addr)
 {
-    for (unsigned i = 0; i < NORNIC_GID_MAX; i++)
-        if (roce_gid_get(&dev->gids, i) && nornic_addr_equal(&dev->gids.entries[i].addr, addr))
-            return true;
-    return false;
+    return roce_gid_search(&dev->gids, addr, NULL, NULL) >= 0;
 }
 
 void roce_dev_reroute(struct roce_dev *dev)

@@ -30,6 +30,9 @@ static inline enum nornic_gid_type roce_pkt_gid_type(const struct roce_pkt *pkt)
     return pkt->l3_kind == ROCE_L3_GRH ? NORNIC_GID_V1 : NORNIC_GID_V2;
 }
 
+/* As roce_dev_gid_find(). */
+int roce_gid_search(const struct roce_gid_table *table, const struct nornic_addr *addr,
+                    const enum nornic_gid_type *type, const uint16_t *vlan_id);
 /* Index of an address of a type on a VLAN, or -ENOENT. */
 int roce_gid_find(const struct roce_gid_table *table, const struct nornic_addr *addr,
                   enum nornic_gid_type type, uint16_t vlan_id);

@@ -120,6 +120,8 @@ int roce_qp_destroy(struct roce_qp *qp)
     struct roce_dev *dev = qp->dev;
     roce_timer_cancel(&dev->timers, &qp->req.timer);
     roce_dev_remove_qp(dev, qp);
+    if (dev->config.qp_gone)
+        dev->config.qp_gone(dev->config.ctx, qp);
     rdma_mw_unbind_all(&qp->windows); /* ROCE-MW-2 */
     roce_cqs_leave(qp);
     if (qp->pd)

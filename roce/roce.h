@@ -67,9 +67,12 @@ struct roce_dev_config {
     int (*mcast)(void *ctx, const struct nornic_addr *group, bool join);
     /* Called inside progress and control calls. Must not call back into the device. May be NULL. */
     void (*event)(void *ctx, const struct roce_event *event);
+    /* A QP is about to be freed by roce_qp_destroy(), whoever called it: what was told of it is void. Must not
+     * call back into the device. May be NULL. */
+    void (*qp_gone)(void *ctx, const struct roce_qp *qp);
     roce_trace_hook *trace; /* may be NULL */
     bool trace_parse_tx;
-    void *ctx; /* for all four */
+    void *ctx; /* for all five */
 };
 
 /* 0, -EINVAL or -ENOMEM. */
@@ -91,6 +94,10 @@ int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns);
 int roce_dev_gid_set_mac(struct roce_dev *dev, unsigned index, const struct nornic_mac *mac);
 /* The entry at `index` (of any value), valid until the table changes; NULL: none. */
 const struct nornic_gid *roce_dev_gid_get(const struct roce_dev *dev, unsigned index);
+/* The lowest index of an entry that has `addr`, and this type and this VLAN where they are asked for (NULL: any
+ * will do); -ENOENT: there is none. */
+int roce_dev_gid_find(const struct roce_dev *dev, const struct nornic_addr *addr,
+                      const enum nornic_gid_type *type, const uint16_t *vlan_id);
 
 /* The P_Key table: 0, or -EINVAL (index, or a key whose low 15 bits are 0 and that is not 0 to clear the
  * entry). A change raises PKEY_CHANGE. QPs whose key is cleared keep their state, but take no packet and

@@ -179,7 +179,7 @@ void smcr_rt_follow_interfaces(void)
     read_addrs();
     for (unsigned i = 0; i < smcr_rt.num_ports; i++) {
         struct smcr_rt_port *p = &smcr_rt.ports[i];
-        host_dev_heed(p->dev); /* its GID table follows the same news */
+        host_dev_set_ready(p->dev); /* its GID table follows the same news */
         host_dev_progress(p->dev);
         remove_ports(p);
         add_ports(p);

@@ -93,7 +93,7 @@ static uint64_t next_due_ns(void)
 {
     uint64_t due_ns = smcr_deadline_ns(smcr_rt.core);
     for (unsigned i = 0; i < smcr_rt.num_ports; i++) {
-        uint64_t dev_ns = host_dev_due_ns(smcr_rt.ports[i].dev);
+        uint64_t dev_ns = host_dev_deadline_ns(smcr_rt.ports[i].dev);
         due_ns = dev_ns < due_ns ? dev_ns : due_ns;
     }
     if (!smcr_rt.ports_armed && smcr_rt.lookers == 0 && smcr_rt.lease_end_ns < due_ns)

@@ -55,7 +55,7 @@ static void on_source(struct smcr_rt_source *source, uint32_t events)
         read_timer();
         break;
     case SMCR_RT_DEV:
-        host_dev_heed(source->of);
+        host_dev_set_ready(source->of);
         break;
     case SMCR_RT_NETLINK:
         read_netlink();

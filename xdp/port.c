@@ -6,13 +6,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "net/backoff.h"
 #include "xdp/socket.h"
 #include "xdp/steer.h"
 #include "xdp/xdp.h"
 
-#define KICK_WAIT_NS     50000u    /* until a ring that would not empty is tried again; doubles ... */
-#define KICK_WAIT_MAX_NS 10000000u /* ... up to this: the interface may be down for long */
-#define LOST_EVERY_NS    10000000u /* how often the kernel's count of lost frames is read */
+#define LOST_EVERY_NS 10000000u /* how often the kernel's count of lost frames is read */
 
 /* The kernel frees the queue of a closed socket a moment later, in a work item: for half a second a busy
  * queue is asked for again. */
@@ -23,7 +22,7 @@ struct xdp_port {
     struct net_port base;
     struct xdp_socket socket;
     struct xdp_steer steer;
-    uint64_t kick_at_ns, kick_wait_ns;
+    struct net_backoff backoff;
     uint64_t lost_at_ns;
     char name[32], mode[64];
 };
@@ -31,12 +30,8 @@ struct xdp_port {
 static unsigned port_rx_burst(struct net_port *base, struct net_frame *frames, unsigned n, uint64_t now_ns)
 {
     struct xdp_port *port = (struct xdp_port *)base;
-    if (port->socket.kick_due && now_ns >= port->kick_at_ns) {
-        uint64_t wait_ns =
-            xdp_socket_kick_again(&port->socket, &base->counters) ? KICK_WAIT_NS : 2 * port->kick_wait_ns;
-        port->kick_wait_ns = wait_ns < KICK_WAIT_MAX_NS ? wait_ns : KICK_WAIT_MAX_NS;
-        port->kick_at_ns = now_ns + port->kick_wait_ns;
-    }
+    if (port->socket.kick_due && now_ns >= port->backoff.at_ns)
+        net_backoff_again(&port->backoff, xdp_socket_kick_again(&port->socket, &base->counters), now_ns);
     if (now_ns >= port->lost_at_ns) {
         base->counters.rx_dropped = xdp_socket_lost(&port->socket);
         port->lost_at_ns = now_ns + LOST_EVERY_NS;
@@ -60,9 +55,9 @@ static void port_tx_flush(struct net_port *base, const struct net_frame *bufs, u
 {
     struct xdp_port *port = (struct xdp_port *)base;
     if (!port->socket.kick_due)
-        port->kick_wait_ns = KICK_WAIT_NS;
+        net_backoff_reset(&port->backoff);
     xdp_socket_tx_flush(&port->socket, bufs, used, &base->counters);
-    port->kick_at_ns = now_ns + port->kick_wait_ns;
+    net_backoff_rest(&port->backoff, now_ns);
 }
 
 static int port_fd(struct net_port *base)
@@ -73,7 +68,7 @@ static int port_fd(struct net_port *base)
 static uint64_t port_deadline_ns(const struct net_port *base)
 {
     const struct xdp_port *port = (const struct xdp_port *)base;
-    return port->socket.kick_due ? port->kick_at_ns : NET_TIME_NONE;
+    return port->socket.kick_due ? port->backoff.at_ns : NET_TIME_NONE;
 }
 
 static void port_close(struct net_port *base)

@@ -146,8 +146,6 @@ void roce_cm_child_remove(struct roce_cm_id *child);
 struct roce_cm_id *roce_cm_listener(struct roce_cm *cm, uint64_t service_id, const struct nornic_addr *addr);
 /* A free port of a port space, for an id that named none. */
 uint16_t roce_cm_draw_port(struct roce_cm *cm, enum nornic_port_space space);
-/* The index of an address in the GID table, or -1. */
-int roce_cm_find_gid(const struct roce_cm *cm, const struct nornic_addr *addr);
 
 /* --- events: event.c --- */
 

@@ -61,22 +61,12 @@ uint16_t roce_cm_draw_port(struct roce_cm *cm, enum nornic_port_space space)
     return 0;
 }
 
-int roce_cm_find_gid(const struct roce_cm *cm, const struct nornic_addr *addr)
-{
-    for (unsigned i = 0; i <= UINT8_MAX; i++) {
-        const struct nornic_gid *gid = roce_dev_gid_get(cm->dev, i);
-        if (gid && nornic_addr_equal(&gid->addr, addr))
-            return (int)i;
-    }
-    return -1;
-}
-
 int roce_cm_listen(struct roce_cm_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog)
 {
     static const struct nornic_addr any;
     struct roce_cm *cm = id->cm;
     bool anywhere = !addr || nornic_addr_is_zero(addr);
-    if (id->used || backlog == 0 || (!anywhere && roce_cm_find_gid(cm, addr) < 0))
+    if (id->used || backlog == 0 || (!anywhere && roce_dev_gid_find(cm->dev, addr, NULL, NULL) < 0))
         return -EINVAL;
     port = port ? port : roce_cm_draw_port(cm, id->space);
     struct roce_cm_key key = roce_cm_service_key(service_id_of(id->space, port), anywhere ? &any : addr);

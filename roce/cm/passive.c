@@ -62,7 +62,7 @@ static uint16_t judge_path(const struct roce_cm *cm, const struct roce_cm_path *
     const struct roce_cm_path_block *b = &r->primary;
     memcpy(r->local_addr.b, b->remote_gid, sizeof r->local_addr.b);
     r->path = *path;
-    int index = roce_cm_find_gid(cm, &r->local_addr);
+    int index = roce_dev_gid_find(cm->dev, &r->local_addr, NULL, NULL);
     if (index < 0)
         return ROCE_CM_REJ_INVALID_GID;
     const struct nornic_gid *here = roce_dev_gid_get(cm->dev, path->av.sgid_index);

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "cm_pair.h"
+#include "host/cm_inner.h"
 #include "host/dev.h"
 #include "host/events.h"
 #include "net/memory.h"
@@ -171,11 +172,15 @@ Test(cm, destroying_an_id_waits_for_the_acknowledgement)
 static unsigned events_waiting(struct cm_side *side)
 {
     struct host_cm *cm = side->cm;
+    struct host_ack_event *event;
     unsigned n = 0;
-    pthread_mutex_lock(&cm->lock);
-    for (struct host_cm_record *r = cm->first; r; r = r->next)
-        n++;
-    pthread_mutex_unlock(&cm->lock);
+    host_dev_lock(side->dev);
+    host_ack_lock(&cm->events);
+    for (struct host_cm_id *id = cm->ids; id; id = id->next)
+        TAILQ_FOREACH(event, &id->subject.waiting, of_subject)
+            n++;
+    host_ack_unlock(&cm->events);
+    host_dev_unlock(side->dev);
     return n;
 }
 
@@ -362,7 +367,9 @@ Test(cm_timers, a_caller_that_drives_manages_connections_too, .timeout = 60)
     struct nornic_conn_param param = {.retry_count = 7};
     cr_assert_eq(net_memory_pair(1500, 64, ends), 0);
     cr_assert_eq(host_dev_create_on(ends[0], &config, &dev, &why), 0, "%s", why.text);
+    host_dev_lock(dev);
     cr_assert_eq(roce_dev_gid_add(host_dev_engine(dev), &gid), 0);
+    host_dev_unlock(dev);
     cr_assert_eq(host_cm_open(dev, NULL, &cm, &why), 0, "%s", why.text);
     cr_assert_eq(host_cm_create_id(cm, NORNIC_PS_TCP, NULL, &own), 0);
     cr_assert_eq(host_cm_listen(own, &gid.addr, 7, 1), 0);

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "host/dev.h"
 #include "pair.h"
 #include "rdma/srq.h"
 
@@ -231,4 +232,86 @@ Test(events, many_threads_take_each_event_once)
     for (int i = 0; i < TAKERS; i++)
         pthread_join(threads[i], NULL);
     cr_expect_eq(atomic_load(&taken), ROUNDS);
+}
+
+/* A QP raises COMM_EST each time that data comes before it is in RTS; nobody takes events. */
+static void raise_comm_est(struct roce_qp *qp)
+{
+    host_event_queue_push(&dev->events, &(struct roce_event){.type = NORNIC_EVENT_COMM_EST, .qp = qp});
+}
+
+static struct roce_qp *another_qp(void)
+{
+    struct roce_qp *qp = NULL;
+    struct roce_qp_config config = {.type = NORNIC_QPT_RC,
+                                    .pd = pair.side[0].pd,
+                                    .send_cq = pair.side[0].cq,
+                                    .recv_cq = pair.side[0].cq,
+                                    .caps = {.max_send_wr = 1, .max_recv_wr = 1}};
+    cr_assert_eq(roce_qp_create(host_dev_engine(dev), &config, &qp), 0);
+    return qp;
+}
+
+/* covers: ROCE-EV-20 */
+Test(events, ROCE_EV_20_a_qp_takes_its_events_along_whoever_destroys_it)
+{
+    struct roce_event event;
+    for (int i = 0; i < 2000; i++) {
+        host_dev_lock(dev);
+        struct roce_qp *qp = another_qp();
+        raise_comm_est(qp);
+        cr_assert_eq(roce_qp_destroy(qp), 0); /* the engine's call, which knows nothing of the queue */
+        host_dev_unlock(dev);
+    }
+    cr_expect_eq(dev->events.count, 0, "%u events of dead QPs", dev->events.count);
+    cr_expect_not(take(&event));
+    cr_expect_not(is_readable(host_dev_event_fd(dev)));
+}
+
+/* The QP goes by the engine's call while someone has its event: the acknowledgement comes late, and harms nobody. */
+Test(events, an_event_may_outlive_a_qp_that_the_engine_destroyed)
+{
+    struct roce_event event;
+    host_dev_lock(dev);
+    struct roce_qp *qp = another_qp();
+    raise_comm_est(qp);
+    host_dev_unlock(dev);
+    cr_assert(take(&event));
+    host_dev_lock(dev);
+    cr_assert_eq(roce_qp_destroy(qp), 0);
+    host_dev_unlock(dev);
+    host_dev_ack_event(dev, &event);
+    cr_expect_not(take(&event));
+}
+
+/* covers: ROCE-EV-20 */
+Test(events, ROCE_EV_20_what_waits_about_an_object_waits_once)
+{
+    struct roce_event event;
+    for (int i = 0; i < 100; i++)
+        raise_comm_est(pair.side[0].qp);
+    cr_expect_eq(dev->events.count, 1);
+    cr_assert(take(&event));
+    host_dev_ack_event(dev, &event);
+    cr_expect_not(take(&event));
+    raise_comm_est(pair.side[0].qp);
+    cr_expect(take(&event), "and again after it was taken");
+    host_dev_ack_event(dev, &event);
+}
+
+/* Objects without number, and nobody takes: the reader is told that some were lost. */
+Test(events, the_queue_is_bounded)
+{
+    struct roce_event event;
+    static uint8_t objects[HOST_EVENTS_MAX + 10]; /* addresses are all that counts */
+    for (unsigned i = 0; i < sizeof objects; i++)
+        raise_comm_est((struct roce_qp *)(void *)&objects[i]);
+    cr_expect_eq(dev->events.count, HOST_EVENTS_MAX);
+    for (unsigned i = 0; i < HOST_EVENTS_MAX; i++) {
+        cr_assert(take(&event));
+        cr_assert_eq(event.qp, (void *)&objects[i], "event %u comes out of order", i);
+        host_dev_ack_event(dev, &event);
+    }
+    cr_expect_eq(host_dev_get_event(dev, &event, 0), -ENOBUFS);
+    cr_expect_eq(host_dev_get_event(dev, &event, 0), -EAGAIN, "and once");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waiting for one descriptor. Internal to host/. */
-#ifndef NORNIC_HOST_POLL_H
-#define NORNIC_HOST_POLL_H
+/* Deadlines, and waiting for one descriptor until one. The time itself is host_now_ns() of host/host.h. Internal
+ * to host/ and sock/. */
+#ifndef NORNIC_HOST_CLOCK_H
+#define NORNIC_HOST_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
