@@ -119,12 +119,23 @@ bool smcr_group_may_use(const struct smcr_group *group, const struct smcr_port *
     return port->up && port->vlan_id == group->vlan_id && strcmp(port->config.pnetid, group->pnetid) == 0;
 }
 
+/* On the RNIC of that port, by whichever GID. */
 static unsigned links_on(const struct smcr_group *group, const struct smcr_port *port)
 {
+    struct smcr_link_end local = {.mac = port->mac};
     unsigned count = 0;
     for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
-        count += smcr_link_counts(&group->links[i]) && group->links[i].port == port;
+        count += smcr_link_counts(&group->links[i]) && smcr_rnic_equal(&group->links[i].local, &local);
     return count;
+}
+
+/* Whether its GID is of the family that the links of the group have: the peer has one of these, too. */
+static bool fits_links(const struct smcr_group *group, const struct smcr_port *port)
+{
+    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+        if (smcr_link_counts(&group->links[i]))
+            return smcr_gids_fit(&group->links[i].local.gid, &port->gid);
+    return true;
 }
 
 /* Whether a link on that port could be of use whatever RNIC the client answers with. */
@@ -152,7 +163,8 @@ struct smcr_port *smcr_group_port_to_offer(const struct smcr_group *group)
     unsigned best_cost = UINT_MAX;
     for (struct smcr_port *port = group->smcr->ports; port; port = port->next) {
         /* The least used (SMCR-FC-12), but rather any other than one that has just failed. */
-        unsigned cost = links_on(group, port) + (port == group->failed_offer ? SMCR_LINK_SLOTS : 0);
+        unsigned cost = 2 * (links_on(group, port) + (port == group->failed_offer ? SMCR_LINK_SLOTS : 0)) +
+                        !fits_links(group, port);
         if (is_worth_offering(group, port) && cost < best_cost) {
             best = port;
             best_cost = cost;
@@ -175,7 +187,8 @@ struct smcr_port *smcr_group_port_to_answer(const struct smcr_group *group, cons
     int best_score = -1;
     for (struct smcr_port *port = group->smcr->ports; port; port = port->next) {
         struct smcr_link_end local = {.mac = port->mac, .gid = port->gid};
-        if (!smcr_group_may_use(group, port) || !smcr_group_pair_is_allowed(group, &local, peer, NULL))
+        if (!smcr_group_may_use(group, port) || !smcr_gids_fit(&port->gid, &peer->gid) ||
+            !smcr_group_pair_is_allowed(group, &local, peer, NULL))
             continue;
         /* Two pairs of ports may be two fabrics: what shares a network with the server's RNIC reaches it. */
         int score = (has_network_of(port, &peer->gid) ? 2 : 0) + (links_on(group, port) == 0 ? 1 : 0);

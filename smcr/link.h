@@ -134,15 +134,21 @@ void smcr_link_unplug(struct smcr_link *link, uint64_t now_ns);
 /* Changes state and traces it. `cause`: static words. */
 void smcr_link_set_state(struct smcr_link *link, enum smcr_link_state state, const char *cause,
                          uint64_t now_ns);
-/* Whether both name the same RNIC: SMCR-ARC-11. */
+/* Whether both name the same RNIC: SMCR-ARC-11. By its MAC, since an RNIC has several GIDs, of IPv4 and of IPv6,
+ * and a group is on one VLAN: two links over two GIDs of one RNIC would fail together. */
 static inline bool smcr_rnic_equal(const struct smcr_link_end *a, const struct smcr_link_end *b)
 {
-    return nornic_mac_equal(&a->mac, &b->mac) && nornic_addr_equal(&a->gid, &b->gid);
+    return nornic_mac_equal(&a->mac, &b->mac);
+}
+/* Whether a packet can go from one GID to the other: both are IPv4's, or both IPv6's. */
+static inline bool smcr_gids_fit(const struct nornic_addr *a, const struct nornic_addr *b)
+{
+    return nornic_addr_is_v4(a) == nornic_addr_is_v4(b);
 }
 /* Whether both name the same end of a link, as CLC messages name it: SMCR-FC-05. */
 static inline bool smcr_link_end_equal(const struct smcr_link_end *a, const struct smcr_link_end *b)
 {
-    return a->qpn == b->qpn && smcr_rnic_equal(a, b);
+    return a->qpn == b->qpn && smcr_rnic_equal(a, b) && nornic_addr_equal(&a->gid, &b->gid);
 }
 
 /* --- between link*.c, port.c and poll.c --- */

@@ -166,12 +166,18 @@ int smcr_port_add(struct smcr *smcr, const struct smcr_port_config *config, uint
     return 0;
 }
 
-/* Each failure takes its link out of those that talk, so that this ends. */
-static void fail_links(struct smcr_port *port, const char *cause, uint64_t now_ns)
+/* Of the packets of a link: the smaller one of what its ends said (SMCR-QP-02). */
+static uint8_t mtu_of(const struct smcr_link *link)
+{
+    return link->peer.mtu && link->peer.mtu < link->local.mtu ? link->peer.mtu : link->local.mtu;
+}
+
+/* Those with a larger MTU than `above`. Each failure takes its link out of those that talk, so that this ends. */
+static void fail_links(struct smcr_port *port, unsigned above, const char *cause, uint64_t now_ns)
 {
     struct smcr_link *link = port->links;
     while (link) {
-        if (link->state == SMCR_LINK_DOWN) {
+        if (link->state == SMCR_LINK_DOWN || mtu_of(link) <= above) {
             link = link->next_on_port;
             continue;
         }
@@ -188,14 +194,24 @@ void smcr_port_state(struct smcr_port *port, bool up, uint64_t now_ns)
     if (up)
         port_appeared(port, now_ns);
     else
-        fail_links(port, "the port went down", now_ns);
+        fail_links(port, 0, "the port went down", now_ns);
+}
+
+void smcr_port_set_mtu(struct smcr_port *port, enum nornic_mtu path_mtu, uint64_t now_ns)
+{
+    if (path_mtu == port->config.path_mtu || !nornic_mtu_bytes(path_mtu))
+        return;
+    port->config.path_mtu = path_mtu;
+    fail_links(port, path_mtu, "the MTU of the port is smaller", now_ns);
+    if (port->up)
+        port_appeared(port, now_ns);
 }
 
 void smcr_port_remove(struct smcr_port *port, uint64_t now_ns)
 {
     struct smcr *smcr = port->smcr;
     port->up = false;
-    fail_links(port, "the port was removed", now_ns);
+    fail_links(port, 0, "the port was removed", now_ns);
     while (port->links)
         smcr_link_unplug(port->links, now_ns);
     struct smcr_port **at = &smcr->ports;

@@ -33,11 +33,19 @@ static bool shares_network(const struct smcr_port *port, const struct smcr_conn 
     return false;
 }
 
-/* The better of two; `peer_gid` (may be NULL): two fabrics are told apart by where it lies. */
-static struct smcr_port *better(struct smcr_port *a, struct smcr_port *b, const struct nornic_addr *peer_gid)
+/* The better of two. Two fabrics are told apart by where the peer's GID lies; until that is known (NULL), a GID
+ * of the family of the TCP connection is the better one to propose: that is the one that the peer has, too. */
+static struct smcr_port *better(struct smcr_port *a, struct smcr_port *b, const struct smcr_conn *conn,
+                                const struct nornic_addr *peer_gid)
 {
     if (!a)
         return b;
+    bool a_fits = smcr_gids_fit(&a->gid, &conn->config.local);
+    if (!peer_gid && a_fits != smcr_gids_fit(&b->gid, &conn->config.local))
+        return a_fits ? a : b;
+    bool a_is_local = nornic_addr_is_link_local(&a->gid), b_is_local = nornic_addr_is_link_local(&b->gid);
+    if (a_is_local != b_is_local)
+        return a_is_local ? b : a;
     bool a_holds = peer_gid && holds(a, peer_gid), b_holds = peer_gid && holds(b, peer_gid);
     if (a_holds != b_holds)
         return a_holds ? a : b;
@@ -49,8 +57,9 @@ struct smcr_port *smcr_handshake_client_port(const struct smcr_conn *conn,
 {
     struct smcr_port *best = NULL;
     for (struct smcr_port *port = conn->smcr->ports; port; port = port->next) {
-        if (is_reachable(port, conn) && (conn->config.pnetid[0] || shares_network(port, conn)))
-            best = better(best, port, server_gid);
+        if (is_reachable(port, conn) && (!server_gid || smcr_gids_fit(&port->gid, server_gid)) &&
+            (conn->config.pnetid[0] || shares_network(port, conn)))
+            best = better(best, port, conn, server_gid);
     }
     return best;
 }
@@ -63,9 +72,9 @@ struct smcr_port *smcr_handshake_server_port(const struct smcr_conn *conn,
     struct smcr_port *best = NULL;
     for (struct smcr_port *port = conn->smcr->ports; port; port = port->next) {
         const struct smcr_port_config *p = &port->config;
-        if (is_reachable(port, conn) &&
+        if (is_reachable(port, conn) && smcr_gids_fit(&port->gid, &proposal->gid) &&
             (joined || smcr_networks_match(p->networks, p->num_networks, proposal, &c->remote)))
-            best = better(best, port, &proposal->gid);
+            best = better(best, port, conn, &proposal->gid);
     }
     return best;
 }

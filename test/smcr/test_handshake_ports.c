@@ -40,6 +40,7 @@ static void setup(void)
     attach(1, "10.0.1.1", 24);
     attach(2, "10.0.1.9", 24);
     port[3].up = true;
+    port[3].gid = addr("10.0.9.1");
     conn.smcr = &smcr;
     conn.config.local = addr("10.0.1.1");
     conn.config.remote = addr("10.0.1.2");
@@ -49,7 +50,8 @@ static void setup(void)
 
 TestSuite(handshake_ports, .init = setup);
 
-static const struct smcr_clc_proposal proposal = {.subnet = {10, 0, 1, 0}, .mask_len = 24};
+static const struct smcr_clc_proposal proposal = {
+    .subnet = {10, 0, 1, 0}, .mask_len = 24, .gid.b = {[10] = 0xff, 0xff, 10, 0, 1, 2}};
 
 /* covers: SMCR-CLC-24 */
 Test(handshake_ports, SMCR_CLC_24_the_client_prefers_the_rnic_of_the_connection)
@@ -88,6 +90,25 @@ Test(handshake_ports, SMCR_ARC_05_the_vlan_is_that_of_the_connection)
     cr_assert_eq(smcr_handshake_server_port(&conn, &proposal), &port[2]);
     conn.config.vlan_id = 0;
     cr_assert_eq(smcr_handshake_client_port(&conn, NULL), &port[1]);
+}
+
+/* An RNIC with a GID of each family: the connection's is proposed, and the peer's is answered with its own
+ * family, since no packet goes from one to the other. covers: SMCR-FC-03 */
+Test(handshake_ports, SMCR_FC_03_a_GID_of_the_family_that_the_peer_has)
+{
+    struct nornic_addr v6 = addr("fd00::1"), server = addr("fd00::2");
+    struct smcr_clc_proposal of_v6 = proposal;
+    of_v6.gid = server;
+    port[2].gid = v6; /* port 1's RNIC: the same networks */
+    cr_assert_eq(smcr_handshake_client_port(&conn, NULL), &port[1]);
+    cr_assert_eq(smcr_handshake_client_port(&conn, &server), &port[2]);
+    cr_assert_eq(smcr_handshake_server_port(&conn, &proposal), &port[1]);
+    cr_assert_eq(smcr_handshake_server_port(&conn, &of_v6), &port[2]);
+    conn.config.local = v6;
+    cr_assert_eq(smcr_handshake_client_port(&conn, NULL), &port[2]);
+    port[2].up = false;
+    cr_assert_eq(smcr_handshake_client_port(&conn, NULL), &port[1], "better than none");
+    cr_assert_null(smcr_handshake_server_port(&conn, &of_v6));
 }
 
 /* A named physical network joins what addresses do not; another one parts what they would.
