@@ -4,6 +4,8 @@
 #ifndef NORNIC_SMCR_LLC2_WIRE_H
 #define NORNIC_SMCR_LLC2_WIRE_H
 
+#include <stdbool.h>
+
 #include "smcr/llc_wire.h"
 
 enum smcr_llc2_type {
@@ -19,6 +21,17 @@ enum smcr_llc2_type {
 
 net_value_name smcr_llc2_type_name;   /* "CONFIRM LINK"; NULL for another */
 net_value_name smcr_llc2_length_name; /* "44, least significant byte first"; NULL for another */
+
+/* The upper half of a type is its version, the lower one what version 1 calls the same message. */
+static inline bool smcr_llc_is_v2(uint8_t type)
+{
+    return type >> 4 == 2;
+}
+
+static inline uint8_t smcr_llc2_v1_type(uint8_t type)
+{
+    return type & 0xf;
+}
 
 /* The length that a field of two bytes means: exactly one order gives 28..8192. 0: neither does. */
 static inline uint32_t smcr_llc2_length(uint16_t field)
@@ -40,6 +53,11 @@ static inline uint32_t smcr_llc2_count(uint16_t field)
     F(type, 0, 8, uint8_t, smcr_llc2_type_name)       \
     F(length, 8, 16, uint16_t, smcr_llc2_length_name) \
     F(response, 24, 1, uint8_t, NULL)
+
+/* How each of them begins: enough to tell which it is. */
+#define SMCR_LLC2_HEAD_FIELDS(F, B) SMCR_LLC2_FIELDS(F, B) F(resv7, 25, 7, uint8_t, NULL)
+#define SMCR_LLC2_HEAD_BYTES        4
+NET_HEADER(smcr_llc2_head, SMCR_LLC2_HEAD_BYTES, SMCR_LLC2_HEAD_FIELDS);
 
 #define SMCR_CONFIRM_LINK2_FIELDS(F, B)      \
     SMCR_LLC2_FIELDS(F, B)                   \

@@ -4,6 +4,8 @@
 #ifndef NORNIC_SMCR_LLC_WIRE_H
 #define NORNIC_SMCR_LLC_WIRE_H
 
+#include <stdbool.h>
+
 #include "net/field.h"
 #include "smcr/clc_wire.h"
 
@@ -29,6 +31,15 @@ net_value_name smcr_delete_link_reason_name; /* "lost path"; NULL for another */
     F(type, 0, 8, uint8_t, smcr_llc_type_name) \
     F(length, 8, 8, uint8_t, NULL)
 #define SMCR_LLC_RESPONSE_BIT 24
+
+/* How each of them begins: enough to tell which it is. */
+#define SMCR_LLC_HEAD_FIELDS(F, B)    \
+    SMCR_LLC_FIELDS(F, B)             \
+    F(resv8, 16, 8, uint8_t, NULL)    \
+    F(response, 24, 1, uint8_t, NULL) \
+    F(resv7, 25, 7, uint8_t, NULL)
+#define SMCR_LLC_HEAD_BYTES 4
+NET_HEADER(smcr_llc_head, SMCR_LLC_HEAD_BYTES, SMCR_LLC_HEAD_FIELDS);
 
 /* SMCR section 10.1. */
 #define SMCR_CONFIRM_LINK_FIELDS(F, B)       \
@@ -82,6 +93,13 @@ NET_HEADER(smcr_add_link, SMCR_MSG_BYTES, SMCR_ADD_LINK_FIELDS);
     F(psn, 264, 24, uint32_t, NULL)        \
     B(resv64, 288, 64)
 NET_HEADER(smcr_add_link_shifted, SMCR_MSG_BYTES, SMCR_ADD_LINK_SHIFTED_FIELDS);
+
+/* Which of the two a message is, read by the first: what is reserved and zero there is in the shifted layout
+ * the low half of the PSN, which its senders keep from being zero (A5). */
+static inline bool smcr_add_link_is_shifted(const struct smcr_add_link *message)
+{
+    return message->resv80[0] || message->resv80[1];
+}
 
 /* An RMB as the link that carries the message knows it (reference_rkey), and as the new link does. */
 #define SMCR_ADD_LINK_CONT_FIELDS(F, B)          \

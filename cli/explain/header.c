@@ -22,7 +22,7 @@ static void put_fields(struct explain_text *out, const struct explain_layer_kind
 {
     for (unsigned i = 0; i < kind->header->field_count; i++) {
         const struct net_field *f = &kind->header->fields[i];
-        const char *rule = explain_field_rule(kind->key, f);
+        const char *rule = explain_field_rule(kind->id, f);
         char bits[24];
         if (f->width_bits == 1)
             snprintf(bits, sizeof bits, "%u", f->first_bit);

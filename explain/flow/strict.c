@@ -19,16 +19,16 @@ static void break_rule(struct explain_meaning *m, const char *rule, const char *
 static void judge_reserved(const struct explain_packet *packet, struct explain_meaning *m)
 {
     for (unsigned l = 0; l < packet->layer_count; l++) {
-        const struct net_header *h = packet->layers[l].header;
+        const struct net_header *h = packet->layers[l].kind->header;
         const uint8_t *bytes = packet->frame + packet->layers[l].offset;
         for (unsigned f = 0; f < h->field_count; f++) {
             const struct net_field *field = &h->fields[f];
             if (strncmp(field->name, "resv", 4) != 0 || field->is_bytes ||
                 net_bits_get(bytes, field->first_bit, field->width_bits) == 0)
                 continue;
-            const char *rule = explain_field_rule(packet->layers[l].key, field);
+            const char *rule = explain_field_rule(packet->layers[l].kind->id, field);
             explain_remark(m, EXPLAIN_FIND_VIOLATION, rule ? rule : "ROCE-GEN-5", 0, 0,
-                           "%s.%s is reserved, and not 0", packet->layers[l].key, field->name);
+                           "%s.%s is reserved, and not 0", packet->layers[l].kind->key, field->name);
         }
     }
 }

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "explain/packet/cursor.h"
 
-bool explain_take(struct explain_cursor *c, const struct net_header *header, const char *key)
+bool explain_take(struct explain_cursor *c, enum explain_layer_id id)
 {
     struct explain_packet *p = c->packet;
+    const struct net_header *header = explain_layer_kinds[id].header;
     if (c->end - c->at < header->len_bytes || p->layer_count == EXPLAIN_LAYERS_MAX)
         return false;
-    p->layers[p->layer_count++] = (struct explain_layer){.header = header, .key = key, .offset = c->at};
+    p->layers[p->layer_count++] = (struct explain_layer){.kind = &explain_layer_kinds[id], .offset = c->at};
     c->at += header->len_bytes;
     return true;
 }
 
-void explain_show(struct explain_cursor *c, const struct net_header *header, const char *key, uint32_t offset)
+void explain_show(struct explain_cursor *c, enum explain_layer_id id, uint32_t offset)
 {
     struct explain_cursor inner = {.packet = c->packet, .at = offset, .end = c->end};
-    explain_take(&inner, header, key);
+    explain_take(&inner, id);
 }
 
-void explain_take_parts(struct explain_cursor *c, unsigned count, unsigned most,
-                        const struct net_header *header, const char *key)
+void explain_take_parts(struct explain_cursor *c, unsigned count, unsigned most, enum explain_layer_id id)
 {
     for (unsigned i = 0; i < count && i < most; i++)
-        if (!explain_take(c, header, key))
+        if (!explain_take(c, id))
             return;
 }

@@ -11,15 +11,14 @@ struct explain_cursor {
     uint32_t at, end;
 };
 
-/* Takes the next `header->len_bytes` as a layer. False: they are not there. */
-bool explain_take(struct explain_cursor *c, const struct net_header *header, const char *key);
+/* Takes the next bytes as a layer of that kind. False: they are not there, or the packet has too many layers.
+ */
+bool explain_take(struct explain_cursor *c, enum explain_layer_id id);
 /* The same for up to `most` equal ones; a message that announces more than it holds shows those that it has.
  */
-void explain_take_parts(struct explain_cursor *c, unsigned count, unsigned most,
-                        const struct net_header *header, const char *key);
+void explain_take_parts(struct explain_cursor *c, unsigned count, unsigned most, enum explain_layer_id id);
 /* A layer inside another one, or inside data, at `offset`: it does not move the cursor. */
-void explain_show(struct explain_cursor *c, const struct net_header *header, const char *key,
-                  uint32_t offset);
+void explain_show(struct explain_cursor *c, enum explain_layer_id id, uint32_t offset);
 
 /* --- dissect_smc.c --- */
 /* TCP: the option that offers SMC-R, and CLC messages, which say what they are by their eye catcher. */

@@ -22,16 +22,10 @@ static const uint8_t *here(const struct explain_cursor *c)
 /* --- communication management --- */
 
 /* By attribute id, from ROCE_CM_ATTR_FIRST on. */
-static const struct cm_message {
-    const struct net_header *header;
-    const char *key;
-} cm_messages[ROCE_CM_ATTR_COUNT] = {
-    {&roce_cm_req_header, "cm_req"},           {&roce_cm_mra_header, "cm_mra"},
-    {&roce_cm_rej_header, "cm_rej"},           {&roce_cm_rep_header, "cm_rep"},
-    {&roce_cm_rtu_header, "cm_rtu"},           {&roce_cm_dreq_header, "cm_dreq"},
-    {&roce_cm_drep_header, "cm_drep"},         {&roce_cm_sidr_req_header, "cm_sidr_req"},
-    {&roce_cm_sidr_rep_header, "cm_sidr_rep"}, {&roce_cm_lap_header, "cm_lap"},
-    {&roce_cm_apr_header, "cm_apr"},
+static const enum explain_layer_id cm_messages[ROCE_CM_ATTR_COUNT] = {
+    EXPLAIN_LAYER_CM_REQ,      EXPLAIN_LAYER_CM_MRA,  EXPLAIN_LAYER_CM_REJ,  EXPLAIN_LAYER_CM_REP,
+    EXPLAIN_LAYER_CM_RTU,      EXPLAIN_LAYER_CM_DREQ, EXPLAIN_LAYER_CM_DREP, EXPLAIN_LAYER_CM_SIDR_REQ,
+    EXPLAIN_LAYER_CM_SIDR_REP, EXPLAIN_LAYER_CM_LAP,  EXPLAIN_LAYER_CM_APR,
 };
 
 /* Where the parts of a REQ and a SIDR_REQ that have lists of their own lie: ROCE-CM-10, CM-11, CM-61. */
@@ -51,28 +45,27 @@ static void take_cm_parts(struct explain_cursor *c, uint16_t attr, uint32_t mess
     const uint8_t *m = c->packet->frame + message;
     if (attr == ROCE_CM_REQ) {
         static const uint8_t no_path[ROCE_CM_PATH_BYTES];
-        explain_show(c, &roce_cm_path_block_header, "cm_path", message + REQ_PRIMARY_OFFSET);
+        explain_show(c, EXPLAIN_LAYER_CM_PATH, message + REQ_PRIMARY_OFFSET);
         if (memcmp(m + REQ_ALTERNATE_OFFSET, no_path, sizeof no_path) != 0)
-            explain_show(c, &roce_cm_path_block_header, "cm_alt_path", message + REQ_ALTERNATE_OFFSET);
+            explain_show(c, EXPLAIN_LAYER_CM_ALT_PATH, message + REQ_ALTERNATE_OFFSET);
     }
     if (attr == ROCE_CM_REQ && has_ip_header(get_be64(m + 8)))
-        explain_show(c, &roce_cm_ip_header, "cm_ip", message + REQ_PRIVATE_OFFSET);
+        explain_show(c, EXPLAIN_LAYER_CM_IP, message + REQ_PRIVATE_OFFSET);
     if (attr == ROCE_CM_SIDR_REQ && has_ip_header(get_be64(m + 8)))
-        explain_show(c, &roce_cm_ip_header, "cm_ip", message + SIDR_REQ_PRIVATE_OFFSET);
+        explain_show(c, EXPLAIN_LAYER_CM_IP, message + SIDR_REQ_PRIVATE_OFFSET);
 }
 
 static void take_mad(struct explain_cursor *c)
 {
     uint32_t envelope = c->at;
-    if (c->end - c->at < ROCE_MAD_BYTES || !explain_take(c, &roce_mad_header, "mad"))
+    if (c->end - c->at < ROCE_MAD_BYTES || !explain_take(c, EXPLAIN_LAYER_MAD))
         return;
     c->packet->kind = EXPLAIN_CM;
     struct roce_mad mad;
     roce_mad_get(&mad, c->packet->frame + envelope);
     unsigned i = mad.attr_id - ROCE_CM_ATTR_FIRST;
     uint32_t message = c->at;
-    if (mad.mgmt_class == ROCE_MAD_CLASS_CM && i < ROCE_CM_ATTR_COUNT &&
-        explain_take(c, cm_messages[i].header, cm_messages[i].key))
+    if (mad.mgmt_class == ROCE_MAD_CLASS_CM && i < ROCE_CM_ATTR_COUNT && explain_take(c, cm_messages[i]))
         take_cm_parts(c, mad.attr_id, message);
 }
 
@@ -81,20 +74,19 @@ static void take_mad(struct explain_cursor *c)
 /* In the order of ROCE-HDR-10. */
 static const struct extension {
     uint32_t flag;
-    const struct net_header *header;
-    const char *key;
+    enum explain_layer_id layer;
 } extensions[] = {
-    {ROCE_PKT_RDETH, &roce_rdeth_header, "rdeth"},
-    {ROCE_PKT_DETH, &roce_deth_header, "deth"},
-    {ROCE_PKT_XRCETH, &roce_xrceth_header, "xrceth"},
-    {ROCE_PKT_RETH, &roce_reth_header, "reth"},
-    {ROCE_PKT_ATOMICETH, &roce_atomiceth_header, "atomiceth"},
-    {ROCE_PKT_MASKETH, &roce_masketh_header, "masketh"},
-    {ROCE_PKT_AETH, &roce_aeth_header, "aeth"},
-    {ROCE_PKT_ATOMICACKETH, &roce_atomicacketh_header, "atomicacketh"},
-    {ROCE_PKT_IMMDT, &roce_immdt_header, "immdt"},
-    {ROCE_PKT_IETH, &roce_ieth_header, "ieth"},
-    {ROCE_PKT_CNP, &roce_cnp_header, "cnp"},
+    {ROCE_PKT_RDETH, EXPLAIN_LAYER_RDETH},
+    {ROCE_PKT_DETH, EXPLAIN_LAYER_DETH},
+    {ROCE_PKT_XRCETH, EXPLAIN_LAYER_XRCETH},
+    {ROCE_PKT_RETH, EXPLAIN_LAYER_RETH},
+    {ROCE_PKT_ATOMICETH, EXPLAIN_LAYER_ATOMICETH},
+    {ROCE_PKT_MASKETH, EXPLAIN_LAYER_MASKETH},
+    {ROCE_PKT_AETH, EXPLAIN_LAYER_AETH},
+    {ROCE_PKT_ATOMICACKETH, EXPLAIN_LAYER_ATOMICACKETH},
+    {ROCE_PKT_IMMDT, EXPLAIN_LAYER_IMMDT},
+    {ROCE_PKT_IETH, EXPLAIN_LAYER_IETH},
+    {ROCE_PKT_CNP, EXPLAIN_LAYER_CNP},
 };
 
 static void take_transport(struct explain_cursor *c)
@@ -104,12 +96,12 @@ static void take_transport(struct explain_cursor *c)
     if (c->end - c->at < ROCE_BTH_BYTES)
         return;
     roce_bth_get(&bth, here(c));
-    explain_take(c, &roce_bth_header, "bth");
+    explain_take(c, EXPLAIN_LAYER_BTH);
     c->end -= min_u32(c->end - c->at, ROCE_ICRC_BYTES);
     p->icrc_offset = c->end;
     const struct roce_opcode *op = &roce_opcodes[bth.opcode];
     for (unsigned i = 0; i < array_len(extensions); i++)
-        if (op->flags & extensions[i].flag && !explain_take(c, extensions[i].header, extensions[i].key))
+        if (op->flags & extensions[i].flag && !explain_take(c, extensions[i].layer))
             return;
     uint32_t pad = op->flags & ROCE_PKT_DEFINED && bth.pad_count <= c->end - c->at ? bth.pad_count : 0;
     p->payload_offset = c->at;
@@ -126,7 +118,7 @@ static bool take_udp(struct explain_cursor *c)
 {
     struct net_udp udp;
     uint32_t from = c->at;
-    if (!explain_take(c, &net_udp_header, "udp"))
+    if (!explain_take(c, EXPLAIN_LAYER_UDP))
         return false;
     net_udp_get(&udp, c->packet->frame + from);
     if (udp.len >= NET_UDP_BYTES && udp.len < c->end - from)
@@ -138,7 +130,7 @@ static void take_ip(struct explain_cursor *c, uint16_t ethertype)
 {
     uint8_t protocol = 0;
     uint32_t from = c->at;
-    if (ethertype == NET_ETHERTYPE_IPV4 && explain_take(c, &net_ipv4_header, "ip")) {
+    if (ethertype == NET_ETHERTYPE_IPV4 && explain_take(c, EXPLAIN_LAYER_IP)) {
         struct net_ipv4 ip;
         net_ipv4_get(&ip, c->packet->frame + from);
         protocol = ip.protocol;
@@ -146,7 +138,7 @@ static void take_ip(struct explain_cursor *c, uint16_t ethertype)
         c->at = from + header_bytes <= c->end ? from + header_bytes : c->end;
         if (ip.total_len >= header_bytes && ip.total_len < c->end - from)
             c->end = from + ip.total_len;
-    } else if (ethertype == NET_ETHERTYPE_IPV6 && explain_take(c, &net_ipv6_header, "ip6")) {
+    } else if (ethertype == NET_ETHERTYPE_IPV6 && explain_take(c, EXPLAIN_LAYER_IP6)) {
         struct net_ipv6 ip;
         net_ipv6_get(&ip, c->packet->frame + from);
         protocol = ip.next_header;
@@ -163,7 +155,7 @@ static void take_grh(struct explain_cursor *c)
 {
     struct roce_grh grh;
     uint32_t from = c->at;
-    if (!explain_take(c, &roce_grh_header, "grh"))
+    if (!explain_take(c, EXPLAIN_LAYER_GRH))
         return;
     roce_grh_get(&grh, c->packet->frame + from);
     if (grh.payload_len < c->end - c->at)
@@ -174,14 +166,14 @@ static void take_grh(struct explain_cursor *c)
 static void take_frame(struct explain_cursor *c)
 {
     struct net_ether ether;
-    if (!explain_take(c, &net_ether_header, "eth"))
+    if (!explain_take(c, EXPLAIN_LAYER_ETH))
         return;
     net_ether_get(&ether, c->packet->frame);
     uint16_t ethertype = ether.ethertype;
     if (ethertype == NET_ETHERTYPE_VLAN) {
         struct net_vlan vlan;
         uint32_t from = c->at;
-        if (!explain_take(c, &net_vlan_header, "vlan"))
+        if (!explain_take(c, EXPLAIN_LAYER_VLAN))
             return;
         net_vlan_get(&vlan, c->packet->frame + from);
         ethertype = vlan.ethertype;

@@ -9,6 +9,14 @@
 #include "smcr/llc2_wire.h"
 
 #define CLC_MESSAGES_MAX 3 /* of one segment */
+#define PARTS_MAX        8 /* RTokens or GIDs behind an LLC message of version 2 */
+
+static bool offers_smcr(const uint8_t *option)
+{
+    struct net_tcp_exid e;
+    net_tcp_exid_get(&e, option);
+    return (e.kind == NET_TCP_OPTION_EXP1 || e.kind == NET_TCP_OPTION_EXP2) && e.exid == SMCR_EYE_CATCHER;
+}
 
 static void take_option(struct explain_cursor *c, uint32_t end)
 {
@@ -17,11 +25,9 @@ static void take_option(struct explain_cursor *c, uint32_t end)
         if (option[0] == NET_TCP_OPTION_END)
             return;
         uint32_t n = option[0] == NET_TCP_OPTION_NOP ? 1 : option[1];
-        bool is_exp = option[0] == NET_TCP_OPTION_EXP1 || option[0] == NET_TCP_OPTION_EXP2;
-        if (is_exp && n == NET_TCP_EXID_BYTES && c->at + n <= end &&
-            get_be32(option + 2) == SMCR_EYE_CATCHER) {
+        if (n == NET_TCP_EXID_BYTES && c->at + n <= end && offers_smcr(option)) {
             c->packet->kind = EXPLAIN_SMC_TCP;
-            explain_take(c, &net_tcp_exid_header, "smc_option");
+            explain_take(c, EXPLAIN_LAYER_SMC_OPTION);
             return;
         }
         if (n < 1 || (n < 2 && option[0] != NET_TCP_OPTION_NOP))
@@ -37,11 +43,11 @@ static void take_prefixes(struct explain_cursor *c, uint32_t from)
     if (from > c->end)
         return;
     c->at = from;
-    if (!explain_take(c, &smcr_subnet_header, "clc_subnet"))
+    if (!explain_take(c, EXPLAIN_LAYER_CLC_SUBNET))
         return;
     smcr_subnet_get(&subnet, c->packet->frame + from);
     for (unsigned i = 0; i < subnet.prefix_count && i < SMCR_CLC_MAX_PREFIX; i++)
-        if (!explain_take(c, &smcr_prefix_header, "clc_prefix"))
+        if (!explain_take(c, EXPLAIN_LAYER_CLC_PREFIX))
             return;
 }
 
@@ -49,7 +55,7 @@ static void take_proposal(struct explain_cursor *c)
 {
     struct smcr_proposal p;
     uint32_t from = c->at;
-    if (!explain_take(c, &smcr_proposal_header, "clc_proposal"))
+    if (!explain_take(c, EXPLAIN_LAYER_CLC_PROPOSAL))
         return;
     smcr_proposal_get(&p, c->packet->frame + from);
     take_prefixes(c, c->at + p.offset);
@@ -62,22 +68,22 @@ static void take_extension(struct explain_cursor *c, uint32_t from)
     if (from > c->end)
         return;
     c->at = from;
-    if (!explain_take(c, &smcr_proposal2_ext_header, "clc2_extension"))
+    if (!explain_take(c, EXPLAIN_LAYER_CLC2_EXTENSION))
         return;
     smcr_proposal2_ext_get(&e, c->packet->frame + from);
-    explain_take_parts(c, e.eid_count, SMCR_CLC2_MAX_EIDS, &smcr_eid_header, "clc2_eid");
+    explain_take_parts(c, e.eid_count, SMCR_CLC2_MAX_EIDS, EXPLAIN_LAYER_CLC2_EID);
     if (!e.smcd_offset || from + 8u + e.smcd_offset > c->end)
         return;
     c->at = from + 8 + e.smcd_offset;
-    if (explain_take(c, &smcr_smcd_ext_header, "clc2_smcd"))
-        explain_take_parts(c, e.ism_count, SMCR_CLC2_MAX_EIDS, &smcr_ism_header, "clc2_ism");
+    if (explain_take(c, EXPLAIN_LAYER_CLC2_SMCD))
+        explain_take_parts(c, e.ism_count, SMCR_CLC2_MAX_EIDS, EXPLAIN_LAYER_CLC2_ISM);
 }
 
 static void take_proposal2(struct explain_cursor *c)
 {
     struct smcr_proposal2 p;
     uint32_t from = c->at;
-    if (!explain_take(c, &smcr_proposal2_header, "clc2_proposal"))
+    if (!explain_take(c, EXPLAIN_LAYER_CLC2_PROPOSAL))
         return;
     smcr_proposal2_get(&p, c->packet->frame + from);
     if (p.offer_v1 != SMCR_CLC2_NONE)
@@ -86,33 +92,39 @@ static void take_proposal2(struct explain_cursor *c)
         take_extension(c, from + SMCR_PROPOSAL2_V2_FROM + p.v2_offset);
 }
 
-static void take_accept2(struct explain_cursor *c, const char *key)
+/* SMC-D, and what is cut, is not known. */
+static bool take_accept2(struct explain_cursor *c, enum explain_layer_id id)
 {
     struct smcr_accept2 a;
+    const uint8_t *message = c->packet->frame + c->at;
+    if (c->end - c->at < SMCR_ACCEPT2_BYTES)
+        return false;
+    smcr_accept2_get(&a, message);
+    if (a.chosen != SMCR_CLC2_SMCR)
+        return false;
+    explain_take(c, id);
+    if (!a.first_contact || !explain_take(c, EXPLAIN_LAYER_CLC2_FIRST_CONTACT) || a.type != SMCR_CLC_CONFIRM)
+        return true;
+    struct smcr_gid_list list;
     uint32_t from = c->at;
-    if (!explain_take(c, &smcr_accept2_header, key))
-        return;
-    smcr_accept2_get(&a, c->packet->frame + from);
-    if (!a.first_contact || !explain_take(c, &smcr_fce_header, "clc2_first_contact") ||
-        a.type != SMCR_CLC_CONFIRM)
-        return;
-    uint32_t list = c->at;
-    if (explain_take(c, &smcr_gid_list_header, "clc2_gids"))
-        explain_take_parts(c, c->packet->frame[list], SMCR_CLC2_MAX_EIDS, &smcr_gid_header, "clc2_gid");
+    if (explain_take(c, EXPLAIN_LAYER_CLC2_GIDS)) {
+        smcr_gid_list_get(&list, c->packet->frame + from);
+        explain_take_parts(c, list.gid_count, SMCR_CLC2_MAX_EIDS, EXPLAIN_LAYER_CLC2_GID);
+    }
+    return true;
 }
 
 /* One message of version 2; false: what is not known. SMC-D goes another way. */
 static bool take_clc2(struct explain_cursor *c, const struct smcr_clc *clc)
 {
-    bool smcr = (c->packet->frame[c->at + 7] & 3) == SMCR_CLC2_SMCR;
     if (clc->type == SMCR_CLC_PROPOSAL)
         take_proposal2(c);
-    else if (clc->type == SMCR_CLC_ACCEPT && smcr)
-        take_accept2(c, "clc2_accept");
-    else if (clc->type == SMCR_CLC_CONFIRM && smcr)
-        take_accept2(c, "clc2_confirm");
+    else if (clc->type == SMCR_CLC_ACCEPT)
+        return take_accept2(c, EXPLAIN_LAYER_CLC2_ACCEPT);
+    else if (clc->type == SMCR_CLC_CONFIRM)
+        return take_accept2(c, EXPLAIN_LAYER_CLC2_CONFIRM);
     else if (clc->type == SMCR_CLC_DECLINE)
-        explain_take(c, &smcr_decline2_header, "clc2_decline");
+        explain_take(c, EXPLAIN_LAYER_CLC2_DECLINE);
     else
         return false;
     return true;
@@ -124,11 +136,11 @@ static bool take_clc1(struct explain_cursor *c, const struct smcr_clc *clc)
     if (clc->type == SMCR_CLC_PROPOSAL)
         take_proposal(c);
     else if (clc->type == SMCR_CLC_ACCEPT)
-        explain_take(c, &smcr_accept_header, "clc_accept");
+        explain_take(c, EXPLAIN_LAYER_CLC_ACCEPT);
     else if (clc->type == SMCR_CLC_CONFIRM)
-        explain_take(c, &smcr_accept_header, "clc_confirm");
+        explain_take(c, EXPLAIN_LAYER_CLC_CONFIRM);
     else if (clc->type == SMCR_CLC_DECLINE)
-        explain_take(c, &smcr_decline_header, "clc_decline");
+        explain_take(c, EXPLAIN_LAYER_CLC_DECLINE);
     else
         return false;
     return true;
@@ -142,10 +154,10 @@ static void take_clc(struct explain_cursor *c, const struct smcr_clc *clc)
     bool known =
         (clc->version == 1 && take_clc1(&message, clc)) || (clc->version == 2 && take_clc2(&message, clc));
     if (!known)
-        explain_take(&message, &smcr_clc_header, "clc");
+        explain_take(&message, EXPLAIN_LAYER_CLC);
     if (known && message.end == c->at + clc->length && message.end - message.at >= SMCR_CLC_TRAIL_BYTES) {
         message.at = message.end - SMCR_CLC_TRAIL_BYTES;
-        explain_take(&message, &smcr_trailer_header, "clc_trailer");
+        explain_take(&message, EXPLAIN_LAYER_CLC_TRAILER);
     }
 }
 
@@ -153,7 +165,7 @@ void explain_take_tcp(struct explain_cursor *c)
 {
     struct net_tcp tcp;
     uint32_t from = c->at;
-    if (!explain_take(c, &net_tcp_header, "tcp"))
+    if (!explain_take(c, EXPLAIN_LAYER_TCP))
         return;
     net_tcp_get(&tcp, c->packet->frame + from);
     uint32_t data = from + tcp.data_offset * 4u;
@@ -175,79 +187,69 @@ void explain_take_tcp(struct explain_cursor *c)
     }
 }
 
-/* ADD LINK in two layouts: the bytes before the last ten are zero in that of the RFC, and in the other belong
- * to the PSN (SMCR section 23 b, A5). */
-static bool is_shifted(const uint8_t *message)
-{
-    return message[34] || message[35];
-}
+/* --- LLC and CDC --- */
 
-static void take_llc1(struct explain_cursor *c)
+static void take_message(struct explain_cursor *c, uint8_t type)
 {
     static const struct {
         uint8_t type;
-        const struct net_header *header;
-        const char *key;
+        enum explain_layer_id layer;
     } messages[] = {
-        {SMCR_LLC_CONFIRM_LINK, &smcr_confirm_link_header, "llc_confirm_link"},
-        {SMCR_LLC_ADD_LINK, &smcr_add_link_header, "llc_add_link"},
-        {SMCR_LLC_ADD_LINK_CONT, &smcr_add_link_cont_header, "llc_add_link_cont"},
-        {SMCR_LLC_DELETE_LINK, &smcr_delete_link_header, "llc_delete_link"},
-        {SMCR_LLC_CONFIRM_RKEY, &smcr_confirm_rkey_header, "llc_confirm_rkey"},
-        {SMCR_LLC_CONFIRM_RKEY_CONT, &smcr_confirm_rkey_cont_header, "llc_confirm_rkey_cont"},
-        {SMCR_LLC_TEST_LINK, &smcr_test_link_header, "llc_test_link"},
-        {SMCR_LLC_DELETE_RKEY, &smcr_delete_rkey_header, "llc_delete_rkey"},
-        {SMCR_CDC, &smcr_cdc_header, "cdc"},
+        {SMCR_LLC_CONFIRM_LINK, EXPLAIN_LAYER_LLC_CONFIRM_LINK},
+        {SMCR_LLC_ADD_LINK, EXPLAIN_LAYER_LLC_ADD_LINK},
+        {SMCR_LLC_ADD_LINK_CONT, EXPLAIN_LAYER_LLC_ADD_LINK_CONT},
+        {SMCR_LLC_DELETE_LINK, EXPLAIN_LAYER_LLC_DELETE_LINK},
+        {SMCR_LLC_CONFIRM_RKEY, EXPLAIN_LAYER_LLC_CONFIRM_RKEY},
+        {SMCR_LLC_CONFIRM_RKEY_CONT, EXPLAIN_LAYER_LLC_CONFIRM_RKEY_CONT},
+        {SMCR_LLC_TEST_LINK, EXPLAIN_LAYER_LLC_TEST_LINK},
+        {SMCR_LLC_DELETE_RKEY, EXPLAIN_LAYER_LLC_DELETE_RKEY},
+        {SMCR_CDC, EXPLAIN_LAYER_CDC},
+        {SMCR_LLC2_CONFIRM_LINK, EXPLAIN_LAYER_LLC2_CONFIRM_LINK},
+        {SMCR_LLC2_DELETE_LINK, EXPLAIN_LAYER_LLC2_DELETE_LINK},
+        {SMCR_LLC2_CONFIRM_RKEY, EXPLAIN_LAYER_LLC2_CONFIRM_RKEY},
+        {SMCR_LLC2_TEST_LINK, EXPLAIN_LAYER_LLC2_TEST_LINK},
+        {SMCR_LLC2_DELETE_RKEY, EXPLAIN_LAYER_LLC2_DELETE_RKEY},
     };
-    const uint8_t *message = c->packet->frame + c->at;
-    if (message[0] == SMCR_LLC_ADD_LINK && is_shifted(message)) {
-        explain_take(c, &smcr_add_link_shifted_header, "llc_add_link_shifted");
-        return;
-    }
     for (unsigned i = 0; i < array_len(messages); i++)
-        if (messages[i].type == message[0])
-            explain_take(c, messages[i].header, messages[i].key);
+        if (messages[i].type == type)
+            explain_take(c, messages[i].layer);
 }
 
+static void take_llc1(struct explain_cursor *c, uint8_t type)
+{
+    struct smcr_add_link a;
+    smcr_add_link_get(&a, c->packet->frame + c->at);
+    if (type == SMCR_LLC_ADD_LINK && smcr_add_link_is_shifted(&a))
+        explain_take(c, EXPLAIN_LAYER_LLC_ADD_LINK_SHIFTED);
+    else
+        take_message(c, type);
+}
+
+/* What is not refused goes on with an extension, and the RTokens of the new link. */
 static void take_add_link2(struct explain_cursor *c)
 {
-    uint32_t from = c->at;
-    if (!explain_take(c, &smcr_add_link2_header, "llc2_add_link"))
-        return;
+    struct smcr_add_link2 a;
+    struct smcr_add_link2_ext e;
+    smcr_add_link2_get(&a, c->packet->frame + c->at);
+    explain_take(c, EXPLAIN_LAYER_LLC2_ADD_LINK);
     uint32_t extension = c->at;
-    if (net_bits_get(c->packet->frame + from, 25, 1) /* rejected: it ends here */ ||
-        !explain_take(c, &smcr_add_link2_ext_header, "llc2_add_link_ext"))
+    if (a.rejected || !explain_take(c, EXPLAIN_LAYER_LLC2_ADD_LINK_EXT))
         return;
-    explain_take_parts(c, smcr_llc2_count(get_be16(c->packet->frame + extension + 26)), 8,
-                       &smcr_rtoken2_header, "llc2_rtoken");
+    smcr_add_link2_ext_get(&e, c->packet->frame + extension);
+    explain_take_parts(c, smcr_llc2_count(e.rkey_count), PARTS_MAX, EXPLAIN_LAYER_LLC2_RTOKEN);
 }
 
-static void take_llc2(struct explain_cursor *c)
+static void take_llc2(struct explain_cursor *c, uint8_t type)
 {
-    uint32_t from = c->at;
-    switch (c->packet->frame[from]) {
-    case SMCR_LLC2_CONFIRM_LINK:
-        explain_take(c, &smcr_confirm_link2_header, "llc2_confirm_link");
-        break;
-    case SMCR_LLC2_ADD_LINK:
+    if (type == SMCR_LLC2_ADD_LINK) {
         take_add_link2(c);
-        break;
-    case SMCR_LLC2_DELETE_LINK:
-        explain_take(c, &smcr_delete_link2_header, "llc2_delete_link");
-        break;
-    case SMCR_LLC2_REQUEST_ADD_LINK:
-        if (explain_take(c, &smcr_request_add_link2_header, "llc2_request_add_link"))
-            explain_take_parts(c, c->packet->frame[from + 24], 8, &smcr_gid_header, "llc2_gid");
-        break;
-    case SMCR_LLC2_CONFIRM_RKEY:
-        explain_take(c, &smcr_confirm_rkey2_header, "llc2_confirm_rkey");
-        break;
-    case SMCR_LLC2_TEST_LINK:
-        explain_take(c, &smcr_test_link2_header, "llc2_test_link");
-        break;
-    case SMCR_LLC2_DELETE_RKEY:
-        explain_take(c, &smcr_delete_rkey2_header, "llc2_delete_rkey");
-        break;
+    } else if (type == SMCR_LLC2_REQUEST_ADD_LINK) {
+        struct smcr_request_add_link2 r;
+        smcr_request_add_link2_get(&r, c->packet->frame + c->at);
+        explain_take(c, EXPLAIN_LAYER_LLC2_REQUEST_ADD_LINK);
+        explain_take_parts(c, r.gid_count, PARTS_MAX, EXPLAIN_LAYER_LLC2_GID);
+    } else {
+        take_message(c, type);
     }
 }
 
@@ -256,10 +258,14 @@ void explain_take_smc_message(struct explain_cursor *c)
     const uint8_t *message = c->packet->frame + c->at;
     uint32_t n = c->packet->payload_bytes;
     struct explain_cursor inner = {.packet = c->packet, .at = c->at, .end = c->at + n};
+    struct smcr_llc_head head;
+    struct smcr_llc2_head head2;
     if (n < SMCR_MSG_BYTES)
         return;
-    if (n == SMCR_MSG_BYTES && message[1] == SMCR_MSG_BYTES && message[0] >> 4 != 2)
-        take_llc1(&inner);
-    else if (message[0] >> 4 == 2 && smcr_llc2_length(get_be16(message + 1)) == n)
-        take_llc2(&inner);
+    smcr_llc_head_get(&head, message);
+    smcr_llc2_head_get(&head2, message);
+    if (smcr_llc_is_v2(head.type) && smcr_llc2_length(head2.length) == n)
+        take_llc2(&inner, head2.type);
+    else if (!smcr_llc_is_v2(head.type) && n == SMCR_MSG_BYTES && head.length == n)
+        take_llc1(&inner, head.type);
 }

@@ -44,11 +44,11 @@ static void bytes_text(const uint8_t *bytes, unsigned n, char *text, size_t size
 }
 
 /* Names and ids of SMC-R that people gave. */
-static bool is_text(const char *layer_key, const struct net_field *field)
+static bool is_text(enum explain_layer_id layer, const struct net_field *field)
 {
     static const char *const names[] = {"eid", "seid", "host_name"};
     for (unsigned i = 0; i < array_len(names); i++)
-        if (strncmp(layer_key, "clc2", 4) == 0 && strcmp(field->name, names[i]) == 0)
+        if (explain_layer_is_clc(layer) && strcmp(field->name, names[i]) == 0)
             return true;
     return false;
 }
@@ -66,11 +66,11 @@ static void text_of(const uint8_t *bytes, unsigned n, char *text, size_t size)
     snprintf(text, size, "%.*s", (int)used, (const char *)bytes);
 }
 
-enum explain_form explain_field_form(const char *layer_key, const struct net_field *field)
+enum explain_form explain_field_form(enum explain_layer_id layer, const struct net_field *field)
 {
     if (!field->is_bytes)
         return is_decimal(field) ? EXPLAIN_FORM_DECIMAL : EXPLAIN_FORM_HEX;
-    if (is_text(layer_key, field))
+    if (is_text(layer, field))
         return EXPLAIN_FORM_TEXT;
     switch (field->width_bits / 8) {
     case sizeof(struct nornic_mac):
@@ -78,7 +78,7 @@ enum explain_form explain_field_form(const char *layer_key, const struct net_fie
     case sizeof(struct nornic_addr):
         return EXPLAIN_FORM_ADDR;
     case 4:
-        return strcmp(layer_key, "ip") == 0 ? EXPLAIN_FORM_IPV4 : EXPLAIN_FORM_BYTES;
+        return layer == EXPLAIN_LAYER_IP ? EXPLAIN_FORM_IPV4 : EXPLAIN_FORM_BYTES;
     }
     return EXPLAIN_FORM_BYTES;
 }
@@ -100,7 +100,7 @@ const char *explain_field_text(const struct explain_packet *packet, unsigned lay
 {
     const struct explain_layer *l = &packet->layers[layer];
     const uint8_t *at = packet->frame + l->offset + field->first_bit / 8;
-    enum explain_form form = explain_field_form(l->key, field);
+    enum explain_form form = explain_field_form(l->kind->id, field);
     struct nornic_mac mac;
     struct nornic_addr addr;
     char buf[NORNIC_ADDR_STR_SIZE];

@@ -67,6 +67,19 @@ static bool is_payload_len_wrong(const struct place *place, uint64_t value)
     return value + NET_IPV6_BYTES > place->left_bytes;
 }
 
+/* Of the whole datagram, as its IP header says. */
+static uint64_t ip_bytes_of(enum explain_layer_id layer, const uint8_t *ip)
+{
+    if (layer == EXPLAIN_LAYER_IP) {
+        struct net_ipv4 v4;
+        net_ipv4_get(&v4, ip);
+        return v4.total_len;
+    }
+    struct net_ipv6 v6;
+    net_ipv6_get(&v6, ip);
+    return (uint64_t)NET_IPV6_BYTES + v6.payload_len;
+}
+
 /* What IP says is there for UDP; ROCE-FRM-42. */
 static bool is_udp_len_wrong(const struct place *place, uint64_t value)
 {
@@ -75,9 +88,7 @@ static bool is_udp_len_wrong(const struct place *place, uint64_t value)
     const struct explain_layer *below = &place->packet->layers[place->layer - 1];
     const uint8_t *ip = place->packet->frame + below->offset;
     uint32_t header_bytes = (uint32_t)(place->at - ip);
-    uint64_t ip_bytes =
-        strcmp(below->key, "ip") == 0 ? net_bits_get(ip, 16, 16) : NET_IPV6_BYTES + net_bits_get(ip, 32, 16);
-    return header_bytes + value > ip_bytes;
+    return header_bytes + value > ip_bytes_of(below->kind->id, ip);
 }
 
 /* ROCE-FRM-43 */
@@ -101,22 +112,23 @@ static bool is_always_wrong(const struct place *place, uint64_t value)
 
 static const struct offence {
     enum roce_rx_verdict verdict;
-    const char *layer, *field;
+    enum explain_layer_id layer;
+    const char *field;
     bool (*is_wrong)(const struct place *place, uint64_t value);
 } offences[] = {
-    {ROCE_RX_DROP_IP, "ip", "version", is_not_4},
-    {ROCE_RX_DROP_IP, "ip", "ihl", is_ihl_wrong},
-    {ROCE_RX_DROP_IP, "ip", "total_len", is_total_len_wrong},
-    {ROCE_RX_DROP_IP, "ip", "checksum", is_ip_checksum_wrong},
-    {ROCE_RX_DROP_IP, "ip", "mf", is_not_zero},
-    {ROCE_RX_DROP_IP, "ip", "frag_offset", is_not_zero},
-    {ROCE_RX_DROP_IP, "ip6", "version", is_not_6},
-    {ROCE_RX_DROP_IP, "ip6", "payload_len", is_payload_len_wrong},
-    {ROCE_RX_DROP_UDP, "udp", "len", is_udp_len_wrong},
-    {ROCE_RX_DROP_UDP, "udp", "checksum", is_udp_checksum_wrong},
-    {ROCE_RX_DROP_SHORT, "bth", "opcode", is_always_wrong},
-    {ROCE_RX_DROP_SHORT, "bth", "pad_count", is_not_zero},
-    {ROCE_RX_DROP_TVER, "bth", "tver", is_not_zero},
+    {ROCE_RX_DROP_IP, EXPLAIN_LAYER_IP, "version", is_not_4},
+    {ROCE_RX_DROP_IP, EXPLAIN_LAYER_IP, "ihl", is_ihl_wrong},
+    {ROCE_RX_DROP_IP, EXPLAIN_LAYER_IP, "total_len", is_total_len_wrong},
+    {ROCE_RX_DROP_IP, EXPLAIN_LAYER_IP, "checksum", is_ip_checksum_wrong},
+    {ROCE_RX_DROP_IP, EXPLAIN_LAYER_IP, "mf", is_not_zero},
+    {ROCE_RX_DROP_IP, EXPLAIN_LAYER_IP, "frag_offset", is_not_zero},
+    {ROCE_RX_DROP_IP, EXPLAIN_LAYER_IP6, "version", is_not_6},
+    {ROCE_RX_DROP_IP, EXPLAIN_LAYER_IP6, "payload_len", is_payload_len_wrong},
+    {ROCE_RX_DROP_UDP, EXPLAIN_LAYER_UDP, "len", is_udp_len_wrong},
+    {ROCE_RX_DROP_UDP, EXPLAIN_LAYER_UDP, "checksum", is_udp_checksum_wrong},
+    {ROCE_RX_DROP_SHORT, EXPLAIN_LAYER_BTH, "opcode", is_always_wrong},
+    {ROCE_RX_DROP_SHORT, EXPLAIN_LAYER_BTH, "pad_count", is_not_zero},
+    {ROCE_RX_DROP_TVER, EXPLAIN_LAYER_BTH, "tver", is_not_zero},
 };
 
 bool explain_field_offends(const struct explain_packet *p, unsigned layer, const struct net_field *field)
@@ -124,7 +136,7 @@ bool explain_field_offends(const struct explain_packet *p, unsigned layer, const
     const struct explain_layer *l = &p->layers[layer];
     struct place place = {p, layer, p->frame + l->offset, p->len_bytes - l->offset};
     for (unsigned i = 0; i < array_len(offences); i++)
-        if (offences[i].verdict == p->verdict && strcmp(offences[i].layer, l->key) == 0 &&
+        if (offences[i].verdict == p->verdict && offences[i].layer == l->kind->id &&
             strcmp(offences[i].field, field->name) == 0)
             return offences[i].is_wrong(&place, explain_field_value(p, layer, field));
     return false;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "net/field.h"
+#include "explain/packet/registry.h"
 #include "net/pcap_file.h"
 #include "roce/packet.h"
 
@@ -15,9 +15,7 @@
 
 /* A header in a frame. Fields are read with net_bits_get() at `offset` + first bit. */
 struct explain_layer {
-    const struct net_header *header;
-    const char *key; /* its name in JSON and filters: "eth", "vlan", "ip", "ip6", "udp", "grh", "bth", "reth",
-                        "deth", "aeth", "mad", "cm_req", "tcp", "clc", "llc", "cdc", ... */
+    const struct explain_layer_kind *kind;
     uint32_t offset; /* from the first byte of the frame */
 };
 
@@ -69,13 +67,13 @@ enum explain_form {
     EXPLAIN_FORM_BYTES,
     EXPLAIN_FORM_TEXT, /* ASCII, filled up with blanks; as bytes where it is not that */
 };
-enum explain_form explain_field_form(const char *layer_key, const struct net_field *field);
+enum explain_form explain_field_form(enum explain_layer_id layer, const struct net_field *field);
 
 /* True where the packet comes as far as its ICRC: roce.icrc_found and icrc_expected mean something. */
 bool explain_has_icrc(const struct explain_packet *packet);
 
 /* Which rule governs a field ("ROCE-HDR-5", "IBA 9.2"); NULL where none is on record. */
-const char *explain_field_rule(const char *layer_key, const struct net_field *field);
+const char *explain_field_rule(enum explain_layer_id layer, const struct net_field *field);
 
 /* Whether a field of the packet's i-th layer is what the parser refuses the packet for. */
 bool explain_field_offends(const struct explain_packet *packet, unsigned layer,

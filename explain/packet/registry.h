@@ -1,22 +1,126 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every kind of layer that a frame can have, by its key. */
+/* Every kind of layer that a frame can have: one list, from which the ids and the tables are made. */
 #ifndef NORNIC_EXPLAIN_PACKET_REGISTRY_H
 #define NORNIC_EXPLAIN_PACKET_REGISTRY_H
 
+#include <stdbool.h>
+
 #include "net/field.h"
 
-struct explain_layer_kind {
-    const char *key;
-    const struct net_header *header;
-    const char *words; /* what it is, for --help and the guide */
+/* id, key in JSON and filters, its field list (net/field.h), what it is, for --help and the guide. The
+ * messages of SMC-R stand together, CLC before LLC before CDC, each with the parts that hang on it: see the
+ * ranges below. */
+#define EXPLAIN_LAYERS(X)                                                                                    \
+    X(ETH, "eth", net_ether, "Ethernet")                                                                     \
+    X(VLAN, "vlan", net_vlan, "802.1Q tag")                                                                  \
+    X(IP, "ip", net_ipv4, "IPv4")                                                                            \
+    X(IP6, "ip6", net_ipv6, "IPv6")                                                                          \
+    X(UDP, "udp", net_udp, "UDP")                                                                            \
+    X(GRH, "grh", roce_grh, "Global Routing Header of RoCEv1")                                               \
+    X(BTH, "bth", roce_bth, "Base Transport Header")                                                         \
+    X(RDETH, "rdeth", roce_rdeth, "Reliable Datagram Extended Transport Header")                             \
+    X(DETH, "deth", roce_deth, "Datagram Extended Transport Header")                                         \
+    X(XRCETH, "xrceth", roce_xrceth, "XRC Extended Transport Header")                                        \
+    X(RETH, "reth", roce_reth, "RDMA Extended Transport Header")                                             \
+    X(ATOMICETH, "atomiceth", roce_atomiceth, "Atomic Extended Transport Header")                            \
+    X(MASKETH, "masketh", roce_masketh, "masks of a masked atomic")                                          \
+    X(AETH, "aeth", roce_aeth, "ACK Extended Transport Header")                                              \
+    X(ATOMICACKETH, "atomicacketh", roce_atomicacketh, "Atomic ACK Extended Transport Header")               \
+    X(IMMDT, "immdt", roce_immdt, "immediate data")                                                          \
+    X(IETH, "ieth", roce_ieth, "Invalidate Extended Transport Header")                                       \
+    X(CNP, "cnp", roce_cnp, "body of a Congestion Notification Packet")                                      \
+    X(MAD, "mad", roce_mad, "envelope of a management datagram")                                             \
+    X(CM_REQ, "cm_req", roce_cm_req, "connection request")                                                   \
+    X(CM_PATH, "cm_path", roce_cm_path_block, "primary path of a connection request")                        \
+    X(CM_ALT_PATH, "cm_alt_path", roce_cm_path_block, "alternate path of a connection request")              \
+    X(CM_IP, "cm_ip", roce_cm_ip, "IP addresses in the private data of a request")                           \
+    X(CM_MRA, "cm_mra", roce_cm_mra, "message receipt acknowledgement")                                      \
+    X(CM_REJ, "cm_rej", roce_cm_rej, "reject")                                                               \
+    X(CM_REP, "cm_rep", roce_cm_rep, "reply")                                                                \
+    X(CM_RTU, "cm_rtu", roce_cm_rtu, "ready to use")                                                         \
+    X(CM_DREQ, "cm_dreq", roce_cm_dreq, "disconnect request")                                                \
+    X(CM_DREP, "cm_drep", roce_cm_drep, "disconnect reply")                                                  \
+    X(CM_SIDR_REQ, "cm_sidr_req", roce_cm_sidr_req, "service id resolution request")                         \
+    X(CM_SIDR_REP, "cm_sidr_rep", roce_cm_sidr_rep, "service id resolution reply")                           \
+    X(CM_LAP, "cm_lap", roce_cm_lap, "load alternate path")                                                  \
+    X(CM_APR, "cm_apr", roce_cm_apr, "alternate path response")                                              \
+    X(TCP, "tcp", net_tcp, "TCP")                                                                            \
+    X(SMC_OPTION, "smc_option", net_tcp_exid, "TCP option that offers SMC-R")                                \
+    X(CLC, "clc", smcr_clc, "header of a CLC message")                                                       \
+    X(CLC_PROPOSAL, "clc_proposal", smcr_proposal, "CLC Proposal")                                           \
+    X(CLC_SUBNET, "clc_subnet", smcr_subnet, "subnet of a CLC Proposal")                                     \
+    X(CLC_PREFIX, "clc_prefix", smcr_prefix, "IPv6 prefix of a CLC Proposal")                                \
+    X(CLC_ACCEPT, "clc_accept", smcr_accept, "CLC Accept")                                                   \
+    X(CLC_CONFIRM, "clc_confirm", smcr_accept, "CLC Confirm")                                                \
+    X(CLC_DECLINE, "clc_decline", smcr_decline, "CLC Decline")                                               \
+    X(CLC_TRAILER, "clc_trailer", smcr_trailer, "eye catcher at the end of a CLC message")                   \
+    X(CLC2_PROPOSAL, "clc2_proposal", smcr_proposal2, "CLC Proposal, version 2")                             \
+    X(CLC2_EXTENSION, "clc2_extension", smcr_proposal2_ext, "what version 2 adds to a CLC Proposal")         \
+    X(CLC2_EID, "clc2_eid", smcr_eid, "enterprise id")                                                       \
+    X(CLC2_SMCD, "clc2_smcd", smcr_smcd_ext, "what a CLC Proposal offers for SMC-D")                         \
+    X(CLC2_ISM, "clc2_ism", smcr_ism, "ISM device of a CLC Proposal")                                        \
+    X(CLC2_ACCEPT, "clc2_accept", smcr_accept2, "CLC Accept, version 2")                                     \
+    X(CLC2_CONFIRM, "clc2_confirm", smcr_accept2, "CLC Confirm, version 2")                                  \
+    X(CLC2_FIRST_CONTACT, "clc2_first_contact", smcr_fce, "first contact extension of an Accept or Confirm") \
+    X(CLC2_GIDS, "clc2_gids", smcr_gid_list, "how many GIDs a CLC Confirm lists")                            \
+    X(CLC2_GID, "clc2_gid", smcr_gid, "GID of a CLC Confirm, for further links")                             \
+    X(CLC2_DECLINE, "clc2_decline", smcr_decline2, "CLC Decline, version 2")                                 \
+    X(LLC_CONFIRM_LINK, "llc_confirm_link", smcr_confirm_link, "LLC CONFIRM LINK")                           \
+    X(LLC_ADD_LINK, "llc_add_link", smcr_add_link, "LLC ADD LINK")                                           \
+    X(LLC_ADD_LINK_SHIFTED, "llc_add_link_shifted", smcr_add_link_shifted,                                   \
+      "LLC ADD LINK as Linux lays it out")                                                                   \
+    X(LLC_ADD_LINK_CONT, "llc_add_link_cont", smcr_add_link_cont, "LLC ADD LINK CONTINUATION")               \
+    X(LLC_DELETE_LINK, "llc_delete_link", smcr_delete_link, "LLC DELETE LINK")                               \
+    X(LLC_CONFIRM_RKEY, "llc_confirm_rkey", smcr_confirm_rkey, "LLC CONFIRM RKEY")                           \
+    X(LLC_CONFIRM_RKEY_CONT, "llc_confirm_rkey_cont", smcr_confirm_rkey_cont,                                \
+      "LLC CONFIRM RKEY CONTINUATION")                                                                       \
+    X(LLC_TEST_LINK, "llc_test_link", smcr_test_link, "LLC TEST LINK")                                       \
+    X(LLC_DELETE_RKEY, "llc_delete_rkey", smcr_delete_rkey, "LLC DELETE RKEY")                               \
+    X(LLC2_CONFIRM_LINK, "llc2_confirm_link", smcr_confirm_link2, "LLC CONFIRM LINK, version 2")             \
+    X(LLC2_ADD_LINK, "llc2_add_link", smcr_add_link2, "LLC ADD LINK, version 2")                             \
+    X(LLC2_ADD_LINK_EXT, "llc2_add_link_ext", smcr_add_link2_ext,                                            \
+      "what follows in an LLC ADD LINK of version 2")                                                        \
+    X(LLC2_RTOKEN, "llc2_rtoken", smcr_rtoken2, "RToken of an LLC ADD LINK of version 2")                    \
+    X(LLC2_DELETE_LINK, "llc2_delete_link", smcr_delete_link2, "LLC DELETE LINK, version 2")                 \
+    X(LLC2_REQUEST_ADD_LINK, "llc2_request_add_link", smcr_request_add_link2, "LLC REQUEST ADD LINK")        \
+    X(LLC2_GID, "llc2_gid", smcr_gid, "GID of an LLC REQUEST ADD LINK")                                      \
+    X(LLC2_CONFIRM_RKEY, "llc2_confirm_rkey", smcr_confirm_rkey2, "LLC CONFIRM RKEY, version 2")             \
+    X(LLC2_TEST_LINK, "llc2_test_link", smcr_test_link2, "LLC TEST LINK, version 2")                         \
+    X(LLC2_DELETE_RKEY, "llc2_delete_rkey", smcr_delete_rkey2, "LLC DELETE RKEY, version 2")                 \
+    X(CDC, "cdc", smcr_cdc, "CDC message")
+
+enum explain_layer_id {
+#define EXPLAIN_LAYER_ENUM_(id, key, header, words) EXPLAIN_LAYER_##id,
+    EXPLAIN_LAYERS(EXPLAIN_LAYER_ENUM_)
+#undef EXPLAIN_LAYER_ENUM_
+        EXPLAIN_LAYER_COUNT
 };
 
-/* Ends with a NULL key. */
-extern const struct explain_layer_kind explain_layer_kinds[];
+struct explain_layer_kind {
+    enum explain_layer_id id;
+    const char *key;
+    const struct net_header *header;
+    const char *words;
+};
+
+/* By id; ends with a NULL key. */
+extern const struct explain_layer_kind explain_layer_kinds[EXPLAIN_LAYER_COUNT + 1];
 
 /* The kind named by the first `n` bytes of `key`, or NULL. */
 const struct explain_layer_kind *explain_layer_kind(const char *key, size_t n);
 /* The field named by the first `n` bytes of `name`, or NULL. */
 const struct net_field *explain_header_field(const struct net_header *header, const char *name, size_t n);
+
+/* A message of the SMC-R handshake, or a part of one. */
+static inline bool explain_layer_is_clc(enum explain_layer_id id)
+{
+    return id >= EXPLAIN_LAYER_CLC && id <= EXPLAIN_LAYER_CLC2_DECLINE;
+}
+
+/* An LLC message, or a part behind one. */
+static inline bool explain_layer_is_llc(enum explain_layer_id id)
+{
+    return id >= EXPLAIN_LAYER_LLC_CONFIRM_LINK && id <= EXPLAIN_LAYER_LLC2_DELETE_RKEY;
+}
 
 #endif

@@ -157,17 +157,16 @@ static bool is_named(const char *pattern, const char *name)
     return n && pattern[n - 1] == '*' ? strncmp(pattern, name, n - 1) == 0 : strcmp(pattern, name) == 0;
 }
 
-const char *explain_field_rule(const char *layer_key, const struct net_field *field)
+const char *explain_field_rule(enum explain_layer_id layer, const struct net_field *field)
 {
+    const char *layer_key = explain_layer_kinds[layer].key;
     /* A row without a field stands for those of the layer that have none of their own, and comes after. */
     for (unsigned i = 0; i < array_len(field_rules); i++) {
         const struct field_rule *r = &field_rules[i];
         if (is_named(r->layer, layer_key) && (!r->field || is_named(r->field, field->name)))
             return r->rule;
     }
-    static const char *const of_smc[] = {"tcp", "clc", "llc"};
-    for (unsigned i = 0; i < array_len(of_smc); i++)
-        if (strncmp(layer_key, of_smc[i], strlen(of_smc[i])) == 0)
-            return NULL;
+    if (layer == EXPLAIN_LAYER_TCP || explain_layer_is_clc(layer) || explain_layer_is_llc(layer))
+        return NULL;
     return strncmp(field->name, "resv", 4) == 0 ? "ROCE-GEN-5" : NULL;
 }

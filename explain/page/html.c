@@ -113,7 +113,7 @@ static int define_layout(struct explain_html *html, struct explain_text *out, co
 {
     explain_text_clear(&html->layout);
     for (unsigned i = 0; i < p->layer_count; i++)
-        explain_printf(&html->layout, "%s:%u ", p->layers[i].key, p->layers[i].offset);
+        explain_printf(&html->layout, "%s:%u ", p->layers[i].kind->key, p->layers[i].offset);
     explain_printf(&html->layout, ";%u", p->payload_offset);
     return number_of(&html->layouts, out, "=l ", html->layout.bytes ? html->layout.bytes : "");
 }
@@ -158,7 +158,7 @@ static size_t kept_bytes(const struct explain_packet *p)
 {
     size_t end = 0;
     for (unsigned i = 0; i < p->layer_count; i++) {
-        size_t layer_end = p->layers[i].offset + (size_t)p->layers[i].header->len_bytes;
+        size_t layer_end = p->layers[i].offset + (size_t)p->layers[i].kind->header->len_bytes;
         end = layer_end > end ? layer_end : end;
     }
     size_t data = p->payload_bytes < EXPLAIN_HTML_DATA_BYTES ? p->payload_bytes : EXPLAIN_HTML_DATA_BYTES;
@@ -193,10 +193,10 @@ static void put_verdict(struct explain_text *out, const struct explain_packet *p
 {
     explain_put_u64(out, p->verdict);
     for (unsigned l = 0; p->verdict != ROCE_RX_TAKEN && l < p->layer_count; l++) {
-        const struct net_header *h = p->layers[l].header;
+        const struct net_header *h = p->layers[l].kind->header;
         for (unsigned i = 0; i < h->field_count; i++)
             if (explain_field_offends(p, l, &h->fields[i]))
-                explain_printf(out, ":%s.%s", p->layers[l].key, h->fields[i].name);
+                explain_printf(out, ":%s.%s", p->layers[l].kind->key, h->fields[i].name);
     }
     explain_put_n(out, " ", 1);
 }

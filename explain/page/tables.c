@@ -39,9 +39,9 @@ static void put_names(struct explain_text *out, const struct net_field *field)
 }
 
 /* [name, first bit, width, form, rule, names]: what is missing at the end is not written. */
-static void put_field(struct explain_text *out, const char *key, const struct net_field *field)
+static void put_field(struct explain_text *out, enum explain_layer_id layer, const struct net_field *field)
 {
-    const char *rule = explain_field_rule(key, field);
+    const char *rule = explain_field_rule(layer, field);
     explain_put(out, "[");
     explain_put_quoted(out, field->name);
     explain_put(out, ",");
@@ -49,7 +49,7 @@ static void put_field(struct explain_text *out, const char *key, const struct ne
     explain_put(out, ",");
     explain_put_u64(out, field->width_bits);
     explain_put(out, ",");
-    explain_put_u64(out, explain_field_form(key, field));
+    explain_put_u64(out, explain_field_form(layer, field));
     explain_put(out, ",");
     explain_put_quoted(out, rule ? rule : "");
     if (field->value_name) {
@@ -70,7 +70,7 @@ static void put_headers(struct explain_text *out)
         explain_printf(out, ",\"bytes\":%u,\"fields\":[", k->header->len_bytes);
         for (unsigned i = 0; i < k->header->field_count; i++) {
             explain_put(out, i ? "," : "");
-            put_field(out, k->key, &k->header->fields[i]);
+            put_field(out, k->id, &k->header->fields[i]);
         }
         explain_put(out, "]}");
     }

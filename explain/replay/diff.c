@@ -9,26 +9,28 @@
 
 /* What is not compared: a network changes it, or an endpoint chooses it freely. */
 static const struct {
-    const char *layer, *field;
+    enum explain_layer_id layer;
+    const char *field;
 } freedoms[] = {
-    {"ip", "id"},         {"ip", "ecn"},       {"ip6", "ecn"},      {"ip", "ttl"},      {"ip", "checksum"},
-    {"ip6", "hop_limit"}, {"udp", "src_port"}, {"udp", "checksum"}, {"bth", "mig_req"},
+    {EXPLAIN_LAYER_IP, "id"},        {EXPLAIN_LAYER_IP, "ecn"},       {EXPLAIN_LAYER_IP6, "ecn"},
+    {EXPLAIN_LAYER_IP, "ttl"},       {EXPLAIN_LAYER_IP, "checksum"},  {EXPLAIN_LAYER_IP6, "hop_limit"},
+    {EXPLAIN_LAYER_UDP, "src_port"}, {EXPLAIN_LAYER_UDP, "checksum"}, {EXPLAIN_LAYER_BTH, "mig_req"},
 };
 
-static bool is_free(const char *layer, const char *field, const struct roce_pkt *pkt)
+static bool is_free(enum explain_layer_id layer, const char *field, const struct roce_pkt *pkt)
 {
     for (size_t i = 0; i < array_len(freedoms); i++)
-        if (strcmp(layer, freedoms[i].layer) == 0 && strcmp(field, freedoms[i].field) == 0)
+        if (layer == freedoms[i].layer && strcmp(field, freedoms[i].field) == 0)
             return true;
     /* ROCE-RC-12: when to ask within a message is the requester's choice. */
     return pkt->op->flags & ROCE_PKT_REQUEST && pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE) &&
-           strcmp(layer, "bth") == 0 && strcmp(field, "ack_req") == 0;
+           layer == EXPLAIN_LAYER_BTH && strcmp(field, "ack_req") == 0;
 }
 
-static int layer_of(const struct explain_packet *p, const char *key)
+static int layer_of(const struct explain_packet *p, const struct explain_layer_kind *kind)
 {
     for (unsigned i = 0; i < p->layer_count; i++)
-        if (strcmp(p->layers[i].key, key) == 0)
+        if (p->layers[i].kind == kind)
             return (int)i;
     return -1;
 }
@@ -56,11 +58,11 @@ static void diff_layer(const struct explain_packet *a, unsigned la, const struct
                        unsigned lb, struct explain_field_diff *diffs, unsigned *n)
 {
     const struct explain_layer *layer = &a->layers[la];
-    for (unsigned i = 0; i < layer->header->field_count; i++) {
-        const struct net_field *f = &layer->header->fields[i];
-        if (is_equal(a, la, b, lb, f) || is_free(layer->key, f->name, &a->roce))
+    for (unsigned i = 0; i < layer->kind->header->field_count; i++) {
+        const struct net_field *f = &layer->kind->header->fields[i];
+        if (is_equal(a, la, b, lb, f) || is_free(layer->kind->id, f->name, &a->roce))
             continue;
-        struct explain_field_diff *d = add(diffs, n, layer->key, f->name);
+        struct explain_field_diff *d = add(diffs, n, layer->kind->key, f->name);
         explain_field_text(a, la, f, d->recorded, sizeof d->recorded);
         explain_field_text(b, lb, f, d->engine, sizeof d->engine);
     }
@@ -102,15 +104,15 @@ unsigned explain_replay_diff(const struct explain_packet *recorded, const struct
         snprintf(d->engine, sizeof d->engine, "%s", roce_rx_verdict_words(engine->verdict));
     }
     for (unsigned i = 0; i < recorded->layer_count; i++) {
-        int other = layer_of(engine, recorded->layers[i].key);
+        int other = layer_of(engine, recorded->layers[i].kind);
         if (other >= 0)
             diff_layer(recorded, i, engine, (unsigned)other, diffs, &n);
         else
-            absent(add(diffs, &n, recorded->layers[i].key, "header"), true);
+            absent(add(diffs, &n, recorded->layers[i].kind->key, "header"), true);
     }
     for (unsigned i = 0; i < engine->layer_count; i++)
-        if (layer_of(recorded, engine->layers[i].key) < 0)
-            absent(add(diffs, &n, engine->layers[i].key, "header"), false);
+        if (layer_of(recorded, engine->layers[i].kind) < 0)
+            absent(add(diffs, &n, engine->layers[i].kind->key, "header"), false);
     diff_payload(recorded, engine, diffs, &n);
     return n;
 }

@@ -73,6 +73,12 @@ static void seal(uint8_t *bytes, const struct explain_packet *p)
     put_le32(bytes + p->icrc_offset, roce_icrc(bytes + l3, p->roce.l3_kind, p->icrc_offset - l3));
 }
 
+/* The headers that name memory. What SMC-R says of keys in its messages is data, and stays. */
+static bool has_key(enum explain_layer_id layer)
+{
+    return layer == EXPLAIN_LAYER_RETH || layer == EXPLAIN_LAYER_ATOMICETH || layer == EXPLAIN_LAYER_IETH;
+}
+
 /* The frame with the engine's keys instead of the recorded ones, its ICRC made anew; the caller frees it. */
 static uint8_t *with_our_keys(const struct replay *r, const struct replay_qp *q,
                               const struct explain_packet *p)
@@ -81,15 +87,13 @@ static uint8_t *with_our_keys(const struct replay *r, const struct replay_qp *q,
     if (!bytes)
         return NULL;
     memcpy(bytes, p->frame, p->len_bytes);
-    for (unsigned i = 0; i < p->layer_count; i++) {
-        const struct explain_layer *layer = &p->layers[i];
-        for (unsigned k = 0; k < layer->header->field_count; k++) {
-            const struct net_field *f = &layer->header->fields[k];
-            if (strcmp(f->name, "rkey") == 0)
-                put_be32(bytes + layer->offset + f->first_bit / 8,
-                         explain_replay_own_key(r, &q->responder, (uint32_t)explain_field_value(p, i, f)));
+    for (unsigned i = 0; i < p->layer_count; i++)
+        if (has_key(p->layers[i].kind->id)) {
+            const struct net_field *f = explain_header_field(p->layers[i].kind->header, "rkey", 4);
+            uint32_t rkey = (uint32_t)explain_field_value(p, i, f);
+            net_bits_put(bytes + p->layers[i].offset, f->first_bit, f->width_bits,
+                         explain_replay_own_key(r, &q->responder, rkey));
         }
-    }
     seal(bytes, p);
     return bytes;
 }
@@ -216,7 +220,7 @@ static void count_from_the_beginning(struct replay *r, struct replay_qp *q, cons
         return;
     aeth.msn = roce_psn_add(aeth.msn, q->earlier_messages);
     for (unsigned i = 0; i < engine.layer_count; i++)
-        if (engine.layers[i].header == &roce_aeth_header)
+        if (engine.layers[i].kind->id == EXPLAIN_LAYER_AETH)
             roce_aeth_put(f->bytes + engine.layers[i].offset, &aeth);
     seal(f->bytes, &engine);
 }

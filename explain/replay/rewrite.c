@@ -18,13 +18,13 @@
 #define V6_SRC 8
 #define V6_DST 24
 
-static void set(uint8_t *frame, const struct explain_packet *p, const char *layer, const char *name,
+static void set(uint8_t *frame, const struct explain_packet *p, enum explain_layer_id layer, const char *name,
                 uint64_t value)
 {
     for (unsigned i = 0; i < p->layer_count; i++) {
-        if (strcmp(p->layers[i].key, layer) != 0)
+        if (p->layers[i].kind->id != layer)
             continue;
-        const struct net_field *f = explain_header_field(p->layers[i].header, name, strlen(name));
+        const struct net_field *f = explain_header_field(p->layers[i].kind->header, name, strlen(name));
         net_bits_put(frame + p->layers[i].offset, f->first_bit, f->width_bits, value);
     }
 }
@@ -86,13 +86,13 @@ static void rewrite_transport(const struct explain_rewriter *w, size_t i, const 
     const struct roce_pkt *pkt = &p->roce;
     int to = to_index(s, &pkt->dst, pkt->bth.dest_qpn), psn = psn_index(w, i, p);
     if (to >= 0 && s->tos[to].has_qpn)
-        set(frame, p, "bth", "dest_qpn", s->tos[to].new_qpn);
+        set(frame, p, EXPLAIN_LAYER_BTH, "dest_qpn", s->tos[to].new_qpn);
     if (psn >= 0 && s->tos[psn].has_psn)
-        set(frame, p, "bth", "psn", roce_psn_add(pkt->bth.psn, w->psn_shift[psn]));
+        set(frame, p, EXPLAIN_LAYER_BTH, "psn", roce_psn_add(pkt->bth.psn, w->psn_shift[psn]));
     if (pkt->op->flags & ROCE_PKT_DETH) {
         int from = to_index(s, &pkt->src, pkt->deth.src_qpn);
         if (from >= 0 && s->tos[from].has_qpn)
-            set(frame, p, "deth", "src_qpn", s->tos[from].new_qpn);
+            set(frame, p, EXPLAIN_LAYER_DETH, "src_qpn", s->tos[from].new_qpn);
     }
 }
 
@@ -103,7 +103,9 @@ static void rewrite_keys(const struct explain_rewriter *w, const struct explain_
     bool ieth = pkt->op->flags & ROCE_PKT_IETH;
     uint32_t rkey = reth ? pkt->reth.rkey : atomic ? pkt->atomiceth.rkey : pkt->ieth.rkey;
     uint64_t va = reth ? pkt->reth.va : pkt->atomiceth.va;
-    const char *layer = reth ? "reth" : atomic ? "atomiceth" : "ieth";
+    enum explain_layer_id layer = reth     ? EXPLAIN_LAYER_RETH
+                                  : atomic ? EXPLAIN_LAYER_ATOMICETH
+                                           : EXPLAIN_LAYER_IETH;
     for (unsigned i = 0; (reth || atomic || ieth) && i < w->scenario->rkey_count; i++) {
         const struct explain_scenario_rkey *k = &w->scenario->rkeys[i];
         if (k->from != rkey || !nornic_addr_equal(&k->addr, &pkt->dst))

@@ -73,24 +73,18 @@ static void put_hex_bytes(struct explain_text *out, const uint8_t *bytes, unsign
     explain_put(out, n > HEX_MAX ? " ...\n" : "\n");
 }
 
-static const char *layer_words(const char *key)
-{
-    const struct explain_layer_kind *kind = explain_layer_kind(key, strlen(key));
-    return kind ? kind->words : key;
-}
-
 static void put_layer(struct explain_text *out, const struct explain_packet *p, unsigned layer)
 {
     const struct explain_layer *l = &p->layers[layer];
-    const struct net_header *h = l->header;
-    explain_printf(out, " %s: %s, %u bytes at %u:", l->key, layer_words(l->key), h->len_bytes, l->offset);
+    const struct net_header *h = l->kind->header;
+    explain_printf(out, " %s: %s, %u bytes at %u:", l->kind->key, l->kind->words, h->len_bytes, l->offset);
     put_hex_bytes(out, p->frame + l->offset, h->len_bytes);
     if (h->len_bytes <= HEX_MAX)
         explain_box(out, h);
     for (unsigned i = 0; i < h->field_count; i++) {
         char text[600];
         const struct net_field *f = &h->fields[i];
-        const char *rule = explain_field_rule(l->key, f);
+        const char *rule = explain_field_rule(l->kind->id, f);
         explain_printf(out, "    %-20s %-40s %s%s\n", f->name,
                        explain_field_text(p, layer, f, text, sizeof text), rule ? rule : "",
                        explain_field_offends(p, layer, f) ? "  <-- here" : "");

@@ -357,7 +357,7 @@ static bool layer_matches(const struct explain_filter *f, const struct explain_p
 static bool any_layer_matches(const struct explain_filter *f, const struct explain_packet *packet)
 {
     for (unsigned i = 0; i < packet->layer_count; i++)
-        if (strcmp(packet->layers[i].key, f->layer->key) == 0 && layer_matches(f, packet, i))
+        if (packet->layers[i].kind == f->layer && layer_matches(f, packet, i))
             return true;
     return false;
 }

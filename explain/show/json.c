@@ -35,7 +35,7 @@ static unsigned times_before(const struct explain_packet *p, unsigned layer)
 {
     unsigned n = 0;
     for (unsigned i = 4; i < layer; i++) /* those below are there once */
-        n += strcmp(p->layers[i].key, p->layers[layer].key) == 0;
+        n += p->layers[i].kind == p->layers[layer].kind;
     return n;
 }
 
@@ -43,7 +43,7 @@ static void put_layer_key(struct explain_text *out, const struct explain_packet 
 {
     unsigned before = times_before(p, layer);
     explain_put_n(out, "\"", 1);
-    explain_put(out, p->layers[layer].key);
+    explain_put(out, p->layers[layer].kind->key);
     if (before) {
         explain_put_n(out, "_", 1);
         explain_put_u64(out, before + 1);
@@ -55,7 +55,7 @@ static void put_layers(struct explain_text *out, const struct explain_packet *p)
 {
     explain_put(out, ",\"layers\":{");
     for (unsigned l = 0; l < p->layer_count; l++) {
-        const struct net_header *h = p->layers[l].header;
+        const struct net_header *h = p->layers[l].kind->header;
         if (l)
             explain_put_n(out, ",", 1);
         put_layer_key(out, p, l);

@@ -147,13 +147,13 @@ static bool ends_of(const struct explain_packet *p, struct nornic_addr *src, str
     }
     for (unsigned i = 0; i < p->layer_count; i++) {
         const struct explain_layer *layer = &p->layers[i];
-        bool is_v4 = strcmp(layer->key, "ip") == 0;
-        if (!is_v4 && strcmp(layer->key, "ip6") != 0)
+        bool is_v4 = layer->kind->id == EXPLAIN_LAYER_IP;
+        if (!is_v4 && layer->kind->id != EXPLAIN_LAYER_IP6)
             continue;
         const uint8_t *from = p->frame + layer->offset +
-                              explain_header_field(layer->header, "src", 3)->first_bit / 8,
+                              explain_header_field(layer->kind->header, "src", 3)->first_bit / 8,
                       *to = p->frame + layer->offset +
-                            explain_header_field(layer->header, "dst", 3)->first_bit / 8;
+                            explain_header_field(layer->kind->header, "dst", 3)->first_bit / 8;
         *src = is_v4 ? nornic_addr_from_v4(from) : (struct nornic_addr){{0}};
         *dst = is_v4 ? nornic_addr_from_v4(to) : (struct nornic_addr){{0}};
         if (!is_v4) {

@@ -47,8 +47,8 @@ static void put_ip_addresses(struct explain_text *out, const struct explain_pack
 {
     char src[80], dst[80];
     for (unsigned i = 0; i < p->layer_count; i++) {
-        const struct net_header *h = p->layers[i].header;
-        if (strcmp(p->layers[i].key, "ip") != 0 && strcmp(p->layers[i].key, "ip6") != 0)
+        const struct net_header *h = p->layers[i].kind->header;
+        if (p->layers[i].kind->id != EXPLAIN_LAYER_IP && p->layers[i].kind->id != EXPLAIN_LAYER_IP6)
             continue;
         const struct net_field *from = explain_header_field(h, "src", 3),
                                *to = explain_header_field(h, "dst", 3);

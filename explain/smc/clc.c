@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* CLC messages: the handshake of each connection, and the link groups that come of them. Accept and Confirm
- * of version 2 have in their first 64 bytes what those of version 1 have. */
+ * of version 2 have in their first 64 bytes what those of version 1 have, and a Decline in its first 24, so
+ * that the lists of version 1 read both (test/explain/test_smc_layout.c). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "explain/smc/world.h"
-#include "net/bytes.h"
 #include "net/ipv4.h"
 #include "net/ipv6.h"
 #include "net/tcp.h"
@@ -24,15 +24,21 @@ static struct ends ends_of(const struct explain_packet *p)
     struct ends e = {.src_port = 0};
     for (unsigned i = 0; i < p->layer_count; i++) {
         const uint8_t *at = p->frame + p->layers[i].offset;
-        if (strcmp(p->layers[i].key, "ip") == 0) {
-            e.src = nornic_addr_from_v4(at + 12);
-            e.dst = nornic_addr_from_v4(at + 16);
-        } else if (strcmp(p->layers[i].key, "ip6") == 0) {
-            memcpy(e.src.b, at + 8, sizeof e.src.b);
-            memcpy(e.dst.b, at + 24, sizeof e.dst.b);
-        } else if (strcmp(p->layers[i].key, "tcp") == 0) {
-            e.src_port = get_be16(at);
-            e.dst_port = get_be16(at + 2);
+        struct net_ipv4 v4;
+        struct net_ipv6 v6;
+        struct net_tcp tcp;
+        if (p->layers[i].kind->id == EXPLAIN_LAYER_IP) {
+            net_ipv4_get(&v4, at);
+            e.src = nornic_addr_from_v4(v4.src);
+            e.dst = nornic_addr_from_v4(v4.dst);
+        } else if (p->layers[i].kind->id == EXPLAIN_LAYER_IP6) {
+            net_ipv6_get(&v6, at);
+            memcpy(e.src.b, v6.src, sizeof e.src.b);
+            memcpy(e.dst.b, v6.dst, sizeof e.dst.b);
+        } else if (p->layers[i].kind->id == EXPLAIN_LAYER_TCP) {
+            net_tcp_get(&tcp, at);
+            e.src_port = tcp.src_port;
+            e.dst_port = tcp.dst_port;
         }
     }
     return e;
@@ -288,33 +294,51 @@ static void take_decline(struct smc_view *v, const uint8_t *at, const struct end
 static void take_proposal(struct smc_view *v, const uint8_t *at, const struct ends *e)
 {
     struct smcr_clc clc;
+    struct smcr_proposal2 p;
     smcr_clc_get(&clc, at);
     struct smc_handshake *h = find_or_begin(v, e, true);
     if (h->last != SMCR_CLC_PROPOSAL)
         h->number = v->packet->number;
     h->last = SMCR_CLC_PROPOSAL;
-    if (clc.version == 2)
-        explain_smc_say(v, "SMCv2 CLC Proposal: version 2 %s, version 1 %s",
-                        smcr_clc2_offer_name(at[7] >> 2 & 3), smcr_clc2_offer_name(at[7] & 3));
-    else
+    if (clc.version == 1) {
         explain_smc_say(v, "SMC CLC Proposal");
+        return;
+    }
+    smcr_proposal2_get(&p, at);
+    explain_smc_say(v, "SMCv2 CLC Proposal: version 2 %s, version 1 %s", smcr_clc2_offer_name(p.offer_v2),
+                    smcr_clc2_offer_name(p.offer_v1));
+}
+
+static void take_trailer(struct smc_view *v, const uint8_t *at)
+{
+    struct smcr_trailer t;
+    smcr_trailer_get(&t, at);
+    if (t.trailer != SMCR_EYE_CATCHER)
+        judge_trailer(v, t.trailer);
+}
+
+static void take_unknown(struct smc_view *v, const uint8_t *at)
+{
+    struct smcr_clc clc;
+    smcr_clc_get(&clc, at);
+    explain_smc_say(v, "SMC CLC message, version %u, %u bytes", clc.version, clc.length);
 }
 
 void explain_smc_clc(struct smc_view *v, const struct explain_layer *layer)
 {
     const uint8_t *at = v->packet->frame + layer->offset;
-    const char *key = layer->key + (strncmp(layer->key, "clc2", 4) == 0 ? 5 : strlen(layer->key) > 4 ? 4 : 3);
+    enum explain_layer_id id = layer->kind->id;
     struct ends e = ends_of(v->packet);
-    if (strcmp(key, "proposal") == 0)
+    if (id == EXPLAIN_LAYER_CLC_PROPOSAL || id == EXPLAIN_LAYER_CLC2_PROPOSAL)
         take_proposal(v, at, &e);
-    else if (strcmp(key, "accept") == 0)
+    else if (id == EXPLAIN_LAYER_CLC_ACCEPT || id == EXPLAIN_LAYER_CLC2_ACCEPT)
         take_accept(v, at, &e);
-    else if (strcmp(key, "confirm") == 0)
+    else if (id == EXPLAIN_LAYER_CLC_CONFIRM || id == EXPLAIN_LAYER_CLC2_CONFIRM)
         take_confirm(v, at, &e);
-    else if (strcmp(key, "decline") == 0)
+    else if (id == EXPLAIN_LAYER_CLC_DECLINE || id == EXPLAIN_LAYER_CLC2_DECLINE)
         take_decline(v, at, &e);
-    else if (strcmp(key, "trailer") == 0 && get_be32(at) != SMCR_EYE_CATCHER)
-        judge_trailer(v, get_be32(at));
-    else if (*key == '\0')
-        explain_smc_say(v, "SMC CLC message, version %u, %u bytes", at[7] >> 4, get_be16(at + 5));
+    else if (id == EXPLAIN_LAYER_CLC_TRAILER)
+        take_trailer(v, at);
+    else if (id == EXPLAIN_LAYER_CLC)
+        take_unknown(v, at);
 }

@@ -69,16 +69,6 @@ static bool find_link(struct smc_view *v)
     return true;
 }
 
-/* Whether the layer is an LLC message, and not a part behind one. */
-static bool is_llc(const char *key)
-{
-    static const char *const parts[] = {"llc2_add_link_ext", "llc2_rtoken", "llc2_gid"};
-    for (unsigned i = 0; i < array_len(parts); i++)
-        if (strcmp(key, parts[i]) == 0)
-            return false;
-    return strncmp(key, "llc", 3) == 0;
-}
-
 /* What the message says is more than that it is a SEND; of one that is sent again it stays. */
 static void take_message(struct smc_view *v, const struct explain_layer *layer)
 {
@@ -86,7 +76,7 @@ static void take_message(struct smc_view *v, const struct explain_layer *layer)
     char *words = v->m->words;
     if (strncmp(words, plain, strlen(plain)) == 0)
         words[0] = '\0';
-    if (strcmp(layer->key, "cdc") == 0)
+    if (layer->kind->id == EXPLAIN_LAYER_CDC)
         explain_smc_cdc(v, v->packet->frame + layer->offset);
     else
         explain_smc_llc(v, layer);
@@ -94,11 +84,16 @@ static void take_message(struct smc_view *v, const struct explain_layer *layer)
         memmove(words, words + strlen(parted), strlen(words + strlen(parted)) + 1);
 }
 
-/* The LLC or CDC message in a SEND, or NULL. */
+static bool is_message(enum explain_layer_id id)
+{
+    return id == EXPLAIN_LAYER_CDC || explain_layer_is_llc(id);
+}
+
+/* The LLC or CDC message in a SEND, or NULL. The parts of one come behind it. */
 static const struct explain_layer *message_in(const struct explain_packet *p)
 {
     for (unsigned i = 0; i < p->layer_count; i++)
-        if (strcmp(p->layers[i].key, "cdc") == 0 || is_llc(p->layers[i].key))
+        if (is_message(p->layers[i].kind->id))
             return &p->layers[i];
     return NULL;
 }
@@ -125,9 +120,9 @@ static void take_tcp(struct smc_view *v)
 {
     for (unsigned i = 0; i < v->packet->layer_count; i++) {
         const struct explain_layer *l = &v->packet->layers[i];
-        if (strcmp(l->key, "smc_option") == 0)
+        if (l->kind->id == EXPLAIN_LAYER_SMC_OPTION)
             explain_smc_say(v, "TCP handshake that offers SMC-R");
-        else if (strncmp(l->key, "clc", 3) == 0)
+        else if (explain_layer_is_clc(l->kind->id))
             explain_smc_clc(v, l);
     }
 }
@@ -136,8 +131,7 @@ bool explain_smc_has_layer(const struct explain_packet *p)
 {
     if (p->kind == EXPLAIN_SMC_TCP)
         return true;
-    const char *last = p->layer_count ? p->layers[p->layer_count - 1].key : "";
-    return strncmp(last, "llc", 3) == 0 || strcmp(last, "cdc") == 0;
+    return p->layer_count && is_message(p->layers[p->layer_count - 1].kind->id);
 }
 
 void explain_smc_take(struct explain_smc *w, struct explain_pair *pair, const struct explain_packet *packet,

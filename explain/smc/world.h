@@ -64,7 +64,8 @@ struct smc_link {
 struct smc_request {
     uint64_t number, time_ns; /* number 0: none */
     unsigned link;            /* slot */
-    uint8_t bytes[SMCR_MSG_BYTES];
+    uint32_t rkey;            /* of CONFIRM RKEY: which RMB its continuations are about */
+    uint8_t user_data[16];    /* of TEST LINK */
 };
 
 struct smc_group {

@@ -66,16 +66,11 @@ void smcr_llc_build_reject(uint8_t *message, const struct smcr_group *group, con
     put_add_link(message, group, &m);
 }
 
-/* In the shifted layout, bytes 34 and 35 are the low half of a PSN, which its senders keep from being zero;
- * in ours they are reserved and zero (A5). */
-#define SHIFTED_PSN_AT 34
-
 void smcr_llc_parse_add_link(const struct smcr_group *group, const uint8_t *message,
                              struct smcr_add_link *out)
 {
     smcr_add_link_get(out, message);
-    if (!group->smcr->config.interop.shifted_add_link && !message[SHIFTED_PSN_AT] &&
-        !message[SHIFTED_PSN_AT + 1])
+    if (!group->smcr->config.interop.shifted_add_link && !smcr_add_link_is_shifted(out))
         return;
     struct smcr_add_link_shifted s;
     smcr_add_link_shifted_get(&s, message);

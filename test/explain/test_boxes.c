@@ -67,7 +67,7 @@ Test(boxes, rules_are_those_of_the_list)
 {
     for (const struct explain_layer_kind *k = explain_layer_kinds; k->key; k++)
         for (unsigned i = 0; i < k->header->field_count; i++) {
-            const char *rule = explain_field_rule(k->key, &k->header->fields[i]);
+            const char *rule = explain_field_rule(k->id, &k->header->fields[i]);
             if (rule)
                 cr_assert(is_listed(rule), "%s.%s: %s", k->key, k->header->fields[i].name, rule);
             else
@@ -95,10 +95,10 @@ static void offenders(const char *path, unsigned at, uint8_t flip, char *names, 
     explain_dissect(&p, &record, 1);
     names[0] = '\0';
     for (unsigned l = 0; l < p.layer_count; l++)
-        for (unsigned i = 0; i < p.layers[l].header->field_count; i++)
-            if (explain_field_offends(&p, l, &p.layers[l].header->fields[i]))
-                snprintf(names + strlen(names), size - strlen(names), "%s.%s ", p.layers[l].key,
-                         p.layers[l].header->fields[i].name);
+        for (unsigned i = 0; i < p.layers[l].kind->header->field_count; i++)
+            if (explain_field_offends(&p, l, &p.layers[l].kind->header->fields[i]))
+                snprintf(names + strlen(names), size - strlen(names), "%s.%s ", p.layers[l].kind->key,
+                         p.layers[l].kind->header->fields[i].name);
     net_capture_close(capture);
 }
 

@@ -10,14 +10,14 @@
 static unsigned layer_of(const struct explain_packet *p, const char *key)
 {
     for (unsigned i = 0; i < p->layer_count; i++)
-        if (strcmp(p->layers[i].key, key) == 0)
+        if (strcmp(p->layers[i].kind->key, key) == 0)
             return i;
     return EXPLAIN_LAYERS_MAX;
 }
 
 static const struct net_field *field_of(const struct explain_packet *p, unsigned layer, const char *name)
 {
-    const struct net_header *h = p->layers[layer].header;
+    const struct net_header *h = p->layers[layer].kind->header;
     for (unsigned i = 0; i < h->field_count; i++)
         if (strcmp(h->fields[i].name, name) == 0)
             return &h->fields[i];
@@ -61,7 +61,7 @@ Test(dissect, a_send)
     static const char *const keys[] = {"eth", "ip", "udp", "bth"};
     cr_assert_eq(p.layer_count, 4);
     for (unsigned i = 0; i < 4; i++)
-        cr_assert_str_eq(p.layers[i].key, keys[i]);
+        cr_assert_str_eq(p.layers[i].kind->key, keys[i]);
     cr_assert_str_eq(text_of(&p, "ip", "src"), "10.77.0.1");
     cr_assert_str_eq(text_of(&p, "ip", "dst"), "10.77.0.2");
     cr_assert_str_eq(text_of(&p, "udp", "dst_port"), "4791");
@@ -90,7 +90,7 @@ Test(dissect, a_tag_and_ipv6)
     p = frame_of("pcaps/rc_ipv6_send_1024.pcap", 1);
     for (uint64_t n = 2; p.kind != EXPLAIN_ROCE; n++)
         p = frame_of("pcaps/rc_ipv6_send_1024.pcap", n);
-    cr_assert_str_eq(p.layers[1].key, "ip6");
+    cr_assert_str_eq(p.layers[1].kind->key, "ip6");
     cr_assert_eq(strncmp(text_of(&p, "ip6", "src"), "fd77::", 6), 0);
 }
 
@@ -112,7 +112,7 @@ Test(dissect, every_frame_of_every_capture_at_every_length)
                 record.len_bytes = len;
                 explain_dissect(&p, &record, n);
                 for (unsigned l = 0; l < p.layer_count; l++)
-                    cr_assert_leq(p.layers[l].offset + p.layers[l].header->len_bytes, len);
+                    cr_assert_leq(p.layers[l].offset + p.layers[l].kind->header->len_bytes, len);
                 cr_assert_leq(p.payload_offset + p.payload_bytes, len);
             }
         }

@@ -27,7 +27,7 @@ static void expect(unsigned len_bytes, enum explain_kind kind, const char *key, 
     cr_expect_eq(p.kind, kind, "%s: kind %d", key, p.kind);
     bool found = false;
     for (unsigned i = 0; i < p.layer_count; i++)
-        found |= strcmp(p.layers[i].key, key) == 0;
+        found |= strcmp(p.layers[i].kind->key, key) == 0;
     cr_expect(found, "no layer %s", key);
     cr_expect_str_eq(m.words, words, "%s", m.words);
     explain_analysis_destroy(a);

@@ -56,7 +56,7 @@ static void explain_one(struct explain_analysis *analysis, const struct net_capt
     struct explain_line_style style = {.colour = number & 1};
     explain_dissect(&packet, record, number);
     for (unsigned i = 0; i < packet.layer_count; i++)
-        check(packet.layers[i].offset + packet.layers[i].header->len_bytes <= record->len_bytes);
+        check(packet.layers[i].offset + packet.layers[i].kind->header->len_bytes <= record->len_bytes);
     check((uint64_t)packet.payload_offset + packet.payload_bytes <= record->len_bytes);
     explain_analysis_next(analysis, &packet, &meaning);
     judge(&meaning);

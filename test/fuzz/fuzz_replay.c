@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Any packets as a capture, replayed in the place of each end of its first RoCE packet: the engine gets what is
- * in them, and what it sends is compared. The input is a row of packets: two bytes with the length of the next
- * one (big-endian), a byte that says how the packet is altered (bit 0: its ICRC is made good; bit 1: some
- * milliseconds have passed), and its bytes. */
+/* Any packets as a capture, replayed in the place of each end of its first RoCE packet: the engine gets what
+ * is in them, and what it sends is compared. The input is a row of packets: two bytes with the length of the
+ * next one (big-endian), a byte that says how the packet is altered (bit 0: its ICRC is made good; bit 1:
+ * some milliseconds have passed), and its bytes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,12 +23,12 @@ static void check(int holds)
         abort();
 }
 
-/* Makes a field's value one of few: a capture may ask for as much memory as its bounds allow, which costs time
- * and finds nothing. PSNs stay around 0, addresses and lengths below 1 MiB. */
+/* Makes a field's value one of few: a capture may ask for as much memory as its bounds allow, which costs
+ * time and finds nothing. PSNs stay around 0, addresses and lengths below 1 MiB. */
 static void narrow(uint8_t *frame, const struct explain_packet *p)
 {
     for (unsigned i = 0; i < p->layer_count; i++) {
-        const struct net_header *h = p->layers[i].header;
+        const struct net_header *h = p->layers[i].kind->header;
         for (unsigned k = 0; k < h->field_count; k++) {
             const struct net_field *f = &h->fields[k];
             uint64_t value = explain_field_value(p, i, f);

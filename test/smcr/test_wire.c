@@ -17,6 +17,7 @@ static const struct net_header *const headers[] = {
     &smcr_prefix_header,
     &smcr_accept_header,
     &smcr_decline_header,
+    &smcr_llc_head_header,
     &smcr_confirm_link_header,
     &smcr_add_link_header,
     &smcr_add_link_shifted_header,
