@@ -32,7 +32,9 @@ static bool transmit(struct host_dev *dev, uint64_t now_ns)
     const uint64_t *built = &roce_dev_counters(dev->engine)->qps.tx_pkts;
     uint64_t built_before = *built;
     for (unsigned i = 0; i < TX_BURSTS_PER_ROUND && roce_dev_tx_pending(dev->engine); i++) {
-        unsigned lent = net_port_tx_reserve(dev->port, bufs, dev->port->limits.burst_frames);
+        const struct net_port_limits *limits = &dev->port->limits;
+        unsigned lent =
+            net_port_tx_reserve_trains(dev->port, bufs, limits->burst_frames, limits->train_tx_bytes);
         dev->tx_blocked = lent == 0;
         if (lent == 0)
             break;

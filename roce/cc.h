@@ -62,6 +62,6 @@ static inline uint64_t roce_cc_pacing_ns(const struct roce_qp *qp, uint32_t pkts
 /* A packet came that is valid and marked: a CNP will leave (ROCE-CC-2), unless one did just now. */
 void roce_cnp_note(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns);
 /* Builds a CNP that is due. False: none is. */
-bool roce_cnp_tx(struct roce_qp *qp, struct net_frame *frame);
+bool roce_cnp_tx(struct roce_qp *qp, struct roce_run *run);
 
 #endif

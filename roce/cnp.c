@@ -61,22 +61,25 @@ void roce_cnp_note(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_
         cc->cnps_due |= 1u << index;
 }
 
-/* ROCE-HDR-12. */
-static void build(const struct roce_qp *qp, const struct roce_cnp_slot *slot, struct net_frame *frame)
+/* ROCE-HDR-12. The template is this packet's alone, so nothing else may follow it. */
+static void build(const struct roce_qp *qp, const struct roce_cnp_slot *slot, struct roce_run *run)
 {
     struct roce_frame_template tmpl;
     const uint32_t transport_bytes = ROCE_BTH_BYTES + ROCE_CNP_BYTES;
     roce_av_template_ecn(qp->dev, &slot->av, qp->dev->config.cc.cnp_ect ? ROCE_ECN_ECT0 : 0, slot->src_port,
                          &tmpl);
-    uint8_t *p = roce_frame_begin(&tmpl, frame->data, transport_bytes, qp->dev->ip_id++);
+    struct roce_way way = {.gid_epoch = 0};
+    struct roce_dest dest = {
+        .route = roce_route_to(qp->dev, &slot->av.dgid, &way), .dgid = &slot->av.dgid, .qpn = slot->dest_qpn};
+    uint8_t *p = roce_run_begin(run, &tmpl, &dest, transport_bytes);
     p = roce_bth_put(
         p, &(struct roce_bth){.opcode = ROCE_OPCODE_CNP, .pkey = slot->pkey, .dest_qpn = slot->dest_qpn});
     memset(p, 0, ROCE_CNP_BYTES);
-    frame->len_bytes = roce_frame_seal(&tmpl, frame->data, transport_bytes);
-    frame->seg_bytes = 0;
+    roce_run_seal(run);
+    run->max_pkts = 1;
 }
 
-bool roce_cnp_tx(struct roce_qp *qp, struct net_frame *frame)
+bool roce_cnp_tx(struct roce_qp *qp, struct roce_run *run)
 {
     struct roce_cc *cc = qp->cc;
     while (cc && cc->cnps_due) {
@@ -85,11 +88,7 @@ bool roce_cnp_tx(struct roce_qp *qp, struct net_frame *frame)
         cc->cnps_due &= cc->cnps_due - 1;
         if (!roce_av_is_valid(qp->dev, &slot->av)) /* the address has gone meanwhile */
             continue;
-        build(qp, slot, frame);
-        struct roce_way way = {.gid_epoch = 0};
-        qp->frame_route = roce_route_to(qp->dev, &slot->av.dgid, &way);
-        qp->frame_dgid = &slot->av.dgid;
-        qp->frame_dest_qpn = slot->dest_qpn;
+        build(qp, slot, run);
         roce_count(qp, np_cnp_sent);
         return true;
     }

@@ -81,8 +81,8 @@ void roce_cq_overflow_unmark(struct roce_qp *qp);
 void roce_dev_settle(struct roce_dev *dev, uint64_t now_ns);
 
 /* --- rx.c --- */
-/* Judges one frame and hands it to the QP that it is for; one from the port, or looped. */
-enum roce_rx_verdict roce_rx_frame(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns);
+/* Judges a frame, of a train each packet, and hands it to the QP that it is for; one from the port, or looped. */
+void roce_rx_frame(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns);
 
 /* --- pkey.c --- */
 /* A packet with key `a` may reach a QP with key `b`: the same partition, one of the two a full member. */

@@ -10,6 +10,7 @@
 #include "net/ipv4.h"
 #include "net/ipv6.h"
 #include "net/udp.h"
+#include "roce/icrc_parts.h"
 #include "roce/wire.h"
 
 /* ROCE-FRM-1 to FRM-3. Returns the position after the header. */
@@ -80,6 +81,7 @@ static void init_v1(struct roce_frame_template *t, const struct roce_path *path)
     uint8_t *l3 = put_ether(t->bytes, path, NET_ETHERTYPE_ROCE);
     t->l3_offset = (uint8_t)(l3 - t->bytes);
     t->len_bytes = t->l4_offset = (uint8_t)(put_grh(l3, path) - t->bytes);
+    t->icrc = roce_icrc_below(l3, ROCE_L3_GRH);
 }
 
 void roce_frame_template_init(struct roce_frame_template *t, const struct roce_path *path)
@@ -101,6 +103,7 @@ void roce_frame_template_init(struct roce_frame_template *t, const struct roce_p
     t->len_bytes = (uint8_t)(net_udp_put(l4, &udp) - t->bytes);
     if (is_v4)
         t->ipv4_sum = net_checksum_add(0, l3, NET_IPV4_BYTES);
+    t->icrc = roce_icrc_below(l3, t->l3_kind);
 }
 
 /* ROCE-FRM-20 without walking the header: the words that a packet has of its own are added to those of the
@@ -113,11 +116,17 @@ static uint16_t ipv4_checksum(const struct roce_frame_template *t, uint16_t tota
     return (uint16_t)~sum;
 }
 
+/* What follows the L3 header of a packet. */
+static uint16_t l4_bytes_of(const struct roce_frame_template *t, uint32_t transport_bytes)
+{
+    uint32_t l4_header_bytes = (uint32_t)t->len_bytes - t->l4_offset; /* UDP, or nothing */
+    return (uint16_t)(l4_header_bytes + transport_bytes + ROCE_ICRC_BYTES);
+}
+
 uint8_t *roce_frame_begin(const struct roce_frame_template *t, uint8_t *frame, uint32_t transport_bytes,
                           uint16_t ip_id)
 {
-    uint32_t l4_header_bytes = (uint32_t)t->len_bytes - t->l4_offset; /* UDP, or nothing */
-    uint16_t l4_bytes = (uint16_t)(l4_header_bytes + transport_bytes + ROCE_ICRC_BYTES);
+    uint16_t l4_bytes = l4_bytes_of(t, transport_bytes);
     uint8_t *l3 = frame + t->l3_offset, *l4 = frame + t->l4_offset;
 
     memcpy(frame, t->bytes, t->len_bytes);
@@ -141,12 +150,20 @@ uint8_t *roce_frame_begin(const struct roce_frame_template *t, uint8_t *frame, u
     return frame + t->len_bytes;
 }
 
+uint32_t roce_frame_icrc_below(const struct roce_frame_template *t, uint32_t transport_bytes, uint16_t ip_id)
+{
+    uint16_t l4_bytes = l4_bytes_of(t, transport_bytes);
+    uint16_t l3_len = t->l3_kind == ROCE_L3_IPV4 ? (uint16_t)(NET_IPV4_BYTES + l4_bytes) : l4_bytes;
+    uint32_t icrc = t->icrc ^ roce_icrc_change_of_lengths(t->l3_kind, l3_len, l4_bytes);
+    return t->l3_kind == ROCE_L3_IPV4 ? icrc ^ roce_icrc_change_of_id(ip_id) : icrc;
+}
+
 uint32_t roce_frame_seal(const struct roce_frame_template *t, uint8_t *frame, uint32_t transport_bytes)
 {
-    const uint8_t *l3 = frame + t->l3_offset;
-    uint8_t *end = frame + t->len_bytes + transport_bytes;
-
-    end = put_le32(end, roce_icrc(l3, t->l3_kind, (size_t)(end - l3)));
+    uint8_t *bth = frame + t->len_bytes, *end = bth + transport_bytes;
+    uint16_t ip_id = t->l3_kind == ROCE_L3_IPV4 ? get_be16(frame + t->l3_offset + 4) : 0;
+    uint32_t below = roce_frame_icrc_below(t, transport_bytes, ip_id);
+    end = put_le32(end, roce_icrc_above_own(below, bth, transport_bytes));
     return (uint32_t)(end - frame);
 }
 

@@ -38,6 +38,7 @@ struct roce_frame_template {
     uint8_t l4_offset; /* UDP header; of RoCEv1 the BTH */
     enum roce_l3 l3_kind;
     uint32_t ipv4_sum; /* ones' complement sum of the constant words of the IPv4 header */
+    uint32_t icrc;     /* CRC below the BTH, with lengths and identification 0: roce/icrc_parts.h */
 };
 
 void roce_frame_template_init(struct roce_frame_template *t, const struct roce_path *path);
@@ -47,6 +48,9 @@ void roce_frame_template_init(struct roce_frame_template *t, const struct roce_p
  * begins. */
 uint8_t *roce_frame_begin(const struct roce_frame_template *t, uint8_t *frame, uint32_t transport_bytes,
                           uint16_t ip_id);
+
+/* The CRC of that packet's headers, for roce_icrc_above(). */
+uint32_t roce_frame_icrc_below(const struct roce_frame_template *t, uint32_t transport_bytes, uint16_t ip_id);
 
 /* Computes the ICRC of a frame that is whole up to its pad and appends it. Returns the frame's length in
  * bytes. */

@@ -46,12 +46,11 @@ static const uint8_t *get_extended(struct roce_pkt *pkt, const uint8_t *p)
     return p;
 }
 
-/* Headers and payload of the `len_bytes` at `p` (16 or more), ICRC included. False: too short for what its
- * opcode and pad count promise (ROCE-RX-4, ROCE-HDR-4). */
-static bool parse_transport(struct roce_pkt *pkt, const uint8_t *p, uint32_t len_bytes)
+bool roce_transport_parse(struct roce_pkt *pkt, const uint8_t *p, uint32_t len_bytes)
 {
     const uint8_t *icrc = p + len_bytes - ROCE_ICRC_BYTES;
 
+    pkt->icrc_found = get_le32(icrc);
     p = roce_bth_get(&pkt->bth, p);
     pkt->op = &roce_opcodes[pkt->bth.opcode];
     uint32_t left_bytes = (uint32_t)(icrc - p);
@@ -71,6 +70,15 @@ static bool has_addresses_of_its_family(const struct roce_pkt *pkt)
     return pkt->l3_kind != ROCE_L3_IPV6 || (!nornic_addr_is_v4(&pkt->src) && !nornic_addr_is_v4(&pkt->dst));
 }
 
+enum roce_rx_verdict roce_pkt_judge(const struct roce_pkt *pkt, unsigned flags)
+{
+    if (pkt->icrc_found != pkt->icrc_expected && !(flags & ROCE_PARSE_SKIP_ICRC))
+        return ROCE_RX_DROP_ICRC;
+    if (pkt->bth.tver != 0) /* ROCE-RX-10 */
+        return ROCE_RX_DROP_TVER;
+    return has_addresses_of_its_family(pkt) ? ROCE_RX_TAKEN : ROCE_RX_DROP_GID;
+}
+
 enum roce_rx_verdict roce_pkt_parse(struct roce_pkt *pkt, const uint8_t *frame, size_t len_bytes,
                                     unsigned flags)
 {
@@ -85,15 +93,9 @@ enum roce_rx_verdict roce_pkt_parse(struct roce_pkt *pkt, const uint8_t *frame, 
     enum roce_rx_verdict verdict = roce_datagram_parse(pkt, flags, &transport, &transport_bytes);
     if (verdict != ROCE_RX_TAKEN)
         return verdict;
-    if (!parse_transport(pkt, transport, transport_bytes))
+    if (!roce_transport_parse(pkt, transport, transport_bytes))
         return ROCE_RX_DROP_SHORT;
-
     const uint8_t *icrc = transport + transport_bytes - ROCE_ICRC_BYTES;
-    pkt->icrc_found = get_le32(icrc);
     pkt->icrc_expected = roce_icrc(pkt->l3, pkt->l3_kind, (size_t)(icrc - pkt->l3));
-    if (pkt->icrc_found != pkt->icrc_expected && !(flags & ROCE_PARSE_SKIP_ICRC))
-        return ROCE_RX_DROP_ICRC;
-    if (pkt->bth.tver != 0) /* ROCE-RX-10 */
-        return ROCE_RX_DROP_TVER;
-    return has_addresses_of_its_family(pkt) ? ROCE_RX_TAKEN : ROCE_RX_DROP_GID;
+    return roce_pkt_judge(pkt, flags);
 }

@@ -9,6 +9,7 @@
 
 #include "rdma/mw.h"
 #include "roce/frame.h"
+#include "roce/run.h"
 #include "roce/psn.h"
 #include "roce/recv.h"
 #include "roce/roce.h"
@@ -147,9 +148,6 @@ struct roce_responder {
     uint32_t queue_head, queue_tail;
 };
 
-/* Where a packet goes: a port does not loop back, so what is for an address of our own stays inside. */
-enum roce_route { ROCE_ROUTE_PORT, ROCE_ROUTE_LOOP, ROCE_ROUTE_BOTH };
-
 /* A route, and the state of the GID tables that it was found in. All zero: not looked for yet. */
 struct roce_way {
     enum roce_route route;
@@ -194,10 +192,6 @@ struct roce_qp {
     struct roce_frame_template tmpl;
     bool alt_loaded;     /* attr.alt_av was loaded and has not been used */
     struct roce_way way; /* connected services: where packets to the peer go */
-    /* Of the packet built last; a service that is not connected sets them in its tx. */
-    enum roce_route frame_route;
-    const struct nornic_addr *frame_dgid;
-    uint32_t frame_dest_qpn;
 
     struct roce_send_queue sq;
     struct roce_recv recv;
@@ -284,8 +278,8 @@ bool roce_scatter(const struct roce_dev *dev, const struct rdma_pd *pd, const st
                   uint32_t num_sge, uint32_t offset, const uint8_t *src, uint32_t len_bytes);
 
 /* --- requester_tx.c --- */
-/* Builds the next request packet. False: nothing may be sent now. */
-bool roce_requester_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns);
+/* struct roce_transport, tx: request packets. */
+bool roce_requester_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns);
 
 /* --- requester_rx.c --- */
 enum roce_rx_verdict roce_requester_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns);
@@ -352,8 +346,8 @@ bool roce_response_insert(struct roce_qp *qp, const struct roce_response *respon
 struct roce_response *roce_response_find(struct roce_qp *qp, enum roce_response_kind kind, uint32_t end_psn);
 
 /* --- responder_tx.c --- */
-/* Builds the next response packet. False: none waits. */
-bool roce_responder_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns);
+/* struct roce_transport, tx: response packets. */
+bool roce_responder_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns);
 
 /* --- post.c --- */
 int roce_send_queue_init(struct roce_qp *qp);

@@ -16,13 +16,15 @@ static enum roce_rx_verdict rc_rx(struct roce_qp *qp, const struct roce_pkt *pkt
 }
 
 /* Without the other half's turn, a long READ response would hold back this QP's own requests, or they its
- * ACKs. */
-static bool rc_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
+ * ACKs. The halves take turns run by run. */
+static bool rc_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
 {
+    if (run->pkts)
+        return run->is_response ? roce_responder_tx(qp, run, now_ns) : roce_requester_tx(qp, run, now_ns);
     qp->tx_turn = !qp->tx_turn;
     if (qp->tx_turn)
-        return roce_responder_tx(qp, frame, now_ns) || roce_requester_tx(qp, frame, now_ns);
-    return roce_requester_tx(qp, frame, now_ns) || roce_responder_tx(qp, frame, now_ns);
+        return roce_responder_tx(qp, run, now_ns) || roce_requester_tx(qp, run, now_ns);
+    return roce_requester_tx(qp, run, now_ns) || roce_responder_tx(qp, run, now_ns);
 }
 
 const struct roce_transport roce_rc = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "roce/request.h"
 
-#include "roce/path.h"
-
 #include "net/bytes.h"
+#include "roce/av.h"
 #include "roce/device.h"
+#include "roce/path.h"
 #include "roce/transport.h"
 
 uint32_t roce_request_psns(const struct roce_qp *qp, const struct roce_send_wqe *w)
@@ -108,8 +108,8 @@ static uint8_t *put_ext(uint8_t *p, const struct roce_request *r, uint32_t flags
     return p;
 }
 
-bool roce_request_build(struct roce_qp *qp, const struct roce_request *r, uint32_t psn, bool ack_req,
-                        struct net_frame *frame)
+enum roce_built roce_request_build(struct roce_qp *qp, const struct roce_request *r, uint32_t psn,
+                                   bool ack_req, struct roce_run *run)
 {
     uint8_t service = roce_wr_is_masked(r->w->opcode) ? ROCE_SERVICE_OWN : qp->transport->service;
     uint8_t opcode = ROCE_OPCODE(service, r->op);
@@ -127,14 +127,15 @@ bool roce_request_build(struct roce_qp *qp, const struct roce_request *r, uint32
         .ack_req = ack_req,
         .psn = psn,
     };
-    uint8_t *p = roce_frame_begin(&qp->tmpl, frame->data, transport_bytes, qp->dev->ip_id);
+    struct roce_dest dest = roce_dest_of_peer(qp);
+    uint8_t *p = roce_run_begin(run, &qp->tmpl, &dest, transport_bytes);
+    if (!p)
+        return ROCE_RUN_ENDS;
     p = roce_bth_put(p, &bth);
     p = put_ext(p, r, op->flags);
     if (r->len_bytes && !roce_gather(qp, r->index, r->offset, p, r->len_bytes))
-        return false;
+        return ROCE_UNREADABLE;
     memset(p + r->len_bytes, 0, pad);
-    frame->len_bytes = roce_frame_seal(&qp->tmpl, frame->data, transport_bytes);
-    frame->seg_bytes = 0;
-    qp->dev->ip_id++;
-    return true;
+    roce_run_seal(run);
+    return ROCE_BUILT;
 }

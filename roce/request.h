@@ -21,8 +21,8 @@ uint32_t roce_request_psns(const struct roce_qp *qp, const struct roce_send_wqe 
 /* The packet at req.cur, req.cur_pkt. */
 struct roce_request roce_request_next(const struct roce_qp *qp);
 
-/* Builds it into `frame`. False: its data cannot be read (ROCE-RC-17), and nothing has changed. */
-bool roce_request_build(struct roce_qp *qp, const struct roce_request *r, uint32_t psn, bool ack_req,
-                        struct net_frame *frame);
+/* Builds it into the run. */
+enum roce_built roce_request_build(struct roce_qp *qp, const struct roce_request *r, uint32_t psn,
+                                   bool ack_req, struct roce_run *run);
 
 #endif

@@ -106,7 +106,7 @@ static void stall(struct roce_qp *qp, enum nornic_wc_status status, uint64_t now
         roce_requester_fail(qp, status, ROCE_CAUSE_LOCAL_ERROR, now_ns);
 }
 
-bool roce_requester_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
+bool roce_requester_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
     enum nornic_qp_state state = roce_qp_state_now(qp);
@@ -131,13 +131,14 @@ bool roce_requester_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now
         return false;
     struct roce_request r = roce_request_next(qp);
     bool ack_req = wants_ack(qp, &r, psn);
-    if (!roce_request_build(qp, &r, psn, ack_req, frame)) {
+    enum roce_built built = roce_request_build(qp, &r, psn, ack_req, run);
+    if (built == ROCE_UNREADABLE)
         stall(qp, NORNIC_WC_LOC_PROT_ERR, now_ns);
+    if (built != ROCE_BUILT)
         return false;
-    }
     req->unasked_pkts = ack_req ? 0 : req->unasked_pkts + 1;
     req->resuming = false;
     advance(qp, &r, psn, now_ns);
-    roce_cc_sent(qp, frame->len_bytes, now_ns);
+    roce_cc_sent(qp, run->pkt_bytes, now_ns);
     return true;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Building responses: ACKs, NAKs, READ responses, ATOMIC ACKs. ROCE sections 8.2, 8.5, 8.6. */
+#include "base/base.h"
 #include "net/bytes.h"
+#include "roce/av.h"
 #include "roce/cc.h"
 #include "roce/device.h"
 #include "roce/path.h"
@@ -22,15 +24,19 @@ static uint8_t read_op(const struct roce_response *r, bool last)
     return last ? ROCE_OP_READ_RESP_LAST : ROCE_OP_READ_RESP_MIDDLE;
 }
 
-/* Builds a response packet with `len_bytes` of payload. */
-static void build(struct roce_qp *qp, const struct roce_response *r, uint8_t op_code, uint8_t syndrome,
-                  const uint8_t *payload, uint32_t len_bytes, struct net_frame *frame)
+/* Builds a response packet with `len_bytes` of payload. False: it does not continue the run. */
+static bool build(struct roce_qp *qp, const struct roce_response *r, uint8_t op_code, uint8_t syndrome,
+                  const uint8_t *payload, uint32_t len_bytes, struct roce_run *run)
 {
     uint8_t opcode = ROCE_OPCODE(qp->transport->service, op_code);
     const struct roce_opcode *op = &roce_opcodes[opcode];
     uint8_t pad = (uint8_t)(-len_bytes & 3);
     uint32_t transport_bytes = ROCE_BTH_BYTES + op->ext_bytes + len_bytes + pad;
-    uint8_t *p = roce_frame_begin(&qp->tmpl, frame->data, transport_bytes, qp->dev->ip_id++);
+    struct roce_dest dest = roce_dest_of_peer(qp);
+    uint8_t *p = roce_run_begin(run, &qp->tmpl, &dest, transport_bytes);
+    if (!p)
+        return false;
+    run->is_response = true;
     p = roce_bth_put(p, &(struct roce_bth){.opcode = opcode,
                                            .mig_req = qp->attr.path_mig_state == ROCE_PATH_MIGRATED,
                                            .pad_count = pad,
@@ -44,8 +50,8 @@ static void build(struct roce_qp *qp, const struct roce_response *r, uint8_t op_
     if (len_bytes)
         p = put_bytes(p, payload, len_bytes);
     memset(p, 0, pad);
-    frame->len_bytes = roce_frame_seal(&qp->tmpl, frame->data, transport_bytes);
-    frame->seg_bytes = 0;
+    roce_run_seal(run);
+    return true;
 }
 
 static void count_nak(struct roce_qp *qp, uint8_t syndrome)
@@ -67,18 +73,35 @@ static void count_nak(struct roce_qp *qp, uint8_t syndrome)
     roce_count(qp, rnr_nak_sent);
 }
 
-/* The next packet of a READ's answer; its data is fetched only now (ROCE-RS-49). Returns whether the answer
- * is whole. */
+/* The next packet of a READ's answer; its data is fetched only now (ROCE-RS-49). False: it does not continue the
+ * run. */
 static bool build_read(struct roce_qp *qp, struct roce_response *r, const uint8_t *data, uint32_t len_bytes,
-                       struct net_frame *frame)
+                       struct roce_run *run)
 {
     bool last = len_bytes == r->left_bytes;
-    build(qp, r, read_op(r, last), ack_syndrome(qp), data, len_bytes, frame);
+    if (!build(qp, r, read_op(r, last), ack_syndrome(qp), data, len_bytes, run))
+        return false;
     r->begun = true;
     r->psn = roce_psn_add(r->psn, 1);
     r->va += len_bytes;
     r->left_bytes -= len_bytes;
-    return last;
+    qp->resp.queue_head += last;
+    return true;
+}
+
+/* Any other answer: one packet. False: it does not continue the run. */
+static bool build_other(struct roce_qp *qp, const struct roce_response *r, struct roce_run *run)
+{
+    bool is_nak = r->kind == ROCE_RESPONSE_NAK;
+    uint8_t op = r->kind == ROCE_RESPONSE_ATOMIC ? ROCE_OP_ATOMIC_ACK : ROCE_OP_ACK;
+    if (!build(qp, r, op, is_nak ? r->syndrome : ack_syndrome(qp), NULL, 0, run))
+        return false;
+    qp->resp.queue_head++;
+    if (is_nak)
+        count_nak(qp, r->syndrome);
+    if (r->kind == ROCE_RESPONSE_ACK)
+        roce_count(qp, acks_sent);
+    return true;
 }
 
 /* The answer of a READ whose region went away (ROCE-MR-5) ends here. A replay just ends: no NAK for it
@@ -93,42 +116,26 @@ static void give_up_read(struct roce_qp *qp, const struct roce_response *r, uint
     roce_responder_fatal(qp, ROCE_SYNDROME_NAK_REM_ACC, psn, NORNIC_WC_LOC_QP_OP_ERR, now_ns);
 }
 
-bool roce_responder_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
+bool roce_responder_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
 {
     while (roce_response_pending(qp)) {
         struct roce_response *r = &qp->resp.queue[qp->resp.queue_head & (qp->resp.queue_size - 1)];
-        if (r->kind == ROCE_RESPONSE_READ) {
-            uint32_t n = r->left_bytes < qp->pmtu_bytes ? r->left_bytes : qp->pmtu_bytes;
-            const uint8_t *data = n ? rdma_mr_remote(qp->dev->domain, roce_remote_pd(qp, r->srqn), qp->qpn,
-                                                     r->rkey, r->va, n, NORNIC_ACCESS_REMOTE_READ)
-                                    : NULL;
-            if (n && !data) {
-                give_up_read(qp, r, now_ns);
-                continue;
-            }
-            if (roce_cc_must_wait(qp, now_ns)) /* ROCE-CC-7 */
-                return false;
-            if (build_read(qp, r, data, n, frame))
-                qp->resp.queue_head++;
-            roce_cc_sent(qp, frame->len_bytes, now_ns);
-            return true;
+        if (r->kind != ROCE_RESPONSE_READ)
+            return build_other(qp, r, run);
+        uint32_t n = min_u32(r->left_bytes, qp->pmtu_bytes);
+        const uint8_t *data = n ? rdma_mr_remote(qp->dev->domain, roce_remote_pd(qp, r->srqn), qp->qpn,
+                                                 r->rkey, r->va, n, NORNIC_ACCESS_REMOTE_READ)
+                                : NULL;
+        if (n && !data) {
+            give_up_read(qp, r, now_ns);
+            continue;
         }
-        qp->resp.queue_head++;
-        switch (r->kind) {
-        case ROCE_RESPONSE_ACK:
-            build(qp, r, ROCE_OP_ACK, ack_syndrome(qp), NULL, 0, frame);
-            roce_count(qp, acks_sent);
-            return true;
-        case ROCE_RESPONSE_NAK:
-            build(qp, r, ROCE_OP_ACK, r->syndrome, NULL, 0, frame);
-            count_nak(qp, r->syndrome);
-            return true;
-        case ROCE_RESPONSE_ATOMIC:
-            build(qp, r, ROCE_OP_ATOMIC_ACK, ack_syndrome(qp), NULL, 0, frame);
-            return true;
-        case ROCE_RESPONSE_READ:
-            break;
-        }
+        if (roce_cc_must_wait(qp, now_ns)) /* ROCE-CC-7 */
+            return false;
+        if (!build_read(qp, r, data, n, run))
+            return false;
+        roce_cc_sent(qp, run->pkt_bytes, now_ns);
+        return true;
     }
     return false;
 }

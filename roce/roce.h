@@ -117,7 +117,9 @@ void roce_dev_port_state(struct roce_dev *dev, bool up);
 /* Takes received frames (borrowed for the call). */
 void roce_dev_rx(struct roce_dev *dev, const struct net_frame *frames, unsigned n, uint64_t now_ns);
 
-/* Builds up to `n` frames into `bufs` and returns how many. Packets to addresses of this device, and of those
+/* Builds up to `n` frames, each within the cap_bytes of its buffer, into `bufs` and returns how many. Where a
+ * buffer's train_pkts allows it a frame may be a train (net/port.h): cut, it is the packets that would have been built
+ * one by one. Packets to addresses of this device, and of those
  * that it is linked to, are handed over on the spot and not counted, so that fewer than `n` does not mean
  * that nothing more waits: a call does a bounded piece of work, and roce_dev_tx_pending() tells. */
 unsigned roce_dev_tx(struct roce_dev *dev, struct net_frame *bufs, unsigned n, uint64_t now_ns);

@@ -44,6 +44,13 @@ enum roce_route roce_route_to(const struct roce_dev *dev, const struct nornic_ad
     return way->route;
 }
 
+struct roce_dest roce_dest_of_peer(struct roce_qp *qp)
+{
+    return (struct roce_dest){.route = roce_route_to(qp->dev, &qp->attr.av.dgid, &qp->way),
+                              .dgid = &qp->attr.av.dgid,
+                              .qpn = qp->attr.dest_qpn};
+}
+
 bool roce_ah_route(struct nornic_ah *ah, enum roce_route *route)
 {
     if (ah->way.gid_epoch != ah->dev->gid_epoch) {

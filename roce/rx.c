@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Receiving: from a frame to the half of the QP that it is for. The checks of ROCE section 6.2, in its order.
  */
+#include "roce/arrival.h"
 #include "roce/cc.h"
 #include "roce/device.h"
 #include "roce/mcast.h"
@@ -168,30 +169,38 @@ static enum roce_rx_verdict deliver_to_group(struct roce_dev *dev, const struct 
     return verdict;
 }
 
-enum roce_rx_verdict roce_rx_frame(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns)
+/* A packet with the verdict of the parser. */
+static void take_packet(struct roce_dev *dev, const struct roce_pkt *pkt, enum roce_rx_verdict verdict,
+                        uint64_t now_ns)
 {
-    struct roce_pkt pkt;
     struct roce_qp *qp = NULL;
-    enum roce_rx_verdict verdict =
-        roce_pkt_parse(&pkt, frame->data, frame->len_bytes, dev->config.parse_flags);
-    if (verdict == ROCE_RX_TAKEN && !vlan_is_ours(dev, &pkt))
+    if (verdict == ROCE_RX_TAKEN && !vlan_is_ours(dev, pkt))
         verdict = ROCE_RX_DROP_L2;
-    bool is_cnp = verdict == ROCE_RX_TAKEN && pkt.op->flags & ROCE_PKT_CNP;
+    bool is_cnp = verdict == ROCE_RX_TAKEN && pkt->op->flags & ROCE_PKT_CNP;
     if (verdict == ROCE_RX_TAKEN)
-        verdict = find(dev, &pkt, &qp);
-    if (verdict == ROCE_RX_TAKEN && is_to_group(&pkt))
-        verdict = deliver_to_group(dev, &pkt, now_ns);
+        verdict = find(dev, pkt, &qp);
+    if (verdict == ROCE_RX_TAKEN && is_to_group(pkt))
+        verdict = deliver_to_group(dev, pkt, now_ns);
     else
-        verdict = deliver(dev, qp, &pkt, verdict, now_ns);
+        verdict = deliver(dev, qp, pkt, verdict, now_ns);
     if (is_cnp && verdict != ROCE_RX_TAKEN)
         dev->counters.qps.rp_cnp_ignored++; /* ROCE-CC-5 */
-    return verdict;
+    roce_dev_settle(dev, now_ns);
+}
+
+void roce_rx_frame(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns)
+{
+    struct roce_arrival arrival;
+    roce_arrival_begin(&arrival, frame, dev->config.parse_flags);
+    for (uint32_t i = 0; i < arrival.train.count; i++) {
+        enum roce_rx_verdict verdict = roce_arrival_packet(&arrival, i);
+        take_packet(dev, &arrival.pkt, verdict, now_ns);
+    }
+    roce_arrival_end(&arrival);
 }
 
 void roce_dev_rx(struct roce_dev *dev, const struct net_frame *frames, unsigned n, uint64_t now_ns)
 {
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < n; i++)
         roce_rx_frame(dev, &frames[i], now_ns);
-        roce_dev_settle(dev, now_ns);
-    }
 }

@@ -14,8 +14,9 @@ struct roce_transport {
     int (*check_send)(const struct roce_qp *qp, const struct nornic_send_wr *wr, uint32_t len_bytes);
     /* Takes a packet that passed ROCE sections 6.1 and 6.2. */
     enum roce_rx_verdict (*rx)(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns);
-    /* Builds the next packet. False: nothing may be sent now. */
-    bool (*tx)(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns);
+    /* Adds the next packet to the run. False: nothing may be sent now, or nothing that continues the run, which
+     * an empty one tells apart. */
+    bool (*tx)(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns);
 };
 
 /* The bit of an enum nornic_wr_opcode in `sends`. */

@@ -26,7 +26,7 @@ static bool start_next(struct roce_qp *qp)
 
 /* No packet is ever sent twice, so a PSN is used up when its packet was built: a message that fails half-way
  * leaves no gap behind. */
-static bool uc_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
+static bool uc_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
     enum nornic_qp_state state = roce_qp_state_now(qp);
@@ -43,13 +43,14 @@ static bool uc_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
     if (roce_cc_must_wait(qp, now_ns))
         return false;
     struct roce_request r = roce_request_next(qp);
-    if (!roce_request_build(qp, &r, req->nxt_psn, false, frame)) {
+    enum roce_built built = roce_request_build(qp, &r, req->nxt_psn, false, run);
+    if (built == ROCE_UNREADABLE)
         roce_requester_fail(qp, NORNIC_WC_LOC_PROT_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
+    if (built != ROCE_BUILT)
         return false;
-    }
     req->nxt_psn = req->una_psn = req->hi_psn = roce_psn_add(req->nxt_psn, 1);
     req->cur_pkt++;
-    roce_cc_sent(qp, frame->len_bytes, now_ns);
+    roce_cc_sent(qp, run->pkt_bytes, now_ns);
     if (r.last) { /* ROCE-UC-1 */
         req->cur++;
         roce_complete_send(qp, NORNIC_WC_SUCCESS);

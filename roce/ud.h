@@ -16,7 +16,7 @@ static inline uint32_t roce_ud_qkey(const struct roce_qp *qp)
 }
 
 /* --- ud_tx.c --- */
-bool roce_ud_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns);
+bool roce_ud_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns);
 
 /* --- ud_rx.c --- */
 enum roce_rx_verdict roce_ud_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns);

@@ -19,8 +19,9 @@ static uint32_t qkey_of(const struct roce_qp *qp, const struct roce_send_wqe *w)
     return qp->type == NORNIC_QPT_GSI || w->remote_qkey & CONTROLLED_QKEY ? roce_ud_qkey(qp) : w->remote_qkey;
 }
 
-/* Builds the packet of the oldest WQE. False: its data cannot be read. */
-static bool build(struct roce_qp *qp, const struct roce_send_wqe *w, struct net_frame *frame)
+/* Builds the packet of the oldest WQE. */
+static enum roce_built build(struct roce_qp *qp, const struct roce_send_wqe *w, enum roce_route route,
+                             struct roce_run *run)
 {
     const struct roce_frame_template *tmpl = &w->ah->tmpl;
     bool imm = w->opcode == NORNIC_WR_SEND_WITH_IMM;
@@ -36,19 +37,20 @@ static bool build(struct roce_qp *qp, const struct roce_send_wqe *w, struct net_
         .dest_qpn = w->remote_qpn,
         .psn = qp->req.nxt_psn,
     };
-    uint8_t *p = roce_frame_begin(tmpl, frame->data, transport_bytes, qp->dev->ip_id);
+    struct roce_dest dest = {.route = route, .dgid = &w->ah->av.dgid, .qpn = w->remote_qpn};
+    uint8_t *p = roce_run_begin(run, tmpl, &dest, transport_bytes);
+    if (!p)
+        return ROCE_RUN_ENDS;
     p = roce_bth_put(p, &bth);
     p = roce_deth_put(p, &(struct roce_deth){.qkey = qkey_of(qp, w), .src_qpn = qp->qpn});
     if (imm)
         p = put_bytes(p, &w->imm_data, sizeof w->imm_data);
     if (w->len_bytes && !roce_gather(qp, qp->sq.done, 0, p, w->len_bytes))
-        return false;
+        return ROCE_UNREADABLE;
     memset(p + w->len_bytes, 0, pad);
-    frame->len_bytes = roce_frame_seal(tmpl, frame->data, transport_bytes);
-    frame->seg_bytes = 0;
-    qp->dev->ip_id++;
+    roce_run_seal(run);
     qp->req.nxt_psn = roce_psn_add(qp->req.nxt_psn, 1);
-    return true;
+    return ROCE_BUILT;
 }
 
 static void finish(struct roce_qp *qp, enum nornic_wc_status status)
@@ -63,7 +65,7 @@ static void fail(struct roce_qp *qp, enum nornic_wc_status status, uint64_t now_
     roce_qp_enter_sqe(qp, ROCE_CAUSE_LOCAL_ERROR, now_ns);
 }
 
-bool roce_ud_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
+bool roce_ud_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
 {
     /* Of those that are there now: a poster could add too long ones for ever. */
     uint32_t posted = atomic_load_explicit(&qp->sq.posted, memory_order_acquire);
@@ -74,19 +76,19 @@ bool roce_ud_tx(struct roce_qp *qp, struct net_frame *frame, uint64_t now_ns)
             continue;
         }
         /* ROCE-AH-10; and an invalid P_Key is never on the wire (ROCE-HDR-5). */
-        if (!roce_ah_route(w->ah, &qp->frame_route) || !pkey_of(qp, w)) {
+        enum roce_route route;
+        if (!roce_ah_route(w->ah, &route) || !pkey_of(qp, w)) {
             fail(qp, NORNIC_WC_LOC_QP_OP_ERR, now_ns);
             return false;
         }
         if (roce_cc_must_wait(qp, now_ns))
             return false;
-        if (!build(qp, w, frame)) {
+        enum roce_built built = build(qp, w, route, run);
+        if (built == ROCE_UNREADABLE)
             fail(qp, NORNIC_WC_LOC_PROT_ERR, now_ns);
+        if (built != ROCE_BUILT)
             return false;
-        }
-        qp->frame_dgid = &w->ah->av.dgid;
-        qp->frame_dest_qpn = w->remote_qpn;
-        roce_cc_sent(qp, frame->len_bytes, now_ns);
+        roce_cc_sent(qp, run->pkt_bytes, now_ns);
         finish(qp, NORNIC_WC_SUCCESS);
         return true;
     }

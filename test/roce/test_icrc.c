@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "net/bytes.h"
+#include "roce/icrc_parts.h"
 #include "roce/wire.h"
 #include "test/support/random.h"
 #include "test/support/vectors.h"
@@ -102,4 +103,42 @@ Test(icrc, ROCE_ICRC_6_becn_does_not_matter)
     uint32_t without = roce_icrc(packet, ROCE_L3_IPV4, len);
     packet[28 + 4] |= 0xc0;
     cr_expect_eq(roce_icrc(packet, ROCE_L3_IPV4, len), without);
+}
+
+/* The CRC below the BTH, carried over from one packet of a flow to another by the fields that differ, is that of
+ * the other: every bit of every field, and any change.
+ * covers: ROCE-ICRC-1, ROCE-ICRC-4 */
+Test(icrc, ROCE_ICRC_1_headers_of_a_flow_are_hashed_once)
+{
+    struct test_random random = {3};
+    uint8_t l3[48], bth[100];
+    for (unsigned round = 0; round < 3000; round++) {
+        enum roce_l3 kind = (enum roce_l3)(round % 3);
+        uint8_t *len = l3 + (kind == ROCE_L3_IPV4 ? 2 : 4), *udp = l3 + (kind == ROCE_L3_IPV4 ? 24 : 44);
+        for (size_t i = 0; i < sizeof l3; i++)
+            l3[i] = (uint8_t)test_random_next(&random);
+        uint32_t below = roce_icrc_below(l3, kind);
+        bool one_bit = round < 3 * 48;
+        uint64_t flips = one_bit ? UINT64_C(1) << round / 3 : test_random_next(&random);
+        uint16_t of_len = (uint16_t)flips, of_udp = (uint16_t)(flips >> 16), of_id = (uint16_t)(flips >> 32);
+        put_be16(len, get_be16(len) ^ of_len);
+        if (kind != ROCE_L3_GRH)
+            put_be16(udp, get_be16(udp) ^ of_udp);
+        if (kind == ROCE_L3_IPV4) {
+            put_be16(l3 + 4, get_be16(l3 + 4) ^ of_id);
+            below ^= roce_icrc_change_of_id(of_id);
+        }
+        below ^= roce_icrc_change_of_lengths(kind, of_len, of_udp);
+        cr_assert_eq(below, roce_icrc_below(l3, kind), "round %u", round);
+        /* and with what follows it is the ICRC of the whole */
+        size_t l3_bytes = kind == ROCE_L3_IPV4 ? 28 : kind == ROCE_L3_IPV6 ? 48 : 40;
+        uint8_t packet[sizeof l3 + sizeof bth];
+        size_t bth_bytes = 12 + round % (sizeof bth - 12);
+        for (size_t i = 0; i < sizeof bth; i++)
+            bth[i] = (uint8_t)test_random_next(&random);
+        memcpy(packet, l3, l3_bytes);
+        memcpy(packet + l3_bytes, bth, bth_bytes);
+        cr_assert_eq(roce_icrc_above(below, bth, bth_bytes),
+                     reference_icrc(packet, kind, l3_bytes + bth_bytes), "round %u", round);
+    }
 }

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "roce/arrival.h"
+
+#include "roce/datagram.h"
+#include "roce/icrc_parts.h"
+
+void roce_arrival_begin(struct roce_arrival *arrival, const struct net_frame *frame, unsigned flags)
+{
+    net_train_begin(&arrival->train, frame);
+    arrival->flags = flags;
+    arrival->frame_bytes = 0;
+}
+
+/* A packet of a length that was not there before: its first, and a shorter one at the end of a train. */
+static void parse_below(struct roce_arrival *arrival, const struct net_frame *frame)
+{
+    struct roce_pkt *pkt = &arrival->pkt;
+    const uint8_t *transport;
+    memset(pkt, 0, sizeof *pkt);
+    pkt->frame = frame->data;
+    pkt->frame_bytes = arrival->frame_bytes = frame->len_bytes;
+    pkt->op = &roce_opcodes[UINT8_MAX]; /* undefined, until the BTH says otherwise */
+    arrival->verdict = roce_datagram_parse(pkt, arrival->flags, &transport, &arrival->transport_bytes);
+    if (arrival->verdict != ROCE_RX_TAKEN)
+        return;
+    arrival->transport_offset = (uint32_t)(transport - pkt->frame);
+    arrival->icrc_below = roce_icrc_below(pkt->l3, pkt->l3_kind);
+}
+
+/* Packet `i`, as long as the first: what is below its BTH is known but for the identification. Returns the CRC
+ * over it. */
+static uint32_t move_on(struct roce_arrival *arrival, const struct net_frame *frame, uint32_t i)
+{
+    struct roce_pkt *pkt = &arrival->pkt;
+    pkt->l3 = frame->data + (pkt->l3 - pkt->frame);
+    pkt->frame = frame->data;
+    pkt->op = &roce_opcodes[UINT8_MAX];
+    memset(&pkt->bth, 0, sizeof pkt->bth);
+    memset(&pkt->rdeth, 0, sizeof *pkt - offsetof(struct roce_pkt, rdeth));
+    uint16_t first_id = arrival->train.ip_id;
+    if (pkt->l3_kind != ROCE_L3_IPV4)
+        return arrival->icrc_below;
+    return arrival->icrc_below ^ roce_icrc_change_of_id(first_id ^ (uint16_t)(first_id + i));
+}
+
+enum roce_rx_verdict roce_arrival_packet(struct roce_arrival *arrival, uint32_t i)
+{
+    struct net_frame frame = net_train_packet(&arrival->train, i);
+    struct roce_pkt *pkt = &arrival->pkt;
+    uint32_t icrc_below;
+    if (frame.len_bytes != arrival->frame_bytes) {
+        parse_below(arrival, &frame);
+        icrc_below = arrival->icrc_below;
+    } else {
+        icrc_below = move_on(arrival, &frame, i);
+    }
+    if (arrival->verdict != ROCE_RX_TAKEN)
+        return arrival->verdict;
+    uint8_t *transport = frame.data + arrival->transport_offset;
+    if (!roce_transport_parse(pkt, transport, arrival->transport_bytes))
+        return ROCE_RX_DROP_SHORT;
+    pkt->icrc_expected =
+        roce_icrc_above_own(icrc_below, transport, arrival->transport_bytes - ROCE_ICRC_BYTES);
+    return roce_pkt_judge(pkt, arrival->flags);
+}
+
+void roce_arrival_end(struct roce_arrival *arrival)
+{
+    net_train_end(&arrival->train);
+}

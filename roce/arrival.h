@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The packets of a received frame: of a train (net/port.h) each with headers, ICRC and verdict of its own, of any
+ * other frame the only one. Ethernet, IP and UDP are taken apart and hashed once for all packets of a train that
+ * are equally long. Inside roce/ only. */
+#ifndef NORNIC_ROCE_ARRIVAL_H
+#define NORNIC_ROCE_ARRIVAL_H
+
+#include "net/train.h"
+#include "roce/packet.h"
+
+struct roce_arrival {
+    struct net_train train; /* train.count packets */
+    struct roce_pkt pkt;    /* the newest; each is whole, headers and all, as long as it is that */
+    /* --- */
+    unsigned flags;
+    enum roce_rx_verdict verdict; /* on Ethernet, IP and UDP of the packets so long as the first */
+    uint32_t icrc_below;          /* of the first: roce/icrc_parts.h */
+    uint32_t transport_offset, transport_bytes;
+    uint32_t frame_bytes;
+};
+
+/* `frame` is borrowed until roce_arrival_end(), and written to in between. `flags`: enum roce_parse_flags. */
+void roce_arrival_begin(struct roce_arrival *arrival, const struct net_frame *frame, unsigned flags);
+
+/* Takes packet `i` apart, the next one, from 0 on: arrival->pkt and the verdict are those of roce_pkt_parse(). */
+enum roce_rx_verdict roce_arrival_packet(struct roce_arrival *arrival, uint32_t i);
+
+void roce_arrival_end(struct roce_arrival *arrival);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "roce/run.h"
+
+#include <assert.h>
+
+#include "net/bytes.h"
+#include "roce/icrc_parts.h"
+#include "roce/wire.h"
+
+void roce_run_init(struct roce_run *run, struct net_frame *frame, uint32_t max_pkts, uint16_t *ip_id)
+{
+    *run = (struct roce_run){.frame = frame, .max_pkts = max_pkts, .ip_id = ip_id};
+    frame->len_bytes = 0;
+    frame->seg_bytes = 0;
+}
+
+/* Whether a packet may follow those that are there. RoCEv1 has no trains, which are of UDP. */
+static bool continues(const struct roce_run *run, const struct roce_frame_template *tmpl,
+                      const struct roce_dest *dest, uint32_t transport_bytes)
+{
+    return run->pkts < run->max_pkts && !run->is_closed && tmpl == run->tmpl &&
+           tmpl->l3_kind != ROCE_L3_GRH && dest->qpn == run->dest.qpn && dest->dgid == run->dest.dgid &&
+           dest->route == run->dest.route && transport_bytes <= run->transport_bytes &&
+           run->frame->len_bytes + transport_bytes + ROCE_ICRC_BYTES <= run->frame->cap_bytes;
+}
+
+uint8_t *roce_run_begin(struct roce_run *run, const struct roce_frame_template *tmpl,
+                        const struct roce_dest *dest, uint32_t transport_bytes)
+{
+    if (run->pkts) {
+        run->next_bytes = transport_bytes;
+        return continues(run, tmpl, dest, transport_bytes) ? run->frame->data + run->frame->len_bytes : NULL;
+    }
+    assert(tmpl->len_bytes + transport_bytes + ROCE_ICRC_BYTES <= run->frame->cap_bytes);
+    run->tmpl = tmpl;
+    run->dest = *dest;
+    run->transport_bytes = run->next_bytes = transport_bytes;
+    run->first_id = *run->ip_id;
+    return roce_frame_begin(tmpl, run->frame->data, transport_bytes, run->first_id);
+}
+
+/* The packets of a run differ below their BTH by the identification only, but for a shorter one. */
+static uint32_t icrc_below(struct roce_run *run)
+{
+    if (run->pkts == 0)
+        return run->icrc_below = roce_frame_icrc_below(run->tmpl, run->next_bytes, run->first_id);
+    if (run->next_bytes != run->transport_bytes)
+        return roce_frame_icrc_below(run->tmpl, run->next_bytes, *run->ip_id);
+    if (run->tmpl->l3_kind != ROCE_L3_IPV4)
+        return run->icrc_below;
+    return run->icrc_below ^ roce_icrc_change_of_id(run->first_id ^ *run->ip_id);
+}
+
+void roce_run_seal(struct roce_run *run)
+{
+    struct net_frame *frame = run->frame;
+    uint8_t *bth = frame->data + (run->pkts ? frame->len_bytes : run->tmpl->len_bytes);
+    uint8_t *end = bth + run->next_bytes;
+    end = put_le32(end, roce_icrc_above_own(icrc_below(run), bth, run->next_bytes));
+    frame->len_bytes = (uint32_t)(end - frame->data);
+    run->pkt_bytes = run->tmpl->len_bytes + run->next_bytes + ROCE_ICRC_BYTES;
+    run->is_closed = run->next_bytes < run->transport_bytes;
+    run->pkts++;
+    (*run->ip_id)++;
+    frame->seg_bytes = run->pkts > 1 ? run->transport_bytes + ROCE_ICRC_BYTES : 0;
+}
