@@ -77,7 +77,11 @@ static void fail(const char *what)
 static void check_path(const struct load *load, int fd)
 {
     struct smcr_sock_info info;
-    if (!load->is_smc || (smcr_sock_info(fd, &info) == 0 && info.smcr))
+    if (!load->is_smc)
+        return;
+    if (smcr_sock_info(fd, &info) != 0)
+        fail("smcr_sock_info");
+    if (info.smcr)
         return;
     fprintf(stderr, "socket_load: not over SMC-R: %s\n", info.reason);
     exit(1);

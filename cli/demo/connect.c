@@ -6,6 +6,7 @@
 
 #include "cli/demo/side.h"
 #include "cli/node/pattern.h"
+#include "host/events.h"
 #include "net/bytes.h"
 #include "net/impair.h"
 
@@ -229,8 +230,10 @@ bool demo_disconnect(struct demo_side *side)
     add_counters(&side->result->counters, roce_dev_counters(side->engine));
     if (side->role == DEMO_A && side->plan->loss_ppm)
         side->result->lost_frames += net_impair_counters(host_dev_port(side->dev))->lost;
+    host_dev_unlock(side->dev);
     if (side->qp)
-        roce_qp_destroy(side->qp);
+        host_qp_destroy(side->dev, side->qp);
+    host_dev_lock(side->dev);
     if (side->mr)
         rdma_mr_dereg(side->mr);
     if (side->cq)

@@ -67,6 +67,8 @@ struct demo_side {
     unsigned idle_rounds;
 };
 
+/* --- progress and messages: talk.c --- */
+
 /* Keeps the first error's sentence; returns false. */
 bool demo_side_fail(struct demo_side *side, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -31,15 +31,38 @@ static int wait_for(int fd, short events, uint64_t end_ns)
     }
 }
 
-/* A peer whose machine is gone says nothing for ever. With these, a side that only listens (the server of
- * one-sided operations) learns of it after half a minute. */
+/* A peer whose machine or interface is gone says nothing for ever. With these, a side that only listens (the
+ * server of one-sided operations) learns of it after eight seconds; a reliable connection has given up by
+ * then, so that nothing is lost that could have gone on. */
 static void keep_alive(int fd)
 {
-    int on = 1, idle_s = 10, interval_s = 5, probes = 4;
+    int on = 1, idle_s = 3, interval_s = 1, probes = 5;
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+const char *cli_tcp_remedy(int errnum)
+{
+    switch (errnum) {
+    case ECONNREFUSED:
+        return "; start the server there first";
+    case ETIMEDOUT:
+        return "; is that machine up, and does every firewall on the way let this TCP port through?";
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+        return "; `ip route get ADDRESS` says how it would be reached";
+    case EADDRINUSE:
+        return "; `ss -ltnp` shows by whom";
+    }
+    return "";
+}
+
+const char *cli_name_remedy(int gai)
+{
+    return gai == EAI_AGAIN ? "; does /etc/resolv.conf name a server that answers? An address needs none"
+                            : "; check how it is written, or give the address";
 }
 
 static uint64_t end_of(uint64_t timeout_ns)
@@ -79,7 +102,8 @@ int cli_tcp_connect(const char *host, uint16_t port, uint64_t timeout_ns, int *o
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
     int gai = getaddrinfo(host, service, &hints, &list);
     if (gai != 0)
-        return net_error_set(why, EHOSTUNREACH, "cannot find the host '%s': %s", host, gai_strerror(gai));
+        return net_error_set(why, EHOSTUNREACH, "cannot find the host '%s': %s%s", host, gai_strerror(gai),
+                             cli_name_remedy(gai));
     uint64_t end_ns = end_of(timeout_ns);
     int err = -EHOSTUNREACH;
     for (const struct addrinfo *to = list; to && err && err != -EINTR; to = to->ai_next)
@@ -87,7 +111,7 @@ int cli_tcp_connect(const char *host, uint16_t port, uint64_t timeout_ns, int *o
     freeaddrinfo(list);
     if (err)
         return net_error_set(why, -err, "cannot connect to %s, TCP port %u: %s%s", host, port, strerror(-err),
-                             err == -ECONNREFUSED ? "; start the server there first" : "");
+                             cli_tcp_remedy(-err));
     return 0;
 }
 

@@ -11,6 +11,11 @@
 #include "nornic/addr.h"
 #include "net/error.h"
 
+/* What a user can do about it, to stand behind "cannot connect: WHY": "; start the server there first"; or "". */
+const char *cli_tcp_remedy(int errnum);
+/* The same for what getaddrinfo() returned about a host's name. */
+const char *cli_name_remedy(int gai);
+
 /* Connects to `host`, a name or an address, waiting at most `timeout_ns` in all. */
 int cli_tcp_connect(const char *host, uint16_t port, uint64_t timeout_ns, int *out_fd,
                     struct nornic_error *why);

@@ -16,6 +16,7 @@
 
 #include "cli/cli.h"
 #include "cli/node/rc.h"
+#include "cli/node/tcp.h"
 #include "cli/stop.h"
 
 #define SLICE_NS   50000000ull    /* a sleep is at most this long */
@@ -37,7 +38,7 @@ static int resolve_name(const struct peer *peer, const char *name, struct nornic
                     *found;
     int err = getaddrinfo(name, NULL, &hints, &found);
     if (err)
-        return cli_fail("cannot resolve '%s': %s", name, gai_strerror(err));
+        return cli_fail("cannot find '%s': %s%s", name, gai_strerror(err), cli_name_remedy(err));
     if (found->ai_family == AF_INET) {
         const struct sockaddr_in *in = (const void *)found->ai_addr;
         *out = nornic_addr_from_v4((const uint8_t *)&in->sin_addr);
@@ -129,19 +130,24 @@ static int on_completion(struct peer *peer, const struct nornic_wc *wc)
     return peer->kind->completed(&peer->conns[i], wc);
 }
 
-/* `*did`: set if anything happened. */
-static int round_of(struct peer *peer, bool *did)
+/* What a round brought. */
+struct round {
+    bool moved; /* frames, both ways */
+    bool heard; /* an event of the connection manager, or a completion */
+};
+
+static int round_of(struct peer *peer, struct round *round)
 {
     struct nornic_wc wcs[WC_BURST];
-    *did = !peer->node.events && host_dev_progress(peer->node.dev);
-    int err = peer_handle_events(peer, did);
+    *round = (struct round){.moved = !peer->node.events && host_dev_progress(peer->node.dev)};
+    int err = peer_handle_events(peer, &round->heard);
     rdma_cq_req_notify(peer->cq.cq, false);
     int n = rdma_cq_poll(peer->cq.cq, wcs, WC_BURST);
     if (n < 0)
         return cli_negative("the completion queue overflowed");
     for (int i = 0; i < n && err == CLI_OK; i++)
         err = on_completion(peer, &wcs[i]);
-    *did |= n > 0;
+    round->heard |= n > 0;
     return err;
 }
 
@@ -182,25 +188,28 @@ static bool any_closed(const struct peer *peer)
     return false;
 }
 
+/* `is_opening`: frames alone are no sign of life, as a request to connect that nobody answers is sent again and
+ * again. */
 static int wait_for(struct peer *peer, bool (*done)(const struct peer *peer, const void *ctx),
-                    const void *ctx, const char *what, uint64_t timeout_ns)
+                    const void *ctx, const char *what, uint64_t timeout_ns, bool is_opening)
 {
     uint64_t last_ns = host_now_ns();
     while (!done(peer, ctx)) {
-        bool did;
-        int err = round_of(peer, &did);
+        struct round round;
+        int err = round_of(peer, &round);
         if (err != CLI_OK || done(peer, ctx))
             return err;
         if (cli_stopped() && !peer->stop_ends_round)
             return cli_negative("stopped before %s", what);
         uint64_t now_ns = host_now_ns();
-        if (did) {
+        if (round.heard || (round.moved && !is_opening))
             last_ns = now_ns;
+        bool is_late = now_ns - last_ns >= timeout_ns;
+        if ((round.heard || round.moved) && !is_late)
             continue;
-        }
         if (done != none_open && done != none_open_or_late && any_closed(peer))
             return cli_negative("the peer disconnected before %s", what);
-        if (now_ns - last_ns >= timeout_ns)
+        if (is_late)
             return cli_negative("nothing happened for %g s before %s (-t waits longer)",
                                 (double)timeout_ns / NS_PER_S, what);
         sleep_a_little(peer);
@@ -211,7 +220,7 @@ static int wait_for(struct peer *peer, bool (*done)(const struct peer *peer, con
 int peer_wait(struct peer *peer, bool (*done)(const struct peer *peer, const void *ctx), const void *ctx,
               const char *what)
 {
-    return wait_for(peer, done, ctx, what, peer->options->timeout_ns);
+    return wait_for(peer, done, ctx, what, peer->options->timeout_ns, false);
 }
 
 /* --- connections --- */
@@ -239,7 +248,8 @@ static int connect_one(struct peer *peer, struct peer_conn *conn)
         return cli_fail("cannot make a connection: %s", strerror(-err));
     conn->state = PEER_CONN_OPENING;
     const struct nornic_addr *local = nornic_addr_is_zero(&peer->local) ? NULL : &peer->local;
-    err = host_cm_resolve_addr(conn->id, local, &peer->remote, peer->options->service_port, RESOLVE_NS, &why);
+    err = host_cm_resolve_addr(conn->id, local, &peer->remote, peer->options->service_port,
+                               min_u64(RESOLVE_NS, peer->options->timeout_ns), &why);
     return !err ? CLI_OK : cli_fail("%s", why.text);
 }
 
@@ -270,7 +280,7 @@ int peer_connect_all(struct peer *peer)
     if (err == CLI_OK)
         err =
             wait_for(peer, all_established_or_ended, NULL, client ? "the connection stood" : "a client came",
-                     client ? peer->options->timeout_ns : UINT64_MAX);
+                     client ? peer->options->timeout_ns : UINT64_MAX, true);
     peer->start_ns = host_now_ns();
     return err;
 }
@@ -279,11 +289,11 @@ int peer_connect_all(struct peer *peer)
 static int linger(struct peer *peer)
 {
     uint64_t end_ns = host_now_ns() + LINGER_NS;
-    bool did;
+    struct round round;
     int err = CLI_OK;
     while (err == CLI_OK && peer_retransmitted(peer) > 0 && host_now_ns() < end_ns && !cli_stopped()) {
-        err = round_of(peer, &did);
-        if (!did)
+        err = round_of(peer, &round);
+        if (!round.heard && !round.moved)
             sleep_a_little(peer);
     }
     return err;

@@ -209,8 +209,8 @@ int perf_control_send_answer(int fd, const struct perf_side *side, struct nornic
 {
     struct json_object *o = new_line();
     add_qps(o, side);
-    cli_json_add_count(o, "addr", side->mr->iova);
-    cli_json_add_count(o, "rkey", side->mr->rkey);
+    cli_json_add_count(o, "addr", side->memory.mr->iova);
+    cli_json_add_count(o, "rkey", side->memory.mr->rkey);
     return send_line(fd, o, why);
 }
 

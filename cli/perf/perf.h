@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "cli/report/histogram.h"
+#include "cli/node/memory.h"
 #include "cli/node/node.h"
 #include "net/error.h"
 
@@ -94,10 +95,8 @@ struct perf_side {
     bool is_client;
     uint64_t timeout_ns;
     uint32_t slots; /* of a queue pair */
-    struct rdma_pd *pd;
-    struct rdma_mr *mr;
+    struct cli_memory memory;
     struct cli_cq cq;
-    uint8_t *memory;
     uint64_t *times;
     struct perf_qp *qps;
     unsigned sgid_index;

@@ -27,7 +27,7 @@ static int post_receive(struct perf_side *side, unsigned qp_index, struct nornic
     struct perf_qp *p = &side->qps[qp_index];
     uint8_t *slot = p->region + perf_slot_bytes(&side->test) * receive_slot(side, p->posted);
     struct nornic_sge sge = {
-        .addr = (uintptr_t)slot, .len_bytes = side->test.size_bytes, .lkey = side->mr->lkey};
+        .addr = (uintptr_t)slot, .len_bytes = side->test.size_bytes, .lkey = side->memory.mr->lkey};
     /* The immediate of a WRITE needs a receive, but no room in it. */
     struct nornic_recv_wr wr = {
         .wr_id = qp_index, .sg_list = &sge, .num_sge = side->test.op == PERF_OP_SEND ? 1 : 0};

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/node/rc.h"
+#include "host/events.h"
 
 #define SLOT_ALIGN    64u
 #define MAX_RD_ATOMIC 16u
@@ -67,33 +68,20 @@ static int check_test(const struct perf_test *t, bool is_client, struct nornic_e
 static int allocate(struct perf_side *side, struct nornic_error *why)
 {
     const struct perf_test *t = &side->test;
+    uint32_t access = NORNIC_ACCESS_LOCAL_WRITE | (side->is_client ? 0 : perf_op_access(t->op));
     uint64_t per_qp = perf_slot_bytes(t) * side->slots;
-    side->memory = aligned_alloc(4096, (per_qp * t->qps + 4095) & ~4095ull);
+    int err = cli_memory_open(side->node->dev, per_qp * t->qps, access, &side->memory, why);
+    if (err)
+        return err;
     side->qps = calloc(t->qps, sizeof *side->qps);
     side->times = calloc((size_t)t->qps * t->depth, sizeof *side->times);
-    if (!side->memory || !side->qps || !side->times)
-        return net_error_set(why, ENOMEM, "no memory for %llu bytes of buffers",
-                             (unsigned long long)per_qp * t->qps);
-    memset(side->memory, 0, per_qp * t->qps);
+    if (!side->qps || !side->times)
+        return net_error_set(why, ENOMEM, "no memory for %u queue pairs", t->qps);
     for (uint32_t q = 0; q < t->qps; q++) {
-        side->qps[q].region = side->memory + per_qp * q;
+        side->qps[q].region = side->memory.bytes + per_qp * q;
         side->qps[q].posted_at_ns = side->times + (size_t)q * t->depth;
     }
     return 0;
-}
-
-static int register_memory(struct perf_side *side, struct nornic_error *why)
-{
-    const struct perf_test *t = &side->test;
-    uint32_t access = NORNIC_ACCESS_LOCAL_WRITE | (side->is_client ? 0 : perf_op_access(t->op));
-    struct roce_dev *engine = host_dev_engine(side->node->dev);
-    host_dev_lock(side->node->dev);
-    int err = rdma_pd_create(roce_dev_domain(engine), &side->pd);
-    if (!err)
-        err =
-            rdma_mr_reg(side->pd, side->memory, perf_slot_bytes(t) * side->slots * t->qps, access, &side->mr);
-    host_dev_unlock(side->node->dev);
-    return !err ? 0 : net_error_set(why, -err, "cannot register the buffers: %s", strerror(-err));
 }
 
 static int create_qps(struct perf_side *side, struct nornic_error *why)
@@ -101,7 +89,7 @@ static int create_qps(struct perf_side *side, struct nornic_error *why)
     const struct perf_test *t = &side->test;
     struct roce_qp_config config = {
         .type = NORNIC_QPT_RC,
-        .pd = side->pd,
+        .pd = side->memory.pd,
         .send_cq = side->cq.cq,
         .recv_cq = side->cq.cq,
         .caps = {.max_send_wr = side->is_client ? t->depth : 1,
@@ -134,8 +122,6 @@ int perf_side_open(struct perf_side *side, struct cli_node *node, const struct p
         return err;
     side->slots = slots_of(test, is_client);
     err = allocate(side, why);
-    if (!err)
-        err = register_memory(side, why);
     uint32_t completions = test->qps * (is_client ? test->depth : receives_of(test)) + 1;
     if (!err && cli_cq_create(node, completions, &side->cq) != CLI_OK)
         err = net_error_set(why, ENOMEM, "no completion queue of %u entries", completions);
@@ -148,20 +134,14 @@ int perf_side_open(struct perf_side *side, struct cli_node *node, const struct p
 
 void perf_side_close(struct perf_side *side)
 {
-    host_dev_lock(side->node->dev);
     for (uint32_t q = 0; side->qps && q < side->test.qps; q++)
         if (side->qps[q].qp)
-            roce_qp_destroy(side->qps[q].qp);
-    if (side->mr)
-        rdma_mr_dereg(side->mr);
-    if (side->pd)
-        rdma_pd_destroy(side->pd);
-    host_dev_unlock(side->node->dev);
+            host_qp_destroy(side->node->dev, side->qps[q].qp);
     if (side->cq.cq)
         cli_cq_destroy(&side->cq);
+    cli_memory_close(&side->memory);
     free(side->qps);
     free(side->times);
-    free(side->memory);
 }
 
 int perf_side_connect(struct perf_side *side)

@@ -58,7 +58,8 @@ static int post_one(struct phase *phase, unsigned qp_index)
         cli_pattern_fill(perf_key(qp_index, seq), slot, t->size_bytes);
     else if (t->verify)
         memset(slot, 0xa5, t->size_bytes); /* what the answer has to overwrite */
-    struct nornic_sge sge = {.addr = (uintptr_t)slot, .len_bytes = t->size_bytes, .lkey = side->mr->lkey};
+    struct nornic_sge sge = {
+        .addr = (uintptr_t)slot, .len_bytes = t->size_bytes, .lkey = side->memory.mr->lkey};
     struct nornic_send_wr wr = {
         .wr_id = qp_index,
         .sg_list = &sge,

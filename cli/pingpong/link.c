@@ -23,7 +23,7 @@ int pingpong_link_open(struct pingpong_side *side, uint32_t i)
     struct pingpong_link *link = &side->links[i];
     struct roce_qp_config config = {
         .type = qp_type(o->transport),
-        .pd = side->pd,
+        .pd = side->memory.pd,
         .send_cq = side->cq.cq,
         .recv_cq = side->cq.cq,
         .srq = side->srq,
@@ -47,7 +47,7 @@ static int connect_ud(struct pingpong_side *side, struct pingpong_link *link, co
 {
     struct nornic_av av = cli_path_av(path);
     host_dev_lock(side->node->dev);
-    int err = roce_ah_create(host_dev_engine(side->node->dev), side->pd, &av, &link->ah);
+    int err = roce_ah_create(host_dev_engine(side->node->dev), side->memory.pd, &av, &link->ah);
     host_dev_unlock(side->node->dev);
     return !err ? cli_ud_start(side->node, link->qp, path->sq_psn)
                 : cli_fail("cannot make an address handle: %s", strerror(-err));

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "cli/report/histogram.h"
+#include "cli/node/memory.h"
 #include "cli/node/node.h"
 #include "net/error.h"
 
@@ -113,12 +114,11 @@ struct pingpong_side {
     const struct pingpong_options *options;
     struct cli_node *node;
     bool is_client;
-    struct rdma_pd *pd;
-    struct rdma_mr *mr;
+    struct cli_memory memory; /* of all messages */
     struct cli_cq cq;
     struct rdma_srq *srq; /* srq only */
     struct pingpong_link *links;
-    uint8_t *memory, *slots; /* all messages; those that are received */
+    uint8_t *slots; /* in it: the messages that are received */
     struct pingpong_dest mine[PINGPONG_MAX_PAIRS], peer[PINGPONG_MAX_PAIRS];
 
     uint32_t posted, sent, received, receives_posted;

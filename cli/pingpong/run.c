@@ -40,7 +40,8 @@ static int post_send(struct pingpong_side *side, struct pingpong_link *link)
         link->next_buf = link->send_buf;
         link->send_buf = echo;
     }
-    struct nornic_sge sge = {.addr = (uintptr_t)link->send_buf, .len_bytes = size, .lkey = side->mr->lkey};
+    struct nornic_sge sge = {
+        .addr = (uintptr_t)link->send_buf, .len_bytes = size, .lkey = side->memory.mr->lkey};
     struct nornic_send_wr wr = {.wr_id = PINGPONG_WR_SEND | (uint64_t)(link - side->links)
                                                                 << PINGPONG_WR_SHIFT,
                                 .sg_list = &sge,

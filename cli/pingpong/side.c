@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/node/unreliable.h"
+#include "host/events.h"
 #include "rdma/srq.h"
 
 /* With an SRQ twice as many receives as queue pairs, each of which has one message under way, and the
@@ -40,26 +41,20 @@ uint8_t *pingpong_slot(const struct pingpong_side *side, uint64_t i)
 static int register_memory(struct pingpong_side *side)
 {
     const struct pingpong_options *o = side->options;
+    struct nornic_error why;
     size_t sending = (size_t)o->pairs * o->size_bytes * 2;
     size_t size = sending + (size_t)slot_count(o) * slot_bytes(o);
-    side->memory = calloc(1, size);
-    if (!side->memory)
-        return cli_fail("no memory for messages, %zu bytes in all", size);
-    side->slots = side->memory + sending;
-    struct roce_dev *engine = host_dev_engine(side->node->dev);
-    host_dev_lock(side->node->dev);
-    int err = rdma_pd_create(roce_dev_domain(engine), &side->pd);
-    if (!err)
-        err = rdma_mr_reg(side->pd, side->memory, size, NORNIC_ACCESS_LOCAL_WRITE, &side->mr);
-    host_dev_unlock(side->node->dev);
-    return !err ? CLI_OK : cli_fail("cannot register %zu bytes: %s", size, strerror(-err));
+    if (cli_memory_open(side->node->dev, size, NORNIC_ACCESS_LOCAL_WRITE, &side->memory, &why) != 0)
+        return cli_fail("%s", why.text);
+    side->slots = side->memory.bytes + sending;
+    return CLI_OK;
 }
 
 static int create_srq(struct pingpong_side *side)
 {
     struct rdma_srq_config config = {.max_wr = slot_count(side->options), .max_sge = 1};
     host_dev_lock(side->node->dev);
-    int err = rdma_srq_create(side->pd, &config, &side->srq);
+    int err = rdma_srq_create(side->memory.pd, &config, &side->srq);
     host_dev_unlock(side->node->dev);
     return !err ? CLI_OK : cli_fail("cannot create a shared receive queue: %s", strerror(-err));
 }
@@ -68,7 +63,7 @@ int pingpong_post_receive(struct pingpong_side *side, uint64_t slot)
 {
     struct nornic_sge sge = {.addr = (uintptr_t)pingpong_slot(side, slot),
                              .len_bytes = slot_bytes(side->options),
-                             .lkey = side->mr->lkey};
+                             .lkey = side->memory.mr->lkey};
     struct nornic_recv_wr wr = {
         .wr_id = PINGPONG_WR_RECV | slot << PINGPONG_WR_SHIFT, .sg_list = &sge, .num_sge = 1};
     int err = side->srq ? rdma_srq_post(side->srq, &wr, NULL) : roce_post_recv(side->links[0].qp, &wr, NULL);
@@ -100,7 +95,7 @@ static int open_links(struct pingpong_side *side)
         return cli_fail("no memory for %u queue pairs", o->pairs);
     int err = CLI_OK;
     for (uint32_t i = 0; i < o->pairs && err == CLI_OK; i++) {
-        side->links[i].send_buf = side->memory + (size_t)o->size_bytes * 2 * i;
+        side->links[i].send_buf = side->memory.bytes + (size_t)o->size_bytes * 2 * i;
         side->links[i].next_buf = side->links[i].send_buf + o->size_bytes;
         err = pingpong_link_open(side, i);
     }
@@ -129,24 +124,25 @@ int pingpong_side_open(struct pingpong_side *side, const struct pingpong_options
     return err;
 }
 
+static void close_link(struct pingpong_side *side, struct pingpong_link *link)
+{
+    if (link->qp)
+        host_qp_destroy(side->node->dev, link->qp);
+    if (!link->ah)
+        return;
+    host_dev_lock(side->node->dev);
+    roce_ah_destroy(link->ah);
+    host_dev_unlock(side->node->dev);
+}
+
 void pingpong_side_close(struct pingpong_side *side)
 {
-    host_dev_lock(side->node->dev);
-    for (uint32_t i = 0; side->links && i < side->options->pairs; i++) {
-        if (side->links[i].qp)
-            roce_qp_destroy(side->links[i].qp);
-        if (side->links[i].ah)
-            roce_ah_destroy(side->links[i].ah);
-    }
+    for (uint32_t i = 0; side->links && i < side->options->pairs; i++)
+        close_link(side, &side->links[i]);
     if (side->srq)
-        rdma_srq_destroy(side->srq);
-    if (side->mr)
-        rdma_mr_dereg(side->mr);
-    if (side->pd)
-        rdma_pd_destroy(side->pd);
-    host_dev_unlock(side->node->dev);
+        host_srq_destroy(side->node->dev, side->srq);
     if (side->cq.cq)
         cli_cq_destroy(&side->cq);
+    cli_memory_close(&side->memory);
     free(side->links);
-    free(side->memory);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/node/tcp.h"
 #include "cli/smc/smc.h"
 #include "cli/stop.h"
 
@@ -57,9 +58,9 @@ static int resolve(const struct smc_options *o, struct addrinfo **out)
     int err = getaddrinfo(o->host, o->service, &hints, out);
     if (err == EAI_SERVICE)
         return cli_fail("'%s' is no port: give a number to 65535, or a name of /etc/services", o->service);
-    return !err
-               ? CLI_OK
-               : cli_fail("%s port %s: %s", o->host ? o->host : "any address", o->service, gai_strerror(err));
+    return !err ? CLI_OK
+                : cli_fail("cannot find %s, port %s: %s%s", o->host ? o->host : "any address", o->service,
+                           gai_strerror(err), cli_name_remedy(err));
 }
 
 /* --- files --- */
@@ -208,7 +209,8 @@ static int run_client(const struct smc_options *o)
     if (err != CLI_OK)
         return err;
     return error < 0 ? cli_negative("stopped before the connection stood")
-                     : cli_fail("cannot connect to %s port %s: %s", o->host, o->service, strerror(error));
+                     : cli_fail("cannot connect to %s port %s: %s%s", o->host, o->service, strerror(error),
+                                cli_tcp_remedy(error));
 }
 
 /* Where, so that a script that reads it knows that it can connect. */
@@ -236,7 +238,7 @@ static int listen_on(const struct smc_options *o, int *out)
         (smcr_bind(*out, at->ai_addr, at->ai_addrlen) != 0 || smcr_listen(*out, BACKLOG) != 0)) {
         int error = errno;
         err = cli_fail("cannot listen on %s port %s: %s%s", o->host ? o->host : "any address", o->service,
-                       strerror(error), error == EADDRINUSE ? "; `ss -ltnp` shows by whom" : "");
+                       strerror(error), cli_tcp_remedy(error));
         smcr_close(*out);
     }
     freeaddrinfo(at);

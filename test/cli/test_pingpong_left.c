@@ -64,7 +64,7 @@ static void speak_and_leave(void)
     struct pingpong_link *link = &client.links[0];
     pingpong_fill(PINGPONG_FORM_COUNTED, pingpong_key(0, 0), link->send_buf, options.size_bytes);
     struct nornic_sge sge = {
-        .addr = (uintptr_t)link->send_buf, .len_bytes = options.size_bytes, .lkey = client.mr->lkey};
+        .addr = (uintptr_t)link->send_buf, .len_bytes = options.size_bytes, .lkey = client.memory.mr->lkey};
     struct nornic_send_wr wr = {.wr_id = PINGPONG_WR_SEND,
                                 .sg_list = &sge,
                                 .num_sge = 1,

@@ -107,6 +107,11 @@ nobody no_neighbour 2 "10.77.0.99" rping -c -a 10.77.0.99 -t 5s
 nobody no_route 2 "192.0.2.1" rping -c -a 192.0.2.1
 nobody foreign_source 2 "10.77.0.7" rping -c -a 10.77.0.1 -I 10.77.0.7
 nobody no_rdma_there 1 "-t waits longer" rping -c -a 10.77.0.1 -t 500ms
+# a request is sent again and again: that is no sign of life
+SECONDS=0
+nobody no_rdma_there_for_longer_than_a_request_waits 1 "for 3 s" cmatose -s 10.77.0.1 -t 3s
+if [ $SECONDS -le 6 ]; then ok the_timeout_holds_while_connecting
+else notok the_timeout_holds_while_connecting "it took $SECONDS s"; fi
 
 start "${in_a[@]}" "$nornic" cmatose --port "$port:nna"
 ready

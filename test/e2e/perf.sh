@@ -113,6 +113,30 @@ for victim in client server; do
     fi
 done
 
+# the client's address goes away: no word of it reaches the server, which only listens
+start "${in_a[@]}" "$nornic" perf --port "$port:nna"
+listening "$ns_a" 18516
+"${in_b[@]}" "$nornic" perf --port "$port:nnb" -T 60s 10.77.0.1 >"$tmp/out" 2>"$tmp/err" &
+client=$!
+e2e_pids+=("$client")
+sleep 1
+SECONDS=0
+ip -n "$ns_b" addr del 10.77.0.2/24 dev nnb
+finish
+if [ $server_rc = 1 ] && [ $SECONDS -le 14 ] && one_sentence "$server_err" ""; then ok client_without_address
+else notok client_without_address "server $server_rc after $SECONDS s: $server_err"; fi
+wait "$client"
+ip -n "$ns_b" addr add 10.77.0.2/24 dev nnb
+
+# an MTU in which no packet fits
+veth_mtu 300
+run "${in_b[@]}" "$nornic" perf --port "$port:nnb" 10.77.0.1
+small=$rc$err
+run "${in_b[@]}" "$nornic" pingpong --port "$port:nnb" 10.77.0.1
+if [[ $small$rc == 2*"raise it to 352"*2 ]] && one_sentence "$err" "raise it to 352"; then ok too_small_an_mtu
+else notok too_small_an_mtu "$small; $rc $err"; fi
+veth_mtu 1500
+
 # what is no client of ours
 huge='{"nornic_perf": 1, "op": "read", "size": 4294967295, "depth": 4096, "qps": 1024, "pmtu": 256, "verify": 0,'
 huge+=' "gid": "10.77.0.2", "qp_list": []}'
