@@ -156,7 +156,9 @@ int nornic_dev_close(struct nornic_dev *dev, struct nornic_error *why)
     say_what_is_left(dev, left, sizeof left);
     if (left[0])
         return net_error_set(why, EBUSY, "the device is in use: %s left; destroy what it has first", left);
-    host_dev_close(dev->host);
+    int err = host_dev_close(dev->host, why);
+    if (err)
+        return err;
     free(dev);
     return 0;
 }

@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "host/clock.h"
 #include "host/cm_inner.h"
 #include "host/dev.h"
 #include "host/random.h"
+
+#define GOODBYE_NS (10 * NS_PER_MS)
 
 /* --- what the device calls, under its lock --- */
 
@@ -144,10 +147,21 @@ free_cm:
                          err == -EBUSY ? "the device has one" : strerror(-err));
 }
 
+/* The last words of ids that are gone already leave: a few rounds, unless the port lends no buffers. */
+static void say_goodbye(struct host_cm *cm)
+{
+    uint64_t end_ns = host_deadline_ns(GOODBYE_NS);
+    do
+        host_dev_round(cm->dev);
+    while (roce_cm_is_sending(cm->engine) && host_now_ns() < end_ns);
+}
+
 int host_cm_close(struct host_cm *cm)
 {
     struct host_dev *dev = cm->dev;
     host_dev_lock(dev);
+    if (!cm->ids)
+        say_goodbye(cm);
     int err = cm->ids ? -EBUSY : roce_cm_destroy(cm->engine);
     if (!err)
         dev->client = NULL;

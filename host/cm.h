@@ -27,7 +27,8 @@ struct host_cm_config {
 int host_cm_open(struct host_dev *dev, const struct host_cm_config *config, struct host_cm **out,
                  struct nornic_error *why);
 
-/* 0, or -EBUSY while there are ids. */
+/* What ids had to say when they were destroyed or disconnected leaves first, for at most 10 ms; a DREQ that gets
+ * lost is not repeated any more. 0, or -EBUSY while there are ids. */
 int host_cm_close(struct host_cm *cm);
 
 /* --- ids --- */

@@ -6,8 +6,7 @@
 #include "host/cm_inner.h"
 #include "host/dev.h"
 #include "host/multicast.h"
-
-#define MULTICAST_QPN 0xffffffu /* ROCE-UD-20 */
+#include "roce/wire.h"
 
 static struct host_cm_group **find(struct host_cm_id *id, const struct nornic_addr *addr)
 {
@@ -36,7 +35,7 @@ static int join(struct host_cm_id *id, const struct nornic_addr *addr, struct ho
     *group = (struct host_cm_group){.addr = *addr};
     *at = group;
     record->event.values.path = host_cm_path((unsigned)sgid_index, addr, &mac);
-    record->event.values.path.remote_qpn = record->event.values.qpn = MULTICAST_QPN;
+    record->event.values.path.remote_qpn = record->event.values.qpn = ROCE_MULTICAST_QPN; /* ROCE-UD-20 */
     record->event.values.qkey = NORNIC_CM_QKEY;
     host_cm_raise(record);
     return 0;

@@ -121,16 +121,18 @@ static int look_at_gids(const struct host_cm *cm, const struct nornic_addr *src,
  * hop. */
 static int ask_kernel(const struct nornic_addr *dst, struct plan *plan, struct nornic_error *why)
 {
-    int err = net_error_set(why, EHOSTUNREACH, "the device has no address");
     for (unsigned i = 0; i < plan->ifindex_count; i++) {
         struct net_route route;
-        err = net_route_get(plan->ifindexes[i], dst, &route, why);
-        if (err)
+        struct nornic_error refusal;
+        int err = net_route_get(plan->ifindexes[i], dst, &route, &refusal);
+        if (err && i + 1 < plan->ifindex_count)
             continue;
+        if (err)
+            return net_error_set(why, -err, "%s", refusal.text);
         plan->src = route.src;
         return net_neighbour_ask(plan->ifindexes[i], &route.next_hop, &plan->query, why);
     }
-    return err;
+    return net_error_set(why, EHOSTUNREACH, "the device has no address");
 }
 
 /* Under the lock: the id waits for the answer, or has it. 0: query and record are the id's. */

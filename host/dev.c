@@ -122,23 +122,44 @@ close_port:
     return net_error_set(why, -err, "cannot create a device: %s", strerror(-err));
 }
 
-void host_dev_close(struct host_dev *dev)
+/* Without a CM, and QPs, PDs and XRC domains: 0; else -EBUSY with a sentence that counts them. */
+static int check_unused(struct host_dev *dev, struct nornic_error *why)
 {
+    struct roce_dev_use use;
+    host_dev_lock(dev);
+    bool has_client = dev->client != NULL;
+    roce_dev_use(dev->engine, &use);
+    host_dev_unlock(dev);
+    if (has_client)
+        return net_error_set(why, EBUSY, "the device has a connection manager: close that first");
+    if (use.qps || use.pds || use.xrcds)
+        return net_error_set(
+            why, EBUSY,
+            "the device is in use: %u queue pairs, %u protection domains, %u XRC domains are "
+            "left; destroy them first",
+            use.qps, use.pds, use.xrcds);
+    return 0;
+}
+
+int host_dev_close(struct host_dev *dev, struct nornic_error *why)
+{
+    int err = check_unused(dev, why);
+    if (err)
+        return err;
     host_dev_thread_stop(dev);
-    assert(!dev->client && "a CM is closed before its device");
     if (dev->gids)
         host_gids_close(dev->gids);
     if (dev->multicast)
         net_multicast_close(dev->multicast);
-    int err = roce_dev_destroy(dev->engine);
-    assert(!err && "QPs, regions and PDs are destroyed before their device");
-    (void)err;
+    err = roce_dev_destroy(dev->engine);
+    assert(!err && "nobody makes objects of a device that is being closed");
     net_port_close(dev->port);
     host_sources_deinit(&dev->sources);
     host_event_queue_deinit(&dev->events);
     close(dev->doorbell_fd);
     host_lock_deinit(&dev->lock);
     free(dev);
+    return 0;
 }
 
 struct roce_dev *host_dev_engine(struct host_dev *dev)

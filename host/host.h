@@ -51,8 +51,10 @@ int host_dev_create_on(struct net_port *port, const struct host_dev_config *conf
  * stopped it (a full disk), now or earlier: the traffic went on, and the file lacks the rest of it. */
 int host_dev_capture_flush(struct host_dev *dev);
 
-/* Stops the thread, destroys the engine and closes the port. The CM, QPs, regions and PDs must be gone. */
-void host_dev_close(struct host_dev *dev);
+/* Stops the thread, destroys the engine and closes the port. 0; or -EBUSY with a sentence that says what is
+ * left (a CM, QPs, PDs with what hangs on them, XRC domains): then nothing has changed. Nobody else uses the
+ * device meanwhile. */
+int host_dev_close(struct host_dev *dev, struct nornic_error *why);
 
 /* The device's engine, and its port with all that wraps it; both stay the device's. */
 struct roce_dev *host_dev_engine(struct host_dev *dev);

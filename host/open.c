@@ -10,10 +10,6 @@
 #include "net/kernel.h"
 #include "net/multicast.h"
 
-#define FIRST_QPN     17 /* of those a device may give */
-#define MULTICAST_QPN 0xffffffu
-#define DEVICE_QPS    16384 /* QPNs of a device: roce_dev_config.max_qp */
-
 /* At least one address now: without one nothing can be done, and the user learns why. */
 static int open_gids(struct host_dev *dev, const struct net_interface *interface, bool roce_v1,
                      struct nornic_error *why)
@@ -33,14 +29,6 @@ static int open_gids(struct host_dev *dev, const struct net_interface *interface
     return 0;
 }
 
-/* A process comes after another on the same address: peers may still keep QPNs of that one in TIMEWAIT (ROCE
- * section 16.5), and packets for them may be on their way. */
-static uint32_t draw_first_qpn(void)
-{
-    const uint32_t end = MULTICAST_QPN - DEVICE_QPS;
-    return FIRST_QPN + (uint32_t)(host_random.next(NULL) % (end - FIRST_QPN));
-}
-
 int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct nornic_error *why)
 {
     struct net_port *port;
@@ -52,7 +40,7 @@ int host_dev_open(const struct host_dev_config *config, struct host_dev **out, s
     if (own.cc.on && own.cc.line_rate_bps == 0)
         own.cc.line_rate_bps = net_interface_rate_bps(interface.name);
     if (own.first_qpn == 0)
-        own.first_qpn = draw_first_qpn();
+        own.first_qpn = roce_draw_first_qpn(&host_random, 0);
     err = host_dev_create_on(port, &own, out, why);
     if (err)
         return err;
@@ -63,6 +51,6 @@ int host_dev_open(const struct host_dev_config *config, struct host_dev **out, s
     else
         err = open_gids(*out, &interface, config->roce_v1, why);
     if (err)
-        host_dev_close(*out);
+        host_dev_close(*out, NULL);
     return err;
 }

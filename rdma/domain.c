@@ -31,6 +31,16 @@ int rdma_domain_destroy(struct rdma_domain *domain)
     return 0;
 }
 
+uint32_t rdma_domain_pds(const struct rdma_domain *domain)
+{
+    return domain->pd_count;
+}
+
+uint32_t rdma_domain_xrcds(const struct rdma_domain *domain)
+{
+    return domain->xrcd_count;
+}
+
 int rdma_pd_create(struct rdma_domain *domain, struct rdma_pd **out)
 {
     struct rdma_pd *pd = domain->mem.alloc(domain->mem.ctx, sizeof *pd);

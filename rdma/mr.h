@@ -41,6 +41,9 @@ int rdma_domain_create(const struct rdma_mem *mem, const struct rdma_random *ran
                        struct rdma_domain **out);
 /* 0, or -EBUSY while it has a PD or an XRC domain. */
 int rdma_domain_destroy(struct rdma_domain *domain);
+/* How many of either it has. */
+uint32_t rdma_domain_pds(const struct rdma_domain *domain);
+uint32_t rdma_domain_xrcds(const struct rdma_domain *domain);
 
 /* 0 or -ENOMEM. */
 int rdma_pd_create(struct rdma_domain *domain, struct rdma_pd **out);

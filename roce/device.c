@@ -28,6 +28,12 @@ static bool qpns_fit(const struct roce_dev_config *c)
     return first >= ROCE_FIRST_QPN && first < ROCE_MULTICAST_QPN && n <= ROCE_MULTICAST_QPN - first;
 }
 
+uint32_t roce_draw_first_qpn(const struct rdma_random *random, uint32_t max_qp)
+{
+    uint32_t end = ROCE_MULTICAST_QPN - (max_qp ? max_qp : DEFAULT_MAX_QP);
+    return ROCE_FIRST_QPN + (uint32_t)(random->next(random->ctx) % (end - ROCE_FIRST_QPN));
+}
+
 static void fill_defaults(struct roce_dev_config *c)
 {
     if (!c->max_qp)
@@ -98,9 +104,18 @@ static void unlink_from_ring(struct roce_dev *dev)
     roce_dev_reroute(before);
 }
 
+void roce_dev_use(const struct roce_dev *dev, struct roce_dev_use *out)
+{
+    *out = (struct roce_dev_use){.qps = dev->config.max_qp - dev->free_count + (dev->gsi != NULL),
+                                 .pds = rdma_domain_pds(dev->domain),
+                                 .xrcds = rdma_domain_xrcds(dev->domain)};
+}
+
 int roce_dev_destroy(struct roce_dev *dev)
 {
-    if (dev->free_count != dev->config.max_qp || dev->gsi)
+    struct roce_dev_use use;
+    roce_dev_use(dev, &use);
+    if (use.qps > 0)
         return -EBUSY;
     int err = rdma_domain_destroy(dev->domain);
     if (err)

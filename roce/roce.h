@@ -78,10 +78,22 @@ struct roce_dev_config {
     void *ctx; /* for all five */
 };
 
+/* A first QPN at random that leaves room for `max_qp` (0: the default): for a device that comes after another on
+ * the same address. Peers may still keep QPNs of that one in TIMEWAIT (ROCE section 16.5), and packets for them
+ * may be on their way. */
+uint32_t roce_draw_first_qpn(const struct rdma_random *random, uint32_t max_qp);
+
 /* 0, -EINVAL or -ENOMEM. */
 int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out);
 /* 0, or -EBUSY while it has QPs, PDs or regions. */
 int roce_dev_destroy(struct roce_dev *dev);
+
+/* What stands between a device and its end. Regions, windows, SRQs and address handles hold their PD. */
+struct roce_dev_use {
+    uint32_t qps; /* QP 1 among them */
+    uint32_t pds, xrcds;
+};
+void roce_dev_use(const struct roce_dev *dev, struct roce_dev_use *out);
 
 /* The key space of the device: for rdma_pd_create(). */
 struct rdma_domain *roce_dev_domain(const struct roce_dev *dev);

@@ -259,7 +259,7 @@ static int open_port(struct smcr_rt_port *p, const struct smcr_sock_port *wanted
         err = smcr_rt_watch(p->fds[i], EPOLLIN, &p->source);
     if (err) {
         net_error_set(why, -err, "cannot watch %s: %s", wanted->port, strerror(-err));
-        host_dev_close(p->dev);
+        host_dev_close(p->dev, NULL);
     }
     return err;
 }
@@ -292,7 +292,10 @@ int smcr_rt_close_ports(struct nornic_error *why)
         if (err && first == 0)
             first =
                 net_error_set(why, -err, "the capture of %s ends too early: %s", p->ifname, strerror(-err));
-        host_dev_close(p->dev);
+        struct nornic_error busy;
+        err = host_dev_close(p->dev, &busy);
+        if (err && first == 0)
+            first = net_error_set(why, -err, "%s", busy.text);
     }
     smcr_rt.num_ports = 0;
     if (smcr_rt.addrs)

@@ -90,24 +90,29 @@ static const struct net_port_ops port_ops = {
     .close = port_close,
 };
 
-/* Socket, program, and the two joined; the program is attached last, when all that it leads to is there. */
+/* Program, socket, and the two joined; the program is attached last, when all that it leads to is there. It is
+ * loaded first: where that is not allowed (a user namespace) the kernel would refuse the socket for its
+ * limit of locked memory, which is not what is missing. */
 static int open_with(struct xdp_port *port, const struct net_interface *interface,
                      const struct xdp_config *config, bool multi_buffer, struct nornic_error *why)
 {
-    port->steer = (struct xdp_steer){.link_fd = -1};
-    int err = xdp_socket_open(&port->socket, interface, config, multi_buffer, why);
-    if (err < 0)
+    int err = xdp_steer_load(&port->steer, multi_buffer, config->roce_v1, why);
+    if (err == -EPERM || err == -EACCES)
+        return xdp_needs_privileges(interface->name, -err, why);
+    if (err)
         return err;
-    err = xdp_steer_load(&port->steer, multi_buffer, config->roce_v1, why);
-    if (!err) {
-        err = xdp_steer_bind(&port->steer, config->queue, port->socket.fd);
-        if (err < 0)
-            net_error_set(why, -err, "cannot hand queue %u of %s to the XDP program: %s", config->queue,
-                          interface->name, strerror(-err));
+    err = xdp_socket_open(&port->socket, interface, config, multi_buffer, why);
+    if (err) {
+        xdp_steer_close(&port->steer);
+        return err;
     }
+    err = xdp_steer_bind(&port->steer, config->queue, port->socket.fd);
+    if (err)
+        net_error_set(why, -err, "cannot hand queue %u of %s to the XDP program: %s", config->queue,
+                      interface->name, strerror(-err));
     if (!err)
         err = xdp_steer_attach(&port->steer, interface, config->mode, why);
-    if (err < 0) {
+    if (err) {
         xdp_steer_close(&port->steer);
         xdp_socket_close(&port->socket);
     }

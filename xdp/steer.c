@@ -20,9 +20,11 @@ static int say_nothing(enum libbpf_print_level level, const char *format, va_lis
 
 int xdp_needs_privileges(const char *ifname, int errno_value, struct nornic_error *why)
 {
-    return net_error_set(why, errno_value,
-                         "XDP on %s needs root, or the capabilities CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF",
-                         ifname);
+    return net_error_set(
+        why, errno_value,
+        "XDP on %s needs root, or the capabilities CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF; those of "
+        "a user namespace do not do",
+        ifname);
 }
 
 int xdp_mtu_too_large(const struct net_interface *interface, struct nornic_error *why)

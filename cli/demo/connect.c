@@ -225,6 +225,7 @@ bool demo_disconnect(struct demo_side *side)
 {
     if (!side->dev)
         return true;
+    struct nornic_error why;
     int written = host_dev_capture_flush(side->dev);
     host_dev_lock(side->dev);
     add_counters(&side->result->counters, roce_dev_counters(side->engine));
@@ -241,7 +242,8 @@ bool demo_disconnect(struct demo_side *side)
     if (side->pd)
         rdma_pd_destroy(side->pd);
     host_dev_unlock(side->dev);
-    host_dev_close(side->dev);
+    if (host_dev_close(side->dev, &why) != 0)
+        return demo_side_fail(side, "%s", why.text);
     if (side->memory)
         munmap(side->memory, side->memory_bytes);
     side->dev = NULL;

@@ -79,7 +79,7 @@ int cli_node_open_pair(const struct cli_node_config *config, struct cli_node nod
         return cli_fail("%s", why.text);
     }
     if (host_dev_create_on(ends[1], &second, &nodes[1].dev, &why) != 0) {
-        host_dev_close(nodes[0].dev);
+        host_dev_close(nodes[0].dev, NULL);
         return cli_fail("%s", why.text);
     }
     add_memory_gids(&nodes[0], 0);
@@ -89,8 +89,10 @@ int cli_node_open_pair(const struct cli_node_config *config, struct cli_node nod
 
 int cli_node_close(struct cli_node *node, int status)
 {
+    struct nornic_error why;
     int err = host_dev_capture_flush(node->dev);
-    host_dev_close(node->dev);
+    if (host_dev_close(node->dev, &why) != 0)
+        return cli_fail("%s", why.text);
     if (!err)
         return status;
     cli_fail("the capture %s ends too early: %s", node->capture, strerror(-err));

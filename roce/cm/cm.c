@@ -144,6 +144,11 @@ bool roce_cm_progress(struct roce_cm *cm, uint64_t now_ns)
     return cm->event_first != NULL;
 }
 
+bool roce_cm_is_sending(const struct roce_cm *cm)
+{
+    return cm->gsi && roce_cm_gsi_is_sending(cm->gsi);
+}
+
 uint64_t roce_cm_deadline_ns(const struct roce_cm *cm)
 {
     return roce_timers_next_ns(&cm->timers);

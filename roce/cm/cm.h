@@ -67,6 +67,10 @@ bool roce_cm_progress(struct roce_cm *cm, uint64_t now_ns);
 /* When roce_cm_progress() is due next; NET_TIME_NONE: never. */
 uint64_t roce_cm_deadline_ns(const struct roce_cm *cm);
 
+/* QP 1 has datagrams that have not left yet: before the CM is destroyed, who drives the device makes progress until
+ * there are none (a DREQ or DREP whose peer would repeat its own for a minute). */
+bool roce_cm_is_sending(const struct roce_cm *cm);
+
 /* With a wire of the caller's: takes one datagram that was addressed to QP 1. `path` leads back to its
  * sender (ROCE-CM-3). Both borrowed. */
 void roce_cm_input(struct roce_cm *cm, const struct roce_cm_path *path, const uint8_t *mad, size_t len_bytes,

@@ -135,6 +135,11 @@ void roce_cm_gsi_send(void *ctx, const struct roce_cm_path *path, const uint8_t 
     gsi->next_slot = (slot + 1) % SLOTS;
 }
 
+bool roce_cm_gsi_is_sending(const struct roce_cm_gsi *gsi)
+{
+    return gsi->ah[(gsi->next_slot + SLOTS - 1) % SLOTS] != NULL; /* the last: sends complete in order */
+}
+
 static void send_done(struct roce_cm_gsi *gsi, const struct nornic_wc *wc)
 {
     unsigned slot = (unsigned)(wc->wr_id - SLOTS);

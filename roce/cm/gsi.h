@@ -17,6 +17,9 @@ void roce_cm_gsi_destroy(struct roce_cm_gsi *gsi);
 /* The `send` of a roce_cm_wire whose `ctx` is the carrier. */
 void roce_cm_gsi_send(void *ctx, const struct roce_cm_path *path, const uint8_t *mad, uint64_t now_ns);
 
+/* A datagram was sent and is not complete. */
+bool roce_cm_gsi_is_sending(const struct roce_cm_gsi *gsi);
+
 /* Takes what was completed: datagrams go to the CM, send buffers are free again. */
 void roce_cm_gsi_poll(struct roce_cm_gsi *gsi, struct roce_cm *cm, uint64_t now_ns);
 

@@ -41,6 +41,6 @@ Test(rc, ROCE_LIM_3_default_attributes)
     cr_assert_eq(roce_qp_destroy(qp), 0);
     cr_assert_eq(rdma_cq_destroy(cq), 0);
     cr_assert_eq(rdma_pd_destroy(pd), 0);
-    host_dev_close(nodes[0].dev);
-    host_dev_close(nodes[1].dev);
+    cr_assert_eq(host_dev_close(nodes[0].dev, NULL), 0, "objects are left");
+    cr_assert_eq(host_dev_close(nodes[1].dev, NULL), 0, "objects are left");
 }

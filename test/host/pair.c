@@ -122,7 +122,7 @@ void pair_close(struct pair *pair)
         host_dev_unlock(s->dev);
         cr_assert_eq(rdma_cq_destroy(s->cq), 0);
         if (i == 1 || s->dev != pair->side[1].dev)
-            host_dev_close(s->dev);
+            cr_assert_eq(host_dev_close(s->dev, NULL), 0, "objects are left");
         free(s->memory);
     }
 }

@@ -397,7 +397,7 @@ Test(cm_timers, a_caller_that_drives_manages_connections_too, .timeout = 60)
     host_cm_destroy_id(id);
     host_cm_destroy_id(own);
     cr_assert_eq(host_cm_close(cm), 0);
-    host_dev_close(dev);
+    cr_assert_eq(host_dev_close(dev, NULL), 0, "objects are left");
     net_port_close(ends[1]);
 }
 

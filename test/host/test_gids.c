@@ -33,7 +33,7 @@ static void setup(void)
 static void teardown(void)
 {
     if (dev)
-        host_dev_close(dev);
+        cr_assert_eq(host_dev_close(dev, NULL), 0, "objects are left");
     netns_veth_destroy(&veth);
 }
 

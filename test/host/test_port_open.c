@@ -77,7 +77,7 @@ Test(port_open, a_capture_cut_short_is_told)
         host_dev_progress(dev);
     }
     cr_expect_eq(host_dev_capture_flush(dev), -EFBIG);
-    host_dev_close(dev);
+    cr_assert_eq(host_dev_close(dev, NULL), 0, "objects are left");
     net_port_close(ends[1]);
     close(fd);
     unlink(path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opening the XDP port: what is in the way gets a sentence, and nothing stays behind. */
+#define _GNU_SOURCE /* unshare() */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <criterion/criterion.h>
@@ -7,7 +8,11 @@
 #include <linux/capability.h>
 #include <linux/if_link.h>
 #include <net/if.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -202,6 +207,34 @@ Test(xdp_open, without_capabilities_the_sentence_names_them)
     }
     int status;
     cr_assert_eq(waitpid(pid, &status, 0), pid);
+    cr_expect_eq(status, 0);
+}
+
+/* What is missing there is CAP_BPF; the limit of locked memory, which the kernel complains of first, is not. */
+static int open_in_user_namespace(void)
+{
+    struct net_port *port;
+    struct nornic_error why = {""};
+    struct ifreq up = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+        return 3;
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &up) != 0 ||
+        setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){65536, 65536}) != 0)
+        return 2;
+    int err = xdp_port_open(&(struct xdp_config){.ifname = "lo"}, &port, &why);
+    return err == -EPERM && strstr(why.text, "CAP_BPF") && strstr(why.text, "user namespace") ? 0 : 1;
+}
+
+Test(xdp_open, in_a_user_namespace_the_sentence_names_what_is_missing)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(open_in_user_namespace());
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 3)
+        cr_skip_test("no user namespaces here");
     cr_expect_eq(status, 0);
 }
 
