@@ -23,8 +23,8 @@ struct rdma_cq {
     struct rdma_mem mem;
     void (*notify)(void *ctx, struct rdma_cq *cq, bool overflow);
     void *ctx;
-    uint32_t users;   /* QPs; changed by control calls only */
-    void *users_list; /* the transport's */
+    uint32_t users; /* QPs; changed by control calls only */
+    struct rdma_cq_user *users_list;
     uint8_t pad_shared[CQ_LINE_BYTES];
     _Atomic uint32_t tail; /* producer */
     atomic_bool in_error;
@@ -161,7 +161,7 @@ bool rdma_cq_in_error(const struct rdma_cq *cq)
     return atomic_load_explicit(&cq->in_error, memory_order_relaxed);
 }
 
-void **rdma_cq_users(struct rdma_cq *cq)
+struct rdma_cq_user **rdma_cq_users(struct rdma_cq *cq)
 {
     return &cq->users_list;
 }

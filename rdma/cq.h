@@ -14,6 +14,7 @@
 NORNIC_BEGIN_DECLS
 
 struct rdma_cq;
+struct rdma_cq_user;
 
 #define RDMA_CQ_MAX_CAPACITY (1u << 24)
 
@@ -61,8 +62,8 @@ bool rdma_cq_has_room(const struct rdma_cq *cq, uint32_t count);
 /* It has overflowed and takes nothing any more (ROCE-CQ-2). */
 bool rdma_cq_in_error(const struct rdma_cq *cq);
 
-/* The transport's list of what completes into the CQ: a pointer that the CQ keeps for it, NULL at first. */
-void **rdma_cq_users(struct rdma_cq *cq);
+/* The list of the QPs that complete into it, which rdma/qp_cq.c keeps. */
+struct rdma_cq_user **rdma_cq_users(struct rdma_cq *cq);
 
 /* A QP counts itself as a user, so that the CQ cannot go away under it. */
 void rdma_cq_get(struct rdma_cq *cq);

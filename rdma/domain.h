@@ -3,9 +3,9 @@
 #ifndef NORNIC_RDMA_DOMAIN_H
 #define NORNIC_RDMA_DOMAIN_H
 
+#include "rdma/event.h"
 #include "rdma/key_table.h"
 #include "rdma/mr.h"
-#include "rdma/srq.h"
 
 /* XRC SRQs by their number, which begins with 1. */
 struct rdma_xrc_table {
@@ -19,14 +19,27 @@ struct rdma_domain {
     struct rdma_key_table keys; /* of regions and windows */
     struct rdma_xrc_table xrc;
     uint32_t pd_count, xrcd_count;
-    rdma_srq_event_hook *srq_event; /* may be NULL */
-    void *srq_event_ctx;
+    rdma_event_hook *on_event; /* may be NULL */
+    void *event_ctx;
+    struct rdma_qp *failing; /* QPs of overflowed CQs, which wait to be moved to ERR */
 };
 
 struct rdma_pd {
     struct rdma_domain *domain;
     uint32_t dependents; /* regions, windows, SRQs and QPs (ROCE-PD-2) */
 };
+
+static inline void *rdma_alloc(const struct rdma_domain *domain, size_t len_bytes)
+{
+    return domain->mem.alloc(domain->mem.ctx, len_bytes);
+}
+
+/* Nothing happens to NULL. */
+static inline void rdma_free(const struct rdma_domain *domain, void *p)
+{
+    if (p)
+        domain->mem.free(domain->mem.ctx, p);
+}
 
 /* ROCE-MR-3: [at, at + n) lies in [base, base + len_bytes), computed without overflow. */
 static inline bool rdma_range_is_inside(uint64_t base, uint64_t len_bytes, uint64_t at, uint64_t n)

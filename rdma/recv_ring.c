@@ -66,7 +66,7 @@ int rdma_recv_ring_post(struct rdma_recv_ring *ring, const struct nornic_recv_wr
         (struct rdma_recv_wqe){.wr_id = wr->wr_id, .num_sge = wr->num_sge, .len_bytes = (uint32_t)sum};
     if (wr->num_sge)
         memcpy(slot_sges(ring, posted), wr->sg_list, sizeof *wr->sg_list * wr->num_sge);
-    /* Sequentially consistent, because a poster looks at the QP's state next: roce_post_recv(). */
+    /* Sequentially consistent, because a poster looks at the QP's state next: rdma_qp_post_recv(). */
     atomic_store(&ring->posted, posted + 1);
     return 0;
 }

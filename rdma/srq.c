@@ -113,11 +113,9 @@ int rdma_srq_post(struct rdma_srq *srq, const struct nornic_recv_wr *wr, const s
     return err;
 }
 
-static void report(struct rdma_srq *srq, enum rdma_srq_event event)
+static void report(struct rdma_srq *srq, enum nornic_event_type type)
 {
-    const struct rdma_domain *domain = srq->pd->domain;
-    if (domain->srq_event)
-        domain->srq_event(domain->srq_event_ctx, srq, event);
+    rdma_domain_event(srq->pd->domain, &(struct rdma_event){.type = type, .srq = srq});
 }
 
 /* ROCE-RS-71: once, and disarmed by it. */
@@ -126,7 +124,7 @@ static void check_limit(struct rdma_srq *srq)
     if (srq->limit == 0 || rdma_recv_ring_count(&srq->ring) >= srq->limit)
         return;
     srq->limit = 0;
-    report(srq, RDMA_SRQ_LIMIT_REACHED);
+    report(srq, NORNIC_EVENT_SRQ_LIMIT_REACHED);
 }
 
 int rdma_srq_set_limit(struct rdma_srq *srq, uint32_t limit)
@@ -174,13 +172,7 @@ uint32_t rdma_srq_count(const struct rdma_srq *srq)
 void rdma_srq_fail(struct rdma_srq *srq)
 {
     if (!atomic_exchange(&srq->in_error, true))
-        report(srq, RDMA_SRQ_ERR);
-}
-
-void rdma_domain_on_srq_event(struct rdma_domain *domain, rdma_srq_event_hook *hook, void *ctx)
-{
-    domain->srq_event = hook;
-    domain->srq_event_ctx = ctx;
+        report(srq, NORNIC_EVENT_SRQ_ERR);
 }
 
 struct rdma_pd *rdma_srq_pd(const struct rdma_srq *srq)

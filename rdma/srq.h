@@ -59,18 +59,11 @@ uint32_t rdma_srq_capacity(const struct rdma_srq *srq);
 uint32_t rdma_srq_limit(const struct rdma_srq *srq);
 uint32_t rdma_srq_count(const struct rdma_srq *srq);
 
-/* Puts it in error state for good, and says so with RDMA_SRQ_ERR: its WQEs are not given out any more, so
+/* Puts it in error state for good, and says so with SRQ_ERR: its WQEs are not given out any more, so
  * that its QPs answer RNR, and posts fail (ROCE-RS-73). */
 void rdma_srq_fail(struct rdma_srq *srq);
 
 /* --- for transports --- */
-
-enum rdma_srq_event { RDMA_SRQ_ERR, RDMA_SRQ_LIMIT_REACHED };
-
-/* Called for every SRQ of a domain, inside the calls above and rdma_srq_take(). Must not call back into it.
- */
-typedef void rdma_srq_event_hook(void *ctx, struct rdma_srq *srq, enum rdma_srq_event event);
-void rdma_domain_on_srq_event(struct rdma_domain *domain, rdma_srq_event_hook *hook, void *ctx);
 
 /* Whose keys its SGEs bear, and the most SGEs of a WQE. */
 struct rdma_pd *rdma_srq_pd(const struct rdma_srq *srq);

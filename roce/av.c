@@ -41,7 +41,7 @@ void roce_av_template_ecn(const struct roce_dev *dev, const struct nornic_av *av
 }
 
 /* ROCE-FRM-46: one port in the range, where the flow label does not choose. */
-void roce_ah_template(struct nornic_ah *ah)
+void roce_ah_template(struct roce_ah *ah)
 {
     roce_av_template(ah->dev, &ah->av, roce_flow_src_port(ah->av.flow_label, 1, 1), &ah->tmpl);
 }
@@ -65,40 +65,25 @@ int roce_ah_create(struct roce_dev *dev, struct rdma_pd *pd, const struct nornic
     struct nornic_av resolved = *av;
     if (!resolve_mac(&resolved) || !roce_av_is_valid(dev, av) || rdma_pd_domain(pd) != dev->domain)
         return -EINVAL;
-    struct nornic_ah *ah = roce_alloc(dev, sizeof *ah);
+    struct roce_ah *ah = roce_alloc(dev, sizeof *ah);
     if (!ah)
         return -ENOMEM;
     ah->dev = dev;
-    ah->pd = pd;
+    ah->base.pd = pd;
     ah->av = resolved;
     ah->local = *roce_gid_get(&dev->gids, av->sgid_index);
     roce_ah_template(ah);
     rdma_pd_get(pd);
-    *out = ah;
+    *out = &ah->base;
     return 0;
 }
 
-int roce_ah_destroy(struct nornic_ah *ah)
+int roce_ah_destroy(struct nornic_ah *base)
 {
-    if (atomic_load(&ah->users))
+    struct roce_ah *ah = roce_ah_of(base);
+    if (atomic_load(&base->users))
         return -EBUSY;
-    rdma_pd_put(ah->pd);
+    rdma_pd_put(base->pd);
     roce_free(ah->dev, ah);
     return 0;
-}
-
-void roce_ah_get(struct roce_send_wqe *w, const struct nornic_send_wr *wr)
-{
-    w->ah = wr->ud.ah;
-    w->remote_qpn = wr->ud.remote_qpn;
-    w->remote_qkey = wr->ud.remote_qkey;
-    w->pkey_index = wr->ud.pkey_index;
-    atomic_fetch_add(&w->ah->users, 1);
-}
-
-void roce_ah_put(struct roce_send_wqe *w)
-{
-    if (w->ah)
-        atomic_fetch_sub(&w->ah->users, 1);
-    w->ah = NULL;
 }

@@ -5,15 +5,20 @@
 
 #include "roce/qp.h"
 
-struct nornic_ah {
+struct roce_ah {
+    struct nornic_ah base; /* PD and users */
     struct roce_dev *dev;
-    struct rdma_pd *pd;
     struct nornic_av av;
     struct nornic_gid local; /* the entry that av.sgid_index named when the handle was made */
     struct roce_frame_template tmpl;
-    _Atomic uint32_t users; /* WQEs that name it: ROCE-AH-3 */
     struct roce_way way;
 };
+
+/* The handle behind what a work request names. */
+static inline struct roce_ah *roce_ah_of(struct nornic_ah *base)
+{
+    return container_of(base, struct roce_ah, base);
+}
 
 /* Its SGID index names an entry, of the family of its DGID (ROCE-FRM-39), and its SL is one that can be sent
  * (ROCE-VB-5). */
@@ -24,12 +29,8 @@ void roce_av_template(const struct roce_dev *dev, const struct nornic_av *av, ui
 /* The same with another ECN field. */
 void roce_av_template_ecn(const struct roce_dev *dev, const struct nornic_av *av, uint8_t ecn,
                           uint16_t src_port, struct roce_frame_template *tmpl);
-/* A WQE takes over what `wr` says about its destination, and counts itself as a user of the handle (any
- * thread); and it is complete, or forgotten. Nothing happens to one without a handle. */
-void roce_ah_get(struct roce_send_wqe *w, const struct nornic_send_wr *wr);
-void roce_ah_put(struct roce_send_wqe *w);
 /* Makes the headers of everything that is sent along it. */
-void roce_ah_template(struct nornic_ah *ah);
+void roce_ah_template(struct roce_ah *ah);
 
 /* --- route.c --- */
 /* Where a packet to `dgid` goes now; looked for again only after a GID table has changed. */
@@ -39,6 +40,6 @@ enum roce_route roce_route_to(const struct roce_dev *dev, const struct nornic_ad
 struct roce_dest roce_dest_of_peer(struct roce_qp *qp);
 /* Looks for the way to its destination. False: the GID entry that it names is no longer what it was
  * (ROCE-AH-10). */
-bool roce_ah_route(struct nornic_ah *ah, enum roce_route *route);
+bool roce_ah_route(struct roce_ah *ah, enum roce_route *route);
 
 #endif

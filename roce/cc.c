@@ -18,7 +18,7 @@ static const struct roce_cc_config *config_of(const struct roce_qp *qp)
     return &qp->dev->config.cc;
 }
 
-static void wake(struct roce_timer *timer, uint64_t now_ns)
+static void wake(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct roce_cc *cc = container_of(timer, struct roce_cc, pace);
     (void)now_ns;
@@ -42,7 +42,7 @@ int roce_cc_init(struct roce_qp *qp)
 void roce_cc_deinit(struct roce_qp *qp)
 {
     if (qp->cc)
-        roce_timer_cancel(&qp->dev->timers, &qp->cc->pace);
+        rdma_timer_cancel(&qp->dev->timers, &qp->cc->pace);
     roce_free(qp->dev, qp->cc);
     qp->cc = NULL;
 }
@@ -52,7 +52,7 @@ void roce_cc_reset(struct roce_qp *qp)
     struct roce_cc *cc = qp->cc;
     if (!cc)
         return;
-    roce_timer_cancel(&qp->dev->timers, &cc->pace);
+    rdma_timer_cancel(&qp->dev->timers, &cc->pace);
     roce_dcqcn_init(&cc->flow, config_of(qp));
     cc->next_ns = 0;
     cc->cnps_due = 0;
@@ -111,8 +111,8 @@ bool roce_cc_must_wait(struct roce_qp *qp, uint64_t now_ns)
     advance(&cc->flow, &cc->next_ns, config_of(qp), now_ns);
     if (!cc->flow.limited || now_ns >= cc->next_ns)
         return false;
-    if (!roce_timer_armed(&cc->pace))
-        roce_timer_arm(&qp->dev->timers, &cc->pace, leave_ns(cc, config_of(qp)));
+    if (!rdma_timer_armed(&cc->pace))
+        rdma_timer_arm(&qp->dev->timers, &cc->pace, leave_ns(cc, config_of(qp)));
     return true;
 }
 

@@ -24,7 +24,7 @@ struct roce_cc {
     struct roce_dcqcn flow;
     uint64_t next_ns;       /* the next paced packet may leave */
     uint64_t gap_ns;        /* how long the last one occupied the flow */
-    struct roce_timer pace; /* armed while a packet waits */
+    struct rdma_timer pace; /* armed while a packet waits */
     uint32_t cnps_due;      /* bit i: slots[i] waits to be sent */
     uint32_t num_slots;     /* 1 or 32 */
     struct roce_cnp_slot slots[];
@@ -49,7 +49,7 @@ void roce_cc_sent(struct roce_qp *qp, uint32_t frame_bytes, uint64_t now_ns);
 /* A packet waits for the pacing timer. */
 static inline bool roce_cc_waits(const struct roce_qp *qp)
 {
-    return qp->cc && roce_timer_armed(&qp->cc->pace);
+    return qp->cc && rdma_timer_armed(&qp->cc->pace);
 }
 
 /* About how long `pkts` packets take at the rate of now; 0: at line rate. */

@@ -23,7 +23,8 @@ static struct roce_cnp_slot to_peer(const struct roce_qp *qp)
 {
     const struct nornic_av *av = &qp->attr.av;
     return (struct roce_cnp_slot){.av = *av,
-                                  .src_port = roce_flow_src_port(av->flow_label, qp->qpn, qp->attr.dest_qpn),
+                                  .src_port =
+                                      roce_flow_src_port(av->flow_label, qp->base.qpn, qp->attr.dest_qpn),
                                   .dest_qpn = qp->attr.dest_qpn};
 }
 

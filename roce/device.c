@@ -15,7 +15,7 @@
 
 static void free_tables(struct roce_dev *dev)
 {
-    roce_timers_deinit(&dev->timers, &dev->mem);
+    rdma_timers_deinit(&dev->timers, &dev->mem);
     roce_free(dev, dev->qps);
     roce_free(dev, dev->free_slots);
     roce_free(dev, dev->pkeys);
@@ -72,7 +72,7 @@ int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
     dev->port_up = true;
     dev->ip_id = (uint16_t)dev->config.random.next(dev->config.random.ctx);
 
-    int err = roce_timers_init(&dev->timers, &dev->mem, dev->config.max_qp * ROCE_TIMERS_PER_QP);
+    int err = rdma_timers_init(&dev->timers, &dev->mem, dev->config.max_qp * ROCE_TIMERS_PER_QP);
     dev->qps = roce_alloc(dev, sizeof *dev->qps * dev->config.max_qp);
     dev->free_slots = roce_alloc(dev, sizeof *dev->free_slots * dev->config.max_qp);
     dev->pkeys = roce_alloc(dev, sizeof *dev->pkeys * dev->config.num_pkeys);
@@ -88,7 +88,7 @@ int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
     for (uint32_t i = 0; i < dev->config.max_qp; i++)
         dev->free_slots[i] = i;
     dev->free_count = dev->config.max_qp;
-    rdma_domain_on_srq_event(dev->domain, roce_dev_srq_event, dev);
+    rdma_domain_on_event(dev->domain, roce_dev_on_event, dev);
     dev->pkeys[0] = NORNIC_PKEY_DEFAULT; /* ROCE-VB-6 */
     *out = dev;
     return 0;
@@ -164,7 +164,7 @@ int roce_dev_gid_add(struct roce_dev *dev, const struct nornic_gid *gid)
     if (index < 0)
         return index;
     roce_dev_reroute(dev);
-    roce_dev_event(dev, &(struct roce_event){.type = NORNIC_EVENT_GID_CHANGE});
+    roce_dev_event(dev, NORNIC_EVENT_GID_CHANGE);
     return index;
 }
 
@@ -181,9 +181,9 @@ int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns)
             roce_path_migrate(qp))
             continue;
         roce_qp_enter_error(qp, ROCE_CAUSE_LOCAL_ERROR, now_ns);
-        roce_qp_event(qp, NORNIC_EVENT_QP_FATAL);
+        rdma_qp_event(&qp->base, NORNIC_EVENT_QP_FATAL);
     }
-    roce_dev_event(dev, &(struct roce_event){.type = NORNIC_EVENT_GID_CHANGE});
+    roce_dev_event(dev, NORNIC_EVENT_GID_CHANGE);
     return 0;
 }
 
@@ -192,7 +192,7 @@ int roce_dev_gid_set_mac(struct roce_dev *dev, unsigned index, const struct norn
     if (!roce_gid_get(&dev->gids, index))
         return -ENOENT;
     dev->gids.entries[index].mac = *mac;
-    roce_dev_event(dev, &(struct roce_event){.type = NORNIC_EVENT_GID_CHANGE});
+    roce_dev_event(dev, NORNIC_EVENT_GID_CHANGE);
     return 0;
 }
 
@@ -242,18 +242,18 @@ void roce_dev_port_state(struct roce_dev *dev, bool up)
     if (dev->port_up == up)
         return;
     dev->port_up = up;
-    roce_dev_event(dev, &(struct roce_event){.type = up ? NORNIC_EVENT_PORT_ACTIVE : NORNIC_EVENT_PORT_ERR});
+    roce_dev_event(dev, up ? NORNIC_EVENT_PORT_ACTIVE : NORNIC_EVENT_PORT_ERR);
 }
 
 uint64_t roce_dev_deadline_ns(const struct roce_dev *dev)
 {
-    return roce_timers_next_ns(&dev->timers);
+    return rdma_timers_next_ns(&dev->timers);
 }
 
 void roce_dev_expire(struct roce_dev *dev, uint64_t now_ns)
 {
-    struct roce_timer *t;
-    while ((t = roce_timers_pop(&dev->timers, now_ns)))
+    struct rdma_timer *t;
+    while ((t = rdma_timers_pop(&dev->timers, now_ns)))
         t->fire(t, now_ns);
     roce_dev_settle(dev, now_ns);
 }

@@ -5,12 +5,12 @@
 
 #include <stdatomic.h>
 
-#include "rdma/srq.h"
+#include "rdma/event.h"
+#include "rdma/timer.h"
 #include "roce/gid.h"
 #include "roce/mcast.h"
 #include "roce/qp.h"
 #include "roce/roce.h"
-#include "roce/timer.h"
 
 #define ROCE_FIRST_QPN     17 /* ROCE-QP-34 */
 #define ROCE_GSI_QPN       1
@@ -28,7 +28,7 @@ struct roce_dev {
     uint16_t *pkeys;         /* config.num_pkeys of them; 0: invalid */
     struct roce_dev *linked; /* ring of devices that reach each other inside; itself if it is alone */
     bool port_up;
-    struct roce_timers timers;
+    struct rdma_timers timers;
     struct roce_dev_counters counters;
     uint16_t ip_id;
 
@@ -40,7 +40,6 @@ struct roce_dev {
     struct roce_qp
         *_Atomic posted; /* stack of QPs with fresh posts; any thread pushes, the engine takes all */
     struct roce_qp *ready_first, *ready_last;
-    struct roce_qp *failing; /* QPs of overflowed CQs, which wait to be moved to ERR */
 };
 
 /* Counts for a QP and its device at once. */
@@ -63,18 +62,10 @@ static inline void roce_free(const struct roce_dev *dev, void *p)
 }
 
 /* --- event.c --- */
-void roce_dev_event(struct roce_dev *dev, const struct roce_event *event);
-/* The hook that the device's domain calls for its SRQs; `dev` is the struct roce_dev. */
-void roce_dev_srq_event(void *dev, struct rdma_srq *srq, enum rdma_srq_event event);
-
-/* --- overflow.c --- */
-/* A QP is known to its CQs from its creation to its end, and they cannot go away under it. */
-void roce_cqs_join(struct roce_qp *qp);
-void roce_cqs_leave(struct roce_qp *qp);
-/* A completion of `qp` did not fit into `cq`; `first_time`: the CQ was not in error before. */
-void roce_cq_overflowed(struct roce_qp *qp, struct rdma_cq *cq, bool first_time);
-/* Takes it off the list of those whose CQ overflowed. */
-void roce_cq_overflow_unmark(struct roce_qp *qp);
+/* Raises an event of the device itself. */
+void roce_dev_event(struct roce_dev *dev, enum nornic_event_type type);
+/* The hook of the device's domain, for events of what is in it; `dev` is the struct roce_dev. */
+void roce_dev_on_event(void *dev, const struct rdma_event *event);
 
 /* --- qp_error.c --- */
 /* Moves the QPs of overflowed CQs to ERR (ROCE-CQ-2); called at the end of a step. */
@@ -107,8 +98,8 @@ void roce_dev_reroute(struct roce_dev *dev);
 /* The QP may have something to send; and is off the list of those that may. */
 void roce_dev_ready(struct roce_dev *dev, struct roce_qp *qp);
 void roce_dev_unready(struct roce_dev *dev, struct roce_qp *qp);
-/* Any thread: the QP has a fresh post. */
-void roce_dev_posted(struct roce_qp *qp);
+/* Any thread: the QP has a fresh post (rdma_qp_ops.posted). */
+void roce_qp_posted(struct rdma_qp *base);
 /* Moves the QPs with fresh posts to the ready list; those in ERR are flushed. */
 void roce_dev_collect_posted(struct roce_dev *dev);
 

@@ -39,7 +39,8 @@ const struct roce_mcast_group *roce_mcast_find(const struct roce_mcast_table *ta
 
 bool roce_mcast_is_own(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
-    return qp->block_multicast_loopback && pkt->deth.src_qpn == qp->qpn && roce_dev_owns(qp->dev, &pkt->src);
+    return qp->block_multicast_loopback && pkt->deth.src_qpn == qp->base.qpn &&
+           roce_dev_owns(qp->dev, &pkt->src);
 }
 
 /* Tells the interface. */

@@ -22,7 +22,8 @@ void roce_path_make(struct roce_qp *qp)
     const struct nornic_av *av = &qp->attr.av;
     qp->local = *roce_gid_get(&qp->dev->gids, av->sgid_index);
     qp->way = (struct roce_way){.gid_epoch = 0};
-    roce_av_template(qp->dev, av, roce_flow_src_port(av->flow_label, qp->qpn, qp->attr.dest_qpn), &qp->tmpl);
+    roce_av_template(qp->dev, av, roce_flow_src_port(av->flow_label, qp->base.qpn, qp->attr.dest_qpn),
+                     &qp->tmpl);
 }
 
 static bool bears(const struct roce_pkt *pkt, const struct nornic_gid *local, const struct nornic_addr *peer)
@@ -69,13 +70,13 @@ bool roce_path_migrate(struct roce_qp *qp)
     attr->path_mig_state = ROCE_PATH_MIGRATED;
     qp->alt_loaded = false;
     if (!roce_av_is_valid(qp->dev, &attr->alt_av)) {
-        roce_qp_event(qp, NORNIC_EVENT_PATH_MIG_ERR);
+        rdma_qp_event(&qp->base, NORNIC_EVENT_PATH_MIG_ERR);
         return false;
     }
     attr->av = attr->alt_av;
     attr->pkey_index = attr->alt_pkey_index;
     attr->timeout = attr->alt_timeout;
     roce_path_make(qp);
-    roce_qp_event(qp, NORNIC_EVENT_PATH_MIG);
+    rdma_qp_event(&qp->base, NORNIC_EVENT_PATH_MIG);
     return true;
 }

@@ -40,7 +40,7 @@ int roce_dev_pkey_set(struct roce_dev *dev, unsigned index, uint16_t pkey)
             roce_dev_ready(dev, dev->qps[i]);
     if (dev->gsi)
         roce_dev_ready(dev, dev->gsi);
-    roce_dev_event(dev, &(struct roce_event){.type = NORNIC_EVENT_PKEY_CHANGE});
+    roce_dev_event(dev, NORNIC_EVENT_PKEY_CHANGE);
     return 0;
 }
 

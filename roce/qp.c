@@ -5,7 +5,6 @@
 
 #include <errno.h>
 
-#include "rdma/xrc.h"
 #include "roce/av.h"
 #include "roce/cc.h"
 #include "roce/device.h"
@@ -13,6 +12,9 @@
 #include "roce/qp_state.h"
 #include "roce/reorder.h"
 #include "roce/transport.h"
+
+#define MASKED_ATOMICS \
+    (RDMA_SENDS(NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP) | RDMA_SENDS(NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD))
 
 /* Which objects a QP of the type is made of: ROCE-XRC-1, XRC-2. */
 static bool objects_fit(const struct roce_qp_config *c)
@@ -40,8 +42,7 @@ static int check_config(const struct roce_qp_config *c)
 
 static void reset(struct roce_qp *qp)
 {
-    roce_send_queue_reset(qp);
-    roce_recv_reset(qp);
+    rdma_qp_reset(&qp->base);
     roce_requester_reset(qp, 0);
     roce_responder_reset(qp, 0);
     roce_reorder_clear(qp);
@@ -51,26 +52,53 @@ static void reset(struct roce_qp *qp)
     qp->attr.path_mig_state = ROCE_PATH_MIGRATED;
 }
 
+static enum rdma_recv_source recv_source_of(const struct roce_qp_config *config)
+{
+    if (config->type == NORNIC_QPT_XRC_INI)
+        return RDMA_RECV_NONE;
+    if (config->type == NORNIC_QPT_XRC_TGT)
+        return RDMA_RECV_XRC;
+    return config->srq ? RDMA_RECV_SRQ : RDMA_RECV_OWN;
+}
+
+/* The neutral half: queues, and the QP as a user of its objects. */
+static int init_base(struct roce_qp *qp, const struct roce_qp_config *config)
+{
+    const struct rdma_qp_parts parts = {
+        .ops = &qp->transport->ops,
+        .domain = qp->dev->domain,
+        .sends = qp->transport->sends & ~(qp->dev->config.masked_atomics ? 0 : MASKED_ATOMICS),
+        .is_datagram = !qp->transport->connected,
+        .sq_sig_all = config->sq_sig_all,
+        .recv_source = recv_source_of(config),
+        .pd = config->pd,
+        .send_cq = config->send_cq,
+        .recv_cq = config->recv_cq,
+        .srq = config->srq,
+        .xrcd = config->xrcd,
+        .caps = config->caps,
+        .ctx = config->ctx,
+    };
+    return rdma_qp_init(&qp->base, &parts);
+}
+
 static int init_parts(struct roce_qp *qp, const struct roce_qp_config *config)
 {
-    int err = roce_send_queue_init(qp);
-    if (!err)
-        err = roce_recv_init(qp, config->srq);
-    if (!err && config->reorder_pkts)
-        err = roce_reorder_init(qp, config->reorder_pkts);
+    int err = config->reorder_pkts ? roce_reorder_init(qp, config->reorder_pkts) : 0;
     if (!err)
         err = roce_responder_init(qp);
-    return err ? err : roce_cc_init(qp);
+    if (!err)
+        err = roce_cc_init(qp);
+    return err ? err : roce_dev_add_qp(qp->dev, qp);
 }
 
 /* Also after init_parts() has failed. */
 static void free_qp(struct roce_qp *qp)
 {
+    rdma_qp_deinit(&qp->base);
     roce_cc_deinit(qp);
     roce_responder_deinit(qp);
     roce_reorder_deinit(qp);
-    roce_recv_deinit(qp);
-    roce_send_queue_deinit(qp);
     roce_free(qp->dev, qp);
 }
 
@@ -85,29 +113,20 @@ int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, st
     qp->dev = dev;
     qp->type = config->type;
     qp->transport = roce_transport_of(config->type);
-    qp->pd = config->pd;
-    qp->send_cq = config->send_cq;
-    qp->recv_cq = config->recv_cq;
-    qp->sq_sig_all = config->sq_sig_all;
-    qp->xrcd = config->xrcd;
-    qp->e2e_credits = config->e2e_credits && !qp->xrcd; /* ROCE-RS-53: who knows for which SRQ? */
+    qp->e2e_credits = config->e2e_credits && !config->xrcd; /* ROCE-RS-53: who knows for which SRQ? */
     qp->block_multicast_loopback = config->block_multicast_loopback;
-    qp->ctx = config->ctx;
-    qp->caps = config->caps;
     if (!qp->transport->connected) /* ROCE-UD-1 */
         qp->pmtu_bytes = nornic_mtu_bytes(nornic_mtu_for_port(dev->config.port_mtu_bytes));
+    err = init_base(qp, config);
+    if (err) {
+        roce_free(dev, qp);
+        return err;
+    }
     err = init_parts(qp, config);
-    if (!err)
-        err = roce_dev_add_qp(dev, qp);
     if (err) {
         free_qp(qp);
         return err;
     }
-    if (qp->pd)
-        rdma_pd_get(qp->pd);
-    if (qp->xrcd)
-        rdma_xrcd_get(qp->xrcd);
-    roce_cqs_join(qp);
     reset(qp);
     *out = qp;
     return 0;
@@ -118,16 +137,10 @@ int roce_qp_destroy(struct roce_qp *qp)
     if (qp->groups)
         return -EBUSY;
     struct roce_dev *dev = qp->dev;
-    roce_timer_cancel(&dev->timers, &qp->req.timer);
+    rdma_timer_cancel(&dev->timers, &qp->req.timer);
     roce_dev_remove_qp(dev, qp);
     if (dev->config.qp_gone)
         dev->config.qp_gone(dev->config.ctx, qp);
-    rdma_mw_unbind_all(&qp->windows); /* ROCE-MW-2 */
-    roce_cqs_leave(qp);
-    if (qp->pd)
-        rdma_pd_put(qp->pd);
-    if (qp->xrcd)
-        rdma_xrcd_put(qp->xrcd);
     free_qp(qp);
     return 0;
 }
@@ -274,6 +287,24 @@ void roce_qp_no_credits(struct roce_qp *qp)
     qp->e2e_credits = false;
 }
 
+/* --- posts: what every transport does --- */
+
+int roce_post_send(struct roce_qp *qp, const struct nornic_send_wr *wr, const struct nornic_send_wr **bad)
+{
+    return rdma_qp_post_send(&qp->base, wr, bad);
+}
+
+int roce_post_recv(struct roce_qp *qp, const struct nornic_recv_wr *wr, const struct nornic_recv_wr **bad)
+{
+    return rdma_qp_post_recv(&qp->base, wr, bad);
+}
+
+int roce_bind_mw(struct roce_qp *qp, struct rdma_mw *mw, uint64_t wr_id, uint32_t send_flags,
+                 const struct nornic_bind *bind)
+{
+    return rdma_qp_bind_mw(&qp->base, mw, wr_id, send_flags, bind);
+}
+
 /* --- questions --- */
 
 void roce_qp_query(const struct roce_qp *qp, struct nornic_qp_attr *attr, struct nornic_qp_caps *caps)
@@ -285,12 +316,12 @@ void roce_qp_query(const struct roce_qp *qp, struct nornic_qp_attr *attr, struct
         attr->rq_psn = qp->resp.epsn;
     }
     if (caps)
-        *caps = qp->caps;
+        *caps = qp->base.caps;
 }
 
 uint32_t roce_qp_num(const struct roce_qp *qp)
 {
-    return qp->qpn;
+    return qp->base.qpn;
 }
 
 enum nornic_qp_state roce_qp_state(const struct roce_qp *qp)
@@ -300,7 +331,7 @@ enum nornic_qp_state roce_qp_state(const struct roce_qp *qp)
 
 void *roce_qp_ctx(const struct roce_qp *qp)
 {
-    return qp->ctx;
+    return qp->base.ctx;
 }
 
 const struct roce_counters *roce_qp_counters(const struct roce_qp *qp)

@@ -7,74 +7,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rdma/mw.h"
+#include "base/base.h"
+#include "rdma/qp.h"
+#include "rdma/timer.h"
 #include "roce/frame.h"
 #include "roce/run.h"
 #include "roce/psn.h"
-#include "roce/recv.h"
 #include "roce/roce.h"
-#include "roce/timer.h"
 #include "roce/window.h"
-
-/* One send WQE. The part above the line is written by the post, the part below by the requester. */
-struct roce_send_wqe {
-    uint64_t wr_id;
-    union {
-        struct {
-            uint64_t remote_addr;
-            uint64_t compare_add, swap;
-            uint64_t compare_mask, swap_mask;
-        };
-        struct nornic_bind bind; /* BIND_MW, REG_MR */
-    };
-    enum nornic_wr_opcode opcode;
-    uint32_t send_flags;
-    uint32_t rkey;
-    union {
-        uint32_t imm_data;
-        uint32_t invalidate_rkey; /* SEND_WITH_INV, LOCAL_INV */
-    };
-    uint32_t num_sge;
-    uint32_t len_bytes;   /* of the message */
-    struct nornic_ah *ah; /* UD, GSI: counted as a user until the WQE is complete (ROCE-AH-3); else NULL */
-    union {
-        uint32_t remote_qpn;  /* UD */
-        uint32_t remote_srqn; /* XRC */
-    };
-    uint32_t remote_qkey;
-    uint16_t pkey_index;
-    bool binds_type_1; /* BIND_MW: roce_bind_mw() */
-    /* --- */
-    uint32_t first_psn;
-    uint32_t psn_count;                 /* PSNs that it takes: ROCE-RC-1..3 */
-    uint32_t ssn;                       /* ROCE-RC-5 */
-    bool restarted;                     /* a READ that was asked for again: ROCE-RC-36 */
-    enum nornic_wc_status local_status; /* of one that sends nothing, once it is started: roce/local_ops.h */
-};
-
-/* Free-running indexes into rings of a power of two. `posted` belongs to the poster, the others to the
- * engine. */
-struct roce_send_queue {
-    struct roce_send_wqe *wqes;
-    struct nornic_sge *sges; /* max_sge a slot */
-    uint8_t *inline_bytes;   /* max_inline_bytes a slot */
-    uint32_t size;           /* slots */
-    uint32_t max_sge;
-    uint32_t max_inline_bytes;
-    _Atomic uint32_t posted;   /* one past the newest */
-    _Atomic uint32_t released; /* slots before it are free for posts: ROCE-RC-60 */
-    uint32_t started;          /* one past the newest that has PSNs */
-    uint32_t done;             /* the oldest that is not completed */
-};
 
 /* Sends requests and takes their responses: ROCE section 7. */
 struct roce_requester {
-    uint32_t una_psn; /* oldest unacknowledged */
-    uint32_t nxt_psn; /* the next WQE begins here */
-    uint32_t hi_psn;  /* one past the highest ever sent, READ responses counted: ROCE-RC-31 */
-    uint32_t cur;     /* WQE to send from; == sq.started: a new one */
-    uint32_t cur_pkt; /* and its packet */
-    uint32_t rd_atomic_outstanding;
+    uint32_t una_psn;      /* oldest unacknowledged */
+    uint32_t nxt_psn;      /* the next WQE begins here */
+    uint32_t hi_psn;       /* one past the highest ever sent, READ responses counted: ROCE-RC-31 */
     uint32_t unasked_pkts; /* sent since the last AckReq: ROCE-RC-12 */
     struct roce_window window;
     uint32_t timeouts_in_row; /* ack timeouts without progress in between */
@@ -93,7 +39,7 @@ struct roce_requester {
     bool lone;               /* only the packet at restart_psn is sent again: selective retransmission */
     uint8_t go_back_strikes; /* how often the peer had kept nothing behind a gap */
     bool rnr_waiting;        /* the timer is the RNR wait, not the ack timeout */
-    struct roce_timer timer;
+    struct rdma_timer timer;
 };
 
 enum roce_response_kind { ROCE_RESPONSE_ACK, ROCE_RESPONSE_NAK, ROCE_RESPONSE_READ, ROCE_RESPONSE_ATOMIC };
@@ -165,27 +111,14 @@ struct roce_reorder {
     uint8_t *frames; /* size * frame_bytes */
 };
 
-/* A QP on the list that its CQ keeps of its users. */
-struct roce_cq_user {
-    struct roce_qp *qp;
-    struct roce_cq_user *prev, *next;
-};
-
 struct roce_qp {
+    struct rdma_qp base; /* what every transport's has: queues, CQs, state, number */
     struct roce_dev *dev;
-    uint32_t qpn;
     enum nornic_qp_type type;
     const struct roce_transport *transport;
-    _Atomic int state; /* enum nornic_qp_state; written by the engine, read by posts */
-    struct rdma_pd *pd;
-    struct rdma_cq *send_cq, *recv_cq; /* XRC_INI has no recv_cq, XRC_TGT neither nor a PD */
-    struct rdma_xrcd *xrcd;            /* XRC_TGT, else NULL */
-    bool sq_sig_all;
     bool e2e_credits;
     bool block_multicast_loopback;
     uint32_t groups; /* that it is attached to */
-    void *ctx;
-    struct nornic_qp_caps caps;
     struct nornic_qp_attr attr;
     uint32_t pmtu_bytes;
     struct nornic_gid local; /* connected services: the entry that attr.av names */
@@ -193,20 +126,13 @@ struct roce_qp {
     bool alt_loaded;     /* attr.alt_av was loaded and has not been used */
     struct roce_way way; /* connected services: where packets to the peer go */
 
-    struct roce_send_queue sq;
-    struct roce_recv recv;
     struct roce_requester req;
     struct roce_responder resp;
     struct roce_reorder reorder;
-    struct rdma_mw_list windows; /* type 2, bound on this QP */
     struct roce_counters counters;
     struct roce_cc *cc; /* NULL: congestion management is off */
     bool drained;       /* SQD: all started messages are complete */
     bool tx_turn;       /* which half sends next */
-
-    struct roce_cq_user cq_users[2]; /* of send_cq and recv_cq */
-    bool failing;                    /* on the device's list of QPs whose CQ overflowed */
-    struct roce_qp *failing_prev, *failing_next;
 
     _Atomic bool posted; /* on the device's stack of QPs with fresh posts */
     struct roce_qp *posted_next;
@@ -214,35 +140,15 @@ struct roce_qp {
     struct roce_qp *ready_prev, *ready_next;
 };
 
+/* The queue pair around its neutral half. */
+static inline struct roce_qp *roce_qp_of(const struct rdma_qp *base)
+{
+    return container_of(base, struct roce_qp, base);
+}
+
 static inline enum nornic_qp_state roce_qp_state_now(const struct roce_qp *qp)
 {
-    return (enum nornic_qp_state)atomic_load_explicit(&qp->state, memory_order_relaxed);
-}
-
-static inline struct roce_send_wqe *roce_send_wqe(const struct roce_qp *qp, uint32_t index)
-{
-    return &qp->sq.wqes[index & (qp->sq.size - 1)];
-}
-
-static inline struct nornic_sge *roce_send_sges(const struct roce_qp *qp, uint32_t index)
-{
-    return &qp->sq.sges[(size_t)(index & (qp->sq.size - 1)) * qp->sq.max_sge];
-}
-
-static inline uint8_t *roce_send_inline(const struct roce_qp *qp, uint32_t index)
-{
-    return &qp->sq.inline_bytes[(size_t)(index & (qp->sq.size - 1)) * qp->sq.max_inline_bytes];
-}
-
-static inline bool roce_wr_is_masked(enum nornic_wr_opcode opcode)
-{
-    return opcode == NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP || opcode == NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD;
-}
-
-static inline bool roce_wr_is_rd_atomic(enum nornic_wr_opcode opcode)
-{
-    return opcode == NORNIC_WR_RDMA_READ || opcode == NORNIC_WR_ATOMIC_CMP_AND_SWP ||
-           opcode == NORNIC_WR_ATOMIC_FETCH_AND_ADD || roce_wr_is_masked(opcode);
+    return rdma_qp_state_now(&qp->base);
 }
 
 /* --- pkey.c --- */
@@ -258,24 +164,6 @@ void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now
 /* Moves a QP whose send failed from RTS or SQD to SQE: the rest of its send queue is flushed, and so is
  * what is posted until it is brought back to RTS (ROCE-QP-6, QP-28). */
 void roce_qp_enter_sqe(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns);
-
-/* --- event.c --- */
-void roce_qp_event(struct roce_qp *qp, enum nornic_event_type type);
-
-/* --- complete.c --- */
-/* Completes the oldest send WQE and moves on: a CQE if it failed, or is signalled (ROCE-RC-60). */
-void roce_complete_send(struct roce_qp *qp, enum nornic_wc_status status);
-/* Adds a completion of this QP to one of its CQs; an overflow is seen to at the end of the step. */
-void roce_complete_push(struct roce_qp *qp, struct rdma_cq *cq, const struct nornic_wc *wc, bool solicited);
-void roce_flush_send(struct roce_qp *qp);
-
-/* --- copy.c --- */
-/* Copies `len_bytes` of a send WQE's data from `offset` on. False: a key, PD or bounds fault (ROCE-RC-17). */
-bool roce_gather(const struct roce_qp *qp, uint32_t index, uint32_t offset, uint8_t *dst, uint32_t len_bytes);
-/* Copies into the SGEs of a WQE, whose keys are those of `pd`, from `offset` on. False: a fault, or no
- * room. */
-bool roce_scatter(const struct roce_dev *dev, const struct rdma_pd *pd, const struct nornic_sge *sges,
-                  uint32_t num_sge, uint32_t offset, const uint8_t *src, uint32_t len_bytes);
 
 /* --- requester_tx.c --- */
 /* struct roce_transport, tx: request packets. */
@@ -348,10 +236,5 @@ struct roce_response *roce_response_find(struct roce_qp *qp, enum roce_response_
 /* --- responder_tx.c --- */
 /* struct roce_transport, tx: response packets. */
 bool roce_responder_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns);
-
-/* --- post.c --- */
-int roce_send_queue_init(struct roce_qp *qp);
-void roce_send_queue_deinit(struct roce_qp *qp);
-void roce_send_queue_reset(struct roce_qp *qp);
 
 #endif

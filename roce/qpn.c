@@ -18,7 +18,7 @@ int roce_dev_add_qp(struct roce_dev *dev, struct roce_qp *qp)
         if (dev->gsi)
             return -EBUSY; /* ROCE-GSI-1 */
         dev->gsi = qp;
-        qp->qpn = ROCE_GSI_QPN;
+        qp->base.qpn = ROCE_GSI_QPN;
         return 0;
     }
     if (!dev->free_count)
@@ -27,7 +27,7 @@ int roce_dev_add_qp(struct roce_dev *dev, struct roce_qp *qp)
     dev->free_head = (dev->free_head + 1) % dev->config.max_qp;
     dev->free_count--;
     dev->qps[slot] = qp;
-    qp->qpn = slot + dev->config.first_qpn;
+    qp->base.qpn = slot + dev->config.first_qpn;
     return 0;
 }
 
@@ -39,7 +39,7 @@ void roce_dev_remove_qp(struct roce_dev *dev, struct roce_qp *qp)
         dev->gsi = NULL;
         return;
     }
-    uint32_t slot = qp->qpn - dev->config.first_qpn;
+    uint32_t slot = qp->base.qpn - dev->config.first_qpn;
     dev->qps[slot] = NULL;
     dev->free_slots[(dev->free_head + dev->free_count) % dev->config.max_qp] = slot;
     dev->free_count++;

@@ -30,19 +30,20 @@ static bool rc_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
 const struct roce_transport roce_rc = {
     .service = ROCE_SERVICE_RC,
     .connected = true,
-    .sends = ROCE_SENDS_CONNECTED | ROCE_SENDS(NORNIC_WR_RDMA_READ) |
-             ROCE_SENDS(NORNIC_WR_ATOMIC_CMP_AND_SWP) | ROCE_SENDS(NORNIC_WR_ATOMIC_FETCH_AND_ADD) |
-             ROCE_SENDS(NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP) |
-             ROCE_SENDS(NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD) | ROCE_SENDS(NORNIC_WR_SEND_WITH_INV),
+    .sends = ROCE_SENDS_CONNECTED | RDMA_SENDS(NORNIC_WR_RDMA_READ) |
+             RDMA_SENDS(NORNIC_WR_ATOMIC_CMP_AND_SWP) | RDMA_SENDS(NORNIC_WR_ATOMIC_FETCH_AND_ADD) |
+             RDMA_SENDS(NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP) |
+             RDMA_SENDS(NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD) | RDMA_SENDS(NORNIC_WR_SEND_WITH_INV),
+    .ops = {.posted = roce_qp_posted},
     .rx = rc_rx,
     .tx = rc_tx,
 };
 
 /* --- XRC, whose two QPs are a half each: ROCE-XRC-1 --- */
 
-static int ini_check_send(const struct roce_qp *qp, const struct nornic_send_wr *wr, uint32_t len_bytes)
+static int ini_check_send(const struct rdma_qp *base, const struct nornic_send_wr *wr, uint32_t len_bytes)
 {
-    (void)qp;
+    (void)base;
     (void)len_bytes;
     return wr->remote_srqn > MAX_SRQN ? -EINVAL : 0;
 }
@@ -60,10 +61,10 @@ static enum roce_rx_verdict tgt_rx(struct roce_qp *qp, const struct roce_pkt *pk
 const struct roce_transport roce_xrc_ini = {
     .service = ROCE_SERVICE_XRC,
     .connected = true,
-    .sends = ROCE_SENDS_CONNECTED | ROCE_SENDS(NORNIC_WR_RDMA_READ) |
-             ROCE_SENDS(NORNIC_WR_ATOMIC_CMP_AND_SWP) | ROCE_SENDS(NORNIC_WR_ATOMIC_FETCH_AND_ADD) |
-             ROCE_SENDS(NORNIC_WR_SEND_WITH_INV),
-    .check_send = ini_check_send,
+    .sends = ROCE_SENDS_CONNECTED | RDMA_SENDS(NORNIC_WR_RDMA_READ) |
+             RDMA_SENDS(NORNIC_WR_ATOMIC_CMP_AND_SWP) | RDMA_SENDS(NORNIC_WR_ATOMIC_FETCH_AND_ADD) |
+             RDMA_SENDS(NORNIC_WR_SEND_WITH_INV),
+    .ops = {.posted = roce_qp_posted, .check_send = ini_check_send},
     .rx = ini_rx,
     .tx = roce_requester_tx,
 };
@@ -71,6 +72,7 @@ const struct roce_transport roce_xrc_ini = {
 const struct roce_transport roce_xrc_tgt = {
     .service = ROCE_SERVICE_XRC,
     .connected = true,
+    .ops = {.posted = roce_qp_posted},
     .rx = tgt_rx,
     .tx = roce_responder_tx,
 };

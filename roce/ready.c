@@ -23,8 +23,9 @@ void roce_dev_unready(struct roce_dev *dev, struct roce_qp *qp)
     qp->ready = false;
 }
 
-void roce_dev_posted(struct roce_qp *qp)
+void roce_qp_posted(struct rdma_qp *base)
 {
+    struct roce_qp *qp = roce_qp_of(base);
     struct roce_dev *dev = qp->dev;
     if (atomic_exchange(&qp->posted, true))
         return;
@@ -48,9 +49,9 @@ void roce_dev_collect_posted(struct roce_dev *dev)
         atomic_exchange(&qp->posted, false);
         enum nornic_qp_state state = roce_qp_state_now(qp);
         if (state == NORNIC_QPS_ERR || state == NORNIC_QPS_SQE)
-            roce_flush_send(qp);
+            rdma_sq_flush(&qp->base);
         if (state == NORNIC_QPS_ERR)
-            roce_recv_flush(qp);
+            rdma_recv_flush(&qp->base);
         roce_dev_ready(dev, qp);
         qp = next;
     }

@@ -7,72 +7,53 @@
 #include "roce/path.h"
 #include "roce/transport.h"
 
-uint32_t roce_request_psns(const struct roce_qp *qp, const struct roce_send_wqe *w)
+uint32_t roce_request_psns(const struct roce_qp *qp, const struct rdma_send_wqe *w)
 {
-    if (roce_wr_is_rd_atomic(w->opcode) && w->opcode != NORNIC_WR_RDMA_READ)
+    if (rdma_wqe_flags(w) & RDMA_OP_ATOMIC)
         return 1;
     return w->len_bytes ? (w->len_bytes - 1) / qp->pmtu_bytes + 1 : 1;
 }
 
-static uint8_t send_op(const struct roce_request *r)
-{
-    enum nornic_wr_opcode opcode = r->w->opcode;
-    if (!r->last)
-        return r->first ? ROCE_OP_SEND_FIRST : ROCE_OP_SEND_MIDDLE;
-    if (opcode == NORNIC_WR_SEND_WITH_IMM)
-        return r->first ? ROCE_OP_SEND_ONLY_IMM : ROCE_OP_SEND_LAST_IMM;
-    if (opcode == NORNIC_WR_SEND_WITH_INV)
-        return r->first ? ROCE_OP_SEND_ONLY_INV : ROCE_OP_SEND_LAST_INV;
-    return r->first ? ROCE_OP_SEND_ONLY : ROCE_OP_SEND_LAST;
-}
-
-static uint8_t write_op(const struct roce_request *r, bool imm)
-{
-    if (r->last && r->first)
-        return imm ? ROCE_OP_WRITE_ONLY_IMM : ROCE_OP_WRITE_ONLY;
-    if (r->last)
-        return imm ? ROCE_OP_WRITE_LAST_IMM : ROCE_OP_WRITE_LAST;
-    return r->first ? ROCE_OP_WRITE_FIRST : ROCE_OP_WRITE_MIDDLE;
-}
+/* The packets that each kind of request is made of: ROCE section 5. A READ or atomic is one packet. */
+static const struct {
+    uint8_t first, middle, last, only; /* enum roce_op */
+} packets[RDMA_WR_OPCODES] = {
+    [NORNIC_WR_SEND] = {ROCE_OP_SEND_FIRST, ROCE_OP_SEND_MIDDLE, ROCE_OP_SEND_LAST, ROCE_OP_SEND_ONLY},
+    [NORNIC_WR_SEND_WITH_IMM] = {ROCE_OP_SEND_FIRST, ROCE_OP_SEND_MIDDLE, ROCE_OP_SEND_LAST_IMM,
+                                 ROCE_OP_SEND_ONLY_IMM},
+    [NORNIC_WR_SEND_WITH_INV] = {ROCE_OP_SEND_FIRST, ROCE_OP_SEND_MIDDLE, ROCE_OP_SEND_LAST_INV,
+                                 ROCE_OP_SEND_ONLY_INV},
+    [NORNIC_WR_RDMA_WRITE] = {ROCE_OP_WRITE_FIRST, ROCE_OP_WRITE_MIDDLE, ROCE_OP_WRITE_LAST,
+                              ROCE_OP_WRITE_ONLY},
+    [NORNIC_WR_RDMA_WRITE_WITH_IMM] = {ROCE_OP_WRITE_FIRST, ROCE_OP_WRITE_MIDDLE, ROCE_OP_WRITE_LAST_IMM,
+                                       ROCE_OP_WRITE_ONLY_IMM},
+    [NORNIC_WR_RDMA_READ] = {.only = ROCE_OP_READ_REQUEST},
+    [NORNIC_WR_ATOMIC_CMP_AND_SWP] = {.only = ROCE_OP_CMP_SWAP},
+    [NORNIC_WR_ATOMIC_FETCH_AND_ADD] = {.only = ROCE_OP_FETCH_ADD},
+    [NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP] = {.only = ROCE_OP_CMP_SWAP},
+    [NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD] = {.only = ROCE_OP_FETCH_ADD},
+};
 
 static uint8_t request_op(const struct roce_request *r)
 {
-    switch (r->w->opcode) {
-    case NORNIC_WR_SEND:
-    case NORNIC_WR_SEND_WITH_IMM:
-    case NORNIC_WR_SEND_WITH_INV:
-        return send_op(r);
-    case NORNIC_WR_RDMA_WRITE:
-        return write_op(r, false);
-    case NORNIC_WR_RDMA_WRITE_WITH_IMM:
-        return write_op(r, true);
-    case NORNIC_WR_RDMA_READ:
-        return ROCE_OP_READ_REQUEST;
-    case NORNIC_WR_ATOMIC_CMP_AND_SWP:
-    case NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP:
-        return ROCE_OP_CMP_SWAP;
-    case NORNIC_WR_ATOMIC_FETCH_AND_ADD:
-    case NORNIC_WR_MASKED_ATOMIC_FETCH_AND_ADD:
-        return ROCE_OP_FETCH_ADD;
-    case NORNIC_WR_LOCAL_INV:
-    case NORNIC_WR_BIND_MW:
-    case NORNIC_WR_REG_MR:
-        break; /* they send nothing */
-    }
-    return ROCE_OP_SEND_ONLY;
+    enum nornic_wr_opcode opcode = r->w->opcode;
+    if (r->last)
+        return r->first ? packets[opcode].only : packets[opcode].last;
+    return r->first ? packets[opcode].first : packets[opcode].middle;
 }
 
 struct roce_request roce_request_next(const struct roce_qp *qp)
 {
-    const struct roce_requester *req = &qp->req;
-    struct roce_request r = {.index = req->cur, .w = roce_send_wqe(qp, req->cur), .pkt = req->cur_pkt};
-    if (roce_wr_is_rd_atomic(r.w->opcode)) {
-        /* A READ is one packet however long, and a restarted one asks for the missing suffix: ROCE-RC-44. */
+    const struct rdma_sq *sq = &qp->base.sq;
+    struct roce_request r = {.index = sq->cur, .w = rdma_sq_wqe(sq, sq->cur), .pkt = sq->cur_part};
+    uint32_t flags = rdma_wqe_flags(r.w);
+    if (flags & RDMA_OP_RD_ATOMIC) {
+        /* A READ is one packet however long, and a reissued one asks for the missing suffix: ROCE-RC-44. */
         r.first = r.last = true;
-        r.offset = r.w->opcode == NORNIC_WR_RDMA_READ ? r.pkt * qp->pmtu_bytes : 0;
+        r.offset = flags & RDMA_OP_READ ? r.pkt * qp->pmtu_bytes : 0;
     } else {
         r.first = r.pkt == 0;
-        r.last = r.pkt == r.w->psn_count - 1;
+        r.last = r.pkt == r.w->seq_count - 1;
         r.offset = r.pkt * qp->pmtu_bytes;
         r.len_bytes = r.last ? r.w->len_bytes - r.offset : qp->pmtu_bytes;
     }
@@ -82,7 +63,7 @@ struct roce_request roce_request_next(const struct roce_qp *qp)
 
 static uint8_t *put_ext(uint8_t *p, const struct roce_request *r, uint32_t flags)
 {
-    const struct roce_send_wqe *w = r->w;
+    const struct rdma_send_wqe *w = r->w;
     if (flags & ROCE_PKT_XRCETH) /* ROCE-XRC-2: in every packet of the message */
         p = roce_xrceth_put(p, &(struct roce_xrceth){.xrc_srqn = w->remote_srqn});
     if (flags & ROCE_PKT_RETH)
@@ -111,7 +92,7 @@ static uint8_t *put_ext(uint8_t *p, const struct roce_request *r, uint32_t flags
 enum roce_built roce_request_build(struct roce_qp *qp, const struct roce_request *r, uint32_t psn,
                                    bool ack_req, struct roce_run *run)
 {
-    uint8_t service = roce_wr_is_masked(r->w->opcode) ? ROCE_SERVICE_OWN : qp->transport->service;
+    uint8_t service = rdma_wqe_flags(r->w) & RDMA_OP_MASKED ? ROCE_SERVICE_OWN : qp->transport->service;
     uint8_t opcode = ROCE_OPCODE(service, r->op);
     const struct roce_opcode *op = &roce_opcodes[opcode];
     uint8_t pad = (uint8_t)(-r->len_bytes & 3);
@@ -133,7 +114,7 @@ enum roce_built roce_request_build(struct roce_qp *qp, const struct roce_request
         return ROCE_RUN_ENDS;
     p = roce_bth_put(p, &bth);
     p = put_ext(p, r, op->flags);
-    if (r->len_bytes && !roce_gather(qp, r->index, r->offset, p, r->len_bytes))
+    if (r->len_bytes && !rdma_sq_gather(&qp->base, r->index, r->offset, p, r->len_bytes))
         return ROCE_UNREADABLE;
     memset(p + r->len_bytes, 0, pad);
     roce_run_seal(run);

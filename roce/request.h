@@ -8,7 +8,7 @@
 /* A request packet about to be built. */
 struct roce_request {
     uint32_t index; /* of its WQE */
-    struct roce_send_wqe *w;
+    struct rdma_send_wqe *w;
     uint32_t pkt;               /* which packet of the message */
     uint32_t offset, len_bytes; /* its part of the data */
     bool first, last;
@@ -16,9 +16,9 @@ struct roce_request {
 };
 
 /* PSNs that a message takes: ROCE-RC-1..3, ROCE-UC-2. */
-uint32_t roce_request_psns(const struct roce_qp *qp, const struct roce_send_wqe *w);
+uint32_t roce_request_psns(const struct roce_qp *qp, const struct rdma_send_wqe *w);
 
-/* The packet at req.cur, req.cur_pkt. */
+/* The packet that sq.cur and sq.cur_part name. */
 struct roce_request roce_request_next(const struct roce_qp *qp);
 
 /* Builds it into the run. */

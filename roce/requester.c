@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The requester's state: where it is, what it retries, when its timer fires. ROCE section 7.5. */
 #include "base/base.h"
+#include "rdma/local_ops.h"
 #include "roce/cc.h"
 #include "roce/device.h"
 #include "roce/path.h"
-#include "roce/local_ops.h"
 #include "roce/transport.h"
 
 #define GO_BACK_STRIKES 3 /* then the peer is taken for one that goes back N */
 
-static void expire(struct roce_timer *timer, uint64_t now_ns);
+static void expire(struct rdma_timer *timer, uint64_t now_ns);
 
 uint64_t roce_ack_timeout_ns(const struct roce_qp *qp)
 {
@@ -19,12 +19,11 @@ uint64_t roce_ack_timeout_ns(const struct roce_qp *qp)
 void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn)
 {
     struct roce_requester *req = &qp->req;
-    roce_timer_cancel(&qp->dev->timers, &req->timer);
+    rdma_timer_cancel(&qp->dev->timers, &req->timer);
     *req = (struct roce_requester){
         .una_psn = sq_psn,
         .nxt_psn = sq_psn,
         .hi_psn = sq_psn,
-        .cur = qp->sq.started,
         .retry_left = qp->attr.retry_cnt,
         .rnr_left = qp->attr.rnr_retry,
         .timer = {.fire = expire},
@@ -34,10 +33,10 @@ void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn)
 
 uint32_t roce_requester_cur_psn(const struct roce_qp *qp)
 {
-    const struct roce_requester *req = &qp->req;
-    if (req->cur == qp->sq.started)
-        return req->nxt_psn;
-    return roce_psn_add(roce_send_wqe(qp, req->cur)->first_psn, req->cur_pkt);
+    const struct rdma_sq *sq = &qp->base.sq;
+    if (sq->cur == sq->started)
+        return qp->req.nxt_psn;
+    return roce_psn_add(rdma_sq_wqe(sq, sq->cur)->first_seq, sq->cur_part);
 }
 
 /* ROCE-RC-41 leaves the timer from Tr to 4 Tr. One timeout after another, without an answer in between, uses
@@ -55,25 +54,25 @@ void roce_requester_arm(struct roce_qp *qp, uint64_t now_ns)
     if (req->rnr_waiting)
         return;
     if (req->una_psn == req->hi_psn || !qp->attr.timeout)
-        roce_timer_cancel(&qp->dev->timers, &req->timer);
+        rdma_timer_cancel(&qp->dev->timers, &req->timer);
     else
-        roce_timer_arm(&qp->dev->timers, &req->timer, now_ns + patience_ns(qp));
+        rdma_timer_arm(&qp->dev->timers, &req->timer, now_ns + patience_ns(qp));
 }
 
 /* Sets the place to send from to `psn`, which lies in a started WQE, or is nxt_psn. */
 static void seek(struct roce_qp *qp, uint32_t psn)
 {
-    struct roce_requester *req = &qp->req;
-    req->stalled = false; /* that was about another place */
-    for (req->cur = qp->sq.done; req->cur != qp->sq.started; req->cur++) {
-        const struct roce_send_wqe *w = roce_send_wqe(qp, req->cur);
-        if (roce_wr_is_local(w->opcode) && w->local_status != NORNIC_WC_SUCCESS)
+    struct rdma_sq *sq = &qp->base.sq;
+    qp->req.stalled = false; /* that was about another place */
+    for (sq->cur = sq->done; sq->cur != sq->started; sq->cur++) {
+        const struct rdma_send_wqe *w = rdma_sq_wqe(sq, sq->cur);
+        if (rdma_wqe_flags(w) & RDMA_OP_LOCAL && w->local_status != NORNIC_WC_SUCCESS)
             break; /* nothing behind it is started */
-        req->cur_pkt = (psn - w->first_psn) & ROCE_PSN_MASK;
-        if (req->cur_pkt < w->psn_count)
+        sq->cur_part = (psn - w->first_seq) & ROCE_PSN_MASK;
+        if (sq->cur_part < w->seq_count)
             return;
     }
-    req->cur_pkt = 0;
+    sq->cur_part = 0;
 }
 
 void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns)
@@ -85,10 +84,11 @@ void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns)
     req->restarted = false;
     req->rnr_waiting = false;
     roce_window_progress(&req->window, req->una_psn, req->hi_psn);
-    roce_local_retire(qp);
+    rdma_local_complete(&qp->base);
     /* ROCE-RC-31: an ACK of the first transmission may lie ahead of a go-back-N. A WQE before `done` is the
      * poster's again, so its PSN is not looked at. */
-    if ((int32_t)(req->cur - qp->sq.done) < 0 || roce_psn_diff(roce_requester_cur_psn(qp), req->una_psn) < 0)
+    if ((int32_t)(qp->base.sq.cur - qp->base.sq.done) < 0 ||
+        roce_psn_diff(roce_requester_cur_psn(qp), req->una_psn) < 0)
         seek(qp, req->una_psn);
     roce_requester_arm(qp, now_ns);
     roce_dev_ready(qp->dev, qp);
@@ -97,17 +97,17 @@ void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns)
 
 void roce_requester_check_drained(struct roce_qp *qp)
 {
-    if (roce_qp_state_now(qp) != NORNIC_QPS_SQD || qp->drained || qp->sq.done != qp->sq.started)
+    if (roce_qp_state_now(qp) != NORNIC_QPS_SQD || qp->drained || qp->base.sq.done != qp->base.sq.started)
         return;
     qp->drained = true;
     if (qp->attr.en_sqd_async_notify)
-        roce_qp_event(qp, NORNIC_EVENT_SQ_DRAINED);
+        rdma_qp_event(&qp->base, NORNIC_EVENT_SQ_DRAINED);
 }
 
 void roce_requester_fail(struct roce_qp *qp, enum nornic_wc_status status, enum roce_cause cause,
                          uint64_t now_ns)
 {
-    roce_complete_send(qp, status);
+    rdma_sq_complete(&qp->base, status);
     if (qp->transport->has_sqe)
         roce_qp_enter_sqe(qp, cause, now_ns);
     else
@@ -132,10 +132,11 @@ void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause ca
     req->restart_psn = psn;
     req->lone = cause == ROCE_CAUSE_NAK_SEQ && qp->reorder.size && req->go_back_strikes < GO_BACK_STRIKES;
     seek(qp, psn);
-    roce_trace_emit(
-        qp->dev,
-        &(struct roce_trace){
-            .kind = ROCE_TRACE_RETRANSMIT, .now_ns = now_ns, .qpn = qp->qpn, .cause = cause, .psn = psn});
+    roce_trace_emit(qp->dev, &(struct roce_trace){.kind = ROCE_TRACE_RETRANSMIT,
+                                                  .now_ns = now_ns,
+                                                  .qpn = qp->base.qpn,
+                                                  .cause = cause,
+                                                  .psn = psn});
     roce_requester_arm(qp, now_ns);
     roce_dev_ready(qp->dev, qp);
 }
@@ -166,16 +167,16 @@ void roce_requester_rnr(struct roce_qp *qp, uint8_t timer_code, uint64_t now_ns)
     req->rnr_waiting = true;
     req->lone = false;
     seek(qp, req->una_psn);
-    roce_timer_arm(&qp->dev->timers, &req->timer, now_ns + wait_ns);
+    rdma_timer_arm(&qp->dev->timers, &req->timer, now_ns + wait_ns);
     roce_trace_emit(qp->dev, &(struct roce_trace){.kind = ROCE_TRACE_RNR_WAIT,
                                                   .now_ns = now_ns,
-                                                  .qpn = qp->qpn,
+                                                  .qpn = qp->base.qpn,
                                                   .cause = ROCE_CAUSE_RNR_NAK,
                                                   .psn = req->una_psn,
                                                   .wait_ns = wait_ns});
 }
 
-static void expire(struct roce_timer *timer, uint64_t now_ns)
+static void expire(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct roce_qp *qp = container_of(timer, struct roce_qp, req.timer);
     struct roce_requester *req = &qp->req;

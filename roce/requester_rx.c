@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Processing responses: ROCE section 7.4. */
+#include "rdma/local_ops.h"
 #include "roce/device.h"
-#include "roce/local_ops.h"
 
-static struct roce_send_wqe *oldest(const struct roce_qp *qp)
+static struct rdma_send_wqe *oldest(const struct roce_qp *qp)
 {
-    return roce_send_wqe(qp, qp->sq.done);
+    return rdma_sq_wqe(&qp->base.sq, qp->base.sq.done);
 }
 
 /* ROCE-RC-20, RC-21: what the peer's credit code allows. */
@@ -28,23 +28,23 @@ static bool ack_before(struct roce_qp *qp, uint32_t psn, uint64_t now_ns)
     struct roce_requester *req = &qp->req;
     bool answered = true, progress = false;
     while (roce_psn_diff(psn, req->una_psn) > 0) {
-        const struct roce_send_wqe *w = oldest(qp);
-        if (roce_wr_is_local(w->opcode)) {
-            roce_complete_send(qp, NORNIC_WC_SUCCESS);
+        const struct rdma_send_wqe *w = oldest(qp);
+        if (rdma_wqe_flags(w) & RDMA_OP_LOCAL) {
+            rdma_sq_complete(&qp->base, NORNIC_WC_SUCCESS);
             continue;
         }
-        if (roce_wr_is_rd_atomic(w->opcode)) {
+        if (rdma_wqe_flags(w) & RDMA_OP_RD_ATOMIC) {
             answered = false;
             break;
         }
         progress = true;
-        uint32_t end = roce_psn_add(w->first_psn, w->psn_count);
+        uint32_t end = roce_psn_add(w->first_seq, w->seq_count);
         if (roce_psn_diff(psn, end) < 0) {
             req->una_psn = psn;
             break;
         }
         req->una_psn = end;
-        roce_complete_send(qp, NORNIC_WC_SUCCESS);
+        rdma_sq_complete(&qp->base, NORNIC_WC_SUCCESS);
     }
     if (progress)
         roce_requester_progress(qp, now_ns);
@@ -71,8 +71,8 @@ static void answered(struct roce_qp *qp, uint32_t end_psn, bool last, uint64_t n
 {
     qp->req.una_psn = end_psn;
     if (last) {
-        qp->req.rd_atomic_outstanding--;
-        roce_complete_send(qp, NORNIC_WC_SUCCESS);
+        qp->base.sq.rd_atomic--;
+        rdma_sq_complete(&qp->base, NORNIC_WC_SUCCESS);
     }
     roce_requester_progress(qp, now_ns);
 }
@@ -82,28 +82,27 @@ static bool has_ack_syndrome(const struct roce_pkt *pkt)
     return !(pkt->op->flags & ROCE_PKT_AETH) || roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_ACK;
 }
 
-/* ROCE-RC-35, RC-36: a READ that was never restarted is answered FIRST, MIDDLE*, LAST or ONLY; one that was
+/* ROCE-RC-35, RC-36: a READ that was never reissued is answered FIRST, MIDDLE*, LAST or ONLY; one that was
  * may begin anew anywhere, with whatever opcode the peer's replay gives it. */
-static bool read_order_is_legal(const struct roce_send_wqe *w, uint32_t flags, bool first, bool last)
+static bool read_order_is_legal(const struct rdma_send_wqe *w, uint32_t flags, bool first, bool last)
 {
     bool ends = flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY), begins = flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY);
-    return ends == last && (w->restarted || begins == first);
+    return ends == last && (w->is_reissued || begins == first);
 }
 
 static void take_read_response(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
 {
-    struct roce_send_wqe *w = oldest(qp);
-    uint32_t k = (pkt->bth.psn - w->first_psn) & ROCE_PSN_MASK;
+    struct rdma_send_wqe *w = oldest(qp);
+    uint32_t k = (pkt->bth.psn - w->first_seq) & ROCE_PSN_MASK;
     uint32_t offset = k * qp->pmtu_bytes;
-    bool last = k == w->psn_count - 1;
+    bool last = k == w->seq_count - 1;
     uint32_t want = last ? w->len_bytes - offset : qp->pmtu_bytes;
-    if (w->opcode != NORNIC_WR_RDMA_READ || !has_ack_syndrome(pkt) || pkt->payload_bytes != want ||
+    if (!(rdma_wqe_flags(w) & RDMA_OP_READ) || !has_ack_syndrome(pkt) || pkt->payload_bytes != want ||
         !read_order_is_legal(w, pkt->op->flags, k == 0, last)) {
         bad_response(qp, now_ns); /* ROCE-RC-37..39 */
         return;
     }
-    if (want && !roce_scatter(qp->dev, qp->pd, roce_send_sges(qp, qp->sq.done), w->num_sge, offset,
-                              pkt->payload, want)) {
+    if (want && !rdma_sq_scatter(&qp->base, qp->base.sq.done, offset, pkt->payload, want)) {
         roce_requester_fail(qp, NORNIC_WC_LOC_PROT_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
         return;
     }
@@ -112,16 +111,14 @@ static void take_read_response(struct roce_qp *qp, const struct roce_pkt *pkt, u
 
 static void take_atomic_ack(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
 {
-    struct roce_send_wqe *w = oldest(qp);
-    if (!roce_wr_is_rd_atomic(w->opcode) || w->opcode == NORNIC_WR_RDMA_READ || !has_ack_syndrome(pkt) ||
-        pkt->payload_bytes) {
+    struct rdma_send_wqe *w = oldest(qp);
+    if (!(rdma_wqe_flags(w) & RDMA_OP_ATOMIC) || !has_ack_syndrome(pkt) || pkt->payload_bytes) {
         bad_response(qp, now_ns);
         return;
     }
     /* Big-endian on the wire, host-endian in memory: ROCE-HDR-11. */
     uint64_t original = pkt->atomicacketh.original;
-    if (!roce_scatter(qp->dev, qp->pd, roce_send_sges(qp, qp->sq.done), w->num_sge, 0,
-                      (const uint8_t *)&original, 8)) {
+    if (!rdma_sq_scatter(&qp->base, qp->base.sq.done, 0, (const uint8_t *)&original, 8)) {
         roce_requester_fail(qp, NORNIC_WC_LOC_PROT_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
         return;
     }

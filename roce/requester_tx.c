@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* When which request packet of RC leaves: ROCE sections 7.1 to 7.3. */
+#include "rdma/local_ops.h"
 #include "roce/cc.h"
 #include "roce/device.h"
-#include "roce/local_ops.h"
 #include "roce/request.h"
 
 #define ACK_REQ_EVERY_PKTS 64 /* ROCE-RC-12 */
 
-static bool is_credit_limited(const struct roce_send_wqe *w)
-{
-    return w->opcode == NORNIC_WR_SEND || w->opcode == NORNIC_WR_SEND_WITH_IMM ||
-           w->opcode == NORNIC_WR_SEND_WITH_INV || w->opcode == NORNIC_WR_RDMA_WRITE_WITH_IMM;
-}
-
 /* Whether the next WQE may start: fence, READ/atomic limit, credits, PSN space. */
-static bool may_start(const struct roce_qp *qp, const struct roce_send_wqe *w, uint32_t psn_count)
+static bool may_start(const struct roce_qp *qp, const struct rdma_send_wqe *w, uint32_t psn_count)
 {
     const struct roce_requester *req = &qp->req;
-    if (w->send_flags & NORNIC_SEND_FENCE && req->rd_atomic_outstanding)
+    uint32_t flags = rdma_wqe_flags(w), rd_atomic = qp->base.sq.rd_atomic;
+    if (w->send_flags & NORNIC_SEND_FENCE && rd_atomic)
         return false; /* ROCE-RC-14 */
-    if (roce_wr_is_rd_atomic(w->opcode) && req->rd_atomic_outstanding >= qp->attr.max_rd_atomic)
+    if (flags & RDMA_OP_RD_ATOMIC && rd_atomic >= qp->attr.max_rd_atomic)
         return false; /* ROCE-RC-13 */
     /* Without a credit one message may go, so that the connection cannot deadlock: ROCE-RC-22. */
-    if (!req->unlimited && is_credit_limited(w) && roce_psn_diff(req->ssn + 1, req->lsn) > 1)
+    if (!req->unlimited && flags & RDMA_OP_TAKES_RECV && roce_psn_diff(req->ssn + 1, req->lsn) > 1)
         return false;
     uint32_t outstanding = (req->nxt_psn - req->una_psn) & ROCE_PSN_MASK;
     return outstanding < qp->req.window.pkts && outstanding + psn_count <= 1u << 23; /* ROCE-RC-4 */
@@ -32,29 +27,28 @@ static bool may_start(const struct roce_qp *qp, const struct roce_send_wqe *w, u
 static bool start_next(struct roce_qp *qp, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
-    if (roce_qp_state_now(qp) != NORNIC_QPS_RTS ||
-        qp->sq.started == atomic_load_explicit(&qp->sq.posted, memory_order_acquire))
+    struct rdma_sq *sq = &qp->base.sq;
+    const struct rdma_send_wqe *w = rdma_sq_next(sq);
+    if (roce_qp_state_now(qp) != NORNIC_QPS_RTS || !w)
         return false;
-    struct roce_send_wqe *w = roce_send_wqe(qp, qp->sq.started);
-    if (roce_wr_is_rd_atomic(w->opcode) && qp->attr.max_rd_atomic == 0) {
+    uint32_t flags = rdma_wqe_flags(w);
+    if (flags & RDMA_OP_RD_ATOMIC && qp->attr.max_rd_atomic == 0) {
         /* It could never start. It fails in its turn, after all that was posted before it. */
-        if (qp->sq.started == qp->sq.done)
+        if (sq->started == sq->done)
             roce_requester_fail(qp, NORNIC_WC_LOC_QP_OP_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
         return false;
     }
     uint32_t psn_count = roce_request_psns(qp, w);
     if (!may_start(qp, w, psn_count))
         return false;
-    w->first_psn = req->nxt_psn;
-    w->psn_count = psn_count;
-    req->ssn = w->ssn = roce_psn_add(req->ssn, 1);
-    if (!is_credit_limited(w))
+    rdma_sq_start_next(sq, req->nxt_psn, psn_count);
+    req->ssn = roce_psn_add(req->ssn, 1);
+    if (!(flags & RDMA_OP_TAKES_RECV))
         req->lsn = roce_psn_add(req->lsn, 1); /* ROCE-RC-21 */
     req->nxt_psn = roce_psn_add(req->nxt_psn, psn_count);
-    if (roce_wr_is_rd_atomic(w->opcode))
-        req->rd_atomic_outstanding++;
-    req->cur_pkt = 0;
-    qp->sq.started++;
+    if (flags & RDMA_OP_RD_ATOMIC)
+        sq->rd_atomic++;
+    sq->cur_part = 0;
     return true;
 }
 
@@ -76,23 +70,21 @@ static bool wants_ack(const struct roce_qp *qp, const struct roce_request *r, ui
 static void advance(struct roce_qp *qp, const struct roce_request *r, uint32_t psn, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
-    bool whole = roce_wr_is_rd_atomic(r->w->opcode);
-    uint32_t end = whole ? roce_psn_add(r->w->first_psn, r->w->psn_count) : roce_psn_add(psn, 1);
+    bool whole = rdma_wqe_flags(r->w) & RDMA_OP_RD_ATOMIC;
+    uint32_t end = whole ? roce_psn_add(r->w->first_seq, r->w->seq_count) : roce_psn_add(psn, 1);
     if (roce_psn_diff(psn, req->hi_psn) < 0) {
         roce_count(qp, retransmitted_pkts);
-        r->w->restarted = true;
+        r->w->is_reissued = true;
     }
     if (((end - req->una_psn) & ROCE_PSN_MASK) > ((req->hi_psn - req->una_psn) & ROCE_PSN_MASK))
         req->hi_psn = end;
-    if (r->last) {
-        req->cur++;
-        req->cur_pkt = 0;
-    } else {
-        req->cur_pkt++;
-    }
+    if (r->last)
+        rdma_sq_go_past(&qp->base.sq);
+    else
+        qp->base.sq.cur_part++;
     if (req->lone && psn == req->restart_psn)
         roce_requester_sent_lone(qp);
-    if (!roce_timer_armed(&req->timer))
+    if (!rdma_timer_armed(&req->timer))
         roce_requester_arm(qp, now_ns);
 }
 
@@ -102,7 +94,7 @@ static void stall(struct roce_qp *qp, enum nornic_wc_status status, uint64_t now
 {
     qp->req.stalled = true;
     qp->req.stall_status = status;
-    if (qp->req.cur == qp->sq.done)
+    if (qp->base.sq.cur == qp->base.sq.done)
         roce_requester_fail(qp, status, ROCE_CAUSE_LOCAL_ERROR, now_ns);
 }
 
@@ -117,12 +109,12 @@ bool roce_requester_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns
         return false;
     }
     enum nornic_wc_status failed;
-    if (!roce_local_pass(qp, &failed)) {
+    if (!rdma_local_execute(&qp->base, qp->req.nxt_psn, &failed)) {
         if (failed != NORNIC_WC_SUCCESS)
             stall(qp, failed, now_ns);
         return false;
     }
-    if (req->cur == qp->sq.started && !start_next(qp, now_ns))
+    if (qp->base.sq.cur == qp->base.sq.started && !start_next(qp, now_ns))
         return false;
     uint32_t psn = roce_requester_cur_psn(qp);
     if (((psn - req->una_psn) & ROCE_PSN_MASK) >= qp->req.window.pkts)

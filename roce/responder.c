@@ -63,13 +63,13 @@ void roce_responder_fatal(struct roce_qp *qp, uint8_t syndrome, uint32_t psn,
                           enum nornic_wc_status recv_status, uint64_t now_ns)
 {
     push_nak(qp, syndrome, psn);
-    if (roce_recv_is_held(&qp->recv)) {
+    if (qp->base.recv.is_held) {
         struct nornic_wc wc = {.status = recv_status, .opcode = NORNIC_WC_RECV};
-        roce_recv_complete(qp, &wc, false);
+        rdma_recv_complete(&qp->base, &wc, false);
     } else if (syndrome == ROCE_SYNDROME_NAK_REM_ACC) {
-        roce_qp_event(qp, NORNIC_EVENT_QP_ACCESS_ERR);
+        rdma_qp_event(&qp->base, NORNIC_EVENT_QP_ACCESS_ERR);
     } else {
-        roce_qp_event(qp, NORNIC_EVENT_QP_REQ_ERR);
+        rdma_qp_event(&qp->base, NORNIC_EVENT_QP_REQ_ERR);
     }
     roce_qp_enter_error(qp, ROCE_CAUSE_REQUEST_ERROR, now_ns);
 }
@@ -99,8 +99,8 @@ static bool has_resource(const struct roce_qp *qp)
 static bool remote_range_ok(const struct roce_qp *qp, uint32_t rkey, uint64_t va, uint64_t len_bytes,
                             uint32_t access)
 {
-    return rdma_mr_remote(qp->dev->domain, roce_remote_pd(qp, qp->resp.srqn), qp->qpn, rkey, va, len_bytes,
-                          access) != NULL;
+    return rdma_mr_remote(qp->dev->domain, roce_remote_pd(qp, qp->resp.srqn), qp->base.qpn, rkey, va,
+                          len_bytes, access) != NULL;
 }
 
 /* ROCE-RS-5, RS-8, RS-48. */
@@ -159,7 +159,7 @@ struct roce_fault roce_request_check_length(const struct roce_qp *qp, const stru
     if (flags & ROCE_PKT_SEND) {
         uint64_t total = (flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) ? 0 : (uint64_t)resp->received_bytes) +
                          pkt->payload_bytes;
-        if (total > roce_recv_bytes(&qp->recv))
+        if (total > rdma_recv_bytes(&qp->base.recv))
             return ROCE_BUFFER_TOO_SMALL;
     }
     return ROCE_FINE;
@@ -201,7 +201,7 @@ static void finish_message(struct roce_qp *qp, const struct roce_pkt *pkt)
         wc.wc_flags = NORNIC_WC_WITH_INV;
         wc.invalidated_rkey = pkt->ieth.rkey;
     }
-    roce_recv_complete(qp, &wc, pkt->bth.se);
+    rdma_recv_complete(&qp->base, &wc, pkt->bth.se);
 }
 
 /* ROCE-RS-41..45. */
@@ -219,18 +219,18 @@ struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_p
         resp->write_len_bytes = pkt->reth.dma_len;
     }
     if (flags & ROCE_PKT_SEND && n) {
-        if (!roce_recv_scatter(qp, resp->received_bytes, pkt->payload, n))
+        if (!rdma_recv_scatter(&qp->base, resp->received_bytes, pkt->payload, n))
             return ROCE_BAD_SCATTER;
     } else if (n) {
-        place(rdma_mr_remote(qp->dev->domain, pd, qp->qpn, resp->write_rkey,
+        place(rdma_mr_remote(qp->dev->domain, pd, qp->base.qpn, resp->write_rkey,
                              resp->write_va + resp->received_bytes, n, NORNIC_ACCESS_REMOTE_WRITE),
               pkt->payload, n, last);
     }
     resp->received_bytes += n;
-    if (flags & ROCE_PKT_COMPLETES_RECV && !rdma_cq_has_room(roce_recv_cq(qp), 1))
+    if (flags & ROCE_PKT_COMPLETES_RECV && !rdma_cq_has_room(rdma_recv_cq(&qp->base), 1))
         return ROCE_CQ_FULL;
     /* ROCE-RS-44, RS-45: after the data was placed, before the completion. */
-    if (flags & ROCE_PKT_IETH && rdma_invalidate_remote(qp->dev->domain, pd, qp->qpn, pkt->ieth.rkey))
+    if (flags & ROCE_PKT_IETH && rdma_invalidate_remote(qp->dev->domain, pd, qp->base.qpn, pkt->ieth.rkey))
         return ROCE_BAD_INVALIDATE;
     if (last)
         finish_message(qp, pkt);
@@ -278,7 +278,7 @@ static enum roce_rx_verdict execute_rd_atomic(struct roce_qp *qp, const struct r
     answer.end_psn = roce_psn_add(r.first_psn, r.psn_count);
     uint64_t *at = NULL;
     if (!read) {
-        at = (uint64_t *)(void *)rdma_mr_remote(qp->dev->domain, roce_remote_pd(qp, resp->srqn), qp->qpn,
+        at = (uint64_t *)(void *)rdma_mr_remote(qp->dev->domain, roce_remote_pd(qp, resp->srqn), qp->base.qpn,
                                                 pkt->atomiceth.rkey, pkt->atomiceth.va, 8,
                                                 NORNIC_ACCESS_REMOTE_ATOMIC);
         if ((uintptr_t)at & 7) {
@@ -309,7 +309,7 @@ static enum roce_rx_verdict take_in_order(struct roce_qp *qp, const struct roce_
     if (!roce_request_in_sequence(&qp->resp, flags) || !roce_request_is_enabled(qp, flags) ||
         (rd_atomic && !has_resource(qp)) || !roce_xrc_select(qp, pkt)) {
         fault = ROCE_BAD_REQUEST;
-    } else if (flags & ROCE_PKT_TAKES_RECV && !roce_recv_take(qp)) {
+    } else if (flags & ROCE_PKT_TAKES_RECV && !rdma_recv_take(&qp->base)) {
         rnr_nak(qp);
         return ROCE_RX_TAKEN;
     } else if (!roce_request_keys_are_good(qp, pkt)) {

@@ -12,9 +12,9 @@
 /* ROCE-RS-53. */
 static uint8_t ack_syndrome(const struct roce_qp *qp)
 {
-    if (!qp->e2e_credits || qp->recv.srq)
+    if (!qp->e2e_credits || qp->base.recv.srq)
         return ROCE_SYNDROME_ACK_UNLIMITED;
-    return roce_credit_code(roce_recv_unused(&qp->recv));
+    return roce_credit_code(rdma_recv_unused(&qp->base.recv));
 }
 
 static uint8_t read_op(const struct roce_response *r, bool last)
@@ -123,7 +123,7 @@ bool roce_responder_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns
         if (r->kind != ROCE_RESPONSE_READ)
             return build_other(qp, r, run);
         uint32_t n = min_u32(r->left_bytes, qp->pmtu_bytes);
-        const uint8_t *data = n ? rdma_mr_remote(qp->dev->domain, roce_remote_pd(qp, r->srqn), qp->qpn,
+        const uint8_t *data = n ? rdma_mr_remote(qp->dev->domain, roce_remote_pd(qp, r->srqn), qp->base.qpn,
                                                  r->rkey, r->va, n, NORNIC_ACCESS_REMOTE_READ)
                                 : NULL;
         if (n && !data) {

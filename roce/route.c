@@ -51,7 +51,7 @@ struct roce_dest roce_dest_of_peer(struct roce_qp *qp)
                               .qpn = qp->attr.dest_qpn};
 }
 
-bool roce_ah_route(struct nornic_ah *ah, enum roce_route *route)
+bool roce_ah_route(struct roce_ah *ah, enum roce_route *route)
 {
     if (ah->way.gid_epoch != ah->dev->gid_epoch) {
         const struct nornic_gid *e = roce_gid_get(&ah->dev->gids, ah->av.sgid_index);

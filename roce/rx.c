@@ -105,7 +105,7 @@ static enum roce_rx_verdict dispatch(struct roce_qp *qp, const struct roce_pkt *
     }
     if (roce_qp_state_now(qp) == NORNIC_QPS_RTR && !qp->resp.comm_est) {
         qp->resp.comm_est = true;
-        roce_qp_event(qp, NORNIC_EVENT_COMM_EST);
+        rdma_qp_event(&qp->base, NORNIC_EVENT_COMM_EST);
     }
     if (qp->transport->connected)
         roce_path_heed(qp, pkt);
@@ -134,7 +134,7 @@ static enum roce_rx_verdict deliver(struct roce_dev *dev, struct roce_qp *qp, co
     struct roce_trace event = {
         .kind = ROCE_TRACE_PKT_RX,
         .now_ns = now_ns,
-        .qpn = qp ? qp->qpn : 0,
+        .qpn = qp ? qp->base.qpn : 0,
         .frame = pkt->frame,
         .frame_bytes = pkt->frame_bytes,
         .pkt = verdict == ROCE_RX_NOT_ROCE ? NULL : pkt,

@@ -6,12 +6,11 @@
 #include "roce/qp.h"
 
 struct roce_transport {
-    uint8_t service; /* bits 7:5 of its opcodes: ROCE-OPC-1 */
-    bool connected;  /* it has one peer, whose addresses every packet bears: ROCE-RX-15 */
-    bool has_sqe;    /* a failed send stops the send queue only, the responder goes on: ROCE-RC-64 */
-    uint64_t sends;  /* ROCE_SENDS(): which requests its send queue takes, ROCE section 11.3 */
-    /* What else a post must not ask for (ROCE-QP-40): 0 or -EINVAL; any thread. NULL: nothing. */
-    int (*check_send)(const struct roce_qp *qp, const struct nornic_send_wr *wr, uint32_t len_bytes);
+    uint8_t service;        /* bits 7:5 of its opcodes: ROCE-OPC-1 */
+    bool connected;         /* it has one peer, whose addresses every packet bears: ROCE-RX-15 */
+    bool has_sqe;           /* a failed send stops the send queue only, the responder goes on: ROCE-RC-64 */
+    uint64_t sends;         /* RDMA_SENDS(): which requests its send queue takes, ROCE section 11.3 */
+    struct rdma_qp_ops ops; /* for the neutral half of the QP */
     /* Takes a packet that passed ROCE sections 6.1 and 6.2. */
     enum roce_rx_verdict (*rx)(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns);
     /* Adds the next packet to the run. False: nothing may be sent now, or nothing that continues the run, which
@@ -19,13 +18,11 @@ struct roce_transport {
     bool (*tx)(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns);
 };
 
-/* The bit of an enum nornic_wr_opcode in `sends`. */
-#define ROCE_SENDS(opcode) (UINT64_C(1) << (opcode))
 /* What both reliable and unreliable connections take. */
 #define ROCE_SENDS_CONNECTED                                                                              \
-    (ROCE_SENDS(NORNIC_WR_RDMA_WRITE) | ROCE_SENDS(NORNIC_WR_RDMA_WRITE_WITH_IMM) |                       \
-     ROCE_SENDS(NORNIC_WR_SEND) | ROCE_SENDS(NORNIC_WR_SEND_WITH_IMM) | ROCE_SENDS(NORNIC_WR_LOCAL_INV) | \
-     ROCE_SENDS(NORNIC_WR_BIND_MW) | ROCE_SENDS(NORNIC_WR_REG_MR))
+    (RDMA_SENDS(NORNIC_WR_RDMA_WRITE) | RDMA_SENDS(NORNIC_WR_RDMA_WRITE_WITH_IMM) |                       \
+     RDMA_SENDS(NORNIC_WR_SEND) | RDMA_SENDS(NORNIC_WR_SEND_WITH_IMM) | RDMA_SENDS(NORNIC_WR_LOCAL_INV) | \
+     RDMA_SENDS(NORNIC_WR_BIND_MW) | RDMA_SENDS(NORNIC_WR_REG_MR))
 
 /* NULL: a service that is not offered. */
 const struct roce_transport *roce_transport_of(enum nornic_qp_type type);

@@ -23,7 +23,7 @@ static void trace_tx(struct roce_qp *qp, const struct roce_run *run, uint64_t no
     struct roce_trace event = {
         .kind = ROCE_TRACE_PKT_TX,
         .now_ns = now_ns,
-        .qpn = qp->qpn,
+        .qpn = qp->base.qpn,
         .frame = frame.data,
         .frame_bytes = frame.len_bytes,
     };

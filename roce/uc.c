@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Unreliable Connection: packets like those of RC, but nobody answers. What is lost stays lost, and the
  * receiver tells nothing but whole messages. ROCE section 9. */
+#include "rdma/local_ops.h"
 #include "roce/cc.h"
 #include "roce/device.h"
-#include "roce/local_ops.h"
 #include "roce/request.h"
 #include "roce/responder.h"
 #include "roce/transport.h"
@@ -12,15 +12,12 @@
 
 static bool start_next(struct roce_qp *qp)
 {
-    struct roce_requester *req = &qp->req;
-    if (roce_qp_state_now(qp) != NORNIC_QPS_RTS ||
-        qp->sq.started == atomic_load_explicit(&qp->sq.posted, memory_order_acquire))
+    struct rdma_sq *sq = &qp->base.sq;
+    const struct rdma_send_wqe *w = rdma_sq_next(sq);
+    if (roce_qp_state_now(qp) != NORNIC_QPS_RTS || !w)
         return false;
-    struct roce_send_wqe *w = roce_send_wqe(qp, qp->sq.started);
-    w->first_psn = req->nxt_psn;
-    w->psn_count = roce_request_psns(qp, w);
-    req->cur_pkt = 0;
-    qp->sq.started++;
+    rdma_sq_start_next(sq, qp->req.nxt_psn, roce_request_psns(qp, w));
+    sq->cur_part = 0;
     return true;
 }
 
@@ -33,12 +30,12 @@ static bool uc_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
     enum nornic_wc_status failed;
     if (state != NORNIC_QPS_RTS && state != NORNIC_QPS_SQD)
         return false;
-    if (!roce_local_pass(qp, &failed)) {
+    if (!rdma_local_execute(&qp->base, qp->req.nxt_psn, &failed)) {
         /* Here it is always the oldest, which waits for nothing. */
         roce_requester_fail(qp, failed, ROCE_CAUSE_LOCAL_ERROR, now_ns);
         return false;
     }
-    if (req->cur == qp->sq.started && !start_next(qp))
+    if (qp->base.sq.cur == qp->base.sq.started && !start_next(qp))
         return false;
     if (roce_cc_must_wait(qp, now_ns))
         return false;
@@ -49,11 +46,11 @@ static bool uc_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
     if (built != ROCE_BUILT)
         return false;
     req->nxt_psn = req->una_psn = req->hi_psn = roce_psn_add(req->nxt_psn, 1);
-    req->cur_pkt++;
+    qp->base.sq.cur_part++;
     roce_cc_sent(qp, run->pkt_bytes, now_ns);
     if (r.last) { /* ROCE-UC-1 */
-        req->cur++;
-        roce_complete_send(qp, NORNIC_WC_SUCCESS);
+        qp->base.sq.cur++;
+        rdma_sq_complete(&qp->base, NORNIC_WC_SUCCESS);
         roce_requester_check_drained(qp);
     }
     return true;
@@ -68,14 +65,14 @@ static void abandon(struct roce_qp *qp, enum nornic_wc_status srq_status)
     if (qp->resp.message)
         roce_count(qp, messages_abandoned);
     qp->resp.message = 0;
-    roce_recv_give_back(qp, srq_status);
+    rdma_recv_give_back(&qp->base, srq_status);
 }
 
 /* A fault of this side ends the connection: ROCE section 6.3, last row. */
 static void fail_locally(struct roce_qp *qp, enum nornic_wc_status recv_status, uint64_t now_ns)
 {
     struct nornic_wc wc = {.status = recv_status, .opcode = NORNIC_WC_RECV};
-    roce_recv_complete(qp, &wc, false);
+    rdma_recv_complete(&qp->base, &wc, false);
     abandon(qp, recv_status);
     roce_qp_enter_error(qp, ROCE_CAUSE_LOCAL_ERROR, now_ns);
 }
@@ -102,7 +99,7 @@ static enum roce_rx_verdict check(struct roce_qp *qp, const struct roce_pkt *pkt
     uint32_t flags = pkt->op->flags;
     if (!roce_request_is_enabled(qp, flags))
         return ROCE_RX_DROP_OPCODE;
-    if (flags & ROCE_PKT_TAKES_RECV && !roce_recv_take(qp))
+    if (flags & ROCE_PKT_TAKES_RECV && !rdma_recv_take(&qp->base))
         return ROCE_RX_DROP_NO_RECV;
     if (!roce_request_keys_are_good(qp, pkt))
         return ROCE_RX_DROP_KEY;
@@ -137,6 +134,7 @@ const struct roce_transport roce_uc = {
     .connected = true,
     .has_sqe = true,
     .sends = ROCE_SENDS_CONNECTED,
+    .ops = {.posted = roce_qp_posted},
     .rx = uc_rx,
     .tx = uc_tx,
 };

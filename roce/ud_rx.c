@@ -64,21 +64,21 @@ enum roce_rx_verdict roce_ud_rx(struct roce_qp *qp, const struct roce_pkt *pkt, 
         if (verdict != ROCE_RX_TAKEN)
             return verdict;
     }
-    if (!roce_recv_take(qp))
+    if (!rdma_recv_take(&qp->base))
         return ROCE_RX_DROP_NO_RECV;
-    if (roce_recv_bytes(&qp->recv) < NORNIC_L3_AREA_BYTES + pkt->payload_bytes) {
-        roce_recv_give_back(qp, NORNIC_WC_LOC_LEN_ERR); /* ROCE-UD-7 */
+    if (rdma_recv_bytes(&qp->base.recv) < NORNIC_L3_AREA_BYTES + pkt->payload_bytes) {
+        rdma_recv_give_back(&qp->base, NORNIC_WC_LOC_LEN_ERR); /* ROCE-UD-7 */
         return ROCE_RX_DROP_TOO_LONG;
     }
 
     uint8_t area[NORNIC_L3_AREA_BYTES];
     fill_l3_area(area, pkt);
     struct nornic_wc wc = describe(qp, pkt);
-    bool placed = roce_recv_scatter(qp, 0, area, sizeof area) &&
-                  roce_recv_scatter(qp, sizeof area, pkt->payload, pkt->payload_bytes);
+    bool placed = rdma_recv_scatter(&qp->base, 0, area, sizeof area) &&
+                  rdma_recv_scatter(&qp->base, sizeof area, pkt->payload, pkt->payload_bytes);
     if (!placed) /* ROCE section 6.3 */
         wc = (struct nornic_wc){.status = NORNIC_WC_LOC_PROT_ERR};
-    roce_recv_complete(qp, &wc, placed && pkt->bth.se);
+    rdma_recv_complete(&qp->base, &wc, placed && pkt->bth.se);
     if (!placed)
         roce_qp_enter_error(qp, ROCE_CAUSE_LOCAL_ERROR, now_ns);
     return placed ? ROCE_RX_TAKEN : ROCE_RX_DROP_LOCAL;

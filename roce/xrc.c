@@ -9,21 +9,21 @@ bool roce_xrc_select(struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     struct roce_responder *resp = &qp->resp;
     uint32_t srqn = pkt->xrceth.xrc_srqn;
-    if (!qp->xrcd)
+    if (!qp->base.xrcd)
         return true;
-    struct rdma_srq *srq = rdma_xrcd_find(qp->xrcd, srqn);
+    struct rdma_srq *srq = rdma_xrcd_find(qp->base.xrcd, srqn);
     if (!srq || (resp->message && srqn != resp->srqn))
         return false;
     resp->srqn = srqn;
     if (pkt->op->flags & ROCE_PKT_TAKES_RECV)
-        roce_recv_select(&qp->recv, srq);
+        rdma_recv_select(&qp->base.recv, srq);
     return true;
 }
 
 const struct rdma_pd *roce_remote_pd(const struct roce_qp *qp, uint32_t srqn)
 {
-    if (!qp->xrcd)
-        return qp->pd;
-    const struct rdma_srq *srq = rdma_xrcd_find(qp->xrcd, srqn);
+    if (!qp->base.xrcd)
+        return qp->base.pd;
+    const struct rdma_srq *srq = rdma_xrcd_find(qp->base.xrcd, srqn);
     return srq ? rdma_srq_pd(srq) : NULL;
 }

@@ -19,7 +19,7 @@ static void trace_group(struct smcr_group *group, const char *from, const char *
         now_ns);
 }
 
-static void idle_too_long(struct roce_timer *timer, uint64_t now_ns)
+static void idle_too_long(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct smcr_group *group = container_of(timer, struct smcr_group, idle_timer);
     if (group->smcr->retiring) /* SMCR-ABT-09 */
@@ -28,7 +28,7 @@ static void idle_too_long(struct roce_timer *timer, uint64_t now_ns)
         smcr_group_end_for(group, SMCR_DELETE_INACTIVE, "no connection used it", now_ns);
 }
 
-static void repair_due(struct roce_timer *timer, uint64_t now_ns)
+static void repair_due(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct smcr_group *group = container_of(timer, struct smcr_group, repair_timer);
     uint64_t most = group->smcr->config.times.redundancy_max_ns;
@@ -36,7 +36,7 @@ static void repair_due(struct roce_timer *timer, uint64_t now_ns)
     smcr_llc_want_link(group, now_ns);
 }
 
-static void end_due(struct roce_timer *timer, uint64_t now_ns)
+static void end_due(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct smcr_group *group = container_of(timer, struct smcr_group, end_timer);
     if (!group->conns)

@@ -50,7 +50,7 @@ struct smcr_group {
     unsigned num_peer_rmbs;
     struct smcr_send_buf *send_bufs, *free_send_bufs; /* all, and those not in use */
     unsigned num_free_send_bufs;
-    struct roce_timer rmb_timer; /* the next of our RMBs has been idle long enough: SMCR-RKY-07 */
+    struct rdma_timer rmb_timer; /* the next of our RMBs has been idle long enough: SMCR-RKY-07 */
 
     /* Connections by index of their alert token (smcr/token.c), of all states. */
     struct smcr_token_table *tokens;
@@ -60,8 +60,8 @@ struct smcr_group {
     bool past_fallback;      /* that first contact can no longer end in TCP (SMCR-FBK-01, rows 11 and 12) */
 
     struct smcr_llc llc; /* exchanges, queues and timers: smcr/llc/llc.h */
-    struct roce_timer idle_timer, repair_timer;
-    struct roce_timer end_timer; /* ENDING: frees the group where nobody holds anything of it any more */
+    struct rdma_timer idle_timer, repair_timer;
+    struct rdma_timer end_timer; /* ENDING: frees the group where nobody holds anything of it any more */
     uint64_t repair_ns;          /* the present interval of the repair timer */
     const struct smcr_port *failed_offer; /* S: a link on it was refused or failed last; only compared */
     enum smcr_redundancy redundancy_traced;

@@ -61,7 +61,7 @@ void smcr_group_links_changed(struct smcr_group *group, uint64_t now_ns)
         group->repair_ns = smcr->config.times.redundancy_ns;
         group->failed_offer = NULL;
     } else if (group->role == SMCR_SERVER && group->state == SMCR_GROUP_USABLE &&
-               !roce_timer_armed(&group->repair_timer)) {
+               !rdma_timer_armed(&group->repair_timer)) {
         smcr_arm(smcr, &group->repair_timer, now_ns + group->repair_ns);
     }
 }

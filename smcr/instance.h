@@ -3,7 +3,7 @@
 #ifndef NORNIC_SMCR_INSTANCE_H
 #define NORNIC_SMCR_INSTANCE_H
 
-#include "roce/timer.h"
+#include "rdma/timer.h"
 #include "smcr/smcr.h"
 #include "smcr/stat.h"
 
@@ -42,7 +42,7 @@ struct smcr_port {
 struct smcr {
     struct rdma_mem mem;
     struct smcr_config config; /* defaults filled in */
-    struct roce_timers timers;
+    struct rdma_timers timers;
     struct smcr_port *ports;
     struct smcr_group *groups;
     uint32_t num_groups, num_conns, last_group_id;
@@ -59,14 +59,14 @@ struct smcr {
 void smcr_port_lock(struct smcr_port *port);
 void smcr_port_unlock(struct smcr_port *port);
 
-static inline void smcr_arm(struct smcr *smcr, struct roce_timer *timer, uint64_t deadline_ns)
+static inline void smcr_arm(struct smcr *smcr, struct rdma_timer *timer, uint64_t deadline_ns)
 {
-    roce_timer_arm(&smcr->timers, timer, deadline_ns);
+    rdma_timer_arm(&smcr->timers, timer, deadline_ns);
 }
 
-static inline void smcr_cancel(struct smcr *smcr, struct roce_timer *timer)
+static inline void smcr_cancel(struct smcr *smcr, struct rdma_timer *timer)
 {
-    roce_timer_cancel(&smcr->timers, timer);
+    rdma_timer_cancel(&smcr->timers, timer);
 }
 
 /* Calls the hook, if there is one; fills in the time. */

@@ -83,7 +83,7 @@ struct smcr_link {
     /* Those that found the send queue full, or wait for completions to send on: conn->wait_next. */
     struct smcr_conn *waiting_head, **waiting_tail;
     uint64_t last_heard_ns; /* a completion, or a message (SMCR-KAL-02) */
-    struct roce_timer test_timer;
+    struct rdma_timer test_timer;
     uint8_t test_data[16];
     bool test_pending;
 
@@ -92,7 +92,7 @@ struct smcr_link {
     uint32_t delete_reason;
     bool delete_orderly;
     struct smcr_link *delete_via; /* C: its request went over this; the response goes over this */
-    struct roce_timer delete_timer;
+    struct rdma_timer delete_timer;
 };
 
 /* Makes a link in a free slot of the group: PD, QP in INIT, receives posted, every RMB of the group and every

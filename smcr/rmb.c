@@ -188,7 +188,7 @@ static void plan_shrinking(struct smcr_group *group)
         smcr_cancel(group->smcr, &group->rmb_timer);
 }
 
-static void shrink(struct roce_timer *timer, uint64_t now_ns)
+static void shrink(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct smcr_group *group = container_of(timer, struct smcr_group, rmb_timer);
     uint64_t idle_ns = group->smcr->config.times.rmb_idle_ns;

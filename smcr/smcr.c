@@ -73,7 +73,7 @@ int smcr_create(const struct smcr_config *config, struct smcr **out)
     smcr->changed_tail = &smcr->changed_head;
     uint32_t timers =
         (c.max_conns + SMCR_SURPLUS_CONNS) * SMCR_CONN_TIMERS + c.max_groups * SMCR_GROUP_TIMERS;
-    int err = roce_timers_init(&smcr->timers, &smcr->mem, timers);
+    int err = rdma_timers_init(&smcr->timers, &smcr->mem, timers);
     if (err) {
         c.mem->free(c.mem->ctx, smcr);
         return err;
@@ -118,7 +118,7 @@ void smcr_destroy(struct smcr *smcr, uint64_t now_ns)
         smcr_group_destroy(smcr->groups, now_ns);
     while (smcr->ports)
         smcr_port_remove(smcr->ports, now_ns);
-    roce_timers_deinit(&smcr->timers, &mem);
+    rdma_timers_deinit(&smcr->timers, &mem);
     mem.free(mem.ctx, smcr);
 }
 
@@ -142,13 +142,13 @@ bool smcr_progress(struct smcr *smcr, uint64_t now_ns)
 
 uint64_t smcr_deadline_ns(const struct smcr *smcr)
 {
-    return roce_timers_next_ns(&smcr->timers);
+    return rdma_timers_next_ns(&smcr->timers);
 }
 
 void smcr_expire(struct smcr *smcr, uint64_t now_ns)
 {
-    struct roce_timer *timer;
-    while ((timer = roce_timers_pop(&smcr->timers, now_ns)))
+    struct rdma_timer *timer;
+    while ((timer = rdma_timers_pop(&smcr->timers, now_ns)))
         timer->fire(timer, now_ns);
 }
 

@@ -118,7 +118,7 @@ void roce_cm_rx_mra(struct roce_cm *cm, const struct roce_cm_path *path, const s
     id->wait_ns = roce_cm_code_ns(code) + roce_cm_code_ns(config->packet_life_time);
     if (id->wait_ns < id->base_wait_ns)
         id->wait_ns = id->base_wait_ns;
-    roce_timer_arm(&cm->timers, &id->timer, now_ns + id->wait_ns);
+    rdma_timer_arm(&cm->timers, &id->timer, now_ns + id->wait_ns);
 }
 
 int roce_cm_mra(struct roce_cm_id *id, uint8_t service_timeout, const void *private_data, uint8_t len_bytes,
@@ -199,7 +199,7 @@ static void rx_answer(struct roce_cm *cm, struct roce_cm_id *id, const struct ro
     take_rep(id, rep);
     if (!id->qp) {
         id->state = ROCE_CM_REP_RCVD_STATE;
-        roce_timer_cancel(&cm->timers, &id->timer);
+        rdma_timer_cancel(&cm->timers, &id->timer);
         roce_cm_event_tell(id, NORNIC_CM_EVENT_CONNECT_RESPONSE, 0, rep->private_data,
                            ROCE_CM_REP_PRIVATE_BYTES);
         return;

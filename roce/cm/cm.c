@@ -62,7 +62,7 @@ static int alloc_tables(struct roce_cm *cm)
     cm->generation = cm->mem.alloc(cm->mem.ctx, n * sizeof *cm->generation);
     if (!cm->slots || !cm->free_slots || !cm->generation)
         return -ENOMEM;
-    return roce_timers_init(&cm->timers, &cm->mem, n);
+    return rdma_timers_init(&cm->timers, &cm->mem, n);
 }
 
 static void free_all(struct roce_cm *cm)
@@ -71,7 +71,7 @@ static void free_all(struct roce_cm *cm)
     if (cm->gsi)
         roce_cm_gsi_destroy(cm->gsi);
     if (cm->timers.heap)
-        roce_timers_deinit(&cm->timers, &mem);
+        rdma_timers_deinit(&cm->timers, &mem);
     mem.free(mem.ctx, cm->generation);
     mem.free(mem.ctx, cm->free_slots);
     mem.free(mem.ctx, cm->slots);
@@ -136,10 +136,10 @@ int roce_cm_destroy(struct roce_cm *cm)
 
 bool roce_cm_progress(struct roce_cm *cm, uint64_t now_ns)
 {
-    struct roce_timer *timer;
+    struct rdma_timer *timer;
     if (cm->gsi)
         roce_cm_gsi_poll(cm->gsi, cm, now_ns);
-    while ((timer = roce_timers_pop(&cm->timers, now_ns)))
+    while ((timer = rdma_timers_pop(&cm->timers, now_ns)))
         roce_cm_timer_fire(timer, now_ns);
     return cm->event_first != NULL;
 }
@@ -151,7 +151,7 @@ bool roce_cm_is_sending(const struct roce_cm *cm)
 
 uint64_t roce_cm_deadline_ns(const struct roce_cm *cm)
 {
-    return roce_timers_next_ns(&cm->timers);
+    return rdma_timers_next_ns(&cm->timers);
 }
 
 const struct roce_cm_counters *roce_cm_counters(const struct roce_cm *cm)

@@ -39,7 +39,7 @@ struct roce_cm_id *roce_cm_id_find(struct roce_cm *cm, uint32_t comm_id)
 void roce_cm_id_free(struct roce_cm_id *id)
 {
     struct roce_cm *cm = id->cm;
-    roce_timer_cancel(&cm->timers, &id->timer);
+    rdma_timer_cancel(&cm->timers, &id->timer);
     roce_cm_events_drop(id);
     roce_cm_child_remove(id);
     roce_cm_table_remove(&cm->by_service, &id->by_service);

@@ -5,7 +5,7 @@
 
 #include "roce/cm/cm.h"
 #include "roce/cm/table.h"
-#include "roce/timer.h"
+#include "rdma/timer.h"
 #include "roce/wire.h"
 
 /* What can wait at once for one id: the outcome of its connection, DISCONNECTED, TIMEWAIT_EXIT; one to
@@ -71,7 +71,7 @@ struct roce_cm_id {
     uint64_t tid;                 /* of the REQ or SIDR_REQ */
     uint64_t dreq_tid;            /* of the peer's DREQ */
     uint8_t sent[ROCE_MAD_BYTES]; /* what is sent again */
-    struct roce_timer timer;
+    struct rdma_timer timer;
     uint64_t base_wait_ns; /* for an answer */
     uint64_t wait_ns;      /* the same, or what an MRA made of it */
     uint8_t max_retries, retries_left;
@@ -92,7 +92,7 @@ struct roce_cm {
     uint32_t comm_salt;
     uint64_t tid_high;
     uint32_t owned_count;
-    struct roce_timers timers;
+    struct rdma_timers timers;
     struct roce_cm_table by_service;   /* service id, address: listeners */
     struct roce_cm_table by_peer;      /* CA GUID, Comm ID: connections */
     struct roce_cm_table by_request;   /* peer's address, Request ID: SIDR_REQs of peers */
@@ -229,7 +229,7 @@ void roce_cm_to_established(struct roce_cm_id *id);
 /* --- ends: teardown.c --- */
 
 /* What an id's timer does. */
-void roce_cm_timer_fire(struct roce_timer *timer, uint64_t now_ns);
+void roce_cm_timer_fire(struct rdma_timer *timer, uint64_t now_ns);
 /* The peer has started anew with a QPN that this connection used: disconnects it (ROCE-CM-50). */
 void roce_cm_stale(struct roce_cm_id *id, uint64_t now_ns);
 

@@ -30,7 +30,7 @@ static void rx_duplicate(struct roce_cm *cm, struct roce_cm_id *id, uint64_t now
     if (id->state != ROCE_CM_SIDR_REP_SENT_STATE)
         return;
     roce_cm_resend(id, now_ns);
-    roce_timer_arm(&cm->timers, &id->timer, now_ns + linger_ns(cm));
+    rdma_timer_arm(&cm->timers, &id->timer, now_ns + linger_ns(cm));
 }
 
 static void begin(struct roce_cm_id *id, struct roce_cm_id *listener, const struct roce_cm_path *path,
@@ -88,7 +88,7 @@ void roce_cm_rx_sidr_req(struct roce_cm *cm, const struct roce_cm_path *path, co
 static void answered(struct roce_cm_id *id, uint64_t now_ns)
 {
     id->state = ROCE_CM_SIDR_REP_SENT_STATE;
-    roce_timer_arm(&id->cm->timers, &id->timer, now_ns + linger_ns(id->cm));
+    rdma_timer_arm(&id->cm->timers, &id->timer, now_ns + linger_ns(id->cm));
     roce_cm_child_settle(id);
 }
 

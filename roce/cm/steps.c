@@ -7,12 +7,12 @@ void roce_cm_await(struct roce_cm_id *id, enum roce_cm_state state, uint64_t now
     id->state = state;
     id->retries_left = id->max_retries;
     id->wait_ns = id->base_wait_ns;
-    roce_timer_arm(&id->cm->timers, &id->timer, now_ns + id->wait_ns);
+    rdma_timer_arm(&id->cm->timers, &id->timer, now_ns + id->wait_ns);
 }
 
 void roce_cm_to_idle(struct roce_cm_id *id)
 {
-    roce_timer_cancel(&id->cm->timers, &id->timer);
+    rdma_timer_cancel(&id->cm->timers, &id->timer);
     roce_cm_peer_unbind(id);
     roce_cm_qp_unbind(id);
     id->state = ROCE_CM_IDLE_STATE;
@@ -23,11 +23,11 @@ void roce_cm_to_idle(struct roce_cm_id *id)
 void roce_cm_to_timewait(struct roce_cm_id *id, uint64_t now_ns)
 {
     id->state = ROCE_CM_TIMEWAIT_STATE;
-    roce_timer_arm(&id->cm->timers, &id->timer, now_ns + id->timewait_ns);
+    rdma_timer_arm(&id->cm->timers, &id->timer, now_ns + id->timewait_ns);
 }
 
 void roce_cm_to_established(struct roce_cm_id *id)
 {
     id->state = ROCE_CM_ESTABLISHED_STATE;
-    roce_timer_cancel(&id->cm->timers, &id->timer);
+    rdma_timer_cancel(&id->cm->timers, &id->timer);
 }

@@ -45,7 +45,7 @@ static void give_up(struct roce_cm_id *id, uint64_t now_ns)
     }
 }
 
-void roce_cm_timer_fire(struct roce_timer *timer, uint64_t now_ns)
+void roce_cm_timer_fire(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct roce_cm_id *id = container_of(timer, struct roce_cm_id, timer);
     if (id->state == ROCE_CM_TIMEWAIT_STATE) {
@@ -56,7 +56,7 @@ void roce_cm_timer_fire(struct roce_timer *timer, uint64_t now_ns)
     } else if (id->retries_left > 0) {
         id->retries_left--;
         roce_cm_resend(id, now_ns);
-        roce_timer_arm(&id->cm->timers, timer, now_ns + id->wait_ns);
+        rdma_timer_arm(&id->cm->timers, timer, now_ns + id->wait_ns);
     } else {
         give_up(id, now_ns);
     }
@@ -199,7 +199,7 @@ static void rx_dreq_of(struct roce_cm *cm, struct roce_cm_id *id, const struct r
     case ROCE_CM_ESTABLISHED_STATE:
     case ROCE_CM_REP_SENT_STATE: /* the RTU was lost */
     case ROCE_CM_MRA_REP_RCVD_STATE:
-        roce_timer_cancel(&cm->timers, &id->timer);
+        rdma_timer_cancel(&cm->timers, &id->timer);
         id->state = ROCE_CM_DREQ_RCVD_STATE;
         id->dreq_tid = mad->hdr.tid;
         return roce_cm_event_end(id, 0, dreq->private_data, ROCE_CM_DREQ_PRIVATE_BYTES);

@@ -155,7 +155,7 @@ static void quarantine(struct smcr_conn *conn, uint64_t now_ns)
             smcr_llc_test_link(&group->links[i], now_ns);
 }
 
-static void guard_fired(struct roce_timer *timer, uint64_t now_ns)
+static void guard_fired(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct smcr_conn *conn = container_of(timer, struct smcr_conn, timer);
     struct smcr_conn_data *data = conn->data;

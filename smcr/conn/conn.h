@@ -48,7 +48,7 @@ struct smcr_conn {
     uint32_t diagnosis;
     bool declined_by_peer;
     bool may_cross; /* in FALLBACK: a Decline of the peer's may still come, and is no data (SMCR-FBK-05) */
-    struct roce_timer timer; /* the handshake's, then the guard of closing and aborting */
+    struct rdma_timer timer; /* the handshake's, then the guard of closing and aborting */
 
     /* --- handshake --- */
     enum smcr_stage stage;

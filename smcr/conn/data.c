@@ -10,13 +10,13 @@
 
 void smcr_conn_tick_at(struct smcr_conn *conn, uint64_t at_ns)
 {
-    struct roce_timer *tick = &conn->data->tick;
-    if (at_ns != NET_TIME_NONE && (!roce_timer_armed(tick) || at_ns < tick->deadline_ns))
+    struct rdma_timer *tick = &conn->data->tick;
+    if (at_ns != NET_TIME_NONE && (!rdma_timer_armed(tick) || at_ns < tick->deadline_ns))
         smcr_arm(conn->smcr, tick, at_ns);
 }
 
 /* Deadlines move far more often than they are reached: the timer stays where it was and finds out here. */
-static void ticked(struct roce_timer *timer, uint64_t now_ns)
+static void ticked(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct smcr_conn_data *data = container_of(timer, struct smcr_conn_data, tick);
     struct smcr_conn *conn = data->conn;

@@ -91,7 +91,7 @@ struct smcr_conn_data {
     bool fin_came;       /* of TCP, before the peer said C or A */
     bool is_quarantined; /* the RMBE rests until no old write can hit it (SMCR-RMB-12) */
 
-    struct roce_timer tick; /* the earliest of these: */
+    struct rdma_timer tick; /* the earliest of these: */
     uint64_t cork_at_ns, stale_at_ns, keepalive_at_ns;
     uint64_t keepalive_ns; /* 0: off */
     uint64_t last_active_ns;

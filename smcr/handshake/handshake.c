@@ -11,7 +11,7 @@
 
 #define PATIENCE_PART 2 /* of the time that the peer waits for a CLC message */
 
-static struct smcr_conn *conn_of(struct roce_timer *timer)
+static struct smcr_conn *conn_of(struct rdma_timer *timer)
 {
     return container_of(timer, struct smcr_conn, timer);
 }
@@ -26,7 +26,7 @@ static void resume(struct smcr_conn *conn, uint64_t now_ns)
         smcr_client_accept(conn, now_ns);
 }
 
-static void on_timeout(struct roce_timer *timer, uint64_t now_ns)
+static void on_timeout(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct smcr_conn *conn = conn_of(timer);
     switch (conn->stage) {

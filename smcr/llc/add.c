@@ -226,7 +226,7 @@ void smcr_llc_notify(struct smcr_group *group, uint64_t now_ns)
     smcr_llc_send(via, message, now_ns);
 }
 
-void smcr_llc_notice_due(struct roce_timer *timer, uint64_t now_ns)
+void smcr_llc_notice_due(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct smcr_group *group = container_of(timer, struct smcr_group, llc.notice_timer);
     if (smcr_group_redundancy(group) != SMCR_SYMMETRIC)

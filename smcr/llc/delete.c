@@ -99,7 +99,7 @@ void smcr_llc_resend_deletes(struct smcr_link *via, uint64_t now_ns)
     smcr_llc_kick(group, now_ns);
 }
 
-void smcr_llc_delete_due(struct roce_timer *timer, uint64_t now_ns)
+void smcr_llc_delete_due(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct smcr_link *link = container_of(timer, struct smcr_link, delete_timer);
     if (link->delete_step == SMCR_LINK_TOLD && link->group->role == SMCR_CLIENT)

@@ -97,12 +97,12 @@ void smcr_llc_first_contact_over(struct smcr_group *group, enum smcr_first_conta
 void smcr_llc_start_adding(struct smcr_group *group, uint64_t now_ns);
 /* Client: tells the server of an RNIC that no link uses. */
 void smcr_llc_notify(struct smcr_group *group, uint64_t now_ns);
-void smcr_llc_notice_due(struct roce_timer *timer, uint64_t now_ns);
+void smcr_llc_notice_due(struct rdma_timer *timer, uint64_t now_ns);
 /* llc_cont.c. Server: the next CONTINUATION. */
 void smcr_llc_send_cont(struct smcr_group *group, uint64_t now_ns);
 
 /* llc_lost.c: SMCR-REC-04, by expiry of llc->timer and by the loss of a link. */
-void smcr_llc_timed_out(struct roce_timer *timer, uint64_t now_ns);
+void smcr_llc_timed_out(struct rdma_timer *timer, uint64_t now_ns);
 /* The link that is being added cannot be, or has failed already: rows 2, 3, 8 and 9. */
 void smcr_llc_drop_new_link(struct smcr_group *group, const char *cause, uint64_t now_ns);
 
@@ -110,7 +110,7 @@ void smcr_llc_drop_new_link(struct smcr_group *group, const char *cause, uint64_
 bool smcr_llc_start_deleting(struct smcr_group *group, uint64_t now_ns);
 /* And for this one, whose slot waits for the response. */
 void smcr_llc_send_delete(struct smcr_link *link, uint64_t now_ns);
-void smcr_llc_delete_due(struct roce_timer *timer, uint64_t now_ns);
+void smcr_llc_delete_due(struct rdma_timer *timer, uint64_t now_ns);
 /* A response to DELETE LINK arrived that went over `via`. */
 void smcr_llc_delete_answered(struct smcr_link *via, uint64_t now_ns);
 /* Client: requests that went over `via` go over another link. */
@@ -124,12 +124,12 @@ void smcr_llc_delete_all_next(struct smcr_group *group, uint64_t now_ns);
 void smcr_llc_start_rkey(struct smcr_group *group, uint64_t now_ns);
 /* It has to be done again. */
 void smcr_llc_rkey_lost(struct smcr_group *group, uint64_t now_ns);
-void smcr_llc_rkey_timed_out(struct roce_timer *timer, uint64_t now_ns);
-void smcr_llc_peer_rkey_timed_out(struct roce_timer *timer, uint64_t now_ns);
+void smcr_llc_rkey_timed_out(struct rdma_timer *timer, uint64_t now_ns);
+void smcr_llc_peer_rkey_timed_out(struct rdma_timer *timer, uint64_t now_ns);
 /* Whether the peer's RKey exchange is refused now (SMCR-SER-03, SER-04). */
 bool smcr_llc_refuses_rkeys(const struct smcr_group *group);
 
 /* llc_test.c */
-void smcr_llc_test_due(struct roce_timer *timer, uint64_t now_ns);
+void smcr_llc_test_due(struct rdma_timer *timer, uint64_t now_ns);
 
 #endif

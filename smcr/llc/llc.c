@@ -157,7 +157,7 @@ static void free_gone(struct smcr_group *group, uint64_t now_ns)
 }
 
 /* SMCR-SER-02. */
-static void kicked(struct roce_timer *timer, uint64_t now_ns)
+static void kicked(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct smcr_group *group = container_of(timer, struct smcr_group, llc.kick_timer);
     struct smcr_llc *llc = &group->llc;

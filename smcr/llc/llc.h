@@ -4,7 +4,7 @@
 #ifndef NORNIC_SMCR_LLC_H
 #define NORNIC_SMCR_LLC_H
 
-#include "roce/timer.h"
+#include "rdma/timer.h"
 #include "smcr/llc_wire.h"
 #include "smcr/rmb.h"
 #include "smcr/smcr.h"
@@ -40,7 +40,7 @@ struct smcr_llc_rkey {
     uint32_t head_rkey;              /* what the awaited response repeats */
     uint32_t generation;             /* of the links, when it began */
     unsigned refusals;               /* in a row, of this RMB */
-    struct roce_timer timer;         /* for the response; while none runs: until the next try */
+    struct rdma_timer timer;         /* for the response; while none runs: until the next try */
 };
 
 /* A CONFIRM RKEY of the peer's whose continuations are still to come. */
@@ -48,7 +48,7 @@ struct smcr_llc_peer_rkey {
     struct smcr_link *via; /* NULL: none runs */
     unsigned left;         /* links that are still to be told */
     struct smcr_rtoken tokens[SMCR_LINK_SLOTS];
-    struct roce_timer timer;
+    struct rdma_timer timer;
 };
 
 struct smcr_llc {
@@ -67,9 +67,9 @@ struct smcr_llc {
     bool add_wanted;     /* S: ADD LINK when nothing runs; C: a notice */
     bool notice_came;    /* S: the client asked while a link was being added */
     uint32_t generation; /* counts changes of the links */
-    struct roce_timer timer;
-    struct roce_timer kick_timer;   /* something may begin: due at once */
-    struct roce_timer notice_timer; /* C: the next ADD LINK notice, SMCR-REC-04 rows 8 and 9 */
+    struct rdma_timer timer;
+    struct rdma_timer kick_timer;   /* something may begin: due at once */
+    struct rdma_timer notice_timer; /* C: the next ADD LINK notice, SMCR-REC-04 rows 8 and 9 */
     struct smcr_llc_rkey rkey;
     struct smcr_llc_peer_rkey peer_rkey;
     struct smcr_llc_queued queue[SMCR_LLC_QUEUE];

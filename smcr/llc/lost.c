@@ -77,7 +77,7 @@ static void carrier_is_silent(struct smcr_group *group, uint64_t now_ns)
     smcr_link_failed(via, "an LLC message was not answered", now_ns);
 }
 
-void smcr_llc_timed_out(struct roce_timer *timer, uint64_t now_ns)
+void smcr_llc_timed_out(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct smcr_group *group = container_of(timer, struct smcr_group, llc.timer);
     struct smcr_llc *llc = &group->llc;

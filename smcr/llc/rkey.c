@@ -42,7 +42,7 @@ static void begin(struct smcr_group *group, struct smcr_rmb *rmb, bool deletes, 
 /* RMBs whose connections wait come first. */
 void smcr_llc_start_rkey(struct smcr_group *group, uint64_t now_ns)
 {
-    if (roce_timer_armed(&group->llc.rkey.timer))
+    if (rdma_timer_armed(&group->llc.rkey.timer))
         return; /* the pause after a refusal */
     struct smcr_rmb *rmb = group->rmbs;
     while (rmb && rmb->is_confirmed)
@@ -107,7 +107,7 @@ static void refused(struct smcr_group *group, uint64_t now_ns)
     smcr_arm(group->smcr, &x->timer, now_ns + group->smcr->config.times.llc_ns / REFUSAL_PARTS);
 }
 
-void smcr_llc_rkey_timed_out(struct roce_timer *timer, uint64_t now_ns)
+void smcr_llc_rkey_timed_out(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct smcr_group *group = container_of(timer, struct smcr_group, llc.rkey.timer);
     struct smcr_llc_rkey *x = &group->llc.rkey;

@@ -30,7 +30,7 @@ static void forget(struct smcr_group *group)
     smcr_cancel(group->smcr, &group->llc.peer_rkey.timer);
 }
 
-void smcr_llc_peer_rkey_timed_out(struct roce_timer *timer, uint64_t now_ns)
+void smcr_llc_peer_rkey_timed_out(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct smcr_group *group = container_of(timer, struct smcr_group, llc.peer_rkey.timer);
     group->smcr->counters.llc_timeouts++;

@@ -21,7 +21,7 @@ void smcr_llc_test_link(struct smcr_link *link, uint64_t now_ns)
 }
 
 /* Whatever was heard on the link meanwhile has proved it: the timer finds out here. */
-void smcr_llc_test_due(struct roce_timer *timer, uint64_t now_ns)
+void smcr_llc_test_due(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct smcr_link *link = container_of(timer, struct smcr_link, test_timer);
     struct smcr *smcr = link->group->smcr;

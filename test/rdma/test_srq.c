@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 
+#include "rdma/event.h"
 #include "rdma/mr.h"
 #include "rdma/recv_ring.h"
 #include "rdma/srq.h"
@@ -14,11 +15,11 @@ static struct rdma_domain *domain;
 static struct rdma_pd *pd;
 static unsigned limits, errors;
 
-static void on_event(void *ctx, struct rdma_srq *srq, enum rdma_srq_event event)
+static void on_event(void *ctx, const struct rdma_event *event)
 {
     cr_assert_eq(ctx, &rnd);
-    cr_assert_eq(rdma_srq_pd(srq), pd);
-    *(event == RDMA_SRQ_ERR ? &errors : &limits) += 1;
+    cr_assert_eq(rdma_srq_pd(event->srq), pd);
+    *(event->type == NORNIC_EVENT_SRQ_ERR ? &errors : &limits) += 1;
 }
 
 static void setup(void)
@@ -27,7 +28,7 @@ static void setup(void)
     test_alloc_init(&alloc);
     cr_assert_eq(rdma_domain_create(&alloc.mem, &source, 16, &domain), 0);
     cr_assert_eq(rdma_pd_create(domain, &pd), 0);
-    rdma_domain_on_srq_event(domain, on_event, &rnd);
+    rdma_domain_on_event(domain, on_event, &rnd);
 }
 
 static void teardown(void)

@@ -190,7 +190,7 @@ static void make_instance(struct rig *rig)
                                                  .abort_guard_ns = 5000 * RIG_MS,
                                                  .stale_cursor_ns = 200 * RIG_MS,
                                                  .cork_ns = 5 * RIG_MS};
-    cr_assert_eq(roce_timers_init(&rig->smcr.timers, &rig->smcr.mem, 8), 0);
+    cr_assert_eq(rdma_timers_init(&rig->smcr.timers, &rig->smcr.mem, 8), 0);
 }
 
 static void make_group(struct rig *rig)
@@ -287,7 +287,7 @@ void rig_free(struct rig *rig)
     }
     cr_assert_null(rig->smcr.conns);
     cr_assert_eq(rig->smcr.timers.count, 0, "a timer of a connection that is gone");
-    roce_timers_deinit(&rig->smcr.timers, &rig->smcr.mem);
+    rdma_timers_deinit(&rig->smcr.timers, &rig->smcr.mem);
     cr_assert_eq(rig->alloc.live, 0, "a leak");
     rig->completed = rig->num_log;
     rig_forget(rig);
@@ -452,10 +452,10 @@ void rig_peer_flag(struct rig *rig, bool done, bool closed, bool aborted)
 void rig_wait(struct rig *rig, uint64_t ns)
 {
     uint64_t end = rig->now_ns + ns;
-    while (roce_timers_next_ns(&rig->smcr.timers) <= end) {
-        uint64_t next = roce_timers_next_ns(&rig->smcr.timers);
+    while (rdma_timers_next_ns(&rig->smcr.timers) <= end) {
+        uint64_t next = rdma_timers_next_ns(&rig->smcr.timers);
         rig->now_ns = next > rig->now_ns ? next : rig->now_ns;
-        struct roce_timer *timer = roce_timers_pop(&rig->smcr.timers, rig->now_ns);
+        struct rdma_timer *timer = rdma_timers_pop(&rig->smcr.timers, rig->now_ns);
         timer->fire(timer, rig->now_ns);
     }
     rig->now_ns = end;
