@@ -7,8 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/train.h"
+#include "test/support/train.h"
+
 /* No workload here builds so many frames, whatever the wire does: a device that does sends in circles. */
 #define FRAMES_MAX 200000
+
+#define TRAIN_BYTES 65553 /* of a buffer: an IP packet's most, and an Ethernet header with a tag */
 
 void sim_fail(struct sim *sim, const char *format, ...)
 {
@@ -82,10 +87,20 @@ static void node_init(struct sim *sim, unsigned index)
         sim_fail(sim, "rdma_pd_create returned %d", err);
 }
 
+/* Half of all runs move trains, of up to so many packets. Whether a run does changes nothing else that is drawn. */
+static uint32_t draw_train_pkts(struct sim *sim)
+{
+    return test_random_below(&sim->train_random, 2) ? 2 + test_random_below(&sim->train_random, 63) : 0;
+}
+
 void sim_init(struct sim *sim, const struct sim_config *config)
 {
-    *sim = (struct sim){.config = *config, .now_ns = NS_PER_MS, .random.state = config->seed};
-    uint32_t frame_bytes = config->port_mtu_bytes + 18;
+    *sim = (struct sim){.config = *config,
+                        .now_ns = NS_PER_MS,
+                        .random.state = config->seed,
+                        .train_random.state = config->seed ^ 0x74726169};
+    sim->train_pkts = draw_train_pkts(sim);
+    uint32_t frame_bytes = sim->train_pkts ? TRAIN_BYTES : config->port_mtu_bytes + 18;
     for (unsigned i = 0; i < NET_BURST; i++) {
         sim->tx[i] = (struct net_frame){.data = malloc(frame_bytes), .cap_bytes = frame_bytes};
         if (!sim->tx[i].data)
@@ -127,13 +142,45 @@ static unsigned draw_burst(struct sim *sim)
     return 1 + test_random_below(&sim->random, NET_BURST);
 }
 
-static void check_built(struct sim *sim, unsigned index, const struct net_frame *frame)
+/* What a buffer may take: of a port with trains any number of packets, and sometimes too few bytes for them. */
+static void offer(struct sim *sim, struct net_frame *buf)
 {
-    if (frame->len_bytes > sim->config.port_mtu_bytes + (sim->node[index].vlan_id ? 18 : 14))
-        sim_fail(sim, "node %u built a frame of %u bytes at an IP MTU of %u", index, frame->len_bytes,
-                 sim->config.port_mtu_bytes);
-    if (frame->seg_bytes != 0)
-        sim_fail(sim, "node %u built a train for a port that takes none", index);
+    buf->seg_bytes = buf->train_pkts = 0;
+    if (!sim->train_pkts)
+        return;
+    bool is_short = test_random_below(&sim->train_random, 4) == 0;
+    uint32_t room_bytes = is_short ? test_random_below(&sim->train_random, TRAIN_BYTES) : TRAIN_BYTES;
+    buf->train_pkts = 1 + test_random_below(&sim->train_random, sim->train_pkts);
+    buf->cap_bytes = max_u32(room_bytes, sim->config.port_mtu_bytes + 18);
+}
+
+static void check_built(struct sim *sim, unsigned index, const struct net_frame *frame, uint32_t pkts)
+{
+    if (frame->len_bytes > frame->cap_bytes)
+        sim_fail(sim, "node %u wrote %u bytes into a buffer of %u", index, frame->len_bytes,
+                 frame->cap_bytes);
+    if (pkts > max_u32(1, frame->train_pkts) || (frame->seg_bytes != 0) != (pkts > 1))
+        sim_fail(sim, "node %u built %u packets into a buffer for %u", index, pkts, frame->train_pkts);
+}
+
+/* Puts the packets of a frame on the wire, where there are no trains. */
+static void put_on_wire(struct sim *sim, unsigned index, const struct net_frame *frame)
+{
+    uint32_t most_bytes = sim->config.port_mtu_bytes + (sim->node[index].vlan_id ? 18 : 14);
+    struct net_train train;
+    net_train_begin(&train, frame);
+    check_built(sim, index, frame, train.count);
+    for (uint32_t i = 0; i < train.count; i++) {
+        struct net_frame pkt = net_train_packet(&train, i);
+        if (pkt.len_bytes > most_bytes)
+            sim_fail(sim, "node %u built a packet of %u bytes at an IP MTU of %u", index, pkt.len_bytes,
+                     sim->config.port_mtu_bytes);
+        unsigned fate = sim_link_send(sim->link[index], pkt.data, pkt.len_bytes, sim->now_ns);
+        sim_ladder_fate(sim, index, &pkt, fate);
+    }
+    net_train_end(&train);
+    sim->tx_frames += train.count;
+    sim->trains_sent += train.count > 1;
 }
 
 /* How many buffers the port lends: fewer than wanted when its ring is short. */
@@ -155,25 +202,21 @@ static bool transmit(struct sim *sim, unsigned index)
     bool moved = false;
     for (;;) {
         unsigned want = reserve(sim, index, draw_burst(sim));
-        uint64_t built = roce_dev_counters(dev)->qps.tx_pkts;
+        uint64_t built = roce_dev_counters(dev)->qps.tx_pkts, sent = sim->tx_frames;
         if (want == 0)
             return moved;
         for (unsigned i = 0; i < want; i++)
-            sim->tx[i].seg_bytes = 0;
+            offer(sim, &sim->tx[i]);
         unsigned n = roce_dev_tx(dev, sim->tx, want, sim->now_ns);
-        for (unsigned i = 0; i < n; i++) {
-            check_built(sim, index, &sim->tx[i]);
-            unsigned fate =
-                sim_link_send(sim->link[index], sim->tx[i].data, sim->tx[i].len_bytes, sim->now_ns);
-            sim_ladder_fate(sim, index, &sim->tx[i], fate);
-        }
+        for (unsigned i = 0; i < n; i++)
+            put_on_wire(sim, index, &sim->tx[i]);
         sim->node[index].ring_free -= sim->config.port_frames ? n : 0;
-        sim->tx_frames += n;
+        sent = sim->tx_frames - sent;
         if (sim->tx_frames > FRAMES_MAX)
             sim_fail(sim, "more than %u frames were built: there is no end to it", FRAMES_MAX);
         built = roce_dev_counters(dev)->qps.tx_pkts - built; /* those that stay inside, too */
         moved |= built > 0;
-        if ((n < want && (built == n || !roce_dev_tx_pending(dev))) || sim->failed)
+        if ((n < want && (built == sent || !roce_dev_tx_pending(dev))) || sim->failed)
             break;
     }
     if (!sim->failed && roce_dev_tx_pending(dev))
@@ -186,6 +229,10 @@ static bool receive(struct sim *sim, unsigned index)
 {
     struct net_frame frames[NET_BURST];
     unsigned n = sim_link_recv(sim->link[!index], frames, draw_burst(sim), sim->now_ns);
+    if (sim->train_pkts)
+        n = test_train_couple(frames, n, &sim->train_random);
+    for (unsigned i = 0; i < n; i++)
+        sim->trains_received += frames[i].seg_bytes > 0;
     if (n > 0)
         roce_dev_rx(sim->node[index].dev, frames, n, sim->now_ns);
     sim_link_release(frames, n);

@@ -45,11 +45,13 @@ struct sim_node {
 struct sim {
     struct sim_config config;
     uint64_t now_ns;
-    struct test_random random;
+    struct test_random random, train_random;
+    uint32_t train_pkts; /* most packets of a train, both ways; 0: none. The seed decides */
     struct sim_node node[2];
     struct sim_link *link[2];
     struct net_frame tx[NET_BURST]; /* buffers that devices build frames in */
     uint64_t tx_frames;             /* built so far */
+    uint64_t trains_sent, trains_received;
     bool failed;
     char failure[400]; /* the first thing that went wrong */
 };

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/train.h"
+
 #define ALL_REMOTE   (NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC)
 #define BURST        16u
-#define BUFFER_BYTES (ROCE_PMTU_MAX_BYTES + 256u)
+#define BUFFER_BYTES (SCRIPT_TRAIN_PKTS * (ROCE_PMTU_MAX_BYTES + 256u))
 #define MAX_EXPIRIES 100000u
 
 static const struct nornic_mac dev_mac = {{2, 0, 0, 0, 0, 1}};
@@ -189,6 +191,7 @@ struct script *script_new(const struct script_config *config)
     cr_assert_not_null(s);
     s->config = *config;
     s->rnd.state = 42;
+    s->train_rnd.state = 4711;
     s->now_ns = SCRIPT_S;
     s->mem = malloc(SCRIPT_MEM_BYTES);
     cr_assert_not_null(s->mem);
@@ -248,7 +251,6 @@ uint32_t script_sq(const struct script *s, uint32_t i)
 static void keep_frame(struct script *s, const struct net_frame *frame)
 {
     cr_assert_lt(s->out_count, SCRIPT_MAX_OUT, "the device does not stop sending");
-    cr_assert_leq(frame->len_bytes, frame->cap_bytes);
     struct script_frame *f = &s->out[s->out_count++];
     f->bytes = malloc(frame->len_bytes);
     cr_assert_not_null(f->bytes);
@@ -267,6 +269,28 @@ static void keep_frame(struct script *s, const struct net_frame *frame)
     cr_assert(nornic_addr_equal(&f->pkt.dst, &s->config.attr.av.dgid));
 }
 
+/* The packets of what the device built, one by one. */
+static void keep_frames(struct script *s, const struct net_frame *frame)
+{
+    struct net_train train;
+    cr_assert_leq(frame->len_bytes, frame->cap_bytes);
+    net_train_begin(&train, frame);
+    cr_assert_leq(train.count, frame->train_pkts);
+    cr_assert_eq(train.count > 1, frame->seg_bytes != 0);
+    for (uint32_t i = 0; i < train.count; i++) {
+        struct net_frame pkt = net_train_packet(&train, i);
+        keep_frame(s, &pkt);
+    }
+    net_train_end(&train);
+}
+
+uint32_t script_train_pkts(struct script *s)
+{
+    if (s->config.train_pkts)
+        return s->config.train_pkts;
+    return test_random_below(&s->train_rnd, 2) ? 1 : 1 + test_random_below(&s->train_rnd, SCRIPT_TRAIN_PKTS);
+}
+
 void script_pump(struct script *s)
 {
     static uint8_t buffers[BURST][BUFFER_BYTES];
@@ -274,10 +298,11 @@ void script_pump(struct script *s)
     unsigned n;
     do {
         for (unsigned i = 0; i < BURST; i++)
-            bufs[i] = (struct net_frame){.data = buffers[i], .cap_bytes = BUFFER_BYTES};
+            bufs[i] = (struct net_frame){
+                .data = buffers[i], .cap_bytes = BUFFER_BYTES, .train_pkts = script_train_pkts(s)};
         n = roce_dev_tx(s->dev, bufs, BURST, s->now_ns);
         for (unsigned i = 0; i < n; i++)
-            keep_frame(s, &bufs[i]);
+            keep_frames(s, &bufs[i]);
     } while (n == BURST);
 }
 

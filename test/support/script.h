@@ -13,15 +13,16 @@
 #include "roce/wire.h"
 #include "test/support/random.h"
 
-#define SCRIPT_PEER_QPN  0x000abcu
-#define SCRIPT_QKEY      0x11111111u
-#define SCRIPT_PSN       0xfffffeu /* where both directions begin by default: they wrap soon */
-#define SCRIPT_MEM_BYTES (1u << 20)
-#define SCRIPT_MAX_OUT   8192u
-#define SCRIPT_EVENTS    64u
-#define SCRIPT_US        UINT64_C(1000)
-#define SCRIPT_MS        UINT64_C(1000000)
-#define SCRIPT_S         UINT64_C(1000000000)
+#define SCRIPT_PEER_QPN   0x000abcu
+#define SCRIPT_QKEY       0x11111111u
+#define SCRIPT_PSN        0xfffffeu /* where both directions begin by default: they wrap soon */
+#define SCRIPT_MEM_BYTES  (1u << 20)
+#define SCRIPT_MAX_OUT    8192u
+#define SCRIPT_EVENTS     64u
+#define SCRIPT_TRAIN_PKTS 16u /* of a drawn train at the most */
+#define SCRIPT_US         UINT64_C(1000)
+#define SCRIPT_MS         UINT64_C(1000000)
+#define SCRIPT_S          UINT64_C(1000000000)
 
 struct script_config {
     enum nornic_qp_type type;   /* 0: RC */
@@ -43,6 +44,9 @@ struct script_config {
     uint32_t srq_wr; /* not 0: the QP takes receives from an SRQ of so many, of another PD */
     bool e2e_credits;
     bool any_dest; /* the device may send to others than the peer */
+    uint32_t
+        train_pkts; /* of a train, either way, at the most; 1: none. 0: drawn anew for each buffer and burst, so
+                            that every test of the engine runs over trains */
 };
 
 /* PMTU 1024, timeout 14, retry_cnt 7, rnr_retry 7, min_rnr_timer 12, 4 READs/atomics each way, all remote
@@ -59,7 +63,7 @@ struct script_frame {
 struct script {
     struct script_config config;
     enum roce_service service; /* of the QP: of what the peer sends, and of what is expected */
-    struct test_random rnd;
+    struct test_random rnd, train_rnd;
     uint64_t now_ns;
     struct roce_dev *dev;
     struct rdma_pd *pd;
@@ -111,6 +115,9 @@ struct script_pkt {
     bool keep_pad_count; /* bth.pad_count as it is; else what the payload needs */
     bool bad_icrc;
 };
+
+/* How many packets the next buffer lent to the device may take. */
+uint32_t script_train_pkts(struct script *s);
 
 /* A packet of its service to the QP with nothing special. `psn` is cut to 24 bits. */
 struct script_pkt script_pkt(const struct script *s, enum roce_op op, uint32_t psn);

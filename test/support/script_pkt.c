@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "test/support/script.h"
+#include "test/support/train.h"
 
 #define MAX_BURST       64u
 #define MAX_FRAME_BYTES (ROCE_PMTU_MAX_BYTES + 256u)
@@ -131,7 +132,7 @@ static uint8_t *put_ext(uint8_t *at, const struct script_pkt *p, uint32_t flags)
 
 /* Builds the frame, then moves it into memory of its own size, so that a sanitizer sees a read past its
  * end. */
-static struct net_frame build(const struct script_pkt *p)
+static struct net_frame build(const struct script_pkt *p, uint16_t ip_id)
 {
     static uint8_t frame[MAX_FRAME_BYTES];
     uint8_t ext[64];
@@ -145,7 +146,7 @@ static struct net_frame build(const struct script_pkt *p)
     roce_frame_template_init(&t, &p->path);
     cr_assert_leq(t.len_bytes + transport_bytes + ROCE_ICRC_BYTES, sizeof frame);
     memset(frame, 0, sizeof frame);
-    uint8_t *at = roce_frame_begin(&t, frame, transport_bytes, 7);
+    uint8_t *at = roce_frame_begin(&t, frame, transport_bytes, ip_id);
     at = roce_bth_put(at, &bth);
     memcpy(at, ext, ext_bytes);
     if (p->payload_bytes != 0)
@@ -164,7 +165,9 @@ void script_give(struct script *s, const struct script_pkt *pkts, unsigned n)
     struct net_frame frames[MAX_BURST];
     cr_assert_leq(n, MAX_BURST);
     for (unsigned i = 0; i < n; i++)
-        frames[i] = build(&pkts[i]);
+        frames[i] = build(&pkts[i], (uint16_t)(0xfffe + i));
+    if (script_train_pkts(s) > 1)
+        n = test_train_couple(frames, n, &s->train_rnd);
     roce_dev_rx(s->dev, frames, n, s->now_ns);
     for (unsigned i = 0; i < n; i++)
         free(frames[i].data);

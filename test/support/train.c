@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/support/train.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "net/parse.h"
@@ -41,4 +42,35 @@ bool test_train_append(struct net_frame *train, const struct net_frame *pkt)
     if (is_next)
         *train = longer;
     return is_next;
+}
+
+/* Appends `pkt` to a train in an allocation of its own length. */
+static bool join(struct net_frame *train, const struct net_frame *pkt)
+{
+    struct net_frame longer = *train;
+    longer.cap_bytes = train->len_bytes + pkt->len_bytes;
+    longer.data = malloc(longer.cap_bytes);
+    if (!longer.data)
+        abort();
+    memcpy(longer.data, train->data, train->len_bytes);
+    bool joined = test_train_append(&longer, pkt);
+    uint8_t *kept = joined ? longer.data : train->data;
+    free(joined ? train->data : longer.data);
+    if (joined)
+        *train = longer;
+    train->data = joined ? realloc(kept, longer.len_bytes) : kept;
+    return joined;
+}
+
+unsigned test_train_couple(struct net_frame *frames, unsigned n, struct test_random *random)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < n; i++) {
+        bool ends = kept == 0 || test_random_below(random, 8) == 0;
+        if (!ends && join(&frames[kept - 1], &frames[i]))
+            free(frames[i].data);
+        else
+            frames[kept++] = frames[i];
+    }
+    return kept;
 }
