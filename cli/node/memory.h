@@ -16,13 +16,14 @@ struct cli_memory {
     uint8_t *bytes;
 };
 
-/* Allocates `len_bytes`, a whole number of pages with zeros in them, and registers them with these rights. 0, or
- * -errno with a sentence; what has been made then is given back by cli_memory_close() as well. */
+/* Allocates `len_bytes`, a whole number of pages with zeros in them, and registers them with these
+ * rights. 0, or -errno with a sentence; what has been made then is given back by cli_memory_close() as
+ * well. */
 int cli_memory_open(struct host_dev *dev, uint64_t len_bytes, uint32_t access, struct cli_memory *out,
                     struct nornic_error *why);
 
-/* Gives it back: after the queue pairs and the shared receive queues of the domain, which work on it. All zero
- * is fine. */
+/* Gives it back: after the queue pairs and the shared receive queues of the domain, which work on it. All
+ * zero is fine. */
 void cli_memory_close(struct cli_memory *memory);
 
 #endif

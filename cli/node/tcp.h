@@ -11,7 +11,8 @@
 #include "nornic/addr.h"
 #include "net/error.h"
 
-/* What a user can do about it, to stand behind "cannot connect: WHY": "; start the server there first"; or "". */
+/* What a user can do about it, to stand behind "cannot connect: WHY": "; start the server there first";
+ * or "". */
 const char *cli_tcp_remedy(int errnum);
 /* The same for what getaddrinfo() returned about a host's name. */
 const char *cli_name_remedy(int gai);

@@ -271,15 +271,21 @@ static int take_operands(const struct cli_command *command, char **words, uint8_
                   : CLI_OK;
 }
 
-/* Whether --help stands among the options: it is heard before any mistake in them. */
+/* Whether --help stands among the options: it is heard before any mistake in them. The look is at a copy, as
+ * getopt_long() moves words: what ends a line and lacks its value would find one. */
 static bool asks_for_help(struct parser *p, int argc, char **argv)
 {
     const struct given_row *help = &p->rows[p->count - 1];
+    char **words = calloc((size_t)argc + 1, sizeof *words);
     int code;
     bool asked = false;
+    if (!words)
+        return false;
+    memcpy(words, argv, (size_t)argc * sizeof *words);
     optind = 0; /* from the beginning: a habit of glibc */
-    while ((code = next(p, argc, argv)) != -1)
+    while ((code = next(p, argc, words)) != -1)
         asked |= find_row(p, code) == help;
+    free(words);
     return asked;
 }
 

@@ -188,8 +188,8 @@ static bool any_closed(const struct peer *peer)
     return false;
 }
 
-/* `is_opening`: frames alone are no sign of life, as a request to connect that nobody answers is sent again and
- * again. */
+/* `is_opening`: frames alone are no sign of life, as a request to connect that nobody answers is sent
+ * again and again. */
 static int wait_for(struct peer *peer, bool (*done)(const struct peer *peer, const void *ctx),
                     const void *ctx, const char *what, uint64_t timeout_ns, bool is_opening)
 {

@@ -251,7 +251,7 @@ static const struct cli_option rows[] = {
      CLI_TAKES_TIME(NS_PER_MS, YEAR_NS), .also = {"seconds", "duration"}},
     {"rotate-size", 0, "SIZE",
      "begin a new file before one grows beyond SIZE (64K at least; K, M or G): run.pcapng becomes "
-     "run-00001.pcapng, run-00002.pcapng, ...",
+     "run-00001.pcapng, run-00002.pcapng and so on",
      AT(rotate_bytes), CLI_TAKES_SIZE(ROTATE_BYTES_MIN, UINT64_MAX / 2)},
     {"rotate-count", 0, "N", "keep the N newest of these files, and remove older ones", AT(rotate_count),
      CLI_TAKES_COUNT(1, 99999)},

@@ -16,11 +16,12 @@ struct line_result {
     char out[LINE_TEXT_BYTES], err[LINE_TEXT_BYTES];
 };
 
-/* Reads "perf --size 64K" into `settings`, the struct of that command. What cli_parse() returns. The words stay until
- * the next line is read. */
+/* Reads "perf --size 64K" into `settings`, the struct of that command. What cli_parse() returns. The
+ * words stay until the next line is read. */
 int line_parse(const char *line, void *settings);
 
-/* The same, keeping what was written; then runs it where it was right (`run`). Words in 'quotes' may have blanks. */
+/* The same, keeping what was written; then runs it where it was right (`run`). Words in 'quotes' may have
+ * blanks. */
 const struct line_result *line_run(const char *line);
 const struct line_result *line_try(const char *line, void *settings);
 

@@ -49,8 +49,8 @@ static int option(int fd, int level, int name)
     return value;
 }
 
-/* A peer whose machine or interface is gone is noticed within ten seconds, by both ends; not before a reliable
- * connection would have given up. */
+/* A peer whose machine or interface is gone is noticed within ten seconds, by both ends; not before a
+ * reliable connection would have given up. */
 Test(tcp, a_silent_peer_is_noticed)
 {
     for (int i = 0; i < 2; i++) {
