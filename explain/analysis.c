@@ -161,7 +161,7 @@ static bool next_unanswered(struct explain_analysis *a, struct explain_half *hal
 {
     while (a->ending_slot < half->size) {
         struct explain_sent *s = &half->sent[a->ending_slot++];
-        if (!s->number || s->answered || !s->ack_req || half->dead ||
+        if (!s->number || s->is_answered || !s->ack_req || half->is_dead ||
             a->last_ns - s->first_ns < EXPLAIN_ANSWER_NS)
             continue;
         *f = (struct explain_finding){

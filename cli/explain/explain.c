@@ -160,10 +160,10 @@ static void put_conn(struct run *run, const struct explain_smc_conn *c)
     for (unsigned side = 0; side < 2; side++)
         explain_printf(&run->out, "%s %" PRIu64 " bytes, %" PRIu64 " CDC, %" PRIu64 " wraps, %s",
                        side ? "; back" : "; there", c->bytes[side], c->messages[side], c->wraps[side],
-                       c->aborted[side]  ? "aborted"
-                       : c->closed[side] ? "closed"
-                       : c->done[side]   ? "done sending"
-                                         : "open");
+                       c->is_aborted[side]  ? "aborted"
+                       : c->is_closed[side] ? "closed"
+                       : c->is_done[side]   ? "done sending"
+                                            : "open");
     uint64_t moves = c->moves[0] + c->moves[1];
     if (moves)
         explain_printf(&run->out, "; moved %" PRIu64 " times, %" PRIu64 " bytes written again", moves,
@@ -179,7 +179,7 @@ static void put_group(struct run *run, const struct explain_smc_group *g)
                    "connections%s\n",
                    g->id, g->version, nornic_addr_str(&g->gid[0], a), nornic_addr_str(&g->gid[1], b),
                    g->links, g->links_active, g->links_gone, g->rmbs[0], g->rmbs[1], g->conns,
-                   g->ended ? "; ended" : "");
+                   g->has_ended ? "; ended" : "");
 }
 
 /* The connections and groups of SMC-R; the page has them in its tables. */

@@ -82,7 +82,7 @@ static void take_rep(struct explain_flows *f, struct explain_cm *c, const uint8_
     c->flow = pair->index;
     pair->shown.pmtu_bytes = c->pmtu_bytes;
     for (unsigned d = 0; d < 2; d++) {
-        pair->half[d].seen = true;
+        pair->half[d].has_requests = true;
         pair->half[d].next_psn = c->starting_psn[d];
     }
 }

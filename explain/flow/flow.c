@@ -280,7 +280,7 @@ struct explain_sent *explain_sent_slot(struct explain_half *half, uint32_t psn)
 {
     while (half->size == 0 ||
            (half->size < SLOTS_MAX && half->sent[psn & (half->size - 1)].number &&
-            half->sent[psn & (half->size - 1)].psn != psn && !half->sent[psn & (half->size - 1)].answered))
+            half->sent[psn & (half->size - 1)].psn != psn && !half->sent[psn & (half->size - 1)].is_answered))
         if (!grow(half))
             return NULL;
     return &half->sent[psn & (half->size - 1)];

@@ -25,7 +25,7 @@ struct explain_sent {
     uint32_t psn, piece;
     uint16_t ip_id;
     uint8_t opcode;
-    bool ack_req, answered;
+    bool ack_req, is_answered;
 };
 
 /* A READ or an atomic, which takes the PSNs of its answers. */
@@ -35,7 +35,7 @@ struct explain_read {
     uint32_t psn, span;
     uint32_t bytes;
     uint8_t opcode;
-    bool answered;
+    bool is_answered;
     uint32_t next;      /* index of the answer that is expected, from 0 */
     uint64_t seen_mask; /* bit i: the answer `next` - 1 - i was seen */
 };
@@ -67,14 +67,15 @@ struct explain_gap {
 
 /* One direction: the requests that one end sends. The packet at PSN p lies in slot p mod `size`. */
 struct explain_half {
-    bool seen;         /* a request was seen; the members below mean nothing before */
+    bool has_requests; /* a request was seen; the members below mean nothing before */
     uint32_t next_psn; /* one past the newest */
-    bool guessed; /* that, as the newest is a READ of more than one packet, and the path MTU is not known */
+    bool
+        is_guessed; /* that, as the newest is a READ of more than one packet, and the path MTU is not known */
     uint32_t una_psn;  /* everything before it is acknowledged */
-    bool una_known;    /* an acknowledgement was seen */
+    bool is_una_known; /* an acknowledgement was seen */
     uint64_t messages; /* begun so far */
     /* the message in progress */
-    bool open;
+    bool is_open;
     uint8_t open_opcode;
     uint32_t open_psn;
     uint64_t open_bytes, open_total;
@@ -86,9 +87,9 @@ struct explain_half {
     unsigned next_answer;
     struct explain_trouble trouble;
     struct explain_gap gap;
-    bool msn_known;    /* strict: */
+    bool is_msn_known; /* strict: */
     uint32_t msn_base; /* the MSN before the first message that was seen */
-    bool dead;         /* a NAK ended it: nothing more is answered (ROCE-RS-12) */
+    bool is_dead;      /* a NAK ended it: nothing more is answered (ROCE-RS-12) */
 };
 
 /* A connection of the CM, from its REQ on. [0]: who asked for it, [1]: who was asked. */

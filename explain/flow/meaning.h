@@ -110,7 +110,7 @@ struct explain_smc_conn {
     uint32_t token[2], buffer_bytes[2]; /* of the side's own element */
     uint64_t bytes[2], messages[2], writes[2], wraps[2], blocked[2], urgent[2], moves[2];
     uint64_t replayed_bytes[2]; /* written again after a move */
-    bool done[2], closed[2], aborted[2];
+    bool is_done[2], is_closed[2], is_aborted[2];
     uint64_t first_number, last_number, first_ns, last_ns;
 };
 
@@ -122,7 +122,7 @@ struct explain_smc_group {
     struct nornic_addr gid[2]; /* of its first link */
     uint8_t max_links;         /* 0: not known */
     uint32_t links, links_active, links_gone, rmbs[2], conns, moves;
-    bool ended; /* DELETE LINK of all links was seen */
+    bool has_ended; /* DELETE LINK of all links was seen */
     uint64_t first_number, last_number;
 };
 

@@ -48,7 +48,7 @@ static void begin_message(struct explain_half *half, struct explain_flow *flow, 
 {
     half->messages++;
     flow->messages[direction]++;
-    half->open = true;
+    half->is_open = true;
     half->open_opcode = pkt->bth.opcode;
     half->open_psn = pkt->bth.psn;
     half->open_bytes = 0;
@@ -97,7 +97,7 @@ static void take_new(struct explain_pair *pair, unsigned direction, const struct
     const struct roce_pkt *pkt = &packet->roce;
     uint32_t flags = pkt->op->flags, span = 1;
     learn_pmtu(flow, pkt);
-    if (flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) || !half->open)
+    if (flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) || !half->is_open)
         begin_message(half, flow, direction, pkt);
     m->message = half->messages;
     m->piece = ((pkt->bth.psn - half->open_psn) & ROCE_PSN_MASK) + 1;
@@ -113,12 +113,12 @@ static void take_new(struct explain_pair *pair, unsigned direction, const struct
     if (flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC)) {
         uint32_t pmtu_bytes = flow->pmtu_bytes ? flow->pmtu_bytes : 1024;
         span = flags & ROCE_PKT_READ ? pieces_of(pkt->reth.dma_len, pmtu_bytes) : 1;
-        half->guessed = flags & ROCE_PKT_READ && !flow->pmtu_bytes;
+        half->is_guessed = flags & ROCE_PKT_READ && !flow->pmtu_bytes;
         remember_read(half, packet, span);
         m->bytes_done = 0;
     }
     if (flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY))
-        half->open = false;
+        half->is_open = false;
     remember(half, packet, m);
     half->next_psn = roce_psn_add(pkt->bth.psn, span);
 }
@@ -198,8 +198,8 @@ static void repeat(struct explain_pair *pair, unsigned direction, const struct e
                    before->number, "PSN 0x%06x again, first seen in #%" PRIu64, pkt->bth.psn, before->number);
     if (replay)
         ask_again(half, pkt->bth.psn);
-    if (!half->una_known || roce_psn_diff(pkt->bth.psn, half->una_psn) >= 0)
-        before->answered = false;
+    if (!half->is_una_known || roce_psn_diff(pkt->bth.psn, half->una_psn) >= 0)
+        before->is_answered = false;
     before->number = packet->number;
     before->time_ns = packet->time_ns;
     before->ip_id = explain_ip_id(packet);
@@ -302,10 +302,10 @@ static void describe(const struct explain_packet *packet, struct explain_meaning
 }
 
 /* The request behind a READ tells how many PSNs the READ took, and so the path MTU. */
-static void settle_guess(struct explain_pair *pair, struct explain_half *half, uint32_t psn)
+static void resolve_guess(struct explain_pair *pair, struct explain_half *half, uint32_t psn)
 {
     struct explain_read *r = &half->reads[(half->next_read - 1) % EXPLAIN_READS_MAX];
-    half->guessed = false;
+    half->is_guessed = false;
     for (uint32_t pmtu_bytes = 256; pmtu_bytes <= ROCE_PMTU_MAX_BYTES; pmtu_bytes *= 2)
         if (roce_psn_add(r->psn, pieces_of(r->bytes, pmtu_bytes)) == psn) {
             r->span = pieces_of(r->bytes, pmtu_bytes);
@@ -320,9 +320,9 @@ void explain_request(struct explain_pair *pair, unsigned direction, const struct
 {
     struct explain_half *half = &pair->half[direction];
     uint32_t psn = packet->roce.bth.psn;
-    if (half->guessed && psn != half->next_psn)
-        settle_guess(pair, half, psn);
-    int32_t ahead = half->seen ? roce_psn_diff(psn, half->next_psn) : 0;
+    if (half->is_guessed && psn != half->next_psn)
+        resolve_guess(pair, half, psn);
+    int32_t ahead = half->has_requests ? roce_psn_diff(psn, half->next_psn) : 0;
     if (ahead < 0) {
         struct explain_sent *before = explain_sent_find(half, psn);
         if (before)
@@ -331,7 +331,7 @@ void explain_request(struct explain_pair *pair, unsigned direction, const struct
             fill_gap(pair, direction, packet, m);
         return;
     }
-    half->seen = true;
+    half->has_requests = true;
     take_new(pair, direction, packet, m);
     describe(packet, m);
     if (ahead > 0) {

@@ -16,17 +16,18 @@ static uint64_t acknowledge(struct explain_half *half, uint32_t end_psn)
     struct explain_sent *s = explain_sent_find(half, roce_psn_add(end_psn, ROCE_PSN_MASK));
     if (s)
         newest = s->number;
-    uint32_t from = half->una_known ? half->una_psn : roce_psn_add(end_psn, ROCE_PSN_MASK + 1 - half->size);
+    uint32_t from =
+        half->is_una_known ? half->una_psn : roce_psn_add(end_psn, ROCE_PSN_MASK + 1 - half->size);
     uint32_t count = (end_psn - from) & ROCE_PSN_MASK;
     if (count > half->size)
         from = roce_psn_add(end_psn, ROCE_PSN_MASK + 1 - half->size);
     for (uint32_t psn = from; psn != end_psn; psn = roce_psn_add(psn, 1)) {
         s = explain_sent_find(half, psn);
         if (s)
-            s->answered = true;
+            s->is_answered = true;
     }
-    if (!half->una_known || roce_psn_diff(end_psn, half->una_psn) > 0) {
-        half->una_known = true;
+    if (!half->is_una_known || roce_psn_diff(end_psn, half->una_psn) > 0) {
+        half->is_una_known = true;
         half->una_psn = end_psn;
     }
     return newest;
@@ -44,7 +45,7 @@ static void credits_words(uint8_t syndrome, char *text, size_t size)
 /* A PSN that was never sent, where the capture shows the requests. */
 static bool is_ghost(const struct explain_half *half, uint32_t psn)
 {
-    return half->seen && roce_psn_diff(psn, half->next_psn) >= 0;
+    return half->has_requests && roce_psn_diff(psn, half->next_psn) >= 0;
 }
 
 static void take_ack(struct explain_half *half, const struct explain_packet *packet,
@@ -53,7 +54,7 @@ static void take_ack(struct explain_half *half, const struct explain_packet *pac
     const struct roce_pkt *pkt = &packet->roce;
     char credits[32];
     uint32_t psn = pkt->bth.psn;
-    bool again = half->una_known && roce_psn_diff(psn, half->una_psn) < 0;
+    bool again = half->is_una_known && roce_psn_diff(psn, half->una_psn) < 0;
     credits_words(pkt->aeth.syndrome, credits, sizeof credits);
     m->answers = acknowledge(half, roce_psn_add(psn, 1));
     snprintf(m->words, sizeof m->words, "ACK up to PSN 0x%06x, MSN %u%s%s", psn, pkt->aeth.msn, credits,
@@ -70,7 +71,7 @@ static void take_nak(struct explain_pair *pair, struct explain_half *half, unsig
     m->answers = s ? s->number : 0;
     acknowledge(half, psn);
     if (s)
-        s->answered = true;
+        s->is_answered = true;
     if (roce_syndrome_kind(syndrome) == ROCE_SYN_RNR) {
         half->trouble = (struct explain_trouble){packet->number, packet->time_ns, psn, EXPLAIN_TROUBLE_RNR};
         pair->shown.rnr_naks[direction]++;
@@ -91,7 +92,7 @@ static void take_nak(struct explain_pair *pair, struct explain_half *half, unsig
                        psn);
         return;
     }
-    half->dead = true;
+    half->is_dead = true;
     snprintf(m->words, sizeof m->words, "%s, at PSN 0x%06x", roce_syndrome_name(syndrome), psn);
     explain_remark(m, EXPLAIN_FIND_NAK_FATAL, "ROCE-RS-12", 0, m->answers, "%s",
                    roce_syndrome_name(syndrome));
@@ -108,7 +109,7 @@ static void note_skipped(struct explain_half *half, const struct explain_packet 
             return;
         if (roce_psn_diff(psn, roce_psn_add(r->psn, r->span)) < 0)
             continue;
-        if (!r->answered)
+        if (!r->is_answered)
             half->trouble = (struct explain_trouble){packet->number, packet->time_ns,
                                                      roce_psn_add(r->psn, r->next), EXPLAIN_TROUBLE_SKIPPED};
         return;
@@ -123,11 +124,11 @@ static void correct_spans(struct explain_half *half, uint32_t pmtu_bytes)
         if (!r->number || r->bytes <= 8)
             continue;
         uint32_t span = (r->bytes - 1) / pmtu_bytes + 1;
-        if (half->guessed && half->next_psn == roce_psn_add(r->psn, r->span))
+        if (half->is_guessed && half->next_psn == roce_psn_add(r->psn, r->span))
             half->next_psn = roce_psn_add(r->psn, span);
         r->span = span;
     }
-    half->guessed = false;
+    half->is_guessed = false;
 }
 
 /* Which of the answers to the READ it is: the next, one after a gap, or one before. */
@@ -177,7 +178,7 @@ static void take_read_response(struct explain_pair *pair, struct explain_half *h
     uint32_t k = (pkt->bth.psn - read->psn) & ROCE_PSN_MASK;
     bool last = pkt->op->flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY);
     place_answer(half, read, k, packet, m);
-    read->answered |= last;
+    read->is_answered |= last;
     m->message = read->message;
     m->answers = read->number;
     m->piece = k + 1;
@@ -196,7 +197,7 @@ static void take_atomic_ack(struct explain_half *half, const struct explain_pack
     const struct roce_pkt *pkt = &packet->roce;
     struct explain_read *read = explain_read_find(half, pkt->bth.psn);
     if (read) {
-        read->answered = true;
+        read->is_answered = true;
         m->message = read->message;
         m->answers = read->number;
     }

@@ -37,12 +37,12 @@ static void judge_opcode(const struct explain_half *half, const struct roce_pkt 
     uint32_t flags = pkt->op->flags;
     bool goes_on = flags & (ROCE_PKT_MIDDLE | ROCE_PKT_LAST);
     const char *rule = explain_service(pkt) == ROCE_SERVICE_UC ? "ROCE-UC-3" : "ROCE-RS-2";
-    if (half->open && !goes_on)
+    if (half->is_open && !goes_on)
         explain_remark(m, EXPLAIN_FIND_VIOLATION, rule, 0, 0,
                        "a new request while message %" PRIu64 " has not ended", half->messages);
-    else if (!half->open && goes_on && half->messages)
+    else if (!half->is_open && goes_on && half->messages)
         explain_remark(m, EXPLAIN_FIND_VIOLATION, rule, 0, 0, "a middle or last packet of no message");
-    else if (half->open && (roce_opcodes[half->open_opcode].flags & KINDS) != (flags & KINDS))
+    else if (half->is_open && (roce_opcodes[half->open_opcode].flags & KINDS) != (flags & KINDS))
         explain_remark(m, EXPLAIN_FIND_VIOLATION, rule, 0, 0,
                        "message %" PRIu64 " goes on as another operation than it began", half->messages);
 }
@@ -51,7 +51,7 @@ static void judge_length(const struct explain_half *half, const struct roce_pkt 
                          struct explain_meaning *m)
 {
     uint64_t bytes = half->open_bytes + pkt->payload_bytes;
-    if (!half->open || !half->open_total)
+    if (!half->is_open || !half->open_total)
         return;
     if (bytes > half->open_total || (pkt->op->flags & ROCE_PKT_LAST && bytes != half->open_total))
         explain_remark(m, EXPLAIN_FIND_VIOLATION, "ROCE-OPC-4", 0, 0,
@@ -65,7 +65,7 @@ void explain_strict_request(struct explain_pair *pair, unsigned direction,
     const struct roce_pkt *pkt = &packet->roce;
     judge_port(pair, direction, packet, m);
     judge_pmtu(pair, pkt, m);
-    if (!half->seen || half->gap.number || half->guessed || pkt->bth.psn != half->next_psn)
+    if (!half->has_requests || half->gap.number || half->is_guessed || pkt->bth.psn != half->next_psn)
         return;
     judge_opcode(half, pkt, m);
     judge_length(half, pkt, m);
@@ -77,12 +77,12 @@ static void judge_msn(struct explain_pair *pair, struct explain_half *half, unsi
                       const struct roce_pkt *pkt, struct explain_meaning *m)
 {
     const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
-    if (half->gap.number || pair->shown.retransmissions[!direction] || !s || half->dead)
+    if (half->gap.number || pair->shown.retransmissions[!direction] || !s || half->is_dead)
         return;
     bool ends = roce_opcodes[s->opcode].flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY);
     uint32_t completed = (uint32_t)(s->message - !ends) & ROCE_PSN_MASK;
-    if (!half->msn_known) {
-        half->msn_known = true;
+    if (!half->is_msn_known) {
+        half->is_msn_known = true;
         half->msn_base = (pkt->aeth.msn - completed) & ROCE_PSN_MASK;
     }
     int32_t above = roce_psn_diff(pkt->aeth.msn, roce_psn_add(half->msn_base, completed));
@@ -119,7 +119,7 @@ static void judge_answer_order(struct explain_pair *pair, struct explain_half *h
                                const struct roce_pkt *pkt, struct explain_meaning *m)
 {
     bool is_calm = !half->gap.number && !pair->shown.retransmissions[!direction] && !half->trouble.number;
-    if (is_calm && half->una_known && roce_psn_diff(pkt->bth.psn, roce_psn_add(half->una_psn, -1)) < 0)
+    if (is_calm && half->is_una_known && roce_psn_diff(pkt->bth.psn, roce_psn_add(half->una_psn, -1)) < 0)
         explain_remark(m, EXPLAIN_FIND_VIOLATION, "ROCE-RS-40", 0, 0,
                        "PSN 0x%06x is answered after a later one", pkt->bth.psn);
 }

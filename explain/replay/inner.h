@@ -17,7 +17,7 @@
 struct replay_frame {
     struct replay_frame *next;
     uint64_t cause; /* number of the packet that was fed last */
-    bool again;     /* that was a request which was seen before */
+    bool is_repeat; /* that was a request which was seen before */
     uint32_t len_bytes;
     uint8_t bytes[REPLAY_FRAME_BYTES];
 };
@@ -44,21 +44,21 @@ struct replay_qp {
     struct replay_frame *held; /* built, and not yet compared */
     uint32_t una_psn;          /* the answers that it got acknowledge everything before */
     uint32_t oldest;           /* index of the message that una_psn is of */
-    bool sent_any;
+    bool has_sent;
     uint64_t nak_ns; /* when it got its last NAK; 0: never */
     /* responder */
     struct replay_frame *first, **last; /* built, and not yet compared */
     uint32_t expected_psn;
     uint32_t write_rkey; /* of the WRITE in progress, and where it goes on */
     uint64_t write_va;
-    bool got_again;            /* the last request was a duplicate */
+    bool has_got_repeat;       /* the last request was a duplicate */
     uint32_t acked_psn;        /* one past what the engine acknowledged */
     uint32_t recorded_psn;     /* and the recorded endpoint */
     uint32_t earlier_messages; /* of the connection, before the capture begins */
-    bool msn_known;
-    size_t answer_at; /* into learned->answers: those before are compared */
-    bool rnr_told;    /* the last compared answer was an RNR NAK, */
-    uint32_t rnr_psn; /* at this PSN */
+    bool is_msn_known;
+    size_t answer_at;  /* into learned->answers: those before are compared */
+    bool has_told_rnr; /* the last compared answer was an RNR NAK, */
+    uint32_t rnr_psn;  /* at this PSN */
 };
 
 struct replay {

@@ -46,7 +46,7 @@ static int64_t qp_of(struct explain_endpoint *e, uint8_t service, uint32_t flow,
         e->qp_cap = cap;
     }
     e->qps[e->qp_count] = (struct explain_learned){
-        .service = service, .flow = flow, .qpn = qpn, .silent = true, .rnr_code = RNR_CODE_USUAL};
+        .service = service, .flow = flow, .qpn = qpn, .is_silent = true, .rnr_code = RNR_CODE_USUAL};
     return e->qp_count++;
 }
 
@@ -115,7 +115,7 @@ static bool is_replayed(struct explain_endpoint *e, const struct explain_packet 
 
 static int note_answer(struct explain_learned *q, size_t i)
 {
-    q->silent = false;
+    q->is_silent = false;
     if (q->answer_count == q->answer_cap) {
         size_t cap = q->answer_cap ? 2 * q->answer_cap : 64;
         size_t *grown = reallocarray(q->answers, cap, sizeof *grown);
@@ -154,13 +154,13 @@ static int assign(const struct explain_tape *tape, struct explain_endpoint *e, s
     if (qp < 0)
         return -ENOMEM;
     struct explain_learned *q = &e->qps[qp];
-    bool has_sent = q->requests || q->answer_count;
+    bool has_sent = q->is_requester || q->answer_count;
     e->qp_of[i] = (uint32_t)qp + 1;
     e->part[i] = (uint8_t)part_of(&p.roce, is_sent);
     learn_path(q, &p.roce, is_sent && !has_sent, qps_before != e->qp_count);
     learn_qpns(tape, q, i, is_sent);
-    q->requests |= e->part[i] == EXPLAIN_PART_SENT_REQUEST;
-    q->serves |= e->part[i] == EXPLAIN_PART_GOT_REQUEST;
+    q->is_requester |= e->part[i] == EXPLAIN_PART_SENT_REQUEST;
+    q->is_responder |= e->part[i] == EXPLAIN_PART_GOT_REQUEST;
     return e->part[i] == EXPLAIN_PART_SENT_RESPONSE ? note_answer(q, i) : 0;
 }
 
@@ -214,8 +214,8 @@ static void learn_answers(const struct explain_tape *tape, struct explain_learne
         if (roce_syndrome_kind(syndrome) == ROCE_SYN_RNR)
             q->rnr_code = syndrome & 0x1f;
         if (roce_syndrome_kind(syndrome) == ROCE_SYN_NAK && syndrome != ROCE_SYNDROME_NAK_PSN_SEQ &&
-            !q->refused) {
-            q->refused = true;
+            !q->has_refused) {
+            q->has_refused = true;
             q->refused_psn = p.roce.bth.psn;
             q->has_limit = syndrome != ROCE_SYNDROME_NAK_REM_ACC;
         }

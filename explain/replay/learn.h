@@ -49,7 +49,7 @@ struct explain_learned {
     uint32_t qkey; /* UD */
     uint32_t pmtu_bytes;
 
-    bool requests; /* it sent some */
+    bool is_requester; /* it sent some */
     uint32_t sq_psn, end_psn;
     struct explain_message *messages; /* by PSN */
     uint32_t message_count;
@@ -57,12 +57,12 @@ struct explain_learned {
     size_t data_bytes;
     uint32_t scratch_bytes; /* room for the longest READ */
 
-    bool serves; /* it got requests */
-    bool silent; /* and answered none of them */
+    bool is_responder; /* it got requests */
+    bool is_silent;    /* and answered none of them */
     uint32_t rq_psn;
     uint64_t longest_bytes; /* of the SENDs that it got */
     uint8_t rnr_code;
-    bool refused; /* it sent a NAK that ends the connection, at that PSN */
+    bool has_refused; /* it sent a NAK that ends the connection, at that PSN */
     uint32_t refused_psn;
     bool has_limit; /* the receive of the message with the refused PSN holds `limit_bytes` */
     uint32_t limit_psn;

@@ -92,13 +92,13 @@ static int open_qp(struct replay *r, struct replay_qp *q)
     q->last = &q->first;
     q->una_psn = l->sq_psn;
     q->expected_psn = q->acked_psn = q->recorded_psn = l->rq_psn;
-    if (l->requests)
+    if (l->is_requester)
         err = explain_replay_half_open(r, q, &q->requester, false);
     /* One that answers nothing of what asks for it was gone. */
-    bool gone = l->service == ROCE_SERVICE_RC && l->silent;
-    if (!err && l->serves && !gone)
+    bool gone = l->service == ROCE_SERVICE_RC && l->is_silent;
+    if (!err && l->is_responder && !gone)
         err = explain_replay_half_open(r, q, &q->responder, true);
-    r->result->silent_qps += l->serves && gone;
+    r->result->silent_qps += l->is_responder && gone;
     r->result->qps++;
     return err;
 }

@@ -101,7 +101,7 @@ static void compare_held(struct replay *r, struct replay_qp *q, const struct exp
  * acknowledged, or was NAKed, so that the engine goes back already. */
 static bool has_crossed(const struct replay *r, const struct replay_qp *q, uint32_t psn)
 {
-    if (!q->sent_any)
+    if (!q->has_sent)
         return false;
     if (roce_psn_diff(psn, q->una_psn) < 0)
         return true;
@@ -147,7 +147,7 @@ int explain_replay_request_sent(struct replay *r, struct replay_qp *q, const str
         drop(q);
         pull(r, q);
     }
-    q->sent_any = true;
+    q->has_sent = true;
     if (q->held && held_psn(q) == psn)
         compare_held(r, q, p);
     else

@@ -104,7 +104,7 @@ static void enqueue(struct replay *r, struct replay_qp *q, bool again)
 {
     struct replay_frame *f;
     while ((f = explain_replay_half_pull(r, &q->responder))) {
-        f->again = again;
+        f->is_repeat = again;
         *q->last = f;
         q->last = &f->next;
     }
@@ -126,7 +126,7 @@ int explain_replay_request_got(struct replay *r, struct replay_qp *q, size_t i,
         return 0;
     bool due = !connected || pkt->bth.psn == q->expected_psn;
     bool again = connected && roce_psn_diff(pkt->bth.psn, q->expected_psn) < 0;
-    q->got_again = again;
+    q->has_got_repeat = again;
     if (pkt->op->flags & ROCE_PKT_READ || (due && pkt->op->flags & ROCE_PKT_ATOMIC))
         explain_replay_memory_prepare(r, q, i, p);
     if (due) {
@@ -184,13 +184,13 @@ static void pop(struct replay_qp *q)
 }
 
 /* ROCE-INT-19, ROCE-INT-15: where Linux is known to answer otherwise. */
-static enum explain_replay_outcome judge(const struct replay_qp *q, const struct roce_pkt *recorded,
-                                         const struct roce_pkt *engine)
+static enum explain_replay_outcome outcome_of_pair(const struct replay_qp *q, const struct roce_pkt *recorded,
+                                                   const struct roce_pkt *engine)
 {
     bool suffix = recorded->op->flags & ROCE_PKT_READ_RESP && recorded->bth.opcode != engine->bth.opcode &&
                   recorded->payload_bytes == engine->payload_bytes &&
                   memcmp(recorded->payload, engine->payload, engine->payload_bytes) == 0;
-    if (suffix && q->first->again)
+    if (suffix && q->first->is_repeat)
         return EXPLAIN_REPLAY_READ_SUFFIX;
     if (q->learned->has_limit && recorded->op->flags & ROCE_PKT_AETH &&
         recorded->aeth.syndrome == ROCE_SYNDROME_NAK_REM_OP &&
@@ -211,9 +211,9 @@ static void count_from_the_beginning(struct replay *r, struct replay_qp *q, cons
         return;
     aeth = engine.roce.aeth;
     int32_t earlier = roce_psn_diff(p->roce.aeth.msn, aeth.msn);
-    if (!q->msn_known && aeth.syndrome == p->roce.aeth.syndrome) {
+    if (!q->is_msn_known && aeth.syndrome == p->roce.aeth.syndrome) {
         q->earlier_messages = earlier > 0 ? (uint32_t)earlier : 0;
-        q->msn_known = true;
+        q->is_msn_known = true;
         r->result->late_qps += earlier > 0;
     }
     if (q->earlier_messages == 0)
@@ -232,7 +232,8 @@ static void compare_first(struct replay *r, struct replay_qp *q, const struct ex
     count_from_the_beginning(r, q, p);
     explain_replay_frame_packet(q->first, &engine);
     c.diff_count = explain_replay_diff(p, &engine, c.diffs);
-    explain_replay_tell(r, q, c.diff_count ? judge(q, &p->roce, &engine.roce) : EXPLAIN_REPLAY_EQUAL, p,
+    explain_replay_tell(r, q,
+                        c.diff_count ? outcome_of_pair(q, &p->roce, &engine.roce) : EXPLAIN_REPLAY_EQUAL, p,
                         q->first, &c);
     pop(q);
 }
@@ -247,11 +248,11 @@ static enum explain_replay_outcome why_only_recorded(const struct replay_qp *q, 
         later = roce_psn_diff(acked_by(&engine.roce), acked_by(pkt)) >= 0;
     }
     /* Behind a duplicate an ACK of all that was taken is right, asked for or not (ROCE-INT-9). */
-    bool unasked = q->got_again && roce_psn_diff(acked_by(pkt), q->expected_psn) <= 0;
+    bool unasked = q->has_got_repeat && roce_psn_diff(acked_by(pkt), q->expected_psn) <= 0;
     if (is_plain_ack(pkt) && (later || unasked || roce_psn_diff(acked_by(pkt), q->acked_psn) <= 0))
         return EXPLAIN_REPLAY_ACK_RECORD;
-    if (pkt->op->flags & ROCE_PKT_AETH && pkt->aeth.syndrome == ROCE_SYNDROME_NAK_PSN_SEQ && q->rnr_told &&
-        q->rnr_psn == pkt->bth.psn)
+    if (pkt->op->flags & ROCE_PKT_AETH && pkt->aeth.syndrome == ROCE_SYNDROME_NAK_PSN_SEQ &&
+        q->has_told_rnr && q->rnr_psn == pkt->bth.psn)
         return EXPLAIN_REPLAY_NAK_BEHIND_RNR;
     return EXPLAIN_REPLAY_ONLY_RECORD;
 }
@@ -298,7 +299,8 @@ void explain_replay_response_sent(struct replay *r, struct replay_qp *q, const s
     else
         explain_replay_tell(r, q, why_only_recorded(q, pkt), p, NULL, NULL);
     note_acked(&q->recorded_psn, pkt);
-    q->rnr_told = pkt->op->flags & ROCE_PKT_AETH && roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_RNR;
+    q->has_told_rnr =
+        pkt->op->flags & ROCE_PKT_AETH && roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_RNR;
     q->rnr_psn = pkt->bth.psn;
     q->answer_at++;
 }

@@ -152,9 +152,9 @@ void explain_json_smc_conn(struct explain_text *out, const struct explain_smc_co
     put_pair(out, "urgent", c->urgent);
     put_pair(out, "moves", c->moves);
     put_pair(out, "replayed_bytes", c->replayed_bytes);
-    put_flags(out, "done", c->done);
-    put_flags(out, "closed", c->closed);
-    put_flags(out, "aborted", c->aborted);
+    put_flags(out, "done", c->is_done);
+    put_flags(out, "closed", c->is_closed);
+    put_flags(out, "aborted", c->is_aborted);
     put_number(out, "first", c->first_number);
     put_number(out, "last", c->last_number);
     explain_put_n(out, "}", 1);
@@ -178,7 +178,7 @@ void explain_json_smc_group(struct explain_text *out, const struct explain_smc_g
     put_pair32(out, "rmbs", g->rmbs);
     put_number(out, "connections", g->conns);
     put_number(out, "moves", g->moves);
-    explain_put(out, g->ended ? ",\"ended\":true" : ",\"ended\":false");
+    explain_put(out, g->has_ended ? ",\"ended\":true" : ",\"ended\":false");
     put_number(out, "first", g->first_number);
     put_number(out, "last", g->last_number);
     explain_put_n(out, "}", 1);

@@ -84,7 +84,7 @@ static void take_cursors(struct smc_view *v, struct smc_conn *c, const struct sm
         explain_remark(v->m, EXPLAIN_FIND_SMC_CURSOR, "SMCR-CDC-12", 0, 0,
                        "%" PRIu64 " bytes are consumed that were not written",
                        mine->consumed - peer->produced);
-    if (mine->done && mine->produced > before)
+    if (mine->is_done && mine->produced > before)
         explain_remark(v->m, EXPLAIN_FIND_SMC_AFTER_CLOSE, "SMCR-CLS-03", 0, 0,
                        "%" PRIu64 " bytes more, after the %s was done sending", mine->produced - before,
                        SIDE_NAME(v->side));
@@ -102,27 +102,27 @@ static void take_cursors(struct smc_view *v, struct smc_conn *c, const struct sm
 static void take_flags(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc *cdc)
 {
     struct smc_half *h = &c->half[v->side];
-    if (cdc->writer_blocked && !h->blocked) {
+    if (cdc->writer_blocked && !h->is_blocked) {
         c->shown.blocked[v->side]++;
         explain_remark(v->m, EXPLAIN_FIND_SMC_BLOCKED, "SMCR-DAT-09", 0, 0,
                        "the %s has more to write than fits", SIDE_NAME(v->side));
     }
-    if (cdc->urgent_present && !h->urgent) {
+    if (cdc->urgent_present && !h->is_urgent) {
         c->shown.urgent[v->side]++;
         explain_remark(v->m, EXPLAIN_FIND_SMC_URGENT, "SMCR-URG-01", 0, 0, "byte %" PRIu64 " is urgent",
                        h->produced ? h->produced - 1 : 0);
     }
-    if (cdc->abnormal_close && !h->aborted)
+    if (cdc->abnormal_close && !h->is_aborted)
         explain_remark(v->m, EXPLAIN_FIND_SMC_ABORT, "SMCR-ABT-01", 0, 0, "the %s aborts connection %" PRIu32,
                        SIDE_NAME(v->side), c->id);
-    h->blocked = cdc->writer_blocked;
-    h->urgent = cdc->urgent_present;
-    h->done |= cdc->sending_done | cdc->connection_closed;
-    h->closed |= cdc->connection_closed;
-    h->aborted |= cdc->abnormal_close;
-    c->shown.done[v->side] = h->done;
-    c->shown.closed[v->side] = h->closed;
-    c->shown.aborted[v->side] = h->aborted;
+    h->is_blocked = cdc->writer_blocked;
+    h->is_urgent = cdc->urgent_present;
+    h->is_done |= cdc->sending_done | cdc->connection_closed;
+    h->is_closed |= cdc->connection_closed;
+    h->is_aborted |= cdc->abnormal_close;
+    c->shown.is_done[v->side] = h->is_done;
+    c->shown.is_closed[v->side] = h->is_closed;
+    c->shown.is_aborted[v->side] = h->is_aborted;
 }
 
 /* --- links --- */
@@ -157,11 +157,11 @@ static void validate(struct smc_view *v, struct smc_conn *c, const struct smcr_c
     explain_smc_say(v, ": SMC CDC failover validation, token 0x%08x, sequence number %u", cdc->alert_token,
                     cdc->seq);
     explain_smc_say(v, ": connection %" PRIu32, c->id);
-    if (v->again)
+    if (v->is_repeat)
         return;
     take_link(v, c, true);
-    h->replaying = true;
-    if (h->any && smcr_seq_ahead(cdc->seq, h->seq) > 0)
+    h->is_replaying = true;
+    if (h->has_sent_cdc && smcr_seq_ahead(cdc->seq, h->seq) > 0)
         explain_remark(v->m, EXPLAIN_FIND_SMC_LOST, "SMCR-FOV-08", 0, 0,
                        "the %s sent up to message %u, of which %u is the last in this capture",
                        SIDE_NAME(v->side), cdc->seq, h->seq);
@@ -173,10 +173,10 @@ static void validate(struct smc_view *v, struct smc_conn *c, const struct smcr_c
 static bool take_seq(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc *cdc)
 {
     struct smc_half *h = &c->half[v->side];
-    uint16_t expected = (uint16_t)(h->any ? h->seq + 1 : 1);
+    uint16_t expected = (uint16_t)(h->has_sent_cdc ? h->seq + 1 : 1);
     int16_t ahead = smcr_seq_ahead(cdc->seq, expected);
     if (ahead < 0) {
-        if (h->replaying) {
+        if (h->is_replaying) {
             explain_smc_say(v, ", sent again after the failover");
             return false;
         }
@@ -184,12 +184,12 @@ static bool take_seq(struct smc_view *v, struct smc_conn *c, const struct smcr_c
                        "message %u comes after message %u", cdc->seq, h->seq);
         return false;
     }
-    if (ahead > 0 && !h->replaying && h->lost == v->group->lost[v->side])
+    if (ahead > 0 && !h->is_replaying && h->lost == v->group->lost[v->side])
         explain_remark(v->m, EXPLAIN_FIND_SMC_SEQUENCE, "SMCR-CDC-03", 0, 0, "message %u, but %u is the next",
                        cdc->seq, expected);
-    h->any = true;
+    h->has_sent_cdc = true;
     h->seq = cdc->seq;
-    h->replaying = false;
+    h->is_replaying = false;
     h->lost = v->group->lost[v->side];
     return true;
 }
@@ -197,16 +197,14 @@ static bool take_seq(struct smc_view *v, struct smc_conn *c, const struct smcr_c
 static void follow(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc *cdc)
 {
     struct smc_half *h = &c->half[v->side];
-    if (h->closed || h->aborted)
+    if (h->is_closed || h->is_aborted)
         explain_remark(v->m, EXPLAIN_FIND_SMC_AFTER_CLOSE, "SMCR-CDC-15", 0, 0,
                        "a CDC message after the %s %s", SIDE_NAME(v->side),
-                       h->aborted ? "aborted" : "closed");
-    take_link(v, c, h->replaying);
-    bool was_done = h->done;
+                       h->is_aborted ? "aborted" : "closed");
+    take_link(v, c, h->is_replaying);
     if (!take_seq(v, c, cdc))
         return;
     c->shown.messages[v->side]++;
-    h->done = was_done;
     take_cursors(v, c, cdc);
     take_flags(v, c, cdc);
 }
@@ -236,14 +234,14 @@ void explain_smc_cdc(struct smc_view *v, const uint8_t *at)
     explain_smc_say(v, ": SMC CDC %u, token 0x%08x, producer %u/%u, consumer %u/%u%s", cdc.seq,
                     cdc.alert_token, cdc.producer_wrap, cdc.producer_cursor, cdc.consumer_wrap,
                     cdc.consumer_cursor, flags);
-    if (v->group && !c && !v->group->late)
+    if (v->group && !c && !v->group->is_partial)
         explain_remark(v->m, EXPLAIN_FIND_SMC_TOKEN, "SMCR-CDC-06", 0, 0,
                        "token 0x%08x is that of no connection in group %" PRIu32, cdc.alert_token,
                        v->group->id);
     if (!c)
         return;
     explain_smc_say(v, ": connection %" PRIu32, c->id);
-    if (!v->again)
+    if (!v->is_repeat)
         follow(v, c, &cdc);
     v->m->smc.is_cdc = true;
     v->m->smc.to = c->half[v->side].produced;
@@ -268,7 +266,7 @@ static struct smc_conn *conn_at(struct smc_view *v, const struct roce_reth *reth
 {
     unsigned receiver = !v->side, rmb = explain_smc_rmb_by_rkey(v->group, receiver, v->link, reth->rkey);
     if (rmb == SMC_RMBS_MAX) {
-        if (!v->group->late && !v->again)
+        if (!v->group->is_partial && !v->is_repeat)
             explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-04", 0, 0,
                            "R_Key 0x%08x is that of no RMB of the %s on this link", reth->rkey,
                            SIDE_NAME(receiver));
@@ -278,7 +276,7 @@ static struct smc_conn *conn_at(struct smc_view *v, const struct roce_reth *reth
     uint64_t from = reth->va - r->on[v->link].va;
     uint64_t index = r->elem_bytes ? from / r->elem_bytes + 1 : 0;
     struct smc_conn *c = index && index <= 255 ? explain_smc_conn_of(v->w, r->conns[index]) : NULL;
-    if (!c && r->elem_bytes && !v->group->late && !v->again)
+    if (!c && r->elem_bytes && !v->group->is_partial && !v->is_repeat)
         explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-04", 0, 0,
                        "at 0x%" PRIx64 " the %s has no element of a connection", reth->va,
                        SIDE_NAME(receiver));
@@ -299,15 +297,15 @@ static void judge_write(struct smc_view *v, const struct smc_conn *c, uint32_t o
         explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-02", 0, 0,
                        "%" PRIu32 " bytes at offset %" PRIu32 " leave the element of %" PRIu32, bytes, offset,
                        peer->elem_bytes);
-    else if (!mine->replaying && mine->lost == v->group->lost[v->side] && offset >= v->group->start &&
+    else if (!mine->is_replaying && mine->lost == v->group->lost[v->side] && offset >= v->group->start &&
              from + bytes > peer->consumed + cap)
         explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-03", 0, 0,
                        "%" PRIu64 " bytes beyond what the %s has room for",
                        from + bytes - peer->consumed - cap, SIDE_NAME(!v->side));
-    if (mine->closed || mine->aborted)
+    if (mine->is_closed || mine->is_aborted)
         explain_remark(v->m, EXPLAIN_FIND_SMC_AFTER_CLOSE, "SMCR-CDC-15", 0, 0, "a write after the %s %s",
-                       SIDE_NAME(v->side), mine->aborted ? "aborted" : "closed");
-    else if (mine->done)
+                       SIDE_NAME(v->side), mine->is_aborted ? "aborted" : "closed");
+    else if (mine->is_done)
         explain_remark(v->m, EXPLAIN_FIND_SMC_AFTER_CLOSE, "SMCR-CLS-03", 0, 0,
                        "a write after the %s was done sending", SIDE_NAME(v->side));
 }
@@ -318,7 +316,7 @@ static uint64_t position_of(const struct smc_conn *c, unsigned side, uint32_t of
 {
     const struct smc_half *mine = &c->half[side], *peer = &c->half[!side];
     uint64_t back = (uint64_t)((int64_t)mine->producer.offset - (int64_t)offset + cap) % cap;
-    if (mine->replaying && mine->produced >= peer->consumed && back <= mine->produced - peer->consumed)
+    if (mine->is_replaying && mine->produced >= peer->consumed && back <= mine->produced - peer->consumed)
         return mine->produced - back;
     return mine->produced + (cap - back) % cap;
 }
@@ -337,13 +335,13 @@ static void begin_write(struct smc_view *v)
     struct smc_write *w = &v->group->links[v->link].writes[v->side][v->m->message % SMC_WRITES_MAX];
     if (w->message == v->m->message && w->conn == c->id)
         from = w->from; /* again: the cursor may have moved on */
-    else if (v->again)
+    else if (v->is_repeat)
         return;
     else
         judge_write(v, c, offset, pkt->reth.dma_len, from);
     if (w->message != v->m->message)
         c->shown.writes[v->side]++;
-    if (!v->again && from < h->produced) {
+    if (!v->is_repeat && from < h->produced) {
         uint64_t old = h->produced - from;
         c->shown.replayed_bytes[v->side] += old < pkt->reth.dma_len ? old : pkt->reth.dma_len;
     }
@@ -351,7 +349,7 @@ static void begin_write(struct smc_view *v)
     c->shown.last_number = v->packet->number;
     c->shown.last_ns = v->packet->time_ns;
     say_data(v, c->id, from, pkt->payload_bytes);
-    if (!v->again && from < h->produced)
+    if (!v->is_repeat && from < h->produced)
         explain_smc_say(v, ", written again after the move");
 }
 

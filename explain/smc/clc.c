@@ -106,7 +106,7 @@ static struct smc_group *make_group(struct smc_view *v, const struct smcr_accept
     struct smc_group *g = explain_smc_group_new(v->w);
     if (!g)
         return NULL;
-    g->late = !accept->flag;
+    g->is_partial = !accept->flag;
     g->start = accept->version == 1 ? SMCR_CURSOR_START : 0; /* smcrv2: no eye catchers */
     g->shown.version = accept->version;
     g->shown.first_number = v->packet->number;
@@ -116,12 +116,12 @@ static struct smc_group *make_group(struct smc_view *v, const struct smcr_accept
     g->shown.gid[1] = gid_of(accept);
     struct smc_link *l = &g->links[0];
     l->state = accept->flag ? SMC_LINK_ANNOUNCED : SMC_LINK_ACTIVE;
-    l->both = true;
+    l->has_both_ends = true;
     set_end(l, 0, confirm);
     set_end(l, 1, accept);
     v->w->links_version++;
     g->shown.links = 1;
-    g->shown.links_active = g->late;
+    g->shown.links_active = g->is_partial;
     return g;
 }
 
@@ -133,7 +133,7 @@ static struct smc_group *group_by_end(struct explain_smc *w, unsigned side, cons
     uint32_t oldest = w->group_count > SMC_GROUPS_MAX ? w->group_count - SMC_GROUPS_MAX : 0;
     for (uint32_t id = w->group_count; id > oldest; id--) {
         struct smc_group *g = &w->groups[id % SMC_GROUPS_MAX];
-        for (unsigned i = 0; i < SMC_LINKS_MAX && !g->ended; i++) {
+        for (unsigned i = 0; i < SMC_LINKS_MAX && !g->has_ended; i++) {
             const struct smc_link *l = &g->links[i];
             if (l->state != SMC_LINK_FREE && l->state != SMC_LINK_GONE && l->qpn[side] == a->qpn &&
                 nornic_addr_equal(&l->gid[side], &gid) &&

@@ -147,7 +147,7 @@ static struct smc_request *answer(struct smc_view *v, const struct message *msg)
                            "the response uses another link than its request #%" PRIu64, r->number);
         return r;
     }
-    if (!v->group->late)
+    if (!v->group->is_partial)
         explain_remark(v->m, EXPLAIN_FIND_SMC_UNASKED, "SMCR-SER-06", 0, 0, "no %s was asked for",
                        smcr_llc_type_name(msg->type));
     return NULL;
@@ -199,7 +199,7 @@ static void confirm_link(struct smc_view *v, const struct message *msg)
                     c->link_user_id, c->max_links);
     if (c->no_eye_catcher) /* smcrv2-notes 5: cursors begin at 0 */
         v->group->start = 0;
-    if (l->both)
+    if (l->has_both_ends)
         judge_link(v, l, c);
     if (!l->number)
         l->number = c->link;
@@ -221,8 +221,8 @@ static void translate(struct smc_view *v, unsigned link, uint32_t reference, uin
 {
     unsigned rmb = explain_smc_rmb_by_rkey(v->group, v->side, v->link, reference);
     if (rmb < SMC_RMBS_MAX)
-        v->group->rmbs[v->side][rmb].on[link] = (struct smc_rtoken){.known = true, .rkey = rkey, .va = va};
-    else if (!v->group->late)
+        v->group->rmbs[v->side][rmb].on[link] = (struct smc_rtoken){.is_known = true, .rkey = rkey, .va = va};
+    else if (!v->group->is_partial)
         explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-LLC-37", 0, 0,
                        "R_Key 0x%08x is that of no RMB of the %s", reference, SIDE_NAME(v->side));
 }
@@ -276,7 +276,7 @@ static void set_end(struct smc_view *v, const struct message *msg, unsigned slot
     l->gid[v->side] = *gid;
     memcpy(l->mac[v->side].b, msg->add_link.mac, sizeof l->mac[v->side].b);
     l->qpn[v->side] = msg->add_link.qpn;
-    l->both = msg->is_response;
+    l->has_both_ends = msg->is_response;
     v->w->links_version++;
 }
 
@@ -313,7 +313,7 @@ static void add_link_cont(struct smc_view *v, const struct message *msg)
     const struct smcr_add_link_cont *c = &msg->add_link_cont;
     unsigned slot = explain_smc_link_by_number(v->group, c->link);
     explain_smc_say(v, ": link %u, %u RTokens to come", c->link, c->rtokens_left);
-    if (slot == SMC_LINKS_MAX && !v->group->late) {
+    if (slot == SMC_LINKS_MAX && !v->group->is_partial) {
         explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-REC-24", 0, 0, "link %u is not being added",
                        c->link);
         return;
@@ -349,7 +349,7 @@ static void delete_link(struct smc_view *v, const struct message *msg)
     else if (d->reason)
         explain_smc_say(v, ", %s", why ? why : "reserved reason");
     if (d->all) {
-        v->group->ended = v->group->shown.ended = true;
+        v->group->has_ended = v->group->shown.has_ended = true;
         if (!msg->is_response)
             explain_remark(v->m, EXPLAIN_FIND_SMC_LINK_GONE, "SMCR-LGT-02", 0, 0,
                            "the %s ends group %" PRIu32 "%s%s", SIDE_NAME(v->side), v->group->id,
@@ -358,7 +358,7 @@ static void delete_link(struct smc_view *v, const struct message *msg)
     }
     unsigned slot = explain_smc_link_by_number(v->group, d->link);
     if (slot == SMC_LINKS_MAX) {
-        if (!v->group->late && !msg->is_response)
+        if (!v->group->is_partial && !msg->is_response)
             explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-DLK-07", 0, 0, "there is no link %u", d->link);
         return;
     }
@@ -376,7 +376,7 @@ static void learn_rtoken(struct smc_view *v, unsigned rmb, uint8_t number, uint3
 {
     unsigned slot = explain_smc_link_by_number(v->group, number);
     if (slot < SMC_LINKS_MAX)
-        v->group->rmbs[v->side][rmb].on[slot] = (struct smc_rtoken){.known = true, .rkey = rkey, .va = va};
+        v->group->rmbs[v->side][rmb].on[slot] = (struct smc_rtoken){.is_known = true, .rkey = rkey, .va = va};
 }
 
 static void confirm_rkey(struct smc_view *v, const struct message *msg)
@@ -428,7 +428,7 @@ static void delete_rkey(struct smc_view *v, const struct message *msg)
         unsigned rmb =
             explain_smc_rmb_by_rkey(v->group, v->side, v->link, get_be32(d->rkeys + 4 * (size_t)i));
         if (rmb < SMC_RMBS_MAX)
-            v->group->rmbs[v->side][rmb] = (struct smc_rmb){.used = false};
+            v->group->rmbs[v->side][rmb] = (struct smc_rmb){.is_used = false};
     }
 }
 
@@ -443,7 +443,7 @@ static void test_link(struct smc_view *v, const struct message *msg, const struc
 /* What is known of the group too. */
 static void follow(struct smc_view *v, const struct message *msg)
 {
-    struct smc_request *asked = msg->is_response && !v->again ? answer(v, msg) : NULL;
+    struct smc_request *asked = msg->is_response && !v->is_repeat ? answer(v, msg) : NULL;
     switch (msg->type) {
     case SMCR_LLC_CONFIRM_LINK:
         confirm_link(v, msg);
@@ -470,7 +470,7 @@ static void follow(struct smc_view *v, const struct message *msg)
         delete_rkey(v, msg);
         break;
     }
-    if (!msg->is_response && !v->again)
+    if (!msg->is_response && !v->is_repeat)
         ask(v, msg);
     else if (asked)
         asked->number = 0;
@@ -484,6 +484,6 @@ void explain_smc_llc(struct smc_view *v, const struct explain_layer *layer)
     if (!v->group)
         return;
     v->group->shown.last_number = v->packet->number;
-    if (!v->again)
+    if (!v->is_repeat)
         follow(v, &msg);
 }

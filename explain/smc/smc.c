@@ -13,9 +13,9 @@
 /* Whether the packet was taken before, or cannot be yet, as one before it is missing: that is sent again. */
 static bool is_out_of_turn(struct smc_link *l, unsigned side, uint32_t psn)
 {
-    if (l->psn_known[side] && psn != l->next_psn[side])
+    if (l->is_psn_known[side] && psn != l->next_psn[side])
         return true;
-    l->psn_known[side] = true;
+    l->is_psn_known[side] = true;
     l->next_psn[side] = roce_psn_add(psn, 1);
     return false;
 }
@@ -28,9 +28,9 @@ static void take_ack(struct smc_view *v)
     unsigned sender = !v->side;
     uint32_t next = roce_psn_add(pkt->bth.psn, 1);
     if (!(pkt->op->flags & ROCE_PKT_AETH) || roce_syndrome_kind(pkt->aeth.syndrome) != ROCE_SYN_ACK ||
-        (l->psn_known[sender] && roce_psn_diff(next, l->next_psn[sender]) <= 0))
+        (l->is_psn_known[sender] && roce_psn_diff(next, l->next_psn[sender]) <= 0))
         return;
-    l->psn_known[sender] = true;
+    l->is_psn_known[sender] = true;
     l->next_psn[sender] = next;
     v->group->lost[sender]++;
 }
@@ -107,7 +107,7 @@ static void take_roce(struct smc_view *v)
             take_ack(v);
             return;
         }
-        v->again = is_out_of_turn(&v->group->links[v->link], v->side, p->roce.bth.psn);
+        v->is_repeat = is_out_of_turn(&v->group->links[v->link], v->side, p->roce.bth.psn);
         if (flags & ROCE_PKT_WRITE)
             explain_smc_rdma_write(v);
     }
@@ -152,7 +152,7 @@ bool explain_smc_next_unanswered(struct explain_smc *w, uint64_t last_ns, struct
             while (w->ending[2] < SMC_LLC_TYPES) {
                 unsigned type = w->ending[2]++;
                 const struct smc_request *r = &g->requests[w->ending[1]][type];
-                if (!r->number || g->ended || last_ns - r->time_ns < EXPLAIN_ANSWER_NS)
+                if (!r->number || g->has_ended || last_ns - r->time_ns < EXPLAIN_ANSWER_NS)
                     continue;
                 *f = (struct explain_finding){
                     .kind = EXPLAIN_FIND_SMC_UNANSWERED, .rule = "SMCR-REC-01", .number = r->number};

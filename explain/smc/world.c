@@ -128,7 +128,7 @@ unsigned explain_smc_link_free(struct smc_group *g)
     g->links[gone] = (struct smc_link){0};
     for (unsigned side = 0; side < 2; side++) /* its RTokens went with it */
         for (unsigned i = 0; i < SMC_RMBS_MAX; i++)
-            g->rmbs[side][i].on[gone].known = false;
+            g->rmbs[side][i].on[gone].is_known = false;
     return gone;
 }
 
@@ -136,7 +136,7 @@ unsigned explain_smc_rmb_by_rkey(const struct smc_group *g, unsigned side, unsig
 {
     for (unsigned i = 0; i < g->rmb_top[side]; i++) {
         const struct smc_rmb *r = &g->rmbs[side][i];
-        if (r->used && r->on[link].known && r->on[link].rkey == rkey)
+        if (r->is_used && r->on[link].is_known && r->on[link].rkey == rkey)
             return i;
     }
     return SMC_RMBS_MAX;
@@ -149,12 +149,12 @@ unsigned explain_smc_rmb_know(struct smc_group *g, unsigned side, unsigned link,
         g->rmbs[side][i].on[link].va = va;
         return i;
     }
-    for (i = 0; i < SMC_RMBS_MAX && g->rmbs[side][i].used; i++) {
+    for (i = 0; i < SMC_RMBS_MAX && g->rmbs[side][i].is_used; i++) {
     }
     if (i == SMC_RMBS_MAX)
         return i;
-    g->rmbs[side][i].used = true;
-    g->rmbs[side][i].on[link] = (struct smc_rtoken){.known = true, .rkey = rkey, .va = va};
+    g->rmbs[side][i].is_used = true;
+    g->rmbs[side][i].on[link] = (struct smc_rtoken){.is_known = true, .rkey = rkey, .va = va};
     g->shown.rmbs[side]++;
     g->rmb_top[side] = i + 1 > g->rmb_top[side] ? i + 1 : g->rmb_top[side];
     return i;

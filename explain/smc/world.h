@@ -19,14 +19,14 @@
 #define SMC_LLC_TYPES      16
 
 struct smc_rtoken {
-    bool known;
+    bool is_known;
     uint32_t rkey;
     uint64_t va;
 };
 
 /* A buffer of one side: where it is, by link, and whose its elements are. */
 struct smc_rmb {
-    bool used;
+    bool is_used;
     uint32_t elem_bytes; /* 0: no connection uses it yet */
     struct smc_rtoken on[SMC_LINKS_MAX];
     uint32_t conns[256]; /* by index; 0: none */
@@ -49,13 +49,13 @@ enum smc_link_state {
 
 struct smc_link {
     enum smc_link_state state;
-    uint8_t number; /* 0: not known yet */
-    bool both;      /* both ends are known */
+    uint8_t number;     /* 0: not known yet */
+    bool has_both_ends; /* both ends are known */
     struct nornic_addr gid[2];
     struct nornic_mac mac[2];
     uint32_t qpn[2];
     /* by sender: RC takes packets in the order of their PSNs (ROCE-RS-10), and so does this */
-    bool psn_known[2];
+    bool is_psn_known[2];
     uint32_t next_psn[2];
     struct smc_write writes[2][SMC_WRITES_MAX]; /* by sender, in the slot of their message */
 };
@@ -71,8 +71,8 @@ struct smc_request {
 struct smc_group {
     uint32_t id; /* 0: the slot is free */
     struct explain_smc_group shown;
-    bool late; /* it is older than the capture: not all of it is known */
-    bool ended;
+    bool is_partial; /* it is older than the capture: not all of it is known */
+    bool has_ended;
     uint32_t start;   /* of the cursors: 4, or 0 without eye catchers */
     uint32_t lost[2]; /* by sender: how often packets arrived that the capture lacks */
     struct smc_link links[SMC_LINKS_MAX];
@@ -87,8 +87,8 @@ struct smc_half {
     uint32_t rmb;   /* slot of the group */
     uint8_t index;
     uint32_t elem_bytes;
-    bool any;     /* it sent a CDC message */
-    uint16_t seq; /* of the newest */
+    bool has_sent_cdc; /* it sent a CDC message */
+    uint16_t seq;      /* of the newest */
     struct smc_place {
         uint32_t offset;
         uint16_t wrap;
@@ -96,10 +96,10 @@ struct smc_half {
     uint64_t produced, consumed; /* stream positions */
     uint64_t written;            /* writes reached so far */
     uint32_t link;               /* number of the link that it used last; 0: none */
-    bool blocked, done, closed, aborted;
-    bool replaying; /* after a failover validation, until a new message */
-    uint32_t lost;  /* of the group, when it sent last: what came between may be missing */
-    bool urgent;
+    bool is_blocked, is_done, is_closed, is_aborted;
+    bool is_replaying; /* after a failover validation, until a new message */
+    uint32_t lost;     /* of the group, when it sent last: what came between may be missing */
+    bool is_urgent;
 };
 
 struct smc_conn {
@@ -140,7 +140,7 @@ struct smc_view {
     struct smc_group *group; /* of a RoCE packet: the link that it travels on, */
     unsigned link;           /* its slot, */
     unsigned side;           /* and who sent it */
-    bool again;              /* it was taken before, or is not taken yet: nothing new */
+    bool is_repeat;          /* it was taken before, or is not taken yet: nothing new */
 };
 
 /* --- world.c --- */

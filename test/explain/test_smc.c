@@ -182,7 +182,7 @@ Test(smc, findings_of_linux_peers)
                      "%s", captures[i].name);
         for (uint32_t id = 1; id <= captures[i].conns; id++) {
             const struct explain_smc_conn *c = explain_analysis_smc_conn(a, id);
-            cr_expect(c && (c->closed[0] || c->aborted[0]) && (c->closed[1] || c->aborted[1]),
+            cr_expect(c && (c->is_closed[0] || c->is_aborted[0]) && (c->is_closed[1] || c->is_aborted[1]),
                       "%s, connection %u", captures[i].name, id);
         }
         explain_analysis_destroy(a);

@@ -341,7 +341,7 @@ Test(smc_flow, data_after_the_end)
     film_cdc(&f, 1, 1, (struct smcr_cdc){.seq = 1, .consumer_cursor = 114, .abnormal_close = 1});
     cr_assert(film_remarks(&f, EXPLAIN_FIND_SMC_ABORT, "SMCR-ABT-01"));
     const struct explain_smc_conn *c = explain_analysis_smc_conn(f.analysis, 1);
-    cr_assert(c->closed[0] && !c->aborted[0] && c->aborted[1]);
+    cr_assert(c->is_closed[0] && !c->is_aborted[0] && c->is_aborted[1]);
     film_end(&f);
 }
 
@@ -430,7 +430,7 @@ Test(smc_flow, the_group_ends)
     film_first_contact(&f);
     film_llc(&f, 1, 1, "DL_ALL");
     cr_assert(film_remarks(&f, EXPLAIN_FIND_SMC_LINK_GONE, "SMCR-LGT-02"));
-    cr_assert(explain_analysis_smc_group(f.analysis, 1)->ended);
+    cr_assert(explain_analysis_smc_group(f.analysis, 1)->has_ended);
     film_end(&f);
     cr_assert_eq(film_violations(&f), 0);
 }

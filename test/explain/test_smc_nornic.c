@@ -147,7 +147,7 @@ static void expect_conn(uint32_t id, uint64_t there, uint64_t back, bool closed)
     cr_assert_not_null(c);
     cr_expect_eq(c->bytes[0], there, "connection %u: %" PRIu64, id, c->bytes[0]);
     cr_expect_eq(c->bytes[1], back, "connection %u: %" PRIu64, id, c->bytes[1]);
-    cr_expect_eq(c->closed[0] && c->closed[1], closed, "connection %u", id);
+    cr_expect_eq(c->is_closed[0] && c->is_closed[1], closed, "connection %u", id);
 }
 
 Test(smc_nornic, echo)
