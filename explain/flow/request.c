@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests of a connected QP: where in which message, for the first time or again, and why. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "explain/flow/flow.h"
@@ -33,6 +34,75 @@ static const char *place(uint32_t flags)
 static uint32_t pieces_of(uint64_t bytes, uint32_t pmtu_bytes)
 {
     return bytes && pmtu_bytes ? (uint32_t)((bytes - 1) / pmtu_bytes) + 1 : 1;
+}
+
+/* --- words --- */
+
+static void add_words(struct explain_meaning *m, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void add_words(struct explain_meaning *m, const char *format, ...)
+{
+    size_t used = strlen(m->words);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(m->words + used, sizeof m->words - used, format, args);
+    va_end(args);
+}
+
+/* What the operation is, with what it carries, and which packet of its message: "RDMA WRITE with immediate
+ * last". A READ and an atomic are one packet each. */
+static void put_name(const struct roce_pkt *pkt, char *words, size_t size)
+{
+    uint32_t flags = pkt->op->flags;
+    if (flags & ROCE_PKT_READ)
+        snprintf(words, size, "RDMA READ request");
+    else if (flags & ROCE_PKT_ATOMIC)
+        snprintf(words, size, "%s", pkt->op->name);
+    else
+        snprintf(words, size, "%s%s %s", operation(flags),
+                 flags & ROCE_PKT_IMMDT  ? " with immediate"
+                 : flags & ROCE_PKT_IETH ? " with invalidate"
+                                         : "",
+                 place(flags));
+}
+
+static void describe(const struct explain_packet *packet, struct explain_meaning *m)
+{
+    const struct roce_pkt *pkt = &packet->roce;
+    uint32_t flags = pkt->op->flags;
+    char of[24] = "", name[80];
+    put_name(pkt, name, sizeof name);
+    if (m->pieces)
+        snprintf(of, sizeof of, "/%u", m->pieces);
+    if (flags & ROCE_PKT_READ)
+        snprintf(m->words, sizeof m->words, "%s, message %" PRIu64 ", %u bytes", name, m->message,
+                 pkt->reth.dma_len);
+    else if (flags & ROCE_PKT_ATOMIC)
+        snprintf(m->words, sizeof m->words, "%s, message %" PRIu64 ", at 0x%" PRIx64, name, m->message,
+                 pkt->atomiceth.va);
+    else if (flags & ROCE_PKT_ONLY)
+        snprintf(m->words, sizeof m->words, "%s, message %" PRIu64 ", %u bytes", name, m->message,
+                 pkt->payload_bytes);
+    else if (m->bytes_total)
+        snprintf(m->words, sizeof m->words,
+                 "%s %u%s of message %" PRIu64 ", %" PRIu64 " of %" PRIu64 " bytes", name, m->piece, of,
+                 m->message, m->bytes_done, m->bytes_total);
+    else
+        snprintf(m->words, sizeof m->words, "%s %u%s of message %" PRIu64 ", %" PRIu64 " bytes", name,
+                 m->piece, of, m->message, m->bytes_done);
+}
+
+/* The same of a packet that was seen before, of which less is known. */
+static void describe_again(const struct explain_packet *packet, struct explain_meaning *m)
+{
+    char name[80];
+    put_name(&packet->roce, name, sizeof name);
+    if (!m->message) /* its first copy came behind a gap */
+        snprintf(m->words, sizeof m->words, "%s", name);
+    else if (packet->roce.op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE | ROCE_PKT_LAST))
+        snprintf(m->words, sizeof m->words, "%s %u of message %" PRIu64, name, m->piece, m->message);
+    else
+        snprintf(m->words, sizeof m->words, "%s, message %" PRIu64, name, m->message);
 }
 
 /* --- for the first time --- */
@@ -146,12 +216,11 @@ static void name_cause(const struct explain_half *half, const struct explain_pac
                                          [EXPLAIN_TROUBLE_RNR] = "after the RNR NAK of",
                                          [EXPLAIN_TROUBLE_SKIPPED] = "as an answer is missing before"};
     const struct explain_trouble *t = &half->trouble;
-    size_t used = strlen(m->words);
     if (is_for_trouble(half, packet, before)) {
-        snprintf(m->words + used, sizeof m->words - used, " %s #%" PRIu64, causes[t->kind], t->number);
+        add_words(m, " %s #%" PRIu64, causes[t->kind], t->number);
         return;
     }
-    snprintf(m->words + used, sizeof m->words - used, " after timeout");
+    add_words(m, " after timeout");
     explain_remark(m, EXPLAIN_FIND_TIMEOUT, "ROCE-RC-41", 0, before ? before->number : 0,
                    "PSN 0x%06x was sent again after an ack timeout", packet->roce.bth.psn);
 }
@@ -182,17 +251,16 @@ static void repeat(struct explain_pair *pair, unsigned direction, const struct e
     m->piece = before->piece;
     m->bytes_done = before->bytes_done;
     m->answers = before->number;
+    describe_again(packet, m);
     if (is_copy(before, packet)) {
-        snprintf(m->words, sizeof m->words, "%s %s, a second copy of #%" PRIu64, operation(pkt->op->flags),
-                 place(pkt->op->flags), before->number);
+        add_words(m, ", a second copy of #%" PRIu64, before->number);
         explain_remark(m, EXPLAIN_FIND_DUPLICATE, "", 0, before->number,
                        "the network made a copy of #%" PRIu64, before->number);
         return;
     }
     pair->shown.retransmissions[direction]++;
     bool replay = pkt->op->flags & ROCE_PKT_READ;
-    snprintf(m->words, sizeof m->words, "%s %s, retransmission of #%" PRIu64, operation(pkt->op->flags),
-             place(pkt->op->flags), before->number);
+    add_words(m, ", retransmission of #%" PRIu64, before->number);
     name_cause(half, packet, before, m);
     explain_remark(m, replay ? EXPLAIN_FIND_READ_REPLAY : EXPLAIN_FIND_RETRANSMISSION, "ROCE-RC-42", 0,
                    before->number, "PSN 0x%06x again, first seen in #%" PRIu64, pkt->bth.psn, before->number);
@@ -245,9 +313,9 @@ static void fill_gap(struct explain_pair *pair, unsigned direction, const struct
         return;
     }
     bool overtaken = is_overtaken(half, packet);
-    snprintf(m->words, sizeof m->words, "%s %s, PSN 0x%06x, %s", operation(pkt->op->flags),
-             place(pkt->op->flags), pkt->bth.psn,
-             overtaken ? "which others overtook" : "its first copy is not in this capture, sent again");
+    put_name(pkt, m->words, sizeof m->words);
+    add_words(m, ", PSN 0x%06x, %s", pkt->bth.psn,
+              overtaken ? "which others overtook" : "its first copy is not in this capture, sent again");
     if (overtaken) {
         explain_remark(m, EXPLAIN_FIND_REORDERED, "", 0, half->gap.number,
                        "PSN 0x%06x comes after later ones", pkt->bth.psn);
@@ -263,42 +331,6 @@ static void fill_gap(struct explain_pair *pair, unsigned direction, const struct
                       pkt->op->flags & ROCE_PKT_READ ? pieces_of(pkt->reth.dma_len, pmtu_bytes) : 1);
     }
     remember(half, packet, m);
-}
-
-/* --- words --- */
-
-static void describe(const struct explain_packet *packet, struct explain_meaning *m)
-{
-    const struct roce_pkt *pkt = &packet->roce;
-    uint32_t flags = pkt->op->flags;
-    char of[24] = "";
-    if (flags & ROCE_PKT_READ) {
-        snprintf(m->words, sizeof m->words, "RDMA READ request, message %" PRIu64 ", %u bytes", m->message,
-                 pkt->reth.dma_len);
-        return;
-    }
-    if (flags & ROCE_PKT_ATOMIC) {
-        snprintf(m->words, sizeof m->words, "%s, message %" PRIu64 ", at 0x%" PRIx64, pkt->op->name,
-                 m->message, pkt->atomiceth.va);
-        return;
-    }
-    if (m->pieces)
-        snprintf(of, sizeof of, "/%u", m->pieces);
-    int n = snprintf(m->words, sizeof m->words, "%s%s %s", operation(flags),
-                     flags & ROCE_PKT_IMMDT  ? " with immediate"
-                     : flags & ROCE_PKT_IETH ? " with invalidate"
-                                             : "",
-                     place(flags));
-    if (flags & ROCE_PKT_ONLY)
-        snprintf(m->words + n, sizeof m->words - (size_t)n, ", message %" PRIu64 ", %u bytes", m->message,
-                 pkt->payload_bytes);
-    else if (m->bytes_total)
-        snprintf(m->words + n, sizeof m->words - (size_t)n,
-                 " %u%s of message %" PRIu64 ", %" PRIu64 " of %" PRIu64 " bytes", m->piece, of, m->message,
-                 m->bytes_done, m->bytes_total);
-    else
-        snprintf(m->words + n, sizeof m->words - (size_t)n, " %u%s of message %" PRIu64 ", %" PRIu64 " bytes",
-                 m->piece, of, m->message, m->bytes_done);
 }
 
 /* The request behind a READ tells how many PSNs the READ took, and so the path MTU. */

@@ -247,6 +247,9 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
         take_atomic_ack(half, packet, m);
     else if (roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_ACK)
         take_ack(half, packet, m);
+    else if (roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_RESERVED)
+        snprintf(m->words, sizeof m->words, "an answer with the reserved syndrome 0x%02x: it is ignored",
+                 pkt->aeth.syndrome); /* ROCE-HDR-20 */
     else
         take_nak(pair, half, direction, packet, m);
     if (is_ghost(half, pkt->bth.psn))

@@ -74,7 +74,7 @@ static void take_message(struct smc_view *v, const struct explain_layer *layer)
 {
     static const char plain[] = "SEND only, message ", parted[] = ": ";
     char *words = v->m->words;
-    if (strncmp(words, plain, strlen(plain)) == 0)
+    if (!v->m->answers && strncmp(words, plain, strlen(plain)) == 0)
         words[0] = '\0';
     if (layer->kind->id == EXPLAIN_LAYER_CDC)
         explain_smc_cdc(v, v->packet->frame + layer->offset);

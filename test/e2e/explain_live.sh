@@ -19,6 +19,9 @@ refuse nothing_to_explain "-i"
 refuse a_time_for_a_file "--duration" --duration 1 pcaps/rc_rnr.pcap
 refuse bad_count "--count 0" -c 0 pcaps/rc_rnr.pcap
 refuse no_such_file "/nonexistent" /nonexistent
+run "$nornic" explain /nonexistent pcaps/rc_rnr.pcap
+if [ $rc = 2 ] && grep -q 'RNR NAK for PSN 0x001000' <<<"$out" && one_sentence "$err" "/nonexistent"
+then ok one_file_that_cannot_be_read; else notok one_file_that_cannot_be_read "exit status $rc: $out $err"; fi
 "$nornic" explain pcaps/rc_rnr.pcap >/dev/full 2>"$tmp/err"
 if [ $? = 2 ] && one_sentence "$(cat "$tmp/err")" "No space left"; then ok disk_full
 else notok disk_full "$(cat "$tmp/err")"; fi
@@ -27,12 +30,26 @@ run "${as_nobody[@]}" "$tmp/nornic" explain -i lo --duration 1ms
 if [ $rc = 2 ] && one_sentence "$err" "root"; then ok no_privileges
 else notok no_privileges "exit status $rc: $out $err"; fi
 
+# --- a pipe whose writer is still at it: tcpdump -U -w - | nornic explain - ---
+mkfifo "$tmp/pipe"
+"$nornic" explain - <"$tmp/pipe" >"$tmp/piped" 2>&1 &
+e2e_pids+=("$!")
+exec 7>"$tmp/pipe"
+head -c 1000 pcaps/rc_rnr.pcap >&7
+for ((i = 0; i < 100; i++)); do
+    ! grep -q 'RNR NAK for PSN 0x001000' "$tmp/piped" || break
+    sleep 0.1
+done
+if [ "$i" -lt 100 ]; then ok pipe_is_explained_as_it_comes
+else notok pipe_is_explained_as_it_comes "nothing but $(cat "$tmp/piped")"; fi
+exec 7>&-
+
 # --- a ladder of a file ---
 run "$nornic" explain --ladder pcaps/rc_rnr.pcap
 if [ $rc = 0 ] && grep -q '^ *# .* 10.77.0.1 *10.77.0.2$' <<<"$out" &&
     grep -q '^ *1 .*|-- SEND only, message 1, 100 bytes -*>|$' <<<"$out" &&
     grep -q '^ *2 .*|<~* RNR NAK for PSN 0x001000: wait 10.24 ms ~~|$' <<<"$out" &&
-    grep -q '^ *3 .*|== SEND only, retransmission of #1 after the RNR NAK of #2 =*>|$' <<<"$out" &&
+    grep -q '^ *3 .*|== SEND only, message 1, retransmission of #1 after the RNR NAK of #2 =*>|$' <<<"$out" &&
     grep -q 'ms without a packet' <<<"$out"; then ok ladder
 else notok ladder "exit status $rc: $(head -5 <<<"$out") $err"; fi
 run "$nornic" explain --ladder pcaps/rc_rnr.pcap pcaps/ud_6.pcap

@@ -219,7 +219,7 @@ Test(analysis, words)
     expect_words("rc_write_1024", 30, "RDMA WRITE middle 2/3 of message 14, 2048 of 2049 bytes");
     expect_words("rc_write_1024", 32, "ACK up to PSN 0x001011, MSN 14");
     expect_words("lossy_loss", 15, "NAK: PSN sequence error, expects 0x003001");
-    expect_words("lossy_loss", 17, "SEND last, retransmission of #2 after the NAK of #15");
+    expect_words("lossy_loss", 17, "SEND last 3 of message 1, retransmission of #2 after the NAK of #15");
     expect_words("lossy_loss", 37, "RDMA READ response 2/5 to #8, 2048 of 4500 bytes");
     expect_words("rc_rnr", 2, "RNR NAK for PSN 0x001000: wait 10.24 ms");
     expect_words("rc_read_256", 24, "RDMA READ response 1/2 to #23, 256 of 257 bytes");
