@@ -27,11 +27,16 @@ static bool is_free(enum explain_layer_id layer, const char *field, const struct
            layer == EXPLAIN_LAYER_BTH && strcmp(field, "ack_req") == 0;
 }
 
-static int layer_of(const struct explain_packet *p, const struct explain_layer_kind *kind)
+/* The layer of `other` that the i-th one of `p` is to be compared with: the first with the first of its kind,
+ * the second with the second; -1: there is none. */
+static int layer_like(const struct explain_packet *p, unsigned i, const struct explain_packet *other)
 {
-    for (unsigned i = 0; i < p->layer_count; i++)
-        if (p->layers[i].kind == kind)
-            return (int)i;
+    unsigned before = 0;
+    for (unsigned k = 0; k < i; k++)
+        before += p->layers[k].kind == p->layers[i].kind;
+    for (unsigned k = 0; k < other->layer_count; k++)
+        if (other->layers[k].kind == p->layers[i].kind && before-- == 0)
+            return (int)k;
     return -1;
 }
 
@@ -104,14 +109,14 @@ unsigned explain_replay_diff(const struct explain_packet *recorded, const struct
         snprintf(d->engine, sizeof d->engine, "%s", roce_rx_verdict_words(engine->verdict));
     }
     for (unsigned i = 0; i < recorded->layer_count; i++) {
-        int other = layer_of(engine, recorded->layers[i].kind);
+        int other = layer_like(recorded, i, engine);
         if (other >= 0)
             diff_layer(recorded, i, engine, (unsigned)other, diffs, &n);
         else
             absent(add(diffs, &n, recorded->layers[i].kind->key, "header"), true);
     }
     for (unsigned i = 0; i < engine->layer_count; i++)
-        if (layer_of(recorded, engine->layers[i].kind) < 0)
+        if (layer_like(engine, i, recorded) < 0)
             absent(add(diffs, &n, engine->layers[i].kind->key, "header"), false);
     diff_payload(recorded, engine, diffs, &n);
     return n;

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "test/explain/story.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "nornic/device.h"
+#include "roce/frame.h"
+
+static void feed(struct story *s)
+{
+    uint32_t captured = s->snap_bytes ? min_u32(s->snap_bytes, s->len_bytes) : s->len_bytes;
+    struct net_capture_record record = {
+        .data = s->frame, .len_bytes = captured, .wire_bytes = s->len_bytes, .time_ns = s->time_ns};
+    s->time_ns += 10 * NS_PER_US;
+    s->number++;
+    if (s->tape) {
+        cr_assert_eq(explain_tape_add(s->tape, &record), 0);
+        return;
+    }
+    explain_dissect(&s->p, &record, s->number);
+    explain_analysis_next(s->analysis, &s->p, &s->m);
+}
+
+static void send(struct story *s, bool from_a, struct roce_bth bth, const uint8_t *ext, uint32_t ext_bytes,
+                 uint32_t bytes)
+{
+    const uint8_t addr[2][4] = {{10, 0, 0, 1}, {10, 0, 0, 2}};
+    struct roce_path path = {.vlan_tci = -1,
+                             .src = nornic_addr_from_v4(addr[!from_a]),
+                             .dst = nornic_addr_from_v4(addr[from_a]),
+                             .hop_limit = 64,
+                             .src_port = 0xc000};
+    struct roce_frame_template t;
+    uint32_t pad = -bytes & 3, transport = ROCE_BTH_BYTES + ext_bytes + bytes + pad;
+    bth.pkey = NORNIC_PKEY_DEFAULT;
+    bth.pad_count = (uint8_t)pad;
+    bth.dest_qpn = from_a ? STORY_B_QPN : STORY_A_QPN;
+    memset(s->frame, 0, sizeof s->frame);
+    roce_frame_template_init(&t, &path);
+    uint8_t *p = roce_bth_put(roce_frame_begin(&t, s->frame, transport, (uint16_t)(s->number + 1)), &bth);
+    if (ext_bytes)
+        memcpy(p, ext, ext_bytes);
+    for (uint32_t i = 0; i < bytes; i++)
+        p[ext_bytes + i] = (uint8_t)(s->shape + i);
+    s->len_bytes = roce_frame_seal(&t, s->frame, transport);
+    feed(s);
+}
+
+void story_begin(struct story *s)
+{
+    *s = (struct story){.analysis = explain_analysis_create(&(struct explain_analysis_config){0}),
+                        .time_ns = 1000 * NS_PER_S};
+    cr_assert_not_null(s->analysis);
+}
+
+void story_end(struct story *s)
+{
+    explain_analysis_destroy(s->analysis);
+}
+
+void story_request(struct story *s, uint8_t op, uint32_t psn, uint32_t bytes, uint32_t dma_len)
+{
+    struct roce_bth bth = {.opcode = ROCE_OPCODE(ROCE_SERVICE_RC, op), .psn = psn};
+    uint32_t flags = roce_opcodes[bth.opcode].flags;
+    uint8_t ext[64] = {0}, *p = ext;
+    bth.ack_req = (flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY)) != 0;
+    if (flags & ROCE_PKT_RETH)
+        p = roce_reth_put(p, &(struct roce_reth){.va = 0x1000, .rkey = 0x77, .dma_len = dma_len});
+    if (flags & ROCE_PKT_ATOMICETH)
+        p = roce_atomiceth_put(p, &(struct roce_atomiceth){.va = 0x1000, .rkey = 0x77, .swap_add = 1});
+    if (flags & ROCE_PKT_IMMDT)
+        p = roce_immdt_put(p, &(struct roce_immdt){.imm_data = {1, 2, 3, 4}});
+    if (flags & ROCE_PKT_IETH)
+        p = roce_ieth_put(p, &(struct roce_ieth){.rkey = 0x77});
+    send(s, true, bth, ext, (uint32_t)(p - ext), bytes);
+}
+
+void story_answer(struct story *s, uint8_t op, uint32_t psn, uint8_t syndrome, uint32_t msn, uint32_t bytes)
+{
+    struct roce_bth bth = {.opcode = ROCE_OPCODE(ROCE_SERVICE_RC, op), .psn = psn};
+    uint32_t flags = roce_opcodes[bth.opcode].flags;
+    uint8_t ext[64] = {0}, *p = ext;
+    if (flags & ROCE_PKT_AETH)
+        p = roce_aeth_put(p, &(struct roce_aeth){.syndrome = syndrome, .msn = msn});
+    if (flags & ROCE_PKT_ATOMICACKETH)
+        p = roce_atomicacketh_put(p, &(struct roce_atomicacketh){.original = 5});
+    send(s, false, bth, ext, (uint32_t)(p - ext), bytes);
+}
+
+bool story_has(const struct story *s, enum explain_finding_kind kind)
+{
+    for (unsigned i = 0; i < s->m.remark_count; i++)
+        if (s->m.remarks[i].kind == kind)
+            return true;
+    return false;
+}

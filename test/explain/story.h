@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A capture that is told packet by packet: A (10.0.0.1, QP 0x22) sends requests of RC to B (10.0.0.2, QP
+ * 0x11), which answers. Each packet comes 10 us after the one before and is explained at once. */
+#ifndef NORNIC_TEST_EXPLAIN_STORY_H
+#define NORNIC_TEST_EXPLAIN_STORY_H
+
+#include "explain/analysis.h"
+#include "explain/replay/tape.h"
+
+#define STORY_A_QPN       0x22u
+#define STORY_B_QPN       0x11u
+#define STORY_FRAME_BYTES 4400
+
+struct story {
+    struct explain_analysis *analysis;
+    struct explain_tape *tape; /* where the packets go instead, if it is not NULL */
+    uint64_t number, time_ns;
+    uint32_t snap_bytes; /* of a frame are captured; 0: all */
+    uint32_t shape;      /* payload bytes are (shape + i) & 0xff */
+    uint8_t frame[STORY_FRAME_BYTES];
+    uint32_t len_bytes;
+    struct explain_packet p;  /* the last one, */
+    struct explain_meaning m; /* and what it means */
+};
+
+void story_begin(struct story *s);
+void story_end(struct story *s);
+
+/* A request of A: operation (ROCE_OP_...), PSN, bytes of payload. RETH and AtomicETH, if it has one: R_Key
+ * 0x77, VA 0x1000, `dma_len` bytes. */
+void story_request(struct story *s, uint8_t op, uint32_t psn, uint32_t bytes, uint32_t dma_len);
+/* An answer of B: operation, PSN, AETH, bytes of payload. */
+void story_answer(struct story *s, uint8_t op, uint32_t psn, uint8_t syndrome, uint32_t msn, uint32_t bytes);
+
+/* Whether the last packet has a remark of that kind. */
+bool story_has(const struct story *s, enum explain_finding_kind kind);
+
+#endif
