@@ -21,6 +21,7 @@ enum smcr_llc2_type {
 
 net_value_name smcr_llc2_type_name;   /* "CONFIRM LINK"; NULL for another */
 net_value_name smcr_llc2_length_name; /* "44, least significant byte first"; NULL for another */
+net_value_name smcr_llc2_count_name;  /* "1, least significant byte first"; NULL for another */
 
 /* The upper half of a type is its version, the lower one what version 1 calls the same message. */
 static inline bool smcr_llc_is_v2(uint8_t type)
@@ -94,7 +95,7 @@ NET_HEADER(smcr_add_link2, SMCR_MSG_BYTES, SMCR_ADD_LINK2_FIELDS);
     F(resv15, 1, 15, uint16_t, NULL)    \
     B(target_gid, 16, 128)              \
     B(resv64, 144, 64)                  \
-    F(rkey_count, 208, 16, uint16_t, NULL)
+    F(rkey_count, 208, 16, uint16_t, smcr_llc2_count_name)
 #define SMCR_ADD_LINK2_EXT_BYTES 28
 NET_HEADER(smcr_add_link2_ext, SMCR_ADD_LINK2_EXT_BYTES, SMCR_ADD_LINK2_EXT_FIELDS);
 #define SMCR_RTOKEN2_FIELDS(F, B)            \

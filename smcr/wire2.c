@@ -64,7 +64,35 @@ const char *smcr_llc2_type_name(uint64_t value)
     return NULL;
 }
 
+/* The numbers that peers are known to write least significant byte first, with their words. A message is 44
+ * bytes; an ADD LINK has 16 more for each RToken behind 72, a REQUEST ADD LINK 16 for each GID behind 28. */
+#define LSB_FIRST(n)                                                                  \
+    {                                                                                 \
+        (uint16_t)((n) << 8 & 0xff00) | (n) >> 8, #n ", least significant byte first" \
+    }
+static const struct lsb_first {
+    uint16_t field;
+    const char *words;
+} lengths[] = {LSB_FIRST(44),  LSB_FIRST(60),  LSB_FIRST(76),  LSB_FIRST(92),  LSB_FIRST(108), LSB_FIRST(124),
+               LSB_FIRST(140), LSB_FIRST(156), LSB_FIRST(72),  LSB_FIRST(88),  LSB_FIRST(104), LSB_FIRST(120),
+               LSB_FIRST(136), LSB_FIRST(152), LSB_FIRST(168), LSB_FIRST(184), LSB_FIRST(200)},
+  counts[] = {LSB_FIRST(1), LSB_FIRST(2), LSB_FIRST(3), LSB_FIRST(4),
+              LSB_FIRST(5), LSB_FIRST(6), LSB_FIRST(7), LSB_FIRST(8)};
+
+static const char *lsb_first_words(const struct lsb_first *known, size_t count, uint64_t field)
+{
+    for (size_t i = 0; i < count; i++)
+        if (known[i].field == field)
+            return known[i].words;
+    return NULL;
+}
+
 const char *smcr_llc2_length_name(uint64_t value)
 {
-    return value == (uint64_t)SMCR_MSG_BYTES << 8 ? "44, least significant byte first" : NULL;
+    return lsb_first_words(lengths, array_len(lengths), value);
+}
+
+const char *smcr_llc2_count_name(uint64_t value)
+{
+    return lsb_first_words(counts, array_len(counts), value);
 }

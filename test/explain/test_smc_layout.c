@@ -70,3 +70,17 @@ Test(smc_layout, layers_of_clc_and_llc_stand_together)
         cr_expect_eq(explain_layer_is_llc(k->id), strncmp(k->key, "llc", 3) == 0, "%s", k->key);
     }
 }
+
+/* Linux writes lengths and counts of version 2 in the order of its processor; whoever reads them is told the
+ * number. */
+Test(smc_layout, numbers_in_the_byte_order_of_their_sender_have_words)
+{
+    cr_expect_str_eq(smcr_llc2_length_name(0x2c00), "44, least significant byte first");
+    cr_expect_str_eq(smcr_llc2_length_name(22528), "88, least significant byte first");
+    cr_expect_str_eq(smcr_llc2_length_name(0xc800), "200, least significant byte first");
+    cr_expect_str_eq(smcr_llc2_count_name(256), "1, least significant byte first");
+    for (uint64_t n = 1; n <= 200; n++) {
+        cr_expect_null(smcr_llc2_length_name(n), "as the standards write it: a number");
+        cr_expect_null(smcr_llc2_count_name(n));
+    }
+}
