@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -117,6 +118,15 @@ static bool take(void *ctx, const struct net_capture_record *record)
     return (!s->packets_max || run->shown < s->packets_max) && (run->out.len <= OUT_BYTES || flush(run));
 }
 
+/* Whether the capture comes through a pipe from one who may be still at it (`tcpdump -U -w - | nornic explain
+ * -`): then each packet is told of when it comes. */
+static bool is_pipe(const char *path)
+{
+    struct stat s;
+    int err = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &s) : stat(path, &s);
+    return !err && !S_ISREG(s.st_mode);
+}
+
 static int explain_file(struct run *run, const char *path)
 {
     struct net_capture *capture;
@@ -127,11 +137,28 @@ static int explain_file(struct run *run, const char *path)
         return cli_fail("%s", why.text);
     if (run->page)
         cli_page_file(run->page, path);
+    bool is_live = is_pipe(path);
     while ((err = net_capture_next(capture, &record, &why)) > 0)
-        if (!take(run, &record))
+        if (!take(run, &record) || (is_live && !flush_all(run)))
             break;
     net_capture_close(capture);
     return err < 0 ? cli_fail("%s", why.text) : CLI_OK;
+}
+
+static bool is_full(const struct run *run)
+{
+    return run->settings->packets_max && run->shown >= run->settings->packets_max;
+}
+
+/* One that cannot be read does not keep the others from being read. */
+static int explain_files(struct run *run)
+{
+    const struct settings *s = run->settings;
+    int status = CLI_OK;
+    for (unsigned i = 0; i < s->files.count && !is_full(run) && !run->write_error; i++)
+        if (explain_file(run, s->files.at[i]) != CLI_OK)
+            status = CLI_ERROR;
+    return status;
 }
 
 static int explain_interface(struct run *run)
@@ -145,11 +172,6 @@ static int explain_interface(struct run *run)
                                                        .take = take,
                                                        .pause = flush_all,
                                                        .ctx = run});
-}
-
-static bool is_full(const struct run *run)
-{
-    return run->settings->packets_max && run->shown >= run->settings->packets_max;
 }
 
 static void put_conn(struct run *run, const struct explain_smc_conn *c)
@@ -259,8 +281,8 @@ static int explain(const struct settings *settings)
         status = CLI_ERROR;
     if (settings->ifname && status == CLI_OK)
         status = explain_interface(&run);
-    for (unsigned i = 0; i < settings->files.count && status == CLI_OK && !is_full(&run); i++)
-        status = explain_file(&run, settings->files.at[i]);
+    else if (status == CLI_OK)
+        status = explain_files(&run);
     /* Of what could not be read at all there is nothing to sum up. */
     if (run.page || (!settings->html && (status == CLI_OK || run.number > 0)))
         finish(&run);
