@@ -44,13 +44,19 @@ void explain_analysis_destroy(struct explain_analysis *a)
 
 /* --- one packet --- */
 
+static void note_cut(const struct explain_packet *packet, struct explain_meaning *m)
+{
+    explain_remark(m, EXPLAIN_FIND_CUT, "", 0, 0, "%u of %u bytes were captured", packet->len_bytes,
+                   packet->wire_bytes);
+}
+
 static void take_bad(const struct explain_packet *packet, struct explain_meaning *m)
 {
-    const char *words = roce_rx_verdict_words(packet->verdict);
+    bool is_short = packet->len_bytes < packet->wire_bytes;
+    const char *words = is_short ? "cut within its headers" : roce_rx_verdict_words(packet->verdict);
     snprintf(m->words, sizeof m->words, "%s", words);
-    if (packet->len_bytes < packet->wire_bytes)
-        explain_remark(m, EXPLAIN_FIND_CUT, "", 0, 0, "%u of %u bytes were captured", packet->len_bytes,
-                       packet->wire_bytes);
+    if (is_short)
+        note_cut(packet, m);
     else if (packet->verdict == ROCE_RX_DROP_ICRC)
         explain_remark(m, EXPLAIN_FIND_ICRC, "ROCE-ICRC-7", 0, 0, "ICRC %08x, it should be %08x",
                        packet->roce.icrc_found, packet->roce.icrc_expected);
@@ -128,6 +134,8 @@ static void take_roce(struct explain_analysis *a, const struct explain_packet *p
     } else {
         take_connected(a, packet, m);
     }
+    if (packet->is_cut)
+        note_cut(packet, m);
     if (packet->verdict == ROCE_RX_TAKEN && (pkt->tclass & 3) == NET_ECN_CE && pkt->l3_kind != ROCE_L3_GRH)
         explain_remark(m, EXPLAIN_FIND_ECN_MARK, "ROCE-CC-2", 0, 0, "marked: congestion experienced");
 }

@@ -14,7 +14,7 @@ bool explain_take(struct explain_cursor *c, enum explain_layer_id id)
 
 void explain_show(struct explain_cursor *c, enum explain_layer_id id, uint32_t offset)
 {
-    struct explain_cursor inner = {.packet = c->packet, .at = offset, .end = c->end};
+    struct explain_cursor inner = {.packet = c->packet, .at = offset, .end = c->end, .wire_end = c->wire_end};
     explain_take(&inner, id);
 }
 

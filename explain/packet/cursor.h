@@ -3,13 +3,22 @@
 #ifndef NORNIC_EXPLAIN_PACKET_CURSOR_H
 #define NORNIC_EXPLAIN_PACKET_CURSOR_H
 
+#include "base/base.h"
 #include "explain/packet/packet.h"
 
-/* `at` is the next byte, `end` one past the last that counts. */
+/* `at` is the next byte, `end` one past the last that counts and is there, `wire_end` one past the last that
+ * counts: beyond `end` where the capture has cut the frame. */
 struct explain_cursor {
     struct explain_packet *packet;
-    uint32_t at, end;
+    uint32_t at, end, wire_end;
 };
+
+/* What is left ends `bytes` behind `from`, if it does not end before: the lengths in headers say so. */
+static inline void explain_end_at(struct explain_cursor *c, uint32_t from, uint32_t bytes)
+{
+    c->wire_end = min_u32(c->wire_end, from + bytes);
+    c->end = min_u32(c->end, c->wire_end);
+}
 
 /* Takes the next bytes as a layer of that kind. False: they are not there, or the packet has too many layers.
  */

@@ -12,7 +12,8 @@
 #include "roce/cm/mad.h"
 #include "roce/opcode.h"
 
-#define GSI_QPN 1
+#define GSI_QPN       1
+#define CUT_FRAME_MAX 16384 /* a longer one that was cut is none that RoCE sends */
 
 static const uint8_t *here(const struct explain_cursor *c)
 {
@@ -97,15 +98,16 @@ static void take_transport(struct explain_cursor *c)
         return;
     roce_bth_get(&bth, here(c));
     explain_take(c, EXPLAIN_LAYER_BTH);
-    c->end -= min_u32(c->end - c->at, ROCE_ICRC_BYTES);
-    p->icrc_offset = c->end;
+    p->icrc_offset = c->wire_end - min_u32(c->wire_end - c->at, ROCE_ICRC_BYTES);
+    explain_end_at(c, p->icrc_offset, 0);
     const struct roce_opcode *op = &roce_opcodes[bth.opcode];
     for (unsigned i = 0; i < array_len(extensions); i++)
         if (op->flags & extensions[i].flag && !explain_take(c, extensions[i].layer))
             return;
-    uint32_t pad = op->flags & ROCE_PKT_DEFINED && bth.pad_count <= c->end - c->at ? bth.pad_count : 0;
+    if (op->flags & ROCE_PKT_DEFINED && bth.pad_count <= c->wire_end - c->at)
+        explain_end_at(c, c->wire_end - bth.pad_count, 0);
     p->payload_offset = c->at;
-    p->payload_bytes = c->end - c->at - pad;
+    p->payload_bytes = c->end - c->at;
     if (bth.dest_qpn == GSI_QPN && op->flags & ROCE_PKT_DETH)
         take_mad(c);
     else if (op->flags & ROCE_PKT_SEND && op->flags & ROCE_PKT_ONLY)
@@ -121,8 +123,8 @@ static bool take_udp(struct explain_cursor *c)
     if (!explain_take(c, EXPLAIN_LAYER_UDP))
         return false;
     net_udp_get(&udp, c->packet->frame + from);
-    if (udp.len >= NET_UDP_BYTES && udp.len < c->end - from)
-        c->end = from + udp.len; /* what Ethernet padded does not count: ROCE-FRM-5 */
+    if (udp.len >= NET_UDP_BYTES)
+        explain_end_at(c, from, udp.len); /* what Ethernet padded does not count: ROCE-FRM-5 */
     return udp.dst_port == ROCE_UDP_PORT;
 }
 
@@ -136,14 +138,13 @@ static void take_ip(struct explain_cursor *c, uint16_t ethertype)
         protocol = ip.protocol;
         uint32_t header_bytes = ip.ihl > 5 ? ip.ihl * 4u : NET_IPV4_BYTES;
         c->at = from + header_bytes <= c->end ? from + header_bytes : c->end;
-        if (ip.total_len >= header_bytes && ip.total_len < c->end - from)
-            c->end = from + ip.total_len;
+        if (ip.total_len >= header_bytes)
+            explain_end_at(c, from, ip.total_len);
     } else if (ethertype == NET_ETHERTYPE_IPV6 && explain_take(c, EXPLAIN_LAYER_IP6)) {
         struct net_ipv6 ip;
         net_ipv6_get(&ip, c->packet->frame + from);
         protocol = ip.next_header;
-        if (ip.payload_len < c->end - c->at)
-            c->end = c->at + ip.payload_len;
+        explain_end_at(c, c->at, ip.payload_len);
     }
     if (protocol == NET_IP_PROTO_UDP && take_udp(c))
         take_transport(c);
@@ -158,8 +159,7 @@ static void take_grh(struct explain_cursor *c)
     if (!explain_take(c, EXPLAIN_LAYER_GRH))
         return;
     roce_grh_get(&grh, c->packet->frame + from);
-    if (grh.payload_len < c->end - c->at)
-        c->end = c->at + grh.payload_len;
+    explain_end_at(c, c->at, grh.payload_len);
     take_transport(c);
 }
 
@@ -184,6 +184,45 @@ static void take_frame(struct explain_cursor *c)
         take_ip(c, ethertype);
 }
 
+#define PARSE_FLAGS (ROCE_PARSE_ALLOW_NO_DF | ROCE_PARSE_V1)
+
+/* Where the UDP checksum of the frame is set, it is no more: of what is not there nobody can add it up. */
+static void clear_udp_checksum(const struct explain_packet *p, uint8_t *frame)
+{
+    for (unsigned i = 0; i < p->layer_count; i++)
+        if (p->layers[i].kind->id == EXPLAIN_LAYER_UDP) {
+            struct net_udp udp;
+            net_udp_get(&udp, frame + p->layers[i].offset);
+            udp.checksum = 0;
+            net_udp_put(frame + p->layers[i].offset, &udp);
+        }
+}
+
+/* RDMA is often captured with a snap length of 96 or 256 bytes, which all headers fit into. The parser sees
+ * such a frame with zeros for what is missing; if it then takes it and no header is among what is missing,
+ * the packet is what it would have been. */
+static void parse_cut(struct explain_packet *p)
+{
+    uint8_t whole[CUT_FRAME_MAX];
+    struct roce_pkt pkt;
+    if (p->wire_bytes > sizeof whole)
+        return;
+    memcpy(whole, p->frame, p->len_bytes);
+    memset(whole + p->len_bytes, 0, p->wire_bytes - p->len_bytes);
+    clear_udp_checksum(p, whole);
+    if (roce_pkt_parse(&pkt, whole, p->wire_bytes, PARSE_FLAGS | ROCE_PARSE_SKIP_ICRC) != ROCE_RX_TAKEN ||
+        (size_t)(pkt.payload - whole) > p->len_bytes)
+        return;
+    pkt.frame = p->frame;
+    pkt.frame_bytes = p->len_bytes;
+    pkt.l3 = p->frame + (pkt.l3 - whole);
+    pkt.payload = p->frame + (pkt.payload - whole);
+    pkt.icrc_found = pkt.icrc_expected = 0;
+    p->roce = pkt;
+    p->verdict = ROCE_RX_TAKEN;
+    p->is_cut = true;
+}
+
 void explain_dissect(struct explain_packet *packet, const struct net_capture_record *record, uint64_t number)
 {
     *packet = (struct explain_packet){.number = number,
@@ -191,17 +230,20 @@ void explain_dissect(struct explain_packet *packet, const struct net_capture_rec
                                       .frame = record->data,
                                       .len_bytes = record->len_bytes,
                                       .wire_bytes = record->wire_bytes};
-    packet->verdict = roce_pkt_parse(&packet->roce, record->data, record->len_bytes,
-                                     ROCE_PARSE_ALLOW_NO_DF | ROCE_PARSE_V1);
+    packet->verdict = roce_pkt_parse(&packet->roce, record->data, record->len_bytes, PARSE_FLAGS);
     if (packet->verdict != ROCE_RX_NOT_ROCE)
         packet->kind = EXPLAIN_ROCE;
-    struct explain_cursor c = {.packet = packet, .end = record->len_bytes};
+    struct explain_cursor c = {.packet = packet,
+                               .end = record->len_bytes,
+                               .wire_end = max_u32(record->len_bytes, record->wire_bytes)};
     take_frame(&c);
+    if (packet->kind == EXPLAIN_ROCE && packet->len_bytes < packet->wire_bytes)
+        parse_cut(packet);
 }
 
 /* The verdicts are in the order of the parser's checks. */
 bool explain_has_icrc(const struct explain_packet *p)
 {
-    return (p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM) &&
+    return (p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM) && !p->is_cut &&
            (p->verdict == ROCE_RX_TAKEN || p->verdict >= ROCE_RX_DROP_ICRC);
 }

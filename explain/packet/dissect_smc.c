@@ -149,7 +149,8 @@ static bool take_clc1(struct explain_cursor *c, const struct smcr_clc *clc)
 /* One message; `clc` is its header. Of what is not known more than that is not shown. */
 static void take_clc(struct explain_cursor *c, const struct smcr_clc *clc)
 {
-    struct explain_cursor message = {.packet = c->packet, .at = c->at, .end = c->at + clc->length};
+    struct explain_cursor message = {
+        .packet = c->packet, .at = c->at, .end = c->at + clc->length, .wire_end = c->wire_end};
     message.end = message.end < c->end ? message.end : c->end;
     bool known =
         (clc->version == 1 && take_clc1(&message, clc)) || (clc->version == 2 && take_clc2(&message, clc));
@@ -257,7 +258,7 @@ void explain_take_smc_message(struct explain_cursor *c)
 {
     const uint8_t *message = c->packet->frame + c->at;
     uint32_t n = c->packet->payload_bytes;
-    struct explain_cursor inner = {.packet = c->packet, .at = c->at, .end = c->at + n};
+    struct explain_cursor inner = {.packet = c->packet, .at = c->at, .end = c->at + n, .wire_end = c->at + n};
     struct smcr_llc_head head;
     struct smcr_llc2_head head2;
     if (n < SMCR_MSG_BYTES)

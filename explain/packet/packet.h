@@ -34,10 +34,14 @@ struct explain_packet {
     enum explain_kind kind;
     struct explain_layer layers[EXPLAIN_LAYERS_MAX];
     unsigned layer_count;
-    /* RoCE: the engine's own view, by the tolerant profile with RoCEv1 on. */
+    /* RoCE: the engine's own view, by the tolerant profile with RoCEv1 on. Of a packet that the capture cut
+     * behind its headers (a snap length) it is as if the rest had come: then `is_cut` is set, lengths in
+     * `roce` are those on the wire, but `roce.payload` must not be read, and nobody knows whether the ICRC
+     * was good. */
     enum roce_rx_verdict verdict;
+    bool is_cut;
     struct roce_pkt roce;
-    /* What no layer covers: a message's data. */
+    /* What no layer covers: a message's data, as far as it was captured. */
     uint32_t payload_offset, payload_bytes;
     /* Of a RoCE packet: where the ICRC begins, one past all that it covers, padding included. With
      * explain_has_icrc() its bytes are in the frame. */

@@ -3,6 +3,7 @@
 #include "explain/replay/learn.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,7 +103,7 @@ static bool is_replayed(struct explain_endpoint *e, const struct explain_packet 
     if (p->kind == EXPLAIN_OTHER || p->kind == EXPLAIN_SMC_TCP)
         return false;
     bool nowhere = p->roce.bth.dest_qpn == ROCE_MULTICAST_QPN && !nornic_addr_is_multicast(&p->roce.dst);
-    if (p->verdict != ROCE_RX_TAKEN || p->roce.l3_kind == ROCE_L3_GRH || nowhere) {
+    if (p->verdict != ROCE_RX_TAKEN || p->is_cut || p->roce.l3_kind == ROCE_L3_GRH || nowhere) {
         e->bad_packets++;
         return false;
     }
@@ -288,6 +289,11 @@ int explain_learn(const struct explain_tape *tape, const struct nornic_addr *add
     for (size_t i = 0; i < tape->count; i++)
         if (assign(tape, e, i) != 0)
             return -ENOMEM;
+    if (e->qp_count == 0 && e->bad_packets)
+        return net_error_set(why, ENOENT,
+                             "no whole packet of %s in this capture: %" PRIu64
+                             " are bad, or cut by a snap length",
+                             nornic_addr_str(addr, text), e->bad_packets);
     if (e->qp_count == 0)
         return net_error_set(why, ENOENT,
                              "no queue pair of %s in this capture; `nornic explain` lists who speaks in it",

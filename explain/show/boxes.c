@@ -102,6 +102,6 @@ void explain_boxes_packet(struct explain_text *out, const struct explain_packet 
     if (p->verdict == ROCE_RX_DROP_ICRC)
         explain_printf(out, " ICRC: %08x found, %08x expected   ROCE-ICRC-7  <-- here\n", p->roce.icrc_found,
                        p->roce.icrc_expected);
-    else if (p->verdict == ROCE_RX_TAKEN || p->verdict > ROCE_RX_DROP_ICRC)
+    else if (explain_has_icrc(p))
         explain_printf(out, " ICRC: %08x, good\n", p->roce.icrc_found);
 }

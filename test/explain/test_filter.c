@@ -78,3 +78,53 @@ Test(filter, depth_is_bounded)
     strcpy(deep + sizeof deep - 4, "eth");
     refused(deep, "nested too deeply");
 }
+
+/* --- by what a packet means --- */
+
+static bool matches(const char *expression, const struct explain_packet *p, const struct explain_meaning *m)
+{
+    struct nornic_error why;
+    struct explain_filter *filter = explain_filter_parse(expression, &why);
+    cr_assert_not_null(filter, "%s", why.text);
+    bool is_match = explain_filter_matches(filter, p, m);
+    explain_filter_free(filter);
+    return is_match;
+}
+
+Test(filter, quantities_are_those_of_the_meaning)
+{
+    struct explain_packet p = {.number = 12, .wire_bytes = 1082, .len_bytes = 96};
+    struct explain_meaning m = {.flow = 3, .message = 7, .smc = {.conn = 2}};
+    cr_expect(matches("n == 12 && flow == 3 && message == 7 && connection == 2", &p, &m));
+    cr_expect(matches("len == 1082", &p, &m), "on the wire, not as captured");
+    cr_expect(!matches("flow == 3", &p, NULL));
+    cr_expect(matches("flow == 0 && message == 0 && connection == 0", &p, NULL));
+    cr_expect(matches("flow", &p, &m), "a quantity alone: it is not 0");
+    cr_expect(!matches("connection", &p, NULL));
+}
+
+/* ! binds tighter than &&, && tighter than ||. */
+Test(filter, operators_bind_as_in_c)
+{
+    struct explain_packet p = {.number = 5};
+    cr_expect(matches("n == 5 || n == 1 && n == 2", &p, NULL));
+    cr_expect(!matches("(n == 5 || n == 1) && n == 2", &p, NULL));
+    cr_expect(matches("!n == 4 || n == 5", &p, NULL));
+    cr_expect(matches("!(n == 4) && !(n == 6)", &p, NULL));
+    cr_expect(matches("n >= 5 && n <= 5 && n != 4 && n < 6 && n > 4", &p, NULL));
+}
+
+/* A layer that comes again matches if one of them does. */
+Test(filter, of_layers_that_come_again_any_may_match)
+{
+    const uint8_t bytes[32] = {[7] = 1, [16 + 7] = 2};
+    struct explain_packet p = {.frame = bytes, .len_bytes = sizeof bytes, .layer_count = 2};
+    for (unsigned i = 0; i < 2; i++)
+        p.layers[i] =
+            (struct explain_layer){.kind = &explain_layer_kinds[EXPLAIN_LAYER_LLC2_RTOKEN], .offset = 16 * i};
+    cr_expect(matches("llc2_rtoken.rkey == 1", &p, NULL));
+    cr_expect(matches("llc2_rtoken.rkey == 2", &p, NULL));
+    cr_expect(!matches("llc2_rtoken.rkey == 3", &p, NULL));
+    cr_expect(matches("llc2_rtoken.rkey != 1", &p, NULL), "the other one");
+    cr_expect(!matches("cdc", &p, NULL));
+}

@@ -323,7 +323,8 @@ Test(learn, nobody_by_that_address)
 
 /* --- hostile captures --- */
 
-/* A request of UC with any opcode and PadCnt, 12 bytes behind the BTH, and a good ICRC. Returns its length. */
+/* A request of UC with any opcode and PadCnt, 12 bytes behind the BTH, and a good ICRC. Returns its length.
+ */
 static uint32_t build(uint8_t *frame, uint8_t opcode, uint8_t pad_count)
 {
     struct roce_path path = {.vlan_tci = -1, .hop_limit = 64, .src_port = 0xc000};
