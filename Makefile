@@ -156,7 +156,7 @@ fuzzers:
 	+$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz/obj CC=$(CLANG) CFLAGS="-O1 -g" \
 	    SAN=fuzzer-no-link,address,undefined $(FUZZ_BIN)
 
-build/fuzz/%: $(BUILD)/test/fuzz/fuzz_%.o $(FUZZ_OWN) $(BUILD)/test/smcr_pair.a $(BUILD)/libnornic.a
+build/fuzz/%: $(BUILD)/test/fuzz/fuzz_%.o $(FUZZ_OWN) $(BUILD)/test/support/train.o $(BUILD)/test/smcr_pair.a $(BUILD)/libnornic.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(subst fuzzer-no-link,fuzzer,$(ALL_LDFLAGS)) -o $@ $^ $(LIBS)
 

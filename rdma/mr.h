@@ -9,11 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "nornic/decls.h"
-#include "nornic/wr.h"
 #include "rdma/mem.h"
-
-NORNIC_BEGIN_DECLS
+#include "nornic/wr.h"
 
 struct rdma_domain;
 struct rdma_pd;
@@ -112,7 +109,5 @@ int rdma_invalidate_local(struct rdma_domain *domain, const struct rdma_pd *pd, 
 
 /* The same at a peer's request: a region must give some remote right besides (ROCE-RS-44). */
 int rdma_invalidate_remote(struct rdma_domain *domain, const struct rdma_pd *pd, uint32_t qpn, uint32_t rkey);
-
-NORNIC_END_DECLS
 
 #endif

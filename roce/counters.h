@@ -5,10 +5,7 @@
 
 #include <stdint.h>
 
-#include "nornic/decls.h"
 #include "roce/packet.h"
-
-NORNIC_BEGIN_DECLS
 
 #define ROCE_COUNTERS(C)                                                           \
     C(tx_pkts)  /* packets built */                                                \
@@ -55,7 +52,5 @@ struct roce_dev_counters {
 const char *roce_counter_name(unsigned i);
 /* Counter name of a verdict ("rx_icrc_error"). */
 const char *roce_verdict_counter_name(enum roce_rx_verdict verdict);
-
-NORNIC_END_DECLS
 
 #endif

@@ -8,9 +8,6 @@
 #include <stdint.h>
 
 #include "nornic/addr.h"
-#include "nornic/decls.h"
-
-NORNIC_BEGIN_DECLS
 
 struct smcr;
 
@@ -96,7 +93,5 @@ struct smcr_stat_visitor {
     void *ctx;
 };
 void smcr_stat_visit(const struct smcr *smcr, const struct smcr_stat_visitor *visitor);
-
-NORNIC_END_DECLS
 
 #endif

@@ -143,7 +143,7 @@ void fuzz_frame(struct fuzz_world *world, unsigned d, struct fuzz_input *in)
     struct roce_path path = path_to(world, d, odd);
     roce_frame_template_init(&template, &path);
     uint32_t transport_bytes = (uint32_t)(p - transport);
-    memcpy(roce_frame_begin(&template, frame, transport_bytes, 0), transport, transport_bytes);
+    memcpy(roce_frame_begin(&template, frame, transport_bytes, world->ip_id++), transport, transport_bytes);
     uint32_t len_bytes = roce_frame_seal(&template, frame, transport_bytes);
     if (odd & FUZZ_ODD_ICRC)
         frame[len_bytes - 1] ^= 1;

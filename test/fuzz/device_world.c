@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/train.h"
 #include "roce/packet.h"
 #include "roce/psn.h"
+#include "test/support/train.h"
 
 static void *fuzz_alloc(void *ctx, size_t len_bytes)
 {
@@ -279,6 +281,7 @@ bool fuzz_world_begin(struct fuzz_world *world, struct fuzz_input *in)
     world->sq_sig_all = flags & 0x04;
     world->with_srq = failing & 0x80;
     world->other_services = failing & 0x40;
+    world->trains = flags & 0x80;
     world->dev[0].allocator.fail_in = failing & 0x3f;
     bool whole = dev_begin(world, 0, flags);
     whole = dev_begin(world, 1, flags) && whole;
@@ -325,6 +328,7 @@ static void check_counters(const struct fuzz_dev *dev)
 
 void fuzz_world_end(struct fuzz_world *world)
 {
+    fuzz_flush(world);
     for (unsigned d = 0; d < 2; d++) {
         if (world->dev[d].dev)
             check_counters(&world->dev[d]);
@@ -333,14 +337,45 @@ void fuzz_world_end(struct fuzz_world *world)
     }
 }
 
-void fuzz_give(struct fuzz_world *world, unsigned d, const uint8_t *frame, uint32_t len_bytes)
+static struct net_frame copy_of(const uint8_t *frame, uint32_t len_bytes)
 {
     uint8_t *copy = malloc(len_bytes ? len_bytes : 1);
     memcpy(copy, frame, len_bytes);
-    struct net_frame f = {.data = copy, .len_bytes = len_bytes, .cap_bytes = len_bytes};
-    roce_dev_rx(world->dev[d].dev, &f, 1, world->now_ns);
-    world->dev[d].given++;
-    free(copy);
+    return (struct net_frame){.data = copy, .len_bytes = len_bytes, .cap_bytes = len_bytes};
+}
+
+static void hand_over(struct fuzz_world *world, unsigned d, struct net_frame *f)
+{
+    world->dev[d].given += net_train_size(f).pkts;
+    roce_dev_rx(world->dev[d].dev, f, 1, world->now_ns);
+    free(f->data);
+}
+
+void fuzz_flush(struct fuzz_world *world)
+{
+    unsigned n = test_train_couple(world->burst, world->burst_count, &world->train_random);
+    world->burst_count = 0;
+    for (unsigned i = 0; i < n; i++)
+        hand_over(world, world->burst_to, &world->burst[i]);
+}
+
+void fuzz_give(struct fuzz_world *world, unsigned d, const uint8_t *frame, uint32_t len_bytes)
+{
+    if (world->burst_to != d || world->burst_count == FUZZ_BURST)
+        fuzz_flush(world);
+    world->burst_to = d;
+    world->burst[world->burst_count++] = copy_of(frame, len_bytes);
+    if (!world->trains)
+        fuzz_flush(world);
+}
+
+void fuzz_give_train(struct fuzz_world *world, unsigned d, const uint8_t *frame, uint32_t len_bytes,
+                     uint32_t seg_bytes)
+{
+    struct net_frame f = copy_of(frame, len_bytes);
+    f.seg_bytes = seg_bytes;
+    fuzz_flush(world);
+    hand_over(world, d, &f);
 }
 
 /* What a packet that a QP sent says about its PSNs. */
@@ -372,19 +407,36 @@ static void into_flight(struct fuzz_world *world, unsigned to, const struct net_
     f->to = to;
 }
 
+static void take_packet(struct fuzz_world *world, unsigned d, const struct net_frame *frame)
+{
+    struct roce_pkt pkt;
+    FUZZ_REQUIRE(frame->len_bytes <= world->pmtu_bytes + 96 + 18);
+    FUZZ_REQUIRE(roce_pkt_parse(&pkt, frame->data, frame->len_bytes, 0) == ROCE_RX_TAKEN);
+    FUZZ_REQUIRE(pkt.op->flags & (ROCE_PKT_REQUEST | ROCE_PKT_RESPONSE | ROCE_PKT_CNP));
+    FUZZ_REQUIRE(pkt.payload_bytes <= world->pmtu_bytes);
+    learn(&world->dev[d], &pkt);
+    into_flight(world, !d, frame);
+}
+
 void fuzz_take(struct fuzz_world *world, unsigned d, unsigned n)
 {
-    struct fuzz_dev *dev = &world->dev[d];
-    uint32_t cap_bytes = world->pmtu_bytes + 96 + 18;
+    uint32_t cap_bytes = world->trains ? FUZZ_TRAIN_BYTES : world->pmtu_bytes + 96 + 18;
     struct net_frame frame = {.data = malloc(cap_bytes), .cap_bytes = cap_bytes};
-    for (unsigned i = 0; i < n && roce_dev_tx(dev->dev, &frame, 1, world->now_ns) == 1; i++) {
-        struct roce_pkt pkt;
+    fuzz_flush(world);
+    for (unsigned i = 0; i < n; i++) {
+        frame.train_pkts = world->trains ? 1 + test_random_below(&world->train_random, FUZZ_FLIGHT) : 0;
+        if (roce_dev_tx(world->dev[d].dev, &frame, 1, world->now_ns) == 0)
+            break;
+        struct net_train train;
         FUZZ_REQUIRE(frame.len_bytes <= cap_bytes);
-        FUZZ_REQUIRE(roce_pkt_parse(&pkt, frame.data, frame.len_bytes, 0) == ROCE_RX_TAKEN);
-        FUZZ_REQUIRE(pkt.op->flags & (ROCE_PKT_REQUEST | ROCE_PKT_RESPONSE | ROCE_PKT_CNP));
-        FUZZ_REQUIRE(pkt.payload_bytes <= world->pmtu_bytes);
-        learn(dev, &pkt);
-        into_flight(world, !d, &frame);
+        net_train_begin(&train, &frame);
+        FUZZ_REQUIRE(train.count == 1 || train.count <= frame.train_pkts);
+        FUZZ_REQUIRE((train.count > 1) == (frame.seg_bytes > 0));
+        for (uint32_t k = 0; k < train.count; k++) {
+            struct net_frame pkt = net_train_packet(&train, k);
+            take_packet(world, d, &pkt);
+        }
+        net_train_end(&train);
     }
     free(frame.data);
 }

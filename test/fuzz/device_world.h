@@ -11,6 +11,7 @@
 #include "rdma/xrc.h"
 #include "roce/roce.h"
 #include "test/fuzz/device_input.h"
+#include "test/support/random.h"
 
 #define FUZZ_QPS         2
 #define FUZZ_MRS         3
@@ -22,6 +23,8 @@
 #define FUZZ_ARENA_BYTES (FUZZ_GAP_BYTES + FUZZ_MRS * (FUZZ_MR_BYTES + FUZZ_GAP_BYTES))
 #define FUZZ_FLIGHT      32 /* frames on the wire; the oldest is lost when one more comes */
 #define FUZZ_FRAME_BYTES 1400
+#define FUZZ_BURST       16
+#define FUZZ_TRAIN_BYTES 65553
 #define FUZZ_REQUESTS    8 /* newest requests that a QP sent, which responses may name */
 
 /* A work queue: its requests complete in order. Generations tell those that a RESET threw away. */
@@ -79,6 +82,11 @@ struct fuzz_world {
     bool sq_sig_all;
     bool with_srq;       /* QP 1 of each device takes its receives from an SRQ */
     bool other_services; /* UC and XRC */
+    bool trains;         /* both devices build trains, and what comes in a row comes as trains */
+    struct test_random train_random;
+    struct net_frame burst[FUZZ_BURST]; /* given to device burst_to, which takes them at the next flush */
+    unsigned burst_count, burst_to;
+    uint16_t ip_id; /* of the next frame that the fuzzer makes */
     struct fuzz_flight flight[FUZZ_FLIGHT];
     unsigned flight_first, flight_count;
 };
@@ -110,8 +118,14 @@ uint32_t fuzz_peer_qpn(const struct fuzz_world *world, unsigned dev, unsigned q)
 /* Its work requests are gone without completions. */
 void fuzz_qp_forget(struct fuzz_dev *dev, struct fuzz_qp *qp);
 
-/* Hands a frame to a device, in an allocation of its own length. */
+/* Hands a frame to a device, in an allocation of its own length; where there are trains with what comes next, at
+ * the next flush. */
 void fuzz_give(struct fuzz_world *world, unsigned dev, const uint8_t *frame, uint32_t len_bytes);
+/* The device takes what was given. */
+void fuzz_flush(struct fuzz_world *world);
+/* The same at once for bytes that need be no train, with any seg_bytes. */
+void fuzz_give_train(struct fuzz_world *world, unsigned dev, const uint8_t *frame, uint32_t len_bytes,
+                     uint32_t seg_bytes);
 /* Takes up to `n` frames out of a device onto the wire, requires that they are sound, and learns their
  * PSNs. */
 void fuzz_take(struct fuzz_world *world, unsigned dev, unsigned n);

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum step {
     STEP_FRAME = 0,     /* fuzz_frame() */
-    STEP_RAW_FRAME = 1, /* a length byte (times 4), then bytes */
+    STEP_RAW_FRAME = 1, /* a length byte (times 4), then bytes; where there are trains, seg_bytes */
     STEP_TAKE = 2,      /* frames out of the device: how many */
     STEP_DELIVER = 3,   /* the oldest frame on the wire: what becomes of it */
     STEP_WAIT = 4,      /* a shift, a number of ns */
@@ -59,6 +59,7 @@ static void run(struct fuzz_world *world, unsigned rounds, struct fuzz_input *in
         fuzz_take(world, 1, 8);
         while (world->flight_count > 0)
             deliver(world, 0, in);
+        fuzz_flush(world);
     }
 }
 
@@ -67,9 +68,13 @@ static void give_raw(struct fuzz_world *world, unsigned d, struct fuzz_input *in
     size_t len_bytes = fuzz_u8(in) * 4u;
     if (len_bytes > in->left)
         len_bytes = in->left;
-    fuzz_give(world, d, in->p, (uint32_t)len_bytes);
+    const uint8_t *bytes = in->p;
     in->p += len_bytes;
     in->left -= len_bytes;
+    if (world->trains)
+        fuzz_give_train(world, d, bytes, (uint32_t)len_bytes, fuzz_u16(in));
+    else
+        fuzz_give(world, d, bytes, (uint32_t)len_bytes);
 }
 
 static void toggle_region(struct fuzz_dev *dev, uint8_t how)
@@ -98,7 +103,10 @@ static void step(struct fuzz_world *world, struct fuzz_input *in)
     unsigned d = what >> 7;
     struct fuzz_dev *dev = &world->dev[d];
     uint8_t how = 0;
-    switch ((enum step)((what & 15) % (STEP_RUN + 1))) {
+    enum step step = (enum step)((what & 15) % (STEP_RUN + 1));
+    if (step != STEP_FRAME && step != STEP_DELIVER) /* what is given in a row may make a train */
+        fuzz_flush(world);
+    switch (step) {
     case STEP_FRAME:
         return fuzz_frame(world, d, in);
     case STEP_RAW_FRAME:

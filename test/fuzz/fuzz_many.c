@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "net/bytes.h"
+#include "net/train.h"
 #include "roce/frame.h"
 #include "roce/opcode.h"
 #include "roce/packet.h"
@@ -28,7 +29,7 @@ enum step {
     STEP_CONNECT = 1, /* from RESET to RTS */
     STEP_SEND = 2,
     STEP_RECEIVE = 3,
-    STEP_RUN = 4,   /* so many frames out of the device */
+    STEP_RUN = 4,   /* run() */
     STEP_FRAME = 5, /* one that the fuzzer makes */
     STEP_WAIT = 6,
     STEP_POLL = 7,
@@ -42,16 +43,35 @@ enum step {
     STEP_CQ = 15,
 };
 
-static void run(struct many_world *w, unsigned n)
+static void check_packet(const struct net_frame *frame)
 {
-    struct net_frame frame = {.data = malloc(MANY_FRAME_BYTES), .cap_bytes = MANY_FRAME_BYTES};
-    for (unsigned i = 0; i < n && roce_dev_tx(w->dev, &frame, 1, w->now_ns) == 1; i++) {
-        struct roce_pkt pkt;
+    struct roce_pkt pkt;
+    FUZZ_REQUIRE(frame->len_bytes <= MANY_FRAME_BYTES);
+    FUZZ_REQUIRE(roce_pkt_parse(&pkt, frame->data, frame->len_bytes, ROCE_PARSE_V1) == ROCE_RX_TAKEN);
+    FUZZ_REQUIRE(pkt.op->flags & (ROCE_PKT_REQUEST | ROCE_PKT_RESPONSE | ROCE_PKT_CNP));
+    FUZZ_REQUIRE(pkt.bth.pkey & 0x7fff);
+    FUZZ_REQUIRE(pkt.payload_bytes <= MANY_PMTU_BYTES);
+}
+
+/* So many frames out of the device; with the highest bit trains, inside the device too. */
+static void run(struct many_world *w, uint8_t how)
+{
+    bool trains = how & 0x80;
+    uint32_t cap_bytes = trains ? MANY_TRAIN_BYTES : MANY_FRAME_BYTES;
+    struct net_frame frame = {.data = malloc(cap_bytes), .cap_bytes = cap_bytes};
+    for (unsigned i = 0; i < (how & 0x7fu); i++) {
+        struct net_train train;
+        frame.train_pkts = trains ? 2 + i % 7 * 5 : 0;
+        if (roce_dev_tx(w->dev, &frame, 1, w->now_ns) == 0)
+            break;
         FUZZ_REQUIRE(frame.len_bytes <= frame.cap_bytes);
-        FUZZ_REQUIRE(roce_pkt_parse(&pkt, frame.data, frame.len_bytes, ROCE_PARSE_V1) == ROCE_RX_TAKEN);
-        FUZZ_REQUIRE(pkt.op->flags & (ROCE_PKT_REQUEST | ROCE_PKT_RESPONSE | ROCE_PKT_CNP));
-        FUZZ_REQUIRE(pkt.bth.pkey & 0x7fff);
-        FUZZ_REQUIRE(pkt.payload_bytes <= MANY_PMTU_BYTES);
+        net_train_begin(&train, &frame);
+        FUZZ_REQUIRE(train.count == 1 || train.count <= frame.train_pkts);
+        for (uint32_t k = 0; k < train.count; k++) {
+            struct net_frame pkt = net_train_packet(&train, k);
+            check_packet(&pkt);
+        }
+        net_train_end(&train);
     }
     free(frame.data);
 }

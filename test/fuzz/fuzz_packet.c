@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "roce/arrival.h"
 #include "roce/packet.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -99,9 +100,37 @@ static enum roce_rx_verdict parse_copy(struct roce_pkt *pkt, const uint8_t *data
     return verdict;
 }
 
+/* As a train of any length of packet: each gets the verdict that it gets alone, and the bytes stay what they were. */
+static void check_train(const uint8_t *data, size_t size, unsigned flags)
+{
+    struct net_frame frame = {.data = malloc(size), .len_bytes = (uint32_t)size};
+    REQUIRE(frame.data);
+    memcpy(frame.data, data, size);
+    /* what the UDP length says, or a little more or less, as the first byte decides */
+    uint32_t udp_bytes = size > 48 ? (uint32_t)(data[38] << 8 | data[39]) : 8;
+    frame.seg_bytes = udp_bytes - 8 + (data[0] < 4 ? data[0] : 0);
+    struct roce_arrival arrival;
+    roce_arrival_begin(&arrival, &frame, flags);
+    for (uint32_t i = 0; i < arrival.train.count; i++) {
+        struct roce_pkt alone;
+        enum roce_rx_verdict verdict = roce_arrival_packet(&arrival, i);
+        const struct roce_pkt *pkt = &arrival.pkt;
+        REQUIRE(verdict == roce_pkt_parse(&alone, pkt->frame, pkt->frame_bytes, flags));
+        REQUIRE(pkt->payload == alone.payload && pkt->payload_bytes == alone.payload_bytes);
+        REQUIRE(pkt->icrc_expected == alone.icrc_expected && pkt->l3 == alone.l3);
+    }
+    roce_arrival_end(&arrival);
+    REQUIRE(memcmp(frame.data, data, size) == 0);
+    free(frame.data);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct roce_pkt whole, tolerant, prefix;
+    if (size > 0) {
+        check_train(data, size, 0);
+        check_train(data, size, ROCE_PARSE_SKIP_ICRC | ROCE_PARSE_V1);
+    }
     enum roce_rx_verdict verdict = parse_copy(&whole, data, size, 0);
     enum roce_rx_verdict unsealed =
         parse_copy(&tolerant, data, size, ROCE_PARSE_SKIP_ICRC | ROCE_PARSE_ALLOW_NO_DF);

@@ -24,6 +24,7 @@
 #define MANY_KEYS        (MANY_MRS + 1 + MANY_MWS)
 #define MANY_PMTU_BYTES  256
 #define MANY_FRAME_BYTES 1700 /* any frame of the device */
+#define MANY_TRAIN_BYTES 12000
 #define MANY_SRQ_POSTS   1024
 
 struct many_qp {
