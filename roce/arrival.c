@@ -8,7 +8,6 @@ void roce_arrival_begin(struct roce_arrival *arrival, const struct net_frame *fr
 {
     net_train_begin(&arrival->train, frame);
     arrival->flags = flags;
-    arrival->frame_bytes = 0;
 }
 
 /* A packet of a length that was not there before: its first, and a shorter one at the end of a train. */
@@ -48,7 +47,7 @@ enum roce_rx_verdict roce_arrival_packet(struct roce_arrival *arrival, uint32_t 
     struct net_frame frame = net_train_packet(&arrival->train, i);
     struct roce_pkt *pkt = &arrival->pkt;
     uint32_t icrc_below;
-    if (frame.len_bytes != arrival->frame_bytes) {
+    if (i == 0 || frame.len_bytes != arrival->frame_bytes) {
         parse_below(arrival, &frame);
         icrc_below = arrival->icrc_below;
     } else {

@@ -370,6 +370,15 @@ Test(run, ROCE_RX_6_bad_packet_of_a_train_is_dropped_alone)
     }
 }
 
+/* A port may show anything; a frame without a byte has no packet before it to be like. */
+Test(run, empty_frame_is_no_RoCE)
+{
+    uint8_t byte = 0;
+    roce_dev_rx(s->dev, &(struct net_frame){.data = &byte}, 1, s->now_ns);
+    roce_dev_rx(s->dev, &(struct net_frame){.data = &byte, .seg_bytes = 1024}, 1, s->now_ns);
+    expect_verdict(s, ROCE_RX_NOT_ROCE, 2);
+}
+
 /* Kept behind the gap, the packets of the train need not come again. */
 Test(run, packets_of_a_train_are_kept_behind_a_gap)
 {
