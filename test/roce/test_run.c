@@ -344,8 +344,8 @@ static struct net_frame train_of_writes(uint32_t n, uint32_t bad)
 }
 
 /* Each packet of a train has a verdict of its own: the bad one is a gap, what is behind it out of sequence.
- * covers: ROCE-RX-6, ROCE-RS-10 */
-Test(run, ROCE_RX_6_bad_packet_of_a_train_is_dropped_alone)
+ * covers: ROCE-RX-5, ROCE-RS-10 */
+Test(run, ROCE_RX_5_bad_packet_of_a_train_is_dropped_alone)
 {
     for (uint32_t bad = 0; bad <= 8; bad++) {
         renew();
