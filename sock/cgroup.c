@@ -16,6 +16,7 @@
 
 #define PREFIX     "nornic-"
 #define PROCS_FILE "cgroup.procs"
+#define MAX_NESTED 4 /* processes that were started by one another */
 
 /* Where the v2 hierarchy is mounted: /sys/fs/cgroup, or beside the v1 ones. */
 static int find_mount(char *out, size_t room)
@@ -106,8 +107,9 @@ static int write_pid(const char *dir, long pid)
     return err;
 }
 
-/* A name of ours whose process is no more. rmdir() of one that somebody lives in fails, which is right. */
-static void remove_leftovers(const char *home)
+/* Those in `home` whose process is no more, and what such processes made in them. rmdir() of one that somebody
+ * lives in fails, which is right. */
+static void remove_leftovers(const char *home, unsigned depth)
 {
     struct dirent *entry;
     DIR *dir = opendir(home);
@@ -115,11 +117,16 @@ static void remove_leftovers(const char *home)
         return;
     while ((entry = readdir(dir))) {
         const char *digits = entry->d_name + strlen(PREFIX);
+        char inside[700];
         if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0 || !isdigit((unsigned char)*digits))
             continue;
         long pid = strtol(digits, NULL, 10);
-        if (pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
-            unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+        if (pid <= 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+            continue;
+        if (depth > 0 &&
+            (size_t)snprintf(inside, sizeof inside, "%s/%s", home, entry->d_name) < sizeof inside)
+            remove_leftovers(inside, depth - 1);
+        unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
     }
     closedir(dir);
 }
@@ -140,7 +147,7 @@ int smcr_cgroup_enter(struct smcr_cgroup *cgroup, struct nornic_error *why)
     int err = find_home(cgroup, why);
     if (err)
         return err;
-    remove_leftovers(cgroup->home);
+    remove_leftovers(cgroup->home, MAX_NESTED);
     snprintf(cgroup->own, sizeof cgroup->own, "%s/" PREFIX "%ld", cgroup->home, (long)getpid());
     cgroup->fd = -1;
     if (mkdir(cgroup->own, 0755) != 0 && errno != EEXIST) {

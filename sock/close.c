@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a socket: SMC-R first, then TCP (SMCR-CLS-01). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -9,67 +8,12 @@
 #include "base/base.h"
 #include "sock/inner.h"
 
-#define LOOK_NS 1000000ull /* how often a lingering close looks what is left */
-
-void smcr_sock_finish(struct smcr_sock *s)
-{
-    if (s->is_finished)
-        return;
-    s->is_finished = true;
-    if (s->conn) {
-        smcr_conn_destroy(s->conn, false, host_now_ns());
-        s->conn = NULL;
-        smcr_sock_unref(s);
-    }
-    smcr_sock_notify(s, 0);
-    smcr_sock_unref(s);
-}
-
-/* A close that resets, or one that must not wait: SO_LINGER of a TCP socket. */
-static void set_tcp_linger(struct smcr_sock *s, bool on)
-{
-    struct linger linger = {.l_onoff = on, .l_linger = 0};
-    if (s->tcp_fd >= 0)
-        setsockopt(s->tcp_fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
-}
-
-static void close_conn(struct smcr_sock *s)
-{
-    struct smcr_conn_status status;
-    uint64_t now_ns = host_now_ns();
-    if (s->linger_on && s->linger_s == 0 && !s->is_reset)
-        smcr_conn_abort(s->conn, now_ns);
-    smcr_conn_status(s->conn, &status);
-    if (status.closed) {
-        smcr_sock_finish(s);
-        return;
-    }
-    /* CLOSED comes when the peer has been told, and heard. */
-    smcr_conn_destroy(s->conn, true, now_ns);
-}
-
-void smcr_sock_final_close(struct smcr_sock *s)
-{
-    if (s->is_closing)
-        return;
-    s->is_closing = true;
-    smcr_sock_ref(s);
-    smcr_sock_close_mirror(s);
-    if (s->state == SMCR_SOCK_LISTENING)
-        smcr_sock_drop_children(s);
-    if (s->linger_on)
-        set_tcp_linger(s, s->linger_s == 0);
-    if (s->conn)
-        close_conn(s);
-    else
-        smcr_sock_finish(s);
-    smcr_sock_unref(s);
-}
+#define LOOK_NS NS_PER_MS /* how often a lingering close looks what is left */
 
 /* SO_LINGER: until all is delivered. */
 static void linger(struct smcr_sock *s)
 {
-    uint64_t end_ns = host_now_ns() + (uint64_t)s->linger_s * NS_PER_S;
+    uint64_t end_ns = host_now_ns() + (uint64_t)s->options.linger_s * NS_PER_S;
     struct smcr_conn_status status;
     int err = 0;
     while (s->conn && err != -EINTR) {
@@ -77,7 +21,7 @@ static void linger(struct smcr_sock *s)
         smcr_conn_status(s->conn, &status);
         if (status.unsent_bytes == 0 || now_ns >= end_ns)
             return;
-        err = smcr_sock_wait(s, now_ns + LOOK_NS < end_ns ? now_ns + LOOK_NS : end_ns);
+        err = smcr_sock_wait(s, SMCR_SOCK_FOR_ANY, now_ns + LOOK_NS < end_ns ? now_ns + LOOK_NS : end_ns);
     }
 }
 
@@ -92,13 +36,13 @@ int smcr_close(int fd)
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s)
         return close(fd);
-    int tcp_fd = -1, rc = 0;
+    int tcp_fd = -1, err = 0;
     smcr_rt.by_fd[fd] = NULL;
     s->num_fds--;
     if (close(fd) != 0)
-        rc = -errno;
-    if (is_last(s) && !s->is_closing) {
-        bool waits = s->linger_on && s->linger_s > 0;
+        err = -errno;
+    if (is_last(s) && !smcr_sock_is_closing(s)) {
+        bool waits = s->options.linger_s > 0;
         /* The kernel's own lingering must not keep everybody waiting. */
         if (waits && s->state == SMCR_SOCK_TCP && s->refs == 2) {
             tcp_fd = s->tcp_fd;
@@ -109,10 +53,10 @@ int smcr_close(int fd)
         if (waits)
             linger(s);
     }
-    rc = (int)smcr_sock_leave_with(s, rc);
+    err = (int)smcr_sock_leave_with(s, err);
     if (tcp_fd >= 0)
         close(tcp_fd);
-    return rc;
+    return err;
 }
 
 static int shut_listener(struct smcr_sock *s, int how)
@@ -131,7 +75,8 @@ static bool is_over(const struct smcr_sock *s)
 {
     struct smcr_conn_status status;
     smcr_conn_status(s->conn, &status);
-    return s->is_reset || (s->has_shut_write && status.rx_ended && status.unsent_bytes == 0);
+    return s->state == SMCR_SOCK_RESET ||
+           (s->shut & SMCR_SOCK_SHUT_WRITE && status.rx_ended && status.unsent_bytes == 0);
 }
 
 static int shut_conn(struct smcr_sock *s, int how)
@@ -139,10 +84,10 @@ static int shut_conn(struct smcr_sock *s, int how)
     if (is_over(s))
         return -ENOTCONN;
     if (how != SHUT_WR)
-        s->has_shut_read = true;
+        s->shut |= SMCR_SOCK_SHUT_READ;
     if (how == SHUT_RD)
         return 0;
-    s->has_shut_write = true;
+    s->shut |= SMCR_SOCK_SHUT_WRITE;
     if (s->state == SMCR_SOCK_SMCR)
         smcr_conn_shutdown_write(s->conn, host_now_ns());
     return 0;
@@ -157,6 +102,7 @@ static int shut(struct smcr_sock *s, int how)
         return shut_listener(s, how);
     case SMCR_SOCK_NEGOTIATING:
     case SMCR_SOCK_SMCR:
+    case SMCR_SOCK_RESET:
         return shut_conn(s, how);
     case SMCR_SOCK_NEW:
     case SMCR_SOCK_CONNECTING:

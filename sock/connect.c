@@ -46,25 +46,6 @@ int smcr_bind(int fd, const struct sockaddr *addr, socklen_t len)
     return (int)smcr_sock_leave_with(s, err);
 }
 
-const char *smcr_sock_why_not(const struct smcr_sock *s)
-{
-    if (!smcr_rt.rendezvous)
-        return "the TCP option needs BPF, which is not allowed";
-    if (s->tcp_only)
-        return "SMC-R is switched off for the socket";
-    return "no usable RNIC port";
-}
-
-/* Before the first SYN. */
-static void offer(struct smcr_sock *s)
-{
-    s->wants = smcr_sock_may_offer(s) && smcr_rendezvous_want(smcr_rt.rendezvous, s->tcp_fd, true) == 0;
-    if (!s->wants && smcr_rt.rendezvous)
-        smcr_rendezvous_want(smcr_rt.rendezvous, s->tcp_fd, false);
-    if (!s->wants)
-        s->reason = smcr_sock_why_not(s);
-}
-
 /* A socket whose connecting failed may try again: its descriptor gets a fresh end, in place, if the old one
  * has shown the failure. */
 static int revive(struct smcr_sock *s, int fd)
@@ -77,14 +58,14 @@ static int revive(struct smcr_sock *s, int fd)
     }
     smcr_sock_reset_tcp(s);
     s->error = 0;
-    s->is_reset = s->has_tcp_ended = false;
+    s->has_tcp_ended = false;
     s->state = SMCR_SOCK_NEW;
     return s->mirror.inner >= 0 ? 0 : smcr_sock_renew_fd(s, fd, flags);
 }
 
 static int begin(struct smcr_sock *s, int fd, const struct sockaddr *addr, socklen_t len)
 {
-    offer(s);
+    smcr_sock_offer(s);
     int err = connect(s->tcp_fd, addr, len) == 0 ? 0 : -errno;
     if (err && err != -EINPROGRESS)
         return err;
@@ -97,11 +78,6 @@ static int begin(struct smcr_sock *s, int fd, const struct sockaddr *addr, sockl
     if (!err)
         smcr_sock_on_established(s, SMCR_CLIENT);
     return 0;
-}
-
-static bool is_pending(const struct smcr_sock *s)
-{
-    return s->state == SMCR_SOCK_CONNECTING || s->state == SMCR_SOCK_NEGOTIATING;
 }
 
 /* How a connect() that has begun ended. Who is told of a failure has a fresh socket, as in the kernel. */
@@ -121,13 +97,11 @@ static int outcome(struct smcr_sock *s, int fd)
 
 static int wait_connected(struct smcr_sock *s, int fd)
 {
-    uint64_t deadline_ns = smcr_sock_deadline(s->sndtimeo_ns);
+    uint64_t deadline_ns = smcr_sock_deadline(s->options.sndtimeo_ns);
     int err = 0;
-    s->connect_waiters++;
-    while (is_pending(s) && !err)
-        err = smcr_sock_wait(s, deadline_ns);
-    s->connect_waiters--;
-    if (is_pending(s))
+    while (smcr_sock_is_pending(s) && !err)
+        err = smcr_sock_wait(s, SMCR_SOCK_FOR_CONNECT, deadline_ns);
+    if (smcr_sock_is_pending(s))
         return err == -EAGAIN ? -EINPROGRESS : err;
     return outcome(s, fd);
 }
@@ -142,9 +116,9 @@ static int connect_sock(struct smcr_sock *s, int fd, const struct sockaddr *addr
         err = begin(s, fd, addr, len);
     if (err)
         return err;
-    if (!is_first && !is_pending(s))
+    if (!is_first && !smcr_sock_is_pending(s))
         return s->has_reported ? -EISCONN : outcome(s, fd);
-    if (is_pending(s) && smcr_sock_is_nonblocking(fd, 0))
+    if (smcr_sock_is_pending(s) && smcr_sock_is_nonblocking(fd, 0))
         return is_first ? -EINPROGRESS : -EALREADY;
     return wait_connected(s, fd);
 }
@@ -180,10 +154,10 @@ int smcr_sock_info(int fd, struct smcr_sock_info *out)
         errno = ENOTSOCK;
         return -1;
     }
-    out->smcr = s->state == SMCR_SOCK_SMCR;
+    out->smcr = smcr_sock_is_smcr(s);
     out->reason = s->reason;
-    out->diagnosis = s->diagnosis;
-    out->declined_by_peer = s->declined_by_peer;
+    out->diagnosis = s->fallback.diagnosis;
+    out->declined_by_peer = s->fallback.is_declined_by_peer;
     smcr_sock_leave(s);
     return 0;
 }
@@ -197,6 +171,6 @@ int smcr_sock_set_tcp_only(int fd, bool tcp_only)
     }
     int err = s->state == SMCR_SOCK_NEW ? 0 : -EISCONN;
     if (!err)
-        s->tcp_only = tcp_only;
+        s->offer = tcp_only ? SMCR_SOCK_TCP_ONLY : SMCR_SOCK_MAY_OFFER;
     return (int)smcr_sock_leave_with(s, err);
 }

@@ -16,7 +16,7 @@ static void before_fork(void)
 
 static void in_parent(void)
 {
-    pthread_mutex_unlock(&smcr_rt.lock);
+    smcr_rt_release();
 }
 
 static void close_all(void)
@@ -56,9 +56,11 @@ static void in_child(void)
         close_all();
         replace_descriptors();
     }
+    int cancel_state = smcr_rt.cancel_state;
     memset(&smcr_rt, 0, sizeof smcr_rt);
-    pthread_mutex_init(&smcr_rt.lock, NULL);
+    host_lock_init(&smcr_rt.lock);
     smcr_rt.epfd = smcr_rt.timer_fd = smcr_rt.netlink_fd = -1;
+    pthread_setcancelstate(cancel_state, NULL);
 }
 
 void smcr_rt_guard_forks(void)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -151,4 +152,10 @@ bool smcr_mirror_is_dropped(const struct smcr_mirror *mirror)
 {
     struct pollfd p = {.fd = mirror->inner, .events = 0};
     return mirror->inner >= 0 && !mirror->hup && poll(&p, 1, 0) == 1 && p.revents & POLLHUP;
+}
+
+bool smcr_mirror_has_foreign(const struct smcr_mirror *mirror)
+{
+    int there = 0, ours = mirror->out ? 1 : 1 + FILL_BYTES + 1;
+    return mirror->inner >= 0 && ioctl(mirror->inner, FIONREAD, &there) == 0 && there > ours;
 }

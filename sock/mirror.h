@@ -43,5 +43,7 @@ void smcr_mirror_lower_err(struct smcr_mirror *mirror, int outer);
 
 /* Whether all descriptors of the outer end are closed. Cannot be told after POLLHUP: false then. */
 bool smcr_mirror_is_dropped(const struct smcr_mirror *mirror);
+/* Whether bytes came through the outer end that smcr_mirror_lower_out() did not put there. */
+bool smcr_mirror_has_foreign(const struct smcr_mirror *mirror);
 
 #endif

@@ -20,13 +20,11 @@
 #include "sock/inner.h"
 #include "sock/user.h"
 
-static int int_option(const struct smcr_sock *s, int level, int name)
-{
-    int value = 0;
-    socklen_t len = sizeof value;
-    getsockopt(s->tcp_fd, level, name, &value, &len);
-    return value;
-}
+/* Later than the C library's header. */
+#ifndef TCP_AO_ADD_KEY
+#define TCP_AO_ADD_KEY 38
+#define TCP_AO_INFO    40
+#endif
 
 static uint64_t timeout_option(const struct smcr_sock *s, int name)
 {
@@ -37,56 +35,50 @@ static uint64_t timeout_option(const struct smcr_sock *s, int name)
     return ns ? ns : NET_TIME_NONE;
 }
 
-void smcr_sock_apply_keepalive(struct smcr_sock *s)
-{
-    uint64_t idle_ns = s->keepalive ? (uint64_t)int_option(s, IPPROTO_TCP, TCP_KEEPIDLE) * NS_PER_S : 0;
-    if (s->state == SMCR_SOCK_SMCR && s->conn)
-        smcr_conn_set_keepalive(s->conn, idle_ns, host_now_ns());
-}
-
 static void read_linger(struct smcr_sock *s)
 {
     struct linger linger = {0};
     socklen_t len = sizeof linger;
     getsockopt(s->tcp_fd, SOL_SOCKET, SO_LINGER, &linger, &len);
-    s->linger_on = linger.l_onoff != 0;
-    s->linger_s = linger.l_linger;
+    s->options.linger_s = linger.l_onoff ? linger.l_linger : -1;
 }
 
 static void set_oob_inline(struct smcr_sock *s)
 {
-    s->oob_inline = int_option(s, SOL_SOCKET, SO_OOBINLINE) != 0;
+    s->options.is_oob_inline = smcr_sock_int_option(s, SOL_SOCKET, SO_OOBINLINE) != 0;
     if (s->state == SMCR_SOCK_SMCR && s->conn)
-        smcr_conn_set_urgent_inline(s->conn, s->oob_inline);
+        smcr_conn_set_urgent_inline(s->conn, s->options.is_oob_inline);
 }
 
 static void note_socket_option(struct smcr_sock *s, int name, int value)
 {
     switch (name) {
     case SO_RCVTIMEO:
-        s->rcvtimeo_ns = timeout_option(s, SO_RCVTIMEO);
+        s->options.rcvtimeo_ns = timeout_option(s, SO_RCVTIMEO);
         break;
     case SO_SNDTIMEO:
-        s->sndtimeo_ns = timeout_option(s, SO_SNDTIMEO);
+        s->options.sndtimeo_ns = timeout_option(s, SO_SNDTIMEO);
         break;
     case SO_RCVLOWAT:
-        s->rcvlowat = int_option(s, SOL_SOCKET, SO_RCVLOWAT);
+        s->options.rcvlowat = smcr_sock_int_option(s, SOL_SOCKET, SO_RCVLOWAT);
         break;
     case SO_OOBINLINE:
         set_oob_inline(s);
         break;
     case SO_KEEPALIVE:
-        s->keepalive = int_option(s, SOL_SOCKET, SO_KEEPALIVE) != 0;
+        s->options.is_keepalive = smcr_sock_int_option(s, SOL_SOCKET, SO_KEEPALIVE) != 0;
         smcr_sock_apply_keepalive(s);
         break;
     case SO_LINGER:
         read_linger(s);
         break;
     case SO_RCVBUF:
-        s->rcvbuf_bytes = value > 0 ? (uint32_t)int_option(s, SOL_SOCKET, SO_RCVBUF) / 2 : 0;
+        s->options.rcvbuf_bytes =
+            value > 0 ? (uint32_t)smcr_sock_int_option(s, SOL_SOCKET, SO_RCVBUF) / 2 : 0;
         break;
     case SO_SNDBUF:
-        s->sndbuf_bytes = value > 0 ? (uint32_t)int_option(s, SOL_SOCKET, SO_SNDBUF) / 2 : 0;
+        s->options.sndbuf_bytes =
+            value > 0 ? (uint32_t)smcr_sock_int_option(s, SOL_SOCKET, SO_SNDBUF) / 2 : 0;
         break;
     }
 }
@@ -94,7 +86,7 @@ static void note_socket_option(struct smcr_sock *s, int name, int value)
 /* Pushes what waited for more. */
 static void uncork(struct smcr_sock *s)
 {
-    if (s->state == SMCR_SOCK_SMCR && s->conn && !s->is_reset)
+    if (s->state == SMCR_SOCK_SMCR && s->conn)
         smcr_conn_send(s->conn, "", 0, SMCR_SEND_NODELAY, host_now_ns());
 }
 
@@ -102,22 +94,17 @@ static void note_tcp_option(struct smcr_sock *s, int name)
 {
     switch (name) {
     case TCP_NODELAY:
-        s->nodelay = int_option(s, IPPROTO_TCP, TCP_NODELAY) != 0;
-        if (s->nodelay)
+        s->options.is_nodelay = smcr_sock_int_option(s, IPPROTO_TCP, TCP_NODELAY) != 0;
+        if (s->options.is_nodelay)
             uncork(s);
         break;
     case TCP_CORK:
-        s->cork = int_option(s, IPPROTO_TCP, TCP_CORK) != 0;
-        if (!s->cork)
+        s->options.is_corked = smcr_sock_int_option(s, IPPROTO_TCP, TCP_CORK) != 0;
+        if (!s->options.is_corked)
             uncork(s);
         break;
     case TCP_KEEPIDLE:
         smcr_sock_apply_keepalive(s);
-        break;
-    case TCP_FASTOPEN:         /* data on SYNs: SMCR-REN-09 */
-    case TCP_FASTOPEN_CONNECT: /* the same */
-    case TCP_MD5SIG:           /* leaves no room for the option, and protects TCP's bytes only */
-        s->tcp_only = true;
         break;
     }
 }
@@ -129,19 +116,54 @@ static bool is_ipsec(int level, int name)
            (level == IPPROTO_IPV6 && (name == IPV6_XFRM_POLICY || name == IPV6_IPSEC_POLICY));
 }
 
+/* Options that mean something for bytes that go by TCP, and for those alone: with them a socket stays with
+ * TCP. */
+static bool is_for_tcp(int level, int name)
+{
+    static const int of_socket[] = {SO_ZEROCOPY,         SO_TIMESTAMP_OLD,   SO_TIMESTAMP_NEW,
+                                    SO_TIMESTAMPNS_OLD,  SO_TIMESTAMPNS_NEW, SO_TIMESTAMPING_OLD,
+                                    SO_TIMESTAMPING_NEW, SO_PEEK_OFF};
+    static const int of_tcp[] = {TCP_FASTOPEN,   TCP_FASTOPEN_CONNECT, /* data on SYNs: SMCR-REN-09 */
+                                 TCP_MD5SIG,     TCP_MD5SIG_EXT,       /* leave no room for the option, too */
+                                 TCP_AO_ADD_KEY, TCP_AO_INFO,          TCP_ULP, TCP_INQ, TCP_REPAIR};
+    for (unsigned i = 0; level == SOL_SOCKET && i < array_len(of_socket); i++)
+        if (name == of_socket[i])
+            return true;
+    for (unsigned i = 0; level == IPPROTO_TCP && i < array_len(of_tcp); i++)
+        if (name == of_tcp[i])
+            return true;
+    return is_ipsec(level, name);
+}
+
+/* Whether the value switches it off: what is off acts on nothing. */
+static bool is_off(int level, int name, const void *value, socklen_t len)
+{
+    int number;
+    bool is_number = level == SOL_SOCKET || (level == IPPROTO_TCP && (name == TCP_INQ || name == TCP_REPAIR));
+    if (!is_number || len < sizeof number || smcr_user_readable(value, sizeof number) < sizeof number)
+        return false;
+    memcpy(&number, value, sizeof number);
+    return level == SOL_SOCKET && name == SO_PEEK_OFF ? number < 0 : number == 0;
+}
+
 static int set_option(struct smcr_sock *s, int level, int name, const void *value, socklen_t len)
 {
     int number = 0;
+    bool is_tcp_only = is_for_tcp(level, name) && !is_off(level, name, value, len);
+    /* Too late to stay with TCP, and nothing would come of it; better to say so. */
+    if (is_tcp_only && s->offer == SMCR_SOCK_OFFERED && s->state != SMCR_SOCK_NEW &&
+        s->state != SMCR_SOCK_TCP)
+        return -EOPNOTSUPP;
     if (setsockopt(s->tcp_fd, level, name, value, len) != 0)
         return -errno;
+    if (is_tcp_only)
+        s->offer = SMCR_SOCK_TCP_ONLY;
     if (value && len >= sizeof number)
         memcpy(&number, value, sizeof number);
     if (level == SOL_SOCKET)
         note_socket_option(s, name, number);
     else if (level == IPPROTO_TCP)
         note_tcp_option(s, name);
-    else if (is_ipsec(level, name))
-        s->tcp_only = true;
     return 0;
 }
 
@@ -158,14 +180,15 @@ int smcr_setsockopt(int fd, int level, int name, const void *value, socklen_t le
 /* In TCP's states the kernel knows; else we. */
 static int take_so_error(struct smcr_sock *s, int fd)
 {
-    int error = s->state == SMCR_SOCK_TCP ? int_option(s, SOL_SOCKET, SO_ERROR) : -smcr_sock_take_error(s);
+    int error =
+        s->state == SMCR_SOCK_TCP ? smcr_sock_int_option(s, SOL_SOCKET, SO_ERROR) : -smcr_sock_take_error(s);
     smcr_sock_sync(s, fd, 0);
     return error;
 }
 
 static int get_nodelay(const struct smcr_sock *s)
 {
-    return s->nodelay;
+    return s->options.is_nodelay;
 }
 
 /* What the TCP socket would answer otherwise than the application has set it. */
@@ -213,20 +236,20 @@ static int answer(void *arg, int value)
     return 0;
 }
 
-static int ioctl_smcr(struct smcr_sock *s, int fd, unsigned long request, void *arg)
+static int ioctl_smcr(struct smcr_sock *s, unsigned long request, void *arg)
 {
     struct smcr_conn_status status;
+    bool is_reset = s->state == SMCR_SOCK_RESET;
     smcr_conn_status(s->conn, &status);
     switch (request) {
     case SIOCINQ:
-        return answer(arg, s->is_reset ? 0 : (int)status.readable_bytes);
+        return answer(arg, is_reset ? 0 : (int)status.readable_bytes);
     case SIOCOUTQ:
     case SIOCOUTQNSD:
-        return answer(arg, s->is_reset ? 0 : (int)status.unsent_bytes);
+        return answer(arg, is_reset ? 0 : (int)status.unsent_bytes);
     case SIOCATMARK:
-        return answer(arg, !s->is_reset && smcr_conn_at_mark(s->conn));
+        return answer(arg, !is_reset && smcr_conn_at_mark(s->conn));
     default:
-        (void)fd;
         return ioctl(s->tcp_fd, request, arg) == 0 ? 0 : -errno;
     }
 }
@@ -246,8 +269,8 @@ int smcr_ioctl(int fd, unsigned long request, void *arg)
     if (!s)
         return ioctl(fd, request, arg);
     int err;
-    if (s->state == SMCR_SOCK_SMCR && s->conn)
-        err = ioctl_smcr(s, fd, request, arg);
+    if (smcr_sock_is_smcr(s) && s->conn)
+        err = ioctl_smcr(s, request, arg);
     else
         err = ioctl(s->tcp_fd, request, arg) == 0 ? 0 : -errno;
     return (int)smcr_sock_leave_with(s, err);

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The ports of the instance follow the interfaces of the machine. */
+/* The ports of the instance follow the interfaces of the machine.
+ *
+ * A device is open on each interface that the program named, for as long as that exists: one that is deleted and
+ * made again gets a new device. Of each VLAN and each family of addresses that the device has GIDs of, one port
+ * of the instance is made, so that a connection finds a GID of its own family (SMCR-FC-03) and a port outlives
+ * what happens to the other family's addresses. What has happened is found by comparing what there is with what
+ * there was: netlink only says when to look. */
 #include <errno.h>
-#include <ifaddrs.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
 
+#include "base/base.h"
 #include "net/kernel.h"
 #include "roce/query.h"
+#include "sock/addrs.h"
+#include "sock/ports.h"
 #include "sock/runtime.h"
 
 #define BUSY_NS    20000000
@@ -26,172 +33,194 @@ static void unlock_dev(void *ctx)
     host_dev_unlock(ctx);
 }
 
-/* Address and prefix length of an entry; false: neither IPv4 nor IPv6. */
-static bool read_network(const struct ifaddrs *entry, struct smcr_network *out)
+/* --- the GIDs of a device become ports --- */
+
+static enum smcr_rt_family family_of(const struct nornic_addr *gid)
 {
-    uint8_t mask[16] = {0};
-    unsigned len = 0, n;
-    if (!entry->ifa_addr || !entry->ifa_netmask)
-        return false;
-    if (entry->ifa_addr->sa_family == AF_INET) {
-        const struct sockaddr_in *a = (const void *)entry->ifa_addr, *m = (const void *)entry->ifa_netmask;
-        out->addr = nornic_addr_from_v4((const uint8_t *)&a->sin_addr);
-        memcpy(mask, &m->sin_addr, n = 4);
-    } else if (entry->ifa_addr->sa_family == AF_INET6) {
-        const struct sockaddr_in6 *a = (const void *)entry->ifa_addr, *m = (const void *)entry->ifa_netmask;
-        memcpy(out->addr.b, &a->sin6_addr, sizeof out->addr.b);
-        memcpy(mask, &m->sin6_addr, n = 16);
-    } else {
-        return false;
-    }
-    while (len < n * 8 && mask[len / 8] & 0x80 >> len % 8)
-        len++;
-    out->prefix_len = (uint8_t)len;
-    return true;
+    if (nornic_addr_is_v4(gid))
+        return SMCR_RT_V4;
+    return nornic_addr_is_link_local(gid) ? SMCR_RT_V6_LINK_LOCAL : SMCR_RT_V6;
 }
 
-/* All networks that interface `ifname` is attached to. Returns how many. */
-static unsigned networks_of(const char *ifname, struct smcr_network *out)
-{
-    unsigned n = 0;
-    for (const struct ifaddrs *e = smcr_rt.addrs; e && n < SMCR_MAX_NETWORKS; e = e->ifa_next)
-        if (strcmp(e->ifa_name, ifname) == 0 && read_network(e, &out[n]))
-            n++;
-    return n;
-}
-
-/* The interface that owns an address; NULL: none. */
-static const char *owner_of(const struct nornic_addr *addr)
-{
-    struct smcr_network network;
-    for (const struct ifaddrs *e = smcr_rt.addrs; e; e = e->ifa_next)
-        if (read_network(e, &network) && nornic_addr_equal(&network.addr, addr))
-            return e->ifa_name;
-    return NULL;
-}
-
-static void read_addrs(void)
-{
-    struct ifaddrs *list;
-    if (getifaddrs(&list) != 0)
-        return;
-    if (smcr_rt.addrs)
-        freeifaddrs(smcr_rt.addrs);
-    smcr_rt.addrs = list;
-}
-
-/* The GID to use on a VLAN: its first IPv4 one, else the first. Under the device's lock. */
-static const struct nornic_gid *choose_gid(struct host_dev *dev, uint16_t vlan_id, unsigned *index)
-{
-    const struct nornic_gid *chosen = NULL;
-    for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
-        const struct nornic_gid *gid = roce_dev_gid_get(host_dev_engine(dev), i);
-        if (!gid || gid->type != NORNIC_GID_V2 || gid->vlan_id != vlan_id)
-            continue;
-        if (!chosen || (nornic_addr_is_v4(&gid->addr) && !nornic_addr_is_v4(&chosen->addr))) {
-            chosen = gid;
-            *index = i;
-        }
-    }
-    return chosen;
-}
-
-static void add_port(struct smcr_rt_port *p, struct smcr_rt_vlan *v)
+static void add_port(struct smcr_rt_port *p, struct smcr_rt_gid *g)
 {
     struct smcr_port_config config = {.dev = host_dev_engine(p->dev),
-                                      .sgid_index = v->sgid_index,
+                                      .sgid_index = g->sgid_index,
+                                      .path_mtu = p->path_mtu,
                                       .lock = lock_dev,
                                       .unlock = unlock_dev,
                                       .ctx = p->dev};
-    struct nornic_port_attr attr;
-    const char *ifname = owner_of(&v->gid);
-    roce_dev_query_port(config.dev, &attr);
-    config.path_mtu = attr.active_mtu;
-    config.num_networks = networks_of(ifname ? ifname : p->ifname, config.networks);
-    snprintf(config.name, sizeof config.name, "%s", ifname ? ifname : p->ifname);
+    const char *owner = smcr_addrs_owner(&g->gid), *ifname = owner ? owner : p->ifname;
+    config.num_networks = smcr_addrs_networks(ifname, config.networks);
+    snprintf(config.name, sizeof config.name, "%s", ifname);
     snprintf(config.pnetid, sizeof config.pnetid, "%s", p->pnetid);
-    if (smcr_port_add(smcr_rt.core, &config, host_now_ns(), &v->port) != 0)
-        v->port = NULL;
+    if (smcr_port_add(smcr_rt.core, &config, host_now_ns(), &g->port) != 0)
+        g->port = NULL;
+}
+
+static void remove_port(struct smcr_rt_gid *g)
+{
+    if (g->port)
+        smcr_port_remove(g->port, host_now_ns());
+    g->port = NULL;
 }
 
 /* The addresses that ports use and that are there no more. */
 static void remove_ports(struct smcr_rt_port *p)
 {
-    for (unsigned i = 0; i < SMCR_RT_VLANS; i++) {
-        struct smcr_rt_vlan *v = &p->vlans[i];
-        if (!v->port)
+    for (unsigned i = 0; i < SMCR_RT_GIDS; i++) {
+        struct smcr_rt_gid *g = &p->gids[i];
+        if (!g->port)
             continue;
         host_dev_lock(p->dev);
-        const struct nornic_gid *now = roce_dev_gid_get(host_dev_engine(p->dev), v->sgid_index);
-        bool is_same = now && now->vlan_id == v->vlan_id && nornic_addr_equal(&now->addr, &v->gid);
+        const struct nornic_gid *now = roce_dev_gid_get(host_dev_engine(p->dev), g->sgid_index);
+        bool is_same = now && now->vlan_id == g->vlan_id && nornic_addr_equal(&now->addr, &g->gid);
         host_dev_unlock(p->dev);
-        if (!is_same) {
-            smcr_port_remove(v->port, host_now_ns());
-            v->port = NULL;
-        }
+        if (!is_same)
+            remove_port(g);
     }
 }
 
-static struct smcr_rt_vlan *find_vlan(struct smcr_rt_port *p, uint16_t vlan_id,
-                                      struct smcr_rt_vlan **free_one)
+static bool has_family(const struct smcr_rt_port *p, uint16_t vlan_id, enum smcr_rt_family family)
 {
-    *free_one = NULL;
-    for (unsigned i = 0; i < SMCR_RT_VLANS; i++) {
-        struct smcr_rt_vlan *v = &p->vlans[i];
-        if (v->port && v->vlan_id == vlan_id)
-            return v;
-        if (!v->port && !*free_one)
-            *free_one = v;
-    }
+    for (unsigned i = 0; i < SMCR_RT_GIDS; i++)
+        if (p->gids[i].port && p->gids[i].vlan_id == vlan_id && p->gids[i].family == family)
+            return true;
+    return false;
+}
+
+/* Whether a GID is to be a port: the first one of its family. One that reaches its own network alone only where
+ * there is no other, so that links are rarely made by it. */
+static bool is_wanted(const struct smcr_rt_port *p, const struct nornic_gid *gid, enum smcr_rt_family pass)
+{
+    enum smcr_rt_family family = family_of(&gid->addr);
+    if (gid->type != NORNIC_GID_V2 || family != pass || has_family(p, gid->vlan_id, family))
+        return false;
+    return family != SMCR_RT_V6_LINK_LOCAL ||
+           !(has_family(p, gid->vlan_id, SMCR_RT_V4) || has_family(p, gid->vlan_id, SMCR_RT_V6));
+}
+
+static struct smcr_rt_gid *free_gid(struct smcr_rt_port *p)
+{
+    for (unsigned i = 0; i < SMCR_RT_GIDS; i++)
+        if (!p->gids[i].port)
+            return &p->gids[i];
     return NULL;
 }
 
-/* VLANs that have an address, and no port yet. */
-static void add_ports(struct smcr_rt_port *p)
+/* Those of a family that have no port yet. */
+static void add_ports(struct smcr_rt_port *p, enum smcr_rt_family family)
 {
     for (unsigned i = 0; i < NORNIC_GID_MAX; i++) {
-        struct smcr_rt_vlan *v = NULL;
+        struct smcr_rt_gid *g = NULL;
         host_dev_lock(p->dev);
         const struct nornic_gid *gid = roce_dev_gid_get(host_dev_engine(p->dev), i);
-        if (gid && gid->type == NORNIC_GID_V2 && !find_vlan(p, gid->vlan_id, &v) && v) {
-            v->vlan_id = gid->vlan_id;
-            v->gid = choose_gid(p->dev, v->vlan_id, &v->sgid_index)->addr;
-        } else {
-            v = NULL;
-        }
+        if (gid && is_wanted(p, gid, family) && (g = free_gid(p)))
+            *g = (struct smcr_rt_gid){
+                .family = family, .vlan_id = gid->vlan_id, .gid = gid->addr, .sgid_index = i};
         host_dev_unlock(p->dev);
-        if (v)
-            add_port(p, v);
+        if (g)
+            add_port(p, g);
     }
 }
 
-static void follow_link(struct smcr_rt_port *p)
+/* What the device was opened for, and what the interface lets through now. */
+static enum nornic_mtu mtu_of(const struct smcr_rt_port *p, const struct net_interface *interface)
 {
+    struct nornic_port_attr attr;
+    roce_dev_query_port(host_dev_engine(p->dev), &attr);
+    enum nornic_mtu now = nornic_mtu_for_port(interface->mtu_bytes);
+    return now < attr.active_mtu ? now : attr.active_mtu;
+}
+
+static void follow_gids(struct smcr_rt_port *p, const struct net_interface *interface)
+{
+    host_dev_set_ready(p->dev); /* its GID table follows the same news */
+    host_dev_progress(p->dev);
+    p->path_mtu = mtu_of(p, interface);
+    remove_ports(p);
+    for (unsigned i = 0; i < SMCR_RT_GIDS; i++)
+        if (p->gids[i].port)
+            smcr_port_set_mtu(p->gids[i].port, p->path_mtu, host_now_ns());
+    for (enum smcr_rt_family family = SMCR_RT_V4; family <= SMCR_RT_V6_LINK_LOCAL; family++)
+        add_ports(p, family);
+    for (unsigned i = 0; i < SMCR_RT_GIDS; i++)
+        if (p->gids[i].port)
+            smcr_port_state(p->gids[i].port, interface->up && interface->running && p->path_mtu,
+                            host_now_ns());
+}
+
+/* --- the interfaces have devices --- */
+
+/* 0 or -errno with a sentence. */
+static int open_dev(struct smcr_rt_port *p, struct nornic_error *why)
+{
+    struct host_dev_config config = {
+        .port = p->name, .capture_path = p->capture_path, .impair = p->impair, .no_thread = true};
     struct net_interface interface;
-    bool up = net_interface_get(p->ifname, &interface, NULL) == 0 && interface.up && interface.running;
-    for (unsigned i = 0; i < SMCR_RT_VLANS; i++)
-        if (p->vlans[i].port)
-            smcr_port_state(p->vlans[i].port, up, host_now_ns());
+    int err = host_dev_open(&config, &p->dev, why);
+    if (err) {
+        p->dev = NULL;
+        return err;
+    }
+    p->ifindex = net_interface_get(p->ifname, &interface, NULL) == 0 ? interface.index : 0;
+    p->num_fds = host_dev_fds(p->dev, p->fds);
+    for (unsigned i = 0; i < p->num_fds && !err; i++)
+        err = smcr_rt_watch(p->fds[i], smcr_rt.ports_armed ? EPOLLIN : 0, &p->source);
+    if (err) {
+        net_error_set(why, -err, "cannot watch %s: %s", p->name, strerror(-err));
+        host_dev_close(p->dev, NULL);
+        p->dev = NULL;
+    }
+    return err;
+}
+
+/* What went wrong at the end of a device is told when all ends. */
+static void note_end(struct smcr_rt_port *p, int err, const char *what)
+{
+    if (err && !p->end_err)
+        p->end_err = net_error_set(&p->end_why, -err, "%s", what);
+}
+
+/* The capture ends with the first device: another one would begin the file anew. */
+static void close_dev(struct smcr_rt_port *p)
+{
+    struct nornic_error why;
+    for (unsigned i = 0; i < SMCR_RT_GIDS && smcr_rt.core; i++)
+        remove_port(&p->gids[i]);
+    for (unsigned i = 0; i < p->num_fds; i++)
+        smcr_rt_unwatch(p->fds[i]);
+    int err = host_dev_capture_flush(p->dev);
+    net_error_set(&why, -err, "the capture of %s ends too early: %s", p->ifname, strerror(-err));
+    note_end(p, err, why.text);
+    err = host_dev_close(p->dev, &why);
+    note_end(p, err, why.text);
+    p->dev = NULL;
+    p->num_fds = 0;
+    p->capture_path = NULL;
 }
 
 void smcr_rt_follow_interfaces(void)
 {
-    read_addrs();
+    smcr_addrs_read();
     for (unsigned i = 0; i < smcr_rt.num_ports; i++) {
         struct smcr_rt_port *p = &smcr_rt.ports[i];
-        host_dev_set_ready(p->dev); /* its GID table follows the same news */
-        host_dev_progress(p->dev);
-        remove_ports(p);
-        add_ports(p);
-        follow_link(p);
+        struct net_interface interface;
+        int err = net_interface_get(p->ifname, &interface, NULL);
+        if (p->dev && (err == -ENODEV || (!err && interface.index != p->ifindex)))
+            close_dev(p);
+        if (!p->dev && !err)
+            open_dev(p, NULL); /* what cannot be yet is tried again with the next news */
+        if (p->dev && !err)
+            follow_gids(p, &interface);
     }
 }
 
 bool smcr_rt_has_port(void)
 {
     for (unsigned i = 0; i < smcr_rt.num_ports; i++)
-        for (unsigned k = 0; k < SMCR_RT_VLANS; k++)
-            if (smcr_rt.ports[i].vlans[k].port)
+        for (unsigned k = 0; k < SMCR_RT_GIDS; k++)
+            if (smcr_rt.ports[i].gids[k].port)
                 return true;
     return false;
 }
@@ -200,12 +229,12 @@ bool smcr_rt_has_port(void)
 static void find_fabric(const char *ifname, struct smcr_conn_config *config)
 {
     for (unsigned i = 0; i < smcr_rt.num_ports; i++)
-        for (unsigned k = 0; k < SMCR_RT_VLANS; k++) {
-            const struct smcr_rt_vlan *v = &smcr_rt.ports[i].vlans[k];
-            const char *owner = v->port ? owner_of(&v->gid) : NULL;
+        for (unsigned k = 0; k < SMCR_RT_GIDS; k++) {
+            const struct smcr_rt_gid *g = &smcr_rt.ports[i].gids[k];
+            const char *owner = g->port ? smcr_addrs_owner(&g->gid) : NULL;
             if (!owner || strcmp(owner, ifname) != 0)
                 continue;
-            config->vlan_id = v->vlan_id;
+            config->vlan_id = g->vlan_id;
             snprintf(config->pnetid, sizeof config->pnetid, "%s", smcr_rt.ports[i].pnetid);
             return;
         }
@@ -213,14 +242,48 @@ static void find_fabric(const char *ifname, struct smcr_conn_config *config)
 
 void smcr_rt_find_networks(const struct nornic_addr *addr, struct smcr_conn_config *config)
 {
-    const char *ifname = owner_of(addr);
+    const char *ifname = smcr_addrs_owner(addr);
     if (!ifname) { /* it is newer than the last news */
-        read_addrs();
-        ifname = owner_of(addr);
+        smcr_addrs_read();
+        ifname = smcr_addrs_owner(addr);
     }
-    config->num_networks = ifname ? networks_of(ifname, config->networks) : 0;
+    config->num_networks = ifname ? smcr_addrs_networks(ifname, config->networks) : 0;
     if (ifname)
         find_fabric(ifname, config);
+}
+
+/* --- all of them, in a round --- */
+
+bool smcr_rt_ports_progress(void)
+{
+    bool did = false;
+    for (unsigned i = 0; i < smcr_rt.num_ports; i++)
+        if (smcr_rt.ports[i].dev)
+            did |= host_dev_progress(smcr_rt.ports[i].dev);
+    return did;
+}
+
+bool smcr_rt_ports_pending(void)
+{
+    for (unsigned i = 0; i < smcr_rt.num_ports; i++)
+        if (smcr_rt.ports[i].dev && roce_dev_tx_pending(host_dev_engine(smcr_rt.ports[i].dev)))
+            return true;
+    return false;
+}
+
+uint64_t smcr_rt_ports_deadline_ns(void)
+{
+    uint64_t deadline_ns = NET_TIME_NONE;
+    for (unsigned i = 0; i < smcr_rt.num_ports; i++)
+        if (smcr_rt.ports[i].dev)
+            deadline_ns = min_u64(deadline_ns, host_dev_deadline_ns(smcr_rt.ports[i].dev));
+    return deadline_ns;
+}
+
+void smcr_rt_port_ready(struct smcr_rt_port *p)
+{
+    if (p->dev)
+        host_dev_set_ready(p->dev);
 }
 
 void smcr_rt_arm_ports(bool on)
@@ -236,30 +299,30 @@ void smcr_rt_arm_ports(bool on)
     }
 }
 
+/* --- the beginning and the end --- */
+
+static int name_port(struct smcr_rt_port *p, const struct smcr_sock_port *wanted, struct nornic_error *why)
+{
+    const char *colon = strchr(wanted->port, ':'), *ifname = colon ? colon + 1 : wanted->port;
+    *p = (struct smcr_rt_port){.capture_path = wanted->capture_path, .impair = wanted->impair};
+    p->source = (struct smcr_rt_source){.kind = SMCR_RT_DEV, .of = p};
+    snprintf(p->ifname, sizeof p->ifname, "%.*s", (int)strcspn(ifname, ":"), ifname);
+    snprintf(p->pnetid, sizeof p->pnetid, "%s", wanted->pnetid ? wanted->pnetid : "");
+    if ((size_t)snprintf(p->name, sizeof p->name, "%s", wanted->port) < sizeof p->name)
+        return 0;
+    return net_error_set(why, ENAMETOOLONG, "%s: no interface has such a long name", wanted->port);
+}
+
 static int open_port(struct smcr_rt_port *p, const struct smcr_sock_port *wanted, struct nornic_error *why)
 {
-    struct host_dev_config config = {.port = wanted->port,
-                                     .capture_path = wanted->capture_path,
-                                     .impair = wanted->impair,
-                                     .no_thread = true};
-    const char *colon = strchr(wanted->port, ':');
-    int err = host_dev_open(&config, &p->dev, why);
+    int err = name_port(p, wanted, why);
+    if (err)
+        return err;
+    err = open_dev(p, why);
     /* A process that has just ended: the kernel takes its sockets off the queue a little later. */
     for (int tries = 0; err == -EBUSY && tries < BUSY_TRIES; tries++) {
         nanosleep(&(struct timespec){.tv_nsec = BUSY_NS}, NULL);
-        err = host_dev_open(&config, &p->dev, why);
-    }
-    if (err)
-        return err;
-    snprintf(p->ifname, sizeof p->ifname, "%s", colon ? colon + 1 : wanted->port);
-    snprintf(p->pnetid, sizeof p->pnetid, "%s", wanted->pnetid ? wanted->pnetid : "");
-    p->source = (struct smcr_rt_source){.kind = SMCR_RT_DEV, .of = p->dev};
-    p->num_fds = host_dev_fds(p->dev, p->fds);
-    for (unsigned i = 0; i < p->num_fds && !err; i++)
-        err = smcr_rt_watch(p->fds[i], EPOLLIN, &p->source);
-    if (err) {
-        net_error_set(why, -err, "cannot watch %s: %s", wanted->port, strerror(-err));
-        host_dev_close(p->dev, NULL);
+        err = open_dev(p, why);
     }
     return err;
 }
@@ -270,8 +333,8 @@ int smcr_rt_open_ports(const struct smcr_sock_config *config, struct nornic_erro
                   ? 0
                   : net_error_set(why, EINVAL, "%u ports are too many for SMC-R: at most %u",
                                   config->num_ports, SMCR_SOCK_MAX_PORTS);
+    smcr_rt.ports_armed = true;
     for (unsigned i = 0; i < config->num_ports && !err; i++) {
-        memset(&smcr_rt.ports[i], 0, sizeof smcr_rt.ports[i]);
         err = open_port(&smcr_rt.ports[i], &config->ports[i], why);
         smcr_rt.num_ports += !err;
     }
@@ -279,7 +342,6 @@ int smcr_rt_open_ports(const struct smcr_sock_config *config, struct nornic_erro
         smcr_rt_close_ports(NULL);
     else
         smcr_rt_follow_interfaces();
-    smcr_rt.ports_armed = true;
     return err;
 }
 
@@ -288,18 +350,12 @@ int smcr_rt_close_ports(struct nornic_error *why)
     int first = 0;
     for (unsigned i = 0; i < smcr_rt.num_ports; i++) {
         struct smcr_rt_port *p = &smcr_rt.ports[i];
-        int err = host_dev_capture_flush(p->dev);
-        if (err && first == 0)
-            first =
-                net_error_set(why, -err, "the capture of %s ends too early: %s", p->ifname, strerror(-err));
-        struct nornic_error busy;
-        err = host_dev_close(p->dev, &busy);
-        if (err && first == 0)
-            first = net_error_set(why, -err, "%s", busy.text);
+        if (p->dev)
+            close_dev(p);
+        if (p->end_err && !first)
+            first = net_error_set(why, -p->end_err, "%s", p->end_why.text);
     }
     smcr_rt.num_ports = 0;
-    if (smcr_rt.addrs)
-        freeifaddrs(smcr_rt.addrs);
-    smcr_rt.addrs = NULL;
+    smcr_addrs_forget();
     return first;
 }

@@ -18,7 +18,7 @@
 static ssize_t end_of(struct smcr_sock *s)
 {
     smcr_rt_progress(); /* the event that tells why is on its way */
-    if (s->is_closing)
+    if (smcr_sock_is_closing(s))
         return -EBADF;
     return smcr_sock_take_error(s);
 }
@@ -98,8 +98,8 @@ static ssize_t peek(struct smcr_sock *s, struct smcr_iov *to, int flags, size_t 
     struct smcr_conn_status status;
     size_t room;
     smcr_conn_status(s->conn, &status);
-    if (!status.error && !status.rx_ended && !s->has_shut_read && status.readable_bytes < target &&
-        status.readable_bytes < status.readable_max_bytes)
+    if (!status.error && !status.rx_ended && !(s->shut & SMCR_SOCK_SHUT_READ) &&
+        status.readable_bytes < target && status.readable_bytes < status.readable_max_bytes)
         return -EAGAIN;
     void *bytes = smcr_iov_next(to, &room);
     if (flags & MSG_TRUNC)
@@ -117,14 +117,6 @@ static ssize_t look_only(struct smcr_sock *s)
     struct smcr_conn_status status;
     smcr_conn_status(s->conn, &status);
     return status.readable_bytes > 0 || status.rx_ended || status.error ? 0 : -EAGAIN;
-}
-
-static int wait_readable(struct smcr_sock *s, uint64_t deadline_ns)
-{
-    s->rx_waiters++;
-    int err = smcr_sock_wait(s, deadline_ns);
-    s->rx_waiters--;
-    return err;
 }
 
 /* What can be had now. -EAGAIN: it is worth waiting for more; what was copied so far is in `*copied`. */
@@ -145,17 +137,19 @@ static ssize_t give_up(struct smcr_sock *s, struct smcr_iov *to, int flags, ssiz
 static ssize_t recv_smcr(struct smcr_sock *s, int fd, struct smcr_iov *to, int flags)
 {
     size_t len = to->total, copied = 0;
-    size_t lowat = (size_t)s->rcvlowat < len ? (size_t)s->rcvlowat : len;
+    size_t lowat = (size_t)s->options.rcvlowat < len ? (size_t)s->options.rcvlowat : len;
     size_t target = flags & MSG_WAITALL ? len : lowat;
-    uint64_t deadline_ns = smcr_sock_deadline(s->rcvtimeo_ns);
+    uint64_t deadline_ns = smcr_sock_deadline(s->options.rcvtimeo_ns);
     ssize_t n;
     for (;;) {
-        if (!s->conn || s->is_closing)
+        if (!s->conn || smcr_sock_is_closing(s))
             return copied ? (ssize_t)copied : -EBADF;
         n = recv_now(s, to, flags, target, &copied);
-        if (n != -EAGAIN || copied >= (target ? target : 1) || s->has_shut_read)
+        if (n != -EAGAIN || copied >= (target ? target : 1) || s->shut & SMCR_SOCK_SHUT_READ)
             break;
-        ssize_t why = smcr_sock_is_nonblocking(fd, flags) ? -EAGAIN : wait_readable(s, deadline_ns);
+        ssize_t why = smcr_sock_is_nonblocking(fd, flags)
+                          ? -EAGAIN
+                          : smcr_sock_wait(s, SMCR_SOCK_FOR_DATA, deadline_ns);
         if (why) {
             n = give_up(s, to, flags, why);
             break;
@@ -163,7 +157,7 @@ static ssize_t recv_smcr(struct smcr_sock *s, int fd, struct smcr_iov *to, int f
     }
     if (copied > 0)
         return (ssize_t)copied;
-    if (n == -EAGAIN && s->has_shut_read)
+    if (n == -EAGAIN && s->shut & SMCR_SOCK_SHUT_READ)
         return 0;
     bool is_of_conn = n < 0 && n != -EAGAIN && n != -EINTR && n != -ENOMEM && n != -EFAULT;
     return is_of_conn ? end_of(s) : n;
@@ -175,9 +169,9 @@ static ssize_t recv_urgent(struct smcr_sock *s, struct smcr_iov *to, int flags)
     size_t room;
     char byte;
     void *bytes = smcr_iov_next(to, &room);
-    if (s->oob_inline)
+    if (s->options.is_oob_inline)
         return -EINVAL;
-    if (!s->conn || s->is_reset)
+    if (!s->conn || s->state == SMCR_SOCK_RESET)
         return end_of(s);
     if (room > 0 && smcr_user_writable(bytes, 1) == 0)
         return -EFAULT;
@@ -190,19 +184,20 @@ static ssize_t recv_urgent(struct smcr_sock *s, struct smcr_iov *to, int flags)
  * settled, or -EAGAIN and such. */
 static int skip_crossed(struct smcr_sock *s, int fd, int flags)
 {
-    uint64_t deadline_ns = smcr_sock_deadline(s->rcvtimeo_ns);
+    uint64_t deadline_ns = smcr_sock_deadline(s->options.rcvtimeo_ns);
     int err = 0;
-    while (s->may_cross && !err) {
+    while (s->fallback.may_cross && !err) {
         uint8_t bytes[SMCR_DECLINE_BYTES];
         struct pollfd end = {.fd = s->tcp_fd, .events = POLLRDHUP};
         bool has_ended = poll(&end, 1, 0) == 1; /* before the look: nothing follows what that sees */
         ssize_t n = recv(s->tcp_fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
-        enum smcr_crossed crossed = smcr_crossed_decline(s->peer_id, bytes, n > 0 ? (size_t)n : 0);
-        s->may_cross = crossed == SMCR_CROSSED_MAYBE && !has_ended;
+        enum smcr_crossed crossed = smcr_crossed_decline(s->fallback.peer_id, bytes, n > 0 ? (size_t)n : 0);
+        s->fallback.may_cross = crossed == SMCR_CROSSED_MAYBE && !has_ended;
         if (crossed == SMCR_CROSSED_YES)
             recv(s->tcp_fd, bytes, sizeof bytes, MSG_DONTWAIT);
-        if (s->may_cross)
-            err = smcr_sock_is_nonblocking(fd, flags) ? -EAGAIN : wait_readable(s, deadline_ns);
+        if (s->fallback.may_cross)
+            err = smcr_sock_is_nonblocking(fd, flags) ? -EAGAIN
+                                                      : smcr_sock_wait(s, SMCR_SOCK_FOR_DATA, deadline_ns);
     }
     return err;
 }
@@ -211,45 +206,24 @@ static int skip_crossed(struct smcr_sock *s, int fd, int flags)
  */
 static ssize_t recv_tcp(struct smcr_sock *s, int fd, struct msghdr *msg, int flags)
 {
-    bool waits = !smcr_sock_is_nonblocking(fd, flags);
-    int tcp_fd = s->tcp_fd;
-    if (waits) {
-        s->rx_waiters++;
-        smcr_rt_unlock();
-    }
-    ssize_t n = recvmsg(tcp_fd, msg, waits ? flags : flags | MSG_DONTWAIT);
-    int error = errno;
-    if (waits) {
-        smcr_rt_lock();
-        s->rx_waiters--;
-    }
-    return n < 0 ? -error : n;
-}
-
-static ssize_t wait_pending(struct smcr_sock *s, int fd, int flags)
-{
-    uint64_t deadline_ns = smcr_sock_deadline(s->rcvtimeo_ns);
-    int err = 0;
-    while ((s->state == SMCR_SOCK_CONNECTING || s->state == SMCR_SOCK_NEGOTIATING) && !err) {
-        if (smcr_sock_is_nonblocking(fd, flags))
-            return -EAGAIN;
-        err = smcr_sock_wait(s, deadline_ns);
-    }
-    return err;
+    if (!smcr_sock_is_nonblocking(fd, flags))
+        return smcr_sock_in_kernel(s, recvmsg, msg, flags);
+    ssize_t n = recvmsg(s->tcp_fd, msg, flags | MSG_DONTWAIT);
+    return n < 0 ? -errno : n;
 }
 
 static ssize_t recv_any(struct smcr_sock *s, int fd, struct msghdr *msg, int flags)
 {
     struct smcr_iov to;
     ssize_t n = smcr_iov_open(&to, msg->msg_iov, msg->msg_iovlen);
-    n = n ? n : wait_pending(s, fd, flags);
+    n = n ? n : smcr_sock_wait_pending(s, fd, flags, s->options.rcvtimeo_ns);
     if (n < 0)
         return n;
     if (s->error != 0 && s->state == SMCR_SOCK_FAILED)
         return smcr_sock_take_error(s);
-    if (s->state == SMCR_SOCK_TCP && s->may_cross && (n = skip_crossed(s, fd, flags)) != 0)
+    if (s->state == SMCR_SOCK_TCP && s->fallback.may_cross && (n = skip_crossed(s, fd, flags)) != 0)
         return n;
-    if (s->state != SMCR_SOCK_SMCR)
+    if (!smcr_sock_is_smcr(s))
         return recv_tcp(s, fd, msg, flags);
     msg->msg_namelen = 0;
     msg->msg_controllen = 0;
@@ -262,7 +236,7 @@ static ssize_t recv_any(struct smcr_sock *s, int fd, struct msghdr *msg, int fla
 static ssize_t recv_and_leave(struct smcr_sock *s, int fd, struct msghdr *msg, int flags)
 {
     ssize_t n = recv_any(s, fd, msg, flags);
-    if (!s->is_closing)
+    if (!smcr_sock_is_closing(s))
         smcr_sock_sync(s, fd, 0);
     return smcr_sock_leave_with(s, n);
 }

@@ -2,15 +2,18 @@
 /* What the process has once: the SMC-R instance, its ports, the thread that makes progress, all sockets.
  * Internal to sock/.
  *
- * One lock holds all of it, the devices included (each device's own lock is taken inside it). Whoever gives
- * the lock back has made progress first: what was posted is on its way, events are delivered, the timer is
- * set. The thread only wakes for what comes from outside. */
+ * One lock holds all of it, the devices included: each device's own lock is taken inside it, and no other
+ * (host/lock.h has the order of all of the library). Whoever ends a call has made progress before the lock is
+ * given back: what was posted is on its way, events are delivered, the timer is set (sock/progress.c). The
+ * thread only wakes for what comes from outside. A thread that has the lock is not cancelled. */
 #ifndef NORNIC_SOCK_RUNTIME_H
 #define NORNIC_SOCK_RUNTIME_H
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "host/lock.h"
 #include "sock/rendezvous.h"
 #include "sock/sock.h"
 
@@ -24,24 +27,33 @@ struct smcr_sock;
 enum smcr_rt_kind { SMCR_RT_TIMER, SMCR_RT_DEV, SMCR_RT_NETLINK, SMCR_RT_TCP, SMCR_RT_INNER };
 struct smcr_rt_source {
     enum smcr_rt_kind kind;
-    void *of; /* struct host_dev, or struct smcr_sock */
+    void *of; /* struct smcr_rt_port, or struct smcr_sock */
 };
 
-#define SMCR_RT_VLANS 8 /* of a device, the untagged network among them */
+#define SMCR_RT_GIDS 16 /* of a device that are ports at a time */
 
-/* A port of the instance: a device on one VLAN (SMCR-ARC-05). */
-struct smcr_rt_vlan {
+enum smcr_rt_family { SMCR_RT_V4, SMCR_RT_V6, SMCR_RT_V6_LINK_LOCAL }; /* of a GID */
+
+/* A port of the instance: a device by one GID, on one VLAN (SMCR-ARC-05). */
+struct smcr_rt_gid {
     struct smcr_port *port; /* NULL: none, the entry is free */
+    enum smcr_rt_family family;
     uint16_t vlan_id;
-    struct nornic_addr gid; /* that the port uses */
+    struct nornic_addr gid;
     unsigned sgid_index;
 };
 
 /* An interface of ours that ports are on. */
 struct smcr_rt_port {
-    struct host_dev *dev;
-    char ifname[16], pnetid[17];
-    struct smcr_rt_vlan vlans[SMCR_RT_VLANS];
+    struct host_dev *dev; /* NULL: the interface is gone, for now */
+    unsigned ifindex;     /* of the interface that it was opened on */
+    char name[64], ifname[16], pnetid[17];
+    const char *capture_path; /* the caller's; NULL: none, or none any more */
+    int end_err;              /* of a device that has ended, with its sentence; 0: ended well */
+    struct nornic_error end_why;
+    struct host_impair impair;
+    enum nornic_mtu path_mtu; /* 0: of no use */
+    struct smcr_rt_gid gids[SMCR_RT_GIDS];
     int fds[HOST_DEV_FDS];
     unsigned num_fds;
     struct smcr_rt_source source;
@@ -56,19 +68,18 @@ enum smcr_rt_state { SMCR_RT_OFF, SMCR_RT_ON, SMCR_RT_STOPPING };
 
 struct smcr_rt {
     atomic_int state; /* enum smcr_rt_state */
-    pthread_mutex_t lock;
-    atomic_int lock_waiters;
+    struct host_lock lock;
+    int cancel_state; /* of the thread that has it, to be set again */
 
     struct smcr *core;
     struct smcr_rt_port ports[SMCR_SOCK_MAX_PORTS];
     unsigned num_ports;
     struct smcr_rendezvous_ctl *rendezvous; /* NULL: not allowed, all is plain TCP */
 
-    struct ifaddrs *addrs; /* of all interfaces, as of the last news; NULL: not known */
-
     int epfd, timer_fd, netlink_fd;
     struct smcr_rt_source timer_source, netlink_source;
     uint64_t planned_ns;  /* what timer_fd is set to */
+    uint64_t crowded_ns;  /* when the first of the full listeners is relieved; NET_TIME_NONE: none is full */
     uint64_t progress_ns; /* when the last was made */
     pthread_t thread;
     atomic_bool thread_ends;
@@ -85,7 +96,8 @@ struct smcr_rt {
     struct smcr_sock *by_ino[SMCR_RT_INO_BUCKETS]; /* sock->ino_next */
     struct smcr_sock *dead;                        /* to be freed by the thread: sock->dead_next */
     struct smcr_sock *offers;                      /* whose TCP bytes the core did not take: offer_next */
-    struct smcr_sock **by_fd;                      /* of the application's descriptors; NULL: not seen */
+    struct smcr_sock *orphans; /* whose last descriptor was found gone: to be closed, orphan_next */
+    struct smcr_sock **by_fd;  /* of the application's descriptors; NULL: not seen */
     unsigned by_fd_size;
 
     struct smcr_rt_reason reasons[SMCR_RT_REASONS]; /* of plain TCP */
@@ -97,17 +109,16 @@ static inline bool smcr_rt_is_on(void)
     return atomic_load_explicit(&smcr_rt.state, memory_order_acquire) != SMCR_RT_OFF;
 }
 
-void smcr_rt_lock(void);
-/* Makes progress and gives the lock back. */
-void smcr_rt_unlock(void);
-/* The same after a send: with progress only where something is to leave, or none was made for a while. */
-void smcr_rt_unlock_sent(void);
-/* Frames, completions, timers, events, until nothing is left to do. Under the lock. */
-bool smcr_rt_progress(void);
+/* --- runtime.c --- */
 
-/* Gives the lock back and looks for `*seq` to become another than `seen`, making progress, for as long as a
- * sleep and its waking cost. With the lock again: whether it did. */
-bool smcr_rt_look(const uint32_t *seq, uint32_t seen);
+void smcr_rt_lock(void);
+/* Gives it back as it is, without progress. */
+void smcr_rt_release(void);
+/* What needs the lock asserts it. */
+static inline void smcr_rt_assert_locked(void)
+{
+    assert(host_lock_is_held(&smcr_rt.lock));
+}
 
 /* Adds to the thread's epoll. 0 or -errno. */
 int smcr_rt_watch(int fd, uint32_t events, struct smcr_rt_source *source);
@@ -120,21 +131,14 @@ int smcr_rt_high_fd(int fd);
 /* Counts why a connection is plain TCP. `text` is static. */
 void smcr_rt_count_reason(const char *text);
 
-/* --- ports.c --- */
+/* --- progress.c --- */
 
-/* Opens the devices. 0, or -errno with a sentence; then nothing stays open. */
-int smcr_rt_open_ports(const struct smcr_sock_config *config, struct nornic_error *why);
-/* 0, or -errno with a sentence: the first capture that lacks its end. */
-int smcr_rt_close_ports(struct nornic_error *why);
-/* Whether the thread wakes when frames come. */
-void smcr_rt_arm_ports(bool on);
-/* Makes the core's ports what the interfaces are now: addresses, link. */
-void smcr_rt_follow_interfaces(void);
-/* Whether one of them can carry links. */
-bool smcr_rt_has_port(void);
-/* Where a TCP connection with the local address `addr` leaves: the networks of that interface into `config`,
- * and its VLAN and physical network. */
-void smcr_rt_find_networks(const struct nornic_addr *addr, struct smcr_conn_config *config);
+/* Makes progress and gives the lock back. */
+void smcr_rt_unlock(void);
+/* The same after a send: with progress only where something is to leave, or none was made for a while. */
+void smcr_rt_unlock_sent(void);
+/* Frames, completions, timers, events, until nothing is left to do. Under the lock. */
+bool smcr_rt_progress(void);
 
 /* --- fork.c --- */
 

@@ -15,7 +15,7 @@
 static ssize_t broken(struct smcr_sock *s)
 {
     smcr_rt_progress(); /* the event that tells why is on its way */
-    int err = s->has_shut_write && !s->error ? -EPIPE : smcr_sock_take_error(s);
+    int err = s->shut & SMCR_SOCK_SHUT_WRITE && !s->error ? -EPIPE : smcr_sock_take_error(s);
     return err ? err : -EPIPE;
 }
 
@@ -34,7 +34,8 @@ static bool may_take(const struct smcr_sock *s, const void *bytes, size_t *len)
 /* The last byte alone is urgent, so it goes alone. */
 static ssize_t put_stretch(struct smcr_sock *s, struct smcr_iov *from, int flags)
 {
-    unsigned core_flags = s->nodelay && !(flags & MSG_MORE) && !s->cork ? SMCR_SEND_NODELAY : 0;
+    unsigned core_flags =
+        s->options.is_nodelay && !(flags & MSG_MORE) && !s->options.is_corked ? SMCR_SEND_NODELAY : 0;
     size_t len;
     const void *bytes = smcr_iov_next(from, &len);
     if (flags & MSG_OOB && len == from->total && len > 1)
@@ -42,7 +43,7 @@ static ssize_t put_stretch(struct smcr_sock *s, struct smcr_iov *from, int flags
     if (!may_take(s, bytes, &len))
         return -EFAULT;
     bool is_last = len == from->total;
-    if (flags & MSG_MORE || s->cork || !is_last)
+    if (flags & MSG_MORE || s->options.is_corked || !is_last)
         core_flags |= SMCR_SEND_MORE;
     if (flags & MSG_OOB && is_last)
         core_flags |= SMCR_SEND_URGENT;
@@ -62,20 +63,20 @@ static ssize_t put_all(struct smcr_sock *s, struct smcr_iov *from, int flags)
 
 static ssize_t send_smcr(struct smcr_sock *s, int fd, struct smcr_iov *from, int flags)
 {
-    uint64_t deadline_ns = smcr_sock_deadline(s->sndtimeo_ns);
+    uint64_t deadline_ns = smcr_sock_deadline(s->options.sndtimeo_ns);
     size_t len = from->total;
     ssize_t rc = 0;
-    if (s->is_reset || s->has_shut_write)
+    if (s->state == SMCR_SOCK_RESET || s->shut & SMCR_SOCK_SHUT_WRITE)
         return broken(s);
     while (from->total > 0) {
-        if (!s->conn || s->is_closing)
+        if (!s->conn || smcr_sock_is_closing(s))
             return -EBADF;
         rc = put_all(s, from, flags);
         if (rc != -EAGAIN)
             break;
         if (smcr_sock_is_nonblocking(fd, flags))
             break;
-        rc = smcr_sock_wait(s, deadline_ns);
+        rc = smcr_sock_wait(s, SMCR_SOCK_FOR_ANY, deadline_ns);
         if (rc != 0)
             break;
     }
@@ -85,7 +86,7 @@ static ssize_t send_smcr(struct smcr_sock *s, int fd, struct smcr_iov *from, int
         /* As into a connection whose other end is closed: the bytes are gone, the answer is a reset (RFC 9293,
          * 3.10.7.1), which the next call tells of. */
         s->error = EPIPE;
-        s->is_reset = true;
+        s->state = SMCR_SOCK_RESET;
         return (ssize_t)len;
     }
     return rc < 0 && rc != -EAGAIN && rc != -EINTR && rc != -EFAULT ? broken(s) : rc < 0 ? rc : 0;
@@ -94,14 +95,19 @@ static ssize_t send_smcr(struct smcr_sock *s, int fd, struct smcr_iov *from, int
 /* CLC bytes that TCP has not taken come before the application's (SMCR-FBK-05). */
 static ssize_t flush_clc(struct smcr_sock *s, int fd, int flags)
 {
-    uint64_t deadline_ns = smcr_sock_deadline(s->sndtimeo_ns);
+    uint64_t deadline_ns = smcr_sock_deadline(s->options.sndtimeo_ns);
     int err = 0;
     while (s->unsent_bytes > 0 && !err) {
         if (smcr_sock_is_nonblocking(fd, flags))
             return -EAGAIN;
-        err = smcr_sock_wait(s, deadline_ns);
+        err = smcr_sock_wait(s, SMCR_SOCK_FOR_ANY, deadline_ns);
     }
     return err;
+}
+
+static ssize_t send_message(int fd, struct msghdr *msg, int flags)
+{
+    return sendmsg(fd, msg, flags);
 }
 
 static ssize_t send_tcp(struct smcr_sock *s, int fd, const struct msghdr *msg, int flags)
@@ -109,15 +115,10 @@ static ssize_t send_tcp(struct smcr_sock *s, int fd, const struct msghdr *msg, i
     ssize_t rc = flush_clc(s, fd, flags);
     if (rc != 0)
         return rc;
-    bool waits = !smcr_sock_is_nonblocking(fd, flags);
-    int tcp_fd = s->tcp_fd;
-    if (waits)
-        smcr_rt_unlock();
-    ssize_t n = sendmsg(tcp_fd, msg, (waits ? flags : flags | MSG_DONTWAIT) | MSG_NOSIGNAL);
-    int error = errno;
-    if (waits)
-        smcr_rt_lock();
-    return n < 0 ? -error : n;
+    if (!smcr_sock_is_nonblocking(fd, flags))
+        return smcr_sock_in_kernel(s, send_message, (struct msghdr *)msg, flags | MSG_NOSIGNAL);
+    ssize_t n = sendmsg(s->tcp_fd, msg, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+    return n < 0 ? -errno : n;
 }
 
 /* Data on a SYN: no SMC-R (SMCR-REN-09). */
@@ -125,7 +126,7 @@ static ssize_t send_fast_open(struct smcr_sock *s, int fd, const struct msghdr *
 {
     if (s->state != SMCR_SOCK_NEW)
         return -EISCONN;
-    s->tcp_only = true;
+    s->offer = SMCR_SOCK_TCP_ONLY;
     ssize_t n = sendmsg(s->tcp_fd, msg, flags | MSG_NOSIGNAL | MSG_DONTWAIT);
     int err = n < 0 ? -errno : 0;
     if (err && err != -EINPROGRESS)
@@ -137,18 +138,6 @@ static ssize_t send_fast_open(struct smcr_sock *s, int fd, const struct msghdr *
     return watch_rc != 0 ? watch_rc : err ? err : n;
 }
 
-static ssize_t wait_pending(struct smcr_sock *s, int fd, int flags)
-{
-    uint64_t deadline_ns = smcr_sock_deadline(s->sndtimeo_ns);
-    int err = 0;
-    while ((s->state == SMCR_SOCK_CONNECTING || s->state == SMCR_SOCK_NEGOTIATING) && !err) {
-        if (smcr_sock_is_nonblocking(fd, flags))
-            return -EAGAIN;
-        err = smcr_sock_wait(s, deadline_ns);
-    }
-    return err;
-}
-
 static ssize_t send_any(struct smcr_sock *s, int fd, const struct msghdr *msg, int flags)
 {
     struct smcr_iov from;
@@ -157,18 +146,18 @@ static ssize_t send_any(struct smcr_sock *s, int fd, const struct msghdr *msg, i
         return n;
     if (flags & MSG_FASTOPEN)
         return send_fast_open(s, fd, msg, flags);
-    n = wait_pending(s, fd, flags);
+    n = smcr_sock_wait_pending(s, fd, flags, s->options.sndtimeo_ns);
     if (n < 0)
         return n;
     if (s->state == SMCR_SOCK_FAILED && s->error != 0)
         return broken(s);
-    return s->state == SMCR_SOCK_SMCR ? send_smcr(s, fd, &from, flags) : send_tcp(s, fd, msg, flags);
+    return smcr_sock_is_smcr(s) ? send_smcr(s, fd, &from, flags) : send_tcp(s, fd, msg, flags);
 }
 
 static ssize_t send_and_leave(struct smcr_sock *s, int fd, const struct msghdr *msg, int flags)
 {
     ssize_t n = send_any(s, fd, msg, flags);
-    if (!s->is_closing)
+    if (!smcr_sock_is_closing(s))
         smcr_sock_sync(s, fd, 0);
     smcr_sock_unref(s);
     smcr_rt_unlock_sent();

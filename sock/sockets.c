@@ -25,8 +25,9 @@ struct smcr_sock *smcr_sock_new(int tcp_fd)
     s->refs = 1;
     s->mirror.inner = -1;
     s->reason = "not connected";
-    s->rcvtimeo_ns = s->sndtimeo_ns = NET_TIME_NONE;
-    s->rcvlowat = 1;
+    s->crowded_ns = NET_TIME_NONE;
+    s->options = (struct smcr_sock_options){
+        .rcvtimeo_ns = NET_TIME_NONE, .sndtimeo_ns = NET_TIME_NONE, .rcvlowat = 1, .linger_s = -1};
     s->ready_end = &s->ready;
     s->tcp_source = (struct smcr_rt_source){.kind = SMCR_RT_TCP, .of = s};
     s->inner_source = (struct smcr_rt_source){.kind = SMCR_RT_INNER, .of = s};
@@ -36,6 +37,21 @@ struct smcr_sock *smcr_sock_new(int tcp_fd)
         s->all_next->all_prev = &s->all_next;
     smcr_rt.all = s;
     return s;
+}
+
+/* A descriptor that is another one's by now. */
+static void forget_fd(int fd)
+{
+    struct smcr_sock *s = (unsigned)fd < smcr_rt.by_fd_size ? smcr_rt.by_fd[fd] : NULL;
+    if (!s)
+        return;
+    smcr_rt.by_fd[fd] = NULL;
+    s->num_fds--;
+    /* Its inner end cannot tell any more when it is dropped. */
+    if (s->num_fds == 0 && !smcr_sock_is_closing(s) && (s->mirror.inner < 0 || s->mirror.hup)) {
+        s->orphan_next = smcr_rt.orphans;
+        smcr_rt.orphans = s;
+    }
 }
 
 static int remember_fd(struct smcr_sock *s, int fd)
@@ -52,22 +68,10 @@ static int remember_fd(struct smcr_sock *s, int fd)
         smcr_rt.by_fd_size = size;
     }
     /* One that is still there was closed behind our back. */
-    smcr_sock_forget_fd(fd);
+    forget_fd(fd);
     smcr_rt.by_fd[fd] = s;
     s->num_fds++;
     return 0;
-}
-
-void smcr_sock_forget_fd(int fd)
-{
-    struct smcr_sock *s = (unsigned)fd < smcr_rt.by_fd_size ? smcr_rt.by_fd[fd] : NULL;
-    if (!s)
-        return;
-    smcr_rt.by_fd[fd] = NULL;
-    s->num_fds--;
-    /* Its inner end cannot tell any more when it is dropped. */
-    if (s->num_fds == 0 && !s->is_closing && (s->mirror.inner < 0 || s->mirror.hup))
-        smcr_sock_final_close(s);
 }
 
 static void forget_ino(struct smcr_sock *s)
@@ -86,7 +90,8 @@ int smcr_sock_add_fd(struct smcr_sock *s, int flags)
         return fd;
     s->mirror.inner = smcr_rt_high_fd(s->mirror.inner);
     int err = remember_fd(s, fd);
-    if (!err && (err = smcr_rt_watch(s->mirror.inner, EPOLLRDHUP | EPOLLET, &s->inner_source)) != 0) {
+    if (!err &&
+        (err = smcr_rt_watch(s->mirror.inner, EPOLLIN | EPOLLRDHUP | EPOLLET, &s->inner_source)) != 0) {
         smcr_rt.by_fd[fd] = NULL;
         s->num_fds--;
     }
@@ -122,6 +127,7 @@ void smcr_sock_ref(struct smcr_sock *s)
 
 void smcr_sock_unref(struct smcr_sock *s)
 {
+    smcr_rt_assert_locked();
     if (--s->refs > 0)
         return;
     smcr_sock_close_tcp(s);
@@ -132,7 +138,7 @@ void smcr_sock_unref(struct smcr_sock *s)
             smcr_rt.by_fd[fd] = NULL;
             s->num_fds--;
         }
-    for (struct smcr_sock **at = &smcr_rt.offers; s->is_offered && *at; at = &(*at)->offer_next)
+    for (struct smcr_sock **at = &smcr_rt.offers; s->is_in_offers && *at; at = &(*at)->offer_next)
         if (*at == s) {
             *at = s->offer_next;
             break;
@@ -140,7 +146,7 @@ void smcr_sock_unref(struct smcr_sock *s)
     *s->all_prev = s->all_next;
     if (s->all_next)
         s->all_next->all_prev = s->all_prev;
-    s->is_dead = true;
+    s->life = SMCR_SOCK_DEAD;
     s->dead_next = smcr_rt.dead;
     smcr_rt.dead = s;
 }
@@ -172,43 +178,28 @@ static struct smcr_sock *find_duplicate(int fd)
     if (fstat(fd, &st) != 0 || !S_ISSOCK(st.st_mode))
         return NULL;
     struct smcr_sock *s = *bucket_of(st.st_ino);
-    while (s && (s->mirror.ino != st.st_ino || s->is_closing))
+    while (s && (s->mirror.ino != st.st_ino || smcr_sock_is_closing(s)))
         s = s->ino_next;
     return s && remember_fd(s, fd) == 0 ? s : NULL;
 }
 
-struct smcr_sock *smcr_sock_enter(int fd)
+struct smcr_sock *smcr_sock_find(int fd)
 {
-    if (!smcr_rt_is_on() || fd < 0)
-        return NULL;
-    smcr_rt_lock();
     struct smcr_sock *s = (unsigned)fd < smcr_rt.by_fd_size ? smcr_rt.by_fd[fd] : NULL;
     /* It may be another one's by now: after the kernel's close(), or dup2() over it. */
     if (s && !smcr_sock_owns_fd(s, fd)) {
-        smcr_sock_forget_fd(fd);
+        forget_fd(fd);
         s = NULL;
     }
-    if (!s)
-        s = find_duplicate(fd);
-    if (!s) {
-        pthread_mutex_unlock(&smcr_rt.lock);
-        return NULL;
+    return s ? s : find_duplicate(fd);
+}
+
+void smcr_sock_reap(void)
+{
+    struct smcr_sock *s;
+    while ((s = smcr_rt.dead)) {
+        smcr_rt.dead = s->dead_next;
+        free(s->unsent);
+        free(s);
     }
-    smcr_sock_ref(s);
-    return s;
-}
-
-void smcr_sock_leave(struct smcr_sock *s)
-{
-    smcr_sock_unref(s);
-    smcr_rt_unlock();
-}
-
-ssize_t smcr_sock_leave_with(struct smcr_sock *s, ssize_t result)
-{
-    smcr_sock_leave(s);
-    if (result >= 0)
-        return result;
-    errno = (int)-result;
-    return -1;
 }

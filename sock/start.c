@@ -6,29 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
+#include "host/random.h"
 #include "sock/inner.h"
+#include "sock/ports.h"
 #include "sock/thread.h"
 
 /* Most descriptors that we make room for: three a connection. */
 #define MAX_FDS 65536
 /* How long the end waits for connections that still talk to their peers. */
 #define DRAIN_NS 2000000000ull
-
-static uint64_t kernel_random(void *ctx)
-{
-    uint64_t value = 0;
-    (void)ctx;
-    ssize_t got = getrandom(&value, sizeof value, 0);
-    (void)got; /* reads of at most 256 bytes are never cut short (getrandom(2)) */
-    return value;
-}
 
 static void make_room_for_fds(void)
 {
@@ -71,7 +64,7 @@ static int open_fds(void)
     smcr_rt.netlink_fd = smcr_rt_high_fd(open_netlink());
     if (smcr_rt.epfd < 0 || smcr_rt.timer_fd < 0 || smcr_rt.netlink_fd < 0)
         goto fail;
-    smcr_rt.planned_ns = NET_TIME_NONE;
+    smcr_rt.planned_ns = smcr_rt.crowded_ns = NET_TIME_NONE;
     smcr_rt.timer_source = (struct smcr_rt_source){.kind = SMCR_RT_TIMER};
     smcr_rt.netlink_source = (struct smcr_rt_source){.kind = SMCR_RT_NETLINK};
     if (smcr_rt_watch(smcr_rt.timer_fd, EPOLLIN, &smcr_rt.timer_source) == 0 &&
@@ -86,9 +79,9 @@ fail:;
 static int create_core(const struct smcr_sock_config *config)
 {
     struct smcr_config core = {
-        .random = {.next = kernel_random},
+        .random = host_random,
         /* SMCR-ARC-21, ARC-22: another at every start and in every process */
-        .instance_id = (uint16_t)(kernel_random(NULL) ^ (uint64_t)getpid()),
+        .instance_id = (uint16_t)host_random.next(host_random.ctx),
         .times = config->times,
         .interop = config->interop,
         .max_links = config->max_links,
@@ -162,7 +155,7 @@ static void close_all(void)
     smcr_rt_lock();
     for (struct smcr_sock *s = smcr_rt.all, *next; s; s = next) {
         next = s->all_next;
-        if (!s->is_closing && !s->parent)
+        if (!smcr_sock_is_closing(s) && !s->parent)
             smcr_sock_final_close(s);
     }
     smcr_rt_unlock();
@@ -180,7 +173,7 @@ static bool is_drained(void)
     bool drained = true;
     smcr_rt_lock();
     for (const struct smcr_sock *s = smcr_rt.all; s && drained; s = s->all_next)
-        drained = s->is_finished || (s->conn && has_said_all(s));
+        drained = s->life >= SMCR_SOCK_FINISHED || (s->conn && has_said_all(s));
     smcr_rt_unlock();
     return drained;
 }
@@ -223,7 +216,7 @@ int smcr_sock_stop(struct nornic_error *why)
     drop_rest();
     smcr_destroy(smcr_rt.core, host_now_ns());
     smcr_rt.core = NULL;
-    smcr_rt_reap();
+    smcr_sock_reap();
     int err = smcr_rt_close_ports(why);
     close_fds();
     if (smcr_rt.rendezvous)
@@ -233,31 +226,6 @@ int smcr_sock_stop(struct nornic_error *why)
     smcr_rt.by_fd = NULL;
     smcr_rt.by_fd_size = 0;
     atomic_store(&smcr_rt.state, SMCR_RT_OFF);
-    pthread_mutex_unlock(&smcr_rt.lock);
+    smcr_rt_release();
     return err;
-}
-
-void smcr_sock_counters(struct smcr_counters *out)
-{
-    memset(out, 0, sizeof *out);
-    smcr_rt_lock();
-    if (smcr_rt.core)
-        *out = *smcr_counters(smcr_rt.core);
-    smcr_rt_unlock();
-}
-
-void smcr_sock_stat_visit(const struct smcr_stat_visitor *visitor)
-{
-    smcr_rt_lock();
-    if (smcr_rt.core)
-        smcr_stat_visit(smcr_rt.core, visitor);
-    smcr_rt_unlock();
-}
-
-void smcr_sock_fallbacks(void (*visit)(void *ctx, const char *reason, uint64_t count), void *ctx)
-{
-    smcr_rt_lock();
-    for (unsigned i = 0; i < SMCR_RT_REASONS && smcr_rt.reasons[i].text; i++)
-        visit(ctx, smcr_rt.reasons[i].text, smcr_rt.reasons[i].count);
-    smcr_rt_unlock();
 }

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "host/worker.h"
 #include "sock/runtime.h"
 #include "sock/stat_json.h"
 
@@ -105,15 +105,10 @@ static int listen_there(void)
 
 static int start_thread(void)
 {
-    sigset_t all, before;
     stat_socket.stop_fd = smcr_rt_high_fd(eventfd(0, EFD_CLOEXEC));
     if (stat_socket.stop_fd < 0)
         return -errno;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int err = pthread_create(&stat_socket.thread, NULL, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -err;
+    return host_worker_start(&stat_socket.thread, run, NULL);
 }
 
 static void close_fds(void)

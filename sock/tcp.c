@@ -11,13 +11,44 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "base/base.h"
 #include "sock/inner.h"
+#include "sock/ports.h"
 
 #define TCP_EVENTS (EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET)
 
-bool smcr_sock_may_offer(const struct smcr_sock *s)
+int smcr_sock_int_option(const struct smcr_sock *s, int level, int name)
 {
-    return smcr_rt.rendezvous && !s->tcp_only && smcr_rt_has_port();
+    int value = 0;
+    socklen_t len = sizeof value;
+    getsockopt(s->tcp_fd, level, name, &value, &len);
+    return value;
+}
+
+/* NULL: the SYN may have the option. */
+static const char *why_not(const struct smcr_sock *s)
+{
+    if (!smcr_rt.rendezvous)
+        return "the TCP option needs BPF, which is not allowed";
+    if (s->offer == SMCR_SOCK_TCP_ONLY)
+        return "SMC-R is switched off for the socket";
+    return smcr_rt_has_port() ? NULL : "no usable RNIC port";
+}
+
+void smcr_sock_offer(struct smcr_sock *s)
+{
+    const char *reason = why_not(s);
+    if (!reason && smcr_rendezvous_want(smcr_rt.rendezvous, s->tcp_fd, true) != 0)
+        reason = "the TCP option was refused";
+    if (!reason) {
+        s->offer = SMCR_SOCK_OFFERED;
+        return;
+    }
+    s->reason = reason;
+    if (smcr_rt.rendezvous)
+        smcr_rendezvous_want(smcr_rt.rendezvous, s->tcp_fd, false);
+    if (s->offer == SMCR_SOCK_OFFERED) /* for an earlier connect() that failed */
+        s->offer = SMCR_SOCK_MAY_OFFER;
 }
 
 int smcr_sock_watch_tcp(struct smcr_sock *s)
@@ -43,15 +74,23 @@ void smcr_sock_become_tcp(struct smcr_sock *s, const char *reason)
     s->state = SMCR_SOCK_TCP;
     s->reason = reason;
     smcr_rt_count_reason(reason);
-    if (!s->nodelay)
+    if (!s->options.is_nodelay)
         set_tcp_nodelay(s, 0);
     fcntl(s->tcp_fd, F_SETFL, fcntl(s->tcp_fd, F_GETFL) & ~O_NONBLOCK);
+}
+
+void smcr_sock_apply_keepalive(struct smcr_sock *s)
+{
+    uint64_t idle_s =
+        s->options.is_keepalive ? (uint64_t)smcr_sock_int_option(s, IPPROTO_TCP, TCP_KEEPIDLE) : 0;
+    if (s->state == SMCR_SOCK_SMCR && s->conn)
+        smcr_conn_set_keepalive(s->conn, idle_s * NS_PER_S, host_now_ns());
 }
 
 /* --- what the core wants of it --- */
 
 /* What is not taken now goes with the next event of the socket. */
-static void send_rest(struct smcr_sock *s)
+void smcr_sock_send_rest(struct smcr_sock *s)
 {
     while (s->unsent_bytes > 0) {
         ssize_t n = send(s->tcp_fd, s->unsent, s->unsent_bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -71,7 +110,7 @@ static int send_clc(void *ctx, const uint8_t *bytes, size_t len_bytes)
     memcpy(larger + s->unsent_bytes, bytes, len_bytes);
     s->unsent = larger;
     s->unsent_bytes += len_bytes;
-    send_rest(s);
+    smcr_sock_send_rest(s);
     return 0;
 }
 
@@ -95,9 +134,9 @@ static void tell_end(struct smcr_sock *s, enum smcr_tcp_end how)
 
 static void offer_later(struct smcr_sock *s)
 {
-    if (s->is_offered)
+    if (s->is_in_offers)
         return;
-    s->is_offered = true;
+    s->is_in_offers = true;
     s->offer_next = smcr_rt.offers;
     smcr_rt.offers = s;
 }
@@ -146,12 +185,8 @@ static void to_net(const struct sockaddr_storage *from, struct nornic_addr *addr
  * SMCR-RMB-03, SOC-03. */
 static uint32_t receive_buffer(const struct smcr_sock *s)
 {
-    int value = 0;
-    socklen_t len = sizeof value;
-    if (s->rcvbuf_bytes > 0)
-        return s->rcvbuf_bytes;
-    getsockopt(s->tcp_fd, SOL_SOCKET, SO_RCVBUF, &value, &len);
-    return (uint32_t)value / 2;
+    return s->options.rcvbuf_bytes > 0 ? s->options.rcvbuf_bytes
+                                       : (uint32_t)smcr_sock_int_option(s, SOL_SOCKET, SO_RCVBUF) / 2;
 }
 
 static int start_core(struct smcr_sock *s, enum smcr_role role)
@@ -160,7 +195,7 @@ static int start_core(struct smcr_sock *s, enum smcr_role role)
     socklen_t local_len = sizeof local, remote_len = sizeof remote;
     struct smcr_conn_config config = {.role = role,
                                       .rcvbuf_bytes = receive_buffer(s),
-                                      .sndbuf_bytes = s->sndbuf_bytes,
+                                      .sndbuf_bytes = s->options.sndbuf_bytes,
                                       .tcp = {.send = send_clc, .reset = reset_by_core},
                                       .ctx = s};
     memset(&local, 0, sizeof local);
@@ -176,7 +211,7 @@ static int start_core(struct smcr_sock *s, enum smcr_role role)
 
 void smcr_sock_on_established(struct smcr_sock *s, enum smcr_role role)
 {
-    if (!s->wants) {
+    if (s->offer != SMCR_SOCK_OFFERED) {
         smcr_sock_become_tcp(s, s->reason);
         return;
     }
@@ -198,45 +233,4 @@ void smcr_sock_on_established(struct smcr_sock *s, enum smcr_role role)
     s->error = -err;
     s->reason = "no room for one more connection over SMC-R";
     smcr_sock_reset_tcp(s);
-}
-
-static void on_connect_done(struct smcr_sock *s)
-{
-    int error = 0;
-    socklen_t len = sizeof error;
-    getsockopt(s->tcp_fd, SOL_SOCKET, SO_ERROR, &error, &len);
-    if (error != 0) {
-        s->state = SMCR_SOCK_FAILED;
-        s->error = error;
-        s->reason = "the TCP connection failed";
-    } else {
-        smcr_sock_on_established(s, SMCR_CLIENT);
-    }
-    smcr_sock_notify(s, POLLOUT);
-}
-
-void smcr_sock_on_tcp(struct smcr_sock *s, uint32_t events)
-{
-    int ignored;
-    switch (s->state) {
-    case SMCR_SOCK_NEW:
-    case SMCR_SOCK_FAILED:
-        break;
-    case SMCR_SOCK_LISTENING:
-        smcr_sock_pump_listener(s, &ignored);
-        break;
-    case SMCR_SOCK_CONNECTING:
-        if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
-            on_connect_done(s);
-        break;
-    case SMCR_SOCK_NEGOTIATING:
-    case SMCR_SOCK_SMCR:
-        send_rest(s);
-        smcr_sock_offer_tcp(s);
-        break;
-    case SMCR_SOCK_TCP:
-        send_rest(s);
-        smcr_sock_notify(s, (short)(events & (EPOLLIN | EPOLLOUT | EPOLLPRI)));
-        break;
-    }
 }

@@ -3,30 +3,16 @@
 #include "sock/thread.h"
 
 #include <errno.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "host/worker.h"
 #include "sock/inner.h"
+#include "sock/ports.h"
 
 #define MAX_EVENTS 64
-/* How long it looks again before it sleeps: about what a sleep and its wake-up cost. */
-#define SPIN_NS 20000u
-
-void smcr_rt_reap(void)
-{
-    struct smcr_sock *s;
-    while ((s = smcr_rt.dead)) {
-        smcr_rt.dead = s->dead_next;
-        free(s->unsent);
-        free(s);
-    }
-}
 
 static void read_timer(void)
 {
@@ -55,30 +41,21 @@ static void on_source(struct smcr_rt_source *source, uint32_t events)
         read_timer();
         break;
     case SMCR_RT_DEV:
-        host_dev_set_ready(source->of);
+        smcr_rt_port_ready(source->of);
         break;
     case SMCR_RT_NETLINK:
         read_netlink();
         break;
     case SMCR_RT_TCP:
         s = source->of;
-        if (!s->is_dead)
+        if (s->life != SMCR_SOCK_DEAD)
             smcr_sock_on_tcp(s, events);
         break;
     case SMCR_RT_INNER:
         s = source->of;
-        if (!s->is_dead && !s->is_closing && smcr_mirror_is_dropped(&s->mirror))
-            smcr_sock_final_close(s);
+        smcr_sock_on_inner(s);
         break;
     }
-}
-
-/* A mutex hands itself back to a thread that takes it again at once; so leave it alone until those who wait
- * for it have it. Each of them is on its way in, so this ends. */
-static void let_others_in(void)
-{
-    while (atomic_load(&smcr_rt.lock_waiters) > 0)
-        sched_yield();
 }
 
 static void *run(void *arg)
@@ -86,18 +63,17 @@ static void *run(void *arg)
     struct epoll_event events[MAX_EVENTS];
     uint64_t busy_ns = 0;
     (void)arg;
-    prctl(PR_SET_NAME, "nornic-smcr");
-    prctl(PR_SET_TIMERSLACK, 1000ul);
+    host_worker_begin("nornic-smcr");
     while (!atomic_load(&smcr_rt.thread_ends)) {
-        bool is_busy = host_now_ns() - busy_ns < SPIN_NS && !atomic_load(&smcr_rt.lookers);
+        bool is_busy = host_now_ns() - busy_ns < HOST_WORKER_SPIN_NS && !atomic_load(&smcr_rt.lookers);
         int n = epoll_wait(smcr_rt.epfd, events, MAX_EVENTS, is_busy ? 0 : -1);
-        let_others_in();
-        pthread_mutex_lock(&smcr_rt.lock);
+        host_lock_take_last(&smcr_rt.lock);
+        smcr_rt.cancel_state = PTHREAD_CANCEL_ENABLE;
         for (int i = 0; i < n; i++)
             on_source(events[i].data.ptr, events[i].events);
         smcr_rt.woke_waiter = false;
         bool did = smcr_rt_progress(), hands_over = smcr_rt.woke_waiter;
-        smcr_rt_reap();
+        smcr_sock_reap();
         smcr_rt_unlock();
         if (did)
             busy_ns = hands_over ? 0 : host_now_ns();
@@ -107,13 +83,7 @@ static void *run(void *arg)
 
 int smcr_rt_start_thread(void)
 {
-    /* Signals are for the application's threads. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int err = pthread_create(&smcr_rt.thread, NULL, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -err;
+    return host_worker_start(&smcr_rt.thread, run, NULL);
 }
 
 void smcr_rt_stop_thread(void)

@@ -6,7 +6,5 @@
 /* 0 or -errno. The stop waits for its end; not under the lock. */
 int smcr_rt_start_thread(void);
 void smcr_rt_stop_thread(void);
-/* Frees the sockets that are over. Under the lock, by the thread or when there is none. */
-void smcr_rt_reap(void);
 
 #endif
