@@ -33,14 +33,8 @@ static void repair_due(struct rdma_timer *timer, uint64_t now_ns)
     struct smcr_group *group = container_of(timer, struct smcr_group, repair_timer);
     uint64_t most = group->smcr->config.times.redundancy_max_ns;
     group->repair_ns = 2 * group->repair_ns < most ? 2 * group->repair_ns : most;
-    smcr_llc_want_link(group, now_ns);
-}
-
-static void end_due(struct rdma_timer *timer, uint64_t now_ns)
-{
-    struct smcr_group *group = container_of(timer, struct smcr_group, end_timer);
-    if (!group->conns)
-        smcr_group_destroy(group, now_ns);
+    (void)now_ns;
+    smcr_group_want_link(group);
 }
 
 struct smcr_group *smcr_group_create(struct smcr *smcr, enum smcr_role role,
@@ -62,10 +56,9 @@ struct smcr_group *smcr_group_create(struct smcr *smcr, enum smcr_role role,
     group->max_links = smcr->config.max_links;
     group->idle_timer.fire = idle_too_long;
     group->repair_timer.fire = repair_due;
-    group->end_timer.fire = end_due;
+    group->effects.of = SMCR_OF_GROUP;
     group->repair_ns = smcr->config.times.redundancy_ns;
     smcr_rmb_init(group);
-    smcr_llc_init(group);
     group->next = smcr->groups;
     smcr->groups = group;
     smcr->num_groups++;
@@ -81,16 +74,12 @@ static void unlink_group(struct smcr_group *group)
     group->smcr->num_groups--;
 }
 
-void smcr_group_destroy(struct smcr_group *group, uint64_t now_ns)
+void smcr_group_free(struct smcr_group *group, uint64_t now_ns)
 {
     struct smcr *smcr = group->smcr;
-    group->state = SMCR_GROUP_ENDING;
-    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
-        smcr_link_destroy(&group->links[i], now_ns);
-    smcr_llc_deinit(group);
     smcr_cancel(smcr, &group->idle_timer);
     smcr_cancel(smcr, &group->repair_timer);
-    smcr_cancel(smcr, &group->end_timer);
+    smcr_effect_take(smcr, &group->effects);
     smcr_rmb_deinit(group);
     smcr_token_deinit(group);
     trace_group(group, smcr_redundancy_name(group->redundancy_traced), "freed", NULL, now_ns);
@@ -162,7 +151,7 @@ static bool is_at(const struct smcr_peer_rmb *rmb, uint64_t va)
     return false;
 }
 
-struct smcr_link *smcr_link_instead(struct smcr_group *group, uint64_t va, uint32_t *rkey)
+struct smcr_link *smcr_group_replacement_link(struct smcr_group *group, uint64_t va, uint32_t *rkey)
 {
     struct smcr_link *link = smcr_group_pick_link(group, NULL);
     const struct smcr_peer_rmb *found = NULL;
@@ -209,51 +198,24 @@ void smcr_group_remove_conn(struct smcr_group *group, struct smcr_conn *conn, ui
     if (group->state == SMCR_GROUP_USABLE && (group->role == SMCR_SERVER || retires))
         smcr_arm(group->smcr, &group->idle_timer,
                  now_ns + (retires ? 0 : group->smcr->config.times.group_idle_ns));
-    if (group->state == SMCR_GROUP_ENDING && !smcr_llc_is_telling(group))
-        smcr_arm(group->smcr, &group->end_timer, now_ns);
+    if (group->state == SMCR_GROUP_ENDING)
+        smcr_group_effect(group, SMCR_GROUP_EMPTY);
 }
 
 /* --- ending it --- */
 
-/* One whose posts have not ended stays in the group until they have. */
-static void kill_conns(struct smcr_group *group, const char *cause, uint64_t now_ns)
-{
-    struct smcr_conn *next;
-    for (struct smcr_conn *conn = group->conns; conn; conn = next) {
-        next = conn->group_next;
-        smcr_conn_kill(conn, -ECONNRESET, cause, now_ns);
-    }
-}
-
-void smcr_group_finish(struct smcr_group *group, uint64_t now_ns)
-{
-    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
-        smcr_link_stop(&group->links[i], now_ns);
-    kill_conns(group, "the link group has ended", now_ns);
-    if (!group->conns)
-        smcr_arm(group->smcr, &group->end_timer, now_ns);
-}
-
-/* Whoever called may be in the middle of a message of the group: it is freed by a timer that is due now. */
 static void end(struct smcr_group *group, bool tell, uint32_t reason, const char *cause, uint64_t now_ns)
 {
     if (group->state == SMCR_GROUP_ENDING)
         return;
-    bool was_usable = group->state == SMCR_GROUP_USABLE;
+    group->ending.tells = tell && group->state == SMCR_GROUP_USABLE;
+    group->ending.reason = reason;
+    group->ending.cause = cause;
     group->state = SMCR_GROUP_ENDING;
     smcr_cancel(group->smcr, &group->idle_timer);
     smcr_cancel(group->smcr, &group->repair_timer);
-    smcr_llc_cancel(group);
     trace_group(group, smcr_redundancy_name(group->redundancy_traced), "ending", cause, now_ns);
-    if (tell && was_usable) {
-        smcr_llc_delete_all(group, reason, now_ns);
-        kill_conns(group, cause, now_ns);
-        return;
-    }
-    for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
-        smcr_link_stop_for(&group->links[i], cause, now_ns);
-    kill_conns(group, cause, now_ns);
-    smcr_group_finish(group, now_ns);
+    smcr_group_effect(group, SMCR_GROUP_END);
 }
 
 void smcr_group_end(struct smcr_group *group, bool tell, const char *cause, uint64_t now_ns)

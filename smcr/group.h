@@ -4,6 +4,7 @@
 #ifndef NORNIC_SMCR_GROUP_H
 #define NORNIC_SMCR_GROUP_H
 
+#include "smcr/effects.h"
 #include "smcr/instance.h"
 #include "smcr/link.h"
 #include "smcr/llc/llc.h"
@@ -28,8 +29,16 @@ enum smcr_group_state {
     SMCR_GROUP_ENDING, /* takes no new connection */
 };
 
+/* How a first contact has ended. */
+enum smcr_contact_end {
+    SMCR_CONTACT_OK,      /* the socket opens: SMCR-FC-19 */
+    SMCR_CONTACT_DECLINE, /* a Decline is still allowed (SMCR-FBK-01): fall back */
+    SMCR_CONTACT_RESET,   /* RST */
+};
+
 struct smcr_group {
     struct smcr *smcr;
+    struct smcr_effects effects;
     struct smcr_group *next;
     uint32_t id;
     enum smcr_role role;
@@ -60,22 +69,35 @@ struct smcr_group {
     bool past_fallback;      /* that first contact can no longer end in TCP (SMCR-FBK-01, rows 11 and 12) */
 
     struct smcr_llc llc; /* exchanges, queues and timers: smcr/llc/llc.h */
+    struct {
+        enum smcr_contact_end how;
+        uint32_t diagnosis;
+        const char *cause;
+    } contact; /* of the first contact that has ended, for SMCR_GROUP_CONTACT */
+    struct {
+        bool tells; /* the peer is to be told */
+        uint32_t reason;
+        const char *cause;
+    } ending; /* for SMCR_GROUP_END */
     struct rdma_timer idle_timer, repair_timer;
-    struct rdma_timer end_timer; /* ENDING: frees the group where nobody holds anything of it any more */
-    uint64_t repair_ns;          /* the present interval of the repair timer */
+    uint64_t repair_ns;                   /* the present interval of the repair timer */
     const struct smcr_port *failed_offer; /* S: a link on it was refused or failed last; only compared */
     enum smcr_redundancy redundancy_traced;
 };
 
 /* Timers that a group may have armed at a time: its own, those of llc.h, two a link. */
-#define SMCR_GROUP_TIMERS (10 + 2 * SMCR_LINK_SLOTS)
+#define SMCR_GROUP_TIMERS (8 + 2 * SMCR_LINK_SLOTS)
 
 /* A new group in FIRST_CONTACT without links. NULL: no memory, or max_groups. */
 struct smcr_group *smcr_group_create(struct smcr *smcr, enum smcr_role role,
                                      const struct smcr_peer_id *peer_id, uint16_t vlan_id,
                                      const char *pnetid);
-/* Frees all that is its; its connections have been taken off or reset. */
-void smcr_group_destroy(struct smcr_group *group, uint64_t now_ns);
+/* Frees all that is its: it has no connection, its links are FREE, no exchange runs. For smcr/progress.c. */
+void smcr_group_free(struct smcr_group *group, uint64_t now_ns);
+static inline void smcr_group_effect(struct smcr_group *group, enum smcr_group_effect what)
+{
+    smcr_effect_leave(group->smcr, &group->effects, what);
+}
 
 /* A usable group to that peer (SMCR-FC-01), or NULL. `running`: one in its first contact instead. */
 struct smcr_group *smcr_group_find(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
@@ -85,15 +107,15 @@ struct smcr_group *smcr_group_find(struct smcr *smcr, enum smcr_role role, const
 struct smcr_link *smcr_link_find(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
                                  const struct smcr_link_end *peer, uint16_t vlan_id);
 
-/* Whether such a link was deleted not long ago: who names it has not heard of that, which is no reason to
- * doubt the group. And the usable group that had it; NULL: none. */
+/* Whether such a link was deleted not long ago: a late message may still name it; that is not a protocol error.
+ * And the usable group that had it; NULL: none. */
 bool smcr_group_had_link(const struct smcr_group *group, const struct smcr_link_end *peer);
 struct smcr_group *smcr_group_find_gone(struct smcr *smcr, enum smcr_role role,
                                         const struct smcr_peer_id *peer_id, const struct smcr_link_end *peer,
                                         uint16_t vlan_id);
 /* An active link instead of the one that has gone, with the key of the peer's RMB at `va` there (SMCR-SC-11).
  * NULL: no link, or no RMB that is known by that address alone. */
-struct smcr_link *smcr_link_instead(struct smcr_group *group, uint64_t va, uint32_t *rkey);
+struct smcr_link *smcr_group_replacement_link(struct smcr_group *group, uint64_t va, uint32_t *rkey);
 
 /* The active link that fewest of our connections send over, other than `not_this` (may be NULL); NULL: none
  * (SMCR-ARC-26, FOV-17). */
@@ -138,16 +160,18 @@ struct smcr_link *smcr_group_superfluous_link(struct smcr_group *group);
 /* Redundancy may have changed: traces it, and plans or ends the server's repair (SMCR-REC-30). */
 void smcr_group_links_changed(struct smcr_group *group, uint64_t now_ns);
 
-/* Ends it with all its connections: each is reset (SMCR-FOV-16, LGT-03, SC-06). Tells the peer by DELETE LINK
- * (all) where `tell` and a link works. The group is freed when its last connection is. `cause`: static. */
+/* Ends it with all its connections, after this step: each is reset (SMCR-FOV-16, LGT-03, SC-06). It is ENDING at
+ * once. Tells the peer by DELETE LINK (all) where `tell` and a link works. The group is freed when its last
+ * connection is. `cause`: static. */
 void smcr_group_end(struct smcr_group *group, bool tell, const char *cause, uint64_t now_ns);
 /* The same for a reason that the peer is told: enum smcr_delete_link_reason. */
 void smcr_group_end_for(struct smcr_group *group, uint32_t reason, const char *cause, uint64_t now_ns);
-/* Nothing is to be told any more: its links stop, and it is freed when its last connection is. */
-void smcr_group_finish(struct smcr_group *group, uint64_t now_ns);
+/* Server: a link is to be added if there is a port for it and room (SMCR-ALK-01); client: the server is to be
+ * asked for one (ALK-03). After whatever runs. */
+void smcr_group_want_link(struct smcr_group *group);
 
-/* Ports came, went or changed: repairs redundancy, or fails links. */
-void smcr_group_port_up(struct smcr_group *group, struct smcr_port *port, uint64_t now_ns);
+/* A port came, or came up: redundancy is repaired at once. */
+void smcr_group_port_up(struct smcr_group *group, const struct smcr_port *port);
 
 /* The alert token of a connection of the group: index and generation (SMCR-CLC-37), never 0. 0: no memory.
  * And back: NULL for a stale or unknown one (SMCR-CDC-06). */

@@ -66,11 +66,17 @@ void smcr_group_links_changed(struct smcr_group *group, uint64_t now_ns)
     }
 }
 
-void smcr_group_port_up(struct smcr_group *group, struct smcr_port *port, uint64_t now_ns)
+void smcr_group_want_link(struct smcr_group *group)
+{
+    group->llc.wish = SMCR_WISH_LINK;
+    smcr_group_effect(group, SMCR_GROUP_ADVANCE);
+}
+
+void smcr_group_port_up(struct smcr_group *group, const struct smcr_port *port)
 {
     if (group->state != SMCR_GROUP_USABLE || !smcr_group_may_use(group, port))
         return;
     group->repair_ns = group->smcr->config.times.redundancy_ns;
     group->failed_offer = NULL;
-    smcr_llc_want_link(group, now_ns);
+    smcr_group_want_link(group);
 }

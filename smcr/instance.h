@@ -14,7 +14,15 @@ struct smcr_peer_id {
 struct smcr_group;
 struct smcr_link;
 
-/* Completions that were taken out of a CQ and are not looked at yet: smcr/poll.c. */
+/* Of each connection, link and group: what a step has left to be done for it (smcr/effects.h). */
+enum smcr_effects_of { SMCR_OF_CONN, SMCR_OF_LINK, SMCR_OF_GROUP };
+struct smcr_effects {
+    struct smcr_effects *next, **prev; /* in smcr->effects while something is due */
+    unsigned due;                      /* bits of the enumeration for its kind */
+    enum smcr_effects_of of;
+};
+
+/* Completions that were taken out of a CQ and are not looked at yet: smcr/port_cq.c. */
 struct smcr_inbox {
     struct nornic_wc *ring;
     uint32_t capacity, first, count;
@@ -51,13 +59,23 @@ struct smcr {
     struct smcr_conn *conns;                        /* all: conn->all_next */
     struct smcr_conn *waiting;                      /* for a first contact to end: conn->contact_next */
     struct smcr_conn *changed_head, **changed_tail; /* something happened to these: conn->changed_next */
+    struct smcr_effects *effects, **effects_tail;   /* what steps have left: smcr/effects.h */
     struct smcr_counters counters;
     bool retiring;
 };
 
 /* Around control calls of a port's device. */
-void smcr_port_lock(struct smcr_port *port);
-void smcr_port_unlock(struct smcr_port *port);
+static inline void smcr_port_lock(struct smcr_port *port)
+{
+    if (port->config.lock)
+        port->config.lock(port->config.ctx);
+}
+
+static inline void smcr_port_unlock(struct smcr_port *port)
+{
+    if (port->config.unlock)
+        port->config.unlock(port->config.ctx);
+}
 
 static inline void smcr_arm(struct smcr *smcr, struct rdma_timer *timer, uint64_t deadline_ns)
 {

@@ -2,9 +2,11 @@
 /* Links: made, taken through the states of their queue pair, stopped and freed. SMCR sections 2 and 9. */
 #include "smcr/link.h"
 
+#include "base/base.h"
+
 #include <errno.h>
 
-#include "smcr/conn/conn.h"
+#include "smcr/group.h"
 
 /* Timeout code 14 is 67 ms; after timeouts in a row the engine waits once, twice, then four times that, so
  * that seven retries end after 27 of them, 1.8 s: before any timer of LLC (SMCR-QP-06, FBK-06). A receiver
@@ -21,6 +23,11 @@ const char *smcr_link_state_name(enum smcr_link_state state)
 #undef NAME
     };
     return names[state];
+}
+
+void smcr_link_effect(struct smcr_link *link, enum smcr_link_effect what)
+{
+    smcr_effect_leave(link->group->smcr, &link->effects, what);
 }
 
 void smcr_link_set_state(struct smcr_link *link, enum smcr_link_state state, const char *cause,
@@ -133,6 +140,18 @@ static struct smcr_link *free_slot(struct smcr_group *group)
     return NULL;
 }
 
+static void test_due(struct rdma_timer *timer, uint64_t now_ns)
+{
+    (void)now_ns;
+    smcr_link_effect(container_of(timer, struct smcr_link, test_timer), SMCR_LINK_TEST_DUE);
+}
+
+static void delete_due(struct rdma_timer *timer, uint64_t now_ns)
+{
+    (void)now_ns;
+    smcr_link_effect(container_of(timer, struct smcr_link, delete_timer), SMCR_LINK_DELETE_DUE);
+}
+
 int smcr_link_create(struct smcr_group *group, struct smcr_port *port, uint8_t number, struct smcr_link **out)
 {
     struct smcr *smcr = group->smcr;
@@ -140,6 +159,9 @@ int smcr_link_create(struct smcr_group *group, struct smcr_port *port, uint8_t n
     if (!link)
         return -ENOSPC;
     *link = (struct smcr_link){.group = group,
+                               .effects.of = SMCR_OF_LINK,
+                               .test_timer.fire = test_due,
+                               .delete_timer.fire = delete_due,
                                .slot = (unsigned)(link - group->links),
                                .number = number,
                                .user_id = smcr->next_link_user_id++,
@@ -158,7 +180,6 @@ int smcr_link_create(struct smcr_group *group, struct smcr_port *port, uint8_t n
         free_objects(link);
         return err;
     }
-    smcr_llc_link_made(link);
     link->state = SMCR_LINK_ALLOCATED;
     smcr->counters.links_added++;
     *out = link;
@@ -215,57 +236,43 @@ int smcr_link_send_ready(struct smcr_link *link, uint64_t now_ns)
 
 /* --- the end of one --- */
 
-static void forget_waiting(struct smcr_link *link)
-{
-    while (link->waiting_head) {
-        link->waiting_head->is_waiting = false;
-        link->waiting_head = link->waiting_head->wait_next;
-    }
-    link->waiting_tail = &link->waiting_head;
-}
-
-void smcr_link_stop(struct smcr_link *link, uint64_t now_ns)
-{
-    smcr_link_stop_for(link, "stopped", now_ns);
-}
-
-void smcr_link_stop_for(struct smcr_link *link, const char *cause, uint64_t now_ns)
+void smcr_link_take_down(struct smcr_link *link, const char *cause, uint64_t now_ns)
 {
     if (link->state == SMCR_LINK_FREE || link->state == SMCR_LINK_DOWN)
         return;
-    struct smcr *smcr = link->group->smcr;
     struct nornic_qp_attr attr = {.state = NORNIC_QPS_ERR};
     smcr_link_set_state(link, SMCR_LINK_DOWN, cause, now_ns);
-    smcr_cancel(smcr, &link->test_timer);
-    link->test_pending = false;
+    smcr_cancel(link->group->smcr, &link->test_timer);
+    link->is_tested = false;
     smcr_port_lock(link->port);
     roce_qp_modify(link->qp, &attr, NORNIC_QP_STATE, now_ns);
     smcr_port_unlock(link->port);
-    /* What was delivered is reported so, the rest as failed: after this nothing of the link is outstanding
-     * (SMCR-FOV-04). Messages that came are still taken by the poll. */
-    smcr_port_collect(link, now_ns);
-    while (link->num_posts > 0)
-        smcr_link_post_ended(link, false, now_ns);
-    forget_waiting(link);
 }
 
-void smcr_link_unplug(struct smcr_link *link, uint64_t now_ns)
+void smcr_link_fail(struct smcr_link *link, const char *cause, uint64_t now_ns)
 {
-    smcr_link_stop(link, now_ns);
-    smcr_port_take_cdcs(link, now_ns);
-    free_objects(link);
-}
-
-void smcr_link_destroy(struct smcr_link *link, uint64_t now_ns)
-{
-    if (link->state == SMCR_LINK_FREE)
+    if (link->state == SMCR_LINK_FREE || link->state == SMCR_LINK_DOWN)
         return;
+    link->group->smcr->counters.links_failed++;
+    link->down_cause = cause;
+    smcr_link_take_down(link, cause, now_ns);
+    smcr_link_effect(link, SMCR_LINK_LOST);
+}
+
+void smcr_link_unplug(struct smcr_link *link)
+{
     if (link->port)
-        smcr_link_unplug(link, now_ns);
-    smcr_cancel(link->group->smcr, &link->delete_timer);
+        free_objects(link);
+}
+
+void smcr_link_free(struct smcr_link *link, uint64_t now_ns)
+{
+    struct smcr_group *group = link->group;
+    smcr_link_unplug(link);
+    smcr_cancel(group->smcr, &link->delete_timer);
+    smcr_effect_take(group->smcr, &link->effects);
     if (link->peer.qpn)
-        link->group->gone[link->group->num_gone++ % SMCR_GONE_LINKS] = link->peer;
-    smcr_llc_forget_link(link);
+        group->gone[group->num_gone++ % SMCR_GONE_LINKS] = link->peer;
     link->delete_step = SMCR_LINK_STAYS;
     smcr_link_set_state(link, SMCR_LINK_FREE, "freed", now_ns);
 }

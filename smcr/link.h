@@ -4,6 +4,7 @@
 #ifndef NORNIC_SMCR_LINK_H
 #define NORNIC_SMCR_LINK_H
 
+#include "smcr/effects.h"
 #include "smcr/instance.h"
 #include "smcr/llc_wire.h"
 
@@ -36,10 +37,14 @@ struct smcr_link_end {
 #define SMCR_LINK_RECVS 512 /* messages that may wait for us (SMCR-ENG-03) */
 #define SMCR_RECV_BYTES 64  /* of each: a longer message than there may be is seen, and not an error of RC */
 
-/* What a signalled post was: whom its completion concerns. */
+/* What a signalled post was: whom its completion concerns, and what follows from its arrival. */
 enum smcr_post_kind {
-    SMCR_POST_LLC, /* `value`: its first four bytes */
-    SMCR_POST_CDC, /* `conn`; `value`: its sequence number */
+    SMCR_POST_CDC,         /* of `conn`, with the sequence number `value` */
+    SMCR_POST_LLC,         /* nothing follows but what its serial number `value` says: smcr/llc/exchange.c */
+    SMCR_POST_ADD_LINK,    /* ADD LINK of the running exchange, or our response */
+    SMCR_POST_CONFIRM_RSP, /* our response to CONFIRM LINK */
+    SMCR_POST_DELETE_RSP,  /* to DELETE LINK */
+    SMCR_POST_DELETE_ALL,  /* DELETE LINK (all) */
 };
 struct smcr_post {
     enum smcr_post_kind kind;
@@ -55,18 +60,20 @@ enum smcr_link_end_step {
     SMCR_LINK_DUE,     /* S: DELETE LINK is to be sent when nothing else runs */
     SMCR_LINK_TOLD,    /* S: DELETE LINK is out; C: its request to the server is */
     SMCR_LINK_ANSWERS, /* C: the response is out; the link is freed when that has arrived */
-    SMCR_LINK_GONE,    /* to be freed where nobody is in the middle of something of it */
+    SMCR_LINK_GONE,    /* freed with the next SMCR_GROUP_ADVANCE */
 };
 
 struct smcr_link {
     struct smcr_group *group;
+    struct smcr_effects effects;
     struct smcr_port *port;
     struct smcr_link *next_on_port;
     uint32_t port_index; /* in port->table */
     unsigned slot;       /* which column of the RToken tables is its */
     uint8_t number;      /* SMCR-ARC-19 */
     enum smcr_link_state state;
-    struct rdma_pd *pd; /* its own: SMCR-ARC-24 */
+    const char *down_cause; /* why it failed, for SMCR_LINK_LOST */
+    struct rdma_pd *pd;     /* its own: SMCR-ARC-24 */
     struct roce_qp *qp;
     struct smcr_link_end local, peer;
     uint32_t user_id, peer_user_id;
@@ -85,7 +92,7 @@ struct smcr_link {
     uint64_t last_heard_ns; /* a completion, or a message (SMCR-KAL-02) */
     struct rdma_timer test_timer;
     uint8_t test_data[16];
-    bool test_pending;
+    bool is_tested; /* a TEST LINK is out */
 
     /* Deleting: smcr/llc/delete.c. */
     enum smcr_link_end_step delete_step;
@@ -103,16 +110,21 @@ int smcr_link_create(struct smcr_group *group, struct smcr_port *port, uint8_t n
 /* Takes the QP to RTR (client: SMCR-FC-07), or on to RTS, with what the peer told. 0 or -errno. */
 int smcr_link_receive(struct smcr_link *link, const struct smcr_link_end *peer, uint64_t now_ns);
 int smcr_link_send_ready(struct smcr_link *link, uint64_t now_ns);
-/* Takes the QP to ERR and takes all its completions (SMCR-FOV-04): after this no byte of ours leaves on it,
- * and all posts have been reported as failed. State DOWN. */
-void smcr_link_stop(struct smcr_link *link, uint64_t now_ns);
-void smcr_link_stop_for(struct smcr_link *link, const char *cause, uint64_t now_ns);
-/* Frees everything; the slot is free again. Stops it first if need be. */
-void smcr_link_destroy(struct smcr_link *link, uint64_t now_ns);
+/* Takes the QP to ERR: DOWN; no byte of ours leaves on it any more (SMCR-FOV-04). The posts that had not ended are
+ * still listed: smcr/progress.c reports them. `cause`: static words. */
+void smcr_link_take_down(struct smcr_link *link, const char *cause, uint64_t now_ns);
+/* The link is down (SMCR-FOV-01), whoever noticed: takes it down, and leaves SMCR_LINK_LOST. Nothing for one that
+ * is DOWN already. `cause`: static words. */
+void smcr_link_fail(struct smcr_link *link, const char *cause, uint64_t now_ns);
+/* Frees what a link that is DOWN has of its port, which may go away; the slot and the number stay until the peer
+ * was told. And frees the slot. For smcr/progress.c. */
+void smcr_link_unplug(struct smcr_link *link);
+void smcr_link_free(struct smcr_link *link, uint64_t now_ns);
+void smcr_link_effect(struct smcr_link *link, enum smcr_link_effect what);
 
 /* Posts one message of SMCR_MSG_BYTES as an RC SEND, inline and signalled. `writes` RDMA writes posted since
  * count as part of it. 0, or -EAGAIN: the send queue has no room; -ENOTCONN: the link does not send. The
- * outcome comes as smcr_llc_sent() or smcr_conn_cdc_done(). */
+ * outcome comes as smcr_llc_sent() or smcr_tx_completed(). */
 int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, struct smcr_post what);
 /* Posts an RDMA write, unsignalled, of `len_bytes` at `local`, which `lkey` covers on this link. As above;
  * it must be followed by a message. A caller that needs several checks smcr_link_room() first. */
@@ -129,8 +141,6 @@ static inline bool smcr_link_talks(const struct smcr_link *link)
            link->state == SMCR_LINK_DELETING;
 }
 
-/* Frees what it has of its port, which goes away; the slot and the number stay until the peer was told. */
-void smcr_link_unplug(struct smcr_link *link, uint64_t now_ns);
 /* Changes state and traces it. `cause`: static words. */
 void smcr_link_set_state(struct smcr_link *link, enum smcr_link_state state, const char *cause,
                          uint64_t now_ns);
@@ -151,7 +161,18 @@ static inline bool smcr_link_end_equal(const struct smcr_link_end *a, const stru
     return a->qpn == b->qpn && smcr_rnic_equal(a, b) && nornic_addr_equal(&a->gid, &b->gid);
 }
 
-/* --- between link*.c, port.c and poll.c --- */
+/* It has a last post less, or a connection less: it may be drained. */
+static inline void smcr_link_has_less(struct smcr_link *link)
+{
+    if (link->delete_step == SMCR_LINK_DRAINS && link->conns == 0 && link->num_posts == 0)
+        smcr_link_effect(link, SMCR_LINK_EMPTY);
+}
+/* Posts the receive buffer `index`. 0 or -errno. */
+int smcr_link_post_recv(struct smcr_link *link, unsigned index);
+/* The oldest post that has not ended did so: false: there is none. */
+bool smcr_link_post_ended(struct smcr_link *link, struct smcr_post *out);
+
+/* --- smcr/port_cq.c --- */
 
 /* A place in the port's table, and room in its CQ. 0 or -ENOMEM. */
 int smcr_port_join(struct smcr_port *port, struct smcr_link *link);
@@ -162,21 +183,27 @@ static inline uint64_t smcr_wr_id(const struct smcr_link *link, enum smcr_wr_kin
 {
     return (uint64_t)link->port_index << 32 | (uint64_t)kind << 16 | value;
 }
-/* Posts the receive buffer `index`. 0 or -errno. */
-int smcr_link_post_recv(struct smcr_link *link, unsigned index);
-/* The oldest post that has not ended did so. */
-void smcr_link_post_ended(struct smcr_link *link, bool ok, uint64_t now_ns);
-/* Takes the completions of the link's posts that are waiting, in order, and leaves the messages. */
-void smcr_port_collect(struct smcr_link *link, uint64_t now_ns);
-/* Takes the CDCs of the link that are waiting, which is about to be freed. */
-void smcr_port_take_cdcs(struct smcr_link *link, uint64_t now_ns);
-
-/* Takes the completions of a port's CQ: messages to smcr_llc_rx() and smcr_conn_cdc_rx(), the ends of posts
- * to smcr_llc_sent() and smcr_conn_cdc_done(), failures to smcr_link_failed(). Returns how many. */
-unsigned smcr_port_poll(struct smcr_port *port, uint64_t now_ns);
-
-/* The link is down (SMCR-FOV-01), whoever noticed: stops it, moves its connections (SMCR-FOV-02), tells the
- * peer, plans the repair; the last one takes the group with it. `cause`: static words. */
-void smcr_link_failed(struct smcr_link *link, const char *cause, uint64_t now_ns);
+static inline enum smcr_wr_kind smcr_wr_kind_of(const struct nornic_wc *wc)
+{
+    return (enum smcr_wr_kind)(wc->wr_id >> 16 & 0xffff);
+}
+/* The receive buffer that `wc` filled. */
+static inline unsigned smcr_wr_recv_index(const struct nornic_wc *wc)
+{
+    return (unsigned)(wc->wr_id & 0xffff);
+}
+/* What `wc` is about, if that still exists: NULL if not. QPNs are not reused soon, so a late completion of a link
+ * that was freed finds another one, or none, at its place. */
+struct smcr_link *smcr_port_link_of(const struct smcr_port *port, const struct nornic_wc *wc);
+/* The next completion: those that were set aside are older than what is in the CQ. 1, 0, or -errno as
+ * rdma_cq_poll(). */
+int smcr_port_next_wc(struct smcr_port *port, struct nornic_wc *wc);
+/* Moves all of the CQ to the inbox, which is as large. */
+void smcr_port_set_aside(struct smcr_port *port);
+/* Takes the ends of the link's posts out of the inbox. Returns how many messages of its were delivered: these are
+ * the oldest. */
+unsigned smcr_port_drop_posts(struct smcr_link *link);
+/* Takes the next message of the link out of the inbox; false: there is none. */
+bool smcr_port_take_message(struct smcr_link *link, struct nornic_wc *wc);
 
 #endif

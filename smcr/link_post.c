@@ -3,7 +3,7 @@
  * the send queue is known here, and nothing is posted that has no room. */
 #include <errno.h>
 
-#include "smcr/conn/conn.h"
+#include "smcr/link.h"
 
 static bool sends(const struct smcr_link *link)
 {
@@ -14,7 +14,7 @@ int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, struc
 {
     if (!sends(link))
         return -ENOTCONN;
-    uint32_t room = what.kind == SMCR_POST_LLC ? link->sends_left : smcr_link_room(link);
+    uint32_t room = what.kind == SMCR_POST_CDC ? smcr_link_room(link) : link->sends_left;
     if (room == 0)
         return -EAGAIN;
     struct nornic_sge sge = {.addr = (uintptr_t)message, .len_bytes = SMCR_MSG_BYTES};
@@ -53,16 +53,14 @@ int smcr_link_post_write(struct smcr_link *link, const uint8_t *local, uint32_t 
     return 0;
 }
 
-void smcr_link_post_ended(struct smcr_link *link, bool ok, uint64_t now_ns)
+bool smcr_link_post_ended(struct smcr_link *link, struct smcr_post *out)
 {
     if (link->num_posts == 0)
-        return;
-    struct smcr_post post = link->posts[link->first_post];
+        return false;
+    *out = link->posts[link->first_post];
     link->first_post = (link->first_post + 1) % SMCR_LINK_SENDS;
     link->num_posts--;
-    link->sends_left += 1 + post.writes;
-    if (post.kind == SMCR_POST_CDC)
-        smcr_conn_cdc_done(post.conn, (uint16_t)post.value, ok, now_ns);
-    else
-        smcr_llc_sent(link, post.value, ok, now_ns);
+    link->sends_left += 1 + out->writes;
+    smcr_link_has_less(link);
+    return true;
 }

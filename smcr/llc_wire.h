@@ -31,7 +31,6 @@ net_value_name smcr_delete_link_reason_name; /* "lost path"; NULL for another */
     F(type, 0, 8, uint8_t, smcr_llc_type_name) \
     F(length, 8, 8, uint8_t, NULL)
 #define SMCR_LLC_RESPONSE_BIT 24
-
 /* How each of them begins: enough to tell which it is. */
 #define SMCR_LLC_HEAD_FIELDS(F, B)    \
     SMCR_LLC_FIELDS(F, B)             \
@@ -40,6 +39,9 @@ net_value_name smcr_delete_link_reason_name; /* "lost path"; NULL for another */
     F(resv7, 25, 7, uint8_t, NULL)
 #define SMCR_LLC_HEAD_BYTES 4
 NET_HEADER(smcr_llc_head, SMCR_LLC_HEAD_BYTES, SMCR_LLC_HEAD_FIELDS);
+/* Types that a later version may define; who does not know them passes over them: SMCR-LLC-02. */
+#define SMCR_LLC_FIRST_IGNORABLE 0x80
+#define SMCR_LLC_LAST_IGNORABLE  0xbf
 
 /* SMCR section 10.1. */
 #define SMCR_CONFIRM_LINK_FIELDS(F, B)       \

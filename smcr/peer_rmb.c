@@ -2,7 +2,7 @@
 /* What we know of the peer's RMBs: one RToken per link (SMCR-RKY-01). */
 #include <errno.h>
 
-#include "smcr/conn/conn.h"
+#include "smcr/group.h"
 
 struct smcr_peer_rmb *smcr_peer_rmb_by_key(const struct smcr_group *group, const struct smcr_link *link,
                                            uint32_t rkey)
@@ -32,21 +32,9 @@ struct smcr_peer_rmb *smcr_peer_rmb_find(struct smcr_group *group, const struct 
     return rmb;
 }
 
-void smcr_peer_rmb_remove(struct smcr_group *group, struct smcr_peer_rmb *rmb, uint64_t now_ns)
+void smcr_peer_rmb_free(struct smcr_group *group, struct smcr_peer_rmb *rmb)
 {
     struct rdma_mem *mem = &group->smcr->mem;
-    for (unsigned i = 0; i < SMCR_MAX_ELEMS; i++) {
-        struct smcr_conn *conn = rmb->elems[i];
-        if (!conn)
-            continue;
-        /* The peer says that no connection uses it: this one has no future (SMCR-RKY-07). */
-        smcr_conn_kill(conn, -ECONNRESET, "the peer deleted the RMB that it writes to", now_ns);
-        rmb->elems[i] = NULL;
-    }
-    /* those that are over already, and wait for the end of a post, keep nothing of it */
-    for (struct smcr_conn *conn = group->conns; conn; conn = conn->group_next)
-        if (conn->peer_rmb == rmb)
-            conn->peer_rmb = NULL;
     struct smcr_peer_rmb **at = &group->peer_rmbs;
     while (*at != rmb)
         at = &(*at)->next;

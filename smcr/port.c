@@ -1,23 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ports: they come, go, and change state, and have one CQ that grows with the links on them. */
+/* Ports: they come, go, and change state. */
 #include <errno.h>
 #include <string.h>
 
 #include "smcr/group.h"
-
-#define CQES_PER_LINK (SMCR_LINK_SENDS + SMCR_LINK_RECVS) /* so many may wait at a time: it never overflows */
-
-void smcr_port_lock(struct smcr_port *port)
-{
-    if (port->config.lock)
-        port->config.lock(port->config.ctx);
-}
-
-void smcr_port_unlock(struct smcr_port *port)
-{
-    if (port->config.unlock)
-        port->config.unlock(port->config.ctx);
-}
+#include "smcr/progress.h"
 
 /* Inside the engine's progress. An overflow cannot be, and would end in the poll that sees it. */
 static void completed(void *ctx, struct rdma_cq *cq, bool overflow)
@@ -27,79 +14,6 @@ static void completed(void *ctx, struct rdma_cq *cq, bool overflow)
     (void)overflow;
     if (port->config.wake)
         port->config.wake(port->config.ctx);
-}
-
-/* --- the table and the CQ --- */
-
-/* One more link's completions fit. */
-static int grow_cq(struct smcr_port *port)
-{
-    struct rdma_mem *mem = &port->smcr->mem;
-    uint32_t wanted = (port->num_links + 1) * CQES_PER_LINK;
-    if (wanted <= port->inbox.capacity)
-        return 0;
-    struct smcr_inbox *inbox = &port->inbox;
-    struct nornic_wc *ring = mem->alloc(mem->ctx, 2 * (size_t)wanted * sizeof *ring);
-    if (!ring)
-        return -ENOMEM;
-    smcr_port_lock(port);
-    int err = rdma_cq_resize(port->cq, 2 * wanted);
-    smcr_port_unlock(port);
-    if (err) {
-        mem->free(mem->ctx, ring);
-        return err;
-    }
-    for (uint32_t i = 0; i < inbox->count; i++)
-        ring[i] = inbox->ring[(inbox->first + i) % inbox->capacity];
-    mem->free(mem->ctx, inbox->ring);
-    *inbox = (struct smcr_inbox){.ring = ring, .capacity = 2 * wanted, .count = inbox->count};
-    return 0;
-}
-
-static int grow_table(struct smcr_port *port)
-{
-    struct rdma_mem *mem = &port->smcr->mem;
-    uint32_t size = port->table_size ? 2 * port->table_size : 4;
-    struct smcr_link **table = mem->alloc(mem->ctx, size * sizeof *table);
-    if (!table)
-        return -ENOMEM;
-    if (port->table)
-        memcpy(table, port->table, port->table_size * sizeof *table);
-    mem->free(mem->ctx, port->table);
-    port->table = table;
-    port->table_size = size;
-    return 0;
-}
-
-int smcr_port_join(struct smcr_port *port, struct smcr_link *link)
-{
-    int err = grow_cq(port);
-    uint32_t index = 0;
-    while (index < port->table_size && port->table[index])
-        index++;
-    if (!err && index == port->table_size)
-        err = grow_table(port);
-    if (err)
-        return err;
-    port->table[index] = link;
-    link->port_index = index;
-    link->port = port;
-    link->next_on_port = port->links;
-    port->links = link;
-    port->num_links++;
-    return 0;
-}
-
-void smcr_port_leave(struct smcr_link *link)
-{
-    struct smcr_port *port = link->port;
-    struct smcr_link **at = &port->links;
-    while (*at != link)
-        at = &(*at)->next_on_port;
-    *at = link->next_on_port;
-    port->table[link->port_index] = NULL;
-    port->num_links--;
-    link->port = NULL;
 }
 
 /* --- coming and going --- */
@@ -126,11 +40,9 @@ static void settle_peer_id(struct smcr *smcr, const struct nornic_mac *mac)
 
 static void port_appeared(struct smcr_port *port, uint64_t now_ns)
 {
-    struct smcr_group *next;
-    for (struct smcr_group *group = port->smcr->groups; group; group = next) {
-        next = group->next;
-        smcr_group_port_up(group, port, now_ns);
-    }
+    for (struct smcr_group *group = port->smcr->groups; group; group = group->next)
+        smcr_group_port_up(group, port);
+    smcr_settle(port->smcr, now_ns);
 }
 
 int smcr_port_add(struct smcr *smcr, const struct smcr_port_config *config, uint64_t now_ns,
@@ -172,18 +84,13 @@ static uint8_t mtu_of(const struct smcr_link *link)
     return link->peer.mtu && link->peer.mtu < link->local.mtu ? link->peer.mtu : link->local.mtu;
 }
 
-/* Those with a larger MTU than `above`. Each failure takes its link out of those that talk, so that this ends. */
+/* Those with a larger MTU than `above`. */
 static void fail_links(struct smcr_port *port, unsigned above, const char *cause, uint64_t now_ns)
 {
-    struct smcr_link *link = port->links;
-    while (link) {
-        if (link->state == SMCR_LINK_DOWN || mtu_of(link) <= above) {
-            link = link->next_on_port;
-            continue;
-        }
-        smcr_link_failed(link, cause, now_ns);
-        link = port->links;
-    }
+    for (struct smcr_link *link = port->links; link; link = link->next_on_port)
+        if (mtu_of(link) > above)
+            smcr_link_fail(link, cause, now_ns);
+    smcr_settle(port->smcr, now_ns);
 }
 
 void smcr_port_state(struct smcr_port *port, bool up, uint64_t now_ns)
@@ -212,8 +119,9 @@ void smcr_port_remove(struct smcr_port *port, uint64_t now_ns)
     struct smcr *smcr = port->smcr;
     port->up = false;
     fail_links(port, 0, "the port was removed", now_ns);
-    while (port->links)
-        smcr_link_unplug(port->links, now_ns);
+    while (port->links) /* their slots and numbers stay until the peer was told */
+        smcr_progress_unplug(port->links, now_ns);
+    smcr_settle(smcr, now_ns);
     struct smcr_port **at = &smcr->ports;
     while (*at != port)
         at = &(*at)->next;

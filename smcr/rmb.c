@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "smcr/handshake/handshake.h"
+#include "smcr/conn/conn.h"
 
 /* Private to us (SMCR-RMB-08): a peer that writes offsets 0 to 3 of an element destroys it. */
 static const uint8_t eye_catcher[SMCR_EYE_BYTES] = {0x4e, 0x6f, 0x52, 0x6e};
@@ -141,7 +141,7 @@ static void give_elem(struct smcr_rmb *rmb, struct smcr_conn *conn)
     conn->rmb_index = (uint8_t)(i + 1);
 }
 
-int smcr_rmb_get_elem(struct smcr_group *group, struct smcr_conn *conn, uint64_t now_ns)
+int smcr_rmb_get_elem(struct smcr_group *group, struct smcr_conn *conn)
 {
     uint32_t elem_bytes = smcr_elem_bytes_for(conn->config.rcvbuf_bytes);
     struct smcr_rmb *rmb = with_room(group, elem_bytes);
@@ -159,8 +159,8 @@ int smcr_rmb_get_elem(struct smcr_group *group, struct smcr_conn *conn, uint64_t
         rmb->is_confirmed = true; /* CLC tells it, and ADD LINK CONTINUATION: SMCR-FC-13 */
         return 0;
     }
-    smcr_llc_confirm_rkey(rmb, now_ns);
-    return rmb->is_confirmed ? 0 : -EINPROGRESS;
+    smcr_group_effect(group, SMCR_GROUP_ADVANCE); /* CONFIRM RKEY, when nothing else runs */
+    return -EINPROGRESS;
 }
 
 bool smcr_elem_is_sound(const struct smcr_rmb *rmb, uint8_t index)
@@ -194,7 +194,8 @@ static void shrink(struct rdma_timer *timer, uint64_t now_ns)
     uint64_t idle_ns = group->smcr->config.times.rmb_idle_ns;
     for (struct smcr_rmb *rmb = group->rmbs; rmb; rmb = rmb->next)
         if (may_go(rmb) && now_ns >= rmb->idle_since_ns + idle_ns) {
-            smcr_llc_delete_rkey(rmb, now_ns);
+            rmb->is_deleting = true; /* DELETE RKEY, when nothing else runs */
+            smcr_group_effect(group, SMCR_GROUP_ADVANCE);
             break; /* one at a time: they are exclusive anyway */
         }
     plan_shrinking(group);
@@ -214,40 +215,27 @@ void smcr_rmb_put_elem(struct smcr_conn *conn, uint64_t now_ns)
 
 /* --- what became of an RKey exchange --- */
 
-/* Each of them may go away in its call, and others with it. */
-static void tell_waiting(struct smcr_rmb *rmb, bool ok, uint64_t now_ns)
+void smcr_rmb_confirmed(struct smcr_rmb *rmb)
 {
-    for (unsigned i = 0; i < rmb->num_elems; i++) {
-        struct smcr_conn *conn = rmb->elems[i];
-        if (!conn)
-            continue;
-        if (ok) {
-            smcr_conn_rmb_ready(conn, now_ns);
-            continue;
-        }
-        rmb->elems[i] = NULL;
-        rmb->used--;
-        conn->rmb = NULL;
-        conn->rmb_index = 0;
-        smcr_conn_rmb_failed(conn, now_ns);
-    }
-}
-
-void smcr_rmb_confirmed(struct smcr_rmb *rmb, bool ok, uint64_t now_ns)
-{
-    rmb->is_confirmed = ok;
-    rmb->is_deleting = !ok; /* no one takes an element while it goes */
-    tell_waiting(rmb, ok, now_ns);
-    if (!ok)
-        smcr_rmb_deleted(rmb, now_ns);
-    else if (rmb->used == 0)
+    rmb->is_confirmed = true;
+    for (unsigned i = 0; i < rmb->num_elems; i++)
+        if (rmb->elems[i])
+            smcr_conn_effect(rmb->elems[i], SMCR_CONN_RMB);
+    if (rmb->used == 0)
         plan_shrinking(rmb->group);
 }
 
-void smcr_rmb_deleted(struct smcr_rmb *rmb, uint64_t now_ns)
+void smcr_rmb_deleted(struct smcr_rmb *rmb)
 {
-    (void)now_ns;
     struct smcr_group *group = rmb->group;
+    for (unsigned i = 0; i < rmb->num_elems; i++) {
+        struct smcr_conn *conn = rmb->elems[i];
+        if (!conn)
+            continue; /* those that wait for it hear that it will never be */
+        conn->rmb = NULL;
+        conn->rmb_index = 0;
+        smcr_conn_effect(conn, SMCR_CONN_RMB);
+    }
     unlink_rmb(rmb);
     free_rmb(rmb);
     plan_shrinking(group);

@@ -62,9 +62,9 @@ uint8_t smcr_bsize_of(uint32_t elem_bytes);
 uint32_t smcr_elem_bytes_of(uint8_t bsize);
 
 /* Gives `conn` an element of its size (conn->rmb, conn->rmb_index), zeroed, with its eye catcher
- * (SMCR-RMB-05). 0: ready. -EINPROGRESS: a new RMB waits for its CONFIRM RKEY; smcr_conn_rmb_ready() or
- * smcr_conn_rmb_failed() follows. -ENOSPC: 255 RMBs (SMCR-SC-12). -ENOMEM. */
-int smcr_rmb_get_elem(struct smcr_group *group, struct smcr_conn *conn, uint64_t now_ns);
+ * (SMCR-RMB-05). 0: ready. -EINPROGRESS: a new RMB waits for its CONFIRM RKEY; SMCR_CONN_RMB follows,
+ * with conn->rmb NULL when it never will be. -ENOSPC: 255 RMBs (SMCR-SC-12). -ENOMEM. */
+int smcr_rmb_get_elem(struct smcr_group *group, struct smcr_conn *conn);
 /* Gives it back; the RMB that has none in use goes after rmb_idle_ns (SMCR-RKY-07). */
 void smcr_rmb_put_elem(struct smcr_conn *conn, uint64_t now_ns);
 static inline uint8_t *smcr_elem(const struct smcr_rmb *rmb, uint8_t index)
@@ -79,12 +79,16 @@ bool smcr_elem_is_sound(const struct smcr_rmb *rmb, uint8_t index);
 struct smcr_peer_rmb *smcr_peer_rmb_find(struct smcr_group *group, const struct smcr_link *link,
                                          uint32_t rkey, uint64_t va, bool may_add);
 
-/* The peer took an RMB back (SMCR-LLC-61); what still writes there is reset. And what one link knows it by is
- * what another does from now on: ADD LINK CONTINUATION. */
-void smcr_peer_rmb_remove(struct smcr_group *group, struct smcr_peer_rmb *rmb, uint64_t now_ns);
+/* Frees one that no connection writes to any more: the peer took it back (SMCR-LLC-61). */
+void smcr_peer_rmb_free(struct smcr_group *group, struct smcr_peer_rmb *rmb);
 /* The one of that R_Key on that link; NULL: unknown. */
 struct smcr_peer_rmb *smcr_peer_rmb_by_key(const struct smcr_group *group, const struct smcr_link *link,
                                            uint32_t rkey);
+
+/* Its CONFIRM RKEY was answered: the connections that wait for it go on. */
+void smcr_rmb_confirmed(struct smcr_rmb *rmb);
+/* The peer does not know it any more, or never will: frees it. Connections that waited for it go without. */
+void smcr_rmb_deleted(struct smcr_rmb *rmb);
 
 /* A send buffer of at least so many bytes, registered on every link of the group; taken from the group's
  * free ones where one fits. NULL: no memory. */

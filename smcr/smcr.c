@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The instance: defaults, time, completions, and its end. */
+/* The instance: defaults, time, and its end. */
 #include "base/base.h"
 #include "smcr/smcr.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "net/port.h"
 #include "smcr/conn/data.h"
 #include "smcr/handshake/handshake.h"
+#include "smcr/progress.h"
 
 #define MAX_CONNS  (1u << 24)
 #define MAX_GROUPS (1u << 16)
@@ -71,6 +73,7 @@ int smcr_create(const struct smcr_config *config, struct smcr **out)
     smcr->config.mem = &smcr->mem;
     smcr->next_link_user_id = 1;
     smcr->changed_tail = &smcr->changed_head;
+    smcr->effects_tail = &smcr->effects;
     uint32_t timers =
         (c.max_conns + SMCR_SURPLUS_CONNS) * SMCR_CONN_TIMERS + c.max_groups * SMCR_GROUP_TIMERS;
     int err = rdma_timers_init(&smcr->timers, &smcr->mem, timers);
@@ -82,40 +85,24 @@ int smcr_create(const struct smcr_config *config, struct smcr **out)
     return 0;
 }
 
-static void end_conns(struct smcr *smcr, uint64_t now_ns)
-{
-    for (struct smcr_conn *conn = smcr->conns; conn; conn = conn->all_next) {
-        conn->owned = true; /* so that it stays until the groups are ended */
-        if (conn->state == SMCR_CONN_HANDSHAKE)
-            smcr_handshake_abandon(conn, "the instance ends", now_ns);
-        else if (conn->state != SMCR_CONN_FALLBACK && conn->state != SMCR_CONN_CLOSED)
-            smcr_conn_kill(conn, -ECONNABORTED, "the instance ends", now_ns);
-    }
-}
-
-/* They belong to nobody any more, and no post of theirs runs. */
-static void free_conns(struct smcr *smcr, uint64_t now_ns)
-{
-    while (smcr->conns) {
-        struct smcr_conn *conn = smcr->conns;
-        conn->owned = conn->linger = false;
-        conn->posts = 0;
-        smcr_conn_detach(conn, now_ns);
-        smcr_conn_release(conn, now_ns);
-    }
-}
-
+/* Nobody has a connection any more, no peer is told, no post outlives this. */
 void smcr_destroy(struct smcr *smcr, uint64_t now_ns)
 {
     struct rdma_mem mem = smcr->mem;
-    end_conns(smcr, now_ns);
+    for (struct smcr_conn *conn = smcr->conns; conn; conn = conn->all_next) {
+        smcr_conn_let_go(conn, false);
+        if (conn->state == SMCR_CONN_HANDSHAKE)
+            smcr_handshake_abandon(conn, "the instance ends", now_ns);
+        else
+            smcr_end_kill(conn, -ECONNABORTED, "the instance ends", now_ns);
+    }
     for (struct smcr_group *group = smcr->groups; group; group = group->next) {
         smcr_group_end(group, false, "the instance ends", now_ns);
-        smcr_group_finish(group, now_ns); /* one that was still telling its peer too: no post outlives this */
+        group->llc.delete_all = SMCR_DELETE_ALL_NOT; /* one that was still telling its peer too */
+        smcr_group_effect(group, SMCR_GROUP_FINISH);
     }
-    free_conns(smcr, now_ns);
-    while (smcr->groups)
-        smcr_group_destroy(smcr->groups, now_ns);
+    smcr_settle(smcr, now_ns);
+    assert(!smcr->conns && !smcr->groups);
     while (smcr->ports)
         smcr_port_remove(smcr->ports, now_ns);
     rdma_timers_deinit(&smcr->timers, &mem);
@@ -125,19 +112,10 @@ void smcr_destroy(struct smcr *smcr, uint64_t now_ns)
 void smcr_retire(struct smcr *smcr, uint64_t now_ns)
 {
     smcr->retiring = true;
-    for (struct smcr_group *group = smcr->groups, *next; group; group = next) {
-        next = group->next;
+    for (struct smcr_group *group = smcr->groups; group; group = group->next)
         if (group->num_conns == 0)
             smcr_group_end(group, true, "the instance retires", now_ns);
-    }
-}
-
-bool smcr_progress(struct smcr *smcr, uint64_t now_ns)
-{
-    unsigned taken = 0;
-    for (struct smcr_port *port = smcr->ports; port; port = port->next)
-        taken += smcr_port_poll(port, now_ns);
-    return taken > 0;
+    smcr_settle(smcr, now_ns);
 }
 
 uint64_t smcr_deadline_ns(const struct smcr *smcr)
@@ -148,8 +126,10 @@ uint64_t smcr_deadline_ns(const struct smcr *smcr)
 void smcr_expire(struct smcr *smcr, uint64_t now_ns)
 {
     struct rdma_timer *timer;
-    while ((timer = rdma_timers_pop(&smcr->timers, now_ns)))
+    while ((timer = rdma_timers_pop(&smcr->timers, now_ns))) {
         timer->fire(timer, now_ns);
+        smcr_settle(smcr, now_ns);
+    }
 }
 
 const struct smcr_counters *smcr_counters(const struct smcr *smcr)

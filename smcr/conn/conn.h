@@ -33,29 +33,55 @@ enum smcr_stage {
     SMCR_STAGE_DECLINE,       /* C: it failed; the server's Decline may be on its way (SMCR-CLC-11) */
 };
 
+/* What the connection is to its group. */
+enum smcr_contact {
+    SMCR_CONTACT_SUBSEQUENT, /* it joins one, or does not know yet */
+    SMCR_CONTACT_FIRST,      /* the group was made for it */
+    SMCR_CONTACT_SURPLUS,    /* beyond max_conns: it only gets to hear so */
+};
+
+/* Whether the application has it. */
+enum smcr_holder {
+    SMCR_HELD,
+    SMCR_LINGERS,    /* given back, but CLOSED is to be told */
+    SMCR_GIVEN_BACK, /* freed when it is over */
+};
+
+enum smcr_declined {
+    SMCR_DECLINED_NOT,
+    SMCR_DECLINED_BY_US,
+    SMCR_DECLINED_CROSSING, /* by us; one of the peer's may still come, and is no data (SMCR-FBK-05) */
+    SMCR_DECLINED_BY_PEER,
+};
+
+/* Of the TCP connection beside it. */
+enum smcr_tcp_seen {
+    SMCR_TCP_RUNS,
+    SMCR_TCP_FIN_CAME, /* before the peer said C or A */
+    SMCR_TCP_IS_RESET, /* by us or the peer */
+};
+
 struct smcr_conn {
     struct smcr *smcr;
+    struct smcr_effects effects;
     struct smcr_conn_config config;
     struct smcr_conn *all_next, **all_prev;
     struct smcr_conn *group_next;
     struct smcr_conn *changed_next, **changed_prev; /* in smcr->changed while events != 0 */
     unsigned events;                                /* enum smcr_event, not asked for yet */
     enum smcr_conn_state state;
-    bool owned;  /* the application has not given it back */
-    bool linger; /* it wants CLOSED although it has */
+    enum smcr_holder holder;
     int error;
     const char *reason;
     uint32_t diagnosis;
-    bool declined_by_peer;
-    bool may_cross; /* in FALLBACK: a Decline of the peer's may still come, and is no data (SMCR-FBK-05) */
+    enum smcr_declined declined; /* in FALLBACK: by whom */
+    enum smcr_tcp_seen tcp;
     struct rdma_timer timer; /* the handshake's, then the guard of closing and aborting */
 
     /* --- handshake --- */
     enum smcr_stage stage;
     struct smcr_clc_reader clc; /* of the next CLC message, or the one that waits in GROUP */
-    bool is_first_contact;
-    bool group_settled;                             /* in GROUP: what it waits for is over */
-    bool is_surplus;                                /* beyond max_conns: it only gets to hear so */
+    enum smcr_contact contact;
     struct smcr_conn *contact_next, **contact_prev; /* in smcr->waiting while in GROUP; else NULL */
     uint64_t clc_came_ns;                           /* when the last CLC message was complete */
     struct smcr_peer_id peer_id;                    /* of the peer, once a group is found or made */
@@ -74,23 +100,43 @@ struct smcr_conn {
     /* --- data: smcr/conn_*.c --- */
     struct smcr_conn_data *data; /* smcr/conn/data.h; from the moment that the RMBE is told to the peer */
     struct smcr_link *link;      /* that we send over; NULL: none now */
-    struct smcr_conn *wait_next; /* in link->waiting */
-    bool is_waiting;
-    uint32_t posts; /* CDC messages of ours that have not ended */
-    bool urgent_inline;
+    struct smcr_conn *wait_next, **wait_prev; /* in link->waiting; wait_prev NULL: it does not wait */
+    uint32_t posts;                           /* CDC messages of ours that have not ended */
+    bool is_urgent_inline;
     uint64_t keepalive_ns; /* 0: off */
-    bool tcp_is_reset;
 };
 
-/* Adds to its events and puts it on the instance's list. */
+static inline void smcr_conn_effect(struct smcr_conn *conn, enum smcr_conn_effect what)
+{
+    smcr_effect_leave(conn->smcr, &conn->effects, what);
+}
+
+/* --- smcr/conn/conn.c --- */
+
+/* A new one in HANDSHAKE. 0 or what smcr_conn_create() says. And frees it; for smcr/progress.c. */
+int smcr_conn_make(struct smcr *smcr, const struct smcr_conn_config *config, struct smcr_conn **out);
+void smcr_conn_free(struct smcr_conn *conn);
+/* The application gives it back: it hears no more of it, but CLOSED where it `lingers`. */
+void smcr_conn_let_go(struct smcr_conn *conn, bool lingers);
+/* Adds to its events and puts it on the instance's list. And takes it off there. */
 void smcr_conn_event(struct smcr_conn *conn, unsigned events);
 /* Changes state and traces it. */
 void smcr_conn_set_state(struct smcr_conn *conn, enum smcr_conn_state state, const char *cause,
                          uint64_t now_ns);
-/* Frees it if the application has given it back, nothing of it is posted, and it is over. */
-void smcr_conn_release(struct smcr_conn *conn, uint64_t now_ns);
+/* TCP ends with RST, after this step (SMCR-ABT-01); nothing for one that is reset already. */
+void smcr_conn_reset_tcp(struct smcr_conn *conn);
+/* The handshake, and all that the connection was for, is over. */
+static inline bool smcr_conn_is_ended(const struct smcr_conn *conn)
+{
+    return conn->state == SMCR_CONN_FALLBACK || conn->state == SMCR_CONN_CLOSED;
+}
+/* It is ended, or never was open, and holds nothing any more: no post, no RMBE, no group. */
+static inline bool smcr_conn_is_over(const struct smcr_conn *conn)
+{
+    return smcr_conn_is_ended(conn) && conn->posts == 0 && !conn->data && !conn->group;
+}
 
-/* --- called by the handshake --- */
+/* --- called by the handshake: smcr/conn/life.c --- */
 
 /* The RMBE and the token exist and are about to be told to the peer: data may arrive from now on and is held
  * (SMCR-SC-08). 0 or -ENOMEM. */
@@ -98,23 +144,7 @@ int smcr_conn_prepare(struct smcr_conn *conn, uint64_t now_ns);
 /* The handshake is over and both ends are known: ACTIVE, on the least loaded link; what was held is taken. */
 void smcr_conn_activate(struct smcr_conn *conn, uint64_t now_ns);
 /* Takes the RMBE, the peer's RMBE (peer_rmb->elems), send buffer, data, token and group from it, as far as it
- * has them, without a word to the peer. Fine twice. */
+ * has them, without a word to the peer. Idempotent. */
 void smcr_conn_detach(struct smcr_conn *conn, uint64_t now_ns);
-
-/* --- called by links and groups --- */
-
-/* A CDC that came on a link, 44 bytes with type 0xFE. */
-void smcr_conn_cdc_rx(struct smcr_link *link, const uint8_t *message, size_t len_bytes, uint64_t now_ns);
-/* The CDC `seq` of ours, with all writes before it, was delivered or failed. */
-void smcr_conn_cdc_done(struct smcr_conn *conn, uint16_t seq, bool ok, uint64_t now_ns);
-/* It was waiting and the link has room again. */
-void smcr_conn_kick(struct smcr_conn *conn, uint64_t now_ns);
-/* Its link is DOWN and all posts on it have ended: goes on over another (SMCR-FOV-07), or is reset. */
-void smcr_conn_link_lost(struct smcr_conn *conn, uint64_t now_ns);
-/* A voluntary move off `link` to `to`, once its posts have ended (SMCR-FOV-15). */
-void smcr_conn_move(struct smcr_conn *conn, struct smcr_link *to, uint64_t now_ns);
-/* The group is no more, or the peer reuses our target (SMCR-RMB-20): RST, error to the application; no CDC
- * leaves. Detaches it. */
-void smcr_conn_kill(struct smcr_conn *conn, int error, const char *cause, uint64_t now_ns);
 
 #endif

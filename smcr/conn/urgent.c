@@ -9,24 +9,20 @@
 /* The last byte given is urgent. One that has not left yet is urgent no more: as in TCP the newest counts. */
 void smcr_urgent_queue(struct smcr_tx *tx)
 {
-    if (tx->urgent && tx->sent >= tx->urgent_end) {
-        tx->urgent_next = true; /* the peer must take the first one before it hears of this one */
-        tx->urgent_next_end = tx->head;
-        return;
-    }
-    tx->urgent = true;
-    tx->urgent_end = tx->head;
+    /* the peer must take one that has left before it hears of this one */
+    unsigned place = tx->num_urgent > 0 && tx->sent >= tx->urgent_end[0] ? 1 : 0;
+    tx->urgent_end[place] = tx->head;
+    if (tx->num_urgent == place)
+        tx->num_urgent++;
 }
 
 /* SMCR-URG-04: the consumer cursor of the peer has reached the position behind the urgent byte. */
-void smcr_urgent_acked(struct smcr_conn *conn)
+void smcr_urgent_acked(struct smcr_tx *tx)
 {
-    struct smcr_tx *tx = &conn->data->tx;
-    if (!tx->urgent || tx->peer_consumed < tx->urgent_end)
+    if (tx->num_urgent == 0 || tx->peer_consumed < tx->urgent_end[0])
         return;
-    tx->urgent = tx->urgent_next;
-    tx->urgent_end = tx->urgent_next_end;
-    tx->urgent_next = false;
+    tx->num_urgent--;
+    tx->urgent_end[0] = tx->urgent_end[1];
     tx->told_urgent = false;
 }
 
@@ -37,58 +33,74 @@ void smcr_urgent_acked(struct smcr_conn *conn)
 void smcr_urgent_skip(struct smcr_conn *conn)
 {
     struct smcr_rx *rx = &conn->data->rx;
-    if (!rx->mark_due)
+    if (rx->mark_state != SMCR_MARK_AHEAD)
         return;
-    if (!rx->is_inline && rx->consumed == rx->mark) {
+    if (!conn->is_urgent_inline && rx->consumed == rx->mark) {
         rx->urgent_byte = smcr_elem(conn->rmb, conn->rmb_index)[rx->consumer.offset_bytes];
-        rx->has_urgent_byte = true;
+        rx->mark_state = SMCR_MARK_TAKEN;
         smcr_rx_consume(conn, 1);
     } else if (rx->consumed > rx->mark) {
         rx->urgent_unread = false;
+        rx->mark_state = SMCR_MARK_PASSED;
     } else {
         return;
     }
-    rx->mark_due = false;
-    conn->data->tx.cdc_due = true;
+    smcr_tx_tell(&conn->data->tx, SMCR_TELL_NOW);
 }
 
 /* SMCR-URG-03. P and U are levels: the same urgent byte is told of in several CDCs. */
 void smcr_urgent_take(struct smcr_conn *conn, const struct smcr_cdc *cdc)
 {
     struct smcr_rx *rx = &conn->data->rx;
-    bool is_new =
-        cdc->urgent_present && rx->produced > 0 && !(rx->mark_valid && rx->mark == rx->produced - 1);
+    bool is_new = cdc->urgent_present && rx->produced > 0 &&
+                  !(rx->mark_state != SMCR_MARK_NONE && rx->mark == rx->produced - 1);
     bool is_known = cdc->urgent_present && !is_new;
     bool was_announced = rx->urgent_announced;
     rx->urgent_announced = cdc->urgent_pending && !cdc->urgent_present;
     if (rx->urgent_announced && !was_announced)
         smcr_conn_event(conn, SMCR_EVENT_URGENT);
     if (cdc->urgent_present && rx->consumed == rx->produced && rx->told < rx->consumed)
-        conn->data->tx.cdc_due = true; /* it was read before it was called urgent, and the peer waits */
+        smcr_tx_tell(&conn->data->tx,
+                     SMCR_TELL_NOW); /* it was read before it was called urgent, and the peer waits */
     if (is_known || !is_new || rx->produced - 1 < rx->consumed)
         return;
-    rx->mark_valid = rx->mark_due = rx->urgent_unread = true;
+    rx->mark_state = SMCR_MARK_AHEAD;
+    rx->urgent_unread = true;
     rx->mark = rx->produced - 1;
-    rx->has_urgent_byte = false;
     smcr_conn_event(conn, SMCR_EVENT_URGENT);
     smcr_urgent_skip(conn);
 }
 
-bool smcr_urgent_is_pending(const struct smcr_rx *rx)
+bool smcr_urgent_is_pending(const struct smcr_conn *conn)
 {
+    const struct smcr_rx *rx = &conn->data->rx;
     return rx->urgent_announced || rx->urgent_unread;
+}
+
+/* The byte that was taken out of the stream is the next one, for who wants it in line. */
+bool smcr_urgent_is_next(const struct smcr_conn *conn)
+{
+    const struct smcr_rx *rx = &conn->data->rx;
+    return conn->is_urgent_inline && rx->mark_state == SMCR_MARK_TAKEN && rx->urgent_unread &&
+           rx->consumed == rx->mark + 1;
+}
+
+uint32_t smcr_rx_available(const struct smcr_conn *conn)
+{
+    const struct smcr_rx *rx = &conn->data->rx;
+    return smcr_rx_readable(rx) + smcr_urgent_is_next(conn);
 }
 
 ssize_t smcr_urgent_read(struct smcr_conn *conn, uint8_t *out, size_t len_bytes, bool peek)
 {
     struct smcr_rx *rx = &conn->data->rx;
-    if (rx->is_inline || !(rx->urgent_unread || rx->urgent_announced))
+    if (conn->is_urgent_inline || !(rx->urgent_unread || rx->urgent_announced))
         return -EINVAL;
     if (!rx->urgent_unread)
         return -EAGAIN;
     if (len_bytes == 0)
         return 0;
-    if (rx->has_urgent_byte) {
+    if (rx->mark_state == SMCR_MARK_TAKEN) {
         *out = rx->urgent_byte;
     } else {
         struct smcr_cursor at =
@@ -102,15 +114,13 @@ ssize_t smcr_urgent_read(struct smcr_conn *conn, uint8_t *out, size_t len_bytes,
 
 void smcr_conn_set_urgent_inline(struct smcr_conn *conn, bool is_inline)
 {
-    conn->urgent_inline = is_inline;
-    if (conn->data)
-        conn->data->rx.is_inline = is_inline;
+    conn->is_urgent_inline = is_inline;
 }
 
 bool smcr_conn_at_mark(const struct smcr_conn *conn)
 {
-    if (!conn->data || !conn->data->rx.mark_valid)
+    if (!conn->data || conn->data->rx.mark_state == SMCR_MARK_NONE)
         return false;
     const struct smcr_rx *rx = &conn->data->rx;
-    return rx->consumed == rx->mark || (rx->has_urgent_byte && rx->consumed == rx->mark + 1);
+    return rx->consumed == rx->mark || (rx->mark_state == SMCR_MARK_TAKEN && rx->consumed == rx->mark + 1);
 }

@@ -18,7 +18,7 @@ void smcr_client_propose(struct smcr_conn *conn, uint64_t now_ns)
         smcr_handshake_decline(conn, SMCR_DIAG_CONFIG, "SMC-R is switched off", now_ns);
         return;
     }
-    if (conn->is_surplus) {
+    if (conn->contact == SMCR_CONTACT_SURPLUS) {
         smcr_handshake_decline(conn, SMCR_DIAG_NO_RESOURCES, SMCR_NO_ROOM, now_ns);
         return;
     }
@@ -71,7 +71,7 @@ static void send_confirm(struct smcr_conn *conn, const struct smcr_link *link, u
     size_t len_bytes = smcr_clc_build_accept(message, SMCR_CLC_CONFIRM, &confirm);
     if (!smcr_handshake_tell(conn, message, len_bytes, now_ns))
         return;
-    if (!conn->is_first_contact) {
+    if (conn->contact != SMCR_CONTACT_FIRST) {
         smcr_handshake_succeed(conn, now_ns); /* SMCR-SC-07 */
         return;
     }
@@ -145,7 +145,7 @@ static void classify(struct smcr_conn *conn, const struct smcr_clc_accept *accep
     struct smcr_group *group =
         link ? NULL : smcr_group_find_gone(smcr, SMCR_CLIENT, &accept->peer_id, &accept->end, vlan_id);
     if (group) /* SMCR-SC-11 */
-        link = smcr_link_instead(group, accept->va, &instead.rkey);
+        link = smcr_group_replacement_link(group, accept->va, &instead.rkey);
     if (!link && group)
         smcr_handshake_decline(conn, SMCR_DIAG_NO_SUCH_LINK, "the link that the server named has just gone",
                                now_ns);

@@ -9,20 +9,20 @@
 
 #define SMCR_NO_ROOM "no room for one more connection over SMC-R"
 
-/* --- smcr/handshake/handshake.c --- */
+/* --- smcr/handshake/stage.c --- */
 
 /* Enters a stage; its timer runs `wait_ns`, 0: not at all. */
 void smcr_handshake_await(struct smcr_conn *conn, enum smcr_stage stage, uint64_t wait_ns, uint64_t now_ns);
 /* Enters a stage in which we owe the peer a message and wait for a link group or an RMB: until well before
  * the peer's timer for it ends. */
 void smcr_handshake_hold(struct smcr_conn *conn, enum smcr_stage stage);
-/* It does not wait for a first contact any more. Fine twice. */
+/* It does not wait for a first contact any more. Idempotent. */
 void smcr_handshake_stop_waiting(struct smcr_conn *conn);
-/* Sends a CLC message. False: the TCP connection is broken, the connection is reset. */
-bool smcr_handshake_tell(struct smcr_conn *conn, const uint8_t *message, size_t len_bytes, uint64_t now_ns);
 
 /* --- smcr/handshake/outcome.c --- */
 
+/* Sends a CLC message. False: the TCP connection is broken, the connection is reset. */
+bool smcr_handshake_tell(struct smcr_conn *conn, const uint8_t *message, size_t len_bytes, uint64_t now_ns);
 /* Sends a Decline and falls back to TCP; OUT_OF_SYNC sets S (SMCR-CLC-43). `reason`: static. */
 void smcr_handshake_decline(struct smcr_conn *conn, uint32_t diagnosis, const char *reason, uint64_t now_ns);
 /* TCP from now on. A first contact of its own is torn down (SMCR-FBK-03). */

@@ -9,21 +9,9 @@
 
 #include "smcr/handshake/flow.h"
 
-#define PATIENCE_PART 2 /* of the time that the peer waits for a CLC message */
-
 static struct smcr_conn *conn_of(struct rdma_timer *timer)
 {
     return container_of(timer, struct smcr_conn, timer);
-}
-
-/* What GROUP waited for is over: the message that waits is looked at again. */
-static void resume(struct smcr_conn *conn, uint64_t now_ns)
-{
-    conn->group_settled = false;
-    if (conn->config.role == SMCR_SERVER)
-        smcr_server_proposal(conn, now_ns);
-    else
-        smcr_client_accept(conn, now_ns);
 }
 
 static void on_timeout(struct rdma_timer *timer, uint64_t now_ns)
@@ -37,10 +25,6 @@ static void on_timeout(struct rdma_timer *timer, uint64_t now_ns)
         smcr_handshake_reset(conn, -ETIMEDOUT, "the peer's CLC message did not come in time", now_ns);
         return;
     case SMCR_STAGE_GROUP:
-        if (conn->group_settled) {
-            resume(conn, now_ns);
-            return;
-        }
         smcr_handshake_decline(conn, SMCR_DIAG_NO_RESOURCES, "the link group was not ready in time", now_ns);
         return;
     case SMCR_STAGE_ACCEPT_RMB:
@@ -54,66 +38,6 @@ static void on_timeout(struct rdma_timer *timer, uint64_t now_ns)
     case SMCR_STAGE_FIRST_CONTACT: /* its timers are those of LLC */
         return;
     }
-}
-
-void smcr_handshake_stop_waiting(struct smcr_conn *conn)
-{
-    if (!conn->contact_prev)
-        return;
-    *conn->contact_prev = conn->contact_next;
-    if (conn->contact_next)
-        conn->contact_next->contact_prev = conn->contact_prev;
-    conn->contact_next = NULL;
-    conn->contact_prev = NULL;
-}
-
-static void begin_waiting(struct smcr_conn *conn)
-{
-    struct smcr_conn **head = &conn->smcr->waiting;
-    conn->contact_next = *head;
-    conn->contact_prev = head;
-    if (*head)
-        (*head)->contact_prev = &conn->contact_next;
-    *head = conn;
-}
-
-static void set_stage(struct smcr_conn *conn, enum smcr_stage stage)
-{
-    smcr_handshake_stop_waiting(conn);
-    if (stage == SMCR_STAGE_GROUP)
-        begin_waiting(conn);
-    conn->stage = stage;
-}
-
-void smcr_handshake_await(struct smcr_conn *conn, enum smcr_stage stage, uint64_t wait_ns, uint64_t now_ns)
-{
-    set_stage(conn, stage);
-    if (wait_ns)
-        smcr_arm(conn->smcr, &conn->timer, now_ns + wait_ns);
-    else
-        smcr_cancel(conn->smcr, &conn->timer);
-}
-
-void smcr_handshake_hold(struct smcr_conn *conn, enum smcr_stage stage)
-{
-    set_stage(conn, stage);
-    smcr_arm(conn->smcr, &conn->timer, conn->clc_came_ns + conn->smcr->config.times.clc_ns / PATIENCE_PART);
-}
-
-bool smcr_handshake_tell(struct smcr_conn *conn, const uint8_t *message, size_t len_bytes, uint64_t now_ns)
-{
-    struct smcr_trace trace = {
-        .type = SMCR_TRACE_CLC_TX,
-        .group = conn->group,
-        .conn = conn,
-        .message = message,
-        .len_bytes = len_bytes,
-    };
-    smcr_trace(conn->smcr, trace, now_ns);
-    int err = conn->config.tcp.send(conn->config.ctx, message, len_bytes);
-    if (err)
-        smcr_handshake_reset(conn, err, "the TCP connection broke during the handshake", now_ns);
-    return !err;
 }
 
 void smcr_handshake_start(struct smcr_conn *conn, uint64_t now_ns)
@@ -240,26 +164,37 @@ void smcr_handshake_abandon(struct smcr_conn *conn, const char *cause, uint64_t 
     smcr_handshake_reset(conn, -ECONNABORTED, cause, now_ns);
 }
 
-void smcr_handshake_kill(struct smcr_conn *conn, int error, const char *cause, uint64_t now_ns)
+void smcr_handshake_refused(struct smcr_conn *conn, uint64_t now_ns)
 {
+    int error = conn->error;
+    const char *cause = conn->reason;
+    if (conn->state != SMCR_CONN_HANDSHAKE)
+        return;
+    conn->error = 0;
     if (conn->stage == SMCR_STAGE_ACCEPT_RMB || conn->stage == SMCR_STAGE_CONFIRM_RMB)
         smcr_handshake_decline(conn, SMCR_DIAG_NO_ACTIVE_LINK, cause, now_ns);
     else
         smcr_handshake_reset(conn, error, cause, now_ns);
 }
 
-void smcr_conn_rmb_ready(struct smcr_conn *conn, uint64_t now_ns)
+void smcr_handshake_rmb(struct smcr_conn *conn, uint64_t now_ns)
 {
     if (conn->state != SMCR_CONN_HANDSHAKE)
         return;
-    if (conn->stage == SMCR_STAGE_ACCEPT_RMB)
+    if (!conn->rmb)
+        smcr_handshake_decline(conn, SMCR_DIAG_RTOKEN, "the peer did not confirm the receive buffer", now_ns);
+    else if (conn->stage == SMCR_STAGE_ACCEPT_RMB)
         smcr_server_accept(conn, now_ns);
     else if (conn->stage == SMCR_STAGE_CONFIRM_RMB)
         smcr_client_confirm(conn, now_ns);
 }
 
-void smcr_conn_rmb_failed(struct smcr_conn *conn, uint64_t now_ns)
+void smcr_handshake_resume(struct smcr_conn *conn, uint64_t now_ns)
 {
-    if (conn->state == SMCR_CONN_HANDSHAKE)
-        smcr_handshake_decline(conn, SMCR_DIAG_RTOKEN, "the peer did not confirm the receive buffer", now_ns);
+    if (conn->state != SMCR_CONN_HANDSHAKE || conn->stage != SMCR_STAGE_GROUP)
+        return;
+    if (conn->config.role == SMCR_SERVER)
+        smcr_server_proposal(conn, now_ns);
+    else
+        smcr_client_accept(conn, now_ns);
 }

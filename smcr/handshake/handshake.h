@@ -14,22 +14,16 @@ size_t smcr_handshake_crossed(struct smcr_conn *conn, const uint8_t *bytes, size
 void smcr_handshake_tcp_end(struct smcr_conn *conn, enum smcr_tcp_end how, uint64_t now_ns);
 /* The application gave the connection back, or wants it to end abnormally, while the handshake runs: RST. */
 void smcr_handshake_abandon(struct smcr_conn *conn, const char *cause, uint64_t now_ns);
-/* Its group ends, or the peer reuses its target (smcr_conn_kill()): a Decline where we owe the next
+/* SMCR_CONN_REFUSED: its group ends, or the peer reuses its target: a Decline where we owe the next
  * message of a subsequent contact (SMCR-SC-11), else RST. */
-void smcr_handshake_kill(struct smcr_conn *conn, int error, const char *cause, uint64_t now_ns);
+void smcr_handshake_refused(struct smcr_conn *conn, uint64_t now_ns);
 
-/* The RMB of the connection can be told to the peer now, or never will (SMCR-SC-02, SC-04). */
-void smcr_conn_rmb_ready(struct smcr_conn *conn, uint64_t now_ns);
-void smcr_conn_rmb_failed(struct smcr_conn *conn, uint64_t now_ns);
-
-enum smcr_first_contact {
-    SMCR_FIRST_CONTACT_OK,      /* the socket opens: SMCR-FC-19 */
-    SMCR_FIRST_CONTACT_DECLINE, /* a Decline is still allowed (SMCR-FBK-01): fall back */
-    SMCR_FIRST_CONTACT_RESET,   /* RST */
-};
-/* The LLC part of a first contact has ended; what waited for the group goes on (SMCR-FC-21) with the next
- * smcr_expire(). But for OK the group is ENDING when this returns. */
-void smcr_handshake_first_contact_ended(struct smcr_group *group, enum smcr_first_contact how,
-                                        uint32_t diagnosis, const char *cause, uint64_t now_ns);
+/* SMCR_CONN_RMB: its RMB can be told to the peer now, or never will (SMCR-SC-02, SC-04). */
+void smcr_handshake_rmb(struct smcr_conn *conn, uint64_t now_ns);
+/* SMCR_CONN_CONTACT: the first contact that it waits for is over: the message that waits is looked at again. */
+void smcr_handshake_resume(struct smcr_conn *conn, uint64_t now_ns);
+/* SMCR_GROUP_CONTACT: the LLC part of a first contact has ended, as group->contact says; what waited for the group
+ * goes on (SMCR-FC-21). But for OK the group ends. */
+void smcr_handshake_contact_ended(struct smcr_group *group, uint64_t now_ns);
 
 #endif

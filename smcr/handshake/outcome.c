@@ -8,14 +8,12 @@
 
 #define DECLINE_HOLD_PART 5 /* of T1..T4 */
 
-/* Connections that wait for a first contact of this peer's go on with the next smcr_expire(). */
-static void settle_waiting(struct smcr *smcr, enum smcr_role role, uint64_t now_ns)
+/* Connections that wait for a first contact of this peer's go on after this step. */
+static void settle_waiting(struct smcr *smcr, enum smcr_role role)
 {
     for (struct smcr_conn *conn = smcr->waiting; conn; conn = conn->contact_next) {
-        if (conn->config.role != role)
-            continue;
-        conn->group_settled = true;
-        smcr_arm(smcr, &conn->timer, now_ns);
+        if (conn->config.role == role)
+            smcr_conn_effect(conn, SMCR_CONN_CONTACT);
     }
 }
 
@@ -37,7 +35,7 @@ static void leave(struct smcr_conn *conn, const char *cause, uint64_t now_ns)
     enum smcr_role role = group->role;
     if (group->state != SMCR_GROUP_ENDING)
         smcr_group_end(group, false, cause, now_ns);
-    settle_waiting(smcr, role, now_ns);
+    settle_waiting(smcr, role);
 }
 
 void smcr_handshake_fall_back(struct smcr_conn *conn, uint32_t diagnosis, bool by_peer, const char *reason,
@@ -45,11 +43,29 @@ void smcr_handshake_fall_back(struct smcr_conn *conn, uint32_t diagnosis, bool b
 {
     leave(conn, reason, now_ns);
     conn->diagnosis = diagnosis;
-    conn->declined_by_peer = by_peer;
+    if (by_peer)
+        conn->declined = SMCR_DECLINED_BY_PEER;
     conn->reason = reason;
     conn->smcr->counters.conns_fallback++;
     smcr_conn_set_state(conn, SMCR_CONN_FALLBACK, reason, now_ns);
     smcr_conn_event(conn, SMCR_EVENT_FALLBACK);
+    smcr_conn_effect(conn, SMCR_CONN_RESTS);
+}
+
+bool smcr_handshake_tell(struct smcr_conn *conn, const uint8_t *message, size_t len_bytes, uint64_t now_ns)
+{
+    struct smcr_trace trace = {
+        .type = SMCR_TRACE_CLC_TX,
+        .group = conn->group,
+        .conn = conn,
+        .message = message,
+        .len_bytes = len_bytes,
+    };
+    smcr_trace(conn->smcr, trace, now_ns);
+    int err = conn->config.tcp.send(conn->config.ctx, message, len_bytes);
+    if (err)
+        smcr_handshake_reset(conn, err, "the TCP connection broke during the handshake", now_ns);
+    return !err;
 }
 
 void smcr_handshake_decline(struct smcr_conn *conn, uint32_t diagnosis, const char *reason, uint64_t now_ns)
@@ -64,15 +80,18 @@ void smcr_handshake_decline(struct smcr_conn *conn, uint32_t diagnosis, const ch
     if (!smcr_handshake_tell(conn, message, len_bytes, now_ns))
         return;
     conn->smcr->counters.declines_tx++;
-    conn->may_cross = conn->stage == SMCR_STAGE_FIRST_CONTACT || conn->stage == SMCR_STAGE_DECLINE;
+    bool may_cross = conn->stage == SMCR_STAGE_FIRST_CONTACT || conn->stage == SMCR_STAGE_DECLINE;
+    conn->declined = may_cross ? SMCR_DECLINED_CROSSING : SMCR_DECLINED_BY_US;
     smcr_handshake_fall_back(conn, diagnosis, false, reason, now_ns);
 }
 
 size_t smcr_handshake_crossed(struct smcr_conn *conn, const uint8_t *bytes, size_t len_bytes)
 {
-    enum smcr_crossed crossed =
-        conn->may_cross ? smcr_crossed_decline(conn->peer_id.b, bytes, len_bytes) : SMCR_CROSSED_NO;
-    conn->may_cross = crossed == SMCR_CROSSED_MAYBE;
+    if (conn->declined != SMCR_DECLINED_CROSSING)
+        return 0;
+    enum smcr_crossed crossed = smcr_crossed_decline(conn->peer_id.b, bytes, len_bytes);
+    if (crossed != SMCR_CROSSED_MAYBE)
+        conn->declined = SMCR_DECLINED_BY_US;
     if (crossed != SMCR_CROSSED_YES)
         return 0;
     conn->smcr->counters.declines_rx++;
@@ -85,10 +104,10 @@ void smcr_handshake_reset(struct smcr_conn *conn, int error, const char *cause, 
     conn->error = error;
     conn->reason = cause;
     conn->smcr->counters.conns_reset++;
-    conn->tcp_is_reset = true;
-    conn->config.tcp.reset(conn->config.ctx);
+    smcr_conn_reset_tcp(conn);
     smcr_conn_set_state(conn, SMCR_CONN_CLOSED, cause, now_ns);
     smcr_conn_event(conn, SMCR_EVENT_RESET | SMCR_EVENT_CLOSED);
+    smcr_conn_effect(conn, SMCR_CONN_RESTS);
 }
 
 void smcr_handshake_broken(struct smcr_conn *conn, const char *cause, uint64_t now_ns)
@@ -129,27 +148,35 @@ static void hold_decline(struct smcr_conn *conn, uint32_t diagnosis, const char 
                          conn->smcr->config.times.first_contact_ns / DECLINE_HOLD_PART, now_ns);
 }
 
-void smcr_handshake_first_contact_ended(struct smcr_group *group, enum smcr_first_contact how,
-                                        uint32_t diagnosis, const char *cause, uint64_t now_ns)
+/* The connection of the first contact, which may have given up already, and the group with it. */
+static void tell_first(struct smcr_conn *conn, const struct smcr_group *group, uint64_t now_ns)
 {
-    struct smcr_conn *conn = group->first;
-    if (!conn)
-        return; /* it has given up already, and the group with it */
-    switch (how) {
-    case SMCR_FIRST_CONTACT_OK:
-        group->first = NULL;
-        group->state = SMCR_GROUP_USABLE;
+    const char *cause = group->contact.cause;
+    switch (group->contact.how) {
+    case SMCR_CONTACT_OK:
         smcr_handshake_succeed(conn, now_ns);
-        settle_waiting(conn->smcr, conn->config.role, now_ns);
+        settle_waiting(conn->smcr, conn->config.role);
         return;
-    case SMCR_FIRST_CONTACT_DECLINE:
+    case SMCR_CONTACT_DECLINE:
         if (conn->config.role == SMCR_CLIENT)
-            hold_decline(conn, diagnosis, cause, now_ns);
+            hold_decline(conn, group->contact.diagnosis, cause, now_ns);
         else
-            smcr_handshake_decline(conn, diagnosis, cause, now_ns);
+            smcr_handshake_decline(conn, group->contact.diagnosis, cause, now_ns);
         return;
-    case SMCR_FIRST_CONTACT_RESET:
+    case SMCR_CONTACT_RESET:
         smcr_handshake_reset(conn, -ECONNRESET, cause, now_ns);
         return;
     }
+}
+
+void smcr_handshake_contact_ended(struct smcr_group *group, uint64_t now_ns)
+{
+    struct smcr_conn *conn = group->first;
+    bool is_ok = group->contact.how == SMCR_CONTACT_OK;
+    if (is_ok)
+        group->first = NULL;
+    if (conn)
+        tell_first(conn, group, now_ns);
+    if (!is_ok)
+        smcr_group_end(group, false, group->contact.cause, now_ns);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "rdma/mr.h"
+#include "smcr/conn/data.h"
 #include "smcr/handshake/flow.h"
 
 int smcr_handshake_new_group(struct smcr_conn *conn, const struct smcr_peer_id *peer_id,
@@ -14,6 +15,7 @@ int smcr_handshake_new_group(struct smcr_conn *conn, const struct smcr_peer_id *
         smcr_group_create(conn->smcr, role, peer_id, conn->config.vlan_id, conn->config.pnetid);
     if (!group)
         return -ENOMEM;
+    smcr_llc_init(group);
     /* The server numbers the links; the client learns it from CONFIRM LINK. */
     uint8_t number = role == SMCR_SERVER ? smcr_group_next_link_number(group) : 0;
     int err = smcr_link_create(group, port, number, &conn->link_accepted);
@@ -25,7 +27,7 @@ int smcr_handshake_new_group(struct smcr_conn *conn, const struct smcr_peer_id *
         return err;
     }
     group->first = conn;
-    conn->is_first_contact = true;
+    conn->contact = SMCR_CONTACT_FIRST;
     return 0;
 }
 
@@ -35,7 +37,7 @@ int smcr_handshake_join(struct smcr_conn *conn, struct smcr_group *group, uint64
     conn->peer_id = group->peer_id;
     smcr_group_add_conn(group, conn, now_ns);
     conn->token = smcr_token_get(group, conn);
-    int err = conn->token ? smcr_rmb_get_elem(group, conn, now_ns) : -ENOMEM;
+    int err = conn->token ? smcr_rmb_get_elem(group, conn) : -ENOMEM;
     if (err && err != -EINPROGRESS)
         smcr_conn_detach(conn, now_ns);
     return err;
@@ -46,7 +48,7 @@ int smcr_handshake_own_end(struct smcr_conn *conn, const struct smcr_link *link,
 {
     const struct rdma_mr *mr = conn->rmb->mr[link->slot];
     *out = (struct smcr_clc_accept){
-        .first_contact = conn->is_first_contact,
+        .first_contact = conn->contact == SMCR_CONTACT_FIRST,
         .peer_id = conn->smcr->peer_id,
         .end = link->local,
         .rkey = mr->rkey,
@@ -66,7 +68,7 @@ bool smcr_handshake_peer_end(struct smcr_conn *conn, const struct smcr_link *lin
         return false;
     struct smcr_conn **elem = &rmb->elems[peer->rmbe_index - 1];
     if (*elem && *elem != conn)
-        smcr_conn_kill(*elem, -ECONNRESET, "the peer gave the buffer to another connection", now_ns);
+        smcr_end_kill(*elem, -ECONNRESET, "the peer gave the buffer to another connection", now_ns);
     *elem = conn;
     conn->peer_rmb = rmb;
     conn->peer_index = peer->rmbe_index;

@@ -8,7 +8,7 @@
 void smcr_server_accept(struct smcr_conn *conn, uint64_t now_ns)
 {
     struct smcr_link *link = conn->link_accepted;
-    if (link->state != SMCR_LINK_ACTIVE && !conn->is_first_contact)
+    if (link->state != SMCR_LINK_ACTIVE && conn->contact != SMCR_CONTACT_FIRST)
         link = conn->link_accepted = smcr_group_pick_link(conn->group, NULL); /* it died in a pause */
     if (!link) {
         smcr_handshake_decline(conn, SMCR_DIAG_NO_ACTIVE_LINK, "no link is left in the link group", now_ns);
@@ -107,7 +107,7 @@ void smcr_server_proposal(struct smcr_conn *conn, uint64_t now_ns)
         smcr_handshake_decline(conn, SMCR_DIAG_CONFIG, "SMC-R is switched off", now_ns);
         return;
     }
-    if (conn->is_surplus) {
+    if (conn->contact == SMCR_CONTACT_SURPLUS) {
         smcr_handshake_decline(conn, SMCR_DIAG_NO_RESOURCES, SMCR_NO_ROOM, now_ns);
         return;
     }
@@ -155,7 +155,7 @@ static void confirm_subsequent(struct smcr_conn *conn, const struct smcr_clc_acc
     struct smcr_clc_accept instead = *confirm;
     if (!link &&
         smcr_group_had_link(conn->group, &confirm->end)) /* it went while the Confirm was under way */
-        link = smcr_link_instead(conn->group, confirm->va, &instead.rkey);
+        link = smcr_group_replacement_link(conn->group, confirm->va, &instead.rkey);
     if (!link || !smcr_handshake_peer_end(conn, link, &instead, false, now_ns))
         smcr_handshake_broken(conn, "a Confirm for a link or a buffer that is not there", now_ns);
     else
@@ -167,8 +167,8 @@ void smcr_server_confirm(struct smcr_conn *conn, uint64_t now_ns)
     struct smcr_clc_accept confirm;
     bool sound = smcr_clc_parse_accept(smcr_clc_message(&conn->clc), &confirm) &&
                  is_peer(&confirm.peer_id, &conn->group->peer_id); /* SMCR-ARC-21 */
-    bool defined = sound && smcr_clc_is_defined(&confirm, conn->is_first_contact);
-    if (!sound || (!defined && !conn->is_first_contact)) { /* SMCR-SC-10 */
+    bool defined = sound && smcr_clc_is_defined(&confirm, conn->contact == SMCR_CONTACT_FIRST);
+    if (!sound || (!defined && conn->contact != SMCR_CONTACT_FIRST)) { /* SMCR-SC-10 */
         smcr_handshake_broken(conn, "a Confirm that cannot be", now_ns);
         return;
     }
@@ -176,7 +176,7 @@ void smcr_server_confirm(struct smcr_conn *conn, uint64_t now_ns)
     if (!defined) /* SMCR-CLC-07, SMCR-FBK-01 row 5 */
         smcr_handshake_decline(conn, SMCR_DIAG_CONFIG, "a buffer size or MTU that SMC-R does not have",
                                now_ns);
-    else if (conn->is_first_contact)
+    else if (conn->contact == SMCR_CONTACT_FIRST)
         confirm_first_contact(conn, &confirm, now_ns);
     else
         confirm_subsequent(conn, &confirm, now_ns);

@@ -1,135 +1,125 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files smcr/llc*.c share. */
+/* What the files of smcr/llc/ share. */
 #ifndef NORNIC_SMCR_LLC_FLOW_H
 #define NORNIC_SMCR_LLC_FLOW_H
 
-#include <stddef.h>
-
-#include "smcr/conn/conn.h"
-#include "smcr/handshake/handshake.h"
+#include "base/base.h"
+#include "smcr/group.h"
 
 #define SMCR_MIN_QPN 2 /* SMCR-QP-05 */
 
-/* --- messages of the group's version: smcr/llc/build.c --- */
+/* --- smcr/llc/exchange.c: sending, and the one exchange that runs --- */
 
-/* Each fills SMCR_MSG_BYTES. */
-void smcr_llc_build_confirm_link(uint8_t *message, const struct smcr_link *link, bool is_response);
-void smcr_llc_build_add_link(uint8_t *message, const struct smcr_group *group,
-                             const struct smcr_link_end *end, uint8_t number, bool is_response);
-/* `end`: of ours, of the link that the request came on; `reason`: enum smcr_add_link_reason. */
-void smcr_llc_build_reject(uint8_t *message, const struct smcr_group *group, const struct smcr_link_end *end,
-                           uint8_t number, uint8_t reason);
-/* The next RTokens of ours for llc->about, which count as told from now on. */
-void smcr_llc_build_cont(uint8_t *message, struct smcr_group *group, bool is_response);
-void smcr_llc_build_delete_link(uint8_t *message, uint8_t number, uint32_t reason, bool orderly);
-void smcr_llc_build_delete_all(uint8_t *message, uint32_t reason, bool orderly);
-void smcr_llc_build_delete_rsp(uint8_t *message, uint8_t number, uint32_t reason);
-void smcr_llc_build_test_link(uint8_t *message, const uint8_t user_data[16]);
-/* smcr/llc/build_rkey.c: the first message of `x`, the next, and DELETE RKEY. */
-void smcr_llc_build_confirm_rkey(uint8_t *message, struct smcr_llc_rkey *x);
-void smcr_llc_build_rkey_cont(uint8_t *message, struct smcr_llc_rkey *x);
-void smcr_llc_build_delete_rkey(uint8_t *message, struct smcr_llc_rkey *x);
-/* ADD LINK in whichever layout it came (A5). */
-void smcr_llc_parse_add_link(const struct smcr_group *group, const uint8_t *message,
-                             struct smcr_add_link *out);
-
-/* --- smcr/llc/llc.c --- */
-
-static inline bool smcr_llc_is_response(const uint8_t *message)
-{
-    return message[3] & 0x80;
-}
-
-/* Posts a message. False: it could not be, and the link has failed with all that this brings: the caller
- * returns. */
-bool smcr_llc_send(struct smcr_link *link, const uint8_t *message, uint64_t now_ns);
+/* Posts a message; `kind`: what follows when it has arrived. False: it could not be, and the link has failed. */
+bool smcr_llc_send(struct smcr_link *link, const uint8_t *message, enum smcr_post_kind kind, uint64_t now_ns);
 /* The same for a message of the running exchange. */
-bool smcr_llc_send_step(struct smcr_link *link, const uint8_t *message, uint64_t now_ns);
-
-/* Nothing else ran. `about` may be NULL. */
-void smcr_llc_begin(struct smcr_group *group, enum smcr_llc_exchange exchange, struct smcr_link *via,
-                    struct smcr_link *about);
-/* The exchange goes on with that message; type 0: it only needs our last message to arrive. */
-void smcr_llc_await(struct smcr_group *group, uint8_t type, bool is_response, uint64_t now_ns);
-static inline bool smcr_llc_awaits(const struct smcr_llc *llc, uint8_t type, bool is_response)
+bool smcr_llc_send_step(struct smcr_link *link, const uint8_t *message, enum smcr_post_kind kind,
+                        uint64_t now_ns);
+enum smcr_llc_exchange smcr_llc_exchange(const struct smcr_group *group);
+/* The exchange is part of a first contact. */
+static inline bool smcr_llc_is_first_contact(const struct smcr_group *group)
 {
-    return llc->exchange != SMCR_LLC_IDLE && llc->awaited == type && llc->awaits_response == is_response;
+    return group->state == SMCR_GROUP_FIRST_CONTACT;
 }
+/* Nothing else ran. `about` may be NULL. */
+void smcr_llc_begin(struct smcr_group *group, enum smcr_llc_step step, struct smcr_link *via,
+                    struct smcr_link *about, uint64_t now_ns);
+/* The exchange goes on with that step, whose message is awaited from now on. */
+void smcr_llc_enter(struct smcr_group *group, enum smcr_llc_step step, uint64_t now_ns);
+/* Whether a message of that type is awaited over `via`, or (`via` NULL) over the new link. */
+bool smcr_llc_awaits(const struct smcr_group *group, const struct smcr_llc_msg *m);
 /* It is over; what waited may begin. */
 void smcr_llc_end(struct smcr_group *group, uint64_t now_ns);
-/* Whatever may run now begins in the next smcr_expire(), where nobody is in the middle of anything. */
-void smcr_llc_kick(struct smcr_group *group, uint64_t now_ns);
-/* Server: nothing runs that excludes an exchange of its own (SMCR-SER-02). */
+/* The first contact is over, for good or bad: SMCR_GROUP_CONTACT. */
+void smcr_llc_contact_over(struct smcr_group *group, enum smcr_contact_end how, uint32_t diagnosis,
+                           const char *cause, uint64_t now_ns);
+/* Nothing runs that excludes an exchange of our own (SMCR-SER-02). */
 bool smcr_llc_is_free(const struct smcr_group *group);
+/* A link that the peer does not have, or not any more: it goes down, and is freed after this step. */
+void smcr_llc_discard(struct smcr_link *link, uint64_t now_ns);
 
+void smcr_llc_trace(struct smcr_link *link, enum smcr_trace_type type, const uint8_t *message,
+                    const char *cause, uint64_t now_ns);
 /* A response that answers nothing (SMCR-SER-06). */
-void smcr_llc_unmatched(struct smcr_link *link, const uint8_t *message, uint64_t now_ns);
+void smcr_llc_unmatched(struct smcr_link *link, const struct smcr_llc_msg *m, uint64_t now_ns);
 /* A message that cannot be, or not now: the link is down (SMCR-REC-29). `cause`: static words. */
-void smcr_llc_wrong(struct smcr_link *link, const uint8_t *message, const char *cause, uint64_t now_ns);
+void smcr_llc_wrong(struct smcr_link *link, const struct smcr_llc_msg *m, const char *cause, uint64_t now_ns);
 /* Taken again when what runs now is over (SMCR-SER-05). */
-void smcr_llc_queue(struct smcr_link *link, const uint8_t *message);
-/* A message of 44 bytes. */
-void smcr_llc_take(struct smcr_link *link, const uint8_t *message, uint64_t now_ns);
+void smcr_llc_queue(struct smcr_link *link, const struct smcr_llc_msg *m);
 
 /* --- what messages do: requests and responses --- */
 
-typedef void smcr_llc_handler(struct smcr_link *link, const uint8_t *message, uint64_t now_ns);
-smcr_llc_handler smcr_llc_confirm_link_req, smcr_llc_confirm_link_rsp; /* smcr/llc/confirm.c */
-smcr_llc_handler smcr_llc_add_link_req, smcr_llc_add_link_rsp;         /* llc_add.c */
-smcr_llc_handler smcr_llc_cont_req, smcr_llc_cont_rsp;                 /* llc_cont.c */
-smcr_llc_handler smcr_llc_delete_link_req, smcr_llc_delete_link_rsp;   /* llc_delete.c */
-smcr_llc_handler smcr_llc_confirm_rkey_req, smcr_llc_confirm_rkey_rsp; /* llc_rkey*.c */
-smcr_llc_handler smcr_llc_rkey_cont_req, smcr_llc_rkey_cont_rsp;
-smcr_llc_handler smcr_llc_delete_rkey_req, smcr_llc_delete_rkey_rsp;
-smcr_llc_handler smcr_llc_test_link_req, smcr_llc_test_link_rsp; /* llc_test.c */
+typedef void smcr_llc_handler(struct smcr_link *link, const struct smcr_llc_msg *m, uint64_t now_ns);
+smcr_llc_handler smcr_llc_confirm_link_rsp, smcr_llc_add_link_rsp, smcr_llc_cont_rsp; /* add_server.c */
+smcr_llc_handler smcr_llc_notice;                                                     /* add_server.c */
+smcr_llc_handler smcr_llc_confirm_link_req, smcr_llc_offer, smcr_llc_cont_req;        /* add_client.c */
+smcr_llc_handler smcr_llc_delete_link_req, smcr_llc_delete_link_rsp;                  /* delete.c */
+smcr_llc_handler smcr_llc_delete_all_req;                                             /* delete_all.c */
+smcr_llc_handler smcr_llc_confirm_rkey_rsp, smcr_llc_rkey_cont_rsp, smcr_llc_delete_rkey_rsp; /* rkey.c */
+smcr_llc_handler smcr_llc_confirm_rkey_req, smcr_llc_rkey_cont_req,
+    smcr_llc_delete_rkey_req;                                    /* rkey_peer.c */
+smcr_llc_handler smcr_llc_test_link_req, smcr_llc_test_link_rsp; /* test.c */
 
-/* --- steps of flows --- */
+/* --- smcr/llc/add.c: what both sides of adding a link do --- */
 
-/* llc_confirm.c. Server: CONFIRM LINK on `llc->about`, or on link 1. */
-void smcr_llc_send_confirm_link(struct smcr_group *group, struct smcr_link *link, uint64_t now_ns);
-/* Client: its response to that arrived. */
-void smcr_llc_confirm_link_sent(struct smcr_link *link, uint64_t now_ns);
-/* The first contact is over, for good or bad; then the group is usable, or ends. */
-void smcr_llc_first_contact_over(struct smcr_group *group, enum smcr_first_contact how, uint32_t diagnosis,
-                                 const char *cause, uint64_t now_ns);
-
-/* llc_add.c. Server: begins to add a link, if there is one to add. */
-void smcr_llc_start_adding(struct smcr_group *group, uint64_t now_ns);
-/* Client: tells the server of an RNIC that no link uses. */
-void smcr_llc_notify(struct smcr_group *group, uint64_t now_ns);
-void smcr_llc_notice_due(struct rdma_timer *timer, uint64_t now_ns);
-/* llc_cont.c. Server: the next CONTINUATION. */
-void smcr_llc_send_cont(struct smcr_group *group, uint64_t now_ns);
-
-/* llc_lost.c: SMCR-REC-04, by expiry of llc->timer and by the loss of a link. */
-void smcr_llc_timed_out(struct rdma_timer *timer, uint64_t now_ns);
-/* The link that is being added cannot be, or has failed already: rows 2, 3, 8 and 9. */
+struct smcr_link_end smcr_llc_end_of(const struct smcr_add_link *m);
+/* SMCR-LLC-21: CONFIRM LINK names the end that ADD LINK, or CLC, has told. */
+bool smcr_llc_is_peer_end(const struct smcr_link *link, const struct smcr_confirm_link *m);
+/* It is confirmed: data may go over it. */
+void smcr_llc_link_is_active(struct smcr_link *link, uint32_t peer_user_id, uint64_t now_ns);
+/* ADD LINK CONTINUATION begins: nothing is told yet. `own_total`: RTokens of ours. */
+void smcr_llc_begin_tokens(struct smcr_llc *llc, unsigned own_total);
+/* SMCR-LLC-37, REC-24. False: they do not fit what was announced. */
+bool smcr_llc_take_tokens(struct smcr_group *group, const struct smcr_add_link_cont *m);
+bool smcr_llc_tokens_are_through(const struct smcr_llc *llc);
+/* The link that is being added cannot be: it fails, or has failed already; rows 2, 3, 8 and 9 follow. */
 void smcr_llc_drop_new_link(struct smcr_group *group, const char *cause, uint64_t now_ns);
+/* The new link is not to be: what the client wished for meanwhile counts again. */
+void smcr_llc_renew_wish(struct smcr_llc *llc);
 
-/* llc_delete.c. Server: DELETE LINK for the first link that is due. False: none is. */
-bool smcr_llc_start_deleting(struct smcr_group *group, uint64_t now_ns);
+/* --- smcr/llc/add_server.c --- */
+
+/* CONFIRM LINK on link 1 of a first contact. */
+void smcr_llc_confirm_first(struct smcr_group *group, uint64_t now_ns);
+/* Begins to add a link, if there is one to add. */
+void smcr_llc_start_adding(struct smcr_group *group, uint64_t now_ns);
+
+/* --- smcr/llc/add_client.c --- */
+
+/* Our response to CONFIRM LINK arrived. */
+void smcr_llc_confirm_link_sent(struct smcr_link *link, uint64_t now_ns);
+/* Tells the server of an RNIC that no link uses. */
+void smcr_llc_notify(struct smcr_group *group, uint64_t now_ns);
+
+/* --- smcr/llc/delete.c --- */
+
+/* Server: DELETE LINK for the first link that is due. */
+void smcr_llc_start_deleting(struct smcr_group *group, uint64_t now_ns);
 /* And for this one, whose slot waits for the response. */
 void smcr_llc_send_delete(struct smcr_link *link, uint64_t now_ns);
-void smcr_llc_delete_due(struct rdma_timer *timer, uint64_t now_ns);
 /* A response to DELETE LINK arrived that went over `via`. */
-void smcr_llc_delete_answered(struct smcr_link *via, uint64_t now_ns);
+void smcr_llc_delete_answered(struct smcr_link *via);
 /* Client: requests that went over `via` go over another link. */
 void smcr_llc_resend_deletes(struct smcr_link *via, uint64_t now_ns);
-/* llc_end.c: DELETE LINK (all) arrived, was lost, or was not answered. */
-void smcr_llc_delete_all_req(struct smcr_link *link, const uint8_t *message, uint64_t now_ns);
-void smcr_llc_delete_all_sent(struct smcr_group *group, uint64_t now_ns);
-void smcr_llc_delete_all_next(struct smcr_group *group, uint64_t now_ns);
 
-/* llc_rkey.c. Begins what RKey exchange is due. */
+/* --- smcr/llc/delete_all.c: DELETE LINK (all) was lost or not answered; has arrived --- */
+
+void smcr_llc_delete_all_next(struct smcr_group *group, uint64_t now_ns);
+void smcr_llc_delete_all_sent(struct smcr_group *group);
+
+/* --- smcr/llc/lost.c: SMCR-REC-04, by expiry of llc->timer --- */
+
+void smcr_llc_timed_out(struct rdma_timer *timer, uint64_t now_ns);
+
+/* --- smcr/llc/rkey.c, rkey_peer.c --- */
+
+/* Begins what RKey exchange is due. */
 void smcr_llc_start_rkey(struct smcr_group *group, uint64_t now_ns);
 /* It has to be done again. */
-void smcr_llc_rkey_lost(struct smcr_group *group, uint64_t now_ns);
+void smcr_llc_rkey_lost(struct smcr_group *group);
 void smcr_llc_rkey_timed_out(struct rdma_timer *timer, uint64_t now_ns);
 void smcr_llc_peer_rkey_timed_out(struct rdma_timer *timer, uint64_t now_ns);
-/* Whether the peer's RKey exchange is refused now (SMCR-SER-03, SER-04). */
-bool smcr_llc_refuses_rkeys(const struct smcr_group *group);
-
-/* llc_test.c */
-void smcr_llc_test_due(struct rdma_timer *timer, uint64_t now_ns);
+/* What the peer has told so far of an RMB is forgotten. */
+void smcr_llc_peer_rkey_forget(struct smcr_group *group);
 
 #endif

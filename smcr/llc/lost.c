@@ -4,20 +4,26 @@
 #include "base/base.h"
 #include "smcr/llc/flow.h"
 
+/* Nothing of ours is on its way that the server could count on. */
+static bool may_still_decline(enum smcr_llc_step step)
+{
+    return step == SMCR_LLC_FIRST_OUT || step == SMCR_LLC_FIRST_AWAITED || step == SMCR_LLC_OFFER_OUT ||
+           step == SMCR_LLC_OFFER_AWAITED || step == SMCR_LLC_CONFIRM_OUT ||
+           step == SMCR_LLC_CONFIRM_AWAITED || step == SMCR_LLC_TOKENS_AWAITED;
+}
+
 /* Rows 0, 1, 4, 5, 7, 10 and 11 of a first contact. A message that did not even leave may still be answered
  * with TCP (SMCR-FBK-01, rows 6 to 10); silence may not (row 15). */
 static void first_contact_broken(struct smcr_group *group, bool by_loss, uint64_t now_ns)
 {
     struct smcr_llc *llc = &group->llc;
-    bool second = llc->exchange != SMCR_LLC_FIRST_LINK;
-    bool may_decline = by_loss && !llc->is_delivered && !group->past_fallback &&
-                       (llc->awaited == SMCR_LLC_CONFIRM_LINK || llc->awaited == SMCR_LLC_ADD_LINK ||
-                        (group->role == SMCR_CLIENT && llc->awaited == SMCR_LLC_ADD_LINK_CONT));
-    smcr_llc_first_contact_over(group, may_decline ? SMCR_FIRST_CONTACT_DECLINE : SMCR_FIRST_CONTACT_RESET,
-                                second ? SMCR_DIAG_ADD_LINK_TIMEOUT : SMCR_DIAG_CONFIRM_LINK_TIMEOUT,
-                                second ? "the second link could not be agreed upon"
-                                       : "the first link could not be confirmed",
-                                now_ns);
+    bool second = smcr_llc_exchange(group) != SMCR_LLC_FIRST_LINK;
+    bool may_decline = by_loss && !llc->is_delivered && !group->past_fallback && may_still_decline(llc->step);
+    smcr_llc_contact_over(group, may_decline ? SMCR_CONTACT_DECLINE : SMCR_CONTACT_RESET,
+                          second ? SMCR_DIAG_ADD_LINK_TIMEOUT : SMCR_DIAG_CONFIRM_LINK_TIMEOUT,
+                          second ? "the second link could not be agreed upon"
+                                 : "the first link could not be confirmed",
+                          now_ns);
 }
 
 /* Row 8. The server is to delete the link; until it has said so, no data flows. */
@@ -26,42 +32,31 @@ static void ask_to_delete(struct smcr_group *group, struct smcr_link *about, uin
     struct smcr_llc *llc = &group->llc;
     struct smcr_link *via = llc->via;
     uint8_t message[SMCR_MSG_BYTES];
-    smcr_llc_begin(group, SMCR_LLC_DELETING, via, about);
-    smcr_llc_await(group, SMCR_LLC_DELETE_LINK, false, now_ns);
+    smcr_llc_begin(group, SMCR_LLC_DELETE_AWAITED, via, about, now_ns);
     about->delete_step = SMCR_LINK_TOLD;
     about->delete_via = via;
     smcr_arm(group->smcr, &llc->notice_timer, now_ns + group->smcr->config.times.add_link_notice_ns);
     smcr_llc_build_delete_link(message, about->number, SMCR_DELETE_LOST_PATH, false);
-    smcr_llc_send_step(via, message, now_ns);
+    smcr_llc_send_step(via, message, SMCR_POST_LLC, now_ns);
 }
 
 /* The new link failed, the one that carries the exchange did not: rows 2, 3, 8 and 9. */
-static void new_link_failed(struct smcr_group *group, uint64_t now_ns);
-
-void smcr_llc_drop_new_link(struct smcr_group *group, const char *cause, uint64_t now_ns)
-{
-    if (group->llc.about->state == SMCR_LINK_DOWN)
-        new_link_failed(group, now_ns);
-    else
-        smcr_link_failed(group->llc.about, cause, now_ns);
-}
-
 static void new_link_failed(struct smcr_group *group, uint64_t now_ns)
 {
     struct smcr_llc *llc = &group->llc;
     struct smcr_link *about = llc->about;
     uint32_t reason = about->delete_reason ? about->delete_reason : SMCR_DELETE_LOST_PATH;
-    smcr_link_stop_for(about, "the new link could not be confirmed", now_ns);
+    smcr_link_take_down(about, "the new link could not be confirmed", now_ns);
     about->delete_reason = reason;
     group->failed_offer = about->port;
-    if (llc->is_first_contact && group->role == SMCR_SERVER) {
+    if (smcr_llc_is_first_contact(group) && group->role == SMCR_SERVER) {
         smcr_llc_send_delete(about, now_ns);
-    } else if (llc->is_first_contact) {
+    } else if (smcr_llc_is_first_contact(group)) {
         ask_to_delete(group, about, now_ns);
     } else {
         if (group->role == SMCR_CLIENT)
             smcr_arm(group->smcr, &llc->notice_timer, now_ns + group->smcr->config.times.add_link_notice_ns);
-        llc->add_wanted |= llc->notice_came; /* it has found another RNIC meanwhile */
+        smcr_llc_renew_wish(llc); /* it has found another RNIC meanwhile */
         smcr_llc_end(group, now_ns);
         smcr_llc_delete_link(about, reason, false, now_ns);
     }
@@ -72,9 +67,9 @@ static void carrier_is_silent(struct smcr_group *group, uint64_t now_ns)
 {
     struct smcr_llc *llc = &group->llc;
     struct smcr_link *via = llc->via, *about = llc->about;
-    smcr_link_destroy(about, now_ns);
+    smcr_llc_discard(about, now_ns);
     smcr_llc_end(group, now_ns);
-    smcr_link_failed(via, "an LLC message was not answered", now_ns);
+    smcr_link_fail(via, "an LLC message was not answered", now_ns);
 }
 
 void smcr_llc_timed_out(struct rdma_timer *timer, uint64_t now_ns)
@@ -86,22 +81,22 @@ void smcr_llc_timed_out(struct rdma_timer *timer, uint64_t now_ns)
         smcr_llc_delete_all_next(group, now_ns);
         return;
     }
-    switch (llc->exchange) {
-    case SMCR_LLC_IDLE:
+    switch (smcr_llc_exchange(group)) {
+    case SMCR_LLC_NONE:
         return;
     case SMCR_LLC_FIRST_LINK:
         first_contact_broken(group, false, now_ns);
         return;
     case SMCR_LLC_ADDING:
-        if (llc->awaited == SMCR_LLC_CONFIRM_LINK)
+        if (llc->step == SMCR_LLC_CONFIRM_OUT || llc->step == SMCR_LLC_CONFIRM_AWAITED)
             new_link_failed(group, now_ns);
-        else if (llc->is_first_contact)
+        else if (smcr_llc_is_first_contact(group))
             first_contact_broken(group, false, now_ns);
         else
             carrier_is_silent(group, now_ns);
         return;
     case SMCR_LLC_DELETING: /* rows 8, 13 and 16 */
-        smcr_link_failed(llc->via, "a DELETE LINK was not answered", now_ns);
+        smcr_link_fail(llc->via, "a DELETE LINK was not answered", now_ns);
         return;
     }
 }
@@ -110,8 +105,9 @@ void smcr_llc_timed_out(struct rdma_timer *timer, uint64_t now_ns)
 static bool is_past_carrier(const struct smcr_group *group)
 {
     const struct smcr_llc *llc = &group->llc;
-    return llc->exchange == SMCR_LLC_ADDING && llc->about->state == SMCR_LINK_CONFIRMING &&
-           (llc->awaited == SMCR_LLC_CONFIRM_LINK || (group->role == SMCR_CLIENT && llc->awaited == 0));
+    return (llc->step == SMCR_LLC_CONFIRM_OUT || llc->step == SMCR_LLC_CONFIRM_AWAITED ||
+            llc->step == SMCR_LLC_CONFIRM_ANSWERED) &&
+           llc->about->state == SMCR_LINK_CONFIRMING;
 }
 
 /* The link that carries the exchange is lost. */
@@ -119,7 +115,7 @@ static void carrier_lost(struct smcr_group *group, uint64_t now_ns)
 {
     struct smcr_llc *llc = &group->llc;
     struct smcr_link *about = llc->about;
-    if (llc->is_first_contact) {
+    if (smcr_llc_is_first_contact(group)) {
         first_contact_broken(group, true, now_ns);
         return;
     }
@@ -127,9 +123,9 @@ static void carrier_lost(struct smcr_group *group, uint64_t now_ns)
         llc->via = smcr_group_talking_link(group, llc->via);
         return;
     }
-    if (llc->exchange == SMCR_LLC_ADDING && about)
-        smcr_link_destroy(about, now_ns);
-    else if (llc->exchange == SMCR_LLC_DELETING && about)
+    if (smcr_llc_exchange(group) == SMCR_LLC_ADDING && about)
+        smcr_llc_discard(about, now_ns);
+    else if (smcr_llc_exchange(group) == SMCR_LLC_DELETING && about)
         about->delete_step = SMCR_LINK_DUE; /* over another one: row 16 */
     smcr_llc_end(group, now_ns);
 }
@@ -142,7 +138,7 @@ static void plan_replacement(struct smcr_group *group, struct smcr_link *link, b
                              now_ns);
     smcr_group_links_changed(group, now_ns);
     if (group->role == SMCR_SERVER)
-        smcr_llc_want_link(group, now_ns);
+        smcr_group_want_link(group);
 }
 
 void smcr_llc_link_lost(struct smcr_link *link, uint64_t now_ns)
@@ -151,21 +147,20 @@ void smcr_llc_link_lost(struct smcr_link *link, uint64_t now_ns)
     struct smcr_llc *llc = &group->llc;
     llc->generation++;
     if (group->state == SMCR_GROUP_ENDING) {
-        if (llc->is_telling && llc->tell_via == link && !llc->is_told)
+        if (llc->delete_all == SMCR_DELETE_ALL_OUT && llc->delete_all_via == link)
             smcr_llc_delete_all_next(group, now_ns);
         return;
     }
     if (llc->rkey.rmb && llc->rkey.via == link)
-        smcr_llc_rkey_lost(group, now_ns);
-    if (llc->peer_rkey.via == link) {
-        llc->peer_rkey.via = NULL;
-        smcr_cancel(group->smcr, &llc->peer_rkey.timer);
-    }
-    if (llc->exchange != SMCR_LLC_IDLE && llc->via == link) {
+        smcr_llc_rkey_lost(group);
+    if (llc->peer_rkey.via == link)
+        smcr_llc_peer_rkey_forget(group);
+    if (llc->step != SMCR_LLC_IDLE && llc->via == link) {
         carrier_lost(group, now_ns);
-    } else if (llc->exchange == SMCR_LLC_ADDING && llc->about == link) {
+    } else if (smcr_llc_exchange(group) == SMCR_LLC_ADDING && llc->about == link) {
         /* What the peer still owes over the carrying link comes first, or it would meet the next exchange. */
-        if (llc->awaited != SMCR_LLC_ADD_LINK && llc->awaited != SMCR_LLC_ADD_LINK_CONT)
+        if (llc->step != SMCR_LLC_OFFER_OUT && llc->step != SMCR_LLC_TOKENS_OUT &&
+            llc->step != SMCR_LLC_TOKENS_AWAITED)
             new_link_failed(group, now_ns);
         return;
     }

@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "smcr/conn/data.h"
 #include "test/smcr_pair/pair.h"
+#include "test/smcr/steps.h"
 
 TestSuite(data_pair, .timeout = 120);
 
@@ -449,7 +450,7 @@ Test(data_pair, SMCR_FOV_04_the_old_queue_pair_is_dead_before_anything_is_repeat
     pair_run_for(pair, 7 * PAIR_US);
     struct smcr_link *link = c->end[0].conn->link;
     pair_cut(pair, 0, port_of(&c->end[0]), false);
-    smcr_llc_test_link(link, pair->now_ns); /* lost with its link: SMCR-FOV-11 */
+    step_test_link(link, pair->now_ns); /* lost with its link: SMCR-FOV-11 */
     cr_assert(pair_transfer(pair, &c->end[0], 1 << 20, 30 * PAIR_S), "%s", pair->failure);
     pair_run_for(pair, 10 * PAIR_S);
     cr_assert_not(pair->failed, "%s", pair->failure);

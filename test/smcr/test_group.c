@@ -6,6 +6,7 @@
 
 #include "smcr/stat.h"
 #include "test/smcr/played.h"
+#include "test/smcr/steps.h"
 
 static unsigned count_groups(const struct pair *pair, unsigned node)
 {
@@ -138,11 +139,11 @@ Test(group, max_groups_bounds_what_peers_can_make)
     struct smcr_group *b = smcr_group_create(smcr, SMCR_SERVER, &id, 0, "");
     cr_assert(a && b);
     cr_assert_null(smcr_group_create(smcr, SMCR_SERVER, &id, 0, ""));
-    smcr_group_destroy(a, pair->now_ns);
+    smcr_group_free(a, pair->now_ns);
     a = smcr_group_create(smcr, SMCR_SERVER, &id, 0, "");
     cr_assert_not_null(a);
-    smcr_group_destroy(a, pair->now_ns);
-    smcr_group_destroy(b, pair->now_ns);
+    smcr_group_free(a, pair->now_ns);
+    smcr_group_free(b, pair->now_ns);
     cr_assert_null(pair_free(pair));
 }
 
@@ -196,7 +197,7 @@ Test(group, a_port_wakes_for_completions_and_locks_around_control_calls)
     cr_assert_gt(locked, 2);
     cr_assert_eq(lock_depth, 0);
     locked = 0;
-    smcr_link_destroy(link, t.pair->now_ns);
+    step_link_free(link, t.pair->now_ns);
     cr_assert_gt(locked, 2);
     cr_assert_eq(lock_depth, 0);
     played_end(&t);
@@ -218,7 +219,7 @@ Test(group, the_completion_queue_of_a_port_grows_with_its_links)
     struct smcr_link *one_more;
     cr_assert_eq(smcr_link_create(group, port, 99, &one_more), -ENOSPC, "SMCR-ARC-14, ARC-16");
     for (unsigned i = 0; i < 8; i++)
-        smcr_link_destroy(links[i], t.pair->now_ns);
+        step_link_free(links[i], t.pair->now_ns);
     pair_run_for(t.pair, PAIR_MS);
     cr_assert_eq(port->num_links, 1);
     cr_assert_eq(played_state(&t, 1), SMCR_LINK_ACTIVE, "their flushed receives concern nobody");

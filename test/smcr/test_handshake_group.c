@@ -8,6 +8,7 @@
 #include "net/bytes.h"
 #include "smcr/conn/conn.h"
 #include "test/smcr/hs.h"
+#include "test/smcr/steps.h"
 
 static struct hs h;
 
@@ -251,7 +252,7 @@ Test(handshake_group, SMCR_SEC_06_keys_are_of_one_link_and_die_with_the_group)
     static const uint8_t zero[8];
     cr_assert_arr_eq(first->rmb->bytes + 8, zero, sizeof zero);
     cr_assert_not(has_failed(raw_1));
-    smcr_group_end(first->group, false, "the test ends it", h.pair->now_ns);
+    step_group_end(first->group, false, "the test ends it", h.pair->now_ns);
     hs_pass(&h);
     raw_write(raw_1, bytes, sizeof bytes, va + 8, rkey);
     pair_run_for(h.pair, 10 * PAIR_S);
@@ -319,7 +320,7 @@ Test(handshake_group, SMCR_SC_11_another_link_in_place_of_one_that_died)
                                 nornic_mac_equal(&named->peer.mac, &h.peer.link[0].raw->local.mac)
                             ? 0
                             : 1;
-        smcr_link_failed(named, "the test breaks it", h.pair->now_ns);
+        step_link_fail(named, "the test breaks it", h.pair->now_ns);
         for (unsigned i = 0;
              i < 20 && hs_conn(&h)->stage != SMCR_STAGE_CONFIRM && hs_conn(&h)->state == SMCR_CONN_HANDSHAKE;
              i++) { /* the peer answers whatever is asked on the other one */

@@ -6,6 +6,7 @@
 #include "smcr/cdc_wire.h"
 #include "smcr/conn/conn.h"
 #include "test/smcr_pair/pair.h"
+#include "test/smcr/steps.h"
 
 TestSuite(handshake_pair, .timeout = 60);
 
@@ -371,7 +372,7 @@ Test(handshake_pair, SMCR_SC_06_a_group_that_one_end_has_lost)
         struct pair *pair = pair_new(&(struct pair_config){.seed = 1, .ports = {2, 2}});
         struct pair_conn *old = pair_connect(pair, 0);
         cr_assert_not_null(old);
-        smcr_group_end(pair->node[loser].smcr->groups, false, "the test", pair->now_ns);
+        step_group_end(pair->node[loser].smcr->groups, false, "the test", pair->now_ns);
         old->end[!loser].held = true; /* nor does TCP tell */
         struct pair_conn *next = pair_open(pair, 0);
         pair_run_for(pair, 10 * PAIR_MS);
@@ -430,7 +431,7 @@ Test(handshake_pair, SMCR_FBK_05_declines_that_cross_are_no_data)
  * covers: SMCR-FBK-05, SMCR-CLC-09 */
 Test(handshake_pair, SMCR_CLC_09_data_where_a_decline_may_cross)
 {
-    struct smcr smcr = {0};
+    struct smcr smcr = {.effects_tail = &smcr.effects};
     struct smcr_conn conn = {
         .smcr = &smcr, .state = SMCR_CONN_FALLBACK, .peer_id = {{1, 2, 3, 4, 5, 6, 7, 8}}};
     uint8_t decline[SMCR_DECLINE_BYTES], other[SMCR_DECLINE_BYTES + 1] = {0};
@@ -438,7 +439,7 @@ Test(handshake_pair, SMCR_CLC_09_data_where_a_decline_may_cross)
     smcr_clc_build_decline(decline, &d);
     struct smcr_conn_status s;
     for (unsigned n = 1; n < sizeof decline; n++) { /* more has to come */
-        conn.may_cross = true;
+        conn.declined = SMCR_DECLINED_CROSSING;
         cr_assert_eq(smcr_conn_tcp_input(&conn, decline, n, 0), 0);
         smcr_conn_status(&conn, &s);
         cr_assert(s.may_cross);
@@ -452,10 +453,10 @@ Test(handshake_pair, SMCR_CLC_09_data_where_a_decline_may_cross)
         bool may_differ = at == 7 || (at >= 16 && at < 24);
         memcpy(other, decline, sizeof decline);
         other[at] ^= 1;
-        conn.may_cross = true;
+        conn.declined = SMCR_DECLINED_CROSSING;
         cr_assert_eq(smcr_conn_tcp_input(&conn, other, at + 1, 0),
                      at + 1 == sizeof decline && may_differ ? 28 : 0);
-        cr_assert_eq(conn.may_cross, may_differ, "byte %u", at);
+        cr_assert_eq(conn.declined == SMCR_DECLINED_CROSSING, may_differ, "byte %u", at);
     }
 }
 

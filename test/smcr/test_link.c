@@ -6,6 +6,7 @@
 
 #include "roce/query.h"
 #include "test/smcr/played.h"
+#include "test/smcr/steps.h"
 
 /* covers: SMCR-QP-01, SMCR-QP-02, SMCR-QP-04, SMCR-ENG-07 */
 Test(link, SMCR_QP_01_attributes_from_CLC_and_ADD_LINK)
@@ -47,7 +48,7 @@ Test(link, SMCR_QP_06_retries_are_finite)
     cr_assert_gt(attr.timeout, 0);
     uint64_t from_ns = t.pair->now_ns;
     pair_cut(t.pair, !t.me, 0, false);
-    smcr_llc_test_link(played_link(&t, 1), t.pair->now_ns);
+    step_test_link(played_link(&t, 1), t.pair->now_ns);
     while (played_group(&t) && t.pair->now_ns - from_ns < 5 * PAIR_S)
         pair_run_for(t.pair, 10 * PAIR_MS);
     cr_assert_gt(t.pair->now_ns - from_ns, PAIR_S, "not impatient");
@@ -128,7 +129,7 @@ Test(link, SMCR_ENG_05_a_key_of_another_link_does_not_open_the_RMB)
                 ;
             cr_assert_geq(t.peer.link[0].raw->failed, 1, "refused: case %u", i);
         }
-        smcr_link_destroy(other, t.pair->now_ns);
+        step_link_free(other, t.pair->now_ns);
         played_end(&t);
     }
 }
@@ -146,7 +147,7 @@ Test(link, SMCR_ENG_05_keys_that_were_freed_are_not_given_again_soon)
         seen[i] = group->rmbs->mr[link->slot]->rkey;
         for (unsigned k = 0; k < i; k++)
             cr_assert_neq(seen[k], seen[i]);
-        smcr_link_destroy(link, t.pair->now_ns);
+        step_link_free(link, t.pair->now_ns);
         cr_assert_null(group->rmbs->mr[link->slot]);
     }
     played_end(&t);
@@ -169,7 +170,7 @@ Test(link, a_link_without_memory_leaves_nothing)
             int err = smcr_link_create(group, t.pair->node[0].smcr->ports, 9, &link);
             allocs[which]->fail_at = 0;
             if (err == 0) {
-                smcr_link_destroy(link, t.pair->now_ns);
+                step_link_free(link, t.pair->now_ns);
                 break;
             }
             failures++;
@@ -198,7 +199,7 @@ Test(link, SMCR_FOV_04_a_link_that_is_stopped_owes_nothing)
     cr_assert_gt(conn->posts, 0);
     uint64_t acked = smcr_counters(t.pair->node[0].smcr)->tx_cdc;
     cr_assert_gt(acked, 0);
-    smcr_link_stop(link, t.pair->now_ns);
+    smcr_progress_stop(link, "the test stops it", t.pair->now_ns);
     cr_assert_eq(link->num_posts, 0);
     cr_assert_eq(conn->posts, 0, "every post was reported");
     cr_assert_eq(roce_qp_state(link->qp), NORNIC_QPS_ERR);
@@ -216,7 +217,7 @@ Test(link, SMCR_ENG_06_nothing_is_placed_in_memory_by_a_link_that_is_stopped)
     const struct smcr_rmb *rmb = played_group(&t)->rmbs;
     uint8_t *elem = smcr_elem(rmb, 2), byte = 0x5a;
     raw_write(t.peer.link[0].raw, &byte, 1, (uintptr_t)elem + 100, rmb->mr[0]->rkey);
-    smcr_link_stop(played_link(&t, 1), t.pair->now_ns);
+    smcr_progress_stop(played_link(&t, 1), "the test stops it", t.pair->now_ns);
     pair_run_for(t.pair, PAIR_MS);
     cr_assert_eq(elem[100], 0);
     played_end(&t);
@@ -284,7 +285,7 @@ Test(link, SMCR_FOV_01_whatever_kills_a_link_moves_its_connections_and_is_told)
             played_begin(&t, (enum smcr_role)role, 2);
             struct smcr_conn *conn = pair_other(t.conn.end)->conn;
             struct smcr_link *dying = played_link(&t, 2), *other = played_link(&t, 1);
-            smcr_conn_move(conn, dying, t.pair->now_ns);
+            step_move(conn, dying, t.pair->now_ns);
             cr_assert_eq(conn->link, dying);
             pair_run_for(t.pair, PAIR_MS);
             switch (how) {
@@ -303,7 +304,7 @@ Test(link, SMCR_FOV_01_whatever_kills_a_link_moves_its_connections_and_is_told)
                 pair_pump(pair_other(t.conn.end), 100, 0);
                 break;
             case TEST_UNANSWERED:
-                smcr_llc_test_link(dying, t.pair->now_ns);
+                step_test_link(dying, t.pair->now_ns);
                 break;
             case DEATHS:
                 break;
@@ -328,7 +329,7 @@ Test(link, SMCR_FOV_02_connections_move_before_the_peer_is_told)
     struct raw_message raw;
     played_begin(&t, SMCR_CLIENT, 2);
     struct smcr_conn *conn = pair_other(t.conn.end)->conn;
-    smcr_conn_move(conn, played_link(&t, 2), t.pair->now_ns);
+    step_move(conn, played_link(&t, 2), t.pair->now_ns);
     pair_run_for(t.pair, PAIR_MS);
     while (raw_take(t.peer.link[0].raw, &raw))
         ;
@@ -406,7 +407,7 @@ Test(link, SMCR_REC_28_another_echo_than_what_was_sent_ends_the_link)
     struct played t;
     uint8_t m[SMCR_MSG_BYTES];
     played_begin(&t, SMCR_SERVER, 2);
-    smcr_llc_test_link(played_link(&t, 2), t.pair->now_ns);
+    step_test_link(played_link(&t, 2), t.pair->now_ns);
     played_expect(&t, 1, SMCR_LLC_TEST_LINK, false, m);
     m[3] = 0x80;
     m[19] ^= 1;

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "test/smcr/played.h"
+#include "test/smcr/steps.h"
 
 static struct smcr_group *group_of(const struct pair *pair, unsigned node)
 {
@@ -260,7 +261,7 @@ Test(llc_add, SMCR_REC_30_a_server_without_redundancy_tries_again_and_again_more
         peer_add_link_reject(&t.peer, raw.bytes[29], m);
         played_send(&t, 0, m);
         wait_ns = 2 * wait_ns < 300 * PAIR_S ? 2 * wait_ns : 300 * PAIR_S;
-        t.pair->node[1].smcr->groups->links[0].test_pending = false; /* the peer does not answer tests here */
+        t.pair->node[1].smcr->groups->links[0].is_tested = false; /* the peer does not answer tests here */
         smcr_cancel(t.pair->node[1].smcr, &t.pair->node[1].smcr->groups->links[0].test_timer);
     }
     played_end(&t);
@@ -328,7 +329,7 @@ Test(llc_add, row_6_on_another_link_if_there_is_one)
     struct pair_config config = {.ports = {2, 3}, .smcr[1].max_links = 3};
     played_begin_with(&t, SMCR_SERVER, 2, config);
     t.pair->node[1].smcr->groups->max_links = 3;
-    smcr_llc_want_link(played_group(&t), t.pair->now_ns);
+    step_want_link(played_group(&t), t.pair->now_ns);
     unsigned via = offered(&t, &number);
     pair_run_for(t.pair, 2050 * PAIR_MS);
     cr_assert_eq(played_state(&t, number), SMCR_LINK_FREE);
@@ -575,7 +576,7 @@ static bool exchange_is_over(void *ctx, struct pair *pair)
 {
     const struct smcr_group *group = pair->node[1].smcr->groups;
     (void)ctx;
-    return group && group->llc.exchange == SMCR_LLC_IDLE;
+    return group && group->llc.step == SMCR_LLC_IDLE;
 }
 
 /* Both ends at every step: the new link's port goes down while the exchange about it runs. What is still owed
@@ -602,7 +603,7 @@ Test(llc_add, SMCR_SER_02_a_new_link_that_dies_at_any_step_harms_no_other)
                     cr_assert_not_null(group_of(pair, node));
                     cr_assert_eq(smcr_counters(pair->node[node].smcr)->llc_malformed, 0, "%u after %lu us",
                                  who, (unsigned long)after_us);
-                    cr_assert_eq(group_of(pair, node)->llc.exchange, SMCR_LLC_IDLE);
+                    cr_assert_eq(group_of(pair, node)->llc.step, SMCR_LLC_IDLE);
                     cr_assert_gt(count_active(group_of(pair, node)), 0);
                 }
                 cr_assert(pair_transfer(pair, &c->end[0], 20000, PAIR_S), "%s", pair->failure);

@@ -8,6 +8,8 @@
 #include "net/bytes.h"
 #include "smcr/llc/flow.h"
 #include "test/smcr/played.h"
+#include "smcr/llc/flow.h"
+#include "test/smcr/steps.h"
 
 #define VA UINT64_C(0x7f5c6d600000)
 
@@ -48,11 +50,11 @@ static void server_in(struct half *h, enum running running)
     case NOTHING:
         break;
     case ADDING:
-        smcr_llc_want_link(group, h->t.pair->now_ns);
+        step_want_link(group, h->t.pair->now_ns);
         find(h, SMCR_LLC_ADD_LINK);
         break;
     case DELETING:
-        smcr_llc_delete_link(played_link(&h->t, 2), SMCR_DELETE_OPERATOR, false, h->t.pair->now_ns);
+        step_delete_link(played_link(&h->t, 2), SMCR_DELETE_OPERATOR, false, h->t.pair->now_ns);
         find(h, SMCR_LLC_DELETE_LINK);
         break;
     case CONFIRMING_RKEY:
@@ -331,7 +333,7 @@ Test(llc_collide, SMCR_REC_02_exchanges_end_with_the_link_that_carried_them)
             peer_add_link(&t.peer, 2, false, m);
         }
         played_send(&t, 1, m);
-        cr_assert_eq(played_group(&t)->llc.exchange, rkeys ? SMCR_LLC_IDLE : SMCR_LLC_ADDING);
+        cr_assert_eq(smcr_llc_exchange(played_group(&t)), rkeys ? SMCR_LLC_NONE : SMCR_LLC_ADDING);
         played_delete_link(m, 2, SMCR_DELETE_OPERATOR, 0x20);
         played_send(&t, 0, m);
         played_expect(&t, 0, SMCR_LLC_DELETE_LINK, true, NULL);
@@ -357,8 +359,8 @@ Test(llc_collide, SMCR_SER_05_the_queue_is_bounded_and_goes_with_the_link)
     const struct smcr_llc *llc = &played_group(&h.t)->llc;
     cr_assert_eq(llc->num_queued, SMCR_LLC_QUEUE);
     for (unsigned i = 0; i < SMCR_LLC_QUEUE; i++)
-        cr_assert_eq(llc->queue[i].message[4], 200 + i, "the first come first");
-    smcr_link_destroy(played_link(&h.t, (uint8_t)(2 - h.via)), h.t.pair->now_ns);
+        cr_assert_eq(llc->queue[i].message.delete_link.link, 200 + i, "the first come first");
+    step_link_free(played_link(&h.t, (uint8_t)(2 - h.via)), h.t.pair->now_ns);
     cr_assert_eq(played_group(&h.t)->llc.num_queued, 0);
     played_end(&h.t);
 }
@@ -399,9 +401,9 @@ Test(llc_collide, SMCR_SER_06_a_response_to_something_else_ends_no_exchange)
     played_delete_link(dl, m[29], 0, 0x80);
     played_send(&h.t, h.via, dl); /* of another type */
     cr_assert_eq(played_counters(&h.t)->llc_unmatched, 3);
-    cr_assert_eq(played_group(&h.t)->llc.exchange, SMCR_LLC_ADDING);
+    cr_assert_eq(smcr_llc_exchange(played_group(&h.t)), SMCR_LLC_ADDING);
     finish(&h);
-    cr_assert_eq(played_group(&h.t)->llc.exchange, SMCR_LLC_IDLE);
+    cr_assert_eq(played_group(&h.t)->llc.step, SMCR_LLC_IDLE);
     played_end(&h.t);
 }
 

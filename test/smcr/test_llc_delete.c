@@ -5,6 +5,7 @@
 
 #include "net/bytes.h"
 #include "test/smcr/played.h"
+#include "test/smcr/steps.h"
 
 /* The connection sends over this link number of the instance. */
 static unsigned sends_over(const struct played *t)
@@ -109,7 +110,7 @@ Test(llc_delete, SMCR_DLK_01_a_server_deletes_what_is_idle_broken_or_taken_down)
         unsigned via = target == 1 ? 1 : 0;
         switch (why) {
         case IDLE:
-            smcr_llc_delete_link(played_link(&t, target), SMCR_DELETE_INACTIVE, true, t.pair->now_ns);
+            step_delete_link(played_link(&t, target), SMCR_DELETE_INACTIVE, true, t.pair->now_ns);
             break;
         case RNIC_DOWN:
             pair_cut(t.pair, t.me, target - 1, true);
@@ -120,7 +121,7 @@ Test(llc_delete, SMCR_DLK_01_a_server_deletes_what_is_idle_broken_or_taken_down)
             break;
         case QP_BROKEN:
             raw_break(t.peer.link[target - 1].raw);
-            smcr_llc_test_link(played_link(&t, target), t.pair->now_ns);
+            step_test_link(played_link(&t, target), t.pair->now_ns);
             pair_run_for(t.pair, 2 * PAIR_S);
             break;
         case SOFTWARE: /* a CONFIRM LINK that nothing led to */
@@ -204,7 +205,7 @@ Test(llc_delete, SMCR_DLK_08_a_client_does_not_listen_to_a_link_that_it_wants_de
     struct played t;
     uint8_t m[SMCR_MSG_BYTES];
     played_begin(&t, SMCR_CLIENT, 2);
-    smcr_llc_delete_link(played_link(&t, 2), SMCR_DELETE_OPERATOR, true, t.pair->now_ns);
+    step_delete_link(played_link(&t, 2), SMCR_DELETE_OPERATOR, true, t.pair->now_ns);
     played_expect(&t, 0, SMCR_LLC_DELETE_LINK, false, m);
     cr_assert_eq(m[3], 0x20, "orderly: the link goes on until the server deletes it");
     cr_assert_eq(played_state(&t, 2), SMCR_LINK_ACTIVE);
@@ -343,7 +344,7 @@ Test(llc_delete, row_15_it_is_torn_down_though_nobody_hears_it)
     played_begin(&t, SMCR_SERVER, 2);
     pair_cut(t.pair, !t.me, 0, false);
     pair_cut(t.pair, !t.me, 1, false);
-    smcr_group_end(played_group(&t), true, "test", t.pair->now_ns);
+    step_group_end(played_group(&t), true, "test", t.pair->now_ns);
     pair_run_for(t.pair, 1500 * PAIR_MS);
     cr_assert_not_null(played_group(&t), "it tries");
     pair_run_for(t.pair, 2500 * PAIR_MS);
@@ -356,7 +357,7 @@ Test(llc_delete, row_14_a_client_asks_over_each_link_and_then_tears_down)
 {
     struct played t;
     played_begin(&t, SMCR_CLIENT, 2);
-    smcr_group_end(played_group(&t), true, "test", t.pair->now_ns);
+    step_group_end(played_group(&t), true, "test", t.pair->now_ns);
     played_expect(&t, 0, SMCR_LLC_DELETE_LINK, false, NULL);
     struct raw_message raw;
     cr_assert(raw_wait(t.peer.link[1].raw, SMCR_LLC_DELETE_LINK, false, &raw, 2100 * PAIR_MS));
@@ -373,7 +374,7 @@ Test(llc_delete, row_14_the_servers_DELETE_LINK_ends_it)
     struct played t;
     uint8_t m[SMCR_MSG_BYTES];
     played_begin(&t, SMCR_CLIENT, 1);
-    smcr_group_end(played_group(&t), true, "test", t.pair->now_ns);
+    step_group_end(played_group(&t), true, "test", t.pair->now_ns);
     played_expect(&t, 0, SMCR_LLC_DELETE_LINK, false, NULL);
     played_delete_link(m, 0, SMCR_DELETE_OPERATOR, 0x60);
     played_send(&t, 0, m);
@@ -400,7 +401,7 @@ Test(llc_delete, SMCR_LGT_08_numbers_begin_anew_only_with_a_new_group)
     pair_close(&c->end[0]);
     pair_close(&c->end[1]);
     pair_run_for(pair, PAIR_MS);
-    smcr_group_end(server, true, "test", pair->now_ns);
+    step_group_end(server, true, "test", pair->now_ns);
     pair_run_for(pair, PAIR_MS);
     cr_assert_not_null(pair_connect(pair, 0));
     cr_assert_eq(pair->node[1].smcr->groups->links[0].number, 1);

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "test/smcr/played.h"
+#include "test/smcr/steps.h"
 
 /* Everything that came and was not asked for. */
 static unsigned count_of(struct raw_link *link, uint8_t type)
@@ -32,7 +33,7 @@ Test(llc_lost, SMCR_LLC_06_what_was_lost_with_a_link_is_not_sent_on_another)
             uint64_t before = t.pair->node[t.me].sent[types[lost]];
             switch (lost) {
             case REQUEST:
-                smcr_llc_test_link(played_link(&t, 2), t.pair->now_ns);
+                step_test_link(played_link(&t, 2), t.pair->now_ns);
                 break;
             case TEST_RESPONSE:
                 played_test_link(m, 9);

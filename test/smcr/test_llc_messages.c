@@ -104,15 +104,17 @@ Test(llc_messages, SMCR_LLC_30_both_layouts_of_add_link_are_read)
     struct world *w = world_new();
     struct smcr_link_end end = end_of(3, 0x13, 3, 0xbc9255);
     uint8_t ours[SMCR_MSG_BYTES], theirs[SMCR_MSG_BYTES];
-    struct smcr_add_link a, b;
+    struct smcr_llc_msg decoded[2];
     smcr_llc_build_add_link(ours, &w->group, &end, 2, false);
     w->smcr.config.interop.shifted_add_link = true;
     smcr_llc_build_add_link(theirs, &w->group, &end, 2, false);
     cr_assert_eq(theirs[10] | theirs[11], 0, "two reserved bytes follow the MAC");
     cr_assert_arr_eq(theirs + 12, end.gid.b, 16);
     w->smcr.config.interop.shifted_add_link = false;
-    smcr_llc_parse_add_link(&w->group, ours, &a);
-    smcr_llc_parse_add_link(&w->group, theirs, &b); /* told apart by the PSN: A5 */
+    cr_assert_eq(smcr_llc_decode(&w->group, ours, sizeof ours, &decoded[0]), SMCR_LLC_DECODED);
+    /* told apart by the PSN: A5 */
+    cr_assert_eq(smcr_llc_decode(&w->group, theirs, sizeof theirs, &decoded[1]), SMCR_LLC_DECODED);
+    struct smcr_add_link a = decoded[0].add_link, b = decoded[1].add_link;
     cr_assert_arr_eq(b.mac, a.mac, sizeof a.mac);
     cr_assert_arr_eq(b.gid, a.gid, sizeof a.gid);
     cr_assert(b.qpn == a.qpn && b.link == a.link && b.mtu == a.mtu && b.psn == a.psn);

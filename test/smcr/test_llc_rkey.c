@@ -344,7 +344,7 @@ Test(llc_rkey, row_19_no_response_to_DELETE_RKEY)
     struct smcr_group *group = played_group(&t);
     struct smcr_conn conn = {.config.rcvbuf_bytes = 1000};
     group->state = SMCR_GROUP_FIRST_CONTACT;
-    cr_assert_eq(smcr_rmb_get_elem(group, &conn, t.pair->now_ns), 0);
+    cr_assert_eq(smcr_rmb_get_elem(group, &conn), 0);
     group->state = SMCR_GROUP_USABLE;
     smcr_rmb_put_elem(&conn, t.pair->now_ns);
     pair_run_for(t.pair, 15 * PAIR_MS);

@@ -8,6 +8,7 @@
 #include "roce/packet.h"
 #include "smcr/conn/conn.h"
 #include "test/smcr_pair/raw.h"
+#include "test/smcr/steps.h"
 
 static void finish(struct pair *pair)
 {
@@ -201,7 +202,7 @@ Test(pair_engine, SMCR_ARC_27_a_peer_may_move_a_connection_without_a_failure)
         struct smcr_conn *conn = c->end[i % 2].conn, *other = c->end[!(i % 2)].conn;
         uint8_t from = conn->link->slot, others = other->link->slot;
         cr_assert_gt(pair_pump(&c->end[i % 2], 20000, 0), 0); /* in the middle of something */
-        smcr_conn_move(conn, &conn->group->links[!from], pair->now_ns);
+        step_move(conn, &conn->group->links[!from], pair->now_ns);
         pair_run_for(pair, PAIR_MS);
         cr_assert_eq(conn->link->slot, !from);
         cr_assert_eq(other->link->slot, others, "the other direction stays");

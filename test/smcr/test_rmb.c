@@ -50,7 +50,7 @@ Test(rmb, SMCR_RMB_01_equal_elements_side_by_side)
     struct smcr_conn *conns[15];
     for (unsigned i = 0; i < 15; i++) { /* one is the connection's of the first contact */
         conns[i] = conn_for(rmb->elem_bytes - SMCR_EYE_BYTES);
-        cr_assert_eq(smcr_rmb_get_elem(group, conns[i], t.pair->now_ns), 0);
+        cr_assert_eq(smcr_rmb_get_elem(group, conns[i]), 0);
         cr_assert_eq(conns[i]->rmb, rmb);
         cr_assert_eq(conns[i]->rmb_index, i + 2);
         uint8_t *elem = smcr_elem(rmb, conns[i]->rmb_index);
@@ -79,14 +79,14 @@ Test(rmb, SMCR_RMB_05_an_element_is_zeroed_before_another_connection_has_it)
     struct smcr_conn *conn = conn_for(1000);
     /* Another size than the first connection's, so that a new RMB begins: only its bytes matter here. */
     group->state = SMCR_GROUP_FIRST_CONTACT;
-    cr_assert_eq(smcr_rmb_get_elem(group, conn, t.pair->now_ns), 0);
+    cr_assert_eq(smcr_rmb_get_elem(group, conn), 0);
     group->state = SMCR_GROUP_USABLE;
     struct smcr_rmb *rmb = conn->rmb;
     uint8_t index = conn->rmb_index, *elem = smcr_elem(rmb, index);
     memset(elem, 0x5a, rmb->elem_bytes);
     cr_assert_not(smcr_elem_is_sound(rmb, index)); /* SMCR-RMB-07 */
     smcr_rmb_put_elem(conn, t.pair->now_ns);
-    cr_assert_eq(smcr_rmb_get_elem(group, conn, t.pair->now_ns), 0);
+    cr_assert_eq(smcr_rmb_get_elem(group, conn), 0);
     cr_assert_eq(conn->rmb_index, index);
     cr_assert(smcr_elem_is_sound(rmb, index));
     for (uint32_t i = SMCR_EYE_BYTES; i < rmb->elem_bytes; i++)
@@ -148,7 +148,7 @@ Test(rmb, SMCR_RKY_10_there_are_255_RMBs_and_no_more)
     static struct smcr_conn conns[255];
     group->state = SMCR_GROUP_FIRST_CONTACT; /* no exchange for each */
     for (unsigned i = 0; i < 255; i++)
-        cr_assert_eq(smcr_rmb_get_elem(group, &conns[i], t.pair->now_ns), i < 254 ? 0 : -ENOSPC, "%u", i);
+        cr_assert_eq(smcr_rmb_get_elem(group, &conns[i]), i < 254 ? 0 : -ENOSPC, "%u", i);
     cr_assert_eq(group->num_rmbs, 255);
     for (unsigned i = 0; i < 254; i++)
         smcr_rmb_put_elem(&conns[i], t.pair->now_ns);
@@ -170,7 +170,7 @@ Test(rmb, SMCR_RKY_07_an_unused_RMB_goes_after_a_while_and_the_answer)
     struct smcr_group *group = played_group(&t);
     struct smcr_conn *conn = conn_for(1000);
     group->state = SMCR_GROUP_FIRST_CONTACT;
-    cr_assert_eq(smcr_rmb_get_elem(group, conn, t.pair->now_ns), 0);
+    cr_assert_eq(smcr_rmb_get_elem(group, conn), 0);
     group->state = SMCR_GROUP_USABLE;
     uint32_t rkey = conn->rmb->mr[0]->rkey;
     smcr_rmb_put_elem(conn, t.pair->now_ns);
@@ -222,7 +222,7 @@ Test(rmb, a_new_RMB_without_memory_leaves_nothing)
             allocs[which]->calls = 0;
             allocs[which]->fail_at = call;
             group->state = SMCR_GROUP_FIRST_CONTACT;
-            int err = smcr_rmb_get_elem(group, conn, t.pair->now_ns);
+            int err = smcr_rmb_get_elem(group, conn);
             group->state = SMCR_GROUP_USABLE;
             allocs[which]->fail_at = 0;
             if (err == 0) { /* it did not need so many */

@@ -11,22 +11,14 @@
 #include "test/support/tiling.h"
 
 static const struct net_header *const headers[] = {
-    &smcr_clc_header,
-    &smcr_proposal_header,
-    &smcr_subnet_header,
-    &smcr_prefix_header,
-    &smcr_accept_header,
-    &smcr_decline_header,
-    &smcr_llc_head_header,
-    &smcr_confirm_link_header,
-    &smcr_add_link_header,
-    &smcr_add_link_shifted_header,
-    &smcr_add_link_cont_header,
-    &smcr_delete_link_header,
-    &smcr_confirm_rkey_header,
-    &smcr_confirm_rkey_cont_header,
-    &smcr_test_link_header,
-    &smcr_delete_rkey_header,
+    &smcr_clc_header,           &smcr_proposal_header,
+    &smcr_subnet_header,        &smcr_prefix_header,
+    &smcr_accept_header,        &smcr_decline_header,
+    &smcr_llc_head_header,      &smcr_confirm_link_header,
+    &smcr_add_link_header,      &smcr_add_link_shifted_header,
+    &smcr_add_link_cont_header, &smcr_delete_link_header,
+    &smcr_confirm_rkey_header,  &smcr_confirm_rkey_cont_header,
+    &smcr_test_link_header,     &smcr_delete_rkey_header,
     &smcr_cdc_header,
 };
 

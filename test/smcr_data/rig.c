@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "net/port.h"
 #include "rdma/mr.h"
-#include "smcr/handshake/handshake.h"
 
 static struct rig *the_rig; /* a test has one, in a process of its own */
 
@@ -62,7 +62,7 @@ int smcr_link_post_message(struct smcr_link *link, const uint8_t *message, struc
     return 0;
 }
 
-void smcr_link_failed(struct smcr_link *link, const char *cause, uint64_t now_ns)
+void smcr_link_fail(struct smcr_link *link, const char *cause, uint64_t now_ns)
 {
     (void)link, (void)cause, (void)now_ns;
     the_rig->links_failed++;
@@ -124,46 +124,9 @@ void smcr_send_buf_put(struct smcr_group *group, struct smcr_send_buf *buf)
     cr_assert_eq(buf, &the_rig->buf);
 }
 
-void smcr_llc_test_link(struct smcr_link *link, uint64_t now_ns)
+void smcr_link_effect(struct smcr_link *link, enum smcr_link_effect what)
 {
-    (void)link;
-    the_rig->links_tested++;
-    if (the_rig->test_fails && !the_rig->elem_is_back)
-        smcr_conn_kill(the_rig->conn, -ECONNRESET, "no link is left", now_ns);
-}
-
-void smcr_handshake_start(struct smcr_conn *conn, uint64_t now_ns)
-{
-    (void)conn, (void)now_ns;
-}
-
-size_t smcr_handshake_input(struct smcr_conn *conn, const uint8_t *bytes, size_t len_bytes, uint64_t now_ns)
-{
-    (void)conn, (void)bytes, (void)now_ns;
-    return len_bytes;
-}
-
-size_t smcr_handshake_crossed(struct smcr_conn *conn, const uint8_t *bytes, size_t len_bytes)
-{
-    (void)conn, (void)bytes, (void)len_bytes;
-    return 0;
-}
-
-void smcr_handshake_tcp_end(struct smcr_conn *conn, enum smcr_tcp_end how, uint64_t now_ns)
-{
-    (void)conn, (void)how, (void)now_ns;
-}
-
-void smcr_handshake_abandon(struct smcr_conn *conn, const char *cause, uint64_t now_ns)
-{
-    (void)conn, (void)cause, (void)now_ns;
-    the_rig->is_abandoned = true;
-}
-
-void smcr_handshake_kill(struct smcr_conn *conn, int error, const char *cause, uint64_t now_ns)
-{
-    (void)error;
-    smcr_handshake_abandon(conn, cause, now_ns);
+    smcr_effect_leave(&the_rig->smcr, &link->effects, what);
 }
 
 static void tcp_reset(void *ctx)
@@ -177,6 +140,109 @@ static int tcp_send(void *ctx, const uint8_t *bytes, size_t len_bytes)
     return 0;
 }
 
+/* What smcr/progress.c does for a connection alone, and what it would for its link is noted. */
+static void settle(struct rig *rig)
+{
+    struct smcr_effects *node;
+    while ((node = rig->smcr.effects)) {
+        unsigned due = smcr_effect_take(&rig->smcr, node);
+        if (node->of == SMCR_OF_LINK) {
+            rig->links_tested += due & SMCR_LINK_TEST ? 1 : 0;
+            if (rig->test_fails && !rig->elem_is_back)
+                smcr_end_kill(rig->conn, -ECONNRESET, "no link is left", rig->now_ns);
+            continue;
+        }
+        struct smcr_conn *conn = container_of(node, struct smcr_conn, effects);
+        if (due & SMCR_CONN_RST)
+            conn->config.tcp.reset(conn->config.ctx);
+        if (due & SMCR_CONN_REFUSED)
+            rig->is_abandoned = true;
+        if (due & SMCR_CONN_RESTS && smcr_conn_rests(conn, rig->now_ns))
+            smcr_conn_free(conn);
+    }
+}
+
+/* --- the calls of smcr/calls.c --- */
+
+void smcr_conn_destroy(struct smcr_conn *conn, bool linger, uint64_t now_ns)
+{
+    if (conn->state == SMCR_CONN_HANDSHAKE)
+        the_rig->is_abandoned = true;
+    smcr_conn_let_go(conn, linger);
+    if (!smcr_conn_is_ended(conn))
+        smcr_end_close(conn, now_ns);
+    settle(the_rig);
+}
+
+void smcr_conn_abort(struct smcr_conn *conn, uint64_t now_ns)
+{
+    if (conn->state == SMCR_CONN_HANDSHAKE)
+        the_rig->is_abandoned = true;
+    else
+        smcr_end_reset(conn, -ECONNABORTED, "aborted by the application", now_ns);
+    settle(the_rig);
+}
+
+void smcr_conn_tcp_end(struct smcr_conn *conn, enum smcr_tcp_end how, uint64_t now_ns)
+{
+    smcr_end_tcp(conn, how, now_ns);
+    settle(the_rig);
+}
+
+size_t smcr_conn_tcp_input(struct smcr_conn *conn, const uint8_t *bytes, size_t len_bytes, uint64_t now_ns)
+{
+    (void)bytes;
+    if (len_bytes > 0 && !smcr_conn_is_ended(conn))
+        smcr_end_reset(conn, -ECONNRESET, "data on the TCP connection after the switch to RDMA", now_ns);
+    settle(the_rig);
+    return len_bytes;
+}
+
+void smcr_conn_shutdown_write(struct smcr_conn *conn, uint64_t now_ns)
+{
+    smcr_end_shutdown(conn, now_ns);
+    settle(the_rig);
+}
+
+ssize_t smcr_conn_send(struct smcr_conn *conn, const void *bytes, size_t len_bytes, unsigned flags,
+                       uint64_t now_ns)
+{
+    ssize_t n = smcr_tx_send(conn, bytes, len_bytes, flags, now_ns);
+    settle(the_rig);
+    return n;
+}
+
+ssize_t smcr_conn_recv(struct smcr_conn *conn, void *bytes, size_t len_bytes, unsigned flags, uint64_t now_ns)
+{
+    ssize_t n = smcr_rx_recv(conn, bytes, len_bytes, flags, now_ns);
+    settle(the_rig);
+    return n;
+}
+
+void smcr_conn_set_keepalive(struct smcr_conn *conn, uint64_t idle_ns, uint64_t now_ns)
+{
+    conn->keepalive_ns = idle_ns;
+    smcr_conn_start_keepalive(conn, now_ns);
+}
+
+void rig_kill(struct rig *rig, const char *cause)
+{
+    smcr_end_kill(rig->conn, -ECONNRESET, cause, rig->now_ns);
+    settle(rig);
+}
+
+void rig_move(struct rig *rig, unsigned link)
+{
+    smcr_move_to(rig->conn, &rig->group.links[link], rig->now_ns);
+    settle(rig);
+}
+
+void rig_activate(struct rig *rig)
+{
+    smcr_conn_activate(rig->conn, rig->now_ns);
+    settle(rig);
+}
+
 /* --- making and ending --- */
 
 static void make_instance(struct rig *rig)
@@ -184,6 +250,7 @@ static void make_instance(struct rig *rig)
     test_alloc_init(&rig->alloc);
     rig->smcr.mem = rig->alloc.mem;
     rig->smcr.changed_tail = &rig->smcr.changed_head;
+    rig->smcr.effects_tail = &rig->smcr.effects;
     rig->smcr.config.max_conns = 1;
     rig->smcr.config.times = (struct smcr_times){.test_answer_ns = 2000 * RIG_MS,
                                                  .close_guard_ns = 60000 * RIG_MS,
@@ -199,6 +266,7 @@ static void make_group(struct rig *rig)
     for (unsigned i = 0; i < RIG_LINKS; i++) {
         struct smcr_link *link = &rig->group.links[i];
         link->group = &rig->group;
+        link->effects.of = SMCR_OF_LINK;
         link->slot = i;
         link->number = (uint8_t)(i + 1);
         link->state = SMCR_LINK_ACTIVE;
@@ -235,7 +303,7 @@ struct rig *rig_new_in_handshake(uint32_t elem_bytes, uint32_t peer_elem_bytes, 
     rig->peer_producer.offset_bytes = rig->peer_consumer.offset_bytes = SMCR_CURSOR_START;
     struct smcr_conn_config config = {
         .role = SMCR_SERVER, .sndbuf_bytes = sndbuf_bytes, .tcp = {tcp_send, tcp_reset}, .ctx = rig};
-    cr_assert_eq(smcr_conn_create(&rig->smcr, &config, rig->now_ns, &rig->conn), 0);
+    cr_assert_eq(smcr_conn_make(&rig->smcr, &config, &rig->conn), 0);
     struct smcr_conn *conn = rig->conn;
     conn->group = &rig->group;
     conn->rmb = &rig->rmb;
@@ -253,7 +321,7 @@ struct rig *rig_new_in_handshake(uint32_t elem_bytes, uint32_t peer_elem_bytes, 
 struct rig *rig_new(uint32_t elem_bytes, uint32_t peer_elem_bytes, uint32_t sndbuf_bytes)
 {
     struct rig *rig = rig_new_in_handshake(elem_bytes, peer_elem_bytes, sndbuf_bytes);
-    smcr_conn_activate(rig->conn, rig->now_ns);
+    rig_activate(rig);
     cr_assert_eq(rig->conn->state, SMCR_CONN_ACTIVE);
     return rig;
 }
@@ -280,9 +348,9 @@ void rig_free(struct rig *rig)
     struct smcr_conn *conn = rig->smcr.conns; /* NULL: it is over and was given back */
     if (conn) {
         cr_assert_eq(conn, rig->conn);
-        smcr_conn_kill(conn, -ECONNRESET, "the test ends", rig->now_ns);
+        rig_kill(rig, "the test ends");
         rig_complete_all(rig);
-        if (smcr_conn_is_over(conn))
+        if (rig->smcr.conns && smcr_conn_is_over(conn))
             smcr_conn_destroy(conn, false, rig->now_ns);
     }
     cr_assert_null(rig->smcr.conns);
@@ -345,15 +413,15 @@ void rig_room(struct rig *rig, unsigned link, uint32_t posts)
 
 void rig_kick(struct rig *rig, unsigned index)
 {
-    struct smcr_link *link = &rig->group.links[index];
-    struct smcr_conn *conn = link->waiting_head;
-    if (!conn || smcr_link_room(link) == 0)
-        return;
-    link->waiting_head = conn->wait_next;
-    if (!link->waiting_head)
-        link->waiting_tail = &link->waiting_head;
-    conn->is_waiting = false;
-    smcr_conn_kick(conn, rig->now_ns);
+    smcr_tx_serve(&rig->group.links[index], rig->now_ns);
+    settle(rig);
+}
+
+void rig_cdc_ended(struct rig *rig, const struct rig_post *post, bool ok)
+{
+    smcr_tx_completed(rig->conn, post->cdc.seq, ok, rig->now_ns);
+    if (ok) /* what a link leaves with its end is part of one step */
+        settle(rig);
 }
 
 /* One post ends. Returns whether it was a CDC. */
@@ -364,7 +432,7 @@ static bool end_one(struct rig *rig, bool ok)
     link->sends_left++;
     if (!post->is_cdc)
         return false;
-    smcr_conn_cdc_done(rig->conn, post->cdc.seq, ok, rig->now_ns);
+    rig_cdc_ended(rig, post, ok);
     if (ok)
         rig_kick(rig, post->link);
     return true;
@@ -384,7 +452,8 @@ void rig_lose_link(struct rig *rig)
     link->state = SMCR_LINK_DOWN;
     while (rig->completed < rig->num_log)
         end_one(rig, false);
-    smcr_conn_link_lost(rig->conn, rig->now_ns);
+    smcr_move_lost(rig->conn, rig->now_ns);
+    settle(rig);
 }
 
 /* --- the peer --- */
@@ -407,7 +476,8 @@ void rig_take(struct rig *rig, const struct smcr_cdc *cdc)
     smcr_cdc_put(message, cdc);
     if (!cdc->failover_validation)
         rig->peer_seq = cdc->seq;
-    smcr_conn_cdc_rx(&rig->group.links[0], message, sizeof message, rig->now_ns);
+    smcr_rx_cdc(&rig->group.links[0], cdc, message, rig->now_ns);
+    settle(rig);
 }
 
 void rig_peer_writes(struct rig *rig, const void *bytes, uint32_t n)
@@ -457,6 +527,7 @@ void rig_wait(struct rig *rig, uint64_t ns)
         rig->now_ns = next > rig->now_ns ? next : rig->now_ns;
         struct rdma_timer *timer = rdma_timers_pop(&rig->smcr.timers, rig->now_ns);
         timer->fire(timer, rig->now_ns);
+        settle(rig);
     }
     rig->now_ns = end;
 }

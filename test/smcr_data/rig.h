@@ -87,8 +87,14 @@ void rig_forget(struct rig *rig);
 /* A link has room for so many posts; and the first that waits for it is told, as after a completion. */
 void rig_room(struct rig *rig, unsigned link, uint32_t posts);
 void rig_kick(struct rig *rig, unsigned link);
-/* The link that it sends over fails: all that is posted ends badly, then smcr_conn_link_lost(). */
+/* The link that it sends over fails: all that is posted ends badly, then smcr_move_lost(). */
 void rig_lose_link(struct rig *rig);
+
+/* A CDC of ours ended. The connection is killed; moves in order; is established, after rig_new_in_handshake(). */
+void rig_cdc_ended(struct rig *rig, const struct rig_post *post, bool ok);
+void rig_kill(struct rig *rig, const char *cause);
+void rig_move(struct rig *rig, unsigned link);
+void rig_activate(struct rig *rig);
 
 /* The flags and cursors of the peer's next CDC: those of its last one. */
 struct smcr_cdc rig_peer_cdc(struct rig *rig);

@@ -227,7 +227,7 @@ Test(abort, SMCR_RMB_20_a_connection_that_is_killed_says_nothing)
     rig_send(rig, bytes, 10, 0);
     rig_send(rig, bytes, 10, 0);
     cr_assert_not_null(rig_next_cdc(rig));
-    smcr_conn_kill(rig->conn, -ECONNRESET, "the peer gave the buffer to another connection", rig->now_ns);
+    rig_kill(rig, "the peer gave the buffer to another connection");
     cr_assert_eq(rig_recv(rig, bytes, 10, 0), -ECONNRESET);
     cr_assert_eq(rig->conn->state, SMCR_CONN_CLOSED);
     cr_assert_not(rig->elem_is_back, "SMCR-DAT-05: the engine still reads the send buffer");
@@ -241,24 +241,24 @@ Test(abort, SMCR_RMB_20_in_any_state_and_twice)
     struct rig *rig = active();
     rig_close(rig);
     rig_complete_all(rig);
-    smcr_conn_kill(rig->conn, -ECONNRESET, "the group has ended", rig->now_ns);
+    rig_kill(rig, "the group has ended");
     cr_assert(smcr_conn_is_over(rig->conn));
-    smcr_conn_kill(rig->conn, -ECONNRESET, "the group has ended", rig->now_ns);
+    rig_kill(rig, "the group has ended");
     cr_assert_eq(rig->tcp_resets, 1);
     rig_free(rig);
 
     rig = active();
     smcr_conn_abort(rig->conn, rig->now_ns);
     rig_complete_all(rig);
-    smcr_conn_kill(rig->conn, -ECONNRESET, "the group has ended", rig->now_ns);
+    rig_kill(rig, "the group has ended");
     cr_assert_eq(rig->conn->error, -ECONNABORTED, "the first reason counts");
     cr_assert_eq(rig->tcp_resets, 1);
     rig_free(rig);
 
     rig = rig_new_in_handshake(ELEM, ELEM, SNDBUF);
-    smcr_conn_kill(rig->conn, -ECONNRESET, "the group has ended", rig->now_ns);
+    rig_kill(rig, "the group has ended");
     cr_assert(rig->is_abandoned, "the handshake ends itself");
-    smcr_conn_activate(rig->conn, rig->now_ns);
+    rig_activate(rig);
     rig_free(rig);
 }
 
@@ -268,7 +268,7 @@ Test(abort, SMCR_ABT_01_in_the_handshake)
     struct rig *rig = rig_new_in_handshake(ELEM, ELEM, SNDBUF);
     smcr_conn_abort(rig->conn, rig->now_ns);
     cr_assert(rig->is_abandoned);
-    smcr_conn_activate(rig->conn, rig->now_ns);
+    rig_activate(rig);
     rig_free(rig);
 }
 
@@ -299,8 +299,8 @@ Test(abort, SMCR_RMB_20_what_was_killed_is_not_replayed)
             smcr_conn_abort(rig->conn, rig->now_ns);
             rig_wait(rig, 5001 * RIG_MS);
         } else {
-            smcr_conn_kill(rig->conn, -ECONNRESET, "the peer gave the buffer away", rig->now_ns);
-            rig->conn->peer_rmb = NULL; /* as smcr_peer_rmb_remove() leaves it */
+            rig_kill(rig, "the peer gave the buffer away");
+            rig->conn->peer_rmb = NULL; /* as DELETE RKEY leaves it */
         }
         cr_assert_eq(rig->conn->state, SMCR_CONN_CLOSED);
         cr_assert_not(rig->elem_is_back, "its posts have not ended");

@@ -376,7 +376,7 @@ Test(data, SMCR_DAT_11_who_finds_no_room_waits_for_its_turn)
     rig_room(rig, 0, 1);
     rig_send(rig, data, 10, 0);
     cr_assert_null(rig_next(rig), "a write needs a CDC behind it");
-    cr_assert(rig->conn->is_waiting);
+    cr_assert(rig->conn->wait_prev);
     cr_assert_eq(link->waiting_head, rig->conn);
     rig_send(rig, data, 10, 0);
     cr_assert_null(rig->conn->wait_next);
@@ -392,7 +392,7 @@ Test(data, SMCR_DAT_11_who_finds_no_room_waits_for_its_turn)
     rig_send(rig, data, 10, 0);
     cr_assert_null(rig_next(rig));
     cr_assert_eq(other.wait_next, rig->conn);
-    smcr_conn_set_link(rig->conn, &rig->group.links[1]);
+    smcr_tx_set_link(rig->conn, &rig->group.links[1]);
     cr_assert_null(other.wait_next);
     cr_assert_eq(link->waiting_tail, &other.wait_next);
     link->waiting_head = NULL;
@@ -405,7 +405,7 @@ Test(data, SMCR_SOC_05_what_send_and_recv_say_when_they_cannot)
     struct rig *rig = rig_new_in_handshake(ELEM, ELEM, SNDBUF);
     cr_assert_eq(rig_send(rig, data, 1, 0), -ENOTCONN);
     cr_assert_eq(rig_recv(rig, data, 1, 0), -ENOTCONN);
-    smcr_conn_activate(rig->conn, rig->now_ns);
+    rig_activate(rig);
     cr_assert_eq(rig_send(rig, data, 0, 0), 0);
     cr_assert_eq(rig_recv(rig, out, 0, 0), 0);
     smcr_conn_shutdown_write(rig->conn, rig->now_ns);
@@ -468,7 +468,7 @@ Test(data, prepare_can_fail_and_leaves_nothing)
     cr_assert_null(rig->conn->data);
     cr_assert_eq(rig->alloc.live, live);
     rig->conn->data = data_part;
-    smcr_conn_activate(rig->conn, rig->now_ns);
+    rig_activate(rig);
     rig_free(rig);
 }
 

@@ -399,7 +399,7 @@ Test(failover, SMCR_FOV_15_a_voluntary_move_waits_and_validates)
     struct rig *rig = active();
     rig_send(rig, data, 100, 0);
     skip(rig);
-    smcr_conn_move(rig->conn, &rig->group.links[2], rig->now_ns);
+    rig_move(rig, 2);
     rig_send(rig, data + 100, 100, SMCR_SEND_NODELAY);
     cr_assert_null(rig_next(rig), "the old link is quiet first");
     cr_assert_eq(rig->conn->link, &rig->group.links[0]);
@@ -411,9 +411,9 @@ Test(failover, SMCR_FOV_15_a_voluntary_move_waits_and_validates)
     cr_assert_eq(rig->conn->link, &rig->group.links[2]);
     skip(rig);
     rig_complete_all(rig);
-    smcr_conn_move(rig->conn, &rig->group.links[1], rig->now_ns); /* idle: at once */
+    rig_move(rig, 1); /* idle: at once */
     cr_assert_eq(expect_validation(rig, 2)->link, 1);
-    smcr_conn_move(rig->conn, &rig->group.links[1], rig->now_ns);
+    rig_move(rig, 1);
     rig_complete_all(rig);
     cr_assert_null(rig_next(rig), "it is there");
     rig_free(rig);
@@ -425,7 +425,7 @@ Test(failover, SMCR_FOV_15_the_link_to_go_to_goes_down_meanwhile)
     struct rig *rig = active();
     rig_send(rig, data, 100, 0);
     skip(rig);
-    smcr_conn_move(rig->conn, &rig->group.links[2], rig->now_ns);
+    rig_move(rig, 2);
     rig->group.links[2].state = SMCR_LINK_DOWN;
     rig_complete_all(rig);
     cr_assert_eq(expect_validation(rig, 1)->link, 1);
@@ -434,7 +434,7 @@ Test(failover, SMCR_FOV_15_the_link_to_go_to_goes_down_meanwhile)
     rig = active(); /* the one that it leaves */
     rig_send(rig, data, 100, 0);
     skip(rig);
-    smcr_conn_move(rig->conn, &rig->group.links[2], rig->now_ns);
+    rig_move(rig, 2);
     rig_lose_link(rig);
     cr_assert_eq(expect_validation(rig, 0)->link, 1);
     cr_assert_eq(rig_next(rig)->len_bytes, 100);
@@ -445,7 +445,7 @@ Test(failover, SMCR_FOV_15_the_link_to_go_to_goes_down_meanwhile)
     rig = active(); /* all others */
     rig_send(rig, data, 100, 0);
     skip(rig);
-    smcr_conn_move(rig->conn, &rig->group.links[2], rig->now_ns);
+    rig_move(rig, 2);
     rig->group.links[1].state = rig->group.links[2].state = SMCR_LINK_DOWN;
     rig_complete_all(rig);
     cr_assert_eq(rig->conn->link, &rig->group.links[0]);
@@ -468,7 +468,7 @@ Test(failover, SMCR_FOV_09_a_new_link_without_room)
     rig_send(rig, data, 300, SMCR_SEND_NODELAY);
     cr_assert_null(rig_next(rig));
     for (unsigned room = 1; room <= 3; room += 2) {
-        cr_assert(rig->conn->is_waiting);
+        cr_assert(rig->conn->wait_prev);
         rig_room(rig, 1, room);
         rig_kick(rig, 1);
         if (room == 1)
@@ -512,7 +512,7 @@ Test(keepalive, SMCR_KAL_01_asked_for_before_it_is_established_and_in_half_close
     smcr_conn_set_keepalive(rig->conn, 1000 * RIG_MS, rig->now_ns);
     rig_wait(rig, 5000 * RIG_MS);
     cr_assert_eq(rig->links_tested, 0);
-    smcr_conn_activate(rig->conn, rig->now_ns);
+    rig_activate(rig);
     rig_wait(rig, 1000 * RIG_MS);
     cr_assert_eq(rig->links_tested, 1);
     smcr_conn_shutdown_write(rig->conn, rig->now_ns);
@@ -536,7 +536,7 @@ Test(keepalive, SMCR_KAL_03_a_test_that_cannot_be_sent_takes_the_connection_with
         while (rig->completed < rig->num_log) { /* of the link that has gone to error */
             const struct rig_post *post = &rig->log[rig->completed++];
             if (post->is_cdc)
-                smcr_conn_cdc_done(rig->conn, post->cdc.seq, false, rig->now_ns);
+                rig_cdc_ended(rig, post, false);
         }
         rig_wait(rig, 1001 * RIG_MS);
         cr_assert_eq(rig->links_tested, 1);

@@ -239,7 +239,7 @@ static void step(struct model *m)
         break;
     case 12:
         if (draw(m, 6) == 0)
-            smcr_conn_move(rig->conn, &rig->group.links[draw(m, RIG_LINKS)], rig->now_ns);
+            rig_move(rig, draw(m, RIG_LINKS));
         break;
     case 13:
         rig_wait(rig, draw(m, 8) * RIG_MS);

@@ -236,7 +236,7 @@ Test(window, SMCR_WIN_08_an_update_waits_for_room_on_the_link)
     rig_room(rig, 0, 0);
     rig_recv(rig, out, CAP, 0);
     cr_assert_null(rig_next(rig));
-    cr_assert(rig->conn->is_waiting);
+    cr_assert(rig->conn->wait_prev);
     rig_room(rig, 0, 5);
     rig_kick(rig, 0);
     cr_assert_eq(rig_next_cdc(rig)->consumer_wrap, 1);

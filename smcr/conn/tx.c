@@ -1,38 +1,66 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What leaves for the peer, and when: RDMA writes with the CDC that tells of them, and CDCs alone. SMCR
- * section 15.1. */
+/* What the application gives is copied into the send buffer and leaves from there: RDMA writes with the CDC that
+ * tells of them, and CDCs alone; and what follows when a CDC completes. SMCR section 15.1. */
 #include <assert.h>
+#include <errno.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "net/port.h"
 #include "rdma/mr.h"
 #include "smcr/conn/data.h"
 
-/* --- the link's waiting list: who found no room is served in turn --- */
+/* --- the link, and its waiting list: who found no room is served in turn --- */
 
 static void wait_for_room(struct smcr_conn *conn)
 {
     struct smcr_link *link = conn->link;
-    if (conn->is_waiting)
+    if (conn->wait_prev)
         return;
-    conn->is_waiting = true;
     conn->wait_next = NULL;
+    conn->wait_prev = link->waiting_tail;
     *link->waiting_tail = conn;
     link->waiting_tail = &conn->wait_next;
 }
 
-void smcr_conn_stop_waiting(struct smcr_conn *conn)
+void smcr_tx_stop_waiting(struct smcr_conn *conn)
 {
-    struct smcr_link *link = conn->link;
-    if (!conn->is_waiting)
+    if (!conn->wait_prev)
         return;
-    struct smcr_conn **p = &link->waiting_head;
-    while (*p != conn)
-        p = &(*p)->wait_next;
-    *p = conn->wait_next;
-    if (!*p)
-        link->waiting_tail = p;
-    conn->is_waiting = false;
+    *conn->wait_prev = conn->wait_next;
+    if (conn->wait_next)
+        conn->wait_next->wait_prev = conn->wait_prev;
+    else
+        conn->link->waiting_tail = conn->wait_prev;
+    conn->wait_prev = NULL;
+}
+
+void smcr_tx_forget_waiting(struct smcr_link *link)
+{
+    while (link->waiting_head)
+        smcr_tx_stop_waiting(link->waiting_head);
+}
+
+void smcr_tx_set_link(struct smcr_conn *conn, struct smcr_link *link)
+{
+    struct smcr_link *old = conn->link;
+    if (old == link)
+        return;
+    if (old) {
+        smcr_tx_stop_waiting(conn);
+        old->conns--;
+        smcr_link_has_less(old);
+    }
+    conn->link = link;
+    if (link)
+        link->conns++;
+}
+
+void smcr_conn_tick_at(struct smcr_conn *conn, uint64_t at_ns)
+{
+    struct rdma_timer *tick = &conn->data->tick;
+    if (at_ns != NET_TIME_NONE && (!rdma_timer_armed(tick) || at_ns < tick->deadline_ns))
+        smcr_arm(conn->smcr, tick, at_ns);
 }
 
 /* --- RDMA writes --- */
@@ -64,7 +92,7 @@ static unsigned cut(const struct smcr_conn *conn, uint64_t position, uint32_t to
     return n;
 }
 
-/* False: the link does not send any more; smcr_conn_link_lost() will come. */
+/* False: the link does not send any more; SMCR_LINK_LOST is left, or will be. */
 static bool post_segments(struct smcr_conn *conn, const struct segment *segments, unsigned n)
 {
     const struct smcr_link *link = conn->link;
@@ -116,22 +144,19 @@ static void note_told(struct smcr_conn *conn, const struct smcr_cdc *cdc, uint64
         conn->smcr->counters.tx_blocked++;
     tx->told_blocked = cdc->writer_blocked;
     tx->told_urgent = cdc->urgent_pending;
-    tx->cdc_due = tx->update_due = false;
+    tx->tell = SMCR_TELL_NOTHING;
     data->rx.told = data->rx.consumed; /* SMCR-DAT-08 */
     if (data->stale_at_ns != NET_TIME_NONE)
         data->stale_at_ns = now_ns + conn->smcr->config.times.stale_cursor_ns;
     if (cdc->abnormal_close) {
-        data->abort_due = false;
-        data->is_final = data->abort_sent = true; /* SMCR-ABT-07 */
-    } else if (cdc->connection_closed) {
-        data->is_final = true; /* SMCR-CLS-08 */
-        if (!data->close_sent) {
-            data->close_sent = true;
-            smcr_close_event(conn, SMCR_SENT_CLOSE, now_ns);
-        }
-    } else if (cdc->sending_done && !data->done_sent) {
-        data->done_sent = true;
-        smcr_close_event(conn, SMCR_SENT_DONE, now_ns);
+        data->said = SMCR_SAID_ABORT;
+    } else if (cdc->connection_closed && data->said < SMCR_SAID_CLOSE) {
+        data->said = SMCR_SAID_CLOSE; /* SMCR-CLS-08 */
+        smcr_conn_end_step(conn, data->heard == SMCR_HEARD_CLOSE ? SMCR_SENT_LAST_CLOSE : SMCR_SENT_CLOSE,
+                           now_ns);
+    } else if (cdc->sending_done && data->said == SMCR_SAID_NOTHING) {
+        data->said = SMCR_SAID_DONE;
+        smcr_conn_end_step(conn, SMCR_SENT_DONE, now_ns);
     }
 }
 
@@ -144,7 +169,7 @@ static bool post(struct smcr_conn *conn, const struct segment *segments, unsigne
     }
     struct smcr_cdc cdc;
     smcr_cdc_build(conn, &cdc);
-    if (n == 0 && !conn->data->tx.cdc_due)
+    if (n == 0 && conn->data->tx.tell != SMCR_TELL_NOW)
         conn->smcr->counters.tx_window_updates++;
     if (post_segments(conn, segments, n))
         post_cdc(conn, &cdc, now_ns);
@@ -166,7 +191,8 @@ static bool push_validation(struct smcr_conn *conn, uint64_t now_ns)
                            .seq = conn->data->tx.completed_seq,
                            .alert_token = conn->peer_token,
                            .failover_validation = 1};
-    conn->data->tx.validate_due = false;
+    conn->data->tx.recovery =
+        conn->data->tx.recovery == SMCR_VALIDATES_AND_REPLAYS ? SMCR_REPLAYS : SMCR_RECOVERED;
     post_cdc(conn, &cdc, now_ns);
     return true;
 }
@@ -178,14 +204,14 @@ static bool push_replay(struct smcr_conn *conn, uint64_t now_ns)
     struct smcr_tx *tx = &conn->data->tx;
     struct segment segments[MAX_SEGMENTS];
     uint64_t from = tx->acked > tx->peer_consumed ? tx->acked : tx->peer_consumed;
-    if (conn->data->abort_due || conn->data->abort_sent)
+    if (conn->data->said == SMCR_OWES_ABORT || conn->data->said == SMCR_SAID_ABORT)
         from = tx->sent; /* A may have arrived, and the RMBE be another's: SMCR-ABT-07 */
     uint32_t len = (uint32_t)(tx->sent - from);
     uint32_t to = tx->cursor.offset_bytes;
     to = to - SMCR_CURSOR_START >= len ? to - len : to + smcr_cap_bytes(conn->peer_elem_bytes) - len;
     if (!post(conn, segments, cut(conn, from, to, len, segments), now_ns))
         return false;
-    tx->replay_due = false;
+    tx->recovery = SMCR_RECOVERED;
     conn->smcr->counters.replayed++;
     return true;
 }
@@ -195,8 +221,8 @@ static uint32_t sendable(const struct smcr_conn *conn)
 {
     const struct smcr_tx *tx = &conn->data->tx;
     uint64_t end = tx->head;
-    if (tx->urgent)
-        end = tx->urgent_end; /* and no further until it is consumed: SMCR-URG-04 */
+    if (tx->num_urgent > 0)
+        end = tx->urgent_end[0]; /* and no further until it is consumed: SMCR-URG-04 */
     uint64_t waits = end - tx->sent;
     uint32_t window = smcr_tx_window(conn);
     uint32_t n = waits < window ? (uint32_t)waits : window;
@@ -209,10 +235,11 @@ static uint32_t sendable(const struct smcr_conn *conn)
 static bool is_corked(struct smcr_conn *conn, uint32_t n, uint64_t now_ns)
 {
     struct smcr_conn_data *data = conn->data;
-    struct smcr_tx *tx = &data->tx;
-    if (tx->urgent || data->shut_write || n >= tx->chunk_bytes || tx->cork_over)
+    const struct smcr_tx *tx = &data->tx;
+    if (tx->num_urgent > 0 || data->app != SMCR_APP_WRITES || n >= tx->chunk_bytes ||
+        now_ns >= data->cork_at_ns)
         return false;
-    bool more_comes = (tx->more || tx->is_copying) && tx->head - tx->sent < tx->chunk_bytes;
+    bool more_comes = tx->coming != SMCR_COMING_NOTHING && tx->head - tx->sent < tx->chunk_bytes;
     bool gathers = tx->nodelay ? tx->num_flight >= SMCR_NODELAY_FLIGHT : tx->sent > tx->acked;
     if (!more_comes && !gathers)
         return false;
@@ -237,14 +264,16 @@ static bool push_data(struct smcr_conn *conn, uint32_t n, uint64_t now_ns)
     tx->cursor = smcr_cursor_advance(tx->cursor, n, conn->peer_elem_bytes);
     conn->smcr->counters.tx_bytes += n;
     data->cork_at_ns = NET_TIME_NONE;
-    tx->cork_over = tx->more = false;
+    if (tx->coming == SMCR_COMING_MORE)
+        tx->coming = SMCR_COMING_NOTHING;
     return post(conn, segments, num, now_ns);
 }
 
 /* D and C wait until everything has been delivered and nothing is posted (SMCR-CLS-03). */
 static bool close_is_pending(const struct smcr_conn_data *data)
 {
-    return data->app_closed ? !data->close_sent : data->shut_write && !data->done_sent;
+    return data->app == SMCR_APP_CLOSED ? data->said < SMCR_SAID_CLOSE
+                                        : data->app == SMCR_APP_SHUT && data->said < SMCR_SAID_DONE;
 }
 
 static bool is_delivered(const struct smcr_tx *tx)
@@ -256,17 +285,17 @@ static bool must_tell(struct smcr_conn *conn)
 {
     const struct smcr_conn_data *data = conn->data;
     const struct smcr_tx *tx = &data->tx;
-    if (data->abort_due)
+    if (data->said == SMCR_OWES_ABORT)
         return true;
     if (close_is_pending(data) && is_delivered(tx))
         return conn->posts == 0; /* with it goes what else is due */
-    if (tx->cdc_due)
+    if (tx->tell == SMCR_TELL_NOW)
         return true;
     if (smcr_tx_is_blocked(conn) && !tx->told_blocked)
         return true;
-    if (tx->urgent && !tx->told_urgent)
+    if (tx->num_urgent > 0 && !tx->told_urgent)
         return true; /* SMCR-URG-02 */
-    return tx->update_due && conn->posts < SMCR_UPDATES_PARALLEL;
+    return tx->tell == SMCR_TELL_UPDATE && conn->posts < SMCR_UPDATES_PARALLEL;
 }
 
 /* One post, or none. */
@@ -274,13 +303,20 @@ static bool push_one(struct smcr_conn *conn, uint64_t now_ns)
 {
     struct smcr_conn_data *data = conn->data;
     struct smcr_tx *tx = &data->tx;
-    if (data->is_final || tx->num_flight == SMCR_FLIGHT)
+    if (tx->num_flight == SMCR_FLIGHT)
         return false;
-    if (tx->validate_due)
+    switch (tx->recovery) {
+    case SMCR_VALIDATES:
+    case SMCR_VALIDATES_AND_REPLAYS:
         return push_validation(conn, now_ns);
-    if (tx->replay_due)
+    case SMCR_REPLAYS:
         return push_replay(conn, now_ns);
-    if (data->abort_due)
+    case SMCR_RECOVERED:
+        break;
+    }
+    if (smcr_tx_is_final(data))
+        return false;
+    if (data->said == SMCR_OWES_ABORT)
         return post(conn, NULL, 0, now_ns);
     uint32_t n = sendable(conn);
     if (n > 0 && !is_corked(conn, n, now_ns))
@@ -295,10 +331,9 @@ static void push_all(struct smcr_conn *conn, uint64_t now_ns)
         ;
 }
 
-void smcr_conn_push(struct smcr_conn *conn, uint64_t now_ns)
+void smcr_tx_push(struct smcr_conn *conn, uint64_t now_ns)
 {
-    const struct smcr_conn_data *data = conn->data;
-    if (!conn->link || data->move_to || conn->is_waiting)
+    if (!conn->link || conn->data->move_to || conn->wait_prev)
         return;
     if (conn->link->waiting_head)
         wait_for_room(conn); /* behind those that came first */
@@ -306,31 +341,105 @@ void smcr_conn_push(struct smcr_conn *conn, uint64_t now_ns)
         push_all(conn, now_ns);
 }
 
-void smcr_conn_kick(struct smcr_conn *conn, uint64_t now_ns)
+void smcr_tx_serve(struct smcr_link *link, uint64_t now_ns)
 {
-    if (conn->data && conn->link && !conn->data->move_to)
-        push_all(conn, now_ns);
+    /* Those that wait again come after those that wait now. */
+    for (uint32_t n = link->conns; n > 0 && link->waiting_head && smcr_link_room(link) > 0; n--) {
+        struct smcr_conn *conn = link->waiting_head;
+        smcr_tx_stop_waiting(conn);
+        if (!conn->data->move_to)
+            push_all(conn, now_ns);
+    }
 }
 
-/* The oldest one has ended: completions come in the order of posting (SMCR-DAT-11). */
-void smcr_conn_cdc_done(struct smcr_conn *conn, uint16_t seq, bool ok, uint64_t now_ns)
+/* --- what the application gives --- */
+
+/* 0, or why nothing can be sent (SMCR-SOC-05). */
+static int may_send(const struct smcr_conn *conn)
 {
+    if (conn->error)
+        return conn->error;
+    if (conn->state == SMCR_CONN_HANDSHAKE || conn->state == SMCR_CONN_FALLBACK)
+        return -ENOTCONN;
+    const struct smcr_conn_data *data = conn->data;
+    return !data || data->app != SMCR_APP_WRITES || data->heard == SMCR_HEARD_CLOSE ? -EPIPE : 0;
+}
+
+static uint32_t room(const struct smcr_tx *tx)
+{
+    return tx->buf->size_bytes - (uint32_t)(tx->head - tx->acked);
+}
+
+/* As much of it as fits and is contiguous, at most a chunk: so that the first is on its way while the next is
+ * copied. */
+static uint32_t copy_in(struct smcr_tx *tx, const uint8_t *bytes, size_t len_bytes)
+{
+    uint32_t at = (uint32_t)tx->head & (tx->buf->size_bytes - 1);
+    uint32_t n = room(tx) < tx->buf->size_bytes - at ? room(tx) : tx->buf->size_bytes - at;
+    if (n > tx->chunk_bytes)
+        n = tx->chunk_bytes;
+    if (n > len_bytes)
+        n = (uint32_t)len_bytes;
+    memcpy(tx->buf->bytes + at, bytes, n);
+    tx->head += n;
+    return n;
+}
+
+ssize_t smcr_tx_send(struct smcr_conn *conn, const void *bytes, size_t len_bytes, unsigned flags,
+                     uint64_t now_ns)
+{
+    int error = may_send(conn);
+    if (error)
+        return error;
     struct smcr_tx *tx = &conn->data->tx;
+    const uint8_t *p = bytes;
+    size_t left = len_bytes;
+    tx->nodelay = flags & SMCR_SEND_NODELAY;
+    tx->coming = SMCR_COMING_REST;
+    while (left > 0 && room(tx) > 0) {
+        uint32_t n = copy_in(tx, p, left);
+        p += n;
+        left -= n;
+        if (left > 0 && room(tx) > 0)
+            smcr_tx_push(conn, now_ns);
+    }
+    bool may_bring_more = left == 0; /* who finds no room cannot */
+    tx->coming = may_bring_more && flags & SMCR_SEND_MORE ? SMCR_COMING_MORE : SMCR_COMING_NOTHING;
+    tx->wants_room = room(tx) == 0;
+    if (left == 0 && len_bytes > 0 && flags & SMCR_SEND_URGENT)
+        smcr_urgent_queue(tx);
+    smcr_tx_push(conn, now_ns);
+    return left == len_bytes && left > 0 ? -EAGAIN : (ssize_t)(len_bytes - left);
+}
+
+/* --- a CDC completes --- */
+
+/* The oldest one that is posted has ended: completions come in the order of posting (SMCR-DAT-11). It was
+ * delivered, so all that it covers is in the peer's memory: its place in the send buffer is free, the application
+ * hears that it has room, and what waited for this goes. Else the link has failed, and another carries it again. */
+void smcr_tx_completed(struct smcr_conn *conn, uint16_t seq, bool ok, uint64_t now_ns)
+{
+    struct smcr_conn_data *data = conn->data;
+    struct smcr_tx *tx = &data->tx;
     const struct smcr_flight *flight = &tx->flight[tx->first_flight];
     assert(tx->num_flight > 0 && flight->seq == seq);
     tx->first_flight = (tx->first_flight + 1) % SMCR_FLIGHT;
     tx->num_flight--;
     conn->posts--;
-    if (!ok)
-        return; /* smcr_conn_link_lost() follows */
-    if (!flight->is_validation) {
-        tx->completed_seq = flight->seq; /* SMCR-FOV-05 */
-        tx->acked = flight->end;
+    if (ok) {
+        if (!flight->is_validation) {
+            tx->completed_seq = flight->seq; /* SMCR-FOV-05 */
+            tx->acked = flight->end;
+        }
+        /* A message that moved no bytes makes no room. */
+        if (tx->wants_room && tx->head - tx->acked < tx->buf->size_bytes) {
+            tx->wants_room = false;
+            smcr_conn_event(conn, SMCR_EVENT_WRITABLE);
+        }
+        if (data->said < SMCR_SAID_CLOSE)
+            tx->delivered_ns = now_ns;
+        smcr_tx_push(conn, now_ns);
     }
-    /* A message that moved no bytes makes no room. */
-    if (tx->wants_room && tx->head - tx->acked < tx->buf->size_bytes) {
-        tx->wants_room = false;
-        smcr_conn_event(conn, SMCR_EVENT_WRITABLE);
-    }
-    smcr_conn_completed(conn, now_ns);
+    if (conn->posts == 0 && (data->move_to || conn->state >= SMCR_CONN_PEER_ABORT_WAIT))
+        smcr_conn_effect(conn, SMCR_CONN_RESTS); /* who waited for that goes on */
 }
