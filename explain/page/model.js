@@ -19,15 +19,15 @@ const flowOf = new Map(tables.flows.map((f) => [f.flow, f]));
 
 // What a packet is, for colours and marks; a later one in the list goes before an earlier one.
 const CLASSES = ['other', 'request', 'response', 'cm', 'mark', 'duplicate', 'retransmission', 'cnp', 'rnr',
-  'nak', 'bad'];
+  'refused', 'nak', 'bad'];
 const CLASS = Object.fromEntries(CLASSES.map((name, i) => [name, i]));
 const CLASS_OF_FINDING = {
   retransmission: 'retransmission', timeout: 'retransmission', read_replay: 'retransmission',
   cm_retry: 'retransmission', duplicate: 'duplicate', reordered: 'duplicate', ghost_ack: 'duplicate',
   nak_sequence: 'nak', nak_fatal: 'bad', rnr: 'rnr', cnp: 'cnp', ecn_mark: 'mark', icrc: 'bad',
-  malformed: 'bad', violation: 'bad', cm_reject: 'nak', smc_decline: 'nak', smc_handshake: 'bad', smc_link: 'bad',
-  smc_refused: 'nak', smc_unasked: 'bad', smc_token: 'bad', smc_sequence: 'bad', smc_cursor: 'bad', smc_write: 'bad',
-  smc_after_close: 'bad', smc_lost: 'bad', smc_abort: 'nak',
+  malformed: 'bad', violation: 'bad', cm_reject: 'refused', smc_decline: 'refused', smc_handshake: 'bad', smc_link: 'bad',
+  smc_refused: 'refused', smc_unasked: 'bad', smc_token: 'bad', smc_sequence: 'bad', smc_cursor: 'bad', smc_write: 'bad',
+  smc_after_close: 'bad', smc_lost: 'bad', smc_abort: 'refused',
 };
 
 function unescape(text) {

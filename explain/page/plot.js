@@ -5,10 +5,10 @@
 
 const SVG = 'http://www.w3.org/2000/svg';
 const MARGIN = { left: 46, right: 8, top: 6, bottom: 17 };
-const MARKS = ['duplicate', 'retransmission', 'cnp', 'rnr', 'nak', 'bad', 'mark'];
+const MARKS = ['duplicate', 'retransmission', 'cnp', 'rnr', 'refused', 'nak', 'bad', 'mark'];
 const LEGEND = [['request', 'requests'], ['response', 'responses'], ['retransmission', 'sent again'],
   ['duplicate', 'duplicate, reordered'], ['nak', 'NAK'], ['rnr', 'RNR NAK'], ['cnp', 'CNP'], ['mark', 'ECN mark'],
-  ['bad', 'violation']];
+  ['refused', 'refused, aborted'], ['bad', 'violation']];
 const plot = { from: 0, to: 1 }; // the time shown, in ns
 
 function svg(tag, attributes, text) {
@@ -72,7 +72,7 @@ const SHAPES = {
   triangle: (x, y) => `M${x - 4} ${y + 3.5}h8l-4 -7.5z`,
 };
 const DENSE = 600; // marks of a class
-const SHAPE_OF = { nak: 'cross', bad: 'cross', rnr: 'diamond', cnp: 'triangle' };
+const SHAPE_OF = { nak: 'cross', refused: 'cross', bad: 'cross', rnr: 'diamond', cnp: 'triangle' };
 
 function drawPsn() {
   const node = byId('psn');

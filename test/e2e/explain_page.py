@@ -37,6 +37,11 @@ ALL_PACKETS = '''(() => {
 })()'''
 ALL_FINDINGS = '''JSON.stringify(model.findings.map((f) => ({ kind: findingKinds[f.kind].key, n: f.number,
   related: f.related, rule: f.rule, words: findingText(f), severity: findingKinds[f.kind].severity })))'''
+ARROW_IS_IN_ITS_ROW = '''(() => {
+  const row = document.querySelector('.row'), a = row.querySelector('.arrow').getBoundingClientRect();
+  const r = row.getBoundingClientRect();
+  return a.top >= r.top && a.bottom <= r.bottom;
+})()'''
 TABLES = '''JSON.stringify([...document.querySelectorAll('#detail details.layer')].map((d) => [d.dataset.key,
   [...d.querySelectorAll('tr')].map((r) => [r.dataset.field, r.cells[1].textContent, r.cells[2].textContent])]))'''
 
@@ -236,6 +241,7 @@ def one_capture(b):
         for key, height in (('+', 40), ('-', 22), ('-', 14), ('-', 7)):
             b.press(key)
             same(b.run('document.querySelector(".row").getBoundingClientRect().height'), height, 'height of a row')
+            same(b.run(ARROW_IS_IN_ITS_ROW), True, 'the arrow is seen at a height of %d' % height)
         b.press('+')
         b.press('+')
 
@@ -261,6 +267,10 @@ def one_capture(b):
         for plot in ('psn', 'rate'):
             same(b.run('!!document.querySelector("#%s .is-rnr")' % plot), True, 'RNR NAKs in ' + plot)
         same(b.run('document.getElementById("fill-figure").hidden'), True, 'SMC-R where there is none')
+        # who rejects a connection sends no NAK
+        b.open(page_of('reject.html', 'pcaps/cm_reject.pcap'))
+        same(b.run('!!document.querySelector("#rate .is-refused")'), True, 'rejects')
+        same(b.run('!!document.querySelector("#rate .is-nak, #legend .is-nak")'), False, 'NAKs where there are none')
 
     @case('page-follows-smc-connections')
     def _():
