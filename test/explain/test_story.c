@@ -59,7 +59,7 @@ Test(story, a_piece_that_is_sent_again_says_which_it_is)
 /* --- answers --- */
 
 /* The requester ignores it (ROCE-HDR-20), so it ends nothing: what follows is answered as before. */
-Test(story, ROCE_HDR_20_a_reserved_syndrome_is_no_nak)
+Test(story, a_reserved_syndrome_is_no_nak)
 {
     static const uint8_t reserved[] = {0x40, 0x5f, 0x64, 0x7f, 0x80, 0xff};
     for (unsigned i = 0; i < array_len(reserved); i++) {

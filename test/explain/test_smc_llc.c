@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* LLC exchanges as they are followed: which keys name an RMB on which link, links that come and go, refusals.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "smcr/llc_wire.h"
+#include "test/explain/smc_film.h"
+#include "test/support/smcr_examples.h"
+
+static struct film f;
+
+static void expect_words(const char *part)
+{
+    cr_expect(strstr(f.m.words, part), "\"%s\" is not in \"%s\"", part, f.m.words);
+}
+
+/* Whether the server has an RMB with that key on the link: a WRITE of the client to it is none to nowhere. */
+static bool has_rmb(unsigned link, uint32_t rkey)
+{
+    film_write(&f, link, 0, rkey, 0x5000, 8);
+    for (unsigned i = 0; i < f.m.remark_count; i++)
+        if (f.m.remarks[i].kind == EXPLAIN_FIND_SMC_WRITE && strstr(f.m.remarks[i].words, "of no RMB"))
+            return false;
+    return true;
+}
+
+static void server_confirms(const struct smcr_confirm_rkey *said)
+{
+    uint8_t bytes[SMCR_MSG_BYTES] = {0};
+    struct smcr_confirm_rkey c = *said;
+    c.type = SMCR_LLC_CONFIRM_RKEY;
+    c.length = SMCR_MSG_BYTES;
+    smcr_confirm_rkey_put(bytes, &c);
+    film_send(&f, 1, 1, bytes);
+}
+
+Test(smc_llc, an_rmb_has_a_key_on_each_link)
+{
+    film_begin(&f);
+    film_two_links(&f);
+    server_confirms(&(struct smcr_confirm_rkey){
+        .rkey = 0x600, .va = 0x5000, .other_links = 1, .link_1 = 2, .rkey_1 = 0x602});
+    cr_expect(has_rmb(1, 0x600) && !has_rmb(1, 0x602));
+    cr_expect(has_rmb(2, 0x602) && !has_rmb(2, 0x600));
+    film_end(&f);
+}
+
+/* What does not fit into CONFIRM RKEY comes in continuations, which name no RMB: it is that of the request.
+ */
+Test(smc_llc, a_continuation_is_about_the_rmb_of_its_request)
+{
+    uint8_t bytes[SMCR_MSG_BYTES] = {0};
+    film_begin(&f);
+    film_two_links(&f);
+    server_confirms(
+        &(struct smcr_confirm_rkey){.rkey = 0x600, .va = 0x5000, .other_links = 3, .link_1 = 5, .link_2 = 6});
+    cr_expect(!has_rmb(2, 0x777));
+    smcr_confirm_rkey_cont_put(bytes, &(struct smcr_confirm_rkey_cont){.type = SMCR_LLC_CONFIRM_RKEY_CONT,
+                                                                       .length = SMCR_MSG_BYTES,
+                                                                       .links_left = 1,
+                                                                       .link_1 = 2,
+                                                                       .rkey_1 = 0x777,
+                                                                       .va_1 = 0x5000});
+    film_send(&f, 1, 1, bytes);
+    expect_words("CONFIRM RKEY CONTINUATION request: 1 further links");
+    cr_expect(has_rmb(2, 0x777));
+    film_end(&f);
+}
+
+Test(smc_llc, deleted_keys_name_nothing_any_more)
+{
+    film_begin(&f);
+    film_first_contact(&f);
+    cr_expect(has_rmb(1, FILM_SERVER_RKEY));
+    film_llc(&f, 1, 1, "DR_REQ");
+    expect_words("2 keys, 0x000004f0, ...");
+    cr_expect(!has_rmb(1, FILM_SERVER_RKEY));
+    film_llc(&f, 1, 0, "DR_NEG");
+    cr_expect(film_remarks(&f, EXPLAIN_FIND_SMC_REFUSED, ""));
+    film_end(&f);
+}
+
+Test(smc_llc, a_key_that_is_refused_is_told_with_its_request)
+{
+    film_begin(&f);
+    film_first_contact(&f);
+    film_llc(&f, 1, 1, "CR_REQ");
+    uint64_t request = f.number;
+    film_llc(&f, 1, 0, "CR_NEG");
+    cr_expect_eq(f.m.answers, request);
+    cr_expect(film_remarks(&f, EXPLAIN_FIND_SMC_REFUSED, ""));
+    cr_expect_not_null(strstr(f.m.remarks[0].words, "to be tried again"), "%s", f.m.remarks[0].words);
+    film_end(&f);
+}
+
+/* Two bytes more behind the MAC (A5): what the message says is the same. */
+Test(smc_llc, an_add_link_says_the_same_in_both_layouts)
+{
+    uint8_t bytes[SMCR_EXAMPLE_MAX_BYTES];
+    struct smcr_add_link plain;
+    char words[240];
+    film_begin(&f);
+    film_first_contact(&f);
+    film_llc(&f, 1, 1, "AL_REQ");
+    strcpy(words, f.m.words);
+    smcr_example("AL_REQ", bytes);
+    smcr_add_link_get(&plain, bytes);
+    cr_expect(!smcr_add_link_is_shifted(&plain));
+    struct smcr_add_link_shifted shifted = {.type = plain.type,
+                                            .length = plain.length,
+                                            .qpn = plain.qpn,
+                                            .link = plain.link,
+                                            .mtu = plain.mtu,
+                                            .psn = plain.psn};
+    memcpy(shifted.mac, plain.mac, sizeof shifted.mac);
+    memcpy(shifted.gid, plain.gid, sizeof shifted.gid);
+    memset(bytes, 0, sizeof bytes);
+    smcr_add_link_shifted_put(bytes, &shifted);
+    film_send(&f, 1, 1, bytes);
+    cr_expect_str_eq(f.m.words, words);
+    film_end(&f);
+}
+
+Test(smc_llc, a_refused_link_leaves_its_number_and_no_link)
+{
+    film_begin(&f);
+    film_first_contact(&f);
+    const struct explain_smc_group *g = explain_analysis_smc_group(f.analysis, 1);
+    cr_expect_eq(g->links, 1);
+    film_llc(&f, 1, 1, "AL_REQ");
+    cr_expect_eq(g->links, 2);
+    film_llc(&f, 1, 0, "AL_RSP");
+    cr_expect_eq(g->links, 2);
+    cr_expect_eq(f.counts[EXPLAIN_FIND_SMC_REFUSED], 1, "the first time only");
+    film_end(&f);
+}
+
+Test(smc_llc, a_client_offers_an_rnic)
+{
+    film_begin(&f);
+    film_first_contact(&f);
+    film_llc(&f, 1, 0, "AL_REQ");
+    expect_words("the client has a further RNIC, 192.0.2.3");
+    cr_expect_eq(explain_analysis_smc_group(f.analysis, 1)->links, 1);
+    film_end(&f);
+    cr_expect_eq(f.counts[EXPLAIN_FIND_SMC_UNANSWERED], 0, "the server may ask for the link, or not");
+}
+
+Test(smc_llc, a_response_comes_on_the_link_of_its_request)
+{
+    film_begin(&f);
+    film_two_links(&f);
+    film_llc(&f, 1, 1, "TL_REQ");
+    film_llc(&f, 2, 0, "TL_RSP");
+    cr_expect(film_remarks(&f, EXPLAIN_FIND_SMC_LINK, "SMCR-LLC-05"));
+    film_end(&f);
+}
+
+Test(smc_llc, a_link_that_is_not_there_cannot_be_deleted)
+{
+    film_begin(&f);
+    film_two_links(&f);
+    const struct explain_smc_group *g = explain_analysis_smc_group(f.analysis, 1);
+    film_llc(&f, 2, 1, "DL_REQ");
+    cr_expect(film_remarks(&f, EXPLAIN_FIND_SMC_LINK_GONE, "SMCR-DLK-03"));
+    film_llc(&f, 2, 0, "DL_RSP");
+    cr_expect_eq(g->links_gone, 1);
+    cr_expect_eq(g->links_active, 1);
+    film_llc(&f, 2, 1, "DL_REQ");
+    cr_expect(film_remarks(&f, EXPLAIN_FIND_SMC_LINK, "SMCR-DLK-07"));
+    film_end(&f);
+}
+
+/* RC takes a packet once: what comes again confirms, deletes and asks nothing. */
+Test(smc_llc, a_message_that_comes_again_changes_nothing)
+{
+    film_begin(&f);
+    film_first_contact(&f);
+    film_llc(&f, 1, 1, "CR_REQ");
+    uint32_t rmbs = explain_analysis_smc_group(f.analysis, 1)->rmbs[1];
+    film_again(&f);
+    cr_expect_eq(explain_analysis_smc_group(f.analysis, 1)->rmbs[1], rmbs);
+    film_llc(&f, 1, 0, "CR_NEG");
+    uint64_t refused = f.counts[EXPLAIN_FIND_SMC_REFUSED];
+    film_again(&f);
+    cr_expect_eq(f.counts[EXPLAIN_FIND_SMC_REFUSED], refused);
+    film_end(&f);
+}
