@@ -488,8 +488,14 @@ Test(responder_exec, solicited_receive)
     rdma_cq_req_notify(s->recv_cq, true);
     send(p);
     expect_ack(s, script_rq(s, 0), 1);
+    cr_assert_eq(s->wakeups, 1);
     expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
     cr_assert_arr_eq(s->mem, script_data(), 8);
+    script_recv(s, 2, 0, 64); /* not solicited: nobody is woken */
+    rdma_cq_req_notify(s->recv_cq, true);
+    send(asking(script_send_pkt(s, ROCE_OP_SEND_ONLY, script_rq(s, 1), script_data(), 8)));
+    expect_wc(s, recv_cq, 2, NORNIC_WC_SUCCESS);
+    cr_assert_eq(s->wakeups, 1);
 }
 
 /* A receive that a message has begun to fill is no credit. covers: ROCE-RS-53 */

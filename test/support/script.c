@@ -56,6 +56,13 @@ static void on_event(void *ctx, const struct roce_event *event)
     s->events[s->event_count++] = *event;
 }
 
+static void count_wakeup(void *ctx, struct rdma_cq *cq, bool overflow)
+{
+    struct script *s = ctx;
+    (void)cq;
+    s->wakeups += !overflow;
+}
+
 static void make_device(struct script *s)
 {
     struct roce_dev_config config = {.random = test_random_source(&s->rnd),
@@ -82,6 +89,8 @@ static void make_device(struct script *s)
     struct rdma_cq_config cq = {.capacity = s->config.send_cq_capacity};
     cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &cq, &s->send_cq), 0);
     cq.capacity = s->config.recv_cq_capacity;
+    cq.notify = count_wakeup;
+    cq.ctx = s;
     cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &cq, &s->recv_cq), 0);
 }
 

@@ -68,6 +68,7 @@ struct script {
     struct roce_dev *dev;
     struct rdma_pd *pd;
     struct rdma_cq *send_cq, *recv_cq;
+    unsigned wakeups;       /* how often an armed recv_cq fired */
     struct rdma_mr *mr;     /* the whole of mem, all rights */
     struct rdma_srq *srq;   /* or NULL; its PD, and a region of it, which is the whole of mem too */
     struct rdma_xrcd *xrcd; /* XRC_TGT: then srq is of it, and of `pd` */
