@@ -12,6 +12,31 @@
 
 TestSuite(requester_emit, .init = setup, .fini = teardown);
 
+/* 2 GiB of address space, and a region over it; the test unmaps and deregisters. NULL: there is none. */
+static uint8_t *two_gib(struct rdma_mr **mr)
+{
+    uint8_t *mem =
+        mmap(NULL, TWO_GIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mem == MAP_FAILED)
+        return NULL;
+    cr_assert_eq(rdma_mr_reg(s->pd, mem, TWO_GIB, NORNIC_ACCESS_LOCAL_WRITE, mr), 0);
+    return mem;
+}
+
+/* A READ of all of it: at a path MTU of 256 half of all PSNs. */
+static void post_read_of(uint8_t *mem, const struct rdma_mr *mr, uint64_t wr_id)
+{
+    struct nornic_sge sge = {(uintptr_t)mem, (uint32_t)TWO_GIB, mr->lkey};
+    struct nornic_send_wr wr = {.wr_id = wr_id,
+                                .sg_list = &sge,
+                                .num_sge = 1,
+                                .opcode = NORNIC_WR_RDMA_READ,
+                                .remote_addr = SCRIPT_PEER_VA,
+                                .rkey = SCRIPT_PEER_RKEY};
+    cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
+    script_pump(s);
+}
+
 /* covers: ROCE-RC-1, ROCE-OPC-3, ROCE-OPC-4 */
 Test(requester_emit, ROCE_RC_1_a_write_takes_a_psn_a_packet)
 {
@@ -337,31 +362,6 @@ Test(requester_emit, ROCE_FRM_44_one_source_port)
 }
 
 /* covers: ROCE-RC-4, ROCE-OPC-4, ROCE-RC-2 */
-/* 2 GiB of address space, and a region over it; the test unmaps and deregisters. NULL: there is none. */
-static uint8_t *two_gib(struct rdma_mr **mr)
-{
-    uint8_t *mem =
-        mmap(NULL, TWO_GIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mem == MAP_FAILED)
-        return NULL;
-    cr_assert_eq(rdma_mr_reg(s->pd, mem, TWO_GIB, NORNIC_ACCESS_LOCAL_WRITE, mr), 0);
-    return mem;
-}
-
-/* A READ of all of it: at a path MTU of 256 half of all PSNs. */
-static void post_read_of(uint8_t *mem, const struct rdma_mr *mr, uint64_t wr_id)
-{
-    struct nornic_sge sge = {(uintptr_t)mem, (uint32_t)TWO_GIB, mr->lkey};
-    struct nornic_send_wr wr = {.wr_id = wr_id,
-                                .sg_list = &sge,
-                                .num_sge = 1,
-                                .opcode = NORNIC_WR_RDMA_READ,
-                                .remote_addr = SCRIPT_PEER_VA,
-                                .rkey = SCRIPT_PEER_RKEY};
-    cr_assert_eq(roce_post_send(s->qp, &wr, NULL), 0);
-    script_pump(s);
-}
-
 Test(requester_emit, ROCE_RC_4_a_read_of_2_gib_takes_half_of_the_sequence_numbers)
 {
     config.attr.path_mtu = NORNIC_MTU_256;
