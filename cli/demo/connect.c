@@ -43,8 +43,10 @@ static bool open_device(struct demo_side *side, struct net_port *memory, bool sh
              host_dev_port(side->dev)->mode);
     if (memory) {
         struct nornic_mac mac = {{2, 0, 0, 0, 0, (uint8_t)(side->role + 1)}};
-        err =
-            roce_dev_gid_add(side->engine, &(struct nornic_gid){.addr = plan->addr[side->role], .mac = mac});
+        struct nornic_gid gid = {.addr = plan->addr[side->role], .mac = mac};
+        host_dev_lock(side->dev);
+        err = roce_dev_gid_add(side->engine, &gid);
+        host_dev_unlock(side->dev);
         if (err < 0)
             return demo_side_fail(side, "cannot add an address to the device: %s", strerror(-err));
     }
@@ -102,14 +104,17 @@ static bool create_objects(struct demo_side *side)
 /* The index of our address in the GID table, or -1. */
 static int find_gid(const struct demo_side *side, struct nornic_mac *mac)
 {
-    for (unsigned i = 0; i < 256; i++) {
+    int found = -1;
+    host_dev_lock(side->dev);
+    for (unsigned i = 0; i < NORNIC_GID_MAX && found < 0; i++) {
         const struct nornic_gid *gid = roce_dev_gid_get(side->engine, i);
         if (gid && nornic_addr_equal(&gid->addr, &side->plan->addr[side->role])) {
             *mac = gid->mac;
-            return (int)i;
+            found = (int)i;
         }
     }
-    return -1;
+    host_dev_unlock(side->dev);
+    return found;
 }
 
 static bool to_init(struct demo_side *side)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/node/rc.h"
+#include "host/events.h"
 
 #include <criterion/criterion.h>
 
@@ -17,11 +18,13 @@ Test(rc, ROCE_LIM_3_default_attributes)
     struct nornic_qp_attr attr;
     cr_assert_eq(cli_node_open_pair(&config, nodes), CLI_OK);
     struct roce_dev *dev = host_dev_engine(nodes[0].dev);
+    host_dev_lock(nodes[0].dev);
     cr_assert_eq(rdma_pd_create(roce_dev_domain(dev), &pd), 0);
     cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &(struct rdma_cq_config){.capacity = 4}, &cq), 0);
     struct roce_qp_config qp_config = {
         .type = NORNIC_QPT_RC, .pd = pd, .send_cq = cq, .recv_cq = cq, .caps = {.max_send_wr = 1}};
     cr_assert_eq(roce_qp_create(dev, &qp_config, &qp), 0);
+    host_dev_unlock(nodes[0].dev);
     struct cli_path path = {.dest_qpn = 17, .pmtu_bytes = 1024, .rd_atomic = 1};
     cr_assert_eq(cli_node_pick_gid(&nodes[1], &(struct cli_node_config){.port = NULL}, NULL, &path.sgid_index,
                                    &path.dgid),
@@ -38,9 +41,11 @@ Test(rc, ROCE_LIM_3_default_attributes)
     cr_assert_eq(nornic_mtu_for_port(1500), NORNIC_MTU_1024, "MTU - 96, rounded down");
     cr_assert_eq(nornic_mtu_for_port(4192), NORNIC_MTU_4096);
     cr_assert_eq(nornic_mtu_for_port(4191), NORNIC_MTU_2048);
-    cr_assert_eq(roce_qp_destroy(qp), 0);
+    cr_assert_eq(host_qp_destroy(nodes[0].dev, qp), 0);
+    host_dev_lock(nodes[0].dev);
     cr_assert_eq(rdma_cq_destroy(cq), 0);
     cr_assert_eq(rdma_pd_destroy(pd), 0);
+    host_dev_unlock(nodes[0].dev);
     cr_assert_eq(host_dev_close(nodes[0].dev, NULL), 0, "objects are left");
     cr_assert_eq(host_dev_close(nodes[1].dev, NULL), 0, "objects are left");
 }
