@@ -15,7 +15,7 @@
 static void list_headers(void)
 {
     for (const struct explain_layer_kind *k = explain_layer_kinds; k->key; k++)
-        printf("%-14s %3u bytes  %s\n", k->key, k->header->len_bytes, k->words);
+        printf("%-21s %3u bytes  %s\n", k->key, k->header->len_bytes, k->words);
 }
 
 static void put_fields(struct explain_text *out, const struct explain_layer_kind *kind)
