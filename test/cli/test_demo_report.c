@@ -110,25 +110,26 @@ Test(demo_numbers, bytes_have_a_unit)
 
 /* --- the table --- */
 
+static const char clean_pass[] =
+    "\n  operation        count       data   k op/s   Gbit/s    min us   p50 us   p99 us p99.9 us   resent\n"
+    "  SEND            12,345  771.6 MiB     12.3    6.472       1.1      2.2      3.3     44.4        0\n"
+    "  SEND + imm      12,345  771.6 MiB     12.3    6.472       1.1      2.2      3.3     44.4        1\n"
+    "  RDMA WRITE      12,345  771.6 MiB     12.3    6.472       1.1      2.2      3.3     44.4        2\n"
+    "  WRITE + imm     12,345  771.6 MiB     12.3    6.472       1.1      2.2      3.3     44.4        3\n"
+    "  RDMA READ       12,345  771.6 MiB     12.3    6.472       1.1      2.2      3.3     44.4        4\n"
+    "  CMP_SWAP        12,345  771.6 MiB     12.3    6.472       1.1      2.2      3.3     44.4        5\n"
+    "  FETCH_ADD       12,345  771.6 MiB     12.3    6.472       1.1      2.2      3.3     44.4        6\n"
+    "  Latency: from the post to its completion, 64 bytes (atomics: 8), one at a time.\n"
+    "\n"
+    "  data       7,000 operations, 14.0 KiB, compared byte for byte where they arrived: all right\n"
+    "  ICRC       1,000,000 packets checked on arrival: all good\n"
+    "  acks       101 sent by B, 200 received by A\n"
+    "  recovery   packets sent again 0; NAKs received 0; gaps in responses 0; ack timeouts 0\n"
+    "             READs answered again 0; atomics answered again 0; RNR NAKs 0\n";
+
 Test(demo_report, of_a_clean_pass)
 {
-    cr_expect_str_eq(
-        report(),
-        "\n  operation        count       data   k op/s   Gbit/s    min us   p50 us   p99 us p99.9 us   resent\n"
-        "  SEND            12,345  771.6 MiB     12.3    6.472       1.1      2.2      3.3     44.4        0\n"
-        "  SEND + imm      12,345  771.6 MiB     12.3    6.472       1.1      2.2      3.3     44.4        1\n"
-        "  RDMA WRITE      12,345  771.6 MiB     12.3    6.472       1.1      2.2      3.3     44.4        2\n"
-        "  WRITE + imm     12,345  771.6 MiB     12.3    6.472       1.1      2.2      3.3     44.4        3\n"
-        "  RDMA READ       12,345  771.6 MiB     12.3    6.472       1.1      2.2      3.3     44.4        4\n"
-        "  CMP_SWAP        12,345  771.6 MiB     12.3    6.472       1.1      2.2      3.3     44.4        5\n"
-        "  FETCH_ADD       12,345  771.6 MiB     12.3    6.472       1.1      2.2      3.3     44.4        6\n"
-        "  Latency: from the post to its completion, 64 bytes (atomics: 8), one at a time.\n"
-        "\n"
-        "  data       7,000 operations, 14.0 KiB, compared byte for byte where they arrived: all right\n"
-        "  ICRC       1,000,000 packets checked on arrival: all good\n"
-        "  acks       101 sent by B, 200 received by A\n"
-        "  recovery   packets sent again 0; NAKs received 0; gaps in responses 0; ack timeouts 0\n"
-        "             READs answered again 0; atomics answered again 0; RNR NAKs 0\n");
+    cr_expect_str_eq(report(), clean_pass);
 }
 
 Test(demo_report, of_a_pass_with_losses)

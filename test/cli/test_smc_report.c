@@ -258,12 +258,32 @@ Test(smc_report, progress_of_what_has_no_known_size)
 
 /* --- smc stat --- */
 
+/* An answer; 'words' are quoted so that it can be read here. */
 static const char process[] =
-    "{\"pid\":77,\"command\":\"nornic smc listen "
-    "5000\",\"groups\":[{\"id\":1,\"role\":\"server\",\"peer_id\":\"abcd\",\"redundancy\":\"SYMMETRIC\",\"max_links\":2,\"vlan_id\":5}],\"links\":[{\"group\":1,\"number\":1,\"state\":\"ACTIVE\",\"port\":\"eth0\",\"qpn\":17,\"peer_qpn\":18,\"gid\":\"10.0.0.1\",\"peer_gid\":\"10.0.0.2\",\"path_mtu\":1024,\"conns\":1},{\"group\":2,\"number\":9,\"state\":\"of "
-    "another "
-    "group\"}],\"rmbs\":[{\"group\":1,\"elems\":4,\"elem_bytes\":65536,\"used\":1}],\"conns\":[{\"group\":1,\"local\":\"::ffff:10.0.0.1\",\"local_port\":5000,\"remote\":\"fd00::2\",\"remote_port\":40000,\"state\":\"ACTIVE\",\"link\":1,\"tx_bytes\":2048,\"rx_bytes\":100,\"window_bytes\":65536,\"readable_bytes\":3,\"unsent_bytes\":4},{\"group\":0,\"local\":\"10.0.0.1\",\"local_port\":1,\"remote\":\"10.0.0.2\",\"remote_port\":2,\"state\":\"INIT\"}],\"counters\":{\"tx_bytes\":2048,\"rx_bytes\":1024},\"fallbacks\":[{\"count\":3,\"reason\":\"no "
-    "RNIC\"}]}";
+    "{'pid':77,'command':'nornic smc listen 5000',"
+    "'groups':[{'id':1,'role':'server','peer_id':'abcd','redundancy':'SYMMETRIC','max_links':2,'vlan_id':5}],"
+    "'links':[{'group':1,'number':1,'state':'ACTIVE','port':'eth0','qpn':17,'peer_qpn':18,'gid':'10.0.0.1',"
+    "'peer_gid':'10.0.0.2','path_mtu':1024,'conns':1},"
+    "{'group':2,'number':9,'state':'of another group'}],"
+    "'rmbs':[{'group':1,'elems':4,'elem_bytes':65536,'used':1}],"
+    "'conns':[{'group':1,'local':'::ffff:10.0.0.1','local_port':5000,'remote':'fd00::2','remote_port':40000,"
+    "'state':'ACTIVE','link':1,'tx_bytes':2048,'rx_bytes':100,'window_bytes':65536,'readable_bytes':3,"
+    "'unsent_bytes':4},"
+    "{'group':0,'local':'10.0.0.1','local_port':1,'remote':'10.0.0.2','remote_port':2,'state':'INIT'}],"
+    "'counters':{'tx_bytes':2048,'rx_bytes':1024},"
+    "'fallbacks':[{'count':3,'reason':'no RNIC'}]}";
+
+static struct json_object *parse_answer(const char *text)
+{
+    char quoted[2048];
+    size_t n = 0;
+    for (; *text && n + 1 < sizeof quoted; text++)
+        quoted[n++] = *text == '\'' ? '"' : *text;
+    quoted[n] = 0;
+    struct json_object *answer = json_tokener_parse(quoted);
+    cr_assert_not_null(answer, "%s", quoted);
+    return answer;
+}
 
 static const char *print_stat(struct json_object *now, struct json_object *before, double seconds)
 {
@@ -280,8 +300,7 @@ static void expect_part(const char *part)
 
 Test(smc_report, a_process_with_all_it_has)
 {
-    struct json_object *now = json_tokener_parse(process);
-    cr_assert_not_null(now);
+    struct json_object *now = parse_answer(process);
     print_stat(now, NULL, 0);
     cr_expect_eq(
         strncmp(printed,
@@ -306,9 +325,8 @@ Test(smc_report, a_process_with_all_it_has)
 
 Test(smc_report, rates_are_those_since_the_last_look)
 {
-    struct json_object *now = json_tokener_parse(process);
-    struct json_object *before =
-        json_tokener_parse("{\"pid\":77,\"counters\":{\"tx_bytes\":0,\"rx_bytes\":512}}");
+    struct json_object *now = parse_answer(process);
+    struct json_object *before = parse_answer("{'pid':77,'counters':{'tx_bytes':0,'rx_bytes':512}}");
     print_stat(now, before, 0.5);
     expect_part("  now      sends 4.0 KiB/s, receives 1.0 KiB/s\n");
     cr_expect_null(strstr(print_stat(now, before, 0), "  now "));

@@ -84,7 +84,8 @@ Test(transfers, perf_asleep_and_over_each_network)
 
 Test(transfers, perf_on_a_bad_line_recovers)
 {
-    run("perf --port memory --op send -s 20000 -n 100 -w 0 -v -j -m 1024 -W 32 --loss 2% --reorder 2% --duplicate 2% "
+    run("perf --port memory --op send -s 20000 -n 100 -w 0 -v -j -m 1024 -W 32 --loss 2% --reorder 2% "
+        "--duplicate 2% "
         "--seed 3");
     cr_expect_eq(count("ops"), 100);
     cr_expect_eq(count("compared_messages"), 100);
