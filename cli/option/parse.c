@@ -113,6 +113,7 @@ static int next(struct parser *p, int argc, char **argv)
 static void store(const struct given_row *given, uint64_t value)
 {
     uint8_t *member = given->settings + given->row->offset;
+    assert(given->settings);
     switch (given->row->width) {
     case 1:
         *member = (uint8_t)value;
@@ -183,6 +184,7 @@ static int take(const struct given_row *given, char *text)
     const struct cli_option *row = given->row;
     const char *port;
     char option[NAME_BYTES];
+    assert(row);
     snprintf(option, sizeof option, "--%s", given->name);
     switch ((enum cli_kind)row->kind) {
     case CLI_FLAG:
@@ -296,21 +298,22 @@ int cli_parse(const struct cli_command *command, int argc, char **argv, void *se
     memset(settings, 0, command->settings_bytes);
     prepare(&p, command, settings);
     opterr = 0;
-    if (asks_for_help(&p, argc, argv)) {
-        cli_help_print(stdout, command);
-        return CLI_HELP;
-    }
-    err = take_presets(&p);
+    err = asks_for_help(&p, argc, argv) ? CLI_HELP : take_presets(&p);
     optind = 0;
     while (err == CLI_OK && (code = next(&p, argc, argv)) != -1) {
         struct given_row *given = find_row(&p, code);
-        if (given)
+        if (!given || given->row == &cli_help_row) {
+            err = given ? CLI_HELP : cli_option_error(code, argv);
+        } else {
             given->is_given = true;
-        err = given ? take(given, optarg) : cli_option_error(code, argv);
+            err = take(given, optarg);
+        }
     }
     if (err == CLI_OK)
         err = check_rules(&p);
     if (err == CLI_OK)
         err = take_operands(command, argv + optind, settings);
+    if (err == CLI_HELP)
+        cli_help_print(stdout, command);
     return err == CLI_OK && command->check ? command->check(settings) : err;
 }
