@@ -8,6 +8,7 @@ void roce_arrival_begin(struct roce_arrival *arrival, const struct net_frame *fr
 {
     net_train_begin(&arrival->train, frame);
     arrival->flags = flags;
+    arrival->icrc_below = 0;
 }
 
 /* A packet of a length that was not there before: its first, and a shorter one at the end of a train. */
@@ -23,7 +24,8 @@ static void parse_below(struct roce_arrival *arrival, const struct net_frame *fr
     if (arrival->verdict != ROCE_RX_TAKEN)
         return;
     arrival->transport_offset = (uint32_t)(transport - pkt->frame);
-    arrival->icrc_below = roce_icrc_below(pkt->l3, pkt->l3_kind);
+    if (arrival->train.count > 1)
+        arrival->icrc_below = roce_icrc_below(pkt->l3, pkt->l3_kind);
 }
 
 /* Packet `i`, as long as the first: what is below its BTH is known but for the identification. Returns the CRC
@@ -42,10 +44,19 @@ static uint32_t move_on(struct roce_arrival *arrival, const struct net_frame *fr
     return arrival->icrc_below ^ roce_icrc_change_of_id(first_id ^ (uint16_t)(first_id + i));
 }
 
+/* Of the packet at hand, whose BTH is at `transport`. One that is alone needs no parts. */
+static uint32_t icrc_of(const struct roce_arrival *arrival, uint32_t icrc_below, uint8_t *transport)
+{
+    const struct roce_pkt *pkt = &arrival->pkt;
+    uint32_t transport_bytes = arrival->transport_bytes - ROCE_ICRC_BYTES;
+    if (arrival->train.count > 1)
+        return roce_icrc_above(icrc_below, transport, transport_bytes);
+    return roce_icrc(pkt->l3, pkt->l3_kind, (size_t)(transport - pkt->l3) + transport_bytes);
+}
+
 enum roce_rx_verdict roce_arrival_packet(struct roce_arrival *arrival, uint32_t i)
 {
     struct net_frame frame = net_train_packet(&arrival->train, i);
-    struct roce_pkt *pkt = &arrival->pkt;
     uint32_t icrc_below;
     if (i == 0 || frame.len_bytes != arrival->frame_bytes) {
         parse_below(arrival, &frame);
@@ -56,11 +67,10 @@ enum roce_rx_verdict roce_arrival_packet(struct roce_arrival *arrival, uint32_t 
     if (arrival->verdict != ROCE_RX_TAKEN)
         return arrival->verdict;
     uint8_t *transport = frame.data + arrival->transport_offset;
-    if (!roce_transport_parse(pkt, transport, arrival->transport_bytes))
+    if (!roce_transport_parse(&arrival->pkt, transport, arrival->transport_bytes))
         return ROCE_RX_DROP_SHORT;
-    pkt->icrc_expected =
-        roce_icrc_above_own(icrc_below, transport, arrival->transport_bytes - ROCE_ICRC_BYTES);
-    return roce_pkt_judge(pkt, arrival->flags);
+    arrival->pkt.icrc_expected = icrc_of(arrival, icrc_below, transport);
+    return roce_pkt_judge(&arrival->pkt, arrival->flags);
 }
 
 void roce_arrival_end(struct roce_arrival *arrival)

@@ -163,7 +163,7 @@ uint32_t roce_frame_seal(const struct roce_frame_template *t, uint8_t *frame, ui
     uint8_t *bth = frame + t->len_bytes, *end = bth + transport_bytes;
     uint16_t ip_id = t->l3_kind == ROCE_L3_IPV4 ? get_be16(frame + t->l3_offset + 4) : 0;
     uint32_t below = roce_frame_icrc_below(t, transport_bytes, ip_id);
-    end = put_le32(end, roce_icrc_above_own(below, bth, transport_bytes));
+    end = put_le32(end, roce_icrc_above(below, bth, transport_bytes));
     return (uint32_t)(end - frame);
 }
 

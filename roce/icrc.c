@@ -70,24 +70,44 @@ static size_t bytes_below(enum roce_l3 kind)
            (kind == ROCE_L3_GRH ? 0 : NET_UDP_BYTES);
 }
 
+/* Masks the L3 and the UDP header at `p`. */
+static void mask_below(uint8_t *p, enum roce_l3 kind)
+{
+    size_t udp = mask_l3(p, kind);
+    if (kind != ROCE_L3_GRH)
+        p[udp + 6] = p[udp + 7] = 0xff; /* UDP checksum */
+}
+
+uint32_t roce_icrc(const uint8_t *l3, enum roce_l3 l3_kind, size_t len_bytes)
+{
+    uint8_t head[NET_IPV6_BYTES + NET_UDP_BYTES + ROCE_BTH_BYTES]; /* a copy: the packet stays as it is */
+    size_t bth = bytes_below(l3_kind), head_bytes = bth + ROCE_BTH_BYTES;
+
+    memcpy(head, l3, head_bytes);
+    mask_below(head, l3_kind);
+    head[bth + BTH_MASKED_BYTE] = 0xff;
+    uint32_t crc = crc32_gzip_refl(CRC_OF_DUMMY_LRH, head, head_bytes);
+    return crc32_gzip_refl(crc, l3 + head_bytes, len_bytes - head_bytes);
+}
+
 uint32_t roce_icrc_below(const uint8_t *l3, enum roce_l3 l3_kind)
 {
-    uint8_t head[NET_IPV6_BYTES + NET_UDP_BYTES]; /* a copy: the packet stays as it is */
+    uint8_t head[NET_IPV6_BYTES + NET_UDP_BYTES];
     size_t head_bytes = bytes_below(l3_kind);
 
     memcpy(head, l3, head_bytes);
-    size_t udp = mask_l3(head, l3_kind);
-    if (l3_kind != ROCE_L3_GRH)
-        head[udp + 6] = head[udp + 7] = 0xff; /* UDP checksum */
+    mask_below(head, l3_kind);
     return crc32_gzip_refl(CRC_OF_DUMMY_LRH, head, head_bytes);
 }
 
-/* What a field contributes, or how much its change does. */
-static uint32_t contribution(const uint32_t bits[16], uint16_t field)
+/* What a field contributes, or how much its change does. Written so that compilers make vectors of it. */
+static inline uint32_t contribution(const uint32_t bits[16], uint16_t field)
 {
+    static const uint32_t bit[16] = {1 << 0, 1 << 1, 1 << 2,  1 << 3,  1 << 4,  1 << 5,  1 << 6,  1 << 7,
+                                     1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15};
     uint32_t sum = 0;
     for (unsigned i = 0; i < 16; i++)
-        sum ^= bits[i] & -(uint32_t)(field >> i & 1);
+        sum ^= field & bit[i] ? bits[i] : 0;
     return sum;
 }
 
@@ -109,26 +129,11 @@ uint32_t roce_icrc_change_of_id(uint16_t ip_id)
     return contribution(bits_22_before, ip_id);
 }
 
-uint32_t roce_icrc_above(uint32_t below, const uint8_t *bth, size_t len_bytes)
-{
-    uint8_t head[ROCE_BTH_BYTES];
-    memcpy(head, bth, sizeof head);
-    head[BTH_MASKED_BYTE] = 0xff;
-    uint32_t crc = crc32_gzip_refl(below, head, sizeof head);
-    return crc32_gzip_refl(crc, bth + sizeof head, len_bytes - sizeof head);
-}
-
-uint32_t roce_icrc_above_own(uint32_t below, uint8_t *bth, size_t len_bytes)
+uint32_t roce_icrc_above(uint32_t below, uint8_t *bth, size_t len_bytes)
 {
     uint8_t masked = bth[BTH_MASKED_BYTE];
     bth[BTH_MASKED_BYTE] = 0xff;
     uint32_t crc = crc32_gzip_refl(below, bth, len_bytes);
     bth[BTH_MASKED_BYTE] = masked;
     return crc;
-}
-
-uint32_t roce_icrc(const uint8_t *l3, enum roce_l3 l3_kind, size_t len_bytes)
-{
-    size_t below_bytes = bytes_below(l3_kind);
-    return roce_icrc_above(roce_icrc_below(l3, l3_kind), l3 + below_bytes, len_bytes - below_bytes);
 }

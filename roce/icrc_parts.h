@@ -20,11 +20,8 @@ uint32_t roce_icrc_below(const uint8_t *l3, enum roce_l3 l3_kind);
 uint32_t roce_icrc_change_of_lengths(enum roce_l3 l3_kind, uint16_t l3_len, uint16_t udp_len);
 uint32_t roce_icrc_change_of_id(uint16_t ip_id);
 
-/* The ICRC: the CRC `below`, continued over the `len_bytes` from the BTH to the last pad byte (at least the
- * BTH). */
-uint32_t roce_icrc_above(uint32_t below, const uint8_t *bth, size_t len_bytes);
-/* The same for bytes that are the caller's to write to: a byte of the BTH is changed for the time of the call, so
- * that one pass takes them all. */
-uint32_t roce_icrc_above_own(uint32_t below, uint8_t *bth, size_t len_bytes);
+/* The ICRC: the CRC `below`, continued over the `len_bytes` from the BTH to the last pad byte (at least the BTH). A
+ * byte of the BTH is another one for the time of the call, so that one pass takes them all. */
+uint32_t roce_icrc_above(uint32_t below, uint8_t *bth, size_t len_bytes);
 
 #endif

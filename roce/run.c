@@ -56,7 +56,7 @@ void roce_run_seal(struct roce_run *run)
     struct net_frame *frame = run->frame;
     uint8_t *bth = frame->data + (run->pkts ? frame->len_bytes : run->tmpl->len_bytes);
     uint8_t *end = bth + run->next_bytes;
-    end = put_le32(end, roce_icrc_above_own(icrc_below(run), bth, run->next_bytes));
+    end = put_le32(end, roce_icrc_above(icrc_below(run), bth, run->next_bytes));
     frame->len_bytes = (uint32_t)(end - frame->data);
     run->pkt_bytes = run->tmpl->len_bytes + run->next_bytes + ROCE_ICRC_BYTES;
     run->is_closed = run->next_bytes < run->transport_bytes;
