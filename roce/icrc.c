@@ -46,7 +46,7 @@ static const uint32_t bits_42_before[16] = {
 };
 
 /* ROCE-ICRC-4: what routers may change in the L3 header reads as ones. Returns the header's length. */
-static size_t mask_l3(uint8_t *p, enum roce_l3 kind)
+static inline size_t mask_l3(uint8_t *p, enum roce_l3 kind)
 {
     switch (kind) {
     case ROCE_L3_IPV4:
@@ -71,7 +71,7 @@ static size_t bytes_below(enum roce_l3 kind)
 }
 
 /* Masks the L3 and the UDP header at `p`. */
-static void mask_below(uint8_t *p, enum roce_l3 kind)
+static inline void mask_below(uint8_t *p, enum roce_l3 kind)
 {
     size_t udp = mask_l3(p, kind);
     if (kind != ROCE_L3_GRH)
@@ -83,7 +83,12 @@ uint32_t roce_icrc(const uint8_t *l3, enum roce_l3 l3_kind, size_t len_bytes)
     uint8_t head[NET_IPV6_BYTES + NET_UDP_BYTES + ROCE_BTH_BYTES]; /* a copy: the packet stays as it is */
     size_t bth = bytes_below(l3_kind), head_bytes = bth + ROCE_BTH_BYTES;
 
-    memcpy(head, l3, head_bytes);
+    /* In pieces of constant size, which are a few moves. */
+    memcpy(head, l3, NET_IPV4_BYTES + NET_UDP_BYTES + ROCE_BTH_BYTES);
+    if (l3_kind != ROCE_L3_IPV4)
+        memcpy(head + 40, l3 + 40, ROCE_BTH_BYTES);
+    if (l3_kind == ROCE_L3_IPV6)
+        memcpy(head + 52, l3 + 52, NET_UDP_BYTES);
     mask_below(head, l3_kind);
     head[bth + BTH_MASKED_BYTE] = 0xff;
     uint32_t crc = crc32_gzip_refl(CRC_OF_DUMMY_LRH, head, head_bytes);
