@@ -184,12 +184,12 @@ incast-plot: $(BUILD)/test/sim/run ## simulate 32 senders to one and draw docs/i
 explain-shots: all ## draw docs/explain-*.png: the pages of `nornic explain --html` in a headless Chromium
 	$(Q)EXPLAIN_SHOTS=docs test/e2e/explain_page.sh
 
-BENCHES := $(addprefix $(BUILD)/bench/,blast scale socket_load)
+BENCHES := $(addprefix $(BUILD)/bench/,blast scale socket_load trains)
 $(BENCHES): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libnornic.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
-bench: ## throughput against the raw port and kernel TCP, as ratios; sockets; many queue pairs; reading captures
+bench: ## throughput against the raw port and kernel TCP, as ratios; sockets; many queue pairs; trains; captures
 	@test/tools/deps.sh build test tools
 	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
 	@bench/run
@@ -197,6 +197,8 @@ bench: ## throughput against the raw port and kernel TCP, as ratios; sockets; ma
 	@bench/sockets
 	@echo
 	@$(BUILD)/bench/scale
+	@echo
+	@$(BUILD)/bench/trains
 	@echo
 	@bench/explain
 
