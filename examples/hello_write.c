@@ -64,12 +64,12 @@ int main(void)
     check(nornic_qp_connect(b.qp, &b.address, &a.address, RIGHTS, SECOND_NS, &why), "connect");
 
     struct nornic_sge piece = {(uintptr_t)a.memory, sizeof a.memory, nornic_mr_lkey(a.mr)};
-    struct nornic_send_wr write = {.opcode = NORNIC_WR_RDMA_WRITE,
-                                   .send_flags = NORNIC_SEND_SIGNALED,
-                                   .sg_list = &piece,
+    struct nornic_send_wr write = {.sg_list = &piece,
                                    .num_sge = 1,
-                                   .rkey = nornic_mr_rkey(b.mr),
-                                   .remote_addr = nornic_mr_remote_addr(b.mr)};
+                                   .opcode = NORNIC_WR_RDMA_WRITE,
+                                   .send_flags = NORNIC_SEND_SIGNALED,
+                                   .remote_addr = nornic_mr_remote_addr(b.mr),
+                                   .rkey = nornic_mr_rkey(b.mr)};
     struct nornic_wc done = {.status = NORNIC_WC_GENERAL_ERR};
     check(nornic_qp_post_send(a.qp, &write, NULL), "post");
     check(nornic_cq_wait(a.cq, &done, 1, 5 * SECOND_NS) == 1 && !done.status ? 0 : -5, "RDMA WRITE");

@@ -184,6 +184,7 @@ int nornic_qp_bind_mw(struct nornic_qp *qp, struct nornic_mw *mw, uint64_t wr_id
 
 /* --- connecting without a connection manager --- */
 
+#define CONNECT_RIGHTS        (NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_ATOMIC)
 #define CONNECT_RD_ATOMIC     16
 #define CONNECT_MIN_RNR_TIMER 12 /* 0.64 ms: ROCE-HDR-22 */
 #define CONNECT_TIMEOUT       14 /* 67 ms: ROCE-RC-41 */
@@ -214,7 +215,7 @@ static struct nornic_qp_attr attr_to(const struct nornic_endpoint *self, const s
     return (struct nornic_qp_attr){
         .state = NORNIC_QPS_INIT,
         .port = 1,
-        .access_flags = access,
+        .access_flags = access & CONNECT_RIGHTS,
         .av = {.dgid = peer->addr, .hop_limit = CONNECT_HOP_LIMIT},
         .dest_qpn = peer->qpn,
         .rq_psn = peer->psn,

@@ -7,6 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
+
 static inline uint16_t get_be16(const uint8_t *p)
 {
     return (uint16_t)(p[0] << 8 | p[1]);
@@ -77,5 +81,7 @@ static inline uint8_t *put_bytes(uint8_t *p, const void *src, size_t len_bytes)
     memcpy(p, src, len_bytes);
     return p + len_bytes;
 }
+
+NORNIC_END_DECLS
 
 #endif

@@ -9,6 +9,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
+
 /* The word for a value of a field, or NULL if it has none. */
 typedef const char *net_value_name(uint64_t value);
 
@@ -90,5 +94,7 @@ static inline __attribute__((always_inline)) void net_bits_put(uint8_t *p, unsig
     static const struct net_field prefix##_fields[] = {LIST(NET_FIELD_ROW_, NET_BYTES_ROW_)}; \
     const struct net_header prefix##_header = {                                               \
         title, len, (uint16_t)(sizeof prefix##_fields / sizeof prefix##_fields[0]), prefix##_fields}
+
+NORNIC_END_DECLS
 
 #endif

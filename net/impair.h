@@ -24,6 +24,9 @@
 #define NORNIC_NET_IMPAIR_H
 
 #include "net/port.h"
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
 
 #define NET_IMPAIR_QUEUE_FRAMES 4096
 #define NET_IMPAIR_DEPTH_MAX    1024
@@ -58,5 +61,7 @@ int net_impair_wrap(struct net_port *below, const struct net_impair_config *conf
 /* The counters of a port that net_impair_wrap() made; NULL for any other port. Borrowed: they live as long as
  * the port. */
 const struct net_impair_counters *net_impair_counters(const struct net_port *port);
+
+NORNIC_END_DECLS
 
 #endif

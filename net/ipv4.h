@@ -4,6 +4,9 @@
 #define NORNIC_NET_IPV4_H
 
 #include "net/field.h"
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
 
 #define NET_IP_PROTO_ICMP   1
 #define NET_IP_PROTO_TCP    6
@@ -39,5 +42,7 @@ net_value_name net_ecn_name;      /* "Not-ECT", "ECT(1)", "ECT(0)", "CE" */
     B(dst, 128, 32)
 #define NET_IPV4_BYTES 20
 NET_HEADER(net_ipv4, NET_IPV4_BYTES, NET_IPV4_FIELDS);
+
+NORNIC_END_DECLS
 
 #endif

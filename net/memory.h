@@ -4,6 +4,9 @@
 #define NORNIC_NET_MEMORY_H
 
 #include "net/port.h"
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
 
 /* Makes two ports; what one sends the other receives, in order. `ring_frames` (a power of two, 2..65536)
  * frames a direction of at most `mtu_bytes` (68..65535) + 18; a full ring lends no transmit buffers. The two
@@ -24,5 +27,7 @@ struct net_memory_trains {
 
 /* Trains arrive as they were sent. 0, -EINVAL or -ENOMEM as above. */
 int net_memory_pair_trains(const struct net_memory_trains *trains, struct net_port *ends[2]);
+
+NORNIC_END_DECLS
 
 #endif

@@ -7,6 +7,9 @@
 
 #include "net/error.h"
 #include "net/port.h"
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
 
 struct net_packet_config {
     const char *ifname;
@@ -18,5 +21,7 @@ struct net_packet_config {
  * socket filter, and keeps UDP port 4791 bound (unread) so that this host's kernel does not answer with ICMP
  * port unreachable. Needs CAP_NET_RAW. 0 or -errno with a sentence in `why`. */
 int net_packet_open(const struct net_packet_config *config, struct net_port **out, struct nornic_error *why);
+
+NORNIC_END_DECLS
 
 #endif

@@ -9,6 +9,9 @@
 
 #include "net/error.h"
 #include "net/port.h"
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
 
 struct net_capture; /* an open capture file */
 
@@ -53,5 +56,7 @@ int net_pcap_capture_wrap(struct net_port *below, const char *path, uint64_t epo
 /* Writes out what is buffered. 0, or the -errno of the write that stopped the capture, now or earlier. `port`
  * is one that net_pcap_capture_wrap() made. */
 int net_pcap_capture_flush(struct net_port *port);
+
+NORNIC_END_DECLS
 
 #endif

@@ -25,6 +25,9 @@
 #include <stdint.h>
 
 #include "nornic/addr.h"
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
 
 #define NET_BURST     64         /* frames that one call moves at the most */
 #define NET_TIME_NONE UINT64_MAX /* a deadline that never comes */
@@ -139,5 +142,7 @@ static inline void net_port_close(struct net_port *port)
 {
     port->ops->close(port);
 }
+
+NORNIC_END_DECLS
 
 #endif

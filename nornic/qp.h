@@ -200,7 +200,8 @@ struct nornic_endpoint {
 int nornic_qp_endpoint(const struct nornic_qp *qp, unsigned sgid_index, struct nornic_endpoint *out);
 
 /* Connects an RC or UC queue pair in RESET or INIT to `peer`, which connects to `self`: resolves the
- * address, for at most `timeout_ns`, and takes the queue pair to RTS with `access` for the peer, the path
+ * address, for at most `timeout_ns`, and takes the queue pair to RTS with the remote rights of
+ * `access` (enum nornic_access; what is local does not matter) for the peer, the path
  * MTU of the port, seven retries of 67 ms and more each, RNR retries for ever and 16 READs and atomics
  * each way. A program that wants other values uses nornic_qp_modify(). 0; -EINVAL (type, state, `self` is
  * not an address of this device); or what nornic_dev_resolve() returns. */

@@ -7,8 +7,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nornic/decls.h"
 #include "nornic/wc.h"
 #include "rdma/mem.h"
+
+NORNIC_BEGIN_DECLS
 
 struct rdma_cq;
 struct rdma_cq_user;
@@ -65,5 +68,7 @@ struct rdma_cq_user **rdma_cq_users(struct rdma_cq *cq);
 /* A QP counts itself as a user, so that the CQ cannot go away under it. */
 void rdma_cq_get(struct rdma_cq *cq);
 void rdma_cq_put(struct rdma_cq *cq);
+
+NORNIC_END_DECLS
 
 #endif

@@ -6,6 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
+
 /* The allocator that every object of a device uses. `alloc` returns zeroed memory or NULL. The data path
  * never allocates, so that tests can make any allocation fail and see a clean -ENOMEM. */
 struct rdma_mem {
@@ -22,5 +26,7 @@ struct rdma_random {
     uint64_t (*next)(void *ctx);
     void *ctx;
 };
+
+NORNIC_END_DECLS
 
 #endif

@@ -9,8 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rdma/mem.h"
+#include "nornic/decls.h"
 #include "nornic/wr.h"
+#include "rdma/mem.h"
+
+NORNIC_BEGIN_DECLS
 
 struct rdma_domain;
 struct rdma_pd;
@@ -109,5 +112,7 @@ int rdma_invalidate_local(struct rdma_domain *domain, const struct rdma_pd *pd, 
 
 /* The same at a peer's request: a region must give some remote right besides (ROCE-RS-44). */
 int rdma_invalidate_remote(struct rdma_domain *domain, const struct rdma_pd *pd, uint32_t qpn, uint32_t rkey);
+
+NORNIC_END_DECLS
 
 #endif

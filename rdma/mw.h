@@ -7,7 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nornic/decls.h"
 #include "rdma/mr.h"
+
+NORNIC_BEGIN_DECLS
 
 /* A window. Read-only for callers. */
 struct rdma_mw {
@@ -61,5 +64,7 @@ void rdma_mw_unbind_all(struct rdma_mw_list *list);
 
 /* One window returns to free state. No effect when it is not bound. */
 void rdma_mw_unbind(struct rdma_mw *mw);
+
+NORNIC_END_DECLS
 
 #endif

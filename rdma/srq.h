@@ -8,7 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nornic/decls.h"
 #include "nornic/wr.h"
+
+NORNIC_BEGIN_DECLS
 
 struct rdma_domain;
 struct rdma_pd;
@@ -78,5 +81,7 @@ bool rdma_srq_take(struct rdma_srq *srq, struct rdma_recv_wqe *wqe, struct norni
 /* A QP counts itself as a user, so that the SRQ cannot go away under it. */
 void rdma_srq_get(struct rdma_srq *srq);
 void rdma_srq_put(struct rdma_srq *srq);
+
+NORNIC_END_DECLS
 
 #endif

@@ -7,6 +7,10 @@
 
 #include <stdint.h>
 
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
+
 struct rdma_domain;
 struct rdma_srq;
 struct rdma_xrcd;
@@ -31,5 +35,7 @@ void rdma_xrcd_put(struct rdma_xrcd *xrcd);
  * it back. */
 int rdma_xrc_number_take(struct rdma_domain *domain, struct rdma_srq *srq, uint32_t *srqn);
 void rdma_xrc_number_give(struct rdma_domain *domain, uint32_t srqn);
+
+NORNIC_END_DECLS
 
 #endif

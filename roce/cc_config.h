@@ -6,6 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
+
 #define ROCE_CC_LINE_RATE_DEFAULT_BPS UINT64_C(10000000000)
 
 /* One set for all QPs of a device (ROCE-CC-24). Zero means the default, which is that of the DCQCN paper (Zhu
@@ -31,5 +35,7 @@ struct roce_cc_config {
     uint64_t hyper_bps;             /* R_HAI; 400 Mb/s for 40 Gb/s, likewise */
     uint64_t min_rate_bps;          /* a flow is not slowed below this; 1 Mb/s */
 };
+
+NORNIC_END_DECLS
 
 #endif

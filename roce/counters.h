@@ -5,7 +5,10 @@
 
 #include <stdint.h>
 
+#include "nornic/decls.h"
 #include "roce/packet.h"
+
+NORNIC_BEGIN_DECLS
 
 #define ROCE_COUNTERS(C)                                                           \
     C(tx_pkts)  /* packets built */                                                \
@@ -52,5 +55,7 @@ struct roce_dev_counters {
 const char *roce_counter_name(unsigned i);
 /* Counter name of a verdict ("rx_icrc_error"). */
 const char *roce_verdict_counter_name(enum roce_rx_verdict verdict);
+
+NORNIC_END_DECLS
 
 #endif

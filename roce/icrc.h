@@ -6,6 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
+
 enum roce_l3 { ROCE_L3_IPV4, ROCE_L3_IPV6, ROCE_L3_GRH };
 
 /* The ICRC of a packet. `l3` points at its first IP (or GRH) byte, `l3_kind` says which header that is,
@@ -13,5 +17,7 @@ enum roce_l3 { ROCE_L3_IPV4, ROCE_L3_IPV6, ROCE_L3_GRH };
  * packet holds at least L3 header, UDP header (not for GRH) and BTH; it is not changed. The result is stored
  * little-endian (ROCE-ICRC-3). */
 uint32_t roce_icrc(const uint8_t *l3, enum roce_l3 l3_kind, size_t len_bytes);
+
+NORNIC_END_DECLS
 
 #endif

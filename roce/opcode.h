@@ -6,6 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
+
 /* Service in bits 7:5 (ROCE-OPC-1). */
 enum roce_service {
     ROCE_SERVICE_RC = 0,
@@ -88,5 +92,7 @@ struct roce_opcode {
 
 /* All 256 (ROCE-OPC-6). RD rows are defined, for dissection; the engine drops them by service. */
 extern const struct roce_opcode roce_opcodes[256];
+
+NORNIC_END_DECLS
 
 #endif

@@ -9,9 +9,12 @@
 #include <stdint.h>
 
 #include "nornic/addr.h"
+#include "nornic/decls.h"
 #include "roce/icrc.h"
 #include "roce/opcode.h"
 #include "roce/wire.h"
+
+NORNIC_BEGIN_DECLS
 
 /* What became of a received frame: name, counter (ROCE section 6), the words for a reader. One device counter
  * each. */
@@ -102,5 +105,7 @@ struct roce_pkt {
  * fine (ROCE-FRM-5). Borrows `frame`, to which the pointers in `pkt` lead. */
 enum roce_rx_verdict roce_pkt_parse(struct roce_pkt *pkt, const uint8_t *frame, size_t len_bytes,
                                     unsigned flags);
+
+NORNIC_END_DECLS
 
 #endif

@@ -6,6 +6,10 @@
 
 #include <stdint.h>
 
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
+
 #define ROCE_PSN_MASK 0xffffffu
 
 static inline uint32_t roce_psn_add(uint32_t psn, uint32_t n)
@@ -18,5 +22,7 @@ static inline int32_t roce_psn_diff(uint32_t a, uint32_t b)
 {
     return (int32_t)((a - b) << 8) >> 8;
 }
+
+NORNIC_END_DECLS
 
 #endif

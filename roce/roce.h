@@ -13,16 +13,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "net/port.h"
 #include "nornic/addr.h"
+#include "nornic/decls.h"
 #include "nornic/device.h"
 #include "nornic/qp.h"
-#include "net/port.h"
 #include "rdma/cq.h"
 #include "rdma/mem.h"
 #include "rdma/mr.h"
 #include "roce/cc_config.h"
 #include "roce/counters.h"
 #include "roce/trace.h"
+
+NORNIC_BEGIN_DECLS
 
 struct rdma_mw;
 struct rdma_srq;
@@ -228,5 +231,7 @@ int roce_post_recv(struct roce_qp *qp, const struct nornic_recv_wr *wr, const st
  * at a time per window and per send queue. Type 2 windows are bound by NORNIC_WR_BIND_MW. */
 int roce_bind_mw(struct roce_qp *qp, struct rdma_mw *mw, uint64_t wr_id, uint32_t send_flags,
                  const struct nornic_bind *bind);
+
+NORNIC_END_DECLS
 
 #endif

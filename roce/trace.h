@@ -6,7 +6,10 @@
 
 #include <stdint.h>
 
+#include "nornic/decls.h"
 #include "roce/packet.h"
+
+NORNIC_BEGIN_DECLS
 
 enum roce_trace_kind {
     ROCE_TRACE_PKT_TX,     /* a packet was built */
@@ -59,5 +62,7 @@ struct roce_trace {
 };
 
 typedef void roce_trace_hook(void *ctx, const struct roce_trace *event);
+
+NORNIC_END_DECLS
 
 #endif

@@ -4,6 +4,9 @@
 #define NORNIC_ROCE_WIRE_H
 
 #include "net/ipv4.h" /* net_ip_proto_name */
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
 
 #define ROCE_UDP_PORT       4791 /* ROCE-FRM-41 */
 #define ROCE_ICRC_BYTES     4
@@ -127,5 +130,7 @@ uint64_t roce_rnr_timer_ns(uint8_t code);
  * down. */
 uint32_t roce_credit_count(uint8_t code);
 uint8_t roce_credit_code(uint32_t credits);
+
+NORNIC_END_DECLS
 
 #endif

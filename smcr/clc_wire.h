@@ -6,6 +6,9 @@
 #define NORNIC_SMCR_CLC_WIRE_H
 
 #include "net/field.h"
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
 
 #define SMCR_EYE_CATCHER     0xe2d4c3d9u /* "SMCR" in EBCDIC */
 #define SMCR_PEER_ID_BYTES   8
@@ -117,5 +120,7 @@ enum smcr_diagnosis {
     SMCR_DIAGNOSES(SMCR_DIAGNOSIS_ENUM_)
 #undef SMCR_DIAGNOSIS_ENUM_
 };
+
+NORNIC_END_DECLS
 
 #endif

@@ -15,10 +15,13 @@
 #include <sys/types.h>
 
 #include "nornic/addr.h"
+#include "nornic/decls.h"
 #include "rdma/mem.h"
 #include "roce/roce.h"
 #include "smcr/clc_wire.h"
 #include "smcr/trace.h"
+
+NORNIC_BEGIN_DECLS
 
 struct smcr;
 struct smcr_port;
@@ -243,5 +246,7 @@ struct smcr_conn_status {
                           leaves nothing behind */
 };
 void smcr_conn_status(const struct smcr_conn *conn, struct smcr_conn_status *out);
+
+NORNIC_END_DECLS
 
 #endif

@@ -8,6 +8,9 @@
 #include <stdint.h>
 
 #include "nornic/addr.h"
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
 
 struct smcr;
 
@@ -93,5 +96,7 @@ struct smcr_stat_visitor {
     void *ctx;
 };
 void smcr_stat_visit(const struct smcr *smcr, const struct smcr_stat_visitor *visitor);
+
+NORNIC_END_DECLS
 
 #endif

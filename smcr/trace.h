@@ -6,6 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
+
 struct smcr_conn;
 struct smcr_group;
 struct smcr_link;
@@ -38,5 +42,7 @@ struct smcr_trace {
 
 /* Must not call back into the instance. */
 typedef void smcr_trace_hook(void *ctx, const struct smcr_trace *trace);
+
+NORNIC_END_DECLS
 
 #endif

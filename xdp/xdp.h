@@ -8,6 +8,9 @@
 
 #include "net/error.h"
 #include "net/port.h"
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
 
 enum xdp_mode {
     XDP_MODE_AUTO, /* native; where the driver has no XDP, generic */
@@ -28,5 +31,7 @@ struct xdp_config {
  * XDP program is an error that names it. The port's `mode` says what was got. 0 or -errno with a sentence in
  * `why` (no such interface, privileges, no XDP support, MTU too large for XDP). */
 int xdp_port_open(const struct xdp_config *config, struct net_port **out, struct nornic_error *why);
+
+NORNIC_END_DECLS
 
 #endif

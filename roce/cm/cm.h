@@ -13,9 +13,12 @@
 
 #include "nornic/addr.h"
 #include "nornic/cm.h"
+#include "nornic/decls.h"
 #include "rdma/mem.h"
 #include "roce/cm/mad.h"
 #include "roce/roce.h"
+
+NORNIC_BEGIN_DECLS
 
 struct roce_cm;
 struct roce_cm_id;
@@ -224,5 +227,7 @@ struct roce_cm_event {
 bool roce_cm_get_event(struct roce_cm *cm, struct roce_cm_event *event);
 /* Every event that was got is acknowledged, so that its id can be destroyed. */
 void roce_cm_ack_event(const struct roce_cm_event *event);
+
+NORNIC_END_DECLS
 
 #endif

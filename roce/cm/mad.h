@@ -8,8 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "nornic/addr.h"
 #include "net/field.h"
+#include "nornic/addr.h"
+#include "nornic/decls.h"
+
+NORNIC_BEGIN_DECLS
 
 #define ROCE_MAD_BYTES       256
 #define ROCE_MAD_HDR_BYTES   24
@@ -392,5 +395,7 @@ void roce_cm_mad_put(uint8_t *p, const struct roce_cm_mad *mad);
  * bytes before the last four. */
 void roce_cm_ip_addr_put(uint8_t p[16], const struct nornic_addr *addr);
 bool roce_cm_ip_addr_get(struct nornic_addr *addr, const uint8_t p[16], uint8_t ip_version);
+
+NORNIC_END_DECLS
 
 #endif

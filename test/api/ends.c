@@ -39,7 +39,7 @@ void ends_open(struct end ends[2], const struct nornic_dev_config *config)
     make_objects(&ends[0]);
     make_objects(&ends[1]);
     for (int i = 0; i < 2; i++)
-        cr_assert_eq(nornic_qp_connect(ends[i].qp, &ends[i].address, &ends[1 - i].address, ENDS_RIGHTS & ~1u,
+        cr_assert_eq(nornic_qp_connect(ends[i].qp, &ends[i].address, &ends[1 - i].address, ENDS_RIGHTS,
                                        ENDS_SECOND_NS, &why),
                      0, "%s", why.text);
 }

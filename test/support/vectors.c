@@ -102,13 +102,13 @@ size_t vector_frame(const struct vector *v, int vlan_tci, uint8_t *out)
 {
     static const uint8_t macs[12] = {2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1};
     static const uint16_t ethertypes[] = {
-        [ROCE_L3_IPV4] = NET_ETHERTYPE_IPV4,
-        [ROCE_L3_IPV6] = NET_ETHERTYPE_IPV6,
-        [ROCE_L3_GRH] = NET_ETHERTYPE_ROCE,
+        [ROCE_L3_IPV4] = 0x0800, /* the numbers themselves, not what the code calls by these names */
+        [ROCE_L3_IPV6] = 0x86dd,
+        [ROCE_L3_GRH] = 0x8915,
     };
     uint8_t *p = put_bytes(out, macs, sizeof macs);
     if (vlan_tci >= 0)
-        p = put_be16(put_be16(p, NET_ETHERTYPE_VLAN), (uint16_t)vlan_tci);
+        p = put_be16(put_be16(p, 0x8100), (uint16_t)vlan_tci);
     p = put_be16(p, ethertypes[v->l3_kind]);
     p += vector_datagram(v, p);
     p = put_bytes(p, v->icrc, sizeof v->icrc);

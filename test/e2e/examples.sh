@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Every example runs, and shows what docs/api.md says of it. Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
+. "$(dirname "$0")/lib.sh"
+chmod 755 "$tmp"
+examples=$(realpath "${BUILD:-build}/examples")
+install -m 755 "$examples"/* "$tmp" 2>/dev/null # where a user without privileges can read them
+
+# shows NAME PATTERN COMMAND...: exit status 0 and the pattern in the output
+shows() {
+    local name=$1 pattern=$2
+    shift 2
+    run "$@"
+    if [ $rc = 0 ] && [[ $out == *"$pattern"* ]]; then ok "$name"
+    else notok "$name" "exit status $rc: $out $err"; fi
+}
+
+# --- in one process, as nobody ---
+shows hello_write "b has: RDMA without an adapter" "${as_nobody[@]}" "$tmp/hello_write"
+shows rc_cm 'client: the server says "it is"' "${as_nobody[@]}" "$tmp/rc_cm"
+shows datagram "a has 64 bytes: a queue pair of nornic" "${as_nobody[@]}" "$tmp/datagram"
+shows virtual_time "SUCCESS after 425 ms of virtual time: 112 frames sent, 22 lost, 78 sent again" \
+    "${as_nobody[@]}" "$tmp/virtual_time"
+
+# --- no example is left out ---
+for source in examples/*.c; do
+    name=$(basename "$source" .c)
+    if grep -q "/$name\"" "$0"; then ok "listed_$name"; else notok "listed_$name" "this script does not run it"; fi
+done
+
+# --- what a wrong call says ---
+run "$examples/rc_cm" frobnicate
+if [ $rc = 1 ] && one_sentence "$err" "rc_cm server PORT"; then ok rc_cm_usage
+else notok rc_cm_usage "exit status $rc: $out $err"; fi
+run "$examples/rc_cm" server packet:nn-none
+if [ $rc = 1 ] && one_sentence "$err" "nn-none"; then ok rc_cm_missing_interface
+else notok rc_cm_missing_interface "exit status $rc: $out $err"; fi
+
+# --- between two namespaces ---
+why=$(why_no_namespaces)
+if [ -n "$why" ]; then
+    skip veth "$why"
+    exit $status
+fi
+veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
+
+# until_says TEXT: what start() started has said it; 10 seconds at most
+until_says() {
+    local i
+    for ((i = 0; i < 100; i++)); do
+        grep -q "$1" "$tmp/server.out" && return 0
+        kill -0 "$server" 2>/dev/null || return 1
+        sleep 0.1
+    done
+    return 1
+}
+for port in packet xdp; do
+    for host in 10.77.0.1 fd77::1; do
+        name=rc_cm_${port}_$host
+        start "${in_a[@]}" "$examples/rc_cm" server $port:nna
+        until_says listening
+        run "${in_b[@]}" "$examples/rc_cm" client $port:nnb $host
+        finish
+        if [ $rc = 0 ] && [ $server_rc = 0 ] && [[ $out == *'"it is"'* ]] && [[ $server_out == *"so it is"* ]]
+        then ok "$name"; else notok "$name" "client $rc: $out $err; server $server_rc: $server_out $server_err"; fi
+    done
+done
+exit $status
