@@ -144,8 +144,8 @@ static inline bool smcr_link_talks(const struct smcr_link *link)
 /* Changes state and traces it. `cause`: static words. */
 void smcr_link_set_state(struct smcr_link *link, enum smcr_link_state state, const char *cause,
                          uint64_t now_ns);
-/* Whether both name the same RNIC: SMCR-ARC-11. By its MAC, since an RNIC has several GIDs, of IPv4 and of IPv6,
- * and a group is on one VLAN: two links over two GIDs of one RNIC would fail together. */
+/* Whether both name the same RNIC: SMCR-ARC-11. By its MAC, since an RNIC has several GIDs, of IPv4 and of
+ * IPv6, and a group is on one VLAN: two links over two GIDs of one RNIC would fail together. */
 static inline bool smcr_rnic_equal(const struct smcr_link_end *a, const struct smcr_link_end *b)
 {
     return nornic_mac_equal(&a->mac, &b->mac);

@@ -121,8 +121,8 @@ int smcr_port_add(struct smcr *smcr, const struct smcr_port_config *config, uint
 void smcr_port_remove(struct smcr_port *port, uint64_t now_ns);
 /* The link of the interface went down or came back (SMCR-ENG-08). */
 void smcr_port_state(struct smcr_port *port, bool up, uint64_t now_ns);
-/* The MTU of the interface changed: links made from now on have it. Those whose packets do not fit any more go
- * down, and their connections over to other links. */
+/* The MTU of the interface changed: links made from now on have it. Those whose packets do not fit any more
+ * go down, and their connections over to other links. */
 void smcr_port_set_mtu(struct smcr_port *port, enum nornic_mtu path_mtu, uint64_t now_ns);
 
 /* --- connections --- */

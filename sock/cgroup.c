@@ -107,8 +107,8 @@ static int write_pid(const char *dir, long pid)
     return err;
 }
 
-/* Those in `home` whose process is no more, and what such processes made in them. rmdir() of one that somebody
- * lives in fails, which is right. */
+/* Those in `home` whose process is no more, and what such processes made in them. rmdir() of one that
+ * somebody lives in fails, which is right. */
 static void remove_leftovers(const char *home, unsigned depth)
 {
     struct dirent *entry;

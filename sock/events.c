@@ -71,7 +71,7 @@ void smcr_sock_on_conn_event(struct smcr_sock *s, unsigned events)
         established(s);
     if (events & SMCR_EVENT_FALLBACK)
         fell_back(s);
-    if (events & SMCR_EVENT_RESET && s->conn)
+    if (events & SMCR_EVENT_RESET && s->conn && s->state != SMCR_SOCK_RESET)
         was_reset(s);
     if (events & SMCR_EVENT_READABLE)
         news |= POLLIN;
@@ -135,8 +135,9 @@ void smcr_sock_on_tcp(struct smcr_sock *s, uint32_t events)
 
 /* --- what the application does to the descriptor with the kernel's own calls --- */
 
-/* Bytes that write() or sendfile() put into the descriptor are in no stream, and nobody can tell where they would
- * belong. The call cannot be made to fail; so the connection is, before its peer takes what follows for whole. */
+/* Bytes that write() or sendfile() put into the descriptor are in no stream, and nobody can tell where they
+ * would belong. The call cannot be made to fail; so the connection is, before its peer takes what follows
+ * for whole. */
 static void refuse_write(struct smcr_sock *s)
 {
     s->reason = "the program wrote to the descriptor by a call of the kernel's";

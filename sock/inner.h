@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A socket, as the files of sock/ share it. Everything in it is under the runtime's lock.
  *
- * The files, from below: user, mirror, addrs, cgroup, rendezvous, runtime (the lock, what the process has once),
- * ports, sockets (the table), ready (what poll() sees), tcp (the connection beside), end (closing), listener,
- * events (what the core and TCP say), progress (the rounds; calls begin and end there), and the calls
- * themselves: accept, connect, send, recv, options, close; thread, fork, stat, start. Each knows those before
- * it. */
+ * The files, from below: user, mirror, addrs, cgroup, rendezvous, runtime (the lock, what the process has
+ * once), ports, sockets (the table), ready (what poll() sees), tcp (the connection beside), end (closing),
+ * listener, events (what the core and TCP say), progress (the rounds; calls begin and end there), and the
+ * calls themselves: accept, connect, send, recv, options, close; thread, fork, stat, start. Each knows
+ * those before it. */
 #ifndef NORNIC_SOCK_INNER_H
 #define NORNIC_SOCK_INNER_H
 
@@ -204,7 +204,8 @@ int smcr_sock_wait(struct smcr_sock *s, enum smcr_sock_purpose purpose, uint64_t
 int smcr_sock_wait_pending(struct smcr_sock *s, int fd, int flags, uint64_t timeout_ns);
 bool smcr_sock_is_nonblocking(int fd, int flags);
 uint64_t smcr_sock_deadline(uint64_t timeout_ns);
-/* Around a call of the kernel on the TCP socket that may wait, be interrupted or cancelled: without the lock. */
+/* Around a call of the kernel on the TCP socket that may wait, be interrupted or cancelled: without the
+ * lock. */
 ssize_t smcr_sock_in_kernel(struct smcr_sock *s, ssize_t (*call)(int, struct msghdr *, int),
                             struct msghdr *msg, int flags);
 

@@ -12,8 +12,9 @@
 /* That negotiate at once for a listener: peers that hang hold no more than these. */
 #define MAX_NEGOTIATING 512
 
-/* A client that is beyond the backlog waits in the kernel's queue, as with TCP, but its CLC messages wait too,
- * and it gives up after six seconds (SMCR-CLC-12). So a listener that is full takes in who waits so often. */
+/* A client that is beyond the backlog waits in the kernel's queue, as with TCP, but its CLC messages wait
+ * too, and it gives up after six seconds (SMCR-CLC-12). So a listener that is full takes in who waits so
+ * often. */
 #define RELIEF_NS (2 * NS_PER_S)
 /* But no more than so many that nobody accepts. */
 #define MAX_READY 8192

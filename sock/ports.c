@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The ports of the instance follow the interfaces of the machine.
  *
- * A device is open on each interface that the program named, for as long as that exists: one that is deleted and
- * made again gets a new device. Of each VLAN and each family of addresses that the device has GIDs of, one port
- * of the instance is made, so that a connection finds a GID of its own family (SMCR-FC-03) and a port outlives
- * what happens to the other family's addresses. What has happened is found by comparing what there is with what
- * there was: netlink only says when to look. */
+ * A device is open on each interface that the program named, for as long as that exists: one that is
+ * deleted and made again gets a new device. Of each VLAN and each family of addresses that the device has
+ * GIDs of, one port of the instance is made, so that a connection finds a GID of its own family
+ * (SMCR-FC-03) and a port outlives what happens to the other family's addresses. What has happened is found
+ * by comparing what there is with what there was: netlink only says when to look. */
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -89,8 +89,8 @@ static bool has_family(const struct smcr_rt_port *p, uint16_t vlan_id, enum smcr
     return false;
 }
 
-/* Whether a GID is to be a port: the first one of its family. One that reaches its own network alone only where
- * there is no other, so that links are rarely made by it. */
+/* Whether a GID is to be a port: the first one of its family. One that reaches its own network alone only
+ * where there is no other, so that links are rarely made by it. */
 static bool is_wanted(const struct smcr_rt_port *p, const struct nornic_gid *gid, enum smcr_rt_family pass)
 {
     enum smcr_rt_family family = family_of(&gid->addr);

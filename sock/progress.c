@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rounds, and what each call begins and ends with: the lock is taken, the socket found; the call does what
- * it has to; a round takes it to the wire and delivers what came of it; the lock is given back. */
+/* The rounds, and what each call begins and ends with: the lock is taken, the socket found; the call does
+ * what it has to; a round takes it to the wire and delivers what came of it; the lock is given back. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

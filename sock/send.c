@@ -83,8 +83,8 @@ static ssize_t send_smcr(struct smcr_sock *s, int fd, struct smcr_iov *from, int
     if (from->total < len)
         return (ssize_t)(len - from->total);
     if (rc == -EPIPE && !s->error) {
-        /* As into a connection whose other end is closed: the bytes are gone, the answer is a reset (RFC 9293,
-         * 3.10.7.1), which the next call tells of. */
+        /* As into a connection whose other end is closed: the bytes are gone, the answer is a reset (RFC
+         * 9293, 3.10.7.1), which the next call tells of. */
         s->error = EPIPE;
         s->state = SMCR_SOCK_RESET;
         return (ssize_t)len;

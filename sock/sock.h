@@ -1,15 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets whose bytes travel by SMC-R where both ends can, else by TCP. The calls mean what the POSIX
- * calls of the same name mean: they return -1 and set errno. A descriptor of smcr_socket() is one of the
+/* Sockets whose bytes travel by SMC-R where both ends can, else by TCP. The calls mean what the POSIX calls
+ * of the same name mean: they return -1 and set errno. A descriptor of smcr_socket() is one of the
  * kernel's: poll(), select() and epoll (level and edge) can wait on it, dup() and close-on-exec work.
  * smcr_close() closes it; after the kernel's close() the connection ends too, but without lingering. Any
  * thread may call, but no signal handler that interrupts one of these calls. In a forked child the
  * descriptors of its parent's sockets answer EBADF (SMCR-ARC-28).
  *
- * What is otherwise than with the kernel's TCP: urgent data shows POLLIN beside POLLPRI; a socket that was
- * never connected does not show POLLHUP; a reset takes away what was received and not read (SMCR-ABT-04);
- * and a signal in the first 50 microseconds of a call that then waits does not interrupt it. The end of the
- * process closes what is open, and waits at most two seconds for what the peers have not taken. */
+ * Where a program meets something else than with the kernel's TCP (test/sock/same_*.h hold all the rest
+ * equal):
+ *
+ * - Readiness. Urgent data shows POLLIN beside POLLPRI. A socket that was never connected does not show
+ *   POLLHUP. Data that a recv() of another thread waits for goes to that thread, without a poll() being
+ *   woken in between. SO_RCVLOWAT above what the RMBE holds is reached when that is full.
+ * - Urgent data. What is behind the urgent byte is sent when the reader is past it, so that the read that
+ *   returns this byte in line returns no more.
+ * - Resets. One takes away what was received and not read (SMCR-ABT-04). A process that ends without
+ *   exit(), by _exit() or a signal, resets its connections: nobody is left who could close them. One that
+ *   is stopped for longer than three seconds (SIGSTOP, a debugger) while data is on its way loses them, as
+ *   does one that is stopped for half a minute at any time.
+ * - Options. TCP_CORK and MSG_MORE hold back for 5 ms. TCP_USER_TIMEOUT and TCP_QUICKACK have no effect,
+ *   TCP_INFO tells of the idle TCP connection, the error queue stays empty. What acts on TCP's bytes alone
+ *   (SO_ZEROCOPY, SO_TIMESTAMP..., SO_PEEK_OFF, TCP_INQ, TCP_FASTOPEN..., TCP_MD5SIG, TCP_AO_..., TCP_ULP,
+ *   TCP_REPAIR, IPsec policies) keeps a socket with TCP, or fails with EOPNOTSUPP once SMC-R is offered.
+ * - The kernel's own calls. read() returns nothing of use. write(), sendfile() and splice() are not
+ *   refused, but end the connection with EOPNOTSUPP: what they take is in no stream.
+ * - Signals. One in the first 50 microseconds of a call that then waits does not interrupt it. A thread can
+ *   be cancelled while it waits, and not in calls that do not.
+ * - A listener lets in, two seconds late, those whom its backlog has no room for, since they do not wait
+ *   longer.
+ *
+ * exit() closes what is open, and waits at most two seconds for what the peers have not taken. */
 #ifndef NORNIC_SOCK_SOCK_H
 #define NORNIC_SOCK_SOCK_H
 
@@ -29,9 +49,9 @@
 #define SMCR_SOCK_MAX_PORTS 8
 
 struct smcr_sock_port {
-    const char *port;          /* "xdp:IFACE", "packet:IFACE"; its first address of the family that fits */
-    const char *pnetid;        /* NULL: "" */
-    const char *capture_path;  /* as host_dev_config has it; NULL: none */
+    const char *port;         /* "xdp:IFACE", "packet:IFACE"; its first address of the family that fits */
+    const char *pnetid;       /* NULL: "" */
+    const char *capture_path; /* as host_dev_config has it, NULL: none; ends where the interface is deleted */
     struct host_impair impair; /* likewise */
 };
 

@@ -12,8 +12,8 @@
 #define PAGE_BYTES   4096u       /* or a part of a page */
 #define MAX_RW_BYTES 0x7ffff000u /* of one call (read(2), "Notes") */
 
-/* Reads the aligned eight bytes around `at`: the kernel looks at the mask before it refuses what is to be done
- * with it. A mask at NULL would be none. */
+/* Reads the aligned eight bytes around `at`: the kernel looks at the mask before it refuses what is to be
+ * done with it. A mask at NULL would be none. */
 static bool can_read(uintptr_t at)
 {
     uintptr_t mask = at & ~(uintptr_t)7;
@@ -23,7 +23,8 @@ static bool can_read(uintptr_t at)
     return ok;
 }
 
-/* Adds nothing to the aligned four bytes around `at`, atomically, and wakes nobody, since nobody waits there. */
+/* Adds nothing to the aligned four bytes around `at`, atomically, and wakes nobody, since nobody waits
+ * there. */
 static bool can_write(uintptr_t at)
 {
     uintptr_t word = at & ~(uintptr_t)3;

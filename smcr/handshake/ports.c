@@ -33,8 +33,9 @@ static bool shares_network(const struct smcr_port *port, const struct smcr_conn 
     return false;
 }
 
-/* The better of two. Two fabrics are told apart by where the peer's GID lies; until that is known (NULL), a GID
- * of the family of the TCP connection is the better one to propose: that is the one that the peer has, too. */
+/* The better of two. Two fabrics are told apart by where the peer's GID lies; until that is known (NULL), a
+ * GID of the family of the TCP connection is the better one to propose: that is the one that the peer has,
+ * too. */
 static struct smcr_port *better(struct smcr_port *a, struct smcr_port *b, const struct smcr_conn *conn,
                                 const struct nornic_addr *peer_gid)
 {

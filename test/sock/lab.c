@@ -15,7 +15,7 @@
 
 #include "sock/rendezvous.h"
 
-static void add_second_pair(const struct lab *lab)
+void lab_add_second_pair(const struct lab *lab)
 {
     cr_assert_eq(netns_run(&lab->veth, 1, "ip link add nn3 type veth peer name nn2 netns /proc/%d/fd/%d",
                            (int)getpid(), lab->veth.fd[0]),
@@ -39,7 +39,7 @@ void lab_open(struct lab *lab, unsigned links)
     cr_assert(netns_veth_create(&lab->veth, 1500));
     lab->links = links;
     if (links > 1)
-        add_second_pair(lab);
+        lab_add_second_pair(lab);
 }
 
 void lab_close(struct lab *lab)

@@ -18,6 +18,8 @@ struct lab {
 /* Skips the test where namespaces, XDP or cgroups are not allowed. */
 void lab_open(struct lab *lab, unsigned links);
 void lab_close(struct lab *lab);
+/* As lab_open() does with two: after the pair was deleted. */
+void lab_add_second_pair(const struct lab *lab);
 
 /* The address of side `side` on the first pair. */
 struct sockaddr_in lab_address(int side, uint16_t port);

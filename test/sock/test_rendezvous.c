@@ -359,6 +359,9 @@ Test(rendezvous, the_cgroup_is_removed_and_leftovers_are_too, .timeout = 30)
     waitpid(child, NULL, 0);
     snprintf(leftover, sizeof leftover, "%s/nornic-%d", cgroup.home, (int)child);
     cr_assert_eq(mkdir(leftover, 0755), 0);
+    char nested[800]; /* of one that it had started */
+    snprintf(nested, sizeof nested, "%s/nornic-%d", leftover, (int)child);
+    cr_assert_eq(mkdir(nested, 0755), 0);
     /* and a child that stays behind in our cgroup */
     child = fork();
     if (child == 0) {
