@@ -58,4 +58,5 @@ void rdma_qp_reset(struct rdma_qp *qp)
 {
     rdma_sq_reset(qp);
     rdma_recv_reset(qp);
+    rdma_mw_unbind_all(&qp->windows); /* ROCE-MW-2 */
 }

@@ -46,15 +46,26 @@ void roce_ah_template(struct roce_ah *ah)
     roce_av_template(ah->dev, &ah->av, roce_flow_src_port(ah->av.flow_label, 1, 1), &ah->tmpl);
 }
 
-/* All ones says that it was not resolved: ROCE-FRM-1. A group's follows from its address (ROCE-UD-20),
- * anybody else's is not for the engine to find out. */
+bool roce_mac_is_resolved(const struct nornic_mac *mac)
+{
+    static const struct nornic_mac all_ones = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
+    return !nornic_mac_equal(mac, &all_ones);
+}
+
+bool roce_av_is_of_peer(const struct roce_dev *dev, const struct nornic_av *av)
+{
+    return roce_av_is_valid(dev, av) && !nornic_addr_is_multicast(&av->dgid) &&
+           roce_mac_is_resolved(&av->dst_mac);
+}
+
+/* A group's MAC follows from its address (ROCE-UD-20), anybody else's is not for the engine to find out. */
 static bool resolve_mac(struct nornic_av *av)
 {
-    static const struct nornic_mac zero, all_ones = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
-    bool unresolved = nornic_mac_equal(&av->dst_mac, &all_ones);
+    static const struct nornic_mac zero;
+    bool is_resolved = roce_mac_is_resolved(&av->dst_mac);
     if (!nornic_addr_is_multicast(&av->dgid))
-        return !unresolved;
-    if (unresolved || nornic_mac_equal(&av->dst_mac, &zero))
+        return is_resolved;
+    if (!is_resolved || nornic_mac_equal(&av->dst_mac, &zero))
         av->dst_mac = nornic_addr_mcast_mac(&av->dgid);
     return true;
 }

@@ -23,6 +23,10 @@ static inline struct roce_ah *roce_ah_of(struct nornic_ah *base)
 /* Its SGID index names an entry, of the family of its DGID (ROCE-FRM-39), and its SL is one that can be sent
  * (ROCE-VB-5). */
 bool roce_av_is_valid(const struct roce_dev *dev, const struct nornic_av *av);
+/* All ones is no address of a peer: whoever was to resolve it has not (ROCE-FRM-1). */
+bool roce_mac_is_resolved(const struct nornic_mac *mac);
+/* It is valid, and that of a peer: no group (ROCE-RX-12), and its MAC is known. What a connected QP takes. */
+bool roce_av_is_of_peer(const struct roce_dev *dev, const struct nornic_av *av);
 /* The headers below the BTH of all packets to a valid `av`. */
 void roce_av_template(const struct roce_dev *dev, const struct nornic_av *av, uint16_t src_port,
                       struct roce_frame_template *tmpl);

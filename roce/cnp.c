@@ -40,9 +40,22 @@ static struct roce_cnp_slot to_sender(const struct roce_qp *qp, const struct roc
                                   .dest_qpn = pkt->deth.src_qpn};
 }
 
+/* Whether somebody stands behind the packet whom a CNP can slow down. Of a connected QP it is the peer, whose
+ * addresses the packet bears. A datagram shows by its Q_Key that its sender may send here, which one without a
+ * DETH never did; and its source is a QP number that a QP can have. */
+static bool has_source(const struct roce_qp *qp, const struct roce_pkt *pkt)
+{
+    if (qp->transport->connected)
+        return true;
+    return pkt->op->flags & ROCE_PKT_DETH && pkt->deth.src_qpn != 0 &&
+           pkt->deth.src_qpn != ROCE_MULTICAST_QPN;
+}
+
 void roce_cnp_note(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
 {
     struct roce_cc *cc = qp->cc;
+    if (!has_source(qp, pkt))
+        return;
     roce_count(qp, np_ecn_marked);
     if (!cc || pkt->bth.opcode == ROCE_OPCODE_CNP)
         return;

@@ -76,7 +76,7 @@ enum {
         #service " " #op, ROCE_PKT_DEFINED | (kind) | (headers), EXT_BYTES(headers)},
 
 #define MASKED_ROW(op)                                                                      \
-    [ROCE_OPCODE(ROCE_SERVICE_OWN, ROCE_OP_##op)] = {                                       \
+    [ROCE_OPCODE(ROCE_SERVICE_VENDOR, ROCE_OP_##op)] = {                                    \
         "RC MASKED_" #op, ROCE_PKT_DEFINED | REQUEST | ONLY | ATOMIC | ATOMICETH | MASKETH, \
         EXT_BYTES(ATOMICETH | MASKETH)},
 

@@ -18,7 +18,7 @@ enum roce_service {
     ROCE_SERVICE_UD = 3,
     ROCE_SERVICE_CNP = 4,
     ROCE_SERVICE_XRC = 5,
-    ROCE_SERVICE_OWN = 7, /* manufacturer specific: masked atomics, over RC (docs/masked-atomics.md) */
+    ROCE_SERVICE_VENDOR = 7, /* manufacturer specific: masked atomics, over RC (docs/masked-atomics.md) */
 };
 
 /* Operation in bits 4:0 (ROCE-OPC-2). */

@@ -7,9 +7,8 @@
 bool roce_path_change_is_valid(const struct roce_qp *qp, const struct nornic_qp_attr *a, uint32_t mask)
 {
     bool loads = mask & NORNIC_QP_ALT_PATH;
-    if (loads && (!qp->dev->config.path_migration || !roce_av_is_valid(qp->dev, &a->alt_av) ||
-                  nornic_addr_is_multicast(&a->alt_av.dgid) || a->alt_timeout > 31 ||
-                  !roce_dev_pkey_get(qp->dev, a->alt_pkey_index)))
+    if (loads && (!qp->dev->config.path_migration || !roce_av_is_of_peer(qp->dev, &a->alt_av) ||
+                  a->alt_timeout > 31 || !roce_dev_pkey_get(qp->dev, a->alt_pkey_index)))
         return false;
     if (!(mask & NORNIC_QP_PATH_MIG_STATE) || a->path_mig_state == ROCE_PATH_MIGRATED)
         return true;
@@ -54,7 +53,7 @@ uint16_t roce_path_pkey(const struct roce_qp *qp, const struct roce_pkt *pkt)
     return roce_dev_pkey_get(qp->dev, qp->attr.alt_pkey_index);
 }
 
-void roce_path_heed(struct roce_qp *qp, const struct roce_pkt *pkt)
+void roce_path_note_migreq(struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     if (qp->attr.path_mig_state == ROCE_PATH_ARMED && pkt->bth.mig_req && !is_on_primary(qp, pkt))
         roce_path_migrate(qp);

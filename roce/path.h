@@ -19,7 +19,7 @@ bool roce_path_admits(const struct roce_qp *qp, const struct roce_pkt *pkt);
 /* The P_Key of the path whose addresses the packet bears: ROCE-RX-17. */
 uint16_t roce_path_pkey(const struct roce_qp *qp, const struct roce_pkt *pkt);
 /* A packet that passed the checks of ROCE section 6: what its MigReq bit says is done. */
-void roce_path_heed(struct roce_qp *qp, const struct roce_pkt *pkt);
+void roce_path_note_migreq(struct roce_qp *qp, const struct roce_pkt *pkt);
 /* Moves to the alternate path and raises PATH_MIG. False: none is armed; or it cannot be used any more, which
  * raises PATH_MIG_ERR. */
 bool roce_path_migrate(struct roce_qp *qp);

@@ -152,11 +152,8 @@ int roce_qp_destroy(struct roce_qp *qp)
 static int check_against_device(const struct roce_qp *qp, const struct nornic_qp_attr *a, uint32_t mask,
                                 enum nornic_qp_state next)
 {
-    if (mask & NORNIC_QP_AV) {
-        /* Nor is a group a peer: ROCE-RX-12. */
-        if (!roce_av_is_valid(qp->dev, &a->av) || nornic_addr_is_multicast(&a->av.dgid))
-            return -EINVAL;
-    }
+    if (mask & NORNIC_QP_AV && !roce_av_is_of_peer(qp->dev, &a->av))
+        return -EINVAL;
     if (!roce_path_change_is_valid(qp, a, mask))
         return -EINVAL;
     if (mask & NORNIC_QP_PKEY_INDEX && !roce_dev_pkey_get(qp->dev, a->pkey_index))

@@ -33,10 +33,10 @@ struct roce_requester {
     uint8_t rnr_left;
     /* The peer said that restart_psn is missing, and sending resumed there: no second time before progress
      * or a timeout (ROCE-RC-46). */
-    bool restarted;
+    bool has_gone_back;
     bool resuming; /* sending resumes at restart_psn with the next packet */
     uint32_t restart_psn;
-    bool lone;               /* only the packet at restart_psn is sent again: selective retransmission */
+    bool is_selective;       /* only the packet at restart_psn is sent again: selective retransmission */
     uint8_t go_back_strikes; /* how often the peer had kept nothing behind a gap */
     bool rnr_waiting;        /* the timer is the RNR wait, not the ack timeout */
     struct rdma_timer timer;
@@ -180,7 +180,7 @@ void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns);
 void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause cause, uint64_t now_ns);
 /* Selective retransmission: the missing packet has been sent again, so sending goes on where it was. And:
  * the peer acknowledged that packet alone, so it kept nothing behind it, and gets the rest again too. */
-void roce_requester_sent_lone(struct roce_qp *qp);
+void roce_requester_sent_selected(struct roce_qp *qp);
 void roce_requester_went_back(struct roce_qp *qp, uint64_t now_ns);
 /* An RNR NAK at una_psn: wait, then go on there (ROCE-RC-48). */
 void roce_requester_rnr(struct roce_qp *qp, uint8_t timer_code, uint64_t now_ns);

@@ -92,7 +92,7 @@ static uint8_t *put_ext(uint8_t *p, const struct roce_request *r, uint32_t flags
 enum roce_built roce_request_build(struct roce_qp *qp, const struct roce_request *r, uint32_t psn,
                                    bool ack_req, struct roce_run *run)
 {
-    uint8_t service = rdma_wqe_flags(r->w) & RDMA_OP_MASKED ? ROCE_SERVICE_OWN : qp->transport->service;
+    uint8_t service = rdma_wqe_flags(r->w) & RDMA_OP_MASKED ? ROCE_SERVICE_VENDOR : qp->transport->service;
     uint8_t opcode = ROCE_OPCODE(service, r->op);
     const struct roce_opcode *op = &roce_opcodes[opcode];
     uint8_t pad = (uint8_t)(-r->len_bytes & 3);

@@ -1,5 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The requester's state: where it is, what it retries, when its timer fires. ROCE section 7.5. */
+/* The requester's state: where it is, what it retries, when its timer fires. ROCE section 7.5.
+ *
+ * Four PSNs say where it is; all of them only go forward but the cursor:
+ *
+ *      una_psn               cursor               hi_psn               nxt_psn
+ *  done   |  sent, unanswered  |  to be sent (again)  |  never sent        |  belongs to no WQE yet
+ *
+ * The cursor is sq.cur and sq.cur_part: a WQE and a packet of it, so that building needs no search. Without loss it
+ * runs with hi_psn, and nothing is sent again. una_psn moves by answers only (requester_rx.c), nxt_psn by starting
+ * WQEs (requester_tx.c); the window bounds how far the cursor may be ahead of una_psn, whatever has started.
+ *
+ * What is lost shows in three ways: a NAK names the first missing packet, a READ's or atomic's answer comes without
+ * the one before it, or nothing comes and the timer fires. Each sets the cursor back (seek()), and each but a new
+ * gap costs a retry; an answer gives all retries back (roce_requester_progress()). Packets between the cursor and
+ * hi_psn are then built again out of the same memory. A NAK that arrives while that is under way may tell of the same
+ * loss, so the same place is not gone back to twice until there is progress or a timeout (has_gone_back,
+ * ROCE-RC-46). With selective retransmission only the packet at restart_psn is sent again, and the cursor jumps back to
+ * hi_psn (is_selective); a peer that shows three times that it kept nothing behind the gap gets go-back-N for good.
+ * An answer to the first transmission may also overtake the repetition, so that una_psn passes the cursor: then the
+ * cursor follows. */
 #include "base/base.h"
 #include "rdma/local_ops.h"
 #include "roce/cc.h"
@@ -81,7 +100,7 @@ void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns)
     req->retry_left = qp->attr.retry_cnt;
     req->rnr_left = qp->attr.rnr_retry;
     req->timeouts_in_row = 0;
-    req->restarted = false;
+    req->has_gone_back = false;
     req->rnr_waiting = false;
     roce_window_progress(&req->window, req->una_psn, req->hi_psn);
     rdma_local_complete(&qp->base);
@@ -127,10 +146,11 @@ void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause ca
         req->retry_left--;
     }
     /* A NAK that follows a timeout tells of a new loss, one that follows a NAK does not: ROCE-RC-46. */
-    req->restarted = cause != ROCE_CAUSE_TIMEOUT;
+    req->has_gone_back = cause != ROCE_CAUSE_TIMEOUT;
     req->resuming = true;
     req->restart_psn = psn;
-    req->lone = cause == ROCE_CAUSE_NAK_SEQ && qp->reorder.size && req->go_back_strikes < GO_BACK_STRIKES;
+    req->is_selective =
+        cause == ROCE_CAUSE_NAK_SEQ && qp->reorder.size && req->go_back_strikes < GO_BACK_STRIKES;
     seek(qp, psn);
     roce_trace_emit(qp->dev, &(struct roce_trace){.kind = ROCE_TRACE_RETRANSMIT,
                                                   .now_ns = now_ns,
@@ -141,7 +161,7 @@ void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause ca
     roce_dev_ready(qp->dev, qp);
 }
 
-void roce_requester_sent_lone(struct roce_qp *qp)
+void roce_requester_sent_selected(struct roce_qp *qp)
 {
     seek(qp, qp->req.hi_psn);
 }
@@ -165,7 +185,7 @@ void roce_requester_rnr(struct roce_qp *qp, uint8_t timer_code, uint64_t now_ns)
     }
     uint64_t wait_ns = roce_rnr_timer_ns(timer_code);
     req->rnr_waiting = true;
-    req->lone = false;
+    req->is_selective = false;
     seek(qp, req->una_psn);
     rdma_timer_arm(&qp->dev->timers, &req->timer, now_ns + wait_ns);
     roce_trace_emit(qp->dev, &(struct roce_trace){.kind = ROCE_TRACE_RNR_WAIT,
@@ -182,7 +202,7 @@ static void expire(struct rdma_timer *timer, uint64_t now_ns)
     struct roce_requester *req = &qp->req;
     if (req->rnr_waiting) {
         req->rnr_waiting = false;
-        req->restarted = false;
+        req->has_gone_back = false;
         roce_requester_arm(qp, now_ns);
         roce_dev_ready(qp->dev, qp);
         return;

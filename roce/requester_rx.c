@@ -55,7 +55,7 @@ static bool ack_before(struct roce_qp *qp, uint32_t psn, uint64_t now_ns)
 static void answer_lost(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
-    if (req->rnr_waiting || (req->restarted && req->restart_psn == req->una_psn))
+    if (req->rnr_waiting || (req->has_gone_back && req->restart_psn == req->una_psn))
         return;
     roce_count(qp, implied_nak_seq_err);
     roce_requester_restart(qp, req->una_psn, cause, now_ns);
@@ -152,7 +152,7 @@ static void take_nak_seq(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_
         answer_lost(qp, ROCE_CAUSE_IMPLIED_NAK, now_ns);
         return;
     }
-    if (req->restarted && req->restart_psn == req->una_psn)
+    if (req->has_gone_back && req->restart_psn == req->una_psn)
         return; /* ROCE-RC-46 */
     roce_requester_restart(qp, req->una_psn, ROCE_CAUSE_NAK_SEQ, now_ns);
 }
@@ -171,14 +171,14 @@ static enum nornic_wc_status nak_status(uint8_t syndrome)
 static void take_plain_ack(struct roce_qp *qp, uint32_t psn, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
-    bool of_lone = req->lone && !req->resuming && psn == req->restart_psn;
+    bool of_selected = req->is_selective && !req->resuming && psn == req->restart_psn;
     if (!ack_before(qp, roce_psn_add(psn, 1), now_ns)) {
         answer_lost(qp, ROCE_CAUSE_IMPLIED_NAK, now_ns);
         return;
     }
     /* A peer that keeps what comes behind a gap would have acknowledged that too, or named the next gap. */
-    req->lone = false;
-    if (of_lone && req->una_psn != req->hi_psn && roce_qp_state_now(qp) != NORNIC_QPS_ERR)
+    req->is_selective = false;
+    if (of_selected && req->una_psn != req->hi_psn && roce_qp_state_now(qp) != NORNIC_QPS_ERR)
         roce_requester_went_back(qp, now_ns);
 }
 

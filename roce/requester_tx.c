@@ -82,8 +82,8 @@ static void advance(struct roce_qp *qp, const struct roce_request *r, uint32_t p
         rdma_sq_go_past(&qp->base.sq);
     else
         qp->base.sq.cur_part++;
-    if (req->lone && psn == req->restart_psn)
-        roce_requester_sent_lone(qp);
+    if (req->is_selective && psn == req->restart_psn)
+        roce_requester_sent_selected(qp);
     if (!rdma_timer_armed(&req->timer))
         roce_requester_arm(qp, now_ns);
 }

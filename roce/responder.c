@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Taking requests: the order of checks of ROCE section 8.1, the NAK rules of 8.2, execution as in 8.5. */
+/* Taking requests: the order of checks of ROCE section 8.1, the NAK rules of 8.2, execution as in 8.5.
+ *
+ * The responder has one place, the expected PSN. A packet before it is a duplicate and answered from what is
+ * remembered (responder_dup.c), never executed; one at it is checked and executed; one after it shows a gap, which is
+ * told by one NAK until the gap is filled (nak_state), and is kept if the QP has room for that (reorder.h), else
+ * forgotten: the peer sends it again. epsn moves by one with each packet of a SEND or WRITE, and by a whole answer with
+ * a READ, since its responses take their PSNs from the requests' numbers.
+ *
+ * Execution and answer are apart. What is executed puts its answer into a queue in PSN order (responder_queue.c), and
+ * the transmit side builds it when it is this QP's turn: an ACK that still waits is stretched over what came since,
+ * so a burst costs one. A READ's data is fetched only when its packet is built. The queue is as large as what a peer
+ * may have outstanding (max_dest_rd_atomic) can need; a packet whose answer finds no room is treated as lost. */
 #include "base/base.h"
 #include "roce/responder.h"
 
@@ -75,14 +86,14 @@ void roce_responder_fatal(struct roce_qp *qp, uint8_t syndrome, uint32_t psn,
 }
 
 /* ROCE-RS-2. */
-bool roce_request_in_sequence(const struct roce_responder *resp, uint32_t flags)
+bool roce_responder_check_sequence(const struct roce_responder *resp, uint32_t flags)
 {
     bool continues = flags & (ROCE_PKT_MIDDLE | ROCE_PKT_LAST);
     return resp->message ? continues && flags & resp->message : !continues;
 }
 
 /* ROCE-RS-3: a reserved opcode, or an operation that is not enabled. */
-bool roce_request_is_enabled(const struct roce_qp *qp, uint32_t flags)
+bool roce_responder_check_enabled(const struct roce_qp *qp, uint32_t flags)
 {
     uint32_t access = qp->attr.access_flags;
     return flags & ROCE_PKT_DEFINED && (!(flags & ROCE_PKT_WRITE) || access & NORNIC_ACCESS_REMOTE_WRITE) &&
@@ -96,29 +107,32 @@ static bool has_resource(const struct roce_qp *qp)
     return roce_response_pending_rd_atomic(qp) < qp->attr.max_dest_rd_atomic;
 }
 
-static bool remote_range_ok(const struct roce_qp *qp, uint32_t rkey, uint64_t va, uint64_t len_bytes,
-                            uint32_t access)
-{
-    return rdma_mr_remote(qp->dev->domain, roce_remote_pd(qp, qp->resp.srqn), qp->base.qpn, rkey, va,
-                          len_bytes, access) != NULL;
-}
-
-/* ROCE-RS-5, RS-8, RS-48. */
-bool roce_request_keys_are_good(const struct roce_qp *qp, const struct roce_pkt *pkt)
+/* ROCE-RS-5, RS-8, RS-48. The whole of a WRITE is checked with each of its packets: its region may have gone
+ * away since the one before. */
+bool roce_responder_check_keys(const struct roce_qp *qp, const struct roce_pkt *pkt,
+                               struct roce_target *target)
 {
     const struct roce_responder *resp = &qp->resp;
-    uint32_t flags = pkt->op->flags;
-    if (flags & ROCE_PKT_ATOMIC)
-        return remote_range_ok(qp, pkt->atomiceth.rkey, pkt->atomiceth.va, 8, NORNIC_ACCESS_REMOTE_ATOMIC);
-    if (flags & ROCE_PKT_RETH) {
-        uint32_t access = flags & ROCE_PKT_READ ? NORNIC_ACCESS_REMOTE_READ : NORNIC_ACCESS_REMOTE_WRITE;
-        return !pkt->reth.dma_len ||
-               remote_range_ok(qp, pkt->reth.rkey, pkt->reth.va, pkt->reth.dma_len, access);
+    uint32_t flags = pkt->op->flags, access = NORNIC_ACCESS_REMOTE_WRITE, rkey = resp->write_rkey;
+    uint64_t va = resp->write_va, len_bytes = resp->write_len_bytes;
+    target->at = NULL;
+    if (flags & ROCE_PKT_ATOMIC) {
+        access = NORNIC_ACCESS_REMOTE_ATOMIC;
+        rkey = pkt->atomiceth.rkey;
+        va = pkt->atomiceth.va;
+        len_bytes = 8;
+    } else if (flags & ROCE_PKT_RETH) {
+        if (!pkt->reth.dma_len)
+            return true;
+        access = flags & ROCE_PKT_READ ? NORNIC_ACCESS_REMOTE_READ : NORNIC_ACCESS_REMOTE_WRITE;
+        rkey = pkt->reth.rkey;
+        va = pkt->reth.va;
+        len_bytes = pkt->reth.dma_len;
+    } else if (!(flags & ROCE_PKT_WRITE)) {
+        return true;
     }
-    if (flags & ROCE_PKT_WRITE)
-        return remote_range_ok(qp, resp->write_rkey, resp->write_va, resp->write_len_bytes,
-                               NORNIC_ACCESS_REMOTE_WRITE);
-    return true;
+    target->at = rdma_mr_remote(qp->dev->domain, target->pd, qp->base.qpn, rkey, va, len_bytes, access);
+    return target->at != NULL;
 }
 
 /* ROCE-RS-6: the packet's own length. */
@@ -144,7 +158,7 @@ static bool write_total_ok(const struct roce_responder *resp, const struct roce_
 }
 
 /* ROCE-RS-6. */
-struct roce_fault roce_request_check_length(const struct roce_qp *qp, const struct roce_pkt *pkt)
+struct roce_fault roce_responder_check_length(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     const struct roce_responder *resp = &qp->resp;
     uint32_t flags = pkt->op->flags;
@@ -205,11 +219,11 @@ static void finish_message(struct roce_qp *qp, const struct roce_pkt *pkt)
 }
 
 /* ROCE-RS-41..45. */
-struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_pkt *pkt)
+struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_pkt *pkt,
+                                         const struct roce_target *target)
 {
     struct roce_responder *resp = &qp->resp;
     uint32_t flags = pkt->op->flags, n = pkt->payload_bytes;
-    const struct rdma_pd *pd = roce_remote_pd(qp, resp->srqn);
     bool last = flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY);
     if (flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)) {
         resp->message = flags & (ROCE_PKT_SEND | ROCE_PKT_WRITE);
@@ -222,15 +236,14 @@ struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_p
         if (!rdma_recv_scatter(&qp->base, resp->received_bytes, pkt->payload, n))
             return ROCE_BAD_SCATTER;
     } else if (n) {
-        place(rdma_mr_remote(qp->dev->domain, pd, qp->base.qpn, resp->write_rkey,
-                             resp->write_va + resp->received_bytes, n, NORNIC_ACCESS_REMOTE_WRITE),
-              pkt->payload, n, last);
+        place(target->at + resp->received_bytes, pkt->payload, n, last);
     }
     resp->received_bytes += n;
     if (flags & ROCE_PKT_COMPLETES_RECV && !rdma_cq_has_room(rdma_recv_cq(&qp->base), 1))
         return ROCE_CQ_FULL;
     /* ROCE-RS-44, RS-45: after the data was placed, before the completion. */
-    if (flags & ROCE_PKT_IETH && rdma_invalidate_remote(qp->dev->domain, pd, qp->base.qpn, pkt->ieth.rkey))
+    if (flags & ROCE_PKT_IETH &&
+        rdma_invalidate_remote(qp->dev->domain, target->pd, qp->base.qpn, pkt->ieth.rkey))
         return ROCE_BAD_INVALIDATE;
     if (last)
         finish_message(qp, pkt);
@@ -257,7 +270,8 @@ void roce_responder_carry_over(struct roce_qp *qp, const struct roce_responder *
 }
 
 /* READs and atomics: accepted, remembered (ROCE-RS-30), and their answers queued. */
-static enum roce_rx_verdict execute_rd_atomic(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
+static enum roce_rx_verdict execute_rd_atomic(struct roce_qp *qp, const struct roce_pkt *pkt,
+                                              const struct roce_target *target, uint64_t now_ns)
 {
     struct roce_responder *resp = &qp->resp;
     bool read = pkt->op->flags & ROCE_PKT_READ;
@@ -276,21 +290,14 @@ static enum roce_rx_verdict execute_rd_atomic(struct roce_qp *qp, const struct r
         r.psn_count = r.len_bytes ? (r.len_bytes - 1) / qp->pmtu_bytes + 1 : 1;
     }
     answer.end_psn = roce_psn_add(r.first_psn, r.psn_count);
-    uint64_t *at = NULL;
-    if (!read) {
-        at = (uint64_t *)(void *)rdma_mr_remote(qp->dev->domain, roce_remote_pd(qp, resp->srqn), qp->base.qpn,
-                                                pkt->atomiceth.rkey, pkt->atomiceth.va, 8,
-                                                NORNIC_ACCESS_REMOTE_ATOMIC);
-        if ((uintptr_t)at & 7) {
-            roce_responder_fatal(qp, ROCE_SYNDROME_NAK_INV_REQ, pkt->bth.psn, NORNIC_WC_LOC_QP_OP_ERR,
-                                 now_ns);
-            return ROCE_RX_TAKEN;
-        }
+    if (!read && (uintptr_t)target->at & 7) { /* the region itself does not begin at a multiple of 8 */
+        roce_responder_fatal(qp, ROCE_SYNDROME_NAK_INV_REQ, pkt->bth.psn, NORNIC_WC_LOC_QP_OP_ERR, now_ns);
+        return ROCE_RX_TAKEN;
     }
     if (!roce_response_push(qp, &answer))
         return ROCE_RX_DROP_BUSY;
     if (!read) {
-        r.original = roce_atomic_execute(at, pkt);
+        r.original = roce_atomic_execute((uint64_t *)(void *)target->at, pkt);
         roce_response_find(qp, ROCE_RESPONSE_ATOMIC, answer.end_psn)->original = r.original;
     }
     save_resource(qp, &r);
@@ -304,23 +311,24 @@ static enum roce_rx_verdict take_in_order(struct roce_qp *qp, const struct roce_
 {
     uint32_t flags = pkt->op->flags;
     bool rd_atomic = flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC);
+    struct roce_target target;
     struct roce_fault fault;
     qp->resp.nak_state = ROCE_NAK_NONE;
-    if (!roce_request_in_sequence(&qp->resp, flags) || !roce_request_is_enabled(qp, flags) ||
-        (rd_atomic && !has_resource(qp)) || !roce_xrc_select(qp, pkt)) {
+    if (!roce_responder_check_sequence(&qp->resp, flags) || !roce_responder_check_enabled(qp, flags) ||
+        (rd_atomic && !has_resource(qp)) || !roce_xrc_select(qp, pkt, &target.pd)) {
         fault = ROCE_BAD_REQUEST;
     } else if (flags & ROCE_PKT_TAKES_RECV && !rdma_recv_take(&qp->base)) {
         rnr_nak(qp);
         return ROCE_RX_TAKEN;
-    } else if (!roce_request_keys_are_good(qp, pkt)) {
+    } else if (!roce_responder_check_keys(qp, pkt, &target)) {
         fault = ROCE_BAD_ACCESS;
     } else {
-        fault = roce_request_check_length(qp, pkt);
+        fault = roce_responder_check_length(qp, pkt);
     }
     if (!fault.syndrome && rd_atomic)
-        return execute_rd_atomic(qp, pkt, now_ns);
+        return execute_rd_atomic(qp, pkt, &target, now_ns);
     if (!fault.syndrome)
-        fault = roce_responder_execute(qp, pkt);
+        fault = roce_responder_execute(qp, pkt, &target);
     if (!fault.syndrome && pkt->bth.ack_req)
         roce_response_push_ack(qp, pkt->bth.psn);
     if (fault.syndrome)

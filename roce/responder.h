@@ -22,16 +22,25 @@ struct roce_fault {
 #define ROCE_BAD_INVALIDATE   ((struct roce_fault){ROCE_SYNDROME_NAK_REM_ACC, NORNIC_WC_LOC_QP_OP_ERR})
 
 /* The packet with these `flags` may follow what came before: ROCE-RS-2. */
-bool roce_request_in_sequence(const struct roce_responder *resp, uint32_t flags);
+bool roce_responder_check_sequence(const struct roce_responder *resp, uint32_t flags);
 /* The opcode is not reserved, and the QP's access flags allow the operation: ROCE-RS-3. */
-bool roce_request_is_enabled(const struct roce_qp *qp, uint32_t flags);
-/* R_Key, PD, rights and range: ROCE-RS-5, RS-8, RS-48. */
-bool roce_request_keys_are_good(const struct roce_qp *qp, const struct roce_pkt *pkt);
+bool roce_responder_check_enabled(const struct roce_qp *qp, uint32_t flags);
+/* What a request reaches, found once for each packet: between the check and the use nothing else happens. */
+struct roce_target {
+    const struct rdma_pd *pd; /* that its keys are checked against: roce_xrc_select() */
+    /* Where the WRITE's or atomic's first byte lies, once its key is found good. NULL: it names no memory. */
+    uint8_t *at;
+};
+
+/* R_Key, PD, rights and range: ROCE-RS-5, RS-8, RS-48. Fills target->at. */
+bool roce_responder_check_keys(const struct roce_qp *qp, const struct roce_pkt *pkt,
+                               struct roce_target *target);
 /* The packet's own length, the message's total, the room in the held receive WQE: ROCE-RS-6. */
-struct roce_fault roce_request_check_length(const struct roce_qp *qp, const struct roce_pkt *pkt);
+struct roce_fault roce_responder_check_length(const struct roce_qp *qp, const struct roce_pkt *pkt);
 
 /* Executes a SEND or WRITE packet that passed the checks: places its data, moves ePSN on, and ends the
  * message with its last packet (ROCE-RS-41..43). */
-struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_pkt *pkt);
+struct roce_fault roce_responder_execute(struct roce_qp *qp, const struct roce_pkt *pkt,
+                                         const struct roce_target *target);
 
 #endif

@@ -100,6 +100,8 @@ static enum roce_rx_verdict admit(const struct roce_qp *qp, const struct roce_pk
 static enum roce_rx_verdict dispatch(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
 {
     if (pkt->bth.opcode == ROCE_OPCODE_CNP) {
+        if (pkt->payload_bytes || pkt->bth.pad_count) /* ROCE-HDR-12: nothing follows its 16 bytes */
+            return ROCE_RX_DROP_LENGTH;
         roce_cc_take_cnp(qp, now_ns);
         return ROCE_RX_TAKEN;
     }
@@ -108,7 +110,7 @@ static enum roce_rx_verdict dispatch(struct roce_qp *qp, const struct roce_pkt *
         rdma_qp_event(&qp->base, NORNIC_EVENT_COMM_EST);
     }
     if (qp->transport->connected)
-        roce_path_heed(qp, pkt);
+        roce_path_note_migreq(qp, pkt);
     return qp->transport->rx(qp, pkt, now_ns);
 }
 

@@ -90,20 +90,20 @@ static bool is_next(struct roce_qp *qp, const struct roce_pkt *pkt)
         resp->epsn = pkt->bth.psn;
         return true;
     }
-    return expected && roce_request_in_sequence(resp, pkt->op->flags);
+    return expected && roce_responder_check_sequence(resp, pkt->op->flags);
 }
 
 /* What is wrong with a packet that is the next one; ROCE_RX_TAKEN: nothing. */
-static enum roce_rx_verdict check(struct roce_qp *qp, const struct roce_pkt *pkt)
+static enum roce_rx_verdict check(struct roce_qp *qp, const struct roce_pkt *pkt, struct roce_target *target)
 {
     uint32_t flags = pkt->op->flags;
-    if (!roce_request_is_enabled(qp, flags))
+    if (!roce_responder_check_enabled(qp, flags))
         return ROCE_RX_DROP_OPCODE;
     if (flags & ROCE_PKT_TAKES_RECV && !rdma_recv_take(&qp->base))
         return ROCE_RX_DROP_NO_RECV;
-    if (!roce_request_keys_are_good(qp, pkt))
+    if (!roce_responder_check_keys(qp, pkt, target))
         return ROCE_RX_DROP_KEY;
-    struct roce_fault fault = roce_request_check_length(qp, pkt);
+    struct roce_fault fault = roce_responder_check_length(qp, pkt);
     if (!fault.syndrome)
         return ROCE_RX_TAKEN;
     return fault.recv_status == NORNIC_WC_LOC_LEN_ERR ? ROCE_RX_DROP_TOO_LONG : ROCE_RX_DROP_LENGTH;
@@ -113,16 +113,17 @@ static enum roce_rx_verdict uc_rx(struct roce_qp *qp, const struct roce_pkt *pkt
 {
     if (!(pkt->op->flags & ROCE_PKT_DEFINED))
         return ROCE_RX_DROP_OPCODE; /* ROCE-OPC-5: as if it had never come */
+    struct roce_target target = {.pd = qp->base.pd};
     enum roce_rx_verdict verdict = ROCE_RX_DROP_ORDER;
     if (is_next(qp, pkt))
-        verdict = check(qp, pkt);
+        verdict = check(qp, pkt, &target);
     if (verdict != ROCE_RX_TAKEN) {
         abandon(qp, verdict == ROCE_RX_DROP_TOO_LONG ? NORNIC_WC_LOC_LEN_ERR : NORNIC_WC_LOC_QP_OP_ERR);
         if (pkt->bth.psn == qp->resp.epsn)
             qp->resp.epsn = roce_psn_add(qp->resp.epsn, 1);
         return verdict; /* ROCE-UC-5 */
     }
-    struct roce_fault fault = roce_responder_execute(qp, pkt);
+    struct roce_fault fault = roce_responder_execute(qp, pkt, &target);
     if (!fault.syndrome)
         return ROCE_RX_TAKEN;
     fail_locally(qp, fault.recv_status, now_ns);

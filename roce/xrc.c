@@ -5,16 +5,18 @@
 #include "rdma/xrc.h"
 #include "roce/device.h"
 
-bool roce_xrc_select(struct roce_qp *qp, const struct roce_pkt *pkt)
+bool roce_xrc_select(struct roce_qp *qp, const struct roce_pkt *pkt, const struct rdma_pd **pd)
 {
     struct roce_responder *resp = &qp->resp;
     uint32_t srqn = pkt->xrceth.xrc_srqn;
+    *pd = qp->base.pd;
     if (!qp->base.xrcd)
         return true;
     struct rdma_srq *srq = rdma_xrcd_find(qp->base.xrcd, srqn);
     if (!srq || (resp->message && srqn != resp->srqn))
         return false;
     resp->srqn = srqn;
+    *pd = rdma_srq_pd(srq);
     if (pkt->op->flags & ROCE_PKT_TAKES_RECV)
         rdma_recv_select(&qp->base.recv, srq);
     return true;

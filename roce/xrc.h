@@ -6,18 +6,13 @@
 
 #include "roce/qp.h"
 
-static inline bool roce_qp_is_xrc(const struct roce_qp *qp)
-{
-    return qp->type == NORNIC_QPT_XRC_INI || qp->type == NORNIC_QPT_XRC_TGT;
-}
-
 /* A target QP: finds the SRQ that the request at the expected PSN names, which is where the next receive WQE
- * comes from. False: there is none in the QP's XRC domain, or the packet names another one than the message
- * did that it goes on with (ROCE-XRC-2). On other QPs there is nothing to do. */
-bool roce_xrc_select(struct roce_qp *qp, const struct roce_pkt *pkt);
+ * comes from, and whose PD its keys are checked against: *pd. False: there is none in the QP's XRC domain, or the
+ * packet names another one than the message did that it goes on with (ROCE-XRC-2). On other QPs *pd is the QP's. */
+bool roce_xrc_select(struct roce_qp *qp, const struct roce_pkt *pkt, const struct rdma_pd **pd);
 
-/* The PD that remote keys are checked against: the QP's, or that of the SRQ which a request to a target QP
- * named; NULL: that SRQ is gone, and no key is good. */
+/* The same for the answer of a READ, whose data is fetched later; NULL: the SRQ that the request named is gone,
+ * and no key is good. */
 const struct rdma_pd *roce_remote_pd(const struct roce_qp *qp, uint32_t srqn);
 
 #endif

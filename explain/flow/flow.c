@@ -250,7 +250,7 @@ struct explain_pair *explain_pair_find(const struct explain_flows *f, const stru
 uint8_t explain_service(const struct roce_pkt *pkt)
 {
     uint8_t service = pkt->bth.opcode >> 5;
-    return service == ROCE_SERVICE_OWN ? ROCE_SERVICE_RC : service;
+    return service == ROCE_SERVICE_VENDOR ? ROCE_SERVICE_RC : service;
 }
 
 uint16_t explain_ip_id(const struct explain_packet *packet)

@@ -116,7 +116,7 @@ static const char *service_name(uint8_t service)
         return "CNP";
     case ROCE_SERVICE_XRC:
         return "XRC";
-    case ROCE_SERVICE_OWN:
+    case ROCE_SERVICE_VENDOR:
         return "RC";
     }
     return "?";

@@ -316,6 +316,23 @@ Test(rdma_qp, a_reset_forgets_both_queues)
     expect_empty();
 }
 
+/* covers: ROCE-MW-2 */
+Test(rdma_qp, a_reset_ends_its_windows)
+{
+    struct rdma_mw *mw;
+    cr_assert_eq(rdma_mw_alloc(pd, NORNIC_MW_TYPE_2, &mw), 0);
+    struct rdma_mw_bind bind = {.type = NORNIC_MW_TYPE_2,
+                                .key = mw->rkey,
+                                .lkey = mr->lkey,
+                                .addr = (uintptr_t)memory,
+                                .len_bytes = 8};
+    cr_assert_eq(rdma_mw_bind(domain, pd, 1, &a.base.windows, &bind), 0);
+    cr_assert_eq(rdma_mr_dereg(mr), -EBUSY);
+    rdma_qp_reset(&a.base);
+    cr_assert_eq(mr->windows, 0);
+    rdma_mw_dealloc(mw);
+}
+
 /* covers: ROCE-CQ-2 */
 Test(rdma_qp, an_overflow_names_every_qp_of_the_cq_once)
 {

@@ -332,6 +332,26 @@ Test(cc, ROCE_CC_8_what_a_CNP_has_in_other_fields_does_not_matter)
     cr_assert_eq(count_sent(), 1);
 }
 
+/* Its 16 bytes are all that it has: what is longer is no CNP, and what it might mean nobody knows.
+ * covers: ROCE-HDR-12, ROCE-CC-5, CA17-44 */
+Test(cc, ROCE_HDR_12_a_CNP_with_more_in_it_is_none)
+{
+    static const uint8_t body[ROCE_CNP_BYTES + 4];
+    struct script_pkt p = script_cnp_pkt(s);
+    p.payload = body;
+    p.payload_bytes = sizeof body;
+    script_send(s, &p);
+    expect_verdict(s, ROCE_RX_DROP_LENGTH, 1);
+    p.bth.pad_count = 2;
+    script_send(s, &p);
+    expect_verdict(s, ROCE_RX_DROP_LENGTH, 2);
+    cr_assert_eq(counters()->rp_cnp_handled, 0);
+    cr_assert_eq(counters()->rp_cnp_ignored, 2);
+    p = script_cnp_pkt(s);
+    script_send(s, &p);
+    cr_assert_eq(counters()->rp_cnp_handled, 1);
+}
+
 /* F and B of other packets are no congestion.
  * covers: ROCE-CC-8, CA17-29, ROCE-HDR-6 */
 Test(cc, ROCE_CC_8_BECN_of_data_does_not_matter)

@@ -89,6 +89,30 @@ Test(cc_services, ROCE_RX_21_none_for_a_datagram_with_another_qkey)
     cr_assert_eq(counters()->np_ecn_marked, 0);
 }
 
+/* Whoever has no Q_Key to show, or names a source that no QP can have, is a stranger: nothing is sent for him.
+ * covers: ROCE-CC-2, ROCE-RX-21 */
+Test(cc_services, ROCE_CC_2_none_for_a_strangers_datagram)
+{
+    for (uint8_t op = 0; op < 4; op++) {
+        struct script_pkt p = marked();
+        p.bth.opcode = ROCE_OPCODE(ROCE_SERVICE_UD, op); /* reserved: no DETH follows */
+        script_send(s, &p);
+        expect_nothing(s);
+    }
+    static const uint32_t nobody[] = {0, ROCE_MULTICAST_QPN};
+    for (unsigned i = 0; i < 2; i++) {
+        struct script_pkt p = marked();
+        p.deth.src_qpn = nobody[i];
+        script_send(s, &p);
+        expect_nothing(s);
+    }
+    cr_assert_eq(counters()->np_ecn_marked, 0);
+    cr_assert_eq(counters()->np_cnp_sent, 0);
+    struct script_pkt p = marked();
+    script_send(s, &p);
+    expect_cnp();
+}
+
 /* A group is no source, and one CNP would slow its sender down for all members. */
 Test(cc_services, none_for_a_datagram_to_a_group)
 {

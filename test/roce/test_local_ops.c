@@ -536,6 +536,21 @@ Test(local_ops, ROCE_MW_2_a_window_does_not_outlive_its_qp)
     cr_assert_eq(s->mr->windows, 0);
 }
 
+/* What connects to the QP next is another peer, which finds no window of the old one's. */
+Test(local_ops, ROCE_MW_2_a_window_does_not_outlive_the_connection)
+{
+    post(bind_wr(1));
+    expect_wc(s, send_cq, 1, NORNIC_WC_SUCCESS);
+    cr_assert_eq(s->mr->windows, 1);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RESET, 0), 0);
+    cr_assert_eq(s->mr->windows, 0);
+    cr_assert_null(rdma_mr_remote(roce_dev_domain(s->dev), s->pd, roce_qp_num(s->qp), window_key(),
+                                  s->mr->iova + WINDOW_AT, 4, NORNIC_ACCESS_REMOTE_WRITE));
+    script_restart(s);
+    peer_writes(0, window_key(), s->mr->iova + WINDOW_AT);
+    expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_REM_ACC, 0);
+}
+
 Test(local_ops, atomics_and_reads_go_through_a_window)
 {
     uint64_t before, after;

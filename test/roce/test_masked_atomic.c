@@ -52,7 +52,7 @@ static struct script_pkt masked(enum roce_op op, uint32_t psn, uint64_t swap_add
                                 uint64_t compare, uint64_t compare_mask)
 {
     struct script_pkt p = script_atomic_pkt(s, op, psn, AT, swap_add, compare);
-    p.bth.opcode = ROCE_OPCODE(ROCE_SERVICE_OWN, op);
+    p.bth.opcode = ROCE_OPCODE(ROCE_SERVICE_VENDOR, op);
     p.masketh = (struct roce_masketh){swap_add_mask, compare_mask};
     return p;
 }

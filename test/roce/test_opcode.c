@@ -42,7 +42,7 @@ static int expected_ext(unsigned opcode)
         return opcode == 0x81 ? 16 : -1;
     case ROCE_SERVICE_XRC:
         return rc_ext[op] < 0 ? -1 : rc_ext[op] + (is_response(op) ? 0 : 4);
-    case ROCE_SERVICE_OWN:
+    case ROCE_SERVICE_VENDOR:
         return op == ROCE_OP_CMP_SWAP || op == ROCE_OP_FETCH_ADD ? 28 + 16 : -1;
     }
     return -1;

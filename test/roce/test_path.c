@@ -188,6 +188,16 @@ Test(path, a_group_is_no_alternate_peer)
 }
 
 /* covers: ROCE-RX-15 */
+/* covers: ROCE-FRM-1, ROCE-QP-33 */
+Test(path, nor_is_one_whose_mac_nobody_resolved)
+{
+    struct nornic_qp_attr attr = {.alt_av = {.dgid = alternate.src, .sgid_index = 1, .hop_limit = 9}};
+    memset(attr.alt_av.dst_mac.b, 0xff, sizeof attr.alt_av.dst_mac.b);
+    cr_assert_eq(roce_qp_modify(s->qp, &attr, NORNIC_QP_ALT_PATH, s->now_ns), -EINVAL);
+    attr.alt_av.dst_mac.b[0] = 2;
+    cr_assert_eq(roce_qp_modify(s->qp, &attr, NORNIC_QP_ALT_PATH, s->now_ns), 0);
+}
+
 Test(path, the_alternate_path_counts_only_when_armed_and_asked_for)
 {
     hear(0, true, &alternate);

@@ -252,6 +252,19 @@ Test(qp_behaviour, ROCE_QP_32_the_path_mtu_fits_the_port)
     cr_assert_eq(roce_dev_destroy(dev), 0);
 }
 
+/* All ones says that nobody has resolved the peer's MAC: to send there would be to broadcast.
+ * covers: ROCE-FRM-1, ROCE-QP-22 */
+Test(qp_behaviour, ROCE_FRM_1_a_peer_without_a_mac_is_no_peer)
+{
+    renew(NORNIC_QPS_INIT);
+    struct nornic_mac mac = s->config.attr.av.dst_mac;
+    memset(s->config.attr.av.dst_mac.b, 0xff, sizeof mac.b);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RTR_MASK), -EINVAL);
+    expect_state(s, NORNIC_QPS_INIT);
+    s->config.attr.av.dst_mac = mac;
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RTR_MASK), 0);
+}
+
 /* PSNs are cut to 24 bits (ROCE-QP-32), and every operation works over the wrap (RC-4). */
 Test(qp_behaviour, ROCE_QP_32_psns_are_masked)
 {
