@@ -17,7 +17,7 @@ int smcr_conn_create(struct smcr *smcr, const struct smcr_conn_config *config, u
     return 0;
 }
 
-void smcr_conn_destroy(struct smcr_conn *conn, bool linger, uint64_t now_ns)
+void smcr_conn_release(struct smcr_conn *conn, bool linger, uint64_t now_ns)
 {
     struct smcr *smcr = conn->smcr;
     if (conn->state == SMCR_CONN_HANDSHAKE)

@@ -127,7 +127,7 @@ void smcr_port_set_mtu(struct smcr_port *port, enum nornic_mtu path_mtu, uint64_
 
 /* --- connections --- */
 
-/* The caller's TCP connection. Called inside calls of the core; must not call back into it. */
+/* The caller's TCP connection. Called inside calls of the core (reset() at their end); must not call back into it. */
 struct smcr_tcp {
     /* CLC bytes to send; borrowed. All are taken: what the socket does not take now, the caller keeps. 0, or
      * -errno: the connection is broken. */
@@ -170,11 +170,11 @@ enum smcr_event {
  * declines instead of proposing, and is in FALLBACK (SMCR-CLC-10). */
 int smcr_conn_create(struct smcr *smcr, const struct smcr_conn_config *config, uint64_t now_ns,
                      struct smcr_conn **out);
-/* Gives it back, in any state: one that still talks to its peer closes (or aborts, with unread data) by
- * itself and is freed when that is over; its `tcp` is not called any more but for reset(). With `linger`
- * one CLOSED still comes through smcr_next_event(), whatever the state was: then the caller gives it back
- * a second time. In its handshake it is reset. */
-void smcr_conn_destroy(struct smcr_conn *conn, bool linger, uint64_t now_ns);
+/* Drops the caller's reference, in any state: a connection that still talks to its peer closes (or aborts, with
+ * unread data) by itself and is freed when that is over; its `tcp` is not called any more but for reset(). In its
+ * handshake it is reset. With `linger` one CLOSED still comes through smcr_next_event(), whatever the state was:
+ * then it is released again. */
+void smcr_conn_release(struct smcr_conn *conn, bool linger, uint64_t now_ns);
 
 /* The caller's pointer of its configuration. */
 void *smcr_conn_ctx(const struct smcr_conn *conn);
@@ -217,7 +217,7 @@ ssize_t smcr_conn_recv(struct smcr_conn *conn, void *bytes, size_t len_bytes, un
 /* SO_OOBINLINE; and whether the next byte to read is the urgent one (SIOCATMARK). */
 void smcr_conn_set_urgent_inline(struct smcr_conn *conn, bool is_inline);
 bool smcr_conn_at_mark(const struct smcr_conn *conn);
-/* No more writes: D once all is delivered (SMCR-CLS-04). Fine twice. */
+/* No more writes: D once all is delivered (SMCR-CLS-04). Idempotent. */
 void smcr_conn_shutdown_write(struct smcr_conn *conn, uint64_t now_ns);
 /* Ends abnormally, with A and RST (SMCR-ABT-01). */
 void smcr_conn_abort(struct smcr_conn *conn, uint64_t now_ns);

@@ -52,7 +52,7 @@ static int revive(struct smcr_sock *s, int fd)
 {
     int flags = smcr_sock_is_nonblocking(fd, 0) ? SOCK_NONBLOCK : 0;
     if (s->conn) {
-        smcr_conn_destroy(s->conn, false, host_now_ns());
+        smcr_conn_release(s->conn, false, host_now_ns());
         s->conn = NULL;
         smcr_sock_unref(s);
     }

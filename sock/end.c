@@ -11,7 +11,7 @@ void smcr_sock_finish(struct smcr_sock *s)
         return;
     s->life = SMCR_SOCK_FINISHED;
     if (s->conn) {
-        smcr_conn_destroy(s->conn, false, host_now_ns());
+        smcr_conn_release(s->conn, false, host_now_ns());
         s->conn = NULL;
         smcr_sock_unref(s);
     }
@@ -39,7 +39,7 @@ static void close_conn(struct smcr_sock *s)
         return;
     }
     /* CLOSED comes when the peer has been told, and heard. */
-    smcr_conn_destroy(s->conn, true, now_ns);
+    smcr_conn_release(s->conn, true, now_ns);
 }
 
 void smcr_sock_drop_children(struct smcr_sock *s)

@@ -37,7 +37,7 @@ static void fell_back(struct smcr_sock *s)
                                               .is_declined_by_peer = status.declined_by_peer,
                                               .may_cross = status.may_cross};
     memcpy(s->fallback.peer_id, status.peer_id, sizeof s->fallback.peer_id);
-    smcr_conn_destroy(s->conn, false, host_now_ns());
+    smcr_conn_release(s->conn, false, host_now_ns());
     s->conn = NULL;
     smcr_sock_become_tcp(s, status.reason);
     if (s->shut & SMCR_SOCK_SHUT_WRITE)

@@ -406,12 +406,12 @@ Test(handshake_clc, SMCR_SEC_07_the_application_leaves_in_the_middle_of_it)
                 hs_to_confirm(&h, true);
             struct pair_end *theirs = pair_other(h.conn.end);
             struct smcr *smcr = h.pair->node[HS_INSTANCE].smcr;
-            smcr_conn_destroy(theirs->conn, linger, h.pair->now_ns);
+            smcr_conn_release(theirs->conn, linger, h.pair->now_ns);
             unsigned events = 0;
             if (linger) {
                 cr_assert_eq(smcr_next_event(smcr, &events), theirs->conn);
                 cr_assert_eq(events, SMCR_EVENT_CLOSED);
-                smcr_conn_destroy(theirs->conn, false, h.pair->now_ns);
+                smcr_conn_release(theirs->conn, false, h.pair->now_ns);
             }
             theirs->conn = NULL;
             cr_assert_null(smcr_next_event(smcr, &events));

@@ -145,10 +145,10 @@ Test(instance, SMCR_SEC_07_connections_are_bounded)
     for (unsigned i = 0; i < 3 + SMCR_SURPLUS_CONNS; i++)
         cr_assert_eq(smcr_conn_create(smcr, &c, 0, &conn[i]), 0);
     cr_assert_eq(smcr_conn_create(smcr, &c, 0, &more), -ENOSPC);
-    smcr_conn_destroy(conn[1], false, 0);
+    smcr_conn_release(conn[1], false, 0);
     cr_assert_eq(smcr_conn_create(smcr, &c, 0, &conn[1]), 0);
     alloc.fail_at = alloc.calls + 1;
-    smcr_conn_destroy(conn[1], false, 0);
+    smcr_conn_release(conn[1], false, 0);
     cr_assert_eq(smcr_conn_create(smcr, &c, 0, &conn[1]), -ENOMEM);
     cr_assert_eq(smcr->num_conns, 2 + SMCR_SURPLUS_CONNS);
     smcr_destroy(smcr, 0);
@@ -198,7 +198,7 @@ Test(instance, SMCR_FC_22_tcp_breaks_under_the_handshake)
     smcr_conn_status(conn, &s);
     cr_assert(s.closed);
     cr_assert_eq(s.error, -EPIPE);
-    smcr_conn_destroy(conn, false, 0);
+    smcr_conn_release(conn, false, 0);
     smcr_destroy(smcr, 0);
     cr_assert_eq(alloc.live, 0);
 }
@@ -213,8 +213,8 @@ Test(instance, events_come_once_and_in_order)
     unsigned events;
     for (unsigned i = 0; i < 5; i++)
         cr_assert_eq(smcr_conn_create(smcr, i == 2 ? &server : &client, 0, &conn[i]), 0);
-    smcr_conn_destroy(conn[1], false, 0); /* in the middle, */
-    smcr_conn_destroy(conn[4], false, 0); /* and at the end */
+    smcr_conn_release(conn[1], false, 0); /* in the middle, */
+    smcr_conn_release(conn[4], false, 0); /* and at the end */
     smcr_conn_tcp_end(conn[2], SMCR_TCP_RST, 0);
     cr_assert_eq(smcr_next_event(smcr, &events), conn[0]);
     cr_assert_eq(events, SMCR_EVENT_FALLBACK);
@@ -224,10 +224,10 @@ Test(instance, events_come_once_and_in_order)
     cr_assert_null(smcr_next_event(smcr, &events));
     cr_assert_eq(events, 0);
     cr_assert_eq(smcr_conn_ctx(conn[0]), &resets);
-    smcr_conn_destroy(conn[0], true, 0); /* lingers: once more, whatever it was */
+    smcr_conn_release(conn[0], true, 0); /* lingers: once more, whatever it was */
     cr_assert_eq(smcr_next_event(smcr, &events), conn[0]);
     cr_assert_eq(events, SMCR_EVENT_CLOSED);
-    smcr_conn_destroy(conn[0], false, 0);
+    smcr_conn_release(conn[0], false, 0);
     cr_assert_eq(smcr->num_conns, 2);
     smcr_destroy(smcr, 0);
     cr_assert_eq(alloc.live, 0);

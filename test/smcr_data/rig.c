@@ -164,7 +164,7 @@ static void settle(struct rig *rig)
 
 /* --- the calls of smcr/calls.c --- */
 
-void smcr_conn_destroy(struct smcr_conn *conn, bool linger, uint64_t now_ns)
+void smcr_conn_release(struct smcr_conn *conn, bool linger, uint64_t now_ns)
 {
     if (conn->state == SMCR_CONN_HANDSHAKE)
         the_rig->is_abandoned = true;
@@ -351,7 +351,7 @@ void rig_free(struct rig *rig)
         rig_kill(rig, "the test ends");
         rig_complete_all(rig);
         if (rig->smcr.conns && smcr_conn_is_over(conn))
-            smcr_conn_destroy(conn, false, rig->now_ns);
+            smcr_conn_release(conn, false, rig->now_ns);
     }
     cr_assert_null(rig->smcr.conns);
     cr_assert_eq(rig->smcr.timers.count, 0, "a timer of a connection that is gone");
@@ -553,5 +553,5 @@ ssize_t rig_recv(struct rig *rig, void *bytes, size_t n, unsigned flags)
 
 void rig_close(struct rig *rig)
 {
-    smcr_conn_destroy(rig->conn, true, rig->now_ns);
+    smcr_conn_release(rig->conn, true, rig->now_ns);
 }

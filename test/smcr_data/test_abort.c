@@ -337,7 +337,7 @@ Test(abort, SMCR_RMB_12_the_last_link_goes_when_the_guard_tests_it)
     rig->test_fails = true;
     smcr_conn_abort(rig->conn, rig->now_ns);
     rig_complete_all(rig);
-    smcr_conn_destroy(rig->conn, false, rig->now_ns);
+    smcr_conn_release(rig->conn, false, rig->now_ns);
     rig_wait(rig, 5001 * RIG_MS);
     cr_assert(rig->elem_is_back);
     cr_assert_null(rig->smcr.conns, "it was given back, and is freed");

@@ -390,12 +390,12 @@ Test(close, SMCR_CLS_01_closed_is_told_when_all_is_over)
     cr_assert_not(rig_events(rig) & SMCR_EVENT_CLOSED);
     peer_closed(rig);
     cr_assert_eq(rig_events(rig), SMCR_EVENT_CLOSED);
-    smcr_conn_destroy(rig->conn, false, rig->now_ns);
+    smcr_conn_release(rig->conn, false, rig->now_ns);
     cr_assert_null(rig->smcr.conns);
     rig_free(rig);
 
     rig = active();
-    smcr_conn_destroy(rig->conn, false, rig->now_ns); /* nobody waits for it */
+    smcr_conn_release(rig->conn, false, rig->now_ns); /* nobody waits for it */
     rig_complete_all(rig);
     peer_closed(rig);
     cr_assert_null(rig->smcr.conns);

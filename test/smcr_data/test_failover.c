@@ -532,7 +532,7 @@ Test(keepalive, SMCR_KAL_03_a_test_that_cannot_be_sent_takes_the_connection_with
         rig_send(rig, data, 10, 0); /* and so a close has to wait */
         rig->test_fails = true;
         if (given_back)
-            smcr_conn_destroy(rig->conn, false, rig->now_ns);
+            smcr_conn_release(rig->conn, false, rig->now_ns);
         while (rig->completed < rig->num_log) { /* of the link that has gone to error */
             const struct rig_post *post = &rig->log[rig->completed++];
             if (post->is_cdc)

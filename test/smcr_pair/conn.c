@@ -102,7 +102,7 @@ void pair_close(struct pair_end *end)
         return;
     bool linger = !status.fallback && !status.closed;
     end->given_back = true;
-    smcr_conn_destroy(end->conn, linger, end->pair->now_ns);
+    smcr_conn_release(end->conn, linger, end->pair->now_ns);
     if (linger)
         return;
     end->conn = NULL;
@@ -123,7 +123,7 @@ bool pair_conn_events(struct pair_node *node)
         if (events & SMCR_EVENT_FALLBACK)
             pair_tcp_fall_back(end);
         if ((events & SMCR_EVENT_CLOSED) && end->given_back) {
-            smcr_conn_destroy(conn, false, node->pair->now_ns);
+            smcr_conn_release(conn, false, node->pair->now_ns);
             end->conn = NULL;
             pair_tcp_fin(end);
         }
