@@ -367,6 +367,30 @@ Test(data, SMCR_DAT_09_who_becomes_blocked_later_says_so_once)
     rig_free(rig);
 }
 
+/* Each time anew.
+ * covers: SMCR-DAT-09 */
+Test(data, SMCR_DAT_09_who_becomes_blocked_again_says_so_again)
+{
+    struct rig *rig = start();
+    for (unsigned round = 1; round <= 2; round++) {
+        rig_send(rig, data, CAP, 0);
+        for (int i = 0; i < 4; i++)
+            rig_complete_all(rig);
+        while (rig_next(rig))
+            ;
+        rig_send(rig, data, 1, 0);
+        const struct smcr_cdc *cdc = rig_next_cdc(rig);
+        cr_assert(cdc && cdc->writer_blocked, "round %u", round);
+        rig_complete_all(rig);
+        cr_assert_eq(rig->smcr.counters.tx_blocked, round);
+        rig_peer_reads(rig, CAP);
+        cr_assert_not(rig_next_cdc(rig)->writer_blocked);
+        rig_complete_all(rig);
+        rig_peer_reads(rig, 1);
+    }
+    rig_free(rig);
+}
+
 /* A link without room takes a connection on its list; others that come go behind it. */
 /* covers: SMCR-DAT-11 */
 Test(data, SMCR_DAT_11_who_finds_no_room_waits_for_its_turn)

@@ -257,6 +257,28 @@ Test(failover, SMCR_FOV_10_the_last_word_of_a_closed_connection)
     rig_free(rig);
 }
 
+/* Nor does it go while the link that it moves to has no room for its last word.
+ * covers: SMCR-FOV-10 */
+Test(failover, SMCR_FOV_10_the_last_word_waits_for_room)
+{
+    struct rig *rig = active();
+    rig_peer_flag(rig, false, true, false);
+    rig_close(rig);
+    cr_assert_eq(rig->conn->state, SMCR_CONN_CLOSED);
+    skip(rig);
+    rig_room(rig, 1, 0);
+    rig_lose_link(rig);
+    cr_assert_null(rig_next(rig));
+    cr_assert_not(rig->elem_is_back);
+    rig_room(rig, 1, 8);
+    rig_kick(rig, 1);
+    expect_validation(rig, 0);
+    cr_assert(rig_next(rig)->cdc.connection_closed);
+    rig_complete_all(rig);
+    cr_assert(smcr_conn_is_over(rig->conn));
+    rig_free(rig);
+}
+
 /* One that has said C with success does not speak again: SMCR-CDC-15. */
 /* covers: SMCR-CDC-15, SMCR-FOV-07 */
 Test(failover, SMCR_CDC_15_who_has_closed_moves_in_silence)
