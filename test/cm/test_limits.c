@@ -84,6 +84,31 @@ Test(limits, ROCE_GEN_7_requests_taken_back_do_not_pass_the_backlog)
     cm_net_destroy(net);
 }
 
+/* Two limited members of a partition do not talk to each other; with a full one either does. */
+Test(limits, ROCE_HDR_5_a_request_between_limited_members_is_rejected)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct roce_cm_mad req = req_of(net);
+    struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 4);
+    req.req.pkey = 0x7fff;
+    cr_assert_eq(roce_dev_pkey_set(net->node[1].dev, 0, 0x7fff), 0);
+    cm_net_inject(net, 0, 1, &req);
+    cr_expect_eq(cm_net_last(net, 1, ROCE_CM_REJ)->rej.reason, ROCE_CM_REJ_UNSUPPORTED);
+    cm_net_expect_quiet(net);
+    another(&req);
+    req.req.pkey = 0xffff;
+    cm_net_inject(net, 0, 1, &req);
+    cm_net_drop(net, cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id);
+    another(&req);
+    req.req.pkey = 0x7fff;
+    cr_assert_eq(roce_dev_pkey_set(net->node[1].dev, 0, 0xffff), 0);
+    cm_net_inject(net, 0, 1, &req);
+    cm_net_drop(net, cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id);
+    cm_net_drop(net, listener);
+    cm_net_run(net, NET_TIME_NONE);
+    cm_net_destroy(net);
+}
+
 Test(limits, ROCE_GEN_7_ids_are_bounded)
 {
     struct cm_net_config config = {.seed = 6, .cm = {.max_ids = 5}};

@@ -291,6 +291,41 @@ Test(loss, ROCE_CM_53_data_before_the_rtu_establishes_the_connection)
     cm_net_destroy(net);
 }
 
+/* A REQ that was answered by an MRA of `code`: how often it was sent `ns` after that. */
+static unsigned reqs_after_mra(uint8_t code, uint64_t ns)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct roce_cm_id *id = cm_net_id(net, 0, NORNIC_PS_TCP);
+    struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
+    net->lose = cm_net_lose_some;
+    net->lose_attr = ROCE_CM_REQ;
+    net->lose_count = 1000;
+    cr_assert_eq(roce_cm_connect(id, &route, cm_net_qp(net, 0), NULL, net->now_ns), 0);
+    struct roce_cm_mad req = *cm_net_last(net, 0, ROCE_CM_REQ), mra = {.hdr = req.hdr};
+    mra.hdr.attr_id = ROCE_CM_MRA;
+    mra.mra = (struct roce_cm_mra){.local_comm_id = 9,
+                                   .remote_comm_id = req.req.local_comm_id,
+                                   .about = ROCE_CM_ABOUT_REQ,
+                                   .service_timeout = code};
+    cm_net_inject(net, 1, 0, &mra);
+    cr_assert_eq(roce_cm_id_state(id), ROCE_CM_MRA_REQ_RCVD_STATE);
+    cm_net_run_for(net, ns);
+    unsigned count = cm_net_count(net, 0, ROCE_CM_REQ);
+    cm_net_drop(net, id);
+    cm_net_run(net, NET_TIME_NONE);
+    cm_net_destroy(net);
+    return count;
+}
+
+/* A peer asks for patience: it gets no less than without (4.8 s), and no more than we ask of others (69 s). */
+Test(loss, ROCE_CM_34_patience_has_bounds)
+{
+    cr_expect_eq(reqs_after_mra(0, 4 * NS_PER_S), 1, "an MRA of 4 us shortened the wait");
+    cr_expect_eq(reqs_after_mra(0, 5 * NS_PER_S), 2);
+    cr_expect_eq(reqs_after_mra(31, 68 * NS_PER_S), 1);
+    cr_expect_eq(reqs_after_mra(31, 70 * NS_PER_S), 2, "an MRA of two hours was believed");
+}
+
 /* A peer decides how long we wait for it, within reason: GEN-7. */
 Test(loss, ROCE_CM_34_timeouts_of_a_peer_are_bounded)
 {
@@ -316,6 +351,8 @@ Test(loss, ROCE_CM_34_timeouts_of_a_peer_are_bounded)
         net->lose_from = 1;
         net->lose_count = 1000;
         cr_assert_eq(roce_cm_accept(e.id, cm_net_qp(net, 1), NULL, net->now_ns), 0);
+        cm_net_run(net, begin_ns + rows[i].wait_ns - NS_PER_MS);
+        cr_expect_eq(cm_net_count(net, 1, ROCE_CM_REP), 1, "code %u: sent again too early", rows[i].code);
         cm_net_run(net, begin_ns + 4 * rows[i].wait_ns - NS_PER_MS);
         cr_expect_eq(cm_net_count(net, 1, ROCE_CM_REP), 4, "code %u: %u REPs", rows[i].code,
                      cm_net_count(net, 1, ROCE_CM_REP));

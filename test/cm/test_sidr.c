@@ -85,6 +85,20 @@ Test(sidr, ROCE_CM_62_an_answer_that_is_lost_is_given_again)
     finish(&r);
 }
 
+Test(sidr, ROCE_CM_62_an_answer_is_kept_for_a_while_and_no_longer)
+{
+    struct resolution r = ask();
+    struct roce_cm_mad req = *cm_net_last(r.net, 0, ROCE_CM_SIDR_REQ);
+    cr_assert_eq(roce_cm_accept(r.asked, NULL, &answer, r.net->now_ns), 0);
+    cm_net_drop(r.net, r.asked);
+    cm_net_run_for(r.net, 20 * NS_PER_S); /* four round trips of 4.8 s */
+    cm_net_expect(r.net, 0, NORNIC_CM_EVENT_ESTABLISHED);
+    cm_net_inject(r.net, 0, 1, &req);
+    cr_expect_eq(roce_cm_counters(r.net->node[1].cm)->rx_duplicate, 0);
+    r.asked = cm_net_expect(r.net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id;
+    finish(&r);
+}
+
 /* The row SIDR_REQ_SENT: the requester tries again, 16 times in all. */
 Test(sidr, ROCE_CM_62_a_request_that_is_never_answered_is_given_up)
 {

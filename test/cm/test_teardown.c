@@ -53,6 +53,25 @@ Test(teardown, dreq_and_drep_end_a_connection)
     finish(net, &pair);
 }
 
+/* A DREQ that comes again has lost its DREP; a peer that counts its tries has another transaction id by now. */
+Test(teardown, ROCE_CM_16_a_repeated_dreq_is_answered_by_its_own_transaction)
+{
+    struct cm_net *net = cm_net_create(&plain);
+    struct cm_pair pair = cm_net_connect(net);
+    cr_assert_eq(roce_cm_disconnect(pair.active, NULL, 0, net->now_ns), 0);
+    cm_net_run_for(net, NS_PER_MS);
+    cm_net_expect(net, 1, NORNIC_CM_EVENT_DISCONNECTED);
+    cr_assert_eq(roce_cm_disconnect(pair.passive, NULL, 0, net->now_ns), 0);
+    cm_net_run_for(net, NS_PER_MS);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_DISCONNECTED);
+    struct roce_cm_mad dreq = *cm_net_last(net, 0, ROCE_CM_DREQ);
+    dreq.hdr.tid++;
+    cm_net_inject(net, 0, 1, &dreq);
+    cr_expect_eq(cm_net_count(net, 1, ROCE_CM_DREP), 2);
+    cr_expect_eq(cm_net_last(net, 1, ROCE_CM_DREP)->hdr.tid, dreq.hdr.tid);
+    finish(net, &pair);
+}
+
 /* The row TIMEWAIT of ROCE section 16.5. */
 Test(teardown, timewait_keeps_the_qpn_for_two_lifetimes_and_the_delay)
 {
