@@ -114,6 +114,8 @@ static int create_engine(struct host_cm *cm)
     config.random = host_random;
     config.wire = NULL; /* the device's QP 1 */
     config.port_mtu_bytes = cm->dev->port->limits.mtu_bytes;
+    config.may_refuse = cm->dev->ifindex ? host_cm_may_refuse : NULL;
+    config.may_refuse_ctx = cm;
     return roce_cm_create(cm->dev->engine, &config, &cm->engine);
 }
 
@@ -123,7 +125,8 @@ int host_cm_open(struct host_dev *dev, const struct host_cm_config *config, stru
     struct host_cm *cm = calloc(1, sizeof *cm);
     if (!cm)
         return net_error_set(why, ENOMEM, "no memory for a connection manager");
-    *cm = (struct host_cm){.client.ops = &client_ops, .dev = dev, .query_end_ns = NET_TIME_NONE};
+    *cm =
+        (struct host_cm){.client.ops = &client_ops, .dev = dev, .query_end_ns = NET_TIME_NONE, .qp1_fd = -1};
     if (config)
         cm->config = *config;
     int err = host_ack_queue_init(&cm->events);
@@ -170,6 +173,7 @@ int host_cm_close(struct host_cm *cm)
         return err;
     /* No event waits: each names an id, and no id is left. */
     host_ack_queue_deinit(&cm->events);
+    host_cm_share_deinit(cm);
     free(cm->spare);
     free(cm->spare_id);
     free(cm);

@@ -6,6 +6,8 @@
 #include "host/cm_inner.h"
 #include "host/dev.h"
 
+#define PORT_TRIES 16 /* ports to draw until one is free in all processes */
+
 /* --- life --- */
 
 int host_cm_create_id(struct host_cm *cm, enum nornic_port_space space, void *ctx, struct host_cm_id **out)
@@ -15,6 +17,7 @@ int host_cm_create_id(struct host_cm *cm, enum nornic_port_space space, void *ct
     if (!id)
         return -ENOMEM;
     id->ctx = ctx;
+    id->space = space;
     host_dev_lock(cm->dev);
     int err = roce_cm_id_create(cm->engine, space, id, &engine);
     if (!err)
@@ -35,6 +38,8 @@ static void destroy(struct host_cm_id *id)
     host_cm_stop_query(id);
     free(id->record);
     host_cm_leave_all(id);
+    if (id->leased)
+        host_cm_release(id->cm, id->leased);
     /* All events were acknowledged when they were taken over, so the engine has no reason to refuse. */
     (void)roce_cm_id_destroy(id->engine, host_now_ns());
     while ((child = host_cm_drop_events(id)))
@@ -112,10 +117,27 @@ int host_cm_resolve_route(struct host_cm_id *id)
     return err;
 }
 
+/* -EADDRINUSE: by an id of this CM, or by another process. */
+static int listen_on(struct host_cm_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog)
+{
+    uint64_t service_id = roce_cm_service_id(id->space, port);
+    int err = port ? host_cm_lease(id->cm, service_id) : -EADDRINUSE;
+    if (err)
+        return err;
+    err = roce_cm_listen(id->engine, addr, port, backlog);
+    if (err)
+        host_cm_release(id->cm, service_id);
+    else
+        id->leased = service_id;
+    return err;
+}
+
 int host_cm_listen(struct host_cm_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog)
 {
     begin(id);
-    int err = id->step == HOST_CM_IDLE ? roce_cm_listen(id->engine, addr, port, backlog) : -EINVAL;
+    int err = id->step == HOST_CM_IDLE ? -EADDRINUSE : -EINVAL;
+    for (unsigned tries = 0; tries < (port ? 1 : PORT_TRIES) && err == -EADDRINUSE; tries++)
+        err = listen_on(id, addr, port ? port : roce_cm_draw_port(id->cm->engine, id->space), backlog);
     if (!err)
         id->step = HOST_CM_USED;
     return end(id, err);

@@ -33,6 +33,7 @@ struct host_cm_group {
 struct host_cm_id {
     struct host_cm *cm;
     struct roce_cm_id *engine;
+    enum nornic_port_space space;
     void *ctx;
 
     /* under the device's lock */
@@ -44,6 +45,7 @@ struct host_cm_id {
     uint64_t query_end_ns;
     struct host_cm_record *record; /* for how resolving ends; NULL: it has not begun, or has ended */
     struct host_cm_group *groups;
+    uint64_t leased;            /* the service id that it listens to; 0: none */
     struct roce_qp *qp;         /* of its connection: whose COMM_EST the CM is told */
     struct host_cm_id **bucket; /* of `qp` */
     struct host_cm_id *next_of_qp;
@@ -70,6 +72,12 @@ struct host_cm {
     struct host_cm_id *spare_id;
 
     struct host_ack_queue events;
+
+    /* beside other processes on the interface: cm_share.c */
+    struct host_cm_lease *leases; /* the service ids that are listened to */
+    int qp1_fd;                   /* the claim to refuse what nobody knows; negative: not ours */
+    bool is_alone;                /* until `alone_end_ns` */
+    uint64_t alone_end_ns;
 };
 
 /* --- events: cm_event.c --- */
@@ -105,6 +113,15 @@ struct roce_cm_path host_cm_path(unsigned sgid_index, const struct nornic_addr *
 int host_cm_find_gid(const struct host_cm *cm, const struct nornic_addr *addr);
 /* The first GID of the configured type that can send to `dst`: of its family and, where possible, scope. */
 int host_cm_gid_for(const struct host_cm *cm, const struct nornic_addr *dst);
+
+/* --- other processes: cm_share.c; under the device's lock --- */
+
+/* Claims a service id for an id that listens. 0; -EADDRINUSE: another process listens to it; or -ENOMEM. */
+int host_cm_lease(struct host_cm *cm, uint64_t service_id);
+void host_cm_release(struct host_cm *cm, uint64_t service_id);
+/* roce_cm_config.may_refuse, of a device on an interface; `ctx` is the CM. */
+bool host_cm_may_refuse(void *ctx, uint64_t service_id);
+void host_cm_share_deinit(struct host_cm *cm);
 
 /* --- addresses: cm_resolve.c --- */
 

@@ -85,6 +85,7 @@ int host_dev_create_on(struct net_port *port, const struct host_dev_config *conf
     dev->trace = config->trace;
     dev->trace_ctx = config->trace_ctx;
     dev->planned_ns = NET_TIME_NONE;
+    dev->claims_fd = -1;
     host_lock_init(&dev->lock);
     dev->doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (dev->doorbell_fd < 0) {
@@ -154,6 +155,8 @@ int host_dev_close(struct host_dev *dev, struct nornic_error *why)
     err = roce_dev_destroy(dev->engine);
     assert(!err && "nobody makes objects of a device that is being closed");
     net_port_close(dev->port);
+    if (dev->claims_fd >= 0)
+        close(dev->claims_fd);
     host_sources_deinit(&dev->sources);
     host_event_queue_deinit(&dev->events);
     close(dev->doorbell_fd);

@@ -7,6 +7,7 @@
 
 #include "host/port_open.h"
 #include "host/random.h"
+#include "net/claim.h"
 #include "net/kernel.h"
 #include "net/multicast.h"
 
@@ -45,6 +46,7 @@ int host_dev_open(const struct host_dev_config *config, struct host_dev **out, s
     if (err)
         return err;
     (*out)->ifindex = interface.index;
+    (*out)->claims_fd = net_claim_asker();
     err = net_multicast_open(interface.index, &(*out)->multicast);
     if (err)
         net_error_set(why, -err, "cannot create a device: %s", strerror(-err));

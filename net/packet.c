@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "net/backoff.h"
 #include "net/bytes.h"
+#include "net/claim.h"
 #include "net/packet_socket.h"
 
 #define RING_DEFAULT   4096u
@@ -25,6 +27,7 @@
 struct packet_port {
     struct net_port base;
     struct net_packet_socket socket;
+    int claim_fd;    /* of the interface, beside other packet ports */
     uint32_t lent;   /* transmit slots of the last reserve */
     uint32_t unsent; /* first slot that the kernel may not have taken yet */
     bool kick_due;   /* some are left */
@@ -230,6 +233,8 @@ static void port_close(struct net_port *base)
 {
     struct packet_port *port = (struct packet_port *)base;
     net_packet_socket_close(&port->socket);
+    if (port->claim_fd >= 0)
+        close(port->claim_fd);
     free(port);
 }
 
@@ -242,6 +247,26 @@ static const struct net_port_ops port_ops = {
     .deadline_ns = port_deadline_ns,
     .close = port_close,
 };
+
+/* Others may have packet ports on the interface, but not an XDP program: that would take the packets. Who comes
+ * says so first and then looks, so that of two that come at once one sees the other. A descriptor, -1 where
+ * names cannot be had, or -EBUSY with a sentence. */
+static int claim(const struct net_interface *interface, struct nornic_error *why)
+{
+    int fd = net_claim_take_any("packet", interface->index, NET_CLAIM_PACKETS), asker = net_claim_asker();
+    bool is_steered = net_claim_is_taken(asker, "xdp", interface->index, 0);
+    if (asker >= 0)
+        close(asker);
+    if (!is_steered)
+        return fd < 0 ? -1 : fd;
+    if (fd >= 0)
+        close(fd);
+    return net_error_set(
+        why, EBUSY,
+        "another running nornic takes the RoCE packets of %s by its XDP program: end it first, "
+        "or use another interface",
+        interface->name);
+}
 
 static uint32_t default_frames(uint32_t mtu_bytes)
 {
@@ -257,15 +282,18 @@ int net_packet_open(const struct net_packet_config *config, struct net_port **ou
     if (!interface.up)
         return net_error_set(why, ENETDOWN, "interface %s is down; `ip link set %s up`", config->ifname,
                              config->ifname);
+    int claim_fd = claim(&interface, why);
+    if (claim_fd < -1)
+        return claim_fd;
     struct packet_port *port = calloc(1, sizeof *port);
-    if (!port)
-        return net_error_set(why, ENOMEM, "no memory for the packet port");
+    err = port ? 0 : net_error_set(why, ENOMEM, "no memory for the packet port");
+    if (err)
+        goto close_claim;
+    port->claim_fd = claim_fd;
     uint32_t ring_frames = config->ring_frames ? config->ring_frames : default_frames(interface.mtu_bytes);
     err = net_packet_socket_open(&port->socket, &interface, ring_frames, config->roce_v1, why);
-    if (err < 0) {
-        free(port);
-        return err;
-    }
+    if (err)
+        goto free_port;
     snprintf(port->name, sizeof port->name, "packet:%s", interface.name);
     net_backoff_reset(&port->backoff);
     port->base = (struct net_port){.ops = &port_ops,
@@ -275,4 +303,11 @@ int net_packet_open(const struct net_packet_config *config, struct net_port **ou
                                    .mode = "mmap rings"};
     *out = &port->base;
     return 0;
+
+free_port:
+    free(port);
+close_claim:
+    if (claim_fd >= 0)
+        close(claim_fd);
+    return err;
 }

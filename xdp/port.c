@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "net/backoff.h"
+#include "net/claim.h"
 #include "xdp/socket.h"
 #include "xdp/steer.h"
 #include "xdp/xdp.h"
@@ -22,6 +24,7 @@ struct xdp_port {
     struct net_port base;
     struct xdp_socket socket;
     struct xdp_steer steer;
+    int claim_fd; /* of the interface: its RoCE packets */
     struct net_backoff backoff;
     uint64_t lost_at_ns;
     char name[32], mode[64];
@@ -77,6 +80,8 @@ static void port_close(struct net_port *base)
     /* The program first: until the socket goes, it would steer into the void. */
     xdp_steer_close(&port->steer);
     xdp_socket_close(&port->socket);
+    if (port->claim_fd >= 0)
+        close(port->claim_fd);
     free(port);
 }
 
@@ -155,6 +160,28 @@ static int check_config(const struct xdp_config *config, struct nornic_error *wh
     return 0;
 }
 
+/* All RoCE packets of the interface, so nobody may have a packet port there. Who comes says so first and then
+ * looks, so that of two that come at once one sees the other. A descriptor, -1 where names cannot be had, or
+ * -EBUSY with a sentence. */
+static int claim(const struct net_interface *interface, struct nornic_error *why)
+{
+    int fd = net_claim_take("xdp", interface->index, 0), asker = net_claim_asker();
+    unsigned others = net_claim_count(asker, "packet", interface->index, NET_CLAIM_PACKETS);
+    if (asker >= 0)
+        close(asker);
+    if (fd == -EADDRINUSE)
+        return xdp_in_use(interface->name, why);
+    if (others == 0)
+        return fd < 0 ? -1 : fd;
+    if (fd >= 0)
+        close(fd);
+    return net_error_set(
+        why, EBUSY,
+        "another running nornic has a packet port on %s, whose packets the XDP program would "
+        "take: end it first, or use --port packet:%s",
+        interface->name, interface->name);
+}
+
 int xdp_port_open(const struct xdp_config *user_config, struct net_port **out, struct nornic_error *why)
 {
     struct xdp_config config = *user_config;
@@ -169,18 +196,23 @@ int xdp_port_open(const struct xdp_config *user_config, struct net_port **out, s
                             config.ifname);
     if (!err)
         err = xdp_steer_clear(&interface, why);
-    if (err < 0)
+    if (err)
         return err;
+    int claim_fd = claim(&interface, why);
+    if (claim_fd < -1)
+        return claim_fd;
     struct xdp_port *port = calloc(1, sizeof *port);
-    if (!port)
-        return net_error_set(why, ENOMEM, "no memory for the XDP port");
-    err = open_patiently(port, &interface, &config, true, why);
+    err = port ? open_patiently(port, &interface, &config, true, why)
+               : net_error_set(why, ENOMEM, "no memory for the XDP port");
     if (err == -EINVAL) /* a kernel before 6.6 has no multi-buffer AF_XDP: one page a frame must do */
         err = open_patiently(port, &interface, &config, false, why);
-    if (err < 0) {
+    if (err) {
+        if (claim_fd >= 0)
+            close(claim_fd);
         free(port);
         return err;
     }
+    port->claim_fd = claim_fd;
     describe(port, &interface);
     *out = &port->base;
     return 0;

@@ -37,7 +37,7 @@ int xdp_mtu_too_large(const struct net_interface *interface, struct nornic_error
         interface->mtu_bytes, name, XDP_MTU_ONE_BUFFER, name, XDP_MTU_ONE_BUFFER, name);
 }
 
-static int in_use(const char *ifname, struct nornic_error *why)
+int xdp_in_use(const char *ifname, struct nornic_error *why)
 {
     return net_error_set(why, EBUSY,
                          "another running nornic has its XDP program on %s; end it first, or use another "
@@ -70,7 +70,7 @@ static int remove_ours(const struct net_interface *interface, uint32_t mode_flag
     int err = bpf_xdp_detach((int)interface->index, mode_flag | XDP_FLAGS_REPLACE, &options);
     if (err == -EPERM || err == -EACCES)
         return xdp_needs_privileges(interface->name, -err, why);
-    return err < 0 ? in_use(interface->name, why) : 0;
+    return err < 0 ? xdp_in_use(interface->name, why) : 0;
 }
 
 static int clear_program(const struct net_interface *interface, uint32_t id, uint32_t mode_flag,
@@ -175,7 +175,7 @@ static int explain_attach(const struct net_interface *interface, enum xdp_mode m
     if (err == -EPERM || err == -EACCES)
         return xdp_needs_privileges(name, -err, why);
     if (err == -EBUSY || err == -EEXIST)
-        return in_use(name, why);
+        return xdp_in_use(name, why);
     if (interface->mtu_bytes > XDP_MTU_ONE_BUFFER && (err == -ERANGE || err == -EINVAL))
         return xdp_mtu_too_large(interface, why);
     if (mode == XDP_MODE_NATIVE && err == -EOPNOTSUPP)

@@ -47,8 +47,9 @@ int xdp_steer_bind(struct xdp_steer *steer, uint32_t queue, int socket_fd);
 int xdp_steer_attach(struct xdp_steer *steer, const struct net_interface *interface, enum xdp_mode mode,
                      struct nornic_error *why);
 
-/* The sentences that the socket and the program share. Both return -errno_value. */
+/* The sentences that the files of this room share: they return -errno_value, -ERANGE, -EBUSY. */
 int xdp_needs_privileges(const char *ifname, int errno_value, struct nornic_error *why);
+int xdp_in_use(const char *ifname, struct nornic_error *why);
 int xdp_mtu_too_large(const struct net_interface *interface, struct nornic_error *why);
 
 /* Detaches and unloads; harmless on a zeroed `steer` whose link_fd is -1. */

@@ -53,6 +53,11 @@ struct roce_cm_config {
     uint8_t mra_timeout;             /* promised by an MRA for an application that thinks; default 24: 69 s */
     uint8_t max_retries;             /* 1..15, default 15 */
     bool no_mra;                     /* a repeated REQ or REP is not answered while the application thinks */
+    /* Several CMs answer at one address, each in a process of its own, and each gets every datagram. Asked before
+     * what is not known here is refused: a request for `service_id`, or (0) an end of a connection. False:
+     * another one may know it, nothing is said. NULL: this is the only one. */
+    bool (*may_refuse)(void *ctx, uint64_t service_id);
+    void *may_refuse_ctx;
 };
 
 /* 0, -EINVAL, -ENOMEM, or -EBUSY: the device's QP 1 is taken. The device stays the caller's and outlives
@@ -77,21 +82,22 @@ void roce_cm_input(struct roce_cm *cm, const struct roce_cm_path *path, const ui
                    uint64_t now_ns);
 
 /* Name, and what it counts. */
-#define ROCE_CM_COUNTERS(C)                                         \
-    C(resent, "messages sent again")                                \
-    C(timeouts, "exchanges given up after all retries")             \
-    C(rx_malformed, "not 256 bytes, or not base version 1")         \
-    C(rx_class, "management class not served")                      \
-    C(rx_version, "class version not supported")                    \
-    C(rx_method, "method is not Send, or reserved attribute id")    \
-    C(rx_unknown_id, "for a connection that is not known")          \
-    C(rx_wrong_peer, "for a connection of another peer")            \
-    C(rx_duplicate, "repeated by the peer")                         \
-    C(rx_unexpected, "not expected in the state of the connection") \
-    C(rx_bad_value, "a field has a value that cannot be")           \
-    C(drop_backlog, "requests over the backlog of a listener")      \
-    C(drop_no_id, "requests over the limit of ids, or of memory")   \
-    C(stale, "connections that the peer has forgotten")             \
+#define ROCE_CM_COUNTERS(C)                                           \
+    C(resent, "messages sent again")                                  \
+    C(timeouts, "exchanges given up after all retries")               \
+    C(rx_malformed, "not 256 bytes, or not base version 1")           \
+    C(rx_class, "management class not served")                        \
+    C(rx_version, "class version not supported")                      \
+    C(rx_method, "method is not Send, or reserved attribute id")      \
+    C(rx_unknown_id, "for a connection that is not known")            \
+    C(rx_wrong_peer, "for a connection of another peer")              \
+    C(rx_duplicate, "repeated by the peer")                           \
+    C(rx_unexpected, "not expected in the state of the connection")   \
+    C(rx_bad_value, "a field has a value that cannot be")             \
+    C(left_to_others, "not known here, and maybe to another process") \
+    C(drop_backlog, "requests over the backlog of a listener")        \
+    C(drop_no_id, "requests over the limit of ids, or of memory")     \
+    C(stale, "connections that the peer has forgotten")               \
     C(tx_dropped, "messages that QP 1 could not send")
 
 /* Lives as long as the CM. Messages by attribute id, from ROCE_CM_ATTR_FIRST; a received one counts once its
@@ -152,6 +158,15 @@ int roce_cm_listen(struct roce_cm_id *id, const struct nornic_addr *addr, uint16
 /* User's bytes in the private data of a REQ and a SIDR_REQ, after the addresses (ROCE-CM-61). */
 #define ROCE_CM_REQ_USER_BYTES      (ROCE_CM_REQ_PRIVATE_BYTES - ROCE_CM_IP_HDR_BYTES)
 #define ROCE_CM_SIDR_REQ_USER_BYTES (ROCE_CM_SIDR_REQ_PRIVATE_BYTES - ROCE_CM_IP_HDR_BYTES)
+
+/* ROCE-CM-60. */
+static inline uint64_t roce_cm_service_id(enum nornic_port_space space, uint16_t port)
+{
+    return (uint64_t)space << 16 | port;
+}
+
+/* A free port of a port space, for an id that named none. */
+uint16_t roce_cm_draw_port(struct roce_cm *cm, enum nornic_port_space space);
 
 /* Where to. */
 struct roce_cm_route {

@@ -69,6 +69,14 @@ void roce_cm_peer_unbind(struct roce_cm_id *id)
 
 /* --- whom a message names --- */
 
+bool roce_cm_may_refuse(struct roce_cm *cm, uint64_t service_id)
+{
+    const struct roce_cm_config *config = &cm->config;
+    bool may = !config->may_refuse || config->may_refuse(config->may_refuse_ctx, service_id);
+    cm->counters.left_to_others += !may;
+    return may;
+}
+
 struct roce_cm_id *roce_cm_rx_find_ours(struct roce_cm *cm, const struct roce_cm_path *path, uint32_t comm_id)
 {
     struct roce_cm_id *id = roce_cm_id_find(cm, comm_id);

@@ -124,6 +124,8 @@ struct roce_cm_id *roce_cm_id_new(struct roce_cm *cm, enum nornic_port_space spa
 void roce_cm_id_free(struct roce_cm_id *id);
 /* By our Comm ID. */
 struct roce_cm_id *roce_cm_id_find(struct roce_cm *cm, uint32_t comm_id);
+/* roce_cm_config.may_refuse; counts what is left to others. */
+bool roce_cm_may_refuse(struct roce_cm *cm, uint64_t service_id);
 /* The id that a message names by our Comm ID, or by both, if it came from its peer; else counts why not.
  * While the peer's is not known (0), any fits. */
 struct roce_cm_id *roce_cm_rx_find_ours(struct roce_cm *cm, const struct roce_cm_path *path,
@@ -144,8 +146,6 @@ void roce_cm_child_settle(struct roce_cm_id *child);
 void roce_cm_child_remove(struct roce_cm_id *child);
 /* The listener for a service id at an address of ours, or NULL. */
 struct roce_cm_id *roce_cm_listener(struct roce_cm *cm, uint64_t service_id, const struct nornic_addr *addr);
-/* A free port of a port space, for an id that named none. */
-uint16_t roce_cm_draw_port(struct roce_cm *cm, enum nornic_port_space space);
 
 /* --- events: event.c --- */
 

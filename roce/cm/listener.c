@@ -43,19 +43,13 @@ struct roce_cm_id *roce_cm_listener(struct roce_cm *cm, uint64_t service_id, con
     return id ? id : roce_cm_table_find(&cm->by_service, roce_cm_service_key(service_id, &any));
 }
 
-/* ROCE-CM-60. */
-static uint64_t service_id_of(enum nornic_port_space space, uint16_t port)
-{
-    return (uint64_t)space << 16 | port;
-}
-
 uint16_t roce_cm_draw_port(struct roce_cm *cm, enum nornic_port_space space)
 {
     static const struct nornic_addr any;
     uint32_t first = (uint32_t)(roce_cm_random(cm) % PORT_COUNT);
     for (uint32_t i = 0; i < PORT_COUNT; i++) {
         uint16_t port = (uint16_t)(PORT_FIRST + (first + i) % PORT_COUNT);
-        if (!roce_cm_listener(cm, service_id_of(space, port), &any))
+        if (!roce_cm_listener(cm, roce_cm_service_id(space, port), &any))
             return port;
     }
     return 0;
@@ -69,13 +63,13 @@ int roce_cm_listen(struct roce_cm_id *id, const struct nornic_addr *addr, uint16
     if (id->used || backlog == 0 || (!anywhere && roce_dev_gid_find(cm->dev, addr, NULL, NULL) < 0))
         return -EINVAL;
     port = port ? port : roce_cm_draw_port(cm, id->space);
-    struct roce_cm_key key = roce_cm_service_key(service_id_of(id->space, port), anywhere ? &any : addr);
+    struct roce_cm_key key = roce_cm_service_key(roce_cm_service_id(id->space, port), anywhere ? &any : addr);
     if (port == 0 || roce_cm_table_find(&cm->by_service, key))
         return -EADDRINUSE;
     id->used = true;
     id->local_addr = anywhere ? any : *addr;
     id->local_port = port;
-    id->service_id = service_id_of(id->space, port);
+    id->service_id = roce_cm_service_id(id->space, port);
     id->backlog = backlog;
     id->state = ROCE_CM_LISTEN_STATE;
     roce_cm_table_add(&cm->by_service, &id->by_service, key, id);

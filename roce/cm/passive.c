@@ -121,6 +121,8 @@ static void refuse(struct roce_cm *cm, const struct roce_cm_path *path, const st
 {
     const struct nornic_gid *gid = roce_dev_gid_get(cm->dev, path->av.sgid_index);
     struct roce_cm_refusal refusal = {.remote_comm_id = mad->req.local_comm_id, .reason = reason};
+    if (!roce_cm_may_refuse(cm, mad->req.service_id))
+        return;
     if (reason == ROCE_CM_REJ_INVALID_GID && gid) {
         refusal.info = gid->addr.b;
         refusal.info_bytes = sizeof gid->addr.b;

@@ -11,6 +11,8 @@ static void refuse(struct roce_cm *cm, const struct roce_cm_path *path, const st
                    enum roce_cm_sidr_status status, uint64_t now_ns)
 {
     struct roce_cm_mad answer = {.hdr = roce_cm_hdr(ROCE_CM_SIDR_REP, mad->hdr.tid)};
+    if (!roce_cm_may_refuse(cm, mad->sidr_req.service_id))
+        return;
     answer.sidr_rep.request_id = mad->sidr_req.request_id;
     answer.sidr_rep.service_id = mad->sidr_req.service_id;
     answer.sidr_rep.status = (uint8_t)status;

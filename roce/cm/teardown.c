@@ -183,7 +183,8 @@ static void answer_unknown(struct roce_cm *cm, const struct roce_cm_path *path, 
     answer.drep.local_comm_id = mad->dreq.remote_comm_id;
     answer.drep.remote_comm_id = mad->dreq.local_comm_id;
     roce_cm_count(cm, rx_unknown_id);
-    roce_cm_put(cm, path, &answer, now_ns);
+    if (roce_cm_may_refuse(cm, 0))
+        roce_cm_put(cm, path, &answer, now_ns);
 }
 
 static bool is_connection(const struct roce_cm_id *id)

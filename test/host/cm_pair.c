@@ -153,7 +153,11 @@ struct host_cm_id *cm_pair_listen(struct cm_pair *pair, enum nornic_port_space s
 {
     struct host_cm_id *id;
     cr_assert_eq(host_cm_create_id(pair->side[1].cm, space, pair, &id), 0);
+    if (pair->on_veth)
+        netns_enter(&pair->veth, 1);
     cr_assert_eq(host_cm_listen(id, NULL, CM_PAIR_PORT, 8), 0);
+    if (pair->on_veth)
+        netns_enter(&pair->veth, -1);
     return id;
 }
 

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "net/packet.h"
 #include "test/support/netns.h"
 #include "xdp/steer.h"
 #include "xdp/xdp.h"
@@ -208,6 +209,25 @@ Test(xdp_open, without_capabilities_the_sentence_names_them)
     int status;
     cr_assert_eq(waitpid(pid, &status, 0), pid);
     cr_expect_eq(status, 0);
+}
+
+/* A packet port sees what comes before XDP would take it, so either can be there, not both. */
+Test(xdp_open, a_packet_port_and_a_program_refuse_each_other)
+{
+    struct net_port *packet, *port;
+    struct nornic_error why;
+    struct net_packet_config config = {.ifname = "nn0", .ring_frames = 256};
+    cr_assert_eq(net_packet_open(&config, &packet, &why), 0, "%s", why.text);
+    cr_expect_eq(open_nn0((struct xdp_config){0}, &port, &why), -EBUSY);
+    cr_expect(strstr(why.text, "packet port on nn0"), "%s", why.text);
+    cr_expect_eq(attached_id(), 0, "the packet port goes on");
+    net_port_close(packet);
+    cr_assert_eq(open_nn0((struct xdp_config){0}, &port, &why), 0, "%s", why.text);
+    cr_expect_eq(net_packet_open(&config, &packet, &why), -EBUSY);
+    cr_expect(strstr(why.text, "XDP program") && strstr(why.text, "nn0"), "%s", why.text);
+    net_port_close(port);
+    cr_assert_eq(net_packet_open(&config, &packet, &why), 0, "%s", why.text);
+    net_port_close(packet);
 }
 
 /* What is missing there is CAP_BPF; the limit of locked memory, which the kernel complains of first, is not. */

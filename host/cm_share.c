@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Several processes have packet ports on one interface, so several CMs get every management datagram and answer
+ * from one address. Each answers what it knows. What it does not know another may: a service id is claimed by
+ * who listens to it (net/claim.h), and of what nobody has claimed one of them, the first, says that it
+ * is not there. Whose connection a message is that this CM does not know, nobody can tell: such a message is
+ * left unanswered unless this process is alone. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "host/cm_inner.h"
+#include "host/dev.h"
+#include "net/claim.h"
+
+/* How long an answer to "are we alone" is good for: a stranger's datagrams do not make us ask each time. */
+#define ALONE_NS (100 * NS_PER_MS)
+
+struct host_cm_lease {
+    uint64_t service_id;
+    unsigned holders; /* ids of this CM, at several addresses */
+    int fd;           /* -1: names cannot be had here */
+    struct host_cm_lease *next;
+};
+
+static struct host_cm_lease **find(struct host_cm *cm, uint64_t service_id)
+{
+    struct host_cm_lease **at = &cm->leases;
+    while (*at && (*at)->service_id != service_id)
+        at = &(*at)->next;
+    return at;
+}
+
+int host_cm_lease(struct host_cm *cm, uint64_t service_id)
+{
+    struct host_cm_lease **at = find(cm, service_id);
+    host_dev_assert_held(cm->dev);
+    if (*at) {
+        (*at)->holders++;
+        return 0;
+    }
+    struct host_cm_lease *lease = calloc(1, sizeof *lease);
+    if (!lease)
+        return -ENOMEM;
+    int fd = cm->dev->ifindex ? net_claim_take("service", cm->dev->ifindex, service_id) : -1;
+    if (fd == -EADDRINUSE) {
+        free(lease);
+        return fd;
+    }
+    *lease = (struct host_cm_lease){.service_id = service_id, .holders = 1, .fd = fd < 0 ? -1 : fd};
+    *at = lease;
+    return 0;
+}
+
+void host_cm_release(struct host_cm *cm, uint64_t service_id)
+{
+    struct host_cm_lease **at = find(cm, service_id), *lease = *at;
+    host_dev_assert_held(cm->dev);
+    if (!lease || --lease->holders > 0)
+        return;
+    *at = lease->next;
+    if (lease->fd >= 0)
+        close(lease->fd);
+    free(lease);
+}
+
+/* Its own packet port is one of those that are counted. */
+static bool is_alone(struct host_cm *cm)
+{
+    uint64_t now_ns = host_now_ns();
+    if (now_ns >= cm->alone_end_ns) {
+        cm->is_alone =
+            net_claim_count(cm->dev->claims_fd, "packet", cm->dev->ifindex, NET_CLAIM_PACKETS) <= 1;
+        cm->alone_end_ns = now_ns + ALONE_NS;
+    }
+    return cm->is_alone;
+}
+
+bool host_cm_may_refuse(void *ctx, uint64_t service_id)
+{
+    struct host_cm *cm = ctx;
+    unsigned ifindex = cm->dev->ifindex;
+    if (service_id == 0)
+        return is_alone(cm);
+    if (*find(cm, service_id))
+        return true;
+    if (net_claim_is_taken(cm->dev->claims_fd, "service", ifindex, service_id))
+        return false;
+    /* Whoever was the first may have gone. */
+    if (cm->qp1_fd < 0)
+        cm->qp1_fd = net_claim_take("qp1", ifindex, 0);
+    return cm->qp1_fd != -EADDRINUSE;
+}
+
+void host_cm_share_deinit(struct host_cm *cm)
+{
+    if (cm->qp1_fd >= 0)
+        close(cm->qp1_fd);
+}
