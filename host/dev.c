@@ -165,6 +165,14 @@ int host_dev_close(struct host_dev *dev, struct nornic_error *why)
     return 0;
 }
 
+bool host_dev_notice(struct host_dev *dev, struct nornic_error *out)
+{
+    host_dev_lock(dev);
+    *out = dev->notice;
+    host_dev_unlock(dev);
+    return out->text[0] != '\0';
+}
+
 struct roce_dev *host_dev_engine(struct host_dev *dev)
 {
     return dev->engine;

@@ -56,6 +56,7 @@ struct host_dev {
     atomic_int sleepers; /* threads that sleep or are about to */
     atomic_bool rung;    /* doorbell_fd is readable or soon will be */
 
+    struct nornic_error notice; /* under the lock: what happened to the interface, or "" */
     struct host_event_queue events;
 
     bool has_thread;

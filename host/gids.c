@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "host/dev.h"
+#include "net/error.h"
 
 /* --- the table --- */
 
@@ -54,6 +55,20 @@ static void set_mac(struct host_gids *gids, const struct net_watch_addr *addr)
     }
 }
 
+/* Connections from now on fit the interface; of those that stand the kernel drops what is too long, without a
+ * word to anybody, so that they end as if the peer were gone. */
+static void set_mtu(struct host_dev *dev, const struct net_interface *interface)
+{
+    uint32_t before = roce_dev_port_mtu(dev->engine);
+    roce_dev_set_port_mtu(dev->engine, interface->mtu_bytes);
+    if (interface->mtu_bytes < before)
+        net_error_set(
+            &dev->notice, EMSGSIZE,
+            "the MTU of %s was lowered from %u to %u in between: connections that were made before may "
+            "send what does not fit any more",
+            interface->name, before, interface->mtu_bytes);
+}
+
 /* --- the kernel's news --- */
 
 static void on_change(void *ctx, const struct net_watch_change *change)
@@ -80,8 +95,10 @@ static void on_change(void *ctx, const struct net_watch_change *change)
         if (gids->dev->client)
             gids->dev->client->ops->removed(gids->dev->client);
         break;
+    case NET_WATCH_MTU:
+        set_mtu(gids->dev, &change->interface);
+        break;
     case NET_WATCH_MAC: /* the addresses say so too */
-    case NET_WATCH_MTU: /* the port's frames stay as long as they could be when it was opened */
         break;
     }
 }

@@ -56,6 +56,10 @@ int host_dev_capture_flush(struct host_dev *dev);
  * device meanwhile. */
 int host_dev_close(struct host_dev *dev, struct nornic_error *why);
 
+/* What has happened to the interface since the device was opened that may explain why connections fail, as a
+ * sentence. False: nothing. */
+bool host_dev_notice(struct host_dev *dev, struct nornic_error *out);
+
 /* The device's engine, and its port with all that wraps it; both stay the device's. */
 struct roce_dev *host_dev_engine(struct host_dev *dev);
 struct net_port *host_dev_port(struct host_dev *dev);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/base.h"
 #include "roce/av.h"
 #include "roce/dcqcn.h"
 #include "roce/path.h"
@@ -63,6 +64,7 @@ int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
     if (!dev)
         return -ENOMEM;
     dev->config = *config;
+    dev->port_mtu_bytes = config->port_mtu_bytes;
     dev->mem = *mem;
     dev->config.mem = &dev->mem;
     dev->config.cc = cc;
@@ -235,6 +237,16 @@ int roce_dev_link(struct roce_dev *a, struct roce_dev *b)
     b->linked = after;
     roce_dev_reroute(a);
     return 0;
+}
+
+void roce_dev_set_port_mtu(struct roce_dev *dev, uint32_t mtu_bytes)
+{
+    dev->port_mtu_bytes = min_u32(mtu_bytes, dev->config.port_mtu_bytes);
+}
+
+uint32_t roce_dev_port_mtu(const struct roce_dev *dev)
+{
+    return dev->port_mtu_bytes;
 }
 
 void roce_dev_port_state(struct roce_dev *dev, bool up)

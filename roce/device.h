@@ -19,6 +19,7 @@
 
 struct roce_dev {
     struct roce_dev_config config; /* defaults filled in */
+    uint32_t port_mtu_bytes;       /* the interface's, at most that of `config` */
     struct rdma_mem mem;
     struct rdma_domain *domain;
     struct roce_gid_table gids;

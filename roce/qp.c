@@ -116,7 +116,7 @@ int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, st
     qp->e2e_credits = config->e2e_credits && !config->xrcd; /* ROCE-RS-53: who knows for which SRQ? */
     qp->block_multicast_loopback = config->block_multicast_loopback;
     if (!qp->transport->connected) /* ROCE-UD-1 */
-        qp->pmtu_bytes = nornic_mtu_bytes(nornic_mtu_for_port(dev->config.port_mtu_bytes));
+        qp->pmtu_bytes = nornic_mtu_bytes(nornic_mtu_for_port(dev->port_mtu_bytes));
     err = init_base(qp, config);
     if (err) {
         roce_free(dev, qp);
@@ -158,7 +158,7 @@ static int check_against_device(const struct roce_qp *qp, const struct nornic_qp
         return -EINVAL;
     if (mask & NORNIC_QP_PKEY_INDEX && !roce_dev_pkey_get(qp->dev, a->pkey_index))
         return -EINVAL;
-    if (mask & NORNIC_QP_PATH_MTU && a->path_mtu > nornic_mtu_for_port(qp->dev->config.port_mtu_bytes))
+    if (mask & NORNIC_QP_PATH_MTU && a->path_mtu > nornic_mtu_for_port(qp->dev->port_mtu_bytes))
         return -EINVAL;
     /* ROCE-QP-31: SQD is left for RTS, or changed, only when it has drained. */
     if (roce_qp_state_now(qp) == NORNIC_QPS_SQD && !qp->drained &&

@@ -42,7 +42,7 @@ void roce_dev_query_port(const struct roce_dev *dev, struct nornic_port_attr *ou
         .roce_v2_supported = true,
         .cap_flags = NORNIC_PORT_CAP_CM,
         .max_mtu = NORNIC_MTU_4096,
-        .active_mtu = nornic_mtu_for_port(dev->config.port_mtu_bytes),
+        .active_mtu = nornic_mtu_for_port(dev->port_mtu_bytes),
         .max_msg_bytes = NORNIC_MAX_MSG_BYTES,
         .gid_table_size = NORNIC_GID_MAX,
         .pkey_table_size = dev->config.num_pkeys,

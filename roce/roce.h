@@ -126,6 +126,12 @@ uint16_t roce_dev_pkey_get(const struct roce_dev *dev, unsigned index);
  * they have an address in common (-EINVAL if they do). Destroying a device takes it out. */
 int roce_dev_link(struct roce_dev *a, struct roce_dev *b);
 
+/* The interface has another IP MTU: bounds the path MTU of queue pairs that are connected from now on, but never
+ * above that of roce_dev_config, by which the port has sized its frames. Connections keep theirs, as both ends cut
+ * messages by it. And the bound as it is. */
+void roce_dev_set_port_mtu(struct roce_dev *dev, uint32_t mtu_bytes);
+uint32_t roce_dev_port_mtu(const struct roce_dev *dev);
+
 /* The port's link went up or down: PORT_ACTIVE, PORT_ERR (ROCE-EV-9). A new device's is up. */
 void roce_dev_port_state(struct roce_dev *dev, bool up);
 

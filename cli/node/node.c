@@ -91,6 +91,8 @@ int cli_node_close(struct cli_node *node, int status)
 {
     struct nornic_error why;
     int err = host_dev_capture_flush(node->dev);
+    if (status != CLI_OK && host_dev_notice(node->dev, &why))
+        cli_fail("%s", why.text);
     if (host_dev_close(node->dev, &why) != 0)
         return cli_fail("%s", why.text);
     if (!err)

@@ -45,7 +45,7 @@ static void take_param(struct roce_cm_id *id, const struct nornic_conn_param *pa
         .responder_resources = param->responder_resources,
         .initiator_depth = param->initiator_depth,
         .retry_count = param->retry_count,
-        .path_mtu = (uint8_t)nornic_mtu_for_port(config->port_mtu_bytes),
+        .path_mtu = (uint8_t)roce_cm_path_mtu(id->cm),
         .rq_psn = (uint32_t)roce_cm_random(id->cm) & 0xffffff,
     };
     id->max_retries = config->max_retries;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Ids: their numbers, who owns them, whom a message names. */
+#include "base/base.h"
 #include "roce/cm/id.h"
 
 #include <errno.h>
@@ -68,6 +69,11 @@ void roce_cm_peer_unbind(struct roce_cm_id *id)
 }
 
 /* --- whom a message names --- */
+
+enum nornic_mtu roce_cm_path_mtu(const struct roce_cm *cm)
+{
+    return nornic_mtu_for_port(min_u32(cm->config.port_mtu_bytes, roce_dev_port_mtu(cm->dev)));
+}
 
 bool roce_cm_may_refuse(struct roce_cm *cm, uint64_t service_id)
 {

@@ -124,6 +124,8 @@ struct roce_cm_id *roce_cm_id_new(struct roce_cm *cm, enum nornic_port_space spa
 void roce_cm_id_free(struct roce_cm_id *id);
 /* By our Comm ID. */
 struct roce_cm_id *roce_cm_id_find(struct roce_cm *cm, uint32_t comm_id);
+/* The largest path MTU of a connection now: of what the caller allows, and the interface has. */
+enum nornic_mtu roce_cm_path_mtu(const struct roce_cm *cm);
 /* roce_cm_config.may_refuse; counts what is left to others. */
 bool roce_cm_may_refuse(struct roce_cm *cm, uint64_t service_id);
 /* The id that a message names by our Comm ID, or by both, if it came from its peer; else counts why not.

@@ -111,7 +111,7 @@ static uint16_t judge(struct roce_cm *cm, const struct roce_cm_path *path, const
     if (reason != 0)
         return reason;
     /* ROCE-CM-36 */
-    if (req->path_mtu == 0 || req->path_mtu > nornic_mtu_for_port(cm->config.port_mtu_bytes))
+    if (req->path_mtu == 0 || req->path_mtu > roce_cm_path_mtu(cm))
         return ROCE_CM_REJ_INVALID_MTU;
     return 0;
 }

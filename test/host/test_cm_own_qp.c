@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "cm_pair.h"
+#include "host/dev.h"
 #include "roce/counters.h"
 
 static struct cm_pair pair;
@@ -147,6 +148,7 @@ Test(cm_own_qp, ROCE_CM_64_an_application_moves_its_qps_itself)
 Test(cm_own_qp, closing_lets_the_last_words_leave)
 {
     struct cm_connection c = cm_pair_connect(&pair);
+    host_dev_thread_stop(pair.side[0].dev); /* so that nobody else makes the round that it takes */
     host_cm_destroy_id(c.active);
     cr_assert_eq(host_cm_close(pair.side[0].cm), 0);
     pair.side[0].cm = NULL;

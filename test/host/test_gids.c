@@ -217,3 +217,35 @@ Test(gids, an_interface_without_addresses_is_named)
     cr_expect(strstr(why.text, "nn0 has no IP address"), "%s", why.text);
     dev = NULL;
 }
+
+/* The bound on path MTUs once the device has heard of the interface's news. */
+static uint32_t mtu_after(const char *command)
+{
+    char text[128];
+    snprintf(text, sizeof text, "%s && ip addr add 10.79.0.1/24 dev nn0", command);
+    struct roce_event event;
+    while (host_dev_get_event(dev, &event, 0) == 0)
+        host_dev_ack_event(dev, &event);
+    run(text);
+    await(NORNIC_EVENT_GID_CHANGE); /* the address came after the MTU */
+    run("ip addr del 10.79.0.1/24 dev nn0");
+    await(NORNIC_EVENT_GID_CHANGE);
+    host_dev_lock(dev);
+    uint32_t mtu_bytes = roce_dev_port_mtu(host_dev_engine(dev));
+    host_dev_unlock(dev);
+    return mtu_bytes;
+}
+
+/* covers: ROCE-QP-32 */
+Test(gids, ROCE_QP_32_the_path_mtu_follows_the_interface)
+{
+    struct nornic_error notice;
+    open_dev(&(struct host_dev_config){.port = NULL});
+    cr_expect_not(host_dev_notice(dev, &notice));
+    cr_expect_eq(mtu_after("ip link set nn0 mtu 9000"), 1500, "the port's frames are as they were");
+    cr_expect_not(host_dev_notice(dev, &notice));
+    cr_expect_eq(mtu_after("ip link set nn0 mtu 1280"), 1280);
+    cr_assert(host_dev_notice(dev, &notice));
+    cr_expect(strstr(notice.text, "MTU of nn0 was lowered from 1500 to 1280"), "%s", notice.text);
+    cr_expect_eq(mtu_after("ip link set nn0 mtu 1500"), 1500);
+}
