@@ -58,6 +58,7 @@ static void adopt(struct host_cm *cm, struct host_cm_event *event)
 void host_cm_take_over(struct host_cm *cm)
 {
     struct roce_cm_event values;
+    host_dev_assert_held(cm->dev);
     while (has_spares(cm) && roce_cm_get_event(cm->engine, &values)) {
         struct host_cm_record *record = cm->spare;
         cm->spare = NULL;

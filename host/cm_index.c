@@ -4,6 +4,7 @@
 
 void host_cm_link_id(struct host_cm *cm, struct host_cm_id *id, struct roce_cm_id *engine)
 {
+    host_dev_assert_held(cm->dev);
     id->cm = cm;
     id->engine = engine;
     id->query_end_ns = NET_TIME_NONE;
@@ -31,6 +32,7 @@ static struct host_cm_id **bucket_of(struct host_cm *cm, uint32_t qpn)
 
 void host_cm_set_qp(struct host_cm_id *id, struct roce_qp *qp)
 {
+    host_dev_assert_held(id->cm->dev);
     if (id->qp) {
         struct host_cm_id **at = id->bucket;
         while (*at != id)

@@ -18,6 +18,7 @@ struct roce_cm_path host_cm_path(unsigned sgid_index, const struct nornic_addr *
 
 int host_cm_find_gid(const struct host_cm *cm, const struct nornic_addr *addr)
 {
+    host_dev_assert_held(cm->dev);
     return roce_dev_gid_find(cm->dev->engine, addr, &cm->config.gid_type, NULL);
 }
 

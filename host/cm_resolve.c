@@ -15,6 +15,7 @@
 
 void host_cm_stop_query(struct host_cm_id *id)
 {
+    host_dev_assert_held(id->cm->dev);
     if (!id->query)
         return;
     host_source_remove(&id->cm->dev->sources, &id->source);

@@ -115,6 +115,7 @@ static void fill_up(struct host_gids *gids)
 
 static int read_news(struct host_gids *gids)
 {
+    host_dev_assert_held(gids->dev);
     int err = net_watch_read(gids->watch, on_change, gids);
     if (!err && gids->overflows)
         fill_up(gids);

@@ -8,6 +8,7 @@
 
 int host_multicast_join(struct host_dev *dev, const struct nornic_addr *group, struct nornic_error *why)
 {
+    host_dev_assert_held(dev);
     if (!nornic_addr_is_multicast(group))
         return net_error_set(why, EINVAL, "that is no multicast group");
     return dev->multicast ? net_multicast_join(dev->multicast, group, why) : 0;

@@ -80,6 +80,7 @@ uint64_t host_dev_deadline_ns(struct host_dev *dev)
 
 void host_dev_replan(struct host_dev *dev)
 {
+    host_dev_assert_held(dev);
     uint64_t due_ns = next_due_ns(dev);
     bool earlier = due_ns < dev->planned_ns;
     dev->planned_ns = due_ns;
