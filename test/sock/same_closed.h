@@ -210,7 +210,6 @@ static void unaccepted_client(struct same *s)
 {
     char c;
     int fd = reach_server(s);
-    send_all(fd, "x", 1);
     same_step(s);
     same_say(s, "%s", await(fd, POLLIN) & POLLIN ? "readable" : "not readable");
     same_say(s, "recv %s", same_result(CALL(recv)(fd, &c, 1, 0)));
