@@ -17,10 +17,12 @@ NORNIC_BEGIN_DECLS
 #define NORNIC_ADDR_STR_SIZE 46 /* longest text of an address with its NUL */
 #define NORNIC_MAC_STR_SIZE  18
 
+/* A MAC address, as it stands in a frame. */
 struct nornic_mac {
     uint8_t b[NORNIC_MAC_BYTES];
 };
 
+/* An IP address, or a GID, in network order. */
 struct nornic_addr {
     uint8_t b[16];
 };
@@ -34,23 +36,27 @@ static inline struct nornic_addr nornic_addr_from_v4(const uint8_t v4[4])
     return a;
 }
 
+/* ::ffff:0:0/96. */
 static inline bool nornic_addr_is_v4(const struct nornic_addr *a)
 {
     static const uint8_t prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
     return memcmp(a->b, prefix, sizeof prefix) == 0;
 }
 
+/* The same address. */
 static inline bool nornic_addr_equal(const struct nornic_addr *a, const struct nornic_addr *b)
 {
     return memcmp(a->b, b->b, sizeof a->b) == 0;
 }
 
+/* The address that is none. */
 static inline bool nornic_addr_is_zero(const struct nornic_addr *a)
 {
     static const struct nornic_addr zero = {{0}};
     return nornic_addr_equal(a, &zero);
 }
 
+/* The same MAC address. */
 static inline bool nornic_mac_equal(const struct nornic_mac *a, const struct nornic_mac *b)
 {
     return memcmp(a->b, b->b, sizeof a->b) == 0;

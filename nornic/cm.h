@@ -56,14 +56,14 @@ enum nornic_cm_event_type {
 };
 const char *nornic_cm_event_name(enum nornic_cm_event_type type); /* "CONNECT_REQUEST" */
 
-/* --- the connection manager of a device: host/api_cm.c. All calls may be made from any thread --- */
+/* --- the connection manager of a device: any call from any thread --- */
 
 struct nornic_cm;
 struct nornic_cm_id;
 struct nornic_dev;
 struct nornic_qp;
 
-/* Zero means the default. */
+/* How to open a connection manager. Zero means the default. */
 struct nornic_cm_config {
     size_t struct_bytes;           /* NORNIC_INIT() */
     enum nornic_gid_type gid_type; /* of the GIDs that connections are made from (ROCE-CM-2) */

@@ -19,6 +19,7 @@ struct nornic_dev;
 
 #define NORNIC_CQ_MAX_CAPACITY (1u << 24)
 
+/* How to create a completion queue. */
 struct nornic_cq_config {
     size_t struct_bytes;            /* NORNIC_INIT() */
     uint32_t capacity;              /* completions that it holds at least, 1..NORNIC_CQ_MAX_CAPACITY */

@@ -10,8 +10,8 @@
 #ifndef NORNIC_DECLS_H
 #define NORNIC_DECLS_H
 
-/* First in the initialiser of a config struct: struct nornic_qp_config config = {NORNIC_INIT(config),
- * ...}; in C++ before version 20: nornic_qp_config config{}; config.struct_bytes = sizeof config; */
+/* First in the initialiser of a config struct: `struct nornic_qp_config config = {NORNIC_INIT(config),
+ * ...};`. In C++ before version 20: `nornic_qp_config config{}; config.struct_bytes = sizeof config;`. */
 #define NORNIC_INIT(config) .struct_bytes = sizeof(config)
 
 #ifdef __cplusplus

@@ -56,11 +56,11 @@ struct nornic_gid {
     uint16_t vlan_id;      /* 0: untagged */
 };
 
-/* ROCE-LIM-5 (values of the verbs ABI). */
+/* What a device is capable of: ROCE-LIM-5 (values of the verbs ABI). */
 enum nornic_dev_caps {
     NORNIC_CAP_BAD_PKEY_COUNTER = 1 << 1,
     NORNIC_CAP_BAD_QKEY_COUNTER = 1 << 2,
-    NORNIC_CAP_AUTO_PATH_MIG = 1 << 4, /* roce_dev_config.path_migration */
+    NORNIC_CAP_AUTO_PATH_MIG = 1 << 4, /* alternate paths; nornic_dev_open() offers none */
     NORNIC_CAP_CURR_QP_STATE_MOD = 1 << 7,
     NORNIC_CAP_PORT_ACTIVE_EVENT = 1 << 10,
     NORNIC_CAP_RC_RNR_NAK_GEN = 1 << 12,
@@ -75,12 +75,14 @@ enum nornic_dev_caps {
  * client reregistration is not supported (ROCE-VB-1, VB-2, CA17-31). */
 enum nornic_port_caps { NORNIC_PORT_CAP_CM = 1 << 16 };
 
-enum nornic_atomic_cap { NORNIC_ATOMIC_NONE = 0, NORNIC_ATOMIC_HCA = 1 }; /* among all atomics: ROCE-RS-47 */
+/* Among what an atomic is atomic: ROCE-RS-47. */
+enum nornic_atomic_cap { NORNIC_ATOMIC_NONE = 0, NORNIC_ATOMIC_HCA = 1 };
 
+/* What a device offers as long as it lives. */
 struct nornic_dev_attr {
     uint32_t cap_flags; /* enum nornic_dev_caps */
     enum nornic_atomic_cap atomic_cap;
-    enum nornic_atomic_cap masked_atomic_cap; /* roce_dev_config.masked_atomics */
+    enum nornic_atomic_cap masked_atomic_cap; /* docs/masked-atomics.md; nornic_dev_open() offers none */
     uint32_t max_qp;
     uint32_t max_mr;    /* regions and windows together */
     uint32_t max_qp_wr; /* of either queue */
@@ -93,6 +95,7 @@ struct nornic_dev_attr {
     uint16_t max_pkeys;
 };
 
+/* What its port is now. */
 struct nornic_port_attr {
     bool is_up;
     bool roce_v1_supported; /* "RoCE Supported": ROCE-FRM-55, VB-1 */
@@ -104,7 +107,7 @@ struct nornic_port_attr {
     uint16_t bad_pkey_counter, qkey_viol_counter; /* they stay at 65535: ROCE-RX-17, RX-18 */
 };
 
-/* --- devices: host/api_dev.c --- */
+/* --- devices --- */
 
 struct nornic_cq;
 struct nornic_dev;

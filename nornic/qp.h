@@ -15,6 +15,7 @@
 
 NORNIC_BEGIN_DECLS
 
+/* The services: ROCE section 10. */
 enum nornic_qp_type {
     NORNIC_QPT_GSI = 1, /* QP1, one a device: ROCE section 10.3 */
     NORNIC_QPT_RC = 2,
@@ -24,7 +25,7 @@ enum nornic_qp_type {
     NORNIC_QPT_XRC_TGT = 10,
 };
 
-/* ROCE section 11.1 (values of the verbs ABI). */
+/* States: ROCE section 11.1 (values of the verbs ABI). */
 enum nornic_qp_state {
     NORNIC_QPS_RESET = 0,
     NORNIC_QPS_INIT = 1,
@@ -90,6 +91,7 @@ enum nornic_qp_attr_mask {
     NORNIC_QP_DEST_QPN = 1 << 20,
 };
 
+/* The attributes of a queue pair; a mask of enum nornic_qp_attr_mask says which of them count. */
 struct nornic_qp_attr {
     enum nornic_qp_state state;
     enum nornic_qp_state cur_state;
@@ -109,13 +111,14 @@ struct nornic_qp_attr {
     uint8_t max_rd_atomic;
     uint8_t max_dest_rd_atomic;
     uint32_t dest_qpn;
-    /* Path migration; only where roce_dev_config.path_migration is on (ROCE-QP-33, IBA 17.2.8). */
+    /* Path migration; only where NORNIC_CAP_AUTO_PATH_MIG is offered (ROCE-QP-33, IBA 17.2.8). */
     struct nornic_av alt_av;
     uint16_t alt_pkey_index;
     uint8_t alt_timeout;    /* as timeout */
     uint8_t path_mig_state; /* 0 migrated, 1 rearm, 2 armed. Setting 0 in state 2 migrates */
 };
 
+/* The size of its queues. */
 struct nornic_qp_caps {
     uint32_t max_send_wr, max_recv_wr;   /* rounded up to powers of two */
     uint32_t max_send_sge, max_recv_sge; /* at most NORNIC_MAX_SGE */
@@ -133,8 +136,8 @@ struct nornic_qp_caps {
  * header in the second 20 of them (ROCE-UD-4). */
 #define NORNIC_L3_AREA_BYTES 40
 
-/* --- queue pairs of a program: host/api_qp.c. All calls may be made from any thread, also about one
- * queue pair; two threads that post to one queue take turns --- */
+/* --- queue pairs: any call from any thread, also about one queue pair; two threads that post to one
+ * queue take turns --- */
 
 struct nornic_ah;
 struct nornic_cq;
@@ -145,6 +148,7 @@ struct nornic_qp;
 struct nornic_srq;
 struct nornic_xrcd;
 
+/* How to create a queue pair. Zero means the default. */
 struct nornic_qp_config {
     size_t struct_bytes;      /* NORNIC_INIT() */
     enum nornic_qp_type type; /* any but GSI */

@@ -18,6 +18,7 @@ struct nornic_pd;
 struct nornic_srq;
 struct nornic_xrcd;
 
+/* How to create a shared receive queue. */
 struct nornic_srq_config {
     size_t struct_bytes; /* NORNIC_INIT() */
     uint32_t max_wr;     /* receives that it holds at least, 1..2^20 */

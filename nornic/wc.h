@@ -9,7 +9,7 @@
 
 NORNIC_BEGIN_DECLS
 
-/* ROCE-CQ-7. */
+/* How a request ended: ROCE-CQ-7. */
 enum nornic_wc_status {
     NORNIC_WC_SUCCESS = 0,
     NORNIC_WC_LOC_LEN_ERR = 1,
@@ -35,7 +35,7 @@ enum nornic_wc_status {
     NORNIC_WC_GENERAL_ERR = 21,
 };
 
-/* ROCE section 11.3 (send queue), ROCE-QP-41 (receive queue). */
+/* What is complete: ROCE section 11.3 (send queue), ROCE-QP-41 (receive queue). */
 enum nornic_wc_opcode {
     NORNIC_WC_SEND = 0,
     NORNIC_WC_RDMA_WRITE = 1,
@@ -51,6 +51,7 @@ enum nornic_wc_opcode {
     NORNIC_WC_RECV_RDMA_WITH_IMM = 129,
 };
 
+/* What else a completion says. */
 enum nornic_wc_flags {
     NORNIC_WC_GRH = 1 << 0,
     NORNIC_WC_WITH_IMM = 1 << 1,

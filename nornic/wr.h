@@ -9,7 +9,7 @@
 
 NORNIC_BEGIN_DECLS
 
-/* ROCE-MR-1. Local read is implicit. */
+/* Rights of a region or window: ROCE-MR-1. Local read is implicit. */
 enum nornic_access {
     NORNIC_ACCESS_LOCAL_WRITE = 1,
     NORNIC_ACCESS_REMOTE_WRITE = 2,
@@ -26,7 +26,7 @@ enum nornic_access {
  * the QP. */
 enum nornic_mw_type { NORNIC_MW_TYPE_1 = 1, NORNIC_MW_TYPE_2 = 2 };
 
-/* ROCE section 11.3. */
+/* What a request asks for: ROCE section 11.3. */
 enum nornic_wr_opcode {
     NORNIC_WR_RDMA_WRITE = 0,
     NORNIC_WR_RDMA_WRITE_WITH_IMM = 1,
@@ -43,6 +43,7 @@ enum nornic_wr_opcode {
     NORNIC_WR_REG_MR = 0x20,
 };
 
+/* How it is to be done. */
 enum nornic_send_flags {
     NORNIC_SEND_FENCE = 1 << 0,     /* wait for all earlier READs and atomics: ROCE-RC-14 */
     NORNIC_SEND_SIGNALED = 1 << 1,  /* write a CQE on success: ROCE-RC-60 */
@@ -57,7 +58,7 @@ struct nornic_sge {
     uint32_t lkey;
 };
 
-/* An address handle: made, and defined, by the transport (roce_ah_create()). */
+/* An address handle: nornic_ah_create(). */
 struct nornic_ah;
 
 /* What a window or a fast-registered region is to name: BIND_MW, REG_MR (ROCE-MW-2, ROCE-MR-6). */
@@ -69,6 +70,7 @@ struct nornic_bind {
     uint32_t access; /* enum nornic_access */
 };
 
+/* A request to the send queue; which members count depends on the opcode. */
 struct nornic_send_wr {
     const struct nornic_send_wr *next;
     uint64_t wr_id;
@@ -96,6 +98,7 @@ struct nornic_send_wr {
     uint32_t remote_srqn; /* XRC: ROCE-XRC-2 */
 };
 
+/* A receive: where an incoming message goes. */
 struct nornic_recv_wr {
     const struct nornic_recv_wr *next;
     uint64_t wr_id;
