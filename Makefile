@@ -49,7 +49,7 @@ ENGINE_HEADERS := nornic/engine.h net/port.h xdp/xdp.h \
                   $(addprefix roce/,roce.h trace.h wire.h) $(addprefix roce/cm/,cm.h mad.h) \
                   $(addprefix smcr/,clc_wire.h smcr.h stat.h trace.h)
 # the other headers are the rooms' own
-PUBLIC_HEADERS := $(API_HEADERS) $(ENGINE_HEADERS) $(addprefix host/,channel.h cm.h events.h host.h) sock/sock.h
+PUBLIC_HEADERS := $(API_HEADERS) $(ENGINE_HEADERS)
 
 .PHONY: all help
 all: $(BUILD)/libnornic.a $(if $(CLI_OBJ),$(BUILD)/nornic) ## build build/nornic and build/libnornic.a

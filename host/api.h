@@ -105,14 +105,6 @@ struct nornic_qp {
     pthread_mutex_t send_lock, recv_lock; /* who posts; both: who changes the state */
 };
 
-/* Copies a caller's config, which begins with its length in bytes, into ours of `own_bytes`: what the
- * caller does not have is zero. 0; -EINVAL (the length is not set, or no config is so short); or -E2BIG:
- * it has a value that this library does not know. */
-int host_api_take_config(void *own, size_t own_bytes, const void *config);
-
-/* Copies `own` into a caller's struct of `out_bytes`: what this library does not have is zero. */
-void host_api_give(void *out, size_t out_bytes, const void *own, size_t own_bytes);
-
 /* Memory for an object that the device counts from now on; and gives it back. NULL: no memory. */
 void *host_api_new(struct nornic_dev *dev, enum host_api_kind kind, size_t bytes);
 void host_api_free(struct nornic_dev *dev, enum host_api_kind kind, void *object);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "host/api.h"
+#include "host/config.h"
 #include "host/cm.h"
 #include "host/clock.h"
 #include "net/error.h"
@@ -38,7 +39,7 @@ int nornic_cm_open(struct nornic_dev *dev, const struct nornic_cm_config *config
                    struct nornic_error *why)
 {
     struct nornic_cm_config own = {0};
-    int err = config ? host_api_take_config(&own, sizeof own, config) : 0;
+    int err = config ? host_config_take(&own, sizeof own, config) : 0;
     if (err)
         return net_error_set(why, -err,
                              "the CM's config does not say how long it is, or is of a later version");

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "host/api.h"
+#include "host/config.h"
 #include "host/clock.h"
 
 /* --- life --- */
@@ -41,7 +42,7 @@ static void free_cq(struct nornic_cq *cq)
 int nornic_cq_create(struct nornic_dev *dev, const struct nornic_cq_config *config, struct nornic_cq **out)
 {
     struct nornic_cq_config own;
-    int err = host_api_take_config(&own, sizeof own, config);
+    int err = host_config_take(&own, sizeof own, config);
     if (err)
         return err;
     struct nornic_cq *cq = host_api_new(dev, HOST_API_CQ, sizeof *cq);

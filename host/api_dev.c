@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host/api.h"
+#include "host/config.h"
 #include "host/events.h"
 #include "net/error.h"
 #include "net/memory.h"
@@ -15,12 +16,40 @@
 #define PAIR_MTU_BYTES   4200 /* path MTU 4096 fits */
 #define PAIR_RING_FRAMES 256
 
+/* --- objects --- */
+
+void *host_api_new(struct nornic_dev *dev, enum host_api_kind kind, size_t bytes)
+{
+    void *object = calloc(1, bytes);
+    if (object)
+        atomic_fetch_add(&dev->objects[kind], 1);
+    return object;
+}
+
+void host_api_free(struct nornic_dev *dev, enum host_api_kind kind, void *object)
+{
+    atomic_fetch_sub(&dev->objects[kind], 1);
+    free(object);
+}
+
+/* --- the library --- */
+
+const char *nornic_version(void)
+{
+    return NORNIC_VERSION;
+}
+
+unsigned nornic_version_number(void)
+{
+    return NORNIC_VERSION_NUMBER;
+}
+
 /* --- life --- */
 
 static int take_config(struct nornic_dev_config *own, const struct nornic_dev_config *config,
                        struct nornic_error *why)
 {
-    int err = host_api_take_config(own, sizeof *own, config);
+    int err = host_config_take(own, sizeof *own, config);
     if (err == -E2BIG)
         net_error_set(why, E2BIG, "the device's config has values that nornic %s does not know",
                       nornic_version());
@@ -35,12 +64,7 @@ static struct host_dev_config host_config_of(const struct nornic_dev_config *con
     return (struct host_dev_config){
         .port = config->port,
         .capture_path = config->capture_path,
-        .impair = {.seed = config->impair.seed,
-                   .loss_ppm = config->impair.loss_ppm,
-                   .duplicate_ppm = config->impair.duplicate_ppm,
-                   .reorder_ppm = config->impair.reorder_ppm,
-                   .corrupt_ppm = config->impair.corrupt_ppm,
-                   .ecn_ppm = config->impair.ecn_ppm},
+        .impair = config->impair,
         .first_qpn = config->first_qpn,
         .window_pkts = config->window_pkts,
         .cc.on = config->cc,
@@ -188,7 +212,7 @@ void nornic_dev_query(struct nornic_dev *dev, struct nornic_dev_attr *out, size_
     host_dev_lock(dev->host);
     roce_dev_query(dev->engine, &own);
     host_dev_unlock(dev->host);
-    host_api_give(out, out_bytes, &own, sizeof own);
+    host_config_give(out, out_bytes, &own, sizeof own);
 }
 
 void nornic_dev_query_port(struct nornic_dev *dev, struct nornic_port_attr *out, size_t out_bytes)
@@ -197,7 +221,7 @@ void nornic_dev_query_port(struct nornic_dev *dev, struct nornic_port_attr *out,
     host_dev_lock(dev->host);
     roce_dev_query_port(dev->engine, &own);
     host_dev_unlock(dev->host);
-    host_api_give(out, out_bytes, &own, sizeof own);
+    host_config_give(out, out_bytes, &own, sizeof own);
 }
 
 int nornic_dev_query_gid(struct nornic_dev *dev, unsigned index, struct nornic_gid *out)

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "host/api.h"
+#include "host/config.h"
 #include "host/events.h"
 #include "host/dev.h"
 #include "host/random.h"
@@ -42,7 +43,7 @@ static bool is_of_device(const struct nornic_dev *dev, const struct nornic_qp_co
 int nornic_qp_create(struct nornic_dev *dev, const struct nornic_qp_config *config, struct nornic_qp **out)
 {
     struct nornic_qp_config own;
-    int err = host_api_take_config(&own, sizeof own, config);
+    int err = host_config_take(&own, sizeof own, config);
     if (err)
         return err;
     if (!is_of_device(dev, &own))

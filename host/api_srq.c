@@ -3,12 +3,13 @@
 #include <errno.h>
 
 #include "host/api.h"
+#include "host/config.h"
 #include "host/events.h"
 
 int nornic_srq_create(struct nornic_pd *pd, const struct nornic_srq_config *config, struct nornic_srq **out)
 {
     struct nornic_srq_config own;
-    int err = host_api_take_config(&own, sizeof own, config);
+    int err = host_config_take(&own, sizeof own, config);
     if (err)
         return err;
     if ((own.xrcd && own.xrcd->dev != pd->dev) || (own.cq && own.cq->dev != pd->dev))

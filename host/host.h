@@ -16,21 +16,15 @@ struct host_dev;
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t host_now_ns(void);
 
-struct host_impair {
-    uint64_t seed;
-    uint32_t loss_ppm, duplicate_ppm, reorder_ppm, corrupt_ppm;
-    uint32_t ecn_ppm; /* marked "congestion experienced" */
-};
-
 struct host_dev_config {
-    const char *port;          /* "xdp:IFACE" or "packet:IFACE"; for memory see host_dev_create_on() */
-    const char *capture_path;  /* pcapng of everything that crosses the port, or NULL */
-    struct host_impair impair; /* all zero: none; acts on what is sent and what is received */
-    uint32_t first_qpn;        /* as roce_dev_config has it; 0: host_dev_open() draws one */
-    uint32_t window_pkts;      /* unacknowledged request packets of a QP; 0: the engine's default */
-    struct roce_cc_config cc;  /* congestion management; its line rate is the interface's where it has one */
-    bool roce_v1;              /* speak RoCEv1 as well: each address has a second GID, of type V1 */
-    bool no_thread;            /* the caller drives host_dev_progress() itself */
+    const char *port;            /* "xdp:IFACE" or "packet:IFACE"; for memory see host_dev_create_on() */
+    const char *capture_path;    /* pcapng of everything that crosses the port, or NULL */
+    struct nornic_impair impair; /* all zero: none; acts on what is sent and what is received */
+    uint32_t first_qpn;          /* as roce_dev_config has it; 0: host_dev_open() draws one */
+    uint32_t window_pkts;        /* unacknowledged request packets of a QP; 0: the engine's default */
+    struct roce_cc_config cc; /* congestion management; its line rate is the interface's where it has one */
+    bool roce_v1;             /* speak RoCEv1 as well: each address has a second GID, of type V1 */
+    bool no_thread;           /* the caller drives host_dev_progress() itself */
     roce_trace_hook *trace;
     void *trace_ctx;
 };

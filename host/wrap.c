@@ -27,7 +27,7 @@ int host_port_wrap(struct net_port **port, struct net_port **capture, const stru
             return err;
         *capture = *port;
     }
-    const struct host_impair *impair = &config->impair;
+    const struct nornic_impair *impair = &config->impair;
     if (!impair->loss_ppm && !impair->duplicate_ppm && !impair->reorder_ppm && !impair->corrupt_ppm &&
         !impair->ecn_ppm)
         return 0;

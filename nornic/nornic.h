@@ -19,6 +19,7 @@
 #include "nornic/error.h"
 #include "nornic/memory.h"
 #include "nornic/qp.h"
+#include "nornic/socket.h"
 #include "nornic/srq.h"
 #include "nornic/version.h"
 #include "nornic/wc.h"

@@ -1,58 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets whose bytes travel by SMC-R where both ends can, else by TCP. The calls mean what the POSIX calls
- * of the same name mean: they return -1 and set errno. A descriptor of smcr_socket() is one of the
- * kernel's: poll(), select() and epoll (level and edge) can wait on it, dup() and close-on-exec work.
- * smcr_close() closes it; after the kernel's close() the connection ends too, but without lingering. Any
- * thread may call, but no signal handler that interrupts one of these calls. In a forked child the
- * descriptors of its parent's sockets answer EBADF (SMCR-ARC-28).
- *
- * Where a program meets something else than with the kernel's TCP (test/sock/same_*.h hold all the rest
- * equal):
- *
- * - Readiness. Urgent data shows POLLIN beside POLLPRI. A socket that was never connected does not show
- *   POLLHUP. Data that a recv() of another thread waits for goes to that thread, without a poll() being
- *   woken in between. SO_RCVLOWAT above what the RMBE holds is reached when that is full.
- * - Urgent data. What is behind the urgent byte is sent when the reader is past it, so that the read that
- *   returns this byte in line returns no more.
- * - Resets. One takes away what was received and not read (SMCR-ABT-04). A process that ends without
- *   exit(), by _exit() or a signal, resets its connections: nobody is left who could close them. One that
- *   is stopped for longer than three seconds (SIGSTOP, a debugger) while data is on its way loses them, as
- *   does one that is stopped for half a minute at any time.
- * - Options. TCP_CORK and MSG_MORE hold back for 5 ms. TCP_USER_TIMEOUT and TCP_QUICKACK have no effect,
- *   TCP_INFO tells of the idle TCP connection, the error queue stays empty. What acts on TCP's bytes alone
- *   (SO_ZEROCOPY, SO_TIMESTAMP..., SO_PEEK_OFF, TCP_INQ, TCP_FASTOPEN..., TCP_MD5SIG, TCP_AO_..., TCP_ULP,
- *   TCP_REPAIR, IPsec policies) keeps a socket with TCP, or fails with EOPNOTSUPP once SMC-R is offered.
- * - The kernel's own calls. read() returns nothing of use. write(), sendfile() and splice() are not
- *   refused, but end the connection with EOPNOTSUPP: what they take is in no stream.
- * - Signals. One in the first 50 microseconds of a call that then waits does not interrupt it. A thread can
- *   be cancelled while it waits, and not in calls that do not.
- * - A listener lets in, two seconds late, those whom its backlog has no room for, since they do not wait
- *   longer.
- *
- * exit() closes what is open, and waits at most two seconds for what the peers have not taken. */
+/* The process as an SMC-R peer, for who looks inside: nornic/socket.h has the sockets, and what programs
+ * need besides. */
 #ifndef NORNIC_SOCK_SOCK_H
 #define NORNIC_SOCK_SOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/socket.h>
-#include <sys/types.h>
-#include <sys/uio.h>
 
 #include "host/host.h"
 #include "net/error.h"
+#include "nornic/socket.h"
 #include "smcr/smcr.h"
 #include "smcr/stat.h"
 
 /* --- the process as an SMC-R peer --- */
 
-#define SMCR_SOCK_MAX_PORTS 8
+#define SMCR_SOCK_MAX_PORTS NORNIC_SOCKETS_MAX_PORTS
 
 struct smcr_sock_port {
     const char *port;         /* "xdp:IFACE", "packet:IFACE"; its first address of the family that fits */
     const char *pnetid;       /* NULL: "" */
     const char *capture_path; /* as host_dev_config has it, NULL: none; ends where the interface is deleted */
-    struct host_impair impair; /* likewise */
+    struct nornic_impair impair; /* likewise */
 };
 
 /* Zero means the default where one is named. */
@@ -69,9 +38,9 @@ struct smcr_sock_config {
 };
 
 /* Opens the ports, makes the cgroup with the BPF program that writes and reads the TCP option, moves this
- * process into it, and starts the thread that makes progress. Once a process. 0, or -errno with a sentence in
- * `why`. Where only BPF is not allowed: 0, with the sentence in `why` all the same; then every connection is
- * plain TCP (SMCR-REN-06). */
+ * process into it, and starts the thread that makes progress. Once a process. 0, or -errno with a
+ * sentence in `why`. Where only BPF is not allowed: 0, with the sentence in `why` all the same; then
+ * every connection is plain TCP (SMCR-REN-06). */
 int smcr_sock_start(const struct smcr_sock_config *config, struct nornic_error *why);
 /* Resets what is left, leaves and removes the cgroup, closes the ports. 0, also when nothing was started; or
  * -errno with a sentence in `why` (NULL: not wanted) about a capture that lacks its end: a full disk. */
@@ -84,43 +53,30 @@ void smcr_sock_stat_visit(const struct smcr_stat_visitor *visitor);
  * counts, and those without the option. For sock/stat_json.h, which answers on the stat socket. */
 void smcr_sock_fallbacks(void (*visit)(void *ctx, const char *reason, uint64_t count), void *ctx);
 
-/* --- sockets --- */
-
-/* SOCK_STREAM (with SOCK_NONBLOCK, SOCK_CLOEXEC) of AF_INET or AF_INET6; before smcr_sock_start(): plain TCP.
- */
-int smcr_socket(int family, int type, int protocol);
-int smcr_bind(int fd, const struct sockaddr *addr, socklen_t len);
-int smcr_listen(int fd, int backlog);
-int smcr_accept(int fd, struct sockaddr *addr, socklen_t *len);
-int smcr_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
-int smcr_connect(int fd, const struct sockaddr *addr, socklen_t len);
-ssize_t smcr_read(int fd, void *bytes, size_t len_bytes);
-ssize_t smcr_write(int fd, const void *bytes, size_t len_bytes);
-ssize_t smcr_readv(int fd, const struct iovec *iov, int n);
-ssize_t smcr_writev(int fd, const struct iovec *iov, int n);
-ssize_t smcr_recv(int fd, void *bytes, size_t len_bytes, int flags);
-ssize_t smcr_send(int fd, const void *bytes, size_t len_bytes, int flags);
-ssize_t smcr_recvmsg(int fd, struct msghdr *msg, int flags);
-ssize_t smcr_sendmsg(int fd, const struct msghdr *msg, int flags);
-int smcr_shutdown(int fd, int how);
-int smcr_close(int fd);
-int smcr_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
-int smcr_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
-int smcr_getsockname(int fd, struct sockaddr *addr, socklen_t *len);
-int smcr_getpeername(int fd, struct sockaddr *addr, socklen_t *len);
-int smcr_fcntl(int fd, int cmd, long arg);
-int smcr_ioctl(int fd, unsigned long request, void *arg);
-
-/* How the bytes of a connection travel, and why not by SMC-R. 0, or -1 with errno. */
-struct smcr_sock_info {
-    bool smcr;          /* SMC-R; else TCP, or not connected */
-    const char *reason; /* of a fallback or an error, in words; never NULL; static */
-    uint32_t diagnosis;
-    bool declined_by_peer;
-};
-int smcr_sock_info(int fd, struct smcr_sock_info *out);
-
-/* Never SMC-R for this socket: before connect or listen (SMCR-REN-06). */
-int smcr_sock_set_tcp_only(int fd, bool tcp_only);
+/* The calls of nornic/socket.h as sock/ names them. */
+#define smcr_socket(...)       nornic_socket(__VA_ARGS__)
+#define smcr_bind(...)         nornic_bind(__VA_ARGS__)
+#define smcr_listen(...)       nornic_listen(__VA_ARGS__)
+#define smcr_accept(...)       nornic_accept(__VA_ARGS__)
+#define smcr_accept4(...)      nornic_accept4(__VA_ARGS__)
+#define smcr_connect(...)      nornic_connect(__VA_ARGS__)
+#define smcr_read(...)         nornic_read(__VA_ARGS__)
+#define smcr_write(...)        nornic_write(__VA_ARGS__)
+#define smcr_readv(...)        nornic_readv(__VA_ARGS__)
+#define smcr_writev(...)       nornic_writev(__VA_ARGS__)
+#define smcr_recv(...)         nornic_recv(__VA_ARGS__)
+#define smcr_send(...)         nornic_send(__VA_ARGS__)
+#define smcr_recvmsg(...)      nornic_recvmsg(__VA_ARGS__)
+#define smcr_sendmsg(...)      nornic_sendmsg(__VA_ARGS__)
+#define smcr_shutdown(...)     nornic_shutdown(__VA_ARGS__)
+#define smcr_close(...)        nornic_close(__VA_ARGS__)
+#define smcr_getsockopt(...)   nornic_getsockopt(__VA_ARGS__)
+#define smcr_setsockopt(...)   nornic_setsockopt(__VA_ARGS__)
+#define smcr_getsockname(...)  nornic_getsockname(__VA_ARGS__)
+#define smcr_getpeername(...)  nornic_getpeername(__VA_ARGS__)
+#define smcr_fcntl(...)        nornic_fcntl(__VA_ARGS__)
+#define smcr_ioctl(...)        nornic_ioctl(__VA_ARGS__)
+#define smcr_sock_info         nornic_socket_info
+#define smcr_sock_set_tcp_only nornic_socket_set_tcp_only
 
 #endif

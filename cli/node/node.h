@@ -12,7 +12,7 @@
 struct cli_node_config {
     const char *port;    /* as --port says it */
     const char *capture; /* pcapng, or NULL */
-    struct host_impair impair;
+    struct nornic_impair impair;
     uint32_t window_pkts; /* as host_dev_config has it */
     struct roce_cc_config cc;
     bool events; /* the device has a thread and the command sleeps; else the command drives the device */

@@ -24,7 +24,7 @@ struct smc_options {
     struct smcr_sock_config sock;
     char captures[SMCR_SOCK_MAX_PORTS][256]; /* what sock.ports[].capture_path points to */
     const char *capture, *trace;
-    struct host_impair impair;
+    struct nornic_impair impair;
     uint32_t rcvbuf_bytes, sndbuf_bytes; /* 0: the default */
     uint64_t connect_ns, idle_ns;        /* UINT64_MAX: without end */
     bool require_smc, tcp_only, sum, json, quiet;

@@ -72,6 +72,7 @@ Test(config, every_create_looks_at_the_length)
                          &qp),
         -EINVAL);
     cr_assert_eq(nornic_cm_open(e[0].dev, &(struct nornic_cm_config){.max_retries = 1}, &cm, NULL), -EINVAL);
+    cr_assert_eq(nornic_sockets_start(&(struct nornic_sockets_config){.no_stat = true}, NULL), -EINVAL);
     ends_close(e);
 }
 
@@ -104,4 +105,12 @@ Test(config, the_version_is_one)
     cr_assert_str_eq(nornic_version(), NORNIC_VERSION);
     cr_assert_eq(nornic_version_number(), NORNIC_VERSION_NUMBER);
     cr_assert_gt(NORNIC_VERSION_NUMBER, 0);
+}
+
+Test(config, more_ports_than_there_is_room_for_are_refused)
+{
+    struct nornic_error why;
+    struct nornic_sockets_config config = {NORNIC_INIT(config), .num_ports = NORNIC_SOCKETS_MAX_PORTS + 1};
+    cr_assert_eq(nornic_sockets_start(&config, &why), -EINVAL);
+    cr_assert_str_eq(why.text, "9 ports are too many: use at most 8");
 }

@@ -32,6 +32,9 @@ done
 run "$examples/rc_cm" frobnicate
 if [ $rc = 1 ] && one_sentence "$err" "rc_cm server PORT"; then ok rc_cm_usage
 else notok rc_cm_usage "exit status $rc: $out $err"; fi
+run "$examples/smc_echo" nowhere
+if [ $rc = 1 ] && one_sentence "$err" "smc_echo server|client"; then ok smc_echo_usage
+else notok smc_echo_usage "exit status $rc: $out $err"; fi
 run "$examples/rc_cm" server packet:nn-none
 if [ $rc = 1 ] && one_sentence "$err" "nn-none"; then ok rc_cm_missing_interface
 else notok rc_cm_missing_interface "exit status $rc: $out $err"; fi
@@ -44,11 +47,13 @@ if [ -n "$why" ]; then
 fi
 veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
 
-# until_says TEXT: what start() started has said it; 10 seconds at most
-until_says() {
+# serve COMMAND...: starts a server, and waits until it says that it listens; 10 seconds at most
+serve() {
     local i
+    : >"$tmp/server.out"
+    start "$@"
     for ((i = 0; i < 100; i++)); do
-        grep -q "$1" "$tmp/server.out" && return 0
+        grep -q listening "$tmp/server.out" && return 0
         kill -0 "$server" 2>/dev/null || return 1
         sleep 0.1
     done
@@ -57,12 +62,18 @@ until_says() {
 for port in packet xdp; do
     for host in 10.77.0.1 fd77::1; do
         name=rc_cm_${port}_$host
-        start "${in_a[@]}" "$examples/rc_cm" server $port:nna
-        until_says listening
+        serve "${in_a[@]}" "$examples/rc_cm" server $port:nna
         run "${in_b[@]}" "$examples/rc_cm" client $port:nnb $host
         finish
         if [ $rc = 0 ] && [ $server_rc = 0 ] && [[ $out == *'"it is"'* ]] && [[ $server_out == *"so it is"* ]]
         then ok "$name"; else notok "$name" "client $rc: $out $err; server $server_rc: $server_out $server_err"; fi
     done
+done
+for port in packet xdp; do
+    serve "${in_a[@]}" "$examples/smc_echo" server $port:nna 10.77.0.1
+    run "${in_b[@]}" "$examples/smc_echo" client $port:nnb 10.77.0.1
+    finish
+    if [ $rc = 0 ] && [ $server_rc = 0 ] && [[ $out == *"over SMC-R"*"as it was"* ]] && [[ $server_out == *"over SMC-R"* ]]
+    then ok smc_echo_$port; else notok smc_echo_$port "client $rc: $out $err; server $server_rc: $server_out $server_err"; fi
 done
 exit $status
