@@ -46,8 +46,9 @@ struct calls {
 };
 static const struct calls over_tcp = {socket, bind,  listen, accept,     connect,
                                       read,   write, close,  setsockopt, shutdown};
-static const struct calls over_smc = {smcr_socket, smcr_bind,  smcr_listen, smcr_accept,     smcr_connect,
-                                      smcr_read,   smcr_write, smcr_close,  smcr_setsockopt, smcr_shutdown};
+static const struct calls over_smc = {nornic_socket,     nornic_bind,    nornic_listen, nornic_accept,
+                                      nornic_connect,    nornic_read,    nornic_write,  nornic_close,
+                                      nornic_setsockopt, nornic_shutdown};
 
 struct load {
     const struct calls *calls;
@@ -76,11 +77,11 @@ static void fail(const char *what)
 /* What is measured must be what is asked for. */
 static void check_path(const struct load *load, int fd)
 {
-    struct smcr_sock_info info;
+    struct nornic_socket_info info;
     if (!load->is_smc)
         return;
-    if (smcr_sock_info(fd, &info) != 0)
-        fail("smcr_sock_info");
+    if (nornic_socket_info(fd, &info) != 0)
+        fail("nornic_socket_info");
     if (info.smcr)
         return;
     fprintf(stderr, "socket_load: not over SMC-R: %s\n", info.reason);

@@ -79,7 +79,7 @@ static bool can_name(struct sockaddr *addr, socklen_t len)
     return smcr_user_writable(addr, needed) == needed;
 }
 
-int smcr_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+int nornic_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s)
@@ -91,12 +91,12 @@ int smcr_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
     return (int)smcr_sock_leave_with(s, accept_one(s, fd, addr, len, flags));
 }
 
-int smcr_accept(int fd, struct sockaddr *addr, socklen_t *len)
+int nornic_accept(int fd, struct sockaddr *addr, socklen_t *len)
 {
-    return smcr_accept4(fd, addr, len, 0);
+    return nornic_accept4(fd, addr, len, 0);
 }
 
-int smcr_listen(int fd, int backlog)
+int nornic_listen(int fd, int backlog)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s)

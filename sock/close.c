@@ -31,7 +31,7 @@ static bool is_last(const struct smcr_sock *s)
     return can_tell ? smcr_mirror_is_dropped(&s->mirror) : s->num_fds == 0;
 }
 
-int smcr_close(int fd)
+int nornic_close(int fd)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s)
@@ -113,7 +113,7 @@ static int shut(struct smcr_sock *s, int how)
     return 0;
 }
 
-int smcr_shutdown(int fd, int how)
+int nornic_shutdown(int fd, int how)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s)

@@ -16,7 +16,7 @@ static bool is_ours(int family, int type, int protocol)
            (protocol == 0 || protocol == IPPROTO_TCP);
 }
 
-int smcr_socket(int family, int type, int protocol)
+int nornic_socket(int family, int type, int protocol)
 {
     if (!is_ours(family, type, protocol))
         return socket(family, type, protocol);
@@ -37,7 +37,7 @@ int smcr_socket(int family, int type, int protocol)
     return -1;
 }
 
-int smcr_bind(int fd, const struct sockaddr *addr, socklen_t len)
+int nornic_bind(int fd, const struct sockaddr *addr, socklen_t len)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s)
@@ -123,13 +123,13 @@ static int connect_sock(struct smcr_sock *s, int fd, const struct sockaddr *addr
     return wait_connected(s, fd);
 }
 
-int smcr_connect(int fd, const struct sockaddr *addr, socklen_t len)
+int nornic_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
     return s ? (int)smcr_sock_leave_with(s, connect_sock(s, fd, addr, len)) : connect(fd, addr, len);
 }
 
-int smcr_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
+int nornic_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s)
@@ -138,7 +138,7 @@ int smcr_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
     return (int)smcr_sock_leave_with(s, err);
 }
 
-int smcr_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+int nornic_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s)
@@ -147,7 +147,7 @@ int smcr_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
     return (int)smcr_sock_leave_with(s, err);
 }
 
-int smcr_sock_info(int fd, struct smcr_sock_info *out)
+int nornic_socket_info(int fd, struct nornic_socket_info *out)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s) {
@@ -162,7 +162,7 @@ int smcr_sock_info(int fd, struct smcr_sock_info *out)
     return 0;
 }
 
-int smcr_sock_set_tcp_only(int fd, bool tcp_only)
+int nornic_socket_set_tcp_only(int fd, bool tcp_only)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s) {

@@ -167,7 +167,7 @@ static int set_option(struct smcr_sock *s, int level, int name, const void *valu
     return 0;
 }
 
-int smcr_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+int nornic_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s)
@@ -214,7 +214,7 @@ static int get_option(struct smcr_sock *s, int fd, int level, int name, void *va
     return 0;
 }
 
-int smcr_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+int nornic_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (!s)
@@ -223,7 +223,7 @@ int smcr_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 }
 
 /* The descriptor is one of the kernel's: its flags and duplicates are too. */
-int smcr_fcntl(int fd, int cmd, long arg)
+int nornic_fcntl(int fd, int cmd, long arg)
 {
     return fcntl(fd, cmd, arg);
 }
@@ -261,7 +261,7 @@ static bool is_of_descriptor(unsigned long request)
            request == FIOSETOWN || request == FIOGETOWN || request == SIOCSPGRP || request == SIOCGPGRP;
 }
 
-int smcr_ioctl(int fd, unsigned long request, void *arg)
+int nornic_ioctl(int fd, unsigned long request, void *arg)
 {
     if (is_of_descriptor(request))
         return ioctl(fd, request, arg);

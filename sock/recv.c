@@ -241,7 +241,7 @@ static ssize_t recv_and_leave(struct smcr_sock *s, int fd, struct msghdr *msg, i
     return smcr_sock_leave_with(s, n);
 }
 
-ssize_t smcr_recvmsg(int fd, struct msghdr *msg, int flags)
+ssize_t nornic_recvmsg(int fd, struct msghdr *msg, int flags)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (s && smcr_user_writable(msg, sizeof *msg) < sizeof *msg)
@@ -249,7 +249,7 @@ ssize_t smcr_recvmsg(int fd, struct msghdr *msg, int flags)
     return s ? recv_and_leave(s, fd, msg, flags) : recvmsg(fd, msg, flags);
 }
 
-ssize_t smcr_recv(int fd, void *bytes, size_t len_bytes, int flags)
+ssize_t nornic_recv(int fd, void *bytes, size_t len_bytes, int flags)
 {
     struct iovec iov = {.iov_base = bytes, .iov_len = len_bytes < SSIZE_MAX ? len_bytes : SSIZE_MAX};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
@@ -257,7 +257,7 @@ ssize_t smcr_recv(int fd, void *bytes, size_t len_bytes, int flags)
     return s ? recv_and_leave(s, fd, &msg, flags) : recv(fd, bytes, len_bytes, flags);
 }
 
-ssize_t smcr_readv(int fd, const struct iovec *iov, int n)
+ssize_t nornic_readv(int fd, const struct iovec *iov, int n)
 {
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     struct smcr_sock *s = smcr_sock_enter(fd);
@@ -271,8 +271,8 @@ ssize_t smcr_readv(int fd, const struct iovec *iov, int n)
     return err || to.total == 0 ? smcr_sock_leave_with(s, err) : recv_and_leave(s, fd, &msg, 0);
 }
 
-ssize_t smcr_read(int fd, void *bytes, size_t len_bytes)
+ssize_t nornic_read(int fd, void *bytes, size_t len_bytes)
 {
     struct iovec iov = {.iov_base = bytes, .iov_len = len_bytes};
-    return smcr_readv(fd, &iov, 1);
+    return nornic_readv(fd, &iov, 1);
 }

@@ -51,7 +51,7 @@ struct smcr_rt_port {
     const char *capture_path; /* the caller's; NULL: none, or none any more */
     int end_err;              /* of a device that has ended, with its sentence; 0: ended well */
     struct nornic_error end_why;
-    struct host_impair impair;
+    struct nornic_impair impair;
     enum nornic_mtu path_mtu; /* 0: of no use */
     struct smcr_rt_gid gids[SMCR_RT_GIDS];
     int fds[HOST_DEV_FDS];

@@ -170,7 +170,7 @@ static ssize_t send_and_leave(struct smcr_sock *s, int fd, const struct msghdr *
     return -1;
 }
 
-ssize_t smcr_sendmsg(int fd, const struct msghdr *msg, int flags)
+ssize_t nornic_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
     if (s && smcr_user_readable(msg, sizeof *msg) < sizeof *msg)
@@ -178,7 +178,7 @@ ssize_t smcr_sendmsg(int fd, const struct msghdr *msg, int flags)
     return s ? send_and_leave(s, fd, msg, flags) : sendmsg(fd, msg, flags);
 }
 
-ssize_t smcr_send(int fd, const void *bytes, size_t len_bytes, int flags)
+ssize_t nornic_send(int fd, const void *bytes, size_t len_bytes, int flags)
 {
     struct iovec iov = {.iov_base = (void *)bytes, .iov_len = len_bytes < SSIZE_MAX ? len_bytes : SSIZE_MAX};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
@@ -186,7 +186,7 @@ ssize_t smcr_send(int fd, const void *bytes, size_t len_bytes, int flags)
     return s ? send_and_leave(s, fd, &msg, flags) : send(fd, bytes, len_bytes, flags);
 }
 
-ssize_t smcr_writev(int fd, const struct iovec *iov, int n)
+ssize_t nornic_writev(int fd, const struct iovec *iov, int n)
 {
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     struct smcr_sock *s = smcr_sock_enter(fd);
@@ -195,8 +195,8 @@ ssize_t smcr_writev(int fd, const struct iovec *iov, int n)
     return s ? send_and_leave(s, fd, &msg, 0) : writev(fd, iov, n);
 }
 
-ssize_t smcr_write(int fd, const void *bytes, size_t len_bytes)
+ssize_t nornic_write(int fd, const void *bytes, size_t len_bytes)
 {
     struct iovec iov = {.iov_base = (void *)bytes, .iov_len = len_bytes};
-    return smcr_writev(fd, &iov, 1);
+    return nornic_writev(fd, &iov, 1);
 }

@@ -53,30 +53,4 @@ void smcr_sock_stat_visit(const struct smcr_stat_visitor *visitor);
  * counts, and those without the option. For sock/stat_json.h, which answers on the stat socket. */
 void smcr_sock_fallbacks(void (*visit)(void *ctx, const char *reason, uint64_t count), void *ctx);
 
-/* The calls of nornic/socket.h as sock/ names them. */
-#define smcr_socket(...)       nornic_socket(__VA_ARGS__)
-#define smcr_bind(...)         nornic_bind(__VA_ARGS__)
-#define smcr_listen(...)       nornic_listen(__VA_ARGS__)
-#define smcr_accept(...)       nornic_accept(__VA_ARGS__)
-#define smcr_accept4(...)      nornic_accept4(__VA_ARGS__)
-#define smcr_connect(...)      nornic_connect(__VA_ARGS__)
-#define smcr_read(...)         nornic_read(__VA_ARGS__)
-#define smcr_write(...)        nornic_write(__VA_ARGS__)
-#define smcr_readv(...)        nornic_readv(__VA_ARGS__)
-#define smcr_writev(...)       nornic_writev(__VA_ARGS__)
-#define smcr_recv(...)         nornic_recv(__VA_ARGS__)
-#define smcr_send(...)         nornic_send(__VA_ARGS__)
-#define smcr_recvmsg(...)      nornic_recvmsg(__VA_ARGS__)
-#define smcr_sendmsg(...)      nornic_sendmsg(__VA_ARGS__)
-#define smcr_shutdown(...)     nornic_shutdown(__VA_ARGS__)
-#define smcr_close(...)        nornic_close(__VA_ARGS__)
-#define smcr_getsockopt(...)   nornic_getsockopt(__VA_ARGS__)
-#define smcr_setsockopt(...)   nornic_setsockopt(__VA_ARGS__)
-#define smcr_getsockname(...)  nornic_getsockname(__VA_ARGS__)
-#define smcr_getpeername(...)  nornic_getpeername(__VA_ARGS__)
-#define smcr_fcntl(...)        nornic_fcntl(__VA_ARGS__)
-#define smcr_ioctl(...)        nornic_ioctl(__VA_ARGS__)
-#define smcr_sock_info         nornic_socket_info
-#define smcr_sock_set_tcp_only nornic_socket_set_tcp_only
-
 #endif

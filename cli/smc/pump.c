@@ -45,9 +45,9 @@ static bool must_wait(void)
 
 static int broken(const struct smc_connection *c, const char *what)
 {
-    struct smcr_sock_info info;
+    struct nornic_socket_info info;
     int error = errno;
-    const char *reason = smcr_sock_info(c->fd, &info) == 0 ? info.reason : "";
+    const char *reason = nornic_socket_info(c->fd, &info) == 0 ? info.reason : "";
     if (error == 0)
         return cli_negative("%s", what);
     return cli_negative("%s: %s%s%s", what, strerror(error), *reason ? ": " : "", reason);
@@ -75,7 +75,7 @@ static enum step read_input(struct smc_connection *c)
 static enum step end_sending(struct smc_connection *c)
 {
     c->sent.ended = true;
-    if (smcr_shutdown(c->fd, SHUT_WR) == 0 || errno == ENOTCONN)
+    if (nornic_shutdown(c->fd, SHUT_WR) == 0 || errno == ENOTCONN)
         return STEP_DONE;
     broken(c, "cannot end the stream");
     return STEP_FAILED;
@@ -92,7 +92,8 @@ static enum step send_some(struct smc_connection *c, short input_events, short p
         return end_sending(c);
     if (!(peer_events & (POLLOUT | POLLERR | POLLHUP)))
         return STEP_NONE;
-    ssize_t n = smcr_send(c->fd, flow->buf + flow->from, flow->to - flow->from, MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t n =
+        nornic_send(c->fd, flow->buf + flow->from, flow->to - flow->from, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0 && must_wait())
         return STEP_NONE;
     if (n < 0) {
@@ -140,7 +141,7 @@ static enum step take_some(struct smc_connection *c, short output_events, short 
     }
     if (!(peer_events & (POLLIN | POLLERR | POLLHUP)))
         return STEP_NONE;
-    ssize_t n = smcr_recv(c->fd, flow->buf, BUF_BYTES, MSG_DONTWAIT);
+    ssize_t n = nornic_recv(c->fd, flow->buf, BUF_BYTES, MSG_DONTWAIT);
     if (n < 0 && must_wait())
         return STEP_NONE;
     if (n < 0) {
@@ -181,7 +182,7 @@ static int notice_hangup(struct smc_connection *c, short peer_events)
     socklen_t len = sizeof error;
     if (!c->taken.ended || c->sent.ended || c->sent.from < c->sent.to || !(peer_events & (POLLHUP | POLLERR)))
         return CLI_OK;
-    if (smcr_getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error != 0) {
+    if (nornic_getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error != 0) {
         errno = error;
         return broken(c, "the connection broke");
     }
@@ -234,8 +235,8 @@ static int deliver(struct smc_connection *c)
     uint64_t moved_ns = host_now_ns();
     int err = CLI_OK, left = 0, before = 0, error = 0;
     socklen_t len = sizeof error;
-    while (err == CLI_OK && smcr_ioctl(c->fd, SIOCOUTQ, &left) == 0 && left > 0) {
-        if (smcr_getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error != 0) {
+    while (err == CLI_OK && nornic_ioctl(c->fd, SIOCOUTQ, &left) == 0 && left > 0) {
+        if (nornic_getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error != 0) {
             errno = error;
             return broken(c, "the connection broke before all had arrived");
         }

@@ -17,14 +17,14 @@
 static int set_buffer(int fd, int name, uint32_t bytes)
 {
     int value = (int)bytes;
-    return bytes ? smcr_setsockopt(fd, SOL_SOCKET, name, &value, sizeof value) : 0;
+    return bytes ? nornic_setsockopt(fd, SOL_SOCKET, name, &value, sizeof value) : 0;
 }
 
 /* A socket for that address with the options set. -1: a sentence was said. */
 static int make_socket(const struct smc_options *o, const struct addrinfo *at)
 {
     int on = 1, off = 0;
-    int fd = smcr_socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = nornic_socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         cli_fail("cannot create a socket: %s", strerror(errno));
         return -1;
@@ -32,18 +32,18 @@ static int make_socket(const struct smc_options *o, const struct addrinfo *at)
     bool ok =
         set_buffer(fd, SO_RCVBUF, o->rcvbuf_bytes) == 0 && set_buffer(fd, SO_SNDBUF, o->sndbuf_bytes) == 0;
     if (ok && o->listen)
-        ok = smcr_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0;
+        ok = nornic_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0;
     /* IPv4 clients too, unless an IPv6 address or -6 says otherwise. */
     if (ok && o->listen && at->ai_family == AF_INET6) {
         const int *only = o->host || o->family == AF_INET6 ? &on : &off;
-        ok = smcr_setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, only, sizeof *only) == 0;
+        ok = nornic_setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, only, sizeof *only) == 0;
     }
     if (ok && o->tcp_only)
-        ok = smcr_sock_set_tcp_only(fd, true) == 0;
+        ok = nornic_socket_set_tcp_only(fd, true) == 0;
     if (ok)
         return fd;
     cli_fail("cannot set the options of a socket: %s", strerror(errno));
-    smcr_close(fd);
+    nornic_close(fd);
     return -1;
 }
 
@@ -127,10 +127,10 @@ static int converse(const struct smc_options *o, int fd)
 {
     struct smc_connection c = {.options = o, .fd = fd, .connected_ns = host_now_ns()};
     socklen_t len = sizeof c.peer, local_len = sizeof c.local;
-    smcr_getpeername(fd, (struct sockaddr *)&c.peer, &len);
-    smcr_getsockname(fd, (struct sockaddr *)&c.local, &local_len);
-    if (smcr_sock_info(fd, &c.info) != 0)
-        c.info = (struct smcr_sock_info){.reason = ""};
+    nornic_getpeername(fd, (struct sockaddr *)&c.peer, &len);
+    nornic_getsockname(fd, (struct sockaddr *)&c.local, &local_len);
+    if (nornic_socket_info(fd, &c.info) != 0)
+        c.info = (struct nornic_socket_info){.reason = ""};
     if (!c.info.smcr && o->sock.num_ports == 0)
         c.info.reason = "no --device was given";
     c.end_ns = c.connected_ns;
@@ -144,10 +144,10 @@ static int converse(const struct smc_options *o, int fd)
     /* An end that is not asked for is an abort, which the peer is to see as such. */
     struct linger abort = {.l_onoff = 1, .l_linger = 0};
     if (err != CLI_OK)
-        smcr_setsockopt(fd, SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
+        nornic_setsockopt(fd, SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
     if (c.out_fd >= 0)
         smc_report(&c, err == CLI_OK);
-    smcr_close(fd);
+    nornic_close(fd);
     return close_files(&c, err);
 }
 
@@ -171,10 +171,10 @@ static int wait_for(int fd, short events, uint64_t end_ns)
 /* 0, -1 when stopped, or the errno. */
 static int connect_one(const struct smc_options *o, int fd, const struct addrinfo *at)
 {
-    int flags = smcr_fcntl(fd, F_GETFL, 0), error = 0;
+    int flags = nornic_fcntl(fd, F_GETFL, 0), error = 0;
     socklen_t len = sizeof error;
-    smcr_fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-    if (smcr_connect(fd, at->ai_addr, at->ai_addrlen) == 0)
+    nornic_fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+    if (nornic_connect(fd, at->ai_addr, at->ai_addrlen) == 0)
         return 0;
     if (errno != EINPROGRESS)
         return errno;
@@ -182,7 +182,7 @@ static int connect_one(const struct smc_options *o, int fd, const struct addrinf
     int ready = wait_for(fd, POLLOUT, end_ns);
     if (ready <= 0)
         return ready < 0 ? -1 : ETIMEDOUT;
-    return smcr_getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 ? error : errno;
+    return nornic_getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 ? error : errno;
 }
 
 static int run_client(const struct smc_options *o)
@@ -201,7 +201,7 @@ static int run_client(const struct smc_options *o)
             freeaddrinfo(list);
             return converse(o, fd);
         }
-        smcr_close(fd);
+        nornic_close(fd);
         if (error < 0)
             break;
     }
@@ -219,7 +219,7 @@ static void say_listening(const struct smc_options *o, int fd)
     char text[SMC_ADDR_TEXT];
     struct sockaddr_storage addr;
     socklen_t len = sizeof addr;
-    if ((o->quiet && !o->json) || smcr_getsockname(fd, (struct sockaddr *)&addr, &len) != 0)
+    if ((o->quiet && !o->json) || nornic_getsockname(fd, (struct sockaddr *)&addr, &len) != 0)
         return;
     fprintf(o->json && o->output ? stdout : stderr,
             o->json ? "{\"listening\":\"%s\"}\n" : "listening on %s\n", smc_addr_text(&addr, text));
@@ -235,11 +235,11 @@ static int listen_on(const struct smc_options *o, int *out)
     *out = make_socket(o, at);
     err = *out >= 0 ? CLI_OK : CLI_ERROR;
     if (err == CLI_OK &&
-        (smcr_bind(*out, at->ai_addr, at->ai_addrlen) != 0 || smcr_listen(*out, BACKLOG) != 0)) {
+        (nornic_bind(*out, at->ai_addr, at->ai_addrlen) != 0 || nornic_listen(*out, BACKLOG) != 0)) {
         int error = errno;
         err = cli_fail("cannot listen on %s port %s: %s%s", o->host ? o->host : "any address", o->service,
                        strerror(error), cli_tcp_remedy(error));
-        smcr_close(*out);
+        nornic_close(*out);
     }
     freeaddrinfo(at);
     if (err == CLI_OK)
@@ -257,7 +257,7 @@ static int accept_one(const struct smc_options *o, int listen_fd)
                 cli_negative("stopped before a client came");
             return -1;
         }
-        int fd = smcr_accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = nornic_accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0)
             return fd;
         /* One that was broken before it was taken is no failure of ours. */
@@ -275,7 +275,7 @@ static int run_server(const struct smc_options *o)
     int err = listen_on(o, &listen_fd);
     if (err != CLI_OK)
         return err;
-    smcr_fcntl(listen_fd, F_SETFL, smcr_fcntl(listen_fd, F_GETFL, 0) | O_NONBLOCK);
+    nornic_fcntl(listen_fd, F_SETFL, nornic_fcntl(listen_fd, F_GETFL, 0) | O_NONBLOCK);
     do {
         int fd = accept_one(o, listen_fd);
         if (fd < 0) {
@@ -284,7 +284,7 @@ static int run_server(const struct smc_options *o)
         }
         err = converse(o, fd);
     } while (o->keep && !cli_stopped());
-    smcr_close(listen_fd);
+    nornic_close(listen_fd);
     return err;
 }
 

@@ -48,11 +48,11 @@ struct smc_flow {
 
 struct smc_connection {
     const struct smc_options *options;
-    int fd;                      /* of smcr_socket() */
+    int fd;                      /* of nornic_socket() */
     int in_fd, out_fd;           /* -1: nothing to send */
     struct smc_flow sent, taken; /* in_fd to the peer, and back */
     struct sockaddr_storage local, peer;
-    struct smcr_sock_info info; /* of its beginning */
+    struct nornic_socket_info info; /* of its beginning */
     uint64_t connected_ns, end_ns;
 };
 

@@ -26,7 +26,7 @@
 
 #ifdef NORNIC_CALLS
 #include "sock/sock.h"
-#define CALL(name) smcr_##name
+#define CALL(name) nornic_##name
 #define PROGRAMS   same_nornic
 #else
 #define CALL(name) name

@@ -40,9 +40,9 @@ static bool wait_for(volatile int *flag)
 static int listen_here(void)
 {
     struct sockaddr_in addr = lab_address(1, PORT);
-    int l = smcr_socket(AF_INET, SOCK_STREAM, 0), on = 1;
-    smcr_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (smcr_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || smcr_listen(l, 16) != 0)
+    int l = nornic_socket(AF_INET, SOCK_STREAM, 0), on = 1;
+    nornic_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (nornic_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || nornic_listen(l, 16) != 0)
         _exit(5);
     return l;
 }
@@ -51,23 +51,23 @@ static void echo(int l, int count)
 {
     char c;
     while (count-- > 0) {
-        int fd = smcr_accept(l, NULL, NULL);
-        while (smcr_recv(fd, &c, 1, 0) == 1)
-            smcr_send(fd, &c, 1, MSG_NOSIGNAL);
-        smcr_close(fd);
+        int fd = nornic_accept(l, NULL, NULL);
+        while (nornic_recv(fd, &c, 1, 0) == 1)
+            nornic_send(fd, &c, 1, MSG_NOSIGNAL);
+        nornic_close(fd);
     }
-    smcr_close(l);
+    nornic_close(l);
 }
 
 /* A socket whose connect() has begun; `from`: its port, 0: any. */
 static int reach(uint16_t from, uint16_t to)
 {
     struct sockaddr_in addr = lab_address(1, to), own = lab_address(0, from);
-    int fd = smcr_socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), on = 1;
-    smcr_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (from && smcr_bind(fd, (struct sockaddr *)&own, sizeof own) != 0)
+    int fd = nornic_socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), on = 1;
+    nornic_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (from && nornic_bind(fd, (struct sockaddr *)&own, sizeof own) != 0)
         _exit(6);
-    if (smcr_connect(fd, (struct sockaddr *)&addr, sizeof addr) != 0 && errno != EINPROGRESS)
+    if (nornic_connect(fd, (struct sockaddr *)&addr, sizeof addr) != 0 && errno != EINPROGRESS)
         _exit(7);
     return fd;
 }
@@ -80,18 +80,18 @@ static int result(int fd, int timeout_ms)
     socklen_t len = sizeof error;
     if (poll(&p, 1, timeout_ms) == 0)
         return -1;
-    smcr_getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
+    nornic_getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
     return error;
 }
 
 static int is_smcr(int fd)
 {
-    struct smcr_sock_info info = {0};
+    struct nornic_socket_info info = {0};
     char c = 0;
-    smcr_fcntl(fd, F_SETFL, 0);
-    smcr_sock_info(fd, &info);
-    bool echoed = smcr_send(fd, "x", 1, 0) == 1 && smcr_recv(fd, &c, 1, 0) == 1 && c == 'x';
-    smcr_close(fd);
+    nornic_fcntl(fd, F_SETFL, 0);
+    nornic_socket_info(fd, &info);
+    bool echoed = nornic_send(fd, "x", 1, 0) == 1 && nornic_recv(fd, &c, 1, 0) == 1 && c == 'x';
+    nornic_close(fd);
     return echoed && info.smcr;
 }
 
@@ -127,7 +127,7 @@ static int try_twice(void *ctx)
     lab_start(b->lab, 0, NULL);
     int refused = reach(0, NOBODY), fd = reach(0, PORT);
     b->refused = result(refused, 1000);
-    smcr_close(refused);
+    nornic_close(refused);
     b->early = result(fd, PATIENCE_MS);
     b->filtered = 1;
     wait_for(&b->open);
@@ -138,7 +138,7 @@ static int try_twice(void *ctx)
     b->smcr[1] = is_smcr(fd);
     refused = reach(0, NOBODY); /* a link group to that peer changes nothing */
     b->refused_later = result(refused, 1000);
-    smcr_close(refused);
+    nornic_close(refused);
     return 0;
 }
 
@@ -178,16 +178,16 @@ static int serve_choosing(void *ctx)
     struct sock_fprog program = {.len = 4, .filter = drop_shunned};
     lab_start(b->lab, 1, NULL);
     int l = listen_here(), off = 0;
-    if (smcr_setsockopt(l, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0)
+    if (nornic_setsockopt(l, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0)
         return 8;
     b->ready = 1;
-    int fd = smcr_accept(l, NULL, NULL);
+    int fd = nornic_accept(l, NULL, NULL);
     char c;
-    while (smcr_recv(fd, &c, 1, 0) == 1)
-        smcr_send(fd, &c, 1, MSG_NOSIGNAL);
-    smcr_close(fd);
+    while (nornic_recv(fd, &c, 1, 0) == 1)
+        nornic_send(fd, &c, 1, MSG_NOSIGNAL);
+    nornic_close(fd);
     wait_for(&b->open);
-    smcr_setsockopt(l, SOL_SOCKET, SO_DETACH_FILTER, &off, sizeof off);
+    nornic_setsockopt(l, SOL_SOCKET, SO_DETACH_FILTER, &off, sizeof off);
     echo(l, 1);
     return 0;
 }

@@ -60,16 +60,16 @@ static int echo(void *ctx)
     char c;
     int on = 1;
     lab_start(&b->lab, 1, &quick);
-    int l = smcr_socket(b->is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
-    smcr_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (smcr_bind(l, (struct sockaddr *)&addr, len) != 0 || smcr_listen(l, 4) != 0)
+    int l = nornic_socket(b->is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
+    nornic_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (nornic_bind(l, (struct sockaddr *)&addr, len) != 0 || nornic_listen(l, 4) != 0)
         return 5;
     b->ready = 1;
-    int fd = smcr_accept(l, NULL, NULL);
-    while (smcr_recv(fd, &c, 1, 0) == 1)
-        smcr_send(fd, &c, 1, MSG_NOSIGNAL);
-    smcr_close(fd);
-    smcr_close(l);
+    int fd = nornic_accept(l, NULL, NULL);
+    while (nornic_recv(fd, &c, 1, 0) == 1)
+        nornic_send(fd, &c, 1, MSG_NOSIGNAL);
+    nornic_close(fd);
+    nornic_close(l);
     return 0;
 }
 
@@ -104,7 +104,7 @@ static void look(struct board *b)
 static bool is_echoed(int fd)
 {
     char c = 0;
-    return smcr_send(fd, "x", 1, MSG_NOSIGNAL) == 1 && smcr_recv(fd, &c, 1, 0) == 1 && c == 'x';
+    return nornic_send(fd, "x", 1, MSG_NOSIGNAL) == 1 && nornic_recv(fd, &c, 1, 0) == 1 && c == 'x';
 }
 
 static int watch(void *ctx)
@@ -112,21 +112,21 @@ static int watch(void *ctx)
     struct board *b = ctx;
     struct sockaddr_storage addr;
     socklen_t len = name_server(b, &addr);
-    struct smcr_sock_info info = {0};
+    struct nornic_socket_info info = {0};
     struct timeval limit = {.tv_sec = 10};
     lab_start(&b->lab, 0, &quick);
-    int fd = smcr_socket(b->is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
-    if (smcr_connect(fd, (struct sockaddr *)&addr, len) != 0 || !is_echoed(fd))
+    int fd = nornic_socket(b->is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
+    if (nornic_connect(fd, (struct sockaddr *)&addr, len) != 0 || !is_echoed(fd))
         return 10;
-    smcr_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    smcr_sock_info(fd, &info);
+    nornic_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    nornic_socket_info(fd, &info);
     b->is_smcr = info.smcr;
     for (int i = 0; i < 8000 && !b->stop; i++) {
         look(b);
         usleep(5000);
     }
     b->echoed = is_echoed(fd);
-    smcr_close(fd);
+    nornic_close(fd);
     return 0;
 }
 

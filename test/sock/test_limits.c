@@ -41,9 +41,9 @@ static bool wait_for(volatile int *flag)
 static int listen_here(int backlog)
 {
     struct sockaddr_in addr = lab_address(1, PORT);
-    int l = smcr_socket(AF_INET, SOCK_STREAM, 0), on = 1;
-    smcr_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (smcr_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || smcr_listen(l, backlog) != 0)
+    int l = nornic_socket(AF_INET, SOCK_STREAM, 0), on = 1;
+    nornic_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (nornic_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || nornic_listen(l, backlog) != 0)
         _exit(5);
     return l;
 }
@@ -51,18 +51,18 @@ static int listen_here(int backlog)
 static int reach_with(int fd)
 {
     struct sockaddr_in addr = lab_address(1, PORT);
-    return smcr_connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0 ? fd : -1;
+    return nornic_connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0 ? fd : -1;
 }
 
 static int reach(void)
 {
-    return reach_with(smcr_socket(AF_INET, SOCK_STREAM, 0));
+    return reach_with(nornic_socket(AF_INET, SOCK_STREAM, 0));
 }
 
 static bool is_echoed(int fd)
 {
     char c = 0;
-    return smcr_send(fd, "x", 1, MSG_NOSIGNAL) == 1 && smcr_recv(fd, &c, 1, 0) == 1 && c == 'x';
+    return nornic_send(fd, "x", 1, MSG_NOSIGNAL) == 1 && nornic_recv(fd, &c, 1, 0) == 1 && c == 'x';
 }
 
 static void run_both(struct board *b, int (*server)(void *), int (*client)(void *))
@@ -95,19 +95,19 @@ static int echo_all(void *ctx)
     for (int i = 0; !b->done;) {
         if (poll(&p, 1, 50) != 1)
             continue;
-        int fd = smcr_accept(l, NULL, NULL);
+        int fd = nornic_accept(l, NULL, NULL);
         ssize_t n;
-        while ((n = smcr_recv(fd, &c, 1, 0)) == 1) {
+        while ((n = nornic_recv(fd, &c, 1, 0)) == 1) {
             unsigned id = 0;
             struct smcr_stat_visitor visitor = {.group = note_peer, .ctx = &id};
             smcr_sock_stat_visit(&visitor);
             b->peer_id[i++ % 2] = id;
-            smcr_send(fd, &c, 1, MSG_NOSIGNAL);
+            nornic_send(fd, &c, 1, MSG_NOSIGNAL);
         }
         b->value[15] = n < 0 ? errno : 0;
-        smcr_close(fd);
+        nornic_close(fd);
     }
-    smcr_close(l);
+    nornic_close(l);
     return 0;
 }
 
@@ -115,20 +115,20 @@ static int echo_all(void *ctx)
 
 static int refuse(int fd, int level, int name, const void *value, socklen_t len)
 {
-    return smcr_setsockopt(fd, level, name, value, len) == 0 ? 0 : errno;
+    return nornic_setsockopt(fd, level, name, value, len) == 0 ? 0 : errno;
 }
 
 static void with_option(struct board *b, int which, int level, int name, const void *value, socklen_t len)
 {
-    struct smcr_sock_info info = {.reason = ""};
-    int fd = smcr_socket(AF_INET, SOCK_STREAM, 0);
-    if (smcr_setsockopt(fd, level, name, value, len) != 0)
+    struct nornic_socket_info info = {.reason = ""};
+    int fd = nornic_socket(AF_INET, SOCK_STREAM, 0);
+    if (nornic_setsockopt(fd, level, name, value, len) != 0)
         b->value[which] = -errno;
     if (reach_with(fd) < 0 || !is_echoed(fd))
         b->value[which] = -1;
-    smcr_sock_info(fd, &info);
+    nornic_socket_info(fd, &info);
     snprintf(b->reason[which], sizeof b->reason[which], "%s", info.reason);
-    smcr_close(fd);
+    nornic_close(fd);
 }
 
 static int set_options(void *ctx)
@@ -149,7 +149,7 @@ static int set_options(void *ctx)
     b->value[6] = refuse(fd, IPPROTO_TCP, TCP_ULP, "tls", 4);
     b->value[7] = refuse(fd, SOL_SOCKET, SO_ZEROCOPY, &off, sizeof off);
     b->value[8] = is_echoed(fd);
-    smcr_close(fd);
+    nornic_close(fd);
     return 0;
 }
 
@@ -182,11 +182,11 @@ static int write_by_the_kernel(void *ctx)
         return 10;
     poll(&p, 1, 5000);
     b->value[0] = p.revents & POLLERR;
-    smcr_getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
+    nornic_getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
     b->value[1] = error;
     b->value[2] = (int)send(fd, "abc", 3, MSG_NOSIGNAL);
-    b->value[3] = (int)smcr_send(fd, "abc", 3, MSG_NOSIGNAL);
-    smcr_close(fd);
+    b->value[3] = (int)nornic_send(fd, "abc", 3, MSG_NOSIGNAL);
+    nornic_close(fd);
     return 0;
 }
 
@@ -206,13 +206,13 @@ Test(limits, what_the_kernels_write_takes_does_not_vanish_in_silence, .timeout =
 static void *read_for_ever(void *arg)
 {
     char c;
-    smcr_recv(*(int *)arg, &c, 1, 0);
+    nornic_recv(*(int *)arg, &c, 1, 0);
     return NULL;
 }
 
 static void *accept_for_ever(void *arg)
 {
-    smcr_accept(*(int *)arg, NULL, NULL);
+    nornic_accept(*(int *)arg, NULL, NULL);
     return NULL;
 }
 
@@ -234,14 +234,14 @@ static int cancel_threads(void *ctx)
     struct board *b = ctx;
     struct sockaddr_in addr = lab_address(0, PORT);
     lab_start(&b->lab, 0, NULL);
-    int fd = reach(), l = smcr_socket(AF_INET, SOCK_STREAM, 0);
-    if (smcr_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || smcr_listen(l, 1) != 0)
+    int fd = reach(), l = nornic_socket(AF_INET, SOCK_STREAM, 0);
+    if (nornic_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || nornic_listen(l, 1) != 0)
         return 11;
     b->value[0] = is_cancelled(read_for_ever, fd);
     b->value[1] = is_cancelled(accept_for_ever, l);
     b->value[2] = is_echoed(fd); /* nobody holds the lock */
-    smcr_close(l);
-    smcr_close(fd);
+    nornic_close(l);
+    nornic_close(fd);
     return 0;
 }
 
@@ -270,13 +270,13 @@ static int accept_late(void *ctx)
     sleep(5); /* longer than a client waits for an answer */
     /* All of them first: they do not come in the order in which the client looks at them. */
     for (int i = 0; i < CLIENTS; i++)
-        fds[i] = smcr_accept(l, NULL, NULL);
+        fds[i] = nornic_accept(l, NULL, NULL);
     for (int i = 0; i < CLIENTS; i++) {
-        if (smcr_recv(fds[i], &c, 1, 0) == 1)
-            smcr_send(fds[i], &c, 1, MSG_NOSIGNAL);
-        smcr_close(fds[i]);
+        if (nornic_recv(fds[i], &c, 1, 0) == 1)
+            nornic_send(fds[i], &c, 1, MSG_NOSIGNAL);
+        nornic_close(fds[i]);
     }
-    smcr_close(l);
+    nornic_close(l);
     return 0;
 }
 
@@ -288,21 +288,21 @@ static int come_early(void *ctx)
     int fds[CLIENTS];
     lab_start(&b->lab, 0, &times);
     for (int i = 0; i < CLIENTS; i++) {
-        fds[i] = smcr_socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-        smcr_connect(fds[i], (struct sockaddr *)&addr, sizeof addr);
+        fds[i] = nornic_socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        nornic_connect(fds[i], (struct sockaddr *)&addr, sizeof addr);
     }
     b->value[0] = 1;
     for (int i = 0; i < CLIENTS; i++) {
         struct pollfd p = {.fd = fds[i], .events = POLLOUT};
         poll(&p, 1, 15000);
-        smcr_send(fds[i], "x", 1, MSG_NOSIGNAL);
+        nornic_send(fds[i], "x", 1, MSG_NOSIGNAL);
     }
     for (int i = 0; i < CLIENTS; i++) {
         struct pollfd p = {.fd = fds[i], .events = POLLIN};
         char c;
         poll(&p, 1, 15000);
-        b->value[1] += smcr_recv(fds[i], &c, 1, 0) == 1;
-        smcr_close(fds[i]);
+        b->value[1] += nornic_recv(fds[i], &c, 1, 0) == 1;
+        nornic_close(fds[i]);
     }
     return 0;
 }
@@ -324,7 +324,7 @@ static int start_twice(void *ctx)
         lab_start(&b->lab, 0, NULL);
         int fd = reach();
         b->value[i] = fd >= 0 && is_echoed(fd);
-        smcr_close(fd);
+        nornic_close(fd);
         smcr_sock_stop(NULL);
     }
     return 0;
@@ -352,14 +352,14 @@ static int keep_alive(void *ctx)
     usleep(1500000);
     smcr_sock_counters(&after);
     b->value[0] = (int)(after.tx_llc - before.tx_llc);
-    smcr_setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    smcr_setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &on, sizeof on);
+    nornic_setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    nornic_setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &on, sizeof on);
     for (int i = 0; i < 600 && after.tx_llc == before.tx_llc; i++) {
         usleep(5000);
         smcr_sock_counters(&after);
     }
     b->value[1] = (int)(after.tx_llc - before.tx_llc);
-    smcr_close(fd);
+    nornic_close(fd);
     return 0;
 }
 

@@ -46,9 +46,9 @@ static struct board *board_new(void)
 static int serve_socket(uint16_t port)
 {
     struct sockaddr_in addr = lab_address(1, port);
-    int l = smcr_socket(AF_INET, SOCK_STREAM, 0), on = 1;
-    smcr_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (smcr_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || smcr_listen(l, 16) != 0)
+    int l = nornic_socket(AF_INET, SOCK_STREAM, 0), on = 1;
+    nornic_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (nornic_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || nornic_listen(l, 16) != 0)
         _exit(5);
     return l;
 }
@@ -57,10 +57,10 @@ static int reach(uint16_t port)
 {
     struct sockaddr_in addr = lab_address(1, port);
     for (int i = 0; i < 500; i++) {
-        int fd = smcr_socket(AF_INET, SOCK_STREAM, 0);
-        if (smcr_connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0)
+        int fd = nornic_socket(AF_INET, SOCK_STREAM, 0);
+        if (nornic_connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0)
             return fd;
-        smcr_close(fd);
+        nornic_close(fd);
         usleep(10000);
     }
     return -1;
@@ -101,7 +101,7 @@ static int send_side(void *ctx)
     for (uint64_t at = 0; at < TOTAL_BYTES; at += PIECE_BYTES) {
         same_fill(bytes, PIECE_BYTES, at);
         for (size_t sent = 0; sent < PIECE_BYTES;) {
-            ssize_t n = smcr_send(fd, bytes + sent, PIECE_BYTES - sent, 0);
+            ssize_t n = nornic_send(fd, bytes + sent, PIECE_BYTES - sent, 0);
             if (n <= 0)
                 return 10;
             sent += (size_t)n;
@@ -109,12 +109,12 @@ static int send_side(void *ctx)
         while (at >= TOTAL_BYTES / 2 && !p->board->go) /* half of it before the cut, half after it */
             usleep(1000);
     }
-    smcr_shutdown(fd, SHUT_WR);
+    nornic_shutdown(fd, SHUT_WR);
     char c;
-    if (smcr_recv(fd, &c, 1, 0) != 0)
+    if (nornic_recv(fd, &c, 1, 0) != 0)
         return 11;
     note_counters(p->board);
-    smcr_close(fd);
+    nornic_close(fd);
     return 0;
 }
 
@@ -124,8 +124,8 @@ static int receive_side(void *ctx)
     uint8_t *bytes = malloc(PIECE_BYTES), *expected = malloc(PIECE_BYTES);
     ssize_t n;
     lab_start(p->lab, 1, &quick);
-    int l = serve_socket(PORT), fd = smcr_accept(l, NULL, NULL);
-    while ((n = smcr_recv(fd, bytes, PIECE_BYTES, 0)) > 0) {
+    int l = serve_socket(PORT), fd = nornic_accept(l, NULL, NULL);
+    while ((n = nornic_recv(fd, bytes, PIECE_BYTES, 0)) > 0) {
         same_fill(expected, (size_t)n, p->board->got);
         if (memcmp(bytes, expected, (size_t)n) != 0)
             return 20;
@@ -139,8 +139,8 @@ static int receive_side(void *ctx)
     for (int i = 0; i < 500 && active_links() < 2; i++)
         usleep(10000);
     p->board->links_seen = active_links();
-    smcr_close(fd);
-    smcr_close(l);
+    nornic_close(fd);
+    nornic_close(l);
     return 0;
 }
 
@@ -199,12 +199,12 @@ static void note_vlan(void *ctx, const struct smcr_group_stat *group)
 
 static int say_hello(int fd)
 {
-    struct smcr_sock_info info = {0};
+    struct nornic_socket_info info = {0};
     char c = 0;
-    smcr_sock_info(fd, &info);
-    if (smcr_send(fd, "x", 1, MSG_NOSIGNAL) != 1 || smcr_recv(fd, &c, 1, 0) != 1 || c != 'x')
+    nornic_socket_info(fd, &info);
+    if (nornic_send(fd, "x", 1, MSG_NOSIGNAL) != 1 || nornic_recv(fd, &c, 1, 0) != 1 || c != 'x')
         return 12;
-    smcr_close(fd);
+    nornic_close(fd);
     return info.smcr ? 0 : 13;
 }
 
@@ -216,8 +216,8 @@ static int reach_vlan(void *ctx)
     lab_start(p->lab, 0, &quick);
     while (!p->board->go)
         usleep(1000);
-    int fd = smcr_socket(AF_INET, SOCK_STREAM, 0);
-    if (smcr_connect(fd, (struct sockaddr *)&addr, sizeof addr) != 0)
+    int fd = nornic_socket(AF_INET, SOCK_STREAM, 0);
+    if (nornic_connect(fd, (struct sockaddr *)&addr, sizeof addr) != 0)
         return 10;
     int rc = say_hello(fd);
     smcr_sock_stat_visit(&visitor);
@@ -236,18 +236,18 @@ static int serve_vlan(void *ctx)
     struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons(PORT)};
     char c;
     lab_start(p->lab, 1, &quick);
-    int l = smcr_socket(AF_INET, SOCK_STREAM, 0);
-    if (smcr_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || smcr_listen(l, 16) != 0)
+    int l = nornic_socket(AF_INET, SOCK_STREAM, 0);
+    if (nornic_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || nornic_listen(l, 16) != 0)
         return 5;
     p->board->go = 1;
     for (int i = 0; i < 2; i++) {
-        int fd = smcr_accept(l, NULL, NULL);
-        if (smcr_recv(fd, &c, 1, 0) != 1 || smcr_send(fd, &c, 1, MSG_NOSIGNAL) != 1)
+        int fd = nornic_accept(l, NULL, NULL);
+        if (nornic_recv(fd, &c, 1, 0) != 1 || nornic_send(fd, &c, 1, MSG_NOSIGNAL) != 1)
             return 6;
-        smcr_recv(fd, &c, 1, 0);
-        smcr_close(fd);
+        nornic_recv(fd, &c, 1, 0);
+        nornic_close(fd);
     }
-    smcr_close(l);
+    nornic_close(l);
     return 0;
 }
 

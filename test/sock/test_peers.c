@@ -44,17 +44,17 @@ static const struct smcr_times quick = {.clc_ns = 300000000, .first_contact_ns =
 /* Reads five bytes and writes five, as both ends do here. */
 static void talk(struct app *a, int fd)
 {
-    struct smcr_sock_info info;
+    struct nornic_socket_info info;
     struct timeval tv = {.tv_sec = 5};
-    smcr_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof tv);
-    smcr_sock_info(fd, &info);
+    nornic_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof tv);
+    nornic_socket_info(fd, &info);
     a->smcr = info.smcr;
     a->declined_by_peer = info.declined_by_peer;
     a->diagnosis = info.diagnosis;
-    ssize_t n = smcr_recv(fd, a->text, 5, MSG_WAITALL);
+    ssize_t n = nornic_recv(fd, a->text, 5, MSG_WAITALL);
     a->got = n < 0 ? -errno : (int)n;
-    smcr_send(fd, "world", 5, MSG_NOSIGNAL);
-    smcr_close(fd);
+    nornic_send(fd, "world", 5, MSG_NOSIGNAL);
+    nornic_close(fd);
 }
 
 static int serve(void *ctx)
@@ -62,18 +62,18 @@ static int serve(void *ctx)
     struct app *a = ctx;
     struct sockaddr_in addr = lab_address(1, PORT);
     lab_start(a->lab, 1, a->is_patient ? &patient : &quick);
-    int l = smcr_socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    if (smcr_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || smcr_listen(l, 8) != 0)
+    int l = nornic_socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    if (nornic_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || nornic_listen(l, 8) != 0)
         return 5;
     while (!a->stop) {
         struct pollfd p = {.fd = l, .events = POLLIN};
-        int fd = poll(&p, 1, 20) == 1 ? smcr_accept(l, NULL, NULL) : -1;
+        int fd = poll(&p, 1, 20) == 1 ? nornic_accept(l, NULL, NULL) : -1;
         if (fd < 0)
             continue;
         talk(a, fd);
         a->accepted++;
     }
-    smcr_close(l);
+    nornic_close(l);
     return 0;
 }
 
@@ -82,14 +82,14 @@ static int reach(void *ctx)
     struct app *a = ctx;
     struct sockaddr_in addr = lab_address(1, PORT);
     lab_start(a->lab, 0, &quick);
-    int fd = smcr_socket(AF_INET, SOCK_STREAM, 0);
+    int fd = nornic_socket(AF_INET, SOCK_STREAM, 0);
     uint64_t begin_ns = host_now_ns();
-    a->result = smcr_connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0 ? 0 : -errno;
+    a->result = nornic_connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0 ? 0 : -errno;
     a->took_ms = (host_now_ns() - begin_ns) / 1000000;
     if (a->result == 0)
         talk(a, fd);
     else
-        smcr_close(fd);
+        nornic_close(fd);
     return 0;
 }
 

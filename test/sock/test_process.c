@@ -51,9 +51,9 @@ static bool wait_for(volatile int *flag)
 static int listen_here(void)
 {
     struct sockaddr_in addr = lab_address(1, PORT);
-    int l = smcr_socket(AF_INET, SOCK_STREAM, 0), on = 1;
-    smcr_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (smcr_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || smcr_listen(l, 16) != 0)
+    int l = nornic_socket(AF_INET, SOCK_STREAM, 0), on = 1;
+    nornic_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (nornic_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || nornic_listen(l, 16) != 0)
         _exit(5);
     return l;
 }
@@ -61,7 +61,7 @@ static int listen_here(void)
 static int reach_with(int fd)
 {
     struct sockaddr_in addr = lab_address(1, PORT);
-    return smcr_connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0 ? fd : -1;
+    return nornic_connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0 ? fd : -1;
 }
 
 /* Accepts, and echoes what comes until the end. */
@@ -73,13 +73,13 @@ static int echo_one(void *ctx)
     int l = listen_here();
     b->pid = getpid();
     b->ready = 1;
-    int fd = smcr_accept(l, NULL, NULL);
-    for (ssize_t n; (n = smcr_recv(fd, bytes, sizeof bytes, 0)) > 0;)
-        smcr_send(fd, bytes, (size_t)n, MSG_NOSIGNAL);
+    int fd = nornic_accept(l, NULL, NULL);
+    for (ssize_t n; (n = nornic_recv(fd, bytes, sizeof bytes, 0)) > 0;)
+        nornic_send(fd, bytes, (size_t)n, MSG_NOSIGNAL);
     b->value[7] = errno;
     wait_for(&b->done);
-    smcr_close(fd);
-    smcr_close(l);
+    nornic_close(fd);
+    nornic_close(l);
     return 0;
 }
 
@@ -123,12 +123,12 @@ static int talk_and_wait(void *ctx)
     struct board *b = ctx;
     char c = 0;
     lab_start(b->lab, 0, NULL);
-    int fd = reach_with(smcr_socket(AF_INET, SOCK_STREAM, 0));
-    smcr_send(fd, "x", 1, 0);
-    smcr_recv(fd, &c, 1, 0);
+    int fd = reach_with(nornic_socket(AF_INET, SOCK_STREAM, 0));
+    nornic_send(fd, "x", 1, 0);
+    nornic_recv(fd, &c, 1, 0);
     b->value[0] = 1;
     wait_for(&b->go);
-    smcr_close(fd);
+    nornic_close(fd);
     return c == 'x' ? 0 : 1;
 }
 
@@ -177,31 +177,31 @@ static int fork_meanwhile(void *ctx)
     char c = 0;
     int status;
     lab_start(b->lab, 0, NULL);
-    int fd = reach_with(smcr_socket(AF_INET, SOCK_STREAM, 0));
-    smcr_send(fd, "a", 1, 0);
-    smcr_recv(fd, &c, 1, 0);
+    int fd = reach_with(nornic_socket(AF_INET, SOCK_STREAM, 0));
+    nornic_send(fd, "a", 1, 0);
+    nornic_recv(fd, &c, 1, 0);
     pid_t child = fork();
     if (child == 0) {
-        b->value[0] = smcr_send(fd, "b", 1, MSG_NOSIGNAL) == -1 ? errno : 0;
-        b->value[1] = smcr_recv(fd, &c, 1, 0) == -1 ? errno : 0;
-        b->value[2] = smcr_close(fd);
+        b->value[0] = nornic_send(fd, "b", 1, MSG_NOSIGNAL) == -1 ? errno : 0;
+        b->value[1] = nornic_recv(fd, &c, 1, 0) == -1 ? errno : 0;
+        b->value[2] = nornic_close(fd);
         b->value[3] = socket(AF_INET, SOCK_STREAM, 0) >= 0;
         _exit(7);
     }
     waitpid(child, &status, 0);
     b->value[4] = WEXITSTATUS(status);
     /* the parent has lost nothing */
-    smcr_send(fd, "c", 1, 0);
-    b->value[5] = smcr_recv(fd, &c, 1, 0) == 1 && c == 'c';
+    nornic_send(fd, "c", 1, 0);
+    b->value[5] = nornic_recv(fd, &c, 1, 0) == 1 && c == 'c';
     /* and a child that lives on does not keep the connection open */
     child = fork();
     if (child == 0) {
         wait_for(&b->done);
         _exit(0);
     }
-    smcr_shutdown(fd, SHUT_WR);
-    b->value[6] = smcr_recv(fd, &c, 1, 0) == 0 || true;
-    smcr_close(fd);
+    nornic_shutdown(fd, SHUT_WR);
+    b->value[6] = nornic_recv(fd, &c, 1, 0) == 0 || true;
+    nornic_close(fd);
     return 0;
 }
 
@@ -213,11 +213,11 @@ static int echo_to_the_end(void *ctx)
     lab_start(b->lab, 1, NULL);
     int l = listen_here();
     b->ready = 1;
-    int fd = smcr_accept(l, NULL, NULL);
-    while ((n = smcr_recv(fd, bytes, sizeof bytes, 0)) > 0)
-        smcr_send(fd, bytes, (size_t)n, MSG_NOSIGNAL);
-    smcr_close(fd);
-    smcr_close(l);
+    int fd = nornic_accept(l, NULL, NULL);
+    while ((n = nornic_recv(fd, bytes, sizeof bytes, 0)) > 0)
+        nornic_send(fd, bytes, (size_t)n, MSG_NOSIGNAL);
+    nornic_close(fd);
+    nornic_close(l);
     return n == 0 ? 0 : 6;
 }
 
@@ -245,15 +245,15 @@ static int leave_at_once(void *ctx)
     struct board *b = ctx;
     char *bytes = calloc(1, LAST_BYTES);
     lab_start(b->lab, 0, NULL);
-    int fd = reach_with(smcr_socket(AF_INET, SOCK_STREAM, 0));
+    int fd = reach_with(nornic_socket(AF_INET, SOCK_STREAM, 0));
     for (size_t sent = 0; sent < LAST_BYTES;) {
-        ssize_t n = smcr_send(fd, bytes + sent, LAST_BYTES - sent, 0);
+        ssize_t n = nornic_send(fd, bytes + sent, LAST_BYTES - sent, 0);
         if (n <= 0)
             return 1;
         sent += (size_t)n;
     }
     free(bytes);
-    exit(0); /* neither smcr_close() nor smcr_sock_stop() */
+    exit(0); /* neither nornic_close() nor smcr_sock_stop() */
 }
 
 static int count_slowly(void *ctx)
@@ -264,14 +264,14 @@ static int count_slowly(void *ctx)
     lab_start(b->lab, 1, NULL);
     int l = listen_here();
     b->ready = 1;
-    int fd = smcr_accept(l, NULL, NULL);
-    while ((n = smcr_recv(fd, bytes, sizeof bytes, 0)) > 0) {
+    int fd = nornic_accept(l, NULL, NULL);
+    while ((n = nornic_recv(fd, bytes, sizeof bytes, 0)) > 0) {
         b->value[0] += (int)n;
         usleep(1000);
     }
     b->value[1] = n < 0 ? errno : 0;
-    smcr_close(fd);
-    smcr_close(l);
+    nornic_close(fd);
+    nornic_close(l);
     return 0;
 }
 
@@ -291,9 +291,9 @@ static int leave_after_answer(void *ctx)
     struct board *b = ctx;
     char c;
     lab_start(b->lab, 0, NULL);
-    int fd = reach_with(smcr_socket(AF_INET, SOCK_STREAM, 0));
-    smcr_send(fd, "x", 1, 0);
-    smcr_recv(fd, &c, 1, 0);
+    int fd = reach_with(nornic_socket(AF_INET, SOCK_STREAM, 0));
+    nornic_send(fd, "x", 1, 0);
+    nornic_recv(fd, &c, 1, 0);
     uint64_t begin_ns = host_now_ns();
     smcr_sock_stop(NULL);
     b->value[0] = (int)((host_now_ns() - begin_ns) / 1000000);
@@ -308,13 +308,13 @@ static int answer_and_stay(void *ctx)
     lab_start(b->lab, 1, NULL);
     int l = listen_here();
     b->ready = 1;
-    int fd = smcr_accept(l, NULL, NULL);
-    smcr_recv(fd, &c, 1, 0);
-    smcr_send(fd, &c, 1, 0);
+    int fd = nornic_accept(l, NULL, NULL);
+    nornic_recv(fd, &c, 1, 0);
+    nornic_send(fd, &c, 1, 0);
     wait_for(&b->done);
-    b->value[1] = smcr_recv(fd, &c, 1, 0) == 0 ? 1 : -errno;
-    smcr_close(fd);
-    smcr_close(l);
+    b->value[1] = nornic_recv(fd, &c, 1, 0) == 0 ? 1 : -errno;
+    nornic_close(fd);
+    nornic_close(l);
     return 0;
 }
 
@@ -334,9 +334,9 @@ static int die_at_once(void *ctx)
     struct board *b = ctx;
     char c;
     lab_start(b->lab, 0, NULL);
-    int fd = reach_with(smcr_socket(AF_INET, SOCK_STREAM, 0));
-    smcr_send(fd, "x", 1, 0);
-    smcr_recv(fd, &c, 1, 0);
+    int fd = reach_with(nornic_socket(AF_INET, SOCK_STREAM, 0));
+    nornic_send(fd, "x", 1, 0);
+    nornic_recv(fd, &c, 1, 0);
     kill(getpid(), SIGKILL);
     return 0;
 }
@@ -357,15 +357,15 @@ Test(process, SMCR_CLS_21_a_peer_that_is_killed_is_noticed, .timeout = 60)
 
 static void note_info(struct board *b, int which, int fd)
 {
-    struct smcr_sock_info info = {0};
+    struct nornic_socket_info info = {0};
     char c = 0;
-    smcr_sock_info(fd, &info);
+    nornic_socket_info(fd, &info);
     b->value[which] = info.smcr;
     snprintf(b->text[which], sizeof b->text[which], "%s", info.reason);
-    smcr_send(fd, "x", 1, MSG_NOSIGNAL);
-    if (smcr_recv(fd, &c, 1, 0) != 1 || c != 'x')
+    nornic_send(fd, "x", 1, MSG_NOSIGNAL);
+    if (nornic_recv(fd, &c, 1, 0) != 1 || c != 'x')
         b->value[which] = -1;
-    smcr_close(fd);
+    nornic_close(fd);
 }
 
 static int ask_for_tcp(void *ctx)
@@ -375,17 +375,17 @@ static int ask_for_tcp(void *ctx)
     struct xfrm_userpolicy_info policy = {
         .sel.family = AF_INET, .dir = XFRM_POLICY_OUT, .action = XFRM_POLICY_ALLOW};
     lab_start(b->lab, 0, NULL);
-    int fd = smcr_socket(AF_INET, SOCK_STREAM, 0);
-    smcr_sock_set_tcp_only(fd, true);
+    int fd = nornic_socket(AF_INET, SOCK_STREAM, 0);
+    nornic_socket_set_tcp_only(fd, true);
     note_info(b, 0, reach_with(fd));
-    fd = smcr_socket(AF_INET, SOCK_STREAM, 0);
-    smcr_setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof on);
+    fd = nornic_socket(AF_INET, SOCK_STREAM, 0);
+    nornic_setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &on, sizeof on);
     note_info(b, 1, reach_with(fd));
-    fd = smcr_socket(AF_INET, SOCK_STREAM, 0);
-    if (smcr_setsockopt(fd, IPPROTO_IP, IP_XFRM_POLICY, &policy, sizeof policy) != 0)
+    fd = nornic_socket(AF_INET, SOCK_STREAM, 0);
+    if (nornic_setsockopt(fd, IPPROTO_IP, IP_XFRM_POLICY, &policy, sizeof policy) != 0)
         b->value[4] = errno; /* a kernel without IPsec */
     note_info(b, 2, reach_with(fd));
-    note_info(b, 3, reach_with(smcr_socket(AF_INET, SOCK_STREAM, 0)));
+    note_info(b, 3, reach_with(nornic_socket(AF_INET, SOCK_STREAM, 0)));
     return 0;
 }
 
@@ -397,12 +397,12 @@ static int echo_four(void *ctx)
     int l = listen_here();
     b->ready = 1;
     for (int i = 0; i < 4; i++) {
-        int fd = smcr_accept(l, NULL, NULL);
-        while (smcr_recv(fd, &c, 1, 0) == 1)
-            smcr_send(fd, &c, 1, MSG_NOSIGNAL);
-        smcr_close(fd);
+        int fd = nornic_accept(l, NULL, NULL);
+        while (nornic_recv(fd, &c, 1, 0) == 1)
+            nornic_send(fd, &c, 1, MSG_NOSIGNAL);
+        nornic_close(fd);
     }
-    smcr_close(l);
+    nornic_close(l);
     return 0;
 }
 
@@ -432,18 +432,18 @@ static int send_beside(void *ctx)
     char *bytes = calloc(1, BESIDE_BYTES), c = 0;
     int on = 1;
     lab_start(b->lab, 0, NULL);
-    int fd = reach_with(smcr_socket(AF_INET, SOCK_STREAM, 0));
+    int fd = reach_with(nornic_socket(AF_INET, SOCK_STREAM, 0));
     /* TCP's own keepalives: a connection whose peer does not answer them is gone after three seconds */
-    smcr_setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    smcr_setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &on, sizeof on);
-    smcr_setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &on, sizeof on);
-    smcr_setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &on, sizeof on);
+    nornic_setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    nornic_setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &on, sizeof on);
+    nornic_setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &on, sizeof on);
+    nornic_setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &on, sizeof on);
     for (size_t sent = 0; sent < BESIDE_BYTES;)
-        sent += (size_t)smcr_send(fd, bytes + sent, BESIDE_BYTES - sent, 0);
-    smcr_recv(fd, &c, 1, 0);
+        sent += (size_t)nornic_send(fd, bytes + sent, BESIDE_BYTES - sent, 0);
+    nornic_recv(fd, &c, 1, 0);
     sleep(4);
-    b->value[1] = smcr_send(fd, "y", 1, MSG_NOSIGNAL) == 1 && smcr_recv(fd, &c, 1, 0) == 1 && c == 'y';
-    smcr_close(fd);
+    b->value[1] = nornic_send(fd, "y", 1, MSG_NOSIGNAL) == 1 && nornic_recv(fd, &c, 1, 0) == 1 && c == 'y';
+    nornic_close(fd);
     free(bytes);
     return 0;
 }
@@ -455,14 +455,14 @@ static int receive_beside(void *ctx)
     lab_start(b->lab, 1, NULL);
     int l = listen_here();
     b->ready = 1;
-    int fd = smcr_accept(l, NULL, NULL);
-    b->value[0] = (int)smcr_recv(fd, bytes, BESIDE_BYTES, MSG_WAITALL);
-    smcr_send(fd, "x", 1, 0);
-    if (smcr_recv(fd, &c, 1, 0) == 1)
-        smcr_send(fd, &c, 1, 0);
-    smcr_recv(fd, &c, 1, 0);
-    smcr_close(fd);
-    smcr_close(l);
+    int fd = nornic_accept(l, NULL, NULL);
+    b->value[0] = (int)nornic_recv(fd, bytes, BESIDE_BYTES, MSG_WAITALL);
+    nornic_send(fd, "x", 1, 0);
+    if (nornic_recv(fd, &c, 1, 0) == 1)
+        nornic_send(fd, &c, 1, 0);
+    nornic_recv(fd, &c, 1, 0);
+    nornic_close(fd);
+    nornic_close(l);
     free(bytes);
     return 0;
 }

@@ -48,9 +48,9 @@ static bool wait_for(volatile int *flag)
 static int listen_here(void)
 {
     struct sockaddr_in addr = lab_address(1, PORT);
-    int l = smcr_socket(AF_INET, SOCK_STREAM, 0), on = 1;
-    smcr_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (smcr_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || smcr_listen(l, 16) != 0)
+    int l = nornic_socket(AF_INET, SOCK_STREAM, 0), on = 1;
+    nornic_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (nornic_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || nornic_listen(l, 16) != 0)
         _exit(5);
     return l;
 }
@@ -58,10 +58,10 @@ static int listen_here(void)
 static int reach(void)
 {
     struct sockaddr_in addr = lab_address(1, PORT);
-    int fd = smcr_socket(AF_INET, SOCK_STREAM, 0);
-    if (smcr_connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0)
+    int fd = nornic_socket(AF_INET, SOCK_STREAM, 0);
+    if (nornic_connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0)
         return fd;
-    smcr_close(fd);
+    nornic_close(fd);
     return -1;
 }
 
@@ -121,13 +121,13 @@ static bool ended_with(struct waiter *w, int error)
 
 static long accept_on(int fd)
 {
-    return smcr_accept(fd, NULL, NULL);
+    return nornic_accept(fd, NULL, NULL);
 }
 
 static long read_from(int fd)
 {
     char c;
-    return smcr_recv(fd, &c, 1, 0);
+    return nornic_recv(fd, &c, 1, 0);
 }
 
 static int close_under_accept(void *ctx)
@@ -137,7 +137,7 @@ static int close_under_accept(void *ctx)
     lab_start(&b->lab, 1, NULL);
     int l = listen_here();
     begin(&w, l, accept_on);
-    smcr_close(l);
+    nornic_close(l);
     return ended_with(&w, EBADF) ? 0 : 10;
 }
 
@@ -153,10 +153,10 @@ static int never_answer(void *ctx)
     lab_start(&b->lab, 1, NULL);
     int l = listen_here(), fd = -1;
     b->ready = 1;
-    fd = smcr_accept(l, NULL, NULL);
+    fd = nornic_accept(l, NULL, NULL);
     wait_for(&b->done);
-    smcr_close(fd);
-    smcr_close(l);
+    nornic_close(fd);
+    nornic_close(l);
     return fd < 0;
 }
 
@@ -167,23 +167,23 @@ static int close_under_recv(void *ctx)
     lab_start(&b->lab, 0, NULL);
     int fd = reach(), pipes[2];
     char bytes[8] = "";
-    struct smcr_sock_info info;
-    if (fd < 0 || smcr_sock_info(fd, &info) != 0 || !info.smcr)
+    struct nornic_socket_info info;
+    if (fd < 0 || nornic_socket_info(fd, &info) != 0 || !info.smcr)
         return 10;
     int duplicate = dup(fd);
     begin(&w, fd, read_from);
     /* The number becomes a pipe's; the connection lives on by the duplicate. */
-    smcr_close(fd);
+    nornic_close(fd);
     if (pipe(pipes) != 0 || pipes[0] != fd || write(pipes[1], "pipe", 4) != 4)
         return 11;
-    smcr_shutdown(duplicate, SHUT_RDWR);
+    nornic_shutdown(duplicate, SHUT_RDWR);
     if (!wait_ended(&w))
         return 12;
     pthread_join(w.thread, NULL);
     b->done = 1;
-    if (smcr_read(pipes[0], bytes, sizeof bytes) != 4 || strcmp(bytes, "pipe") != 0)
+    if (nornic_read(pipes[0], bytes, sizeof bytes) != 4 || strcmp(bytes, "pipe") != 0)
         return 13;
-    smcr_close(duplicate);
+    nornic_close(duplicate);
     return 0;
 }
 
@@ -201,9 +201,9 @@ static int accept_two(void *ctx)
     lab_start(&b->lab, 1, NULL);
     int l = listen_here();
     b->ready = 1;
-    int one = smcr_accept(l, NULL, NULL), other = smcr_accept(l, NULL, NULL);
-    ssize_t at_one = smcr_recv(one, bytes[0], sizeof bytes[0], 0);
-    ssize_t at_other = smcr_recv(other, bytes[1], sizeof bytes[1], 0);
+    int one = nornic_accept(l, NULL, NULL), other = nornic_accept(l, NULL, NULL);
+    ssize_t at_one = nornic_recv(one, bytes[0], sizeof bytes[0], 0);
+    ssize_t at_other = nornic_recv(other, bytes[1], sizeof bytes[1], 0);
     return at_one == 0 && at_other == 5 && strcmp(bytes[1], "other") == 0 ? 0 : 20;
 }
 
@@ -216,14 +216,14 @@ static int reuse_descriptors(void *ctx)
     int one = reach(), other = reach();
     if (one < 0 || other < 0)
         return 10;
-    if (dup2(other, one) != one || smcr_send(one, "other", 5, 0) != 5)
+    if (dup2(other, one) != one || nornic_send(one, "other", 5, 0) != 5)
         return 11;
     close(one);
     if (pipe(pipes) != 0 || pipes[0] != one || write(pipes[1], "pipe", 4) != 4)
         return 12;
-    if (smcr_read(pipes[0], bytes, sizeof bytes) != 4 || strcmp(bytes, "pipe") != 0)
+    if (nornic_read(pipes[0], bytes, sizeof bytes) != 4 || strcmp(bytes, "pipe") != 0)
         return 13;
-    smcr_close(other);
+    nornic_close(other);
     return 0;
 }
 
@@ -248,13 +248,13 @@ static int leave_by_the_handler(void *ctx)
     lab_start(&b->lab, 0, NULL);
     int fd = reach();
     signal(SIGPIPE, on_pipe);
-    smcr_shutdown(fd, SHUT_WR);
+    nornic_shutdown(fd, SHUT_WR);
     b->done = 1;
     if (sigsetjmp(after_pipe, 1) == 0) {
-        smcr_send(fd, "x", 1, 0);
+        nornic_send(fd, "x", 1, 0);
         return 10;
     }
-    return smcr_close(fd); /* nobody holds the lock */
+    return nornic_close(fd); /* nobody holds the lock */
 }
 
 Test(races, a_handler_of_SIGPIPE_need_not_return, .timeout = 60)
@@ -307,9 +307,9 @@ static int without_descriptors(void *ctx)
     while (n > 0)
         close(taken[--n]);
     close(asker);
-    int fd = smcr_accept(l, NULL, NULL);
-    smcr_close(l);
-    return fd < 0 ? 12 : smcr_close(fd);
+    int fd = nornic_accept(l, NULL, NULL);
+    nornic_close(l);
+    return fd < 0 ? 12 : nornic_close(fd);
 }
 
 static int just_reach(void *ctx)
@@ -317,7 +317,7 @@ static int just_reach(void *ctx)
     struct board *b = ctx;
     lab_start(&b->lab, 0, NULL);
     int fd = reach();
-    return fd < 0 ? 20 : smcr_close(fd);
+    return fd < 0 ? 20 : nornic_close(fd);
 }
 
 Test(races, a_process_without_descriptors, .timeout = 60)
@@ -335,14 +335,14 @@ static int idle_server(void *ctx)
     lab_start(&b->lab, 1, NULL);
     int l = listen_here();
     b->ready = 1;
-    int fd = smcr_accept(l, NULL, NULL);
+    int fd = nornic_accept(l, NULL, NULL);
     wait_for(&b->cut);
     long before_us = cpu_us();
     usleep(2000000);
     b->busy_us = cpu_us() - before_us;
     b->done = 1;
-    smcr_close(fd);
-    return smcr_close(l);
+    nornic_close(fd);
+    return nornic_close(l);
 }
 
 static int idle_client(void *ctx)
@@ -352,7 +352,7 @@ static int idle_client(void *ctx)
     int fd = reach();
     b->value[0] = fd >= 0;
     wait_for(&b->done);
-    return smcr_close(fd);
+    return nornic_close(fd);
 }
 
 /* A listener and a connection; `command` is done to the server's second interface. */
@@ -410,7 +410,7 @@ static int stop_under_calls(void *ctx)
         lab_start(&b->lab, 1, NULL);
         int l = listen_here();
         b->ready = 1;
-        int fd = smcr_accept(l, NULL, NULL);
+        int fd = nornic_accept(l, NULL, NULL);
         begin(&accepting, l, accept_on);
         begin(&reading, fd, read_from);
         smcr_sock_stop(NULL);
@@ -437,8 +437,8 @@ static int come_twice(void *ctx)
             fd = reach();
         if (fd < 0)
             return 20;
-        smcr_recv(fd, &c, 1, 0);
-        smcr_close(fd);
+        nornic_recv(fd, &c, 1, 0);
+        nornic_close(fd);
     }
     return 0;
 }

@@ -43,10 +43,10 @@ struct worker {
 static void wrong(struct worker *w, int line)
 {
     if (w->soak->wrong[w->side] == 0) {
-        struct smcr_sock_info info = {.reason = ""};
+        struct nornic_socket_info info = {.reason = ""};
         w->soak->wrong_errno[w->side] = errno;
         w->soak->wrong[w->side] = line;
-        smcr_sock_info(w->fd, &info);
+        nornic_socket_info(w->fd, &info);
         snprintf(w->soak->reason[w->side], sizeof w->soak->reason[0], "%s", info.reason);
     }
 }
@@ -54,7 +54,7 @@ static void wrong(struct worker *w, int line)
 static bool send_all(int fd, const uint8_t *bytes, size_t n)
 {
     for (size_t at = 0; at < n;) {
-        ssize_t sent = smcr_send(fd, bytes + at, n - at, MSG_NOSIGNAL);
+        ssize_t sent = nornic_send(fd, bytes + at, n - at, MSG_NOSIGNAL);
         if (sent <= 0)
             return false;
         at += (size_t)sent;
@@ -67,7 +67,7 @@ static ssize_t recv_all(int fd, uint8_t *bytes, size_t n)
 {
     size_t at = 0;
     while (at < n) {
-        ssize_t got = smcr_recv(fd, bytes + at, n - at, 0);
+        ssize_t got = nornic_recv(fd, bytes + at, n - at, 0);
         if (got < 0)
             return got;
         if (got == 0)
@@ -104,9 +104,9 @@ static void *ask(void *ctx)
         __atomic_add_fetch(&w->soak->messages, 1, __ATOMIC_RELAXED);
         __atomic_add_fetch(&w->soak->bytes, len, __ATOMIC_RELAXED);
     }
-    if (smcr_shutdown(w->fd, SHUT_WR) != 0 || smcr_recv(w->fd, in, 1, 0) != 0)
+    if (nornic_shutdown(w->fd, SHUT_WR) != 0 || nornic_recv(w->fd, in, 1, 0) != 0)
         wrong(w, __LINE__);
-    smcr_close(w->fd);
+    nornic_close(w->fd);
     free(in);
     free(out);
     return NULL;
@@ -140,7 +140,7 @@ static void *answer(void *ctx)
     }
     if (got != 0)
         wrong(w, __LINE__);
-    smcr_close(w->fd);
+    nornic_close(w->fd);
     free(expected);
     free(in);
     return NULL;
@@ -187,16 +187,16 @@ static int serve(void *ctx)
     struct sockaddr_in addr = lab_address(1, PORT);
     int on = 1;
     lab_start(&s->lab, 1, &quick);
-    int l = smcr_socket(AF_INET, SOCK_STREAM, 0);
-    smcr_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (smcr_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || smcr_listen(l, MAX_CONNS) != 0)
+    int l = nornic_socket(AF_INET, SOCK_STREAM, 0);
+    nornic_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (nornic_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || nornic_listen(l, MAX_CONNS) != 0)
         return 5;
     for (unsigned i = 0; i < s->conns; i++) {
-        workers[i] = (struct worker){.soak = s, .side = 1, .index = i, .fd = smcr_accept(l, NULL, NULL)};
+        workers[i] = (struct worker){.soak = s, .side = 1, .index = i, .fd = nornic_accept(l, NULL, NULL)};
         if (workers[i].fd < 0 || pthread_create(&workers[i].thread, NULL, answer, &workers[i]) != 0)
             return 6;
     }
-    smcr_close(l);
+    nornic_close(l);
     return join_all(s, workers);
 }
 
@@ -204,10 +204,10 @@ static int reach(void)
 {
     struct sockaddr_in addr = lab_address(1, PORT);
     for (int i = 0; i < 500; i++) {
-        int fd = smcr_socket(AF_INET, SOCK_STREAM, 0);
-        if (smcr_connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0)
+        int fd = nornic_socket(AF_INET, SOCK_STREAM, 0);
+        if (nornic_connect(fd, (struct sockaddr *)&addr, sizeof addr) == 0)
             return fd;
-        smcr_close(fd);
+        nornic_close(fd);
         usleep(10000);
     }
     return -1;

@@ -29,12 +29,12 @@ struct board {
 
 static int bio_write(BIO *bio, const char *bytes, int len)
 {
-    return (int)smcr_write((int)(intptr_t)BIO_get_data(bio), bytes, (size_t)len);
+    return (int)nornic_write((int)(intptr_t)BIO_get_data(bio), bytes, (size_t)len);
 }
 
 static int bio_read(BIO *bio, char *bytes, int len)
 {
-    return (int)smcr_read((int)(intptr_t)BIO_get_data(bio), bytes, (size_t)len);
+    return (int)nornic_read((int)(intptr_t)BIO_get_data(bio), bytes, (size_t)len);
 }
 
 static long bio_ctrl(BIO *bio, int cmd, long number, void *pointer)
@@ -113,11 +113,11 @@ static int serve(void *ctx)
     struct sockaddr_in addr = lab_address(1, PORT);
     uint8_t *bytes = malloc(TOTAL_BYTES), c;
     lab_start(b->lab, 1, NULL);
-    int l = smcr_socket(AF_INET, SOCK_STREAM, 0);
-    if (smcr_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || smcr_listen(l, 16) != 0)
+    int l = nornic_socket(AF_INET, SOCK_STREAM, 0);
+    if (nornic_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || nornic_listen(l, 16) != 0)
         return 5;
     b->ready = 1;
-    int fd = smcr_accept(l, NULL, NULL);
+    int fd = nornic_accept(l, NULL, NULL);
     SSL_CTX *tls = SSL_CTX_new(TLS_server_method());
     SSL_CTX_use_certificate(tls, b->certificate);
     SSL_CTX_use_PrivateKey(tls, b->key);
@@ -128,8 +128,8 @@ static int serve(void *ctx)
         return fail("the server's data");
     b->ended = SSL_read(ssl, &c, 1) == 0 && SSL_get_error(ssl, 0) == SSL_ERROR_ZERO_RETURN;
     SSL_shutdown(ssl);
-    smcr_close(fd);
-    smcr_close(l);
+    nornic_close(fd);
+    nornic_close(l);
     return 0;
 }
 
@@ -137,14 +137,14 @@ static int request(void *ctx)
 {
     struct board *b = ctx;
     struct sockaddr_in addr = lab_address(1, PORT);
-    struct smcr_sock_info info = {0};
+    struct nornic_socket_info info = {0};
     uint8_t *out = malloc(TOTAL_BYTES), *in = malloc(TOTAL_BYTES);
     lab_start(b->lab, 0, NULL);
     same_fill(out, TOTAL_BYTES, 0);
-    int fd = smcr_socket(AF_INET, SOCK_STREAM, 0);
-    if (smcr_connect(fd, (struct sockaddr *)&addr, sizeof addr) != 0)
+    int fd = nornic_socket(AF_INET, SOCK_STREAM, 0);
+    if (nornic_connect(fd, (struct sockaddr *)&addr, sizeof addr) != 0)
         return 6;
-    smcr_sock_info(fd, &info);
+    nornic_socket_info(fd, &info);
     b->smcr = info.smcr;
     SSL_CTX *tls = SSL_CTX_new(TLS_client_method());
     X509_STORE_add_cert(SSL_CTX_get_cert_store(tls), b->certificate);
@@ -160,7 +160,7 @@ static int request(void *ctx)
     SSL_shutdown(ssl);
     if (SSL_shutdown(ssl) != 1)
         return fail("the server's close_notify");
-    smcr_close(fd);
+    nornic_close(fd);
     return 0;
 }
 
