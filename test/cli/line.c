@@ -59,7 +59,7 @@ static struct line_result result;
 static int kept[2];
 static FILE *caught[2];
 
-static void catch_output(void)
+void line_catch(void)
 {
     fflush(stdout);
     fflush(stderr);
@@ -71,7 +71,7 @@ static void catch_output(void)
     }
 }
 
-static void release_output(void)
+const struct line_result *line_caught(void)
 {
     char *texts[2] = {result.out, result.err};
     fflush(stdout);
@@ -83,13 +83,14 @@ static void release_output(void)
         texts[i][fread(texts[i], 1, LINE_TEXT_BYTES - 1, caught[i])] = 0;
         fclose(caught[i]);
     }
+    return &result;
 }
 
 const struct line_result *line_try(const char *line, void *settings)
 {
-    catch_output();
+    line_catch();
     result.status = line_parse(line, settings);
-    release_output();
+    line_caught();
     return &result;
 }
 
@@ -100,11 +101,11 @@ const struct line_result *line_run(const char *line)
     const struct cli_command *command = find(&skip);
     void *settings = calloc(1, command->settings_bytes);
     cr_assert_not_null(settings);
-    catch_output();
+    line_catch();
     result.status = cli_parse(command, argc - skip, argv + skip, settings);
     if (result.status == CLI_OK)
         result.status = command->run(settings);
-    release_output();
+    line_caught();
     free(settings);
     return &result;
 }

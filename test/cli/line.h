@@ -25,6 +25,10 @@ int line_parse(const char *line, void *settings);
 const struct line_result *line_run(const char *line);
 const struct line_result *line_try(const char *line, void *settings);
 
+/* What is written from line_catch() on, for calls of parts of a command; `status` is left as it was. */
+void line_catch(void);
+const struct line_result *line_caught(void);
+
 /* The whole of a stream that `print` writes to. */
 const char *line_printed(void (*print)(FILE *out, const void *what), const void *what);
 
