@@ -97,6 +97,7 @@ Test(kernel, tentative_addresses_are_left_out)
     struct nornic_addr addrs[8];
     cr_assert_eq(netns_run(&veth, 0,
                            "echo 1 > /proc/sys/net/ipv6/conf/nn0/accept_dad;"
+                           "echo 60 > /proc/sys/net/ipv6/conf/nn0/dad_transmits;" /* tentative for a minute */
                            "ip addr add fd77::99/64 dev nn0"),
                  0);
     cr_expect_eq(net_interface_addrs(if_nametoindex("nn0"), addrs, 8, NULL), 3);
