@@ -34,7 +34,8 @@ TIDY_CFLAGS := -std=gnu17 $(CPPFLAGS)
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(SANFLAGS)
 LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal
 
-ROOMS   := net xdp rdma roce roce/cm smcr smcr/conn smcr/llc smcr/handshake sock explain explain/packet explain/flow explain/smc explain/show explain/page \
+ROOMS   := net xdp rdma roce roce/cm smcr smcr/conn smcr/llc smcr/handshake sock explain explain/packet \
+           explain/flow explain/smc explain/show explain/page \
            explain/replay host
 LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
@@ -156,7 +157,8 @@ fuzzers:
 	+$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz/obj CC=$(CLANG) CFLAGS="-O1 -g" \
 	    SAN=fuzzer-no-link,address,undefined $(FUZZ_BIN)
 
-build/fuzz/%: $(BUILD)/test/fuzz/fuzz_%.o $(FUZZ_OWN) $(BUILD)/test/support/train.o $(BUILD)/test/smcr_pair.a $(BUILD)/libnornic.a
+build/fuzz/%: $(BUILD)/test/fuzz/fuzz_%.o $(FUZZ_OWN) $(BUILD)/test/support/train.o $(BUILD)/test/smcr_pair.a \
+              $(BUILD)/libnornic.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(subst fuzzer-no-link,fuzzer,$(ALL_LDFLAGS)) -o $@ $^ $(LIBS)
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What trains are worth to the engine alone: two devices of one process on the memory port, with trains and without,
- * in one thread. No kernel is below, whose cost a frame is what trains save a real port; here they save what the
- * engine and the port pay for a frame. Time is the processor's, which other work on the machine does not use up. Each
- * repetition measures both, one right after the other; the figures are medians, the ratio that of the pairs. */
+/* What trains are worth to the engine alone: two devices of one process on the memory port, with trains and
+ * without, in one thread. No kernel is below, whose cost a frame is what trains save a real port; here they
+ * save what the engine and the port pay for a frame. Time is the processor's, which other work on the machine
+ * does not use up. Each repetition measures both, one right after the other; the figures are medians, the
+ * ratio that of the pairs.
+ * */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stream sockets whose bytes travel by RDMA: an echo server and its client over SMC-R. The code is that of TCP, with
- * nornic_ before the calls; where the other end does not speak SMC-R it is TCP.
+/* Stream sockets whose bytes travel by RDMA: an echo server and its client over SMC-R. The code is that of
+ * TCP, with nornic_ before the calls; where the other end does not speak SMC-R it is TCP.
  *
  *     smc_echo server xdp:eth0 192.0.2.1        the address to listen at
  *     smc_echo client xdp:eth0 192.0.2.1        as root, for the BPF program that marks the SYN

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Deadlines, and waiting for one descriptor until one. The time itself is host_now_ns() of host/host.h. Internal
- * to host/ and sock/. */
+/* Deadlines, and waiting for one descriptor until one. The time itself is host_now_ns() of host/host.h.
+ * Internal to host/ and sock/. */
 #ifndef NORNIC_HOST_CLOCK_H
 #define NORNIC_HOST_CLOCK_H
 

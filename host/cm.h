@@ -27,8 +27,8 @@ struct host_cm_config {
 int host_cm_open(struct host_dev *dev, const struct host_cm_config *config, struct host_cm **out,
                  struct nornic_error *why);
 
-/* What ids had to say when they were destroyed or disconnected leaves first, for at most 10 ms; a DREQ that gets
- * lost is not repeated any more. 0, or -EBUSY while there are ids. */
+/* What ids had to say when they were destroyed or disconnected leaves first, for at most 10 ms; a DREQ that
+ * gets lost is not repeated any more. 0, or -EBUSY while there are ids. */
 int host_cm_close(struct host_cm *cm);
 
 /* --- ids --- */
@@ -59,8 +59,9 @@ int host_cm_resolve_addr(struct host_cm_id *id, const struct nornic_addr *src, c
 /* After ADDR_RESOLVED. On Ethernet nobody has to be asked: ROUTE_RESOLVED follows. 0 or -EINVAL. */
 int host_cm_resolve_route(struct host_cm_id *id);
 
-/* As roce_cm_listen(): requests for `port` (0: a free one) of `addr` (NULL: of all addresses). -EADDRINUSE also
- * where another process on the interface listens to it. Called in the network namespace of the device. */
+/* As roce_cm_listen(): requests for `port` (0: a free one) of `addr` (NULL: of all addresses). -EADDRINUSE
+ * also where another process on the interface listens to it. Called in the network namespace of the device.
+ * */
 int host_cm_listen(struct host_cm_id *id, const struct nornic_addr *addr, uint16_t port, unsigned backlog);
 
 /* After ROUTE_RESOLVED. The rest is as roce_cm_connect() has it. */

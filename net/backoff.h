@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* When to try again what does not go on: a transmit ring that the kernel would not empty, for an interface
- * that may be down for long. The wait doubles from 50 us to 10 ms, and begins anew with each thing that moved.
- * Internal to the library. */
+ * that may be down for long. The wait doubles from 50 us to 10 ms, and begins anew with each thing that
+ * moved. Internal to the library. */
 #ifndef NORNIC_NET_BACKOFF_H
 #define NORNIC_NET_BACKOFF_H
 

@@ -18,8 +18,8 @@
 
 #define NET_CLAIM_PACKETS 64 /* packet ports that an interface has names for */
 
-/* Claims `what` number `number` of an interface of the caller's namespace. A descriptor that holds the claim as
- * long as it is open; -EADDRINUSE: somebody else has it; or another -errno. */
+/* Claims `what` number `number` of an interface of the caller's namespace. A descriptor that holds the claim
+ * as long as it is open; -EADDRINUSE: somebody else has it; or another -errno. */
 int net_claim_take(const char *what, unsigned ifindex, uint64_t number);
 
 /* The lowest number below `count` that is free. */

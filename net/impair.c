@@ -136,8 +136,8 @@ static void tx_one(struct impair_port *p, uint32_t slot, uint32_t len_bytes, uin
     net_lane_admit(&p->tx, slot, &fate, now_ns);
 }
 
-/* Each packet of a train has a fate of its own, and leaves alone. The slots kept for tx_reserve are there for a
- * packet that finds the queue full: it is lost. */
+/* Each packet of a train has a fate of its own, and leaves alone. The slots kept for tx_reserve are there for
+ * a packet that finds the queue full: it is lost. */
 static void tx_train(struct impair_port *p, const struct net_frame *frame, uint64_t now_ns)
 {
     struct net_train train;
@@ -221,9 +221,9 @@ static void below_rx_release(struct impair_port *p)
     p->below_rx_count = 0;
 }
 
-/* A train is cut, and its packets are copied: each has a fate of its own. So nothing of what a port of trains has
- * lent is lent on, and it can be asked for one frame after the other until there are enough: more at once would
- * be more packets than the lane holds. */
+/* A train is cut, and its packets are copied: each has a fate of its own. So nothing of what a port of trains
+ * has lent is lent on, and it can be asked for one frame after the other until there are enough: more at once
+ * would be more packets than the lane holds. */
 static void rx_gather_trains(struct impair_port *p, struct rx_burst *burst)
 {
     struct net_frame frame;

@@ -28,7 +28,8 @@ uint64_t net_interface_rate_bps(const char *name);
  * order; tentative and failed ones are left out. Returns how many were written (at most `max`), or -errno. */
 int net_interface_addrs(unsigned ifindex, struct nornic_addr *addrs, unsigned max, struct nornic_error *why);
 
-/* An address that an interface of this network namespace owns, with the network that it is attached to by it. */
+/* An address that an interface of this network namespace owns, with the network that it is attached to by it.
+ * */
 struct net_network {
     char ifname[16]; /* "": the interface is no more */
     unsigned ifindex;

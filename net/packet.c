@@ -248,9 +248,9 @@ static const struct net_port_ops port_ops = {
     .close = port_close,
 };
 
-/* Others may have packet ports on the interface, but not an XDP program: that would take the packets. Who comes
- * says so first and then looks, so that of two that come at once one sees the other. A descriptor, -1 where
- * names cannot be had, or -EBUSY with a sentence. */
+/* Others may have packet ports on the interface, but not an XDP program: that would take the packets. Who
+ * comes says so first and then looks, so that of two that come at once one sees the other. A descriptor, -1
+ * where names cannot be had, or -EBUSY with a sentence. */
 static int claim(const struct net_interface *interface, struct nornic_error *why)
 {
     int fd = net_claim_take_any("packet", interface->index, NET_CLAIM_PACKETS), asker = net_claim_asker();

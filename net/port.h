@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The port: the only seam between an engine and the world. A port moves bursts of Ethernet frames, and may move
- * trains of them.
+/* The port: the only seam between an engine and the world. A port moves bursts of Ethernet frames, and may
+ * move trains of them.
  *
  * Sending:   n = net_port_tx_reserve(port, bufs, want)      the port lends buffers
  *            fill bufs[i].data, set bufs[i].len_bytes        the engine builds packets in place
@@ -10,12 +10,12 @@
  *            read them in place
  *            net_port_rx_release(port, frames, n)                all of them, before the next burst
  *
- * A train is one buffer that holds many packets of one UDP flow: the Ethernet, IP and UDP headers of the first,
- * then the UDP payloads of all, each seg_bytes long but the last, which may be shorter. Whoever cuts it (the
- * kernel, a NIC, net/train.h) repeats the headers, with the IPv4 identification one higher from packet to packet,
- * and the lengths and the IPv4 checksum that are the packet's own. A train's UDP checksum is 0. What a packet
- * cost the world below is so paid once a train. A port that takes no trains (limits) never sees one: it lends
- * buffers for single frames only.
+ * A train is one buffer that holds many packets of one UDP flow: the Ethernet, IP and UDP headers of the
+ * first, then the UDP payloads of all, each seg_bytes long but the last, which may be shorter. Whoever cuts
+ * it (the kernel, a NIC, net/train.h) repeats the headers, with the IPv4 identification one higher from
+ * packet to packet, and the lengths and the IPv4 checksum that are the packet's own. A train's UDP checksum
+ * is 0. What a packet cost the world below is so paid once a train. A port that takes no trains (limits)
+ * never sees one: it lends buffers for single frames only.
  *
  * A port has one user at a time; it does no locking. */
 #ifndef NORNIC_NET_PORT_H
@@ -110,8 +110,8 @@ static inline unsigned net_port_tx_reserve(struct net_port *port, struct net_fra
 }
 
 /* The same for trains of up to `train_bytes`, Ethernet header included: more than the limits allow is no more
- * than they allow. Each buffer says in cap_bytes and train_pkts what may be built in it, which may be less than
- * was asked for, and may be a single frame. */
+ * than they allow. Each buffer says in cap_bytes and train_pkts what may be built in it, which may be less
+ * than was asked for, and may be a single frame. */
 static inline unsigned net_port_tx_reserve_trains(struct net_port *port, struct net_frame *bufs, unsigned n,
                                                   uint32_t train_bytes)
 {

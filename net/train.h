@@ -2,9 +2,9 @@
 /* The packets of a train (net/port.h), one after the other.
  *
  * Behind one set of headers, those of the first packet, lie the UDP payloads of all: nowhere but at the very
- * beginning do a packet's own headers stand in front of its payload. Whoever wants to see packet i whole gets it
- * in place: its headers are written over the last bytes of packet i - 1, and what lay there is put back before
- * the walk goes on. So nothing is copied but a header, and after the walk the train is what it was. */
+ * beginning do a packet's own headers stand in front of its payload. Whoever wants to see packet i whole gets
+ * it in place: its headers are written over the last bytes of packet i - 1, and what lay there is put back
+ * before the walk goes on. So nothing is copied but a header, and after the walk the train is what it was. */
 #ifndef NORNIC_NET_TRAIN_H
 #define NORNIC_NET_TRAIN_H
 
@@ -30,14 +30,14 @@ struct net_train {
     uint8_t under[NET_TRAIN_HEAD_MAX_BYTES]; /* what lay where the headers of packet `at` are */
 };
 
-/* Looks at the headers of `frame`, whose bytes are borrowed until net_train_end(). A frame with seg_bytes = 0 is
- * one packet; so is a train whose headers are not those of a UDP packet with seg_bytes of payload, or that is no
- * longer than that. */
+/* Looks at the headers of `frame`, whose bytes are borrowed until net_train_end(). A frame with seg_bytes = 0
+ * is one packet; so is a train whose headers are not those of a UDP packet with seg_bytes of payload, or that
+ * is no longer than that. */
 void net_train_begin(struct net_train *train, const struct net_frame *frame);
 
-/* Makes packet `i` (below train->count) whole and returns it as a frame of its own: Ethernet, IP and UDP header
- * with its lengths, its identification (of the first + i) and an IPv4 checksum that is right if the first one's
- * is. It is valid until the next call for the same walk. */
+/* Makes packet `i` (below train->count) whole and returns it as a frame of its own: Ethernet, IP and UDP
+ * header with its lengths, its identification (of the first + i) and an IPv4 checksum that is right if the
+ * first one's is. It is valid until the next call for the same walk. */
 struct net_frame net_train_packet(struct net_train *train, uint32_t i);
 
 /* Gives the bytes back as they were. */

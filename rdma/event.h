@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asynchronous events of a domain's objects: ROCE section 12.2. They go through the one hook of the domain, which
- * its transport sets. Inside the engine only. */
+/* Asynchronous events of a domain's objects: ROCE section 12.2. They go through the one hook of the domain,
+ * which its transport sets. Inside the engine only. */
 #ifndef NORNIC_RDMA_EVENT_H
 #define NORNIC_RDMA_EVENT_H
 

@@ -7,10 +7,11 @@
 
 #include "rdma/qp.h"
 
-/* Executes those at the place to send from and goes past them, so that what is posted behind finds their effect
- * (ROCE-MW-4). `next_seq`: the number that the next request will begin with. False: sending cannot go on, because
- * one has to wait for what is before it (ROCE-RC-14), and *failed is NORNIC_WC_SUCCESS; or has failed, and *failed is
- * its status. */
+/* Executes those at the place to send from and goes past them, so that what is posted behind finds their
+ * effect (ROCE-MW-4). `next_seq`: the number that the next request will begin with. False: sending cannot go
+ * on, because one has to wait for what is before it (ROCE-RC-14), and *failed is NORNIC_WC_SUCCESS; or has
+ * failed, and
+ * *failed is its status. */
 bool rdma_local_execute(struct rdma_qp *qp, uint32_t next_seq, enum nornic_wc_status *failed);
 
 /* Completes those that were executed and have become the oldest, and goes past them if sending was to resume

@@ -21,8 +21,8 @@ static bool takes(const struct rdma_qp *qp, enum nornic_wr_opcode opcode)
     return (unsigned)opcode < RDMA_WR_OPCODES && qp->sends & RDMA_SENDS(opcode);
 }
 
-/* What the kind of request forbids: an atomic is 8 bytes long, a local one has no data at all, and data that comes
- * back cannot be inline. */
+/* What the kind of request forbids: an atomic is 8 bytes long, a local one has no data at all, and data that
+ * comes back cannot be inline. */
 static bool fits_opcode(const struct rdma_qp *qp, const struct nornic_send_wr *wr, uint64_t len_bytes)
 {
     uint32_t flags = rdma_wr_flags(wr->opcode);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The half of a queue pair that is the same on every transport: its queues and where their data lies, posts,
  * completions, what it does without a peer, its CQs and their overflow, its events. A transport embeds struct
- * rdma_qp in its own queue pair, fills in an ops table, and takes from the send queue what it is to send. What
- * goes over the wire, and what comes from there, is the transport's affair. Inside the engine only. */
+ * rdma_qp in its own queue pair, fills in an ops table, and takes from the send queue what it is to send.
+ * What goes over the wire, and what comes from there, is the transport's affair. Inside the engine only. */
 #ifndef NORNIC_RDMA_QP_H
 #define NORNIC_RDMA_QP_H
 
@@ -81,8 +81,9 @@ static inline enum nornic_qp_state rdma_qp_state_now(const struct rdma_qp *qp)
 }
 
 /* --- qp.c --- */
-/* Makes the queues, rounding caps up, and counts the QP as a user of its objects. The QP is zeroed memory before,
- * and in RESET after. 0, -EINVAL (an SRQ or XRC domain of another domain) or -ENOMEM, with nothing kept. */
+/* Makes the queues, rounding caps up, and counts the QP as a user of its objects. The QP is zeroed memory
+ * before, and in RESET after. 0, -EINVAL (an SRQ or XRC domain of another domain) or -ENOMEM, with nothing
+ * kept. */
 int rdma_qp_init(struct rdma_qp *qp, const struct rdma_qp_parts *parts);
 /* Gives everything back. Its type 2 windows are unbound (ROCE-MW-2). */
 void rdma_qp_deinit(struct rdma_qp *qp);
@@ -91,8 +92,8 @@ void rdma_qp_deinit(struct rdma_qp *qp);
 void rdma_qp_reset(struct rdma_qp *qp);
 
 /* --- post.c: any thread, one poster a queue --- */
-/* A list. 0; or -EINVAL (state, opcode, SGEs, lengths: ROCE-QP-40) or -ENOMEM (queue full), with *bad (may be NULL)
- * at the first request that was not taken; those before it are. */
+/* A list. 0; or -EINVAL (state, opcode, SGEs, lengths: ROCE-QP-40) or -ENOMEM (queue full), with *bad (may be
+ * NULL) at the first request that was not taken; those before it are. */
 int rdma_qp_post_send(struct rdma_qp *qp, const struct nornic_send_wr *wr, const struct nornic_send_wr **bad);
 int rdma_qp_post_recv(struct rdma_qp *qp, const struct nornic_recv_wr *wr, const struct nornic_recv_wr **bad);
 /* Posts a BIND_MW of a type 1 window with its next key, which mw->rkey then is (ROCE-MW-1). */
@@ -118,8 +119,8 @@ bool rdma_sq_scatter(const struct rdma_qp *qp, uint32_t index, uint32_t offset, 
 /* A QP is known to its CQs from its creation to its end, and they cannot go away under it. */
 void rdma_qp_join_cqs(struct rdma_qp *qp);
 void rdma_qp_leave_cqs(struct rdma_qp *qp);
-/* Adds a completion of this QP to one of its CQs. If it does not fit, CQ_ERR is raised and every QP of that CQ is
- * marked; the transport moves them to ERR at the end of its step: rdma_domain_take_failing(). */
+/* Adds a completion of this QP to one of its CQs. If it does not fit, CQ_ERR is raised and every QP of that
+ * CQ is marked; the transport moves them to ERR at the end of its step: rdma_domain_take_failing(). */
 void rdma_qp_push_wc(struct rdma_qp *qp, struct rdma_cq *cq, const struct nornic_wc *wc, bool is_solicited);
 /* Takes a QP of an overflowed CQ off the list of those, or NULL. */
 struct rdma_qp *rdma_domain_take_failing(struct rdma_domain *domain);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completions into a CQ, and what becomes of its QPs when one does not fit (ROCE-CQ-2). Each CQ knows the QPs that
- * complete into it, so that an overflow costs what its own QPs cost, however many others there are. They are marked
- * here, and moved to ERR by their transport at the end of its step, when no QP is half-way through one. */
+/* Completions into a CQ, and what becomes of its QPs when one does not fit (ROCE-CQ-2). Each CQ knows the QPs
+ * that complete into it, so that an overflow costs what its own QPs cost, however many others there are. They
+ * are marked here, and moved to ERR by their transport at the end of its step, when no QP is half-way through
+ * one. */
 #include "rdma/domain.h"
 #include "rdma/qp.h"
 

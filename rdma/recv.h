@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The receive WQE that a QP's message in progress uses: one at a time, from the QP's own queue or from an SRQ.
- * Every transport takes and completes receives through here, and so needs not know which it is. A WQE of the QP's
- * own queue stays in its slot until it is completed; one of an SRQ is copied to the QP, which owns it from then on
- * (ROCE-RS-70). Inside the engine only. */
+/* The receive WQE that a QP's message in progress uses: one at a time, from the QP's own queue or from an
+ * SRQ. Every transport takes and completes receives through here, and so needs not know which it is. A WQE of
+ * the QP's own queue stays in its slot until it is completed; one of an SRQ is copied to the QP, which owns
+ * it from then on (ROCE-RS-70). Inside the engine only. */
 #ifndef NORNIC_RDMA_RECV_H
 #define NORNIC_RDMA_RECV_H
 
@@ -35,8 +35,8 @@ struct rdma_recv {
     struct nornic_sge *copy;       /* room for an SRQ's SGEs */
 };
 
-/* Makes the queue of caps.max_recv_wr, which is rounded up, or room for a WQE of `srq` (kept until deinit; else
- * NULL). 0, -EINVAL (the SRQ, or the QP's XRC domain, is another domain's) or -ENOMEM. */
+/* Makes the queue of caps.max_recv_wr, which is rounded up, or room for a WQE of `srq` (kept until deinit;
+ * else NULL). 0, -EINVAL (the SRQ, or the QP's XRC domain, is another domain's) or -ENOMEM. */
 int rdma_recv_init(struct rdma_qp *qp, enum rdma_recv_source source, struct rdma_srq *srq);
 /* Also after a failed init. */
 void rdma_recv_deinit(struct rdma_qp *qp);
@@ -59,7 +59,8 @@ static inline uint32_t rdma_recv_bytes(const struct rdma_recv *recv)
  * no room. */
 bool rdma_recv_scatter(struct rdma_qp *qp, uint32_t offset, const uint8_t *src, uint32_t len_bytes);
 
-/* Completes the held WQE with `wc`: wr_id and qp_num are filled here. `is_solicited`: the message had SE = 1. */
+/* Completes the held WQE with `wc`: wr_id and qp_num are filled here. `is_solicited`: the message had SE = 1.
+ * */
 void rdma_recv_complete(struct rdma_qp *qp, struct nornic_wc *wc, bool is_solicited);
 /* The message came to nothing. If a WQE is held, it is the next message's again; an SRQ takes none back, so
  * there it completes with `srq_status` (ROCE-UC-4, UD-7). */

@@ -8,8 +8,8 @@
 
 #include "rdma/mr.h"
 
-/* Copies `len_bytes` from the memory of the SGEs, whose keys are those of `pd`, from `offset` of the whole on, and
- * into it. False: a key, PD or bounds fault, or the SGEs end before (ROCE-MR-4, RC-17). */
+/* Copies `len_bytes` from the memory of the SGEs, whose keys are those of `pd`, from `offset` of the whole
+ * on, and into it. False: a key, PD or bounds fault, or the SGEs end before (ROCE-MR-4, RC-17). */
 bool rdma_sge_gather(const struct rdma_domain *domain, const struct rdma_pd *pd,
                      const struct nornic_sge *sges, uint32_t num_sge, uint32_t offset, uint8_t *dst,
                      uint32_t len_bytes);

@@ -8,10 +8,11 @@
  *        |  complete,   |  started, its  |  started, to  |  waits for    |  free
  *        |  not told    |  answer is out |  be sent      |  its turn     |  (up to `size` after released)
  *
- * The poster writes a slot and stores `posted`; the engine starts WQEs in order, sends from `cur`, and completes
- * from `done`. A completion that is told to the application moves `released` up to `done`: from then on the slots
- * are the poster's again, those of unsignalled WQEs before it too (ROCE-RC-60). `cur` may go back when something
- * is sent again, and lies before `done` for the moment in which a step has completed what was to be sent again. */
+ * The poster writes a slot and stores `posted`; the engine starts WQEs in order, sends from `cur`, and
+ * completes from `done`. A completion that is told to the application moves `released` up to `done`: from
+ * then on the slots are the poster's again, those of unsignalled WQEs before it too (ROCE-RC-60). `cur` may
+ * go back when something is sent again, and lies before `done` for the moment in which a step has completed
+ * what was to be sent again. */
 #ifndef NORNIC_RDMA_SQ_H
 #define NORNIC_RDMA_SQ_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each kind of work request is: one row an opcode. Posts, completions, local operations and every transport
- * ask this table, none of them has a list of opcodes of its own. Inside the engine only. */
+/* What each kind of work request is: one row an opcode. Posts, completions, local operations and every
+ * transport ask this table, none of them has a list of opcodes of its own. Inside the engine only. */
 #ifndef NORNIC_RDMA_WR_OP_H
 #define NORNIC_RDMA_WR_OP_H
 

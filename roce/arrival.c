@@ -28,8 +28,8 @@ static void parse_below(struct roce_arrival *arrival, const struct net_frame *fr
         arrival->icrc_below = roce_icrc_below(pkt->l3, pkt->l3_kind);
 }
 
-/* Packet `i`, as long as the first: what is below its BTH is known but for the identification. Returns the CRC
- * over it. */
+/* Packet `i`, as long as the first: what is below its BTH is known but for the identification. Returns the
+ * CRC over it. */
 static uint32_t move_on(struct roce_arrival *arrival, const struct net_frame *frame, uint32_t i)
 {
     struct roce_pkt *pkt = &arrival->pkt;

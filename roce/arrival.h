@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The packets of a received frame: of a train (net/port.h) each with headers, ICRC and verdict of its own, of any
- * other frame the only one. Ethernet, IP and UDP are taken apart and hashed once for all packets of a train that
- * are equally long. Inside roce/ only. */
+/* The packets of a received frame: of a train (net/port.h) each with headers, ICRC and verdict of its own, of
+ * any other frame the only one. Ethernet, IP and UDP are taken apart and hashed once for all packets of a
+ * train that are equally long. Inside roce/ only. */
 #ifndef NORNIC_ROCE_ARRIVAL_H
 #define NORNIC_ROCE_ARRIVAL_H
 
@@ -22,7 +22,8 @@ struct roce_arrival {
 /* `frame` is borrowed until roce_arrival_end(), and written to in between. `flags`: enum roce_parse_flags. */
 void roce_arrival_begin(struct roce_arrival *arrival, const struct net_frame *frame, unsigned flags);
 
-/* Takes packet `i` apart, the next one, from 0 on: arrival->pkt and the verdict are those of roce_pkt_parse(). */
+/* Takes packet `i` apart, the next one, from 0 on: arrival->pkt and the verdict are those of
+ * roce_pkt_parse(). */
 enum roce_rx_verdict roce_arrival_packet(struct roce_arrival *arrival, uint32_t i);
 
 void roce_arrival_end(struct roce_arrival *arrival);

@@ -41,8 +41,8 @@ static struct roce_cnp_slot to_sender(const struct roce_qp *qp, const struct roc
 }
 
 /* Whether somebody stands behind the packet whom a CNP can slow down. Of a connected QP it is the peer, whose
- * addresses the packet bears. A datagram shows by its Q_Key that its sender may send here, which one without a
- * DETH never did; and its source is a QP number that a QP can have. */
+ * addresses the packet bears. A datagram shows by its Q_Key that its sender may send here, which one without
+ * a DETH never did; and its source is a QP number that a QP can have. */
 static bool has_source(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     if (qp->transport->connected)

@@ -13,9 +13,9 @@ enum roce_rx_verdict roce_datagram_parse(struct roce_pkt *pkt, unsigned flags, c
                                          uint32_t *transport_bytes);
 
 /* --- packet.c --- */
-/* Takes headers, payload and ICRC of the `transport_bytes` at `transport` (16 or more) into the members of `pkt`
- * from the BTH on; extended headers that the opcode does not have are left alone. False: too short for what opcode
- * and pad count promise (ROCE-RX-4, ROCE-HDR-4). */
+/* Takes headers, payload and ICRC of the `transport_bytes` at `transport` (16 or more) into the members of
+ * `pkt` from the BTH on; extended headers that the opcode does not have are left alone. False: too short for
+ * what opcode and pad count promise (ROCE-RX-4, ROCE-HDR-4). */
 bool roce_transport_parse(struct roce_pkt *pkt, const uint8_t *transport, uint32_t transport_bytes);
 /* The verdict on a packet that is taken apart, and whose icrc_expected is known. */
 enum roce_rx_verdict roce_pkt_judge(const struct roce_pkt *pkt, unsigned flags);

@@ -73,7 +73,8 @@ void roce_dev_on_event(void *dev, const struct rdma_event *event);
 void roce_dev_settle(struct roce_dev *dev, uint64_t now_ns);
 
 /* --- rx.c --- */
-/* Judges a frame, of a train each packet, and hands it to the QP that it is for; one from the port, or looped. */
+/* Judges a frame, of a train each packet, and hands it to the QP that it is for; one from the port, or
+ * looped. */
 void roce_rx_frame(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns);
 
 /* --- pkey.c --- */

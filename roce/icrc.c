@@ -16,9 +16,9 @@
 
 #define BTH_MASKED_BYTE 4 /* FECN, BECN and the bits beside them (ROCE-ICRC-6) */
 
-/* What bit i of a big-endian 16-bit field contributes to the CRC over the headers that it stands in, by the number of
- * bytes from behind the field to the BTH: crc32() of the field with that bit and so many bytes of 0, plus (XOR)
- * crc32() of as many bytes of 0. */
+/* What bit i of a big-endian 16-bit field contributes to the CRC over the headers that it stands in, by the
+ * number of bytes from behind the field to the BTH: crc32() of the field with that bit and so many bytes of
+ * 0, plus (XOR) crc32() of as many bytes of 0. */
 static const uint32_t bits_2_before[16] = {
     /* UDP length */
     0x01c26a37, 0x0384d46e, 0x0709a8dc, 0x0e1351b8, 0x1c26a370, 0x384d46e0, 0x709a8dc0, 0xe1351b80,
@@ -105,8 +105,8 @@ uint32_t roce_icrc_below(const uint8_t *l3, enum roce_l3 l3_kind)
     return crc32_gzip_refl(CRC_OF_DUMMY_LRH, head, head_bytes);
 }
 
-/* What a field contributes, or how much its change does. In a train's identifications and most lengths few bits are
- * set; and vectors would be slow here, right behind the library's 512-bit code. */
+/* What a field contributes, or how much its change does. In a train's identifications and most lengths few
+ * bits are set; and vectors would be slow here, right behind the library's 512-bit code. */
 static uint32_t contribution(const uint32_t bits[16], uint32_t field)
 {
     uint32_t sum = 0;

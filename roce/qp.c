@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue pairs: creation, and the changes that an application makes. What each half does is in requester*.c and
- * responder*.c, what leads to ERR and SQE in qp_error.c. */
+/* Queue pairs: creation, and the changes that an application makes. What each half does is in requester*.c
+ * and responder*.c, what leads to ERR and SQE in qp_error.c. */
 #include "roce/qp.h"
 
 #include <errno.h>

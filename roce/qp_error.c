@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The ways of a queue pair into ERR and SQE. What fails calls these, from the requester to the device, and they
- * lean on none of it. */
+/* The ways of a queue pair into ERR and SQE. What fails calls these, from the requester to the device, and
+ * they lean on none of it. */
 #include "roce/device.h"
 
 void roce_qp_set_state(struct roce_qp *qp, enum nornic_qp_state to, enum roce_cause cause, uint64_t now_ns)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The reliable services. Reliable Connection: a requester and a responder that share a QP (ROCE sections 7 and
- * 8). Extended Reliable Connection: each of them is a QP of its own (ROCE section 10.4). */
+/* The reliable services. Reliable Connection: a requester and a responder that share a QP (ROCE sections 7
+ * and 8). Extended Reliable Connection: each of them is a QP of its own (ROCE section 10.4). */
 #include <errno.h>
 
 #include "roce/device.h"

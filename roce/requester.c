@@ -6,19 +6,20 @@
  *      una_psn               cursor               hi_psn               nxt_psn
  *  done   |  sent, unanswered  |  to be sent (again)  |  never sent        |  belongs to no WQE yet
  *
- * The cursor is sq.cur and sq.cur_part: a WQE and a packet of it, so that building needs no search. Without loss it
- * runs with hi_psn, and nothing is sent again. una_psn moves by answers only (requester_rx.c), nxt_psn by starting
- * WQEs (requester_tx.c); the window bounds how far the cursor may be ahead of una_psn, whatever has started.
+ * The cursor is sq.cur and sq.cur_part: a WQE and a packet of it, so that building needs no search. Without
+ * loss it runs with hi_psn, and nothing is sent again. una_psn moves by answers only (requester_rx.c),
+ * nxt_psn by starting WQEs (requester_tx.c); the window bounds how far the cursor may be ahead of una_psn,
+ * whatever has started.
  *
- * What is lost shows in three ways: a NAK names the first missing packet, a READ's or atomic's answer comes without
- * the one before it, or nothing comes and the timer fires. Each sets the cursor back (seek()), and each but a new
- * gap costs a retry; an answer gives all retries back (roce_requester_progress()). Packets between the cursor and
- * hi_psn are then built again out of the same memory. A NAK that arrives while that is under way may tell of the same
- * loss, so the same place is not gone back to twice until there is progress or a timeout (has_gone_back,
- * ROCE-RC-46). With selective retransmission only the packet at restart_psn is sent again, and the cursor jumps back to
- * hi_psn (is_selective); a peer that shows three times that it kept nothing behind the gap gets go-back-N for good.
- * An answer to the first transmission may also overtake the repetition, so that una_psn passes the cursor: then the
- * cursor follows. */
+ * What is lost shows in three ways: a NAK names the first missing packet, a READ's or atomic's answer comes
+ * without the one before it, or nothing comes and the timer fires. Each sets the cursor back (seek()), and
+ * each but a new gap costs a retry; an answer gives all retries back (roce_requester_progress()). Packets
+ * between the cursor and hi_psn are then built again out of the same memory. A NAK that arrives while that is
+ * under way may tell of the same loss, so the same place is not gone back to twice until there is progress or
+ * a timeout (has_gone_back, ROCE-RC-46). With selective retransmission only the packet at restart_psn is sent
+ * again, and the cursor jumps back to hi_psn (is_selective); a peer that shows three times that it kept
+ * nothing behind the gap gets go-back-N for good. An answer to the first transmission may also overtake the
+ * repetition, so that una_psn passes the cursor: then the cursor follows. */
 #include "base/base.h"
 #include "rdma/local_ops.h"
 #include "roce/cc.h"

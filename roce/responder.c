@@ -2,15 +2,17 @@
 /* Taking requests: the order of checks of ROCE section 8.1, the NAK rules of 8.2, execution as in 8.5.
  *
  * The responder has one place, the expected PSN. A packet before it is a duplicate and answered from what is
- * remembered (responder_dup.c), never executed; one at it is checked and executed; one after it shows a gap, which is
- * told by one NAK until the gap is filled (nak_state), and is kept if the QP has room for that (reorder.h), else
- * forgotten: the peer sends it again. epsn moves by one with each packet of a SEND or WRITE, and by a whole answer with
- * a READ, since its responses take their PSNs from the requests' numbers.
+ * remembered (responder_dup.c), never executed; one at it is checked and executed; one after it shows a gap,
+ * which is told by one NAK until the gap is filled (nak_state), and is kept if the QP has room for that
+ * (reorder.h), else forgotten: the peer sends it again. epsn moves by one with each packet of a SEND or
+ * WRITE, and by a whole answer with a READ, since its responses take their PSNs from the requests' numbers.
  *
- * Execution and answer are apart. What is executed puts its answer into a queue in PSN order (responder_queue.c), and
- * the transmit side builds it when it is this QP's turn: an ACK that still waits is stretched over what came since,
- * so a burst costs one. A READ's data is fetched only when its packet is built. The queue is as large as what a peer
- * may have outstanding (max_dest_rd_atomic) can need; a packet whose answer finds no room is treated as lost. */
+ * Execution and answer are apart. What is executed puts its answer into a queue in PSN order
+ * (responder_queue.c), and the transmit side builds it when it is this QP's turn: an ACK that still waits is
+ * stretched over what came since, so a burst costs one. A READ's data is fetched only when its packet is
+ * built. The queue is as large as what a peer may have outstanding (max_dest_rd_atomic) can need; a packet
+ * whose answer finds no room is treated as lost.
+ * */
 #include "base/base.h"
 #include "roce/responder.h"
 

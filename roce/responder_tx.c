@@ -73,8 +73,8 @@ static void count_nak(struct roce_qp *qp, uint8_t syndrome)
     roce_count(qp, rnr_nak_sent);
 }
 
-/* The next packet of a READ's answer; its data is fetched only now (ROCE-RS-49). False: it does not continue the
- * run. */
+/* The next packet of a READ's answer; its data is fetched only now (ROCE-RS-49). False: it does not continue
+ * the run. */
 static bool build_read(struct roce_qp *qp, struct roce_response *r, const uint8_t *data, uint32_t len_bytes,
                        struct roce_run *run)
 {

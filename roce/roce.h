@@ -70,17 +70,17 @@ struct roce_dev_config {
     int (*mcast)(void *ctx, const struct nornic_addr *group, bool join);
     /* Called inside progress and control calls. Must not call back into the device. May be NULL. */
     void (*event)(void *ctx, const struct roce_event *event);
-    /* A QP is about to be freed by roce_qp_destroy(), whoever called it: what was told of it is void. Must not
-     * call back into the device. May be NULL. */
+    /* A QP is about to be freed by roce_qp_destroy(), whoever called it: what was told of it is void. Must
+     * not call back into the device. May be NULL. */
     void (*qp_gone)(void *ctx, const struct roce_qp *qp);
     roce_trace_hook *trace; /* may be NULL */
     bool trace_parse_tx;
     void *ctx; /* for all five */
 };
 
-/* A first QPN at random that leaves room for `max_qp` (0: the default): for a device that comes after another on
- * the same address. Peers may still keep QPNs of that one in TIMEWAIT (ROCE section 16.5), and packets for them
- * may be on their way. */
+/* A first QPN at random that leaves room for `max_qp` (0: the default): for a device that comes after another
+ * on the same address. Peers may still keep QPNs of that one in TIMEWAIT (ROCE section 16.5), and packets for
+ * them may be on their way. */
 uint32_t roce_draw_first_qpn(const struct rdma_random *random, uint32_t max_qp);
 
 /* 0, -EINVAL or -ENOMEM. */
@@ -109,8 +109,8 @@ int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns);
 int roce_dev_gid_set_mac(struct roce_dev *dev, unsigned index, const struct nornic_mac *mac);
 /* The entry at `index` (of any value), valid until the table changes; NULL: none. */
 const struct nornic_gid *roce_dev_gid_get(const struct roce_dev *dev, unsigned index);
-/* The lowest index of an entry that has `addr`, and this type and this VLAN where they are asked for (NULL: any
- * will do); -ENOENT: there is none. */
+/* The lowest index of an entry that has `addr`, and this type and this VLAN where they are asked for (NULL:
+ * any will do); -ENOENT: there is none. */
 int roce_dev_gid_find(const struct roce_dev *dev, const struct nornic_addr *addr,
                       const enum nornic_gid_type *type, const uint16_t *vlan_id);
 
@@ -126,9 +126,9 @@ uint16_t roce_dev_pkey_get(const struct roce_dev *dev, unsigned index);
  * they have an address in common (-EINVAL if they do). Destroying a device takes it out. */
 int roce_dev_link(struct roce_dev *a, struct roce_dev *b);
 
-/* The interface has another IP MTU: bounds the path MTU of queue pairs that are connected from now on, but never
- * above that of roce_dev_config, by which the port has sized its frames. Connections keep theirs, as both ends cut
- * messages by it. And the bound as it is. */
+/* The interface has another IP MTU: bounds the path MTU of queue pairs that are connected from now on, but
+ * never above that of roce_dev_config, by which the port has sized its frames. Connections keep theirs, as
+ * both ends cut messages by it. And the bound as it is. */
 void roce_dev_set_port_mtu(struct roce_dev *dev, uint32_t mtu_bytes);
 uint32_t roce_dev_port_mtu(const struct roce_dev *dev);
 
@@ -139,8 +139,8 @@ void roce_dev_port_state(struct roce_dev *dev, bool up);
 void roce_dev_rx(struct roce_dev *dev, const struct net_frame *frames, unsigned n, uint64_t now_ns);
 
 /* Builds up to `n` frames, each within the cap_bytes of its buffer, into `bufs` and returns how many. Where a
- * buffer's train_pkts allows it a frame may be a train (net/port.h): cut, it is the packets that would have been built
- * one by one. Packets to addresses of this device, and of those
+ * buffer's train_pkts allows it a frame may be a train (net/port.h): cut, it is the packets that would have
+ * been built one by one. Packets to addresses of this device, and of those
  * that it is linked to, are handed over on the spot and not counted, so that fewer than `n` does not mean
  * that nothing more waits: a call does a bounded piece of work, and roce_dev_tx_pending() tells. */
 unsigned roce_dev_tx(struct roce_dev *dev, struct net_frame *bufs, unsigned n, uint64_t now_ns);

@@ -2,11 +2,13 @@
 /* Building packets into a buffer of the port: one, or a run of them that leaves as a train (net/port.h).
  * Inside roce/ only.
  *
- * Whoever has packets to send (requester, responder, datagrams) decides on one packet after the other, with all that
- * belongs to it: sequence, window, pacing, when an acknowledgement is asked for. It then offers the packet to
- * the run, which takes it if it continues what is there: the same flow to the same queue pair, as long as the first
- * (a shorter one is the last), and room for it. What is not taken has changed nothing, and is the first packet of
- * the next run. So the packets of a run are those that would have left one by one, in that order. */
+ * Whoever has packets to send (requester, responder, datagrams) decides on one packet after the other, with
+ * all that belongs to it: sequence, window, pacing, when an acknowledgement is asked for. It then offers the
+ * packet to the run, which takes it if it continues what is there: the same flow to the same queue pair, as
+ * long as the first (a shorter one is the last), and room for it. What is not taken has changed nothing, and
+ * is the first packet of the next run. So the packets of a run are those that would have left one by one, in
+ * that order.
+ * */
 #ifndef NORNIC_ROCE_RUN_H
 #define NORNIC_ROCE_RUN_H
 
@@ -49,9 +51,9 @@ struct roce_run {
 void roce_run_init(struct roce_run *run, struct net_frame *frame, uint32_t max_pkts, uint16_t *ip_id);
 
 /* Offers a packet of the flow `tmpl` to `dest`, whose BTH, extended headers, payload and pad are
- * `transport_bytes` long. Returns where they belong, or NULL: it does not continue the run, nothing has changed. To
- * an empty run every packet is welcome. Both pointers are kept while the run is built. A packet that was begun is
- * sealed, or forgotten. */
+ * `transport_bytes` long. Returns where they belong, or NULL: it does not continue the run, nothing has
+ * changed. To an empty run every packet is welcome. Both pointers are kept while the run is built. A packet
+ * that was begun is sealed, or forgotten. */
 uint8_t *roce_run_begin(struct roce_run *run, const struct roce_frame_template *tmpl,
                         const struct roce_dest *dest, uint32_t transport_bytes);
 

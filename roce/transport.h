@@ -13,8 +13,8 @@ struct roce_transport {
     struct rdma_qp_ops ops; /* for the neutral half of the QP */
     /* Takes a packet that passed ROCE sections 6.1 and 6.2. */
     enum roce_rx_verdict (*rx)(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns);
-    /* Adds the next packet to the run. False: nothing may be sent now, or nothing that continues the run, which
-     * an empty one tells apart. */
+    /* Adds the next packet to the run. False: nothing may be sent now, or nothing that continues the run,
+     * which an empty one tells apart. */
     bool (*tx)(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns);
 };
 

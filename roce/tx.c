@@ -35,8 +35,8 @@ static void trace_tx(struct roce_qp *qp, const struct roce_run *run, uint64_t no
     net_train_end(&train);
 }
 
-/* CNPs go first: they are few, and what they report is happening now; one that is due while a run is built has
- * come by the hands of this call, and leaves before the next. A QP whose P_Key was cleared sends
+/* CNPs go first: they are few, and what they report is happening now; one that is due while a run is built
+ * has come by the hands of this call, and leaves before the next. A QP whose P_Key was cleared sends
  * nothing: an invalid key is never on the wire (ROCE-HDR-5). Its timers run, so that a request which waits
  * too long fails as on a dead path; roce_dev_pkey_set() wakes it. A send of QP1 names its own. */
 static bool build_next(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
@@ -96,8 +96,8 @@ static void loop(struct roce_dev *dev, const struct roce_run *run, uint64_t now_
         hand_over(dev, to, run->frame, now_ns);
 }
 
-/* One turn of a ready QP. `*left` is how many packets may still stay inside. Returns how many buffers it filled; a QP
- * that may have more to send is ready again. */
+/* One turn of a ready QP. `*left` is how many packets may still stay inside. Returns how many buffers it
+ * filled; a QP that may have more to send is ready again. */
 static unsigned take_turn(struct roce_dev *dev, struct roce_qp *qp, struct net_frame *bufs, unsigned n,
                           uint32_t *left, uint64_t now_ns)
 {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a step leaves to be done.
  *
- * Everything that comes in - a message, the end of a post, a timer, a call of the application - is one step. A
- * step computes, changes its own object and returns; what follows from it for other objects, or would take the
- * ground from under its caller, it leaves as an effect: a link has failed, a group ends, a connection is over,
- * LLC may begin something. smcr_settle() (smcr/progress.c) runs after each step, takes the effects in the order
- * in which they were left, and alone moves connections, ends groups, frees, and resets the application's TCP.
- * Handling one may leave others; since each brings its object further along (a link fails once, a group ends
- * once, a connection closes once), the queue runs dry.
+ * Everything that comes in - a message, the end of a post, a timer, a call of the application - is one step.
+ * A step computes, changes its own object and returns; what follows from it for other objects, or would take
+ * the ground from under its caller, it leaves as an effect: a link has failed, a group ends, a connection is
+ * over, LLC may begin something. smcr_settle() (smcr/progress.c) runs after each step, takes the effects in
+ * the order in which they were left, and alone moves connections, ends groups, frees, and resets the
+ * application's TCP. Handling one may leave others; since each brings its object further along (a link fails
+ * once, a group ends once, a connection closes once), the queue runs dry.
  *
  * So a step may rely on this: whatever it was handed is still there when it returns, and so is everything it
- * looked at. A link that failed in the middle of it is DOWN (nothing leaves on it any more), a group that ends
- * is ENDING (nobody joins it); the rest comes after the step.
+ * looked at. A link that failed in the middle of it is DOWN (nothing leaves on it any more), a group that
+ * ends is ENDING (nobody joins it); the rest comes after the step.
  *
- * Each connection, link and group has one node with a bit for each effect that it may be due, so that nothing is
- * allocated and what is left twice is done once. Of one object, the effects are handled in the order of their
- * bits. */
+ * Each connection, link and group has one node with a bit for each effect that it may be due, so that nothing
+ * is allocated and what is left twice is done once. Of one object, the effects are handled in the order of
+ * their bits. */
 #ifndef NORNIC_SMCR_EFFECTS_H
 #define NORNIC_SMCR_EFFECTS_H
 

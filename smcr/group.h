@@ -107,8 +107,8 @@ struct smcr_group *smcr_group_find(struct smcr *smcr, enum smcr_role role, const
 struct smcr_link *smcr_link_find(struct smcr *smcr, enum smcr_role role, const struct smcr_peer_id *peer_id,
                                  const struct smcr_link_end *peer, uint16_t vlan_id);
 
-/* Whether such a link was deleted not long ago: a late message may still name it; that is not a protocol error.
- * And the usable group that had it; NULL: none. */
+/* Whether such a link was deleted not long ago: a late message may still name it; that is not a protocol
+ * error. And the usable group that had it; NULL: none. */
 bool smcr_group_had_link(const struct smcr_group *group, const struct smcr_link_end *peer);
 struct smcr_group *smcr_group_find_gone(struct smcr *smcr, enum smcr_role role,
                                         const struct smcr_peer_id *peer_id, const struct smcr_link_end *peer,
@@ -160,9 +160,9 @@ struct smcr_link *smcr_group_superfluous_link(struct smcr_group *group);
 /* Redundancy may have changed: traces it, and plans or ends the server's repair (SMCR-REC-30). */
 void smcr_group_links_changed(struct smcr_group *group, uint64_t now_ns);
 
-/* Ends it with all its connections, after this step: each is reset (SMCR-FOV-16, LGT-03, SC-06). It is ENDING at
- * once. Tells the peer by DELETE LINK (all) where `tell` and a link works. The group is freed when its last
- * connection is. `cause`: static. */
+/* Ends it with all its connections, after this step: each is reset (SMCR-FOV-16, LGT-03, SC-06). It is ENDING
+ * at once. Tells the peer by DELETE LINK (all) where `tell` and a link works. The group is freed when its
+ * last connection is. `cause`: static. */
 void smcr_group_end(struct smcr_group *group, bool tell, const char *cause, uint64_t now_ns);
 /* The same for a reason that the peer is told: enum smcr_delete_link_reason. */
 void smcr_group_end_for(struct smcr_group *group, uint32_t reason, const char *cause, uint64_t now_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keys: a registration of each piece of a group's memory for each link, because each link has a protection domain
- * of its own (SMCR-ARC-24); and what we know of the peer's, an RToken for each of its RMBs and links
+/* Keys: a registration of each piece of a group's memory for each link, because each link has a protection
+ * domain of its own (SMCR-ARC-24); and what we know of the peer's, an RToken for each of its RMBs and links
  * (SMCR-RKY-01). */
 #include <errno.h>
 

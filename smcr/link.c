@@ -234,8 +234,8 @@ int smcr_link_send_ready(struct smcr_link *link, uint64_t now_ns)
     return err;
 }
 
-/* --- posts: RDMA writes are unsignalled and end with the message that follows them; so what is left of the send
- * queue is known here, and nothing is posted that has no room --- */
+/* --- posts: RDMA writes are unsignalled and end with the message that follows them; so what is left of the
+ * send queue is known here, and nothing is posted that has no room --- */
 
 static bool sends(const struct smcr_link *link)
 {

@@ -110,14 +110,14 @@ int smcr_link_create(struct smcr_group *group, struct smcr_port *port, uint8_t n
 /* Takes the QP to RTR (client: SMCR-FC-07), or on to RTS, with what the peer told. 0 or -errno. */
 int smcr_link_receive(struct smcr_link *link, const struct smcr_link_end *peer, uint64_t now_ns);
 int smcr_link_send_ready(struct smcr_link *link, uint64_t now_ns);
-/* Takes the QP to ERR: DOWN; no byte of ours leaves on it any more (SMCR-FOV-04). The posts that had not ended are
- * still listed: smcr/progress.c reports them. `cause`: static words. */
+/* Takes the QP to ERR: DOWN; no byte of ours leaves on it any more (SMCR-FOV-04). The posts that had not
+ * ended are still listed: smcr/progress.c reports them. `cause`: static words. */
 void smcr_link_take_down(struct smcr_link *link, const char *cause, uint64_t now_ns);
-/* The link is down (SMCR-FOV-01), whoever noticed: takes it down, and leaves SMCR_LINK_LOST. Nothing for one that
- * is DOWN already. `cause`: static words. */
+/* The link is down (SMCR-FOV-01), whoever noticed: takes it down, and leaves SMCR_LINK_LOST. Nothing for one
+ * that is DOWN already. `cause`: static words. */
 void smcr_link_fail(struct smcr_link *link, const char *cause, uint64_t now_ns);
-/* Frees what a link that is DOWN has of its port, which may go away; the slot and the number stay until the peer
- * was told. And frees the slot. For smcr/progress.c. */
+/* Frees what a link that is DOWN has of its port, which may go away; the slot and the number stay until the
+ * peer was told. And frees the slot. For smcr/progress.c. */
 void smcr_link_unplug(struct smcr_link *link);
 void smcr_link_free(struct smcr_link *link, uint64_t now_ns);
 void smcr_link_effect(struct smcr_link *link, enum smcr_link_effect what);
@@ -192,16 +192,16 @@ static inline unsigned smcr_wr_recv_index(const struct nornic_wc *wc)
 {
     return (unsigned)(wc->wr_id & 0xffff);
 }
-/* What `wc` is about, if that still exists: NULL if not. QPNs are not reused soon, so a late completion of a link
- * that was freed finds another one, or none, at its place. */
+/* What `wc` is about, if that still exists: NULL if not. QPNs are not reused soon, so a late completion of a
+ * link that was freed finds another one, or none, at its place. */
 struct smcr_link *smcr_port_link_of(const struct smcr_port *port, const struct nornic_wc *wc);
 /* The next completion: those that were set aside are older than what is in the CQ. 1, 0, or -errno as
  * rdma_cq_poll(). */
 int smcr_port_next_wc(struct smcr_port *port, struct nornic_wc *wc);
 /* Moves all of the CQ to the inbox, which is as large. */
 void smcr_port_set_aside(struct smcr_port *port);
-/* Takes the ends of the link's posts out of the inbox. Returns how many messages of its were delivered: these are
- * the oldest. */
+/* Takes the ends of the link's posts out of the inbox. Returns how many messages of its were delivered: these
+ * are the oldest. */
 unsigned smcr_port_drop_posts(struct smcr_link *link);
 /* Takes the next message of the link out of the inbox; false: there is none. */
 bool smcr_port_take_message(struct smcr_link *link, struct nornic_wc *wc);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completions: each is a step, after which what it has left is done (smcr/progress.c). So whatever a message brings
- * about - the end of a link, or of a whole group - is over before the next one is looked at. */
+/* Completions: each is a step, after which what it has left is done (smcr/progress.c). So whatever a message
+ * brings about - the end of a link, or of a whole group - is over before the next one is looked at. */
 #include <errno.h>
 #include <string.h>
 

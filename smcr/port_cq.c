@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The links on a port and their completions: a table that finds the link of a completion, one CQ that grows with
- * them, and an inbox for completions that were taken out of it before their turn. */
+/* The links on a port and their completions: a table that finds the link of a completion, one CQ that grows
+ * with them, and an inbox for completions that were taken out of it before their turn. */
 #include <errno.h>
 #include <string.h>
 

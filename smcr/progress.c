@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What steps have left is done here, and only here: connections move and end, links go down and are freed, groups
- * end and are freed, the application's TCP connections are reset. smcr/effects.h says what each effect means. */
+/* What steps have left is done here, and only here: connections move and end, links go down and are freed,
+ * groups end and are freed, the application's TCP connections are reset. smcr/effects.h says what each effect
+ * means.
+ * */
 #include "smcr/progress.h"
 
 #include <errno.h>
@@ -43,8 +45,8 @@ void smcr_progress_stop(struct smcr_link *link, const char *cause, uint64_t now_
     end_posts(link, now_ns);
 }
 
-/* SMCR-FOV-02, FOV-16: each connection chooses anew where it sends (FOV-03, FOV-17); the last link takes the group
- * with it. */
+/* SMCR-FOV-02, FOV-16: each connection chooses anew where it sends (FOV-03, FOV-17); the last link takes the
+ * group with it. */
 static void link_lost(struct smcr_link *link, uint64_t now_ns)
 {
     struct smcr_group *group = link->group;

@@ -127,7 +127,8 @@ void smcr_port_set_mtu(struct smcr_port *port, enum nornic_mtu path_mtu, uint64_
 
 /* --- connections --- */
 
-/* The caller's TCP connection. Called inside calls of the core (reset() at their end); must not call back into it. */
+/* The caller's TCP connection. Called inside calls of the core (reset() at their end); must not call back
+ * into it. */
 struct smcr_tcp {
     /* CLC bytes to send; borrowed. All are taken: what the socket does not take now, the caller keeps. 0, or
      * -errno: the connection is broken. */
@@ -170,10 +171,10 @@ enum smcr_event {
  * declines instead of proposing, and is in FALLBACK (SMCR-CLC-10). */
 int smcr_conn_create(struct smcr *smcr, const struct smcr_conn_config *config, uint64_t now_ns,
                      struct smcr_conn **out);
-/* Drops the caller's reference, in any state: a connection that still talks to its peer closes (or aborts, with
- * unread data) by itself and is freed when that is over; its `tcp` is not called any more but for reset(). In its
- * handshake it is reset. With `linger` one CLOSED still comes through smcr_next_event(), whatever the state was:
- * then it is released again. */
+/* Drops the caller's reference, in any state: a connection that still talks to its peer closes (or aborts,
+ * with unread data) by itself and is freed when that is over; its `tcp` is not called any more but for
+ * reset(). In its handshake it is reset. With `linger` one CLOSED still comes through smcr_next_event(),
+ * whatever the state was: then it is released again. */
 void smcr_conn_release(struct smcr_conn *conn, bool linger, uint64_t now_ns);
 
 /* The caller's pointer of its configuration. */

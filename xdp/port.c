@@ -95,8 +95,8 @@ static const struct net_port_ops port_ops = {
     .close = port_close,
 };
 
-/* Program, socket, and the two joined; the program is attached last, when all that it leads to is there. It is
- * loaded first: where that is not allowed (a user namespace) the kernel would refuse the socket for its
+/* Program, socket, and the two joined; the program is attached last, when all that it leads to is there. It
+ * is loaded first: where that is not allowed (a user namespace) the kernel would refuse the socket for its
  * limit of locked memory, which is not what is missing. */
 static int open_with(struct xdp_port *port, const struct net_interface *interface,
                      const struct xdp_config *config, bool multi_buffer, struct nornic_error *why)

@@ -53,9 +53,9 @@ struct roce_cm_config {
     uint8_t mra_timeout;             /* promised by an MRA for an application that thinks; default 24: 69 s */
     uint8_t max_retries;             /* 1..15, default 15 */
     bool no_mra;                     /* a repeated REQ or REP is not answered while the application thinks */
-    /* Several CMs answer at one address, each in a process of its own, and each gets every datagram. Asked before
-     * what is not known here is refused: a request for `service_id`, or (0) an end of a connection. False:
-     * another one may know it, nothing is said. NULL: this is the only one. */
+    /* Several CMs answer at one address, each in a process of its own, and each gets every datagram. Asked
+     * before what is not known here is refused: a request for `service_id`, or (0) an end of a connection.
+     * False: another one may know it, nothing is said. NULL: this is the only one. */
     bool (*may_refuse)(void *ctx, uint64_t service_id);
     void *may_refuse_ctx;
 };
@@ -72,8 +72,8 @@ bool roce_cm_progress(struct roce_cm *cm, uint64_t now_ns);
 /* When roce_cm_progress() is due next; NET_TIME_NONE: never. */
 uint64_t roce_cm_deadline_ns(const struct roce_cm *cm);
 
-/* QP 1 has datagrams that have not left yet: before the CM is destroyed, who drives the device makes progress until
- * there are none (a DREQ or DREP whose peer would repeat its own for a minute). */
+/* QP 1 has datagrams that have not left yet: before the CM is destroyed, who drives the device makes progress
+ * until there are none (a DREQ or DREP whose peer would repeat its own for a minute). */
 bool roce_cm_is_sending(const struct roce_cm *cm);
 
 /* With a wire of the caller's: takes one datagram that was addressed to QP 1. `path` leads back to its

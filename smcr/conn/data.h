@@ -3,21 +3,22 @@
  * direction of the stream from 0 and never wrap; cursors are the same places in an RMBE. Everything here is
  * private to the control structures, nothing of it lies in the RMB (SMCR-RMB-11).
  *
- * A CDC round. The writer has a send buffer, a registered ring; the reader has an RMBE, a ring that the writer
- * may write into by RDMA. The application's bytes are copied into the send buffer; as far as the RMBE has room,
- * RDMA writes take them to the place of the producer cursor there, unsignalled, and one CDC message follows
- * them on the same link. RC keeps the order, so a reader that gets the CDC has the data: it looks at the
- * producer cursor in it, copies out of its own memory, and moves the consumer cursor. That travels back in the
- * next CDC the other way, whatever else that says, or in one of its own when the writer needs to hear it
- * (SMCR-WIN-01 to WIN-05). A CDC says everything that is so, not what has changed; the newest one is enough.
+ * A CDC round. The writer has a send buffer, a registered ring; the reader has an RMBE, a ring that the
+ * writer may write into by RDMA. The application's bytes are copied into the send buffer; as far as the RMBE
+ * has room, RDMA writes take them to the place of the producer cursor there, unsignalled, and one CDC message
+ * follows them on the same link. RC keeps the order, so a reader that gets the CDC has the data: it looks at
+ * the producer cursor in it, copies out of its own memory, and moves the consumer cursor. That travels back
+ * in the next CDC the other way, whatever else that says, or in one of its own when the writer needs to hear
+ * it (SMCR-WIN-01 to WIN-05). A CDC says everything that is so, not what has changed; the newest one is
+ * enough.
  *
  *      acked          sent           head                 of the writer, in its send buffer
  *        |--in flight--|---waiting----|-----free-----
  *                 peer_consumed                           how far the reader has told that it is
  *
  * The completion of a CDC ends the round for the writer: its bytes, and all before them, are in the peer's
- * memory (`acked` moves), so their place in the send buffer is free, and nothing of them is ever sent again. What
- * has no completion when its link fails is sent again over another link (smcr/conn/move.c). */
+ * memory (`acked` moves), so their place in the send buffer is free, and nothing of them is ever sent again.
+ * What has no completion when its link fails is sent again over another link (smcr/conn/move.c). */
 #ifndef NORNIC_SMCR_CONN_DATA_H
 #define NORNIC_SMCR_CONN_DATA_H
 
@@ -311,8 +312,8 @@ void smcr_move_rests(struct smcr_conn *conn, uint64_t now_ns);
 
 /* --- smcr/conn/life.c --- */
 
-/* What is left when nothing is posted, or it is CLOSED, or was given back: SMCR_CONN_RESTS. True: it is over and
- * nobody has it, so that it is to be freed. */
+/* What is left when nothing is posted, or it is CLOSED, or was given back: SMCR_CONN_RESTS. True: it is over
+ * and nobody has it, so that it is to be freed. */
 bool smcr_conn_rests(struct smcr_conn *conn, uint64_t now_ns);
 /* SO_KEEPALIVE as conn->keepalive_ns says. */
 void smcr_conn_start_keepalive(struct smcr_conn *conn, uint64_t now_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a connection: in order (done writing, closed), abnormally, and by TCP; and the guard over peers that
- * never answer. SMCR section 16. */
+/* The end of a connection: in order (done writing, closed), abnormally, and by TCP; and the guard over peers
+ * that never answer. SMCR section 16. */
 #include <errno.h>
 
 #include "base/base.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The data part of a connection: made before the peer hears of the RMBE, active once both ends are known, taken
- * down; and its tick, the deadlines while data moves. */
+/* The data part of a connection: made before the peer hears of the RMBE, active once both ends are known,
+ * taken down; and its tick, the deadlines while data moves. */
 #include <errno.h>
 
 #include "base/base.h"

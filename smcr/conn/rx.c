@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the peer sends: its CDCs, taken one by one, and what the application reads out of the RMBE; when the peer
- * hears that there is room again. SMCR sections 14 and 15. */
+/* What the peer sends: its CDCs, taken one by one, and what the application reads out of the RMBE; when the
+ * peer hears that there is room again. SMCR sections 14 and 15. */
 #include <errno.h>
 #include <string.h>
 

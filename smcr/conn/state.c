@@ -2,8 +2,9 @@
 /* The states of a connection as its orderly end moves them: SMCR section 16.1. */
 #include "smcr/conn/data.h"
 
-/* Rows: where it is. What is not named stays. The abnormal end has one way from all of them, to PEER_ABORT_WAIT,
- * and from there, once it is answered or was waited for long enough, to CLOSED: smcr/conn/end.c. */
+/* Rows: where it is. What is not named stays. The abnormal end has one way from all of them, to
+ * PEER_ABORT_WAIT, and from there, once it is answered or was waited for long enough, to CLOSED:
+ * smcr/conn/end.c. */
 static const enum smcr_conn_state edges[SMCR_CONN_CLOSED + 1][SMCR_END_EVENTS] = {
     [SMCR_CONN_ACTIVE] = {[SMCR_SENT_DONE] = SMCR_CONN_PEER_CLOSE_WAIT_1,
                           [SMCR_SENT_CLOSE] = SMCR_CONN_PEER_CLOSE_WAIT_1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the application gives is copied into the send buffer and leaves from there: RDMA writes with the CDC that
- * tells of them, and CDCs alone; and what follows when a CDC completes. SMCR section 15.1. */
+/* What the application gives is copied into the send buffer and leaves from there: RDMA writes with the CDC
+ * that tells of them, and CDCs alone; and what follows when a CDC completes. SMCR section 15.1. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -415,8 +415,9 @@ ssize_t smcr_tx_send(struct smcr_conn *conn, const void *bytes, size_t len_bytes
 /* --- a CDC completes --- */
 
 /* The oldest one that is posted has ended: completions come in the order of posting (SMCR-DAT-11). It was
- * delivered, so all that it covers is in the peer's memory: its place in the send buffer is free, the application
- * hears that it has room, and what waited for this goes. Else the link has failed, and another carries it again. */
+ * delivered, so all that it covers is in the peer's memory: its place in the send buffer is free, the
+ * application hears that it has room, and what waited for this goes. Else the link has failed, and another
+ * carries it again. */
 void smcr_tx_completed(struct smcr_conn *conn, uint16_t seq, bool ok, uint64_t now_ns)
 {
     struct smcr_conn_data *data = conn->data;

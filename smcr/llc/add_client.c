@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The client takes part in adding a link, and asks for one. SMCR-FC-09 to FC-19, sections 10.1, 10.2 and 11.1. */
+/* The client takes part in adding a link, and asks for one. SMCR-FC-09 to FC-19, sections 10.1, 10.2 and
+ * 11.1. */
 #include "smcr/llc/flow.h"
 
 /* --- CONFIRM LINK --- */

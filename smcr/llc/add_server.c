@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The server adds a link: ADD LINK, the RTokens, CONFIRM LINK over the new one. SMCR-FC-09 to FC-19, sections 10.1,
- * 10.2 and 11.1. */
+/* The server adds a link: ADD LINK, the RTokens, CONFIRM LINK over the new one. SMCR-FC-09 to FC-19, sections
+ * 10.1, 10.2 and 11.1. */
 #include "smcr/llc/flow.h"
 
 /* --- ADD LINK --- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What all LLC flows stand on: sending a message, the steps of the one exchange that runs, and the queue of what
- * has to wait for it (SMCR section 11.4). */
+/* What all LLC flows stand on: sending a message, the steps of the one exchange that runs, and the queue of
+ * what has to wait for it (SMCR section 11.4). */
 #include <assert.h>
 
 #include "smcr/llc/flow.h"

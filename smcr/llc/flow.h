@@ -10,7 +10,8 @@
 
 /* --- smcr/llc/exchange.c: sending, and the one exchange that runs --- */
 
-/* Posts a message; `kind`: what follows when it has arrived. False: it could not be, and the link has failed. */
+/* Posts a message; `kind`: what follows when it has arrived. False: it could not be, and the link has failed.
+ * */
 bool smcr_llc_send(struct smcr_link *link, const uint8_t *message, enum smcr_post_kind kind, uint64_t now_ns);
 /* The same for a message of the running exchange. */
 bool smcr_llc_send_step(struct smcr_link *link, const uint8_t *message, enum smcr_post_kind kind,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Exchanges of LLC messages in a link group: SMCR sections 10 to 12.
  *
- * An LLC exchange is a sequence of requests and responses that changes the links of a group: the server adds a link
- * (ADD LINK, the RTokens of all RMBs by ADD LINK CONTINUATION, CONFIRM LINK over the new link), or deletes one
- * (DELETE LINK). The server leads; the client asks it to begin. At most one runs in a group at a time (SMCR-SER-02):
- * `step` says where it is, and with that which message is awaited. `via` is the link that carries it, `about` the
- * link that it adds or deletes. What comes meanwhile and does not belong to it waits in a queue, or is refused
- * (SMCR-SER-03 to SER-05); what we want to begin waits as a wish or a mark on its object, until SMCR_GROUP_ADVANCE
- * finds that nothing runs.
+ * An LLC exchange is a sequence of requests and responses that changes the links of a group: the server adds
+ * a link (ADD LINK, the RTokens of all RMBs by ADD LINK CONTINUATION, CONFIRM LINK over the new link), or
+ * deletes one (DELETE LINK). The server leads; the client asks it to begin. At most one runs in a group at a
+ * time (SMCR-SER-02): `step` says where it is, and with that which message is awaited. `via` is the link that
+ * carries it, `about` the link that it adds or deletes. What comes meanwhile and does not belong to it waits
+ * in a queue, or is refused (SMCR-SER-03 to SER-05); what we want to begin waits as a wish or a mark on its
+ * object, until SMCR_GROUP_ADVANCE finds that nothing runs.
  *
- * RKey exchanges (CONFIRM RKEY, DELETE RKEY) change keys, not links; both sides may begin one, and each has a place
- * of its own here. TEST LINK belongs to its link.
+ * RKey exchanges (CONFIRM RKEY, DELETE RKEY) change keys, not links; both sides may begin one, and each has a
+ * place of its own here. TEST LINK belongs to its link.
  *
  * An exchange whose message does not come, or whose link is lost, ends as the rows of SMCR-REC-04 say:
  * smcr/llc/lost.c. */
@@ -41,23 +41,23 @@ enum smcr_llc_exchange {
     SMCR_LLC_DELETING,   /* S: DELETE LINK of one link; C: only of the second link of a first contact */
 };
 
-/* Where it is: name, exchange, the message that is awaited (0: none; our last one only has to arrive), whether as
- * a response. Which step may follow which: smcr/llc/exchange.c. */
+/* Where it is: name, exchange, the message that is awaited (0: none; our last one only has to arrive),
+ * whether as a response. Which step may follow which: smcr/llc/exchange.c. */
 /* clang-format off */
-#define SMCR_LLC_STEPS(S)                                                                                     \
-    S(IDLE,             NONE,       0,                      false)                                            \
-    S(FIRST_OUT,        FIRST_LINK, SMCR_LLC_CONFIRM_LINK,  true)  /* S: CONFIRM LINK of link 1 is out */     \
-    S(FIRST_AWAITED,    FIRST_LINK, SMCR_LLC_CONFIRM_LINK,  false) /* C: it is to come */                     \
-    S(OFFER_AWAITED,    FIRST_LINK, SMCR_LLC_ADD_LINK,      false) /* C: it was answered */                   \
-    S(OFFER_OUT,        ADDING,     SMCR_LLC_ADD_LINK,      true)  /* S: ADD LINK is out */                   \
-    S(ANSWER_CAME,      ADDING,     0,                      false) /* S: an answer is being looked at */      \
-    S(TOKENS_OUT,       ADDING,     SMCR_LLC_ADD_LINK_CONT, true)  /* S: CONTINUATION is out */               \
-    S(TOKENS_AWAITED,   ADDING,     SMCR_LLC_ADD_LINK_CONT, false) /* C: ADD LINK was answered */             \
-    S(CONFIRM_OUT,      ADDING,     SMCR_LLC_CONFIRM_LINK,  true)  /* S: CONFIRM LINK of the new link is out */ \
-    S(CONFIRM_AWAITED,  ADDING,     SMCR_LLC_CONFIRM_LINK,  false) /* C: all tokens are told */               \
-    S(CONFIRM_ANSWERED, ADDING,     0,                      false) /* C: its response is to arrive */         \
-    S(DELETE_OUT,       DELETING,   SMCR_LLC_DELETE_LINK,   true)  /* S: DELETE LINK is out */                \
-    S(DELETE_AWAITED,   DELETING,   SMCR_LLC_DELETE_LINK,   false) /* C: the server was asked to delete */    \
+#define SMCR_LLC_STEPS(S)                                                                                  \
+    S(IDLE,             NONE,       0,                      false)                                         \
+    S(FIRST_OUT,        FIRST_LINK, SMCR_LLC_CONFIRM_LINK,  true)  /* S: CONFIRM LINK of link 1 is out */  \
+    S(FIRST_AWAITED,    FIRST_LINK, SMCR_LLC_CONFIRM_LINK,  false) /* C: it is to come */                  \
+    S(OFFER_AWAITED,    FIRST_LINK, SMCR_LLC_ADD_LINK,      false) /* C: it was answered */                \
+    S(OFFER_OUT,        ADDING,     SMCR_LLC_ADD_LINK,      true)  /* S: ADD LINK is out */                \
+    S(ANSWER_CAME,      ADDING,     0,                      false) /* S: an answer is being looked at */   \
+    S(TOKENS_OUT,       ADDING,     SMCR_LLC_ADD_LINK_CONT, true)  /* S: CONTINUATION is out */            \
+    S(TOKENS_AWAITED,   ADDING,     SMCR_LLC_ADD_LINK_CONT, false) /* C: ADD LINK was answered */          \
+    S(CONFIRM_OUT,      ADDING,     SMCR_LLC_CONFIRM_LINK,  true)  /* S: CONFIRM LINK is out */            \
+    S(CONFIRM_AWAITED,  ADDING,     SMCR_LLC_CONFIRM_LINK,  false) /* C: all tokens are told */            \
+    S(CONFIRM_ANSWERED, ADDING,     0,                      false) /* C: its response is to arrive */      \
+    S(DELETE_OUT,       DELETING,   SMCR_LLC_DELETE_LINK,   true)  /* S: DELETE LINK is out */             \
+    S(DELETE_AWAITED,   DELETING,   SMCR_LLC_DELETE_LINK,   false) /* C: the server was asked to */        \
     S(DELETE_ANSWERED,  DELETING,   0,                      false) /* C: the link is freed */
 /* clang-format on */
 enum smcr_llc_step {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* LLC messages of version 1: taken apart once, where they come in, and put together where they leave. SMCR section
- * 10. */
+/* LLC messages of version 1: taken apart once, where they come in, and put together where they leave. SMCR
+ * section 10. */
 #ifndef NORNIC_SMCR_LLC_MESSAGES_H
 #define NORNIC_SMCR_LLC_MESSAGES_H
 
@@ -58,7 +58,8 @@ void smcr_llc_build_delete_link(uint8_t *message, uint8_t number, uint32_t reaso
 void smcr_llc_build_delete_all(uint8_t *message, uint32_t reason, bool orderly);
 void smcr_llc_build_delete_rsp(uint8_t *message, uint8_t number, uint32_t reason);
 void smcr_llc_build_test_link(uint8_t *message, const uint8_t user_data[16]);
-/* Each notes in the exchange what its response will repeat: the first message of `x`, the next, DELETE RKEY. */
+/* Each notes in the exchange what its response will repeat: the first message of `x`, the next, DELETE RKEY.
+ * */
 void smcr_llc_build_confirm_rkey(uint8_t *message, struct smcr_llc_rkey *x);
 void smcr_llc_build_rkey_cont(uint8_t *message, struct smcr_llc_rkey *x);
 void smcr_llc_build_delete_rkey(uint8_t *message, struct smcr_llc_rkey *x);

@@ -73,7 +73,11 @@ for port in packet xdp; do
     serve "${in_a[@]}" "$examples/smc_echo" server $port:nna 10.77.0.1
     run "${in_b[@]}" "$examples/smc_echo" client $port:nnb 10.77.0.1
     finish
-    if [ $rc = 0 ] && [ $server_rc = 0 ] && [[ $out == *"over SMC-R"*"as it was"* ]] && [[ $server_out == *"over SMC-R"* ]]
-    then ok smc_echo_$port; else notok smc_echo_$port "client $rc: $out $err; server $server_rc: $server_out $server_err"; fi
+    if [ $rc = 0 ] && [ $server_rc = 0 ] && [[ $out == *"over SMC-R"*"as it was"* ]] &&
+        [[ $server_out == *"over SMC-R"* ]]; then
+        ok smc_echo_$port
+    else
+        notok smc_echo_$port "client $rc: $out $err; server $server_rc: $server_out $server_err"
+    fi
 done
 exit $status

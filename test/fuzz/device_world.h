@@ -118,8 +118,8 @@ uint32_t fuzz_peer_qpn(const struct fuzz_world *world, unsigned dev, unsigned q)
 /* Its work requests are gone without completions. */
 void fuzz_qp_forget(struct fuzz_dev *dev, struct fuzz_qp *qp);
 
-/* Hands a frame to a device, in an allocation of its own length; where there are trains with what comes next, at
- * the next flush. */
+/* Hands a frame to a device, in an allocation of its own length; where there are trains with what comes next,
+ * at the next flush. */
 void fuzz_give(struct fuzz_world *world, unsigned dev, const uint8_t *frame, uint32_t len_bytes);
 /* The device takes what was given. */
 void fuzz_flush(struct fuzz_world *world);

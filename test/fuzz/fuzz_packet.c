@@ -100,7 +100,8 @@ static enum roce_rx_verdict parse_copy(struct roce_pkt *pkt, const uint8_t *data
     return verdict;
 }
 
-/* As a train of any length of packet: each gets the verdict that it gets alone, and the bytes stay what they were. */
+/* As a train of any length of packet: each gets the verdict that it gets alone, and the bytes stay what they
+ * were. */
 static void check_train(const uint8_t *data, size_t size, unsigned flags)
 {
     struct net_frame frame = {.data = malloc(size), .len_bytes = (uint32_t)size};

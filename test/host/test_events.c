@@ -268,7 +268,8 @@ Test(events, ROCE_EV_20_a_qp_takes_its_events_along_whoever_destroys_it)
     cr_expect_not(is_readable(host_dev_event_fd(dev)));
 }
 
-/* The QP goes by the engine's call while someone has its event: the acknowledgement comes late, and harms nobody. */
+/* The QP goes by the engine's call while someone has its event: the acknowledgement comes late, and harms
+ * nobody. */
 Test(events, an_event_may_outlive_a_qp_that_the_engine_destroyed)
 {
     struct roce_event event;

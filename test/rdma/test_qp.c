@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The neutral half of a queue pair without any transport: the one here has no wire. It takes what is to be sent from
- * one QP's send queue and puts it into the other's receive. */
+/* The neutral half of a queue pair without any transport: the one here has no wire. It takes what is to be
+ * sent from one QP's send queue and puts it into the other's receive. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>

@@ -111,8 +111,8 @@ Test(cc, what_a_late_timer_cost_is_made_good)
     cr_assert_leq(count_sent(), CREDIT_PKTS);
 }
 
-/* The timer of 64 packets' time ago: what is made good is bounded, or the line would see a burst at line rate.
- * covers: ROCE-CC-5 */
+/* The timer of 64 packets' time ago: what is made good is bounded, or the line would see a burst at line
+ * rate. covers: ROCE-CC-5 */
 Test(cc, ROCE_CC_5_a_timer_that_is_far_too_late_makes_no_burst)
 {
     slow_down(2); /* 2.5 Gb/s: 3.5 us a packet */

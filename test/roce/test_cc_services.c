@@ -89,8 +89,8 @@ Test(cc_services, ROCE_RX_21_none_for_a_datagram_with_another_qkey)
     cr_assert_eq(counters()->np_ecn_marked, 0);
 }
 
-/* Whoever has no Q_Key to show, or names a source that no QP can have, is a stranger: nothing is sent for him.
- * covers: ROCE-CC-2, ROCE-RX-21 */
+/* Whoever has no Q_Key to show, or names a source that no QP can have, is a stranger: nothing is sent for
+ * him. covers: ROCE-CC-2, ROCE-RX-21 */
 Test(cc_services, ROCE_CC_2_none_for_a_strangers_datagram)
 {
     for (uint8_t op = 0; op < 4; op++) {

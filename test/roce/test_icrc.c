@@ -105,8 +105,8 @@ Test(icrc, ROCE_ICRC_6_becn_does_not_matter)
     cr_expect_eq(roce_icrc(packet, ROCE_L3_IPV4, len), without);
 }
 
-/* The CRC below the BTH, carried over from one packet of a flow to another by the fields that differ, is that of
- * the other: every bit of every field, and any change.
+/* The CRC below the BTH, carried over from one packet of a flow to another by the fields that differ, is that
+ * of the other: every bit of every field, and any change.
  * covers: ROCE-ICRC-1, ROCE-ICRC-4 */
 Test(icrc, ROCE_ICRC_1_headers_of_a_flow_are_hashed_once)
 {

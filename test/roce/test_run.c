@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs of packets: a train, cut, is what would have been sent without one, and is taken as it would have been. */
+/* Runs of packets: a train, cut, is what would have been sent without one, and is taken as it would have
+ * been. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -198,8 +199,8 @@ static void expect_pkts(unsigned frame, uint32_t pkts)
     cr_assert_leq(frames[frame].len_bytes, frames[frame].cap_bytes);
 }
 
-/* WRITE_FIRST has a RETH, so that any other packet behind it is a shorter one, with which a train ends. Alone on the
- * device, a QP needs no turns. */
+/* WRITE_FIRST has a RETH, so that any other packet behind it is a shorter one, with which a train ends. Alone
+ * on the device, a QP needs no turns. */
 Test(run, long_write_is_a_first_packet_and_a_train)
 {
     post(1, NORNIC_WR_RDMA_WRITE, 0, 59 * 1024 + 7);

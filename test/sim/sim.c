@@ -87,7 +87,8 @@ static void node_init(struct sim *sim, unsigned index)
         sim_fail(sim, "rdma_pd_create returned %d", err);
 }
 
-/* Half of all runs move trains, of up to so many packets. Whether a run does changes nothing else that is drawn. */
+/* Half of all runs move trains, of up to so many packets. Whether a run does changes nothing else that is
+ * drawn. */
 static uint32_t draw_train_pkts(struct sim *sim)
 {
     return test_random_below(&sim->train_random, 2) ? 2 + test_random_below(&sim->train_random, 63) : 0;
@@ -142,7 +143,8 @@ static unsigned draw_burst(struct sim *sim)
     return 1 + test_random_below(&sim->random, NET_BURST);
 }
 
-/* What a buffer may take: of a port with trains any number of packets, and sometimes too few bytes for them. */
+/* What a buffer may take: of a port with trains any number of packets, and sometimes too few bytes for them.
+ * */
 static void offer(struct sim *sim, struct net_frame *buf)
 {
     buf->seg_bytes = buf->train_pkts = 0;

@@ -90,7 +90,8 @@ void rig_kick(struct rig *rig, unsigned link);
 /* The link that it sends over fails: all that is posted ends badly, then smcr_move_lost(). */
 void rig_lose_link(struct rig *rig);
 
-/* A CDC of ours ended. The connection is killed; moves in order; is established, after rig_new_in_handshake(). */
+/* A CDC of ours ended. The connection is killed; moves in order; is established, after
+ * rig_new_in_handshake(). */
 void rig_cdc_ended(struct rig *rig, const struct rig_post *post, bool ok);
 void rig_kill(struct rig *rig, const char *cause);
 void rig_move(struct rig *rig, unsigned link);

@@ -44,9 +44,9 @@ struct script_config {
     uint32_t srq_wr; /* not 0: the QP takes receives from an SRQ of so many, of another PD */
     bool e2e_credits;
     bool any_dest; /* the device may send to others than the peer */
-    uint32_t
-        train_pkts; /* of a train, either way, at the most; 1: none. 0: drawn anew for each buffer and burst, so
-                            that every test of the engine runs over trains */
+    /* Of a train, either way, at the most; 1: none. 0: drawn anew for each buffer and burst, so that
+     * every test of the engine runs over trains. */
+    uint32_t train_pkts;
 };
 
 /* PMTU 1024, timeout 14, retry_cnt 7, rnr_retry 7, min_rnr_timer 12, 4 READs/atomics each way, all remote

@@ -230,7 +230,8 @@ Test(xdp_open, a_packet_port_and_a_program_refuse_each_other)
     net_port_close(packet);
 }
 
-/* What is missing there is CAP_BPF; the limit of locked memory, which the kernel complains of first, is not. */
+/* What is missing there is CAP_BPF; the limit of locked memory, which the kernel complains of first, is not.
+ * */
 static int open_in_user_namespace(void)
 {
     struct net_port *port;
