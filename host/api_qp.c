@@ -185,11 +185,14 @@ int nornic_qp_bind_mw(struct nornic_qp *qp, struct nornic_mw *mw, uint64_t wr_id
 
 /* --- connecting without a connection manager --- */
 
-#define CONNECT_RIGHTS        (NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_ATOMIC)
 #define CONNECT_RD_ATOMIC     16
 #define CONNECT_MIN_RNR_TIMER 12 /* 0.64 ms: ROCE-HDR-22 */
 #define CONNECT_TIMEOUT       14 /* 67 ms: ROCE-RC-41 */
 #define CONNECT_HOP_LIMIT     64
+
+enum {
+    CONNECT_RIGHTS = NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_ATOMIC,
+};
 
 int nornic_qp_endpoint(const struct nornic_qp *qp, unsigned sgid_index, struct nornic_endpoint *out)
 {
