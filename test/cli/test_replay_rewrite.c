@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nornic replay --rewrite into a file: what goes out is what stood in the capture, less what no place can take,
- * and each of it told of. */
+/* nornic replay --rewrite into a file: what goes out is what stood in the capture, less what no place can
+ * take, and each of it told of. */
 #include <criterion/criterion.h>
 #include <json-c/json.h>
 #include <stdio.h>
