@@ -24,8 +24,7 @@ static void parse_below(struct roce_arrival *arrival, const struct net_frame *fr
     if (arrival->verdict != ROCE_RX_TAKEN)
         return;
     arrival->transport_offset = (uint32_t)(transport - pkt->frame);
-    if (arrival->train.count > 1)
-        arrival->icrc_below = roce_icrc_below(pkt->l3, pkt->l3_kind);
+    arrival->icrc_below = roce_icrc_below(pkt->l3, pkt->l3_kind);
 }
 
 /* Packet `i`, as long as the first: what is below its BTH is known but for the identification. Returns the
@@ -44,16 +43,6 @@ static uint32_t move_on(struct roce_arrival *arrival, const struct net_frame *fr
     return arrival->icrc_below ^ roce_icrc_change_of_id(first_id ^ (uint16_t)(first_id + i));
 }
 
-/* Of the packet at hand, whose BTH is at `transport`. One that is alone needs no parts. */
-static uint32_t icrc_of(const struct roce_arrival *arrival, uint32_t icrc_below, uint8_t *transport)
-{
-    const struct roce_pkt *pkt = &arrival->pkt;
-    uint32_t transport_bytes = arrival->transport_bytes - ROCE_ICRC_BYTES;
-    if (arrival->train.count > 1)
-        return roce_icrc_above(icrc_below, transport, transport_bytes);
-    return roce_icrc(pkt->l3, pkt->l3_kind, (size_t)(transport - pkt->l3) + transport_bytes);
-}
-
 enum roce_rx_verdict roce_arrival_packet(struct roce_arrival *arrival, uint32_t i)
 {
     struct net_frame frame = net_train_packet(&arrival->train, i);
@@ -69,7 +58,8 @@ enum roce_rx_verdict roce_arrival_packet(struct roce_arrival *arrival, uint32_t 
     uint8_t *transport = frame.data + arrival->transport_offset;
     if (!roce_transport_parse(&arrival->pkt, transport, arrival->transport_bytes))
         return ROCE_RX_DROP_SHORT;
-    arrival->pkt.icrc_expected = icrc_of(arrival, icrc_below, transport);
+    arrival->pkt.icrc_expected =
+        roce_icrc_above(icrc_below, transport, arrival->transport_bytes - ROCE_ICRC_BYTES);
     return roce_pkt_judge(&arrival->pkt, arrival->flags);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The packets of a received frame: of a train (net/port.h) each with headers, ICRC and verdict of its own, of
- * any other frame the only one. Ethernet, IP and UDP are taken apart and hashed once for all packets of a
- * train that are equally long. Inside roce/ only. */
+/* The packets of a received train (net/port.h), each with headers, ICRC and verdict of its own. Ethernet, IP
+ * and UDP are taken apart and hashed once for all packets that are equally long. A frame that is no train is
+ * seen as one of one packet; roce_pkt_parse() has less to do for it. Inside roce/ only. */
 #ifndef NORNIC_ROCE_ARRIVAL_H
 #define NORNIC_ROCE_ARRIVAL_H
 

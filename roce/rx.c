@@ -190,7 +190,7 @@ static void take_packet(struct roce_dev *dev, const struct roce_pkt *pkt, enum r
     roce_dev_settle(dev, now_ns);
 }
 
-void roce_rx_frame(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns)
+static void take_train(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns)
 {
     struct roce_arrival arrival;
     roce_arrival_begin(&arrival, frame, dev->config.parse_flags);
@@ -199,6 +199,18 @@ void roce_rx_frame(struct roce_dev *dev, const struct net_frame *frame, uint64_t
         take_packet(dev, &arrival.pkt, verdict, now_ns);
     }
     roce_arrival_end(&arrival);
+}
+
+void roce_rx_frame(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns)
+{
+    if (frame->seg_bytes) {
+        take_train(dev, frame, now_ns);
+        return;
+    }
+    struct roce_pkt pkt;
+    enum roce_rx_verdict verdict =
+        roce_pkt_parse(&pkt, frame->data, frame->len_bytes, dev->config.parse_flags);
+    take_packet(dev, &pkt, verdict, now_ns);
 }
 
 void roce_dev_rx(struct roce_dev *dev, const struct net_frame *frames, unsigned n, uint64_t now_ns)
