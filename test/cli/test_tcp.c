@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -79,4 +80,79 @@ Test(tcp, reads_and_writes_are_whole_and_end_in_time)
     struct nornic_addr local, expected = nornic_addr_from_v4((uint8_t[]){127, 0, 0, 1});
     cr_assert(cli_tcp_local_addr(ends[1], &local));
     cr_expect(nornic_addr_equal(&local, &expected));
+}
+
+/* --- ends and failures, in words --- */
+
+Test(tcp, a_peer_that_takes_nothing_is_not_waited_for_without_end)
+{
+    static uint8_t much[1 << 20];
+    struct nornic_error why = {""};
+    int err = 0;
+    for (unsigned i = 0; i < 1000 && !err; i++) /* until the buffers of both kernels are full */
+        err = cli_tcp_write(ends[0], much, sizeof much, SECOND / 20, &why);
+    cr_expect_eq(err, -ETIMEDOUT);
+    cr_expect_str_eq(why.text, "the peer said nothing on the TCP connection in time");
+}
+
+Test(tcp, an_abort_is_told_as_an_end)
+{
+    struct nornic_error why = {""};
+    struct linger abort = {.l_onoff = 1, .l_linger = 0};
+    char byte;
+    cr_assert_eq(setsockopt(ends[0], SOL_SOCKET, SO_LINGER, &abort, sizeof abort), 0);
+    close(ends[0]);
+    cr_expect_eq(cli_tcp_read(ends[1], &byte, 1, 5 * SECOND, &why), -ECONNRESET);
+    cr_expect_str_eq(why.text, "the peer closed the TCP connection");
+    cr_expect_eq(cli_tcp_write(ends[1], &byte, 1, 5 * SECOND, &why), -ECONNRESET);
+    cr_expect_str_eq(why.text, "the peer closed the TCP connection");
+    ends[0] = dup(ends[1]);
+}
+
+Test(tcp, a_port_that_is_taken_is_told_with_the_remedy)
+{
+    struct nornic_error why = {""};
+    char said[128];
+    int listener, second = -1;
+    cr_assert_eq(cli_tcp_listen(0, &listener, &why), 0, "%s", why.text);
+    cr_expect_eq(cli_tcp_listen(port_of(listener), &second, &why), -EADDRINUSE);
+    snprintf(said, sizeof said,
+             "cannot listen on TCP port %u: Address already in use; choose another with -p",
+             port_of(listener));
+    cr_expect_str_eq(why.text, said);
+    cr_expect_eq(second, -1);
+    close(listener);
+}
+
+Test(tcp, a_listener_takes_clients_of_both_families)
+{
+    static const char *const hosts[] = {"127.0.0.1", "::1", "localhost"};
+    struct nornic_error why = {""};
+    int listener, client, server;
+    cr_assert_eq(cli_tcp_listen(0, &listener, &why), 0, "%s", why.text);
+    if (option(listener, SOL_SOCKET, SO_DOMAIN) != AF_INET6)
+        cr_skip_test("this machine has no IPv6");
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        struct nornic_addr local;
+        cr_assert_eq(cli_tcp_connect(hosts[i], port_of(listener), 5 * SECOND, &client, &why), 0, "%s",
+                     why.text);
+        cr_assert_eq(cli_tcp_accept(listener, &server, &why), 0, "%s", why.text);
+        cr_assert(cli_tcp_local_addr(server, &local));
+        if (i < 2)
+            cr_expect_eq(nornic_addr_is_v4(&local), i == 0, "%s", hosts[i]);
+        close(client);
+        close(server);
+    }
+    close(listener);
+}
+
+Test(tcp, what_is_no_tcp_has_no_address)
+{
+    struct nornic_addr local;
+    int pair[2];
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    cr_expect_not(cli_tcp_local_addr(pair[0], &local));
+    close(pair[0]);
+    close(pair[1]);
+    cr_expect_not(cli_tcp_local_addr(-1, &local));
 }
