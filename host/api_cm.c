@@ -174,16 +174,26 @@ int nornic_cm_id_prepare(struct nornic_cm_id *id, struct nornic_qp *qp)
                                 (is_datagram ? NORNIC_QP_QKEY : NORNIC_QP_ACCESS_FLAGS));
 }
 
+/* What the engine takes for granted: the queue pair is of its device, or the program names it by number only. */
+static bool is_of_device(const struct nornic_cm_id *id, const struct nornic_qp *qp)
+{
+    return !qp || qp->dev == id->cm->dev;
+}
+
 int nornic_cm_id_connect(struct nornic_cm_id *id, struct nornic_qp *qp, const struct nornic_conn_param *param)
 {
+    if (!is_of_device(id, qp))
+        return -EINVAL;
     pthread_mutex_lock(&id->lock);
-    return unlock(id, host_cm_connect(id->host, qp->engine, param));
+    return unlock(id, host_cm_connect(id->host, qp ? qp->engine : NULL, param));
 }
 
 int nornic_cm_id_accept(struct nornic_cm_id *id, struct nornic_qp *qp, const struct nornic_conn_param *param)
 {
+    if (!is_of_device(id, qp))
+        return -EINVAL;
     pthread_mutex_lock(&id->lock);
-    return unlock(id, host_cm_accept(id->host, qp->engine, param));
+    return unlock(id, host_cm_accept(id->host, qp ? qp->engine : NULL, param));
 }
 
 int nornic_cm_id_reject(struct nornic_cm_id *id, const void *private_data, uint8_t len_bytes)

@@ -25,7 +25,7 @@ struct impair_port {
     unsigned below_rx_count;
     uint32_t rx_lent[NET_BURST], tx_lent[NET_BURST]; /* slots that the user holds */
     unsigned rx_lent_count, tx_lent_count;
-    uint8_t *tx_trains; /* NET_BURST buffers of train_tx_bytes to build trains in; NULL: none are sent */
+    uint8_t *tx_trains;       /* NET_BURST buffers to build trains in; NULL: none are sent */
     unsigned tx_trains_count; /* of them that the user holds, instead of slots */
     bool tx_blocked;          /* a frame is due, and the port below took nothing at last_ns */
     uint64_t last_ns;
@@ -88,13 +88,19 @@ static void lend_slots(struct impair_port *p, struct net_frame *bufs, unsigned n
     }
 }
 
+/* A single frame fits where a train does. */
+static uint32_t train_room_bytes(const struct net_port_limits *limits)
+{
+    return max_u32(limits->train_tx_bytes, limits->mtu_bytes + L2_EXTRA_BYTES);
+}
+
 /* Lends buffers for `n` trains, which are cut when they are flushed. */
 static void lend_trains(struct impair_port *p, struct net_frame *bufs, unsigned n)
 {
     const struct net_port_limits *limits = &p->port.limits;
     for (unsigned i = 0; i < n; i++)
-        bufs[i] = (struct net_frame){.data = p->tx_trains + (size_t)i * limits->train_tx_bytes,
-                                     .cap_bytes = limits->train_tx_bytes,
+        bufs[i] = (struct net_frame){.data = p->tx_trains + (size_t)i * train_room_bytes(limits),
+                                     .cap_bytes = train_room_bytes(limits),
                                      .train_pkts = limits->train_tx_pkts};
     p->tx_trains_count = n;
 }
@@ -344,7 +350,7 @@ static int lanes_init(struct impair_port *p)
         return 0;
     if (net_lane_init(&p->tx, &p->config, &p->counters, frame_bytes, 1))
         return -ENOMEM;
-    p->tx_trains = limits->train_tx_bytes ? malloc((size_t)NET_BURST * limits->train_tx_bytes) : NULL;
+    p->tx_trains = limits->train_tx_bytes ? malloc((size_t)NET_BURST * train_room_bytes(limits)) : NULL;
     return limits->train_tx_bytes && !p->tx_trains ? -ENOMEM : 0;
 }
 

@@ -163,12 +163,11 @@ static void report_all(const struct net_watch *watch, const struct state *now, n
     bool is_running = now->is_there && now->interface.running;
     if (is_running != was_running || watch->is_first)
         say(&report, is_running ? NET_WATCH_LINK_UP : NET_WATCH_LINK_DOWN, NULL);
-    if (before->is_there && now->is_there) {
-        if (!nornic_mac_equal(&before->interface.mac, &now->interface.mac))
-            say(&report, NET_WATCH_MAC, NULL);
-        if (before->interface.mtu_bytes != now->interface.mtu_bytes)
-            say(&report, NET_WATCH_MTU, NULL);
-    }
+    if (before->is_there && now->is_there && !nornic_mac_equal(&before->interface.mac, &now->interface.mac))
+        say(&report, NET_WATCH_MAC, NULL);
+    /* The first one too: it may be another by now than when the port was opened. */
+    if (now->is_there && before->interface.mtu_bytes != now->interface.mtu_bytes)
+        say(&report, NET_WATCH_MTU, NULL);
     report_addrs(&report, before, now);
     if (!now->is_there && (before->is_there || watch->is_first))
         say(&report, NET_WATCH_GONE, NULL);

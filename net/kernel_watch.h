@@ -44,8 +44,8 @@ void net_watch_close(struct net_watch *watch);
 /* Polls readable (POLLIN) when something may have changed. */
 int net_watch_fd(const struct net_watch *watch);
 
-/* Reports the changes since the last call, without waiting; the first call reports the link's state and
- * all addresses (link-local, then IPv4, then other IPv6; of the interface, then of each VLAN interface).
+/* Reports the changes since the last call, without waiting; the first call reports the link's state, the MTU
+ * and all addresses (link-local, then IPv4, then other IPv6; of the interface, then of each VLAN interface).
  * Removals come before additions. The kernel's notifications only say that something happened: what
  * changed is found by comparing what there is with what there was, so a lost one (ENOBUFS) loses nothing.
  * 0 or -errno (memory, the socket): then nothing was reported and the next call tries again. */

@@ -125,8 +125,9 @@ int nornic_cm_id_listen(struct nornic_cm_id *id, const struct nornic_addr *addr,
  * -EINVAL. */
 int nornic_cm_id_prepare(struct nornic_cm_id *id, struct nornic_qp *qp);
 
-/* After ROUTE_RESOLVED: connects (UD: asks for QPN and Q_Key). The queue pair goes to INIT now, to RTR
- * and RTS when the peer has answered, to ERR when the connection ends. Then comes ESTABLISHED, REJECTED,
+/* After ROUTE_RESOLVED: connects (UD: asks for QPN and Q_Key). The queue pair, of the CM's device, goes to
+ * INIT now, to RTR and RTS when the peer has answered, to ERR when the connection ends; NULL: the program
+ * moves one of its own, param->qp_num (UD: none is needed). Then comes ESTABLISHED, REJECTED,
  * UNREACHABLE or CONNECT_ERROR. `param` is borrowed. 0, -EINVAL (state, values) or -EADDRINUSE: a
  * connection of this queue pair is still in TIMEWAIT. */
 int nornic_cm_id_connect(struct nornic_cm_id *id, struct nornic_qp *qp,

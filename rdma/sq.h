@@ -20,12 +20,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "nornic/wr.h"
 #include "rdma/ah.h"
 #include "rdma/cq.h"
-#include "nornic/wr.h"
 #include "rdma/wr_op.h"
-
-#define RDMA_CACHE_LINE_BYTES 64
 
 /* One send WQE. The part above the line is written by the post, the part below by the engine. */
 struct rdma_send_wqe {

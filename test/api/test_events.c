@@ -251,6 +251,7 @@ static void ask(struct connection *c, int *listener_ctx)
     cr_assert_eq(nornic_cm_id_resolve_route(c->id[0]), 0);
     nornic_cm_ack_event(expect(c->cm[0], NORNIC_CM_EVENT_ROUTE_RESOLVED));
     struct nornic_conn_param param = {.private_data = "hello", .private_data_len = 5, .rnr_retry_count = 0};
+    cr_assert_eq(nornic_cm_id_connect(c->id[0], c->qp[1], &param), -EINVAL, "it is of the other device");
     cr_assert_eq(nornic_cm_id_connect(c->id[0], c->qp[0], &param), 0);
     struct nornic_cm_event *request = expect(c->cm[1], NORNIC_CM_EVENT_CONNECT_REQUEST);
     cr_assert_eq(request->listen_id, c->listener);
@@ -293,6 +294,19 @@ Test(events, receives_are_posted_before_a_request_is_accepted)
     cr_assert_eq(wc.status, NORNIC_WC_SUCCESS);
     cr_assert_eq(wc.wr_id, 5);
     nornic_cm_ack_event(expect(c.cm[1], NORNIC_CM_EVENT_ESTABLISHED));
+    give_back(&c);
+}
+
+/* nornic_conn_param.qp_num: a program may name a queue pair that is not this library's. */
+Test(events, a_request_is_accepted_for_a_queue_pair_known_by_number)
+{
+    struct connection c;
+    ask(&c, NULL);
+    cr_assert_eq(nornic_cm_id_accept(c.id[1], c.qp[0], NULL), -EINVAL, "it is of the other device");
+    cr_assert_eq(nornic_cm_id_accept(c.id[1], NULL, &(struct nornic_conn_param){.qp_num = 0x4711}), 0);
+    struct nornic_cm_event *event = expect(c.cm[0], NORNIC_CM_EVENT_ESTABLISHED);
+    cr_assert_eq(event->qpn, 0x4711);
+    nornic_cm_ack_event(event);
     give_back(&c);
 }
 

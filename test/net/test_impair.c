@@ -575,6 +575,22 @@ static void send_train(struct net_port *port, uint32_t first)
     net_port_tx_flush(port, &buf, 1, 0);
 }
 
+/* net/port.h: whatever the longest train, each buffer takes a frame of the MTU. */
+Test(impair, a_buffer_for_trains_takes_a_single_frame)
+{
+    struct net_port *ends[2], *near;
+    struct net_frame buf;
+    const struct net_memory_trains trains = {
+        .mtu_bytes = 4096, .ring_frames = 64, .train_bytes = 2000, .train_pkts = 2};
+    cr_assert_eq(net_memory_pair_trains(&trains, ends), 0);
+    cr_assert_eq(net_impair_wrap(ends[0], &(struct net_impair_config){.on_tx = true}, &near), 0);
+    cr_assert_eq(net_port_tx_reserve_trains(near, &buf, 1, 2000), 1);
+    cr_assert_geq(buf.cap_bytes, 4096 + 18);
+    net_port_tx_flush(near, &buf, 0, 0);
+    net_port_close(near);
+    net_port_close(ends[1]);
+}
+
 /* A train is cut before anything happens to it: each packet meets the fate that it would meet alone. */
 Test(impair, packets_of_a_train_have_fates_of_their_own)
 {

@@ -102,14 +102,15 @@ static void start(void)
 Test(kernel_watch, the_first_read_reports_what_is_there_link_local_first)
 {
     read_all();
-    cr_assert_eq(seen_count, 4);
+    cr_assert_eq(seen_count, 5);
     cr_expect_eq(seen[0].kind, NET_WATCH_LINK_UP);
     cr_expect_str_eq(seen[0].interface.name, "nn0");
-    cr_expect(nornic_addr_is_link_local(&seen[1].addr.addr));
+    cr_expect_eq(seen[1].kind, NET_WATCH_MTU);
+    cr_expect(nornic_addr_is_link_local(&seen[2].addr.addr));
     struct nornic_addr v4 = addr_of("10.77.0.1"), v6 = addr_of(V6_OF("1"));
-    cr_expect(nornic_addr_equal(&seen[2].addr.addr, &v4));
-    cr_expect(nornic_addr_equal(&seen[3].addr.addr, &v6));
-    for (unsigned i = 1; i < 4; i++) {
+    cr_expect(nornic_addr_equal(&seen[3].addr.addr, &v4));
+    cr_expect(nornic_addr_equal(&seen[4].addr.addr, &v6));
+    for (unsigned i = 2; i < 5; i++) {
         cr_expect_eq(seen[i].kind, NET_WATCH_ADDR_ADDED);
         cr_expect_eq(seen[i].addr.vlan_id, 0);
         cr_expect_eq(seen[i].addr.ifindex, seen[0].interface.index);
@@ -169,6 +170,13 @@ Test(kernel_watch, the_link_goes_down_and_up)
     run("ip link set nn0 down");
     await(NET_WATCH_LINK_DOWN, NULL);
     await(NET_WATCH_ADDR_REMOVED, V6_OF("1"));
+}
+
+/* It may have changed between the opening of a port and that of the watch. */
+Test(kernel_watch, the_first_read_says_the_mtu)
+{
+    run("ip link set nn0 mtu 1400");
+    cr_expect_eq(await(NET_WATCH_MTU, NULL)->interface.mtu_bytes, 1400);
 }
 
 Test(kernel_watch, mac_and_mtu_change)
