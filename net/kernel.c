@@ -64,9 +64,8 @@ static void take_addr(const struct nlmsghdr *message, void *ctx)
     }
     if (flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED) || (!has_local && !has_peer))
         return;
-    append_addr(list, &(struct net_kernel_addr){.ifindex = head->ifa_index,
-                                                .addr = has_local ? local : peer,
-                                                .prefix_len = head->ifa_prefixlen});
+    append_addr(list,
+                &(struct net_kernel_addr){.ifindex = head->ifa_index, .addr = has_local ? local : peer});
 }
 
 /* Within a class the kernel's order stays. */
@@ -122,28 +121,6 @@ int net_interface_addrs(unsigned ifindex, struct nornic_addr *addrs, unsigned ma
             addrs[taken++] = all[i].addr;
     free(all);
     return (int)taken;
-}
-
-int net_networks(struct net_network **out, struct nornic_error *why)
-{
-    struct net_kernel_addr *all;
-    struct mnl_socket *socket = net_netlink_open(why);
-    *out = NULL;
-    if (!socket)
-        return -errno;
-    int count = net_kernel_addrs(socket, &all);
-    mnl_socket_close(socket);
-    if (count < 0)
-        return net_error_set(why, -count, "cannot list the addresses of this machine: %s", strerror(-count));
-    struct net_network *networks = calloc((size_t)count + 1, sizeof *networks);
-    for (int i = 0; networks && i < count; i++) {
-        networks[i] = (struct net_network){
-            .ifindex = all[i].ifindex, .addr = all[i].addr, .prefix_len = all[i].prefix_len};
-        if_indextoname(all[i].ifindex, networks[i].ifname);
-    }
-    free(all);
-    *out = networks;
-    return networks ? count : net_error_set(why, ENOMEM, "no memory for the addresses of this machine");
 }
 
 /* --- routes --- */

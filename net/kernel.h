@@ -28,19 +28,6 @@ uint64_t net_interface_rate_bps(const char *name);
  * order; tentative and failed ones are left out. Returns how many were written (at most `max`), or -errno. */
 int net_interface_addrs(unsigned ifindex, struct nornic_addr *addrs, unsigned max, struct nornic_error *why);
 
-/* An address that an interface of this network namespace owns, with the network that it is attached to by it.
- * */
-struct net_network {
-    char ifname[16]; /* "": the interface is no more */
-    unsigned ifindex;
-    struct nornic_addr addr;
-    uint8_t prefix_len; /* of 32, or 128 */
-};
-
-/* All of them, in the order of net_interface_addrs(). Returns how many are in `*list`, which the caller frees
- * with free(), or -errno with a sentence; then `*list` is NULL. */
-int net_networks(struct net_network **list, struct nornic_error *why);
-
 /* The next hop to `dst` out of interface `ifindex`: `dst` itself or a gateway. 0, or -EHOSTUNREACH when the
  * kernel has no route through that interface. */
 int net_route_next_hop(unsigned ifindex, const struct nornic_addr *dst, struct nornic_addr *next_hop,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* That something changed at the interfaces of a network namespace: links and addresses (rtnetlink). What
  * changed is found by looking again, so that a notification that was lost (ENOBUFS) loses nothing. Internal
- * to the library: net/kernel_watch.h follows one interface by it, the sockets follow all. */
+ * to the library. */
 #ifndef NORNIC_NET_KERNEL_NEWS_H
 #define NORNIC_NET_KERNEL_NEWS_H
 

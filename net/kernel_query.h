@@ -10,7 +10,6 @@
 struct net_kernel_addr {
     unsigned ifindex;
     struct nornic_addr addr;
-    uint8_t prefix_len; /* of 32, or 128 */
 };
 
 /* All addresses of the namespace, in the order of net_interface_addrs(). Returns how many are in `*list`,
