@@ -102,7 +102,7 @@ static ssize_t peek(struct smcr_sock *s, struct smcr_iov *to, int flags, size_t 
         status.readable_bytes < target && status.readable_bytes < status.readable_max_bytes)
         return -EAGAIN;
     void *bytes = smcr_iov_next(to, &room);
-    if (flags & MSG_TRUNC)
+    if (flags & MSG_TRUNC && status.readable_bytes > 0) /* else: the end, an error, or nothing yet */
         return status.readable_bytes < to->total ? (ssize_t)status.readable_bytes : (ssize_t)to->total;
     if (room < to->total)
         return peek_scattered(s, to);

@@ -142,6 +142,8 @@ static void peeking_server(struct same *s)
     same_say(s, "%.5s", text);
     same_say(s, "nothing: %s", same_result(CALL(recv)(fd, text, 16, MSG_DONTWAIT)));
     same_say(s, "nothing to peek: %s", same_result(CALL(recv)(fd, text, 16, MSG_DONTWAIT | MSG_PEEK)));
+    same_say(s, "nothing to count: %s",
+             same_result(CALL(recv)(fd, text, 16, MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC)));
     same_step(s);
     CALL(close)(fd);
 }
