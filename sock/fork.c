@@ -38,7 +38,8 @@ static void replace_descriptors(void)
 {
     int nothing = open("/", O_PATH | O_CLOEXEC);
     for (unsigned fd = 0; fd < smcr_rt.by_fd_size; fd++) {
-        if (!smcr_rt.by_fd[fd])
+        /* One that the kernel's calls gave to another is the child's as well. */
+        if (!smcr_rt.by_fd[fd] || !smcr_sock_owns_fd(smcr_rt.by_fd[fd], (int)fd))
             continue;
         int flags = fcntl((int)fd, F_GETFD);
         if (nothing >= 0 && flags >= 0)

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sock/stat_json.h"
@@ -225,6 +226,31 @@ static int reuse_descriptors(void *ctx)
         return 13;
     nornic_close(other);
     return 0;
+}
+
+/* The connection whose descriptor the pipe has now waits for its peer to close, too. */
+static int reuse_and_fork(void *ctx)
+{
+    struct board *b = ctx;
+    char bytes[8] = "";
+    int pipes[2], status = 0;
+    lab_start(&b->lab, 0, NULL);
+    int fd = reach();
+    close(fd);
+    if (fd < 0 || pipe(pipes) != 0 || pipes[0] != fd || write(pipes[1], "pipe", 4) != 4)
+        return 10;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(read(pipes[0], bytes, sizeof bytes) == 4 && strcmp(bytes, "pipe") == 0 ? 0 : 1);
+    if (waitpid(child, &status, 0) != child || status != 0)
+        return 11;
+    b->done = 1;
+    return 0;
+}
+
+Test(races, a_forked_child_keeps_the_descriptors_that_became_others, .timeout = 60)
+{
+    run_both(board_new(1), never_answer, reuse_and_fork);
 }
 
 Test(races, descriptors_that_the_kernels_calls_gave_to_others, .timeout = 60)
