@@ -182,7 +182,7 @@ static bool is_of_device(const struct nornic_cm_id *id, const struct nornic_qp *
 
 int nornic_cm_id_connect(struct nornic_cm_id *id, struct nornic_qp *qp, const struct nornic_conn_param *param)
 {
-    if (!is_of_device(id, qp))
+    if (!is_of_device(id, qp) || (!qp && id->space != NORNIC_PS_UDP))
         return -EINVAL;
     pthread_mutex_lock(&id->lock);
     return unlock(id, host_cm_connect(id->host, qp ? qp->engine : NULL, param));

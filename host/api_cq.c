@@ -8,6 +8,8 @@
 #include "host/config.h"
 #include "host/clock.h"
 
+#define LOOK_AGAIN_NS (1 * NS_PER_MS)
+
 /* --- life --- */
 
 /* host_cq_config.notify: an armed notification fired, or the queue overflowed. */
@@ -116,14 +118,16 @@ static void sleep_until_fired(struct nornic_cq *cq, uint64_t seen, uint64_t end_
     pthread_mutex_unlock(&cq->fired_lock);
 }
 
-/* Somebody has to do what completes the work: the device's thread, or else this one. */
+/* Somebody has to do what completes the work: the device's thread, or else this one. Where it is this one, there
+ * may be others like it, and a round of theirs may complete what this one waits for, after it has looked and before
+ * it sleeps, with nothing left that would wake it. So it sleeps no longer than LOOK_AGAIN_NS. */
 static void wait_for_progress(struct nornic_cq *cq, uint64_t seen, uint64_t end_ns)
 {
     uint64_t now_ns = host_now_ns();
     if (cq->dev->has_thread)
         sleep_until_fired(cq, seen, end_ns);
     else if (!host_dev_progress(cq->dev->host) && now_ns < end_ns)
-        host_dev_wait(cq->dev->host, end_ns - now_ns);
+        host_dev_wait(cq->dev->host, min_u64(end_ns - now_ns, LOOK_AGAIN_NS));
 }
 
 int nornic_cq_wait(struct nornic_cq *cq, struct nornic_wc *wcs, unsigned n, uint64_t timeout_ns)

@@ -33,7 +33,7 @@ struct nornic_conn_param {
     uint8_t retry_count;     /* 0..7, of the peer's QP and of ours; connect only */
     uint8_t rnr_retry_count; /* 0..7, of the peer's QP */
     bool srq;                /* the QP takes its receives from an SRQ */
-    uint32_t qp_num;         /* when `qp` is NULL */
+    uint32_t qp_num;         /* accept only, when `qp` is NULL */
     uint32_t qkey;           /* UD; 0: NORNIC_CM_QKEY */
 };
 
@@ -125,17 +125,17 @@ int nornic_cm_id_listen(struct nornic_cm_id *id, const struct nornic_addr *addr,
  * -EINVAL. */
 int nornic_cm_id_prepare(struct nornic_cm_id *id, struct nornic_qp *qp);
 
-/* After ROUTE_RESOLVED: connects (UD: asks for QPN and Q_Key). The queue pair, of the CM's device, goes to
- * INIT now, to RTR and RTS when the peer has answered, to ERR when the connection ends; NULL: the program
- * moves one of its own, param->qp_num (UD: none is needed). Then comes ESTABLISHED, REJECTED,
- * UNREACHABLE or CONNECT_ERROR. `param` is borrowed. 0, -EINVAL (state, values) or -EADDRINUSE: a
- * connection of this queue pair is still in TIMEWAIT. */
+/* After ROUTE_RESOLVED: connects (UD: asks for QPN and Q_Key, for which `qp` may be NULL). The queue pair,
+ * of the CM's device, goes to INIT now, to RTR and RTS when the peer has answered, to ERR when the connection
+ * ends. Then comes ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. `param` is borrowed. 0, -EINVAL (state,
+ * values) or -EADDRINUSE: a connection of this queue pair is still in TIMEWAIT. */
 int nornic_cm_id_connect(struct nornic_cm_id *id, struct nornic_qp *qp,
                          const struct nornic_conn_param *param);
 
 /* Answers CONNECT_REQUEST. The queue pair is in RTS before the answer leaves (ROCE-CM-53): the peer's
  * data may come before ESTABLISHED. Values above those of the request are lowered to them; `param` NULL:
- * those of the request. Fails as nornic_cm_id_connect() does. */
+ * those of the request. `qp` NULL: for param->qp_num, a queue pair that the program moves itself. Fails as
+ * nornic_cm_id_connect() does. */
 int nornic_cm_id_accept(struct nornic_cm_id *id, struct nornic_qp *qp, const struct nornic_conn_param *param);
 
 /* Refuses CONNECT_REQUEST. At most 148 bytes (UD: 136), which may be NULL. 0 or -EINVAL. */

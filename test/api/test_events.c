@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "ends.h"
 
@@ -55,6 +56,61 @@ Test(events, waiting_makes_progress_where_the_device_has_no_thread)
     cr_assert_eq(pthread_create(&thread, NULL, drive, &e[1]), 0);
     cr_assert_eq(ends_wait(&e[0]).wr_id, 2);
     pthread_join(thread, NULL);
+    ends_close(e);
+}
+
+#define ROUNDS 3000
+
+static pthread_barrier_t together;
+
+static void *write_and_wait(void *arg)
+{
+    struct end *e = arg;
+    struct nornic_wc wc;
+    for (int i = 0; i < ROUNDS; i++) {
+        struct nornic_send_wr wr = {.opcode = NORNIC_WR_RDMA_WRITE, .send_flags = NORNIC_SEND_SIGNALED};
+        struct timespec begin, end;
+        pthread_barrier_wait(&together);
+        clock_gettime(CLOCK_MONOTONIC, &begin);
+        cr_assert_eq(nornic_qp_post_send(e->qp, &wr, NULL), 0);
+        cr_assert_eq(nornic_cq_wait(e->cq, &wc, 1, WAIT_NS), 1);
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        cr_assert_eq(wc.status, NORNIC_WC_SUCCESS);
+        cr_assert_lt(end.tv_sec - begin.tv_sec, 3, "it slept over its completion in round %d", i);
+    }
+    return NULL;
+}
+
+/* Whoever makes the progress completes what the other waits for, too; nobody sleeps over it. */
+Test(events, two_wait_on_a_device_without_thread)
+{
+    struct end e[2], loop[2];
+    pthread_t threads[2];
+    struct nornic_error why;
+    struct nornic_dev_config config = {NORNIC_INIT(config), .no_thread = true};
+    ends_open(e, &config);
+    for (int i = 0; i < 2; i++) { /* both queue pairs of one device, joined through itself */
+        struct nornic_cq_config cq = {NORNIC_INIT(cq), .capacity = 16};
+        loop[i] = e[0];
+        cr_assert_eq(nornic_cq_create(e[0].dev, &cq, &loop[i].cq), 0);
+        struct nornic_qp_config qp = {NORNIC_INIT(qp),       .type = NORNIC_QPT_RC, .pd = e[0].pd,
+                                      .send_cq = loop[i].cq, .recv_cq = loop[i].cq, .caps = {4, 4, 1, 1, 0}};
+        cr_assert_eq(nornic_qp_create(e[0].dev, &qp, &loop[i].qp), 0);
+        cr_assert_eq(nornic_qp_endpoint(loop[i].qp, 0, &loop[i].address), 0);
+    }
+    for (int i = 0; i < 2; i++)
+        cr_assert_eq(
+            nornic_qp_connect(loop[i].qp, &loop[i].address, &loop[1 - i].address, ENDS_RIGHTS, WAIT_NS, &why),
+            0, "%s", why.text);
+    pthread_barrier_init(&together, NULL, 2);
+    for (int i = 0; i < 2; i++)
+        cr_assert_eq(pthread_create(&threads[i], NULL, write_and_wait, &loop[i]), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(nornic_qp_destroy(loop[i].qp), 0);
+        cr_assert_eq(nornic_cq_destroy(loop[i].cq), 0);
+    }
     ends_close(e);
 }
 
@@ -252,6 +308,7 @@ static void ask(struct connection *c, int *listener_ctx)
     nornic_cm_ack_event(expect(c->cm[0], NORNIC_CM_EVENT_ROUTE_RESOLVED));
     struct nornic_conn_param param = {.private_data = "hello", .private_data_len = 5, .rnr_retry_count = 0};
     cr_assert_eq(nornic_cm_id_connect(c->id[0], c->qp[1], &param), -EINVAL, "it is of the other device");
+    cr_assert_eq(nornic_cm_id_connect(c->id[0], NULL, &param), -EINVAL, "nobody could go on");
     cr_assert_eq(nornic_cm_id_connect(c->id[0], c->qp[0], &param), 0);
     struct nornic_cm_event *request = expect(c->cm[1], NORNIC_CM_EVENT_CONNECT_REQUEST);
     cr_assert_eq(request->listen_id, c->listener);
