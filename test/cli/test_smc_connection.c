@@ -123,6 +123,15 @@ __attribute__((format(printf, 1, 2))) static void listen_with(const char *format
     cr_assert_neq(server.port, 0, "%s", first);
 }
 
+/* Waits until it says that: what it has of a connection by then is in its file. */
+static void listener_said(const char *words)
+{
+    char line[256];
+    do
+        cr_assert_not_null(fgets(line, sizeof line, server.words), "it never said '%s'", words);
+    while (!strstr(line, words));
+}
+
 /* Waits for its end: the status. */
 static int listener_ended(void)
 {
@@ -286,6 +295,7 @@ Test(smc_connection, a_listener_that_is_kept_serves_until_it_is_stopped)
         make_file("to-server", 1000 / i, i);
         const struct line_result *r = connect_with("-q -i %s", file("to-server"));
         cr_expect_eq(r->status, CLI_OK, "connection %u: %s", i, r->err);
+        listener_said("received "); /* the client knows only that the kernel there has it */
         expect_same("to-server", "at-server", 1000 / i);
     }
     kill(server.pid, SIGINT);
