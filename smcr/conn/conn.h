@@ -21,7 +21,7 @@ enum smcr_conn_state {
 };
 const char *smcr_conn_state_name(enum smcr_conn_state state);
 
-/* Where the handshake is; smcr/handshake_*.c. */
+/* Where the handshake is: smcr/handshake/. */
 enum smcr_stage {
     SMCR_STAGE_PROPOSAL,      /* S waits for it */
     SMCR_STAGE_GROUP,         /* both: a first contact of the same peer runs (SMCR-FC-21) */
@@ -97,7 +97,7 @@ struct smcr_conn {
     uint32_t peer_elem_bytes;
     uint32_t peer_token;
 
-    /* --- data: smcr/conn_*.c --- */
+    /* --- data: smcr/conn/ --- */
     struct smcr_conn_data *data; /* smcr/conn/data.h; from the moment that the RMBE is told to the peer */
     struct smcr_link *link;      /* that we send over; NULL: none now */
     struct smcr_conn *wait_next, **wait_prev; /* in link->waiting; wait_prev NULL: it does not wait */

@@ -317,8 +317,7 @@ void smcr_move_rests(struct smcr_conn *conn, uint64_t now_ns);
 bool smcr_conn_rests(struct smcr_conn *conn, uint64_t now_ns);
 /* SO_KEEPALIVE as conn->keepalive_ns says. */
 void smcr_conn_start_keepalive(struct smcr_conn *conn, uint64_t now_ns);
-/* The levels of smcr_conn_status(), and the numbers of smcr_stat_visit(). */
-void smcr_conn_data_status(const struct smcr_conn *conn, struct smcr_conn_status *out);
+/* The numbers of smcr_stat_visit(). */
 void smcr_conn_data_stat(const struct smcr_conn *conn, struct smcr_conn_stat *out);
 
 #endif
