@@ -27,7 +27,7 @@ void smcr_llc_begin(struct smcr_group *group, enum smcr_llc_step step, struct sm
                     struct smcr_link *about, uint64_t now_ns);
 /* The exchange goes on with that step, whose message is awaited from now on. */
 void smcr_llc_enter(struct smcr_group *group, enum smcr_llc_step step, uint64_t now_ns);
-/* Whether the exchange awaits a message of that type, as a request or a response; its link is not looked at. */
+/* Whether the exchange awaits a message of that type, request or response; on any link. */
 bool smcr_llc_awaits(const struct smcr_group *group, const struct smcr_llc_msg *m);
 /* It is over; what waited may begin. */
 void smcr_llc_end(struct smcr_group *group, uint64_t now_ns);
