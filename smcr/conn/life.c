@@ -2,6 +2,7 @@
 /* The data part of a connection: made before the peer hears of the RMBE, active once both ends are known,
  * taken down; and its tick, the deadlines while data moves. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "net/port.h"
@@ -164,8 +165,7 @@ void smcr_conn_status(const struct smcr_conn *conn, struct smcr_conn_status *out
         .may_cross = conn->declined == SMCR_DECLINED_CROSSING,
         .reason = conn->reason,
     };
-    for (unsigned i = 0; i < sizeof out->peer_id; i++)
-        out->peer_id[i] = conn->peer_id.b[i];
+    memcpy(out->peer_id, conn->peer_id.b, sizeof out->peer_id);
     const struct smcr_conn_data *data = conn->data;
     if (conn->state == SMCR_CONN_HANDSHAKE || conn->state == SMCR_CONN_FALLBACK)
         return;
