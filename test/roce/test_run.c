@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "net/bytes.h"
+#include "net/checksum.h"
 #include "net/train.h"
 #include "roce/arrival.h"
 #include "roce/run.h"
@@ -429,4 +431,23 @@ Test(run, damaged_trains_are_judged_as_their_packets_alone)
         roce_arrival_end(&arrival);
         free(train.data);
     }
+}
+
+/* Trains have none (net/port.h). One that is there and fits the first packet says nothing about the others. */
+Test(run, udp_checksum_is_judged_with_each_packet)
+{
+    static const enum roce_rx_verdict verdicts[] = {ROCE_RX_TAKEN, ROCE_RX_DROP_UDP, ROCE_RX_DROP_UDP};
+    struct net_frame train = train_of_writes(3, UINT32_MAX);
+    uint8_t *ip = train.data + 14, *udp = ip + 20;
+    uint16_t sum = 0;
+    do
+        put_be16(udp + 6, ++sum);
+    while (!net_checksum_udp_is_ok(ip, udp, get_be16(udp + 4)));
+    struct roce_arrival arrival;
+    roce_arrival_begin(&arrival, &train, 0);
+    cr_assert_eq(arrival.train.count, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        cr_expect_eq(roce_arrival_packet(&arrival, i), verdicts[i], "packet %u", i);
+    roce_arrival_end(&arrival);
+    free(train.data);
 }
