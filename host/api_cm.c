@@ -174,7 +174,8 @@ int nornic_cm_id_prepare(struct nornic_cm_id *id, struct nornic_qp *qp)
                                 (is_datagram ? NORNIC_QP_QKEY : NORNIC_QP_ACCESS_FLAGS));
 }
 
-/* What the engine takes for granted: the queue pair is of its device, or the program names it by number only. */
+/* What the engine takes for granted: the queue pair is of its device, or the program names it by number only.
+ * */
 static bool is_of_device(const struct nornic_cm_id *id, const struct nornic_qp *qp)
 {
     return !qp || qp->dev == id->cm->dev;

@@ -118,9 +118,10 @@ static void sleep_until_fired(struct nornic_cq *cq, uint64_t seen, uint64_t end_
     pthread_mutex_unlock(&cq->fired_lock);
 }
 
-/* Somebody has to do what completes the work: the device's thread, or else this one. Where it is this one, there
- * may be others like it, and a round of theirs may complete what this one waits for, after it has looked and before
- * it sleeps, with nothing left that would wake it. So it sleeps no longer than LOOK_AGAIN_NS. */
+/* Somebody has to do what completes the work: the device's thread, or else this one. Where it is this one,
+ * there may be others like it, and a round of theirs may complete what this one waits for, after it has
+ * looked and before it sleeps, with nothing left that would wake it. So it sleeps no longer than
+ * LOOK_AGAIN_NS. */
 static void wait_for_progress(struct nornic_cq *cq, uint64_t seen, uint64_t end_ns)
 {
     uint64_t now_ns = host_now_ns();

@@ -127,8 +127,8 @@ int nornic_cm_id_prepare(struct nornic_cm_id *id, struct nornic_qp *qp);
 
 /* After ROUTE_RESOLVED: connects (UD: asks for QPN and Q_Key, for which `qp` may be NULL). The queue pair,
  * of the CM's device, goes to INIT now, to RTR and RTS when the peer has answered, to ERR when the connection
- * ends. Then comes ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. `param` is borrowed. 0, -EINVAL (state,
- * values) or -EADDRINUSE: a connection of this queue pair is still in TIMEWAIT. */
+ * ends. Then comes ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. `param` is borrowed. 0, -EINVAL
+ * (state, values) or -EADDRINUSE: a connection of this queue pair is still in TIMEWAIT. */
 int nornic_cm_id_connect(struct nornic_cm_id *id, struct nornic_qp *qp,
                          const struct nornic_conn_param *param);
 

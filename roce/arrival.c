@@ -44,8 +44,8 @@ static uint32_t move_on(struct roce_arrival *arrival, const struct net_frame *fr
     return arrival->icrc_below ^ roce_icrc_change_of_id(first_id ^ (uint16_t)(first_id + i));
 }
 
-/* A train's UDP checksum is 0 (net/port.h). One that is not stands for each packet's own payload, and is judged anew
- * with each. */
+/* A train's UDP checksum is 0 (net/port.h). One that is not stands for each packet's own payload, and is
+ * judged anew with each. */
 static bool has_udp_checksum(const struct net_train *train)
 {
     return get_be16(train->head + train->head_bytes - 2) != 0;
