@@ -30,7 +30,7 @@ CFLAGS  ?= -O2 -g
 CPPFLAGS := -iquote . -iquote $(BUILD)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 ALL_CFLAGS := -std=gnu17 $(WARN) $(CPPFLAGS) -fPIC -fno-strict-aliasing -pthread $(CFLAGS) $(SANFLAGS)
-TIDY_CFLAGS := -std=gnu17 $(CPPFLAGS)
+TIDY_CFLAGS := -std=gnu17 $(CPPFLAGS) -I.
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(SANFLAGS)
 LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal
 

@@ -217,7 +217,7 @@ static void ask(struct side *s, const struct nornic_addr *server)
     complete(s, NORNIC_WC_RDMA_WRITE);
     move(s, NORNIC_WR_RDMA_READ, s->memory->back, &offer);
     complete(s, NORNIC_WC_RDMA_READ);
-    if (memcmp(s->memory->data, s->memory->back, DATA_BYTES))
+    if (memcmp(s->memory->data, s->memory->back, DATA_BYTES) != 0)
         die(s, "RDMA READ", "what came back is not what was written");
     send_text(s, "a megabyte there and back");
     complete(s, NORNIC_WC_RECV);

@@ -86,7 +86,7 @@ static void ask(const struct sockaddr_in *to)
         for (unsigned i = 0; i < sizeof sent; i++)
             sent[i] = (uint8_t)(i * 31 + piece);
         send_all(fd, sent, sizeof sent);
-        if (receive(fd, received, sizeof received) != sizeof sent || memcmp(sent, received, sizeof sent))
+        if (receive(fd, received, sizeof received) != sizeof sent || memcmp(sent, received, sizeof sent) != 0)
             die("echo", "what came back is not what was sent");
     }
     check(nornic_shutdown(fd, SHUT_WR), "shutdown");

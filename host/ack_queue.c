@@ -99,7 +99,7 @@ void host_ack_hold(struct host_ack_queue *queue, struct host_ack_subject *subjec
     if (subject->is_held)
         return;
     subject->is_held = true;
-    TAILQ_FOREACH(event, &subject->waiting, of_subject)
+    for (event = TAILQ_FIRST(&subject->waiting); event; event = TAILQ_NEXT(event, of_subject))
         TAILQ_REMOVE(&queue->line, event, in_line);
 }
 
@@ -109,7 +109,7 @@ void host_ack_release(struct host_ack_queue *queue, struct host_ack_subject *sub
     if (!subject->is_held)
         return;
     subject->is_held = false;
-    TAILQ_FOREACH(event, &subject->waiting, of_subject)
+    for (event = TAILQ_FIRST(&subject->waiting); event; event = TAILQ_NEXT(event, of_subject))
         TAILQ_INSERT_TAIL(&queue->line, event, in_line);
 }
 

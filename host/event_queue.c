@@ -112,7 +112,7 @@ static struct record *record_for(struct host_event_queue *queue, struct host_ack
                                  enum nornic_event_type type)
 {
     struct host_ack_event *waiting;
-    TAILQ_FOREACH(waiting, &subject->waiting, of_subject) {
+    for (waiting = TAILQ_FIRST(&subject->waiting); waiting; waiting = TAILQ_NEXT(waiting, of_subject)) {
         if (record_of(waiting)->event.type != type)
             continue;
         host_ack_withdraw(&queue->acks, waiting);
