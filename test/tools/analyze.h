@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Goes in front of each file that clang-tidy reads. Its analyser looks at one file at a time and cannot know
- * that these two, which stand at the end of so many error paths, never return 0. What a file asks of the C library it
- * asks before its first include, which this is. */
+ * that these two, which stand at the end of so many error paths, never return 0. What a file asks of the C
+ * library it asks before its first include, which this is. */
 #define _GNU_SOURCE
 #include "cli/cli.h"
 #include "net/error.h"
