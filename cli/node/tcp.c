@@ -214,7 +214,7 @@ bool cli_tcp_local_addr(int fd, struct nornic_addr *out)
         struct sockaddr any;
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
-    } addr;
+    } addr = {.any = {.sa_family = AF_UNSPEC}};
     socklen_t len = sizeof addr;
     if (getsockname(fd, &addr.any, &len) != 0)
         return false;
