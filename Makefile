@@ -29,14 +29,16 @@ WARN    := -Wall -Wextra $(if $(filter 1,$(WERROR)),-Werror) -Wshadow -Wpointer-
 CFLAGS  ?= -O2 -g
 CPPFLAGS := -iquote . -iquote $(BUILD)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
-ALL_CFLAGS := -std=gnu17 $(WARN) $(CPPFLAGS) -fPIC -fno-strict-aliasing -pthread $(CFLAGS) $(SANFLAGS)
+# nobody takes the place of a function of the library, so calls inside a file may be inlined though it is -fPIC
+ALL_CFLAGS := -std=gnu17 $(WARN) $(CPPFLAGS) -fPIC -fno-semantic-interposition -fno-strict-aliasing -pthread \
+              $(CFLAGS) $(SANFLAGS)
 TIDY_CFLAGS := -std=gnu17 $(CPPFLAGS) -I.
 ALL_LDFLAGS := -pthread $(LDFLAGS) $(SANFLAGS)
-LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal
+LIBS    := -lxdp -lbpf -lpcap -lmnl -lisal -lz
 
 ROOMS   := net xdp rdma roce roce/cm smcr smcr/conn smcr/llc smcr/handshake sock explain explain/packet \
-           explain/flow explain/smc explain/show explain/page \
-           explain/replay host
+           explain/flow explain/smc explain/join explain/show explain/story explain/page \
+           explain/replay explain/replay/smc base host
 LIB_SRC := $(filter-out %.bpf.c,$(wildcard $(addsuffix /*.c,$(ROOMS))))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 CLI_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard cli/*.c cli/*/*.c))
@@ -81,7 +83,7 @@ $(BUILD)/%.o: %.c | $(BUILD)/.deps
 $(BUILD)/.deps:
 	@test/tools/deps.sh --check build && mkdir -p $(@D) && touch $@
 
-# --- the BPF programs: XDP steering, SMC-R's TCP option ---
+# --- the BPF programs: XDP steering, the filter of packet sockets, SMC-R's TCP option ---
 $(BUILD)/%.bpf.o: %.bpf.c | $(BUILD)/.deps
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D) && $(CLANG) -O2 -g -target bpf -Wall -Werror -iquote . \
@@ -90,13 +92,19 @@ $(BUILD)/%.bpf.o: %.bpf.c | $(BUILD)/.deps
 
 # A program travels inside the library: an .incbin, found by the assembler in the build directory. Link-time
 # optimisation does not see what the assembler defines, so these objects stay out of it.
-$(BUILD)/xdp/steer_object.o $(BUILD)/sock/rendezvous_object.o: ALL_CFLAGS += -Wa,-I$(BUILD)
+BPF_OBJECTS := $(addprefix $(BUILD)/,net/filter_object.o xdp/steer_object.o sock/rendezvous_object.o)
+$(BPF_OBJECTS): ALL_CFLAGS += -Wa,-I$(BUILD)
+$(BUILD)/net/filter_object.o: $(BUILD)/net/filter.bpf.o
 $(BUILD)/xdp/steer_object.o: $(BUILD)/xdp/steer.bpf.o
 $(BUILD)/sock/rendezvous_object.o: $(BUILD)/sock/rendezvous.bpf.o
 
-# so does the page of `nornic explain --html`
-$(BUILD)/explain/page/assets.o: $(wildcard explain/page/*.html explain/page/*.css explain/page/*.js)
-$(BUILD)/xdp/steer_object.o $(BUILD)/sock/rendezvous_object.o $(BUILD)/explain/page/assets.o: ALL_CFLAGS += -fno-lto
+# so do the page of `nornic explain --html`, and the rules
+$(BUILD)/explain/page/assets.o: $(wildcard explain/page/*.html explain/page/*.css explain/page/*.js explain/page/*.txt)
+$(BUILD)/explain/packet/rule_book.o: docs/rules.txt
+$(BUILD)/explain/show/exercise.o: docs/exercises.txt
+$(BPF_OBJECTS) $(BUILD)/explain/page/assets.o $(BUILD)/explain/packet/rule_book.o \
+$(BUILD)/cli/explain/tours.o: ALL_CFLAGS += -fno-lto
+$(BUILD)/cli/explain/tours.o: $(wildcard pcaps/*.pcap)
 
 # the command's parts, for its tests: they link those they name
 $(BUILD)/cli/parts.a: $(filter-out $(BUILD)/cli/main.o,$(CLI_OBJ))
@@ -111,20 +119,36 @@ $(BUILD)/test/smcr_pair.a: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/smcr_pair
                              test/support/random.c test/support/alloc.c)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $^
 
+# the simulated networks: who judges by them links them
+SIM_PARTS := $(filter-out test/sim/test_% test/sim/link.c,$(wildcard test/sim/*.c))
+$(BUILD)/test/sim_parts.a: $(SIM_PARTS:%.c=$(BUILD)/%.o)
+	$(Q)rm -f $@ && $(AR) rcsD $@ $^
+
 define test_program
 $(BUILD)/test/$(1)/run: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/$(1)/*.c) $(wildcard test/support/*.c)) \
-                        $(if $(filter cli,$(1)),$(BUILD)/cli/parts.a) $(BUILD)/test/smcr_pair.a \
+                        $(if $(filter cli,$(1)),$(BUILD)/cli/parts.a) \
+                        $(if $(filter explain explain_truth,$(1)),$(BUILD)/test/sim_parts.a) $(BUILD)/test/smcr_pair.a \
                         $(BUILD)/libnornic.a
 	$$(call say,LD,$$@)
 	$$(Q)$(CC) $(ALL_LDFLAGS) -o $$@ $$^ $(LIBS) -ljson-c -lssl -lcrypto -lz -lcriterion
 endef
 $(foreach r,$(TEST_ROOMS),$(eval $(call test_program,$(r))))
 
+# one seed of the judged runs as a capture with its truth, and the table of them all
+EXPLAIN_TRUTH := $(BUILD)/test/explain_truth/truth
+$(EXPLAIN_TRUTH): $(BUILD)/test/explain_truth/tool/truth.o \
+                  $(patsubst %.c,$(BUILD)/%.o,$(filter-out test/explain_truth/test_%, \
+                      $(wildcard test/explain_truth/*.c))) \
+                  $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/support/*.c)) $(BUILD)/test/sim_parts.a \
+                  $(BUILD)/test/smcr_pair.a $(BUILD)/libnornic.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
+
 .PHONY: deps tests test check
 deps: ## install the Debian packages that are missing (as root)
 	@test/tools/deps.sh build test tools
 
-tests: $(TEST_BIN) examples ## build the test programs
+tests: $(TEST_BIN) $(EXPLAIN_TRUTH) examples ## build the test programs
 
 # --- examples: each is one file, compiled as its reader would: only <nornic/...> and the library ---
 EXAMPLES := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
@@ -143,7 +167,7 @@ test: ## install packages (as root), build, run every test
 	@test/run --build $(BUILD)
 
 .PHONY: mutate
-mutate: ## break the rules of test/mutations one at a time: the tests named after each must fail (about 3 minutes)
+mutate: ## break the rules of test/mutations one at a time: the tests named after each must fail (about an hour)
 	@test/tools/mutate
 
 check: all ## format, linters, layering, symbols, conformance table
@@ -186,15 +210,21 @@ incast-plot: $(BUILD)/test/sim/run ## simulate 32 senders to one and draw docs/i
 explain-shots: all ## draw docs/explain-*.png: the pages of `nornic explain --html` in a headless Chromium
 	$(Q)EXPLAIN_SHOTS=docs test/e2e/explain_page.sh
 
-BENCHES := $(addprefix $(BUILD)/bench/,blast scale socket_load trains)
+.PHONY: explain-truth
+explain-truth: $(EXPLAIN_TRUTH) ## judge what explain says of simulated runs, and write the table in docs/explain.md
+	$(Q)$(EXPLAIN_TRUTH) table docs/explain.md
+
+BENCHES := $(addprefix $(BUILD)/bench/,blast flooder scale socket_load trains)
 $(BENCHES): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libnornic.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
-bench: ## throughput against the raw port and kernel TCP, as ratios; sockets; many queue pairs; trains; captures
+bench: ## throughput against the raw port and kernel TCP, as ratios; floods, sockets, queue pairs, trains, captures
 	@test/tools/deps.sh build test tools
 	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
 	@bench/run
+	@echo
+	@bench/flood
 	@echo
 	@bench/sockets
 	@echo

@@ -3,9 +3,15 @@
  * megabyte into the server's memory (RDMA WRITE), reads it back (RDMA READ), compares, and says so
  * (SEND); the server compares too, and answers.
  *
- *     rc_cm                                  both ends in this process, joined in memory     rc_cm server
- * xdp:eth0                  or packet:eth0     rc_cm client xdp:eth0 192.0.2.1        the server's
- * address
+ * Both ends in this process, joined in memory:
+ *
+ *     rc_cm
+ *
+ * or each in a process of its own, on xdp:eth0 or packet:eth0; the client is told the server's address:
+ *
+ *     rc_cm server xdp:eth0
+ *
+ *     rc_cm client xdp:eth0 192.0.2.1
  *
  *     cc rc_cm.c $(pkg-config --cflags --libs nornic) -pthread */
 #include <nornic/nornic.h>

@@ -74,28 +74,29 @@ int nornic_cm_close(struct nornic_cm *cm)
     return 0;
 }
 
-static void init_id(struct nornic_cm_id *id, struct nornic_cm *cm, struct host_cm_id *host)
+static void init_id(struct nornic_cm_id *id, struct nornic_cm *cm)
 {
     id->cm = cm;
-    id->host = host;
     pthread_mutex_init(&id->lock, NULL);
 }
 
 int nornic_cm_id_create(struct nornic_cm *cm, enum nornic_port_space space, void *ctx,
                         struct nornic_cm_id **out)
 {
-    struct host_cm_id *host;
     struct nornic_cm_id *id = calloc(1, sizeof *id);
     if (!id)
         return -ENOMEM;
-    int err = host_cm_create_id(cm->host, space, id, &host);
+    init_id(id, cm);
+    id->space = space;
+    id->ctx = ctx;
+    /* The last step: another thread may take an event about it before this call returns (the interface
+     * goes), and finds it whole. */
+    int err = host_cm_create_id(cm->host, space, id, &id->host);
     if (err) {
+        pthread_mutex_destroy(&id->lock);
         free(id);
         return err;
     }
-    init_id(id, cm, host);
-    id->space = space;
-    id->ctx = ctx;
     *out = id;
     return 0;
 }
@@ -183,7 +184,7 @@ static bool is_of_device(const struct nornic_cm_id *id, const struct nornic_qp *
 
 int nornic_cm_id_connect(struct nornic_cm_id *id, struct nornic_qp *qp, const struct nornic_conn_param *param)
 {
-    if (!is_of_device(id, qp) || (!qp && id->space != NORNIC_PS_UDP))
+    if (!is_of_device(id, qp) || (!qp && id->space != NORNIC_PS_UDP && (!param || !param->qp_num)))
         return -EINVAL;
     pthread_mutex_lock(&id->lock);
     return unlock(id, host_cm_connect(id->host, qp ? qp->engine : NULL, param));
@@ -195,6 +196,19 @@ int nornic_cm_id_accept(struct nornic_cm_id *id, struct nornic_qp *qp, const str
         return -EINVAL;
     pthread_mutex_lock(&id->lock);
     return unlock(id, host_cm_accept(id->host, qp ? qp->engine : NULL, param));
+}
+
+int nornic_cm_id_qp_attr(struct nornic_cm_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,
+                         uint32_t *mask)
+{
+    pthread_mutex_lock(&id->lock);
+    return unlock(id, host_cm_qp_attr(id->host, to, attr, mask));
+}
+
+int nornic_cm_id_establish(struct nornic_cm_id *id)
+{
+    pthread_mutex_lock(&id->lock);
+    return unlock(id, host_cm_establish(id->host, NULL, 0));
 }
 
 int nornic_cm_id_reject(struct nornic_cm_id *id, const void *private_data, uint8_t len_bytes)
@@ -256,7 +270,8 @@ static void fill(struct nornic_cm_event *out, const struct host_cm_event *from)
 static void adopt(struct nornic_cm *cm, struct nornic_cm_id *id, const struct host_cm_event *request)
 {
     const struct nornic_cm_id *listener = host_cm_id_ctx(request->listen_id);
-    init_id(id, cm, request->id);
+    init_id(id, cm);
+    id->host = request->id;
     id->space = listener->space;
     id->ctx = listener->ctx;
     host_cm_id_set_ctx(request->id, id);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host/api.h"
+#include "host/clock.h"
 #include "host/config.h"
 #include "host/events.h"
 #include "net/error.h"
@@ -61,13 +62,19 @@ static int take_config(struct nornic_dev_config *own, const struct nornic_dev_co
 
 static struct host_dev_config host_config_of(const struct nornic_dev_config *config)
 {
+    struct roce_cc_config cc =
+        config->cc && config->cc_config ? *config->cc_config : (struct roce_cc_config){0};
+    cc.on = config->cc;
     return (struct host_dev_config){
         .port = config->port,
         .capture_path = config->capture_path,
         .impair = config->impair,
         .first_qpn = config->first_qpn,
         .window_pkts = config->window_pkts,
-        .cc.on = config->cc,
+        .cc = cc,
+        .num_pkeys = config->num_pkeys,
+        .trace = config->trace,
+        .trace_ctx = config->trace_ctx,
         .roce_v1 = config->roce_v1,
         .no_thread = config->no_thread,
     };
@@ -250,6 +257,26 @@ int nornic_dev_remove_gid(struct nornic_dev *dev, unsigned index)
     return err;
 }
 
+int nornic_dev_set_pkey(struct nornic_dev *dev, unsigned index, uint16_t pkey)
+{
+    host_dev_lock(dev->host);
+    int err = roce_dev_pkey_set(dev->engine, index, pkey);
+    host_dev_unlock(dev->host);
+    return err;
+}
+
+int nornic_dev_query_pkey(struct nornic_dev *dev, unsigned index, uint16_t *pkey)
+{
+    struct nornic_port_attr attr;
+    host_dev_lock(dev->host);
+    roce_dev_query_port(dev->engine, &attr);
+    int err = index < attr.pkey_table_size ? 0 : -EINVAL;
+    if (!err)
+        *pkey = roce_dev_pkey_get(dev->engine, index);
+    host_dev_unlock(dev->host);
+    return err;
+}
+
 int nornic_dev_resolve(struct nornic_dev *dev, unsigned sgid_index, const struct nornic_addr *dst,
                        uint64_t timeout_ns, struct nornic_mac *mac, struct nornic_error *why)
 {
@@ -269,6 +296,10 @@ void nornic_dev_counters(struct nornic_dev *dev, void (*visit)(void *ctx, const 
         visit(ctx, roce_counter_name(i), values[i]);
     for (unsigned v = 0; v < ROCE_RX_VERDICT_COUNT; v++)
         visit(ctx, roce_verdict_counter_name((enum roce_rx_verdict)v), counters->verdicts[v]);
+    const struct net_port_counters *port = &host_dev_port(dev->host)->counters;
+#define VISIT_PORT_COUNTER_(name) visit(ctx, "port_" #name, port->name);
+    NET_PORT_COUNTERS(VISIT_PORT_COUNTER_)
+#undef VISIT_PORT_COUNTER_
     host_dev_unlock(dev->host);
 }
 
@@ -298,8 +329,9 @@ static bool is_foreign(const struct roce_event *event, const struct nornic_event
 int nornic_dev_get_event(struct nornic_dev *dev, struct nornic_event *event, uint64_t timeout_ns)
 {
     struct roce_event taken;
+    uint64_t end_ns = host_deadline_ns(timeout_ns);
     int err;
-    while (!(err = host_dev_get_event(dev->host, &taken, timeout_ns))) {
+    while (!(err = host_dev_get_event(dev->host, &taken, host_left_ns(end_ns)))) {
         *event = event_of(&taken);
         if (!is_foreign(&taken, event))
             break;

@@ -10,6 +10,9 @@
 /* When a wait of `timeout_ns` that begins now ends; UINT64_MAX: never. */
 uint64_t host_deadline_ns(uint64_t timeout_ns);
 
+/* How long it is until then; UINT64_MAX: it never ends. */
+uint64_t host_left_ns(uint64_t end_ns);
+
 /* Sleeps until `fd` is readable, or a signal came: true; or until `end_ns`: false. */
 bool host_poll_readable(int fd, uint64_t end_ns);
 

@@ -20,15 +20,14 @@ int host_cm_create_id(struct host_cm *cm, enum nornic_port_space space, void *ct
     id->space = space;
     host_dev_lock(cm->dev);
     int err = roce_cm_id_create(cm->engine, space, id, &engine);
-    if (!err)
+    if (!err) {
         host_cm_link_id(cm, id, engine);
-    host_dev_unlock(cm->dev);
-    if (err) {
-        free(id);
-        return err;
+        *out = id; /* under the lock: an event may name it as soon as that is given back */
     }
-    *out = id;
-    return 0;
+    host_dev_unlock(cm->dev);
+    if (err)
+        free(id);
+    return err;
 }
 
 /* Under the device's lock; nobody has an event about it, nor will. */

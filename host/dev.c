@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "host/multicast.h"
 #include "host/random.h"
 #include "net/multicast.h"
+#include "roce/wire.h"
 
 static void forward_trace(void *ctx, const struct roce_trace *event)
 {
@@ -38,15 +40,35 @@ static void forget_qp(void *ctx, const struct roce_qp *qp)
         dev->client->ops->qp_gone(dev->client, qp);
 }
 
-/* roce_dev_config.mcast */
+/* roce_dev_config.mcast. Packets to groups all bear one number. */
 static int follow_group(void *ctx, const struct nornic_addr *group, bool join)
 {
     struct host_dev *dev = ctx;
     host_dev_assert_held(dev);
+    int err = 0;
     if (join)
-        return host_multicast_join(dev, group, NULL);
-    host_multicast_leave(dev, group);
+        err = host_multicast_join(dev, group, NULL);
+    else
+        host_multicast_leave(dev, group);
+    if (err)
+        return err;
+    dev->groups += join ? 1 : -1;
+    net_port_steer(dev->port, ROCE_MULTICAST_QPN, dev->groups ? NET_STEER_LIMITED : NET_STEER_NOBODY, NULL);
     return 0;
+}
+
+/* roce_dev_config.reach. QP 1 is known to everybody and sends little. */
+static void steer(void *ctx, uint32_t qpn, enum roce_reach reach, const struct nornic_addr *peer)
+{
+    struct host_dev *dev = ctx;
+    static const enum net_steer whose[] = {
+        [ROCE_REACH_NOBODY] = NET_STEER_NOBODY,
+        [ROCE_REACH_PEER] = NET_STEER_PEER,
+        [ROCE_REACH_ANYBODY] = NET_STEER_ANYBODY,
+    };
+    host_dev_assert_held(dev);
+    bool is_limited = qpn == ROCE_GSI_QPN && reach == ROCE_REACH_ANYBODY;
+    net_port_steer(dev->port, qpn, is_limited ? NET_STEER_LIMITED : whose[reach], peer);
 }
 
 static int create_engine(struct host_dev *dev, const struct host_dev_config *wanted)
@@ -56,12 +78,14 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
         .port_mtu_bytes = dev->port->limits.mtu_bytes,
         .first_qpn = wanted->first_qpn,
         .window_pkts = wanted->window_pkts,
+        .num_pkeys = wanted->num_pkeys,
         .roce_v1 = wanted->roce_v1,
         .cc = wanted->cc,
         .doorbell = host_dev_doorbell,
         .event = queue_event,
         .qp_gone = forget_qp,
         .mcast = follow_group,
+        .reach = steer,
         .trace = dev->trace ? forward_trace : NULL,
         .trace_parse_tx = dev->trace != NULL,
         .ctx = dev,
@@ -87,10 +111,15 @@ int host_dev_create_on(struct net_port *port, const struct host_dev_config *conf
     dev->planned_ns = NET_TIME_NONE;
     dev->claims_fd = -1;
     host_lock_init(&dev->lock);
+    dev->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (dev->timer_fd < 0) {
+        err = -errno;
+        goto free_dev;
+    }
     dev->doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (dev->doorbell_fd < 0) {
         err = -errno;
-        goto free_dev;
+        goto close_timer;
     }
     err = host_event_queue_init(&dev->events);
     if (err)
@@ -101,6 +130,8 @@ int host_dev_create_on(struct net_port *port, const struct host_dev_config *conf
     err = create_engine(dev, config);
     if (err)
         goto deinit_sources;
+    net_port_steer(port, 0, NET_STEER_NOBODY,
+                   NULL); /* from now on the port is for queue pairs that there are */
     err = config->no_thread ? 0 : host_dev_thread_start(dev);
     if (err)
         goto destroy_engine;
@@ -115,6 +146,8 @@ deinit_events:
     host_event_queue_deinit(&dev->events);
 close_doorbell:
     close(dev->doorbell_fd);
+close_timer:
+    close(dev->timer_fd);
 free_dev:
     host_lock_deinit(&dev->lock);
     free(dev);
@@ -160,6 +193,7 @@ int host_dev_close(struct host_dev *dev, struct nornic_error *why)
     host_sources_deinit(&dev->sources);
     host_event_queue_deinit(&dev->events);
     close(dev->doorbell_fd);
+    close(dev->timer_fd);
     host_lock_deinit(&dev->lock);
     free(dev);
     return 0;

@@ -43,25 +43,28 @@ struct host_dev {
     int claims_fd;                   /* to ask what others claim of it (net/claim.h); -1 as `ifindex` is 0 */
     struct host_gids *gids;          /* NULL: the caller keeps the GID table */
     struct net_multicast *multicast; /* NULL as `ifindex` is 0 */
+    unsigned groups;                 /* that its QPs are attached to */
     roce_trace_hook *trace;
     void *trace_ctx;
 
     struct host_lock lock; /* the engine, the port and the fields below up to the doorbell */
-    uint64_t planned_ns;   /* the next deadline as every sleeper knows it; 0: at once */
-    bool tx_blocked;       /* the last round had frames to send and the port lent no buffers */
+    uint64_t planned_ns;   /* what `timer_fd` is set to; 0: at once, NET_TIME_NONE: nothing */
+    bool is_tx_blocked;    /* the last round had frames to send and the port lent no buffers */
+    unsigned tx_wanted;    /* buffers that the next burst asks the port for */
     struct host_sources sources;
     struct host_dev_client *client; /* or NULL */
 
+    int timer_fd;        /* the next deadline, as every sleeper hears of it */
     int doorbell_fd;     /* eventfd */
     atomic_int sleepers; /* threads that sleep or are about to */
-    atomic_bool rung;    /* doorbell_fd is readable or soon will be */
+    atomic_bool is_rung; /* doorbell_fd is readable or soon will be */
 
     struct nornic_error notice; /* under the lock: what happened to the interface, or "" */
     struct host_event_queue events;
 
     bool has_thread;
     pthread_t thread;
-    atomic_bool stopping;
+    atomic_bool is_stopping;
 };
 
 /* Where the device's lock is needed: costs a comparison. */
@@ -79,8 +82,7 @@ int host_port_wrap(struct net_port **port, struct net_port **capture, const stru
 /* One round; the caller holds the lock. Returns whether anything was done. */
 bool host_dev_round(struct host_dev *dev);
 
-/* To be called before the lock is given back: wakes the sleepers if something is now due earlier than they
- * know. */
+/* To be called before the lock is given back: sets the sleepers' timer if something is now due earlier. */
 void host_dev_replan(struct host_dev *dev);
 
 /* Wakes whoever sleeps on the device. Any thread, with or without the lock. */

@@ -29,7 +29,7 @@ static void add(struct host_gids *gids, const struct net_watch_addr *addr)
         struct nornic_gid gid = {
             .addr = addr->addr, .type = type, .mac = addr->mac, .vlan_id = addr->vlan_id};
         if (roce_dev_gid_add(gids->dev->engine, &gid) == -ENOSPC)
-            gids->overflows = true;
+            gids->is_full = true;
     }
 }
 
@@ -75,6 +75,7 @@ static void on_change(void *ctx, const struct net_watch_change *change)
 {
     struct host_gids *gids = ctx;
     struct roce_event fatal = {.type = NORNIC_EVENT_DEVICE_FATAL};
+    atomic_fetch_add(&gids->changes, 1);
     switch (change->kind) {
     case NET_WATCH_ADDR_ADDED:
         add(gids, &change->addr);
@@ -108,7 +109,7 @@ static void fill_up(struct host_gids *gids)
 {
     unsigned count;
     const struct net_watch_addr *addrs = net_watch_addrs(gids->watch, &count);
-    gids->overflows = false;
+    gids->is_full = false;
     for (unsigned i = 0; i < count; i++)
         add(gids, &addrs[i]);
 }
@@ -117,7 +118,7 @@ static int read_news(struct host_gids *gids)
 {
     host_dev_assert_held(gids->dev);
     int err = net_watch_read(gids->watch, on_change, gids);
-    if (!err && gids->overflows)
+    if (!err && gids->is_full)
         fill_up(gids);
     return err;
 }
@@ -176,4 +177,21 @@ unsigned host_gids_ifindex(const struct host_gids *gids, unsigned index)
         if (addrs[i].vlan_id == gid->vlan_id && nornic_addr_equal(&addrs[i].addr, &gid->addr))
             return addrs[i].ifindex;
     return 0;
+}
+
+unsigned host_dev_interface_changes(const struct host_dev *dev)
+{
+    return dev->gids ? atomic_load(&dev->gids->changes) : 0;
+}
+
+bool host_dev_interface(struct host_dev *dev, struct net_interface *out)
+{
+    const struct net_interface *interface = NULL;
+    host_dev_lock(dev);
+    if (dev->gids && !dev->gids->is_gone)
+        interface = net_watch_interface(dev->gids->watch);
+    if (interface)
+        *out = *interface;
+    host_dev_unlock(dev);
+    return interface != NULL;
 }

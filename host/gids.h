@@ -4,6 +4,8 @@
 #ifndef NORNIC_HOST_GIDS_H
 #define NORNIC_HOST_GIDS_H
 
+#include <stdatomic.h>
+
 #include "host/sources.h"
 #include "net/kernel_watch.h"
 #include "roce/roce.h"
@@ -14,9 +16,10 @@ struct host_gids {
     struct host_source source;
     struct host_dev *dev;
     struct net_watch *watch;
-    bool roce_v1;   /* each address gets a RoCEv1 entry too */
-    bool overflows; /* the interface has more addresses than the table has room */
-    bool is_gone;   /* the interface is no more */
+    bool roce_v1;        /* each address gets a RoCEv1 entry too */
+    bool is_full;        /* the interface has more addresses than the table has room */
+    bool is_gone;        /* the interface is no more */
+    atomic_uint changes; /* of the interface or its addresses, that were seen */
 };
 
 /* Fills the table of a device on an interface and keeps it up to date from now on. 0 or -errno with a

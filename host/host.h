@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "net/error.h"
+#include "net/kernel.h"
 #include "net/port.h"
 #include "roce/roce.h"
 
@@ -23,6 +24,7 @@ struct host_dev_config {
     uint32_t first_qpn;          /* as roce_dev_config has it; 0: host_dev_open() draws one */
     uint32_t window_pkts;        /* unacknowledged request packets of a QP; 0: the engine's default */
     struct roce_cc_config cc; /* congestion management; its line rate is the interface's where it has one */
+    uint16_t num_pkeys;       /* as roce_dev_config has it */
     bool roce_v1;             /* speak RoCEv1 as well: each address has a second GID, of type V1 */
     bool no_thread;           /* the caller drives host_dev_progress() itself */
     roce_trace_hook *trace;
@@ -53,6 +55,14 @@ int host_dev_close(struct host_dev *dev, struct nornic_error *why);
 /* What has happened to the interface since the device was opened that may explain why connections fail, as a
  * sentence. False: nothing. */
 bool host_dev_notice(struct host_dev *dev, struct nornic_error *out);
+
+/* The device watches its interface, and whoever else has to follow that looks here and not at the kernel: how
+ * often it has changed (its addresses and those of its VLAN interfaces, link, MAC, MTU, its end), as far as
+ * rounds have seen it; costs nothing to ask. 0: the port has no interface. */
+unsigned host_dev_interface_changes(const struct host_dev *dev);
+/* What it is since the last change. The GID table and the port's attributes are of the same moment. False: it
+ * is no more, or the port has none. */
+bool host_dev_interface(struct host_dev *dev, struct net_interface *out);
 
 /* The device's engine, and its port with all that wraps it; both stay the device's. */
 struct roce_dev *host_dev_engine(struct host_dev *dev);

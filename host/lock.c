@@ -4,8 +4,7 @@
 #include <assert.h>
 #include <sched.h>
 
-/* Its address tells threads apart. */
-static _Thread_local char mark;
+_Thread_local char host_lock_mark;
 
 void host_lock_init(struct host_lock *lock)
 {
@@ -24,18 +23,15 @@ static void set_owner(struct host_lock *lock, const void *owner)
     atomic_store_explicit(&lock->owner, owner, memory_order_relaxed);
 }
 
-bool host_lock_is_held(const struct host_lock *lock)
-{
-    return atomic_load_explicit(&lock->owner, memory_order_relaxed) == &mark;
-}
-
 void host_lock_take(struct host_lock *lock)
 {
     assert(!host_lock_is_held(lock) && "a lock is taken once");
-    atomic_fetch_add(&lock->waiters, 1);
-    pthread_mutex_lock(&lock->mutex);
-    atomic_fetch_sub(&lock->waiters, 1);
-    set_owner(lock, &mark);
+    if (pthread_mutex_trylock(&lock->mutex) != 0) {
+        atomic_fetch_add(&lock->waiters, 1);
+        pthread_mutex_lock(&lock->mutex);
+        atomic_fetch_sub(&lock->waiters, 1);
+    }
+    set_owner(lock, &host_lock_mark);
 }
 
 void host_lock_take_last(struct host_lock *lock)
@@ -44,14 +40,14 @@ void host_lock_take_last(struct host_lock *lock)
     while (atomic_load(&lock->waiters) > 0)
         sched_yield();
     pthread_mutex_lock(&lock->mutex);
-    set_owner(lock, &mark);
+    set_owner(lock, &host_lock_mark);
 }
 
 bool host_lock_try(struct host_lock *lock)
 {
     if (pthread_mutex_trylock(&lock->mutex) != 0)
         return false;
-    set_owner(lock, &mark);
+    set_owner(lock, &host_lock_mark);
     return true;
 }
 

@@ -37,6 +37,13 @@ int host_dev_open(const struct host_dev_config *config, struct host_dev **out, s
     int err = host_port_open(config->port, config->roce_v1, &port, &interface, why);
     if (err)
         return err;
+    if (!nornic_mtu_for_port(interface.mtu_bytes)) {
+        net_port_close(port);
+        return net_error_set(
+            why, EMSGSIZE,
+            "MTU %u of %s is too small for RDMA: at least 352; set it with `ip link set %s mtu 1500`",
+            interface.mtu_bytes, interface.name, interface.name);
+    }
     struct host_dev_config own = *config;
     if (own.cc.on && own.cc.line_rate_bps == 0)
         own.cc.line_rate_bps = net_interface_rate_bps(interface.name);

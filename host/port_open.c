@@ -52,7 +52,7 @@ int host_port_open(const char *name, bool roce_v1, struct net_port **out, struct
         err = net_interface_get(parsed.ifname, interface, why);
     if (err)
         return err;
-    if (!interface->up)
+    if (!interface->is_up)
         return net_error_set(why, ENETDOWN, "interface %s is down: bring it up with `ip link set %s up`",
                              parsed.ifname, parsed.ifname);
     if (parsed.xdp)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Progress belongs to one lock, not to one thread (contract 3): whoever holds it moves frames both ways and
  * fires the timers. */
+#include "base/base.h"
 #include "host/dev.h"
 
 /* Bursts in one round, so that a long send queue does not keep received acknowledgements waiting. */
 #define TX_BURSTS_PER_ROUND 4
+#define TX_BURST_LEAST      8
 
 static bool receive(struct host_dev *dev, uint64_t now_ns)
 {
@@ -25,22 +27,34 @@ static bool expire(struct host_dev *dev, uint64_t now_ns)
     return true;
 }
 
+/* One burst. Lending a buffer and taking it back unused costs a tenth of what a packet does, each burst that
+ * leaves costs a system call, and most rounds send one packet or two. So the port is asked for twice as many
+ * as were used, and for fewer only by and by: a long queue has all that the port lends after a few bursts,
+ * and an acknowledgement between two long messages does not cut the second to pieces. Returns false where the
+ * port has none. */
+static bool transmit_burst(struct host_dev *dev, uint64_t now_ns)
+{
+    struct net_frame bufs[NET_BURST];
+    const struct net_port_limits *limits = &dev->port->limits;
+    unsigned wanted = min_u32(max_u32(dev->tx_wanted, TX_BURST_LEAST), limits->burst_frames);
+    unsigned lent = net_port_tx_reserve_trains(dev->port, bufs, wanted, limits->train_tx_bytes);
+    if (lent == 0)
+        return false;
+    unsigned used = roce_dev_tx(dev->engine, bufs, lent, now_ns);
+    net_port_tx_flush(dev->port, bufs, used, now_ns);
+    if (used > 0) /* else all that was ready had to wait, or stayed inside */
+        dev->tx_wanted = max_u32(2 * used, wanted - wanted / 8);
+    return true;
+}
+
 /* Returns whether any frame was built; those to the device's own addresses never see the port. */
 static bool transmit(struct host_dev *dev, uint64_t now_ns)
 {
-    struct net_frame bufs[NET_BURST];
     const uint64_t *built = &roce_dev_counters(dev->engine)->qps.tx_pkts;
     uint64_t built_before = *built;
-    for (unsigned i = 0; i < TX_BURSTS_PER_ROUND && roce_dev_tx_pending(dev->engine); i++) {
-        const struct net_port_limits *limits = &dev->port->limits;
-        unsigned lent =
-            net_port_tx_reserve_trains(dev->port, bufs, limits->burst_frames, limits->train_tx_bytes);
-        dev->tx_blocked = lent == 0;
-        if (lent == 0)
-            break;
-        unsigned used = roce_dev_tx(dev->engine, bufs, lent, now_ns);
-        net_port_tx_flush(dev->port, bufs, used, now_ns);
-    }
+    for (unsigned i = 0; i < TX_BURSTS_PER_ROUND && !dev->is_tx_blocked && roce_dev_tx_pending(dev->engine);
+         i++)
+        dev->is_tx_blocked = !transmit_burst(dev, now_ns);
     return *built != built_before;
 }
 
@@ -53,7 +67,7 @@ bool host_dev_round(struct host_dev *dev)
     bool received = receive(dev, now_ns);
     bool expired = expire(dev, now_ns);
     bool managed = dev->client && dev->client->ops->round(dev->client, now_ns);
-    dev->tx_blocked = false;
+    dev->is_tx_blocked = false;
     return transmit(dev, now_ns) || received || expired || managed || heard;
 }
 

@@ -31,10 +31,10 @@ void host_source_remove(struct host_sources *sources, struct host_source *source
 
 bool host_sources_round(struct host_sources *sources, uint64_t now_ns)
 {
-    if (!atomic_load_explicit(&sources->readable, memory_order_relaxed) &&
+    if (!atomic_load_explicit(&sources->is_readable, memory_order_relaxed) &&
         now_ns - sources->looked_ns < LOOK_NS)
         return false;
-    atomic_store(&sources->readable, false);
+    atomic_store(&sources->is_readable, false);
     sources->looked_ns = now_ns;
     /* One at a time: a handler may take another source out and free it. What is still readable ends the next
      * sleep at once. */
@@ -43,6 +43,6 @@ bool host_sources_round(struct host_sources *sources, uint64_t now_ns)
         return false;
     struct host_source *source = event.data.ptr;
     source->ready(source, now_ns);
-    atomic_store(&sources->readable, true);
+    atomic_store(&sources->is_readable, true);
     return true;
 }

@@ -16,9 +16,9 @@ struct host_source {
 };
 
 struct host_sources {
-    int fd;               /* epoll: polls readable when one of them does; -1: there are none */
-    atomic_bool readable; /* a sleeper saw it so */
-    uint64_t looked_ns;   /* when a round last looked */
+    int fd;                  /* epoll: polls readable when one of them does; -1: there are none */
+    atomic_bool is_readable; /* a sleeper saw it so */
+    uint64_t looked_ns;      /* when a round last looked */
 };
 
 /* 0 or -errno. */

@@ -8,7 +8,7 @@ static void *run(void *arg)
     struct host_dev *dev = arg;
     host_worker_begin("nornic-progress");
     uint64_t busy_ns = 0;
-    while (!atomic_load(&dev->stopping)) {
+    while (!atomic_load(&dev->is_stopping)) {
         host_lock_take_last(&dev->lock);
         bool did = host_dev_round(dev);
         host_dev_unlock(dev);
@@ -32,7 +32,7 @@ void host_dev_thread_stop(struct host_dev *dev)
 {
     if (!dev->has_thread)
         return;
-    atomic_store(&dev->stopping, true);
+    atomic_store(&dev->is_stopping, true);
     host_dev_ring(dev);
     pthread_join(dev->thread, NULL);
     dev->has_thread = false;

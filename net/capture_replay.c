@@ -28,7 +28,7 @@ static bool replay_next(struct replay_port *p, struct net_capture_record *record
 {
     int err;
     while ((err = net_capture_next(p->capture, record, &p->failure)) == 1) {
-        if (record->wire_bytes > record->len_bytes)
+        if (record->wire_bytes > record->len_bytes || record->link != NET_LINK_ETHERNET)
             p->port.counters.rx_dropped++;
         else if (record->len_bytes > FRAME_MAX)
             p->port.counters.rx_too_long++;

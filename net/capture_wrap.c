@@ -94,6 +94,12 @@ static uint64_t capture_deadline_ns(const struct net_port *port)
     return below_ns < p->flush_at_ns ? below_ns : p->flush_at_ns;
 }
 
+static void capture_steer(struct net_port *port, uint32_t dest_qpn, enum net_steer whose,
+                          const struct nornic_addr *peer)
+{
+    net_port_steer(capture_of(port)->below, dest_qpn, whose, peer);
+}
+
 static void capture_close(struct net_port *port)
 {
     struct capture_port *p = capture_of(port);
@@ -109,6 +115,7 @@ static const struct net_port_ops capture_ops = {
     .tx_flush = capture_tx_flush,
     .fd = capture_fd,
     .deadline_ns = capture_deadline_ns,
+    .steer = capture_steer,
     .close = capture_close,
 };
 

@@ -7,7 +7,11 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
+
+#define STAY_NS    20000000
+#define STAY_TRIES 20
 
 /* The name, behind the zero byte that makes it abstract. Returns the length of the address. */
 static socklen_t name_it(struct sockaddr_un *name, const char *what, unsigned ifindex, uint64_t number)
@@ -50,6 +54,16 @@ bool net_claim_is_taken(int asker, const char *what, unsigned ifindex, uint64_t 
     socklen_t len = name_it(&name, what, ifindex, number);
     /* EPERM: another one connected that one to itself, so it is there. */
     return asker >= 0 && (connect(asker, (struct sockaddr *)&name, len) == 0 || errno == EPERM);
+}
+
+bool net_claim_stays_taken(int asker, const char *what, unsigned ifindex, uint64_t number)
+{
+    for (unsigned tries = 0; tries < STAY_TRIES; tries++) {
+        if (!net_claim_is_taken(asker, what, ifindex, number))
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = STAY_NS / STAY_TRIES}, NULL);
+    }
+    return true;
 }
 
 unsigned net_claim_count(int asker, const char *what, unsigned ifindex, unsigned count)

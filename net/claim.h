@@ -31,6 +31,10 @@ int net_claim_asker(void);
 /* Somebody has it, the caller among them. False too where `asker` is -1. */
 bool net_claim_is_taken(int asker, const char *what, unsigned ifindex, uint64_t number);
 
+/* The same, and does not go within 20 ms: one that does was of somebody who came at the same time as the
+ * caller, saw the caller's claim, and yielded. Waits for that long where it stays. */
+bool net_claim_stays_taken(int asker, const char *what, unsigned ifindex, uint64_t number);
+
 /* How many of the numbers below `count` are taken. */
 unsigned net_claim_count(int asker, const char *what, unsigned ifindex, unsigned count);
 

@@ -17,6 +17,18 @@ const char *net_ethertype_name(uint64_t value)
         return "IPv6";
     case NET_ETHERTYPE_ROCE:
         return "RoCE v1";
+    case NET_ETHERTYPE_QINQ:
+        return "802.1ad";
+    case NET_ETHERTYPE_TEB:
+        return "Ethernet";
+    case NET_ETHERTYPE_ERSPAN:
+        return "ERSPAN";
+    case NET_ETHERTYPE_ERSPAN3:
+        return "ERSPAN type III";
+    case NET_ETHERTYPE_MAC_CONTROL:
+        return "MAC control";
+    case NET_ETHERTYPE_LLDP:
+        return "LLDP";
     }
     return NULL;
 }

@@ -311,6 +311,12 @@ static uint64_t impair_deadline_ns(const struct net_port *port)
     return deadline_ns;
 }
 
+static void impair_steer(struct net_port *port, uint32_t dest_qpn, enum net_steer whose,
+                         const struct nornic_addr *peer)
+{
+    net_port_steer(impair_of(port)->below, dest_qpn, whose, peer);
+}
+
 static void impair_close(struct net_port *port)
 {
     struct impair_port *p = impair_of(port);
@@ -330,6 +336,7 @@ static const struct net_port_ops impair_ops = {
     .tx_flush = impair_tx_flush,
     .fd = impair_fd,
     .deadline_ns = impair_deadline_ns,
+    .steer = impair_steer,
     .close = impair_close,
 };
 

@@ -9,6 +9,12 @@ const char *net_ip_proto_name(uint64_t value)
     switch (value) {
     case NET_IP_PROTO_ICMP:
         return "ICMP";
+    case NET_IP_PROTO_IPV4:
+        return "IPv4";
+    case NET_IP_PROTO_IPV6:
+        return "IPv6";
+    case NET_IP_PROTO_GRE:
+        return "GRE";
     case NET_IP_PROTO_TCP:
         return "TCP";
     case NET_IP_PROTO_UDP:

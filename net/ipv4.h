@@ -9,9 +9,12 @@
 NORNIC_BEGIN_DECLS
 
 #define NET_IP_PROTO_ICMP   1
+#define NET_IP_PROTO_IPV4   4 /* IP in IP (RFC 2003) */
 #define NET_IP_PROTO_TCP    6
 #define NET_IP_PROTO_UDP    17
 #define NET_IP_PROTO_IB_GRH 0x1b /* next header of a RoCE v1 GRH: the BTH follows (ROCE-FRM-51) */
+#define NET_IP_PROTO_IPV6   41   /* IPv6 in IP (RFC 2473, 4213) */
+#define NET_IP_PROTO_GRE    47
 #define NET_IP_PROTO_ICMPV6 58
 
 #define NET_ECN_NOT_ECT 0 /* RFC 3168, 5 */

@@ -20,7 +20,7 @@ enum addr_class { ADDR_V6_LINK_LOCAL, ADDR_V4, ADDR_V6_OTHER, ADDR_CLASS_COUNT }
 struct addr_list {
     struct net_kernel_addr *addrs;
     unsigned count, room;
-    bool no_memory;
+    bool is_out_of_memory;
 };
 
 static enum addr_class class_of(const struct nornic_addr *a)
@@ -36,7 +36,7 @@ static void append_addr(struct addr_list *list, const struct net_kernel_addr *ad
         unsigned room = list->room ? 2 * list->room : 16;
         struct net_kernel_addr *addrs = realloc(list->addrs, room * sizeof *addrs);
         if (!addrs) {
-            list->no_memory = true;
+            list->is_out_of_memory = true;
             return;
         }
         list->addrs = addrs;
@@ -78,7 +78,7 @@ static int sort_by_class(struct addr_list *list)
                 append_addr(&sorted, &list->addrs[i]);
     free(list->addrs);
     *list = sorted;
-    return sorted.no_memory ? -ENOMEM : 0;
+    return sorted.is_out_of_memory ? -ENOMEM : 0;
 }
 
 int net_kernel_addrs(struct mnl_socket *socket, struct net_kernel_addr **out)
@@ -91,7 +91,7 @@ int net_kernel_addrs(struct mnl_socket *socket, struct net_kernel_addr **out)
         list.count = 0;
         err = net_netlink_ask_on(socket, &request, take_addr, &list);
     }
-    if (!err && list.no_memory)
+    if (!err && list.is_out_of_memory)
         err = -ENOMEM;
     if (!err)
         err = sort_by_class(&list);

@@ -14,8 +14,8 @@ struct net_interface {
     unsigned index;
     uint32_t mtu_bytes;
     struct nornic_mac mac;
-    bool up;      /* set up by its administrator */
-    bool running; /* and it has a carrier: frames can pass */
+    bool is_up;      /* set up by its administrator */
+    bool is_running; /* and it has a carrier: frames can pass */
 };
 
 /* 0, or -ENODEV with a sentence. */

@@ -50,8 +50,8 @@ void net_kernel_read_link(const struct nlmsghdr *message, struct net_kernel_link
     unsigned below = 0;
     memset(link, 0, sizeof *link);
     interface->index = (unsigned)head->ifi_index;
-    interface->up = (head->ifi_flags & IFF_UP) != 0;
-    interface->running = (head->ifi_flags & IFF_RUNNING) != 0;
+    interface->is_up = (head->ifi_flags & IFF_UP) != 0;
+    interface->is_running = (head->ifi_flags & IFF_RUNNING) != 0;
     mnl_attr_for_each(a, message, sizeof *head)
     {
         uint16_t type = mnl_attr_get_type(a), len = mnl_attr_get_payload_len(a);
@@ -99,7 +99,7 @@ struct link_list {
     unsigned ifindex;
     struct net_kernel_link *links;
     unsigned count;
-    bool no_memory;
+    bool is_out_of_memory;
 };
 
 /* Takes the interface to the front, and its VLAN interfaces behind it: the kernel's order is that of the
@@ -115,7 +115,7 @@ static void take_link(const struct nlmsghdr *message, void *ctx)
         return;
     struct net_kernel_link *links = realloc(list->links, (list->count + 1) * sizeof link);
     if (!links) {
-        list->no_memory = true;
+        list->is_out_of_memory = true;
         return;
     }
     list->links = links;
@@ -137,7 +137,7 @@ int net_kernel_links(struct mnl_socket *socket, unsigned ifindex, struct net_ker
         list.count = 0;
         err = net_netlink_ask_on(socket, &request, take_link, &list);
     }
-    if (!err && list.no_memory)
+    if (!err && list.is_out_of_memory)
         err = -ENOMEM;
     if (err < 0) {
         free(list.links);

@@ -159,8 +159,8 @@ static void report_all(const struct net_watch *watch, const struct state *now, n
 {
     const struct state *before = &watch->known;
     struct report report = {hook, ctx, now->is_there ? &now->interface : &before->interface};
-    bool was_running = before->is_there && before->interface.running;
-    bool is_running = now->is_there && now->interface.running;
+    bool was_running = before->is_there && before->interface.is_running;
+    bool is_running = now->is_there && now->interface.is_running;
     if (is_running != was_running || watch->is_first)
         say(&report, is_running ? NET_WATCH_LINK_UP : NET_WATCH_LINK_DOWN, NULL);
     if (before->is_there && now->is_there && !nornic_mac_equal(&before->interface.mac, &now->interface.mac))
@@ -189,6 +189,11 @@ int net_watch_read(struct net_watch *watch, net_watch_hook *hook, void *ctx)
     free_state(&watch->known);
     watch->known = now;
     return 0;
+}
+
+const struct net_interface *net_watch_interface(const struct net_watch *watch)
+{
+    return watch->known.is_there ? &watch->known.interface : NULL;
 }
 
 const struct net_watch_addr *net_watch_addrs(const struct net_watch *watch, unsigned *count)

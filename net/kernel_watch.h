@@ -51,6 +51,9 @@ int net_watch_fd(const struct net_watch *watch);
  * 0 or -errno (memory, the socket): then nothing was reported and the next call tries again. */
 int net_watch_read(struct net_watch *watch, net_watch_hook *hook, void *ctx);
 
+/* The interface as of the last read; NULL: it is not there. Valid until the next. */
+const struct net_interface *net_watch_interface(const struct net_watch *watch);
+
 /* All addresses as of the last read, in the order of the first; valid until the next. */
 const struct net_watch_addr *net_watch_addrs(const struct net_watch *watch, unsigned *count);
 

@@ -95,6 +95,7 @@ static unsigned port_rx_burst(struct net_port *base, struct net_frame *frames, u
         look_at_kernel(port);
         port->look_at_ns = now_ns + LOOK_EVERY_NS;
     }
+    net_gate_count(&port->socket.gate, &base->counters);
     if (n > NET_BURST)
         n = NET_BURST;
     while (count < n) {
@@ -229,6 +230,12 @@ static uint64_t port_deadline_ns(const struct net_port *base)
     return port->kick_due ? port->backoff.at_ns : NET_TIME_NONE;
 }
 
+static void port_steer(struct net_port *base, uint32_t dest_qpn, enum net_steer whose,
+                       const struct nornic_addr *peer)
+{
+    net_gate_steer(&((struct packet_port *)base)->socket.gate, dest_qpn, whose, peer);
+}
+
 static void port_close(struct net_port *base)
 {
     struct packet_port *port = (struct packet_port *)base;
@@ -245,16 +252,18 @@ static const struct net_port_ops port_ops = {
     .tx_flush = port_tx_flush,
     .fd = port_fd,
     .deadline_ns = port_deadline_ns,
+    .steer = port_steer,
     .close = port_close,
 };
 
 /* Others may have packet ports on the interface, but not an XDP program: that would take the packets. Who
- * comes says so first and then looks, so that of two that come at once one sees the other. A descriptor, -1
- * where names cannot be had, or -EBUSY with a sentence. */
+ * comes says so first and then looks, so that of two that come at once one sees the other; where both do, the
+ * XDP port is the one that yields, at once, and this one waits for that. A descriptor, -1 where names cannot
+ * be had, or -EBUSY with a sentence. */
 static int claim(const struct net_interface *interface, struct nornic_error *why)
 {
     int fd = net_claim_take_any("packet", interface->index, NET_CLAIM_PACKETS), asker = net_claim_asker();
-    bool is_steered = net_claim_is_taken(asker, "xdp", interface->index, 0);
+    bool is_steered = net_claim_stays_taken(asker, "xdp", interface->index, 0);
     if (asker >= 0)
         close(asker);
     if (!is_steered)
@@ -279,7 +288,7 @@ int net_packet_open(const struct net_packet_config *config, struct net_port **ou
     int err = net_interface_get(config->ifname, &interface, why);
     if (err < 0)
         return err;
-    if (!interface.up)
+    if (!interface.is_up)
         return net_error_set(why, ENETDOWN, "interface %s is down; `ip link set %s up`", config->ifname,
                              config->ifname);
     int claim_fd = claim(&interface, why);
@@ -300,7 +309,7 @@ int net_packet_open(const struct net_packet_config *config, struct net_port **ou
                                    .limits = {.mtu_bytes = interface.mtu_bytes, .burst_frames = NET_BURST},
                                    .mac = interface.mac,
                                    .name = port->name,
-                                   .mode = "mmap rings"};
+                                   .mode = port->socket.gate.state ? "mmap rings, steered" : "mmap rings"};
     *out = &port->base;
     return 0;
 

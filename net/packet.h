@@ -18,8 +18,9 @@ struct net_packet_config {
 };
 
 /* Receives UDP/4791 over IPv4 and IPv6 (tagged or not) of an interface through mmap rings (TPACKET_V2) with a
- * socket filter, and keeps UDP port 4791 bound (unread) so that this host's kernel does not answer with ICMP
- * port unreachable. Needs CAP_NET_RAW. 0 or -errno with a sentence in `why`. */
+ * socket filter, which steers (net_port_steer()) where this process may load a BPF program, and keeps UDP
+ * port 4791 bound (unread) so that this host's kernel does not answer with ICMP port unreachable. Needs
+ * CAP_NET_RAW. 0 or -errno with a sentence in `why`. */
 int net_packet_open(const struct net_packet_config *config, struct net_port **out, struct nornic_error *why);
 
 NORNIC_END_DECLS

@@ -26,7 +26,9 @@
 #define PACKET_IGNORE_OUTGOING 23
 #endif
 
-/* UDP to port 4791 over IPv4 (no options, no fragment) or IPv6: what the XDP program takes, too. The kernel
+/* For who may not load net/filter.bpf.c, which does this and steers by queue pairs besides.
+ *
+ * UDP to port 4791 over IPv4 (no options, no fragment) or IPv6: what the XDP program takes, too. The kernel
  * has taken a VLAN tag out before the filter sees the frame; one that is still there is the inner one of two.
  */
 static struct sock_filter roce_filter[] = {
@@ -62,14 +64,30 @@ static int set_option(int fd, int level, int option, const void *value, socklen_
     return setsockopt(fd, level, option, value, bytes) < 0 ? -errno : 0;
 }
 
-/* Everything that must be set before the first packet can come. */
-static int set_options(int fd, bool roce_v1)
+/* The filter that steers, or the plain one: CAP_NET_RAW alone does for that. */
+static int set_filter(struct net_packet_socket *packet, bool roce_v1)
 {
-    int version = TPACKET_V2, on = 1, reserve = TAG_BYTES, send_buffer = SEND_BUFFER_BYTES;
+    const struct net_gate_program program = {.elf = net_filter_object,
+                                             .elf_bytes = net_filter_object_bytes,
+                                             .name = "nornic_filter",
+                                             .roce_v1 = roce_v1};
     unsigned skip = roce_v1 ? 0 : V1_STEPS;
-    struct sock_fprog filter = {.len = (unsigned short)(sizeof roce_filter / sizeof *roce_filter - skip),
-                                .filter = roce_filter + skip};
-    int err = set_option(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+    struct sock_fprog plain = {.len = (unsigned short)(sizeof roce_filter / sizeof *roce_filter - skip),
+                               .filter = roce_filter + skip};
+    if (net_gate_load(&packet->gate, &program) == 0) {
+        int fd = packet->gate.program_fd;
+        if (set_option(packet->fd, SOL_SOCKET, SO_ATTACH_BPF, &fd, sizeof fd) == 0)
+            return 0;
+        net_gate_unload(&packet->gate);
+    }
+    return set_option(packet->fd, SOL_SOCKET, SO_ATTACH_FILTER, &plain, sizeof plain);
+}
+
+/* Everything that must be set before the first packet can come. */
+static int set_options(struct net_packet_socket *packet, bool roce_v1)
+{
+    int version = TPACKET_V2, on = 1, reserve = TAG_BYTES, send_buffer = SEND_BUFFER_BYTES, fd = packet->fd;
+    int err = set_filter(packet, roce_v1);
     if (!err)
         err = set_option(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version);
     if (!err)
@@ -163,7 +181,7 @@ int net_packet_socket_open(struct net_packet_socket *packet, const struct net_in
                              name);
     if (packet->fd < 0)
         return net_error_set(why, errno, "cannot open a packet socket for %s: %s", name, strerror(errno));
-    int err = set_options(packet->fd, roce_v1);
+    int err = set_options(packet, roce_v1);
     if (!err)
         err = make_rings(packet, interface->mtu_bytes + ETH_HLEN + TAG_BYTES, ring_frames);
     if (!err) {
@@ -187,4 +205,5 @@ void net_packet_socket_close(struct net_packet_socket *packet)
         if (packet->guard_fds[i] >= 0)
             close(packet->guard_fds[i]);
     close(packet->fd);
+    net_gate_unload(&packet->gate);
 }

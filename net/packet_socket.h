@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "net/error.h"
+#include "net/gate.h"
 #include "net/kernel.h"
 
 /* A ring of equal slots within blocks; each slot begins with a struct tpacket2_hdr. */
@@ -22,7 +23,12 @@ struct net_packet_socket {
     uint8_t *map;
     size_t map_bytes;
     struct net_packet_ring rx, tx;
+    struct net_gate gate; /* of the filter; none where the kernel lets this process load no program */
 };
+
+/* The ELF object of net/filter.bpf.c. */
+extern const uint8_t net_filter_object[];
+extern const uint64_t net_filter_object_bytes;
 
 /* Opens the socket on an interface, with rings of at least `ring_frames` frames of its MTU each. 0 or -errno
  * with a sentence. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Capture files, through libpcap: reading pcap and pcapng, the read-only replay port, and the wrapping port
- * that writes all that crosses it as pcapng with nanoseconds. */
+/* Capture files: reading pcap (through libpcap) and pcapng, also packed with gzip; the read-only replay
+ * port, and the wrapping port that writes all that crosses it as pcapng with nanoseconds. */
 #ifndef NORNIC_NET_PCAP_FILE_H
 #define NORNIC_NET_PCAP_FILE_H
 
@@ -15,15 +15,28 @@ NORNIC_BEGIN_DECLS
 
 struct net_capture; /* an open capture file */
 
+/* What the bytes of a record begin with. */
+enum net_link {
+    NET_LINK_ETHERNET,
+    NET_LINK_NULL, /* BSD's loopback: an address family in its host's byte order, then IP */
+    NET_LINK_LOOP, /* the same in network byte order */
+    NET_LINK_IP,   /* IPv4 or IPv6, as its first four bits say */
+    NET_LINK_SLL,  /* Linux "cooked" captures, as of the interface "any" */
+    NET_LINK_SLL2,
+    NET_LINK_OTHER, /* something else, beside interfaces that are one of the above */
+};
+
 struct net_capture_record {
     const uint8_t *data; /* valid until the next read */
     uint32_t len_bytes;  /* captured */
     uint32_t wire_bytes; /* on the wire; greater: the record was cut by a snap length */
     uint64_t time_ns;    /* since 1970 */
+    enum net_link link;
 };
 
-/* Opens a pcap or pcapng file of Ethernet frames; "-" is standard input. 0 or -errno with a sentence in `why`
- * (missing, no capture, another link type). The caller closes it. */
+/* Opens a pcap or pcapng file, packed with gzip or not; "-" is standard input, from which each record can be
+ * read as soon as it has come. 0 or -errno with a sentence in `why` (missing, no capture, a link type that
+ * is not read). The caller closes it. */
 int net_capture_open(const char *path, struct net_capture **out, struct nornic_error *why);
 
 /* 1: a record; 0: the end; -EIO with a sentence that names file and record: the file is cut off or broken
@@ -35,9 +48,9 @@ int net_capture_next(struct net_capture *capture, struct net_capture_record *rec
 void net_capture_close(struct net_capture *capture);
 
 /* A port that receives the frames of a file, as fast as asked, and swallows what is sent. A burst of 0 frames
- * means the end; the descriptor is readable until then. Frames that were cut by a snap length are left out
- * and counted as rx_dropped, those above 65553 bytes as rx_too_long. 0 or -errno as net_capture_open(), or
- * -ENOMEM. */
+ * means the end; the descriptor is readable until then. Frames that were cut by a snap length, or have no
+ * Ethernet header, are left out and counted as rx_dropped, those above 65553 bytes as rx_too_long. 0 or
+ * -errno as net_capture_open(), or -ENOMEM. */
 int net_pcap_replay_open(const char *path, struct net_port **out, struct nornic_error *why);
 
 /* What ended the replay before the end of its file, as a sentence, or NULL. `port` is one that

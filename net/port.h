@@ -61,13 +61,30 @@ struct net_port_limits {
     C(tx_full)     /* reserve returned fewer than asked: the ring was full */ \
     C(tx_errors)   /* the kernel refused a frame */                           \
     C(rx_dropped)  /* the kernel or the ring lost a frame before we saw it */ \
-    C(rx_too_long) /* a frame longer than a buffer */
+    C(rx_too_long) /* a frame longer than a buffer */                         \
+    C(rx_no_qp)    /* steering: to a number that takes no packets */          \
+    C(rx_stranger) /* steering: not from the peer that the number has */      \
+    C(rx_limited)  /* steering: more of a limited kind than its share */
 
 struct net_port_counters {
 #define NET_PORT_COUNTER_MEMBER_(name) uint64_t name;
     NET_PORT_COUNTERS(NET_PORT_COUNTER_MEMBER_)
 #undef NET_PORT_COUNTER_MEMBER_
 };
+
+/* Whose packets to a number (BTH destination QP) a port hands up. */
+enum net_steer {
+    NET_STEER_NOBODY,
+    NET_STEER_PEER,    /* those of one source address */
+    NET_STEER_ANYBODY, /* those of every source */
+    NET_STEER_LIMITED, /* the same, but no more than NET_STEER_LIMIT in NET_STEER_WINDOW_NS */
+};
+
+/* What everybody may send to everybody (QP 1, multicast) gets a share of the way up, so that a flood of it
+ * leaves room for the rest: 30,000 a second for each number so limited, at most a quarter of the smallest
+ * receive ring at once. */
+#define NET_STEER_LIMIT     512u
+#define NET_STEER_WINDOW_NS (1u << 24)
 
 struct net_port;
 
@@ -78,6 +95,8 @@ struct net_port_ops {
     void (*tx_flush)(struct net_port *port, const struct net_frame *bufs, unsigned used, uint64_t now_ns);
     int (*fd)(struct net_port *port);
     uint64_t (*deadline_ns)(const struct net_port *port);
+    void (*steer)(struct net_port *port, uint32_t dest_qpn, enum net_steer whose,
+                  const struct nornic_addr *peer); /* NULL: the port hands up all */
     void (*close)(struct net_port *port);
 };
 
@@ -135,6 +154,18 @@ static inline int net_port_fd(struct net_port *port)
 static inline uint64_t net_port_deadline_ns(const struct net_port *port)
 {
     return port->ops->deadline_ns(port);
+}
+
+/* Says whose packets to `dest_qpn` are wanted (`peer`: with NET_STEER_PEER), so that others are dropped, and
+ * counted by reason, before they take a place in a ring or wake anybody. The first call closes the port: what
+ * goes to a number of which nothing was said has been unwanted since. Steering keeps the path clear and is no
+ * judge: a port that cannot do it, or no more, hands up all, and whoever gets the packets checks them as
+ * ever. In force when the call returns. */
+static inline void net_port_steer(struct net_port *port, uint32_t dest_qpn, enum net_steer whose,
+                                  const struct nornic_addr *peer)
+{
+    if (port->ops->steer)
+        port->ops->steer(port, dest_qpn, whose, peer);
 }
 
 /* Releases everything that the port holds, and the port. A wrapping port closes the port below. */

@@ -33,7 +33,7 @@ struct nornic_conn_param {
     uint8_t retry_count;     /* 0..7, of the peer's QP and of ours; connect only */
     uint8_t rnr_retry_count; /* 0..7, of the peer's QP */
     bool srq;                /* the QP takes its receives from an SRQ */
-    uint32_t qp_num;         /* accept only, when `qp` is NULL */
+    uint32_t qp_num;         /* when `qp` is NULL */
     uint32_t qkey;           /* UD; 0: NORNIC_CM_QKEY */
 };
 
@@ -125,7 +125,8 @@ int nornic_cm_id_listen(struct nornic_cm_id *id, const struct nornic_addr *addr,
  * -EINVAL. */
 int nornic_cm_id_prepare(struct nornic_cm_id *id, struct nornic_qp *qp);
 
-/* After ROUTE_RESOLVED: connects (UD: asks for QPN and Q_Key, for which `qp` may be NULL). The queue pair,
+/* After ROUTE_RESOLVED: connects (UD: asks for QPN and Q_Key, for which `qp` may be NULL). `qp` NULL: for
+ * param->qp_num, as nornic_cm_id_qp_attr() has it. The queue pair,
  * of the CM's device, goes to INIT now, to RTR and RTS when the peer has answered, to ERR when the connection
  * ends. Then comes ESTABLISHED, REJECTED, UNREACHABLE or CONNECT_ERROR. `param` is borrowed. 0, -EINVAL
  * (state, values) or -EADDRINUSE: a connection of this queue pair is still in TIMEWAIT. */
@@ -137,6 +138,17 @@ int nornic_cm_id_connect(struct nornic_cm_id *id, struct nornic_qp *qp,
  * those of the request. `qp` NULL: for param->qp_num, a queue pair that the program moves itself. Fails as
  * nornic_cm_id_connect() does. */
 int nornic_cm_id_accept(struct nornic_cm_id *id, struct nornic_qp *qp, const struct nornic_conn_param *param);
+
+/* For a program that moves its queue pair itself: connect or accept with `qp` NULL and its number in
+ * param->qp_num. The attributes, and which of them count, that take it to INIT, RTR or RTS: what the CM
+ * itself would use. 0, or -EINVAL where they are not known yet: those of RTR and RTS are from CONNECT_REQUEST
+ * or CONNECT_RESPONSE on. */
+int nornic_cm_id_qp_attr(struct nornic_cm_id *id, enum nornic_qp_state to, struct nornic_qp_attr *attr,
+                         uint32_t *mask);
+
+/* After CONNECT_RESPONSE, which comes instead of ESTABLISHED to who connected so, and with the queue pair in
+ * RTS: the connection stands. 0 or -EINVAL. */
+int nornic_cm_id_establish(struct nornic_cm_id *id);
 
 /* Refuses CONNECT_REQUEST. At most 148 bytes (UD: 136), which may be NULL. 0 or -EINVAL. */
 int nornic_cm_id_reject(struct nornic_cm_id *id, const void *private_data, uint8_t len_bytes);

@@ -113,6 +113,8 @@ struct nornic_cq;
 struct nornic_dev;
 struct nornic_qp;
 struct nornic_srq;
+struct roce_cc_config;
+struct roce_trace;
 
 /* Weather around a port, in parts per million of the frames; all zero: none. The same seed gives the same
  * weather for the same frames. */
@@ -133,6 +135,14 @@ struct nornic_dev_config {
     bool cc;                     /* congestion management (docs/congestion.md), with its defaults */
     bool roce_v1;                /* speak RoCEv1 as well: each address has a second GID, of type V1 */
     bool no_thread;              /* the program makes progress itself, by nornic_dev_progress() */
+    uint16_t num_pkeys;          /* size of the P_Key table, at most NORNIC_PKEY_MAX; default 1 */
+    /* With `cc`: parameters of its own (<nornic/roce/cc_config.h>), whose `on` is not looked at. Borrowed for
+     * the call. NULL: the defaults. */
+    const struct roce_cc_config *cc_config;
+    /* Sees each packet and each change of state (<nornic/roce/trace.h>), under the device's lock, so it calls
+     * nothing of this library. NULL: none. */
+    void (*trace)(void *ctx, const struct roce_trace *event);
+    void *trace_ctx;
 };
 
 /* Opens a device on a network interface, which is up and has an address; its GIDs follow the kernel's
@@ -177,14 +187,21 @@ int nornic_dev_query_gid(struct nornic_dev *dev, unsigned index, struct nornic_g
 int nornic_dev_add_gid(struct nornic_dev *dev, const struct nornic_gid *gid);
 int nornic_dev_remove_gid(struct nornic_dev *dev, unsigned index);
 
+/* The P_Key table: entry 0 is NORNIC_PKEY_DEFAULT, the others are invalid until set; 0 makes one invalid
+ * again, and queue pairs that use it fall silent. 0, or -EINVAL (no such entry, or a key whose low 15 bits
+ * are 0). And an entry: 0, or -EINVAL. */
+int nornic_dev_set_pkey(struct nornic_dev *dev, unsigned index, uint16_t pkey);
+int nornic_dev_query_pkey(struct nornic_dev *dev, unsigned index, uint16_t *pkey);
+
 /* The MAC address of the next hop to `dst`, from GID `sgid_index`: for the address vector of a queue pair
  * or an address handle. Asks the network where the kernel does not know, for at most `timeout_ns`. 0,
  * -EHOSTUNREACH, -ENOENT (no such GID) or another -errno. */
 int nornic_dev_resolve(struct nornic_dev *dev, unsigned sgid_index, const struct nornic_addr *dst,
                        uint64_t timeout_ns, struct nornic_mac *mac, struct nornic_error *why);
 
-/* Shows each counter of the device, the sums over all queue pairs that are or were and the frames by
- * outcome, to `visit`: called under the device's lock, so it calls nothing of this library. */
+/* Shows each counter of the device to `visit`: the sums over all queue pairs that are or were, the frames by
+ * outcome, and those of its port ("port_rx_no_qp": kept away from the device because no queue pair takes
+ * them). Called under the device's lock, so it calls nothing of this library. */
 void nornic_dev_counters(struct nornic_dev *dev, void (*visit)(void *ctx, const char *name, uint64_t value),
                          void *ctx);
 

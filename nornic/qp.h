@@ -172,7 +172,7 @@ struct nornic_qp_config {
 };
 
 /* Creates a queue pair in RESET. QPNs are not reused soon (ROCE-QP-34). 0, -EINVAL, -E2BIG, -EOPNOTSUPP,
- * -ENOSPC or -ENOMEM. */
+ * -ENOSPC or -ENOMEM; -EMSGSIZE: UD, where the port's MTU has sunk below 352. */
 int nornic_qp_create(struct nornic_dev *dev, const struct nornic_qp_config *config, struct nornic_qp **out);
 
 /* Destroys it when the events taken about it are acknowledged; those not taken are dropped, and so is

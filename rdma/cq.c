@@ -7,7 +7,7 @@
  * then looks at `armed`. At least one of the two must see the other's store, which only a single total
  * order of these four accesses gives: they are sequentially consistent. */
 #include "base/base.h"
-#include "rdma/cq.h"
+#include "rdma/transport.h"
 
 #include <errno.h>
 #include <stdatomic.h>

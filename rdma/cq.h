@@ -14,7 +14,6 @@
 NORNIC_BEGIN_DECLS
 
 struct rdma_cq;
-struct rdma_cq_user;
 
 #define RDMA_CQ_MAX_CAPACITY (1u << 24)
 
@@ -49,25 +48,6 @@ int rdma_cq_resize(struct rdma_cq *cq, uint32_t capacity);
 uint32_t rdma_cq_capacity(const struct rdma_cq *cq);
 /* The `ctx` of its configuration. */
 void *rdma_cq_ctx(const struct rdma_cq *cq);
-
-/* --- for transports --- */
-
-/* Adds a completion, published with release order after the data it reports (ROCE-CQ-1). `solicited`: the
- * message had SE = 1 (errors count as solicited by themselves). False: it did not fit; the CQ is in error
- * from now on and the transport moves the QPs that use it to ERR. */
-bool rdma_cq_push(struct rdma_cq *cq, const struct nornic_wc *wc, bool solicited);
-
-/* Whether `count` more would fit now; false once the CQ is in error. For the writer only. */
-bool rdma_cq_has_room(const struct rdma_cq *cq, uint32_t count);
-/* It has overflowed and takes nothing any more (ROCE-CQ-2). */
-bool rdma_cq_in_error(const struct rdma_cq *cq);
-
-/* The list of the QPs that complete into it, which rdma/qp_cq.c keeps. */
-struct rdma_cq_user **rdma_cq_users(struct rdma_cq *cq);
-
-/* A QP counts itself as a user, so that the CQ cannot go away under it. */
-void rdma_cq_get(struct rdma_cq *cq);
-void rdma_cq_put(struct rdma_cq *cq);
 
 NORNIC_END_DECLS
 

@@ -5,7 +5,7 @@
 
 #include "rdma/event.h"
 #include "rdma/key_table.h"
-#include "rdma/mr.h"
+#include "rdma/transport.h"
 
 /* XRC SRQs by their number, which begins with 1. */
 struct rdma_xrc_table {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rdma/local_ops.h"
 
-#include "rdma/mw.h"
-
 /* ROCE-MW-1..4. */
 static enum nornic_wc_status bind(struct rdma_qp *qp, const struct rdma_send_wqe *w)
 {

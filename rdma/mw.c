@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Windows: ROCE section 13.4. */
-#include "rdma/mw.h"
 
 #include <errno.h>
 

@@ -28,11 +28,6 @@ struct rdma_mw {
     struct rdma_mw *prev, *next;
 };
 
-/* The type 2 windows that are bound on one QP. Zero-initialised; belongs to the QP. */
-struct rdma_mw_list {
-    struct rdma_mw *first;
-};
-
 /* Allocates a window, not bound. 0, -EINVAL (type), -ENOSPC (max_mr reached) or -ENOMEM. */
 int rdma_mw_alloc(struct rdma_pd *pd, enum nornic_mw_type type, struct rdma_mw **out);
 
@@ -41,29 +36,6 @@ void rdma_mw_dealloc(struct rdma_mw *mw);
 
 /* The key that the next bind of a type 1 window gets (ROCE-MW-1): not the one before. */
 uint32_t rdma_mw_next_key(const struct rdma_mw *mw);
-
-/* --- for transports --- */
-
-/* A bind as a work request asks for it. */
-struct rdma_mw_bind {
-    enum nornic_mw_type type; /* that the window must have */
-    uint32_t key;             /* the new R_Key: the window's but for the low 8 bits */
-    uint32_t lkey;            /* of the region */
-    uint64_t addr;            /* where in the region the window begins: a remote address of the region */
-    uint64_t len_bytes;
-    uint32_t access; /* REMOTE_READ, REMOTE_WRITE, REMOTE_ATOMIC; type 2 also ZERO_BASED */
-};
-
-/* Binds on QP `qpn`, whose windows `list` holds; a type 1 window with len_bytes 0 is unbound instead. 0, or
- * -EINVAL with nothing changed: ROCE-MW-1..3. */
-int rdma_mw_bind(struct rdma_domain *domain, const struct rdma_pd *pd, uint32_t qpn,
-                 struct rdma_mw_list *list, const struct rdma_mw_bind *bind);
-
-/* The QP goes away, and its windows with it: all return to free state. */
-void rdma_mw_unbind_all(struct rdma_mw_list *list);
-
-/* One window returns to free state. No effect when it is not bound. */
-void rdma_mw_unbind(struct rdma_mw *mw);
 
 NORNIC_END_DECLS
 

@@ -3,7 +3,6 @@
 #include "rdma/qp.h"
 
 #include "rdma/domain.h"
-#include "rdma/xrc.h"
 
 static int make_queues(struct rdma_qp *qp, const struct rdma_qp_parts *parts)
 {

@@ -11,10 +11,9 @@
 #include <stdint.h>
 
 #include "rdma/event.h"
-#include "rdma/mr.h"
-#include "rdma/mw.h"
 #include "rdma/recv.h"
 #include "rdma/sq.h"
+#include "rdma/transport.h"
 
 struct rdma_domain;
 struct rdma_qp;

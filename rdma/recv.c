@@ -7,8 +7,6 @@
 #include "rdma/domain.h"
 #include "rdma/qp.h"
 #include "rdma/sge.h"
-#include "rdma/srq.h"
-#include "rdma/xrc.h"
 
 static int init_own(struct rdma_qp *qp)
 {

@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "rdma/domain.h"
-#include "rdma/mw.h"
 
 #define REMOTE_RIGHTS (NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC)
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rdma/mr.h"
+#include "rdma/transport.h"
 
 /* Copies `len_bytes` from the memory of the SGEs, whose keys are those of `pd`, from `offset` of the whole
  * on, and into it. False: a key, PD or bounds fault, or the SGEs end before (ROCE-MR-4, RC-17). */

@@ -4,10 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rdma/cq.h"
 #include "rdma/domain.h"
 #include "rdma/recv_ring.h"
-#include "rdma/xrc.h"
 
 struct rdma_srq {
     struct rdma_pd *pd;

@@ -13,12 +13,10 @@
 
 NORNIC_BEGIN_DECLS
 
-struct rdma_domain;
 struct rdma_pd;
 struct rdma_srq;
 struct rdma_xrcd;
 struct rdma_cq;
-struct rdma_recv_wqe;
 
 #define RDMA_SRQ_MAX_WR  (1u << 20)
 #define RDMA_SRQ_MAX_SGE 16
@@ -62,25 +60,6 @@ uint32_t rdma_srq_count(const struct rdma_srq *srq);
 /* Puts it in error state for good, and says so with SRQ_ERR: its WQEs are not given out any more, so
  * that its QPs answer RNR, and posts fail (ROCE-RS-73). */
 void rdma_srq_fail(struct rdma_srq *srq);
-
-/* --- for transports --- */
-
-/* Whose keys its SGEs bear, and the most SGEs of a WQE. */
-struct rdma_pd *rdma_srq_pd(const struct rdma_srq *srq);
-uint32_t rdma_srq_max_sge(const struct rdma_srq *srq);
-/* Of an XRC SRQ; else NULL. */
-struct rdma_xrcd *rdma_srq_xrcd(const struct rdma_srq *srq);
-struct rdma_cq *rdma_srq_cq(const struct rdma_srq *srq);
-/* The SRQ of `xrcd` that has this number now, or NULL. */
-struct rdma_srq *rdma_xrcd_find(const struct rdma_xrcd *xrcd, uint32_t srqn);
-
-/* Takes the oldest WQE: copies it to `wqe` and its SGEs to `sges` (rdma_srq_max_sge() of them), after which
- * it belongs to the taker (ROCE-RS-70). False: there is none, or the SRQ is in error. */
-bool rdma_srq_take(struct rdma_srq *srq, struct rdma_recv_wqe *wqe, struct nornic_sge *sges);
-
-/* A QP counts itself as a user, so that the SRQ cannot go away under it. */
-void rdma_srq_get(struct rdma_srq *srq);
-void rdma_srq_put(struct rdma_srq *srq);
 
 NORNIC_END_DECLS
 

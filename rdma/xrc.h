@@ -12,7 +12,6 @@
 NORNIC_BEGIN_DECLS
 
 struct rdma_domain;
-struct rdma_srq;
 struct rdma_xrcd;
 
 #define RDMA_XRC_MAX_SRQ 65536u /* of a device */
@@ -21,20 +20,6 @@ struct rdma_xrcd;
 int rdma_xrcd_create(struct rdma_domain *domain, struct rdma_xrcd **out);
 /* 0, or -EBUSY while it has an SRQ or a target QP. */
 int rdma_xrcd_destroy(struct rdma_xrcd *xrcd);
-
-/* --- for transports --- */
-
-struct rdma_domain *rdma_xrcd_domain(const struct rdma_xrcd *xrcd);
-/* A target QP counts itself as a user, and so does an SRQ. */
-void rdma_xrcd_get(struct rdma_xrcd *xrcd);
-void rdma_xrcd_put(struct rdma_xrcd *xrcd);
-
-/* --- for rdma/srq.c --- */
-
-/* Gives `srq` a number (24 bits, not 0), another one than those given last: 0, -ENOSPC or -ENOMEM. And takes
- * it back. */
-int rdma_xrc_number_take(struct rdma_domain *domain, struct rdma_srq *srq, uint32_t *srqn);
-void rdma_xrc_number_give(struct rdma_domain *domain, uint32_t srqn);
 
 NORNIC_END_DECLS
 

@@ -70,8 +70,9 @@ static uint64_t duration_ns(uint64_t len_bytes, uint64_t rate_bps)
 static void advance(struct roce_dcqcn *flow, uint64_t *next_ns, const struct roce_cc_config *config,
                     uint64_t now_ns)
 {
-    while (flow->limited && flow->increase_due_ns <= now_ns && flow->increase_due_ns < *next_ns) {
-        uint64_t at_ns = flow->increase_due_ns, before_bps = flow->rate_bps;
+    while (flow->is_limited && flow->increase_deadline_ns <= now_ns &&
+           flow->increase_deadline_ns < *next_ns) {
+        uint64_t at_ns = flow->increase_deadline_ns, before_bps = flow->rate_bps;
         roce_dcqcn_advance(flow, config, at_ns);
         /* a few frames' bits times 10^9: no overflow */
         *next_ns = at_ns + (*next_ns - at_ns) * before_bps / flow->rate_bps;
@@ -106,10 +107,10 @@ static uint64_t leave_ns(const struct roce_cc *cc, const struct roce_cc_config *
 bool roce_cc_must_wait(struct roce_qp *qp, uint64_t now_ns)
 {
     struct roce_cc *cc = qp->cc;
-    if (!cc || !cc->flow.limited)
+    if (!cc || !cc->flow.is_limited)
         return false;
     advance(&cc->flow, &cc->next_ns, config_of(qp), now_ns);
-    if (!cc->flow.limited || now_ns >= cc->next_ns)
+    if (!cc->flow.is_limited || now_ns >= cc->next_ns)
         return false;
     if (!rdma_timer_armed(&cc->pace))
         rdma_timer_arm(&qp->dev->timers, &cc->pace, leave_ns(cc, config_of(qp)));
@@ -119,7 +120,7 @@ bool roce_cc_must_wait(struct roce_qp *qp, uint64_t now_ns)
 void roce_cc_sent(struct roce_qp *qp, uint32_t frame_bytes, uint64_t now_ns)
 {
     struct roce_cc *cc = qp->cc;
-    if (!cc || !cc->flow.limited)
+    if (!cc || !cc->flow.is_limited)
         return;
     uint64_t credit_ns = duration_ns(CREDIT_BYTES, cc->flow.rate_bps);
     uint64_t from_ns = cc->next_ns + credit_ns < now_ns ? now_ns - credit_ns : cc->next_ns;

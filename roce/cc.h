@@ -55,7 +55,7 @@ static inline bool roce_cc_waits(const struct roce_qp *qp)
 /* About how long `pkts` packets take at the rate of now; 0: at line rate. */
 static inline uint64_t roce_cc_pacing_ns(const struct roce_qp *qp, uint32_t pkts)
 {
-    return qp->cc && qp->cc->flow.limited ? pkts * qp->cc->gap_ns : 0;
+    return qp->cc && qp->cc->flow.is_limited ? pkts * qp->cc->gap_ns : 0;
 }
 
 /* --- cnp.c --- */

@@ -96,7 +96,7 @@ static void build(const struct roce_qp *qp, const struct roce_cnp_slot *slot, st
 bool roce_cnp_tx(struct roce_qp *qp, struct roce_run *run)
 {
     struct roce_cc *cc = qp->cc;
-    while (cc && cc->cnps_due) {
+    while (cc->cnps_due) {
         uint32_t index = (uint32_t)__builtin_ctz(cc->cnps_due);
         const struct roce_cnp_slot *slot = &cc->slots[index];
         cc->cnps_due &= cc->cnps_due - 1;

@@ -138,11 +138,12 @@ static enum roce_rx_verdict parse_grh(struct roce_pkt *pkt, const struct datagra
 }
 
 /* ROCE-FRM-41 to FRM-43; the port is known to be ours. */
-static bool udp_is_good(const struct datagram *d, const struct net_udp *udp)
+static bool udp_is_good(const struct datagram *d, const struct net_udp *udp, unsigned flags)
 {
     if (udp->len != d->l4_bytes || udp->len < NET_UDP_BYTES + MIN_TRANSPORT_BYTES || udp->len % 4 != 0)
         return false;
-    return net_checksum_udp_is_ok(d->ip, d->ip + d->l4_offset, udp->len);
+    return flags & ROCE_PARSE_SKIP_UDP_CHECKSUM ||
+           net_checksum_udp_is_ok(d->ip, d->ip + d->l4_offset, udp->len);
 }
 
 /* Fills MAC addresses and tag; returns the EtherType and the length of what precedes its payload, or 0 in
@@ -178,7 +179,12 @@ enum roce_rx_verdict roce_datagram_parse(struct roce_pkt *pkt, unsigned flags, c
     uint16_t ethertype = parse_ether(pkt, &l3_offset);
     if (l3_offset == 0)
         return ROCE_RX_NOT_ROCE;
+    return roce_l3_parse(pkt, ethertype, l3_offset, flags, transport, transport_bytes);
+}
 
+enum roce_rx_verdict roce_l3_parse(struct roce_pkt *pkt, uint16_t ethertype, uint32_t l3_offset,
+                                   unsigned flags, const uint8_t **transport, uint32_t *transport_bytes)
+{
     struct datagram d = {.ip = pkt->frame + l3_offset, .left_bytes = pkt->frame_bytes - l3_offset};
     enum roce_rx_verdict verdict = ROCE_RX_NOT_ROCE;
     pkt->l3 = d.ip;
@@ -198,7 +204,7 @@ enum roce_rx_verdict roce_datagram_parse(struct roce_pkt *pkt, unsigned flags, c
     struct net_udp udp;
     net_udp_get(&udp, d.ip + d.l4_offset);
     pkt->src_port = udp.src_port;
-    if (!udp_is_good(&d, &udp))
+    if (!udp_is_good(&d, &udp, flags))
         return ROCE_RX_DROP_UDP;
     *transport = d.ip + d.l4_offset + NET_UDP_BYTES;
     *transport_bytes = udp.len - NET_UDP_BYTES;

@@ -12,6 +12,11 @@
 enum roce_rx_verdict roce_datagram_parse(struct roce_pkt *pkt, unsigned flags, const uint8_t **transport,
                                          uint32_t *transport_bytes);
 
+/* The same from the IP header or GRH on, which `ethertype` names and which begins `l3_offset` bytes behind
+ * pkt->frame: the members of Ethernet stay as they are. */
+enum roce_rx_verdict roce_l3_parse(struct roce_pkt *pkt, uint16_t ethertype, uint32_t l3_offset,
+                                   unsigned flags, const uint8_t **transport, uint32_t *transport_bytes);
+
 /* --- packet.c --- */
 /* Takes headers, payload and ICRC of the `transport_bytes` at `transport` (16 or more) into the members of
  * `pkt` from the BTH on; extended headers that the opcode does not have are left alone. False: too short for

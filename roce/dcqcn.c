@@ -108,12 +108,12 @@ static uint64_t leap(struct roce_dcqcn *flow, const struct roce_cc_config *c, ui
 
 static void expire_increase_timer(struct roce_dcqcn *flow, const struct roce_cc_config *c, uint64_t times)
 {
-    while (times > 0 && flow->limited) {
+    while (times > 0 && flow->is_limited) {
         uint64_t distance_bps = flow->target_bps - flow->rate_bps;
         flow->time_stage++;
         increase(flow, c);
         times--;
-        if (flow->limited && flow->target_bps - flow->rate_bps == distance_bps)
+        if (flow->is_limited && flow->target_bps - flow->rate_bps == distance_bps)
             times -= leap(flow, c, times);
     }
 }
@@ -142,11 +142,11 @@ static uint64_t periods_over(uint64_t *due_ns, uint32_t period_ns, uint64_t now_
 
 void roce_dcqcn_advance(struct roce_dcqcn *flow, const struct roce_cc_config *c, uint64_t now_ns)
 {
-    if (!flow->limited)
+    if (!flow->is_limited)
         return;
-    uint64_t times = periods_over(&flow->alpha_due_ns, c->alpha_period_ns, now_ns);
+    uint64_t times = periods_over(&flow->alpha_deadline_ns, c->alpha_period_ns, now_ns);
     flow->alpha = decayed(flow->alpha, 1024u - c->gain_1024ths, times); /* ROCE-CC-21 */
-    times = periods_over(&flow->increase_due_ns, c->increase_period_ns, now_ns);
+    times = periods_over(&flow->increase_deadline_ns, c->increase_period_ns, now_ns);
     expire_increase_timer(flow, c, times);
 }
 
@@ -161,21 +161,21 @@ void roce_dcqcn_cnp(struct roce_dcqcn *flow, const struct roce_cc_config *c, uin
     flow->alpha =
         ((1024u - c->gain_1024ths) * (uint64_t)flow->alpha + c->gain_1024ths * (uint64_t)ROCE_DCQCN_ONE) /
         1024;
-    flow->alpha_due_ns = now_ns + c->alpha_period_ns;
-    flow->increase_due_ns = now_ns + c->increase_period_ns;
+    flow->alpha_deadline_ns = now_ns + c->alpha_period_ns;
+    flow->increase_deadline_ns = now_ns + c->increase_period_ns;
     flow->bytes = 0;
     flow->time_stage = flow->byte_stage = 0;
-    flow->limited = true;
+    flow->is_limited = true;
 }
 
 void roce_dcqcn_sent(struct roce_dcqcn *flow, const struct roce_cc_config *c, uint32_t len_bytes)
 {
-    if (!flow->limited)
+    if (!flow->is_limited)
         return;
     uint64_t bytes = (uint64_t)flow->bytes + len_bytes;
-    for (; flow->limited && bytes >= c->increase_bytes; bytes -= c->increase_bytes) {
+    for (; flow->is_limited && bytes >= c->increase_bytes; bytes -= c->increase_bytes) {
         flow->byte_stage++;
         increase(flow, c);
     }
-    flow->bytes = flow->limited ? (uint32_t)bytes : 0;
+    flow->bytes = flow->is_limited ? (uint32_t)bytes : 0;
 }

@@ -14,15 +14,15 @@
 #define ROCE_DCQCN_ONE (1u << 20) /* alpha = 1 */
 
 struct roce_dcqcn {
-    uint64_t rate_bps;        /* Rc */
-    uint64_t target_bps;      /* Rt */
-    uint64_t alpha_due_ns;    /* the end of the running K */
-    uint64_t increase_due_ns; /* the end of the running T */
-    uint32_t alpha;           /* in units of 1 / ROCE_DCQCN_ONE */
-    uint32_t bytes;           /* sent of the running B */
-    uint32_t time_stage;      /* i_T */
-    uint32_t byte_stage;      /* i_B */
-    bool limited;             /* false: line rate, as from the start on; nothing else counts then */
+    uint64_t rate_bps;             /* Rc */
+    uint64_t target_bps;           /* Rt */
+    uint64_t alpha_deadline_ns;    /* the end of the running K */
+    uint64_t increase_deadline_ns; /* the end of the running T */
+    uint32_t alpha;                /* in units of 1 / ROCE_DCQCN_ONE */
+    uint32_t bytes;                /* sent of the running B */
+    uint32_t time_stage;           /* i_T */
+    uint32_t byte_stage;           /* i_B */
+    bool is_limited;               /* false: line rate, as from the start on; nothing else counts then */
 };
 
 /* Fills in the defaults. 0, or -EINVAL: a value out of the range that struct roce_cc_config names, or a step

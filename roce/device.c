@@ -71,7 +71,7 @@ int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
     fill_defaults(&dev->config);
     dev->linked = dev;
     dev->gid_epoch = 1;
-    dev->port_up = true;
+    dev->is_port_up = true;
     dev->ip_id = (uint16_t)dev->config.random.next(dev->config.random.ctx);
 
     int err = rdma_timers_init(&dev->timers, &dev->mem, dev->config.max_qp * ROCE_TIMERS_PER_QP);
@@ -251,9 +251,9 @@ uint32_t roce_dev_port_mtu(const struct roce_dev *dev)
 
 void roce_dev_port_state(struct roce_dev *dev, bool up)
 {
-    if (dev->port_up == up)
+    if (dev->is_port_up == up)
         return;
-    dev->port_up = up;
+    dev->is_port_up = up;
     roce_dev_event(dev, up ? NORNIC_EVENT_PORT_ACTIVE : NORNIC_EVENT_PORT_ERR);
 }
 

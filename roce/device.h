@@ -12,8 +12,7 @@
 #include "roce/qp.h"
 #include "roce/roce.h"
 
-#define ROCE_FIRST_QPN     17 /* ROCE-QP-34 */
-#define ROCE_GSI_QPN       1
+#define ROCE_FIRST_QPN     17      /* ROCE-QP-34 */
 #define ROCE_PKEY_BASE     0x7fffu /* without the membership bit: ROCE-HDR-5 */
 #define ROCE_TIMERS_PER_QP 3       /* armed at once, at the most */
 
@@ -28,7 +27,7 @@ struct roce_dev {
     struct roce_mcast_table groups;
     uint16_t *pkeys;         /* config.num_pkeys of them; 0: invalid */
     struct roce_dev *linked; /* ring of devices that reach each other inside; itself if it is alone */
-    bool port_up;
+    bool is_port_up;
     struct rdma_timers timers;
     struct roce_dev_counters counters;
     uint16_t ip_id;

@@ -79,23 +79,42 @@ enum roce_rx_verdict roce_pkt_judge(const struct roce_pkt *pkt, unsigned flags)
     return has_addresses_of_its_family(pkt) ? ROCE_RX_TAKEN : ROCE_RX_DROP_GID;
 }
 
-enum roce_rx_verdict roce_pkt_parse(struct roce_pkt *pkt, const uint8_t *frame, size_t len_bytes,
-                                    unsigned flags)
+static void begin(struct roce_pkt *pkt, const uint8_t *frame, size_t len_bytes)
 {
-    const uint8_t *transport;
-    uint32_t transport_bytes;
-
     memset(pkt, 0, sizeof *pkt);
     pkt->frame = frame;
     pkt->frame_bytes = (uint32_t)len_bytes;
     pkt->op = &roce_opcodes[UINT8_MAX]; /* undefined, until the BTH says otherwise */
+}
 
-    enum roce_rx_verdict verdict = roce_datagram_parse(pkt, flags, &transport, &transport_bytes);
-    if (verdict != ROCE_RX_TAKEN)
-        return verdict;
+/* What follows a datagram's headers, which were found sound. */
+static enum roce_rx_verdict parse_rest(struct roce_pkt *pkt, const uint8_t *transport,
+                                       uint32_t transport_bytes, unsigned flags)
+{
     if (!roce_transport_parse(pkt, transport, transport_bytes))
         return ROCE_RX_DROP_SHORT;
     const uint8_t *icrc = transport + transport_bytes - ROCE_ICRC_BYTES;
     pkt->icrc_expected = roce_icrc(pkt->l3, pkt->l3_kind, (size_t)(icrc - pkt->l3));
     return roce_pkt_judge(pkt, flags);
+}
+
+enum roce_rx_verdict roce_pkt_parse(struct roce_pkt *pkt, const uint8_t *frame, size_t len_bytes,
+                                    unsigned flags)
+{
+    const uint8_t *transport;
+    uint32_t transport_bytes;
+    begin(pkt, frame, len_bytes);
+    enum roce_rx_verdict verdict = roce_datagram_parse(pkt, flags, &transport, &transport_bytes);
+    return verdict == ROCE_RX_TAKEN ? parse_rest(pkt, transport, transport_bytes, flags) : verdict;
+}
+
+enum roce_rx_verdict roce_pkt_parse_l3(struct roce_pkt *pkt, uint16_t ethertype, const uint8_t *l3,
+                                       size_t len_bytes, unsigned flags)
+{
+    const uint8_t *transport;
+    uint32_t transport_bytes;
+    begin(pkt, l3, len_bytes);
+    pkt->vlan_tci = -1;
+    enum roce_rx_verdict verdict = roce_l3_parse(pkt, ethertype, 0, flags, &transport, &transport_bytes);
+    return verdict == ROCE_RX_TAKEN ? parse_rest(pkt, transport, transport_bytes, flags) : verdict;
 }

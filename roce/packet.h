@@ -59,9 +59,10 @@ enum roce_rx_verdict {
 const char *roce_rx_verdict_words(enum roce_rx_verdict verdict);
 
 enum roce_parse_flags {
-    ROCE_PARSE_ALLOW_NO_DF = 1 << 0, /* the tolerant profile of ROCE-FRM-23 */
-    ROCE_PARSE_SKIP_ICRC = 1 << 1,   /* fill icrc_expected, but do not judge by it */
-    ROCE_PARSE_V1 = 1 << 2,          /* take RoCEv1 too (ROCE-FRM-50) */
+    ROCE_PARSE_ALLOW_NO_DF = 1 << 0,       /* the tolerant profile of ROCE-FRM-23 */
+    ROCE_PARSE_SKIP_ICRC = 1 << 1,         /* fill icrc_expected, but do not judge by it */
+    ROCE_PARSE_V1 = 1 << 2,                /* take RoCEv1 too (ROCE-FRM-50) */
+    ROCE_PARSE_SKIP_UDP_CHECKSUM = 1 << 3, /* judge the rest of a packet whose UDP checksum is wrong */
 };
 
 /* Pointers lead into the frame. Extended headers that the opcode does not have are zero. */
@@ -105,6 +106,11 @@ struct roce_pkt {
  * fine (ROCE-FRM-5). Borrows `frame`, to which the pointers in `pkt` lead. */
 enum roce_rx_verdict roce_pkt_parse(struct roce_pkt *pkt, const uint8_t *frame, size_t len_bytes,
                                     unsigned flags);
+
+/* The same of a datagram without its link layer: `l3` is the IP header or GRH, which `ethertype` names, with
+ * `len_bytes` from there on. Then `pkt->frame` is `l3`, the MAC addresses are zero and there is no tag. */
+enum roce_rx_verdict roce_pkt_parse_l3(struct roce_pkt *pkt, uint16_t ethertype, const uint8_t *l3,
+                                       size_t len_bytes, unsigned flags);
 
 NORNIC_END_DECLS
 

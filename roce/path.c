@@ -13,7 +13,7 @@ bool roce_path_change_is_valid(const struct roce_qp *qp, const struct nornic_qp_
     if (!(mask & NORNIC_QP_PATH_MIG_STATE) || a->path_mig_state == ROCE_PATH_MIGRATED)
         return true;
     /* ARMED is reached by hearing from a peer that has an alternate path too. */
-    return a->path_mig_state == ROCE_PATH_REARM && (loads || qp->alt_loaded);
+    return a->path_mig_state == ROCE_PATH_REARM && (loads || qp->has_alt);
 }
 
 void roce_path_make(struct roce_qp *qp)
@@ -23,6 +23,7 @@ void roce_path_make(struct roce_qp *qp)
     qp->way = (struct roce_way){.gid_epoch = 0};
     roce_av_template(qp->dev, av, roce_flow_src_port(av->flow_label, qp->base.qpn, qp->attr.dest_qpn),
                      &qp->tmpl);
+    roce_qp_tell_reach(qp);
 }
 
 static bool bears(const struct roce_pkt *pkt, const struct nornic_gid *local, const struct nornic_addr *peer)
@@ -67,7 +68,7 @@ bool roce_path_migrate(struct roce_qp *qp)
     if (attr->path_mig_state != ROCE_PATH_ARMED)
         return false;
     attr->path_mig_state = ROCE_PATH_MIGRATED;
-    qp->alt_loaded = false;
+    qp->has_alt = false;
     if (!roce_av_is_valid(qp->dev, &attr->alt_av)) {
         rdma_qp_event(&qp->base, NORNIC_EVENT_PATH_MIG_ERR);
         return false;

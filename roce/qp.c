@@ -47,8 +47,8 @@ static void reset(struct roce_qp *qp)
     roce_responder_reset(qp, 0);
     roce_reorder_clear(qp);
     roce_cc_reset(qp);
-    qp->drained = false;
-    qp->alt_loaded = false;
+    qp->is_drained = false;
+    qp->has_alt = false;
     qp->attr.path_mig_state = ROCE_PATH_MIGRATED;
 }
 
@@ -105,6 +105,8 @@ static void free_qp(struct roce_qp *qp)
 int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, struct roce_qp **out)
 {
     int err = check_config(config);
+    if (!err && !roce_transport_of(config->type)->connected && !nornic_mtu_for_port(dev->port_mtu_bytes))
+        err = -EMSGSIZE;
     if (err)
         return err;
     struct roce_qp *qp = roce_alloc(dev, sizeof *qp);
@@ -138,6 +140,7 @@ int roce_qp_destroy(struct roce_qp *qp)
         return -EBUSY;
     struct roce_dev *dev = qp->dev;
     rdma_timer_cancel(&dev->timers, &qp->req.timer);
+    roce_qp_end_reach(qp);
     roce_dev_remove_qp(dev, qp);
     if (dev->config.qp_gone)
         dev->config.qp_gone(dev->config.ctx, qp);
@@ -161,7 +164,7 @@ static int check_against_device(const struct roce_qp *qp, const struct nornic_qp
     if (mask & NORNIC_QP_PATH_MTU && a->path_mtu > nornic_mtu_for_port(qp->dev->port_mtu_bytes))
         return -EINVAL;
     /* ROCE-QP-31: SQD is left for RTS, or changed, only when it has drained. */
-    if (roce_qp_state_now(qp) == NORNIC_QPS_SQD && !qp->drained &&
+    if (roce_qp_state_now(qp) == NORNIC_QPS_SQD && !qp->is_drained &&
         (next == NORNIC_QPS_RTS || next == NORNIC_QPS_SQD))
         return -EINVAL;
     return 0;
@@ -245,7 +248,7 @@ static void enter_state(struct roce_qp *qp, enum nornic_qp_state from, enum norn
     if (next == NORNIC_QPS_RTS && from == NORNIC_QPS_RTR)
         roce_requester_reset(qp, qp->attr.sq_psn);
     if (next == NORNIC_QPS_SQD && from == NORNIC_QPS_RTS) {
-        qp->drained = false;
+        qp->is_drained = false;
         roce_requester_check_drained(qp);
     }
     if (next == NORNIC_QPS_SQD && from == NORNIC_QPS_SQD) {
@@ -268,7 +271,7 @@ int roce_qp_modify(struct roce_qp *qp, const struct nornic_qp_attr *attr, uint32
         return err;
     bool migrate = mask & NORNIC_QP_PATH_MIG_STATE && attr->path_mig_state == ROCE_PATH_MIGRATED;
     merge(&qp->attr, attr, mask);
-    qp->alt_loaded |= (mask & NORNIC_QP_ALT_PATH) != 0;
+    qp->has_alt |= (mask & NORNIC_QP_ALT_PATH) != 0;
     if (mask & NORNIC_QP_PATH_MTU)
         qp->pmtu_bytes = nornic_mtu_bytes(qp->attr.path_mtu);
     if (mask & (NORNIC_QP_AV | NORNIC_QP_DEST_QPN))

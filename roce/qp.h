@@ -26,19 +26,19 @@ struct roce_requester {
     uint32_t timeouts_in_row; /* ack timeouts without progress in between */
     uint32_t ssn;
     uint32_t lsn; /* limit by credits: ROCE-RC-21 */
-    bool unlimited;
-    bool stalled; /* the WQE at `cur` cannot be built; it fails when it is the oldest */
+    bool is_unlimited;
+    bool is_stalled; /* the WQE at `cur` cannot be built; it fails when it is the oldest */
     enum nornic_wc_status stall_status;
     uint8_t retry_left;
     uint8_t rnr_left;
     /* The peer said that restart_psn is missing, and sending resumed there: no second time before progress
      * or a timeout (ROCE-RC-46). */
     bool has_gone_back;
-    bool resuming; /* sending resumes at restart_psn with the next packet */
+    bool is_resuming; /* sending resumes at restart_psn with the next packet */
     uint32_t restart_psn;
     bool is_selective;       /* only the packet at restart_psn is sent again: selective retransmission */
     uint8_t go_back_strikes; /* how often the peer had kept nothing behind a gap */
-    bool rnr_waiting;        /* the timer is the RNR wait, not the ack timeout */
+    bool is_rnr_waiting;     /* the timer is the RNR wait, not the ack timeout */
     struct rdma_timer timer;
 };
 
@@ -84,8 +84,8 @@ struct roce_responder {
     uint32_t received_bytes;
     uint64_t write_va;
     uint32_t write_rkey, write_len_bytes;
-    uint32_t srqn; /* XRC: the SRQ that the request named; of a message, all its packets */
-    bool comm_est; /* COMM_EST was raised since RTR */
+    uint32_t srqn;     /* XRC: the SRQ that the request named; of a message, all its packets */
+    bool has_comm_est; /* COMM_EST was raised since RTR */
     /* rings */
     struct roce_resource *resources; /* max_dest_rd_atomic of them */
     uint32_t resource_next;
@@ -123,15 +123,17 @@ struct roce_qp {
     uint32_t pmtu_bytes;
     struct nornic_gid local; /* connected services: the entry that attr.av names */
     struct roce_frame_template tmpl;
-    bool alt_loaded;     /* attr.alt_av was loaded and has not been used */
-    struct roce_way way; /* connected services: where packets to the peer go */
+    bool has_alt;          /* attr.alt_av was loaded and has not been used */
+    struct roce_way way;   /* connected services: where packets to the peer go */
+    enum roce_reach reach; /* as roce_dev_config.reach was told last */
+    struct nornic_addr reach_peer;
 
     struct roce_requester req;
     struct roce_responder resp;
     struct roce_reorder reorder;
     struct roce_counters counters;
     struct roce_cc *cc; /* NULL: congestion management is off */
-    bool drained;       /* SQD: all started messages are complete */
+    bool is_drained;    /* SQD: all started messages are complete */
     bool tx_turn;       /* which half sends next */
 
     _Atomic bool posted; /* on the device's stack of QPs with fresh posts */
@@ -164,6 +166,12 @@ void roce_qp_enter_error(struct roce_qp *qp, enum roce_cause cause, uint64_t now
 /* Moves a QP whose send failed from RTS or SQD to SQE: the rest of its send queue is flushed, and so is
  * what is posted until it is brought back to RTS (ROCE-QP-6, QP-28). */
 void roce_qp_enter_sqe(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns);
+
+/* --- reach.c --- */
+/* Tells roce_dev_config.reach whose packets the QP takes now, where that is news. And: nobody's, as it goes.
+ */
+void roce_qp_tell_reach(struct roce_qp *qp);
+void roce_qp_end_reach(struct roce_qp *qp);
 
 /* --- requester_tx.c --- */
 /* struct roce_transport, tx: request packets. */

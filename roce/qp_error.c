@@ -9,6 +9,7 @@ void roce_qp_set_state(struct roce_qp *qp, enum nornic_qp_state to, enum roce_ca
     /* Sequentially consistent: see rdma_qp_post_recv(). */
     atomic_store(&qp->base.state, to);
     qp->attr.state = to;
+    roce_qp_tell_reach(qp);
     if (from != to)
         roce_trace_emit(qp->dev, &(struct roce_trace){.kind = ROCE_TRACE_QP_STATE,
                                                       .now_ns = now_ns,

@@ -37,7 +37,7 @@ void roce_dev_query(const struct roce_dev *dev, struct nornic_dev_attr *out)
 void roce_dev_query_port(const struct roce_dev *dev, struct nornic_port_attr *out)
 {
     *out = (struct nornic_port_attr){
-        .is_up = dev->port_up,
+        .is_up = dev->is_port_up,
         .roce_v1_supported = dev->config.roce_v1,
         .roce_v2_supported = true,
         .cap_flags = NORNIC_PORT_CAP_CM,

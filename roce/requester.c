@@ -71,7 +71,7 @@ static uint64_t patience_ns(const struct roce_qp *qp)
 void roce_requester_arm(struct roce_qp *qp, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
-    if (req->rnr_waiting)
+    if (req->is_rnr_waiting)
         return;
     if (req->una_psn == req->hi_psn || !qp->attr.timeout)
         rdma_timer_cancel(&qp->dev->timers, &req->timer);
@@ -83,7 +83,7 @@ void roce_requester_arm(struct roce_qp *qp, uint64_t now_ns)
 static void seek(struct roce_qp *qp, uint32_t psn)
 {
     struct rdma_sq *sq = &qp->base.sq;
-    qp->req.stalled = false; /* that was about another place */
+    qp->req.is_stalled = false; /* that was about another place */
     for (sq->cur = sq->done; sq->cur != sq->started; sq->cur++) {
         const struct rdma_send_wqe *w = rdma_sq_wqe(sq, sq->cur);
         if (rdma_wqe_flags(w) & RDMA_OP_LOCAL && w->local_status != NORNIC_WC_SUCCESS)
@@ -102,7 +102,7 @@ void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns)
     req->rnr_left = qp->attr.rnr_retry;
     req->timeouts_in_row = 0;
     req->has_gone_back = false;
-    req->rnr_waiting = false;
+    req->is_rnr_waiting = false;
     roce_window_progress(&req->window, req->una_psn, req->hi_psn);
     rdma_local_complete(&qp->base);
     /* ROCE-RC-31: an ACK of the first transmission may lie ahead of a go-back-N. A WQE before `done` is the
@@ -117,9 +117,9 @@ void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns)
 
 void roce_requester_check_drained(struct roce_qp *qp)
 {
-    if (roce_qp_state_now(qp) != NORNIC_QPS_SQD || qp->drained || qp->base.sq.done != qp->base.sq.started)
+    if (roce_qp_state_now(qp) != NORNIC_QPS_SQD || qp->is_drained || qp->base.sq.done != qp->base.sq.started)
         return;
-    qp->drained = true;
+    qp->is_drained = true;
     if (qp->attr.en_sqd_async_notify)
         rdma_qp_event(&qp->base, NORNIC_EVENT_SQ_DRAINED);
 }
@@ -148,7 +148,7 @@ void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause ca
     }
     /* A NAK that follows a timeout tells of a new loss, one that follows a NAK does not: ROCE-RC-46. */
     req->has_gone_back = cause != ROCE_CAUSE_TIMEOUT;
-    req->resuming = true;
+    req->is_resuming = true;
     req->restart_psn = psn;
     req->is_selective =
         cause == ROCE_CAUSE_NAK_SEQ && qp->reorder.size && req->go_back_strikes < GO_BACK_STRIKES;
@@ -185,7 +185,7 @@ void roce_requester_rnr(struct roce_qp *qp, uint8_t timer_code, uint64_t now_ns)
         req->rnr_left--;
     }
     uint64_t wait_ns = roce_rnr_timer_ns(timer_code);
-    req->rnr_waiting = true;
+    req->is_rnr_waiting = true;
     req->is_selective = false;
     seek(qp, req->una_psn);
     rdma_timer_arm(&qp->dev->timers, &req->timer, now_ns + wait_ns);
@@ -201,15 +201,15 @@ static void expire(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct roce_qp *qp = container_of(timer, struct roce_qp, req.timer);
     struct roce_requester *req = &qp->req;
-    if (req->rnr_waiting) {
-        req->rnr_waiting = false;
+    if (req->is_rnr_waiting) {
+        req->is_rnr_waiting = false;
         req->has_gone_back = false;
         roce_requester_arm(qp, now_ns);
         roce_dev_ready(qp->dev, qp);
         return;
     }
     /* The packet whose answer it waits for has not left yet: no reason to use up a retry (ROCE-CC-5). */
-    if (req->resuming && roce_cc_waits(qp)) {
+    if (req->is_resuming && roce_cc_waits(qp)) {
         roce_requester_arm(qp, now_ns);
         return;
     }

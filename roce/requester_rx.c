@@ -13,7 +13,7 @@ static void take_credits(struct roce_requester *req, const struct roce_aeth *aet
 {
     uint8_t code = aeth->syndrome & 0x1f;
     if (code == 31) {
-        req->unlimited = true;
+        req->is_unlimited = true;
         return;
     }
     uint32_t lsn = roce_psn_add(aeth->msn, roce_credit_count(code));
@@ -55,7 +55,7 @@ static bool ack_before(struct roce_qp *qp, uint32_t psn, uint64_t now_ns)
 static void answer_lost(struct roce_qp *qp, enum roce_cause cause, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
-    if (req->rnr_waiting || (req->has_gone_back && req->restart_psn == req->una_psn))
+    if (req->is_rnr_waiting || (req->has_gone_back && req->restart_psn == req->una_psn))
         return;
     roce_count(qp, implied_nak_seq_err);
     roce_requester_restart(qp, req->una_psn, cause, now_ns);
@@ -146,7 +146,7 @@ static void take_nak_seq(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_
     roce_count(qp, packet_seq_err);
     /* Behind an RNR NAK some peers NAK what was in flight: it must not cut the wait short (ROCE-RC-48,
      * INT-12). */
-    if (req->rnr_waiting && roce_psn_diff(pkt->bth.psn, req->una_psn) >= 0)
+    if (req->is_rnr_waiting && roce_psn_diff(pkt->bth.psn, req->una_psn) >= 0)
         return;
     if (!ack_before(qp, pkt->bth.psn, now_ns)) {
         answer_lost(qp, ROCE_CAUSE_IMPLIED_NAK, now_ns);
@@ -171,7 +171,7 @@ static enum nornic_wc_status nak_status(uint8_t syndrome)
 static void take_plain_ack(struct roce_qp *qp, uint32_t psn, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
-    bool of_selected = req->is_selective && !req->resuming && psn == req->restart_psn;
+    bool of_selected = req->is_selective && !req->is_resuming && psn == req->restart_psn;
     if (!ack_before(qp, roce_psn_add(psn, 1), now_ns)) {
         answer_lost(qp, ROCE_CAUSE_IMPLIED_NAK, now_ns);
         return;
@@ -195,7 +195,7 @@ static enum roce_rx_verdict take_ack(struct roce_qp *qp, const struct roce_pkt *
         return ROCE_RX_TAKEN;
     case ROCE_SYN_RNR:
         roce_count(qp, rnr_nak_received);
-        if (req->rnr_waiting)
+        if (req->is_rnr_waiting)
             return ROCE_RX_TAKEN;
         if (ack_before(qp, psn, now_ns))
             roce_requester_rnr(qp, pkt->aeth.syndrome & 0x1f, now_ns);

@@ -17,7 +17,7 @@ static bool may_start(const struct roce_qp *qp, const struct rdma_send_wqe *w, u
     if (flags & RDMA_OP_RD_ATOMIC && rd_atomic >= qp->attr.max_rd_atomic)
         return false; /* ROCE-RC-13 */
     /* Without a credit one message may go, so that the connection cannot deadlock: ROCE-RC-22. */
-    if (!req->unlimited && flags & RDMA_OP_TAKES_RECV && roce_psn_diff(req->ssn + 1, req->lsn) > 1)
+    if (!req->is_unlimited && flags & RDMA_OP_TAKES_RECV && roce_psn_diff(req->ssn + 1, req->lsn) > 1)
         return false;
     uint32_t outstanding = (req->nxt_psn - req->una_psn) & ROCE_PSN_MASK;
     return outstanding < qp->req.window.pkts && outstanding + psn_count <= 1u << 23; /* ROCE-RC-4 */
@@ -58,7 +58,7 @@ static bool start_next(struct roce_qp *qp, uint64_t now_ns)
 static bool wants_ack(const struct roce_qp *qp, const struct roce_request *r, uint32_t psn)
 {
     uint32_t outstanding = (psn + 1 - qp->req.una_psn) & ROCE_PSN_MASK;
-    if (qp->req.resuming && psn == qp->req.restart_psn)
+    if (qp->req.is_resuming && psn == qp->req.restart_psn)
         return true;
     /* Paced packets may take so long that the ack timer fires before they are enough to be asked for. */
     if (qp->attr.timeout && roce_cc_pacing_ns(qp, qp->req.unasked_pkts + 1) >= roce_ack_timeout_ns(qp) / 4)
@@ -92,7 +92,7 @@ static void advance(struct roce_qp *qp, const struct roce_request *r, uint32_t p
  * only as the oldest. */
 static void stall(struct roce_qp *qp, enum nornic_wc_status status, uint64_t now_ns)
 {
-    qp->req.stalled = true;
+    qp->req.is_stalled = true;
     qp->req.stall_status = status;
     if (qp->base.sq.cur == qp->base.sq.done)
         roce_requester_fail(qp, status, ROCE_CAUSE_LOCAL_ERROR, now_ns);
@@ -102,9 +102,9 @@ bool roce_requester_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns
 {
     struct roce_requester *req = &qp->req;
     enum nornic_qp_state state = roce_qp_state_now(qp);
-    if ((state != NORNIC_QPS_RTS && state != NORNIC_QPS_SQD) || req->rnr_waiting)
+    if ((state != NORNIC_QPS_RTS && state != NORNIC_QPS_SQD) || req->is_rnr_waiting)
         return false;
-    if (req->stalled) {
+    if (req->is_stalled) {
         stall(qp, req->stall_status, now_ns);
         return false;
     }
@@ -129,7 +129,7 @@ bool roce_requester_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns
     if (built != ROCE_BUILT)
         return false;
     req->unasked_pkts = ack_req ? 0 : req->unasked_pkts + 1;
-    req->resuming = false;
+    req->is_resuming = false;
     advance(qp, &r, psn, now_ns);
     roce_cc_sent(qp, run->pkt_bytes, now_ns);
     return true;

@@ -43,6 +43,10 @@ struct roce_event {
     struct rdma_srq *srq; /* SRQ_ERR, SRQ_LIMIT_REACHED */
 };
 
+/* Whose packets a QP takes: nobody's before RTR and in ERR; of a connected one its peer's, by the peer's
+ * address; of a datagram one, or one with an alternate path, whoever sends them. */
+enum roce_reach { ROCE_REACH_NOBODY, ROCE_REACH_PEER, ROCE_REACH_ANYBODY };
+
 /* Zero means the default where one is named. */
 struct roce_dev_config {
     const struct rdma_mem *mem; /* default: the C library's; copied */
@@ -73,9 +77,13 @@ struct roce_dev_config {
     /* A QP is about to be freed by roce_qp_destroy(), whoever called it: what was told of it is void. Must
      * not call back into the device. May be NULL. */
     void (*qp_gone)(void *ctx, const struct roce_qp *qp);
+    /* From now on a QP takes packets of nobody, of `peer` alone, or of anybody; of a new QP: nobody's. For
+     * who can keep others away from the device (net_port_steer()); the device itself judges every packet that
+     * it gets. Called inside progress and control calls. Must not call back into the device. May be NULL. */
+    void (*reach)(void *ctx, uint32_t qpn, enum roce_reach reach, const struct nornic_addr *peer);
     roce_trace_hook *trace; /* may be NULL */
     bool trace_parse_tx;
-    void *ctx; /* for all five */
+    void *ctx; /* for all six */
 };
 
 /* A first QPN at random that leaves room for `max_qp` (0: the default): for a device that comes after another
@@ -196,7 +204,8 @@ int roce_ah_from_wc(const struct roce_dev *dev, const struct nornic_wc *wc, cons
                     struct nornic_av *av);
 
 /* Creates a QP in RESET. QPNs start at 17 and are not reused soon (ROCE-QP-34). 0, -EINVAL, -EOPNOTSUPP,
- * -ENOSPC or -ENOMEM. */
+ * -ENOSPC or -ENOMEM; -EMSGSIZE: a UD QP where the port's MTU, below 352, carries no datagram of 256 bytes.
+ */
 int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, struct roce_qp **out);
 /* 0, or -EBUSY while it is attached to a multicast group (ROCE-UD-21). */
 int roce_qp_destroy(struct roce_qp *qp);

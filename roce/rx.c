@@ -105,8 +105,8 @@ static enum roce_rx_verdict dispatch(struct roce_qp *qp, const struct roce_pkt *
         roce_cc_take_cnp(qp, now_ns);
         return ROCE_RX_TAKEN;
     }
-    if (roce_qp_state_now(qp) == NORNIC_QPS_RTR && !qp->resp.comm_est) {
-        qp->resp.comm_est = true;
+    if (roce_qp_state_now(qp) == NORNIC_QPS_RTR && !qp->resp.has_comm_est) {
+        qp->resp.has_comm_est = true;
         rdma_qp_event(&qp->base, NORNIC_EVENT_COMM_EST);
     }
     if (qp->transport->connected)

@@ -43,7 +43,7 @@ static bool build_next(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns
 {
     if (!roce_qp_pkey(qp) && qp->type != NORNIC_QPT_GSI)
         return false;
-    return (run->pkts == 0 && roce_cnp_tx(qp, run)) || qp->transport->tx(qp, run, now_ns);
+    return (qp->cc && run->pkts == 0 && roce_cnp_tx(qp, run)) || qp->transport->tx(qp, run, now_ns);
 }
 
 /* Builds a run of a QP's next packets into `frame`. Returns how many they are. */

@@ -11,6 +11,7 @@ NORNIC_BEGIN_DECLS
 #define ROCE_UDP_PORT       4791 /* ROCE-FRM-41 */
 #define ROCE_ICRC_BYTES     4
 #define ROCE_MULTICAST_QPN  0xffffffu
+#define ROCE_GSI_QPN        1u /* of management datagrams */
 #define ROCE_PMTU_MAX_BYTES 4096
 
 net_value_name roce_opcode_name;   /* "RC SEND_ONLY"; never NULL */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "roce/xrc.h"
 
-#include "rdma/srq.h"
-#include "rdma/xrc.h"
 #include "roce/device.h"
 
 bool roce_xrc_select(struct roce_qp *qp, const struct roce_pkt *pkt, const struct rdma_pd **pd)

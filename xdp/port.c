@@ -39,6 +39,7 @@ static unsigned port_rx_burst(struct net_port *base, struct net_frame *frames, u
         base->counters.rx_dropped = xdp_socket_lost(&port->socket);
         port->lost_at_ns = now_ns + LOST_EVERY_NS;
     }
+    net_gate_count(&port->steer.gate, &base->counters);
     return xdp_socket_rx_burst(&port->socket, frames, n < NET_BURST ? n : NET_BURST, &base->counters);
 }
 
@@ -74,6 +75,12 @@ static uint64_t port_deadline_ns(const struct net_port *base)
     return port->socket.kick_due ? port->backoff.at_ns : NET_TIME_NONE;
 }
 
+static void port_steer(struct net_port *base, uint32_t dest_qpn, enum net_steer whose,
+                       const struct nornic_addr *peer)
+{
+    net_gate_steer(&((struct xdp_port *)base)->steer.gate, dest_qpn, whose, peer);
+}
+
 static void port_close(struct net_port *base)
 {
     struct xdp_port *port = (struct xdp_port *)base;
@@ -92,6 +99,7 @@ static const struct net_port_ops port_ops = {
     .tx_flush = port_tx_flush,
     .fd = port_fd,
     .deadline_ns = port_deadline_ns,
+    .steer = port_steer,
     .close = port_close,
 };
 
@@ -161,8 +169,8 @@ static int check_config(const struct xdp_config *config, struct nornic_error *wh
 }
 
 /* All RoCE packets of the interface, so nobody may have a packet port there. Who comes says so first and then
- * looks, so that of two that come at once one sees the other. A descriptor, -1 where names cannot be had, or
- * -EBUSY with a sentence. */
+ * looks, so that of two that come at once one sees the other (and this one yields). A descriptor, -1 where
+ * names cannot be had, or -EBUSY with a sentence. */
 static int claim(const struct net_interface *interface, struct nornic_error *why)
 {
     int fd = net_claim_take("xdp", interface->index, 0), asker = net_claim_asker();
@@ -191,7 +199,7 @@ int xdp_port_open(const struct xdp_config *user_config, struct net_port **out, s
     int err = check_config(&config, why);
     if (!err)
         err = net_interface_get(config.ifname, &interface, why);
-    if (!err && !interface.up)
+    if (!err && !interface.is_up)
         err = net_error_set(why, ENETDOWN, "interface %s is down; `ip link set %s up`", config.ifname,
                             config.ifname);
     if (!err)

@@ -9,15 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* libbpf tells its troubles on stderr; the user gets one sentence from us instead. */
-static int say_nothing(enum libbpf_print_level level, const char *format, va_list args)
-{
-    (void)level;
-    (void)format;
-    (void)args;
-    return 0;
-}
-
 int xdp_needs_privileges(const char *ifname, int errno_value, struct nornic_error *why)
 {
     return net_error_set(
@@ -102,7 +93,7 @@ static int clear_program(const struct net_interface *interface, uint32_t id, uin
 int xdp_steer_clear(const struct net_interface *interface, struct nornic_error *why)
 {
     LIBBPF_OPTS(bpf_xdp_query_opts, query);
-    libbpf_print_fn_t print = libbpf_set_print(say_nothing);
+    libbpf_print_fn_t print = libbpf_set_print(NULL); /* the user gets one sentence from us instead */
     int err = bpf_xdp_query((int)interface->index, 0, &query);
     if (err < 0)
         net_error_set(why, -err, "cannot ask for the XDP program on %s: %s", interface->name, strerror(-err));
@@ -116,51 +107,35 @@ int xdp_steer_clear(const struct net_interface *interface, struct nornic_error *
     return err;
 }
 
-/* The program's only constant is the whole of its read-only data. */
-static int set_roce_v1(struct bpf_object *object, uint32_t roce_v1)
-{
-    struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata");
-    return map ? bpf_map__set_initial_value(map, &roce_v1, sizeof roce_v1) : -ENOENT;
-}
-
 int xdp_steer_load(struct xdp_steer *steer, bool frags, bool roce_v1, struct nornic_error *why)
 {
-    LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "nornic");
-    libbpf_print_fn_t print = libbpf_set_print(say_nothing);
-    int err = 0;
+    const struct net_gate_program program = {
+        .elf = xdp_steer_object,
+        .elf_bytes = xdp_steer_object_bytes,
+        .name = XDP_STEER_PROGRAM,
+        .roce_v1 = roce_v1,
+        .extra_flags = frags ? BPF_F_XDP_HAS_FRAGS : 0,
+    };
     steer->link_fd = -1;
-    steer->object = bpf_object__open_mem(xdp_steer_object, xdp_steer_object_bytes, &options);
-    if (!steer->object) {
-        err = -errno;
-    } else {
-        struct bpf_program *program = bpf_object__find_program_by_name(steer->object, XDP_STEER_PROGRAM);
-        if (frags)
-            bpf_program__set_flags(program, bpf_program__flags(program) | BPF_F_XDP_HAS_FRAGS);
-        err = set_roce_v1(steer->object, roce_v1);
-        if (!err)
-            err = bpf_object__load(steer->object);
-    }
-    libbpf_set_print(print);
-    if (!err)
-        return 0;
-    xdp_steer_close(steer);
+    int err = net_gate_load(&steer->gate, &program);
     if (err == -EPERM || err == -EACCES)
         return net_error_set(
             why, -err, "loading the XDP program needs root, or the capabilities CAP_NET_ADMIN and CAP_BPF");
-    return net_error_set(why, -err, "the kernel does not take the XDP program: %s", strerror(-err));
+    if (err)
+        return net_error_set(why, -err, "the kernel does not take the XDP program: %s", strerror(-err));
+    return 0;
 }
 
 int xdp_steer_bind(struct xdp_steer *steer, uint32_t queue, int socket_fd)
 {
-    int map_fd = bpf_object__find_map_fd_by_name(steer->object, XDP_STEER_MAP);
+    int map_fd = bpf_object__find_map_fd_by_name(steer->gate.object, XDP_STEER_MAP);
     return bpf_map_update_elem(map_fd, &queue, &socket_fd, BPF_ANY);
 }
 
 static int link_program(struct xdp_steer *steer, unsigned ifindex, uint32_t mode_flag)
 {
     LIBBPF_OPTS(bpf_link_create_opts, options, .flags = mode_flag);
-    struct bpf_program *program = bpf_object__find_program_by_name(steer->object, XDP_STEER_PROGRAM);
-    int fd = bpf_link_create(bpf_program__fd(program), (int)ifindex, BPF_XDP, &options);
+    int fd = bpf_link_create(steer->gate.program_fd, (int)ifindex, BPF_XDP, &options);
     if (fd < 0)
         return fd;
     steer->link_fd = fd;
@@ -204,6 +179,5 @@ void xdp_steer_close(struct xdp_steer *steer)
     if (steer->link_fd >= 0)
         close(steer->link_fd);
     steer->link_fd = -1;
-    bpf_object__close(steer->object);
-    steer->object = NULL;
+    net_gate_unload(&steer->gate);
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "net/error.h"
+#include "net/gate.h"
 #include "net/kernel.h"
 #include "xdp/xdp.h"
 
@@ -22,13 +23,11 @@
 extern const uint8_t xdp_steer_object[];
 extern const uint64_t xdp_steer_object_bytes;
 
-struct bpf_object;
-
 /* A program on an interface. The attachment is a bpf_link: it ends with its descriptor, so with the process,
  * however that dies. */
 struct xdp_steer {
-    struct bpf_object *object;
-    int link_fd; /* -1: not attached */
+    struct net_gate gate; /* with the program */
+    int link_fd;          /* -1: not attached */
     bool is_native;
 };
 

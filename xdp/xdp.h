@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The AF_XDP port: raw Ethernet through an XDP program that steers UDP/4791 to a socket and passes everything
- * else to the kernel, so that ARP, TCP and ssh on the interface keep working. */
+/* The AF_XDP port: raw Ethernet through an XDP program that steers UDP/4791 to a socket, by queue pairs where
+ * it is told of them (net_port_steer()), and passes everything else to the kernel, so that ARP, TCP and ssh
+ * on the interface keep working. */
 #ifndef NORNIC_XDP_XDP_H
 #define NORNIC_XDP_XDP_H
 

@@ -101,10 +101,10 @@ void roce_cm_rx_mra(struct roce_cm *cm, const struct roce_cm_path *path, const s
     struct roce_cm_id *id = roce_cm_rx_find(cm, path, mra->remote_comm_id, mra->local_comm_id);
     if (!id)
         return;
-    if (id->state == ROCE_CM_REQ_SENT_STATE && mra->about == ROCE_CM_ABOUT_REQ) {
+    if (id->state == ROCE_CM_REQ_SENT_STATE && mra->mraed_message == ROCE_CM_MESSAGE_REQ) {
         id->remote_comm_id = mra->local_comm_id;
         id->state = ROCE_CM_MRA_REQ_RCVD_STATE;
-    } else if (id->state == ROCE_CM_REP_SENT_STATE && mra->about == ROCE_CM_ABOUT_REP) {
+    } else if (id->state == ROCE_CM_REP_SENT_STATE && mra->mraed_message == ROCE_CM_MESSAGE_REP) {
         id->state = ROCE_CM_MRA_REP_RCVD_STATE;
     } else if (id->state == ROCE_CM_MRA_REQ_RCVD_STATE || id->state == ROCE_CM_MRA_REP_RCVD_STATE) {
         roce_cm_count(cm, rx_duplicate);
@@ -188,13 +188,17 @@ static void rx_answer(struct roce_cm *cm, struct roce_cm_id *id, const struct ro
     struct roce_cm_id *old = roce_cm_table_find(&cm->by_peer_qpn, roce_cm_qpn_key(rep->ca_guid, rep->qpn));
     if (!roce_cm_qpn_is_good(rep->qpn)) {
         roce_cm_count(cm, rx_bad_value);
-        return decline(id, ROCE_CM_REJ_UNSUPPORTED, -EPROTO, rep, now_ns);
+        decline(id, ROCE_CM_REJ_UNSUPPORTED, -EPROTO, rep, now_ns);
+        return;
     }
-    if (rep->initiator_depth > NORNIC_MAX_RD_ATOMIC)
-        return decline(id, ROCE_CM_REJ_INSUFFICIENT_RESOURCES, -EPROTO, rep, now_ns);
+    if (rep->initiator_depth > NORNIC_MAX_RD_ATOMIC) {
+        decline(id, ROCE_CM_REJ_INSUFFICIENT_RESOURCES, -EPROTO, rep, now_ns);
+        return;
+    }
     if (old) { /* ROCE-CM-50 */
         decline(id, ROCE_CM_REJ_STALE_CONN, -ESTALE, rep, now_ns);
-        return roce_cm_stale(old, now_ns);
+        roce_cm_stale(old, now_ns);
+        return;
     }
     take_rep(id, rep);
     if (!id->qp) {
@@ -210,8 +214,10 @@ static void rx_answer(struct roce_cm *cm, struct roce_cm_id *id, const struct ro
         err = roce_cm_qp_move(id, NORNIC_QPS_RTR, now_ns);
     if (!err)
         err = roce_cm_qp_move(id, NORNIC_QPS_RTS, now_ns);
-    if (err)
-        return decline(id, ROCE_CM_REJ_CONSUMER, err, rep, now_ns);
+    if (err) {
+        decline(id, ROCE_CM_REJ_CONSUMER, err, rep, now_ns);
+        return;
+    }
     roce_cm_send_rtu(id, NULL, 0, now_ns);
     roce_cm_to_established(id);
     roce_cm_event_tell(id, NORNIC_CM_EVENT_ESTABLISHED, 0, rep->private_data, ROCE_CM_REP_PRIVATE_BYTES);
@@ -227,14 +233,18 @@ void roce_cm_rx_rep(struct roce_cm *cm, const struct roce_cm_path *path, const s
     switch (id->state) {
     case ROCE_CM_REQ_SENT_STATE:
     case ROCE_CM_MRA_REQ_RCVD_STATE:
-        return rx_answer(cm, id, rep, now_ns);
+        rx_answer(cm, id, rep, now_ns);
+        return;
     case ROCE_CM_ESTABLISHED_STATE:
     case ROCE_CM_REP_RCVD_STATE:
     case ROCE_CM_MRA_REP_SENT_STATE:
-        return rx_duplicate_rep(cm, id, now_ns);
+        rx_duplicate_rep(cm, id, now_ns);
+        return;
     case ROCE_CM_TIMEWAIT_STATE: /* after a REJ, which was lost */
-        if (roce_cm_sent_attr(id) == ROCE_CM_REJ)
-            return roce_cm_resend(id, now_ns);
+        if (roce_cm_sent_attr(id) == ROCE_CM_REJ) {
+            roce_cm_resend(id, now_ns);
+            return;
+        }
         roce_cm_count(cm, rx_unexpected);
         return;
     case ROCE_CM_IDLE_STATE:

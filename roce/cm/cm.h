@@ -39,6 +39,8 @@ struct roce_cm_wire {
     void *ctx;
 };
 
+#define ROCE_CM_NO_SERVICE UINT64_MAX /* nobody listens to it: no port space has such an id */
+
 /* Zero means the default where one is named. Timeouts are codes n of 4.096 us * 2^n (ROCE-CM-34). */
 struct roce_cm_config {
     const struct rdma_mem *mem;      /* default: the C library's; copied */
@@ -54,8 +56,9 @@ struct roce_cm_config {
     uint8_t max_retries;             /* 1..15, default 15 */
     bool no_mra;                     /* a repeated REQ or REP is not answered while the application thinks */
     /* Several CMs answer at one address, each in a process of its own, and each gets every datagram. Asked
-     * before what is not known here is refused: a request for `service_id`, or (0) an end of a connection.
-     * False: another one may know it, nothing is said. NULL: this is the only one. */
+     * before what is not known here is refused: a request for `service_id`, or (0) an end of a connection;
+     * and (ROCE_CM_NO_SERVICE) what is not for any of them, which one is to answer. False: another one may
+     * know it, nothing is said. NULL: this is the only one. */
     bool (*may_refuse)(void *ctx, uint64_t service_id);
     void *may_refuse_ctx;
 };

@@ -67,9 +67,9 @@ void roce_cm_event_tell(struct roce_cm_id *id, enum nornic_cm_event_type type, i
 
 void roce_cm_event_end(struct roce_cm_id *id, int status, const uint8_t *data, size_t len_bytes)
 {
-    if (!id->told_end)
+    if (!id->has_told_end)
         roce_cm_event_tell(id, NORNIC_CM_EVENT_DISCONNECTED, status, data, len_bytes);
-    id->told_end = true;
+    id->has_told_end = true;
 }
 
 static bool has_events(const struct roce_cm_id *id)

@@ -33,10 +33,10 @@ struct roce_cm_id {
     enum roce_cm_state state;
     enum nornic_port_space space;
     uint32_t slot;
-    uint32_t comm_id; /* Local Comm ID; Request ID of a SIDR_REQ of ours */
-    bool owned;       /* by the application; else it lives by its timer, or by an event that waits */
-    bool used;        /* it has been bound or connected: once only */
-    bool told_end;    /* DISCONNECTED was raised */
+    uint32_t comm_id;  /* Local Comm ID; Request ID of a SIDR_REQ of ours */
+    bool owned;        /* by the application; else it lives by its timer, or by an event that waits */
+    bool used;         /* it has been bound or connected: once only */
+    bool has_told_end; /* DISCONNECTED was raised */
     void *ctx;
     unsigned unacked; /* events that were got and not acknowledged */
     struct roce_cm_event_slot events[ROCE_CM_EVENTS_MAX];
@@ -178,13 +178,13 @@ void roce_cm_send_sidr_rep(struct roce_cm_id *id, uint8_t status, const void *da
                            uint64_t now_ns);
 /* What was sent last, once more. */
 void roce_cm_resend(struct roce_cm_id *id, uint64_t now_ns);
-/* And what that was. */
+/* Attribute id of the message sent last. */
 uint16_t roce_cm_sent_attr(const struct roce_cm_id *id);
 
 /* Answers that need no id. */
 struct roce_cm_refusal {
     uint32_t local_comm_id, remote_comm_id;
-    enum roce_cm_about about;
+    enum roce_cm_message rejected_message;
     uint16_t reason;
     const void *info;
     uint8_t info_bytes;

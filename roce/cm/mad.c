@@ -71,7 +71,7 @@ const char *roce_cm_rej_name(uint64_t value)
     return WORD(words, value);
 }
 
-const char *roce_cm_about_name(uint64_t value)
+const char *roce_cm_message_name(uint64_t value)
 {
     static const char *const words[] = {"REQ", "REP", "LAP or other"};
     return WORD(words, value);

@@ -106,8 +106,8 @@ enum roce_cm_rej_reason {
 #undef ROCE_CM_REJ_ENUM_
 };
 
-/* What a REJ or an MRA is about. */
-enum roce_cm_about { ROCE_CM_ABOUT_REQ = 0, ROCE_CM_ABOUT_REP = 1, ROCE_CM_ABOUT_OTHER = 2 };
+/* Which message a REJ rejects ("message REJected") or an MRA answers ("message MRAed"). */
+enum roce_cm_message { ROCE_CM_MESSAGE_REQ = 0, ROCE_CM_MESSAGE_REP = 1, ROCE_CM_MESSAGE_OTHER = 2 };
 
 /* Status of an APR: ROCE-CM-70. 7 is never sent (CA17-37). */
 enum roce_cm_apr_status {
@@ -152,7 +152,7 @@ enum roce_cm_transport {
 /* Words for the values of fields; never NULL. */
 net_value_name roce_cm_attr_name;        /* "REQ"; "unknown" */
 net_value_name roce_cm_rej_name;         /* "stale connection"; "reserved" */
-net_value_name roce_cm_about_name;       /* "REQ", "REP", "LAP or other"; "reserved" */
+net_value_name roce_cm_message_name;     /* "REQ", "REP", "LAP or other"; "reserved" */
 net_value_name roce_cm_apr_status_name;  /* "accepted"; "reserved" */
 net_value_name roce_cm_sidr_status_name; /* "valid"; "reserved" */
 net_value_name roce_cm_transport_name;   /* "RC" */
@@ -223,26 +223,26 @@ NET_HEADER(roce_cm_path_block, ROCE_CM_PATH_BYTES, ROCE_CM_PATH_FIELDS);
 NET_HEADER(roce_cm_req, ROCE_CM_MSG_BYTES, ROCE_CM_REQ_FIELDS);
 
 /* ROCE-CM-12. */
-#define ROCE_CM_MRA_FIELDS(F, B)                 \
-    F(local_comm_id, 0, 32, uint32_t, NULL)      \
-    F(remote_comm_id, 32, 32, uint32_t, NULL)    \
-    F(about, 64, 2, uint8_t, roce_cm_about_name) \
-    F(resv6, 66, 6, uint8_t, NULL)               \
-    F(service_timeout, 72, 5, uint8_t, NULL)     \
-    F(resv3, 77, 3, uint8_t, NULL)               \
+#define ROCE_CM_MRA_FIELDS(F, B)                           \
+    F(local_comm_id, 0, 32, uint32_t, NULL)                \
+    F(remote_comm_id, 32, 32, uint32_t, NULL)              \
+    F(mraed_message, 64, 2, uint8_t, roce_cm_message_name) \
+    F(resv6, 66, 6, uint8_t, NULL)                         \
+    F(service_timeout, 72, 5, uint8_t, NULL)               \
+    F(resv3, 77, 3, uint8_t, NULL)                         \
     B(private_data, 80, 1776)
 NET_HEADER(roce_cm_mra, ROCE_CM_MSG_BYTES, ROCE_CM_MRA_FIELDS);
 
 /* ROCE-CM-13. */
-#define ROCE_CM_REJ_FIELDS(F, B)                  \
-    F(local_comm_id, 0, 32, uint32_t, NULL)       \
-    F(remote_comm_id, 32, 32, uint32_t, NULL)     \
-    F(about, 64, 2, uint8_t, roce_cm_about_name)  \
-    F(resv6, 66, 6, uint8_t, NULL)                \
-    F(info_bytes, 72, 7, uint8_t, NULL)           \
-    F(resv1, 79, 1, uint8_t, NULL)                \
-    F(reason, 80, 16, uint16_t, roce_cm_rej_name) \
-    B(info, 96, 576)                              \
+#define ROCE_CM_REJ_FIELDS(F, B)                              \
+    F(local_comm_id, 0, 32, uint32_t, NULL)                   \
+    F(remote_comm_id, 32, 32, uint32_t, NULL)                 \
+    F(rejected_message, 64, 2, uint8_t, roce_cm_message_name) \
+    F(resv6, 66, 6, uint8_t, NULL)                            \
+    F(info_bytes, 72, 7, uint8_t, NULL)                       \
+    F(resv1, 79, 1, uint8_t, NULL)                            \
+    F(reason, 80, 16, uint16_t, roce_cm_rej_name)             \
+    B(info, 96, 576)                                          \
     B(private_data, 672, 1184)
 NET_HEADER(roce_cm_rej, ROCE_CM_MSG_BYTES, ROCE_CM_REJ_FIELDS);
 

@@ -186,16 +186,21 @@ void roce_cm_rx_req(struct roce_cm *cm, const struct roce_cm_path *path, const s
     struct request r;
     struct roce_cm_id *old =
         roce_cm_table_find(&cm->by_peer, roce_cm_peer_key(req->ca_guid, req->local_comm_id));
-    if (old)
-        return rx_duplicate(cm, old, path, mad, now_ns);
+    if (old) {
+        rx_duplicate(cm, old, path, mad, now_ns);
+        return;
+    }
     old = roce_cm_table_find(&cm->by_peer_qpn, roce_cm_qpn_key(req->ca_guid, req->qpn));
     if (old) {
         refuse(cm, path, mad, ROCE_CM_REJ_STALE_CONN, now_ns);
-        return roce_cm_stale(old, now_ns);
+        roce_cm_stale(old, now_ns);
+        return;
     }
     uint16_t reason = judge(cm, path, req, &r);
-    if (reason != 0)
-        return refuse(cm, path, mad, reason, now_ns);
+    if (reason != 0) {
+        refuse(cm, path, mad, reason, now_ns);
+        return;
+    }
     if (r.listener->pending >= r.listener->backlog) {
         roce_cm_count(cm, drop_backlog);
         return;

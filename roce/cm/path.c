@@ -18,8 +18,10 @@ void roce_cm_rx_lap(struct roce_cm *cm, const struct roce_cm_path *path, const s
 {
     const struct roce_cm_lap *lap = &mad->lap;
     struct roce_cm_id *id = roce_cm_rx_find(cm, path, lap->remote_comm_id, lap->local_comm_id);
-    if (!id)
-        return answer(cm, path, mad, ROCE_CM_APR_INVALID_COMM_ID, now_ns);
+    if (!id) {
+        answer(cm, path, mad, ROCE_CM_APR_INVALID_COMM_ID, now_ns);
+        return;
+    }
     if (id->state != ROCE_CM_ESTABLISHED_STATE) {
         roce_cm_count(cm, rx_unexpected);
         return;

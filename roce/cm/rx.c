@@ -12,6 +12,8 @@ static void answer_other_class(struct roce_cm *cm, const struct roce_cm_path *pa
     roce_cm_count(cm, rx_class);
     if (hdr.method != ROCE_MAD_METHOD_GET && hdr.method != ROCE_MAD_METHOD_SET)
         return;
+    if (!roce_cm_may_refuse(cm, ROCE_CM_NO_SERVICE))
+        return;
     memcpy(answer, bytes, sizeof answer);
     hdr.method = ROCE_MAD_METHOD_GET | ROCE_MAD_RESPONSE; /* GetResp answers Set as well */
     hdr.status = ROCE_MAD_STATUS_INVALID;
@@ -19,16 +21,20 @@ static void answer_other_class(struct roce_cm *cm, const struct roce_cm_path *pa
     cm->wire.send(cm->wire.ctx, path, answer, now_ns);
 }
 
-/* Section 16.1: another class version is refused where a refusal can be read, whatever else it means. */
+/* Section 16.1: another class version is refused where a refusal can be read, whatever else it means; so its
+ * service id says nothing either. */
 static void refuse_version(struct roce_cm *cm, const struct roce_cm_path *path, const struct roce_cm_mad *mad,
                            uint64_t now_ns)
 {
+    bool is_request = mad->hdr.attr_id == ROCE_CM_REQ || mad->hdr.attr_id == ROCE_CM_SIDR_REQ;
     roce_cm_count(cm, rx_version);
+    if (!is_request || !roce_cm_may_refuse(cm, ROCE_CM_NO_SERVICE))
+        return;
     if (mad->hdr.attr_id == ROCE_CM_REQ) {
         struct roce_cm_refusal refusal = {.remote_comm_id = mad->req.local_comm_id,
                                           .reason = ROCE_CM_REJ_INVALID_CLASS_VERSION};
         roce_cm_refuse(cm, path, mad->hdr.tid, &refusal, now_ns);
-    } else if (mad->hdr.attr_id == ROCE_CM_SIDR_REQ) {
+    } else {
         struct roce_cm_mad answer = {.hdr = roce_cm_hdr(ROCE_CM_SIDR_REP, mad->hdr.tid)};
         answer.sidr_rep.request_id = mad->sidr_req.request_id;
         answer.sidr_rep.service_id = mad->sidr_req.service_id;

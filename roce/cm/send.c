@@ -187,7 +187,7 @@ void roce_cm_send_mra(struct roce_cm_id *id, uint8_t service_timeout, const void
     struct roce_cm_mad mad = {.hdr = roce_cm_hdr(ROCE_CM_MRA, id->tid)};
     mad.mra.local_comm_id = id->comm_id;
     mad.mra.remote_comm_id = id->remote_comm_id;
-    mad.mra.about = is_asked(id) ? ROCE_CM_ABOUT_REQ : ROCE_CM_ABOUT_REP;
+    mad.mra.mraed_message = is_asked(id) ? ROCE_CM_MESSAGE_REQ : ROCE_CM_MESSAGE_REP;
     mad.mra.service_timeout = service_timeout;
     copy_private(mad.mra.private_data, data, len_bytes);
     put_and_keep(id, &mad, now_ns);
@@ -199,9 +199,9 @@ void roce_cm_send_rej(struct roce_cm_id *id, uint16_t reason, const void *data, 
     struct roce_cm_mad mad = {.hdr = roce_cm_hdr(ROCE_CM_REJ, id->tid)};
     mad.rej.local_comm_id = id->state == ROCE_CM_REQ_RCVD_STATE ? 0 : id->comm_id;
     mad.rej.remote_comm_id = id->remote_comm_id;
-    mad.rej.about = is_asked(id)      ? ROCE_CM_ABOUT_REQ
-                    : is_answered(id) ? ROCE_CM_ABOUT_REP
-                                      : ROCE_CM_ABOUT_OTHER;
+    mad.rej.rejected_message = is_asked(id)      ? ROCE_CM_MESSAGE_REQ
+                               : is_answered(id) ? ROCE_CM_MESSAGE_REP
+                                                 : ROCE_CM_MESSAGE_OTHER;
     mad.rej.reason = reason;
     if (reason == ROCE_CM_REJ_TIMEOUT) {
         put_be64(mad.rej.info, id->cm->config.ca_guid);
@@ -217,7 +217,7 @@ void roce_cm_refuse(struct roce_cm *cm, const struct roce_cm_path *path, uint64_
     struct roce_cm_mad mad = {.hdr = roce_cm_hdr(ROCE_CM_REJ, tid)};
     mad.rej.local_comm_id = refusal->local_comm_id;
     mad.rej.remote_comm_id = refusal->remote_comm_id;
-    mad.rej.about = refusal->about;
+    mad.rej.rejected_message = refusal->rejected_message;
     mad.rej.reason = refusal->reason;
     mad.rej.info_bytes = refusal->info_bytes;
     copy_private(mad.rej.info, refusal->info, refusal->info_bytes);

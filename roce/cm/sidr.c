@@ -64,17 +64,23 @@ void roce_cm_rx_sidr_req(struct roce_cm *cm, const struct roce_cm_path *path, co
     const struct nornic_gid *here = roce_dev_gid_get(cm->dev, path->av.sgid_index);
     struct roce_cm_id *id =
         roce_cm_table_find(&cm->by_request, roce_cm_sidr_key(&path->av.dgid, req->request_id));
-    if (id)
-        return rx_duplicate(cm, id, now_ns);
+    if (id) {
+        rx_duplicate(cm, id, now_ns);
+        return;
+    }
     struct roce_cm_id *listener = here ? roce_cm_listener(cm, req->service_id, &here->addr) : NULL;
-    if (!listener || listener->space != NORNIC_PS_UDP)
-        return refuse(cm, path, mad, ROCE_CM_SIDR_UNSUPPORTED, now_ns);
+    if (!listener || listener->space != NORNIC_PS_UDP) {
+        refuse(cm, path, mad, ROCE_CM_SIDR_UNSUPPORTED, now_ns);
+        return;
+    }
     struct roce_cm_ip ip;
     struct nornic_addr dst;
     roce_cm_ip_get(&ip, req->private_data);
     if (ip.major != 0 || !roce_cm_ip_addr_get(&dst, ip.dst, ip.ip_version) ||
-        !nornic_addr_equal(&dst, &here->addr))
-        return refuse(cm, path, mad, ROCE_CM_SIDR_REJECTED, now_ns);
+        !nornic_addr_equal(&dst, &here->addr)) {
+        refuse(cm, path, mad, ROCE_CM_SIDR_REJECTED, now_ns);
+        return;
+    }
     if (listener->pending >= listener->backlog) {
         roce_cm_count(cm, drop_backlog);
         return;

@@ -17,19 +17,23 @@ static void give_up(struct roce_cm_id *id, uint64_t now_ns)
         roce_cm_send_rej(id, ROCE_CM_REJ_TIMEOUT, NULL, 0, now_ns);
         roce_cm_event_tell(id, NORNIC_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
         roce_cm_qp_error(id, now_ns);
-        return roce_cm_to_idle(id);
+        roce_cm_to_idle(id);
+        return;
     case ROCE_CM_REP_SENT_STATE:
     case ROCE_CM_MRA_REP_RCVD_STATE: /* the peer may have sent data */
         roce_cm_send_rej(id, ROCE_CM_REJ_TIMEOUT, NULL, 0, now_ns);
         roce_cm_event_tell(id, NORNIC_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
         roce_cm_qp_error(id, now_ns);
-        return roce_cm_to_timewait(id, now_ns);
+        roce_cm_to_timewait(id, now_ns);
+        return;
     case ROCE_CM_DREQ_SENT_STATE:
         roce_cm_event_end(id, -ETIMEDOUT, NULL, 0);
-        return roce_cm_to_timewait(id, now_ns);
+        roce_cm_to_timewait(id, now_ns);
+        return;
     case ROCE_CM_SIDR_REQ_SENT_STATE:
         roce_cm_event_tell(id, NORNIC_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL, 0);
-        return roce_cm_to_idle(id);
+        roce_cm_to_idle(id);
+        return;
     case ROCE_CM_IDLE_STATE:
     case ROCE_CM_LISTEN_STATE:
     case ROCE_CM_REQ_RCVD_STATE:
@@ -96,7 +100,7 @@ static struct roce_cm_id *find_rejected(struct roce_cm *cm, const struct roce_cm
         id = roce_cm_table_find(&cm->by_peer, roce_cm_peer_key(get_be64(rej->info), rej->local_comm_id));
     if (id && nornic_addr_equal(&id->path.av.dgid, &path->av.dgid))
         return id;
-    if (rej->about != ROCE_CM_ABOUT_REQ)
+    if (rej->rejected_message != ROCE_CM_MESSAGE_REQ)
         return roce_cm_rx_find(cm, path, rej->remote_comm_id, rej->local_comm_id);
     id = roce_cm_rx_find_ours(cm, path, rej->remote_comm_id);
     if (id && id->state != ROCE_CM_REQ_SENT_STATE && id->state != ROCE_CM_MRA_REQ_RCVD_STATE) {
@@ -123,20 +127,25 @@ void roce_cm_rx_rej(struct roce_cm *cm, const struct roce_cm_path *path, const s
         roce_cm_event_tell(id, NORNIC_CM_EVENT_REJECTED, rej->reason, rej->private_data,
                            ROCE_CM_REJ_PRIVATE_BYTES);
         roce_cm_qp_error(id, now_ns);
-        if (rej->reason == ROCE_CM_REJ_STALE_CONN && id->owned)
-            return roce_cm_to_timewait(id, now_ns);
-        return roce_cm_to_idle(id);
+        if (rej->reason == ROCE_CM_REJ_STALE_CONN && id->owned) {
+            roce_cm_to_timewait(id, now_ns);
+            return;
+        }
+        roce_cm_to_idle(id);
+        return;
     case ROCE_CM_REP_RCVD_STATE:
     case ROCE_CM_MRA_REP_SENT_STATE:
         roce_cm_event_tell(id, NORNIC_CM_EVENT_REJECTED, rej->reason, rej->private_data,
                            ROCE_CM_REJ_PRIVATE_BYTES);
         roce_cm_qp_error(id, now_ns);
-        return roce_cm_to_timewait(id, now_ns);
+        roce_cm_to_timewait(id, now_ns);
+        return;
     case ROCE_CM_ESTABLISHED_STATE:
     case ROCE_CM_DREQ_SENT_STATE:
         roce_cm_qp_error(id, now_ns);
         roce_cm_event_end(id, -ECONNRESET, NULL, 0);
-        return roce_cm_to_timewait(id, now_ns);
+        roce_cm_to_timewait(id, now_ns);
+        return;
     case ROCE_CM_IDLE_STATE:
     case ROCE_CM_LISTEN_STATE:
     case ROCE_CM_DREQ_RCVD_STATE:
@@ -203,17 +212,20 @@ static void rx_dreq_of(struct roce_cm *cm, struct roce_cm_id *id, const struct r
         rdma_timer_cancel(&cm->timers, &id->timer);
         id->state = ROCE_CM_DREQ_RCVD_STATE;
         id->dreq_tid = mad->hdr.tid;
-        return roce_cm_event_end(id, 0, dreq->private_data, ROCE_CM_DREQ_PRIVATE_BYTES);
+        roce_cm_event_end(id, 0, dreq->private_data, ROCE_CM_DREQ_PRIVATE_BYTES);
+        return;
     case ROCE_CM_DREQ_SENT_STATE: /* both began: nothing is left to ask the application */
         id->state = ROCE_CM_DREQ_RCVD_STATE;
         id->dreq_tid = mad->hdr.tid;
         roce_cm_send_drep(id, NULL, 0, now_ns);
         roce_cm_event_end(id, 0, dreq->private_data, ROCE_CM_DREQ_PRIVATE_BYTES);
-        return roce_cm_to_timewait(id, now_ns);
+        roce_cm_to_timewait(id, now_ns);
+        return;
     case ROCE_CM_TIMEWAIT_STATE: /* our DREP was lost */
         roce_cm_count(cm, rx_duplicate);
         id->dreq_tid = mad->hdr.tid;
-        return roce_cm_send_drep(id, NULL, 0, now_ns);
+        roce_cm_send_drep(id, NULL, 0, now_ns);
+        return;
     case ROCE_CM_DREQ_RCVD_STATE:
         roce_cm_count(cm, rx_duplicate);
         return;
@@ -237,8 +249,10 @@ void roce_cm_rx_dreq(struct roce_cm *cm, const struct roce_cm_path *path, const 
 {
     const struct roce_cm_dreq *dreq = &mad->dreq;
     struct roce_cm_id *id = roce_cm_id_find(cm, dreq->remote_comm_id);
-    if (!is_connection(id) || id->remote_comm_id != dreq->local_comm_id)
-        return answer_unknown(cm, path, mad, now_ns);
+    if (!is_connection(id) || id->remote_comm_id != dreq->local_comm_id) {
+        answer_unknown(cm, path, mad, now_ns);
+        return;
+    }
     if (!nornic_addr_equal(&id->path.av.dgid, &path->av.dgid)) {
         roce_cm_count(cm, rx_wrong_peer);
     } else if (dreq->remote_qpn != id->local_qpn) {
@@ -281,8 +295,8 @@ static void close_listener(struct roce_cm_id *id, uint64_t now_ns)
     }
 }
 
-/* Says to the peer what it has to know. False: nothing is left to wait for, the id can go. */
-static bool part(struct roce_cm_id *id, uint64_t now_ns)
+/* Sends the REJ or DREQ that the state asks for. False: nothing is left to wait for, the id can go. */
+static bool send_closing_message(struct roce_cm_id *id, uint64_t now_ns)
 {
     switch (id->state) {
     case ROCE_CM_IDLE_STATE:
@@ -325,7 +339,7 @@ int roce_cm_id_destroy(struct roce_cm_id *id, uint64_t now_ns)
 {
     if (id->unacked > 0)
         return -EBUSY;
-    if (!part(id, now_ns)) {
+    if (!send_closing_message(id, now_ns)) {
         roce_cm_id_free(id);
         return 0;
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ends.h"
+#include "nornic/engine.h"
 
 TestSuite(config, .timeout = 60);
 
@@ -65,12 +66,14 @@ Test(config, every_create_looks_at_the_length)
     ends_open(e, NULL);
     cr_assert_eq(nornic_cq_create(e[0].dev, &(struct nornic_cq_config){.capacity = 1}, &cq), -EINVAL);
     cr_assert_eq(nornic_srq_create(e[0].pd, &(struct nornic_srq_config){.max_wr = 1}, &srq), -EINVAL);
-    cr_assert_eq(
-        nornic_qp_create(e[0].dev,
-                         &(struct nornic_qp_config){
-                             .type = NORNIC_QPT_RC, .pd = e[0].pd, .send_cq = e[0].cq, .recv_cq = e[0].cq},
-                         &qp),
-        -EINVAL);
+    cr_assert_eq(nornic_qp_create(e[0].dev,
+                                  &(struct nornic_qp_config){.type = NORNIC_QPT_RC,
+                                                             .pd = e[0].pd,
+                                                             .send_cq = e[0].cq,
+                                                             .recv_cq = e[0].cq,
+                                                             .caps = {.max_send_wr = 1, .max_recv_wr = 1}},
+                                  &qp),
+                 -EINVAL);
     cr_assert_eq(nornic_cm_open(e[0].dev, &(struct nornic_cm_config){.max_retries = 1}, &cm, NULL), -EINVAL);
     cr_assert_eq(nornic_sockets_start(&(struct nornic_sockets_config){.no_stat = true}, NULL), -EINVAL);
     ends_close(e);
@@ -113,4 +116,45 @@ Test(config, more_ports_than_there_is_room_for_are_refused)
     struct nornic_sockets_config config = {NORNIC_INIT(config), .num_ports = NORNIC_SOCKETS_MAX_PORTS + 1};
     cr_assert_eq(nornic_sockets_start(&config, &why), -EINVAL);
     cr_assert_str_eq(why.text, "9 ports are too many: use at most 8");
+}
+
+static void count_event(void *ctx, const struct roce_trace *event)
+{
+    unsigned *count = ctx;
+    *count += event->kind == ROCE_TRACE_QP_STATE;
+}
+
+Test(config, a_trace_and_keys_of_partitions)
+{
+    struct end e[2];
+    unsigned states = 0;
+    uint16_t pkey = 0;
+    struct nornic_dev_config config = {NORNIC_INIT(config), .num_pkeys = 2, .trace = count_event,
+                                       .trace_ctx = &states};
+    ends_open(e, &config);
+    cr_expect_eq(states, 6, "two queue pairs in INIT, RTR, RTS");
+    cr_expect_eq(nornic_dev_set_pkey(e[0].dev, 1, 0x8123), 0);
+    cr_expect_eq(nornic_dev_query_pkey(e[0].dev, 1, &pkey), 0);
+    cr_expect_eq(pkey, 0x8123);
+    cr_expect_eq(nornic_dev_query_pkey(e[0].dev, 0, &pkey), 0);
+    cr_expect_eq(pkey, NORNIC_PKEY_DEFAULT);
+    cr_expect_eq(nornic_dev_query_pkey(e[0].dev, 2, &pkey), -EINVAL);
+    cr_expect_eq(nornic_dev_set_pkey(e[0].dev, 2, 0x8123), -EINVAL);
+    ends_close(e);
+}
+
+Test(config, congestion_management_with_other_parameters)
+{
+    struct end e[2];
+    struct nornic_dev *devices[2];
+    struct roce_cc_config cc = {.cnp_dscp = 64};
+    struct nornic_dev_config config = {NORNIC_INIT(config), .cc = true, .cc_config = &cc};
+    cr_expect_eq(nornic_dev_open_pair(&config, devices, NULL), -EINVAL, "a DSCP has 6 bits");
+    cc.cnp_dscp = 40;
+    ends_open(e, &config);
+    ends_close(e);
+    config.cc = false; /* then nobody looks */
+    cc.cnp_dscp = 64;
+    ends_open(e, &config);
+    ends_close(e);
 }

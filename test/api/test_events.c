@@ -5,10 +5,13 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
 #include "ends.h"
+#include "host/api.h"
+#include "host/dev.h"
 
 #define WAIT_NS (5 * ENDS_SECOND_NS)
 
@@ -410,4 +413,48 @@ Test(events, a_request_that_nobody_took_goes_with_its_listener)
     cr_assert_eq(nornic_qp_destroy(qp), 0);
     cr_assert_eq(nornic_cm_id_create(c.cm[1], NORNIC_PS_TCP, NULL, &c.listener), 0);
     give_back(&c);
+}
+
+/* --- what a program does not see --- */
+
+static atomic_bool is_enough;
+
+struct foreign {
+    struct host_dev *dev;
+    struct rdma_cq *cq; /* of no program: as the queues of QP 1 are */
+};
+
+static void *raise_often(void *arg)
+{
+    struct foreign *f = arg;
+    for (int i = 0; i < 200 && !atomic_load(&is_enough); i++) {
+        host_event_queue_push(&f->dev->events,
+                              &(struct roce_event){.type = NORNIC_EVENT_CQ_ERR, .cq = f->cq});
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    }
+    return NULL;
+}
+
+/* Events that are not the program's come again and again: the wait ends when it was to end. */
+Test(events, waiting_for_an_event_ends_in_time)
+{
+    struct end e[2];
+    struct nornic_event event;
+    struct timespec begin, end;
+    pthread_t thread;
+    ends_open(e, NULL);
+    struct foreign f = {.dev = e[0].dev->host};
+    cr_assert_eq(rdma_cq_create(&rdma_mem_libc, &(struct rdma_cq_config){.capacity = 4}, &f.cq), 0);
+    while (nornic_dev_get_event(e[0].dev, &event, 0) == 0)
+        nornic_dev_ack_event(e[0].dev, &event);
+    cr_assert_eq(pthread_create(&thread, NULL, raise_often, &f), 0);
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    cr_assert_eq(nornic_dev_get_event(e[0].dev, &event, ENDS_SECOND_NS / 10), -EAGAIN);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    cr_expect_lt(end.tv_sec - begin.tv_sec, 3, "each of them made it wait anew");
+    atomic_store(&is_enough, true);
+    pthread_join(thread, NULL);
+    host_event_queue_forget(&f.dev->events, f.cq);
+    cr_assert_eq(rdma_cq_destroy(f.cq), 0);
+    ends_close(e);
 }

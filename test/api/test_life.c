@@ -114,8 +114,16 @@ Test(life, objects_of_two_devices_do_not_mix)
     cr_assert_eq(nornic_qp_create(e[0].dev, &config, &qp), -EINVAL);
     config.recv_cq = e[0].cq;
     cr_assert_eq(nornic_qp_create(e[1].dev, &config, &qp), -EINVAL);
-    struct nornic_srq_config wants = {NORNIC_INIT(wants), .max_wr = 1, .max_sge = 1, .cq = e[1].cq};
+    struct nornic_xrcd *xrcd;
+    cr_assert_eq(nornic_xrcd_create(e[0].dev, &xrcd), 0);
+    struct nornic_srq_config wants = {NORNIC_INIT(wants), .max_wr = 1, .max_sge = 1, .cq = e[1].cq,
+                                      .xrcd = xrcd};
     cr_assert_eq(nornic_srq_create(e[0].pd, &wants, &srq), -EINVAL);
+    wants.cq = e[0].cq;
+    cr_assert_eq(nornic_srq_create(e[1].pd, &wants, &srq), -EINVAL);
+    cr_assert_eq(nornic_srq_create(e[0].pd, &wants, &srq), 0, "and so it is right");
+    cr_assert_eq(nornic_srq_destroy(srq), 0);
+    cr_assert_eq(nornic_xrcd_destroy(xrcd), 0);
     ends_close(e);
 }
 
@@ -125,6 +133,7 @@ Test(life, a_queue_pair_without_what_it_needs_is_refused)
     struct nornic_qp *qp;
     ends_open(e, NULL);
     struct nornic_qp_config config = {NORNIC_INIT(config), .type = NORNIC_QPT_RC};
+    config.caps = (struct nornic_qp_caps){.max_send_wr = 1, .max_recv_wr = 1};
     cr_assert_eq(nornic_qp_create(e[0].dev, &config, &qp), -EINVAL, "no PD, no CQ");
     config.pd = e[0].pd;
     cr_assert_eq(nornic_qp_create(e[0].dev, &config, &qp), -EINVAL, "no CQ");

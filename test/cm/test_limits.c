@@ -66,7 +66,7 @@ Test(limits, ROCE_GEN_7_requests_taken_back_do_not_pass_the_backlog)
     struct roce_cm_mad rej = {.hdr = req.hdr};
     rej.hdr.attr_id = ROCE_CM_REJ;
     rej.rej = (struct roce_cm_rej){.local_comm_id = req.req.local_comm_id,
-                                   .about = ROCE_CM_ABOUT_OTHER,
+                                   .rejected_message = ROCE_CM_MESSAGE_OTHER,
                                    .reason = ROCE_CM_REJ_TIMEOUT,
                                    .info_bytes = 8};
     put_be64(rej.rej.info, req.req.ca_guid);
@@ -234,6 +234,35 @@ Test(limits, ROCE_CM_71_another_class_version_is_refused)
     cm_net_inject(net, 0, 1, &req);
     cr_expect_eq(net->log_count, 2, "nothing else is answered");
     cr_expect_eq(roce_cm_counters(net->node[1].cm)->rx_version, 3);
+    cm_net_run_for(net, NS_PER_MS);
+    cm_net_destroy(net);
+}
+
+static bool leave_it_to_others(void *ctx, uint64_t service_id)
+{
+    *(uint64_t *)ctx = service_id;
+    return false;
+}
+
+/* Several processes at one address: one of them answers, and this is not the one. */
+Test(limits, what_is_for_nobody_is_answered_by_one_of_several)
+{
+    uint64_t asked_about = 0;
+    const struct cm_net_config shared = {
+        .seed = 5, .cm = {.may_refuse = leave_it_to_others, .may_refuse_ctx = &asked_about}};
+    struct cm_net *net = cm_net_create(&shared);
+    struct roce_cm_mad mad = req_of(net);
+    mad.hdr.class_version = 1;
+    cm_net_inject(net, 0, 1, &mad);
+    cr_expect_eq(net->log_count, 0);
+    cr_expect_eq(asked_about, ROCE_CM_NO_SERVICE);
+    asked_about = 0;
+    mad.hdr.mgmt_class = 0x04; /* performance management */
+    mad.hdr.method = ROCE_MAD_METHOD_GET;
+    cm_net_inject(net, 0, 1, &mad);
+    cr_expect_eq(net->log_count, 0);
+    cr_expect_eq(asked_about, ROCE_CM_NO_SERVICE);
+    cr_expect_eq(roce_cm_counters(net->node[1].cm)->left_to_others, 2);
     cm_net_run_for(net, NS_PER_MS);
     cm_net_destroy(net);
 }

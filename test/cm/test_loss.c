@@ -205,7 +205,7 @@ Test(loss, an_application_that_thinks_is_waited_for)
     cm_net_run(net, begin_ns + ROUND_TRIP_NS + NS_PER_MS);
     const struct roce_cm_mra *mra = &cm_net_last(net, 1, ROCE_CM_MRA)->mra;
     cr_expect_eq(mra->service_timeout, 24);
-    cr_expect_eq(mra->about, ROCE_CM_ABOUT_REQ);
+    cr_expect_eq(mra->mraed_message, ROCE_CM_MESSAGE_REQ);
     cr_expect_eq(roce_cm_id_state(id), ROCE_CM_MRA_REQ_RCVD_STATE);
     cr_expect_eq(cm_net_count(net, 0, ROCE_CM_REQ), 2);
     cm_net_run(net, begin_ns + ROUND_TRIP_NS + SERVICE_NS - NS_PER_MS);
@@ -248,7 +248,7 @@ Test(loss, an_application_may_ask_for_patience)
     cr_assert_eq(roce_cm_mra(id, 22, NULL, 0, net->now_ns), 0);
     cm_net_run_for(net, NS_PER_MS);
     cr_expect_eq(roce_cm_id_state(e.id), ROCE_CM_MRA_REP_RCVD_STATE);
-    cr_expect_eq(cm_net_last(net, 0, ROCE_CM_MRA)->mra.about, ROCE_CM_ABOUT_REP);
+    cr_expect_eq(cm_net_last(net, 0, ROCE_CM_MRA)->mra.mraed_message, ROCE_CM_MESSAGE_REP);
     cm_net_run_for(net, 10 * NS_PER_S);
     cr_expect_eq(cm_net_count(net, 1, ROCE_CM_REP), 1);
     cm_net_inject(net, 1, 0, cm_net_last(net, 1, ROCE_CM_REP));
@@ -305,7 +305,7 @@ static unsigned reqs_after_mra(uint8_t code, uint64_t ns)
     mra.hdr.attr_id = ROCE_CM_MRA;
     mra.mra = (struct roce_cm_mra){.local_comm_id = 9,
                                    .remote_comm_id = req.req.local_comm_id,
-                                   .about = ROCE_CM_ABOUT_REQ,
+                                   .mraed_message = ROCE_CM_MESSAGE_REQ,
                                    .service_timeout = code};
     cm_net_inject(net, 1, 0, &mra);
     cr_assert_eq(roce_cm_id_state(id), ROCE_CM_MRA_REQ_RCVD_STATE);

@@ -99,7 +99,7 @@ Test(mad, ROCE_CM_12_mra_fields_are_where_the_standard_draws_them)
 {
     AT(mra, "local_comm_id", 0, 7, 32);
     AT(mra, "remote_comm_id", 4, 7, 32);
-    AT(mra, "about", 8, 7, 2);
+    AT(mra, "mraed_message", 8, 7, 2);
     AT(mra, "service_timeout", 9, 7, 5);
     AT(mra, "private_data", 10, 7, 222 * 8);
 }
@@ -108,7 +108,7 @@ Test(mad, ROCE_CM_13_rej_fields_are_where_the_standard_draws_them)
 {
     AT(rej, "local_comm_id", 0, 7, 32);
     AT(rej, "remote_comm_id", 4, 7, 32);
-    AT(rej, "about", 8, 7, 2);
+    AT(rej, "rejected_message", 8, 7, 2);
     AT(rej, "info_bytes", 9, 7, 7);
     AT(rej, "reason", 10, 7, 16);
     AT(rej, "info", 12, 7, 72 * 8);
@@ -264,7 +264,7 @@ Test(mad, codes_have_words)
         cr_expect_eq(strcmp(roce_cm_rej_name(code), "reserved") != 0, known, "REJ %u", code);
         cr_expect_eq(strcmp(roce_cm_apr_status_name(code), "reserved") != 0, code <= 13, "APR %u", code);
         cr_expect_eq(strcmp(roce_cm_sidr_status_name(code), "reserved") != 0, code <= 5, "SIDR_REP %u", code);
-        cr_expect_eq(strcmp(roce_cm_about_name(code), "reserved") != 0, code <= 2, "about %u", code);
+        cr_expect_eq(strcmp(roce_cm_message_name(code), "reserved") != 0, code <= 2, "about %u", code);
     }
     cr_expect_str_eq(roce_cm_transport_name(3), "extended");
 }

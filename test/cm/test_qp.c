@@ -94,7 +94,7 @@ Test(qp, ROCE_CM_50_a_rep_with_a_qpn_that_is_connected_means_the_old_one_is_stal
     rep.rep.local_comm_id ^= 0x77;
     cm_net_inject(net, 1, 0, &rep);
     cr_expect_eq(cm_net_last(net, 0, ROCE_CM_REJ)->rej.reason, ROCE_CM_REJ_STALE_CONN);
-    cr_expect_eq(cm_net_last(net, 0, ROCE_CM_REJ)->rej.about, ROCE_CM_ABOUT_REP);
+    cr_expect_eq(cm_net_last(net, 0, ROCE_CM_REJ)->rej.rejected_message, ROCE_CM_MESSAGE_REP);
     cr_expect_eq(cm_net_expect(net, 0, NORNIC_CM_EVENT_CONNECT_ERROR).status, -ESTALE);
     cr_expect_eq(roce_cm_id_state(pair.active), ROCE_CM_DREQ_SENT_STATE);
     cr_expect_eq(roce_qp_state(pair.active_qp), NORNIC_QPS_ERR);

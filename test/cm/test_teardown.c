@@ -275,19 +275,20 @@ Test(teardown, ROCE_CM_52_a_timeout_reject_is_matched_by_guid_and_comm_id)
     struct roce_cm_mad rej = {.hdr = cm_net_last(net, 0, ROCE_CM_REQ)->hdr};
     rej.hdr.attr_id = ROCE_CM_REJ;
     rej.rej.local_comm_id = rep->local_comm_id;
-    rej.rej.about = ROCE_CM_ABOUT_OTHER;
+    rej.rej.rejected_message = ROCE_CM_MESSAGE_OTHER;
     rej.rej.reason = ROCE_CM_REJ_TIMEOUT;
     rej.rej.info_bytes = 8;
     memcpy(rej.rej.info, (const uint8_t[]){0x50, 0x54, 0, 0xff, 0xfe, 0, 0, 3}, 8); /* another CA */
     cm_net_inject(net, 1, 0, &rej);
     expect_state(pair.active, ROCE_CM_ESTABLISHED_STATE);
     rej.rej.info[7] = 2;
-    rej.rej.about = ROCE_CM_ABOUT_REQ; /* and not the REJ of a second copy of the REQ, which comes late */
+    rej.rej.rejected_message =
+        ROCE_CM_MESSAGE_REQ; /* and not the REJ of a second copy of the REQ, which comes late */
     rej.rej.reason = ROCE_CM_REJ_CONSUMER;
     rej.rej.remote_comm_id = rep->remote_comm_id;
     cm_net_inject(net, 1, 0, &rej);
     expect_state(pair.active, ROCE_CM_ESTABLISHED_STATE);
-    rej.rej.about = ROCE_CM_ABOUT_OTHER;
+    rej.rej.rejected_message = ROCE_CM_MESSAGE_OTHER;
     rej.rej.reason = ROCE_CM_REJ_TIMEOUT;
     rej.rej.remote_comm_id = 0;
     cm_net_inject(net, 2, 0, &rej); /* from elsewhere */

@@ -11,6 +11,8 @@
     (NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ | \
      NORNIC_ACCESS_REMOTE_ATOMIC)
 
+#define TIMEOUT 14 /* 67 ms */
+
 static struct nornic_mac mac_of(int side)
 {
     return (struct nornic_mac){{2, 0, 0, 0, 0, (uint8_t)(side + 1)}};
@@ -51,7 +53,7 @@ static void make_side(struct pair_side *s)
     host_dev_unlock(s->dev);
 }
 
-static void connect_side(struct pair_side *s, const struct pair_side *peer, int peer_side)
+static void connect_side(struct pair_side *s, const struct pair_side *peer, int peer_side, uint8_t timeout)
 {
     struct nornic_qp_attr attr = {
         .state = NORNIC_QPS_INIT,
@@ -62,7 +64,7 @@ static void connect_side(struct pair_side *s, const struct pair_side *peer, int 
         .max_dest_rd_atomic = 1,
         .max_rd_atomic = 1,
         .min_rnr_timer = 12,
-        .timeout = 14,
+        .timeout = timeout,
         .retry_cnt = 7,
         .rnr_retry = 7,
         .av = {.dgid = gid_of(peer_side), .hop_limit = 1, .dst_mac = mac_of(peer_side)},
@@ -88,16 +90,21 @@ static void connect_side(struct pair_side *s, const struct pair_side *peer, int 
     host_dev_unlock(s->dev);
 }
 
+void pair_open_on(struct pair *pair, struct net_port *ports[2], uint8_t timeout, bool no_thread)
+{
+    for (int i = 0; i < 2; i++) {
+        make_device(&pair->side[i], i, ports[i], no_thread);
+        make_side(&pair->side[i]);
+    }
+    for (int i = 0; i < 2; i++)
+        connect_side(&pair->side[i], &pair->side[1 - i], 1 - i, timeout);
+}
+
 void pair_open(struct pair *pair, bool no_thread)
 {
     struct net_port *ends[2];
     cr_assert_eq(net_memory_pair(1500, 256, ends), 0);
-    for (int i = 0; i < 2; i++) {
-        make_device(&pair->side[i], i, ends[i], no_thread);
-        make_side(&pair->side[i]);
-    }
-    for (int i = 0; i < 2; i++)
-        connect_side(&pair->side[i], &pair->side[1 - i], 1 - i);
+    pair_open_on(pair, ends, TIMEOUT, no_thread);
 }
 
 void pair_open_alone(struct pair *pair, struct net_port *port, bool no_thread)
@@ -107,7 +114,7 @@ void pair_open_alone(struct pair *pair, struct net_port *port, bool no_thread)
     for (int i = 0; i < 2; i++)
         make_side(&pair->side[i]);
     for (int i = 0; i < 2; i++)
-        connect_side(&pair->side[i], &pair->side[1 - i], 0);
+        connect_side(&pair->side[i], &pair->side[1 - i], 0, TIMEOUT);
 }
 
 void pair_close(struct pair *pair)

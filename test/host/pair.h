@@ -23,6 +23,9 @@ struct pair {
 
 /* Both sides connected, in RTS; fails the test otherwise. `no_thread`: the test drives them. */
 void pair_open(struct pair *pair, bool no_thread);
+/* The same on two ports that reach each other (taken over), with another ack timeout (4.096 us * 2^timeout).
+ */
+void pair_open_on(struct pair *pair, struct net_port *ports[2], uint8_t timeout, bool no_thread);
 /* The same on one device, whose port is `port` (taken over): both sides are the same device, and reach each
  * other inside it. */
 void pair_open_alone(struct pair *pair, struct net_port *port, bool no_thread);

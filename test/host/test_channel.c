@@ -11,6 +11,7 @@
 
 #include "host/events.h"
 #include "pair.h"
+#include "rdma/transport.h"
 
 #define SECOND NS_PER_S
 

@@ -11,7 +11,7 @@
 
 #include "host/dev.h"
 #include "pair.h"
-#include "rdma/srq.h"
+#include "rdma/transport.h"
 
 #define SECOND NS_PER_S
 

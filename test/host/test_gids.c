@@ -249,3 +249,24 @@ Test(gids, ROCE_QP_32_the_path_mtu_follows_the_interface)
     cr_expect(strstr(notice.text, "MTU of nn0 was lowered from 1500 to 1280"), "%s", notice.text);
     cr_expect_eq(mtu_after("ip link set nn0 mtu 1500"), 1500);
 }
+
+/* Who follows the interface beside the device (sock/ports.c) looks here. */
+Test(gids, the_interface_is_known_as_its_last_news_left_it)
+{
+    struct net_interface interface;
+    open_dev(&(struct host_dev_config){.port = NULL});
+    unsigned at_first = host_dev_interface_changes(dev);
+    cr_expect_gt(at_first, 0);
+    cr_assert(host_dev_interface(dev, &interface));
+    cr_expect_str_eq(interface.name, "nn0");
+    cr_expect(interface.is_running);
+    cr_expect_eq(mtu_after("ip link set nn0 mtu 1280"), 1280);
+    cr_expect_gt(host_dev_interface_changes(dev), at_first);
+    cr_assert(host_dev_interface(dev, &interface));
+    cr_expect_eq(interface.mtu_bytes, 1280);
+    unsigned before_end = host_dev_interface_changes(dev);
+    run("ip link del nn0");
+    await(NORNIC_EVENT_DEVICE_FATAL);
+    cr_expect_gt(host_dev_interface_changes(dev), before_end);
+    cr_expect_not(host_dev_interface(dev, &interface));
+}

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE /* CPU_SET(), SCHED_IDLE, pthread_timedjoin_np() */
 #include <criterion/criterion.h>
 #include <stdatomic.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/base.h"
+#include "host/dev.h"
 #include "pair.h"
 
 #define SECOND NS_PER_S
@@ -175,5 +178,119 @@ Test(progress, waiting_ends_with_its_time_a_post_or_a_frame)
     host_dev_wait(pair.side[1].dev, 30 * SECOND);
     cr_assert_lt(host_now_ns() - start_ns, 10 * SECOND, "a frame does not wait");
     cr_assert(host_dev_progress(pair.side[1].dev));
+    pair_close(&pair);
+}
+
+static void stay_on_first_cpu(void)
+{
+    cpu_set_t allowed, one;
+    unsigned cpu = 0;
+    cr_assert_eq(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    while (!CPU_ISSET(cpu, &allowed))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    cr_assert_eq(sched_setaffinity(0, sizeof one, &one), 0);
+}
+
+/* Runs only while the other thread of this processor does not. */
+static void *sleep_late(void *arg)
+{
+    const struct sched_param param = {.sched_priority = 0};
+    cr_assert_eq(sched_setscheduler(0, SCHED_IDLE, &param), 0);
+    host_dev_wait(arg, 30 * SECOND);
+    return NULL;
+}
+
+/* Whoever posted has taken up the doorbell before the sleeper ran, and goes away: the sleeper is to wake for
+ * the ack timer all the same. */
+Test(progress, a_deadline_is_every_sleepers, .timeout = 60)
+{
+    struct pair pair;
+    pthread_t sleeper;
+    struct timespec end;
+    stay_on_first_cpu();
+    pair_open(&pair, true);
+    struct host_dev *dev = pair.side[0].dev;
+    while (host_dev_progress(dev) || host_dev_progress(pair.side[1].dev))
+        ;
+    cr_assert_eq(pthread_create(&sleeper, NULL, sleep_late, dev), 0);
+    while (atomic_load(&dev->sleepers) == 0)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* counted; and asleep by now */
+    cr_assert_eq(pair_post_write(&pair, 1, 64), 0);
+    for (int i = 0; i < 3; i++)
+        host_dev_progress(dev); /* the request leaves, and nobody answers */
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 10;
+    cr_assert_eq(pthread_timedjoin_np(sleeper, NULL, &end), 0, "it slept over the ack timer");
+    pair_close(&pair);
+}
+
+/* --- what a round costs the port --- */
+
+/* A port that notes what it lends, in the place of the operations of one that is there. */
+static struct {
+    struct net_port_ops ops;
+    const struct net_port_ops *inner;
+    unsigned bursts, lent, lent_most;
+} seen;
+
+static unsigned seen_reserve(struct net_port *port, struct net_frame *bufs, unsigned n, uint32_t train_bytes)
+{
+    seen.lent = seen.inner->tx_reserve(port, bufs, n, train_bytes);
+    seen.lent_most = max_u32(seen.lent_most, seen.lent);
+    return seen.lent;
+}
+
+static void seen_flush(struct net_port *port, const struct net_frame *bufs, unsigned used, uint64_t now_ns)
+{
+    seen.bursts += used > 0;
+    seen.inner->tx_flush(port, bufs, used, now_ns);
+}
+
+static void look_at(struct net_port *port)
+{
+    seen.inner = port->ops;
+    seen.ops = *port->ops;
+    seen.ops.tx_reserve = seen_reserve;
+    seen.ops.tx_flush = seen_flush;
+    port->ops = &seen.ops;
+}
+
+/* One WRITE, to its end. */
+static void write_driven(struct pair *pair, uint32_t len_bytes)
+{
+    struct nornic_wc wc;
+    cr_assert_eq(pair_post_write(pair, 1, len_bytes), 0);
+    uint64_t end_ns = host_now_ns() + 30 * SECOND;
+    while (rdma_cq_poll(pair->side[0].cq, &wc, 1) == 0) {
+        cr_assert_lt(host_now_ns(), end_ns);
+        host_dev_progress(pair->side[0].dev);
+        host_dev_progress(pair->side[1].dev);
+    }
+    cr_assert_eq(wc.status, NORNIC_WC_SUCCESS);
+}
+
+/* A small message is a burst of its own and borrows few buffers; a long one has the most that there are after
+ * a few bursts; and small ones between long ones cost the latter no bursts. */
+Test(progress, a_burst_borrows_what_it_is_going_to_use, .timeout = 60)
+{
+    struct pair pair;
+    pair_open(&pair, true);
+    look_at(pair.side[0].dev->port);
+    for (int i = 0; i < 10; i++)
+        write_driven(&pair, 8);
+    cr_expect_eq(seen.bursts, 10);
+    cr_expect_leq(seen.lent_most, 8, "one packet borrowed %u buffers", seen.lent_most);
+
+    write_driven(&pair, 200 * 1024);
+    cr_expect_eq(seen.lent_most, NET_BURST);
+    unsigned lent_before = seen.lent;
+    write_driven(&pair, 8);
+    cr_expect_geq(seen.lent, lent_before - lent_before / 8, "a small message halves what a long one had");
+    for (int i = 0; i < 100; i++)
+        write_driven(&pair, 8);
+    cr_expect_leq(seen.lent, 8, "a hundred small messages borrow %u buffers each", seen.lent);
     pair_close(&pair);
 }

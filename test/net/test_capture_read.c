@@ -12,7 +12,7 @@
 #include "test/net/memfile.h"
 
 #define ETHERNET 1
-#define RAW_IP   101
+#define WLAN     105
 #define T0       1700000000123456789ull
 
 /* An image of `n` numbered frames, a microsecond and a nanosecond apart. */
@@ -157,9 +157,9 @@ Test(capture_read, what_is_no_capture_is_named)
     memfile_set(&file, "This is a text and no capture file at all.", 42);
     assert_open_fails(file.path, EINVAL, "give a pcap or pcapng file");
     static struct pcap_image image;
-    pcap_image_init(&image, 0, 0, RAW_IP);
+    pcap_image_init(&image, 0, 0, WLAN);
     memfile_set(&file, image.bytes, image.len_bytes);
-    assert_open_fails(file.path, EPROTONOSUPPORT, "RAW");
+    assert_open_fails(file.path, EPROTONOSUPPORT, "IEEE802_11");
     memfile_close(&file);
 }
 

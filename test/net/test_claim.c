@@ -3,8 +3,10 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Of no interface, so that nothing that runs here takes part. */
@@ -72,4 +74,25 @@ Test(claim, a_killed_process_holds_nothing)
     cr_assert_eq(kill(pid, SIGKILL), 0);
     cr_assert_eq(waitpid(pid, NULL, 0), pid);
     cr_expect_not(net_claim_is_taken(asker, "xdp", ifindex, 0));
+}
+
+static void *yield_soon(void *fd)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL);
+    close(*(int *)fd);
+    return NULL;
+}
+
+/* An XDP port and a packet port that come at the same time: each claims, then sees the other. The first
+ * yields, and the second gets the interface. */
+Test(claim, who_waits_outlasts_who_yields)
+{
+    unsigned ifindex = NOWHERE - (unsigned)getpid() % 10000;
+    int fd = net_claim_take("xdp", ifindex, 0);
+    pthread_t thread;
+    cr_assert_geq(fd, 0);
+    cr_expect(net_claim_stays_taken(asker, "xdp", ifindex, 0));
+    cr_assert_eq(pthread_create(&thread, NULL, yield_soon, &fd), 0);
+    cr_expect_not(net_claim_stays_taken(asker, "xdp", ifindex, 0));
+    pthread_join(thread, NULL);
 }

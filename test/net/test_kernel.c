@@ -60,11 +60,11 @@ Test(kernel, interface_is_described)
     cr_expect_str_eq(interface.name, "nn0");
     cr_expect_eq(interface.index, if_nametoindex("nn0"));
     cr_expect_eq(interface.mtu_bytes, 1400);
-    cr_expect(interface.up);
+    cr_expect(interface.is_up);
     cr_expect_arr_eq(interface.mac.b, "\2\0\0\0\0\7", 6);
     cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 down"), 0);
     cr_assert_eq(net_interface_get("nn0", &interface, &why), 0);
-    cr_expect_not(interface.up);
+    cr_expect_not(interface.is_up);
 }
 
 Test(kernel, unknown_interface_is_named)

@@ -67,8 +67,8 @@ Test(kernel_link, vlan_interfaces_are_told_from_others)
         cr_expect_str_eq(link.interface.name, "nn0.7");
         cr_expect_eq(link.interface.index, 12);
         cr_expect_eq(link.interface.mtu_bytes, 1496);
-        cr_expect(link.interface.up);
-        cr_expect(link.interface.running);
+        cr_expect(link.interface.is_up);
+        cr_expect(link.interface.is_running);
         cr_expect_arr_eq(link.interface.mac.b, "\2\0\0\0\0\7", 6);
     }
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "rdma/cq.h"
+#include "rdma/transport.h"
 #include "test/support/alloc.h"
 
 struct notified {

@@ -7,7 +7,7 @@
 #include <semaphore.h>
 #include <time.h>
 
-#include "rdma/cq.h"
+#include "rdma/transport.h"
 
 #define COUNT    50000u
 #define CAPACITY 16u

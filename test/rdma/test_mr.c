@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/base.h"
-#include "rdma/mr.h"
+#include "rdma/transport.h"
 #include "test/support/alloc.h"
 #include "test/support/random.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/base.h"
-#include "rdma/mw.h"
+#include "rdma/transport.h"
 #include "test/support/alloc.h"
 #include "test/support/random.h"
 

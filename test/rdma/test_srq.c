@@ -3,9 +3,8 @@
 #include <errno.h>
 
 #include "rdma/event.h"
-#include "rdma/mr.h"
+#include "rdma/transport.h"
 #include "rdma/recv_ring.h"
-#include "rdma/srq.h"
 #include "test/support/alloc.h"
 #include "test/support/random.h"
 

@@ -6,9 +6,8 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "rdma/mr.h"
+#include "rdma/transport.h"
 #include "rdma/recv_ring.h"
-#include "rdma/srq.h"
 #include "test/support/random.h"
 
 #define COUNT 50000u

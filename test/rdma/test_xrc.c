@@ -4,10 +4,7 @@
 #include <errno.h>
 
 #include "base/base.h"
-#include "rdma/cq.h"
-#include "rdma/mr.h"
-#include "rdma/srq.h"
-#include "rdma/xrc.h"
+#include "rdma/transport.h"
 #include "test/support/alloc.h"
 #include "test/support/random.h"
 

@@ -33,7 +33,7 @@ TestSuite(dcqcn, .init = setup);
 
 #define expect_rates(rate, target)                                            \
     do {                                                                      \
-        cr_assert(flow.limited);                                              \
+        cr_assert(flow.is_limited);                                           \
         cr_assert_eq(flow.rate_bps, (rate), "%" PRIu64, flow.rate_bps);       \
         cr_assert_eq(flow.target_bps, (target), "%" PRIu64, flow.target_bps); \
     } while (0)
@@ -108,11 +108,11 @@ Test(dcqcn, parameters_out_of_range_are_refused)
 
 Test(dcqcn, a_flow_begins_at_line_rate_without_a_limiter)
 {
-    cr_assert_not(flow.limited);
+    cr_assert_not(flow.is_limited);
     cr_assert_eq(flow.rate_bps, 40 * GBPS);
     roce_dcqcn_sent(&flow, &config, 100000000);
     roce_dcqcn_advance(&flow, &config, 1000000 * US);
-    cr_assert_not(flow.limited);
+    cr_assert_not(flow.is_limited);
     cr_assert_eq(flow.alpha, ROCE_DCQCN_ONE);
 }
 
@@ -212,12 +212,12 @@ Test(dcqcn, ROCE_CC_22_rates_end_at_line_rate_and_the_limiter_goes)
 {
     roce_dcqcn_cnp(&flow, &config, T0);
     unsigned steps = 0;
-    for (; flow.limited && steps < 100; steps++) {
+    for (; flow.is_limited && steps < 100; steps++) {
         cr_assert_leq(flow.target_bps, 40 * GBPS);
         cr_assert_lt(flow.rate_bps, 40 * GBPS);
         roce_dcqcn_advance(&flow, &config, T0 + (steps + 1) * 55 * US);
     }
-    cr_assert_not(flow.limited);
+    cr_assert_not(flow.is_limited);
     cr_assert_eq(flow.rate_bps, 40 * GBPS);
     cr_assert_eq(steps, 35); /* 20 Gb/s halved until less than one bit per second is left */
     /* however long it was calm, the next CNP reduces the rate */
@@ -235,7 +235,7 @@ Test(dcqcn, no_rate_below_the_floor_and_no_cut_above_half)
     }
     cr_assert_eq(flow.rate_bps, MBPS);
     roce_dcqcn_advance(&flow, &config, T0 + 3600000000 * US);
-    cr_assert_not(flow.limited, "an hour of calm does not free it");
+    cr_assert_not(flow.is_limited, "an hour of calm does not free it");
 }
 
 /* An idle flow is looked at late: all that it missed at once must come to the same as step by step. */
@@ -253,7 +253,7 @@ Test(dcqcn, steps_made_up_for_are_the_steps_that_were_missed)
             roce_dcqcn_advance(&at_once, &config, T0 + n * 55 * US);
             for (uint64_t i = 1; i <= n; i++)
                 roce_dcqcn_advance(&flow, &config, T0 + i * 55 * US);
-            cr_assert_eq(at_once.limited, flow.limited, "%" PRIu64 " steps", n);
+            cr_assert_eq(at_once.is_limited, flow.is_limited, "%" PRIu64 " steps", n);
             cr_assert_eq(at_once.rate_bps, flow.rate_bps, "%" PRIu64 " steps", n);
             cr_assert_eq(at_once.target_bps, flow.target_bps, "%" PRIu64 " steps", n);
             cr_assert_eq(at_once.time_stage, flow.time_stage, "%" PRIu64 " steps", n);
@@ -280,7 +280,7 @@ static void compare(unsigned line, const char *rest)
         "line %u", line);
     cr_expect(is_near((double)flow.rate_bps, rate, 3e-4), "line %u: Rc %" PRIu64, line, flow.rate_bps);
     cr_expect(is_near((double)flow.target_bps, target, 3e-4), "line %u: Rt %" PRIu64, line, flow.target_bps);
-    cr_expect_eq(flow.limited, limited, "line %u: limited %d", line, flow.limited);
+    cr_expect_eq(flow.is_limited, limited, "line %u: limited %d", line, flow.is_limited);
     cr_expect_eq(flow.time_stage, time_stage, "line %u: i_T %u", line, flow.time_stage);
     cr_expect_eq(flow.byte_stage, byte_stage, "line %u: i_B %u", line, flow.byte_stage);
     double alpha_error = (double)flow.alpha / ROCE_DCQCN_ONE - alpha;

@@ -406,3 +406,19 @@ Test(loopback, ROCE_GSI_1_each_linked_device_has_its_own)
     cr_assert_eq(roce_qp_destroy(gsi[1]), 0);
     two_free(&t);
 }
+
+/* Below 352 bytes no path MTU fits, and a datagram would be dropped in silence (ROCE-UD-2), each one. */
+Test(loopback, a_port_for_no_datagram_has_no_qp_for_them)
+{
+    struct island *w = island_new(1, true, false);
+    struct rdma_cq *cq = w->dev[0].cq;
+    struct roce_qp_config config = {
+        .type = NORNIC_QPT_UD, .pd = w->dev[0].pd, .send_cq = cq, .recv_cq = cq, .caps = {.max_send_wr = 1}};
+    struct roce_qp *qp;
+    roce_dev_set_port_mtu(w->dev[0].dev, 351);
+    cr_expect_eq(roce_qp_create(w->dev[0].dev, &config, &qp), -EMSGSIZE);
+    roce_dev_set_port_mtu(w->dev[0].dev, 352);
+    cr_assert_eq(roce_qp_create(w->dev[0].dev, &config, &qp), 0);
+    cr_assert_eq(roce_qp_destroy(qp), 0);
+    island_free(w);
+}

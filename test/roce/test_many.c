@@ -107,17 +107,24 @@ Test(many, the_address_goes_and_all_end)
     many_free(m);
 }
 
-/* A QP of its own CQ of one entry, in RTS with `peer`. */
-static struct roce_qp *overflow_qp(struct many *m, struct rdma_cq *cq, uint32_t peer)
+/* A QP that completes into `cq`, in RESET. */
+static struct roce_qp *fresh_qp(struct many *m, struct rdma_cq *cq)
 {
     struct roce_qp_config config = {.type = NORNIC_QPT_RC,
                                     .pd = m->pd,
                                     .send_cq = cq,
                                     .recv_cq = cq,
                                     .caps = {.max_send_wr = 4, .max_recv_wr = 4, .max_recv_sge = 1}};
-    struct nornic_qp_attr attr;
     struct roce_qp *qp;
     cr_assert_eq(roce_qp_create(m->dev, &config, &qp), 0);
+    return qp;
+}
+
+/* The same in INIT, with the attributes of the QP `peer`. */
+static struct roce_qp *overflow_qp(struct many *m, struct rdma_cq *cq, uint32_t peer)
+{
+    struct roce_qp *qp = fresh_qp(m, cq);
+    struct nornic_qp_attr attr;
     roce_qp_query(m->qps[peer ^ 1], &attr, NULL);
     attr.state = NORNIC_QPS_INIT;
     cr_assert_eq(
@@ -129,7 +136,7 @@ static struct roce_qp *overflow_qp(struct many *m, struct rdma_cq *cq, uint32_t 
 }
 
 /* The overflow of a CQ ends the QPs that complete into it, by either queue, and no other; each of them says
- * QP_FATAL, since no completion can, and the CQ says CQ_ERR once.
+ * QP_FATAL, since no completion can, and the CQ says CQ_ERR once. One in RESET has nothing to complete.
  * covers: ROCE-CQ-2, ROCE-EV-1, ROCE-EV-2, ROCE-RS-16 */
 Test(many, ROCE_CQ_2_an_overflow_ends_the_users_of_that_cq_only)
 {
@@ -142,6 +149,7 @@ Test(many, ROCE_CQ_2_an_overflow_ends_the_users_of_that_cq_only)
         for (uint32_t j = 0; j < 2; j++)
             cr_assert_eq(roce_post_recv(users[i], &(struct nornic_recv_wr){.wr_id = j}, NULL), 0);
     }
+    struct roce_qp *in_reset = fresh_qp(m, small);
     struct nornic_qp_attr attr = {.state = NORNIC_QPS_ERR};
     cr_assert_eq(roce_qp_modify(users[1], &attr, NORNIC_QP_STATE, m->now_ns), 0); /* two flushes, one fits */
     cr_assert_eq(m->events[NORNIC_EVENT_CQ_ERR], 1);
@@ -151,19 +159,24 @@ Test(many, ROCE_CQ_2_an_overflow_ends_the_users_of_that_cq_only)
     cr_assert_eq(roce_qp_state(users[2]), NORNIC_QPS_ERR);
     cr_assert_eq(m->events[NORNIC_EVENT_QP_FATAL], 1, "users[1] was in ERR, users[0] is gone");
     cr_assert_eq(m->events[NORNIC_EVENT_CQ_ERR], 1);
+    cr_assert_eq(roce_qp_state(in_reset), NORNIC_QPS_RESET);
     for (uint32_t i = 0; i < 100; i++)
         cr_assert_eq(roce_qp_state(m->qps[i]), NORNIC_QPS_RTS);
     roce_qp_destroy(users[1]);
     roce_qp_destroy(users[2]);
+    roce_qp_destroy(in_reset);
     cr_assert_eq(rdma_cq_destroy(small), 0);
     many_free(m);
 }
 
-/* The first QPs of `m` in the states that an end must spare: RESET, INIT and ERR. */
+/* The first QPs of `m` in the states that an end must spare, RESET, INIT and ERR, and in RTR. */
 static void spread_states(struct many *m)
 {
-    static const enum nornic_qp_state states[] = {NORNIC_QPS_RESET, NORNIC_QPS_INIT, NORNIC_QPS_ERR};
-    for (uint32_t i = 0; i < 3; i++) {
+    static const enum nornic_qp_state states[] = {NORNIC_QPS_RESET, NORNIC_QPS_INIT, NORNIC_QPS_ERR,
+                                                  NORNIC_QPS_RTR};
+    const uint32_t to_rtr = NORNIC_QP_STATE | NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN |
+                            NORNIC_QP_RQ_PSN | NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER;
+    for (uint32_t i = 0; i < 4; i++) {
         struct nornic_qp_attr attr, before;
         roce_qp_query(m->qps[i], &before, NULL);
         attr = before;
@@ -178,13 +191,15 @@ static void spread_states(struct many *m)
                            m->now_ns),
             0);
         attr.state = states[i];
-        if (states[i] == NORNIC_QPS_ERR)
-            cr_assert_eq(roce_qp_modify(m->qps[i], &attr, NORNIC_QP_STATE, m->now_ns), 0);
+        if (states[i] != NORNIC_QPS_INIT)
+            cr_assert_eq(roce_qp_modify(m->qps[i], &attr,
+                                        states[i] == NORNIC_QPS_RTR ? to_rtr : NORNIC_QP_STATE, m->now_ns),
+                         0);
     }
 }
 
-/* An address that goes ends the QPs that send from it; in RESET and INIT none does yet, and in ERR there is
- * nothing to end. covers: ROCE-AH-10 */
+/* An address that goes ends the QPs that send from it, also what they answer in RTR; in RESET and INIT none
+ * does yet, and in ERR there is nothing to end. covers: ROCE-AH-10 */
 Test(many, ROCE_AH_10_who_is_not_connected_is_spared)
 {
     struct many *m = many_new(8);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "net/bytes.h"
+#include "rdma/transport.h"
 #include "test/support/script.h"
 
 static struct script *s;

@@ -159,6 +159,32 @@ Test(responder_nak, ROCE_RS_12_a_fatal_nak_once)
     expect_verdict(s, ROCE_RX_DROP_STATE, 3);
 }
 
+/* The peer makes a gap and fills it, again and again, while nothing can be sent: NAKs take every place of the
+ * queue. A fatal one takes the newest one's place. Whoever misses a NAK of a gap asks again; the last word
+ * is said once. covers: ROCE-RS-12, ROCE-RS-40 */
+Test(responder_nak, ROCE_RS_12_a_fatal_nak_finds_a_place_in_a_full_queue)
+{
+    enum { PLACES = 8, GAPS = PLACES + 2 };
+    struct script_config config = script_defaults();
+    struct script_pkt burst[2 * GAPS + 1];
+    config.attr.max_dest_rd_atomic = 0;
+    script_free(s);
+    s = script_new(&config);
+    for (uint32_t i = 0; i < GAPS; i++) {
+        burst[2 * i] = write_only(i + 1);
+        burst[2 * i + 1] = write_only(i);
+        burst[2 * i + 1].bth.ack_req = 0;
+    }
+    burst[2 * GAPS] = write_only(GAPS);
+    burst[2 * GAPS].reth.rkey = 0;
+    script_burst(s, burst, 2 * GAPS + 1);
+    for (uint32_t i = 0; i < PLACES - 1; i++)
+        expect_nak(s, script_rq(s, i), ROCE_SYNDROME_NAK_PSN_SEQ, i);
+    expect_nak(s, script_rq(s, GAPS), ROCE_SYNDROME_NAK_REM_ACC, GAPS);
+    expect_nothing(s);
+    expect_state(s, NORNIC_QPS_ERR);
+}
+
 /* covers: ROCE-RS-12, ROCE-RS-13 */
 Test(responder_nak, ROCE_RS_13_a_nak_is_the_last_word)
 {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rdma/mw.h"
+#include "rdma/transport.h"
 #include "test/support/script_suite.h"
 
 #define ALL_REMOTE (NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What an application may see of a message that is not complete: ROCE section 8.7. */
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "test/support/script_suite.h"
 
@@ -53,6 +56,50 @@ Test(visibility, ROCE_RS_62_the_last_packet_is_placed_last)
         }
         cr_assert_arr_eq(s->mem, script_data(), 2148);
         cr_assert_eq(s->mem[2148], 0);
+    }
+}
+
+/* The last bytes of a message lie alone in a page that may not be written yet. */
+static struct {
+    uint8_t *page, *to;
+    size_t page_bytes, before_bytes;
+    bool is_before_there;
+    unsigned faults;
+} guard;
+
+static void on_fault(int number)
+{
+    (void)number;
+    guard.faults++;
+    guard.is_before_there = memcmp(guard.to, script_data(), guard.before_bytes) == 0;
+    if (mprotect(guard.page, guard.page_bytes, PROT_READ | PROT_WRITE) != 0)
+        _exit(1);
+}
+
+/* When the first of a message's last 8 bytes is stored, all before them are there, also those of the same
+ * packet: an application polls a flag at the end of its message.
+ * covers: ROCE-RS-62 */
+Test(visibility, ROCE_RS_62_the_last_bytes_of_a_packet_are_stored_last)
+{
+    static const uint32_t lens[] = {9, 10, 16, 24, 32, 63, 64, 100, 512, 1024};
+    guard.page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    uintptr_t middle = (uintptr_t)s->mem + SCRIPT_MEM_BYTES / 2;
+    guard.page = (uint8_t *)(middle - middle % guard.page_bytes);
+    cr_assert_eq(sigaction(SIGSEGV, &(struct sigaction){.sa_handler = on_fault}, NULL), 0);
+    for (uint32_t i = 0; i < sizeof lens / sizeof lens[0]; i++) {
+        uint32_t len_bytes = lens[i];
+        guard.before_bytes = len_bytes - 8;
+        guard.to = guard.page - guard.before_bytes;
+        for (uint32_t k = 0; k < len_bytes; k++)
+            guard.to[k] = (uint8_t)~script_data()[k];
+        cr_assert_eq(mprotect(guard.page, guard.page_bytes, PROT_READ), 0);
+        struct script_pkt p =
+            script_write_pkt(s, ROCE_OP_WRITE_ONLY, script_rq(s, i), (uint64_t)(guard.to - s->mem), len_bytes,
+                             script_data(), len_bytes);
+        script_send(s, &p);
+        cr_assert_eq(guard.faults, i + 1);
+        cr_assert(guard.is_before_there, "of %u bytes", len_bytes);
+        cr_assert_arr_eq(guard.to, script_data(), len_bytes);
     }
 }
 

@@ -7,6 +7,11 @@
 
 #include "net/bytes.h"
 
+static uint8_t source_of(const struct frame_spec *spec)
+{
+    return spec->source ? spec->source : 1;
+}
+
 static uint8_t *put_ipv4(uint8_t *p, const struct frame_spec *spec, uint32_t n)
 {
     uint8_t *head = p;
@@ -17,7 +22,9 @@ static uint8_t *put_ipv4(uint8_t *p, const struct frame_spec *spec, uint32_t n)
     p = put_be16(p, spec->is_fragment ? 0x2000 : 0x4000);
     p = put_be16(p, 64 << 8 | 17);
     p = put_be16(p, 0);
-    p = put_bytes(p, "\x0a\x4d\x00\x01\x0a\x4d\x00\x02", 8);
+    p = put_bytes(p, "\x0a\x4d\x00", 3);
+    p = put_u8(p, source_of(spec));
+    p = put_bytes(p, "\x0a\x4d\x00\x02", 4);
     if (spec->has_ip_options)
         p = put_be32(p, 0x01010100);
     uint32_t sum = 0;
@@ -33,7 +40,8 @@ static uint8_t *put_ipv6(uint8_t *p, const struct frame_spec *spec)
     p = put_be32(p, 0x60000000);
     p = put_be16(p, (uint16_t)(spec->ip_bytes - 40));
     p = put_be16(p, 17 << 8 | 64);
-    p = put_bytes(p, "\xfd\x77\0\0\0\0\0\0\0\0\0\0\0\0\0\x01", 16);
+    p = put_bytes(p, "\xfd\x77\0\0\0\0\0\0\0\0\0\0\0\0\0", 15);
+    p = put_u8(p, source_of(spec));
     return put_bytes(p, "\xfd\x77\0\0\0\0\0\0\0\0\0\0\0\0\0\x02", 16);
 }
 
@@ -48,12 +56,17 @@ uint32_t frame_build(const struct frame_spec *spec, uint32_t n, uint8_t *frame)
     p = put_be16(p, spec->is_v1 ? 0x8915 : spec->is_v6 ? 0x86dd : 0x0800);
     uint8_t *end = p + spec->ip_bytes;
     p = spec->is_v6 || spec->is_v1 ? put_ipv6(p, spec) : put_ipv4(p, spec, n);
-    p = put_be16(p, 49152);
-    p = put_be16(p, spec->dport);
-    p = put_be16(p, (uint16_t)(end - p + 4));
-    p = put_be16(p, 0);
+    if (!spec->is_v1) { /* there the BTH is right behind the GRH */
+        p = put_be16(p, 49152);
+        p = put_be16(p, spec->dport);
+        p = put_be16(p, (uint16_t)(end - p + 4));
+        p = put_be16(p, 0);
+    }
+    uint8_t *bth = p;
     for (uint32_t i = 0; p < end; i++)
         p = put_u8(p, (uint8_t)(n * 31 + i * 7 + (i >> 8)));
+    if (spec->dest_qpn)
+        put_be32(bth + 4, spec->dest_qpn);
     return (uint32_t)(end - frame);
 }
 

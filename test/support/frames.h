@@ -19,6 +19,8 @@ struct frame_spec {
     bool is_fragment;    /* IPv4: more fragments */
     bool has_ip_options; /* IPv4: one word of no-operations */
     bool is_v1;          /* the EtherType of RoCEv1 before what is an IPv6 packet */
+    uint32_t dest_qpn;   /* of the BTH; 0: what stands there is determined by n, as the rest is */
+    uint8_t source;      /* last byte of the source address; 0: 1 */
 };
 
 /* Builds frame number `n` of a kind; what follows the UDP header is determined by n. Returns its length. */

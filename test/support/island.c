@@ -15,6 +15,12 @@ static void on_doorbell(void *ctx)
     ((struct island_dev *)ctx)->rung++;
 }
 
+static void on_reach(void *ctx, uint32_t qpn, enum roce_reach reach, const struct nornic_addr *peer)
+{
+    struct island_dev *d = ctx;
+    reach_note(&d->reach, qpn, reach, peer);
+}
+
 static int on_mcast(void *ctx, const struct nornic_addr *group, bool join)
 {
     (void)group;
@@ -44,6 +50,7 @@ static void make_dev(struct island *w, unsigned i, const struct nornic_addr *add
                                      .first_qpn = 1000 * (i + 1),
                                      .doorbell = on_doorbell,
                                      .mcast = on_mcast,
+                                     .reach = on_reach,
                                      .ctx = d};
     cr_assert_eq(roce_dev_create(&config, &d->dev), 0);
     struct nornic_gid gid = {.addr = *addr, .mac = {{2, 0, 0, 0, 0, (uint8_t)(i + 1)}}};

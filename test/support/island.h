@@ -6,6 +6,7 @@
 
 #include "roce/roce.h"
 #include "test/support/random.h"
+#include "test/support/reach.h"
 
 #define ISLAND_DEVS  3u
 #define ISLAND_BYTES (1u << 22) /* of memory for each device */
@@ -22,6 +23,7 @@ struct island_dev {
     unsigned left;         /* frames that left through the port */
     unsigned joins;        /* multicast groups that the port was told to join, less those to leave */
     struct nornic_addr to; /* where the last of them went */
+    struct reach reach;    /* what the device has said of whose packets it takes */
     uint64_t most_in_call; /* packets built in one roce_dev_tx() */
 };
 

@@ -56,6 +56,12 @@ static void on_event(void *ctx, const struct roce_event *event)
     s->events[s->event_count++] = *event;
 }
 
+static void on_reach(void *ctx, uint32_t qpn, enum roce_reach reach, const struct nornic_addr *peer)
+{
+    struct script *s = ctx;
+    reach_note(&s->reach, qpn, reach, peer);
+}
+
 static void count_wakeup(void *ctx, struct rdma_cq *cq, bool overflow)
 {
     struct script *s = ctx;
@@ -74,6 +80,7 @@ static void make_device(struct script *s)
                                      .num_pkeys = s->config.num_pkeys,
                                      .cc = s->config.cc,
                                      .event = on_event,
+                                     .reach = on_reach,
                                      .ctx = s};
     cr_assert_eq(roce_dev_create(&config, &s->dev), 0);
     struct nornic_gid own = {.addr = address(s->config.ipv6, 1),
@@ -222,7 +229,9 @@ struct script *script_new(const struct script_config *config)
 
 void script_free(struct script *s)
 {
+    uint32_t qpn = roce_qp_num(s->qp);
     roce_qp_destroy(s->qp);
+    cr_assert_eq(reach_of(&s->reach, qpn).reach, ROCE_REACH_NOBODY);
     free_srq(s);
     cr_assert_eq(rdma_cq_destroy(s->send_cq), 0);
     cr_assert_eq(rdma_cq_destroy(s->recv_cq), 0);

@@ -12,6 +12,7 @@
 #include "roce/roce.h"
 #include "roce/wire.h"
 #include "test/support/random.h"
+#include "test/support/reach.h"
 
 #define SCRIPT_PEER_QPN   0x000abcu
 #define SCRIPT_QKEY       0x11111111u
@@ -81,6 +82,7 @@ struct script {
     unsigned out_count, out_read;
     struct roce_event events[SCRIPT_EVENTS];
     unsigned event_count, event_read;
+    struct reach reach; /* what the device has said of whose packets it takes */
 };
 
 /* Ends the test when anything fails. */

@@ -168,7 +168,13 @@ void script_give(struct script *s, const struct script_pkt *pkts, unsigned n)
         frames[i] = build(&pkts[i], (uint16_t)(0xfffe + i));
     if (script_train_pkts(s) > 1)
         n = test_train_couple(frames, n, &s->train_rnd);
+    const uint64_t *taken = &roce_dev_counters(s->dev)->verdicts[ROCE_RX_TAKEN];
+    uint64_t taken_before = *taken;
+    /* What a port would have kept away. */
+    bool is_admitted = pkts[0].bth.dest_qpn == ROCE_MULTICAST_QPN ||
+                       reach_admits(&s->reach, pkts[0].bth.dest_qpn, &pkts[0].path.src);
     roce_dev_rx(s->dev, frames, n, s->now_ns);
+    cr_assert(is_admitted || *taken == taken_before || n > 1, "the port was not told of these packets");
     for (unsigned i = 0; i < n; i++)
         free(frames[i].data);
 }

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "net/gate.h"
+
+#include <assert.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "net/gate_map.h"
+
+static_assert((int)NET_STEER_PEER == NET_GATE_PEER, "the port's rules are the program's");
+static_assert((int)NET_STEER_LIMITED == NET_GATE_LIMITED, "the port's rules are the program's");
+static_assert(NET_STEER_LIMIT == NET_GATE_LIMIT, "the port's limit is the program's");
+static_assert(NET_STEER_WINDOW_NS >> NET_GATE_WINDOW_SHIFT == 1, "the port's window is the program's");
+
+/* The program's only constant is the whole of its read-only data. */
+static int set_roce_v1(struct bpf_object *object, uint32_t roce_v1)
+{
+    struct bpf_map *map = bpf_object__find_map_by_name(object, ".rodata");
+    return map ? bpf_map__set_initial_value(map, &roce_v1, sizeof roce_v1) : -ENOENT;
+}
+
+static int load(struct bpf_object *object, const struct net_gate_program *wanted)
+{
+    struct bpf_program *program = bpf_object__find_program_by_name(object, wanted->name);
+    if (!program)
+        return -ENOENT;
+    bpf_program__set_flags(program, bpf_program__flags(program) | wanted->extra_flags);
+    int err = set_roce_v1(object, wanted->roce_v1);
+    return err ? err : bpf_object__load(object);
+}
+
+/* Finds what is in a loaded object. Its memory is mapped here, as libbpf does that for skeletons only. */
+static int bind(struct net_gate *gate, const char *program_name)
+{
+    struct bpf_object *object = gate->object;
+    int state_fd = bpf_object__find_map_fd_by_name(object, NET_GATE_STATE_MAP);
+    gate->program_fd = bpf_program__fd(bpf_object__find_program_by_name(object, program_name));
+    gate->rules_fd = bpf_object__find_map_fd_by_name(object, NET_GATE_RULES_MAP);
+    if (gate->rules_fd < 0 || state_fd < 0)
+        return -ENOENT;
+    void *state = mmap(NULL, sizeof *gate->state, PROT_READ | PROT_WRITE, MAP_SHARED, state_fd, 0);
+    if (state == MAP_FAILED)
+        return -errno;
+    gate->state = state;
+    return 0;
+}
+
+int net_gate_load(struct net_gate *gate, const struct net_gate_program *program)
+{
+    LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "nornic");
+    libbpf_print_fn_t print = libbpf_set_print(NULL); /* whoever asked has a sentence of its own */
+    *gate = (struct net_gate){.object = bpf_object__open_mem(program->elf, program->elf_bytes, &options)};
+    int err = gate->object ? load(gate->object, program) : -errno;
+    libbpf_set_print(print);
+    if (!err)
+        err = bind(gate, program->name);
+    if (err)
+        net_gate_unload(gate);
+    return err;
+}
+
+void net_gate_unload(struct net_gate *gate)
+{
+    if (gate->state)
+        munmap(gate->state, sizeof *gate->state);
+    bpf_object__close(gate->object);
+    *gate = (struct net_gate){.object = NULL};
+}
+
+static void set_closed(struct net_gate *gate, bool is_closed)
+{
+    __atomic_store_n(&gate->state->is_closed, is_closed, __ATOMIC_RELAXED);
+}
+
+void net_gate_steer(struct net_gate *gate, uint32_t dest_qpn, enum net_steer whose,
+                    const struct nornic_addr *peer)
+{
+    struct net_gate_rule rule = {.whose = whose};
+    if (!gate->state || gate->has_failed)
+        return;
+    if (whose == NET_STEER_PEER)
+        memcpy(rule.peer, peer->b, sizeof rule.peer);
+    if (whose == NET_STEER_NOBODY)
+        bpf_map_delete_elem(gate->rules_fd, &dest_qpn); /* or there was none */
+    else if (bpf_map_update_elem(gate->rules_fd, &dest_qpn, &rule, BPF_ANY))
+        gate->has_failed = true; /* it would keep out what is wanted */
+    set_closed(gate, !gate->has_failed);
+}
+
+void net_gate_count(const struct net_gate *gate, struct net_port_counters *counters)
+{
+    if (!gate->state)
+        return;
+    const __u64 *dropped = gate->state->dropped;
+    counters->rx_no_qp = __atomic_load_n(&dropped[NET_GATE_NO_QP], __ATOMIC_RELAXED);
+    counters->rx_stranger = __atomic_load_n(&dropped[NET_GATE_STRANGER], __ATOMIC_RELAXED);
+    counters->rx_limited = __atomic_load_n(&dropped[NET_GATE_TOO_MANY], __ATOMIC_RELAXED);
+}
