@@ -10,6 +10,8 @@
 enum smcr_clc2_offer { SMCR_CLC2_SMCR = 0, SMCR_CLC2_SMCD = 1, SMCR_CLC2_NONE = 2, SMCR_CLC2_BOTH = 3 };
 net_value_name smcr_clc2_offer_name; /* "SMC-R", "SMC-D", "none", "both" */
 net_value_name smcr_clc2_os_name;    /* "Linux"; NULL for another */
+/* As smcr_clc_diagnosis_name(); Linux says 0x03030000 too where no EID is common to both. */
+net_value_name smcr_clc2_diagnosis_name;
 
 /* A Proposal up to its growth area. `v2_offset` counts from behind itself. */
 #define SMCR_PROPOSAL2_FIELDS(F, B)                   \
@@ -116,17 +118,17 @@ NET_HEADER(smcr_gid_list, SMCR_GID_LIST_BYTES, SMCR_GID_LIST_FIELDS);
 #define SMCR_GID_BYTES        16
 NET_HEADER(smcr_gid, SMCR_GID_BYTES, SMCR_GID_FIELDS);
 
-#define SMCR_DECLINE2_FIELDS(F, B)                           \
-    SMCR_CLC_FIELDS(F, B)                                    \
-    B(peer_id, 64, 64)                                       \
-    F(diagnosis, 128, 32, uint32_t, smcr_clc_diagnosis_name) \
-    F(os, 160, 4, uint8_t, smcr_clc2_os_name)                \
-    F(resv4, 164, 4, uint8_t, NULL)                          \
-    B(resv24, 168, 24)                                       \
-    F(diagnosis_2, 192, 32, uint32_t, NULL)                  \
-    F(diagnosis_3, 224, 32, uint32_t, NULL)                  \
-    F(diagnosis_4, 256, 32, uint32_t, NULL)                  \
-    F(diagnosis_5, 288, 32, uint32_t, NULL)                  \
+#define SMCR_DECLINE2_FIELDS(F, B)                            \
+    SMCR_CLC_FIELDS(F, B)                                     \
+    B(peer_id, 64, 64)                                        \
+    F(diagnosis, 128, 32, uint32_t, smcr_clc2_diagnosis_name) \
+    F(os, 160, 4, uint8_t, smcr_clc2_os_name)                 \
+    F(resv4, 164, 4, uint8_t, NULL)                           \
+    B(resv24, 168, 24)                                        \
+    F(diagnosis_2, 192, 32, uint32_t, NULL)                   \
+    F(diagnosis_3, 224, 32, uint32_t, NULL)                   \
+    F(diagnosis_4, 256, 32, uint32_t, NULL)                   \
+    F(diagnosis_5, 288, 32, uint32_t, NULL)                   \
     F(trailer, 320, 32, uint32_t, NULL)
 #define SMCR_DECLINE2_BYTES 44
 NET_HEADER(smcr_decline2, SMCR_DECLINE2_BYTES, SMCR_DECLINE2_FIELDS);

@@ -170,9 +170,8 @@ struct smcr_link *smcr_group_replacement_link(struct smcr_group *group, uint64_t
 
 /* --- its connections --- */
 
-void smcr_group_add_conn(struct smcr_group *group, struct smcr_conn *conn, uint64_t now_ns)
+void smcr_group_add_conn(struct smcr_group *group, struct smcr_conn *conn)
 {
-    (void)now_ns;
     conn->group = group;
     conn->group_next = group->conns;
     group->conns = conn;

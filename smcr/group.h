@@ -125,7 +125,7 @@ uint8_t smcr_group_next_link_number(struct smcr_group *group);
 enum smcr_redundancy smcr_group_redundancy(const struct smcr_group *group);
 
 /* A connection enters and leaves: the idle timer of the server's group, SMCR-LGT-01. */
-void smcr_group_add_conn(struct smcr_group *group, struct smcr_conn *conn, uint64_t now_ns);
+void smcr_group_add_conn(struct smcr_group *group, struct smcr_conn *conn);
 void smcr_group_remove_conn(struct smcr_group *group, struct smcr_conn *conn, uint64_t now_ns);
 
 /* The link by its number; NULL: none. */

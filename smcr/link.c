@@ -332,6 +332,7 @@ void smcr_link_free(struct smcr_link *link, uint64_t now_ns)
 {
     struct smcr_group *group = link->group;
     smcr_link_unplug(link);
+    smcr_cancel(group->smcr, &link->test_timer);
     smcr_cancel(group->smcr, &link->delete_timer);
     smcr_effect_take(group->smcr, &link->effects);
     if (link->peer.qpn)

@@ -76,6 +76,7 @@ struct smcr_link {
     struct rdma_pd *pd;     /* its own: SMCR-ARC-24 */
     struct roce_qp *qp;
     struct smcr_link_end local, peer;
+    uint32_t write_max_bytes; /* of new data in one RDMA write; 0: any, unless the MTU shrank under it */
     uint32_t user_id, peer_user_id;
 
     uint8_t *recv_bytes; /* SMCR_LINK_RECVS buffers of SMCR_RECV_BYTES */

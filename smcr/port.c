@@ -84,13 +84,25 @@ static uint8_t mtu_of(const struct smcr_link *link)
     return link->peer.mtu && link->peer.mtu < link->local.mtu ? link->peer.mtu : link->local.mtu;
 }
 
-/* Those with a larger MTU than `above`. */
-static void fail_links(struct smcr_port *port, unsigned above, const char *cause, uint64_t now_ns)
+static void fail_links(struct smcr_port *port, const char *cause, uint64_t now_ns)
 {
     for (struct smcr_link *link = port->links; link; link = link->next_on_port)
-        if (mtu_of(link) > above)
-            smcr_link_fail(link, cause, now_ns);
+        smcr_link_fail(link, cause, now_ns);
     smcr_settle(port->smcr, now_ns);
+}
+
+/* The port lets through less than the packets of this link may have. Nothing can change the path MTU of a
+ * queue pair that is connected, and no second link may join the same RNICs (SMCR-ARC-12). If the group has
+ * another link, this one is given up and a new one will fit. The only one stays, as long as it works: what is
+ * one packet of at most the new size is as good as before, whatever the path MTU (an ONLY packet may have
+ * any length up to it), so new data goes in such writes. What was on its way in longer packets cannot be cut
+ * anew, since its PSNs are given; if it got lost, RC's retries end the link. */
+static void narrow(struct smcr_link *link, enum nornic_mtu path_mtu, uint64_t now_ns)
+{
+    if (smcr_group_pick_link(link->group, link))
+        smcr_link_fail(link, "the MTU of the port is smaller", now_ns);
+    else
+        link->write_max_bytes = nornic_mtu_bytes(path_mtu);
 }
 
 void smcr_port_state(struct smcr_port *port, bool up, uint64_t now_ns)
@@ -101,7 +113,7 @@ void smcr_port_state(struct smcr_port *port, bool up, uint64_t now_ns)
     if (up)
         port_appeared(port, now_ns);
     else
-        fail_links(port, 0, "the port went down", now_ns);
+        fail_links(port, "the port went down", now_ns);
 }
 
 void smcr_port_set_mtu(struct smcr_port *port, enum nornic_mtu path_mtu, uint64_t now_ns)
@@ -109,7 +121,12 @@ void smcr_port_set_mtu(struct smcr_port *port, enum nornic_mtu path_mtu, uint64_
     if (path_mtu == port->config.path_mtu || !nornic_mtu_bytes(path_mtu))
         return;
     port->config.path_mtu = path_mtu;
-    fail_links(port, path_mtu, "the MTU of the port is smaller", now_ns);
+    for (struct smcr_link *link = port->links; link; link = link->next_on_port)
+        if (mtu_of(link) > path_mtu)
+            narrow(link, path_mtu, now_ns);
+        else
+            link->write_max_bytes = 0;
+    smcr_settle(port->smcr, now_ns);
     if (port->up)
         port_appeared(port, now_ns);
 }
@@ -118,7 +135,7 @@ void smcr_port_remove(struct smcr_port *port, uint64_t now_ns)
 {
     struct smcr *smcr = port->smcr;
     port->up = false;
-    fail_links(port, 0, "the port was removed", now_ns);
+    fail_links(port, "the port was removed", now_ns);
     while (port->links) /* their slots and numbers stay until the peer was told */
         smcr_progress_unplug(port->links, now_ns);
     smcr_settle(smcr, now_ns);

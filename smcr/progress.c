@@ -114,7 +114,9 @@ static void free_link(struct smcr_link *link, uint64_t now_ns)
 
 /* --- groups --- */
 
-/* One that was drained carries what the server began over it meanwhile, or an RKey exchange of ours. */
+/* A link that goes is lost before it is freed, also where it did not fail: one that was drained carries what
+ * the server began over it meanwhile, or an RKey exchange of ours; one that the server does not know has its
+ * connections still; and one may have failed a moment ago, which nobody has acted on yet. */
 static void free_gone_links(struct smcr_group *group, uint64_t now_ns)
 {
     for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++) {
@@ -122,10 +124,12 @@ static void free_gone_links(struct smcr_group *group, uint64_t now_ns)
         if (link->state == SMCR_LINK_FREE || link->delete_step != SMCR_LINK_GONE)
             continue;
         bool was_about = group->llc.about == link;
-        if (link->state != SMCR_LINK_DOWN) {
-            smcr_progress_stop(link, "deleted", now_ns);
-            smcr_llc_link_lost(link, now_ns);
+        if (link->state != SMCR_LINK_DOWN || link->effects.due & SMCR_LINK_LOST) {
+            smcr_link_take_down(link, "deleted", now_ns);
+            link_lost(link, now_ns);
         }
+        if (group->state == SMCR_GROUP_ENDING) /* it was the last one, and goes with the group */
+            return;
         free_link(link, now_ns);
         smcr_llc_link_freed(group, was_about, now_ns);
     }

@@ -122,7 +122,7 @@ void smcr_port_remove(struct smcr_port *port, uint64_t now_ns);
 /* The link of the interface went down or came back (SMCR-ENG-08). */
 void smcr_port_state(struct smcr_port *port, bool up, uint64_t now_ns);
 /* The MTU of the interface changed: links made from now on have it. Those whose packets do not fit any more
- * go down, and their connections over to other links. */
+ * go down, and their connections over to other links; where there is none, they go on with smaller writes. */
 void smcr_port_set_mtu(struct smcr_port *port, enum nornic_mtu path_mtu, uint64_t now_ns);
 
 /* --- connections --- */
@@ -215,6 +215,11 @@ ssize_t smcr_conn_send(struct smcr_conn *conn, const void *bytes, size_t len_byt
  * before the urgent byte like a TCP read, and does not return it in line unless asked (urgent_inline). */
 ssize_t smcr_conn_recv(struct smcr_conn *conn, void *bytes, size_t len_bytes, unsigned flags,
                        uint64_t now_ns);
+/* How many bytes the next smcr_conn_send() would copy in at most; 0: none, whatever it would return. */
+size_t smcr_conn_send_room(const struct smcr_conn *conn);
+/* How many bytes the next smcr_conn_recv() would copy out, given room: those before the urgent byte; 0: none,
+ * whatever it would return. */
+size_t smcr_conn_recv_next(const struct smcr_conn *conn);
 /* SO_OOBINLINE; and whether the next byte to read is the urgent one (SIOCATMARK). */
 void smcr_conn_set_urgent_inline(struct smcr_conn *conn, bool is_inline);
 bool smcr_conn_at_mark(const struct smcr_conn *conn);

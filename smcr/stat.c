@@ -24,7 +24,8 @@ static void visit_links(const struct smcr_group *group, const struct smcr_group_
             .peer_gid = link->peer.gid,
             .mac = link->local.mac,
             .peer_mac = link->peer.mac,
-            .path_mtu_bytes = nornic_mtu_bytes((enum nornic_mtu)mtu),
+            .path_mtu_bytes =
+                link->write_max_bytes ? link->write_max_bytes : nornic_mtu_bytes((enum nornic_mtu)mtu),
             .user_id = link->user_id,
             .peer_user_id = link->peer_user_id,
             .conns = link->conns,

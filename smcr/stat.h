@@ -63,7 +63,7 @@ struct smcr_link_stat {
     uint32_t qpn, peer_qpn;
     struct nornic_addr gid, peer_gid;
     struct nornic_mac mac, peer_mac;
-    uint32_t path_mtu_bytes;
+    uint32_t path_mtu_bytes; /* or less, where the MTU of the port shrank under the link */
     uint32_t user_id, peer_user_id;
     uint32_t conns; /* that send over it */
 };

@@ -43,6 +43,12 @@ const char *smcr_clc2_os_name(uint64_t value)
     return value < array_len(names) ? names[value] : NULL;
 }
 
+const char *smcr_clc2_diagnosis_name(uint64_t value)
+{
+    return value == SMCR_DIAG_NO_RNIC ? "no usable RNIC, or no EID in common"
+                                      : smcr_clc_diagnosis_name(value);
+}
+
 const char *smcr_llc2_type_name(uint64_t value)
 {
     switch (value) {

@@ -47,7 +47,9 @@ int nornic_bind(int fd, const struct sockaddr *addr, socklen_t len)
 }
 
 /* A socket whose connecting failed may try again: its descriptor gets a fresh end, in place, if the old one
- * has shown the failure. */
+ * has shown the failure. That is so only where no call waited for the outcome, so the descriptor was looked
+ * up in this very call; it is looked at again, since another thread may open another thing under its number
+ * at any moment. */
 static int revive(struct smcr_sock *s, int fd)
 {
     int flags = smcr_sock_is_nonblocking(fd, 0) ? SOCK_NONBLOCK : 0;
@@ -60,7 +62,9 @@ static int revive(struct smcr_sock *s, int fd)
     s->error = 0;
     s->has_tcp_ended = false;
     s->state = SMCR_SOCK_NEW;
-    return s->mirror.inner >= 0 ? 0 : smcr_sock_renew_fd(s, fd, flags);
+    if (s->mirror.inner >= 0)
+        return 0;
+    return smcr_sock_owns_fd(s, fd) ? smcr_sock_renew_fd(s, fd, flags) : -EBADF;
 }
 
 static int begin(struct smcr_sock *s, int fd, const struct sockaddr *addr, socklen_t len)

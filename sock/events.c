@@ -136,8 +136,8 @@ void smcr_sock_on_tcp(struct smcr_sock *s, uint32_t events)
 /* --- what the application does to the descriptor with the kernel's own calls --- */
 
 /* Bytes that write() or sendfile() put into the descriptor are in no stream, and nobody can tell where they
- * would belong. The call cannot be made to fail; so the connection is, before its peer takes what follows
- * for whole. */
+ * would belong. The call cannot be made to fail (sock/mirror.h says why); so the connection is, before its
+ * peer takes what follows for whole. */
 static void refuse_write(struct smcr_sock *s)
 {
     s->reason = "the program wrote to the descriptor by a call of the kernel's";
@@ -152,11 +152,12 @@ static void refuse_write(struct smcr_sock *s)
     smcr_sock_notify(s, 0);
 }
 
-void smcr_sock_on_inner(struct smcr_sock *s)
+void smcr_sock_on_inner(struct smcr_sock *s, uint32_t events)
 {
     if (smcr_sock_is_closing(s))
         return;
-    if (smcr_mirror_is_dropped(&s->mirror))
+    /* Asked again: it may have another end by now. Most events are of what we put there ourselves. */
+    if (events & (EPOLLHUP | EPOLLRDHUP | EPOLLERR) && smcr_mirror_is_dropped(&s->mirror))
         smcr_sock_final_close(s);
     else if (!smcr_sock_is_pending(s) && smcr_mirror_has_foreign(&s->mirror))
         refuse_write(s);

@@ -120,6 +120,8 @@ int smcr_sock_add_fd(struct smcr_sock *s, int flags);
 int smcr_sock_renew_fd(struct smcr_sock *s, int fd, int flags);
 /* The socket that descriptor `fd` is of; NULL: none of ours. */
 struct smcr_sock *smcr_sock_find(int fd);
+/* The same by the descriptor's other end, whether or not it was seen before; nothing is remembered. */
+struct smcr_sock *smcr_sock_behind(int fd);
 void smcr_sock_ref(struct smcr_sock *s);
 /* The last one frees it, later, by the thread. */
 void smcr_sock_unref(struct smcr_sock *s);
@@ -183,8 +185,8 @@ void smcr_sock_relieve_listeners(uint64_t now_ns);
 
 void smcr_sock_on_conn_event(struct smcr_sock *s, unsigned events);
 void smcr_sock_on_tcp(struct smcr_sock *s, uint32_t events);
-/* Something is at the inner end of the descriptor. */
-void smcr_sock_on_inner(struct smcr_sock *s);
+/* Something is at the inner end of the descriptor: `events` of epoll. */
+void smcr_sock_on_inner(struct smcr_sock *s, uint32_t events);
 
 /* --- progress.c: calls --- */
 

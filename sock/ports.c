@@ -4,8 +4,10 @@
  * A device is open on each interface that the program named, for as long as that exists: one that is
  * deleted and made again gets a new device. Of each VLAN and each family of addresses that the device has
  * GIDs of, one port of the instance is made, so that a connection finds a GID of its own family
- * (SMCR-FC-03) and a port outlives what happens to the other family's addresses. What has happened is found
- * by comparing what there is with what there was: netlink only says when to look. */
+ * (SMCR-FC-03) and a port outlives what happens to the other family's addresses. What happens to an interface
+ * its device watches (host/gids.c); here it is looked at what that has become whenever a round of the device
+ * has seen a change. Only interfaces that have no device, and whose addresses are whose, are asked for when
+ * the kernel has news. */
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -124,20 +126,19 @@ static void add_ports(struct smcr_rt_port *p, enum smcr_rt_family family)
     }
 }
 
-/* What the device was opened for, and what the interface lets through now. */
-static enum nornic_mtu mtu_of(const struct smcr_rt_port *p, const struct net_interface *interface)
+/* What the interface lets through now, and the device was opened for. */
+static enum nornic_mtu mtu_of(const struct smcr_rt_port *p)
 {
     struct nornic_port_attr attr;
+    host_dev_lock(p->dev);
     roce_dev_query_port(host_dev_engine(p->dev), &attr);
-    enum nornic_mtu now = nornic_mtu_for_port(interface->mtu_bytes);
-    return now < attr.active_mtu ? now : attr.active_mtu;
+    host_dev_unlock(p->dev);
+    return attr.active_mtu;
 }
 
 static void follow_gids(struct smcr_rt_port *p, const struct net_interface *interface)
 {
-    host_dev_set_ready(p->dev); /* its GID table follows the same news */
-    host_dev_progress(p->dev);
-    p->path_mtu = mtu_of(p, interface);
+    p->path_mtu = mtu_of(p);
     remove_ports(p);
     for (unsigned i = 0; i < SMCR_RT_GIDS; i++)
         if (p->gids[i].port)
@@ -146,8 +147,7 @@ static void follow_gids(struct smcr_rt_port *p, const struct net_interface *inte
         add_ports(p, family);
     for (unsigned i = 0; i < SMCR_RT_GIDS; i++)
         if (p->gids[i].port)
-            smcr_port_state(p->gids[i].port, interface->up && interface->running && p->path_mtu,
-                            host_now_ns());
+            smcr_port_state(p->gids[i].port, interface->is_running && p->path_mtu, host_now_ns());
 }
 
 /* --- the interfaces have devices --- */
@@ -157,16 +157,15 @@ static int open_dev(struct smcr_rt_port *p, struct nornic_error *why)
 {
     struct host_dev_config config = {
         .port = p->name, .capture_path = p->capture_path, .impair = p->impair, .no_thread = true};
-    struct net_interface interface;
     int err = host_dev_open(&config, &p->dev, why);
     if (err) {
         p->dev = NULL;
         return err;
     }
-    p->ifindex = net_interface_get(p->ifname, &interface, NULL) == 0 ? interface.index : 0;
+    p->seen_changes = 0;
     p->num_fds = host_dev_fds(p->dev, p->fds);
     for (unsigned i = 0; i < p->num_fds && !err; i++)
-        err = smcr_rt_watch(p->fds[i], smcr_rt.ports_armed ? EPOLLIN : 0, &p->source);
+        err = smcr_rt_watch(p->fds[i], smcr_rt.is_port_armed ? EPOLLIN : 0, &p->source);
     if (err) {
         net_error_set(why, -err, "cannot watch %s: %s", p->name, strerror(-err));
         host_dev_close(p->dev, NULL);
@@ -200,19 +199,29 @@ static void close_dev(struct smcr_rt_port *p)
     p->capture_path = NULL;
 }
 
+/* What has happened to its interface. Where that is another one by now, of the same name, it has a device at
+ * once. */
+static void follow(struct smcr_rt_port *p)
+{
+    struct net_interface interface;
+    p->seen_changes = host_dev_interface_changes(p->dev);
+    if (!host_dev_interface(p->dev, &interface)) {
+        close_dev(p);
+        if (open_dev(p, NULL) || !host_dev_interface(p->dev, &interface))
+            return; /* what cannot be yet is tried again with the next news */
+        p->seen_changes = host_dev_interface_changes(p->dev);
+    }
+    smcr_addrs_read();
+    follow_gids(p, &interface);
+}
+
 void smcr_rt_follow_interfaces(void)
 {
     smcr_addrs_read();
     for (unsigned i = 0; i < smcr_rt.num_ports; i++) {
         struct smcr_rt_port *p = &smcr_rt.ports[i];
-        struct net_interface interface;
-        int err = net_interface_get(p->ifname, &interface, NULL);
-        if (p->dev && (err == -ENODEV || (!err && interface.index != p->ifindex)))
-            close_dev(p);
-        if (!p->dev && !err)
-            open_dev(p, NULL); /* what cannot be yet is tried again with the next news */
-        if (p->dev && !err)
-            follow_gids(p, &interface);
+        if (p->dev || open_dev(p, NULL) == 0)
+            follow(p);
     }
 }
 
@@ -257,9 +266,14 @@ void smcr_rt_find_networks(const struct nornic_addr *addr, struct smcr_conn_conf
 bool smcr_rt_ports_progress(void)
 {
     bool did = false;
-    for (unsigned i = 0; i < smcr_rt.num_ports; i++)
-        if (smcr_rt.ports[i].dev)
-            did |= host_dev_progress(smcr_rt.ports[i].dev);
+    for (unsigned i = 0; i < smcr_rt.num_ports; i++) {
+        struct smcr_rt_port *p = &smcr_rt.ports[i];
+        if (!p->dev)
+            continue;
+        did |= host_dev_progress(p->dev);
+        if (host_dev_interface_changes(p->dev) != p->seen_changes)
+            follow(p);
+    }
     return did;
 }
 
@@ -288,9 +302,9 @@ void smcr_rt_port_ready(struct smcr_rt_port *p)
 
 void smcr_rt_arm_ports(bool on)
 {
-    if (smcr_rt.ports_armed == on)
+    if (smcr_rt.is_port_armed == on)
         return;
-    smcr_rt.ports_armed = on;
+    smcr_rt.is_port_armed = on;
     for (unsigned i = 0; i < smcr_rt.num_ports; i++) {
         struct smcr_rt_port *p = &smcr_rt.ports[i];
         struct epoll_event event = {.events = on ? EPOLLIN : 0, .data.ptr = &p->source};
@@ -333,7 +347,7 @@ int smcr_rt_open_ports(const struct smcr_sock_config *config, struct nornic_erro
                   ? 0
                   : net_error_set(why, EINVAL, "%u ports are too many for SMC-R: at most %u",
                                   config->num_ports, SMCR_SOCK_MAX_PORTS);
-    smcr_rt.ports_armed = true;
+    smcr_rt.is_port_armed = true;
     for (unsigned i = 0; i < config->num_ports && !err; i++) {
         err = open_port(&smcr_rt.ports[i], &config->ports[i], why);
         smcr_rt.num_ports += !err;

@@ -81,7 +81,7 @@ bool smcr_rt_progress(void)
 {
     bool any = false;
     smcr_rt_assert_locked();
-    smcr_rt.progress_ns = host_now_ns();
+    smcr_rt.progress_ns = smcr_rt_now_ns();
     close_orphans();
     for (unsigned i = 0; i < MAX_ROUNDS && one_round(host_now_ns()); i++)
         any = true;
@@ -92,15 +92,14 @@ static uint64_t next_deadline_ns(void)
 {
     uint64_t next_ns = min_u64(smcr_deadline_ns(smcr_rt.core), smcr_rt_ports_deadline_ns());
     next_ns = min_u64(next_ns, smcr_rt.crowded_ns);
-    if (!smcr_rt.ports_armed && smcr_rt.lookers == 0)
+    if (!smcr_rt.is_port_armed && smcr_rt.lookers == 0)
         next_ns = min_u64(next_ns, smcr_rt.lease_end_ns);
     return next_ns;
 }
 
 /* The timer may fire too early, which costs a look; never too late. */
-static void plan(void)
+static void plan(uint64_t deadline_ns)
 {
-    uint64_t deadline_ns = next_deadline_ns();
     if (deadline_ns >= smcr_rt.planned_ns)
         return;
     struct itimerspec at = {
@@ -115,18 +114,18 @@ void smcr_rt_unlock(void)
 {
     if (smcr_rt.core) {
         smcr_rt_progress();
-        plan();
+        plan(next_deadline_ns());
     }
     smcr_rt_release();
 }
 
 void smcr_rt_unlock_sent(void)
 {
-    if (!smcr_rt.core || smcr_rt_ports_pending() || host_now_ns() - smcr_rt.progress_ns > GATHER_NS) {
+    if (!smcr_rt.core || smcr_rt_ports_pending() || smcr_rt.now_ns - smcr_rt.progress_ns > GATHER_NS) {
         smcr_rt_unlock();
         return;
     }
-    plan();
+    plan(smcr_deadline_ns(smcr_rt.core)); /* with nothing posted, no other is earlier than it was */
     smcr_rt_release();
 }
 
@@ -282,6 +281,8 @@ int smcr_sock_wait(struct smcr_sock *s, enum smcr_sock_purpose purpose, uint64_t
 
 int smcr_sock_wait_pending(struct smcr_sock *s, int fd, int flags, uint64_t timeout_ns)
 {
+    if (!smcr_sock_is_pending(s))
+        return 0;
     uint64_t deadline_ns = smcr_sock_deadline(timeout_ns);
     int err = 0;
     while (smcr_sock_is_pending(s) && !err)

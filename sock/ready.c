@@ -113,7 +113,7 @@ void smcr_sock_notify(struct smcr_sock *s, short news)
     __atomic_add_fetch(&s->seq, 1, __ATOMIC_RELEASE);
     if (s->waiters == 0)
         return;
-    smcr_rt.woke_waiter = true;
+    smcr_rt.has_woken_waiter = true;
     syscall(SYS_futex, &s->seq, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 

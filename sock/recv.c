@@ -26,11 +26,10 @@ static ssize_t end_of(struct smcr_sock *s)
 /* Whether what has arrived may be written at `bytes`: `*room` of it at most. */
 static bool has_room(const struct smcr_sock *s, void *bytes, size_t *room)
 {
-    struct smcr_conn_status status;
-    smcr_conn_status(s->conn, &status);
-    if (status.readable_bytes == 0)
+    size_t next = smcr_conn_recv_next(s->conn);
+    if (next == 0)
         return true; /* nothing will be */
-    *room = smcr_user_writable(bytes, *room < status.readable_bytes ? *room : status.readable_bytes);
+    *room = smcr_user_overwritable(bytes, *room < next ? *room : next);
     return *room > 0;
 }
 
@@ -79,7 +78,7 @@ static ssize_t peek_scattered(struct smcr_sock *s, struct smcr_iov *to)
     while (n > 0 && put < (size_t)n) {
         size_t room, left = (size_t)n - put;
         void *at = smcr_iov_next(to, &room);
-        size_t part = smcr_user_writable(at, left < room ? left : room);
+        size_t part = smcr_user_overwritable(at, left < room ? left : room);
         if (part == 0) {
             n = put > 0 ? (ssize_t)put : -EFAULT;
             break;
@@ -212,11 +211,9 @@ static ssize_t recv_tcp(struct smcr_sock *s, int fd, struct msghdr *msg, int fla
     return n < 0 ? -errno : n;
 }
 
-static ssize_t recv_any(struct smcr_sock *s, int fd, struct msghdr *msg, int flags)
+static ssize_t recv_any(struct smcr_sock *s, int fd, struct msghdr *msg, struct smcr_iov *to, int flags)
 {
-    struct smcr_iov to;
-    ssize_t n = smcr_iov_open(&to, msg->msg_iov, msg->msg_iovlen);
-    n = n ? n : smcr_sock_wait_pending(s, fd, flags, s->options.rcvtimeo_ns);
+    ssize_t n = smcr_sock_wait_pending(s, fd, flags, s->options.rcvtimeo_ns);
     if (n < 0)
         return n;
     if (s->error != 0 && s->state == SMCR_SOCK_FAILED)
@@ -230,12 +227,14 @@ static ssize_t recv_any(struct smcr_sock *s, int fd, struct msghdr *msg, int fla
     msg->msg_flags = flags & MSG_OOB;
     if (flags & MSG_ERRQUEUE)
         return -EAGAIN;
-    return flags & MSG_OOB ? recv_urgent(s, &to, flags) : recv_smcr(s, fd, &to, flags);
+    return flags & MSG_OOB ? recv_urgent(s, to, flags) : recv_smcr(s, fd, to, flags);
 }
 
-static ssize_t recv_and_leave(struct smcr_sock *s, int fd, struct msghdr *msg, int flags)
+/* `to`: the buffers of `msg`; `err`: why it is none. */
+static ssize_t recv_and_leave(struct smcr_sock *s, int fd, struct msghdr *msg, struct smcr_iov *to, int err,
+                              int flags)
 {
-    ssize_t n = recv_any(s, fd, msg, flags);
+    ssize_t n = err ? err : recv_any(s, fd, msg, to, flags);
     if (!smcr_sock_is_closing(s))
         smcr_sock_sync(s, fd, 0);
     return smcr_sock_leave_with(s, n);
@@ -244,9 +243,13 @@ static ssize_t recv_and_leave(struct smcr_sock *s, int fd, struct msghdr *msg, i
 ssize_t nornic_recvmsg(int fd, struct msghdr *msg, int flags)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
-    if (s && smcr_user_writable(msg, sizeof *msg) < sizeof *msg)
+    struct smcr_iov to;
+    if (!s)
+        return recvmsg(fd, msg, flags);
+    if (smcr_user_writable(msg, sizeof *msg) < sizeof *msg)
         return smcr_sock_leave_with(s, -EFAULT);
-    return s ? recv_and_leave(s, fd, msg, flags) : recvmsg(fd, msg, flags);
+    int err = smcr_iov_open(&to, msg->msg_iov, msg->msg_iovlen);
+    return recv_and_leave(s, fd, msg, &to, err, flags);
 }
 
 ssize_t nornic_recv(int fd, void *bytes, size_t len_bytes, int flags)
@@ -254,25 +257,38 @@ ssize_t nornic_recv(int fd, void *bytes, size_t len_bytes, int flags)
     struct iovec iov = {.iov_base = bytes, .iov_len = len_bytes < SSIZE_MAX ? len_bytes : SSIZE_MAX};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
     struct smcr_sock *s = smcr_sock_enter(fd);
-    return s ? recv_and_leave(s, fd, &msg, flags) : recv(fd, bytes, len_bytes, flags);
+    struct smcr_iov to;
+    if (!s)
+        return recv(fd, bytes, len_bytes, flags);
+    int err = smcr_iov_begin(&to, &iov, 1);
+    return recv_and_leave(s, fd, &msg, &to, err, flags);
+}
+
+/* Of nothing, these return at once, unlike recv(), which waits for something to read. */
+static ssize_t read_and_leave(struct smcr_sock *s, int fd, const struct iovec *iov, size_t n,
+                              struct smcr_iov *to, int err)
+{
+    struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = n};
+    return err || to->total == 0 ? smcr_sock_leave_with(s, err) : recv_and_leave(s, fd, &msg, to, 0, 0);
 }
 
 ssize_t nornic_readv(int fd, const struct iovec *iov, int n)
 {
-    struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     struct smcr_sock *s = smcr_sock_enter(fd);
-    if (s && (n < 0 || n > IOV_MAX))
-        return smcr_sock_leave_with(s, -EINVAL);
+    struct smcr_iov to;
     if (!s)
         return readv(fd, iov, n);
-    struct smcr_iov to;
-    int err = smcr_iov_open(&to, iov, (size_t)n);
-    /* Unlike recv() of nothing, which waits for something to read. */
-    return err || to.total == 0 ? smcr_sock_leave_with(s, err) : recv_and_leave(s, fd, &msg, 0);
+    int err = n < 0 || n > IOV_MAX ? -EINVAL : smcr_iov_open(&to, iov, (size_t)n);
+    return read_and_leave(s, fd, iov, (size_t)n, &to, err);
 }
 
 ssize_t nornic_read(int fd, void *bytes, size_t len_bytes)
 {
     struct iovec iov = {.iov_base = bytes, .iov_len = len_bytes};
-    return nornic_readv(fd, &iov, 1);
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    struct smcr_iov to;
+    if (!s)
+        return read(fd, bytes, len_bytes);
+    int err = smcr_iov_begin(&to, &iov, 1);
+    return read_and_leave(s, fd, &iov, 1, &to, err);
 }

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "host/lock.h"
+#include "net/kernel_news.h"
 #include "sock/rendezvous.h"
 #include "sock/sock.h"
 
@@ -24,7 +25,7 @@
 struct smcr_sock;
 
 /* What a descriptor of the thread's epoll belongs to. */
-enum smcr_rt_kind { SMCR_RT_TIMER, SMCR_RT_DEV, SMCR_RT_NETLINK, SMCR_RT_TCP, SMCR_RT_INNER };
+enum smcr_rt_kind { SMCR_RT_TIMER, SMCR_RT_DEV, SMCR_RT_NEWS, SMCR_RT_TCP, SMCR_RT_INNER };
 struct smcr_rt_source {
     enum smcr_rt_kind kind;
     void *of; /* struct smcr_rt_port, or struct smcr_sock */
@@ -45,8 +46,8 @@ struct smcr_rt_gid {
 
 /* An interface of ours that ports are on. */
 struct smcr_rt_port {
-    struct host_dev *dev; /* NULL: the interface is gone, for now */
-    unsigned ifindex;     /* of the interface that it was opened on */
+    struct host_dev *dev;  /* NULL: the interface is gone, for now */
+    unsigned seen_changes; /* of its interface, that the ports have followed */
     char name[64], ifname[16], pnetid[17];
     const char *capture_path; /* the caller's; NULL: none, or none any more */
     int end_err;              /* of a device that has ended, with its sentence; 0: ended well */
@@ -76,21 +77,24 @@ struct smcr_rt {
     unsigned num_ports;
     struct smcr_rendezvous_ctl *rendezvous; /* NULL: not allowed, all is plain TCP */
 
-    int epfd, timer_fd, netlink_fd;
-    struct smcr_rt_source timer_source, netlink_source;
+    int epfd, timer_fd;
+    struct net_news *news; /* of the interfaces, those without a device among them; NULL: it is off */
+    struct smcr_rt_source timer_source, news_source;
     uint64_t planned_ns;  /* what timer_fd is set to */
     uint64_t crowded_ns;  /* when the first of the full listeners is relieved; NET_TIME_NONE: none is full */
     uint64_t progress_ns; /* when the last was made */
+    uint64_t now_ns;      /* as the clock was read last: smcr_rt_now_ns() */
     pthread_t thread;
-    atomic_bool thread_ends;
+    atomic_bool is_ending;
+    atomic_int caller_cpu; /* where the last call came from: the thread does not look again on that CPU */
     /* A thread of the application that waits looks for itself for a while, since it would only be woken by
      * the thread that was woken by the port. Meanwhile the thread does not listen to the ports; it does again
      * when the last of them sleeps, or when none has looked for SMCR_RT_LEASE_NS. */
     atomic_uint lookers; /* 0 or 1 */
     unsigned sleepers;   /* threads of the application that do not look, and wait for the thread's news */
-    bool ports_armed;
+    bool is_port_armed;
     uint64_t lease_end_ns;
-    bool woke_waiter; /* in this progress: whoever was woken makes the next */
+    bool has_woken_waiter; /* in this progress: whoever was woken makes the next */
 
     struct smcr_sock *all;                         /* sock->all_next */
     struct smcr_sock *by_ino[SMCR_RT_INO_BUCKETS]; /* sock->ino_next */
@@ -120,6 +124,9 @@ static inline void smcr_rt_assert_locked(void)
     assert(host_lock_is_held(&smcr_rt.lock));
 }
 
+/* Reads the clock. Under the lock. */
+uint64_t smcr_rt_now_ns(void);
+
 /* Adds to the thread's epoll. 0 or -errno. */
 int smcr_rt_watch(int fd, uint32_t events, struct smcr_rt_source *source);
 /* Takes it out again, before it is closed: a process that fork() has just made may hold it open for a while,
@@ -128,6 +135,9 @@ void smcr_rt_unwatch(int fd);
 /* The same descriptor above those that an application with select() uses; takes over `fd`. */
 int smcr_rt_high_fd(int fd);
 
+/* The epoll and what it always watches. */
+void smcr_rt_close_fds(void);
+
 /* Counts why a connection is plain TCP. `text` is static. */
 void smcr_rt_count_reason(const char *text);
 
@@ -135,7 +145,8 @@ void smcr_rt_count_reason(const char *text);
 
 /* Makes progress and gives the lock back. */
 void smcr_rt_unlock(void);
-/* The same after a send: with progress only where something is to leave, or none was made for a while. */
+/* The same after a send, which has read the clock: with progress only where something is to leave, or none
+ * was made for a while. */
 void smcr_rt_unlock_sent(void);
 /* Frames, completions, timers, events, until nothing is left to do. Under the lock. */
 bool smcr_rt_progress(void);

@@ -22,9 +22,7 @@ static ssize_t broken(struct smcr_sock *s)
 /* Whether what there is room for may be read at `bytes`: `*len` is cut where it may not. */
 static bool may_take(const struct smcr_sock *s, const void *bytes, size_t *len)
 {
-    struct smcr_conn_status status;
-    smcr_conn_status(s->conn, &status);
-    size_t part = *len < status.writable_bytes ? *len : status.writable_bytes;
+    size_t room = smcr_conn_send_room(s->conn), part = *len < room ? *len : room;
     size_t there = smcr_user_readable(bytes, part);
     if (there < part)
         *len = there;
@@ -47,7 +45,7 @@ static ssize_t put_stretch(struct smcr_sock *s, struct smcr_iov *from, int flags
         core_flags |= SMCR_SEND_MORE;
     if (flags & MSG_OOB && is_last)
         core_flags |= SMCR_SEND_URGENT;
-    ssize_t n = smcr_conn_send(s->conn, bytes, len, core_flags, host_now_ns());
+    ssize_t n = smcr_conn_send(s->conn, bytes, len, core_flags, smcr_rt_now_ns());
     if (n > 0)
         smcr_iov_advance(from, (size_t)n);
     return n;
@@ -138,26 +136,33 @@ static ssize_t send_fast_open(struct smcr_sock *s, int fd, const struct msghdr *
     return watch_rc != 0 ? watch_rc : err ? err : n;
 }
 
-static ssize_t send_any(struct smcr_sock *s, int fd, const struct msghdr *msg, int flags)
+static ssize_t send_any(struct smcr_sock *s, int fd, const struct msghdr *msg, struct smcr_iov *from,
+                        int flags)
 {
-    struct smcr_iov from;
-    ssize_t n = smcr_iov_open(&from, msg->msg_iov, msg->msg_iovlen);
-    if (n < 0)
-        return n;
     if (flags & MSG_FASTOPEN)
         return send_fast_open(s, fd, msg, flags);
-    n = smcr_sock_wait_pending(s, fd, flags, s->options.sndtimeo_ns);
+    ssize_t n = smcr_sock_wait_pending(s, fd, flags, s->options.sndtimeo_ns);
     if (n < 0)
         return n;
     if (s->state == SMCR_SOCK_FAILED && s->error != 0)
         return broken(s);
-    return smcr_sock_is_smcr(s) ? send_smcr(s, fd, &from, flags) : send_tcp(s, fd, msg, flags);
+    return smcr_sock_is_smcr(s) ? send_smcr(s, fd, from, flags) : send_tcp(s, fd, msg, flags);
 }
 
-static ssize_t send_and_leave(struct smcr_sock *s, int fd, const struct msghdr *msg, int flags)
+/* What poll() sees of a socket that has taken bytes, and has room for more, is what it saw before: a send
+ * moves no other level. */
+static bool looks_the_same(const struct smcr_sock *s, ssize_t sent)
 {
-    ssize_t n = send_any(s, fd, msg, flags);
-    if (!smcr_sock_is_closing(s))
+    return sent > 0 && s->conn && s->state == SMCR_SOCK_SMCR && s->mirror.out &&
+           smcr_conn_send_room(s->conn) > 0;
+}
+
+/* `from`: the buffers of `msg`; `err`: why it is none. */
+static ssize_t send_and_leave(struct smcr_sock *s, int fd, const struct msghdr *msg, struct smcr_iov *from,
+                              int err, int flags)
+{
+    ssize_t n = err ? err : send_any(s, fd, msg, from, flags);
+    if (!smcr_sock_is_closing(s) && !looks_the_same(s, n))
         smcr_sock_sync(s, fd, 0);
     smcr_sock_unref(s);
     smcr_rt_unlock_sent();
@@ -173,9 +178,13 @@ static ssize_t send_and_leave(struct smcr_sock *s, int fd, const struct msghdr *
 ssize_t nornic_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
     struct smcr_sock *s = smcr_sock_enter(fd);
-    if (s && smcr_user_readable(msg, sizeof *msg) < sizeof *msg)
+    struct smcr_iov from;
+    if (!s)
+        return sendmsg(fd, msg, flags);
+    if (smcr_user_readable(msg, sizeof *msg) < sizeof *msg)
         return smcr_sock_leave_with(s, -EFAULT);
-    return s ? send_and_leave(s, fd, msg, flags) : sendmsg(fd, msg, flags);
+    int err = smcr_iov_open(&from, msg->msg_iov, msg->msg_iovlen);
+    return send_and_leave(s, fd, msg, &from, err, flags);
 }
 
 ssize_t nornic_send(int fd, const void *bytes, size_t len_bytes, int flags)
@@ -183,20 +192,32 @@ ssize_t nornic_send(int fd, const void *bytes, size_t len_bytes, int flags)
     struct iovec iov = {.iov_base = (void *)bytes, .iov_len = len_bytes < SSIZE_MAX ? len_bytes : SSIZE_MAX};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
     struct smcr_sock *s = smcr_sock_enter(fd);
-    return s ? send_and_leave(s, fd, &msg, flags) : send(fd, bytes, len_bytes, flags);
+    struct smcr_iov from;
+    if (!s)
+        return send(fd, bytes, len_bytes, flags);
+    int err = smcr_iov_begin(&from, &iov, 1);
+    return send_and_leave(s, fd, &msg, &from, err, flags);
 }
 
 ssize_t nornic_writev(int fd, const struct iovec *iov, int n)
 {
     struct msghdr msg = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
     struct smcr_sock *s = smcr_sock_enter(fd);
-    if (s && (n < 0 || n > IOV_MAX))
-        return smcr_sock_leave_with(s, -EINVAL);
-    return s ? send_and_leave(s, fd, &msg, 0) : writev(fd, iov, n);
+    struct smcr_iov from;
+    if (!s)
+        return writev(fd, iov, n);
+    int err = n < 0 || n > IOV_MAX ? -EINVAL : smcr_iov_open(&from, iov, (size_t)n);
+    return send_and_leave(s, fd, &msg, &from, err, 0);
 }
 
 ssize_t nornic_write(int fd, const void *bytes, size_t len_bytes)
 {
     struct iovec iov = {.iov_base = (void *)bytes, .iov_len = len_bytes};
-    return nornic_writev(fd, &iov, 1);
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    struct smcr_iov from;
+    if (!s)
+        return write(fd, bytes, len_bytes);
+    int err = smcr_iov_begin(&from, &iov, 1);
+    return send_and_leave(s, fd, &msg, &from, err, 0);
 }

@@ -171,8 +171,7 @@ bool smcr_sock_owns_fd(const struct smcr_sock *s, int fd)
     return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_ino == s->mirror.ino;
 }
 
-/* A descriptor that we have not seen: maybe a duplicate (dup(), F_DUPFD, SCM_RIGHTS to oneself). */
-static struct smcr_sock *find_duplicate(int fd)
+struct smcr_sock *smcr_sock_behind(int fd)
 {
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISSOCK(st.st_mode))
@@ -180,6 +179,13 @@ static struct smcr_sock *find_duplicate(int fd)
     struct smcr_sock *s = *bucket_of(st.st_ino);
     while (s && (s->mirror.ino != st.st_ino || smcr_sock_is_closing(s)))
         s = s->ino_next;
+    return s;
+}
+
+/* A descriptor that we have not seen: maybe a duplicate (dup(), F_DUPFD, SCM_RIGHTS to oneself). */
+static struct smcr_sock *find_duplicate(int fd)
+{
+    struct smcr_sock *s = smcr_sock_behind(fd);
     return s && remember_fd(s, fd) == 0 ? s : NULL;
 }
 

@@ -2,7 +2,6 @@
 /* The beginning and the end of the runtime. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <linux/rtnetlink.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -35,44 +34,27 @@ static void make_room_for_fds(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int open_netlink(void)
+static int open_fds(struct nornic_error *why)
 {
-    struct sockaddr_nl addr = {.nl_family = AF_NETLINK,
-                               .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR};
-    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&addr, sizeof addr) != 0) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-static void close_fds(void)
-{
-    int *fds[] = {&smcr_rt.epfd, &smcr_rt.timer_fd, &smcr_rt.netlink_fd};
-    for (unsigned i = 0; i < sizeof fds / sizeof *fds; i++) {
-        if (*fds[i] >= 0)
-            close(*fds[i]);
-        *fds[i] = -1;
-    }
-}
-
-static int open_fds(void)
-{
+    int err;
     smcr_rt.epfd = smcr_rt_high_fd(epoll_create1(EPOLL_CLOEXEC));
     smcr_rt.timer_fd = smcr_rt_high_fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-    smcr_rt.netlink_fd = smcr_rt_high_fd(open_netlink());
-    if (smcr_rt.epfd < 0 || smcr_rt.timer_fd < 0 || smcr_rt.netlink_fd < 0)
+    if (smcr_rt.epfd < 0 || smcr_rt.timer_fd < 0)
         goto fail;
+    err = net_news_open(&smcr_rt.news, why);
+    if (err) {
+        smcr_rt_close_fds();
+        return err;
+    }
     smcr_rt.planned_ns = smcr_rt.crowded_ns = NET_TIME_NONE;
     smcr_rt.timer_source = (struct smcr_rt_source){.kind = SMCR_RT_TIMER};
-    smcr_rt.netlink_source = (struct smcr_rt_source){.kind = SMCR_RT_NETLINK};
+    smcr_rt.news_source = (struct smcr_rt_source){.kind = SMCR_RT_NEWS};
     if (smcr_rt_watch(smcr_rt.timer_fd, EPOLLIN, &smcr_rt.timer_source) == 0 &&
-        smcr_rt_watch(smcr_rt.netlink_fd, EPOLLIN, &smcr_rt.netlink_source) == 0)
+        smcr_rt_watch(net_news_fd(smcr_rt.news), EPOLLIN, &smcr_rt.news_source) == 0)
         return 0;
-fail:;
-    int err = -errno;
-    close_fds();
+fail:
+    err = net_error_set(why, errno, "cannot make the descriptors of SMC-R: %s", strerror(errno));
+    smcr_rt_close_fds();
     return err;
 }
 
@@ -98,11 +80,9 @@ static int start_all(const struct smcr_sock_config *config, struct nornic_error 
     int err = create_core(config);
     if (err)
         return net_error_set(why, -err, "cannot make an SMC-R instance: %s", strerror(-err));
-    err = open_fds();
-    if (err) {
-        net_error_set(why, -err, "cannot make the descriptors of SMC-R: %s", strerror(-err));
+    err = open_fds(why);
+    if (err)
         goto destroy_core;
-    }
     err = smcr_rt_open_ports(config, why);
     if (err)
         goto close_descriptors;
@@ -111,7 +91,7 @@ static int start_all(const struct smcr_sock_config *config, struct nornic_error 
         return 0;
     net_error_set(why, -err, "cannot start the thread of SMC-R: %s", strerror(-err));
 close_descriptors:
-    close_fds();
+    smcr_rt_close_fds();
 destroy_core:
     smcr_destroy(smcr_rt.core, host_now_ns()); /* before the devices, whose it uses */
     smcr_rt.core = NULL;
@@ -130,7 +110,7 @@ int smcr_sock_start(const struct smcr_sock_config *config, struct nornic_error *
     if (smcr_rt_is_on())
         return net_error_set(why, EALREADY, "SMC-R is already started in this process");
     make_room_for_fds();
-    atomic_store(&smcr_rt.thread_ends, false);
+    atomic_store(&smcr_rt.is_ending, false);
     int err = start_all(config, why);
     if (err)
         return err;
@@ -218,7 +198,7 @@ int smcr_sock_stop(struct nornic_error *why)
     smcr_rt.core = NULL;
     smcr_sock_reap();
     int err = smcr_rt_close_ports(why);
-    close_fds();
+    smcr_rt_close_fds();
     if (smcr_rt.rendezvous)
         smcr_rendezvous_close(smcr_rt.rendezvous);
     smcr_rt.rendezvous = NULL;

@@ -3,6 +3,7 @@
 #include "sock/thread.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -24,13 +25,10 @@ static void read_timer(void)
     smcr_rt.planned_ns = NET_TIME_NONE;
 }
 
-static void read_netlink(void)
+static void read_news(void)
 {
-    char news[8192];
-    /* What changed is found by looking; ENOBUFS means the same as a message. */
-    while (recv(smcr_rt.netlink_fd, news, sizeof news, MSG_DONTWAIT) > 0 || errno == ENOBUFS)
-        ;
-    smcr_rt_follow_interfaces();
+    if (net_news_read(smcr_rt.news, NULL, NULL) != 0) /* what changed is found by looking */
+        smcr_rt_follow_interfaces();
 }
 
 static void on_source(struct smcr_rt_source *source, uint32_t events)
@@ -43,8 +41,8 @@ static void on_source(struct smcr_rt_source *source, uint32_t events)
     case SMCR_RT_DEV:
         smcr_rt_port_ready(source->of);
         break;
-    case SMCR_RT_NETLINK:
-        read_netlink();
+    case SMCR_RT_NEWS:
+        read_news();
         break;
     case SMCR_RT_TCP:
         s = source->of;
@@ -53,9 +51,18 @@ static void on_source(struct smcr_rt_source *source, uint32_t events)
         break;
     case SMCR_RT_INNER:
         s = source->of;
-        smcr_sock_on_inner(s);
+        smcr_sock_on_inner(s, events);
         break;
     }
+}
+
+/* Whether it looks again at once, rather than sleeping: for a while after it has found something. But not
+ * while an application's thread looks itself; nor on the CPU that the last call came from, where the caller
+ * could not go on meanwhile: its wake-up costs less than that. */
+static bool looks_again(uint64_t busy_ns)
+{
+    return host_now_ns() - busy_ns < HOST_WORKER_SPIN_NS && !atomic_load(&smcr_rt.lookers) &&
+           atomic_load_explicit(&smcr_rt.caller_cpu, memory_order_relaxed) != sched_getcpu();
 }
 
 static void *run(void *arg)
@@ -64,15 +71,14 @@ static void *run(void *arg)
     uint64_t busy_ns = 0;
     (void)arg;
     host_worker_begin("nornic-smcr");
-    while (!atomic_load(&smcr_rt.thread_ends)) {
-        bool is_busy = host_now_ns() - busy_ns < HOST_WORKER_SPIN_NS && !atomic_load(&smcr_rt.lookers);
-        int n = epoll_wait(smcr_rt.epfd, events, MAX_EVENTS, is_busy ? 0 : -1);
+    while (!atomic_load(&smcr_rt.is_ending)) {
+        int n = epoll_wait(smcr_rt.epfd, events, MAX_EVENTS, looks_again(busy_ns) ? 0 : -1);
         host_lock_take_last(&smcr_rt.lock);
         smcr_rt.cancel_state = PTHREAD_CANCEL_ENABLE;
         for (int i = 0; i < n; i++)
             on_source(events[i].data.ptr, events[i].events);
-        smcr_rt.woke_waiter = false;
-        bool did = smcr_rt_progress(), hands_over = smcr_rt.woke_waiter;
+        smcr_rt.has_woken_waiter = false;
+        bool did = smcr_rt_progress(), hands_over = smcr_rt.has_woken_waiter;
         smcr_sock_reap();
         smcr_rt_unlock();
         if (did)
@@ -89,7 +95,7 @@ int smcr_rt_start_thread(void)
 void smcr_rt_stop_thread(void)
 {
     struct itimerspec now = {.it_value = {.tv_nsec = 1}};
-    atomic_store(&smcr_rt.thread_ends, true);
+    atomic_store(&smcr_rt.is_ending, true);
     timerfd_settime(smcr_rt.timer_fd, 0, &now, NULL);
     pthread_join(smcr_rt.thread, NULL);
 }

@@ -13,6 +13,9 @@
  * lies behind the first page that may not be does not count. */
 size_t smcr_user_readable(const void *at, size_t len_bytes);
 size_t smcr_user_writable(void *at, size_t len_bytes);
+/* The same as the latter, for bytes that are all going to be overwritten: some of them may be, already. Costs
+ * half. */
+size_t smcr_user_overwritable(void *at, size_t len_bytes);
 
 /* A position in the buffers of a message. */
 struct smcr_iov {
@@ -25,6 +28,8 @@ struct smcr_iov {
 /* The beginning of `n` buffers, borrowed. 0; -EFAULT: `iov` is not there; -EMSGSIZE: more than IOV_MAX;
  * -EINVAL: one is longer than a call can say. Like the kernel it takes at most 2 GiB less a page of them. */
 int smcr_iov_open(struct smcr_iov *v, const struct iovec *iov, size_t n);
+/* The same of buffers whose descriptions are known to be there: a caller's own. 0 or -EINVAL. */
+int smcr_iov_begin(struct smcr_iov *v, const struct iovec *iov, size_t n);
 
 /* The next stretch of bytes; its length into `len`, 0 at the end. */
 static inline void *smcr_iov_next(struct smcr_iov *v, size_t *len)

@@ -22,6 +22,13 @@ static uint32_t until_mark(const struct smcr_rx *rx)
     return smcr_rx_readable(rx);
 }
 
+size_t smcr_conn_recv_next(const struct smcr_conn *conn)
+{
+    if (!conn->data || conn->error || conn->state == SMCR_CONN_HANDSHAKE || conn->state == SMCR_CONN_FALLBACK)
+        return 0;
+    return (size_t)until_mark(&conn->data->rx) + smcr_urgent_is_next(conn);
+}
+
 /* `n` bytes at `cursor`, which may come round. */
 static void copy_out(const struct smcr_conn *conn, struct smcr_cursor cursor, uint8_t *out, uint32_t n)
 {

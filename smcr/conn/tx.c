@@ -216,6 +216,13 @@ static bool push_replay(struct smcr_conn *conn, uint64_t now_ns)
     return true;
 }
 
+/* The most that goes with one CDC. */
+static uint32_t chunk_of(const struct smcr_conn *conn)
+{
+    uint32_t most = conn->link ? conn->link->write_max_bytes : 0;
+    return most ? min_u32(conn->data->tx.chunk_bytes, most) : conn->data->tx.chunk_bytes;
+}
+
 /* How much of what the application gave may go now. */
 static uint32_t sendable(const struct smcr_conn *conn)
 {
@@ -226,7 +233,7 @@ static uint32_t sendable(const struct smcr_conn *conn)
     uint64_t waits = end - tx->sent;
     uint32_t window = smcr_tx_window(conn);
     uint32_t n = waits < window ? (uint32_t)waits : window;
-    return min_u32(n, tx->chunk_bytes);
+    return min_u32(n, chunk_of(conn));
 }
 
 /* Small writes gather behind what is in flight, or before what follows at once (SMCR-DAT-07). With NODELAY
@@ -236,10 +243,10 @@ static bool is_corked(struct smcr_conn *conn, uint32_t n, uint64_t now_ns)
 {
     struct smcr_conn_data *data = conn->data;
     const struct smcr_tx *tx = &data->tx;
-    if (tx->num_urgent > 0 || data->app != SMCR_APP_WRITES || n >= tx->chunk_bytes ||
+    if (tx->num_urgent > 0 || data->app != SMCR_APP_WRITES || n >= chunk_of(conn) ||
         now_ns >= data->cork_at_ns)
         return false;
-    bool more_comes = tx->coming != SMCR_COMING_NOTHING && tx->head - tx->sent < tx->chunk_bytes;
+    bool more_comes = tx->coming != SMCR_COMING_NOTHING && tx->head - tx->sent < chunk_of(conn);
     bool gathers = tx->nodelay ? tx->num_flight >= SMCR_NODELAY_FLIGHT : tx->sent > tx->acked;
     if (!more_comes && !gathers)
         return false;
@@ -368,6 +375,11 @@ static int may_send(const struct smcr_conn *conn)
 static uint32_t room(const struct smcr_tx *tx)
 {
     return tx->buf->size_bytes - (uint32_t)(tx->head - tx->acked);
+}
+
+size_t smcr_conn_send_room(const struct smcr_conn *conn)
+{
+    return may_send(conn) == 0 ? room(&conn->data->tx) : 0;
 }
 
 /* As much of it as fits and is contiguous, at most a chunk: so that the first is on its way while the next is

@@ -23,7 +23,6 @@ void smcr_urgent_acked(struct smcr_tx *tx)
         return;
     tx->num_urgent--;
     tx->urgent_end[0] = tx->urgent_end[1];
-    tx->told_urgent = false;
 }
 
 /* --- receiving --- */

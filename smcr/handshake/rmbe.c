@@ -35,7 +35,7 @@ int smcr_handshake_join(struct smcr_conn *conn, struct smcr_group *group, uint64
 {
     conn->group = group;
     conn->peer_id = group->peer_id;
-    smcr_group_add_conn(group, conn, now_ns);
+    smcr_group_add_conn(group, conn);
     conn->token = smcr_token_get(group, conn);
     int err = conn->token ? smcr_rmb_get_elem(group, conn) : -ENOMEM;
     if (err && err != -EINPROGRESS)

@@ -244,7 +244,7 @@ void smcr_llc_forget_link(struct smcr_link *link)
     if (llc->about == link)
         llc->about = NULL;
     if (llc->peer_rkey.via == link)
-        llc->peer_rkey.via = NULL;
+        smcr_llc_peer_rkey_forget(group);
     if (llc->delete_all_via == link)
         llc->delete_all_via = NULL;
     for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)

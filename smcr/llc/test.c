@@ -24,6 +24,8 @@ void smcr_llc_test_due(struct smcr_link *link, uint64_t now_ns)
 {
     struct smcr *smcr = link->group->smcr;
     uint64_t due_ns = link->last_heard_ns + smcr->config.times.test_link_ns;
+    if (link->state != SMCR_LINK_ACTIVE) /* it went down, or began to be drained, in the same moment */
+        return;
     if (link->is_tested) {
         smcr->counters.llc_timeouts++;
         smcr_link_fail(link, "a TEST LINK was not answered", now_ns);

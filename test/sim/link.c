@@ -17,6 +17,7 @@ struct in_flight {
     uint8_t *bytes;
     uint32_t len_bytes;
     bool corrupted;
+    uint64_t name; /* the watcher's */
 };
 
 /* `heap` is a binary heap, the next frame to come out at its root. */
@@ -24,6 +25,7 @@ struct sim_link {
     struct sim_link_config config;
     struct test_random random;
     struct sim_link_counters counters;
+    struct sim_link_watch watch; /* all NULL: nobody looks */
     struct in_flight *heap;
     unsigned count, cap;
     uint64_t order;
@@ -59,6 +61,11 @@ void sim_link_calm(struct sim_link *link)
 {
     link->config =
         (struct sim_link_config){.delay_ns = link->config.delay_ns, .bits_per_s = link->config.bits_per_s};
+}
+
+void sim_link_observe(struct sim_link *link, const struct sim_link_watch *watch)
+{
+    link->watch = *watch;
 }
 
 static bool sooner(const struct in_flight *a, const struct in_flight *b)
@@ -173,9 +180,34 @@ static uint64_t departure_ns(struct sim_link *link, uint32_t len_bytes, uint64_t
     return link->free_ns;
 }
 
-static void put_in_flight(struct sim_link *link, const uint8_t *frame, uint32_t len_bytes, uint64_t due_ns,
-                          unsigned fate)
+static uint64_t tell(struct sim_link *link, const struct sim_link_pass *pass)
 {
+    return link->watch.passes ? link->watch.passes(link->watch.ctx, pass) : 0;
+}
+
+/* Nobody but the watcher hears of it. */
+static void tell_lost(struct sim_link *link, const uint8_t *frame, uint32_t len_bytes, uint64_t now_ns)
+{
+    tell(link, &(struct sim_link_pass){.sent = frame,
+                                       .sent_bytes = len_bytes,
+                                       .fate = SIM_FATE_LOST,
+                                       .sent_ns = now_ns,
+                                       .due_ns = NET_TIME_NONE,
+                                       .way_ns = queueing_ns(link, now_ns) + link->config.delay_ns});
+}
+
+void sim_link_lose(struct sim_link *link, const uint8_t *frame, uint32_t len_bytes, uint64_t now_ns)
+{
+    link->counters.sent++;
+    link->counters.lost++;
+    tell_lost(link, frame, len_bytes, now_ns);
+}
+
+static void put_in_flight(struct sim_link *link, struct sim_link_pass pass)
+{
+    const uint8_t *frame = pass.sent;
+    uint32_t len_bytes = pass.sent_bytes;
+    unsigned fate = pass.is_second ? 0 : pass.fate;
     uint32_t wire_bytes = link->config.pad && len_bytes < ETHERNET_MIN_BYTES ? ETHERNET_MIN_BYTES : len_bytes;
     uint8_t *bytes = must(calloc(1, wire_bytes));
     memcpy(bytes, frame, len_bytes);
@@ -183,11 +215,15 @@ static void put_in_flight(struct sim_link *link, const uint8_t *frame, uint32_t 
         mark_ecn(bytes, len_bytes);
     if (fate & SIM_FATE_CORRUPTED)
         corrupt(link, bytes, len_bytes);
-    heap_push(link, (struct in_flight){.due_ns = due_ns,
+    pass.way_ns = pass.due_ns - pass.sent_ns;
+    pass.out = bytes;
+    pass.out_bytes = wire_bytes;
+    heap_push(link, (struct in_flight){.due_ns = pass.due_ns,
                                        .order = link->order++,
                                        .bytes = bytes,
                                        .len_bytes = wire_bytes,
-                                       .corrupted = fate & SIM_FATE_CORRUPTED});
+                                       .corrupted = fate & SIM_FATE_CORRUPTED,
+                                       .name = tell(link, &pass)});
 }
 
 unsigned sim_link_send(struct sim_link *link, const uint8_t *frame, uint32_t len_bytes, uint64_t now_ns)
@@ -197,6 +233,7 @@ unsigned sim_link_send(struct sim_link *link, const uint8_t *frame, uint32_t len
     n->sent++;
     if (is_lost(link, now_ns)) {
         n->lost++;
+        tell_lost(link, frame, len_bytes, now_ns);
         return SIM_FATE_LOST;
     }
     uint64_t due_ns = departure_ns(link, len_bytes, now_ns) + c->delay_ns;
@@ -216,13 +253,17 @@ unsigned sim_link_send(struct sim_link *link, const uint8_t *frame, uint32_t len
         fate |= SIM_FATE_MARKED;
         n->marked++;
     }
-    put_in_flight(link, frame, len_bytes, due_ns, fate);
-    if (test_random_chance(&link->random, c->duplicate_ppm)) {
-        put_in_flight(link, frame, len_bytes, due_ns + test_random_between(&link->random, 0, c->stale_ns), 0);
-        fate |= SIM_FATE_DUPLICATED;
-        n->duplicated++;
-    }
-    return fate;
+    struct sim_link_pass pass = {
+        .sent = frame, .sent_bytes = len_bytes, .fate = fate, .sent_ns = now_ns, .due_ns = due_ns};
+    put_in_flight(link, pass);
+    if (!test_random_chance(&link->random, c->duplicate_ppm))
+        return fate;
+    pass.is_second = true;
+    pass.fate |= SIM_FATE_DUPLICATED;
+    pass.due_ns += test_random_between(&link->random, 0, c->stale_ns);
+    put_in_flight(link, pass);
+    n->duplicated++;
+    return pass.fate;
 }
 
 uint64_t sim_link_next_ns(const struct sim_link *link)
@@ -237,6 +278,8 @@ unsigned sim_link_recv(struct sim_link *link, struct net_frame *frames, unsigned
         struct in_flight f = heap_pop(link);
         frames[taken] = (struct net_frame){
             .data = f.bytes, .len_bytes = f.len_bytes, .cap_bytes = f.len_bytes, .time_ns = f.due_ns};
+        if (link->watch.arrives)
+            link->watch.arrives(link->watch.ctx, f.name);
         link->counters.delivered++;
         link->counters.delivered_corrupted += f.corrupted;
     }

@@ -44,6 +44,25 @@ struct sim_link_counters {
     uint64_t delivered, delivered_corrupted;                  /* by sim_link_recv(), copies counted */
 };
 
+/* One copy of a frame that was handed to a wire: what becomes of it is decided at once. */
+struct sim_link_pass {
+    const uint8_t *sent; /* as it was handed over */
+    uint32_t sent_bytes;
+    const uint8_t *out; /* as it comes out: damaged, marked, padded; NULL: it is lost */
+    uint32_t out_bytes;
+    unsigned fate;            /* enum sim_fate */
+    bool is_second;           /* of a frame that the wire duplicated */
+    uint64_t sent_ns, due_ns; /* it comes out at due_ns; NET_TIME_NONE: never */
+    uint64_t way_ns;          /* how long it is under way, or would have been */
+};
+
+/* Sees what a wire does. The pass and its bytes are valid for the call. */
+struct sim_link_watch {
+    uint64_t (*passes)(void *ctx, const struct sim_link_pass *pass); /* returns a name for it, */
+    void (*arrives)(void *ctx, uint64_t name); /* by which it is told that it was taken out */
+    void *ctx;
+};
+
 struct sim_link;
 
 /* Never fails: out of memory ends the test. */
@@ -53,8 +72,14 @@ void sim_link_destroy(struct sim_link *link);
 /* From now on every frame arrives, once, whole and in order. */
 void sim_link_calm(struct sim_link *link);
 
+/* From now on all that passes is told. */
+void sim_link_observe(struct sim_link *link, const struct sim_link_watch *watch);
+
 /* Copies a frame into the wire. Returns enum sim_fate. */
 unsigned sim_link_send(struct sim_link *link, const uint8_t *frame, uint32_t len_bytes, uint64_t now_ns);
+
+/* A frame for a wire that is cut: it is lost, and nothing is drawn. */
+void sim_link_lose(struct sim_link *link, const uint8_t *frame, uint32_t len_bytes, uint64_t now_ns);
 
 /* When the next frame comes out; NET_TIME_NONE: the wire is empty. */
 uint64_t sim_link_next_ns(const struct sim_link *link);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/base.h"
+#include "rdma/transport.h"
 #include "test/sim/rpc.h"
 
 #include <assert.h>

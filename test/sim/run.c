@@ -80,9 +80,20 @@ static void create_xrcds(struct sim_run *run)
     }
 }
 
+static void probe(struct sim_run *run)
+{
+    for (unsigned node = 0; node < 2; node++) {
+        sim_link_calm(run->sim.link[node]);
+        for (unsigned pair = 0; pair < run->plan->pairs; pair++)
+            run->end[pair][node].probing = true;
+    }
+}
+
 void sim_run_start(struct sim_run *run, struct sim_plan *plan, bool ladder)
 {
     *run = (struct sim_run){.plan = plan};
+    if (plan->probe_ns)
+        run->actions[0] = (struct sim_action){.at_ns = plan->probe_ns, .act = probe};
     plan->config.ladder = ladder;
     sim_init(&run->sim, &plan->config);
     fill_regions(run);
@@ -234,20 +245,9 @@ bool sim_run_finish(struct sim_run *run)
     return !run->sim.failed;
 }
 
-static void probe(struct sim_run *run)
-{
-    for (unsigned node = 0; node < 2; node++) {
-        sim_link_calm(run->sim.link[node]);
-        for (unsigned pair = 0; pair < run->plan->pairs; pair++)
-            run->end[pair][node].probing = true;
-    }
-}
-
 bool sim_run(struct sim_run *run, struct sim_plan *plan, bool ladder)
 {
     sim_run_start(run, plan, ladder);
-    if (plan->probe_ns)
-        run->actions[0] = (struct sim_action){.at_ns = plan->probe_ns, .act = probe};
     sim_run_until_quiet(run);
     return sim_run_finish(run);
 }

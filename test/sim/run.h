@@ -30,14 +30,15 @@ struct sim_run {
     uint64_t idle_ns; /* when the clock first moved with everything done, after the start */
 };
 
-/* Builds devices, memory, CQs and connected QPs. Owns `plan` from now on. */
+/* Builds devices, memory, CQs and connected QPs. Owns `plan` from now on. Messages that it holds back go at
+ * plan->probe_ns, when the wire has calmed down (actions[0]). */
 void sim_run_start(struct sim_run *run, struct sim_plan *plan, bool ladder);
 /* Lets time pass until nothing moves any more, or something is wrong. */
 void sim_run_until_quiet(struct sim_run *run);
 /* Checks what must hold afterwards, frees everything. False: run->sim.failure says what was wrong. */
 bool sim_run_finish(struct sim_run *run);
 
-/* All three. Messages that the plan holds back go at plan->probe_ns, when the wire has calmed down. */
+/* All three. */
 bool sim_run(struct sim_run *run, struct sim_plan *plan, bool ladder);
 
 #endif

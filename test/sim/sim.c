@@ -71,7 +71,7 @@ static void node_init(struct sim *sim, unsigned index)
         .masked_atomics = true,
         .doorbell = count_doorbell,
         .event = count_event,
-        .trace = sim->config.ladder ? sim_ladder_hook : NULL,
+        .trace = sim->config.ladder ? sim_ladder_hook : sim->config.trace,
         .trace_parse_tx = true,
         .ctx = node,
     };

@@ -25,6 +25,8 @@ struct sim_config {
     unsigned port_frames;           /* a port's ring takes so many frames at once; 0: any number */
     uint64_t port_gap_ns;           /* and again so many after this time */
     bool ladder;                    /* print every packet to stderr */
+    roce_trace_hook *trace;         /* else: sees what the devices do; its context is the node. May be NULL */
+    void *trace_ctx;                /* for it */
 };
 
 struct sim_node {

@@ -342,6 +342,8 @@ void smcr_run(struct smcr_run *run)
     watch_init(&run->watch, run->pair);
     run->pair->app = app;
     run->pair->app_ctx = run;
+    if (run->begins)
+        run->begins(run->begins_ctx, run->pair);
     if (!pair_run_until(run->pair, all_over, run, run->plan.limit_ns))
         describe_stuck(run);
     run->pair->app_next_ns = 0;

@@ -23,6 +23,8 @@ struct smcr_run {
     unsigned next_trouble;
     struct pair_conn *conn[SMCR_PLAN_CONNS];
     struct smcr_side side[SMCR_PLAN_CONNS][2];
+    void (*begins)(void *ctx, struct pair *pair); /* called before anything happens. May be NULL */
+    void *begins_ctx;
     /* what came of it */
     unsigned fallbacks, resets;
     uint64_t failovers, bytes;

@@ -85,6 +85,21 @@ void played_make_link(struct played *t, unsigned link, unsigned port)
     peer_make_link(&t->peer, link, port);
 }
 
+void played_join_link(struct played *t, unsigned link, const uint8_t *add_link)
+{
+    struct peer_link *l = &t->peer.link[link];
+    struct smcr_add_link al;
+    smcr_add_link_get(&al, add_link);
+    cr_assert_not(al.rejected);
+    l->number = al.link;
+    memcpy(l->theirs.mac.b, al.mac, sizeof al.mac);
+    memcpy(l->theirs.gid.b, al.gid, sizeof al.gid);
+    l->theirs.qpn = al.qpn;
+    l->theirs.psn = al.psn;
+    l->theirs.mtu = al.mtu;
+    cr_assert_eq(raw_ready(l->raw, &l->theirs), 0);
+}
+
 void played_expect(struct played *t, unsigned link, uint8_t type, bool response, uint8_t *out)
 {
     struct raw_message m;
@@ -146,6 +161,19 @@ void played_answer_delete(struct played *t, unsigned via, uint8_t number)
     cr_assert_eq(m[4], number);
     played_delete_link(m, number, 0, 0x80);
     played_send(t, via, m);
+}
+
+void played_owe_tokens(struct played *t, unsigned link)
+{
+    uint8_t m[SMCR_MSG_BYTES];
+    for (uint32_t rkey = 0x1234; rkey <= 0x1235; rkey++) /* two RMBs more, told some time ago */
+        cr_assert_not_null(smcr_peer_rmb_find(played_group(t), &played_group(t)->links[0], rkey, 1, true));
+    peer_add_link_cont(&t->peer, link, false, m);
+    m[5] = 3;
+    put_be32(m + 24, 0x1234);
+    put_be32(m + 28, 0x5678);
+    played_send(t, 0, m);
+    played_expect(t, 0, SMCR_LLC_ADD_LINK_CONT, true, NULL);
 }
 
 uint32_t played_rkey(const struct played *t, unsigned link)

@@ -35,6 +35,8 @@ const struct smcr_counters *played_counters(const struct played *t);
 void played_send(struct played *t, unsigned link, const uint8_t *message);
 /* The peer's link 0.. gets a queue pair on its port, in place of the one that it had. */
 void played_make_link(struct played *t, unsigned link, unsigned port);
+/* It learns the instance's end from that ADD LINK, request or response, and its queue pair is ready. */
+void played_join_link(struct played *t, unsigned link, const uint8_t *add_link);
 /* Such a message comes from the instance soon; must. `out`: SMCR_MSG_BYTES, may be NULL. */
 void played_expect(struct played *t, unsigned link, uint8_t type, bool response, uint8_t *out);
 /* It does not within `ns`. */
@@ -48,6 +50,9 @@ void played_delete_rkey(uint8_t *out, unsigned count, const uint32_t *rkeys);
 
 /* The server (peer) deletes a link of the instance, or the client answers the instance's request. */
 void played_answer_delete(struct played *t, unsigned via, uint8_t number);
+/* Over its link 0 the peer (server) tells the first two of three RTokens of its link `link`, and gets an
+ * answer: it owes one CONTINUATION more. */
+void played_owe_tokens(struct played *t, unsigned link);
 /* The R_Key of the peer's RMB on its link. */
 uint32_t played_rkey(const struct played *t, unsigned link);
 

@@ -68,6 +68,34 @@ Test(data_pair, SMCR_DAT_05_a_wire_that_loses_and_reorders)
     end_pair();
 }
 
+static void set_mtu(enum nornic_mtu mtu)
+{
+    for (unsigned node = 0; node < 2; node++)
+        smcr_port_set_mtu(pair->node[node].port[0].port, mtu, pair->now_ns);
+}
+
+/* The only link stays when the MTU shrinks under it, with a packet a write, and is as before when that is
+ * over. covers: SMCR-QP-02 */
+Test(data_pair, SMCR_QP_02_the_only_link_outlives_a_smaller_MTU)
+{
+    struct pair_conn *c = connect_pair(
+        &(struct pair_config){.seed = 7, .path_mtu = {NORNIC_MTU_4096, NORNIC_MTU_4096}, .ports = {1, 1}});
+    cr_assert(pair_transfer(pair, &c->end[0], 300000, 10 * PAIR_S), "%s", pair->failure);
+    uint64_t writes = counters(0)->tx_writes;
+    cr_assert_lt(writes, 300000 / 512 / 2);
+    set_mtu(NORNIC_MTU_512);
+    for (unsigned side = 0; side < 2; side++)
+        cr_assert(pair_transfer(pair, &c->end[side], 300000, 10 * PAIR_S), "%s", pair->failure);
+    cr_assert_geq(counters(0)->tx_writes - writes, 300000 / 512, "some were longer than a packet may be");
+    writes = counters(0)->tx_writes;
+    set_mtu(NORNIC_MTU_4096);
+    cr_assert(pair_transfer(pair, &c->end[0], 300000, 10 * PAIR_S), "%s", pair->failure);
+    cr_assert_lt(counters(0)->tx_writes - writes, 300000 / 512 / 2);
+    cr_assert_eq(counters(0)->links_failed + counters(1)->links_failed, 0);
+    close_both(c);
+    end_pair();
+}
+
 /* --- a writer and a reader that take time, like programs --- */
 
 struct pace {

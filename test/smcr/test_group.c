@@ -41,7 +41,7 @@ Test(group, SMCR_ARC_05_the_VLAN_is_part_of_what_a_group_is)
     cr_assert_null(pair_free(pair));
 }
 
-/* covers: SMCR-ARC-08, SMCR-ARC-09 */
+/* covers: SMCR-ARC-08, SMCR-ARC-09, SMCR-CDC-06 */
 Test(group, SMCR_ARC_09_the_other_direction_has_a_group_of_its_own)
 {
     struct pair_config config = {.ports = {2, 2}};

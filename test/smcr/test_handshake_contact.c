@@ -3,6 +3,7 @@
  * buffer. SMCR sections 6 and 7. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
 
 #include "net/bytes.h"
 #include "smcr/conn/conn.h"
@@ -166,6 +167,43 @@ Test(handshake_contact, SMCR_SC_01_the_server_reuses_the_group_of_the_peer)
     hs_end(&h);
 }
 
+/* Another physical network, or another VLAN: what belongs there is no path for this connection.
+ * covers: SMCR-FC-01, SMCR-SC-01, SMCR-ARC-05 */
+Test(handshake_contact, SMCR_FC_01_a_group_of_another_network_is_not_reused)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        hs_begin(&h, SMCR_CLIENT, NULL);
+        hs_contact(&h, 1);
+        struct smcr_group *old = hs_conn(&h)->group;
+        struct raw_link *old_raw = h.peer.link[0].raw;
+        if (i == 0)
+            snprintf(old->pnetid, sizeof old->pnetid, "NET2");
+        else
+            old->vlan_id = 7;
+        h.peer.link[0].raw = NULL;
+        hs_to_confirm(&h, true);
+        cr_assert_neq(hs_conn(&h)->group, old);
+        raw_free(old_raw);
+        hs_end(&h);
+    }
+}
+
+/* A link that is not confirmed yet is none that a Confirm may name.
+ * covers: SMCR-SC-05, SMCR-SC-10 */
+Test(handshake_contact, SMCR_SC_05_the_confirm_names_a_link_that_is_not_active)
+{
+    hs_begin(&h, SMCR_CLIENT, &two_ports);
+    hs_contact(&h, 2);
+    struct smcr_link *second = &hs_conn(&h)->group->links[1];
+    hs_to_confirm(&h, false);
+    h.len_bytes = peer_accept(&h.conn, SMCR_CLC_CONFIRM, false, 1, h.m);
+    second->state = SMCR_LINK_CONFIRMING;
+    hs_send(&h, h.m, h.len_bytes);
+    hs_expect_reset(&h, -EPROTO);
+    second->state = SMCR_LINK_ACTIVE;
+    hs_end(&h);
+}
+
 /* The Peer ID alone names the peer, whatever addresses it comes from.
  * covers: SMCR-ARC-23, SMCR-FC-01 */
 Test(handshake_contact, SMCR_ARC_23_another_peer_id_is_another_peer)
@@ -226,6 +264,28 @@ Test(handshake_contact, SMCR_CLC_36_accept_and_confirm_may_name_different_links)
     hs_end(&h);
 }
 
+/* The Accept names the link that has a connection already: our own writes take the other one, the peer's come
+ * over the one that it chose.
+ * covers: SMCR-ARC-25, SMCR-ARC-26 */
+Test(handshake_contact, SMCR_ARC_25_each_end_chooses_the_link_that_it_writes_over)
+{
+    struct smcr_cdc cdc;
+    uint8_t got[8];
+    hs_begin(&h, SMCR_SERVER, &two_ports);
+    hs_contact(&h, 2);
+    hs_to_accept(&h, false);
+    hs_send(&h, h.m, h.len_bytes);
+    cr_assert_eq(hs_wait(&h, PAIR_MS), SMCR_CLC_CONFIRM);
+    peer_learn(&h.conn, h.m, false);
+    hs_expect_smc(&h);
+    cr_assert_eq(smcr_conn_send(hs_conn(&h), "ours", 4, 0, h.pair->now_ns), 4);
+    cr_assert(peer_cdc_wait(&h.conn, 1, &cdc, PAIR_MS));
+    peer_write(&h.conn, 0, (const uint8_t *)"theirs", 6);
+    hs_pass(&h);
+    cr_assert_eq(smcr_conn_recv(hs_conn(&h), got, sizeof got, 0, h.pair->now_ns), 6);
+    hs_end(&h);
+}
+
 /* The peer offers a buffer that we believe in use: the old connection is over, the new one goes on.
  * covers: SMCR-SC-03, SMCR-SC-05, SMCR-RMB-20 */
 Test(handshake_contact, SMCR_SC_03_a_buffer_that_is_in_use)
@@ -234,6 +294,9 @@ Test(handshake_contact, SMCR_SC_03_a_buffer_that_is_in_use)
         hs_begin(&h, role ? SMCR_CLIENT : SMCR_SERVER, NULL);
         hs_contact(&h, 1);
         struct pair_end *old = pair_other(h.conn.end);
+        struct peer_conn old_peer = h.conn;
+        struct smcr_conn_status was;
+        struct smcr_cdc cdc;
         uint8_t index = h.conn.index;
         if (role)
             hs_to_confirm(&h, false);
@@ -245,6 +308,9 @@ Test(handshake_contact, SMCR_SC_03_a_buffer_that_is_in_use)
         hs_expect_smc(&h);
         cr_assert(old->reset_sent);
         cr_assert(old->events & SMCR_EVENT_RESET);
+        smcr_conn_status(old->conn, &was);
+        cr_assert(was.closed, "at once");
+        cr_assert_not(peer_cdc_wait(&old_peer, 0, &cdc, PAIR_MS), "without a word");
         cr_assert_eq(hs_groups(&h), 1);
         hs_end(&h);
     }

@@ -7,6 +7,7 @@
 #include "net/bytes.h"
 #include "smcr/conn/conn.h"
 #include "test/smcr/hs.h"
+#include "test/smcr/steps.h"
 
 static struct hs h;
 
@@ -33,6 +34,16 @@ Test(handshake_fallback, SMCR_FBK_01_row_2_policy_and_no_rnic)
 {
     refuse_proposal(&(struct pair_config){.smcr[0].disabled = true}, SMCR_DIAG_CONFIG);
     refuse_proposal(&(struct pair_config){.no_ports = {true}}, SMCR_DIAG_NO_RNIC);
+}
+
+/* The client's program has switched it off after the option was sent: a Decline in place of the Proposal.
+ * covers: SMCR-REN-06, SMCR-CLC-10 */
+Test(handshake_fallback, SMCR_REN_06_a_client_that_may_not)
+{
+    hs_begin(&h, SMCR_SERVER, &(struct pair_config){.smcr[0].disabled = true});
+    hs_open(&h);
+    hs_expect_decline(&h, SMCR_DIAG_CONFIG);
+    hs_end(&h);
 }
 
 /* covers: SMCR-FBK-01 */
@@ -379,6 +390,29 @@ Test(handshake_fallback, SMCR_FBK_04_row_12_the_client_is_past_its_add_link_resp
     hs_end(&h);
 }
 
+/* A Decline of which only the beginning came before all was agreed: nobody can honour it any more.
+ * covers: SMCR-FBK-04, SMCR-FBK-01 */
+Test(handshake_fallback, SMCR_FBK_04_the_first_bytes_of_a_decline_that_comes_too_late)
+{
+    struct raw_message m;
+    uint8_t out[SMCR_MSG_BYTES], decline[SMCR_DECLINE_BYTES];
+    for (size_t n = 1; n < sizeof decline; n += 13) {
+        hs_begin(&h, SMCR_CLIENT, &two_ports);
+        cr_assert(peer_contact_clc(&h.peer, &h.conn));
+        cr_assert(peer_contact_confirm(&h.peer));
+        cr_assert(raw_wait(h.peer.link[0].raw, SMCR_LLC_ADD_LINK, false, &m, PAIR_S));
+        peer_decline(&h.peer, false, decline);
+        hs_send(&h, decline, n);
+        hs_pass(&h);
+        peer_add_link_reject(&h.peer, 2, out);
+        raw_send(h.peer.link[0].raw, out, sizeof out);
+        hs_pass(&h);
+        hs_expect_reset(&h, -EPROTO);
+        cr_assert_eq(hs_counters(&h)->conns_smc, 0);
+        hs_end(&h);
+    }
+}
+
 /* covers: SMCR-FBK-01, SMCR-FBK-04, SMCR-SC-10, SMCR-KAL-05 */
 Test(handshake_fallback, SMCR_SC_10_row_13_after_confirm_there_is_no_way_back)
 {
@@ -443,6 +477,21 @@ static void fall_silent(enum smcr_role role, unsigned steps)
     cr_assert_not(hs_status(&h).closed, "before its time");
     cr_assert_not(hs_status(&h).fallback);
     pair_run_for(h.pair, since_ns + 5100 * PAIR_MS - h.pair->now_ns);
+    hs_expect_reset(&h, -ECONNRESET);
+    cr_assert_eq(hs_groups(&h), 0);
+    hs_end(&h);
+}
+
+/* The client has the CONFIRM LINK, and acts on it: a link that is lost only then is no reason for a Decline.
+ * covers: SMCR-FBK-01 */
+Test(handshake_fallback, SMCR_FBK_01_row_15_the_link_is_lost_behind_the_message)
+{
+    struct raw_message m;
+    hs_begin(&h, SMCR_CLIENT, NULL);
+    cr_assert(peer_contact_clc(&h.peer, &h.conn));
+    cr_assert(raw_wait(h.peer.link[0].raw, SMCR_LLC_CONFIRM_LINK, false, &m, PAIR_S));
+    hs_pass(&h); /* its acknowledgement has arrived */
+    step_link_fail(hs_conn(&h)->link_accepted, "the test breaks it", h.pair->now_ns);
     hs_expect_reset(&h, -ECONNRESET);
     cr_assert_eq(hs_groups(&h), 0);
     hs_end(&h);

@@ -345,6 +345,27 @@ Test(handshake_group, SMCR_SC_11_another_link_in_place_of_one_that_died)
     }
 }
 
+/* Which buffer a message means that names a link that is gone, its virtual address tells; not if two of the
+ * peer's have it.
+ * covers: SMCR-SC-11 */
+Test(handshake_group, SMCR_SC_11_no_guess_between_two_buffers_at_one_address)
+{
+    hs_begin(&h, SMCR_CLIENT, &(struct pair_config){.ports = {2, 2}});
+    hs_contact(&h, 2);
+    struct smcr_group *group = hs_conn(&h)->group;
+    const struct smcr_rtoken *token = group->peer_rmbs->token;
+    const struct smcr_link *best = smcr_group_pick_link(group, NULL);
+    uint64_t va = token[best->slot].va;
+    uint32_t rkey = 0;
+    cr_assert_eq(smcr_group_replacement_link(group, va, &rkey), best);
+    cr_assert_eq(rkey, token[best->slot].rkey);
+    cr_assert_null(smcr_group_replacement_link(group, va + 1, &rkey));
+    for (unsigned i = 0; i < 2; i++)
+        cr_assert_not_null(smcr_peer_rmb_find(group, &group->links[i], 0x1001 + i, va, true));
+    cr_assert_null(smcr_group_replacement_link(group, va, &rkey));
+    hs_end(&h);
+}
+
 /* The group ends while the server waits for the Confirm: it has no way back to TCP.
  * covers: SMCR-SC-10, SMCR-FBK-01 */
 Test(handshake_group, SMCR_SC_10_row_13_the_group_ends_after_the_accept)

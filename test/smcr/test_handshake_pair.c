@@ -360,6 +360,12 @@ Test(handshake_pair, SMCR_ARC_20_link_user_ids_are_unique)
             for (unsigned k = 0; k < i; k++)
                 cr_assert_neq(seen[i], seen[k]);
     }
+    for (const struct smcr_group *g = pair->node[0].smcr->groups; g; g = g->next)
+        for (const struct smcr_group *at = pair->node[1].smcr->groups; at; at = at->next)
+            for (unsigned i = 0; i < 2 && at->role != g->role; i++) {
+                cr_assert_eq(at->links[i].peer_user_id, g->links[i].user_id, "told once, in CONFIRM LINK");
+                cr_assert_eq(g->links[i].peer_user_id, at->links[i].user_id);
+            }
     finish(pair);
 }
 

@@ -23,6 +23,7 @@ static void setup(void)
 
 TestSuite(instance, .init = setup, .timeout = 60);
 
+/* covers: SMCR-ARC-14 */
 Test(instance, what_cannot_be_is_refused)
 {
     struct smcr *smcr;

@@ -36,6 +36,28 @@ Test(link, SMCR_QP_01_attributes_from_CLC_and_ADD_LINK)
     cr_assert_null(pair_free(pair));
 }
 
+/* They are what the source of randomness gave: two instances that differ in nothing else have nothing in
+ * common.
+ * covers: SMCR-QP-04 */
+Test(link, SMCR_QP_04_first_PSNs_are_drawn)
+{
+    uint32_t psn[2][2];
+    for (unsigned i = 0; i < 2; i++) {
+        struct pair *pair = pair_new(&(struct pair_config){.seed = 5 + i, .ports = {2, 2}});
+        cr_assert_not_null(pair_connect(pair, 0));
+        pair_run_for(pair, PAIR_MS);
+        for (unsigned l = 0; l < 2; l++) {
+            const struct smcr_link *link = &pair->node[0].smcr->groups->links[l];
+            psn[i][l] = link->local.psn;
+            cr_assert_neq(link->local.psn, link->peer.psn);
+        }
+        cr_assert_null(pair_free(pair));
+    }
+    cr_assert_neq(psn[0][0], psn[1][0]);
+    cr_assert_neq(psn[0][1], psn[1][1]);
+    cr_assert_neq(psn[0][1] - psn[0][0], psn[1][1] - psn[1][0]);
+}
+
 /* covers: SMCR-QP-06, SMCR-ENG-03, SMCR-FBK-06 */
 Test(link, SMCR_QP_06_retries_are_finite)
 {
@@ -100,6 +122,30 @@ Test(link, SMCR_ENG_10_a_write_with_immediate_costs_a_receive_and_nothing_else)
     pair_run_for(t.pair, PAIR_MS);
     cr_assert_eq(played_state(&t, 1), SMCR_LINK_ACTIVE);
     cr_assert_eq(played_counters(&t)->llc_malformed, 0);
+    played_end(&t);
+}
+
+/* The ADD LINK of ours is not answered; data go all the same, each CDC by one SEND of 44 bytes.
+ * covers: SMCR-CDC-01, SMCR-ALK-02, SMCR-DAT-01 */
+Test(link, SMCR_CDC_01_data_does_not_wait_for_an_exchange_of_LLC)
+{
+    struct played t;
+    struct raw_message m;
+    played_begin_with(&t, SMCR_SERVER, 1, (struct pair_config){.ports = {2, 2}});
+    struct smcr_conn *conn = pair_other(t.conn.end)->conn;
+    step_want_link(played_group(&t), t.pair->now_ns);
+    played_expect(&t, 0, SMCR_LLC_ADD_LINK, false, NULL);
+    cr_assert_eq(played_group(&t)->llc.step, SMCR_LLC_OFFER_OUT);
+    for (unsigned i = 1; i < 4; i++) {
+        cr_assert_eq(smcr_conn_send(conn, "data", 4, 0, t.pair->now_ns), 4);
+        cr_assert(raw_wait(t.peer.link[0].raw, SMCR_CDC, false, &m, PAIR_MS));
+        struct smcr_cdc cdc;
+        smcr_cdc_get(&cdc, m.bytes);
+        cr_assert_eq(m.len_bytes, SMCR_MSG_BYTES);
+        cr_assert_eq(cdc.length, SMCR_MSG_BYTES);
+        cr_assert_eq(cdc.producer_cursor, 4 + 4 * i);
+    }
+    cr_assert_eq(played_group(&t)->llc.step, SMCR_LLC_OFFER_OUT);
     played_end(&t);
 }
 
@@ -401,7 +447,7 @@ Test(link, SMCR_KAL_03_an_answer_proves_the_link_and_silence_ends_it)
     played_end(&t);
 }
 
-/* covers: SMCR-REC-28, SMCR-KAL-06 */
+/* covers: SMCR-REC-28, SMCR-KAL-06, SMCR-LLC-04 */
 Test(link, SMCR_REC_28_another_echo_than_what_was_sent_ends_the_link)
 {
     struct played t;
@@ -415,6 +461,28 @@ Test(link, SMCR_REC_28_another_echo_than_what_was_sent_ends_the_link)
     cr_assert_eq(played_state(&t, 2), SMCR_LINK_DOWN);
     played_expect(&t, 0, SMCR_LLC_DELETE_LINK, false, m);
     cr_assert_eq(m[6], 0x04, "LLC protocol violation");
+    played_end(&t);
+}
+
+/* The answer to the first would not be that to a second: there is one of ours at a time on a link.
+ * covers: SMCR-KAL-06 */
+Test(link, SMCR_KAL_06_a_link_under_test_is_not_tested_again)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_SERVER, 2);
+    struct smcr_link *link = played_link(&t, 2);
+    step_test_link(link, t.pair->now_ns);
+    step_test_link(link, t.pair->now_ns);
+    step_test_link(played_link(&t, 1), t.pair->now_ns); /* each link has its own */
+    cr_assert_eq(t.pair->node[t.me].sent[SMCR_LLC_TEST_LINK], 2);
+    played_expect(&t, 1, SMCR_LLC_TEST_LINK, false, m);
+    m[3] = 0x80;
+    played_send(&t, 1, m);
+    cr_assert_eq(link->state, SMCR_LINK_ACTIVE);
+    cr_assert_not(link->is_tested);
+    step_test_link(link, t.pair->now_ns);
+    cr_assert_eq(t.pair->node[t.me].sent[SMCR_LLC_TEST_LINK], 3);
     played_end(&t);
 }
 

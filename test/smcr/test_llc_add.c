@@ -194,58 +194,6 @@ Test(llc_add, SMCR_ARC_17_a_client_refuses_one_above_the_maximum)
     played_end(&t);
 }
 
-static struct smcr_link_end rnic(uint8_t n)
-{
-    return (struct smcr_link_end){.mac = {{2, 0, 0, 0, 0, n}}, .gid = {{0xfd, [15] = n}}};
-}
-
-/* Links between RNICs of ours and of the peer's, all active. */
-static void set_links(struct smcr_group *group, const uint8_t pairs[][2], unsigned count)
-{
-    memset(group, 0, sizeof *group);
-    for (unsigned i = 0; i < count; i++)
-        group->links[i] = (struct smcr_link){
-            .state = SMCR_LINK_ACTIVE, .local = rnic(pairs[i][0]), .peer = rnic(pairs[i][1])};
-}
-
-static bool allowed(const struct smcr_group *group, uint8_t local, uint8_t peer)
-{
-    struct smcr_link_end a = rnic(local), b = rnic(peer);
-    return smcr_group_pair_is_allowed(group, &a, &b, NULL);
-}
-
-/* covers: SMCR-ARC-11, SMCR-ARC-12, SMCR-ARC-16, SMCR-ALK-02, SMCR-ALK-05, SMCR-ALK-11 */
-Test(llc_add, SMCR_ARC_16_one_asymmetric_link_at_the_most_and_none_that_is_parallel)
-{
-    static struct smcr_group group;
-    set_links(&group, (const uint8_t[][2]){{1, 11}}, 1);
-    cr_assert_eq(smcr_group_redundancy(&group), SMCR_SINGLE);
-    cr_assert_not(allowed(&group, 1, 11));
-    cr_assert(allowed(&group, 1, 12) && allowed(&group, 2, 11) && allowed(&group, 2, 12));
-
-    set_links(&group, (const uint8_t[][2]){{1, 11}, {1, 12}}, 2);
-    cr_assert_eq(smcr_group_redundancy(&group), SMCR_ASYMMETRIC_LOCAL);
-    cr_assert_eq(smcr_group_symmetric_links(&group), 1, "an asymmetric one does not count");
-    cr_assert_null(smcr_group_superfluous_link(&group));
-    cr_assert_not(allowed(&group, 1, 13), "a second asymmetric one");
-    cr_assert(allowed(&group, 2, 11) && allowed(&group, 2, 12) && allowed(&group, 2, 13));
-
-    set_links(&group, (const uint8_t[][2]){{1, 11}, {2, 11}}, 2);
-    cr_assert_eq(smcr_group_redundancy(&group), SMCR_ASYMMETRIC_PEER);
-    cr_assert_not(allowed(&group, 3, 11));
-    cr_assert(allowed(&group, 1, 12) && allowed(&group, 3, 12));
-
-    set_links(&group, (const uint8_t[][2]){{1, 11}, {2, 12}}, 2);
-    cr_assert_eq(smcr_group_redundancy(&group), SMCR_SYMMETRIC);
-    cr_assert_not(allowed(&group, 1, 12) || allowed(&group, 3, 11) || allowed(&group, 1, 13));
-    cr_assert(allowed(&group, 3, 13));
-
-    set_links(&group, (const uint8_t[][2]){{1, 11}, {1, 12}, {2, 12}}, 3);
-    cr_assert_eq(smcr_group_redundancy(&group), SMCR_SYMMETRIC);
-    cr_assert_eq(smcr_group_superfluous_link(&group), &group.links[1]);
-    cr_assert_eq(smcr_group_symmetric_links(&group), 2);
-}
-
 /* covers: SMCR-REC-30, SMCR-ALK-10, SMCR-DLK-10 */
 Test(llc_add, SMCR_REC_30_a_server_without_redundancy_tries_again_and_again_more_seldom)
 {
@@ -347,7 +295,6 @@ Test(llc_add, row_6_on_another_link_if_there_is_one)
 static void accept_later(struct played *t)
 {
     uint8_t m[SMCR_MSG_BYTES];
-    struct smcr_add_link al;
     played_begin_with(t, SMCR_CLIENT, 1, (struct pair_config){.ports = {1, 2}});
     pair_add_port(t->pair, t->me);
     played_expect(t, 0, SMCR_LLC_ADD_LINK, false, NULL); /* the notice */
@@ -356,21 +303,35 @@ static void accept_later(struct played *t)
     peer_add_link(&t->peer, 1, false, m);
     played_send(t, 0, m);
     played_expect(t, 0, SMCR_LLC_ADD_LINK, true, m);
-    smcr_add_link_get(&al, m);
-    cr_assert_not(al.rejected);
-    cr_assert_eq(al.link, 5);
+    played_join_link(t, 1, m);
+    cr_assert_eq(t->peer.link[1].number, 5);
 }
 
-/* covers: SMCR-REC-04.7, SMCR-REC-04.12 */
-Test(llc_add, row_7_and_12_no_CONTINUATION_later)
+static void carrier_goes_down_in_time(struct played *t)
+{
+    pair_run_for(t->pair, 1900 * PAIR_MS);
+    cr_assert_not_null(played_group(t));
+    pair_run_for(t->pair, 200 * PAIR_MS);
+    cr_assert_null(played_group(t), "the carrying link was the last one");
+    played_end(t);
+}
+
+/* covers: SMCR-REC-04.7 */
+Test(llc_add, row_7_no_CONTINUATION_later)
 {
     struct played t;
     accept_later(&t);
-    pair_run_for(t.pair, 1900 * PAIR_MS);
-    cr_assert_not_null(played_group(&t));
-    pair_run_for(t.pair, 200 * PAIR_MS);
-    cr_assert_null(played_group(&t), "the carrying link was the last one");
-    played_end(&t);
+    carrier_goes_down_in_time(&t);
+}
+
+/* covers: SMCR-REC-04.12 */
+Test(llc_add, row_12_no_further_CONTINUATION_later)
+{
+    struct played t;
+    accept_later(&t);
+    pair_run_for(t.pair, PAIR_S);
+    played_owe_tokens(&t, 1);
+    carrier_goes_down_in_time(&t);
 }
 
 /* covers: SMCR-REC-04.9, SMCR-ALK-03 */
@@ -397,27 +358,18 @@ Test(llc_add, row_9_no_CONFIRM_LINK_later)
 static uint8_t confirm_later(struct played *t)
 {
     uint8_t m[SMCR_MSG_BYTES];
-    struct smcr_add_link al;
     played_begin_with(t, SMCR_SERVER, 1, (struct pair_config){.ports = {2, 1}});
     pair_add_port(t->pair, t->me);
     played_expect(t, 0, SMCR_LLC_ADD_LINK, false, m);
-    smcr_add_link_get(&al, m);
     peer_make_link(&t->peer, 1, 1);
-    struct peer_link *l = &t->peer.link[1];
-    l->number = al.link;
-    memcpy(l->theirs.mac.b, al.mac, 6);
-    memcpy(l->theirs.gid.b, al.gid, 16);
-    l->theirs.qpn = al.qpn;
-    l->theirs.psn = al.psn;
-    l->theirs.mtu = al.mtu;
-    cr_assert_eq(raw_ready(l->raw, &l->theirs), 0);
+    played_join_link(t, 1, m);
     peer_add_link(&t->peer, 1, true, m);
     played_send(t, 0, m);
     played_expect(t, 0, SMCR_LLC_ADD_LINK_CONT, false, NULL);
     peer_add_link_cont(&t->peer, 1, true, m);
     played_send(t, 0, m);
     played_expect(t, 1, SMCR_LLC_CONFIRM_LINK, false, NULL);
-    return al.link;
+    return t->peer.link[1].number;
 }
 
 /* covers: SMCR-REC-04.3, SMCR-REC-30 */
@@ -467,6 +419,56 @@ Test(llc_add, SMCR_ALK_08_a_server_uses_a_link_from_the_response_on)
     played_end(&t);
 }
 
+/* covers: SMCR-ALK-08 */
+Test(llc_add, SMCR_ALK_08_a_client_uses_a_link_once_its_response_was_delivered)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    accept_later(&t);
+    peer_add_link_cont(&t.peer, 1, false, m);
+    played_send(&t, 0, m);
+    played_expect(&t, 0, SMCR_LLC_ADD_LINK_CONT, true, NULL);
+    peer_confirm_link(&t.peer, 1, false, m);
+    raw_send(t.peer.link[1].raw, m, SMCR_MSG_BYTES);
+    pair_run_for(t.pair, 7 * PAIR_US); /* there after 5, and the acknowledgement is at 15 */
+    cr_assert_eq(t.pair->node[t.me].sent[SMCR_LLC_CONFIRM_LINK], 2, "it left, on each of the links");
+    cr_assert_eq(played_state(&t, 5), SMCR_LINK_CONFIRMING);
+    pair_run_for(t.pair, 10 * PAIR_US);
+    cr_assert_eq(played_state(&t, 5), SMCR_LINK_ACTIVE);
+    played_end(&t);
+}
+
+/* covers: SMCR-SER-06, SMCR-LLC-04 */
+Test(llc_add, SMCR_SER_06_a_CONFIRM_LINK_response_over_another_link_confirms_nothing)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES], number = confirm_later(&t);
+    peer_confirm_link(&t.peer, 1, true, m);
+    played_send(&t, 0, m);
+    cr_assert_eq(played_counters(&t)->llc_unmatched, 1);
+    cr_assert_eq(played_state(&t, number), SMCR_LINK_CONFIRMING);
+    cr_assert_eq(played_state(&t, 1), SMCR_LINK_ACTIVE);
+    played_send(&t, 1, m);
+    cr_assert_eq(played_state(&t, number), SMCR_LINK_ACTIVE);
+    played_end(&t);
+}
+
+/* And should redundancy be lost again, the tries begin with the shortest wait.
+ * covers: SMCR-REC-30 */
+Test(llc_add, SMCR_REC_30_a_group_that_is_redundant_again_plans_no_repair)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES], number = confirm_later(&t);
+    struct smcr_group *group = played_group(&t);
+    cr_assert(rdma_timer_armed(&group->repair_timer));
+    peer_confirm_link(&t.peer, 1, true, m);
+    played_send(&t, 1, m);
+    cr_assert_eq(played_state(&t, number), SMCR_LINK_ACTIVE);
+    cr_assert_not(rdma_timer_armed(&group->repair_timer));
+    cr_assert_eq(group->repair_ns, t.pair->node[t.me].smcr->config.times.redundancy_ns);
+    played_end(&t);
+}
+
 /* covers: SMCR-LLC-37, SMCR-REC-24, SMCR-LLC-34 */
 Test(llc_add, SMCR_REC_24_continuations_that_do_not_fit_end_the_carrying_link)
 {
@@ -505,18 +507,19 @@ Test(llc_add, SMCR_LLC_35_sides_with_different_numbers_of_RMBs)
 {
     static const unsigned rmbs[][2] = {{1, 1}, {1, 4}, {5, 1}, {3, 2}, {4, 4}};
     for (size_t i = 0; i < array_len(rmbs); i++) {
-        struct pair_config config = {.ports = {2, 2}, .smcr = {{.elems_per_rmb = 1}, {.elems_per_rmb = 1}}};
+        struct pair_config config = {.ports = {2, 2}};
         struct pair *pair = pair_new(&config);
-        config.smcr[0].elems_per_rmb = 1;
         unsigned most = rmbs[i][0] > rmbs[i][1] ? rmbs[i][0] : rmbs[i][1];
         struct pair_conn *c[8];
         for (unsigned k = 0; k < most; k++) {
             cr_assert_not_null(c[k] = pair_connect(pair, 0), "%s", pair->failure);
             for (unsigned node = 0; node < 2; node++)
-                if (k + 1 >= rmbs[i][node]) /* what comes after that shares the last RMB */
+                if (k + 1 < rmbs[i][node]) /* they are full; what comes after that shares the last one */
                     for (struct smcr_rmb *rmb = group_of(pair, node)->rmbs; rmb; rmb = rmb->next)
-                        rmb->num_elems = 1;
+                        rmb->num_elems = rmb->used;
         }
+        for (unsigned node = 0; node < 2; node++)
+            cr_assert_eq(group_of(pair, node)->num_rmbs, rmbs[i][node], "row %zu", i);
         pair_cut(pair, 1, 1, true);
         pair_run_for(pair, 3 * PAIR_S);
         pair_restore(pair, 1, 1);

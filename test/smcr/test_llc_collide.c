@@ -2,13 +2,13 @@
 /* SMCR-SER: what may come while something runs, row by row of the collision table; and messages that nothing
  * led to, or that cannot be (SMCR-REC-20 to REC-29). */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "net/bytes.h"
 #include "smcr/llc/flow.h"
 #include "test/smcr/played.h"
-#include "smcr/llc/flow.h"
 #include "test/smcr/steps.h"
 
 #define VA UINT64_C(0x7f5c6d600000)
@@ -123,6 +123,23 @@ Test(llc_collide, SMCR_SER_03_an_ADD_LINK_notice_while_a_link_is_added_is_ignore
     played_end(&h.t);
 }
 
+/* The RNIC that the client has found counts when the one that was offered it is of no use.
+ * covers: SMCR-ALK-04, SMCR-SER-03 */
+Test(llc_collide, SMCR_ALK_04_a_notice_while_a_link_is_added_counts_when_that_fails)
+{
+    for (unsigned is_given = 0; is_given < 2; is_given++) {
+        struct half h;
+        server_in(&h, ADDING);
+        uint64_t before = h.t.pair->node[1].sent[SMCR_LLC_ADD_LINK];
+        if (is_given)
+            notice(&h.t);
+        finish(&h);
+        pair_run_for(h.t.pair, PAIR_MS);
+        cr_assert_eq(h.t.pair->node[1].sent[SMCR_LLC_ADD_LINK], before + is_given);
+        played_end(&h.t);
+    }
+}
+
 /* covers: SMCR-SER-03, SMCR-SER-02, SMCR-SER-05 */
 Test(llc_collide, SMCR_SER_03_an_ADD_LINK_notice_waits_for_DELETE_LINK_and_CONFIRM_RKEY)
 {
@@ -183,6 +200,66 @@ Test(llc_collide, SMCR_SER_04_RKeys_of_the_client_are_refused_while_links_change
     }
 }
 
+/* A server that needs an RMB while links change tells of it when they have. And a client that has answered a
+ * DELETE LINK: not before the link is gone.
+ * covers: SMCR-RKY-09, SMCR-SER-02 */
+Test(llc_collide, SMCR_RKY_09_our_own_RKeys_wait_while_links_change)
+{
+    for (enum running r = ADDING; r <= DELETING; r++) {
+        struct half h;
+        server_in(&h, r);
+        played_open(&h.t, 300000);
+        pair_run_for(h.t.pair, PAIR_MS);
+        cr_assert_eq(h.t.pair->node[1].sent[SMCR_LLC_CONFIRM_RKEY], 0, "%s", names[r]);
+        finish(&h);
+        pair_run_for(h.t.pair, PAIR_MS);
+        cr_assert_eq(h.t.pair->node[1].sent[SMCR_LLC_CONFIRM_RKEY], r == ADDING, "%s: a new link comes first",
+                     names[r]);
+        played_end(&h.t);
+    }
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    struct smcr_conn conn = {.config.rcvbuf_bytes = 300000};
+    played_begin(&t, SMCR_CLIENT, 2);
+    conn.smcr = t.pair->node[0].smcr;
+    played_delete_link(m, 2, SMCR_DELETE_LOST_PATH, 0);
+    raw_send(t.peer.link[0].raw, m, SMCR_MSG_BYTES);
+    pair_run_for(t.pair, 7 * PAIR_US); /* the response is out, and has not arrived */
+    cr_assert_eq(played_link(&t, 2)->delete_step, SMCR_LINK_ANSWERS);
+    cr_assert_eq(smcr_rmb_get_elem(played_group(&t), &conn), -EINPROGRESS);
+    smcr_rmb_put_elem(&conn, t.pair->now_ns); /* it is for whoever comes next */
+    smcr_settle(conn.smcr, t.pair->now_ns);
+    cr_assert_eq(t.pair->node[0].sent[SMCR_LLC_CONFIRM_RKEY], 0);
+    played_expect(&t, 0, SMCR_LLC_CONFIRM_RKEY, false, m);
+    cr_assert_eq(played_state(&t, 2), SMCR_LINK_FREE);
+    cr_assert_eq(m[4], 0, "for the one that is left");
+    played_end(&t);
+}
+
+/* The client tells of an RMB in several messages: until the last of them nothing of ours begins.
+ * covers: SMCR-SER-02 */
+Test(llc_collide, SMCR_SER_02_nothing_begins_within_the_clients_CONFIRM_RKEY)
+{
+    struct half h;
+    uint8_t m[SMCR_MSG_BYTES];
+    server_in(&h, NOTHING);
+    uint64_t before = h.t.pair->node[1].sent[SMCR_LLC_ADD_LINK];
+    played_confirm_rkey(m, 0x4f1, VA, 4);
+    m[17] = 2;
+    played_send(&h.t, 0, m);
+    step_want_link(played_group(&h.t), h.t.pair->now_ns);
+    pair_run_for(h.t.pair, PAIR_MS);
+    cr_assert_eq(h.t.pair->node[1].sent[SMCR_LLC_ADD_LINK], before);
+    memset(m, 0, sizeof m);
+    m[0] = SMCR_LLC_CONFIRM_RKEY_CONT;
+    m[1] = SMCR_MSG_BYTES;
+    m[4] = 2;
+    played_send(&h.t, 0, m);
+    pair_run_for(h.t.pair, PAIR_MS);
+    cr_assert_eq(h.t.pair->node[1].sent[SMCR_LLC_ADD_LINK], before + 1);
+    played_end(&h.t);
+}
+
 /* --- the client's rows --- */
 
 /* A client with a CONFIRM RKEY out: a connection that the peer (server) has accepted needs a new RMB. */
@@ -219,17 +296,9 @@ Test(llc_collide, SMCR_SER_03_a_client_processes_an_ADD_LINK_that_crossed_its_CO
     client_confirms_rkey(&h);
     offer(&h.t, m);
     played_expect(&h.t, 0, SMCR_LLC_ADD_LINK, true, m);
-    struct smcr_add_link al;
-    smcr_add_link_get(&al, m);
-    cr_assert_not(al.rejected);
     h.m[3] = 0xb0; /* the server refuses */
     played_send(&h.t, 0, h.m);
-    memcpy(h.t.peer.link[1].theirs.mac.b, al.mac, 6);
-    memcpy(h.t.peer.link[1].theirs.gid.b, al.gid, 16);
-    h.t.peer.link[1].theirs.qpn = al.qpn;
-    h.t.peer.link[1].theirs.psn = al.psn;
-    h.t.peer.link[1].theirs.mtu = al.mtu;
-    cr_assert_eq(raw_ready(h.t.peer.link[1].raw, &h.t.peer.link[1].theirs), 0);
+    played_join_link(&h.t, 1, m);
     peer_add_link_cont(&h.t.peer, 1, false, m);
     played_send(&h.t, 0, m);
     played_expect(&h.t, 0, SMCR_LLC_ADD_LINK_CONT, true, m);
@@ -405,6 +474,69 @@ Test(llc_collide, SMCR_SER_06_a_response_to_something_else_ends_no_exchange)
     finish(&h);
     cr_assert_eq(played_group(&h.t)->llc.step, SMCR_LLC_IDLE);
     played_end(&h.t);
+}
+
+/* The response to DELETE LINK for another link, and over the one that goes.
+ * covers: SMCR-SER-06 */
+Test(llc_collide, SMCR_SER_06_a_DELETE_LINK_response_has_its_link_and_its_number)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_SERVER, 2);
+    const struct smcr_conn *conn = pair_other(t.conn.end)->conn;
+    uint8_t target = conn->link->number == 2 ? 1 : 2; /* nobody uses it: it is drained, and still hears */
+    unsigned via = target == 1 ? 1 : 0;
+    step_delete_link(played_link(&t, target), SMCR_DELETE_INACTIVE, true, t.pair->now_ns);
+    played_expect(&t, via, SMCR_LLC_DELETE_LINK, false, NULL);
+    played_delete_link(m, 9, 0, 0x80);
+    played_send(&t, via, m);
+    cr_assert_eq(played_counters(&t)->llc_unmatched, 1);
+    played_delete_link(m, target, 0, 0x80);
+    played_send(&t, !via, m);
+    cr_assert_eq(played_counters(&t)->llc_unmatched, 2);
+    cr_assert_eq(played_state(&t, target), SMCR_LINK_DELETING);
+    played_send(&t, via, m);
+    cr_assert_eq(played_counters(&t)->llc_unmatched, 2);
+    cr_assert_neq(played_state(&t, target), SMCR_LINK_DELETING);
+    played_end(&t);
+}
+
+/* A server takes no answer over another link than that of its request, and a client no request there.
+ * covers: SMCR-LLC-36, SMCR-SER-06, SMCR-REC-29 */
+Test(llc_collide, SMCR_LLC_36_CONTINUATIONs_keep_to_the_link_of_their_ADD_LINK)
+{
+    struct half h;
+    uint8_t m[SMCR_MSG_BYTES];
+    server_in(&h, ADDING);
+    played_make_link(&h.t, 2, 2);
+    played_join_link(&h.t, 2, h.m);
+    peer_add_link(&h.t.peer, 2, true, m);
+    played_send(&h.t, h.via, m);
+    played_expect(&h.t, h.via, SMCR_LLC_ADD_LINK_CONT, false, NULL);
+    peer_add_link_cont(&h.t.peer, 2, true, m);
+    put_be32(m + 8, played_rkey(&h.t, h.via)); /* as the carrying link knows the RMB */
+    played_send(&h.t, !h.via, m);
+    cr_assert_eq(played_counters(&h.t)->llc_unmatched, 1);
+    cr_assert_eq(played_group(&h.t)->llc.step, SMCR_LLC_TOKENS_OUT);
+    played_send(&h.t, h.via, m);
+    played_expect(&h.t, 2, SMCR_LLC_CONFIRM_LINK, false, NULL);
+    played_end(&h.t);
+
+    struct played t;
+    played_begin_with(&t, SMCR_CLIENT, 2, (struct pair_config){.ports = {3, 3}});
+    played_group(&t)->max_links = 3;
+    peer_make_link(&t.peer, 2, 2);
+    t.peer.link[2].number = 3;
+    peer_add_link(&t.peer, 2, false, m);
+    played_send(&t, 1, m);
+    played_expect(&t, 1, SMCR_LLC_ADD_LINK, true, NULL);
+    peer_add_link_cont(&t.peer, 2, false, m);
+    put_be32(m + 8, played_rkey(&t, 1));
+    played_send(&t, 0, m);
+    cr_assert_eq(played_counters(&t)->llc_malformed, 1);
+    cr_assert_eq(played_state(&t, 1), SMCR_LINK_DOWN, "the link that it came on");
+    cr_assert_eq(played_state(&t, 2), SMCR_LINK_ACTIVE);
+    played_end(&t);
 }
 
 /* covers: SMCR-REC-29, SMCR-LLC-01, SMCR-LLC-02, SMCR-LLC-63, SMCR-CDC-13 */

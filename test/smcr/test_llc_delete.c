@@ -14,7 +14,7 @@ static unsigned sends_over(const struct played *t)
     return conn->link ? conn->link->number : 0;
 }
 
-/* covers: SMCR-DLK-04, SMCR-LLC-42, SMCR-DLK-02, SMCR-FOV-07 */
+/* covers: SMCR-DLK-04, SMCR-LLC-41, SMCR-LLC-42, SMCR-DLK-02, SMCR-FOV-07 */
 Test(llc_delete, SMCR_DLK_04_a_client_moves_answers_and_frees)
 {
     for (uint8_t number = 1; number <= 2; number++) { /* the one that its connection uses, and the other */
@@ -28,6 +28,7 @@ Test(llc_delete, SMCR_DLK_04_a_client_moves_answers_and_frees)
         played_expect(&t, via, SMCR_LLC_DELETE_LINK, true, m);
         cr_assert_eq(m[3], 0x80);
         cr_assert_eq(m[4], number);
+        cr_assert_eq(get_be32(m + 5), 0, "no reason: it is fine");
         cr_assert_eq(sends_over(&t), via + 1);
         cr_assert_eq(t.pair->node[0].sent[SMCR_CDC], moves, "F if it moved");
         cr_assert_eq(played_state(&t, number), SMCR_LINK_FREE, "once the response was delivered");
@@ -80,6 +81,7 @@ Test(llc_delete, SMCR_DLK_05_a_server_acts_at_once_on_a_disorderly_request)
     played_expect(&t, via, SMCR_LLC_DELETE_LINK, false, m);
     cr_assert_eq(m[3], 0, "a request of its own, no response");
     cr_assert_eq(m[4], target);
+    cr_assert_eq(t.pair->node[t.me].sent[SMCR_LLC_DELETE_LINK], 1, "and nothing else");
     cr_assert_eq(played_state(&t, (uint8_t)target), SMCR_LINK_DOWN, "kept until the answer: SMCR-DLK-03");
     cr_assert_eq(sends_over(&t), via + 1);
     played_delete_link(m, (uint8_t)target, 0, 0x80);
@@ -163,6 +165,31 @@ Test(llc_delete, SMCR_DLK_05_a_server_lets_connections_leave_on_an_orderly_reque
     cr_assert(raw_wait(t.peer.link[via].raw, SMCR_LLC_DELETE_LINK, false, &raw, 2100 * PAIR_MS));
     cr_assert_eq(sends_over(&t), via + 1, "in the end by force");
     played_end(&t);
+}
+
+/* Long before the posts on the silent link have failed: it waits no longer for what does not drain. The
+ * server then sends its request, the client its response.
+ * covers: SMCR-DLK-05, SMCR-DLK-04 */
+Test(llc_delete, SMCR_DLK_05_what_does_not_drain_in_time_is_taken_down)
+{
+    for (unsigned role = 0; role < 2; role++) {
+        struct played t;
+        uint8_t m[SMCR_MSG_BYTES];
+        struct raw_message raw;
+        struct smcr_times times = {.llc_ns = 400 * PAIR_MS};
+        struct pair_config config = {.smcr = {{.times = times}, {.times = times}}};
+        played_begin_with(&t, (enum smcr_role)role, 2, config);
+        unsigned target = sends_over(&t), via = target == 1 ? 1 : 0;
+        raw_break(t.peer.link[target - 1].raw);
+        cr_assert_eq(pair_pump(pair_other(t.conn.end), 100, 0), 100);
+        played_delete_link(m, (uint8_t)target, SMCR_DELETE_OPERATOR, 0x20);
+        played_send(&t, via, m);
+        cr_assert_eq(played_state(&t, (uint8_t)target), SMCR_LINK_DELETING);
+        bool is_response = role == SMCR_CLIENT;
+        cr_assert(raw_wait(t.peer.link[via].raw, SMCR_LLC_DELETE_LINK, is_response, &raw, 450 * PAIR_MS));
+        cr_assert_eq(sends_over(&t), via + 1);
+        played_end(&t);
+    }
 }
 
 /* covers: SMCR-DLK-07 */
@@ -260,16 +287,19 @@ Test(llc_delete, row_13_and_16_over_a_surviving_link)
         struct pair_conn *c = pair_connect(pair, 0);
         pair_run_for(pair, PAIR_MS);
         cr_assert_eq(smcr_group_symmetric_links(pair->node[0].smcr->groups), 3);
-        /* The request leaves over a link that is dead already, in secret. */
-        for (unsigned port = 0; port < 2; port++)
-            pair_cut(pair, who, port, port == 0);
+        /* The connection moves to the second link, so that the request leaves over the third, which is dead
+         * in secret. */
+        pair_cut(pair, who, 0, true);
+        pair_cut(pair, who, 2, false);
         pair_run_for(pair, 10 * PAIR_S);
         for (unsigned node = 0; node < 2; node++) {
             struct smcr_group *group = pair->node[node].smcr->groups;
             cr_assert_not_null(group);
             cr_assert_eq(group->num_conns, 1);
-            for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++)
+            for (unsigned i = 0; i < SMCR_LINK_SLOTS; i++) {
                 cr_assert_neq(group->links[i].state, SMCR_LINK_DELETING);
+                cr_assert_neq(group->links[i].state, SMCR_LINK_DOWN, "node %u: never deleted", node);
+            }
         }
         cr_assert(pair_transfer(pair, &c->end[0], 100000, 5 * PAIR_S), "%s", pair->failure);
         cr_assert(pair_transfer(pair, &c->end[1], 100000, 5 * PAIR_S), "%s", pair->failure);
@@ -382,6 +412,24 @@ Test(llc_delete, row_14_the_servers_DELETE_LINK_ends_it)
     played_end(&t);
 }
 
+/* While the client waits for the server's own.
+ * covers: SMCR-LLC-62, SMCR-LGT-05 */
+Test(llc_delete, SMCR_LLC_62_a_group_that_ends_answers_TEST_LINK_and_nothing_else)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_CLIENT, 1);
+    step_group_end(played_group(&t), true, "test", t.pair->now_ns);
+    played_expect(&t, 0, SMCR_LLC_DELETE_LINK, false, NULL);
+    played_test_link(m, 0x11);
+    played_send(&t, 0, m);
+    played_expect(&t, 0, SMCR_LLC_TEST_LINK, true, NULL);
+    played_confirm_rkey(m, 0x77, 0x7000, 0);
+    played_send(&t, 0, m);
+    played_expect_none(&t, 0, SMCR_LLC_CONFIRM_RKEY, true, PAIR_MS);
+    played_end(&t);
+}
+
 /* covers: SMCR-LGT-08, SMCR-ARC-19 */
 Test(llc_delete, SMCR_LGT_08_numbers_begin_anew_only_with_a_new_group)
 {
@@ -461,4 +509,63 @@ Test(llc_delete, SMCR_DLK_04_over_the_link_itself)
         cr_assert(played_status(&t).established);
         played_end(&t);
     }
+}
+
+/* A client asks for the end of a link that its connection uses, and the server does not know that link (any
+ * more): the connection goes on over the other one.
+ * covers: SMCR-FOV-15 */
+Test(llc_delete, connections_leave_a_link_that_the_server_does_not_know)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_CLIENT, 2);
+    uint8_t target = (uint8_t)sends_over(&t);
+    unsigned via = target == 1 ? 1 : 0;
+    step_delete_link(played_link(&t, target), SMCR_DELETE_OPERATOR, true, t.pair->now_ns);
+    played_expect(&t, via, SMCR_LLC_DELETE_LINK, false, NULL);
+    played_delete_link(m, target, SMCR_DELETE_UNKNOWN_LINK, 0x80);
+    played_send(&t, via, m);
+    cr_assert_eq(played_state(&t, target), SMCR_LINK_FREE);
+    cr_assert_eq(sends_over(&t), via + 1);
+    cr_assert(played_status(&t).established);
+    played_end(&t);
+}
+
+/* The same of one that fails in the very moment in which its end is agreed upon. */
+Test(llc_delete, connections_leave_a_link_that_fails_as_it_goes)
+{
+    struct played t;
+    played_begin(&t, SMCR_CLIENT, 2);
+    uint8_t target = (uint8_t)sends_over(&t);
+    struct smcr_link *link = played_link(&t, target);
+    link->delete_step = SMCR_LINK_GONE;
+    smcr_group_effect(link->group, SMCR_GROUP_ADVANCE);
+    smcr_link_fail(link, "the test fails it", t.pair->now_ns);
+    smcr_settle(link->group->smcr, t.pair->now_ns);
+    cr_assert_eq(link->state, SMCR_LINK_FREE);
+    cr_assert_neq(sends_over(&t), target);
+    played_end(&t);
+}
+
+/* The timer of the idle link fires, and the link is lost in the same step. */
+Test(llc_delete, no_timer_of_a_link_outlives_it)
+{
+    struct played t;
+    played_begin(&t, SMCR_CLIENT, 2);
+    struct smcr_link *link = played_link(&t, 2);
+    struct smcr_group *group = link->group;
+    smcr_link_fail(link, "the test fails it", t.pair->now_ns);
+    smcr_link_effect(link, SMCR_LINK_TEST_DUE);
+    smcr_settle(group->smcr, t.pair->now_ns);
+    cr_assert_eq(link->state, SMCR_LINK_DOWN);
+    cr_assert_not(rdma_timer_armed(&link->test_timer));
+
+    group->llc.peer_rkey.via = link;
+    smcr_arm(group->smcr, &group->llc.peer_rkey.timer, t.pair->now_ns + PAIR_S);
+    smcr_arm(group->smcr, &link->test_timer, t.pair->now_ns + PAIR_S);
+    step_link_free(link, t.pair->now_ns);
+    cr_assert_eq(link->state, SMCR_LINK_FREE);
+    cr_assert_not(rdma_timer_armed(&link->test_timer));
+    cr_assert_not(rdma_timer_armed(&group->llc.peer_rkey.timer));
+    played_end(&t);
 }

@@ -106,15 +106,27 @@ Test(llc_first, SMCR_FC_16_a_rejection_leaves_a_usable_group_with_one_link)
     is_open(&t, SMCR_SINGLE);
 }
 
-/* covers: SMCR-FC-14, SMCR-FC-16 */
+/* covers: SMCR-FC-14, SMCR-FC-16, SMCR-ALK-05 */
 Test(llc_first, SMCR_FC_14_a_client_with_one_RNIC_rejects_what_would_be_parallel)
 {
     struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    struct smcr_add_link answer;
     played_begin(&t, SMCR_CLIENT, 1);
+    played_make_link(&t, 1, 0); /* and so says its answer, here to an offer that comes later */
+    t.peer.link[1].number = 2;
+    peer_add_link(&t.peer, 1, false, m);
+    played_send(&t, 0, m);
+    played_expect(&t, 0, SMCR_LLC_ADD_LINK, true, m);
+    smcr_add_link_get(&answer, m);
+    cr_assert(answer.rejected);
+    cr_assert_eq(answer.reason, SMCR_ADD_LINK_NO_PATH);
+    cr_assert_eq(answer.link, 2);
     is_open(&t, SMCR_SINGLE);
 }
 
-/* covers: SMCR-FC-15, SMCR-FC-17, SMCR-FC-19, SMCR-ALK-07, SMCR-ALK-08, SMCR-LLC-36, SMCR-LLC-04 */
+/* covers: SMCR-FC-15, SMCR-FC-17, SMCR-FC-19, SMCR-ALK-07, SMCR-ALK-08, SMCR-LLC-36, SMCR-LLC-04,
+ * SMCR-LLC-20 */
 Test(llc_first, SMCR_FC_17_two_links_from_both_sides)
 {
     for (unsigned role = 0; role < 2; role++) {
@@ -278,7 +290,6 @@ Test(llc_first, row_5_no_response_to_ADD_LINK)
 static void offer_second(struct played *t)
 {
     uint8_t m[SMCR_MSG_BYTES];
-    struct smcr_add_link al;
     played_begin_clc(t, SMCR_CLIENT, two_ports);
     cr_assert(peer_contact_confirm(&t->peer));
     peer_make_link(&t->peer, 1, 1);
@@ -286,14 +297,7 @@ static void offer_second(struct played *t)
     peer_add_link(&t->peer, 1, false, m);
     played_send(t, 0, m);
     played_expect(t, 0, SMCR_LLC_ADD_LINK, true, m);
-    smcr_add_link_get(&al, m);
-    cr_assert_not(al.rejected);
-    memcpy(t->peer.link[1].theirs.mac.b, al.mac, 6);
-    memcpy(t->peer.link[1].theirs.gid.b, al.gid, 16);
-    t->peer.link[1].theirs.qpn = al.qpn;
-    t->peer.link[1].theirs.psn = al.psn;
-    t->peer.link[1].theirs.mtu = al.mtu;
-    cr_assert_eq(raw_ready(t->peer.link[1].raw, &t->peer.link[1].theirs), 0);
+    played_join_link(t, 1, m);
 }
 
 /* And up to the last CONTINUATION. */
@@ -318,13 +322,24 @@ Test(llc_first, row_7_no_CONTINUATION)
 Test(llc_first, row_11_no_further_CONTINUATION)
 {
     struct played t;
+    offer_second(&t);
+    played_owe_tokens(&t, 1);
+    pair_run_for(t.pair, 4900 * PAIR_MS);
+    cr_assert_not_null(played_group(&t), "5 s anew");
+    was_reset(&t, 200 * PAIR_MS);
+}
+
+/* covers: SMCR-REC-24 */
+Test(llc_first, SMCR_REC_24_a_pair_that_comes_twice_ends_the_first_contact)
+{
+    struct played t;
     uint8_t m[SMCR_MSG_BYTES];
     offer_second(&t);
     peer_add_link_cont(&t.peer, 1, false, m);
-    m[5] = 3; /* so the server owes one message more: its second pair is wrong then */
+    m[5] = 3;
     memcpy(m + 24, m + 8, 16);
     played_send(&t, 0, m);
-    pair_run_for(t.pair, 10 * PAIR_MS); /* SMCR-REC-24: a duplicate. The carrying link is out */
+    pair_run_for(t.pair, 10 * PAIR_MS); /* the carrying link is out */
     cr_assert_null(played_group(&t));
     was_reset(&t, PAIR_MS);
 }
@@ -380,19 +395,11 @@ Test(llc_first, SMCR_REC_29_a_second_ADD_LINK_ends_the_first_contact)
 static void answer_second(struct played *t)
 {
     uint8_t m[SMCR_MSG_BYTES];
-    struct smcr_add_link al;
     played_begin_clc(t, SMCR_SERVER, two_ports);
     cr_assert(peer_contact_confirm(&t->peer));
     played_expect(t, 0, SMCR_LLC_ADD_LINK, false, m);
-    smcr_add_link_get(&al, m);
     peer_make_link(&t->peer, 1, 1);
-    t->peer.link[1].number = al.link;
-    memcpy(t->peer.link[1].theirs.mac.b, al.mac, 6);
-    memcpy(t->peer.link[1].theirs.gid.b, al.gid, 16);
-    t->peer.link[1].theirs.qpn = al.qpn;
-    t->peer.link[1].theirs.psn = al.psn;
-    t->peer.link[1].theirs.mtu = al.mtu;
-    cr_assert_eq(raw_ready(t->peer.link[1].raw, &t->peer.link[1].theirs), 0);
+    played_join_link(t, 1, m);
 }
 
 /* covers: SMCR-REC-04.2, SMCR-FC-18, SMCR-FC-19, SMCR-DLK-03 */

@@ -6,6 +6,7 @@
 #include "net/bytes.h"
 #include "smcr/llc/flow.h"
 #include "test/smcr/played.h"
+#include "test/smcr/steps.h"
 
 #define VA UINT64_C(0x7f5c6d600000)
 
@@ -25,7 +26,7 @@ static unsigned asked(struct played *t, uint32_t rcvbuf_bytes, uint8_t *m)
 
 /* --- the peer's --- */
 
-/* covers: SMCR-LLC-52, SMCR-RKY-01, SMCR-RKY-08 */
+/* covers: SMCR-LLC-50, SMCR-LLC-52, SMCR-RKY-01, SMCR-RKY-08 */
 Test(llc_rkey, SMCR_LLC_52_a_CONFIRM_RKEY_is_echoed_and_taken)
 {
     for (unsigned role = 0; role < 2; role++) {
@@ -75,6 +76,12 @@ Test(llc_rkey, SMCR_RKY_06_a_link_that_is_not_named_is_dead_for_the_peer)
     struct played t;
     uint8_t m[SMCR_MSG_BYTES];
     played_begin(&t, SMCR_CLIENT, 2);
+    played_confirm_rkey(m, 0x4f0, VA, 1); /* one that names both: nothing of it is left for the next */
+    m[17] = 2;
+    put_be32(m + 18, 0x644);
+    played_send(&t, 0, m);
+    played_expect(&t, 0, SMCR_LLC_CONFIRM_RKEY, true, NULL);
+    cr_assert_eq(played_state(&t, 2), SMCR_LINK_ACTIVE);
     played_confirm_rkey(m, 0x4f1, VA, 0);
     played_send(&t, 0, m);
     played_expect(&t, 0, SMCR_LLC_CONFIRM_RKEY, true, m);
@@ -82,6 +89,25 @@ Test(llc_rkey, SMCR_RKY_06_a_link_that_is_not_named_is_dead_for_the_peer)
     cr_assert_eq(played_state(&t, 2), SMCR_LINK_DOWN);
     played_expect(&t, 0, SMCR_LLC_DELETE_LINK, false, m);
     cr_assert_eq(m[4], 2);
+    played_end(&t);
+}
+
+/* For good: without C. The links have done nothing wrong.
+ * covers: SMCR-RKY-10, SMCR-RKY-06 */
+Test(llc_rkey, SMCR_RKY_10_one_RMB_too_many_is_refused)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_CLIENT, 2);
+    struct smcr_group *group = played_group(&t);
+    for (uint32_t i = 0; group->num_peer_rmbs < 255; i++)
+        cr_assert_not_null(smcr_peer_rmb_find(group, played_link(&t, 1), 0x100000 + i, VA, true));
+    played_confirm_rkey(m, 0x4f1, VA, 0);
+    played_send(&t, 0, m);
+    played_expect(&t, 0, SMCR_LLC_CONFIRM_RKEY, true, m);
+    cr_assert_eq(m[3], 0xa0);
+    cr_assert_eq(group->num_peer_rmbs, 255);
+    cr_assert_eq(played_state(&t, 2), SMCR_LINK_ACTIVE);
     played_end(&t);
 }
 
@@ -134,6 +160,8 @@ Test(llc_rkey, SMCR_LLC_51_a_CONFIRM_RKEY_with_continuations_is_taken_at_its_end
     const struct smcr_peer_rmb *rmb = smcr_peer_rmb_find(group, &group->links[5], 0x1002, VA + 2, false);
     cr_assert_not_null(rmb);
     cr_assert_eq(rmb->token[2].rkey, 0x755);
+    cr_assert_eq(rmb->token[3].rkey, 0x1000);
+    cr_assert_eq(rmb->token[4].rkey, 0x1001);
     forget_links(&t, 6);
     played_end(&t);
 }
@@ -157,6 +185,41 @@ Test(llc_rkey, SMCR_REC_29_continuations_that_do_not_count_down_end_the_link)
         played_send(&t, 0, m);
         cr_assert_eq(played_state(&t, 1), SMCR_LINK_DOWN);
         cr_assert_eq(played_counters(&t)->llc_malformed, 1);
+        played_end(&t);
+    }
+}
+
+/* covers: SMCR-LLC-51, SMCR-REC-29 */
+Test(llc_rkey, SMCR_REC_29_a_continuation_on_another_link_ends_that_link)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    played_begin(&t, SMCR_SERVER, 2);
+    played_confirm_rkey(m, 0x4f1, VA, 5);
+    played_send(&t, 0, m);
+    played_expect(&t, 0, SMCR_LLC_CONFIRM_RKEY, true, NULL);
+    memset(m, 0, sizeof m);
+    m[0] = SMCR_LLC_CONFIRM_RKEY_CONT;
+    m[1] = SMCR_MSG_BYTES;
+    m[4] = 3; /* as it should be, but for the link */
+    played_send(&t, 1, m);
+    cr_assert_eq(played_state(&t, 2), SMCR_LINK_DOWN);
+    cr_assert_eq(played_state(&t, 1), SMCR_LINK_ACTIVE);
+    cr_assert_eq(played_group(&t)->num_peer_rmbs, 1);
+    played_end(&t);
+}
+
+/* covers: SMCR-REC-29 */
+Test(llc_rkey, SMCR_REC_29_a_CONFIRM_RKEY_for_more_links_than_there_can_be_ends_the_link)
+{
+    static const uint8_t others[] = {SMCR_LINK_SLOTS, 200, 255};
+    for (size_t i = 0; i < sizeof others; i++) {
+        struct played t;
+        uint8_t m[SMCR_MSG_BYTES];
+        played_begin(&t, SMCR_SERVER, 2);
+        played_confirm_rkey(m, 0x4f1, VA, others[i]);
+        played_send(&t, 0, m);
+        cr_assert_eq(played_state(&t, 1), SMCR_LINK_DOWN);
         played_end(&t);
     }
 }
@@ -261,9 +324,35 @@ Test(llc_rkey, SMCR_RKY_05_a_refusal_for_now_is_repeated_from_the_start)
     struct raw_message raw;
     cr_assert(raw_wait(t.peer.link[0].raw, SMCR_LLC_CONFIRM_RKEY, false, &raw, 500 * PAIR_MS));
     cr_assert_arr_eq(raw.bytes, again, SMCR_MSG_BYTES);
+    cr_assert_eq(played_group(&t)->llc.rkey.refusals, 1);
     again[3] = 0x80;
     played_send(&t, 0, again);
     cr_assert(played_group(&t)->rmbs->next->is_confirmed);
+    cr_assert_eq(played_group(&t)->llc.rkey.refusals, 0, "the next RMB has as many tries");
+    played_end(&t);
+}
+
+/* Each try comes after a pause, not at once, and there is an end to them.
+ * covers: SMCR-RKY-05 */
+Test(llc_rkey, SMCR_RKY_05_an_RMB_that_is_refused_again_and_again_is_given_up)
+{
+    struct played t;
+    struct raw_message raw;
+    played_begin(&t, SMCR_SERVER, 1);
+    asked(&t, 300000, raw.bytes);
+    unsigned tries = 0;
+    uint64_t from_ns;
+    do {
+        tries++;
+        from_ns = t.pair->now_ns;
+        raw.bytes[3] = 0xb0;
+        played_send(&t, 0, raw.bytes);
+        cr_assert_leq(tries, 32);
+    } while (raw_wait(t.peer.link[0].raw, SMCR_LLC_CONFIRM_RKEY, false, &raw, 200 * PAIR_MS) &&
+             t.pair->now_ns - from_ns >= 100 * PAIR_MS);
+    cr_assert_eq(tries, 32);
+    cr_assert_eq(played_group(&t)->num_rmbs, 1);
+    cr_assert_eq(played_counters(&t)->declines_tx, 1, "its connection goes by TCP");
     played_end(&t);
 }
 
@@ -279,6 +368,74 @@ Test(llc_rkey, SMCR_RKY_05_a_refusal_for_good_is_the_end_of_the_RMB)
     played_expect_none(&t, 0, SMCR_LLC_CONFIRM_RKEY, false, PAIR_S);
     cr_assert_eq(played_group(&t)->num_rmbs, 1);
     cr_assert_eq(played_counters(&t)->declines_tx, 1, "its connection goes by TCP");
+    played_end(&t);
+}
+
+/* A link has gone since the list of links was made: whatever the answer to it, the RMB is told of anew when
+ * the peer knows.
+ * covers: SMCR-RKY-05, SMCR-RKY-02 */
+Test(llc_rkey, SMCR_RKY_05_an_answer_to_a_list_that_is_outdated_is_none)
+{
+    for (unsigned is_negative = 0; is_negative < 2; is_negative++) {
+        struct played t;
+        uint8_t m[SMCR_MSG_BYTES];
+        played_begin(&t, SMCR_SERVER, 2);
+        unsigned via = asked(&t, 300000, m);
+        cr_assert_eq(m[4], 1);
+        pair_cut(t.pair, t.me, !via, true);
+        pair_run_for(t.pair, PAIR_MS);
+        m[3] = is_negative ? 0xa0 : 0x80;
+        played_send(&t, via, m);
+        cr_assert_eq(played_group(&t)->num_rmbs, 2);
+        cr_assert_not(played_group(&t)->rmbs->next->is_confirmed);
+        played_answer_delete(&t, via, (uint8_t)(2 - via));
+        played_expect(&t, via, SMCR_LLC_ADD_LINK, false, m); /* another one comes first */
+        peer_add_link_reject(&t.peer, m[29], m);
+        played_send(&t, via, m);
+        struct raw_message raw;
+        cr_assert(raw_wait(t.peer.link[via].raw, SMCR_LLC_CONFIRM_RKEY, false, &raw, 200 * PAIR_MS));
+        cr_assert_eq(raw.bytes[4], 0, "for the link that is left");
+        raw.bytes[3] = 0x80;
+        played_send(&t, via, raw.bytes);
+        cr_assert(played_group(&t)->rmbs->next->is_confirmed);
+        played_end(&t);
+    }
+}
+
+/* Six links: two others in the first message, three in the next, which waits for the answer to the first.
+ * covers: SMCR-LLC-51, SMCR-LLC-52, SMCR-RKY-02 */
+Test(llc_rkey, SMCR_LLC_51_ours_goes_on_when_each_message_was_answered)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    struct smcr_link *more[4];
+    struct smcr_confirm_rkey_cont cont;
+    played_begin(&t, SMCR_SERVER, 2);
+    struct smcr_group *group = played_group(&t);
+    for (uint8_t i = 0; i < 4; i++) {
+        cr_assert_eq(smcr_link_create(group, t.pair->node[1].smcr->ports, (uint8_t)(3 + i), &more[i]), 0);
+        more[i]->state = SMCR_LINK_ACTIVE; /* as far as RKeys go */
+    }
+    unsigned via = asked(&t, 300000, m);
+    const struct smcr_rmb *rmb = group->rmbs->next;
+    cr_assert_eq(m[4], 5);
+    cr_assert_eq(m[17], 2 - via);
+    cr_assert_eq(m[30], 3);
+    played_expect_none(&t, via, SMCR_LLC_CONFIRM_RKEY_CONT, false, PAIR_MS);
+    m[3] = 0x80;
+    played_send(&t, via, m);
+    cr_assert_not(rmb->is_confirmed);
+    played_expect(&t, via, SMCR_LLC_CONFIRM_RKEY_CONT, false, m);
+    smcr_confirm_rkey_cont_get(&cont, m);
+    cr_assert_eq(cont.links_left, 3);
+    cr_assert(cont.link_1 == 4 && cont.link_2 == 5 && cont.link_3 == 6);
+    cr_assert_eq(cont.rkey_1, rmb->mr[more[1]->slot]->rkey);
+    cr_assert_eq(cont.rkey_3, rmb->mr[more[3]->slot]->rkey);
+    m[3] = 0x80;
+    played_send(&t, via, m);
+    cr_assert(rmb->is_confirmed);
+    for (unsigned i = 0; i < 4; i++)
+        step_link_free(more[i], t.pair->now_ns);
     played_end(&t);
 }
 
@@ -334,21 +491,48 @@ Test(llc_rkey, row_17_no_response_to_CONFIRM_RKEY)
     played_end(&t);
 }
 
+/* The instance (client, two links) has an RMB that nobody uses any more, and says so. */
+static unsigned deleting_rkey(struct played *t, struct raw_message *out)
+{
+    struct pair_config config = {.smcr[0].times.rmb_idle_ns = 10 * PAIR_MS};
+    played_begin_with(t, SMCR_CLIENT, 2, config);
+    struct smcr_group *group = played_group(t);
+    struct smcr_conn conn = {.config.rcvbuf_bytes = 1000};
+    group->state = SMCR_GROUP_FIRST_CONTACT;
+    cr_assert_eq(smcr_rmb_get_elem(group, &conn), 0);
+    group->state = SMCR_GROUP_USABLE;
+    smcr_rmb_put_elem(&conn, t->pair->now_ns);
+    pair_run_for(t->pair, 15 * PAIR_MS);
+    unsigned via = raw_wait(t->peer.link[0].raw, SMCR_LLC_DELETE_RKEY, false, out, PAIR_US) ? 0 : 1;
+    cr_assert(via == 0 || raw_wait(t->peer.link[1].raw, SMCR_LLC_DELETE_RKEY, false, out, PAIR_US));
+    return via;
+}
+
+/* The peer does not know the key, so it is as good as deleted; it can delete none now: later, then.
+ * covers: SMCR-LLC-61, SMCR-RKY-07, SMCR-SER-04 */
+Test(llc_rkey, SMCR_LLC_61_a_key_that_the_peer_does_not_know_is_gone)
+{
+    for (unsigned refused = 0; refused < 2; refused++) {
+        struct played t;
+        struct raw_message raw;
+        unsigned via = deleting_rkey(&t, &raw);
+        raw.bytes[3] = 0xa0;
+        raw.bytes[5] = refused ? 0xff : 0x80;
+        played_send(&t, via, raw.bytes);
+        cr_assert_eq(played_group(&t)->num_rmbs, 1 + refused);
+        pair_run_for(t.pair, PAIR_S);
+        cr_assert_eq(t.pair->node[0].sent[SMCR_LLC_DELETE_RKEY], 1 + refused);
+        played_end(&t);
+    }
+}
+
 /* covers: SMCR-REC-04.19 */
 Test(llc_rkey, row_19_no_response_to_DELETE_RKEY)
 {
     struct played t;
     struct raw_message raw;
-    struct pair_config config = {.smcr[0].times.rmb_idle_ns = 10 * PAIR_MS};
-    played_begin_with(&t, SMCR_CLIENT, 2, config);
+    unsigned via = deleting_rkey(&t, &raw);
     struct smcr_group *group = played_group(&t);
-    struct smcr_conn conn = {.config.rcvbuf_bytes = 1000};
-    group->state = SMCR_GROUP_FIRST_CONTACT;
-    cr_assert_eq(smcr_rmb_get_elem(group, &conn), 0);
-    group->state = SMCR_GROUP_USABLE;
-    smcr_rmb_put_elem(&conn, t.pair->now_ns);
-    pair_run_for(t.pair, 15 * PAIR_MS);
-    unsigned via = raw_wait(t.peer.link[0].raw, SMCR_LLC_DELETE_RKEY, false, &raw, PAIR_US) ? 0 : 1;
     pair_run_for(t.pair, 2010 * PAIR_MS);
     cr_assert_eq(played_state(&t, (uint8_t)(via + 1)), SMCR_LINK_DOWN);
     cr_assert_eq(group->num_rmbs, 2, "it stays allocated");
@@ -371,13 +555,18 @@ Test(llc_rkey, SMCR_SER_06_a_response_for_another_key_or_on_another_link_is_not_
     played_send(&t, !via, m);
     m[8] ^= 1;
     played_send(&t, via, m);
-    cr_assert_eq(played_counters(&t)->llc_unmatched, 2);
-    cr_assert_not(played_group(&t)->rmbs->next->is_confirmed);
     m[8] ^= 1;
+    uint8_t deleted[SMCR_MSG_BYTES];
+    played_delete_rkey(deleted, 1, (const uint32_t[]){get_be32(m + 5)});
+    deleted[3] = 0x80;
+    played_send(&t, via, deleted); /* nor is one to another request for that key */
+    cr_assert_eq(played_counters(&t)->llc_unmatched, 3);
+    cr_assert_eq(played_group(&t)->num_rmbs, 2);
+    cr_assert_not(played_group(&t)->rmbs->next->is_confirmed);
     played_send(&t, via, m);
     cr_assert(played_group(&t)->rmbs->next->is_confirmed);
     played_send(&t, via, m);
-    cr_assert_eq(played_counters(&t)->llc_unmatched, 3, "it is over");
+    cr_assert_eq(played_counters(&t)->llc_unmatched, 4, "it is over");
     played_end(&t);
 }
 

@@ -53,6 +53,20 @@ Test(networks, SMCR_CLC_22_ipv4_the_subnet_that_the_connection_leaves_by)
     cr_assert_not(propose(n, 0, "192.0.2.77", false, &p));
 }
 
+/* An address may lie in several of our networks: it is from the narrowest, whichever is listed first.
+ * covers: SMCR-CLC-22 */
+Test(networks, SMCR_CLC_22_of_several_networks_the_narrowest)
+{
+    struct smcr_clc_proposal p;
+    struct smcr_network n[] = {network("10.1.2.3", 8), network("10.1.2.3", 24), network("10.1.2.3", 16)};
+    for (unsigned first = 0; first < 3; first++) {
+        struct smcr_network turned[] = {n[first], n[(first + 1) % 3], n[(first + 2) % 3]};
+        cr_assert(propose(turned, 3, "10.1.2.3", false, &p));
+        cr_assert_eq(p.mask_len, 24);
+        cr_assert_arr_eq(p.subnet, ((uint8_t[]){10, 1, 2, 0}), 4);
+    }
+}
+
 /* Decision A1: the number is sent; a switch sends the mask; both are understood.
  * covers: SMCR-CLC-22, SMCR-FC-02 */
 Test(networks, SMCR_FC_02_the_mask_in_place_of_the_number)

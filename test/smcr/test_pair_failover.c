@@ -292,6 +292,7 @@ Test(pair_failover, SMCR_FOV_19_validation_without_a_delete_link)
     start(&pair, &peer, &conn, SMCR_SERVER, 2);
     uint8_t byte = 'x', got[8];
     struct pair_end *end = pair_other(conn.end);
+    const struct smcr_link *own = end->conn->link;
     for (unsigned i = 0; i < 6; i++) {
         struct smcr_cdc cdc;
         peer_cdc(&conn, &cdc);
@@ -303,6 +304,7 @@ Test(pair_failover, SMCR_FOV_19_validation_without_a_delete_link)
         pair_run_for(pair, PAIR_MS);
     }
     cr_assert_eq(smcr_conn_recv(end->conn, got, 8, 0, pair->now_ns), 6);
+    cr_assert_eq(end->conn->link, own, "our direction stays where it is");
     stop(pair, &peer);
 }
 

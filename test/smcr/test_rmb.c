@@ -8,7 +8,7 @@
 #include "net/bytes.h"
 #include "test/smcr/played.h"
 
-/* covers: SMCR-RMB-03, SMCR-CLC-31 */
+/* covers: SMCR-RMB-03, SMCR-CLC-31, SMCR-CLC-32 */
 Test(rmb, SMCR_RMB_03_the_smallest_size_that_holds_the_receive_buffer)
 {
     static const struct {
@@ -68,6 +68,23 @@ Test(rmb, SMCR_RMB_01_equal_elements_side_by_side)
         free(conns[i]);
     }
     played_end(&t);
+}
+
+/* One element in each RMB, which is then nobody else's.
+ * covers: SMCR-RMB-10, SMCR-RMB-01 */
+Test(rmb, SMCR_RMB_10_an_RMB_of_one_element)
+{
+    struct pair *pair = pair_new(&(struct pair_config){.smcr = {{.elems_per_rmb = 1}, {.elems_per_rmb = 1}}});
+    struct pair_conn *a = pair_connect(pair, 0), *b = pair_connect(pair, 0);
+    cr_assert(a && b, "%s", pair->failure);
+    for (unsigned node = 0; node < 2; node++) {
+        cr_assert_neq(a->end[node].conn->rmb, b->end[node].conn->rmb);
+        cr_assert_eq(a->end[node].conn->rmb_index, 1);
+        cr_assert_eq(b->end[node].conn->rmb_index, 1);
+        cr_assert(pair_transfer(pair, &a->end[node], 100000, PAIR_S));
+        cr_assert(pair_transfer(pair, &b->end[node], 100000, PAIR_S));
+    }
+    cr_assert_null(pair_free(pair));
 }
 
 /* covers: SMCR-RMB-05, SMCR-RMB-06, SMCR-SEC-09 */
@@ -186,6 +203,35 @@ Test(rmb, SMCR_RKY_07_an_unused_RMB_goes_after_a_while_and_the_answer)
     cr_assert_eq(group->num_rmbs, 1);
     pair_run_for(t.pair, 500 * PAIR_MS);
     cr_assert_eq(group->num_rmbs, 1, "the last one stays for the next connection");
+    played_end(&t);
+}
+
+/* Each has a time of its own.
+ * covers: SMCR-RKY-07 */
+Test(rmb, SMCR_RKY_07_no_RMB_goes_with_another_that_was_idle_longer)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    struct pair_config config = {.smcr[0].times.rmb_idle_ns = 100 * PAIR_MS};
+    played_begin_with(&t, SMCR_CLIENT, 1, config);
+    struct smcr_group *group = played_group(&t);
+    struct smcr_conn *first = conn_for(1000), *second = conn_for(300000);
+    group->state = SMCR_GROUP_FIRST_CONTACT;
+    cr_assert_eq(smcr_rmb_get_elem(group, first), 0);
+    cr_assert_eq(smcr_rmb_get_elem(group, second), 0);
+    group->state = SMCR_GROUP_USABLE;
+    uint32_t rkey = second->rmb->mr[0]->rkey;
+    smcr_rmb_put_elem(second, t.pair->now_ns);
+    pair_run_for(t.pair, 50 * PAIR_MS);
+    smcr_rmb_put_elem(first, t.pair->now_ns);
+    pair_run_for(t.pair, 60 * PAIR_MS);
+    played_expect(&t, 0, SMCR_LLC_DELETE_RKEY, false, m);
+    cr_assert_eq(get_be32(m + 8), rkey, "the one whose time has come, not the first in the list");
+    m[3] |= 0x80;
+    played_send(&t, 0, m);
+    cr_assert_eq(t.pair->node[0].sent[SMCR_LLC_DELETE_RKEY], 1);
+    free(first);
+    free(second);
     played_end(&t);
 }
 

@@ -49,6 +49,33 @@ Test(cdc, SMCR_CLS_12_done_and_closed_as_in_the_examples)
     rig_free(rig);
 }
 
+/* An update of the window, long after the end of our stream was told: all of it stands there again.
+ * covers: SMCR-CDC-02, SMCR-WIN-03 */
+Test(cdc, SMCR_CDC_02_every_message_has_the_whole_state)
+{
+    struct rig *rig = rig_new(ELEM, ELEM, SNDBUF);
+    cr_assert_eq(rig_send(rig, bytes, 100, SMCR_SEND_NODELAY), 100);
+    rig_complete_all(rig);
+    smcr_conn_shutdown_write(rig->conn, rig->now_ns);
+    cr_assert_eq(rig_complete_all(rig), 1);
+    while (rig_next(rig))
+        ;
+    rig_peer_writes(rig, bytes, 1000);
+    struct smcr_cdc blocked = rig_peer_cdc(rig);
+    blocked.writer_blocked = 1;
+    rig_take(rig, &blocked);
+    cr_assert_eq(rig_recv(rig, bytes, 1000, 0), 1000);
+    const struct smcr_cdc *cdc = rig_next_cdc(rig);
+    cr_assert_not_null(cdc);
+    cr_assert_eq(cdc->producer_cursor, 4 + 100);
+    cr_assert_eq(cdc->producer_wrap, 0);
+    cr_assert_eq(cdc->consumer_cursor, 4 + 1000);
+    cr_assert_eq(cdc->consumer_wrap, 0);
+    cr_assert(cdc->sending_done, "a level, not an event");
+    cr_assert_eq(cdc->update_requested, 0);
+    rig_free(rig);
+}
+
 /* covers: SMCR-ABT-01 */
 Test(cdc, SMCR_ABT_01_abnormal_close_as_in_the_example)
 {

@@ -72,4 +72,8 @@ Test(cursor, SMCR_CDC_04_sequence_numbers_are_serial_numbers)
     cr_assert_eq(smcr_seq_ahead(7, 7), 0);
     cr_assert_lt(smcr_seq_ahead(65535, 0), 0);
     cr_assert_lt(smcr_seq_ahead(0, 0x8000), 0);
+    for (uint16_t n = 1; n < 0x8000; n++) {
+        cr_assert_eq(smcr_seq_ahead((uint16_t)(0xc000 + n), 0xc000), n, "so many may be lost");
+        cr_assert_eq(smcr_seq_ahead(0xc000, (uint16_t)(0xc000 + n)), -n);
+    }
 }

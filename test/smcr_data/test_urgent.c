@@ -260,6 +260,41 @@ Test(urgent, SMCR_URG_01_it_does_not_wait_behind_what_is_in_flight)
     cr_assert_eq(rig_unseen(rig, true), 1);
     rig_send(rig, "!", 1, SMCR_SEND_URGENT);
     cr_assert_eq(rig_unseen(rig, true), 2);
+    cr_assert_eq(rig_next_cdc(rig)->producer_cursor, 4 + 1);
+    const struct rig_post *write = rig_next(rig);
+    cr_assert(!write->is_cdc && write->len_bytes == 2, "with what waited");
+    const struct smcr_cdc *cdc = rig_next_cdc(rig);
+    cr_assert(cdc->urgent_pending && cdc->urgent_present);
+    cr_assert_eq(cdc->producer_cursor, 4 + 3);
+    rig_free(rig);
+}
+
+/* The first one was told of and taken; the second one meets a window that data before it has closed.
+ * covers: SMCR-URG-02, SMCR-URG-01 */
+Test(urgent, SMCR_URG_02_the_next_one_is_told_of_early_too)
+{
+    struct rig *rig = rig_new(ELEM, ELEM, SNDBUF);
+    static uint8_t data[CAP + 10];
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(rig_send(rig, data, sizeof data, 0), sizeof data);
+        for (int k = 0; k < 8; k++)
+            rig_complete_all(rig);
+        while (rig_next(rig))
+            ;
+        cr_assert_eq(rig_send(rig, "!", 1, SMCR_SEND_URGENT), 1);
+        const struct smcr_cdc *cdc = rig_next_cdc(rig);
+        cr_assert_not_null(cdc, "urgent data %d", i);
+        cr_assert(cdc->urgent_pending && cdc->writer_blocked && !cdc->urgent_present);
+        rig_complete_all(rig);
+        cr_assert_null(rig_next(rig), "once");
+        rig_peer_reads(rig, CAP);
+        const struct rig_post *write = rig_next(rig);
+        cr_assert(write && !write->is_cdc && write->len_bytes == 11);
+        cr_assert(rig_next_cdc(rig)->urgent_present);
+        rig_complete_all(rig);
+        rig_peer_reads(rig, 11);
+        cr_assert_null(rig_next(rig));
+    }
     rig_free(rig);
 }
 

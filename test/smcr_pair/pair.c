@@ -77,7 +77,10 @@ static void make_port(struct pair_node *node, unsigned index)
                                   .random = test_random_source(&node->random),
                                   .max_qp = 256,
                                   .max_mr = 2048,
-                                  .port_mtu_bytes = 9000};
+                                  .port_mtu_bytes = 9000,
+                                  .trace = pair->config.roce_trace,
+                                  .trace_parse_tx = true,
+                                  .ctx = p};
     struct nornic_gid gid = {.addr = p->addr, .mac = p->mac, .vlan_id = pair->config.vlan_id};
     must(roce_dev_create(&dev, &p->dev) == 0, "no device");
     int sgid = roce_dev_gid_add(p->dev, &gid);
@@ -274,8 +277,11 @@ static bool transmit(struct pair_port *p)
         unsigned n = roce_dev_tx(p->dev, bufs, BURST, pair->now_ns);
         for (unsigned i = 0; i < n && pair->on_wire; i++)
             pair->on_wire(pair->wire_ctx, NULL, bufs[i].data, bufs[i].len_bytes);
-        for (unsigned i = 0; i < n && !p->cut; i++)
-            sim_link_send(p->wire, bufs[i].data, bufs[i].len_bytes, pair->now_ns);
+        for (unsigned i = 0; i < n; i++)
+            if (p->cut)
+                sim_link_lose(p->wire, bufs[i].data, bufs[i].len_bytes, pair->now_ns);
+            else
+                sim_link_send(p->wire, bufs[i].data, bufs[i].len_bytes, pair->now_ns);
         moved |= n > 0;
         if (n < BURST)
             break;

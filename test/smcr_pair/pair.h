@@ -37,6 +37,8 @@ struct pair_config {
     uint32_t rcvbuf_bytes[2], sndbuf_bytes[2]; /* of connections; default: the core's */
     struct smcr_config smcr[2];                /* templates: what has to be there is filled in */
     bool ladder;                               /* print every message and state to stderr */
+    roce_trace_hook *roce_trace; /* sees what the devices do; its context is the port. May be NULL */
+    void *roce_trace_ctx;        /* for it */
 };
 
 /* Bytes on their way in one direction of a TCP connection. */

@@ -292,7 +292,11 @@ static void options_server(struct same *s)
     struct sockaddr_in addr = {0};
     socklen_t len = sizeof addr;
     char c;
-    int fd = accept_one(s);
+    int l = listen_on(s, 8);
+    same_step(s);
+    int fd = CALL(accept)(l, (struct sockaddr *)&addr, &len);
+    CALL(close)(l);
+    same_say(s, "from %08x, %u bytes", ntohl(addr.sin_addr.s_addr), (unsigned)len);
     same_say(s, "recv %s", same_result(CALL(recv)(fd, &c, 1, 0)));
     same_say(s, "name %s", same_result(CALL(getsockname)(fd, (struct sockaddr *)&addr, &len)));
     same_say(s, "address %s", addr.sin_addr.s_addr == s->server.sin_addr.s_addr ? "right" : "wrong");

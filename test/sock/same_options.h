@@ -62,7 +62,7 @@ static void say_inherited(struct same *s, int fd)
 static void inherited_server(struct same *s)
 {
     struct timeval tv = {.tv_usec = 100000};
-    struct linger linger = {.l_onoff = 1};
+    struct linger linger = {.l_onoff = 1, .l_linger = 1};
     int l = listen_on(s, 8), on = 1, least = 5;
     CALL(setsockopt)(l, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     CALL(setsockopt)(l, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -74,7 +74,9 @@ static void inherited_server(struct same *s)
     same_step(s);
     int fd = CALL(accept)(l, NULL, NULL);
     say_inherited(s, fd);
-    CALL(close)(fd); /* resets */
+    uint64_t begin = now_ms();
+    CALL(close)(fd);
+    same_say(s, "close %s", in_time(begin)); /* the client takes nothing */
     same_step(s);
     CALL(close)(l);
     same_step(s);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "test/sock/lab.h"
@@ -23,6 +24,7 @@ struct board {
     /* the client's ACTIVE links: all, by an IPv4 GID, with packets of at most 512 bytes; and how many
      * failed */
     volatile int links, links_v4, links_small, failed;
+    volatile int server_small;
     volatile int is_smcr, echoed;
 };
 
@@ -52,27 +54,6 @@ static socklen_t name_server(const struct board *b, struct sockaddr_storage *out
 
 static const struct smcr_times quick = {.redundancy_ns = 200000000, .redundancy_max_ns = 200000000};
 
-static int echo(void *ctx)
-{
-    struct board *b = ctx;
-    struct sockaddr_storage addr;
-    socklen_t len = name_server(b, &addr);
-    char c;
-    int on = 1;
-    lab_start(&b->lab, 1, &quick);
-    int l = nornic_socket(b->is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
-    nornic_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (nornic_bind(l, (struct sockaddr *)&addr, len) != 0 || nornic_listen(l, 4) != 0)
-        return 5;
-    b->ready = 1;
-    int fd = nornic_accept(l, NULL, NULL);
-    while (nornic_recv(fd, &c, 1, 0) == 1)
-        nornic_send(fd, &c, 1, MSG_NOSIGNAL);
-    nornic_close(fd);
-    nornic_close(l);
-    return 0;
-}
-
 struct seen {
     int links, v4, small;
 };
@@ -88,12 +69,45 @@ static void note_link(void *ctx, const struct smcr_group_stat *group, const stru
     seen->small += link->path_mtu_bytes <= 512;
 }
 
-static void look(struct board *b)
+static struct seen links_now(void)
 {
     struct seen seen = {0};
-    struct smcr_counters counters;
     struct smcr_stat_visitor visitor = {.link = note_link, .ctx = &seen};
     smcr_sock_stat_visit(&visitor);
+    return seen;
+}
+
+static int echo(void *ctx)
+{
+    struct board *b = ctx;
+    struct sockaddr_storage addr;
+    socklen_t len = name_server(b, &addr);
+    char bytes[3000];
+    ssize_t n;
+    int on = 1;
+    lab_start(&b->lab, 1, &quick);
+    int l = nornic_socket(b->is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
+    nornic_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (nornic_bind(l, (struct sockaddr *)&addr, len) != 0 || nornic_listen(l, 4) != 0)
+        return 5;
+    b->ready = 1;
+    int fd = nornic_accept(l, NULL, NULL);
+    nornic_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_usec = 5000},
+                      sizeof(struct timeval));
+    while ((n = nornic_recv(fd, bytes, sizeof bytes, 0)) > 0 || (n < 0 && errno == EAGAIN)) {
+        if (n > 0)
+            nornic_send(fd, bytes, (size_t)n, MSG_NOSIGNAL);
+        b->server_small = links_now().small;
+    }
+    nornic_close(fd);
+    nornic_close(l);
+    return 0;
+}
+
+static void look(struct board *b)
+{
+    struct seen seen = links_now();
+    struct smcr_counters counters;
     smcr_sock_counters(&counters);
     b->links = seen.links;
     b->links_v4 = seen.v4;
@@ -101,10 +115,18 @@ static void look(struct board *b)
     b->failed = (int)counters.links_failed;
 }
 
+/* More than one packet of any size. */
 static bool is_echoed(int fd)
 {
-    char c = 0;
-    return nornic_send(fd, "x", 1, MSG_NOSIGNAL) == 1 && nornic_recv(fd, &c, 1, 0) == 1 && c == 'x';
+    char out[3000], in[3000];
+    size_t got = 0;
+    for (size_t i = 0; i < sizeof out; i++)
+        out[i] = (char)(i / 7);
+    if (nornic_send(fd, out, sizeof out, MSG_NOSIGNAL) != sizeof out)
+        return false;
+    for (ssize_t n = 1; n > 0 && got<sizeof in; got += n> 0 ? (size_t)n : 0)
+        n = nornic_recv(fd, in + got, sizeof in - got, 0);
+    return got == sizeof in && memcmp(in, out, sizeof in) == 0;
 }
 
 static int watch(void *ctx)
@@ -177,6 +199,7 @@ Test(follow, SMCR_ENG_08_an_address_goes_and_comes_back, .timeout = 60)
     cr_expect_eq(b->links_v4, 2);
     cr_expect_eq(netns_run(&b->lab.veth, 0, "ip addr del 10.78.0.1/24 dev nn2"), 0);
     cr_expect(becomes(&b->failed, 1, 1500), "nobody noticed");
+    cr_expect_eq(netns_run(&b->lab.veth, 0, "ip addr add 2001:db8:78::1/64 dev nn2 nodad"), 0);
     cr_expect_eq(netns_run(&b->lab.veth, 0, "ip addr add 10.78.0.1/24 dev nn2"), 0);
     cr_expect(becomes(&b->links_v4, 2, 15000), "%d links by IPv4, %d in all", b->links_v4, b->links);
     end(b, sides);
@@ -194,6 +217,36 @@ Test(follow, SMCR_QP_02_the_MTU_gets_smaller, .timeout = 60)
     cr_expect(becomes(&b->links_small, 1, 15000), "%d links, none is smaller", b->links);
     cr_expect(becomes(&b->links, 2, 15000), "%d links", b->links);
     end(b, sides);
+}
+
+/* There is no other link: the connection goes on with packets that fit. covers: SMCR-QP-02 */
+Test(follow, SMCR_QP_02_the_MTU_of_the_only_link_gets_smaller, .timeout = 60)
+{
+    struct board *b = board_new(1);
+    struct sides sides = begin(b, 1);
+    for (int side = 0; side < 2; side++)
+        cr_expect_eq(netns_run(&b->lab.veth, side, "ip link set nn%d mtu 600", side), 0);
+    cr_expect(becomes(&b->links_small, 1, 15000), "the client has not heard of it");
+    cr_expect(becomes(&b->server_small, 1, 15000), "the server has not heard of it");
+    end(b, sides);
+    cr_expect_eq(b->failed, 0);
+}
+
+/* It is the same interface, and nothing has happened to the connections on it. */
+Test(follow, an_interface_gets_another_name, .timeout = 60)
+{
+    struct board *b = board_new(2);
+    struct sides sides = begin(b, 2);
+    /* the carrier of the other pair tells when the news has been read */
+    bool is_renamed = netns_run(&b->lab.veth, 0, "ip link set nn0 name nn0other") == 0;
+    cr_expect_eq(netns_run(&b->lab.veth, 1, "ip link set nn3 down"), 0);
+    cr_expect(becomes(&b->failed, 1, 5000), "nobody noticed");
+    cr_expect_eq(b->failed, 1, "the new name has cost a link");
+    if (is_renamed)
+        cr_expect_eq(netns_run(&b->lab.veth, 0, "ip link set nn0other name nn0"), 0);
+    end(b, sides);
+    if (!is_renamed)
+        cr_skip("a kernel before 6.2 does not rename an interface that is up");
 }
 
 Test(follow, an_interface_is_deleted_and_made_again, .timeout = 60)

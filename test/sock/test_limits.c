@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "sock/inner.h"
 #include "test/sock/lab.h"
 
 #define PORT 5000
@@ -170,6 +171,33 @@ Test(limits, SMCR_REN_06_options_of_TCP_keep_a_socket_with_TCP_or_are_refused, .
     cr_expect_eq(b->value[8], 1);
 }
 
+/* --- no RNIC --- */
+
+static int talk_without_port(void *ctx)
+{
+    struct board *b = ctx;
+    struct smcr_sock_config config = {0};
+    struct nornic_socket_info info = {.reason = ""};
+    if (smcr_sock_start(&config, NULL) != 0)
+        return 10;
+    int fd = reach();
+    b->value[0] = is_echoed(fd);
+    nornic_socket_info(fd, &info);
+    snprintf(b->reason[0], sizeof b->reason[0], "%s", info.reason);
+    nornic_close(fd);
+    return 0;
+}
+
+/* The SYN has no option, so nothing is negotiated and declined.
+ * covers: SMCR-REN-06 */
+Test(limits, SMCR_REN_06_who_has_no_RNIC_does_not_offer, .timeout = 60)
+{
+    struct board *b = board_new();
+    run_both(b, echo_all, talk_without_port);
+    cr_expect_eq(b->value[0], 1);
+    cr_expect_str_eq(b->reason[0], "no usable RNIC port");
+}
+
 /* --- the kernel's own write() --- */
 
 static int write_by_the_kernel(void *ctx)
@@ -317,6 +345,104 @@ Test(limits, SMCR_CLC_12_a_server_that_is_slow_to_accept_loses_nobody, .timeout 
     cr_expect_eq(b->value[1], CLIENTS, "%d were served", b->value[1]);
 }
 
+/* --- bytes of CLC that TCP has not taken yet --- */
+
+static int send_behind(void *ctx)
+{
+    struct board *b = ctx;
+    char text[8] = "";
+    lab_start(&b->lab, 0, NULL);
+    int fd = nornic_socket(AF_INET, SOCK_STREAM, 0);
+    nornic_socket_set_tcp_only(fd, true);
+    if (reach_with(fd) < 0)
+        return 10;
+    struct smcr_sock *s = smcr_sock_enter(fd);
+    s->unsent = (uint8_t *)strdup("CLC");
+    s->unsent_bytes = 3;
+    smcr_sock_leave(s);
+    b->value[0] = nornic_send(fd, "data", 4, MSG_DONTWAIT) < 0 ? errno : 0;
+    s = smcr_sock_enter(fd);
+    smcr_sock_send_rest(s); /* as with the next event of TCP */
+    smcr_sock_leave(s);
+    b->value[1] = (int)nornic_send(fd, "data", 4, MSG_DONTWAIT);
+    nornic_recv(fd, text, 7, MSG_WAITALL);
+    snprintf(b->reason[0], sizeof b->reason[0], "%s", text);
+    nornic_close(fd);
+    return 0;
+}
+
+/* A Decline that a full TCP connection held back is not overtaken by what the application sends after it.
+ * covers: SMCR-FBK-05 */
+Test(limits, SMCR_FBK_05_data_do_not_overtake_what_is_left_of_CLC, .timeout = 60)
+{
+    struct board *b = board_new();
+    run_both(b, echo_all, send_behind);
+    cr_expect_eq(b->value[0], EAGAIN);
+    cr_expect_eq(b->value[1], 4);
+    cr_expect_str_eq(b->reason[0], "CLCdata");
+}
+
+/* --- the backlog --- */
+
+static void count_active(void *ctx, const struct smcr_group_stat *group, const struct smcr_conn_stat *conn)
+{
+    (void)group;
+    *(volatile int *)ctx += strcmp(conn->state, "ACTIVE") == 0;
+}
+
+/* Accepts one when value[1] says so; how many connections stand is in value[0]. */
+static int accept_when_told(void *ctx)
+{
+    struct board *b = ctx;
+    int fd = -1;
+    lab_start(&b->lab, 1, NULL);
+    int l = listen_here(1);
+    b->ready = 1;
+    while (!b->done) {
+        int active = 0;
+        struct smcr_stat_visitor visitor = {.conn = count_active, .ctx = &active};
+        smcr_sock_stat_visit(&visitor);
+        b->value[0] = active;
+        if (b->value[1] && fd < 0)
+            fd = nornic_accept(l, NULL, NULL);
+        usleep(2000);
+    }
+    nornic_close(fd);
+    nornic_close(l);
+    return 0;
+}
+
+static int connect_three(void *ctx)
+{
+    struct board *b = ctx;
+    struct sockaddr_in addr = lab_address(1, PORT);
+    struct pollfd p = {.events = POLLOUT};
+    lab_start(&b->lab, 0, NULL);
+    p.fd = nornic_socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    for (int i = 1; i <= 2; i++) {
+        reach();
+        for (int k = 0; k < 1000 && b->value[0] < i; k++) /* until the listener has it, too */
+            usleep(5000);
+    }
+    b->value[2] = b->value[0];
+    nornic_connect(p.fd, (struct sockaddr *)&addr, sizeof addr);
+    b->value[3] = poll(&p, 1, 300);
+    b->value[1] = 1;
+    b->value[4] = poll(&p, 1, 1500);
+    return 0;
+}
+
+/* The backlog and one more, as the kernel has it; the next one is connected when there is room.
+ * covers: SMCR-SOC-05 */
+Test(limits, SMCR_SOC_05_a_listener_takes_what_its_backlog_says, .timeout = 60)
+{
+    struct board *b = board_new();
+    run_both(b, accept_when_told, connect_three);
+    cr_expect_eq(b->value[2], 2);
+    cr_expect_eq(b->value[3], 0, "beyond the backlog");
+    cr_expect_eq(b->value[4], 1, "not when there was room");
+}
+
 /* --- the process as a peer --- */
 
 static int start_twice(void *ctx)
@@ -339,6 +465,58 @@ Test(limits, SMCR_ARC_21_each_start_is_another_peer, .timeout = 60)
     run_both(b, echo_all, start_twice);
     cr_expect(b->value[0] && b->value[1]);
     cr_expect_neq(b->peer_id[0], b->peer_id[1], "both times %04x", b->peer_id[0]);
+}
+
+static void count_group(void *ctx, const struct smcr_group_stat *group)
+{
+    (void)group;
+    ++*(int *)ctx;
+}
+
+/* How many groups there are; at last, after at most two seconds, in value[1]. */
+static int look_for_groups(void *ctx)
+{
+    struct board *b = ctx;
+    char c;
+    lab_start(&b->lab, 1, NULL);
+    int l = listen_here(8);
+    b->ready = 1;
+    int fd = nornic_accept(l, NULL, NULL), groups = 0;
+    struct smcr_stat_visitor visitor = {.group = count_group, .ctx = &groups};
+    while (nornic_recv(fd, &c, 1, 0) == 1)
+        nornic_send(fd, &c, 1, MSG_NOSIGNAL);
+    smcr_sock_stat_visit(&visitor);
+    b->value[0] = groups;
+    nornic_close(fd);
+    for (int i = 0; i < 400 && groups > 0; i++) {
+        usleep(5000);
+        groups = 0;
+        smcr_sock_stat_visit(&visitor);
+    }
+    b->value[1] = groups;
+    nornic_close(l);
+    return 0;
+}
+
+static int talk_once(void *ctx)
+{
+    struct board *b = ctx;
+    lab_start(&b->lab, 0, NULL);
+    int fd = reach();
+    int failed = !is_echoed(fd);
+    nornic_close(fd);
+    return failed;
+}
+
+/* A process that ends takes leave: without that its peers would keep the group until a TEST LINK is not
+ * answered.
+ * covers: SMCR-ABT-09, SMCR-LGT-03 */
+Test(limits, SMCR_ABT_09_who_ends_tells_its_peers, .timeout = 60)
+{
+    struct board *b = board_new();
+    run_both(b, look_for_groups, talk_once);
+    cr_expect_eq(b->value[0], 1);
+    cr_expect_eq(b->value[1], 0, "the group of a peer that has ended is still there");
 }
 
 static int keep_alive(void *ctx)

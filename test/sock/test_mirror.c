@@ -2,6 +2,7 @@
 /* The readiness of a descriptor, as poll() and epoll see it. */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -109,4 +110,20 @@ Test(mirror, the_last_of_the_duplicates_drops_it)
     close(other);
     cr_assert(smcr_mirror_is_dropped(&m));
     smcr_mirror_close(&m);
+}
+
+/* Why an outer end is not made to refuse what the kernel's write() gives it (sock/mirror.h): with the end of
+ * the peer's stream it would hang up. */
+Test(mirror, an_end_that_refuses_writes_hangs_up_with_the_peers_end)
+{
+    struct smcr_mirror m;
+    int fd = smcr_mirror_open(&m, SOCK_CLOEXEC);
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(shutdown(m.inner, SHUT_RD), 0);
+    cr_assert_eq(send(fd, "x", 1, MSG_NOSIGNAL), -1);
+    cr_assert_eq(errno, EPIPE);
+    smcr_mirror_raise_rdhup(&m);
+    cr_assert(seen(fd) & POLLHUP, "then it can be done after all");
+    smcr_mirror_close(&m);
+    close(fd);
 }

@@ -183,6 +183,8 @@ static void run(int version)
     cr_expect_eq(b->version_seen, version);
     cr_expect_eq(b->came_back, 1);
     cr_expect_eq(b->ended, 1, "no close_notify");
+    X509_free(b->certificate);
+    EVP_PKEY_free(b->key);
     lab_close(&lab);
 }
 
