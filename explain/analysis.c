@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "explain/flow/flow.h"
+#include "explain/flow/pause.h"
+#include "explain/flow/place.h"
 #include "explain/flow/strict.h"
 #include "explain/smc/smc.h"
 #include "net/ipv4.h"
@@ -13,6 +14,7 @@
 struct explain_analysis {
     struct explain_analysis_config config;
     struct explain_flows flows;
+    struct explain_pauses pauses;
     struct explain_smc *smc;     /* NULL until something of SMC-R is seen */
     uint64_t last_ns;            /* of the newest packet */
     bool has_ended;              /* explain_analysis_end() was called */
@@ -27,7 +29,8 @@ struct explain_analysis *explain_analysis_create(const struct explain_analysis_c
     if (!a)
         return NULL;
     a->config = *config;
-    if (!explain_flows_init(&a->flows, config->max_flows)) {
+    a->pauses.link_bps = config->link_bps;
+    if (!explain_flows_init(&a->flows, config->max_flow_bytes)) {
         explain_analysis_destroy(a);
         return NULL;
     }
@@ -53,13 +56,16 @@ static void note_cut(const struct explain_packet *packet, struct explain_meaning
 static void take_bad(const struct explain_packet *packet, struct explain_meaning *m)
 {
     bool is_short = packet->len_bytes < packet->wire_bytes;
-    const char *words = is_short ? "cut within its headers" : roce_rx_verdict_words(packet->verdict);
+    const char *words = is_short                   ? "cut within its headers"
+                        : packet->is_only_checksum ? "wrong UDP checksum"
+                                                   : roce_rx_verdict_words(packet->verdict);
     snprintf(m->words, sizeof m->words, "%s", words);
     if (is_short)
         note_cut(packet, m);
     else if (packet->verdict == ROCE_RX_DROP_ICRC)
         explain_remark(m, EXPLAIN_FIND_ICRC, "ROCE-ICRC-7", 0, 0, "ICRC %08x, it should be %08x",
-                       packet->roce.icrc_found, packet->roce.icrc_expected);
+                       explain_icrc_on_wire(packet->roce.icrc_found),
+                       explain_icrc_on_wire(packet->roce.icrc_expected));
     else
         explain_remark(m, EXPLAIN_FIND_MALFORMED, "", 0, 0, "%s", words);
 }
@@ -71,6 +77,16 @@ static void judge_order(struct explain_pair *pair, unsigned direction, const str
         explain_strict_response(pair, direction, packet, m);
     else if (packet->roce.op->flags & ROCE_PKT_DEFINED)
         explain_strict_request(pair, direction, packet, m);
+}
+
+/* Whether the direction stood still for a pause, before this packet. */
+static void judge_pause(struct explain_analysis *a, struct explain_pair *pair, unsigned direction,
+                        const struct explain_packet *packet, struct explain_meaning *m)
+{
+    uint64_t ns = explain_pause_stood(&a->pauses, packet, pair->newest_ns[direction], m);
+    pair->shown.pauses[direction] += ns != 0;
+    pair->shown.paused_ns[direction] += ns;
+    pair->newest_ns[direction] = packet->time_ns;
 }
 
 static void take_connected(struct explain_analysis *a, const struct explain_packet *packet,
@@ -89,12 +105,11 @@ static void take_connected(struct explain_analysis *a, const struct explain_pack
     if (a->config.strict)
         judge_order(pair, direction, packet, m);
     pair->src_port[direction] = pkt->src_port;
+    judge_pause(a, pair, direction, packet, m);
     if (pkt->op->flags & ROCE_PKT_RESPONSE)
         explain_response(pair, direction, packet, m);
-    else if (pkt->op->flags & ROCE_PKT_DEFINED)
-        explain_request(pair, direction, packet, m);
     else
-        snprintf(m->words, sizeof m->words, "reserved opcode 0x%02x", pkt->bth.opcode);
+        explain_request(pair, direction, packet, m);
 }
 
 /* A CNP goes to the QP whose packets were marked, and names no service (ROCE-HDR-12). */
@@ -106,7 +121,7 @@ static void take_cnp(struct explain_analysis *a, const struct explain_packet *pa
     struct explain_pair *pair = NULL;
     unsigned direction = 0;
     for (unsigned i = 0; i < sizeof services && !pair; i++)
-        pair = explain_pair_find(&a->flows, &pkt->src, &pkt->dst, pkt->bth.dest_qpn, services[i], &direction);
+        pair = explain_pair_find(&a->flows, packet, services[i], &direction);
     if (pair) {
         explain_pair_count(pair, direction, packet);
         pair->shown.cnps[direction]++;
@@ -123,7 +138,7 @@ static void take_roce(struct explain_analysis *a, const struct explain_packet *p
                       struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    if (packet->verdict == ROCE_RX_TAKEN && a->config.strict)
+    if (a->config.strict)
         explain_strict_packet(packet, m);
     if (packet->verdict != ROCE_RX_TAKEN) {
         take_bad(packet, m);
@@ -140,29 +155,49 @@ static void take_roce(struct explain_analysis *a, const struct explain_packet *p
         explain_remark(m, EXPLAIN_FIND_ECN_MARK, "ROCE-CC-2", 0, 0, "marked: congestion experienced");
 }
 
-static void take_smc(struct explain_analysis *a, const struct explain_packet *packet,
-                     struct explain_meaning *m)
+static void take_smc(struct explain_analysis *a, struct explain_packet *packet, struct explain_meaning *m)
 {
     if (!a->smc && explain_smc_has_layer(packet))
         a->smc = explain_smc_create();
-    if (a->smc)
-        explain_smc_take(a->smc, m->flow ? a->flows.by_index[m->flow] : NULL, packet, m);
+    struct explain_smc_begun begun;
+    struct explain_pair *pair = m->flow ? explain_pair_by_index(&a->flows, m->flow) : NULL;
+    if (a->smc && explain_smc_take(a->smc, pair, packet, m, &begun))
+        explain_pair_begin(&a->flows, &packet->network, begun.addr, begun.qpn, begun.starting_psn,
+                           ROCE_SERVICE_RC);
+    if (packet->kind == EXPLAIN_OTHER && m->words[0])
+        packet->kind = EXPLAIN_SMC_TCP;
 }
 
-void explain_analysis_next(struct explain_analysis *a, const struct explain_packet *packet,
+void explain_analysis_next(struct explain_analysis *a, struct explain_packet *packet,
                            struct explain_meaning *m)
 {
-    *m = (struct explain_meaning){0};
+    explain_meaning_clear(m);
     a->last_ns = max_u64(a->last_ns, packet->time_ns);
     if (packet->kind == EXPLAIN_ROCE || packet->kind == EXPLAIN_CM)
         take_roce(a, packet, m);
+    else if (packet->kind == EXPLAIN_PAUSE)
+        explain_pause_take(&a->pauses, packet, m);
+    else if (packet->kind == EXPLAIN_LLDP)
+        explain_lldp_take(packet, m);
     take_smc(a, packet, m);
+    explain_flows_settle(&a->flows, m->flow ? explain_pair_by_index(&a->flows, m->flow) : NULL);
     for (unsigned i = 0; i < m->remark_count; i++)
         if (!m->remarks[i].number)
             m->remarks[i].number = packet->number;
 }
 
 /* --- the end --- */
+
+/* Sent more than once in vain, or once: then the capture does not show what its sender did about it. */
+static struct explain_why why_unanswered(const struct explain_sent *s)
+{
+    bool is_again = s->time_ns != s->first_ns;
+    struct explain_why why = {.cause = is_again ? EXPLAIN_CAUSE_PEER_GONE : EXPLAIN_CAUSE_ANSWER_LOST,
+                              .or_cause = EXPLAIN_CAUSE_LOST_AFTER,
+                              .sure = EXPLAIN_SURE_LIKELY};
+    explain_why_prove(&why, s->number, "the newest copy");
+    return why;
+}
 
 /* The next request of the half that asked for an answer and has none; false: there is no more. */
 static bool next_unanswered(struct explain_analysis *a, struct explain_half *half, struct explain_finding *f)
@@ -176,16 +211,24 @@ static bool next_unanswered(struct explain_analysis *a, struct explain_half *hal
             .kind = EXPLAIN_FIND_MISSING_ACK, .rule = "ROCE-RS-51", .number = s->number};
         snprintf(f->words, sizeof f->words, "PSN 0x%06x asked for an ACK that is not in this capture",
                  s->psn);
+        f->why = why_unanswered(s);
         return true;
     }
     return false;
+}
+
+static void conclude(struct explain_analysis *a)
+{
+    a->ending = a->flows.oldest;
+    for (struct explain_pair *p = a->flows.oldest; p; p = p->newer)
+        explain_pair_conclude(p);
 }
 
 unsigned explain_analysis_end(struct explain_analysis *a, struct explain_finding *findings, unsigned max)
 {
     unsigned n = 0;
     if (!a->has_ended)
-        a->ending = a->flows.oldest;
+        conclude(a);
     a->has_ended = true;
     while (n < max && a->ending) {
         struct explain_half *half = &a->ending->half[a->ending_direction];
@@ -214,8 +257,13 @@ uint32_t explain_analysis_flow_count(const struct explain_analysis *a)
 
 const struct explain_flow *explain_analysis_flow(const struct explain_analysis *a, uint32_t index)
 {
-    const struct explain_pair *p = index && index <= a->flows.flow_count ? a->flows.by_index[index] : NULL;
+    const struct explain_pair *p = explain_pair_by_index(&a->flows, index);
     return p ? &p->shown : NULL;
+}
+
+const struct explain_forgotten *explain_analysis_forgotten(const struct explain_analysis *a)
+{
+    return &a->flows.forgotten;
 }
 
 uint32_t explain_analysis_smc_conn_count(const struct explain_analysis *a)

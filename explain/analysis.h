@@ -10,8 +10,9 @@
 struct explain_analysis;
 
 struct explain_analysis_config {
-    uint32_t max_flows; /* default 65536; the flow that was silent longest goes first */
-    bool strict;        /* judge by every rule of the standard, not only by what disturbs traffic */
+    size_t max_flow_bytes; /* of memory for flows; 0: 48 MiB. The flow that was silent longest goes first */
+    uint64_t link_bps;     /* the link's speed, by which pauses are timed; 0: not known */
+    bool strict;           /* judge by every rule of the standard, not only by what disturbs traffic */
 };
 
 /* NULL: no memory. */
@@ -19,15 +20,17 @@ struct explain_analysis *explain_analysis_create(const struct explain_analysis_c
 void explain_analysis_destroy(struct explain_analysis *analysis);
 
 /* Takes packets in the order of the capture. `meaning` is filled; what becomes known only later (a missing
- * answer) is told by a later packet, or by the end. */
-void explain_analysis_next(struct explain_analysis *analysis, const struct explain_packet *packet,
+ * answer) is told by a later packet, or by the end. Of the packet `kind` may change: a SYN-ACK without the
+ * option of SMC-R shows only behind its SYN that it is of SMC-R (EXPLAIN_SMC_TCP), as it refuses. */
+void explain_analysis_next(struct explain_analysis *analysis, struct explain_packet *packet,
                            struct explain_meaning *meaning);
 /* The capture ends: hands over what is still open, oldest first, at most `max`; call until it returns 0. */
 unsigned explain_analysis_end(struct explain_analysis *analysis, struct explain_finding *findings,
                               unsigned max);
 
-/* Flows by index 1..count; those that were dropped for room are NULL. */
+/* Flows by index 1..count; those that were forgotten for room are NULL. */
 uint32_t explain_analysis_flow_count(const struct explain_analysis *analysis);
+const struct explain_forgotten *explain_analysis_forgotten(const struct explain_analysis *analysis);
 const struct explain_flow *explain_analysis_flow(const struct explain_analysis *analysis, uint32_t index);
 
 /* Connections and link groups of SMC-R by id 1..count; those that were dropped for room are NULL. */

@@ -15,7 +15,7 @@ struct asker {
     uint64_t checked; /* messages that B has compared: their places may be written again */
     uint64_t started_ns, moved_ns;
     uint64_t posted_ns[DEMO_MAX_DEPTH];
-    struct cli_histogram *latency; /* NULL: not wanted */
+    struct histogram *latency; /* NULL: not wanted */
 };
 
 /* Whether B must have compared a message before its place is overwritten. */
@@ -121,7 +121,7 @@ static bool complete(struct asker *a, const struct nornic_wc *wc, uint64_t now_n
         return demo_side_fail(a->side, "%s number %llu completed out of order", name,
                               (unsigned long long)wc->wr_id);
     if (a->latency)
-        cli_histogram_add(a->latency, now_ns - a->posted_ns[a->completed % phase->depth]);
+        histogram_add(a->latency, now_ns - a->posted_ns[a->completed % phase->depth]);
     if (phase->op == DEMO_READ || demo_op_is_atomic(phase->op)) {
         a->result->checked_ops++;
         a->result->checked_bytes += phase->size_bytes;
@@ -228,7 +228,7 @@ static bool finish(struct asker *a)
 }
 
 bool demo_ask(struct demo_side *side, const struct demo_phase *phase, struct demo_op_result *result,
-              bool is_bulk, struct cli_histogram *latency)
+              bool is_bulk, struct histogram *latency)
 {
     struct asker a = {.side = side, .phase = phase, .result = result, .is_bulk = is_bulk, .latency = latency};
     struct demo_msg msg = {.type = DEMO_MSG_BEGIN, .phase = *phase};

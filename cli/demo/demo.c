@@ -352,7 +352,7 @@ static const struct cli_option rows[] = {
     {"size", 0, "BYTES", "of a message in the measured part, %r", AT(size_bytes),
      CLI_TAKES_SIZE(1, MAX_SIZE_BYTES), .preset = "64K"},
     {"count", 0, "COUNT", "operations of each kind, instead of", AT(count), CLI_TAKES_COUNT(1, 1000000000)},
-    {"time", 0, "TIME", "for all measured parts together", AT(time_ns),
+    {"time", 'T', "TIME", "for all measured parts together", AT(time_ns),
      CLI_TAKES_TIME(100 * NS_PER_MS, 3600 * NS_PER_S), .preset = "12s", .also = {"duration"}},
     {"port", 0, "KIND", "%r: xdp as root, else memory. The demo makes its own interfaces", AT(place),
      CLI_TAKES_ONE_OF(places), .preset = "auto"},

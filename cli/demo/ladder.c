@@ -220,7 +220,7 @@ static void add_rows(struct ladder *ladder, const struct ladder_log *log, const 
             .right = is_left ? other : e,
             .to_right = is_tx == is_left,
             .lost = is_tx && !other && last_arrived != UINT32_MAX && i < last_arrived,
-            .again = is_tx && is_sent_again(newest, e),
+            .is_again = is_tx && is_sent_again(newest, e),
         };
     }
 }

@@ -70,7 +70,7 @@ struct ladder_row {
     const struct ladder_event *left, *right;
     bool to_right; /* a packet: its direction */
     bool lost;     /* sent, never received, while a later one was */
-    bool again;    /* a request whose PSN was sent before */
+    bool is_again; /* a request whose PSN was sent before */
 };
 
 struct ladder {

@@ -78,7 +78,7 @@ static struct text packet_label(const struct ladder_row *row)
         add(&t, "  solicited");
     if (e->ack_req)
         add(&t, "  ack please");
-    if (row->again)
+    if (row->is_again)
         add(&t, "  again");
     return t;
 }
@@ -249,7 +249,7 @@ static bool is_alike(const struct ladder_row *a, const struct ladder_row *b)
     if (!gx || !gy || gx->verdict != gy->verdict || x->syndrome != y->syndrome)
         return false;
     /* out of sequence, what the packets carry no longer matters */
-    return (x->opcode == y->opcode && a->again == b->again) || gx->verdict != ROCE_RX_TAKEN;
+    return (x->opcode == y->opcode && a->is_again == b->is_again) || gx->verdict != ROCE_RX_TAKEN;
 }
 
 static void put_folded(const struct pen *pen, const struct ladder_row *rows, uint32_t n)

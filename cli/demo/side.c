@@ -61,13 +61,13 @@ static bool sample(struct demo_side *side)
     return true;
 }
 
-static void summarise(struct demo_latency *latency, const struct cli_histogram *h)
+static void summarise(struct demo_latency *latency, const struct histogram *h)
 {
     *latency = (struct demo_latency){.samples = h->count,
                                      .min_ns = h->min,
-                                     .p50_ns = cli_histogram_quantile(h, 0.5),
-                                     .p99_ns = cli_histogram_quantile(h, 0.99),
-                                     .p999_ns = cli_histogram_quantile(h, 0.999)};
+                                     .p50_ns = histogram_quantile(h, 0.5),
+                                     .p99_ns = histogram_quantile(h, 0.99),
+                                     .p999_ns = histogram_quantile(h, 0.999)};
 }
 
 /* Figures: one operation at a time for the latency, then many. */
@@ -75,7 +75,7 @@ static bool measure(struct demo_side *side, enum demo_op op)
 {
     const struct demo_plan *plan = side->plan;
     struct demo_op_result *result = &side->board->ops[op];
-    struct cli_histogram latency = {.count = 0};
+    struct histogram latency = {.count = 0};
     struct demo_phase one = phase_of(side, op, at_most(LATENCY_BYTES, plan->size_bytes), 1, 2);
     struct demo_phase many = phase_of(side, op, plan->size_bytes, plan->depth, 3);
     uint64_t before = roce_qp_counters(side->qp)->retransmitted_pkts;

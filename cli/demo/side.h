@@ -7,7 +7,7 @@
 #include <assert.h>
 
 #include "cli/demo/demo.h"
-#include "cli/report/histogram.h"
+#include "base/histogram.h"
 #include "host/host.h"
 
 #define DEMO_MAX_DEPTH    64u
@@ -114,7 +114,7 @@ static inline bool demo_op_is_atomic(enum demo_op op)
 /* Side A: runs a phase; what was compared goes to `result`, and if `is_bulk` also counts, bytes and time.
  * Adds the time from each post to its completion, in nanoseconds, to `latency` (may be NULL). */
 bool demo_ask(struct demo_side *side, const struct demo_phase *phase, struct demo_op_result *result,
-              bool is_bulk, struct cli_histogram *latency);
+              bool is_bulk, struct histogram *latency);
 
 /* Side B: answers phases until BYE. */
 bool demo_serve(struct demo_side *side);

@@ -11,12 +11,21 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/explain/html.h"
+#include "cli/explain/join.h"
 #include "cli/explain/live.h"
+#include "cli/explain/quiz.h"
+#include "cli/explain/rule.h"
+#include "cli/explain/smc.h"
+#include "cli/explain/tale.h"
+#include "cli/explain/tours.h"
 #include "cli/option/color.h"
 #include "cli/option/option.h"
 #include "explain/analysis.h"
+#include "explain/join/show.h"
 #include "explain/show/boxes.h"
 #include "explain/show/filter.h"
+#include "explain/show/flow_line.h"
+#include "explain/show/glossary.h"
 #include "explain/show/json.h"
 #include "explain/show/ladder.h"
 
@@ -26,11 +35,18 @@
 #define COLUMNS_MOST  200
 #define YEAR_NS       (UINT64_C(366) * 24 * 3600 * 1000000000)
 
+enum csv { CSV_NONE, CSV_OPERATIONS, CSV_FLOWS };
+static const char *const csv_words[] = {"none", "operations", "flows", NULL};
+
 struct settings {
-    bool json, boxes, all, strict, ladder;
+    bool json, boxes, all, strict, ladder, whole, join;
     const char *ifname;   /* NULL: files */
     uint64_t packets_max; /* end after so many that are shown; 0: no end */
     uint64_t duration_ns;
+    uint64_t link_gbit; /* 0: not known */
+    enum csv csv;
+    const char *rule; /* whose text is wanted; NULL: none */
+    struct cli_quiz quiz;
     const char *html; /* where the page goes; NULL: none is wanted */
     const char *filter_text;
     struct explain_filter *filter;
@@ -47,6 +63,11 @@ struct run {
     struct cli_page *page; /* NULL: none is wanted */
     struct explain_text out;
     struct explain_ladder ladder;
+    struct explain_join *join;              /* NULL: captures are read one after the other */
+    const struct explain_join_place *place; /* of the packet at hand, with `join` */
+    struct cli_tale tale;
+    bool has_told;                       /* the story stands above */
+    struct explain_glossary named;       /* the rules that the output named */
     uint64_t number, shown, findings[3]; /* by severity */
     int write_error;                     /* errno of the first write that failed; 0: none */
 };
@@ -74,6 +95,18 @@ static void count(struct run *run, const struct explain_finding *f)
     run->findings[explain_finding_severity(f->kind)]++;
 }
 
+static bool is_told(const struct run *run, const struct explain_finding *f)
+{
+    return run->settings->json || explain_finding_severity(f->kind) > 0;
+}
+
+static void name_rules(struct run *run, const struct explain_meaning *meaning)
+{
+    for (unsigned i = 0; i < meaning->remark_count; i++)
+        if (is_told(run, &meaning->remarks[i]))
+            explain_glossary_add(&run->named, meaning->remarks[i].rule);
+}
+
 static void show(struct run *run, const struct explain_packet *packet, const struct explain_meaning *meaning)
 {
     const struct settings *s = run->settings;
@@ -82,23 +115,45 @@ static void show(struct run *run, const struct explain_packet *packet, const str
     if (s->filter && !explain_filter_matches(s->filter, packet, meaning))
         return;
     run->shown++;
+    if (s->csv)
+        return;
     if (run->page) {
         cli_page_packet(run->page, packet, meaning);
         return;
     }
+    name_rules(run, meaning);
     if (s->json) {
-        explain_json_packet(&run->out, packet, meaning);
+        explain_json_packet_open(&run->out, packet, meaning);
+        if (run->place)
+            explain_join_member(&run->out, run->place);
+        explain_put(&run->out, "}\n");
         return;
     }
     if (s->ladder)
         explain_ladder(&run->out, &run->ladder, packet, meaning, &run->style);
+    else if (run->place)
+        explain_join_line(&run->out, run->place, packet, meaning, &run->style);
     else
         explain_line(&run->out, packet, meaning, &run->style);
     if (s->boxes)
         explain_boxes_packet(&run->out, packet);
 }
 
-/* One more packet; false: no more are wanted, or the output cannot be written. */
+/* What is known of one more packet; false: no more are wanted, or the output cannot be written. */
+static bool tell(struct run *run, const struct explain_packet *packet, const struct explain_meaning *meaning)
+{
+    const struct settings *s = run->settings;
+    run->number++;
+    for (unsigned i = 0; i < meaning->remark_count; i++)
+        count(run, &meaning->remarks[i]);
+    cli_tale_take(&run->tale, packet, meaning, s->csv == CSV_OPERATIONS ? &run->out : NULL);
+    if (run->number == 1)
+        run->style.epoch_ns = packet->time_ns;
+    show(run, packet, meaning);
+    return (!s->packets_max || run->shown < s->packets_max) && (run->out.len <= OUT_BYTES || flush(run));
+}
+
+/* One more packet of an interface or a file. */
 static bool take(void *ctx, const struct net_capture_record *record)
 {
     struct run *run = ctx;
@@ -106,16 +161,29 @@ static bool take(void *ctx, const struct net_capture_record *record)
     struct explain_packet packet;
     struct explain_meaning meaning;
     explain_dissect(&packet, record, run->number + 1);
+    explain_analysis_next(run->analysis, &packet, &meaning);
     if (s->ifname && !s->all && packet.kind == EXPLAIN_OTHER)
         return true; /* a SYN without the option: the kernel's filter lets it through */
-    run->number++;
-    explain_analysis_next(run->analysis, &packet, &meaning);
-    for (unsigned i = 0; i < meaning.remark_count; i++)
-        count(run, &meaning.remarks[i]);
-    if (run->number == 1)
-        run->style.epoch_ns = packet.time_ns;
-    show(run, &packet, &meaning);
-    return (!s->packets_max || run->shown < s->packets_max) && (run->out.len <= OUT_BYTES || flush(run));
+    return tell(run, &packet, &meaning);
+}
+
+/* One more packet of two captures. What the network made, no sender sent: the analysis is not shown it. */
+static bool take_joined(void *ctx, const struct net_capture_record *record,
+                        const struct explain_join_place *place)
+{
+    struct run *run = ctx;
+    struct explain_packet packet;
+    struct explain_meaning meaning;
+    explain_dissect(&packet, record, place->number);
+    if (place->fate == EXPLAIN_FATE_COPY)
+        explain_join_copy_meaning(&meaning, place);
+    else
+        explain_analysis_next(run->analysis, &packet, &meaning);
+    explain_join_remark(&meaning, run->join, place);
+    if (run->page || run->settings->ladder)
+        explain_join_add_delay(&meaning, place);
+    run->place = place;
+    return tell(run, &packet, &meaning);
 }
 
 /* Whether the capture comes through a pipe from one who may be still at it (`tcpdump -U -w - | nornic explain
@@ -161,6 +229,26 @@ static int explain_files(struct run *run)
     return status;
 }
 
+static int explain_joined(struct run *run)
+{
+    const struct settings *s = run->settings;
+    const char *const paths[2] = {s->files.at[0], s->files.at[1]};
+    if (cli_join_read(paths, &run->join) != CLI_OK)
+        return CLI_ERROR;
+    const struct explain_join_summary *sums = explain_join_summary(run->join);
+    for (unsigned i = 0; i < 2 && run->page; i++)
+        cli_page_file(run->page, paths[i]);
+    if (s->json) {
+        explain_join_sums_json(&run->out, sums, paths);
+    } else if (!run->page && !s->csv) {
+        explain_join_sums(&run->out, sums, paths);
+        explain_put(&run->out, "\n");
+    }
+    if (!s->json && !run->page && !s->csv && !s->ladder)
+        explain_join_head(&run->out);
+    return cli_join_walk(paths, run->join, take_joined, run);
+}
+
 static int explain_interface(struct run *run)
 {
     const struct settings *s = run->settings;
@@ -174,59 +262,85 @@ static int explain_interface(struct run *run)
                                                        .ctx = run});
 }
 
-static void put_conn(struct run *run, const struct explain_smc_conn *c)
+static void put_flows(struct run *run)
 {
-    char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
-    explain_printf(&run->out, "SMC-R connection %u of group %u: %s port %u > %s port %u", c->id, c->group,
-                   nornic_addr_str(&c->addr[0], a), c->port[0], nornic_addr_str(&c->addr[1], b), c->port[1]);
-    for (unsigned side = 0; side < 2; side++)
-        explain_printf(&run->out, "%s %" PRIu64 " bytes, %" PRIu64 " CDC, %" PRIu64 " wraps, %s",
-                       side ? "; back" : "; there", c->bytes[side], c->messages[side], c->wraps[side],
-                       c->is_aborted[side]  ? "aborted"
-                       : c->is_closed[side] ? "closed"
-                       : c->is_done[side]   ? "done sending"
-                                            : "open");
-    uint64_t moves = c->moves[0] + c->moves[1];
-    if (moves)
-        explain_printf(&run->out, "; moved %" PRIu64 " times, %" PRIu64 " bytes written again", moves,
-                       c->replayed_bytes[0] + c->replayed_bytes[1]);
+    for (uint32_t i = 1; i <= explain_analysis_flow_count(run->analysis); i++) {
+        const struct explain_flow *f = explain_analysis_flow(run->analysis, i);
+        if (f && run->settings->json) {
+            explain_put(&run->out, "{\"flow\":");
+            explain_json_flow(&run->out, f, i);
+            explain_put(&run->out, "}\n");
+        } else if (f) {
+            explain_flow_line(&run->out, f, i);
+        }
+        if (run->out.len > OUT_BYTES)
+            flush(run);
+    }
+}
+
+static void put_forgotten(struct run *run)
+{
+    const struct explain_forgotten *g = explain_analysis_forgotten(run->analysis);
+    if (g->count && run->settings->json)
+        explain_printf(&run->out, "{\"forgotten\":{\"flows\":%u,\"first\":%u,\"last\":%u}}\n", g->count,
+                       g->first, g->last);
+    else if (g->count)
+        explain_printf(
+            &run->out,
+            "%u of the flows %u to %u were forgotten for room, those first that were silent longest: what "
+            "came of them later counts as new flows\n",
+            g->count, g->first, g->last);
+}
+
+static unsigned columns(void)
+{
+    struct winsize size;
+    unsigned n = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 110;
+    return n < COLUMNS_LEAST ? COLUMNS_LEAST : n > COLUMNS_MOST ? COLUMNS_MOST : n;
+}
+
+/* What the rules say that were named. */
+static void put_rules(struct run *run)
+{
+    if (run->settings->json) {
+        explain_glossary_json(&run->out, &run->named);
+    } else if (run->named.count) {
+        explain_put(&run->out, "\n");
+        explain_glossary_text(&run->out, &run->named, columns());
+        explain_put(&run->out, "\n");
+    }
+}
+
+static void put_counted(struct run *run, const char *before, uint64_t count, const char *noun)
+{
+    explain_printf(&run->out, "%s%" PRIu64 " %s%s", before, count, noun, count == 1 ? "" : "s");
+}
+
+/* With --strict the gravest findings are what breaks a rule. */
+static void put_count(struct run *run)
+{
+    put_counted(run, "", run->number, "packet");
+    put_counted(run, ", ", explain_analysis_flow_count(run->analysis), "flow");
+    put_counted(run, "; ", run->findings[2], run->settings->strict ? "violation" : "error");
+    put_counted(run, ", ", run->findings[1], "warning");
+    put_counted(run, ", ", run->findings[0], "note");
     explain_put(&run->out, "\n");
 }
 
-static void put_group(struct run *run, const struct explain_smc_group *g)
+/* What flows, connections and rules add up to. The story stands at the top where the files could be read
+ * ahead. */
+static void put_sums(struct run *run)
 {
-    char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
-    explain_printf(&run->out,
-                   "SMC-R group %u, version %u: %s with %s; %u links, %u active, %u gone; %u and %u RMBs; %u "
-                   "connections%s\n",
-                   g->id, g->version, nornic_addr_str(&g->gid[0], a), nornic_addr_str(&g->gid[1], b),
-                   g->links, g->links_active, g->links_gone, g->rmbs[0], g->rmbs[1], g->conns,
-                   g->has_ended ? "; ended" : "");
-}
-
-/* The connections and groups of SMC-R; the page has them in its tables. */
-static void put_smc(struct run *run)
-{
-    for (uint32_t i = 1; i <= explain_analysis_smc_group_count(run->analysis); i++) {
-        const struct explain_smc_group *g = explain_analysis_smc_group(run->analysis, i);
-        if (g && run->settings->json) {
-            explain_put(&run->out, "{\"smc_group\":");
-            explain_json_smc_group(&run->out, g);
-            explain_put(&run->out, "}\n");
-        } else if (g) {
-            put_group(run, g);
-        }
-    }
-    for (uint32_t i = 1; i <= explain_analysis_smc_conn_count(run->analysis); i++) {
-        const struct explain_smc_conn *c = explain_analysis_smc_conn(run->analysis, i);
-        if (c && run->settings->json) {
-            explain_put(&run->out, "{\"smc_connection\":");
-            explain_json_smc_conn(&run->out, c);
-            explain_put(&run->out, "}\n");
-        } else if (c) {
-            put_conn(run, c);
-        }
-    }
+    const struct settings *s = run->settings;
+    put_flows(run);
+    cli_smc_sums(&run->out, run->analysis, s->json);
+    put_forgotten(run);
+    cli_tale_numbers(&run->out, &run->tale, run->analysis, s->json ? CLI_TALE_JSON : CLI_TALE_TEXT);
+    if (s->json)
+        cli_tale_json(&run->out, &run->tale, run->analysis);
+    put_rules(run);
+    if (!s->json && !run->has_told)
+        cli_tale_text(&run->out, &run->tale, run->analysis, columns());
 }
 
 /* What became known only at the end, and the count of it all. */
@@ -235,8 +349,12 @@ static void finish(struct run *run)
     struct explain_finding findings[FINDINGS_MAX];
     unsigned n;
     while ((n = explain_analysis_end(run->analysis, findings, FINDINGS_MAX)) > 0)
-        for (unsigned i = 0; i < n; i++) {
+        for (unsigned i = 0; i < n && !is_full(run); i++) { /* with -c the answer may be in what was left */
             count(run, &findings[i]);
+            explain_story_finding(&run->tale.story, &findings[i]);
+            if (run->settings->csv)
+                continue;
+            explain_glossary_add(&run->named, findings[i].rule);
             if (run->page) {
                 cli_page_finding(run->page, &findings[i]);
             } else if (run->settings->json) {
@@ -248,21 +366,33 @@ static void finish(struct run *run)
                                findings[i].words, findings[i].rule);
             }
         }
-    if (!run->page)
-        put_smc(run);
-    if (!run->settings->json && (!run->page || strcmp(run->settings->html, "-") != 0))
-        explain_printf(&run->out,
-                       "%" PRIu64 " packets, %u flows; %" PRIu64 " violations, %" PRIu64 " warnings, %" PRIu64
-                       " notes\n",
-                       run->number, explain_analysis_flow_count(run->analysis), run->findings[2],
-                       run->findings[1], run->findings[0]);
+    if (run->settings->csv == CSV_FLOWS)
+        cli_tale_numbers(&run->out, &run->tale, run->analysis, CLI_TALE_CSV);
+    if (!run->page && !run->settings->csv)
+        put_sums(run);
+    if (!run->settings->csv && !run->settings->json && (!run->page || strcmp(run->settings->html, "-") != 0))
+        put_count(run);
 }
 
-static unsigned columns(void)
+/* The story first, where nothing is left out of it and it can be known. */
+static void begin(struct run *run)
 {
-    struct winsize size;
-    unsigned n = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 110;
-    return n < COLUMNS_LEAST ? COLUMNS_LEAST : n > COLUMNS_MOST ? COLUMNS_MOST : n;
+    const struct settings *s = run->settings;
+    if (s->csv == CSV_OPERATIONS)
+        explain_operations_csv_head(&run->out);
+    else if (s->csv == CSV_FLOWS)
+        explain_flows_csv_head(&run->out);
+    else if (!s->json && !s->html && !s->ifname && !s->filter && !s->packets_max && !s->join)
+        cli_tale_ahead(&run->out, &s->files, s->strict, columns());
+    run->has_told = run->out.len && !s->csv;
+}
+
+static void end_page(struct run *run)
+{
+    struct explain_text story = {0};
+    cli_tale_lines(&story, &run->tale, run->analysis);
+    cli_page_capture_end(run->page, run->number, run->analysis, story.bytes ? story.bytes : "");
+    explain_text_free(&story);
 }
 
 static int explain(const struct settings *settings)
@@ -272,25 +402,39 @@ static int explain(const struct settings *settings)
         .settings = settings,
         .style = settings->style,
         .ladder = {.columns = columns()},
-        .analysis = explain_analysis_create(&(struct explain_analysis_config){.strict = settings->strict})};
-    if (!run.analysis)
+        .analysis = explain_analysis_create(&(struct explain_analysis_config){
+            .strict = settings->strict, .link_bps = settings->link_gbit * UINT64_C(1000000000)})};
+    if (!run.analysis || !cli_tale_init(&run.tale)) {
+        if (run.analysis)
+            explain_analysis_destroy(run.analysis);
         return cli_fail("out of memory");
+    }
+    begin(&run);
     if (settings->html)
-        run.page = cli_page_open(settings->html);
+        run.page = cli_page_open(settings->html, settings->whole);
     if (settings->html && !run.page)
         status = CLI_ERROR;
+    if (run.page)
+        cli_page_capture(run.page, NULL);
     if (settings->ifname && status == CLI_OK)
         status = explain_interface(&run);
+    else if (settings->join && status == CLI_OK)
+        status = explain_joined(&run);
     else if (status == CLI_OK)
         status = explain_files(&run);
     /* Of what could not be read at all there is nothing to sum up. */
     if (run.page || (!settings->html && (status == CLI_OK || run.number > 0)))
         finish(&run);
-    if (run.page && cli_page_close(run.page, run.number, run.analysis) != CLI_OK)
+    if (run.page)
+        end_page(&run);
+    if (run.page && cli_page_close(run.page) != CLI_OK)
         status = CLI_ERROR;
     if (!flush_all(&run) && status == CLI_OK)
         status = cli_fail("cannot write the output: %s", strerror(run.write_error));
     explain_text_free(&run.out);
+    cli_tale_deinit(&run.tale);
+    if (run.join)
+        explain_join_destroy(run.join);
     explain_analysis_destroy(run.analysis);
     return status;
 }
@@ -302,11 +446,12 @@ static int explain(const struct settings *settings)
 static const struct cli_option rows[] = {
     {"verbose", 'v', NULL,
      "every header drawn as the standards draw it, with its bytes, the values of its fields, and the rule "
-     "for each (docs/conformance-roce.md)",
+     "for each (--rule says what it says)",
      AT(boxes)},
     {"json", 'j', NULL,
      "one object a packet: n, time_ns, len, kind, layers with all fields, payload, icrc, verdict, qp, smc, "
-     "message, answers, words, remarks; behind the last one finding, smc_group and smc_connection objects",
+     "message, answers, words, remarks; behind the last one finding, smc_group, smc_connection and rule "
+     "objects",
      AT(json)},
     {"ladder", 0, NULL,
      "a lifeline for each address, an arrow a packet: --> the first time, ==> sent again, ~~> an answer "
@@ -314,13 +459,33 @@ static const struct cli_option rows[] = {
      AT(ladder)},
     {"html", 0, "OUT",
      "all of it as one page for a browser: flows, findings, a ladder, plots, the bytes of each packet; the "
-     "page needs no network (docs/explain.md)",
+     "page needs no network (docs/explain.md). Without a capture: lessons about captures of real hosts",
      AT(html), .kind = CLI_FILE},
+    {"whole", 0, NULL, "with --html: keep whole packets; else the headers, and 16 bytes of the data",
+     AT(whole)},
     {"filter", 'f', "EXPR",
      "only packets that match, for example 'bth.opcode == RC_RDMA_WRITE_FIRST && bth.psn > 100', 'aeth && "
-     "aeth.syndrome != ACK', 'ip.src == 10.0.0.1', 'flow == 2', 'connection == 1' (of SMC-R). A layer "
+     "aeth.syndrome != ACK', 'ip.src == 10.0.0.0/8', 'flow == 2', 'connection == 1' "
+     "(of SMC-R), 'finding == timeout'. A layer "
      "alone: it is there. A field alone: it is not 0. && || ! ( ) == != < <= > >=",
      AT(filter_text), .kind = CLI_TEXT},
+    {"csv", 0, "WHAT",
+     "%r: a table for other programs, of each operation that was answered, with its latency, or of each end "
+     "of each flow, with its totals",
+     AT(csv), CLI_TAKES_ONE_OF(csv_words), .preset = "none"},
+    {"join", 0, NULL,
+     "lay two captures of the same traffic together, one taken at (or near) each end: clocks aligned, each "
+     "packet once, with when it left and came, how long it took, and where it was lost, copied or overtaken",
+     AT(join)},
+    {"rule", 0, "ID",
+     "say what a rule says (ROCE-RC-41), all of an area (ROCE-RC), or every one (all), and "
+     "where it comes from",
+     AT(rule), .kind = CLI_TEXT},
+    CLI_QUIZ_ROWS(struct settings, quiz),
+    {"link-speed", 0, "GBIT",
+     "the link's speed in Gbit/s, by which the quanta of PAUSE and PFC are timed (default: 100, "
+     "and said to be assumed)",
+     AT(link_gbit), CLI_TAKES_COUNT(1, 10000)},
     {"strict", 0, NULL,
      "name what breaks a rule of the standard, by its requirement; `nornic verify --strict` lists only that",
      AT(strict)},
@@ -331,7 +496,7 @@ static const struct cli_option rows[] = {
      AT(ifname), .kind = CLI_IFACE},
     {"count", 'c', "N", "end after N packets that are shown", AT(packets_max),
      CLI_TAKES_COUNT(1, UINT64_MAX)},
-    {"time", 0, "TIME", "with -i: end after this time, such as 10 or 1.5m", AT(duration_ns),
+    {"time", 'T', "TIME", "with -i: end after this time, such as 10 or 1.5m", AT(duration_ns),
      CLI_TAKES_TIME(NS_PER_MS, YEAR_NS), .also = {"duration", "seconds"}},
     CLI_COLOR_ROWS(struct settings, color),
     {NULL},
@@ -342,11 +507,21 @@ static int check(void *options)
 {
     const struct settings *s = options;
     const char *first_file = s->files.count ? s->files.at[0] : NULL;
+    if (s->rule && (first_file || s->ifname))
+        return cli_fail("--rule %s says what a rule says, and reads no capture: leave out %s", s->rule,
+                        first_file ? first_file : s->ifname);
+    if (s->rule || s->quiz.topic)
+        return CLI_OK;
+    if (s->csv && (s->json || s->boxes || s->ladder || s->html))
+        return cli_fail("--csv %s: the table stands alone; leave out -v, --json, --ladder and --html",
+                        csv_words[s->csv]);
     if (s->html && (s->json || s->boxes || s->ladder))
         return cli_fail("--html %s: the page holds it all; leave out -v, --json and --ladder", s->html);
+    if (s->join && (s->ifname || s->files.count != 2))
+        return cli_fail("--join takes two capture files, one of each end: A.pcap B.pcap");
     if (s->ifname && first_file)
         return cli_fail("%s: it is either files or, with -i, an interface", first_file);
-    if (!s->ifname && !first_file)
+    if (!s->ifname && !first_file && !s->html)
         return cli_fail("name a capture file, - for standard input, or an interface with -i; "
                         "`nornic help explain` has an example");
     return CLI_OK;
@@ -359,7 +534,11 @@ static int run_command(void *options)
     s->style.colour = cli_color_is_wanted(s->color, stdout);
     if (s->filter_text && !(s->filter = explain_filter_parse(s->filter_text, &why)))
         return cli_fail("%s", why.text);
-    int status = explain(s);
+    if (s->quiz.topic)
+        return cli_explain_quiz(&s->quiz, s->files.count ? s->files.at[0] : NULL, s->json, columns());
+    int status = s->rule                                    ? cli_explain_rules(s->rule, s->json, columns())
+                 : s->html && !s->ifname && !s->files.count ? cli_explain_tours(s->html)
+                                                            : explain(s);
     explain_filter_free(s->filter);
     return status;
 }
@@ -367,13 +546,19 @@ static int run_command(void *options)
 const struct cli_command explain_command = {
     .name = "explain",
     .summary = "say what the packets of capture files mean",
-    .usage = "explain [-v | --json | --ladder | --html OUT] [-f FILTER] FILE... | -i IFACE",
-    .about = "Says what the packets of capture files, or of an interface, mean.\n\n"
-             "FILE is a pcap or pcapng file of Ethernet frames, - is standard input. A line a packet: its "
-             "number, the time since the first one, addresses, destination QP, PSN, and what it means among "
-             "those before it: which packet of which message it is, what it answers, whether it was sent "
-             "before and why again. What went wrong stands below the packet that shows it, with the "
-             "requirement that governs it.",
+    .usage = "explain [OPTION...] FILE... | A B --join | -i IFACE | --rule ID | --quiz TOPIC",
+    .about =
+        "Says what the packets of capture files, or of an interface, mean.\n\n"
+        "FILE is a pcap or pcapng file, packed with gzip or not, - is standard input: of Ethernet, Linux "
+        "cooked captures (tcpdump -i any), raw IP or BSD loopback, also of several interfaces. RDMA is read "
+        "below VLAN tags and in VXLAN, Geneve, GRE, NVGRE, ERSPAN and IP in IP; PAUSE, PFC and LLDP with "
+        "DCBX are read as well. Flows take 48 MiB of memory at the most: beyond that those are "
+        "forgotten, and "
+        "said to be, that were silent longest. A line a packet: its "
+        "number, the time since the first one, addresses, destination QP, PSN, and what it means among "
+        "those before it: which packet of which message it is, what it answers, whether it was sent "
+        "before and why again. What went wrong stands below the packet that shows it, with the "
+        "requirement that governs it.",
     .groups = {{.rows = rows}},
     .operands = (const struct cli_operand[]){{.name = "FILE",
                                               .kind = CLI_FILE,
@@ -384,6 +569,8 @@ const struct cli_command explain_command = {
     .rules =
         (const struct cli_rule[]){
             {CLI_EXCLUDES, "ladder", "json", "one draws and the other does not"},
+            {CLI_NEEDS, "whole", "html", "it says how much a page keeps"},
+            {CLI_NEEDS, "answers", "quiz", "it tells the answers of its questions"},
             {CLI_NEEDS, "time", "interface", "a file ends by itself"},
             {.kind = CLI_END_OF_RULES},
         },
@@ -391,7 +578,8 @@ const struct cli_command explain_command = {
                 "  $ nornic explain -f 'n == 2' pcaps/rc_rnr.pcap\n"
                 "    2    0.001203  10.77.0.2 > 10.77.0.1  qp 0x00001c psn 0x001000  "
                 "RNR NAK for PSN 0x001000: wait 10.24 ms\n",
-    .status = {"all was read", NULL, "a file or the interface could not be read, or the page not be written"},
+    .status = {"all was read", "--quiz: not all was answered rightly",
+               "a file or the interface could not be read, or the page not be written"},
     .settings_bytes = sizeof(struct settings),
     .check = check,
     .run = run_command,

@@ -6,9 +6,10 @@
 
 #include "cli/cli.h"
 #include "cli/option/option.h"
-#include "explain/show/boxes.h"
 #include "explain/packet/packet.h"
 #include "explain/packet/registry.h"
+#include "explain/show/boxes.h"
+#include "explain/show/values.h"
 
 #define DRAWN_BYTES_MAX 64 /* longer ones are listed only */
 
@@ -40,6 +41,26 @@ static void put_header(struct explain_text *out, const struct explain_layer_kind
     put_fields(out, kind);
 }
 
+/* "bth", or "bth.opcode": a header, or the values of a field. CLI_OK, or CLI_ERROR after a sentence. */
+static int put_named(struct explain_text *out, const char *name)
+{
+    const char *dot = strchr(name, '.');
+    const struct explain_layer_kind *kind = explain_layer_kind(name, strcspn(name, "."));
+    if (!kind)
+        return cli_fail("there is no header %.*s; `nornic header` lists them", (int)strcspn(name, "."), name);
+    if (!dot) {
+        put_header(out, kind);
+        return CLI_OK;
+    }
+    const struct net_field *field = explain_header_field(kind->header, dot + 1, strlen(dot + 1));
+    if (!field)
+        return cli_fail("%s has no field %s; `nornic header %s` lists them", kind->key, dot + 1, kind->key);
+    if (!explain_has_values(kind, field))
+        return cli_fail("the values of %s are numbers, without names; aeth.syndrome has some", name);
+    explain_values(out, kind, field);
+    return CLI_OK;
+}
+
 /* --- the command --- */
 
 struct settings {
@@ -53,14 +74,8 @@ static int run(void *options)
     int status = CLI_OK;
     if (settings->keys.count == 0)
         list_headers();
-    for (unsigned i = 0; i < settings->keys.count && status == CLI_OK; i++) {
-        const char *key = settings->keys.at[i];
-        const struct explain_layer_kind *kind = explain_layer_kind(key, strlen(key));
-        if (kind)
-            put_header(&out, kind);
-        else
-            status = cli_fail("there is no header %s; `nornic header` lists them", key);
-    }
+    for (unsigned i = 0; i < settings->keys.count && status == CLI_OK; i++)
+        status = put_named(&out, settings->keys.at[i]);
     if (out.len)
         fputs(out.bytes, stdout);
     explain_text_free(&out);
@@ -70,12 +85,15 @@ static int run(void *options)
 const struct cli_command header_command = {
     .name = "header",
     .summary = "draw the headers of the wire format and list their fields",
-    .usage = "header [KEY...]",
-    .about = "Draws headers of the wire format, 32 bits a row, and lists their fields: the first and the "
-             "last bit, the name (as in the filters of `nornic explain`), the requirement that governs it. "
-             "The drawing is made of the table that the engine reads and writes packets with. Above 64 "
-             "bytes there is only the list.\n\n"
-             "Without KEY: which headers there are. docs/wire-format.md explains them.",
+    .usage = "header [KEY | KEY.FIELD]...",
+    .about =
+        "Draws headers of the wire format, 32 bits a row, and lists their fields: the first and the "
+        "last bit, the name (as in the filters of `nornic explain`), the requirement that governs it. "
+        "The drawing is made of the table that the engine reads and writes packets with. Above 64 "
+        "bytes there is only the list.\n\n"
+        "With KEY.FIELD: what the values of that field mean, such as the codes of aeth.syndrome, the headers "
+        "behind each bth.opcode, the times of cm_path.ack_timeout, the reasons of cm_rej.reason.\n\n"
+        "Without KEY: which headers there are. docs/wire-format.md explains them.",
     .operands = (const struct cli_operand[]){{.name = "KEY",
                                               .kind = CLI_TEXT,
                                               .is_optional = true,
@@ -84,7 +102,9 @@ const struct cli_command header_command = {
                                              {.name = NULL}},
     .examples = "Example:\n"
                 "  $ nornic header aeth\n"
-                "  aeth: ACK Extended Transport Header, 4 bytes\n",
+                "  aeth: ACK Extended Transport Header, 4 bytes\n"
+                "  $ nornic header cm_req.path_mtu\n"
+                "  cm_req.path_mtu: connection request, 4 bits, ROCE-CM-10\n",
     .status = {"drawn", NULL, "there is no such header"},
     .settings_bytes = sizeof(struct settings),
     .run = run,

@@ -42,11 +42,11 @@ static void forget(struct cli_page *page)
     free(page);
 }
 
-struct cli_page *cli_page_open(const char *path)
+struct cli_page *cli_page_open(const char *path, bool is_whole)
 {
     struct cli_page *page = calloc(1, sizeof *page);
     if (page)
-        page->html = explain_html_create();
+        page->html = explain_html_create(is_whole);
     if (!page || !page->html) {
         free(page);
         cli_fail("out of memory");
@@ -62,6 +62,18 @@ struct cli_page *cli_page_open(const char *path)
     page->progress = page->file != stdout && isatty(STDERR_FILENO);
     explain_html_begin(page->html, &page->text);
     return page;
+}
+
+void cli_page_capture(struct cli_page *page, const char *tour)
+{
+    explain_html_open(page->html, &page->text, tour);
+}
+
+void cli_page_capture_end(struct cli_page *page, uint64_t total, const struct explain_analysis *analysis,
+                          const char *story)
+{
+    explain_html_close(page->html, &page->text, total, analysis, story);
+    write_out(page, CHUNK_BYTES);
 }
 
 void cli_page_file(struct cli_page *page, const char *name)
@@ -92,9 +104,9 @@ static void remove_file(const char *path)
         remove(path);
 }
 
-int cli_page_close(struct cli_page *page, uint64_t total, const struct explain_analysis *analysis)
+int cli_page_close(struct cli_page *page)
 {
-    explain_html_end(page->html, &page->text, total, analysis);
+    explain_html_end(page->html, &page->text);
     if (page->text.failed && !page->error)
         page->error = ENOMEM;
     write_out(page, 1);

@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "cli/node/rc.h"
 #include "cli/node/tcp.h"
+#include "cli/peer/options.h"
 #include "cli/stop.h"
 
 #define SLICE_NS   50000000ull    /* a sleep is at most this long */
@@ -328,6 +329,16 @@ static void flush(const struct peer *peer)
     while (host_now_ns() < end_ns)
         if (peer->node.events || !host_dev_progress(peer->node.dev))
             host_dev_wait(peer->node.dev, FLUSH_NS / 4);
+}
+
+int peer_options_check(const struct peer_options *o)
+{
+    if (!o->node.port)
+        return cli_fail("say which port to use: --port xdp:INTERFACE or packet:INTERFACE");
+    if (cli_node_is_memory(&o->node))
+        return cli_fail(
+            "port memory has no connection manager to talk to: use xdp:INTERFACE or packet:INTERFACE");
+    return CLI_OK;
 }
 
 int peer_close(struct peer *peer, int status)

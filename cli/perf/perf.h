@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/report/histogram.h"
+#include "base/histogram.h"
 #include "cli/node/memory.h"
 #include "cli/node/node.h"
 #include "net/error.h"
@@ -143,7 +143,7 @@ void perf_control_send_error(int fd, const char *why);
 struct perf_result {
     uint64_t ops;
     uint64_t start_ns, end_ns;
-    struct cli_histogram latency; /* post to completion, ns */
+    struct histogram latency; /* post to completion, ns */
     uint64_t retransmitted_pkts;
     uint64_t server_checked;
 };

@@ -45,15 +45,15 @@ static void report_json(const struct cli_node *node, const struct perf_test *t,
     cli_json_print(j);
 }
 
-static double usec(const struct cli_histogram *h, double fraction)
+static double usec(const struct histogram *h, double fraction)
 {
-    return (double)cli_histogram_quantile(h, fraction) / 1e3;
+    return (double)histogram_quantile(h, fraction) / 1e3;
 }
 
 static void report_text(const struct perf_options *options, const struct cli_node *node,
                         const struct perf_test *t, const struct perf_result *result, const struct rates *r)
 {
-    const struct cli_histogram *h = &result->latency;
+    const struct histogram *h = &result->latency;
     const char *mode = cli_node_port_mode(node);
     printf("%s of %u bytes over %s%s%s%s: %u queue pair%s, depth %u, path MTU %u\n", perf_op_name(t->op),
            t->size_bytes, cli_node_port_name(node), mode ? " (" : "", mode ? mode : "", mode ? ")" : "",

@@ -24,7 +24,7 @@ struct phase {
     uint64_t limit;    /* operations to post */
     uint64_t until_ns; /* and none after this */
     uint64_t posted, done;
-    struct cli_histogram *latency; /* NULL: not wanted */
+    struct histogram *latency; /* NULL: not wanted */
     bool live;
     uint64_t start_ns, shown_ns, shown_done;
 };
@@ -111,7 +111,7 @@ static int on_completion(struct phase *phase, const struct nornic_wc *wc)
     uint64_t seq = p->done++;
     phase->done++;
     if (phase->latency)
-        cli_histogram_add(phase->latency, host_now_ns() - p->posted_at_ns[seq % side->test.depth]);
+        histogram_add(phase->latency, host_now_ns() - p->posted_at_ns[seq % side->test.depth]);
     if (!side->test.verify || client_writes(side->test.op))
         return CLI_OK;
     return check_answer(side, (unsigned)wc->wr_id, seq);

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/report/histogram.h"
+#include "base/histogram.h"
 #include "cli/node/memory.h"
 #include "cli/node/node.h"
 #include "net/error.h"
@@ -126,7 +126,7 @@ struct pingpong_side {
     uint32_t mixed;          /* messages that held pieces of those of other queue pairs */
     uint32_t unacknowledged; /* of the last messages: the peer left before it said that it has them */
     uint64_t start_ns, end_ns;
-    struct cli_histogram round_trips; /* of the client, ns */
+    struct histogram round_trips; /* of the client, ns */
 };
 
 /* wr_id: the kind, and above it the number of a link (sends) or a slot (receives). */

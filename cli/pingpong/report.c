@@ -25,9 +25,9 @@ static struct figures figures_of(const struct pingpong_side *side)
     return f;
 }
 
-static double usec(const struct cli_histogram *h, double fraction)
+static double usec(const struct histogram *h, double fraction)
 {
-    return (double)cli_histogram_quantile(h, fraction) / 1e3;
+    return (double)histogram_quantile(h, fraction) / 1e3;
 }
 
 static void report_json(const struct pingpong_side *side, const struct figures *f)
@@ -65,7 +65,7 @@ static void report_json(const struct pingpong_side *side, const struct figures *
 
 static void report_text(const struct pingpong_side *side, const struct figures *f)
 {
-    const struct cli_histogram *h = &side->round_trips;
+    const struct histogram *h = &side->round_trips;
     /* The first two lines are those of ibv_rc_pingpong. */
     printf("%" PRIu64 " bytes in %.2f seconds = %.2f Mbit/sec\n", f->bytes, f->seconds, f->mbit_per_s);
     printf("%u iters in %.2f seconds = %.2f usec/iter\n", side->options->iters, f->seconds, f->usec_per_iter);

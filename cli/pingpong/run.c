@@ -147,7 +147,7 @@ static int on_receive(struct pingpong_side *side, const struct nornic_wc *wc)
     uint32_t area = pingpong_area_bytes(side->options);
     uint8_t *message = pingpong_slot(side, slot) + area;
     if (side->is_client)
-        cli_histogram_add(&side->round_trips, host_now_ns() - link->sent_at_ns);
+        histogram_add(&side->round_trips, host_now_ns() - link->sent_at_ns);
     int err = check_length(side, wc->byte_len);
     if (err == CLI_OK && area && !cli_ud_area_names(message - area, &side->peer[0].gid, &side->mine[0].gid))
         err = cli_negative("the area before message %u does not name the peer's address", side->received + 1);

@@ -10,6 +10,8 @@
 #include "cli/report/json.h"
 #include "cli/option/option.h"
 #include "cli/replay/rewrite.h"
+#include "cli/replay/diffs.h"
+#include "cli/replay/smc.h"
 #include "explain/replay/replay.h"
 
 struct settings {
@@ -51,7 +53,7 @@ static void print_text(const struct explain_compared *c)
 static void print_json(const struct explain_compared *c)
 {
     const struct explain_packet *p = c->recorded ? c->recorded : c->engine;
-    struct json_object *o = json_object_new_object(), *diffs = json_object_new_array();
+    struct json_object *o = json_object_new_object();
     if (c->recorded)
         cli_json_add_count(o, "n", c->recorded->number);
     cli_json_add_count(o, "after", c->cause);
@@ -59,15 +61,7 @@ static void print_json(const struct explain_compared *c)
     cli_json_add_count(o, "qp", c->qpn);
     cli_json_add_text(o, "opcode", p->roce.op->name);
     cli_json_add_count(o, "psn", p->roce.bth.psn);
-    for (unsigned i = 0; i < c->diff_count && i < EXPLAIN_DIFFS_MAX; i++) {
-        struct json_object *d = json_object_new_object();
-        cli_json_add_text(d, "layer", c->diffs[i].layer);
-        cli_json_add_text(d, "field", c->diffs[i].field);
-        cli_json_add_text(d, "recorded", c->diffs[i].recorded);
-        cli_json_add_text(d, "engine", c->diffs[i].engine);
-        json_object_array_add(diffs, d);
-    }
-    json_object_object_add(o, "diffs", diffs);
+    cli_replay_add_diffs(o, c->diffs, c->diff_count);
     cli_json_print(o);
 }
 
@@ -82,23 +76,34 @@ static void compared(void *ctx, const struct explain_compared *c)
         print_text(c);
 }
 
+static void smc_compared(void *ctx, const struct explain_smc_compared *c)
+{
+    const struct settings *s = ctx;
+    if (c->outcome == EXPLAIN_SMC_REPLAY_EQUAL && !s->all)
+        return;
+    if (s->json)
+        cli_replay_smc_json(c);
+    else
+        cli_replay_smc_text(c);
+}
+
 /* --- the sum --- */
 
-static uint64_t failures(const struct explain_replay_result *r)
+static uint64_t failures(const struct explain_replay_result *r, const struct explain_smc_replay_result *smc)
 {
-    uint64_t n = 0;
+    uint64_t n = cli_replay_smc_failures(smc);
     for (unsigned i = 0; i < EXPLAIN_REPLAY_OUTCOME_COUNT; i++)
         n += explain_replay_fails(i) ? r->outcomes[i] : 0;
     return n;
 }
 
 static void sum_text(const struct settings *s, const struct explain_endpoint *e,
-                     const struct explain_replay_result *r)
+                     const struct explain_replay_result *r, const struct explain_smc_replay_result *smc)
 {
     printf("%s as %s: %u queue pairs, %" PRIu64 " work requests, %" PRIu64 " receives, %u keys; %" PRIu64
            " packets in; %s\n",
            s->file, s->as, r->qps, r->work_requests, r->receives, e->region_count, r->fed,
-           failures(r) ? "DIFFERENT" : "equal");
+           failures(r, smc) ? "DIFFERENT" : "equal");
     for (unsigned i = 0; i < EXPLAIN_REPLAY_OUTCOME_COUNT; i++)
         if (r->outcomes[i])
             printf("  %8" PRIu64 "  %s\n", r->outcomes[i], explain_replay_words(i));
@@ -115,15 +120,16 @@ static void sum_text(const struct settings *s, const struct explain_endpoint *e,
         printf("  %8" PRIu64 "  packets of queue pair 1 left out\n", e->gsi_packets);
     if (e->bad_packets)
         printf("  %8" PRIu64 "  packets left out: broken, cut, or RoCEv1\n", e->bad_packets);
+    cli_replay_smc_sum_text(smc);
 }
 
 static void sum_json(const struct settings *s, const struct explain_endpoint *e,
-                     const struct explain_replay_result *r)
+                     const struct explain_replay_result *r, const struct explain_smc_replay_result *smc)
 {
     struct json_object *o = json_object_new_object(), *counts = json_object_new_object();
     cli_json_add_text(o, "file", s->file);
     cli_json_add_text(o, "as", s->as);
-    json_object_object_add(o, "equal", json_object_new_boolean(failures(r) == 0));
+    json_object_object_add(o, "equal", json_object_new_boolean(failures(r, smc) == 0));
     for (unsigned i = 0; i < EXPLAIN_REPLAY_OUTCOME_COUNT; i++)
         cli_json_add_count(counts, explain_replay_key(i), r->outcomes[i]);
     json_object_object_add(o, "outcomes", counts);
@@ -137,6 +143,7 @@ static void sum_json(const struct settings *s, const struct explain_endpoint *e,
     cli_json_add_count(o, "changed_memory", r->changed_memory);
     cli_json_add_count(o, "gsi_packets", e->gsi_packets);
     cli_json_add_count(o, "bad_packets", e->bad_packets);
+    cli_replay_smc_sum_json(o, smc);
     cli_json_print(o);
 }
 
@@ -187,16 +194,19 @@ static int load(const char *path, struct explain_tape *tape)
 static int run(struct settings *s, const struct explain_tape *tape, struct explain_endpoint *endpoint)
 {
     struct explain_replay_result result;
+    struct explain_smc_replay_result smc;
     struct explain_replay_config config = {.compared = compared, .ctx = s};
+    struct explain_smc_replay_config smc_config = {.compared = smc_compared, .ctx = s};
     struct nornic_error why = {"out of memory"};
     if (explain_learn(tape, &s->addr, &s->scenario, endpoint, &why) != 0 ||
-        explain_replay(tape, endpoint, &config, &result, &why) != 0)
+        explain_replay(tape, endpoint, &config, &result, &why) != 0 ||
+        explain_smc_replay(tape, &s->addr, &smc_config, &smc, &why) != 0)
         return cli_fail("%s", why.text);
     if (s->json)
-        sum_json(s, endpoint, &result);
+        sum_json(s, endpoint, &result, &smc);
     else
-        sum_text(s, endpoint, &result);
-    return failures(&result) ? CLI_NEGATIVE : CLI_OK;
+        sum_text(s, endpoint, &result, &smc);
+    return failures(&result, &smc) ? CLI_NEGATIVE : CLI_OK;
 }
 
 static int rewrite(const struct settings *s, const struct explain_tape *tape)
@@ -249,7 +259,7 @@ static const struct cli_option rewrite_rows[] = {
     {"rewrite", 0, NULL, "send the packets, rather than compare", AT(rewrite)},
     {"interface", 'i', "IFACE", "where to send them; with --as, the source MAC is that of IFACE", AT(ifname),
      .kind = CLI_IFACE},
-    {"output", 'o', "OUT", "into this pcapng file, also as -w", AT(out_path), .kind = CLI_FILE,
+    {"output", 'o', "FILE", "into this pcapng file, also as -w", AT(out_path), .kind = CLI_FILE,
      .also = {"w", "write"}},
     {"speed", 0, "N", "N times as fast as recorded; 0: without waiting", AT(speed),
      CLI_TAKES_COUNT(0, 1000000), .preset = "1"},
@@ -272,6 +282,22 @@ static const char notes[] =
     "interface, or over a link that lost nothing on the way to it. What it sent and the\n"
     "capture lacks is told of as only_engine. Queue pair 1 (connection management) is left out.\n"
     "\n"
+    "Of SMC-R version 1 (RFC 7609) the peer at ADDR is rebuilt as a whole: it makes its link groups, links\n"
+    "and connections with what the other peer sent, and each CLC, LLC and CDC message of its is compared.\n"
+    "Its program writes, reads and closes what the recorded CDC messages show. Not compared: QPNs, PSNs,\n"
+    "R_Keys, addresses, alert tokens, link user ids, TEST LINK's data; how writes are cut; which of an LLC\n"
+    "and a CDC message goes first. Told of, but no failure:\n"
+    "  smc_update_only_recorded   a consumer cursor that the engine would have told later\n"
+    "  smc_update_only_engine     a CDC that the recorded end merged with a later one\n"
+    "  smc_cut           the stream is cut in other places, or a cursor told at another time\n"
+    "  smc_crossed       an LLC request that met the peer's of the same kind\n"
+    "  smc_test          a TEST LINK request: when to test is free\n"
+    "  smc_declined      a Decline: the capture does not tell why\n"
+    "  smc_not_compared  its data is not in the capture; a Proposal that offers version 2, too\n"
+    "  smc_after_end     what the engine says to the last packet that it got\n"
+    "Left out and counted: connections of version 2, which the engine does not speak, and those of link\n"
+    "groups that are older than the capture.\n"
+    "\n"
     "With --rewrite the RoCE packets of FILE (with --as: those that ADDR sent) go out again, at the pace at\n"
     "which they were recorded, and addresses, QPNs, PSNs and keys as the scenario says. Checksums and\n"
     "ICRC are made anew; one that was bad stays bad. What connection management says in its messages stays.\n"
@@ -288,7 +314,7 @@ static int check(void *options)
 {
     struct settings *s = options;
     if (s->rewrite && !s->ifname && !s->out_path)
-        return cli_fail("--rewrite: say where the packets go, with -i IFACE or -o OUT");
+        return cli_fail("--rewrite: say where the packets go, with -i IFACE or -o FILE");
     if (!s->rewrite && !s->as)
         return cli_fail("--as ADDR is needed: the address of the endpoint to be; `nornic explain %s` lists "
                         "who speaks",
@@ -300,15 +326,17 @@ const struct cli_command replay_command = {
     .name = "replay",
     .summary = "put the engine in the place of an endpoint of a capture, and compare",
     .usage = "replay FILE --as ADDR [--scenario TEXT] [--all] [--json]\n"
-             "replay FILE --rewrite [-i IFACE] [-o OUT] [--as ADDR] [--scenario TEXT] [--speed N]",
-    .about = "Puts the engine in the place of one endpoint of a capture, and compares; or sends a capture's "
-             "packets to another place.\n\n"
-             "FILE is a pcap or pcapng file of Ethernet frames, - is standard input. The endpoint with "
-             "address ADDR is rebuilt from what the packets tell: its queue pairs (RC, UC, UD), PSNs, path "
-             "MTU, memory and the keys that its peers used, what was in that memory, the receives and the "
-             "work requests that its program must have posted. Then it gets what the other side sent, in "
-             "the recorded order and at the recorded times, and each packet that it sends is compared, "
-             "field by field, with the one that the recorded endpoint sent.",
+             "replay FILE --rewrite [-i IFACE] [-o FILE] [--as ADDR] [--scenario TEXT] [--speed N]",
+    .about =
+        "Puts the engine in the place of one endpoint of a capture, and compares; or sends a capture's "
+        "packets to another place.\n\n"
+        "FILE is a pcap or pcapng file, packed with gzip or not, - is standard input; what came in a tunnel "
+        "is replayed without it. At most 1024 queue pairs are replayed at once. The endpoint with "
+        "address ADDR is rebuilt from what the packets tell: its queue pairs (RC, UC, UD), PSNs, path "
+        "MTU, memory and the keys that its peers used, what was in that memory, the receives and the "
+        "work requests that its program must have posted. Then it gets what the other side sent, in "
+        "the recorded order and at the recorded times, and each packet that it sends is compared, "
+        "field by field, with the one that the recorded endpoint sent.",
     .groups = {{.rows = rows}, {.title = "Rewriting", .rows = rewrite_rows}},
     .operands =
         (const struct cli_operand[]){

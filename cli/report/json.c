@@ -20,13 +20,13 @@ void cli_json_add_real(struct json_object *object, const char *key, double value
     json_object_object_add(object, key, json_object_new_double_s(value, text));
 }
 
-void cli_json_add_usec(struct json_object *object, const char *key, const struct cli_histogram *h)
+void cli_json_add_usec(struct json_object *object, const char *key, const struct histogram *h)
 {
     struct json_object *o = json_object_new_object();
     cli_json_add_real(o, "min", (double)h->min / 1e3);
-    cli_json_add_real(o, "median", (double)cli_histogram_quantile(h, 0.5) / 1e3);
-    cli_json_add_real(o, "p99", (double)cli_histogram_quantile(h, 0.99) / 1e3);
-    cli_json_add_real(o, "p99_9", (double)cli_histogram_quantile(h, 0.999) / 1e3);
+    cli_json_add_real(o, "median", (double)histogram_quantile(h, 0.5) / 1e3);
+    cli_json_add_real(o, "p99", (double)histogram_quantile(h, 0.99) / 1e3);
+    cli_json_add_real(o, "p99_9", (double)histogram_quantile(h, 0.999) / 1e3);
     cli_json_add_real(o, "max", (double)h->max / 1e3);
     json_object_object_add(object, key, o);
 }

@@ -184,7 +184,7 @@ static int run(void *settings)
 }
 
 static const struct cli_option rows[] = {
-    {"all", 0, NULL, "every CDC message; else of those that only move data the ends of a run",
+    {"all", 'a', NULL, "every CDC message; else of those that only move data the ends of a run",
      CLI_SETS(struct settings, all)},
     {"failover", 0, NULL, "from the first link that went down to its recovery",
      CLI_SETS(struct settings, failover)},

@@ -82,9 +82,9 @@ static int take(struct run *run, const struct net_capture_record *record, struct
     struct explain_packet packet;
     struct explain_meaning meaning;
     explain_dissect(&packet, record, run->count.packets + 1);
+    explain_analysis_next(run->analysis, &packet, &meaning);
     if (packet.kind == EXPLAIN_OTHER && !sniff_is_smc_handshake(record->data, record->len_bytes))
         return 0;
-    explain_analysis_next(run->analysis, &packet, &meaning);
     sniff_count_add(&run->count, &packet, &meaning);
     return sniff_files_add(&run->files, record, why);
 }
@@ -247,7 +247,7 @@ static const struct cli_option rows[] = {
     {"output", 'o', "FILE", "where to write, also as -w; the file is replaced", AT(path), .kind = CLI_FILE,
      .also = {"w", "write"}},
     {"count", 'c', "N", "end after N packets", AT(packets_max), CLI_TAKES_COUNT(1, UINT64_MAX)},
-    {"time", 0, "TIME", "end after this time, such as 10 or 1.5m", AT(duration_ns),
+    {"time", 'T', "TIME", "end after this time, such as 10 or 1.5m", AT(duration_ns),
      CLI_TAKES_TIME(NS_PER_MS, YEAR_NS), .also = {"seconds", "duration"}},
     {"rotate-size", 0, "SIZE",
      "begin a new file before one grows beyond SIZE (64K at least; K, M or G): run.pcapng becomes "

@@ -13,9 +13,8 @@
 #include "cli/cli.h"
 #include "cli/option/option.h"
 #include "cli/verify/strict.h"
+#include "explain/packet/packet.h"
 #include "net/bytes.h"
-#include "net/pcap_file.h"
-#include "roce/packet.h"
 
 /* A frame that is not as it should be. */
 struct bad_frame {
@@ -23,11 +22,13 @@ struct bad_frame {
     enum roce_rx_verdict verdict;
     uint32_t expected, found;       /* DROP_ICRC: as roce_icrc() gives them */
     uint32_t len_bytes, wire_bytes; /* captured, and on the wire */
+    bool is_only_checksum;          /* DROP_UDP: the ICRC is good */
 };
 
 struct tally {
     uint64_t packets, roce, icrc_ok, icrc_bad, malformed;
-    struct bad_frame *bad; /* icrc_bad + malformed of them */
+    uint64_t checksum_bad; /* of icrc_ok: a wrong UDP checksum, which the ICRC does not cover */
+    struct bad_frame *bad; /* icrc_bad + malformed + checksum_bad of them */
     size_t bad_cap;
 };
 
@@ -73,10 +74,15 @@ static void progress_clear(struct progress *p)
     p->is_on_screen = false;
 }
 
+static size_t bad_count(const struct tally *t)
+{
+    return (size_t)(t->icrc_bad + t->malformed + t->checksum_bad);
+}
+
 /* Keeps the frame in the list; false when there is no memory for it. */
 static bool add_bad(struct tally *t, const struct bad_frame *bad)
 {
-    size_t count = (size_t)(t->icrc_bad + t->malformed);
+    size_t count = bad_count(t);
     if (count == t->bad_cap) {
         size_t cap = t->bad_cap ? 2 * t->bad_cap : 16;
         struct bad_frame *grown = reallocarray(t->bad, cap, sizeof *grown);
@@ -91,34 +97,42 @@ static bool add_bad(struct tally *t, const struct bad_frame *bad)
 
 /* Judges one record. False when there is no memory to remember a bad one. DF may be clear: the ICRC is the
  * question here, and it can be answered. */
-static bool judge(struct tally *t, const struct net_capture_record *record)
+static bool check_record(struct tally *t, const struct net_capture_record *record)
 {
-    struct roce_pkt pkt;
-    enum roce_rx_verdict verdict =
-        roce_pkt_parse(&pkt, record->data, record->len_bytes, ROCE_PARSE_ALLOW_NO_DF | ROCE_PARSE_V1);
-
+    struct explain_packet packet;
     t->packets++;
-    if (verdict == ROCE_RX_NOT_ROCE)
+    explain_dissect(&packet, record, t->packets);
+    if (packet.verdict == ROCE_RX_NOT_ROCE)
         return true;
     t->roce++;
-    if (verdict == ROCE_RX_TAKEN || verdict == ROCE_RX_DROP_TVER || verdict == ROCE_RX_DROP_GID) {
+    bool is_good = packet.verdict == ROCE_RX_TAKEN || packet.verdict == ROCE_RX_DROP_TVER ||
+                   packet.verdict == ROCE_RX_DROP_GID;
+    if (is_good && !packet.is_cut) {
         t->icrc_ok++;
         return true;
     }
     struct bad_frame bad = {
         .number = t->packets,
-        .verdict = verdict,
-        .expected = pkt.icrc_expected,
-        .found = pkt.icrc_found,
+        .verdict = packet.is_cut ? ROCE_RX_DROP_SHORT : packet.verdict,
+        .expected = packet.roce.icrc_expected,
+        .found = packet.roce.icrc_found,
         .len_bytes = record->len_bytes,
         .wire_bytes = record->wire_bytes,
+        .is_only_checksum = packet.is_only_checksum,
     };
+    bool is_icrc_good = packet.roce.icrc_found == packet.roce.icrc_expected;
+    if (packet.is_only_checksum && !is_icrc_good)
+        bad.verdict = ROCE_RX_DROP_ICRC;
     if (!add_bad(t, &bad))
         return false;
-    if (verdict == ROCE_RX_DROP_ICRC)
+    if (bad.verdict == ROCE_RX_DROP_ICRC) {
         t->icrc_bad++;
-    else
+    } else if (packet.is_only_checksum) {
+        t->checksum_bad++;
+        t->icrc_ok++;
+    } else {
         t->malformed++;
+    }
     return true;
 }
 
@@ -133,6 +147,8 @@ static const char *icrc_hex(uint32_t icrc, char buf[9])
 
 static const char *reason_of(const struct bad_frame *bad, char *buf, size_t size)
 {
+    if (bad->verdict == ROCE_RX_DROP_UDP && bad->is_only_checksum)
+        return "wrong UDP checksum; its ICRC is good";
     if (bad->verdict == ROCE_RX_DROP_ICRC || bad->wire_bytes <= bad->len_bytes)
         return roce_rx_verdict_words(bad->verdict);
     snprintf(buf, size, "cut by a snap length: %" PRIu32 " of %" PRIu32 " bytes captured", bad->len_bytes,
@@ -143,14 +159,17 @@ static const char *reason_of(const struct bad_frame *bad, char *buf, size_t size
 static void print_counts(const char *what, const struct tally *t)
 {
     printf("%s: %" PRIu64 " packets, %" PRIu64 " RoCE: ICRC good %" PRIu64 ", bad %" PRIu64
-           ", malformed %" PRIu64 "\n",
+           ", malformed %" PRIu64,
            what, t->packets, t->roce, t->icrc_ok, t->icrc_bad, t->malformed);
+    if (t->checksum_bad)
+        printf(", wrong UDP checksum %" PRIu64, t->checksum_bad);
+    putchar('\n');
 }
 
 static void print_text(const char *path, const struct tally *t)
 {
     print_counts(path, t);
-    for (size_t i = 0; i < t->icrc_bad + t->malformed; i++) {
+    for (size_t i = 0; i < bad_count(t); i++) {
         const struct bad_frame *bad = &t->bad[i];
         char reason[80], expected[9], found[9];
         printf("  frame %" PRIu64 ": %s", bad->number, reason_of(bad, reason, sizeof reason));
@@ -184,9 +203,11 @@ static void print_json(const char *path, const struct tally *t, const struct cli
     json_object_object_add(o, "icrc_ok", json_object_new_uint64(t->icrc_ok));
     json_object_object_add(o, "icrc_bad", json_object_new_uint64(t->icrc_bad));
     json_object_object_add(o, "malformed", json_object_new_uint64(t->malformed));
-    for (size_t i = 0; i < t->icrc_bad + t->malformed; i++)
+    for (size_t i = 0; i < bad_count(t); i++)
         json_object_array_add(bad, json_of_bad(&t->bad[i]));
     json_object_object_add(o, "bad_frames", bad);
+    if (t->checksum_bad)
+        json_object_object_add(o, "udp_checksum_bad", json_object_new_uint64(t->checksum_bad));
     cli_strict_to_json(strict, o);
     if (error)
         json_object_object_add(o, "error", json_object_new_string(error));
@@ -201,7 +222,7 @@ static int read_capture(struct net_capture *capture, struct tally *t, struct cli
     struct net_capture_record record;
     int more;
     while ((more = net_capture_next(capture, &record, why)) > 0) {
-        if (!judge(t, &record))
+        if (!check_record(t, &record))
             return net_error_set(why, ENOMEM, "%s: no memory to remember %zu bad frames", progress->path,
                                  t->bad_cap);
         cli_strict_take(strict, &record);
@@ -241,10 +262,11 @@ static int verify_file(const char *path, const struct settings *settings, struct
     total->icrc_ok += t.icrc_ok;
     total->icrc_bad += t.icrc_bad;
     total->malformed += t.malformed;
+    total->checksum_bad += t.checksum_bad;
     free(t.bad);
     if (err < 0)
         return cli_fail("%s", why.text);
-    return t.icrc_bad + t.malformed + violations ? CLI_NEGATIVE : CLI_OK;
+    return bad_count(&t) + violations ? CLI_NEGATIVE : CLI_OK;
 }
 
 /* --- the command --- */
@@ -284,13 +306,16 @@ const struct cli_command verify_command = {
     .name = "verify",
     .summary = "recompute the ICRC of every RoCE packet in capture files",
     .usage = "verify [--strict] [--json] FILE...",
-    .about = "Recomputes the Invariant CRC (ICRC) of every RoCE packet in capture files.\n\n"
-             "FILE is a pcap or pcapng file of Ethernet frames, - is standard input. RoCE packets are those "
-             "that reach UDP port 4791 over IPv4 or IPv6, and those of EtherType 0x8915 (RoCEv1), with or "
-             "without a VLAN tag. For each file it prints how many packets there are, how many of them are "
-             "RoCE, how many ICRCs are good and bad, and how many are malformed: too broken, or cut too "
-             "short by the capture, for their ICRC to be judged. Each bad frame is named by its number in "
-             "the file; ICRCs are shown as the four bytes on the wire.",
+    .about =
+        "Recomputes the Invariant CRC (ICRC) of every RoCE packet in capture files.\n\n"
+        "FILE is a pcap or pcapng file, packed with gzip or not, - is standard input. RoCE packets are "
+        "those that reach UDP port 4791 over IPv4 or IPv6, and those of EtherType 0x8915 (RoCEv1), below "
+        "any tags, on any link and in any tunnel that `nornic explain` reads. For each file it prints "
+        "how many packets there are, how many of them are "
+        "RoCE, how many ICRCs are good and bad, and how many are malformed: too broken, or cut too "
+        "short by the capture, for their ICRC to be judged. A wrong UDP checksum, which the ICRC does not "
+        "cover, is named where the ICRC is good. Each bad frame is named by its number in "
+        "the file; ICRCs are shown as the four bytes on the wire.",
     .groups = {{.rows = rows}},
     .operands =
         (const struct cli_operand[]){

@@ -42,7 +42,7 @@ _nornic() {
     "demo --seed") ;;
     "demo --size") ;;
     "demo --count") ;;
-    "demo --time") ;;
+    "demo --time" | "demo -T") ;;
     "demo --port") _nornic_words 'auto xdp packet memory' ;;
     "demo --mtu") ;;
     "demo --output" | "demo -o") _nornic_files ;;
@@ -163,9 +163,13 @@ _nornic() {
     "smc stat --pid") ;;
     "explain --html") _nornic_files ;;
     "explain --filter" | "explain -f") ;;
+    "explain --csv") _nornic_words 'none operations flows' ;;
+    "explain --rule") ;;
+    "explain --quiz") ;;
+    "explain --link-speed") ;;
     "explain --interface" | "explain -i") _nornic_interfaces ;;
     "explain --count" | "explain -c") ;;
-    "explain --time") ;;
+    "explain --time" | "explain -T") ;;
     "explain --color") _nornic_words 'auto always never' ;;
     "replay --as") ;;
     "replay --scenario") _nornic_files ;;
@@ -175,7 +179,7 @@ _nornic() {
     "sniff --interface" | "sniff -i") _nornic_interfaces ;;
     "sniff --output" | "sniff -o") _nornic_files ;;
     "sniff --count" | "sniff -c") ;;
-    "sniff --time") ;;
+    "sniff --time" | "sniff -T") ;;
     "sniff --rotate-size") ;;
     "sniff --rotate-count") ;;
     "perf --op") _nornic_words 'send write write-imm read fetch-add cmp-swap' ;;
@@ -250,7 +254,7 @@ _nornic() {
         fi ;;
     "explain "*)
         if [[ $cur == -* ]]; then
-            _nornic_words ' --verbose --json --ladder --html --filter --strict --all --interface --count --time --color --help'
+            _nornic_words ' --verbose --json --ladder --html --whole --filter --csv --join --rule --quiz --answers --link-speed --strict --all --interface --count --time --color --help'
         else
             _nornic_files
         fi ;;

@@ -14,14 +14,17 @@ static bool asks_first(uint16_t attr)
 
 /* Every CM message begins with the sender's id, and all but REQ and SIDR name the receiver's next (ROCE-CM-10
  * to CM-21); a SIDR_REP repeats the id of its request. */
-static struct explain_cm *find(struct explain_flows *f, const struct roce_pkt *pkt, uint16_t attr,
+static struct explain_cm *find(struct explain_flows *f, const struct explain_packet *packet, uint16_t attr,
                                uint32_t local, uint32_t remote, unsigned *sender)
 {
+    const struct roce_pkt *pkt = &packet->roce;
     uint32_t asker_id = attr == ROCE_CM_SIDR_REP ? local : remote;
     for (unsigned age = 1; age <= EXPLAIN_CM_MAX; age++) {
         struct explain_cm *c = &f->cms[(f->next_cm - age) % EXPLAIN_CM_MAX];
         if (!c->number)
             return NULL;
+        if (!explain_network_equal(&c->network, &packet->network))
+            continue;
         bool from_asker =
             nornic_addr_equal(&c->addr[0], &pkt->src) && nornic_addr_equal(&c->addr[1], &pkt->dst);
         bool to_asker =
@@ -51,6 +54,7 @@ static struct explain_cm *begin(struct explain_flows *f, const struct explain_pa
     struct explain_cm *c = &f->cms[f->next_cm++ % EXPLAIN_CM_MAX];
     *c = (struct explain_cm){.number = packet->number,
                              .id = ++f->cm_count,
+                             .network = packet->network,
                              .addr = {packet->roce.src, packet->roce.dst},
                              .comm_id = {get_be32(message), 0},
                              .service = ROCE_SERVICE_UD};
@@ -65,6 +69,18 @@ static struct explain_cm *begin(struct explain_flows *f, const struct explain_pa
     return c;
 }
 
+struct explain_pair *explain_pair_begin(struct explain_flows *f, const struct explain_network *network,
+                                        const struct nornic_addr addr[2], const uint32_t qpn[2],
+                                        const uint32_t starting_psn[2], uint8_t service)
+{
+    struct explain_pair *pair = explain_pair_know(f, network, addr, qpn, service);
+    for (unsigned d = 0; pair && d < 2; d++) {
+        pair->half[d].has_requests = true;
+        pair->half[d].first_psn = pair->half[d].next_psn = starting_psn[d];
+    }
+    return pair;
+}
+
 /* Both ends are known: the pair begins with the PSNs that each was told to use first (ROCE-CM-30). */
 static void take_rep(struct explain_flows *f, struct explain_cm *c, const uint8_t *message)
 {
@@ -76,15 +92,12 @@ static void take_rep(struct explain_flows *f, struct explain_cm *c, const uint8_
     c->comm_id[1] = rep.local_comm_id;
     c->qpn[1] = rep.qpn;
     c->starting_psn[0] = rep.starting_psn;
-    struct explain_pair *pair = explain_pair_know(f, c->addr, c->qpn, c->service);
+    struct explain_pair *pair =
+        explain_pair_begin(f, &c->network, c->addr, c->qpn, c->starting_psn, c->service);
     if (!pair)
         return;
     c->flow = pair->index;
     pair->shown.pmtu_bytes = c->pmtu_bytes;
-    for (unsigned d = 0; d < 2; d++) {
-        pair->half[d].has_requests = true;
-        pair->half[d].next_psn = c->starting_psn[d];
-    }
 }
 
 struct explain_cm *explain_connection(struct explain_flows *f, const struct explain_packet *packet,
@@ -98,7 +111,7 @@ struct explain_cm *explain_connection(struct explain_flows *f, const struct expl
     unsigned kind = attr - ROCE_CM_ATTR_FIRST;
     if (kind >= EXPLAIN_CM_KINDS)
         return NULL;
-    struct explain_cm *c = find(f, &packet->roce, attr, get_be32(message), get_be32(message + 4), &sender);
+    struct explain_cm *c = find(f, packet, attr, get_be32(message), get_be32(message + 4), &sender);
     /* another transaction with an id that was used before is a new connection */
     if (asks_first(attr) && (!c || c->tid[0][kind] != envelope.tid))
         c = begin(f, packet, attr, message);

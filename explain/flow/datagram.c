@@ -5,23 +5,38 @@
 
 #include "base/base.h"
 #include "explain/flow/flow.h"
+#include "nornic/cm.h"
 #include "roce/cm/mad.h"
+
+/* A service id of the RDMA CM is a port space and a port (ROCE-CM-60); others are numbers. */
+static void put_service(uint64_t service_id, char *text, size_t size)
+{
+    uint64_t space = service_id >> 16;
+    unsigned port = service_id & 0xffff;
+    if (space == NORNIC_PS_TCP || space == NORNIC_PS_UDP)
+        snprintf(text, size, "%s port %u", space == NORNIC_PS_TCP ? "TCP" : "UDP", port);
+    else if (space == NORNIC_PS_IB)
+        snprintf(text, size, "port %u of the IB port space", port);
+    else
+        snprintf(text, size, "service 0x%016" PRIx64, service_id);
+}
 
 static void describe_request(const uint8_t *message, const char *name, struct explain_meaning *m)
 {
     struct roce_cm_req req;
+    char service[40];
     roce_cm_req_get(&req, message);
+    put_service(req.service_id, service, sizeof service);
     snprintf(m->words, sizeof m->words,
-             "CM %s, service 0x%016" PRIx64 ": QP 0x%06x, %s, first PSN for it 0x%06x, path MTU %u", name,
-             req.service_id, req.qpn, roce_cm_transport_name(req.transport), req.starting_psn,
-             128u << req.path_mtu);
+             "CM %s for %s: QP 0x%06x, %s, wants PSNs to it from 0x%06x, path MTU %u", name, service, req.qpn,
+             roce_cm_transport_name(req.transport), req.starting_psn, 128u << req.path_mtu);
 }
 
 static void describe_reject(const uint8_t *message, struct explain_meaning *m)
 {
     struct roce_cm_rej rej;
     roce_cm_rej_get(&rej, message);
-    snprintf(m->words, sizeof m->words, "CM REJ of %s: %s", roce_cm_about_name(rej.about),
+    snprintf(m->words, sizeof m->words, "CM REJ of %s: %s", roce_cm_message_name(rej.rejected_message),
              roce_cm_rej_name(rej.reason));
     explain_remark(m, EXPLAIN_FIND_CM_REJECT, "ROCE-CM-13", 0, m->answers, "rejected: %s",
                    roce_cm_rej_name(rej.reason));
@@ -31,7 +46,7 @@ static void describe_reply(const uint8_t *message, struct explain_meaning *m)
 {
     struct roce_cm_rep rep;
     roce_cm_rep_get(&rep, message);
-    snprintf(m->words, sizeof m->words, "CM REP: QP 0x%06x, first PSN for it 0x%06x", rep.qpn,
+    snprintf(m->words, sizeof m->words, "CM REP: QP 0x%06x, wants PSNs to it from 0x%06x", rep.qpn,
              rep.starting_psn);
 }
 

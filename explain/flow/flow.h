@@ -5,10 +5,11 @@
 #define NORNIC_EXPLAIN_FLOW_FLOW_H
 
 #include "base/base.h"
+#include "explain/flow/cause.h"
+#include "explain/flow/ids.h"
 #include "explain/flow/meaning.h"
 #include "explain/packet/packet.h"
 
-#define EXPLAIN_READS_MAX   64  /* READs and atomics remembered per direction */
 #define EXPLAIN_ANSWERS_MAX 32  /* answers remembered per direction, to know their copies */
 #define EXPLAIN_CM_MAX      512 /* connections that are being made or closed */
 #define EXPLAIN_CM_KINDS    16  /* attribute ids of the CM from ROCE_CM_ATTR_FIRST */
@@ -26,6 +27,7 @@ struct explain_sent {
     uint16_t ip_id;
     uint8_t opcode;
     bool ack_req, is_answered;
+    uint16_t link; /* history.c's own: the next entry of its chain, from 1 */
 };
 
 /* A READ or an atomic, which takes the PSNs of its answers. */
@@ -49,26 +51,21 @@ struct explain_answer {
     uint8_t opcode;
 };
 
-enum explain_trouble_kind { EXPLAIN_TROUBLE_NAK, EXPLAIN_TROUBLE_RNR, EXPLAIN_TROUBLE_SKIPPED };
-/* What went wrong last, to tell why a packet is sent again. */
-struct explain_trouble {
-    uint64_t number; /* of the packet that told it; 0: nothing */
-    uint64_t time_ns;
-    uint32_t psn;                   /* what is sent again from here on is sent for it */
-    enum explain_trouble_kind kind; /* SKIPPED: an answer is missing before this one (ROCE-RC-34) */
-};
-
 /* The newest packet that left PSNs out. */
 struct explain_gap {
-    uint64_t number; /* 0: none */
-    uint64_t time_ns;
-    uint16_t ip_id;
+    uint64_t number;       /* 0: none */
+    uint32_t psn, end_psn; /* of what is missing: the first, and one past the last */
+    bool is_covered;       /* an answer has acknowledged it */
+    bool is_uncounted;     /* how many messages are in it is not known */
 };
 
-/* One direction: the requests that one end sends. The packet at PSN p lies in slot p mod `size`. */
+/* One direction: the requests that one end sends. What is remembered of them (`sent`, `reads`, `answers`)
+ * grows with what there is to remember, since most of many flows are small: see history.c, through which
+ * alone it is reached. */
 struct explain_half {
-    bool has_requests; /* a request was seen; the members below mean nothing before */
-    uint32_t next_psn; /* one past the newest */
+    bool has_requests;            /* a request was seen; the members below mean nothing before */
+    uint32_t first_psn, next_psn; /* of all that were seen; one past the newest */
+    uint64_t first_ns, newest_ns; /* when the first request was seen, and the newest; 0: none was */
     bool
         is_guessed; /* that, as the newest is a READ of more than one packet, and the path MTU is not known */
     uint32_t una_psn;  /* everything before it is acknowledged */
@@ -76,26 +73,42 @@ struct explain_half {
     uint64_t messages; /* begun so far */
     /* the message in progress */
     bool is_open;
+    bool is_headless;     /* its beginning is not in the capture */
+    bool is_begun_before; /* the capture begins behind the beginning of the connection */
     uint8_t open_opcode;
     uint32_t open_psn;
     uint64_t open_bytes, open_total;
-    struct explain_sent *sent;
-    uint32_t size;
-    struct explain_read reads[EXPLAIN_READS_MAX];
-    unsigned next_read;
-    struct explain_answer answers[EXPLAIN_ANSWERS_MAX]; /* to these requests */
-    unsigned next_answer;
-    struct explain_trouble trouble;
+    struct explain_sent *sent; /* `size` of them, a power of two; a ring in the order of their coming */
+    uint16_t *chains;          /* by PSN mod `size`: the first entry, from 1 */
+    uint32_t size, next_sent;
+    struct explain_read *reads; /* a ring of `read_size` */
+    uint32_t read_size, next_read;
+    struct explain_answer *answers; /* to these requests: NULL, or EXPLAIN_ANSWERS_MAX */
+    uint32_t next_answer;
+    struct explain_progress *progress; /* a ring: NULL, or EXPLAIN_PROGRESS_KEPT of them */
+    uint32_t next_progress;
+    uint64_t answer_number; /* of the newest answer */
+    uint64_t rtt_ns;        /* the shortest time from a request to its answer; 0: none yet */
+    uint64_t react_ns;      /* the sender's, to the other end's requests: sooner it reacts to none */
+    struct explain_recovery *recovery; /* NULL until something goes wrong */
     struct explain_gap gap;
-    bool is_msn_known; /* strict: */
-    uint32_t msn_base; /* the MSN before the first message that was seen */
-    bool is_dead;      /* a NAK ended it: nothing more is answered (ROCE-RS-12) */
+    bool is_holey;       /* the capture missed packets of it */
+    bool is_headers_cut; /* it holds requests whose headers it cut off */
+    bool is_msn_known;
+    uint32_t newest_msn;      /* of the newest answer that went further */
+    uint32_t msn_base;        /* the MSN before the first message that was seen */
+    bool has_strict_msn;      /* strict: that MSN, as the ACKs leave it: */
+    uint32_t strict_msn;      /* this one, or one of */
+    uint32_t msn_room;        /* so many behind it */
+    uint32_t seen_pmtu_bytes; /* strict: of a first or middle packet; a guess is held against nobody */
+    bool is_dead;             /* a NAK ended it: nothing more is answered (ROCE-RS-12) */
 };
 
 /* A connection of the CM, from its REQ on. [0]: who asked for it, [1]: who was asked. */
 struct explain_cm {
     uint64_t number; /* of the REQ or SIDR_REQ; 0: the slot is free */
     uint64_t id;     /* counts from 1 */
+    struct explain_network network;
     struct nornic_addr addr[2];
     uint32_t comm_id[2], qpn[2], starting_psn[2];
     bool is_answered; /* [1] is known */
@@ -125,21 +138,30 @@ struct explain_smc_place {
 struct explain_pair {
     struct explain_flow shown;
     struct explain_half half[2];
-    uint16_t src_port[2]; /* UDP, of the newest packet of each direction */
+    uint16_t src_port[2];  /* UDP, of the newest packet of each direction */
+    uint64_t newest_ns[2]; /* when that was */
+    struct explain_ids ids[2];
+    uint16_t first_port[2], other_port[2]; /* strict: of the first one, and another that was told of */
+    bool is_paired;                        /* an answer has shown that its two ends belong together */
+    uint8_t pair_tries;                    /* answers that did not */
+    bool is_not_at[2];                     /* the capture was not taken at that end */
     uint32_t index;
     struct explain_link link[2];        /* by addresses and destination QPN of each direction */
+    struct explain_pair *next_by_index; /* in a chain of by_index */
     struct explain_pair *older, *newer; /* by last packet */
+    size_t bytes;                       /* of memory, as explain_flows_settle() last counted them */
     struct explain_smc_place smc;
 };
 
-/* The QP pairs that are followed, and the connections of the CM. At most `max_flows` pairs are kept: the one
- * that was silent longest goes first. */
+/* The QP pairs that are followed, and the connections of the CM. Pairs take `max_bytes` of memory at the
+ * most: beyond that the one that was silent longest goes first. */
 struct explain_flows {
-    uint32_t max_flows;
-    struct explain_link **buckets; /* `bucket_count` chains, a power of two */
+    size_t max_bytes, bytes;
+    struct explain_link **buckets; /* `bucket_count` chains each, a power of two */
+    struct explain_pair **by_index;
     uint32_t bucket_count;
-    struct explain_pair **by_index; /* from 1; NULL: dropped */
-    uint32_t index_cap, flow_count, live_count;
+    uint32_t flow_count; /* so many were begun */
+    struct explain_forgotten forgotten;
     struct explain_pair *oldest, *newest;
     struct explain_cm *cms; /* EXPLAIN_CM_MAX, in a ring */
     unsigned next_cm;
@@ -148,8 +170,13 @@ struct explain_flows {
 
 /* --- flow.c --- */
 /* Makes the tables; false: no memory. explain_flows_deinit() after either. */
-bool explain_flows_init(struct explain_flows *flows, uint32_t max_flows);
+bool explain_flows_init(struct explain_flows *flows, size_t max_bytes);
 void explain_flows_deinit(struct explain_flows *flows);
+/* The packet of this pair is dealt with (NULL: of none): counts what the pair takes now, and forgets others
+ * where that is too much. */
+void explain_flows_settle(struct explain_flows *flows, struct explain_pair *pair);
+/* The pair of that index; NULL: there is none, or it was forgotten. */
+struct explain_pair *explain_pair_by_index(const struct explain_flows *flows, uint32_t index);
 /* The pair that a packet belongs to, and its direction; made when it is new. Responses and CNPs find the pair
  * whose other end they are for. NULL: no memory. */
 struct explain_pair *explain_pair_of(struct explain_flows *flows, const struct explain_packet *packet,
@@ -157,24 +184,40 @@ struct explain_pair *explain_pair_of(struct explain_flows *flows, const struct e
 /* The pair that a datagram belongs to: both QPNs are in it. NULL: no memory. */
 struct explain_pair *explain_pair_of_datagram(struct explain_flows *flows,
                                               const struct explain_packet *packet, unsigned *direction);
-/* The pair whose packets in `*direction` go to that QP; NULL: none is known. */
-struct explain_pair *explain_pair_find(const struct explain_flows *flows, const struct nornic_addr *src,
-                                       const struct nornic_addr *dst, uint32_t dest_qpn, uint8_t service,
-                                       unsigned *direction);
+/* The pair of that service to which the packet's destination QP belongs; NULL: none is known. */
+struct explain_pair *explain_pair_find(const struct explain_flows *flows, const struct explain_packet *packet,
+                                       uint8_t service, unsigned *direction);
 /* A new pair of which both ends are known; [0] is the end that speaks first. NULL: no memory. */
-struct explain_pair *explain_pair_know(struct explain_flows *flows, const struct nornic_addr addr[2],
-                                       const uint32_t qpn[2], uint8_t service);
+struct explain_pair *explain_pair_know(struct explain_flows *flows, const struct explain_network *network,
+                                       const struct nornic_addr addr[2], const uint32_t qpn[2],
+                                       uint8_t service);
 /* enum roce_service of a packet; the masked atomics are RC's (docs/masked-atomics.md). */
 uint8_t explain_service(const struct roce_pkt *pkt);
 /* Of an IPv4 packet; 0 where there is none. */
 uint16_t explain_ip_id(const struct explain_packet *packet);
-/* The slot of a PSN, grown so that the packets between the oldest unanswered one and this one have slots.
- * NULL: no memory. */
+
+/* --- history.c --- */
+/* The entry of a PSN, to be filled: `psn` is set, all else is as it was, or 0 where the PSN is new. In the
+ * place of a new one the oldest is forgotten: of 64 kept at the least, and up to 8192 where that one has no
+ * answer. NULL: no memory. */
 struct explain_sent *explain_sent_slot(struct explain_half *half, uint32_t psn);
 /* The packet seen at that PSN, or NULL. */
 struct explain_sent *explain_sent_find(const struct explain_half *half, uint32_t psn);
-struct explain_read *explain_read_find(struct explain_half *half, uint32_t psn);
+/* Everything that is remembered from PSN `from` to before `end` is answered. */
+void explain_sent_answered(struct explain_half *half, uint32_t from, uint32_t end);
+/* A new READ or atomic, all 0; the oldest of 64 is forgotten for it. NULL: no memory. */
+struct explain_read *explain_read_add(struct explain_half *half);
+/* The READ or atomic that takes that PSN, the newest first; NULL: none does. */
+struct explain_read *explain_read_find(const struct explain_half *half, uint32_t psn);
+/* By age: 1 is the newest; NULL: none is so old. */
+struct explain_read *explain_read_aged(const struct explain_half *half, uint32_t age);
+/* A new answer, all 0; the oldest of EXPLAIN_ANSWERS_MAX is forgotten for it. NULL: no memory. */
+struct explain_answer *explain_answer_add(struct explain_half *half);
+/* Memory that the half holds besides itself, and giving it back. */
+size_t explain_half_bytes(const struct explain_half *half);
+void explain_half_free(struct explain_half *half);
 
+/* --- flow.c --- */
 /* Counts the packet into what the public sees of the pair. */
 void explain_pair_count(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet);
 
@@ -185,6 +228,10 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
                       struct explain_meaning *m);
 void explain_datagram(struct explain_flows *flows, const struct explain_packet *packet,
                       struct explain_meaning *m);
+/* connection.c: a pair whose ends said so, with the PSN that each begins with. NULL: no memory. */
+struct explain_pair *explain_pair_begin(struct explain_flows *flows, const struct explain_network *network,
+                                        const struct nornic_addr addr[2], const uint32_t qpn[2],
+                                        const uint32_t starting_psn[2], uint8_t service);
 /* connection.c: the connection that a CM message belongs to, with the message counted in; a message that was
  * sent before is remarked. NULL: its REQ was not seen. `mad` is the envelope, the message follows it. */
 struct explain_cm *explain_connection(struct explain_flows *flows, const struct explain_packet *packet,

@@ -2,7 +2,9 @@
 #include "explain/flow/meaning.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 static const struct finding_kind {
     const char *key;
@@ -29,11 +31,24 @@ int explain_finding_severity(enum explain_finding_kind kind)
     return kinds[kind].severity;
 }
 
-void explain_remark(struct explain_meaning *m, enum explain_finding_kind kind, const char *rule,
-                    uint64_t number, uint64_t related, const char *format, ...)
+const char *explain_place_key(enum explain_place place)
+{
+    static const char *const keys[] = {"unknown", "end_0", "end_1", "not_end_0", "not_end_1", "between"};
+    return keys[place];
+}
+
+void explain_meaning_clear(struct explain_meaning *m)
+{
+    memset(m, 0, offsetof(struct explain_meaning, words));
+    m->words[0] = '\0';
+}
+
+struct explain_finding *explain_remark(struct explain_meaning *m, enum explain_finding_kind kind,
+                                       const char *rule, uint64_t number, uint64_t related,
+                                       const char *format, ...)
 {
     if (m->remark_count == EXPLAIN_REMARKS_MAX)
-        return;
+        return NULL;
     struct explain_finding *f = &m->remarks[m->remark_count++];
     *f = (struct explain_finding){.kind = kind, .number = number, .related = related};
     snprintf(f->rule, sizeof f->rule, "%s", rule);
@@ -41,4 +56,11 @@ void explain_remark(struct explain_meaning *m, enum explain_finding_kind kind, c
     va_start(args, format);
     vsnprintf(f->words, sizeof f->words, format, args);
     va_end(args);
+    return f;
+}
+
+void explain_because(struct explain_finding *f, const struct explain_why *why)
+{
+    if (f)
+        f->why = *why;
 }

@@ -8,47 +8,56 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "explain/flow/why.h"
+#include "explain/packet/packet.h"
 #include "nornic/addr.h"
 
 /* Kinds of findings: id in JSON, severity (0 note, 1 warning, 2 violation), words. One place names them all;
  * each has a capture that shows it and one that must not. */
-#define EXPLAIN_FINDINGS(X)                                                     \
-    X(PSN_GAP, "psn_gap", 1, "PSNs are missing")                                \
-    X(RETRANSMISSION, "retransmission", 1, "a request was sent again")          \
-    X(DUPLICATE, "duplicate", 0, "the same packet twice on the wire")           \
-    X(REORDERED, "reordered", 0, "packets overtook each other")                 \
-    X(NAK_SEQUENCE, "nak_sequence", 1, "NAK: PSN sequence error")               \
-    X(NAK_FATAL, "nak_fatal", 2, "NAK that ends the connection")                \
-    X(RNR, "rnr", 1, "the receiver was not ready")                              \
-    X(TIMEOUT, "timeout", 1, "sent again after an ack timeout")                 \
-    X(READ_REPLAY, "read_replay", 1, "a READ was asked for again")              \
-    X(MISSING_ACK, "missing_ack", 1, "an answer that was asked for never came") \
-    X(GHOST_ACK, "ghost_ack", 1, "an answer to something that was not asked")   \
-    X(ICRC, "icrc", 2, "bad ICRC")                                              \
-    X(MALFORMED, "malformed", 2, "malformed packet")                            \
-    X(VIOLATION, "violation", 2, "breaks a rule of the standard")               \
-    X(ECN_MARK, "ecn_mark", 0, "congestion experienced")                        \
-    X(CNP, "cnp", 0, "congestion notification")                                 \
-    X(CM_REJECT, "cm_reject", 1, "a connection was rejected")                   \
-    X(CM_RETRY, "cm_retry", 1, "a connection message was sent again")           \
-    X(CUT, "cut", 0, "the capture does not hold the whole packet")              \
-    X(SMC_DECLINE, "smc_decline", 1, "SMC-R was declined: TCP goes on alone")   \
-    X(SMC_HANDSHAKE, "smc_handshake", 2, "a CLC message that is wrong here")    \
-    X(SMC_LINK, "smc_link", 2, "a link is not what was announced")              \
-    X(SMC_LINK_GONE, "smc_link_gone", 1, "a link was deleted")                  \
-    X(SMC_REFUSED, "smc_refused", 1, "an LLC request was refused")              \
-    X(SMC_UNASKED, "smc_unasked", 2, "an LLC response without a request")       \
-    X(SMC_UNANSWERED, "smc_unanswered", 1, "an LLC request without a response") \
-    X(SMC_TOKEN, "smc_token", 2, "a CDC message for no connection")             \
-    X(SMC_SEQUENCE, "smc_sequence", 2, "a CDC message out of sequence")         \
-    X(SMC_CURSOR, "smc_cursor", 2, "a cursor that cannot be")                   \
-    X(SMC_WRITE, "smc_write", 2, "a write where none is allowed")               \
-    X(SMC_AFTER_CLOSE, "smc_after_close", 2, "data after the end of sending")   \
-    X(SMC_MOVED, "smc_moved", 1, "a connection moved to another link")          \
-    X(SMC_LOST, "smc_lost", 2, "data was lost in a failover")                   \
-    X(SMC_ABORT, "smc_abort", 1, "a connection was aborted")                    \
-    X(SMC_BLOCKED, "smc_blocked", 0, "a writer waits for window")               \
-    X(SMC_URGENT, "smc_urgent", 0, "urgent data")
+#define EXPLAIN_FINDINGS(X)                                                      \
+    X(PSN_GAP, "psn_gap", 1, "PSNs are missing")                                 \
+    X(RETRANSMISSION, "retransmission", 1, "a request was sent again")           \
+    X(DUPLICATE, "duplicate", 0, "the same packet twice on the wire")            \
+    X(REORDERED, "reordered", 0, "packets overtook each other")                  \
+    X(NAK_SEQUENCE, "nak_sequence", 1, "NAK: PSN sequence error")                \
+    X(NAK_FATAL, "nak_fatal", 2, "NAK that ends the connection")                 \
+    X(RNR, "rnr", 1, "the receiver was not ready")                               \
+    X(TIMEOUT, "timeout", 1, "sent again after an ack timeout")                  \
+    X(READ_REPLAY, "read_replay", 1, "a READ was asked for again")               \
+    X(MISSING_ACK, "missing_ack", 1, "an answer that was asked for never came")  \
+    X(GHOST_ACK, "ghost_ack", 1, "an answer to something that was not asked")    \
+    X(CAPTURE_GAP, "capture_gap", 1, "packets arrived that the capture missed")  \
+    X(ICRC, "icrc", 2, "bad ICRC")                                               \
+    X(MALFORMED, "malformed", 2, "malformed packet")                             \
+    X(VIOLATION, "violation", 2, "breaks a rule of the standard")                \
+    X(ECN_MARK, "ecn_mark", 0, "congestion experienced")                         \
+    X(CNP, "cnp", 0, "congestion notification")                                  \
+    X(PAUSE, "pause", 0, "a link or a class of it was stopped")                  \
+    X(PAUSED, "paused", 1, "a flow stood still for a pause")                     \
+    X(DCBX, "dcbx", 1, "DCBX settings that do not fit RoCE")                     \
+    X(CM_REJECT, "cm_reject", 1, "a connection was rejected")                    \
+    X(CM_RETRY, "cm_retry", 1, "a connection message was sent again")            \
+    X(CUT, "cut", 0, "the capture does not hold the whole packet")               \
+    X(SMC_DECLINE, "smc_decline", 1, "SMC-R was declined: TCP goes on alone")    \
+    X(SMC_HANDSHAKE, "smc_handshake", 2, "a CLC message that is wrong here")     \
+    X(SMC_LINK, "smc_link", 2, "a link is not what was announced")               \
+    X(SMC_LINK_GONE, "smc_link_gone", 1, "a link was deleted")                   \
+    X(SMC_REFUSED, "smc_refused", 1, "an LLC request was refused")               \
+    X(SMC_UNASKED, "smc_unasked", 2, "an LLC response without a request")        \
+    X(SMC_UNANSWERED, "smc_unanswered", 1, "an LLC request without a response")  \
+    X(SMC_TOKEN, "smc_token", 2, "a CDC message for no connection")              \
+    X(SMC_SEQUENCE, "smc_sequence", 2, "a CDC message out of sequence")          \
+    X(SMC_CURSOR, "smc_cursor", 2, "a cursor that cannot be")                    \
+    X(SMC_WRITE, "smc_write", 2, "a write where none is allowed")                \
+    X(SMC_AFTER_CLOSE, "smc_after_close", 2, "data after the end of sending")    \
+    X(SMC_MOVED, "smc_moved", 1, "a connection moved to another link")           \
+    X(SMC_LOST, "smc_lost", 2, "data was lost in a failover")                    \
+    X(SMC_ABORT, "smc_abort", 1, "a connection was aborted")                     \
+    X(SMC_BLOCKED, "smc_blocked", 0, "a writer waits for window")                \
+    X(SMC_URGENT, "smc_urgent", 0, "urgent data")                                \
+    /* of two captures */                                                        \
+    X(LOST_ON_WAY, "lost_on_way", 1, "left one end and never came to the other") \
+    X(DAMAGED_ON_WAY, "damaged_on_way", 1, "was damaged between the ends")
 
 enum explain_finding_kind {
 #define EXPLAIN_FINDING_ENUM_(id, key, severity, words) EXPLAIN_FIND_##id,
@@ -63,6 +72,7 @@ struct explain_finding {
     uint64_t number;  /* of the packet that shows it */
     uint64_t related; /* of the packet that it is about (the lost one's first copy, ...); 0: none */
     char words[160];  /* a sentence */
+    struct explain_why why;
 };
 
 #define EXPLAIN_REMARKS_MAX 6
@@ -86,20 +96,46 @@ struct explain_meaning {
     uint32_t pieces;                  /* packets of the message; 0: not known yet */
     uint64_t bytes_done, bytes_total; /* of the message with this packet; total 0: not known yet */
     struct explain_smc_meaning smc;
+    bool is_copy;     /* the network made it: its sender sent it once */
     uint64_t answers; /* number of the packet that this one answers, or repeats; 0: none */
-    char words[240];  /* the line: "RDMA WRITE middle 3/16 of message 7, 4096 of 65536 bytes" */
-    struct explain_finding remarks[EXPLAIN_REMARKS_MAX];
     unsigned remark_count;
+    char words[240]; /* the line: "RDMA WRITE middle 3/16 of message 7, 4096 of 65536 bytes" */
+    struct explain_finding remarks[EXPLAIN_REMARKS_MAX]; /* behind remark_count: not initialised */
+};
+
+/* Where a capture was taken: at the end that sends in direction 0, or at the other, or between them. */
+enum explain_place {
+    EXPLAIN_PLACE_UNKNOWN,
+    EXPLAIN_PLACE_END_0,
+    EXPLAIN_PLACE_END_1,
+    EXPLAIN_PLACE_NOT_END_0, /* at the other end, or between */
+    EXPLAIN_PLACE_NOT_END_1,
+    EXPLAIN_PLACE_BETWEEN,
 };
 
 /* A QP pair, both directions. [d]: of the end that sends in direction d. */
 struct explain_flow {
     struct nornic_addr addr[2];
+    struct explain_network network;
     uint32_t qpn[2];     /* 0: not known (it has not been answered) */
     uint8_t service;     /* enum roce_service */
     uint32_t pmtu_bytes; /* the largest piece seen, as a path MTU; 0: unknown */
+    uint32_t earlier;    /* the flow whose QPN it uses again; 0: none */
     uint64_t first_number, last_number, first_ns, last_ns;
     uint64_t packets[2], bytes[2], messages[2], retransmissions[2], naks[2], rnr_naks[2], cnps[2], marks[2];
+    uint64_t pauses[2], paused_ns[2]; /* how often and how long it stood still, as far as frames tell */
+    /* at the end of the capture: */
+    enum explain_place place;    /* as far as it shows */
+    bool is_begun_before;        /* the connection is older than the capture, */
+    uint32_t messages_before[2]; /* by so many messages, as the MSNs say; 0: not known */
+    uint64_t rtt_ns[2];          /* the shortest time from a request to its answer; 0: not known */
+    uint64_t timeout_ns[2];      /* the ack timeout of the sender, as it was measured; 0: not known */
+    uint32_t timeout_samples[2]; /* from so many silences */
+};
+
+/* Flows that were forgotten, as there was no room for all: what came of them later counts as a new flow. */
+struct explain_forgotten {
+    uint32_t count, first, last; /* indexes of the lowest and the highest */
 };
 
 /* A connection of SMC-R. [s]: of what side s (0 client, 1 server) sends. */
@@ -109,7 +145,8 @@ struct explain_smc_conn {
     uint16_t port[2];
     uint32_t token[2], buffer_bytes[2]; /* of the side's own element */
     uint64_t bytes[2], messages[2], writes[2], wraps[2], blocked[2], urgent[2], moves[2];
-    uint64_t replayed_bytes[2]; /* written again after a move */
+    uint64_t replayed_bytes[2];         /* written again after a move */
+    uint8_t moved_from[2], moved_to[2]; /* links, by number, of the newest move */
     bool is_done[2], is_closed[2], is_aborted[2];
     uint64_t first_number, last_number, first_ns, last_ns;
 };
@@ -130,9 +167,16 @@ const char *explain_finding_key(enum explain_finding_kind kind);
 const char *explain_finding_words(enum explain_finding_kind kind);
 int explain_finding_severity(enum explain_finding_kind kind);
 
-/* Adds a remark; beyond EXPLAIN_REMARKS_MAX it is dropped. */
-void explain_remark(struct explain_meaning *m, enum explain_finding_kind kind, const char *rule,
-                    uint64_t number, uint64_t related, const char *format, ...)
-    __attribute__((format(printf, 6, 7)));
+const char *explain_place_key(enum explain_place place);
+
+/* Empties it. */
+void explain_meaning_clear(struct explain_meaning *m);
+
+/* Adds a remark, without a cause; NULL: there are EXPLAIN_REMARKS_MAX already. */
+struct explain_finding *explain_remark(struct explain_meaning *m, enum explain_finding_kind kind,
+                                       const char *rule, uint64_t number, uint64_t related,
+                                       const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* Says why; `f` may be NULL. */
+void explain_because(struct explain_finding *f, const struct explain_why *why);
 
 #endif

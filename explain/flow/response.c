@@ -2,33 +2,40 @@
 /* Answers of a connected QP: to what, and what they say. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "explain/flow/flow.h"
+#include "explain/flow/describe.h"
+#include "explain/flow/message.h"
+#include "explain/flow/pmtu.h"
 #include "roce/psn.h"
 
-/* A copy that follows so soon, with the same IPv4 identification, was made by the network. */
-#define SAME_COPY_NS UINT64_C(50000000)
+#define GAP_WALK_MAX 1024 /* packets of a gap that are looked for */
 
-/* Everything up to `psn` is acknowledged; returns the newest packet among it that was seen, or 0. */
-static uint64_t acknowledge(struct explain_half *half, uint32_t end_psn)
+/* The request at `end_psn` - 1 has its answer: how long that took, if it was sent once. */
+static void measure(struct explain_half *half, const struct explain_sent *s,
+                    const struct explain_packet *packet)
+{
+    if (s->is_answered || s->first_ns != s->time_ns || packet->time_ns <= s->time_ns)
+        return;
+    uint64_t ns = packet->time_ns - s->time_ns;
+    half->rtt_ns = half->rtt_ns ? min_u64(half->rtt_ns, ns) : ns;
+}
+
+/* Everything before `end_psn` is acknowledged; returns the newest packet among it that was seen, or 0. */
+static uint64_t acknowledge(struct explain_half *half, const struct explain_packet *packet, uint32_t end_psn)
 {
     uint64_t newest = 0;
     struct explain_sent *s = explain_sent_find(half, roce_psn_add(end_psn, ROCE_PSN_MASK));
-    if (s)
+    if (s) {
         newest = s->number;
-    uint32_t from =
-        half->is_una_known ? half->una_psn : roce_psn_add(end_psn, ROCE_PSN_MASK + 1 - half->size);
-    uint32_t count = (end_psn - from) & ROCE_PSN_MASK;
-    if (count > half->size)
-        from = roce_psn_add(end_psn, ROCE_PSN_MASK + 1 - half->size);
-    for (uint32_t psn = from; psn != end_psn; psn = roce_psn_add(psn, 1)) {
-        s = explain_sent_find(half, psn);
-        if (s)
-            s->is_answered = true;
+        measure(half, s, packet);
     }
+    uint32_t from = half->is_una_known ? half->una_psn : roce_psn_add(end_psn, ROCE_PSN_MASK / 2 + 1);
+    explain_sent_answered(half, from, end_psn);
     if (!half->is_una_known || roce_psn_diff(end_psn, half->una_psn) > 0) {
         half->is_una_known = true;
         half->una_psn = end_psn;
+        explain_note_progress(half, packet, end_psn);
     }
     return newest;
 }
@@ -45,7 +52,9 @@ static void credits_words(uint8_t syndrome, char *text, size_t size)
 /* A PSN that was never sent, where the capture shows the requests. */
 static bool is_ghost(const struct explain_half *half, uint32_t psn)
 {
-    return half->has_requests && roce_psn_diff(psn, half->next_psn) >= 0;
+    return half->has_requests && (roce_psn_diff(psn, half->next_psn) >= 0 ||
+                                  (half->is_una_known && roce_psn_diff(psn, half->first_psn) < 0 &&
+                                   roce_psn_diff(half->una_psn, half->first_psn) > 0));
 }
 
 static void take_ack(struct explain_half *half, const struct explain_packet *packet,
@@ -56,9 +65,58 @@ static void take_ack(struct explain_half *half, const struct explain_packet *pac
     uint32_t psn = pkt->bth.psn;
     bool again = half->is_una_known && roce_psn_diff(psn, half->una_psn) < 0;
     credits_words(pkt->aeth.syndrome, credits, sizeof credits);
-    m->answers = acknowledge(half, roce_psn_add(psn, 1));
+    m->answers = acknowledge(half, packet, roce_psn_add(psn, 1));
     snprintf(m->words, sizeof m->words, "ACK up to PSN 0x%06x, MSN %u%s%s", psn, pkt->aeth.msn, credits,
              again ? ", again" : "");
+}
+
+static void take_rnr(struct explain_pair *pair, struct explain_half *half, unsigned direction,
+                     const struct explain_packet *packet, bool is_fresh, struct explain_meaning *m)
+{
+    uint32_t psn = packet->roce.bth.psn;
+    uint64_t wait_ns = roce_rnr_timer_ns(packet->roce.aeth.syndrome & 0x1f);
+    struct explain_why why = {.cause = EXPLAIN_CAUSE_NO_RECEIVE, .sure = EXPLAIN_SURE_SHOWN};
+    pair->shown.rnr_naks[direction]++;
+    explain_note_trouble(
+        half, packet,
+        (struct explain_trouble){
+            .kind = EXPLAIN_TROUBLE_RNR, .psn = psn, .wait_ns = wait_ns, .is_fresh = is_fresh});
+    snprintf(m->words, sizeof m->words, "RNR NAK for PSN 0x%06x: wait %.2f ms", psn, (double)wait_ns / 1e6);
+    explain_why_prove(&why, m->answers, "the packet that found no receive");
+    explain_because(explain_remark(m, EXPLAIN_FIND_RNR, "ROCE-RS-11", 0, m->answers,
+                                   "no receive was posted for PSN 0x%06x", psn),
+                    &why);
+}
+
+/* The PSN did not come, or it came and was refused: then a NAK behind the RNR NAK tells of nothing new, as
+ * Linux sends it for what followed (ROCE-INT-12). */
+static void take_nak_sequence(struct explain_half *half, const struct explain_packet *packet,
+                              const struct explain_sent *s, bool is_fresh, struct explain_meaning *m)
+{
+    uint32_t psn = packet->roce.bth.psn;
+    const struct explain_trouble *rnr = explain_waits_for_receive(half, psn);
+    struct explain_why why = {.cause = s ? EXPLAIN_CAUSE_LOST_AFTER : EXPLAIN_CAUSE_LOST_BEFORE,
+                              .or_cause = EXPLAIN_CAUSE_OVERTAKEN,
+                              .sure = EXPLAIN_SURE_LIKELY};
+    snprintf(m->words, sizeof m->words, "NAK: PSN sequence error, expects 0x%06x", psn);
+    if (rnr) {
+        why = (struct explain_why){.cause = EXPLAIN_CAUSE_NO_RECEIVE, .sure = EXPLAIN_SURE_SHOWN};
+        explain_why_prove(&why, rnr->number, "the RNR NAK that refused it");
+        explain_because(explain_remark(m, EXPLAIN_FIND_NAK_SEQUENCE, "ROCE-INT-12", 0, m->answers,
+                                       "PSN 0x%06x was refused by RNR NAK #%" PRIu64
+                                       ": what followed it is too",
+                                       psn, rnr->number),
+                        &why);
+        return;
+    }
+    explain_note_trouble(
+        half, packet,
+        (struct explain_trouble){.kind = EXPLAIN_TROUBLE_NAK, .psn = psn, .is_fresh = is_fresh});
+    explain_why_prove(&why, s ? s->number : half->gap.number,
+                      s ? "the packet that did not arrive" : "the packet behind it");
+    explain_because(explain_remark(m, EXPLAIN_FIND_NAK_SEQUENCE, "ROCE-RS-10", 0, m->answers,
+                                   "PSN 0x%06x did not arrive before what follows it", psn),
+                    &why);
 }
 
 static void take_nak(struct explain_pair *pair, struct explain_half *half, unsigned direction,
@@ -69,27 +127,17 @@ static void take_nak(struct explain_pair *pair, struct explain_half *half, unsig
     uint8_t syndrome = pkt->aeth.syndrome;
     struct explain_sent *s = explain_sent_find(half, psn);
     m->answers = s ? s->number : 0;
-    acknowledge(half, psn);
+    bool is_fresh = !half->is_una_known || roce_psn_diff(psn, half->una_psn) > 0;
+    acknowledge(half, packet, psn);
     if (s)
         s->is_answered = true;
     if (roce_syndrome_kind(syndrome) == ROCE_SYN_RNR) {
-        half->trouble = (struct explain_trouble){packet->number, packet->time_ns, psn, EXPLAIN_TROUBLE_RNR};
-        pair->shown.rnr_naks[direction]++;
-        snprintf(m->words, sizeof m->words, "RNR NAK for PSN 0x%06x: wait %.2f ms", psn,
-                 (double)roce_rnr_timer_ns(syndrome & 0x1f) / 1e6);
-        explain_remark(m, EXPLAIN_FIND_RNR, "ROCE-RS-11", 0, m->answers,
-                       "no receive was posted for PSN 0x%06x", psn);
+        take_rnr(pair, half, direction, packet, is_fresh, m);
         return;
     }
     pair->shown.naks[direction]++;
     if (syndrome == ROCE_SYNDROME_NAK_PSN_SEQ) {
-        /* behind an RNR NAK with the same PSN it changes nothing: that one is waited for (ROCE-INT-12) */
-        if (!half->trouble.number || half->trouble.kind != EXPLAIN_TROUBLE_RNR || half->trouble.psn != psn)
-            half->trouble =
-                (struct explain_trouble){packet->number, packet->time_ns, psn, EXPLAIN_TROUBLE_NAK};
-        snprintf(m->words, sizeof m->words, "NAK: PSN sequence error, expects 0x%06x", psn);
-        explain_remark(m, EXPLAIN_FIND_NAK_SEQUENCE, "ROCE-RS-10", 0, m->answers, "PSN 0x%06x did not arrive",
-                       psn);
+        take_nak_sequence(half, packet, s, is_fresh, m);
         return;
     }
     half->is_dead = true;
@@ -103,73 +151,99 @@ static void take_nak(struct explain_pair *pair, struct explain_half *half, unsig
 static void note_skipped(struct explain_half *half, const struct explain_packet *packet)
 {
     uint32_t psn = packet->roce.bth.psn;
-    for (unsigned age = 1; age <= EXPLAIN_READS_MAX; age++) {
-        struct explain_read *r = &half->reads[(half->next_read - age) % EXPLAIN_READS_MAX];
-        if (!r->number)
-            return;
+    struct explain_read *r;
+    for (uint32_t age = 1; (r = explain_read_aged(half, age)); age++) {
         if (roce_psn_diff(psn, roce_psn_add(r->psn, r->span)) < 0)
             continue;
         if (!r->is_answered)
-            half->trouble = (struct explain_trouble){packet->number, packet->time_ns,
-                                                     roce_psn_add(r->psn, r->next), EXPLAIN_TROUBLE_SKIPPED};
+            explain_note_trouble(half, packet,
+                                 (struct explain_trouble){.kind = EXPLAIN_TROUBLE_SKIPPED,
+                                                          .psn = roce_psn_add(r->psn, r->next)});
         return;
     }
 }
 
-/* A READ's PSN range is known exactly only with the path MTU; its first answer tells it. */
-static void correct_spans(struct explain_half *half, uint32_t pmtu_bytes)
+static void remark_missing(struct explain_half *half, const struct explain_read *read, uint32_t missing,
+                           const struct explain_packet *packet, struct explain_meaning *m)
 {
-    for (unsigned i = 0; i < EXPLAIN_READS_MAX && pmtu_bytes; i++) {
-        struct explain_read *r = &half->reads[i];
-        if (!r->number || r->bytes <= 8)
-            continue;
-        uint32_t span = (r->bytes - 1) / pmtu_bytes + 1;
-        if (half->is_guessed && half->next_psn == roce_psn_add(r->psn, r->span))
-            half->next_psn = roce_psn_add(r->psn, span);
-        r->span = span;
-    }
-    half->is_guessed = false;
+    uint32_t from = roce_psn_add(read->psn, read->next);
+    struct explain_why why = {
+        .cause = EXPLAIN_CAUSE_LOST_BEFORE, .or_cause = EXPLAIN_CAUSE_OVERTAKEN, .sure = EXPLAIN_SURE_LIKELY};
+    explain_note_trouble(half, packet,
+                         (struct explain_trouble){.kind = EXPLAIN_TROUBLE_SKIPPED, .psn = from});
+    explain_why_prove(&why, read->number, "the READ");
+    explain_because(missing == 1
+                        ? explain_remark(m, EXPLAIN_FIND_PSN_GAP, "ROCE-RC-34", 0, read->number,
+                                         "one answer to #%" PRIu64 " is missing before this: PSN 0x%06x",
+                                         read->number, from)
+                        : explain_remark(m, EXPLAIN_FIND_PSN_GAP, "ROCE-RC-34", 0, read->number,
+                                         "%u answers to #%" PRIu64
+                                         " are missing before this, from PSN 0x%06x on",
+                                         missing, read->number, from),
+                    &why);
 }
 
 /* Which of the answers to the READ it is: the next, one after a gap, or one before. */
-static void place_answer(struct explain_half *half, struct explain_read *read, uint32_t k,
-                         const struct explain_packet *packet, struct explain_meaning *m)
+static void place_answer(struct explain_half *half, const struct explain_ids *ids, struct explain_read *read,
+                         uint32_t k, const struct explain_packet *packet, struct explain_meaning *m)
 {
     uint32_t psn = packet->roce.bth.psn;
     if (k >= read->next) {
         uint32_t missing = k - read->next;
-        if (missing) {
-            half->trouble =
-                (struct explain_trouble){packet->number, packet->time_ns, roce_psn_add(read->psn, read->next),
-                                         EXPLAIN_TROUBLE_SKIPPED};
-            explain_remark(m, EXPLAIN_FIND_PSN_GAP, "ROCE-RC-34", 0, read->number,
-                           "%u answers to #%" PRIu64 " before PSN 0x%06x are missing", missing, read->number,
-                           psn);
-        }
+        if (missing)
+            remark_missing(half, read, missing, packet, m);
         read->seen_mask = (missing < 63 ? read->seen_mask << (missing + 1) : 0) | 1;
         read->next = k + 1;
         return;
     }
     uint32_t back = read->next - 1 - k;
-    if (back < 64 && !(read->seen_mask >> back & 1)) {
+    bool is_first = back < 64 && !(read->seen_mask >> back & 1);
+    enum explain_order order = explain_ids_order(ids, explain_ip_id(packet));
+    enum explain_sure told = order == EXPLAIN_ORDER_EARLIER ? explain_ids_count(ids) : EXPLAIN_SURE_LIKELY;
+    struct explain_why why = {.cause = is_first ? EXPLAIN_CAUSE_OVERTAKEN : EXPLAIN_CAUSE_ASKED_AGAIN,
+                              .sure = is_first ? told : EXPLAIN_SURE_LIKELY};
+    if (!is_first && order == EXPLAIN_ORDER_UNKNOWN)
+        why.or_cause = EXPLAIN_CAUSE_COPIED;
+    explain_why_prove(&why, half->answer_number,
+                      is_first ? "an answer that is behind it" : "the newest answer");
+    if (is_first)
         read->seen_mask |= UINT64_C(1) << back;
-        explain_remark(m, EXPLAIN_FIND_REORDERED, "", 0, read->number,
-                       "the answer with PSN 0x%06x comes after later ones", psn);
-    } else {
-        explain_remark(m, EXPLAIN_FIND_DUPLICATE, "", 0, read->number,
-                       "the answer with PSN 0x%06x was given before", psn);
-    }
+    explain_because(explain_remark(m, is_first ? EXPLAIN_FIND_REORDERED : EXPLAIN_FIND_DUPLICATE, "", 0,
+                                   read->number,
+                                   is_first ? "the answer with PSN 0x%06x comes behind later ones"
+                                            : "the answer with PSN 0x%06x was given before",
+                                   psn),
+                    &why);
+}
+
+/* An answer goes on right behind what was taken for the end of a READ, and no other request has its PSN: the
+ * READ takes more PSNs, as the path MTU is smaller than was thought. NULL: there is no such READ. */
+static struct explain_read *extend_read(struct explain_half *half, const struct roce_pkt *pkt)
+{
+    uint32_t psn = pkt->bth.psn;
+    struct explain_read *r = NULL;
+    if (pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) || explain_sent_find(half, psn))
+        return NULL;
+    for (uint32_t age = 1; (r = explain_read_aged(half, age)); age++)
+        if (roce_psn_add(r->psn, r->span) == psn && roce_opcodes[r->opcode].flags & ROCE_PKT_READ)
+            break;
+    if (!r || r->span * 256 >= r->bytes)
+        return NULL;
+    r->span++;
+    if (half->next_psn == psn)
+        half->next_psn = roce_psn_add(psn, 1);
+    return r;
 }
 
 static void take_read_response(struct explain_pair *pair, struct explain_half *half,
-                               const struct explain_packet *packet, struct explain_meaning *m)
+                               const struct explain_ids *ids, const struct explain_packet *packet,
+                               struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    if (pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE) && pkt->payload_bytes > pair->shown.pmtu_bytes) {
-        pair->shown.pmtu_bytes = pkt->payload_bytes;
-        correct_spans(half, pkt->payload_bytes);
-    }
+    explain_pmtu_learn(pair, pkt);
     struct explain_read *read = explain_read_find(half, pkt->bth.psn);
+    if (!read)
+        read = extend_read(half, pkt);
     if (!read) {
         snprintf(m->words, sizeof m->words, "RDMA READ response, PSN 0x%06x, to a request that was not seen",
                  pkt->bth.psn);
@@ -177,7 +251,7 @@ static void take_read_response(struct explain_pair *pair, struct explain_half *h
     }
     uint32_t k = (pkt->bth.psn - read->psn) & ROCE_PSN_MASK;
     bool last = pkt->op->flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY);
-    place_answer(half, read, k, packet, m);
+    place_answer(half, ids, read, k, packet, m);
     read->is_answered |= last;
     m->message = read->message;
     m->answers = read->number;
@@ -185,7 +259,7 @@ static void take_read_response(struct explain_pair *pair, struct explain_half *h
     m->pieces = read->span;
     m->bytes_total = read->bytes;
     m->bytes_done = last ? read->bytes : (uint64_t)(k + 1) * pkt->payload_bytes;
-    acknowledge(half, roce_psn_add(pkt->bth.psn, 1));
+    acknowledge(half, packet, roce_psn_add(pkt->bth.psn, 1));
     snprintf(m->words, sizeof m->words,
              "RDMA READ response %u/%u to #%" PRIu64 ", %" PRIu64 " of %" PRIu64 " bytes", m->piece,
              m->pieces, read->number, m->bytes_done, m->bytes_total);
@@ -201,48 +275,138 @@ static void take_atomic_ack(struct explain_half *half, const struct explain_pack
         m->message = read->message;
         m->answers = read->number;
     }
-    acknowledge(half, roce_psn_add(pkt->bth.psn, 1));
+    acknowledge(half, packet, roce_psn_add(pkt->bth.psn, 1));
     snprintf(m->words, sizeof m->words, "ATOMIC ACK of PSN 0x%06x, original value 0x%" PRIx64, pkt->bth.psn,
              pkt->atomicacketh.original);
 }
 
-/* The answer that this one is a copy of, made by the network: the same IPv4 identification. What is no copy
- * is remembered. */
-static uint64_t copy_of(struct explain_half *half, const struct explain_packet *packet)
+/* The answer that this one is a copy of, made by the network: the same identification, from a sender that
+ * counts. What is no copy is remembered. */
+static uint64_t copy_of(struct explain_half *half, const struct explain_ids *ids,
+                        const struct explain_packet *packet)
 {
     uint16_t id = explain_ip_id(packet);
     const struct roce_bth *bth = &packet->roce.bth;
-    for (unsigned i = 0; i < EXPLAIN_ANSWERS_MAX && id; i++) {
-        struct explain_answer *a = &half->answers[i];
-        if (a->number && a->ip_id == id && a->psn == bth->psn && a->opcode == bth->opcode &&
-            packet->time_ns - a->time_ns < SAME_COPY_NS)
-            return a->number;
+    if (packet->roce.l3_kind != ROCE_L3_IPV4 ||
+        (ids->count > 1 && explain_ids_count(ids) == EXPLAIN_SURE_UNKNOWN))
+        return 0; /* it does not count */
+    for (unsigned i = 0; half->answers && i < EXPLAIN_ANSWERS_MAX; i++) {
+        const struct explain_answer *a = &half->answers[i];
+        if (a->number && a->ip_id == id && a->psn == bth->psn && a->opcode == bth->opcode)
+            return explain_ids_count(ids) == EXPLAIN_SURE_UNKNOWN ? 0 : a->number;
     }
-    half->answers[half->next_answer++ % EXPLAIN_ANSWERS_MAX] =
-        (struct explain_answer){.number = packet->number,
-                                .time_ns = packet->time_ns,
-                                .psn = bth->psn,
-                                .ip_id = id,
-                                .opcode = bth->opcode};
+    struct explain_answer *kept = explain_answer_add(half);
+    if (kept)
+        *kept = (struct explain_answer){
+            .number = packet->number, .psn = bth->psn, .ip_id = id, .opcode = bth->opcode};
     return 0;
 }
 
-void explain_response(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,
-                      struct explain_meaning *m)
+static void remark_copy(const struct explain_packet *packet, const struct explain_ids *ids, uint64_t original,
+                        struct explain_meaning *m)
 {
-    struct explain_half *half = &pair->half[!direction]; /* the requests are the other end's */
-    const struct roce_pkt *pkt = &packet->roce;
-    uint64_t original = copy_of(half, packet);
-    if (original) {
-        m->answers = original;
-        snprintf(m->words, sizeof m->words, "%s, a second copy of #%" PRIu64, pkt->op->name, original);
-        explain_remark(m, EXPLAIN_FIND_DUPLICATE, "", 0, original, "the network made a copy of #%" PRIu64,
-                       original);
-        return;
+    struct explain_why why = {.cause = EXPLAIN_CAUSE_COPIED, .sure = explain_ids_count(ids)};
+    why.has_ip_id = true;
+    why.ip_id[0] = why.ip_id[1] = explain_ip_id(packet);
+    explain_why_prove(&why, original, "the same identification");
+    m->answers = original;
+    snprintf(m->words, sizeof m->words, "%s, a second copy of #%" PRIu64, packet->roce.op->name, original);
+    explain_because(explain_remark(m, EXPLAIN_FIND_DUPLICATE, "", 0, original,
+                                   "the network made a copy of #%" PRIu64, original),
+                    &why);
+}
+
+static void remark_ghost(struct explain_half *half, const struct roce_pkt *pkt, struct explain_meaning *m)
+{
+    bool is_old = roce_psn_diff(pkt->bth.psn, half->next_psn) < 0;
+    half->is_begun_before |= is_old;
+    struct explain_why why = {.cause = is_old ? EXPLAIN_CAUSE_BEFORE_CAPTURE : EXPLAIN_CAUSE_CAPTURE_DROPPED,
+                              .sure = EXPLAIN_SURE_LIKELY};
+    explain_because(explain_remark(m, EXPLAIN_FIND_GHOST_ACK, "ROCE-RC-30", 0, 0,
+                                   "PSN 0x%06x is answered, and was not sent in this capture", pkt->bth.psn),
+                    &why);
+}
+
+/* --- what the answers tell of what is missing --- */
+
+/* Packets of the gap that never came. */
+static uint32_t missing_of(const struct explain_half *half)
+{
+    uint32_t count = (half->gap.end_psn - half->gap.psn) & ROCE_PSN_MASK, missing = 0;
+    for (uint32_t i = 0; i < count && i < GAP_WALK_MAX; i++) {
+        uint32_t psn = roce_psn_add(half->gap.psn, i);
+        missing += !explain_sent_find(half, psn) && !explain_read_find(half, psn);
     }
-    note_skipped(half, packet);
+    return missing;
+}
+
+/* Packets that are acknowledged and not in the capture have arrived: the capture missed them. It may as well
+ * hold them cut off within their headers, and so many at once may be another connection's. */
+static void judge_gap(struct explain_half *half, const struct roce_pkt *pkt, struct explain_meaning *m)
+{
+    struct explain_gap *gap = &half->gap;
+    if (!gap->number || gap->is_covered || !half->is_una_known ||
+        roce_psn_diff(half->una_psn, gap->end_psn) < 0)
+        return;
+    gap->is_covered = true;
+    uint32_t missing = missing_of(half);
+    if (!missing)
+        return;
+    half->is_holey = true;
+    bool is_doubtful = half->is_headers_cut || missing >= GAP_WALK_MAX;
+    struct explain_why why = {.cause = EXPLAIN_CAUSE_CAPTURE_DROPPED,
+                              .sure = is_doubtful ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN};
+    explain_why_prove(&why, gap->number, "the packet behind them");
+    why.has_msn = pkt->op->flags & ROCE_PKT_AETH;
+    why.msn = why.has_msn ? pkt->aeth.msn : 0;
+    explain_because(explain_remark(m, EXPLAIN_FIND_CAPTURE_GAP, "", 0, gap->number,
+                                   "%u packet%s before #%" PRIu64
+                                   " %s not in this capture, but arrived: this "
+                                   "answer covers %s",
+                                   missing, missing == 1 ? "" : "s", gap->number, missing == 1 ? "is" : "are",
+                                   missing == 1 ? "it" : "them"),
+                    &why);
+}
+
+/* Everything that was seen is acknowledged: the MSN counts the messages (ROCE-RS-50). */
+static void judge_count(struct explain_pair *pair, unsigned direction, const struct roce_pkt *pkt,
+                        struct explain_meaning *m)
+{
+    struct explain_half *half = &pair->half[direction];
+    bool is_ack = pkt->op->flags & ROCE_PKT_AETH && roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_ACK;
+    if (!is_ack || !half->has_requests || half->is_open || half->is_guessed ||
+        half->una_psn != half->next_psn)
+        return;
+    int32_t more = explain_message_recount(pair, direction, pkt->aeth.msn);
+    if (more)
+        explain_add_words(m, "; %d message%s more than were counted before #%" PRIu64, more,
+                          more == 1 ? "" : "s", half->gap.number);
+}
+
+/* A responder's MSN never goes back: it is another, behind the same QPN, and what was known of the first is
+ * of no use for it. */
+static void judge_age(struct explain_pair *pair, struct explain_half *half, const struct roce_pkt *pkt)
+{
+    bool is_further = !half->is_una_known || roce_psn_diff(pkt->bth.psn, half->una_psn) >= 0;
+    if (!(pkt->op->flags & ROCE_PKT_AETH) || !is_further)
+        return;
+    if (half->is_una_known && roce_psn_diff(pkt->aeth.msn, half->newest_msn) < 0) {
+        pair->shown.earlier = pair->index;
+        pair->ids[0] = pair->ids[1] = (struct explain_ids){0};
+        half->is_msn_known = false;
+        half->gap.is_covered = true;
+        free(half->recovery);
+        half->recovery = NULL;
+    }
+    half->newest_msn = pkt->aeth.msn;
+}
+
+static void take(struct explain_pair *pair, struct explain_half *half, unsigned direction,
+                 const struct explain_packet *packet, struct explain_meaning *m)
+{
+    const struct roce_pkt *pkt = &packet->roce;
     if (pkt->op->flags & ROCE_PKT_READ_RESP)
-        take_read_response(pair, half, packet, m);
+        take_read_response(pair, half, &pair->ids[direction], packet, m);
     else if (pkt->op->flags & ROCE_PKT_ATOMICACKETH)
         take_atomic_ack(half, packet, m);
     else if (roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_ACK)
@@ -252,7 +416,29 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
                  pkt->aeth.syndrome); /* ROCE-HDR-20 */
     else
         take_nak(pair, half, direction, packet, m);
-    if (is_ghost(half, pkt->bth.psn))
-        explain_remark(m, EXPLAIN_FIND_GHOST_ACK, "ROCE-RC-30", 0, 0,
-                       "PSN 0x%06x is answered, and was not sent in this capture", pkt->bth.psn);
+}
+
+void explain_response(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,
+                      struct explain_meaning *m)
+{
+    struct explain_half *half = &pair->half[!direction]; /* the requests are the other end's */
+    struct explain_ids *ids = &pair->ids[direction];
+    const struct roce_pkt *pkt = &packet->roce;
+    uint64_t original = copy_of(half, ids, packet);
+    if (original) {
+        remark_copy(packet, ids, original, m);
+        return;
+    }
+    judge_age(pair, half, pkt);
+    note_skipped(half, packet);
+    take(pair, half, direction, packet, m);
+    if (is_ghost(half, pkt->bth.psn)) {
+        remark_ghost(half, pkt, m);
+    } else {
+        judge_gap(half, pkt, m);
+        judge_count(pair, !direction, pkt, m);
+    }
+    explain_ids_learn(ids, explain_ip_id(packet));
+    half->answer_number = packet->number;
+    pair->half[direction].react_ns = half->rtt_ns;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rules of spec/roce.md that one packet breaks or keeps by itself: what its sender must not write. The parser
- * has taken it already, so that lengths, checksums and the ICRC are good. */
+/* Rules of docs/rules.txt that one packet breaks or keeps by itself: what its sender must not write. Of what
+ * the parser has taken, lengths, checksums and the ICRC are good. */
 #include "explain/flow/strict.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ static void break_rule(struct explain_meaning *m, const char *rule, const char *
 /* Every field that the standards reserve is sent as zero (ROCE-GEN-5, and FRM-16 in IPv4). */
 static void judge_reserved(const struct explain_packet *packet, struct explain_meaning *m)
 {
-    for (unsigned l = 0; l < packet->layer_count; l++) {
+    for (unsigned l = packet->l3_layer; l < packet->layer_count; l++) { /* what is below is not RoCE's */
         const struct net_header *h = packet->layers[l].kind->header;
         const uint8_t *bytes = packet->frame + packet->layers[l].offset;
         for (unsigned f = 0; f < h->field_count; f++) {
@@ -62,6 +62,8 @@ static void judge_bth(const struct explain_packet *packet, struct explain_meanin
                    "a solicited event is asked for by another packet than the last of a SEND");
     if ((pkt->bth.fecn || pkt->bth.becn) && !(flags & ROCE_PKT_CNP))
         break_rule(m, "ROCE-HDR-6", "F or B is set, which only a CNP may have");
+    if (pkt->bth.dest_qpn == 0)
+        break_rule(m, "ROCE-RX-11", "it is for QP 0, which RoCE does not have");
     if ((pkt->bth.pkey & 0x7fff) == 0)
         break_rule(m, "ROCE-HDR-5", "0x0000 and 0x8000 are no P_Keys");
     if (pkt->bth.ack_req && explain_service(pkt) == ROCE_SERVICE_UC)
@@ -121,6 +123,10 @@ static void judge_payload(const struct roce_pkt *pkt, struct explain_meaning *m)
 void explain_strict_packet(const struct explain_packet *packet, struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
+    if (packet->verdict == ROCE_RX_DROP_TVER) /* judged behind the ICRC: it was sent so */
+        break_rule(m, "ROCE-HDR-1", "the transport version is not 0");
+    if (packet->verdict != ROCE_RX_TAKEN)
+        return;
     judge_reserved(packet, m);
     judge_datagram(packet, m);
     if (!(pkt->op->flags & ROCE_PKT_DEFINED)) {

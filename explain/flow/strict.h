@@ -7,7 +7,8 @@
 
 #include "explain/flow/flow.h"
 
-/* Rules that one packet keeps or breaks by itself. The parser took it. */
+/* Rules that one packet keeps or breaks by itself, whether the parser took it or not: of one that did not
+ * come as it was sent (a bad ICRC, cut headers) nothing is told. */
 void explain_strict_packet(const struct explain_packet *packet, struct explain_meaning *m);
 
 /* Rules about the order of packets; called before the analysis takes the packet into the pair. */

@@ -7,20 +7,32 @@
 #include "explain/flow/strict.h"
 #include "roce/psn.h"
 
-/* UDP ports keep packets of one QP in order on their way (ROCE-FRM-44). */
-static void judge_port(const struct explain_pair *pair, unsigned direction,
-                       const struct explain_packet *packet, struct explain_meaning *m)
+/* A QP keeps its UDP source port, so that its packets stay in order on their way (ROCE-FRM-44). The packet
+ * does not name the QP that sent it (ROCE-RX-19), and somebody else may send to the same one: `is_its_own`
+ * says that nobody but this QP could go on like that. A second port is told once; to come back from it is
+ * right. */
+static void judge_port(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,
+                       bool is_its_own, struct explain_meaning *m)
 {
-    uint16_t before = pair->src_port[direction];
-    if (before && packet->roce.src_port != before)
-        explain_remark(m, EXPLAIN_FIND_VIOLATION, "ROCE-FRM-44", 0, 0,
-                       "the UDP source port of the QP was %u, and is %u", before, packet->roce.src_port);
+    uint16_t port = packet->roce.src_port, first = pair->first_port[direction];
+    if (!first) {
+        pair->first_port[direction] = port;
+        return;
+    }
+    if (port == first || port == pair->other_port[direction] || !is_its_own)
+        return;
+    pair->other_port[direction] = port;
+    explain_remark(m, EXPLAIN_FIND_VIOLATION, "ROCE-FRM-44", 0, 0,
+                   "the UDP source port of the QP was %u, and is %u", first, port);
 }
 
-/* The pieces of a flow's messages are all of one size, its path MTU. */
-static void judge_pmtu(const struct explain_pair *pair, const struct roce_pkt *pkt, struct explain_meaning *m)
+/* The pieces of one end's requests, and of the answers to them, are all of one size, the path MTU: the first
+ * of them tells it. */
+static void judge_pmtu(struct explain_half *half, const struct roce_pkt *pkt, struct explain_meaning *m)
 {
-    uint32_t pmtu_bytes = pair->shown.pmtu_bytes, flags = pkt->op->flags;
+    uint32_t pmtu_bytes = half->seen_pmtu_bytes, flags = pkt->op->flags;
+    if (!pmtu_bytes && flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE))
+        half->seen_pmtu_bytes = pkt->payload_bytes;
     bool is_wrong = flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE) ? pkt->payload_bytes != pmtu_bytes
                                                                : pkt->payload_bytes > pmtu_bytes;
     if (pmtu_bytes && flags & ROCE_PKT_PAYLOAD && is_wrong)
@@ -31,20 +43,36 @@ static void judge_pmtu(const struct explain_pair *pair, const struct roce_pkt *p
 #define KINDS (ROCE_PKT_SEND | ROCE_PKT_WRITE)
 
 /* What follows a first or middle packet goes on with its message; nothing else does. */
-static void judge_opcode(const struct explain_half *half, const struct roce_pkt *pkt,
+static void judge_opcode(const struct explain_sent *before, const struct roce_pkt *pkt,
                          struct explain_meaning *m)
 {
-    uint32_t flags = pkt->op->flags;
+    uint32_t flags = pkt->op->flags, flags_before = roce_opcodes[before->opcode].flags;
     bool goes_on = flags & (ROCE_PKT_MIDDLE | ROCE_PKT_LAST);
+    bool is_open = flags_before & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE);
     const char *rule = explain_service(pkt) == ROCE_SERVICE_UC ? "ROCE-UC-3" : "ROCE-RS-2";
-    if (half->is_open && !goes_on)
-        explain_remark(m, EXPLAIN_FIND_VIOLATION, rule, 0, 0,
-                       "a new request while message %" PRIu64 " has not ended", half->messages);
-    else if (!half->is_open && goes_on && half->messages)
-        explain_remark(m, EXPLAIN_FIND_VIOLATION, rule, 0, 0, "a middle or last packet of no message");
-    else if (half->is_open && (roce_opcodes[half->open_opcode].flags & KINDS) != (flags & KINDS))
-        explain_remark(m, EXPLAIN_FIND_VIOLATION, rule, 0, 0,
-                       "message %" PRIu64 " goes on as another operation than it began", half->messages);
+    if (is_open && !goes_on)
+        explain_remark(m, EXPLAIN_FIND_VIOLATION, rule, 0, before->number,
+                       "a new request while the message of #%" PRIu64 " has not ended", before->number);
+    else if (!is_open && goes_on)
+        explain_remark(m, EXPLAIN_FIND_VIOLATION, rule, 0, before->number,
+                       "a middle or last packet of no message");
+    else if (is_open && (flags_before & KINDS) != (flags & KINDS))
+        explain_remark(m, EXPLAIN_FIND_VIOLATION, rule, 0, before->number,
+                       "the message of #%" PRIu64 " goes on as another operation", before->number);
+}
+
+/* What is sent again is the same packet (ROCE-RC-6), but a READ may begin anew behind what has come
+ * (ROCE-RC-44). */
+static void judge_repeat(const struct explain_half *half, const struct roce_pkt *pkt,
+                         struct explain_meaning *m)
+{
+    const struct explain_sent *before = explain_sent_find(half, pkt->bth.psn);
+    bool are_defined =
+        before && roce_opcodes[before->opcode].name && pkt->op->name; /* others are ROCE-OPC-2's */
+    if (are_defined && before->opcode != pkt->bth.opcode)
+        explain_remark(m, EXPLAIN_FIND_VIOLATION, "ROCE-RC-6", 0, before->number,
+                       "%s at PSN 0x%06x, which #%" PRIu64 " used for %s", pkt->op->name, pkt->bth.psn,
+                       before->number, roce_opcodes[before->opcode].name);
 }
 
 static void judge_length(const struct explain_half *half, const struct roce_pkt *pkt,
@@ -61,18 +89,42 @@ static void judge_length(const struct explain_half *half, const struct roce_pkt 
 void explain_strict_request(struct explain_pair *pair, unsigned direction,
                             const struct explain_packet *packet, struct explain_meaning *m)
 {
-    const struct explain_half *half = &pair->half[direction];
+    struct explain_half *half = &pair->half[direction];
     const struct roce_pkt *pkt = &packet->roce;
-    judge_port(pair, direction, packet, m);
-    judge_pmtu(pair, pkt, m);
-    if (!half->has_requests || half->gap.number || half->is_guessed || pkt->bth.psn != half->next_psn)
-        return;
-    judge_opcode(half, pkt, m);
-    judge_length(half, pkt, m);
+    bool is_next = half->has_requests && !half->is_guessed && pkt->bth.psn == half->next_psn;
+    judge_port(pair, direction, packet, is_next, m);
+    judge_pmtu(half, pkt, m);
+    if (half->has_requests && !is_next && explain_service(pkt) != ROCE_SERVICE_UC)
+        judge_repeat(half, pkt, m);
+    const struct explain_sent *before = explain_sent_find(half, roce_psn_add(pkt->bth.psn, ROCE_PSN_MASK));
+    if (before)
+        judge_opcode(before, pkt, m);
+    if (is_next && !half->gap.number && !pair->shown.retransmissions[direction])
+        judge_length(half, pkt, m);
+}
+
+/* Where the count stood before the capture is one of strict_msn .. strict_msn + msn_room. An ACK narrows
+ * that: nothing is left when it is wrong. */
+static bool narrow(struct explain_half *half, uint32_t low, uint32_t high)
+{
+    if (!half->has_strict_msn) {
+        half->has_strict_msn = true;
+        half->strict_msn = low;
+        half->msn_room = (high - low) & ROCE_PSN_MASK;
+        return true;
+    }
+    uint32_t old_high = roce_psn_add(half->strict_msn, half->msn_room);
+    uint32_t from = roce_psn_diff(low, half->strict_msn) > 0 ? low : half->strict_msn;
+    uint32_t to = roce_psn_diff(high, old_high) < 0 ? high : old_high;
+    if (roce_psn_diff(to, from) < 0)
+        return false;
+    half->strict_msn = from;
+    half->msn_room = (to - from) & ROCE_PSN_MASK;
+    return true;
 }
 
 /* An ACK counts the messages that were completed: at least those that it acknowledges, at most those that
- * were begun (ROCE-RS-50). The first ACK of a flow tells where its count stood. */
+ * were begun (ROCE-RS-50). */
 static void judge_msn(struct explain_pair *pair, struct explain_half *half, unsigned direction,
                       const struct roce_pkt *pkt, struct explain_meaning *m)
 {
@@ -81,28 +133,26 @@ static void judge_msn(struct explain_pair *pair, struct explain_half *half, unsi
         return;
     bool ends = roce_opcodes[s->opcode].flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY);
     uint32_t completed = (uint32_t)(s->message - !ends) & ROCE_PSN_MASK;
-    if (!half->is_msn_known) {
-        half->is_msn_known = true;
-        half->msn_base = (pkt->aeth.msn - completed) & ROCE_PSN_MASK;
-    }
-    int32_t above = roce_psn_diff(pkt->aeth.msn, roce_psn_add(half->msn_base, completed));
-    int64_t begun = (int64_t)(half->messages - s->message) + !ends;
-    if (above < 0 || above > begun)
+    uint32_t high = (pkt->aeth.msn - completed) & ROCE_PSN_MASK;
+    uint32_t begun = (uint32_t)(half->messages - s->message) + !ends;
+    if (!narrow(half, (high - begun) & ROCE_PSN_MASK, high))
         explain_remark(m, EXPLAIN_FIND_VIOLATION, "ROCE-RS-50", 0, s->number,
                        "MSN %u, where %u messages were completed", pkt->aeth.msn,
-                       roce_psn_add(half->msn_base, completed));
+                       roce_psn_add(half->strict_msn, completed));
 }
 
 /* The answers to a READ are as many as its bytes need, and the last one says so (ROCE-OPC-3). */
-static void judge_read_response(struct explain_pair *pair, struct explain_half *half,
-                                const struct roce_pkt *pkt, struct explain_meaning *m)
+static void judge_read_response(const struct explain_half *half, const struct roce_pkt *pkt,
+                                struct explain_meaning *m)
 {
     struct explain_read *read = explain_read_find(half, pkt->bth.psn);
-    uint32_t pmtu_bytes = pair->shown.pmtu_bytes, flags = pkt->op->flags;
+    uint32_t pmtu_bytes = half->seen_pmtu_bytes, flags = pkt->op->flags;
     if (!read || !pmtu_bytes)
         return;
     uint32_t k = (pkt->bth.psn - read->psn) & ROCE_PSN_MASK;
     uint32_t count = read->bytes ? (read->bytes - 1) / pmtu_bytes + 1 : 1;
+    if (k >= count || count != read->span) /* it was found by a span that was guessed */
+        return;
     bool is_last = flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY);
     if (is_last != (k + 1 == count))
         explain_remark(m, EXPLAIN_FIND_VIOLATION, "ROCE-OPC-3", 0, read->number,
@@ -114,27 +164,16 @@ static void judge_read_response(struct explain_pair *pair, struct explain_half *
                        read->bytes - k * pmtu_bytes);
 }
 
-/* While nothing is sent again, answers leave in the order of their requests (ROCE-RS-40). */
-static void judge_answer_order(struct explain_pair *pair, struct explain_half *half, unsigned direction,
-                               const struct roce_pkt *pkt, struct explain_meaning *m)
-{
-    bool is_calm = !half->gap.number && !pair->shown.retransmissions[!direction] && !half->trouble.number;
-    if (is_calm && half->is_una_known && roce_psn_diff(pkt->bth.psn, roce_psn_add(half->una_psn, -1)) < 0)
-        explain_remark(m, EXPLAIN_FIND_VIOLATION, "ROCE-RS-40", 0, 0,
-                       "PSN 0x%06x is answered after a later one", pkt->bth.psn);
-}
-
 void explain_strict_response(struct explain_pair *pair, unsigned direction,
                              const struct explain_packet *packet, struct explain_meaning *m)
 {
     struct explain_half *half = &pair->half[!direction];
     const struct roce_pkt *pkt = &packet->roce;
-    judge_port(pair, direction, packet, m);
+    judge_port(pair, direction, packet, explain_sent_find(half, pkt->bth.psn) != NULL, m);
     if (pkt->op->flags & ROCE_PKT_READ_RESP) {
-        judge_pmtu(pair, pkt, m);
-        judge_read_response(pair, half, pkt, m);
+        judge_pmtu(half, pkt, m);
+        judge_read_response(half, pkt, m);
     }
-    judge_answer_order(pair, half, direction, pkt, m);
     if (pkt->op->flags & ROCE_PKT_AETH && roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_ACK)
         judge_msn(pair, half, direction, pkt, m);
 }

@@ -11,6 +11,10 @@
 struct explain_cursor {
     struct explain_packet *packet;
     uint32_t at, end, wire_end;
+    /* of the Ethernet frame that it is in, innermost: where its header is, and its innermost tag */
+    bool has_ether;
+    uint32_t ether_at;
+    int32_t vlan_tci; /* -1: none */
 };
 
 /* What is left ends `bytes` behind `from`, if it does not end before: the lengths in headers say so. */
@@ -28,6 +32,21 @@ bool explain_take(struct explain_cursor *c, enum explain_layer_id id);
 void explain_take_parts(struct explain_cursor *c, unsigned count, unsigned most, enum explain_layer_id id);
 /* A layer inside another one, or inside data, at `offset`: it does not move the cursor. */
 void explain_show(struct explain_cursor *c, enum explain_layer_id id, uint32_t offset);
+
+/* --- below.c: each takes a header or some, and returns the EtherType of what comes next; 0: nothing that is
+ * read any further. NET_ETHERTYPE_TEB is an Ethernet frame. --- */
+/* What a record of that link type begins with. */
+uint16_t explain_take_link(struct explain_cursor *c, enum net_link link);
+uint16_t explain_take_ether(struct explain_cursor *c);
+uint16_t explain_take_vlan(struct explain_cursor *c);
+/* Behind a UDP header with that destination port. */
+uint16_t explain_take_udp_tunnel(struct explain_cursor *c, uint16_t port);
+/* IP protocol 47; the frames of ERSPAN with it. */
+uint16_t explain_take_gre(struct explain_cursor *c);
+
+/* --- link_control.c: frames that never leave a link --- */
+void explain_take_mac_control(struct explain_cursor *c);
+void explain_take_lldp(struct explain_cursor *c);
 
 /* --- dissect_smc.c --- */
 /* TCP: the option that offers SMC-R, and CLC messages, which say what they are by their eye catcher. */

@@ -114,42 +114,66 @@ static void take_transport(struct explain_cursor *c)
         explain_take_smc_message(c);
 }
 
-/* --- below --- */
+/* --- IP --- */
 
-static bool take_udp(struct explain_cursor *c)
+static uint16_t take_udp(struct explain_cursor *c)
 {
     struct net_udp udp;
     uint32_t from = c->at;
     if (!explain_take(c, EXPLAIN_LAYER_UDP))
-        return false;
+        return 0;
     net_udp_get(&udp, c->packet->frame + from);
     if (udp.len >= NET_UDP_BYTES)
         explain_end_at(c, from, udp.len); /* what Ethernet padded does not count: ROCE-FRM-5 */
-    return udp.dst_port == ROCE_UDP_PORT;
+    if (udp.dst_port != ROCE_UDP_PORT)
+        return explain_take_udp_tunnel(c, udp.dst_port);
+    take_transport(c);
+    return 0;
 }
 
-static void take_ip(struct explain_cursor *c, uint16_t ethertype)
+/* What an IP header's protocol says comes next; as an EtherType where that is a packet of its own. */
+static uint16_t take_protocol(struct explain_cursor *c, uint8_t protocol)
 {
-    uint8_t protocol = 0;
-    uint32_t from = c->at;
-    if (ethertype == NET_ETHERTYPE_IPV4 && explain_take(c, EXPLAIN_LAYER_IP)) {
-        struct net_ipv4 ip;
-        net_ipv4_get(&ip, c->packet->frame + from);
-        protocol = ip.protocol;
-        uint32_t header_bytes = ip.ihl > 5 ? ip.ihl * 4u : NET_IPV4_BYTES;
-        c->at = from + header_bytes <= c->end ? from + header_bytes : c->end;
-        if (ip.total_len >= header_bytes)
-            explain_end_at(c, from, ip.total_len);
-    } else if (ethertype == NET_ETHERTYPE_IPV6 && explain_take(c, EXPLAIN_LAYER_IP6)) {
-        struct net_ipv6 ip;
-        net_ipv6_get(&ip, c->packet->frame + from);
-        protocol = ip.next_header;
-        explain_end_at(c, c->at, ip.payload_len);
-    }
-    if (protocol == NET_IP_PROTO_UDP && take_udp(c))
-        take_transport(c);
-    else if (protocol == NET_IP_PROTO_TCP)
+    switch (protocol) {
+    case NET_IP_PROTO_UDP:
+        return take_udp(c);
+    case NET_IP_PROTO_TCP:
         explain_take_tcp(c);
+        return 0;
+    case NET_IP_PROTO_GRE:
+        return explain_take_gre(c);
+    case NET_IP_PROTO_IPV4:
+    case NET_IP_PROTO_IPV6:
+        c->packet->network = (struct explain_network){.tunnel = EXPLAIN_TUNNEL_IP};
+        c->packet->inner_layer = c->packet->layer_count;
+        return protocol == NET_IP_PROTO_IPV4 ? NET_ETHERTYPE_IPV4 : NET_ETHERTYPE_IPV6;
+    }
+    return 0;
+}
+
+static uint16_t take_ipv4(struct explain_cursor *c)
+{
+    struct net_ipv4 ip;
+    uint32_t from = c->at;
+    if (!explain_take(c, EXPLAIN_LAYER_IP))
+        return 0;
+    net_ipv4_get(&ip, c->packet->frame + from);
+    uint32_t header_bytes = ip.ihl > 5 ? ip.ihl * 4u : NET_IPV4_BYTES;
+    c->at = from + header_bytes <= c->end ? from + header_bytes : c->end;
+    if (ip.total_len >= header_bytes)
+        explain_end_at(c, from, ip.total_len);
+    return take_protocol(c, ip.protocol);
+}
+
+static uint16_t take_ipv6(struct explain_cursor *c)
+{
+    struct net_ipv6 ip;
+    uint32_t from = c->at;
+    if (!explain_take(c, EXPLAIN_LAYER_IP6))
+        return 0;
+    net_ipv6_get(&ip, c->packet->frame + from);
+    explain_end_at(c, c->at, ip.payload_len);
+    return take_protocol(c, ip.next_header);
 }
 
 static void take_grh(struct explain_cursor *c)
@@ -163,64 +187,109 @@ static void take_grh(struct explain_cursor *c)
     take_transport(c);
 }
 
-static void take_frame(struct explain_cursor *c)
-{
-    struct net_ether ether;
-    if (!explain_take(c, EXPLAIN_LAYER_ETH))
-        return;
-    net_ether_get(&ether, c->packet->frame);
-    uint16_t ethertype = ether.ethertype;
-    if (ethertype == NET_ETHERTYPE_VLAN) {
-        struct net_vlan vlan;
-        uint32_t from = c->at;
-        if (!explain_take(c, EXPLAIN_LAYER_VLAN))
-            return;
-        net_vlan_get(&vlan, c->packet->frame + from);
-        ethertype = vlan.ethertype;
-    }
-    if (ethertype == NET_ETHERTYPE_ROCE)
-        take_grh(c);
-    else
-        take_ip(c, ethertype);
-}
+/* --- the parser's verdict --- */
 
 #define PARSE_FLAGS (ROCE_PARSE_ALLOW_NO_DF | ROCE_PARSE_V1)
 
-/* Where the UDP checksum of the frame is set, it is no more: of what is not there nobody can add it up. */
-static void clear_udp_checksum(const struct explain_packet *p, uint8_t *frame)
+static void copy_link(const struct explain_cursor *c, struct roce_pkt *pkt)
 {
-    for (unsigned i = 0; i < p->layer_count; i++)
-        if (p->layers[i].kind->id == EXPLAIN_LAYER_UDP) {
-            struct net_udp udp;
-            net_udp_get(&udp, frame + p->layers[i].offset);
-            udp.checksum = 0;
-            net_udp_put(frame + p->layers[i].offset, &udp);
-        }
+    const struct explain_packet *p = c->packet;
+    pkt->frame = p->frame;
+    pkt->frame_bytes = p->len_bytes;
+    pkt->vlan_tci = c->vlan_tci;
+    if (!c->has_ether)
+        return;
+    struct net_ether ether;
+    net_ether_get(&ether, p->frame + c->ether_at);
+    memcpy(pkt->dst_mac.b, ether.dst, sizeof pkt->dst_mac.b);
+    memcpy(pkt->src_mac.b, ether.src, sizeof pkt->src_mac.b);
 }
 
 /* RDMA is often captured with a snap length of 96 or 256 bytes, which all headers fit into. The parser sees
  * such a frame with zeros for what is missing; if it then takes it and no header is among what is missing,
  * the packet is what it would have been. */
-static void parse_cut(struct explain_packet *p)
+static void parse_cut(const struct explain_cursor *c, uint16_t ethertype)
 {
+    struct explain_packet *p = c->packet;
     uint8_t whole[CUT_FRAME_MAX];
     struct roce_pkt pkt;
-    if (p->wire_bytes > sizeof whole)
+    uint32_t wire_bytes = c->wire_end - c->at, len_bytes = c->end - c->at;
+    if (wire_bytes > sizeof whole)
         return;
-    memcpy(whole, p->frame, p->len_bytes);
-    memset(whole + p->len_bytes, 0, p->wire_bytes - p->len_bytes);
-    clear_udp_checksum(p, whole);
-    if (roce_pkt_parse(&pkt, whole, p->wire_bytes, PARSE_FLAGS | ROCE_PARSE_SKIP_ICRC) != ROCE_RX_TAKEN ||
-        (size_t)(pkt.payload - whole) > p->len_bytes)
+    memcpy(whole, p->frame + c->at, len_bytes);
+    memset(whole + len_bytes, 0, wire_bytes - len_bytes);
+    /* of what is not there nobody can add up the UDP checksum */
+    if (roce_pkt_parse_l3(&pkt, ethertype, whole, wire_bytes,
+                          PARSE_FLAGS | ROCE_PARSE_SKIP_ICRC | ROCE_PARSE_SKIP_UDP_CHECKSUM) != ROCE_RX_TAKEN)
         return;
-    pkt.frame = p->frame;
-    pkt.frame_bytes = p->len_bytes;
-    pkt.l3 = p->frame + (pkt.l3 - whole);
-    pkt.payload = p->frame + (pkt.payload - whole);
+    uint32_t header_bytes = (uint32_t)(pkt.payload - whole);
+    uint32_t needed_bytes = header_bytes - (pkt.op->flags & ROCE_PKT_ATOMICETH ? pkt.op->ext_bytes : 0);
+    if (needed_bytes > len_bytes)
+        return;
+    p->is_operand_cut = header_bytes > len_bytes;
+    pkt.l3 = p->frame + c->at;
+    pkt.payload = pkt.l3 + (pkt.payload - whole);
     pkt.icrc_found = pkt.icrc_expected = 0;
     p->roce = pkt;
     p->verdict = ROCE_RX_TAKEN;
     p->is_cut = true;
+}
+
+/* Asks the engine's parser for what it thinks of the datagram at the cursor. */
+static void judge(struct explain_cursor *c, uint16_t ethertype)
+{
+    struct explain_packet *p = c->packet;
+    enum roce_rx_verdict verdict =
+        roce_pkt_parse_l3(&p->roce, ethertype, p->frame + c->at, c->end - c->at, PARSE_FLAGS);
+    p->verdict = verdict;
+    p->l3_offset = c->at;
+    p->l3_layer = p->layer_count;
+    if (verdict == ROCE_RX_NOT_ROCE)
+        return;
+    p->kind = EXPLAIN_ROCE;
+    if (verdict == ROCE_RX_DROP_UDP) {
+        struct roce_pkt pkt;
+        enum roce_rx_verdict rest = roce_pkt_parse_l3(&pkt, ethertype, p->frame + c->at, c->end - c->at,
+                                                      PARSE_FLAGS | ROCE_PARSE_SKIP_UDP_CHECKSUM);
+        p->is_only_checksum = rest == ROCE_RX_TAKEN || rest >= ROCE_RX_DROP_ICRC;
+        if (p->is_only_checksum)
+            p->roce = pkt;
+    }
+    if (c->end < c->wire_end)
+        parse_cut(c, ethertype);
+    copy_link(c, &p->roce);
+}
+
+/* --- the frame --- */
+
+/* Takes what an EtherType stands for; returns the EtherType of what that bears, 0 at the end. */
+static uint16_t take_type(struct explain_cursor *c, uint16_t ethertype)
+{
+    switch (ethertype) {
+    case NET_ETHERTYPE_TEB:
+        return explain_take_ether(c);
+    case NET_ETHERTYPE_VLAN:
+    case NET_ETHERTYPE_QINQ:
+    case NET_ETHERTYPE_QINQ_OLD:
+        return explain_take_vlan(c);
+    case NET_ETHERTYPE_IPV4:
+        judge(c, ethertype);
+        return take_ipv4(c);
+    case NET_ETHERTYPE_IPV6:
+        judge(c, ethertype);
+        return take_ipv6(c);
+    case NET_ETHERTYPE_ROCE:
+        judge(c, ethertype);
+        take_grh(c);
+        return 0;
+    case NET_ETHERTYPE_MAC_CONTROL:
+        explain_take_mac_control(c);
+        return 0;
+    case NET_ETHERTYPE_LLDP:
+        explain_take_lldp(c);
+        return 0;
+    }
+    return 0;
 }
 
 void explain_dissect(struct explain_packet *packet, const struct net_capture_record *record, uint64_t number)
@@ -229,21 +298,23 @@ void explain_dissect(struct explain_packet *packet, const struct net_capture_rec
                                       .time_ns = record->time_ns,
                                       .frame = record->data,
                                       .len_bytes = record->len_bytes,
-                                      .wire_bytes = record->wire_bytes};
-    packet->verdict = roce_pkt_parse(&packet->roce, record->data, record->len_bytes, PARSE_FLAGS);
-    if (packet->verdict != ROCE_RX_NOT_ROCE)
-        packet->kind = EXPLAIN_ROCE;
+                                      .wire_bytes = record->wire_bytes,
+                                      .verdict = ROCE_RX_NOT_ROCE,
+                                      .roce.op = &roce_opcodes[UINT8_MAX]};
     struct explain_cursor c = {.packet = packet,
                                .end = record->len_bytes,
-                               .wire_end = max_u32(record->len_bytes, record->wire_bytes)};
-    take_frame(&c);
-    if (packet->kind == EXPLAIN_ROCE && packet->len_bytes < packet->wire_bytes)
-        parse_cut(packet);
+                               .wire_end = max_u32(record->len_bytes, record->wire_bytes),
+                               .vlan_tci = -1};
+    uint16_t ethertype = explain_take_link(&c, record->link);
+    while (ethertype) {
+        packet->ethertype = ethertype;
+        ethertype = take_type(&c, ethertype);
+    }
 }
 
 /* The verdicts are in the order of the parser's checks. */
 bool explain_has_icrc(const struct explain_packet *p)
 {
     return (p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM) && !p->is_cut &&
-           (p->verdict == ROCE_RX_TAKEN || p->verdict >= ROCE_RX_DROP_ICRC);
+           (p->verdict == ROCE_RX_TAKEN || p->verdict >= ROCE_RX_DROP_ICRC || p->is_only_checksum);
 }

@@ -11,7 +11,7 @@
 #include "net/pcap_file.h"
 #include "roce/packet.h"
 
-#define EXPLAIN_LAYERS_MAX 24
+#define EXPLAIN_LAYERS_MAX 40
 
 /* A header in a frame. Fields are read with net_bits_get() at `offset` + first bit. */
 struct explain_layer {
@@ -21,9 +21,27 @@ struct explain_layer {
 
 enum explain_kind {
     EXPLAIN_OTHER,   /* nothing that this program explains */
-    EXPLAIN_ROCE,    /* reaches UDP/4791 or EtherType 0x8915, good or bad */
+    EXPLAIN_ROCE,    /* reaches UDP/4791 or EtherType 0x8915, good or bad; in a tunnel too */
     EXPLAIN_CM,      /* a MAD for QP1 among these */
     EXPLAIN_SMC_TCP, /* TCP with the SMC-R option, or CLC messages in its payload */
+    EXPLAIN_PAUSE,   /* flow control of the link: PAUSE or PFC */
+    EXPLAIN_LLDP,    /* LLDP, in which DCBX settles flow control */
+};
+
+/* The network that a packet is of: that of the innermost tunnel that it came in. The same addresses and QPNs
+ * in another one are others. */
+struct explain_network {
+    enum explain_tunnel {
+        EXPLAIN_TUNNEL_NONE,
+        EXPLAIN_TUNNEL_VXLAN,
+        EXPLAIN_TUNNEL_GENEVE,
+        EXPLAIN_TUNNEL_GRE,
+        EXPLAIN_TUNNEL_NVGRE,
+        EXPLAIN_TUNNEL_ERSPAN,
+        EXPLAIN_TUNNEL_IP,
+    } tunnel;
+    bool has_id;
+    uint32_t id; /* VNI, GRE key, VSID, session */
 };
 
 struct explain_packet {
@@ -34,12 +52,22 @@ struct explain_packet {
     enum explain_kind kind;
     struct explain_layer layers[EXPLAIN_LAYERS_MAX];
     unsigned layer_count;
+    struct explain_network network;
+    uint16_t ethertype; /* of what the link bears, behind all tags and tunnels; 0: not known */
+    /* Where the datagram begins that was found to be RoCE: an IP header or GRH, and its layer. */
+    uint32_t l3_offset;
+    unsigned l3_layer;
+    unsigned inner_layer; /* the first layer behind the innermost tunnel; 0: no tunnel */
     /* RoCE: the engine's own view, by the tolerant profile with RoCEv1 on. Of a packet that the capture cut
      * behind its headers (a snap length) it is as if the rest had come: then `is_cut` is set, lengths in
      * `roce` are those on the wire, but `roce.payload` must not be read, and nobody knows whether the ICRC
      * was good. */
     enum roce_rx_verdict verdict;
     bool is_cut;
+    /* DROP_UDP, for its UDP checksum alone: the ICRC, which does not cover it, was judged */
+    bool is_only_checksum;
+    /* so is the AtomicETH, the longest of all headers: the values in `roce` are 0 then */
+    bool is_operand_cut;
     struct roce_pkt roce;
     /* What no layer covers: a message's data, as far as it was captured. */
     uint32_t payload_offset, payload_bytes;
@@ -73,11 +101,31 @@ enum explain_form {
 };
 enum explain_form explain_field_form(enum explain_layer_id layer, const struct net_field *field);
 
+/* "VXLAN 42"; "" where there is no tunnel. Returns `text`. */
+#define EXPLAIN_NETWORK_STR_SIZE 32
+const char *explain_network_text(const struct explain_network *network, char *text, size_t size);
+static inline bool explain_network_equal(const struct explain_network *a, const struct explain_network *b)
+{
+    return a->tunnel == b->tunnel && a->id == b->id;
+}
+
 /* True where the packet comes as far as its ICRC: roce.icrc_found and icrc_expected mean something. */
 bool explain_has_icrc(const struct explain_packet *packet);
 
+/* An ICRC of struct roce_pkt, as its four bytes travel (least significant first, ROCE-ICRC-3) and as every
+ * dump shows them: to be written in hex. */
+static inline uint32_t explain_icrc_on_wire(uint32_t icrc)
+{
+    return __builtin_bswap32(icrc);
+}
+
 /* Which rule governs a field ("ROCE-HDR-5", "IBA 9.2"); NULL where none is on record. */
 const char *explain_field_rule(enum explain_layer_id layer, const struct net_field *field);
+
+/* The same for a layer of a packet: RoCE's rules do not govern the Ethernet, IP and UDP headers of others,
+ * nor those of a tunnel around it. */
+const char *explain_packet_rule(const struct explain_packet *packet, unsigned layer,
+                                const struct net_field *field);
 
 /* Whether a field of the packet's i-th layer is what the parser refuses the packet for. */
 bool explain_field_offends(const struct explain_packet *packet, unsigned layer,

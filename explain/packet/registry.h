@@ -13,6 +13,32 @@
 #define EXPLAIN_LAYERS(X)                                                                                    \
     X(ETH, "eth", net_ether, "Ethernet")                                                                     \
     X(VLAN, "vlan", net_vlan, "802.1Q tag")                                                                  \
+    X(SLL, "sll", net_sll, "Linux cooked capture")                                                           \
+    X(SLL2, "sll2", net_sll2, "Linux cooked capture, version 2")                                             \
+    X(LOOPBACK, "loopback", net_null, "BSD loopback")                                                        \
+    X(VXLAN, "vxlan", net_vxlan, "VXLAN")                                                                    \
+    X(GENEVE, "geneve", net_geneve, "Geneve")                                                                \
+    X(GRE, "gre", net_gre, "GRE")                                                                            \
+    X(GRE_CHECKSUM, "gre_checksum", net_gre_checksum, "checksum of GRE")                                     \
+    X(GRE_KEY, "gre_key", net_gre_key, "key of GRE")                                                         \
+    X(NVGRE, "nvgre", net_nvgre, "key of NVGRE")                                                             \
+    X(GRE_SEQ, "gre_seq", net_gre_seq, "sequence number of GRE")                                             \
+    X(ERSPAN2, "erspan2", net_erspan2, "mirrored frame, ERSPAN type II")                                     \
+    X(ERSPAN3, "erspan3", net_erspan3, "mirrored frame, ERSPAN type III")                                    \
+    X(ERSPAN_PLATFORM, "erspan_platform", net_erspan_platform, "platform subheader of ERSPAN type III")      \
+    X(MAC_CONTROL, "mac_control", net_mac_control, "MAC control")                                            \
+    X(PAUSE, "pause", net_pause, "802.3 PAUSE")                                                              \
+    X(PFC, "pfc", net_pfc, "priority-based flow control")                                                    \
+    X(LLDP_TLV, "lldp_tlv", net_lldp_tlv, "LLDP TLV")                                                        \
+    X(LLDP_ID, "lldp_id", net_lldp_id, "chassis or port of LLDP")                                            \
+    X(LLDP_TTL, "lldp_ttl", net_lldp_ttl, "time to live of LLDP")                                            \
+    X(LLDP_ORG, "lldp_org", net_lldp_org, "whose LLDP TLV it is")                                            \
+    X(DCBX_ETS_CONFIG, "dcbx_ets_config", net_dcbx_ets_config, "DCBX: traffic classes")                      \
+    X(DCBX_ETS_RECOMMENDATION, "dcbx_ets_recommended", net_dcbx_ets_recommendation,                          \
+      "DCBX: traffic classes that the peer should have")                                                     \
+    X(DCBX_PFC, "dcbx_pfc", net_dcbx_pfc, "DCBX: lossless priorities")                                       \
+    X(DCBX_APP, "dcbx_app", net_dcbx_app, "DCBX: priorities of applications")                                \
+    X(DCBX_APP_ENTRY, "dcbx_app_entry", net_dcbx_app_entry, "DCBX: priority of an application")              \
     X(IP, "ip", net_ipv4, "IPv4")                                                                            \
     X(IP6, "ip6", net_ipv6, "IPv6")                                                                          \
     X(UDP, "udp", net_udp, "UDP")                                                                            \
@@ -110,6 +136,12 @@ extern const struct explain_layer_kind explain_layer_kinds[EXPLAIN_LAYER_COUNT +
 const struct explain_layer_kind *explain_layer_kind(const char *key, size_t n);
 /* The field named by the first `n` bytes of `name`, or NULL. */
 const struct net_field *explain_header_field(const struct net_header *header, const char *name, size_t n);
+
+/* Below IP: of a link, a tunnel, or a frame that speaks of nothing but the link. */
+static inline bool explain_layer_is_below_ip(enum explain_layer_id id)
+{
+    return id <= EXPLAIN_LAYER_DCBX_APP_ENTRY;
+}
 
 /* A message of the SMC-R handshake, or a part of one. */
 static inline bool explain_layer_is_clc(enum explain_layer_id id)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which requirement governs a field. Ids are those of docs/roce-requirements.txt and
- * docs/smcr-requirements.txt; of SMC-R version 2 there are none. */
+/* Which requirement governs a field. Ids are those of docs/rules.txt; of SMC-R version 2 there are none. */
 #include "base/base.h"
 #include "explain/packet/packet.h"
 
@@ -166,7 +165,20 @@ const char *explain_field_rule(enum explain_layer_id layer, const struct net_fie
         if (is_named(r->layer, layer_key) && (!r->field || is_named(r->field, field->name)))
             return r->rule;
     }
-    if (layer == EXPLAIN_LAYER_TCP || explain_layer_is_clc(layer) || explain_layer_is_llc(layer))
+    if (layer == EXPLAIN_LAYER_TCP || explain_layer_is_below_ip(layer) || explain_layer_is_clc(layer) ||
+        explain_layer_is_llc(layer))
         return NULL;
     return strncmp(field->name, "resv", 4) == 0 ? "ROCE-GEN-5" : NULL;
+}
+
+const char *explain_packet_rule(const struct explain_packet *packet, unsigned layer,
+                                const struct net_field *field)
+{
+    enum explain_layer_id id = packet->layers[layer].kind->id;
+    bool is_roce = packet->kind == EXPLAIN_ROCE || packet->kind == EXPLAIN_CM;
+    bool is_common = explain_layer_is_below_ip(id) || id == EXPLAIN_LAYER_IP || id == EXPLAIN_LAYER_IP6 ||
+                     id == EXPLAIN_LAYER_UDP;
+    if (is_common && (!is_roce || layer < packet->inner_layer))
+        return NULL;
+    return explain_field_rule(id, field);
 }

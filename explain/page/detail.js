@@ -70,11 +70,27 @@ function answersLine(i) {
 function remarks(i) {
   return (model.findingsAt.get(model.number[i]) || []).map((f) => {
     const kind = findingKinds[f.kind];
-    return make('p', { className: 'remark sev-' + SEVERITY[kind.severity] },
-      make('b', {}, kind.key.replace(/_/g, ' ')), ' ', ...linked(findingText(f)), ' ',
-      f.rule ? make('code', { className: 'rule' }, f.rule) : null,
-      f.related && model.indexOf.has(f.related) ? make('span', {}, ' → ', link(f.related)) : null);
+    return make('div', { className: 'remark sev-' + SEVERITY[kind.severity] },
+      make('b', {}, kind.key.replace(/_/g, ' ')), ' ', ...linked(findingText(f)), ' ', ruleMark(f.rule),
+      f.related && model.indexOf.has(f.related) ? make('span', {}, ' → ', link(f.related)) : null, ...why(f));
   });
+}
+
+// The cause, how sure it is, what it rests on, and what may be done.
+function why(f) {
+  const w = findingWhy(f);
+  if (!w) return [];
+  const to = (number) => model.indexOf.has(number) ? link(number) : '#' + number;
+  const or = w.other ? `, or ${causes[w.other].words}` : '';
+  const nodes = [make('p', { className: 'why' }, make('i', { className: 'sure sure-' + w.sure }, SURE[w.sure]), ' ',
+    causes[w.cause].words + or, w.behind ? make('span', {}, ' (', to(w.behind), ': ', causes[w.root].words, ')') : null)];
+  if (w.way) nodes.push(make('p', { className: 'why' }, make('i', { className: 'sure sure-' + w.waySure },
+    SURE[w.waySure]), ' ', causes[w.way].words));
+  const facts = w.evidence.map(({ number, what }) => make('li', {}, to(number), ' ', what));
+  if (w.silence) facts.push(make('li', {}, `${duration(w.silence)} of silence` + (w.timeout ?
+    `; this sender's timeout is ${duration(w.timeout)} (seen ${w.samples} time${w.samples === 1 ? '' : 's'})` : '')));
+  if (facts.length) nodes.push(make('ul', { className: 'evidence' }, ...facts));
+  return nodes;
 }
 
 // --- bytes ---
@@ -90,12 +106,15 @@ function ownerOf(layers, offset) {
   return { layer: -1, field: -1 };
 }
 
-function hexDump(i, layers) {
+const DUMP_BYTES = 512; // are shown at first
+
+function hexDump(i, layers, all = false) {
   const dump = make('div', { className: 'dump', role: 'img', ariaLabel: 'bytes of the packet' });
   const bytes = model.bytes.subarray(model.start[i], model.start[i] + model.kept[i]);
-  for (let row = 0; row < bytes.length; row += 16) {
+  const shown = all ? bytes.length : Math.min(bytes.length, DUMP_BYTES);
+  for (let row = 0; row < shown; row += 16) {
     const line = make('div', {}, make('span', { className: 'offset' }, row.toString(16).padStart(4, '0')));
-    for (let b = row; b < Math.min(row + 16, bytes.length); b++) {
+    for (let b = row; b < Math.min(row + 16, shown); b++) {
       const own = ownerOf(layers, b);
       const layer = layers[own.layer], field = layer && layer.header.fields[own.field];
       const bad = field && layer.header.fields.some((f) => offends(i, layer, f) &&
@@ -108,7 +127,10 @@ function hexDump(i, layers) {
     }
     dump.append(line);
   }
-  if (bytes.length < model.wire[i])
+  if (shown < bytes.length)
+    dump.append(make('button', { className: 'more', onclick: () => dump.replaceWith(hexDump(i, layers, true)) },
+      `all ${bytes.length} bytes`));
+  else if (bytes.length < model.wire[i])
     dump.append(make('div', { className: 'more' },
       `the page keeps the first ${bytes.length} of ${model.wire[i]} bytes`));
   return dump;
@@ -133,7 +155,7 @@ function layerSection(i, layer, k) {
   const bad = layer.header.fields.some((f) => offends(i, layer, f));
   const open = bad || (opened.has(layer.key) ? opened.get(layer.key) : !CLOSED.has(layer.key));
   const section = make('details', { className: 'layer', open, data: { key: layer.key } },
-    make('summary', {}, make('b', { className: 'tint' + k % 6 }, layer.key), ' ' + layer.header.words,
+    make('summary', {}, make('b', { className: 'tint' + k % 6 }, termMark(layer.key, layer.key)), ' ' + layer.header.words,
       make('small', {}, `${layer.header.bytes} bytes at ${layer.offset}`), bad ? make('em', {}, 'bad') : null));
   section.addEventListener('toggle', () => opened.set(layer.key, section.open));
   if (layer.header.bytes <= BOX_BYTES_MAX) section.append(box(i, layer, k));
@@ -181,8 +203,8 @@ function fieldTable(i, layer, k) {
   layer.header.fields.forEach((field, f) => {
     const bad = offends(i, layer, field);
     body.append(make('tr', { className: bad ? 'bad' : '', data: { at: `${k}.${f}`, field: field.name } },
-      make('th', { scope: 'row' }, field.name), make('td', {}, fieldText(i, layer, field)),
-      make('td', {}, make('code', { className: 'rule' }, field.rule), bad ? make('em', {}, ' here') : null)));
+      make('th', { scope: 'row' }, termMark(`${layer.key}.${field.name}`, field.name)), make('td', {}, fieldText(i, layer, field)),
+      make('td', {}, ruleMark(field.rule), bad ? make('em', {}, ' here') : null)));
   });
   return make('table', { className: 'fields' }, body);
 }
@@ -196,7 +218,7 @@ function tail(i) {
   if (icrc)
     nodes.push(make('p', { className: 'icrc' + (icrc.ok ? '' : ' bad') }, 'ICRC ',
       make('code', {}, icrc.found), icrc.ok ? ', good' : ' found, ', icrc.ok ? null : make('code', {}, icrc.expected),
-      icrc.ok ? null : ' expected ', make('code', { className: 'rule' }, ' ROCE-ICRC-7')));
+      icrc.ok ? null : ' expected ', ' ', ruleMark('ROCE-ICRC-7')));
   if (model.kind[i] && model.kind[i] < 3 && model.verdict[i] && verdict !== 'rx_taken')
     nodes.push(make('p', { className: 'icrc bad' }, 'verdict ', make('code', {}, verdict)));
   return nodes;

@@ -27,7 +27,7 @@ function parseFilter(text) {
   };
   const word = () => {
     blanks();
-    const found = /^[A-Za-z0-9_:.]+/.exec(text.slice(at));
+    const found = /^[A-Za-z0-9_:.\/]+/.exec(text.slice(at));
     return found ? found[0] : '';
   };
 
@@ -41,6 +41,7 @@ function parseFilter(text) {
   function term() {
     const name = word();
     if (!name) fail('a layer or a field is expected here');
+    if (name === 'finding') return findingTerm();
     const dot = name.indexOf('.');
     const quantity = Object.hasOwn(quantities, name) ? quantities[name] : null;
     const key = dot < 0 ? name : name.slice(0, dot);
@@ -64,11 +65,45 @@ function parseFilter(text) {
     });
   }
 
+  // `finding`: any; `finding == timeout`: one of that kind.
+  function findingTerm() {
+    at += 'finding'.length;
+    const token = ['==', '!=', '<', '>'].find(accept);
+    if (!token) return (i) => model.worst[i] >= 0;
+    if (token !== '==' && token !== '!=') fail('a finding can only be compared with == and !=');
+    const kind = kindOf.get(word());
+    if (kind === undefined) fail('the key of a finding is expected here, such as timeout');
+    at += word().length;
+    return (i) => hasFinding(i, kind) === (token === '==');
+  }
+
+  // 10.0.0.0/8, fd00::/8: the bytes of the address and how many bits of it count; null: it is none.
+  function network(wanted) {
+    const [address, length] = wanted.split('/');
+    const v4 = address.split('.').map(Number);
+    const isV4 = v4.length === 4 && v4.every((b) => b >= 0 && b <= 255);
+    const bytes = isV4 ? v4 : ipv6Bytes(address), most = bytes ? bytes.length * 8 : 0, bits = Number(length);
+    return bytes && /^\d+$/.test(length) && bits <= most ? { bytes, bits } : null;
+  }
+
+  function networkTerm(key, field, token, wanted) {
+    const net = network(wanted);
+    if (!net) fail('an address with the length of a prefix is expected here, such as 10.0.0.0/8');
+    const matches = (bytes) => {
+      if (bytes.length !== net.bytes.length) return false;
+      for (let bit = 0; bit < net.bits; bit++)
+        if ((bytes[bit >> 3] ^ net.bytes[bit >> 3]) & 0x80 >> (bit & 7)) return false;
+      return true;
+    };
+    return (i) => layoutOf(i).layers.some((l) => l.key === key && matches(fieldBytes(i, l, field)) === (token === '=='));
+  }
+
   function addressTerm(key, field, token) {
     if (token !== '==' && token !== '!=') fail('an address can only be compared with == and !=');
     const wanted = word().toLowerCase();
     if (!wanted) fail('an address is expected here');
     at += wanted.length;
+    if (wanted.includes('/')) return networkTerm(key, field, token, wanted);
     return (i) => layoutOf(i).layers.some((l) => l.key === key &&
       (bareText(i, l, field) === wanted) === (token === '=='));
   }

@@ -9,8 +9,9 @@
  *      n:piece:pieces:done:total; ICRC is what was found, and :expected where that differs; BYTES are base64
  *   ~CONNECTION SIDE KIND FROM TO
  *      what the packet above is to a connection of SMC-R; KIND is d (data), c (CDC) or -
- *   !NUMBER KIND RELATED RULE WORDS NUMBERS...
- *      a finding
+ *   !NUMBER KIND RELATED RULE WHY WORDS NUMBERS...
+ *      a finding; WHY is CAUSE:SURE:OTHER:BEHIND:ROOT:WAY:SURE:SILENCE:TIMEOUT:SAMPLES and a ,NUMBER:WHAT for
+ *      each packet it rests on, WHAT by its number in the dictionary of words
  * A - stands for what is not there; WORDS is a * where the dictionary is full: the text itself follows. */
 #include "base/base.h"
 #include "explain/page/html.h"
@@ -25,15 +26,16 @@
 struct explain_html {
     struct explain_html_dict layouts, words;
     struct explain_text frame, numbers, layout; /* scratch */
+    struct explain_glossary named;              /* the rules of findings */
     uint64_t next_number, last_ns, first_ns;
-    bool any;
+    bool any, is_whole;
 };
 
-struct explain_html *explain_html_create(void)
+struct explain_html *explain_html_create(bool is_whole)
 {
     struct explain_html *html = calloc(1, sizeof *html);
     if (html)
-        html->next_number = 1;
+        html->is_whole = is_whole;
     return html;
 }
 
@@ -62,7 +64,21 @@ void explain_html_begin(struct explain_html *html, struct explain_text *out)
     (void)html;
     const char *rest = put_until(out, explain_page_html, "@CSS@");
     explain_put(out, explain_page_css);
-    put_until(out, rest, "@PACKETS@");
+    put_until(out, rest, "@DATA@");
+}
+
+/* A capture knows nothing of the one before it. */
+void explain_html_open(struct explain_html *html, struct explain_text *out, const char *tour)
+{
+    explain_html_dict_free(&html->layouts);
+    explain_html_dict_free(&html->words);
+    html->layouts = html->words = (struct explain_html_dict){0};
+    html->named.count = 0;
+    html->next_number = 1;
+    html->last_ns = html->first_ns = 0;
+    html->any = false;
+    explain_printf(out, "<script type=\"text/plain\" class=\"packets\" data-tour=\"%s\">\n",
+                   tour ? tour : "");
 }
 
 void explain_html_file(struct explain_html *html, struct explain_text *out, const char *name)
@@ -145,17 +161,19 @@ static void put_icrc(struct explain_text *out, const struct explain_packet *p)
         explain_put(out, "- ");
         return;
     }
-    explain_put_hex(out, p->roce.icrc_found, 8);
+    explain_put_hex(out, explain_icrc_on_wire(p->roce.icrc_found), 8);
     if (p->roce.icrc_found != p->roce.icrc_expected) {
         explain_put(out, ":");
-        explain_put_hex(out, p->roce.icrc_expected, 8);
+        explain_put_hex(out, explain_icrc_on_wire(p->roce.icrc_expected), 8);
     }
     explain_put_n(out, " ", 1);
 }
 
 /* The headers, and the beginning of the data. */
-static size_t kept_bytes(const struct explain_packet *p)
+static size_t kept_bytes(const struct explain_html *html, const struct explain_packet *p)
 {
+    if (html->is_whole)
+        return p->len_bytes;
     size_t end = 0;
     for (unsigned i = 0; i < p->layer_count; i++) {
         size_t layer_end = p->layers[i].offset + (size_t)p->layers[i].kind->header->len_bytes;
@@ -168,9 +186,10 @@ static size_t kept_bytes(const struct explain_packet *p)
     return end < p->len_bytes ? end : p->len_bytes;
 }
 
-static void put_bytes(struct explain_text *out, const struct explain_packet *p)
+static void put_bytes(const struct explain_html *html, struct explain_text *out,
+                      const struct explain_packet *p)
 {
-    size_t n = kept_bytes(p);
+    size_t n = kept_bytes(html, p);
     if (n)
         explain_html_put_base64(out, p->frame, n);
     else
@@ -224,7 +243,7 @@ void explain_html_packet(struct explain_html *html, struct explain_text *out, co
         put_number(out, (uint64_t)layout);
     put_number(out, p->payload_bytes);
     put_icrc(out, p);
-    put_bytes(out, p);
+    put_bytes(html, out, p);
     put_words(html, out, words, m->words);
     if (m->smc.conn)
         explain_printf(out, "~%u %u %c %" PRIu64 " %" PRIu64 "\n", m->smc.conn, m->smc.side,
@@ -236,27 +255,65 @@ void explain_html_packet(struct explain_html *html, struct explain_text *out, co
         explain_html_finding(html, out, &m->remarks[i]);
 }
 
+/* What evidence says has few texts; each is in the dictionary before the line that names it. */
+static void define_evidence(struct explain_html *html, struct explain_text *out,
+                            const struct explain_why *why, int what[EXPLAIN_EVIDENCE_MAX])
+{
+    for (unsigned i = 0; i < why->evidence_count; i++)
+        what[i] = number_of(&html->words, out, "=w ", why->evidence[i].what);
+}
+
+static void put_why(struct explain_text *out, const struct explain_why *why,
+                    const int what[EXPLAIN_EVIDENCE_MAX])
+{
+    if (why->cause == EXPLAIN_CAUSE_NONE) {
+        explain_put(out, " -");
+        return;
+    }
+    explain_printf(out, " %d:%d:%d:%" PRIu64 ":%d:%d:%d:%" PRIu64 ":%" PRIu64 ":%u", why->cause, why->sure,
+                   why->or_cause, why->behind, why->root, why->way, why->way_sure, why->silence_ns,
+                   why->timeout_ns, why->timeout_samples);
+    for (unsigned i = 0; i < why->evidence_count; i++)
+        explain_printf(out, ",%" PRIu64 ":%d", why->evidence[i].number, what[i]);
+}
+
 void explain_html_finding(struct explain_html *html, struct explain_text *out,
                           const struct explain_finding *f)
 {
+    int what[EXPLAIN_EVIDENCE_MAX] = {0};
+    define_evidence(html, out, &f->why, what);
     int words = define_words(html, out, f->words);
+    explain_glossary_add(&html->named, f->rule);
     explain_printf(out, "!%" PRIu64 " %d %" PRIu64 " %s", f->number, f->kind, f->related,
                    f->rule[0] ? f->rule : "-");
+    put_why(out, &f->why, what);
     put_words(html, out, words, f->words);
 }
 
-void explain_html_end(struct explain_html *html, struct explain_text *out, uint64_t total,
-                      const struct explain_analysis *analysis)
+void explain_html_close(struct explain_html *html, struct explain_text *out, uint64_t total,
+                        const struct explain_analysis *analysis, const char *story)
 {
-    const char *rest = strstr(explain_page_html, "@PACKETS@") + strlen("@PACKETS@");
-    rest = put_until(out, rest, "@TABLES@");
+    explain_printf(out, "</script>\n<script type=\"application/json\">\n");
     explain_printf(out, "{\"total\":%" PRIu64 ",\"first_ns\":\"%" PRIu64 "\",\n", total, html->first_ns);
+    explain_put(out, "\"story\":");
+    explain_put_quoted(out, story);
+    explain_put(out, ",\n");
     explain_html_put_tables(out);
+    explain_put(out, ",\n");
+    explain_html_put_rules(out, &html->named);
     explain_put(out, ",\n");
     explain_html_put_flows(out, analysis);
     explain_put(out, ",\n");
     explain_html_put_smc(out, analysis);
-    explain_put(out, "}");
+    explain_put(out, "}</script>\n");
+}
+
+void explain_html_end(struct explain_html *html, struct explain_text *out)
+{
+    (void)html;
+    const char *rest = strstr(explain_page_html, "@DATA@") + strlen("@DATA@");
+    rest = put_until(out, rest, "@WORDS@");
+    explain_put(out, explain_page_words);
     rest = put_until(out, rest, "@SCRIPT@");
     explain_put(out, explain_page_js);
     explain_put(out, rest);

@@ -9,27 +9,32 @@
 #include "explain/analysis.h"
 #include "explain/show/text.h"
 
-#define EXPLAIN_HTML_FRAME_BYTES 384 /* of a frame are kept at the most */
+#define EXPLAIN_HTML_FRAME_BYTES 384 /* of a frame are kept at the most, if not all */
 #define EXPLAIN_HTML_DATA_BYTES  16  /* of a message's data are kept at the most */
 
 struct explain_html;
 
-/* NULL: no memory. */
-struct explain_html *explain_html_create(void);
+/* With `is_whole` the page keeps every byte that was captured. NULL: no memory. */
+struct explain_html *explain_html_create(bool is_whole);
 void explain_html_destroy(struct explain_html *html);
 
 /* Each appends the next part of the page to `out`, which the caller writes out and clears as it likes: first
- * begin, then for each file its name and its packets in the order of the analysis, then the findings of the
- * end, then end, once. A packet may be left out (a filter): its number tells. `out->failed` tells of missing
- * memory. */
+ * begin, then a capture, then end, once. A capture is open, for each file its name and its packets in the
+ * order of the analysis, the findings of the end, and close. A page may hold several: those of lessons, whose
+ * `tour` names them by the keys of explain/page/tours.js, with blanks between; a page about a capture of the
+ * user's has one, and tour NULL. A packet may be left out (a filter): its number tells. `out->failed` tells
+ * of missing memory. */
 void explain_html_begin(struct explain_html *html, struct explain_text *out);
+void explain_html_open(struct explain_html *html, struct explain_text *out, const char *tour);
 void explain_html_file(struct explain_html *html, struct explain_text *out, const char *name);
 void explain_html_packet(struct explain_html *html, struct explain_text *out,
                          const struct explain_packet *packet, const struct explain_meaning *meaning);
 void explain_html_finding(struct explain_html *html, struct explain_text *out,
                           const struct explain_finding *finding);
-/* `total` packets were read; `analysis` knows the flows. */
-void explain_html_end(struct explain_html *html, struct explain_text *out, uint64_t total,
-                      const struct explain_analysis *analysis);
+/* `total` packets were read; `analysis` knows the flows; `story` is the capture in a few sentences, a line
+ * each. */
+void explain_html_close(struct explain_html *html, struct explain_text *out, uint64_t total,
+                        const struct explain_analysis *analysis, const char *story);
+void explain_html_end(struct explain_html *html, struct explain_text *out);
 
 #endif

@@ -4,6 +4,7 @@
 #define NORNIC_EXPLAIN_PAGE_INSIDE_H
 
 #include "explain/analysis.h"
+#include "explain/show/glossary.h"
 #include "explain/show/text.h"
 
 #define HTML_DICT_MAX   4096 /* texts; what comes after is written out each time */
@@ -29,15 +30,17 @@ void explain_html_put_base64(struct explain_text *out, const uint8_t *bytes, siz
  * each after a blank. */
 void explain_html_split_words(const char *words, struct explain_text *frame, struct explain_text *numbers);
 
-/* Appends the tables as a JSON object's members: headers, findings, verdicts. */
+/* Appends the tables as a JSON object's members: headers, findings, causes, verdicts. */
 void explain_html_put_tables(struct explain_text *out);
-/* Appends the members flows. */
+/* Appends the member rules: what those say that fields or findings name. */
+void explain_html_put_rules(struct explain_text *out, const struct explain_glossary *named);
+/* Appends the members flows and forgotten. */
 void explain_html_put_flows(struct explain_text *out, const struct explain_analysis *analysis);
 
 /* Appends the members groups and connections: those of SMC-R. */
 void explain_html_put_smc(struct explain_text *out, const struct explain_analysis *analysis);
 
 /* explain/page/: each a string. */
-extern const char explain_page_html[], explain_page_css[], explain_page_js[];
+extern const char explain_page_html[], explain_page_css[], explain_page_js[], explain_page_words[];
 
 #endif

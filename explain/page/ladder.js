@@ -2,33 +2,119 @@
 // The ladder: a row a packet, of which only those in sight are in the document.
 'use strict';
 
-const HEIGHTS = [7, 14, 22, 40]; // of a row: arrows only, small, with words, with findings
+const HEIGHTS = [7, 14, 30, 50]; // of a row: arrows only, small, with words, with findings
 const OVERSCAN = 8;
-const ladder = { rows: new Int32Array(0), zoom: 2, pool: new Map() };
+const GAP_PARTS = 40; // a silence this many times the usual one has a row of its own
+const GAP_LEAST = 1000000; // ns
+const LANES_MAX = 8;
+// A row is a packet's index; below zero -1 - i: the silence before packet i.
+const ladder = { rows: new Int32Array(0), zoom: 2, pool: new Map(), lanes: [], mode: 'auto', isDelta: false };
 
 const flowColour = (flow) => `hsl(${(flow * 137.5) % 360} 55% 50%)`;
+const packetOf = (row) => row < 0 ? -1 - row : row;
 
-function ladderShow(rows) {
-  ladder.rows = rows;
+// --- lanes: one for each end ---
+
+function qpName(address, qpn) { return qpn ? `${address} qp ${qpn.toString(16).padStart(6, '0')}` : address; }
+
+// Names of the two ends of a packet, as the lanes are: by host, or by queue pair; null: it has none.
+function laneNames(i, byQp) {
+  const flow = flowOf.get(model.flow[i]), d = model.dir[i];
+  if (flow) {
+    return byQp ? [qpName(flow.addr[d], flow.qpn[d]), qpName(flow.addr[1 - d], flow.qpn[1 - d])] :
+      [flow.addr[d], flow.addr[1 - d]];
+  }
+  return endsOf(i);
+}
+
+function lanesOf(rows, byQp) {
+  const lanes = new Map();
+  for (const i of rows) {
+    const names = laneNames(i, byQp);
+    if (!names) continue;
+    for (const name of model.dir[i] ? [names[1], names[0]] : names)
+      if (!lanes.has(name) && lanes.size < LANES_MAX) {
+        lanes.set(name, lanes.size);
+        sideOf(name);
+      }
+    if (lanes.size === LANES_MAX) break;
+  }
+  return [...lanes.keys()].sort((a, b) => sideOf(a) - sideOf(b));
+}
+
+// Queue pairs of one host stand side by side.
+function sideOf(name) {
+  const host = name.split(' ')[0];
+  if (!sideOf.hosts.has(host)) sideOf.hosts.set(host, sideOf.hosts.size);
+  return sideOf.hosts.get(host);
+}
+sideOf.hosts = new Map();
+
+// auto: a lane a host; where there are only two hosts the two sides of whatever is shown.
+function chooseLanes(packets) {
+  const hosts = lanesOf(packets, false);
+  const byQp = ladder.mode === 'qps';
+  ladder.byQp = byQp || (ladder.mode === 'auto' && state.flow > 0);
+  ladder.lanes = byQp || ladder.byQp ? lanesOf(packets, true) : hosts;
+  ladder.laneOf = new Map(ladder.lanes.map((name, k) => [name, k]));
+}
+
+// Where a lane stands, in percent of the column; more than two keep room for their names at both sides.
+function lanePart(k) {
+  const n = ladder.lanes.length, side = n > 2 ? 50 / n : 0;
+  return n > 1 ? side + (100 - 2 * side) * k / (n - 1) : 0;
+}
+
+
+// Where a packet's arrow begins and ends, in percent; those of no lane go across.
+function arrowSpan(i) {
+  const names = laneNames(i, ladder.byQp);
+  const from = names && ladder.laneOf.get(names[0]), to = names && ladder.laneOf.get(names[1]);
+  if (from === undefined || to === undefined || from === null || from === to) return model.dir[i] ? [lanePart(ladder.lanes.length - 1) || 100, lanePart(0)] : [lanePart(0), lanePart(ladder.lanes.length - 1) || 100];
+  return [lanePart(from), lanePart(to)];
+}
+
+function ladderEnds() {
+  const many = ladder.lanes.length > 2;
+  byId('ends').classList.toggle('many', many);
+  byId('centre').classList.toggle('many-lanes', ladder.lanes.length > 4);
+  byId('end-lanes').replaceChildren(...ladder.lanes.map((name, k) => {
+    const [host, ...qp] = name.split(' ');
+    return make('b', { title: name, style: many ? `left:${lanePart(k)}%;max-width:${96 / ladder.lanes.length}%` : '' },
+    host, qp.length ? make(many ? 'small' : 'span', {}, ' ' + qp.join(' ')) : null);
+  }));
+}
+
+// --- rows ---
+
+// The packets with a row for each long silence between them.
+function withGaps(packets) {
+  const steps = [];
+  for (let k = 1; k < packets.length; k += Math.ceil(packets.length / 2000)) {
+    const step = model.time[packets[k]] - model.time[packets[k - 1]];
+    if (step > 0) steps.push(step);
+  }
+  steps.sort((a, b) => a - b);
+  const limit = Math.max(GAP_LEAST, GAP_PARTS * (steps[steps.length >> 1] || 0));
+  const rows = new Int32Array(packets.length * 2);
+  let n = 0;
+  packets.forEach((i, k) => {
+    if (k && model.time[i] - model.time[packets[k - 1]] > limit) rows[n++] = -1 - i;
+    rows[n++] = i;
+  });
+  return rows.slice(0, n);
+}
+
+function ladderShow(packets) {
+  ladder.packets = packets;
+  ladder.rows = withGaps(packets);
   const list = byId('rows');
   ladder.pool.clear();
   list.replaceChildren();
-  list.style.height = rows.length * HEIGHTS[ladder.zoom] + 'px';
+  list.style.height = ladder.rows.length * HEIGHTS[ladder.zoom] + 'px';
+  chooseLanes(packets);
   ladderEnds();
   ladderDraw();
-}
-
-// Names of the two ends, where they are the same for all rows.
-function ladderEnds() {
-  let a = 'the end that spoke first', b = 'the other end';
-  const flow = flowOf.get(state.flow || (flowOf.size === 1 ? tables.flows[0].flow : 0));
-  const qp = (n) => n ? ` qp ${n.toString(16).padStart(6, '0')}` : '';
-  if (flow) {
-    a = flow.addr[0] + qp(flow.qpn[0]);
-    b = flow.addr[1] + qp(flow.qpn[1]);
-  }
-  byId('end-a').textContent = a;
-  byId('end-b').textContent = b;
 }
 
 function ladderDraw() {
@@ -42,11 +128,27 @@ function ladderDraw() {
     }
   for (let row = from; row < to; row++) {
     if (ladder.pool.has(row)) continue;
-    const node = ladderRow(row, height);
+    const node = ladder.rows[row] < 0 ? gapRow(row, height) : ladderRow(row, height);
     ladder.pool.set(row, node);
     list.append(node);
   }
-  list.dataset.first = ladder.rows.length ? model.number[ladder.rows[Math.min(from, ladder.rows.length - 1)]] : '';
+  list.dataset.first = ladder.rows.length ?
+    model.number[packetOf(ladder.rows[Math.min(from, ladder.rows.length - 1)])] : '';
+}
+
+function gapRow(row, height) {
+  const i = packetOf(ladder.rows[row]), before = packetOf(ladder.rows[row - 1]);
+  return make('div', { className: 'gap', role: 'presentation', style: `top:${row * height}px;height:${height}px` },
+    make('span', {}, ladder.zoom ? `${duration(model.time[i] - model.time[before])} without a packet` : ''));
+}
+
+// Seconds since the beginning, or since the row above.
+function timeText(row) {
+  const i = ladder.rows[row];
+  if (!ladder.isDelta) return seconds(model.time[i]);
+  let above = row - 1;
+  while (above >= 0 && ladder.rows[above] < 0) above--;
+  return above < 0 ? '0' : '+' + duration(model.time[i] - model.time[ladder.rows[above]]);
 }
 
 function shortLabel(i) {
@@ -56,7 +158,8 @@ function shortLabel(i) {
   if (model.opcode[i] < 0) return layers.some((l) => l.key === 'clc') ? 'CLC' : 'TCP';
   const name = opcodeName(i).replace(/^RC /, '');
   const data = model.data[i] && !/ACK/.test(name) ? ` ${model.data[i]} B` : '';
-  return CLASSES[model.cls[i]] === 'cnp' ? name : `${responseName(i, name)} psn ${model.psn[i].toString(16)}${data}`;
+  if (CLASSES[model.cls[i]] === 'cnp' || ladder.lanes.length > 4) return responseName(i, name); // there is no room for more
+  return `${responseName(i, name)} psn ${model.psn[i].toString(16)}${data}`;
 }
 
 // An acknowledgement says more by its syndrome than by its opcode.
@@ -73,14 +176,17 @@ function ladderRow(row, height) {
   if (model.worst[i] > 0) classes.push('sev-' + SEVERITY[model.worst[i]]);
   const node = make('div', {
     id: 'p' + number, className: classes.join(' '), role: 'option', ariaSelected: String(i === state.chosen),
-    ariaSetSize: String(ladder.rows.length), ariaPosInSet: String(row + 1),
+    ariaSetSize: String(ladder.packets.length), ariaPosInSet: String(row + 1),
     style: `top:${row * height}px;height:${height}px`, data: { i },
   });
-  const lane = make('span', { className: 'c-lane' }, make('i', { className: 'arrow' }));
-  node.append(make('span', { className: 'c-n' }, String(number)),
-    make('span', { className: 'c-time' }, seconds(model.time[i])), lane);
+  const [from, to] = arrowSpan(i), left = Math.min(from, to), right = Math.max(from, to);
+  const lane = make('span', { className: 'c-lane' }, ...(ladder.lanes.length > 2 ? ladder.lanes : []).map((name, k) =>
+    make('i', { className: 'life', style: `left:${lanePart(k)}%` })),
+  make('i', { className: 'arrow ' + (from < to ? 'to-right' : 'to-left'), style: `left:${left}%;right:${100 - right}%` }));
+  node.append(make('span', { className: 'c-n' }, String(number)), make('span', { className: 'c-time' }, timeText(row)), lane);
   if (ladder.zoom === 0) return node;
-  if (model.kind[i]) lane.append(make('span', { className: 'label' }, shortLabel(i)));
+  if (model.kind[i]) lane.append(make('span', { className: 'label',
+    style: ladder.lanes.length > 2 ? `left:${Math.min(82, Math.max(18, (left + right) / 2))}%` : '' }, shortLabel(i)));
   const text = packetWords(i);
   const cell = make('span', { className: 'c-words', title: text });
   if (flowOf.size > 1)
@@ -94,12 +200,12 @@ function ladderRow(row, height) {
   return node;
 }
 
-// The row of a packet, or of the next one that is shown.
+// The row of a packet, or of the next one that is shown; the silence before it is not its row.
 function ladderRowOf(i) {
   let from = 0, to = ladder.rows.length;
   while (from < to) {
     const middle = (from + to) >> 1;
-    if (ladder.rows[middle] < i) from = middle + 1;
+    if (packetOf(ladder.rows[middle]) < i || ladder.rows[middle] === -1 - i) from = middle + 1;
     else to = middle;
   }
   return from;
@@ -114,7 +220,7 @@ function ladderReveal(i) {
 
 function ladderMark(before, now) {
   for (const node of ladder.pool.values()) {
-    const i = Number(node.dataset.i);
+    const i = Number(node.dataset.i || -1);
     if (i !== before && i !== now) continue;
     node.classList.toggle('chosen', i === now);
     node.ariaSelected = String(i === now);
@@ -128,7 +234,7 @@ function ladderZoom(by) {
   const middle = (pane.scrollTop + pane.clientHeight / 2) / HEIGHTS[ladder.zoom];
   ladder.zoom = zoom;
   pane.dataset.zoom = zoom;
-  ladderShow(ladder.rows);
+  ladderShow(ladder.packets);
   pane.scrollTop = middle * HEIGHTS[zoom] - pane.clientHeight / 2;
   ladderDraw();
 }

@@ -3,7 +3,14 @@
 'use strict';
 
 const byId = (id) => document.getElementById(id);
-const tables = JSON.parse(byId('tables').textContent);
+// The captures that the page holds: one, or those of the lessons (tours.js); the address says which is shown.
+const datasets = [...document.querySelectorAll('script.packets')];
+const tourWanted = () => new URLSearchParams(location.hash.slice(1)).get('tour') || '';
+const toursOf = (set) => set.dataset.tour.split(' ').filter(Boolean);
+const dataset = datasets.find((set) => toursOf(set).includes(tourWanted())) || datasets[0];
+const tables = JSON.parse(dataset.nextElementSibling.textContent);
+
+const KIND_ROCE = 1; // enum explain_kind
 const FORM = { DECIMAL: 0, HEX: 1, MAC: 2, IPV4: 3, ADDR: 4, BYTES: 5, TEXT: 6 }; // enum explain_form
 
 for (const key in tables.headers) {
@@ -13,7 +20,9 @@ for (const key in tables.headers) {
     ({ name, bit, width, form, rule, names, isBytes: form >= FORM.MAC }));
   header.byName = new Map(header.fields.map((f) => [f.name, f]));
 }
-const findingKinds = tables.findings.map(([key, severity, words]) => ({ key, severity, words }));
+const findingKinds = tables.findings.map(([key, severity, words, advice]) => ({ key, severity, words, advice }));
+const causes = tables.causes.map(([key, words, advice]) => ({ key, words, advice }));
+const SURE = ['cannot be told', 'most likely', 'shown'];
 const kindOf = new Map(findingKinds.map((k, i) => [k.key, i]));
 const flowOf = new Map(tables.flows.map((f) => [f.flow, f]));
 
@@ -44,15 +53,14 @@ const model = {
 function column(type) { return new type(model.capacity); }
 
 function readLines() {
-  const script = byId('packets');
-  const lines = script.textContent.split('\n');
-  script.remove(); // its text is here now
+  const lines = dataset.textContent.split('\n');
+  dataset.textContent = ''; // it is here now
   model.capacity = lines.length;
   Object.assign(model, {
     number: column(Float64Array), time: column(Float64Array), wire: column(Uint32Array),
     captured: column(Uint32Array), kind: column(Uint8Array), verdict: column(Uint8Array),
     flow: column(Uint32Array), dir: column(Uint8Array), answers: column(Float64Array),
-    message: column(Float64Array), layout: column(Int32Array), data: column(Uint32Array),
+    message: column(Float64Array), bytesOfMessage: column(Float64Array), piece: column(Uint32Array), isLastPiece: column(Uint8Array), layout: column(Int32Array), data: column(Uint32Array),
     psn: column(Int32Array), opcode: column(Int16Array), cls: column(Uint8Array),
     start: column(Uint32Array), kept: column(Uint16Array), conn: column(Uint32Array), worst: column(Int8Array).fill(-1),
   });
@@ -118,7 +126,18 @@ function readFinding(line) {
   model.findingsAt.get(number).push(finding);
 }
 
-function findingText(finding) { return words(finding.list, 4); }
+function findingText(finding) { return words(finding.list, 5); }
+
+// Why, as struct explain_why has it; null: findings of this kind have no cause.
+function findingWhy(finding) {
+  if (finding.list[4] === '-') return null;
+  const [head, ...proofs] = finding.list[4].split(',');
+  const [cause, sure, other, behind, root, way, waySure, silence, timeout, samples] = head.split(':').map(Number);
+  const evidence = proofs.map((p) => p.split(':').map(Number)).map(([number, what]) =>
+    ({ number, what: model.frames[what].join('#') }));
+  return { cause, sure, other, behind, root, way, waySure, silence, timeout, samples, evidence };
+}
+const causeOf = (finding) => finding.list[4] === '-' ? 0 : parseInt(finding.list[4], 10);
 
 function readPacket(line, at) {
   const list = line.split(' ');
@@ -132,7 +151,13 @@ function readPacket(line, at) {
   model.verdict[i] = parseInt(list[4], 10);
   model.flow[i] = Number(list[5]);
   model.dir[i] = Number(list[6]);
-  model.message[i] = list[7] === '-' ? 0 : parseInt(list[7], 10);
+  if (list[7] !== '-') {
+    const [number, piece, pieces, done, total] = list[7].split(':');
+    model.message[i] = Number(number);
+    model.piece[i] = Number(piece);
+    model.isLastPiece[i] = Number(piece) >= Number(pieces) ? 1 : 0;
+    model.bytesOfMessage[i] = Number(total) || Number(done);
+  }
   model.answers[i] = Number(list[8]);
   model.layout[i] = list[9] === '-' ? -1 : Number(list[9]);
   model.data[i] = Number(list[10]);
@@ -209,6 +234,17 @@ function ipv6Text(b) {
   return best.at < 0 ? text(w) : text(w.slice(0, best.at)) + '::' + text(w.slice(best.at + best.n));
 }
 
+// The 16 bytes of an IPv6 address; null: it is none.
+function ipv6Bytes(text) {
+  const halves = text.split('::');
+  const parse = (part) => part ? part.split(':').map((w) => /^[0-9a-f]{1,4}$/i.test(w) ? parseInt(w, 16) : NaN) : [];
+  const [head, tail] = [parse(halves[0]), halves.length > 1 ? parse(halves[1]) : []];
+  const gap = 8 - head.length - tail.length;
+  if (halves.length > 2 || (halves.length === 1 ? gap !== 0 : gap < 1)) return null;
+  const words = [...head, ...Array(gap).fill(0), ...tail];
+  return words.some(Number.isNaN) ? null : words.flatMap((w) => [w >> 8, w & 255]);
+}
+
 // The value as it is written without a word.
 function bareText(i, layer, field) {
   if (field.isBytes) {
@@ -263,10 +299,18 @@ function endsOf(i) {
 
 // --- what follows from all of them ---
 
-const responseOpcodes = new Set();
-for (let value = 0; value < 256; value++)
-  if (/RESP|ACK/.test(wordFor(tables.headers.bth.byName.get('opcode'), value))) responseOpcodes.add(value);
-const isResponse = (i) => responseOpcodes.has(model.opcode[i]);
+const isResponse = (i) => model.opcode[i] >= 0 && RESPONSE[model.opcode[i]] === 1;
+
+// What an opcode is, by its name: looked up once for each.
+const RESPONSE = new Uint8Array(256), ENDS_REQUEST = new Uint8Array(256), HAS_ANSWER = new Uint8Array(256),
+  IS_ANSWER = new Uint8Array(256); // with data of its own
+for (let value = 0; value < 256; value++) {
+  const name = wordFor(tables.headers.bth.byName.get('opcode'), value) || '';
+  RESPONSE[value] = /RESP|ACK/.test(name) ? 1 : 0;
+  HAS_ANSWER[value] = !RESPONSE[value] && /READ|CMP|FETCH/.test(name) ? 1 : 0;
+  ENDS_REQUEST[value] = /LAST|ONLY/.test(name) || HAS_ANSWER[value] ? 1 : 0;
+  IS_ANSWER[value] = /RESP|ATOMIC_ACK/.test(name) ? 1 : 0;
+}
 
 function classify(i) {
   let cls = model.kind[i] === 0 ? CLASS.other : model.kind[i] > 1 ? CLASS.cm :
@@ -292,17 +336,29 @@ function orient() {
   }
 }
 
+const aethOf = new Map(); // offset of the AETH by layout; -1: there is none
+// What an answer acknowledges, in PSNs ahead of the stream's first: a NAK only what is before its PSN.
+function ackedBy(i) {
+  const layout = model.layout[i];
+  if (!aethOf.has(layout)) aethOf.set(layout, (layoutOf(i).layers.find((l) => l.key === 'aeth') || { offset: -1 }).offset);
+  const at = aethOf.get(layout), syndrome = at < 0 || at >= model.kept[i] ? 0 : model.bytes[model.start[i] + at];
+  return model.ahead[i] + (syndrome >= 0x20 ? 0 : 1);
+}
+
 // PSNs without the wrap, from the first of their stream: the requests of one direction, and their answers.
 function unwrap() {
   const streams = new Map();
   model.ahead = new Float64Array(model.count).fill(NaN);
+  model.edge = new Float64Array(model.count); // of an answer: all PSNs before it are acknowledged
   for (let i = 0; i < model.count; i++) {
-    if (!model.flow[i] || model.psn[i] < 0 || model.cls[i] === CLASS.cnp) continue;
+    // the messages of the CM lead to the flow that they make, but have the PSNs of QP1
+    if (!model.flow[i] || model.kind[i] !== KIND_ROCE || model.psn[i] < 0 || model.cls[i] === CLASS.cnp) continue;
     const key = model.flow[i] * 2 + (isResponse(i) ? 1 - model.dir[i] : model.dir[i]);
     let s = streams.get(key);
     if (!s) streams.set(key, s = { psn: model.psn[i], ahead: 0 });
     const step = (model.psn[i] - s.psn << 8) >> 8;
     model.ahead[i] = s.ahead + step;
+    if (isResponse(i)) model.edge[i] = ackedBy(i);
     if (step > 0) Object.assign(s, { psn: model.psn[i], ahead: s.ahead + step });
   }
 }

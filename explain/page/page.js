@@ -25,6 +25,41 @@ function update() {
   ladderShow(rows.slice(0, n));
   drawPlots();
   say();
+  remember();
+}
+
+// --- the address keeps the state, so that a link leads back to it ---
+
+function remember() {
+  if (document.documentElement.dataset.ready !== 'yes') return;
+  const parts = new URLSearchParams();
+  if (state.flow) parts.set('flow', state.flow);
+  if (state.conn) parts.set('connection', state.conn);
+  if (byId('filter').value.trim() && state.filter) parts.set('filter', byId('filter').value.trim());
+  if (state.words) parts.set('words', state.words);
+  if (state.kind >= 0) parts.set('finding', findingKinds[state.kind].key);
+  if (state.from > -Infinity) parts.set('time', `${Math.round(state.from)}-${Math.round(state.to)}`);
+  if (ladder.mode !== 'auto') parts.set('lanes', ladder.mode);
+  if (ladder.isDelta) parts.set('delta', 1);
+  if (lesson.tour) parts.set('tour', lesson.tour.key);
+  const rest = parts.toString(), number = state.chosen < 0 ? '' : String(model.number[state.chosen]);
+  const hash = number || rest ? '#' + number + (rest ? '&' + rest : '') : '';
+  if (location.hash !== hash) history.replaceState(null, '', hash || location.pathname + location.search);
+}
+
+function recall() {
+  const [number, ...rest] = location.hash.slice(1).split('&');
+  const parts = new URLSearchParams(rest.join('&')), time = (parts.get('time') || '').split('-').map(Number);
+  Object.assign(state, { flow: Number(parts.get('flow')) || 0, conn: Number(parts.get('connection')) || 0,
+    words: parts.get('words') || '', kind: parts.has('finding') ? kindOf.get(parts.get('finding')) ?? -1 : -1,
+    from: time.length === 2 ? time[0] : -Infinity, to: time.length === 2 ? time[1] : Infinity, filter: null });
+  ladder.mode = byId('lanes').value = parts.get('lanes') === 'qps' ? 'qps' : 'auto';
+  if (ladder.isDelta !== parts.has('delta')) toggleDelta();
+  byId('filter').value = parts.get('filter') || '';
+  byId('find').value = state.words;
+  press();
+  setFilter(byId('filter').value);
+  chooseNumber(Number(number));
 }
 
 // From the first to the last of these packets.
@@ -43,7 +78,7 @@ function hasFinding(i, kind) {
 }
 
 function say() {
-  const shown = ladder.rows.length, parts = [`${shown.toLocaleString('en')} of ${model.count.toLocaleString('en')} packets`];
+  const shown = ladder.packets.length, parts = [`${shown.toLocaleString('en')} of ${model.count.toLocaleString('en')} packets`];
   if (state.flow) parts.push(`flow ${state.flow}`);
   if (state.conn) parts.push(`connection ${state.conn}`);
   if (state.kind >= 0) parts.push(findingKinds[state.kind].key.replace(/_/g, ' '));
@@ -64,7 +99,7 @@ function choose(i) {
   drawDetail(byId('detail'), i);
   drawPlots();
   say();
-  if (location.hash !== '#' + model.number[i]) history.replaceState(null, '', '#' + model.number[i]);
+  remember();
 }
 
 function chooseNumber(number) {
@@ -120,9 +155,16 @@ function drawSummary() {
     fact('packets', tables.total.toLocaleString('en') + shown), fact('flows', String(tables.flows.length)),
     fact('span', duration(model.span)),
     fact('begins', model.count ? start.toISOString().replace('T', ' ').slice(0, 19) + ' UTC' : '-'),
-    fact('findings', ...SEVERITY.map((word, s) => make('span', { className: `badge sev-${word}`, title: word + 's' },
+    fact('findings', ...['note', 'warning', 'error'].map((word, s) => make('span', { className: `badge sev-${SEVERITY[s]}` },
       `${count[s].toLocaleString('en')} ${word}${count[s] === 1 ? '' : 's'}`)).reverse()));
   document.title = `nornic explain: ${name}`;
+}
+
+// The capture in a few sentences.
+function drawStory() {
+  const sentences = tables.story.split('\n').filter(Boolean);
+  byId('story').hidden = !sentences.length;
+  byId('story').replaceChildren(make('p', {}, ...sentences.flatMap((s) => [...linked(s), ' '])));
 }
 
 function drawFlows() {
@@ -134,14 +176,20 @@ function drawFlows() {
       make('b', {}, make('i', { className: 'dot', style: `background:${flowColour(f.flow)}` }), `${f.flow} · ${f.service}`,
         make('small', {}, f.pmtu ? ` PMTU ${f.pmtu}` : '')),
       make('span', {}, `${f.addr[0]} ${qp(f.qpn[0])}`), make('span', {}, `${f.addr[1]} ${qp(f.qpn[1])}`),
+      f.network ? make('span', {}, `in ${f.network}`) : null,
       make('span', { className: 'counts' }, `→ ${f.packets[0]} pkt ${si(f.bytes[0], 'B')} ${f.messages[0]} msg`),
       make('span', { className: 'counts' }, `← ${f.packets[1]} pkt ${si(f.bytes[1], 'B')} ${f.messages[1]} msg`),
+      f.paused_ns[0] + f.paused_ns[1] ? make('span', { className: 'trouble' }, `paused ${duration(f.paused_ns[0] + f.paused_ns[1])}`) : null,
       trouble.length ? make('span', { className: 'trouble' }, trouble.join(' · ')) : null);
   });
   const FLOWS_MAX = 200;
   byId('flows').replaceChildren(...rows.slice(0, FLOWS_MAX));
   if (rows.length > FLOWS_MAX)
     byId('flows').append(make('p', { className: 'hint' }, `and ${rows.length - FLOWS_MAX} more: filter by flow == N`));
+  const g = tables.forgotten;
+  if (g.flows)
+    byId('flows').append(make('p', { className: 'hint' }, `${g.flows} of the flows ${g.first} to ${g.last} were forgotten for ` +
+      'room, those first that were silent longest: what came of them later counts as new flows'));
   if (!rows.length) byId('flows').append(make('p', { className: 'hint' }, 'no connected queue pairs'));
 }
 
@@ -160,24 +208,47 @@ function drawFindings() {
 
 function findingGroup(kind, list) {
   const { key, severity, words: meaning } = findingKinds[kind];
+  const group = make('details', { className: 'group sev-' + SEVERITY[severity], data: { key } });
+  const only = make('button', { className: 'only', ariaPressed: 'false', title: 'only packets with this finding',
+    data: { kind } }, 'only');
+  group.append(make('summary', { title: meaning }, make('b', {}, key.replace(/_/g, ' ')), make('span', { className: 'badge' },
+    String(list.length)), only));
+  const byCause = new Map();
+  for (const f of list) {
+    const cause = causeOf(f);
+    if (!byCause.has(cause)) byCause.set(cause, []);
+    byCause.get(cause).push(f);
+  }
+  const order = [...byCause.keys()].sort((a, b) => byCause.get(b).length - byCause.get(a).length);
+  let filled = false;
+  group.addEventListener('toggle', () => {
+    if (!group.open || filled) return;
+    filled = true;
+    for (const cause of order) group.append(...causeGroup(kind, cause, byCause.get(cause)));
+  });
+  return group;
+}
+
+// The findings of one cause: what it is, what may be done, the packets.
+function causeGroup(kind, cause, list) {
+  const advice = causes[cause].advice || findingKinds[kind].advice;
   const items = make('ol', {}), more = make('button', { className: 'more' }, 'more');
+  const head = [];
+  if (cause) head.push(make('p', { className: 'cause' }, make('b', {}, `${list.length} ×`), ' ' + causes[cause].words));
+  if (advice) head.push(make('p', { className: 'advice' }, advice));
+  const rules = [...new Set(list.map((f) => f.rule))].filter(Boolean);
+  if (rules.length) head.push(make('p', { className: 'cause' }, ...rules.flatMap((id) => [ruleMark(id), ' '])));
   let shown = 0;
   const add = () => {
     for (const f of list.slice(shown, shown + FINDINGS_STEP))
-      items.append(make('li', {}, model.indexOf.has(f.number) ? link(f.number) : '#' + f.number, ' ' + findingText(f), ' ',
-        f.rule ? make('code', { className: 'rule' }, f.rule) : null));
+      items.append(make('li', {}, model.indexOf.has(f.number) ? link(f.number) : '#' + f.number, ' ' + findingText(f)));
     shown = Math.min(shown + FINDINGS_STEP, list.length);
     more.hidden = shown === list.length;
     more.textContent = `${list.length - shown} more`;
   };
   more.addEventListener('click', add);
-  const only = make('button', { className: 'only', ariaPressed: 'false', title: 'only packets with this finding',
-    data: { kind } }, 'only');
-  const group = make('details', { className: 'group sev-' + SEVERITY[severity], data: { key } },
-    make('summary', { title: meaning }, make('b', {}, key.replace(/_/g, ' ')), make('span', { className: 'badge' },
-      String(list.length)), only), items, more);
-  group.addEventListener('toggle', () => { if (group.open && !shown) add(); });
-  return group;
+  add();
+  return [...head, items, more];
 }
 
 // The buttons of flows and findings show what is chosen.
@@ -200,19 +271,27 @@ function later(wait, act) {
 
 function moveBy(rows) {
   if (!ladder.rows.length) return;
-  const row = state.chosen < 0 ? 0 : ladderRowOf(state.chosen) + rows;
-  choose(ladder.rows[Math.min(ladder.rows.length - 1, Math.max(0, row))]);
+  const last = ladder.rows.length - 1, step = rows < 0 ? -1 : 1;
+  let row = state.chosen < 0 ? 0 : ladderRowOf(state.chosen) + rows;
+  row = Math.min(last, Math.max(0, row));
+  while (row > 0 && row < last && ladder.rows[row] < 0) row += step; // a silence is nothing to choose
+  choose(packetOf(ladder.rows[row]));
 }
 
 function moveToFinding(step) {
   let row = state.chosen < 0 ? (step > 0 ? -1 : ladder.rows.length) : ladderRowOf(state.chosen);
   for (row += step; row >= 0 && row < ladder.rows.length; row += step)
-    if (model.worst[ladder.rows[row]] >= 0) return choose(ladder.rows[row]);
+    if (ladder.rows[row] >= 0 && model.worst[ladder.rows[row]] >= 0) return choose(ladder.rows[row]);
   return undefined;
 }
 
 function keys(event) {
   const typing = event.target.tagName === 'INPUT';
+  if (event.key === 'Escape' && note.target) {
+    event.preventDefault();
+    noteHide();
+    return;
+  }
   if (event.key === 'Escape' && !byId('help').open) {
     event.preventDefault();
     reset();
@@ -225,7 +304,7 @@ function keys(event) {
   const anywhere = {
     '/': () => byId('filter').focus(), '+': () => ladderZoom(1), '=': () => ladderZoom(1),
     '-': () => ladderZoom(-1), 'n': () => moveToFinding(1), 'p': () => moveToFinding(-1), '?': () => byId('help').showModal(),
-    'g': togglePlots, 'a': () => state.chosen >= 0 && chooseNumber(model.answers[state.chosen]),
+    'g': togglePlots, 'd': toggleDelta, 'l': () => setLanes(ladder.mode === 'auto' ? 'qps' : 'auto'), 'a': () => state.chosen >= 0 && chooseNumber(model.answers[state.chosen]),
   };
   const there = {
     ArrowDown: () => moveBy(1), ArrowUp: () => moveBy(-1), PageDown: () => moveBy(page), PageUp: () => moveBy(-page),
@@ -237,6 +316,19 @@ function keys(event) {
   act();
 }
 
+function toggleDelta() {
+  ladder.isDelta = !ladder.isDelta;
+  byId('time-button').textContent = ladder.isDelta ? 'since above' : 'seconds';
+  ladderShow(ladder.packets);
+  remember();
+}
+
+function setLanes(mode) {
+  ladder.mode = byId('lanes').value = mode;
+  ladderShow(ladder.packets);
+  remember();
+}
+
 function togglePlots() {
   byId('plots').hidden = !byId('plots').hidden;
   drawPlots();
@@ -244,6 +336,8 @@ function togglePlots() {
 }
 
 function hands() {
+  noteHands();
+  exportHands();
   let drawing = 0;
   byId('ladder').addEventListener('scroll', () => {
     drawing = drawing || requestAnimationFrame(() => { drawing = 0; ladderDraw(); });
@@ -267,27 +361,33 @@ function hands() {
   byId('find').addEventListener('input', later(150, () => { state.words = byId('find').value; update(); }));
   byId('smaller').addEventListener('click', () => ladderZoom(-1));
   byId('larger').addEventListener('click', () => ladderZoom(1));
+  byId('lanes').addEventListener('change', () => setLanes(byId('lanes').value));
+  byId('time-button').addEventListener('click', toggleDelta);
   byId('plots-button').addEventListener('click', togglePlots);
   byId('reset').addEventListener('click', reset);
   byId('help-button').addEventListener('click', () => byId('help').showModal());
   for (const type of ['mouseover', 'mouseout', 'focusin', 'focusout']) byId('detail').addEventListener(type, light);
   plotHands(byId('psn'));
   plotHands(byId('rate'));
+  plotHands(byId('latency'));
   plotHands(byId('fill'));
   addEventListener('keydown', keys);
-  addEventListener('hashchange', () => chooseNumber(Number(location.hash.slice(1))));
+  addEventListener('hashchange', recall);
   new ResizeObserver(later(60, () => { drawPlots(); ladderDraw(); })).observe(byId('centre'));
 }
 
 byId('ladder').dataset.zoom = ladder.zoom;
 drawSummary();
+drawStory();
 computeFills();
+model.operations = operations();
+byId('latency-figure').hidden = !model.operations.length;
 drawFlows();
 drawConnections();
 drawFindings();
 drawLegend();
 hands();
-update();
 drawDetail(byId('detail'), -1);
-chooseNumber(Number(location.hash.slice(1)));
+recall();
+tourHands();
 document.documentElement.dataset.ready = 'yes';

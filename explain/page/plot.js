@@ -8,7 +8,7 @@ const MARGIN = { left: 46, right: 8, top: 6, bottom: 17 };
 const MARKS = ['duplicate', 'retransmission', 'cnp', 'rnr', 'refused', 'nak', 'bad', 'mark'];
 const LEGEND = [['request', 'requests'], ['response', 'responses'], ['retransmission', 'sent again'],
   ['duplicate', 'duplicate, reordered'], ['nak', 'NAK'], ['rnr', 'RNR NAK'], ['cnp', 'CNP'], ['mark', 'ECN mark'],
-  ['refused', 'refused, aborted'], ['bad', 'violation']];
+  ['refused', 'refused, aborted'], ['bad', 'error']];
 const plot = { from: 0, to: 1 }; // the time shown, in ns
 
 function svg(tag, attributes, text) {
@@ -37,7 +37,7 @@ function duration(ns) {
 }
 
 // Axes and their lines; returns the group for what is drawn, and the scales.
-function plotFrame(node, low, high, label) {
+function plotFrame(node, low, high, label, leastStep = 0) {
   const width = node.clientWidth || 600, height = node.clientHeight || 120;
   const right = width - MARGIN.right, bottom = height - MARGIN.bottom;
   node.replaceChildren();
@@ -45,7 +45,7 @@ function plotFrame(node, low, high, label) {
   const x = (t) => MARGIN.left + (t - plot.from) / (plot.to - plot.from) * (right - MARGIN.left);
   const y = (v) => bottom - (v - low) / (high - low || 1) * (bottom - MARGIN.top);
   const axes = svg('g', { class: 'axes' });
-  const vStep = Math.max(niceStep(high - low, 3), label === si ? 1 : 0);
+  const vStep = Math.max(niceStep(high - low, 3), label === si ? 1 : 0, leastStep);
   for (let v = Math.ceil(low / vStep) * vStep; v <= high; v += vStep)
     axes.append(svg('path', { d: `M${MARGIN.left} ${y(v).toFixed(1)}H${right}` }),
       svg('text', { x: MARGIN.left - 5, y: y(v) + 3.5, 'text-anchor': 'end' }, label(v, '')));
@@ -71,18 +71,93 @@ const SHAPES = {
   diamond: (x, y) => `M${x - 4.5} ${y}l4.5 -4.5l4.5 4.5l-4.5 4.5z`,
   triangle: (x, y) => `M${x - 4} ${y + 3.5}h8l-4 -7.5z`,
 };
-const DENSE = 600; // marks of a class
+const DENSE = 60; // marks of a class: more hide each other, and all else; a strip above tells where they are
 const SHAPE_OF = { nak: 'cross', refused: 'cross', bad: 'cross', rnr: 'diamond', cnp: 'triangle' };
+
+// --- streams: the requests of one direction of a flow, and their answers ---
+
+const STREAMS_MAX = 8; // have lines
+
+// Of each stream in sight: [time, sent edge, acknowledged edge] wherever one of them moves, and the most that was
+// outstanding, which is the window as far as anybody outside can tell.
+function edges() {
+  const streams = new Map();
+  let key = -1, s;
+  for (const i of state.inPlots) {
+    if (!model.flow[i] || Number.isNaN(model.ahead[i])) continue;
+    const answer = isResponse(i), own = model.flow[i] * 2 + (answer ? 1 - model.dir[i] : model.dir[i]);
+    if (own !== key) {
+      key = own;
+      s = streams.get(key);
+      if (!s && streams.size < STREAMS_MAX)
+        streams.set(key, s = { dir: key % 2, sent: -Infinity, acked: model.ahead[i], window: 0, points: [] });
+    }
+    if (!s) continue;
+    const acked = answer ? Math.max(s.acked, model.edge[i]) : s.acked;
+    const sent = Math.max(s.sent, acked, answer ? -Infinity : model.ahead[i] + 1); // a READ stands for its answers
+    if (sent === s.sent && acked === s.acked) continue;
+    Object.assign(s, { sent, acked, window: Math.max(s.window, sent - acked) });
+    s.points.push([model.time[i], sent, acked]);
+  }
+  return [...streams.values()];
+}
+
+// A step line through [time, value]; points on the same dot are left out.
+function edgeLine(points, x, y) {
+  let d = '', lastX = null, lastY = null;
+  for (const [t, v] of points) {
+    const px = x(Math.min(Math.max(t, plot.from), plot.to)).toFixed(1), py = y(v).toFixed(1);
+    if (py === lastY) continue;
+    d += d ? `H${px}V${py}` : `M${px} ${py}`;
+    [lastX, lastY] = [px, py];
+  }
+  return d && d + `H${x(Math.min(plot.to, points[points.length - 1][0])).toFixed(1)}`;
+}
+
+function drawEdges(node, x, y, low) {
+  for (const s of edges()) {
+    const points = s.points.filter(([t]) => t >= plot.from && t <= plot.to);
+    if (points.length < 2) continue;
+    const clipped = (k) => points.map((p) => [p[0], Math.max(low, p[k])]);
+    node.append(svg('path', { class: `edge is-window at-request${s.dir}`, d: edgeLine(points.map(([t, , a]) => [t, a + s.window]), x, y) }),
+      svg('path', { class: `edge is-sent at-request${s.dir}`, d: edgeLine(clipped(1), x, y) }),
+      svg('path', { class: 'edge is-acked', d: edgeLine(clipped(2), x, y) }));
+  }
+}
+
+// Where marks of a class are dense, a strip above the curve is the darker the more there are.
+function drawStrips(node, x, dense) {
+  let lane = 0;
+  for (const [name, times] of dense) {
+    const bins = new Map();
+    for (const t of times) {
+      const bin = Math.round(x(t) / 4);
+      bins.set(bin, (bins.get(bin) || 0) + 1);
+    }
+    const most = Math.max(...bins.values());
+    for (const [bin, count] of bins)
+      node.append(svg('rect', { class: 'strip is-' + name, x: bin * 4 - 2, y: MARGIN.top + 4.5 * lane, width: 4, height: 3.5,
+        'fill-opacity': (0.25 + 0.75 * count / most).toFixed(2) }));
+    lane++;
+  }
+}
 
 function drawPsn() {
   const node = byId('psn');
   let low = Infinity, high = -Infinity;
+  const dense = new Map();
   eachInSight((i) => {
     if (!(model.ahead[i] >= low)) low = Number.isNaN(model.ahead[i]) ? low : model.ahead[i];
     if (model.ahead[i] > high) high = model.ahead[i];
+    const name = CLASSES[model.cls[i]];
+    if (!MARKS.includes(name)) return;
+    if (!dense.has(name)) dense.set(name, []);
+    dense.get(name).push(model.time[i]);
   });
+  for (const [name, times] of dense) if (times.length < DENSE) dense.delete(name);
   if (low > high) [low, high] = [0, 1];
-  const { x, y, bottom } = plotFrame(node, Math.min(low, high - 1), high + (high - low) * 0.04, si);
+  const { x, y, bottom } = plotFrame(node, Math.min(low, high - 1), high + (high - low) * (0.04 + 0.05 * dense.size), si);
+  drawEdges(node, x, y, low);
   const paths = new Map(), seen = new Set();
   eachInSight((i) => {
     const name = CLASSES[model.cls[i]], value = model.ahead[i];
@@ -90,7 +165,7 @@ function drawPsn() {
     const px = Math.round(x(model.time[i]) * 2) / 2;
     const py = Number.isNaN(value) ? bottom - 4 : Math.round(y(value) * 2) / 2;
     const side = name === 'request' ? name + model.dir[i] : name;
-    const key = side + px + ',' + py;
+    const key = ((model.cls[i] * 2 + model.dir[i]) * 16384 + px * 2) * 16384 + py * 2;
     if (seen.has(key)) return;
     seen.add(key);
     if (!paths.has(side)) paths.set(side, []);
@@ -100,11 +175,90 @@ function drawPsn() {
   for (const side of order) {
     const points = paths.get(side), name = side.replace(/\d/, '');
     if (!points) continue;
-    // where there are many, large marks would hide each other and all else
-    const shape = SHAPES[points.length < DENSE && SHAPE_OF[name] || 'dot'];
-    node.append(svg('path', { class: `points is-${name} at-${side}${points.length < DENSE ? '' : ' is-dense'}`,
+    const shape = SHAPES[!dense.has(name) && SHAPE_OF[name] || 'dot'];
+    node.append(svg('path', { class: `points is-${name} at-${side}${dense.has(name) ? ' is-dense' : ''}`,
       d: points.map(([px, py]) => shape(px, py)).join('') }));
   }
+  drawStrips(node, x, dense);
+  cursor(node, x, bottom);
+}
+
+// --- operations: how long each took ---
+
+const OPEN_MAX = 64; // messages of a stream that are under way
+
+// Each message whose answer is in the capture: from its first packet to the answer that acknowledges its last.
+// Messages that were only begun, and those of UC and UD, which are not answered, are not among them.
+function operations() {
+  const open = new Map(), done = [];
+  for (let i = 0; i < model.count; i++) {
+    if (!model.flow[i] || Number.isNaN(model.ahead[i])) continue;
+    const answer = isResponse(i), key = model.flow[i] * 2 + (answer ? 1 - model.dir[i] : model.dir[i]);
+    let of = open.get(key);
+    if (!of) open.set(key, of = new Map());
+    if (answer) completeBy(i, of, done);
+    else if (model.message[i]) requestOf(i, of, key % 2);
+  }
+  return done;
+}
+
+// An operation is known by the PSN of its first packet: numbers of messages are put right by what comes later.
+const firstOf = (i) => model.ahead[i] - Math.max(0, model.piece[i] - 1);
+
+function requestOf(i, of, dir) {
+  const first = firstOf(i), opcode = model.opcode[i];
+  let op = of.get(first);
+  if (!op && model.ahead[i] < (of.acked ?? -Infinity)) return; // a copy of what was answered
+  if (!op) {
+    if (of.size === OPEN_MAX) of.delete(of.keys().next().value); // one whose end is not in the capture
+    of.set(first, op = { flow: model.flow[i], dir, message: model.message[i], first: i, packets: 0, bytes: 0, again: 0,
+      last: -Infinity, isRead: HAS_ANSWER[opcode] === 1 });
+  }
+  op.packets++;
+  if (model.cls[i] === CLASS.retransmission) op.again++;
+  op.bytes = Math.max(op.bytes, model.bytesOfMessage[i] || (op.isRead ? readBytes(i) : 0));
+  if (ENDS_REQUEST[opcode]) op.last = Math.max(op.last, model.ahead[i]);
+}
+
+function completeBy(i, of, done) {
+  const end = (first, op) => {
+    done.push(Object.assign(op, { end: i, ns: model.time[i] - model.time[op.first] }));
+    of.delete(first);
+  };
+  of.acked = Math.max(of.acked ?? -Infinity, model.edge[i]);
+  for (const [first, op] of of)
+    if (!op.isRead && op.last !== -Infinity && op.last < model.edge[i]) end(first, op);
+  const own = IS_ANSWER[model.opcode[i]] ? of.get(firstOf(i)) : undefined; // of a READ or an atomic
+  if (own && own.isRead && model.isLastPiece[i]) end(firstOf(i), own);
+}
+
+function readBytes(i) {
+  const reth = layoutOf(i).layers.find((l) => l.key === 'reth');
+  return reth ? fieldValue(i, reth, reth.header.byName.get('dma_len')) || 0 : 8;
+}
+
+const percentile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))];
+
+function drawLatency() {
+  const node = byId('latency');
+  if (byId('latency-figure').hidden) return;
+  const wanted = model.operations.filter((op) => (!state.flow || op.flow === state.flow) &&
+    model.time[op.first] >= plot.from && model.time[op.first] <= plot.to);
+  const sorted = wanted.map((op) => op.ns).sort((a, b) => a - b);
+  const log = (ns) => Math.log10(Math.max(1, ns)); // a line each power of ten
+  const low = Math.floor(log(sorted[0])), high = Math.max(low + 1, Math.ceil(log(sorted[sorted.length - 1])));
+  const { x, y, bottom } = plotFrame(node, low, high, (v) => duration(10 ** v), Math.ceil((high - low) / 3));
+  const seen = new Set(), d = ['', ''];
+  for (const op of wanted) {
+    const px = Math.round(x(model.time[op.first]) * 2) / 2, py = Math.round(y(log(op.ns)) * 2) / 2, key = `${op.dir} ${px} ${py}`;
+    if (seen.has(key)) continue;
+    seen.add(key);
+    d[op.dir] += SHAPES.dot(px, py);
+  }
+  d.forEach((path, dir) => path && node.append(svg('path', { class: 'points at-request' + dir, d: path })));
+  byId('latency-axis').textContent = sorted.length ? `of ${sorted.length.toLocaleString('en')} operations: median ` +
+    `${duration(percentile(sorted, 0.5))}, 90 % ${duration(percentile(sorted, 0.9))}, 99 % ${duration(percentile(sorted, 0.99))}, ` +
+    `longest ${duration(sorted[sorted.length - 1])}` : 'none in sight was answered';
   cursor(node, x, bottom);
 }
 
@@ -152,6 +306,7 @@ function drawPlots() {
   if (byId('plots').hidden) return;
   drawPsn();
   drawRate();
+  drawLatency();
   drawFill();
 }
 
@@ -161,7 +316,10 @@ function drawLegend() {
   const items = LEGEND.filter(([name]) => present.has(name) && name !== 'request').map(([name, words]) =>
     make('span', {}, make('i', { className: 'swatch is-' + name }), words));
   byId('legend').replaceChildren(make('span', {}, make('i', { className: 'swatch at-request0' }), 'requests →'),
-    make('span', {}, make('i', { className: 'swatch at-request1' }), 'requests ←'), ...items);
+    make('span', {}, make('i', { className: 'swatch at-request1' }), 'requests ←'), ...items,
+    make('span', {}, make('i', { className: 'stroke is-sent' }), 'sent edge'),
+    make('span', {}, make('i', { className: 'stroke is-acked' }), 'acknowledged edge'),
+    make('span', {}, make('i', { className: 'stroke is-window' }), 'acknowledged + most outstanding'));
 }
 
 // --- hands on a plot ---

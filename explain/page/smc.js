@@ -65,12 +65,14 @@ function drawFill() {
   cursor(node, x, bottom);
 }
 
+const some = (count, word) => `${count} ${word}${count === 1 ? '' : 's'}`;
+
 function drawConnections() {
   const list = tables.connections;
   byId('smc-title').hidden = byId('connections').hidden = byId('fill-figure').hidden = !list.length;
   const rows = list.slice(0, CONNECTIONS_MAX).map((c) => {
     const end = (s) => c.aborted[s] ? 'aborted' : c.closed[s] ? 'closed' : c.done[s] ? 'done sending' : 'open';
-    const way = (s) => `${s ? '←' : '→'} ${si(c.bytes[s], 'B')} in ${c.cdc_messages[s]} CDC, ${c.wraps[s]} wraps, ${end(s)}`;
+    const way = (s) => `${s ? '←' : '→'} ${si(c.bytes[s], 'B')} in ${c.cdc_messages[s]} CDC, ${some(c.wraps[s], 'wrap')}, ${end(s)}`;
     const trouble = [['moves', 'moved'], ['blocked', 'blocked'], ['urgent', 'urgent'], ['replayed_bytes', 'B again']]
       .filter(([key]) => c[key][0] + c[key][1]).map(([key, word]) => `${c[key][0] + c[key][1]} ${word}`);
     return make('button', { className: 'flow', ariaPressed: 'false', data: { connection: c.connection } },
@@ -80,8 +82,8 @@ function drawConnections() {
       trouble.length ? make('span', { className: 'trouble' }, trouble.join(' · ')) : null);
   });
   byId('connections').replaceChildren(...tables.groups.map((g) => make('p', { className: 'hint' },
-    `group ${g.group}: version ${g.version}, ${g.links} links (${g.links_active} active, ${g.links_gone} gone), ` +
-    `${g.rmbs[0]} + ${g.rmbs[1]} RMBs, ${g.connections} connections${g.ended ? ', ended' : ''}`)), ...rows);
+    `group ${g.group}: version ${g.version}, ${some(g.links, 'link')} (${g.links_active} active, ${g.links_gone} gone), ` +
+    `${g.rmbs[0]} + ${some(g.rmbs[1], 'RMB')}, ${some(g.connections, 'connection')}${g.ended ? ', ended' : ''}`)), ...rows);
   if (list.length > CONNECTIONS_MAX)
     byId('connections').append(make('p', { className: 'hint' },
       `and ${list.length - CONNECTIONS_MAX} more: filter by connection == N`));

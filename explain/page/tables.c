@@ -3,7 +3,9 @@
  * them comes from a capture. */
 #include <string.h>
 
+#include "base/base.h"
 #include "explain/page/inside.h"
+#include "explain/show/advice.h"
 #include "explain/show/json.h"
 #include "explain/packet/registry.h"
 #include "roce/counters.h"
@@ -83,13 +85,49 @@ void explain_html_put_tables(struct explain_text *out)
     explain_put(out, ",\n\"findings\":[");
     for (unsigned i = 0; i < EXPLAIN_FINDING_COUNT; i++) {
         enum explain_finding_kind kind = (enum explain_finding_kind)i;
-        explain_printf(out, "%s[\"%s\",%d,\"%s\"]", i ? "," : "", explain_finding_key(kind),
-                       explain_finding_severity(kind), explain_finding_words(kind));
+        const char *advice = explain_advice(kind, EXPLAIN_CAUSE_NONE);
+        explain_printf(out, "%s[\"%s\",%d,\"%s\",\"%s\"]", i ? "," : "", explain_finding_key(kind),
+                       explain_finding_severity(kind), explain_finding_words(kind), advice ? advice : "");
+    }
+    explain_put(out, "],\n\"causes\":[");
+    for (unsigned i = 0; i < EXPLAIN_CAUSE_COUNT; i++) {
+        enum explain_cause cause = (enum explain_cause)i;
+        const char *advice = explain_advice(EXPLAIN_FIND_CUT, cause);
+        explain_printf(out, "%s[\"%s\",\"%s\",\"%s\"]", i ? "," : "", explain_cause_key(cause),
+                       explain_cause_words(cause), advice ? advice : "");
     }
     explain_put(out, "],\n\"verdicts\":[");
     for (unsigned i = 0; i < ROCE_RX_VERDICT_COUNT; i++)
         explain_printf(out, "%s\"%s\"", i ? "," : "", roce_verdict_counter_name((enum roce_rx_verdict)i));
     explain_put(out, "]");
+}
+
+/* {"ROCE-RS-11":["RNR NAK","Where no receive ...","IBA 9.7.5.2.8"],...} */
+void explain_html_put_rules(struct explain_text *out, const struct explain_glossary *named)
+{
+    struct explain_glossary all = *named;
+    const char *comma = "";
+    for (const struct explain_layer_kind *k = explain_layer_kinds; k->key; k++)
+        for (unsigned i = 0; i < k->header->field_count; i++) {
+            const char *rule = explain_field_rule(k->id, &k->header->fields[i]);
+            explain_glossary_add(&all, rule ? rule : "");
+        }
+    explain_glossary_add(&all, "ROCE-ICRC-7"); /* which the page names by itself */
+    explain_put(out, "\"rules\":{");
+    for (unsigned i = 0; i < all.count; i++) {
+        struct explain_rule rule;
+        if (!explain_rule_find(all.ids[i], &rule))
+            continue;
+        const char *const parts[] = {rule.id, rule.name, rule.text, rule.source};
+        static const char *const marks[] = {":[", ",", ",", "]"};
+        explain_put(out, comma);
+        for (unsigned p = 0; p < array_len(parts); p++) {
+            explain_put_quoted(out, parts[p]);
+            explain_put(out, marks[p]);
+        }
+        comma = ",\n";
+    }
+    explain_put(out, "}");
 }
 
 static void put_pair(struct explain_text *out, const char *key, const uint64_t pair[2])
@@ -134,6 +172,8 @@ void explain_html_put_flows(struct explain_text *out, const struct explain_analy
         explain_printf(out, "%s{\"flow\":%u,\"addr\":[\"%s\",\"%s\"],\"qpn\":[%u,%u]", comma, i,
                        nornic_addr_str(&f->addr[0], a), nornic_addr_str(&f->addr[1], b), f->qpn[0],
                        f->qpn[1]);
+        if (f->network.tunnel != EXPLAIN_TUNNEL_NONE)
+            explain_printf(out, ",\"network\":\"%s\"", explain_network_text(&f->network, a, sizeof a));
         explain_printf(out, ",\"service\":\"%s\",\"pmtu\":%u", service_name(f->service), f->pmtu_bytes);
         put_pair(out, "packets", f->packets);
         put_pair(out, "bytes", f->bytes);
@@ -143,10 +183,14 @@ void explain_html_put_flows(struct explain_text *out, const struct explain_analy
         put_pair(out, "rnr_naks", f->rnr_naks);
         put_pair(out, "cnps", f->cnps);
         put_pair(out, "marks", f->marks);
+        put_pair(out, "pauses", f->pauses);
+        put_pair(out, "paused_ns", f->paused_ns);
         explain_put(out, "}");
         comma = ",\n";
     }
-    explain_put(out, "]");
+    const struct explain_forgotten *g = explain_analysis_forgotten(analysis);
+    explain_printf(out, "],\n\"forgotten\":{\"flows\":%u,\"first\":%u,\"last\":%u}", g->count, g->first,
+                   g->last);
 }
 
 void explain_html_put_smc(struct explain_text *out, const struct explain_analysis *analysis)

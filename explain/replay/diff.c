@@ -17,14 +17,16 @@ static const struct {
     {EXPLAIN_LAYER_UDP, "src_port"}, {EXPLAIN_LAYER_UDP, "checksum"}, {EXPLAIN_LAYER_BTH, "mig_req"},
 };
 
-static bool is_free(enum explain_layer_id layer, const char *field, const struct roce_pkt *pkt)
+static bool is_free(const struct explain_packet *p, unsigned layer, const struct net_field *f)
 {
+    enum explain_layer_id id = p->layers[layer].kind->id;
+    uint32_t flags = p->roce.op->flags;
     for (size_t i = 0; i < array_len(freedoms); i++)
-        if (layer == freedoms[i].layer && strcmp(field, freedoms[i].field) == 0)
+        if (id == freedoms[i].layer && strcmp(f->name, freedoms[i].field) == 0)
             return true;
     /* ROCE-RC-12: when to ask within a message is the requester's choice. */
-    return pkt->op->flags & ROCE_PKT_REQUEST && pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE) &&
-           layer == EXPLAIN_LAYER_BTH && strcmp(field, "ack_req") == 0;
+    return flags & ROCE_PKT_REQUEST && flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE) &&
+           id == EXPLAIN_LAYER_BTH && strcmp(f->name, "ack_req") == 0;
 }
 
 /* The layer of `other` that the i-th one of `p` is to be compared with: the first with the first of its kind,
@@ -59,13 +61,14 @@ static bool is_equal(const struct explain_packet *a, unsigned la, const struct e
                   b->frame + b->layers[lb].offset + f->first_bit / 8, f->width_bits / 8) == 0;
 }
 
-static void diff_layer(const struct explain_packet *a, unsigned la, const struct explain_packet *b,
-                       unsigned lb, struct explain_field_diff *diffs, unsigned *n)
+void explain_replay_diff_layer(const struct explain_packet *a, unsigned la, const struct explain_packet *b,
+                               unsigned lb, explain_field_is_free *is_free_here,
+                               struct explain_field_diff *diffs, unsigned *n)
 {
     const struct explain_layer *layer = &a->layers[la];
     for (unsigned i = 0; i < layer->kind->header->field_count; i++) {
         const struct net_field *f = &layer->kind->header->fields[i];
-        if (is_equal(a, la, b, lb, f) || is_free(layer->kind->id, f->name, &a->roce))
+        if (is_equal(a, la, b, lb, f) || is_free_here(a, la, f))
             continue;
         struct explain_field_diff *d = add(diffs, n, layer->kind->key, f->name);
         explain_field_text(a, la, f, d->recorded, sizeof d->recorded);
@@ -111,7 +114,7 @@ unsigned explain_replay_diff(const struct explain_packet *recorded, const struct
     for (unsigned i = 0; i < recorded->layer_count; i++) {
         int other = layer_like(recorded, i, engine);
         if (other >= 0)
-            diff_layer(recorded, i, engine, (unsigned)other, diffs, &n);
+            explain_replay_diff_layer(recorded, i, engine, (unsigned)other, is_free, diffs, &n);
         else
             absent(add(diffs, &n, recorded->layers[i].kind->key, "header"), true);
     }

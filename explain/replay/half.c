@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "explain/replay/inner.h"
+#include "rdma/transport.h"
 #include "roce/psn.h"
 
 #define PORT_MTU_BYTES 9000

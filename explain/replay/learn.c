@@ -27,27 +27,43 @@ void explain_endpoint_free(struct explain_endpoint *e)
     }
     free(e->qps);
     free(e->regions);
+    free(e->qp_of_flow);
     free(e->qp_of);
     free(e->part);
     *e = (struct explain_endpoint){0};
 }
 
-/* The index of the QP that a packet is of, made when it is new; -1: no memory. */
+/* The index of the QP that a packet is of; qp_count: it is new. */
+static uint32_t known_qp(const struct explain_endpoint *e, uint8_t service, uint32_t flow, uint32_t qpn)
+{
+    if (flow)
+        return e->qp_of_flow[flow] ? e->qp_of_flow[flow] - 1 : e->qp_count;
+    uint32_t i = 0;
+    while (i < e->qp_count && (e->qps[i].service != service || e->qps[i].flow || e->qps[i].qpn != qpn))
+        i++;
+    return i;
+}
+
+/* The same, made when it is new; a negative error. */
 static int64_t qp_of(struct explain_endpoint *e, uint8_t service, uint32_t flow, uint32_t qpn)
 {
-    for (uint32_t i = 0; i < e->qp_count; i++)
-        if (e->qps[i].service == service && e->qps[i].flow == flow && (flow || e->qps[i].qpn == qpn))
-            return i;
+    uint32_t i = known_qp(e, service, flow, qpn);
+    if (i < e->qp_count)
+        return i;
+    if (e->qp_count == EXPLAIN_QPS_MAX)
+        return -E2BIG;
     if (e->qp_count == e->qp_cap) {
         uint32_t cap = e->qp_cap ? 2 * e->qp_cap : 16;
         struct explain_learned *grown = reallocarray(e->qps, cap, sizeof *grown);
         if (!grown)
-            return -1;
+            return -ENOMEM;
         e->qps = grown;
         e->qp_cap = cap;
     }
     e->qps[e->qp_count] = (struct explain_learned){
         .service = service, .flow = flow, .qpn = qpn, .is_silent = true, .rnr_code = RNR_CODE_USUAL};
+    if (flow)
+        e->qp_of_flow[flow] = e->qp_count + 1;
     return e->qp_count++;
 }
 
@@ -153,7 +169,7 @@ static int assign(const struct explain_tape *tape, struct explain_endpoint *e, s
     uint32_t qpn = names_source && is_sent ? p.roce.deth.src_qpn : p.roce.bth.dest_qpn;
     int64_t qp = qp_of(e, p.roce.bth.opcode >> 5, tape->packets[i].flow, qpn);
     if (qp < 0)
-        return -ENOMEM;
+        return (int)qp;
     struct explain_learned *q = &e->qps[qp];
     bool has_sent = q->is_requester || q->answer_count;
     e->qp_of[i] = (uint32_t)qp + 1;
@@ -163,6 +179,20 @@ static int assign(const struct explain_tape *tape, struct explain_endpoint *e, s
     q->is_requester |= e->part[i] == EXPLAIN_PART_SENT_REQUEST;
     q->is_responder |= e->part[i] == EXPLAIN_PART_GOT_REQUEST;
     return e->part[i] == EXPLAIN_PART_SENT_RESPONSE ? note_answer(q, i) : 0;
+}
+
+static int assign_all(const struct explain_tape *tape, struct explain_endpoint *e, struct nornic_error *why)
+{
+    int err = tape->count && explain_analysis_forgotten(tape->analysis)->count ? -E2BIG : 0;
+    for (size_t i = 0; i < tape->count && !err; i++)
+        err = assign(tape, e, i);
+    if (err == -E2BIG)
+        net_error_set(
+            why, E2BIG,
+            "more than %d queue pairs of one endpoint, or more flows than are followed at once: too much "
+            "to replay together; cut the capture, by time or by address, with editcap or tcpdump",
+            EXPLAIN_QPS_MAX);
+    return err;
 }
 
 /* --- path MTU, and where PSNs begin --- */
@@ -284,11 +314,13 @@ int explain_learn(const struct explain_tape *tape, const struct nornic_addr *add
     *e = (struct explain_endpoint){.addr = *addr};
     e->qp_of = calloc(tape->count + 1, sizeof *e->qp_of);
     e->part = calloc(tape->count + 1, sizeof *e->part);
-    if (!e->qp_of || !e->part)
+    uint32_t flows = tape->count ? explain_analysis_flow_count(tape->analysis) : 0;
+    e->qp_of_flow = calloc(flows + 1, sizeof *e->qp_of_flow);
+    if (!e->qp_of || !e->part || !e->qp_of_flow)
         return -ENOMEM;
-    for (size_t i = 0; i < tape->count; i++)
-        if (assign(tape, e, i) != 0)
-            return -ENOMEM;
+    int err = assign_all(tape, e, why);
+    if (err)
+        return err;
     if (e->qp_count == 0 && e->bad_packets)
         return net_error_set(why, ENOENT,
                              "no whole packet of %s in this capture: %" PRIu64
@@ -306,7 +338,7 @@ int explain_learn(const struct explain_tape *tape, const struct nornic_addr *add
         learn_answers(tape, q);
         learn_receives(tape, e, i);
     }
-    int err = take_scenario(e, scenario, why);
+    err = take_scenario(e, scenario, why);
     for (uint32_t i = 0; i < e->qp_count && !err; i++)
         err = explain_learn_messages(tape, e, i, why);
     return err ? err : explain_learn_memory(tape, scenario, e, why);

@@ -75,6 +75,7 @@ struct explain_endpoint {
     struct nornic_addr addr;
     struct explain_learned *qps;
     uint32_t qp_count, qp_cap;
+    uint32_t *qp_of_flow; /* a flow's index to a QP's index + 1; 0: none */
     struct explain_region *regions;
     uint32_t region_count, region_cap;
     uint32_t *qp_of; /* a tape index to a QP's index + 1; 0: none */
@@ -82,14 +83,16 @@ struct explain_endpoint {
     uint64_t gsi_packets, bad_packets;
 };
 
+#define EXPLAIN_QPS_MAX          1024 /* each takes some 80 KiB: queues, in devices of their own */
 #define EXPLAIN_REGION_MAX_BYTES (UINT64_C(1) << 28)
 #define EXPLAIN_READ_MAX_BYTES   (UINT32_C(1) << 28)
 #define EXPLAIN_PSNS_MAX         (UINT32_C(1) << 22)
 
 /* Learns all of it; borrows the tape, and the scenario, which says what the packets do not (NULL: nothing).
- * 0; -ENOMEM; -ENOENT (no packet from or to that address, or no QP that the scenario names), -E2BIG (a key
- * names a range of more than EXPLAIN_REGION_MAX_BYTES, a READ is longer than EXPLAIN_READ_MAX_BYTES), both
- * with a sentence in `why`. explain_endpoint_free() after any of them. */
+ * 0; -ENOMEM; -ENOENT (no packet from or to that address, or no QP that the scenario names), -E2BIG (more
+ * than EXPLAIN_QPS_MAX queue pairs, more flows than the analysis follows at once, a key names a range of
+ * more than EXPLAIN_REGION_MAX_BYTES, a READ is longer than EXPLAIN_READ_MAX_BYTES), both with a sentence in
+ * `why`. explain_endpoint_free() after any of them. */
 int explain_learn(const struct explain_tape *tape, const struct nornic_addr *addr,
                   const struct explain_scenario *scenario, struct explain_endpoint *endpoint,
                   struct nornic_error *why);

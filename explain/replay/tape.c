@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/ether.h"
+
 static bool room(struct explain_tape *tape)
 {
     if (tape->count < tape->cap)
@@ -18,24 +20,65 @@ static bool room(struct explain_tape *tape)
     return true;
 }
 
+/* Where the tape's copy of the datagram begins: behind its Ethernet header and its innermost tag. */
+static uint32_t link_bytes(const struct roce_pkt *pkt)
+{
+    return NET_ETHER_BYTES + (pkt->vlan_tci < 0 ? 0 : NET_VLAN_BYTES);
+}
+
+/* An engine speaks Ethernet: of a RoCE packet that came in a tunnel, below several tags, or on a link of
+ * another type, the tape holds the frame that it would have been without. */
+static void put_link(uint8_t *bytes, const struct roce_pkt *pkt)
+{
+    static const uint16_t ethertypes[] = {[ROCE_L3_IPV4] = NET_ETHERTYPE_IPV4,
+                                          [ROCE_L3_IPV6] = NET_ETHERTYPE_IPV6,
+                                          [ROCE_L3_GRH] = NET_ETHERTYPE_ROCE};
+    struct net_ether ether = {.ethertype = pkt->vlan_tci < 0 ? ethertypes[pkt->l3_kind] : NET_ETHERTYPE_VLAN};
+    memcpy(ether.dst, pkt->dst_mac.b, sizeof ether.dst);
+    memcpy(ether.src, pkt->src_mac.b, sizeof ether.src);
+    bytes = net_ether_put(bytes, &ether);
+    if (pkt->vlan_tci < 0)
+        return;
+    struct net_vlan vlan = {.pcp = (uint8_t)(pkt->vlan_tci >> 13),
+                            .dei = pkt->vlan_tci >> 12 & 1,
+                            .vid = pkt->vlan_tci & 0xfff,
+                            .ethertype = ethertypes[pkt->l3_kind]};
+    net_vlan_put(bytes, &vlan);
+}
+
+/* Copies the record, as the tape holds it. False: no memory. */
+static bool copy(struct explain_taped *taped, const struct explain_packet *packet)
+{
+    bool is_roce = packet->kind == EXPLAIN_ROCE || packet->kind == EXPLAIN_CM;
+    uint32_t link = is_roce ? link_bytes(&packet->roce) : 0, skipped = is_roce ? packet->l3_offset : 0;
+    bool is_plain = !is_roce || (link == skipped && packet->layers[0].kind->id == EXPLAIN_LAYER_ETH);
+    if (is_plain)
+        link = skipped = 0;
+    *taped = (struct explain_taped){.bytes = malloc(link + packet->len_bytes - skipped + 1),
+                                    .len_bytes = link + packet->len_bytes - skipped,
+                                    .wire_bytes = link + packet->wire_bytes - skipped,
+                                    .time_ns = packet->time_ns};
+    if (!taped->bytes)
+        return false;
+    if (!is_plain)
+        put_link(taped->bytes, &packet->roce);
+    memcpy(taped->bytes + link, packet->frame + skipped, packet->len_bytes - skipped);
+    return true;
+}
+
 int explain_tape_add(struct explain_tape *tape, const struct net_capture_record *record)
 {
-    if (!tape->analysis)
-        tape->analysis = explain_analysis_create(&(struct explain_analysis_config){0});
-    uint8_t *bytes = malloc(record->len_bytes + 1);
-    if (!tape->analysis || !bytes || !room(tape)) {
-        free(bytes);
-        return -ENOMEM;
-    }
-    memcpy(bytes, record->data, record->len_bytes);
-    struct explain_taped *taped = &tape->packets[tape->count++];
-    *taped = (struct explain_taped){.bytes = bytes,
-                                    .len_bytes = record->len_bytes,
-                                    .wire_bytes = record->wire_bytes,
-                                    .time_ns = record->time_ns};
     struct explain_packet packet;
     struct explain_meaning meaning;
-    explain_tape_packet(tape, tape->count - 1, &packet);
+    if (!tape->analysis)
+        tape->analysis = explain_analysis_create(&(struct explain_analysis_config){0});
+    if (!tape->analysis || !room(tape))
+        return -ENOMEM;
+    struct explain_taped *taped = &tape->packets[tape->count];
+    explain_dissect(&packet, record, tape->count + 1);
+    if (!copy(taped, &packet))
+        return -ENOMEM;
+    tape->count++;
     explain_analysis_next(tape->analysis, &packet, &meaning);
     taped->flow = meaning.flow;
     taped->direction = (uint8_t)meaning.direction;

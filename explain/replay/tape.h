@@ -9,7 +9,7 @@
 #include "explain/analysis.h"
 
 struct explain_taped {
-    uint8_t *bytes; /* owned by the tape */
+    uint8_t *bytes; /* owned by the tape; an Ethernet frame, without the tunnel that it came in */
     uint32_t len_bytes, wire_bytes;
     uint64_t time_ns;
     uint32_t flow;     /* of the analysis, from 1; 0: datagrams, and what is no RoCE */

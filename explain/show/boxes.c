@@ -84,7 +84,7 @@ static void put_layer(struct explain_text *out, const struct explain_packet *p, 
     for (unsigned i = 0; i < h->field_count; i++) {
         char text[600];
         const struct net_field *f = &h->fields[i];
-        const char *rule = explain_field_rule(l->kind->id, f);
+        const char *rule = explain_packet_rule(p, layer, f);
         explain_printf(out, "    %-20s %-40s %s%s\n", f->name,
                        explain_field_text(p, layer, f, text, sizeof text), rule ? rule : "",
                        explain_field_offends(p, layer, f) ? "  <-- here" : "");
@@ -100,8 +100,8 @@ void explain_boxes_packet(struct explain_text *out, const struct explain_packet 
         put_hex_bytes(out, p->frame + p->payload_offset, p->payload_bytes);
     }
     if (p->verdict == ROCE_RX_DROP_ICRC)
-        explain_printf(out, " ICRC: %08x found, %08x expected   ROCE-ICRC-7  <-- here\n", p->roce.icrc_found,
-                       p->roce.icrc_expected);
+        explain_printf(out, " ICRC: %08x found, %08x expected   ROCE-ICRC-7  <-- here\n",
+                       explain_icrc_on_wire(p->roce.icrc_found), explain_icrc_on_wire(p->roce.icrc_expected));
     else if (explain_has_icrc(p))
-        explain_printf(out, " ICRC: %08x, good\n", p->roce.icrc_found);
+        explain_printf(out, " ICRC: %08x, good\n", explain_icrc_on_wire(p->roce.icrc_found));
 }

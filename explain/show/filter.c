@@ -15,7 +15,15 @@
 
 enum node_kind { NODE_AND, NODE_OR, NODE_NOT, NODE_LAYER, NODE_COMPARE };
 enum compare { COMPARE_EQ, COMPARE_NE, COMPARE_LE, COMPARE_GE, COMPARE_LT, COMPARE_GT };
-enum quantity { QUANTITY_FIELD, QUANTITY_N, QUANTITY_LEN, QUANTITY_FLOW, QUANTITY_MESSAGE, QUANTITY_CONN };
+enum quantity {
+    QUANTITY_FIELD,
+    QUANTITY_N,
+    QUANTITY_LEN,
+    QUANTITY_FLOW,
+    QUANTITY_MESSAGE,
+    QUANTITY_CONN,
+    QUANTITY_FINDING
+};
 
 struct explain_filter {
     enum node_kind kind;
@@ -24,9 +32,11 @@ struct explain_filter {
     enum quantity quantity;
     const struct net_field *field;
     enum compare compare;
+    bool is_named; /* a comparison stands there, and a value */
     uint64_t value;
     uint8_t bytes[16]; /* of a byte string */
     unsigned byte_count;
+    unsigned bit_count; /* of those that are compared: the length of a prefix */
 };
 
 struct parser {
@@ -164,6 +174,40 @@ static bool parse_bytes(struct explain_filter *node, const char *word, size_t n)
     return true;
 }
 
+/* "/24" behind an IP address: only so many bits count. */
+static bool parse_prefix(struct parser *p, struct explain_filter *node)
+{
+    node->bit_count = 8 * node->byte_count;
+    if (*p->at != '/')
+        return true;
+    p->at++;
+    size_t n = word_length(p);
+    uint64_t bits;
+    if (n == 0 || node->byte_count == NORNIC_MAC_BYTES || !parse_number(p->at, n, &bits) ||
+        bits > node->bit_count)
+        return false;
+    p->at += n;
+    node->bit_count = (unsigned)bits;
+    return true;
+}
+
+static bool has_prefix(const uint8_t *bytes, const struct explain_filter *f)
+{
+    unsigned whole = f->bit_count / 8, rest = f->bit_count % 8;
+    return memcmp(bytes, f->bytes, whole) == 0 &&
+           (!rest || (bytes[whole] ^ f->bytes[whole]) >> (8 - rest) == 0);
+}
+
+static bool parse_finding(const char *word, size_t n, uint64_t *value)
+{
+    for (*value = 0; *value < EXPLAIN_FINDING_COUNT; ++*value) {
+        const char *key = explain_finding_key((enum explain_finding_kind) * value);
+        if (strlen(key) == n && memcmp(key, word, n) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* --- terms --- */
 
 static bool parse_quantity(struct explain_filter *node, const char *word, size_t n)
@@ -175,7 +219,8 @@ static bool parse_quantity(struct explain_filter *node, const char *word, size_t
                  {"len", QUANTITY_LEN},
                  {"flow", QUANTITY_FLOW},
                  {"message", QUANTITY_MESSAGE},
-                 {"connection", QUANTITY_CONN}};
+                 {"connection", QUANTITY_CONN},
+                 {"finding", QUANTITY_FINDING}};
     for (unsigned i = 0; i < array_len(names); i++)
         if (strlen(names[i].name) == n && memcmp(names[i].name, word, n) == 0) {
             node->quantity = names[i].quantity;
@@ -207,14 +252,19 @@ static struct explain_filter *parse_value(struct parser *p, struct explain_filte
     bool is_bytes = node->quantity == QUANTITY_FIELD && node->field->is_bytes;
     if (is_bytes && node->compare != COMPARE_EQ && node->compare != COMPARE_NE)
         return fail(p, node, "an address can only be compared with == and !=");
-    bool fine = n > 0 &&
-                (is_bytes ? parse_bytes(node, p->at, n) : parse_integer(node->field, p->at, n, &node->value));
+    bool is_finding = node->quantity == QUANTITY_FINDING;
+    if (is_finding && node->compare != COMPARE_EQ && node->compare != COMPARE_NE)
+        return fail(p, node, "a finding can only be compared with == and !=");
+    bool fine = n > 0 && (is_finding ? parse_finding(p->at, n, &node->value)
+                          : is_bytes ? parse_bytes(node, p->at, n)
+                                     : parse_integer(node->field, p->at, n, &node->value));
     if (!fine)
         return fail(p, node,
-                    is_bytes ? "an address is expected here"
-                             : "a number or the name of a value of this field is expected here");
+                    is_finding ? "the key of a finding is expected here, such as timeout"
+                    : is_bytes ? "an address is expected here"
+                               : "a number or the name of a value of this field is expected here");
     p->at += n;
-    return node;
+    return is_bytes && !parse_prefix(p, node) ? fail(p, node, "a prefix has no such length") : node;
 }
 
 static struct explain_filter *parse_term(struct parser *p)
@@ -244,7 +294,8 @@ static struct explain_filter *parse_term(struct parser *p)
             return fail(p, node, "the layer has no field of this name");
         p->at += n;
     }
-    if (parse_comparison(p, &node->compare))
+    node->is_named = parse_comparison(p, &node->compare);
+    if (node->is_named)
         return parse_value(p, node);
     if (node->quantity == QUANTITY_FIELD && node->field->is_bytes)
         return fail(p, node, "== or != is expected here");
@@ -351,7 +402,7 @@ static bool layer_matches(const struct explain_filter *f, const struct explain_p
     if (!f->field->is_bytes)
         return holds(f->compare, explain_field_value(packet, layer, f->field), f->value);
     const uint8_t *at = packet->frame + packet->layers[layer].offset + f->field->first_bit / 8;
-    return (memcmp(at, f->bytes, f->byte_count) == 0) == (f->compare == COMPARE_EQ);
+    return has_prefix(at, f) == (f->compare == COMPARE_EQ);
 }
 
 static bool any_layer_matches(const struct explain_filter *f, const struct explain_packet *packet)
@@ -360,6 +411,15 @@ static bool any_layer_matches(const struct explain_filter *f, const struct expla
         if (packet->layers[i].kind == f->layer && layer_matches(f, packet, i))
             return true;
     return false;
+}
+
+/* `finding` alone: any. */
+static bool finding_matches(const struct explain_filter *f, const struct explain_meaning *meaning)
+{
+    bool found = false;
+    for (unsigned i = 0; meaning && i < meaning->remark_count; i++)
+        found |= !f->is_named || meaning->remarks[i].kind == f->value;
+    return found == (f->compare == COMPARE_EQ || !f->is_named);
 }
 
 static bool quantity_matches(const struct explain_filter *f, const struct explain_packet *packet,
@@ -378,6 +438,8 @@ static bool quantity_matches(const struct explain_filter *f, const struct explai
         return holds(f->compare, meaning ? meaning->message : 0, f->value);
     case QUANTITY_CONN:
         return holds(f->compare, meaning ? meaning->smc.conn : 0, f->value);
+    case QUANTITY_FINDING:
+        return finding_matches(f, meaning);
     }
     return false;
 }

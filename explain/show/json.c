@@ -34,7 +34,7 @@ static void put_field(struct explain_text *out, const struct explain_packet *p, 
 static unsigned times_before(const struct explain_packet *p, unsigned layer)
 {
     unsigned n = 0;
-    for (unsigned i = 4; i < layer; i++) /* those below are there once */
+    for (unsigned i = 0; i < layer; i++)
         n += p->layers[i].kind == p->layers[layer].kind;
     return n;
 }
@@ -70,14 +70,85 @@ static void put_layers(struct explain_text *out, const struct explain_packet *p)
     explain_put_n(out, "}", 1);
 }
 
+/* ,"network":"VXLAN 42" where the packet came in a tunnel. */
+static void put_network(struct explain_text *out, const struct explain_network *network)
+{
+    char text[EXPLAIN_NETWORK_STR_SIZE];
+    if (network->tunnel != EXPLAIN_TUNNEL_NONE)
+        explain_printf(out, ",\"network\":\"%s\"", explain_network_text(network, text, sizeof text));
+}
+
 static void put_icrc(struct explain_text *out, const struct roce_pkt *pkt)
 {
     explain_put(out, pkt->icrc_found == pkt->icrc_expected ? ",\"icrc\":{\"ok\":true,\"expected\":\"0x"
                                                            : ",\"icrc\":{\"ok\":false,\"expected\":\"0x");
-    explain_put_hex(out, pkt->icrc_expected, 8);
+    explain_put_hex(out, explain_icrc_on_wire(pkt->icrc_expected), 8);
     explain_put(out, "\",\"found\":\"0x");
-    explain_put_hex(out, pkt->icrc_found, 8);
+    explain_put_hex(out, explain_icrc_on_wire(pkt->icrc_found), 8);
     explain_put(out, "\"}");
+}
+
+static void put_number(struct explain_text *out, const char *key, uint64_t value)
+{
+    explain_put_n(out, ",", 1);
+    put_key(out, key);
+    explain_put_u64(out, value);
+}
+
+static void put_cause(struct explain_text *out, const char *key, enum explain_cause cause)
+{
+    explain_put_n(out, ",", 1);
+    put_key(out, key);
+    explain_put_quoted(out, explain_cause_key(cause));
+}
+
+static void put_sure(struct explain_text *out, const char *key, enum explain_sure sure)
+{
+    explain_put_n(out, ",", 1);
+    put_key(out, key);
+    explain_put_quoted(out, explain_sure_key(sure));
+}
+
+static void put_evidence(struct explain_text *out, const struct explain_why *why)
+{
+    explain_put(out, ",\"evidence\":[");
+    for (unsigned i = 0; i < why->evidence_count; i++) {
+        explain_put(out, i ? ",{\"n\":" : "{\"n\":");
+        explain_put_u64(out, why->evidence[i].number);
+        explain_put(out, ",\"what\":");
+        explain_put_quoted(out, why->evidence[i].what);
+        explain_put_n(out, "}", 1);
+    }
+    explain_put_n(out, "]", 1);
+    if (why->silence_ns)
+        put_number(out, "silence_ns", why->silence_ns);
+    if (why->timeout_ns)
+        put_number(out, "timeout_ns", why->timeout_ns);
+    if (why->timeout_samples)
+        put_number(out, "timeout_samples", why->timeout_samples);
+    if (why->has_msn)
+        put_number(out, "msn", why->msn);
+    if (why->has_ip_id)
+        explain_printf(out, ",\"ip_id\":[%u,%u]", why->ip_id[0], why->ip_id[1]);
+}
+
+static void put_why(struct explain_text *out, const struct explain_why *why)
+{
+    if (why->cause == EXPLAIN_CAUSE_NONE)
+        return;
+    put_cause(out, "cause", why->cause);
+    put_sure(out, "sure", why->sure);
+    if (why->or_cause != EXPLAIN_CAUSE_NONE)
+        put_cause(out, "or_cause", why->or_cause);
+    if (why->behind) {
+        put_number(out, "behind", why->behind);
+        put_cause(out, "root", why->root);
+    }
+    if (why->way != EXPLAIN_CAUSE_NONE) {
+        put_cause(out, "way", why->way);
+        put_sure(out, "way_sure", why->way_sure);
+    }
+    put_evidence(out, why);
 }
 
 void explain_json_finding(struct explain_text *out, const struct explain_finding *f)
@@ -98,14 +169,8 @@ void explain_json_finding(struct explain_text *out, const struct explain_finding
     }
     explain_put(out, ",\"words\":");
     explain_put_quoted(out, f->words);
+    put_why(out, &f->why);
     explain_put_n(out, "}", 1);
-}
-
-static void put_number(struct explain_text *out, const char *key, uint64_t value)
-{
-    explain_put_n(out, ",", 1);
-    put_key(out, key);
-    explain_put_u64(out, value);
 }
 
 static void put_pair(struct explain_text *out, const char *key, const uint64_t values[2])
@@ -134,6 +199,32 @@ static void put_pair32(struct explain_text *out, const char *key, const uint32_t
 static void put_flags(struct explain_text *out, const char *key, const bool values[2])
 {
     explain_printf(out, ",\"%s\":[%s,%s]", key, values[0] ? "true" : "false", values[1] ? "true" : "false");
+}
+
+void explain_json_flow(struct explain_text *out, const struct explain_flow *f, uint32_t index)
+{
+    explain_printf(out, "{\"index\":%u", index);
+    put_address_pair(out, "addr", f->addr);
+    put_pair32(out, "qpn", f->qpn);
+    put_number(out, "service", f->service);
+    put_number(out, "pmtu_bytes", f->pmtu_bytes);
+    if (f->earlier)
+        put_number(out, "uses_again", f->earlier);
+    put_number(out, "first", f->first_number);
+    put_number(out, "last", f->last_number);
+    put_pair(out, "packets", f->packets);
+    put_pair(out, "bytes", f->bytes);
+    put_pair(out, "messages", f->messages);
+    put_pair(out, "retransmissions", f->retransmissions);
+    put_pair(out, "naks", f->naks);
+    put_pair(out, "rnr_naks", f->rnr_naks);
+    explain_printf(out, ",\"place\":\"%s\",\"begins_before\":%s", explain_place_key(f->place),
+                   f->is_begun_before ? "true" : "false");
+    put_pair32(out, "messages_before", f->messages_before);
+    put_pair(out, "rtt_ns", f->rtt_ns);
+    put_pair(out, "timeout_ns", f->timeout_ns);
+    put_pair32(out, "timeout_samples", f->timeout_samples);
+    explain_put_n(out, "}", 1);
 }
 
 void explain_json_smc_conn(struct explain_text *out, const struct explain_smc_conn *c)
@@ -239,10 +330,10 @@ static void put_meaning(struct explain_text *out, const struct explain_meaning *
     explain_put_n(out, "]", 1);
 }
 
-void explain_json_packet(struct explain_text *out, const struct explain_packet *p,
-                         const struct explain_meaning *meaning)
+void explain_json_packet_open(struct explain_text *out, const struct explain_packet *p,
+                              const struct explain_meaning *meaning)
 {
-    static const char *const kinds[] = {"other", "roce", "cm", "smc_tcp"};
+    static const char *const kinds[] = {"other", "roce", "cm", "smc_tcp", "pause", "lldp"};
     explain_put(out, "{\"n\":");
     explain_put_u64(out, p->number);
     explain_put(out, ",\"time_ns\":");
@@ -252,6 +343,7 @@ void explain_json_packet(struct explain_text *out, const struct explain_packet *
     explain_put(out, ",\"kind\":\"");
     explain_put(out, kinds[p->kind]);
     explain_put_n(out, "\"", 1);
+    put_network(out, &p->network);
     put_layers(out, p);
     if (p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM) {
         explain_put(out, ",\"payload\":");
@@ -263,5 +355,11 @@ void explain_json_packet(struct explain_text *out, const struct explain_packet *
     }
     if (meaning)
         put_meaning(out, meaning);
+}
+
+void explain_json_packet(struct explain_text *out, const struct explain_packet *p,
+                         const struct explain_meaning *meaning)
+{
+    explain_json_packet_open(out, p, meaning);
     explain_put(out, "}\n");
 }

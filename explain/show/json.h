@@ -13,11 +13,18 @@
 void explain_json_packet(struct explain_text *out, const struct explain_packet *packet,
                          const struct explain_meaning *meaning);
 
+/* The same without the brace and newline at its end, so that members can be added. */
+void explain_json_packet_open(struct explain_text *out, const struct explain_packet *packet,
+                              const struct explain_meaning *meaning);
+
 /* The object of a finding, without a newline. */
 void explain_json_finding(struct explain_text *out, const struct explain_finding *finding);
 
 /* The objects of a connection and of a link group of SMC-R, without a newline. */
 void explain_json_smc_conn(struct explain_text *out, const struct explain_smc_conn *conn);
 void explain_json_smc_group(struct explain_text *out, const struct explain_smc_group *group);
+
+/* The object of a flow, without a newline. */
+void explain_json_flow(struct explain_text *out, const struct explain_flow *flow, uint32_t index);
 
 #endif

@@ -145,7 +145,7 @@ static bool ends_of(const struct explain_packet *p, struct nornic_addr *src, str
         *dst = p->roce.dst;
         return true;
     }
-    for (unsigned i = 0; i < p->layer_count; i++) {
+    for (unsigned i = p->layer_count; i-- > 0;) { /* innermost */
         const struct explain_layer *layer = &p->layers[i];
         bool is_v4 = layer->kind->id == EXPLAIN_LAYER_IP;
         if (!is_v4 && layer->kind->id != EXPLAIN_LAYER_IP6)

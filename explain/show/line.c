@@ -46,7 +46,7 @@ static const char *colour_of(const struct explain_packet *p, int severity)
 static void put_ip_addresses(struct explain_text *out, const struct explain_packet *p)
 {
     char src[80], dst[80];
-    for (unsigned i = 0; i < p->layer_count; i++) {
+    for (unsigned i = p->layer_count; i-- > 0;) { /* innermost */
         const struct net_header *h = p->layers[i].kind->header;
         if (p->layers[i].kind->id != EXPLAIN_LAYER_IP && p->layers[i].kind->id != EXPLAIN_LAYER_IP6)
             continue;
@@ -58,14 +58,38 @@ static void put_ip_addresses(struct explain_text *out, const struct explain_pack
     }
 }
 
+/* Of a frame that only concerns its link: the MAC addresses. */
+static void put_mac_addresses(struct explain_text *out, const struct explain_packet *p)
+{
+    char src[NORNIC_MAC_STR_SIZE], dst[NORNIC_MAC_STR_SIZE];
+    struct net_ether ether;
+    struct nornic_mac from, to;
+    if (p->layer_count == 0 || p->layers[0].kind->id != EXPLAIN_LAYER_ETH)
+        return;
+    net_ether_get(&ether, p->frame);
+    memcpy(from.b, ether.src, sizeof from.b);
+    memcpy(to.b, ether.dst, sizeof to.b);
+    explain_printf(out, "%s > %s  ", nornic_mac_str(&from, src), nornic_mac_str(&to, dst));
+}
+
+static void put_network(struct explain_text *out, const struct explain_packet *p)
+{
+    char text[EXPLAIN_NETWORK_STR_SIZE];
+    if (p->network.tunnel != EXPLAIN_TUNNEL_NONE)
+        explain_printf(out, "in %s  ", explain_network_text(&p->network, text, sizeof text));
+}
+
 static void put_place(struct explain_text *out, const struct explain_packet *p)
 {
     char src[NORNIC_ADDR_STR_SIZE], dst[NORNIC_ADDR_STR_SIZE];
     if (p->kind == EXPLAIN_SMC_TCP)
         put_ip_addresses(out, p);
+    if (p->kind == EXPLAIN_PAUSE || p->kind == EXPLAIN_LLDP)
+        put_mac_addresses(out, p);
     if (p->kind == EXPLAIN_OTHER || nornic_addr_is_zero(&p->roce.dst))
         return;
     explain_printf(out, "%s > %s  ", nornic_addr_str(&p->roce.src, src), nornic_addr_str(&p->roce.dst, dst));
+    put_network(out, p);
     explain_printf(out, "qp 0x%06x psn 0x%06x  ", p->roce.bth.dest_qpn, p->roce.bth.psn);
 }
 
@@ -76,17 +100,13 @@ static void put_words(struct explain_text *out, const struct explain_packet *p,
         explain_put(out, m->words);
         return;
     }
-    struct net_ether ether;
-    if (p->len_bytes < NET_ETHER_BYTES) {
-        explain_put(out, "a frame without an Ethernet header");
-        return;
-    }
-    net_ether_get(&ether, p->frame);
-    const char *name = net_ethertype_name(ether.ethertype);
-    if (name)
+    const char *name = net_ethertype_name(p->ethertype);
+    if (p->ethertype == 0 || p->layer_count == 0)
+        explain_printf(out, "a frame that is not read (%u bytes)", p->wire_bytes);
+    else if (name)
         explain_printf(out, "no RoCE packet (%s, %u bytes)", name, p->wire_bytes);
     else
-        explain_printf(out, "no RoCE packet (EtherType 0x%04x, %u bytes)", ether.ethertype, p->wire_bytes);
+        explain_printf(out, "no RoCE packet (EtherType 0x%04x, %u bytes)", p->ethertype, p->wire_bytes);
 }
 
 void explain_line_time(struct explain_text *out, uint64_t time_ns, const struct explain_line_style *style)
@@ -98,13 +118,10 @@ void explain_line_time(struct explain_text *out, uint64_t time_ns, const struct 
     explain_printf(out, "%4s.%06" PRIu64, seconds, ns / NS_PER_US % 1000000);
 }
 
-void explain_line(struct explain_text *out, const struct explain_packet *p, const struct explain_meaning *m,
-                  const struct explain_line_style *style)
+void explain_line_rest(struct explain_text *out, const struct explain_packet *p,
+                       const struct explain_meaning *m, const struct explain_line_style *style)
 {
     const char *colour = style->colour ? colour_of(p, explain_line_severity(m)) : "";
-    explain_printf(out, "%s%5" PRIu64 " ", colour, p->number);
-    explain_line_time(out, p->time_ns, style);
-    explain_put(out, "  ");
     put_place(out, p);
     put_words(out, p, m);
     explain_put(out, *colour ? PLAIN "\n" : "\n");
@@ -117,4 +134,14 @@ void explain_line(struct explain_text *out, const struct explain_packet *p, cons
         if (*colour)
             explain_put(out, PLAIN);
     }
+}
+
+void explain_line(struct explain_text *out, const struct explain_packet *p, const struct explain_meaning *m,
+                  const struct explain_line_style *style)
+{
+    const char *colour = style->colour ? colour_of(p, explain_line_severity(m)) : "";
+    explain_printf(out, "%s%5" PRIu64 " ", colour, p->number);
+    explain_line_time(out, p->time_ns, style);
+    explain_put(out, "  ");
+    explain_line_rest(out, p, m, style);
 }

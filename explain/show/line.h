@@ -16,6 +16,10 @@ struct explain_line_style {
 void explain_line(struct explain_text *out, const struct explain_packet *packet,
                   const struct explain_meaning *meaning, const struct explain_line_style *style);
 
+/* The part of that line from the addresses on, and what is below. */
+void explain_line_rest(struct explain_text *out, const struct explain_packet *packet,
+                       const struct explain_meaning *meaning, const struct explain_line_style *style);
+
 /* Appends the time of a packet in seconds since the first one, to the microsecond: "   0.001203". Clocks of
  * captures go back: what was recorded before the first packet has a minus. */
 void explain_line_time(struct explain_text *out, uint64_t time_ns, const struct explain_line_style *style);

@@ -96,3 +96,24 @@ void explain_put_quoted(struct explain_text *text, const char *string)
     }
     explain_put_n(text, "\"", 1);
 }
+
+void explain_put_wrapped(struct explain_text *out, const char *indent, const char *words, unsigned columns)
+{
+    size_t at = strlen(indent);
+    explain_put(out, indent);
+    for (bool is_first = true; *words; is_first = false) {
+        size_t n = strcspn(words, " ");
+        if (!is_first && at + 1 + n > columns) {
+            explain_put(out, "\n");
+            explain_put(out, indent);
+            at = strlen(indent);
+        } else if (!is_first) {
+            explain_put(out, " ");
+            at++;
+        }
+        explain_put_n(out, words, n);
+        at += n;
+        words += n + strspn(words + n, " ");
+    }
+    explain_put(out, "\n");
+}

@@ -25,6 +25,8 @@ void explain_printf(struct explain_text *text, const char *format, ...) __attrib
 /* Decimal, and hex with exactly `digits`, without printf(): these are what JSON is made of. */
 void explain_put_u64(struct explain_text *text, uint64_t value);
 void explain_put_hex(struct explain_text *text, uint64_t value, unsigned digits);
+/* A paragraph: words in lines of at most `columns` characters, each behind `indent`. */
+void explain_put_wrapped(struct explain_text *text, const char *indent, const char *words, unsigned columns);
 /* A JSON string, quotes included. */
 void explain_put_quoted(struct explain_text *text, const char *string);
 

@@ -67,7 +67,7 @@ static bool move(struct smc_view *v, struct smc_place *at, uint32_t elem_bytes, 
 static void take_cursors(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc *cdc)
 {
     struct smc_half *mine = &c->half[v->side], *peer = &c->half[!v->side];
-    uint64_t before = mine->produced;
+    uint64_t before = mine->produced, read_before = mine->consumed;
     uint16_t wrap = mine->producer.wrap;
     if (move(v, &mine->producer, peer->elem_bytes, cdc->producer_cursor, cdc->producer_wrap, &mine->produced,
              "producer"))
@@ -93,8 +93,13 @@ static void take_cursors(struct smc_view *v, struct smc_conn *c, const struct sm
     c->shown.bytes[v->side] = mine->produced;
     if (mine->produced > before)
         explain_smc_say(v, "; bytes %" PRIu64 "..%" PRIu64, before, mine->produced - 1);
-    if (cap)
+    if (cap && (mine->produced > before || mine->consumed == read_before))
         explain_smc_say(v, "; %" PRIu64 " of %" PRIu32 " bytes filled", mine->produced - peer->consumed, cap);
+    uint32_t own_cap = mine->elem_bytes ? cap_of(v->group, mine->elem_bytes) : 0;
+    if (own_cap && mine->consumed > read_before && peer->produced >= mine->consumed)
+        explain_smc_say(v, "; the %s's buffer: %" PRIu64 " of %" PRIu32 " bytes unread, %" PRIu64 " freed",
+                        SIDE_NAME(v->side), peer->produced - mine->consumed, own_cap,
+                        mine->consumed - read_before);
 }
 
 /* --- flags --- */
@@ -139,6 +144,8 @@ static void take_link(struct smc_view *v, struct smc_conn *c, bool validated)
     uint32_t number = link_number(v);
     if (h->link && number && h->link != number) {
         c->shown.moves[v->side]++;
+        c->shown.moved_from[v->side] = (uint8_t)h->link;
+        c->shown.moved_to[v->side] = (uint8_t)number;
         v->group->shown.moves++;
         explain_remark(v->m, EXPLAIN_FIND_SMC_MOVED, "SMCR-FOV-07", 0, 0,
                        "the %s's side of connection %" PRIu32 " moves from link %" PRIu32 " to link %" PRIu32,

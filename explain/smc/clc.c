@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "explain/smc/world.h"
 #include "net/ipv4.h"
 #include "net/ipv6.h"
@@ -83,6 +84,31 @@ static struct smc_handshake *find_or_begin(const struct smc_view *v, const struc
     return h;
 }
 
+/* --- the TCP option --- */
+
+void explain_smc_offer(struct smc_view *v)
+{
+    struct ends e = ends_of(v->packet);
+    struct smc_handshake *h = find_or_begin(v, &e, true);
+    if (h->last && h->last != SMCR_CLC_CONFIRM) /* the network made a copy of the SYN */
+        return;
+    h->number = v->packet->number;
+    h->last = 0;
+}
+
+void explain_smc_no_answer(struct smc_view *v)
+{
+    struct ends e = ends_of(v->packet);
+    struct smc_handshake *h = find(v->w, &e, false);
+    if (!h || h->last)
+        return;
+    v->m->answers = h->number;
+    explain_smc_say(v, "SYN-ACK: the server does not speak SMC-R: plain TCP");
+    explain_remark(v->m, EXPLAIN_FIND_SMC_DECLINE, "SMCR-REN-05", 0, h->number,
+                   "the offer in SYN #%" PRIu64 " has no answer: plain TCP", h->number);
+    h->number = 0;
+}
+
 /* --- link groups --- */
 
 static struct nornic_addr gid_of(const struct smcr_accept *a)
@@ -97,6 +123,7 @@ static void set_end(struct smc_link *l, unsigned side, const struct smcr_accept 
     l->gid[side] = gid_of(a);
     memcpy(l->mac[side].b, a->mac, sizeof l->mac[side].b);
     l->qpn[side] = a->qpn;
+    l->starting_psn[side] = a->psn; /* SMCR-CLC-35 */
 }
 
 /* A group with the link that Accept and Confirm name. */
@@ -119,6 +146,7 @@ static struct smc_group *make_group(struct smc_view *v, const struct smcr_accept
     l->has_both_ends = true;
     set_end(l, 0, confirm);
     set_end(l, 1, accept);
+    v->begun = accept->flag ? l : NULL;
     v->w->links_version++;
     g->shown.links = 1;
     g->shown.links_active = g->is_partial;
@@ -146,6 +174,55 @@ static struct smc_group *group_by_end(struct explain_smc *w, unsigned side, cons
     return NULL;
 }
 
+/* A group that is older than the capture has links that were not seen yet, and a handshake may name one of
+ * them. Two peers may have several such groups, and nothing tells them apart: it is the newest. */
+static struct smc_group *older_group(struct explain_smc *w, const struct smcr_accept *accept,
+                                     const struct smcr_accept *confirm)
+{
+    uint32_t oldest = w->group_count > SMC_GROUPS_MAX ? w->group_count - SMC_GROUPS_MAX : 0;
+    for (uint32_t id = w->group_count; id > oldest; id--) {
+        struct smc_group *g = &w->groups[id % SMC_GROUPS_MAX];
+        if (g->is_partial && !g->has_ended && g->shown.version == accept->version &&
+            memcmp(g->shown.peer_id[0], confirm->peer_id, sizeof confirm->peer_id) == 0 &&
+            memcmp(g->shown.peer_id[1], accept->peer_id, sizeof accept->peer_id) == 0)
+            return g;
+    }
+    return NULL;
+}
+
+/* The link that Accept and Confirm name, in a group that is older than the capture; SMC_LINKS_MAX: it has as
+ * many as there can be. */
+static unsigned add_older_link(struct smc_view *v, struct smc_group *g, const struct smcr_accept *accept,
+                               const struct smcr_accept *confirm)
+{
+    unsigned slot = explain_smc_link_free(g);
+    if (slot == SMC_LINKS_MAX)
+        return slot;
+    struct smc_link *l = &g->links[slot];
+    l->state = SMC_LINK_ACTIVE;
+    l->has_both_ends = true;
+    set_end(l, 0, confirm);
+    set_end(l, 1, accept);
+    g->shown.links++;
+    g->shown.links_active++;
+    v->w->links_version++;
+    return slot;
+}
+
+/* The group of a subsequent contact, and the slot of the link that the server names; NULL: not known. */
+static struct smc_group *known_group(struct smc_view *v, const struct smcr_accept *accept,
+                                     const struct smcr_accept *confirm, unsigned *link)
+{
+    struct smc_group *g = group_by_end(v->w, 1, accept, link);
+    if (g)
+        return g;
+    g = older_group(v->w, accept, confirm);
+    if (!g)
+        return NULL;
+    *link = add_older_link(v, g, accept, confirm);
+    return *link < SMC_LINKS_MAX ? g : NULL;
+}
+
 static void place_half(struct smc_group *g, struct smc_conn *c, unsigned side, unsigned link,
                        const struct smcr_accept *a)
 {
@@ -170,7 +247,7 @@ static void connect(struct smc_view *v, const struct smc_handshake *h, const str
     const struct smcr_accept *accept = &h->accept;
     struct smc_group *g = NULL;
     if (!accept->flag)
-        g = group_by_end(v->w, 1, accept, &links[1]);
+        g = known_group(v, accept, confirm, &links[1]);
     if (g && group_by_end(v->w, 0, confirm, &links[0]) != g)
         links[0] = links[1];
     bool is_new = !g;
@@ -193,8 +270,9 @@ static void connect(struct smc_view *v, const struct smc_handshake *h, const str
     c->shown.first_ns = c->shown.last_ns = v->packet->time_ns;
     v->m->smc.group = g->id;
     v->m->smc.conn = c->id;
-    explain_smc_say(v, "; connection %" PRIu32 " of %sgroup %" PRIu32, c->id, is_new ? "the new " : "",
-                    g->id);
+    explain_smc_say(v, "; connection %" PRIu32 " of %sgroup %" PRIu32 "%s", c->id,
+                    is_new && accept->flag ? "the new " : "", g->id,
+                    is_new && !accept->flag ? ", which is older than this capture" : "");
 }
 
 /* --- messages --- */
@@ -265,11 +343,11 @@ static void take_confirm(struct smc_view *v, const uint8_t *at, const struct end
     struct smc_handshake *h = find(v->w, e, true);
     if (h && h->last == SMCR_CLC_CONFIRM)
         return; /* TCP sent it again */
-    if (h && h->last != SMCR_CLC_ACCEPT) {
+    if (h && h->last && h->last != SMCR_CLC_ACCEPT) {
         out_of_order(v, "Confirm", "an Accept");
         return;
     }
-    if (!h)
+    if (!h || !h->last)
         return; /* without its Accept nothing is known of the connection */
     v->m->answers = h->number;
     h->last = SMCR_CLC_CONFIRM;
@@ -280,7 +358,8 @@ static void take_decline(struct smc_view *v, const uint8_t *at, const struct end
 {
     struct smcr_decline d;
     smcr_decline_get(&d, at);
-    const char *why = smcr_clc_diagnosis_name(d.diagnosis);
+    const char *why =
+        d.version == 2 ? smcr_clc2_diagnosis_name(d.diagnosis) : smcr_clc_diagnosis_name(d.diagnosis);
     explain_smc_say(v, "SMC%s CLC Decline, 0x%08x%s%s%s", d.version == 2 ? "v2" : "", d.diagnosis,
                     why ? ": " : "", why ? why : "", d.flag ? ", out of sync" : "");
     explain_remark(v->m, EXPLAIN_FIND_SMC_DECLINE, "SMCR-CLC-42", 0, 0,
@@ -291,22 +370,85 @@ static void take_decline(struct smc_view *v, const uint8_t *at, const struct end
         h->number = 0;
 }
 
-static void take_proposal(struct smc_view *v, const uint8_t *at, const struct ends *e)
+static const struct explain_layer *layer_of(const struct smc_view *v, enum explain_layer_id id)
 {
-    struct smcr_clc clc;
+    for (unsigned i = 0; i < v->packet->layer_count; i++)
+        if (v->packet->layers[i].kind->id == id)
+            return &v->packet->layers[i];
+    return NULL;
+}
+
+static void say_gid(struct smc_view *v, const uint8_t bytes[16], const char *before)
+{
+    char text[NORNIC_ADDR_STR_SIZE];
+    struct nornic_addr gid;
+    memcpy(gid.b, bytes, sizeof gid.b);
+    if (!nornic_addr_is_zero(&gid)) /* who offers SMC-D only has none */
+        explain_smc_say(v, "%sGID %s", before, nornic_addr_str(&gid, text));
+}
+
+static void say_offers(struct smc_view *v, const struct smcr_proposal2 *p)
+{
+    const struct {
+        bool is_offered;
+        const char *name;
+    } rows[] = {{p->offer_v2 == SMCR_CLC2_SMCR || p->offer_v2 == SMCR_CLC2_BOTH, "SMC-Rv2"},
+                {p->offer_v2 == SMCR_CLC2_SMCD || p->offer_v2 == SMCR_CLC2_BOTH, "SMC-Dv2"},
+                {p->offer_v1 == SMCR_CLC2_SMCR || p->offer_v1 == SMCR_CLC2_BOTH, "SMC-Rv1"},
+                {p->offer_v1 == SMCR_CLC2_SMCD || p->offer_v1 == SMCR_CLC2_BOTH, "SMC-Dv1"}};
+    unsigned count = 0;
+    for (unsigned i = 0; i < array_len(rows); i++)
+        if (rows[i].is_offered)
+            explain_smc_say(v, "%s%s", count++ ? ", " : "offers ", rows[i].name);
+    explain_smc_say(v, "%s", count == 0 ? "offers nothing" : count == 1 ? " only" : "");
+}
+
+/* The EIDs, without the blanks behind them; returns what goes before a word that follows. */
+static const char *say_eids(struct smc_view *v)
+{
+    const char *before = "; EID ";
+    for (unsigned i = 0; i < v->packet->layer_count; i++) {
+        struct smcr_eid e;
+        if (v->packet->layers[i].kind->id != EXPLAIN_LAYER_CLC2_EID)
+            continue;
+        smcr_eid_get(&e, v->packet->frame + v->packet->layers[i].offset);
+        int len = sizeof e.eid;
+        while (len > 0 && (e.eid[len - 1] == ' ' || e.eid[len - 1] == 0))
+            len--;
+        for (int k = 0; k < len; k++)
+            e.eid[k] = e.eid[k] >= 0x20 && e.eid[k] <= 0x7e ? e.eid[k] : '.';
+        explain_smc_say(v, "%s%.*s", before, len, (const char *)e.eid);
+        before = ", ";
+    }
+    return before[0] == ',' ? before : "; ";
+}
+
+/* `at` has the layer of that id whole, and not more. */
+static void take_proposal(struct smc_view *v, enum explain_layer_id id, const uint8_t *at,
+                          const struct ends *e)
+{
+    struct smcr_proposal p1;
     struct smcr_proposal2 p;
-    smcr_clc_get(&clc, at);
+    struct smcr_proposal2_ext ext;
     struct smc_handshake *h = find_or_begin(v, e, true);
     if (h->last != SMCR_CLC_PROPOSAL)
         h->number = v->packet->number;
     h->last = SMCR_CLC_PROPOSAL;
-    if (clc.version == 1) {
-        explain_smc_say(v, "SMC CLC Proposal");
+    if (id == EXPLAIN_LAYER_CLC_PROPOSAL) {
+        smcr_proposal_get(&p1, at);
+        explain_smc_say(v, "SMC CLC Proposal: offers SMC-Rv1 only");
+        say_gid(v, p1.gid, "; ");
         return;
     }
     smcr_proposal2_get(&p, at);
-    explain_smc_say(v, "SMCv2 CLC Proposal: version 2 %s, version 1 %s", smcr_clc2_offer_name(p.offer_v2),
-                    smcr_clc2_offer_name(p.offer_v1));
+    explain_smc_say(v, "SMCv2 CLC Proposal: ");
+    say_offers(v, &p);
+    const char *before = say_eids(v);
+    const struct explain_layer *extension = layer_of(v, EXPLAIN_LAYER_CLC2_EXTENSION);
+    if (extension) {
+        smcr_proposal2_ext_get(&ext, v->packet->frame + extension->offset);
+        say_gid(v, ext.gid, before);
+    }
 }
 
 static void take_trailer(struct smc_view *v, const uint8_t *at)
@@ -330,7 +472,7 @@ void explain_smc_clc(struct smc_view *v, const struct explain_layer *layer)
     enum explain_layer_id id = layer->kind->id;
     struct ends e = ends_of(v->packet);
     if (id == EXPLAIN_LAYER_CLC_PROPOSAL || id == EXPLAIN_LAYER_CLC2_PROPOSAL)
-        take_proposal(v, at, &e);
+        take_proposal(v, id, at, &e);
     else if (id == EXPLAIN_LAYER_CLC_ACCEPT || id == EXPLAIN_LAYER_CLC2_ACCEPT)
         take_accept(v, at, &e);
     else if (id == EXPLAIN_LAYER_CLC_CONFIRM || id == EXPLAIN_LAYER_CLC2_CONFIRM)

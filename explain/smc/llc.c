@@ -7,6 +7,7 @@
 
 #include "explain/smc/world.h"
 #include "net/bytes.h"
+#include "smcr/clc2_wire.h"
 #include "smcr/cursor.h"
 #include "smcr/llc2_wire.h"
 
@@ -107,9 +108,134 @@ static struct message decode(const struct smc_view *v, const struct explain_laye
     return msg;
 }
 
+/* --- what a message says by itself, whatever is known of its group --- */
+
 static const char *rejected(bool is)
 {
     return is ? ", refused" : "";
+}
+
+static const char *plural(unsigned count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static const char *add_link_reason(const struct smcr_add_link_shifted *a)
+{
+    return a->reason == SMCR_ADD_LINK_NO_PATH   ? ": no alternate path"
+           : a->reason == SMCR_ADD_LINK_BAD_MTU ? ": the MTU is reserved"
+                                                : "";
+}
+
+/* How many parts of that kind stand behind the message. */
+static unsigned count_parts(const struct smc_view *v, enum explain_layer_id id)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < v->packet->layer_count; i++)
+        count += v->packet->layers[i].kind->id == id;
+    return count;
+}
+
+static void say_add_link(struct smc_view *v, const struct message *msg)
+{
+    const struct smcr_add_link_shifted *a = &msg->add_link;
+    const char *mtu = smcr_mtu_name(a->mtu);
+    unsigned rtokens = count_parts(v, EXPLAIN_LAYER_LLC2_RTOKEN);
+    char text[NORNIC_ADDR_STR_SIZE];
+    struct nornic_addr gid;
+    memcpy(gid.b, a->gid, sizeof gid.b);
+    if (a->rejected) {
+        explain_smc_say(v, "%s%s", rejected(true), add_link_reason(a));
+        return;
+    }
+    if (v->group && v->side == 0 && !msg->is_response) { /* SMCR-LLC-32 */
+        explain_smc_say(v, ": the client has a further RNIC, %s", nornic_addr_str(&gid, text));
+        return;
+    }
+    explain_smc_say(v, ": link %u, QP 0x%06x at %s, MTU %s, wants PSNs to it from 0x%06x", a->link, a->qpn,
+                    nornic_addr_str(&gid, text), mtu ? mtu : "reserved", a->psn);
+    if (msg->is_v2)
+        explain_smc_say(v, ", %u RToken%s", rtokens, plural(rtokens));
+}
+
+static void say_request_add_link(struct smc_view *v)
+{
+    const char *before = ": the client has further GIDs: ";
+    char text[NORNIC_ADDR_STR_SIZE];
+    struct smcr_gid g;
+    struct nornic_addr gid;
+    for (unsigned i = 0; i < v->packet->layer_count; i++) {
+        if (v->packet->layers[i].kind->id != EXPLAIN_LAYER_LLC2_GID)
+            continue;
+        smcr_gid_get(&g, v->packet->frame + v->packet->layers[i].offset);
+        memcpy(gid.b, g.gid, sizeof gid.b);
+        explain_smc_say(v, "%s%s", before, nornic_addr_str(&gid, text));
+        before = ", ";
+    }
+}
+
+static void say_delete_link(struct smc_view *v, const struct message *msg)
+{
+    const struct smcr_delete_link *d = &msg->delete_link;
+    const char *why = smcr_delete_link_reason_name(d->reason);
+    if (d->all)
+        explain_smc_say(v, ": all links");
+    else
+        explain_smc_say(v, ": link %u", d->link);
+    if (!msg->is_response)
+        explain_smc_say(v, ", %s%s%s", d->orderly ? "orderly" : "at once", why ? ", " : "", why ? why : "");
+    else if (d->reason)
+        explain_smc_say(v, ", %s", why ? why : "reserved reason");
+}
+
+static void say_rkeys(struct smc_view *v, const struct message *msg)
+{
+    const struct smcr_confirm_rkey *c = &msg->confirm_rkey;
+    const struct smcr_delete_rkey *d = &msg->delete_rkey;
+    if (msg->type == SMCR_LLC_CONFIRM_RKEY) {
+        explain_smc_say(v, ": R_Key 0x%08x at 0x%" PRIx64, c->rkey, c->va);
+        if (c->other_links)
+            explain_smc_say(v, ", and on %u other link%s", c->other_links, plural(c->other_links));
+        explain_smc_say(v, "%s", rejected(c->negative));
+        return;
+    }
+    explain_smc_say(v, ": %u key%s, 0x%08x%s%s", d->count, plural(d->count), get_be32(d->rkeys),
+                    d->count > 1 ? ", ..." : "", rejected(d->negative));
+}
+
+static void say(struct smc_view *v, const struct message *msg)
+{
+    const struct smcr_confirm_link2 *c = &msg->confirm_link;
+    switch (msg->type) {
+    case SMCR_LLC_CONFIRM_LINK:
+        explain_smc_say(v, ": link %u, QP 0x%06x, user id 0x%08x, at most %u link%s", c->link, c->qpn,
+                        c->link_user_id, c->max_links, plural(c->max_links));
+        break;
+    case SMCR_LLC_ADD_LINK:
+        say_add_link(v, msg);
+        break;
+    case SMCR_LLC_ADD_LINK_CONT:
+        explain_smc_say(v, ": link %u, %u RToken%s to come", msg->add_link_cont.link,
+                        msg->add_link_cont.rtokens_left, plural(msg->add_link_cont.rtokens_left));
+        break;
+    case SMCR_LLC_DELETE_LINK:
+        say_delete_link(v, msg);
+        break;
+    case SMCR_LLC_CONFIRM_RKEY:
+    case SMCR_LLC_DELETE_RKEY:
+        say_rkeys(v, msg);
+        break;
+    case SMCR_LLC_CONFIRM_RKEY_CONT:
+        explain_smc_say(v, ": %u further link%s", msg->confirm_rkey_cont.links_left,
+                        plural(msg->confirm_rkey_cont.links_left));
+        break;
+    case SMCR_LLC_TEST_LINK:
+        if (v->group)
+            explain_smc_say(v, ": link %u", v->group->links[v->link].number);
+        break;
+    default: /* REQUEST ADD LINK is in version 2 only */
+        say_request_add_link(v);
+    }
 }
 
 /* --- requests and their responses --- */
@@ -195,8 +321,6 @@ static void confirm_link(struct smc_view *v, const struct message *msg)
 {
     const struct smcr_confirm_link2 *c = &msg->confirm_link;
     struct smc_link *l = &v->group->links[v->link];
-    explain_smc_say(v, ": link %u, QP 0x%06x, user id 0x%08x, at most %u links", c->link, c->qpn,
-                    c->link_user_id, c->max_links);
     if (c->no_eye_catcher) /* smcrv2-notes 5: cursors begin at 0 */
         v->group->start = 0;
     if (l->has_both_ends)
@@ -228,18 +352,15 @@ static void translate(struct smc_view *v, unsigned link, uint32_t reference, uin
 }
 
 /* The RTokens of an ADD LINK of version 2 stand behind it. */
-static unsigned take_rtokens(struct smc_view *v, unsigned link)
+static void take_rtokens(struct smc_view *v, unsigned link)
 {
-    unsigned count = 0;
     for (unsigned i = 0; i < v->packet->layer_count; i++) {
         struct smcr_rtoken2 r;
         if (v->packet->layers[i].kind->id != EXPLAIN_LAYER_LLC2_RTOKEN)
             continue;
         smcr_rtoken2_get(&r, v->packet->frame + v->packet->layers[i].offset);
         translate(v, link, r.reference_rkey, r.rkey, r.va);
-        count++;
     }
-    return count;
 }
 
 /* What was announced is no more. */
@@ -251,11 +372,7 @@ static void refuse_link(struct smc_view *v, const struct message *msg, unsigned 
         g->shown.links--;
     }
     v->w->links_version++;
-    explain_smc_say(v, "%s", rejected(true));
-    refuse(v, msg,
-           msg->add_link.reason == SMCR_ADD_LINK_NO_PATH   ? ": no alternate path"
-           : msg->add_link.reason == SMCR_ADD_LINK_BAD_MTU ? ": the MTU is reserved"
-                                                           : "");
+    refuse(v, msg, add_link_reason(&msg->add_link));
 }
 
 /* The slot of a link that the server asks for; SMC_LINKS_MAX: there is no room for one more. */
@@ -276,6 +393,8 @@ static void set_end(struct smc_view *v, const struct message *msg, unsigned slot
     l->gid[v->side] = *gid;
     memcpy(l->mac[v->side].b, msg->add_link.mac, sizeof l->mac[v->side].b);
     l->qpn[v->side] = msg->add_link.qpn;
+    l->starting_psn[v->side] = msg->add_link.psn;
+    v->begun = msg->is_response && !l->has_both_ends ? l : NULL;
     l->has_both_ends = msg->is_response;
     v->w->links_version++;
 }
@@ -283,7 +402,6 @@ static void set_end(struct smc_view *v, const struct message *msg, unsigned slot
 static void add_link(struct smc_view *v, const struct message *msg)
 {
     const struct smcr_add_link_shifted *a = &msg->add_link;
-    char text[NORNIC_ADDR_STR_SIZE];
     struct nornic_addr gid;
     memcpy(gid.b, a->gid, sizeof gid.b);
     unsigned slot = explain_smc_link_by_number(v->group, a->link);
@@ -291,28 +409,20 @@ static void add_link(struct smc_view *v, const struct message *msg)
         refuse_link(v, msg, slot);
         return;
     }
-    if (!msg->is_response && v->side == 0) { /* SMCR-LLC-32 */
-        explain_smc_say(v, ": the client has a further RNIC, %s", nornic_addr_str(&gid, text));
+    if (!msg->is_response && v->side == 0) /* SMCR-LLC-32 */
         return;
-    }
     if (!msg->is_response && slot == SMC_LINKS_MAX)
         slot = announce_link(v->group, a->link);
-    const char *mtu = smcr_mtu_name(a->mtu);
-    explain_smc_say(v, ": link %u, QP 0x%06x at %s, MTU %s, PSN 0x%06x", a->link, a->qpn,
-                    nornic_addr_str(&gid, text), mtu ? mtu : "reserved", a->psn);
     if (slot == SMC_LINKS_MAX)
         return;
     set_end(v, msg, slot, &gid);
-    unsigned rtokens = take_rtokens(v, slot);
-    if (msg->is_v2)
-        explain_smc_say(v, ", %u RToken%s", rtokens, rtokens == 1 ? "" : "s");
+    take_rtokens(v, slot);
 }
 
 static void add_link_cont(struct smc_view *v, const struct message *msg)
 {
     const struct smcr_add_link_cont *c = &msg->add_link_cont;
     unsigned slot = explain_smc_link_by_number(v->group, c->link);
-    explain_smc_say(v, ": link %u, %u RTokens to come", c->link, c->rtokens_left);
     if (slot == SMC_LINKS_MAX && !v->group->is_partial) {
         explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-REC-24", 0, 0, "link %u is not being added",
                        c->link);
@@ -340,14 +450,6 @@ static void delete_link(struct smc_view *v, const struct message *msg)
 {
     const struct smcr_delete_link *d = &msg->delete_link;
     const char *why = smcr_delete_link_reason_name(d->reason);
-    if (d->all)
-        explain_smc_say(v, ": all links");
-    else
-        explain_smc_say(v, ": link %u", d->link);
-    if (!msg->is_response)
-        explain_smc_say(v, ", %s%s%s", d->orderly ? "orderly" : "at once", why ? ", " : "", why ? why : "");
-    else if (d->reason)
-        explain_smc_say(v, ", %s", why ? why : "reserved reason");
     if (d->all) {
         v->group->has_ended = v->group->shown.has_ended = true;
         if (!msg->is_response)
@@ -382,8 +484,6 @@ static void learn_rtoken(struct smc_view *v, unsigned rmb, uint8_t number, uint3
 static void confirm_rkey(struct smc_view *v, const struct message *msg)
 {
     const struct smcr_confirm_rkey *c = &msg->confirm_rkey;
-    explain_smc_say(v, ": R_Key 0x%08x at 0x%" PRIx64 ", and %u other links%s", c->rkey, c->va,
-                    c->other_links, rejected(c->negative));
     if (msg->is_response) {
         if (c->negative)
             refuse(v, msg, c->retry ? ": to be tried again" : "");
@@ -402,7 +502,6 @@ static void confirm_rkey_cont(struct smc_view *v, const struct message *msg)
 {
     const struct smcr_confirm_rkey_cont *c = &msg->confirm_rkey_cont;
     const struct smc_request *first = &v->group->requests[v->side][SMCR_LLC_CONFIRM_RKEY];
-    explain_smc_say(v, ": %u further links", c->links_left);
     unsigned rmb = explain_smc_rmb_by_rkey(v->group, v->side, v->link, first->rkey);
     if (msg->is_response || rmb == SMC_RMBS_MAX)
         return;
@@ -417,8 +516,6 @@ static void confirm_rkey_cont(struct smc_view *v, const struct message *msg)
 static void delete_rkey(struct smc_view *v, const struct message *msg)
 {
     const struct smcr_delete_rkey *d = &msg->delete_rkey;
-    explain_smc_say(v, ": %u key%s, 0x%08x%s%s", d->count, d->count == 1 ? "" : "s", get_be32(d->rkeys),
-                    d->count > 1 ? ", ..." : "", rejected(d->negative));
     if (msg->is_response) {
         if (d->negative)
             refuse(v, msg, ": not all keys are known");
@@ -434,7 +531,6 @@ static void delete_rkey(struct smc_view *v, const struct message *msg)
 
 static void test_link(struct smc_view *v, const struct message *msg, const struct smc_request *asked)
 {
-    explain_smc_say(v, ": link %u", v->group->links[v->link].number);
     if (asked && memcmp(asked->user_data, msg->test_link.user_data, sizeof asked->user_data) != 0)
         explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-REC-28", 0, asked->number,
                        "other user data than in the request");
@@ -481,6 +577,8 @@ void explain_smc_llc(struct smc_view *v, const struct explain_layer *layer)
     struct message msg = decode(v, layer);
     explain_smc_say(v, ": SMC%s LLC %s %s", msg.is_v2 ? "v2" : "", msg.name,
                     msg.is_response ? "response" : "request");
+    if (!v->is_repeat)
+        say(v, &msg);
     if (!v->group)
         return;
     v->group->shown.last_number = v->packet->number;

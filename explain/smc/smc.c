@@ -116,15 +116,36 @@ static void take_roce(struct smc_view *v)
         take_message(v, message);
 }
 
+#define TCP_FLAGS_OFFSET 13
+#define TCP_SYN          0x02
+#define TCP_ACK          0x10
+
+static void take_option(struct smc_view *v, uint8_t tcp_flags)
+{
+    if (tcp_flags & TCP_ACK) {
+        explain_smc_say(v, "SYN-ACK: the server speaks SMC-R too");
+        return;
+    }
+    explain_smc_say(v, "SYN that offers SMC-R");
+    explain_smc_offer(v);
+}
+
+/* What has neither the option nor a CLC message is of SMC-R as the SYN-ACK that leaves an offer without an
+ * answer. */
 static void take_tcp(struct smc_view *v)
 {
+    uint8_t flags = 0;
     for (unsigned i = 0; i < v->packet->layer_count; i++) {
         const struct explain_layer *l = &v->packet->layers[i];
-        if (l->kind->id == EXPLAIN_LAYER_SMC_OPTION)
-            explain_smc_say(v, "TCP handshake that offers SMC-R");
+        if (l->kind->id == EXPLAIN_LAYER_TCP)
+            flags = v->packet->frame[l->offset + TCP_FLAGS_OFFSET];
+        else if (l->kind->id == EXPLAIN_LAYER_SMC_OPTION)
+            take_option(v, flags);
         else if (explain_layer_is_clc(l->kind->id))
             explain_smc_clc(v, l);
     }
+    if (v->packet->kind == EXPLAIN_OTHER && flags & TCP_SYN && flags & TCP_ACK)
+        explain_smc_no_answer(v);
 }
 
 bool explain_smc_has_layer(const struct explain_packet *p)
@@ -134,14 +155,22 @@ bool explain_smc_has_layer(const struct explain_packet *p)
     return p->layer_count && is_message(p->layers[p->layer_count - 1].kind->id);
 }
 
-void explain_smc_take(struct explain_smc *w, struct explain_pair *pair, const struct explain_packet *packet,
-                      struct explain_meaning *m)
+bool explain_smc_take(struct explain_smc *w, struct explain_pair *pair, const struct explain_packet *packet,
+                      struct explain_meaning *m, struct explain_smc_begun *begun)
 {
     struct smc_view v = {.w = w, .packet = packet, .m = m, .pair = pair};
-    if (packet->kind == EXPLAIN_SMC_TCP)
+    if (packet->kind == EXPLAIN_SMC_TCP || packet->kind == EXPLAIN_OTHER)
         take_tcp(&v);
     else if (packet->kind == EXPLAIN_ROCE && packet->verdict == ROCE_RX_TAKEN)
         take_roce(&v);
+    if (!v.begun)
+        return false;
+    for (unsigned side = 0; side < 2; side++) {
+        begun->addr[!side] = v.begun->gid[side];
+        begun->qpn[!side] = v.begun->qpn[side];
+        begun->starting_psn[!side] = v.begun->starting_psn[side];
+    }
+    return true;
 }
 
 bool explain_smc_next_unanswered(struct explain_smc *w, uint64_t last_ns, struct explain_finding *f)

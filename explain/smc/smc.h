@@ -16,10 +16,16 @@ bool explain_smc_has_layer(const struct explain_packet *packet);
 struct explain_smc *explain_smc_create(void);
 void explain_smc_destroy(struct explain_smc *smc);
 
+/* A queue pair that begins, as its ends said: [0] is the server's, which speaks first (CONFIRM LINK). */
+struct explain_smc_begun {
+    struct nornic_addr addr[2];
+    uint32_t qpn[2], starting_psn[2];
+};
+
 /* Adds to `m`, which says what the packet is to its flow, what it is to SMC-R. `pair` is its queue pair;
- * NULL: it is of none. */
-void explain_smc_take(struct explain_smc *smc, struct explain_pair *pair, const struct explain_packet *packet,
-                      struct explain_meaning *m);
+ * NULL: it is of none. True: the packet names the second end of a new link, and `*begun` is that. */
+bool explain_smc_take(struct explain_smc *smc, struct explain_pair *pair, const struct explain_packet *packet,
+                      struct explain_meaning *m, struct explain_smc_begun *begun);
 
 /* The capture ended at `last_ns`: the next request of LLC without its response; false: there is no more. */
 bool explain_smc_next_unanswered(struct explain_smc *smc, uint64_t last_ns, struct explain_finding *f);

@@ -53,7 +53,7 @@ struct smc_link {
     bool has_both_ends; /* both ends are known */
     struct nornic_addr gid[2];
     struct nornic_mac mac[2];
-    uint32_t qpn[2];
+    uint32_t qpn[2], starting_psn[2];
     /* by sender: RC takes packets in the order of their PSNs (ROCE-RS-10), and so does this */
     bool is_psn_known[2];
     uint32_t next_psn[2];
@@ -112,10 +112,10 @@ struct smc_conn {
 
 /* A handshake of CLC that is not finished. */
 struct smc_handshake {
-    uint64_t number; /* of its Proposal; 0: the slot is free */
+    uint64_t number; /* of its SYN or Proposal; 0: the slot is free */
     struct nornic_addr addr[2];
     uint16_t port[2];
-    uint8_t last; /* enum smcr_clc_type of the newest message */
+    uint8_t last; /* enum smcr_clc_type of the newest message; 0: only the SYN was seen */
     struct smcr_accept accept;
 };
 
@@ -137,10 +137,11 @@ struct smc_view {
     struct explain_pair *pair; /* NULL: the packet is of none */
     const struct explain_packet *packet;
     struct explain_meaning *m;
-    struct smc_group *group; /* of a RoCE packet: the link that it travels on, */
-    unsigned link;           /* its slot, */
-    unsigned side;           /* and who sent it */
-    bool is_repeat;          /* it was taken before, or is not taken yet: nothing new */
+    struct smc_group *group;      /* of a RoCE packet: the link that it travels on, */
+    unsigned link;                /* its slot, */
+    unsigned side;                /* and who sent it */
+    bool is_repeat;               /* it was taken before, or is not taken yet: nothing new */
+    const struct smc_link *begun; /* the link whose second end it names; NULL: it names none */
 };
 
 /* --- world.c --- */
@@ -169,6 +170,10 @@ unsigned explain_smc_rmb_know(struct smc_group *g, unsigned side, unsigned link,
 
 /* --- clc.c --- */
 void explain_smc_clc(struct smc_view *v, const struct explain_layer *layer);
+/* A SYN with the option of SMC-R. */
+void explain_smc_offer(struct smc_view *v);
+/* A SYN-ACK without it: if its SYN had it, TCP goes on alone. */
+void explain_smc_no_answer(struct smc_view *v);
 /* --- llc.c --- */
 void explain_smc_llc(struct smc_view *v, const struct explain_layer *layer);
 /* --- cdc.c --- */

@@ -196,6 +196,37 @@ Test(captures, header_of_several_stops_at_the_first_that_is_none)
     cr_expect_null(strstr(r->out, "reth: "));
 }
 
+Test(captures, header_lists_the_values_of_a_field)
+{
+    const struct line_result *r = line_run("header clc.type cm_req.path_mtu");
+    cr_expect_eq(r->status, 0);
+    cr_expect_str_eq(r->out, "clc.type: header of a CLC message, 8 bits\n"
+                             "    0x01          Proposal\n"
+                             "    0x02          Accept\n"
+                             "    0x03          Confirm\n"
+                             "    0x04          Decline\n"
+                             "cm_req.path_mtu: connection request, 4 bits, ROCE-CM-10\n"
+                             "    0x1           256 bytes\n"
+                             "    0x2           512 bytes\n"
+                             "    0x3           1024 bytes\n"
+                             "    0x4           2048 bytes\n"
+                             "    0x5           4096 bytes\n");
+}
+
+Test(captures, header_says_which_fields_have_no_list)
+{
+    const struct line_result *r = line_run("header bth.psn");
+    cr_expect_eq(r->status, 2);
+    cr_expect_str_eq(
+        r->err, "nornic header: the values of bth.psn are numbers, without names; aeth.syndrome has some\n");
+    r = line_run("header bth.frob");
+    cr_expect_eq(r->status, 2);
+    cr_expect_str_eq(r->err, "nornic header: bth has no field frob; `nornic header bth` lists them\n");
+    r = line_run("header frob.psn");
+    cr_expect_eq(r->status, 2);
+    cr_expect_str_eq(r->err, "nornic header: there is no header frob; `nornic header` lists them\n");
+}
+
 Test(captures, a_long_header_is_only_listed)
 {
     const struct line_result *r = line_run("header mad cm_req");
@@ -278,6 +309,15 @@ Test(captures, replay_with_a_scenario_that_is_none)
 
 /* --- explain --- */
 
+/* Where -c ends it, the answer may be in what was not read. */
+Test(captures, explain_with_a_count_misses_no_answers)
+{
+    const struct line_result *r = line_run("explain pcaps/rc_nak.pcap");
+    expect_part(r->out, "asked for an ACK that is not in this capture");
+    r = line_run("explain -c 18 pcaps/rc_nak.pcap");
+    cr_expect_null(strstr(r->out, "asked for an ACK"), "%s", r->out);
+}
+
 static const char rnr[] =
     "    1    0.000000  10.77.0.1 > 10.77.0.2  qp 0x00001c psn 0x001000  SEND only, message 1, 100 bytes\n"
     "    2    0.001203  10.77.0.2 > 10.77.0.1  qp 0x00001c psn 0x001000  "
@@ -289,7 +329,7 @@ Test(captures, explain_a_line_a_packet)
     const struct line_result *r = line_run("explain -c 2 pcaps/rc_rnr.pcap");
     cr_expect_eq(r->status, CLI_OK);
     cr_expect_eq(strncmp(r->out, rnr, sizeof rnr - 1), 0, "%s", r->out);
-    expect_part(r->out, "2 packets, 1 flows; ");
+    expect_part(r->out, "2 packets, 1 flow; ");
     cr_expect_null(strchr(r->out, '\033'), "no colours where there is no terminal");
     r = line_run("explain -c 2 --color always pcaps/rc_rnr.pcap");
     cr_expect_not_null(strchr(r->out, '\033'));
@@ -302,7 +342,7 @@ Test(captures, explain_only_what_matches)
     cr_expect_eq(r->status, CLI_OK);
     cr_expect_eq(strncmp(r->out, "    2    0.001203", 17), 0, "%s", r->out);
     expect_part(r->out, "\n    4    0.015196");
-    expect_part(r->out, "4 packets, 1 flows; ");
+    expect_part(r->out, "4 packets, 1 flow; ");
     r = line_run("explain -f 'bth.frob == 1' pcaps/rc_rnr.pcap");
     cr_expect_eq(r->status, CLI_ERROR);
     expect_part(r->err, "frob");

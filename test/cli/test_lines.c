@@ -254,7 +254,7 @@ static const struct {
     {"replay a b", "'b' is one word too many"},
     {"replay f", "--as ADDR is needed"},
     {"replay f --as nobody", "--as nobody: it is an IPv4 or IPv6 address"},
-    {"replay f --rewrite", "say where the packets go, with -i IFACE or -o OUT"},
+    {"replay f --rewrite", "say where the packets go, with -i IFACE or -o FILE"},
     {"replay f --as 10.0.0.1 -o x", "--output goes with --rewrite: packets are written with it"},
     {"replay f --as 10.0.0.1 -i lo", "--interface goes with --rewrite"},
     {"replay f --as 10.0.0.1 --scenario /nonexistent/x", "--scenario /nonexistent/x: cannot be read"},

@@ -167,6 +167,9 @@ Test(node, memory_is_registered_and_given_back)
 
 Test(node, memory_that_there_is_not_is_told_of)
 {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    cr_skip("a sanitizer ends a program that asks for so much");
+#endif
     struct cli_memory memory;
     struct nornic_error why = {""};
     cr_expect_eq(cli_memory_open(nodes[0].dev, UINT64_C(1) << 60, 0, &memory, &why), -ENOMEM);

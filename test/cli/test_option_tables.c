@@ -125,10 +125,11 @@ static const struct {
     char letter;
     const char *also;
 } equal_everywhere[] = {
-    {"color", "WHEN", 0, "colour"}, {"time", "TIME", 0, "duration"}, {"output", NULL, 'o', NULL},
-    {"json", NULL, 'j', NULL},      {"mtu", "BYTES", 0, NULL},       {"timeout", "TIME", 't', NULL},
-    {"capture", "FILE", 0, NULL},   {"loss", "RATE", 0, NULL},       {"seed", NULL, 0, NULL},
-    {"quiet", NULL, 'q', NULL},     {"ipv6", NULL, '6', NULL},       {"interface", "IFACE", 'i', NULL},
+    {"color", "WHEN", 0, "colour"}, {"time", "TIME", 'T', "duration"}, {"output", "FILE", 'o', NULL},
+    {"json", NULL, 'j', NULL},      {"mtu", "BYTES", 0, NULL},         {"timeout", "TIME", 't', NULL},
+    {"capture", "FILE", 0, NULL},   {"loss", "RATE", 0, NULL},         {"seed", NULL, 0, NULL},
+    {"quiet", NULL, 'q', NULL},     {"ipv6", NULL, '6', NULL},         {"interface", "IFACE", 'i', NULL},
+    {"all", NULL, 'a', NULL},       {"verbose", NULL, 'v', NULL},
 };
 
 static bool is_also(const struct cli_option *row, const char *name)

@@ -90,14 +90,14 @@ static bool has(const char *key)
 Test(report_json, members_as_they_are_added)
 {
     struct json_object *o = json_object_new_object();
-    struct cli_histogram h = {.count = 0};
+    struct histogram h = {.count = 0};
     cli_json_add_text(o, "text", "a \"word\" and /");
     cli_json_add_text(o, "none", NULL);
     cli_json_add_count(o, "count", UINT64_MAX);
     cli_json_add_real(o, "real", 1.0 / 3);
     cli_json_add_real(o, "whole", 2);
     for (unsigned i = 1; i <= 100; i++)
-        cli_histogram_add(&h, i);
+        histogram_add(&h, i);
     cli_json_add_usec(o, "times", &h);
     begin_print();
     cli_json_print(o);
@@ -129,7 +129,7 @@ static struct perf_result perf_result(void)
                             .retransmitted_pkts = 17,
                             .server_checked = 4999};
     for (unsigned i = 1; i <= 100; i++)
-        cli_histogram_add(&r.latency, i * 100);
+        histogram_add(&r.latency, i * 100);
     return r;
 }
 
@@ -222,7 +222,7 @@ static void make_pingpong(enum pingpong_transport transport, bool is_client, boo
                                   .start_ns = 0,
                                   .end_ns = NS_PER_S / 2};
     for (unsigned i = 0; i < 10; i++)
-        cli_histogram_add(&side.round_trips, 64);
+        histogram_add(&side.round_trips, 64);
 }
 
 Test(reports, pingpong_for_people)

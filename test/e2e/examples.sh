@@ -32,6 +32,9 @@ done
 run "$examples/rc_cm" frobnicate
 if [ $rc = 1 ] && one_sentence "$err" "rc_cm server PORT"; then ok rc_cm_usage
 else notok rc_cm_usage "exit status $rc: $out $err"; fi
+run "$examples/datagram" client packet:nn-none
+if [ $rc = 1 ] && one_sentence "$err" "datagram server PORT"; then ok datagram_usage
+else notok datagram_usage "exit status $rc: $out $err"; fi
 run "$examples/smc_echo" nowhere
 if [ $rc = 1 ] && one_sentence "$err" "smc_echo server|client"; then ok smc_echo_usage
 else notok smc_echo_usage "exit status $rc: $out $err"; fi
@@ -66,6 +69,18 @@ for port in packet xdp; do
         run "${in_b[@]}" "$examples/rc_cm" client $port:nnb $host
         finish
         if [ $rc = 0 ] && [ $server_rc = 0 ] && [[ $out == *'"it is"'* ]] && [[ $server_out == *"so it is"* ]]
+        then ok "$name"; else notok "$name" "client $rc: $out $err; server $server_rc: $server_out $server_err"; fi
+    done
+done
+for port in packet xdp; do
+    for host in 10.77.0.1 fd77::1; do
+        name=datagram_${port}_$host
+        serve "${in_a[@]}" "$examples/datagram" server $port:nna
+        qpn=$(sed -n 's/^listening: QPN //p' "$tmp/server.out")
+        run "${in_b[@]}" "$examples/datagram" client $port:nnb $host "$qpn"
+        finish
+        if [ $rc = 0 ] && [ $server_rc = 0 ] && [[ $out == *"a queue pair of nornic"* ]] &&
+            [[ $server_out == *"who is there?"* ]]
         then ok "$name"; else notok "$name" "client $rc: $out $err; server $server_rc: $server_out $server_err"; fi
     done
 done

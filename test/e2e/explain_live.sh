@@ -49,7 +49,7 @@ run "$nornic" explain --ladder pcaps/rc_rnr.pcap
 if [ $rc = 0 ] && grep -q '^ *# .* 10.77.0.1 *10.77.0.2$' <<<"$out" &&
     grep -q '^ *1 .*|-- SEND only, message 1, 100 bytes -*>|$' <<<"$out" &&
     grep -q '^ *2 .*|<~* RNR NAK for PSN 0x001000: wait 10.24 ms ~~|$' <<<"$out" &&
-    grep -q '^ *3 .*|== SEND only, message 1, retransmission of #1 after the RNR NAK of #2 =*>|$' <<<"$out" &&
+    grep -q '^ *3 .*|== SEND only, message 1, 100 bytes, sent again (before: #1; .*RNR NAK #2 .*=*>|$' <<<"$out" &&
     grep -q 'ms without a packet' <<<"$out"; then ok ladder
 else notok ladder "exit status $rc: $(head -5 <<<"$out") $err"; fi
 run "$nornic" explain --ladder pcaps/rc_rnr.pcap pcaps/ud_6.pcap
@@ -105,7 +105,7 @@ done
 if kill -0 "$watcher" && [ "$(grep -c 'SEND' "$tmp/text.out")" -ge 10 ] && ! grep -q 'packets, ' "$tmp/text.out"
 then ok lines_come_at_once; else notok lines_come_at_once "$(cat "$tmp/text.out" "$tmp/text.err")"; fi
 kill -INT "$watcher"
-if ended && tail -1 "$tmp/text.out" | grep -Eq '^[0-9]+ packets, 1 flows; '; then ok ctrl_c_ends_with_the_summary
+if ended && tail -1 "$tmp/text.out" | grep -Eq '^[0-9]+ packets, 1 flow; '; then ok ctrl_c_ends_with_the_summary
 else notok ctrl_c_ends_with_the_summary "$(tail -2 "$tmp/text.out")"; fi
 
 watching json --json -f 'aeth' -c 4 || notok begins_json "$(cat "$tmp/json.err")"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The page of `nornic explain --html` in a headless browser: what it shows equals what --json says; clicks, keys,
 filters, plots; 100,000 packets. Lines: "ok NAME", "not ok NAME: why".   explain_page.py TMP [DIRECTORY-FOR-SHOTS]"""
-import collections, glob, json, os, re, struct, subprocess, sys, traceback
+import collections, csv, glob, json, os, re, struct, subprocess, sys, traceback
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import browser
 
@@ -35,8 +35,15 @@ ALL_PACKETS = '''(() => {
   }
   return JSON.stringify(out);
 })()'''
-ALL_FINDINGS = '''JSON.stringify(model.findings.map((f) => ({ kind: findingKinds[f.kind].key, n: f.number,
-  related: f.related, rule: f.rule, words: findingText(f), severity: findingKinds[f.kind].severity })))'''
+ALL_FINDINGS = '''JSON.stringify(model.findings.map((f) => {
+  const w = findingWhy(f), found = { kind: findingKinds[f.kind].key, n: f.number, related: f.related, rule: f.rule,
+    words: findingText(f), severity: findingKinds[f.kind].severity };
+  return w ? Object.assign(found, { cause: causes[w.cause].key, sure: ['unknown', 'likely', 'shown'][w.sure],
+    evidence: w.evidence.map(({ number, what }) => ({ n: number, what })), silence_ns: w.silence, timeout_ns: w.timeout,
+    or_cause: causes[w.other].key, way: causes[w.way].key }) : found;
+}))'''
+WHY = {'silence_ns': 0, 'timeout_ns': 0, 'or_cause': 'none', 'way': 'none'}  # what --json leaves out
+WHY_ONLY_IN_JSON = ('behind', 'root', 'way_sure', 'timeout_samples', 'msn', 'ip_id')
 ARROW_IS_IN_ITS_ROW = '''(() => {
   const row = document.querySelector('.row'), a = row.querySelector('.arrow').getBoundingClientRect();
   const r = row.getBoundingClientRect();
@@ -147,6 +154,8 @@ def golden(b):
         got = sorted(json.dumps(f, sort_keys=True) for f in json.loads(b.run(ALL_FINDINGS)))
         found = [f for p in wanted for f in p['remarks']] + at_end
         found = [dict(f, related=f.get('related', 0), rule=f.get('rule', '')) for f in found]
+        found = [dict(WHY, **f) if 'cause' in f else f for f in found]
+        found = [{key: f[key] for key in f if key not in WHY_ONLY_IN_JSON} for f in found]
         same(len(got), len(found), 'findings')
         same(got, sorted(json.dumps(f, sort_keys=True) for f in found), 'findings')
         counts = collections.Counter(f['kind'] for f in found)
@@ -159,11 +168,19 @@ def golden(b):
         for expression in ('bth.opcode == RC_RDMA_WRITE_FIRST && bth.psn > 0x100', 'aeth && aeth.syndrome != ACK',
                            'ip.src == 10.77.0.1', 'ip6.dst == fd77::2', '!bth', 'flow == 2 || message >= 30',
                            'n > 100 && (len < 70 || reth.va >= 0x500000000000)', 'cm_req', 'bth.ack_req',
-                           'deth.src_qpn'):
+                           'deth.src_qpn',
+                           'ip.src == 10.77.0.0/28', 'ip6.dst != fd77::/64'):
             # the page was made without what is not RoCE
             count = len({p['n'] for p in as_json('-f', expression, *CAPTURES)[0]} & {p['n'] for p in wanted})
             b.type('#filter', expression)
             settle(b, SHOWN, count, expression)
+        # the page knows with the findings of the end, too, which packet each is about
+        told = {f['n'] for p in wanted for f in p['remarks']} | {f['n'] for f in at_end}
+        every = [f for p in wanted for f in p['remarks']] + at_end
+        late = [f for f in every if f['kind'] == 'timeout']
+        for expression, numbers in (('finding', told), ('finding == timeout', {f['n'] for f in late})):
+            b.type('#filter', expression)
+            settle(b, SHOWN, len(numbers & {p['n'] for p in wanted}), expression)
         b.type('#filter', 'bth.nothing == 1')
         b.until('document.getElementById("filter").classList.contains("wrong")', ACT_SECONDS)
         same('no field of this name' in b.run('document.getElementById("status").textContent'), True, 'the reason')
@@ -203,7 +220,7 @@ def golden(b):
             b.type('#filter', 'n == %d' % p['n'])
             settle(b, SHOWN, 1, 'n == %d' % p['n'])
             b.click('#p%d' % p['n'])
-            same(b.run('location.hash'), '#%d' % p['n'])
+            same(b.run('location.hash').split('&')[0], '#%d' % p['n'])
             check_tables(b, p)
             same(b.run('document.querySelector("#detail .words").textContent'), p['words'], 'words')
         b.press('Escape', 27)
@@ -238,7 +255,7 @@ def one_capture(b):
         same(b.run('document.activeElement.id'), 'filter')
         b.press('Escape', 27)
         same(b.run('document.activeElement.id'), 'ladder')
-        for key, height in (('+', 40), ('-', 22), ('-', 14), ('-', 7)):
+        for key, height in (('+', 50), ('-', 30), ('-', 14), ('-', 7)):
             b.press(key)
             same(b.run('document.querySelector(".row").getBoundingClientRect().height'), height, 'height of a row')
             same(b.run(ARROW_IS_IN_ITS_ROW), True, 'the arrow is seen at a height of %d' % height)
@@ -272,6 +289,14 @@ def one_capture(b):
         same(b.run('!!document.querySelector("#rate .is-refused")'), True, 'rejects')
         same(b.run('!!document.querySelector("#rate .is-nak, #legend .is-nak")'), False, 'NAKs where there are none')
 
+    @case('page-plots-no-psns-of-the-cm')
+    def _():
+        # its messages lead to the flow that they make; QP1's PSNs are none of that
+        b.open(page_of('cm.html', 'pcaps/cm_rping.pcap'))
+        same(b.run('model.kind.some((kind, i) => kind === 2 && model.flow[i] > 0)'), True, 'the CM names the flow')
+        same(b.run('model.kind.some((kind, i) => kind === 2 && !Number.isNaN(model.ahead[i]))'), False, 'QP1')
+        same(b.run('model.ahead.some((ahead) => Math.abs(ahead) > 10000)'), False, 'PSNs far away')
+
     @case('page-follows-smc-connections')
     def _():
         capture = 'pcaps/smc2_down.pcap'
@@ -291,6 +316,197 @@ def one_capture(b):
         b.type('#filter', 'connection == 1')
         settle(b, SHOWN, sum(p.get('smc', {}).get('connection') == 1 for p in packets), 'connection == 1')
         b.press('Escape', 27)
+
+
+# every new element, clicked at three widths: a desktop's, a tablet's, a telephone's
+WIDTHS = ((1440, 900), (820, 1180), (390, 844))
+DOWNLOAD = '''(() => {
+  window.saved = [];
+  save = (name, type, text) => saved.push([name, type, text]);
+})()'''
+
+
+def new_elements(b):
+    page = page_of('elements.html', 'pcaps/lossy_all.pcap')
+    wanted, at_end = as_json('pcaps/lossy_all.pcap')
+    smc = page_of('lanes.html', 'pcaps/smc2_down.pcap')
+    for width, height in WIDTHS:
+        b.call('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+        @case('page-%d-wide-tells-what-rules-and-fields-mean' % width)
+        def _():
+            b.open(page, '#2')
+            same(b.run('document.documentElement.scrollWidth <= innerWidth'), True, 'nothing sticks out')
+            b.click('#detail [data-rule="ROCE-RC-4"]')
+            settle(b, 'document.getElementById("note").hidden', 'false')
+            rule = json.loads(subprocess.run([NORNIC, 'explain', '--json', '--rule', 'ROCE-RC-4'], check=True,
+                                             capture_output=True, text=True, timeout=20).stdout)
+            text = b.run('document.getElementById("note").textContent')
+            same([part in text for part in (rule['name'], rule['text'], rule['source'])], [True] * 3, text)
+            box = b.run('(() => { const r = document.getElementById("note").getBoundingClientRect(); '
+                        'return r.left >= 0 && r.right <= innerWidth && r.top >= 0 && r.bottom <= innerHeight; })()')
+            same(box, True, 'the note is in sight')
+            b.press('Escape', 27)
+            same(b.run('document.getElementById("note").hidden'), True, 'Escape closes it')
+            b.run('document.querySelector("#detail [data-term=\\"bth.psn\\"]").focus()')
+            b.press('Enter', 13)
+            b.call('Input.dispatchKeyEvent', type='char', text='\r')
+            settle(b, 'document.getElementById("note").textContent.includes("packet sequence number")', 'true',
+                   'by a key')
+            b.press('Escape', 27)
+
+        @case('page-%d-wide-groups-findings-by-cause' % width)
+        def _():
+            counts = collections.Counter(f['cause'] for p in wanted for f in p['remarks']
+                                         if f['kind'] == 'retransmission')
+            counts.update(f['cause'] for f in at_end if f['kind'] == 'retransmission')
+            b.click('.group[data-key="retransmission"] summary b')
+            numbers = ('[...document.querySelectorAll(".group[data-key=retransmission] .cause b")]'
+                       '.map((n) => parseInt(n.textContent))')
+            settle(b, numbers + '.length', len(counts))
+            same(sorted(b.run(numbers)), sorted(counts.values()), 'findings of each cause')
+            same(b.run('!!document.querySelector(".group[data-key=retransmission] .advice")'), True, 'what may be done')
+            number = next(p['n'] for p in wanted for f in p['remarks']
+                          if f['kind'] == 'retransmission' and f.get('evidence'))
+            b.run('chooseNumber(%d)' % number)
+            told = next(p for p in wanted if p['n'] == number)['remarks']
+            evidence = next(f['evidence'] for f in told if f.get('evidence'))
+            links = b.run('[...document.querySelectorAll("#detail .evidence a")]'
+                          '.map((a) => Number(a.textContent.slice(1)))')
+            same(set(e['n'] for e in evidence) <= set(links), True, 'what it rests on')
+
+        @case('page-%d-wide-draws-edges-strips-and-latencies' % width)
+        def _():
+            b.open(page)
+            for what in ('edge.is-sent', 'edge.is-acked', 'edge.is-window'):
+                same(b.run('document.querySelectorAll("#psn .%s").length > 0' % what), True, what)
+            same(b.run('document.querySelectorAll("#psn .strip.is-retransmission").length > 3'), True,
+                 'a strip where marks are dense')
+            same(b.run('document.querySelectorAll("#latency .points").length > 0'), True, 'latencies')
+            acked = b.run('edges().every((s) => s.points.every((p, k) => p[1] >= p[2] && '
+                          '(!k || p[2] >= s.points[k - 1][2])))')
+            same(acked, True, 'what is acknowledged was sent, and stays acknowledged')
+
+        @case('page-%d-wide-saves-and-links' % width)
+        def _():
+            b.open(page)
+            b.run(DOWNLOAD)
+            b.click('[data-svg="psn"]')
+            settle(b, 'saved.length', 1)
+            same(b.run('new DOMParser().parseFromString(saved[0][2], "image/svg+xml").documentElement.tagName'), 'svg')
+            for k, what in enumerate(('packets', 'operations')):
+                b.run('(() => { const e = document.getElementById("export"); e.value = "%s"; '
+                      'e.dispatchEvent(new Event("change")); })()' % what)
+                rows = list(csv.reader(b.run('saved[%d][2]' % (k + 1)).splitlines()))
+                same({len(r) for r in rows}, {len(rows[0])}, 'columns of ' + what)
+                same(len(rows) > (len(wanted) if what == 'packets' else 20), True, 'rows of ' + what)
+            b.type('#filter', 'bth.psn > 0x3020')
+            b.run('document.getElementById("filter").dispatchEvent(new Event("input"))')
+            count = sum(p.get('layers', {}).get('bth', {}).get('psn', 0) > 0x3020 for p in wanted)
+            settle(b, SHOWN, count, 'filtered')
+            b.run('chooseNumber(60)')
+            address = b.run('location.hash')
+            b.open(page, address)
+            settle(b, SHOWN, count, 'filtered again, by the address')
+            settle(b, CHOSEN if count and b.run('ladder.packets.includes(59)') else '"p60"', 'p60')
+
+        @case('page-%d-wide-has-a-lane-for-each-end' % width)
+        def _():
+            b.open(smc)
+            hosts = b.run('document.querySelectorAll("#end-lanes b").length')
+            b.run('document.getElementById("ladder").focus()')
+            b.press('l')
+            settle(b, 'document.getElementById("lanes").value', 'qps')
+            lanes = b.run('document.querySelectorAll("#end-lanes b").length')
+            same(hosts > 2 and lanes > hosts, True, '%d hosts, %d lanes' % (hosts, lanes))
+            apart = b.run('(() => { const x = [...document.querySelectorAll("#end-lanes b")].map((n) => '
+                          'n.getBoundingClientRect()); '
+                          'return x.every((r, k) => !k || r.left >= x[k - 1].right - 1); })()')
+            same(apart, True, 'names do not cover each other')
+            same(b.run('document.querySelectorAll(".gap").length > 0'), True, 'silences are named')
+            if width > 700:
+                b.click('#time-button')
+                settle(b, 'document.querySelectorAll(".row .c-time")[1].textContent[0]', '+')
+
+        @case('page-%d-wide-teaches' % width)
+        def _():
+            lessons(b, width)
+    b.call('Emulation.setDeviceMetricsOverride', width=1440, height=900, deviceScaleFactor=1, mobile=False)
+
+
+def lessons(b, width):
+    """Each question is answered wrongly, then rightly: a packet chosen in the ladder, a button, or a number."""
+    page = page_of('lessons.html')
+    b.open(page)
+    settle(b, 'document.getElementById("tours").open', 'true', 'the list of lessons')
+    same(b.run('document.documentElement.scrollWidth <= innerWidth'), True, 'nothing sticks out')
+    keys = b.run('[...document.querySelectorAll("#tour-list [data-tour]")].map((n) => n.dataset.tour)')
+    same(sorted(keys), sorted(['loss', 'rnr', 'timeout', 'read', 'atomic', 'cm', 'cnp', 'smcr']), 'lessons')
+    b.click('[data-tour="rnr"]')  # another capture: the page is read anew
+    b.until('document.documentElement?.dataset.ready === "yes" && typeof lesson === "object" && '
+            'lesson.tour?.key === "rnr"', 20)
+    for key in keys:
+        b.open(page, '#&tour=' + key)
+        settle(b, 'lesson.tour.key', key)
+        steps = b.run('lesson.tour.steps')
+        for k, step in enumerate(steps):
+            if step.get('at'):
+                same(b.run('model.indexOf.has(%d)' % step['at']), True, '%s, step %d: the packet' % (key, k + 1))
+            if step.get('ask'):
+                answer(b, step, False)
+                same(b.run('document.getElementById("lesson-answer").className'), 'wrong', '%s, step %d' % (key, k + 1))
+                answer(b, step, True)
+                same(b.run('document.getElementById("lesson-answer").className'), 'right', '%s, step %d' % (key, k + 1))
+            if k + 1 < len(steps):
+                b.run('document.getElementById("lesson-next").click()')
+                settle(b, 'lesson.step', k + 1)
+
+
+def answer(b, step, right):
+    if 'choices' in step:
+        b.run('document.querySelector("[data-choice=\\"%d\\"]").click()' % (0 if right else 1))
+    elif 'number' in step:
+        b.run('document.getElementById("lesson-number").value = "%s"' % (step['number'] if right else 7777))
+        b.run('document.getElementById("lesson-check").click()')
+    else:
+        if not right:
+            number = b.run('model.number[[...model.number.keys()].find((i) => i < model.count && !(%s))]' % (
+                'hasFinding(i, kindOf.get(%s))' % json.dumps(step['packet']) if isinstance(step['packet'], str)
+                else '%s.includes(model.number[i])' % json.dumps(step['packet'])))
+        elif isinstance(step['packet'], str):
+            number = b.run('model.findings.find((f) => findingKinds[f.kind].key === %s).number'
+                           % json.dumps(step['packet']))
+        else:
+            number = step['packet'][0]
+        b.run('chooseNumber(%d)' % number)
+        b.run('document.getElementById("lesson-this").click()')
+
+
+def same_numbers(b):
+    """The page reckons operations by itself; --csv and the analysis' own numbers are to agree with it."""
+    @case('page-has-the-operations-of-csv')
+    def _():
+        for name in ('lossy_all', 'lossy_ackloss', 'rc_mix', 'rc_rnr', 'smc2_down'):
+            capture = 'pcaps/%s.pcap' % name
+            b.open(page_of('numbers.html', capture))
+            got = {tuple(o) for o in b.run('model.operations.map((o) => [o.flow, o.message, o.bytes, Math.round(o.ns), '
+                                           'model.number[o.first], model.number[o.end]])')}
+            rows = list(csv.DictReader(explain('--csv', 'operations', capture).splitlines()))
+            names = ('flow', 'message', 'bytes', 'latency_ns', 'first_packet', 'answer_packet')
+            same(got, {tuple(int(r[n]) for n in names) for r in rows}, name)
+
+
+def whole_packets(b):
+    @case('page-keeps-whole-packets-on-demand')
+    def _():
+        capture = 'pcaps/rc_send_4096.pcap'
+        b.open(page_of('whole.html', '--whole', capture))
+        packets = as_json(capture)[0]
+        longest = max(packets, key=lambda p: p['len'])
+        b.run('chooseNumber(%d)' % longest['n'])
+        same(b.run('model.kept[state.chosen]'), longest['len'], 'bytes')
+        b.click('.dump .more')
+        settle(b, 'document.querySelectorAll("#detail .byte").length', longest['len'], 'bytes in sight')
 
 
 def bad_bits(b):
@@ -396,8 +612,15 @@ def screenshots(b):
     b.open(os.path.join(TMP, 'bad.html'), '#1')
     b.shot(os.path.join(SHOTS, 'explain-bad.png'))
     moved = [p['n'] for p in as_json('pcaps/smc2_down.pcap')[0] if any(f['kind'] == 'smc_moved' for f in p['remarks'])]
-    b.open(os.path.join(TMP, 'smc.html'), '#%d' % moved[0])
+    b.open(os.path.join(TMP, 'smc.html'), '#%d&lanes=qps' % moved[0])
     b.shot(os.path.join(SHOTS, 'explain-smc.png'))
+    b.open(os.path.join(TMP, 'lessons.html'), '#&tour=rnr')
+    b.run('tourStep(1), chooseNumber(2), document.getElementById("lesson-this").click()')
+    b.shot(os.path.join(SHOTS, 'explain-lesson.png'))
+    b.call('Emulation.setDeviceMetricsOverride', width=390, height=844, deviceScaleFactor=1, mobile=False)
+    b.open(page, '#16')
+    b.run('document.getElementById("tools").scrollIntoView()')
+    b.shot(os.path.join(SHOTS, 'explain-narrow.png'))
 
 
 def main():
@@ -407,6 +630,9 @@ def main():
     with browser.Browser() as b:
         golden(b)
         one_capture(b)
+        new_elements(b)
+        whole_packets(b)
+        same_numbers(b)
         bad_bits(b)
         odd_name(b)
         many(b)

@@ -234,7 +234,7 @@ FIELDS = {
     'infiniband.cm.drsp.private': data('cm_drep', 'private_data'),
     'infiniband.cm.rej.localcommid': number('cm_rej', 'local_comm_id'),
     'infiniband.cm.rej.remotecommid': number('cm_rej', 'remote_comm_id'),
-    'infiniband.cm.rej.msgrej': number('cm_rej', 'about'),
+    'infiniband.cm.rej.msgrej': number('cm_rej', 'rejected_message'),
     'infiniband.cm.rej.reserved0': number('cm_rej', 'resv6'),
     'infiniband.cm.rej.rejinfolen': number('cm_rej', 'info_bytes'),
     'infiniband.cm.rej.reserved1': number('cm_rej', 'resv1'),
@@ -422,6 +422,7 @@ DERIVED = re.compile(
         |ipv6\.(opt|hopopts)\b.*          # of the neighbour discovery beside the packets
         |tcp\.(?!(srcport|dstport|seq_raw|ack_raw|hdr_len|window_size_value|checksum|urgent_pointer)$).*
         |smc\.reserved      # also what version 2.1 uses
+        |infiniband\.vendor # a CNP's body and its ICRC, in pieces that mean nothing
         |infiniband\.(bth|deth|reth|atomiceth|aeth|atomicacketh|mad|mad\.data|smplid\.smpdata|payload))''',
     re.X)
 
@@ -486,8 +487,8 @@ def compare(number_of_packet, packet, ours):
                 if int(field.get('value'), 16) != want:
                     yield name, 'tshark %s, nornic 0x%02x' % (field.get('show'), want)
             elif name == 'infiniband.invariant.crc':
-                # ours is the number that travels least significant byte first (ROCE-ICRC-3)
-                want = int.from_bytes(bytes.fromhex(ours['icrc']['found'][2:]), 'little')
+                # both show the bytes in the order in which they travel
+                want = int(ours['icrc']['found'], 16)
                 if int(field.get('show'), 0) != want:
                     yield name, 'tshark %s, nornic 0x%08x' % (field.get('show'), want)
             elif name in PLACED_NAMES:

@@ -128,12 +128,28 @@ else notok client_without_address "server $server_rc after $SECONDS s: $server_e
 wait "$client"
 ip -n "$ns_b" addr add 10.77.0.2/24 dev nnb
 
+# an MTU that is lowered in mid-transfer ends it, and both ends say what happened
+start "${in_a[@]}" "$nornic" perf --port "$port:nna" -t 2s
+listening "$ns_a" 18516
+"${in_b[@]}" "$nornic" perf --port "$port:nnb" -T 60s -t 2s -s 64K 10.77.0.1 >"$tmp/out" 2>"$tmp/err" &
+client=$!
+e2e_pids+=("$client")
+sleep 1
+veth_mtu 600
+wait "$client"
+rc=$? err=$(cat "$tmp/err")
+finish
+if [ $rc = 1 ] && [[ $err == *"the MTU of nnb was lowered from 1500 to 600"* ]] && [ $server_rc = 1 ] &&
+    [[ $server_err == *"the MTU of nna was lowered from 1500 to 600"* ]]; then ok mtu_is_lowered
+else notok mtu_is_lowered "client $rc: $err; server $server_rc: $server_err"; fi
+veth_mtu 1500
+
 # an MTU in which no packet fits
 veth_mtu 300
 run "${in_b[@]}" "$nornic" perf --port "$port:nnb" 10.77.0.1
 small=$rc$err
 run "${in_b[@]}" "$nornic" pingpong --port "$port:nnb" 10.77.0.1
-if [[ $small$rc == 2*"raise it to 352"*2 ]] && one_sentence "$err" "raise it to 352"; then ok too_small_an_mtu
+if [[ $small$rc == 2*"at least 352"*2 ]] && one_sentence "$err" "at least 352"; then ok too_small_an_mtu
 else notok too_small_an_mtu "$small; $rc $err"; fi
 veth_mtu 1500
 

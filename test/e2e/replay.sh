@@ -31,12 +31,17 @@ import json, sys
 lines = [json.loads(line) for line in open(sys.argv[1])]
 o = lines[-1]
 assert o["equal"] == (sys.argv[2] == "0")
-got = {k: v for k, v in o["outcomes"].items() if v}
+all_outcomes = o["outcomes"] | o["smc"]["outcomes"]
+got = {k: v for k, v in all_outcomes.items() if v}
+if o["smc"]["version_2_connections"]:
+    got["smc_version_2"] = o["smc"]["version_2_connections"]
+if o["smc"]["older_connections"]:
+    got["smc_older"] = o["smc"]["older_connections"]
 for key in "changed_memory", "late_queue_pairs":
     if o[key]:
         got[key] = o[key]
-for key, count in o["outcomes"].items():
-    assert key == "equal" or sum(l["outcome"] == key for l in lines[:-1]) == count, "each is told of"
+for key, count in all_outcomes.items():
+    assert key in ("equal", "smc_equal") or sum(l["outcome"] == key for l in lines[:-1]) == count, "each is told of"
 if sys.argv[3] != "any":
     want = dict((k, int(v)) for k, v in (part.split("=") for part in sys.argv[3].split(",")))
     assert got == want, "it is %s" % got

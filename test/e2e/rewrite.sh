@@ -69,7 +69,11 @@ done
 filter='n == 1 && ip.src == 192.0.2.1 && eth.dst == 02:00:5e:10:00:02 && bth.dest_qpn == 0x777 &&
     bth.psn == 0xfffffe && reth.rkey == 0x4f0 && reth.va == 0x10010'
 run "$nornic" explain -f "$filter || n == 2 && bth.dest_qpn == 0x888 && bth.psn == 0xfffffe" "$tmp/moved.pcapng"
-if [ "$(grep -c '192.0.2.2' <<<"$out")" = 2 ]; then ok fields_are_rewritten; else notok fields_are_rewritten "$out"; fi
+if [ "$(grep -c '192.0.2.2  *qp\|192.0.2.1  *qp' <<<"$out")" = 2 ]; then
+    ok fields_are_rewritten
+else
+    notok fields_are_rewritten "$out"
+fi
 for capture in rc_ipv6_write_1024 ud_4 rc_atomic rc_sendinv; do # nothing to change: byte by byte the same
     : >"$tmp/scene"
     run "$nornic" replay pcaps/$capture.pcap --rewrite -w "$tmp/same.pcapng" --scenario "$tmp/scene"

@@ -109,9 +109,13 @@ run "$tmp/cut_in_record.pcap"
 result a_file_cut_in_a_record fails "$tmp/cut_in_record.pcap"
 result what_was_read_of_a_cut_file_is_told \
     [ "${out#*: }" = '3 packets, 3 RoCE: ICRC good 3, bad 0, malformed 0' ]
+run "$tmp/udp_checksum.pcap"
+result a_wrong_udp_checksum_leaves_the_icrc_to_be_judged says 1 \
+    "$tmp/udp_checksum.pcap: $good, wrong UDP checksum 1
+  frame 2: wrong UDP checksum; its ICRC is good"
 run --json "$tmp/cut_in_record.pcap"
 result json_of_a_cut_file_has_the_error json 2 "files[0]['icrc_ok'] == 3 and files[0]['error']"
-for name in cut_in_header empty text raw_ip missing; do
+for name in cut_in_header empty text wlan missing; do
     run "$tmp/$name.pcap"
     result "not_a_capture_$name" fails "$tmp/$name.pcap"
 done

@@ -71,6 +71,11 @@ write('v1.pcap', header, [(1, i, len(f), f) for i, f in enumerate((v1, bad_paylo
 header, records = read('rc_send_1024.pcap')
 write('snapped.pcap', header, [(s, m, wire, frame[:64]) for s, m, wire, frame in records])
 
+# a UDP checksum that is wrong, which the ICRC does not cover
+header, records = read('rc_send_1024.pcap')
+records[1][3][40:42] = b'\x12\x34'
+write('udp_checksum.pcap', header, records)
+
 # the file ends inside a record, or inside the header of one
 with open('pcaps/rc_send_1024.pcap', 'rb') as f:
     whole = f.read()
@@ -78,8 +83,8 @@ three = 24 + sum(16 + len(frame) for _, _, _, frame in records[:3])
 for name, length in (('cut_in_record.pcap', three + 30), ('cut_in_header.pcap', 20), ('empty.pcap', 0)):
     with open(DIR + name, 'wb') as f:
         f.write(whole[:length])
-with open(DIR + 'raw_ip.pcap', 'wb') as f:
-    f.write(whole[:20] + struct.pack('<I', 101) + whole[24:])
+with open(DIR + 'wlan.pcap', 'wb') as f:
+    f.write(whole[:20] + struct.pack('<I', 105) + whole[24:])
 with open(DIR + 'text.pcap', 'wb') as f:
     f.write(b'This is no capture.\n' * 20)
 

@@ -39,7 +39,8 @@ static void send(struct story *s, bool from_a, struct roce_bth bth, const uint8_
     bth.dest_qpn = from_a ? STORY_B_QPN : STORY_A_QPN;
     memset(s->frame, 0, sizeof s->frame);
     roce_frame_template_init(&t, &path);
-    uint8_t *p = roce_bth_put(roce_frame_begin(&t, s->frame, transport, (uint16_t)(s->number + 1)), &bth);
+    uint8_t *p = roce_bth_put(
+        roce_frame_begin(&t, s->frame, transport, s->has_id ? s->ip_id : (uint16_t)(s->number + 1)), &bth);
     if (ext_bytes)
         memcpy(p, ext, ext_bytes);
     for (uint32_t i = 0; i < bytes; i++)

@@ -17,6 +17,8 @@ struct story {
     uint64_t number, time_ns;
     uint32_t snap_bytes; /* of a frame are captured; 0: all */
     uint32_t shape;      /* payload bytes are (shape + i) & 0xff */
+    bool has_id;         /* the IPv4 identification is `ip_id`; else it counts with the packets */
+    uint16_t ip_id;
     uint8_t frame[STORY_FRAME_BYTES];
     uint32_t len_bytes;
     struct explain_packet p;  /* the last one, */

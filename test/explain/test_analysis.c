@@ -219,7 +219,8 @@ Test(analysis, words)
     expect_words("rc_write_1024", 30, "RDMA WRITE middle 2/3 of message 14, 2048 of 2049 bytes");
     expect_words("rc_write_1024", 32, "ACK up to PSN 0x001011, MSN 14");
     expect_words("lossy_loss", 15, "NAK: PSN sequence error, expects 0x003001");
-    expect_words("lossy_loss", 17, "SEND last 3 of message 1, retransmission of #2 after the NAK of #15");
+    expect_words("lossy_loss", 17,
+                 "SEND last 3 of message 1, 3000 bytes, sent again (before: #2; goes along behind #16)");
     expect_words("lossy_loss", 37, "RDMA READ response 2/5 to #8, 2048 of 4500 bytes");
     expect_words("rc_rnr", 2, "RNR NAK for PSN 0x001000: wait 10.24 ms");
     expect_words("rc_read_256", 24, "RDMA READ response 1/2 to #23, 256 of 257 bytes");
@@ -231,14 +232,26 @@ Test(analysis, the_room_for_flows_is_bounded)
     struct reading r;
     begin(&r, "cm_disc");
     explain_analysis_destroy(r.analysis);
-    r.analysis = explain_analysis_create(&(struct explain_analysis_config){.max_flows = 1});
+    r.analysis = explain_analysis_create(&(struct explain_analysis_config){.max_flow_bytes = 1});
     while (next(&r))
         continue;
     uint32_t kept = 0;
     for (uint32_t i = 1; i <= explain_analysis_flow_count(r.analysis); i++)
         kept += explain_analysis_flow(r.analysis, i) != NULL;
     cr_assert_eq(kept, 1);
+    const struct explain_forgotten *forgotten = explain_analysis_forgotten(r.analysis);
+    cr_expect_eq(forgotten->count, explain_analysis_flow_count(r.analysis) - 1);
+    cr_expect_eq(forgotten->first, 1);
+    cr_expect_eq(forgotten->last, forgotten->count);
     cr_assert_null(explain_analysis_flow(r.analysis, 0));
     cr_assert_null(explain_analysis_flow(r.analysis, 1000));
     end(&r);
+}
+
+/* A service id of the RDMA CM is a port, and the PSN in a REQ is that which its sender wants. */
+Test(analysis, a_req_names_the_port_and_the_psns_that_are_wanted)
+{
+    expect_words("cm_rping", 1,
+                 "CM REQ for TCP port 7174: QP 0x000011, RC, wants PSNs to it from 0xf0a097, "
+                 "path MTU 1024, connection 1");
 }

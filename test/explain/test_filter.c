@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "explain/show/filter.h"
 
 #define CAPTURE "pcaps/rc_write_1024.pcap"
@@ -127,4 +128,38 @@ Test(filter, of_layers_that_come_again_any_may_match)
     cr_expect(!matches("llc2_rtoken.rkey == 3", &p, NULL));
     cr_expect(matches("llc2_rtoken.rkey != 1", &p, NULL), "the other one");
     cr_expect(!matches("cdc", &p, NULL));
+}
+
+/* A finding alone: any; compared: one of that kind. */
+Test(filter, findings_are_asked_for_by_their_keys)
+{
+    struct nornic_error why;
+    struct explain_packet p = {.number = 1};
+    struct explain_meaning m = {
+        .remark_count = 2,
+        .remarks = {{.kind = EXPLAIN_FIND_RETRANSMISSION}, {.kind = EXPLAIN_FIND_TIMEOUT}}};
+    cr_expect(
+        matches("finding == timeout && finding == retransmission && finding != rnr && finding", &p, &m));
+    cr_expect(!matches("finding == rnr || finding != timeout", &p, &m));
+    m.remark_count = 0;
+    cr_expect(!matches("finding || finding == timeout", &p, &m));
+    cr_expect(matches("finding != timeout", &p, &m));
+    cr_expect(!matches("finding", &p, NULL));
+    cr_expect_null(explain_filter_parse("finding == frob", &why));
+    cr_expect_null(explain_filter_parse("finding > timeout", &why));
+}
+
+Test(filter, addresses_with_a_prefix)
+{
+    struct nornic_error why;
+    const uint8_t ip[20] = {[12] = 10, 77, 1, 129};
+    struct explain_packet p = {.frame = ip, .len_bytes = sizeof ip, .layer_count = 1};
+    p.layers[0] = (struct explain_layer){.kind = &explain_layer_kinds[EXPLAIN_LAYER_IP]};
+    cr_expect(matches("ip.src == 10.0.0.0/8 && ip.src == 10.77.1.128/25 && ip.src == 1.2.3.4/0", &p, NULL));
+    cr_expect(matches("ip.src == 10.77.1.129/32 && ip.src != 10.77.1.0/25", &p, NULL));
+    cr_expect(!matches("ip.src == 10.77.1.128/32 || ip.src == 11.0.0.0/8", &p, NULL));
+    static const char *const wrong[] = {"ip.src == 10.0.0.0/33", "ip.src == 10.0.0.0/",
+                                        "ip.src == 10.0.0.0/x", "eth.src == 02:00:00:00:00:01/8"};
+    for (unsigned i = 0; i < array_len(wrong); i++)
+        cr_expect_null(explain_filter_parse(wrong[i], &why), "%s", wrong[i]);
 }

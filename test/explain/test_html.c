@@ -65,7 +65,7 @@ Test(html, a_full_dictionary_takes_no_more)
 /* One page of a capture, under the name `name`. */
 static void write_page(struct explain_text *out, const char *path, const char *name, uint64_t step)
 {
-    struct explain_html *html = explain_html_create();
+    struct explain_html *html = explain_html_create(false);
     struct explain_analysis *analysis = explain_analysis_create(&(struct explain_analysis_config){0});
     struct net_capture *capture;
     struct net_capture_record record;
@@ -73,6 +73,7 @@ static void write_page(struct explain_text *out, const char *path, const char *n
     uint64_t n = 0;
     cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
     explain_html_begin(html, out);
+    explain_html_open(html, out, NULL);
     explain_html_file(html, out, name);
     while (net_capture_next(capture, &record, &why) == 1) {
         struct explain_packet p;
@@ -82,7 +83,8 @@ static void write_page(struct explain_text *out, const char *path, const char *n
         if (n % step == 0)
             explain_html_packet(html, out, &p, &m);
     }
-    explain_html_end(html, out, n, analysis);
+    explain_html_close(html, out, n, analysis, "A story.\n");
+    explain_html_end(html, out);
     net_capture_close(capture);
     explain_analysis_destroy(analysis);
     explain_html_destroy(html);
@@ -94,11 +96,11 @@ Test(html, a_page_is_whole_and_alone)
     struct explain_text out = {0};
     write_page(&out, "pcaps/rc_mix.pcap", "a</script><script>alert(1)", 1);
     cr_assert_not(out.failed);
-    cr_assert_eq(count_of(out.bytes, "</script"), 3);
-    cr_assert_eq(count_of(out.bytes, "<script"), 3);
+    cr_assert_eq(count_of(out.bytes, "</script"), 4);
+    cr_assert_eq(count_of(out.bytes, "<script"), 4);
     cr_assert_eq(count_of(out.bytes, "src="), 0);
-    cr_assert_eq(count_of(out.bytes, "@CSS@") + count_of(out.bytes, "@PACKETS@") +
-                     count_of(out.bytes, "@TABLES@") + count_of(out.bytes, "@SCRIPT@"),
+    cr_assert_eq(count_of(out.bytes, "@CSS@") + count_of(out.bytes, "@DATA@") +
+                     count_of(out.bytes, "@WORDS@") + count_of(out.bytes, "@SCRIPT@"),
                  0);
     cr_assert_eq(count_of(out.bytes, "\n=n "), 0);
     cr_assert_str_eq(out.bytes + out.len - strlen("</html>\n"), "</html>\n");

@@ -45,7 +45,7 @@ Test(line, notes_stay_unsaid_and_the_rest_stands_below_with_its_rule)
 {
     struct explain_text out = {0};
     put_line(&out, false);
-    cr_expect_str_eq(out.bytes, "    2   -0.001000  a frame without an Ethernet header\n"
+    cr_expect_str_eq(out.bytes, "    2   -0.001000  a frame that is not read (0 bytes)\n"
                                 "      rnr: a warning (ROCE-RS-11)\n"
                                 "      malformed: a violation\n");
     explain_text_free(&out);

@@ -12,6 +12,8 @@
 #include "net/ipv4.h"
 #include "net/tcp.h"
 #include "roce/frame.h"
+#include "smcr/clc2_wire.h"
+#include "smcr/llc2_wire.h"
 #include "test/support/smcr_examples.h"
 
 static uint8_t frame[400];
@@ -55,8 +57,8 @@ static void expect_clc(const char *name, const char *key, const char *words)
 
 Test(smc, clc)
 {
-    expect_clc("PROP4", "clc_subnet", "SMC CLC Proposal");
-    expect_clc("PROP6", "clc_prefix", "SMC CLC Proposal");
+    expect_clc("PROP4", "clc_subnet", "SMC CLC Proposal: offers SMC-Rv1 only; GID 192.0.2.2");
+    expect_clc("PROP6", "clc_prefix", "SMC CLC Proposal: offers SMC-Rv1 only; GID fe80::5eff:fe10:2");
     expect_clc(
         "ACC_F", "clc_accept",
         "SMC CLC Accept (first contact): QP 0x000012, RMBE 1 of 64 KiB at 0x7f5c6d5d2000, R_Key 0x000004f0, "
@@ -72,11 +74,60 @@ Test(smc, the_option)
     static const uint8_t options[] = {1, 1, 3, 3, 7, 254, 6, 0xe2, 0xd4, 0xc3, 0xd9, 0};
     memcpy(tcp_frame(sizeof options, 0), options, sizeof options);
     expect(NET_ETHER_BYTES + NET_IPV4_BYTES + NET_TCP_BYTES + sizeof options, EXPLAIN_SMC_TCP, "smc_option",
-           "TCP handshake that offers SMC-R");
+           "SYN that offers SMC-R");
 }
 
-/* The example as an RC SEND. */
-static void expect_message(const char *name, const char *key, const char *words)
+/* A SYN or SYN-ACK between the same two ends; returns what is told of it. */
+static const char *handshake(struct explain_analysis *a, uint8_t flags, bool has_option,
+                             struct explain_packet *p, struct explain_meaning *m)
+{
+    static const uint8_t offer[] = {254, 6, 0xe2, 0xd4, 0xc3, 0xd9, 1, 1}, none[] = {1, 1, 1, 1, 1, 1, 1, 1};
+    bool is_answer = flags & 0x10;
+    uint8_t *options = tcp_frame(sizeof offer, 0), *tcp = options - NET_TCP_BYTES;
+    unsigned n = (unsigned)(options - frame) + sizeof offer;
+    memcpy(options, has_option ? offer : none, sizeof offer);
+    put_be16(tcp, is_answer ? 5001 : 40000);
+    put_be16(tcp + 2, is_answer ? 40000 : 5001);
+    tcp[13] = flags;
+    struct net_capture_record record = {.data = frame, .len_bytes = n, .wire_bytes = n};
+    explain_dissect(p, &record, p->number + 1);
+    explain_analysis_next(a, p, m);
+    return m->words;
+}
+
+/* covers: SMCR-REN-05 */
+Test(smc, SMCR_REN_05_a_server_that_does_not_answer_the_offer_is_plain_TCP)
+{
+    struct explain_analysis *a = explain_analysis_create(&(struct explain_analysis_config){0});
+    struct explain_packet p = {.number = 0};
+    struct explain_meaning m;
+    handshake(a, 0x02, true, &p, &m);
+    cr_expect_str_eq(handshake(a, 0x12, false, &p, &m),
+                     "SYN-ACK: the server does not speak SMC-R: plain TCP");
+    cr_expect_eq(p.kind, EXPLAIN_SMC_TCP, "it is shown");
+    cr_expect_eq(m.answers, 1);
+    cr_assert_eq(m.remark_count, 1);
+    cr_expect_eq(m.remarks[0].kind, EXPLAIN_FIND_SMC_DECLINE);
+    cr_expect_str_eq(m.remarks[0].rule, "SMCR-REN-05");
+    handshake(a, 0x02, true, &p, &m);
+    cr_expect_str_eq(handshake(a, 0x12, true, &p, &m), "SYN-ACK: the server speaks SMC-R too");
+    cr_expect_eq(m.remark_count, 0);
+    explain_analysis_destroy(a);
+}
+
+Test(smc, a_handshake_of_TCP_that_offers_nothing_is_none_of_SMC_R)
+{
+    struct explain_analysis *a = explain_analysis_create(&(struct explain_analysis_config){0});
+    struct explain_packet p = {.number = 0};
+    struct explain_meaning m;
+    cr_expect_str_eq(handshake(a, 0x02, false, &p, &m), "");
+    cr_expect_str_eq(handshake(a, 0x12, false, &p, &m), "");
+    cr_expect_eq(p.kind, EXPLAIN_OTHER);
+    explain_analysis_destroy(a);
+}
+
+/* A message as an RC SEND. */
+static void expect_send(const uint8_t *message, const char *key, const char *words)
 {
     struct roce_path path = {.vlan_tci = -1,
                              .src = nornic_addr_from_v4((uint8_t[]){10, 0, 0, 1}),
@@ -88,26 +139,78 @@ static void expect_message(const char *name, const char *key, const char *words)
     memset(frame, 0, sizeof frame);
     roce_frame_template_init(&t, &path);
     uint8_t *p = roce_bth_put(roce_frame_begin(&t, frame, ROCE_BTH_BYTES + 44, 1), &bth);
-    cr_assert_eq(smcr_example(name, p), 44);
+    memcpy(p, message, 44);
     expect(roce_frame_seal(&t, frame, ROCE_BTH_BYTES + 44), EXPLAIN_ROCE, key, words);
 }
 
-#define SEND "SMC "
+static void expect_message(const char *name, const char *key, const char *words)
+{
+    uint8_t message[SMCR_EXAMPLE_MAX_BYTES];
+    cr_assert_eq(smcr_example(name, message), 44);
+    expect_send(message, key, words);
+}
 
+#define SEND  "SMC "
+#define SEND2 "SMCv2 "
+
+/* Nothing is known of the group: what a message says by itself is told all the same. */
 Test(smc, llc_and_cdc)
 {
-    expect_message("CL_REQ", "llc_confirm_link", SEND "LLC CONFIRM LINK request");
-    expect_message("AL_REJ", "llc_add_link", SEND "LLC ADD LINK response");
-    expect_message("ALC_REQ", "llc_add_link_cont", SEND "LLC ADD LINK CONTINUATION request");
-    expect_message("DL_ALL", "llc_delete_link", SEND "LLC DELETE LINK request");
-    expect_message("CR_NEG", "llc_confirm_rkey", SEND "LLC CONFIRM RKEY response");
+    expect_message("CL_REQ", "llc_confirm_link",
+                   SEND "LLC CONFIRM LINK request: link 1, QP 0x000012, user id 0x5a010101, at most 2 links");
+    expect_message("AL_REJ", "llc_add_link", SEND "LLC ADD LINK response, refused: no alternate path");
+    expect_message("ALC_REQ", "llc_add_link_cont",
+                   SEND "LLC ADD LINK CONTINUATION request: link 2, 1 RToken to come");
+    expect_message("DL_ALL", "llc_delete_link", SEND "LLC DELETE LINK request: all links, orderly, operator");
+    expect_message("CR_NEG", "llc_confirm_rkey",
+                   SEND "LLC CONFIRM RKEY response: R_Key 0x000004f1 at 0x7f5c6d600000, and on 1 other link, "
+                        "refused");
     expect_message("TL_RSP", "llc_test_link", SEND "LLC TEST LINK response");
-    expect_message("DR_REQ", "llc_delete_rkey", SEND "LLC DELETE RKEY request");
+    expect_message("DR_REQ", "llc_delete_rkey", SEND "LLC DELETE RKEY request: 2 keys, 0x000004f0, ...");
     expect_message("CDC_FULL", "cdc",
                    SEND "CDC 3, token 0xa1b20001, producer 2/1004, consumer 1/1004, writer blocked");
     expect_message("CDC_F", "cdc", SEND "CDC failover validation, token 0xa1b20001, sequence number 41");
     expect_message("CDC_A", "cdc",
                    SEND "CDC 44, token 0xa1b20001, producer 3/2048, consumer 3/4096, abnormal close");
+}
+
+Test(smc, a_client_asks_for_a_link_in_version_2)
+{
+    uint8_t message[44] = {0};
+    struct smcr_gid gid = {.gid = {[10] = 0xff, 0xff, 10, 0, 0, 9}};
+    uint8_t *p = smcr_request_add_link2_put(
+        message, &(struct smcr_request_add_link2){
+                     .type = SMCR_LLC2_REQUEST_ADD_LINK, .length = sizeof message, .gid_count = 1});
+    smcr_gid_put(p, &gid);
+    expect_send(message, "llc2_request_add_link",
+                SEND2 "LLC REQUEST ADD LINK request: the client has further GIDs: 10.0.0.9");
+}
+
+/* The words of the packet with that number. */
+static void words_of(const char *path, uint64_t number, struct explain_meaning *m)
+{
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    struct explain_analysis *a = explain_analysis_create(&(struct explain_analysis_config){0});
+    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
+    for (uint64_t n = 1; n <= number && net_capture_next(capture, &record, &why) == 1; n++) {
+        struct explain_packet p;
+        explain_dissect(&p, &record, n);
+        explain_analysis_next(a, &p, m);
+    }
+    net_capture_close(capture);
+    explain_analysis_destroy(a);
+}
+
+/* Linux says that it has no RNIC where the EIDs differ, too. */
+Test(smc, what_a_proposal_of_version_2_offers_and_why_it_is_declined)
+{
+    struct explain_meaning m;
+    words_of("pcaps/smcfb_eid.pcap", 4, &m);
+    cr_expect_str_eq(m.words, "SMCv2 CLC Proposal: offers SMC-Rv2 only; EID OTHER.EID, GID 10.77.0.2");
+    words_of("pcaps/smcfb_eid.pcap", 6, &m);
+    cr_expect_str_eq(m.words, "SMCv2 CLC Decline, 0x03030000: no usable RNIC, or no EID in common");
 }
 
 Test(smc, a_linux_peer)

@@ -56,6 +56,55 @@ Test(smc_flow, first_contact)
     cr_assert_eq(f.counts[EXPLAIN_FIND_SMC_UNANSWERED], 0);
 }
 
+/* A handshake over a link of a group that was there before: Accept and Confirm name its ends. */
+static void subsequent_contact(bool over_link_2)
+{
+    uint8_t bytes[SMCR_EXAMPLE_MAX_BYTES];
+    unsigned n = smcr_example(over_link_2 ? "ACC_S" : "ACC_F", bytes);
+    bytes[7] = 0x10; /* no first contact */
+    film_clc(&f, 0, "PROP4");
+    film_clc_bytes(&f, 1, bytes, n);
+    n = smcr_example("CONF", bytes);
+    if (over_link_2) {
+        bytes[31] = 4;
+        bytes[40] = 0x41;
+    }
+    film_clc_bytes(&f, 0, bytes, n);
+}
+
+/* The second link's connections come first: what names the first link is of the same group. */
+Test(smc_flow, SMCR_FC_05_a_group_that_is_older_than_the_capture_is_one_group)
+{
+    film_begin(&f);
+    subsequent_contact(true);
+    expect_words("connection 1 of group 1, which is older than this capture");
+    subsequent_contact(false);
+    expect_words("connection 2 of group 1");
+    subsequent_contact(true);
+    subsequent_contact(false);
+    expect_words("connection 4 of group 1");
+    cr_expect_eq(explain_analysis_smc_group_count(f.analysis), 1);
+    const struct explain_smc_group *g = explain_analysis_smc_group(f.analysis, 1);
+    cr_expect_eq(g->links, 2);
+    cr_expect_eq(g->links_active, 2);
+    film_end(&f);
+    cr_expect_eq(film_violations(&f), 0);
+}
+
+/* A first contact is never one of an older group. */
+Test(smc_flow, SMCR_FC_05_a_first_contact_behind_an_older_group_is_a_new_group)
+{
+    film_begin(&f);
+    subsequent_contact(true);
+    film_first_contact(&f);
+    cr_expect_eq(explain_analysis_smc_group_count(f.analysis), 2);
+    subsequent_contact(false);
+    expect_words("of group 2");
+    subsequent_contact(true);
+    expect_words("of group 1");
+    film_end(&f);
+}
+
 Test(smc_flow, bytes_of_writes_and_how_full_the_buffers_are)
 {
     film_begin(&f);
@@ -528,7 +577,21 @@ Test(smc_flow, each_kind_is_shown)
     f.time_ns += 1000000000;
     film_cdc(&f, 2, 1, (struct smcr_cdc){.seq = 1});
     film_end(&f);
-    for (unsigned kind = EXPLAIN_FIND_SMC_DECLINE; kind < EXPLAIN_FINDING_COUNT; kind++)
+    for (unsigned kind = EXPLAIN_FIND_SMC_DECLINE; kind < EXPLAIN_FIND_LOST_ON_WAY; kind++) /* test_join.c */
         cr_expect_gt(f.counts[kind], 0, "nothing shows %s",
                      explain_finding_key((enum explain_finding_kind)kind));
+}
+
+/* What the sums at the end tell of a move. */
+Test(smc_flow, a_move_is_from_one_link_to_another)
+{
+    film_begin(&f);
+    film_two_links(&f);
+    client_sends(1, 0, 1000, 1);
+    film_cdc(&f, 2, 0, (struct smcr_cdc){.seq = 1, .failover_validation = 1});
+    const struct explain_smc_conn *c = explain_analysis_smc_conn(f.analysis, 1);
+    cr_expect_eq(c->moves[0], 1);
+    cr_expect_eq(c->moved_from[0], 1);
+    cr_expect_eq(c->moved_to[0], 2);
+    film_end(&f);
 }

@@ -63,7 +63,7 @@ Test(smc_llc, a_continuation_is_about_the_rmb_of_its_request)
                                                                        .rkey_1 = 0x777,
                                                                        .va_1 = 0x5000});
     film_send(&f, 1, 1, bytes);
-    expect_words("CONFIRM RKEY CONTINUATION request: 1 further links");
+    expect_words("CONFIRM RKEY CONTINUATION request: 1 further link");
     cr_expect(has_rmb(2, 0x777));
     film_end(&f);
 }

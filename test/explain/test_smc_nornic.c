@@ -8,25 +8,18 @@
 #include <string.h>
 
 #include "explain/analysis.h"
-#include "net/checksum.h"
-#include "net/ether.h"
-#include "net/ipv4.h"
 #include "net/pcapng_writer.h"
-#include "net/tcp.h"
-#include "test/smcr_pair/pair.h"
+#include "test/explain/smc_wire.h"
 
 TestSuite(smc_nornic, .timeout = 60);
-
-#define EPOCH_NS  UINT64_C(1750000000000000000)
-#define CONNS_MAX 64
 
 static struct watch {
     struct pair *pair;
     struct explain_analysis *analysis;
     struct net_pcapng_writer *writer; /* NULL: the run is not kept */
     uint64_t number, counts[EXPLAIN_FINDING_COUNT];
-    char first[400];                 /* violation */
-    uint32_t tcp_sent[CONNS_MAX][2]; /* bytes, by connection and node */
+    char first[400]; /* violation */
+    struct smc_wire wire;
 } watch;
 
 static void count(const struct explain_finding *f)
@@ -37,58 +30,24 @@ static void count(const struct explain_finding *f)
                  explain_finding_key(f->kind), f->words, f->rule);
 }
 
-static void feed(const uint8_t *frame, uint32_t n)
+static void feed(const struct net_capture_record *record)
 {
-    struct net_capture_record record = {
-        .data = frame, .len_bytes = n, .wire_bytes = n, .time_ns = EPOCH_NS + watch.pair->now_ns};
     struct explain_packet p;
     struct explain_meaning m;
-    explain_dissect(&p, &record, ++watch.number);
+    explain_dissect(&p, record, ++watch.number);
     explain_analysis_next(watch.analysis, &p, &m);
     for (unsigned i = 0; i < m.remark_count; i++)
         count(&m.remarks[i]);
     if (watch.writer)
-        net_pcapng_append(watch.writer, frame, n, record.time_ns, NET_PCAPNG_ANY_DIRECTION);
-}
-
-/* What an instance sends over TCP, as a segment. */
-static void feed_tcp(const struct pair_end *end, const uint8_t *bytes, size_t n)
-{
-    uint8_t frame[2200] = {0};
-    bool client = end->role == SMCR_CLIENT;
-    const struct pair_node *me = &watch.pair->node[end->node], *peer = &watch.pair->node[!end->node];
-    uint16_t port = (uint16_t)(40000 + end->c->id);
-    struct net_ether ether = {.ethertype = NET_ETHERTYPE_IPV4};
-    struct net_ipv4 ip = {.version = 4, .ihl = 5, .ttl = 64, .protocol = NET_IP_PROTO_TCP};
-    struct net_tcp tcp = {.data_offset = 5,
-                          .ack = 1,
-                          .psh = 1,
-                          .window = 1000,
-                          .seq = 1 + watch.tcp_sent[end->c->id % CONNS_MAX][end->node],
-                          .ack_seq = 1 + watch.tcp_sent[end->c->id % CONNS_MAX][!end->node],
-                          .src_port = client ? port : 5001,
-                          .dst_port = client ? 5001 : port};
-    cr_assert_leq(n, 2000);
-    ip.total_len = (uint16_t)(NET_IPV4_BYTES + NET_TCP_BYTES + n);
-    memcpy(ether.src, me->port[0].mac.b, sizeof ether.src);
-    memcpy(ether.dst, peer->port[0].mac.b, sizeof ether.dst);
-    memcpy(ip.src, me->port[0].addr.b + 12, 4);
-    memcpy(ip.dst, peer->port[0].addr.b + 12, 4);
-    net_ipv4_put(frame, &ip);
-    ip.checksum = net_checksum_ipv4(frame, NET_IPV4_BYTES);
-    watch.tcp_sent[end->c->id % CONNS_MAX][end->node] += (uint32_t)n;
-    uint8_t *at = net_tcp_put(net_ipv4_put(net_ether_put(frame, &ether), &ip), &tcp);
-    memcpy(at, bytes, n);
-    feed(frame, (uint32_t)(at - frame + (long)n));
+        net_pcapng_append(watch.writer, record->data, record->len_bytes, record->time_ns,
+                          NET_PCAPNG_ANY_DIRECTION);
 }
 
 static void see(void *ctx, const struct pair_end *end, const uint8_t *bytes, size_t n)
 {
+    struct net_capture_record record = smc_wire_record(&watch.wire, end, bytes, n);
     (void)ctx;
-    if (end)
-        feed_tcp(end, bytes, n);
-    else
-        feed(bytes, (uint32_t)n);
+    feed(&record);
 }
 
 static struct pair *begin(const char *name, const struct pair_config *config)
@@ -98,6 +57,7 @@ static struct pair *begin(const char *name, const struct pair_config *config)
     struct nornic_error why;
     watch = (struct watch){.pair = pair_new(config),
                            .analysis = explain_analysis_create(&(struct explain_analysis_config){0})};
+    watch.wire.pair = watch.pair;
     snprintf(path, sizeof path, "%s/smcr_%s.pcapng", directory ? directory : "", name);
     if (directory)
         cr_assert_eq(net_pcapng_create(path, name, &watch.writer, &why), 0, "%s", why.text);
@@ -164,6 +124,26 @@ Test(smc_nornic, echo)
     cr_expect_eq(explain_analysis_smc_group(watch.analysis, 1)->version, 1);
     end();
     cr_expect_eq(watch.counts[EXPLAIN_FIND_SMC_REFUSED], 1, "one RNIC a side: no second link");
+}
+
+/* Both nodes are a client at the same moment, so that each has two queue pairs with the same two numbers:
+ * which belong together CLC and LLC say (SMCR-QP-01), and no answer is held against the wrong one. */
+Test(smc_nornic, two_first_contacts_at_once)
+{
+    begin("both", &(struct pair_config){.seed = 9, .topology = PAIR_CABLES, .ports = {2, 2}});
+    struct pair_conn *c[2] = {pair_open(watch.pair, 0), pair_open(watch.pair, 1)};
+    cr_assert(pair_settle(watch.pair, 60 * PAIR_S), "%s", watch.pair->failure);
+    for (unsigned i = 0; i < 2; i++) {
+        cr_assert(pair_is_established(c[i]));
+        transfer(&c[i]->end[i], 5000);
+        transfer(&c[i]->end[!i], 5000);
+    }
+    close_both(c[0]);
+    close_both(c[1]);
+    end();
+    cr_expect_eq(watch.counts[EXPLAIN_FIND_GHOST_ACK], 0);
+    cr_expect_eq(watch.counts[EXPLAIN_FIND_MISSING_ACK], 0);
+    cr_expect_eq(watch.counts[EXPLAIN_FIND_PSN_GAP], 0);
 }
 
 Test(smc_nornic, many_connections_share_groups)

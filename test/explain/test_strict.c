@@ -128,6 +128,8 @@ static const struct change changes[] = {
     {"rc_write_1024", 1, 43, 0x80, "ROCE-RC-11"},            /* SE of a WRITE */
     {"rc_write_1024", 29, 43, 0x10, "ROCE-HDR-3"},           /* padding of a FIRST */
     {"rc_write_1024", 3, LAST_BYTE, 9, "ROCE-HDR-3"},        /* pad bytes */
+    {"rc_write_1024", 1, 43, 0x01, "ROCE-HDR-1"},            /* TVer */
+    {"rc_write_1024", 1, 49, 0x00, "ROCE-RX-11"},            /* DestQP */
     {"rc_write_1024", 1, 46, 0x40, "ROCE-HDR-6"},            /* B */
     {"rc_write_1024", 1, 46, 0x01, "ROCE-GEN-5"},            /* reserved bits */
     {"rc_write_1024", 1, 50, 0x81, "ROCE-GEN-5"},
@@ -137,8 +139,8 @@ static const struct change changes[] = {
     {"rc_write_1024", 29, 69, 0x77, "ROCE-OPC-4"}, /* DMALen of another message */
     {"rc_write_1024", 2, 54, 0x9f, "ROCE-HDR-20"}, /* a reserved syndrome */
     {"rc_write_1024", 4, 57, 99, "ROCE-RS-50"},    /* MSN */
-    {"rc_write_1024", 6, 53, 0, "ROCE-RS-40"},     /* the PSN of an ACK goes back */
     {"rc_write_1024", 1, 42, 0x81, "ROCE-HDR-12"}, /* a CNP with a PSN and data */
+    {"lossy_ackloss", 32, 42, 0x04, "ROCE-RC-6"},  /* a FIRST is sent again as an ONLY */
     {"rc_read_256", 58, 42, 0x0d, "ROCE-OPC-3"},   /* FIRST for ONLY */
     {"rc_atomic", 1, 61, 0x04, "ROCE-RS-46"},      /* the address of an atomic */
     {"rc_atomic", 1, 81, 1, "ROCE-HDR-11"},        /* FETCH_ADD compares */
@@ -149,7 +151,7 @@ static const struct change changes[] = {
 
 /* covers: ROCE-FRM-16, ROCE-FRM-18, ROCE-FRM-43, ROCE-FRM-44, ROCE-OPC-2, ROCE-OPC-3, ROCE-OPC-4 */
 /* covers: ROCE-RC-11, ROCE-HDR-3, ROCE-HDR-11, ROCE-HDR-12, ROCE-HDR-20, ROCE-GEN-5, ROCE-RS-2 */
-/* covers: ROCE-RS-40, ROCE-RS-46, ROCE-RS-50, ROCE-UC-1 */
+/* covers: ROCE-RS-46, ROCE-RS-50, ROCE-UC-1, ROCE-HDR-1, ROCE-RX-11, ROCE-RC-6 */
 Test(strict, each_rule_is_named_when_it_is_broken)
 {
     for (unsigned i = 0; i < array_len(changes); i++) {
@@ -157,6 +159,17 @@ Test(strict, each_rule_is_named_when_it_is_broken)
         cr_expect(o.is_named, "%s #%u byte %u: %s is not named; %s", changes[i].capture,
                   (unsigned)changes[i].number, changes[i].at, changes[i].rule, o.others);
     }
+}
+
+/* The packet goes on where the QP was: it changed its port, which is told once, and not again of the way
+ * back. A packet that does not may be anybody's, as the sending QP is not in it (ROCE-RX-19). */
+Test(strict, ROCE_FRM_44_another_port_is_held_against_the_qp_that_surely_sent_it)
+{
+    struct outcome own = run(&(struct change){"rc_write_1024", 3, 35, 0x01, "ROCE-FRM-44"}, 0);
+    cr_expect_eq(own.kinds[EXPLAIN_FIND_VIOLATION], 1, "%s", own.others);
+    cr_expect(own.is_named);
+    struct outcome foreign = run(&(struct change){"lossy_ackloss", 32, 35, 0x01, "ROCE-FRM-44"}, 0);
+    cr_expect_eq(foreign.kinds[EXPLAIN_FIND_VIOLATION], 0, "%s", foreign.others);
 }
 
 /* Every kind of finding: shown by the first, not by rc_long. Where no capture of a real peer shows it, a
@@ -176,12 +189,16 @@ static const struct kind_shown {
     {EXPLAIN_FIND_TIMEOUT, {.capture = "lossy_ackloss"}, 0},
     {EXPLAIN_FIND_READ_REPLAY, {.capture = "lossy_ackloss"}, 0},
     {EXPLAIN_FIND_MISSING_ACK, {.capture = "rc_nak"}, 0},
-    {EXPLAIN_FIND_GHOST_ACK, {"rc_write_1024", 2, 53, 0x50, NULL}, 0}, /* the PSN of an ACK */
-    {EXPLAIN_FIND_ICRC, {.capture = "rc_write_1024"}, 0},              /* bad_icrc_findings() */
-    {EXPLAIN_FIND_MALFORMED, {"rc_write_1024", 1, 39, 20, NULL}, 0},   /* the UDP length */
+    {EXPLAIN_FIND_GHOST_ACK, {"rc_write_1024", 2, 53, 0x50, NULL}, 0},   /* the PSN of an ACK */
+    {EXPLAIN_FIND_CAPTURE_GAP, {"rc_write_1024", 3, 49, 0x33, NULL}, 0}, /* a request to another QP */
+    {EXPLAIN_FIND_ICRC, {.capture = "rc_write_1024"}, 0},                /* bad_icrc_findings() */
+    {EXPLAIN_FIND_MALFORMED, {"rc_write_1024", 1, 39, 20, NULL}, 0},     /* the UDP length */
     {EXPLAIN_FIND_VIOLATION, {"rc_write_1024", 1, 46, 0x01, NULL}, 0},
     {EXPLAIN_FIND_ECN_MARK, {"rc_write_1024", 1, 15, 0x03, NULL}, 0}, /* the ECN bits */
     {EXPLAIN_FIND_CNP, {"rc_write_1024", 1, 42, 0x81, NULL}, 0},      /* the opcode */
+    {EXPLAIN_FIND_PAUSE, {.capture = "links/pause_dcbx"}, 0},
+    {EXPLAIN_FIND_PAUSED, {.capture = "links/pause_dcbx"}, 0},
+    {EXPLAIN_FIND_DCBX, {.capture = "links/pause_dcbx"}, 0},
     {EXPLAIN_FIND_CM_REJECT, {.capture = "cm_reject"}, 0},
     {EXPLAIN_FIND_CM_RETRY, {.capture = "cm_lossy"}, 0},
     {EXPLAIN_FIND_CUT, {"rc_write_1024", 1, AS_IT_IS, 0, NULL}, 60},

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """explain_corpus.py: writes test/fuzz/corpus/explain from the captures of real peers (pcaps): the first packets
-of each opcode and CM message, and short rows of packets where something goes wrong; corpus/replay, whole conversations
-of both ends, and one that lies about its padding; corpus/filter; corpus/scenario."""
+of each opcode and CM message, and short rows of packets where something goes wrong; corpus/replay, whole
+conversations of both ends, and one that lies about its padding; corpus/join, the same as seen at both
+ends; corpus/filter; corpus/scenario; and of pcaps/links what corpus/capture lacks."""
+import gzip
 import os
 import struct
 import sys
@@ -17,12 +19,19 @@ ROWS = {
     'stock_pingpong': (1, 8), 'smc_first': (1, 60), 'smc_abort': (4, 60), 'smcfb_eid': (1, 8),
     'smc2_down': (4, 64), 'smcr_failover': (1, 60),
 }
+# of pcaps/links: how many packets, and enum net_link
+LINKS = {
+    'vxlan': (2, 0), 'geneve': (2, 0), 'gre_key': (2, 0), 'gretap_vlan_vxlan': (2, 0), 'nvgre': (2, 0),
+    'ip_in_ip': (2, 0), 'ip_in_ip6': (2, 0), 'erspan1': (2, 0), 'erspan2': (2, 0), 'erspan3': (2, 0), 'qinq': (2, 0),
+    'three_tags': (2, 0), 'raw': (2, 3), 'null': (2, 1), 'loop': (2, 2), 'sll': (2, 4), 'vxlan_any': (16, 5),
+    'pause_dcbx': (17, 0),
+}
 # what both ends do in them is replayed
 REPLAYS = {
     'rc_send_256': (1, 24), 'rc_write_1024': (24, 46), 'rc_read_256': (14, 34), 'rc_atomic': (1, 16),
     'rc_sendinv': (8, 20), 'rc_rnr': (1, 12), 'rc_nak': (1, 19), 'rc_vlan': (1, 12), 'rc_ipv6_atomic': (1, 14),
     'lossy_loss': (10, 34), 'lossy_duplicate': (1, 20), 'lossy_reorder': (1, 24), 'uc': (1, 12), 'ud_4': (1, 8),
-    'smc_first': (8, 40),
+    'smc_first': (8, 40), 'smcr_failover': (1, 60), 'smcr_echo': (1, 64),
 }
 FILTERS = {
     'opcode': 'bth.opcode == RC_RDMA_WRITE_FIRST && bth.psn > 100',
@@ -69,9 +78,21 @@ def main():
     for name, (first, last) in ROWS.items():
         rows = list(frames(os.path.join(ROOT, 'pcaps', name + '.pcap')))[first - 1:last]
         write('explain', name, b''.join(struct.pack('>HB', len(r), 1) + r for r in rows))
+    for name, (count, link) in LINKS.items():
+        rows = list(frames(os.path.join(ROOT, 'pcaps/links', name + '.pcap')))[:count]
+        write('explain', 'link_' + name, b''.join(struct.pack('>HB', len(r), 1 | link << 4) + r for r in rows))
+    with open(os.path.join(ROOT, 'pcaps/links/two_interfaces.pcapng'), 'rb') as f:
+        write('capture', 'ng_three_interfaces.pcapng', f.read(1600))
+    with open(os.path.join(ROOT, 'pcaps/links/sll.pcap'), 'rb') as f:
+        write('capture', 'pcap_sll.pcap.gz', gzip.compress(f.read(400), mtime=0))
     for name, (first, last) in REPLAYS.items():
         rows = list(frames(os.path.join(ROOT, 'pcaps', name + '.pcap')))[first - 1:last]
         write('replay', name, b''.join(struct.pack('>HB', len(r), 1) + r for r in rows))
+        # at both ends: some lost, missed, doubled, damaged, by turns
+        hows = (0x40, 0x50, 0x40, 0x41, 0x50, 0x42, 0x44, 0x48, 0x52, 0x54, 0x80)
+        how = [0x50 if i % 3 == 1 else hows[i % len(hows)] for i in range(len(rows))]
+        write('join', name, b''.join(struct.pack('>HBB', len(r), how[i], 20 + i % 5) + r
+                                     for i, r in enumerate(rows)))
     rows = list(frames(os.path.join(ROOT, 'pcaps', 'rc_send_256.pcap')))[:6]
     rows.insert(2, padded(rows[0]))
     write('replay', 'reserved_padded', b''.join(struct.pack('>HB', len(r), 1) + r for r in rows))

@@ -32,7 +32,7 @@ static uint64_t read_file(const char *path, int *rc)
         net_parse(&at, record.data, record.len_bytes); /* reads to the last byte that there is */
         check(record.len_bytes <= record.wire_bytes);
         check(at.l3_offset + at.l3_bytes <= record.len_bytes);
-        whole += record.len_bytes == record.wire_bytes;
+        whole += record.len_bytes == record.wire_bytes && record.link == NET_LINK_ETHERNET;
     }
     check(net_capture_next(capture, &record, &why) == *rc);
     net_capture_close(capture);

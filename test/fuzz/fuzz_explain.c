@@ -16,6 +16,7 @@
 #define FRAME_MAX        4400
 #define ALTER_ICRC       1
 #define ALTER_TIME       2
+#define ALTER_LINK_AT    4 /* three bits: enum net_link */
 #define FINDINGS_AT_ONCE 4
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
@@ -69,7 +70,7 @@ static void explain_one(struct explain_analysis *analysis, const struct net_capt
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
-    struct explain_analysis_config config = {.max_flows = 4, .strict = len_bytes & 1};
+    struct explain_analysis_config config = {.max_flow_bytes = 16384, .strict = len_bytes & 1};
     struct explain_analysis *analysis = explain_analysis_create(&config);
     struct explain_finding findings[FINDINGS_AT_ONCE];
     uint64_t time_ns = 0;
@@ -87,11 +88,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
         if (alter & ALTER_ICRC)
             mend_icrc(frame, len);
         time_ns += alter & ALTER_TIME ? 70000000 : 10000;
-        explain_one(
-            analysis,
-            &(struct net_capture_record){
-                .data = frame, .len_bytes = len, .wire_bytes = len + (alter >> 7), .time_ns = time_ns},
-            number);
+        explain_one(analysis,
+                    &(struct net_capture_record){
+                        .data = frame,
+                        .len_bytes = len,
+                        .wire_bytes = len + (alter >> 7),
+                        .time_ns = time_ns,
+                        .link = (enum net_link)((alter >> ALTER_LINK_AT & 7) % (NET_LINK_OTHER + 1))},
+                    number);
         free(frame);
         data += len;
         len_bytes -= len;

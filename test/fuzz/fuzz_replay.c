@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/replay/replay.h"
+#include "explain/replay/smc/smc_replay.h"
 #include "net/bytes.h"
 
 #define PACKETS_MAX 64
@@ -32,7 +32,7 @@ static void narrow(uint8_t *frame, const struct explain_packet *p)
         for (unsigned k = 0; k < h->field_count; k++) {
             const struct net_field *f = &h->fields[k];
             uint64_t value = explain_field_value(p, i, f);
-            if (h == &roce_bth_header && strcmp(f->name, "psn") == 0)
+            if (strcmp(f->name, "psn") == 0) /* CLC and LLC messages say where they begin */
                 value = (value & 0x800000 ? 0xffff00 : 0) | (value & 0xff);
             else if (strcmp(f->name, "va") == 0 || strcmp(f->name, "dma_len") == 0)
                 value &= 0xfffff;
@@ -111,6 +111,27 @@ static void replay(const struct explain_tape *tape, const struct nornic_addr *as
     explain_endpoint_free(&endpoint);
 }
 
+static void smc_compared(void *ctx, const struct explain_smc_compared *c)
+{
+    uint64_t *count = ctx;
+    ++*count;
+    check(c->outcome < EXPLAIN_SMC_REPLAY_OUTCOME_COUNT && c->message != NULL);
+    check((c->outcome == EXPLAIN_SMC_REPLAY_DIFFERENT) <= (c->diff_count > 0));
+}
+
+static void replay_smc(const struct explain_tape *tape, const struct nornic_addr *as)
+{
+    struct explain_smc_replay_result result;
+    struct nornic_error why = {0};
+    uint64_t count = 0, told = 0;
+    struct explain_smc_replay_config config = {.compared = smc_compared, .ctx = &count};
+    if (explain_smc_replay(tape, as, &config, &result, &why) != 0)
+        return;
+    for (unsigned i = 0; i < EXPLAIN_SMC_REPLAY_OUTCOME_COUNT; i++)
+        told += result.outcomes[i];
+    check(told == count);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
     struct explain_tape tape = {0};
@@ -122,6 +143,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
             continue;
         replay(&tape, &p.roce.src);
         replay(&tape, &p.roce.dst);
+        replay_smc(&tape, &p.roce.src);
+        replay_smc(&tape, &p.roce.dst);
         break;
     }
     explain_tape_free(&tape);

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/explain/join.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/cli.h"
+
+/* They are read twice, so that a pipe will not do. */
+static int check_file(const char *path)
+{
+    struct stat s;
+    if (strcmp(path, "-") == 0)
+        return cli_fail("--join reads each capture twice: save standard input to a file first");
+    if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
+        return cli_fail("--join reads each capture twice: %s is no file, save what comes through it first",
+                        path);
+    return CLI_OK;
+}
+
+static int read_side(struct explain_join *join, unsigned side, const char *path)
+{
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    struct explain_packet packet;
+    uint64_t number = 0;
+    int err = net_capture_open(path, &capture, &why);
+    if (err)
+        return cli_fail("%s", why.text);
+    while ((err = net_capture_next(capture, &record, &why)) > 0) {
+        explain_dissect(&packet, &record, ++number);
+        int refused = explain_join_take(join, side, &packet);
+        if (!refused)
+            continue;
+        net_capture_close(capture);
+        return refused == -EFBIG
+                   ? cli_fail("%s: the captures have more packets than --join keeps: cut both to the "
+                              "same time (editcap -A -B)",
+                              path)
+                   : cli_fail("out of memory");
+    }
+    net_capture_close(capture);
+    return err < 0 ? cli_fail("%s", why.text) : CLI_OK;
+}
+
+int cli_join_read(const char *const paths[2], struct explain_join **out)
+{
+    struct nornic_error why;
+    for (unsigned side = 0; side < 2; side++)
+        if (check_file(paths[side]) != CLI_OK)
+            return CLI_ERROR;
+    struct explain_join *join = explain_join_create(0);
+    if (!join)
+        return cli_fail("out of memory");
+    int status = read_side(join, 0, paths[0]);
+    if (status == CLI_OK)
+        status = read_side(join, 1, paths[1]);
+    if (status == CLI_OK && explain_join_finish(join, &why) != 0)
+        status = cli_fail("%s and %s have nothing in common: %s", paths[0], paths[1], why.text);
+    if (status == CLI_OK)
+        *out = join;
+    else
+        explain_join_destroy(join);
+    return status;
+}
+
+/* A file, and where in it the reader is. */
+struct reader {
+    struct net_capture *capture;
+    struct net_capture_record record;
+    uint64_t at;
+};
+
+/* Reads on to that record. 1; 0: the file has become shorter; or a failure. */
+static int seek(struct reader *r, uint64_t number, struct nornic_error *why)
+{
+    int found = 1;
+    while (r->at < number && (found = net_capture_next(r->capture, &r->record, why)) > 0)
+        r->at++;
+    return found;
+}
+
+static int walk(struct reader readers[2], const char *const paths[2], struct explain_join *join,
+                cli_join_take take, void *ctx)
+{
+    struct explain_join_place place;
+    struct nornic_error why;
+    while (explain_join_step(join, &place)) {
+        struct reader *r = &readers[place.side];
+        int found = seek(r, place.record[place.side], &why);
+        if (found <= 0)
+            return found < 0 ? cli_fail("%s", why.text)
+                             : cli_fail("%s has changed while it was read", paths[place.side]);
+        struct net_capture_record record = r->record;
+        record.time_ns = place.time_ns[place.side];
+        if (!take(ctx, &record, &place))
+            break;
+    }
+    return CLI_OK;
+}
+
+int cli_join_walk(const char *const paths[2], struct explain_join *join, cli_join_take take, void *ctx)
+{
+    struct reader readers[2] = {{0}};
+    struct nornic_error why;
+    int status = CLI_OK;
+    for (unsigned side = 0; side < 2 && status == CLI_OK; side++)
+        if (net_capture_open(paths[side], &readers[side].capture, &why) != 0)
+            status = cli_fail("%s", why.text);
+    if (status == CLI_OK)
+        status = walk(readers, paths, join, take, ctx);
+    for (unsigned side = 0; side < 2; side++)
+        if (readers[side].capture)
+            net_capture_close(readers[side].capture);
+    return status;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/explain/tale.h"
+
+#include <sys/stat.h>
+
+#include "base/base.h"
+#include "net/pcap_file.h"
+
+#define FINDINGS_MAX   64
+#define AHEAD_BYTES    (INT64_C(256) << 20) /* of files are read ahead: nobody waits long then */
+#define OPERATIONS_MAX 64 /* that one answer completes; further ones are counted, and have no line */
+
+bool cli_tale_init(struct cli_tale *tale)
+{
+    *tale = (struct cli_tale){.numbers = explain_numbers_create()};
+    return tale->numbers;
+}
+
+void cli_tale_deinit(struct cli_tale *tale)
+{
+    explain_numbers_destroy(tale->numbers);
+}
+
+void cli_tale_take(struct cli_tale *tale, const struct explain_packet *packet,
+                   const struct explain_meaning *meaning, struct explain_text *csv)
+{
+    struct explain_operation done[OPERATIONS_MAX];
+    unsigned n = explain_numbers_take(tale->numbers, packet, meaning, done, OPERATIONS_MAX);
+    explain_story_take(&tale->story, packet, meaning);
+    for (unsigned i = 0; csv && i < n; i++)
+        explain_operations_csv(csv, &done[i]);
+}
+
+void cli_tale_text(struct explain_text *out, const struct cli_tale *tale,
+                   const struct explain_analysis *analysis, unsigned columns)
+{
+    struct explain_text sentences = {0};
+    for (unsigned i = 0; explain_story_sentence(&sentences, &tale->story, analysis, tale->numbers, i); i++)
+        explain_put(&sentences, " ");
+    if (sentences.len)
+        explain_put_wrapped(out, "", sentences.bytes, columns);
+    explain_text_free(&sentences);
+}
+
+void cli_tale_lines(struct explain_text *out, const struct cli_tale *tale,
+                    const struct explain_analysis *analysis)
+{
+    explain_put(out, "");
+    for (unsigned i = 0; explain_story_sentence(out, &tale->story, analysis, tale->numbers, i); i++)
+        explain_put(out, "\n");
+}
+
+void cli_tale_json(struct explain_text *out, const struct cli_tale *tale,
+                   const struct explain_analysis *analysis)
+{
+    struct explain_text sentence = {0};
+    explain_put(out, "{\"story\":[");
+    for (unsigned i = 0; explain_story_sentence(&sentence, &tale->story, analysis, tale->numbers, i); i++) {
+        explain_put(out, i ? "," : "");
+        explain_put_quoted(out, sentence.bytes);
+        explain_text_clear(&sentence);
+    }
+    explain_put(out, "]}\n");
+    explain_text_free(&sentence);
+}
+
+void cli_tale_numbers(struct explain_text *out, const struct cli_tale *tale,
+                      const struct explain_analysis *analysis, enum cli_tale_form form)
+{
+    uint32_t count = min_u32(explain_analysis_flow_count(analysis), EXPLAIN_NUMBERS_FLOWS);
+    for (uint32_t i = 1; i <= count; i++) {
+        const struct explain_flow *flow = explain_analysis_flow(analysis, i);
+        if (!flow)
+            continue;
+        if (form == CLI_TALE_JSON)
+            explain_numbers_json(out, tale->numbers, flow, i);
+        else if (form == CLI_TALE_CSV)
+            explain_flows_csv(out, tale->numbers, flow, i);
+        else
+            explain_numbers_line(out, tale->numbers, flow, i);
+    }
+}
+
+/* --- ahead --- */
+
+static bool are_readable_twice(const struct cli_words *files)
+{
+    struct stat s;
+    int64_t bytes = 0;
+    for (unsigned i = 0; i < files->count; i++) {
+        if (stat(files->at[i], &s) != 0 || !S_ISREG(s.st_mode))
+            return false;
+        bytes += s.st_size;
+    }
+    return bytes <= AHEAD_BYTES;
+}
+
+static void read_ahead(struct cli_tale *tale, struct explain_analysis *analysis, const char *path,
+                       uint64_t *number)
+{
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    struct explain_packet packet;
+    struct explain_meaning meaning;
+    if (net_capture_open(path, &capture, &why))
+        return;
+    while (net_capture_next(capture, &record, &why) > 0) {
+        explain_dissect(&packet, &record, ++*number);
+        explain_analysis_next(analysis, &packet, &meaning);
+        cli_tale_take(tale, &packet, &meaning, NULL);
+    }
+    net_capture_close(capture);
+}
+
+void cli_tale_ahead(struct explain_text *out, const struct cli_words *files, bool strict, unsigned columns)
+{
+    struct explain_finding findings[FINDINGS_MAX];
+    struct cli_tale tale = {0};
+    struct explain_analysis *analysis =
+        explain_analysis_create(&(struct explain_analysis_config){.strict = strict});
+    uint64_t number = 0;
+    unsigned n;
+    if (analysis && are_readable_twice(files) && cli_tale_init(&tale)) {
+        for (unsigned i = 0; i < files->count; i++)
+            read_ahead(&tale, analysis, files->at[i], &number);
+        while ((n = explain_analysis_end(analysis, findings, FINDINGS_MAX)) > 0)
+            for (unsigned i = 0; i < n; i++)
+                explain_story_finding(&tale.story, &findings[i]);
+        cli_tale_text(out, &tale, analysis, columns);
+        explain_put(out, out->len ? "\n" : "");
+    }
+    cli_tale_deinit(&tale);
+    if (analysis)
+        explain_analysis_destroy(analysis);
+}

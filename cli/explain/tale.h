@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the packets add up to: the story in three sentences, and the numbers of each flow. */
+#ifndef NORNIC_CLI_EXPLAIN_TALE_H
+#define NORNIC_CLI_EXPLAIN_TALE_H
+
+#include "cli/option/option.h"
+#include "explain/story/story.h"
+
+struct cli_tale {
+    struct explain_numbers *numbers;
+    struct explain_story story;
+};
+
+/* False: no memory. cli_tale_deinit() after either. */
+bool cli_tale_init(struct cli_tale *tale);
+void cli_tale_deinit(struct cli_tale *tale);
+
+/* Takes a packet with its meaning. With `csv` it appends a line for each operation that is now complete. */
+void cli_tale_take(struct cli_tale *tale, const struct explain_packet *packet,
+                   const struct explain_meaning *meaning, struct explain_text *csv);
+
+/* Appends the sentences: as a paragraph of lines of at most `columns`, or as {"story":[...]}. */
+void cli_tale_text(struct explain_text *out, const struct cli_tale *tale,
+                   const struct explain_analysis *analysis, unsigned columns);
+/* A sentence a line; nothing where there is no story. */
+void cli_tale_lines(struct explain_text *out, const struct cli_tale *tale,
+                    const struct explain_analysis *analysis);
+void cli_tale_json(struct explain_text *out, const struct cli_tale *tale,
+                   const struct explain_analysis *analysis);
+
+/* How the numbers of the flows are written. */
+enum cli_tale_form { CLI_TALE_TEXT, CLI_TALE_JSON, CLI_TALE_CSV };
+void cli_tale_numbers(struct explain_text *out, const struct cli_tale *tale,
+                      const struct explain_analysis *analysis, enum cli_tale_form form);
+
+/* Reads the files once ahead, and appends the story that they will turn out to be; nothing for files that
+ * cannot be read twice (pipes), or at all, or are so large that nobody would wait. */
+void cli_tale_ahead(struct explain_text *out, const struct cli_words *files, bool strict, unsigned columns);
+
+#endif

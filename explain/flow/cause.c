@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How it is told why a packet comes again.
+ *
+ * A sender of RC sends again for four reasons, and each leaves traces of its own:
+ *
+ *   its timer      a silence before it, as long as all silences before which this sender did so. It counts
+ *                  from the packet itself, or from the newest answer that went no further than it (what an
+ *                  answer beyond it says, a sender that asks again has not heard). The length is learned:
+ *                  silences that nothing else explains are kept by length, and two alike are a timeout.
+ *                  Senders may double it while nothing comes (ROCE-RC-41).
+ *   a NAK          comes shortly after it, and begins where it says. An RNR NAK also says how long it waits.
+ *   a skip         an answer came behind one that is missing (ROCE-RC-34). Where the capture is taken behind
+ *                  the place of the loss no answer is missing: there it shows by the READ that is asked for
+ *                  again although it was answered, and sooner than a timer would.
+ *   it went back   what follows a packet that was sent again, PSN by PSN, up to what is new, goes along
+ *                  behind it (ROCE-RC-42).
+ *
+ * A NAK or a skip explains one return, and only for as long as the sender needs to react: then it is over. A
+ * timeout that fits as well is named beside it, and the other way round. And a packet that comes again need
+ * not have been sent again: the network copies and delays. Identifications tell (ids.c); so does a bit that
+ * the sender set in one copy only. Without them a packet that nothing asked for, and that no silence
+ * precedes, is most likely a copy, or was overtaken.
+ *
+ * "Shown" is said where two witnesses agree: the PSN is the one that was asked for and the answer alone told
+ * of it, or the time excludes the timer; the silence is one of several alike. All else is "likely". */
+#include "explain/flow/cause.h"
+
+#include <stdlib.h>
+
+#include "explain/flow/flow.h"
+#include "roce/psn.h"
+
+#define SOON_NS     (20 * NS_PER_MS) /* a reaction, where neither timeout nor round trip are known */
+#define SILENCE_NS  NS_PER_MS        /* shorter ones are no timeouts (ROCE-RC-41: 2^8 * 4.096 us), */
+#define SILENCE_RTT 8                /* nor are those of so few round trips */
+#define PROMPT      16               /* a reaction in so small a part of the silence is no chance */
+#define SHOWN_COUNT 2                /* silences alike that show a timeout */
+
+struct explain_recovery *explain_recovery_of(struct explain_half *half)
+{
+    if (half->recovery)
+        return half->recovery;
+    half->recovery = calloc(1, sizeof *half->recovery);
+    if (half->recovery)
+        half->recovery->cursor = half->next_psn;
+    return half->recovery;
+}
+
+void explain_note_progress(struct explain_half *half, const struct explain_packet *packet, uint32_t end_psn)
+{
+    if (!half->progress)
+        half->progress = calloc(EXPLAIN_PROGRESS_KEPT, sizeof *half->progress);
+    if (!half->progress)
+        return;
+    half->progress[half->next_progress++ % EXPLAIN_PROGRESS_KEPT] =
+        (struct explain_progress){packet->number, packet->time_ns, end_psn};
+    if (half->recovery)
+        half->recovery->timeouts_in_row = 0;
+}
+
+void explain_note_trouble(struct explain_half *half, const struct explain_packet *packet,
+                          struct explain_trouble trouble)
+{
+    struct explain_recovery *r = explain_recovery_of(half);
+    if (!r)
+        return;
+    trouble.number = packet->number;
+    trouble.time_ns = packet->time_ns;
+    trouble.is_over = false;
+    r->troubles[r->next_trouble++ % EXPLAIN_TROUBLES_MAX] = trouble;
+}
+
+const struct explain_trouble *explain_waits_for_receive(const struct explain_half *half, uint32_t psn)
+{
+    for (unsigned i = 0; half->recovery && i < EXPLAIN_TROUBLES_MAX; i++) {
+        const struct explain_trouble *t = &half->recovery->troubles[i];
+        if (t->number && !t->is_over && t->kind == EXPLAIN_TROUBLE_RNR && t->psn == psn)
+            return t;
+    }
+    return NULL;
+}
+
+void explain_note_new(struct explain_half *half, const struct explain_ids *ids, uint16_t id)
+{
+    if (!half->recovery || explain_ids_order(ids, id) == EXPLAIN_ORDER_EARLIER)
+        return;
+    half->recovery->is_running = false;
+    half->recovery->cursor = half->next_psn;
+}
+
+/* --- the timer --- */
+
+enum fit { FIT_NOT, FIT_MAY, FIT_WELL };
+
+static bool is_alike(uint64_t a_ns, uint64_t b_ns)
+{
+    uint64_t least = min_u64(a_ns, b_ns), most = max_u64(a_ns, b_ns);
+    return most - least <= least / 16 + NS_PER_MS / 4;
+}
+
+/* The silence that was seen most often. */
+static const struct explain_silence *usual_silence(const struct explain_recovery *r)
+{
+    const struct explain_silence *best = &r->silences[0];
+    for (unsigned i = 1; i < EXPLAIN_SILENCES_MAX; i++)
+        if (r->silences[i].count > best->count)
+            best = &r->silences[i];
+    return best;
+}
+
+uint64_t explain_usual_timeout(const struct explain_recovery *r, uint32_t *samples)
+{
+    const struct explain_silence *usual = usual_silence(r);
+    *samples = usual->count;
+    return usual->ns;
+}
+
+static void learn_silence(struct explain_recovery *r, uint64_t ns)
+{
+    struct explain_silence *least = &r->silences[0];
+    for (unsigned i = 0; i < EXPLAIN_SILENCES_MAX; i++) {
+        struct explain_silence *s = &r->silences[i];
+        if (s->count && is_alike(s->ns, ns)) {
+            s->ns = min_u64(s->ns, ns);
+            s->count++;
+            return;
+        }
+        if (s->count < least->count)
+            least = s;
+    }
+    *least = (struct explain_silence){ns, 1};
+}
+
+/* Of the PSNs behind the one that was lost, the first that is in the capture tells when about it was sent. */
+static uint64_t sent_about_ns(const struct explain_half *half, uint32_t psn)
+{
+    for (uint32_t i = 1; i <= 16; i++) {
+        const struct explain_sent *s = explain_sent_find(half, roce_psn_add(psn, i));
+        if (s)
+            return s->first_ns;
+    }
+    return 0;
+}
+
+/* Since when the sender has heard nothing, as far as it still asks for `psn`. Names the packets. */
+static uint64_t silence_ns(const struct explain_half *half, const struct explain_packet *packet,
+                           const struct explain_sent *before, struct explain_why *why)
+{
+    uint32_t psn = packet->roce.bth.psn;
+    uint64_t from_ns = before ? before->time_ns : sent_about_ns(half, psn);
+    const struct explain_progress *newest = NULL;
+    for (unsigned i = 0; half->progress && i < EXPLAIN_PROGRESS_KEPT; i++) {
+        const struct explain_progress *p = &half->progress[i];
+        if (p->number && roce_psn_diff(psn, p->end_psn) >= 0 && p->time_ns > from_ns) {
+            from_ns = p->time_ns;
+            newest = p;
+        }
+    }
+    if (before)
+        explain_why_prove(why, before->number, "the copy before");
+    if (newest)
+        explain_why_prove(why, newest->number, "the newest answer before that");
+    return from_ns && packet->time_ns > from_ns ? packet->time_ns - from_ns : 0;
+}
+
+static enum fit fit_of_timer(const struct explain_half *half, uint64_t ns)
+{
+    const struct explain_recovery *r = half->recovery;
+    const struct explain_silence *usual = usual_silence(r);
+    uint64_t least_ns = max_u64(SILENCE_NS, SILENCE_RTT * half->rtt_ns);
+    for (unsigned times = 1; times <= (r->timeouts_in_row ? 4 : 1) && usual->count; times *= 2)
+        if (is_alike(ns, times * usual->ns))
+            return FIT_WELL;
+    if (usual->count >= SHOWN_COUNT)
+        least_ns = usual->ns;
+    return ns >= least_ns ? FIT_MAY : FIT_NOT;
+}
+
+/* --- what was asked for --- */
+
+/* What comes sooner than the sender can react was on its way already. */
+static bool is_in_flight(const struct explain_half *half, const struct explain_trouble *t, uint64_t time_ns)
+{
+    return time_ns < t->time_ns + half->react_ns - half->react_ns / 8;
+}
+
+/* The newest answer that asks for `psn`, or for one before it, since the copy before; of those that skip the
+ * same, the oldest. */
+static struct explain_trouble *asked_for(const struct explain_half *half, uint32_t psn,
+                                         const struct explain_sent *before)
+{
+    struct explain_trouble *best = NULL;
+    for (unsigned i = 0; i < EXPLAIN_TROUBLES_MAX; i++) {
+        struct explain_trouble *t = &half->recovery->troubles[i];
+        if (!t->number || t->is_over || roce_psn_diff(psn, t->psn) < 0 ||
+            (before && before->number > t->number && !is_in_flight(half, t, before->time_ns)))
+            continue;
+        bool is_exact = t->psn == psn, is_best_exact = best && best->psn == psn;
+        bool is_better =
+            best && t->kind == EXPLAIN_TROUBLE_SKIPPED && best->kind == t->kind && t->psn == best->psn
+                ? t->number < best->number /* the sender goes back at the first */
+                : best && t->number > best->number;
+        if (!best || (is_exact && !is_best_exact) || (is_exact == is_best_exact && is_better))
+            best = t;
+    }
+    return best;
+}
+
+/* Whether the time that has passed since is what the sender needs to react. */
+static enum fit fit_of_trouble(const struct explain_half *half, const struct explain_trouble *t,
+                               uint64_t now_ns)
+{
+    const struct explain_silence *usual = usual_silence(half->recovery);
+    uint64_t delay_ns = now_ns > t->time_ns ? now_ns - t->time_ns : 0;
+    if (t->kind == EXPLAIN_TROUBLE_RNR)
+        return delay_ns < t->wait_ns - t->wait_ns / 8              ? FIT_NOT
+               : delay_ns <= t->wait_ns + t->wait_ns / 2 + SOON_NS ? FIT_WELL
+                                                                   : FIT_MAY;
+    uint64_t trip_ns = 2 * half->react_ns + 4 * half->rtt_ns;
+    uint64_t soon_ns = max_u64(usual->count ? usual->ns / 2 : SOON_NS, trip_ns);
+    uint64_t late_ns = usual->count ? max_u64(usual->ns - usual->ns / 8, trip_ns) : 2 * soon_ns;
+    if (is_in_flight(half, t, now_ns))
+        return FIT_NOT;
+    return delay_ns < soon_ns ? FIT_WELL : delay_ns < late_ns ? FIT_MAY : FIT_NOT;
+}
+
+/* Whether the PSN itself shows that the sender had that answer: it begins where only that answer says. */
+static bool is_known_by_it_alone(const struct explain_half *half, const struct explain_trouble *t,
+                                 uint32_t psn)
+{
+    return t->psn == psn && t->is_fresh && !t->is_doubtful && half->answer_number == t->number;
+}
+
+/* Whether other answers came behind the one that skips: for which of them the sender went back cannot be
+ * told. */
+static bool is_one_of_many(const struct explain_half *half, const struct explain_trouble *t)
+{
+    return t->kind == EXPLAIN_TROUBLE_SKIPPED && half->answer_number != t->number;
+}
+
+/* So soon after it came to the sender that what was sent for it cannot have been lost, and sent once more by
+ * the timer. */
+static uint64_t at_once_ns(const struct explain_half *half)
+{
+    return max_u64(SILENCE_NS, 4 * (half->react_ns + half->rtt_ns));
+}
+
+static void blame_trouble(const struct explain_half *half, const struct explain_trouble *t, uint32_t psn,
+                          uint64_t now_ns, enum fit timer, bool is_proved, struct explain_why *why)
+{
+    static const enum explain_cause causes[] = {[EXPLAIN_TROUBLE_NAK] = EXPLAIN_CAUSE_NAK_SEQUENCE,
+                                                [EXPLAIN_TROUBLE_RNR] = EXPLAIN_CAUSE_RNR,
+                                                [EXPLAIN_TROUBLE_SKIPPED] = EXPLAIN_CAUSE_IMPLIED_NAK};
+    static const char *const whats[] = {[EXPLAIN_TROUBLE_NAK] = "the NAK that asks for it",
+                                        [EXPLAIN_TROUBLE_RNR] = "the RNR NAK",
+                                        [EXPLAIN_TROUBLE_SKIPPED] = "the answer that skips another"};
+    bool is_alone = is_known_by_it_alone(half, t, psn) &&
+                    now_ns - t->time_ns <= t->wait_ns + t->wait_ns / 4 + at_once_ns(half);
+    bool is_too_soon = timer == FIT_NOT && usual_silence(half->recovery)->count >= SHOWN_COUNT;
+    why->cause = causes[t->kind];
+    why->sure =
+        is_proved && t->psn == psn && !t->is_doubtful && (is_alone || is_too_soon) && !is_one_of_many(half, t)
+            ? EXPLAIN_SURE_SHOWN
+            : EXPLAIN_SURE_LIKELY;
+    if (timer != FIT_NOT && !is_alone && (now_ns - t->time_ns) * PROMPT > why->silence_ns)
+        why->or_cause = EXPLAIN_CAUSE_TIMEOUT;
+    explain_why_prove(why, t->number, whats[t->kind]);
+}
+
+static void blame_timer(const struct explain_half *half, enum fit timer, const struct explain_trouble *rival,
+                        bool is_measured, struct explain_why *why)
+{
+    bool is_usual = timer == FIT_WELL && usual_silence(half->recovery)->count >= SHOWN_COUNT;
+    why->cause = EXPLAIN_CAUSE_TIMEOUT;
+    why->sure = is_usual && is_measured && !rival && half->is_una_known && !half->is_holey
+                    ? EXPLAIN_SURE_SHOWN
+                    : EXPLAIN_SURE_LIKELY;
+    if (rival)
+        why->or_cause = rival->kind == EXPLAIN_TROUBLE_NAK   ? EXPLAIN_CAUSE_NAK_SEQUENCE
+                        : rival->kind == EXPLAIN_TROUBLE_RNR ? EXPLAIN_CAUSE_RNR
+                                                             : EXPLAIN_CAUSE_IMPLIED_NAK;
+}
+
+/* A READ or an atomic that was answered at `psn`, and something behind it too. */
+static bool was_answered_beyond(const struct explain_half *half, uint32_t psn)
+{
+    const struct explain_read *r = explain_read_find(half, psn);
+    if (!r || !half->is_una_known)
+        return false;
+    return roce_psn_diff(half->una_psn, roce_psn_add(psn, 1)) > 0 &&
+           (((psn - r->psn) & ROCE_PSN_MASK) < r->next || r->is_answered);
+}
+
+/* The packet may as well go along behind the one before that the sender went back to. */
+static bool may_go_along(const struct explain_half *half, uint32_t psn, const struct explain_sent *before)
+{
+    const struct explain_recovery *r = half->recovery;
+    return r->is_running && roce_psn_diff(psn, r->run_psn) >= 0 &&
+           (roce_psn_diff(psn, r->cursor) >= 0 || !before || before->number < r->run_number);
+}
+
+/* The sender went back: why? */
+static void tell_return(const struct explain_half *half, const struct explain_packet *packet,
+                        const struct explain_sent *before, bool is_proved, struct explain_why *why)
+{
+    uint32_t psn = packet->roce.bth.psn;
+    const struct explain_trouble *t = asked_for(half, psn, before);
+    enum fit timer = fit_of_timer(half, why->silence_ns);
+    enum fit trouble = t ? fit_of_trouble(half, t, packet->time_ns) : FIT_NOT;
+    if (trouble == FIT_WELL || (trouble == FIT_MAY && timer != FIT_WELL))
+        blame_trouble(half, t, psn, packet->time_ns, timer, is_proved && trouble == FIT_WELL, why);
+    else if (timer != FIT_NOT)
+        blame_timer(half, timer, trouble == FIT_MAY ? t : NULL, before != NULL, why);
+    else if (was_answered_beyond(half, psn))
+        *why = (struct explain_why){
+            .cause = EXPLAIN_CAUSE_IMPLIED_NAK, .sure = EXPLAIN_SURE_LIKELY, .silence_ns = why->silence_ns};
+    else
+        why->cause = EXPLAIN_CAUSE_UNKNOWN;
+    if (why->cause != EXPLAIN_CAUSE_UNKNOWN && may_go_along(half, psn, before)) {
+        why->sure = EXPLAIN_SURE_LIKELY;
+        why->or_cause = why->or_cause == EXPLAIN_CAUSE_NONE ? EXPLAIN_CAUSE_RESTART : why->or_cause;
+    }
+}
+
+/* --- went along, or went back --- */
+
+/* Whether the packet that the sender went back to was itself overtaken by one that goes along behind it, and
+ * comes only now. */
+static bool is_late_head(const struct explain_recovery *r, uint32_t psn, uint16_t id)
+{
+    uint16_t before = (uint16_t)(r->run_id - id);
+    int32_t below = roce_psn_diff(r->run_psn, psn);
+    return before > 0 && below > 0 && before <= below;
+}
+
+/* Whether the packet goes along behind the one that the sender went back to. `is_late`: others that left
+ * after it are here already. */
+static bool goes_along(const struct explain_half *half, const struct explain_packet *packet,
+                       const struct explain_sent *before, bool is_late)
+{
+    const struct explain_recovery *r = half->recovery;
+    uint32_t psn = packet->roce.bth.psn;
+    if (r->run_number && is_late && is_late_head(r, psn, explain_ip_id(packet)))
+        return true;
+    if (!r->run_number || roce_psn_diff(psn, r->run_psn) < 0)
+        return false;
+    if (is_late)
+        return (int16_t)(uint16_t)(explain_ip_id(packet) - r->run_id) > 0;
+    const struct explain_trouble *t = asked_for(half, psn, before);
+    if (!r->is_running ||
+        (t && t->psn == psn && t->number > r->run_number && !is_in_flight(half, t, packet->time_ns)))
+        return false;
+    if (roce_psn_diff(psn, r->cursor) >= 0)
+        return true;
+    return before && before->number < r->run_number; /* it was left out, and comes late */
+}
+
+/* Whether the sender may have gone back once more meanwhile: packets of this return are missing, or something
+ * has asked for another since, or has been answered that ends the return of a sender which sends only what a
+ * NAK names. */
+static bool may_be_of_another(const struct explain_half *half, uint32_t psn)
+{
+    const struct explain_recovery *r = half->recovery;
+    if (psn != r->cursor || r->is_broken || (half->una_psn == psn && half->answer_number > r->run_number))
+        return true;
+    for (unsigned i = 0; i < EXPLAIN_TROUBLES_MAX; i++)
+        if (r->troubles[i].number > r->run_number ||
+            (r->troubles[i].psn == psn && r->troubles[i].number && !r->troubles[i].is_over))
+            return true;
+    return false;
+}
+
+static void tell_along(const struct explain_half *half, const struct explain_packet *packet, bool is_proved,
+                       bool is_ordered, struct explain_why *why)
+{
+    const struct explain_recovery *r = half->recovery;
+    why->cause = EXPLAIN_CAUSE_RESTART;
+    why->root = r->run_cause;
+    why->behind = r->run_number;
+    bool is_certain = is_proved && !may_be_of_another(half, packet->roce.bth.psn);
+    why->sure = is_certain ? r->run_sure : min_u32(r->run_sure, EXPLAIN_SURE_LIKELY);
+    if (r->is_mangled && !is_ordered) /* which of several returns it belongs to nobody can say */
+        why->sure = EXPLAIN_SURE_UNKNOWN;
+    explain_why_prove(why, r->run_number, "the packet that it goes along behind");
+    if (fit_of_timer(half, min_u64(why->silence_ns, packet->time_ns - r->newest_ns)) == FIT_WELL) {
+        why->or_cause = EXPLAIN_CAUSE_TIMEOUT;
+        why->sure = min_u32(why->sure, EXPLAIN_SURE_LIKELY);
+    }
+}
+
+/* What asked for that very PSN has been answered now. If the sender went back to a later one, the first of
+ * what it sent may be on its way still. */
+static void close_troubles(struct explain_recovery *r, uint32_t psn)
+{
+    for (unsigned i = 0; i < EXPLAIN_TROUBLES_MAX; i++)
+        if (psn == r->troubles[i].psn)
+            r->troubles[i].is_over = true;
+        else if (roce_psn_diff(psn, r->troubles[i].psn) > 0)
+            r->troubles[i].is_doubtful = true;
+}
+
+static void note_return(struct explain_half *half, const struct explain_packet *packet,
+                        const struct explain_why *why)
+{
+    struct explain_recovery *r = half->recovery;
+    close_troubles(r, packet->roce.bth.psn);
+    r->run_number = packet->number;
+    r->run_psn = packet->roce.bth.psn;
+    r->run_id = explain_ip_id(packet);
+    r->run_cause = why->cause;
+    r->run_sure = why->sure;
+    r->is_running = true;
+    r->is_broken = false;
+    if (why->cause != EXPLAIN_CAUSE_TIMEOUT)
+        return;
+    if (why->or_cause == EXPLAIN_CAUSE_NONE &&
+        (!r->timeouts_in_row || is_alike(why->silence_ns, usual_silence(r)->ns)))
+        learn_silence(r, why->silence_ns);
+    r->timeouts_in_row++;
+}
+
+/* --- sent at all? --- */
+
+/* The packet left before others that are in the capture: the copy before it, if there is one, left later. */
+static bool is_late(const struct explain_ids *ids, uint16_t id, const struct explain_sent *before)
+{
+    return explain_ids_order(ids, id) == EXPLAIN_ORDER_EARLIER &&
+           (!before || (int16_t)(uint16_t)(id - before->ip_id) < 0);
+}
+
+static void tell_ids(struct explain_why *why, uint16_t id, uint16_t other)
+{
+    why->has_ip_id = true;
+    why->ip_id[0] = id;
+    why->ip_id[1] = other;
+}
+
+/* By identifications: copies and latecomers. False: they do not say so. */
+static bool tell_by_ids(const struct explain_ids *ids, const struct explain_packet *packet,
+                        const struct explain_sent *before, enum explain_again *again, struct explain_why *why)
+{
+    uint16_t id = explain_ip_id(packet);
+    enum explain_sure counts = explain_ids_count(ids);
+    if (packet->roce.l3_kind != ROCE_L3_IPV4 || counts == EXPLAIN_SURE_UNKNOWN)
+        return false;
+    bool is_copy = before && before->opcode == packet->roce.bth.opcode && before->ip_id == id;
+    if (!is_copy && !is_late(ids, id, before))
+        return false;
+    *again = is_copy ? EXPLAIN_AGAIN_COPY : EXPLAIN_AGAIN_OVERTAKEN;
+    *why = (struct explain_why){.cause = is_copy ? EXPLAIN_CAUSE_COPIED : EXPLAIN_CAUSE_OVERTAKEN,
+                                .sure = counts};
+    explain_why_prove(why, before ? before->number : 0,
+                      is_copy ? "the same identification" : "a copy that was sent later");
+    tell_ids(why, id, before ? before->ip_id : ids->newest);
+    return true;
+}
+
+/* Nothing asked for it, and no silence precedes it. A copy of what is in flight comes soon; while the sender
+ * sends again, what comes later belongs to that. */
+static enum explain_again tell_unasked(const struct explain_half *half, const struct explain_packet *packet,
+                                       const struct explain_sent *before, bool is_proved,
+                                       struct explain_why *why)
+{
+    const struct explain_recovery *r = half->recovery;
+    bool is_late = before && half->react_ns && packet->time_ns - before->time_ns > half->react_ns / 2;
+    if (is_late && r->run_number && packet->time_ns - r->newest_ns < half->react_ns) {
+        why->cause = EXPLAIN_CAUSE_RESTART;
+        why->root = r->run_cause;
+        why->behind = r->run_number;
+        why->or_cause = EXPLAIN_CAUSE_COPIED;
+        why->sure = min_u32(r->run_sure, EXPLAIN_SURE_LIKELY);
+        return EXPLAIN_AGAIN_SENT;
+    }
+    if (is_proved || is_late)
+        return EXPLAIN_AGAIN_SENT;
+    why->cause = before ? EXPLAIN_CAUSE_COPIED : EXPLAIN_CAUSE_OVERTAKEN;
+    why->sure = EXPLAIN_SURE_LIKELY;
+    return before ? EXPLAIN_AGAIN_COPY : EXPLAIN_AGAIN_OVERTAKEN;
+}
+
+/* Whether it is no copy that the network made: it left later, or differs in what a copy cannot. */
+static bool is_sent_for_sure(const struct explain_ids *ids, const struct explain_packet *packet,
+                             const struct explain_sent *before)
+{
+    uint16_t id = explain_ip_id(packet);
+    if (before && (before->ip_id != id || before->ack_req != packet->roce.bth.ack_req ||
+                   before->opcode != packet->roce.bth.opcode))
+        return true;
+    return explain_ids_count(ids) == EXPLAIN_SURE_SHOWN && explain_ids_order(ids, id) == EXPLAIN_ORDER_LATER;
+}
+
+/* Whether nothing of what this end has sent just before is missing here: what is could be the packet with
+ * which it went back, and this one goes along behind it. Identifications that are not counted do not say so.
+ * */
+static bool is_directly_behind(const struct explain_ids *ids, const struct explain_packet *packet)
+{
+    return explain_ids_count(ids) == EXPLAIN_SURE_UNKNOWN || packet->roce.l3_kind != ROCE_L3_IPV4 ||
+           (uint16_t)(explain_ip_id(packet) - ids->newest) == 1;
+}
+
+enum explain_again explain_tell_again(struct explain_half *half, const struct explain_ids *ids,
+                                      const struct explain_packet *packet, const struct explain_sent *before,
+                                      uint32_t end_psn, struct explain_why *why)
+{
+    uint32_t psn = packet->roce.bth.psn;
+    enum explain_again again;
+    struct explain_recovery *r = explain_recovery_of(half);
+    *why = (struct explain_why){.cause = EXPLAIN_CAUSE_UNKNOWN};
+    if (!r)
+        return EXPLAIN_AGAIN_SENT;
+    if (tell_by_ids(ids, packet, before, &again, why)) {
+        r->is_mangled = true;
+        return again;
+    }
+    bool is_proved = is_sent_for_sure(ids, packet, before);
+    bool is_late = packet->roce.l3_kind == ROCE_L3_IPV4 &&
+                   explain_ids_order(ids, explain_ip_id(packet)) == EXPLAIN_ORDER_EARLIER;
+    bool is_along = goes_along(half, packet, before, is_late);
+    why->silence_ns = silence_ns(half, packet, before, why);
+    if (is_along)
+        tell_along(half, packet, is_proved, explain_ids_count(ids) != EXPLAIN_SURE_UNKNOWN, why);
+    else
+        tell_return(half, packet, before, is_proved && is_directly_behind(ids, packet), why);
+    if (why->cause == EXPLAIN_CAUSE_UNKNOWN &&
+        (again = tell_unasked(half, packet, before, is_proved, why)) != EXPLAIN_AGAIN_SENT) {
+        r->is_mangled = true;
+        return again;
+    }
+    if (!is_along && why->cause != EXPLAIN_CAUSE_RESTART) {
+        note_return(half, packet, why);
+    } else if (roce_psn_diff(psn, r->run_psn) < 0) {
+        r->run_psn = psn;
+        r->run_id = explain_ip_id(packet);
+    }
+    r->is_broken |= is_along && psn != r->cursor;
+    r->newest_ns = packet->time_ns;
+    why->timeout_ns = explain_usual_timeout(r, &why->timeout_samples);
+    if (!is_late && (!is_along || roce_psn_diff(end_psn, r->cursor) > 0))
+        r->cursor = end_psn;
+    return EXPLAIN_AGAIN_SENT;
+}

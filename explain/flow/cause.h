@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Why a request packet comes whose PSN is not new. Inside explain/flow/. */
+#ifndef NORNIC_EXPLAIN_FLOW_CAUSE_H
+#define NORNIC_EXPLAIN_FLOW_CAUSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "explain/flow/why.h"
+
+#define EXPLAIN_TROUBLES_MAX  4
+#define EXPLAIN_SILENCES_MAX  4
+#define EXPLAIN_PROGRESS_KEPT 4
+
+enum explain_trouble_kind { EXPLAIN_TROUBLE_NAK, EXPLAIN_TROUBLE_RNR, EXPLAIN_TROUBLE_SKIPPED };
+
+/* An answer that makes the sender send again. */
+struct explain_trouble {
+    uint64_t number; /* 0: the slot is free */
+    uint64_t time_ns;
+    uint64_t wait_ns; /* RNR: before this is over nothing is sent */
+    uint32_t psn;     /* from here on */
+    enum explain_trouble_kind kind;
+    bool is_fresh;    /* it acknowledged all before `psn`, which no answer before it had */
+    bool is_doubtful; /* what was sent for it may have come already, its first packet missing */
+    bool is_over;     /* what was sent for it has come */
+};
+
+/* Silences before something was sent again without another reason, by length. */
+struct explain_silence {
+    uint64_t ns;
+    uint32_t count;
+};
+
+/* What is known of a sender once something has gone wrong; made when it does. */
+struct explain_recovery {
+    struct explain_trouble troubles[EXPLAIN_TROUBLES_MAX];
+    unsigned next_trouble;
+    struct explain_silence silences[EXPLAIN_SILENCES_MAX];
+    uint32_t timeouts_in_row; /* without progress in between */
+    /* the newest time that the sender went back */
+    uint64_t run_number; /* of its first packet; 0: it never did */
+    uint32_t run_psn;
+    uint16_t run_id; /* its identification */
+    enum explain_cause run_cause;
+    enum explain_sure run_sure;
+    bool is_running;    /* what it sends still goes along behind that packet */
+    bool is_broken;     /* some of these are missing */
+    uint64_t newest_ns; /* of the newest packet that was sent again */
+    uint32_t cursor;    /* PSN behind the newest packet in the order of sending */
+    bool is_mangled;    /* the network was seen to reorder or copy packets of this sender */
+};
+
+/* An acknowledgement that went further than those before it. */
+struct explain_progress {
+    uint64_t number, time_ns;
+    uint32_t end_psn;
+};
+
+/* What a packet is whose PSN is not new. */
+enum explain_again {
+    EXPLAIN_AGAIN_SENT,      /* the sender sent it again */
+    EXPLAIN_AGAIN_COPY,      /* the network made a copy */
+    EXPLAIN_AGAIN_OVERTAKEN, /* sent once, and comes late */
+};
+
+struct explain_half;
+struct explain_ids;
+struct explain_packet;
+struct explain_sent;
+
+/* The recovery of a half, made when there is none; NULL: no memory. */
+struct explain_recovery *explain_recovery_of(struct explain_half *half);
+/* The sender's ack timeout, and from how many silences it is known; 0: it is not. */
+uint64_t explain_usual_timeout(const struct explain_recovery *recovery, uint32_t *samples);
+/* Everything before `end_psn` is acknowledged, by that packet. */
+void explain_note_progress(struct explain_half *half, const struct explain_packet *packet, uint32_t end_psn);
+/* An answer asks for all from trouble->psn on; `is_over` and the packet's number and time are filled in. */
+void explain_note_trouble(struct explain_half *half, const struct explain_packet *packet,
+                          struct explain_trouble trouble);
+/* The RNR NAK that refused that PSN, if nothing has been sent for it yet; NULL: none did. */
+const struct explain_trouble *explain_waits_for_receive(const struct explain_half *half, uint32_t psn);
+/* A packet with a new PSN came: what was sent again is at its end. */
+void explain_note_new(struct explain_half *half, const struct explain_ids *ids, uint16_t id);
+
+/* What a request packet with PSN `psn` is, whose PSN is not new, and why it came. `before`: its newest copy,
+ * or the request of the READ that it asks for the rest of; NULL: none is in the capture. `end_psn` is one
+ * past the PSNs that it takes. The half takes notice of it. */
+enum explain_again explain_tell_again(struct explain_half *half, const struct explain_ids *ids,
+                                      const struct explain_packet *packet, const struct explain_sent *before,
+                                      uint32_t end_psn, struct explain_why *why);
+
+#endif

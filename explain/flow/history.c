@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is remembered of one direction of a flow: request packets by PSN, READs, answers.
+ *
+ * A capture may hold a few flows of a million packets each, or a million flows of a packet each, and memory
+ * is to do for both. So each of the three is a ring that begins with nothing and grows while there is more to
+ * remember: its cost is that of the packets that were seen, never that of the PSNs between them, which a peer
+ * chooses. Request packets are also found by PSN: chains hang on PSN mod size, so that packets in sequence,
+ * which is what nearly all are, have a chain each. */
+#include "explain/flow/flow.h"
+
+#include <stdlib.h>
+
+#include "roce/psn.h"
+
+#define SENT_FIRST  4
+#define SENT_LEAST  64 /* remembered also when they are answered: their copies may come */
+#define SENT_MAX    8192
+#define READS_FIRST 4
+#define READS_MAX   64
+
+/* --- request packets --- */
+
+static uint16_t *chain_of(const struct explain_half *half, uint32_t psn)
+{
+    return &half->chains[psn & (half->size - 1)];
+}
+
+static void hang(struct explain_half *half, uint32_t i)
+{
+    uint16_t *chain = chain_of(half, half->sent[i].psn);
+    half->sent[i].link = *chain;
+    *chain = (uint16_t)(i + 1);
+}
+
+static void unhang(struct explain_half *half, uint32_t i)
+{
+    uint16_t *at = chain_of(half, half->sent[i].psn);
+    while (*at != i + 1)
+        at = &half->sent[*at - 1].link;
+    *at = half->sent[i].link;
+}
+
+/* A ring twice as large, the oldest first in it. */
+static bool grow_sent(struct explain_half *half)
+{
+    uint32_t size = half->size ? 2 * half->size : SENT_FIRST;
+    struct explain_sent *sent = calloc(size, sizeof *sent);
+    uint16_t *chains = calloc(size, sizeof *chains);
+    if (!sent || !chains) {
+        free(sent);
+        free(chains);
+        return false;
+    }
+    for (uint32_t i = 0; i < half->size; i++)
+        sent[i] = half->sent[(half->next_sent + i) & (half->size - 1)];
+    free(half->sent);
+    free(half->chains);
+    half->sent = sent;
+    half->chains = chains;
+    half->next_sent = half->size;
+    half->size = size;
+    for (uint32_t i = 0; i < half->next_sent; i++)
+        hang(half, i);
+    return true;
+}
+
+/* Whether the entry that would be forgotten next is still of use. */
+static bool is_oldest_wanted(const struct explain_half *half)
+{
+    const struct explain_sent *s = &half->sent[half->next_sent];
+    return s->number && (half->size < SENT_LEAST || !s->is_answered);
+}
+
+struct explain_sent *explain_sent_slot(struct explain_half *half, uint32_t psn)
+{
+    struct explain_sent *s = explain_sent_find(half, psn);
+    if (s)
+        return s;
+    if ((half->size == 0 || (half->size < SENT_MAX && is_oldest_wanted(half))) && !grow_sent(half))
+        return NULL;
+    uint32_t i = half->next_sent;
+    half->next_sent = (i + 1) & (half->size - 1);
+    if (half->sent[i].number)
+        unhang(half, i);
+    half->sent[i] = (struct explain_sent){.psn = psn};
+    hang(half, i);
+    return &half->sent[i];
+}
+
+struct explain_sent *explain_sent_find(const struct explain_half *half, uint32_t psn)
+{
+    if (half->size == 0)
+        return NULL;
+    for (uint32_t i = *chain_of(half, psn); i; i = half->sent[i - 1].link)
+        if (half->sent[i - 1].psn == psn)
+            return &half->sent[i - 1];
+    return NULL;
+}
+
+void explain_sent_answered(struct explain_half *half, uint32_t from, uint32_t end)
+{
+    uint32_t count = (end - from) & ROCE_PSN_MASK;
+    if (count <= half->size) {
+        for (; from != end; from = roce_psn_add(from, 1)) {
+            struct explain_sent *s = explain_sent_find(half, from);
+            if (s)
+                s->is_answered = true;
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < half->size; i++)
+        if (((half->sent[i].psn - from) & ROCE_PSN_MASK) < count)
+            half->sent[i].is_answered = true;
+}
+
+/* --- READs and atomics --- */
+
+static bool grow_reads(struct explain_half *half)
+{
+    uint32_t size = half->read_size ? 4 * half->read_size : READS_FIRST;
+    struct explain_read *reads = calloc(size, sizeof *reads);
+    if (!reads)
+        return false;
+    for (uint32_t i = 0; i < half->read_size; i++)
+        reads[i] = half->reads[(half->next_read + i) % half->read_size];
+    free(half->reads);
+    half->reads = reads;
+    half->next_read = half->read_size;
+    half->read_size = size;
+    return true;
+}
+
+struct explain_read *explain_read_add(struct explain_half *half)
+{
+    if (half->read_size == 0 || (half->reads[half->next_read].number && half->read_size < READS_MAX))
+        if (!grow_reads(half))
+            return NULL;
+    struct explain_read *r = &half->reads[half->next_read];
+    half->next_read = (half->next_read + 1) % half->read_size;
+    *r = (struct explain_read){0};
+    return r;
+}
+
+struct explain_read *explain_read_aged(const struct explain_half *half, uint32_t age)
+{
+    if (age > half->read_size)
+        return NULL;
+    struct explain_read *r = &half->reads[(half->next_read + half->read_size - age) % half->read_size];
+    return r->number ? r : NULL;
+}
+
+struct explain_read *explain_read_find(const struct explain_half *half, uint32_t psn)
+{
+    struct explain_read *r;
+    for (uint32_t age = 1; (r = explain_read_aged(half, age)); age++)
+        if (((psn - r->psn) & ROCE_PSN_MASK) < r->span)
+            return r;
+    return NULL;
+}
+
+/* --- answers --- */
+
+struct explain_answer *explain_answer_add(struct explain_half *half)
+{
+    if (!half->answers)
+        half->answers = calloc(EXPLAIN_ANSWERS_MAX, sizeof *half->answers);
+    if (!half->answers)
+        return NULL;
+    struct explain_answer *a = &half->answers[half->next_answer];
+    half->next_answer = (half->next_answer + 1) % EXPLAIN_ANSWERS_MAX;
+    *a = (struct explain_answer){0};
+    return a;
+}
+
+/* --- all of it --- */
+
+size_t explain_half_bytes(const struct explain_half *half)
+{
+    return half->size * (sizeof *half->sent + sizeof *half->chains) + half->read_size * sizeof *half->reads +
+           (half->answers ? EXPLAIN_ANSWERS_MAX * sizeof *half->answers : 0) +
+           (half->progress ? EXPLAIN_PROGRESS_KEPT * sizeof *half->progress : 0) +
+           (half->recovery ? sizeof *half->recovery : 0);
+}
+
+void explain_half_free(struct explain_half *half)
+{
+    free(half->sent);
+    free(half->chains);
+    free(half->reads);
+    free(half->answers);
+    free(half->progress);
+    free(half->recovery);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where a capture was taken, seen from a flow. Inside explain/flow/ and for explain/analysis.c. */
+#ifndef NORNIC_EXPLAIN_FLOW_PLACE_H
+#define NORNIC_EXPLAIN_FLOW_PLACE_H
+
+#include "explain/flow/flow.h"
+
+/* A packet that the end of `direction` sent was lost before it came to the capture. */
+void explain_note_lost_before(struct explain_pair *pair, unsigned direction);
+/* What is known of the flow as a whole goes into what the public sees of it. */
+void explain_pair_conclude(struct explain_pair *pair);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The two clocks, and at which end packets begin. Of packets that each capture has once it is certain
+ * which is which; the two addresses with the most of them give the clock. From which end an address sends
+ * is not asked of anybody: packets of the one show the offset and their way, those of the other the offset
+ * less their way, so that only one of the two suppositions leaves room for a clock (clock.c). */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "explain/join/inner.h"
+
+#define SAMPLES_MAX    1023
+#define STRAY_NS       (2 * (int64_t)NS_PER_S) /* so far off is another packet with the same bytes */
+#define NEIGHBOURS_MAX 1024                    /* lanes that are looked at */
+#define USUAL_TIMES    8                       /* the slowest packets take so many times as long as 7 of 8 */
+#define DRIFT_SHARE    1000                    /* 1/1000 of the time since the first packet, for drift */
+
+struct points {
+    struct explain_clock_point *at;
+    size_t count;
+};
+
+static int64_t difference_ns(const struct explain_join *j, const struct join_group *g)
+{
+    return (int64_t)(j->side[1].packets[g->first[1]].time_ns - j->side[0].packets[g->first[0]].time_ns);
+}
+
+static uint32_t lane_of(const struct explain_join *j, const struct join_group *g)
+{
+    return j->side[0].packets[g->first[0]].lane;
+}
+
+/* The lane whose path, there and back, has the most packets that tell; JOIN_NONE: none has any. */
+static uint32_t best_lane(const struct explain_join *j)
+{
+    uint32_t best = JOIN_NONE;
+    uint64_t best_score = 0;
+    for (uint32_t i = 0; i < j->lane_count; i++) {
+        const struct join_lane *l = &j->lanes[i];
+        bool has_back = l->back != JOIN_NONE && l->back != i;
+        uint64_t score =
+            ((uint64_t)(has_back ? min_u32(l->matches, j->lanes[l->back].matches) : 0) << 32) + l->matches;
+        if (score > best_score) {
+            best = i;
+            best_score = score;
+        }
+    }
+    return best;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* About how far the clocks are apart: the median of some of the lane's packets. */
+static int64_t median_difference(const struct explain_join *j, uint32_t lane)
+{
+    int64_t samples[SAMPLES_MAX];
+    uint32_t every = j->lanes[lane].matches / SAMPLES_MAX + 1, seen = 0, n = 0;
+    for (uint32_t i = 0; i < j->group_count; i++)
+        if (join_is_plain(&j->groups[i]) && lane_of(j, &j->groups[i]) == lane && seen++ % every == 0)
+            samples[n++] = difference_ns(j, &j->groups[i]);
+    if (!n)
+        return 0;
+    qsort(samples, n, sizeof *samples, by_value);
+    return samples[n / 2];
+}
+
+static int by_x(const void *a, const void *b)
+{
+    const struct explain_clock_point *p = a, *q = b;
+    return p->x < q->x ? -1 : p->x > q->x;
+}
+
+/* Groups are in the order of capture 0, whose times seldom go back. */
+static void sort(struct points *p)
+{
+    for (size_t i = 1; i < p->count; i++)
+        if (p->at[i].x < p->at[i - 1].x) {
+            qsort(p->at, p->count, sizeof *p->at, by_x);
+            return;
+        }
+}
+
+static bool take_points(const struct explain_join *j, uint32_t lane, struct points *p)
+{
+    const struct explain_clock *c = &j->summary.clock;
+    p->count = 0;
+    p->at = malloc(((size_t)(lane == JOIN_NONE ? 0 : j->lanes[lane].matches) + 1) * sizeof *p->at);
+    if (!p->at || lane == JOIN_NONE)
+        return p->at;
+    for (uint32_t i = 0; i < j->group_count; i++) {
+        const struct join_group *g = &j->groups[i];
+        if (!join_is_plain(g) || lane_of(j, g) != lane)
+            continue;
+        int64_t x = (int64_t)(j->side[0].packets[g->first[0]].time_ns - c->epoch_ns);
+        int64_t y = difference_ns(j, g) - c->base_ns;
+        if (llabs(y) <= STRAY_NS + llabs(x) / DRIFT_SHARE)
+            p->at[p->count++] = (struct explain_clock_point){(double)x, (double)y};
+    }
+    sort(p);
+    return true;
+}
+
+/* Tries both suppositions: the lane comes from the end of capture 0, or goes there. */
+static int fit(struct explain_join *j, uint32_t lane, const struct points *there, const struct points *back)
+{
+    struct explain_clock *c = &j->summary.clock, other = *c;
+    int err = explain_clock_fit(c, there->at, there->count, back->at, back->count);
+    if (!err)
+        err = explain_clock_fit(&other, back->at, back->count, there->at, there->count);
+    if (err)
+        return err;
+    bool is_turned = !c->is_one_way && other.room_ns > c->room_ns;
+    if (is_turned)
+        *c = other;
+    j->lanes[lane].from = is_turned;
+    if (j->lanes[lane].back != JOIN_NONE)
+        j->lanes[j->lanes[lane].back].from = !is_turned;
+    return 0;
+}
+
+/* From where a lane comes of which nothing tells: from where others of the same address do. */
+static int from_of_neighbours(const struct explain_join *j, const struct join_lane *lane)
+{
+    for (uint32_t i = 0; i < j->lane_count && i < NEIGHBOURS_MAX; i++) {
+        const struct join_lane *l = &j->lanes[i];
+        if (l->told && l->from >= 0 && nornic_addr_equal(&l->src, &lane->src))
+            return l->from;
+    }
+    return -1;
+}
+
+/* Which way the other lanes go. There and back together tell, whatever the clock's error: what a lane's
+ * packets take and what those of the way back take add up to round trips. A lane alone is told by its
+ * sign. */
+static void tell_lanes(struct explain_join *j)
+{
+    for (uint32_t i = 0; i < j->group_count; i++) {
+        const struct join_group *g = &j->groups[i];
+        if (!g->count[0] || g->count[0] != g->count[1])
+            continue;
+        int64_t delay = join_delay_ns(j, 0, j->side[0].packets[g->first[0]].time_ns,
+                                      j->side[1].packets[g->first[1]].time_ns);
+        struct join_lane *l = &j->lanes[lane_of(j, g)];
+        if (llabs(delay) < STRAY_NS) {
+            l->told++;
+            l->sum_ns += (double)delay;
+        }
+    }
+    for (uint32_t i = 0; i < j->lane_count; i++) {
+        struct join_lane *l = &j->lanes[i];
+        const struct join_lane *back = l->back == JOIN_NONE ? NULL : &j->lanes[l->back];
+        double there_ns = l->told ? l->sum_ns / l->told : 0,
+               back_ns = back && back->told ? back->sum_ns / back->told : 0;
+        if (l->from < 0 && there_ns != back_ns)
+            l->from = there_ns < back_ns;
+    }
+    for (uint32_t i = 0; i < j->lane_count; i++)
+        if (j->lanes[i].from < 0)
+            j->lanes[i].from = from_of_neighbours(j, &j->lanes[i]);
+}
+
+/* The delays from that end of the packets that each capture has once, or of which the receiver's has
+ * copies: those of the last. Returns how many. */
+static size_t list_delays(const struct explain_join *j, unsigned from, int64_t *delays)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < j->group_count; i++) {
+        const struct join_group *g = &j->groups[i];
+        if (g->count[from] != 1 || !g->count[!from] || j->lanes[lane_of(j, g)].from != (int)from)
+            continue;
+        int64_t delay = join_delay_ns(j, from, j->side[from].packets[g->first[from]].time_ns,
+                                      j->side[!from].packets[g->last[!from]].time_ns);
+        if (delay < STRAY_NS)
+            delays[n++] = delay;
+    }
+    return n;
+}
+
+/* How long a packet may be under way. Even of packets that each capture has once a few are not the same:
+ * of a packet and its repetition one capture may miss the one and the other the other. So the longest is
+ * that of nearly all, with room. */
+static int tell_patience(struct explain_join *j)
+{
+    int64_t *delays = malloc(((size_t)j->group_count + 1) * sizeof *delays);
+    if (!delays)
+        return -ENOMEM;
+    for (unsigned from = 0; from < 2; from++) {
+        size_t n = list_delays(j, from, delays);
+        qsort(delays, n, sizeof *delays, by_value);
+        int64_t usual = n ? delays[n * 7 / 8] : 0, most = n ? delays[n - 1] : 0;
+        int64_t limit = USUAL_TIMES * usual + (int64_t)(20 * NS_PER_US);
+        j->usual_ns[from] = usual;
+        j->longest_ns[from] = most < limit ? most : limit;
+        j->patience_ns[from] = 2 * j->longest_ns[from] + (int64_t)(100 * NS_PER_US);
+    }
+    free(delays);
+    return 0;
+}
+
+int join_align(struct explain_join *j)
+{
+    for (uint32_t i = 0; i < j->group_count; i++)
+        if (join_is_plain(&j->groups[i]))
+            j->lanes[lane_of(j, &j->groups[i])].matches++;
+    uint32_t lane = best_lane(j);
+    if (lane == JOIN_NONE)
+        return -ENODATA;
+    struct explain_clock *c = &j->summary.clock;
+    struct points there, back;
+    uint32_t other = j->lanes[lane].back == lane ? JOIN_NONE : j->lanes[lane].back;
+    c->epoch_ns = j->side[0].first_ns;
+    c->base_ns = median_difference(j, lane);
+    bool is_taken = take_points(j, lane, &there);
+    is_taken &= take_points(j, other, &back);
+    int err = is_taken ? fit(j, lane, &there, &back) : -ENOMEM;
+    free(there.at);
+    free(back.at);
+    if (err)
+        return err;
+    tell_lanes(j);
+    return tell_patience(j);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A packet from 0 to 1 shows, on the two clocks, the offset plus its time under way; one from 1 to 0 the
+ * offset minus its time. So the offset, as a line over time, runs below all points of the first kind and
+ * above all of the second: between the lower hull of those and the upper hull of these. Of all slopes,
+ * that is taken which leaves the most room between: a slope that is not the clocks' makes the quickest
+ * packets of one end of the capture look slower than they were, and so the room smaller. The line goes
+ * through the middle; how far it is from the truth nobody can tell from the captures, since a way that is
+ * slower in one direction looks like a clock that is ahead. The room is the shortest round trip, and half
+ * of it the bound of the error.
+ *
+ * The room is a concave function of the slope (a minimum of lines less a maximum of lines), so that its
+ * greatest value is found by dividing. Where no slope leaves room, a clock was set, or its rate was
+ * changed: the capture is halved in time until each piece has a line. */
+#include "explain/join/clock.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define STEPS       80   /* of a search: (2/3)^80 of the range */
+#define SLOPES      64   /* that are tried for what else is possible */
+#define PIECES_DEEP 6    /* halvings: 2^6 pieces at the most */
+#define PIECE_LEAST 4    /* points in a piece */
+#define STEADY      0.95 /* so much of the room without drift is no reason to speak of drift */
+
+/* Points sorted by x; in a band only those of a hull. */
+struct points {
+    const struct explain_clock_point *at;
+    size_t count;
+};
+
+struct band {
+    struct points out, back;
+};
+
+static double lesser(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static double greater(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t rounded(double value)
+{
+    return (int64_t)(value < 0 ? value - 0.5 : value + 0.5);
+}
+
+/* The hull below (`sign` 1) or above (-1) the points, written to `to`. */
+static struct points hull(struct points of, double sign, struct explain_clock_point *to)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < of.count; i++) {
+        const struct explain_clock_point *next = &of.at[i];
+        while (n >= 2) {
+            const struct explain_clock_point *a = &to[n - 2], *b = &to[n - 1];
+            double turn = (b->x - a->x) * (next->y - a->y) - (b->y - a->y) * (next->x - a->x);
+            if (sign * turn > 0)
+                break;
+            n--;
+        }
+        to[n++] = *next;
+    }
+    return (struct points){to, n};
+}
+
+/* What a slope leaves for the offset at x = 0: less than upper(), more than lower(). */
+static double upper(const struct band *b, double slope)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < b->out.count; i++)
+        least = lesser(least, b->out.at[i].y - slope * b->out.at[i].x);
+    return least;
+}
+
+static double lower(const struct band *b, double slope)
+{
+    double most = -INFINITY;
+    for (size_t i = 0; i < b->back.count; i++)
+        most = greater(most, b->back.at[i].y - slope * b->back.at[i].x);
+    return most;
+}
+
+static double room(const struct band *b, double slope)
+{
+    return upper(b, slope) - lower(b, slope);
+}
+
+/* The slope that leaves the most room. */
+static double widest(const struct band *b)
+{
+    double low = -EXPLAIN_DRIFT_MAX, high = EXPLAIN_DRIFT_MAX;
+    for (unsigned i = 0; i < STEPS; i++) {
+        double third = (high - low) / 3;
+        if (room(b, low + third) < room(b, high - third))
+            low += third;
+        else
+            high -= third;
+    }
+    double slope = (low + high) / 2;
+    return room(b, 0) >= STEADY * room(b, slope) ? 0 : slope;
+}
+
+/* The slope farthest from `inside` towards `end` that leaves room at all. */
+static double edge(const struct band *b, double inside, double end)
+{
+    if (room(b, end) >= 0)
+        return end;
+    for (unsigned i = 0; i < STEPS; i++) {
+        double middle = (inside + end) / 2;
+        if (room(b, middle) >= 0)
+            inside = middle;
+        else
+            end = middle;
+    }
+    return inside;
+}
+
+/* How far at `x` a line that is possible, too, is from the one that is taken. */
+static double doubt(const struct band *b, double low, double high, double x, double taken)
+{
+    double most = 0;
+    for (unsigned i = 0; i <= SLOPES; i++) {
+        double slope = low + (high - low) * i / SLOPES;
+        if (room(b, slope) < 0)
+            continue;
+        most = greater(most, fabs(upper(b, slope) + slope * x - taken));
+        most = greater(most, fabs(lower(b, slope) + slope * x - taken));
+    }
+    return most;
+}
+
+static void add_piece(struct explain_clock *c, double from_x, double offset, double drift)
+{
+    c->pieces[c->piece_count++] = (struct explain_clock_piece){from_x, offset, drift};
+}
+
+/* How many points lie before x. */
+static size_t count_before(struct points p, double x)
+{
+    size_t low = 0, high = p.count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (p.at[middle].x < x)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Lays lines through the part of the captures from `from_x` on that the points are of. `scratch` has room
+ * for all. */
+static void fit_part(struct explain_clock *c, struct points out, struct points back, double from_x,
+                     unsigned depth, struct explain_clock_point *scratch)
+{
+    struct band b = {.out = hull(out, 1, scratch), .back = hull(back, -1, scratch + out.count)};
+    double slope = widest(&b), gap = room(&b, slope);
+    unsigned pieces = c->piece_count;
+    if (depth == 0)
+        c->room_ns = gap;
+    if (gap < 0 && depth < PIECES_DEEP && out.count >= 2 * PIECE_LEAST && back.count >= 2 * PIECE_LEAST) {
+        double first = lesser(out.at[0].x, back.at[0].x);
+        double middle = (first + greater(out.at[out.count - 1].x, back.at[back.count - 1].x)) / 2;
+        size_t o = count_before(out, middle), k = count_before(back, middle);
+        struct points out_rest = {out.at + o, out.count - o}, back_rest = {back.at + k, back.count - k};
+        if (o && k)
+            fit_part(c, (struct points){out.at, o}, (struct points){back.at, k}, from_x, depth + 1, scratch);
+        if (out_rest.count && back_rest.count)
+            fit_part(c, out_rest, back_rest, o && k ? middle : from_x, depth + 1, scratch);
+    }
+    if (c->piece_count > pieces)
+        return;
+    double offset = (upper(&b, slope) + lower(&b, slope)) / 2;
+    add_piece(c, from_x, offset, slope);
+    c->is_inconsistent |= gap < 0;
+    c->drift_low = gap < 0 ? slope : edge(&b, slope, -EXPLAIN_DRIFT_MAX);
+    c->drift_high = gap < 0 ? slope : edge(&b, slope, EXPLAIN_DRIFT_MAX);
+    double x[2] = {lesser(out.at[0].x, back.at[0].x),
+                   greater(out.at[out.count - 1].x, back.at[back.count - 1].x)};
+    c->error_ns = greater(c->error_ns, fabs(gap) / 2);
+    for (unsigned i = 0; i < 2 && gap >= 0; i++)
+        c->error_ns =
+            greater(c->error_ns, doubt(&b, c->drift_low, c->drift_high, x[i], offset + slope * x[i]));
+}
+
+/* With packets in one direction alone the offset has one bound only. */
+static void fit_one_way(struct explain_clock *c, struct points out, struct points back)
+{
+    double offset = out.count ? upper(&(struct band){.out = out}, 0) : lower(&(struct band){.back = back}, 0);
+    c->is_one_way = true;
+    c->drift_low = -EXPLAIN_DRIFT_MAX;
+    c->drift_high = EXPLAIN_DRIFT_MAX;
+    add_piece(c, -INFINITY, offset, 0);
+}
+
+int explain_clock_fit(struct explain_clock *c, const struct explain_clock_point *out, size_t out_count,
+                      const struct explain_clock_point *back, size_t back_count)
+{
+    struct points o = {out, out_count}, k = {back, back_count};
+    c->piece_count = 0;
+    c->is_one_way = c->is_inconsistent = false;
+    c->room_ns = -INFINITY;
+    c->error_ns = 0;
+    if (!out_count || !back_count) {
+        fit_one_way(c, o, k);
+        return 0;
+    }
+    struct explain_clock_point *scratch = malloc((out_count + back_count) * sizeof *scratch);
+    if (!scratch)
+        return -ENOMEM;
+    fit_part(c, o, k, -INFINITY, 0, scratch);
+    free(scratch);
+    return 0;
+}
+
+int64_t explain_clock_ahead_ns(const struct explain_clock *c, uint64_t time_ns)
+{
+    double x = (double)(int64_t)(time_ns - c->epoch_ns);
+    unsigned i = c->piece_count - 1;
+    while (i > 0 && c->pieces[i].from_x > x)
+        i--;
+    return c->base_ns + rounded(c->pieces[i].offset + c->pieces[i].drift * x);
+}
+
+uint64_t explain_clock_to_first(const struct explain_clock *c, uint64_t time_ns)
+{
+    uint64_t near_ns = time_ns - (uint64_t)c->base_ns;
+    return time_ns - (uint64_t)explain_clock_ahead_ns(c, near_ns);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What became of a packet that one capture alone has: lost, or only missed by the other capture. Of a
+ * request of a reliable service the responder tells: an answer that covers it, before any other copy of it
+ * came, says that it arrived; a NAK that asks for it, later than any packet was under way, that it did
+ * not. Of answers and of the unreliable services nobody tells, so that "lost" is likely, no more.
+ *
+ * The requests in doubt wait, stream by stream, while the packets of the receiver's capture are read in
+ * their order. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "explain/join/inner.h"
+#include "roce/opcode.h"
+#include "roce/psn.h"
+#include "roce/wire.h"
+
+#define WAITING_MAX 256 /* of a stream; the oldest beyond stay in doubt */
+
+/* A request in doubt, and the next of its stream. */
+struct doubtful {
+    uint32_t packet, next; /* next: JOIN_NONE at the end */
+    uint64_t time_ns;      /* by clock 0 */
+};
+
+/* A stream of the sender's capture. */
+struct asked {
+    uint32_t first, last, count; /* of its doubtful requests */
+    uint32_t covered;            /* one past the newest PSN that an answer covered, */
+    uint32_t nak;                /* of the newest NAK, with KNOWN, until something covers it; 0: none */
+    uint32_t arrived;            /* one past the newest that came; with KNOWN; 0: none yet */
+};
+
+#define KNOWN (UINT32_C(1) << 31)
+
+struct inquiry {
+    struct explain_join *j;
+    unsigned from;
+    struct doubtful *doubtful;
+    uint32_t count, at;
+    struct asked *asked; /* by stream of the sender's capture */
+    uint32_t *twin;      /* by stream of the receiver's capture: that of the sender's; 0: not known */
+};
+
+/* --- what the times alone say --- */
+
+static void judge_sent(struct explain_join *j, unsigned from, struct join_packet *p)
+{
+    const struct join_side *there = &j->side[!from];
+    uint64_t left_ns = join_time_ns(j, from, p->time_ns);
+    uint64_t first_ns = join_time_ns(j, !from, there->first_ns),
+             last_ns = join_time_ns(j, !from, there->last_ns);
+    bool is_inside = left_ns >= first_ns && left_ns + (uint64_t)j->patience_ns[from] <= last_ns;
+    p->fate = is_inside ? EXPLAIN_FATE_LOST : EXPLAIN_FATE_OUTSIDE;
+    bool is_sure = !is_inside && (left_ns > last_ns || left_ns + (uint64_t)j->patience_ns[from] < first_ns);
+    p->sure = is_sure ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY;
+}
+
+static void judge_came(struct explain_join *j, unsigned from, struct join_packet *p)
+{
+    const struct join_side *here = &j->side[from];
+    uint64_t came_ns = join_time_ns(j, !from, p->time_ns);
+    uint64_t first_ns = join_time_ns(j, from, here->first_ns), last_ns = join_time_ns(j, from, here->last_ns);
+    bool is_inside = came_ns >= first_ns + (uint64_t)j->patience_ns[from] && came_ns <= last_ns;
+    p->sure = EXPLAIN_SURE_SHOWN;
+    if (p->is_damaged) {
+        p->fate = EXPLAIN_FATE_DAMAGED;
+        p->sure = EXPLAIN_SURE_LIKELY;
+    } else if (is_inside) {
+        p->fate = EXPLAIN_FATE_MISSED_HERE;
+        p->sure = p->is_doubted ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
+    } else {
+        p->fate = EXPLAIN_FATE_OUTSIDE;
+        p->sure = EXPLAIN_SURE_LIKELY;
+    }
+}
+
+static void judge(struct explain_join *j, unsigned side, struct join_packet *p)
+{
+    int from = j->lanes[p->lane].from;
+    if (from < 0) {
+        p->fate = p->is_damaged ? EXPLAIN_FATE_DAMAGED : EXPLAIN_FATE_UNRELATED;
+        p->sure = p->is_damaged || !j->summary.has_icrc ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
+    } else if (from == (int)side) {
+        judge_sent(j, side, p);
+    } else {
+        judge_came(j, (unsigned)from, p);
+    }
+}
+
+/* What may be a copy that the network made may as well have been sent by who sent the first, where that
+ * capture misses packets. It is taken for what is seen to happen more often. */
+static void judge_copies(struct explain_join *j, unsigned from)
+{
+    const struct join_side *there = &j->side[!from];
+    uint32_t copies = 0, missed = 0;
+    for (uint32_t i = 0; i < there->count; i++) {
+        const struct join_packet *p = &there->packets[i];
+        copies += p->is_copy && p->sure == EXPLAIN_SURE_SHOWN;
+        missed += p->other == JOIN_NONE && p->fate == EXPLAIN_FATE_MISSED_HERE;
+    }
+    for (uint32_t i = 0; i < there->count && missed > copies; i++) {
+        struct join_packet *p = &there->packets[i];
+        if (!p->is_copy || p->sure == EXPLAIN_SURE_SHOWN || j->lanes[p->lane].from != (int)from)
+            continue;
+        p->is_copy = false;
+        p->other = JOIN_NONE;
+        judge_came(j, from, p);
+        p->sure = EXPLAIN_SURE_LIKELY;
+    }
+}
+
+/* --- what the responder tells --- */
+
+/* Lists the requests that are lost, as far as the times say, in the order of their leaving. */
+static bool list_doubtful(struct inquiry *q)
+{
+    const struct join_side *s = &q->j->side[q->from];
+    q->doubtful = malloc(((size_t)s->count + 1) * sizeof *q->doubtful);
+    for (uint32_t i = 0; i < s->count && q->doubtful; i++) {
+        const struct join_packet *p = &s->packets[i];
+        if (p->fate == EXPLAIN_FATE_LOST && p->other == JOIN_NONE && p->role == JOIN_REQUEST && p->stream > 1)
+            q->doubtful[q->count++] =
+                (struct doubtful){i, JOIN_NONE, join_time_ns(q->j, q->from, p->time_ns)};
+    }
+    return q->doubtful;
+}
+
+/* Which stream of the receiver's capture is which of the sender's. */
+static bool map_streams(struct inquiry *q)
+{
+    const struct join_side *here = &q->j->side[q->from], *there = &q->j->side[!q->from];
+    q->asked = malloc(((size_t)here->stream_cap + 1) * sizeof *q->asked);
+    q->twin = calloc((size_t)there->stream_cap + 1, sizeof *q->twin);
+    if (!q->asked || !q->twin)
+        return false;
+    for (uint32_t i = 0; i < here->stream_cap; i++)
+        q->asked[i] = (struct asked){.first = JOIN_NONE, .last = JOIN_NONE};
+    for (uint32_t i = 0; i < here->count; i++) {
+        const struct join_packet *p = &here->packets[i];
+        if (p->other == JOIN_NONE || p->is_copy || p->stream < 2 || !there->packets[p->other].stream)
+            continue;
+        uint32_t twin = there->packets[p->other].stream;
+        if (!q->twin[twin]) {
+            q->twin[twin] = p->stream;
+            q->twin[twin ^ 1] = p->stream ^ 1;
+        }
+    }
+    return true;
+}
+
+static bool is_newer(uint32_t psn, uint32_t known)
+{
+    return !known || roce_psn_diff(psn, known & ROCE_PSN_MASK) >= 0;
+}
+
+/* A request in doubt leaves. One that may have been there before proves nothing by being covered: it does
+ * not wait for answers, and is_again says so. */
+static void ask(struct inquiry *q, uint32_t d)
+{
+    struct join_packet *p = &q->j->side[q->from].packets[q->doubtful[d].packet];
+    struct asked *a = &q->asked[p->stream];
+    if (!a->covered || !is_newer(p->psn, a->covered) || !is_newer(p->psn, a->arrived))
+        p->is_again = true;
+    if (a->nak && roce_psn_diff(p->psn, a->nak & ROCE_PSN_MASK) > 0)
+        p->is_doubted = true;
+    for (uint32_t i = a->first, n = a->count; n--; i = q->doubtful[i].next) {
+        struct join_packet *before = &q->j->side[q->from].packets[q->doubtful[i].packet];
+        if (before->psn == p->psn)
+            before->is_again = p->is_again = true;
+    }
+    if (a->count == WAITING_MAX) {
+        a->first = q->doubtful[a->first].next;
+        a->count--;
+    }
+    if (a->count++ == 0)
+        a->first = d;
+    else
+        q->doubtful[a->last].next = d;
+    a->last = d;
+}
+
+/* What an answer says of a request. */
+enum tale { TALE_NONE, TALE_ARRIVED, TALE_MISSING };
+
+static enum tale tell(const struct join_packet *answer, const struct join_packet *request)
+{
+    int32_t behind = roce_psn_diff(request->psn, answer->psn);
+    bool is_nak =
+        roce_opcodes[answer->opcode].flags & ROCE_PKT_AETH && answer->syndrome == ROCE_SYNDROME_NAK_PSN_SEQ;
+    if (is_nak && behind == 0)
+        return TALE_MISSING;
+    return behind < 0 || (behind == 0 && !is_nak) ? TALE_ARRIVED : TALE_NONE;
+}
+
+/* Says of a waiting request what the answer tells; true: it need not wait any more. */
+static bool conclude(struct inquiry *q, const struct doubtful *d, uint32_t answer)
+{
+    struct join_packet *p = &q->j->side[q->from].packets[d->packet];
+    const struct join_packet *by = &q->j->side[!q->from].packets[answer];
+    uint64_t now_ns = join_time_ns(q->j, !q->from, by->time_ns);
+    switch (tell(by, p)) {
+    case TALE_NONE:
+        p->is_doubted |=
+            by->syndrome == ROCE_SYNDROME_NAK_PSN_SEQ; /* if it came, it was dropped: out of order */
+        return false;
+    case TALE_ARRIVED:
+        if (!p->is_again && !p->is_doubted) {
+            p->fate = EXPLAIN_FATE_MISSED_THERE;
+            p->sure = EXPLAIN_SURE_SHOWN;
+            p->proof = answer;
+            p->says = JOIN_SAYS_COVERS;
+        }
+        return true;
+    case TALE_MISSING:
+        p->is_again = true; /* what covers it from now on may be for another copy */
+        if (now_ns < d->time_ns + (uint64_t)q->j->longest_ns[q->from])
+            return false;
+        p->sure = p->is_doubted ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
+        p->proof = answer;
+        p->says = JOIN_SAYS_ASKS;
+        return true;
+    }
+    return false;
+}
+
+/* A packet of the receiver's capture came, or answers: takes those out of the stream's list that it
+ * settles. */
+static void settle(struct inquiry *q, struct asked *a, uint32_t packet, bool is_answer)
+{
+    uint32_t psn = q->j->side[!q->from].packets[packet].psn, before = JOIN_NONE;
+    for (uint32_t i = a->first; i != JOIN_NONE && a->count; i = q->doubtful[i].next) {
+        const struct doubtful *d = &q->doubtful[i];
+        bool is_done = is_answer ? conclude(q, d, packet) : q->j->side[q->from].packets[d->packet].psn == psn;
+        if (!is_done) {
+            before = i;
+            continue;
+        }
+        if (before == JOIN_NONE)
+            a->first = d->next;
+        else
+            q->doubtful[before].next = d->next;
+        if (a->last == i)
+            a->last = before;
+        a->count--;
+    }
+}
+
+/* The next packet of the receiver's capture. */
+static void hear(struct inquiry *q, uint32_t i)
+{
+    const struct join_packet *p = &q->j->side[!q->from].packets[i];
+    if (p->stream < 2 || p->is_damaged || p->is_copy)
+        return;
+    bool is_answer = p->role == JOIN_ANSWER;
+    uint32_t stream = q->twin[is_answer ? p->stream ^ 1 : p->stream];
+    if (p->role == JOIN_OTHER || stream < 2 || (q->j->lanes[p->lane].from == (int)q->from) == is_answer)
+        return;
+    struct asked *a = &q->asked[stream];
+    if (a->count)
+        settle(q, a, i, is_answer);
+    uint32_t end = roce_psn_add(p->psn, 1);
+    if (is_answer && p->syndrome == ROCE_SYNDROME_NAK_PSN_SEQ)
+        a->nak = p->psn | KNOWN;
+    else if (is_answer && a->nak && roce_psn_diff(p->psn, a->nak & ROCE_PSN_MASK) >= 0)
+        a->nak = 0;
+    if (is_answer && is_newer(end, a->covered))
+        a->covered = end | KNOWN;
+    if (!is_answer && is_newer(end, a->arrived))
+        a->arrived = end | KNOWN;
+}
+
+static void inquire(struct inquiry *q)
+{
+    const struct join_side *there = &q->j->side[!q->from];
+    for (uint32_t i = 0; i < there->count; i++) {
+        uint64_t now_ns = join_time_ns(q->j, !q->from, there->packets[i].time_ns);
+        while (q->at < q->count && q->doubtful[q->at].time_ns <= now_ns)
+            ask(q, q->at++);
+        hear(q, i);
+    }
+}
+
+int join_judge(struct explain_join *j)
+{
+    for (unsigned side = 0; side < 2; side++)
+        for (uint32_t i = 0; i < j->side[side].count; i++)
+            if (j->side[side].packets[i].other == JOIN_NONE)
+                judge(j, side, &j->side[side].packets[i]);
+    for (unsigned from = 0; from < 2; from++) {
+        judge_copies(j, from);
+        struct inquiry q = {.j = j, .from = from};
+        bool is_ready = list_doubtful(&q) && map_streams(&q);
+        if (is_ready && q.count)
+            inquire(&q);
+        free(q.doubtful);
+        free(q.asked);
+        free(q.twin);
+        if (!is_ready)
+            return -ENOMEM;
+    }
+    return 0;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is kept of two captures while they are laid together. Only explain/join/ includes this. */
+#ifndef NORNIC_EXPLAIN_JOIN_INNER_H
+#define NORNIC_EXPLAIN_JOIN_INNER_H
+
+#include "explain/analysis.h"
+#include "explain/join/join.h"
+
+#define JOIN_NONE      UINT32_MAX
+#define JOIN_IDS_LEAST 8 /* packets from which it is told whether identifications differ */
+
+#define JOIN_KNOWN    (UINT32_C(1) << 31)
+#define JOIN_REPEATED (UINT32_C(1) << 30) /* requests were sent again */
+
+/* What the packet `proof` says. */
+enum join_says { JOIN_SAYS_NOTHING, JOIN_SAYS_COVERS, JOIN_SAYS_ASKS };
+
+/* What a packet is to its stream. */
+enum join_role { JOIN_OTHER, JOIN_REQUEST, JOIN_ANSWER };
+
+struct join_packet {
+    uint64_t time_ns;
+    uint64_t key;    /* of what is the same at both ends, but for the ICRC */
+    uint32_t icrc;   /* as it stands in the packet; 0: not captured */
+    uint32_t record; /* in its file, from 1 */
+    uint32_t lane;   /* which address to which */
+    uint32_t stream; /* 2 * flow in the analysis of its capture + direction; 0, 1: none */
+    uint32_t psn;
+    uint32_t other; /* the same packet in the other capture, or what it is a copy of; JOIN_NONE */
+    uint32_t proof; /* that packet shows the fate, in the capture at the receiver of `this`; JOIN_NONE */
+    uint16_t bytes; /* of the datagram, ICRC included */
+    uint8_t role, opcode, syndrome;
+    bool is_damaged; /* the ICRC or a header is wrong */
+    bool is_copy;    /* `other` is the packet that it is a copy of */
+    bool is_doubted; /* equal packets, or one that came damaged, leave it open whether it is this one */
+    bool is_overtaken, is_again;
+    uint8_t fate, sure, says;
+};
+
+/* All packets from one address to another. */
+struct join_lane {
+    struct nornic_addr src, dst;
+    uint32_t back; /* the lane of the other direction; JOIN_NONE: there is none */
+    uint32_t packets[2], ids[2],
+        zeros[2]; /* by capture: identifications that are not that of the packet before, and 0 */
+    uint16_t newest_id[2];
+    uint32_t matches; /* packets that each capture has once */
+    uint32_t told;    /* of so many packets */
+    double sum_ns;    /* capture 1 is later by this in all, with the clocks aligned */
+    int from;         /* the capture at the end that it comes from; -1: not known */
+};
+
+/* Packets with the same key: in each capture a chain in the order of the file. */
+struct join_group {
+    uint64_t key;
+    uint32_t first[2], last[2], count[2]; /* first, last: JOIN_NONE where count is 0 */
+};
+
+struct join_side {
+    struct join_packet *packets;
+    uint32_t count, cap;
+    uint32_t *next; /* by packet: the next one of its group; made by explain_join_finish() */
+    uint64_t records, first_ns, last_ns;
+    bool is_cut; /* packets whose ICRC was not captured */
+    struct explain_analysis *analysis;
+    uint32_t
+        *newest_psn; /* by stream: one past the newest, with JOIN_KNOWN, and JOIN_REPEATED; 0: none yet */
+    uint32_t stream_cap;
+    uint32_t at; /* explain_join_step(): the next one to show */
+};
+
+struct explain_join {
+    uint64_t max_bytes;
+    struct join_side side[2];
+    struct join_lane *lanes;
+    uint32_t lane_count, lane_cap;
+    uint32_t *lane_table; /* of lane_cap * 2 */
+    struct join_group *groups;
+    uint32_t group_count;
+    int64_t usual_ns[2];    /* by sender: most packets take less */
+    int64_t longest_ns[2];  /* by sender: the longest time that a packet was under way */
+    int64_t patience_ns[2]; /* by sender: what came within this time may be what left; later, it is not */
+    uint64_t numbers;       /* explain_join_step(): given so far */
+    uint32_t *number[2];
+    uint8_t *fates, *sures; /* by number - 1 */
+    uint32_t last_number;
+    struct explain_join_summary summary;
+};
+
+/* --- group.c --- */
+/* Puts equal packets together: groups, next. 0 or -ENOMEM. */
+int join_group(struct explain_join *j);
+
+/* --- align.c --- */
+/* Finds the clock, and at which end each lane begins. 0; -ENOMEM; -ENODATA: no packet is in both. */
+int join_align(struct explain_join *j);
+
+/* --- match.c --- */
+/* Finds out which of equal packets is which, and which are copies. 0 or -ENOMEM. */
+int join_match(struct explain_join *j);
+
+/* --- damaged.c --- */
+/* Finds the packets that came damaged among those that are missing. 0 or -ENOMEM. */
+int join_match_damaged(struct explain_join *j);
+
+/* --- fate.c --- */
+/* Says what became of the packets that one capture has. 0 or -ENOMEM. */
+int join_judge(struct explain_join *j);
+
+/* --- sum.c --- */
+/* Finds what was overtaken, and adds it all up. 0 or -ENOMEM. */
+int join_sum(struct explain_join *j);
+
+/* By the clock of capture 0. */
+static inline uint64_t join_time_ns(const struct explain_join *j, unsigned side, uint64_t time_ns)
+{
+    return side ? explain_clock_to_first(&j->summary.clock, time_ns) : time_ns;
+}
+
+/* From `from` (capture at the sender) to `to` (at the receiver); with the clocks aligned. */
+static inline int64_t join_delay_ns(const struct explain_join *j, unsigned sender, uint64_t from_ns,
+                                    uint64_t to_ns)
+{
+    return (int64_t)(join_time_ns(j, !sender, to_ns) - join_time_ns(j, sender, from_ns));
+}
+
+/* Whether a packet that is sent again differs from the one before, by its identification: then equal ones
+ * are copies. */
+static inline bool join_has_ids(const struct join_lane *l, unsigned side)
+{
+    return (uint64_t)l->ids[side] * 16 >= (uint64_t)l->packets[side] * 15 &&
+           l->zeros[side] <= l->packets[side] / 64 && l->packets[side] >= JOIN_IDS_LEAST;
+}
+
+/* Whether both captures have it once. */
+static inline bool join_is_plain(const struct join_group *g)
+{
+    return g->count[0] == 1 && g->count[1] == 1;
+}
+
+/* Whether the walk shows the packet by this capture: that at its sender's end, or else the only one that
+ * has it. */
+static inline bool join_is_shown_by(const struct explain_join *j, unsigned side, const struct join_packet *p)
+{
+    int from = j->lanes[p->lane].from;
+    return from < 0 || from == (int)side || p->other == JOIN_NONE || p->is_copy;
+}
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From two captures read to one: the steps in their order, and the walk through both. */
+#include "explain/join/join.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "explain/join/inner.h"
+
+#define MAX_BYTES (UINT64_C(1) << 30)
+
+static const char *const says[] = {
+    [JOIN_SAYS_NOTHING] = "", [JOIN_SAYS_COVERS] = "acknowledges it", [JOIN_SAYS_ASKS] = "asks for it"};
+
+static const struct {
+    const char *key, *words;
+} fates[EXPLAIN_FATE_COUNT] = {
+#define ROW(id, key, words) [EXPLAIN_FATE_##id] = {key, words},
+    EXPLAIN_FATES(ROW)
+#undef ROW
+};
+
+const char *explain_fate_key(enum explain_fate fate)
+{
+    return fates[fate].key;
+}
+
+const char *explain_fate_words(enum explain_fate fate)
+{
+    return fates[fate].words;
+}
+
+struct explain_join *explain_join_create(uint64_t max_bytes)
+{
+    struct explain_join *j = calloc(1, sizeof *j);
+    if (!j)
+        return NULL;
+    j->max_bytes = max_bytes ? max_bytes : MAX_BYTES;
+    for (unsigned side = 0; side < 2; side++)
+        j->side[side].analysis = explain_analysis_create(&(struct explain_analysis_config){0});
+    if (j->side[0].analysis && j->side[1].analysis)
+        return j;
+    explain_join_destroy(j);
+    return NULL;
+}
+
+/* What only reading needs. */
+static void end_reading(struct join_side *s)
+{
+    if (s->analysis)
+        explain_analysis_destroy(s->analysis);
+    s->analysis = NULL;
+}
+
+static void end_matching(struct explain_join *j)
+{
+    free(j->groups);
+    j->groups = NULL;
+    for (unsigned side = 0; side < 2; side++) {
+        free(j->side[side].next);
+        j->side[side].next = NULL;
+    }
+}
+
+void explain_join_destroy(struct explain_join *j)
+{
+    end_matching(j);
+    for (unsigned side = 0; side < 2; side++) {
+        end_reading(&j->side[side]);
+        free(j->side[side].packets);
+        free(j->side[side].newest_psn);
+        free(j->number[side]);
+    }
+    free(j->fates);
+    free(j->sures);
+    free(j->lanes);
+    free(j->lane_table);
+    free(j);
+}
+
+/* --- the walk --- */
+
+/* The next packet of that capture that is shown; JOIN_NONE: there is none. */
+static uint32_t next_shown(struct explain_join *j, unsigned side)
+{
+    struct join_side *s = &j->side[side];
+    while (s->at < s->count && !join_is_shown_by(j, side, &s->packets[s->at]))
+        s->at++;
+    return s->at < s->count ? s->at : JOIN_NONE;
+}
+
+/* The next packet by time; each capture keeps its own order. */
+static uint32_t next_of_both(struct explain_join *j, unsigned *side)
+{
+    uint32_t a = next_shown(j, 0), b = next_shown(j, 1);
+    if (a == JOIN_NONE && b == JOIN_NONE)
+        return JOIN_NONE;
+    *side = a == JOIN_NONE || (b != JOIN_NONE && join_time_ns(j, 1, j->side[1].packets[b].time_ns) <
+                                                     j->side[0].packets[a].time_ns);
+    return j->side[*side].at++;
+}
+
+/* Numbers all packets in the order of the walk: one may speak of another that comes later. */
+static int number(struct explain_join *j)
+{
+    unsigned side;
+    uint32_t i, n = 0;
+    for (side = 0; side < 2; side++)
+        j->number[side] = calloc((size_t)j->side[side].count + 1, sizeof *j->number[side]);
+    j->fates = malloc((size_t)j->side[0].count + j->side[1].count + 1);
+    j->sures = malloc((size_t)j->side[0].count + j->side[1].count + 1);
+    if (!j->number[0] || !j->number[1] || !j->fates || !j->sures)
+        return -ENOMEM;
+    while ((i = next_of_both(j, &side)) != JOIN_NONE) {
+        const struct join_packet *p = &j->side[side].packets[i];
+        j->fates[n] = p->fate;
+        j->sures[n] = p->sure;
+        j->number[side][i] = ++n;
+        if (p->other != JOIN_NONE && !p->is_copy)
+            j->number[!side][p->other] = n;
+    }
+    j->side[0].at = j->side[1].at = 0;
+    j->last_number = n;
+    return 0;
+}
+
+bool explain_join_fate(const struct explain_join *j, uint64_t number, enum explain_fate *fate,
+                       enum explain_sure *sure)
+{
+    if (number < 1 || number > j->last_number)
+        return false;
+    *fate = (enum explain_fate)j->fates[number - 1];
+    *sure = (enum explain_sure)j->sures[number - 1];
+    return true;
+}
+
+static void see(const struct explain_join *j, struct explain_join_place *place, unsigned side, uint32_t i)
+{
+    const struct join_packet *p = &j->side[side].packets[i];
+    place->record[side] = p->record;
+    place->own_ns[side] = p->time_ns;
+    place->time_ns[side] = join_time_ns(j, side, p->time_ns);
+}
+
+bool explain_join_step(struct explain_join *j, struct explain_join_place *place)
+{
+    unsigned side;
+    uint32_t i = next_of_both(j, &side);
+    if (i == JOIN_NONE)
+        return false;
+    const struct join_packet *p = &j->side[side].packets[i];
+    int from = j->lanes[p->lane].from;
+    *place = (struct explain_join_place){.number = ++j->numbers,
+                                         .side = side,
+                                         .from = from < 0 ? side : (unsigned)from,
+                                         .fate = p->fate,
+                                         .sure = p->sure,
+                                         .is_overtaken = p->is_overtaken,
+                                         .evidence = says[p->says]};
+    see(j, place, side, i);
+    if (p->other != JOIN_NONE && !p->is_copy)
+        see(j, place, !side, p->other);
+    if (p->is_copy)
+        place->related = j->number[!side][p->other];
+    else if (p->proof != JOIN_NONE)
+        place->related = j->number[!side][p->proof];
+    if (p->is_copy)
+        place->delay_ns = join_delay_ns(j, !side, j->side[!side].packets[p->other].time_ns, p->time_ns);
+    else if (p->other != JOIN_NONE)
+        place->delay_ns = (int64_t)(place->time_ns[!place->from] - place->time_ns[place->from]);
+    return true;
+}
+
+/* --- laying together --- */
+
+/* Addresses of the capture's first lane, for a sentence. */
+static void describe(const struct explain_join *j, unsigned side, char *text, size_t size)
+{
+    char src[NORNIC_ADDR_STR_SIZE], dst[NORNIC_ADDR_STR_SIZE];
+    const struct join_side *s = &j->side[side];
+    if (!s->count) {
+        snprintf(text, size, "has no RoCE packet in %" PRIu64 " records", s->records);
+        return;
+    }
+    const struct join_lane *l = &j->lanes[s->packets[0].lane];
+    snprintf(text, size, "has %u RoCE packets, the first from %s to %s", s->count,
+             nornic_addr_str(&l->src, src), nornic_addr_str(&l->dst, dst));
+}
+
+static int explain_nothing(const struct explain_join *j, struct nornic_error *why)
+{
+    char a[200], b[200];
+    describe(j, 0, a, sizeof a);
+    describe(j, 1, b, sizeof b);
+    bool has_lane = false;
+    for (uint32_t i = 0; i < j->side[1].count && !has_lane && j->side[0].count; i++)
+        has_lane = j->side[1].packets[i].lane == j->side[0].packets[0].lane;
+    const char *differs = !j->side[0].count || !j->side[1].count ? ""
+                          : has_lane
+                              ? ": the same addresses, but no packet is the same: not of the same time?"
+                              : ": their addresses differ: not the same traffic, or translated (NAT)";
+    return net_error_set(why, ENODATA, "the first %s; the second %s%s", a, b, differs);
+}
+
+int explain_join_finish(struct explain_join *j, struct nornic_error *why)
+{
+    end_reading(&j->side[0]);
+    end_reading(&j->side[1]);
+    int err = join_group(j);
+    if (!err)
+        err = join_align(j);
+    if (err == -ENODATA)
+        return explain_nothing(j, why);
+    if (!err)
+        err = join_match(j);
+    if (!err)
+        err = join_match_damaged(j);
+    end_matching(j);
+    if (!err)
+        err = join_judge(j);
+    if (!err)
+        err = join_sum(j);
+    if (!err)
+        err = number(j);
+    return err ? net_error_set(why, ENOMEM, "out of memory") : 0;
+}
+
+const struct explain_join_summary *explain_join_summary(const struct explain_join *j)
+{
+    return &j->summary;
+}

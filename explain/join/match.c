@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which of equal packets is which. A sender whose identifications stay 0 sends a packet again with the
+ * same bytes, and a network may make copies, so that each capture has it several times, not equally often.
+ * The clocks are aligned by now: a packet that came may be any of those that left before it, not longer
+ * than the patience ago. So equal packets fall into knots, in time: what is in one knot may belong
+ * together, what is in two may not.
+ *
+ * In a knot, packets are taken not to overtake their equals. If as many came as left, or more, each that
+ * left takes the first that came and is free; what is over are copies. If fewer came, each that came takes
+ * the last that left before it and is free, since a packet that was sent again was so for a reason; the
+ * rest were lost. Where one packet left, or none came, no other reading is possible; in other knots it is
+ * likely, no more. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "explain/join/inner.h"
+
+struct sight {
+    uint32_t packet;
+    uint64_t time_ns; /* by clock 0 */
+};
+
+/* Equal packets of one lane: all of the group, in the order of the files, and the knot among them. */
+struct equals {
+    struct explain_join *j;
+    unsigned from;
+    struct sight *sent, *came;
+    uint32_t sent_count, came_count;
+    uint32_t sent_at, sent_end, came_at, came_end; /* of the knot */
+};
+
+static struct join_packet *sent_packet(const struct equals *e, uint32_t i)
+{
+    return &e->j->side[e->from].packets[e->sent[i].packet];
+}
+
+static struct join_packet *came_packet(const struct equals *e, uint32_t i)
+{
+    return &e->j->side[!e->from].packets[e->came[i].packet];
+}
+
+/* --- within a knot --- */
+
+/* Whether its sender sent any packets of that queue pair again, or answers to them. */
+static bool is_repeated(const struct equals *e, const struct join_packet *sent)
+{
+    uint32_t stream = sent->role == JOIN_ANSWER ? sent->stream ^ 1 : sent->stream;
+    return sent->stream > 1 && e->j->side[e->from].newest_psn[stream] & JOIN_REPEATED;
+}
+
+/* Whether a packet that took unusually long may be another: where packets are sent again, with the same
+ * bytes. */
+static bool may_be_another(const struct equals *e, uint32_t sent, uint32_t came)
+{
+    const struct join_packet *s = sent_packet(e, sent);
+    uint64_t took_ns = e->came[came].time_ns - e->sent[sent].time_ns;
+    return is_repeated(e, s) && !join_has_ids(&e->j->lanes[s->lane], e->from) &&
+           took_ns > 2 * (uint64_t)e->j->usual_ns[e->from];
+}
+
+static void tie(const struct equals *e, uint32_t sent, uint32_t came, enum explain_sure sure)
+{
+    struct join_packet *s = sent_packet(e, sent), *c = came_packet(e, came);
+    s->other = e->came[came].packet;
+    c->other = e->sent[sent].packet;
+    s->fate = c->fate = c->is_damaged && !s->is_damaged ? EXPLAIN_FATE_DAMAGED : EXPLAIN_FATE_ARRIVED;
+    s->sure = c->sure = may_be_another(e, sent, came) ? EXPLAIN_SURE_LIKELY : (uint8_t)sure;
+}
+
+static void copy(const struct equals *e, uint32_t came, uint32_t sent, enum explain_sure sure)
+{
+    struct join_packet *c = came_packet(e, came);
+    c->is_copy = true;
+    c->other = e->sent[sent].packet;
+    c->fate = EXPLAIN_FATE_COPY;
+    c->sure = (uint8_t)sure;
+}
+
+/* Whether what came is a copy that the network made, and not the sender's: by its identification; or a
+ * request that came sooner than its sender could hear that the first was lost. */
+static bool is_surely_copy(const struct equals *e, uint32_t came, uint32_t sent)
+{
+    const struct explain_clock *c = &e->j->summary.clock;
+    const struct join_packet *s = sent_packet(e, sent);
+    double after = (double)(e->came[came].time_ns - e->sent[sent].time_ns);
+    return join_has_ids(&e->j->lanes[s->lane], e->from) ||
+           (s->role == JOIN_REQUEST && !is_repeated(e, s) && !c->is_one_way && !c->is_inconsistent &&
+            after < c->room_ns);
+}
+
+/* Each that left takes the first that came behind it. */
+static void tie_forwards(const struct equals *e, enum explain_sure sure)
+{
+    uint32_t s = e->sent_at;
+    for (uint32_t c = e->came_at; c < e->came_end; c++) {
+        if (s < e->sent_end && e->came[c].time_ns >= e->sent[s].time_ns)
+            tie(e, s++, c, sure);
+        else if (s > e->sent_at)
+            copy(e, c, s - 1, is_surely_copy(e, c, s - 1) ? sure : EXPLAIN_SURE_LIKELY);
+    }
+}
+
+/* Each that came takes the last that left before it. */
+static void tie_backwards(const struct equals *e, enum explain_sure sure)
+{
+    uint32_t s = e->sent_end;
+    for (uint32_t c = e->came_end; c-- > e->came_at;) {
+        while (s > e->sent_at && e->sent[s - 1].time_ns > e->came[c].time_ns)
+            s--;
+        if (s > e->sent_at)
+            tie(e, --s, c, sure);
+    }
+}
+
+/* What came with no equal that left shortly before: a copy of one that came, or one that was very long
+ * under way, or one that the sender's capture misses. */
+static void take_straggler(const struct equals *e)
+{
+    uint32_t sent = e->sent_at - 1;
+    struct join_packet *s = sent_packet(e, sent), *c = came_packet(e, e->came_at);
+    bool has_ids = join_has_ids(&e->j->lanes[s->lane], e->from);
+    if (s->other != JOIN_NONE)
+        copy(e, e->came_at, sent, has_ids ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY);
+    else if (has_ids)
+        tie(e, sent, e->came_at, EXPLAIN_SURE_SHOWN);
+    else
+        s->is_doubted = c->is_doubted = true;
+}
+
+static void untie(const struct equals *e)
+{
+    uint32_t sent = e->sent_end - e->sent_at, came = e->came_end - e->came_at;
+    bool is_plain = sent <= 1 && !(sent && sent_packet(e, e->sent_at)->is_again);
+    bool has_ids = sent && join_has_ids(&e->j->lanes[sent_packet(e, e->sent_at)->lane], e->from);
+    enum explain_sure sure = is_plain || has_ids || !came ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY;
+    for (uint32_t s = e->sent_at; s < e->sent_end; s++)
+        sent_packet(e, s)->is_doubted = sure != EXPLAIN_SURE_SHOWN;
+    if (!sent && e->sent_at > 0)
+        take_straggler(e);
+    else if (came >= sent)
+        tie_forwards(e, sure);
+    else
+        tie_backwards(e, sure);
+}
+
+/* --- knots --- */
+
+/* Adds the next packet to the knot; false: it belongs to none that has begun. */
+static bool grow(struct equals *e, uint64_t patience_ns)
+{
+    bool has_sent = e->sent_end > e->sent_at, has_next = e->came_end < e->came_count;
+    uint64_t until_ns = has_sent ? e->sent[e->sent_end - 1].time_ns + patience_ns : 0;
+    bool is_tied = has_sent && has_next && e->came[e->came_end].time_ns <= until_ns;
+    bool is_empty = !has_sent && e->came_end == e->came_at;
+    if (e->sent_end < e->sent_count &&
+        (!has_next || e->sent[e->sent_end].time_ns <= e->came[e->came_end].time_ns)) {
+        e->sent_end += is_empty || is_tied;
+        return is_empty || is_tied;
+    }
+    if (!has_next || (!is_empty && !is_tied))
+        return false;
+    e->came_end++;
+    return has_sent; /* what came without having left is alone */
+}
+
+static void untie_all(struct equals *e)
+{
+    uint64_t patience_ns = (uint64_t)e->j->patience_ns[e->from];
+    e->sent_at = e->sent_end = e->came_at = e->came_end = 0;
+    while (e->sent_end < e->sent_count || e->came_end < e->came_count) {
+        while (grow(e, patience_ns)) {
+        }
+        untie(e);
+        e->sent_at = e->sent_end;
+        e->came_at = e->came_end;
+    }
+}
+
+static uint32_t list(const struct explain_join *j, const struct join_group *g, unsigned side,
+                     struct sight *to)
+{
+    uint32_t n = 0;
+    for (uint32_t i = g->first[side]; i != JOIN_NONE; i = j->side[side].next[i])
+        to[n++] = (struct sight){i, join_time_ns(j, side, j->side[side].packets[i].time_ns)};
+    return n;
+}
+
+int join_match(struct explain_join *j)
+{
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < j->group_count; i++)
+        most = max_u32(most, max_u32(j->groups[i].count[0], j->groups[i].count[1]));
+    struct equals e = {.j = j};
+    e.sent = malloc(most * sizeof *e.sent);
+    e.came = malloc(most * sizeof *e.came);
+    for (uint32_t i = 0; i < j->group_count && e.sent && e.came; i++) {
+        const struct join_group *g = &j->groups[i];
+        unsigned has = g->count[0] == 0;
+        int from = j->lanes[j->side[has].packets[g->first[has]].lane].from;
+        if (from < 0)
+            continue;
+        e.from = (unsigned)from;
+        e.sent_count = list(j, g, e.from, e.sent);
+        e.came_count = list(j, g, !e.from, e.came);
+        untie_all(&e);
+    }
+    int err = e.sent && e.came ? 0 : -ENOMEM;
+    free(e.sent);
+    free(e.came);
+    return err;
+}

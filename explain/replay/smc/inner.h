@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside a replay of SMC-R. Only explain/replay/smc/ includes this.
+ *
+ * What the peer sends reaches the engine as frames: the recorded ones, with the engine's QPN, keys and
+ * tokens in the place of those that the recorded end had chosen, its PSNs as they are. What the engine
+ * sends is taken from its devices and never travels: SENDs wait to be compared, RDMA writes are placed in
+ * an image of the peer's element, and the peer's acknowledgement is made when the recorded one comes of the
+ * message that was compared with it. The program of the endpoint is lazy: it writes, reads and closes when
+ * the recorded CDC shows that it has. */
+#ifndef NORNIC_EXPLAIN_REPLAY_SMC_INNER_H
+#define NORNIC_EXPLAIN_REPLAY_SMC_INNER_H
+
+#include "explain/replay/smc/smc_replay.h"
+#include "smcr/cdc_wire.h"
+#include "smcr/clc_wire.h"
+#include "smcr/cursor.h"
+#include "smcr/smcr.h"
+
+#define SMCPLAY_PORTS_MAX 8
+#define SMCPLAY_LINKS_MAX 255
+#define SMCPLAY_CONNS_MAX 1024
+#define SMCPLAY_READ_BYTES \
+    (512u << 10)          /* the largest element: what the program reads, it reads in one call */
+#define SMCPLAY_SENDS 256 /* of a link, that may wait for their acknowledgement */
+
+/* --- writes.c: what RDMA writes leave in an element --- */
+
+/* A piece of an RDMA write. */
+struct smcplay_piece {
+    uint64_t va;
+    size_t at; /* in `bytes` */
+    uint32_t len_bytes;
+};
+
+/* What was written on a link and not told of by a CDC yet. All zero: nothing. */
+struct smcplay_writes {
+    struct smcplay_piece *pieces;
+    size_t count, cap;
+    uint8_t *bytes;
+    size_t used, room;
+    uint64_t next_va; /* of the write that goes on */
+};
+
+/* An element, as its writer sees it. */
+struct smcplay_image {
+    uint32_t elem_bytes; /* 0: none */
+    struct smcr_cursor cursor;
+    uint64_t position; /* of the cursor, in the stream */
+    uint8_t *bytes, *known;
+};
+
+int smcplay_writes_add(struct smcplay_writes *w, const struct roce_pkt *pkt);
+void smcplay_writes_free(struct smcplay_writes *w);
+int smcplay_image_init(struct smcplay_image *image, uint32_t elem_bytes);
+void smcplay_image_free(struct smcplay_image *image);
+/* Bytes from the cursor to `to`; negative: that is no place ahead of it. */
+int64_t smcplay_image_ahead(const struct smcplay_image *image, const struct smcr_cursor *to);
+/* Places the writes up to that cursor, and forgets them: all of them end there. */
+void smcplay_image_place(struct smcplay_image *image, struct smcplay_writes *w, const struct smcr_cursor *to);
+/* Takes the next byte of the stream. False: it was not written. */
+bool smcplay_image_next(struct smcplay_image *image, uint8_t *byte);
+
+/* --- learn.c: what the capture tells --- */
+
+struct smcplay_end {
+    struct nornic_addr gid;
+    struct nornic_mac mac;
+    uint32_t qpn;
+};
+
+/* A message of the engine's, not yet compared. */
+struct smcplay_message {
+    struct smcplay_message *next;
+    uint64_t cause;
+    uint32_t psn;
+    bool is_misplaced;     /* a CDC: the bytes that it tells of are not those of the stream, */
+    uint64_t misplaced_at; /* from this one on */
+    uint64_t produced;     /* a CDC: position of its producer cursor in the stream */
+    uint8_t bytes[SMCR_MSG_BYTES];
+};
+
+struct smcplay_port {
+    struct nornic_mac mac;
+    struct nornic_addr gid;
+    uint16_t vlan_id;
+    struct roce_dev *dev;
+    struct smcr_port *port;
+    bool is_down;
+};
+
+struct smcplay_link {
+    struct smcplay_end own, peer; /* as recorded */
+    uint16_t vlan_id;
+    unsigned group;
+    uint8_t number;                 /* in it; 0: not known */
+    struct smcplay_writes recorded; /* learning */
+    bool is_sent_known;
+    uint32_t sent_psn; /* recorded: the next that was not sent before */
+
+    unsigned port;
+    uint32_t engine_qpn; /* 0: not known yet */
+    struct smcplay_writes written;
+    bool is_engine_psn_known;
+    uint32_t engine_psn;
+    struct smcplay_message *first, **last;
+    struct {
+        uint32_t recorded, engine;
+    } sends[SMCPLAY_SENDS]; /* PSNs of what was compared, newest last */
+    unsigned send_count;
+    uint8_t fed_request; /* type of the last request of LLC from the peer, */
+    uint64_t fed_ns;     /* and when it came */
+    bool has_acked;
+    uint32_t acked_psn; /* of the engine */
+};
+
+/* A key of the endpoint's memory on a link. */
+struct smcplay_key {
+    unsigned link;
+    uint32_t rkey[2]; /* recorded, engine's */
+    uint64_t va[2];
+};
+
+/* A CDC message that the recorded end sent. */
+struct smcplay_cdc {
+    size_t packet; /* of the tape */
+    uint64_t produced, consumed;
+    bool has_data; /* the capture has all the bytes that it tells of */
+    struct smcr_cdc cdc;
+};
+
+struct smcplay_conn {
+    struct nornic_addr addr[2]; /* client, server */
+    uint16_t port[2];
+    size_t proposal; /* packet of the tape */
+    bool is_own_server, is_own_known, is_version_2, is_older, has_own_declined;
+    unsigned seen; /* CLC messages, by layer and sender: TCP may send them again */
+    bool has_accept, has_confirm;
+    struct smcr_accept accept, confirm;
+    struct smcplay_image image; /* recorded: the peer's element */
+    struct smcr_cursor consumer;
+    uint64_t consumed;
+    uint8_t *stream; /* that the endpoint sent */
+    size_t stream_bytes, stream_cap;
+    bool is_stream_broken; /* bytes of it are not in the capture: what comes after is not known */
+    struct smcplay_cdc *cdcs;
+    size_t cdc_count, cdc_cap;
+
+    /* playing */
+    struct smcr_conn *engine; /* NULL: not made, or given back */
+    bool is_begun, is_urgent, has_shut;
+    struct smcplay *play;
+    uint32_t index;
+    uint8_t sent[SMCR_CLC_MAX_BYTES]; /* CLC that the engine sent and nothing was compared with */
+    size_t sent_bytes;
+    uint32_t own_token[2]; /* recorded, engine's; 0: not known */
+    struct smcplay_image engine_image;
+    bool engine_done, engine_closed; /* its newest CDC said so */
+    uint64_t engine_urgent;          /* position behind its last urgent byte */
+    size_t next_cdc;
+    uint64_t written, read;
+    unsigned link;      /* that its last recorded CDC went over, from 1; 0: none yet */
+    uint16_t seq_shift; /* engine's minus recorded sequence numbers */
+};
+
+struct smcplay {
+    const struct explain_tape *tape;
+    const struct explain_smc_replay_config *config;
+    struct explain_smc_replay_result *result;
+    uint8_t peer_id[SMCR_PEER_ID_BYTES]; /* of the endpoint */
+    bool is_found;
+    struct smcplay_port ports[SMCPLAY_PORTS_MAX];
+    unsigned port_count;
+    struct smcplay_link *links; /* SMCPLAY_LINKS_MAX */
+    unsigned link_count, group_count;
+    struct smcplay_conn *conns; /* SMCPLAY_CONNS_MAX */
+    unsigned conn_count;
+    uint8_t mtu, max_links, elems_per_rmb;
+    bool has_shifted_add_link;
+    struct { /* learning: the last ADD LINK of each side */
+        struct smcplay_end end;
+        uint8_t number;
+        bool is_there;
+    } offered[2];
+
+    struct smcr *smcr;
+    uint8_t *scratch; /* SMCPLAY_READ_BYTES */
+    struct smcplay_key *keys;
+    size_t key_count, key_cap;
+    uint64_t random, now_ns, skew_ns, cause;
+    bool is_out_of_memory;
+};
+
+/* What stands in an IP packet with a TCP segment; false: it is none. */
+struct smcplay_segment {
+    struct nornic_addr src, dst;
+    uint16_t src_port, dst_port;
+    bool fin, rst;
+};
+bool smcplay_segment(const struct explain_packet *p, struct smcplay_segment *out);
+/* The connection between these ends, newest first; NULL: none. `*is_own`: the endpoint sent the segment. */
+struct smcplay_conn *smcplay_conn_of(struct smcplay *s, const struct smcplay_segment *segment, bool *is_own);
+/* The link that a packet travels on; NULL: none. */
+struct smcplay_link *smcplay_link_of(struct smcplay *s, const struct roce_pkt *pkt, bool *is_own);
+/* The connection whose peer gave out that token; NULL: none. */
+struct smcplay_conn *smcplay_conn_by_peer_token(struct smcplay *s, uint32_t token, size_t before);
+const struct smcr_accept *smcplay_own(const struct smcplay_conn *c);
+const struct smcr_accept *smcplay_peer(const struct smcplay_conn *c);
+static inline uint32_t smcplay_elem_bytes(const struct smcr_accept *a)
+{
+    return 16384u << (a->bsize > 5 ? 5 : a->bsize);
+}
+/* Whether it is one message of version 1 in a SEND. */
+bool smcplay_is_message(const struct explain_packet *p);
+bool smcplay_is_clc(enum explain_layer_id id);
+/* The networks that a Proposal names, seen from `local`. Returns how many of them, at most `max`. */
+unsigned smcplay_networks(const struct explain_packet *p, const struct nornic_addr *local,
+                          struct smcr_network *out, unsigned max);
+/* The endpoint with that address. 0, -ENOMEM or -E2BIG with a sentence; `is_found` says whether it is
+ * there. */
+int smcplay_learn(struct smcplay *s, const struct nornic_addr *addr, struct nornic_error *why);
+
+/* --- engine.c: the instance, and its devices --- */
+int smcplay_engine_open(struct smcplay *s);
+void smcplay_engine_close(struct smcplay *s);
+/* Timers fire until then; what the engine sends is taken. */
+void smcplay_engine_advance(struct smcplay *s, uint64_t until_ns);
+/* What can be done now is done. */
+void smcplay_engine_work(struct smcplay *s);
+/* The next timer fires, if it is due within `most_ns`. False: there is none. */
+bool smcplay_engine_jump(struct smcplay *s, uint64_t most_ns);
+void smcplay_engine_feed(struct smcplay *s, const struct smcplay_link *l, uint8_t *frame, uint32_t len_bytes);
+/* The peer acknowledges what the engine sent up to that PSN. */
+void smcplay_engine_ack(struct smcplay *s, struct smcplay_link *l, uint32_t psn);
+void smcplay_engine_port(struct smcplay *s, unsigned port, bool is_up);
+
+/* --- match.c: comparing --- */
+/* Compares the message in the recorded packet, `at` bytes into it, with the engine's. */
+void smcplay_compare(const struct explain_packet *p, uint32_t at, const uint8_t *engine, size_t engine_bytes,
+                     struct explain_smc_compared *c);
+void smcplay_tell(struct smcplay *s, struct explain_smc_compared *c, enum explain_smc_replay_outcome outcome);
+/* "LLC ADD LINK request" of a message's bytes. */
+const char *smcplay_message_name(const uint8_t *message);
+uint8_t smcplay_link_number(const struct smcplay *s, const struct smcplay_link *l);
+
+/* --- keys.c: the endpoint's own values, recorded and the engine's --- */
+void smcplay_keys_pair(struct smcplay *s, unsigned link, const uint32_t rkey[2], const uint64_t va[2]);
+const struct smcplay_key *smcplay_key_of(const struct smcplay *s, unsigned link, uint32_t rkey);
+/* What the two messages say of the endpoint's own values, once they were compared. */
+void smcplay_keys_learn(struct smcplay *s, struct smcplay_link *l, const uint8_t *recorded,
+                        const uint8_t *engine);
+/* The endpoint's end of a link was told: the link of the recorded QPN has that one in the engine, unless it
+ * has one already. NULL: there is no such link. */
+struct smcplay_link *smcplay_link_made(struct smcplay *s, const struct nornic_addr *gid,
+                                       uint32_t recorded_qpn, uint32_t engine_qpn);
+/* A link of the group of `via` that the engine has; NULL: none. */
+struct smcplay_link *smcplay_link_by_number(struct smcplay *s, const struct smcplay_link *via,
+                                            uint8_t number);
+/* Puts the engine's values into a message of the peer's. */
+void smcplay_keys_translate(struct smcplay *s, const struct smcplay_link *l, uint8_t *message);
+
+/* --- clc.c, messages.c: what is recorded, one by one --- */
+void smcplay_clc(struct smcplay *s, const struct explain_packet *p, struct smcplay_conn *c, bool is_own);
+void smcplay_sent(struct smcplay *s, struct smcplay_link *l, const struct explain_packet *p);
+void smcplay_got(struct smcplay *s, struct smcplay_link *l, size_t i, const struct explain_packet *p);
+/* --- program.c: what the endpoint's program did --- */
+void smcplay_program_acts(struct smcplay *s, struct smcplay_conn *c, const struct smcplay_cdc *cdc);
+
+#endif

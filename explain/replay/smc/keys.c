@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the endpoint chose freely: keys and addresses of its memory by link, QPNs, tokens. The recorded
+ * value and the engine's stand in the same place of two messages that were compared; whatever the peer says
+ * of the one is fed with the other. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "explain/replay/smc/inner.h"
+#include "net/bytes.h"
+
+void smcplay_keys_pair(struct smcplay *s, unsigned link, const uint32_t rkey[2], const uint64_t va[2])
+{
+    if (s->key_count == s->key_cap) {
+        size_t cap = s->key_cap ? 2 * s->key_cap : 64;
+        struct smcplay_key *grown = reallocarray(s->keys, cap, sizeof *grown);
+        s->is_out_of_memory |= !grown;
+        if (!grown)
+            return;
+        s->keys = grown;
+        s->key_cap = cap;
+    }
+    s->keys[s->key_count++] =
+        (struct smcplay_key){.link = link, .rkey = {rkey[0], rkey[1]}, .va = {va[0], va[1]}};
+}
+
+const struct smcplay_key *smcplay_key_of(const struct smcplay *s, unsigned link, uint32_t rkey)
+{
+    for (size_t i = s->key_count; i-- > 0;)
+        if (s->keys[i].link == link && s->keys[i].rkey[0] == rkey)
+            return &s->keys[i];
+    return NULL;
+}
+
+struct smcplay_link *smcplay_link_made(struct smcplay *s, const struct nornic_addr *gid,
+                                       uint32_t recorded_qpn, uint32_t engine_qpn)
+{
+    struct smcplay_link *made = NULL;
+    for (unsigned i = 0; i < s->link_count; i++) {
+        struct smcplay_link *l = &s->links[i];
+        if (l->own.qpn != recorded_qpn || !nornic_addr_equal(&l->own.gid, gid))
+            continue;
+        made = l;
+        if (!l->engine_qpn || l->engine_qpn == engine_qpn)
+            break;
+    }
+    if (!made || made->engine_qpn)
+        return made;
+    made->engine_qpn = engine_qpn;
+    for (unsigned i = 0; i < s->port_count; i++)
+        if (nornic_addr_equal(&s->ports[i].gid, gid))
+            made->port = i;
+    s->result->links++;
+    return made;
+}
+
+/* --- places in messages that hold a key, and the address behind it --- */
+
+/* `link_at`: the byte that says on which link; 0: the one that carries the message. `va_at` 0: no address. */
+struct place {
+    uint8_t rkey_at, va_at, link_at;
+};
+
+struct places {
+    uint8_t type;
+    unsigned count;
+    struct place place[8];
+};
+
+static const struct places places[] = {
+    {SMCR_LLC_ADD_LINK_CONT, 2, {{12, 16, 4}, {28, 32, 4}}},
+    {SMCR_LLC_CONFIRM_RKEY, 3, {{5, 9, 0}, {18, 22, 17}, {31, 35, 30}}},
+    {SMCR_LLC_CONFIRM_RKEY_CONT, 3, {{6, 10, 5}, {19, 23, 18}, {32, 36, 31}}},
+    {SMCR_LLC_DELETE_RKEY,
+     8,
+     {{8, 0, 0}, {12, 0, 0}, {16, 0, 0}, {20, 0, 0}, {24, 0, 0}, {28, 0, 0}, {32, 0, 0}, {36, 0, 0}}},
+};
+
+static const struct places *places_of(const uint8_t *message)
+{
+    for (size_t i = 0; i < array_len(places); i++)
+        if (places[i].type == message[0])
+            return &places[i];
+    return NULL;
+}
+
+struct smcplay_link *smcplay_link_by_number(struct smcplay *s, const struct smcplay_link *via, uint8_t number)
+{
+    for (unsigned i = s->link_count; i-- > 0;)
+        if (s->links[i].group == via->group && s->links[i].number == number && s->links[i].engine_qpn)
+            return &s->links[i];
+    return NULL;
+}
+
+static const struct smcplay_link *link_at(struct smcplay *s, const struct smcplay_link *via,
+                                          const struct place *place, const uint8_t *message)
+{
+    return place->link_at ? smcplay_link_by_number(s, via, message[place->link_at]) : via;
+}
+
+/* Requests that tell of new keys. */
+static void learn_keys(struct smcplay *s, const struct smcplay_link *via, const uint8_t *recorded,
+                       const uint8_t *engine)
+{
+    const struct places *of = places_of(recorded);
+    for (unsigned i = 0; of && i < of->count; i++) {
+        const struct place *at = &of->place[i];
+        const struct smcplay_link *l = link_at(s, via, at, recorded);
+        uint32_t rkey[2] = {get_be32(recorded + at->rkey_at), get_be32(engine + at->rkey_at)};
+        if (!l || !at->va_at || rkey[0] == 0)
+            continue;
+        uint64_t va[2] = {get_be64(recorded + at->va_at), get_be64(engine + at->va_at)};
+        smcplay_keys_pair(s, smcplay_link_number(s, l), rkey, va);
+    }
+}
+
+/* The link of which the endpoint has told its end first by this message: its QPN is the engine's. */
+static void learn_end(struct smcplay *s, const uint8_t *recorded, const uint8_t *engine)
+{
+    struct smcr_add_link r, e;
+    bool is_shifted;
+    smcr_add_link_get(&r, recorded);
+    smcr_add_link_get(&e, engine);
+    is_shifted = smcr_add_link_is_shifted(&r);
+    if (is_shifted) {
+        struct smcr_add_link_shifted rs, es;
+        smcr_add_link_shifted_get(&rs, recorded);
+        smcr_add_link_shifted_get(&es, engine);
+        memcpy(r.gid, rs.gid, sizeof r.gid);
+        r.qpn = rs.qpn;
+        e.qpn = es.qpn;
+    }
+    struct nornic_addr gid;
+    memcpy(gid.b, r.gid, sizeof gid.b);
+    smcplay_link_made(s, &gid, r.qpn, e.qpn);
+}
+
+void smcplay_keys_learn(struct smcplay *s, struct smcplay_link *l, const uint8_t *recorded,
+                        const uint8_t *engine)
+{
+    bool is_response = net_bits_get(recorded, SMCR_LLC_RESPONSE_BIT, 1);
+    if (recorded[0] == SMCR_LLC_ADD_LINK)
+        learn_end(s, recorded, engine);
+    else if (!is_response || recorded[0] == SMCR_LLC_ADD_LINK_CONT)
+        learn_keys(s, l, recorded, engine);
+}
+
+static void translate_token(struct smcplay *s, uint8_t *message)
+{
+    struct smcr_cdc cdc;
+    smcr_cdc_get(&cdc, message);
+    for (unsigned i = s->conn_count; i-- > 0;) {
+        const struct smcplay_conn *c = &s->conns[i];
+        if (c->is_begun && c->own_token[1] && c->own_token[0] == cdc.alert_token) {
+            cdc.alert_token = c->own_token[1];
+            smcr_cdc_put(message, &cdc);
+            return;
+        }
+    }
+}
+
+void smcplay_keys_translate(struct smcplay *s, const struct smcplay_link *l, uint8_t *message)
+{
+    assert(l);
+    const struct places *of = places_of(message);
+    bool is_response = net_bits_get(message, SMCR_LLC_RESPONSE_BIT, 1);
+    if (message[0] == SMCR_CDC)
+        translate_token(s, message);
+    if (!is_response || message[0] == SMCR_CDC || message[0] == SMCR_LLC_ADD_LINK_CONT)
+        return;
+    for (unsigned i = 0; of && i < of->count; i++) {
+        const struct place *at = &of->place[i];
+        const struct smcplay_link *on = link_at(s, l, at, message);
+        const struct smcplay_key *key =
+            on ? smcplay_key_of(s, smcplay_link_number(s, on), get_be32(message + at->rkey_at)) : NULL;
+        if (!key)
+            continue;
+        put_be32(message + at->rkey_at, key->rkey[1]);
+        if (at->va_at)
+            put_be64(message + at->va_at, key->va[1]);
+    }
+}

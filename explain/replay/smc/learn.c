@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the capture tells of one peer of SMC-R: its ports, its links, its connections, and for each of these
+ * the stream that it sent, with the CDC messages that told of it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "explain/replay/smc/inner.h"
+#include "net/bytes.h"
+#include "net/ipv4.h"
+#include "net/ipv6.h"
+#include "net/tcp.h"
+#include "roce/psn.h"
+
+#define DETOURS_MAX 8 /* from an address to the one that its link came from, and so on */
+
+bool smcplay_segment(const struct explain_packet *p, struct smcplay_segment *out)
+{
+    bool has_tcp = false;
+    for (unsigned i = 0; i < p->layer_count; i++) {
+        const uint8_t *at = p->frame + p->layers[i].offset;
+        struct net_ipv4 v4;
+        struct net_ipv6 v6;
+        struct net_tcp tcp;
+        if (p->layers[i].kind->id == EXPLAIN_LAYER_IP) {
+            net_ipv4_get(&v4, at);
+            out->src = nornic_addr_from_v4(v4.src);
+            out->dst = nornic_addr_from_v4(v4.dst);
+        } else if (p->layers[i].kind->id == EXPLAIN_LAYER_IP6) {
+            net_ipv6_get(&v6, at);
+            memcpy(out->src.b, v6.src, sizeof out->src.b);
+            memcpy(out->dst.b, v6.dst, sizeof out->dst.b);
+        } else if (p->layers[i].kind->id == EXPLAIN_LAYER_TCP) {
+            net_tcp_get(&tcp, at);
+            out->src_port = tcp.src_port;
+            out->dst_port = tcp.dst_port;
+            out->fin = tcp.fin;
+            out->rst = tcp.rst;
+            has_tcp = true;
+        }
+    }
+    return has_tcp;
+}
+
+bool smcplay_is_clc(enum explain_layer_id id)
+{
+    return id == EXPLAIN_LAYER_CLC_PROPOSAL || id == EXPLAIN_LAYER_CLC_ACCEPT ||
+           id == EXPLAIN_LAYER_CLC_CONFIRM || id == EXPLAIN_LAYER_CLC_DECLINE;
+}
+
+bool smcplay_is_message(const struct explain_packet *p)
+{
+    struct smcr_llc_head head;
+    if (p->kind != EXPLAIN_ROCE || p->verdict != ROCE_RX_TAKEN || p->is_cut ||
+        p->roce.bth.opcode != ROCE_OPCODE(ROCE_SERVICE_RC, ROCE_OP_SEND_ONLY) ||
+        p->roce.payload_bytes != SMCR_MSG_BYTES)
+        return false;
+    smcr_llc_head_get(&head, p->roce.payload);
+    return head.length == SMCR_MSG_BYTES && (head.type == SMCR_CDC || smcr_llc_type_name(head.type));
+}
+
+/* --- who is who --- */
+
+static bool is_between(const struct smcplay_conn *c, const struct smcplay_segment *g, bool from_client)
+{
+    unsigned src = !from_client, dst = from_client;
+    return nornic_addr_equal(&c->addr[src], &g->src) && c->port[src] == g->src_port &&
+           nornic_addr_equal(&c->addr[dst], &g->dst) && c->port[dst] == g->dst_port;
+}
+
+struct smcplay_conn *smcplay_conn_of(struct smcplay *s, const struct smcplay_segment *g, bool *is_own)
+{
+    for (unsigned i = s->conn_count; i-- > 0;)
+        for (unsigned from_client = 0; from_client < 2; from_client++)
+            if (is_between(&s->conns[i], g, from_client)) {
+                *is_own = s->conns[i].is_own_server != from_client;
+                return &s->conns[i];
+            }
+    return NULL;
+}
+
+static bool is_end(const struct smcplay_end *end, const struct roce_pkt *pkt)
+{
+    return end->qpn == pkt->bth.dest_qpn && nornic_addr_equal(&end->gid, &pkt->dst);
+}
+
+struct smcplay_link *smcplay_link_of(struct smcplay *s, const struct roce_pkt *pkt, bool *is_own)
+{
+    for (unsigned i = s->link_count; i-- > 0;) {
+        struct smcplay_link *l = &s->links[i];
+        *is_own = is_end(&l->peer, pkt) && nornic_addr_equal(&l->own.gid, &pkt->src);
+        if (*is_own || (is_end(&l->own, pkt) && nornic_addr_equal(&l->peer.gid, &pkt->src)))
+            return l;
+    }
+    return NULL;
+}
+
+const struct smcr_accept *smcplay_own(const struct smcplay_conn *c)
+{
+    return c->is_own_server ? &c->accept : &c->confirm;
+}
+
+const struct smcr_accept *smcplay_peer(const struct smcplay_conn *c)
+{
+    return c->is_own_server ? &c->confirm : &c->accept;
+}
+
+struct smcplay_conn *smcplay_conn_by_peer_token(struct smcplay *s, uint32_t token, size_t before)
+{
+    for (unsigned i = s->conn_count; i-- > 0;) {
+        struct smcplay_conn *c = &s->conns[i];
+        if (c->image.elem_bytes && c->proposal < before && smcplay_peer(c)->alert_token == token)
+            return c;
+    }
+    return NULL;
+}
+
+/* Proposal, Accept and Confirm of both versions begin alike: Peer ID, GID, MAC. */
+static bool names_peer(enum explain_layer_id id)
+{
+    return (smcplay_is_clc(id) && id != EXPLAIN_LAYER_CLC_DECLINE) || id == EXPLAIN_LAYER_CLC2_PROPOSAL ||
+           id == EXPLAIN_LAYER_CLC2_ACCEPT || id == EXPLAIN_LAYER_CLC2_CONFIRM;
+}
+
+/* The Peer ID of whoever has that address: it sends CLC messages from it, or names it as a GID. */
+static void find_in_clc(struct smcplay *s, const struct explain_packet *p, const struct nornic_addr *addr)
+{
+    struct smcplay_segment g = {.fin = false};
+    if (!smcplay_segment(p, &g))
+        return;
+    for (unsigned i = 0; i < p->layer_count && !s->is_found; i++) {
+        struct smcr_proposal m;
+        if (!names_peer(p->layers[i].kind->id))
+            continue;
+        smcr_proposal_get(&m, p->frame + p->layers[i].offset);
+        s->is_found = nornic_addr_equal(&g.src, addr) || memcmp(m.gid, addr->b, sizeof m.gid) == 0;
+        if (s->is_found)
+            memcpy(s->peer_id, m.peer_id, sizeof m.peer_id);
+    }
+}
+
+/* The address of the link over which whoever has `addr` has named it as the GID of another. */
+static bool find_detour(const struct explain_packet *p, struct nornic_addr *addr)
+{
+    struct smcr_add_link m;
+    if (!smcplay_is_message(p) || p->roce.payload[0] != SMCR_LLC_ADD_LINK)
+        return false;
+    smcr_add_link_get(&m, p->roce.payload);
+    if (memcmp(m.gid, addr->b, sizeof m.gid) != 0 || nornic_addr_equal(&p->roce.src, addr))
+        return false;
+    *addr = p->roce.src;
+    return true;
+}
+
+static void find_endpoint(struct smcplay *s, struct nornic_addr addr)
+{
+    struct explain_packet p;
+    for (unsigned detour = 0; detour < DETOURS_MAX && !s->is_found; detour++) {
+        for (size_t i = 0; i < s->tape->count && !s->is_found; i++) {
+            explain_tape_packet(s->tape, i, &p);
+            if (p.kind == EXPLAIN_SMC_TCP)
+                find_in_clc(s, &p, &addr);
+        }
+        bool turned = false;
+        for (size_t i = 0; i < s->tape->count && !s->is_found && !turned; i++) {
+            explain_tape_packet(s->tape, i, &p);
+            turned = find_detour(&p, &addr);
+        }
+        if (!turned)
+            return;
+    }
+}
+
+/* --- what it has --- */
+
+static void know_port(struct smcplay *s, const struct smcplay_end *end, uint16_t vlan_id)
+{
+    for (unsigned i = 0; i < s->port_count; i++)
+        if (nornic_addr_equal(&s->ports[i].gid, &end->gid))
+            return;
+    if (s->port_count == SMCPLAY_PORTS_MAX)
+        return;
+    unsigned at = s->port_count++;
+    /* The first one gave the Peer ID its lower bytes: SMCR-ARC-21. */
+    if (memcmp(end->mac.b, s->peer_id + 2, sizeof end->mac.b) == 0) {
+        memmove(s->ports + 1, s->ports, at * sizeof *s->ports);
+        at = 0;
+    }
+    s->ports[at] = (struct smcplay_port){.gid = end->gid, .mac = end->mac, .vlan_id = vlan_id};
+}
+
+/* `link` has its ends, group, number and VLAN. */
+static bool know_link(struct smcplay *s, const struct smcplay_link *link)
+{
+    if (s->link_count == SMCPLAY_LINKS_MAX)
+        return false;
+    s->links[s->link_count++] = *link;
+    know_port(s, &link->own, link->vlan_id);
+    return true;
+}
+
+static struct smcplay_end end_of(const struct smcr_accept *a)
+{
+    struct smcplay_end end = {.qpn = a->qpn};
+    memcpy(end.gid.b, a->gid, sizeof end.gid.b);
+    memcpy(end.mac.b, a->mac, sizeof end.mac.b);
+    return end;
+}
+
+static bool is_known_link(const struct smcplay *s, const struct smcplay_end *own,
+                          const struct smcplay_end *peer)
+{
+    for (unsigned i = 0; i < s->link_count; i++) {
+        const struct smcplay_link *l = &s->links[i];
+        if (l->own.qpn == own->qpn && l->peer.qpn == peer->qpn && nornic_addr_equal(&l->own.gid, &own->gid) &&
+            nornic_addr_equal(&l->peer.gid, &peer->gid))
+            return true;
+    }
+    return false;
+}
+
+static uint16_t vlan_of(const struct explain_packet *p)
+{
+    uint16_t vid = 0;
+    for (unsigned i = 0; i < p->layer_count; i++)
+        if (p->layers[i].kind->id == EXPLAIN_LAYER_VLAN)
+            vid = get_be16(p->frame + p->layers[i].offset) & 0xfff;
+    return vid;
+}
+
+/* Both ends of a connection are known. */
+static int settle(struct smcplay *s, struct smcplay_conn *c, uint16_t vlan_id)
+{
+    const struct smcr_accept *own = smcplay_own(c), *peer = smcplay_peer(c);
+    struct smcplay_end own_end = end_of(own), peer_end = end_of(peer);
+    struct smcplay_link first = {
+        .own = own_end, .peer = peer_end, .vlan_id = vlan_id, .group = s->group_count};
+    s->group_count += c->accept.flag;
+    if (c->accept.flag && !know_link(s, &first))
+        return -E2BIG;
+    c->is_older = !is_known_link(s, &own_end, &peer_end);
+    if (c->is_older)
+        return 0;
+    if (c->accept.flag)
+        s->mtu = own->mtu; /* of later contacts it means nothing: SMCR-CLC-33 */
+    if (own->rmbe_index > 1)
+        s->elems_per_rmb = 16;
+    c->own_token[0] = own->alert_token;
+    c->consumer.offset_bytes = SMCR_CURSOR_START;
+    int err = smcplay_image_init(&c->image, smcplay_elem_bytes(peer));
+    return err ? err : smcplay_image_init(&c->engine_image, smcplay_elem_bytes(peer));
+}
+
+unsigned smcplay_networks(const struct explain_packet *p, const struct nornic_addr *local,
+                          struct smcr_network *out, unsigned max)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < p->layer_count && n < max; i++) {
+        const uint8_t *at = p->frame + p->layers[i].offset;
+        struct smcr_subnet subnet;
+        struct smcr_prefix prefix;
+        if (p->layers[i].kind->id == EXPLAIN_LAYER_CLC_SUBNET && nornic_addr_is_v4(local)) {
+            smcr_subnet_get(&subnet, at);
+            out[n++] = (struct smcr_network){.addr = *local,
+                                             .prefix_len = subnet.mask_len > 32 ? 32 : subnet.mask_len};
+        } else if (p->layers[i].kind->id == EXPLAIN_LAYER_CLC_PREFIX) {
+            smcr_prefix_get(&prefix, at);
+            out[n].prefix_len = prefix.prefix_len > 128 ? 128 : prefix.prefix_len;
+            memcpy(out[n++].addr.b, prefix.prefix, sizeof prefix.prefix);
+        }
+    }
+    return n;
+}
+
+/* --- packet by packet --- */
+
+static int begin_conn(struct smcplay *s, size_t i, const struct smcplay_segment *g, const uint8_t *peer_id,
+                      bool is_version_2)
+{
+    bool is_own;
+    const struct smcplay_conn *old = smcplay_conn_of(s, g, &is_own);
+    if (old && !old->has_confirm) /* TCP sends it again */
+        return 0;
+    if (s->conn_count == SMCPLAY_CONNS_MAX)
+        return -E2BIG;
+    struct smcplay_conn *c = &s->conns[s->conn_count++];
+    *c = (struct smcplay_conn){.addr = {g->src, g->dst},
+                               .port = {g->src_port, g->dst_port},
+                               .proposal = i,
+                               .play = s,
+                               .index = s->conn_count,
+                               .is_version_2 = is_version_2,
+                               .is_own_server = memcmp(peer_id, s->peer_id, SMCR_PEER_ID_BYTES) != 0};
+    c->is_own_known = !c->is_own_server;
+    return 0;
+}
+
+/* A message that answers a Proposal. */
+static int learn_answer(struct smcplay *s, struct smcplay_conn *c, const struct explain_packet *p,
+                        unsigned layer, bool is_own)
+{
+    enum explain_layer_id id = p->layers[layer].kind->id;
+    if (id == EXPLAIN_LAYER_CLC_DECLINE) {
+        c->has_own_declined |= is_own && c->is_own_known;
+    } else if (id == EXPLAIN_LAYER_CLC2_ACCEPT) {
+        c->is_version_2 = true;
+    } else if (id == EXPLAIN_LAYER_CLC_ACCEPT && !c->has_accept) {
+        c->has_accept = true;
+        c->is_version_2 = false; /* whatever else the Proposal offered */
+        smcr_accept_get(&c->accept, p->frame + p->layers[layer].offset);
+    } else if (id == EXPLAIN_LAYER_CLC_CONFIRM && c->has_accept && !c->has_confirm) {
+        c->has_confirm = true;
+        smcr_accept_get(&c->confirm, p->frame + p->layers[layer].offset);
+        return c->is_own_known ? settle(s, c, vlan_of(p)) : 0;
+    }
+    return 0;
+}
+
+static int learn_clc(struct smcplay *s, size_t i, const struct explain_packet *p)
+{
+    struct smcplay_segment g = {.fin = false};
+    int err = 0;
+    if (!smcplay_segment(p, &g))
+        return 0;
+    for (unsigned k = 0; k < p->layer_count && !err; k++) {
+        enum explain_layer_id id = p->layers[k].kind->id;
+        const uint8_t *peer_id = p->frame + p->layers[k].offset + SMCR_CLC_BYTES;
+        bool is_own, begins = id == EXPLAIN_LAYER_CLC_PROPOSAL || id == EXPLAIN_LAYER_CLC2_PROPOSAL;
+        if (begins)
+            err = begin_conn(s, i, &g, peer_id, id == EXPLAIN_LAYER_CLC2_PROPOSAL);
+        struct smcplay_conn *c = smcplay_conn_of(s, &g, &is_own);
+        if (err || begins || !c || (!names_peer(id) && id != EXPLAIN_LAYER_CLC_DECLINE))
+            continue;
+        if (is_own && memcmp(peer_id, s->peer_id, SMCR_PEER_ID_BYTES) == 0)
+            c->is_own_known = true;
+        err = learn_answer(s, c, p, k, is_own);
+    }
+    return err;
+}
+
+/* ADD LINK of one side, and of the other: a link, unless it was refused. */
+static int learn_add_link(struct smcplay *s, const struct smcplay_link *via, const struct explain_packet *p,
+                          bool is_own)
+{
+    struct smcr_add_link m;
+    struct smcr_add_link_shifted shifted;
+    smcr_add_link_get(&m, p->roce.payload);
+    struct smcplay_end end = {.qpn = m.qpn};
+    memcpy(end.mac.b, m.mac, sizeof end.mac.b);
+    memcpy(end.gid.b, m.gid, sizeof end.gid.b);
+    uint8_t number = m.link;
+    if (smcr_add_link_is_shifted(&m)) {
+        smcr_add_link_shifted_get(&shifted, p->roce.payload);
+        memcpy(end.gid.b, shifted.gid, sizeof end.gid.b);
+        end.qpn = shifted.qpn;
+        number = shifted.link;
+        s->has_shifted_add_link |= is_own;
+    }
+    bool is_answer =
+        m.response && !m.rejected && s->offered[!is_own].is_there && s->offered[!is_own].number == number;
+    s->offered[is_own].is_there = !m.response;
+    s->offered[is_own].number = number;
+    s->offered[is_own].end = end;
+    if (!is_answer)
+        return 0;
+    s->offered[!is_own].is_there = false;
+    const struct smcplay_end *other = &s->offered[!is_own].end;
+    struct smcplay_link link = {.own = is_own ? end : *other,
+                                .peer = is_own ? *other : end,
+                                .vlan_id = via->vlan_id,
+                                .group = via->group,
+                                .number = number};
+    return know_link(s, &link) ? 0 : -E2BIG;
+}
+
+static int keep_byte(struct smcplay_conn *c, uint8_t byte)
+{
+    if (c->stream_bytes == c->stream_cap) {
+        size_t cap = c->stream_cap ? 2 * c->stream_cap : 4096;
+        uint8_t *grown = realloc(c->stream, cap);
+        if (!grown)
+            return -ENOMEM;
+        c->stream = grown;
+        c->stream_cap = cap;
+    }
+    c->stream[c->stream_bytes++] = byte;
+    return 0;
+}
+
+/* The stream up to the producer cursor of a CDC; `*is_whole`: the capture has all of it. */
+static int learn_stream(struct smcplay_conn *c, const struct smcr_cursor *to, bool *is_whole)
+{
+    int64_t n = smcplay_image_ahead(&c->image, to);
+    *is_whole = n >= 0 && !c->is_stream_broken;
+    for (int64_t i = 0; i < n && *is_whole; i++) {
+        uint8_t byte;
+        *is_whole = smcplay_image_next(&c->image, &byte);
+        if (*is_whole && keep_byte(c, byte) != 0)
+            return -ENOMEM;
+    }
+    c->is_stream_broken = !*is_whole;
+    return 0;
+}
+
+static int learn_cdc(struct smcplay *s, struct smcplay_link *l, size_t i, const uint8_t *message)
+{
+    struct smcplay_cdc cdc = {.packet = i};
+    smcr_cdc_get(&cdc.cdc, message);
+    struct smcplay_conn *c = smcplay_conn_by_peer_token(s, cdc.cdc.alert_token, i);
+    if (!c)
+        return 0;
+    struct smcr_cursor to = {cdc.cdc.producer_cursor, cdc.cdc.producer_wrap},
+                       read = {cdc.cdc.consumer_cursor, cdc.cdc.consumer_wrap};
+    int err = 0;
+    cdc.has_data = true;
+    if (!cdc.cdc.failover_validation) {
+        smcplay_image_place(&c->image, &l->recorded, &to);
+        err = learn_stream(c, &to, &cdc.has_data);
+        uint32_t elem = smcplay_elem_bytes(smcplay_own(c));
+        int64_t n = smcr_cursor_is_valid(&read, elem) ? smcr_cursor_distance(&c->consumer, &read, elem) : 0;
+        if (n > 0 && n <= smcr_cap_bytes(elem)) {
+            c->consumer = read;
+            c->consumed += (uint64_t)n;
+        }
+    }
+    cdc.produced = c->stream_bytes;
+    cdc.consumed = c->consumed;
+    if (!err && c->cdc_count == c->cdc_cap) {
+        size_t cap = c->cdc_cap ? 2 * c->cdc_cap : 64;
+        struct smcplay_cdc *grown = reallocarray(c->cdcs, cap, sizeof *grown);
+        if (!grown)
+            return -ENOMEM;
+        c->cdcs = grown;
+        c->cdc_cap = cap;
+    }
+    if (!err)
+        c->cdcs[c->cdc_count++] = cdc;
+    return err;
+}
+
+static int learn_message(struct smcplay *s, struct smcplay_link *l, size_t i, const struct explain_packet *p,
+                         bool is_own)
+{
+    const uint8_t *message = p->roce.payload;
+    if (message[0] == SMCR_LLC_ADD_LINK)
+        return learn_add_link(s, l, p, is_own);
+    if (!is_own)
+        return 0;
+    if (message[0] == SMCR_LLC_CONFIRM_LINK) {
+        struct smcr_confirm_link m;
+        smcr_confirm_link_get(&m, message);
+        if (!s->max_links) /* later ones say what was agreed on: SMCR-ARC-15 */
+            s->max_links = m.max_links;
+        l->number = m.link;
+    }
+    return message[0] == SMCR_CDC ? learn_cdc(s, l, i, message) : 0;
+}
+
+/* Of a capture in which TCP has no tag: the packets of the link tell. */
+static void know_vlan(struct smcplay *s, struct smcplay_link *l, uint16_t vlan_id)
+{
+    l->vlan_id = vlan_id;
+    for (unsigned i = 0; i < s->port_count; i++)
+        if (nornic_addr_equal(&s->ports[i].gid, &l->own.gid))
+            s->ports[i].vlan_id = vlan_id;
+}
+
+static int learn_roce(struct smcplay *s, size_t i, const struct explain_packet *p)
+{
+    bool is_own;
+    struct smcplay_link *l = smcplay_link_of(s, &p->roce, &is_own);
+    if (!l || !(p->roce.op->flags & ROCE_PKT_REQUEST))
+        return 0;
+    if (p->roce.vlan_tci >= 0)
+        know_vlan(s, l, (uint16_t)(p->roce.vlan_tci & 0xfff));
+    if (is_own) {
+        if (l->is_sent_known && roce_psn_diff(p->roce.bth.psn, l->sent_psn) < 0)
+            return 0; /* again */
+        l->is_sent_known = true;
+        l->sent_psn = roce_psn_add(p->roce.bth.psn, 1);
+        if (p->roce.op->flags & ROCE_PKT_WRITE)
+            return smcplay_writes_add(&l->recorded, &p->roce);
+    }
+    return smcplay_is_message(p) ? learn_message(s, l, i, p, is_own) : 0;
+}
+
+int smcplay_learn(struct smcplay *s, const struct nornic_addr *addr, struct nornic_error *why)
+{
+    struct explain_packet p;
+    int err = 0;
+    find_endpoint(s, *addr);
+    for (size_t i = 0; i < s->tape->count && s->is_found && !err; i++) {
+        explain_tape_packet(s->tape, i, &p);
+        if (p.kind == EXPLAIN_SMC_TCP)
+            err = learn_clc(s, i, &p);
+        else if (p.kind == EXPLAIN_ROCE && p.verdict == ROCE_RX_TAKEN && !p.is_cut)
+            err = learn_roce(s, i, &p);
+    }
+    for (unsigned i = 0; i < s->link_count; i++)
+        s->links[i].is_sent_known = false;
+    if (err == -E2BIG)
+        return net_error_set(why, E2BIG, "more than %d connections, or %d links, of SMC-R", SMCPLAY_CONNS_MAX,
+                             SMCPLAY_LINKS_MAX);
+    return err ? net_error_set(why, -err, "no memory for the connections of SMC-R") : 0;
+}

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* LLC and CDC messages, RDMA writes and acknowledgements of the links. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "explain/replay/smc/inner.h"
+#include "net/bytes.h"
+#include "roce/psn.h"
+
+#define JUMPS_MAX   16
+#define JUMP_NS     (UINT64_C(1000) * NS_PER_S)
+#define AHEAD_MAX   4096            /* packets in which the answer to an ADD LINK is looked for */
+#define CROSSING_NS (2 * NS_PER_MS) /* as of packets: explain/replay/requester.c */
+#define FLUSHES     2               /* a cork is drawn after a nanosecond */
+
+/* --- the engine's messages that wait --- */
+
+static bool is_alike(const struct smcplay_message *m, const uint8_t *recorded)
+{
+    struct smcr_delete_link d, e;
+    smcr_delete_link_get(&d, recorded);
+    smcr_delete_link_get(&e, m->bytes);
+    return d.type == e.type && d.response == e.response &&
+           (d.type != SMCR_LLC_DELETE_LINK || d.response || d.all == e.all);
+}
+
+static struct smcplay_message *take(struct smcplay_link *l, struct smcplay_message **at)
+{
+    struct smcplay_message *m = *at;
+    *at = m->next;
+    if (!m->next)
+        l->last = at;
+    return m;
+}
+
+static struct smcplay_message *take_llc(struct smcplay_link *l, const uint8_t *recorded)
+{
+    for (struct smcplay_message **at = &l->first; *at; at = &(*at)->next)
+        if (is_alike(*at, recorded))
+            return take(l, at);
+    return NULL;
+}
+
+/* The engine's next CDC of that connection among those from `from` on; NULL: there is none. */
+static struct smcplay_message **next_cdc(uint32_t token, struct smcplay_message **from)
+{
+    for (struct smcplay_message **at = from; *at; at = &(*at)->next)
+        if ((*at)->bytes[0] == SMCR_CDC && get_be32((*at)->bytes + 4) == token)
+            return at;
+    return NULL;
+}
+
+/* Remembers that the two are the same post: an acknowledgement of one is one of the other. */
+static void pair_posts(struct smcplay_link *l, uint32_t recorded_psn, uint32_t engine_psn)
+{
+    if (l->send_count == SMCPLAY_SENDS) {
+        memmove(l->sends, l->sends + 1, (SMCPLAY_SENDS - 1) * sizeof *l->sends);
+        l->send_count--;
+    }
+    l->sends[l->send_count].recorded = recorded_psn;
+    l->sends[l->send_count++].engine = engine_psn;
+}
+
+/* The recorded end has nothing outstanding: nor has the engine. */
+static void ack_all(struct smcplay *s, struct smcplay_link *l)
+{
+    if (l->is_engine_psn_known)
+        smcplay_engine_ack(s, l, roce_psn_add(l->engine_psn, ROCE_PSN_MASK));
+}
+
+/* --- LLC --- */
+
+static void port_of_link_fails(struct smcplay *s, const struct smcplay_link *l)
+{
+    if (l && l->engine_qpn)
+        smcplay_engine_port(s, l->port, false);
+}
+
+static void port_returns(struct smcplay *s, const uint8_t *message)
+{
+    struct smcr_add_link m;
+    struct smcr_add_link_shifted shifted;
+    smcr_add_link_get(&m, message);
+    if (smcr_add_link_is_shifted(&m)) {
+        smcr_add_link_shifted_get(&shifted, message);
+        memcpy(m.gid, shifted.gid, sizeof m.gid);
+    }
+    for (unsigned i = 0; i < s->port_count && !m.rejected; i++)
+        if (memcmp(s->ports[i].gid.b, m.gid, sizeof m.gid) == 0)
+            smcplay_engine_port(s, i, true);
+}
+
+static bool has_more_conns(const struct smcplay *s, uint64_t number)
+{
+    for (unsigned i = 0; i < s->conn_count; i++)
+        if (s->conns[i].is_own_known && s->conns[i].proposal >= number)
+            return true;
+    return false;
+}
+
+/* Something happened to the endpoint that no packet tells: a port of its failed, or came back; a timer
+ * fired. */
+static struct smcplay_message *provoke_llc(struct smcplay *s, struct smcplay_link *l, const uint8_t *recorded,
+                                           uint64_t number)
+{
+    struct smcr_delete_link m;
+    smcr_delete_link_get(&m, recorded);
+    if (m.type == SMCR_LLC_DELETE_LINK && !m.response && !m.all && m.reason == SMCR_DELETE_LOST_PATH)
+        port_of_link_fails(s, smcplay_link_by_number(s, l, m.link));
+    if (m.type == SMCR_LLC_DELETE_LINK && !m.response && m.all && m.reason == SMCR_DELETE_OPERATOR &&
+        !has_more_conns(s, number)) {
+        smcr_retire(s->smcr, s->now_ns);
+        smcplay_engine_work(s);
+    }
+    if (m.type == SMCR_LLC_ADD_LINK)
+        port_returns(s, recorded);
+    struct smcplay_message *e = take_llc(l, recorded);
+    for (unsigned i = 0; i < JUMPS_MAX && !e && !m.response; i++) {
+        if (!smcplay_engine_jump(s, JUMP_NS))
+            break;
+        e = take_llc(l, recorded);
+    }
+    return e;
+}
+
+static void sent_llc(struct smcplay *s, struct smcplay_link *l, const struct explain_packet *p)
+{
+    const uint8_t *recorded = p->roce.payload;
+    struct explain_smc_compared told = {
+        .number = p->number, .message = smcplay_message_name(recorded), .link = smcplay_link_number(s, l)};
+    struct smcplay_message *e = take_llc(l, recorded);
+    if (!e && recorded[0] == SMCR_LLC_TEST_LINK && !net_bits_get(recorded, SMCR_LLC_RESPONSE_BIT, 1)) {
+        smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_TEST);
+        return;
+    }
+    bool is_request = !net_bits_get(recorded, SMCR_LLC_RESPONSE_BIT, 1);
+    if (!e && is_request && l->fed_request == recorded[0] && s->now_ns - l->fed_ns < CROSSING_NS) {
+        smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_CROSSED);
+        return;
+    }
+    if (!e)
+        e = provoke_llc(s, l, recorded, p->number);
+    if (!e) {
+        smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_ONLY_RECORD);
+        return;
+    }
+    smcplay_compare(p, (uint32_t)(recorded - p->frame), e->bytes, sizeof e->bytes, &told);
+    smcplay_keys_learn(s, l, recorded, e->bytes);
+    pair_posts(l, p->roce.bth.psn, e->psn);
+    smcplay_tell(s, &told, told.diff_count ? EXPLAIN_SMC_REPLAY_DIFFERENT : EXPLAIN_SMC_REPLAY_EQUAL);
+    free(e);
+}
+
+/* --- CDC --- */
+
+static bool is_before(uint16_t wrap_a, uint32_t at_a, uint16_t wrap_b, uint32_t at_b)
+{
+    int16_t wraps = (int16_t)(uint16_t)(wrap_a - wrap_b);
+    return wraps ? wraps < 0 : at_a <= at_b;
+}
+
+/* Whether what `m` tells, the recorded message tells as well, or more. */
+static bool is_covered(const struct smcplay_message *m, const struct smcr_cdc *recorded)
+{
+    struct smcr_cdc e;
+    smcr_cdc_get(&e, m->bytes);
+    return e.failover_validation == recorded->failover_validation &&
+           e.connection_closed <= recorded->connection_closed && e.sending_done <= recorded->sending_done &&
+           is_before(e.producer_wrap, e.producer_cursor, recorded->producer_wrap,
+                     recorded->producer_cursor) &&
+           is_before(e.consumer_wrap, e.consumer_cursor, recorded->consumer_wrap, recorded->consumer_cursor);
+}
+
+/* The newest of the engine's that tells no more than the recorded one; those before it have merged into
+ * that. */
+static struct smcplay_message *take_cdc(struct smcplay *s, struct smcplay_link *l, struct smcplay_conn *c,
+                                        const struct smcr_cdc *recorded)
+{
+    struct smcplay_message **at = next_cdc(recorded->alert_token, &l->first);
+    while (at) {
+        struct smcplay_message **next = next_cdc(recorded->alert_token, &(*at)->next);
+        if (!next || !is_covered(*next, recorded))
+            return take(l, at);
+        struct smcplay_message *merged = take(l, at);
+        struct explain_smc_compared told = {.cause = merged->cause,
+                                            .message = "CDC",
+                                            .connection = c->index,
+                                            .link = smcplay_link_number(s, l)};
+        c->seq_shift++;
+        smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_UPDATE_ENGINE);
+        free(merged);
+        at = next_cdc(recorded->alert_token, &l->first);
+    }
+    return NULL;
+}
+
+/* The program acts; and where that makes the engine say nothing yet, what waits for more is let go. */
+static struct smcplay_message *provoke_cdc(struct smcplay *s, struct smcplay_link *l, struct smcplay_conn *c,
+                                           const struct smcplay_cdc *cdc)
+{
+    bool moves = cdc->cdc.failover_validation && c->link && c->link != smcplay_link_number(s, l);
+    if (moves && !next_cdc(cdc->cdc.alert_token, &l->first))
+        port_of_link_fails(s, &s->links[c->link - 1]);
+    smcplay_program_acts(s, c, cdc);
+    bool ends = cdc->cdc.sending_done || cdc->cdc.connection_closed;
+    if (ends && (c->engine_done < cdc->cdc.sending_done || c->engine_closed < cdc->cdc.connection_closed))
+        ack_all(s, l); /* who ends has nothing outstanding: SMCR-CLS-03 */
+    struct smcplay_message *e = take_cdc(s, l, c, &cdc->cdc);
+    for (unsigned i = 0; i < FLUSHES && !e; i++) {
+        smcplay_engine_advance(s, s->now_ns + 1);
+        e = take_cdc(s, l, c, &cdc->cdc);
+    }
+    return e;
+}
+
+/* It tells of nothing but that the program has read on. */
+static bool is_update(const struct smcplay_conn *c, const struct smcplay_cdc *cdc)
+{
+    const struct smcplay_cdc *before = cdc > c->cdcs ? cdc - 1 : NULL;
+    uint64_t produced = before ? before->produced : 0;
+    const struct smcr_cdc *m = &cdc->cdc, none = {0}, *old = before ? &before->cdc : &none;
+    return cdc->produced == produced && m->writer_blocked == old->writer_blocked &&
+           m->urgent_pending == old->urgent_pending && !m->urgent_present && !m->failover_validation &&
+           m->sending_done == old->sending_done && m->connection_closed == old->connection_closed &&
+           !m->abnormal_close;
+}
+
+/* The recorded end has an urgent byte in the same place. */
+static bool is_urgent_there(const struct smcplay_conn *c, uint64_t produced)
+{
+    for (size_t i = 0; i < c->cdc_count; i++)
+        if (c->cdcs[i].cdc.urgent_present && c->cdcs[i].produced == produced)
+            return true;
+    return false;
+}
+
+/* They differ in nothing but how far the cursors have come, and what follows from it: whether that fills
+ * the peer's window, or is where the urgent byte is. How a stream is cut is free; that its bytes are right
+ * was seen when the engine wrote them, that all of them come is seen at the end (smc_replay.c). */
+static bool is_cut_elsewhere(const struct smcplay_conn *c, const struct smcr_cdc *recorded,
+                             const struct smcplay_message *e, const struct smcr_cdc *engine)
+{
+    struct smcr_cdc like = *engine;
+    like.seq = recorded->seq;
+    like.producer_wrap = recorded->producer_wrap;
+    like.producer_cursor = recorded->producer_cursor;
+    like.consumer_wrap = recorded->consumer_wrap;
+    like.consumer_cursor = recorded->consumer_cursor;
+    like.writer_blocked = recorded->writer_blocked;
+    like.urgent_pending = recorded->urgent_pending;
+    like.urgent_present = recorded->urgent_present;
+    uint8_t a[SMCR_MSG_BYTES] = {0}, b[SMCR_MSG_BYTES] = {0};
+    smcr_cdc_put(a, &like);
+    smcr_cdc_put(b, recorded);
+    return memcmp(a, b, sizeof a) == 0 && (uint16_t)(engine->seq - recorded->seq) == c->seq_shift &&
+           (!engine->urgent_present || is_urgent_there(c, e->produced));
+}
+
+static void compare_cdc(struct smcplay *s, struct smcplay_link *l, struct smcplay_conn *c,
+                        const struct explain_packet *p, const struct smcplay_message *e,
+                        struct explain_smc_compared *told)
+{
+    struct smcr_cdc r, m;
+    smcr_cdc_get(&r, p->roce.payload);
+    smcr_cdc_get(&m, e->bytes);
+    smcplay_compare(p, (uint32_t)(p->roce.payload - p->frame), e->bytes, sizeof e->bytes, told);
+    if ((uint16_t)(m.seq - r.seq) != c->seq_shift && told->diff_count < EXPLAIN_DIFFS_MAX) {
+        struct explain_field_diff *d = &told->diffs[told->diff_count++];
+        *d = (struct explain_field_diff){.layer = "cdc", .field = "seq"};
+        snprintf(d->recorded, sizeof d->recorded, "%u", r.seq);
+        snprintf(d->engine, sizeof d->engine, "%u", (uint16_t)(m.seq - c->seq_shift));
+    }
+    bool is_cut = told->diff_count > 0 && is_cut_elsewhere(c, &r, e, &m) && !e->is_misplaced;
+    if (e->is_misplaced && told->diff_count < EXPLAIN_DIFFS_MAX) {
+        struct explain_field_diff *d = &told->diffs[told->diff_count++];
+        *d = (struct explain_field_diff){.layer = "rdma_write", .field = "data"};
+        snprintf(d->recorded, sizeof d->recorded, "the stream");
+        snprintf(d->engine, sizeof d->engine, "another byte at %" PRIu64, e->misplaced_at);
+    }
+    pair_posts(l, p->roce.bth.psn, e->psn);
+    if (is_cut)
+        smcplay_tell(s, told, EXPLAIN_SMC_REPLAY_CUT);
+    else
+        smcplay_tell(s, told, told->diff_count ? EXPLAIN_SMC_REPLAY_DIFFERENT : EXPLAIN_SMC_REPLAY_EQUAL);
+}
+
+/* The engine has told of all that before. */
+static bool is_ahead(const struct smcplay_conn *c, const struct smcplay_cdc *cdc)
+{
+    const struct smcr_cdc *m = &cdc->cdc;
+    return c->engine_image.position >= cdc->produced && !m->failover_validation &&
+           (!m->urgent_present || c->engine_urgent >= cdc->produced) && m->sending_done == c->engine_done &&
+           m->connection_closed == c->engine_closed && !m->abnormal_close;
+}
+
+static void sent_cdc(struct smcplay *s, struct smcplay_link *l, const struct explain_packet *p)
+{
+    struct smcplay_conn *c =
+        smcplay_conn_by_peer_token(s, get_be32(p->roce.payload + 4), (size_t)p->number - 1);
+    if (!c || !c->is_begun || c->next_cdc == c->cdc_count)
+        return;
+    const struct smcplay_cdc *cdc = &c->cdcs[c->next_cdc++];
+    struct explain_smc_compared told = {
+        .number = p->number, .message = "CDC", .connection = c->index, .link = smcplay_link_number(s, l)};
+    if (!cdc->has_data) {
+        smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_UNKNOWN);
+        return;
+    }
+    struct smcplay_message *e = provoke_cdc(s, l, c, cdc);
+    c->link = smcplay_link_number(s, l);
+    if (e) {
+        compare_cdc(s, l, c, p, e, &told);
+        free(e);
+        return;
+    }
+    c->seq_shift--;
+    if (is_update(c, cdc))
+        smcplay_tell(s, &told, EXPLAIN_SMC_REPLAY_UPDATE_RECORD);
+    else
+        smcplay_tell(s, &told, is_ahead(c, cdc) ? EXPLAIN_SMC_REPLAY_CUT : EXPLAIN_SMC_REPLAY_ONLY_RECORD);
+}
+
+void smcplay_sent(struct smcplay *s, struct smcplay_link *l, const struct explain_packet *p)
+{
+    if (!(p->roce.op->flags & ROCE_PKT_REQUEST))
+        return;
+    if (l->is_sent_known && roce_psn_diff(p->roce.bth.psn, l->sent_psn) < 0)
+        return; /* again */
+    l->is_sent_known = true;
+    l->sent_psn = roce_psn_add(p->roce.bth.psn, 1);
+    if (!smcplay_is_message(p))
+        return;
+    if (p->roce.payload[0] == SMCR_CDC)
+        sent_cdc(s, l, p);
+    else
+        sent_llc(s, l, p);
+}
+
+/* --- from the peer --- */
+
+static void got_ack(struct smcplay *s, struct smcplay_link *l, const struct explain_packet *p)
+{
+    if (!(p->roce.op->flags & ROCE_PKT_AETH) || roce_syndrome_kind(p->roce.aeth.syndrome) != ROCE_SYN_ACK)
+        return;
+    if (roce_psn_diff(roce_psn_add(p->roce.bth.psn, 1), l->sent_psn) >= 0)
+        ack_all(s, l);
+    for (unsigned i = l->send_count; i-- > 0;)
+        if (roce_psn_diff(l->sends[i].recorded, p->roce.bth.psn) <= 0) {
+            smcplay_engine_ack(s, l, l->sends[i].engine);
+            return;
+        }
+}
+
+/* A port that was down must be up again for the answer that the recorded end gave. */
+static void prepare_answer(struct smcplay *s, const struct smcplay_link *l, size_t i)
+{
+    struct explain_packet p;
+    bool is_own;
+    for (size_t j = i + 1; j < s->tape->count && j < i + AHEAD_MAX; j++) {
+        explain_tape_packet(s->tape, j, &p);
+        if (!smcplay_is_message(&p) || p.roce.payload[0] != SMCR_LLC_ADD_LINK ||
+            smcplay_link_of(s, &p.roce, &is_own) != l || !is_own)
+            continue;
+        port_returns(s, p.roce.payload);
+        return;
+    }
+}
+
+static void put(uint8_t *frame, const struct explain_packet *p, unsigned layer, const char *field,
+                uint64_t value)
+{
+    const struct net_field *f = explain_header_field(p->layers[layer].kind->header, field, strlen(field));
+    net_bits_put(frame + p->layers[layer].offset, f->first_bit, f->width_bits, value);
+}
+
+/* The frame as it is to the engine. */
+static void translate(struct smcplay *s, const struct smcplay_link *l, const struct explain_packet *p,
+                      uint8_t *frame)
+{
+    for (unsigned i = 0; i < p->layer_count; i++) {
+        enum explain_layer_id id = p->layers[i].kind->id;
+        const struct smcplay_key *key = NULL;
+        if (id == EXPLAIN_LAYER_BTH)
+            put(frame, p, i, "dest_qpn", l->engine_qpn);
+        if (id == EXPLAIN_LAYER_RETH)
+            key = smcplay_key_of(s, smcplay_link_number(s, l), p->roce.reth.rkey);
+        if (!key)
+            continue;
+        put(frame, p, i, "rkey", key->rkey[1]);
+        put(frame, p, i, "va", p->roce.reth.va - key->va[0] + key->va[1]);
+    }
+    if (smcplay_is_message(p))
+        smcplay_keys_translate(s, l, frame + (p->roce.payload - p->frame));
+    size_t l3 = (size_t)(p->roce.l3 - p->frame);
+    put_le32(frame + p->icrc_offset, roce_icrc(frame + l3, p->roce.l3_kind, p->icrc_offset - l3));
+}
+
+void smcplay_got(struct smcplay *s, struct smcplay_link *l, size_t i, const struct explain_packet *p)
+{
+    if (!l->engine_qpn)
+        return;
+    if (p->roce.op->flags & ROCE_PKT_RESPONSE) {
+        got_ack(s, l, p);
+        return;
+    }
+    if (!(p->roce.op->flags & ROCE_PKT_REQUEST))
+        return;
+    if (smcplay_is_message(p)) {
+        bool is_response = net_bits_get(p->roce.payload, SMCR_LLC_RESPONSE_BIT, 1);
+        if (p->roce.payload[0] == SMCR_LLC_ADD_LINK && !is_response)
+            prepare_answer(s, l, i);
+        if (p->roce.payload[0] != SMCR_CDC && !is_response) {
+            l->fed_request = p->roce.payload[0];
+            l->fed_ns = s->now_ns;
+        }
+    }
+    uint8_t *frame = malloc(p->len_bytes);
+    if (!frame) {
+        s->is_out_of_memory = true;
+        return;
+    }
+    memcpy(frame, p->frame, p->len_bytes);
+    translate(s, l, p, frame);
+    s->cause = p->number;
+    smcplay_engine_feed(s, l, frame, p->len_bytes);
+    free(frame);
+}

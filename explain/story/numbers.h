@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Numbers of a capture: how long operations took, how much was under way, what was sent again, when nothing
+ * moved. They are reckoned from what the analysis says of each packet. */
+#ifndef NORNIC_EXPLAIN_STORY_NUMBERS_H
+#define NORNIC_EXPLAIN_STORY_NUMBERS_H
+
+#include "base/histogram.h"
+#include "explain/analysis.h"
+
+/* Flows that have numbers: the first so many; 100 KiB each, so that all are bounded. */
+#define EXPLAIN_NUMBERS_FLOWS 128
+
+/* An operation that was answered: from its first packet to the answer that completes it (the ACK that covers
+ * its last packet, the last READ response, the atomic's answer). */
+struct explain_operation {
+    uint32_t flow;
+    unsigned direction;
+    uint64_t message; /* number in its direction */
+    uint8_t opcode;   /* of its first packet */
+    uint64_t bytes;
+    uint32_t packets, again; /* that its sender sent, and those among them that it sent again */
+    uint64_t first_number, end_number;
+    uint64_t begin_ns, latency_ns;
+};
+
+/* Of what one end asked in a flow. */
+struct explain_way_numbers {
+    struct histogram latency_ns; /* of operations that were answered */
+    uint64_t requests, again;    /* packets in all, and those sent again */
+    uint64_t bytes;              /* of messages and READ answers, once each */
+    uint32_t most_psns;          /* outstanding at once */
+    uint64_t pauses, paused_ns;  /* silences that a timeout or the wait after an RNR NAK ended */
+};
+
+struct explain_flow_numbers {
+    struct explain_way_numbers way[2];
+    uint64_t first_ns, last_ns;
+};
+
+struct explain_numbers;
+
+/* NULL: no memory. */
+struct explain_numbers *explain_numbers_create(void);
+void explain_numbers_destroy(struct explain_numbers *numbers);
+
+/* Takes a packet as the analysis does, with what that said of it. Fills at most `max` operations that it
+ * completed, and returns how many. */
+unsigned explain_numbers_take(struct explain_numbers *numbers, const struct explain_packet *packet,
+                              const struct explain_meaning *meaning, struct explain_operation *done,
+                              unsigned max);
+
+/* Of a flow by its index; NULL: it has none. */
+const struct explain_flow_numbers *explain_numbers_of(const struct explain_numbers *numbers, uint32_t flow);
+
+/* What the packet was sent again for, where with it a sender began to send again after a silence:
+ * EXPLAIN_CAUSE_TIMEOUT or _RNR, and *silence_ns; else _NONE. */
+enum explain_cause explain_pause_of(const struct explain_meaning *meaning, uint64_t *silence_ns);
+
+/* Bits a second of what was carried once, over the time of the flow; 0: it has no length. */
+double explain_goodput(const struct explain_flow_numbers *numbers, unsigned direction);
+
+#endif

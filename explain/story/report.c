@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Numbers of flows and operations, as text, JSON and CSV. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "explain/story/story.h"
+#include "explain/story/units.h"
+#include "nornic/addr.h"
+#include "roce/opcode.h"
+
+static void put_way(struct explain_text *out, const struct explain_flow_numbers *n,
+                    const struct explain_flow *f, uint32_t index, unsigned d)
+{
+    const struct explain_way_numbers *w = &n->way[d];
+    char addr[NORNIC_ADDR_STR_SIZE];
+    explain_printf(out, "flow %u, from %s: ", index, nornic_addr_str(&f->addr[d], addr));
+    explain_put_count(out, f->messages[d], "message", "messages");
+    explain_put(out, ", ");
+    explain_put_bytes(out, w->bytes);
+    explain_put(out, ", ");
+    explain_put_rate(out, explain_goodput(n, d));
+    if (w->latency_ns.count) {
+        explain_printf(out, "; latency of %" PRIu64 ": median ", w->latency_ns.count);
+        explain_put_duration(out, histogram_quantile(&w->latency_ns, 0.5));
+        explain_put(out, ", 99 % ");
+        explain_put_duration(out, histogram_quantile(&w->latency_ns, 0.99));
+        explain_put(out, ", most ");
+        explain_put_duration(out, w->latency_ns.max);
+    }
+    if (f->rtt_ns[d]) {
+        explain_put(out, "; RTT ");
+        explain_put_duration(out, f->rtt_ns[d]);
+    }
+    if (w->most_psns) {
+        explain_put(out, "; at most ");
+        explain_put_count(out, w->most_psns, "PSN", "PSNs");
+        explain_put(out, " outstanding");
+    }
+    if (w->again)
+        explain_printf(out, "; %.1f %% sent again", 100.0 * (double)w->again / (double)w->requests);
+    if (w->pauses) {
+        explain_put(out, "; ");
+        explain_put_count(out, w->pauses, "pause", "pauses");
+        explain_put(out, " of ");
+        explain_put_duration(out, w->paused_ns);
+        explain_put(out, w->pauses == 1 ? "" : " together");
+    }
+    explain_put(out, "\n");
+}
+
+void explain_numbers_line(struct explain_text *out, const struct explain_numbers *numbers,
+                          const struct explain_flow *f, uint32_t index)
+{
+    const struct explain_flow_numbers *n = explain_numbers_of(numbers, index);
+    if (!n)
+        return;
+    for (unsigned d = 0; d < 2; d++)
+        if (n->way[d].requests)
+            put_way(out, n, f, index, d);
+}
+
+static void put_way_json(struct explain_text *out, const struct explain_flow_numbers *n,
+                         const struct explain_flow *f, unsigned d)
+{
+    const struct explain_way_numbers *w = &n->way[d];
+    char addr[NORNIC_ADDR_STR_SIZE];
+    explain_printf(out, "{\"addr\":\"%s\",\"qpn\":%u,\"messages\":%" PRIu64 ",\"bytes\":%" PRIu64,
+                   nornic_addr_str(&f->addr[d], addr), f->qpn[d], f->messages[d], w->bytes);
+    explain_printf(out, ",\"goodput_bps\":%.0f,\"requests\":%" PRIu64 ",\"again\":%" PRIu64,
+                   explain_goodput(n, d), w->requests, w->again);
+    explain_printf(out,
+                   ",\"most_psns\":%u,\"pauses\":%" PRIu64 ",\"paused_ns\":%" PRIu64 ",\"rtt_ns\":%" PRIu64,
+                   w->most_psns, w->pauses, w->paused_ns, f->rtt_ns[d]);
+    explain_printf(out, ",\"operations\":%" PRIu64, w->latency_ns.count);
+    if (w->latency_ns.count)
+        explain_printf(out,
+                       ",\"latency_ns\":{\"min\":%" PRIu64 ",\"p50\":%" PRIu64 ",\"p90\":%" PRIu64
+                       ",\"p99\":%" PRIu64 ",\"max\":%" PRIu64 "}",
+                       w->latency_ns.min, histogram_quantile(&w->latency_ns, 0.5),
+                       histogram_quantile(&w->latency_ns, 0.9), histogram_quantile(&w->latency_ns, 0.99),
+                       w->latency_ns.max);
+    explain_put(out, "}");
+}
+
+void explain_numbers_json(struct explain_text *out, const struct explain_numbers *numbers,
+                          const struct explain_flow *f, uint32_t index)
+{
+    const struct explain_flow_numbers *n = explain_numbers_of(numbers, index);
+    if (!n)
+        return;
+    explain_printf(out, "{\"numbers\":{\"flow\":%u,\"ends\":[", index);
+    put_way_json(out, n, f, 0);
+    explain_put(out, ",");
+    put_way_json(out, n, f, 1);
+    explain_put(out, "]}}\n");
+}
+
+void explain_operations_csv_head(struct explain_text *out)
+{
+    explain_put(out, "flow,direction,message,operation,bytes,packets,sent_again,first_packet,answer_packet,"
+                     "begin_ns,latency_ns\n");
+}
+
+void explain_operations_csv(struct explain_text *out, const struct explain_operation *op)
+{
+    const char *name = roce_opcodes[op->opcode].name;
+    explain_printf(out,
+                   "%u,%u,%" PRIu64 ",%s,%" PRIu64 ",%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
+                   op->flow, op->direction, op->message, name ? name : "reserved", op->bytes, op->packets,
+                   op->again, op->first_number, op->end_number, op->begin_ns, op->latency_ns);
+}
+
+void explain_flows_csv_head(struct explain_text *out)
+{
+    explain_put(out, "flow,direction,from,to,from_qpn,to_qpn,messages,bytes,goodput_bps,requests,sent_again,"
+                     "most_psns,pauses,paused_ns,rtt_ns,operations,latency_p50_ns,latency_p90_ns,"
+                     "latency_p99_ns,latency_max_ns\n");
+}
+
+void explain_flows_csv(struct explain_text *out, const struct explain_numbers *numbers,
+                       const struct explain_flow *f, uint32_t index)
+{
+    const struct explain_flow_numbers *n = explain_numbers_of(numbers, index);
+    char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
+    for (unsigned d = 0; n && d < 2; d++) {
+        const struct explain_way_numbers *w = &n->way[d];
+        explain_printf(out, "%u,%u,%s,%s,%u,%u,%" PRIu64 ",%" PRIu64 ",%.0f,%" PRIu64 ",%" PRIu64 ",%u",
+                       index, d, nornic_addr_str(&f->addr[d], a), nornic_addr_str(&f->addr[1 - d], b),
+                       f->qpn[d], f->qpn[1 - d], f->messages[d], w->bytes, explain_goodput(n, d), w->requests,
+                       w->again, w->most_psns);
+        explain_printf(out,
+                       ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+                       ",%" PRIu64 "\n",
+                       w->pauses, w->paused_ns, f->rtt_ns[d], w->latency_ns.count,
+                       histogram_quantile(&w->latency_ns, 0.5), histogram_quantile(&w->latency_ns, 0.9),
+                       histogram_quantile(&w->latency_ns, 0.99), w->latency_ns.max);
+    }
+}

@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# `nornic explain A B --join` as a user meets it: refusals; and traffic between two namespaces, through a third one that
+# loses and copies packets and says which, with tcpdump on either side of it. Lines: "ok NAME", "not ok NAME: why",
+# "skip NAME: why".
+# shellcheck source=test/e2e/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+refuse() { # NAME PATTERN ARGS...
+    local name=$1 pattern=$2
+    shift 2
+    run "$nornic" explain "$@"
+    if [ $rc = 2 ] && [ -z "$out" ] && one_sentence "$err" "$pattern"; then ok "$name"
+    else notok "$name" "exit status $rc: $out $err"; fi
+}
+refuse one_capture "two capture files" --join pcaps/rc_rnr.pcap
+refuse three_captures "two capture files" --join pcaps/rc_rnr.pcap pcaps/uc.pcap pcaps/rc_nak.pcap
+refuse standard_input "standard input" --join - pcaps/rc_rnr.pcap
+refuse a_pipe "is no file" --join <(cat pcaps/rc_rnr.pcap) pcaps/rc_rnr.pcap
+refuse no_such_file "/nonexistent" --join pcaps/rc_rnr.pcap /nonexistent
+refuse other_addresses "their addresses differ" --join pcaps/rc_long.pcap pcaps/ud_6.pcap
+refuse another_time "no packet is the same" --join pcaps/rc_long.pcap pcaps/uc.pcap
+run "$nornic" explain --join pcaps/rc_rnr.pcap pcaps/rc_rnr.pcap
+if [ $rc = 0 ] && grep -q '^A to B: 21 packets, 21 came, 0 lost$' <<<"$out" &&
+    [ "$(grep -c ' 0\.0 us ' <<<"$out")" -ge 37 ]; then ok the_same_twice
+else notok the_same_twice "exit status $rc: $(head -8 <<<"$out") $err"; fi
+run "$nornic" explain --join --html "$tmp/page.html" pcaps/rc_rnr.pcap pcaps/rc_rnr.pcap
+if [ $rc = 0 ] && grep -q 'at B after' "$tmp/page.html"; then ok page; else notok page "exit status $rc: $err"; fi
+
+why=$(why_no_namespaces)
+command -v tcpdump >/dev/null || why="no tcpdump here"
+if [ -n "$why" ]; then
+    skip lossy_way "$why"
+    exit $status
+fi
+
+# nna in $ns_a - left in the middle - right - nnb in $ns_b
+ns_make a && ns_make b && ns_make m || { notok namespaces "cannot be made"; exit 1; }
+ns_a="nn-$$-a" ns_b="nn-$$-b" ns_m="nn-$$-m"
+ip link add nna netns "$ns_a" mtu 4200 type veth peer name left netns "$ns_m" mtu 4200
+ip link add nnb netns "$ns_b" mtu 4200 type veth peer name right netns "$ns_m" mtu 4200
+for i in left right; do ip -n "$ns_m" link set "$i" up; done
+ip -n "$ns_a" addr add 10.77.0.1/24 dev nna && ip -n "$ns_a" link set nna up
+ip -n "$ns_b" addr add 10.77.0.2/24 dev nnb && ip -n "$ns_b" link set nnb up
+ip netns exec "$ns_a" ethtool -K nna tx off >/dev/null
+ip netns exec "$ns_b" ethtool -K nnb tx off >/dev/null
+in_m=(ip netns exec "$ns_m")
+
+# ready FILE PATTERN: waits, 10 seconds at most
+ready() {
+    for ((i = 0; i < 100; i++)); do
+        grep -q "$2" "$1" 2>/dev/null && return 0
+        sleep 0.1
+    done
+    return 1
+}
+for side in left right; do
+    "${in_m[@]}" tcpdump -i $side -U --immediate-mode -s 5000 -B 65536 --time-stamp-precision=nano \
+        -w "$tmp/$side.pcap" 2>"$tmp/$side.err" &
+    e2e_pids+=("$!")
+    tcpdumps+=("$!")
+    ready "$tmp/$side.err" 'listening on' || { notok tcpdump "$(cat "$tmp/$side.err")"; exit 1; }
+done
+"${in_m[@]}" python3 test/e2e/explain_join.py forward left right "$tmp/truth.json" >"$tmp/forward.out" 2>&1 &
+forwarder=$!
+e2e_pids+=("$forwarder")
+ready "$tmp/forward.out" READY || { notok forwarder "$(cat "$tmp/forward.out")"; exit 1; }
+
+start ip netns exec "$ns_a" "$nornic" pingpong --port packet:nna -s 20000 -n 60
+listening "$ns_a" 18515
+run ip netns exec "$ns_b" "$nornic" pingpong --port packet:nnb -s 20000 -n 60 10.77.0.1
+finish
+[ $rc = 0 ] && [ $server_rc = 0 ] || notok traffic "client $rc: $err; server $server_rc: $server_err"
+sleep 0.5 # what is under way is forwarded
+kill -TERM "$forwarder"
+wait "$forwarder"
+run python3 test/e2e/explain_join.py await "$tmp/truth.json" "$tmp/left.pcap" "$tmp/right.pcap"
+captured=$rc$out
+kill -INT "${tcpdumps[@]}"
+wait "${tcpdumps[@]}"
+run "$nornic" explain --join --json "$tmp/left.pcap" "$tmp/right.pcap"
+cp "$tmp/out" "$tmp/joined.json"
+if [ $rc != 0 ]; then notok lossy_way "exit status $rc: $err"
+elif [ "$captured" != 0 ]; then notok lossy_way "tcpdump: $captured; $(cat "$tmp"/{left,right}.err)"
+elif run python3 test/e2e/explain_join.py check "$tmp/truth.json" "$tmp/joined.json"; then
+    if [ $rc = 0 ]; then ok lossy_way; else notok lossy_way "$out $err"; fi
+fi
+exit $status

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Why packets come again, and how sure that is. Each story is told here, so that what is true of it is known
+ * without the analysis: the clock, the identifications and the MSNs are set by the test. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "test/explain/story.h"
+
+#define TIMEOUT_NS (67 * NS_PER_MS)
+
+/* The finding of that kind about the last packet. */
+static const struct explain_finding *finding(const struct story *s, enum explain_finding_kind kind)
+{
+    static const struct explain_finding none;
+    for (unsigned i = 0; i < s->m.remark_count; i++)
+        if (s->m.remarks[i].kind == kind)
+            return &s->m.remarks[i];
+    return &none;
+}
+
+static void expect_cause(const struct story *s, enum explain_finding_kind kind, enum explain_cause cause,
+                         enum explain_sure sure)
+{
+    const struct explain_finding *f = finding(s, kind);
+    cr_expect_str_eq(explain_cause_key(f->why.cause), explain_cause_key(cause), "#%u %s", (unsigned)s->number,
+                     s->m.words);
+    cr_expect_str_eq(explain_sure_key(f->why.sure), explain_sure_key(sure), "#%u %s", (unsigned)s->number,
+                     s->m.words);
+}
+
+static void send_at(struct story *s, uint32_t psn)
+{
+    story_request(s, ROCE_OP_SEND_ONLY, psn, 8, 0);
+}
+
+static void ack(struct story *s, uint32_t psn, uint32_t msn)
+{
+    story_answer(s, ROCE_OP_ACK, psn, ROCE_SYNDROME_ACK_UNLIMITED, msn, 0);
+}
+
+/* Some packets by which it is learned that both ends count. */
+static void begin_calm(struct story *s)
+{
+    story_begin(s);
+    for (uint32_t i = 0; i < 4; i++) {
+        send_at(s, 6 + i);
+        ack(s, 6 + i, i + 1);
+    }
+}
+
+/* --- the timer --- */
+
+/* covers: ROCE-RC-41 */
+Test(cause, ROCE_RC_41_a_timeout_needs_a_silence)
+{
+    struct story s;
+    begin_calm(&s);
+    send_at(&s, 10);
+    s.time_ns += 300 * NS_PER_US;
+    send_at(&s, 10);
+    cr_expect_not(story_has(&s, EXPLAIN_FIND_TIMEOUT), "after 0.3 ms no timer fires");
+    expect_cause(&s, EXPLAIN_FIND_RETRANSMISSION, EXPLAIN_CAUSE_UNKNOWN, EXPLAIN_SURE_UNKNOWN);
+    story_end(&s);
+}
+
+Test(cause, ROCE_RC_41_silences_that_are_alike_show_the_timeout)
+{
+    struct story s;
+    begin_calm(&s);
+    for (uint32_t psn = 10; psn < 14; psn++) {
+        send_at(&s, psn);
+        s.time_ns += TIMEOUT_NS;
+        send_at(&s, psn);
+        expect_cause(&s, EXPLAIN_FIND_TIMEOUT, EXPLAIN_CAUSE_TIMEOUT,
+                     psn < 12 ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN);
+        ack(&s, psn, psn - 5);
+    }
+    const struct explain_flow *flow = explain_analysis_flow(s.analysis, 1);
+    struct explain_finding left[4];
+    cr_expect_eq(explain_analysis_end(s.analysis, left, 4), 0);
+    cr_expect_eq(flow->timeout_samples[0], 4);
+    cr_expect_leq(flow->timeout_ns[0] - TIMEOUT_NS, NS_PER_MS);
+    story_end(&s);
+}
+
+/* What a NAK asked for has come: a copy of it, 67 ms later, the timer sent. */
+Test(cause, ROCE_RC_42_a_nak_explains_one_return_and_is_over)
+{
+    struct story s;
+    begin_calm(&s);
+    send_at(&s, 10);
+    send_at(&s, 11);
+    story_answer(&s, ROCE_OP_ACK, 10, ROCE_SYNDROME_NAK_PSN_SEQ, 4, 0);
+    send_at(&s, 10);
+    cr_expect_eq(finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.cause, EXPLAIN_CAUSE_NAK_SEQUENCE);
+    send_at(&s, 11);
+    cr_expect_eq(finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.cause, EXPLAIN_CAUSE_RESTART);
+    cr_expect_eq(finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.behind, s.number - 1);
+    s.time_ns += TIMEOUT_NS;
+    send_at(&s, 10);
+    expect_cause(&s, EXPLAIN_FIND_RETRANSMISSION, EXPLAIN_CAUSE_TIMEOUT, EXPLAIN_SURE_LIKELY);
+    story_end(&s);
+}
+
+/* covers: ROCE-RC-34 */
+Test(cause, ROCE_RC_34_an_answer_that_skips_another_is_an_implied_nak)
+{
+    struct story s;
+    begin_calm(&s);
+    story_request(&s, ROCE_OP_FETCH_ADD, 10, 0, 0);
+    send_at(&s, 11);
+    ack(&s, 11, 6);
+    story_request(&s, ROCE_OP_FETCH_ADD, 10, 0, 0);
+    expect_cause(&s, EXPLAIN_FIND_RETRANSMISSION, EXPLAIN_CAUSE_IMPLIED_NAK, EXPLAIN_SURE_LIKELY);
+    cr_expect_eq(finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.way, EXPLAIN_CAUSE_ANSWER_LOST);
+    story_end(&s);
+}
+
+/* covers: ROCE-INT-12 */
+Test(cause, ROCE_INT_12_behind_an_rnr_nak_nothing_was_lost)
+{
+    struct story s;
+    begin_calm(&s);
+    send_at(&s, 10);
+    send_at(&s, 11);
+    story_answer(&s, ROCE_OP_ACK, 10, ROCE_SYN_RNR << 5 | 14, 4, 0);
+    story_answer(&s, ROCE_OP_ACK, 10, ROCE_SYNDROME_NAK_PSN_SEQ, 4, 0);
+    expect_cause(&s, EXPLAIN_FIND_NAK_SEQUENCE, EXPLAIN_CAUSE_NO_RECEIVE, EXPLAIN_SURE_SHOWN);
+    s.time_ns += 2 * NS_PER_MS;
+    send_at(&s, 10);
+    cr_expect_eq(finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.cause, EXPLAIN_CAUSE_RNR);
+    story_end(&s);
+}
+
+/* --- what the network did --- */
+
+/* covers: ROCE-INT-2 */
+Test(cause, ROCE_INT_2_the_identification_tells_a_late_packet_from_a_lost_one)
+{
+    struct story s;
+    begin_calm(&s);
+    s.has_id = true;
+    s.ip_id = 200;
+    send_at(&s, 10);
+    s.ip_id = 202;
+    send_at(&s, 12);
+    s.ip_id = 201;
+    send_at(&s, 11);
+    expect_cause(&s, EXPLAIN_FIND_REORDERED, EXPLAIN_CAUSE_OVERTAKEN, EXPLAIN_SURE_SHOWN);
+    cr_expect_not(story_has(&s, EXPLAIN_FIND_RETRANSMISSION));
+    s.ip_id = 202;
+    send_at(&s, 12);
+    expect_cause(&s, EXPLAIN_FIND_DUPLICATE, EXPLAIN_CAUSE_COPIED, EXPLAIN_SURE_SHOWN);
+    story_end(&s);
+}
+
+/* A peer that writes the same identification into each packet: its ACKs are no copies of each other. */
+Test(cause, a_constant_identification_makes_no_copies)
+{
+    struct story s;
+    story_begin(&s);
+    s.has_id = true;
+    s.ip_id = 77;
+    for (uint32_t i = 0; i < 8; i++) {
+        send_at(&s, 10 + i);
+        cr_expect_eq(s.m.remark_count, 0);
+        ack(&s, 10 + i, i + 1);
+        ack(&s, 10 + i, i + 1);
+        cr_expect_not(story_has(&s, EXPLAIN_FIND_DUPLICATE), "%s", s.m.words);
+    }
+    story_end(&s);
+}
+
+/* --- what is missing, and what it was --- */
+
+Test(cause, a_last_without_its_first_is_a_piece_of_nobody_knows_what)
+{
+    struct story s;
+    begin_calm(&s);
+    story_request(&s, ROCE_OP_SEND_LAST, 11, 76, 0);
+    cr_expect_eq(s.m.piece, 0);
+    cr_expect_not_null(strstr(s.m.words, "whose beginning is not in this capture"), "%s", s.m.words);
+    story_answer(&s, ROCE_OP_ACK, 10, ROCE_SYNDROME_NAK_PSN_SEQ, 4, 0);
+    story_request(&s, ROCE_OP_SEND_FIRST, 10, 1024, 0);
+    cr_expect_eq(s.m.message, 5);
+    story_request(&s, ROCE_OP_SEND_LAST, 11, 76, 0);
+    cr_expect_eq(s.m.message, 5);
+    cr_expect_eq(s.m.piece, 2);
+    cr_expect_eq(s.m.bytes_done, 1100);
+    send_at(&s, 12);
+    cr_expect_eq(s.m.message, 6);
+    story_end(&s);
+}
+
+/* covers: ROCE-RS-50 */
+Test(cause, ROCE_RS_50_the_msn_counts_the_messages_that_the_capture_missed)
+{
+    struct story s;
+    begin_calm(&s);
+    send_at(&s, 13); /* 10, 11 and 12 are not in the capture */
+    ack(&s, 13, 8);
+    expect_cause(&s, EXPLAIN_FIND_CAPTURE_GAP, EXPLAIN_CAUSE_CAPTURE_DROPPED, EXPLAIN_SURE_SHOWN);
+    cr_expect_eq(finding(&s, EXPLAIN_FIND_CAPTURE_GAP)->why.msn, 8);
+    send_at(&s, 14);
+    cr_expect_eq(s.m.message, 9);
+    cr_expect_eq(explain_analysis_flow(s.analysis, 1)->messages[0], 9);
+    story_end(&s);
+}
+
+Test(cause, a_qpn_that_is_used_again_is_another_flow)
+{
+    struct story s;
+    begin_calm(&s);
+    for (uint32_t i = 0; i < 4; i++) {
+        send_at(&s, 0x800000 + i);
+        cr_expect_eq(s.m.remark_count, 0, "%s", s.m.remarks[0].words);
+        cr_expect_eq(s.m.message, i + 1);
+        ack(&s, 0x800000 + i, i + 1);
+        cr_expect_eq(s.m.remark_count, 0, "%s", s.m.remarks[0].words);
+        cr_expect_eq(s.m.flow, 2);
+    }
+    cr_expect_eq(explain_analysis_flow_count(s.analysis), 2);
+    cr_expect_eq(explain_analysis_flow(s.analysis, 2)->earlier, 1);
+    story_end(&s);
+}
+
+/* A request that its responder does not know takes its PSN as any other: the NAK is for it.
+ * covers: ROCE-INT-17 */
+Test(cause, ROCE_INT_17_a_reserved_opcode_is_a_request_that_is_refused)
+{
+    struct story s;
+    begin_calm(&s);
+    send_at(&s, 10);
+    story_request(&s, 0x18, 11, 8, 0);
+    uint64_t request = s.number;
+    cr_expect_str_eq(s.m.words, "request with the reserved opcode 0x18, message 6, 8 bytes");
+    story_answer(&s, ROCE_OP_ACK, 11, ROCE_SYNDROME_NAK_INV_REQ, 5, 0);
+    cr_expect_eq(s.m.answers, request);
+    cr_expect(story_has(&s, EXPLAIN_FIND_NAK_FATAL));
+    cr_expect_not(story_has(&s, EXPLAIN_FIND_GHOST_ACK), "it was sent");
+    story_end(&s);
+}
+
+Test(cause, a_reserved_opcode_leaves_no_gap_and_no_end_of_a_message)
+{
+    struct story s;
+    begin_calm(&s);
+    story_request(&s, 0x18, 10, 8, 0);
+    send_at(&s, 11);
+    cr_expect_eq(s.m.remark_count, 0, "%s", s.m.remarks[0].words);
+    cr_expect_eq(s.m.message, 6);
+    s.time_ns += TIMEOUT_NS;
+    story_request(&s, 0x18, 10, 8, 0);
+    cr_expect(story_has(&s, EXPLAIN_FIND_RETRANSMISSION));
+    cr_expect_not_null(strstr(s.m.words, "reserved opcode 0x18, message 5"), "%s", s.m.words);
+    story_end(&s);
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two captures laid together: clocks, and captures of real traffic from which the other end's is made
+ * here. Simulated runs with captures at both ends: test/explain_truth/test_joined.c. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "explain/join/show.h"
+#include "test/support/random.h"
+
+/* --- clocks --- */
+
+#define POINTS 2000
+
+/* Packets over `span_ns`, each way with a least delay and jitter of its own; clock 1 as the arguments say. */
+struct clocks {
+    struct explain_clock_point out[POINTS], back[POINTS];
+    struct explain_clock clock;
+};
+
+struct path {
+    double span_ns, offset_ns, drift;
+    double least_ns[2], jitter_ns[2];
+};
+
+static double draw(struct test_random *r, double most)
+{
+    return most * (double)test_random_below(r, 1000001) / 1e6;
+}
+
+static void play(struct clocks *c, const struct path *p, uint64_t seed)
+{
+    struct test_random r = {.state = seed};
+    for (unsigned i = 0; i < POINTS; i++) {
+        double t = p->span_ns * i / POINTS;
+        double out = p->least_ns[0] + draw(&r, p->jitter_ns[0]),
+               back = p->least_ns[1] + draw(&r, p->jitter_ns[1]);
+        c->out[i] = (struct explain_clock_point){t, out + p->offset_ns + p->drift * (t + out)};
+        c->back[i] = (struct explain_clock_point){t + back, p->offset_ns + p->drift * t - back};
+    }
+    c->clock = (struct explain_clock){0};
+    cr_assert_eq(explain_clock_fit(&c->clock, c->out, POINTS, c->back, POINTS), 0);
+}
+
+static double error_at(const struct clocks *c, const struct path *p, double t)
+{
+    double is = p->offset_ns + p->drift * t;
+    return fabs((double)explain_clock_ahead_ns(&c->clock, (uint64_t)t) - is);
+}
+
+/* Nobody can tell a slow way from a clock that is ahead; but by more than half of the round trip nobody is
+ * wrong. */
+Test(clock, offset_and_drift_are_found_within_the_bound_whatever_the_ways)
+{
+    struct clocks *c = malloc(sizeof *c);
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct test_random r = {.state = seed * 11};
+        struct path p = {.span_ns = 1e6 + draw(&r, 60e9),
+                         .offset_ns = draw(&r, 2e9) - 1e9,
+                         .drift = draw(&r, 2e-4) - 1e-4};
+        for (unsigned way = 0; way < 2; way++) {
+            p.least_ns[way] = 1000 + draw(&r, 50000);
+            p.jitter_ns[way] = draw(&r, way ? 200000 : 5000);
+        }
+        play(c, &p, seed);
+        cr_assert_eq(c->clock.piece_count, 1);
+        cr_assert_not(c->clock.is_inconsistent);
+        for (unsigned at = 0; at < 3; at++)
+            cr_expect_leq(error_at(c, &p, p.span_ns * at / 2), c->clock.error_ns + 2, "seed %u at %u",
+                          (unsigned)seed, at);
+        cr_expect(p.drift >= c->clock.drift_low - 1e-9 && p.drift <= c->clock.drift_high + 1e-9, "seed %u",
+                  (unsigned)seed);
+    }
+    free(c);
+}
+
+Test(clock, a_long_capture_with_little_jitter_gives_the_drift)
+{
+    struct clocks *c = malloc(sizeof *c);
+    struct path p = {.span_ns = 100e9,
+                     .offset_ns = 5e6,
+                     .drift = 17e-6,
+                     .least_ns = {20000, 20000},
+                     .jitter_ns = {3000, 3000}};
+    play(c, &p, 3);
+    cr_expect_float_eq(c->clock.pieces[0].drift, 17e-6, 1e-7);
+    cr_expect_leq(error_at(c, &p, 50e9), 2000, "ways are alike here");
+    cr_expect_leq(c->clock.error_ns, 25000);
+    free(c);
+}
+
+/* A clock that is set in the middle: no line explains both halves. */
+Test(clock, a_step_makes_pieces)
+{
+    struct clocks *c = malloc(sizeof *c);
+    struct path p = {.span_ns = 10e9, .least_ns = {20000, 20000}, .jitter_ns = {5000, 5000}};
+    play(c, &p, 5);
+    for (unsigned i = POINTS / 2; i < POINTS; i++) {
+        c->out[i].y += 3e6;
+        c->back[i].y += 3e6;
+    }
+    cr_assert_eq(explain_clock_fit(&c->clock, c->out, POINTS, c->back, POINTS), 0);
+    cr_expect_geq(c->clock.piece_count, 2);
+    cr_expect_leq(c->clock.piece_count, EXPLAIN_CLOCK_PIECES_MAX);
+    cr_expect_leq(fabs((double)explain_clock_ahead_ns(&c->clock, (uint64_t)1e9)), 25000);
+    cr_expect_leq(fabs((double)explain_clock_ahead_ns(&c->clock, (uint64_t)9e9) - 3e6), 25000);
+    free(c);
+}
+
+Test(clock, one_way_alone_is_said_and_the_quickest_takes_no_time)
+{
+    struct explain_clock_point out[] = {{0, 700}, {1e6, 500}, {2e6, 900}};
+    struct explain_clock c = {0};
+    cr_assert_eq(explain_clock_fit(&c, out, 3, NULL, 0), 0);
+    cr_expect(c.is_one_way);
+    cr_expect_eq(explain_clock_ahead_ns(&c, 1000000), 500);
+}
+
+Test(clock, times_of_the_one_are_times_of_the_other_and_back)
+{
+    struct explain_clock c = {.epoch_ns = 5 * NS_PER_S,
+                              .base_ns = -3 * (int64_t)NS_PER_S,
+                              .piece_count = 1,
+                              .pieces = {{.from_x = -INFINITY, .offset = 1234, .drift = 50e-6}}};
+    for (uint64_t t = 5 * NS_PER_S; t < 50 * NS_PER_S; t += 7777777777) {
+        uint64_t other = t + (uint64_t)explain_clock_ahead_ns(&c, t);
+        cr_expect_leq(llabs((int64_t)(explain_clock_to_first(&c, other) - t)), 200);
+    }
+}
+
+/* --- captures --- */
+
+#define CLOCK_AHEAD_NS (2 * NS_PER_S)
+#define WAY_NS         (30 * NS_PER_US)
+
+/* A capture at 10.77.0.1, and one at the other end as the test wants it: 30 us away, its clock 2 s ahead. */
+struct ends {
+    struct explain_join *join;
+    unsigned count[2];
+    struct explain_join_place places[2048];
+    unsigned place_count;
+};
+
+enum at_other { AS_IT_IS, NOT_THERE, TWICE, LATE, CHANGED };
+
+static void take(struct ends *e, unsigned side, const struct net_capture_record *record, uint64_t time_ns,
+                 bool is_changed)
+{
+    uint8_t frame[9000];
+    struct net_capture_record r = *record;
+    struct explain_packet packet;
+    memcpy(frame, r.data, r.len_bytes);
+    if (is_changed)
+        frame[60] ^= 0x10;
+    r.data = frame;
+    r.time_ns = time_ns;
+    explain_dissect(&packet, &r, ++e->count[side]);
+    cr_assert_eq(explain_join_take(e->join, side, &packet), 0);
+}
+
+/* The capture at the other end. Packets of 10.77.0.1 come 30 us later, its own left 30 us before. */
+static void take_other(struct ends *e, const struct net_capture_record *record, enum at_other what)
+{
+    struct explain_packet p;
+    explain_dissect(&p, record, 1);
+    bool is_ours = p.kind == EXPLAIN_ROCE && p.roce.src.b[15] == 1;
+    uint64_t time_ns = record->time_ns + CLOCK_AHEAD_NS + (is_ours ? WAY_NS : -WAY_NS);
+    if (what == NOT_THERE)
+        return;
+    take(e, 1, record, time_ns + (what == LATE ? 5 * NS_PER_US : 0), what == CHANGED);
+    if (what == TWICE)
+        take(e, 1, record, time_ns + 5 * NS_PER_US, false);
+}
+
+static struct ends *join(const char *path, uint64_t number, enum at_other what)
+{
+    struct ends *e = calloc(1, sizeof *e);
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    e->join = explain_join_create(0);
+    cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
+    for (uint64_t n = 1; net_capture_next(capture, &record, &why) > 0; n++) {
+        take(e, 0, &record, record.time_ns, false);
+        take_other(e, &record, n == number ? what : AS_IT_IS);
+    }
+    net_capture_close(capture);
+    cr_assert_eq(explain_join_finish(e->join, &why), 0, "%s", why.text);
+    while (explain_join_step(e->join, &e->places[e->place_count]))
+        e->place_count++;
+    return e;
+}
+
+static void end(struct ends *e)
+{
+    explain_join_destroy(e->join);
+    free(e);
+}
+
+/* The place of record `n` of capture 0. */
+static const struct explain_join_place *place_of(const struct ends *e, uint64_t n)
+{
+    for (unsigned i = 0; i < e->place_count; i++)
+        if (e->places[i].record[0] == n)
+            return &e->places[i];
+    cr_expect_fail("record %u is not shown", (unsigned)n);
+    return &e->places[0];
+}
+
+Test(join, captures_of_the_same_traffic_have_each_packet_once_with_its_time)
+{
+    struct ends *e = join("pcaps/rc_long.pcap", 0, AS_IT_IS);
+    const struct explain_join_summary *s = explain_join_summary(e->join);
+    cr_expect_eq(e->place_count, e->count[0]);
+    cr_expect_leq(llabs(explain_clock_ahead_ns(&s->clock, s->clock.epoch_ns) - (int64_t)CLOCK_AHEAD_NS), 10);
+    for (unsigned i = 0; i < e->place_count; i++) {
+        cr_expect_eq(e->places[i].fate, EXPLAIN_FATE_ARRIVED);
+        cr_expect_eq(e->places[i].number, i + 1);
+        cr_expect_leq(llabs(e->places[i].delay_ns - (int64_t)WAY_NS), 10);
+    }
+    cr_expect_eq(s->way[0].fates[EXPLAIN_FATE_ARRIVED] + s->way[1].fates[EXPLAIN_FATE_ARRIVED], e->count[0]);
+    end(e);
+}
+
+/* Linux numbers its packets, so that a second one is a copy for certain. */
+Test(join, a_copy_is_told_from_what_was_sent_twice)
+{
+    struct ends *e = join("pcaps/rc_long.pcap", 10, TWICE);
+    const struct explain_join_place *p = place_of(e, 10), *copy = p + 1;
+    while (copy->fate != EXPLAIN_FATE_COPY && copy < &e->places[e->place_count])
+        copy++;
+    cr_expect_eq(p->fate, EXPLAIN_FATE_ARRIVED);
+    cr_expect_eq(copy->fate, EXPLAIN_FATE_COPY);
+    cr_expect_eq(copy->sure, EXPLAIN_SURE_SHOWN);
+    cr_expect_eq(copy->related, p->number);
+    end(e);
+}
+
+/* The ACK that covers it shows that it came: the capture misses it, no more. */
+Test(join, what_was_acknowledged_was_not_lost)
+{
+    struct ends *e = join("pcaps/rc_long.pcap", 110, NOT_THERE);
+    const struct explain_join_place *p = place_of(e, 110);
+    cr_expect_eq(p->fate, EXPLAIN_FATE_MISSED_THERE, "%s", explain_fate_key(p->fate));
+    cr_expect_eq(p->sure, EXPLAIN_SURE_SHOWN);
+    cr_expect_str_eq(p->evidence, "acknowledges it");
+    cr_expect_gt(p->related, p->number);
+    end(e);
+}
+
+static void expect_finding(const struct ends *e, const struct explain_join_place *p,
+                           enum explain_finding_kind kind)
+{
+    struct explain_meaning m;
+    explain_meaning_clear(&m);
+    explain_join_remark(&m, e->join, p);
+    cr_assert_eq(m.remark_count, 1);
+    cr_expect_eq(m.remarks[0].kind, kind, "%s", explain_finding_key(m.remarks[0].kind));
+    cr_expect_eq(m.remarks[0].number, p->number);
+}
+
+Test(join, what_came_damaged_is_found_and_told)
+{
+    struct ends *e = join("pcaps/rc_long.pcap", 110, CHANGED);
+    const struct explain_join_place *p = place_of(e, 110);
+    cr_expect_eq(p->fate, EXPLAIN_FATE_DAMAGED, "%s", explain_fate_key(p->fate));
+    cr_expect_neq(p->record[1], 0);
+    expect_finding(e, p, EXPLAIN_FIND_DAMAGED_ON_WAY);
+    end(e);
+}
+
+/* An answer that is missing at the other end's own capture was sent all the same; at the requester's it is
+ * lost, as far as can be told. */
+Test(join, an_answer_that_never_came_is_probably_lost)
+{
+    struct ends *e = calloc(1, sizeof *e);
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    e->join = explain_join_create(0);
+    cr_assert_eq(net_capture_open("pcaps/rc_long.pcap", &capture, &why), 0);
+    uint64_t answer = 0;
+    for (uint64_t n = 1; net_capture_next(capture, &record, &why) > 0; n++) {
+        struct explain_packet p;
+        explain_dissect(&p, &record, n);
+        bool is_answer = p.roce.op->flags & ROCE_PKT_RESPONSE;
+        take_other(e, &record, AS_IT_IS);
+        if (!answer && is_answer && n > 50)
+            answer = e->count[1];
+        else
+            take(e, 0, &record, record.time_ns, false);
+    }
+    net_capture_close(capture);
+    cr_assert_eq(explain_join_finish(e->join, &why), 0, "%s", why.text);
+    struct explain_join_place p;
+    while (explain_join_step(e->join, &p) && p.record[1] != answer)
+        ;
+    cr_expect_eq(p.fate, EXPLAIN_FATE_LOST, "%s", explain_fate_key(p.fate));
+    cr_expect_eq(p.sure, EXPLAIN_SURE_LIKELY);
+    cr_expect_eq(p.from, 1);
+    expect_finding(e, &p, EXPLAIN_FIND_LOST_ON_WAY);
+    end(e);
+}
+
+Test(join, captures_without_a_common_packet_are_refused_with_what_differs)
+{
+    struct explain_join *j = explain_join_create(0);
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    static const char *const paths[] = {"pcaps/rc_long.pcap", "pcaps/ud_6.pcap"};
+    for (unsigned side = 0; side < 2; side++) {
+        struct explain_packet packet;
+        cr_assert_eq(net_capture_open(paths[side], &capture, &why), 0);
+        while (net_capture_next(capture, &record, &why) > 0) {
+            explain_dissect(&packet, &record, 1);
+            cr_assert_eq(explain_join_take(j, side, &packet), 0);
+        }
+        net_capture_close(capture);
+    }
+    cr_expect_eq(explain_join_finish(j, &why), -ENODATA);
+    cr_expect(strstr(why.text, "their addresses differ"), "%s", why.text);
+    explain_join_destroy(j);
+}
+
+Test(join, memory_has_a_bound_that_is_kept)
+{
+    struct explain_join *j = explain_join_create(10 * EXPLAIN_JOIN_PACKET_BYTES);
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    struct explain_packet packet;
+    unsigned taken = 0;
+    cr_assert_eq(net_capture_open("pcaps/rc_long.pcap", &capture, &why), 0);
+    while (net_capture_next(capture, &record, &why) > 0) {
+        explain_dissect(&packet, &record, 1);
+        int err = explain_join_take(j, 0, &packet);
+        taken += !err;
+        cr_assert(!err || err == -EFBIG);
+    }
+    cr_expect_eq(taken, 10);
+    net_capture_close(capture);
+    explain_join_destroy(j);
+}

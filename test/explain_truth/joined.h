@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Simulated runs with a capture at each end, whose clocks differ: what the join says of them, held against
+ * what happened. */
+#ifndef NORNIC_TEST_EXPLAIN_TRUTH_JOINED_H
+#define NORNIC_TEST_EXPLAIN_TRUTH_JOINED_H
+
+#include <stdio.h>
+
+#include "explain/join/join.h"
+#include "test/explain_truth/scene.h"
+
+struct truth_joined_score {
+    uint64_t runs, packets, delays;
+    /* [0]: both captures have the whole run, but for packets that they missed; [1]: one begins late or
+     * ends early. By fate and enum explain_sure. */
+    uint64_t right[2][EXPLAIN_FATE_COUNT][3], wrong[2][EXPLAIN_FATE_COUNT][3];
+    uint64_t overtaken_right, overtaken_wrong, overtaken_missed;
+    uint64_t delay_wrong, clock_wrong; /* beyond the bound that was stated */
+    uint64_t unjoined;                 /* nothing in common, though both have a packet */
+};
+
+struct truth_joined_judge {
+    struct truth_joined_score score;
+    /* Told of what is wrong; NULL: nobody. */
+    void (*complain)(void *ctx, uint64_t seed, const char *words);
+    void *ctx;
+};
+
+/* Plays and judges seeds first..first + runs - 1. */
+void truth_joined_seeds(struct truth_joined_judge *judge, uint64_t first, uint64_t runs);
+/* Writes the two captures of a seed. 0 or -errno. */
+int truth_joined_write(uint64_t seed, const char *const paths[2]);
+/* Writes the table in Markdown. */
+void truth_joined_print(const struct truth_joined_score *score, FILE *out);
+
+#endif
