@@ -2,14 +2,11 @@
 /* What idle queue pairs cost: nanoseconds a packet and a timeout with 1, 100 and 10,000 of them on a device,
  * and bytes a queue pair. Two devices in one process hand each other their frames, so only the engine is
  * measured. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#define _GNU_SOURCE /* program_invocation_short_name */
 #include <time.h>
 
 #include "base/base.h"
-#include "roce/roce.h"
+#include "bench/engine.h"
 
 #define MAX_QPS 10000u
 /* Of each measurement; the figure is the least, as what other work on the machine adds is not ours. */
@@ -17,9 +14,8 @@
 #define ITERS        500u
 #define MSG_BYTES    64u
 #define BUFFER_BYTES 4400u
-#define REMOTE       (NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_ATOMIC)
 
-/* --- an allocator that counts, and randomness that repeats --- */
+/* --- an allocator that counts --- */
 
 static size_t live_bytes;
 
@@ -42,24 +38,7 @@ static void counting_free(void *ctx, void *p)
     free(block);
 }
 
-static uint64_t next_random(void *ctx)
-{
-    uint64_t *x = ctx;
-    *x ^= *x << 13;
-    *x ^= *x >> 7;
-    *x ^= *x << 17;
-    return *x;
-}
-
 static const struct rdma_mem mem = {.alloc = counting_alloc, .free = counting_free};
-
-static void check(int err, const char *what)
-{
-    if (!err)
-        return;
-    fprintf(stderr, "scale: %s: %s\n", what, strerror(-err));
-    exit(1);
-}
 
 /* --- two devices --- */
 
@@ -83,23 +62,19 @@ static uint64_t clock_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static struct nornic_addr address(int side)
-{
-    return nornic_addr_from_v4((const uint8_t[]){10, 0, 0, (uint8_t)(side + 1)});
-}
-
 static void open_side(int i)
 {
     struct side *s = &sides[i];
-    s->random = 88172645463325252u + (uint64_t)i;
+    s->random = bench_seed(i);
     struct roce_dev_config config = {
-        .mem = &mem, .random = {.next = next_random, .ctx = &s->random}, .port_mtu_bytes = 1500};
+        .mem = &mem, .random = {.next = bench_random, .ctx = &s->random}, .port_mtu_bytes = 1500};
     check(roce_dev_create(&config, &s->dev), "device");
-    struct nornic_gid gid = {.addr = address(i), .mac = {{2, 0, 0, 0, 0, (uint8_t)(i + 1)}}};
+    struct nornic_gid gid = bench_gid(i);
     roce_dev_gid_add(s->dev, &gid);
     check(rdma_pd_create(roce_dev_domain(s->dev), &s->pd), "protection domain");
     check(rdma_cq_create(&mem, &(struct rdma_cq_config){.capacity = 1024}, &s->cq), "completion queue");
-    check(rdma_mr_reg(s->pd, s->data, sizeof s->data, NORNIC_ACCESS_LOCAL_WRITE | REMOTE, &s->mr), "region");
+    check(rdma_mr_reg(s->pd, s->data, sizeof s->data, NORNIC_ACCESS_LOCAL_WRITE | BENCH_REMOTE, &s->mr),
+          "region");
 }
 
 static struct roce_qp *make_qp(int i, enum nornic_qp_type type, uint32_t wrs)
@@ -114,37 +89,6 @@ static struct roce_qp *make_qp(int i, enum nornic_qp_type type, uint32_t wrs)
     struct roce_qp *qp;
     check(roce_qp_create(s->dev, &config, &qp), "queue pair");
     return qp;
-}
-
-static void to_rts(int i, struct roce_qp *qp, uint32_t dest_qpn, uint8_t rd_atomic)
-{
-    struct nornic_qp_attr a = {.state = NORNIC_QPS_INIT,
-                               .port = 1,
-                               .access_flags = REMOTE,
-                               .path_mtu = NORNIC_MTU_1024,
-                               .timeout = 14,
-                               .retry_cnt = 7,
-                               .rnr_retry = 7,
-                               .max_rd_atomic = rd_atomic,
-                               .max_dest_rd_atomic = rd_atomic,
-                               .dest_qpn = dest_qpn,
-                               .av = {.dgid = address(!i), .hop_limit = 64}};
-    check(roce_qp_modify(qp, &a,
-                         NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS,
-                         now_ns),
-          "INIT");
-    a.state = NORNIC_QPS_RTR;
-    check(roce_qp_modify(qp, &a,
-                         NORNIC_QP_STATE | NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN |
-                             NORNIC_QP_RQ_PSN | NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER,
-                         now_ns),
-          "RTR");
-    a.state = NORNIC_QPS_RTS;
-    check(roce_qp_modify(qp, &a,
-                         NORNIC_QP_STATE | NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY |
-                             NORNIC_QP_SQ_PSN | NORNIC_QP_MAX_QP_RD_ATOMIC,
-                         now_ns),
-          "RTS");
 }
 
 /* Moves what `from` has to send to the other side, or nowhere. Returns the frames. */
@@ -219,7 +163,8 @@ static void measure_time(void)
             for (int i = 0; i < 2; i++)
                 sides[i].qps[made] = make_qp(i, NORNIC_QPT_RC, 16);
             for (int i = 0; i < 2; i++)
-                to_rts(i, sides[i].qps[made], roce_qp_num(sides[!i].qps[made]), 1);
+                bench_connect(sides[i].qps[made], i, roce_qp_num(sides[!i].qps[made]), NORNIC_MTU_1024, 1,
+                              now_ns);
         }
         move(0, 0); /* fresh QPs are looked at once */
         while (roce_dev_tx_pending(sides[0].dev) || roce_dev_tx_pending(sides[1].dev))
@@ -237,7 +182,7 @@ static void print_memory(const char *what, enum nornic_qp_type type, uint32_t wr
     size_t before = live_bytes;
     struct roce_qp *qp = make_qp(0, type, wrs);
     if (type == NORNIC_QPT_RC)
-        to_rts(0, qp, 17, rd_atomic);
+        bench_connect(qp, 0, 17, NORNIC_MTU_1024, rd_atomic, now_ns);
     printf("%-52s %8zu\n", what, live_bytes - before);
     roce_qp_destroy(qp);
 }

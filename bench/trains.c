@@ -5,16 +5,13 @@
  * does not use up. Each repetition measures both, one right after the other; the figures are medians, the
  * ratio that of the pairs.
  * */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#define _GNU_SOURCE /* program_invocation_short_name */
 #include <time.h>
 
 #include "base/base.h"
+#include "bench/engine.h"
 #include "net/memory.h"
 #include "rdma/mem.h"
-#include "roce/roce.h"
 
 #define PAIRS          15u
 #define RUN_NS         (40 * NS_PER_MS)
@@ -26,15 +23,6 @@
 #define TRAIN_PKTS     64u
 #define ROUNDS_A_CLOCK 16u
 #define DEPTH_MAX      256u
-#define ALL_RIGHTS     (NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE)
-
-static void check(int err, const char *what)
-{
-    if (!err)
-        return;
-    fprintf(stderr, "trains: %s: %s\n", what, strerror(-err));
-    exit(1);
-}
 
 /* Of processor time; a system call. */
 static uint64_t clock_ns(void)
@@ -42,15 +30,6 @@ static uint64_t clock_ns(void)
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t next_random(void *ctx)
-{
-    uint64_t *x = ctx;
-    *x ^= *x << 13;
-    *x ^= *x >> 7;
-    *x ^= *x << 17;
-    return *x;
 }
 
 struct side {
@@ -86,25 +65,21 @@ static const struct load loads[] = {
     {"WRITE, 64 bytes", NORNIC_WR_RDMA_WRITE, NORNIC_MTU_1024, 64, DEPTH_MAX},
 };
 
-static struct nornic_addr address(int side)
-{
-    return nornic_addr_from_v4((const uint8_t[]){10, 0, 0, (uint8_t)(side + 1)});
-}
-
 static void open_side(struct side *s, int i)
 {
-    s->random = 88172645463325252u + (uint64_t)i;
-    struct roce_dev_config config = {.random = {.next = next_random, .ctx = &s->random},
+    s->random = bench_seed(i);
+    struct roce_dev_config config = {.random = {.next = bench_random, .ctx = &s->random},
                                      .port_mtu_bytes = MTU_BYTES};
     check(roce_dev_create(&config, &s->dev), "device");
-    struct nornic_gid gid = {.addr = address(i), .mac = {{2, 0, 0, 0, 0, (uint8_t)(i + 1)}}};
+    struct nornic_gid gid = bench_gid(i);
     roce_dev_gid_add(s->dev, &gid);
     s->memory = calloc(1, MEMORY_BYTES);
     check(s->memory ? 0 : -12, "memory");
     check(rdma_pd_create(roce_dev_domain(s->dev), &s->pd), "protection domain");
     check(rdma_cq_create(&rdma_mem_libc, &(struct rdma_cq_config){.capacity = 4 * DEPTH_MAX}, &s->cq),
           "completion queue");
-    check(rdma_mr_reg(s->pd, s->memory, MEMORY_BYTES, ALL_RIGHTS, &s->mr), "region");
+    check(rdma_mr_reg(s->pd, s->memory, MEMORY_BYTES, NORNIC_ACCESS_LOCAL_WRITE | BENCH_REMOTE, &s->mr),
+          "region");
     struct roce_qp_config qp = {
         .type = NORNIC_QPT_RC,
         .pd = s->pd,
@@ -113,40 +88,6 @@ static void open_side(struct side *s, int i)
         .caps = {
             .max_send_wr = DEPTH_MAX, .max_recv_wr = 2 * DEPTH_MAX, .max_send_sge = 1, .max_recv_sge = 1}};
     check(roce_qp_create(s->dev, &qp, &s->qp), "queue pair");
-}
-
-static void connect_side(struct pair *p, int i, enum nornic_mtu pmtu)
-{
-    struct nornic_qp_attr a = {
-        .state = NORNIC_QPS_INIT,
-        .port = 1,
-        .access_flags = NORNIC_ACCESS_REMOTE_READ | NORNIC_ACCESS_REMOTE_WRITE,
-        .path_mtu = pmtu,
-        .timeout = 14,
-        .retry_cnt = 7,
-        .rnr_retry = 7,
-        .max_rd_atomic = 16,
-        .max_dest_rd_atomic = 16,
-        .dest_qpn = roce_qp_num(p->side[!i].qp),
-        .av = {.dgid = address(!i), .hop_limit = 64, .dst_mac = {{2, 0, 0, 0, 0, (uint8_t)(!i + 1)}}}};
-    uint64_t now_ns = clock_ns();
-    struct roce_qp *qp = p->side[i].qp;
-    check(roce_qp_modify(qp, &a,
-                         NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS,
-                         now_ns),
-          "INIT");
-    a.state = NORNIC_QPS_RTR;
-    check(roce_qp_modify(qp, &a,
-                         NORNIC_QP_STATE | NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN |
-                             NORNIC_QP_RQ_PSN | NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER,
-                         now_ns),
-          "RTR");
-    a.state = NORNIC_QPS_RTS;
-    check(roce_qp_modify(qp, &a,
-                         NORNIC_QP_STATE | NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY |
-                             NORNIC_QP_SQ_PSN | NORNIC_QP_MAX_QP_RD_ATOMIC,
-                         now_ns),
-          "RTS");
 }
 
 static void open_pair(struct pair *p, enum nornic_mtu pmtu, int trains)
@@ -163,7 +104,7 @@ static void open_pair(struct pair *p, enum nornic_mtu pmtu, int trains)
         open_side(&p->side[i], i);
     }
     for (int i = 0; i < 2; i++)
-        connect_side(p, i, pmtu);
+        bench_connect(p->side[i].qp, i, roce_qp_num(p->side[!i].qp), pmtu, 16, clock_ns());
 }
 
 static void close_pair(struct pair *p)
