@@ -59,6 +59,9 @@ def rc_pingpong(xdp_takes_4096):
 
 # Both directions of nornic's port lose and reorder frames.
 BAD = ('--loss', '5%', '--reorder', '5%', '--seed', '5')
+# soft-RoCE's queue pair dies of an ACK that comes late, between the answers to its READ (docs/interop.md): where the guest
+# reads, nothing is late.
+LOSS = ('--loss', '5%', '--seed', '5')
 # What the unreliable programs cannot do by design is go on when a message is lost, or when UC delivers one twice.
 LATE = ('--reorder', '5%', '--seed', '7')
 
@@ -116,7 +119,7 @@ def over_cm(xdp_takes_4096):
         yield Case('ucmatose', way, 'xdp', size=64, iterations=20, pairs=20)
         yield Case('udaddy', way, 'xdp', size=1024, iterations=1)
         for family in ('4', '6'):
-            yield Case('rping', way, 'xdp', family, size=5001, weather=BAD)
+            yield Case('rping', way, 'xdp', family, size=5001, weather=LOSS if way == 'guest-serves' else BAD)
             yield Case('ucmatose', way, 'xdp', family, size=3001, pairs=3, weather=BAD)
             yield Case('rdma_client', way, 'xdp', family, size=16, iterations=1, weather=BAD)
             yield Case('udaddy', way, 'xdp', family, size=100, iterations=0, pairs=4, weather=BAD)
