@@ -29,7 +29,7 @@ int roce_cc_init(struct roce_qp *qp)
 {
     if (!config_of(qp)->on)
         return 0;
-    uint32_t slots = qp->transport->connected ? 1 : UNCONNECTED_SLOTS;
+    uint32_t slots = qp->transport->is_connected ? 1 : UNCONNECTED_SLOTS;
     qp->cc = roce_alloc(qp->dev, sizeof *qp->cc + slots * sizeof qp->cc->slots[0]);
     if (!qp->cc)
         return -ENOMEM;

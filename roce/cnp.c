@@ -45,7 +45,7 @@ static struct roce_cnp_slot to_sender(const struct roce_qp *qp, const struct roc
  * a DETH never did; and its source is a QP number that a QP can have. */
 static bool has_source(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
-    if (qp->transport->connected)
+    if (qp->transport->is_connected)
         return true;
     return pkt->op->flags & ROCE_PKT_DETH && pkt->deth.src_qpn != 0 &&
            pkt->deth.src_qpn != ROCE_MULTICAST_QPN;
@@ -64,7 +64,7 @@ void roce_cnp_note(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_
     if (now_ns < slot->next_ns)
         return;
     const struct roce_cc_config *c = &qp->dev->config.cc;
-    *slot = qp->transport->connected ? to_peer(qp) : to_sender(qp, pkt);
+    *slot = qp->transport->is_connected ? to_peer(qp) : to_sender(qp, pkt);
     slot->av.sl = c->cnp_priority;
     slot->av.traffic_class = (uint8_t)(c->cnp_dscp << 2);
     slot->pkey = pkt->bth.pkey;

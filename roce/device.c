@@ -178,7 +178,7 @@ int roce_dev_gid_remove(struct roce_dev *dev, unsigned index, uint64_t now_ns)
     roce_dev_reroute(dev);
     for (uint32_t i = 0; i < dev->config.max_qp; i++) {
         struct roce_qp *qp = dev->qps[i];
-        if (!qp || !qp->transport->connected || qp->attr.av.sgid_index != index ||
+        if (!qp || !qp->transport->is_connected || qp->attr.av.sgid_index != index ||
             roce_qp_state_now(qp) < NORNIC_QPS_RTR || roce_qp_state_now(qp) == NORNIC_QPS_ERR ||
             roce_path_migrate(qp))
             continue;

@@ -68,7 +68,7 @@ static int init_base(struct roce_qp *qp, const struct roce_qp_config *config)
         .ops = &qp->transport->ops,
         .domain = qp->dev->domain,
         .sends = qp->transport->sends & ~(qp->dev->config.masked_atomics ? 0 : MASKED_ATOMICS),
-        .is_datagram = !qp->transport->connected,
+        .is_datagram = !qp->transport->is_connected,
         .sq_sig_all = config->sq_sig_all,
         .recv_source = recv_source_of(config),
         .pd = config->pd,
@@ -105,7 +105,7 @@ static void free_qp(struct roce_qp *qp)
 int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, struct roce_qp **out)
 {
     int err = check_config(config);
-    if (!err && !roce_transport_of(config->type)->connected && !nornic_mtu_for_port(dev->port_mtu_bytes))
+    if (!err && !roce_transport_of(config->type)->is_connected && !nornic_mtu_for_port(dev->port_mtu_bytes))
         err = -EMSGSIZE;
     if (err)
         return err;
@@ -117,7 +117,7 @@ int roce_qp_create(struct roce_dev *dev, const struct roce_qp_config *config, st
     qp->transport = roce_transport_of(config->type);
     qp->e2e_credits = config->e2e_credits && !config->xrcd; /* ROCE-RS-53: who knows for which SRQ? */
     qp->block_multicast_loopback = config->block_multicast_loopback;
-    if (!qp->transport->connected) /* ROCE-UD-1 */
+    if (!qp->transport->is_connected) /* ROCE-UD-1 */
         qp->pmtu_bytes = nornic_mtu_bytes(nornic_mtu_for_port(dev->port_mtu_bytes));
     err = init_base(qp, config);
     if (err) {

@@ -48,13 +48,13 @@ enum roce_response_kind { ROCE_RESPONSE_ACK, ROCE_RESPONSE_NAK, ROCE_RESPONSE_RE
 struct roce_response {
     enum roce_response_kind kind;
     uint8_t syndrome; /* NAK */
-    bool replay;
+    bool is_replay;
     uint32_t psn; /* ACK, NAK, ATOMIC: the packet's; READ: of the next response packet */
     uint32_t msn;
     uint64_t va; /* READ: where the next packet's data begins */
     uint32_t rkey;
     uint32_t left_bytes; /* READ */
-    bool begun;          /* READ: a first packet was sent */
+    bool has_begun;      /* READ: a first packet was sent */
     uint32_t end_psn;    /* READ: one past its last */
     uint32_t srqn;       /* READ: of its request, XRC */
     uint64_t original;   /* ATOMIC */
@@ -62,7 +62,7 @@ struct roce_response {
 
 /* A READ or atomic that was executed, kept for duplicates: ROCE-RS-30. */
 struct roce_resource {
-    bool used;
+    bool is_used;
     uint8_t opcode; /* of the request */
     uint32_t first_psn, psn_count;
     uint64_t va;
@@ -136,9 +136,9 @@ struct roce_qp {
     bool is_drained;    /* SQD: all started messages are complete */
     bool tx_turn;       /* which half sends next */
 
-    _Atomic bool posted; /* on the device's stack of QPs with fresh posts */
+    _Atomic bool is_posted; /* on the device's stack of QPs with fresh posts */
     struct roce_qp *posted_next;
-    bool ready; /* on the device's list of QPs that may have something to send */
+    bool is_ready; /* on the device's list of QPs that may have something to send */
     struct roce_qp *ready_prev, *ready_next;
 };
 

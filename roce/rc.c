@@ -29,7 +29,7 @@ static bool rc_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
 
 const struct roce_transport roce_rc = {
     .service = ROCE_SERVICE_RC,
-    .connected = true,
+    .is_connected = true,
     .sends = ROCE_SENDS_CONNECTED | RDMA_SENDS(NORNIC_WR_RDMA_READ) |
              RDMA_SENDS(NORNIC_WR_ATOMIC_CMP_AND_SWP) | RDMA_SENDS(NORNIC_WR_ATOMIC_FETCH_AND_ADD) |
              RDMA_SENDS(NORNIC_WR_MASKED_ATOMIC_CMP_AND_SWP) |
@@ -60,7 +60,7 @@ static enum roce_rx_verdict tgt_rx(struct roce_qp *qp, const struct roce_pkt *pk
 
 const struct roce_transport roce_xrc_ini = {
     .service = ROCE_SERVICE_XRC,
-    .connected = true,
+    .is_connected = true,
     .sends = ROCE_SENDS_CONNECTED | RDMA_SENDS(NORNIC_WR_RDMA_READ) |
              RDMA_SENDS(NORNIC_WR_ATOMIC_CMP_AND_SWP) | RDMA_SENDS(NORNIC_WR_ATOMIC_FETCH_AND_ADD) |
              RDMA_SENDS(NORNIC_WR_SEND_WITH_INV),
@@ -71,7 +71,7 @@ const struct roce_transport roce_xrc_ini = {
 
 const struct roce_transport roce_xrc_tgt = {
     .service = ROCE_SERVICE_XRC,
-    .connected = true,
+    .is_connected = true,
     .ops = {.posted = roce_qp_posted},
     .rx = tgt_rx,
     .tx = roce_responder_tx,

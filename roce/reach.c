@@ -18,7 +18,7 @@ static void tell(struct roce_qp *qp, enum roce_reach reach, const struct nornic_
  * from there it may come at any time once both ends are armed. */
 static bool has_one_peer(const struct roce_qp *qp)
 {
-    return qp->transport->connected && !qp->has_alt;
+    return qp->transport->is_connected && !qp->has_alt;
 }
 
 void roce_qp_tell_reach(struct roce_qp *qp)

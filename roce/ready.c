@@ -5,9 +5,9 @@
 
 void roce_dev_ready(struct roce_dev *dev, struct roce_qp *qp)
 {
-    if (qp->ready)
+    if (qp->is_ready)
         return;
-    qp->ready = true;
+    qp->is_ready = true;
     qp->ready_next = NULL;
     qp->ready_prev = dev->ready_last;
     *(dev->ready_last ? &dev->ready_last->ready_next : &dev->ready_first) = qp;
@@ -16,18 +16,18 @@ void roce_dev_ready(struct roce_dev *dev, struct roce_qp *qp)
 
 void roce_dev_unready(struct roce_dev *dev, struct roce_qp *qp)
 {
-    if (!qp->ready)
+    if (!qp->is_ready)
         return;
     *(qp->ready_prev ? &qp->ready_prev->ready_next : &dev->ready_first) = qp->ready_next;
     *(qp->ready_next ? &qp->ready_next->ready_prev : &dev->ready_last) = qp->ready_prev;
-    qp->ready = false;
+    qp->is_ready = false;
 }
 
 void roce_qp_posted(struct rdma_qp *base)
 {
     struct roce_qp *qp = roce_qp_of(base);
     struct roce_dev *dev = qp->dev;
-    if (atomic_exchange(&qp->posted, true))
+    if (atomic_exchange(&qp->is_posted, true))
         return;
     struct roce_qp *head = atomic_load(&dev->posted);
     do
@@ -46,7 +46,7 @@ void roce_dev_collect_posted(struct roce_dev *dev)
         struct roce_qp *next = qp->posted_next;
         /* Cleared before its queues are looked at: a post that comes later rings again. An exchange, because
          * it acquires what every poster wrote that found the mark set and left; a store would not. */
-        atomic_exchange(&qp->posted, false);
+        atomic_exchange(&qp->is_posted, false);
         enum nornic_qp_state state = roce_qp_state_now(qp);
         if (state == NORNIC_QPS_ERR || state == NORNIC_QPS_SQE)
             rdma_sq_flush(&qp->base);

@@ -37,9 +37,9 @@ static const struct {
 static uint8_t request_op(const struct roce_request *r)
 {
     enum nornic_wr_opcode opcode = r->w->opcode;
-    if (r->last)
-        return r->first ? packets[opcode].only : packets[opcode].last;
-    return r->first ? packets[opcode].first : packets[opcode].middle;
+    if (r->is_last)
+        return r->is_first ? packets[opcode].only : packets[opcode].last;
+    return r->is_first ? packets[opcode].first : packets[opcode].middle;
 }
 
 struct roce_request roce_request_next(const struct roce_qp *qp)
@@ -49,13 +49,13 @@ struct roce_request roce_request_next(const struct roce_qp *qp)
     uint32_t flags = rdma_wqe_flags(r.w);
     if (flags & RDMA_OP_RD_ATOMIC) {
         /* A READ is one packet however long, and a reissued one asks for the missing suffix: ROCE-RC-44. */
-        r.first = r.last = true;
+        r.is_first = r.is_last = true;
         r.offset = flags & RDMA_OP_READ ? r.pkt * qp->pmtu_bytes : 0;
     } else {
-        r.first = r.pkt == 0;
-        r.last = r.pkt == r.w->seq_count - 1;
+        r.is_first = r.pkt == 0;
+        r.is_last = r.pkt == r.w->seq_count - 1;
         r.offset = r.pkt * qp->pmtu_bytes;
-        r.len_bytes = r.last ? r.w->len_bytes - r.offset : qp->pmtu_bytes;
+        r.len_bytes = r.is_last ? r.w->len_bytes - r.offset : qp->pmtu_bytes;
     }
     r.op = request_op(&r);
     return r;

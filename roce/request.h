@@ -11,7 +11,7 @@ struct roce_request {
     struct rdma_send_wqe *w;
     uint32_t pkt;               /* which packet of the message */
     uint32_t offset, len_bytes; /* its part of the data */
-    bool first, last;
+    bool is_first, is_last;
     uint8_t op; /* enum roce_op */
 };
 

@@ -63,7 +63,7 @@ static bool wants_ack(const struct roce_qp *qp, const struct roce_request *r, ui
     /* Paced packets may take so long that the ack timer fires before they are enough to be asked for. */
     if (qp->attr.timeout && roce_cc_pacing_ns(qp, qp->req.unasked_pkts + 1) >= roce_ack_timeout_ns(qp) / 4)
         return true;
-    return r->last || outstanding >= qp->req.window.pkts || qp->req.unasked_pkts + 1 >= ACK_REQ_EVERY_PKTS;
+    return r->is_last || outstanding >= qp->req.window.pkts || qp->req.unasked_pkts + 1 >= ACK_REQ_EVERY_PKTS;
 }
 
 /* After the packet at `psn` has been built. */
@@ -78,7 +78,7 @@ static void advance(struct roce_qp *qp, const struct roce_request *r, uint32_t p
     }
     if (((end - req->una_psn) & ROCE_PSN_MASK) > ((req->hi_psn - req->una_psn) & ROCE_PSN_MASK))
         req->hi_psn = end;
-    if (r->last)
+    if (r->is_last)
         rdma_sq_go_past(&qp->base.sq);
     else
         qp->base.sq.cur_part++;

@@ -52,7 +52,7 @@ void roce_responder_reset(struct roce_qp *qp, uint32_t rq_psn)
 {
     struct roce_responder *resp = &qp->resp;
     for (uint32_t i = 0; i < qp->attr.max_dest_rd_atomic; i++)
-        resp->resources[i].used = false;
+        resp->resources[i].is_used = false;
     *resp = (struct roce_responder){
         .epsn = rq_psn,
         .resources = resp->resources,
@@ -264,7 +264,7 @@ void roce_responder_carry_over(struct roce_qp *qp, const struct roce_responder *
 {
     for (uint32_t i = 0; i < old_resources && qp->attr.max_dest_rd_atomic; i++) {
         const struct roce_resource *r = &old->resources[(old->resource_next + i) % old_resources];
-        if (r->used)
+        if (r->is_used)
             save_resource(qp, r);
     }
     for (uint32_t i = old->queue_head; i != old->queue_tail; i++)
@@ -278,7 +278,7 @@ static enum roce_rx_verdict execute_rd_atomic(struct roce_qp *qp, const struct r
     struct roce_responder *resp = &qp->resp;
     bool read = pkt->op->flags & ROCE_PKT_READ;
     struct roce_resource r = {
-        .used = true, .opcode = pkt->bth.opcode, .first_psn = pkt->bth.psn, .psn_count = 1};
+        .is_used = true, .opcode = pkt->bth.opcode, .first_psn = pkt->bth.psn, .psn_count = 1};
     struct roce_response answer = {
         .kind = read ? ROCE_RESPONSE_READ : ROCE_RESPONSE_ATOMIC,
         .psn = pkt->bth.psn,

@@ -11,7 +11,7 @@ static void acknowledge(struct roce_qp *qp, uint32_t duplicate_psn)
     uint32_t psn = roce_psn_add(resp->epsn, ROCE_PSN_MASK);
     for (uint32_t i = 0; i < qp->attr.max_dest_rd_atomic; i++) {
         const struct roce_resource *r = &resp->resources[i];
-        if (r->used && roce_psn_diff(r->first_psn, duplicate_psn) > 0 &&
+        if (r->is_used && roce_psn_diff(r->first_psn, duplicate_psn) > 0 &&
             roce_psn_diff(r->first_psn, psn) <= 0)
             psn = roce_psn_add(r->first_psn, ROCE_PSN_MASK);
     }
@@ -24,7 +24,7 @@ static struct roce_resource *find_resource(struct roce_qp *qp, uint8_t opcode, u
     uint32_t count = qp->attr.max_dest_rd_atomic;
     for (uint32_t age = 1; age <= count; age++) {
         struct roce_resource *r = &qp->resp.resources[(qp->resp.resource_next + count - age) % count];
-        if (r->used && r->opcode == opcode && ((psn - r->first_psn) & ROCE_PSN_MASK) < r->psn_count)
+        if (r->is_used && r->opcode == opcode && ((psn - r->first_psn) & ROCE_PSN_MASK) < r->psn_count)
             return r;
     }
     return NULL;
@@ -42,7 +42,7 @@ static enum roce_rx_verdict replay_read(struct roce_qp *qp, const struct roce_pk
         return ROCE_RX_DROP_DUPLICATE;
     struct roce_response answer = {
         .kind = ROCE_RESPONSE_READ,
-        .replay = true,
+        .is_replay = true,
         .psn = pkt->bth.psn,
         .msn = qp->resp.msn,
         .va = pkt->reth.va,
@@ -70,7 +70,7 @@ static enum roce_rx_verdict replay_atomic(struct roce_qp *qp, const struct roce_
         return ROCE_RX_DROP_DUPLICATE;
     struct roce_response answer = {
         .kind = ROCE_RESPONSE_ATOMIC,
-        .replay = true,
+        .is_replay = true,
         .psn = r->first_psn,
         .msn = qp->resp.msn,
         .end_psn = roce_psn_add(r->first_psn, 1),

@@ -22,7 +22,7 @@ uint32_t roce_response_pending_rd_atomic(const struct roce_qp *qp)
     uint32_t n = 0;
     for (uint32_t i = qp->resp.queue_head; i != qp->resp.queue_tail; i++) {
         const struct roce_response *r = at(qp, i);
-        n += !r->replay && (r->kind == ROCE_RESPONSE_READ || r->kind == ROCE_RESPONSE_ATOMIC);
+        n += !r->is_replay && (r->kind == ROCE_RESPONSE_READ || r->kind == ROCE_RESPONSE_ATOMIC);
     }
     return n;
 }

@@ -19,7 +19,7 @@ static uint8_t ack_syndrome(const struct roce_qp *qp)
 
 static uint8_t read_op(const struct roce_response *r, bool last)
 {
-    if (!r->begun)
+    if (!r->has_begun)
         return last ? ROCE_OP_READ_RESP_ONLY : ROCE_OP_READ_RESP_FIRST;
     return last ? ROCE_OP_READ_RESP_LAST : ROCE_OP_READ_RESP_MIDDLE;
 }
@@ -81,7 +81,7 @@ static bool build_read(struct roce_qp *qp, struct roce_response *r, const uint8_
     bool last = len_bytes == r->left_bytes;
     if (!build(qp, r, read_op(r, last), ack_syndrome(qp), data, len_bytes, run))
         return false;
-    r->begun = true;
+    r->has_begun = true;
     r->psn = roce_psn_add(r->psn, 1);
     r->va += len_bytes;
     r->left_bytes -= len_bytes;
@@ -110,7 +110,7 @@ static void give_up_read(struct roce_qp *qp, const struct roce_response *r, uint
 {
     uint32_t psn = r->psn;
     qp->resp.queue_head++;
-    if (r->replay || roce_qp_state_now(qp) == NORNIC_QPS_ERR)
+    if (r->is_replay || roce_qp_state_now(qp) == NORNIC_QPS_ERR)
         return;
     roce_response_clear(qp);
     roce_responder_fatal(qp, ROCE_SYNDROME_NAK_REM_ACC, psn, NORNIC_WC_LOC_QP_OP_ERR, now_ns);

@@ -42,14 +42,14 @@ static bool pkey_is_good(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     if (qp->type == NORNIC_QPT_GSI)
         return roce_pkey_index(qp->dev, pkt->bth.pkey) >= 0;
-    uint16_t own = qp->transport->connected ? roce_path_pkey(qp, pkt) : roce_qp_pkey(qp);
+    uint16_t own = qp->transport->is_connected ? roce_path_pkey(qp, pkt) : roce_qp_pkey(qp);
     return roce_pkeys_match(own, pkt->bth.pkey);
 }
 
 /* ROCE-RX-15, RX-16. */
 static bool addresses_are_good(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
-    if (!qp->transport->connected)
+    if (!qp->transport->is_connected)
         return roce_gid_find(&qp->dev->gids, &pkt->dst, roce_pkt_gid_type(pkt), roce_pkt_vlan_id(pkt)) >= 0;
     return roce_path_admits(qp, pkt);
 }
@@ -109,7 +109,7 @@ static enum roce_rx_verdict dispatch(struct roce_qp *qp, const struct roce_pkt *
         qp->resp.has_comm_est = true;
         rdma_qp_event(&qp->base, NORNIC_EVENT_COMM_EST);
     }
-    if (qp->transport->connected)
+    if (qp->transport->is_connected)
         roce_path_note_migreq(qp, pkt);
     return qp->transport->rx(qp, pkt, now_ns);
 }

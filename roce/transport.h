@@ -7,7 +7,7 @@
 
 struct roce_transport {
     uint8_t service;        /* bits 7:5 of its opcodes: ROCE-OPC-1 */
-    bool connected;         /* it has one peer, whose addresses every packet bears: ROCE-RX-15 */
+    bool is_connected;      /* it has one peer, whose addresses every packet bears: ROCE-RX-15 */
     bool has_sqe;           /* a failed send stops the send queue only, the responder goes on: ROCE-RC-64 */
     uint64_t sends;         /* RDMA_SENDS(): which requests its send queue takes, ROCE section 11.3 */
     struct rdma_qp_ops ops; /* for the neutral half of the QP */

@@ -48,7 +48,7 @@ static bool uc_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
     req->nxt_psn = req->una_psn = req->hi_psn = roce_psn_add(req->nxt_psn, 1);
     qp->base.sq.cur_part++;
     roce_cc_sent(qp, run->pkt_bytes, now_ns);
-    if (r.last) { /* ROCE-UC-1 */
+    if (r.is_last) { /* ROCE-UC-1 */
         qp->base.sq.cur++;
         rdma_sq_complete(&qp->base, NORNIC_WC_SUCCESS);
         roce_requester_check_drained(qp);
@@ -132,7 +132,7 @@ static enum roce_rx_verdict uc_rx(struct roce_qp *qp, const struct roce_pkt *pkt
 
 const struct roce_transport roce_uc = {
     .service = ROCE_SERVICE_UC,
-    .connected = true,
+    .is_connected = true,
     .has_sqe = true,
     .sends = ROCE_SENDS_CONNECTED,
     .ops = {.posted = roce_qp_posted},

@@ -22,7 +22,7 @@ static void trace_group(struct smcr_group *group, const char *from, const char *
 static void idle_too_long(struct rdma_timer *timer, uint64_t now_ns)
 {
     struct smcr_group *group = container_of(timer, struct smcr_group, idle_timer);
-    if (group->smcr->retiring) /* SMCR-ABT-09 */
+    if (group->smcr->is_retiring) /* SMCR-ABT-09 */
         smcr_group_end_for(group, SMCR_DELETE_OPERATOR, "the instance retires", now_ns);
     else /* SMCR-LGT-01, with the reason of SMCR-LLC-40 */
         smcr_group_end_for(group, SMCR_DELETE_INACTIVE, "no connection used it", now_ns);
@@ -193,7 +193,7 @@ void smcr_group_remove_conn(struct smcr_group *group, struct smcr_conn *conn, ui
         group->first = NULL;
     if (group->conns)
         return;
-    bool retires = group->smcr->retiring;
+    bool retires = group->smcr->is_retiring;
     if (group->state == SMCR_GROUP_USABLE && (group->role == SMCR_SERVER || retires))
         smcr_arm(group->smcr, &group->idle_timer,
                  now_ns + (retires ? 0 : group->smcr->config.times.group_idle_ns));

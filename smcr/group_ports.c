@@ -116,7 +116,7 @@ bool smcr_group_pair_is_allowed(const struct smcr_group *group, const struct smc
 
 bool smcr_group_may_use(const struct smcr_group *group, const struct smcr_port *port)
 {
-    return port->up && port->vlan_id == group->vlan_id && strcmp(port->config.pnetid, group->pnetid) == 0;
+    return port->is_up && port->vlan_id == group->vlan_id && strcmp(port->config.pnetid, group->pnetid) == 0;
 }
 
 /* On the RNIC of that port, by whichever GID. */

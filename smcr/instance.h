@@ -37,7 +37,7 @@ struct smcr_port {
     struct nornic_mac mac;
     struct nornic_addr gid;
     uint16_t vlan_id;
-    bool up;
+    bool is_up;
     struct rdma_cq *cq;
     struct smcr_inbox inbox;
     struct smcr_link **table; /* table[link->port_index] == link, NULL: free */
@@ -61,7 +61,7 @@ struct smcr {
     struct smcr_conn *changed_head, **changed_tail; /* something happened to these: conn->changed_next */
     struct smcr_effects *effects, **effects_tail;   /* what steps have left: smcr/effects.h */
     struct smcr_counters counters;
-    bool retiring;
+    bool is_retiring;
 };
 
 /* Around control calls of a port's device. */

@@ -98,7 +98,7 @@ struct smcr_link {
     /* Deleting: smcr/llc/delete.c. */
     enum smcr_link_end_step delete_step;
     uint32_t delete_reason;
-    bool delete_orderly;
+    bool is_delete_orderly;
     struct smcr_link *delete_via; /* C: its request went over this; the response goes over this */
     struct rdma_timer delete_timer;
 };

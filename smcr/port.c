@@ -60,7 +60,7 @@ int smcr_port_add(struct smcr *smcr, const struct smcr_port_config *config, uint
                                .mac = gid->mac,
                                .gid = gid->addr,
                                .vlan_id = gid->vlan_id,
-                               .up = true};
+                               .is_up = true};
     struct rdma_cq_config cq = {.capacity = 1, .notify = completed, .ctx = port};
     err = rdma_cq_create(&smcr->mem, &cq, &port->cq);
     if (err) {
@@ -107,9 +107,9 @@ static void narrow(struct smcr_link *link, enum nornic_mtu path_mtu, uint64_t no
 
 void smcr_port_state(struct smcr_port *port, bool up, uint64_t now_ns)
 {
-    if (port->up == up)
+    if (port->is_up == up)
         return;
-    port->up = up;
+    port->is_up = up;
     if (up)
         port_appeared(port, now_ns);
     else
@@ -127,14 +127,14 @@ void smcr_port_set_mtu(struct smcr_port *port, enum nornic_mtu path_mtu, uint64_
         else
             link->write_max_bytes = 0;
     smcr_settle(port->smcr, now_ns);
-    if (port->up)
+    if (port->is_up)
         port_appeared(port, now_ns);
 }
 
 void smcr_port_remove(struct smcr_port *port, uint64_t now_ns)
 {
     struct smcr *smcr = port->smcr;
-    port->up = false;
+    port->is_up = false;
     fail_links(port, "the port was removed", now_ns);
     while (port->links) /* their slots and numbers stay until the peer was told */
         smcr_progress_unplug(port->links, now_ns);

@@ -111,7 +111,7 @@ void smcr_destroy(struct smcr *smcr, uint64_t now_ns)
 
 void smcr_retire(struct smcr *smcr, uint64_t now_ns)
 {
-    smcr->retiring = true;
+    smcr->is_retiring = true;
     for (struct smcr_group *group = smcr->groups; group; group = group->next)
         if (group->num_conns == 0)
             smcr_group_end(group, true, "the instance retires", now_ns);

@@ -107,7 +107,7 @@ static void remove_file(const char *path)
 int cli_page_close(struct cli_page *page)
 {
     explain_html_end(page->html, &page->text);
-    if (page->text.failed && !page->error)
+    if (page->text.has_failed && !page->error)
         page->error = ENOMEM;
     write_out(page, 1);
     bool is_stdout = page->file == stdout;

@@ -17,7 +17,7 @@ void smc_progress_begin(struct smc_progress *p, const struct smc_connection *c)
 {
     /* What comes from or goes to a terminal is seen there. */
     bool by_hand = (c->in_fd >= 0 && isatty(c->in_fd)) || isatty(c->out_fd);
-    *p = (struct smc_progress){.on = !c->options->quiet && !by_hand && isatty(STDERR_FILENO)};
+    *p = (struct smc_progress){.is_on = !c->options->quiet && !by_hand && isatty(STDERR_FILENO)};
     p->last_ns = host_now_ns();
     p->next_ns = p->last_ns + LIVE_NS;
 }
@@ -31,7 +31,7 @@ static const struct smc_flow *main_flow(const struct smc_connection *c)
 void smc_progress_show(struct smc_progress *p, const struct smc_connection *c)
 {
     uint64_t now_ns = host_now_ns(), bytes = moved(c);
-    if (!p->on || now_ns < p->next_ns)
+    if (!p->is_on || now_ns < p->next_ns)
         return;
     double rate = (double)(bytes - p->last_bytes) * NS_PER_S / (double)(now_ns - p->last_ns);
     p->rate = p->last_bytes ? p->rate * (1 - SMOOTH) + rate * SMOOTH : rate;
@@ -54,6 +54,6 @@ void smc_progress_show(struct smc_progress *p, const struct smc_connection *c)
 
 void smc_progress_end(struct smc_progress *p)
 {
-    if (p->on)
+    if (p->is_on)
         fputs("\r\033[K", stderr);
 }

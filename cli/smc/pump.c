@@ -66,7 +66,7 @@ static enum step read_input(struct smc_connection *c)
                      strerror(errno));
         return STEP_FAILED;
     }
-    flow->eof = n == 0;
+    flow->is_eof = n == 0;
     flow->from = 0;
     flow->to = (size_t)n;
     return STEP_DONE;
@@ -74,7 +74,7 @@ static enum step read_input(struct smc_connection *c)
 
 static enum step end_sending(struct smc_connection *c)
 {
-    c->sent.ended = true;
+    c->sent.has_ended = true;
     if (nornic_shutdown(c->fd, SHUT_WR) == 0 || errno == ENOTCONN)
         return STEP_DONE;
     broken(c, "cannot end the stream");
@@ -84,9 +84,9 @@ static enum step end_sending(struct smc_connection *c)
 static enum step send_some(struct smc_connection *c, short input_events, short peer_events)
 {
     struct smc_flow *flow = &c->sent;
-    if (flow->ended)
+    if (flow->has_ended)
         return STEP_NONE;
-    if (flow->from == flow->to && !flow->eof)
+    if (flow->from == flow->to && !flow->is_eof)
         return input_events ? read_input(c) : STEP_NONE;
     if (flow->from == flow->to)
         return end_sending(c);
@@ -131,12 +131,12 @@ static enum step write_output(struct smc_connection *c, short events)
 static enum step take_some(struct smc_connection *c, short output_events, short peer_events)
 {
     struct smc_flow *flow = &c->taken;
-    if (flow->ended)
+    if (flow->has_ended)
         return STEP_NONE;
     if (flow->from < flow->to)
         return write_output(c, output_events);
-    if (flow->eof) {
-        flow->ended = true;
+    if (flow->is_eof) {
+        flow->has_ended = true;
         return STEP_DONE;
     }
     if (!(peer_events & (POLLIN | POLLERR | POLLHUP)))
@@ -148,7 +148,7 @@ static enum step take_some(struct smc_connection *c, short output_events, short 
         broken(c, "the connection broke");
         return STEP_FAILED;
     }
-    flow->eof = n == 0;
+    flow->is_eof = n == 0;
     flow->from = 0;
     flow->to = (size_t)n;
     count(flow, flow->buf, (size_t)n);
@@ -162,13 +162,13 @@ enum { PEER, INPUT, OUTPUT, STOP, POLL_COUNT };
 static void want(const struct smc_connection *c, struct pollfd fds[POLL_COUNT])
 {
     const struct smc_flow *sent = &c->sent, *taken = &c->taken;
-    bool to_send = !sent->ended && sent->from < sent->to;
-    bool to_write = !taken->ended && taken->from < taken->to;
-    bool to_read = !sent->ended && !sent->eof && !to_send;
-    bool to_take = !taken->ended && !taken->eof && !to_write;
+    bool to_send = !sent->has_ended && sent->from < sent->to;
+    bool to_write = !taken->has_ended && taken->from < taken->to;
+    bool to_read = !sent->has_ended && !sent->is_eof && !to_send;
+    bool to_take = !taken->has_ended && !taken->is_eof && !to_write;
     short peer = (short)((to_send ? POLLOUT : 0) | (to_take ? POLLIN : 0));
     /* With nothing to take any more it is only watched for its end. */
-    fds[PEER] = (struct pollfd){.fd = peer || taken->ended ? c->fd : -1, .events = peer};
+    fds[PEER] = (struct pollfd){.fd = peer || taken->has_ended ? c->fd : -1, .events = peer};
     fds[INPUT] = (struct pollfd){.fd = to_read ? c->in_fd : -1, .events = POLLIN};
     fds[OUTPUT] = (struct pollfd){.fd = to_write ? c->out_fd : -1, .events = POLLOUT};
     fds[STOP] = (struct pollfd){.fd = cli_stop_fd(), .events = POLLIN};
@@ -180,13 +180,14 @@ static int notice_hangup(struct smc_connection *c, short peer_events)
 {
     int error = 0;
     socklen_t len = sizeof error;
-    if (!c->taken.ended || c->sent.ended || c->sent.from < c->sent.to || !(peer_events & (POLLHUP | POLLERR)))
+    if (!c->taken.has_ended || c->sent.has_ended || c->sent.from < c->sent.to ||
+        !(peer_events & (POLLHUP | POLLERR)))
         return CLI_OK;
     if (nornic_getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error != 0) {
         errno = error;
         return broken(c, "the connection broke");
     }
-    c->sent.eof = true;
+    c->sent.is_eof = true;
     return CLI_OK;
 }
 
@@ -201,11 +202,11 @@ static int idle_too_long(const struct smc_connection *c, uint64_t since_ns)
 static int move(struct smc_connection *c, struct smc_progress *progress)
 {
     uint64_t moved_ns = host_now_ns();
-    while (!c->sent.ended || !c->taken.ended) {
+    while (!c->sent.has_ended || !c->taken.has_ended) {
         struct pollfd fds[POLL_COUNT];
         want(c, fds);
-        bool wait = !(c->sent.eof && c->sent.from == c->sent.to && !c->sent.ended) &&
-                    !(c->taken.eof && c->taken.from == c->taken.to && !c->taken.ended);
+        bool wait = !(c->sent.is_eof && c->sent.from == c->sent.to && !c->sent.has_ended) &&
+                    !(c->taken.is_eof && c->taken.from == c->taken.to && !c->taken.has_ended);
         if (poll(fds, POLL_COUNT, wait ? SLICE_MS : 0) < 0 && errno != EINTR)
             return cli_fail("cannot wait for bytes: %s", strerror(errno));
         if (cli_stopped())
@@ -257,7 +258,7 @@ int smc_pump(struct smc_connection *c)
     struct stat st;
     c->sent.buf = sent;
     c->taken.buf = taken;
-    c->sent.eof = c->in_fd < 0;
+    c->sent.is_eof = c->in_fd < 0;
     if (c->in_fd >= 0 && fstat(c->in_fd, &st) == 0 && S_ISREG(st.st_mode))
         c->sent.size_bytes = (uint64_t)st.st_size;
     smc_progress_begin(&progress, c);

@@ -39,11 +39,11 @@ extern const struct cli_command smc_listen_command, smc_connect_command;
 struct smc_flow {
     uint64_t bytes;
     uint64_t size_bytes; /* of the file that it comes from; 0: not known */
-    bool ended;          /* all is over, and the other side of it was told */
+    bool has_ended;      /* all is over, and the other side of it was told */
     struct smc_sum *sum; /* NULL: not asked for */
     uint8_t *buf;
     size_t from, to; /* what waits in it */
-    bool eof;        /* nothing comes in any more */
+    bool is_eof;     /* nothing comes in any more */
 };
 
 struct smc_connection {
@@ -62,7 +62,7 @@ int smc_pump(struct smc_connection *c);
 /* --- progress on a terminal: progress.c --- */
 
 struct smc_progress {
-    bool on;
+    bool is_on;
     uint64_t next_ns, last_ns, last_bytes;
     double rate; /* bytes a second, smoothed */
 };

@@ -48,7 +48,7 @@ static void put_names(struct explain_text *out, const struct explain_ladder *l)
         memcpy(row + at, name, n + 1);
         used = at + n;
     }
-    explain_printf(out, "%s%s\n", l->begun ? "\n" : "", row);
+    explain_printf(out, "%s%s\n", l->has_begun ? "\n" : "", row);
 }
 
 /* The lifelines, from `from` columns of the margin on. */
@@ -192,9 +192,10 @@ void explain_ladder(struct explain_text *out, struct explain_ladder *l, const st
     unsigned to = known ? lane_of(l, &dst, &is_new) : EXPLAIN_LADDER_LANES;
     if (is_new)
         put_names(out, l);
-    else if (l->begun && l->lane_count && p->time_ns > l->last_ns && p->time_ns - l->last_ns >= SILENCE_NS)
+    else if (l->has_begun && l->lane_count && p->time_ns > l->last_ns &&
+             p->time_ns - l->last_ns >= SILENCE_NS)
         put_silence(out, l, p->time_ns - l->last_ns);
-    l->begun = true;
+    l->has_begun = true;
     l->last_ns = p->time_ns;
     draw_lanes(l, row);
     const char *rest = m->words[0] ? m->words : "no RoCE packet";

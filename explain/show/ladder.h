@@ -12,7 +12,7 @@ struct explain_ladder {
     struct nornic_addr lanes[EXPLAIN_LADDER_LANES];
     unsigned lane_count;
     unsigned columns; /* of the whole picture, at least 72 */
-    bool begun;
+    bool has_begun;
     uint64_t last_ns;
 };
 

@@ -16,7 +16,7 @@ static bool grow(struct explain_text *text, size_t n)
         cap *= 2;
     char *bytes = realloc(text->bytes, cap);
     if (!bytes) {
-        text->failed = true;
+        text->has_failed = true;
         return false;
     }
     text->bytes = bytes;

@@ -12,7 +12,7 @@
 struct explain_text {
     char *bytes;
     size_t len, cap;
-    bool failed; /* no memory: what was appended since is missing */
+    bool has_failed; /* no memory: what was appended since is missing */
 };
 
 void explain_text_free(struct explain_text *text);

@@ -69,18 +69,18 @@ int roce_cm_connect(struct roce_cm_id *id, const struct roce_cm_route *route, st
     static const struct nornic_conn_param nothing;
     bool datagrams = id->space == NORNIC_PS_UDP;
     param = param ? param : &nothing;
-    if (id->used || !param_is_good(id, param) || !route_is_good(id->cm, route))
+    if (id->was_used || !param_is_good(id, param) || !route_is_good(id->cm, route))
         return -EINVAL;
     int err = 0;
     take_route(id, route);
     take_param(id, param);
-    id->used = true;
+    id->was_used = true;
     if (!datagrams || qp) /* asking for a QPN takes no QP */
         err = roce_cm_qp_bind(id, qp, param);
     if (!err && (err = move_for_connect(id, now_ns)))
         roce_cm_qp_unbind(id);
     if (err) {
-        id->used = false;
+        id->was_used = false;
         return err;
     }
     if (datagrams)

@@ -20,7 +20,7 @@ const char *nornic_cm_event_name(enum nornic_cm_event_type type)
 static struct roce_cm_event_slot *free_slot(struct roce_cm_id *id)
 {
     for (unsigned i = 0; i < ROCE_CM_EVENTS_MAX; i++)
-        if (!id->events[i].used)
+        if (!id->events[i].is_used)
             return &id->events[i];
     assert(!"more events than a connection has");
     return NULL;
@@ -30,7 +30,7 @@ struct roce_cm_event *roce_cm_event_new(struct roce_cm_id *id, enum nornic_cm_ev
 {
     struct roce_cm *cm = id->cm;
     struct roce_cm_event_slot *slot = free_slot(id);
-    slot->used = true;
+    slot->is_used = true;
     slot->next = NULL;
     slot->event = (struct roce_cm_event){
         .type = type,
@@ -61,7 +61,7 @@ void roce_cm_event_private(struct roce_cm_event *event, const uint8_t *data, siz
 void roce_cm_event_tell(struct roce_cm_id *id, enum nornic_cm_event_type type, int status,
                         const uint8_t *data, size_t len_bytes)
 {
-    if (id->owned)
+    if (id->is_owned)
         roce_cm_event_private(roce_cm_event_new(id, type, status), data, len_bytes);
 }
 
@@ -75,7 +75,7 @@ void roce_cm_event_end(struct roce_cm_id *id, int status, const uint8_t *data, s
 static bool has_events(const struct roce_cm_id *id)
 {
     for (unsigned i = 0; i < ROCE_CM_EVENTS_MAX; i++)
-        if (id->events[i].used)
+        if (id->events[i].is_used)
             return true;
     return false;
 }
@@ -94,7 +94,7 @@ void roce_cm_events_drop(struct roce_cm_id *id)
     }
     cm->event_last = at;
     for (unsigned i = 0; i < ROCE_CM_EVENTS_MAX; i++)
-        id->events[i].used = false;
+        id->events[i].is_used = false;
 }
 
 bool roce_cm_get_event(struct roce_cm *cm, struct roce_cm_event *event)
@@ -106,12 +106,12 @@ bool roce_cm_get_event(struct roce_cm *cm, struct roce_cm_event *event)
     if (!slot->next)
         cm->event_last = &cm->event_first;
     *event = slot->event;
-    slot->used = false;
+    slot->is_used = false;
     struct roce_cm_id *id = event->id;
     if (event->type == NORNIC_CM_EVENT_CONNECT_REQUEST) {
         event->listen_id = id->listener;
         event->listen_id->unacked++;
-        id->owned = true;
+        id->is_owned = true;
         cm->owned_count++;
         roce_cm_child_settle(id);
     } else {

@@ -48,7 +48,7 @@ void roce_cm_id_free(struct roce_cm_id *id)
     roce_cm_qp_unbind(id);
     cm->slots[id->slot] = NULL;
     cm->free_slots[(cm->free_first + cm->free_count++) % cm->config.max_ids] = id->slot;
-    cm->owned_count -= id->owned;
+    cm->owned_count -= id->is_owned;
     cm->mem.free(cm->mem.ctx, id);
 }
 
@@ -121,7 +121,7 @@ int roce_cm_id_create(struct roce_cm *cm, enum nornic_port_space space, void *ct
     if (!id)
         return -ENOMEM;
     id->ctx = ctx;
-    id->owned = true;
+    id->is_owned = true;
     cm->owned_count++;
     *out = id;
     return 0;

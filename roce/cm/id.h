@@ -13,7 +13,7 @@
 #define ROCE_CM_EVENTS_MAX 4
 
 struct roce_cm_event_slot {
-    bool used;
+    bool is_used;
     struct roce_cm_event_slot *next;
     struct roce_cm_event event;
 };
@@ -34,8 +34,8 @@ struct roce_cm_id {
     enum nornic_port_space space;
     uint32_t slot;
     uint32_t comm_id;  /* Local Comm ID; Request ID of a SIDR_REQ of ours */
-    bool owned;        /* by the application; else it lives by its timer, or by an event that waits */
-    bool used;         /* it has been bound or connected: once only */
+    bool is_owned;     /* by the application; else it lives by its timer, or by an event that waits */
+    bool was_used;     /* it has been bound or connected: once only */
     bool has_told_end; /* DISCONNECTED was raised */
     void *ctx;
     unsigned unacked; /* events that were got and not acknowledged */

@@ -31,7 +31,7 @@ void roce_cm_child_remove(struct roce_cm_id *child)
 
 void roce_cm_child_settle(struct roce_cm_id *child)
 {
-    if (child->owned && child->state != ROCE_CM_REQ_RCVD_STATE &&
+    if (child->is_owned && child->state != ROCE_CM_REQ_RCVD_STATE &&
         child->state != ROCE_CM_MRA_REQ_SENT_STATE && child->state != ROCE_CM_SIDR_REQ_RCVD_STATE)
         roce_cm_child_remove(child);
 }
@@ -60,13 +60,13 @@ int roce_cm_listen(struct roce_cm_id *id, const struct nornic_addr *addr, uint16
     static const struct nornic_addr any;
     struct roce_cm *cm = id->cm;
     bool anywhere = !addr || nornic_addr_is_zero(addr);
-    if (id->used || backlog == 0 || (!anywhere && roce_dev_gid_find(cm->dev, addr, NULL, NULL) < 0))
+    if (id->was_used || backlog == 0 || (!anywhere && roce_dev_gid_find(cm->dev, addr, NULL, NULL) < 0))
         return -EINVAL;
     port = port ? port : roce_cm_draw_port(cm, id->space);
     struct roce_cm_key key = roce_cm_service_key(roce_cm_service_id(id->space, port), anywhere ? &any : addr);
     if (port == 0 || roce_cm_table_find(&cm->by_service, key))
         return -EADDRINUSE;
-    id->used = true;
+    id->was_used = true;
     id->local_addr = anywhere ? any : *addr;
     id->local_port = port;
     id->service_id = roce_cm_service_id(id->space, port);

@@ -157,7 +157,7 @@ static void begin(struct roce_cm_id *id, const struct roce_cm_mad *mad, const st
 {
     const struct roce_cm_req *req = &mad->req;
     static const uint8_t none[ROCE_CM_PATH_BYTES];
-    id->used = true;
+    id->was_used = true;
     id->state = ROCE_CM_REQ_RCVD_STATE;
     id->ctx = r->listener->ctx;
     id->path = r->path;

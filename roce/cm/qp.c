@@ -86,7 +86,7 @@ int roce_cm_qp_attr(const struct roce_cm_id *id, enum nornic_qp_state to, struct
                     uint32_t *mask)
 {
     bool peer_is_known = id->remote_qpn != 0 || id->space == NORNIC_PS_UDP;
-    if (id->state == ROCE_CM_LISTEN_STATE || !id->used)
+    if (id->state == ROCE_CM_LISTEN_STATE || !id->was_used)
         return -EINVAL;
     if (to != NORNIC_QPS_INIT && !((to == NORNIC_QPS_RTR || to == NORNIC_QPS_RTS) && peer_is_known))
         return -EINVAL;

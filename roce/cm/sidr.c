@@ -40,7 +40,7 @@ static void begin(struct roce_cm_id *id, struct roce_cm_id *listener, const stru
 {
     const struct roce_cm_sidr_req *req = &mad->sidr_req;
     struct roce_cm *cm = id->cm;
-    id->used = true;
+    id->was_used = true;
     id->state = ROCE_CM_SIDR_REQ_RCVD_STATE;
     id->ctx = listener->ctx;
     id->path = *path;

@@ -16,7 +16,7 @@ void roce_cm_to_idle(struct roce_cm_id *id)
     roce_cm_peer_unbind(id);
     roce_cm_qp_unbind(id);
     id->state = ROCE_CM_IDLE_STATE;
-    if (!id->owned)
+    if (!id->is_owned)
         roce_cm_id_free(id);
 }
 

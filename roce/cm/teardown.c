@@ -127,7 +127,7 @@ void roce_cm_rx_rej(struct roce_cm *cm, const struct roce_cm_path *path, const s
         roce_cm_event_tell(id, NORNIC_CM_EVENT_REJECTED, rej->reason, rej->private_data,
                            ROCE_CM_REJ_PRIVATE_BYTES);
         roce_cm_qp_error(id, now_ns);
-        if (rej->reason == ROCE_CM_REJ_STALE_CONN && id->owned) {
+        if (rej->reason == ROCE_CM_REJ_STALE_CONN && id->is_owned) {
             roce_cm_to_timewait(id, now_ns);
             return;
         }
@@ -283,7 +283,7 @@ static void close_listener(struct roce_cm_id *id, uint64_t now_ns)
 {
     while (id->first_child) {
         struct roce_cm_id *child = id->first_child;
-        if (child->owned) {
+        if (child->is_owned) {
             roce_cm_child_remove(child);
             continue;
         }
@@ -345,7 +345,7 @@ int roce_cm_id_destroy(struct roce_cm_id *id, uint64_t now_ns)
     }
     roce_cm_events_drop(id);
     id->qp = NULL;
-    id->owned = false;
+    id->is_owned = false;
     id->cm->owned_count--;
     return 0;
 }

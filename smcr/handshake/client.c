@@ -14,7 +14,7 @@ void smcr_client_propose(struct smcr_conn *conn, uint64_t now_ns)
     const struct smcr_conn_config *c = &conn->config;
     const struct smcr_port *port = smcr_handshake_client_port(conn, NULL);
     struct smcr_clc_proposal proposal = {.peer_id = smcr->peer_id};
-    if (smcr->config.disabled || smcr->retiring) {
+    if (smcr->config.disabled || smcr->is_retiring) {
         smcr_handshake_decline(conn, SMCR_DIAG_CONFIG, "SMC-R is switched off", now_ns);
         return;
     }

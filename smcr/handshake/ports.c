@@ -8,7 +8,7 @@
 
 static bool is_reachable(const struct smcr_port *port, const struct smcr_conn *conn)
 {
-    return port->up && port->vlan_id == conn->config.vlan_id &&
+    return port->is_up && port->vlan_id == conn->config.vlan_id &&
            strcmp(port->config.pnetid, conn->config.pnetid) == 0;
 }
 

@@ -103,7 +103,7 @@ void smcr_server_proposal(struct smcr_conn *conn, uint64_t now_ns)
         smcr_handshake_broken(conn, "a Proposal that cannot be", now_ns);
         return;
     }
-    if (smcr->config.disabled || smcr->retiring) {
+    if (smcr->config.disabled || smcr->is_retiring) {
         smcr_handshake_decline(conn, SMCR_DIAG_CONFIG, "SMC-R is switched off", now_ns);
         return;
     }

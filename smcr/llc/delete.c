@@ -27,7 +27,7 @@ static void ask_server(struct smcr_link *link, uint64_t now_ns)
     link->delete_step = SMCR_LINK_TOLD;
     link->delete_via = via;
     smcr_arm(group->smcr, &link->delete_timer, now_ns + group->smcr->config.times.llc_ns);
-    smcr_llc_build_delete_link(message, link->number, link->delete_reason, link->delete_orderly);
+    smcr_llc_build_delete_link(message, link->number, link->delete_reason, link->is_delete_orderly);
     if (via)
         smcr_llc_send(via, message, SMCR_POST_LLC, now_ns);
 }
@@ -38,7 +38,7 @@ void smcr_llc_delete_link(struct smcr_link *link, uint32_t reason, bool orderly,
     if (link->delete_step != SMCR_LINK_STAYS || link->state == SMCR_LINK_FREE)
         return;
     link->delete_reason = reason;
-    link->delete_orderly = orderly;
+    link->is_delete_orderly = orderly;
     bool others = smcr_group_pick_link(group, link) != NULL;
     if (link->state != SMCR_LINK_DOWN && (!orderly || !others)) {
         smcr_link_fail(link, "the link was given up", now_ns);
@@ -106,7 +106,7 @@ void smcr_llc_send_delete(struct smcr_link *link, uint64_t now_ns)
         return;
     link->delete_step = SMCR_LINK_TOLD;
     smcr_llc_begin(group, SMCR_LLC_DELETE_OUT, via, link, now_ns);
-    smcr_llc_build_delete_link(message, link->number, link->delete_reason, link->delete_orderly);
+    smcr_llc_build_delete_link(message, link->number, link->delete_reason, link->is_delete_orderly);
     smcr_llc_send_step(via, message, SMCR_POST_LLC, now_ns);
 }
 

@@ -216,7 +216,7 @@ Test(smc_report, progress_is_for_terminals)
     struct smc_progress p;
     begin(&stderr);
     smc_progress_begin(&p, &c);
-    cr_expect_not(p.on, "standard error is none here");
+    cr_expect_not(p.is_on, "standard error is none here");
     smc_progress_show(&p, &c);
     smc_progress_end(&p);
     end();
@@ -225,7 +225,7 @@ Test(smc_report, progress_is_for_terminals)
 
 Test(smc_report, progress_tells_how_long_it_will_take)
 {
-    struct smc_progress p = {.on = true, .rate = 0};
+    struct smc_progress p = {.is_on = true, .rate = 0};
     c.sent = (struct smc_flow){.bytes = 25 << 20, .size_bytes = 100 << 20};
     begin(&stderr);
     p.last_ns = host_now_ns() - NS_PER_S;
@@ -245,7 +245,7 @@ Test(smc_report, progress_tells_how_long_it_will_take)
 
 Test(smc_report, progress_of_what_has_no_known_size)
 {
-    struct smc_progress p = {.on = true};
+    struct smc_progress p = {.is_on = true};
     c.taken.bytes = 10 << 20; /* the way that the most goes */
     c.sent.bytes = 1;
     begin(&stderr);

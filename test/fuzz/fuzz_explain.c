@@ -64,7 +64,7 @@ static void explain_one(struct explain_analysis *analysis, const struct net_capt
     explain_line(&out, &packet, &meaning, &style);
     explain_boxes_packet(&out, &packet);
     explain_json_packet(&out, &packet, &meaning);
-    check(!out.failed && out.len > 0 && out.bytes[out.len] == '\0');
+    check(!out.has_failed && out.len > 0 && out.bytes[out.len] == '\0');
     explain_text_clear(&out);
 }
 

@@ -21,7 +21,7 @@ static struct nornic_addr addr(const char *text)
 
 static void attach(unsigned i, const char *text, uint8_t prefix_len)
 {
-    port[i].up = true;
+    port[i].is_up = true;
     port[i].gid = addr(text);
     port[i].config.networks[0] = (struct smcr_network){addr(text), prefix_len};
     port[i].config.num_networks = 1;
@@ -39,7 +39,7 @@ static void setup(void)
     attach(0, "10.0.0.1", 24);
     attach(1, "10.0.1.1", 24);
     attach(2, "10.0.1.9", 24);
-    port[3].up = true;
+    port[3].is_up = true;
     port[3].gid = addr("10.0.9.1");
     conn.smcr = &smcr;
     conn.config.local = addr("10.0.1.1");
@@ -57,9 +57,9 @@ static const struct smcr_clc_proposal proposal = {
 Test(handshake_ports, SMCR_CLC_24_the_client_prefers_the_rnic_of_the_connection)
 {
     cr_assert_eq(smcr_handshake_client_port(&conn, NULL), &port[1]);
-    port[1].up = false;
+    port[1].is_up = false;
     cr_assert_eq(smcr_handshake_client_port(&conn, NULL), &port[2]);
-    port[2].up = false;
+    port[2].is_up = false;
     cr_assert_null(smcr_handshake_client_port(&conn, NULL), "the others are elsewhere");
     cr_assert(smcr_handshake_has_port(&conn));
 }
@@ -106,7 +106,7 @@ Test(handshake_ports, SMCR_FC_03_a_GID_of_the_family_that_the_peer_has)
     cr_assert_eq(smcr_handshake_server_port(&conn, &of_v6), &port[2]);
     conn.config.local = v6;
     cr_assert_eq(smcr_handshake_client_port(&conn, NULL), &port[2]);
-    port[2].up = false;
+    port[2].is_up = false;
     cr_assert_eq(smcr_handshake_client_port(&conn, NULL), &port[1], "better than none");
     cr_assert_null(smcr_handshake_server_port(&conn, &of_v6));
 }
@@ -150,7 +150,7 @@ Test(handshake_ports, SMCR_CLC_24_the_same_fabric_then_the_fewest_links)
 Test(handshake_ports, SMCR_CLC_26_link_local_addresses_join_nothing)
 {
     attach(0, "fe80::1", 64);
-    port[1].up = port[2].up = false;
+    port[1].is_up = port[2].is_up = false;
     conn.config.local = addr("2001:db8::1");
     conn.config.remote = addr("2001:db8::2");
     conn.config.networks[0] = (struct smcr_network){addr("fe80::2"), 64};
