@@ -50,6 +50,7 @@ struct host_dev {
     struct host_lock lock; /* the engine, the port and the fields below up to the doorbell */
     uint64_t planned_ns;   /* what `timer_fd` is set to; 0: at once, NET_TIME_NONE: nothing */
     bool is_tx_blocked;    /* the last round had frames to send and the port lent no buffers */
+    uint64_t tx_retry_ns;  /* when to ask it again then: nothing else tells that there is room */
     unsigned tx_wanted;    /* buffers that the next burst asks the port for */
     struct host_sources sources;
     struct host_dev_client *client; /* or NULL */

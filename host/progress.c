@@ -7,6 +7,7 @@
 /* Bursts in one round, so that a long send queue does not keep received acknowledgements waiting. */
 #define TX_BURSTS_PER_ROUND 4
 #define TX_BURST_LEAST      8
+#define TX_RETRY_NS         (200 * NS_PER_US) /* until a port that lent no buffers is asked again */
 
 static bool receive(struct host_dev *dev, uint64_t now_ns)
 {
@@ -55,6 +56,7 @@ static bool transmit(struct host_dev *dev, uint64_t now_ns)
     for (unsigned i = 0; i < TX_BURSTS_PER_ROUND && !dev->is_tx_blocked && roce_dev_tx_pending(dev->engine);
          i++)
         dev->is_tx_blocked = !transmit_burst(dev, now_ns);
+    dev->tx_retry_ns = now_ns + TX_RETRY_NS;
     return *built != built_before;
 }
 

@@ -8,7 +8,8 @@
  *
  * Posted work is due to nobody in particular: the sleeper that makes the next round takes up the doorbell,
  * and one that has not run yet sleeps on. A deadline is everybody's, since those who made it may never sleep
- * again (a program's threads that each wait for a completion): it is in a timer, which all sleep on. */
+ * again (a program's threads that each wait for a completion): it is in a timer, which all sleep on. So is the
+ * next look at a port that lent no buffers. */
 #define _GNU_SOURCE /* ppoll() */
 #include "base/base.h"
 #include "host/dev.h"
@@ -18,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A port that has no descriptor, or lends no transmit buffers, says nothing when that changes: look again. */
+/* A port that has no descriptor says nothing when a frame comes: look again. */
 #define RETRY_NS 200000u
 
 void host_dev_ring(struct host_dev *dev)
@@ -70,7 +71,8 @@ static uint64_t next_due_ns(const struct host_dev *dev)
     uint64_t engine_ns = roce_dev_deadline_ns(dev->engine);
     uint64_t port_ns = net_port_deadline_ns(dev->port);
     uint64_t client_ns = dev->client ? dev->client->ops->deadline_ns(dev->client) : NET_TIME_NONE;
-    return min_u64(client_ns, min_u64(engine_ns, port_ns));
+    uint64_t room_ns = dev->is_tx_blocked ? dev->tx_retry_ns : NET_TIME_NONE;
+    return min_u64(min_u64(client_ns, room_ns), min_u64(engine_ns, port_ns));
 }
 
 unsigned host_dev_fds(struct host_dev *dev, int fds[HOST_DEV_FDS])
@@ -91,7 +93,7 @@ uint64_t host_dev_deadline_ns(struct host_dev *dev)
 {
     host_lock_take(&dev->lock);
     uint64_t due_ns = next_due_ns(dev);
-    bool retry = dev->is_tx_blocked || net_port_fd(dev->port) < 0;
+    bool retry = net_port_fd(dev->port) < 0;
     host_lock_give(&dev->lock);
     uint64_t retry_ns = retry ? host_now_ns() + RETRY_NS : NET_TIME_NONE;
     return due_ns < retry_ns ? due_ns : retry_ns;
@@ -111,7 +113,7 @@ static uint64_t sleep_ns(struct host_dev *dev, uint64_t timeout_ns)
     host_lock_take(&dev->lock);
     uint64_t due_ns = next_due_ns(dev);
     plan(dev, due_ns);
-    bool retry = dev->is_tx_blocked || net_port_fd(dev->port) < 0;
+    bool retry = net_port_fd(dev->port) < 0;
     host_lock_give(&dev->lock);
     if (due_ns != NET_TIME_NONE && due_ns <= host_now_ns())
         return 0;

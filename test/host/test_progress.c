@@ -227,6 +227,43 @@ Test(progress, a_deadline_is_every_sleepers, .timeout = 60)
     pair_close(&pair);
 }
 
+/* A full transmit ring is everybody's too: nobody but time says that there is room again. */
+static atomic_bool is_ring_full;
+static const struct net_port_ops *full_inner;
+
+static unsigned full_reserve(struct net_port *port, struct net_frame *bufs, unsigned n, uint32_t train_bytes)
+{
+    return atomic_load(&is_ring_full) ? 0 : full_inner->tx_reserve(port, bufs, n, train_bytes);
+}
+
+Test(progress, a_full_ring_is_looked_at_again_by_every_sleeper, .timeout = 60)
+{
+    struct pair pair;
+    pthread_t sleeper;
+    struct timespec end;
+    stay_on_first_cpu();
+    pair_open(&pair, true);
+    struct host_dev *dev = pair.side[0].dev;
+    struct net_port_ops ops = *(full_inner = dev->port->ops);
+    ops.tx_reserve = full_reserve;
+    dev->port->ops = &ops;
+    while (host_dev_progress(dev) || host_dev_progress(pair.side[1].dev))
+        ;
+    cr_assert_eq(pthread_create(&sleeper, NULL, sleep_late, dev), 0);
+    while (atomic_load(&dev->sleepers) == 0)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* counted; and asleep by now */
+    atomic_store(&is_ring_full, true);
+    cr_assert_eq(pair_post_write(&pair, 1, 64), 0);
+    host_dev_progress(dev); /* takes up the doorbell, and finds no room */
+    cr_assert_eq(roce_dev_counters(host_dev_engine(dev))->qps.tx_pkts, 0);
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 10;
+    cr_assert_eq(pthread_timedjoin_np(sleeper, NULL, &end), 0, "nobody looks whether there is room again");
+    atomic_store(&is_ring_full, false);
+    pair_close(&pair);
+}
+
 /* --- what a round costs the port --- */
 
 /* A port that notes what it lends, in the place of the operations of one that is there. */
