@@ -96,16 +96,21 @@ static ssize_t stream_read(void *cookie, char *bytes, size_t max)
     return (ssize_t)n;
 }
 
-/* The first `most` raw bytes, if so many come. */
-static void gather_raw(struct net_capture_stream *s, size_t most)
+/* The first `most` raw bytes, if so many come. 0, or the -errno of a read that failed. */
+static int gather_raw(struct net_capture_stream *s, size_t most)
 {
+    int err = 0;
     while (s->raw_end < most && !s->has_ended) {
         ssize_t n = read(s->fd, s->raw + s->raw_end, most - s->raw_end);
         if (n < 0 && errno == EINTR)
             continue;
+        err = n < 0 ? -errno : 0;
+        if (err)
+            s->failure = strerror(-err);
         s->has_ended = n <= 0;
         s->raw_end += n > 0 ? (size_t)n : 0;
     }
+    return err;
 }
 
 /* Whoever closes stdio's stream (libpcap closes what it reads) does it once. */
@@ -147,7 +152,11 @@ int net_capture_stream_open(const char *path, struct net_capture_stream **out, s
         return net_error_set(why, ENOMEM, "no memory to read %s", path);
     }
     s->file = file;
-    gather_raw(s, 2);
+    err = gather_raw(s, 2);
+    if (err) {
+        net_capture_stream_close(s);
+        return net_error_set(why, -err, "cannot read %s: %s", path, strerror(-err));
+    }
     s->is_packed = s->raw_end >= 2 && memcmp(s->raw, GZIP_MAGIC, 2) == 0;
     if (s->is_packed && inflateInit2(&s->z, GZIP_HEADERED) != Z_OK) {
         s->is_packed = false;
@@ -163,7 +172,7 @@ size_t net_capture_stream_peek(struct net_capture_stream *s, uint8_t *bytes, siz
     while (s->is_packed && s->plain_end < max && unpack(s))
         continue;
     if (!s->is_packed)
-        gather_raw(s, max);
+        (void)gather_raw(s, max); /* a failure is in the stream */
     size_t n = s->is_packed ? s->plain_end : s->raw_end;
     n = n < max ? n : max;
     memcpy(bytes, s->is_packed ? s->plain : s->raw, n);

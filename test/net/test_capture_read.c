@@ -152,6 +152,7 @@ Test(capture_read, what_is_no_capture_is_named)
 {
     assert_open_fails("/nonexistent/x.pcap", ENOENT, "/nonexistent/x.pcap: No such file");
     assert_open_fails("/proc", EISDIR, "/proc is a directory");
+    assert_open_fails("/proc/self/mem", EIO, "cannot read /proc/self/mem: Input/output error");
     struct memfile file = memfile_create();
     assert_open_fails(file.path, EINVAL, "give a pcap or pcapng file");
     memfile_set(&file, "This is a text and no capture file at all.", 42);
