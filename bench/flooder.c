@@ -21,10 +21,11 @@
 
 #include "base/base.h"
 #include "net/bytes.h"
+#include "net/checksum.h"
 #include "nornic/addr.h"
 
 #define BATCH         32
-#define FRAME_BYTES   128u /* 14 Ethernet, 20 IPv4, 8 UDP, 12 BTH, payload, ICRC */
+#define FRAME_BYTES   130u /* 14 Ethernet, 20 IPv4, 8 UDP, 12 BTH, 72 payload, 4 ICRC */
 #define QPN_OFFSET    47u
 #define ROCE_UDP_PORT 4791
 
@@ -50,11 +51,13 @@ static void put_frame(uint8_t *p, const struct nornic_mac *dst, uint32_t dst_ipv
     p = put_bytes(p, dst->b, NORNIC_MAC_BYTES);
     p = put_bytes(p, src_mac, NORNIC_MAC_BYTES);
     p = put_be16(p, is_roce ? 0x0800 : 0x88b5);
+    uint8_t *ip = p;
     p = put_be32(p, 0x45000000 | (FRAME_BYTES - 14));
     p = put_be32(p, 0x00004000);
     p = put_be32(p, 64u << 24 | 17u << 16);
     p = put_be32(p, 0x0a4d0009);
     p = put_be32(p, dst_ipv4);
+    put_be16(ip + 10, net_checksum_ipv4(ip, 20));
     p = put_be16(p, 50000);
     p = put_be16(p, ROCE_UDP_PORT);
     p = put_be16(p, (uint16_t)(FRAME_BYTES - 34));
