@@ -87,6 +87,7 @@ struct smcr_tx {
     enum smcr_tell tell;
     enum smcr_coming coming;
     enum smcr_recovery recovery;
+    uint64_t replayed;              /* SMCR_REPLAYS: repeated up to here */
     bool told_blocked, told_urgent; /* B and P of the last CDC */
     bool nodelay;                   /* of the last send: SMCR_SEND_NODELAY */
     bool wants_room;                /* the buffer is full: the application waits, or will */

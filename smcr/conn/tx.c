@@ -179,10 +179,19 @@ static bool post(struct smcr_conn *conn, const struct segment *segments, unsigne
 
 /* --- what is next --- */
 
-/* F, with the number of the last CDC that is known to have arrived (SMCR-FOV-07). */
-static bool push_validation(struct smcr_conn *conn, uint64_t now_ns)
+/* The most that goes with one CDC. */
+static uint32_t chunk_of(const struct smcr_conn *conn)
 {
-    if (smcr_link_room(conn->link) < 1) {
+    uint32_t most = conn->link ? conn->link->write_max_bytes : 0;
+    return most ? min_u32(conn->data->tx.chunk_bytes, most) : conn->data->tx.chunk_bytes;
+}
+
+/* F, with the number of the last CDC that is known to have arrived (SMCR-FOV-07), behind `n` segments. False: no
+ * room. */
+static bool post_validation(struct smcr_conn *conn, const struct segment *segments, unsigned n,
+                            uint64_t now_ns)
+{
+    if (smcr_link_room(conn->link) < n + 1) {
         wait_for_room(conn);
         return false;
     }
@@ -191,36 +200,46 @@ static bool push_validation(struct smcr_conn *conn, uint64_t now_ns)
                            .seq = conn->data->tx.completed_seq,
                            .alert_token = conn->peer_token,
                            .failover_validation = 1};
-    conn->data->tx.recovery =
-        conn->data->tx.recovery == SMCR_VALIDATES_AND_REPLAYS ? SMCR_REPLAYS : SMCR_RECOVERED;
-    post_cdc(conn, &cdc, now_ns);
+    if (post_segments(conn, segments, n))
+        post_cdc(conn, &cdc, now_ns);
+    return true;
+}
+
+static bool push_validation(struct smcr_conn *conn, uint64_t now_ns)
+{
+    struct smcr_tx *tx = &conn->data->tx;
+    if (!post_validation(conn, NULL, 0, now_ns))
+        return false;
+    tx->replayed = tx->acked;
+    tx->recovery = tx->recovery == SMCR_VALIDATES_AND_REPLAYS ? SMCR_REPLAYS : SMCR_RECOVERED;
     return true;
 }
 
 /* All that did not complete on the old link, in one piece with the newest state: merged, as SMCR-FOV-09
- * allows. What the peer has consumed is left alone (SMCR-FOV-12). */
+ * allows. What the peer has consumed is left alone (SMCR-FOV-12). Where a link takes small writes only, those
+ * before the last end with another F: it says nothing of what they brought (SMCR-FOV-19). */
 static bool push_replay(struct smcr_conn *conn, uint64_t now_ns)
 {
     struct smcr_tx *tx = &conn->data->tx;
     struct segment segments[MAX_SEGMENTS];
-    uint64_t from = tx->acked > tx->peer_consumed ? tx->acked : tx->peer_consumed;
+    uint64_t from = max_u64(tx->replayed, tx->peer_consumed);
     if (conn->data->said == SMCR_OWES_ABORT || conn->data->said == SMCR_SAID_ABORT)
         from = tx->sent; /* A may have arrived, and the RMBE be another's: SMCR-ABT-07 */
-    uint32_t len = (uint32_t)(tx->sent - from);
+    uint32_t left = (uint32_t)(tx->sent - from);
     uint32_t to = tx->cursor.offset_bytes;
-    to = to - SMCR_CURSOR_START >= len ? to - len : to + smcr_cap_bytes(conn->peer_elem_bytes) - len;
-    if (!post(conn, segments, cut(conn, from, to, len, segments), now_ns))
+    to = to - SMCR_CURSOR_START >= left ? to - left : to + smcr_cap_bytes(conn->peer_elem_bytes) - left;
+    uint32_t len = conn->link->write_max_bytes ? min_u32(left, chunk_of(conn)) : left;
+    unsigned n = cut(conn, from, to, len, segments);
+    if (len < left) {
+        bool has_room = post_validation(conn, segments, n, now_ns);
+        tx->replayed = has_room ? from + len : from;
+        return has_room;
+    }
+    if (!post(conn, segments, n, now_ns))
         return false;
     tx->recovery = SMCR_RECOVERED;
     conn->smcr->counters.replayed++;
     return true;
-}
-
-/* The most that goes with one CDC. */
-static uint32_t chunk_of(const struct smcr_conn *conn)
-{
-    uint32_t most = conn->link ? conn->link->write_max_bytes : 0;
-    return most ? min_u32(conn->data->tx.chunk_bytes, most) : conn->data->tx.chunk_bytes;
 }
 
 /* How much of what the application gave may go now. */

@@ -118,6 +118,58 @@ Test(pair_failover, SMCR_FOV_18_the_link_fails_again_during_the_replay)
     finish(pair);
 }
 
+/* --- a link whose port's MTU has shrunk --- */
+
+struct longest {
+    const struct nornic_mac *mac;
+    size_t len_bytes;
+};
+
+static void see_longest(void *ctx, const struct pair_end *end, const uint8_t *bytes, size_t len_bytes)
+{
+    struct longest *l = ctx;
+    if (!end && memcmp(bytes + NORNIC_MAC_BYTES, l->mac->b, NORNIC_MAC_BYTES) == 0 &&
+        len_bytes > l->len_bytes)
+        l->len_bytes = len_bytes;
+}
+
+/* Of the first ports, on both sides. */
+static void shrink_mtu(struct pair *pair)
+{
+    for (unsigned node = 0; node < 2; node++)
+        smcr_port_set_mtu(pair->node[node].port[0].port, NORNIC_MTU_512, pair->now_ns);
+}
+
+/* The only link stays with small writes when the MTU of its port shrinks. What another link has left behind, once
+ * there is one, comes back in one piece, and must not go over that one in packets that its port does not let through.
+ * covers: SMCR-QP-02, SMCR-FOV-09 */
+Test(pair_failover, SMCR_QP_02_nothing_is_replayed_in_packets_that_do_not_fit)
+{
+    struct pair_config config = two_fabrics(11);
+    config.path_mtu[0] = config.path_mtu[1] = NORNIC_MTU_4096;
+    config.smcr[0].times.redundancy_ns = config.smcr[1].times.redundancy_ns = PAIR_S;
+    struct pair *pair = pair_new(&config);
+    struct longest longest = {.mac = &pair->node[0].port[0].mac};
+    struct pair_conn *first = pair_connect(pair, 0), *c;
+    cr_assert_not_null(first, "%s", pair->failure);
+    pair_cut(pair, 0, 1, true);
+    pair_run_for(pair, PAIR_S / 2);
+    shrink_mtu(pair);
+    pair_restore(pair, 0, 1);
+    pair_run_for(pair, 20 * PAIR_S);
+    pair->on_wire = see_longest;
+    pair->wire_ctx = &longest;
+    cr_assert_not_null(c = pair_connect(pair, 0), "%s", pair->failure);
+    cr_assert_eq(c->end[0].conn->link->port->config.dev, pair->node[0].port[1].dev);
+    (void)pair_pump(&c->end[0], 60000, 0);
+    pair_cut(pair, 0, 1, true);
+    cr_assert(pair_run_until(pair, drained, c, 10 * PAIR_S), "%s", pair->failure);
+    cr_assert(pair_transfer(pair, &first->end[0], 20000, PAIR_S), "%s", pair->failure);
+    cr_assert_gt(longest.len_bytes, 512);
+    cr_assert_lt(longest.len_bytes, 512 + 100, "a frame of %zu bytes", longest.len_bytes);
+    finish(pair);
+}
+
 /* covers: SMCR-FOV-16, SMCR-ARC-04, SMCR-LGT-06 */
 Test(pair_failover, SMCR_FOV_16_the_last_link_takes_the_connections_with_it)
 {
