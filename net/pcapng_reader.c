@@ -253,6 +253,25 @@ static bool is_packet(uint32_t type)
     return type == BLOCK_PACKET || type == BLOCK_SIMPLE_PACKET || type == BLOCK_ENHANCED_PACKET;
 }
 
+static const struct interface *first_that_is_read(const struct net_pcapng_reader *r)
+{
+    for (uint32_t i = 0; i < r->interface_count; i++)
+        if (net_link_of(r->interfaces[i].link_type) != NET_LINK_OTHER)
+            return &r->interfaces[i];
+    return NULL;
+}
+
+/* No packet is read, so that none is lost if there is one. */
+static int look_for_another(struct net_pcapng_reader *r, struct nornic_error *why)
+{
+    uint32_t type = 0;
+    int err = 0;
+    while (!err && !first_that_is_read(r) && read_block(r, &type, why) == 1 && !is_packet(type))
+        if (type == BLOCK_INTERFACE)
+            err = take_interface(r, why);
+    return err;
+}
+
 int net_pcapng_reader_create(FILE *in, struct net_pcapng_reader **out, struct nornic_error *why)
 {
     struct net_pcapng_reader *r = calloc(1, sizeof *r);
@@ -266,6 +285,7 @@ int net_pcapng_reader_create(FILE *in, struct net_pcapng_reader **out, struct no
     int err = got == 1 && type == BLOCK_INTERFACE ? take_interface(r, why)
               : got < 0                           ? got
                                                   : broken(why, "there is no interface in it");
+    err = err ? err : look_for_another(r, why);
     if (err) {
         net_pcapng_reader_destroy(r);
         return err == -ENOMEM ? err : -EINVAL;
@@ -276,7 +296,8 @@ int net_pcapng_reader_create(FILE *in, struct net_pcapng_reader **out, struct no
 
 int net_pcapng_first_link_type(const struct net_pcapng_reader *r)
 {
-    return r->interfaces[0].link_type;
+    const struct interface *read = first_that_is_read(r);
+    return (read ? read : &r->interfaces[0])->link_type;
 }
 
 void net_pcapng_reader_destroy(struct net_pcapng_reader *r)

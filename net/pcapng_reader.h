@@ -14,11 +14,12 @@
 
 struct net_pcapng_reader;
 
-/* Reads up to the first interface. Borrows `in` until net_pcapng_reader_destroy(). 0; -ENOMEM; -EINVAL with
- * what is wrong in `why`, as the end of a sentence. */
+/* Reads up to the first interface; where that is of a link type that is not read, up to the first that is, or
+ * to a packet. Borrows `in` until net_pcapng_reader_destroy(). 0; -ENOMEM; -EINVAL with what is wrong in `why`,
+ * as the end of a sentence. */
 int net_pcapng_reader_create(FILE *in, struct net_pcapng_reader **out, struct nornic_error *why);
 
-/* The LINKTYPE_ number of the first interface. */
+/* The LINKTYPE_ number of the first interface that is of a type that is read; where none is, of the first. */
 int net_pcapng_first_link_type(const struct net_pcapng_reader *reader);
 
 /* The next packet; its data are valid until the next call. 1; 0: the end, between two blocks; -EIO: what is

@@ -167,6 +167,35 @@ Test(pcapng_reader, interfaces_that_differ_in_link_type_snap_length_and_clock)
     }
 }
 
+/* dumpcap writes the interfaces in the order in which they were named: a first one that is not read does not
+ * hide the others. Where there is no other before the packets begin, the file is refused. */
+Test(pcapng_reader, the_first_interface_may_be_of_a_type_that_is_not_read)
+{
+    static struct image f;
+    struct memfile file;
+    struct net_capture *capture;
+    struct nornic_error why;
+    section(&f);
+    interface(&f, 239, 0, 0, 0); /* NFLOG */
+    size_t first_end = f.len;
+    interface(&f, 1, 0, 0, 0);
+    packet(&f, 0, 7, "other", 5);
+    packet(&f, 1, 8, "ethernet", 8);
+    capture = opened(&file, f.bytes, f.len);
+    expect_record(capture, NET_LINK_OTHER, "other", 5, 7000);
+    expect_record(capture, NET_LINK_ETHERNET, "ethernet", 8, 8000);
+    net_capture_close(capture);
+    f.len = first_end;
+    for (int has_packet = 0; has_packet < 2; has_packet++) {
+        memfile_set(&file, f.bytes, f.len);
+        cr_expect_eq(net_capture_open(file.path, &capture, &why), -EPROTONOSUPPORT);
+        cr_expect(strstr(why.text, "link type 239"), "%s", why.text);
+        packet(&f, 0, 7, "other", 5);
+        interface(&f, 1, 0, 0, 0);
+    }
+    memfile_close(&file);
+}
+
 Test(pcapng_reader, a_file_cut_anywhere_gives_what_is_whole_and_says_the_rest)
 {
     struct image f = {0};
