@@ -93,6 +93,24 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
     return roce_dev_create(&config, &dev->engine);
 }
 
+/* Where it is a value that the engine does not take, which. */
+static int explain_failure(const struct host_dev_config *config, int err, struct nornic_error *why)
+{
+    if (err != -EINVAL)
+        return net_error_set(why, -err, "cannot create a device: %s", strerror(-err));
+    if (config->num_pkeys > NORNIC_PKEY_MAX)
+        return net_error_set(why, EINVAL, "num_pkeys %u is too large: at most %u", config->num_pkeys,
+                             NORNIC_PKEY_MAX);
+    if (config->window_pkts >= 1u << 23)
+        return net_error_set(why, EINVAL, "window_pkts %u is too large: at most %u", config->window_pkts,
+                             (1u << 23) - 1);
+    return net_error_set(why, EINVAL,
+                         "the device's config has a value out of its range: first_qpn %u (17, or more, with "
+                         "room below %u for the queue pairs)%s",
+                         config->first_qpn, ROCE_MULTICAST_QPN,
+                         config->cc.on ? ", or one of cc_config, whose header says the ranges" : "");
+}
+
 int host_dev_create_on(struct net_port *port, const struct host_dev_config *config, struct host_dev **out,
                        struct nornic_error *why)
 {
@@ -153,7 +171,7 @@ free_dev:
     free(dev);
 close_port:
     net_port_close(port);
-    return net_error_set(why, -err, "cannot create a device: %s", strerror(-err));
+    return explain_failure(config, err, why);
 }
 
 /* Without a CM, and QPs, PDs and XRC domains: 0; else -EBUSY with a sentence that counts them. */

@@ -158,3 +158,27 @@ Test(config, congestion_management_with_other_parameters)
     ends_open(e, &config);
     ends_close(e);
 }
+
+/* Who asked for what cannot be hears what it was, and how far it may go. */
+Test(config, a_value_that_is_out_of_its_range_is_named)
+{
+    struct nornic_dev *devices[2];
+    struct nornic_error why;
+    struct roce_cc_config cc = {.cnp_dscp = 64};
+    struct nornic_dev_config config = {NORNIC_INIT(config), .num_pkeys = NORNIC_PKEY_MAX + 1};
+    cr_expect_eq(nornic_dev_open_pair(&config, devices, &why), -EINVAL);
+    cr_expect(strstr(why.text, "num_pkeys 129") && strstr(why.text, "at most 128"), "%s", why.text);
+    config.num_pkeys = NORNIC_PKEY_MAX;
+    config.window_pkts = 1u << 23;
+    cr_expect_eq(nornic_dev_open_pair(&config, devices, &why), -EINVAL);
+    cr_expect(strstr(why.text, "window_pkts 8388608") && strstr(why.text, "at most 8388607"), "%s", why.text);
+    config.window_pkts = 0;
+    config.first_qpn = 0xffffff;
+    cr_expect_eq(nornic_dev_open_pair(&config, devices, &why), -EINVAL);
+    cr_expect(strstr(why.text, "first_qpn 16777215"), "%s", why.text);
+    config.first_qpn = 0;
+    config.cc = true;
+    config.cc_config = &cc;
+    cr_expect_eq(nornic_dev_open_pair(&config, devices, &why), -EINVAL);
+    cr_expect(strstr(why.text, "cc_config"), "%s", why.text);
+}
