@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Steers RoCEv2 (UDP to port 4791), and where asked RoCEv1 (an EtherType of its own), to the AF_XDP socket of
- * its receive queue, if the gate lets it pass. All else goes on to the kernel, as does RoCE itself where no
- * socket waits. */
+ * its receive queue, if the gate lets it pass, and drops it if not. All else goes on to the kernel, as does
+ * RoCE that may pass where no socket waits. */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
