@@ -8,8 +8,8 @@
  *
  * Posted work is due to nobody in particular: the sleeper that makes the next round takes up the doorbell,
  * and one that has not run yet sleeps on. A deadline is everybody's, since those who made it may never sleep
- * again (a program's threads that each wait for a completion): it is in a timer, which all sleep on. So is the
- * next look at a port that lent no buffers. */
+ * again (a program's threads that each wait for a completion): it is in a timer, which all sleep on. So is
+ * the next look at a port that lent no buffers. */
 #define _GNU_SOURCE /* ppoll() */
 #include "base/base.h"
 #include "host/dev.h"

@@ -15,8 +15,8 @@
 struct net_pcapng_reader;
 
 /* Reads up to the first interface; where that is of a link type that is not read, up to the first that is, or
- * to a packet. Borrows `in` until net_pcapng_reader_destroy(). 0; -ENOMEM; -EINVAL with what is wrong in `why`,
- * as the end of a sentence. */
+ * to a packet. Borrows `in` until net_pcapng_reader_destroy(). 0; -ENOMEM; -EINVAL with what is wrong in
+ * `why`, as the end of a sentence. */
 int net_pcapng_reader_create(FILE *in, struct net_pcapng_reader **out, struct nornic_error *why);
 
 /* The LINKTYPE_ number of the first interface that is of a type that is read; where none is, of the first. */

@@ -186,8 +186,8 @@ static uint32_t chunk_of(const struct smcr_conn *conn)
     return most ? min_u32(conn->data->tx.chunk_bytes, most) : conn->data->tx.chunk_bytes;
 }
 
-/* F, with the number of the last CDC that is known to have arrived (SMCR-FOV-07), behind `n` segments. False: no
- * room. */
+/* F, with the number of the last CDC that is known to have arrived (SMCR-FOV-07), behind `n` segments. False:
+ * no room. */
 static bool post_validation(struct smcr_conn *conn, const struct segment *segments, unsigned n,
                             uint64_t now_ns)
 {

@@ -140,8 +140,8 @@ static void shrink_mtu(struct pair *pair)
         smcr_port_set_mtu(pair->node[node].port[0].port, NORNIC_MTU_512, pair->now_ns);
 }
 
-/* The only link stays with small writes when the MTU of its port shrinks. What another link has left behind, once
- * there is one, comes back in one piece, and must not go over that one in packets that its port does not let through.
+/* The only link stays with small writes when the MTU of its port shrinks. What another link has left behind,
+ * once there is one, must not go over that one in packets that its port does not let through.
  * covers: SMCR-QP-02, SMCR-FOV-09 */
 Test(pair_failover, SMCR_QP_02_nothing_is_replayed_in_packets_that_do_not_fit)
 {
