@@ -169,7 +169,7 @@ Test(xdp_steer, interface_down_and_gone_ends_in_counters)
     close_pair();
 }
 
-/* The bound is for a busy machine and an instrumented build, which make 200 MB of frames one byte at a time. */
+/* The bound is for a busy machine and an instrumented build: it makes 200 MB of frames, byte by byte. */
 Test(xdp_steer, more_than_all_rings_hold_is_neither_lost_nor_lent_twice, .timeout = 150)
 {
     open_pair(XDP_MODE_NATIVE, 9000);
