@@ -27,7 +27,9 @@ struct nornic_cq_config {
     void *ctx;                      /* the caller's: nornic_cq_ctx() */
 };
 
-/* 0, -EINVAL, -E2BIG or -ENOMEM. */
+/* 0, -EINVAL, -E2BIG or -ENOMEM. A queue takes the next request when one completes, polled or not: the
+ * capacity is that of all completions that may wait to be polled, not that of the queues; one more is an
+ * overflow (ROCE-CQ-2). */
 int nornic_cq_create(struct nornic_dev *dev, const struct nornic_cq_config *config, struct nornic_cq **out);
 
 /* Destroys it when the events taken about it are acknowledged, the channel's and the device's; those not

@@ -117,7 +117,7 @@ Test(packet, rings_wrap_many_times)
 {
     struct frame_spec spec = roce_spec();
     spec.ip_bytes = 1500;
-    cr_expect_eq(frames_exchange(ports[0], ports[1], &spec, 0, 5000, 10 * NS_PER_S, NULL), 5000);
+    cr_expect_eq(frames_exchange(ports[0], ports[1], &spec, 0, 5000, 20 * NS_PER_S, NULL), 5000);
     cr_expect_eq(ports[0]->counters.tx_frames, 5000);
     cr_expect_eq(ports[1]->counters.rx_frames, 5000);
     cr_expect_eq(ports[1]->counters.rx_bytes, 5000 * 1514);

@@ -20,6 +20,7 @@
 #include "sock/stat_json.h"
 #include "test/sock/lab.h"
 #include "test/sock/same.h"
+#include "test/support/vlan.h"
 
 #define PORT        5000
 #define PIECE_BYTES 65536
@@ -257,13 +258,14 @@ Test(links, SMCR_ARC_05_a_connection_on_a_VLAN_has_its_links_there, .timeout = 6
     struct lab lab;
     lab_open(&lab, 1);
     struct party party = {&lab, board_new()};
-    for (int side = 0; side < 2; side++)
-        if (netns_run(&lab.veth, side,
-                      "ip link add link nn%d name nn%d.5 type vlan id 5 2>&1 && "
-                      "ip addr add 10.79.0.%d/24 dev nn%d.5 && "
-                      "ip link set nn%d.5 up",
-                      side, side, side + 1, side, side) != 0)
-            cr_skip_test("this kernel has no VLAN interfaces");
+    const struct vlan vlans[2] = {{"nn0.5", "nn0", 5, false}, {"nn1.5", "nn1", 5, false}};
+    for (int side = 0; side < 2; side++) {
+        cr_assert(vlan_add(&lab.veth, side, &vlans[side]));
+        cr_assert_eq(netns_run(&lab.veth, side,
+                               "ip addr add 10.79.0.%d/24 dev nn%d.5 && ip link set nn%d.5 up", side + 1,
+                               side, side),
+                     0);
+    }
     pid_t server = lab_fork(&lab, 1, serve_vlan, &party), client = lab_fork(&lab, 0, reach_vlan, &party);
     int client_status = lab_wait(client, 20), server_status = lab_wait(server, 20);
     lab_close(&lab);

@@ -169,13 +169,14 @@ Test(xdp_steer, interface_down_and_gone_ends_in_counters)
     close_pair();
 }
 
-Test(xdp_steer, more_than_all_rings_hold_is_neither_lost_nor_lent_twice)
+/* The bound is for a busy machine and an instrumented build: it makes 200 MB of frames, byte by byte. */
+Test(xdp_steer, more_than_all_rings_hold_is_neither_lost_nor_lent_twice, .timeout = 150)
 {
     open_pair(XDP_MODE_NATIVE, 9000);
     struct frame_spec spec = roce_spec();
     for (int i = 0; i < 2; i++) {
         spec.ip_bytes = i ? 9000 : 1000;
-        cr_expect_eq(frames_exchange(ports[0], ports[1], &spec, 0, 10000, 10 * NS_PER_S, NULL), 10000);
+        cr_expect_eq(frames_exchange(ports[0], ports[1], &spec, 0, 10000, 60 * NS_PER_S, NULL), 10000);
     }
     close_pair();
 }
