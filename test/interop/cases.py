@@ -59,8 +59,8 @@ def rc_pingpong(xdp_takes_4096):
 
 # Both directions of nornic's port lose and reorder frames.
 BAD = ('--loss', '5%', '--reorder', '5%', '--seed', '5')
-# soft-RoCE's queue pair dies of an ACK that comes late, between the answers to its READ (docs/interop.md): where the guest
-# reads, nothing is late.
+# soft-RoCE's queue pair dies of an ACK that comes late, between the answers to its READ (docs/interop.md): where the
+# guest reads, nothing is late.
 LOSS = ('--loss', '5%', '--seed', '5')
 # What the unreliable programs cannot do by design is go on when a message is lost, or when UC delivers one twice.
 LATE = ('--reorder', '5%', '--seed', '7')
