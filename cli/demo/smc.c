@@ -189,7 +189,8 @@ static int failed(struct act *act, int end, const char *when)
                         demo_smc_end_words(&act->ends[end], words, sizeof words));
 }
 
-/* Feeds up to a share of the file (in percent) and beyond that until `done` says so. */
+/* Feeds up to a share of the file (in percent) and beyond that until `done` says so. Patience is for what
+ * does not move: a large file on a slow machine takes its time. */
 static int until(struct act *act, unsigned percent, bool (*done)(const struct act *act), const char *what)
 {
     uint64_t limit = act->plan->file_bytes * percent / 100, end_ns = host_now_ns() + PATIENCE_NS;
@@ -199,8 +200,11 @@ static int until(struct act *act, unsigned percent, bool (*done)(const struct ac
         for (int i = 0; i < 2; i++)
             if (!demo_smc_end_runs(&act->ends[i]))
                 return failed(act, i, "too early");
+        uint64_t fed_before = act->fed_bytes;
         if (!feed(act, limit))
             return failed(act, CLIENT, "too early");
+        if (act->fed_bytes != fed_before)
+            end_ns = host_now_ns() + PATIENCE_NS;
         if (host_now_ns() >= act->next_look_ns)
             look(act);
         if (host_now_ns() >= end_ns) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Leaks are looked for in the processes of the tests. Not in the one of Criterion that starts them: it drops a
- * little of its own memory at times; BoxFort gives its processes the variable BXFI_MAP. Nor in those that a
- * test forks: LeakSanitizer would look there for the threads of their parent, and report that it finds none. */
+/* Leaks are looked for in the processes of the tests. Not in the one of Criterion that starts them: it drops
+ * a little of its own memory at times; BoxFort gives its processes the variable BXFI_MAP. Nor in those that
+ * a test forks: LeakSanitizer would look there for the threads of their parent, and report that it finds
+ * none. */
 #include <stdlib.h>
 #include <unistd.h>
 
