@@ -2,10 +2,7 @@
 /* Which QP pair a packet belongs to. A packet names only its destination QP, so that the two directions of a
  * pair are put together by what answers what, and by the UDP source port, which many senders choose alike at
  * both ends (ROCE-FRM-45). */
-#include "explain/flow/flow.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "explain/flow/pairs.h"
 
 #include "roce/psn.h"
 
@@ -17,9 +14,6 @@
 #define POINTS_PSN     4
 #define POINTS_PORT    2
 #define CANDIDATES_MAX 256 /* pairs without a known second end that are looked at */
-#define DEFAULT_BYTES  (UINT64_C(48) << 20)
-#define BUCKETS_LEAST  64
-#define BUCKETS_MOST   65536
 
 #define SWAP(a, b)                  \
     do {                            \
@@ -27,71 +21,6 @@
         a = b;                      \
         b = swapped_;               \
     } while (0)
-
-struct key {
-    struct explain_network network;
-    struct nornic_addr src, dst;
-    uint32_t qpn;
-    uint8_t service;
-    uint32_t src_qpn; /* of a datagram, which names it; 0: any */
-};
-
-static uint32_t hash(const struct key *k)
-{
-    uint64_t h = k->qpn ^ (uint64_t)k->network.id << 32 ^ (uint64_t)k->network.tunnel << 24;
-    for (unsigned i = 0; i < 16; i++)
-        h = (h ^ k->src.b[i] ^ (uint64_t)k->dst.b[i] << 8) * UINT64_C(0x9e3779b97f4a7c15) >> 3;
-    return (uint32_t)(h >> 16);
-}
-
-static struct key key_of(const struct explain_pair *p, unsigned direction)
-{
-    return (struct key){.network = p->shown.network,
-                        .src = p->shown.addr[direction],
-                        .dst = p->shown.addr[!direction],
-                        .qpn = p->shown.qpn[!direction],
-                        .service = p->shown.service};
-}
-
-static bool is_key(const struct explain_pair *p, unsigned direction, const struct key *k)
-{
-    return p->shown.qpn[!direction] == k->qpn && p->shown.service == k->service &&
-           (!k->src_qpn || p->shown.qpn[direction] == k->src_qpn) &&
-           explain_network_equal(&p->shown.network, &k->network) &&
-           nornic_addr_equal(&p->shown.addr[direction], &k->src) &&
-           nornic_addr_equal(&p->shown.addr[!direction], &k->dst);
-}
-
-/* --- the table: a pair stands in it once a known direction --- */
-
-static void insert(struct explain_flows *f, struct explain_pair *p, unsigned direction)
-{
-    struct key k = key_of(p, direction);
-    struct explain_link **bucket = &f->buckets[hash(&k) & (f->bucket_count - 1)];
-    p->link[direction] = (struct explain_link){.next = *bucket, .pair = p, .direction = direction};
-    *bucket = &p->link[direction];
-}
-
-static void take_out(struct explain_flows *f, struct explain_pair *p, unsigned direction)
-{
-    struct key k = key_of(p, direction);
-    struct explain_link **at = &f->buckets[hash(&k) & (f->bucket_count - 1)];
-    while (*at && *at != &p->link[direction])
-        at = &(*at)->next;
-    if (*at)
-        *at = p->link[direction].next;
-}
-
-static struct explain_pair *find(const struct explain_flows *f, const struct key *k, unsigned *direction)
-{
-    const struct explain_link *l = f->buckets[hash(k) & (f->bucket_count - 1)];
-    while (l && !is_key(l->pair, l->direction, k))
-        l = l->next;
-    if (!l)
-        return NULL;
-    *direction = l->direction;
-    return l->pair;
-}
 
 /* --- which of several --- */
 
@@ -130,15 +59,15 @@ static enum fit fit_of(const struct explain_pair *p, unsigned direction, const s
 }
 
 /* The pair with that key which the packet fits best, the newest first; `*fit`: how well. */
-static struct explain_pair *find_best(const struct explain_flows *f, const struct key *k,
+static struct explain_pair *find_best(const struct explain_flows *f, const struct explain_pair_key *k,
                                       const struct roce_pkt *pkt, unsigned *direction, enum fit *fit)
 {
     struct explain_pair *best = NULL;
     unsigned count = 0;
     *fit = FIT_NOT;
-    const struct explain_link *l = f->buckets[hash(k) & (f->bucket_count - 1)];
+    const struct explain_link *l = explain_pair_chain(f, k);
     for (; l && *fit != FIT_WELL; l = l->next) {
-        if (!is_key(l->pair, l->direction, k))
+        if (!explain_pair_is_key(l->pair, l->direction, k))
             continue;
         enum fit fits = fit_of(l->pair, l->direction, pkt);
         if (!best || fits > *fit) {
@@ -154,109 +83,10 @@ static struct explain_pair *find_best(const struct explain_flows *f, const struc
     return best;
 }
 
-/* --- by age --- */
-
-static void unlink_by_age(struct explain_flows *f, struct explain_pair *p)
-{
-    *(p->older ? &p->older->newer : &f->oldest) = p->newer;
-    *(p->newer ? &p->newer->older : &f->newest) = p->older;
-}
-
-static void link_newest(struct explain_flows *f, struct explain_pair *p)
-{
-    p->older = f->newest;
-    p->newer = NULL;
-    *(f->newest ? &f->newest->newer : &f->oldest) = p;
-    f->newest = p;
-}
-
-static void touch(struct explain_flows *f, struct explain_pair *p)
-{
-    if (p == f->newest)
-        return;
-    unlink_by_age(f, p);
-    link_newest(f, p);
-}
-
-static void free_pair(struct explain_pair *p)
-{
-    explain_half_free(&p->half[0]);
-    explain_half_free(&p->half[1]);
-    free(p);
-}
-
-/* --- by index --- */
-
-static struct explain_pair **place_of_index(const struct explain_flows *f, uint32_t index)
-{
-    struct explain_pair **at = &f->by_index[index & (f->bucket_count - 1)];
-    while (*at && (*at)->index != index)
-        at = &(*at)->next_by_index;
-    return at;
-}
-
-struct explain_pair *explain_pair_by_index(const struct explain_flows *f, uint32_t index)
-{
-    return *place_of_index(f, index);
-}
-
-/* --- forgetting --- */
-
-static void note_forgotten(struct explain_forgotten *g, uint32_t index)
-{
-    g->first = g->count ? min_u32(g->first, index) : index;
-    g->last = max_u32(g->last, index);
-    g->count++;
-}
-
-static void forget_oldest(struct explain_flows *f)
-{
-    struct explain_pair *p = f->oldest;
-    for (unsigned d = 0; d < 2; d++)
-        if (p->shown.qpn[!d])
-            take_out(f, p, d);
-    f->oldest = p->newer;
-    *(p->newer ? &p->newer->older : &f->newest) = NULL;
-    *place_of_index(f, p->index) = p->next_by_index;
-    note_forgotten(&f->forgotten, p->index);
-    f->bytes -= p->bytes;
-    free_pair(p);
-}
-
-void explain_flows_settle(struct explain_flows *f, struct explain_pair *p)
-{
-    if (p) {
-        size_t bytes = sizeof *p + explain_half_bytes(&p->half[0]) + explain_half_bytes(&p->half[1]);
-        f->bytes = f->bytes - p->bytes + bytes;
-        p->bytes = bytes;
-    }
-    while (f->bytes > f->max_bytes && f->oldest != f->newest)
-        forget_oldest(f);
-}
-
 /* --- new pairs --- */
 
-static struct explain_pair *create(struct explain_flows *f, const struct key *k)
-{
-    struct explain_pair *p = calloc(1, sizeof *p);
-    if (!p)
-        return NULL;
-    p->index = ++f->flow_count;
-    p->shown.network = k->network;
-    p->shown.addr[0] = k->src;
-    p->shown.addr[1] = k->dst;
-    p->shown.qpn[1] = k->qpn;
-    p->shown.service = k->service;
-    struct explain_pair **chain = &f->by_index[p->index & (f->bucket_count - 1)];
-    p->next_by_index = *chain;
-    *chain = p;
-    insert(f, p, 0);
-    link_newest(f, p);
-    return p;
-}
-
 /* How well a packet fits as the other direction of a pair whose second QPN is not known; 0: not at all. */
-static unsigned fitness(const struct explain_pair *p, const struct key *k,
+static unsigned fitness(const struct explain_pair *p, const struct explain_pair_key *k,
                         const struct explain_packet *packet)
 {
     const struct roce_pkt *pkt = &packet->roce;
@@ -270,7 +100,7 @@ static unsigned fitness(const struct explain_pair *p, const struct key *k,
     return points + (p->src_port[0] == pkt->src_port ? POINTS_PORT : 0);
 }
 
-static struct explain_pair *adopt(struct explain_flows *f, const struct key *k,
+static struct explain_pair *adopt(struct explain_flows *f, const struct explain_pair_key *k,
                                   const struct explain_packet *packet, unsigned least_points)
 {
     struct explain_pair *best = NULL;
@@ -285,7 +115,7 @@ static struct explain_pair *adopt(struct explain_flows *f, const struct key *k,
     if (best) {
         best->shown.qpn[0] = k->qpn;
         best->is_paired = best_points >= POINTS_PSN;
-        insert(f, best, 1);
+        explain_pair_insert(f, best, 1);
     }
     return best;
 }
@@ -303,14 +133,15 @@ static void take_over(struct explain_flows *f, struct explain_pair *earlier, uns
     p->src_port[1] = earlier->src_port[!direction];
     p->first_port[1] = earlier->first_port[!direction];
     p->shown.qpn[0] = earlier->shown.qpn[direction];
-    insert(f, p, 1);
+    explain_pair_insert(f, p, 1);
 }
 
 /* The QPN is known, but not with such PSNs. An answer may be for another pair, whose other end was not known
  * yet; a request that begins a message is the first of a new connection, for which the QPN is used again.
  * What goes on with a message goes on behind a gap. */
-static struct explain_pair *other_of(struct explain_flows *f, const struct key *k, struct explain_pair *known,
-                                     const struct explain_packet *packet, unsigned *direction)
+static struct explain_pair *other_of(struct explain_flows *f, const struct explain_pair_key *k,
+                                     struct explain_pair *known, const struct explain_packet *packet,
+                                     unsigned *direction)
 {
     const struct roce_pkt *pkt = &packet->roce;
     bool is_answer = pkt->op->flags & ROCE_PKT_RESPONSE;
@@ -321,7 +152,7 @@ static struct explain_pair *other_of(struct explain_flows *f, const struct key *
     }
     if (is_answer || !(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)))
         return known;
-    p = create(f, k);
+    p = explain_pair_create(f, k);
     if (!p)
         return known;
     p->shown.earlier = known->index;
@@ -333,7 +164,7 @@ static struct explain_pair *other_of(struct explain_flows *f, const struct key *
 /* The QPN is known, but its end of that pair has asked for nothing yet by which to tell it. Where a pair that
  * uses the QPN at the other end again waits for its second end, the packet belongs to that one: both ends of
  * a connection begin anew. NULL: there is none. */
-static struct explain_pair *successor_of(struct explain_flows *f, const struct key *k,
+static struct explain_pair *successor_of(struct explain_flows *f, const struct explain_pair_key *k,
                                          const struct explain_pair *known, unsigned direction)
 {
     unsigned looked_at = 0;
@@ -342,7 +173,7 @@ static struct explain_pair *successor_of(struct explain_flows *f, const struct k
             p->shown.qpn[1] != known->shown.qpn[direction])
             continue;
         p->shown.qpn[0] = k->qpn;
-        insert(f, p, 1);
+        explain_pair_insert(f, p, 1);
         return p;
     }
     return NULL;
@@ -357,9 +188,9 @@ static void swap_ends(struct explain_flows *f, struct explain_pair *a, unsigned 
 {
     unsigned a_way = !a_end, b_way = !b_end;
     if (a->shown.qpn[a_end])
-        take_out(f, a, a_way);
+        explain_pair_take_out(f, a, a_way);
     if (b->shown.qpn[b_end])
-        take_out(f, b, b_way);
+        explain_pair_take_out(f, b, b_way);
     SWAP(a->shown.qpn[a_end], b->shown.qpn[b_end]);
     SWAP(a->half[a_way], b->half[b_way]);
     SWAP(a->ids[a_way], b->ids[b_way]);
@@ -373,13 +204,13 @@ static void swap_ends(struct explain_flows *f, struct explain_pair *a, unsigned 
     SWAP(a->shown.naks[a_way], b->shown.naks[b_way]);
     a->smc = b->smc = (struct explain_smc_place){0};
     if (a->shown.qpn[a_end])
-        insert(f, a, a_way);
+        explain_pair_insert(f, a, a_way);
     if (b->shown.qpn[b_end])
-        insert(f, b, b_way);
+        explain_pair_insert(f, b, b_way);
 }
 
 /* The pair in which that PSN waits for an answer, and at which end the request was sent. */
-static struct explain_pair *asker_of(struct explain_flows *f, const struct key *k,
+static struct explain_pair *asker_of(struct explain_flows *f, const struct explain_pair_key *k,
                                      const struct explain_packet *packet, unsigned *end)
 {
     unsigned looked_at = 0;
@@ -396,8 +227,9 @@ static struct explain_pair *asker_of(struct explain_flows *f, const struct key *
 
 /* An answer shows which requests and which answers belong together. Until one has, that is a guess by the UDP
  * ports, which is put right here. */
-static struct explain_pair *pair_up(struct explain_flows *f, const struct key *k, struct explain_pair *p,
-                                    const struct explain_packet *packet, unsigned *direction, enum fit *fit)
+static struct explain_pair *pair_up(struct explain_flows *f, const struct explain_pair_key *k,
+                                    struct explain_pair *p, const struct explain_packet *packet,
+                                    unsigned *direction, enum fit *fit)
 {
     unsigned end;
     if (p->is_paired)
@@ -421,11 +253,11 @@ struct explain_pair *explain_pair_of(struct explain_flows *f, const struct expla
 {
     const struct roce_pkt *pkt = &packet->roce;
     enum fit fit;
-    struct key k = {.network = packet->network,
-                    .src = pkt->src,
-                    .dst = pkt->dst,
-                    .qpn = pkt->bth.dest_qpn,
-                    .service = explain_service(pkt)};
+    struct explain_pair_key k = {.network = packet->network,
+                                 .src = pkt->src,
+                                 .dst = pkt->dst,
+                                 .qpn = pkt->bth.dest_qpn,
+                                 .service = explain_service(pkt)};
     struct explain_pair *p = find_best(f, &k, pkt, direction, &fit);
     if (p && pkt->op->flags & ROCE_PKT_RESPONSE)
         p = pair_up(f, &k, p, packet, direction, &fit);
@@ -441,12 +273,12 @@ struct explain_pair *explain_pair_of(struct explain_flows *f, const struct expla
         *direction = 1;
     }
     if (!p) {
-        p = create(f, &k);
+        p = explain_pair_create(f, &k);
         *direction = 0;
     }
     if (!p)
         return NULL;
-    touch(f, p);
+    explain_pair_touch(f, p);
     return p;
 }
 
@@ -454,11 +286,12 @@ struct explain_pair *explain_pair_know(struct explain_flows *f, const struct exp
                                        const struct nornic_addr addr[2], const uint32_t qpn[2],
                                        uint8_t service)
 {
-    struct key k = {.network = *network, .src = addr[0], .dst = addr[1], .qpn = qpn[1], .service = service};
-    struct explain_pair *p = create(f, &k);
+    struct explain_pair_key k = {
+        .network = *network, .src = addr[0], .dst = addr[1], .qpn = qpn[1], .service = service};
+    struct explain_pair *p = explain_pair_create(f, &k);
     if (p && qpn[0]) {
         p->shown.qpn[0] = qpn[0];
-        insert(f, p, 1);
+        explain_pair_insert(f, p, 1);
     }
     return p;
 }
@@ -467,20 +300,20 @@ struct explain_pair *explain_pair_of_datagram(struct explain_flows *f, const str
                                               unsigned *direction)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    struct key k = {.network = packet->network,
-                    .src = pkt->src,
-                    .dst = pkt->dst,
-                    .qpn = pkt->bth.dest_qpn,
-                    .service = ROCE_SERVICE_UD,
-                    .src_qpn = pkt->deth.src_qpn};
-    struct explain_pair *p = find(f, &k, direction);
+    struct explain_pair_key k = {.network = packet->network,
+                                 .src = pkt->src,
+                                 .dst = pkt->dst,
+                                 .qpn = pkt->bth.dest_qpn,
+                                 .service = ROCE_SERVICE_UD,
+                                 .src_qpn = pkt->deth.src_qpn};
+    struct explain_pair *p = explain_pair_lookup(f, &k, direction);
     if (!p) {
         *direction = 0;
         p = explain_pair_know(f, &packet->network, (struct nornic_addr[2]){pkt->src, pkt->dst},
                               (uint32_t[2]){pkt->deth.src_qpn, pkt->bth.dest_qpn}, ROCE_SERVICE_UD);
     }
     if (p)
-        touch(f, p);
+        explain_pair_touch(f, p);
     return p;
 }
 
@@ -488,12 +321,12 @@ struct explain_pair *explain_pair_find(const struct explain_flows *f, const stru
                                        uint8_t service, unsigned *direction)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    struct key k = {.network = packet->network,
-                    .src = pkt->src,
-                    .dst = pkt->dst,
-                    .qpn = pkt->bth.dest_qpn,
-                    .service = service};
-    return find(f, &k, direction);
+    struct explain_pair_key k = {.network = packet->network,
+                                 .src = pkt->src,
+                                 .dst = pkt->dst,
+                                 .qpn = pkt->bth.dest_qpn,
+                                 .service = service};
+    return explain_pair_lookup(f, &k, direction);
 }
 
 uint8_t explain_service(const struct roce_pkt *pkt)
@@ -521,29 +354,4 @@ void explain_pair_count(struct explain_pair *pair, unsigned direction, const str
     flow->bytes[direction] += packet->wire_bytes;
     if ((packet->roce.tclass & 3) == NET_ECN_CE)
         flow->marks[direction]++;
-}
-
-/* --- all of them --- */
-
-bool explain_flows_init(struct explain_flows *f, size_t max_bytes)
-{
-    *f = (struct explain_flows){.max_bytes = max_bytes ? max_bytes : DEFAULT_BYTES,
-                                .bucket_count = BUCKETS_LEAST};
-    while (f->bucket_count < f->max_bytes / sizeof(struct explain_pair) && f->bucket_count < BUCKETS_MOST)
-        f->bucket_count *= 2;
-    f->buckets = calloc(f->bucket_count, sizeof(struct explain_link *));
-    f->by_index = calloc(f->bucket_count, sizeof(struct explain_pair *));
-    f->cms = calloc(EXPLAIN_CM_MAX, sizeof *f->cms);
-    return f->buckets && f->by_index && f->cms;
-}
-
-void explain_flows_deinit(struct explain_flows *f)
-{
-    for (struct explain_pair *p = f->oldest, *newer; p; p = newer) {
-        newer = p->newer;
-        free_pair(p);
-    }
-    free(f->by_index);
-    free(f->buckets);
-    free(f->cms);
 }
