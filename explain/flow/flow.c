@@ -8,9 +8,11 @@
 
 #define PSNS_BEHIND    65536 /* a packet of a pair lies at most so far from its newest */
 #define PSNS_AHEAD     65536
-#define PSNS_DONE      4  /* so far behind what is acknowledged */
-#define EPOCHS_MAX     8  /* pairs with one key that are told apart */
-#define PAIR_TRIES     64 /* answers by which it is tried to find out whom they are for */
+#define PSNS_LEAP      1024
+#define PIECE_LEAST    256 /* the smallest path MTU */
+#define PSNS_DONE      4   /* so far behind what is acknowledged */
+#define EPOCHS_MAX     8   /* pairs with one key that are told apart */
+#define PAIR_TRIES     64  /* answers by which it is tried to find out whom they are for */
 #define POINTS_PSN     4
 #define POINTS_PORT    2
 #define CANDIDATES_MAX 256 /* pairs without a known second end that are looked at */
@@ -41,8 +43,23 @@ static bool is_foreign(const struct explain_half *half, const struct roce_pkt *p
 /* A piece of another size than those that the pair's other end sends: both have one path MTU. */
 static bool is_other_pmtu(const struct explain_pair *p, const struct roce_pkt *pkt)
 {
-    return p->shown.pmtu_bytes && pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE) &&
-           !(pkt->op->flags & ROCE_PKT_RESPONSE) && pkt->payload_bytes != p->shown.pmtu_bytes;
+    return p->shown.pmtu_bytes && !p->is_pmtu_guessed &&
+           pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE) && !(pkt->op->flags & ROCE_PKT_RESPONSE) &&
+           pkt->payload_bytes != p->shown.pmtu_bytes;
+}
+
+/* How far behind the newest PSN the next may lie: READs take as many as their bytes need at most. */
+static int32_t psns_ahead(const struct explain_half *half)
+{
+    const struct explain_read *r = half->is_guessed ? explain_read_aged(half, 1) : NULL;
+    return PSNS_AHEAD + (r ? (int32_t)min_u32(r->bytes / PIECE_LEAST, ROCE_PSN_MASK / 4) : 0);
+}
+
+/* A new message far behind a sender that had its answers to everything: no capture misses so much in silence. */
+static bool is_leap(const struct explain_half *half, const struct roce_pkt *pkt, int32_t ahead)
+{
+    return ahead >= PSNS_LEAP && !half->is_guessed && pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) &&
+           half->is_una_known && half->una_psn == half->next_psn;
 }
 
 /* Whether a packet with that PSN can be one of the pair's. */
@@ -53,9 +70,11 @@ static enum fit fit_of(const struct explain_pair *p, unsigned direction, const s
     if (!half->has_requests)
         return is_other_pmtu(p, pkt) ? FIT_NOT : FIT_MAYBE;
     int32_t ahead = roce_psn_diff(pkt->bth.psn, half->next_psn);
-    if (!half->is_guessed && (ahead <= -PSNS_BEHIND || ahead >= PSNS_AHEAD))
+    if (ahead <= -PSNS_BEHIND || ahead >= psns_ahead(half))
         return FIT_NOT;
-    return ahead < 0 && !is_answer && is_foreign(half, pkt) ? FIT_NOT : FIT_WELL;
+    if (is_answer)
+        return FIT_WELL;
+    return is_leap(half, pkt, ahead) || (ahead < 0 && is_foreign(half, pkt)) ? FIT_NOT : FIT_WELL;
 }
 
 /* The pair with that key which the packet fits best, the newest first; `*fit`: how well. */
@@ -85,6 +104,12 @@ static struct explain_pair *find_best(const struct explain_flows *f, const struc
 
 /* --- new pairs --- */
 
+/* A request for that PSN was seen. */
+static bool is_asked(const struct explain_half *half, uint32_t psn)
+{
+    return explain_sent_find(half, psn) || explain_read_find(half, psn);
+}
+
 /* How well a packet fits as the other direction of a pair whose second QPN is not known; 0: not at all. */
 static unsigned fitness(const struct explain_pair *p, const struct explain_pair_key *k,
                         const struct explain_packet *packet)
@@ -96,7 +121,7 @@ static unsigned fitness(const struct explain_pair *p, const struct explain_pair_
         return 0;
     unsigned points = 0;
     if (pkt->op->flags & ROCE_PKT_RESPONSE)
-        points += explain_sent_find(&p->half[0], pkt->bth.psn) ? POINTS_PSN : 0;
+        points += is_asked(&p->half[0], pkt->bth.psn) ? POINTS_PSN : 0;
     return points + (p->src_port[0] == pkt->src_port ? POINTS_PORT : 0);
 }
 
@@ -120,20 +145,91 @@ static struct explain_pair *adopt(struct explain_flows *f, const struct explain_
     return best;
 }
 
+/* Another connection with the QPNs of `earlier`: what was sent in its direction `way` is direction `to` of `p`,
+ * of which nothing is known yet. */
+static void hand_over(struct explain_flows *f, struct explain_pair *earlier, unsigned way,
+                      struct explain_pair *p, unsigned to)
+{
+    SWAP(p->half[to], earlier->half[way]);
+    SWAP(p->shown.messages[to], earlier->shown.messages[way]);
+    SWAP(p->shown.retransmissions[to], earlier->shown.retransmissions[way]);
+    p->ids[to] = earlier->ids[way];
+    p->src_port[to] = earlier->src_port[way];
+    p->first_port[to] = earlier->first_port[way];
+    if (p->shown.qpn[0] || !earlier->shown.qpn[to ? !way : way])
+        return;
+    p->shown.qpn[0] = earlier->shown.qpn[to ? !way : way];
+    explain_pair_insert(f, p, 1);
+}
+
+/* Whether all that was asked in direction `way` came behind all that was asked in the other one: these may be
+ * two connections with the same QPNs of which each was asked from one end only. */
+static bool is_behind_other(const struct explain_pair *p, unsigned way)
+{
+    return p->half[way].first_ns && p->half[!way].first_ns && p->half[way].first_ns > p->half[!way].newest_ns;
+}
+
 /* The end that `direction` leads to began to ask only after all that was asked the other way, and closer to
  * now: its requests were taken for those of the earlier connection as nothing told them apart. */
 static void take_over(struct explain_flows *f, struct explain_pair *earlier, unsigned direction,
                       struct explain_pair *p, uint64_t now_ns)
 {
-    struct explain_half *old = &earlier->half[direction], *half = &earlier->half[!direction];
-    if (!half->first_ns || half->first_ns <= old->newest_ns || !earlier->shown.qpn[direction] ||
-        half->first_ns - old->newest_ns <= now_ns - half->newest_ns)
-        return;
-    SWAP(p->half[1], *half);
-    p->src_port[1] = earlier->src_port[!direction];
-    p->first_port[1] = earlier->first_port[!direction];
-    p->shown.qpn[0] = earlier->shown.qpn[direction];
-    explain_pair_insert(f, p, 1);
+    const struct explain_half *old = &earlier->half[direction], *half = &earlier->half[!direction];
+    if (is_behind_other(earlier, !direction) && half->first_ns - old->newest_ns > now_ns - half->newest_ns)
+        hand_over(f, earlier, !direction, p, 1);
+}
+
+/* A pair for another connection with the QPNs of `earlier`, as a packet in direction `way` shows. NULL: no
+ * memory. */
+static struct explain_pair *begin_later(struct explain_flows *f, struct explain_pair *earlier, unsigned way)
+{
+    struct explain_pair_key k = explain_pair_key_of(earlier, way);
+    struct explain_pair *p = explain_pair_create(f, &k);
+    if (!p)
+        return NULL;
+    p->shown.earlier = earlier->index;
+    earlier->later = p->index;
+    return p;
+}
+
+/* The pieces that one end asks for or sends are of another size than those of the other end, which was silent
+ * before the first of them: not the end of that connection speaks, but the first of another. */
+static struct explain_pair *split_by_pmtu(struct explain_flows *f, struct explain_pair *p,
+                                          const struct roce_pkt *pkt, unsigned *direction)
+{
+    bool is_answer = pkt->op->flags & ROCE_PKT_RESPONSE;
+    unsigned way = is_answer ? !*direction : *direction;
+    const struct explain_half *half = &p->half[way], *other = &p->half[!way];
+    uint32_t bytes = pkt->payload_bytes;
+    bool is_piece = pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE);
+    if (half->seen_pmtu_bytes || !other->seen_pmtu_bytes || !is_behind_other(p, way) ||
+        !(is_piece ? bytes != other->seen_pmtu_bytes : bytes > other->seen_pmtu_bytes))
+        return p;
+    struct explain_pair *later = begin_later(f, p, way);
+    if (!later)
+        return p;
+    hand_over(f, p, way, later, 0);
+    *direction = is_answer;
+    return later;
+}
+
+/* A request goes on in a pair whose other end has begun anew: both ends of a connection do, so that what went
+ * before it in this direction is the later connection's too, where all of it came behind what was asked the
+ * other way. */
+static struct explain_pair *go_on_later(struct explain_flows *f, struct explain_pair *p,
+                                        const struct roce_pkt *pkt, unsigned *direction)
+{
+    struct explain_pair *later = p->later ? explain_pair_by_index(f, p->later) : NULL;
+    unsigned way = *direction;
+    if (!later || pkt->op->flags & ROCE_PKT_RESPONSE || later->half[1].has_requests ||
+        later->shown.qpn[1] != p->shown.qpn[way] || !is_behind_other(p, way) ||
+        (later->shown.qpn[0] && later->shown.qpn[0] != p->shown.qpn[!way]) ||
+        !nornic_addr_equal(&later->shown.addr[1], &p->shown.addr[way]) ||
+        roce_psn_diff(pkt->bth.psn, p->half[way].next_psn) < 0)
+        return p;
+    hand_over(f, p, way, later, 1);
+    *direction = 1;
+    return later;
 }
 
 /* The QPN is known, but not with such PSNs. An answer may be for another pair, whose other end was not known
@@ -152,10 +248,9 @@ static struct explain_pair *other_of(struct explain_flows *f, const struct expla
     }
     if (is_answer || !(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)))
         return known;
-    p = explain_pair_create(f, k);
+    p = begin_later(f, known, *direction);
     if (!p)
         return known;
-    p->shown.earlier = known->index;
     take_over(f, known, *direction, p, packet->time_ns);
     *direction = 0;
     return p;
@@ -234,7 +329,7 @@ static struct explain_pair *pair_up(struct explain_flows *f, const struct explai
     unsigned end;
     if (p->is_paired)
         return p;
-    if (explain_sent_find(&p->half[!*direction], packet->roce.bth.psn)) {
+    if (is_asked(&p->half[!*direction], packet->roce.bth.psn)) {
         p->is_paired = true;
         return p;
     }
@@ -267,6 +362,9 @@ struct explain_pair *explain_pair_of(struct explain_flows *f, const struct expla
         *direction = 1;
     } else if (p && fit == FIT_NOT) {
         p = other_of(f, &k, p, packet, direction);
+    } else if (p && fit == FIT_WELL) {
+        p = go_on_later(f, p, pkt, direction);
+        p = split_by_pmtu(f, p, pkt, direction);
     }
     if (!p) {
         p = adopt(f, &k, packet, 1);

@@ -100,7 +100,8 @@ struct explain_half {
     bool has_strict_msn;      /* strict: that MSN, as the ACKs leave it: */
     uint32_t strict_msn;      /* this one, or one of */
     uint32_t msn_room;        /* so many behind it */
-    uint32_t seen_pmtu_bytes; /* strict: of a first or middle packet; a guess is held against nobody */
+    uint32_t msn_proofs;      /* so many ACKs agreed to that */
+    uint32_t seen_pmtu_bytes; /* of a first or middle packet, or of an answer like that; 0: none was seen */
     bool is_dead;             /* a NAK ended it: nothing more is answered (ROCE-RS-12) */
 };
 
@@ -145,6 +146,8 @@ struct explain_pair {
     bool is_paired;                        /* an answer has shown that its two ends belong together */
     uint8_t pair_tries;                    /* answers that did not */
     bool is_not_at[2];                     /* the capture was not taken at that end */
+    bool is_pmtu_guessed;                  /* shown.pmtu_bytes: no piece has shown it */
+    uint32_t later;                        /* the pair that uses a QPN of this one again; 0: none */
     uint32_t index;
     struct explain_link link[2];        /* by addresses and destination QPN of each direction */
     struct explain_pair *next_by_index; /* in a chain of by_index */

@@ -240,7 +240,7 @@ static void take_read_response(struct explain_pair *pair, struct explain_half *h
                                struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    explain_pmtu_learn(pair, pkt);
+    explain_pmtu_learn(pair, half, pkt);
     struct explain_read *read = explain_read_find(half, pkt->bth.psn);
     if (!read)
         read = extend_read(half, pkt);
@@ -252,6 +252,8 @@ static void take_read_response(struct explain_pair *pair, struct explain_half *h
     uint32_t k = (pkt->bth.psn - read->psn) & ROCE_PSN_MASK;
     bool last = pkt->op->flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY);
     place_answer(half, ids, read, k, packet, m);
+    if (last)
+        explain_pmtu_read_ends(half, read, k, pkt->payload_bytes);
     read->is_answered |= last;
     m->message = read->message;
     m->answers = read->number;
