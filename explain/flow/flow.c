@@ -48,6 +48,12 @@ static bool is_other_pmtu(const struct explain_pair *p, const struct roce_pkt *p
            pkt->payload_bytes != p->shown.pmtu_bytes;
 }
 
+/* A request for that PSN was seen. */
+static bool is_asked(const struct explain_half *half, uint32_t psn)
+{
+    return explain_sent_find(half, psn) || explain_read_find(half, psn);
+}
+
 /* How far behind the newest PSN the next may lie: READs take as many as their bytes need at most. */
 static int32_t psns_ahead(const struct explain_half *half)
 {
@@ -73,7 +79,7 @@ static enum fit fit_of(const struct explain_pair *p, unsigned direction, const s
     if (ahead <= -PSNS_BEHIND || ahead >= psns_ahead(half))
         return FIT_NOT;
     if (is_answer)
-        return FIT_WELL;
+        return is_asked(half, pkt->bth.psn) ? FIT_WELL : FIT_MAYBE;
     return is_leap(half, pkt, ahead) || (ahead < 0 && is_foreign(half, pkt)) ? FIT_NOT : FIT_WELL;
 }
 
@@ -103,12 +109,6 @@ static struct explain_pair *find_best(const struct explain_flows *f, const struc
 }
 
 /* --- new pairs --- */
-
-/* A request for that PSN was seen. */
-static bool is_asked(const struct explain_half *half, uint32_t psn)
-{
-    return explain_sent_find(half, psn) || explain_read_find(half, psn);
-}
 
 /* How well a packet fits as the other direction of a pair whose second QPN is not known; 0: not at all. */
 static unsigned fitness(const struct explain_pair *p, const struct explain_pair_key *k,
@@ -145,12 +145,21 @@ static struct explain_pair *adopt(struct explain_flows *f, const struct explain_
     return best;
 }
 
+/* How many PSNs the newest READ takes was told by the path MTU of another connection. */
+static void doubt_pmtu(struct explain_half *half)
+{
+    const struct explain_read *r = explain_read_aged(half, 1);
+    half->is_guessed |= r && !half->seen_pmtu_bytes && roce_opcodes[r->opcode].flags & ROCE_PKT_READ &&
+                        half->next_psn == roce_psn_add(r->psn, r->span) && !r->is_answered;
+}
+
 /* Another connection with the QPNs of `earlier`: what was sent in its direction `way` is direction `to` of `p`,
  * of which nothing is known yet. */
 static void hand_over(struct explain_flows *f, struct explain_pair *earlier, unsigned way,
                       struct explain_pair *p, unsigned to)
 {
     SWAP(p->half[to], earlier->half[way]);
+    doubt_pmtu(&p->half[to]);
     SWAP(p->shown.messages[to], earlier->shown.messages[way]);
     SWAP(p->shown.retransmissions[to], earlier->shown.retransmissions[way]);
     p->ids[to] = earlier->ids[way];
@@ -260,9 +269,15 @@ static struct explain_pair *other_of(struct explain_flows *f, const struct expla
  * uses the QPN at the other end again waits for its second end, the packet belongs to that one: both ends of
  * a connection begin anew. NULL: there is none. */
 static struct explain_pair *successor_of(struct explain_flows *f, const struct explain_pair_key *k,
-                                         const struct explain_pair *known, unsigned direction)
+                                         const struct explain_pair *known,
+                                         const struct explain_packet *packet, unsigned direction)
 {
     unsigned looked_at = 0;
+    if (packet->roce.op->flags & ROCE_PKT_RESPONSE) {
+        struct explain_pair *asker = adopt(f, k, packet, POINTS_PSN);
+        if (asker || known->half[!direction].has_requests)
+            return asker;
+    }
     for (struct explain_pair *p = f->newest; p && looked_at < CANDIDATES_MAX; p = p->older, looked_at++) {
         if (p == known || p->shown.earlier != known->index || p->shown.qpn[0] ||
             p->shown.qpn[1] != known->shown.qpn[direction])
@@ -356,7 +371,8 @@ struct explain_pair *explain_pair_of(struct explain_flows *f, const struct expla
     struct explain_pair *p = find_best(f, &k, pkt, direction, &fit);
     if (p && pkt->op->flags & ROCE_PKT_RESPONSE)
         p = pair_up(f, &k, p, packet, direction, &fit);
-    struct explain_pair *successor = p && fit == FIT_MAYBE ? successor_of(f, &k, p, *direction) : NULL;
+    bool is_in_doubt = p && fit == FIT_MAYBE;
+    struct explain_pair *successor = is_in_doubt ? successor_of(f, &k, p, packet, *direction) : NULL;
     if (successor) {
         p = successor;
         *direction = 1;

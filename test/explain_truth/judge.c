@@ -232,7 +232,12 @@ static void take_clean(struct session *s, const struct explain_finding *f)
     if (is_normal || is_unanswered || (is_again && truth_is_again(&s->facts, f->number)))
         return;
     s->judge->score.warnings++;
-    complain(s, f->number, f, NULL);
+    if (s->judge->complain) {
+        char line[200];
+        snprintf(line, sizeof line, "warned where nothing happened: %s: %.100s", explain_finding_key(f->kind),
+                 f->words);
+        s->judge->complain(s->judge->ctx, s->scene, f->number, line);
+    }
 }
 
 static void take_any(struct session *s, const struct explain_finding *f)
