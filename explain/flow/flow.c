@@ -171,20 +171,14 @@ static void hand_over(struct explain_flows *f, struct explain_pair *earlier, uns
     explain_pair_insert(f, p, 1);
 }
 
-/* Whether all that was asked in direction `way` came behind all that was asked in the other one: these may be
- * two connections with the same QPNs of which each was asked from one end only. */
-static bool is_behind_other(const struct explain_pair *p, unsigned way)
-{
-    return p->half[way].first_ns && p->half[!way].first_ns && p->half[way].first_ns > p->half[!way].newest_ns;
-}
-
 /* The end that `direction` leads to began to ask only after all that was asked the other way, and closer to
  * now: its requests were taken for those of the earlier connection as nothing told them apart. */
 static void take_over(struct explain_flows *f, struct explain_pair *earlier, unsigned direction,
                       struct explain_pair *p, uint64_t now_ns)
 {
     const struct explain_half *old = &earlier->half[direction], *half = &earlier->half[!direction];
-    if (is_behind_other(earlier, !direction) && half->first_ns - old->newest_ns > now_ns - half->newest_ns)
+    if (explain_is_behind_other(earlier, !direction) &&
+        half->first_ns - old->newest_ns > now_ns - half->newest_ns)
         hand_over(f, earlier, !direction, p, 1);
 }
 
@@ -211,7 +205,7 @@ static struct explain_pair *split_by_pmtu(struct explain_flows *f, struct explai
     const struct explain_half *half = &p->half[way], *other = &p->half[!way];
     uint32_t bytes = pkt->payload_bytes;
     bool is_piece = pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE);
-    if (half->seen_pmtu_bytes || !other->seen_pmtu_bytes || !is_behind_other(p, way) ||
+    if (half->seen_pmtu_bytes || !other->seen_pmtu_bytes || !explain_is_behind_other(p, way) ||
         !(is_piece ? bytes != other->seen_pmtu_bytes : bytes > other->seen_pmtu_bytes))
         return p;
     struct explain_pair *later = begin_later(f, p, way);
@@ -231,7 +225,7 @@ static struct explain_pair *go_on_later(struct explain_flows *f, struct explain_
     struct explain_pair *later = p->later ? explain_pair_by_index(f, p->later) : NULL;
     unsigned way = *direction;
     if (!later || pkt->op->flags & ROCE_PKT_RESPONSE || later->half[1].has_requests ||
-        later->shown.qpn[1] != p->shown.qpn[way] || !is_behind_other(p, way) ||
+        later->shown.qpn[1] != p->shown.qpn[way] || !explain_is_behind_other(p, way) ||
         (later->shown.qpn[0] && later->shown.qpn[0] != p->shown.qpn[!way]) ||
         !nornic_addr_equal(&later->shown.addr[1], &p->shown.addr[way]) ||
         roce_psn_diff(pkt->bth.psn, p->half[way].next_psn) < 0)

@@ -156,6 +156,14 @@ struct explain_pair {
     struct explain_smc_place smc;
 };
 
+/* Whether all that was asked in direction `way` came behind all that was asked in the other one: these may be
+ * two connections with the same QPNs of which each was asked from one end only. */
+static inline bool explain_is_behind_other(const struct explain_pair *pair, unsigned way)
+{
+    return pair->half[way].first_ns && pair->half[!way].first_ns &&
+           pair->half[way].first_ns > pair->half[!way].newest_ns;
+}
+
 /* The QP pairs that are followed, and the connections of the CM. Pairs take `max_bytes` of memory at the
  * most: beyond that the one that was silent longest goes first. */
 struct explain_flows {

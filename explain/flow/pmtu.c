@@ -40,6 +40,12 @@ void explain_pmtu_learn(struct explain_pair *pair, struct explain_half *half, co
         correct_reads(other, bytes);
 }
 
+bool explain_pmtu_is_guess(const struct explain_pair *pair, unsigned direction)
+{
+    return !pair->half[direction].seen_pmtu_bytes &&
+           (!pair->shown.pmtu_bytes || pair->is_pmtu_guessed || explain_is_behind_other(pair, direction));
+}
+
 void explain_pmtu_resolve(struct explain_pair *pair, struct explain_half *half, uint32_t psn)
 {
     struct explain_read *r = explain_read_aged(half, 1);
@@ -49,9 +55,11 @@ void explain_pmtu_resolve(struct explain_pair *pair, struct explain_half *half, 
     for (uint32_t pmtu_bytes = 256; r && pmtu_bytes <= ROCE_PMTU_MAX_BYTES; pmtu_bytes *= 2)
         if (roce_psn_add(r->psn, explain_pieces_of(r->bytes, pmtu_bytes)) == psn) {
             r->span = explain_pieces_of(r->bytes, pmtu_bytes);
+            half->next_psn = psn;
+            if (pair->shown.pmtu_bytes && !pair->is_pmtu_guessed)
+                return;
             pair->shown.pmtu_bytes = pmtu_bytes;
             pair->is_pmtu_guessed = true;
-            half->next_psn = psn;
             return;
         }
 }

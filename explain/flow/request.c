@@ -60,8 +60,7 @@ static void take_new(struct explain_pair *pair, unsigned direction, const struct
     explain_message_next(pair, direction, packet, m);
     half->is_guessed = false;
     if (flags & READ_OR_ATOMIC) {
-        half->is_guessed = flags & ROCE_PKT_READ && !half->seen_pmtu_bytes &&
-                           (!pair->shown.pmtu_bytes || pair->is_pmtu_guessed);
+        half->is_guessed = flags & ROCE_PKT_READ && explain_pmtu_is_guess(pair, direction);
         span = remember_read(half, packet, explain_pmtu_of(pair, half), m->message);
     }
     remember(half, packet, m);
