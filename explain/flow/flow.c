@@ -48,12 +48,6 @@ static bool is_other_pmtu(const struct explain_pair *p, const struct roce_pkt *p
            pkt->payload_bytes != p->shown.pmtu_bytes;
 }
 
-/* A request for that PSN was seen. */
-static bool is_asked(const struct explain_half *half, uint32_t psn)
-{
-    return explain_sent_find(half, psn) || explain_read_find(half, psn);
-}
-
 /* How far behind the newest PSN the next may lie: READs take as many as their bytes need at most. */
 static int32_t psns_ahead(const struct explain_half *half)
 {
@@ -79,7 +73,7 @@ static enum fit fit_of(const struct explain_pair *p, unsigned direction, const s
     if (ahead <= -PSNS_BEHIND || ahead >= psns_ahead(half))
         return FIT_NOT;
     if (is_answer)
-        return is_asked(half, pkt->bth.psn) ? FIT_WELL : FIT_MAYBE;
+        return explain_is_asked(half, pkt->bth.psn) ? FIT_WELL : FIT_MAYBE;
     return is_leap(half, pkt, ahead) || (ahead < 0 && is_foreign(half, pkt)) ? FIT_NOT : FIT_WELL;
 }
 
@@ -121,7 +115,7 @@ static unsigned fitness(const struct explain_pair *p, const struct explain_pair_
         return 0;
     unsigned points = 0;
     if (pkt->op->flags & ROCE_PKT_RESPONSE)
-        points += is_asked(&p->half[0], pkt->bth.psn) ? POINTS_PSN : 0;
+        points += explain_is_asked(&p->half[0], pkt->bth.psn) ? POINTS_PSN : 0;
     return points + (p->src_port[0] == pkt->src_port ? POINTS_PORT : 0);
 }
 
@@ -338,7 +332,7 @@ static struct explain_pair *pair_up(struct explain_flows *f, const struct explai
     unsigned end;
     if (p->is_paired)
         return p;
-    if (is_asked(&p->half[!*direction], packet->roce.bth.psn)) {
+    if (explain_is_asked(&p->half[!*direction], packet->roce.bth.psn)) {
         p->is_paired = true;
         return p;
     }

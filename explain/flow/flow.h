@@ -93,6 +93,7 @@ struct explain_half {
     struct explain_recovery *recovery; /* NULL until something goes wrong */
     struct explain_gap gap;
     bool is_holey;       /* the capture missed packets of it */
+    bool has_ghosts;     /* answers came to what was not seen */
     bool is_headers_cut; /* it holds requests whose headers it cut off */
     bool is_msn_known;
     uint32_t newest_msn;      /* of the newest answer that went further */
@@ -220,6 +221,8 @@ void explain_sent_answered(struct explain_half *half, uint32_t from, uint32_t en
 struct explain_read *explain_read_add(struct explain_half *half);
 /* The READ or atomic that takes that PSN, the newest first; NULL: none does. */
 struct explain_read *explain_read_find(const struct explain_half *half, uint32_t psn);
+/* Whether a request for that PSN is remembered. */
+bool explain_is_asked(const struct explain_half *half, uint32_t psn);
 /* By age: 1 is the newest; NULL: none is so old. */
 struct explain_read *explain_read_aged(const struct explain_half *half, uint32_t age);
 /* A new answer, all 0; the oldest of EXPLAIN_ANSWERS_MAX is forgotten for it. NULL: no memory. */

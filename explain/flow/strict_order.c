@@ -142,7 +142,8 @@ static void judge_msn(struct explain_pair *pair, struct explain_half *half, unsi
                       const struct roce_pkt *pkt, struct explain_meaning *m)
 {
     const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
-    if (half->gap.number || pair->shown.retransmissions[!direction] || !s || half->is_dead || half->recovery)
+    if (half->gap.number || pair->shown.retransmissions[!direction] || !s || half->is_dead ||
+        half->recovery || half->has_ghosts)
         return;
     bool ends = roce_opcodes[s->opcode].flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY);
     uint32_t completed = (uint32_t)(s->message - !ends) & ROCE_PSN_MASK;
