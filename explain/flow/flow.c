@@ -9,10 +9,12 @@
 #define PSNS_BEHIND    65536 /* a packet of a pair lies at most so far from its newest */
 #define PSNS_AHEAD     65536
 #define PSNS_LEAP      1024
-#define PIECE_LEAST    256 /* the smallest path MTU */
-#define PSNS_DONE      4   /* so far behind what is acknowledged */
-#define EPOCHS_MAX     8   /* pairs with one key that are told apart */
-#define PAIR_TRIES     64  /* answers by which it is tried to find out whom they are for */
+#define PIECE_LEAST    256  /* the smallest path MTU */
+#define PSNS_LATE      4096 /* copies are not later than that */
+#define PSNS_DONE      4    /* so far behind what is acknowledged */
+#define EPOCHS_MAX     8    /* pairs with one key that are told apart */
+#define PAIR_TRIES     64   /* answers by which it is tried to find out whom they are for */
+#define PAIR_HITS      4    /* answers that show it, where the UDP ports do not */
 #define POINTS_PSN     4
 #define POINTS_PORT    2
 #define CANDIDATES_MAX 256 /* pairs without a known second end that are looked at */
@@ -36,8 +38,11 @@ static bool is_foreign(const struct explain_half *half, const struct roce_pkt *p
         roce_psn_diff(half->una_psn, pkt->bth.psn) < PSNS_DONE)
         return false;
     const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
+    bool has_beginning =
+        half->is_msn_known && half->msn_base == 0; /* or it is a late copy of what was before */
     return s ? s->is_answered && s->opcode != pkt->bth.opcode && !(pkt->op->flags & ROCE_PKT_READ)
-             : roce_psn_diff(pkt->bth.psn, half->first_psn) < 0;
+             : roce_psn_diff(pkt->bth.psn, half->first_psn) < 0 &&
+                   (has_beginning || roce_psn_diff(half->una_psn, pkt->bth.psn) > PSNS_LATE);
 }
 
 /* A piece of another size than those that the pair's other end sends: both have one path MTU. */
@@ -46,6 +51,25 @@ static bool is_other_pmtu(const struct explain_pair *p, const struct roce_pkt *p
     return p->shown.pmtu_bytes && !p->is_pmtu_guessed &&
            pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE) && !(pkt->op->flags & ROCE_PKT_RESPONSE) &&
            pkt->payload_bytes != p->shown.pmtu_bytes;
+}
+
+static bool is_nak(const struct roce_pkt *pkt)
+{
+    return pkt->op->flags & ROCE_PKT_AETH && roce_syndrome_kind(pkt->aeth.syndrome) != ROCE_SYN_ACK;
+}
+
+/* What the packet may answer was seen: a READ response answers a READ, an ATOMIC ACK an atomic, and an ACK what is
+ * neither. */
+static bool is_answer_to(const struct explain_half *half, const struct roce_pkt *pkt)
+{
+    const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
+    uint32_t kind = pkt->op->flags & ROCE_PKT_READ_RESP      ? ROCE_PKT_READ
+                    : pkt->op->flags & ROCE_PKT_ATOMICACKETH ? ROCE_PKT_ATOMIC
+                                                             : 0;
+    if (!s)
+        return (kind == ROCE_PKT_READ || is_nak(pkt)) && explain_read_find(half, pkt->bth.psn);
+    uint32_t asked = roce_opcodes[s->opcode].flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC);
+    return asked == kind || is_nak(pkt);
 }
 
 /* How far behind the newest PSN the next may lie: READs take as many as their bytes need at most. */
@@ -73,7 +97,7 @@ static enum fit fit_of(const struct explain_pair *p, unsigned direction, const s
     if (ahead <= -PSNS_BEHIND || ahead >= psns_ahead(half))
         return FIT_NOT;
     if (is_answer)
-        return explain_is_asked(half, pkt->bth.psn) ? FIT_WELL : FIT_MAYBE;
+        return is_answer_to(half, pkt) ? FIT_WELL : FIT_MAYBE;
     return is_leap(half, pkt, ahead) || (ahead < 0 && is_foreign(half, pkt)) ? FIT_NOT : FIT_WELL;
 }
 
@@ -115,7 +139,7 @@ static unsigned fitness(const struct explain_pair *p, const struct explain_pair_
         return 0;
     unsigned points = 0;
     if (pkt->op->flags & ROCE_PKT_RESPONSE)
-        points += explain_is_asked(&p->half[0], pkt->bth.psn) ? POINTS_PSN : 0;
+        points += is_answer_to(&p->half[0], pkt) ? POINTS_PSN : 0;
     return points + (p->src_port[0] == pkt->src_port ? POINTS_PORT : 0);
 }
 
@@ -133,7 +157,7 @@ static struct explain_pair *adopt(struct explain_flows *f, const struct explain_
     }
     if (best) {
         best->shown.qpn[0] = k->qpn;
-        best->is_paired = best_points >= POINTS_PSN;
+        best->is_paired = best_points >= POINTS_PSN + POINTS_PORT;
         explain_pair_insert(f, best, 1);
     }
     return best;
@@ -315,7 +339,8 @@ static struct explain_pair *asker_of(struct explain_flows *f, const struct expla
     for (struct explain_pair *p = f->newest; p && looked_at < CANDIDATES_MAX; p = p->older, looked_at++)
         for (*end = 0; *end < 2 && !p->is_paired && p->shown.service == k->service; ++*end) {
             const struct explain_sent *s = explain_sent_find(&p->half[*end], packet->roce.bth.psn);
-            if (s && !s->is_answered && explain_network_equal(&p->shown.network, &k->network) &&
+            if (s && !s->is_answered && is_answer_to(&p->half[*end], &packet->roce) &&
+                explain_network_equal(&p->shown.network, &k->network) &&
                 nornic_addr_equal(&p->shown.addr[*end], &k->dst) &&
                 nornic_addr_equal(&p->shown.addr[!*end], &k->src))
                 return p;
@@ -332,8 +357,9 @@ static struct explain_pair *pair_up(struct explain_flows *f, const struct explai
     unsigned end;
     if (p->is_paired)
         return p;
-    if (explain_is_asked(&p->half[!*direction], packet->roce.bth.psn)) {
-        p->is_paired = true;
+    if (is_answer_to(&p->half[!*direction], &packet->roce)) {
+        bool is_same_port = p->src_port[!*direction] == packet->roce.src_port;
+        p->is_paired = is_same_port || ++p->pair_hits >= PAIR_HITS;
         return p;
     }
     struct explain_pair *asker = p->pair_tries++ < PAIR_TRIES ? asker_of(f, k, packet, &end) : NULL;
