@@ -9,12 +9,14 @@
 #define PSNS_BEHIND    65536 /* a packet of a pair lies at most so far from its newest */
 #define PSNS_AHEAD     65536
 #define PSNS_LEAP      1024
-#define PIECE_LEAST    256  /* the smallest path MTU */
-#define PSNS_LATE      4096 /* copies are not later than that */
-#define PSNS_DONE      4    /* so far behind what is acknowledged */
-#define EPOCHS_MAX     8    /* pairs with one key that are told apart */
-#define PAIR_TRIES     64   /* answers by which it is tried to find out whom they are for */
-#define PAIR_HITS      4    /* answers that show it, where the UDP ports do not */
+#define PIECE_LEAST    256              /* the smallest path MTU */
+#define PSNS_LATE      4096             /* copies are not later than that */
+#define COPY_NS        (10 * NS_PER_MS) /* so late no copy comes that the network made */
+#define ROUNDS         2                /* requests that came when everything before them was answered */
+#define PSNS_DONE      4                /* so far behind what is acknowledged */
+#define EPOCHS_MAX     8                /* pairs with one key that are told apart */
+#define PAIR_TRIES     64               /* answers by which it is tried to find out whom they are for */
+#define PAIR_HITS      4                /* answers that show it, where the UDP ports do not */
 #define POINTS_PSN     4
 #define POINTS_PORT    2
 #define CANDIDATES_MAX 256 /* pairs without a known second end that are looked at */
@@ -30,12 +32,26 @@
 
 enum fit { FIT_NOT, FIT_MAYBE, FIT_WELL };
 
+/* The first PSN of a connection again, long after a sender that waited for its answers had all of them: another
+ * connection may begin with the same PSN. `has_later`: the other end has begun one. */
+static bool is_beginning_again(const struct explain_half *half, const struct roce_pkt *pkt, uint64_t now_ns,
+                               bool has_later)
+{
+    return now_ns - half->newest_ns > COPY_NS && pkt->bth.psn == half->first_psn &&
+           half->una_psn == half->next_psn && half->is_msn_known && half->msn_base == 0 &&
+           (has_later || half->rounds >= ROUNDS);
+}
+
 /* A request whose PSN is not new, and that its sender cannot send again: it is older than all that was seen,
  * and acknowledged long ago, or was another operation. It is the first of a connection with the same QPN. */
-static bool is_foreign(const struct explain_half *half, const struct roce_pkt *pkt)
+static bool is_foreign(const struct explain_half *half, const struct roce_pkt *pkt, uint64_t now_ns,
+                       bool has_later)
 {
-    if (!half->is_una_known || !(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)) ||
-        roce_psn_diff(half->una_psn, pkt->bth.psn) < PSNS_DONE)
+    if (!half->is_una_known || !(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)))
+        return false;
+    if (is_beginning_again(half, pkt, now_ns, has_later))
+        return true;
+    if (roce_psn_diff(half->una_psn, pkt->bth.psn) < PSNS_DONE)
         return false;
     const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
     bool has_beginning =
@@ -87,8 +103,9 @@ static bool is_leap(const struct explain_half *half, const struct roce_pkt *pkt,
 }
 
 /* Whether a packet with that PSN can be one of the pair's. */
-static enum fit fit_of(const struct explain_pair *p, unsigned direction, const struct roce_pkt *pkt)
+static enum fit fit_of(const struct explain_pair *p, unsigned direction, const struct explain_packet *packet)
 {
+    const struct roce_pkt *pkt = &packet->roce;
     bool is_answer = pkt->op->flags & ROCE_PKT_RESPONSE;
     const struct explain_half *half = &p->half[is_answer ? !direction : direction];
     if (!half->has_requests)
@@ -98,12 +115,14 @@ static enum fit fit_of(const struct explain_pair *p, unsigned direction, const s
         return FIT_NOT;
     if (is_answer)
         return is_answer_to(half, pkt) ? FIT_WELL : FIT_MAYBE;
-    return is_leap(half, pkt, ahead) || (ahead < 0 && is_foreign(half, pkt)) ? FIT_NOT : FIT_WELL;
+    return is_leap(half, pkt, ahead) || (ahead < 0 && is_foreign(half, pkt, packet->time_ns, p->later != 0))
+               ? FIT_NOT
+               : FIT_WELL;
 }
 
 /* The pair with that key which the packet fits best, the newest first; `*fit`: how well. */
 static struct explain_pair *find_best(const struct explain_flows *f, const struct explain_pair_key *k,
-                                      const struct roce_pkt *pkt, unsigned *direction, enum fit *fit)
+                                      const struct explain_packet *packet, unsigned *direction, enum fit *fit)
 {
     struct explain_pair *best = NULL;
     unsigned count = 0;
@@ -112,7 +131,7 @@ static struct explain_pair *find_best(const struct explain_flows *f, const struc
     for (; l && *fit != FIT_WELL; l = l->next) {
         if (!explain_pair_is_key(l->pair, l->direction, k))
             continue;
-        enum fit fits = fit_of(l->pair, l->direction, pkt);
+        enum fit fits = fit_of(l->pair, l->direction, packet);
         if (!best || fits > *fit) {
             best = l->pair;
             *direction = l->direction;
@@ -234,18 +253,40 @@ static struct explain_pair *split_by_pmtu(struct explain_flows *f, struct explai
     return later;
 }
 
+/* The later connection whose direction 0 is direction `way` of `p`; NULL: there is none. */
+static struct explain_pair *later_of(struct explain_flows *f, const struct explain_pair *p, unsigned way)
+{
+    struct explain_pair *later = p->later ? explain_pair_by_index(f, p->later) : NULL;
+    bool has_ends = later && later->shown.qpn[1] == p->shown.qpn[!way] &&
+                    nornic_addr_equal(&later->shown.addr[1], &p->shown.addr[!way]) &&
+                    (!later->shown.qpn[0] || later->shown.qpn[0] == p->shown.qpn[way]);
+    return has_ends ? later : NULL;
+}
+
+/* An answer that fits is to the newest connection that asked for it. */
+static struct explain_pair *answer_later(struct explain_flows *f, struct explain_pair *p,
+                                         const struct roce_pkt *pkt, unsigned *direction)
+{
+    struct explain_pair *later = later_of(f, p, !*direction);
+    if (!later || !is_answer_to(&later->half[0], pkt))
+        return p;
+    if (!later->shown.qpn[0] && p->shown.qpn[!*direction]) {
+        later->shown.qpn[0] = p->shown.qpn[!*direction];
+        explain_pair_insert(f, later, 1);
+    }
+    *direction = 1;
+    return later;
+}
+
 /* A request goes on in a pair whose other end has begun anew: both ends of a connection do, so that what went
  * before it in this direction is the later connection's too, where all of it came behind what was asked the
  * other way. */
 static struct explain_pair *go_on_later(struct explain_flows *f, struct explain_pair *p,
                                         const struct roce_pkt *pkt, unsigned *direction)
 {
-    struct explain_pair *later = p->later ? explain_pair_by_index(f, p->later) : NULL;
     unsigned way = *direction;
-    if (!later || pkt->op->flags & ROCE_PKT_RESPONSE || later->half[1].has_requests ||
-        later->shown.qpn[1] != p->shown.qpn[way] || !explain_is_behind_other(p, way) ||
-        (later->shown.qpn[0] && later->shown.qpn[0] != p->shown.qpn[!way]) ||
-        !nornic_addr_equal(&later->shown.addr[1], &p->shown.addr[way]) ||
+    struct explain_pair *later = later_of(f, p, !way);
+    if (!later || later->half[1].has_requests || !explain_is_behind_other(p, way) ||
         roce_psn_diff(pkt->bth.psn, p->half[way].next_psn) < 0)
         return p;
     hand_over(f, p, way, later, 1);
@@ -382,7 +423,7 @@ struct explain_pair *explain_pair_of(struct explain_flows *f, const struct expla
                                  .dst = pkt->dst,
                                  .qpn = pkt->bth.dest_qpn,
                                  .service = explain_service(pkt)};
-    struct explain_pair *p = find_best(f, &k, pkt, direction, &fit);
+    struct explain_pair *p = find_best(f, &k, packet, direction, &fit);
     if (p && pkt->op->flags & ROCE_PKT_RESPONSE)
         p = pair_up(f, &k, p, packet, direction, &fit);
     bool is_in_doubt = p && fit == FIT_MAYBE;
@@ -393,7 +434,8 @@ struct explain_pair *explain_pair_of(struct explain_flows *f, const struct expla
     } else if (p && fit == FIT_NOT) {
         p = other_of(f, &k, p, packet, direction);
     } else if (p && fit == FIT_WELL) {
-        p = go_on_later(f, p, pkt, direction);
+        p = pkt->op->flags & ROCE_PKT_RESPONSE ? answer_later(f, p, pkt, direction)
+                                               : go_on_later(f, p, pkt, direction);
         p = split_by_pmtu(f, p, pkt, direction);
     }
     if (!p) {

@@ -87,6 +87,7 @@ struct explain_half {
     uint32_t next_answer;
     struct explain_progress *progress; /* a ring: NULL, or EXPLAIN_PROGRESS_KEPT of them */
     uint32_t next_progress;
+    uint32_t rounds;        /* new requests that came when everything before them was answered */
     uint64_t answer_number; /* of the newest answer */
     uint64_t rtt_ns;        /* the shortest time from a request to its answer; 0: none yet */
     uint64_t react_ns;      /* the sender's, to the other end's requests: sooner it reacts to none */

@@ -56,6 +56,7 @@ static void take_new(struct explain_pair *pair, unsigned direction, const struct
     struct explain_half *half = &pair->half[direction];
     const struct roce_pkt *pkt = &packet->roce;
     uint32_t flags = pkt->op->flags, span = 1;
+    half->rounds += half->is_una_known && half->una_psn == pkt->bth.psn;
     explain_pmtu_learn(pair, half, pkt);
     explain_message_next(pair, direction, packet, m);
     half->is_guessed = false;
