@@ -102,6 +102,13 @@ static bool is_leap(const struct explain_half *half, const struct roce_pkt *pkt,
            half->is_una_known && half->una_psn == half->next_psn;
 }
 
+/* All that is known of this direction came before the other end began: it was the earlier connection's. */
+static bool is_taken_over(const struct explain_pair *p, unsigned way)
+{
+    return p->shown.earlier && p->half[way].has_requests && p->half[!way].has_requests &&
+           p->half[way].newest_ns < p->half[!way].first_ns;
+}
+
 /* Whether a packet with that PSN can be one of the pair's. */
 static enum fit fit_of(const struct explain_pair *p, unsigned direction, const struct explain_packet *packet)
 {
@@ -109,13 +116,14 @@ static enum fit fit_of(const struct explain_pair *p, unsigned direction, const s
     bool is_answer = pkt->op->flags & ROCE_PKT_RESPONSE;
     const struct explain_half *half = &p->half[is_answer ? !direction : direction];
     if (!half->has_requests)
-        return is_other_pmtu(p, pkt) ? FIT_NOT : FIT_MAYBE;
+        return p->later || is_other_pmtu(p, pkt) ? FIT_NOT : FIT_MAYBE;
     int32_t ahead = roce_psn_diff(pkt->bth.psn, half->next_psn);
     if (ahead <= -PSNS_BEHIND || ahead >= psns_ahead(half))
         return FIT_NOT;
     if (is_answer)
         return is_answer_to(half, pkt) ? FIT_WELL : FIT_MAYBE;
-    return is_leap(half, pkt, ahead) || (ahead < 0 && is_foreign(half, pkt, packet->time_ns, p->later != 0))
+    return is_leap(half, pkt, ahead) || (ahead < 0 && is_foreign(half, pkt, packet->time_ns,
+                                                                 p->later || is_taken_over(p, direction)))
                ? FIT_NOT
                : FIT_WELL;
 }
@@ -294,6 +302,21 @@ static struct explain_pair *go_on_later(struct explain_flows *f, struct explain_
     return later;
 }
 
+/* What was taken over shows to be the earlier connection's, as the same end begins anew: it goes back there. */
+static bool hand_back(struct explain_flows *f, struct explain_pair *p, unsigned way)
+{
+    struct explain_pair *earlier = is_taken_over(p, way) ? explain_pair_by_index(f, p->shown.earlier) : NULL;
+    for (unsigned w = 0; earlier && w < 2; w++)
+        if (!earlier->half[w].has_requests && earlier->shown.qpn[!w] == p->shown.qpn[!way] &&
+            nornic_addr_equal(&earlier->shown.addr[w], &p->shown.addr[way])) {
+            SWAP(earlier->half[w], p->half[way]);
+            SWAP(earlier->shown.messages[w], p->shown.messages[way]);
+            SWAP(earlier->shown.retransmissions[w], p->shown.retransmissions[way]);
+            return true;
+        }
+    return false;
+}
+
 /* The QPN is known, but not with such PSNs. An answer may be for another pair, whose other end was not known
  * yet; a request that begins a message is the first of a new connection, for which the QPN is used again.
  * What goes on with a message goes on behind a gap. */
@@ -308,7 +331,7 @@ static struct explain_pair *other_of(struct explain_flows *f, const struct expla
         *direction = 1;
         return p;
     }
-    if (is_answer || !(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)))
+    if (is_answer || !(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)) || hand_back(f, known, *direction))
         return known;
     p = begin_later(f, known, *direction);
     if (!p)
