@@ -32,8 +32,8 @@
 
 enum fit { FIT_NOT, FIT_MAYBE, FIT_WELL };
 
-/* The first PSN of a connection again, long after a sender that waited for its answers had all of them: another
- * connection may begin with the same PSN. `has_later`: the other end has begun one. */
+/* The first PSN of a connection again, long after a sender that waited for its answers had all of them:
+ * another connection may begin with the same PSN. `has_later`: the other end has begun one. */
 static bool is_beginning_again(const struct explain_half *half, const struct roce_pkt *pkt, uint64_t now_ns,
                                bool has_later)
 {
@@ -74,8 +74,8 @@ static bool is_nak(const struct roce_pkt *pkt)
     return pkt->op->flags & ROCE_PKT_AETH && roce_syndrome_kind(pkt->aeth.syndrome) != ROCE_SYN_ACK;
 }
 
-/* What the packet may answer was seen: a READ response answers a READ, an ATOMIC ACK an atomic, and an ACK what is
- * neither. */
+/* What the packet may answer was seen: a READ response answers a READ, an ATOMIC ACK an atomic, and an ACK
+ * what is neither. */
 static bool is_answer_to(const struct explain_half *half, const struct roce_pkt *pkt)
 {
     const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
@@ -95,7 +95,8 @@ static int32_t psns_ahead(const struct explain_half *half)
     return PSNS_AHEAD + (r ? (int32_t)min_u32(r->bytes / PIECE_LEAST, ROCE_PSN_MASK / 4) : 0);
 }
 
-/* A new message far behind a sender that had its answers to everything: no capture misses so much in silence. */
+/* A new message far behind a sender that had its answers to everything: no capture misses so much in
+ * silence. */
 static bool is_leap(const struct explain_half *half, const struct roce_pkt *pkt, int32_t ahead)
 {
     return ahead >= PSNS_LEAP && !half->is_guessed && pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY) &&
@@ -198,8 +199,8 @@ static void doubt_pmtu(struct explain_half *half)
                         half->next_psn == roce_psn_add(r->psn, r->span) && !r->is_answered;
 }
 
-/* Another connection with the QPNs of `earlier`: what was sent in its direction `way` is direction `to` of `p`,
- * of which nothing is known yet. */
+/* Another connection with the QPNs of `earlier`: what was sent in its direction `way` is direction `to` of
+ * `p`, of which nothing is known yet. */
 static void hand_over(struct explain_flows *f, struct explain_pair *earlier, unsigned way,
                       struct explain_pair *p, unsigned to)
 {
@@ -302,7 +303,8 @@ static struct explain_pair *go_on_later(struct explain_flows *f, struct explain_
     return later;
 }
 
-/* What was taken over shows to be the earlier connection's, as the same end begins anew: it goes back there. */
+/* What was taken over shows to be the earlier connection's, as the same end begins anew: it goes back
+ * there. */
 static bool hand_back(struct explain_flows *f, struct explain_pair *p, unsigned way)
 {
     struct explain_pair *earlier = is_taken_over(p, way) ? explain_pair_by_index(f, p->shown.earlier) : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The QP pairs that are followed: a hash table over what a packet says (addresses, destination QPN), a list by
- * the newest packet, and how much memory they take. Which pair a packet belongs to is flow.c's. */
+/* The QP pairs that are followed: a hash table over what a packet says (addresses, destination QPN), a
+ * list by the newest packet, and how much memory they take. Which pair a packet belongs to is flow.c's. */
 #include "explain/flow/pairs.h"
 
 #include <stdlib.h>

@@ -126,9 +126,9 @@ static bool narrow(struct explain_half *half, uint32_t low, uint32_t high)
     return true;
 }
 
-/* Whether it is known what the count should be: from the beginning of the connection on, or as several ACKs
- * agree. In the middle of a connection the first requests that are seen may have been executed long before, and
- * others behind them: their answers have the newest count. */
+/* Whether it is known what the count should be: from the beginning of the connection on, or as several
+ * ACKs agree. In the middle of a connection the first requests that are seen may have been executed long
+ * before, and others behind them: their answers have the newest count. */
 static bool is_count_known(const struct explain_half *half)
 {
     return half->msn_proofs >= MSN_PROOFS ||

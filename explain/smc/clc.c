@@ -156,8 +156,8 @@ static struct smc_group *make_group(struct smc_view *v, const struct smcr_accept
     return g;
 }
 
-/* The group and link on which a side has that QP: SMCR-FC-05. `is_gone`: a link that was deleted meanwhile, between
- * Accept and Confirm. */
+/* The group and link on which a side has that QP: SMCR-FC-05. `is_gone`: a link that was deleted
+ * meanwhile, between Accept and Confirm. */
 static struct smc_group *group_by_end(struct explain_smc *w, unsigned side, const struct smcr_accept *a,
                                       bool is_gone, unsigned *link)
 {
@@ -350,14 +350,19 @@ static void take_confirm(struct smc_view *v, const uint8_t *at, const struct end
     say_accept(v, &a);
     struct smc_handshake *h = find(v->w, e, true);
     if (h && h->last == SMCR_CLC_CONFIRM)
-        return; /* TCP sent it again */
-    bool has_accept = h && h->last == SMCR_CLC_ACCEPT;
-    bool lacks_accept = !has_accept && (!h || !h->last || e->ack_seq != h->ack_seq);
-    v->w->is_clc_holey |= lacks_accept; /* without its Accept nothing is known of the connection */
-    if (!has_accept && !lacks_accept)
-        out_of_order(v, "Confirm", "an Accept");
-    if (!has_accept)
+        return;           /* TCP sent it again */
+    if (!h || !h->last) { /* without its Accept nothing is known of the connection */
+        explain_smc_note_lack(v->w);
         return;
+    }
+    if (h->last != SMCR_CLC_ACCEPT && e->ack_seq != h->ack_seq) { /* the client had it */
+        explain_smc_note_lack(v->w);
+        return;
+    }
+    if (h->last != SMCR_CLC_ACCEPT) {
+        out_of_order(v, "Confirm", "an Accept");
+        return;
+    }
     v->m->answers = h->number;
     h->last = SMCR_CLC_CONFIRM;
     h->ack_seq = e->ack_seq;

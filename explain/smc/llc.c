@@ -240,8 +240,8 @@ static void say(struct smc_view *v, const struct message *msg)
 
 /* --- requests and their responses --- */
 
-/* Who must answer which request: SMCR-LLC-05, DLK-06, LGT-02. The client's DELETE LINK makes the server ask for
- * the same, or say that it knows no such link. */
+/* Who must answer which request: SMCR-LLC-05, DLK-06, LGT-02. The client's DELETE LINK makes the server
+ * ask for the same, or say that it knows no such link. */
 static bool is_answer_due(const struct smc_view *v, const struct message *msg)
 {
     if (msg->type == SMCR_LLC_ADD_LINK)

@@ -80,6 +80,11 @@ struct smc_conn *explain_smc_conn_by_token(struct explain_smc *w, uint32_t group
     return c;
 }
 
+void explain_smc_note_lack(struct explain_smc *w)
+{
+    w->is_clc_holey = true;
+}
+
 bool explain_smc_may_lack_conns(const struct explain_smc *w, const struct smc_group *g)
 {
     bool is_open = false;

@@ -70,8 +70,8 @@ struct smc_request {
     uint8_t user_data[16];    /* of TEST LINK */
 };
 
-/* A response that fits no request. It is told of when the next request of the other side on that link shows that
- * the capture lacks none. */
+/* A response that fits no request. It is told of when the next request of the other side on that link
+ * shows that the capture lacks none. */
 struct smc_doubt {
     uint64_t number, related; /* number 0: none */
     unsigned link, asker;     /* slot; the side that should have asked */
@@ -174,8 +174,10 @@ void explain_smc_conn_index(struct explain_smc *w, struct smc_conn *c);
 /* The newest connection of the group whose `side` gave out that token; NULL: none. */
 struct smc_conn *explain_smc_conn_by_token(struct explain_smc *w, uint32_t group, unsigned side,
                                            uint32_t token);
-/* Whether there may be connections or elements in the group that the capture does not show: it is older than the
- * capture, or that lacks packets, or a handshake is not at its end. */
+/* A handshake was seen of which the capture lacks messages. */
+void explain_smc_note_lack(struct explain_smc *w);
+/* Whether there may be connections or elements in the group that the capture does not show: it is older
+ * than the capture, or that lacks packets, or a handshake is not at its end. */
 bool explain_smc_may_lack_conns(const struct explain_smc *w, const struct smc_group *group);
 /* The link that a packet from `src` to `qpn` at `dst` travels on; false: none is known. */
 bool explain_smc_link_of(struct explain_smc *w, const struct nornic_addr *src, const struct nornic_addr *dst,
@@ -201,7 +203,8 @@ void explain_smc_llc(struct smc_view *v, const struct explain_layer *layer);
 struct smc_request *explain_smc_ask(struct smc_view *v, uint8_t type, bool is_due);
 /* The request that a response is to, if it is the newest; NULL: it is to one before, or to none. */
 struct smc_request *explain_smc_answer(struct smc_view *v, uint8_t type);
-/* A request with that PSN is taken in its turn: tells of the response that nothing asked for, if this shows it. */
+/* A request with that PSN is taken in its turn: tells of the response that nothing asked for, if this
+ * shows it. */
 void explain_smc_settle_doubt(struct smc_view *v, uint32_t psn);
 /* --- cdc.c --- */
 void explain_smc_cdc(struct smc_view *v, const uint8_t *at);

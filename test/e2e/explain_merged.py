@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""explain_merged.py NORNIC CAPTURE...: merges captures of real peers, in pairs, and holds what `nornic explain --strict`
-and `nornic verify --strict` say of the merged ones against what they say of each alone: no warning may come of the
-merging. Captures that follow each other share addresses, and queue pairs with the same numbers.
+"""explain_merged.py NORNIC CAPTURE...: merges captures of real peers, in pairs, and holds what `nornic explain
+--strict` and `nornic verify --strict` say of the merged ones against what they say of each alone: no warning may come
+of the merging. Captures that follow each other share addresses, and queue pairs with the same numbers.
 
 Prints "ok NAME" or "not ok NAME: ..." for each way of merging; `-v` names every pair that fails."""
 import collections, json, os, struct, subprocess, sys, tempfile
@@ -54,8 +54,8 @@ def after(first, second, gap_ns):
 
 
 def laid_over(packets):
-    """The capture, and itself again when half of its time is over. Only identifications tell copies then: what goes over
-    IPv6 has none, and a sender of few packets too few."""
+    """The capture, and itself again when half of its time is over. Only identifications tell copies then: what
+    goes over IPv6 has none, and a sender of few packets too few."""
     half_ns = (packets[-1][0] - packets[0][0]) // 2
     return sorted(packets + shifted(packets, packets[0][0] + half_ns), key=lambda r: r[0])
 

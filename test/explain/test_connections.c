@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections with the same QPNs in one capture: what tells them apart, and that nothing is warned of where one
- * ends and the next begins. */
+/* Connections with the same QPNs in one capture: what tells them apart, and that nothing is warned of
+ * where one ends and the next begins. */
 #include <criterion/criterion.h>
 
 #include "base/base.h"
@@ -211,8 +211,8 @@ Test(connections, an_msn_is_judged_where_the_count_is_known)
     story_end(&s);
 }
 
-/* The first that the capture has were executed before it began, as others behind them: their answers have the count of
- * all. Once several agree, the next is held against them. */
+/* The first that the capture has were executed before it began, as others behind them: their answers have
+ * the count of all. Once several agree, the next is held against them. */
 Test(connections, an_msn_in_the_middle_of_a_connection)
 {
     story_begin_strict(&s);

@@ -59,8 +59,8 @@ static const struct limit {
     {TRUTH_NO_ANSWER, EXPLAIN_CAUSE_CAPTURE_DROPPED, 0, 80},
 };
 
-/* Findings of what did not happen at all: of kinds that are not named here, and above notes, there are none. Limits are
- * only ever lowered. */
+/* Findings of what did not happen at all: of kinds that are not named here, and above notes, there are
+ * none. Limits are only ever lowered. */
 static const struct {
     enum explain_finding_kind kind;
     uint64_t false_max;
