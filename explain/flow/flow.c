@@ -12,11 +12,12 @@
 #define PIECE_LEAST    256              /* the smallest path MTU */
 #define PSNS_LATE      4096             /* copies are not later than that */
 #define COPY_NS        (10 * NS_PER_MS) /* so late no copy comes that the network made */
-#define ROUNDS         2                /* requests that came when everything before them was answered */
-#define PSNS_DONE      4                /* so far behind what is acknowledged */
-#define EPOCHS_MAX     8                /* pairs with one key that are told apart */
-#define PAIR_TRIES     64               /* answers by which it is tried to find out whom they are for */
-#define PAIR_HITS      4                /* answers that show it, where the UDP ports do not */
+#define MESSAGES       16 /* so many, all of them answered: the sender will have had some of the answers */
+#define ROUNDS         2  /* requests that came when everything before them was answered */
+#define PSNS_DONE      4  /* so far behind what is acknowledged */
+#define EPOCHS_MAX     8  /* pairs with one key that are told apart */
+#define PAIR_TRIES     64 /* answers by which it is tried to find out whom they are for */
+#define PAIR_HITS      4  /* answers that show it, where the UDP ports do not */
 #define POINTS_PSN     4
 #define POINTS_PORT    2
 #define CANDIDATES_MAX 256 /* pairs without a known second end that are looked at */
@@ -39,7 +40,7 @@ static bool is_beginning_again(const struct explain_half *half, const struct roc
 {
     return now_ns - half->newest_ns > COPY_NS && pkt->bth.psn == half->first_psn &&
            half->una_psn == half->next_psn && half->is_msn_known && half->msn_base == 0 &&
-           (has_later || half->rounds >= ROUNDS);
+           (has_later || half->rounds >= ROUNDS || half->messages >= MESSAGES);
 }
 
 /* A request whose PSN is not new, and that its sender cannot send again: it is older than all that was seen,
