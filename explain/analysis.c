@@ -10,6 +10,7 @@
 #include "explain/flow/strict.h"
 #include "explain/smc/smc.h"
 #include "net/ipv4.h"
+#include "roce/psn.h"
 
 struct explain_analysis {
     struct explain_analysis_config config;
@@ -199,12 +200,21 @@ static struct explain_why why_unanswered(const struct explain_sent *s)
     return why;
 }
 
+/* Answers go up to it or beyond; of a READ, the last one came, whichever part of it was asked for again. */
+static bool has_answer(const struct explain_half *half, const struct explain_sent *s)
+{
+    const struct explain_read *r = explain_read_find(half, s->psn);
+    return s->is_answered ||
+           (r && r->psn == s->psn ? r->is_answered
+                                  : half->is_una_known && roce_psn_diff(half->una_psn, s->psn) > 0);
+}
+
 /* The next request of the half that asked for an answer and has none; false: there is no more. */
 static bool next_unanswered(struct explain_analysis *a, struct explain_half *half, struct explain_finding *f)
 {
     while (a->ending_slot < half->size) {
         struct explain_sent *s = &half->sent[a->ending_slot++];
-        if (!s->number || s->is_answered || !s->ack_req || half->is_dead ||
+        if (!s->number || has_answer(half, s) || !s->ack_req || half->is_dead ||
             a->last_ns - s->first_ns < EXPLAIN_ANSWER_NS)
             continue;
         *f = (struct explain_finding){

@@ -85,7 +85,7 @@ void explain_describe(const struct explain_packet *packet, struct explain_meanin
         return;
     }
     explain_add_words(m, ", message %" PRIu64, m->message);
-    if (packet->is_operand_cut)
+    if (packet->is_operand_cut && flags & ROCE_PKT_ATOMIC)
         explain_add_words(m, ", its operands cut off");
     else if (flags & ROCE_PKT_ATOMIC)
         add_atomic(pkt, m);

@@ -87,12 +87,14 @@ struct explain_half {
     uint32_t next_answer;
     struct explain_progress *progress; /* a ring: NULL, or EXPLAIN_PROGRESS_KEPT of them */
     uint32_t next_progress;
+    uint32_t rounds;        /* new requests that came when everything before them was answered */
     uint64_t answer_number; /* of the newest answer */
     uint64_t rtt_ns;        /* the shortest time from a request to its answer; 0: none yet */
     uint64_t react_ns;      /* the sender's, to the other end's requests: sooner it reacts to none */
     struct explain_recovery *recovery; /* NULL until something goes wrong */
     struct explain_gap gap;
     bool is_holey;       /* the capture missed packets of it */
+    bool has_ghosts;     /* answers came to what was not seen */
     bool is_headers_cut; /* it holds requests whose headers it cut off */
     bool is_msn_known;
     uint32_t newest_msn;      /* of the newest answer that went further */
@@ -100,7 +102,8 @@ struct explain_half {
     bool has_strict_msn;      /* strict: that MSN, as the ACKs leave it: */
     uint32_t strict_msn;      /* this one, or one of */
     uint32_t msn_room;        /* so many behind it */
-    uint32_t seen_pmtu_bytes; /* strict: of a first or middle packet; a guess is held against nobody */
+    uint32_t msn_proofs;      /* so many ACKs agreed to that */
+    uint32_t seen_pmtu_bytes; /* of a first or middle packet, or of an answer like that; 0: none was seen */
     bool is_dead;             /* a NAK ended it: nothing more is answered (ROCE-RS-12) */
 };
 
@@ -144,7 +147,10 @@ struct explain_pair {
     uint16_t first_port[2], other_port[2]; /* strict: of the first one, and another that was told of */
     bool is_paired;                        /* an answer has shown that its two ends belong together */
     uint8_t pair_tries;                    /* answers that did not */
+    uint8_t pair_hits;                     /* answers that fit, from another UDP port than the requests' */
     bool is_not_at[2];                     /* the capture was not taken at that end */
+    bool is_pmtu_guessed;                  /* shown.pmtu_bytes: no piece has shown it */
+    uint32_t later;                        /* the pair that uses a QPN of this one again; 0: none */
     uint32_t index;
     struct explain_link link[2];        /* by addresses and destination QPN of each direction */
     struct explain_pair *next_by_index; /* in a chain of by_index */
@@ -152,6 +158,14 @@ struct explain_pair {
     size_t bytes;                       /* of memory, as explain_flows_settle() last counted them */
     struct explain_smc_place smc;
 };
+
+/* Whether all that was asked in direction `way` came behind all that was asked in the other one: these may be
+ * two connections with the same QPNs of which each was asked from one end only. */
+static inline bool explain_is_behind_other(const struct explain_pair *pair, unsigned way)
+{
+    return pair->half[way].first_ns && pair->half[!way].first_ns &&
+           pair->half[way].first_ns > pair->half[!way].newest_ns;
+}
 
 /* The QP pairs that are followed, and the connections of the CM. Pairs take `max_bytes` of memory at the
  * most: beyond that the one that was silent longest goes first. */
@@ -209,6 +223,8 @@ void explain_sent_answered(struct explain_half *half, uint32_t from, uint32_t en
 struct explain_read *explain_read_add(struct explain_half *half);
 /* The READ or atomic that takes that PSN, the newest first; NULL: none does. */
 struct explain_read *explain_read_find(const struct explain_half *half, uint32_t psn);
+/* Whether a request for that PSN is remembered. */
+bool explain_is_asked(const struct explain_half *half, uint32_t psn);
 /* By age: 1 is the newest; NULL: none is so old. */
 struct explain_read *explain_read_aged(const struct explain_half *half, uint32_t age);
 /* A new answer, all 0; the oldest of EXPLAIN_ANSWERS_MAX is forgotten for it. NULL: no memory. */

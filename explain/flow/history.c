@@ -158,6 +158,11 @@ struct explain_read *explain_read_find(const struct explain_half *half, uint32_t
     return NULL;
 }
 
+bool explain_is_asked(const struct explain_half *half, uint32_t psn)
+{
+    return explain_sent_find(half, psn) || explain_read_find(half, psn);
+}
+
 /* --- answers --- */
 
 struct explain_answer *explain_answer_add(struct explain_half *half)

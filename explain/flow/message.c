@@ -5,6 +5,7 @@
  * counts the messages that the receiver has completed (ROCE-RS-50). */
 #include "explain/flow/message.h"
 
+#include "explain/flow/pmtu.h"
 #include "roce/psn.h"
 
 #define WALK_MAX 1024 /* packets behind a gap whose message is put right */
@@ -86,7 +87,7 @@ void explain_message_next(struct explain_pair *pair, unsigned direction, const s
 {
     struct explain_half *half = &pair->half[direction];
     const struct roce_pkt *pkt = &packet->roce;
-    uint32_t pmtu_bytes = pair->shown.pmtu_bytes;
+    uint32_t pmtu_bytes = explain_pmtu_of(pair, half);
     if (!goes_on(pkt->op->flags) || !continues(half, pkt, pmtu_bytes))
         begin(half, &pair->shown, direction, pkt);
     put_place(half, pkt, pmtu_bytes, m);
@@ -162,7 +163,7 @@ void explain_message_fill(struct explain_pair *pair, unsigned direction, const s
 {
     struct explain_half *half = &pair->half[direction];
     const struct roce_pkt *pkt = &packet->roce;
-    uint32_t psn = pkt->bth.psn, flags = pkt->op->flags, pmtu_bytes = pair->shown.pmtu_bytes;
+    uint32_t psn = pkt->bth.psn, flags = pkt->op->flags, pmtu_bytes = explain_pmtu_of(pair, half);
     const struct explain_sent *before = before_of(half, psn),
                               *behind = explain_sent_find(half, roce_psn_add(psn, 1));
     if (flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY | ROCE_PKT_READ | ROCE_PKT_ATOMIC)) {

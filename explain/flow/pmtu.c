@@ -20,25 +20,62 @@ static void correct_reads(struct explain_half *half, uint32_t pmtu_bytes)
         half->recovery->cursor = half->next_psn;
 }
 
-void explain_pmtu_learn(struct explain_pair *pair, const struct roce_pkt *pkt)
+void explain_pmtu_learn(struct explain_pair *pair, struct explain_half *half, const struct roce_pkt *pkt)
 {
-    if (!(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE)) ||
-        pkt->payload_bytes <= pair->shown.pmtu_bytes)
+    uint32_t bytes = pkt->payload_bytes;
+    if (!(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE)))
         return;
-    pair->shown.pmtu_bytes = pkt->payload_bytes;
-    correct_reads(&pair->half[0], pkt->payload_bytes);
-    correct_reads(&pair->half[1], pkt->payload_bytes);
+    bool is_known = half->seen_pmtu_bytes != 0;
+    struct explain_half *other;
+    half->seen_pmtu_bytes = is_known ? half->seen_pmtu_bytes : bytes;
+    if (bytes >= pair->shown.pmtu_bytes || pair->is_pmtu_guessed) {
+        pair->is_pmtu_guessed = false;
+        pair->shown.pmtu_bytes = bytes;
+    }
+    if (is_known)
+        return;
+    correct_reads(half, bytes);
+    other = half == &pair->half[0] ? &pair->half[1] : &pair->half[0];
+    if (!other->seen_pmtu_bytes)
+        correct_reads(other, bytes);
+}
+
+bool explain_pmtu_is_guess(const struct explain_pair *pair, unsigned direction)
+{
+    return !pair->half[direction].seen_pmtu_bytes &&
+           (!pair->shown.pmtu_bytes || pair->is_pmtu_guessed || explain_is_behind_other(pair, direction));
 }
 
 void explain_pmtu_resolve(struct explain_pair *pair, struct explain_half *half, uint32_t psn)
 {
     struct explain_read *r = explain_read_aged(half, 1);
+    if (r && roce_psn_diff(psn, r->psn) <= 0)
+        return;
     half->is_guessed = false;
     for (uint32_t pmtu_bytes = 256; r && pmtu_bytes <= ROCE_PMTU_MAX_BYTES; pmtu_bytes *= 2)
         if (roce_psn_add(r->psn, explain_pieces_of(r->bytes, pmtu_bytes)) == psn) {
             r->span = explain_pieces_of(r->bytes, pmtu_bytes);
-            pair->shown.pmtu_bytes = pmtu_bytes;
             half->next_psn = psn;
+            if (pair->shown.pmtu_bytes && !pair->is_pmtu_guessed)
+                return;
+            pair->shown.pmtu_bytes = pmtu_bytes;
+            pair->is_pmtu_guessed = true;
             return;
         }
+}
+
+void explain_pmtu_read_ends(struct explain_half *half, struct explain_read *read, uint32_t index,
+                            uint32_t bytes)
+{
+    uint32_t before = read->bytes - bytes, piece = index ? before / index : 0;
+    bool fits = bytes <= read->bytes && (index ? before % index == 0 && bytes <= piece : before == 0);
+    if (!fits)
+        return;
+    if (half->next_psn == roce_psn_add(read->psn, read->span)) {
+        half->next_psn = roce_psn_add(read->psn, index + 1);
+        half->is_guessed = false;
+        if (half->recovery && !half->recovery->is_running)
+            half->recovery->cursor = half->next_psn;
+    }
+    read->span = index + 1;
 }

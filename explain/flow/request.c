@@ -56,11 +56,13 @@ static void take_new(struct explain_pair *pair, unsigned direction, const struct
     struct explain_half *half = &pair->half[direction];
     const struct roce_pkt *pkt = &packet->roce;
     uint32_t flags = pkt->op->flags, span = 1;
-    explain_pmtu_learn(pair, pkt);
+    half->rounds += half->is_una_known && half->una_psn == pkt->bth.psn;
+    explain_pmtu_learn(pair, half, pkt);
     explain_message_next(pair, direction, packet, m);
+    half->is_guessed = false;
     if (flags & READ_OR_ATOMIC) {
-        half->is_guessed = flags & ROCE_PKT_READ && !pair->shown.pmtu_bytes;
-        span = remember_read(half, packet, pair->shown.pmtu_bytes, m->message);
+        half->is_guessed = flags & ROCE_PKT_READ && explain_pmtu_is_guess(pair, direction);
+        span = remember_read(half, packet, explain_pmtu_of(pair, half), m->message);
     }
     remember(half, packet, m);
     half->next_psn = roce_psn_add(pkt->bth.psn, span);
@@ -101,11 +103,11 @@ static void take_left_out(struct explain_pair *pair, unsigned direction, const s
         explain_again_rest(pair, direction, packet, read, m);
         return;
     }
-    explain_pmtu_learn(pair, pkt);
+    explain_pmtu_learn(pair, half, pkt);
     explain_message_fill(pair, direction, packet, m);
     explain_again_unseen(pair, direction, packet, m);
     if (pkt->op->flags & READ_OR_ATOMIC)
-        remember_read(half, packet, pair->shown.pmtu_bytes, m->message);
+        remember_read(half, packet, explain_pmtu_of(pair, half), m->message);
     remember(half, packet, m);
     explain_message_join(half, pkt->bth.psn);
 }

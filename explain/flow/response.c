@@ -52,9 +52,10 @@ static void credits_words(uint8_t syndrome, char *text, size_t size)
 /* A PSN that was never sent, where the capture shows the requests. */
 static bool is_ghost(const struct explain_half *half, uint32_t psn)
 {
-    return half->has_requests && (roce_psn_diff(psn, half->next_psn) >= 0 ||
-                                  (half->is_una_known && roce_psn_diff(psn, half->first_psn) < 0 &&
-                                   roce_psn_diff(half->una_psn, half->first_psn) > 0));
+    return half->has_requests && !explain_is_asked(half, psn) &&
+           (roce_psn_diff(psn, half->next_psn) >= 0 ||
+            (half->is_una_known && roce_psn_diff(psn, half->first_psn) < 0 &&
+             roce_psn_diff(half->una_psn, half->first_psn) > 0));
 }
 
 static void take_ack(struct explain_half *half, const struct explain_packet *packet,
@@ -240,7 +241,7 @@ static void take_read_response(struct explain_pair *pair, struct explain_half *h
                                struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    explain_pmtu_learn(pair, pkt);
+    explain_pmtu_learn(pair, half, pkt);
     struct explain_read *read = explain_read_find(half, pkt->bth.psn);
     if (!read)
         read = extend_read(half, pkt);
@@ -252,6 +253,8 @@ static void take_read_response(struct explain_pair *pair, struct explain_half *h
     uint32_t k = (pkt->bth.psn - read->psn) & ROCE_PSN_MASK;
     bool last = pkt->op->flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY);
     place_answer(half, ids, read, k, packet, m);
+    if (last)
+        explain_pmtu_read_ends(half, read, k, pkt->payload_bytes);
     read->is_answered |= last;
     m->message = read->message;
     m->answers = read->number;
@@ -320,6 +323,7 @@ static void remark_ghost(struct explain_half *half, const struct roce_pkt *pkt, 
 {
     bool is_old = roce_psn_diff(pkt->bth.psn, half->next_psn) < 0;
     half->is_begun_before |= is_old;
+    half->has_ghosts = true;
     struct explain_why why = {.cause = is_old ? EXPLAIN_CAUSE_BEFORE_CAPTURE : EXPLAIN_CAUSE_CAPTURE_DROPPED,
                               .sure = EXPLAIN_SURE_LIKELY};
     explain_because(explain_remark(m, EXPLAIN_FIND_GHOST_ACK, "ROCE-RC-30", 0, 0,

@@ -28,11 +28,9 @@ static void judge_port(struct explain_pair *pair, unsigned direction, const stru
 
 /* The pieces of one end's requests, and of the answers to them, are all of one size, the path MTU: the first
  * of them tells it. */
-static void judge_pmtu(struct explain_half *half, const struct roce_pkt *pkt, struct explain_meaning *m)
+static void judge_pmtu(const struct explain_half *half, const struct roce_pkt *pkt, struct explain_meaning *m)
 {
     uint32_t pmtu_bytes = half->seen_pmtu_bytes, flags = pkt->op->flags;
-    if (!pmtu_bytes && flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE))
-        half->seen_pmtu_bytes = pkt->payload_bytes;
     bool is_wrong = flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE) ? pkt->payload_bytes != pmtu_bytes
                                                                : pkt->payload_bytes > pmtu_bytes;
     if (pmtu_bytes && flags & ROCE_PKT_PAYLOAD && is_wrong)
@@ -103,16 +101,20 @@ void explain_strict_request(struct explain_pair *pair, unsigned direction,
         judge_length(half, pkt, m);
 }
 
-/* Where the count stood before the capture is one of strict_msn .. strict_msn + msn_room. An ACK narrows
- * that: nothing is left when it is wrong. */
+#define MSN_PROOFS 4 /* ACKs that agree, where the beginning of the connection is not in the capture */
+
+/* Where the count stood before the capture is one of strict_msn .. strict_msn + msn_room. */
+static void begin_count(struct explain_half *half, uint32_t low, uint32_t high)
+{
+    half->has_strict_msn = true;
+    half->strict_msn = low;
+    half->msn_room = (high - low) & ROCE_PSN_MASK;
+    half->msn_proofs = 0;
+}
+
+/* An ACK narrows that: nothing is left when it is wrong. */
 static bool narrow(struct explain_half *half, uint32_t low, uint32_t high)
 {
-    if (!half->has_strict_msn) {
-        half->has_strict_msn = true;
-        half->strict_msn = low;
-        half->msn_room = (high - low) & ROCE_PSN_MASK;
-        return true;
-    }
     uint32_t old_high = roce_psn_add(half->strict_msn, half->msn_room);
     uint32_t from = roce_psn_diff(low, half->strict_msn) > 0 ? low : half->strict_msn;
     uint32_t to = roce_psn_diff(high, old_high) < 0 ? high : old_high;
@@ -120,25 +122,45 @@ static bool narrow(struct explain_half *half, uint32_t low, uint32_t high)
         return false;
     half->strict_msn = from;
     half->msn_room = (to - from) & ROCE_PSN_MASK;
+    half->msn_proofs++;
     return true;
 }
 
+/* Whether it is known what the count should be: from the beginning of the connection on, or as several
+ * ACKs agree. In the middle of a connection the first requests that are seen may have been executed long
+ * before, and others behind them: their answers have the newest count. */
+static bool is_count_known(const struct explain_half *half)
+{
+    return half->msn_proofs >= MSN_PROOFS ||
+           (roce_psn_diff(half->strict_msn, 0) <= 0 &&
+            roce_psn_diff(roce_psn_add(half->strict_msn, half->msn_room), 0) >= 0);
+}
+
 /* An ACK counts the messages that were completed: at least those that it acknowledges, at most those that
- * were begun (ROCE-RS-50). */
+ * were begun (ROCE-RS-50). Once anything was sent again or left out, what was counted may be wrong. */
 static void judge_msn(struct explain_pair *pair, struct explain_half *half, unsigned direction,
                       const struct roce_pkt *pkt, struct explain_meaning *m)
 {
     const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
-    if (half->gap.number || pair->shown.retransmissions[!direction] || !s || half->is_dead)
+    if (half->gap.number || pair->shown.retransmissions[!direction] || !s || half->is_dead ||
+        half->recovery || half->has_ghosts)
         return;
     bool ends = roce_opcodes[s->opcode].flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY);
     uint32_t completed = (uint32_t)(s->message - !ends) & ROCE_PSN_MASK;
     uint32_t high = (pkt->aeth.msn - completed) & ROCE_PSN_MASK;
-    uint32_t begun = (uint32_t)(half->messages - s->message) + !ends;
-    if (!narrow(half, (high - begun) & ROCE_PSN_MASK, high))
+    uint32_t begun = (uint32_t)(half->messages - s->message) + !ends, low = (high - begun) & ROCE_PSN_MASK;
+    if (!half->has_strict_msn) {
+        begin_count(half, low, high);
+        return;
+    }
+    uint32_t expected = roce_psn_add(half->strict_msn, completed);
+    if (narrow(half, low, high))
+        return;
+    if (is_count_known(half))
         explain_remark(m, EXPLAIN_FIND_VIOLATION, "ROCE-RS-50", 0, s->number,
-                       "MSN %u, where %u messages were completed", pkt->aeth.msn,
-                       roce_psn_add(half->strict_msn, completed));
+                       "MSN %u, where %u messages were completed", pkt->aeth.msn, expected);
+    else
+        begin_count(half, low, high);
 }
 
 /* The answers to a READ are as many as its bytes need, and the last one says so (ROCE-OPC-3). */
@@ -147,6 +169,8 @@ static void judge_read_response(const struct explain_half *half, const struct ro
 {
     struct explain_read *read = explain_read_find(half, pkt->bth.psn);
     uint32_t pmtu_bytes = half->seen_pmtu_bytes, flags = pkt->op->flags;
+    if (!pmtu_bytes && flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE))
+        pmtu_bytes = pkt->payload_bytes;
     if (!read || !pmtu_bytes)
         return;
     uint32_t k = (pkt->bth.psn - read->psn) & ROCE_PSN_MASK;

@@ -205,6 +205,14 @@ static void copy_link(const struct explain_cursor *c, struct roce_pkt *pkt)
     memcpy(pkt->src_mac.b, ether.src, sizeof pkt->src_mac.b);
 }
 
+/* The last of the headers that nothing needs which counts packets: operands and immediate data. */
+static uint32_t spare_bytes(const struct roce_opcode *op)
+{
+    if (op->flags & ROCE_PKT_ATOMICETH)
+        return op->ext_bytes;
+    return op->flags & (ROCE_PKT_IMMDT | ROCE_PKT_IETH) ? ROCE_IMMDT_BYTES : 0;
+}
+
 /* RDMA is often captured with a snap length of 96 or 256 bytes, which all headers fit into. The parser sees
  * such a frame with zeros for what is missing; if it then takes it and no header is among what is missing,
  * the packet is what it would have been. */
@@ -223,8 +231,7 @@ static void parse_cut(const struct explain_cursor *c, uint16_t ethertype)
                           PARSE_FLAGS | ROCE_PARSE_SKIP_ICRC | ROCE_PARSE_SKIP_UDP_CHECKSUM) != ROCE_RX_TAKEN)
         return;
     uint32_t header_bytes = (uint32_t)(pkt.payload - whole);
-    uint32_t needed_bytes = header_bytes - (pkt.op->flags & ROCE_PKT_ATOMICETH ? pkt.op->ext_bytes : 0);
-    if (needed_bytes > len_bytes)
+    if (header_bytes - spare_bytes(pkt.op) > len_bytes)
         return;
     p->is_operand_cut = header_bytes > len_bytes;
     pkt.l3 = p->frame + c->at;

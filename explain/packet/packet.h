@@ -66,7 +66,8 @@ struct explain_packet {
     bool is_cut;
     /* DROP_UDP, for its UDP checksum alone: the ICRC, which does not cover it, was judged */
     bool is_only_checksum;
-    /* so is the AtomicETH, the longest of all headers: the values in `roce` are 0 then */
+    /* so is the AtomicETH, the longest of all headers, or what stands last, immediate data or an R_Key: the
+     * values in `roce` are 0 then */
     bool is_operand_cut;
     struct roce_pkt roce;
     /* What no layer covers: a message's data, as far as it was captured. */

@@ -241,7 +241,7 @@ void explain_smc_cdc(struct smc_view *v, const uint8_t *at)
     explain_smc_say(v, ": SMC CDC %u, token 0x%08x, producer %u/%u, consumer %u/%u%s", cdc.seq,
                     cdc.alert_token, cdc.producer_wrap, cdc.producer_cursor, cdc.consumer_wrap,
                     cdc.consumer_cursor, flags);
-    if (v->group && !c && !v->group->is_partial)
+    if (v->group && !c && !explain_smc_may_lack_conns(v->w, v->group))
         explain_remark(v->m, EXPLAIN_FIND_SMC_TOKEN, "SMCR-CDC-06", 0, 0,
                        "token 0x%08x is that of no connection in group %" PRIu32, cdc.alert_token,
                        v->group->id);
@@ -273,7 +273,7 @@ static struct smc_conn *conn_at(struct smc_view *v, const struct roce_reth *reth
 {
     unsigned receiver = !v->side, rmb = explain_smc_rmb_by_rkey(v->group, receiver, v->link, reth->rkey);
     if (rmb == SMC_RMBS_MAX) {
-        if (!v->group->is_partial && !v->is_repeat)
+        if (!v->is_repeat && !explain_smc_may_lack_conns(v->w, v->group))
             explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-04", 0, 0,
                            "R_Key 0x%08x is that of no RMB of the %s on this link", reth->rkey,
                            SIDE_NAME(receiver));
@@ -283,7 +283,7 @@ static struct smc_conn *conn_at(struct smc_view *v, const struct roce_reth *reth
     uint64_t from = reth->va - r->on[v->link].va;
     uint64_t index = r->elem_bytes ? from / r->elem_bytes + 1 : 0;
     struct smc_conn *c = index && index <= 255 ? explain_smc_conn_of(v->w, r->conns[index]) : NULL;
-    if (!c && r->elem_bytes && !v->group->is_partial && !v->is_repeat)
+    if (!c && r->elem_bytes && !v->is_repeat && !explain_smc_may_lack_conns(v->w, v->group))
         explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-04", 0, 0,
                        "at 0x%" PRIx64 " the %s has no element of a connection", reth->va,
                        SIDE_NAME(receiver));

@@ -18,6 +18,7 @@
 struct ends {
     struct nornic_addr src, dst;
     uint16_t src_port, dst_port;
+    uint32_t seq, ack_seq;
 };
 
 static struct ends ends_of(const struct explain_packet *p)
@@ -40,6 +41,8 @@ static struct ends ends_of(const struct explain_packet *p)
             net_tcp_get(&tcp, at);
             e.src_port = tcp.src_port;
             e.dst_port = tcp.dst_port;
+            e.seq = tcp.seq;
+            e.ack_seq = tcp.ack_seq;
         }
     }
     return e;
@@ -153,9 +156,10 @@ static struct smc_group *make_group(struct smc_view *v, const struct smcr_accept
     return g;
 }
 
-/* The group and link on which a side has that QP: SMCR-FC-05. */
+/* The group and link on which a side has that QP: SMCR-FC-05. `is_gone`: a link that was deleted
+ * meanwhile, between Accept and Confirm. */
 static struct smc_group *group_by_end(struct explain_smc *w, unsigned side, const struct smcr_accept *a,
-                                      unsigned *link)
+                                      bool is_gone, unsigned *link)
 {
     struct nornic_addr gid = gid_of(a);
     uint32_t oldest = w->group_count > SMC_GROUPS_MAX ? w->group_count - SMC_GROUPS_MAX : 0;
@@ -163,8 +167,8 @@ static struct smc_group *group_by_end(struct explain_smc *w, unsigned side, cons
         struct smc_group *g = &w->groups[id % SMC_GROUPS_MAX];
         for (unsigned i = 0; i < SMC_LINKS_MAX && !g->has_ended; i++) {
             const struct smc_link *l = &g->links[i];
-            if (l->state != SMC_LINK_FREE && l->state != SMC_LINK_GONE && l->qpn[side] == a->qpn &&
-                nornic_addr_equal(&l->gid[side], &gid) &&
+            if (l->state != SMC_LINK_FREE && (l->state == SMC_LINK_GONE) == is_gone &&
+                l->qpn[side] == a->qpn && nornic_addr_equal(&l->gid[side], &gid) &&
                 memcmp(g->shown.peer_id[side], a->peer_id, sizeof a->peer_id) == 0) {
                 *link = i;
                 return g;
@@ -213,7 +217,9 @@ static unsigned add_older_link(struct smc_view *v, struct smc_group *g, const st
 static struct smc_group *known_group(struct smc_view *v, const struct smcr_accept *accept,
                                      const struct smcr_accept *confirm, unsigned *link)
 {
-    struct smc_group *g = group_by_end(v->w, 1, accept, link);
+    struct smc_group *g = group_by_end(v->w, 1, accept, false, link);
+    if (!g)
+        g = group_by_end(v->w, 1, accept, true, link);
     if (g)
         return g;
     g = older_group(v->w, accept, confirm);
@@ -248,7 +254,8 @@ static void connect(struct smc_view *v, const struct smc_handshake *h, const str
     struct smc_group *g = NULL;
     if (!accept->flag)
         g = known_group(v, accept, confirm, &links[1]);
-    if (g && group_by_end(v->w, 0, confirm, &links[0]) != g)
+    if (g && group_by_end(v->w, 0, confirm, false, &links[0]) != g &&
+        group_by_end(v->w, 0, confirm, true, &links[0]) != g)
         links[0] = links[1];
     bool is_new = !g;
     if (is_new)
@@ -326,7 +333,8 @@ static void take_accept(struct smc_view *v, const uint8_t *at, const struct ends
         v->m->answers = h->number;
         return;
     }
-    if (h->last && h->last != SMCR_CLC_PROPOSAL) /* 0: the capture begins here */
+    bool is_same_stream = e->seq == h->ack_seq; /* or another connection has these ports now */
+    if (h->last && h->last != SMCR_CLC_PROPOSAL && is_same_stream) /* 0: the capture begins here */
         out_of_order(v, "Accept", "a Proposal");
     v->m->answers = h->number == v->packet->number ? 0 : h->number;
     h->number = v->packet->number;
@@ -342,15 +350,22 @@ static void take_confirm(struct smc_view *v, const uint8_t *at, const struct end
     say_accept(v, &a);
     struct smc_handshake *h = find(v->w, e, true);
     if (h && h->last == SMCR_CLC_CONFIRM)
-        return; /* TCP sent it again */
-    if (h && h->last && h->last != SMCR_CLC_ACCEPT) {
+        return;           /* TCP sent it again */
+    if (!h || !h->last) { /* without its Accept nothing is known of the connection */
+        explain_smc_note_lack(v->w);
+        return;
+    }
+    if (h->last != SMCR_CLC_ACCEPT && e->ack_seq != h->ack_seq) { /* the client had it */
+        explain_smc_note_lack(v->w);
+        return;
+    }
+    if (h->last != SMCR_CLC_ACCEPT) {
         out_of_order(v, "Confirm", "an Accept");
         return;
     }
-    if (!h || !h->last)
-        return; /* without its Accept nothing is known of the connection */
     v->m->answers = h->number;
     h->last = SMCR_CLC_CONFIRM;
+    h->ack_seq = e->ack_seq;
     connect(v, h, &a);
 }
 
@@ -434,6 +449,7 @@ static void take_proposal(struct smc_view *v, enum explain_layer_id id, const ui
     if (h->last != SMCR_CLC_PROPOSAL)
         h->number = v->packet->number;
     h->last = SMCR_CLC_PROPOSAL;
+    h->ack_seq = e->ack_seq;
     if (id == EXPLAIN_LAYER_CLC_PROPOSAL) {
         smcr_proposal_get(&p1, at);
         explain_smc_say(v, "SMC CLC Proposal: offers SMC-Rv1 only");

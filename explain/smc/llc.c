@@ -240,8 +240,9 @@ static void say(struct smc_view *v, const struct message *msg)
 
 /* --- requests and their responses --- */
 
-/* Who answers which request: SMCR-LLC-05, DLK-06, LGT-02. */
-static bool is_answered(const struct smc_view *v, const struct message *msg)
+/* Who must answer which request: SMCR-LLC-05, DLK-06, LGT-02. The client's DELETE LINK makes the server
+ * ask for the same, or say that it knows no such link. */
+static bool is_answer_due(const struct smc_view *v, const struct message *msg)
 {
     if (msg->type == SMCR_LLC_ADD_LINK)
         return v->side == 1;
@@ -252,31 +253,11 @@ static bool is_answered(const struct smc_view *v, const struct message *msg)
 
 static void ask(struct smc_view *v, const struct message *msg)
 {
-    struct smc_request *r = &v->group->requests[v->side][msg->type];
-    if (!is_answered(v, msg))
-        return;
-    *r = (struct smc_request){.number = v->packet->number, .time_ns = v->packet->time_ns, .link = v->link};
+    struct smc_request *r = explain_smc_ask(v, msg->type, is_answer_due(v, msg));
     if (msg->type == SMCR_LLC_CONFIRM_RKEY)
         r->rkey = msg->confirm_rkey.rkey;
     if (msg->type == SMCR_LLC_TEST_LINK)
         memcpy(r->user_data, msg->test_link.user_data, sizeof r->user_data);
-}
-
-/* The request that a response is to, or NULL. */
-static struct smc_request *answer(struct smc_view *v, const struct message *msg)
-{
-    struct smc_request *r = &v->group->requests[!v->side][msg->type];
-    if (r->number) {
-        v->m->answers = r->number;
-        if (r->link != v->link) /* SMCR-LLC-05 */
-            explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-LLC-05", 0, r->number,
-                           "the response uses another link than its request #%" PRIu64, r->number);
-        return r;
-    }
-    if (!v->group->is_partial)
-        explain_remark(v->m, EXPLAIN_FIND_SMC_UNASKED, "SMCR-SER-06", 0, 0, "no %s was asked for",
-                       smcr_llc_type_name(msg->type));
-    return NULL;
 }
 
 static void refuse(struct smc_view *v, const struct message *msg, const char *why)
@@ -539,7 +520,7 @@ static void test_link(struct smc_view *v, const struct message *msg, const struc
 /* What is known of the group too. */
 static void follow(struct smc_view *v, const struct message *msg)
 {
-    struct smc_request *asked = msg->is_response && !v->is_repeat ? answer(v, msg) : NULL;
+    struct smc_request *asked = msg->is_response && !v->is_repeat ? explain_smc_answer(v, msg->type) : NULL;
     switch (msg->type) {
     case SMCR_LLC_CONFIRM_LINK:
         confirm_link(v, msg);

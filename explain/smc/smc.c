@@ -108,6 +108,8 @@ static void take_roce(struct smc_view *v)
             return;
         }
         v->is_repeat = is_out_of_turn(&v->group->links[v->link], v->side, p->roce.bth.psn);
+        if (!v->is_repeat)
+            explain_smc_settle_doubt(v, p->roce.bth.psn);
         if (flags & ROCE_PKT_WRITE)
             explain_smc_rdma_write(v);
     }
@@ -181,7 +183,7 @@ bool explain_smc_next_unanswered(struct explain_smc *w, uint64_t last_ns, struct
             while (w->ending[2] < SMC_LLC_TYPES) {
                 unsigned type = w->ending[2]++;
                 const struct smc_request *r = &g->requests[w->ending[1]][type];
-                if (!r->number || g->has_ended || last_ns - r->time_ns < EXPLAIN_ANSWER_NS)
+                if (!r->number || !r->is_due || g->has_ended || last_ns - r->time_ns < EXPLAIN_ANSWER_NS)
                     continue;
                 *f = (struct explain_finding){
                     .kind = EXPLAIN_FIND_SMC_UNANSWERED, .rule = "SMCR-REC-01", .number = r->number};

@@ -80,6 +80,20 @@ struct smc_conn *explain_smc_conn_by_token(struct explain_smc *w, uint32_t group
     return c;
 }
 
+void explain_smc_note_lack(struct explain_smc *w)
+{
+    w->is_clc_holey = true;
+}
+
+bool explain_smc_may_lack_conns(const struct explain_smc *w, const struct smc_group *g)
+{
+    bool is_open = false;
+    for (unsigned i = 0; i < SMC_HANDSHAKES_MAX && !is_open; i++)
+        is_open =
+            w->handshakes[i].number && w->handshakes[i].last && w->handshakes[i].last != SMCR_CLC_CONFIRM;
+    return g->is_partial || w->is_clc_holey || g->lost[0] || g->lost[1] || is_open;
+}
+
 static bool is_on(const struct smc_link *l, unsigned side, const struct nornic_addr *src,
                   const struct nornic_addr *dst, uint32_t qpn)
 {

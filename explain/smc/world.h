@@ -57,6 +57,7 @@ struct smc_link {
     /* by sender: RC takes packets in the order of their PSNs (ROCE-RS-10), and so does this */
     bool is_psn_known[2];
     uint32_t next_psn[2];
+    uint8_t open[2][SMC_LLC_TYPES];             /* by sender and type: requests without a response so far */
     struct smc_write writes[2][SMC_WRITES_MAX]; /* by sender, in the slot of their message */
 };
 
@@ -64,8 +65,20 @@ struct smc_link {
 struct smc_request {
     uint64_t number, time_ns; /* number 0: none */
     unsigned link;            /* slot */
+    bool is_due;              /* it must be answered */
     uint32_t rkey;            /* of CONFIRM RKEY: which RMB its continuations are about */
     uint8_t user_data[16];    /* of TEST LINK */
+};
+
+/* A response that fits no request. It is told of when the next request of the other side on that link
+ * shows that the capture lacks none. */
+struct smc_doubt {
+    uint64_t number, related; /* number 0: none */
+    unsigned link, asker;     /* slot; the side that should have asked */
+    uint32_t next_psn;        /* of the next request, if none is missing */
+    enum explain_finding_kind kind;
+    const char *rule;
+    char words[80];
 };
 
 struct smc_group {
@@ -78,7 +91,8 @@ struct smc_group {
     struct smc_link links[SMC_LINKS_MAX];
     struct smc_rmb *rmbs[2];                       /* SMC_RMBS_MAX each, */
     unsigned rmb_top[2];                           /* of which those before this one were used */
-    struct smc_request requests[2][SMC_LLC_TYPES]; /* by sender and type */
+    struct smc_request requests[2][SMC_LLC_TYPES]; /* by sender and type: the newest */
+    struct smc_doubt doubt;
 };
 
 /* What one side of a connection said. */
@@ -116,6 +130,8 @@ struct smc_handshake {
     struct nornic_addr addr[2];
     uint16_t port[2];
     uint8_t last; /* enum smcr_clc_type of the newest message; 0: only the SYN was seen */
+    uint32_t
+        ack_seq; /* TCP's, of the newest Proposal or Confirm: so much of the server the client had then */
     struct smcr_accept accept;
 };
 
@@ -127,6 +143,7 @@ struct explain_smc {
     struct smc_conn *buckets[2][SMC_BUCKETS]; /* by side and token */
     struct smc_handshake handshakes[SMC_HANDSHAKES_MAX];
     unsigned next_handshake;
+    bool is_clc_holey;      /* handshakes were seen of which the capture lacks messages */
     uint32_t links_version; /* grows with each change of who is at the ends of which link */
     unsigned ending[3];     /* group, side, type: where the end stands */
 };
@@ -157,6 +174,11 @@ void explain_smc_conn_index(struct explain_smc *w, struct smc_conn *c);
 /* The newest connection of the group whose `side` gave out that token; NULL: none. */
 struct smc_conn *explain_smc_conn_by_token(struct explain_smc *w, uint32_t group, unsigned side,
                                            uint32_t token);
+/* A handshake was seen of which the capture lacks messages. */
+void explain_smc_note_lack(struct explain_smc *w);
+/* Whether there may be connections or elements in the group that the capture does not show: it is older
+ * than the capture, or that lacks packets, or a handshake is not at its end. */
+bool explain_smc_may_lack_conns(const struct explain_smc *w, const struct smc_group *group);
 /* The link that a packet from `src` to `qpn` at `dst` travels on; false: none is known. */
 bool explain_smc_link_of(struct explain_smc *w, const struct nornic_addr *src, const struct nornic_addr *dst,
                          uint32_t qpn, struct smc_group **group, unsigned *link, unsigned *side);
@@ -176,6 +198,14 @@ void explain_smc_offer(struct smc_view *v);
 void explain_smc_no_answer(struct smc_view *v);
 /* --- llc.c --- */
 void explain_smc_llc(struct smc_view *v, const struct explain_layer *layer);
+/* --- ask.c --- */
+/* A request; the caller adds what depends on its type. `is_due`: it must be answered. */
+struct smc_request *explain_smc_ask(struct smc_view *v, uint8_t type, bool is_due);
+/* The request that a response is to, if it is the newest; NULL: it is to one before, or to none. */
+struct smc_request *explain_smc_answer(struct smc_view *v, uint8_t type);
+/* A request with that PSN is taken in its turn: tells of the response that nothing asked for, if this
+ * shows it. */
+void explain_smc_settle_doubt(struct smc_view *v, uint32_t psn);
 /* --- cdc.c --- */
 void explain_smc_cdc(struct smc_view *v, const uint8_t *at);
 void explain_smc_rdma_write(struct smc_view *v);

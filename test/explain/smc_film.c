@@ -51,7 +51,10 @@ void film_clc_bytes(struct film *f, unsigned side, const uint8_t *bytes, unsigne
 {
     struct net_ether ether = {.ethertype = NET_ETHERTYPE_IPV4};
     struct net_ipv4 ip = {.version = 4, .ihl = 5, .protocol = NET_IP_PROTO_TCP};
-    struct net_tcp tcp = {.data_offset = 5, .src_port = side ? 5001 : 40000, .dst_port = side ? 40000 : 5001};
+    struct net_tcp tcp = {.data_offset = 5,
+                          .ack_seq = f->tcp_ack_seq,
+                          .src_port = side ? 5001 : 40000,
+                          .dst_port = side ? 40000 : 5001};
     ip.total_len = (uint16_t)(NET_IPV4_BYTES + NET_TCP_BYTES + n);
     memcpy(ip.src, addrs[0][side], 4);
     memcpy(ip.dst, addrs[0][!side], 4);

@@ -18,7 +18,8 @@
 struct film {
     struct explain_analysis *analysis;
     uint64_t number, time_ns;
-    uint32_t psn[3][2]; /* next, by link and sender */
+    uint32_t psn[3][2];   /* next, by link and sender */
+    uint32_t tcp_ack_seq; /* of the next CLC messages */
     uint64_t counts[EXPLAIN_FINDING_COUNT];
     struct explain_meaning m; /* of the last packet */
 };

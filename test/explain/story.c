@@ -23,10 +23,11 @@ static void feed(struct story *s)
     explain_analysis_next(s->analysis, &s->p, &s->m);
 }
 
-static void send(struct story *s, bool from_a, struct roce_bth bth, const uint8_t *ext, uint32_t ext_bytes,
-                 uint32_t bytes)
+static void send(struct story *s, bool is_request, struct roce_bth bth, const uint8_t *ext,
+                 uint32_t ext_bytes, uint32_t bytes)
 {
     const uint8_t addr[2][4] = {{10, 0, 0, 1}, {10, 0, 0, 2}};
+    bool from_a = is_request != s->is_b_asking;
     struct roce_path path = {.vlan_tci = -1,
                              .src = nornic_addr_from_v4(addr[!from_a]),
                              .dst = nornic_addr_from_v4(addr[from_a]),
@@ -54,6 +55,24 @@ void story_begin(struct story *s)
     *s = (struct story){.analysis = explain_analysis_create(&(struct explain_analysis_config){0}),
                         .time_ns = 1000 * NS_PER_S};
     cr_assert_not_null(s->analysis);
+}
+
+void story_begin_strict(struct story *s)
+{
+    *s =
+        (struct story){.analysis = explain_analysis_create(&(struct explain_analysis_config){.strict = true}),
+                       .time_ns = 1000 * NS_PER_S};
+    cr_assert_not_null(s->analysis);
+}
+
+unsigned story_count_at_end(struct story *s, enum explain_finding_kind kind)
+{
+    struct explain_finding found[4];
+    unsigned count = 0;
+    for (unsigned n; (n = explain_analysis_end(s->analysis, found, 4)) > 0;)
+        for (unsigned i = 0; i < n; i++)
+            count += found[i].kind == kind;
+    return count;
 }
 
 void story_end(struct story *s)

@@ -16,6 +16,7 @@ struct story {
     struct explain_tape *tape; /* where the packets go instead, if it is not NULL */
     uint64_t number, time_ns;
     uint32_t snap_bytes; /* of a frame are captured; 0: all */
+    bool is_b_asking;    /* the requests are B's, and the answers A's */
     uint32_t shape;      /* payload bytes are (shape + i) & 0xff */
     bool has_id;         /* the IPv4 identification is `ip_id`; else it counts with the packets */
     uint16_t ip_id;
@@ -26,6 +27,9 @@ struct story {
 };
 
 void story_begin(struct story *s);
+void story_begin_strict(struct story *s); /* the analysis judges by every rule */
+/* How many findings of that kind the end of the capture tells. */
+unsigned story_count_at_end(struct story *s, enum explain_finding_kind kind);
 void story_end(struct story *s);
 
 /* A request of A: operation (ROCE_OP_...), PSN, bytes of payload. RETH and AtomicETH, if it has one: R_Key

@@ -272,8 +272,8 @@ Test(smc_flow, llc_responses_without_requests_and_requests_without_responses)
     film_begin(&f);
     film_first_contact(&f);
     film_llc(&f, 1, 0, "TL_RSP");
+    film_llc(&f, 1, 1, "TL_REQ"); /* no packet of the server is missing before this */
     cr_assert(film_remarks(&f, EXPLAIN_FIND_SMC_UNASKED, "SMCR-SER-06"));
-    film_llc(&f, 1, 1, "TL_REQ");
     f.time_ns += 1000000000;
     film_cdc(&f, 1, 0, (struct smcr_cdc){.seq = 1});
     film_end(&f);

@@ -153,8 +153,40 @@ Test(smc_llc, a_response_comes_on_the_link_of_its_request)
     film_two_links(&f);
     film_llc(&f, 1, 1, "TL_REQ");
     film_llc(&f, 2, 0, "TL_RSP");
-    cr_expect(film_remarks(&f, EXPLAIN_FIND_SMC_LINK, "SMCR-LLC-05"));
+    uint64_t number = f.number;
+    film_llc(&f, 2, 1, "TL_REQ"); /* no packet of the server is missing before this */
+    cr_assert(film_remarks(&f, EXPLAIN_FIND_SMC_LINK, "SMCR-LLC-05"));
+    cr_expect_eq(f.m.remarks[0].number, number);
     film_end(&f);
+    cr_expect_eq(film_violations(&f), 1);
+}
+
+/* covers: SMCR-LLC-05 */
+Test(smc_llc, a_response_may_be_to_a_request_before_the_newest)
+{
+    film_begin(&f);
+    film_two_links(&f);
+    film_llc(&f, 1, 1, "TL_REQ");
+    film_llc(&f, 2, 1, "TL_REQ");
+    film_llc(&f, 1, 0, "TL_RSP");
+    film_llc(&f, 2, 0, "TL_RSP");
+    film_llc(&f, 1, 1, "TL_REQ");
+    film_llc(&f, 1, 0, "TL_RSP");
+    film_end(&f);
+    cr_expect_eq(film_violations(&f), 0);
+    cr_expect_eq(f.counts[EXPLAIN_FIND_SMC_UNANSWERED], 0);
+}
+
+Test(smc_llc, the_client_may_be_told_that_its_link_is_not_known)
+{
+    film_begin(&f);
+    film_two_links(&f);
+    film_llc(&f, 1, 0, "DL_REQ");
+    film_llc(&f, 1, 1, "DL_RSP");
+    film_llc(&f, 1, 0, "TL_REQ");
+    film_llc(&f, 1, 1, "TL_RSP");
+    film_end(&f);
+    cr_expect_eq(f.counts[EXPLAIN_FIND_SMC_UNASKED], 0);
 }
 
 Test(smc_llc, a_link_that_is_not_there_cannot_be_deleted)

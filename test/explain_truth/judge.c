@@ -207,10 +207,14 @@ static void take_finding(struct session *s, const struct explain_finding *f)
     case EXPLAIN_FIND_RNR:
         return tally(s, TRUTH_NAKED, f, truth_why_naked, &f->why);
     case EXPLAIN_FIND_MISSING_ACK:
+        if (is_damaged(truth_record_of(&s->facts, f->number)))
+            return; /* another PSN or queue pair than it was sent with: cut off, no ICRC says so */
         if (truth_has_answer(&s->facts, f->number))
             return never_happened(s, f);
         return tally(s, TRUTH_NO_ANSWER, f, truth_why_unanswered, &f->why);
     case EXPLAIN_FIND_GHOST_ACK:
+        if (is_damaged(truth_record_of(&s->facts, f->number)))
+            return;
         if (truth_has_request(&s->facts, f->number))
             return never_happened(s, f);
         return tally(s, TRUTH_NO_ANSWER, f, truth_why_ghost, &f->why);
@@ -232,7 +236,12 @@ static void take_clean(struct session *s, const struct explain_finding *f)
     if (is_normal || is_unanswered || (is_again && truth_is_again(&s->facts, f->number)))
         return;
     s->judge->score.warnings++;
-    complain(s, f->number, f, NULL);
+    if (s->judge->complain) {
+        char line[200];
+        snprintf(line, sizeof line, "warned where nothing happened: %s: %.100s", explain_finding_key(f->kind),
+                 f->words);
+        s->judge->complain(s->judge->ctx, s->scene, f->number, line);
+    }
 }
 
 static void take_any(struct session *s, const struct explain_finding *f)

@@ -110,11 +110,12 @@ static void put_record(const struct truth_scene *scene, uint32_t i, FILE *f)
     const struct truth_record *r = &scene->capture.records[i];
     const struct truth_pass *p = truth_pass_of(r);
     bool is_whole = p->arrived_order && !(p->fate & SIM_FATE_CORRUPTED && !p->is_second);
-    fprintf(f,
-            "%s\n  {\"n\":%u,\"run\":%u,\"node\":%u,\"kind\":\"%s\",\"frame\":%u,\"second_copy\":%s,"
-            "\"arrived\":%s,\"sent_ns\":%" PRIu64 ",\"psn\":%u",
-            i ? "," : "", i + 1, (unsigned)(r->tape - scene->tape), p->node, kinds[p->kind], p->frame,
-            p->is_second ? "true" : "false", is_whole ? "true" : "false", p->sent_ns, p->psn);
+    fprintf(
+        f,
+        "%s\n  {\"n\":%u,\"run\":%u,\"node\":%u,\"end\":%d,\"kind\":\"%s\",\"frame\":%u,\"second_copy\":%s,"
+        "\"arrived\":%s,\"sent_ns\":%" PRIu64 ",\"psn\":%u",
+        i ? "," : "", i + 1, (unsigned)(r->tape - scene->tape), p->node, (int)p->end, kinds[p->kind],
+        p->frame, p->is_second ? "true" : "false", is_whole ? "true" : "false", p->sent_ns, p->psn);
     if (p->kind == TRUTH_REQUEST)
         fprintf(f,
                 ",\"again\":%s,\"why\":\"%s\",\"trigger\":%" PRIu64 ",\"batch\":%u,\"before\":%" PRIu64

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How the pairs of explain_flows are stored. Inside explain/flow/. */
+#ifndef NORNIC_EXPLAIN_FLOW_PAIRS_H
+#define NORNIC_EXPLAIN_FLOW_PAIRS_H
+
+#include "explain/flow/flow.h"
+
+/* By what a pair is found: of one direction, its sender's address, its receiver's, and the receiver's QPN. */
+struct explain_pair_key {
+    struct explain_network network;
+    struct nornic_addr src, dst;
+    uint32_t qpn;
+    uint8_t service;
+    uint32_t src_qpn; /* of a datagram, which names it; 0: any */
+};
+
+struct explain_pair_key explain_pair_key_of(const struct explain_pair *pair, unsigned direction);
+bool explain_pair_is_key(const struct explain_pair *pair, unsigned direction,
+                         const struct explain_pair_key *key);
+/* The first link of the chain in which pairs with that key stand, the newest first, among others. */
+const struct explain_link *explain_pair_chain(const struct explain_flows *flows,
+                                              const struct explain_pair_key *key);
+/* The newest pair with that key, and the direction; NULL: there is none. */
+struct explain_pair *explain_pair_lookup(const struct explain_flows *flows,
+                                         const struct explain_pair_key *key, unsigned *direction);
+/* Puts a pair into the table by one direction, whose receiver's QPN is known; takes it out again. */
+void explain_pair_insert(struct explain_flows *flows, struct explain_pair *pair, unsigned direction);
+void explain_pair_take_out(struct explain_flows *flows, struct explain_pair *pair, unsigned direction);
+/* A new pair of which direction 0 has that key. It is the flows'. NULL: no memory. */
+struct explain_pair *explain_pair_create(struct explain_flows *flows, const struct explain_pair_key *key);
+/* A packet of the pair came: it is the newest of all. */
+void explain_pair_touch(struct explain_flows *flows, struct explain_pair *pair);
+
+#endif
