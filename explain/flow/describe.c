@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/digits.h"
+
 void explain_add_words(struct explain_meaning *m, const char *format, ...)
 {
     size_t used = strlen(m->words);
@@ -13,6 +15,32 @@ void explain_add_words(struct explain_meaning *m, const char *format, ...)
     va_start(args, format);
     vsnprintf(m->words + used, sizeof m->words - used, format, args);
     va_end(args);
+}
+
+static void add_n(struct explain_meaning *m, const char *bytes, size_t n)
+{
+    size_t used = strlen(m->words), room = sizeof m->words - 1 - used;
+    n = n < room ? n : room;
+    memcpy(m->words + used, bytes, n);
+    m->words[used + n] = '\0';
+}
+
+void explain_add(struct explain_meaning *m, const char *words)
+{
+    add_n(m, words, strlen(words));
+}
+
+void explain_add_u64(struct explain_meaning *m, uint64_t value)
+{
+    char digits[DIGITS_MAX];
+    add_n(m, digits, (size_t)(digits_put(digits, value) - digits));
+}
+
+void explain_add_psn(struct explain_meaning *m, uint32_t psn)
+{
+    char digits[8] = "0x";
+    digits_put_hex(digits + 2, psn, 6);
+    add_n(m, digits, sizeof digits);
 }
 
 static const char *place(uint32_t flags)
@@ -26,23 +54,26 @@ static const char *place(uint32_t flags)
 
 /* What the operation is, with what it carries, and which packet of its message: "RDMA WRITE with immediate
  * last". A READ and an atomic are one packet each. */
-static void put_name(const struct roce_pkt *pkt, char *words, size_t size)
+static void put_name(const struct roce_pkt *pkt, struct explain_meaning *m)
 {
     uint32_t flags = pkt->op->flags;
-    if (!(flags & ROCE_PKT_DEFINED))
-        snprintf(words, size, "request with the %s opcode 0x%02x",
-                 pkt->bth.opcode >= ROCE_OPCODE(ROCE_SERVICE_VENDOR, 0) ? "manufacturer's" : "reserved",
-                 pkt->bth.opcode);
-    else if (flags & ROCE_PKT_READ)
-        snprintf(words, size, "RDMA READ request");
-    else if (flags & ROCE_PKT_ATOMIC)
-        snprintf(words, size, "%s", pkt->op->name);
-    else
-        snprintf(words, size, "%s%s %s", flags & ROCE_PKT_SEND ? "SEND" : "RDMA WRITE",
-                 flags & ROCE_PKT_IMMDT  ? " with immediate"
-                 : flags & ROCE_PKT_IETH ? " with invalidate"
-                                         : "",
-                 place(flags));
+    m->words[0] = '\0';
+    if (!(flags & ROCE_PKT_DEFINED)) {
+        explain_add_words(m, "request with the %s opcode 0x%02x",
+                          pkt->bth.opcode >= ROCE_OPCODE(ROCE_SERVICE_VENDOR, 0) ? "manufacturer's"
+                                                                                 : "reserved",
+                          pkt->bth.opcode);
+    } else if (flags & ROCE_PKT_READ) {
+        explain_add(m, "RDMA READ request");
+    } else if (flags & ROCE_PKT_ATOMIC) {
+        explain_add(m, pkt->op->name);
+    } else {
+        explain_add(m, flags & ROCE_PKT_SEND ? "SEND" : "RDMA WRITE");
+        explain_add(m, flags & ROCE_PKT_IMMDT  ? " with immediate "
+                       : flags & ROCE_PKT_IETH ? " with invalidate "
+                                               : " ");
+        explain_add(m, place(flags));
+    }
 }
 
 /* Which values it is about: they are the point of an atomic. */
@@ -61,36 +92,48 @@ static void add_atomic(const struct roce_pkt *pkt, struct explain_meaning *m)
 /* Which piece of the message it is, and how far the message is with it. */
 static void add_piece(const struct explain_packet *packet, struct explain_meaning *m)
 {
-    char of[24] = "";
     if (!m->piece) {
         explain_add_words(m, " of message %" PRIu64 ", whose beginning is not in this capture, %u bytes",
                           m->message, packet->roce.payload_bytes);
         return;
     }
-    if (m->pieces)
-        snprintf(of, sizeof of, "/%u", m->pieces);
-    explain_add_words(m, " %u%s of message %" PRIu64 ", %" PRIu64, m->piece, of, m->message, m->bytes_done);
-    if (m->bytes_total)
-        explain_add_words(m, " of %" PRIu64, m->bytes_total);
-    explain_add_words(m, " bytes");
+    explain_add(m, " ");
+    explain_add_u64(m, m->piece);
+    if (m->pieces) {
+        explain_add(m, "/");
+        explain_add_u64(m, m->pieces);
+    }
+    explain_add(m, " of message ");
+    explain_add_u64(m, m->message);
+    explain_add(m, ", ");
+    explain_add_u64(m, m->bytes_done);
+    if (m->bytes_total) {
+        explain_add(m, " of ");
+        explain_add_u64(m, m->bytes_total);
+    }
+    explain_add(m, " bytes");
 }
 
 void explain_describe(const struct explain_packet *packet, struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
     uint32_t flags = pkt->op->flags;
-    put_name(pkt, m->words, sizeof m->words);
+    put_name(pkt, m);
     if (flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE | ROCE_PKT_LAST)) {
         add_piece(packet, m);
         return;
     }
-    explain_add_words(m, ", message %" PRIu64, m->message);
-    if (packet->is_operand_cut)
-        explain_add_words(m, ", its operands cut off");
-    else if (flags & ROCE_PKT_ATOMIC)
+    explain_add(m, ", message ");
+    explain_add_u64(m, m->message);
+    if (packet->is_operand_cut) {
+        explain_add(m, ", its operands cut off");
+    } else if (flags & ROCE_PKT_ATOMIC) {
         add_atomic(pkt, m);
-    else
-        explain_add_words(m, ", %u bytes", flags & ROCE_PKT_READ ? pkt->reth.dma_len : pkt->payload_bytes);
+    } else {
+        explain_add(m, ", ");
+        explain_add_u64(m, flags & ROCE_PKT_READ ? pkt->reth.dma_len : pkt->payload_bytes);
+        explain_add(m, " bytes");
+    }
 }
 
 /* --- why again --- */

@@ -40,13 +40,14 @@ static uint64_t acknowledge(struct explain_half *half, const struct explain_pack
     return newest;
 }
 
-static void credits_words(uint8_t syndrome, char *text, size_t size)
+static void add_credits(struct explain_meaning *m, uint8_t syndrome)
 {
     uint32_t credits = roce_credit_count(syndrome & 0x1f);
     if (credits == UINT32_MAX)
-        text[0] = '\0';
-    else
-        snprintf(text, size, ", %u credits", credits);
+        return;
+    explain_add(m, ", ");
+    explain_add_u64(m, credits);
+    explain_add(m, " credits");
 }
 
 /* A PSN that was never sent, where the capture shows the requests. */
@@ -61,13 +62,16 @@ static void take_ack(struct explain_half *half, const struct explain_packet *pac
                      struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    char credits[32];
     uint32_t psn = pkt->bth.psn;
     bool again = half->is_una_known && roce_psn_diff(psn, half->una_psn) < 0;
-    credits_words(pkt->aeth.syndrome, credits, sizeof credits);
     m->answers = acknowledge(half, packet, roce_psn_add(psn, 1));
-    snprintf(m->words, sizeof m->words, "ACK up to PSN 0x%06x, MSN %u%s%s", psn, pkt->aeth.msn, credits,
-             again ? ", again" : "");
+    m->words[0] = '\0';
+    explain_add(m, "ACK up to PSN ");
+    explain_add_psn(m, psn);
+    explain_add(m, ", MSN ");
+    explain_add_u64(m, pkt->aeth.msn);
+    add_credits(m, pkt->aeth.syndrome);
+    explain_add(m, again ? ", again" : "");
 }
 
 static void take_rnr(struct explain_pair *pair, struct explain_half *half, unsigned direction,
@@ -235,6 +239,22 @@ static struct explain_read *extend_read(struct explain_half *half, const struct 
     return r;
 }
 
+static void describe_read_response(struct explain_meaning *m)
+{
+    m->words[0] = '\0';
+    explain_add(m, "RDMA READ response ");
+    explain_add_u64(m, m->piece);
+    explain_add(m, "/");
+    explain_add_u64(m, m->pieces);
+    explain_add(m, " to #");
+    explain_add_u64(m, m->answers);
+    explain_add(m, ", ");
+    explain_add_u64(m, m->bytes_done);
+    explain_add(m, " of ");
+    explain_add_u64(m, m->bytes_total);
+    explain_add(m, " bytes");
+}
+
 static void take_read_response(struct explain_pair *pair, struct explain_half *half,
                                const struct explain_ids *ids, const struct explain_packet *packet,
                                struct explain_meaning *m)
@@ -260,9 +280,7 @@ static void take_read_response(struct explain_pair *pair, struct explain_half *h
     m->bytes_total = read->bytes;
     m->bytes_done = last ? read->bytes : (uint64_t)(k + 1) * pkt->payload_bytes;
     acknowledge(half, packet, roce_psn_add(pkt->bth.psn, 1));
-    snprintf(m->words, sizeof m->words,
-             "RDMA READ response %u/%u to #%" PRIu64 ", %" PRIu64 " of %" PRIu64 " bytes", m->piece,
-             m->pieces, read->number, m->bytes_done, m->bytes_total);
+    describe_read_response(m);
 }
 
 static void take_atomic_ack(struct explain_half *half, const struct explain_packet *packet,
