@@ -68,7 +68,7 @@ function answersLine(i) {
 }
 
 function remarks(i) {
-  return (model.findingsAt.get(model.number[i]) || []).map((f) => {
+  return findingsOf(i).map((f) => {
     const kind = findingKinds[f.kind];
     return make('div', { className: 'remark sev-' + SEVERITY[kind.severity] },
       make('b', {}, kind.key.replace(/_/g, ' ')), ' ', ...linked(findingText(f)), ' ', ruleMark(f.rule),
@@ -110,7 +110,7 @@ const DUMP_BYTES = 512; // are shown at first
 
 function hexDump(i, layers, all = false) {
   const dump = make('div', { className: 'dump', role: 'img', ariaLabel: 'bytes of the packet' });
-  const bytes = model.bytes.subarray(model.start[i], model.start[i] + model.kept[i]);
+  const bytes = bytesOf(i);
   const shown = all ? bytes.length : Math.min(bytes.length, DUMP_BYTES);
   for (let row = 0; row < shown; row += 16) {
     const line = make('div', {}, make('span', { className: 'offset' }, row.toString(16).padStart(4, '0')));

@@ -29,7 +29,11 @@ function laneNames(i, byQp) {
 
 function lanesOf(rows, byQp) {
   const lanes = new Map();
+  let known = -1;
   for (const i of rows) {
+    const way = model.flow[i] * 2 + model.dir[i];
+    if (way > 1 && way === known) continue;
+    known = way;
     const names = laneNames(i, byQp);
     if (!names) continue;
     for (const name of model.dir[i] ? [names[1], names[0]] : names)
@@ -193,8 +197,8 @@ function ladderRow(row, height) {
     cell.append(make('i', { className: 'dot', title: 'flow ' + model.flow[i],
       style: model.flow[i] ? `background:${flowColour(model.flow[i])}` : 'visibility:hidden' }));
   cell.append(text || 'no RoCE packet');
-  const found = ladder.zoom === 3 && model.findingsAt.get(number);
-  if (found) cell.append(make('small', {}, found.map((f) =>
+  const found = ladder.zoom === 3 ? findingsOf(i) : [];
+  if (found.length) cell.append(make('small', {}, found.map((f) =>
     `${findingKinds[f.kind].key.replace(/_/g, ' ')}: ${findingText(f)}${f.rule ? ' (' + f.rule + ')' : ''}`).join(' · ')));
   node.append(cell);
   return node;
