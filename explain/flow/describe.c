@@ -17,30 +17,31 @@ void explain_add_words(struct explain_meaning *m, const char *format, ...)
     va_end(args);
 }
 
-static void add_n(struct explain_meaning *m, const char *bytes, size_t n)
+static void put_n(struct explain_words *w, const char *bytes, size_t n)
 {
-    size_t used = strlen(m->words), room = sizeof m->words - 1 - used;
+    size_t room = (size_t)(w->end - w->at);
     n = n < room ? n : room;
-    memcpy(m->words + used, bytes, n);
-    m->words[used + n] = '\0';
+    memcpy(w->at, bytes, n);
+    w->at += n;
+    *w->at = '\0';
 }
 
-void explain_add(struct explain_meaning *m, const char *words)
+void explain_words_put(struct explain_words *w, const char *words)
 {
-    add_n(m, words, strlen(words));
+    put_n(w, words, strlen(words));
 }
 
-void explain_add_u64(struct explain_meaning *m, uint64_t value)
+void explain_words_u64(struct explain_words *w, uint64_t value)
 {
     char digits[DIGITS_MAX];
-    add_n(m, digits, (size_t)(digits_put(digits, value) - digits));
+    put_n(w, digits, (size_t)(digits_put(digits, value) - digits));
 }
 
-void explain_add_psn(struct explain_meaning *m, uint32_t psn)
+void explain_words_psn(struct explain_words *w, uint32_t psn)
 {
     char digits[8] = "0x";
     digits_put_hex(digits + 2, psn, 6);
-    add_n(m, digits, sizeof digits);
+    put_n(w, digits, sizeof digits);
 }
 
 static const char *place(uint32_t flags)
@@ -54,25 +55,25 @@ static const char *place(uint32_t flags)
 
 /* What the operation is, with what it carries, and which packet of its message: "RDMA WRITE with immediate
  * last". A READ and an atomic are one packet each. */
-static void put_name(const struct roce_pkt *pkt, struct explain_meaning *m)
+static void put_name(const struct roce_pkt *pkt, struct explain_meaning *m, struct explain_words *w)
 {
     uint32_t flags = pkt->op->flags;
-    m->words[0] = '\0';
     if (!(flags & ROCE_PKT_DEFINED)) {
+        m->words[0] = '\0';
         explain_add_words(m, "request with the %s opcode 0x%02x",
-                          pkt->bth.opcode >= ROCE_OPCODE(ROCE_SERVICE_VENDOR, 0) ? "manufacturer's"
-                                                                                 : "reserved",
+                          pkt->bth.opcode >= ROCE_OPCODE(ROCE_SERVICE_VENDOR, 0) ? "manufacturer's" : "reserved",
                           pkt->bth.opcode);
+        w->at += strlen(w->at);
     } else if (flags & ROCE_PKT_READ) {
-        explain_add(m, "RDMA READ request");
+        explain_words_put(w, "RDMA READ request");
     } else if (flags & ROCE_PKT_ATOMIC) {
-        explain_add(m, pkt->op->name);
+        explain_words_put(w, pkt->op->name);
     } else {
-        explain_add(m, flags & ROCE_PKT_SEND ? "SEND" : "RDMA WRITE");
-        explain_add(m, flags & ROCE_PKT_IMMDT  ? " with immediate "
-                       : flags & ROCE_PKT_IETH ? " with invalidate "
-                                               : " ");
-        explain_add(m, place(flags));
+        explain_words_put(w, flags & ROCE_PKT_SEND ? "SEND" : "RDMA WRITE");
+        explain_words_put(w, flags & ROCE_PKT_IMMDT  ? " with immediate "
+                             : flags & ROCE_PKT_IETH ? " with invalidate "
+                                                     : " ");
+        explain_words_put(w, place(flags));
     }
 }
 
@@ -90,49 +91,54 @@ static void add_atomic(const struct roce_pkt *pkt, struct explain_meaning *m)
 }
 
 /* Which piece of the message it is, and how far the message is with it. */
-static void add_piece(const struct explain_packet *packet, struct explain_meaning *m)
+static void put_piece(const struct explain_packet *packet, const struct explain_meaning *m,
+                      struct explain_words *w)
 {
     if (!m->piece) {
-        explain_add_words(m, " of message %" PRIu64 ", whose beginning is not in this capture, %u bytes",
-                          m->message, packet->roce.payload_bytes);
+        explain_words_put(w, " of message ");
+        explain_words_u64(w, m->message);
+        explain_words_put(w, ", whose beginning is not in this capture, ");
+        explain_words_u64(w, packet->roce.payload_bytes);
+        explain_words_put(w, " bytes");
         return;
     }
-    explain_add(m, " ");
-    explain_add_u64(m, m->piece);
+    explain_words_put(w, " ");
+    explain_words_u64(w, m->piece);
     if (m->pieces) {
-        explain_add(m, "/");
-        explain_add_u64(m, m->pieces);
+        explain_words_put(w, "/");
+        explain_words_u64(w, m->pieces);
     }
-    explain_add(m, " of message ");
-    explain_add_u64(m, m->message);
-    explain_add(m, ", ");
-    explain_add_u64(m, m->bytes_done);
+    explain_words_put(w, " of message ");
+    explain_words_u64(w, m->message);
+    explain_words_put(w, ", ");
+    explain_words_u64(w, m->bytes_done);
     if (m->bytes_total) {
-        explain_add(m, " of ");
-        explain_add_u64(m, m->bytes_total);
+        explain_words_put(w, " of ");
+        explain_words_u64(w, m->bytes_total);
     }
-    explain_add(m, " bytes");
+    explain_words_put(w, " bytes");
 }
 
 void explain_describe(const struct explain_packet *packet, struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
     uint32_t flags = pkt->op->flags;
-    put_name(pkt, m);
+    struct explain_words w = explain_words_begin(m);
+    put_name(pkt, m, &w);
     if (flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE | ROCE_PKT_LAST)) {
-        add_piece(packet, m);
+        put_piece(packet, m, &w);
         return;
     }
-    explain_add(m, ", message ");
-    explain_add_u64(m, m->message);
+    explain_words_put(&w, ", message ");
+    explain_words_u64(&w, m->message);
     if (packet->is_operand_cut) {
-        explain_add(m, ", its operands cut off");
+        explain_words_put(&w, ", its operands cut off");
     } else if (flags & ROCE_PKT_ATOMIC) {
         add_atomic(pkt, m);
     } else {
-        explain_add(m, ", ");
-        explain_add_u64(m, flags & ROCE_PKT_READ ? pkt->reth.dma_len : pkt->payload_bytes);
-        explain_add(m, " bytes");
+        explain_words_put(&w, ", ");
+        explain_words_u64(&w, flags & ROCE_PKT_READ ? pkt->reth.dma_len : pkt->payload_bytes);
+        explain_words_put(&w, " bytes");
     }
 }
 

@@ -40,14 +40,14 @@ static uint64_t acknowledge(struct explain_half *half, const struct explain_pack
     return newest;
 }
 
-static void add_credits(struct explain_meaning *m, uint8_t syndrome)
+static void put_credits(struct explain_words *w, uint8_t syndrome)
 {
     uint32_t credits = roce_credit_count(syndrome & 0x1f);
     if (credits == UINT32_MAX)
         return;
-    explain_add(m, ", ");
-    explain_add_u64(m, credits);
-    explain_add(m, " credits");
+    explain_words_put(w, ", ");
+    explain_words_u64(w, credits);
+    explain_words_put(w, " credits");
 }
 
 /* A PSN that was never sent, where the capture shows the requests. */
@@ -65,13 +65,13 @@ static void take_ack(struct explain_half *half, const struct explain_packet *pac
     uint32_t psn = pkt->bth.psn;
     bool again = half->is_una_known && roce_psn_diff(psn, half->una_psn) < 0;
     m->answers = acknowledge(half, packet, roce_psn_add(psn, 1));
-    m->words[0] = '\0';
-    explain_add(m, "ACK up to PSN ");
-    explain_add_psn(m, psn);
-    explain_add(m, ", MSN ");
-    explain_add_u64(m, pkt->aeth.msn);
-    add_credits(m, pkt->aeth.syndrome);
-    explain_add(m, again ? ", again" : "");
+    struct explain_words w = explain_words_begin(m);
+    explain_words_put(&w, "ACK up to PSN ");
+    explain_words_psn(&w, psn);
+    explain_words_put(&w, ", MSN ");
+    explain_words_u64(&w, pkt->aeth.msn);
+    put_credits(&w, pkt->aeth.syndrome);
+    explain_words_put(&w, again ? ", again" : "");
 }
 
 static void take_rnr(struct explain_pair *pair, struct explain_half *half, unsigned direction,
@@ -241,18 +241,18 @@ static struct explain_read *extend_read(struct explain_half *half, const struct 
 
 static void describe_read_response(struct explain_meaning *m)
 {
-    m->words[0] = '\0';
-    explain_add(m, "RDMA READ response ");
-    explain_add_u64(m, m->piece);
-    explain_add(m, "/");
-    explain_add_u64(m, m->pieces);
-    explain_add(m, " to #");
-    explain_add_u64(m, m->answers);
-    explain_add(m, ", ");
-    explain_add_u64(m, m->bytes_done);
-    explain_add(m, " of ");
-    explain_add_u64(m, m->bytes_total);
-    explain_add(m, " bytes");
+    struct explain_words w = explain_words_begin(m);
+    explain_words_put(&w, "RDMA READ response ");
+    explain_words_u64(&w, m->piece);
+    explain_words_put(&w, "/");
+    explain_words_u64(&w, m->pieces);
+    explain_words_put(&w, " to #");
+    explain_words_u64(&w, m->answers);
+    explain_words_put(&w, ", ");
+    explain_words_u64(&w, m->bytes_done);
+    explain_words_put(&w, " of ");
+    explain_words_u64(&w, m->bytes_total);
+    explain_words_put(&w, " bytes");
 }
 
 static void take_read_response(struct explain_pair *pair, struct explain_half *half,
