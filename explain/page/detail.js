@@ -46,7 +46,7 @@ function drawDetail(pane, i) {
     make('h2', {}, `Packet ${model.number[i]} `, make('small', {}, `${seconds(model.time[i], 9)} s`)),
     make('p', { className: 'words cls-' + CLASSES[model.cls[i]] }, ...linked(packetWords(i))),
     make('p', { className: 'facts' }, `${flow}${ends ? ends.join(' → ') + ' · ' : ''}${model.wire[i]} bytes${cut}`),
-    ...answersLine(i), ...remarks(i));
+    model.ends && endsText(i) ? make('p', { className: 'facts ends' }, endsText(i)) : '', ...answersLine(i), ...remarks(i));
   const layers = layoutOf(i).layers;
   if (model.kept[i]) pane.append(hexDump(i, layers));
   layers.forEach((layer, k) => pane.append(layerSection(i, layer, k)));

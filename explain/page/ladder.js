@@ -184,9 +184,10 @@ function ladderRow(row, height) {
     style: `top:${row * height}px;height:${height}px`, data: { i },
   });
   const [from, to] = arrowSpan(i), left = Math.min(from, to), right = Math.max(from, to);
+  const isGone = model.ends !== null && model.ends[i] !== null && IS_GONE[model.ends[i].fate] === true;
   const lane = make('span', { className: 'c-lane' }, ...(ladder.lanes.length > 2 ? ladder.lanes : []).map((name, k) =>
     make('i', { className: 'life', style: `left:${lanePart(k)}%` })),
-  make('i', { className: 'arrow ' + (from < to ? 'to-right' : 'to-left'), style: `left:${left}%;right:${100 - right}%` }));
+  make('i', { className: `arrow ${from < to ? 'to-right' : 'to-left'}${isGone ? ' is-gone' : ''}`, style: `left:${left}%;right:${100 - right}%` }));
   node.append(make('span', { className: 'c-n' }, String(number)), make('span', { className: 'c-time' }, timeText(row)), lane);
   if (ladder.zoom === 0) return node;
   if (model.kind[i]) lane.append(make('span', { className: 'label',

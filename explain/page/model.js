@@ -146,9 +146,10 @@ const isResponse = (i) => model.opcode[i] >= 0 && RESPONSE[model.opcode[i]] === 
 // What an opcode is, by its name: looked up once for each.
 const RESPONSE = new Uint8Array(256), ENDS_REQUEST = new Uint8Array(256), HAS_ANSWER = new Uint8Array(256),
   IS_ANSWER = new Uint8Array(256), // with data of its own
-  IS_CNP = new Uint8Array(256);
+  IS_CNP = new Uint8Array(256), TAKES_RECEIVE = new Uint8Array(256);
 for (let value = 0; value < 256; value++) {
   const name = wordFor(tables.headers.bth.byName.get('opcode'), value) || '';
+  TAKES_RECEIVE[value] = /SEND|WITH_IMM/.test(name) ? 1 : 0;
   IS_CNP[value] = /CNP/.test(name) ? 1 : 0;
   RESPONSE[value] = /RESP|ACK/.test(name) ? 1 : 0;
   HAS_ANSWER[value] = !RESPONSE[value] && /READ|CMP|FETCH/.test(name) ? 1 : 0;
@@ -189,6 +190,9 @@ function syndromeOf(i) {
 // What an answer acknowledges, in PSNs ahead of the stream's first: a NAK only what is before its PSN.
 const ackedBy = (i) => model.ahead[i] + (syndromeOf(i) >= 0x20 ? 0 : 1);
 
+// The stream of a packet: the requests of one direction of a flow, and their answers.
+const streamOf = (i) => model.flow[i] * 2 + (isResponse(i) ? 1 - model.dir[i] : model.dir[i]);
+
 // PSNs without the wrap, from the first of their stream: the requests of one direction, and their answers.
 function unwrap() {
   const streams = new Map();
@@ -197,7 +201,7 @@ function unwrap() {
   for (let i = 0; i < model.count; i++) {
     // the messages of the CM lead to the flow that they make, but have the PSNs of QP1
     if (!model.flow[i] || model.kind[i] !== KIND_ROCE || model.psn[i] < 0 || model.cls[i] === CLASS.cnp) continue;
-    const key = model.flow[i] * 2 + (isResponse(i) ? 1 - model.dir[i] : model.dir[i]);
+    const key = streamOf(i);
     let s = streams.get(key);
     if (!s) streams.set(key, s = { psn: model.psn[i], ahead: 0 });
     const step = (model.psn[i] - s.psn << 8) >> 8;
@@ -207,11 +211,47 @@ function unwrap() {
   }
 }
 
+// How many receives a credit code stands for (ROCE-HDR-21); code 31: there is no limit.
+const creditsOf = (code) => code < 2 ? code : code % 2 ? 3 * 2 ** ((code - 3) / 2) : 2 ** (code / 2);
+
+// Where the credits of an answer end, in PSNs ahead: at the first message behind MSN plus credits that takes a receive, or
+// behind all that the capture has (Infinity). NaN: the answer gives none, or there is no limit any more.
+function grants() {
+  const streams = new Map();
+  model.grant = new Float64Array(model.count).fill(NaN);
+  for (let i = 0; i < model.count; i++)
+    if (isResponse(i) && !Number.isNaN(model.ahead[i]) && syndromeOf(i) >= 0 && syndromeOf(i) < 0x1f)
+      streams.set(streamOf(i), { messages: new Map(), done: 0, limit: 0, isLimited: true });
+  for (let i = 0; streams.size && i < model.count; i++) {
+    const s = isResponse(i) || !model.message[i] || Number.isNaN(model.ahead[i]) ? undefined : streams.get(streamOf(i));
+    if (!s) continue;
+    const m = s.messages.get(model.message[i]) || { first: Infinity, end: Infinity, takes: false };
+    m.first = Math.min(m.first, model.ahead[i] - Math.max(0, model.piece[i] - 1));
+    if (ENDS_REQUEST[model.opcode[i]]) m.end = model.ahead[i] + 1;
+    m.takes = m.takes || TAKES_RECEIVE[model.opcode[i]] === 1;
+    s.messages.set(model.message[i], m);
+  }
+  for (const s of streams.values()) s.messages = [...s.messages].sort((a, b) => a[0] - b[0]);
+  for (let i = 0; streams.size && i < model.count; i++) {
+    const s = isResponse(i) && !Number.isNaN(model.ahead[i]) ? streams.get(streamOf(i)) : undefined;
+    const syndrome = s ? syndromeOf(i) : -1;
+    if (syndrome < 0 || syndrome >= 0x20) continue;
+    s.isLimited = s.isLimited && syndrome < 0x1f;
+    if (!s.isLimited) continue;
+    while (s.done < s.messages.length && s.messages[s.done][1].end <= model.edge[i]) s.done++;
+    const before = s.done ? s.messages[s.done - 1][0] : s.messages.length ? s.messages[0][0] - 1 : 0;
+    s.limit = Math.max(s.limit, before + creditsOf(syndrome));
+    const beyond = s.messages.find(([number, m]) => number > s.limit && m.takes);
+    model.grant[i] = beyond ? beyond[1].first : Infinity;
+  }
+}
+
 // Times count from the earliest packet: files need not come in the order of time.
 function settle() {
   let first = Infinity, last = 0;
   for (let i = 0; i < model.count; i++) first = Math.min(first, model.time[i]);
   for (let i = 0; i < model.count; i++) last = Math.max(last, model.time[i] -= first);
+  for (const e of model.ends || []) if (e) e.at = e.at.map((t) => t - first);
   model.begins = BigInt(tables.first_ns) + BigInt(model.count ? first : 0);
   model.span = last;
 }
@@ -220,3 +260,4 @@ readLines();
 settle();
 orient();
 unwrap();
+grants();

@@ -367,6 +367,7 @@ function hands() {
   byId('help-button').addEventListener('click', () => byId('help').showModal());
   for (const type of ['mouseover', 'mouseout', 'focusin', 'focusout']) byId('detail').addEventListener(type, light);
   plotHands(byId('psn'));
+  plotHands(byId('ways'));
   plotHands(byId('rate'));
   plotHands(byId('latency'));
   plotHands(byId('fill'));
@@ -380,6 +381,7 @@ drawSummary();
 drawStory();
 computeFills();
 model.operations = operations();
+byId('ways-figure').hidden = !model.ends;
 byId('latency-figure').hidden = !model.operations.length;
 drawFlows();
 drawConnections();

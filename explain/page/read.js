@@ -17,7 +17,7 @@ function unescape(text) {
 }
 
 // The columns of all packets, and where in the text each has its line.
-const model = { count: 0, files: [], layouts: [], frames: [], findings: [], smc: [], text: '' };
+const model = { count: 0, files: [], layouts: [], frames: [], findings: [], smc: [], ends: null, text: '' };
 
 function makeColumns(capacity) {
   const column = (type) => new type(capacity);
@@ -161,6 +161,7 @@ function readLines() {
   const readOther = (line) => {
     const rest = line.slice(3);
     if (line[0] === '~') readSmc(line);
+    else if (line[0] === '@') readEnds(line);
     else if (line[1] === 'f') model.files.push(unescape(rest));
     else if (line[1] === 'l') model.layouts.push(readLayout(rest));
     else if (line[1] === 'w') model.frames.push(rest.split('\\#').map(unescape));
@@ -193,6 +194,14 @@ function readSmc(line) {
   const i = model.count - 1;
   model.conn[i] = Number(conn);
   if (kind !== '-') model.smc.push({ i, conn: Number(conn), side: Number(side), kind, from: Number(from), to: Number(to) });
+}
+
+// Where the packet read last was seen, of two captures joined. Most pages have no such lines, and no such columns.
+function readEnds(line) {
+  const i = model.count - 1, [from, fate, sure, overtaken, ...at] = line.slice(1).split(' ');
+  model.ends = model.ends || new Array(model.line.length).fill(null);
+  model.ends[i] = { from: Number(from), fate, sure, isOvertaken: overtaken === '1',
+    at: at.map((ns) => ns === '-' ? NaN : model.time[i] + Number(ns)) };
 }
 
 // The words that begin at position `at` of the blanks-separated list.
