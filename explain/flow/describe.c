@@ -59,9 +59,9 @@ static void put_name(const struct roce_pkt *pkt, struct explain_meaning *m, stru
 {
     uint32_t flags = pkt->op->flags;
     if (!(flags & ROCE_PKT_DEFINED)) {
+        bool is_vendor = pkt->bth.opcode >= ROCE_OPCODE(ROCE_SERVICE_VENDOR, 0);
         m->words[0] = '\0';
-        explain_add_words(m, "request with the %s opcode 0x%02x",
-                          pkt->bth.opcode >= ROCE_OPCODE(ROCE_SERVICE_VENDOR, 0) ? "manufacturer's" : "reserved",
+        explain_add_words(m, "request with the %s opcode 0x%02x", is_vendor ? "manufacturer's" : "reserved",
                           pkt->bth.opcode);
         w->at += strlen(w->at);
     } else if (flags & ROCE_PKT_READ) {

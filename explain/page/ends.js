@@ -4,14 +4,15 @@
 'use strict';
 
 const ENDS = ['A', 'B'];
-const FEW = 80; // arrows have heads, and the numbers of their packets
+const FEW = 80; // arrows have heads, and the numbers of their packets as far as there is room
+const NUMBER_WIDTH = 6; // of a digit
 const IS_GONE = { lost: true, damaged: true };
 
 // From when to when, and how far of the way (0 to 1) from the end that it left; null: there is nothing to draw.
 function wayOf(i, usual) {
   const e = model.ends[i];
   if (!e || e.fate === 'unrelated') return null;
-  const left = e.at[e.from], came = e.at[1 - e.from], half = usual[e.from] / 2;
+  const left = e.at[e.from], came = e.at[1 - e.from], half = (Number.isNaN(usual[e.from]) ? 0 : usual[e.from]) / 2;
   if (!Number.isNaN(left) && !Number.isNaN(came)) return { from: [left, 0], to: [came, 1] };
   return Number.isNaN(left) ? { from: [came - half, 0.5], to: [came, 1] } : { from: [left, 0], to: [left + half, 0.5] };
 }
@@ -23,7 +24,7 @@ function usualDelays() {
     const e = model.ends[i], ns = e ? e.at[1 - e.from] - e.at[e.from] : NaN;
     if (!Number.isNaN(ns)) delays[e.from].push(ns);
   });
-  return delays.map((list) => list.sort((a, b) => a - b)[list.length >> 1] || 0);
+  return delays.map((list) => list.sort((a, b) => a - b)[list.length >> 1] ?? NaN);
 }
 
 // The tip of an arrow from (x0, y0) to (x1, y1).
@@ -38,14 +39,16 @@ function drawEnds() {
   if (!model.ends) return;
   const { x, y, right } = plotFrame(node, 0, 1.001, (v) => ENDS[1 - v] || '', 1);
   const usual = usualDelays(), paths = new Map(), seen = new Set();
-  const clip = (t) => Math.min(right, Math.max(MARGIN.left, x(t)));
+  const free = [MARGIN.left - 20, MARGIN.left - 20]; // where the next number may begin, at either lane
   let count = 0;
   eachInSight(() => { count++; });
   eachInSight((i) => {
     const way = wayOf(i, usual);
     if (!way) return;
     const e = model.ends[i], high = (part) => y(e.from ? part : 1 - part);
-    const [x0, y0, x1, y1] = [clip(way.from[0]), high(way.from[1]), clip(way.to[0]), high(way.to[1])];
+    const [x0, y0, toX, toY] = [x(way.from[0]), high(way.from[1]), x(way.to[0]), high(way.to[1])];
+    const x1 = Math.min(right, toX), y1 = toX > right ? y0 + (toY - y0) * (right - x0) / (toX - x0) : toY;
+    if (x0 < MARGIN.left || x0 >= right) return; // only its end is in sight
     const name = CLASSES[model.cls[i]], isGone = IS_GONE[e.fate] === true;
     const kind = (name === 'request' ? `is-request at-request${model.dir[i]}` : 'is-' + name) +
       (Number.isNaN(e.at[0]) || Number.isNaN(e.at[1]) ? ' is-half' : '');
@@ -55,16 +58,18 @@ function drawEnds() {
     const put = (at, d) => paths.set(at, (paths.get(at) || '') + d);
     put(kind, `M${x0.toFixed(1)} ${y0.toFixed(1)}L${x1.toFixed(1)} ${y1.toFixed(1)}`);
     if (isGone) put('is-gone', SHAPES.cross(+(e.fate === 'lost' ? x1 : (x0 + x1) / 2).toFixed(1), +((y(0) + y(1)) / 2).toFixed(1)));
-    else if (count <= FEW && way.to[1] === 1) put(kind, tip(x0, y0, x1, y1));
-    if (count <= FEW && way.from[1] === 0)
-      node.append(svg('text', { class: 'way-number', x: x0.toFixed(1), y: (e.from ? y(0) - 3 : y(1) + 8).toFixed(1), 'text-anchor': 'end' },
-        String(model.number[i])));
+    else if (count <= FEW && way.to[1] === 1 && toX <= right) put(kind, tip(x0, y0, x1, y1));
+    const number = String(model.number[i]), width = number.length * NUMBER_WIDTH;
+    if (count > FEW || way.from[1] !== 0 || x0 - width < free[e.from]) return;
+    free[e.from] = x0 + 2;
+    node.append(svg('text', { class: 'way-number', x: (x0 - 1).toFixed(1), y: (e.from ? y(0) - 3 : y(1) + 8).toFixed(1), 'text-anchor': 'end' },
+      number));
   });
   for (const [kind, d] of paths) node.append(svg('path', { class: 'way ' + kind, d }));
   const lost = [0, 1].map((from) => state.inPlots.reduce((n, i) => n + (model.ends[i] !== null && model.ends[i].from === from &&
     model.ends[i].fate === 'lost' ? 1 : 0), 0));
-  byId('ways-axis').textContent = `A: ${baseOf(0)}, B: ${baseOf(1)}; by A's clock. Usually ${duration(usual[0])} there, ` +
-    `${duration(usual[1])} back; lost ${lost[0]} and ${lost[1]}`;
+  byId('ways-axis').textContent = `A: ${baseOf(0)}, B: ${baseOf(1)}; by A's clock. ` + ['A to B', 'B to A'].map((way, k) =>
+    `${way}: ${Number.isNaN(usual[k]) ? '' : `half in ${duration(usual[k])}, `}${lost[k]} lost`).join('; ');
   cursor(node, x, y(0));
 }
 

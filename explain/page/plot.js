@@ -267,7 +267,7 @@ function drawLatency() {
     d[op.dir] += SHAPES.dot(px, py);
   }
   d.forEach((path, dir) => path && node.append(svg('path', { class: 'points at-request' + dir, d: path })));
-  byId('latency-axis').textContent = sorted.length ? `of ${sorted.length.toLocaleString('en')} operations: median ` +
+  byId('latency-axis').textContent = sorted.length ? `of ${sorted.length.toLocaleString('en')} operation${sorted.length === 1 ? '' : 's'}: median ` +
     `${duration(percentile(sorted, 0.5))}, 90 % ${duration(percentile(sorted, 0.9))}, 99 % ${duration(percentile(sorted, 0.99))}, ` +
     `longest ${duration(sorted[sorted.length - 1])}` : 'none in sight was answered';
   cursor(node, x, bottom);
