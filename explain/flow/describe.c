@@ -34,7 +34,8 @@ void explain_words_put(struct explain_words *w, const char *words)
 void explain_words_u64(struct explain_words *w, uint64_t value)
 {
     char digits[DIGITS_MAX];
-    put_n(w, digits, (size_t)(digits_put(digits, value) - digits));
+    const char *end = digits_put(digits, value);
+    put_n(w, digits, (size_t)(end - digits));
 }
 
 void explain_words_psn(struct explain_words *w, uint32_t psn)

@@ -55,7 +55,8 @@ void explain_printf(struct explain_text *text, const char *format, ...)
 void explain_put_u64(struct explain_text *text, uint64_t value)
 {
     char digits[DIGITS_MAX];
-    explain_put_n(text, digits, (size_t)(digits_put(digits, value) - digits));
+    const char *end = digits_put(digits, value);
+    explain_put_n(text, digits, (size_t)(end - digits));
 }
 
 void explain_put_u64_padded(struct explain_text *text, uint64_t value, unsigned width, char pad)
