@@ -37,6 +37,12 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
  * what it stands in. */
 #define container_of(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
+/* What a noun ends with behind a number of things: "1 packet", "2 packets". */
+static inline const char *plural_s(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 /* How many elements an array has. */
 #define array_len(array) (sizeof(array) / sizeof(array)[0])
 

@@ -3,12 +3,21 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <stdio.h>
+
+#include "base/digits.h"
+
+static void v4_str(const uint8_t b[4], char *buf)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        buf = digits_put(buf, b[i]);
+        *buf++ = i < 3 ? '.' : '\0';
+    }
+}
 
 const char *nornic_addr_str(const struct nornic_addr *a, char *buf)
 {
     if (nornic_addr_is_v4(a))
-        inet_ntop(AF_INET, a->b + 12, buf, NORNIC_ADDR_STR_SIZE);
+        v4_str(a->b + 12, buf);
     else
         inet_ntop(AF_INET6, a->b, buf, NORNIC_ADDR_STR_SIZE);
     return buf;
@@ -31,7 +40,10 @@ int nornic_addr_parse(const char *text, struct nornic_addr *out)
 
 const char *nornic_mac_str(const struct nornic_mac *m, char *buf)
 {
-    const uint8_t *b = m->b;
-    snprintf(buf, NORNIC_MAC_STR_SIZE, "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4], b[5]);
+    char *to = buf;
+    for (unsigned i = 0; i < sizeof m->b; i++) {
+        to = digits_put_hex(to, m->b[i], 2);
+        *to++ = i < sizeof m->b - 1 ? ':' : '\0';
+    }
     return buf;
 }

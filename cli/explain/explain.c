@@ -119,6 +119,8 @@ static void show(struct run *run, const struct explain_packet *packet, const str
         return;
     if (run->page) {
         cli_page_packet(run->page, packet, meaning);
+        if (run->place)
+            cli_page_ends(run->page, run->place);
         return;
     }
     name_rules(run, meaning);

@@ -90,6 +90,19 @@ void cli_page_packet(struct cli_page *page, const struct explain_packet *packet,
         fprintf(stderr, "\r%" PRIu64 " packets", page->packets);
 }
 
+void cli_page_ends(struct cli_page *page, const struct explain_join_place *place)
+{
+    struct explain_html_ends ends = {.from = place->from,
+                                     .fate = explain_fate_key(place->fate),
+                                     .sure = explain_sure_key(place->sure),
+                                     .is_overtaken = place->is_overtaken};
+    for (unsigned side = 0; side < 2; side++) {
+        ends.has[side] = place->record[side] != 0;
+        ends.time_ns[side] = place->time_ns[side];
+    }
+    explain_html_ends(page->html, &page->text, &ends);
+}
+
 void cli_page_finding(struct cli_page *page, const struct explain_finding *finding)
 {
     explain_html_finding(page->html, &page->text, finding);

@@ -3,7 +3,7 @@
 #ifndef NORNIC_CLI_EXPLAIN_HTML_H
 #define NORNIC_CLI_EXPLAIN_HTML_H
 
-#include "explain/analysis.h"
+#include "explain/join/join.h"
 
 struct cli_page;
 
@@ -17,6 +17,8 @@ void cli_page_capture(struct cli_page *page, const char *tour);
 void cli_page_file(struct cli_page *page, const char *name);
 void cli_page_packet(struct cli_page *page, const struct explain_packet *packet,
                      const struct explain_meaning *meaning);
+/* Of the packet before, with --join. */
+void cli_page_ends(struct cli_page *page, const struct explain_join_place *place);
 void cli_page_finding(struct cli_page *page, const struct explain_finding *finding);
 
 /* The capture ends; `total` packets of it were read; `story` has a sentence a line. */

@@ -3,13 +3,9 @@
 
 #include <inttypes.h>
 
+#include "base/base.h"
 #include "explain/show/json.h"
 #include "nornic/addr.h"
-
-static const char *plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
 
 /* Each side chooses the link that it writes over (SMCR-ARC-25); mostly both go the same way. */
 static void put_moves(struct explain_text *out, const struct explain_smc_conn *c)
@@ -26,7 +22,7 @@ static void put_moves(struct explain_text *out, const struct explain_smc_conn *c
         explain_printf(out, "from link %u to %u", c->moved_from[side], c->moved_to[side]);
     }
     if (again)
-        explain_printf(out, ", %" PRIu64 " byte%s written again", again, plural(again));
+        explain_printf(out, ", %" PRIu64 " byte%s written again", again, plural_s(again));
 }
 
 static void put_conn(struct explain_text *out, const struct explain_smc_conn *c)
@@ -36,8 +32,8 @@ static void put_conn(struct explain_text *out, const struct explain_smc_conn *c)
                    nornic_addr_str(&c->addr[0], a), c->port[0], nornic_addr_str(&c->addr[1], b), c->port[1]);
     for (unsigned side = 0; side < 2; side++)
         explain_printf(out, "%s %" PRIu64 " byte%s, %" PRIu64 " CDC, %" PRIu64 " wrap%s, %s",
-                       side ? "; back" : "; there", c->bytes[side], plural(c->bytes[side]), c->messages[side],
-                       c->wraps[side], plural(c->wraps[side]),
+                       side ? "; back" : "; there", c->bytes[side], plural_s(c->bytes[side]),
+                       c->messages[side], c->wraps[side], plural_s(c->wraps[side]),
                        c->is_aborted[side]  ? "aborted"
                        : c->is_closed[side] ? "closed"
                        : c->is_done[side]   ? "done sending"
@@ -51,13 +47,13 @@ static void put_group(struct explain_text *out, const struct explain_smc_group *
     char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
     explain_printf(out, "SMC-R group %u, version %u: %s with %s; %u link%s, %u active, %u gone; ", g->id,
                    g->version, nornic_addr_str(&g->gid[0], a), nornic_addr_str(&g->gid[1], b), g->links,
-                   plural(g->links), g->links_active, g->links_gone);
+                   plural_s(g->links), g->links_active, g->links_gone);
     if (g->rmbs[0] == g->rmbs[1])
-        explain_printf(out, "%u RMB%s each; ", g->rmbs[0], plural(g->rmbs[0]));
+        explain_printf(out, "%u RMB%s each; ", g->rmbs[0], plural_s(g->rmbs[0]));
     else
-        explain_printf(out, "%u RMB%s of the client, %u of the server; ", g->rmbs[0], plural(g->rmbs[0]),
+        explain_printf(out, "%u RMB%s of the client, %u of the server; ", g->rmbs[0], plural_s(g->rmbs[0]),
                        g->rmbs[1]);
-    explain_printf(out, "%u connection%s%s\n", g->conns, plural(g->conns), g->has_ended ? "; ended" : "");
+    explain_printf(out, "%u connection%s%s\n", g->conns, plural_s(g->conns), g->has_ended ? "; ended" : "");
 }
 
 void cli_smc_sums(struct explain_text *out, const struct explain_analysis *analysis, bool is_json)

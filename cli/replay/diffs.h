@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nornic replay: the fields that differ, as JSON. */
+/* nornic replay: the fields that differ, in text and JSON. */
 #ifndef NORNIC_CLI_REPLAY_DIFFS_H
 #define NORNIC_CLI_REPLAY_DIFFS_H
 
@@ -8,5 +8,8 @@
 
 /* Adds the member "diffs" to `o`, which owns it. Of more than EXPLAIN_DIFFS_MAX the first stand in it. */
 void cli_replay_add_diffs(struct json_object *o, const struct explain_field_diff *diffs, unsigned count);
+
+/* To standard output, a line for each field. */
+void cli_replay_print_diffs(const struct explain_field_diff *diffs, unsigned count);
 
 #endif

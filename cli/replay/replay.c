@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/report/json.h"
 #include "cli/option/option.h"
@@ -44,10 +45,8 @@ static void print_text(const struct explain_compared *c)
     const struct explain_packet *p = c->recorded ? c->recorded : c->engine;
     printf("%s#%" PRIu64 "  qp 0x%06x  ", c->recorded ? "" : "after ", number_of(c), c->qpn);
     print_packet(p);
-    printf(": %s\n", explain_replay_words(c->outcome));
-    for (unsigned i = 0; i < c->diff_count && i < EXPLAIN_DIFFS_MAX; i++)
-        printf("      %s.%s: recorded %s, engine %s\n", c->diffs[i].layer, c->diffs[i].field,
-               c->diffs[i].recorded, c->diffs[i].engine);
+    printf(": %s\n", explain_replay_outcome_of(c->outcome)->words);
+    cli_replay_print_diffs(c->diffs, c->diff_count);
 }
 
 static void print_json(const struct explain_compared *c)
@@ -57,7 +56,7 @@ static void print_json(const struct explain_compared *c)
     if (c->recorded)
         cli_json_add_count(o, "n", c->recorded->number);
     cli_json_add_count(o, "after", c->cause);
-    cli_json_add_text(o, "outcome", explain_replay_key(c->outcome));
+    cli_json_add_text(o, "outcome", explain_replay_outcome_of(c->outcome)->key);
     cli_json_add_count(o, "qp", c->qpn);
     cli_json_add_text(o, "opcode", p->roce.op->name);
     cli_json_add_count(o, "psn", p->roce.bth.psn);
@@ -93,33 +92,36 @@ static uint64_t failures(const struct explain_replay_result *r, const struct exp
 {
     uint64_t n = cli_replay_smc_failures(smc);
     for (unsigned i = 0; i < EXPLAIN_REPLAY_OUTCOME_COUNT; i++)
-        n += explain_replay_fails(i) ? r->outcomes[i] : 0;
+        n += explain_replay_outcome_of(i)->fails ? r->outcomes[i] : 0;
     return n;
 }
 
 static void sum_text(const struct settings *s, const struct explain_endpoint *e,
                      const struct explain_replay_result *r, const struct explain_smc_replay_result *smc)
 {
-    printf("%s as %s: %u queue pairs, %" PRIu64 " work requests, %" PRIu64 " receives, %u keys; %" PRIu64
-           " packets in; %s\n",
-           s->file, s->as, r->qps, r->work_requests, r->receives, e->region_count, r->fed,
-           failures(r, smc) ? "DIFFERENT" : "equal");
+    printf("%s as %s: %u queue pair%s, %" PRIu64 " work request%s, %" PRIu64 " receive%s, %u key%s; %" PRIu64
+           " packet%s in; %s\n",
+           s->file, s->as, r->qps, plural_s(r->qps), r->work_requests, plural_s(r->work_requests),
+           r->receives, plural_s(r->receives), e->region_count, plural_s(e->region_count), r->fed,
+           plural_s(r->fed), failures(r, smc) ? "DIFFERENT" : "equal");
     for (unsigned i = 0; i < EXPLAIN_REPLAY_OUTCOME_COUNT; i++)
         if (r->outcomes[i])
-            printf("  %8" PRIu64 "  %s\n", r->outcomes[i], explain_replay_words(i));
+            printf("  %8" PRIu64 "  %s\n", r->outcomes[i], explain_replay_outcome_of(i)->words);
     if (r->changed_memory)
-        printf("  %8" PRIu64 "  READs or atomics of memory that the recorded program itself had changed\n",
-               r->changed_memory);
+        printf("  %8" PRIu64 "  %s of memory that the recorded program itself had changed\n",
+               r->changed_memory, r->changed_memory == 1 ? "READ or atomic" : "READs or atomics");
     if (r->silent_qps)
-        printf("  %8u  queue pairs left out as responders: they answer nothing in the capture\n",
-               r->silent_qps);
+        printf("  %8u  queue pair%s left out as responder%s: without an answer in the capture\n",
+               r->silent_qps, plural_s(r->silent_qps), plural_s(r->silent_qps));
     if (r->late_qps)
-        printf("  %8u  queue pairs whose connection is older than the capture: their MSN was learned\n",
-               r->late_qps);
+        printf("  %8u  queue pair%s whose connection is older than the capture: the MSN was learned\n",
+               r->late_qps, plural_s(r->late_qps));
     if (e->gsi_packets)
-        printf("  %8" PRIu64 "  packets of queue pair 1 left out\n", e->gsi_packets);
+        printf("  %8" PRIu64 "  packet%s of queue pair 1 left out\n", e->gsi_packets,
+               plural_s(e->gsi_packets));
     if (e->bad_packets)
-        printf("  %8" PRIu64 "  packets left out: broken, cut, or RoCEv1\n", e->bad_packets);
+        printf("  %8" PRIu64 "  packet%s left out: broken, cut, or RoCEv1\n", e->bad_packets,
+               plural_s(e->bad_packets));
     cli_replay_smc_sum_text(smc);
 }
 
@@ -131,7 +133,7 @@ static void sum_json(const struct settings *s, const struct explain_endpoint *e,
     cli_json_add_text(o, "as", s->as);
     json_object_object_add(o, "equal", json_object_new_boolean(failures(r, smc) == 0));
     for (unsigned i = 0; i < EXPLAIN_REPLAY_OUTCOME_COUNT; i++)
-        cli_json_add_count(counts, explain_replay_key(i), r->outcomes[i]);
+        cli_json_add_count(counts, explain_replay_outcome_of(i)->key, r->outcomes[i]);
     json_object_object_add(o, "outcomes", counts);
     cli_json_add_count(o, "fed", r->fed);
     cli_json_add_count(o, "queue_pairs", r->qps);
@@ -352,7 +354,7 @@ const struct cli_command replay_command = {
     .examples =
         "Example:\n"
         "  $ nornic replay pcaps/rc_write_1024.pcap --as 10.77.0.1\n"
-        "  pcaps/rc_write_1024.pcap as 10.77.0.1: 1 queue pairs, 27 work requests, 0 receives, 0 keys; "
+        "  pcaps/rc_write_1024.pcap as 10.77.0.1: 1 queue pair, 27 work requests, 0 receives, 0 keys; "
         "27 packets in; equal\n"
         "        38  equal\n",
     .status = {"equal but for the freedoms, or sent", "different", "it could not be tried"},

@@ -14,10 +14,8 @@ void cli_replay_smc_text(const struct explain_smc_compared *c)
         printf("link %u  ", c->link);
     if (c->connection)
         printf("connection %u  ", c->connection);
-    printf("%s: %s\n", c->message, explain_smc_replay_words(c->outcome));
-    for (unsigned i = 0; i < c->diff_count && i < EXPLAIN_DIFFS_MAX; i++)
-        printf("      %s.%s: recorded %s, engine %s\n", c->diffs[i].layer, c->diffs[i].field,
-               c->diffs[i].recorded, c->diffs[i].engine);
+    printf("%s: %s\n", c->message, explain_smc_replay_outcome_of(c->outcome)->words);
+    cli_replay_print_diffs(c->diffs, c->diff_count);
 }
 
 void cli_replay_smc_json(const struct explain_smc_compared *c)
@@ -26,7 +24,7 @@ void cli_replay_smc_json(const struct explain_smc_compared *c)
     if (c->number)
         cli_json_add_count(o, "n", c->number);
     cli_json_add_count(o, "after", c->cause);
-    cli_json_add_text(o, "outcome", explain_smc_replay_key(c->outcome));
+    cli_json_add_text(o, "outcome", explain_smc_replay_outcome_of(c->outcome)->key);
     cli_json_add_text(o, "message", c->message);
     if (c->link)
         cli_json_add_count(o, "link", c->link);
@@ -40,35 +38,37 @@ uint64_t cli_replay_smc_failures(const struct explain_smc_replay_result *r)
 {
     uint64_t n = 0;
     for (unsigned i = 0; i < EXPLAIN_SMC_REPLAY_OUTCOME_COUNT; i++)
-        n += explain_smc_replay_fails(i) ? r->outcomes[i] : 0;
+        n += explain_smc_replay_outcome_of(i)->fails ? r->outcomes[i] : 0;
     return n;
 }
 
 void cli_replay_smc_sum_text(const struct explain_smc_replay_result *r)
 {
     if (r->connections)
-        printf("  SMC-R: %u connections, %u links, %u ports; %" PRIu64 " bytes written, %" PRIu64
+        printf("  SMC-R: %u connection%s, %u link%s, %u port%s; %" PRIu64 " byte%s written, %" PRIu64
                " read; %s\n",
-               r->connections, r->links, r->ports, r->written, r->read,
+               r->connections, plural_s(r->connections), r->links, plural_s(r->links), r->ports,
+               plural_s(r->ports), r->written, plural_s(r->written), r->read,
                cli_replay_smc_failures(r) ? "DIFFERENT" : "equal");
     for (unsigned i = 0; i < EXPLAIN_SMC_REPLAY_OUTCOME_COUNT; i++)
         if (r->outcomes[i])
-            printf("  %8" PRIu64 "  messages of SMC-R: %s\n", r->outcomes[i], explain_smc_replay_words(i));
+            printf("  %8" PRIu64 "  message%s of SMC-R: %s\n", r->outcomes[i], plural_s(r->outcomes[i]),
+                   explain_smc_replay_outcome_of(i)->words);
     if (r->version_2)
-        printf("  %8u  connections of SMC-R version 2, which the engine does not speak: left out, but for "
-               "their packets\n",
-               r->version_2);
+        printf("  %8u  connection%s of SMC-R version 2, which the engine does not speak: left out, but for "
+               "the packets\n",
+               r->version_2, plural_s(r->version_2));
     if (r->older)
-        printf("  %8u  connections of SMC-R whose link group is older than the capture: left out, but for "
-               "their packets\n",
-               r->older);
+        printf("  %8u  connection%s of SMC-R whose link group is older than the capture: left out, but for "
+               "the packets\n",
+               r->older, plural_s(r->older));
 }
 
 void cli_replay_smc_sum_json(struct json_object *o, const struct explain_smc_replay_result *r)
 {
     struct json_object *smc = json_object_new_object(), *counts = json_object_new_object();
     for (unsigned i = 0; i < EXPLAIN_SMC_REPLAY_OUTCOME_COUNT; i++)
-        cli_json_add_count(counts, explain_smc_replay_key(i), r->outcomes[i]);
+        cli_json_add_count(counts, explain_smc_replay_outcome_of(i)->key, r->outcomes[i]);
     json_object_object_add(smc, "outcomes", counts);
     cli_json_add_count(smc, "fed", r->fed);
     cli_json_add_count(smc, "connections", r->connections);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/digits.h"
+
 void explain_add_words(struct explain_meaning *m, const char *format, ...)
 {
     size_t used = strlen(m->words);
@@ -13,6 +15,34 @@ void explain_add_words(struct explain_meaning *m, const char *format, ...)
     va_start(args, format);
     vsnprintf(m->words + used, sizeof m->words - used, format, args);
     va_end(args);
+}
+
+static void put_n(struct explain_words *w, const char *bytes, size_t n)
+{
+    size_t room = (size_t)(w->end - w->at);
+    n = n < room ? n : room;
+    memcpy(w->at, bytes, n);
+    w->at += n;
+    *w->at = '\0';
+}
+
+void explain_words_put(struct explain_words *w, const char *words)
+{
+    put_n(w, words, strlen(words));
+}
+
+void explain_words_u64(struct explain_words *w, uint64_t value)
+{
+    char digits[DIGITS_MAX];
+    const char *end = digits_put(digits, value);
+    put_n(w, digits, (size_t)(end - digits));
+}
+
+void explain_words_psn(struct explain_words *w, uint32_t psn)
+{
+    char digits[8] = "0x";
+    digits_put_hex(digits + 2, psn, 6);
+    put_n(w, digits, sizeof digits);
 }
 
 static const char *place(uint32_t flags)
@@ -26,23 +56,26 @@ static const char *place(uint32_t flags)
 
 /* What the operation is, with what it carries, and which packet of its message: "RDMA WRITE with immediate
  * last". A READ and an atomic are one packet each. */
-static void put_name(const struct roce_pkt *pkt, char *words, size_t size)
+static void put_name(const struct roce_pkt *pkt, struct explain_meaning *m, struct explain_words *w)
 {
     uint32_t flags = pkt->op->flags;
-    if (!(flags & ROCE_PKT_DEFINED))
-        snprintf(words, size, "request with the %s opcode 0x%02x",
-                 pkt->bth.opcode >= ROCE_OPCODE(ROCE_SERVICE_VENDOR, 0) ? "manufacturer's" : "reserved",
-                 pkt->bth.opcode);
-    else if (flags & ROCE_PKT_READ)
-        snprintf(words, size, "RDMA READ request");
-    else if (flags & ROCE_PKT_ATOMIC)
-        snprintf(words, size, "%s", pkt->op->name);
-    else
-        snprintf(words, size, "%s%s %s", flags & ROCE_PKT_SEND ? "SEND" : "RDMA WRITE",
-                 flags & ROCE_PKT_IMMDT  ? " with immediate"
-                 : flags & ROCE_PKT_IETH ? " with invalidate"
-                                         : "",
-                 place(flags));
+    if (!(flags & ROCE_PKT_DEFINED)) {
+        bool is_vendor = pkt->bth.opcode >= ROCE_OPCODE(ROCE_SERVICE_VENDOR, 0);
+        m->words[0] = '\0';
+        explain_add_words(m, "request with the %s opcode 0x%02x", is_vendor ? "manufacturer's" : "reserved",
+                          pkt->bth.opcode);
+        w->at += strlen(w->at);
+    } else if (flags & ROCE_PKT_READ) {
+        explain_words_put(w, "RDMA READ request");
+    } else if (flags & ROCE_PKT_ATOMIC) {
+        explain_words_put(w, pkt->op->name);
+    } else {
+        explain_words_put(w, flags & ROCE_PKT_SEND ? "SEND" : "RDMA WRITE");
+        explain_words_put(w, flags & ROCE_PKT_IMMDT  ? " with immediate "
+                             : flags & ROCE_PKT_IETH ? " with invalidate "
+                                                     : " ");
+        explain_words_put(w, place(flags));
+    }
 }
 
 /* Which values it is about: they are the point of an atomic. */
@@ -59,38 +92,55 @@ static void add_atomic(const struct roce_pkt *pkt, struct explain_meaning *m)
 }
 
 /* Which piece of the message it is, and how far the message is with it. */
-static void add_piece(const struct explain_packet *packet, struct explain_meaning *m)
+static void put_piece(const struct explain_packet *packet, const struct explain_meaning *m,
+                      struct explain_words *w)
 {
-    char of[24] = "";
     if (!m->piece) {
-        explain_add_words(m, " of message %" PRIu64 ", whose beginning is not in this capture, %u bytes",
-                          m->message, packet->roce.payload_bytes);
+        explain_words_put(w, " of message ");
+        explain_words_u64(w, m->message);
+        explain_words_put(w, ", whose beginning is not in this capture, ");
+        explain_words_u64(w, packet->roce.payload_bytes);
+        explain_words_put(w, " bytes");
         return;
     }
-    if (m->pieces)
-        snprintf(of, sizeof of, "/%u", m->pieces);
-    explain_add_words(m, " %u%s of message %" PRIu64 ", %" PRIu64, m->piece, of, m->message, m->bytes_done);
-    if (m->bytes_total)
-        explain_add_words(m, " of %" PRIu64, m->bytes_total);
-    explain_add_words(m, " bytes");
+    explain_words_put(w, " ");
+    explain_words_u64(w, m->piece);
+    if (m->pieces) {
+        explain_words_put(w, "/");
+        explain_words_u64(w, m->pieces);
+    }
+    explain_words_put(w, " of message ");
+    explain_words_u64(w, m->message);
+    explain_words_put(w, ", ");
+    explain_words_u64(w, m->bytes_done);
+    if (m->bytes_total) {
+        explain_words_put(w, " of ");
+        explain_words_u64(w, m->bytes_total);
+    }
+    explain_words_put(w, " bytes");
 }
 
 void explain_describe(const struct explain_packet *packet, struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
     uint32_t flags = pkt->op->flags;
-    put_name(pkt, m->words, sizeof m->words);
+    struct explain_words w = explain_words_begin(m);
+    put_name(pkt, m, &w);
     if (flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE | ROCE_PKT_LAST)) {
-        add_piece(packet, m);
+        put_piece(packet, m, &w);
         return;
     }
-    explain_add_words(m, ", message %" PRIu64, m->message);
-    if (packet->is_operand_cut && flags & ROCE_PKT_ATOMIC)
-        explain_add_words(m, ", its operands cut off");
-    else if (flags & ROCE_PKT_ATOMIC)
+    explain_words_put(&w, ", message ");
+    explain_words_u64(&w, m->message);
+    if (packet->is_operand_cut && flags & ROCE_PKT_ATOMIC) {
+        explain_words_put(&w, ", its operands cut off");
+    } else if (flags & ROCE_PKT_ATOMIC) {
         add_atomic(pkt, m);
-    else
-        explain_add_words(m, ", %u bytes", flags & ROCE_PKT_READ ? pkt->reth.dma_len : pkt->payload_bytes);
+    } else {
+        explain_words_put(&w, ", ");
+        explain_words_u64(&w, flags & ROCE_PKT_READ ? pkt->reth.dma_len : pkt->payload_bytes);
+        explain_words_put(&w, " bytes");
+    }
 }
 
 /* --- why again --- */

@@ -40,13 +40,14 @@ static uint64_t acknowledge(struct explain_half *half, const struct explain_pack
     return newest;
 }
 
-static void credits_words(uint8_t syndrome, char *text, size_t size)
+static void put_credits(struct explain_words *w, uint8_t syndrome)
 {
     uint32_t credits = roce_credit_count(syndrome & 0x1f);
     if (credits == UINT32_MAX)
-        text[0] = '\0';
-    else
-        snprintf(text, size, ", %u credits", credits);
+        return;
+    explain_words_put(w, ", ");
+    explain_words_u64(w, credits);
+    explain_words_put(w, " credits");
 }
 
 /* A PSN that was never sent, where the capture shows the requests. */
@@ -62,13 +63,16 @@ static void take_ack(struct explain_half *half, const struct explain_packet *pac
                      struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    char credits[32];
     uint32_t psn = pkt->bth.psn;
     bool again = half->is_una_known && roce_psn_diff(psn, half->una_psn) < 0;
-    credits_words(pkt->aeth.syndrome, credits, sizeof credits);
     m->answers = acknowledge(half, packet, roce_psn_add(psn, 1));
-    snprintf(m->words, sizeof m->words, "ACK up to PSN 0x%06x, MSN %u%s%s", psn, pkt->aeth.msn, credits,
-             again ? ", again" : "");
+    struct explain_words w = explain_words_begin(m);
+    explain_words_put(&w, "ACK up to PSN ");
+    explain_words_psn(&w, psn);
+    explain_words_put(&w, ", MSN ");
+    explain_words_u64(&w, pkt->aeth.msn);
+    put_credits(&w, pkt->aeth.syndrome);
+    explain_words_put(&w, again ? ", again" : "");
 }
 
 static void take_rnr(struct explain_pair *pair, struct explain_half *half, unsigned direction,
@@ -236,6 +240,22 @@ static struct explain_read *extend_read(struct explain_half *half, const struct 
     return r;
 }
 
+static void describe_read_response(struct explain_meaning *m)
+{
+    struct explain_words w = explain_words_begin(m);
+    explain_words_put(&w, "RDMA READ response ");
+    explain_words_u64(&w, m->piece);
+    explain_words_put(&w, "/");
+    explain_words_u64(&w, m->pieces);
+    explain_words_put(&w, " to #");
+    explain_words_u64(&w, m->answers);
+    explain_words_put(&w, ", ");
+    explain_words_u64(&w, m->bytes_done);
+    explain_words_put(&w, " of ");
+    explain_words_u64(&w, m->bytes_total);
+    explain_words_put(&w, " bytes");
+}
+
 static void take_read_response(struct explain_pair *pair, struct explain_half *half,
                                const struct explain_ids *ids, const struct explain_packet *packet,
                                struct explain_meaning *m)
@@ -263,9 +283,7 @@ static void take_read_response(struct explain_pair *pair, struct explain_half *h
     m->bytes_total = read->bytes;
     m->bytes_done = last ? read->bytes : (uint64_t)(k + 1) * pkt->payload_bytes;
     acknowledge(half, packet, roce_psn_add(pkt->bth.psn, 1));
-    snprintf(m->words, sizeof m->words,
-             "RDMA READ response %u/%u to #%" PRIu64 ", %" PRIu64 " of %" PRIu64 " bytes", m->piece,
-             m->pieces, read->number, m->bytes_done, m->bytes_total);
+    describe_read_response(m);
 }
 
 static void take_atomic_ack(struct explain_half *half, const struct explain_packet *packet,

@@ -85,16 +85,22 @@ static void sort(struct points *p)
         }
 }
 
-static bool take_points(const struct explain_join *j, uint32_t lane, struct points *p)
+/* Points of the lane, or where `lane` is JOIN_NONE of all lanes that come from the end of capture `from` (-1:
+ * of none). */
+static bool take_points(const struct explain_join *j, uint32_t lane, int from, struct points *p)
 {
     const struct explain_clock *c = &j->summary.clock;
+    uint64_t most = lane == JOIN_NONE ? 0 : j->lanes[lane].matches;
+    for (uint32_t i = 0; i < j->lane_count && lane == JOIN_NONE && from >= 0; i++)
+        most += j->lanes[i].from == from ? j->lanes[i].matches : 0;
     p->count = 0;
-    p->at = malloc(((size_t)(lane == JOIN_NONE ? 0 : j->lanes[lane].matches) + 1) * sizeof *p->at);
-    if (!p->at || lane == JOIN_NONE)
+    p->at = malloc(((size_t)most + 1) * sizeof *p->at);
+    if (!p->at || !most)
         return p->at;
     for (uint32_t i = 0; i < j->group_count; i++) {
         const struct join_group *g = &j->groups[i];
-        if (!join_is_plain(g) || lane_of(j, g) != lane)
+        if (!join_is_plain(g) ||
+            (lane == JOIN_NONE ? j->lanes[lane_of(j, g)].from != from : lane_of(j, g) != lane))
             continue;
         int64_t x = (int64_t)(j->side[0].packets[g->first[0]].time_ns - c->epoch_ns);
         int64_t y = difference_ns(j, g) - c->base_ns;
@@ -121,6 +127,27 @@ static int fit(struct explain_join *j, uint32_t lane, const struct points *there
     if (j->lanes[lane].back != JOIN_NONE)
         j->lanes[j->lanes[lane].back].from = !is_turned;
     return 0;
+}
+
+/* Other lanes may be quicker than the one that the clock was found by: then the line that it left open is
+ * narrowed by theirs, so that their packets do not seem to come before they left. */
+static int fit_all(struct explain_join *j, uint32_t lane, uint32_t back)
+{
+    struct explain_clock all = j->summary.clock;
+    struct points out = {0}, in = {0};
+    bool has_more = false;
+    for (uint32_t i = 0; i < j->lane_count; i++)
+        has_more |= i != lane && i != back && j->lanes[i].matches && j->lanes[i].from >= 0;
+    if (!has_more)
+        return 0;
+    bool is_taken = take_points(j, JOIN_NONE, 0, &out);
+    is_taken &= take_points(j, JOIN_NONE, 1, &in);
+    int err = is_taken ? explain_clock_fit(&all, out.at, out.count, in.at, in.count) : -ENOMEM;
+    free(out.at);
+    free(in.at);
+    if (!err && !all.is_one_way && !all.is_inconsistent && all.piece_count <= j->summary.clock.piece_count)
+        j->summary.clock = all;
+    return err;
 }
 
 /* From where a lane comes of which nothing tells: from where others of the same address do. */
@@ -215,13 +242,14 @@ int join_align(struct explain_join *j)
     uint32_t other = j->lanes[lane].back == lane ? JOIN_NONE : j->lanes[lane].back;
     c->epoch_ns = j->side[0].first_ns;
     c->base_ns = median_difference(j, lane);
-    bool is_taken = take_points(j, lane, &there);
-    is_taken &= take_points(j, other, &back);
+    bool is_taken = take_points(j, lane, -1, &there);
+    is_taken &= take_points(j, other, -1, &back);
     int err = is_taken ? fit(j, lane, &there, &back) : -ENOMEM;
     free(there.at);
     free(back.at);
     if (err)
         return err;
     tell_lanes(j);
-    return tell_patience(j);
+    err = fit_all(j, lane, other);
+    return err ? err : tell_patience(j);
 }

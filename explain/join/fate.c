@@ -53,7 +53,8 @@ static void judge_sent(struct explain_join *j, unsigned from, struct join_packet
              last_ns = join_time_ns(j, !from, there->last_ns);
     bool is_inside = left_ns >= first_ns && left_ns + (uint64_t)j->patience_ns[from] <= last_ns;
     p->fate = is_inside ? EXPLAIN_FATE_LOST : EXPLAIN_FATE_OUTSIDE;
-    bool is_sure = !is_inside && (left_ns > last_ns || left_ns + (uint64_t)j->patience_ns[from] < first_ns);
+    bool is_sure = !is_inside && !p->has_equal &&
+                   (left_ns > last_ns || left_ns + (uint64_t)j->patience_ns[from] < first_ns);
     p->sure = is_sure ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY;
 }
 
@@ -69,7 +70,7 @@ static void judge_came(struct explain_join *j, unsigned from, struct join_packet
         p->sure = EXPLAIN_SURE_LIKELY;
     } else if (is_inside) {
         p->fate = EXPLAIN_FATE_MISSED_HERE;
-        p->sure = p->is_doubted ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
+        p->sure = p->is_doubted || p->has_equal ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
     } else {
         p->fate = EXPLAIN_FATE_OUTSIDE;
         p->sure = EXPLAIN_SURE_LIKELY;
@@ -282,6 +283,22 @@ static void inquire(struct inquiry *q)
     }
 }
 
+/* A clock that no line explains, or only pieces, may be one that was set; or packets were taken for equal
+ * ones of another time. Then what rests on times is likely, no more: everything, or all but what its
+ * identification shows. */
+static void doubt_times(struct explain_join *j)
+{
+    const struct explain_clock *c = &j->summary.clock;
+    for (unsigned side = 0; side < 2 && (c->is_inconsistent || c->piece_count > 1); side++)
+        for (uint32_t i = 0; i < j->side[side].count; i++) {
+            struct join_packet *p = &j->side[side].packets[i];
+            int from = j->lanes[p->lane].from;
+            bool has_ids = from >= 0 && join_has_ids(&j->lanes[p->lane], (unsigned)from);
+            if (p->sure == EXPLAIN_SURE_SHOWN && (c->is_inconsistent || !has_ids))
+                p->sure = EXPLAIN_SURE_LIKELY;
+        }
+}
+
 int join_judge(struct explain_join *j)
 {
     for (unsigned side = 0; side < 2; side++)
@@ -300,5 +317,6 @@ int join_judge(struct explain_join *j)
         if (!is_ready)
             return -ENOMEM;
     }
+    doubt_times(j);
     return 0;
 }

@@ -33,6 +33,7 @@ struct join_packet {
     bool is_damaged; /* the ICRC or a header is wrong */
     bool is_copy;    /* `other` is the packet that it is a copy of */
     bool is_doubted; /* equal packets, or one that came damaged, leave it open whether it is this one */
+    bool has_equal;  /* the other capture has equal ones, though not of its time */
     bool is_overtaken, is_again;
     uint8_t fate, sure, says;
 };

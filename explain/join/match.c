@@ -134,8 +134,12 @@ static void untie(const struct equals *e)
     bool is_plain = sent <= 1 && !(sent && sent_packet(e, e->sent_at)->is_again);
     bool has_ids = sent && join_has_ids(&e->j->lanes[sent_packet(e, e->sent_at)->lane], e->from);
     enum explain_sure sure = is_plain || has_ids || !came ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY;
-    for (uint32_t s = e->sent_at; s < e->sent_end; s++)
+    for (uint32_t s = e->sent_at; s < e->sent_end; s++) {
         sent_packet(e, s)->is_doubted = sure != EXPLAIN_SURE_SHOWN;
+        sent_packet(e, s)->has_equal = e->came_count != 0;
+    }
+    for (uint32_t c = e->came_at; c < e->came_end; c++)
+        came_packet(e, c)->has_equal = e->sent_count != 0;
     if (!sent && e->sent_at > 0)
         take_straggler(e);
     else if (came >= sent)

@@ -65,7 +65,8 @@ void explain_join_line(struct explain_text *out, const struct explain_join_place
 {
     char text[DELAY_TEXT];
     int severity = explain_line_severity(meaning);
-    explain_printf(out, "%s%5" PRIu64, explain_line_colour(severity, style), place->number);
+    explain_put(out, explain_line_colour(severity, style));
+    explain_put_u64_padded(out, place->number, 5, ' ');
     for (unsigned side = 0; side < 2; side++) {
         explain_put(out, " ");
         if (place->record[side])
@@ -73,7 +74,11 @@ void explain_join_line(struct explain_text *out, const struct explain_join_place
         else
             explain_put(out, "          -");
     }
-    explain_printf(out, "  %10s%s  ", fate_text(place, text), place->is_overtaken ? "*" : " ");
+    const char *fate = fate_text(place, text);
+    for (size_t i = strlen(fate); i < 12; i++)
+        explain_put(out, " ");
+    explain_put(out, fate);
+    explain_put(out, place->is_overtaken ? "*  " : "   ");
     explain_line_rest(out, packet, meaning, style);
 }
 

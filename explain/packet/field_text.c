@@ -1,18 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Values of fields as texts. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "base/base.h"
+#include "base/digits.h"
 #include "explain/packet/packet.h"
 #include "nornic/addr.h"
+
+/* As net_bits_get(), which is made for constants: of a field that is read by a table. */
+static uint64_t value_at(const uint8_t *p, unsigned first_bit, unsigned width_bits)
+{
+    unsigned end = first_bit + width_bits, at = first_bit / 8, last = (end - 1) / 8;
+    if (last - at >= sizeof(uint64_t))
+        return net_bits_get(p, first_bit, width_bits);
+    uint64_t value = p[at] & 0xffu >> first_bit % 8;
+    while (at < last)
+        value = value << 8 | p[++at];
+    return value >> (8 - end % 8) % 8;
+}
 
 uint64_t explain_field_value(const struct explain_packet *packet, unsigned layer,
                              const struct net_field *field)
 {
     if (field->is_bytes)
         return 0;
-    return net_bits_get(packet->frame + packet->layers[layer].offset, field->first_bit, field->width_bits);
+    return value_at(packet->frame + packet->layers[layer].offset, field->first_bit, field->width_bits);
 }
 
 static bool ends_with(const char *name, const char *ending)
@@ -38,9 +52,9 @@ static bool is_decimal(const struct net_field *field)
 static void bytes_text(const uint8_t *bytes, unsigned n, char *text, size_t size)
 {
     size_t used = 0;
-    text[0] = '\0';
     for (unsigned i = 0; i < n && used + 3 < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%02x", bytes[i]);
+        used = (size_t)(digits_put_hex(text + used, bytes[i], 2) - text);
+    text[used] = '\0';
 }
 
 /* Names and ids of SMC-R that people gave. */
@@ -103,7 +117,7 @@ const char *explain_field_text(const struct explain_packet *packet, unsigned lay
     enum explain_form form = explain_field_form(l->kind->id, field);
     struct nornic_mac mac;
     struct nornic_addr addr;
-    char buf[NORNIC_ADDR_STR_SIZE];
+    assert(size >= NORNIC_ADDR_STR_SIZE);
     switch (form) {
     case EXPLAIN_FORM_DECIMAL:
     case EXPLAIN_FORM_HEX:
@@ -112,14 +126,15 @@ const char *explain_field_text(const struct explain_packet *packet, unsigned lay
         break;
     case EXPLAIN_FORM_MAC:
         memcpy(mac.b, at, sizeof mac.b);
-        snprintf(text, size, "%s", nornic_mac_str(&mac, buf));
+        nornic_mac_str(&mac, text);
         break;
     case EXPLAIN_FORM_IPV4:
-        snprintf(text, size, "%u.%u.%u.%u", at[0], at[1], at[2], at[3]);
+        addr = nornic_addr_from_v4(at);
+        nornic_addr_str(&addr, text);
         break;
     case EXPLAIN_FORM_ADDR:
         memcpy(addr.b, at, sizeof addr.b);
-        snprintf(text, size, "%s", nornic_addr_str(&addr, buf));
+        nornic_addr_str(&addr, text);
         break;
     case EXPLAIN_FORM_TEXT:
         text_of(at, field->width_bits / 8, text, size);

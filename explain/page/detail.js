@@ -46,7 +46,7 @@ function drawDetail(pane, i) {
     make('h2', {}, `Packet ${model.number[i]} `, make('small', {}, `${seconds(model.time[i], 9)} s`)),
     make('p', { className: 'words cls-' + CLASSES[model.cls[i]] }, ...linked(packetWords(i))),
     make('p', { className: 'facts' }, `${flow}${ends ? ends.join(' → ') + ' · ' : ''}${model.wire[i]} bytes${cut}`),
-    ...answersLine(i), ...remarks(i));
+    model.ends && endsText(i) ? make('p', { className: 'facts ends' }, endsText(i)) : '', ...answersLine(i), ...remarks(i));
   const layers = layoutOf(i).layers;
   if (model.kept[i]) pane.append(hexDump(i, layers));
   layers.forEach((layer, k) => pane.append(layerSection(i, layer, k)));
@@ -68,7 +68,7 @@ function answersLine(i) {
 }
 
 function remarks(i) {
-  return (model.findingsAt.get(model.number[i]) || []).map((f) => {
+  return findingsOf(i).map((f) => {
     const kind = findingKinds[f.kind];
     return make('div', { className: 'remark sev-' + SEVERITY[kind.severity] },
       make('b', {}, kind.key.replace(/_/g, ' ')), ' ', ...linked(findingText(f)), ' ', ruleMark(f.rule),
@@ -110,7 +110,7 @@ const DUMP_BYTES = 512; // are shown at first
 
 function hexDump(i, layers, all = false) {
   const dump = make('div', { className: 'dump', role: 'img', ariaLabel: 'bytes of the packet' });
-  const bytes = model.bytes.subarray(model.start[i], model.start[i] + model.kept[i]);
+  const bytes = bytesOf(i);
   const shown = all ? bytes.length : Math.min(bytes.length, DUMP_BYTES);
   for (let row = 0; row < shown; row += 16) {
     const line = make('div', {}, make('span', { className: 'offset' }, row.toString(16).padStart(4, '0')));

@@ -42,7 +42,7 @@ function packetsCsv() {
     const ends = endsOf(i) || ['', ''];
     text += csvLine([model.number[i], seconds(model.time[i], 9), ends[0], ends[1], model.flow[i] || '', model.wire[i],
       model.opcode[i] < 0 ? '' : opcodeName(i), model.psn[i] < 0 ? '' : model.psn[i], model.message[i] || '', packetWords(i),
-      (model.findingsAt.get(model.number[i]) || []).map((f) => findingKinds[f.kind].key).join(' ')]);
+      findingsOf(i).map((f) => findingKinds[f.kind].key).join(' ')]);
   }
   return text;
 }

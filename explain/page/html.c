@@ -9,6 +9,8 @@
  *      n:piece:pieces:done:total; ICRC is what was found, and :expected where that differs; BYTES are base64
  *   ~CONNECTION SIDE KIND FROM TO
  *      what the packet above is to a connection of SMC-R; KIND is d (data), c (CDC) or -
+ *   @FROM FATE SURE OVERTAKEN A B
+ *      the packet above in two joined captures: A and B are nanoseconds from its time to that at either end
  *   !NUMBER KIND RELATED RULE WHY WORDS NUMBERS...
  *      a finding; WHY is CAUSE:SURE:OTHER:BEHIND:ROOT:WAY:SURE:SILENCE:TIMEOUT:SAMPLES and a ,NUMBER:WHAT for
  *      each packet it rests on, WHAT by its number in the dictionary of words
@@ -253,6 +255,17 @@ void explain_html_packet(struct explain_html *html, struct explain_text *out, co
                        m->smc.from, m->smc.to);
     for (unsigned i = 0; i < m->remark_count; i++)
         explain_html_finding(html, out, &m->remarks[i]);
+}
+
+void explain_html_ends(struct explain_html *html, struct explain_text *out, const struct explain_html_ends *e)
+{
+    explain_printf(out, "@%u %s %s %d", e->from, e->fate, e->sure, e->is_overtaken);
+    for (unsigned side = 0; side < 2; side++)
+        if (e->has[side])
+            explain_printf(out, " %" PRId64, (int64_t)(e->time_ns[side] - html->last_ns));
+        else
+            explain_put(out, " -");
+    explain_put(out, "\n");
 }
 
 /* What evidence says has few texts; each is in the dictionary before the line that names it. */

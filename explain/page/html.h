@@ -18,6 +18,14 @@ struct explain_html;
 struct explain_html *explain_html_create(bool is_whole);
 void explain_html_destroy(struct explain_html *html);
 
+/* Where a packet of two joined captures was seen. */
+struct explain_html_ends {
+    unsigned from;             /* 0: it left the end of the first file; 1: that of the second */
+    const char *fate, *sure;   /* what became of it, and how sure that is: keys of JSON */
+    bool is_overtaken, has[2]; /* [0]: the first file has it */
+    uint64_t time_ns[2];       /* when, by the clock of the first */
+};
+
 /* Each appends the next part of the page to `out`, which the caller writes out and clears as it likes: first
  * begin, then a capture, then end, once. A capture is open, for each file its name and its packets in the
  * order of the analysis, the findings of the end, and close. A page may hold several: those of lessons, whose
@@ -29,6 +37,9 @@ void explain_html_open(struct explain_html *html, struct explain_text *out, cons
 void explain_html_file(struct explain_html *html, struct explain_text *out, const char *name);
 void explain_html_packet(struct explain_html *html, struct explain_text *out,
                          const struct explain_packet *packet, const struct explain_meaning *meaning);
+/* Of the packet that was appended last. */
+void explain_html_ends(struct explain_html *html, struct explain_text *out,
+                       const struct explain_html_ends *ends);
 void explain_html_finding(struct explain_html *html, struct explain_text *out,
                           const struct explain_finding *finding);
 /* `total` packets were read; `analysis` knows the flows; `story` is the capture in a few sentences, a line

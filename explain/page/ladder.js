@@ -29,7 +29,11 @@ function laneNames(i, byQp) {
 
 function lanesOf(rows, byQp) {
   const lanes = new Map();
+  let known = -1;
   for (const i of rows) {
+    const way = model.flow[i] * 2 + model.dir[i];
+    if (way > 1 && way === known) continue;
+    known = way;
     const names = laneNames(i, byQp);
     if (!names) continue;
     for (const name of model.dir[i] ? [names[1], names[0]] : names)
@@ -180,9 +184,10 @@ function ladderRow(row, height) {
     style: `top:${row * height}px;height:${height}px`, data: { i },
   });
   const [from, to] = arrowSpan(i), left = Math.min(from, to), right = Math.max(from, to);
+  const isGone = model.ends !== null && model.ends[i] !== null && IS_GONE[model.ends[i].fate] === true;
   const lane = make('span', { className: 'c-lane' }, ...(ladder.lanes.length > 2 ? ladder.lanes : []).map((name, k) =>
     make('i', { className: 'life', style: `left:${lanePart(k)}%` })),
-  make('i', { className: 'arrow ' + (from < to ? 'to-right' : 'to-left'), style: `left:${left}%;right:${100 - right}%` }));
+  make('i', { className: `arrow ${from < to ? 'to-right' : 'to-left'}${isGone ? ' is-gone' : ''}`, style: `left:${left}%;right:${100 - right}%` }));
   node.append(make('span', { className: 'c-n' }, String(number)), make('span', { className: 'c-time' }, timeText(row)), lane);
   if (ladder.zoom === 0) return node;
   if (model.kind[i]) lane.append(make('span', { className: 'label',
@@ -193,8 +198,8 @@ function ladderRow(row, height) {
     cell.append(make('i', { className: 'dot', title: 'flow ' + model.flow[i],
       style: model.flow[i] ? `background:${flowColour(model.flow[i])}` : 'visibility:hidden' }));
   cell.append(text || 'no RoCE packet');
-  const found = ladder.zoom === 3 && model.findingsAt.get(number);
-  if (found) cell.append(make('small', {}, found.map((f) =>
+  const found = ladder.zoom === 3 ? findingsOf(i) : [];
+  if (found.length) cell.append(make('small', {}, found.map((f) =>
     `${findingKinds[f.kind].key.replace(/_/g, ' ')}: ${findingText(f)}${f.rule ? ' (' + f.rule + ')' : ''}`).join(' · ')));
   node.append(cell);
   return node;

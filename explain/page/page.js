@@ -73,8 +73,8 @@ function timesOf(rows) {
 }
 
 function hasFinding(i, kind) {
-  const found = model.findingsAt.get(model.number[i]);
-  return found !== undefined && found.some((f) => f.kind === kind);
+  for (let f = model.found[i]; f; f = f.next) if (f.kind === kind) return true;
+  return false;
 }
 
 function say() {
@@ -215,9 +215,8 @@ function findingGroup(kind, list) {
     String(list.length)), only));
   const byCause = new Map();
   for (const f of list) {
-    const cause = causeOf(f);
-    if (!byCause.has(cause)) byCause.set(cause, []);
-    byCause.get(cause).push(f);
+    if (!byCause.has(f.cause)) byCause.set(f.cause, []);
+    byCause.get(f.cause).push(f);
   }
   const order = [...byCause.keys()].sort((a, b) => byCause.get(b).length - byCause.get(a).length);
   let filled = false;
@@ -368,6 +367,7 @@ function hands() {
   byId('help-button').addEventListener('click', () => byId('help').showModal());
   for (const type of ['mouseover', 'mouseout', 'focusin', 'focusout']) byId('detail').addEventListener(type, light);
   plotHands(byId('psn'));
+  plotHands(byId('ways'));
   plotHands(byId('rate'));
   plotHands(byId('latency'));
   plotHands(byId('fill'));
@@ -381,6 +381,7 @@ drawSummary();
 drawStory();
 computeFills();
 model.operations = operations();
+byId('ways-figure').hidden = !model.ends;
 byId('latency-figure').hidden = !model.operations.length;
 drawFlows();
 drawConnections();

@@ -72,32 +72,39 @@ const SHAPES = {
   triangle: (x, y) => `M${x - 4} ${y + 3.5}h8l-4 -7.5z`,
 };
 const DENSE = 60; // marks of a class: more hide each other, and all else; a strip above tells where they are
+const IS_MARK = CLASSES.map((name) => MARKS.includes(name));
 const SHAPE_OF = { nak: 'cross', refused: 'cross', bad: 'cross', rnr: 'diamond', cnp: 'triangle' };
 
 // --- streams: the requests of one direction of a flow, and their answers ---
 
 const STREAMS_MAX = 8; // have lines
 
-// Of each stream in sight: [time, sent edge, acknowledged edge] wherever one of them moves, and the most that was
-// outstanding, which is the window as far as anybody outside can tell.
+// Of each stream in sight: [time, sent edge, acknowledged edge, edge of the window] wherever one of them moves. The window is
+// what the receiver's credits allow, where it gives any; else the most that was seen outstanding, which is the window as
+// far as anybody outside can tell.
 function edges() {
   const streams = new Map();
   let key = -1, s;
   for (const i of state.inPlots) {
     if (!model.flow[i] || Number.isNaN(model.ahead[i])) continue;
-    const answer = isResponse(i), own = model.flow[i] * 2 + (answer ? 1 - model.dir[i] : model.dir[i]);
+    const answer = isResponse(i), own = streamOf(i);
     if (own !== key) {
       key = own;
       s = streams.get(key);
       if (!s && streams.size < STREAMS_MAX)
-        streams.set(key, s = { dir: key % 2, sent: -Infinity, acked: model.ahead[i], window: 0, points: [] });
+        streams.set(key, s = { dir: key % 2, sent: -Infinity, acked: model.ahead[i], window: 0, grant: NaN, points: [] });
     }
     if (!s) continue;
     const acked = answer ? Math.max(s.acked, model.edge[i]) : s.acked;
     const sent = Math.max(s.sent, acked, answer ? -Infinity : model.ahead[i] + 1); // a READ stands for its answers
-    if (sent === s.sent && acked === s.acked) continue;
-    Object.assign(s, { sent, acked, window: Math.max(s.window, sent - acked) });
-    s.points.push([model.time[i], sent, acked]);
+    const grant = Number.isNaN(model.grant[i]) ? s.grant : model.grant[i];
+    if (sent === s.sent && acked === s.acked && Object.is(grant, s.grant)) continue;
+    Object.assign(s, { sent, acked, grant, window: Math.max(s.window, sent - acked) });
+    s.points.push([model.time[i], sent, acked, grant]);
+  }
+  for (const s of streams.values()) {
+    s.hasCredits = !Number.isNaN(s.grant);
+    for (const p of s.points) if (!s.hasCredits) p[3] = p[2] + s.window;
   }
   return [...streams.values()];
 }
@@ -114,15 +121,18 @@ function edgeLine(points, x, y) {
   return d && d + `H${x(Math.min(plot.to, points[points.length - 1][0])).toFixed(1)}`;
 }
 
-function drawEdges(node, x, y, low) {
+function drawEdges(node, x, y, low, high) {
+  const kinds = new Set();
   for (const s of edges()) {
     const points = s.points.filter(([t]) => t >= plot.from && t <= plot.to);
     if (points.length < 2) continue;
-    const clipped = (k) => points.map((p) => [p[0], Math.max(low, p[k])]);
-    node.append(svg('path', { class: `edge is-window at-request${s.dir}`, d: edgeLine(points.map(([t, , a]) => [t, a + s.window]), x, y) }),
+    const clipped = (k) => points.filter((p) => !Number.isNaN(p[k])).map((p) => [p[0], Math.min(high, Math.max(low, p[k]))]);
+    kinds.add(s.hasCredits ? 'credit' : 'window');
+    node.append(svg('path', { class: `edge is-${s.hasCredits ? 'credit' : 'window'} at-request${s.dir}`, d: edgeLine(clipped(3), x, y) }),
       svg('path', { class: `edge is-sent at-request${s.dir}`, d: edgeLine(clipped(1), x, y) }),
       svg('path', { class: 'edge is-acked', d: edgeLine(clipped(2), x, y) }));
   }
+  for (const kind of ['credit', 'window']) byId('legend-' + kind).hidden = !kinds.has(kind);
 }
 
 // Where marks of a class are dense, a strip above the curve is the darker the more there are.
@@ -150,14 +160,15 @@ function drawPsn() {
     if (!(model.ahead[i] >= low)) low = Number.isNaN(model.ahead[i]) ? low : model.ahead[i];
     if (model.ahead[i] > high) high = model.ahead[i];
     const name = CLASSES[model.cls[i]];
-    if (!MARKS.includes(name)) return;
+    if (!IS_MARK[model.cls[i]]) return;
     if (!dense.has(name)) dense.set(name, []);
     dense.get(name).push(model.time[i]);
   });
   for (const [name, times] of dense) if (times.length < DENSE) dense.delete(name);
   if (low > high) [low, high] = [0, 1];
-  const { x, y, bottom } = plotFrame(node, Math.min(low, high - 1), high + (high - low) * (0.04 + 0.05 * dense.size), si);
-  drawEdges(node, x, y, low);
+  const top = high + Math.max(1, high - low) * (0.04 + 0.05 * dense.size);
+  const { x, y, bottom } = plotFrame(node, Math.min(low, high - 1), top, si);
+  drawEdges(node, x, y, low, top);
   const paths = new Map(), seen = new Set();
   eachInSight((i) => {
     const name = CLASSES[model.cls[i]], value = model.ahead[i];
@@ -256,7 +267,7 @@ function drawLatency() {
     d[op.dir] += SHAPES.dot(px, py);
   }
   d.forEach((path, dir) => path && node.append(svg('path', { class: 'points at-request' + dir, d: path })));
-  byId('latency-axis').textContent = sorted.length ? `of ${sorted.length.toLocaleString('en')} operations: median ` +
+  byId('latency-axis').textContent = sorted.length ? `of ${sorted.length.toLocaleString('en')} operation${sorted.length === 1 ? '' : 's'}: median ` +
     `${duration(percentile(sorted, 0.5))}, 90 % ${duration(percentile(sorted, 0.9))}, 99 % ${duration(percentile(sorted, 0.99))}, ` +
     `longest ${duration(sorted[sorted.length - 1])}` : 'none in sight was answered';
   cursor(node, x, bottom);
@@ -270,7 +281,7 @@ function drawRate() {
     const bin = Math.min(bins - 1, Math.floor((model.time[i] - plot.from) / span));
     bits[model.dir[i]][bin] += model.wire[i] * 8;
     const name = CLASSES[model.cls[i]];
-    if (!MARKS.includes(name)) return;
+    if (!IS_MARK[model.cls[i]]) return;
     if (!marks.has(name)) marks.set(name, new Set());
     marks.get(name).add(bin);
   });
@@ -304,6 +315,7 @@ function cursor(node, x, bottom) {
 
 function drawPlots() {
   if (byId('plots').hidden) return;
+  drawEnds();
   drawPsn();
   drawRate();
   drawLatency();
@@ -319,7 +331,8 @@ function drawLegend() {
     make('span', {}, make('i', { className: 'swatch at-request1' }), 'requests ←'), ...items,
     make('span', {}, make('i', { className: 'stroke is-sent' }), 'sent edge'),
     make('span', {}, make('i', { className: 'stroke is-acked' }), 'acknowledged edge'),
-    make('span', {}, make('i', { className: 'stroke is-window' }), 'acknowledged + most outstanding'));
+    make('span', { id: 'legend-credit' }, make('i', { className: 'stroke is-credit' }), 'granted by the receiver’s credits'),
+    make('span', { id: 'legend-window' }, make('i', { className: 'stroke is-window' }), 'acknowledged + most seen outstanding'));
 }
 
 // --- hands on a plot ---

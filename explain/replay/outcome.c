@@ -2,28 +2,14 @@
 /* What comparisons come out as: words, counts, and whoever wants to hear of each. */
 #include "explain/replay/inner.h"
 
-static const struct {
-    const char *key, *words;
-    bool fails;
-} outcomes[] = {
-#define EXPLAIN_REPLAY_ROW_(id, key, fails, words) {key, words, fails},
-    EXPLAIN_REPLAY_OUTCOMES(EXPLAIN_REPLAY_ROW_)
-#undef EXPLAIN_REPLAY_ROW_
-};
-
-const char *explain_replay_key(enum explain_replay_outcome outcome)
+const struct explain_outcome *explain_replay_outcome_of(enum explain_replay_outcome outcome)
 {
-    return outcomes[outcome].key;
-}
-
-const char *explain_replay_words(enum explain_replay_outcome outcome)
-{
-    return outcomes[outcome].words;
-}
-
-bool explain_replay_fails(enum explain_replay_outcome outcome)
-{
-    return outcomes[outcome].fails;
+    static const struct explain_outcome outcomes[] = {
+#define ROW(id, key, fails, words) {key, words, fails},
+        EXPLAIN_REPLAY_OUTCOMES(ROW)
+#undef ROW
+    };
+    return &outcomes[outcome];
 }
 
 void explain_replay_frame_packet(const struct replay_frame *f, struct explain_packet *p)

@@ -31,9 +31,13 @@ enum explain_replay_outcome {
         EXPLAIN_REPLAY_OUTCOME_COUNT
 };
 
-const char *explain_replay_key(enum explain_replay_outcome outcome);
-const char *explain_replay_words(enum explain_replay_outcome outcome);
-bool explain_replay_fails(enum explain_replay_outcome outcome);
+/* What a comparison comes out as: its name in JSON, words for people, and whether the two differ by it. */
+struct explain_outcome {
+    const char *key, *words;
+    bool fails;
+};
+
+const struct explain_outcome *explain_replay_outcome_of(enum explain_replay_outcome outcome);
 
 /* A field that differs. */
 struct explain_field_diff {

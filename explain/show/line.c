@@ -88,9 +88,16 @@ static void put_place(struct explain_text *out, const struct explain_packet *p)
         put_mac_addresses(out, p);
     if (p->kind == EXPLAIN_OTHER || nornic_addr_is_zero(&p->roce.dst))
         return;
-    explain_printf(out, "%s > %s  ", nornic_addr_str(&p->roce.src, src), nornic_addr_str(&p->roce.dst, dst));
+    explain_put(out, nornic_addr_str(&p->roce.src, src));
+    explain_put(out, " > ");
+    explain_put(out, nornic_addr_str(&p->roce.dst, dst));
+    explain_put(out, "  ");
     put_network(out, p);
-    explain_printf(out, "qp 0x%06x psn 0x%06x  ", p->roce.bth.dest_qpn, p->roce.bth.psn);
+    explain_put(out, "qp 0x");
+    explain_put_hex(out, p->roce.bth.dest_qpn, 6);
+    explain_put(out, " psn 0x");
+    explain_put_hex(out, p->roce.bth.psn, 6);
+    explain_put(out, "  ");
 }
 
 static void put_words(struct explain_text *out, const struct explain_packet *p,
@@ -114,8 +121,14 @@ void explain_line_time(struct explain_text *out, uint64_t time_ns, const struct 
     char seconds[24];
     bool is_before = time_ns < style->epoch_ns;
     uint64_t ns = is_before ? style->epoch_ns - time_ns : time_ns - style->epoch_ns;
-    snprintf(seconds, sizeof seconds, "%s%" PRIu64, is_before ? "-" : "", ns / NS_PER_S);
-    explain_printf(out, "%4s.%06" PRIu64, seconds, ns / NS_PER_US % 1000000);
+    if (is_before) {
+        snprintf(seconds, sizeof seconds, "-%" PRIu64, ns / NS_PER_S);
+        explain_printf(out, "%4s", seconds);
+    } else {
+        explain_put_u64_padded(out, ns / NS_PER_S, 4, ' ');
+    }
+    explain_put(out, ".");
+    explain_put_u64_padded(out, ns / NS_PER_US % 1000000, 6, '0');
 }
 
 void explain_line_rest(struct explain_text *out, const struct explain_packet *p,
@@ -140,7 +153,9 @@ void explain_line(struct explain_text *out, const struct explain_packet *p, cons
                   const struct explain_line_style *style)
 {
     const char *colour = style->colour ? colour_of(p, explain_line_severity(m)) : "";
-    explain_printf(out, "%s%5" PRIu64 " ", colour, p->number);
+    explain_put(out, colour);
+    explain_put_u64_padded(out, p->number, 5, ' ');
+    explain_put(out, " ");
     explain_line_time(out, p->time_ns, style);
     explain_put(out, "  ");
     explain_line_rest(out, p, m, style);

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes room for `n` more bytes and a NUL. */
-static bool grow(struct explain_text *text, size_t n)
+#include "base/digits.h"
+
+bool explain_text_grow(struct explain_text *text, size_t n)
 {
     if (text->len + n + 1 <= text->cap)
         return true;
@@ -37,20 +38,6 @@ void explain_text_clear(struct explain_text *text)
         text->bytes[0] = '\0';
 }
 
-void explain_put_n(struct explain_text *text, const char *bytes, size_t n)
-{
-    if (!grow(text, n))
-        return;
-    memcpy(text->bytes + text->len, bytes, n);
-    text->len += n;
-    text->bytes[text->len] = '\0';
-}
-
-void explain_put(struct explain_text *text, const char *string)
-{
-    explain_put_n(text, string, strlen(string));
-}
-
 void explain_printf(struct explain_text *text, const char *format, ...)
 {
     va_list args, again;
@@ -58,7 +45,7 @@ void explain_printf(struct explain_text *text, const char *format, ...)
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    if (n > 0 && grow(text, (size_t)n)) {
+    if (n > 0 && explain_text_grow(text, (size_t)n)) {
         vsnprintf(text->bytes + text->len, (size_t)n + 1, format, again);
         text->len += (size_t)n;
     }
@@ -67,32 +54,45 @@ void explain_printf(struct explain_text *text, const char *format, ...)
 
 void explain_put_u64(struct explain_text *text, uint64_t value)
 {
-    char digits[20];
-    unsigned at = sizeof digits;
-    do
-        digits[--at] = (char)('0' + value % 10);
-    while (value /= 10);
-    explain_put_n(text, digits + at, sizeof digits - at);
+    char digits[DIGITS_MAX];
+    const char *end = digits_put(digits, value);
+    explain_put_n(text, digits, (size_t)(end - digits));
+}
+
+void explain_put_u64_padded(struct explain_text *text, uint64_t value, unsigned width, char pad)
+{
+    char digits[DIGITS_MAX];
+    unsigned n = (unsigned)(digits_put(digits, value) - digits);
+    for (unsigned i = n; i < width; i++)
+        explain_put_n(text, &pad, 1);
+    explain_put_n(text, digits, n);
 }
 
 void explain_put_hex(struct explain_text *text, uint64_t value, unsigned digits)
 {
     char out[16];
-    for (unsigned i = 0; i < digits; i++)
-        out[i] = "0123456789abcdef"[value >> 4 * (digits - 1 - i) & 15];
+    digits_put_hex(out, value, digits);
     explain_put_n(text, out, digits);
+}
+
+static bool is_escaped(char c)
+{
+    return c == '"' || c == '\\' || (unsigned char)c < 0x20;
 }
 
 void explain_put_quoted(struct explain_text *text, const char *string)
 {
     explain_put_n(text, "\"", 1);
-    for (const char *c = string; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            explain_printf(text, "\\%c", *c);
-        else if ((unsigned char)*c < 0x20)
-            explain_printf(text, "\\u%04x", (unsigned)*c);
-        else
-            explain_put_n(text, c, 1);
+    while (*string) {
+        const char *end = string;
+        while (!is_escaped(*end)) /* a NUL is */
+            end++;
+        explain_put_n(text, string, (size_t)(end - string));
+        if (*end == '"' || *end == '\\')
+            explain_printf(text, "\\%c", *end);
+        else if (*end)
+            explain_printf(text, "\\u%04x", (unsigned)*end);
+        string = *end ? end + 1 : end;
     }
     explain_put_n(text, "\"", 1);
 }

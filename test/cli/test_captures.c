@@ -244,7 +244,7 @@ Test(captures, replay_of_linux_is_equal)
     const struct line_result *r = line_run("replay pcaps/rc_write_1024.pcap --as 10.77.0.1");
     cr_expect_eq(r->status, CLI_OK);
     cr_expect_str_eq(r->out,
-                     "pcaps/rc_write_1024.pcap as 10.77.0.1: 1 queue pairs, 27 work requests, 0 receives, 0 "
+                     "pcaps/rc_write_1024.pcap as 10.77.0.1: 1 queue pair, 27 work requests, 0 receives, 0 "
                      "keys; 27 packets in; equal\n"
                      "        38  equal\n");
 }
@@ -288,7 +288,7 @@ Test(captures, replay_of_a_damaged_capture_differs_or_leaves_out)
     char line[128];
     snprintf(line, sizeof line, "replay %s --as 10.77.0.1", damaged);
     const struct line_result *r = line_run(line);
-    expect_part(r->out, "1  packets left out: broken, cut, or RoCEv1\n");
+    expect_part(r->out, "1  packet left out: broken, cut, or RoCEv1\n");
 }
 
 Test(captures, replay_of_an_address_that_is_not_there)

@@ -104,6 +104,12 @@ class Browser:
         self.until('document.documentElement?.dataset.ready === "yes"')
         return time.monotonic() - start
 
+    def own_seconds(self):
+        """CPU time that the page's main thread has worked so far: what else the machine does is not in it."""
+        self.call('Performance.enable', timeDomain='threadTicks')
+        metrics = self.call('Performance.getMetrics')['metrics']
+        return next(m['value'] for m in metrics if m['name'] == 'TaskDuration')
+
     def click(self, selector):
         """A real click in the middle of the first element that the selector finds, once there is one."""
         self.until('document.querySelector(%s) !== null' % json.dumps(selector), 5)

@@ -82,7 +82,7 @@ static uint64_t failures(const struct explain_replay_result *r)
 {
     uint64_t n = 0;
     for (unsigned i = 0; i < EXPLAIN_REPLAY_OUTCOME_COUNT; i++)
-        n += explain_replay_fails(i) ? r->outcomes[i] : 0;
+        n += explain_replay_outcome_of(i)->fails ? r->outcomes[i] : 0;
     return n;
 }
 

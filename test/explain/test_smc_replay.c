@@ -44,11 +44,11 @@ static void expect_equal(const struct outcome *o, const char *who)
 {
     for (unsigned i = 0; i < o->told_count; i++) {
         const struct explain_smc_compared *c = &o->told[i];
-        cr_expect_not(explain_smc_replay_fails(c->outcome), "%s: #%lu after %lu %s: %s %s.%s %s, engine %s",
-                      who, (unsigned long)c->number, (unsigned long)c->cause, c->message,
-                      explain_smc_replay_words(c->outcome), c->diff_count ? c->diffs[0].layer : "",
-                      c->diff_count ? c->diffs[0].field : "", c->diff_count ? c->diffs[0].recorded : "",
-                      c->diff_count ? c->diffs[0].engine : "");
+        cr_expect_not(explain_smc_replay_outcome_of(c->outcome)->fails,
+                      "%s: #%lu after %lu %s: %s %s.%s %s, engine %s", who, (unsigned long)c->number,
+                      (unsigned long)c->cause, c->message, explain_smc_replay_outcome_of(c->outcome)->words,
+                      c->diff_count ? c->diffs[0].layer : "", c->diff_count ? c->diffs[0].field : "",
+                      c->diff_count ? c->diffs[0].recorded : "", c->diff_count ? c->diffs[0].engine : "");
     }
     cr_expect_gt(o->result.outcomes[EXPLAIN_SMC_REPLAY_EQUAL], 0, "%s", who);
 }
@@ -150,7 +150,7 @@ static const struct explain_smc_compared *first_of(const struct outcome *o,
         if (o->told[i].outcome == outcome)
             return &o->told[i];
     static const struct explain_smc_compared none;
-    cr_expect(false, "nothing has the outcome %s", explain_smc_replay_key(outcome));
+    cr_expect(false, "nothing has the outcome %s", explain_smc_replay_outcome_of(outcome)->key);
     return &none;
 }
 

@@ -44,13 +44,13 @@ static void begins(void *ctx, struct pair *pair)
 static void compared(void *ctx, const struct explain_smc_compared *c)
 {
     struct told *t = ctx;
-    if (!explain_smc_replay_fails(c->outcome) || t->count++)
+    if (!explain_smc_replay_outcome_of(c->outcome)->fails || t->count++)
         return;
     const struct explain_field_diff none = {.layer = "", .field = ""}, *d = c->diff_count ? c->diffs : &none;
     snprintf(t->text, sizeof t->text,
              "#%" PRIu64 " after #%" PRIu64 " link %u connection %u %s: %s %s.%s: %s, %s", c->number,
-             c->cause, c->link, c->connection, c->message, explain_smc_replay_key(c->outcome), d->layer,
-             d->field, d->recorded, d->engine);
+             c->cause, c->link, c->connection, c->message, explain_smc_replay_outcome_of(c->outcome)->key,
+             d->layer, d->field, d->recorded, d->engine);
 }
 
 static void replay(const struct explain_tape *tape, unsigned node, struct explain_smc_replay_result *sum,

@@ -8,7 +8,7 @@ set -euo pipefail
 build="gcc g++ make clang llvm libc6-dev linux-libc-dev pkg-config libxdp-dev libbpf-dev libpcap-dev libmnl-dev
        libisal-dev libjson-c-dev libssl-dev zlib1g-dev iproute2"
 test="libcriterion-dev python3 git util-linux procps iputils-ping"
-tools="clang-format clang-tidy cppcheck libclang-rt-dev tshark python3-scapy tcpdump ethtool iperf3 chromium
+tools="clang-format clang-tidy cppcheck libclang-rt-dev tshark python3-scapy tcpdump ethtool nftables iperf3 chromium
        fonts-dejavu-core man-db time zsh fish"
 interop="qemu-system-x86 busybox-static dash kmod cpio xz-utils ibverbs-utils ibverbs-providers rdmacm-utils
          tshark tcpdump ethtool iputils-ping"

@@ -7,28 +7,14 @@
 #include "base/base.h"
 #include "explain/replay/smc/inner.h"
 
-static const struct {
-    const char *key, *words;
-    bool fails;
-} outcomes[] = {
-#define ROW_(id, key, fails, words) {key, words, fails},
-    EXPLAIN_SMC_REPLAY_OUTCOMES(ROW_)
-#undef ROW_
-};
-
-const char *explain_smc_replay_key(enum explain_smc_replay_outcome outcome)
+const struct explain_outcome *explain_smc_replay_outcome_of(enum explain_smc_replay_outcome outcome)
 {
-    return outcomes[outcome].key;
-}
-
-const char *explain_smc_replay_words(enum explain_smc_replay_outcome outcome)
-{
-    return outcomes[outcome].words;
-}
-
-bool explain_smc_replay_fails(enum explain_smc_replay_outcome outcome)
-{
-    return outcomes[outcome].fails;
+    static const struct explain_outcome outcomes[] = {
+#define ROW(id, key, fails, words) {key, words, fails},
+        EXPLAIN_SMC_REPLAY_OUTCOMES(ROW)
+#undef ROW
+    };
+    return &outcomes[outcome];
 }
 
 /* What an endpoint chooses itself, and `requests_only` what its answers echo. The sequence numbers of CDCs

@@ -35,9 +35,7 @@ enum explain_smc_replay_outcome {
         EXPLAIN_SMC_REPLAY_OUTCOME_COUNT
 };
 
-const char *explain_smc_replay_key(enum explain_smc_replay_outcome outcome);
-const char *explain_smc_replay_words(enum explain_smc_replay_outcome outcome);
-bool explain_smc_replay_fails(enum explain_smc_replay_outcome outcome);
+const struct explain_outcome *explain_smc_replay_outcome_of(enum explain_smc_replay_outcome outcome);
 
 /* One message, compared. */
 struct explain_smc_compared {
