@@ -10,7 +10,7 @@
 
 static void expect(struct explain_text *text, const char *wanted)
 {
-    cr_assert_not(text->failed);
+    cr_assert_not(text->has_failed);
     cr_expect_str_eq(text->bytes, wanted);
     cr_expect_eq(text->len, strlen(wanted));
     explain_text_free(text);
