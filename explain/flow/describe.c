@@ -131,7 +131,10 @@ static void add_reason(struct explain_meaning *m, const struct explain_why *why)
             explain_add_words(m, "probably an answer was lost, and the next one came");
         break;
     case EXPLAIN_CAUSE_RESTART:
-        explain_add_words(m, "%sgoes along behind #%" PRIu64, perhaps(why), why->behind);
+        if (why->behind)
+            explain_add_words(m, "%sgoes along behind #%" PRIu64, perhaps(why), why->behind);
+        else
+            explain_add_words(m, "%sgoes along behind another that was", perhaps(why));
         break;
     default:
         explain_add_words(m, "why cannot be told");

@@ -242,6 +242,7 @@ static struct explain_pair *create(struct explain_flows *f, const struct key *k)
     if (!p)
         return NULL;
     p->index = ++f->flow_count;
+    p->half[0].weather = p->half[1].weather = &f->weather;
     p->shown.network = k->network;
     p->shown.addr[0] = k->src;
     p->shown.addr[1] = k->dst;

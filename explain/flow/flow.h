@@ -92,8 +92,9 @@ struct explain_half {
     uint64_t react_ns;      /* the sender's, to the other end's requests: sooner it reacts to none */
     struct explain_recovery *recovery; /* NULL until something goes wrong */
     struct explain_gap gap;
-    bool is_holey;       /* the capture missed packets of it */
-    bool is_headers_cut; /* it holds requests whose headers it cut off */
+    struct explain_weather *weather; /* of the whole capture: explain_flows has it */
+    bool is_holey;                   /* the capture missed packets of it */
+    bool is_headers_cut;             /* it holds requests whose headers it cut off */
     bool is_msn_known;
     uint32_t newest_msn;      /* of the newest answer that went further */
     uint32_t msn_base;        /* the MSN before the first message that was seen */
@@ -157,6 +158,7 @@ struct explain_pair {
  * most: beyond that the one that was silent longest goes first. */
 struct explain_flows {
     size_t max_bytes, bytes;
+    struct explain_weather weather;
     struct explain_link **buckets; /* `bucket_count` chains each, a power of two */
     struct explain_pair **by_index;
     uint32_t bucket_count;

@@ -132,10 +132,12 @@ function findingText(finding) { return words(finding.list, 5); }
 function findingWhy(finding) {
   if (finding.list[4] === '-') return null;
   const [head, ...proofs] = finding.list[4].split(',');
-  const [cause, sure, other, behind, root, way, waySure, silence, timeout, samples] = head.split(':').map(Number);
+  const [cause, sure, other, behind, root, way, waySure, silence, timeout, samples, ...maybe] =
+    head.split(':').map(Number);
   const evidence = proofs.map((p) => p.split(':').map(Number)).map(([number, what]) =>
     ({ number, what: model.frames[what].join('#') }));
-  return { cause, sure, other, behind, root, way, waySure, silence, timeout, samples, evidence };
+  return { cause, sure, other, behind, root, way, waySure, silence, timeout, samples, evidence,
+    candidates: maybe.filter((c, i) => c && i % 2 === 0), wayCandidates: maybe.filter((c, i) => c && i % 2) };
 }
 const causeOf = (finding) => finding.list[4] === '-' ? 0 : parseInt(finding.list[4], 10);
 
