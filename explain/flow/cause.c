@@ -47,51 +47,6 @@ struct explain_recovery *explain_recovery_of(struct explain_half *half)
     return half->recovery;
 }
 
-bool explain_is_named(const struct explain_half *half, uint32_t psn)
-{
-    for (unsigned i = 0; half->recovery && i < EXPLAIN_TROUBLES_MAX; i++)
-        if (half->recovery->troubles[i].number && half->recovery->troubles[i].kind == EXPLAIN_TROUBLE_NAK &&
-            half->recovery->troubles[i].psn == psn)
-            return true;
-    return false;
-}
-
-bool explain_is_newest_here(const struct explain_half *half, uint32_t psn, const struct explain_sent *s)
-{
-    const struct explain_recovery *r = half->recovery;
-    if (!s || !r || !r->run_number || s->number >= r->run_number || roce_psn_diff(psn, r->run_psn) < 0)
-        return s;
-    return roce_psn_diff(r->cursor, psn) <= 0;
-}
-
-/* A receiver answers again what comes to it again (ROCE-RS-21). What a NAK asked for it had not got: if it gets
- * that twice, the first copy was overtaken, even by the second. A timer sends what may have arrived. */
-void explain_note_ack_again(struct explain_half *half)
-{
-    const struct explain_recovery *r = half->recovery;
-    if (!r || !r->run_number || r->run_cause == EXPLAIN_CAUSE_NAK_SEQUENCE ||
-        r->run_cause == EXPLAIN_CAUSE_RNR)
-        half->weather->late++;
-}
-
-/* What a NAK asked for has arrived. Before it was sent again, or sooner than a round trip afterwards, that was
- * the first copy, which others had overtaken. */
-static void judge_troubles(struct explain_half *half, uint64_t now_ns, uint32_t end_psn)
-{
-    for (unsigned i = 0; i < EXPLAIN_TROUBLES_MAX; i++) {
-        struct explain_trouble *t = &half->recovery->troubles[i];
-        if (!t->number || t->kind != EXPLAIN_TROUBLE_NAK || t->is_judged ||
-            roce_psn_diff(end_psn, t->psn) <= 0)
-            continue;
-        t->is_judged = true;
-        bool is_late = !t->is_over || now_ns - t->over_ns < half->rtt_ns;
-        if (is_late)
-            half->weather->late++;
-        else
-            half->weather->lost++;
-    }
-}
-
 void explain_note_progress(struct explain_half *half, const struct explain_packet *packet, uint32_t end_psn)
 {
     if (!half->progress)
@@ -102,7 +57,7 @@ void explain_note_progress(struct explain_half *half, const struct explain_packe
         (struct explain_progress){packet->number, packet->time_ns, end_psn};
     if (half->recovery) {
         half->recovery->timeouts_in_row = 0;
-        judge_troubles(half, packet->time_ns, end_psn);
+        explain_judge_troubles(half, packet->time_ns, end_psn);
     }
 }
 
@@ -442,10 +397,10 @@ static void tell_along(const struct explain_half *half, const struct explain_pac
     why->root = r->run_cause;
     why->behind = r->run_number;
     bool is_certain = is_proved && !may_be_of_another(half, packet->roce.bth.psn);
-    why->sure = is_certain ? r->run_sure : min_u32(r->run_sure, EXPLAIN_SURE_LIKELY);
-    if (r->is_mangled && !is_certain) /* which of several returns it belongs to nobody can say */
-        why->behind = 0;
-    explain_why_prove(why, r->run_number, "the packet that it goes along behind");
+    why->sure = is_certain && r->run_sure == EXPLAIN_SURE_SHOWN ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY;
+    if ((r->is_mangled && !is_certain) || r->run_sure == EXPLAIN_SURE_UNKNOWN)
+        why->behind = 0; /* which of several returns it belongs to nobody can say */
+    explain_why_prove(why, why->behind, "the packet that it goes along behind");
     if (fit_of_timer(half, min_u64(why->silence_ns, packet->time_ns - r->newest_ns)) == FIT_WELL) {
         why->or_cause = EXPLAIN_CAUSE_TIMEOUT;
         why->sure = min_u32(why->sure, EXPLAIN_SURE_LIKELY);
