@@ -143,14 +143,14 @@ static bool is_trigger(const struct truth_record *r, const struct truth_record *
                                           q->psn == trigger->psn && q->syndrome == trigger->syndrome);
 }
 
-/* Where an answer made it send again and is in the capture, it is among the evidence. */
+/* Where an answer made it send again, is in the capture and is named, it is among the evidence. */
 static void judge_trigger(struct session *s, const struct explain_finding *f)
 {
     const struct truth_record *r = truth_record_of(&s->facts, f->number);
     const struct truth_pass *p = truth_pass_of(r);
     bool names_one = f->why.cause == EXPLAIN_CAUSE_NAK_SEQUENCE || f->why.cause == EXPLAIN_CAUSE_RNR ||
                      f->why.cause == EXPLAIN_CAUSE_IMPLIED_NAK;
-    if (!names_one || p->trigger == TRUTH_NONE ||
+    if (!names_one || !f->why.trigger || p->trigger == TRUTH_NONE ||
         truth_why_again(&s->facts, f->number, f->why.cause) != TRUTH_RIGHT)
         return;
     if (!s->facts.seen[r->tape - s->scene->tape][p->trigger])

@@ -65,7 +65,7 @@ void truth_score_print(const struct truth_score *s, FILE *out)
     fprintf(
         out,
         "%" PRIu64 " runs, %" PRIu64 " packets, of which %" PRIu64 " were sent again.\n\n"
-        "| told of | cause | `shown`, true | `likely`, true | it or the other named | `unknown`: one of the two named, true | happened, told |\n"
+        "| told of | cause | `shown`, true | `likely`, true | it or the other named | `unknown`: one of those named is true | happened, told |\n"
         "|---|---|---|---|---|---|---|\n",
         s->runs, s->records, s->again);
     for (unsigned a = 0; a < TRUTH_ASPECT_COUNT; a++)
