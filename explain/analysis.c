@@ -214,7 +214,8 @@ static bool next_unanswered(struct explain_analysis *a, struct explain_half *hal
             .kind = EXPLAIN_FIND_MISSING_ACK, .rule = "ROCE-RS-51", .number = s->number};
         snprintf(f->words, sizeof f->words, "PSN 0x%06x asked for an ACK that is not in this capture",
                  s->psn);
-        f->why = why_unanswered(s);
+        struct explain_why why = why_unanswered(s);
+        explain_because(f, &why);
         return true;
     }
     return false;
