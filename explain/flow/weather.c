@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A packet that is missing was lost or is late, and when it is missed nothing in it says which. A network that has
- * lost packets and never delayed one behind others has most likely lost this one too; where packets were seen to
- * overtake each other, or where nothing is known yet, both are possible. Which it was the packet tells that comes
- * later, if one does. */
+/* A packet that is missing was lost or is late, and when it is missed nothing in it says which. A network
+ * that has lost packets and never delayed one behind others has most likely lost this one too; where
+ * packets were seen to overtake each other, or where nothing is known yet, both are possible. Which it was
+ * the packet tells that comes later, if one does. */
 #include "explain/flow/weather.h"
 
 #include <stddef.h>

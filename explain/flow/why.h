@@ -42,9 +42,9 @@ enum explain_cause {
         EXPLAIN_CAUSE_COUNT
 };
 
-/* SHOWN: the packets named as evidence leave no other cause that is known. LIKELY: it fits best, and is true in at
- * least 95 of 100 cases; `or_cause` names what fits too, if one other does. UNKNOWN: the capture does not decide;
- * the candidates, if there are two, are all that fits. */
+/* SHOWN: the packets named as evidence leave no other cause that is known. LIKELY: it fits best, and is
+ * true in at least 95 of 100 cases; `or_cause` names what fits too, if one other does. UNKNOWN: the
+ * capture does not decide; the candidates, if there are two, are all that fits. */
 enum explain_sure { EXPLAIN_SURE_UNKNOWN, EXPLAIN_SURE_LIKELY, EXPLAIN_SURE_SHOWN };
 
 #define EXPLAIN_EVIDENCE_MAX 4

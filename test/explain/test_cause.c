@@ -358,7 +358,7 @@ Test(cause, an_ack_that_comes_again_after_a_nak_shows_that_packets_are_late_here
     story_end(&s);
 }
 
-/* The older copy had arrived and was thrown away, being ahead of its turn: what the NAK asks for is the newer. */
+/* The older copy had arrived, and was thrown away as it was ahead of its turn: the NAK asks for the newer. */
 Test(cause, a_nak_asks_for_the_newest_copy_which_may_not_be_the_one_that_is_here)
 {
     struct story s;

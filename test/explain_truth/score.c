@@ -62,12 +62,12 @@ void truth_score_print(const struct truth_score *s, FILE *out)
     static const char *const aspects[TRUTH_ASPECT_COUNT] = {
         "why it is sent again", "the copy before",     "why PSNs are missing",
         "reordered, duplicate", "what a NAK asks for", "why answers are missing"};
-    fprintf(
-        out,
-        "%" PRIu64 " runs, %" PRIu64 " packets, of which %" PRIu64 " were sent again.\n\n"
-        "| told of | cause | `shown`, true | `likely`, true | it or the other named | `unknown`: one of those named is true | happened, told |\n"
-        "|---|---|---|---|---|---|---|\n",
-        s->runs, s->records, s->again);
+    fprintf(out,
+            "%" PRIu64 " runs, %" PRIu64 " packets, of which %" PRIu64 " were sent again.\n\n"
+            "| told of | cause | `shown`, true | `likely`, true | it or the other named | "
+            "`unknown`: one of those named is true | happened, told |\n"
+            "|---|---|---|---|---|---|---|\n",
+            s->runs, s->records, s->again);
     for (unsigned a = 0; a < TRUTH_ASPECT_COUNT; a++)
         for (unsigned c = 0; c < EXPLAIN_CAUSE_COUNT; c++)
             print_row(&s->tally[a][c], aspects[a], explain_cause_key((enum explain_cause)c), out);
