@@ -30,8 +30,8 @@ void explain_note_ack_again(struct explain_half *half)
         half->weather->late++;
 }
 
-/* What a NAK asked for has arrived. Before it was sent again, or sooner than a round trip afterwards, that was
- * the first copy, which others had overtaken. */
+/* What a NAK asked for has arrived. Before it was sent again, or sooner than a round trip afterwards,
+ * that was the first copy, which others had overtaken. */
 void explain_judge_troubles(struct explain_half *half, uint64_t now_ns, uint32_t end_psn)
 {
     for (unsigned i = 0; i < EXPLAIN_TROUBLES_MAX; i++) {

@@ -176,8 +176,8 @@ void explain_meaning_clear(struct explain_meaning *m);
 struct explain_finding *explain_remark(struct explain_meaning *m, enum explain_finding_kind kind,
                                        const char *rule, uint64_t number, uint64_t related,
                                        const char *format, ...) __attribute__((format(printf, 6, 7)));
-/* Says why; of a gap, a NAK or a missing answer whose cause is unknown the words name what it may be. `f` may be
- * NULL. */
+/* Says why; of a gap, a NAK or a missing answer whose cause is unknown the words name what it may be.
+ * `f` may be NULL. */
 void explain_because(struct explain_finding *f, const struct explain_why *why);
 
 #endif
