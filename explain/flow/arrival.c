@@ -20,8 +20,8 @@ bool explain_is_newest_here(const struct explain_half *half, uint32_t psn, const
     return roce_psn_diff(r->cursor, psn) <= 0;
 }
 
-/* A receiver answers again what comes to it again (ROCE-RS-21). What a NAK asked for it had not got: if it gets
- * that twice, the first copy was overtaken, even by the second. A timer sends what may have arrived. */
+/* A receiver answers again what comes to it again. What a NAK asked for it had not got: if it gets that
+ * twice, the first copy was overtaken, even by the second. A timer sends what may have arrived. */
 void explain_note_ack_again(struct explain_half *half)
 {
     const struct explain_recovery *r = half->recovery;
