@@ -54,13 +54,16 @@ static void note_cut(const struct explain_packet *packet, struct explain_meaning
                    packet->wire_bytes);
 }
 
-static void take_bad(const struct explain_packet *packet, struct explain_meaning *m)
+static void take_bad(struct explain_analysis *a, const struct explain_packet *packet,
+                     struct explain_meaning *m)
 {
     bool is_short = packet->len_bytes < packet->wire_bytes;
     const char *words = is_short                   ? "cut within its headers"
                         : packet->is_only_checksum ? "wrong UDP checksum"
                                                    : roce_rx_verdict_words(packet->verdict);
     snprintf(m->words, sizeof m->words, "%s", words);
+    if (!is_short)
+        explain_weather_damaged(&a->flows.weather, packet->number, &packet->roce);
     if (is_short)
         note_cut(packet, m);
     else if (packet->verdict == ROCE_RX_DROP_ICRC)
@@ -142,7 +145,7 @@ static void take_roce(struct explain_analysis *a, const struct explain_packet *p
     if (a->config.strict)
         explain_strict_packet(packet, m);
     if (packet->verdict != ROCE_RX_TAKEN) {
-        take_bad(packet, m);
+        take_bad(a, packet, m);
     } else if (pkt->op->flags & ROCE_PKT_CNP) {
         take_cnp(a, packet, m);
     } else if (pkt->op->flags & ROCE_PKT_DETH) {
@@ -193,9 +196,9 @@ void explain_analysis_next(struct explain_analysis *a, struct explain_packet *pa
 static struct explain_why why_unanswered(const struct explain_sent *s)
 {
     bool is_again = s->time_ns != s->first_ns;
-    struct explain_why why = {.cause = is_again ? EXPLAIN_CAUSE_PEER_GONE : EXPLAIN_CAUSE_ANSWER_LOST,
-                              .or_cause = EXPLAIN_CAUSE_LOST_AFTER,
-                              .sure = EXPLAIN_SURE_LIKELY};
+    struct explain_why why = {.cause = EXPLAIN_CAUSE_UNKNOWN};
+    explain_why_doubt(&why, EXPLAIN_CAUSE_LOST_AFTER, EXPLAIN_CAUSE_ANSWER_LOST,
+                      is_again ? EXPLAIN_CAUSE_PEER_GONE : EXPLAIN_CAUSE_CAPTURE_ENDS);
     explain_why_prove(&why, s->number, "the newest copy");
     return why;
 }
@@ -221,7 +224,8 @@ static bool next_unanswered(struct explain_analysis *a, struct explain_half *hal
             .kind = EXPLAIN_FIND_MISSING_ACK, .rule = "ROCE-RS-51", .number = s->number};
         snprintf(f->words, sizeof f->words, "PSN 0x%06x asked for an ACK that is not in this capture",
                  s->psn);
-        f->why = why_unanswered(s);
+        struct explain_why why = why_unanswered(s);
+        explain_because(f, &why);
         return true;
     }
     return false;

@@ -23,36 +23,84 @@ static enum explain_again tell(struct explain_pair *pair, unsigned direction,
                                const struct explain_packet *packet, const struct explain_sent *before,
                                uint32_t end_psn, struct explain_why *why)
 {
-    if (pair->shown.service == ROCE_SERVICE_UC)
-        return tell_uc(&pair->ids[direction], packet, before, why);
-    return explain_tell_again(&pair->half[direction], &pair->ids[direction], packet, before, end_psn, why);
+    struct explain_half *half = &pair->half[direction];
+    enum explain_again again =
+        pair->shown.service == ROCE_SERVICE_UC
+            ? tell_uc(&pair->ids[direction], packet, before, why)
+            : explain_tell_again(half, &pair->ids[direction], packet, before, end_psn, why);
+    half->weather->late += again == EXPLAIN_AGAIN_OVERTAKEN && why->sure == EXPLAIN_SURE_SHOWN;
+    half->weather->copied += again == EXPLAIN_AGAIN_COPY && why->sure == EXPLAIN_SURE_SHOWN;
+    return again;
 }
 
-/* What happened to the copy before, or to its answer, as far as that shows. */
-static void tell_way(struct explain_pair *pair, unsigned direction, uint32_t psn,
-                     const struct explain_sent *before, struct explain_why *why)
+/* It was asked for by a NAK: the copy before did not come in time. */
+static void tell_missing_way(const struct explain_half *half, const struct explain_packet *packet,
+                             bool was_here, struct explain_why *why)
+{
+    struct explain_why missing = {.cause = EXPLAIN_CAUSE_UNKNOWN};
+    explain_weather_tell(
+        half->weather,
+        &(struct explain_missing){
+            .qpn = packet->roce.bth.dest_qpn, .psn = packet->roce.bth.psn, .count = 1, .is_here = was_here},
+        &missing);
+    if (missing.cause != EXPLAIN_CAUSE_UNKNOWN && why->or_cause != EXPLAIN_CAUSE_NONE)
+        explain_why_doubt(&missing, missing.cause, EXPLAIN_CAUSE_OVERTAKEN, EXPLAIN_CAUSE_NONE);
+    if (missing.cause == EXPLAIN_CAUSE_UNKNOWN) {
+        explain_why_doubt_way(why, missing.candidate[0], missing.candidate[1], missing.candidate[2]);
+        return;
+    }
+    why->way = missing.cause;
+    why->way_sure = missing.sure;
+    for (unsigned i = 0; i < missing.evidence_count; i++)
+        explain_why_prove(why, missing.evidence[i].number, missing.evidence[i].what);
+}
+
+/* It arrived, and nothing that says so came back: lost where answers are lost, late where they are late. Of
+ * several copies it is not known which arrived. */
+static void tell_answer_way(const struct explain_half *half, const struct explain_sent *before,
+                            struct explain_why *why)
+{
+    bool is_one_of_many =
+        why->cause == EXPLAIN_CAUSE_TIMEOUT && (!before || before->first_ns != before->time_ns);
+    if (is_one_of_many) {
+        explain_why_doubt_way(why, EXPLAIN_CAUSE_ANSWER_LOST, EXPLAIN_CAUSE_LOST_AFTER,
+                              EXPLAIN_CAUSE_LOST_BEFORE);
+        return;
+    }
+    if (!explain_weather_is_calm(half->weather)) {
+        explain_why_doubt_way(why, EXPLAIN_CAUSE_ANSWER_LOST, EXPLAIN_CAUSE_OVERTAKEN, EXPLAIN_CAUSE_NONE);
+        return;
+    }
+    why->way = EXPLAIN_CAUSE_ANSWER_LOST;
+    why->way_sure = EXPLAIN_SURE_LIKELY;
+}
+
+/* What happened to the copy before, or to its answer, as far as that shows. `was_here`: it is in the capture,
+ * `before`. */
+static void tell_way(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,
+                     const struct explain_sent *before, bool was_here, struct explain_why *why)
 {
     const struct explain_half *half = &pair->half[direction];
-    bool is_answered = half->is_una_known && roce_psn_diff(half->una_psn, psn) > 0;
-    why->way_sure = EXPLAIN_SURE_LIKELY;
-    if (why->cause == EXPLAIN_CAUSE_RNR)
+    bool is_answered = half->is_una_known && roce_psn_diff(half->una_psn, packet->roce.bth.psn) > 0;
+    if (why->cause == EXPLAIN_CAUSE_RNR) {
         why->way = EXPLAIN_CAUSE_NO_RECEIVE;
-    else if (why->cause == EXPLAIN_CAUSE_IMPLIED_NAK)
-        why->way = EXPLAIN_CAUSE_ANSWER_LOST;
-    else if (why->cause == EXPLAIN_CAUSE_NAK_SEQUENCE)
-        why->way = !before                                        ? EXPLAIN_CAUSE_LOST_BEFORE
-                   : half->recovery && half->recovery->is_mangled ? EXPLAIN_CAUSE_UNKNOWN
-                                                                  : EXPLAIN_CAUSE_LOST_AFTER;
-    else if (why->cause == EXPLAIN_CAUSE_TIMEOUT)
-        why->way = is_answered ? EXPLAIN_CAUSE_ANSWER_LOST
-                   : before    ? EXPLAIN_CAUSE_UNKNOWN
-                               : EXPLAIN_CAUSE_LOST_BEFORE;
-    if (why->way == EXPLAIN_CAUSE_LOST_BEFORE)
+        why->way_sure = EXPLAIN_SURE_LIKELY;
+    } else if (why->cause == EXPLAIN_CAUSE_NAK_SEQUENCE && !explain_is_named(half, packet->roce.bth.psn)) {
+        why->way = EXPLAIN_CAUSE_UNKNOWN; /* one before it is missing */
+    } else if (why->cause == EXPLAIN_CAUSE_NAK_SEQUENCE) {
+        tell_missing_way(half, packet, was_here, why);
+    } else if (why->cause == EXPLAIN_CAUSE_IMPLIED_NAK ||
+               (why->cause == EXPLAIN_CAUSE_TIMEOUT && is_answered)) {
+        tell_answer_way(half, before, why);
+    } else if (why->cause == EXPLAIN_CAUSE_TIMEOUT) {
+        explain_why_doubt_way(why, was_here ? EXPLAIN_CAUSE_LOST_AFTER : EXPLAIN_CAUSE_LOST_BEFORE,
+                              EXPLAIN_CAUSE_ANSWER_LOST, EXPLAIN_CAUSE_NONE);
+    }
+    bool is_asked = why->cause == EXPLAIN_CAUSE_NAK_SEQUENCE || why->cause == EXPLAIN_CAUSE_TIMEOUT;
+    if (is_asked && !was_here && !is_answered)
         explain_note_lost_before(pair, direction);
     else if (why->cause == EXPLAIN_CAUSE_IMPLIED_NAK && why->evidence_count)
         explain_note_lost_before(pair, !direction); /* the answer is not here */
-    if (why->way == EXPLAIN_CAUSE_UNKNOWN || why->way == EXPLAIN_CAUSE_NONE)
-        why->way_sure = EXPLAIN_SURE_UNKNOWN;
 }
 
 /* The findings about a packet that its sender sent again. */
@@ -60,6 +108,7 @@ static void remark_again(struct explain_pair *pair, unsigned direction, const st
                          uint64_t before, const struct explain_why *why, struct explain_meaning *m)
 {
     bool is_read = packet->roce.op->flags & ROCE_PKT_READ;
+    char words[EXPLAIN_WHY_WORDS_SIZE];
     pair->shown.retransmissions[direction]++;
     explain_describe_again(m, why, before);
     if (why->cause == EXPLAIN_CAUSE_TIMEOUT)
@@ -69,18 +118,26 @@ static void remark_again(struct explain_pair *pair, unsigned direction, const st
                         why);
     explain_because(explain_remark(m, is_read ? EXPLAIN_FIND_READ_REPLAY : EXPLAIN_FIND_RETRANSMISSION,
                                    is_read ? "ROCE-RC-44" : "ROCE-RC-42", 0, before, "PSN 0x%06x again: %s",
-                                   packet->roce.bth.psn, explain_cause_words(why->cause)),
+                                   packet->roce.bth.psn, explain_why_words(why, words, sizeof words)),
                     why);
 }
 
 static void remark_copy(uint64_t before, const struct explain_why *why, struct explain_meaning *m)
 {
+    bool is_told = why->cause == EXPLAIN_CAUSE_COPIED;
     m->is_copy = true;
-    explain_add_words(m, ", a second copy of #%" PRIu64, before);
-    explain_because(explain_remark(m, EXPLAIN_FIND_DUPLICATE, "", 0, before,
-                                   "%sthe network made a copy of #%" PRIu64,
-                                   why->sure == EXPLAIN_SURE_SHOWN ? "" : "probably ", before),
-                    why);
+    explain_add_words(m, is_told ? ", a second copy of #%" PRIu64 : ", the same as #%" PRIu64, before);
+    if (!is_told)
+        explain_because(explain_remark(m, EXPLAIN_FIND_DUPLICATE, "", 0, before,
+                                       "the same as #%" PRIu64
+                                       ": a copy that the network made, or sent again, which cannot be told",
+                                       before),
+                        why);
+    else
+        explain_because(explain_remark(m, EXPLAIN_FIND_DUPLICATE, "", 0, before,
+                                       "%sthe network made a copy of #%" PRIu64,
+                                       why->sure == EXPLAIN_SURE_SHOWN ? "" : "probably ", before),
+                        why);
 }
 
 /* The answers to a READ are awaited again from `psn` on (ROCE-RC-44). */
@@ -119,6 +176,7 @@ void explain_again_seen(struct explain_pair *pair, unsigned direction, const str
     const struct roce_pkt *pkt = &packet->roce;
     struct explain_why why;
     uint64_t number = before->number;
+    bool was_here = explain_is_newest_here(half, pkt->bth.psn, before);
     explain_message_again(before, m);
     m->answers = number;
     explain_describe(packet, m);
@@ -135,7 +193,7 @@ void explain_again_seen(struct explain_pair *pair, unsigned direction, const str
     case EXPLAIN_AGAIN_SENT:
         break;
     }
-    tell_way(pair, direction, pkt->bth.psn, before, &why);
+    tell_way(pair, direction, packet, before, was_here, &why);
     remark_again(pair, direction, packet, number, &why, m);
     if (pkt->op->flags & ROCE_PKT_READ)
         ask_again(half, pkt->bth.psn);
@@ -148,6 +206,7 @@ void explain_again_rest(struct explain_pair *pair, unsigned direction, const str
     struct explain_half *half = &pair->half[direction];
     const struct roce_pkt *pkt = &packet->roce;
     struct explain_sent *before = explain_sent_find(half, read->psn);
+    bool was_here = explain_is_newest_here(half, pkt->bth.psn, before);
     struct explain_why why;
     m->message = read->message;
     m->piece = 1;
@@ -155,13 +214,14 @@ void explain_again_rest(struct explain_pair *pair, unsigned direction, const str
     explain_describe(packet, m);
     explain_add_words(m, ", the rest from PSN 0x%06x on", pkt->bth.psn);
     if (tell(pair, direction, packet, before, end_of(half, pkt), &why) != EXPLAIN_AGAIN_SENT) {
-        explain_add_words(m, ", which others overtook");
+        explain_add_words(m, why.cause == EXPLAIN_CAUSE_OVERTAKEN ? ", which others overtook"
+                                                                  : ", behind later packets");
         explain_because(explain_remark(m, EXPLAIN_FIND_REORDERED, "", 0, read->number,
                                        "the request for PSN 0x%06x comes behind later packets", pkt->bth.psn),
                         &why);
         return;
     }
-    tell_way(pair, direction, pkt->bth.psn, before, &why);
+    tell_way(pair, direction, packet, before, was_here, &why);
     remark_again(pair, direction, packet, read->number, &why, m);
     ask_again(half, pkt->bth.psn);
     if (before)
@@ -176,12 +236,14 @@ void explain_again_unseen(struct explain_pair *pair, unsigned direction, const s
     struct explain_why why;
     explain_describe(packet, m);
     if (tell(pair, direction, packet, NULL, end_of(half, pkt), &why) != EXPLAIN_AGAIN_SENT) {
-        explain_add_words(m, ", which others overtook");
+        explain_add_words(m, why.cause == EXPLAIN_CAUSE_OVERTAKEN
+                                 ? ", which others overtook"
+                                 : ", behind later ones: overtaken, or sent again, which cannot be told");
         explain_because(explain_remark(m, EXPLAIN_FIND_REORDERED, "", 0, half->gap.number,
                                        "PSN 0x%06x comes behind later ones", pkt->bth.psn),
                         &why);
         return;
     }
-    tell_way(pair, direction, pkt->bth.psn, NULL, &why);
+    tell_way(pair, direction, packet, NULL, false, &why);
     remark_again(pair, direction, packet, 0, &why, m);
 }

@@ -34,6 +34,7 @@
 #define SILENCE_NS  NS_PER_MS        /* shorter ones are no timeouts (ROCE-RC-41: 2^8 * 4.096 us), */
 #define SILENCE_RTT 8                /* nor are those of so few round trips */
 #define PROMPT      16               /* a reaction in so small a part of the silence is no chance */
+#define COPY_NS     NS_PER_US        /* sooner no answer can have come back */
 #define SHOWN_COUNT 2                /* silences alike that show a timeout */
 
 struct explain_recovery *explain_recovery_of(struct explain_half *half)
@@ -54,8 +55,10 @@ void explain_note_progress(struct explain_half *half, const struct explain_packe
         return;
     half->progress[half->next_progress++ % EXPLAIN_PROGRESS_KEPT] =
         (struct explain_progress){packet->number, packet->time_ns, end_psn};
-    if (half->recovery)
+    if (half->recovery) {
         half->recovery->timeouts_in_row = 0;
+        explain_judge_troubles(half, packet->time_ns, end_psn);
+    }
 }
 
 void explain_note_trouble(struct explain_half *half, const struct explain_packet *packet,
@@ -84,6 +87,10 @@ void explain_note_new(struct explain_half *half, const struct explain_ids *ids, 
 {
     if (!half->recovery || explain_ids_order(ids, id) == EXPLAIN_ORDER_EARLIER)
         return;
+    if (half->recovery->is_head_unseen &&
+        half->recovery->run_psn != roce_psn_add(half->next_psn, ROCE_PSN_MASK - 1))
+        half->weather->late++;
+    half->recovery->is_head_unseen = false;
     half->recovery->is_running = false;
     half->recovery->cursor = half->next_psn;
 }
@@ -254,25 +261,37 @@ static void blame_trouble(const struct explain_half *half, const struct explain_
     static const char *const whats[] = {[EXPLAIN_TROUBLE_NAK] = "the NAK that asks for it",
                                         [EXPLAIN_TROUBLE_RNR] = "the RNR NAK",
                                         [EXPLAIN_TROUBLE_SKIPPED] = "the answer that skips another"};
-    bool is_alone = is_known_by_it_alone(half, t, psn) &&
+    bool is_trip_known = half->rtt_ns || half->react_ns;
+    bool is_alone = is_trip_known && is_known_by_it_alone(half, t, psn) &&
                     now_ns - t->time_ns <= t->wait_ns + t->wait_ns / 4 + at_once_ns(half);
-    bool is_too_soon = timer == FIT_NOT && usual_silence(half->recovery)->count >= SHOWN_COUNT;
+    bool is_too_soon = explain_weather_is_calm(half->weather) && timer == FIT_NOT &&
+                       usual_silence(half->recovery)->count >= SHOWN_COUNT;
     why->cause = causes[t->kind];
-    why->sure =
-        is_proved && t->psn == psn && !t->is_doubtful && (is_alone || is_too_soon) && !is_one_of_many(half, t)
-            ? EXPLAIN_SURE_SHOWN
-            : EXPLAIN_SURE_LIKELY;
+    why->sure = is_proved && !half->recovery->is_mangled && t->psn == psn && !t->is_doubtful &&
+                        (is_alone || is_too_soon) && !is_one_of_many(half, t)
+                    ? EXPLAIN_SURE_SHOWN
+                    : EXPLAIN_SURE_LIKELY;
     if (timer != FIT_NOT && !is_alone && (now_ns - t->time_ns) * PROMPT > why->silence_ns)
         why->or_cause = EXPLAIN_CAUSE_TIMEOUT;
+    if (is_one_of_many(half, t) || (half->recovery->is_mangled && t->kind == EXPLAIN_TROUBLE_SKIPPED))
+        return;
+    why->trigger = t->number;
     explain_why_prove(why, t->number, whats[t->kind]);
+}
+
+/* An answer came since that copy to a request which an answer that skips it would make the sender repeat. */
+static bool may_be_skipped(const struct explain_half *half, uint32_t psn, const struct explain_sent *before)
+{
+    return explain_read_find(half, psn) && (!before || half->answer_number > before->number);
 }
 
 static void blame_timer(const struct explain_half *half, enum fit timer, const struct explain_trouble *rival,
                         bool is_measured, struct explain_why *why)
 {
     bool is_usual = timer == FIT_WELL && usual_silence(half->recovery)->count >= SHOWN_COUNT;
+    bool is_orderly = !half->recovery->is_mangled && explain_weather_is_calm(half->weather);
     why->cause = EXPLAIN_CAUSE_TIMEOUT;
-    why->sure = is_usual && is_measured && !rival && half->is_una_known && !half->is_holey
+    why->sure = is_usual && is_measured && is_orderly && !rival && half->is_una_known && !half->is_holey
                     ? EXPLAIN_SURE_SHOWN
                     : EXPLAIN_SURE_LIKELY;
     if (rival)
@@ -310,12 +329,15 @@ static void tell_return(const struct explain_half *half, const struct explain_pa
     if (trouble == FIT_WELL || (trouble == FIT_MAY && timer != FIT_WELL))
         blame_trouble(half, t, psn, packet->time_ns, timer, is_proved && trouble == FIT_WELL, why);
     else if (timer != FIT_NOT)
-        blame_timer(half, timer, trouble == FIT_MAY ? t : NULL, before != NULL, why);
+        blame_timer(half, timer, trouble == FIT_MAY ? t : NULL,
+                    explain_is_newest_here(half, psn, before) && !may_be_skipped(half, psn, before), why);
     else if (was_answered_beyond(half, psn))
         *why = (struct explain_why){
             .cause = EXPLAIN_CAUSE_IMPLIED_NAK, .sure = EXPLAIN_SURE_LIKELY, .silence_ns = why->silence_ns};
     else
         why->cause = EXPLAIN_CAUSE_UNKNOWN;
+    if (why->cause == EXPLAIN_CAUSE_IMPLIED_NAK && half->recovery->is_mangled)
+        explain_why_doubt(why, EXPLAIN_CAUSE_IMPLIED_NAK, EXPLAIN_CAUSE_RESTART, EXPLAIN_CAUSE_NONE);
     if (why->cause != EXPLAIN_CAUSE_UNKNOWN && may_go_along(half, psn, before)) {
         why->sure = EXPLAIN_SURE_LIKELY;
         why->or_cause = why->or_cause == EXPLAIN_CAUSE_NONE ? EXPLAIN_CAUSE_RESTART : why->or_cause;
@@ -371,17 +393,17 @@ static bool may_be_of_another(const struct explain_half *half, uint32_t psn)
 }
 
 static void tell_along(const struct explain_half *half, const struct explain_packet *packet, bool is_proved,
-                       bool is_ordered, struct explain_why *why)
+                       struct explain_why *why)
 {
     const struct explain_recovery *r = half->recovery;
     why->cause = EXPLAIN_CAUSE_RESTART;
     why->root = r->run_cause;
     why->behind = r->run_number;
     bool is_certain = is_proved && !may_be_of_another(half, packet->roce.bth.psn);
-    why->sure = is_certain ? r->run_sure : min_u32(r->run_sure, EXPLAIN_SURE_LIKELY);
-    if (r->is_mangled && !is_ordered) /* which of several returns it belongs to nobody can say */
-        why->sure = EXPLAIN_SURE_UNKNOWN;
-    explain_why_prove(why, r->run_number, "the packet that it goes along behind");
+    why->sure = is_certain && r->run_sure == EXPLAIN_SURE_SHOWN ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY;
+    if ((r->is_mangled && !is_certain) || r->run_sure == EXPLAIN_SURE_UNKNOWN)
+        why->behind = 0; /* which of several returns it belongs to nobody can say */
+    explain_why_prove(why, why->behind, "the packet that it goes along behind");
     if (fit_of_timer(half, min_u64(why->silence_ns, packet->time_ns - r->newest_ns)) == FIT_WELL) {
         why->or_cause = EXPLAIN_CAUSE_TIMEOUT;
         why->sure = min_u32(why->sure, EXPLAIN_SURE_LIKELY);
@@ -390,20 +412,21 @@ static void tell_along(const struct explain_half *half, const struct explain_pac
 
 /* What asked for that very PSN has been answered now. If the sender went back to a later one, the first of
  * what it sent may be on its way still. */
-static void close_troubles(struct explain_recovery *r, uint32_t psn)
+static void close_troubles(struct explain_recovery *r, uint32_t psn, uint64_t now_ns)
 {
     for (unsigned i = 0; i < EXPLAIN_TROUBLES_MAX; i++)
-        if (psn == r->troubles[i].psn)
+        if (psn == r->troubles[i].psn) {
+            r->troubles[i].over_ns = r->troubles[i].is_over ? r->troubles[i].over_ns : now_ns;
             r->troubles[i].is_over = true;
-        else if (roce_psn_diff(psn, r->troubles[i].psn) > 0)
+        } else if (roce_psn_diff(psn, r->troubles[i].psn) > 0)
             r->troubles[i].is_doubtful = true;
 }
 
 static void note_return(struct explain_half *half, const struct explain_packet *packet,
-                        const struct explain_why *why)
+                        const struct explain_sent *before, const struct explain_why *why)
 {
     struct explain_recovery *r = half->recovery;
-    close_troubles(r, packet->roce.bth.psn);
+    close_troubles(r, packet->roce.bth.psn, packet->time_ns);
     r->run_number = packet->number;
     r->run_psn = packet->roce.bth.psn;
     r->run_id = explain_ip_id(packet);
@@ -411,6 +434,7 @@ static void note_return(struct explain_half *half, const struct explain_packet *
     r->run_sure = why->sure;
     r->is_running = true;
     r->is_broken = false;
+    r->is_head_unseen = !before;
     if (why->cause != EXPLAIN_CAUSE_TIMEOUT)
         return;
     if (why->or_cause == EXPLAIN_CAUSE_NONE &&
@@ -473,8 +497,18 @@ static enum explain_again tell_unasked(const struct explain_half *half, const st
     }
     if (is_proved || is_late)
         return EXPLAIN_AGAIN_SENT;
+    const struct explain_weather *w = half->weather;
     why->cause = before ? EXPLAIN_CAUSE_COPIED : EXPLAIN_CAUSE_OVERTAKEN;
     why->sure = EXPLAIN_SURE_LIKELY;
+    if (before && w->lost && w->late) {
+        explain_why_doubt(why, EXPLAIN_CAUSE_RESTART, EXPLAIN_CAUSE_COPIED, r->run_cause);
+        return EXPLAIN_AGAIN_SENT;
+    }
+    uint64_t from_ns = before ? before->time_ns : sent_about_ns(half, packet->roce.bth.psn);
+    bool is_soon = packet->time_ns - from_ns < (half->rtt_ns ? half->rtt_ns / 4 : COPY_NS);
+    bool is_usual = before ? !r->run_number && !w->lost && !w->late : w->late > w->lost || !w->lost;
+    if (!is_soon || !is_usual)
+        explain_why_doubt(why, why->cause, EXPLAIN_CAUSE_SENT_AGAIN, EXPLAIN_CAUSE_NONE);
     return before ? EXPLAIN_AGAIN_COPY : EXPLAIN_AGAIN_OVERTAKEN;
 }
 
@@ -518,19 +552,23 @@ enum explain_again explain_tell_again(struct explain_half *half, const struct ex
     bool is_along = goes_along(half, packet, before, is_late);
     why->silence_ns = silence_ns(half, packet, before, why);
     if (is_along)
-        tell_along(half, packet, is_proved, explain_ids_count(ids) != EXPLAIN_SURE_UNKNOWN, why);
+        tell_along(half, packet, is_proved, why);
     else
         tell_return(half, packet, before, is_proved && is_directly_behind(ids, packet), why);
-    if (why->cause == EXPLAIN_CAUSE_UNKNOWN &&
+    if (why->cause == EXPLAIN_CAUSE_UNKNOWN && why->candidate[0] == EXPLAIN_CAUSE_NONE &&
         (again = tell_unasked(half, packet, before, is_proved, why)) != EXPLAIN_AGAIN_SENT) {
         r->is_mangled = true;
         return again;
     }
     if (!is_along && why->cause != EXPLAIN_CAUSE_RESTART) {
-        note_return(half, packet, why);
+        note_return(half, packet, before, why);
     } else if (roce_psn_diff(psn, r->run_psn) < 0) {
         r->run_psn = psn;
         r->run_id = explain_ip_id(packet);
+    }
+    if (is_along && r->is_head_unseen && roce_psn_diff(psn, r->run_psn) > 0) {
+        r->is_head_unseen = false;
+        half->weather->lost++;
     }
     r->is_broken |= is_along && psn != r->cursor;
     r->newest_ns = packet->time_ns;

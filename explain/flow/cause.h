@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "explain/flow/weather.h"
 #include "explain/flow/why.h"
 
 #define EXPLAIN_TROUBLES_MAX  4
@@ -23,7 +24,9 @@ struct explain_trouble {
     enum explain_trouble_kind kind;
     bool is_fresh;    /* it acknowledged all before `psn`, which no answer before it had */
     bool is_doubtful; /* what was sent for it may have come already, its first packet missing */
-    bool is_over;     /* what was sent for it has come */
+    bool is_over;     /* what was sent for it has come, */
+    uint64_t over_ns; /* at this time */
+    bool is_judged;   /* whether the packet had come too late, or was lost */
 };
 
 /* Silences before something was sent again without another reason, by length. */
@@ -44,11 +47,12 @@ struct explain_recovery {
     uint16_t run_id; /* its identification */
     enum explain_cause run_cause;
     enum explain_sure run_sure;
-    bool is_running;    /* what it sends still goes along behind that packet */
-    bool is_broken;     /* some of these are missing */
-    uint64_t newest_ns; /* of the newest packet that was sent again */
-    uint32_t cursor;    /* PSN behind the newest packet in the order of sending */
-    bool is_mangled;    /* the network was seen to reorder or copy packets of this sender */
+    bool is_running;     /* what it sends still goes along behind that packet */
+    bool is_broken;      /* some of these are missing */
+    uint64_t newest_ns;  /* of the newest packet that was sent again */
+    uint32_t cursor;     /* PSN behind the newest packet in the order of sending */
+    bool is_head_unseen; /* that packet was not in the capture before, and nothing behind it has come yet */
+    bool is_mangled;     /* the network was seen to reorder or copy packets of this sender */
 };
 
 /* An acknowledgement that went further than those before it. */
@@ -78,6 +82,15 @@ void explain_note_progress(struct explain_half *half, const struct explain_packe
 /* An answer asks for all from trouble->psn on; `is_over` and the packet's number and time are filled in. */
 void explain_note_trouble(struct explain_half *half, const struct explain_packet *packet,
                           struct explain_trouble trouble);
+/* Whether the newest packet at that PSN is the one that the capture has, `s` (NULL: it has none): the
+ * sender has not gone back since, and come past it without its being here. */
+bool explain_is_newest_here(const struct explain_half *half, uint32_t psn, const struct explain_sent *s);
+/* Everything before `end_psn` is acknowledged now: what NAKs before that had asked for was late, or lost. */
+void explain_judge_troubles(struct explain_half *half, uint64_t now_ns, uint32_t end_psn);
+/* One of the newest answers was a NAK that asks for that very PSN. */
+bool explain_is_named(const struct explain_half *half, uint32_t psn);
+/* An ACK comes for a PSN before others that are acknowledged already. */
+void explain_note_ack_again(struct explain_half *half);
 /* The RNR NAK that refused that PSN, if nothing has been sent for it yet; NULL: none did. */
 const struct explain_trouble *explain_waits_for_receive(const struct explain_half *half, uint32_t psn);
 /* A packet with a new PSN came: what was sent again is at its end. */

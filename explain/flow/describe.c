@@ -145,11 +145,6 @@ void explain_describe(const struct explain_packet *packet, struct explain_meanin
 
 /* --- why again --- */
 
-static uint64_t witness(const struct explain_why *why)
-{
-    return why->evidence_count ? why->evidence[why->evidence_count - 1].number : 0;
-}
-
 static const char *perhaps(const struct explain_why *why)
 {
     return why->sure == EXPLAIN_SURE_SHOWN ? "" : "probably ";
@@ -168,20 +163,23 @@ static void add_reason(struct explain_meaning *m, const struct explain_why *why)
         add_silence(m, why);
         break;
     case EXPLAIN_CAUSE_NAK_SEQUENCE:
-        explain_add_words(m, "%sNAK #%" PRIu64 " asks for it", perhaps(why), witness(why));
+        explain_add_words(m, "%sNAK #%" PRIu64 " asks for it", perhaps(why), why->trigger);
         break;
     case EXPLAIN_CAUSE_RNR:
-        explain_add_words(m, "%sthe wait of RNR NAK #%" PRIu64 " is over", perhaps(why), witness(why));
+        explain_add_words(m, "%sthe wait of RNR NAK #%" PRIu64 " is over", perhaps(why), why->trigger);
         break;
     case EXPLAIN_CAUSE_IMPLIED_NAK:
-        if (witness(why))
+        if (why->trigger)
             explain_add_words(m, "%sas answer #%" PRIu64 " came, and one before it is missing", perhaps(why),
-                              witness(why));
+                              why->trigger);
         else
-            explain_add_words(m, "probably an answer was lost, and the next one came");
+            explain_add_words(m, "%sas an answer came, and one before it is missing", perhaps(why));
         break;
     case EXPLAIN_CAUSE_RESTART:
-        explain_add_words(m, "%sgoes along behind #%" PRIu64, perhaps(why), why->behind);
+        if (why->behind)
+            explain_add_words(m, "%sgoes along behind #%" PRIu64, perhaps(why), why->behind);
+        else
+            explain_add_words(m, "%sgoes along behind another that was", perhaps(why));
         break;
     default:
         explain_add_words(m, "why cannot be told");

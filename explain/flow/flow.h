@@ -93,6 +93,7 @@ struct explain_half {
     uint64_t react_ns;      /* the sender's, to the other end's requests: sooner it reacts to none */
     struct explain_recovery *recovery; /* NULL until something goes wrong */
     struct explain_gap gap;
+    struct explain_weather *weather; /* of the whole capture: explain_flows has it */
     bool is_holey;       /* the capture missed packets of it */
     bool has_ghosts;     /* answers came to what was not seen */
     bool is_headers_cut; /* it holds requests whose headers it cut off */
@@ -171,6 +172,7 @@ static inline bool explain_is_behind_other(const struct explain_pair *pair, unsi
  * most: beyond that the one that was silent longest goes first. */
 struct explain_flows {
     size_t max_bytes, bytes;
+    struct explain_weather weather;
     struct explain_link **buckets; /* `bucket_count` chains each, a power of two */
     struct explain_pair **by_index;
     uint32_t bucket_count;

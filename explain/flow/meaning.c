@@ -59,8 +59,21 @@ struct explain_finding *explain_remark(struct explain_meaning *m, enum explain_f
     return f;
 }
 
+/* Findings whose words say what is missing, and not why. */
+static bool is_about_missing(enum explain_finding_kind kind)
+{
+    return kind == EXPLAIN_FIND_PSN_GAP || kind == EXPLAIN_FIND_NAK_SEQUENCE ||
+           kind == EXPLAIN_FIND_MISSING_ACK || kind == EXPLAIN_FIND_GHOST_ACK;
+}
+
 void explain_because(struct explain_finding *f, const struct explain_why *why)
 {
-    if (f)
-        f->why = *why;
+    char words[EXPLAIN_WHY_WORDS_SIZE];
+    if (!f)
+        return;
+    f->why = *why;
+    size_t used = strlen(f->words);
+    if (why->candidate[0] != EXPLAIN_CAUSE_NONE && is_about_missing(f->kind))
+        snprintf(f->words + used, sizeof f->words - used, "; %s",
+                 explain_why_words(why, words, sizeof words));
 }

@@ -71,7 +71,7 @@ struct explain_finding {
     char rule[24];    /* requirement id ("ROCE-RS-10"), or empty */
     uint64_t number;  /* of the packet that shows it */
     uint64_t related; /* of the packet that it is about (the lost one's first copy, ...); 0: none */
-    char words[160];  /* a sentence */
+    char words[256];  /* a sentence */
     struct explain_why why;
 };
 
@@ -176,7 +176,8 @@ void explain_meaning_clear(struct explain_meaning *m);
 struct explain_finding *explain_remark(struct explain_meaning *m, enum explain_finding_kind kind,
                                        const char *rule, uint64_t number, uint64_t related,
                                        const char *format, ...) __attribute__((format(printf, 6, 7)));
-/* Says why; `f` may be NULL. */
+/* Says why; of a gap, a NAK or a missing answer whose cause is unknown the words name what it may be.
+ * `f` may be NULL. */
 void explain_because(struct explain_finding *f, const struct explain_why *why);
 
 #endif

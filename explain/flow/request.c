@@ -74,8 +74,7 @@ static void take_new(struct explain_pair *pair, unsigned direction, const struct
 static void remark_gap(struct explain_half *half, const struct explain_packet *packet, uint32_t from_psn,
                        struct explain_meaning *m)
 {
-    static const struct explain_why why = {
-        .cause = EXPLAIN_CAUSE_LOST_BEFORE, .or_cause = EXPLAIN_CAUSE_OVERTAKEN, .sure = EXPLAIN_SURE_LIKELY};
+    struct explain_why why = {.cause = EXPLAIN_CAUSE_UNKNOWN};
     uint32_t psn = packet->roce.bth.psn, last = roce_psn_add(psn, ROCE_PSN_MASK);
     uint32_t count = (psn - from_psn) & ROCE_PSN_MASK;
     bool is_open = half->gap.number && !half->gap.is_covered;
@@ -89,6 +88,9 @@ static void remark_gap(struct explain_half *half, const struct explain_packet *p
                    : explain_remark(m, EXPLAIN_FIND_PSN_GAP, "ROCE-RS-10", 0, 0,
                                     "%u packets are missing before this: PSN 0x%06x to 0x%06x", count,
                                     from_psn, last);
+    explain_weather_tell(
+        half->weather,
+        &(struct explain_missing){.qpn = packet->roce.bth.dest_qpn, .psn = from_psn, .count = count}, &why);
     explain_because(f, &why);
 }
 

@@ -65,6 +65,8 @@ static void take_ack(struct explain_half *half, const struct explain_packet *pac
     const struct roce_pkt *pkt = &packet->roce;
     uint32_t psn = pkt->bth.psn;
     bool again = half->is_una_known && roce_psn_diff(psn, half->una_psn) < 0;
+    if (again)
+        explain_note_ack_again(half);
     m->answers = acknowledge(half, packet, roce_psn_add(psn, 1));
     struct explain_words w = explain_words_begin(m);
     explain_words_put(&w, "ACK up to PSN ");
@@ -95,14 +97,14 @@ static void take_rnr(struct explain_pair *pair, struct explain_half *half, unsig
 
 /* The PSN did not come, or it came and was refused: then a NAK behind the RNR NAK tells of nothing new, as
  * Linux sends it for what followed (ROCE-INT-12). */
-static void take_nak_sequence(struct explain_half *half, const struct explain_packet *packet,
-                              const struct explain_sent *s, bool is_fresh, struct explain_meaning *m)
+static void take_nak_sequence(struct explain_pair *pair, struct explain_half *half,
+                              const struct explain_packet *packet, const struct explain_sent *s,
+                              bool is_fresh, struct explain_meaning *m)
 {
     uint32_t psn = packet->roce.bth.psn;
     const struct explain_trouble *rnr = explain_waits_for_receive(half, psn);
-    struct explain_why why = {.cause = s ? EXPLAIN_CAUSE_LOST_AFTER : EXPLAIN_CAUSE_LOST_BEFORE,
-                              .or_cause = EXPLAIN_CAUSE_OVERTAKEN,
-                              .sure = EXPLAIN_SURE_LIKELY};
+    bool is_here = s && (explain_is_newest_here(half, psn, s) || !explain_weather_is_calm(half->weather));
+    struct explain_why why = {.cause = EXPLAIN_CAUSE_UNKNOWN};
     snprintf(m->words, sizeof m->words, "NAK: PSN sequence error, expects 0x%06x", psn);
     if (rnr) {
         why = (struct explain_why){.cause = EXPLAIN_CAUSE_NO_RECEIVE, .sure = EXPLAIN_SURE_SHOWN};
@@ -117,8 +119,13 @@ static void take_nak_sequence(struct explain_half *half, const struct explain_pa
     explain_note_trouble(
         half, packet,
         (struct explain_trouble){.kind = EXPLAIN_TROUBLE_NAK, .psn = psn, .is_fresh = is_fresh});
-    explain_why_prove(&why, s ? s->number : half->gap.number,
-                      s ? "the packet that did not arrive" : "the packet behind it");
+    explain_why_prove(&why, is_here ? s->number : half->gap.number,
+                      is_here ? "the packet that did not arrive" : "the packet behind it");
+    explain_weather_tell(
+        half->weather,
+        &(struct explain_missing){
+            .qpn = pair->shown.qpn[half == &pair->half[0]], .psn = psn, .count = 1, .is_here = is_here},
+        &why);
     explain_because(explain_remark(m, EXPLAIN_FIND_NAK_SEQUENCE, "ROCE-RS-10", 0, m->answers,
                                    "PSN 0x%06x did not arrive before what follows it", psn),
                     &why);
@@ -142,7 +149,7 @@ static void take_nak(struct explain_pair *pair, struct explain_half *half, unsig
     }
     pair->shown.naks[direction]++;
     if (syndrome == ROCE_SYNDROME_NAK_PSN_SEQ) {
-        take_nak_sequence(half, packet, s, is_fresh, m);
+        take_nak_sequence(pair, half, packet, s, is_fresh, m);
         return;
     }
     half->is_dead = true;
@@ -172,8 +179,12 @@ static void remark_missing(struct explain_half *half, const struct explain_read 
                            const struct explain_packet *packet, struct explain_meaning *m)
 {
     uint32_t from = roce_psn_add(read->psn, read->next);
-    struct explain_why why = {
-        .cause = EXPLAIN_CAUSE_LOST_BEFORE, .or_cause = EXPLAIN_CAUSE_OVERTAKEN, .sure = EXPLAIN_SURE_LIKELY};
+    struct explain_why why = {.cause = EXPLAIN_CAUSE_UNKNOWN};
+    explain_weather_tell(
+        half->weather,
+        &(struct explain_missing){
+            .qpn = packet->roce.bth.dest_qpn, .psn = from, .count = missing, .is_answer = true},
+        &why);
     explain_note_trouble(half, packet,
                          (struct explain_trouble){.kind = EXPLAIN_TROUBLE_SKIPPED, .psn = from});
     explain_why_prove(&why, read->number, "the READ");
@@ -188,11 +199,46 @@ static void remark_missing(struct explain_half *half, const struct explain_read 
                     &why);
 }
 
+/* An answer behind later ones. By its identification it left before them, or it is another one; without that,
+ * one that was not here before may be either. */
+static struct explain_why why_behind(const struct explain_half *half, const struct explain_ids *ids,
+                                     bool is_first, const struct explain_packet *packet)
+{
+    enum explain_order order = explain_ids_order(ids, explain_ip_id(packet));
+    struct explain_why why = {.cause = EXPLAIN_CAUSE_ASKED_AGAIN, .sure = EXPLAIN_SURE_LIKELY};
+    explain_why_prove(&why, half->answer_number,
+                      is_first ? "an answer that is behind it" : "the newest answer");
+    if (is_first && order == EXPLAIN_ORDER_EARLIER) {
+        why.cause = EXPLAIN_CAUSE_OVERTAKEN;
+        why.sure = explain_ids_count(ids);
+    } else if (is_first && order == EXPLAIN_ORDER_UNKNOWN) {
+        explain_why_doubt(&why, EXPLAIN_CAUSE_OVERTAKEN, EXPLAIN_CAUSE_ASKED_AGAIN, EXPLAIN_CAUSE_NONE);
+    } else if (!is_first && order == EXPLAIN_ORDER_UNKNOWN) {
+        why.or_cause = EXPLAIN_CAUSE_COPIED;
+    }
+    return why;
+}
+
+static void remark_behind(const struct explain_half *half, const struct explain_ids *ids,
+                          const struct explain_read *read, bool is_first, const struct explain_packet *packet,
+                          struct explain_meaning *m)
+{
+    struct explain_why why = why_behind(half, ids, is_first, packet);
+    bool is_again = why.cause == EXPLAIN_CAUSE_ASKED_AGAIN;
+    explain_because(
+        explain_remark(m, is_again ? EXPLAIN_FIND_DUPLICATE : EXPLAIN_FIND_REORDERED, "", 0, read->number,
+                       !is_again ? "the answer with PSN 0x%06x comes behind later ones"
+                       : is_first
+                           ? "the answer with PSN 0x%06x is given again: the one before did not come here"
+                           : "the answer with PSN 0x%06x was given before",
+                       packet->roce.bth.psn),
+        &why);
+}
+
 /* Which of the answers to the READ it is: the next, one after a gap, or one before. */
 static void place_answer(struct explain_half *half, const struct explain_ids *ids, struct explain_read *read,
                          uint32_t k, const struct explain_packet *packet, struct explain_meaning *m)
 {
-    uint32_t psn = packet->roce.bth.psn;
     if (k >= read->next) {
         uint32_t missing = k - read->next;
         if (missing)
@@ -203,22 +249,9 @@ static void place_answer(struct explain_half *half, const struct explain_ids *id
     }
     uint32_t back = read->next - 1 - k;
     bool is_first = back < 64 && !(read->seen_mask >> back & 1);
-    enum explain_order order = explain_ids_order(ids, explain_ip_id(packet));
-    enum explain_sure told = order == EXPLAIN_ORDER_EARLIER ? explain_ids_count(ids) : EXPLAIN_SURE_LIKELY;
-    struct explain_why why = {.cause = is_first ? EXPLAIN_CAUSE_OVERTAKEN : EXPLAIN_CAUSE_ASKED_AGAIN,
-                              .sure = is_first ? told : EXPLAIN_SURE_LIKELY};
-    if (!is_first && order == EXPLAIN_ORDER_UNKNOWN)
-        why.or_cause = EXPLAIN_CAUSE_COPIED;
-    explain_why_prove(&why, half->answer_number,
-                      is_first ? "an answer that is behind it" : "the newest answer");
     if (is_first)
         read->seen_mask |= UINT64_C(1) << back;
-    explain_because(explain_remark(m, is_first ? EXPLAIN_FIND_REORDERED : EXPLAIN_FIND_DUPLICATE, "", 0,
-                                   read->number,
-                                   is_first ? "the answer with PSN 0x%06x comes behind later ones"
-                                            : "the answer with PSN 0x%06x was given before",
-                                   psn),
-                    &why);
+    remark_behind(half, ids, read, is_first, packet, m);
 }
 
 /* An answer goes on right behind what was taken for the end of a READ, and no other request has its PSN: the
@@ -342,8 +375,11 @@ static void remark_ghost(struct explain_half *half, const struct roce_pkt *pkt, 
     bool is_old = roce_psn_diff(pkt->bth.psn, half->next_psn) < 0;
     half->is_begun_before |= is_old;
     half->has_ghosts = true;
-    struct explain_why why = {.cause = is_old ? EXPLAIN_CAUSE_BEFORE_CAPTURE : EXPLAIN_CAUSE_CAPTURE_DROPPED,
-                              .sure = EXPLAIN_SURE_LIKELY};
+    struct explain_why why = {.cause = EXPLAIN_CAUSE_CAPTURE_DROPPED, .sure = EXPLAIN_SURE_LIKELY};
+    if (is_old || !explain_weather_is_calm(half->weather))
+        explain_why_doubt(&why, EXPLAIN_CAUSE_CAPTURE_DROPPED,
+                          is_old ? EXPLAIN_CAUSE_BEFORE_CAPTURE : EXPLAIN_CAUSE_OVERTAKEN,
+                          EXPLAIN_CAUSE_NONE);
     explain_because(explain_remark(m, EXPLAIN_FIND_GHOST_ACK, "ROCE-RC-30", 0, 0,
                                    "PSN 0x%06x is answered, and was not sent in this capture", pkt->bth.psn),
                     &why);

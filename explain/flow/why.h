@@ -5,6 +5,7 @@
 #define NORNIC_EXPLAIN_FLOW_WHY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Causes: id, name in JSON, words. The first group says what made a sender send a packet again (findings
@@ -30,7 +31,9 @@
     X(BEFORE_CAPTURE, "before_capture", "it is older than the capture")            \
     X(CAPTURE_ENDS, "capture_ends", "the capture ends before it could come")       \
     X(NO_RECEIVE, "no_receive", "the receiver had posted no receive")              \
-    X(PEER_GONE, "peer_gone", "the other end does not answer any more")
+    X(PEER_GONE, "peer_gone", "the other end does not answer any more")            \
+    X(DAMAGED, "damaged", "it came damaged, and the receiver threw it away")       \
+    X(SENT_AGAIN, "sent_again", "its sender sent it again")
 
 enum explain_cause {
 #define EXPLAIN_CAUSE_ENUM_(id, key, words) EXPLAIN_CAUSE_##id,
@@ -39,11 +42,13 @@ enum explain_cause {
         EXPLAIN_CAUSE_COUNT
 };
 
-/* SHOWN: the packets named as evidence leave no other cause that is known. LIKELY: it fits best; `or_cause`
- * names what fits too, if one other does. */
+/* SHOWN: the packets named as evidence leave no other cause that is known. LIKELY: it fits best, and is
+ * true in at least 95 of 100 cases; `or_cause` names what fits too, if one other does. UNKNOWN: the
+ * capture does not decide; the candidates, if there are two, are all that fits. */
 enum explain_sure { EXPLAIN_SURE_UNKNOWN, EXPLAIN_SURE_LIKELY, EXPLAIN_SURE_SHOWN };
 
 #define EXPLAIN_EVIDENCE_MAX 4
+#define EXPLAIN_CANDIDATES   3
 
 /* A packet, and what it tells. */
 struct explain_evidence {
@@ -56,10 +61,14 @@ struct explain_why {
     enum explain_cause cause;
     enum explain_cause or_cause; /* NONE: no other */
     enum explain_sure sure;
+    enum explain_cause
+        candidate[EXPLAIN_CANDIDATES]; /* of cause UNKNOWN: it is one of these; NONE: not known */
     enum explain_cause root; /* of RESTART: the cause of the packet at `behind`, with which it began */
     uint64_t behind;
+    uint64_t trigger; /* the answer that made the sender go back; 0: none did, or which one is not known */
     enum explain_cause way; /* of what is sent again: what happened to the copy before, or to its answer */
     enum explain_sure way_sure;
+    enum explain_cause way_candidate[EXPLAIN_CANDIDATES]; /* of way UNKNOWN */
     struct explain_evidence evidence[EXPLAIN_EVIDENCE_MAX];
     unsigned evidence_count;
     uint64_t silence_ns; /* since the newest sign that the sender's timer counts from; 0: not looked at */
@@ -77,5 +86,16 @@ const char *explain_sure_key(enum explain_sure sure);
 /* Adds a packet to what the cause rests on; beyond EXPLAIN_EVIDENCE_MAX, and number 0, are dropped. `what` is
  * kept. */
 void explain_why_prove(struct explain_why *why, uint64_t number, const char *what);
+
+#define EXPLAIN_WHY_WORDS_SIZE 160
+
+/* The words of the cause; of an unknown one, its candidates: "A, or B: cannot be told". Returns `words`. */
+const char *explain_why_words(const struct explain_why *why, char *words, size_t size);
+/* The cause is unknown: one of these. `third` may be NONE. */
+void explain_why_doubt(struct explain_why *why, enum explain_cause one, enum explain_cause other,
+                       enum explain_cause third);
+/* Likewise what happened to the copy before. */
+void explain_why_doubt_way(struct explain_why *why, enum explain_cause one, enum explain_cause other,
+                           enum explain_cause third);
 
 #endif

@@ -76,6 +76,10 @@ function remarks(i) {
   });
 }
 
+// The cause in words; of one that cannot be told, what it may be.
+const named = (cause, candidates) => candidates.length ? candidates.map((c) => causes[c].words).join(', or ')
+  : causes[cause].words;
+
 // The cause, how sure it is, what it rests on, and what may be done.
 function why(f) {
   const w = findingWhy(f);
@@ -83,9 +87,9 @@ function why(f) {
   const to = (number) => model.indexOf.has(number) ? link(number) : '#' + number;
   const or = w.other ? `, or ${causes[w.other].words}` : '';
   const nodes = [make('p', { className: 'why' }, make('i', { className: 'sure sure-' + w.sure }, SURE[w.sure]), ' ',
-    causes[w.cause].words + or, w.behind ? make('span', {}, ' (', to(w.behind), ': ', causes[w.root].words, ')') : null)];
+    named(w.cause, w.candidates) + or, w.behind ? make('span', {}, ' (', to(w.behind), ': ', causes[w.root].words, ')') : null)];
   if (w.way) nodes.push(make('p', { className: 'why' }, make('i', { className: 'sure sure-' + w.waySure },
-    SURE[w.waySure]), ' ', causes[w.way].words));
+    SURE[w.waySure]), ' ', named(w.way, w.wayCandidates)));
   const facts = w.evidence.map(({ number, what }) => make('li', {}, to(number), ' ', what));
   if (w.silence) facts.push(make('li', {}, `${duration(w.silence)} of silence` + (w.timeout ?
     `; this sender's timeout is ${duration(w.timeout)} (seen ${w.samples} time${w.samples === 1 ? '' : 's'})` : '')));

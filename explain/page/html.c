@@ -286,6 +286,8 @@ static void put_why(struct explain_text *out, const struct explain_why *why,
     explain_printf(out, " %d:%d:%d:%" PRIu64 ":%d:%d:%d:%" PRIu64 ":%" PRIu64 ":%u", why->cause, why->sure,
                    why->or_cause, why->behind, why->root, why->way, why->way_sure, why->silence_ns,
                    why->timeout_ns, why->timeout_samples);
+    for (unsigned i = 0; i < EXPLAIN_CANDIDATES; i++)
+        explain_printf(out, ":%d:%d", why->candidate[i], why->way_candidate[i]);
     for (unsigned i = 0; i < why->evidence_count; i++)
         explain_printf(out, ",%" PRIu64 ":%d", why->evidence[i].number, what[i]);
 }

@@ -220,10 +220,12 @@ function findingWhy(finding) {
   const { list } = finding;
   if (list[4] === '-') return null;
   const [head, ...proofs] = list[4].split(',');
-  const [cause, sure, other, behind, root, way, waySure, silence, timeout, samples] = head.split(':').map(Number);
+  const [cause, sure, other, behind, root, way, waySure, silence, timeout, samples, ...maybe] =
+    head.split(':').map(Number);
   const evidence = proofs.map((p) => p.split(':').map(Number)).map(([number, what]) =>
     ({ number, what: model.frames[what].join('#') }));
-  return { cause, sure, other, behind, root, way, waySure, silence, timeout, samples, evidence };
+  return { cause, sure, other, behind, root, way, waySure, silence, timeout, samples, evidence,
+    candidates: maybe.filter((c, i) => c && i % 2 === 0), wayCandidates: maybe.filter((c, i) => c && i % 2) };
 }
 
 const noLayout = { layers: [], data: 0, bth: -1, aeth: -1 };

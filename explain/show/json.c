@@ -109,6 +109,20 @@ static void put_sure(struct explain_text *out, const char *key, enum explain_sur
     explain_put_quoted(out, explain_sure_key(sure));
 }
 
+static void put_candidates(struct explain_text *out, const char *key,
+                           const enum explain_cause candidate[EXPLAIN_CANDIDATES])
+{
+    if (candidate[0] == EXPLAIN_CAUSE_NONE)
+        return;
+    explain_put_n(out, ",", 1);
+    put_key(out, key);
+    for (unsigned i = 0; i < EXPLAIN_CANDIDATES && candidate[i] != EXPLAIN_CAUSE_NONE; i++) {
+        explain_put(out, i ? "," : "[");
+        explain_put_quoted(out, explain_cause_key(candidate[i]));
+    }
+    explain_put_n(out, "]", 1);
+}
+
 static void put_evidence(struct explain_text *out, const struct explain_why *why)
 {
     explain_put(out, ",\"evidence\":[");
@@ -138,6 +152,7 @@ static void put_why(struct explain_text *out, const struct explain_why *why)
         return;
     put_cause(out, "cause", why->cause);
     put_sure(out, "sure", why->sure);
+    put_candidates(out, "candidates", why->candidate);
     if (why->or_cause != EXPLAIN_CAUSE_NONE)
         put_cause(out, "or_cause", why->or_cause);
     if (why->behind) {
@@ -147,6 +162,7 @@ static void put_why(struct explain_text *out, const struct explain_why *why)
     if (why->way != EXPLAIN_CAUSE_NONE) {
         put_cause(out, "way", why->way);
         put_sure(out, "way_sure", why->way_sure);
+        put_candidates(out, "way_candidates", why->way_candidate);
     }
     put_evidence(out, why);
 }

@@ -44,7 +44,7 @@ ALL_FINDINGS = '''JSON.stringify(model.findings.map((f) => {
     or_cause: causes[w.other].key, way: causes[w.way].key }) : found;
 }))'''
 WHY = {'silence_ns': 0, 'timeout_ns': 0, 'or_cause': 'none', 'way': 'none'}  # what --json leaves out
-WHY_ONLY_IN_JSON = ('behind', 'root', 'way_sure', 'timeout_samples', 'msn', 'ip_id')
+WHY_ONLY_IN_JSON = ('behind', 'root', 'way_sure', 'candidates', 'way_candidates', 'timeout_samples', 'msn', 'ip_id')
 ARROW_IS_IN_ITS_ROW = '''(() => {
   const row = document.querySelector('.row'), a = row.querySelector('.arrow').getBoundingClientRect();
   const r = row.getBoundingClientRect();

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "explain/flow/weather.h"
 #include "test/explain/story.h"
 
 #define TIMEOUT_NS (67 * NS_PER_MS)
@@ -255,4 +256,195 @@ Test(cause, a_reserved_opcode_leaves_no_gap_and_no_end_of_a_message)
     cr_expect(story_has(&s, EXPLAIN_FIND_RETRANSMISSION));
     cr_expect_not_null(strstr(s.m.words, "reserved opcode 0x18, message 5"), "%s", s.m.words);
     story_end(&s);
+}
+
+/* --- lost, or late --- */
+
+/* A NAK asks for `psn`, and the sender goes back to it; the answer comes `after_ns` later. */
+static void go_back_to(struct story *s, uint32_t psn, uint64_t after_ns)
+{
+    send_at(s, psn);
+    send_at(s, psn + 1);
+    s->time_ns += NS_PER_MS;
+    story_answer(s, ROCE_OP_ACK, psn, ROCE_SYNDROME_NAK_PSN_SEQ, psn - 6, 0);
+    send_at(s, psn);
+    send_at(s, psn + 1);
+    s->time_ns += after_ns;
+    ack(s, psn + 1, psn - 4);
+}
+
+/* A request and its answer, `ns` later: how long the way to the other end and back takes. */
+static void measure_trip(struct story *s, uint32_t psn, uint64_t ns)
+{
+    send_at(s, psn);
+    s->time_ns += ns;
+    ack(s, psn, psn - 5);
+}
+
+/* As begin_calm(), with round trips of a millisecond. */
+static void begin_slow(struct story *s)
+{
+    story_begin(s);
+    for (uint32_t psn = 6; psn < 11; psn++)
+        measure_trip(s, psn, NS_PER_MS);
+}
+
+static void expect_candidates(const struct story *s, enum explain_finding_kind kind, enum explain_cause one,
+                              enum explain_cause other)
+{
+    const struct explain_finding *f = finding(s, kind);
+    expect_cause(s, kind, EXPLAIN_CAUSE_UNKNOWN, EXPLAIN_SURE_UNKNOWN);
+    cr_expect_str_eq(explain_cause_key(f->why.candidate[0]), explain_cause_key(one));
+    cr_expect_str_eq(explain_cause_key(f->why.candidate[1]), explain_cause_key(other));
+}
+
+Test(cause, a_missing_packet_is_lost_or_overtaken_until_something_tells)
+{
+    struct story s;
+    begin_calm(&s);
+    send_at(&s, 10);
+    send_at(&s, 12);
+    expect_candidates(&s, EXPLAIN_FIND_PSN_GAP, EXPLAIN_CAUSE_LOST_BEFORE, EXPLAIN_CAUSE_OVERTAKEN);
+    story_answer(&s, ROCE_OP_ACK, 11, ROCE_SYNDROME_NAK_PSN_SEQ, 5, 0);
+    expect_candidates(&s, EXPLAIN_FIND_NAK_SEQUENCE, EXPLAIN_CAUSE_LOST_BEFORE, EXPLAIN_CAUSE_OVERTAKEN);
+    story_end(&s);
+}
+
+Test(cause, a_nak_for_a_packet_that_is_here_does_not_tell_lost_from_late)
+{
+    struct story s;
+    begin_calm(&s);
+    send_at(&s, 10);
+    send_at(&s, 11);
+    story_answer(&s, ROCE_OP_ACK, 10, ROCE_SYNDROME_NAK_PSN_SEQ, 4, 0);
+    expect_candidates(&s, EXPLAIN_FIND_NAK_SEQUENCE, EXPLAIN_CAUSE_LOST_AFTER, EXPLAIN_CAUSE_OVERTAKEN);
+    story_end(&s);
+}
+
+Test(cause, where_packets_were_lost_and_none_was_late_the_next_is_likely_lost)
+{
+    struct story s;
+    begin_slow(&s);
+    for (uint32_t psn = 11; psn < 27; psn += 2)
+        go_back_to(&s, psn, 2 * NS_PER_MS);
+    send_at(&s, 28);
+    expect_cause(&s, EXPLAIN_FIND_PSN_GAP, EXPLAIN_CAUSE_LOST_BEFORE, EXPLAIN_SURE_LIKELY);
+    cr_expect_eq(finding(&s, EXPLAIN_FIND_PSN_GAP)->why.or_cause, EXPLAIN_CAUSE_OVERTAKEN);
+    story_end(&s);
+}
+
+/* The answer comes sooner behind the second copy than a round trip: the first one has arrived after all. */
+Test(cause, an_answer_before_a_round_trip_shows_that_the_first_copy_was_late)
+{
+    struct story s;
+    begin_slow(&s);
+    for (uint32_t psn = 11; psn < 27; psn += 2)
+        go_back_to(&s, psn, psn == 19 ? NS_PER_MS / 4 : 2 * NS_PER_MS);
+    send_at(&s, 28);
+    expect_candidates(&s, EXPLAIN_FIND_PSN_GAP, EXPLAIN_CAUSE_LOST_BEFORE, EXPLAIN_CAUSE_OVERTAKEN);
+    story_end(&s);
+}
+
+/* covers: ROCE-RS-51 */
+Test(cause, an_ack_that_comes_again_after_a_nak_shows_that_packets_are_late_here)
+{
+    struct story s;
+    begin_slow(&s);
+    for (uint32_t psn = 11; psn < 27; psn += 2)
+        go_back_to(&s, psn, 2 * NS_PER_MS);
+    ack(&s, 24, 19);
+    send_at(&s, 28);
+    expect_candidates(&s, EXPLAIN_FIND_PSN_GAP, EXPLAIN_CAUSE_LOST_BEFORE, EXPLAIN_CAUSE_OVERTAKEN);
+    story_end(&s);
+}
+
+/* The older copy had arrived, and was thrown away as it was ahead of its turn: the NAK asks for the newer. */
+Test(cause, a_nak_asks_for_the_newest_copy_which_may_not_be_the_one_that_is_here)
+{
+    struct story s;
+    begin_slow(&s);
+    for (uint32_t psn = 11; psn < 27; psn += 2)
+        go_back_to(&s, psn, 2 * NS_PER_MS);
+    for (uint32_t psn = 27; psn < 30; psn++)
+        send_at(&s, psn);
+    story_answer(&s, ROCE_OP_ACK, 27, ROCE_SYNDROME_NAK_PSN_SEQ, 21, 0);
+    expect_cause(&s, EXPLAIN_FIND_NAK_SEQUENCE, EXPLAIN_CAUSE_LOST_AFTER, EXPLAIN_SURE_LIKELY);
+    send_at(&s, 27);
+    send_at(&s, 29);
+    s.time_ns += 2 * NS_PER_MS;
+    story_answer(&s, ROCE_OP_ACK, 28, ROCE_SYNDROME_NAK_PSN_SEQ, 22, 0);
+    expect_cause(&s, EXPLAIN_FIND_NAK_SEQUENCE, EXPLAIN_CAUSE_LOST_BEFORE, EXPLAIN_SURE_LIKELY);
+    story_end(&s);
+}
+
+Test(cause, an_unanswered_request_was_lost_or_its_answer)
+{
+    struct story s;
+    struct explain_finding left[4];
+    begin_calm(&s);
+    send_at(&s, 10);
+    s.time_ns += NS_PER_S;
+    send_at(&s, 11);
+    ack(&s, 9, 4);
+    cr_assert_geq(explain_analysis_end(s.analysis, left, 4), 1);
+    cr_expect_eq(left[0].kind, EXPLAIN_FIND_MISSING_ACK);
+    cr_expect_eq(left[0].why.cause, EXPLAIN_CAUSE_UNKNOWN);
+    cr_expect_eq(left[0].why.candidate[0], EXPLAIN_CAUSE_LOST_AFTER);
+    cr_expect_eq(left[0].why.candidate[1], EXPLAIN_CAUSE_ANSWER_LOST);
+    story_end(&s);
+}
+
+/* --- without identifications --- */
+
+Test(cause, the_same_packet_at_once_is_a_copy_and_later_it_may_be_either)
+{
+    struct story s;
+    story_begin(&s);
+    s.has_id = true; /* always 0: it does not count */
+    for (uint32_t psn = 6; psn < 10; psn++)
+        measure_trip(&s, psn, NS_PER_MS);
+    send_at(&s, 10);
+    send_at(&s, 10);
+    expect_cause(&s, EXPLAIN_FIND_DUPLICATE, EXPLAIN_CAUSE_COPIED, EXPLAIN_SURE_LIKELY);
+    send_at(&s, 11);
+    s.time_ns += NS_PER_MS / 2;
+    send_at(&s, 11);
+    expect_candidates(&s, EXPLAIN_FIND_DUPLICATE, EXPLAIN_CAUSE_COPIED, EXPLAIN_CAUSE_SENT_AGAIN);
+    cr_expect_not_null(strstr(s.m.words, "the same as #"), "%s", s.m.words);
+    story_end(&s);
+}
+
+/* --- damaged --- */
+
+Test(cause, a_packet_that_came_damaged_is_why_it_is_missing)
+{
+    struct explain_weather w = {0};
+    struct roce_pkt pkt = {.op = &roce_opcodes[ROCE_OP_SEND_ONLY], .bth = {.psn = 12, .dest_qpn = 7}};
+    struct explain_missing missing = {.qpn = 7, .psn = 11, .count = 2};
+    explain_weather_damaged(&w, 33, &pkt);
+    struct explain_why why = {.cause = EXPLAIN_CAUSE_NONE};
+    explain_weather_tell(&w, &missing, &why);
+    cr_expect_eq(why.cause, EXPLAIN_CAUSE_DAMAGED);
+    cr_expect_eq(why.evidence[0].number, 33);
+    missing.is_answer = true; /* those have PSNs of their own */
+    why = (struct explain_why){.cause = EXPLAIN_CAUSE_NONE};
+    explain_weather_tell(&w, &missing, &why);
+    cr_expect_eq(why.cause, EXPLAIN_CAUSE_UNKNOWN);
+    cr_expect_eq(why.candidate[2], EXPLAIN_CAUSE_DAMAGED);
+    missing.is_answer = false;
+    missing.is_here = true; /* it was damaged before, if at all */
+    why = (struct explain_why){.cause = EXPLAIN_CAUSE_NONE};
+    explain_weather_tell(&w, &missing, &why);
+    cr_expect_eq(why.candidate[0], EXPLAIN_CAUSE_LOST_AFTER);
+    cr_expect_eq(why.candidate[2], EXPLAIN_CAUSE_NONE);
+}
+
+Test(cause, words_name_the_candidates)
+{
+    char words[EXPLAIN_WHY_WORDS_SIZE];
+    struct explain_why why = {.cause = EXPLAIN_CAUSE_TIMEOUT};
+    cr_expect_str_eq(explain_why_words(&why, words, sizeof words), "the sender's ack timer ran out");
+    explain_why_doubt(&why, EXPLAIN_CAUSE_LOST_BEFORE, EXPLAIN_CAUSE_OVERTAKEN, EXPLAIN_CAUSE_NONE);
+    cr_expect_str_eq(explain_why_words(&why, words, sizeof words),
+                     "lost before it came to the capture, or others overtook it: cannot be told");
 }

@@ -72,12 +72,14 @@ static enum truth_verdict way_of(const struct truth_facts *f, const struct truth
     switch (way) {
     case EXPLAIN_CAUSE_LOST_BEFORE:
         return !seen && !arrived;
-    case EXPLAIN_CAUSE_LOST_AFTER:
-        return seen && !arrived;
+    case EXPLAIN_CAUSE_LOST_AFTER: /* or dropped by a queue pair that was not ready, which tells of nothing */
+        return seen && (!arrived || !p->is_judged);
     case EXPLAIN_CAUSE_ANSWER_LOST:
         return arrived_by(p, order) && (p->is_executed || t->ends[p->asker].is_selective);
     case EXPLAIN_CAUSE_OVERTAKEN:
         return arrived && (seen || p->arrived_order > order);
+    case EXPLAIN_CAUSE_DAMAGED:
+        return is_damaged(p);
     case EXPLAIN_CAUSE_CAPTURE_DROPPED:
         return !seen && arrived;
     case EXPLAIN_CAUSE_BEFORE_CAPTURE:
@@ -224,6 +226,8 @@ enum truth_verdict truth_why_again(const struct truth_facts *f, uint64_t number,
         return p->why == TRUTH_IMPLIED_NAK || p->why == TRUTH_GO_BACK;
     case EXPLAIN_CAUSE_RESTART:
         return !p->is_first_of_batch;
+    case EXPLAIN_CAUSE_SENT_AGAIN:
+        return TRUTH_RIGHT;
     default:
         return TRUTH_WRONG;
     }
@@ -270,7 +274,7 @@ static enum truth_verdict why_answer_missing(const struct truth_facts *f, uint64
         const struct truth_pass *q = &r->tape->passes[i];
         uint32_t at = f->seen[run_of(f, r->tape)][i];
         if (q->kind != TRUTH_ANSWER || q->asker != p->asker || roce_psn_diff(q->psn, p->psn) >= 0 ||
-            q->sent_order > p->sent_order || (at && at < number))
+            q->sent_order > p->sent_order || (at && at < number && cause != EXPLAIN_CAUSE_DAMAGED))
             continue;
         verdict = way_of(f, r->tape, i, p->sent_order, cause);
     }

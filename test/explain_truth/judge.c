@@ -62,10 +62,32 @@ static void complain(struct session *s, uint64_t number, const struct explain_fi
 typedef enum truth_verdict truth_ask(const struct truth_facts *facts, uint64_t number,
                                      enum explain_cause cause);
 
+/* The capture does not decide, they say, and it is one of two. */
+static void tally_candidates(struct session *s, enum truth_aspect aspect,
+                             const struct explain_finding *finding, truth_ask *ask,
+                             const struct explain_why *why)
+{
+    struct truth_tally *t = &s->judge->score.tally[aspect][why->candidate[0]];
+    if (why->candidate[0] == EXPLAIN_CAUSE_NONE)
+        return;
+    bool is_one = false, is_known = false;
+    for (unsigned i = 0; i < EXPLAIN_CANDIDATES && why->candidate[i] != EXPLAIN_CAUSE_NONE; i++) {
+        enum truth_verdict verdict = ask(&s->facts, finding->number, why->candidate[i]);
+        is_one |= verdict == TRUTH_RIGHT;
+        is_known |= verdict != TRUTH_OPEN;
+    }
+    if (!is_known)
+        return;
+    t->either_right += is_one;
+    t->either_wrong += !is_one;
+}
+
 static void tally(struct session *s, enum truth_aspect aspect, const struct explain_finding *finding,
                   truth_ask *ask, const struct explain_why *why)
 {
     struct truth_tally *t = &s->judge->score.tally[aspect][why->cause];
+    if (why->cause == EXPLAIN_CAUSE_UNKNOWN)
+        tally_candidates(s, aspect, finding, ask, why);
     if (why->cause == EXPLAIN_CAUSE_NONE || why->cause == EXPLAIN_CAUSE_UNKNOWN)
         return;
     enum truth_verdict verdict = ask(&s->facts, finding->number, why->cause);
@@ -86,7 +108,10 @@ static void tally_way(struct session *s, const struct explain_finding *finding)
 {
     const struct explain_why *why = &finding->why;
     tally(s, TRUTH_WAY, finding, truth_way_of_before,
-          &(struct explain_why){.cause = why->way, .sure = why->way_sure});
+          &(struct explain_why){
+              .cause = why->way,
+              .sure = why->way_sure,
+              .candidate = {why->way_candidate[0], why->way_candidate[1], why->way_candidate[2]}});
 }
 
 /* The packet with which it began is of the same batch, and its cause is the batch's. */
@@ -118,14 +143,14 @@ static bool is_trigger(const struct truth_record *r, const struct truth_record *
                                           q->psn == trigger->psn && q->syndrome == trigger->syndrome);
 }
 
-/* Where an answer made it send again and is in the capture, it is among the evidence. */
+/* Where an answer made it send again, is in the capture and is named, it is among the evidence. */
 static void judge_trigger(struct session *s, const struct explain_finding *f)
 {
     const struct truth_record *r = truth_record_of(&s->facts, f->number);
     const struct truth_pass *p = truth_pass_of(r);
     bool names_one = f->why.cause == EXPLAIN_CAUSE_NAK_SEQUENCE || f->why.cause == EXPLAIN_CAUSE_RNR ||
                      f->why.cause == EXPLAIN_CAUSE_IMPLIED_NAK;
-    if (!names_one || p->trigger == TRUTH_NONE ||
+    if (!names_one || !f->why.trigger || p->trigger == TRUTH_NONE ||
         truth_why_again(&s->facts, f->number, f->why.cause) != TRUTH_RIGHT)
         return;
     if (!s->facts.seen[r->tape - s->scene->tape][p->trigger])
@@ -168,6 +193,8 @@ static enum truth_verdict why_order(const struct truth_facts *facts, uint64_t nu
         return truth_is_overtaken(facts, number);
     case EXPLAIN_CAUSE_COPIED:
         return truth_is_copy(facts, number);
+    case EXPLAIN_CAUSE_SENT_AGAIN:
+        return truth_is_again(facts, number);
     case EXPLAIN_CAUSE_ASKED_AGAIN:
         return truth_is_answered_again(facts, number) && !truth_is_copy(facts, number);
     default:

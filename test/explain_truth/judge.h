@@ -19,7 +19,9 @@ enum truth_aspect {
 
 struct truth_tally {
     uint64_t right[3], wrong[3]; /* by enum explain_sure */
-    uint64_t other_right;        /* of the wrong likely ones: the other cause that was named fits */
+    uint64_t either_right,
+        either_wrong;     /* cause unknown, and this the first of two candidates: one of them is true */
+    uint64_t other_right; /* of the wrong likely ones: the other cause that was named fits */
     uint64_t happened,
         told; /* it did, where the capture has a packet that a finding may stand at; was told */
 };

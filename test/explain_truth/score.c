@@ -36,12 +36,13 @@ static void print_row(const struct truth_tally *t, const char *aspect, const cha
 {
     uint64_t shown = t->right[EXPLAIN_SURE_SHOWN] + t->wrong[EXPLAIN_SURE_SHOWN];
     uint64_t likely = t->right[EXPLAIN_SURE_LIKELY] + t->wrong[EXPLAIN_SURE_LIKELY];
-    if (shown + likely + t->happened == 0)
+    if (shown + likely + t->happened + t->either_right + t->either_wrong == 0)
         return;
     fprintf(out, "| %s | `%s` |", aspect, cause);
     print_share(out, t->right[EXPLAIN_SURE_SHOWN], shown);
     print_share(out, t->right[EXPLAIN_SURE_LIKELY], likely);
     print_share(out, t->right[EXPLAIN_SURE_LIKELY] + t->other_right, likely);
+    print_share(out, t->either_right, t->either_right + t->either_wrong);
     print_share(out, t->told, t->happened);
     fputc('\n', out);
 }
@@ -63,8 +64,9 @@ void truth_score_print(const struct truth_score *s, FILE *out)
         "reordered, duplicate", "what a NAK asks for", "why answers are missing"};
     fprintf(out,
             "%" PRIu64 " runs, %" PRIu64 " packets, of which %" PRIu64 " were sent again.\n\n"
-            "| told of | cause | `shown`, true | `likely`, true | it or the other named | happened, told |\n"
-            "|---|---|---|---|---|---|\n",
+            "| told of | cause | `shown`, true | `likely`, true | it or the other named | "
+            "`unknown`: one of those named is true | happened, told |\n"
+            "|---|---|---|---|---|---|---|\n",
             s->runs, s->records, s->again);
     for (unsigned a = 0; a < TRUTH_ASPECT_COUNT; a++)
         for (unsigned c = 0; c < EXPLAIN_CAUSE_COUNT; c++)

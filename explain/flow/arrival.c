@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which copy of a packet arrived, and when, as far as the answers tell. */
+#include "explain/flow/flow.h"
+#include "roce/psn.h"
+
+bool explain_is_named(const struct explain_half *half, uint32_t psn)
+{
+    for (unsigned i = 0; half->recovery && i < EXPLAIN_TROUBLES_MAX; i++)
+        if (half->recovery->troubles[i].number && half->recovery->troubles[i].kind == EXPLAIN_TROUBLE_NAK &&
+            half->recovery->troubles[i].psn == psn)
+            return true;
+    return false;
+}
+
+bool explain_is_newest_here(const struct explain_half *half, uint32_t psn, const struct explain_sent *s)
+{
+    const struct explain_recovery *r = half->recovery;
+    if (!s || !r || !r->run_number || s->number >= r->run_number || roce_psn_diff(psn, r->run_psn) < 0)
+        return s;
+    return roce_psn_diff(r->cursor, psn) <= 0;
+}
+
+/* A receiver answers again what comes to it again. What a NAK asked for it had not got: if it gets that
+ * twice, the first copy was overtaken, even by the second. A timer sends what may have arrived. */
+void explain_note_ack_again(struct explain_half *half)
+{
+    const struct explain_recovery *r = half->recovery;
+    if (!r || !r->run_number || r->run_cause == EXPLAIN_CAUSE_NAK_SEQUENCE ||
+        r->run_cause == EXPLAIN_CAUSE_RNR)
+        half->weather->late++;
+}
+
+/* What a NAK asked for has arrived. Before it was sent again, or sooner than a round trip afterwards,
+ * that was the first copy, which others had overtaken. */
+void explain_judge_troubles(struct explain_half *half, uint64_t now_ns, uint32_t end_psn)
+{
+    for (unsigned i = 0; i < EXPLAIN_TROUBLES_MAX; i++) {
+        struct explain_trouble *t = &half->recovery->troubles[i];
+        if (!t->number || t->kind != EXPLAIN_TROUBLE_NAK || t->is_judged ||
+            roce_psn_diff(end_psn, t->psn) <= 0)
+            continue;
+        t->is_judged = true;
+        bool is_late = !t->is_over || now_ns - t->over_ns < half->rtt_ns;
+        if (is_late)
+            half->weather->late++;
+        else
+            half->weather->lost++;
+    }
+}
