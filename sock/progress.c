@@ -119,9 +119,30 @@ void smcr_rt_unlock(void)
     smcr_rt_release();
 }
 
+/* Whether who sends takes the port over from the thread: sends have followed one another closely for as long
+ * as a lease is, and nobody sleeps who waits for the thread's news. They make a round every GATHER_NS; woken
+ * for each completion, the thread would find them having the lock, and on their processor keep them from going
+ * on. When they cease it takes a lease's end until the thread is there, no longer than they went on. */
+static bool take_port_over(void)
+{
+    uint64_t now_ns = smcr_rt.now_ns;
+    bool is_close = now_ns - smcr_rt.sent_ns <= GATHER_NS || !smcr_rt.is_port_armed;
+    smcr_rt.sent_ns = now_ns;
+    if (!is_close)
+        smcr_rt.sending_since_ns = now_ns;
+    if (now_ns - smcr_rt.sending_since_ns < SMCR_RT_LEASE_NS || smcr_rt.sleepers > 0 || smcr_rt.lookers > 0)
+        return false;
+    smcr_rt.lease_end_ns = now_ns + SMCR_RT_LEASE_NS;
+    bool is_new = smcr_rt.is_port_armed;
+    smcr_rt_arm_ports(false);
+    return is_new;
+}
+
 void smcr_rt_unlock_sent(void)
 {
-    if (!smcr_rt.core || smcr_rt_ports_pending() || smcr_rt.now_ns - smcr_rt.progress_ns > GATHER_NS) {
+    bool is_taken_over = smcr_rt.core && take_port_over();
+    if (!smcr_rt.core || is_taken_over || smcr_rt_ports_pending() ||
+        smcr_rt.now_ns - smcr_rt.progress_ns > GATHER_NS) {
         smcr_rt_unlock();
         return;
     }
@@ -239,6 +260,8 @@ static void begin_waiting(struct waiting *w)
     w->s->rx_waiters += w->purpose == SMCR_SOCK_FOR_DATA;
     w->s->connect_waiters += w->purpose == SMCR_SOCK_FOR_CONNECT;
     smcr_rt.sleepers += w->is_asleep;
+    if (w->is_asleep && smcr_rt.lookers == 0)
+        smcr_rt_arm_ports(true);
     smcr_rt_unlock();
 }
 

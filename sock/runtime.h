@@ -84,6 +84,8 @@ struct smcr_rt {
     uint64_t crowded_ns;  /* when the first of the full listeners is relieved; NET_TIME_NONE: none is full */
     uint64_t progress_ns; /* when the last was made */
     uint64_t now_ns;      /* as the clock was read last: smcr_rt_now_ns() */
+    uint64_t sent_ns;     /* when the last send was made */
+    uint64_t sending_since_ns; /* when the first was made of those that followed one another closely */
     pthread_t thread;
     atomic_bool is_ending;
     atomic_int caller_cpu; /* where the last call came from: the thread does not look again on that CPU */
