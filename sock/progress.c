@@ -79,13 +79,15 @@ static bool one_round(uint64_t now_ns)
 
 bool smcr_rt_progress(void)
 {
-    bool any = false;
+    unsigned rounds = 0;
     smcr_rt_assert_locked();
     smcr_rt.progress_ns = smcr_rt_now_ns();
     close_orphans();
-    for (unsigned i = 0; i < MAX_ROUNDS && one_round(host_now_ns()); i++)
-        any = true;
-    return any;
+    while (rounds < MAX_ROUNDS && one_round(smcr_rt.now_ns)) {
+        smcr_rt_now_ns();
+        rounds++;
+    }
+    return rounds > 0;
 }
 
 static uint64_t next_deadline_ns(void)
@@ -154,9 +156,9 @@ void smcr_rt_unlock_sent(void)
  * sleep and its waking cost. With the lock again: whether it did. */
 static bool look(const uint32_t *seq, uint32_t seen)
 {
-    uint64_t end_ns = host_now_ns() + LOOK_NS, now_ns;
     if (smcr_rt.lookers > 0) /* one is enough */
         return false;
+    uint64_t end_ns = smcr_rt_now_ns() + LOOK_NS;
     smcr_rt.lookers++;
     smcr_rt_arm_ports(false);
     do {
@@ -166,10 +168,9 @@ static bool look(const uint32_t *seq, uint32_t seen)
             sched_yield();
             smcr_rt_lock();
         }
-        now_ns = host_now_ns();
-    } while (*seq == seen && now_ns < end_ns);
+    } while (*seq == seen && smcr_rt.now_ns < end_ns);
     smcr_rt.lookers--;
-    smcr_rt.lease_end_ns = now_ns + SMCR_RT_LEASE_NS;
+    smcr_rt.lease_end_ns = smcr_rt.now_ns + SMCR_RT_LEASE_NS;
     if (*seq == seen || smcr_rt.sleepers > 0)
         smcr_rt_arm_ports(true);
     return *seq != seen;

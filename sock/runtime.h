@@ -90,8 +90,9 @@ struct smcr_rt {
     atomic_bool is_ending;
     atomic_int caller_cpu; /* where the last call came from: the thread does not look again on that CPU */
     /* A thread of the application that waits looks for itself for a while, since it would only be woken by
-     * the thread that was woken by the port. Meanwhile the thread does not listen to the ports; it does again
-     * when the last of them sleeps, or when none has looked for SMCR_RT_LEASE_NS. */
+     * the thread that was woken by the port; and one that sends without a pause makes rounds all the time.
+     * Meanwhile the thread does not listen to the ports; it does again when the last of those that wait
+     * sleeps, or when none has looked, or sent, for SMCR_RT_LEASE_NS. */
     atomic_uint lookers; /* 0 or 1 */
     unsigned sleepers;   /* threads of the application that do not look, and wait for the thread's news */
     bool is_port_armed;
