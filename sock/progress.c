@@ -24,6 +24,8 @@
 #define LOOK_NS 50000u
 /* Sends that only gather behind what is under way make no round of their own until so long after the last. */
 #define GATHER_NS 20000u
+/* Sends so short after one another, a round between them included, are without a pause. */
+#define CLOSE_NS 50000u
 
 static bool take_events(void)
 {
@@ -128,10 +130,9 @@ void smcr_rt_unlock(void)
 static bool take_port_over(void)
 {
     uint64_t now_ns = smcr_rt.now_ns;
-    bool is_close = now_ns - smcr_rt.sent_ns <= GATHER_NS || !smcr_rt.is_port_armed;
-    smcr_rt.sent_ns = now_ns;
-    if (!is_close)
+    if (now_ns - smcr_rt.sent_ns > CLOSE_NS)
         smcr_rt.sending_since_ns = now_ns;
+    smcr_rt.sent_ns = now_ns;
     if (now_ns - smcr_rt.sending_since_ns < SMCR_RT_LEASE_NS || smcr_rt.sleepers > 0 || smcr_rt.lookers > 0)
         return false;
     smcr_rt.lease_end_ns = now_ns + SMCR_RT_LEASE_NS;
