@@ -12,10 +12,10 @@
  *   has from mmap() - large blocks, those of other threads - is no part of it.
  *
  * None of that came from a mmap() of the program, so munmap() and mprotect() of it are what POSIX leaves
- * undefined ("the behavior of this function shall be unspecified if the mapping was not established by a call
- * to mmap()"). That is the limit: Linux allows both, and who takes the rights of a page of its own variables
- * away and then hands it to a call gets SIGSEGV here, where the kernel's own call would say EFAULT. (Collectors
- * that do so to notice writes live on that signal.) Memory from mmap() is always asked for. */
+ * open ("the behavior of this function shall be unspecified if the mapping was not established by a call to
+ * mmap()"). That is the limit: Linux allows both, and who takes the rights of a page of its own variables
+ * away and then hands it to a call gets SIGSEGV here, where the kernel's own call would say EFAULT.
+ * (Collectors that do so to notice writes live on that signal.) Memory from mmap() is always asked for. */
 #define _GNU_SOURCE
 #include "sock/known.h"
 
@@ -44,10 +44,11 @@ static struct {
     struct span first_stack;
 } known;
 
-static _Thread_local struct {
+struct own_stack {
     struct span span;
     bool is_learnt;
-} stack __attribute__((tls_model("initial-exec")));
+};
+static _Thread_local struct own_stack stack __attribute__((tls_model("initial-exec")));
 
 static size_t part_in(struct span span, uintptr_t at, size_t len_bytes)
 {

@@ -125,8 +125,8 @@ void smcr_rt_unlock(void)
 
 /* Whether who sends takes the port over from the thread: sends have followed one another closely for as long
  * as a lease is, and nobody sleeps who waits for the thread's news. They make a round every GATHER_NS; woken
- * for each completion, the thread would find them having the lock, and on their processor keep them from going
- * on. When they cease it takes a lease's end until the thread is there, no longer than they went on. */
+ * for each completion, the thread would find them having the lock, and on their processor keep them from
+ * going on. When they cease it takes a lease's end until the thread is there, no longer than they went on. */
 static bool take_port_over(void)
 {
     uint64_t now_ns = smcr_rt.now_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The memory that a program hands to a call: what of it may be used, what finding out costs, and what is known
+/* The memory that a program hands to a call: what of it may be used, what finding out costs, what is known
  * without; and whether the thread leaves the processor, and the port, to a program that sends. */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
