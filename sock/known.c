@@ -44,11 +44,8 @@ static struct {
     struct span first_stack;
 } known;
 
-struct own_stack {
-    struct span span;
-    bool is_learnt;
-};
-static _Thread_local struct own_stack stack __attribute__((tls_model("initial-exec")));
+static _Thread_local struct span stack __attribute__((tls_model("initial-exec")));
+static _Thread_local bool is_stack_learnt __attribute__((tls_model("initial-exec")));
 
 static size_t part_in(struct span span, uintptr_t at, size_t len_bytes)
 {
@@ -146,14 +143,14 @@ static void learn_stack(void)
     void *begin;
     size_t size;
     int saved = errno;
-    stack.is_learnt = true;
+    is_stack_learnt = true;
     if (pthread_getattr_np(pthread_self(), &attr) == 0) {
         if (pthread_attr_getstack(&attr, &begin, &size) == 0)
-            stack.span = (struct span){(uintptr_t)begin, (uintptr_t)begin + size};
+            stack = (struct span){(uintptr_t)begin, (uintptr_t)begin + size};
         pthread_attr_destroy(&attr);
     }
-    if (part_in(stack.span, known.first_stack.begin, 1) > 0)
-        stack.span.begin = known.first_stack.begin;
+    if (part_in(stack, known.first_stack.begin, 1) > 0)
+        stack.begin = known.first_stack.begin;
     errno = saved;
 }
 
@@ -164,9 +161,9 @@ static size_t part_on_stack(uintptr_t at, size_t len_bytes)
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     if (at < here)
         return 0;
-    if (!stack.is_learnt)
+    if (!is_stack_learnt)
         learn_stack();
-    return part_in(stack.span, here, 1) > 0 ? part_in(stack.span, at, len_bytes) : 0;
+    return part_in(stack, here, 1) > 0 ? part_in(stack, at, len_bytes) : 0;
 }
 
 static size_t part_on_heap(uintptr_t at, size_t len_bytes)
