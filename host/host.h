@@ -81,8 +81,9 @@ bool host_dev_progress(struct host_dev *dev);
 void host_dev_wait(struct host_dev *dev, uint64_t timeout_ns);
 
 /* For a caller that drives several devices and sleeps on them all, without a thread of theirs: descriptors
- * of which one polls readable (POLLIN) when a round is due. Returns how many there are. Posts do not ring
- * then: whoever posts makes progress afterwards. */
+ * of which one polls readable (POLLIN) when a round is due: first the one of news, of its interface and its
+ * neighbours, which are rare; then that of frames, if the port has one. Returns how many there are. Posts do
+ * not ring then: whoever posts makes progress afterwards. */
 #define HOST_DEV_FDS 2
 unsigned host_dev_fds(struct host_dev *dev, int fds[HOST_DEV_FDS]);
 /* One of them was readable: the next round looks at all. */

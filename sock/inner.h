@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A socket, as the files of sock/ share it. Everything in it is under the runtime's lock.
  *
- * The files, from below: user, mirror, addrs, cgroup, rendezvous, runtime (the lock, what the process has
- * once), ports, sockets (the table), ready (what poll() sees), tcp (the connection beside), end (closing),
- * listener, events (what the core and TCP say), progress (the rounds; calls begin and end there), and the
- * calls themselves: accept, connect, send, recv, options, close; thread, fork, stat, start. Each knows
- * those before it. */
+ * The files, from below: known, user, mirror, addrs, cgroup, rendezvous, runtime (the lock, what the
+ * process has once), ports, sockets (the table), ready (what poll() sees), tcp (the connection beside),
+ * end (closing), listener, events (what the core and TCP say), progress (the rounds; calls begin and
+ * end there), and the calls themselves: accept, connect, send, recv, options, close; thread, fork,
+ * stat, start. Each knows those before it. */
 #ifndef NORNIC_SOCK_INNER_H
 #define NORNIC_SOCK_INNER_H
 

@@ -165,7 +165,7 @@ static int open_dev(struct smcr_rt_port *p, struct nornic_error *why)
     p->seen_changes = 0;
     p->num_fds = host_dev_fds(p->dev, p->fds);
     for (unsigned i = 0; i < p->num_fds && !err; i++)
-        err = smcr_rt_watch(p->fds[i], smcr_rt.is_port_armed ? EPOLLIN : 0, &p->source);
+        err = smcr_rt_watch(p->fds[i], i == 0 || smcr_rt.is_port_armed ? EPOLLIN : 0, &p->source);
     if (err) {
         net_error_set(why, -err, "cannot watch %s: %s", p->name, strerror(-err));
         host_dev_close(p->dev, NULL);
@@ -300,6 +300,8 @@ void smcr_rt_port_ready(struct smcr_rt_port *p)
         host_dev_set_ready(p->dev);
 }
 
+/* News of the interfaces, the first descriptor, are always listened to: a peer may ask at once for what they
+ * tell of. */
 void smcr_rt_arm_ports(bool on)
 {
     if (smcr_rt.is_port_armed == on)
@@ -308,7 +310,7 @@ void smcr_rt_arm_ports(bool on)
     for (unsigned i = 0; i < smcr_rt.num_ports; i++) {
         struct smcr_rt_port *p = &smcr_rt.ports[i];
         struct epoll_event event = {.events = on ? EPOLLIN : 0, .data.ptr = &p->source};
-        for (unsigned k = 0; k < p->num_fds; k++)
+        for (unsigned k = 1; k < p->num_fds; k++)
             epoll_ctl(smcr_rt.epfd, EPOLL_CTL_MOD, p->fds[k], &event);
     }
 }

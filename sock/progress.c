@@ -24,6 +24,8 @@
 #define LOOK_NS 50000u
 /* Sends that only gather behind what is under way make no round of their own until so long after the last. */
 #define GATHER_NS 20000u
+/* Sends so short after one another, a round between them included, are without a pause. */
+#define CLOSE_NS 50000u
 
 static bool take_events(void)
 {
@@ -79,13 +81,15 @@ static bool one_round(uint64_t now_ns)
 
 bool smcr_rt_progress(void)
 {
-    bool any = false;
+    unsigned rounds = 0;
     smcr_rt_assert_locked();
     smcr_rt.progress_ns = smcr_rt_now_ns();
     close_orphans();
-    for (unsigned i = 0; i < MAX_ROUNDS && one_round(host_now_ns()); i++)
-        any = true;
-    return any;
+    while (rounds < MAX_ROUNDS && one_round(smcr_rt.now_ns)) {
+        smcr_rt_now_ns();
+        rounds++;
+    }
+    return rounds > 0;
 }
 
 static uint64_t next_deadline_ns(void)
@@ -119,9 +123,29 @@ void smcr_rt_unlock(void)
     smcr_rt_release();
 }
 
+/* Whether who sends takes the port over from the thread: sends have followed one another closely for as long
+ * as a lease is, and nobody sleeps who waits for the thread's news. They make a round every GATHER_NS; woken
+ * for each completion, the thread would find them having the lock, and on their processor keep them from
+ * going on. When they cease it takes a lease's end until the thread is there, no longer than they went on. */
+static bool take_port_over(void)
+{
+    uint64_t now_ns = smcr_rt.now_ns;
+    if (now_ns - smcr_rt.sent_ns > CLOSE_NS)
+        smcr_rt.sending_since_ns = now_ns;
+    smcr_rt.sent_ns = now_ns;
+    if (now_ns - smcr_rt.sending_since_ns < SMCR_RT_LEASE_NS || smcr_rt.sleepers > 0 || smcr_rt.lookers > 0)
+        return false;
+    smcr_rt.lease_end_ns = now_ns + SMCR_RT_LEASE_NS;
+    bool is_new = smcr_rt.is_port_armed;
+    smcr_rt_arm_ports(false);
+    return is_new;
+}
+
 void smcr_rt_unlock_sent(void)
 {
-    if (!smcr_rt.core || smcr_rt_ports_pending() || smcr_rt.now_ns - smcr_rt.progress_ns > GATHER_NS) {
+    bool is_taken_over = smcr_rt.core && take_port_over();
+    if (!smcr_rt.core || is_taken_over || smcr_rt_ports_pending() ||
+        smcr_rt.now_ns - smcr_rt.progress_ns > GATHER_NS) {
         smcr_rt_unlock();
         return;
     }
@@ -133,9 +157,9 @@ void smcr_rt_unlock_sent(void)
  * sleep and its waking cost. With the lock again: whether it did. */
 static bool look(const uint32_t *seq, uint32_t seen)
 {
-    uint64_t end_ns = host_now_ns() + LOOK_NS, now_ns;
     if (smcr_rt.lookers > 0) /* one is enough */
         return false;
+    uint64_t end_ns = smcr_rt_now_ns() + LOOK_NS;
     smcr_rt.lookers++;
     smcr_rt_arm_ports(false);
     do {
@@ -145,10 +169,9 @@ static bool look(const uint32_t *seq, uint32_t seen)
             sched_yield();
             smcr_rt_lock();
         }
-        now_ns = host_now_ns();
-    } while (*seq == seen && now_ns < end_ns);
+    } while (*seq == seen && smcr_rt.now_ns < end_ns);
     smcr_rt.lookers--;
-    smcr_rt.lease_end_ns = now_ns + SMCR_RT_LEASE_NS;
+    smcr_rt.lease_end_ns = smcr_rt.now_ns + SMCR_RT_LEASE_NS;
     if (*seq == seen || smcr_rt.sleepers > 0)
         smcr_rt_arm_ports(true);
     return *seq != seen;
@@ -239,6 +262,8 @@ static void begin_waiting(struct waiting *w)
     w->s->rx_waiters += w->purpose == SMCR_SOCK_FOR_DATA;
     w->s->connect_waiters += w->purpose == SMCR_SOCK_FOR_CONNECT;
     smcr_rt.sleepers += w->is_asleep;
+    if (w->is_asleep && smcr_rt.lookers == 0)
+        smcr_rt_arm_ports(true);
     smcr_rt_unlock();
 }
 

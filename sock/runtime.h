@@ -84,12 +84,15 @@ struct smcr_rt {
     uint64_t crowded_ns;  /* when the first of the full listeners is relieved; NET_TIME_NONE: none is full */
     uint64_t progress_ns; /* when the last was made */
     uint64_t now_ns;      /* as the clock was read last: smcr_rt_now_ns() */
+    uint64_t sent_ns;     /* when the last send was made */
+    uint64_t sending_since_ns; /* when the first was made of those that followed one another closely */
     pthread_t thread;
     atomic_bool is_ending;
     atomic_int caller_cpu; /* where the last call came from: the thread does not look again on that CPU */
     /* A thread of the application that waits looks for itself for a while, since it would only be woken by
-     * the thread that was woken by the port. Meanwhile the thread does not listen to the ports; it does again
-     * when the last of them sleeps, or when none has looked for SMCR_RT_LEASE_NS. */
+     * the thread that was woken by the port; and one that sends without a pause makes rounds all the time.
+     * Meanwhile the thread does not listen to the ports; it does again when the last of those that wait
+     * sleeps, or when none has looked, or sent, for SMCR_RT_LEASE_NS. */
     atomic_uint lookers; /* 0 or 1 */
     unsigned sleepers;   /* threads of the application that do not look, and wait for the thread's news */
     bool is_port_armed;

@@ -14,6 +14,7 @@
 #include "base/base.h"
 #include "host/random.h"
 #include "sock/inner.h"
+#include "sock/known.h"
 #include "sock/ports.h"
 #include "sock/thread.h"
 
@@ -110,6 +111,7 @@ int smcr_sock_start(const struct smcr_sock_config *config, struct nornic_error *
     if (smcr_rt_is_on())
         return net_error_set(why, EALREADY, "SMC-R is already started in this process");
     make_room_for_fds();
+    smcr_known_learn();
     atomic_store(&smcr_rt.is_ending, false);
     int err = start_all(config, why);
     if (err)

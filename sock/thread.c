@@ -78,7 +78,8 @@ static void *run(void *arg)
         for (int i = 0; i < n; i++)
             on_source(events[i].data.ptr, events[i].events);
         smcr_rt.has_woken_waiter = false;
-        bool did = smcr_rt_progress(), hands_over = smcr_rt.has_woken_waiter;
+        /* who was woken, or has the port, makes the next round */
+        bool did = smcr_rt_progress(), hands_over = smcr_rt.has_woken_waiter || !smcr_rt.is_port_armed;
         smcr_sock_reap();
         smcr_rt_unlock();
         if (did)

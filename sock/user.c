@@ -10,11 +10,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sock/known.h"
+
 #define PAGE_BYTES   4096u       /* or a part of a page */
 #define MASK_BYTES   8u          /* of a signal mask, as the kernel has it */
 #define MAX_RW_BYTES 0x7ffff000u /* of one call (read(2), "Notes") */
 
 /* How memory is asked for.
+ *
+ * What cannot be missing is not asked for: stack, heap and variables of the program (sock/known.c). What is
+ * left are mappings.
  *
  * No call of the kernel says whether a place may be read or written, but some touch it and do nothing else,
  * and the answer of those is EFAULT where it may not. One is asked for each page, as protection has no
@@ -76,20 +81,21 @@ static size_t reach(uintptr_t at, size_t len_bytes, bool (*can)(uintptr_t at))
 
 size_t smcr_user_readable(const void *at, size_t len_bytes)
 {
-    return reach((uintptr_t)at, len_bytes, can_read);
+    size_t known = smcr_known_readable(at, len_bytes);
+    return known + reach((uintptr_t)at + known, len_bytes - known, can_read);
 }
 
 size_t smcr_user_writable(void *at, size_t len_bytes)
 {
-    return reach((uintptr_t)at, len_bytes, can_write);
+    size_t known = smcr_known_writable(at, len_bytes);
+    return known + reach((uintptr_t)at + known, len_bytes - known, can_write);
 }
 
-size_t smcr_user_overwritable(void *at, size_t len_bytes)
+static size_t overwritable(uintptr_t first, size_t len_bytes)
 {
-    uintptr_t first = (uintptr_t)at;
     size_t done = 0;
     if (len_bytes < MASK_BYTES)
-        return smcr_user_writable(at, len_bytes);
+        return reach(first, len_bytes, can_write);
     while (done < len_bytes) {
         /* A mask that does not fit any more begins before what is asked for; one that goes on in the next
          * page may have failed for that. */
@@ -99,6 +105,12 @@ size_t smcr_user_overwritable(void *at, size_t len_bytes)
         done += rest_of_page(first + done);
     }
     return done < len_bytes ? done : len_bytes;
+}
+
+size_t smcr_user_overwritable(void *at, size_t len_bytes)
+{
+    size_t known = smcr_known_writable(at, len_bytes);
+    return known + overwritable((uintptr_t)at + known, len_bytes - known);
 }
 
 int smcr_iov_open(struct smcr_iov *v, const struct iovec *iov, size_t n)
