@@ -8,6 +8,7 @@
 #include "explain/flow/pause.h"
 #include "explain/flow/place.h"
 #include "explain/flow/strict.h"
+#include "explain/flow/twice.h"
 #include "explain/smc/smc.h"
 #include "net/ipv4.h"
 #include "roce/psn.h"
@@ -16,6 +17,7 @@ struct explain_analysis {
     struct explain_analysis_config config;
     struct explain_flows flows;
     struct explain_pauses pauses;
+    struct explain_twice *twice;
     struct explain_smc *smc;     /* NULL until something of SMC-R is seen */
     uint64_t last_ns;            /* of the newest packet */
     bool has_ended;              /* explain_analysis_end() was called */
@@ -31,7 +33,8 @@ struct explain_analysis *explain_analysis_create(const struct explain_analysis_c
         return NULL;
     a->config = *config;
     a->pauses.link_bps = config->link_bps;
-    if (!explain_flows_init(&a->flows, config->max_flow_bytes)) {
+    a->twice = explain_twice_create();
+    if (!explain_flows_init(&a->flows, config->max_flow_bytes) || !a->twice) {
         explain_analysis_destroy(a);
         return NULL;
     }
@@ -41,6 +44,7 @@ struct explain_analysis *explain_analysis_create(const struct explain_analysis_c
 void explain_analysis_destroy(struct explain_analysis *a)
 {
     explain_flows_deinit(&a->flows);
+    explain_twice_destroy(a->twice);
     if (a->smc)
         explain_smc_destroy(a->smc);
     free(a);
@@ -172,10 +176,8 @@ static void take_smc(struct explain_analysis *a, struct explain_packet *packet, 
         packet->kind = EXPLAIN_SMC_TCP;
 }
 
-void explain_analysis_next(struct explain_analysis *a, struct explain_packet *packet,
-                           struct explain_meaning *m)
+static void take(struct explain_analysis *a, struct explain_packet *packet, struct explain_meaning *m)
 {
-    explain_meaning_clear(m);
     a->last_ns = max_u64(a->last_ns, packet->time_ns);
     if (packet->kind == EXPLAIN_ROCE || packet->kind == EXPLAIN_CM)
         take_roce(a, packet, m);
@@ -185,6 +187,15 @@ void explain_analysis_next(struct explain_analysis *a, struct explain_packet *pa
         explain_lldp_take(packet, m);
     take_smc(a, packet, m);
     explain_flows_settle(&a->flows, m->flow ? explain_pair_by_index(&a->flows, m->flow) : NULL);
+    explain_twice_learn(a->twice, m);
+}
+
+void explain_analysis_next(struct explain_analysis *a, struct explain_packet *packet,
+                           struct explain_meaning *m)
+{
+    explain_meaning_clear(m);
+    if (!explain_twice_take(a->twice, packet, m))
+        take(a, packet, m);
     for (unsigned i = 0; i < m->remark_count; i++)
         if (!m->remarks[i].number)
             m->remarks[i].number = packet->number;
@@ -278,6 +289,11 @@ const struct explain_flow *explain_analysis_flow(const struct explain_analysis *
 const struct explain_forgotten *explain_analysis_forgotten(const struct explain_analysis *a)
 {
     return &a->flows.forgotten;
+}
+
+const struct explain_seen_twice *explain_analysis_twice(const struct explain_analysis *a)
+{
+    return explain_twice_sum(a->twice);
 }
 
 uint32_t explain_analysis_smc_conn_count(const struct explain_analysis *a)

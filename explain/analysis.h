@@ -31,6 +31,8 @@ unsigned explain_analysis_end(struct explain_analysis *analysis, struct explain_
 /* Flows by index 1..count; those that were forgotten for room are NULL. */
 uint32_t explain_analysis_flow_count(const struct explain_analysis *analysis);
 const struct explain_forgotten *explain_analysis_forgotten(const struct explain_analysis *analysis);
+/* Packets that the capture holds more than once, and that are counted once. */
+const struct explain_seen_twice *explain_analysis_twice(const struct explain_analysis *analysis);
 const struct explain_flow *explain_analysis_flow(const struct explain_analysis *analysis, uint32_t index);
 
 /* Connections and link groups of SMC-R by id 1..count; those that were dropped for room are NULL. */

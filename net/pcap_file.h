@@ -32,6 +32,7 @@ struct net_capture_record {
     uint32_t wire_bytes; /* on the wire; greater: the record was cut by a snap length */
     uint64_t time_ns;    /* since 1970 */
     enum net_link link;
+    uint32_t interface; /* of a pcapng file, in the order in which it names them, from 0 */
 };
 
 /* Opens a pcap or pcapng file, packed with gzip or not; "-" is standard input, from which each record can be

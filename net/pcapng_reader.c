@@ -190,7 +190,8 @@ static int give(struct net_pcapng_reader *r, struct net_capture_record *record, 
     *record = (struct net_capture_record){.data = r->body + at,
                                           .len_bytes = captured,
                                           .wire_bytes = max_u32(wire, captured),
-                                          .link = net_link_of(r->interfaces[interface].link_type)};
+                                          .link = net_link_of(r->interfaces[interface].link_type),
+                                          .interface = interface};
     return 1;
 }
 

@@ -337,6 +337,7 @@ static void put_sums(struct run *run)
     put_flows(run);
     cli_smc_sums(&run->out, run->analysis, s->json);
     put_forgotten(run);
+    cli_tale_twice(&run->out, run->analysis, s->json);
     cli_tale_numbers(&run->out, &run->tale, run->analysis, s->json ? CLI_TALE_JSON : CLI_TALE_TEXT);
     if (s->json)
         cli_tale_json(&run->out, &run->tale, run->analysis);

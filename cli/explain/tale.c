@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/explain/tale.h"
 
+#include <inttypes.h>
 #include <sys/stat.h>
 
 #include "base/base.h"
@@ -79,6 +80,24 @@ void cli_tale_numbers(struct explain_text *out, const struct cli_tale *tale,
         else
             explain_numbers_line(out, tale->numbers, flow, i);
     }
+}
+
+void cli_tale_twice(struct explain_text *out, const struct explain_analysis *analysis, bool json)
+{
+    const struct explain_seen_twice *s = explain_analysis_twice(analysis);
+    const char *how = s->elsewhere == s->packets  ? ", seen at another place"
+                      : s->repeated == s->packets ? ", as a part of it comes again"
+                                                  : "";
+    if (s->packets && json)
+        explain_printf(out,
+                       "{\"captured_twice\":{\"packets\":%" PRIu64 ",\"elsewhere\":%" PRIu64
+                       ",\"repeated\":%" PRIu64 ",\"first\":%" PRIu64 ",\"of\":%" PRIu64 "}}\n",
+                       s->packets, s->elsewhere, s->repeated, s->first, s->of);
+    else if (s->packets)
+        explain_printf(out,
+                       "%" PRIu64 " of the packets %s others once more%s, first #%" PRIu64
+                       ": each is counted once\n",
+                       s->packets, s->packets == 1 ? "is" : "are", how, s->first);
 }
 
 /* --- ahead --- */

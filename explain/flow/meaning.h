@@ -18,6 +18,7 @@
     X(PSN_GAP, "psn_gap", 1, "PSNs are missing")                                 \
     X(RETRANSMISSION, "retransmission", 1, "a request was sent again")           \
     X(DUPLICATE, "duplicate", 0, "the same packet twice on the wire")            \
+    X(CAPTURED_TWICE, "captured_twice", 0, "the capture sees packets twice")     \
     X(REORDERED, "reordered", 0, "packets overtook each other")                  \
     X(NAK_SEQUENCE, "nak_sequence", 1, "NAK: PSN sequence error")                \
     X(NAK_FATAL, "nak_fatal", 2, "NAK that ends the connection")                 \
@@ -96,8 +97,9 @@ struct explain_meaning {
     uint32_t pieces;                  /* packets of the message; 0: not known yet */
     uint64_t bytes_done, bytes_total; /* of the message with this packet; total 0: not known yet */
     struct explain_smc_meaning smc;
-    bool is_copy;     /* the network made it: its sender sent it once */
-    uint64_t answers; /* number of the packet that this one answers, or repeats; 0: none */
+    bool is_copy;      /* the network made it, or the capture: its sender sent it once */
+    bool is_recapture; /* the capture made it: the network bore it once too */
+    uint64_t answers;  /* number of the packet that this one answers, or repeats; 0: none */
     unsigned remark_count;
     char words[240]; /* the line: "RDMA WRITE middle 3/16 of message 7, 4096 of 65536 bytes" */
     struct explain_finding remarks[EXPLAIN_REMARKS_MAX]; /* behind remark_count: not initialised */
@@ -136,6 +138,14 @@ struct explain_flow {
 /* Flows that were forgotten, as there was no room for all: what came of them later counts as a new flow. */
 struct explain_forgotten {
     uint32_t count, first, last; /* indexes of the lowest and the highest */
+};
+
+/* Packets that the capture holds more than once. */
+struct explain_seen_twice {
+    uint64_t packets;   /* that are there again, and are not counted: */
+    uint64_t elsewhere; /* seen at another place of their way: other link, tags, hops, or interface */
+    uint64_t repeated;  /* of a stretch of the capture that comes again as a whole */
+    uint64_t first, of; /* number of the first one, and of the packet that it is again */
 };
 
 /* A connection of SMC-R. [s]: of what side s (0 client, 1 server) sends. */

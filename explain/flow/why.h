@@ -26,6 +26,7 @@
     X(ANSWER_LOST, "answer_lost", "the answer was lost")                           \
     X(OVERTAKEN, "overtaken", "others overtook it")                                \
     X(COPIED, "copied_by_network", "the network made a copy")                      \
+    X(CAPTURED_TWICE, "captured_twice", "the capture sees each packet twice")      \
     X(ASKED_AGAIN, "asked_again", "answered again, as the request came again")     \
     X(CAPTURE_DROPPED, "capture_dropped", "it arrived, and is not in the capture") \
     X(BEFORE_CAPTURE, "before_capture", "it is older than the capture")            \

@@ -306,6 +306,8 @@ void explain_dissect(struct explain_packet *packet, const struct net_capture_rec
                                       .frame = record->data,
                                       .len_bytes = record->len_bytes,
                                       .wire_bytes = record->wire_bytes,
+                                      .link = record->link,
+                                      .interface = record->interface,
                                       .verdict = ROCE_RX_NOT_ROCE,
                                       .roce.op = &roce_opcodes[UINT8_MAX]};
     struct explain_cursor c = {.packet = packet,

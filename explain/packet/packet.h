@@ -49,6 +49,8 @@ struct explain_packet {
     uint64_t time_ns; /* since 1970 */
     const uint8_t *frame;
     uint32_t len_bytes, wire_bytes; /* captured, and on the wire */
+    enum net_link link;
+    uint32_t interface; /* as in struct net_capture_record */
     enum explain_kind kind;
     struct explain_layer layers[EXPLAIN_LAYERS_MAX];
     unsigned layer_count;

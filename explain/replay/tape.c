@@ -80,7 +80,7 @@ int explain_tape_add(struct explain_tape *tape, const struct net_capture_record 
         return -ENOMEM;
     tape->count++;
     explain_analysis_next(tape->analysis, &packet, &meaning);
-    taped->flow = meaning.flow;
+    taped->flow = meaning.is_recapture ? 0 : meaning.flow;
     taped->direction = (uint8_t)meaning.direction;
     return 0;
 }

@@ -34,7 +34,7 @@ void explain_story_take(struct explain_story *story, const struct explain_packet
 {
     uint64_t silence_ns;
     story->packets++;
-    if (packet->kind == EXPLAIN_OTHER) /* what else went over the wire is no part of it */
+    if (packet->kind == EXPLAIN_OTHER || m->is_recapture) /* what else went over the wire is no part of it */
         return;
     if (!story->first_ns)
         story->first_ns = story->last_ns = packet->time_ns;
