@@ -21,43 +21,34 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "explain/flow/identity.h"
 #include "explain/flow/ids.h"
-#include "net/bytes.h"
 
-#define SEEN_LEAST     64
-#define SEEN_MOST      65536
-#define WAYS           256
-#define VIEWS_MAX      4
-#define SURE_PACKETS   8  /* so many tell whether all come twice, */
-#define MINOR_PACKETS  16 /* and so many that only few do */
-#define HALVED_AT      4096
-#define RUN_SURE       4  /* packets in a row that come again in their order, far behind, */
-#define RUN_LONG       16 /* and wherever it is */
-#define RUN_STEP       8  /* the order of two captures of the same differs by so much */
-#define DATA_BYTES     64
-#define AT_ONCE_NS     (10 * NS_PER_US)  /* no ack timer and no RNR timer is shorter */
-#define SOON_NS        (500 * NS_PER_US) /* no sender's timer runs out before */
-#define ELSEWHERE_NS   (2 * NS_PER_MS)   /* between two places of a packet's way */
-#define FAR_NS         (200 * NS_PER_MS) /* no network keeps a copy for so long */
-#define NO_VLAN        UINT16_MAX
-#define BTH_CONGESTION 4 /* the byte of the BTH whose bits a switch may set */
-
-/* Where a packet was seen. */
-struct view {
-    uint32_t hash; /* of all of it */
-    uint32_t interface;
-    uint16_t vlan; /* the outermost tag; NO_VLAN: none */
-    uint8_t link, hops_left;
-};
+#define SEEN_LEAST    64
+#define SEEN_MOST     65536
+#define WAYS          256
+#define VIEWS_MAX     4
+#define SURE_PACKETS  8                 /* so many tell whether all come twice, */
+#define MINOR_PACKETS 16                /* and so many that only few do */
+#define SHARE_MOST    32                /* packets between two ends that are looked at, */
+#define LOOK_BACK     128               /* among so many */
+#define RUN_SURE      4                 /* packets in a row that come again in their order, far behind, */
+#define RUN_LONG      16                /* and wherever it is */
+#define RUN_STEP      8                 /* the order of two captures of the same differs by so much */
+#define AT_ONCE_NS    (10 * NS_PER_US)  /* no ack timer and no RNR timer is shorter */
+#define SOON_NS       (500 * NS_PER_US) /* no sender's timer runs out before */
+#define ELSEWHERE_NS  (2 * NS_PER_MS)   /* between two places of a packet's way */
+#define FAR_NS        (200 * NS_PER_MS) /* no network keeps a copy for so long */
 
 /* A packet that was seen. */
 struct seen {
     uint64_t digest, number, time_ns; /* number 0: the slot is free */
-    uint32_t flow;
-    uint32_t below; /* in a chain: the sequence number of the next entry + 1 */
+    uint32_t flow, way;               /* `way`: of its key */
+    uint32_t since;                   /* the entries that were new before it */
+    uint32_t below;                   /* in a chain: the sequence number of the next entry + 1 */
     uint32_t views[VIEWS_MAX];
     uint16_t counts[VIEWS_MAX]; /* how often it was seen there */
-    struct view view;           /* the first */
+    struct explain_view view;   /* the first */
     uint8_t view_count, direction;
 };
 
@@ -65,11 +56,14 @@ struct seen {
 struct way {
     uint64_t key;
     struct explain_ids ids;
-    uint32_t distinct;      /* packets, each counted once */
-    uint32_t repeated[2];   /* of them: seen twice at one place, and three times */
-    uint32_t elsewhere;     /* seen at two places */
     uint64_t newest_number; /* of the newest packet that is no repetition */
     uint32_t newest_seen;   /* and its entry */
+    uint64_t resent_number; /* of the newest that was there before, and was sent again */
+};
+
+/* Of packets shortly before one. */
+struct share {
+    unsigned packets, twice, thrice, elsewhere; /* seen at one place so often; seen at two */
 };
 
 struct explain_twice {
@@ -77,20 +71,13 @@ struct explain_twice {
     uint32_t *chains;  /* by digest: the sequence number of the newest entry + 1 */
     uint32_t size;
     uint32_t next; /* sequence number of the next entry */
-    struct way ways[WAYS], all;
+    struct way ways[WAYS];
+    uint64_t newest_ns;  /* the latest time of a packet */
     struct seen *newest; /* the entry of the packet at hand, if it is new */
     uint32_t run,
         run_at; /* packets before this one that came again in their order, and the entry of the last */
     bool is_told;
-    struct explain_seen_twice sum;
-};
-
-/* What a packet is, apart from where it was seen. */
-struct identity {
-    uint64_t digest;
-    uint64_t way, back; /* keys */
-    uint16_t ip_id;
-    bool has_ip_id;
+    struct explain_seen_twice sum, undecided;
 };
 
 enum verdict {
@@ -101,109 +88,6 @@ enum verdict {
     REPEATED, /* nearly all packets are */
     APPENDED,
 };
-
-/* --- hashes --- */
-
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
-static uint64_t mix_bytes(uint64_t hash, const uint8_t *bytes, uint32_t n)
-{
-    uint64_t word;
-    for (; n >= 8; n -= 8, bytes += 8) {
-        memcpy(&word, bytes, 8);
-        hash = mix(hash, word);
-    }
-    word = n;
-    for (uint32_t i = 0; i < n; i++)
-        word = word << 8 | bytes[i];
-    return mix(hash, word);
-}
-
-/* --- what a packet is --- */
-
-static const struct explain_layer *layer_of(const struct explain_packet *p, unsigned from,
-                                            enum explain_layer_id id)
-{
-    for (unsigned i = from; i < p->layer_count; i++)
-        if (p->layers[i].kind->id == id)
-            return &p->layers[i];
-    return NULL;
-}
-
-static bool is_network_layer(const struct explain_layer *layer)
-{
-    enum explain_layer_id id = layer->kind->id;
-    return id == EXPLAIN_LAYER_IP || id == EXPLAIN_LAYER_IP6 || id == EXPLAIN_LAYER_GRH;
-}
-
-/* The header with the addresses: of IPv4, IPv6, or a GRH. */
-static const struct explain_layer *network_layer(const struct explain_packet *p)
-{
-    if (p->kind == EXPLAIN_ROCE || p->kind == EXPLAIN_CM)
-        return p->l3_layer < p->layer_count && is_network_layer(&p->layers[p->l3_layer])
-                   ? &p->layers[p->l3_layer]
-                   : NULL;
-    for (unsigned i = p->layer_count; i > 0; i--)
-        if (is_network_layer(&p->layers[i - 1]))
-            return &p->layers[i - 1];
-    return NULL;
-}
-
-/* Behind the network header: the UDP checksum is left out, which a host may leave to its card. */
-static uint64_t mix_rest(uint64_t h, const struct explain_packet *p, uint32_t at)
-{
-    const struct explain_layer *bth = layer_of(p, 0, EXPLAIN_LAYER_BTH);
-    uint32_t end =
-        p->payload_offset >= at && p->payload_offset <= p->len_bytes ? p->payload_offset : p->len_bytes;
-    bool is_good = p->verdict == ROCE_RX_TAKEN;
-    if (!bth || !is_good || bth->offset + BTH_CONGESTION >= end)
-        return mix_bytes(h, p->frame + at, p->len_bytes - at);
-    h = mix_bytes(mix(h, p->roce.src_port), p->frame + bth->offset, BTH_CONGESTION);
-    h = mix_bytes(h, p->frame + bth->offset + BTH_CONGESTION + 1, end - bth->offset - BTH_CONGESTION - 1);
-    h = mix_bytes(h, p->frame + end, min_u32(p->len_bytes - end, DATA_BYTES));
-    return mix(h, explain_has_icrc(p) ? p->roce.icrc_found : 0);
-}
-
-/* False: it has no part in RDMA, or nothing that tells it from others. */
-static bool identify(const struct explain_packet *p, struct identity *id)
-{
-    const struct explain_layer *l3 = network_layer(p);
-    if (!l3 || (p->kind != EXPLAIN_ROCE && p->kind != EXPLAIN_CM && p->kind != EXPLAIN_SMC_TCP))
-        return false;
-    const uint8_t *at = p->frame + l3->offset;
-    bool is_v4 = l3->kind->id == EXPLAIN_LAYER_IP;
-    uint32_t header = is_v4 ? 4 * (at[0] & 15u) : 40, addr = is_v4 ? 12 : 8, addr_bytes = is_v4 ? 4 : 16;
-    if (l3->offset + header > p->len_bytes || header < (is_v4 ? 20u : 40u))
-        return false;
-    uint64_t network = (uint64_t)p->network.id << 8 | p->network.tunnel << 1 | (p->kind == EXPLAIN_SMC_TCP);
-    id->way = mix_bytes(mix_bytes(network, at + addr, addr_bytes), at + addr + addr_bytes, addr_bytes);
-    id->back = mix_bytes(mix_bytes(network, at + addr + addr_bytes, addr_bytes), at + addr, addr_bytes);
-    id->has_ip_id = is_v4;
-    id->ip_id = is_v4 ? get_be16(at + 4) : 0;
-    id->digest = mix_rest(mix(mix(id->way, id->ip_id), is_v4 ? get_be16(at + 2) : get_be16(at + 4)), p,
-                          l3->offset + header);
-    return true;
-}
-
-static struct view view_of(const struct explain_packet *p)
-{
-    const struct explain_layer *vlan = layer_of(p, 0, EXPLAIN_LAYER_VLAN), *l3 = network_layer(p);
-    unsigned first = 0;
-    while (!is_network_layer(&p->layers[first]))
-        first++;
-    bool is_v4 = l3->kind->id == EXPLAIN_LAYER_IP;
-    struct view v = {.interface = p->interface,
-                     .vlan = vlan ? get_be16(p->frame + vlan->offset) & 0xfff : NO_VLAN,
-                     .link = (uint8_t)p->link,
-                     .hops_left = p->frame[l3->offset + (is_v4 ? 8 : 7)]};
-    uint64_t h = mix_bytes(v.link, p->frame, p->layers[first].offset);
-    v.hash = (uint32_t)(mix(h, (uint64_t)v.interface << 8 | v.hops_left) >> 32);
-    return v;
-}
 
 /* --- the ring --- */
 
@@ -265,7 +149,7 @@ static struct seen *find(const struct explain_twice *t, uint64_t digest, uint32_
     return NULL;
 }
 
-static void begin(struct seen *s, const struct explain_packet *p, const struct view *view)
+static void begin(struct seen *s, const struct explain_packet *p, const struct explain_view *view)
 {
     s->number = p->number;
     s->time_ns = p->time_ns;
@@ -296,31 +180,37 @@ static struct way *way_of(struct explain_twice *t, uint64_t key)
     return w;
 }
 
-static void halve(struct way *w)
+static void count_in(struct share *share, const struct seen *s)
 {
-    if (w->distinct < HALVED_AT)
-        return;
-    w->distinct /= 2;
-    w->elsewhere /= 2;
-    w->repeated[0] /= 2;
-    w->repeated[1] /= 2;
+    share->packets++;
+    share->twice += s->counts[0] > 1;
+    share->thrice += s->counts[0] > 2;
+    share->elsewhere += s->view_count > 1;
 }
 
-/* The packets between these ends, or where these are too few, all. */
-static const struct way *witness(const struct explain_twice *t, const struct way *w)
+/* The packets before that entry, whose copies came before this one's, if they have any: those between the same
+ * ends, or where these are too few, all. */
+static struct share share_before(const struct explain_twice *t, uint32_t seq)
 {
-    return w->distinct >= MINOR_PACKETS || t->all.distinct < 2 * w->distinct ? w : &t->all;
+    struct share way = {0}, all = {0};
+    uint32_t way_key = entry(t, seq)->way, oldest = t->next > t->size ? t->next - t->size : 0;
+    uint32_t since = entry(t, seq)->since;
+    for (uint32_t i = since; i > oldest && since - i < LOOK_BACK && way.packets < SHARE_MOST; i--) {
+        if (i - 1 == seq)
+            continue;
+        count_in(&all, entry(t, i - 1));
+        if (entry(t, i - 1)->way == way_key)
+            count_in(&way, entry(t, i - 1));
+    }
+    return way.packets >= MINOR_PACKETS ? way : all;
 }
 
-/* Whether nearly every packet is seen `times` times at one place (2 or more). */
-static bool are_repeated(const struct way *w, unsigned times)
+/* How often the capture sees each packet at one place; 1: once, or it is not sure. */
+static unsigned usual_times(const struct share *share)
 {
-    return times <= 3 && w->distinct >= SURE_PACKETS && 4 * w->repeated[times - 2] >= 3 * (w->distinct - 1);
-}
-
-static bool are_few(const struct way *w)
-{
-    return w->distinct >= MINOR_PACKETS && 3 * w->repeated[0] <= w->distinct;
+    if (share->packets < SURE_PACKETS)
+        return 1;
+    return 4 * share->thrice >= 3 * share->packets ? 3 : 4 * share->twice >= 3 * share->packets ? 2 : 1;
 }
 
 /* --- who made it --- */
@@ -331,8 +221,8 @@ static uint64_t apart_ns(const struct seen *s, const struct explain_packet *p)
 }
 
 /* Whether no sender sends these bytes twice: each of its packets has another identification, or, of a datagram,
- * another PSN (ROCE-UD-1). */
-static bool is_unique(const struct way *w, const struct explain_packet *p, const struct identity *id)
+ * another PSN. */
+static bool is_unique(const struct way *w, const struct explain_packet *p, const struct explain_identity *id)
 {
     bool is_datagram = p->verdict == ROCE_RX_TAKEN && p->roce.op->flags & ROCE_PKT_DETH;
     if (is_datagram && (id->ip_id || p->roce.bth.psn))
@@ -340,17 +230,23 @@ static bool is_unique(const struct way *w, const struct explain_packet *p, const
     return id->has_ip_id && explain_ids_count(&w->ids) != EXPLAIN_SURE_UNKNOWN;
 }
 
-/* Whether it comes too soon behind `s` to have been sent again. */
-static bool is_too_soon(struct explain_twice *t, const struct way *w, const struct seen *s, uint32_t seq,
-                        const struct explain_packet *p, const struct identity *id)
+/* Whether it comes too soon behind `s` to have been sent again. Of the answers to one request there may be two
+ * at once, if the request came twice: they count where all came twice before. */
+static bool is_too_soon(const struct explain_twice *t, const struct way *w, const struct seen *s,
+                        uint32_t seq, const struct explain_packet *p, const struct explain_identity *id)
 {
     uint64_t ns = apart_ns(s, p);
+    uint32_t flags = p->verdict == ROCE_RX_TAKEN ? p->roce.op->flags : 0;
     const struct way *back = &t->ways[id->back >> 16 & (WAYS - 1)];
-    if (p->verdict == ROCE_RX_TAKEN && p->roce.op->flags & ROCE_PKT_CNP)
-        return false; /* all of them are alike */
-    if (w->newest_seen == seq && ns <= AT_ONCE_NS)
+    if (flags & ROCE_PKT_CNP || ns > SOON_NS)
+        return false; /* of CNPs all are alike */
+    bool is_next = w->newest_seen == seq, is_quiet = back->key == id->back && back->newest_number < s->number;
+    if (is_next && (ns <= AT_ONCE_NS || is_quiet) && !(flags & ROCE_PKT_RESPONSE))
         return true;
-    return ns <= SOON_NS && back->key == id->back && back->newest_number < s->number;
+    struct share share = share_before(t, seq);
+    if (is_next && flags & ROCE_PKT_RESPONSE)
+        return share.packets && 4 * share.twice >= 3 * share.packets;
+    return is_quiet && w->resent_number < s->number && usual_times(&share) > 1;
 }
 
 /* The packets before this one came again in their order, up to `seq`. */
@@ -361,7 +257,7 @@ static void count_run(struct explain_twice *t, uint32_t seq)
     t->run_at = seq;
 }
 
-static unsigned place_of(struct seen *s, const struct view *view)
+static unsigned place_of(struct seen *s, const struct explain_view *view)
 {
     unsigned i = 0;
     while (i < s->view_count && s->views[i] != view->hash)
@@ -375,17 +271,21 @@ static unsigned place_of(struct seen *s, const struct view *view)
     return i;
 }
 
-/* Seen once more where it was seen before. */
-static enum verdict judge_repeated(const struct explain_twice *t, const struct way *w, const struct seen *s,
+/* Seen once more where it was seen before: the `times`-th time. */
+static enum verdict judge_repeated(const struct explain_twice *t, const struct share *share, uint32_t seq,
                                    unsigned times, const struct explain_packet *p)
 {
-    const struct way *told = witness(t, w);
-    bool is_far = apart_ns(s, p) > FAR_NS;
-    if (!is_far && are_repeated(told, times))
-        return REPEATED;
-    if (is_far || (t->run >= RUN_LONG && t->next - t->run_at > RUN_LONG))
+    const struct seen *s = entry(t, seq);
+    bool is_far = apart_ns(s, p) > FAR_NS || p->time_ns + ELSEWHERE_NS < t->newest_ns;
+    unsigned usual = usual_times(share);
+    if (is_far || (t->run >= RUN_LONG && usual == 1 && t->next - s->since > RUN_LONG))
         return APPENDED;
-    return are_few(told) && t->next - t->run_at <= SEEN_LEAST ? COPY : UNKNOWN;
+    if (usual > 1)
+        return (times - 1) % usual ? REPEATED : COPY;
+    return share->packets >= MINOR_PACKETS && 3 * share->twice <= share->packets &&
+                   t->next - s->since <= SEEN_LEAST
+               ? COPY
+               : UNKNOWN;
 }
 
 static unsigned most_elsewhere(const struct seen *s, unsigned place)
@@ -396,8 +296,9 @@ static unsigned most_elsewhere(const struct seen *s, unsigned place)
     return most;
 }
 
-static enum verdict judge(struct explain_twice *t, struct way *w, struct seen *s, uint32_t seq,
-                          const struct explain_packet *p, const struct identity *id, const struct view *view)
+static enum verdict judge(struct explain_twice *t, const struct way *w, struct seen *s, uint32_t seq,
+                          const struct explain_packet *p, const struct explain_identity *id,
+                          const struct explain_view *view)
 {
     bool is_unique_one = is_unique(w, p, id), is_soon = is_too_soon(t, w, s, seq, p, id);
     unsigned views = s->view_count, place = place_of(s, view);
@@ -407,8 +308,6 @@ static enum verdict judge(struct explain_twice *t, struct way *w, struct seen *s
             return NEW;
         }
         s->counts[place] = 1;
-        w->elsewhere += views == 1;
-        t->all.elsewhere += views == 1;
         count_run(t, seq);
         return ELSEWHERE;
     }
@@ -418,19 +317,16 @@ static enum verdict judge(struct explain_twice *t, struct way *w, struct seen *s
     unsigned times = ++s->counts[place];
     if (times <= most_elsewhere(s, place))
         return ELSEWHERE; /* what was copied before came here too */
-    if (place == 0 && times <= 3) {
-        w->repeated[times - 2]++;
-        t->all.repeated[times - 2]++;
-    }
-    return judge_repeated(t, w, s, times, p);
+    struct share share = share_before(t, seq);
+    return judge_repeated(t, &share, seq, times, p);
 }
 
 /* --- what is said --- */
 
 /* How the packet differs from where it was seen first. */
-static const char *difference(const struct seen *s, const struct view *view, char *text, size_t size)
+static const char *difference(const struct seen *s, const struct explain_view *view, char *text, size_t size)
 {
-    if (s->view.vlan != view->vlan && view->vlan == NO_VLAN)
+    if (s->view.vlan != view->vlan && view->vlan == EXPLAIN_NO_VLAN)
         snprintf(text, size, "without the VLAN tag");
     else if (s->view.vlan != view->vlan)
         snprintf(text, size, "in VLAN %u", view->vlan);
@@ -451,27 +347,28 @@ static void tell(struct explain_meaning *m, enum explain_finding_kind kind, enum
     explain_because(explain_remark(m, kind, "", 0, s->number, "%s", words), &why);
 }
 
-static bool is_sure(const struct explain_twice *t, enum verdict verdict, const struct way *w)
+static bool is_sure(const struct explain_twice *t, enum verdict verdict, uint32_t seq)
 {
-    const struct way *told = witness(t, w);
-    if (verdict == ELSEWHERE)
-        return told->distinct >= SURE_PACKETS && 2 * told->elsewhere >= told->distinct;
-    return verdict == REPEATED || t->run >= RUN_SURE;
+    if (verdict != ELSEWHERE)
+        return verdict == REPEATED || t->run >= RUN_SURE;
+    struct share share = share_before(t, seq);
+    return share.packets >= SURE_PACKETS && 2 * share.elsewhere >= share.packets;
 }
 
 /* Told once of a capture; before it is sure, of each packet. */
-static void tell_recapture(struct explain_twice *t, enum verdict verdict, const struct way *w,
-                           const struct seen *s, struct explain_meaning *m)
+static void tell_recapture(struct explain_twice *t, enum verdict verdict, uint32_t seq,
+                           struct explain_meaning *m)
 {
+    const struct seen *s = entry(t, seq);
     char words[160];
-    if (!is_sure(t, verdict, w)) {
+    if (t->is_told)
+        return;
+    if (!is_sure(t, verdict, seq)) {
         snprintf(words, sizeof words, "the same packet twice: the capture has it in #%" PRIu64 " already",
                  s->number);
         tell(m, EXPLAIN_FIND_DUPLICATE, EXPLAIN_CAUSE_CAPTURED_TWICE, EXPLAIN_SURE_LIKELY, s, words);
         return;
     }
-    if (t->is_told)
-        return;
     t->is_told = true;
     snprintf(words, sizeof words,
              verdict == APPENDED ? "packets from about #%" PRIu64 " on come again as a whole: counted once"
@@ -480,9 +377,10 @@ static void tell_recapture(struct explain_twice *t, enum verdict verdict, const 
     tell(m, EXPLAIN_FIND_CAPTURED_TWICE, EXPLAIN_CAUSE_CAPTURED_TWICE, EXPLAIN_SURE_SHOWN, s, words);
 }
 
-static void say(struct explain_twice *t, enum verdict verdict, const struct way *w, const struct seen *s,
-                const struct view *view, struct explain_meaning *m)
+static void say(struct explain_twice *t, enum verdict verdict, uint32_t seq, const struct explain_view *view,
+                struct explain_meaning *m)
 {
+    const struct seen *s = entry(t, seq);
     char how[40], words[160];
     m->flow = s->flow;
     m->direction = s->direction;
@@ -495,7 +393,7 @@ static void say(struct explain_twice *t, enum verdict verdict, const struct way 
     else
         snprintf(m->words, sizeof m->words, "#%" PRIu64 " again, the same packet twice", s->number);
     if (m->is_recapture) {
-        tell_recapture(t, verdict, w, s, m);
+        tell_recapture(t, verdict, seq, m);
     } else if (verdict == COPY) {
         snprintf(words, sizeof words, "the network made a copy of #%" PRIu64, s->number);
         tell(m, EXPLAIN_FIND_DUPLICATE, EXPLAIN_CAUSE_COPIED, EXPLAIN_SURE_LIKELY, s, words);
@@ -506,48 +404,61 @@ static void say(struct explain_twice *t, enum verdict verdict, const struct way 
     }
 }
 
+/* What was not decided before is once all packets turn out to come twice. */
 static void add_up(struct explain_twice *t, enum verdict verdict, const struct seen *s,
                    const struct explain_packet *p)
 {
-    if (t->sum.packets++ == 0) {
-        t->sum.first = p->number;
-        t->sum.of = s->number;
+    struct explain_seen_twice *sum = verdict == UNKNOWN ? &t->undecided : &t->sum;
+    if (verdict == COPY)
+        return;
+    if (sum->packets++ == 0) {
+        sum->first = p->number;
+        sum->of = s->number;
     }
-    t->sum.elsewhere += verdict == ELSEWHERE;
-    t->sum.repeated += verdict == APPENDED;
+    sum->elsewhere += verdict == ELSEWHERE;
+    sum->repeated += verdict == APPENDED;
+    if (verdict != REPEATED || !t->undecided.packets)
+        return;
+    sum->packets += t->undecided.packets;
+    if (t->undecided.first < sum->first) {
+        sum->first = t->undecided.first;
+        sum->of = t->undecided.of;
+    }
+    t->undecided.packets = 0;
 }
 
 /* A new packet, or one that was sent again. */
 static void note(struct explain_twice *t, struct way *w, struct seen *s, uint32_t seq,
-                 const struct explain_packet *p, const struct identity *id, const struct view *view)
+                 const struct explain_packet *p, const struct explain_identity *id,
+                 const struct explain_view *view)
 {
     t->run = 0;
     t->newest = s ? s : add(t, id->digest);
     if (!t->newest)
         return;
     begin(t->newest, p, view);
+    t->newest->since = s ? t->next : t->next - 1;
+    t->newest->way = (uint32_t)(id->way >> 32);
     w->newest_number = p->number;
-    w->newest_seen = s ? seq : t->next - 1;
-    if (!s) {
-        halve(w);
-        halve(&t->all);
-        w->distinct++;
-        t->all.distinct++;
+    if (s)
+        w->resent_number = p->number;
+    else
         explain_ids_learn(&w->ids, id->ip_id);
-    }
+    w->newest_seen = s ? seq : t->next - 1;
 }
 
 bool explain_twice_take(struct explain_twice *t, const struct explain_packet *p, struct explain_meaning *m)
 {
-    struct identity id;
+    struct explain_identity id;
     uint32_t seq = 0;
     t->newest = NULL;
-    if (!identify(p, &id) || (t->size == 0 && !grow(t)))
+    if (!explain_identify(p, &id) || (t->size == 0 && !grow(t)))
         return false;
-    struct view view = view_of(p);
+    struct explain_view view = explain_view_of(p);
     struct way *w = way_of(t, id.way);
     struct seen *s = find(t, id.digest, &seq);
     enum verdict verdict = s ? judge(t, w, s, seq, p, &id, &view) : NEW;
+    t->newest_ns = max_u64(t->newest_ns, p->time_ns);
     if (verdict == NEW) {
         note(t, w, s, seq, p, &id, &view);
         return false;
@@ -556,9 +467,8 @@ bool explain_twice_take(struct explain_twice *t, const struct explain_packet *p,
                              !(p->roce.op->flags & ROCE_PKT_DETH);
     if (is_told_elsewhere)
         return false;
-    say(t, verdict, w, s, &view, m);
-    if (m->is_recapture)
-        add_up(t, verdict, s, p);
+    say(t, verdict, seq, &view, m);
+    add_up(t, verdict, s, p);
     return true;
 }
 

@@ -201,6 +201,7 @@ static const struct kind_shown {
     {EXPLAIN_FIND_DCBX, {.capture = "links/pause_dcbx"}, 0},
     {EXPLAIN_FIND_CM_REJECT, {.capture = "cm_reject"}, 0},
     {EXPLAIN_FIND_CM_RETRY, {.capture = "cm_lossy"}, 0},
+    {EXPLAIN_FIND_CAPTURED_TWICE, {.capture = "rc_write_1024"}, 0},
     {EXPLAIN_FIND_CUT, {"rc_write_1024", 1, AS_IT_IS, 0, NULL}, 60},
 };
 
@@ -226,6 +227,29 @@ static unsigned bad_icrc_findings(void)
     return meaning.remark_count == 1 && meaning.remarks[0].kind == EXPLAIN_FIND_ICRC;
 }
 
+/* The same place sees each packet twice. */
+static unsigned captured_twice_findings(void)
+{
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    struct explain_packet packet;
+    struct explain_meaning meaning;
+    struct explain_analysis *analysis = explain_analysis_create(&(struct explain_analysis_config){0});
+    unsigned count = 0;
+    cr_assert_eq(net_capture_open("pcaps/rc_write_1024.pcap", &capture, &why), 0);
+    for (uint64_t number = 1; net_capture_next(capture, &record, &why) == 1; number += 2)
+        for (unsigned i = 0; i < 2; i++) {
+            explain_dissect(&packet, &record, number + i);
+            explain_analysis_next(analysis, &packet, &meaning);
+            for (unsigned k = 0; k < meaning.remark_count; k++)
+                count += meaning.remarks[k].kind == EXPLAIN_FIND_CAPTURED_TWICE;
+        }
+    net_capture_close(capture);
+    explain_analysis_destroy(analysis);
+    return count;
+}
+
 Test(findings, each_kind_is_shown_by_one_capture_and_not_by_another)
 {
     bool shown[EXPLAIN_FINDING_COUNT] = {false};
@@ -233,7 +257,9 @@ Test(findings, each_kind_is_shown_by_one_capture_and_not_by_another)
     for (unsigned i = 0; i < array_len(kinds_shown); i++) {
         enum explain_finding_kind kind = kinds_shown[i].kind;
         unsigned n = kind == EXPLAIN_FIND_ICRC ? bad_icrc_findings()
-                                               : run(&kinds_shown[i].by, kinds_shown[i].cut).kinds[kind];
+                     : kind == EXPLAIN_FIND_CAPTURED_TWICE
+                         ? captured_twice_findings()
+                         : run(&kinds_shown[i].by, kinds_shown[i].cut).kinds[kind];
         cr_expect_gt(n, 0, "%s in %s", explain_finding_key(kind), kinds_shown[i].by.capture);
         cr_expect_eq(none.kinds[kind], 0, "%s in rc_long", explain_finding_key(kind));
         shown[kind] = true;
