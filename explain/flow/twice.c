@@ -164,7 +164,7 @@ static struct seen *add(struct explain_twice *t, uint64_t digest)
     if (t->next >= t->size && t->size < SEEN_MOST && !grow(t) && t->size == 0)
         return NULL;
     if (entry(t, t->next)->number)
-        unhang(t, t->next);
+        unhang(t, t->next - t->size);
     *entry(t, t->next) = (struct seen){.digest = digest};
     hang(t, t->next);
     return entry(t, t->next++);

@@ -272,3 +272,18 @@ Test(twice, what_is_sent_again_is_not_taken_for_a_copy)
     }
     story_end(&s);
 }
+
+/* More packets than are remembered: the newest are known again, the oldest are not. */
+Test(twice, the_newest_packets_are_remembered)
+{
+    struct story s;
+    story_begin(&s);
+    for (uint32_t i = 0; i < 140000; i++)
+        story_request(&s, ROCE_OP_SEND_ONLY, i, 1, 0);
+    uint64_t of = s.number;
+    again(&s);
+    expect_duplicate(&s, EXPLAIN_CAUSE_COPIED);
+    cr_expect_eq(s.m.answers, of);
+    cr_expect_eq(flow(&s)->packets[0], 140001);
+    story_end(&s);
+}
