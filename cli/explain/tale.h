@@ -37,7 +37,8 @@ void cli_tale_numbers(struct explain_text *out, const struct cli_tale *tale,
  * cannot be read twice (pipes), or at all, or are so large that nobody would wait. */
 void cli_tale_ahead(struct explain_text *out, const struct cli_words *files, bool strict, unsigned columns);
 
-/* How many packets the capture holds more than once, as a line or a JSON object; nothing where it holds none. */
+/* How many packets the capture holds more than once, as a line or a JSON object; nothing where it holds
+ * none. */
 void cli_tale_twice(struct explain_text *out, const struct explain_analysis *analysis, bool json);
 
 #endif

@@ -23,7 +23,8 @@ struct explain_identity {
     bool has_ip_id;
 };
 
-/* Of a packet of RoCE, or of a handshake of SMC-R over TCP. False: it is neither, or its addresses are not there. */
+/* Of a packet of RoCE, or of a handshake of SMC-R over TCP. False: it is neither, or its addresses are not
+ * there. */
 bool explain_identify(const struct explain_packet *packet, struct explain_identity *identity);
 /* Of a packet that explain_identify() returned true for. */
 struct explain_view explain_view_of(const struct explain_packet *packet);

@@ -2,14 +2,14 @@
 /* A packet that comes again with every byte that no hop changes, its IPv4 identification among them, was sent
  * once, if its sender counts identifications: somebody copied it. What tells who:
  *
- *   - Other tags, hops left, MAC addresses, link or interface: the capture sees the packet at two places of its
- *     way. A copy that the network makes goes the way of the original.
+ *   - Other tags, hops left, MAC addresses, link or interface: the capture sees the packet at two places of
+ *     its way. A copy that the network makes goes the way of the original.
  *   - Nearly all packets between two ends come twice: the capture does it. A few of many: the network does.
  *   - What came before comes again in its order, far behind: the capture was appended to itself.
  *
- * Where a sender does not count (IPv6 has no identification), what it sends again has the same bytes as well. But
- * it does so only when it was asked to, or when its timer has run out: what comes at once, and before anything
- * came from the other end, is a copy.
+ * Where a sender does not count (IPv6 has no identification), what it sends again has the same bytes as
+ * well. But it does so only when it was asked to, or when its timer has run out: what comes at once, and
+ * before anything came from the other end, is a copy.
  *
  * Memory is bounded: the newest packets are remembered in a ring, and the senders in a table in which one may
  * take another's place. */
@@ -188,8 +188,8 @@ static void count_in(struct share *share, const struct seen *s)
     share->elsewhere += s->view_count > 1;
 }
 
-/* The packets before that entry, whose copies came before this one's, if they have any: those between the same
- * ends, or where these are too few, all. */
+/* The packets before that entry, whose copies came before this one's, if they have any: those between the
+ * same ends, or where these are too few, all. */
 static struct share share_before(const struct explain_twice *t, uint32_t seq)
 {
     struct share way = {0}, all = {0};
@@ -220,8 +220,8 @@ static uint64_t apart_ns(const struct seen *s, const struct explain_packet *p)
     return p->time_ns > s->time_ns ? p->time_ns - s->time_ns : s->time_ns - p->time_ns;
 }
 
-/* Whether no sender sends these bytes twice: each of its packets has another identification, or, of a datagram,
- * another PSN. */
+/* Whether no sender sends these bytes twice: each of its packets has another identification, or, of a
+ * datagram, another PSN. */
 static bool is_unique(const struct way *w, const struct explain_packet *p, const struct explain_identity *id)
 {
     bool is_datagram = p->verdict == ROCE_RX_TAKEN && p->roce.op->flags & ROCE_PKT_DETH;
@@ -230,8 +230,8 @@ static bool is_unique(const struct way *w, const struct explain_packet *p, const
     return id->has_ip_id && explain_ids_count(&w->ids) != EXPLAIN_SURE_UNKNOWN;
 }
 
-/* Whether it comes too soon behind `s` to have been sent again. Of the answers to one request there may be two
- * at once, if the request came twice: they count where all came twice before. */
+/* Whether it comes too soon behind `s` to have been sent again. Of the answers to one request there may be
+ * two at once, if the request came twice: they count where all came twice before. */
 static bool is_too_soon(const struct explain_twice *t, const struct way *w, const struct seen *s,
                         uint32_t seq, const struct explain_packet *p, const struct explain_identity *id)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Packets that a capture holds more than once. Some are there twice as the network made a copy; most, as the
- * capture sees each packet at two places of its way (all interfaces of a host, a mirror of two ports, both sides
- * of a router, both ends of a link in one file), or as a capture was merged with itself. Those have no meaning of
- * their own: they are counted once. */
+ * capture sees each packet at two places of its way (all interfaces of a host, a mirror of two ports, both
+ * sides of a router, both ends of a link in one file), or as a capture was merged with itself. Those have no
+ * meaning of their own: they are counted once. */
 #ifndef NORNIC_EXPLAIN_FLOW_TWICE_H
 #define NORNIC_EXPLAIN_FLOW_TWICE_H
 
@@ -19,8 +19,8 @@ struct explain_twice *explain_twice_create(void);
 void explain_twice_destroy(struct explain_twice *twice);
 
 /* Takes the next packet of the capture, of any kind. True: it was seen before, and `meaning` (cleared by the
- * caller) says so; nothing else is to be concluded from it. False: it is new, or sent again, or a copy that the
- * network made: the caller finds out, and says by explain_twice_learn() what flow it is of. */
+ * caller) says so; nothing else is to be concluded from it. False: it is new, or sent again, or a copy that
+ * the network made: the caller finds out, and says by explain_twice_learn() what flow it is of. */
 bool explain_twice_take(struct explain_twice *twice, const struct explain_packet *packet,
                         struct explain_meaning *meaning);
 /* What came out of the packet that explain_twice_take() has just returned false for. */

@@ -11,15 +11,19 @@ if ! command -v mergecap >/dev/null || ! command -v editcap >/dev/null; then
     exit 0
 fi
 
-# same NAME SINGLE DOUBLED LEAST: warnings, flows and numbers of both are equal, at least LEAST of 100 packets that are
-# there again are counted once, and no copy is said to be the network's that was not before
+# same NAME SINGLE DOUBLED LEAST: warnings, flows and numbers of both are equal, at least LEAST of 100 packets are known
+# to be there again, and no copy is said to be the network's that was not before
 same() {
     local why
-    why=$(timeout 120 python3 test/e2e/explain_twice.py "$nornic" "$2" "$3" "$4" 2>&1) && ok "$1" || notok "$1" "$why"
+    if why=$(timeout 120 python3 test/e2e/explain_twice.py "$nornic" "$2" "$3" "$4" 2>&1); then
+        ok "$1"
+    else
+        notok "$1" "$why"
+    fi
 }
 
-for name in lossy_loss lossy_all lossy_duplicate lossy_ackloss cm_lossy rc_nak rc_mix rc_ipv6_read_1024 rc_ipv6_send_1024 \
-    cm_ipv6_rping smc_first smc2_down smcr_echo ud_4 uc; do
+for name in lossy_loss lossy_all lossy_duplicate lossy_ackloss cm_lossy rc_nak rc_mix rc_ipv6_read_1024 \
+    rc_ipv6_send_1024 cm_ipv6_rping smc_first smc2_down smcr_echo ud_4 uc; do
     single=pcaps/$name.pcap
     # the same place twice, as two ports of a switch mirrored to a third, one a little later
     editcap -t 0.000002 "$single" "$tmp/later.pcap"

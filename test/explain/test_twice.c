@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets that a capture holds twice: who copied them, and that they count once. Frames have IPv4 headers without
- * options: TTL at 22, checksum at 24. */
+/* Packets that a capture holds twice: who copied them, and that they count once. Frames have IPv4 headers
+ * without options: TTL at 22, checksum at 24. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -80,7 +80,8 @@ static const struct explain_flow *flow(const struct story *s)
     return explain_analysis_flow(s->analysis, 1);
 }
 
-/* Ten messages, of which one is lost and comes again when a NAK asks for it; after each packet `more` is called. */
+/* Ten messages, of which one is lost and comes again when a NAK asks for it; after each packet `more` is
+ * called. */
 static unsigned tell_a_loss(struct story *s, void (*more)(struct story *))
 {
     unsigned notes = 0;
