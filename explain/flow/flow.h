@@ -94,11 +94,11 @@ struct explain_half {
     uint64_t react_ns;      /* the sender's, to the other end's requests: sooner it reacts to none */
     struct explain_recovery *recovery; /* NULL until something goes wrong */
     struct explain_gap gap;
-    struct explain_carried carried; /* of requests, and of the answers to READs */
+    struct explain_carried carried;  /* of requests, and of the answers to READs */
     struct explain_weather *weather; /* of the whole capture: explain_flows has it */
-    bool is_holey;       /* the capture missed packets of it */
-    bool has_ghosts;     /* answers came to what was not seen */
-    bool is_headers_cut; /* it holds requests whose headers it cut off */
+    bool is_holey;                   /* the capture missed packets of it */
+    bool has_ghosts;                 /* answers came to what was not seen */
+    bool is_headers_cut;             /* it holds requests whose headers it cut off */
     bool is_msn_known;
     uint32_t newest_msn;      /* of the newest answer that went further */
     uint32_t msn_base;        /* the MSN before the first message that was seen */

@@ -33,15 +33,12 @@ static bool is_restart(const struct explain_finding *f)
     return is_again && f->why.cause != EXPLAIN_CAUSE_RESTART && !f->why.behind;
 }
 
-/* What made the sender begin again: the answer that told it to, or the packet that a timer sent. */
+/* What made the sender begin again: the answer that told it to, where that is known; else what it sent. */
 static void note_restart(struct explain_story *story, const struct explain_finding *f)
 {
     const struct explain_why *why = &f->why;
-    bool is_told = why->cause == EXPLAIN_CAUSE_NAK_SEQUENCE || why->cause == EXPLAIN_CAUSE_RNR ||
-                   why->cause == EXPLAIN_CAUSE_IMPLIED_NAK;
-    uint64_t number =
-        is_told && why->evidence_count ? why->evidence[why->evidence_count - 1].number : f->number;
-    note(&story->restarts[why->cause], number, why->sure == EXPLAIN_SURE_LIKELY);
+    note(&story->restarts[why->cause], why->trigger ? why->trigger : f->number,
+         why->sure == EXPLAIN_SURE_LIKELY);
 }
 
 /* TCP that begins as iWARP does (RFC 5044, 7.1). */
