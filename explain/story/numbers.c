@@ -250,7 +250,7 @@ static struct open_operation *next_of(struct way *way)
     return next;
 }
 
-/* Whatever was lost on the way, all before `op` is known when it is answered, and can be counted; but for what
+/* Whatever was lost on the way, all before `op` is known when it is answered, and can be counted; but what
  * the capture misses, of which the analysis knows better. */
 static void number(struct flow_state *state, struct open_operation *op, unsigned direction)
 {
@@ -278,8 +278,8 @@ static unsigned complete(struct flow_state *state, struct open_operation *op, un
     return max ? 1 : 0;
 }
 
-/* All that was sent whole before `end_psn`, but for what has an answer of its own. What is acknowledged and has
- * no beginning here began where the capture does not show it: how long it took cannot be told. */
+/* All that was sent whole before `end_psn`, but for what has an answer of its own. What is acknowledged and
+ * has no beginning here began where the capture does not show it: how long it took cannot be told. */
 static unsigned acknowledge(struct flow_state *state, unsigned direction, uint32_t end_psn,
                             const struct explain_packet *packet, struct explain_operation *done, unsigned max)
 {

@@ -21,8 +21,8 @@ struct explain_operation {
     uint32_t packets, again; /* that its sender sent, and those among them that it sent again */
     uint64_t first_number, end_number;
     uint64_t begin_ns, latency_ns;
-    bool
-        is_with_later; /* a later answer told of it as well; where the capture misses answers, it was sooner */
+    /* a later answer told of it as well; where the capture misses answers, it ended sooner */
+    bool is_with_later;
 };
 
 /* Of what one end asked in a flow. */
