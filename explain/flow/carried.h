@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a direction carried, each byte once: which PSNs brought their payload already. Requests and the answers
- * to READs have PSNs of one space, so that one map serves both, whatever was lost, sent again,
- * copied or overtaken. */
+/* What a direction carried, each byte once: which PSNs brought their payload already. Requests and answers to
+ * READs have PSNs of one space, so that one map serves both, whatever was lost, sent again, copied or
+ * overtaken. */
 #ifndef NORNIC_EXPLAIN_FLOW_CARRIED_H
 #define NORNIC_EXPLAIN_FLOW_CARRIED_H
 

@@ -71,7 +71,7 @@ struct explain_packet {
     bool is_operand_cut;
     /* IPv4: its header checksum is 0, as hosts whose NICs fill it in show it: it was not looked at */
     bool has_no_ip_checksum;
-    /* DROP_IP, for a checksum that is wrong: all else is as if it were right, and `roce.icrc_found` was judged */
+    /* DROP_IP, for a header checksum that is wrong: all else in `roce` is as if it were right */
     bool is_only_ip_checksum;
     struct roce_pkt roce;
     /* What no layer covers: a message's data, as far as it was captured. */
