@@ -62,9 +62,10 @@ static void take_bad(struct explain_analysis *a, const struct explain_packet *pa
                      struct explain_meaning *m)
 {
     bool is_short = packet->len_bytes < packet->wire_bytes;
-    const char *words = is_short                   ? "cut within its headers"
-                        : packet->is_only_checksum ? "wrong UDP checksum"
-                                                   : roce_rx_verdict_words(packet->verdict);
+    const char *words = is_short                      ? "cut within its headers"
+                        : packet->is_only_checksum    ? "wrong UDP checksum"
+                        : packet->is_only_ip_checksum ? "wrong IPv4 header checksum"
+                                                      : roce_rx_verdict_words(packet->verdict);
     snprintf(m->words, sizeof m->words, "%s", words);
     if (!is_short)
         explain_weather_damaged(&a->flows.weather, packet->number, &packet->roce);

@@ -10,7 +10,8 @@
 enum smcr_clc2_offer { SMCR_CLC2_SMCR = 0, SMCR_CLC2_SMCD = 1, SMCR_CLC2_NONE = 2, SMCR_CLC2_BOTH = 3 };
 net_value_name smcr_clc2_offer_name; /* "SMC-R", "SMC-D", "none", "both" */
 net_value_name smcr_clc2_os_name;    /* "Linux"; NULL for another */
-/* As smcr_clc_diagnosis_name(); Linux says 0x03030000 too where no EID is common to both. */
+/* As smcr_clc_diagnosis_name(), with the codes of Linux; it says 0x03030000 too where no EID is common to
+ * both or the client has none. */
 net_value_name smcr_clc2_diagnosis_name;
 
 /* A Proposal up to its growth area. `v2_offset` counts from behind itself. */

@@ -45,8 +45,23 @@ const char *smcr_clc2_os_name(uint64_t value)
 
 const char *smcr_clc2_diagnosis_name(uint64_t value)
 {
-    return value == SMCR_DIAG_NO_RNIC ? "no usable RNIC, or no EID in common"
-                                      : smcr_clc_diagnosis_name(value);
+    static const struct {
+        uint32_t code;
+        const char *words;
+    } linux_codes[] = {{SMCR_DIAG_NO_RNIC, "no usable RNIC, or no EID in common"},
+                       {0x03030001, "no SMC-D device"},
+                       {0x03030002, "no SMC-R device"},
+                       {0x03030004, "the peer sent no extension of version 2"},
+                       {0x03030005, "the peer sent no extension of SMC-Dv2"},
+                       {0x03030006, "the peer sent no system EID"},
+                       {0x03030007, "no SMC-Dv2 device"},
+                       {0x03030008, "the peer sent no user EID"},
+                       {0x03040000, "the peers offer different kinds of SMC"},
+                       {0x030d0000, "out of DMBs"}};
+    for (unsigned i = 0; i < array_len(linux_codes); i++)
+        if (linux_codes[i].code == value)
+            return linux_codes[i].words;
+    return smcr_clc_diagnosis_name(value);
 }
 
 const char *smcr_llc2_type_name(uint64_t value)

@@ -148,10 +148,15 @@ static bool tell(struct run *run, const struct explain_packet *packet, const str
     run->number++;
     for (unsigned i = 0; i < meaning->remark_count; i++)
         count(run, &meaning->remarks[i]);
-    cli_tale_take(&run->tale, packet, meaning, s->csv == CSV_OPERATIONS ? &run->out : NULL);
+    cli_tale_take(&run->tale, packet, meaning);
     if (run->number == 1)
         run->style.epoch_ns = packet->time_ns;
     show(run, packet, meaning);
+    for (unsigned i = 0; i < run->tale.done_count; i++)
+        if (run->page)
+            cli_page_operation(run->page, &run->tale.done[i]);
+        else if (s->csv == CSV_OPERATIONS)
+            explain_operations_csv(&run->out, &run->tale.done[i]);
     return (!s->packets_max || run->shown < s->packets_max) && (run->out.len <= OUT_BYTES || flush(run));
 }
 

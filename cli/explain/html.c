@@ -103,6 +103,11 @@ void cli_page_ends(struct cli_page *page, const struct explain_join_place *place
     explain_html_ends(page->html, &page->text, &ends);
 }
 
+void cli_page_operation(struct cli_page *page, const struct explain_operation *operation)
+{
+    explain_html_operation(&page->text, operation);
+}
+
 void cli_page_finding(struct cli_page *page, const struct explain_finding *finding)
 {
     explain_html_finding(page->html, &page->text, finding);

@@ -4,6 +4,7 @@
 #define NORNIC_CLI_EXPLAIN_HTML_H
 
 #include "explain/join/join.h"
+#include "explain/story/numbers.h"
 
 struct cli_page;
 
@@ -19,6 +20,7 @@ void cli_page_packet(struct cli_page *page, const struct explain_packet *packet,
                      const struct explain_meaning *meaning);
 /* Of the packet before, with --join. */
 void cli_page_ends(struct cli_page *page, const struct explain_join_place *place);
+void cli_page_operation(struct cli_page *page, const struct explain_operation *operation);
 void cli_page_finding(struct cli_page *page, const struct explain_finding *finding);
 
 /* The capture ends; `total` packets of it were read; `story` has a sentence a line. */

@@ -7,9 +7,8 @@
 #include "base/base.h"
 #include "net/pcap_file.h"
 
-#define FINDINGS_MAX   64
-#define AHEAD_BYTES    (INT64_C(256) << 20) /* of files are read ahead: nobody waits long then */
-#define OPERATIONS_MAX 64 /* that one answer completes; further ones are counted, and have no line */
+#define FINDINGS_MAX 64
+#define AHEAD_BYTES  (INT64_C(256) << 20) /* of files are read ahead: nobody waits long then */
 
 bool cli_tale_init(struct cli_tale *tale)
 {
@@ -23,13 +22,10 @@ void cli_tale_deinit(struct cli_tale *tale)
 }
 
 void cli_tale_take(struct cli_tale *tale, const struct explain_packet *packet,
-                   const struct explain_meaning *meaning, struct explain_text *csv)
+                   const struct explain_meaning *meaning)
 {
-    struct explain_operation done[OPERATIONS_MAX];
-    unsigned n = explain_numbers_take(tale->numbers, packet, meaning, done, OPERATIONS_MAX);
+    tale->done_count = explain_numbers_take(tale->numbers, packet, meaning, tale->done, CLI_TALE_DONE_MAX);
     explain_story_take(&tale->story, packet, meaning);
-    for (unsigned i = 0; csv && i < n; i++)
-        explain_operations_csv(csv, &done[i]);
 }
 
 void cli_tale_text(struct explain_text *out, const struct cli_tale *tale,
@@ -127,7 +123,7 @@ static void read_ahead(struct cli_tale *tale, struct explain_analysis *analysis,
     while (net_capture_next(capture, &record, &why) > 0) {
         explain_dissect(&packet, &record, ++*number);
         explain_analysis_next(analysis, &packet, &meaning);
-        cli_tale_take(tale, &packet, &meaning, NULL);
+        cli_tale_take(tale, &packet, &meaning);
     }
     net_capture_close(capture);
 }

@@ -6,18 +6,22 @@
 #include "cli/option/option.h"
 #include "explain/story/story.h"
 
+#define CLI_TALE_DONE_MAX 64
+
 struct cli_tale {
     struct explain_numbers *numbers;
     struct explain_story story;
+    struct explain_operation done[CLI_TALE_DONE_MAX]; /* that the newest packet completed; further ones are */
+    unsigned done_count;                              /* counted, and have no line */
 };
 
 /* False: no memory. cli_tale_deinit() after either. */
 bool cli_tale_init(struct cli_tale *tale);
 void cli_tale_deinit(struct cli_tale *tale);
 
-/* Takes a packet with its meaning. With `csv` it appends a line for each operation that is now complete. */
+/* Takes a packet with its meaning. */
 void cli_tale_take(struct cli_tale *tale, const struct explain_packet *packet,
-                   const struct explain_meaning *meaning, struct explain_text *csv);
+                   const struct explain_meaning *meaning);
 
 /* Appends the sentences: as a paragraph of lines of at most `columns`, or as {"story":[...]}. */
 void cli_tale_text(struct explain_text *out, const struct cli_tale *tale,

@@ -58,9 +58,11 @@ static int read_tour(struct cli_page *page, struct explain_analysis *analysis, s
     while ((err = net_capture_next(capture, &record, why)) > 0) {
         explain_dissect(&packet, &record, ++*total);
         explain_analysis_next(analysis, &packet, &meaning);
-        cli_tale_take(tale, &packet, &meaning, NULL);
+        cli_tale_take(tale, &packet, &meaning);
         if (packet.kind != EXPLAIN_OTHER)
             cli_page_packet(page, &packet, &meaning);
+        for (unsigned i = 0; i < tale->done_count; i++)
+            cli_page_operation(page, &tale->done[i]);
     }
     net_capture_close(capture);
     return err;

@@ -63,7 +63,7 @@ void cli_strict_print(const struct cli_strict *strict)
                strict->violations[i].rule);
     if (strict->count > named(strict))
         printf("  ... and %" PRIu64 " more\n", strict->count - named(strict));
-    printf("  %" PRIu64 " violations of the standard\n", strict->count);
+    printf("  %" PRIu64 " violation%s of the standard\n", strict->count, strict->count == 1 ? "" : "s");
 }
 
 void cli_strict_to_json(const struct cli_strict *strict, json_object *object)

@@ -36,8 +36,11 @@ static void describe_reject(const uint8_t *message, struct explain_meaning *m)
 {
     struct roce_cm_rej rej;
     roce_cm_rej_get(&rej, message);
-    snprintf(m->words, sizeof m->words, "CM REJ of %s: %s", roce_cm_message_name(rej.rejected_message),
-             roce_cm_rej_name(rej.reason));
+    if (rej.rejected_message == ROCE_CM_MESSAGE_REQ || rej.rejected_message == ROCE_CM_MESSAGE_REP)
+        snprintf(m->words, sizeof m->words, "CM REJ of %s: %s", roce_cm_message_name(rej.rejected_message),
+                 roce_cm_rej_name(rej.reason));
+    else /* of none of these: who gave up says so */
+        snprintf(m->words, sizeof m->words, "CM REJ: %s", roce_cm_rej_name(rej.reason));
     explain_remark(m, EXPLAIN_FIND_CM_REJECT, "ROCE-CM-13", 0, m->answers, "rejected: %s",
                    roce_cm_rej_name(rej.reason));
 }
@@ -104,10 +107,11 @@ static void describe_ud(struct explain_flows *f, const struct explain_packet *pa
         m->message = ++pair->shown.messages[direction];
         m->piece = m->pieces = 1;
         m->bytes_done = m->bytes_total = pkt->payload_bytes;
+        explain_carried_datagram(pair, direction, packet, m);
     }
-    snprintf(m->words, sizeof m->words, "UD SEND%s from QP 0x%06x, %u bytes, Q_Key 0x%08x",
+    snprintf(m->words, sizeof m->words, "UD SEND%s from QP 0x%06x, %u byte%s, Q_Key 0x%08x",
              pkt->op->flags & ROCE_PKT_IMMDT ? " with immediate" : "", pkt->deth.src_qpn, pkt->payload_bytes,
-             pkt->deth.qkey);
+             pkt->payload_bytes == 1 ? "" : "s", pkt->deth.qkey);
 }
 
 void explain_datagram(struct explain_flows *f, const struct explain_packet *packet, struct explain_meaning *m)

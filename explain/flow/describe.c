@@ -91,16 +91,27 @@ static void add_atomic(const struct roce_pkt *pkt, struct explain_meaning *m)
         explain_add_words(m, ", at 0x%" PRIx64 ": add 0x%" PRIx64, a->va, a->swap_add);
 }
 
+static void put_bytes(struct explain_words *w, uint32_t bytes)
+{
+    explain_words_put(w, ", ");
+    explain_words_u64(w, bytes);
+    explain_words_put(w, bytes == 1 ? " byte" : " bytes");
+}
+
 /* Which piece of the message it is, and how far the message is with it. */
 static void put_piece(const struct explain_packet *packet, const struct explain_meaning *m,
                       struct explain_words *w)
 {
+    if (!m->message) {
+        explain_words_put(w, " of a message that is not known yet");
+        put_bytes(w, packet->roce.payload_bytes);
+        return;
+    }
     if (!m->piece) {
         explain_words_put(w, " of message ");
         explain_words_u64(w, m->message);
-        explain_words_put(w, ", whose beginning is not in this capture, ");
-        explain_words_u64(w, packet->roce.payload_bytes);
-        explain_words_put(w, " bytes");
+        explain_words_put(w, ", whose beginning is not in this capture");
+        put_bytes(w, packet->roce.payload_bytes);
         return;
     }
     explain_words_put(w, " ");
@@ -117,7 +128,7 @@ static void put_piece(const struct explain_packet *packet, const struct explain_
         explain_words_put(w, " of ");
         explain_words_u64(w, m->bytes_total);
     }
-    explain_words_put(w, " bytes");
+    explain_words_put(w, (m->bytes_total ? m->bytes_total : m->bytes_done) == 1 ? " byte" : " bytes");
 }
 
 void explain_describe(const struct explain_packet *packet, struct explain_meaning *m)
@@ -137,9 +148,7 @@ void explain_describe(const struct explain_packet *packet, struct explain_meanin
     } else if (flags & ROCE_PKT_ATOMIC) {
         add_atomic(pkt, m);
     } else {
-        explain_words_put(&w, ", ");
-        explain_words_u64(&w, flags & ROCE_PKT_READ ? pkt->reth.dma_len : pkt->payload_bytes);
-        explain_words_put(&w, " bytes");
+        put_bytes(&w, flags & ROCE_PKT_READ ? pkt->reth.dma_len : pkt->payload_bytes);
     }
 }
 

@@ -5,6 +5,7 @@
 #define NORNIC_EXPLAIN_FLOW_FLOW_H
 
 #include "base/base.h"
+#include "explain/flow/carried.h"
 #include "explain/flow/cause.h"
 #include "explain/flow/ids.h"
 #include "explain/flow/meaning.h"
@@ -93,6 +94,7 @@ struct explain_half {
     uint64_t react_ns;      /* the sender's, to the other end's requests: sooner it reacts to none */
     struct explain_recovery *recovery; /* NULL until something goes wrong */
     struct explain_gap gap;
+    struct explain_carried carried;  /* of requests, and of the answers to READs */
     struct explain_weather *weather; /* of the whole capture: explain_flows has it */
     bool is_holey;                   /* the capture missed packets of it */
     bool has_ghosts;                 /* answers came to what was not seen */

@@ -72,6 +72,7 @@ struct explain_finding {
     char rule[24];    /* requirement id ("ROCE-RS-10"), or empty */
     uint64_t number;  /* of the packet that shows it */
     uint64_t related; /* of the packet that it is about (the lost one's first copy, ...); 0: none */
+    uint32_t packets; /* PSN_GAP: so many are missing */
     char words[256];  /* a sentence */
     struct explain_why why;
 };
@@ -97,9 +98,12 @@ struct explain_meaning {
     uint32_t pieces;                  /* packets of the message; 0: not known yet */
     uint64_t bytes_done, bytes_total; /* of the message with this packet; total 0: not known yet */
     struct explain_smc_meaning smc;
-    bool is_copy;      /* the network made it, or the capture: its sender sent it once */
-    bool is_recapture; /* the capture made it: the network bore it once too */
-    uint64_t answers;  /* number of the packet that this one answers, or repeats; 0: none */
+    int32_t more_messages; /* so many more lie before PSN `more_psn` of the requests than was thought, */
+    uint32_t more_psn;     /* which count on from there */
+    uint32_t new_bytes;    /* of its payload, where that is in this capture for the first time */
+    bool is_copy;          /* the network made it, or the capture: its sender sent it once */
+    bool is_recapture;     /* the capture made it: the network bore it once too */
+    uint64_t answers;      /* number of the packet that this one answers, or repeats; 0: none */
     unsigned remark_count;
     char words[240]; /* the line: "RDMA WRITE middle 3/16 of message 7, 4096 of 65536 bytes" */
     struct explain_finding remarks[EXPLAIN_REMARKS_MAX]; /* behind remark_count: not initialised */
@@ -125,6 +129,8 @@ struct explain_flow {
     uint32_t earlier;    /* the flow whose QPN it uses again; 0: none */
     uint64_t first_number, last_number, first_ns, last_ns;
     uint64_t packets[2], bytes[2], messages[2], retransmissions[2], naks[2], rnr_naks[2], cnps[2], marks[2];
+    uint64_t requests[2];             /* packets with which the end asked, those sent again among them */
+    uint64_t carried_bytes[2];        /* of messages and of the READs that the end asked for, each once */
     uint64_t pauses[2], paused_ns[2]; /* how often and how long it stood still, as far as frames tell */
     /* at the end of the capture: */
     enum explain_place place;    /* as far as it shows */
@@ -137,7 +143,8 @@ struct explain_flow {
 
 /* Flows that were forgotten, as there was no room for all: what came of them later counts as a new flow. */
 struct explain_forgotten {
-    uint32_t count, first, last; /* indexes of the lowest and the highest */
+    uint32_t count, first, last;                                 /* indexes of the lowest and the highest */
+    uint64_t messages, carried_bytes, requests, retransmissions; /* of all these, in both directions */
 };
 
 /* Packets that the capture holds more than once. */

@@ -129,18 +129,20 @@ void explain_message_join(struct explain_half *half, uint32_t psn)
 }
 
 /* So many messages more lie before `psn`: those behind count on. */
-static void renumber(struct explain_half *half, uint32_t psn, int64_t by)
+static void renumber(struct explain_half *half, uint32_t psn, int32_t by, struct explain_meaning *m)
 {
+    m->more_messages = by;
+    m->more_psn = psn;
     uint32_t count = min_u32((half->next_psn - psn) & ROCE_PSN_MASK, WALK_MAX);
     for (uint32_t i = 0; i < count; i++) {
         struct explain_sent *s = explain_sent_find(half, roce_psn_add(psn, i));
         struct explain_read *r = s ? explain_read_find(half, s->psn) : NULL;
         if (s && s->message)
-            s->message += (uint64_t)by;
+            s->message += (uint64_t)(int64_t)by;
         if (r && r->psn == s->psn)
-            r->message += (uint64_t)by;
+            r->message += (uint64_t)(int64_t)by;
     }
-    half->messages += (uint64_t)by;
+    half->messages += (uint64_t)(int64_t)by;
 }
 
 static const struct explain_sent *before_of(const struct explain_half *half, uint32_t psn)
@@ -170,7 +172,7 @@ void explain_message_fill(struct explain_pair *pair, unsigned direction, const s
         bool has_rest = flags & ROCE_PKT_FIRST && behind && goes_on(roce_opcodes[behind->opcode].flags);
         m->message = has_rest ? behind->message : number_at(half, psn, behind);
         if (!has_rest) {
-            renumber(half, roce_psn_add(psn, 1), 1);
+            renumber(half, roce_psn_add(psn, 1), 1, m);
             pair->shown.messages[direction]++;
         }
         m->piece = 1;
@@ -189,7 +191,8 @@ void explain_message_fill(struct explain_pair *pair, unsigned direction, const s
                                                         : 0;
 }
 
-int32_t explain_message_recount(struct explain_pair *pair, unsigned direction, uint32_t msn)
+int32_t explain_message_recount(struct explain_pair *pair, unsigned direction, uint32_t msn,
+                                struct explain_meaning *m)
 {
     struct explain_half *half = &pair->half[direction];
     uint32_t begun = (uint32_t)half->messages & ROCE_PSN_MASK;
@@ -204,7 +207,7 @@ int32_t explain_message_recount(struct explain_pair *pair, unsigned direction, u
     half->gap.is_uncounted = false;
     if (!is_asked || !more)
         return 0;
-    renumber(half, half->gap.end_psn, more);
+    renumber(half, half->gap.end_psn, more, m);
     pair->shown.messages[direction] += (uint64_t)(int64_t)more;
     return more;
 }

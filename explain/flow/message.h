@@ -19,7 +19,9 @@ void explain_message_join(struct explain_half *half, uint32_t psn);
 /* The packet at `psn`, which was seen before. */
 void explain_message_again(const struct explain_sent *before, struct explain_meaning *m);
 /* An answer says that `msn` messages are complete, and everything that was seen is acknowledged. Returns how
- * many messages more than were counted lie in the gap at half->gap; 0: none, or that is not known. */
-int32_t explain_message_recount(struct explain_pair *pair, unsigned direction, uint32_t msn);
+ * many messages more than were counted lie in the gap at half->gap, and says so in the meaning; 0: none, or
+ * that is not known. */
+int32_t explain_message_recount(struct explain_pair *pair, unsigned direction, uint32_t msn,
+                                struct explain_meaning *m);
 
 #endif

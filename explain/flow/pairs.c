@@ -119,11 +119,17 @@ struct explain_pair *explain_pair_by_index(const struct explain_flows *f, uint32
 
 /* --- forgetting --- */
 
-static void note_forgotten(struct explain_forgotten *g, uint32_t index)
+static void note_forgotten(struct explain_forgotten *g, const struct explain_pair *p)
 {
-    g->first = g->count ? min_u32(g->first, index) : index;
-    g->last = max_u32(g->last, index);
+    g->first = g->count ? min_u32(g->first, p->index) : p->index;
+    g->last = max_u32(g->last, p->index);
     g->count++;
+    for (unsigned d = 0; d < 2; d++) {
+        g->messages += p->shown.messages[d];
+        g->carried_bytes += p->half[d].carried.bytes;
+        g->requests += p->half[d].carried.requests;
+        g->retransmissions += p->shown.retransmissions[d];
+    }
 }
 
 static void forget_oldest(struct explain_flows *f)
@@ -135,7 +141,7 @@ static void forget_oldest(struct explain_flows *f)
     f->oldest = p->newer;
     *(p->newer ? &p->newer->older : &f->newest) = NULL;
     *place_of_index(f, p->index) = p->next_by_index;
-    note_forgotten(&f->forgotten, p->index);
+    note_forgotten(&f->forgotten, p);
     f->bytes -= p->bytes;
     free_pair(p);
 }

@@ -88,6 +88,8 @@ static void remark_gap(struct explain_half *half, const struct explain_packet *p
                    : explain_remark(m, EXPLAIN_FIND_PSN_GAP, "ROCE-RS-10", 0, 0,
                                     "%u packets are missing before this: PSN 0x%06x to 0x%06x", count,
                                     from_psn, last);
+    if (f)
+        f->packets = count;
     explain_weather_tell(
         half->weather,
         &(struct explain_missing){.qpn = packet->roce.bth.dest_qpn, .psn = from_psn, .count = count}, &why);
@@ -147,6 +149,7 @@ void explain_request(struct explain_pair *pair, unsigned direction, const struct
     half->newest_ns = packet->time_ns;
     half->is_headers_cut |= packet->is_operand_cut;
     take(pair, direction, packet, m);
+    explain_carried_take(pair, direction, packet, m);
     if (!m->is_copy)
         explain_ids_learn(&pair->ids[direction], explain_ip_id(packet));
 }

@@ -286,7 +286,7 @@ static void describe_read_response(struct explain_meaning *m)
     explain_words_u64(&w, m->bytes_done);
     explain_words_put(&w, " of ");
     explain_words_u64(&w, m->bytes_total);
-    explain_words_put(&w, " bytes");
+    explain_words_put(&w, m->bytes_total == 1 ? " byte" : " bytes");
 }
 
 static void take_read_response(struct explain_pair *pair, struct explain_half *half,
@@ -435,7 +435,7 @@ static void judge_count(struct explain_pair *pair, unsigned direction, const str
     if (!is_ack || !half->has_requests || half->is_open || half->is_guessed ||
         half->una_psn != half->next_psn)
         return;
-    int32_t more = explain_message_recount(pair, direction, pkt->aeth.msn);
+    int32_t more = explain_message_recount(pair, direction, pkt->aeth.msn, m);
     if (more)
         explain_add_words(m, "; %d message%s more than were counted before #%" PRIu64, more,
                           more == 1 ? "" : "s", half->gap.number);
@@ -490,6 +490,7 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
     judge_age(pair, half, pkt);
     note_skipped(half, packet);
     take(pair, half, direction, packet, m);
+    explain_carried_take(pair, !direction, packet, m);
     if (is_ghost(half, pkt->bth.psn)) {
         remark_ghost(half, pkt, m);
     } else {

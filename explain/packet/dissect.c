@@ -5,6 +5,7 @@
 #include "explain/packet/cursor.h"
 
 #include "net/bytes.h"
+#include "net/checksum.h"
 #include "net/ether.h"
 #include "net/ipv4.h"
 #include "net/ipv6.h"
@@ -216,7 +217,7 @@ static uint32_t spare_bytes(const struct roce_opcode *op)
 /* RDMA is often captured with a snap length of 96 or 256 bytes, which all headers fit into. The parser sees
  * such a frame with zeros for what is missing; if it then takes it and no header is among what is missing,
  * the packet is what it would have been. */
-static void parse_cut(const struct explain_cursor *c, uint16_t ethertype)
+static void parse_cut(const struct explain_cursor *c, uint16_t ethertype, const uint8_t *datagram)
 {
     struct explain_packet *p = c->packet;
     uint8_t whole[CUT_FRAME_MAX];
@@ -224,7 +225,7 @@ static void parse_cut(const struct explain_cursor *c, uint16_t ethertype)
     uint32_t wire_bytes = c->wire_end - c->at, len_bytes = c->end - c->at;
     if (wire_bytes > sizeof whole)
         return;
-    memcpy(whole, p->frame + c->at, len_bytes);
+    memcpy(whole, datagram, len_bytes);
     memset(whole + len_bytes, 0, wire_bytes - len_bytes);
     /* of what is not there nobody can add up the UDP checksum */
     if (roce_pkt_parse_l3(&pkt, ethertype, whole, wire_bytes,
@@ -242,12 +243,46 @@ static void parse_cut(const struct explain_cursor *c, uint16_t ethertype)
     p->is_cut = true;
 }
 
+/* Copies an IPv4 datagram to `mended`, of CUT_FRAME_MAX bytes, with the header checksum that it should have;
+ * false: it has that. */
+static bool mend(const struct explain_cursor *c, uint16_t ethertype, uint8_t *mended)
+{
+    const uint8_t *datagram = c->packet->frame + c->at;
+    uint32_t bytes = c->end - c->at;
+    struct net_ipv4 ip;
+    if (ethertype != NET_ETHERTYPE_IPV4 || bytes < NET_IPV4_BYTES || bytes > CUT_FRAME_MAX)
+        return false;
+    net_ipv4_get(&ip, datagram);
+    if (ip.version != 4 || ip.ihl != 5 || net_checksum_ipv4_is_ok(datagram, NET_IPV4_BYTES))
+        return false;
+    c->packet->has_no_ip_checksum = ip.checksum == 0;
+    memcpy(mended, datagram, bytes);
+    ip.checksum = net_checksum_ipv4(datagram, NET_IPV4_BYTES);
+    net_ipv4_put(mended, &ip);
+    return true;
+}
+
+/* What the parser says of the datagram, or of what it would be with its checksum right. */
+static enum roce_rx_verdict parse(const struct explain_cursor *c, uint16_t ethertype, const uint8_t *datagram,
+                                  unsigned flags, struct roce_pkt *pkt)
+{
+    const uint8_t *own = c->packet->frame + c->at;
+    enum roce_rx_verdict verdict = roce_pkt_parse_l3(pkt, ethertype, datagram, c->end - c->at, flags);
+    if (verdict != ROCE_RX_NOT_ROCE && datagram != own) {
+        pkt->l3 = own;
+        pkt->payload = pkt->payload ? own + (pkt->payload - datagram) : NULL;
+    }
+    return verdict;
+}
+
 /* Asks the engine's parser for what it thinks of the datagram at the cursor. */
 static void judge(struct explain_cursor *c, uint16_t ethertype)
 {
     struct explain_packet *p = c->packet;
-    enum roce_rx_verdict verdict =
-        roce_pkt_parse_l3(&p->roce, ethertype, p->frame + c->at, c->end - c->at, PARSE_FLAGS);
+    uint8_t mended[CUT_FRAME_MAX];
+    bool is_mended = mend(c, ethertype, mended);
+    const uint8_t *datagram = is_mended ? mended : p->frame + c->at;
+    enum roce_rx_verdict verdict = parse(c, ethertype, datagram, PARSE_FLAGS, &p->roce);
     p->verdict = verdict;
     p->l3_offset = c->at;
     p->l3_layer = p->layer_count;
@@ -256,14 +291,18 @@ static void judge(struct explain_cursor *c, uint16_t ethertype)
     p->kind = EXPLAIN_ROCE;
     if (verdict == ROCE_RX_DROP_UDP) {
         struct roce_pkt pkt;
-        enum roce_rx_verdict rest = roce_pkt_parse_l3(&pkt, ethertype, p->frame + c->at, c->end - c->at,
-                                                      PARSE_FLAGS | ROCE_PARSE_SKIP_UDP_CHECKSUM);
+        enum roce_rx_verdict rest =
+            parse(c, ethertype, datagram, PARSE_FLAGS | ROCE_PARSE_SKIP_UDP_CHECKSUM, &pkt);
         p->is_only_checksum = rest == ROCE_RX_TAKEN || rest >= ROCE_RX_DROP_ICRC;
         if (p->is_only_checksum)
             p->roce = pkt;
     }
-    if (c->end < c->wire_end)
-        parse_cut(c, ethertype);
+    if (c->end < c->wire_end && (!is_mended || p->has_no_ip_checksum))
+        parse_cut(c, ethertype, datagram);
+    if (is_mended && !p->has_no_ip_checksum) {
+        p->is_only_ip_checksum = verdict == ROCE_RX_TAKEN;
+        p->verdict = ROCE_RX_DROP_IP;
+    }
     copy_link(c, &p->roce);
 }
 

@@ -71,6 +71,10 @@ struct explain_packet {
     /* so is the AtomicETH, the longest of all headers, or what stands last, immediate data or an R_Key: the
      * values in `roce` are 0 then */
     bool is_operand_cut;
+    /* IPv4: its header checksum is 0, as hosts whose NICs fill it in show it: it was not looked at */
+    bool has_no_ip_checksum;
+    /* DROP_IP, for a header checksum that is wrong: all else in `roce` is as if it were right */
+    bool is_only_ip_checksum;
     struct roce_pkt roce;
     /* What no layer covers: a message's data, as far as it was captured. */
     uint32_t payload_offset, payload_bytes;

@@ -268,6 +268,13 @@ void explain_html_ends(struct explain_html *html, struct explain_text *out, cons
     explain_put(out, "\n");
 }
 
+void explain_html_operation(struct explain_text *out, const struct explain_operation *op)
+{
+    explain_printf(out, "=o %u %u %" PRIu64 " %" PRIu64 " %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n",
+                   op->flow, op->direction, op->message, op->bytes, op->packets, op->again, op->first_number,
+                   op->end_number, op->latency_ns, explain_operation_name(op));
+}
+
 /* What evidence says has few texts; each is in the dictionary before the line that names it. */
 static void define_evidence(struct explain_html *html, struct explain_text *out,
                             const struct explain_why *why, int what[EXPLAIN_EVIDENCE_MAX])

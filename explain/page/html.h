@@ -8,6 +8,7 @@
 
 #include "explain/analysis.h"
 #include "explain/show/text.h"
+#include "explain/story/story.h"
 
 #define EXPLAIN_HTML_FRAME_BYTES 384 /* of a frame are kept at the most, if not all */
 #define EXPLAIN_HTML_DATA_BYTES  16  /* of a message's data are kept at the most */
@@ -40,6 +41,8 @@ void explain_html_packet(struct explain_html *html, struct explain_text *out,
 /* Of the packet that was appended last. */
 void explain_html_ends(struct explain_html *html, struct explain_text *out,
                        const struct explain_html_ends *ends);
+/* Behind the packet that completes it. */
+void explain_html_operation(struct explain_text *out, const struct explain_operation *operation);
 void explain_html_finding(struct explain_html *html, struct explain_text *out,
                           const struct explain_finding *finding);
 /* `total` packets were read; `analysis` knows the flows; `story` is the capture in a few sentences, a line

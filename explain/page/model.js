@@ -145,7 +145,6 @@ const isResponse = (i) => model.opcode[i] >= 0 && RESPONSE[model.opcode[i]] === 
 
 // What an opcode is, by its name: looked up once for each.
 const RESPONSE = new Uint8Array(256), ENDS_REQUEST = new Uint8Array(256), HAS_ANSWER = new Uint8Array(256),
-  IS_ANSWER = new Uint8Array(256), // with data of its own
   IS_CNP = new Uint8Array(256), TAKES_RECEIVE = new Uint8Array(256);
 for (let value = 0; value < 256; value++) {
   const name = wordFor(tables.headers.bth.byName.get('opcode'), value) || '';
@@ -154,7 +153,6 @@ for (let value = 0; value < 256; value++) {
   RESPONSE[value] = /RESP|ACK/.test(name) ? 1 : 0;
   HAS_ANSWER[value] = !RESPONSE[value] && /READ|CMP|FETCH/.test(name) ? 1 : 0;
   ENDS_REQUEST[value] = /LAST|ONLY/.test(name) || HAS_ANSWER[value] ? 1 : 0;
-  IS_ANSWER[value] = /RESP|ATOMIC_ACK/.test(name) ? 1 : 0;
 }
 
 function classify(i) {

@@ -196,56 +196,16 @@ function drawPsn() {
 
 // --- operations: how long each took ---
 
-const OPEN_MAX = 64; // messages of a stream that are under way
-
-// Each message whose answer is in the capture: from its first packet to the answer that acknowledges its last.
-// Messages that were only begun, and those of UC and UD, which are not answered, are not among them.
+// Each message whose answer is in the capture, as the analysis told of it (explain_html_operation()): from its first
+// packet to the answer that completes it. Messages that were only begun, and those of UC and UD, which are not answered, are
+// not among them, nor those of which the page leaves packets out.
 function operations() {
-  const open = new Map(), done = [];
-  for (let i = 0; i < model.count; i++) {
-    if (!model.flow[i] || Number.isNaN(model.ahead[i])) continue;
-    const answer = isResponse(i), key = model.flow[i] * 2 + (answer ? 1 - model.dir[i] : model.dir[i]);
-    let of = open.get(key);
-    if (!of) open.set(key, of = new Map());
-    if (answer) completeBy(i, of, done);
-    else if (model.message[i]) requestOf(i, of, key % 2);
-  }
-  return done;
-}
-
-// An operation is known by the PSN of its first packet: numbers of messages are put right by what comes later.
-const firstOf = (i) => model.ahead[i] - Math.max(0, model.piece[i] - 1);
-
-function requestOf(i, of, dir) {
-  const first = firstOf(i), opcode = model.opcode[i];
-  let op = of.get(first);
-  if (!op && model.ahead[i] < (of.acked ?? -Infinity)) return; // a copy of what was answered
-  if (!op) {
-    if (of.size === OPEN_MAX) of.delete(of.keys().next().value); // one whose end is not in the capture
-    of.set(first, op = { flow: model.flow[i], dir, message: model.message[i], first: i, packets: 0, bytes: 0, again: 0,
-      last: -Infinity, isRead: HAS_ANSWER[opcode] === 1 });
-  }
-  op.packets++;
-  if (model.cls[i] === CLASS.retransmission) op.again++;
-  op.bytes = Math.max(op.bytes, model.bytesOfMessage[i] || (op.isRead ? readBytes(i) : 0));
-  if (ENDS_REQUEST[opcode]) op.last = Math.max(op.last, model.ahead[i]);
-}
-
-function completeBy(i, of, done) {
-  const end = (first, op) => {
-    done.push(Object.assign(op, { end: i, ns: model.time[i] - model.time[op.first] }));
-    of.delete(first);
-  };
-  of.acked = Math.max(of.acked ?? -Infinity, model.edge[i]);
-  for (const [first, op] of of)
-    if (!op.isRead && op.last !== -Infinity && op.last < model.edge[i]) end(first, op);
-  const own = IS_ANSWER[model.opcode[i]] ? of.get(firstOf(i)) : undefined; // of a READ or an atomic
-  if (own && own.isRead && model.isLastPiece[i]) end(firstOf(i), own);
-}
-
-function readBytes(i) {
-  const reth = layoutOf(i).layers.find((l) => l.key === 'reth');
-  return reth ? fieldValue(i, reth, reth.header.byName.get('dma_len')) || 0 : 8;
+  return model.operationLines.map((line) => {
+    const [flow, dir, message, bytes, packets, again, first, end, ns, ...name] = line.split(' ');
+    return { flow: Number(flow), dir: Number(dir), message: Number(message), bytes: Number(bytes), packets: Number(packets),
+      again: Number(again), first: model.indexOf.get(Number(first)), end: model.indexOf.get(Number(end)), ns: Number(ns),
+      name: name.join(' ') };
+  }).filter((op) => op.first !== undefined && op.end !== undefined);
 }
 
 const percentile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))];

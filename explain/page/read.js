@@ -17,7 +17,7 @@ function unescape(text) {
 }
 
 // The columns of all packets, and where in the text each has its line.
-const model = { count: 0, files: [], layouts: [], frames: [], findings: [], smc: [], ends: null, text: '' };
+const model = { count: 0, files: [], layouts: [], frames: [], findings: [], operationLines: [], smc: [], ends: null, text: '' };
 
 function makeColumns(capacity) {
   const column = (type) => new type(capacity);
@@ -25,7 +25,7 @@ function makeColumns(capacity) {
     number: column(Float64Array), time: column(Float64Array), wire: column(Uint32Array),
     captured: column(Uint32Array), kind: column(Uint8Array), verdict: column(Uint8Array),
     flow: column(Uint32Array), dir: column(Uint8Array), answers: column(Float64Array),
-    message: column(Float64Array), bytesOfMessage: column(Float64Array), piece: column(Uint32Array), isLastPiece: column(Uint8Array),
+    message: column(Float64Array), piece: column(Uint32Array),
     layout: column(Int32Array), data: column(Uint32Array),
     psn: column(Int32Array), opcode: column(Int16Array), cls: column(Uint8Array),
     line: column(Uint32Array), start: column(Uint32Array), kept: column(Uint16Array), conn: column(Uint32Array),
@@ -127,10 +127,8 @@ function readLines() {
       p += 2;
     } else {
       model.message[i] = int();
-      const piece = model.piece[i] = int();
-      model.isLastPiece[i] = piece >= int() ? 1 : 0;
-      const done = int();
-      model.bytesOfMessage[i] = int() || done;
+      model.piece[i] = int();
+      skip(); // the pieces in all, and the bytes
     }
     model.answers[i] = int();
     model.layout[i] = isNone() ? -1 : int();
@@ -164,6 +162,7 @@ function readLines() {
     else if (line[0] === '@') readEnds(line);
     else if (line[1] === 'f') model.files.push(unescape(rest));
     else if (line[1] === 'l') model.layouts.push(readLayout(rest));
+    else if (line[1] === 'o') model.operationLines.push(rest);
     else if (line[1] === 'w') model.frames.push(rest.split('\\#').map(unescape));
     else number = Number(rest);
   };

@@ -119,7 +119,8 @@ static bool is_replayed(struct explain_endpoint *e, const struct explain_packet 
     if (p->kind == EXPLAIN_OTHER || p->kind == EXPLAIN_SMC_TCP)
         return false;
     bool nowhere = p->roce.bth.dest_qpn == ROCE_MULTICAST_QPN && !nornic_addr_is_multicast(&p->roce.dst);
-    if (p->verdict != ROCE_RX_TAKEN || p->is_cut || p->roce.l3_kind == ROCE_L3_GRH || nowhere) {
+    if (p->verdict != ROCE_RX_TAKEN || p->has_no_ip_checksum || p->is_cut || p->roce.l3_kind == ROCE_L3_GRH ||
+        nowhere) {
         e->bad_packets++;
         return false;
     }

@@ -96,7 +96,8 @@ void explain_boxes_packet(struct explain_text *out, const struct explain_packet 
     for (unsigned i = 0; i < p->layer_count; i++)
         put_layer(out, p, i);
     if (p->payload_bytes) {
-        explain_printf(out, " data: %u bytes at %u:", p->payload_bytes, p->payload_offset);
+        explain_printf(out, " data: %u byte%s at %u:", p->payload_bytes, p->payload_bytes == 1 ? "" : "s",
+                       p->payload_offset);
         put_hex_bytes(out, p->frame + p->payload_offset, p->payload_bytes);
     }
     if (p->verdict == ROCE_RX_DROP_ICRC)

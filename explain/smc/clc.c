@@ -373,14 +373,16 @@ static void take_decline(struct smc_view *v, const uint8_t *at, const struct end
 {
     struct smcr_decline d;
     smcr_decline_get(&d, at);
-    const char *why =
-        d.version == 2 ? smcr_clc2_diagnosis_name(d.diagnosis) : smcr_clc_diagnosis_name(d.diagnosis);
+    struct smc_handshake *h = find(v->w, e, true);
+    h = h ? h : find(v->w, e, false);
+    /* before any Proposal it is of version 1, whatever its sender could not offer */
+    bool is_known_v1 = d.version != 2 && h && h->last;
+    const char *why = is_known_v1 && d.diagnosis == SMCR_DIAG_NO_RNIC ? smcr_clc_diagnosis_name(d.diagnosis)
+                                                                      : smcr_clc2_diagnosis_name(d.diagnosis);
     explain_smc_say(v, "SMC%s CLC Decline, 0x%08x%s%s%s", d.version == 2 ? "v2" : "", d.diagnosis,
                     why ? ": " : "", why ? why : "", d.flag ? ", out of sync" : "");
     explain_remark(v->m, EXPLAIN_FIND_SMC_DECLINE, "SMCR-CLC-42", 0, 0,
                    "declined (0x%08x%s%s): TCP goes on alone", d.diagnosis, why ? ": " : "", why ? why : "");
-    struct smc_handshake *h = find(v->w, e, true);
-    h = h ? h : find(v->w, e, false);
     if (h)
         h->number = 0;
 }

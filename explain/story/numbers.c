@@ -9,19 +9,21 @@
 
 #define OPEN_MAX 64 /* operations of a direction that wait for their answers; the oldest makes room */
 
-/* An operation that is under way. It is known by the PSN of its first packet: numbers of messages are put
- * right by what comes later. */
+/* An operation that is under way: the requests from `low_psn` to before `end_psn`. Where its beginning is not
+ * in the capture, it may still come. */
 struct open_operation {
     struct explain_operation is;
-    uint32_t first_psn;
-    bool is_sent_whole; /* its last packet was seen, */
-    uint32_t last_psn;  /* with this PSN */
-    bool has_answer;    /* READ or atomic: an answer of its own completes it, an ACK does not */
+    uint32_t low_psn, end_psn;
+    bool has_first, has_last;
+    bool is_numbered;  /* is.message stays */
+    bool has_answer;   /* READ or atomic: an answer of its own completes it, an ACK does not */
+    uint64_t answered; /* bytes of a READ that came */
 };
 
 struct way {
     struct open_operation open[OPEN_MAX]; /* the first `open_count`, in the order in which they began */
     unsigned open_count;
+    uint64_t numbered; /* messages that have their number for good */
     bool has_sent, has_acked;
     uint32_t next_psn, una_psn;
 };
@@ -93,14 +95,6 @@ enum explain_cause explain_pause_of(const struct explain_meaning *m, uint64_t *s
 
 /* --- requests --- */
 
-static struct open_operation *find(struct way *way, uint32_t first_psn)
-{
-    for (unsigned i = 0; i < way->open_count; i++)
-        if (way->open[i].first_psn == first_psn)
-            return &way->open[i];
-    return NULL;
-}
-
 static void forget(struct way *way, struct open_operation *op)
 {
     unsigned behind = way->open_count - (unsigned)(op - way->open) - 1;
@@ -108,27 +102,113 @@ static void forget(struct way *way, struct open_operation *op)
     way->open_count--;
 }
 
-/* The operation that a packet belongs to, begun if need be. NULL: it was answered before. */
+/* The READ or atomic that began with that packet, or at that PSN. */
+static struct open_operation *find_asked(struct way *way, uint64_t number, uint32_t psn)
+{
+    for (unsigned i = 0; i < way->open_count; i++) {
+        struct open_operation *op = &way->open[i];
+        if (op->has_answer && (op->is.first_number == number || op->low_psn == psn))
+            return op;
+    }
+    return NULL;
+}
+
+/* The operation of which a packet with that PSN is a part, or that it goes on with. */
+static struct open_operation *find_psn(struct way *way, uint32_t psn, bool has_before)
+{
+    for (unsigned i = 0; i < way->open_count; i++) {
+        struct open_operation *op = &way->open[i];
+        bool is_behind = roce_psn_diff(psn, op->low_psn) >= 0;
+        if (!op->has_answer && is_behind &&
+            (roce_psn_diff(psn, op->end_psn) < 0 || (psn == op->end_psn && has_before && !op->has_last)))
+            return op;
+    }
+    return NULL;
+}
+
 static struct open_operation *begin(struct way *way, const struct explain_packet *packet,
                                     const struct explain_meaning *m)
 {
-    uint32_t first_psn = (packet->roce.bth.psn - (m->piece ? m->piece - 1 : 0)) & ROCE_PSN_MASK;
-    struct open_operation *op = find(way, first_psn);
-    if (op)
-        return op;
-    if (way->has_acked && roce_psn_diff(packet->roce.bth.psn, way->una_psn) < 0)
-        return NULL;
-    if (way->open_count == OPEN_MAX)
+    if (way->open_count == OPEN_MAX) {
+        way->numbered += !way->open->is_numbered;
         forget(way, way->open);
-    op = &way->open[way->open_count++];
-    *op = (struct open_operation){.first_psn = first_psn,
+    }
+    struct open_operation *op = &way->open[way->open_count++];
+    *op = (struct open_operation){.low_psn = packet->roce.bth.psn,
+                                  .end_psn = packet->roce.bth.psn,
                                   .is = {.flow = m->flow,
                                          .direction = m->direction,
-                                         .message = m->message,
                                          .opcode = packet->roce.bth.opcode,
                                          .first_number = packet->number,
                                          .begin_ns = packet->time_ns}};
     return op;
+}
+
+/* The operation that a packet belongs to, begun if need be. NULL: it was answered before. */
+static struct open_operation *operation_of(struct way *way, const struct explain_packet *packet,
+                                           const struct explain_meaning *m)
+{
+    uint32_t psn = packet->roce.bth.psn, flags = packet->roce.op->flags;
+    struct open_operation *op = flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC)
+                                    ? find_asked(way, m->answers, psn)
+                                    : find_psn(way, psn, flags & (ROCE_PKT_MIDDLE | ROCE_PKT_LAST));
+    if (op || (way->has_acked && roce_psn_diff(psn, way->una_psn) < 0))
+        return op;
+    return begin(way, packet, m);
+}
+
+/* What came before a gap was filled is the rest of `op`. */
+static void join(struct way *way, struct open_operation *op)
+{
+    for (unsigned i = 0; !op->has_last && !op->has_answer && i < way->open_count; i++) {
+        struct open_operation *rest = &way->open[i];
+        if (rest->low_psn != op->end_psn || rest->has_first || rest->has_answer)
+            continue;
+        op->end_psn = rest->end_psn;
+        op->has_last = rest->has_last;
+        op->is.last_opcode = rest->is.last_opcode;
+        op->is.bytes += rest->is.bytes;
+        op->is.packets += rest->is.packets;
+        op->is.again += rest->is.again;
+        op->is.first_number = min_u64(op->is.first_number, rest->is.first_number);
+        op->is.begin_ns = min_u64(op->is.begin_ns, rest->is.begin_ns);
+        forget(way, rest);
+        return;
+    }
+}
+
+/* Messages that were left out came to light: those behind count on. */
+static void renumber(struct way *way, const struct explain_meaning *m)
+{
+    for (unsigned i = 0; m->more_messages && i < way->open_count; i++)
+        if (!way->open[i].is_numbered && roce_psn_diff(way->open[i].low_psn, m->more_psn) >= 0)
+            way->open[i].is.message += (uint64_t)(int64_t)m->more_messages;
+}
+
+static void take_part(struct way *way, const struct explain_packet *packet, const struct explain_meaning *m,
+                      bool is_again)
+{
+    const struct roce_pkt *pkt = &packet->roce;
+    uint32_t flags = pkt->op->flags;
+    struct open_operation *op = operation_of(way, packet, m);
+    if (!op)
+        return;
+    op->is.packets++;
+    op->is.again += is_again;
+    if (m->message && !op->is_numbered)
+        op->is.message = m->message;
+    op->has_answer = flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC);
+    op->has_first |= !(flags & (ROCE_PKT_MIDDLE | ROCE_PKT_LAST));
+    if (op->has_answer)
+        op->is.bytes = max_u64(op->is.bytes, flags & ROCE_PKT_READ ? m->bytes_total : 8);
+    else
+        op->is.bytes += m->new_bytes;
+    if (roce_psn_diff(pkt->bth.psn, op->end_psn) >= 0) {
+        op->end_psn = roce_psn_add(pkt->bth.psn, 1);
+        op->is.last_opcode = pkt->bth.opcode;
+        op->has_last = flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY | ROCE_PKT_READ | ROCE_PKT_ATOMIC);
+    }
+    join(way, op);
 }
 
 static void take_request(struct flow_state *state, const struct explain_packet *packet,
@@ -137,12 +217,12 @@ static void take_request(struct flow_state *state, const struct explain_packet *
     const struct roce_pkt *pkt = &packet->roce;
     struct way *way = &state->way[m->direction];
     struct explain_way_numbers *shown = &state->shown.way[m->direction];
-    uint32_t flags = pkt->op->flags, end_psn = roce_psn_add(pkt->bth.psn, 1);
+    uint32_t end_psn = roce_psn_add(pkt->bth.psn, 1);
     uint64_t silence_ns;
     bool is_again = is_sent_again(m);
     shown->requests++;
     shown->again += is_again;
-    shown->bytes += is_again ? 0 : pkt->payload_bytes;
+    shown->bytes += m->new_bytes;
     if (explain_pause_of(m, &silence_ns) != EXPLAIN_CAUSE_NONE) {
         shown->pauses++;
         shown->paused_ns += silence_ns;
@@ -152,37 +232,54 @@ static void take_request(struct flow_state *state, const struct explain_packet *
     way->has_sent = true;
     if (way->has_acked && roce_psn_diff(way->next_psn, way->una_psn) > (int32_t)shown->most_psns)
         shown->most_psns = (uint32_t)roce_psn_diff(way->next_psn, way->una_psn);
-    if (!m->message)
-        return;
-    struct open_operation *op = begin(way, packet, m);
-    if (!op)
-        return;
-    op->is.packets++;
-    op->is.again += is_again;
-    op->has_answer = flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC);
-    op->is.bytes = max_u64(op->is.bytes, op->has_answer ? flags & ROCE_PKT_READ ? m->bytes_total : 8
-                                                        : max_u64(m->bytes_done, m->bytes_total));
-    if (flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY | ROCE_PKT_READ | ROCE_PKT_ATOMIC)) {
-        op->is_sent_whole = true;
-        op->last_psn = pkt->bth.psn;
-    }
+    renumber(way, m);
+    take_part(way, packet, m, is_again);
 }
 
 /* --- answers --- */
 
+/* The first operation that has no number for good. */
+static struct open_operation *next_of(struct way *way)
+{
+    struct open_operation *next = NULL;
+    for (unsigned i = 0; i < way->open_count; i++) {
+        struct open_operation *op = &way->open[i];
+        if (!op->is_numbered && (!next || roce_psn_diff(op->low_psn, next->low_psn) < 0))
+            next = op;
+    }
+    return next;
+}
+
+/* Whatever was lost on the way, all before `op` is known when it is answered, and can be counted; but what
+ * the capture misses, of which the analysis knows better. */
+static void number(struct flow_state *state, struct open_operation *op, unsigned direction)
+{
+    struct way *way = &state->way[direction];
+    while (!op->is_numbered) {
+        struct open_operation *next = next_of(way);
+        next->is_numbered = true;
+        way->numbered++;
+        if (state->shown.is_holey)
+            way->numbered = max_u64(way->numbered, next->is.message);
+        next->is.message = way->numbered;
+    }
+}
+
 static unsigned complete(struct flow_state *state, struct open_operation *op, unsigned direction,
                          const struct explain_packet *packet, struct explain_operation *done, unsigned max)
 {
+    number(state, op, direction);
     op->is.end_number = packet->number;
     op->is.latency_ns = packet->time_ns > op->is.begin_ns ? packet->time_ns - op->is.begin_ns : 0;
-    histogram_add(&state->shown.way[direction].latency_ns, op->is.latency_ns);
+    explain_latency_add(&state->shown.way[direction].latency, op->is.latency_ns, op->is.is_with_later);
     if (max)
         *done = op->is;
     forget(&state->way[direction], op);
     return max ? 1 : 0;
 }
 
-/* All that was sent whole before `end_psn`, but for what has an answer of its own. */
+/* All that was sent whole before `end_psn`, but for what has an answer of its own. What is acknowledged and
+ * has no beginning here began where the capture does not show it: how long it took cannot be told. */
 static unsigned acknowledge(struct flow_state *state, unsigned direction, uint32_t end_psn,
                             const struct explain_packet *packet, struct explain_operation *done, unsigned max)
 {
@@ -193,10 +290,17 @@ static unsigned acknowledge(struct flow_state *state, unsigned direction, uint32
     way->has_acked = true;
     for (unsigned i = 0; i < way->open_count;) {
         struct open_operation *op = &way->open[i];
-        if (op->is_sent_whole && !op->has_answer && roce_psn_diff(op->last_psn, end_psn) < 0)
-            n += complete(state, op, direction, packet, done + n, max - n);
-        else
+        if (!op->has_last || op->has_answer || roce_psn_diff(op->end_psn, end_psn) > 0) {
             i++;
+            continue;
+        }
+        op->is.is_with_later = op->end_psn != end_psn;
+        if (op->has_first) {
+            n += complete(state, op, direction, packet, done + n, max - n);
+        } else {
+            number(state, op, direction);
+            forget(way, op);
+        }
     }
     return n;
 }
@@ -206,18 +310,27 @@ static unsigned take_answer(struct flow_state *state, const struct explain_packe
 {
     const struct roce_pkt *pkt = &packet->roce;
     unsigned direction = 1 - m->direction;
-    struct explain_way_numbers *shown = &state->shown.way[direction];
     bool is_nak = pkt->op->flags & ROCE_PKT_AETH && (pkt->aeth.syndrome >> 5) != 0;
     bool is_data = pkt->op->flags & (ROCE_PKT_READ_RESP | ROCE_PKT_ATOMICACKETH);
     uint32_t end_psn = is_nak ? pkt->bth.psn : roce_psn_add(pkt->bth.psn, 1);
+    renumber(&state->way[direction], m);
     unsigned n = acknowledge(state, direction, end_psn, packet, done, max);
-    if (is_data && !is_sent_again(m))
-        shown->bytes += pkt->payload_bytes;
-    uint32_t first_psn = (pkt->bth.psn - (m->piece ? m->piece - 1 : 0)) & ROCE_PSN_MASK;
-    struct open_operation *op = is_data ? find(&state->way[direction], first_psn) : NULL;
-    if (op && op->has_answer && m->piece >= m->pieces)
+    state->shown.way[direction].bytes += m->new_bytes;
+    struct open_operation *op =
+        is_data && m->answers ? find_asked(&state->way[direction], m->answers, pkt->bth.psn) : NULL;
+    if (!op)
+        return n;
+    op->answered += m->new_bytes;
+    bool is_end = !(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE));
+    if (is_end && (pkt->op->flags & ROCE_PKT_ATOMICACKETH || op->answered >= op->is.bytes))
         n += complete(state, op, direction, packet, done + n, max - n);
     return n;
+}
+
+static void note_holes(struct explain_flow_numbers *shown, const struct explain_meaning *m)
+{
+    for (unsigned i = 0; i < m->remark_count; i++)
+        shown->is_holey |= m->remarks[i].why.cause == EXPLAIN_CAUSE_CAPTURE_DROPPED;
 }
 
 unsigned explain_numbers_take(struct explain_numbers *numbers, const struct explain_packet *packet,
@@ -226,11 +339,17 @@ unsigned explain_numbers_take(struct explain_numbers *numbers, const struct expl
     struct flow_state *state = state_of(numbers, m->flow);
     const struct roce_pkt *pkt = &packet->roce;
     if (!state || m->is_copy || packet->verdict != ROCE_RX_TAKEN || !(pkt->op->flags & ROCE_PKT_DEFINED) ||
-        pkt->op->flags & (ROCE_PKT_CNP | ROCE_PKT_DETH))
+        pkt->op->flags & ROCE_PKT_CNP || packet->kind == EXPLAIN_CM)
         return 0;
     if (!state->shown.first_ns)
         state->shown.first_ns = packet->time_ns;
     state->shown.last_ns = max_u64(state->shown.last_ns, packet->time_ns);
+    note_holes(&state->shown, m);
+    if (pkt->op->flags & ROCE_PKT_DETH) { /* it is not answered */
+        state->shown.way[m->direction].requests++;
+        state->shown.way[m->direction].bytes += m->new_bytes;
+        return 0;
+    }
     if (pkt->op->flags & ROCE_PKT_RESPONSE)
         return take_answer(state, packet, m, done, max);
     take_request(state, packet, m);

@@ -4,10 +4,10 @@
 #ifndef NORNIC_EXPLAIN_STORY_NUMBERS_H
 #define NORNIC_EXPLAIN_STORY_NUMBERS_H
 
-#include "base/histogram.h"
 #include "explain/analysis.h"
+#include "explain/story/latency.h"
 
-/* Flows that have numbers: the first so many; 100 KiB each, so that all are bounded. */
+/* Flows that have numbers: the first so many; 115 KiB each, so that all are bounded. */
 #define EXPLAIN_NUMBERS_FLOWS 128
 
 /* An operation that was answered: from its first packet to the answer that completes it (the ACK that covers
@@ -15,26 +15,29 @@
 struct explain_operation {
     uint32_t flow;
     unsigned direction;
-    uint64_t message; /* number in its direction */
-    uint8_t opcode;   /* of its first packet */
+    uint64_t message;            /* number in its direction */
+    uint8_t opcode, last_opcode; /* of its first packet and its last */
     uint64_t bytes;
     uint32_t packets, again; /* that its sender sent, and those among them that it sent again */
     uint64_t first_number, end_number;
     uint64_t begin_ns, latency_ns;
+    /* a later answer told of it as well; where the capture misses answers, it ended sooner */
+    bool is_with_later;
 };
 
 /* Of what one end asked in a flow. */
 struct explain_way_numbers {
-    struct histogram latency_ns; /* of operations that were answered */
-    uint64_t requests, again;    /* packets in all, and those sent again */
-    uint64_t bytes;              /* of messages and READ answers, once each */
-    uint32_t most_psns;          /* outstanding at once */
-    uint64_t pauses, paused_ns;  /* silences that a timeout or the wait after an RNR NAK ended */
+    struct explain_latency latency; /* of operations that were answered */
+    uint64_t requests, again;       /* packets in all, and those sent again */
+    uint64_t bytes;                 /* of messages and READ answers, once each */
+    uint32_t most_psns;             /* outstanding at once */
+    uint64_t pauses, paused_ns;     /* silences that a timeout or the wait after an RNR NAK ended */
 };
 
 struct explain_flow_numbers {
     struct explain_way_numbers way[2];
     uint64_t first_ns, last_ns;
+    bool is_holey; /* the capture misses packets of it */
 };
 
 struct explain_numbers;

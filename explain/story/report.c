@@ -9,6 +9,44 @@
 #include "nornic/addr.h"
 #include "roce/opcode.h"
 
+/* Of the operations of one end that were answered. Where the capture misses packets, an operation that a
+ * later answer told of may have had its own, sooner: it is left out. */
+struct quantiles {
+    uint64_t count, left_out, min, p50, p90, p99, max;
+};
+
+static struct quantiles quantiles_of(const struct explain_flow_numbers *n, unsigned d)
+{
+    static struct explain_latency l; /* emptied each time */
+    const struct explain_latency *from = &n->way[d].latency;
+    l = (struct explain_latency){0};
+    explain_latency_merge(&l, from, n->is_holey);
+    return (struct quantiles){.count = l.all.count,
+                              .left_out = from->all.count - l.all.count,
+                              .min = l.all.min,
+                              .p50 = explain_latency_quantile(&l, 0.5),
+                              .p90 = explain_latency_quantile(&l, 0.9),
+                              .p99 = explain_latency_quantile(&l, 0.99),
+                              .max = l.all.max};
+}
+
+static void put_latency(struct explain_text *out, const struct quantiles *q)
+{
+    if (q->count) {
+        explain_printf(out, "; latency of %" PRIu64 ": median ", q->count);
+        explain_put_duration(out, q->p50);
+        explain_put(out, ", 99 % ");
+        explain_put_duration(out, q->p99);
+        explain_put(out, ", most ");
+        explain_put_duration(out, q->max);
+    }
+    if (q->left_out)
+        explain_printf(out, "%s%" PRIu64 " left out, whose own answer the capture may miss",
+                       q->count ? " (" : "; latency of ", q->left_out);
+    if (q->left_out && q->count)
+        explain_put(out, ")");
+}
+
 static void put_way(struct explain_text *out, const struct explain_flow_numbers *n,
                     const struct explain_flow *f, uint32_t index, unsigned d)
 {
@@ -20,14 +58,8 @@ static void put_way(struct explain_text *out, const struct explain_flow_numbers 
     explain_put_bytes(out, w->bytes);
     explain_put(out, ", ");
     explain_put_rate(out, explain_goodput(n, d));
-    if (w->latency_ns.count) {
-        explain_printf(out, "; latency of %" PRIu64 ": median ", w->latency_ns.count);
-        explain_put_duration(out, histogram_quantile(&w->latency_ns, 0.5));
-        explain_put(out, ", 99 % ");
-        explain_put_duration(out, histogram_quantile(&w->latency_ns, 0.99));
-        explain_put(out, ", most ");
-        explain_put_duration(out, w->latency_ns.max);
-    }
+    struct quantiles q = quantiles_of(n, d);
+    put_latency(out, &q);
     if (f->rtt_ns[d]) {
         explain_put(out, "; RTT ");
         explain_put_duration(out, f->rtt_ns[d]);
@@ -72,14 +104,15 @@ static void put_way_json(struct explain_text *out, const struct explain_flow_num
     explain_printf(out,
                    ",\"most_psns\":%u,\"pauses\":%" PRIu64 ",\"paused_ns\":%" PRIu64 ",\"rtt_ns\":%" PRIu64,
                    w->most_psns, w->pauses, w->paused_ns, f->rtt_ns[d]);
-    explain_printf(out, ",\"operations\":%" PRIu64, w->latency_ns.count);
-    if (w->latency_ns.count)
+    struct quantiles q = quantiles_of(n, d);
+    explain_printf(out, ",\"operations\":%" PRIu64, w->latency.all.count);
+    if (q.left_out)
+        explain_printf(out, ",\"latency_left_out\":%" PRIu64, q.left_out);
+    if (q.count)
         explain_printf(out,
                        ",\"latency_ns\":{\"min\":%" PRIu64 ",\"p50\":%" PRIu64 ",\"p90\":%" PRIu64
                        ",\"p99\":%" PRIu64 ",\"max\":%" PRIu64 "}",
-                       w->latency_ns.min, histogram_quantile(&w->latency_ns, 0.5),
-                       histogram_quantile(&w->latency_ns, 0.9), histogram_quantile(&w->latency_ns, 0.99),
-                       w->latency_ns.max);
+                       q.min, q.p50, q.p90, q.p99, q.max);
     explain_put(out, "}");
 }
 
@@ -99,16 +132,33 @@ void explain_numbers_json(struct explain_text *out, const struct explain_numbers
 void explain_operations_csv_head(struct explain_text *out)
 {
     explain_put(out, "flow,direction,message,operation,bytes,packets,sent_again,first_packet,answer_packet,"
-                     "begin_ns,latency_ns\n");
+                     "begin_ns,latency_ns,answer\n");
+}
+
+/* What its first packet is, and with what its last comes. */
+const char *explain_operation_name(const struct explain_operation *op)
+{
+    uint32_t flags = roce_opcodes[op->opcode].flags, last = roce_opcodes[op->last_opcode].flags;
+    if (flags & ROCE_PKT_READ)
+        return "RDMA READ";
+    if (flags & ROCE_PKT_SEND)
+        return last & ROCE_PKT_IMMDT  ? "SEND with immediate"
+               : last & ROCE_PKT_IETH ? "SEND with invalidate"
+                                      : "SEND";
+    if (flags & ROCE_PKT_WRITE)
+        return last & ROCE_PKT_IMMDT ? "RDMA WRITE with immediate" : "RDMA WRITE";
+    if (flags & ROCE_PKT_MASKETH)
+        return ROCE_OPCODE_OP(op->opcode) == ROCE_OP_CMP_SWAP ? "masked CMP_SWAP" : "masked FETCH_ADD";
+    return ROCE_OPCODE_OP(op->opcode) == ROCE_OP_CMP_SWAP ? "CMP_SWAP" : "FETCH_ADD";
 }
 
 void explain_operations_csv(struct explain_text *out, const struct explain_operation *op)
 {
-    const char *name = roce_opcodes[op->opcode].name;
-    explain_printf(out,
-                   "%u,%u,%" PRIu64 ",%s,%" PRIu64 ",%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
-                   op->flow, op->direction, op->message, name ? name : "reserved", op->bytes, op->packets,
-                   op->again, op->first_number, op->end_number, op->begin_ns, op->latency_ns);
+    explain_printf(
+        out, "%u,%u,%" PRIu64 ",%s,%" PRIu64 ",%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s\n",
+        op->flow, op->direction, op->message, explain_operation_name(op), op->bytes, op->packets, op->again,
+        op->first_number, op->end_number, op->begin_ns, op->latency_ns,
+        op->is_with_later ? "with a later one" : "its own");
 }
 
 void explain_flows_csv_head(struct explain_text *out)
@@ -125,6 +175,7 @@ void explain_flows_csv(struct explain_text *out, const struct explain_numbers *n
     char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
     for (unsigned d = 0; n && d < 2; d++) {
         const struct explain_way_numbers *w = &n->way[d];
+        struct quantiles q = quantiles_of(n, d);
         explain_printf(out, "%u,%u,%s,%s,%u,%u,%" PRIu64 ",%" PRIu64 ",%.0f,%" PRIu64 ",%" PRIu64 ",%u",
                        index, d, nornic_addr_str(&f->addr[d], a), nornic_addr_str(&f->addr[1 - d], b),
                        f->qpn[d], f->qpn[1 - d], f->messages[d], w->bytes, explain_goodput(n, d), w->requests,
@@ -132,8 +183,7 @@ void explain_flows_csv(struct explain_text *out, const struct explain_numbers *n
         explain_printf(out,
                        ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
                        ",%" PRIu64 "\n",
-                       w->pauses, w->paused_ns, f->rtt_ns[d], w->latency_ns.count,
-                       histogram_quantile(&w->latency_ns, 0.5), histogram_quantile(&w->latency_ns, 0.9),
-                       histogram_quantile(&w->latency_ns, 0.99), w->latency_ns.max);
+                       w->pauses, w->paused_ns, f->rtt_ns[d], w->latency.all.count, q.p50, q.p90, q.p99,
+                       q.max);
     }
 }

@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "explain/story/story.h"
 
+#include <ctype.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "explain/story/units.h"
+#include "net/tcp.h"
 #include "nornic/addr.h"
+#include "roce/opcode.h"
 
-#define HOSTS_MAX 64 /* are told apart */
+#define ADDRS_MAX 64 /* are told apart */
+#define KEY_BYTES 16 /* with which MPA begins */
 
-static bool is_severe(const struct explain_finding *f)
+static void note(struct explain_story_count *c, uint64_t number, bool is_likely)
 {
-    return explain_finding_severity(f->kind) > 0;
+    c->number = c->count++ ? c->number : number;
+    c->likely += is_likely;
 }
 
 void explain_story_finding(struct explain_story *story, const struct explain_finding *f)
 {
-    story->found[f->kind]++;
-    if (is_severe(f) && !story->first.number)
-        story->first = *f;
+    note(&story->found[f->kind], f->number, false);
+    story->missing += f->packets;
+    story->late += f->kind == EXPLAIN_FIND_REORDERED;
 }
 
 static bool is_restart(const struct explain_finding *f)
@@ -29,61 +33,109 @@ static bool is_restart(const struct explain_finding *f)
     return is_again && f->why.cause != EXPLAIN_CAUSE_RESTART && !f->why.behind;
 }
 
+/* What made the sender begin again: the answer that told it to, where that is known; else what it sent. */
+static void note_restart(struct explain_story *story, const struct explain_finding *f)
+{
+    const struct explain_why *why = &f->why;
+    note(&story->restarts[why->cause], why->trigger ? why->trigger : f->number,
+         why->sure == EXPLAIN_SURE_LIKELY);
+}
+
+/* TCP that begins as iWARP does (RFC 5044, 7.1). */
+static bool is_iwarp(const struct explain_packet *packet)
+{
+    static const char *const keys[] = {"MPA ID Req Frame", "MPA ID Rep Frame"};
+    const struct explain_layer *last = packet->layer_count ? &packet->layers[packet->layer_count - 1] : NULL;
+    if (!last || last->kind->id != EXPLAIN_LAYER_TCP)
+        return false;
+    struct net_tcp tcp;
+    net_tcp_get(&tcp, packet->frame + last->offset);
+    uint32_t data = last->offset + tcp.data_offset * 4u;
+    for (unsigned i = 0; i < array_len(keys) && data + KEY_BYTES <= packet->len_bytes; i++)
+        if (memcmp(packet->frame + data, keys[i], KEY_BYTES) == 0)
+            return true;
+    return false;
+}
+
+static bool is_resumed(const struct explain_meaning *m)
+{
+    uint64_t silence_ns;
+    for (unsigned i = 0; i < m->remark_count; i++)
+        if (m->remarks[i].kind == EXPLAIN_FIND_CM_RETRY)
+            return true;
+    return explain_pause_of(m, &silence_ns) != EXPLAIN_CAUSE_NONE;
+}
+
 void explain_story_take(struct explain_story *story, const struct explain_packet *packet,
                         const struct explain_meaning *m)
 {
-    uint64_t silence_ns;
-    story->packets++;
-    if (packet->kind == EXPLAIN_OTHER || m->is_recapture) /* what else went over the wire is no part of it */
-        return;
-    if (!story->first_ns)
-        story->first_ns = story->last_ns = packet->time_ns;
-    if (packet->time_ns > story->last_ns && explain_pause_of(m, &silence_ns) != EXPLAIN_CAUSE_NONE)
-        story->idle_ns += packet->time_ns - story->last_ns;
+    story->first_ns = story->packets++ ? story->first_ns : packet->time_ns;
     story->last_ns = max_u64(story->last_ns, packet->time_ns);
+    if (packet->kind == EXPLAIN_OTHER) { /* what else went over the wire is no part of it */
+        if (!story->iwarp_number && is_iwarp(packet))
+            story->iwarp_number = packet->number;
+        return;
+    }
+    if (m->is_recapture)
+        return;
+    if (!story->explained++)
+        story->explained_first_ns = story->explained_last_ns = packet->time_ns;
+    if (packet->time_ns > story->explained_last_ns && is_resumed(m))
+        story->idle_ns += packet->time_ns - story->explained_last_ns;
+    story->explained_last_ns = max_u64(story->explained_last_ns, packet->time_ns);
     for (unsigned i = 0; i < m->remark_count; i++) {
         explain_story_finding(story, &m->remarks[i]);
         if (is_restart(&m->remarks[i]))
-            story->restarts[m->remarks[i].why.cause]++;
+            note_restart(story, &m->remarks[i]);
     }
+}
+
+static uint64_t span_of(const struct explain_story *story)
+{
+    return story->explained ? story->explained_last_ns - story->explained_first_ns
+                            : story->last_ns - story->first_ns;
 }
 
 /* --- the first sentence: what was sent --- */
 
 /* All flows together. */
 struct sum {
-    uint32_t flows, hosts;
+    uint32_t flows, addrs;
     const struct explain_flow *only; /* if there is one */
-    uint32_t only_index;
-    uint64_t requests[2], messages[2], bytes[2], again;
-    struct nornic_addr host[HOSTS_MAX];
+    bool has_answers;                /* a service whose requests are answered */
+    uint64_t requests, messages[2], bytes[2], again;
+    struct nornic_addr addr[ADDRS_MAX];
 };
 
-static void add_host(struct sum *sum, const struct nornic_addr *addr)
+static void add_addr(struct sum *sum, const struct nornic_addr *addr)
 {
-    for (uint32_t i = 0; i < sum->hosts; i++)
-        if (memcmp(&sum->host[i], addr, sizeof *addr) == 0)
+    for (uint32_t i = 0; i < sum->addrs; i++)
+        if (memcmp(&sum->addr[i], addr, sizeof *addr) == 0)
             return;
-    if (sum->hosts < HOSTS_MAX)
-        sum->host[sum->hosts++] = *addr;
+    if (sum->addrs < ADDRS_MAX)
+        sum->addr[sum->addrs++] = *addr;
 }
 
-static void add_up(struct sum *sum, const struct explain_analysis *analysis,
-                   const struct explain_numbers *numbers)
+static void add_up(struct sum *sum, const struct explain_analysis *analysis)
 {
-    *sum = (struct sum){0};
+    const struct explain_forgotten *forgotten = explain_analysis_forgotten(analysis);
+    *sum = (struct sum){.flows = forgotten->count,
+                        .has_answers = forgotten->count,
+                        .requests = forgotten->requests,
+                        .messages = {forgotten->messages},
+                        .bytes = {forgotten->carried_bytes},
+                        .again = forgotten->retransmissions};
     for (uint32_t i = 1; i <= explain_analysis_flow_count(analysis); i++) {
         const struct explain_flow *f = explain_analysis_flow(analysis, i);
-        const struct explain_flow_numbers *n = explain_numbers_of(numbers, i);
         if (!f)
             continue;
         sum->only = sum->flows++ ? NULL : f;
-        sum->only_index = i;
+        sum->has_answers |= f->service != ROCE_SERVICE_UC && f->service != ROCE_SERVICE_UD;
         for (unsigned d = 0; d < 2; d++) {
-            add_host(sum, &f->addr[d]);
+            add_addr(sum, &f->addr[d]);
             sum->messages[d] += f->messages[d];
-            sum->bytes[d] += n && n->way[d].requests ? n->way[d].bytes : f->bytes[d];
-            sum->requests[d] += n ? n->way[d].requests : 0;
+            sum->bytes[d] += f->carried_bytes[d];
+            sum->requests += f->requests[d];
             sum->again += f->retransmissions[d];
         }
     }
@@ -109,34 +161,56 @@ static void put_smc(struct explain_text *out, const struct explain_analysis *ana
     explain_put_count(out, groups, "link group", "link groups");
 }
 
+static void put_no_flow(struct explain_text *out, const struct explain_story *story)
+{
+    if (story->iwarp_number)
+        explain_printf(out, "This is iWARP, RDMA over TCP (#%" PRIu64 "), which is not explained here: ",
+                       story->iwarp_number);
+    else
+        explain_put(out, "No connected queue pairs speak here: ");
+    explain_put_count(out, story->packets, "packet", "packets");
+}
+
+/* Of one flow. Where answers alone are in the capture, nobody knows what they answer. */
+static void put_flow(struct explain_text *out, const struct sum *sum)
+{
+    char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
+    const struct explain_flow *f = sum->only;
+    explain_printf(out, "%s sent ", nornic_addr_str(&f->addr[0], a));
+    if (sum->has_answers && !sum->requests && !sum->messages[0] && f->packets[0] && !f->packets[1]) {
+        explain_put_count(out, f->packets[0], "answer", "answers");
+        explain_printf(out, " to %s", nornic_addr_str(&f->addr[1], b));
+        return;
+    }
+    put_carried(out, sum, 0);
+    explain_printf(out, " to %s", nornic_addr_str(&f->addr[1], b));
+    if (!sum->messages[1])
+        return;
+    explain_put(out, ", which sent ");
+    put_carried(out, sum, 1);
+    explain_put(out, " back");
+}
+
 static void put_what(struct explain_text *out, const struct explain_story *story, const struct sum *sum,
                      const struct explain_analysis *analysis)
 {
-    char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
     if (!sum->flows) {
-        explain_put(out, "No connected queue pairs speak here: ");
-        explain_put_count(out, story->packets, "packet", "packets");
-    } else if (sum->only && !sum->messages[1]) {
-        explain_printf(out, "%s sent ", nornic_addr_str(&sum->only->addr[0], a));
-        put_carried(out, sum, 0);
-        explain_printf(out, " to %s", nornic_addr_str(&sum->only->addr[1], b));
+        put_no_flow(out, story);
     } else if (sum->only) {
-        explain_printf(out, "%s sent ", nornic_addr_str(&sum->only->addr[0], a));
-        put_carried(out, sum, 0);
-        explain_printf(out, " to %s, which sent ", nornic_addr_str(&sum->only->addr[1], b));
-        put_carried(out, sum, 1);
-        explain_put(out, " back");
+        put_flow(out, sum);
     } else {
         struct sum both = {.messages = {sum->messages[0] + sum->messages[1]},
                            .bytes = {sum->bytes[0] + sum->bytes[1]}};
         explain_put_count(out, sum->flows, "flow", "flows");
-        explain_printf(out, " between %u%s hosts carried ", sum->hosts,
-                       sum->hosts == HOSTS_MAX ? " or more" : "");
+        explain_printf(out, " between %u%s addresses carried ", sum->addrs,
+                       sum->addrs == ADDRS_MAX ? " or more" : "");
         put_carried(out, &both, 0);
     }
     explain_put(out, " in ");
-    explain_put_duration(out, story->last_ns - story->first_ns);
+    explain_put_duration(out, span_of(story));
     put_smc(out, analysis);
+    if (sum->only && sum->has_answers && !sum->only->packets[0] != !sum->only->packets[1])
+        explain_put(out, "; the other direction is not in this capture");
     explain_put(out, ".");
 }
 
@@ -149,12 +223,26 @@ struct list {
     bool has_any;
 };
 
-static void put_part(struct list *list, uint64_t count, const char *one, const char *many)
+/* "4 NAKs (first: #3, 1 likely)". */
+static void put_counted(struct explain_text *out, const struct explain_story_count *c, const char *one,
+                        const char *many)
 {
-    if (!count)
+    explain_put_count(out, c->count, one, many);
+    explain_printf(out, " (%s#%" PRIu64, c->count == 1 ? "" : "first: ", c->number);
+    if (c->likely == c->count)
+        explain_put(out, ", likely");
+    else if (c->likely)
+        explain_printf(out, ", %" PRIu64 " likely", c->likely);
+    explain_put(out, ")");
+}
+
+static void put_part(struct list *list, const struct explain_story_count *c, const char *one,
+                     const char *many)
+{
+    if (!c->count)
         return;
     explain_put(list->out, !list->has_any ? "" : list->left == 1 ? " and " : ", ");
-    explain_put_count(list->out, count, one, many);
+    put_counted(list->out, c, one, many);
     list->has_any = true;
     list->left--;
 }
@@ -173,108 +261,190 @@ static void put_restarts(struct explain_text *out, const struct explain_story *s
         {EXPLAIN_CAUSE_UNKNOWN, "cause that cannot be told", "causes that cannot be told"},
     };
     struct list list = {.out = out};
-    uint64_t requests = sum->requests[0] + sum->requests[1];
     for (unsigned i = 0; i < array_len(parts); i++)
-        list.left += story->restarts[parts[i].cause] != 0;
+        list.left += story->restarts[parts[i].cause].count != 0;
     explain_put_count(out, sum->again, "packet was", "packets were");
     explain_put(out, " sent again");
-    if (requests >= sum->again)
-        explain_printf(out, ", %.*f %% of all requests,", sum->again * 10 < requests ? 1 : 0,
-                       100.0 * (double)sum->again / (double)requests);
+    if (sum->requests >= sum->again)
+        explain_printf(out, ", %.*f %% of all requests,", sum->again * 10 < sum->requests ? 1 : 0,
+                       100.0 * (double)sum->again / (double)sum->requests);
     if (list.left)
         explain_put(out, " because of ");
     for (unsigned i = 0; i < array_len(parts); i++)
-        put_part(&list, story->restarts[parts[i].cause], parts[i].one, parts[i].many);
+        put_part(&list, &story->restarts[parts[i].cause], parts[i].one, parts[i].many);
 }
 
-static void put_further(struct explain_text *out, const struct explain_story *story)
+/* Whether what was sent again, or what follows in the sentence, tells of these findings already. */
+static bool is_told_elsewhere(const struct explain_story *story, enum explain_finding_kind kind,
+                              bool is_again)
+{
+    if (kind == EXPLAIN_FIND_PSN_GAP)
+        return is_again || story->found[EXPLAIN_FIND_CAPTURE_GAP].count || story->missing > story->late;
+    return is_again && (kind == EXPLAIN_FIND_NAK_SEQUENCE || kind == EXPLAIN_FIND_RNR);
+}
+
+/* Packets that never came, where nothing was sent again. */
+static void put_missing(struct explain_text *out, const struct explain_story *story, bool is_again)
+{
+    if (is_again || story->missing <= story->late || story->found[EXPLAIN_FIND_CAPTURE_GAP].count)
+        return;
+    uint64_t count = story->missing - story->late;
+    explain_put(out, out->len ? "; " : "");
+    explain_put_count(out, count, "packet is missing", "packets are missing");
+    explain_printf(out, " (%sbefore #%" PRIu64 ")",
+                   count == 1 ? "" : "first: ", story->found[EXPLAIN_FIND_PSN_GAP].number);
+}
+
+static void put_further(struct explain_text *out, const struct explain_story *story, bool is_again)
 {
     static const struct {
         enum explain_finding_kind kind;
         const char *one, *many;
     } parts[] = {
+        {EXPLAIN_FIND_NAK_SEQUENCE, "NAK says that a packet is missing", "NAKs say that packets are missing"},
+        {EXPLAIN_FIND_RNR, "packet found no receive", "packets found no receive"},
+        {EXPLAIN_FIND_PSN_GAP, "gap is in the PSNs", "gaps are in the PSNs"}, /* filled later */
         {EXPLAIN_FIND_NAK_FATAL, "NAK ended a connection", "NAKs ended connections"},
         {EXPLAIN_FIND_ICRC, "packet has a bad ICRC", "packets have a bad ICRC"},
         {EXPLAIN_FIND_MALFORMED, "packet is malformed", "packets are malformed"},
         {EXPLAIN_FIND_VIOLATION, "rule is broken", "times a rule is broken"},
         {EXPLAIN_FIND_REORDERED, "packet was overtaken", "packets were overtaken"},
-        {EXPLAIN_FIND_CAPTURE_GAP, "gap is the capture's own", "gaps are the capture's own"},
+        {EXPLAIN_FIND_CAPTURE_GAP, "gap in the PSNs was acknowledged all the same",
+         "gaps in the PSNs were acknowledged all the same"},
+        {EXPLAIN_FIND_MISSING_ACK, "request has no answer here", "requests have no answer here"},
+        {EXPLAIN_FIND_GHOST_ACK, "answer is to nothing that is here", "answers are to nothing that is here"},
         {EXPLAIN_FIND_ECN_MARK, "packet was marked by a switch", "packets were marked by switches"},
         {EXPLAIN_FIND_CNP, "CNP asked to slow down", "CNPs asked to slow down"},
+        {EXPLAIN_FIND_PAUSED, "time a flow stood still for a pause", "times a flow stood still for a pause"},
+        {EXPLAIN_FIND_DCBX, "DCBX setting does not fit RoCE", "DCBX settings do not fit RoCE"},
         {EXPLAIN_FIND_CM_REJECT, "connection was rejected", "connections were rejected"},
-        {EXPLAIN_FIND_SMC_DECLINE, "SMC-R offer was declined", "SMC-R offers were declined"},
+        {EXPLAIN_FIND_CM_RETRY, "connection message was sent again", "connection messages were sent again"},
+        {EXPLAIN_FIND_SMC_DECLINE, "SMC-R offer was declined: plain TCP",
+         "SMC-R offers were declined: plain TCP"},
+        {EXPLAIN_FIND_SMC_HANDSHAKE, "CLC message is wrong", "CLC messages are wrong"},
+        {EXPLAIN_FIND_SMC_LINK, "link is not what was announced", "links are not what was announced"},
+        {EXPLAIN_FIND_SMC_LINK_GONE, "link was deleted", "links were deleted"},
+        {EXPLAIN_FIND_SMC_REFUSED, "LLC request was refused", "LLC requests were refused"},
+        {EXPLAIN_FIND_SMC_UNASKED, "LLC response has no request", "LLC responses have no request"},
+        {EXPLAIN_FIND_SMC_UNANSWERED, "LLC request has no response", "LLC requests have no response"},
+        {EXPLAIN_FIND_SMC_TOKEN, "CDC message is for no connection", "CDC messages are for no connection"},
+        {EXPLAIN_FIND_SMC_SEQUENCE, "CDC message is out of sequence", "CDC messages are out of sequence"},
+        {EXPLAIN_FIND_SMC_CURSOR, "cursor cannot be", "cursors cannot be"},
+        {EXPLAIN_FIND_SMC_WRITE, "write is where none is allowed", "writes are where none is allowed"},
+        {EXPLAIN_FIND_SMC_AFTER_CLOSE, "write is behind the end of sending",
+         "writes are behind the end of sending"},
         {EXPLAIN_FIND_SMC_MOVED, "side of a connection moved to another link",
          "sides of connections moved to another link"},
+        {EXPLAIN_FIND_SMC_LOST, "connection lost data in a failover", "times data was lost in a failover"},
         {EXPLAIN_FIND_SMC_ABORT, "connection was aborted", "connections were aborted"},
+        {EXPLAIN_FIND_LOST_ON_WAY, "packet was lost on its way", "packets were lost on their way"},
+        {EXPLAIN_FIND_DAMAGED_ON_WAY, "packet was damaged on its way", "packets were damaged on their way"},
     };
-    for (unsigned i = 0; i < array_len(parts); i++)
-        if (story->found[parts[i].kind]) {
-            explain_put(out, "; ");
-            explain_put_count(out, story->found[parts[i].kind], parts[i].one, parts[i].many);
-        }
+    put_missing(out, story, is_again);
+    for (unsigned i = 0; i < array_len(parts); i++) {
+        const struct explain_story_count *c = &story->found[parts[i].kind];
+        if (!c->count || is_told_elsewhere(story, parts[i].kind, is_again))
+            continue;
+        explain_put(out, out->len ? "; " : "");
+        put_counted(out, c, parts[i].one, parts[i].many);
+    }
 }
 
+/* Empty where there is nothing to tell. */
 static void put_trouble(struct explain_text *out, const struct explain_story *story, const struct sum *sum)
 {
     if (sum->again)
         put_restarts(out, story, sum);
-    else
+    else if (sum->flows)
         explain_put(out, "Nothing was sent again");
-    put_further(out, story);
-    if (story->first.number)
-        explain_printf(out, "; it began with #%" PRIu64 ": %s", story->first.number, story->first.words);
-    explain_put(out, ".");
+    put_further(out, story, sum->again);
+    explain_put(out, out->len ? "." : "");
 }
 
 /* --- the third: what it cost --- */
 
+/* Of all flows that have numbers; of those whose capture misses packets, what an answer of its own ended.
+ * False: some were left out for that. */
+static bool gather(struct explain_latency *all, const struct explain_analysis *analysis,
+                   const struct explain_numbers *numbers)
+{
+    uint64_t count = 0;
+    *all = (struct explain_latency){0};
+    for (uint32_t i = 1; i <= explain_analysis_flow_count(analysis) && i <= EXPLAIN_NUMBERS_FLOWS; i++) {
+        const struct explain_flow_numbers *n = explain_numbers_of(numbers, i);
+        for (unsigned d = 0; n && d < 2; d++) {
+            explain_latency_merge(all, &n->way[d].latency, n->is_holey);
+            count += n->way[d].latency.all.count;
+        }
+    }
+    return all->all.count == count;
+}
+
 static void put_latency(struct explain_text *out, const struct explain_analysis *analysis,
                         const struct explain_numbers *numbers)
 {
-    static struct histogram all; /* 30 KiB; emptied each time */
-    all = (struct histogram){0};
-    for (uint32_t i = 1; i <= explain_analysis_flow_count(analysis) && i <= EXPLAIN_NUMBERS_FLOWS; i++) {
-        const struct explain_flow_numbers *n = explain_numbers_of(numbers, i);
-        for (unsigned d = 0; n && d < 2; d++)
-            histogram_merge(&all, &n->way[d].latency_ns);
-    }
-    if (!all.count) {
-        explain_put(out, "; no operation was answered in this capture");
+    static struct explain_latency all; /* 46 KiB */
+    bool is_complete = gather(&all, analysis, numbers);
+    explain_put(out, out->len ? "; " : "");
+    if (!all.all.count) {
+        explain_put(out, is_complete ? "no operation was answered in this capture"
+                                     : "how long operations took cannot be told");
         return;
     }
-    explain_put(out, "; half of the operations took at most ");
-    explain_put_duration(out, histogram_quantile(&all, 0.5));
+    if (all.all.count == 1) {
+        explain_put(out,
+                    is_complete ? "the one operation took " : "the one operation with its own answer took ");
+        explain_put_duration(out, all.all.max);
+        return;
+    }
+    explain_printf(out, "half of the operations%s took at most ",
+                   is_complete ? "" : " with an answer of their own");
+    explain_put_duration(out, explain_latency_quantile(&all, 0.5));
     explain_put(out, ", the longest ");
-    explain_put_duration(out, all.max);
+    explain_put_duration(out, all.all.max);
 }
 
-static void put_cost(struct explain_text *out, const struct explain_story *story,
+static bool has_waits(const struct explain_story *story)
+{
+    return story->restarts[EXPLAIN_CAUSE_TIMEOUT].count || story->restarts[EXPLAIN_CAUSE_RNR].count ||
+           story->restarts[EXPLAIN_CAUSE_UNKNOWN].count || story->found[EXPLAIN_FIND_CM_RETRY].count;
+}
+
+static void put_cost(struct explain_text *out, const struct explain_story *story, const struct sum *sum,
                      const struct explain_analysis *analysis, const struct explain_numbers *numbers)
 {
-    uint64_t span_ns = story->last_ns - story->first_ns;
+    uint64_t span_ns = span_of(story);
     if (story->idle_ns && span_ns)
         explain_printf(out, "%.*f %% of the time nothing moved, as senders waited to try again",
                        story->idle_ns * 10 < span_ns ? 1 : 0,
                        100.0 * (double)story->idle_ns / (double)span_ns);
-    else
+    else if (sum->flows && !has_waits(story))
         explain_put(out, "Nobody waited for a timeout");
-    put_latency(out, analysis, numbers);
-    explain_put(out, ".");
+    if (sum->has_answers)
+        put_latency(out, analysis, numbers);
+    if (out->len)
+        out->bytes[0] = (char)toupper((unsigned char)out->bytes[0]);
+    explain_put(out, out->len ? "." : "");
 }
 
 bool explain_story_sentence(struct explain_text *out, const struct explain_story *story,
                             const struct explain_analysis *analysis, const struct explain_numbers *numbers,
                             unsigned i)
 {
+    struct explain_text sentence = {0};
     struct sum sum;
-    add_up(&sum, analysis, numbers);
-    if (i >= EXPLAIN_STORY_SENTENCES || !story->packets || (i && !sum.flows))
+    add_up(&sum, analysis);
+    if (i >= EXPLAIN_STORY_SENTENCES || !story->packets)
         return false;
     if (i == 0)
-        put_what(out, story, &sum, analysis);
+        put_what(&sentence, story, &sum, analysis);
     else if (i == 1)
-        put_trouble(out, story, &sum);
+        put_trouble(&sentence, story, &sum);
     else
-        put_cost(out, story, analysis, numbers);
-    return true;
+        put_cost(&sentence, story, &sum, analysis, numbers);
+    bool has_any = sentence.len;
+    if (has_any)
+        explain_put(out, sentence.bytes);
+    explain_text_free(&sentence);
+    return has_any;
 }

@@ -13,10 +13,15 @@
 /* What is counted on the way. All zero: nothing yet. */
 struct explain_story {
     uint64_t packets, first_ns, last_ns;
-    uint64_t found[EXPLAIN_FINDING_COUNT];
-    uint64_t restarts[EXPLAIN_CAUSE_COUNT]; /* with which a sender began to send again, by cause */
-    uint64_t idle_ns;                       /* silences of the whole capture before these */
-    struct explain_finding first;           /* that is more than a note; number 0: none */
+    uint64_t explained, explained_first_ns, explained_last_ns; /* those that are not of other protocols */
+    uint64_t iwarp_number;                                     /* the first packet that is iWARP's; 0: none */
+    struct explain_story_count {
+        uint64_t count, likely; /* in all, and those of which the cause is likely */
+        uint64_t number;        /* of the packet that shows the first */
+    } found[EXPLAIN_FINDING_COUNT], restarts[EXPLAIN_CAUSE_COUNT];
+    uint64_t missing; /* packets that left a gap in the PSNs, */
+    uint64_t late;    /* and those that came later than others */
+    uint64_t idle_ns; /* silences of the whole capture before something was sent again */
 };
 
 /* Takes a packet in the order of the capture, and the findings of the end. */
@@ -34,6 +39,9 @@ void explain_numbers_line(struct explain_text *out, const struct explain_numbers
                           const struct explain_flow *flow, uint32_t index);
 void explain_numbers_json(struct explain_text *out, const struct explain_numbers *numbers,
                           const struct explain_flow *flow, uint32_t index);
+
+/* What the program asked for: "SEND with immediate". */
+const char *explain_operation_name(const struct explain_operation *operation);
 
 /* CSV: the line of names, and a line for an operation or for both ends of a flow. */
 void explain_operations_csv_head(struct explain_text *out);

@@ -145,7 +145,7 @@ Test(verify_strict, a_violation_is_an_answer_of_no)
     cr_expect_eq(r->status, CLI_NEGATIVE);
     cr_expect_not_null(strstr(r->out, "bad 0, malformed 0\n"
                                       "  frame 15: the syndrome is reserved (ROCE-HDR-20)\n"
-                                      "  1 violations of the standard\n"),
+                                      "  1 violation of the standard\n"),
                        "%s", r->out);
     r = line_run("verify pcaps/rxe/reserved_syndrome.pcap");
     cr_expect_eq(r->status, CLI_OK, "nobody asked for rules");
@@ -157,7 +157,7 @@ Test(verify_strict, each_file_has_its_own_count)
     const struct line_result *r =
         line_run("verify --strict pcaps/rxe/reserved_opcode.pcap pcaps/rc_rnr.pcap");
     cr_expect_eq(r->status, CLI_NEGATIVE, "one of them is enough");
-    const char *one = strstr(r->out, "  frame 1: the opcode is reserved (ROCE-OPC-2)\n  1 violations");
+    const char *one = strstr(r->out, "  frame 1: the opcode is reserved (ROCE-OPC-2)\n  1 violation of");
     cr_assert_not_null(one, "%s", r->out);
     cr_expect_not_null(strstr(one, "  0 violations of the standard\n"), "%s", r->out);
 }

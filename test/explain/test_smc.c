@@ -204,6 +204,15 @@ static void words_of(const char *path, uint64_t number, struct explain_meaning *
 }
 
 /* Linux says that it has no RNIC where the EIDs differ, too. */
+/* The codes of Linux, net/smc/smc_clc.h. */
+Test(smc, the_codes_with_which_linux_declines_have_words)
+{
+    cr_expect_str_eq(smcr_clc2_diagnosis_name(0x03030002), "no SMC-R device");
+    cr_expect_str_eq(smcr_clc2_diagnosis_name(0x03030000), "no usable RNIC, or no EID in common");
+    cr_expect_str_eq(smcr_clc2_diagnosis_name(0x03070000), "no common subnet or prefix");
+    cr_expect_null(smcr_clc2_diagnosis_name(0x03039999));
+}
+
 Test(smc, what_a_proposal_of_version_2_offers_and_why_it_is_declined)
 {
     struct explain_meaning m;

@@ -61,6 +61,18 @@ Test(story, a_piece_that_is_sent_again_says_which_it_is)
     story_end(&s);
 }
 
+Test(story, a_piece_of_nobody_knows_what_has_no_number)
+{
+    struct story s;
+    story_begin(&s);
+    story_request(&s, ROCE_OP_SEND_ONLY, 100, 8, 0);
+    story_request(&s, ROCE_OP_SEND_ONLY, 110, 8, 0);
+    story_request(&s, ROCE_OP_SEND_MIDDLE, 105, 1024, 0);
+    cr_expect_eq(strncmp(s.m.words, "SEND middle of a message that is not known yet, 1024 bytes", 58), 0,
+                 "%s", s.m.words);
+    story_end(&s);
+}
+
 /* A packet that left before it is not in the capture: that may be the one with which the sender went back. */
 Test(story, what_asks_for_it_is_likely_where_the_packet_before_is_missing)
 {
@@ -189,5 +201,48 @@ Test(story, a_broken_header_stays_broken_in_a_cut_packet)
         &s.p, &(struct net_capture_record){.data = s.frame, .len_bytes = 96, .wire_bytes = s.len_bytes}, 2);
     cr_expect(!s.p.is_cut);
     cr_expect_eq(s.p.verdict, ROCE_RX_DROP_IP);
+    story_end(&s);
+}
+
+/* Offset of the checksum in the IPv4 header behind Ethernet. */
+#define CHECKSUM (14 + 10)
+
+static void take_again(struct story *s)
+{
+    explain_dissect(
+        &s->p,
+        &(struct net_capture_record){.data = s->frame, .len_bytes = s->len_bytes, .wire_bytes = s->len_bytes},
+        2);
+    explain_analysis_next(s->analysis, &s->p, &s->m);
+}
+
+Test(story, an_ip_checksum_of_zero_was_not_filled_in_yet)
+{
+    struct story s;
+    story_begin(&s);
+    story_request(&s, ROCE_OP_SEND_ONLY, 10, 8, 0);
+    cr_assert_eq(s.p.verdict, ROCE_RX_TAKEN);
+    s.frame[CHECKSUM] = s.frame[CHECKSUM + 1] = 0;
+    take_again(&s);
+    cr_expect_eq(s.p.verdict, ROCE_RX_TAKEN);
+    cr_expect(s.p.has_no_ip_checksum);
+    cr_expect_eq(s.p.roce.payload, s.frame + 14 + 20 + 8 + 12);
+    cr_expect_eq(s.p.roce.l3, s.frame + 14);
+    cr_expect_eq(s.p.roce.icrc_found, s.p.roce.icrc_expected);
+    story_end(&s);
+}
+
+Test(story, a_wrong_ip_checksum_is_called_that_and_the_rest_is_shown)
+{
+    struct story s;
+    story_begin(&s);
+    story_request(&s, ROCE_OP_SEND_ONLY, 10, 8, 0);
+    s.frame[CHECKSUM] ^= 1;
+    take_again(&s);
+    cr_expect_eq(s.p.verdict, ROCE_RX_DROP_IP);
+    cr_expect_eq(s.p.roce.bth.psn, 10);
+    cr_expect_eq(s.p.roce.bth.dest_qpn, STORY_B_QPN);
+    cr_expect(story_has(&s, EXPLAIN_FIND_MALFORMED));
+    expect_words(&s, "wrong IPv4 header checksum");
     story_end(&s);
 }
