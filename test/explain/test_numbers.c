@@ -6,10 +6,12 @@
 #include "base/base.h"
 #include "explain/story/story.h"
 #include "explain/story/units.h"
+#include "net/bytes.h"
 #include "roce/opcode.h"
 #include "story.h"
 
-#define STEP_NS UINT64_C(10000)
+#define STEP_NS    UINT64_C(10000)
+#define IPV4_ID_AT 18 /* of an Ethernet frame */
 
 struct tale {
     struct story s;
@@ -357,6 +359,7 @@ Test(numbers, flows_that_were_forgotten_are_in_the_totals)
     request(&t, ROCE_OP_SEND_ONLY, 100, 8, 0);
     for (uint32_t i = 1; i < 1000; i++) {
         t.s.p.roce.bth.dest_qpn = 1000 + i;
+        put_be16(t.s.frame + IPV4_ID_AT, (uint16_t)(1000 + i)); /* or it would be the same packet */
         explain_analysis_next(t.s.analysis, &t.s.p, &t.s.m);
         count(&t);
     }
