@@ -20,6 +20,7 @@ struct explain_analysis {
     struct explain_twice *twice;
     struct explain_smc *smc;     /* NULL until something of SMC-R is seen */
     uint64_t last_ns;            /* of the newest packet */
+    bool has_unseen;             /* packets were cut within their headers */
     bool has_ended;              /* explain_analysis_end() was called */
     struct explain_pair *ending; /* where it stands */
     uint32_t ending_slot;
@@ -62,6 +63,7 @@ static void take_bad(struct explain_analysis *a, const struct explain_packet *pa
                      struct explain_meaning *m)
 {
     bool is_short = packet->len_bytes < packet->wire_bytes;
+    a->has_unseen |= is_short;
     const char *words = is_short                      ? "cut within its headers"
                         : packet->is_only_checksum    ? "wrong UDP checksum"
                         : packet->is_only_ip_checksum ? "wrong IPv4 header checksum"
@@ -110,8 +112,9 @@ static void take_connected(struct explain_analysis *a, const struct explain_pack
     }
     m->flow = pair->index;
     m->direction = direction;
+    pair->half[0].is_unseen = pair->half[1].is_unseen = a->has_unseen;
     explain_pair_count(pair, direction, packet);
-    if (a->config.strict)
+    if (a->config.strict && !a->has_unseen)
         judge_order(pair, direction, packet, m);
     pair->src_port[direction] = pkt->src_port;
     judge_pause(a, pair, direction, packet, m);
@@ -187,6 +190,8 @@ static void take(struct explain_analysis *a, struct explain_packet *packet, stru
     else if (packet->kind == EXPLAIN_LLDP)
         explain_lldp_take(packet, m);
     take_smc(a, packet, m);
+    if (packet->kind == EXPLAIN_SMC_TCP && packet->len_bytes < packet->wire_bytes)
+        note_cut(packet, m);
     explain_flows_settle(&a->flows, m->flow ? explain_pair_by_index(&a->flows, m->flow) : NULL);
     explain_twice_learn(a->twice, m);
 }
@@ -229,7 +234,7 @@ static bool next_unanswered(struct explain_analysis *a, struct explain_half *hal
 {
     while (a->ending_slot < half->size) {
         struct explain_sent *s = &half->sent[a->ending_slot++];
-        if (!s->number || has_answer(half, s) || !s->ack_req || half->is_dead ||
+        if (!s->number || has_answer(half, s) || !s->ack_req || half->is_dead || a->has_unseen ||
             a->last_ns - s->first_ns < EXPLAIN_ANSWER_NS)
             continue;
         *f = (struct explain_finding){

@@ -14,6 +14,15 @@ static bool asks_first(uint16_t attr)
 
 /* Every CM message begins with the sender's id, and all but REQ and SIDR name the receiver's next (ROCE-CM-10
  * to CM-21); a SIDR_REP repeats the id of its request. */
+static bool has_ids(const struct explain_layer *message, uint16_t attr)
+{
+    bool is_sidr = attr == ROCE_CM_SIDR_REQ || attr == ROCE_CM_SIDR_REP;
+    return explain_layer_has(message, is_sidr              ? "request_id"
+                                      : attr == ROCE_CM_REQ ? "local_comm_id"
+                                                            : "remote_comm_id");
+}
+
+/* The connection that the message is of, and who of its ends sent it; NULL: none that was seen. */
 static struct explain_cm *find(struct explain_flows *f, const struct explain_packet *packet, uint16_t attr,
                                uint32_t local, uint32_t remote, unsigned *sender)
 {
@@ -48,8 +57,9 @@ static uint8_t service_of(enum roce_cm_transport transport, uint8_t ext_transpor
     return transport == ROCE_CM_TRANSPORT_RC || ext_transport == 0 ? ROCE_SERVICE_RC : ROCE_SERVICE_XRC;
 }
 
+/* What the capture cut off is not known: without the transport no pair begins. */
 static struct explain_cm *begin(struct explain_flows *f, const struct explain_packet *packet, uint16_t attr,
-                                const uint8_t *message)
+                                const uint8_t *message, const struct explain_layer *layer)
 {
     struct explain_cm *c = &f->cms[f->next_cm++ % EXPLAIN_CM_MAX];
     *c = (struct explain_cm){.number = packet->number,
@@ -62,9 +72,12 @@ static struct explain_cm *begin(struct explain_flows *f, const struct explain_pa
         return c;
     struct roce_cm_req req;
     roce_cm_req_get(&req, message);
+    bool is_extended = req.transport == ROCE_CM_TRANSPORT_EXTENDED;
+    if (!explain_layer_has(layer, is_extended ? "ext_transport" : "transport"))
+        return c;
     c->service = service_of((enum roce_cm_transport)req.transport, req.ext_transport);
     c->qpn[0] = req.qpn;
-    c->starting_psn[1] = req.starting_psn;
+    c->starting_psn[1] = explain_layer_has(layer, "starting_psn") ? req.starting_psn : EXPLAIN_PSN_UNKNOWN;
     c->pmtu_bytes = req.path_mtu >= 1 && req.path_mtu <= 5 ? 128u << req.path_mtu : 0;
     return c;
 }
@@ -75,6 +88,8 @@ struct explain_pair *explain_pair_begin(struct explain_flows *f, const struct ex
 {
     struct explain_pair *pair = explain_pair_know(f, network, addr, qpn, service);
     for (unsigned d = 0; pair && d < 2; d++) {
+        if (starting_psn[d] == EXPLAIN_PSN_UNKNOWN)
+            continue;
         pair->half[d].has_requests = true;
         pair->half[d].first_psn = pair->half[d].next_psn = starting_psn[d];
     }
@@ -82,16 +97,17 @@ struct explain_pair *explain_pair_begin(struct explain_flows *f, const struct ex
 }
 
 /* Both ends are known: the pair begins with the PSNs that each was told to use first (ROCE-CM-30). */
-static void take_rep(struct explain_flows *f, struct explain_cm *c, const uint8_t *message)
+static void take_rep(struct explain_flows *f, struct explain_cm *c, const uint8_t *message,
+                     const struct explain_layer *layer)
 {
     struct roce_cm_rep rep;
     roce_cm_rep_get(&rep, message);
-    if (c->is_answered || c->service == ROCE_SERVICE_UD)
+    if (c->is_answered || c->service == ROCE_SERVICE_UD || !explain_layer_has(layer, "qpn"))
         return;
     c->is_answered = true;
     c->comm_id[1] = rep.local_comm_id;
     c->qpn[1] = rep.qpn;
-    c->starting_psn[0] = rep.starting_psn;
+    c->starting_psn[0] = explain_layer_has(layer, "starting_psn") ? rep.starting_psn : EXPLAIN_PSN_UNKNOWN;
     struct explain_pair *pair =
         explain_pair_begin(f, &c->network, c->addr, c->qpn, c->starting_psn, c->service);
     if (!pair)
@@ -101,24 +117,24 @@ static void take_rep(struct explain_flows *f, struct explain_cm *c, const uint8_
 }
 
 struct explain_cm *explain_connection(struct explain_flows *f, const struct explain_packet *packet,
-                                      const uint8_t *mad, struct explain_meaning *m)
+                                      const struct explain_mad *mad, struct explain_meaning *m)
 {
-    const uint8_t *message = mad + ROCE_MAD_HDR_BYTES;
+    const uint8_t *message = mad->bytes + ROCE_MAD_HDR_BYTES;
     struct roce_mad envelope;
     unsigned sender = 0;
-    roce_mad_get(&envelope, mad);
+    roce_mad_get(&envelope, mad->bytes);
     uint16_t attr = envelope.attr_id;
     unsigned kind = attr - ROCE_CM_ATTR_FIRST;
-    if (kind >= EXPLAIN_CM_KINDS)
+    if (kind >= EXPLAIN_CM_KINDS || !mad->message || !has_ids(mad->message, attr))
         return NULL;
     struct explain_cm *c = find(f, packet, attr, get_be32(message), get_be32(message + 4), &sender);
     /* another transaction with an id that was used before is a new connection */
     if (asks_first(attr) && (!c || c->tid[0][kind] != envelope.tid))
-        c = begin(f, packet, attr, message);
+        c = begin(f, packet, attr, message, mad->message);
     if (!c)
         return NULL;
     if (attr == ROCE_CM_REP)
-        take_rep(f, c, message);
+        take_rep(f, c, message, mad->message);
     uint64_t before = c->message[sender][kind];
     if (before && c->tid[sender][kind] == envelope.tid) {
         m->answers = before;

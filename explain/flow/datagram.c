@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
-#include "explain/flow/flow.h"
+#include "explain/flow/describe.h"
 #include "nornic/cm.h"
 #include "roce/cm/mad.h"
 
@@ -21,36 +21,69 @@ static void put_service(uint64_t service_id, char *text, size_t size)
         snprintf(text, size, "service 0x%016" PRIx64, service_id);
 }
 
-static void describe_request(const uint8_t *message, const char *name, struct explain_meaning *m)
+/* The describe_ functions say what the capture holds of their message, and return whether that is all that there is
+ * to say. Fields are told in the order in which they are sent, so that one that is missing is the last. */
+static bool describe_request(const struct explain_layer *layer, const uint8_t *message, struct explain_meaning *m)
 {
     struct roce_cm_req req;
     char service[40];
     roce_cm_req_get(&req, message);
     put_service(req.service_id, service, sizeof service);
-    snprintf(m->words, sizeof m->words,
-             "CM %s for %s: QP 0x%06x, %s, wants PSNs to it from 0x%06x, path MTU %u", name, service, req.qpn,
-             roce_cm_transport_name(req.transport), req.starting_psn, 128u << req.path_mtu);
+    explain_add_words(m, "CM REQ");
+    if (explain_layer_has(layer, "service_id"))
+        explain_add_words(m, " for %s", service);
+    if (explain_layer_has(layer, "qpn"))
+        explain_add_words(m, ": QP 0x%06x", req.qpn);
+    if (explain_layer_has(layer, "transport"))
+        explain_add_words(m, ", %s", roce_cm_transport_name(req.transport));
+    if (explain_layer_has(layer, "starting_psn"))
+        explain_add_words(m, ", wants PSNs to it from 0x%06x", req.starting_psn);
+    if (!explain_layer_has(layer, "path_mtu"))
+        return false;
+    explain_add_words(m, ", path MTU %u", 128u << req.path_mtu);
+    return true;
 }
 
-static void describe_reject(const uint8_t *message, struct explain_meaning *m)
+static bool describe_reject(const struct explain_layer *layer, const uint8_t *message, struct explain_meaning *m)
 {
     struct roce_cm_rej rej;
     roce_cm_rej_get(&rej, message);
-    if (rej.rejected_message == ROCE_CM_MESSAGE_REQ || rej.rejected_message == ROCE_CM_MESSAGE_REP)
-        snprintf(m->words, sizeof m->words, "CM REJ of %s: %s", roce_cm_message_name(rej.rejected_message),
-                 roce_cm_rej_name(rej.reason));
-    else /* of none of these: who gave up says so */
-        snprintf(m->words, sizeof m->words, "CM REJ: %s", roce_cm_rej_name(rej.reason));
-    explain_remark(m, EXPLAIN_FIND_CM_REJECT, "ROCE-CM-13", 0, m->answers, "rejected: %s",
-                   roce_cm_rej_name(rej.reason));
+    bool has_reason = explain_layer_has(layer, "reason");
+    explain_add_words(m, "CM REJ");
+    bool is_of_one = rej.rejected_message == ROCE_CM_MESSAGE_REQ || rej.rejected_message == ROCE_CM_MESSAGE_REP;
+    if (is_of_one && explain_layer_has(layer, "rejected_message")) /* else who gave up says so */
+        explain_add_words(m, " of %s", roce_cm_message_name(rej.rejected_message));
+    if (has_reason)
+        explain_add_words(m, ": %s", roce_cm_rej_name(rej.reason));
+    explain_remark(m, EXPLAIN_FIND_CM_REJECT, "ROCE-CM-13", 0, m->answers, "rejected%s%s", has_reason ? ": " : "",
+                   has_reason ? roce_cm_rej_name(rej.reason) : "");
+    return has_reason;
 }
 
-static void describe_reply(const uint8_t *message, struct explain_meaning *m)
+static bool describe_reply(const struct explain_layer *layer, const uint8_t *message, struct explain_meaning *m)
 {
     struct roce_cm_rep rep;
     roce_cm_rep_get(&rep, message);
-    snprintf(m->words, sizeof m->words, "CM REP: QP 0x%06x, wants PSNs to it from 0x%06x", rep.qpn,
-             rep.starting_psn);
+    explain_add_words(m, "CM REP");
+    if (explain_layer_has(layer, "qpn"))
+        explain_add_words(m, ": QP 0x%06x", rep.qpn);
+    if (!explain_layer_has(layer, "starting_psn"))
+        return false;
+    explain_add_words(m, ", wants PSNs to it from 0x%06x", rep.starting_psn);
+    return true;
+}
+
+static bool describe_message(const struct explain_mad *mad, uint16_t attr, struct explain_meaning *m)
+{
+    const uint8_t *message = mad->bytes + ROCE_MAD_HDR_BYTES;
+    if (mad->message && attr == ROCE_CM_REQ)
+        return describe_request(mad->message, message, m);
+    if (mad->message && attr == ROCE_CM_REP)
+        return describe_reply(mad->message, message, m);
+    if (mad->message && attr == ROCE_CM_REJ)
+        return describe_reject(mad->message, message, m);
+    explain_add_words(m, "CM %s", roce_cm_attr_name(attr));
+    return attr != ROCE_CM_REQ && attr != ROCE_CM_REP && attr != ROCE_CM_REJ;
 }
 
 /* What the message answers, or goes on from; 0: nothing that was seen. */
@@ -67,31 +100,39 @@ static uint64_t answered_by(const struct explain_cm *c, uint16_t attr, unsigned 
     return 0;
 }
 
+static struct explain_mad mad_of(const struct explain_packet *packet)
+{
+    struct explain_mad mad = {.message = NULL};
+    memcpy(mad.bytes, packet->frame + packet->payload_offset, min_u32(packet->payload_bytes, sizeof mad.bytes));
+    mad.is_head_whole = packet->payload_bytes >= ROCE_MAD_HDR_BYTES;
+    for (unsigned i = 0; i + 1 < packet->layer_count && !mad.message; i++)
+        if (packet->layers[i].kind->id == EXPLAIN_LAYER_MAD)
+            mad.message = &packet->layers[i + 1];
+    return mad;
+}
+
 static void describe_mad(struct explain_flows *f, const struct explain_packet *packet,
                          struct explain_meaning *m)
 {
-    const uint8_t *envelope = packet->frame + packet->payload_offset,
-                  *message = envelope + ROCE_MAD_HDR_BYTES;
-    struct roce_mad mad;
-    roce_mad_get(&mad, envelope);
-    if (mad.mgmt_class != ROCE_MAD_CLASS_CM) {
-        snprintf(m->words, sizeof m->words, "management datagram of class 0x%02x", mad.mgmt_class);
+    struct explain_mad mad = mad_of(packet);
+    struct roce_mad envelope;
+    roce_mad_get(&envelope, mad.bytes);
+    if (!mad.is_head_whole) {
+        explain_add_words(m, "management datagram (cut)");
         return;
     }
-    struct explain_cm *c = explain_connection(f, packet, envelope, m);
+    if (envelope.mgmt_class != ROCE_MAD_CLASS_CM) {
+        explain_add_words(m, "management datagram of class 0x%02x", envelope.mgmt_class);
+        return;
+    }
+    struct explain_cm *c = explain_connection(f, packet, &mad, m);
     if (c && !m->answers)
-        m->answers = answered_by(c, mad.attr_id, m->direction);
-    if (mad.attr_id == ROCE_CM_REQ)
-        describe_request(message, "REQ", m);
-    else if (mad.attr_id == ROCE_CM_REP)
-        describe_reply(message, m);
-    else if (mad.attr_id == ROCE_CM_REJ)
-        describe_reject(message, m);
-    else
-        snprintf(m->words, sizeof m->words, "CM %s", roce_cm_attr_name(mad.attr_id));
-    size_t used = strlen(m->words);
+        m->answers = answered_by(c, envelope.attr_id, m->direction);
+    bool is_all_said = describe_message(&mad, envelope.attr_id, m);
     if (c)
-        snprintf(m->words + used, sizeof m->words - used, ", connection %" PRIu64, c->id);
+        explain_add_words(m, ", connection %" PRIu64, c->id);
+    if (!is_all_said)
+        explain_add_words(m, " (cut)");
 }
 
 static void describe_ud(struct explain_flows *f, const struct explain_packet *packet,

@@ -10,9 +10,11 @@
 #include "explain/flow/ids.h"
 #include "explain/flow/meaning.h"
 #include "explain/packet/packet.h"
+#include "roce/cm/mad.h"
 
 #define EXPLAIN_ANSWERS_MAX 32  /* answers remembered per direction, to know their copies */
 #define EXPLAIN_CM_MAX      512 /* connections that are being made or closed */
+#define EXPLAIN_PSN_UNKNOWN UINT32_MAX /* a first PSN that nothing in the capture tells */
 #define EXPLAIN_CM_KINDS    16  /* attribute ids of the CM from ROCE_CM_ATTR_FIRST */
 
 /* An answer takes its time: what was asked so shortly before the end of the capture is not missing. */
@@ -99,6 +101,7 @@ struct explain_half {
     bool is_holey;                   /* the capture missed packets of it */
     bool has_ghosts;                 /* answers came to what was not seen */
     bool is_headers_cut;             /* it holds requests whose headers it cut off */
+    bool is_unseen; /* the capture cuts headers: it does not tell what these packets were */
     bool is_msn_known;
     uint32_t newest_msn;      /* of the newest answer that went further */
     uint32_t msn_base;        /* the MSN before the first message that was seen */
@@ -111,6 +114,13 @@ struct explain_half {
 };
 
 /* A connection of the CM, from its REQ on. [0]: who asked for it, [1]: who was asked. */
+/* A MAD. What the capture cut off is 0 in `bytes`: only the fields that `message` holds are to be used. */
+struct explain_mad {
+    uint8_t bytes[ROCE_MAD_BYTES];
+    const struct explain_layer *message; /* of the CM, as far as it is there; NULL: of none, or nothing is there */
+    bool is_head_whole;                  /* the envelope is */
+};
+
 struct explain_cm {
     uint64_t number; /* of the REQ or SIDR_REQ; 0: the slot is free */
     uint64_t id;     /* counts from 1 */
@@ -255,6 +265,6 @@ struct explain_pair *explain_pair_begin(struct explain_flows *flows, const struc
 /* connection.c: the connection that a CM message belongs to, with the message counted in; a message that was
  * sent before is remarked. NULL: its REQ was not seen. `mad` is the envelope, the message follows it. */
 struct explain_cm *explain_connection(struct explain_flows *flows, const struct explain_packet *packet,
-                                      const uint8_t *mad, struct explain_meaning *m);
+                                      const struct explain_mad *mad, struct explain_meaning *m);
 
 #endif

@@ -82,6 +82,8 @@ static void remark_gap(struct explain_half *half, const struct explain_packet *p
                                      .psn = is_open ? half->gap.psn : from_psn,
                                      .end_psn = psn,
                                      .is_uncounted = true};
+    if (half->is_unseen)
+        return;
     struct explain_finding *f =
         count == 1 ? explain_remark(m, EXPLAIN_FIND_PSN_GAP, "ROCE-RS-10", 0, 0,
                                     "one packet is missing before this: PSN 0x%06x", last)

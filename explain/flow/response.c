@@ -411,6 +411,8 @@ static void judge_gap(struct explain_half *half, const struct roce_pkt *pkt, str
     if (!missing)
         return;
     half->is_holey = true;
+    if (half->is_unseen)
+        return;
     bool is_doubtful = half->is_headers_cut || missing >= GAP_WALK_MAX;
     struct explain_why why = {.cause = EXPLAIN_CAUSE_CAPTURE_DROPPED,
                               .sure = is_doubtful ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN};
@@ -492,7 +494,8 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
     take(pair, half, direction, packet, m);
     explain_carried_take(pair, !direction, packet, m);
     if (is_ghost(half, pkt->bth.psn)) {
-        remark_ghost(half, pkt, m);
+        if (!half->is_unseen)
+            remark_ghost(half, pkt, m);
     } else {
         judge_gap(half, pkt, m);
         judge_count(pair, !direction, pkt, m);

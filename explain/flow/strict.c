@@ -24,6 +24,7 @@ static void judge_reserved(const struct explain_packet *packet, struct explain_m
         for (unsigned f = 0; f < h->field_count; f++) {
             const struct net_field *field = &h->fields[f];
             if (strncmp(field->name, "resv", 4) != 0 || field->is_bytes ||
+                !explain_layer_holds(&packet->layers[l], field) ||
                 net_bits_get(bytes, field->first_bit, field->width_bits) == 0)
                 continue;
             const char *rule = explain_field_rule(packet->layers[l].kind->id, field);

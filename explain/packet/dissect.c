@@ -35,6 +35,8 @@ static const enum explain_layer_id cm_messages[ROCE_CM_ATTR_COUNT] = {
 #define REQ_ALTERNATE_OFFSET    96
 #define REQ_PRIVATE_OFFSET      140
 #define SIDR_REQ_PRIVATE_OFFSET 16
+#define SERVICE_OFFSET          8 /* in both, a service id */
+#define SERVICE_END             16
 
 /* Private data that begins as the IP convention says (ROCE-CM-60, CM-61). */
 static bool has_ip_header(uint64_t service_id)
@@ -42,33 +44,51 @@ static bool has_ip_header(uint64_t service_id)
     return service_id >> 24 == 1;
 }
 
+/* Whether any of the `n` bytes that are there is not 0: a part that is all 0 is none. */
+static bool is_used(const uint8_t *bytes, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (bytes[i])
+            return true;
+    return false;
+}
+
+/* What hangs on the message at `message`, as far as it is there. */
 static void take_cm_parts(struct explain_cursor *c, uint16_t attr, uint32_t message)
 {
+    uint32_t there = c->end - message;
     const uint8_t *m = c->packet->frame + message;
     if (attr == ROCE_CM_REQ) {
-        static const uint8_t no_path[ROCE_CM_PATH_BYTES];
         explain_show(c, EXPLAIN_LAYER_CM_PATH, message + REQ_PRIMARY_OFFSET);
-        if (memcmp(m + REQ_ALTERNATE_OFFSET, no_path, sizeof no_path) != 0)
+        if (there > REQ_ALTERNATE_OFFSET &&
+            is_used(m + REQ_ALTERNATE_OFFSET, min_u32(there - REQ_ALTERNATE_OFFSET, ROCE_CM_PATH_BYTES)))
             explain_show(c, EXPLAIN_LAYER_CM_ALT_PATH, message + REQ_ALTERNATE_OFFSET);
     }
-    if (attr == ROCE_CM_REQ && has_ip_header(get_be64(m + 8)))
+    if (there < SERVICE_END || !has_ip_header(get_be64(m + SERVICE_OFFSET)))
+        return;
+    if (attr == ROCE_CM_REQ)
         explain_show(c, EXPLAIN_LAYER_CM_IP, message + REQ_PRIVATE_OFFSET);
-    if (attr == ROCE_CM_SIDR_REQ && has_ip_header(get_be64(m + 8)))
+    else if (attr == ROCE_CM_SIDR_REQ)
         explain_show(c, EXPLAIN_LAYER_CM_IP, message + SIDR_REQ_PRIVATE_OFFSET);
 }
 
 static void take_mad(struct explain_cursor *c)
 {
-    uint32_t envelope = c->at;
-    if (c->end - c->at < ROCE_MAD_BYTES || !explain_take(c, EXPLAIN_LAYER_MAD))
+    struct explain_cursor inner = *c;
+    inner.takes_cut = true;
+    if (c->wire_end - c->at < ROCE_MAD_BYTES)
         return;
     c->packet->kind = EXPLAIN_CM;
+    if (!explain_take(&inner, EXPLAIN_LAYER_MAD))
+        return;
     struct roce_mad mad;
-    roce_mad_get(&mad, c->packet->frame + envelope);
+    roce_mad_get(&mad, c->packet->frame + c->at);
     unsigned i = mad.attr_id - ROCE_CM_ATTR_FIRST;
-    uint32_t message = c->at;
-    if (mad.mgmt_class == ROCE_MAD_CLASS_CM && i < ROCE_CM_ATTR_COUNT && explain_take(c, cm_messages[i]))
-        take_cm_parts(c, mad.attr_id, message);
+    uint32_t message = inner.at;
+    if (mad.mgmt_class != ROCE_MAD_CLASS_CM || i >= ROCE_CM_ATTR_COUNT)
+        return;
+    explain_take(&inner, cm_messages[i]);
+    take_cm_parts(&inner, mad.attr_id, message);
 }
 
 /* --- transport --- */

@@ -11,6 +11,9 @@
 #define CLC_MESSAGES_MAX 3 /* of one segment */
 #define PARTS_MAX        8 /* RTokens or GIDs behind an LLC message of version 2 */
 
+#define ADD_LINK_COMMON_BYTES  10 /* of both layouts of an ADD LINK: up to the GID */
+#define ADD_LINK_TELLING_BYTES 36 /* up to the PSN, shifted */
+
 static bool offers_smcr(const uint8_t *option)
 {
     struct net_tcp_exid e;
@@ -92,18 +95,15 @@ static void take_proposal2(struct explain_cursor *c)
         take_extension(c, from + SMCR_PROPOSAL2_V2_FROM + p.v2_offset);
 }
 
-/* SMC-D, and what is cut, is not known. */
-static bool take_accept2(struct explain_cursor *c, enum explain_layer_id id)
+#define CLC2_CHOSEN 3 /* what version 1 reserves */
+
+/* SMC-D is not known. */
+static bool take_accept2(struct explain_cursor *c, const struct smcr_clc *clc, enum explain_layer_id id)
 {
-    struct smcr_accept2 a;
-    const uint8_t *message = c->packet->frame + c->at;
-    if (c->end - c->at < SMCR_ACCEPT2_BYTES)
+    if (c->wire_end - c->at < SMCR_ACCEPT2_BYTES || (clc->resv3 & CLC2_CHOSEN) != SMCR_CLC2_SMCR)
         return false;
-    smcr_accept2_get(&a, message);
-    if (a.chosen != SMCR_CLC2_SMCR)
-        return false;
-    explain_take(c, id);
-    if (!a.first_contact || !explain_take(c, EXPLAIN_LAYER_CLC2_FIRST_CONTACT) || a.type != SMCR_CLC_CONFIRM)
+    if (!explain_take(c, id) || !clc->flag || !explain_take(c, EXPLAIN_LAYER_CLC2_FIRST_CONTACT) ||
+        clc->type != SMCR_CLC_CONFIRM)
         return true;
     struct smcr_gid_list list;
     uint32_t from = c->at;
@@ -120,9 +120,9 @@ static bool take_clc2(struct explain_cursor *c, const struct smcr_clc *clc)
     if (clc->type == SMCR_CLC_PROPOSAL)
         take_proposal2(c);
     else if (clc->type == SMCR_CLC_ACCEPT)
-        return take_accept2(c, EXPLAIN_LAYER_CLC2_ACCEPT);
+        return take_accept2(c, clc, EXPLAIN_LAYER_CLC2_ACCEPT);
     else if (clc->type == SMCR_CLC_CONFIRM)
-        return take_accept2(c, EXPLAIN_LAYER_CLC2_CONFIRM);
+        return take_accept2(c, clc, EXPLAIN_LAYER_CLC2_CONFIRM);
     else if (clc->type == SMCR_CLC_DECLINE)
         explain_take(c, EXPLAIN_LAYER_CLC2_DECLINE);
     else
@@ -149,12 +149,13 @@ static bool take_clc1(struct explain_cursor *c, const struct smcr_clc *clc)
 /* One message; `clc` is its header. Of what is not known more than that is not shown. */
 static void take_clc(struct explain_cursor *c, const struct smcr_clc *clc)
 {
-    struct explain_cursor message = {
-        .packet = c->packet, .at = c->at, .end = c->at + clc->length, .wire_end = c->wire_end};
-    message.end = message.end < c->end ? message.end : c->end;
+    struct explain_cursor message = *c;
+    message.takes_cut = true;
+    explain_end_at(&message, c->at, clc->length);
+    unsigned layers = c->packet->layer_count;
     bool known =
         (clc->version == 1 && take_clc1(&message, clc)) || (clc->version == 2 && take_clc2(&message, clc));
-    if (!known)
+    if (!known || c->packet->layer_count == layers)
         explain_take(&message, EXPLAIN_LAYER_CLC);
     if (known && message.end == c->at + clc->length && message.end - message.at >= SMCR_CLC_TRAIL_BYTES) {
         message.at = message.end - SMCR_CLC_TRAIL_BYTES;
@@ -216,12 +217,25 @@ static void take_message(struct explain_cursor *c, uint8_t type)
             explain_take(c, messages[i].layer);
 }
 
+/* Its last fields tell which of two layouts it has: what is cut before these is shown as far as both agree. */
+static void take_add_link(struct explain_cursor *c)
+{
+    struct smcr_add_link a = {.type = SMCR_LLC_ADD_LINK};
+    if (c->end - c->at >= ADD_LINK_TELLING_BYTES) {
+        uint8_t whole[SMCR_MSG_BYTES] = {0};
+        memcpy(whole, c->packet->frame + c->at, min_u32(c->end - c->at, sizeof whole));
+        smcr_add_link_get(&a, whole);
+    } else {
+        c->end = min_u32(c->end, c->at + ADD_LINK_COMMON_BYTES);
+    }
+    explain_take(c, smcr_add_link_is_shifted(&a) ? EXPLAIN_LAYER_LLC_ADD_LINK_SHIFTED
+                                                 : EXPLAIN_LAYER_LLC_ADD_LINK);
+}
+
 static void take_llc1(struct explain_cursor *c, uint8_t type)
 {
-    struct smcr_add_link a;
-    smcr_add_link_get(&a, c->packet->frame + c->at);
-    if (type == SMCR_LLC_ADD_LINK && smcr_add_link_is_shifted(&a))
-        explain_take(c, EXPLAIN_LAYER_LLC_ADD_LINK_SHIFTED);
+    if (type == SMCR_LLC_ADD_LINK)
+        take_add_link(c);
     else
         take_message(c, type);
 }
@@ -231,8 +245,10 @@ static void take_add_link2(struct explain_cursor *c)
 {
     struct smcr_add_link2 a;
     struct smcr_add_link2_ext e;
-    smcr_add_link2_get(&a, c->packet->frame + c->at);
-    explain_take(c, EXPLAIN_LAYER_LLC2_ADD_LINK);
+    uint32_t from = c->at;
+    if (!explain_take(c, EXPLAIN_LAYER_LLC2_ADD_LINK))
+        return;
+    smcr_add_link2_get(&a, c->packet->frame + from);
     uint32_t extension = c->at;
     if (a.rejected || !explain_take(c, EXPLAIN_LAYER_LLC2_ADD_LINK_EXT))
         return;
@@ -246,8 +262,10 @@ static void take_llc2(struct explain_cursor *c, uint8_t type)
         take_add_link2(c);
     } else if (type == SMCR_LLC2_REQUEST_ADD_LINK) {
         struct smcr_request_add_link2 r;
-        smcr_request_add_link2_get(&r, c->packet->frame + c->at);
-        explain_take(c, EXPLAIN_LAYER_LLC2_REQUEST_ADD_LINK);
+        uint32_t from = c->at;
+        if (!explain_take(c, EXPLAIN_LAYER_LLC2_REQUEST_ADD_LINK))
+            return;
+        smcr_request_add_link2_get(&r, c->packet->frame + from);
         explain_take_parts(c, r.gid_count, PARTS_MAX, EXPLAIN_LAYER_LLC2_GID);
     } else {
         take_message(c, type);
@@ -257,11 +275,12 @@ static void take_llc2(struct explain_cursor *c, uint8_t type)
 void explain_take_smc_message(struct explain_cursor *c)
 {
     const uint8_t *message = c->packet->frame + c->at;
-    uint32_t n = c->packet->payload_bytes;
-    struct explain_cursor inner = {.packet = c->packet, .at = c->at, .end = c->at + n, .wire_end = c->at + n};
+    uint32_t n = c->wire_end - c->at; /* the whole of it */
+    struct explain_cursor inner = *c;
+    inner.takes_cut = true;
     struct smcr_llc_head head;
     struct smcr_llc2_head head2;
-    if (n < SMCR_MSG_BYTES)
+    if (n < SMCR_MSG_BYTES || c->end - c->at < SMCR_LLC_HEAD_BYTES)
         return;
     smcr_llc_head_get(&head, message);
     smcr_llc2_head_get(&head2, message);

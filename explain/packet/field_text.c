@@ -21,6 +21,22 @@ static uint64_t value_at(const uint8_t *p, unsigned first_bit, unsigned width_bi
     return value >> (8 - end % 8) % 8;
 }
 
+bool explain_layer_has(const struct explain_layer *layer, const char *field)
+{
+    const struct net_field *f = explain_header_field(layer->kind->header, field, strlen(field));
+    return f && explain_layer_holds(layer, f);
+}
+
+const uint8_t *explain_layer_bytes(const struct explain_packet *packet, const struct explain_layer *layer,
+                                   uint8_t room[EXPLAIN_LAYER_BYTES_MAX])
+{
+    if (explain_layer_is_whole(layer))
+        return packet->frame + layer->offset;
+    memset(room, 0, EXPLAIN_LAYER_BYTES_MAX);
+    memcpy(room, packet->frame + layer->offset, layer->len_bytes);
+    return room;
+}
+
 uint64_t explain_field_value(const struct explain_packet *packet, unsigned layer,
                              const struct net_field *field)
 {

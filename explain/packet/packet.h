@@ -13,10 +13,13 @@
 
 #define EXPLAIN_LAYERS_MAX 40
 
-/* A header in a frame. Fields are read with net_bits_get() at `offset` + first bit. */
+/* A header in a frame. Fields are read with net_bits_get() at `offset` + first bit. Of a message of the CM or of
+ * SMC-R that the capture cut (a snap length) the layer is shorter than its header, and only the fields before its
+ * end are there: explain_layer_has(). All others are whole. */
 struct explain_layer {
     const struct explain_layer_kind *kind;
-    uint32_t offset; /* from the first byte of the frame */
+    uint32_t offset;    /* from the first byte of the frame */
+    uint16_t len_bytes; /* captured */
 };
 
 enum explain_kind {
@@ -87,7 +90,28 @@ struct explain_packet {
  * verdict that says why. */
 void explain_dissect(struct explain_packet *packet, const struct net_capture_record *record, uint64_t number);
 
-/* The value of an integer field of the i-th layer; 0 for a byte string. */
+#define EXPLAIN_LAYER_BYTES_MAX 256 /* of every header */
+
+static inline bool explain_layer_is_whole(const struct explain_layer *layer)
+{
+    return layer->len_bytes == layer->kind->header->len_bytes;
+}
+
+/* Whether the capture holds all bits of the field; `layer` is of its header. */
+static inline bool explain_layer_holds(const struct explain_layer *layer, const struct net_field *field)
+{
+    return field->first_bit + field->width_bits <= layer->len_bytes * 8u;
+}
+
+/* The same by name; false too where the header has no such field. */
+bool explain_layer_has(const struct explain_layer *layer, const char *field);
+
+/* The bytes of a layer for a decoder of its header. Of a cut one they are copied to `room`, with zeros for what is
+ * missing: what explain_layer_has() denies is not to be used. */
+const uint8_t *explain_layer_bytes(const struct explain_packet *packet, const struct explain_layer *layer,
+                                   uint8_t room[EXPLAIN_LAYER_BYTES_MAX]);
+
+/* The value of an integer field of the i-th layer, which holds it; 0 for a byte string. */
 uint64_t explain_field_value(const struct explain_packet *packet, unsigned layer,
                              const struct net_field *field);
 

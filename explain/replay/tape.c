@@ -101,4 +101,7 @@ void explain_tape_packet(const struct explain_tape *tape, size_t i, struct expla
     struct net_capture_record record = {
         .data = t->bytes, .len_bytes = t->len_bytes, .wire_bytes = t->wire_bytes, .time_ns = t->time_ns};
     explain_dissect(packet, &record, i + 1);
+    for (unsigned k = 0; k < packet->layer_count; k++) /* what the capture cut cannot be replayed */
+        if (!explain_layer_is_whole(&packet->layers[k]))
+            packet->layer_count = k;
 }

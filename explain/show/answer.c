@@ -111,7 +111,8 @@ void explain_answer_free(struct explain_answer *answer)
 static void take_field(struct explain_answer *answer, const struct explain_packet *packet)
 {
     for (unsigned i = 0; i < packet->layer_count && !answer->is_found; i++)
-        if (packet->layers[i].kind == answer->layer) {
+        if (packet->layers[i].kind == answer->layer &&
+            explain_layer_holds(&packet->layers[i], answer->field)) {
             answer->value = explain_field_value(packet, i, answer->field);
             answer->is_found = true;
         }

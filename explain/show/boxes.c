@@ -77,13 +77,18 @@ static void put_layer(struct explain_text *out, const struct explain_packet *p, 
 {
     const struct explain_layer *l = &p->layers[layer];
     const struct net_header *h = l->kind->header;
-    explain_printf(out, " %s: %s, %u bytes at %u:", l->kind->key, l->kind->words, h->len_bytes, l->offset);
-    put_hex_bytes(out, p->frame + l->offset, h->len_bytes);
+    explain_printf(out, " %s: %s, %u bytes at %u", l->kind->key, l->kind->words, h->len_bytes, l->offset);
+    if (!explain_layer_is_whole(l))
+        explain_printf(out, ", %u of them captured", l->len_bytes);
+    explain_put(out, ":");
+    put_hex_bytes(out, p->frame + l->offset, l->len_bytes);
     if (h->len_bytes <= HEX_MAX)
         explain_box(out, h);
     for (unsigned i = 0; i < h->field_count; i++) {
         char text[600];
         const struct net_field *f = &h->fields[i];
+        if (!explain_layer_holds(l, f))
+            continue;
         const char *rule = explain_packet_rule(p, layer, f);
         explain_printf(out, "    %-20s %-40s %s%s\n", f->name,
                        explain_field_text(p, layer, f, text, sizeof text), rule ? rule : "",

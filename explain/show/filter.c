@@ -399,6 +399,8 @@ static bool layer_matches(const struct explain_filter *f, const struct explain_p
 {
     if (f->kind == NODE_LAYER)
         return true;
+    if (!explain_layer_holds(&packet->layers[layer], f->field))
+        return false;
     if (!f->field->is_bytes)
         return holds(f->compare, explain_field_value(packet, layer, f->field), f->value);
     const uint8_t *at = packet->frame + packet->layers[layer].offset + f->field->first_bit / 8;

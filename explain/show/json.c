@@ -60,9 +60,13 @@ static void put_layers(struct explain_text *out, const struct explain_packet *p)
             explain_put_n(out, ",", 1);
         put_layer_key(out, p, l);
         explain_put_n(out, "{", 1);
+        bool is_first = true;
         for (unsigned f = 0; f < h->field_count; f++) {
-            if (f)
+            if (!explain_layer_holds(&p->layers[l], &h->fields[f]))
+                continue;
+            if (!is_first)
                 explain_put_n(out, ",", 1);
+            is_first = false;
             put_field(out, p, l, &h->fields[f]);
         }
         explain_put_n(out, "}", 1);

@@ -216,17 +216,89 @@ static void follow(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc
     take_flags(v, c, cdc);
 }
 
-void explain_smc_cdc(struct smc_view *v, const uint8_t *at)
+/* --- messages that the capture cut --- */
+
+/* What stands before the cut. */
+static void say_cut(struct smc_view *v, const struct explain_layer *layer, const struct smcr_cdc *cdc)
+{
+    explain_smc_say(v, ": SMC CDC");
+    if (explain_layer_has(layer, "seq"))
+        explain_smc_say(v, " %u", cdc->seq);
+    if (explain_layer_has(layer, "alert_token"))
+        explain_smc_say(v, ", token 0x%08x", cdc->alert_token);
+    if (explain_layer_has(layer, "producer_cursor"))
+        explain_smc_say(v, ", producer %u/%u", cdc->producer_wrap, cdc->producer_cursor);
+    if (explain_layer_has(layer, "consumer_cursor"))
+        explain_smc_say(v, ", consumer %u/%u", cdc->consumer_wrap, cdc->consumer_cursor);
+    explain_smc_say(v, " (cut)");
+}
+
+/* Moves a cursor where it goes on; of a message whose flags are missing nobody knows whether it had to. */
+static void move_on(struct smc_view *v, struct smc_place *at, uint32_t elem_bytes, uint32_t offset, uint16_t wrap,
+                    uint64_t *total)
+{
+    struct smc_place to = *at;
+    uint64_t moved = *total;
+    unsigned remarks = v->m->remark_count;
+    if (move(v, &to, elem_bytes, offset, wrap, &moved, "")) {
+        *at = to;
+        *total = moved;
+    }
+    v->m->remark_count = remarks;
+}
+
+static void follow_cut(struct smc_view *v, struct smc_conn *c, const struct explain_layer *layer,
+                       const struct smcr_cdc *cdc)
+{
+    struct smc_half *mine = &c->half[v->side], *peer = &c->half[!v->side];
+    uint64_t before = mine->produced;
+    v->group->lost[v->side]++; /* what its flags said may be missing */
+    mine->is_producer_cut |= !explain_layer_has(layer, "producer_cursor");
+    if (mine->has_sent_cdc && smcr_seq_ahead(cdc->seq, mine->seq) <= 0)
+        return;
+    mine->has_sent_cdc = true;
+    mine->seq = cdc->seq;
+    c->shown.messages[v->side]++;
+    if (explain_layer_has(layer, "producer_cursor"))
+        move_on(v, &mine->producer, peer->elem_bytes, cdc->producer_cursor, cdc->producer_wrap, &mine->produced);
+    if (explain_layer_has(layer, "consumer_cursor"))
+        move_on(v, &mine->consumer, mine->elem_bytes, cdc->consumer_cursor, cdc->consumer_wrap, &mine->consumed);
+    mine->written = max_u64(mine->written, mine->produced);
+    c->shown.bytes[v->side] = mine->produced;
+    if (mine->produced > before)
+        explain_smc_say(v, "; bytes %" PRIu64 "..%" PRIu64, before, mine->produced - 1);
+}
+
+static void take_cut(struct smc_view *v, struct smc_conn *c, const struct explain_layer *layer,
+                     const struct smcr_cdc *cdc)
+{
+    say_cut(v, layer, cdc);
+    if (!c)
+        return;
+    explain_smc_say(v, ": connection %" PRIu32, c->id);
+    if (!v->is_repeat)
+        follow_cut(v, c, layer, cdc);
+}
+
+/* --- messages --- */
+
+void explain_smc_cdc(struct smc_view *v, const struct explain_layer *layer)
 {
     struct smcr_cdc cdc;
     char flags[120];
-    smcr_cdc_get(&cdc, at);
+    uint8_t room[EXPLAIN_LAYER_BYTES_MAX];
+    smcr_cdc_get(&cdc, explain_layer_bytes(v->packet, layer, room));
+    bool has_token = explain_layer_has(layer, "alert_token");
     struct smc_conn *c =
-        v->group ? explain_smc_conn_by_token(v->w, v->group->id, !v->side, cdc.alert_token) : NULL;
+        v->group && has_token ? explain_smc_conn_by_token(v->w, v->group->id, !v->side, cdc.alert_token) : NULL;
     if (c) {
         v->m->smc.conn = c->id;
         c->shown.last_number = v->packet->number;
         c->shown.last_ns = v->packet->time_ns;
+    }
+    if (!explain_layer_has(layer, "abnormal_close")) {
+        take_cut(v, c, layer, &cdc);
+        return;
     }
     if (cdc.failover_validation && c) {
         validate(v, c, &cdc);
@@ -337,6 +409,8 @@ static void begin_write(struct smc_view *v)
     if (!c || pkt->reth.dma_len == 0)
         return;
     struct smc_half *h = &c->half[v->side];
+    if (h->is_producer_cut) /* where it lies in the stream is not known */
+        return;
     uint32_t cap = cap_of(v->group, c->half[!v->side].elem_bytes);
     uint64_t from = position_of(c, v->side, offset, cap);
     struct smc_write *w = &v->group->links[v->link].writes[v->side][v->m->message % SMC_WRITES_MAX];

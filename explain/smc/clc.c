@@ -121,18 +121,20 @@ static struct nornic_addr gid_of(const struct smcr_accept *a)
     return gid;
 }
 
-static void set_end(struct smc_link *l, unsigned side, const struct smcr_accept *a)
+static void set_end(struct smc_link *l, unsigned side, const struct smc_accepted *accepted)
 {
+    const struct smcr_accept *a = &accepted->message;
     l->gid[side] = gid_of(a);
     memcpy(l->mac[side].b, a->mac, sizeof l->mac[side].b);
     l->qpn[side] = a->qpn;
-    l->starting_psn[side] = a->psn; /* SMCR-CLC-35 */
+    l->starting_psn[side] = accepted->has_psn ? a->psn : EXPLAIN_PSN_UNKNOWN; /* SMCR-CLC-35 */
 }
 
 /* A group with the link that Accept and Confirm name. */
-static struct smc_group *make_group(struct smc_view *v, const struct smcr_accept *accept,
-                                    const struct smcr_accept *confirm)
+static struct smc_group *make_group(struct smc_view *v, const struct smc_accepted *accepted,
+                                    const struct smc_accepted *confirmed)
 {
+    const struct smcr_accept *accept = &accepted->message, *confirm = &confirmed->message;
     struct smc_group *g = explain_smc_group_new(v->w);
     if (!g)
         return NULL;
@@ -147,8 +149,8 @@ static struct smc_group *make_group(struct smc_view *v, const struct smcr_accept
     struct smc_link *l = &g->links[0];
     l->state = accept->flag ? SMC_LINK_ANNOUNCED : SMC_LINK_ACTIVE;
     l->has_both_ends = true;
-    set_end(l, 0, confirm);
-    set_end(l, 1, accept);
+    set_end(l, 0, confirmed);
+    set_end(l, 1, accepted);
     v->begun = accept->flag ? l : NULL;
     v->w->links_version++;
     g->shown.links = 1;
@@ -196,8 +198,8 @@ static struct smc_group *older_group(struct explain_smc *w, const struct smcr_ac
 
 /* The link that Accept and Confirm name, in a group that is older than the capture; SMC_LINKS_MAX: it has as
  * many as there can be. */
-static unsigned add_older_link(struct smc_view *v, struct smc_group *g, const struct smcr_accept *accept,
-                               const struct smcr_accept *confirm)
+static unsigned add_older_link(struct smc_view *v, struct smc_group *g, const struct smc_accepted *accept,
+                               const struct smc_accepted *confirm)
 {
     unsigned slot = explain_smc_link_free(g);
     if (slot == SMC_LINKS_MAX)
@@ -214,15 +216,15 @@ static unsigned add_older_link(struct smc_view *v, struct smc_group *g, const st
 }
 
 /* The group of a subsequent contact, and the slot of the link that the server names; NULL: not known. */
-static struct smc_group *known_group(struct smc_view *v, const struct smcr_accept *accept,
-                                     const struct smcr_accept *confirm, unsigned *link)
+static struct smc_group *known_group(struct smc_view *v, const struct smc_accepted *accept,
+                                     const struct smc_accepted *confirm, unsigned *link)
 {
-    struct smc_group *g = group_by_end(v->w, 1, accept, false, link);
+    struct smc_group *g = group_by_end(v->w, 1, &accept->message, false, link);
     if (!g)
-        g = group_by_end(v->w, 1, accept, true, link);
+        g = group_by_end(v->w, 1, &accept->message, true, link);
     if (g)
         return g;
-    g = older_group(v->w, accept, confirm);
+    g = older_group(v->w, &accept->message, &confirm->message);
     if (!g)
         return NULL;
     *link = add_older_link(v, g, accept, confirm);
@@ -230,10 +232,11 @@ static struct smc_group *known_group(struct smc_view *v, const struct smcr_accep
 }
 
 static void place_half(struct smc_group *g, struct smc_conn *c, unsigned side, unsigned link,
-                       const struct smcr_accept *a)
+                       const struct smc_accepted *accepted)
 {
+    const struct smcr_accept *a = &accepted->message;
     struct smc_half *h = &c->half[side];
-    unsigned rmb = explain_smc_rmb_know(g, side, link, a->rkey, a->va);
+    unsigned rmb = accepted->has_va ? explain_smc_rmb_know(g, side, link, a->rkey, a->va) : SMC_RMBS_MAX;
     h->token = c->shown.token[side] = a->alert_token;
     h->index = a->rmbe_index;
     h->rmb = rmb;
@@ -246,21 +249,39 @@ static void place_half(struct smc_group *g, struct smc_conn *c, unsigned side, u
     g->rmbs[side][rmb].conns[h->index] = c->id;
 }
 
-/* Accept and Confirm were seen: the connection is there. */
-static void connect(struct smc_view *v, const struct smc_handshake *h, const struct smcr_accept *confirm)
+/* The group that Accept and Confirm name, made where it is new, and the slots of the links of either side; NULL: no
+ * memory, or the capture cut what names it. */
+static struct smc_group *settle_group(struct smc_view *v, const struct smc_handshake *h,
+                                      const struct smc_accepted *confirmed, unsigned links[2], bool *is_new)
 {
-    unsigned links[2] = {0, 0};
-    const struct smcr_accept *accept = &h->accept;
+    const struct smc_accepted *accepted = &h->accepted;
+    const struct smcr_accept *confirm = &confirmed->message;
     struct smc_group *g = NULL;
-    if (!accept->flag)
-        g = known_group(v, accept, confirm, &links[1]);
+    if (!accepted->has_qpn || !confirmed->has_qpn)
+        return NULL;
+    if (!accepted->message.flag)
+        g = known_group(v, accepted, confirmed, &links[1]);
     if (g && group_by_end(v->w, 0, confirm, false, &links[0]) != g &&
         group_by_end(v->w, 0, confirm, true, &links[0]) != g)
         links[0] = links[1];
-    bool is_new = !g;
-    if (is_new)
-        g = make_group(v, accept, confirm);
-    if (!g)
+    *is_new = !g;
+    g = g ? g : make_group(v, accepted, confirmed);
+    if (g && !(accepted->has_va && confirmed->has_va))
+        g->is_partial = true;
+    return g;
+}
+
+/* Accept and Confirm were seen: the connection is there. */
+static void connect(struct smc_view *v, const struct smc_handshake *h, const struct smc_accepted *confirmed)
+{
+    unsigned links[2] = {0, 0};
+    bool is_new = false, is_first = h->accepted.message.flag;
+    struct smc_group *g = settle_group(v, h, confirmed, links, &is_new);
+    bool is_named = h->accepted.has_bsize && confirmed->has_bsize;
+    v->w->is_clc_holey |= !g || !is_named;
+    if (g)
+        v->m->smc.group = g->id;
+    if (!g || !is_named)
         return;
     struct smc_conn *c = explain_smc_conn_new(v->w);
     c->group = c->shown.group = g->id;
@@ -268,18 +289,17 @@ static void connect(struct smc_view *v, const struct smc_handshake *h, const str
         c->shown.addr[side] = h->addr[side];
         c->shown.port[side] = h->port[side];
     }
-    place_half(g, c, 0, links[0], confirm);
-    place_half(g, c, 1, links[1], accept);
+    place_half(g, c, 0, links[0], confirmed);
+    place_half(g, c, 1, links[1], &h->accepted);
     explain_smc_conn_index(v->w, c);
     g->shown.conns++;
     g->shown.last_number = v->packet->number;
     c->shown.first_number = c->shown.last_number = v->packet->number;
     c->shown.first_ns = c->shown.last_ns = v->packet->time_ns;
-    v->m->smc.group = g->id;
     v->m->smc.conn = c->id;
     explain_smc_say(v, "; connection %" PRIu32 " of %sgroup %" PRIu32 "%s", c->id,
-                    is_new && accept->flag ? "the new " : "", g->id,
-                    is_new && !accept->flag ? ", which is older than this capture" : "");
+                    is_new && is_first ? "the new " : "", g->id,
+                    is_new && !is_first ? ", which is older than this capture" : "");
 }
 
 /* --- messages --- */
@@ -290,31 +310,57 @@ static void judge_trailer(struct smc_view *v, uint32_t trailer)
                    "0x%08x at the end of the message, not the eye catcher", trailer);
 }
 
-static void judge_accept(struct smc_view *v, const struct smcr_accept *a)
+static void judge_accept(struct smc_view *v, const struct smc_accepted *accepted)
 {
-    if (a->version == 1 && a->trailer != SMCR_EYE_CATCHER)
+    const struct smcr_accept *a = &accepted->message;
+    if (a->version == 1 && accepted->has_trailer && a->trailer != SMCR_EYE_CATCHER)
         judge_trailer(v, a->trailer);
-    if (a->rmbe_index == 0)
+    if (accepted->has_bsize && a->rmbe_index == 0)
         explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-CLC-34", 0, 0,
                        "RMBE index 0: they count from 1");
-    if (a->qpn < 2)
+    if (accepted->has_qpn && a->qpn < 2)
         explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-QP-05", 0, 0,
                        "QP %" PRIu32 " is none for SMC-R", a->qpn);
     if (a->bsize > 5)
         explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-CLC-31", 0, 0, "Bsize %u is reserved",
                        a->bsize);
-    if ((a->mtu == 0 || a->mtu > 5) && (a->flag || a->type == SMCR_CLC_CONFIRM))
+    if (accepted->has_bsize && (a->mtu == 0 || a->mtu > 5) && (a->flag || a->type == SMCR_CLC_CONFIRM))
         explain_remark(v->m, EXPLAIN_FIND_SMC_HANDSHAKE, "SMCR-CLC-33", 0, 0, "MTU %u is reserved", a->mtu);
 }
 
-static void say_accept(struct smc_view *v, const struct smcr_accept *a)
+/* What the capture holds of an Accept or Confirm. */
+static struct smc_accepted get_accept(const struct smc_view *v, const struct explain_layer *layer)
 {
-    const char *size = smcr_bsize_name(a->bsize), *type = smcr_clc_type_name(a->type);
-    explain_smc_say(v,
-                    "SMC%s CLC %s%s: QP 0x%06x, RMBE %u of %s at 0x%" PRIx64 ", R_Key 0x%08x, token 0x%08x",
-                    a->version == 2 ? "v2" : "", type, a->flag ? " (first contact)" : "", a->qpn,
-                    a->rmbe_index, size ? size : "a reserved size", a->va, a->rkey, a->alert_token);
-    judge_accept(v, a);
+    uint8_t room[EXPLAIN_LAYER_BYTES_MAX];
+    struct smc_accepted accepted = {.has_qpn = explain_layer_has(layer, "qpn"),
+                                    .has_rkey = explain_layer_has(layer, "rkey"),
+                                    .has_bsize = explain_layer_has(layer, "bsize"),
+                                    .has_va = explain_layer_has(layer, "va"),
+                                    .has_psn = explain_layer_has(layer, "psn"),
+                                    .has_trailer = explain_layer_has(layer, "trailer")};
+    smcr_accept_get(&accepted.message, explain_layer_bytes(v->packet, layer, room));
+    return accepted;
+}
+
+static void say_accept(struct smc_view *v, const struct smc_accepted *accepted)
+{
+    const struct smcr_accept *a = &accepted->message;
+    const char *size = smcr_bsize_name(a->bsize);
+    explain_smc_say(v, "SMC%s CLC %s%s", a->version == 2 ? "v2" : "", smcr_clc_type_name(a->type),
+                    a->flag ? " (first contact)" : "");
+    if (accepted->has_qpn)
+        explain_smc_say(v, ": QP 0x%06x", a->qpn);
+    if (accepted->has_bsize)
+        explain_smc_say(v, ", RMBE %u of %s", a->rmbe_index, size ? size : "a reserved size");
+    if (accepted->has_va)
+        explain_smc_say(v, " at 0x%" PRIx64, a->va);
+    if (accepted->has_rkey)
+        explain_smc_say(v, ", R_Key 0x%08x", a->rkey);
+    if (accepted->has_bsize)
+        explain_smc_say(v, ", token 0x%08x", a->alert_token);
+    if (!accepted->has_va)
+        explain_smc_say(v, " (cut)");
+    judge_accept(v, accepted);
 }
 
 static void out_of_order(struct smc_view *v, const char *what, const char *before)
@@ -323,10 +369,9 @@ static void out_of_order(struct smc_view *v, const char *what, const char *befor
                    before);
 }
 
-static void take_accept(struct smc_view *v, const uint8_t *at, const struct ends *e)
+static void take_accept(struct smc_view *v, const struct explain_layer *layer, const struct ends *e)
 {
-    struct smcr_accept a;
-    smcr_accept_get(&a, at);
+    struct smc_accepted a = get_accept(v, layer);
     struct smc_handshake *h = find_or_begin(v, e, false);
     say_accept(v, &a);
     if (h->last == SMCR_CLC_ACCEPT) { /* TCP sent it again */
@@ -339,14 +384,13 @@ static void take_accept(struct smc_view *v, const uint8_t *at, const struct ends
     v->m->answers = h->number == v->packet->number ? 0 : h->number;
     h->number = v->packet->number;
     h->last = SMCR_CLC_ACCEPT;
-    h->accept = a;
+    h->accepted = a;
 }
 
-static void take_confirm(struct smc_view *v, const uint8_t *at, const struct ends *e)
+static void take_confirm(struct smc_view *v, const struct explain_layer *layer, const struct ends *e)
 {
-    struct smcr_accept a;
-    smcr_accept_get(&a, at);
-    a.flag = a.version == 2 && a.flag; /* reserved in version 1: SMCR-CLC-30 */
+    struct smc_accepted a = get_accept(v, layer);
+    a.message.flag = a.message.version == 2 && a.message.flag; /* reserved in version 1: SMCR-CLC-30 */
     say_accept(v, &a);
     struct smc_handshake *h = find(v->w, e, true);
     if (h && h->last == SMCR_CLC_CONFIRM)
@@ -369,20 +413,31 @@ static void take_confirm(struct smc_view *v, const uint8_t *at, const struct end
     connect(v, h, &a);
 }
 
-static void take_decline(struct smc_view *v, const uint8_t *at, const struct ends *e)
+static void say_decline(struct smc_view *v, const struct smcr_decline *d, const struct smc_handshake *h)
 {
+    /* before any Proposal it is of version 1, whatever its sender could not offer */
+    bool is_known_v1 = d->version != 2 && h && h->last;
+    const char *why = is_known_v1 && d->diagnosis == SMCR_DIAG_NO_RNIC ? smcr_clc_diagnosis_name(d->diagnosis)
+                                                                       : smcr_clc2_diagnosis_name(d->diagnosis);
+    explain_smc_say(v, "SMC%s CLC Decline, 0x%08x%s%s%s", d->version == 2 ? "v2" : "", d->diagnosis,
+                    why ? ": " : "", why ? why : "", d->flag ? ", out of sync" : "");
+    explain_remark(v->m, EXPLAIN_FIND_SMC_DECLINE, "SMCR-CLC-42", 0, 0,
+                   "declined (0x%08x%s%s): TCP goes on alone", d->diagnosis, why ? ": " : "", why ? why : "");
+}
+
+static void take_decline(struct smc_view *v, const struct explain_layer *layer, const struct ends *e)
+{
+    uint8_t room[EXPLAIN_LAYER_BYTES_MAX];
     struct smcr_decline d;
-    smcr_decline_get(&d, at);
+    smcr_decline_get(&d, explain_layer_bytes(v->packet, layer, room));
     struct smc_handshake *h = find(v->w, e, true);
     h = h ? h : find(v->w, e, false);
-    /* before any Proposal it is of version 1, whatever its sender could not offer */
-    bool is_known_v1 = d.version != 2 && h && h->last;
-    const char *why = is_known_v1 && d.diagnosis == SMCR_DIAG_NO_RNIC ? smcr_clc_diagnosis_name(d.diagnosis)
-                                                                      : smcr_clc2_diagnosis_name(d.diagnosis);
-    explain_smc_say(v, "SMC%s CLC Decline, 0x%08x%s%s%s", d.version == 2 ? "v2" : "", d.diagnosis,
-                    why ? ": " : "", why ? why : "", d.flag ? ", out of sync" : "");
-    explain_remark(v->m, EXPLAIN_FIND_SMC_DECLINE, "SMCR-CLC-42", 0, 0,
-                   "declined (0x%08x%s%s): TCP goes on alone", d.diagnosis, why ? ": " : "", why ? why : "");
+    if (explain_layer_has(layer, "diagnosis")) {
+        say_decline(v, &d, h);
+    } else {
+        explain_smc_say(v, "SMC%s CLC Decline (cut)", d.version == 2 ? "v2" : "");
+        explain_remark(v->m, EXPLAIN_FIND_SMC_DECLINE, "SMCR-CLC-42", 0, 0, "declined: TCP goes on alone");
+    }
     if (h)
         h->number = 0;
 }
@@ -420,13 +475,23 @@ static void say_offers(struct smc_view *v, const struct smcr_proposal2 *p)
     explain_smc_say(v, "%s", count == 0 ? "offers nothing" : count == 1 ? " only" : "");
 }
 
+static unsigned count_eids(const struct smc_view *v)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < v->packet->layer_count; i++)
+        count += v->packet->layers[i].kind->id == EXPLAIN_LAYER_CLC2_EID &&
+                 explain_layer_is_whole(&v->packet->layers[i]);
+    return count;
+}
+
 /* The EIDs, without the blanks behind them; returns what goes before a word that follows. */
 static const char *say_eids(struct smc_view *v)
 {
     const char *before = "; EID ";
     for (unsigned i = 0; i < v->packet->layer_count; i++) {
         struct smcr_eid e;
-        if (v->packet->layers[i].kind->id != EXPLAIN_LAYER_CLC2_EID)
+        if (v->packet->layers[i].kind->id != EXPLAIN_LAYER_CLC2_EID ||
+            !explain_layer_is_whole(&v->packet->layers[i]))
             continue;
         smcr_eid_get(&e, v->packet->frame + v->packet->layers[i].offset);
         int len = sizeof e.eid;
@@ -440,39 +505,57 @@ static const char *say_eids(struct smc_view *v)
     return before[0] == ',' ? before : "; ";
 }
 
-/* `at` has the layer of that id whole, and not more. */
-static void take_proposal(struct smc_view *v, enum explain_layer_id id, const uint8_t *at,
-                          const struct ends *e)
+static void say_proposal1(struct smc_view *v, const struct explain_layer *layer)
 {
-    struct smcr_proposal p1;
+    uint8_t room[EXPLAIN_LAYER_BYTES_MAX];
+    struct smcr_proposal p;
+    smcr_proposal_get(&p, explain_layer_bytes(v->packet, layer, room));
+    explain_smc_say(v, "SMC CLC Proposal: offers SMC-Rv1 only");
+    if (explain_layer_has(layer, "gid"))
+        say_gid(v, p.gid, "; ");
+    else
+        explain_smc_say(v, " (cut)");
+}
+
+static void say_proposal2(struct smc_view *v, const struct explain_layer *layer)
+{
+    uint8_t room[EXPLAIN_LAYER_BYTES_MAX];
     struct smcr_proposal2 p;
-    struct smcr_proposal2_ext ext;
+    struct smcr_proposal2_ext ext = {.eid_count = 0};
+    smcr_proposal2_get(&p, explain_layer_bytes(v->packet, layer, room));
+    explain_smc_say(v, "SMCv2 CLC Proposal: ");
+    say_offers(v, &p);
+    const char *before = say_eids(v);
+    const struct explain_layer *extension = layer_of(v, EXPLAIN_LAYER_CLC2_EXTENSION);
+    bool has_gid = extension && explain_layer_has(extension, "gid");
+    if (has_gid) {
+        smcr_proposal2_ext_get(&ext, explain_layer_bytes(v->packet, extension, room));
+        say_gid(v, ext.gid, before);
+    }
+    bool is_cut = v->packet->len_bytes < v->packet->wire_bytes;
+    if (is_cut && (!has_gid || ext.eid_count > count_eids(v)) && p.offer_v2 != SMCR_CLC2_NONE)
+        explain_smc_say(v, " (cut)");
+}
+
+static void take_proposal(struct smc_view *v, const struct explain_layer *layer, const struct ends *e)
+{
     struct smc_handshake *h = find_or_begin(v, e, true);
     if (h->last != SMCR_CLC_PROPOSAL)
         h->number = v->packet->number;
     h->last = SMCR_CLC_PROPOSAL;
     h->ack_seq = e->ack_seq;
-    if (id == EXPLAIN_LAYER_CLC_PROPOSAL) {
-        smcr_proposal_get(&p1, at);
-        explain_smc_say(v, "SMC CLC Proposal: offers SMC-Rv1 only");
-        say_gid(v, p1.gid, "; ");
-        return;
-    }
-    smcr_proposal2_get(&p, at);
-    explain_smc_say(v, "SMCv2 CLC Proposal: ");
-    say_offers(v, &p);
-    const char *before = say_eids(v);
-    const struct explain_layer *extension = layer_of(v, EXPLAIN_LAYER_CLC2_EXTENSION);
-    if (extension) {
-        smcr_proposal2_ext_get(&ext, v->packet->frame + extension->offset);
-        say_gid(v, ext.gid, before);
-    }
+    if (layer->kind->id == EXPLAIN_LAYER_CLC_PROPOSAL)
+        say_proposal1(v, layer);
+    else
+        say_proposal2(v, layer);
 }
 
-static void take_trailer(struct smc_view *v, const uint8_t *at)
+static void take_trailer(struct smc_view *v, const struct explain_layer *layer)
 {
     struct smcr_trailer t;
-    smcr_trailer_get(&t, at);
+    if (!explain_layer_is_whole(layer))
+        return;
+    smcr_trailer_get(&t, v->packet->frame + layer->offset);
     if (t.trailer != SMCR_EYE_CATCHER)
         judge_trailer(v, t.trailer);
 }
@@ -486,19 +569,18 @@ static void take_unknown(struct smc_view *v, const uint8_t *at)
 
 void explain_smc_clc(struct smc_view *v, const struct explain_layer *layer)
 {
-    const uint8_t *at = v->packet->frame + layer->offset;
     enum explain_layer_id id = layer->kind->id;
     struct ends e = ends_of(v->packet);
     if (id == EXPLAIN_LAYER_CLC_PROPOSAL || id == EXPLAIN_LAYER_CLC2_PROPOSAL)
-        take_proposal(v, id, at, &e);
+        take_proposal(v, layer, &e);
     else if (id == EXPLAIN_LAYER_CLC_ACCEPT || id == EXPLAIN_LAYER_CLC2_ACCEPT)
-        take_accept(v, at, &e);
+        take_accept(v, layer, &e);
     else if (id == EXPLAIN_LAYER_CLC_CONFIRM || id == EXPLAIN_LAYER_CLC2_CONFIRM)
-        take_confirm(v, at, &e);
+        take_confirm(v, layer, &e);
     else if (id == EXPLAIN_LAYER_CLC_DECLINE || id == EXPLAIN_LAYER_CLC2_DECLINE)
-        take_decline(v, at, &e);
+        take_decline(v, layer, &e);
     else if (id == EXPLAIN_LAYER_CLC_TRAILER)
-        take_trailer(v, at);
+        take_trailer(v, layer);
     else if (id == EXPLAIN_LAYER_CLC)
-        take_unknown(v, at);
+        take_unknown(v, v->packet->frame + layer->offset);
 }

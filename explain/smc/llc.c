@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "explain/smc/llc_message.h"
 #include "explain/smc/world.h"
 #include "net/bytes.h"
 #include "smcr/clc2_wire.h"
@@ -12,101 +13,6 @@
 #include "smcr/llc2_wire.h"
 
 #define SIDE_NAME(side) ((side) ? "server" : "client")
-
-struct message {
-    uint8_t type; /* of version 1 */
-    bool is_v2, is_response;
-    const char *name; /* "ADD LINK" */
-    union {           /* by type */
-        struct smcr_confirm_link2 confirm_link;
-        struct smcr_add_link_shifted add_link;
-        struct smcr_add_link_cont add_link_cont;
-        struct smcr_delete_link delete_link;
-        struct smcr_confirm_rkey confirm_rkey;
-        struct smcr_confirm_rkey_cont confirm_rkey_cont;
-        struct smcr_test_link test_link;
-        struct smcr_delete_rkey delete_rkey;
-    };
-};
-
-/* --- decoding --- */
-
-/* Version 1 as version 2, which has a field more. */
-static void get_confirm_link(struct smcr_confirm_link2 *c, const uint8_t *at, bool is_v2)
-{
-    struct smcr_confirm_link v1;
-    if (is_v2) {
-        smcr_confirm_link2_get(c, at);
-        return;
-    }
-    smcr_confirm_link_get(&v1, at);
-    *c = (struct smcr_confirm_link2){.response = v1.response,
-                                     .qpn = v1.qpn,
-                                     .link = v1.link,
-                                     .link_user_id = v1.link_user_id,
-                                     .max_links = v1.max_links};
-    memcpy(c->mac, v1.mac, sizeof c->mac);
-    memcpy(c->gid, v1.gid, sizeof c->gid);
-}
-
-/* The layout of the RFC as that of Linux, which both versions have. */
-static void get_add_link(struct smcr_add_link_shifted *a, const uint8_t *at, bool is_shifted)
-{
-    struct smcr_add_link plain;
-    smcr_add_link_shifted_get(a, at);
-    if (is_shifted)
-        return;
-    smcr_add_link_get(&plain, at);
-    memcpy(a->gid, plain.gid, sizeof a->gid);
-    a->qpn = plain.qpn;
-    a->link = plain.link;
-    a->mtu = plain.mtu;
-    a->psn = plain.psn;
-}
-
-/* What is not named here has the same layout in both versions from byte 3 on
- * (test/explain/test_smc_layout.c). */
-static void get_body(struct message *msg, const uint8_t *at, enum explain_layer_id layer)
-{
-    switch (msg->type) {
-    case SMCR_LLC_CONFIRM_LINK:
-        get_confirm_link(&msg->confirm_link, at, msg->is_v2);
-        break;
-    case SMCR_LLC_ADD_LINK:
-        get_add_link(&msg->add_link, at, layer != EXPLAIN_LAYER_LLC_ADD_LINK);
-        break;
-    case SMCR_LLC_ADD_LINK_CONT:
-        smcr_add_link_cont_get(&msg->add_link_cont, at);
-        break;
-    case SMCR_LLC_DELETE_LINK:
-        smcr_delete_link_get(&msg->delete_link, at);
-        break;
-    case SMCR_LLC_CONFIRM_RKEY:
-        smcr_confirm_rkey_get(&msg->confirm_rkey, at);
-        break;
-    case SMCR_LLC_CONFIRM_RKEY_CONT:
-        smcr_confirm_rkey_cont_get(&msg->confirm_rkey_cont, at);
-        break;
-    case SMCR_LLC_TEST_LINK:
-        smcr_test_link_get(&msg->test_link, at);
-        break;
-    case SMCR_LLC_DELETE_RKEY:
-        smcr_delete_rkey_get(&msg->delete_rkey, at);
-        break;
-    }
-}
-
-static struct message decode(const struct smc_view *v, const struct explain_layer *layer)
-{
-    const uint8_t *at = v->packet->frame + layer->offset;
-    struct smcr_llc_head head;
-    smcr_llc_head_get(&head, at);
-    struct message msg = {.is_v2 = smcr_llc_is_v2(head.type), .is_response = head.response};
-    msg.type = msg.is_v2 ? smcr_llc2_v1_type(head.type) : head.type;
-    msg.name = msg.is_v2 ? smcr_llc2_type_name(head.type) : smcr_llc_type_name(head.type);
-    get_body(&msg, at, layer->kind->id);
-    return msg;
-}
 
 /* --- what a message says by itself, whatever is known of its group --- */
 
@@ -132,11 +38,11 @@ static unsigned count_parts(const struct smc_view *v, enum explain_layer_id id)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < v->packet->layer_count; i++)
-        count += v->packet->layers[i].kind->id == id;
+        count += v->packet->layers[i].kind->id == id && explain_layer_is_whole(&v->packet->layers[i]);
     return count;
 }
 
-static void say_add_link(struct smc_view *v, const struct message *msg)
+static void say_add_link(struct smc_view *v, const struct smc_message *msg)
 {
     const struct smcr_add_link_shifted *a = &msg->add_link;
     const char *mtu = smcr_mtu_name(a->mtu);
@@ -154,7 +60,9 @@ static void say_add_link(struct smc_view *v, const struct message *msg)
     }
     explain_smc_say(v, ": link %u, QP 0x%06x at %s, MTU %s, wants PSNs to it from 0x%06x", a->link, a->qpn,
                     nornic_addr_str(&gid, text), mtu ? mtu : "reserved", a->psn);
-    if (msg->is_v2)
+    if (!explain_smc_message_is_whole(v->packet, msg))
+        explain_smc_say(v, " (cut)");
+    else if (msg->is_v2)
         explain_smc_say(v, ", %u RToken%s", rtokens, plural(rtokens));
 }
 
@@ -165,7 +73,8 @@ static void say_request_add_link(struct smc_view *v)
     struct smcr_gid g;
     struct nornic_addr gid;
     for (unsigned i = 0; i < v->packet->layer_count; i++) {
-        if (v->packet->layers[i].kind->id != EXPLAIN_LAYER_LLC2_GID)
+        if (v->packet->layers[i].kind->id != EXPLAIN_LAYER_LLC2_GID ||
+            !explain_layer_is_whole(&v->packet->layers[i]))
             continue;
         smcr_gid_get(&g, v->packet->frame + v->packet->layers[i].offset);
         memcpy(gid.b, g.gid, sizeof gid.b);
@@ -174,7 +83,7 @@ static void say_request_add_link(struct smc_view *v)
     }
 }
 
-static void say_delete_link(struct smc_view *v, const struct message *msg)
+static void say_delete_link(struct smc_view *v, const struct smc_message *msg)
 {
     const struct smcr_delete_link *d = &msg->delete_link;
     const char *why = smcr_delete_link_reason_name(d->reason);
@@ -188,7 +97,7 @@ static void say_delete_link(struct smc_view *v, const struct message *msg)
         explain_smc_say(v, ", %s", why ? why : "reserved reason");
 }
 
-static void say_rkeys(struct smc_view *v, const struct message *msg)
+static void say_rkeys(struct smc_view *v, const struct smc_message *msg)
 {
     const struct smcr_confirm_rkey *c = &msg->confirm_rkey;
     const struct smcr_delete_rkey *d = &msg->delete_rkey;
@@ -203,7 +112,7 @@ static void say_rkeys(struct smc_view *v, const struct message *msg)
                     d->count > 1 ? ", ..." : "", rejected(d->negative));
 }
 
-static void say(struct smc_view *v, const struct message *msg)
+static void say(struct smc_view *v, const struct smc_message *msg)
 {
     const struct smcr_confirm_link2 *c = &msg->confirm_link;
     switch (msg->type) {
@@ -242,7 +151,7 @@ static void say(struct smc_view *v, const struct message *msg)
 
 /* Who must answer which request: SMCR-LLC-05, DLK-06, LGT-02. The client's DELETE LINK makes the server
  * ask for the same, or say that it knows no such link. */
-static bool is_answer_due(const struct smc_view *v, const struct message *msg)
+static bool is_answer_due(const struct smc_view *v, const struct smc_message *msg)
 {
     if (msg->type == SMCR_LLC_ADD_LINK)
         return v->side == 1;
@@ -251,16 +160,17 @@ static bool is_answer_due(const struct smc_view *v, const struct message *msg)
     return msg->type != smcr_llc2_v1_type(SMCR_LLC2_REQUEST_ADD_LINK);
 }
 
-static void ask(struct smc_view *v, const struct message *msg)
+static void ask(struct smc_view *v, const struct smc_message *msg)
 {
     struct smc_request *r = explain_smc_ask(v, msg->type, is_answer_due(v, msg));
     if (msg->type == SMCR_LLC_CONFIRM_RKEY)
         r->rkey = msg->confirm_rkey.rkey;
-    if (msg->type == SMCR_LLC_TEST_LINK)
+    r->has_user_data = msg->type == SMCR_LLC_TEST_LINK && explain_smc_message_has(msg, "user_data");
+    if (r->has_user_data)
         memcpy(r->user_data, msg->test_link.user_data, sizeof r->user_data);
 }
 
-static void refuse(struct smc_view *v, const struct message *msg, const char *why)
+static void refuse(struct smc_view *v, const struct smc_message *msg, const char *why)
 {
     explain_remark(v->m, EXPLAIN_FIND_SMC_REFUSED, "", 0, v->m->answers, "%s was refused%s",
                    smcr_llc_type_name(msg->type), why);
@@ -286,7 +196,7 @@ static void judge_link(struct smc_view *v, const struct smc_link *l, const struc
                        c->link, l->number);
 }
 
-static void ask_to_confirm_link(struct smc_view *v, const struct message *msg, struct smc_link *l)
+static void ask_to_confirm_link(struct smc_view *v, const struct smc_message *msg, struct smc_link *l)
 {
     if (v->side == 0)
         explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-LLC-20", 0, 0,
@@ -298,7 +208,7 @@ static void ask_to_confirm_link(struct smc_view *v, const struct message *msg, s
         l->state = SMC_LINK_CONFIRMING;
 }
 
-static void confirm_link(struct smc_view *v, const struct message *msg)
+static void confirm_link(struct smc_view *v, const struct smc_message *msg)
 {
     const struct smcr_confirm_link2 *c = &msg->confirm_link;
     struct smc_link *l = &v->group->links[v->link];
@@ -337,7 +247,8 @@ static void take_rtokens(struct smc_view *v, unsigned link)
 {
     for (unsigned i = 0; i < v->packet->layer_count; i++) {
         struct smcr_rtoken2 r;
-        if (v->packet->layers[i].kind->id != EXPLAIN_LAYER_LLC2_RTOKEN)
+        if (v->packet->layers[i].kind->id != EXPLAIN_LAYER_LLC2_RTOKEN ||
+            !explain_layer_is_whole(&v->packet->layers[i]))
             continue;
         smcr_rtoken2_get(&r, v->packet->frame + v->packet->layers[i].offset);
         translate(v, link, r.reference_rkey, r.rkey, r.va);
@@ -345,7 +256,7 @@ static void take_rtokens(struct smc_view *v, unsigned link)
 }
 
 /* What was announced is no more. */
-static void refuse_link(struct smc_view *v, const struct message *msg, unsigned slot)
+static void refuse_link(struct smc_view *v, const struct smc_message *msg, unsigned slot)
 {
     struct smc_group *g = v->group;
     if (slot < SMC_LINKS_MAX && g->links[slot].state == SMC_LINK_ANNOUNCED) {
@@ -367,7 +278,7 @@ static unsigned announce_link(struct smc_group *g, uint8_t number)
 }
 
 /* One end of the link is known now; with the response both are. */
-static void set_end(struct smc_view *v, const struct message *msg, unsigned slot,
+static void set_end(struct smc_view *v, const struct smc_message *msg, unsigned slot,
                     const struct nornic_addr *gid)
 {
     struct smc_link *l = &v->group->links[slot];
@@ -380,7 +291,7 @@ static void set_end(struct smc_view *v, const struct message *msg, unsigned slot
     v->w->links_version++;
 }
 
-static void add_link(struct smc_view *v, const struct message *msg)
+static void add_link(struct smc_view *v, const struct smc_message *msg)
 {
     const struct smcr_add_link_shifted *a = &msg->add_link;
     struct nornic_addr gid;
@@ -400,7 +311,7 @@ static void add_link(struct smc_view *v, const struct message *msg)
     take_rtokens(v, slot);
 }
 
-static void add_link_cont(struct smc_view *v, const struct message *msg)
+static void add_link_cont(struct smc_view *v, const struct smc_message *msg)
 {
     const struct smcr_add_link_cont *c = &msg->add_link_cont;
     unsigned slot = explain_smc_link_by_number(v->group, c->link);
@@ -409,9 +320,9 @@ static void add_link_cont(struct smc_view *v, const struct message *msg)
                        c->link);
         return;
     }
-    if (slot < SMC_LINKS_MAX && c->rtokens_left >= 1)
+    if (slot < SMC_LINKS_MAX && c->rtokens_left >= 1 && explain_smc_message_has(msg, "va_1"))
         translate(v, slot, c->reference_rkey_1, c->rkey_1, c->va_1);
-    if (slot < SMC_LINKS_MAX && c->rtokens_left >= 2)
+    if (slot < SMC_LINKS_MAX && c->rtokens_left >= 2 && explain_smc_message_has(msg, "va_2"))
         translate(v, slot, c->reference_rkey_2, c->rkey_2, c->va_2);
 }
 
@@ -427,7 +338,7 @@ static void lose_link(struct smc_view *v, unsigned slot)
     l->state = SMC_LINK_GONE;
 }
 
-static void delete_link(struct smc_view *v, const struct message *msg)
+static void delete_link(struct smc_view *v, const struct smc_message *msg)
 {
     const struct smcr_delete_link *d = &msg->delete_link;
     const char *why = smcr_delete_link_reason_name(d->reason);
@@ -462,7 +373,7 @@ static void learn_rtoken(struct smc_view *v, unsigned rmb, uint8_t number, uint3
         v->group->rmbs[v->side][rmb].on[slot] = (struct smc_rtoken){.is_known = true, .rkey = rkey, .va = va};
 }
 
-static void confirm_rkey(struct smc_view *v, const struct message *msg)
+static void confirm_rkey(struct smc_view *v, const struct smc_message *msg)
 {
     const struct smcr_confirm_rkey *c = &msg->confirm_rkey;
     if (msg->is_response) {
@@ -473,28 +384,28 @@ static void confirm_rkey(struct smc_view *v, const struct message *msg)
     unsigned rmb = explain_smc_rmb_know(v->group, v->side, v->link, c->rkey, c->va);
     if (rmb == SMC_RMBS_MAX)
         return;
-    if (c->other_links >= 1)
+    if (c->other_links >= 1 && explain_smc_message_has(msg, "va_1"))
         learn_rtoken(v, rmb, c->link_1, c->rkey_1, c->va_1);
-    if (c->other_links >= 2)
+    if (c->other_links >= 2 && explain_smc_message_has(msg, "va_2"))
         learn_rtoken(v, rmb, c->link_2, c->rkey_2, c->va_2);
 }
 
-static void confirm_rkey_cont(struct smc_view *v, const struct message *msg)
+static void confirm_rkey_cont(struct smc_view *v, const struct smc_message *msg)
 {
     const struct smcr_confirm_rkey_cont *c = &msg->confirm_rkey_cont;
     const struct smc_request *first = &v->group->requests[v->side][SMCR_LLC_CONFIRM_RKEY];
     unsigned rmb = explain_smc_rmb_by_rkey(v->group, v->side, v->link, first->rkey);
     if (msg->is_response || rmb == SMC_RMBS_MAX)
         return;
-    if (c->links_left >= 1)
+    if (c->links_left >= 1 && explain_smc_message_has(msg, "va_1"))
         learn_rtoken(v, rmb, c->link_1, c->rkey_1, c->va_1);
-    if (c->links_left >= 2)
+    if (c->links_left >= 2 && explain_smc_message_has(msg, "va_2"))
         learn_rtoken(v, rmb, c->link_2, c->rkey_2, c->va_2);
-    if (c->links_left >= 3)
+    if (c->links_left >= 3 && explain_smc_message_has(msg, "va_3"))
         learn_rtoken(v, rmb, c->link_3, c->rkey_3, c->va_3);
 }
 
-static void delete_rkey(struct smc_view *v, const struct message *msg)
+static void delete_rkey(struct smc_view *v, const struct smc_message *msg)
 {
     const struct smcr_delete_rkey *d = &msg->delete_rkey;
     if (msg->is_response) {
@@ -503,6 +414,8 @@ static void delete_rkey(struct smc_view *v, const struct message *msg)
         return;
     }
     for (unsigned i = 0; i < d->count && i < SMCR_RKEYS_PER_DELETE; i++) {
+        if (!explain_smc_message_has_key(msg, i))
+            return;
         unsigned rmb =
             explain_smc_rmb_by_rkey(v->group, v->side, v->link, get_be32(d->rkeys + 4 * (size_t)i));
         if (rmb < SMC_RMBS_MAX)
@@ -510,18 +423,19 @@ static void delete_rkey(struct smc_view *v, const struct message *msg)
     }
 }
 
-static void test_link(struct smc_view *v, const struct message *msg, const struct smc_request *asked)
+static void test_link(struct smc_view *v, const struct smc_message *msg, const struct smc_request *asked)
 {
-    if (asked && memcmp(asked->user_data, msg->test_link.user_data, sizeof asked->user_data) != 0)
+    if (asked && asked->has_user_data && explain_smc_message_has(msg, "user_data") &&
+        memcmp(asked->user_data, msg->test_link.user_data, sizeof asked->user_data) != 0)
         explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-REC-28", 0, asked->number,
                        "other user data than in the request");
 }
 
 /* What is known of the group too. */
-static void follow(struct smc_view *v, const struct message *msg)
+static void follow(struct smc_view *v, const struct smc_message *msg)
 {
     struct smc_request *asked = msg->is_response && !v->is_repeat ? explain_smc_answer(v, msg->type) : NULL;
-    switch (msg->type) {
+    switch (explain_smc_message_is_told(msg) ? msg->type : 0) { /* 0: the capture cut it too short */
     case SMCR_LLC_CONFIRM_LINK:
         confirm_link(v, msg);
         break;
@@ -555,14 +469,17 @@ static void follow(struct smc_view *v, const struct message *msg)
 
 void explain_smc_llc(struct smc_view *v, const struct explain_layer *layer)
 {
-    struct message msg = decode(v, layer);
+    struct smc_message msg = explain_smc_message(v->packet, layer);
     explain_smc_say(v, ": SMC%s LLC %s %s", msg.is_v2 ? "v2" : "", msg.name,
                     msg.is_response ? "response" : "request");
-    if (!v->is_repeat)
+    if (!v->is_repeat && !explain_smc_message_is_told(&msg))
+        explain_smc_say(v, " (cut)");
+    else if (!v->is_repeat)
         say(v, &msg);
     if (!v->group)
         return;
     v->group->shown.last_number = v->packet->number;
+    v->group->is_partial |= !explain_smc_message_is_whole(v->packet, &msg);
     if (!v->is_repeat)
         follow(v, &msg);
 }

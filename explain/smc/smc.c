@@ -77,7 +77,7 @@ static void take_message(struct smc_view *v, const struct explain_layer *layer)
     if (!v->m->answers && strncmp(words, plain, strlen(plain)) == 0)
         words[0] = '\0';
     if (layer->kind->id == EXPLAIN_LAYER_CDC)
-        explain_smc_cdc(v, v->packet->frame + layer->offset);
+        explain_smc_cdc(v, layer);
     else
         explain_smc_llc(v, layer);
     if (strncmp(words, parted, strlen(parted)) == 0)
@@ -146,7 +146,8 @@ static void take_tcp(struct smc_view *v)
         else if (explain_layer_is_clc(l->kind->id))
             explain_smc_clc(v, l);
     }
-    if (v->packet->kind == EXPLAIN_OTHER && flags & TCP_SYN && flags & TCP_ACK)
+    bool is_whole = v->packet->len_bytes >= v->packet->wire_bytes; /* or its options may be cut off */
+    if (v->packet->kind == EXPLAIN_OTHER && flags & TCP_SYN && flags & TCP_ACK && is_whole)
         explain_smc_no_answer(v);
 }
 

@@ -67,7 +67,8 @@ struct smc_request {
     unsigned link;            /* slot */
     bool is_due;              /* it must be answered */
     uint32_t rkey;            /* of CONFIRM RKEY: which RMB its continuations are about */
-    uint8_t user_data[16];    /* of TEST LINK */
+    bool has_user_data;       /* of TEST LINK, as far as the capture holds it: */
+    uint8_t user_data[16];
 };
 
 /* A response that fits no request. It is told of when the next request of the other side on that link
@@ -109,6 +110,7 @@ struct smc_half {
     } producer, consumer;        /* cursors of the newest */
     uint64_t produced, consumed; /* stream positions */
     uint64_t written;            /* writes reached so far */
+    bool is_producer_cut;        /* a message was cut before its producer cursor: it is not known any more */
     uint32_t link;               /* number of the link that it used last; 0: none */
     bool is_blocked, is_done, is_closed, is_aborted;
     bool is_replaying; /* after a failover validation, until a new message */
@@ -124,6 +126,12 @@ struct smc_conn {
     struct smc_conn *next[2]; /* in the chain of each side */
 };
 
+/* An Accept or Confirm, and up to which of its fields the capture holds it. */
+struct smc_accepted {
+    struct smcr_accept message; /* 0 behind that */
+    bool has_qpn, has_rkey, has_bsize, has_va, has_psn, has_trailer;
+};
+
 /* A handshake of CLC that is not finished. */
 struct smc_handshake {
     uint64_t number; /* of its SYN or Proposal; 0: the slot is free */
@@ -132,7 +140,7 @@ struct smc_handshake {
     uint8_t last; /* enum smcr_clc_type of the newest message; 0: only the SYN was seen */
     uint32_t
         ack_seq; /* TCP's, of the newest Proposal or Confirm: so much of the server the client had then */
-    struct smcr_accept accept;
+    struct smc_accepted accepted;
 };
 
 struct explain_smc {
@@ -207,7 +215,7 @@ struct smc_request *explain_smc_answer(struct smc_view *v, uint8_t type);
  * shows it. */
 void explain_smc_settle_doubt(struct smc_view *v, uint32_t psn);
 /* --- cdc.c --- */
-void explain_smc_cdc(struct smc_view *v, const uint8_t *at);
+void explain_smc_cdc(struct smc_view *v, const struct explain_layer *layer);
 void explain_smc_rdma_write(struct smc_view *v);
 
 #endif
