@@ -171,9 +171,11 @@ void explain_take_tcp(struct explain_cursor *c)
         return;
     net_tcp_get(&tcp, c->packet->frame + from);
     uint32_t data = from + tcp.data_offset * 4u;
-    if (data < c->at || data > c->end)
+    if (data < c->at || data > c->wire_end)
         return;
-    take_option(c, data);
+    take_option(c, min_u32(data, c->end));
+    if (data > c->end)
+        return;
     c->at = data;
     for (unsigned i = 0; i < CLC_MESSAGES_MAX && c->end - c->at >= SMCR_CLC_BYTES; i++) {
         struct smcr_clc clc;

@@ -2,6 +2,7 @@
 #include "test/explain/smc_film.h"
 
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "net/bytes.h"
@@ -20,14 +21,19 @@ static unsigned frame_bytes;
 static void feed(struct film *f, unsigned n)
 {
     f->time_ns += 100000;
+    uint32_t kept = f->snap_bytes && f->snap_bytes < n ? f->snap_bytes : n;
+    uint8_t *captured = malloc(kept); /* whatever reads behind it is found out */
+    cr_assert_not_null(captured);
+    memcpy(captured, frame, kept);
     struct net_capture_record record = {
-        .data = frame, .len_bytes = n, .wire_bytes = n, .time_ns = f->time_ns};
+        .data = captured, .len_bytes = kept, .wire_bytes = n, .time_ns = f->time_ns};
     struct explain_packet p;
     frame_bytes = n;
     explain_dissect(&p, &record, ++f->number);
     explain_analysis_next(f->analysis, &p, &f->m);
     for (unsigned i = 0; i < f->m.remark_count; i++)
         f->counts[f->m.remarks[i].kind]++;
+    free(captured);
 }
 
 void film_begin(struct film *f)

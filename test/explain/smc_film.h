@@ -20,6 +20,7 @@ struct film {
     uint64_t number, time_ns;
     uint32_t psn[3][2];   /* next, by link and sender */
     uint32_t tcp_ack_seq; /* of the next CLC messages */
+    uint32_t snap_bytes;  /* of a frame are captured; 0: all */
     uint64_t counts[EXPLAIN_FINDING_COUNT];
     struct explain_meaning m; /* of the last packet */
 };
