@@ -40,8 +40,8 @@ void explain_pair_conclude(struct explain_pair *p)
     for (unsigned d = 0; d < 2; d++) {
         const struct explain_half *half = &p->half[d];
         flow->rtt_ns[d] = half->rtt_ns;
-        flow->messages_before[d] = half->is_msn_known ? half->msn_base : 0;
-        flow->is_begun_before |= half->is_begun_before || flow->messages_before[d];
+        flow->messages_before[d] = half->is_msn_known && !half->is_unseen ? half->msn_base : 0;
+        flow->is_begun_before |= (half->is_begun_before && !half->is_unseen) || flow->messages_before[d];
         if (half->recovery)
             flow->timeout_ns[d] = explain_usual_timeout(half->recovery, &flow->timeout_samples[d]);
     }

@@ -13,7 +13,9 @@
 #include "roce/cm/mad.h"
 #include "roce/opcode.h"
 
-#define GSI_QPN       1
+#define GSI_QPN         1
+#define UDP_DST_PORT    2 /* in the UDP header */
+#define UDP_PORTS_BYTES 4
 #define CUT_FRAME_MAX 16384 /* a longer one that was cut is none that RoCE sends */
 
 static const uint8_t *here(const struct explain_cursor *c)
@@ -119,6 +121,8 @@ static void take_transport(struct explain_cursor *c)
         return;
     roce_bth_get(&bth, here(c));
     explain_take(c, EXPLAIN_LAYER_BTH);
+    if (c->end < c->wire_end && p->verdict != ROCE_RX_TAKEN)
+        p->roce.bth = bth; /* what is cut behind it still has its place */
     p->icrc_offset = c->wire_end - min_u32(c->wire_end - c->at, ROCE_ICRC_BYTES);
     explain_end_at(c, p->icrc_offset, 0);
     const struct roce_opcode *op = &roce_opcodes[bth.opcode];
@@ -137,12 +141,24 @@ static void take_transport(struct explain_cursor *c)
 
 /* --- IP --- */
 
+/* Of a UDP header that the capture cut: its ports tell RoCE. */
+static void take_ports(struct explain_cursor *c)
+{
+    bool is_cut = c->wire_end - c->at >= NET_UDP_BYTES && c->end - c->at >= UDP_PORTS_BYTES;
+    if (!is_cut || get_be16(here(c) + UDP_DST_PORT) != ROCE_UDP_PORT)
+        return;
+    c->packet->kind = EXPLAIN_ROCE;
+    c->packet->verdict = ROCE_RX_DROP_SHORT;
+}
+
 static uint16_t take_udp(struct explain_cursor *c)
 {
     struct net_udp udp;
     uint32_t from = c->at;
-    if (!explain_take(c, EXPLAIN_LAYER_UDP))
+    if (!explain_take(c, EXPLAIN_LAYER_UDP)) {
+        take_ports(c);
         return 0;
+    }
     net_udp_get(&udp, c->packet->frame + from);
     if (udp.len >= NET_UDP_BYTES)
         explain_end_at(c, from, udp.len); /* what Ethernet padded does not count: ROCE-FRM-5 */

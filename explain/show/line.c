@@ -79,6 +79,14 @@ static void put_network(struct explain_text *out, const struct explain_packet *p
         explain_printf(out, "in %s  ", explain_network_text(&p->network, text, sizeof text));
 }
 
+static bool is_bth_cut(const struct explain_packet *p)
+{
+    bool is_cut = p->verdict != ROCE_RX_TAKEN && p->len_bytes < p->wire_bytes;
+    for (unsigned i = 0; i < p->layer_count && is_cut; i++)
+        is_cut = p->layers[i].kind->id != EXPLAIN_LAYER_BTH;
+    return is_cut;
+}
+
 static void put_place(struct explain_text *out, const struct explain_packet *p)
 {
     char src[NORNIC_ADDR_STR_SIZE], dst[NORNIC_ADDR_STR_SIZE];
@@ -93,6 +101,8 @@ static void put_place(struct explain_text *out, const struct explain_packet *p)
     explain_put(out, nornic_addr_str(&p->roce.dst, dst));
     explain_put(out, "  ");
     put_network(out, p);
+    if (is_bth_cut(p))
+        return;
     explain_put(out, "qp 0x");
     explain_put_hex(out, p->roce.bth.dest_qpn, 6);
     explain_put(out, " psn 0x");

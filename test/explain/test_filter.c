@@ -122,7 +122,7 @@ Test(filter, of_layers_that_come_again_any_may_match)
     struct explain_packet p = {.frame = bytes, .len_bytes = sizeof bytes, .layer_count = 2};
     for (unsigned i = 0; i < 2; i++)
         p.layers[i] =
-            (struct explain_layer){.kind = &explain_layer_kinds[EXPLAIN_LAYER_LLC2_RTOKEN], .offset = 16 * i};
+            (struct explain_layer){.kind = &explain_layer_kinds[EXPLAIN_LAYER_LLC2_RTOKEN], .offset = 16 * i, .len_bytes = 16};
     cr_expect(matches("llc2_rtoken.rkey == 1", &p, NULL));
     cr_expect(matches("llc2_rtoken.rkey == 2", &p, NULL));
     cr_expect(!matches("llc2_rtoken.rkey == 3", &p, NULL));
@@ -154,7 +154,7 @@ Test(filter, addresses_with_a_prefix)
     struct nornic_error why;
     const uint8_t ip[20] = {[12] = 10, 77, 1, 129};
     struct explain_packet p = {.frame = ip, .len_bytes = sizeof ip, .layer_count = 1};
-    p.layers[0] = (struct explain_layer){.kind = &explain_layer_kinds[EXPLAIN_LAYER_IP]};
+    p.layers[0] = (struct explain_layer){.kind = &explain_layer_kinds[EXPLAIN_LAYER_IP], .len_bytes = 20};
     cr_expect(matches("ip.src == 10.0.0.0/8 && ip.src == 10.77.1.128/25 && ip.src == 1.2.3.4/0", &p, NULL));
     cr_expect(matches("ip.src == 10.77.1.129/32 && ip.src != 10.77.1.0/25", &p, NULL));
     cr_expect(!matches("ip.src == 10.77.1.128/32 || ip.src == 11.0.0.0/8", &p, NULL));
