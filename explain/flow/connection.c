@@ -17,7 +17,7 @@ static bool asks_first(uint16_t attr)
 static bool has_ids(const struct explain_layer *message, uint16_t attr)
 {
     bool is_sidr = attr == ROCE_CM_SIDR_REQ || attr == ROCE_CM_SIDR_REP;
-    return explain_layer_has(message, is_sidr              ? "request_id"
+    return explain_layer_has(message, is_sidr               ? "request_id"
                                       : attr == ROCE_CM_REQ ? "local_comm_id"
                                                             : "remote_comm_id");
 }

@@ -23,7 +23,8 @@ static void put_service(uint64_t service_id, char *text, size_t size)
 
 /* The describe_ functions say what the capture holds of their message, and return whether that is all that there is
  * to say. Fields are told in the order in which they are sent, so that one that is missing is the last. */
-static bool describe_request(const struct explain_layer *layer, const uint8_t *message, struct explain_meaning *m)
+static bool describe_request(const struct explain_layer *layer, const uint8_t *message,
+                             struct explain_meaning *m)
 {
     struct roce_cm_req req;
     char service[40];
@@ -44,7 +45,8 @@ static bool describe_request(const struct explain_layer *layer, const uint8_t *m
     return true;
 }
 
-static bool describe_reject(const struct explain_layer *layer, const uint8_t *message, struct explain_meaning *m)
+static bool describe_reject(const struct explain_layer *layer, const uint8_t *message,
+                            struct explain_meaning *m)
 {
     struct roce_cm_rej rej;
     roce_cm_rej_get(&rej, message);
@@ -55,12 +57,13 @@ static bool describe_reject(const struct explain_layer *layer, const uint8_t *me
         explain_add_words(m, " of %s", roce_cm_message_name(rej.rejected_message));
     if (has_reason)
         explain_add_words(m, ": %s", roce_cm_rej_name(rej.reason));
-    explain_remark(m, EXPLAIN_FIND_CM_REJECT, "ROCE-CM-13", 0, m->answers, "rejected%s%s", has_reason ? ": " : "",
-                   has_reason ? roce_cm_rej_name(rej.reason) : "");
+    explain_remark(m, EXPLAIN_FIND_CM_REJECT, "ROCE-CM-13", 0, m->answers, "rejected%s%s",
+                   has_reason ? ": " : "", has_reason ? roce_cm_rej_name(rej.reason) : "");
     return has_reason;
 }
 
-static bool describe_reply(const struct explain_layer *layer, const uint8_t *message, struct explain_meaning *m)
+static bool describe_reply(const struct explain_layer *layer, const uint8_t *message,
+                           struct explain_meaning *m)
 {
     struct roce_cm_rep rep;
     roce_cm_rep_get(&rep, message);
@@ -103,7 +106,8 @@ static uint64_t answered_by(const struct explain_cm *c, uint16_t attr, unsigned 
 static struct explain_mad mad_of(const struct explain_packet *packet)
 {
     struct explain_mad mad = {.message = NULL};
-    memcpy(mad.bytes, packet->frame + packet->payload_offset, min_u32(packet->payload_bytes, sizeof mad.bytes));
+    memcpy(mad.bytes, packet->frame + packet->payload_offset,
+           min_u32(packet->payload_bytes, sizeof mad.bytes));
     mad.is_head_whole = packet->payload_bytes >= ROCE_MAD_HDR_BYTES;
     for (unsigned i = 0; i + 1 < packet->layer_count && !mad.message; i++)
         if (packet->layers[i].kind->id == EXPLAIN_LAYER_MAD)

@@ -12,10 +12,10 @@
 #include "explain/packet/packet.h"
 #include "roce/cm/mad.h"
 
-#define EXPLAIN_ANSWERS_MAX 32  /* answers remembered per direction, to know their copies */
-#define EXPLAIN_CM_MAX      512 /* connections that are being made or closed */
+#define EXPLAIN_ANSWERS_MAX 32         /* answers remembered per direction, to know their copies */
+#define EXPLAIN_CM_MAX      512        /* connections that are being made or closed */
 #define EXPLAIN_PSN_UNKNOWN UINT32_MAX /* a first PSN that nothing in the capture tells */
-#define EXPLAIN_CM_KINDS    16  /* attribute ids of the CM from ROCE_CM_ATTR_FIRST */
+#define EXPLAIN_CM_KINDS    16         /* attribute ids of the CM from ROCE_CM_ATTR_FIRST */
 
 /* An answer takes its time: what was asked so shortly before the end of the capture is not missing. */
 #define EXPLAIN_ANSWER_NS (10 * NS_PER_MS)
@@ -117,8 +117,9 @@ struct explain_half {
 /* A MAD. What the capture cut off is 0 in `bytes`: only the fields that `message` holds are to be used. */
 struct explain_mad {
     uint8_t bytes[ROCE_MAD_BYTES];
-    const struct explain_layer *message; /* of the CM, as far as it is there; NULL: of none, or nothing is there */
-    bool is_head_whole;                  /* the envelope is */
+    const struct explain_layer
+        *message;       /* of the CM, as far as it is there; NULL: of none, or nothing is there */
+    bool is_head_whole; /* the envelope is */
 };
 
 struct explain_cm {

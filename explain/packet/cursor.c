@@ -10,8 +10,8 @@ bool explain_take(struct explain_cursor *c, enum explain_layer_id id)
     bool is_cut = c->takes_cut && n > 0 && c->wire_end - c->at >= header->len_bytes;
     if (!(is_whole || is_cut) || p->layer_count == EXPLAIN_LAYERS_MAX)
         return false;
-    p->layers[p->layer_count++] = (struct explain_layer){
-        .kind = &explain_layer_kinds[id], .offset = c->at, .len_bytes = (uint16_t)n};
+    p->layers[p->layer_count++] =
+        (struct explain_layer){.kind = &explain_layer_kinds[id], .offset = c->at, .len_bytes = (uint16_t)n};
     c->at += n;
     return is_whole;
 }

@@ -16,7 +16,7 @@
 #define GSI_QPN         1
 #define UDP_DST_PORT    2 /* in the UDP header */
 #define UDP_PORTS_BYTES 4
-#define CUT_FRAME_MAX 16384 /* a longer one that was cut is none that RoCE sends */
+#define CUT_FRAME_MAX   16384 /* a longer one that was cut is none that RoCE sends */
 
 static const uint8_t *here(const struct explain_cursor *c)
 {

@@ -94,6 +94,11 @@ static void put_place(struct explain_text *out, const struct explain_packet *p)
         put_ip_addresses(out, p);
     if (p->kind == EXPLAIN_PAUSE || p->kind == EXPLAIN_LLDP)
         put_mac_addresses(out, p);
+    if (p->kind == EXPLAIN_ROCE && is_bth_cut(p)) {
+        put_ip_addresses(out, p);
+        put_network(out, p);
+        return;
+    }
     if (p->kind == EXPLAIN_OTHER || nornic_addr_is_zero(&p->roce.dst))
         return;
     explain_put(out, nornic_addr_str(&p->roce.src, src));
@@ -101,8 +106,6 @@ static void put_place(struct explain_text *out, const struct explain_packet *p)
     explain_put(out, nornic_addr_str(&p->roce.dst, dst));
     explain_put(out, "  ");
     put_network(out, p);
-    if (is_bth_cut(p))
-        return;
     explain_put(out, "qp 0x");
     explain_put_hex(out, p->roce.bth.dest_qpn, 6);
     explain_put(out, " psn 0x");

@@ -234,8 +234,8 @@ static void say_cut(struct smc_view *v, const struct explain_layer *layer, const
 }
 
 /* Moves a cursor where it goes on; of a message whose flags are missing nobody knows whether it had to. */
-static void move_on(struct smc_view *v, struct smc_place *at, uint32_t elem_bytes, uint32_t offset, uint16_t wrap,
-                    uint64_t *total)
+static void move_on(struct smc_view *v, struct smc_place *at, uint32_t elem_bytes, uint32_t offset,
+                    uint16_t wrap, uint64_t *total)
 {
     struct smc_place to = *at;
     uint64_t moved = *total;
@@ -260,9 +260,11 @@ static void follow_cut(struct smc_view *v, struct smc_conn *c, const struct expl
     mine->seq = cdc->seq;
     c->shown.messages[v->side]++;
     if (explain_layer_has(layer, "producer_cursor"))
-        move_on(v, &mine->producer, peer->elem_bytes, cdc->producer_cursor, cdc->producer_wrap, &mine->produced);
+        move_on(v, &mine->producer, peer->elem_bytes, cdc->producer_cursor, cdc->producer_wrap,
+                &mine->produced);
     if (explain_layer_has(layer, "consumer_cursor"))
-        move_on(v, &mine->consumer, mine->elem_bytes, cdc->consumer_cursor, cdc->consumer_wrap, &mine->consumed);
+        move_on(v, &mine->consumer, mine->elem_bytes, cdc->consumer_cursor, cdc->consumer_wrap,
+                &mine->consumed);
     mine->written = max_u64(mine->written, mine->produced);
     c->shown.bytes[v->side] = mine->produced;
     if (mine->produced > before)
@@ -289,8 +291,9 @@ void explain_smc_cdc(struct smc_view *v, const struct explain_layer *layer)
     uint8_t room[EXPLAIN_LAYER_BYTES_MAX];
     smcr_cdc_get(&cdc, explain_layer_bytes(v->packet, layer, room));
     bool has_token = explain_layer_has(layer, "alert_token");
-    struct smc_conn *c =
-        v->group && has_token ? explain_smc_conn_by_token(v->w, v->group->id, !v->side, cdc.alert_token) : NULL;
+    struct smc_conn *c = v->group && has_token
+                             ? explain_smc_conn_by_token(v->w, v->group->id, !v->side, cdc.alert_token)
+                             : NULL;
     if (c) {
         v->m->smc.conn = c->id;
         c->shown.last_number = v->packet->number;

@@ -14,7 +14,7 @@ struct smc_message {
     bool is_v2, is_response;
     const char *name; /* "ADD LINK" */
     const struct explain_layer *layer;
-    union {           /* by type */
+    union { /* by type */
         struct smcr_confirm_link2 confirm_link;
         struct smcr_add_link_shifted add_link;
         struct smcr_add_link_cont add_link_cont;
@@ -27,7 +27,8 @@ struct smc_message {
 };
 
 /* Decodes the message that begins with that layer; `layer` is to outlive it. */
-struct smc_message explain_smc_message(const struct explain_packet *packet, const struct explain_layer *layer);
+struct smc_message explain_smc_message(const struct explain_packet *packet,
+                                       const struct explain_layer *layer);
 /* Whether the capture holds the field, by its name in the layer's list. */
 bool explain_smc_message_has(const struct smc_message *msg, const char *field);
 /* The same for the i-th key of a DELETE RKEY, from 0. */

@@ -9,6 +9,7 @@
 #include "explain/show/boxes.h"
 #include "explain/show/filter.h"
 #include "explain/show/json.h"
+#include "explain/show/line.h"
 #include "test/explain/smc_film.h"
 #include "test/explain/story.h"
 
@@ -68,11 +69,11 @@ static void expect_words(const char *path, uint64_t n, uint32_t snap_bytes, cons
 
 Test(cut, a_request_of_the_cm_tells_what_is_there)
 {
-    static const char *const told[] = {"CM REQ (cut)",
-                                       "CM REQ for TCP port 7174, connection 1 (cut)",
-                                       "CM REQ for TCP port 7174: QP 0x000011, connection 1 (cut)",
-                                       "CM REQ for TCP port 7174: QP 0x000011, RC, wants PSNs to it from 0xf0a097, "
-                                       "path MTU 1024, connection 1"};
+    static const char *const told[] = {
+        "CM REQ (cut)", "CM REQ for TCP port 7174, connection 1 (cut)",
+        "CM REQ for TCP port 7174: QP 0x000011, connection 1 (cut)",
+        "CM REQ for TCP port 7174: QP 0x000011, RC, wants PSNs to it from 0xf0a097, "
+        "path MTU 1024, connection 1"};
     expect_words(REQ_PATH, 1, 70, "management datagram (cut)");
     expect_words(REQ_PATH, 1, 86 + 3, told[0]);
     expect_words(REQ_PATH, 1, 86 + 16, told[1]);
@@ -127,8 +128,9 @@ static void play(struct film *f)
 
 static void end(struct film *f)
 {
-    film_cdc(f, 1, 0,
-             (struct smcr_cdc){.seq = 3, .producer_cursor = 1504, .consumer_cursor = 4, .connection_closed = 1});
+    film_cdc(
+        f, 1, 0,
+        (struct smcr_cdc){.seq = 3, .producer_cursor = 1504, .consumer_cursor = 4, .connection_closed = 1});
     film_end(f);
 }
 
@@ -141,7 +143,8 @@ Test(cut, no_snap_length_makes_a_violation_of_smcr)
         play(&f);
         end(&f);
         cr_expect_eq(film_violations(&f), 0, "at %u", snap_bytes);
-        cr_expect_eq(f.counts[EXPLAIN_FIND_PSN_GAP] + f.counts[EXPLAIN_FIND_GHOST_ACK], 0, "at %u", snap_bytes);
+        cr_expect_eq(f.counts[EXPLAIN_FIND_PSN_GAP] + f.counts[EXPLAIN_FIND_GHOST_ACK], 0, "at %u",
+                     snap_bytes);
     }
 }
 
@@ -227,10 +230,12 @@ Test(cut, an_llc_message_says_what_it_is)
 {
     expect_llc("CR_REQ", 54 + 4, "SMC LLC CONFIRM RKEY request (cut)");
     expect_llc("CR_REQ", 54 + 16, "SMC LLC CONFIRM RKEY request (cut)");
-    expect_llc("CR_REQ", 54 + 17, "SMC LLC CONFIRM RKEY request: R_Key 0x000004f1 at 0x7f5c6d600000, and on 1 other link");
+    expect_llc("CR_REQ", 54 + 17,
+               "SMC LLC CONFIRM RKEY request: R_Key 0x000004f1 at 0x7f5c6d600000, and on 1 other link");
     expect_llc("AL_REQ", 54 + 35, "SMC LLC ADD LINK request (cut)");
-    expect_llc("AL_REQ", 54 + 36, "SMC LLC ADD LINK request: link 2, QP 0x000013 at 192.0.2.3, MTU 1024, wants PSNs to "
-                                  "it from 0xbc9255");
+    expect_llc("AL_REQ", 54 + 36,
+               "SMC LLC ADD LINK request: link 2, QP 0x000013 at 192.0.2.3, MTU 1024, wants PSNs to "
+               "it from 0xbc9255");
     expect_llc("DR_REQ", 54 + 11, "SMC LLC DELETE RKEY request (cut)");
     expect_llc("DR_REQ", 54 + 12, "SMC LLC DELETE RKEY request: 2 keys, 0x000004f0, ...");
     expect_llc("DL_REQ", 54 + 9, "SMC LLC DELETE LINK request: link 1, at once, lost path");
@@ -238,6 +243,39 @@ Test(cut, an_llc_message_says_what_it_is)
 }
 
 /* --- packets that are cut within their headers --- */
+
+#define V6_PATH "pcaps/rc_ipv6_send_1024.pcap"
+
+Test(cut, what_lacks_its_bth_has_no_queue_pair)
+{
+    struct explain_line_style style = {.colour = false};
+    for (uint32_t snap_bytes = 58; snap_bytes < 74; snap_bytes++) { /* the BTH is 62..73 */
+        struct cut c;
+        struct explain_text line = {0};
+        cut_begin(&c, V6_PATH, 5, snap_bytes);
+        explain_line_rest(&line, &c.p, &c.m, &style);
+        cr_expect_eq(c.p.kind, EXPLAIN_ROCE, "%u", snap_bytes);
+        cr_expect_str_eq(line.bytes, "fd77::1 > fd77::2  cut within its headers\n", "%u: %s", snap_bytes,
+                         line.bytes);
+        cr_expect_eq(c.m.remarks[0].kind, EXPLAIN_FIND_CUT);
+        explain_text_free(&line);
+        cut_end(&c);
+    }
+}
+
+Test(cut, what_has_its_bth_keeps_its_psn)
+{
+    struct story s;
+    struct explain_line_style style = {.colour = false};
+    struct explain_text line = {0};
+    story_begin(&s);
+    s.snap_bytes = 60;
+    story_request(&s, ROCE_OP_WRITE_ONLY, 11, 64, 64);
+    explain_line_rest(&line, &s.p, &s.m, &style);
+    cr_expect_str_eq(line.bytes, "10.0.0.1 > 10.0.0.2  qp 0x000011 psn 0x00000b  cut within its headers\n");
+    explain_text_free(&line);
+    story_end(&s);
+}
 
 Test(cut, what_is_cut_within_its_headers_is_no_loss)
 {

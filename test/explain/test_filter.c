@@ -121,8 +121,8 @@ Test(filter, of_layers_that_come_again_any_may_match)
     const uint8_t bytes[32] = {[7] = 1, [16 + 7] = 2};
     struct explain_packet p = {.frame = bytes, .len_bytes = sizeof bytes, .layer_count = 2};
     for (unsigned i = 0; i < 2; i++)
-        p.layers[i] =
-            (struct explain_layer){.kind = &explain_layer_kinds[EXPLAIN_LAYER_LLC2_RTOKEN], .offset = 16 * i, .len_bytes = 16};
+        p.layers[i] = (struct explain_layer){
+            .kind = &explain_layer_kinds[EXPLAIN_LAYER_LLC2_RTOKEN], .offset = 16 * i, .len_bytes = 16};
     cr_expect(matches("llc2_rtoken.rkey == 1", &p, NULL));
     cr_expect(matches("llc2_rtoken.rkey == 2", &p, NULL));
     cr_expect(!matches("llc2_rtoken.rkey == 3", &p, NULL));
