@@ -2,7 +2,8 @@
 /* Any packets as a capture: explained as lines, boxes and JSON, one after the other through one analysis. The
  * input is a row of packets: two bytes with the length of the next one (big-endian), a byte that says how the
  * packet is altered (bit 0: its ICRC is made good, so that mutated fields reach what lies behind the parser;
- * bit 1: some milliseconds have passed), and its bytes. */
+ * bit 1: some milliseconds have passed; bits 2 and 3: so many quarters of it were cut off; bit 7: a byte was),
+ * and its bytes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #define FRAME_MAX        4400
 #define ALTER_ICRC       1
 #define ALTER_TIME       2
+#define ALTER_CUT_AT     2 /* two bits: quarters */
 #define ALTER_LINK_AT    4 /* three bits: enum net_link */
 #define FINDINGS_AT_ONCE 4
 
@@ -57,7 +59,7 @@ static void explain_one(struct explain_analysis *analysis, const struct net_capt
     struct explain_line_style style = {.colour = number & 1};
     explain_dissect(&packet, record, number);
     for (unsigned i = 0; i < packet.layer_count; i++)
-        check(packet.layers[i].offset + packet.layers[i].kind->header->len_bytes <= record->len_bytes);
+        check(packet.layers[i].offset + packet.layers[i].len_bytes <= record->len_bytes);
     check((uint64_t)packet.payload_offset + packet.payload_bytes <= record->len_bytes);
     explain_analysis_next(analysis, &packet, &meaning);
     judge(&meaning);
@@ -82,16 +84,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
         data += 3;
         len_bytes -= 3;
         len = len < len_bytes ? len : (uint32_t)len_bytes;
-        uint8_t *frame = malloc(len ? len : 1); /* of exactly that size: a read beyond it is seen */
+        uint32_t kept = len - len * (alter >> ALTER_CUT_AT & 3) / 4;
+        uint8_t *frame = malloc(kept ? kept : 1); /* of exactly that size: a read beyond it is seen */
         check(frame != NULL);
-        memcpy(frame, data, len);
+        memcpy(frame, data, kept);
         if (alter & ALTER_ICRC)
-            mend_icrc(frame, len);
+            mend_icrc(frame, kept);
         time_ns += alter & ALTER_TIME ? 70000000 : 10000;
         explain_one(analysis,
                     &(struct net_capture_record){
                         .data = frame,
-                        .len_bytes = len,
+                        .len_bytes = kept,
                         .wire_bytes = len + (alter >> 7),
                         .time_ns = time_ns,
                         .link = (enum net_link)((alter >> ALTER_LINK_AT & 7) % (NET_LINK_OTHER + 1))},
