@@ -21,8 +21,9 @@ static void put_service(uint64_t service_id, char *text, size_t size)
         snprintf(text, size, "service 0x%016" PRIx64, service_id);
 }
 
-/* The describe_ functions say what the capture holds of their message, and return whether that is all that there is
- * to say. Fields are told in the order in which they are sent, so that one that is missing is the last. */
+/* The describe_ functions say what the capture holds of their message, and return whether that is all that
+ * there is to say. Fields are told in the order in which they are sent, so that one that is missing is the
+ * last. */
 static bool describe_request(const struct explain_layer *layer, const uint8_t *message,
                              struct explain_meaning *m)
 {

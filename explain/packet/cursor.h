@@ -25,9 +25,9 @@ static inline void explain_end_at(struct explain_cursor *c, uint32_t from, uint3
     c->end = min_u32(c->end, c->wire_end);
 }
 
-/* Takes the next bytes as a layer of that kind. False: they are not all there, or the packet has too many layers.
- * Where `takes_cut` is set, and the layer was on the wire whole, those bytes of it that are there are a layer then,
- * behind which nothing is left. */
+/* Takes the next bytes as a layer of that kind. False: they are not all there, or the packet has too many
+ * layers. Where `takes_cut` is set, and the layer was on the wire whole, those bytes of it that are there are
+ * a layer then, behind which nothing is left. */
 bool explain_take(struct explain_cursor *c, enum explain_layer_id id);
 /* The same for up to `most` equal ones; a message that announces more than it holds shows those that it has.
  */
@@ -53,8 +53,8 @@ void explain_take_lldp(struct explain_cursor *c);
 /* --- dissect_smc.c --- */
 /* TCP: the option that offers SMC-R, and CLC messages, which say what they are by their eye catcher. */
 void explain_take_tcp(struct explain_cursor *c);
-/* The data of a SEND that is as long as LLC and CDC messages are, and begins as they do (SMCR-LLC-01); its first
- * bytes are enough. */
+/* The data of a SEND that is as long as LLC and CDC messages are, and begins as they do (SMCR-LLC-01); its
+ * first bytes are enough. */
 void explain_take_smc_message(struct explain_cursor *c);
 
 #endif

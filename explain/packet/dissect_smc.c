@@ -219,7 +219,7 @@ static void take_message(struct explain_cursor *c, uint8_t type)
             explain_take(c, messages[i].layer);
 }
 
-/* Its last fields tell which of two layouts it has: what is cut before these is shown as far as both agree. */
+/* Its last fields tell which of two layouts it has: what is cut before is shown as far as both agree. */
 static void take_add_link(struct explain_cursor *c)
 {
     struct smcr_add_link a = {.type = SMCR_LLC_ADD_LINK};

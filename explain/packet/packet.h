@@ -13,9 +13,9 @@
 
 #define EXPLAIN_LAYERS_MAX 40
 
-/* A header in a frame. Fields are read with net_bits_get() at `offset` + first bit. Of a message of the CM or of
- * SMC-R that the capture cut (a snap length) the layer is shorter than its header, and only the fields before its
- * end are there: explain_layer_has(). All others are whole. */
+/* A header in a frame. Fields are read with net_bits_get() at `offset` + first bit. Of a message of the CM
+ * or of SMC-R that the capture cut (a snap length) the layer is shorter than its header, and only the fields
+ * before its end are there: explain_layer_has(). All others are whole. */
 struct explain_layer {
     const struct explain_layer_kind *kind;
     uint32_t offset;    /* from the first byte of the frame */
@@ -106,8 +106,8 @@ static inline bool explain_layer_holds(const struct explain_layer *layer, const 
 /* The same by name; false too where the header has no such field. */
 bool explain_layer_has(const struct explain_layer *layer, const char *field);
 
-/* The bytes of a layer for a decoder of its header. Of a cut one they are copied to `room`, with zeros for what is
- * missing: what explain_layer_has() denies is not to be used. */
+/* The bytes of a layer for a decoder of its header. Of a cut one they are copied to `room`, with zeros for
+ * what is missing: what explain_layer_has() denies is not to be used. */
 const uint8_t *explain_layer_bytes(const struct explain_packet *packet, const struct explain_layer *layer,
                                    uint8_t room[EXPLAIN_LAYER_BYTES_MAX]);
 

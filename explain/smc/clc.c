@@ -249,8 +249,8 @@ static void place_half(struct smc_group *g, struct smc_conn *c, unsigned side, u
     g->rmbs[side][rmb].conns[h->index] = c->id;
 }
 
-/* The group that Accept and Confirm name, made where it is new, and the slots of the links of either side; NULL: no
- * memory, or the capture cut what names it. */
+/* The group that Accept and Confirm name, made where it is new, and the slots of the links of either side;
+ * NULL: no memory, or the capture cut what names it. */
 static struct smc_group *settle_group(struct smc_view *v, const struct smc_handshake *h,
                                       const struct smc_accepted *confirmed, unsigned links[2], bool *is_new)
 {

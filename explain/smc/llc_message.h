@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An LLC message of either version as values, and how much of it the capture holds. Only explain/smc/ includes
- * this. */
+/* An LLC message of either version as values, and how much of it the capture holds. Only explain/smc/
+ * includes this. */
 #ifndef NORNIC_EXPLAIN_SMC_LLC_MESSAGE_H
 #define NORNIC_EXPLAIN_SMC_LLC_MESSAGE_H
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""explain_snap.py NORNIC CAPTURE...: cuts captures of real peers as snap lengths do, and holds what `nornic explain` says
-of the cut ones against what it says of the whole ones: every line is the same, or ends earlier and says "(cut)", every
-field that is there has its value, and nothing is warned of that is not warned of in the whole capture.
+"""explain_snap.py NORNIC CAPTURE...: cuts captures of real peers as snap lengths do, and holds what `nornic explain`
+says of the cut ones against what it says of the whole ones: every line is the same, or ends earlier and says "(cut)",
+every field that is there has its value, and nothing is warned of that is not warned of in the whole capture.
 
 Prints "ok NAME" or "not ok NAME: ..." for each snap length; `-v` prints every line that differs."""
 import collections, json, re, struct, subprocess, sys, tempfile

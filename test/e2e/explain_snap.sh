@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Captures of real peers, cut as `tcpdump -s` cuts them: `nornic explain` says what it says of the whole ones, as far as it
-# is there (explain_snap.py), and tshark reads the same fields of the cut ones.
+# Captures of real peers, cut as `tcpdump -s` cuts them: `nornic explain` says what it says of the whole ones, as far
+# as it is there (explain_snap.py), and tshark reads the same fields of the cut ones.
 # shellcheck source=test/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 captures=(pcaps/cm_*.pcap pcaps/smc*.pcap)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages that a snap length cut: what is there is told, what is not is not guessed, and nothing behind the captured
- * bytes is read. Every frame lies in memory of its own length, so that a sanitizer would tell. */
+/* Messages that a snap length cut: what is there is told, what is not is not guessed, and nothing behind the
+ * captured bytes is read. Every frame lies in memory of its own length, so that a sanitizer would tell. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

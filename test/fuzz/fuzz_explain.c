@@ -2,8 +2,8 @@
 /* Any packets as a capture: explained as lines, boxes and JSON, one after the other through one analysis. The
  * input is a row of packets: two bytes with the length of the next one (big-endian), a byte that says how the
  * packet is altered (bit 0: its ICRC is made good, so that mutated fields reach what lies behind the parser;
- * bit 1: some milliseconds have passed; bits 2 and 3: so many quarters of it were cut off; bit 7: a byte was),
- * and its bytes. */
+ * bit 1: some milliseconds have passed; bits 2 and 3: so many quarters of it were cut off; bit 7: a byte
+ * was), and its bytes. */
 #include <stdlib.h>
 #include <string.h>
 
