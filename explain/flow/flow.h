@@ -101,7 +101,7 @@ struct explain_half {
     bool is_holey;                   /* the capture missed packets of it */
     bool has_ghosts;                 /* answers came to what was not seen */
     bool is_headers_cut;             /* it holds requests whose headers it cut off */
-    bool is_unseen; /* the capture cuts headers: it does not tell what these packets were */
+    bool is_unseen;                  /* the capture cuts headers: it does not tell what these packets were */
     bool is_msn_known;
     uint32_t newest_msn;      /* of the newest answer that went further */
     uint32_t msn_base;        /* the MSN before the first message that was seen */
