@@ -53,7 +53,8 @@ static bool describe_reject(const struct explain_layer *layer, const uint8_t *me
     roce_cm_rej_get(&rej, message);
     bool has_reason = explain_layer_has(layer, "reason");
     explain_add_words(m, "CM REJ");
-    bool is_of_one = rej.rejected_message == ROCE_CM_MESSAGE_REQ || rej.rejected_message == ROCE_CM_MESSAGE_REP;
+    bool is_of_one =
+        rej.rejected_message == ROCE_CM_MESSAGE_REQ || rej.rejected_message == ROCE_CM_MESSAGE_REP;
     if (is_of_one && explain_layer_has(layer, "rejected_message")) /* else who gave up says so */
         explain_add_words(m, " of %s", roce_cm_message_name(rej.rejected_message));
     if (has_reason)

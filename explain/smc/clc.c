@@ -417,8 +417,9 @@ static void say_decline(struct smc_view *v, const struct smcr_decline *d, const 
 {
     /* before any Proposal it is of version 1, whatever its sender could not offer */
     bool is_known_v1 = d->version != 2 && h && h->last;
-    const char *why = is_known_v1 && d->diagnosis == SMCR_DIAG_NO_RNIC ? smcr_clc_diagnosis_name(d->diagnosis)
-                                                                       : smcr_clc2_diagnosis_name(d->diagnosis);
+    const char *why = is_known_v1 && d->diagnosis == SMCR_DIAG_NO_RNIC
+                          ? smcr_clc_diagnosis_name(d->diagnosis)
+                          : smcr_clc2_diagnosis_name(d->diagnosis);
     explain_smc_say(v, "SMC%s CLC Decline, 0x%08x%s%s%s", d->version == 2 ? "v2" : "", d->diagnosis,
                     why ? ": " : "", why ? why : "", d->flag ? ", out of sync" : "");
     explain_remark(v->m, EXPLAIN_FIND_SMC_DECLINE, "SMCR-CLC-42", 0, 0,
