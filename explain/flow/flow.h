@@ -84,6 +84,9 @@ struct explain_half {
     struct explain_sent *sent; /* `size` of them, a power of two; a ring in the order of their coming */
     uint16_t *chains;          /* by PSN mod `size`: the first entry, from 1 */
     uint32_t size, next_sent;
+    bool has_forgotten; /* an entry went for another: of PSNs before `forgotten_psn` nothing follows from
+                             * there being none */
+    uint32_t forgotten_psn;
     struct explain_read *reads; /* a ring of `read_size` */
     uint32_t read_size, next_read;
     struct explain_answer *answers; /* to these requests: NULL, or EXPLAIN_ANSWERS_MAX */
@@ -240,6 +243,8 @@ struct explain_read *explain_read_add(struct explain_half *half);
 struct explain_read *explain_read_find(const struct explain_half *half, uint32_t psn);
 /* Whether a request for that PSN is remembered. */
 bool explain_is_asked(const struct explain_half *half, uint32_t psn);
+/* Whether a request for that PSN was not seen: none is remembered, and it would be. */
+bool explain_was_not_asked(const struct explain_half *half, uint32_t psn);
 /* By age: 1 is the newest; NULL: none is so old. */
 struct explain_read *explain_read_aged(const struct explain_half *half, uint32_t age);
 /* A new answer, all 0; the oldest of EXPLAIN_ANSWERS_MAX is forgotten for it. NULL: no memory. */

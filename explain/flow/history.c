@@ -71,6 +71,13 @@ static bool is_oldest_wanted(const struct explain_half *half)
     return s->number && (half->size < SENT_LEAST || !s->is_answered);
 }
 
+static void note_forgotten(struct explain_half *half, uint32_t end_psn)
+{
+    if (!half->has_forgotten || roce_psn_diff(end_psn, half->forgotten_psn) > 0)
+        half->forgotten_psn = end_psn;
+    half->has_forgotten = true;
+}
+
 struct explain_sent *explain_sent_slot(struct explain_half *half, uint32_t psn)
 {
     struct explain_sent *s = explain_sent_find(half, psn);
@@ -80,8 +87,10 @@ struct explain_sent *explain_sent_slot(struct explain_half *half, uint32_t psn)
         return NULL;
     uint32_t i = half->next_sent;
     half->next_sent = (i + 1) & (half->size - 1);
-    if (half->sent[i].number)
+    if (half->sent[i].number) {
+        note_forgotten(half, roce_psn_add(half->sent[i].psn, 1));
         unhang(half, i);
+    }
     half->sent[i] = (struct explain_sent){.psn = psn};
     hang(half, i);
     return &half->sent[i];
@@ -136,6 +145,8 @@ struct explain_read *explain_read_add(struct explain_half *half)
         if (!grow_reads(half))
             return NULL;
     struct explain_read *r = &half->reads[half->next_read];
+    if (r->number)
+        note_forgotten(half, roce_psn_add(r->psn, r->span));
     half->next_read = (half->next_read + 1) % half->read_size;
     *r = (struct explain_read){0};
     return r;
@@ -161,6 +172,12 @@ struct explain_read *explain_read_find(const struct explain_half *half, uint32_t
 bool explain_is_asked(const struct explain_half *half, uint32_t psn)
 {
     return explain_sent_find(half, psn) || explain_read_find(half, psn);
+}
+
+bool explain_was_not_asked(const struct explain_half *half, uint32_t psn)
+{
+    bool may_be_forgotten = half->has_forgotten && roce_psn_diff(psn, half->forgotten_psn) < 0;
+    return !may_be_forgotten && !explain_is_asked(half, psn);
 }
 
 /* --- answers --- */

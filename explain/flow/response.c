@@ -392,8 +392,7 @@ static uint32_t missing_of(const struct explain_half *half)
 {
     uint32_t count = (half->gap.end_psn - half->gap.psn) & ROCE_PSN_MASK, missing = 0;
     for (uint32_t i = 0; i < count && i < GAP_WALK_MAX; i++) {
-        uint32_t psn = roce_psn_add(half->gap.psn, i);
-        missing += !explain_sent_find(half, psn) && !explain_read_find(half, psn);
+        missing += explain_was_not_asked(half, roce_psn_add(half->gap.psn, i));
     }
     return missing;
 }

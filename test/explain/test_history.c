@@ -43,6 +43,20 @@ Test(history, the_newest_64_stay_when_they_are_answered_and_older_ones_go)
     explain_half_free(&half);
 }
 
+Test(history, what_may_be_forgotten_is_not_said_to_be_unseen)
+{
+    struct explain_half half = {0};
+    for (uint32_t psn = 0; psn < 1000; psn++)
+        if (psn != 500 && psn != 990)
+            send_psn(&half, psn)->is_answered = true;
+    cr_expect(explain_was_not_asked(&half, 990));
+    cr_expect(explain_was_not_asked(&half, 1000));
+    cr_expect_not(explain_was_not_asked(&half, 500));
+    cr_expect_not(explain_was_not_asked(&half, 499));
+    cr_expect_not(explain_was_not_asked(&half, 999));
+    explain_half_free(&half);
+}
+
 Test(history, what_is_not_answered_is_kept_up_to_8192_packets)
 {
     struct explain_half half = {0};
