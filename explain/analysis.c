@@ -229,6 +229,14 @@ static bool has_answer(const struct explain_half *half, const struct explain_sen
                                   : half->is_una_known && roce_psn_diff(half->una_psn, s->psn) > 0);
 }
 
+/* Nothing of the other end is here, and yet the sender goes on and repeats nothing: it had its answers, the
+ * capture has only one direction. */
+static bool is_one_way(const struct explain_flow *flow, unsigned direction)
+{
+    return flow->packets[!direction] == 0 && flow->messages[direction] > 1 &&
+           flow->retransmissions[direction] == 0;
+}
+
 /* The next request of the half that asked for an answer and has none; false: there is no more. */
 static bool next_unanswered(struct explain_analysis *a, struct explain_half *half, struct explain_finding *f)
 {
@@ -263,8 +271,9 @@ unsigned explain_analysis_end(struct explain_analysis *a, struct explain_finding
     a->has_ended = true;
     while (n < max && a->ending) {
         struct explain_half *half = &a->ending->half[a->ending_direction];
-        bool rc = a->ending->shown.service != ROCE_SERVICE_UC;
-        if (rc && next_unanswered(a, half, &findings[n])) {
+        const struct explain_flow *flow = &a->ending->shown;
+        bool is_judged = flow->service != ROCE_SERVICE_UC && !is_one_way(flow, a->ending_direction);
+        if (is_judged && next_unanswered(a, half, &findings[n])) {
             n++;
             continue;
         }

@@ -185,6 +185,31 @@ Test(connections, a_read_without_an_answer_has_none)
     story_end(&s);
 }
 
+/* How many of A's requests, 200 ms after one another, or one again and again, are told to have no answer; with
+ * one of B's behind them, or none. */
+static unsigned unanswered(unsigned requests, bool is_repeated, bool has_other_end)
+{
+    story_begin(&s);
+    for (unsigned i = 0; i < requests; i++) {
+        story_request(&s, ROCE_OP_SEND_ONLY, 100 + (is_repeated ? 0 : i), 64, 0);
+        s.time_ns += NS_PER_S / 5;
+    }
+    if (has_other_end) {
+        s.is_b_asking = true;
+        story_request(&s, ROCE_OP_SEND_ONLY, 7000, 64, 0);
+    }
+    unsigned count = story_count_at_end(&s, EXPLAIN_FIND_MISSING_ACK);
+    story_end(&s);
+    return count;
+}
+
+Test(connections, one_direction_alone_lacks_no_answers)
+{
+    cr_expect_eq(unanswered(5, false, false), 0);
+    cr_expect_eq(unanswered(5, false, true), 5); /* the other end is heard, and says nothing to them */
+    cr_expect_eq(unanswered(5, true, false), 1); /* its sender misses the answer, too */
+}
+
 /* --- answers --- */
 
 /* covers: ROCE-RC-30 */
