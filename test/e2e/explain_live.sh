@@ -49,7 +49,8 @@ run "$nornic" explain --ladder pcaps/rc_rnr.pcap
 if [ $rc = 0 ] && grep -q '^ *# .* 10.77.0.1 *10.77.0.2$' <<<"$out" &&
     grep -q '^ *1 .*|-- SEND only, message 1, 100 bytes -*>|$' <<<"$out" &&
     grep -q '^ *2 .*|<~* RNR NAK for PSN 0x001000: wait 10.24 ms ~~|$' <<<"$out" &&
-    grep -q '^ *3 .*|== SEND only, message 1, 100 bytes, sent again (before: #1; .*RNR NAK #2 .*=*>|$' <<<"$out" &&
+    grep -q '^ *3 .*|== SEND only, message 1, 100 bytes, sent again (before: #1; .*=*>|$' <<<"$out" &&
+    grep -q '^ *|  *RNR NAK #2 is over' <<<"$out" &&
     grep -q 'ms without a packet' <<<"$out"; then ok ladder
 else notok ladder "exit status $rc: $(head -5 <<<"$out") $err"; fi
 run "$nornic" explain --ladder pcaps/rc_rnr.pcap pcaps/ud_6.pcap
