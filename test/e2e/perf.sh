@@ -59,7 +59,7 @@ refuse missing_interface "nn-none" --port xdp:nn-none 10.0.0.1
 run bash -c 'ulimit -f 64; exec "$@"' - "$nornic" perf --port memory -n 500 --capture "$tmp/cut.pcapng"
 if [ $rc = 2 ] && one_sentence "$err" "cut.pcapng ends too early"; then ok capture_cut_short
 else notok capture_cut_short "exit status $rc: $out $err"; fi
-run timeout --preserve-status -s INT 1 "$nornic" perf --port memory -T 60s
+run timeout --foreground --preserve-status -s INT 1 "$nornic" perf --port memory -T 60s
 if [ $rc = 130 ] && one_sentence "$err" "stopped after"; then ok interrupted
 else notok interrupted "exit status $rc: $out $err"; fi
 run "$nornic" help perf

@@ -44,7 +44,7 @@ refuse nothing_goes_there "0x000099" pcaps/rc_write_1024.pcap --rewrite -w "$tmp
 scene "key 0x4f0 va 0x10000 bytes 65536 access read,write,atomic
 qp 0x15 mtu 1024 rnr-timer 14"
 run "$nornic" replay pcaps/rc_write_1024.pcap --as 10.77.0.1 --scenario "$tmp/scene"
-if [ $rc = 0 ] && [[ $out == *", 1 keys; "*"; equal"* ]]; then ok facts; else notok facts "$rc: $out $err"; fi
+if [ $rc = 0 ] && [[ $out == *", 1 key; "*"; equal"* ]]; then ok facts; else notok facts "$rc: $out $err"; fi
 rnr_qpn=$("$nornic" explain -f 'n == 1' pcaps/rc_rnr.pcap | sed -n 's/.* qp \(0x[0-9a-f]*\) .*/\1/p')
 scene "qp $(printf '%d' "$rnr_qpn") rnr-timer 1"
 run "$nornic" replay pcaps/rc_rnr.pcap --as 10.77.0.2 --scenario "$tmp/scene"
