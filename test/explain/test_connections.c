@@ -185,8 +185,8 @@ Test(connections, a_read_without_an_answer_has_none)
     story_end(&s);
 }
 
-/* How many of A's requests, 200 ms after one another, or one again and again, are told to have no answer; with
- * one of B's behind them, or none. */
+/* How many of A's requests, 200 ms after one another, or one again and again, are told to have no answer;
+ * with one of B's behind them, or none. */
 static unsigned unanswered(unsigned requests, bool is_repeated, bool has_other_end)
 {
     story_begin(&s);
