@@ -4,34 +4,12 @@
  * out (ROCE-ICRC-4: the ICRC leaves out the same). The ICRC stands for the data, where it is good. */
 #include "explain/flow/identity.h"
 
-#include <string.h>
-
 #include "base/base.h"
+#include "base/hash.h"
 #include "net/bytes.h"
 
 #define DATA_BYTES     64
 #define BTH_CONGESTION 4 /* the byte of the BTH whose bits a switch may set */
-
-/* --- hashes --- */
-
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
-static uint64_t mix_bytes(uint64_t hash, const uint8_t *bytes, uint32_t n)
-{
-    uint64_t word;
-    for (; n >= 8; n -= 8, bytes += 8) {
-        memcpy(&word, bytes, 8);
-        hash = mix(hash, word);
-    }
-    word = n;
-    for (uint32_t i = 0; i < n; i++)
-        word = word << 8 | bytes[i];
-    return mix(hash, word);
-}
 
 /* --- what a packet is --- */
 
@@ -71,11 +49,11 @@ static uint64_t mix_rest(uint64_t h, const struct explain_packet *p, uint32_t at
         p->payload_offset >= at && p->payload_offset <= p->len_bytes ? p->payload_offset : p->len_bytes;
     bool is_good = p->verdict == ROCE_RX_TAKEN;
     if (!bth || !is_good || bth->offset + BTH_CONGESTION >= end)
-        return mix_bytes(h, p->frame + at, p->len_bytes - at);
-    h = mix_bytes(mix(h, p->roce.src_port), p->frame + bth->offset, BTH_CONGESTION);
-    h = mix_bytes(h, p->frame + bth->offset + BTH_CONGESTION + 1, end - bth->offset - BTH_CONGESTION - 1);
-    h = mix_bytes(h, p->frame + end, min_u32(p->len_bytes - end, DATA_BYTES));
-    return mix(h, explain_has_icrc(p) ? p->roce.icrc_found : 0);
+        return hash_bytes(h, p->frame + at, p->len_bytes - at);
+    h = hash_bytes(hash_word(h, p->roce.src_port), p->frame + bth->offset, BTH_CONGESTION);
+    h = hash_bytes(h, p->frame + bth->offset + BTH_CONGESTION + 1, end - bth->offset - BTH_CONGESTION - 1);
+    h = hash_bytes(h, p->frame + end, min_u32(p->len_bytes - end, DATA_BYTES));
+    return hash_word(h, explain_has_icrc(p) ? p->roce.icrc_found : 0);
 }
 
 bool explain_identify(const struct explain_packet *p, struct explain_identity *id)
@@ -89,12 +67,13 @@ bool explain_identify(const struct explain_packet *p, struct explain_identity *i
     if (l3->offset + header > p->len_bytes || header < (is_v4 ? 20u : 40u))
         return false;
     uint64_t network = (uint64_t)p->network.id << 8 | p->network.tunnel << 1 | (p->kind == EXPLAIN_SMC_TCP);
-    id->way = mix_bytes(mix_bytes(network, at + addr, addr_bytes), at + addr + addr_bytes, addr_bytes);
-    id->back = mix_bytes(mix_bytes(network, at + addr + addr_bytes, addr_bytes), at + addr, addr_bytes);
+    id->way = hash_bytes(hash_bytes(network, at + addr, addr_bytes), at + addr + addr_bytes, addr_bytes);
+    id->back = hash_bytes(hash_bytes(network, at + addr + addr_bytes, addr_bytes), at + addr, addr_bytes);
     id->has_ip_id = is_v4;
     id->ip_id = is_v4 ? get_be16(at + 4) : 0;
-    id->digest = mix_rest(mix(mix(id->way, id->ip_id), is_v4 ? get_be16(at + 2) : get_be16(at + 4)), p,
-                          l3->offset + header);
+    id->digest =
+        mix_rest(hash_word(hash_word(id->way, id->ip_id), is_v4 ? get_be16(at + 2) : get_be16(at + 4)), p,
+                 l3->offset + header);
     return true;
 }
 
@@ -109,7 +88,7 @@ struct explain_view explain_view_of(const struct explain_packet *p)
                              .vlan = vlan ? get_be16(p->frame + vlan->offset) & 0xfff : EXPLAIN_NO_VLAN,
                              .link = (uint8_t)p->link,
                              .hops_left = p->frame[l3->offset + (is_v4 ? 8 : 7)]};
-    uint64_t h = mix_bytes(v.link, p->frame, p->layers[first].offset);
-    v.hash = (uint32_t)(mix(h, (uint64_t)v.interface << 8 | v.hops_left) >> 32);
+    uint64_t h = hash_bytes(v.link, p->frame, p->layers[first].offset);
+    v.hash = (uint32_t)(hash_word(h, (uint64_t)v.interface << 8 | v.hops_left) >> 32);
     return v;
 }

@@ -7,30 +7,12 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/hash.h"
 #include "explain/join/inner.h"
 #include "net/bytes.h"
 #include "roce/psn.h"
 
 #define TCP_CHECKSUM 16 /* in the TCP header; hosts leave it to the card */
-
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
-static uint64_t mix_bytes(uint64_t hash, const uint8_t *bytes, uint32_t n)
-{
-    uint64_t word;
-    for (; n >= 8; n -= 8, bytes += 8) {
-        memcpy(&word, bytes, 8);
-        hash = mix(hash, word);
-    }
-    word = n;
-    for (uint32_t i = 0; i < n; i++)
-        word = word << 8 | bytes[i];
-    return mix(hash, word);
-}
 
 /* --- lanes --- */
 
@@ -38,7 +20,7 @@ static uint32_t *lane_slot(const struct explain_join *j, const struct nornic_add
                            const struct nornic_addr *dst)
 {
     uint32_t mask = 2 * j->lane_cap - 1;
-    uint32_t at = (uint32_t)mix_bytes(mix_bytes(0, src->b, sizeof src->b), dst->b, sizeof dst->b) & mask;
+    uint32_t at = (uint32_t)hash_bytes(hash_bytes(0, src->b, sizeof src->b), dst->b, sizeof dst->b) & mask;
     while (j->lane_table[at] != JOIN_NONE && (!nornic_addr_equal(&j->lanes[j->lane_table[at]].src, src) ||
                                               !nornic_addr_equal(&j->lanes[j->lane_table[at]].dst, dst)))
         at = (at + 1) & mask;
@@ -124,9 +106,9 @@ static void take_bth(const struct explain_packet *p, const struct explain_layer 
 {
     const uint8_t *at = p->frame + bth->offset;
     uint32_t icrc = p->icrc_offset;
-    k->key = mix(k->key, get_be32(at));
-    k->key = mix(k->key, (uint64_t)get_be32(at + 8) << 24 | get_be24(at + 5)); /* not FECN and BECN */
-    k->key = mix(k->key, icrc - p->l3_offset);
+    k->key = hash_word(k->key, get_be32(at));
+    k->key = hash_word(k->key, (uint64_t)get_be32(at + 8) << 24 | get_be24(at + 5)); /* not FECN and BECN */
+    k->key = hash_word(k->key, icrc - p->l3_offset);
     k->bytes = (uint16_t)min_u32(icrc - p->l3_offset, UINT16_MAX);
     k->opcode = at[0];
     k->psn = get_be24(at + 9);
@@ -140,8 +122,8 @@ static bool take_tcp(const struct explain_packet *p, const struct explain_layer 
     uint32_t from = tcp->offset, len = p->len_bytes - from;
     if (len < TCP_CHECKSUM + 4)
         return false;
-    k->key = mix_bytes(k->key, p->frame + from, TCP_CHECKSUM);
-    k->key = mix_bytes(k->key, p->frame + from + TCP_CHECKSUM + 2, 2);
+    k->key = hash_bytes(k->key, p->frame + from, TCP_CHECKSUM);
+    k->key = hash_bytes(k->key, p->frame + from + TCP_CHECKSUM + 2, 2);
     return true;
 }
 
@@ -167,12 +149,12 @@ static int digest(struct explain_join *j, unsigned side, const struct explain_pa
     if (k->lane == JOIN_NONE)
         return -ENOMEM;
     learn_id(&j->lanes[k->lane], side, id);
-    k->key = mix(k->lane, is_tcp ? 0 : id);
+    k->key = hash_word(k->lane, is_tcp ? 0 : id);
     k->is_damaged = !is_tcp && p->verdict != ROCE_RX_TAKEN;
     if (bth)
         take_bth(p, bth, k);
     else if (!tcp || !take_tcp(p, tcp, k))
-        k->key = mix_bytes(k->key, p->frame + p->l3_offset, min_u32(p->len_bytes - p->l3_offset, 64));
+        k->key = hash_bytes(k->key, p->frame + p->l3_offset, min_u32(p->len_bytes - p->l3_offset, 64));
     k->role = role_of(p);
     k->syndrome = p->roce.aeth.syndrome;
     return 0;
