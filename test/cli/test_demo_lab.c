@@ -20,9 +20,7 @@ static struct nornic_error why;
 /* With the name of the command, as its sweep tells by that whose lab is in use. */
 static void lab_up(void)
 {
-    const char *reason = netns_unavailable();
-    if (reason)
-        cr_skip_test("%s", reason);
+    netns_need();
     prctl(PR_SET_NAME, "nornic");
     why = (struct nornic_error){""};
     cr_assert_eq(demo_lab_up(&lab, 4200, &why), 0, "%s", why.text);

@@ -26,10 +26,7 @@ static void open_devices(struct cm_pair *pair)
     struct net_port *ends[2];
     struct nornic_error why = {""};
     if (pair->on_veth) {
-        const char *reason = netns_unavailable();
-        if (reason)
-            cr_skip_test("%s", reason);
-        cr_assert(netns_veth_create(&pair->veth, 1500));
+        netns_veth_open(&pair->veth, 1500);
     } else {
         cr_assert_eq(net_memory_pair(1500, 256, ends), 0);
     }

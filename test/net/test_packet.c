@@ -19,10 +19,7 @@ static struct net_port *ports[2];
 
 static void setup(void)
 {
-    const char *reason = netns_unavailable();
-    if (reason)
-        cr_skip_test("%s", reason);
-    cr_assert(netns_veth_create(&veth, 1500));
+    netns_veth_open(&veth, 1500);
     for (int side = 0; side < 2; side++) {
         struct net_packet_config config = {.ifname = NETNS_VETH_IFNAME(side), .ring_frames = 256};
         struct nornic_error why;

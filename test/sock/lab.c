@@ -30,13 +30,11 @@ void lab_open(struct lab *lab, unsigned links)
 {
     struct nornic_error why = {""};
     struct smcr_rendezvous_ctl *ctl;
-    const char *reason = netns_unavailable();
-    if (reason)
-        cr_skip_test("%s", reason);
+    netns_need();
     if (smcr_rendezvous_open(&ctl, &why) != 0)
         cr_skip_test("%s", why.text);
     smcr_rendezvous_close(ctl);
-    cr_assert(netns_veth_create(&lab->veth, 1500));
+    netns_veth_open(&lab->veth, 1500);
     lab->links = links;
     if (links > 1)
         lab_add_second_pair(lab);
@@ -105,4 +103,21 @@ int lab_wait(pid_t pid, unsigned timeout_s)
     kill(pid, getenv("LAB_CORE") ? SIGABRT : SIGKILL);
     waitpid(pid, &status, 0);
     return -1;
+}
+
+bool lab_await(const volatile int *flag)
+{
+    for (int i = 0; i < 4000 && !*flag; i++)
+        usleep(5000);
+    return *flag != 0;
+}
+
+int lab_listen(uint16_t port, int backlog)
+{
+    struct sockaddr_in addr = lab_address(1, port);
+    int l = nornic_socket(AF_INET, SOCK_STREAM, 0), on = 1;
+    nornic_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (nornic_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || nornic_listen(l, backlog) != 0)
+        _exit(5);
+    return l;
 }

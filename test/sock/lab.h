@@ -4,6 +4,7 @@
 #define NORNIC_TEST_SOCK_LAB_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -31,5 +32,11 @@ void lab_start(const struct lab *lab, int side, const struct smcr_times *times);
 pid_t lab_fork(const struct lab *lab, int side, int (*run)(void *ctx), void *ctx);
 /* Its exit status; -1: it was killed, or had to be, after `timeout_s`. */
 int lab_wait(pid_t pid, unsigned timeout_s);
+
+/* Whether another process has set it, within 20 s. */
+bool lab_await(const volatile int *flag);
+
+/* In side 1: a listening socket of SMC-R at lab_address(1, port); exits with 5 where that fails. */
+int lab_listen(uint16_t port, int backlog);
 
 #endif

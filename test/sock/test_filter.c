@@ -30,23 +30,6 @@ static struct board *board_new(struct lab *lab)
     return b;
 }
 
-static bool wait_for(volatile int *flag)
-{
-    for (int i = 0; i < 2000 && !*flag; i++)
-        usleep(5000);
-    return *flag != 0;
-}
-
-static int listen_here(void)
-{
-    struct sockaddr_in addr = lab_address(1, PORT);
-    int l = nornic_socket(AF_INET, SOCK_STREAM, 0), on = 1;
-    nornic_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (nornic_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || nornic_listen(l, 16) != 0)
-        _exit(5);
-    return l;
-}
-
 static void echo(int l, int count)
 {
     char c;
@@ -98,9 +81,9 @@ static int is_smcr(int fd)
 static void run(struct board *b, int (*server)(void *), int (*client)(void *))
 {
     pid_t s = lab_fork(b->lab, 1, server, b);
-    cr_assert(wait_for(&b->ready));
+    cr_assert(lab_await(&b->ready));
     pid_t c = lab_fork(b->lab, 0, client, b);
-    if (wait_for(&b->filtered)) {
+    if (lab_await(&b->filtered)) {
         cr_expect_eq(netns_run(&b->lab->veth, 1, "ip rule del pref %d 2>/dev/null || true", RULE), 0);
         b->open = 1;
     }
@@ -115,7 +98,7 @@ static int serve_two(void *ctx)
 {
     struct board *b = ctx;
     lab_start(b->lab, 1, NULL);
-    int l = listen_here();
+    int l = lab_listen(PORT, 16);
     b->ready = 1;
     echo(l, 2);
     return 0;
@@ -130,7 +113,7 @@ static int try_twice(void *ctx)
     nornic_close(refused);
     b->early = result(fd, PATIENCE_MS);
     b->filtered = 1;
-    wait_for(&b->open);
+    lab_await(&b->open);
     b->late = result(fd, 5000); /* the SYN comes again */
     b->smcr[0] = is_smcr(fd);
     fd = reach(0, PORT);
@@ -177,7 +160,7 @@ static int serve_choosing(void *ctx)
     };
     struct sock_fprog program = {.len = 4, .filter = drop_shunned};
     lab_start(b->lab, 1, NULL);
-    int l = listen_here(), off = 0;
+    int l = lab_listen(PORT, 16), off = 0;
     if (nornic_setsockopt(l, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0)
         return 8;
     b->ready = 1;
@@ -186,7 +169,7 @@ static int serve_choosing(void *ctx)
     while (nornic_recv(fd, &c, 1, 0) == 1)
         nornic_send(fd, &c, 1, MSG_NOSIGNAL);
     nornic_close(fd);
-    wait_for(&b->open);
+    lab_await(&b->open);
     nornic_setsockopt(l, SOL_SOCKET, SO_DETACH_FILTER, &off, sizeof off);
     echo(l, 1);
     return 0;

@@ -32,23 +32,6 @@ static struct board *board_new(void)
     return b;
 }
 
-static bool wait_for(volatile int *flag)
-{
-    for (int i = 0; i < 4000 && !*flag; i++)
-        usleep(5000);
-    return *flag != 0;
-}
-
-static int listen_here(int backlog)
-{
-    struct sockaddr_in addr = lab_address(1, PORT);
-    int l = nornic_socket(AF_INET, SOCK_STREAM, 0), on = 1;
-    nornic_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (nornic_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || nornic_listen(l, backlog) != 0)
-        _exit(5);
-    return l;
-}
-
 static int reach_with(int fd)
 {
     struct sockaddr_in addr = lab_address(1, PORT);
@@ -69,7 +52,7 @@ static bool is_echoed(int fd)
 static void run_both(struct board *b, int (*server)(void *), int (*client)(void *))
 {
     pid_t one = lab_fork(&b->lab, 1, server, b);
-    cr_assert(wait_for(&b->ready));
+    cr_assert(lab_await(&b->ready));
     pid_t other = lab_fork(&b->lab, 0, client, b);
     int client_status = lab_wait(other, 40);
     b->done = 1;
@@ -92,7 +75,7 @@ static int echo_all(void *ctx)
     struct board *b = ctx;
     char c;
     lab_start(&b->lab, 1, NULL);
-    int l = listen_here(8);
+    int l = lab_listen(PORT, 8);
     struct pollfd p = {.fd = l, .events = POLLIN};
     b->ready = 1;
     for (int i = 0; !b->done;) {
@@ -294,9 +277,9 @@ static int accept_late(void *ctx)
     int fds[CLIENTS];
     char c;
     lab_start(&b->lab, 1, NULL);
-    int l = listen_here(1);
+    int l = lab_listen(PORT, 1);
     b->ready = 1;
-    wait_for(&b->value[0]);
+    lab_await(&b->value[0]);
     sleep(5); /* longer than a client waits for an answer */
     /* All of them first: they do not come in the order in which the client looks at them. */
     for (int i = 0; i < CLIENTS; i++)
@@ -396,7 +379,7 @@ static int accept_when_told(void *ctx)
     struct board *b = ctx;
     int fd = -1;
     lab_start(&b->lab, 1, NULL);
-    int l = listen_here(1);
+    int l = lab_listen(PORT, 1);
     b->ready = 1;
     while (!b->done) {
         int active = 0;
@@ -479,7 +462,7 @@ static int look_for_groups(void *ctx)
     struct board *b = ctx;
     char c;
     lab_start(&b->lab, 1, NULL);
-    int l = listen_here(8);
+    int l = lab_listen(PORT, 8);
     b->ready = 1;
     int fd = nornic_accept(l, NULL, NULL), groups = 0;
     struct smcr_stat_visitor visitor = {.group = count_group, .ctx = &groups};

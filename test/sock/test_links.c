@@ -44,16 +44,6 @@ static struct board *board_new(void)
     return mmap(NULL, sizeof(struct board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
-static int serve_socket(uint16_t port)
-{
-    struct sockaddr_in addr = lab_address(1, port);
-    int l = nornic_socket(AF_INET, SOCK_STREAM, 0), on = 1;
-    nornic_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (nornic_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || nornic_listen(l, 16) != 0)
-        _exit(5);
-    return l;
-}
-
 static int reach(uint16_t port)
 {
     struct sockaddr_in addr = lab_address(1, port);
@@ -125,7 +115,7 @@ static int receive_side(void *ctx)
     uint8_t *bytes = malloc(PIECE_BYTES), *expected = malloc(PIECE_BYTES);
     ssize_t n;
     lab_start(p->lab, 1, &quick);
-    int l = serve_socket(PORT), fd = nornic_accept(l, NULL, NULL);
+    int l = lab_listen(PORT, 16), fd = nornic_accept(l, NULL, NULL);
     while ((n = nornic_recv(fd, bytes, PIECE_BYTES, 0)) > 0) {
         same_fill(expected, (size_t)n, p->board->got);
         if (memcmp(bytes, expected, (size_t)n) != 0)

@@ -42,23 +42,6 @@ static struct board *board_new(struct lab *lab)
     return b;
 }
 
-static bool wait_for(volatile int *flag)
-{
-    for (int i = 0; i < 2000 && !*flag; i++)
-        usleep(5000);
-    return *flag != 0;
-}
-
-static int listen_here(void)
-{
-    struct sockaddr_in addr = lab_address(1, PORT);
-    int l = nornic_socket(AF_INET, SOCK_STREAM, 0), on = 1;
-    nornic_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (nornic_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || nornic_listen(l, 16) != 0)
-        _exit(5);
-    return l;
-}
-
 static int reach_with(int fd)
 {
     struct sockaddr_in addr = lab_address(1, PORT);
@@ -71,14 +54,14 @@ static int echo_one(void *ctx)
     struct board *b = ctx;
     char bytes[4096];
     lab_start(b->lab, 1, NULL);
-    int l = listen_here();
+    int l = lab_listen(PORT, 16);
     b->pid = getpid();
     b->ready = 1;
     int fd = nornic_accept(l, NULL, NULL);
     for (ssize_t n; (n = nornic_recv(fd, bytes, sizeof bytes, 0)) > 0;)
         nornic_send(fd, bytes, (size_t)n, MSG_NOSIGNAL);
     b->value[7] = errno;
-    wait_for(&b->done);
+    lab_await(&b->done);
     nornic_close(fd);
     nornic_close(l);
     return 0;
@@ -87,7 +70,7 @@ static int echo_one(void *ctx)
 static int run_pair(int (*server)(void *), int (*client)(void *), struct board *b)
 {
     pid_t s = lab_fork(b->lab, 1, server, b);
-    cr_assert(wait_for(&b->ready));
+    cr_assert(lab_await(&b->ready));
     pid_t c = lab_fork(b->lab, 0, client, b);
     int client_status = lab_wait(c, 20);
     b->done = 1;
@@ -128,7 +111,7 @@ static int talk_and_wait(void *ctx)
     nornic_send(fd, "x", 1, 0);
     nornic_recv(fd, &c, 1, 0);
     b->value[0] = 1;
-    wait_for(&b->go);
+    lab_await(&b->go);
     nornic_close(fd);
     return c == 'x' ? 0 : 1;
 }
@@ -147,9 +130,9 @@ Test(process, the_stat_socket_tells_what_there_is, .timeout = 60)
     cr_assert_eq(bind(left, (struct sockaddr *)&stale, sizeof stale), 0);
     close(left);
     pid_t s = lab_fork(&lab, 1, echo_one, b);
-    cr_assert(wait_for(&b->ready));
+    cr_assert(lab_await(&b->ready));
     pid_t c = lab_fork(&lab, 0, talk_and_wait, b);
-    cr_assert(wait_for(&b->value[0]));
+    cr_assert(lab_await(&b->value[0]));
     char path[SMCR_STAT_PATH_BYTES], *text = ask_stat(b->pid);
     struct json_object *root = json_tokener_parse(text);
     cr_assert_not_null(root, "no JSON: %s", text);
@@ -200,7 +183,7 @@ static int fork_meanwhile(void *ctx)
     /* and a child that lives on does not keep the connection open */
     child = fork();
     if (child == 0) {
-        wait_for(&b->done);
+        lab_await(&b->done);
         _exit(0);
     }
     nornic_shutdown(fd, SHUT_WR);
@@ -215,7 +198,7 @@ static int echo_to_the_end(void *ctx)
     char bytes[64];
     ssize_t n;
     lab_start(b->lab, 1, NULL);
-    int l = listen_here();
+    int l = lab_listen(PORT, 16);
     b->ready = 1;
     int fd = nornic_accept(l, NULL, NULL);
     while ((n = nornic_recv(fd, bytes, sizeof bytes, 0)) > 0)
@@ -267,7 +250,7 @@ static int count_slowly(void *ctx)
     char bytes[10000];
     ssize_t n;
     lab_start(b->lab, 1, NULL);
-    int l = listen_here();
+    int l = lab_listen(PORT, 16);
     b->ready = 1;
     int fd = nornic_accept(l, NULL, NULL);
     while ((n = nornic_recv(fd, bytes, sizeof bytes, 0)) > 0) {
@@ -311,12 +294,12 @@ static int answer_and_stay(void *ctx)
     struct board *b = ctx;
     char c;
     lab_start(b->lab, 1, NULL);
-    int l = listen_here();
+    int l = lab_listen(PORT, 16);
     b->ready = 1;
     int fd = nornic_accept(l, NULL, NULL);
     nornic_recv(fd, &c, 1, 0);
     nornic_send(fd, &c, 1, 0);
-    wait_for(&b->done);
+    lab_await(&b->done);
     b->value[1] = nornic_recv(fd, &c, 1, 0) == 0 ? 1 : -errno;
     nornic_close(fd);
     nornic_close(l);
@@ -399,7 +382,7 @@ static int echo_four(void *ctx)
     struct board *b = ctx;
     char c;
     lab_start(b->lab, 1, NULL);
-    int l = listen_here();
+    int l = lab_listen(PORT, 16);
     b->ready = 1;
     for (int i = 0; i < 4; i++) {
         int fd = nornic_accept(l, NULL, NULL);
@@ -458,7 +441,7 @@ static int receive_beside(void *ctx)
     struct board *b = ctx;
     char *bytes = calloc(1, BESIDE_BYTES), c;
     lab_start(b->lab, 1, NULL);
-    int l = listen_here();
+    int l = lab_listen(PORT, 16);
     b->ready = 1;
     int fd = nornic_accept(l, NULL, NULL);
     b->value[0] = (int)nornic_recv(fd, bytes, BESIDE_BYTES, MSG_WAITALL);

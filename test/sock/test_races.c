@@ -39,23 +39,6 @@ static struct board *board_new(unsigned links)
     return b;
 }
 
-static bool wait_for(volatile int *flag)
-{
-    for (int i = 0; i < 2000 && !*flag; i++)
-        usleep(5000);
-    return *flag != 0;
-}
-
-static int listen_here(void)
-{
-    struct sockaddr_in addr = lab_address(1, PORT);
-    int l = nornic_socket(AF_INET, SOCK_STREAM, 0), on = 1;
-    nornic_setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (nornic_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || nornic_listen(l, 16) != 0)
-        _exit(5);
-    return l;
-}
-
 static int reach(void)
 {
     struct sockaddr_in addr = lab_address(1, PORT);
@@ -70,7 +53,7 @@ static int reach(void)
 static void run_both(struct board *b, int (*server)(void *), int (*client)(void *))
 {
     pid_t one = lab_fork(&b->lab, 1, server, b), other = 0;
-    if (client && wait_for(&b->ready))
+    if (client && lab_await(&b->ready))
         other = lab_fork(&b->lab, 0, client, b);
     int client_status = other ? lab_wait(other, 40) : 0, server_status = lab_wait(one, 40);
     lab_close(&b->lab);
@@ -136,7 +119,7 @@ static int close_under_accept(void *ctx)
     struct board *b = ctx;
     struct waiter w;
     lab_start(&b->lab, 1, NULL);
-    int l = listen_here();
+    int l = lab_listen(PORT, 16);
     begin(&w, l, accept_on);
     nornic_close(l);
     return ended_with(&w, EBADF) ? 0 : 10;
@@ -152,10 +135,10 @@ static int never_answer(void *ctx)
 {
     struct board *b = ctx;
     lab_start(&b->lab, 1, NULL);
-    int l = listen_here(), fd = -1;
+    int l = lab_listen(PORT, 16), fd = -1;
     b->ready = 1;
     fd = nornic_accept(l, NULL, NULL);
-    wait_for(&b->done);
+    lab_await(&b->done);
     nornic_close(fd);
     nornic_close(l);
     return fd < 0;
@@ -200,7 +183,7 @@ static int accept_two(void *ctx)
     struct board *b = ctx;
     char bytes[2][8] = {"", ""};
     lab_start(&b->lab, 1, NULL);
-    int l = listen_here();
+    int l = lab_listen(PORT, 16);
     b->ready = 1;
     int one = nornic_accept(l, NULL, NULL), other = nornic_accept(l, NULL, NULL);
     ssize_t at_one = nornic_recv(one, bytes[0], sizeof bytes[0], 0);
@@ -314,7 +297,7 @@ static int without_descriptors(void *ctx)
     struct sockaddr_un stat_addr = {.sun_family = AF_UNIX};
     struct waiter w;
     lab_start(&b->lab, 1, NULL);
-    int l = listen_here(), asker = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int l = lab_listen(PORT, 16), asker = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct rlimit limit;
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = 4200;
@@ -359,10 +342,10 @@ static int idle_server(void *ctx)
 {
     struct board *b = ctx;
     lab_start(&b->lab, 1, NULL);
-    int l = listen_here();
+    int l = lab_listen(PORT, 16);
     b->ready = 1;
     int fd = nornic_accept(l, NULL, NULL);
-    wait_for(&b->cut);
+    lab_await(&b->cut);
     long before_us = cpu_us();
     usleep(2000000);
     b->busy_us = cpu_us() - before_us;
@@ -377,7 +360,7 @@ static int idle_client(void *ctx)
     lab_start(&b->lab, 0, NULL);
     int fd = reach();
     b->value[0] = fd >= 0;
-    wait_for(&b->done);
+    lab_await(&b->done);
     return nornic_close(fd);
 }
 
@@ -386,9 +369,9 @@ static void be_idle(const char *command)
 {
     struct board *b = board_new(2);
     pid_t server = lab_fork(&b->lab, 1, idle_server, b);
-    wait_for(&b->ready);
+    lab_await(&b->ready);
     pid_t client = lab_fork(&b->lab, 0, idle_client, b);
-    wait_for(&b->value[0]);
+    lab_await(&b->value[0]);
     int rc = netns_run(&b->lab.veth, 1, "%s", command);
     usleep(500000); /* for the news */
     b->cut = 1;
@@ -434,7 +417,7 @@ static int stop_under_calls(void *ctx)
     unsigned before = open_descriptors();
     for (int round = 0; round < 2; round++) {
         lab_start(&b->lab, 1, NULL);
-        int l = listen_here();
+        int l = lab_listen(PORT, 16);
         b->ready = 1;
         int fd = nornic_accept(l, NULL, NULL);
         begin(&accepting, l, accept_on);

@@ -41,12 +41,10 @@ struct lab {
 static void lab_open(struct lab *lab)
 {
     struct nornic_error why = {""};
-    const char *reason = netns_unavailable();
-    if (reason)
-        cr_skip_test("%s", reason);
+    netns_need();
     if (smcr_rendezvous_open(&lab->ctl, &why) != 0)
         cr_skip_test("%s", why.text);
-    cr_assert(netns_veth_create(&lab->veth, 1500));
+    netns_veth_open(&lab->veth, 1500);
     netns_enter(&lab->veth, 1);
     lab->tap = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
     cr_assert_geq(lab->tap, 0);

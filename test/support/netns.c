@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* unshare, setns */
 #include "test/support/netns.h"
 
+#include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -17,7 +18,7 @@ static int open_own_namespace(void)
     return open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 }
 
-const char *netns_unavailable(void)
+void netns_need(void)
 {
     /* A child tries, so that the answer leaves this process where it is. */
     pid_t child = fork();
@@ -25,10 +26,9 @@ const char *netns_unavailable(void)
         _exit(unshare(CLONE_NEWNET) == 0 ? 0 : 1);
     int status = 1;
     if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0)
-        return "needs root: may not make network namespaces";
+        cr_skip_test("needs root: may not make network namespaces");
     if (access("/sbin/ip", X_OK) != 0 && access("/usr/sbin/ip", X_OK) != 0 && access("/bin/ip", X_OK) != 0)
-        return "needs the command ip (iproute2)";
-    return NULL;
+        cr_skip_test("needs the command ip (iproute2)");
 }
 
 static bool write_file(const char *path, const char *text)
@@ -100,27 +100,18 @@ static bool make_pair(const struct netns_veth *veth, uint32_t mtu_bytes)
     return true;
 }
 
-bool netns_veth_create(struct netns_veth *veth, uint32_t mtu_bytes)
+void netns_veth_open(struct netns_veth *veth, uint32_t mtu_bytes)
 {
+    netns_need();
     veth->fd[0] = veth->fd[1] = -1;
     veth->home = open_own_namespace();
-    if (veth->home < 0)
-        return false;
+    cr_assert_geq(veth->home, 0, "cannot open the network namespace: %s", strerror(errno));
     for (int side = 0; side < 2; side++) {
         veth->fd[side] = make_namespace();
-        if (veth->fd[side] < 0) {
-            fprintf(stderr, "cannot make a network namespace: %s\n", strerror(errno));
-            netns_veth_destroy(veth);
-            return false;
-        }
+        cr_assert_geq(veth->fd[side], 0, "cannot make a network namespace: %s", strerror(errno));
     }
     netns_enter(veth, -1);
-    if (!make_pair(veth, mtu_bytes)) {
-        fprintf(stderr, "cannot make a veth pair of MTU %u\n", mtu_bytes);
-        netns_veth_destroy(veth);
-        return false;
-    }
-    return true;
+    cr_assert(make_pair(veth, mtu_bytes), "cannot make a veth pair of MTU %u", mtu_bytes);
 }
 
 void netns_veth_destroy(struct netns_veth *veth)

@@ -4,7 +4,6 @@
 #ifndef NORNIC_TEST_SUPPORT_NETNS_H
 #define NORNIC_TEST_SUPPORT_NETNS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* The interface of side 0 is nn0, of side 1 nn1. Side i has 10.77.0.(i+1)/24 and fd77::(i+1)/64, usable at
@@ -18,12 +17,12 @@ struct netns_veth {
     int fd[2]; /* descriptors of the two namespaces */
 };
 
-/* NULL if this process may make namespaces, else the reason why not: for cr_skip_test("%s", reason). */
-const char *netns_unavailable(void);
+/* Skips the test, and says why, where this process may not make namespaces. */
+void netns_need(void);
 
-/* Makes the pair, both ends up; the calling thread stays where it was. Returns false (with a message on
- * stderr) if a step failed. */
-bool netns_veth_create(struct netns_veth *veth, uint32_t mtu_bytes);
+/* Makes the pair, both ends up; the calling thread stays where it was. Needs namespaces; where a step fails
+ * then, so does the test, with a message on stderr. */
+void netns_veth_open(struct netns_veth *veth, uint32_t mtu_bytes);
 
 /* Moves the calling thread into side 0 or 1; -1 is back home. Sockets and ports that are opened then stay in
  * that namespace, wherever the thread goes afterwards; processes started then live in it. */

@@ -26,10 +26,7 @@ static struct netns_veth veth;
 
 static void setup(void)
 {
-    const char *reason = netns_unavailable();
-    if (reason)
-        cr_skip_test("%s", reason);
-    cr_assert(netns_veth_create(&veth, 1500));
+    netns_veth_open(&veth, 1500);
     netns_enter(&veth, 0);
 }
 

@@ -15,9 +15,7 @@ static struct netns_veth veth;
 
 static void setup(void)
 {
-    const char *reason = netns_unavailable();
-    if (reason)
-        cr_skip_test("%s", reason);
+    netns_need();
 }
 
 TestSuite(xdp_port, .init = setup, .timeout = 30);
@@ -62,7 +60,7 @@ ParameterizedTestParameters(xdp_port, frames_pass_both_ways_whole_and_in_order)
 
 ParameterizedTest(struct passage *p, xdp_port, frames_pass_both_ways_whole_and_in_order)
 {
-    cr_assert(netns_veth_create(&veth, p->mtu_bytes));
+    netns_veth_open(&veth, p->mtu_bytes);
     struct net_port *ports[2] = {open_port(p->kinds[0], 0), open_port(p->kinds[1], 1)};
     for (int side = 0; side < 2; side++) {
         for (int kind = 0; kind < 4; kind++) {
@@ -90,7 +88,7 @@ ParameterizedTest(struct passage *p, xdp_port, frames_pass_both_ways_whole_and_i
  * and all goes on when the interface is up again. */
 Test(xdp_port, interface_down_backs_off)
 {
-    cr_assert(netns_veth_create(&veth, 1500));
+    netns_veth_open(&veth, 1500);
     struct net_port *ports[2] = {open_port(NATIVE, 0), open_port(NATIVE, 1)};
     struct frame_spec spec = {
         .src = ports[0]->mac, .dst = ports[1]->mac, .vlan_tci = -1, .dport = 4791, .ip_bytes = 1000};

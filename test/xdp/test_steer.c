@@ -17,16 +17,14 @@ static struct net_port *ports[2];
 
 static void setup(void)
 {
-    const char *reason = netns_unavailable();
-    if (reason)
-        cr_skip_test("%s", reason);
+    netns_need();
 }
 
 TestSuite(xdp_steer, .init = setup, .timeout = 60);
 
 static void open_pair(enum xdp_mode mode, uint32_t mtu_bytes)
 {
-    cr_assert(netns_veth_create(&veth, mtu_bytes));
+    netns_veth_open(&veth, mtu_bytes);
     for (int side = 0; side < 2; side++) {
         struct xdp_config config = {.ifname = NETNS_VETH_IFNAME(side), .mode = mode};
         struct nornic_error why;
@@ -109,7 +107,7 @@ Test(xdp_steer, only_whole_roce_datagrams_are_taken)
 Test(xdp_steer, roce_v1_is_taken_where_it_was_asked_for)
 {
     uint32_t strange = 0;
-    cr_assert(netns_veth_create(&veth, 1500));
+    netns_veth_open(&veth, 1500);
     for (int side = 0; side < 2; side++) {
         struct xdp_config config = {.ifname = NETNS_VETH_IFNAME(side), .roce_v1 = true};
         struct nornic_error why;
@@ -136,7 +134,7 @@ Test(xdp_steer, without_a_socket_roce_goes_to_the_kernel)
     struct xdp_steer steer;
     struct net_interface interface;
     struct nornic_error why;
-    cr_assert(netns_veth_create(&veth, 1500));
+    netns_veth_open(&veth, 1500);
     netns_enter(&veth, 1);
     cr_assert_eq(net_interface_get("nn1", &interface, &why), 0);
     cr_assert_eq(xdp_steer_load(&steer, true, false, &why), 0, "%s", why.text);
@@ -206,7 +204,7 @@ Test(xdp_steer, single_buffer_socket_takes_only_what_fits_one_page)
     struct net_interface interface;
     struct nornic_error why;
     struct xdp_config config = {.ifname = "nn0", .ring_frames = 256};
-    cr_assert(netns_veth_create(&veth, 3498));
+    netns_veth_open(&veth, 3498);
     netns_enter(&veth, 0);
     cr_assert_eq(net_interface_get("nn0", &interface, &why), 0);
     cr_assert_eq(xdp_socket_open(&socket, &interface, &config, false, &why), 0, "%s", why.text);
