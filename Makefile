@@ -142,7 +142,7 @@ $(EXPLAIN_TRUTH): $(BUILD)/test/explain_truth/tool/truth.o \
                   $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/support/*.c)) $(BUILD)/test/sim_parts.a \
                   $(BUILD)/test/smcr_pair.a $(BUILD)/libnornic.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -lcriterion
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) -ljson-c -lcriterion
 
 .PHONY: deps tests test check
 deps: ## install the Debian packages that are missing (as root)

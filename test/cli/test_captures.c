@@ -2,13 +2,13 @@
 /* The commands that read captures: verify, replay, explain, header, each run as a user would. The numbers
  * are those of pcaps/MANIFEST.md. */
 #include <criterion/criterion.h>
-#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "test/support/json.h"
 #include "line.h"
 
 static void expect_part(const char *text, const char *part)
@@ -34,18 +34,6 @@ static struct json_object *json_line(const char *text, unsigned nth)
     struct json_object *o = json_tokener_parse(line);
     cr_assert_not_null(o, "%s", line);
     return o;
-}
-
-static struct json_object *get(struct json_object *o, const char *key)
-{
-    struct json_object *found;
-    cr_assert(json_object_object_get_ex(o, key, &found), "there is no %s", key);
-    return found;
-}
-
-static uint64_t count(struct json_object *o, const char *key)
-{
-    return json_object_get_uint64(get(o, key));
 }
 
 /* A copy of a capture with a byte changed, for the tests that want a bad one. */
@@ -107,16 +95,16 @@ Test(captures, verify_names_a_frame_whose_icrc_is_wrong)
     snprintf(line, sizeof line, "verify --json %s", damaged);
     r = line_run(line);
     struct json_object *o = json_line(r->out, 0);
-    cr_expect_eq(count(o, "icrc_bad"), 1);
-    cr_expect_eq(count(o, "malformed"), 0);
-    cr_expect_eq(count(o, "icrc_ok") + 1, count(o, "roce"));
-    struct json_object *frames = get(o, "bad_frames"), *bad = json_object_array_get_idx(frames, 0);
+    cr_expect_eq(json_count(o, "icrc_bad"), 1);
+    cr_expect_eq(json_count(o, "malformed"), 0);
+    cr_expect_eq(json_count(o, "icrc_ok") + 1, json_count(o, "roce"));
+    struct json_object *frames = json_member(o, "bad_frames"), *bad = json_object_array_get_idx(frames, 0);
     cr_assert_eq(json_object_array_length(frames), 1);
-    cr_expect_eq(count(bad, "n"), 3);
-    cr_expect_str_eq(json_object_get_string(get(bad, "reason")), "ICRC mismatch");
-    cr_expect_eq(strlen(json_object_get_string(get(bad, "expected"))), 8);
-    cr_expect_str_neq(json_object_get_string(get(bad, "expected")),
-                      json_object_get_string(get(bad, "found")));
+    cr_expect_eq(json_count(bad, "n"), 3);
+    cr_expect_str_eq(json_object_get_string(json_member(bad, "reason")), "ICRC mismatch");
+    cr_expect_eq(strlen(json_object_get_string(json_member(bad, "expected"))), 8);
+    cr_expect_str_neq(json_object_get_string(json_member(bad, "expected")),
+                      json_object_get_string(json_member(bad, "found")));
     json_object_put(o);
 }
 
@@ -128,8 +116,8 @@ Test(captures, verify_strict_lists_rules)
     expect_part(r->out, "  0 violations of the standard\n");
     r = line_run("verify --strict --json pcaps/rc_nak.pcap");
     struct json_object *o = json_line(r->out, 0);
-    cr_expect_eq(count(o, "violation_count"), 0);
-    cr_expect_eq(json_object_array_length(get(o, "violations")), 0);
+    cr_expect_eq(json_count(o, "violation_count"), 0);
+    cr_expect_eq(json_object_array_length(json_member(o, "violations")), 0);
     json_object_put(o);
     r = line_run("verify --json pcaps/rc_nak.pcap");
     o = json_line(r->out, 0);
@@ -143,10 +131,10 @@ Test(captures, verify_goes_on_after_a_file_that_cannot_be_read)
     cr_expect_eq(r->status, CLI_ERROR, "the worst of them");
     cr_assert_eq(lines_in(r->out), 2);
     struct json_object *o = json_line(r->out, 0);
-    expect_part(json_object_get_string(get(o, "error")), "/nonexistent/x");
+    expect_part(json_object_get_string(json_member(o, "error")), "/nonexistent/x");
     json_object_put(o);
     o = json_line(r->out, 1);
-    cr_expect_eq(count(o, "roce"), 37);
+    cr_expect_eq(json_count(o, "roce"), 37);
     cr_expect_not(json_object_object_get_ex(o, "error", NULL));
     json_object_put(o);
     expect_part(r->err, "nornic verify: cannot open /nonexistent/x: No such file");
@@ -262,23 +250,23 @@ Test(captures, replay_for_scripts)
     const struct line_result *r = line_run("replay pcaps/rc_write_1024.pcap --as 10.77.0.1 --json");
     cr_assert_eq(lines_in(r->out), 1);
     struct json_object *o = json_line(r->out, 0);
-    cr_expect(json_object_get_boolean(get(o, "equal")));
-    cr_expect_eq(count(get(o, "outcomes"), "equal"), 38);
-    cr_expect_eq(count(get(o, "outcomes"), "different"), 0);
-    cr_expect_eq(count(o, "fed"), 27);
-    cr_expect_eq(count(o, "queue_pairs"), 1);
-    cr_expect_eq(count(o, "work_requests"), 27);
-    cr_expect_eq(count(o, "receives"), 0);
-    cr_expect_eq(count(o, "gsi_packets"), 0);
+    cr_expect(json_object_get_boolean(json_member(o, "equal")));
+    cr_expect_eq(json_count(json_member(o, "outcomes"), "equal"), 38);
+    cr_expect_eq(json_count(json_member(o, "outcomes"), "different"), 0);
+    cr_expect_eq(json_count(o, "fed"), 27);
+    cr_expect_eq(json_count(o, "queue_pairs"), 1);
+    cr_expect_eq(json_count(o, "work_requests"), 27);
+    cr_expect_eq(json_count(o, "receives"), 0);
+    cr_expect_eq(json_count(o, "gsi_packets"), 0);
     json_object_put(o);
     r = line_run("replay pcaps/rc_write_1024.pcap --as 10.77.0.1 --json -a");
     cr_assert_eq(lines_in(r->out), 39);
     o = json_line(r->out, 0);
-    cr_expect_eq(count(o, "n"), 1);
-    cr_expect_str_eq(json_object_get_string(get(o, "outcome")), "equal");
-    cr_expect_eq(count(o, "qp"), 0x15);
-    cr_expect_eq(count(o, "psn"), 0x1000);
-    cr_expect_eq(json_object_array_length(get(o, "diffs")), 0);
+    cr_expect_eq(json_count(o, "n"), 1);
+    cr_expect_str_eq(json_object_get_string(json_member(o, "outcome")), "equal");
+    cr_expect_eq(json_count(o, "qp"), 0x15);
+    cr_expect_eq(json_count(o, "psn"), 0x1000);
+    cr_expect_eq(json_object_array_length(json_member(o, "diffs")), 0);
     json_object_put(o);
 }
 
@@ -367,9 +355,9 @@ Test(captures, explain_for_scripts)
     cr_expect_eq(r->status, CLI_OK);
     cr_expect_geq(lines_in(r->out), 37);
     struct json_object *o = json_line(r->out, 1);
-    cr_expect_eq(count(o, "n"), 2);
-    expect_part(json_object_get_string(get(o, "words")), "RNR NAK");
-    cr_expect_eq(json_object_array_length(get(o, "remarks")), 1);
+    cr_expect_eq(json_count(o, "n"), 2);
+    expect_part(json_object_get_string(json_member(o, "words")), "RNR NAK");
+    cr_expect_eq(json_object_array_length(json_member(o, "remarks")), 1);
     json_object_put(o);
 }
 

@@ -2,7 +2,6 @@
 /* The demo's two namespaces: what stands in them, and that nothing of them is left. */
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <json-c/json.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "base/base.h"
 #include "cli/demo/lab.h"
+#include "test/support/json.h"
 #include "test/support/netns.h"
 
 static struct demo_lab lab;
@@ -56,20 +56,13 @@ static struct json_object *interface_of(int end, const char *ifname)
     return o;
 }
 
-static struct json_object *get(struct json_object *o, const char *key)
-{
-    struct json_object *found;
-    cr_assert(json_object_object_get_ex(o, key, &found), "there is no %s", key);
-    return found;
-}
-
 static bool has_address(struct json_object *interfaces, const char *address, int prefix_bits)
 {
-    struct json_object *list = get(json_object_array_get_idx(interfaces, 0), "addr_info");
+    struct json_object *list = json_member(json_object_array_get_idx(interfaces, 0), "addr_info");
     for (size_t i = 0; i < json_object_array_length(list); i++) {
         struct json_object *one = json_object_array_get_idx(list, i);
-        if (strcmp(json_object_get_string(get(one, "local")), address) == 0)
-            return json_object_get_int(get(one, "prefixlen")) == prefix_bits &&
+        if (strcmp(json_object_get_string(json_member(one, "local")), address) == 0)
+            return json_object_get_int(json_member(one, "prefixlen")) == prefix_bits &&
                    !json_object_object_get_ex(one, "tentative", NULL);
     }
     return false;
@@ -78,7 +71,8 @@ static bool has_address(struct json_object *interfaces, const char *address, int
 static bool is_link_up(int end, const char *ifname)
 {
     struct json_object *o = interface_of(end, ifname);
-    bool up = strcmp(json_object_get_string(get(json_object_array_get_idx(o, 0), "operstate")), "UP") == 0;
+    bool up =
+        strcmp(json_object_get_string(json_member(json_object_array_get_idx(o, 0), "operstate")), "UP") == 0;
     json_object_put(o);
     return up;
 }
@@ -87,11 +81,11 @@ Test(demo_lab, each_end_has_its_addresses_and_can_use_them_at_once)
 {
     for (int end = 0; end < 2; end++) {
         struct json_object *o = interface_of(end, DEMO_LAB_IFNAME);
-        cr_expect_eq(json_object_get_int(get(json_object_array_get_idx(o, 0), "mtu")), 4200);
+        cr_expect_eq(json_object_get_int(json_member(json_object_array_get_idx(o, 0), "mtu")), 4200);
         cr_expect(has_address(o, end ? "10.77.0.2" : "10.77.0.1", 30));
         cr_expect(has_address(o, end ? "fd77::2" : "fd77::1", 64));
         cr_expect(has_address(o, end ? "fe80::2" : "fe80::1", 64));
-        cr_expect_eq(json_object_array_length(get(json_object_array_get_idx(o, 0), "addr_info")), 3,
+        cr_expect_eq(json_object_array_length(json_member(json_object_array_get_idx(o, 0), "addr_info")), 3,
                      "and no other");
         json_object_put(o);
         cr_expect(is_link_up(end, DEMO_LAB_IFNAME));
@@ -103,7 +97,7 @@ Test(demo_lab, a_second_pair_is_a_network_of_its_own)
     cr_assert_eq(demo_lab_add_pair(&lab, 1500, &why), 0, "%s", why.text);
     for (int end = 0; end < 2; end++) {
         struct json_object *o = interface_of(end, DEMO_LAB_IFNAME2);
-        cr_expect_eq(json_object_get_int(get(json_object_array_get_idx(o, 0), "mtu")), 1500);
+        cr_expect_eq(json_object_get_int(json_member(json_object_array_get_idx(o, 0), "mtu")), 1500);
         cr_expect(has_address(o, end ? "10.78.0.2" : "10.78.0.1", 30));
         cr_expect(has_address(o, end ? "fd78::2" : "fd78::1", 64));
         json_object_put(o);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the demo says of a pass: the table, the JSON, the lines while it runs, and whether it was right. */
 #include <criterion/criterion.h>
-#include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include "base/base.h"
 #include "cli/demo/demo.h"
 #include "cli/demo/smc.h"
+#include "test/support/json.h"
 
 static struct demo_board *board;
 static int board_fd;
@@ -238,18 +238,6 @@ static struct json_object *json_of(unsigned passes, struct json_object *smc, boo
     return o;
 }
 
-static struct json_object *get(struct json_object *o, const char *key)
-{
-    struct json_object *found;
-    cr_assert(json_object_object_get_ex(o, key, &found), "there is no %s", key);
-    return found;
-}
-
-static uint64_t count(struct json_object *o, const char *key)
-{
-    return json_object_get_uint64(get(o, key));
-}
-
 Test(demo_report, json_of_a_pass)
 {
     board->sides[DEMO_B].counters.qps.read_replays = 5;
@@ -257,21 +245,21 @@ Test(demo_report, json_of_a_pass)
     board->plan.loss_ppm = 10000;
     board->sides[DEMO_A].lost_frames = 77;
     struct json_object *o = json_of(2, NULL, true);
-    cr_expect(json_object_get_boolean(get(o, "ok")));
-    cr_expect_str_eq(json_object_get_string(get(o, "port")), "xdp");
-    cr_expect_eq(count(o, "seed"), 7);
+    cr_expect(json_object_get_boolean(json_member(o, "ok")));
+    cr_expect_str_eq(json_object_get_string(json_member(o, "port")), "xdp");
+    cr_expect_eq(json_count(o, "seed"), 7);
     cr_expect_not(json_object_object_get_ex(o, "smc", NULL));
-    cr_assert_eq(json_object_array_length(get(o, "passes")), 2);
-    struct json_object *pass = json_object_array_get_idx(get(o, "passes"), 0);
-    cr_expect_eq(count(pass, "loss_ppm"), 10000);
-    cr_expect_eq(count(pass, "lost_frames"), 77);
-    cr_expect_eq(count(pass, "pmtu"), 1024);
-    cr_expect_eq(count(pass, "size"), 65536);
-    cr_expect_eq(count(pass, "depth"), 16);
-    cr_expect_eq(count(get(pass, "icrc"), "good"), 1000000);
-    cr_expect_eq(count(get(pass, "icrc"), "bad"), 2);
-    cr_expect_eq(count(get(get(pass, "counters"), "b"), "read_replays"), 5);
-    cr_expect_eq(count(get(get(pass, "counters"), "a"), "read_replays"), 0);
+    cr_assert_eq(json_object_array_length(json_member(o, "passes")), 2);
+    struct json_object *pass = json_object_array_get_idx(json_member(o, "passes"), 0);
+    cr_expect_eq(json_count(pass, "loss_ppm"), 10000);
+    cr_expect_eq(json_count(pass, "lost_frames"), 77);
+    cr_expect_eq(json_count(pass, "pmtu"), 1024);
+    cr_expect_eq(json_count(pass, "size"), 65536);
+    cr_expect_eq(json_count(pass, "depth"), 16);
+    cr_expect_eq(json_count(json_member(pass, "icrc"), "good"), 1000000);
+    cr_expect_eq(json_count(json_member(pass, "icrc"), "bad"), 2);
+    cr_expect_eq(json_count(json_member(json_member(pass, "counters"), "b"), "read_replays"), 5);
+    cr_expect_eq(json_count(json_member(json_member(pass, "counters"), "a"), "read_replays"), 0);
     cr_expect_not(json_object_object_get_ex(pass, "capture", NULL));
     json_object_put(o);
 }
@@ -279,25 +267,26 @@ Test(demo_report, json_of_a_pass)
 Test(demo_report, json_of_an_operation)
 {
     struct json_object *o = json_of(1, NULL, false);
-    cr_expect_not(json_object_get_boolean(get(o, "ok")));
-    struct json_object *ops = get(json_object_array_get_idx(get(o, "passes"), 0), "operations");
+    cr_expect_not(json_object_get_boolean(json_member(o, "ok")));
+    struct json_object *ops =
+        json_member(json_object_array_get_idx(json_member(o, "passes"), 0), "operations");
     cr_assert_eq(json_object_array_length(ops), DEMO_OP_COUNT);
     for (int op = 0; op < DEMO_OP_COUNT; op++) {
         struct json_object *r = json_object_array_get_idx(ops, (size_t)op);
-        cr_expect_str_eq(json_object_get_string(get(r, "operation")), demo_op_json[op]);
-        cr_expect_eq(count(r, "operations"), 12345);
-        cr_expect_eq(count(r, "bytes"), UINT64_C(12345) * 65536);
-        cr_expect_eq(count(r, "elapsed_ns"), NS_PER_S);
-        cr_expect_float_eq(json_object_get_double(get(r, "gbit_per_s")), 6.47, 0.01);
-        cr_expect_eq(count(r, "retransmitted_pkts"), (uint64_t)op);
-        cr_expect_eq(count(r, "compared_operations"), 1000);
-        cr_expect_eq(count(r, "compared_bytes"), 2048);
-        cr_expect_eq(count(r, "wrong_operations"), 0);
-        cr_expect_eq(count(get(r, "latency_ns"), "samples"), 10);
-        cr_expect_eq(count(get(r, "latency_ns"), "min"), 1100);
-        cr_expect_eq(count(get(r, "latency_ns"), "p50"), 2200);
-        cr_expect_eq(count(get(r, "latency_ns"), "p99"), 3300);
-        cr_expect_eq(count(get(r, "latency_ns"), "p99.9"), 44400);
+        cr_expect_str_eq(json_object_get_string(json_member(r, "operation")), demo_op_json[op]);
+        cr_expect_eq(json_count(r, "operations"), 12345);
+        cr_expect_eq(json_count(r, "bytes"), UINT64_C(12345) * 65536);
+        cr_expect_eq(json_count(r, "elapsed_ns"), NS_PER_S);
+        cr_expect_float_eq(json_object_get_double(json_member(r, "gbit_per_s")), 6.47, 0.01);
+        cr_expect_eq(json_count(r, "retransmitted_pkts"), (uint64_t)op);
+        cr_expect_eq(json_count(r, "compared_operations"), 1000);
+        cr_expect_eq(json_count(r, "compared_bytes"), 2048);
+        cr_expect_eq(json_count(r, "wrong_operations"), 0);
+        cr_expect_eq(json_count(json_member(r, "latency_ns"), "samples"), 10);
+        cr_expect_eq(json_count(json_member(r, "latency_ns"), "min"), 1100);
+        cr_expect_eq(json_count(json_member(r, "latency_ns"), "p50"), 2200);
+        cr_expect_eq(json_count(json_member(r, "latency_ns"), "p99"), 3300);
+        cr_expect_eq(json_count(json_member(r, "latency_ns"), "p99.9"), 44400);
     }
     json_object_put(o);
 }
@@ -313,16 +302,16 @@ Test(demo_report, json_of_the_second_act)
                                      .cut = "nn1"};
     struct json_object *smc = demo_smc_json(&result);
     struct json_object *o = json_of(0, smc, true);
-    struct json_object *act = get(o, "smc");
-    cr_expect_eq(count(act, "bytes"), 1000);
-    cr_expect_str_eq(json_object_get_string(get(act, "sent_sha256")), "abc");
-    cr_expect_str_eq(json_object_get_string(get(act, "arrived_sha256")), "abd");
-    cr_expect_str_eq(json_object_get_string(get(act, "cut")), "nn1");
-    cr_expect_float_eq(json_object_get_double(get(act, "seconds")), 1.5, 0.001);
-    cr_expect_float_eq(json_object_get_double(get(act, "failover_ms")), 20.25, 0.001);
-    cr_expect_float_eq(json_object_get_double(get(act, "regain_ms")), 30, 0.001);
-    cr_expect_eq(json_object_array_length(get(o, "passes")), 0);
-    cr_expect_eq(count(o, "seed"), 0);
+    struct json_object *act = json_member(o, "smc");
+    cr_expect_eq(json_count(act, "bytes"), 1000);
+    cr_expect_str_eq(json_object_get_string(json_member(act, "sent_sha256")), "abc");
+    cr_expect_str_eq(json_object_get_string(json_member(act, "arrived_sha256")), "abd");
+    cr_expect_str_eq(json_object_get_string(json_member(act, "cut")), "nn1");
+    cr_expect_float_eq(json_object_get_double(json_member(act, "seconds")), 1.5, 0.001);
+    cr_expect_float_eq(json_object_get_double(json_member(act, "failover_ms")), 20.25, 0.001);
+    cr_expect_float_eq(json_object_get_double(json_member(act, "regain_ms")), 30, 0.001);
+    cr_expect_eq(json_object_array_length(json_member(o, "passes")), 0);
+    cr_expect_eq(json_count(o, "seed"), 0);
     json_object_put(o);
     json_object_put(smc);
 }

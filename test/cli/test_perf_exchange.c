@@ -3,7 +3,6 @@
  * refused with a sentence that names it. */
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "base/base.h"
 #include "cli/perf/perf.h"
+#include "test/support/json.h"
 
 #define PATIENCE_NS (10 * NS_PER_S)
 
@@ -65,13 +65,6 @@ static struct json_object *heard(void)
     return o;
 }
 
-static struct json_object *get(struct json_object *o, const char *key)
-{
-    struct json_object *found;
-    cr_assert(json_object_object_get_ex(o, key, &found), "there is no %s", key);
-    return found;
-}
-
 /* --- as they are written --- */
 
 Test(perf_exchange, a_test_arrives_as_it_was_sent)
@@ -118,17 +111,17 @@ Test(perf_exchange, the_test_is_one_object_on_one_line)
 {
     struct nornic_error why;
     cr_assert_eq(perf_control_send_test(fds[0], &side, &why), 0);
-    struct json_object *o = heard(), *list = get(o, "qp_list");
-    cr_expect_eq(json_object_get_int(get(o, "nornic_perf")), 1);
-    cr_expect_str_eq(json_object_get_string(get(o, "op")), "read");
-    cr_expect_eq(json_object_get_uint64(get(o, "size")), 1u << 30);
-    cr_expect_eq(json_object_get_int(get(o, "depth")), PERF_MAX_DEPTH);
-    cr_expect_eq(json_object_get_int(get(o, "qps")), 3);
-    cr_expect_eq(json_object_get_int(get(o, "pmtu")), 4096);
-    cr_expect_eq(json_object_get_int(get(o, "verify")), 1);
-    cr_expect_str_eq(json_object_get_string(get(o, "gid")), "fd77::1");
+    struct json_object *o = heard(), *list = json_member(o, "qp_list");
+    cr_expect_eq(json_object_get_int(json_member(o, "nornic_perf")), 1);
+    cr_expect_str_eq(json_object_get_string(json_member(o, "op")), "read");
+    cr_expect_eq(json_object_get_uint64(json_member(o, "size")), 1u << 30);
+    cr_expect_eq(json_object_get_int(json_member(o, "depth")), PERF_MAX_DEPTH);
+    cr_expect_eq(json_object_get_int(json_member(o, "qps")), 3);
+    cr_expect_eq(json_object_get_int(json_member(o, "pmtu")), 4096);
+    cr_expect_eq(json_object_get_int(json_member(o, "verify")), 1);
+    cr_expect_str_eq(json_object_get_string(json_member(o, "gid")), "fd77::1");
     cr_assert_eq(json_object_array_length(list), 3);
-    cr_expect_eq(json_object_get_int(get(json_object_array_get_idx(list, 2), "psn")), 0xffffff);
+    cr_expect_eq(json_object_get_int(json_member(json_object_array_get_idx(list, 2), "psn")), 0xffffff);
     cr_expect_not(json_object_object_get_ex(o, "rkey", NULL), "only the server has memory to lend");
     json_object_put(o);
 }

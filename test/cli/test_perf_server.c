@@ -2,7 +2,6 @@
 /* The server of nornic perf, with a client that only speaks the control exchange: what it says of tests that
  * it cannot serve, and of clients that claim what did not happen. */
 #include <criterion/criterion.h>
-#include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,6 +10,7 @@
 #include "base/base.h"
 #include "cli/cli.h"
 #include "cli/perf/perf.h"
+#include "test/support/json.h"
 #include "line.h"
 
 static struct cli_node nodes[2];
@@ -73,17 +73,10 @@ static struct json_object *answered(unsigned nth)
     return o;
 }
 
-static struct json_object *get(struct json_object *o, const char *key)
-{
-    struct json_object *found;
-    cr_assert(json_object_object_get_ex(o, key, &found), "there is no %s", key);
-    return found;
-}
-
 static void expect_error(unsigned nth, const char *words)
 {
     struct json_object *o = answered(nth);
-    cr_expect_str_eq(json_object_get_string(get(o, "error")), words);
+    cr_expect_str_eq(json_object_get_string(json_member(o, "error")), words);
     json_object_put(o);
 }
 
@@ -137,17 +130,17 @@ Test(perf_server, it_lends_memory_and_queue_pairs)
                        "[{\"qpn\":99,\"psn\":5},{\"qpn\":98,\"psn\":5}]," SHAPE,
                        "[0,0]", false),
                  CLI_OK, "%s", told->err);
-    struct json_object *o = answered(0), *list = get(o, "qp_list");
-    cr_expect_str_eq(json_object_get_string(get(o, "gid")), "10.77.0.1");
-    cr_expect_neq(json_object_get_uint64(get(o, "addr")), 0);
-    cr_expect_eq(json_object_get_uint64(get(o, "addr")) % 4096, 0);
-    cr_expect_neq(json_object_get_uint64(get(o, "rkey")), 0);
+    struct json_object *o = answered(0), *list = json_member(o, "qp_list");
+    cr_expect_str_eq(json_object_get_string(json_member(o, "gid")), "10.77.0.1");
+    cr_expect_neq(json_object_get_uint64(json_member(o, "addr")), 0);
+    cr_expect_eq(json_object_get_uint64(json_member(o, "addr")) % 4096, 0);
+    cr_expect_neq(json_object_get_uint64(json_member(o, "rkey")), 0);
     cr_assert_eq(json_object_array_length(list), 2);
-    cr_expect_neq(json_object_get_int(get(json_object_array_get_idx(list, 0), "qpn")),
-                  json_object_get_int(get(json_object_array_get_idx(list, 1), "qpn")));
+    cr_expect_neq(json_object_get_int(json_member(json_object_array_get_idx(list, 0), "qpn")),
+                  json_object_get_int(json_member(json_object_array_get_idx(list, 1), "qpn")));
     json_object_put(o);
     o = answered(1);
-    cr_expect_eq(json_object_get_int(get(o, "checked")), 0);
+    cr_expect_eq(json_object_get_int(json_member(o, "checked")), 0);
     json_object_put(o);
     cr_expect_str_eq(told->out, "served write of 100 bytes on 2 queue pairs; 0 messages compared\n");
 }
@@ -169,7 +162,7 @@ Test(perf_server, the_gid_is_of_the_family_of_the_clients)
               "[0]", false),
         CLI_OK);
     struct json_object *o = answered(0);
-    cr_expect_str_eq(json_object_get_string(get(o, "gid")), "fd77::1");
+    cr_expect_str_eq(json_object_get_string(json_member(o, "gid")), "fd77::1");
     json_object_put(o);
 }
 
@@ -220,7 +213,7 @@ Test(perf_server, the_word_of_each_queue_pair_is_compared)
 {
     cr_expect_eq(serve("\"op\":\"fetch-add\",\"size\":8,\"verify\":1," SHAPE "," ONE, "[0]", false), CLI_OK);
     struct json_object *o = answered(1);
-    cr_expect_eq(json_object_get_int(get(o, "checked")), 1);
+    cr_expect_eq(json_object_get_int(json_member(o, "checked")), 1);
     json_object_put(o);
     cr_expect_str_eq(told->out, "served fetch-add of 8 bytes on 1 queue pairs; 1 messages compared\n");
 }

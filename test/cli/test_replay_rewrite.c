@@ -2,7 +2,6 @@
 /* nornic replay --rewrite into a file: what goes out is what stood in the capture, less what no place can
  * take, and each of it told of. */
 #include <criterion/criterion.h>
-#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "explain/analysis.h"
 #include "line.h"
 #include "net/pcap_file.h"
+#include "test/support/json.h"
 
 static char out_path[64], scenario_path[64];
 
@@ -85,18 +85,11 @@ Test(replay_rewrite, without_a_scenario_a_file_is_as_it_was)
     cr_expect_str_empty(r->err);
 }
 
-static struct json_object *get(struct json_object *o, const char *key)
-{
-    struct json_object *found;
-    cr_assert(json_object_object_get_ex(o, key, &found), "there is no %s", key);
-    return found;
-}
-
 static uint64_t count(const struct line_result *r, const char *key)
 {
     struct json_object *o = json_tokener_parse(r->out);
     cr_assert_not_null(o, "%s", r->out);
-    uint64_t n = json_object_get_uint64(get(o, key));
+    uint64_t n = json_object_get_uint64(json_member(o, key));
     json_object_put(o);
     return n;
 }

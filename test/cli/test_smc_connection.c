@@ -3,7 +3,6 @@
  * where it does not go. The listener is a process of its own; its words come through a pipe. */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
-#include <json-c/json.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -17,6 +16,7 @@
 
 #include "base/base.h"
 #include "cli/smc/smc.h"
+#include "test/support/json.h"
 #include "line.h"
 
 static char folder[64];
@@ -241,16 +241,9 @@ Test(smc_connection, sums_agree_and_a_quiet_one_tells_them)
     expect_part(server.text, sum);
 }
 
-static struct json_object *get(struct json_object *o, const char *key)
-{
-    struct json_object *found;
-    cr_assert(json_object_object_get_ex(o, key, &found), "there is no %s", key);
-    return found;
-}
-
 static const char *text_of(struct json_object *o, const char *key)
 {
-    return json_object_get_string(get(o, key));
+    return json_object_get_string(json_member(o, key));
 }
 
 Test(smc_connection, for_scripts)
@@ -266,21 +259,21 @@ Test(smc_connection, for_scripts)
     cr_expect_eq(listener_ended(), CLI_OK);
     struct json_object *of_server = json_tokener_parse(server.text);
     cr_assert_not_null(of_server, "%s", server.text);
-    cr_expect(json_object_get_boolean(get(client, "ok")));
+    cr_expect(json_object_get_boolean(json_member(client, "ok")));
     cr_expect_str_eq(text_of(client, "role"), "client");
     cr_expect_str_eq(text_of(of_server, "role"), "server");
     cr_expect_str_eq(text_of(client, "transport"), "tcp");
     cr_expect_str_eq(text_of(client, "reason"), "no --device was given");
     cr_expect_str_eq(text_of(client, "local"), text_of(of_server, "peer"));
     cr_expect_str_eq(text_of(client, "peer"), text_of(of_server, "local"));
-    cr_expect_eq(json_object_get_int64(get(client, "sent_bytes")), 5000);
-    cr_expect_eq(json_object_get_int64(get(client, "received_bytes")), 0);
-    cr_expect_eq(json_object_get_int64(get(of_server, "sent_bytes")), 0);
-    cr_expect_eq(json_object_get_int64(get(of_server, "received_bytes")), 5000);
+    cr_expect_eq(json_object_get_int64(json_member(client, "sent_bytes")), 5000);
+    cr_expect_eq(json_object_get_int64(json_member(client, "received_bytes")), 0);
+    cr_expect_eq(json_object_get_int64(json_member(of_server, "sent_bytes")), 0);
+    cr_expect_eq(json_object_get_int64(json_member(of_server, "received_bytes")), 5000);
     cr_expect_str_eq(text_of(client, "sent_sha256"), text_of(of_server, "received_sha256"));
     cr_expect_str_eq(text_of(client, "received_sha256"),
                      "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "that of nothing");
-    cr_expect_eq(json_object_array_length(get(client, "links")), 0);
+    cr_expect_eq(json_object_array_length(json_member(client, "links")), 0);
     cr_expect_not(json_object_object_get_ex(client, "counters", NULL), "there is no device to count");
     json_object_put(client);
     json_object_put(of_server);

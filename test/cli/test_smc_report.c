@@ -2,7 +2,6 @@
 /* What `nornic smc` says: of a connection, and of the processes that use SMC-R. */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
-#include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/smc/smc.h"
 #include "cli/smc/stat.h"
+#include "test/support/json.h"
 
 static struct smc_options o;
 static struct smc_connection c;
@@ -161,16 +161,9 @@ Test(smc_report, sums_are_told_also_by_a_quiet_one)
     smc_sum_destroy(c.sent.sum);
 }
 
-static struct json_object *get(struct json_object *from, const char *key)
-{
-    struct json_object *found;
-    cr_assert(json_object_object_get_ex(from, key, &found), "there is no %s in %s", key, printed);
-    return found;
-}
-
 static const char *text(struct json_object *from, const char *key)
 {
-    return json_object_get_string(get(from, key));
+    return json_object_get_string(json_member(from, key));
 }
 
 Test(smc_report, for_scripts)
@@ -182,7 +175,7 @@ Test(smc_report, for_scripts)
     c.info.reason = "no --device was given";
     struct json_object *j = json_tokener_parse(report(&stdout, true));
     cr_assert_not_null(j, "%s", printed);
-    cr_expect(json_object_get_boolean(get(j, "ok")));
+    cr_expect(json_object_get_boolean(json_member(j, "ok")));
     cr_expect_str_eq(text(j, "role"), "client");
     cr_expect_str_eq(text(j, "local"), "192.0.2.2:40000");
     cr_expect_str_eq(text(j, "peer"), "192.0.2.1:5000");
@@ -196,14 +189,14 @@ Test(smc_report, for_scripts)
     cr_expect_eq(strlen(text(j, "sent_sha256")), 64);
     cr_expect_not(json_object_object_get_ex(j, "received_sha256", NULL), "nobody asked for it");
     cr_expect_not(json_object_object_get_ex(j, "counters", NULL), "without a device there are none");
-    cr_expect_eq(json_object_array_length(get(j, "links")), 0);
+    cr_expect_eq(json_object_array_length(json_member(j, "links")), 0);
     json_object_put(j);
     /* standard output carries the data: the report goes to standard error */
     o.output = NULL;
     o.listen = true;
     j = json_tokener_parse(report(&stderr, false));
     cr_assert_not_null(j, "%s", printed);
-    cr_expect_not(json_object_get_boolean(get(j, "ok")));
+    cr_expect_not(json_object_get_boolean(json_member(j, "ok")));
     cr_expect_str_eq(text(j, "role"), "server");
     json_object_put(j);
     smc_sum_destroy(c.sent.sum);

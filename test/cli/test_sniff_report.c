@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How `nornic sniff` tells what it has counted. */
 #include <criterion/criterion.h>
-#include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "cli/sniff/count.h"
+#include "test/support/json.h"
 
 static struct sniff_count some(void)
 {
@@ -67,28 +67,21 @@ Test(sniff_report, a_line_of_every_width)
     }
 }
 
-static struct json_object *get(struct json_object *o, const char *key)
-{
-    struct json_object *found;
-    cr_assert(json_object_object_get_ex(o, key, &found), "there is no %s", key);
-    return found;
-}
-
 Test(sniff_report, for_scripts)
 {
     struct sniff_count c = some();
     struct json_object *o = json_object_new_object();
     sniff_count_json(&c, o);
-    cr_expect_eq(json_object_get_uint64(get(o, "packets")), 4132);
-    cr_expect_eq(json_object_get_uint64(get(o, "bytes")), 3391244);
-    cr_expect_eq(json_object_get_uint64(get(o, "retransmissions")), 3);
-    cr_expect_eq(json_object_get_uint64(get(o, "naks")), 100);
-    cr_expect_eq(json_object_get_uint64(get(o, "rnr_naks")), 32);
-    cr_expect_eq(json_object_get_uint64(get(o, "icrc_bad")), 5);
-    struct json_object *kinds = get(o, "kinds"), *findings = get(o, "findings");
+    cr_expect_eq(json_object_get_uint64(json_member(o, "packets")), 4132);
+    cr_expect_eq(json_object_get_uint64(json_member(o, "bytes")), 3391244);
+    cr_expect_eq(json_object_get_uint64(json_member(o, "retransmissions")), 3);
+    cr_expect_eq(json_object_get_uint64(json_member(o, "naks")), 100);
+    cr_expect_eq(json_object_get_uint64(json_member(o, "rnr_naks")), 32);
+    cr_expect_eq(json_object_get_uint64(json_member(o, "icrc_bad")), 5);
+    struct json_object *kinds = json_member(o, "kinds"), *findings = json_member(o, "findings");
     cr_expect_eq(json_object_object_length(kinds), SNIFF_KIND_COUNT, "each kind, also with 0");
-    cr_expect_eq(json_object_get_uint64(get(kinds, "send")), 3000);
-    cr_expect_eq(json_object_get_uint64(get(kinds, "cnp")), 0);
+    cr_expect_eq(json_object_get_uint64(json_member(kinds, "send")), 3000);
+    cr_expect_eq(json_object_get_uint64(json_member(kinds, "cnp")), 0);
     cr_expect_eq(json_object_object_length(findings), 2, "findings only where there are any");
     json_object_put(o);
 }

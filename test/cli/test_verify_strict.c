@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* nornic verify --strict: which frames break which rules, as lines and as JSON. */
 #include <criterion/criterion.h>
-#include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "nornic/device.h"
 #include "roce/frame.h"
 #include "roce/wire.h"
+#include "test/support/json.h"
 
 static struct cli_strict strict;
 
@@ -59,13 +59,6 @@ static const char *print(void)
     return line_caught()->out;
 }
 
-static struct json_object *get(struct json_object *o, const char *key)
-{
-    struct json_object *found;
-    cr_assert(json_object_object_get_ex(o, key, &found), "there is no %s", key);
-    return found;
-}
-
 Test(verify_strict, frames_are_numbered_with_those_that_are_right)
 {
     for (uint32_t i = 1; i <= 9; i++)
@@ -82,12 +75,12 @@ Test(verify_strict, as_json)
     take(2, 0);
     struct json_object *o = json_object_new_object();
     cli_strict_to_json(&strict, o);
-    struct json_object *list = get(o, "violations"), *one = json_object_array_get_idx(list, 0);
-    cr_expect_eq(json_object_get_int(get(o, "violation_count")), 1);
+    struct json_object *list = json_member(o, "violations"), *one = json_object_array_get_idx(list, 0);
+    cr_expect_eq(json_object_get_int(json_member(o, "violation_count")), 1);
     cr_assert_eq(json_object_array_length(list), 1);
-    cr_expect_eq(json_object_get_int(get(one, "n")), 2);
-    cr_expect_str_eq(json_object_get_string(get(one, "rule")), "ROCE-FRM-18");
-    cr_expect_str_eq(json_object_get_string(get(one, "words")), "it arrived with TTL 0");
+    cr_expect_eq(json_object_get_int(json_member(one, "n")), 2);
+    cr_expect_str_eq(json_object_get_string(json_member(one, "rule")), "ROCE-FRM-18");
+    cr_expect_str_eq(json_object_get_string(json_member(one, "words")), "it arrived with TTL 0");
     json_object_put(o);
 }
 
@@ -108,8 +101,8 @@ Test(verify_strict, those_beyond_a_thousand_are_counted)
                                     "  1002 violations of the standard\n"));
     struct json_object *o = json_object_new_object();
     cli_strict_to_json(&strict, o);
-    cr_expect_eq(json_object_get_int(get(o, "violation_count")), CLI_VIOLATIONS_MAX + 2);
-    cr_expect_eq(json_object_array_length(get(o, "violations")), CLI_VIOLATIONS_MAX);
+    cr_expect_eq(json_object_get_int(json_member(o, "violation_count")), CLI_VIOLATIONS_MAX + 2);
+    cr_expect_eq(json_object_array_length(json_member(o, "violations")), CLI_VIOLATIONS_MAX);
     json_object_put(o);
 }
 

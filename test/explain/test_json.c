@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <criterion/criterion.h>
-#include <json-c/json.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "explain/show/json.h"
+#include "test/support/json.h"
 
 static struct json_object *parse(const char *text)
 {
     struct json_object *o = json_tokener_parse(text);
     cr_assert_not_null(o, "not JSON: %s", text);
     return o;
-}
-
-static struct json_object *get(struct json_object *o, const char *key)
-{
-    struct json_object *value;
-    cr_assert(json_object_object_get_ex(o, key, &value), "no member %s", key);
-    return value;
 }
 
 /* Every packet of a capture is an object that a JSON parser takes, with the bytes' own values. */
@@ -37,16 +30,16 @@ Test(json, every_packet_is_an_object)
             explain_text_clear(&text);
             explain_json_packet(&text, &p, NULL);
             struct json_object *o = parse(text.bytes);
-            cr_assert_eq(json_object_get_int64(get(o, "n")), (int64_t)n);
-            cr_assert_eq(json_object_get_int64(get(o, "time_ns")), (int64_t)record.time_ns);
+            cr_assert_eq(json_object_get_int64(json_member(o, "n")), (int64_t)n);
+            cr_assert_eq(json_object_get_int64(json_member(o, "time_ns")), (int64_t)record.time_ns);
             if (p.kind == EXPLAIN_OTHER) {
                 json_object_put(o);
                 continue;
             }
-            struct json_object *bth = get(get(o, "layers"), "bth");
-            cr_assert_eq(json_object_get_int64(get(bth, "psn")), p.roce.bth.psn);
-            cr_assert(json_object_get_boolean(get(get(o, "icrc"), "ok")));
-            cr_assert_str_eq(json_object_get_string(get(o, "verdict")), "rx_taken");
+            struct json_object *bth = json_member(json_member(o, "layers"), "bth");
+            cr_assert_eq(json_object_get_int64(json_member(bth, "psn")), p.roce.bth.psn);
+            cr_assert(json_object_get_boolean(json_member(json_member(o, "icrc"), "ok")));
+            cr_assert_str_eq(json_object_get_string(json_member(o, "verdict")), "rx_taken");
             json_object_put(o);
         }
         net_capture_close(capture);

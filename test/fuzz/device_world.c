@@ -9,6 +9,7 @@
 #include "net/train.h"
 #include "roce/packet.h"
 #include "roce/psn.h"
+#include "test/support/rc_masks.h"
 #include "test/support/train.h"
 
 static void *fuzz_alloc(void *ctx, size_t len_bytes)
@@ -135,9 +136,7 @@ void fuzz_qp_connect(struct fuzz_world *world, unsigned d, unsigned q, struct fu
         .max_dest_rd_atomic = 2,
         .dest_qpn = fuzz_peer_qpn(world, d, q),
     };
-    if (roce_qp_modify(qp->qp, &attr,
-                       NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS,
-                       world->now_ns))
+    if (roce_qp_modify(qp->qp, &attr, NORNIC_QP_STATE | RC_INIT_MASK, world->now_ns))
         return;
     uint8_t how = fuzz_u8(in);
     attr.max_dest_rd_atomic = how & 3;
@@ -147,15 +146,13 @@ void fuzz_qp_connect(struct fuzz_world *world, unsigned d, unsigned q, struct fu
     qp->expected_psn = attr.rq_psn;
     memset(qp->request_psns, 0xff, sizeof qp->request_psns);
     enum nornic_qp_type type = fuzz_qp_type(world, d, q);
-    uint32_t mask = NORNIC_QP_STATE | NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN |
-                    NORNIC_QP_RQ_PSN | NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER;
+    uint32_t mask = NORNIC_QP_STATE | RC_RTR_MASK;
     if (roce_qp_modify(qp->qp, &attr, only_needed(type, mask), world->now_ns))
         return;
     attr.state = NORNIC_QPS_RTS;
     if (how & 0x80) /* some stay in RTR */
         return;
-    mask = NORNIC_QP_STATE | NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY |
-           NORNIC_QP_SQ_PSN | NORNIC_QP_MAX_QP_RD_ATOMIC;
+    mask = NORNIC_QP_STATE | RC_RTS_MASK;
     roce_qp_modify(qp->qp, &attr, only_needed(type, mask), world->now_ns);
 }
 

@@ -8,6 +8,7 @@
 
 #include "roce/arrival.h"
 #include "roce/packet.h"
+#include "test/support/headers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -16,33 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         if (!(condition))     \
             __builtin_trap(); \
     } while (0)
-
-static uint8_t *put_headers(uint8_t *p, const struct roce_pkt *pkt)
-{
-    uint32_t has = pkt->op->flags;
-    p = roce_bth_put(p, &pkt->bth);
-    if (has & ROCE_PKT_RDETH)
-        p = roce_rdeth_put(p, &pkt->rdeth);
-    if (has & ROCE_PKT_DETH)
-        p = roce_deth_put(p, &pkt->deth);
-    if (has & ROCE_PKT_XRCETH)
-        p = roce_xrceth_put(p, &pkt->xrceth);
-    if (has & ROCE_PKT_RETH)
-        p = roce_reth_put(p, &pkt->reth);
-    if (has & ROCE_PKT_ATOMICETH)
-        p = roce_atomiceth_put(p, &pkt->atomiceth);
-    if (has & ROCE_PKT_MASKETH)
-        p = roce_masketh_put(p, &pkt->masketh);
-    if (has & ROCE_PKT_AETH)
-        p = roce_aeth_put(p, &pkt->aeth);
-    if (has & ROCE_PKT_ATOMICACKETH)
-        p = roce_atomicacketh_put(p, &pkt->atomicacketh);
-    if (has & ROCE_PKT_IMMDT)
-        p = roce_immdt_put(p, &pkt->immdt);
-    if (has & ROCE_PKT_IETH)
-        p = roce_ieth_put(p, &pkt->ieth);
-    return p;
-}
 
 /* What must hold for a packet whose headers were read. */
 static void check_transport(const struct roce_pkt *pkt)
@@ -55,7 +29,7 @@ static void check_transport(const struct roce_pkt *pkt)
     REQUIRE(pkt->payload > pkt->l3 && pkt->payload <= end);
     REQUIRE(pkt->payload_bytes + ROCE_ICRC_BYTES <= (size_t)(end - pkt->payload));
     /* what was read encodes to the bytes it was read from (a CNP's body is not kept) */
-    size_t len = (size_t)(put_headers(headers, pkt) - headers);
+    size_t len = (size_t)(headers_put(headers, pkt) - headers);
     const uint8_t *bth = pkt->payload - pkt->op->ext_bytes - ROCE_BTH_BYTES;
     REQUIRE(pkt->op->flags & ROCE_PKT_CNP || len == (size_t)(pkt->payload - bth));
     REQUIRE(memcmp(headers, bth, len) == 0);

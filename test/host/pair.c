@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "net/memory.h"
+#include "test/support/rc_masks.h"
 
 #define ALL_RIGHTS                                                                        \
     (NORNIC_ACCESS_LOCAL_WRITE | NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ | \
@@ -70,23 +71,11 @@ static void connect_side(struct pair_side *s, const struct pair_side *peer, int 
         .av = {.dgid = gid_of(peer_side), .hop_limit = 1, .dst_mac = mac_of(peer_side)},
     };
     host_dev_lock(s->dev);
-    cr_assert_eq(
-        roce_qp_modify(s->qp, &attr,
-                       NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS,
-                       host_now_ns()),
-        0);
+    cr_assert_eq(roce_qp_modify(s->qp, &attr, NORNIC_QP_STATE | RC_INIT_MASK, host_now_ns()), 0);
     attr.state = NORNIC_QPS_RTR;
-    cr_assert_eq(roce_qp_modify(s->qp, &attr,
-                                NORNIC_QP_STATE | NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN |
-                                    NORNIC_QP_RQ_PSN | NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER,
-                                host_now_ns()),
-                 0);
+    cr_assert_eq(roce_qp_modify(s->qp, &attr, NORNIC_QP_STATE | RC_RTR_MASK, host_now_ns()), 0);
     attr.state = NORNIC_QPS_RTS;
-    cr_assert_eq(roce_qp_modify(s->qp, &attr,
-                                NORNIC_QP_STATE | NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT |
-                                    NORNIC_QP_RNR_RETRY | NORNIC_QP_SQ_PSN | NORNIC_QP_MAX_QP_RD_ATOMIC,
-                                host_now_ns()),
-                 0);
+    cr_assert_eq(roce_qp_modify(s->qp, &attr, NORNIC_QP_STATE | RC_RTS_MASK, host_now_ns()), 0);
     host_dev_unlock(s->dev);
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "test/support/alloc.h"
+#include "test/support/rc_masks.h"
 #include "test/support/script_suite.h"
 
 #define US           SCRIPT_US
@@ -370,16 +371,9 @@ Test(cc, a_new_connection_begins_at_line_rate)
     cr_assert_eq(count_sent(), 1);
     cr_assert_eq(script_modify(s, NORNIC_QPS_RESET, 0), 0);
     cr_assert_eq(roce_dev_deadline_ns(s->dev), NET_TIME_NONE);
-    cr_assert_eq(
-        script_modify(s, NORNIC_QPS_INIT, NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS), 0);
-    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR,
-                               NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN |
-                                   NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER),
-                 0);
-    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS,
-                               NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY |
-                                   NORNIC_QP_SQ_PSN | NORNIC_QP_MAX_QP_RD_ATOMIC),
-                 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_INIT, RC_INIT_MASK), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RC_RTR_MASK), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, RC_RTS_MASK), 0);
     script_post(s, 2, NORNIC_WR_RDMA_WRITE, 0, 8 * 1024);
     cr_assert_eq(count_sent(), 8);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "test/support/dgram.h"
+#include "test/support/rc_masks.h"
 
 #define AT 65536u
 
@@ -43,16 +44,9 @@ static struct roce_qp *rc_v6(void)
     cr_assert_eq(roce_qp_create(s->dev, &config, &s->qp), 0);
     s->config.attr.av.dgid = peer[1];
     s->config.attr.av.sgid_index = 1;
-    cr_assert_eq(
-        script_modify(s, NORNIC_QPS_INIT, NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS), 0);
-    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR,
-                               NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN |
-                                   NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER),
-                 0);
-    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS,
-                               NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY |
-                                   NORNIC_QP_SQ_PSN | NORNIC_QP_MAX_QP_RD_ATOMIC),
-                 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_INIT, RC_INIT_MASK), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RC_RTR_MASK), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, RC_RTS_MASK), 0);
     struct roce_qp *v6 = s->qp;
     s->qp = v4;
     return v6;

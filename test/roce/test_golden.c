@@ -11,6 +11,7 @@
 #include "net/pcap_file.h"
 #include "roce/frame.h"
 #include "roce/packet.h"
+#include "test/support/headers.h"
 
 typedef void each_packet(const char *path, uint64_t number, const struct net_capture_record *record);
 
@@ -80,27 +81,6 @@ static struct roce_path path_of(const struct roce_pkt *pkt, uint16_t *ip_id)
     return path;
 }
 
-static uint8_t *put_headers(uint8_t *p, const struct roce_pkt *pkt)
-{
-    uint32_t has = pkt->op->flags;
-    p = roce_bth_put(p, &pkt->bth);
-    if (has & ROCE_PKT_DETH)
-        p = roce_deth_put(p, &pkt->deth);
-    if (has & ROCE_PKT_RETH)
-        p = roce_reth_put(p, &pkt->reth);
-    if (has & ROCE_PKT_ATOMICETH)
-        p = roce_atomiceth_put(p, &pkt->atomiceth);
-    if (has & ROCE_PKT_AETH)
-        p = roce_aeth_put(p, &pkt->aeth);
-    if (has & ROCE_PKT_ATOMICACKETH)
-        p = roce_atomicacketh_put(p, &pkt->atomicacketh);
-    if (has & ROCE_PKT_IMMDT)
-        p = roce_immdt_put(p, &pkt->immdt);
-    if (has & ROCE_PKT_IETH)
-        p = roce_ieth_put(p, &pkt->ieth);
-    return p;
-}
-
 static void expect_built_again(const char *path, uint64_t number, const struct net_capture_record *record)
 {
     static uint8_t frame[ROCE_FRAME_OVERHEAD_BYTES + ROCE_PMTU_MAX_BYTES];
@@ -114,7 +94,7 @@ static void expect_built_again(const char *path, uint64_t number, const struct n
     cr_assert_leq(transport_bytes, sizeof frame - 70);
 
     roce_frame_template_init(&t, &flow);
-    uint8_t *p = put_headers(roce_frame_begin(&t, frame, transport_bytes, ip_id), &pkt);
+    uint8_t *p = headers_put(roce_frame_begin(&t, frame, transport_bytes, ip_id), &pkt);
     memcpy(p, pkt.payload, pkt.payload_bytes);
     memset(p + pkt.payload_bytes, 0, pkt.bth.pad_count);
     uint32_t len = roce_frame_seal(&t, frame, transport_bytes);

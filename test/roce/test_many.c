@@ -7,6 +7,7 @@
 
 #include "roce/device.h"
 #include "test/support/many.h"
+#include "test/support/rc_masks.h"
 
 #define QPS 10000u
 
@@ -127,11 +128,7 @@ static struct roce_qp *overflow_qp(struct many *m, struct rdma_cq *cq, uint32_t 
     struct nornic_qp_attr attr;
     roce_qp_query(m->qps[peer ^ 1], &attr, NULL);
     attr.state = NORNIC_QPS_INIT;
-    cr_assert_eq(
-        roce_qp_modify(qp, &attr,
-                       NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS,
-                       m->now_ns),
-        0);
+    cr_assert_eq(roce_qp_modify(qp, &attr, NORNIC_QP_STATE | RC_INIT_MASK, m->now_ns), 0);
     return qp;
 }
 
@@ -174,8 +171,7 @@ static void spread_states(struct many *m)
 {
     static const enum nornic_qp_state states[] = {NORNIC_QPS_RESET, NORNIC_QPS_INIT, NORNIC_QPS_ERR,
                                                   NORNIC_QPS_RTR};
-    const uint32_t to_rtr = NORNIC_QP_STATE | NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN |
-                            NORNIC_QP_RQ_PSN | NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER;
+    const uint32_t to_rtr = NORNIC_QP_STATE | RC_RTR_MASK;
     for (uint32_t i = 0; i < 4; i++) {
         struct nornic_qp_attr attr, before;
         roce_qp_query(m->qps[i], &before, NULL);
@@ -185,11 +181,7 @@ static void spread_states(struct many *m)
         if (states[i] == NORNIC_QPS_RESET)
             continue;
         attr.state = NORNIC_QPS_INIT;
-        cr_assert_eq(
-            roce_qp_modify(m->qps[i], &attr,
-                           NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS,
-                           m->now_ns),
-            0);
+        cr_assert_eq(roce_qp_modify(m->qps[i], &attr, NORNIC_QP_STATE | RC_INIT_MASK, m->now_ns), 0);
         attr.state = states[i];
         if (states[i] != NORNIC_QPS_INIT)
             cr_assert_eq(roce_qp_modify(m->qps[i], &attr,

@@ -4,18 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "test/support/rc_masks.h"
 #include "test/support/script.h"
 
 static struct script *s;
 static struct script_config config;
-
-#define INIT_MASK (NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS)
-#define RTR_MASK                                                                 \
-    (NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN | \
-     NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER)
-#define RTS_MASK                                                                        \
-    (NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY | NORNIC_QP_SQ_PSN | \
-     NORNIC_QP_MAX_QP_RD_ATOMIC)
 
 static void renew(enum nornic_qp_state state)
 {
@@ -82,7 +75,7 @@ Test(qp_behaviour, ROCE_QP_2_init)
     peer_sends(0);
     expect_nothing(s);
     expect_no_wc(s, recv_cq);
-    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RTR_MASK), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RC_RTR_MASK), 0);
     peer_sends(0);
     expect_ack(s, script_rq(s, 0), 1);
     expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
@@ -107,7 +100,7 @@ Test(qp_behaviour, ROCE_QP_3_rtr)
     expect_no_event(s); /* once */
     expect_wc(s, recv_cq, 1, NORNIC_WC_SUCCESS);
     expect_state(s, NORNIC_QPS_RTR);
-    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, RTS_MASK), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, RC_RTS_MASK), 0);
     cr_assert_eq(post_send(), 0);
     expect_op(s, ROCE_OP_WRITE_ONLY, script_sq(s, 0));
 }
@@ -173,9 +166,9 @@ Test(qp_behaviour, ROCE_QP_8_reset_forgets)
     expect_no_wc(s, send_cq);
     script_advance(s, SCRIPT_S);
     expect_nothing(s);
-    cr_assert_eq(script_modify(s, NORNIC_QPS_INIT, INIT_MASK), 0);
-    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RTR_MASK), 0);
-    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, RTS_MASK), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_INIT, RC_INIT_MASK), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RC_RTR_MASK), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, RC_RTS_MASK), 0);
     script_send(s, &add); /* the saved result is gone, and PSN 1 is ahead again */
     expect_nak(s, script_rq(s, 0), ROCE_SYNDROME_NAK_PSN_SEQ, 0);
     peer_sends(0);
@@ -187,14 +180,14 @@ Test(qp_behaviour, ROCE_QP_8_reset_forgets)
 Test(qp_behaviour, ROCE_QP_9_only_reset_leaves_err)
 {
     cr_assert_eq(script_modify(s, NORNIC_QPS_ERR, 0), 0);
-    cr_assert_eq(script_modify(s, NORNIC_QPS_INIT, INIT_MASK), -EINVAL);
-    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RTR_MASK), -EINVAL);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_INIT, RC_INIT_MASK), -EINVAL);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RC_RTR_MASK), -EINVAL);
     cr_assert_eq(script_modify(s, NORNIC_QPS_RTS, 0), -EINVAL);
     cr_assert_eq(script_modify(s, NORNIC_QPS_SQD, 0), -EINVAL);
     expect_state(s, NORNIC_QPS_ERR);
     cr_assert_eq(script_modify(s, NORNIC_QPS_ERR, 0), 0);
     cr_assert_eq(script_modify(s, NORNIC_QPS_RESET, 0), 0);
-    cr_assert_eq(script_modify(s, NORNIC_QPS_INIT, INIT_MASK), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_INIT, RC_INIT_MASK), 0);
 }
 
 Test(qp_behaviour, ROCE_QP_10_a_failed_modify_changes_nothing)
@@ -204,22 +197,22 @@ Test(qp_behaviour, ROCE_QP_10_a_failed_modify_changes_nothing)
     roce_qp_query(s->qp, &before, NULL);
     const struct nornic_qp_attr good = s->config.attr;
     s->config.attr.min_rnr_timer = 32;
-    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RTR_MASK), -EINVAL);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RC_RTR_MASK), -EINVAL);
     s->config.attr = good;
     s->config.attr.av.sgid_index = 63; /* no such entry */
-    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RTR_MASK), -EINVAL);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RC_RTR_MASK), -EINVAL);
     s->config.attr = good;
     s->config.attr.av.dgid = (struct nornic_addr){{0x20, 1, 0x0d, 0xb8, [15] = 2}}; /* ROCE-FRM-39 */
-    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RTR_MASK), -EINVAL);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RC_RTR_MASK), -EINVAL);
     s->config.attr = good;
-    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RTR_MASK | NORNIC_QP_QKEY), -EINVAL);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RC_RTR_MASK | NORNIC_QP_QKEY), -EINVAL);
     roce_qp_query(s->qp, &after, NULL);
     cr_assert_eq(before.state, after.state);
     cr_assert_eq(before.min_rnr_timer, after.min_rnr_timer);
     cr_assert_eq(before.dest_qpn, after.dest_qpn);
     cr_assert_eq(before.rq_psn, after.rq_psn);
     expect_state(s, NORNIC_QPS_INIT);
-    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RTR_MASK), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RC_RTR_MASK), 0);
 }
 
 Test(qp_behaviour, ROCE_QP_32_the_path_mtu_fits_the_port)
@@ -241,12 +234,12 @@ Test(qp_behaviour, ROCE_QP_32_the_path_mtu_fits_the_port)
     cr_assert_eq(roce_qp_create(dev, &qc, &qp), 0);
     struct nornic_qp_attr attr = s->config.attr;
     attr.state = NORNIC_QPS_INIT;
-    cr_assert_eq(roce_qp_modify(qp, &attr, NORNIC_QP_STATE | INIT_MASK, 0), 0);
+    cr_assert_eq(roce_qp_modify(qp, &attr, NORNIC_QP_STATE | RC_INIT_MASK, 0), 0);
     attr.state = NORNIC_QPS_RTR;
     attr.path_mtu = NORNIC_MTU_2048;
-    cr_assert_eq(roce_qp_modify(qp, &attr, NORNIC_QP_STATE | RTR_MASK, 0), -EINVAL);
+    cr_assert_eq(roce_qp_modify(qp, &attr, NORNIC_QP_STATE | RC_RTR_MASK, 0), -EINVAL);
     attr.path_mtu = NORNIC_MTU_1024;
-    cr_assert_eq(roce_qp_modify(qp, &attr, NORNIC_QP_STATE | RTR_MASK, 0), 0);
+    cr_assert_eq(roce_qp_modify(qp, &attr, NORNIC_QP_STATE | RC_RTR_MASK, 0), 0);
     roce_qp_destroy(qp);
     cr_assert_eq(rdma_pd_destroy(pd), 0);
     cr_assert_eq(roce_dev_destroy(dev), 0);
@@ -259,10 +252,10 @@ Test(qp_behaviour, ROCE_FRM_1_a_peer_without_a_mac_is_no_peer)
     renew(NORNIC_QPS_INIT);
     struct nornic_mac mac = s->config.attr.av.dst_mac;
     memset(s->config.attr.av.dst_mac.b, 0xff, sizeof mac.b);
-    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RTR_MASK), -EINVAL);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RC_RTR_MASK), -EINVAL);
     expect_state(s, NORNIC_QPS_INIT);
     s->config.attr.av.dst_mac = mac;
-    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RTR_MASK), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RC_RTR_MASK), 0);
 }
 
 /* PSNs are cut to 24 bits (ROCE-QP-32), and every operation works over the wrap (RC-4). */

@@ -8,6 +8,7 @@
 
 #include "net/bytes.h"
 #include "rdma/transport.h"
+#include "test/support/rc_masks.h"
 #include "test/support/script.h"
 
 static struct script *s;
@@ -412,12 +413,8 @@ Test(responder_exec, ROCE_RS_50_msn_begins_at_zero_again)
     send(asking(write_only(0, 65536)));
     expect_ack(s, script_rq(s, 0), 1);
     cr_assert_eq(script_modify(s, NORNIC_QPS_RESET, 0), 0);
-    cr_assert_eq(
-        script_modify(s, NORNIC_QPS_INIT, NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS), 0);
-    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR,
-                               NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN |
-                                   NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER),
-                 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_INIT, RC_INIT_MASK), 0);
+    cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RC_RTR_MASK), 0);
     send(asking(write_only(0, 65536)));
     expect_ack(s, script_rq(s, 0), 1);
 }

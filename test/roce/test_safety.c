@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "rdma/srq.h"
 #include "roce/device.h"
+#include "test/support/rc_masks.h"
 #include "test/support/script_suite.h"
 
 #define ALL_ACCESS                                                                        \
@@ -138,13 +139,8 @@ Test(safety, ROCE_RS_70_keys_of_an_srq_are_of_its_pd)
                                            .caps = {.max_send_wr = 1}};
         struct roce_qp *own = s->qp;
         cr_assert_eq(roce_qp_create(s->dev, &qp_config, &s->qp), 0);
-        cr_assert_eq(
-            script_modify(s, NORNIC_QPS_INIT, NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS),
-            0);
-        cr_assert_eq(script_modify(s, NORNIC_QPS_RTR,
-                                   NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN |
-                                       NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER),
-                     0);
+        cr_assert_eq(script_modify(s, NORNIC_QPS_INIT, RC_INIT_MASK), 0);
+        cr_assert_eq(script_modify(s, NORNIC_QPS_RTR, RC_RTR_MASK), 0);
         struct nornic_sge sge = {(uintptr_t)s->mem, 64, mrs[i]->lkey};
         struct nornic_recv_wr wr = {.wr_id = 7, .sg_list = &sge, .num_sge = 1};
         cr_assert_eq(rdma_srq_post(srq, &wr, NULL), 0);

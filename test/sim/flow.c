@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/sim/flow.h"
+#include "test/support/rc_masks.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -87,15 +88,13 @@ static void connect_to(struct roce_qp *qp, const struct flow_config *c, const st
                                .dest_qpn = peer_qpn,
                                .av = {.dgid = peer->addr, .hop_limit = 64, .dst_mac = peer->mac}};
     a.state = NORNIC_QPS_INIT;
-    uint32_t mask = NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS;
+    uint32_t mask = NORNIC_QP_STATE | RC_INIT_MASK;
     cr_assert_eq(roce_qp_modify(qp, &a, mask, now_ns), 0);
     a.state = NORNIC_QPS_RTR;
-    mask = NORNIC_QP_STATE | NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN |
-           NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER;
+    mask = NORNIC_QP_STATE | RC_RTR_MASK;
     cr_assert_eq(roce_qp_modify(qp, &a, mask, now_ns), 0);
     a.state = NORNIC_QPS_RTS;
-    mask = NORNIC_QP_STATE | NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY |
-           NORNIC_QP_SQ_PSN | NORNIC_QP_MAX_QP_RD_ATOMIC;
+    mask = NORNIC_QP_STATE | RC_RTS_MASK;
     cr_assert_eq(roce_qp_modify(qp, &a, mask, now_ns), 0);
 }
 

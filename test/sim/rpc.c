@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "test/sim/region.h"
+#include "test/support/rc_masks.h"
 
 #define SLOT        (UINT64_C(1) << 63) /* in wr_id: a receive */
 #define READ        (UINT64_C(1) << 62) /* in wr_id: the callee's READ */
@@ -77,11 +78,9 @@ static void connect_end(struct rpc *rpc, unsigned index, unsigned pair)
         enum nornic_qp_state state;
         uint32_t mask;
     } steps[] = {
-        {NORNIC_QPS_INIT, NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS},
-        {NORNIC_QPS_RTR, NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN |
-                             NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER},
-        {NORNIC_QPS_RTS, NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY | NORNIC_QP_SQ_PSN |
-                             NORNIC_QP_MAX_QP_RD_ATOMIC},
+        {NORNIC_QPS_INIT, RC_INIT_MASK},
+        {NORNIC_QPS_RTR, RC_RTR_MASK},
+        {NORNIC_QPS_RTS, RC_RTS_MASK},
     };
     sim_address(rpc->sim, index, &attr.av);
     attr.dest_qpn = roce_qp_num(rpc->node[!index].end[pair].qp);

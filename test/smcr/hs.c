@@ -180,3 +180,12 @@ unsigned hs_groups(const struct hs *h)
         n += g->state != SMCR_GROUP_ENDING;
     return n;
 }
+
+bool hs_link_0_lives(struct hs *h)
+{
+    struct raw_link *raw = h->peer.link[0].raw;
+    uint8_t m[SMCR_MSG_BYTES] = {SMCR_LLC_TEST_LINK, SMCR_MSG_BYTES};
+    struct raw_message answer;
+    raw_send(raw, m, sizeof m);
+    return raw_wait(raw, SMCR_LLC_TEST_LINK, true, &answer, 3 * PAIR_S);
+}

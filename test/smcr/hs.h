@@ -54,5 +54,7 @@ void hs_expect_smc(struct hs *h);
 const struct smcr_counters *hs_counters(const struct hs *h);
 /* Groups that are not about to be freed. */
 unsigned hs_groups(const struct hs *h);
+/* Whether it acknowledges what the peer sends on link 0: its QP is alive. */
+bool hs_link_0_lives(struct hs *h);
 
 #endif

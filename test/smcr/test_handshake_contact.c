@@ -20,16 +20,6 @@ static struct smcr *instance(void)
     return h.pair->node[HS_INSTANCE].smcr;
 }
 
-/* Whether the instance acknowledges what the peer sends on link 0: its QP is alive. */
-static bool link_0_lives(void)
-{
-    struct raw_link *raw = h.peer.link[0].raw;
-    uint8_t m[SMCR_MSG_BYTES] = {SMCR_LLC_TEST_LINK, SMCR_MSG_BYTES};
-    struct raw_message answer;
-    raw_send(raw, m, sizeof m);
-    return raw_wait(raw, SMCR_LLC_TEST_LINK, true, &answer, 3 * PAIR_S);
-}
-
 /* --- the client classifies the Accept: SMCR-FC-05 --- */
 
 /* Row 1, F and no such link: a new group, beside the one to the same peer if there is one.
@@ -86,7 +76,7 @@ Test(handshake_contact, SMCR_FC_05_row_3_out_of_sync)
         hs_send(&h, h.m, h.len_bytes);
         hs_expect_decline(&h, SMCR_DIAG_OUT_OF_SYNC);
         cr_assert_eq(hs_groups(&h), 1);
-        cr_assert(link_0_lives());
+        cr_assert(hs_link_0_lives(&h));
         hs_end(&h);
     }
 }
@@ -122,7 +112,7 @@ Test(handshake_contact, SMCR_FC_06_an_unknown_buffer_is_no_first_contact)
     hs_send(&h, h.m, h.len_bytes);
     hs_expect_decline(&h, SMCR_DIAG_RTOKEN);
     cr_assert_eq(hs_groups(&h), 1);
-    cr_assert(link_0_lives());
+    cr_assert(hs_link_0_lives(&h));
     hs_end(&h);
 }
 

@@ -14,16 +14,6 @@ static struct hs h;
 
 TestSuite(handshake_group, .timeout = 60);
 
-/* Whether the instance acknowledges what the peer sends on link 0: its QP is alive. */
-static bool link_0_lives(void)
-{
-    struct raw_link *raw = h.peer.link[0].raw;
-    uint8_t m[SMCR_MSG_BYTES] = {SMCR_LLC_TEST_LINK, SMCR_MSG_BYTES};
-    struct raw_message answer;
-    raw_send(raw, m, sizeof m);
-    return raw_wait(raw, SMCR_LLC_TEST_LINK, true, &answer, 3 * PAIR_S);
-}
-
 /* --- a Decline with S --- */
 
 /* covers: SMCR-SC-06, SMCR-CLC-40 */
@@ -54,7 +44,7 @@ Test(handshake_group, SMCR_FBK_03_a_decline_in_sync_harms_no_group)
     hs_expect_tcp(&h);
     cr_assert_eq(hs_groups(&h), 1);
     cr_assert_eq(first->conn->state, SMCR_CONN_ACTIVE);
-    cr_assert(link_0_lives());
+    cr_assert(hs_link_0_lives(&h));
     hs_end(&h);
 }
 

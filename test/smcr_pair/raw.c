@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/smcr_pair/raw.h"
+#include "test/support/rc_masks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,10 +62,7 @@ struct raw_link *raw_new(struct pair_port *port, uint8_t *rmb, size_t rmb_bytes)
     struct nornic_qp_attr attr = {.state = NORNIC_QPS_INIT,
                                   .port = 1,
                                   .access_flags = NORNIC_ACCESS_REMOTE_WRITE | NORNIC_ACCESS_REMOTE_READ};
-    must(roce_qp_modify(link->qp, &attr,
-                        NORNIC_QP_STATE | NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS,
-                        link->pair->now_ns) == 0,
-         "no INIT");
+    must(roce_qp_modify(link->qp, &attr, NORNIC_QP_STATE | RC_INIT_MASK, link->pair->now_ns) == 0, "no INIT");
     for (unsigned i = 0; i < RAW_RECVS; i++)
         post_recv(link, i);
     link->local = (struct smcr_link_end){.mac = port->mac,
@@ -109,17 +107,11 @@ int raw_ready(struct raw_link *link, const struct smcr_link_end *peer)
                .hop_limit = 64,
                .dst_mac = peer->mac},
     };
-    int err = roce_qp_modify(link->qp, &attr,
-                             NORNIC_QP_STATE | NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN |
-                                 NORNIC_QP_RQ_PSN | NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER,
-                             now_ns);
+    int err = roce_qp_modify(link->qp, &attr, NORNIC_QP_STATE | RC_RTR_MASK, now_ns);
     if (err)
         return err;
     attr.state = NORNIC_QPS_RTS;
-    return roce_qp_modify(link->qp, &attr,
-                          NORNIC_QP_STATE | NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY |
-                              NORNIC_QP_SQ_PSN | NORNIC_QP_MAX_QP_RD_ATOMIC,
-                          now_ns);
+    return roce_qp_modify(link->qp, &attr, NORNIC_QP_STATE | RC_RTS_MASK, now_ns);
 }
 
 void raw_break(struct raw_link *link)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "test/support/many.h"
+#include "test/support/rc_masks.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -45,11 +46,9 @@ static void join(struct many *m, struct roce_qp *qp, uint32_t peer)
         enum nornic_qp_state state;
         uint32_t mask;
     } steps[] = {
-        {NORNIC_QPS_INIT, NORNIC_QP_PKEY_INDEX | NORNIC_QP_PORT | NORNIC_QP_ACCESS_FLAGS},
-        {NORNIC_QPS_RTR, NORNIC_QP_AV | NORNIC_QP_PATH_MTU | NORNIC_QP_DEST_QPN | NORNIC_QP_RQ_PSN |
-                             NORNIC_QP_MAX_DEST_RD_ATOMIC | NORNIC_QP_MIN_RNR_TIMER},
-        {NORNIC_QPS_RTS, NORNIC_QP_TIMEOUT | NORNIC_QP_RETRY_CNT | NORNIC_QP_RNR_RETRY | NORNIC_QP_SQ_PSN |
-                             NORNIC_QP_MAX_QP_RD_ATOMIC},
+        {NORNIC_QPS_INIT, RC_INIT_MASK},
+        {NORNIC_QPS_RTR, RC_RTR_MASK},
+        {NORNIC_QPS_RTS, RC_RTS_MASK},
     };
     for (int i = 0; i < 3; i++) {
         attr.state = steps[i].state;
