@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/explain/held.h"
 #include "cli/explain/html.h"
 #include "cli/explain/join.h"
 #include "cli/explain/live.h"
@@ -29,7 +30,8 @@
 #include "explain/show/json.h"
 #include "explain/show/ladder.h"
 
-#define OUT_BYTES     65536 /* are gathered before they are written */
+#define OUT_BYTES     65536      /* are gathered before they are written */
+#define HELD_BYTES    (1u << 20) /* are gathered before a file holds them */
 #define FINDINGS_MAX  64
 #define COLUMNS_LEAST 72
 #define COLUMNS_MOST  200
@@ -66,27 +68,46 @@ struct run {
     struct explain_join *join;              /* NULL: captures are read one after the other */
     const struct explain_join_place *place; /* of the packet at hand, with `join` */
     struct cli_tale tale;
-    bool has_told;                       /* the story stands above */
+    struct cli_held held;
+    bool is_holding;                     /* the output waits for the story */
+    bool has_told;                       /* which stands above */
     struct explain_glossary named;       /* the rules that the output named */
     uint64_t number, shown, findings[3]; /* by severity */
     int write_error;                     /* errno of the first write that failed; 0: none */
 };
 
+static bool note_written(struct run *run, bool is_written)
+{
+    if (!is_written && !run->write_error)
+        run->write_error = errno;
+    return is_written;
+}
+
+static bool write_text(struct run *run, struct explain_text *text)
+{
+    bool is_written = !text->len || fwrite(text->bytes, 1, text->len, stdout) == text->len;
+    explain_text_clear(text);
+    return note_written(run, is_written);
+}
+
+/* What cannot be held any longer goes out before the story is known. */
 static bool flush(struct run *run)
 {
-    bool written = !run->out.len || fwrite(run->out.bytes, 1, run->out.len, stdout) == run->out.len;
-    if (!written && !run->write_error)
-        run->write_error = errno;
-    explain_text_clear(&run->out);
-    return written;
+    bool is_held = run->is_holding && cli_held_put(&run->held, &run->out);
+    if (is_held) {
+        explain_text_clear(&run->out);
+        return true;
+    }
+    run->is_holding = false;
+    return note_written(run, cli_held_release(&run->held, stdout)) && write_text(run, &run->out);
 }
 
 /* What was gathered is seen at once. */
 static bool flush_all(void *ctx)
 {
     struct run *run = ctx;
-    if (flush(run) && fflush(stdout) != 0 && !run->write_error)
-        run->write_error = errno;
+    if (flush(run))
+        note_written(run, fflush(stdout) == 0);
     return !run->write_error;
 }
 
@@ -157,7 +178,8 @@ static bool tell(struct run *run, const struct explain_packet *packet, const str
             cli_page_operation(run->page, &run->tale.done[i]);
         else if (s->csv == CSV_OPERATIONS)
             explain_operations_csv(&run->out, &run->tale.done[i]);
-    return (!s->packets_max || run->shown < s->packets_max) && (run->out.len <= OUT_BYTES || flush(run));
+    size_t room = run->is_holding ? HELD_BYTES : OUT_BYTES;
+    return (!s->packets_max || run->shown < s->packets_max) && (run->out.len <= room || flush(run));
 }
 
 /* One more packet of an interface or a file. */
@@ -334,8 +356,20 @@ static void put_count(struct run *run)
     explain_put(&run->out, "\n");
 }
 
-/* What flows, connections and rules add up to. The story stands at the top where the files could be read
- * ahead. */
+/* The story, and below it what waited for it. */
+static void put_story(struct run *run)
+{
+    struct explain_text story = {0};
+    cli_tale_text(&story, &run->tale, run->analysis, columns());
+    explain_put(&story, story.len ? "\n" : "");
+    run->has_told = story.len;
+    run->is_holding = false;
+    if (write_text(run, &story))
+        note_written(run, cli_held_release(&run->held, stdout));
+    explain_text_free(&story);
+}
+
+/* What flows, connections and rules add up to. */
 static void put_sums(struct run *run)
 {
     const struct settings *s = run->settings;
@@ -374,6 +408,8 @@ static void finish(struct run *run)
                                findings[i].words, findings[i].rule);
             }
         }
+    if (run->is_holding)
+        put_story(run);
     if (run->settings->csv == CSV_FLOWS)
         cli_tale_numbers(&run->out, &run->tale, run->analysis, CLI_TALE_CSV);
     if (!run->page && !run->settings->csv)
@@ -382,7 +418,7 @@ static void finish(struct run *run)
         put_count(run);
 }
 
-/* The story first, where nothing is left out of it and it can be known. */
+/* The story stands first, where nothing is left out of it and it can be waited for. */
 static void begin(struct run *run)
 {
     const struct settings *s = run->settings;
@@ -390,9 +426,9 @@ static void begin(struct run *run)
         explain_operations_csv_head(&run->out);
     else if (s->csv == CSV_FLOWS)
         explain_flows_csv_head(&run->out);
-    else if (!s->json && !s->html && !s->ifname && !s->filter && !s->packets_max && !s->join)
-        cli_tale_ahead(&run->out, &s->files, s->strict, columns());
-    run->has_told = run->out.len && !s->csv;
+    else
+        run->is_holding = !s->json && !s->html && !s->ifname && !s->filter && !s->packets_max && !s->join &&
+                          cli_tale_may_lead(&s->files);
 }
 
 static void end_page(struct run *run)

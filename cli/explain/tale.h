@@ -37,9 +37,9 @@ enum cli_tale_form { CLI_TALE_TEXT, CLI_TALE_JSON, CLI_TALE_CSV };
 void cli_tale_numbers(struct explain_text *out, const struct cli_tale *tale,
                       const struct explain_analysis *analysis, enum cli_tale_form form);
 
-/* Reads the files once ahead, and appends the story that they will turn out to be; nothing for files that
- * cannot be read twice (pipes), or at all, or are so large that nobody would wait. */
-void cli_tale_ahead(struct explain_text *out, const struct cli_words *files, bool strict, unsigned columns);
+/* Whether the sentences may stand above the packets, which they are known behind: not where somebody may be
+ * still writing (pipes), or where the files are so large that nobody would wait. */
+bool cli_tale_may_lead(const struct cli_words *files);
 
 /* How many packets the capture holds more than once, as a line or a JSON object; nothing where it holds
  * none. */
