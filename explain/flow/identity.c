@@ -56,6 +56,14 @@ static uint64_t mix_rest(uint64_t h, const struct explain_packet *p, uint32_t at
     return hash_word(h, explain_has_icrc(p) ? p->roce.icrc_found : 0);
 }
 
+/* Of a sender that counts PSNs, or identifications as well, one packet is next to the other. */
+static uint32_t place_of(const struct explain_packet *p, const struct explain_identity *id)
+{
+    if (p->kind == EXPLAIN_SMC_TCP || p->verdict != ROCE_RX_TAKEN)
+        return (uint32_t)id->digest;
+    return (uint32_t)(hash_word(id->way, p->roce.bth.dest_qpn) >> 32) + p->roce.bth.psn + id->ip_id;
+}
+
 bool explain_identify(const struct explain_packet *p, struct explain_identity *id)
 {
     const struct explain_layer *l3 = network_layer(p);
@@ -74,6 +82,7 @@ bool explain_identify(const struct explain_packet *p, struct explain_identity *i
     id->digest =
         mix_rest(hash_word(hash_word(id->way, id->ip_id), is_v4 ? get_be16(at + 2) : get_be16(at + 4)), p,
                  l3->offset + header);
+    id->place = place_of(p, id);
     return true;
 }
 

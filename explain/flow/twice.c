@@ -21,13 +21,10 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "explain/flow/identity.h"
 #include "explain/flow/ids.h"
+#include "explain/flow/seen.h"
 
-#define SEEN_LEAST    64
-#define SEEN_MOST     65536
 #define WAYS          256
-#define VIEWS_MAX     4
 #define SURE_PACKETS  8                 /* so many tell whether all come twice, */
 #define MINOR_PACKETS 16                /* and so many that only few do */
 #define SHARE_MOST    32                /* packets between two ends that are looked at, */
@@ -39,18 +36,6 @@
 #define SOON_NS       (500 * NS_PER_US) /* no sender's timer runs out before */
 #define ELSEWHERE_NS  (2 * NS_PER_MS)   /* between two places of a packet's way */
 #define FAR_NS        (200 * NS_PER_MS) /* no network keeps a copy for so long */
-
-/* A packet that was seen. */
-struct seen {
-    uint64_t digest, number, time_ns; /* number 0: the slot is free */
-    uint32_t flow, way;               /* `way`: of its key */
-    uint32_t since;                   /* the entries that were new before it */
-    uint32_t below;                   /* in a chain: the sequence number of the next entry + 1 */
-    uint32_t views[VIEWS_MAX];
-    uint16_t counts[VIEWS_MAX]; /* how often it was seen there */
-    struct explain_view view;   /* the first */
-    uint8_t view_count, direction;
-};
 
 /* The packets from one address to another. */
 struct way {
@@ -67,13 +52,10 @@ struct share {
 };
 
 struct explain_twice {
-    struct seen *ring; /* `size` of them, a power of two; entry s is at s mod size */
-    uint32_t *chains;  /* by digest: the sequence number of the newest entry + 1 */
-    uint32_t size;
-    uint32_t next; /* sequence number of the next entry */
+    struct explain_seen_ring ring;
     struct way ways[WAYS];
-    uint64_t newest_ns;  /* the latest time of a packet */
-    struct seen *newest; /* the entry of the packet at hand, if it is new */
+    uint64_t newest_ns;          /* the latest time of a packet */
+    struct explain_seen *newest; /* the entry of the packet at hand, if it is new */
     uint32_t run,
         run_at; /* packets before this one that came again in their order, and the entry of the last */
     bool is_told;
@@ -89,67 +71,12 @@ enum verdict {
     APPENDED,
 };
 
-/* --- the ring --- */
-
-static struct seen *entry(const struct explain_twice *t, uint32_t seq)
+static struct explain_seen *entry(const struct explain_twice *t, uint32_t seq)
 {
-    return &t->ring[seq & (t->size - 1)];
+    return explain_seen_at(&t->ring, seq);
 }
 
-static uint32_t *chain_of(const struct explain_twice *t, uint64_t digest)
-{
-    return &t->chains[digest & (t->size - 1)];
-}
-
-static void hang(struct explain_twice *t, uint32_t seq)
-{
-    uint32_t *chain = chain_of(t, entry(t, seq)->digest);
-    entry(t, seq)->below = *chain;
-    *chain = seq + 1;
-}
-
-/* It is the oldest, and so the last of its chain. */
-static void unhang(struct explain_twice *t, uint32_t seq)
-{
-    uint32_t *at = chain_of(t, entry(t, seq)->digest);
-    while (*at && *at != seq + 1)
-        at = &entry(t, *at - 1)->below;
-    *at = 0;
-}
-
-static bool grow(struct explain_twice *t)
-{
-    uint32_t size = t->size ? 2 * t->size : SEEN_LEAST, old = t->size;
-    struct seen *ring = calloc(size, sizeof *ring), *before = t->ring;
-    uint32_t *chains = calloc(size, sizeof *chains);
-    if (!ring || !chains) {
-        free(ring);
-        free(chains);
-        return false;
-    }
-    free(t->chains);
-    t->ring = ring;
-    t->chains = chains;
-    t->size = size;
-    for (uint32_t seq = t->next - old; seq != t->next; seq++) {
-        ring[seq & (size - 1)] = before[seq & (old - 1)];
-        hang(t, seq);
-    }
-    free(before);
-    return true;
-}
-
-static struct seen *find(const struct explain_twice *t, uint64_t digest, uint32_t *seq)
-{
-    for (uint32_t at = *chain_of(t, digest); at; at = entry(t, at - 1)->below)
-        if (entry(t, at - 1)->digest == digest) {
-            *seq = at - 1;
-            return entry(t, *seq);
-        }
-    return NULL;
-}
-
-static void begin(struct seen *s, const struct explain_packet *p, const struct explain_view *view)
+static void begin(struct explain_seen *s, const struct explain_packet *p, const struct explain_view *view)
 {
     s->number = p->number;
     s->time_ns = p->time_ns;
@@ -157,17 +84,6 @@ static void begin(struct seen *s, const struct explain_packet *p, const struct e
     s->views[0] = view->hash;
     s->counts[0] = 1;
     s->view_count = 1;
-}
-
-static struct seen *add(struct explain_twice *t, uint64_t digest)
-{
-    if (t->next >= t->size && t->size < SEEN_MOST && !grow(t) && t->size == 0)
-        return NULL;
-    if (entry(t, t->next)->number)
-        unhang(t, t->next - t->size);
-    *entry(t, t->next) = (struct seen){.digest = digest};
-    hang(t, t->next);
-    return entry(t, t->next++);
 }
 
 /* --- ways --- */
@@ -180,7 +96,7 @@ static struct way *way_of(struct explain_twice *t, uint64_t key)
     return w;
 }
 
-static void count_in(struct share *share, const struct seen *s)
+static void count_in(struct share *share, const struct explain_seen *s)
 {
     share->packets++;
     share->twice += s->counts[0] > 1;
@@ -193,7 +109,8 @@ static void count_in(struct share *share, const struct seen *s)
 static struct share share_before(const struct explain_twice *t, uint32_t seq)
 {
     struct share way = {0}, all = {0};
-    uint32_t way_key = entry(t, seq)->way, oldest = t->next > t->size ? t->next - t->size : 0;
+    uint32_t way_key = entry(t, seq)->way,
+             oldest = t->ring.next > t->ring.size ? t->ring.next - t->ring.size : 0;
     uint32_t since = entry(t, seq)->since;
     for (uint32_t i = since; i > oldest && since - i < LOOK_BACK && way.packets < SHARE_MOST; i--) {
         if (i - 1 == seq)
@@ -215,7 +132,7 @@ static unsigned usual_times(const struct share *share)
 
 /* --- who made it --- */
 
-static uint64_t apart_ns(const struct seen *s, const struct explain_packet *p)
+static uint64_t apart_ns(const struct explain_seen *s, const struct explain_packet *p)
 {
     return p->time_ns > s->time_ns ? p->time_ns - s->time_ns : s->time_ns - p->time_ns;
 }
@@ -232,7 +149,7 @@ static bool is_unique(const struct way *w, const struct explain_packet *p, const
 
 /* Whether it comes too soon behind `s` to have been sent again. Of the answers to one request there may be
  * two at once, if the request came twice: they count where all came twice before. */
-static bool is_too_soon(const struct explain_twice *t, const struct way *w, const struct seen *s,
+static bool is_too_soon(const struct explain_twice *t, const struct way *w, const struct explain_seen *s,
                         uint32_t seq, const struct explain_packet *p, const struct explain_identity *id)
 {
     uint64_t ns = apart_ns(s, p);
@@ -257,12 +174,12 @@ static void count_run(struct explain_twice *t, uint32_t seq)
     t->run_at = seq;
 }
 
-static unsigned place_of(struct seen *s, const struct explain_view *view)
+static unsigned place_of(struct explain_seen *s, const struct explain_view *view)
 {
     unsigned i = 0;
     while (i < s->view_count && s->views[i] != view->hash)
         i++;
-    if (i == VIEWS_MAX)
+    if (i == EXPLAIN_VIEWS_MAX)
         return i - 1;
     if (i == s->view_count) {
         s->views[s->view_count++] = view->hash;
@@ -275,20 +192,20 @@ static unsigned place_of(struct seen *s, const struct explain_view *view)
 static enum verdict judge_repeated(const struct explain_twice *t, const struct share *share, uint32_t seq,
                                    unsigned times, const struct explain_packet *p)
 {
-    const struct seen *s = entry(t, seq);
+    const struct explain_seen *s = entry(t, seq);
     bool is_far = apart_ns(s, p) > FAR_NS || p->time_ns + ELSEWHERE_NS < t->newest_ns;
     unsigned usual = usual_times(share);
-    if (is_far || (t->run >= RUN_LONG && usual == 1 && t->next - s->since > RUN_LONG))
+    if (is_far || (t->run >= RUN_LONG && usual == 1 && t->ring.next - s->since > RUN_LONG))
         return APPENDED;
     if (usual > 1)
         return (times - 1) % usual ? REPEATED : COPY;
     return share->packets >= MINOR_PACKETS && 3 * share->twice <= share->packets &&
-                   t->next - s->since <= SEEN_LEAST
+                   t->ring.next - s->since <= EXPLAIN_SEEN_LEAST
                ? COPY
                : UNKNOWN;
 }
 
-static unsigned most_elsewhere(const struct seen *s, unsigned place)
+static unsigned most_elsewhere(const struct explain_seen *s, unsigned place)
 {
     unsigned most = 0;
     for (unsigned i = 0; i < s->view_count; i++)
@@ -296,7 +213,7 @@ static unsigned most_elsewhere(const struct seen *s, unsigned place)
     return most;
 }
 
-static enum verdict judge(struct explain_twice *t, const struct way *w, struct seen *s, uint32_t seq,
+static enum verdict judge(struct explain_twice *t, const struct way *w, struct explain_seen *s, uint32_t seq,
                           const struct explain_packet *p, const struct explain_identity *id,
                           const struct explain_view *view)
 {
@@ -324,7 +241,8 @@ static enum verdict judge(struct explain_twice *t, const struct way *w, struct s
 /* --- what is said --- */
 
 /* How the packet differs from where it was seen first. */
-static const char *difference(const struct seen *s, const struct explain_view *view, char *text, size_t size)
+static const char *difference(const struct explain_seen *s, const struct explain_view *view, char *text,
+                              size_t size)
 {
     if (s->view.vlan != view->vlan && view->vlan == EXPLAIN_NO_VLAN)
         snprintf(text, size, "without the VLAN tag");
@@ -340,7 +258,7 @@ static const char *difference(const struct seen *s, const struct explain_view *v
 }
 
 static void tell(struct explain_meaning *m, enum explain_finding_kind kind, enum explain_cause cause,
-                 enum explain_sure sure, const struct seen *s, const char *words)
+                 enum explain_sure sure, const struct explain_seen *s, const char *words)
 {
     struct explain_why why = {.cause = cause, .sure = sure};
     explain_why_prove(&why, s->number, "the same packet");
@@ -359,7 +277,7 @@ static bool is_sure(const struct explain_twice *t, enum verdict verdict, uint32_
 static void tell_recapture(struct explain_twice *t, enum verdict verdict, uint32_t seq,
                            struct explain_meaning *m)
 {
-    const struct seen *s = entry(t, seq);
+    const struct explain_seen *s = entry(t, seq);
     char words[160];
     if (t->is_told)
         return;
@@ -380,7 +298,7 @@ static void tell_recapture(struct explain_twice *t, enum verdict verdict, uint32
 static void say(struct explain_twice *t, enum verdict verdict, uint32_t seq, const struct explain_view *view,
                 struct explain_meaning *m)
 {
-    const struct seen *s = entry(t, seq);
+    const struct explain_seen *s = entry(t, seq);
     char how[40], words[160];
     m->flow = s->flow;
     m->direction = s->direction;
@@ -405,7 +323,7 @@ static void say(struct explain_twice *t, enum verdict verdict, uint32_t seq, con
 }
 
 /* What was not decided before is once all packets turn out to come twice. */
-static void add_up(struct explain_twice *t, enum verdict verdict, const struct seen *s,
+static void add_up(struct explain_twice *t, enum verdict verdict, const struct explain_seen *s,
                    const struct explain_packet *p)
 {
     struct explain_seen_twice *sum = verdict == UNKNOWN ? &t->undecided : &t->sum;
@@ -428,23 +346,22 @@ static void add_up(struct explain_twice *t, enum verdict verdict, const struct s
 }
 
 /* A new packet, or one that was sent again. */
-static void note(struct explain_twice *t, struct way *w, struct seen *s, uint32_t seq,
+static void note(struct explain_twice *t, struct way *w, struct explain_seen *s, uint32_t seq,
                  const struct explain_packet *p, const struct explain_identity *id,
                  const struct explain_view *view)
 {
     t->run = 0;
-    t->newest = s ? s : add(t, id->digest);
+    t->newest = s ? s : explain_seen_add(&t->ring, id);
     if (!t->newest)
         return;
     begin(t->newest, p, view);
-    t->newest->since = s ? t->next : t->next - 1;
-    t->newest->way = (uint32_t)(id->way >> 32);
+    t->newest->since = s ? t->ring.next : t->ring.next - 1;
     w->newest_number = p->number;
     if (s)
         w->resent_number = p->number;
     else
         explain_ids_learn(&w->ids, id->ip_id);
-    w->newest_seen = s ? seq : t->next - 1;
+    w->newest_seen = s ? seq : t->ring.next - 1;
 }
 
 bool explain_twice_take(struct explain_twice *t, const struct explain_packet *p, struct explain_meaning *m)
@@ -452,11 +369,11 @@ bool explain_twice_take(struct explain_twice *t, const struct explain_packet *p,
     struct explain_identity id;
     uint32_t seq = 0;
     t->newest = NULL;
-    if (!explain_identify(p, &id) || (t->size == 0 && !grow(t)))
+    if (!explain_identify(p, &id))
         return false;
     struct explain_view view = explain_view_of(p);
     struct way *w = way_of(t, id.way);
-    struct seen *s = find(t, id.digest, &seq);
+    struct explain_seen *s = explain_seen_find(&t->ring, &id, &seq);
     enum verdict verdict = s ? judge(t, w, s, seq, p, &id, &view) : NEW;
     t->newest_ns = max_u64(t->newest_ns, p->time_ns);
     if (verdict == NEW) {
@@ -494,7 +411,6 @@ void explain_twice_destroy(struct explain_twice *t)
 {
     if (!t)
         return;
-    free(t->ring);
-    free(t->chains);
+    explain_seen_free(&t->ring);
     free(t);
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The story stands above the packets, which wait for it in a file of $TMPDIR; from a pipe it stands below them. What is
-# above, and what below where there is no room for the packets to wait, is laid beside the pipe's.
+# The story stands above the packets, which wait for it in a file of $TMPDIR; from standard input it stands below them. What is
+# above, and what below where there is no room for the packets to wait, is laid beside that.
 # shellcheck source=test/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 capture=pcaps/lossy_all.pcap
@@ -10,7 +10,7 @@ export TMPDIR=$tmp/room
 
 # of_file HOW, of_pipe HOW: what `nornic explain HOW` writes of the capture
 of_file() { timeout 60 "$nornic" explain "$@" "$capture" >"$tmp/file"; }
-of_pipe() { cat "$capture" | timeout 60 "$nornic" explain "$@" - >"$tmp/pipe"; }
+of_pipe() { timeout 60 "$nornic" explain "$@" - <"$capture" >"$tmp/pipe"; }
 
 # same NAME WHAT EXPECTED
 same() {
