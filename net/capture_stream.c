@@ -25,27 +25,34 @@ struct net_capture_stream {
     z_stream z;
     bool is_between; /* packed: one member has ended, and no byte of the next was seen */
     FILE *file;      /* reads the unpacked bytes from here; NULL: closed */
+    char stdio[BUFFER_BYTES];
     uint8_t raw[BUFFER_BYTES];
     size_t raw_at, raw_end; /* not unpacked yet */
     uint8_t plain[BUFFER_BYTES];
     size_t plain_at, plain_end; /* not read yet */
 };
 
+/* Waits for raw bytes; 0: there are no more. */
+static size_t read_raw(struct net_capture_stream *s, void *bytes, size_t max)
+{
+    ssize_t n;
+    do
+        n = s->has_ended ? 0 : read(s->fd, bytes, max);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        s->failure = strerror(errno);
+    s->has_ended |= n <= 0;
+    return n > 0 ? (size_t)n : 0;
+}
+
 /* Waits for raw bytes where there are none; false: there are no more. */
 static bool refill(struct net_capture_stream *s)
 {
     if (s->raw_at < s->raw_end)
         return true;
-    ssize_t n;
-    do
-        n = s->has_ended ? 0 : read(s->fd, s->raw, sizeof s->raw);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        s->failure = strerror(errno);
-    s->has_ended |= n <= 0;
     s->raw_at = 0;
-    s->raw_end = n > 0 ? (size_t)n : 0;
-    return n > 0;
+    s->raw_end = read_raw(s, s->raw, sizeof s->raw);
+    return s->raw_end > 0;
 }
 
 /* Unpacks what there is, behind what was unpacked and not read; waits until that gives a byte. False: no more
@@ -85,9 +92,10 @@ static bool unpack(struct net_capture_stream *s)
 static ssize_t stream_read(void *cookie, char *bytes, size_t max)
 {
     struct net_capture_stream *s = cookie;
-    bool is_there = s->is_packed ? s->plain_at < s->plain_end || unpack(s) : refill(s);
-    if (!is_there)
-        return s->failure ? -1 : 0;
+    bool is_copied = s->is_packed ? s->plain_at < s->plain_end || unpack(s) : s->raw_at < s->raw_end;
+    size_t got = is_copied || s->is_packed ? 0 : read_raw(s, bytes, max);
+    if (!is_copied)
+        return got == 0 && s->failure ? -1 : (ssize_t)got;
     const uint8_t *from = s->is_packed ? s->plain + s->plain_at : s->raw + s->raw_at;
     size_t n = s->is_packed ? s->plain_end - s->plain_at : s->raw_end - s->raw_at;
     n = n < max ? n : max;
@@ -152,6 +160,7 @@ int net_capture_stream_open(const char *path, struct net_capture_stream **out, s
         return net_error_set(why, ENOMEM, "no memory to read %s", path);
     }
     s->file = file;
+    setvbuf(file, s->stdio, _IOFBF, sizeof s->stdio);
     err = gather_raw(s, 2);
     if (err) {
         net_capture_stream_close(s);

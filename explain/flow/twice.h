@@ -13,7 +13,7 @@
 
 struct explain_twice;
 
-/* NULL: no memory. It takes 8 MiB at the most: 65536 packets back a repeated one is known. */
+/* NULL: no memory. It takes 6 MiB at the most: 65536 packets back a repeated one is known. */
 struct explain_twice *explain_twice_create(void);
 /* `twice` may be NULL. */
 void explain_twice_destroy(struct explain_twice *twice);
