@@ -4,24 +4,18 @@
 #define NORNIC_BASE_DIGITS_H
 
 #include <stdint.h>
-#include <string.h>
 
 #define DIGITS_MAX 20 /* of 64 bits in decimal */
 
 /* `value` in decimal at `to`, which has room for DIGITS_MAX. Returns one past the last digit. */
 static inline char *digits_put(char *to, uint64_t value)
 {
-    char digits[DIGITS_MAX];
-    unsigned at = DIGITS_MAX;
-    if (value < 10) { /* most fields */
-        *to = (char)('0' + value);
-        return to + 1;
-    }
-    do
-        digits[--at] = (char)('0' + value % 10);
-    while (value /= 10);
-    memcpy(to, digits + at, DIGITS_MAX - at);
-    return to + (DIGITS_MAX - at);
+    unsigned count = 1;
+    for (uint64_t more = 10; count < DIGITS_MAX && value >= more; more *= 10)
+        count++;
+    for (char *at = to + count; at > to; value /= 10)
+        *--at = (char)('0' + value % 10);
+    return to + count;
 }
 
 /* The lowest `count` (at most 16) hex digits of `value` at `to`. Returns one past the last. */

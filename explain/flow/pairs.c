@@ -5,16 +5,17 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
+
 #define DEFAULT_BYTES (UINT64_C(48) << 20)
 #define BUCKETS_LEAST 64
 #define BUCKETS_MOST  65536
 
 static uint32_t hash(const struct explain_pair_key *k)
 {
-    uint64_t h = k->qpn ^ (uint64_t)k->network.id << 32 ^ (uint64_t)k->network.tunnel << 24;
-    for (unsigned i = 0; i < 16; i++)
-        h = (h ^ k->src.b[i] ^ (uint64_t)k->dst.b[i] << 8) * UINT64_C(0x9e3779b97f4a7c15) >> 3;
-    return (uint32_t)(h >> 16);
+    uint64_t h = hash_word(k->qpn, (uint64_t)k->network.id << 32 | k->network.tunnel);
+    h = hash_bytes(hash_bytes(h, k->src.b, sizeof k->src.b), k->dst.b, sizeof k->dst.b);
+    return (uint32_t)(h >> 32);
 }
 
 struct explain_pair_key explain_pair_key_of(const struct explain_pair *p, unsigned direction)

@@ -35,7 +35,7 @@ struct explain_seen_ring {
     bool is_full;     /* and does not grow */
 };
 
-/* All zero, it is empty. What it holds takes 5.2 MiB at the most. */
+/* All zero, it is empty. What it holds takes 5.5 MiB at the most. */
 void explain_seen_free(struct explain_seen_ring *ring);
 
 /* The entry with that sequence number, one of the newest `size`. */

@@ -61,11 +61,10 @@ void explain_put_u64(struct explain_text *text, uint64_t value)
 
 void explain_put_u64_padded(struct explain_text *text, uint64_t value, unsigned width, char pad)
 {
-    char digits[DIGITS_MAX];
-    unsigned n = (unsigned)(digits_put(digits, value) - digits);
-    for (unsigned i = n; i < width; i++)
-        explain_put_n(text, &pad, 1);
-    explain_put_n(text, digits, n);
+    char padded[2 * DIGITS_MAX], *digits = padded + DIGITS_MAX;
+    memset(padded, pad, DIGITS_MAX);
+    unsigned n = (unsigned)(digits_put(digits, value) - digits), pads = n < width ? width - n : 0;
+    explain_put_n(text, digits - pads, pads + n);
 }
 
 void explain_put_hex(struct explain_text *text, uint64_t value, unsigned digits)
