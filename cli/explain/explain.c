@@ -10,10 +10,10 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-#include "cli/explain/held.h"
 #include "cli/explain/html.h"
 #include "cli/explain/join.h"
 #include "cli/explain/live.h"
+#include "cli/explain/output.h"
 #include "cli/explain/quiz.h"
 #include "cli/explain/rule.h"
 #include "cli/explain/smc.h"
@@ -30,8 +30,6 @@
 #include "explain/show/json.h"
 #include "explain/show/ladder.h"
 
-#define OUT_BYTES     65536      /* are gathered before they are written */
-#define HELD_BYTES    (1u << 20) /* are gathered before a file holds them */
 #define FINDINGS_MAX  64
 #define COLUMNS_LEAST 72
 #define COLUMNS_MOST  200
@@ -62,53 +60,23 @@ struct run {
     const struct settings *settings;
     struct explain_line_style style;
     struct explain_analysis *analysis;
-    struct cli_page *page; /* NULL: none is wanted */
-    struct explain_text out;
+    struct cli_page *page;   /* NULL: none is wanted */
+    struct explain_text out; /* is gathered, and goes */
+    struct cli_output to;    /* there */
     struct explain_ladder ladder;
     struct explain_join *join;              /* NULL: captures are read one after the other */
     const struct explain_join_place *place; /* of the packet at hand, with `join` */
     struct cli_tale tale;
-    struct cli_held held;
-    bool is_holding;                     /* the output waits for the story */
-    bool has_told;                       /* which stands above */
+    bool has_told;                       /* the story stands above */
     struct explain_glossary named;       /* the rules that the output named */
     uint64_t number, shown, findings[3]; /* by severity */
-    int write_error;                     /* errno of the first write that failed; 0: none */
 };
 
-static bool note_written(struct run *run, bool is_written)
-{
-    if (!is_written && !run->write_error)
-        run->write_error = errno;
-    return is_written;
-}
-
-static bool write_text(struct run *run, struct explain_text *text)
-{
-    bool is_written = !text->len || fwrite(text->bytes, 1, text->len, stdout) == text->len;
-    explain_text_clear(text);
-    return note_written(run, is_written);
-}
-
-/* What cannot be held any longer goes out before the story is known. */
-static bool flush(struct run *run)
-{
-    bool is_held = run->is_holding && cli_held_put(&run->held, &run->out);
-    if (is_held) {
-        explain_text_clear(&run->out);
-        return true;
-    }
-    run->is_holding = false;
-    return note_written(run, cli_held_release(&run->held, stdout)) && write_text(run, &run->out);
-}
-
 /* What was gathered is seen at once. */
-static bool flush_all(void *ctx)
+static bool flush(void *ctx)
 {
     struct run *run = ctx;
-    if (flush(run))
-        note_written(run, fflush(stdout) == 0);
-    return !run->write_error;
+    return cli_output_flush(&run->to, &run->out);
 }
 
 static void count(struct run *run, const struct explain_finding *f)
@@ -178,8 +146,7 @@ static bool tell(struct run *run, const struct explain_packet *packet, const str
             cli_page_operation(run->page, &run->tale.done[i]);
         else if (s->csv == CSV_OPERATIONS)
             explain_operations_csv(&run->out, &run->tale.done[i]);
-    size_t room = run->is_holding ? HELD_BYTES : OUT_BYTES;
-    return (!s->packets_max || run->shown < s->packets_max) && (run->out.len <= room || flush(run));
+    return (!s->packets_max || run->shown < s->packets_max) && cli_output_pass(&run->to, &run->out);
 }
 
 /* One more packet of an interface or a file. */
@@ -236,7 +203,7 @@ static int explain_file(struct run *run, const char *path)
         cli_page_file(run->page, path);
     bool is_live = is_pipe(path);
     while ((err = net_capture_next(capture, &record, &why)) > 0)
-        if (!take(run, &record) || (is_live && !flush_all(run)))
+        if (!take(run, &record) || (is_live && !flush(run)))
             break;
     net_capture_close(capture);
     return err < 0 ? cli_fail("%s", why.text) : CLI_OK;
@@ -252,7 +219,7 @@ static int explain_files(struct run *run)
 {
     const struct settings *s = run->settings;
     int status = CLI_OK;
-    for (unsigned i = 0; i < s->files.count && !is_full(run) && !run->write_error; i++)
+    for (unsigned i = 0; i < s->files.count && !is_full(run) && !run->to.error; i++)
         if (explain_file(run, s->files.at[i]) != CLI_OK)
             status = CLI_ERROR;
     return status;
@@ -287,7 +254,7 @@ static int explain_interface(struct run *run)
                                                        .duration_ns = s->duration_ns,
                                                        .all = s->all,
                                                        .take = take,
-                                                       .pause = flush_all,
+                                                       .pause = flush,
                                                        .ctx = run});
 }
 
@@ -302,8 +269,7 @@ static void put_flows(struct run *run)
         } else if (f) {
             explain_flow_line(&run->out, f, i);
         }
-        if (run->out.len > OUT_BYTES)
-            flush(run);
+        cli_output_pass(&run->to, &run->out);
     }
 }
 
@@ -363,9 +329,7 @@ static void put_story(struct run *run)
     cli_tale_text(&story, &run->tale, run->analysis, columns());
     explain_put(&story, story.len ? "\n" : "");
     run->has_told = story.len;
-    run->is_holding = false;
-    if (write_text(run, &story))
-        note_written(run, cli_held_release(&run->held, stdout));
+    cli_output_release(&run->to, &story);
     explain_text_free(&story);
 }
 
@@ -408,7 +372,7 @@ static void finish(struct run *run)
                                findings[i].words, findings[i].rule);
             }
         }
-    if (run->is_holding)
+    if (run->to.is_held)
         put_story(run);
     if (run->settings->csv == CSV_FLOWS)
         cli_tale_numbers(&run->out, &run->tale, run->analysis, CLI_TALE_CSV);
@@ -418,17 +382,21 @@ static void finish(struct run *run)
         put_count(run);
 }
 
-/* The story stands first, where nothing is left out of it and it can be waited for. */
+/* The story stands first, where nothing is left out of it and it can be waited for. Drawn headers are many
+ * times as long as their packets: rather than that these wait, the files are read twice. */
 static void begin(struct run *run)
 {
     const struct settings *s = run->settings;
+    bool is_first = !s->json && !s->html && !s->ifname && !s->filter && !s->packets_max && !s->join;
     if (s->csv == CSV_OPERATIONS)
         explain_operations_csv_head(&run->out);
     else if (s->csv == CSV_FLOWS)
         explain_flows_csv_head(&run->out);
+    else if (is_first && s->boxes)
+        cli_tale_ahead(&run->out, &s->files, s->strict, columns());
     else
-        run->is_holding = !s->json && !s->html && !s->ifname && !s->filter && !s->packets_max && !s->join &&
-                          cli_tale_may_lead(&s->files);
+        run->to.is_held = is_first && cli_tale_may_lead(&s->files);
+    run->has_told = run->out.len && !s->csv;
 }
 
 static void end_page(struct run *run)
@@ -473,9 +441,10 @@ static int explain(const struct settings *settings)
         end_page(&run);
     if (run.page && cli_page_close(run.page) != CLI_OK)
         status = CLI_ERROR;
-    if (!flush_all(&run) && status == CLI_OK)
-        status = cli_fail("cannot write the output: %s", strerror(run.write_error));
+    if (!flush(&run) && status == CLI_OK)
+        status = cli_fail("cannot write the output: %s", strerror(run.to.error));
     explain_text_free(&run.out);
+    cli_output_deinit(&run.to);
     cli_tale_deinit(&run.tale);
     if (run.join)
         explain_join_destroy(run.join);

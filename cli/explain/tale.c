@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 
 #include "base/base.h"
+#include "net/pcap_file.h"
 
-#define LEAD_BYTES (INT64_C(256) << 20) /* of files: nobody waits long for the first line then */
+#define FINDINGS_MAX 64
+#define LEAD_BYTES   (INT64_C(256) << 20) /* of files: nobody waits long for the first line then */
 
 bool cli_tale_init(struct cli_tale *tale)
 {
@@ -94,6 +96,8 @@ void cli_tale_twice(struct explain_text *out, const struct explain_analysis *ana
                        s->packets, s->packets == 1 ? "is" : "are", how, s->first);
 }
 
+/* --- ahead --- */
+
 bool cli_tale_may_lead(const struct cli_words *files)
 {
     struct stat s;
@@ -104,4 +108,44 @@ bool cli_tale_may_lead(const struct cli_words *files)
         bytes += s.st_size;
     }
     return bytes <= LEAD_BYTES;
+}
+
+static void read_ahead(struct cli_tale *tale, struct explain_analysis *analysis, const char *path,
+                       uint64_t *number)
+{
+    struct net_capture *capture;
+    struct net_capture_record record;
+    struct nornic_error why;
+    struct explain_packet packet;
+    struct explain_meaning meaning;
+    if (net_capture_open(path, &capture, &why))
+        return;
+    while (net_capture_next(capture, &record, &why) > 0) {
+        explain_dissect(&packet, &record, ++*number);
+        explain_analysis_next(analysis, &packet, &meaning);
+        cli_tale_take(tale, &packet, &meaning);
+    }
+    net_capture_close(capture);
+}
+
+void cli_tale_ahead(struct explain_text *out, const struct cli_words *files, bool strict, unsigned columns)
+{
+    struct explain_finding findings[FINDINGS_MAX];
+    struct cli_tale tale = {0};
+    struct explain_analysis *analysis =
+        explain_analysis_create(&(struct explain_analysis_config){.strict = strict});
+    uint64_t number = 0;
+    unsigned n;
+    if (analysis && cli_tale_may_lead(files) && cli_tale_init(&tale)) {
+        for (unsigned i = 0; i < files->count; i++)
+            read_ahead(&tale, analysis, files->at[i], &number);
+        while ((n = explain_analysis_end(analysis, findings, FINDINGS_MAX)) > 0)
+            for (unsigned i = 0; i < n; i++)
+                explain_story_finding(&tale.story, &findings[i]);
+        cli_tale_text(out, &tale, analysis, columns);
+        explain_put(out, out->len ? "\n" : "");
+    }
+    cli_tale_deinit(&tale);
+    if (analysis)
+        explain_analysis_destroy(analysis);
 }

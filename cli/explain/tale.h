@@ -40,6 +40,8 @@ void cli_tale_numbers(struct explain_text *out, const struct cli_tale *tale,
 /* Whether the sentences may stand above the packets, which they are known behind: not where somebody may be
  * still writing (pipes), or where the files are so large that nobody would wait. */
 bool cli_tale_may_lead(const struct cli_words *files);
+/* Reads the files once ahead, and appends the story that they will turn out to be, if it may lead. */
+void cli_tale_ahead(struct explain_text *out, const struct cli_words *files, bool strict, unsigned columns);
 
 /* How many packets the capture holds more than once, as a line or a JSON object; nothing where it holds
  * none. */
