@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where goes what `nornic explain` has gathered: to standard output, or where something is to stand above it, to a
- * place where it waits until that is known. */
+/* Where goes what `nornic explain` has gathered: to standard output, or where something is to stand above it,
+ * to a place where it waits until that is known. */
 #ifndef NORNIC_CLI_EXPLAIN_OUTPUT_H
 #define NORNIC_CLI_EXPLAIN_OUTPUT_H
 
@@ -20,8 +20,8 @@ struct cli_output {
 
 void cli_output_deinit(struct cli_output *to);
 
-/* Moves on what was gathered once there is much of it. It waits in a nameless file of $TMPDIR or /var/tmp; where
- * that has no room, or beyond 512 MiB, it waits no longer. False: it could not be written. */
+/* Moves on what was gathered once there is much of it. It waits in a nameless file of $TMPDIR or /var/tmp;
+ * where that has no room, or beyond 512 MiB, it waits no longer. False: it could not be written. */
 bool cli_output_pass(struct cli_output *to, struct explain_text *gathered);
 /* Writes whatever there is, what waited first; it is seen at once. False: it could not be written, now or
  * earlier. */

@@ -23,16 +23,15 @@ struct explain_seen {
 
 /* A ring: a new entry takes the place of the oldest once there are EXPLAIN_SEEN_MOST of them. A look for a
  * packet that was not seen, which most are, touches `chains` and `below` only, and there what the packet before
- * it touched, or the next: these are in a processor's cache. Both hold references: 0 is none; else the slot of an entry
- * + 1, and some bits of its digest. */
+ * it touched, or the next: these are in a processor's cache. Both hold references: 0 is none; else the slot of
+ * an entry + 1, and some bits of its digest. */
 struct explain_seen_ring {
-    struct explain_seen
-        *slots;       /* `size` of them, a power of two; the entry with sequence number s is at s mod size */
-    uint32_t *chains; /* by place: the newest entry */
-    uint32_t *below;  /* by slot: the next older entry of the chain */
-    uint32_t size;    /* 0: there is no memory for any */
-    uint32_t next;    /* sequence number of the next entry */
-    bool is_full;     /* and does not grow */
+    struct explain_seen *slots; /* `size` of them, a power of two; the entry numbered s is at s mod size */
+    uint32_t *chains;           /* by place: the newest entry */
+    uint32_t *below;            /* by slot: the next older entry of the chain */
+    uint32_t size;              /* 0: there is no memory for any */
+    uint32_t next;              /* sequence number of the next entry */
+    bool is_full;               /* and does not grow */
 };
 
 /* All zero, it is empty. What it holds takes 5.5 MiB at the most. */
@@ -48,7 +47,8 @@ static inline struct explain_seen *explain_seen_at(const struct explain_seen_rin
 struct explain_seen *explain_seen_find(const struct explain_seen_ring *ring,
                                        const struct explain_identity *identity, uint32_t *seq);
 
-/* A new entry, empty but for digest, place and way; its sequence number is that before `next`. NULL: no memory. */
+/* A new entry, empty but for digest, place and way; its sequence number is that before `next`. NULL: no
+ * memory. */
 struct explain_seen *explain_seen_add(struct explain_seen_ring *ring,
                                       const struct explain_identity *identity);
 

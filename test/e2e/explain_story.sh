@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The story stands above the packets, which wait for it in a file of $TMPDIR; from standard input it stands below them. What is
-# above, and what below where there is no room for the packets to wait, is laid beside that.
+# The story stands above the packets, which wait for it in a file of $TMPDIR; from standard input it stands below them.
+# What is above, and what below where there is no room for the packets to wait, is laid beside that.
 # shellcheck source=test/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
 capture=pcaps/lossy_all.pcap
