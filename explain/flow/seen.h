@@ -22,9 +22,9 @@ struct explain_seen {
 };
 
 /* A ring: a new entry takes the place of the oldest once there are EXPLAIN_SEEN_MOST of them. A look for a
- * packet that was not seen, which most are, touches `chains` and `below` only, and there what the packet before
- * it touched, or the next: these are in a processor's cache. Both hold references: 0 is none; else the slot of
- * an entry + 1, and some bits of its digest. */
+ * packet that was not seen, which most are, touches `chains` and `below` only, and there what the packet
+ * before it touched, or the next: these are in a processor's cache. Both hold references: 0 is none; else the
+ * slot of an entry + 1, and some bits of its digest. */
 struct explain_seen_ring {
     struct explain_seen *slots; /* `size` of them, a power of two; the entry numbered s is at s mod size */
     uint32_t *chains;           /* by place: the newest entry */
