@@ -107,8 +107,9 @@ struct net_port {
     struct net_port_counters counters;
     struct nornic_mac mac; /* of the interface; zero where a port has none */
     const char *name;      /* "xdp:eth0": for messages; owned by the port */
-    const char *
-        mode; /* how the backend runs, in words: "native, need-wakeup, copy"; owned by the port. Steering may change it */
+    /* How the backend runs, in words: "native, need-wakeup, copy"; owned by the port. Steering may change
+     * it. */
+    const char *mode;
 };
 
 /* Lends up to `n` received frames. Frames stay valid until they are released. */
