@@ -97,7 +97,9 @@ static uint64_t capture_deadline_ns(const struct net_port *port)
 static void capture_steer(struct net_port *port, uint32_t dest_qpn, enum net_steer whose,
                           const struct nornic_addr *peer)
 {
-    net_port_steer(capture_of(port)->below, dest_qpn, whose, peer);
+    struct net_port *below = capture_of(port)->below;
+    net_port_steer(below, dest_qpn, whose, peer);
+    net_port_set_mode(port, below->mode);
 }
 
 static void capture_close(struct net_port *port)

@@ -62,7 +62,7 @@ static __always_inline bool gate_is_in_limit(struct net_gate_rule *rule)
         rule->window = window;
         rule->passed = 0;
     }
-    return rule->passed++ < NET_GATE_LIMIT;
+    return rule->passed++ < nornic_gate.limit;
 }
 
 /* A packet whose BTH has `qpn_word` (network order) where the destination QP is may pass; else it is counted.

@@ -5,14 +5,15 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/base.h"
 #include "net/gate_map.h"
 
 static_assert((int)NET_STEER_PEER == NET_GATE_PEER, "the port's rules are the program's");
 static_assert((int)NET_STEER_LIMITED == NET_GATE_LIMITED, "the port's rules are the program's");
-static_assert(NET_STEER_LIMIT == NET_GATE_LIMIT, "the port's limit is the program's");
 static_assert(NET_STEER_WINDOW_NS >> NET_GATE_WINDOW_SHIFT == 1, "the port's window is the program's");
 
 /* The program's only constant is the whole of its read-only data. */
@@ -45,6 +46,7 @@ static int bind(struct net_gate *gate, const char *program_name)
     if (state == MAP_FAILED)
         return -errno;
     gate->state = state;
+    gate->state->limit = NET_STEER_LIMIT;
     return 0;
 }
 
@@ -67,27 +69,69 @@ void net_gate_unload(struct net_gate *gate)
     if (gate->state)
         munmap(gate->state, sizeof *gate->state);
     bpf_object__close(gate->object);
+    free(gate->missing);
     *gate = (struct net_gate){.object = NULL};
 }
 
-static void set_closed(struct net_gate *gate, bool is_closed)
+void net_gate_set_ring(struct net_gate *gate, uint32_t frames)
 {
-    __atomic_store_n(&gate->state->is_closed, is_closed, __ATOMIC_RELAXED);
+    if (gate->state)
+        __atomic_store_n(&gate->state->limit, min_u32(frames / 4, NET_STEER_LIMIT), __ATOMIC_RELAXED);
 }
 
-void net_gate_steer(struct net_gate *gate, uint32_t dest_qpn, enum net_steer whose,
+/* --- rules --- */
+
+struct net_gate_missing {
+    uint32_t dest_qpn;
+    struct net_gate_rule rule;
+};
+
+static int set_rule(const struct net_gate *gate, const struct net_gate_missing *m)
+{
+    return bpf_map_update_elem(gate->rules_fd, &m->dest_qpn, &m->rule, BPF_ANY);
+}
+
+static void remember(struct net_gate *gate, const struct net_gate_missing *m)
+{
+    if (gate->num_missing == gate->missing_size) {
+        uint32_t size = gate->missing_size ? 2 * gate->missing_size : 16;
+        struct net_gate_missing *more = realloc(gate->missing, size * sizeof *more);
+        if (!more) {
+            gate->has_forgotten = true;
+            return;
+        }
+        gate->missing = more;
+        gate->missing_size = size;
+    }
+    gate->missing[gate->num_missing++] = *m;
+}
+
+/* A number that has another rule now, or none. */
+static void forget(struct net_gate *gate, uint32_t dest_qpn)
+{
+    for (uint32_t i = 0; i < gate->num_missing; i++)
+        if (gate->missing[i].dest_qpn == dest_qpn)
+            gate->missing[i] = gate->missing[--gate->num_missing];
+}
+
+bool net_gate_steer(struct net_gate *gate, uint32_t dest_qpn, enum net_steer whose,
                     const struct nornic_addr *peer)
 {
-    struct net_gate_rule rule = {.whose = whose};
-    if (!gate->state || gate->has_failed)
-        return;
+    struct net_gate_missing wanted = {.dest_qpn = dest_qpn, .rule.whose = whose};
+    if (!gate->state)
+        return false;
     if (whose == NET_STEER_PEER)
-        memcpy(rule.peer, peer->b, sizeof rule.peer);
+        memcpy(wanted.rule.peer, peer->b, sizeof wanted.rule.peer);
+    forget(gate, dest_qpn);
     if (whose == NET_STEER_NOBODY)
         bpf_map_delete_elem(gate->rules_fd, &dest_qpn); /* or there was none */
-    else if (bpf_map_update_elem(gate->rules_fd, &dest_qpn, &rule, BPF_ANY))
-        gate->has_failed = true; /* it would keep out what is wanted */
-    set_closed(gate, !gate->has_failed);
+    else if (set_rule(gate, &wanted))
+        remember(gate, &wanted);
+    while (gate->num_missing > 0 && set_rule(gate, &gate->missing[gate->num_missing - 1]) == 0)
+        gate->num_missing--;
+    bool is_closed = gate->num_missing == 0 && !gate->has_forgotten;
+    __atomic_store_n(&gate->state->is_closed, is_closed, __ATOMIC_RELAXED);
+    return is_closed;
 }
 
 void net_gate_count(const struct net_gate *gate, struct net_port_counters *counters)

@@ -11,6 +11,7 @@
 
 struct bpf_object;
 struct net_gate_state;
+struct net_gate_missing;
 
 /* A compiled program with a gate in it, and how to load it. */
 struct net_gate_program {
@@ -26,15 +27,24 @@ struct net_gate {
     struct bpf_object *object;
     int program_fd, rules_fd;     /* the object's */
     struct net_gate_state *state; /* in memory that the program sees too; the object's */
-    bool has_failed;              /* a rule found no room, so the gate stands open */
+    /* Rules that the kernel had no room for. They would keep out what is wanted, so the gate stands open as
+     * long as there is one; or for good, if there was no memory for them here either. */
+    struct net_gate_missing *missing;
+    uint32_t num_missing, missing_size;
+    bool has_forgotten;
 };
 
 /* Loads the program; the gate is open. 0, or the kernel's -errno (-EPERM: CAP_BPF is missing). */
 int net_gate_load(struct net_gate *gate, const struct net_gate_program *program);
 void net_gate_unload(struct net_gate *gate);
 
-/* net_port_steer(). Where the kernel has no room for a rule, the gate stands open from then on. */
-void net_gate_steer(struct net_gate *gate, uint32_t dest_qpn, enum net_steer whose,
+/* The ring behind the gate has places for so many frames of the full size: what NET_STEER_LIMITED is a share
+ * of. */
+void net_gate_set_ring(struct net_gate *gate, uint32_t frames);
+
+/* net_port_steer(). What the kernel had no room for is tried again in each call. False: there is no gate, or
+ * it stands open for want of room. */
+bool net_gate_steer(struct net_gate *gate, uint32_t dest_qpn, enum net_steer whose,
                     const struct nornic_addr *peer);
 
 /* Puts what the gate has dropped into a port's counters. */

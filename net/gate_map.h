@@ -9,10 +9,9 @@
 #define NET_GATE_STATE_MAP ".bss" /* where the programs keep their struct net_gate_state, and nothing else */
 #define NET_GATE_RULES_MAX 32768  /* numbers that take packets: the queue pairs of a device, and two */
 
-/* enum net_steer and its limits, as net/port.h has them: net/gate.c asserts it. */
+/* enum net_steer and its window, as net/port.h has them: net/gate.c asserts it. */
 #define NET_GATE_PEER         1
 #define NET_GATE_LIMITED      3
-#define NET_GATE_LIMIT        512
 #define NET_GATE_WINDOW_SHIFT 24 /* of nanoseconds */
 
 /* Of a number (BTH destination QP, in host order, the key). What has no rule takes nothing. */
@@ -29,6 +28,7 @@ enum net_gate_drop { NET_GATE_NO_QP, NET_GATE_STRANGER, NET_GATE_TOO_MANY, NET_G
 struct net_gate_state {
     __u64 dropped[NET_GATE_DROPS];
     __u32 is_closed; /* 0: all pass, as long as nobody has said what is wanted */
+    __u32 limit;     /* NET_STEER_LIMITED: so many in a window */
 };
 
 #endif

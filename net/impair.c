@@ -314,7 +314,9 @@ static uint64_t impair_deadline_ns(const struct net_port *port)
 static void impair_steer(struct net_port *port, uint32_t dest_qpn, enum net_steer whose,
                          const struct nornic_addr *peer)
 {
-    net_port_steer(impair_of(port)->below, dest_qpn, whose, peer);
+    struct net_port *below = impair_of(port)->below;
+    net_port_steer(below, dest_qpn, whose, peer);
+    net_port_set_mode(port, below->mode);
 }
 
 static void impair_close(struct net_port *port)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* Enough for a burst of changes; more than that is a loss, and all is looked at again. */
 #define RECEIVE_BYTES (256 * 1024)
@@ -26,12 +27,23 @@ static int subscribe(struct mnl_socket *socket)
     return 0;
 }
 
-int net_news_open(struct net_news **out, struct nornic_error *why)
+static struct mnl_socket *open_socket(int (*place)(int fd))
+{
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (fd >= 0 && place)
+        fd = place(fd);
+    struct mnl_socket *socket = fd >= 0 ? mnl_socket_fdopen(fd) : NULL;
+    if (!socket && fd >= 0)
+        close(fd);
+    return socket;
+}
+
+int net_news_open(int (*place)(int fd), struct net_news **out, struct nornic_error *why)
 {
     struct net_news *news = calloc(1, sizeof *news);
     if (!news)
         return net_error_set(why, ENOMEM, "no memory to follow the interfaces");
-    news->socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    news->socket = open_socket(place);
     int err = news->socket ? subscribe(news->socket) : -errno;
     if (err) {
         net_news_close(news);

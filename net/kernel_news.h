@@ -12,8 +12,9 @@
 struct nlmsghdr;
 struct net_news;
 
-/* Of the caller's network namespace, wherever the caller goes later. 0 or -errno with a sentence. */
-int net_news_open(struct net_news **out, struct nornic_error *why);
+/* Of the caller's network namespace, wherever the caller goes later. `place` (NULL: it stays) may give the
+ * descriptor another number, which it returns. 0 or -errno with a sentence. */
+int net_news_open(int (*place)(int fd), struct net_news **out, struct nornic_error *why);
 void net_news_close(struct net_news *news);
 
 /* Polls readable (POLLIN) when something may have changed; the object's. */

@@ -211,7 +211,7 @@ int net_watch_open(unsigned ifindex, struct net_watch **out, struct nornic_error
         return net_error_set(why, ENOMEM, "no memory to watch interface %u", ifindex);
     watch->ifindex = ifindex;
     watch->is_first = watch->is_dirty = true;
-    int err = net_news_open(&watch->news, why);
+    int err = net_news_open(NULL, &watch->news, why);
     watch->asker = !err ? net_netlink_open(why) : NULL;
     if (!watch->asker) {
         err = !err ? -errno : err;

@@ -230,10 +230,16 @@ static uint64_t port_deadline_ns(const struct net_port *base)
     return port->kick_due ? port->backoff.at_ns : NET_TIME_NONE;
 }
 
+static const char *mode_of(bool is_steered)
+{
+    return is_steered ? "mmap rings, steered" : "mmap rings";
+}
+
 static void port_steer(struct net_port *base, uint32_t dest_qpn, enum net_steer whose,
                        const struct nornic_addr *peer)
 {
-    net_gate_steer(&((struct packet_port *)base)->socket.gate, dest_qpn, whose, peer);
+    struct packet_port *port = (struct packet_port *)base;
+    net_port_set_mode(base, mode_of(net_gate_steer(&port->socket.gate, dest_qpn, whose, peer)));
 }
 
 static void port_close(struct net_port *base)
@@ -309,7 +315,7 @@ int net_packet_open(const struct net_packet_config *config, struct net_port **ou
                                    .limits = {.mtu_bytes = interface.mtu_bytes, .burst_frames = NET_BURST},
                                    .mac = interface.mac,
                                    .name = port->name,
-                                   .mode = port->socket.gate.state ? "mmap rings, steered" : "mmap rings"};
+                                   .mode = mode_of(port->socket.gate.state)};
     *out = &port->base;
     return 0;
 

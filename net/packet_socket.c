@@ -185,6 +185,7 @@ int net_packet_socket_open(struct net_packet_socket *packet, const struct net_in
     if (!err)
         err = make_rings(packet, interface->mtu_bytes + ETH_HLEN + TAG_BYTES, ring_frames);
     if (!err) {
+        net_gate_set_ring(&packet->gate, packet->rx.slot_count);
         packet->guard_fds[0] = open_guard(AF_INET, name);
         packet->guard_fds[1] = open_guard(AF_INET6, name);
         err = bind_interface(packet->fd, interface->index);

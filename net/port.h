@@ -77,12 +77,12 @@ enum net_steer {
     NET_STEER_NOBODY,
     NET_STEER_PEER,    /* those of one source address */
     NET_STEER_ANYBODY, /* those of every source */
-    NET_STEER_LIMITED, /* the same, but no more than NET_STEER_LIMIT in NET_STEER_WINDOW_NS */
+    NET_STEER_LIMITED, /* the same, but so many in NET_STEER_WINDOW_NS */
 };
 
-/* What everybody may send to everybody (QP 1, multicast) gets a share of the way up, so that a flood of it
- * leaves room for the rest: 30,000 a second for each number so limited, at most a quarter of the smallest
- * receive ring at once. */
+/* What everybody may send to everybody gets a share of the way up, so that a flood of it leaves room for the
+ * rest. Each number has one: QP 1, and that of multicast, which all groups have in common. It is a quarter of
+ * the receive ring, counted in frames of the full size, but no more than NET_STEER_LIMIT: 30,000 a second. */
 #define NET_STEER_LIMIT     512u
 #define NET_STEER_WINDOW_NS (1u << 24)
 
@@ -107,7 +107,9 @@ struct net_port {
     struct net_port_counters counters;
     struct nornic_mac mac; /* of the interface; zero where a port has none */
     const char *name;      /* "xdp:eth0": for messages; owned by the port */
-    const char *mode; /* how the backend runs, in words: "native, need-wakeup, copy"; owned by the port */
+    /* How the backend runs, in words: "native, need-wakeup, copy"; owned by the port. Steering may change
+     * it. */
+    const char *mode;
 };
 
 /* Lends up to `n` received frames. Frames stay valid until they are released. */
@@ -166,6 +168,13 @@ static inline void net_port_steer(struct net_port *port, uint32_t dest_qpn, enum
 {
     if (port->ops->steer)
         port->ops->steer(port, dest_qpn, whose, peer);
+}
+
+/* For backends. Only where it becomes another: it may be read meanwhile. */
+static inline void net_port_set_mode(struct net_port *port, const char *mode)
+{
+    if (port->mode != mode)
+        port->mode = mode;
 }
 
 /* Releases everything that the port holds, and the port. A wrapping port closes the port below. */

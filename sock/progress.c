@@ -127,25 +127,24 @@ void smcr_rt_unlock(void)
  * as a lease is, and nobody sleeps who waits for the thread's news. They make a round every GATHER_NS; woken
  * for each completion, the thread would find them having the lock, and on their processor keep them from
  * going on. When they cease it takes a lease's end until the thread is there, no longer than they went on. */
-static bool take_port_over(void)
+static void take_port_over(void)
 {
     uint64_t now_ns = smcr_rt.now_ns;
     if (now_ns - smcr_rt.sent_ns > CLOSE_NS)
         smcr_rt.sending_since_ns = now_ns;
     smcr_rt.sent_ns = now_ns;
     if (now_ns - smcr_rt.sending_since_ns < SMCR_RT_LEASE_NS || smcr_rt.sleepers > 0 || smcr_rt.lookers > 0)
-        return false;
+        return;
     smcr_rt.lease_end_ns = now_ns + SMCR_RT_LEASE_NS;
-    bool is_new = smcr_rt.is_port_armed;
     smcr_rt_arm_ports(false);
-    return is_new;
+    plan(smcr_rt.lease_end_ns); /* this send may be the last, and make no round */
 }
 
 void smcr_rt_unlock_sent(void)
 {
-    bool is_taken_over = smcr_rt.core && take_port_over();
-    if (!smcr_rt.core || is_taken_over || smcr_rt_ports_pending() ||
-        smcr_rt.now_ns - smcr_rt.progress_ns > GATHER_NS) {
+    if (smcr_rt.core)
+        take_port_over();
+    if (!smcr_rt.core || smcr_rt_ports_pending() || smcr_rt.now_ns - smcr_rt.progress_ns > GATHER_NS) {
         smcr_rt_unlock();
         return;
     }

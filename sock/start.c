@@ -42,7 +42,7 @@ static int open_fds(struct nornic_error *why)
     smcr_rt.timer_fd = smcr_rt_high_fd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     if (smcr_rt.epfd < 0 || smcr_rt.timer_fd < 0)
         goto fail;
-    err = net_news_open(&smcr_rt.news, why);
+    err = net_news_open(smcr_rt_high_fd, &smcr_rt.news, why);
     if (err) {
         smcr_rt_close_fds();
         return err;

@@ -27,7 +27,7 @@ struct xdp_port {
     int claim_fd; /* of the interface: its RoCE packets */
     struct net_backoff backoff;
     uint64_t lost_at_ns;
-    char name[32], mode[64];
+    char name[32], mode[64], open_mode[80]; /* open_mode: while the gate stands open for want of room */
 };
 
 static unsigned port_rx_burst(struct net_port *base, struct net_frame *frames, unsigned n, uint64_t now_ns)
@@ -78,7 +78,9 @@ static uint64_t port_deadline_ns(const struct net_port *base)
 static void port_steer(struct net_port *base, uint32_t dest_qpn, enum net_steer whose,
                        const struct nornic_addr *peer)
 {
-    net_gate_steer(&((struct xdp_port *)base)->steer.gate, dest_qpn, whose, peer);
+    struct xdp_port *port = (struct xdp_port *)base;
+    bool is_steered = net_gate_steer(&port->steer.gate, dest_qpn, whose, peer);
+    net_port_set_mode(base, is_steered ? port->mode : port->open_mode);
 }
 
 static void port_close(struct net_port *base)
@@ -119,6 +121,7 @@ static int open_with(struct xdp_port *port, const struct net_interface *interfac
         xdp_steer_close(&port->steer);
         return err;
     }
+    net_gate_set_ring(&port->steer.gate, port->socket.slot_count);
     err = xdp_steer_bind(&port->steer, config->queue, port->socket.fd);
     if (err)
         net_error_set(why, -err, "cannot hand queue %u of %s to the XDP program: %s", config->queue,
@@ -149,6 +152,7 @@ static void describe(struct xdp_port *port, const struct net_interface *interfac
     snprintf(port->mode, sizeof port->mode, "%s, need-wakeup, %s%s",
              port->steer.is_native ? "native" : "generic", port->socket.zero_copy ? "zero-copy" : "copy",
              port->socket.multi_buffer ? ", multi-buffer" : "");
+    snprintf(port->open_mode, sizeof port->open_mode, "%s, not steered", port->mode);
     port->base = (struct net_port){.ops = &port_ops,
                                    .limits = {.mtu_bytes = interface->mtu_bytes, .burst_frames = NET_BURST},
                                    .mac = interface->mac,

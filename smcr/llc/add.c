@@ -75,9 +75,3 @@ void smcr_llc_drop_new_link(struct smcr_group *group, const char *cause, uint64_
     else
         smcr_link_fail(about, cause, now_ns);
 }
-
-void smcr_llc_renew_wish(struct smcr_llc *llc)
-{
-    if (llc->wish == SMCR_WISH_IF_FAILS)
-        llc->wish = SMCR_WISH_LINK;
-}

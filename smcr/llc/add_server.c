@@ -52,7 +52,6 @@ static void rejected(struct smcr_group *group, uint64_t now_ns)
         smcr_llc_contact_over(group, SMCR_CONTACT_OK, 0, NULL, now_ns);
         return;
     }
-    smcr_llc_renew_wish(&group->llc); /* the client has found another RNIC meanwhile */
     smcr_llc_end(group, now_ns);
 }
 
@@ -183,15 +182,11 @@ void smcr_llc_confirm_link_rsp(struct smcr_link *link, const struct smcr_llc_msg
 void smcr_llc_notice(struct smcr_link *link, const struct smcr_llc_msg *m, uint64_t now_ns)
 {
     struct smcr_group *group = link->group;
-    struct smcr_llc *llc = &group->llc;
     (void)now_ns;
     if (group->state != SMCR_GROUP_USABLE)
-        return;                                        /* the first contact brings a second link anyway */
-    if (smcr_llc_exchange(group) == SMCR_LLC_ADDING) { /* SMCR-SER-03 */
-        if (llc->wish == SMCR_WISH_NONE)
-            llc->wish = SMCR_WISH_IF_FAILS;
-        return;
-    }
+        return; /* the first contact brings a second link anyway */
+    /* SMCR-SER-03. It could be ignored while a link is added; but if that fails for want of the RNIC that the
+     * client has found, the same port of ours is the one to offer again. */
     if (!smcr_llc_is_free(group)) {
         smcr_llc_queue(link, m);
         return;

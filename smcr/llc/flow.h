@@ -75,8 +75,6 @@ bool smcr_llc_take_tokens(struct smcr_group *group, const struct smcr_add_link_c
 bool smcr_llc_tokens_are_through(const struct smcr_llc *llc);
 /* The link that is being added cannot be: it fails, or has failed already; rows 2, 3, 8 and 9 follow. */
 void smcr_llc_drop_new_link(struct smcr_group *group, const char *cause, uint64_t now_ns);
-/* The new link is not to be: what the client wished for meanwhile counts again. */
-void smcr_llc_renew_wish(struct smcr_llc *llc);
 
 /* --- smcr/llc/add_server.c --- */
 

@@ -148,6 +148,17 @@ static void replay_queue(struct smcr_group *group, uint64_t now_ns)
     }
 }
 
+/* C: a notice may be given at any time (SMCR-SER-01). One that comes while the server adds a link tells it
+ * what to come back to if that fails; but a server may ignore it then (SMCR-SER-03), so it is given again. */
+static void give_notice(struct smcr_group *group, uint64_t now_ns)
+{
+    struct smcr_llc *llc = &group->llc;
+    bool is_free = smcr_llc_is_free(group);
+    if (llc->wish == SMCR_WISH_LINK || is_free)
+        smcr_llc_notify(group, now_ns);
+    llc->wish = is_free ? SMCR_WISH_NONE : SMCR_WISH_AGAIN;
+}
+
 void smcr_llc_advance(struct smcr_group *group, uint64_t now_ns)
 {
     struct smcr_llc *llc = &group->llc;
@@ -159,12 +170,11 @@ void smcr_llc_advance(struct smcr_group *group, uint64_t now_ns)
         smcr_llc_start_deleting(group, now_ns);
     if (llc->rkey.is_lost && smcr_llc_is_free(group)) /* what the peer knows is settled before it is listed */
         smcr_llc_start_rkey(group, now_ns);
-    if (llc->wish == SMCR_WISH_LINK && smcr_llc_is_free(group)) {
+    if (group->role == SMCR_CLIENT && llc->wish != SMCR_WISH_NONE)
+        give_notice(group, now_ns);
+    if (group->role == SMCR_SERVER && llc->wish == SMCR_WISH_LINK && smcr_llc_is_free(group)) {
         llc->wish = SMCR_WISH_NONE;
-        if (group->role == SMCR_SERVER)
-            smcr_llc_start_adding(group, now_ns);
-        else
-            smcr_llc_notify(group, now_ns);
+        smcr_llc_start_adding(group, now_ns);
     }
     if (group->state == SMCR_GROUP_USABLE && smcr_llc_is_free(group))
         smcr_llc_start_rkey(group, now_ns);

@@ -70,7 +70,7 @@ enum smcr_llc_step {
 /* S: ADD LINK when nothing runs; C: a notice that asks for it. */
 enum smcr_llc_wish {
     SMCR_WISH_NONE,
-    SMCR_WISH_IF_FAILS, /* S: the client asked while a link was being added */
+    SMCR_WISH_AGAIN, /* C: it was given while something ran, and is to be given again after that */
     SMCR_WISH_LINK,
 };
 

@@ -56,7 +56,6 @@ static void new_link_failed(struct smcr_group *group, uint64_t now_ns)
     } else {
         if (group->role == SMCR_CLIENT)
             smcr_arm(group->smcr, &llc->notice_timer, now_ns + group->smcr->config.times.add_link_notice_ns);
-        smcr_llc_renew_wish(llc); /* it has found another RNIC meanwhile */
         smcr_llc_end(group, now_ns);
         smcr_llc_delete_link(about, reason, false, now_ns);
     }

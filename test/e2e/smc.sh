@@ -195,8 +195,10 @@ result keeps_listening "$server_rc $server_out $server_err" [ "$server_rc $count
 # --- while it runs: stat, and a link that is cut and comes back ---
 slow() { python3 "$peer" feed "$tmp/file" 12000000 2>/dev/null; } # four seconds, or until nobody reads
 serve --sum -o "$tmp/copy" --trace "$tmp/server.trace"
-slow | "${in_b[@]}" "$nornic" smc connect --json --sum "${b[@]}" --trace "$tmp/client.trace" \
-    -i /dev/stdin -o /dev/null 10.77.0.1 5000 >"$tmp/out" 2>"$tmp/err" &
+mkfifo "$tmp/restored" # a line in it lets the connection end
+exec 8<>"$tmp/restored"
+{ slow; read -r -u 8 _; } | "${in_b[@]}" "$nornic" smc connect --json --sum "${b[@]}" \
+    --trace "$tmp/client.trace" -i /dev/stdin -o /dev/null 10.77.0.1 5000 >"$tmp/out" 2>"$tmp/err" 8>&- &
 client=$!
 e2e_pids+=("$client")
 # stat_says EXPRESSION: of the process `p` of the server
@@ -217,6 +219,8 @@ ip -n "$ns_b" link set nnb down
 result stat_sees_the_failover "$(cat "$tmp/stat")" until_true 10 stat_says "not ($symmetric)"
 ip -n "$ns_b" link set nnb up
 result stat_sees_the_recovery "$(cat "$tmp/stat")" until_true 15 stat_says "$symmetric"
+echo >&8
+exec 8>&-
 wait "$client"
 rc=$?
 finish

@@ -307,6 +307,25 @@ static void accept_later(struct played *t)
     cr_assert_eq(t->peer.link[1].number, 5);
 }
 
+/* A server may ignore the notice while it adds a link (SMCR-SER-03), so it comes again when that is over.
+ * covers: SMCR-SER-01, SMCR-ALK-03 */
+Test(llc_add, SMCR_SER_01_a_notice_does_not_wait_for_the_link_that_is_being_added)
+{
+    struct played t;
+    uint8_t m[SMCR_MSG_BYTES];
+    struct smcr_add_link al;
+    accept_later(&t);
+    pair_add_port(t.pair, t.me);
+    played_expect(&t, 0, SMCR_LLC_ADD_LINK, false, m);
+    smcr_add_link_get(&al, m);
+    cr_assert_arr_eq(al.mac, t.pair->node[t.me].port[2].mac.b, 6);
+    played_expect_none(&t, 0, SMCR_LLC_ADD_LINK, false, PAIR_MS);
+    played_delete_link(m, 5, SMCR_DELETE_LOST_PATH, 0);
+    played_send(&t, 0, m);
+    played_expect(&t, 0, SMCR_LLC_ADD_LINK, false, NULL);
+    played_end(&t);
+}
+
 static void carrier_goes_down_in_time(struct played *t)
 {
     pair_run_for(t->pair, 1900 * PAIR_MS);

@@ -8,6 +8,7 @@
 #include "net/bytes.h"
 #include "smcr/conn/conn.h"
 #include "smcr/stat.h"
+#include "test/smcr/steps.h"
 #include "test/smcr_pair/peer.h"
 
 static void finish(struct pair *pair)
@@ -236,6 +237,32 @@ Test(pair_failover, SMCR_REC_30_a_silent_cut_is_found_and_redundancy_comes_back)
     cr_assert_eq(smcr_group_redundancy(pair->node[0].smcr->groups), SMCR_SINGLE);
     pair_restore(pair, 1, 1);
     cr_assert(pair_run_until(pair, symmetric, NULL, 300 * PAIR_S), "%s", pair->failure);
+    cr_assert(pair_transfer(pair, &c->end[0], 50000, PAIR_S), "%s", pair->failure);
+    finish(pair);
+}
+
+/* The server's end of a cable comes back before the client's: what the client answers meanwhile, with its
+ * RNIC of the other network, comes to nothing. The link after that is the right one.
+ * covers: SMCR-SER-01, SMCR-ALK-03, SMCR-ALK-04, SMCR-REC-30 */
+Test(pair_failover, SMCR_REC_30_a_client_whose_port_comes_back_a_little_later)
+{
+    struct pair_config config = two_fabrics(12);
+    config.wire.bits_per_s = 1000000000; /* what is sent right after something comes right after it */
+    struct pair *pair = pair_new(&config);
+    struct pair_conn *c = pair_connect(pair, 0);
+    cr_assert_not_null(c, "%s", pair->failure);
+    pair_cut(pair, 0, 0, true);
+    pair_cut(pair, 1, 0, true);
+    pair_run_for(pair, 50 * PAIR_MS);
+    uint64_t offers = pair->node[1].sent[SMCR_LLC_ADD_LINK];
+    pair_restore(pair, 1, 0);
+    pair_run_for(pair, 50 * PAIR_MS);
+    /* what the second port of that RNIC, for its other family of addresses, brings when it comes up */
+    step_want_link(pair->node[1].smcr->groups, pair->now_ns);
+    cr_assert_eq(pair->node[1].sent[SMCR_LLC_ADD_LINK], offers + 1);
+    pair_restore(pair, 0, 0);
+    cr_assert(pair_run_until(pair, symmetric, NULL, 10 * PAIR_S), "%s", pair->failure);
+    cr_assert_eq(pair->node[1].sent[SMCR_LLC_ADD_LINK], offers + 2);
     cr_assert(pair_transfer(pair, &c->end[0], 50000, PAIR_S), "%s", pair->failure);
     finish(pair);
 }

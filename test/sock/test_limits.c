@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sock/inner.h"
@@ -152,6 +153,41 @@ Test(limits, SMCR_REN_06_options_of_TCP_keep_a_socket_with_TCP_or_are_refused, .
         cr_expect_eq(b->value[i], EOPNOTSUPP, "%d: %s", i, strerror(b->value[i]));
     cr_expect_eq(b->value[7], 0);
     cr_expect_eq(b->value[8], 1);
+}
+
+/* --- descriptors --- */
+
+#define SELECT_FDS 1024
+
+static bool is_socket(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/* How many sockets the runtime has where select() could watch them. It has no device here. */
+static int count_low_sockets(void *ctx)
+{
+    struct smcr_sock_config config = {0};
+    int more = 0;
+    (void)ctx;
+    for (int fd = 0; fd < SELECT_FDS; fd++)
+        more -= is_socket(fd);
+    if (smcr_sock_start(&config, NULL) != 0)
+        return 100;
+    for (int fd = 0; fd < SELECT_FDS; fd++)
+        more += is_socket(fd);
+    smcr_sock_stop(NULL);
+    return more;
+}
+
+/* Low numbers are the program's, for select(), and to close what it has inherited. */
+Test(limits, the_sockets_of_the_runtime_have_high_numbers, .timeout = 60)
+{
+    struct board *b = board_new();
+    pid_t pid = lab_fork(&b->lab, 1, count_low_sockets, NULL);
+    cr_expect_eq(lab_wait(pid, 20), 0);
+    lab_close(&b->lab);
 }
 
 /* --- no RNIC --- */

@@ -490,6 +490,65 @@ static int read_stream(void *ctx)
     return n == 0 ? 0 : 5;
 }
 
+/* --- the last of many sends --- */
+
+#define TAKEN_OVER 20u
+
+/* A send that takes the port over and has nothing to take to the wire, since the peer has no room: whether it
+ * did. A round right before it is what keeps it from making one of its own. */
+static bool take_over_by_one_send(int fd)
+{
+    smcr_rt_lock();
+    uint64_t now_ns = smcr_rt_now_ns();
+    smcr_rt.sending_since_ns = now_ns - SMCR_RT_LEASE_NS;
+    smcr_rt.sent_ns = smcr_rt.progress_ns = now_ns;
+    smcr_rt_release();
+    send_some(fd);
+    return !is_port_listened_to();
+}
+
+/* Nothing follows it, no deadline is near, and yet the thread listens to the port again. */
+static int fill_and_cease(void *ctx)
+{
+    struct board *b = ctx;
+    lab_start(&b->lab, 0, NULL);
+    struct sockaddr_in addr = lab_address(1, PORT);
+    int fd = connect_here(&addr);
+    unsigned taken = 0;
+    struct pollfd room = {.fd = fd, .events = POLLOUT};
+    while (poll(&room, 1, 100) == 1)
+        if (!send_some(fd))
+            return 1;
+    for (uint64_t end_ns = host_now_ns() + LIMIT_MS * NS_PER_MS;
+         taken < TAKEN_OVER && host_now_ns() < end_ns;) {
+        taken += take_over_by_one_send(fd);
+        if (!comes_to(true, -1))
+            return 2;
+    }
+    nornic_close(fd);
+    smcr_sock_stop(NULL);
+    return taken == TAKEN_OVER ? 0 : 3;
+}
+
+/* Reads nothing until the peer has closed. */
+static int let_it_fill(void *ctx)
+{
+    struct board *b = ctx;
+    lab_start(&b->lab, 1, NULL);
+    struct sockaddr_in addr = lab_address(1, PORT);
+    int l = nornic_socket(AF_INET, SOCK_STREAM, 0);
+    if (nornic_bind(l, (struct sockaddr *)&addr, sizeof addr) != 0 || nornic_listen(l, 1) != 0)
+        return 3;
+    b->is_ready = 1;
+    int fd = nornic_accept(l, NULL, NULL);
+    struct pollfd end = {.fd = fd, .events = POLLRDHUP};
+    poll(&end, 1, 2 * LIMIT_MS);
+    nornic_close(fd);
+    nornic_close(l);
+    smcr_sock_stop(NULL);
+    return 0;
+}
+
 static void run_both(int (*client_does)(void *ctx), int (*server_does)(void *ctx))
 {
     struct board *b = mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -512,4 +571,9 @@ Test(user, a_small_write_and_read_ask_once, .timeout = 100)
 Test(user, who_sends_without_end_has_the_port_until_it_ends, .timeout = 100)
 {
     run_both(write_stream, read_stream);
+}
+
+Test(user, the_last_of_many_sends_may_make_no_round, .timeout = 100)
+{
+    run_both(fill_and_cease, let_it_fill);
 }
