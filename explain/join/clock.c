@@ -118,6 +118,13 @@ static double edge(const struct band *b, double inside, double end)
     return inside;
 }
 
+/* A range of slopes that ends only where clocks end, and holds the even one, tells nothing of the drift. The
+ * slope that leaves the most room then lies at that end, as the room grows towards it: it is none to take. */
+static bool is_drift_open(const struct band *b, double low, double high)
+{
+    return (low <= -EXPLAIN_DRIFT_MAX || high >= EXPLAIN_DRIFT_MAX) && room(b, 0) >= 0;
+}
+
 /* How far at `x` a line that is possible, too, is from the one that is taken. */
 static double doubt(const struct band *b, double low, double high, double x, double taken)
 {
@@ -173,11 +180,16 @@ static void fit_part(struct explain_clock *c, struct points out, struct points b
     }
     if (c->piece_count > pieces)
         return;
-    double offset = (upper(&b, slope) + lower(&b, slope)) / 2;
-    add_piece(c, from_x, offset, slope);
     c->is_inconsistent |= gap < 0;
     c->drift_low = gap < 0 ? slope : edge(&b, slope, -EXPLAIN_DRIFT_MAX);
     c->drift_high = gap < 0 ? slope : edge(&b, slope, EXPLAIN_DRIFT_MAX);
+    if (is_drift_open(&b, c->drift_low, c->drift_high)) {
+        slope = 0;
+        gap = room(&b, slope);
+        c->room_ns = depth == 0 ? gap : c->room_ns;
+    }
+    double offset = (upper(&b, slope) + lower(&b, slope)) / 2;
+    add_piece(c, from_x, offset, slope);
     double x[2] = {lesser(out.at[0].x, back.at[0].x),
                    greater(out.at[out.count - 1].x, back.at[back.count - 1].x)};
     c->error_ns = greater(c->error_ns, fabs(gap) / 2);
@@ -214,6 +226,12 @@ int explain_clock_fit(struct explain_clock *c, const struct explain_clock_point 
     fit_part(c, o, k, -INFINITY, 0, scratch);
     free(scratch);
     return 0;
+}
+
+bool explain_clock_has_drift(const struct explain_clock *c)
+{
+    return c->piece_count == 1 && c->drift_low > -EXPLAIN_DRIFT_MAX && c->drift_high < EXPLAIN_DRIFT_MAX &&
+           c->drift_high - c->drift_low <= EXPLAIN_DRIFT_MAX;
 }
 
 int64_t explain_clock_ahead_ns(const struct explain_clock *c, uint64_t time_ns)

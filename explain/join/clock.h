@@ -38,6 +38,8 @@ struct explain_clock {
 int explain_clock_fit(struct explain_clock *clock, const struct explain_clock_point *out, size_t out_count,
                       const struct explain_clock_point *back, size_t back_count);
 
+/* Whether the captures tell how fast clock 1 runs: with one piece, in a range that ends before clocks do. */
+bool explain_clock_has_drift(const struct explain_clock *clock);
 /* How much clock 1 is ahead when clock 0 shows `time_ns`. */
 int64_t explain_clock_ahead_ns(const struct explain_clock *clock, uint64_t time_ns);
 /* What clock 0 shows when clock 1 shows `time_ns`. */

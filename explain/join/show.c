@@ -183,10 +183,9 @@ static void put_way(struct explain_text *out, const struct explain_join_way *w, 
 
 static void put_drift(struct explain_text *out, const struct explain_clock *c)
 {
-    double width = c->drift_high - c->drift_low;
     if (c->piece_count > 1)
         explain_printf(out, "; it was set or ran unevenly, in %u pieces", c->piece_count);
-    else if (width > EXPLAIN_DRIFT_MAX)
+    else if (!explain_clock_has_drift(c))
         explain_put(out, "; too short a time for their drift");
     else
         explain_printf(out, ", and gains %.2f us a second (%.2f to %.2f)", c->pieces[0].drift * 1e6,

@@ -89,6 +89,28 @@ Test(clock, a_long_capture_with_little_jitter_gives_the_drift)
     cr_expect_float_eq(c->clock.pieces[0].drift, 17e-6, 1e-7);
     cr_expect_leq(error_at(c, &p, 50e9), 2000, "ways are alike here");
     cr_expect_leq(c->clock.error_ns, 25000);
+    cr_expect(explain_clock_has_drift(&c->clock));
+    free(c);
+}
+
+/* A queue fills one way while another empties: the clocks are even, and the slope of 1000 us a second, at
+ * which clocks end, leaves the most room. That tells nothing of the drift, and delays are not measured by
+ * it. */
+Test(clock, a_range_that_ends_where_clocks_do_is_no_drift)
+{
+    struct clocks *c = malloc(sizeof *c);
+    struct path even = {.span_ns = 50e6, .offset_ns = 5.5e9};
+    for (unsigned i = 0; i < POINTS; i++) {
+        double t = even.span_ns * i / POINTS, filled = 50000.0 * i / POINTS;
+        c->out[i] = (struct explain_clock_point){t, even.offset_ns + filled};
+        c->back[i] = (struct explain_clock_point){t, even.offset_ns - (50000 - filled)};
+    }
+    c->clock = (struct explain_clock){0};
+    cr_assert_eq(explain_clock_fit(&c->clock, c->out, POINTS, c->back, POINTS), 0);
+    cr_expect_not(explain_clock_has_drift(&c->clock));
+    cr_expect_eq(c->clock.pieces[0].drift, 0);
+    cr_expect_leq(error_at(c, &even, 0), 100);
+    cr_expect_leq(error_at(c, &even, even.span_ns), 100);
     free(c);
 }
 
