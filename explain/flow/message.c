@@ -175,6 +175,7 @@ void explain_message_fill(struct explain_pair *pair, unsigned direction, const s
             renumber(half, roce_psn_add(psn, 1), 1, m);
             pair->shown.messages[direction]++;
         }
+        half->is_begun_before &= m->message != 1; /* its beginning was late */
         m->piece = 1;
         m->bytes_done = flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC) ? 0 : pkt->payload_bytes;
         m->bytes_total = flags & ROCE_PKT_RETH   ? pkt->reth.dma_len
@@ -191,6 +192,13 @@ void explain_message_fill(struct explain_pair *pair, unsigned direction, const s
                                                         : 0;
 }
 
+/* The count before the first message is not known yet. More messages than the MSN says were counted since:
+ * pieces on both sides of the gap are of one. */
+static bool is_overcounted(const struct explain_half *half, int32_t base)
+{
+    return half->gap.is_uncounted && base < 0 && base > -GAP_MAX && half->messages + (uint64_t)(int64_t)base >= 1;
+}
+
 int32_t explain_message_recount(struct explain_pair *pair, unsigned direction, uint32_t msn,
                                 struct explain_meaning *m)
 {
@@ -198,7 +206,12 @@ int32_t explain_message_recount(struct explain_pair *pair, unsigned direction, u
     uint32_t begun = (uint32_t)half->messages & ROCE_PSN_MASK;
     int32_t more = half->is_msn_known ? roce_psn_diff(msn, roce_psn_add(half->msn_base, begun)) : 0;
     bool is_asked = half->gap.is_uncounted;
-    if (!half->is_msn_known ||
+    int32_t base = roce_psn_diff(msn, begun);
+    if (!half->is_msn_known && is_overcounted(half, base)) {
+        half->is_msn_known = true;
+        half->msn_base = 0;
+        more = base;
+    } else if (!half->is_msn_known ||
         (is_asked && (more > GAP_MAX || more < -GAP_MAX || half->messages + more < 1))) {
         half->is_msn_known = true;
         half->msn_base = (msn - begun) & ROCE_PSN_MASK;

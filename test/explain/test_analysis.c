@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "explain/analysis.h"
+#include "test/explain/story.h"
 
 struct result {
     unsigned findings[EXPLAIN_FINDING_COUNT];
@@ -254,4 +255,33 @@ Test(analysis, a_req_names_the_port_and_the_psns_that_are_wanted)
     expect_words("cm_rping", 1,
                  "CM REQ for TCP port 7174: QP 0x000011, RC, wants PSNs to it from 0xf0a097, "
                  "path MTU 1024, connection 1");
+}
+
+/* All of three messages arrives, out of order: the piece of the third that came first counted for itself until
+ * the MSN says how many there are. */
+Test(analysis, ROCE_RS_50_the_msn_puts_right_what_was_counted_twice)
+{
+    struct story s;
+    struct explain_finding left[4];
+    story_begin(&s);
+    s.has_id = true;
+    const struct {
+        uint8_t op, psn, id;
+    } came[] = {{ROCE_OP_SEND_MIDDLE, 1, 2},  {ROCE_OP_WRITE_LAST, 7, 8},   {ROCE_OP_SEND_FIRST, 0, 1},
+                {ROCE_OP_SEND_LAST, 2, 3},    {ROCE_OP_SEND_ONLY, 3, 4},    {ROCE_OP_WRITE_FIRST, 4, 5},
+                {ROCE_OP_WRITE_MIDDLE, 5, 6}, {ROCE_OP_WRITE_MIDDLE, 6, 7}};
+    for (unsigned i = 0; i < array_len(came); i++) {
+        s.ip_id = (uint16_t)(100 + came[i].id);
+        story_request(&s, came[i].op, came[i].psn, 256, 4 * 256);
+    }
+    story_answer(&s, ROCE_OP_ACK, 7, ROCE_SYNDROME_ACK_UNLIMITED, 3, 0);
+    s.ip_id = 109;
+    story_request(&s, ROCE_OP_SEND_ONLY, 8, 256, 0);
+    cr_expect_eq(s.m.message, 4);
+    cr_expect_eq(explain_analysis_end(s.analysis, left, 4), 0);
+    const struct explain_flow *flow = explain_analysis_flow(s.analysis, 1);
+    cr_expect_eq(flow->messages[0], 4);
+    cr_expect_eq(flow->messages_before[0], 0);
+    cr_expect_not(flow->is_begun_before);
+    story_end(&s);
 }
