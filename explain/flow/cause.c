@@ -30,12 +30,9 @@
 #include "explain/flow/flow.h"
 #include "roce/psn.h"
 
-#define SOON_NS     (20 * NS_PER_MS) /* a reaction, where neither timeout nor round trip are known */
-#define SILENCE_NS  NS_PER_MS        /* shorter ones are no timeouts (ROCE-RC-41: 2^8 * 4.096 us), */
-#define SILENCE_RTT 8                /* nor are those of so few round trips */
-#define PROMPT      16               /* a reaction in so small a part of the silence is no chance */
-#define COPY_NS     NS_PER_US        /* sooner no answer can have come back */
-#define SHOWN_COUNT 2                /* silences alike that show a timeout */
+#define SOON_NS (20 * NS_PER_MS) /* a reaction, where neither timeout nor round trip are known */
+#define PROMPT  16               /* a reaction in so small a part of the silence is no chance */
+#define COPY_NS NS_PER_US        /* sooner no answer can have come back */
 
 struct explain_recovery *explain_recovery_of(struct explain_half *half)
 {
@@ -97,45 +94,11 @@ void explain_note_new(struct explain_half *half, const struct explain_ids *ids, 
 
 /* --- the timer --- */
 
-enum fit { FIT_NOT, FIT_MAY, FIT_WELL };
-
-static bool is_alike(uint64_t a_ns, uint64_t b_ns)
+uint64_t explain_usual_timeout(const struct explain_half *half, uint32_t *samples)
 {
-    uint64_t least = min_u64(a_ns, b_ns), most = max_u64(a_ns, b_ns);
-    return most - least <= least / 16 + NS_PER_MS / 4;
-}
-
-/* The silence that was seen most often. */
-static const struct explain_silence *usual_silence(const struct explain_recovery *r)
-{
-    const struct explain_silence *best = &r->silences[0];
-    for (unsigned i = 1; i < EXPLAIN_SILENCES_MAX; i++)
-        if (r->silences[i].count > best->count)
-            best = &r->silences[i];
-    return best;
-}
-
-uint64_t explain_usual_timeout(const struct explain_recovery *r, uint32_t *samples)
-{
-    const struct explain_silence *usual = usual_silence(r);
+    const struct explain_silence *usual = explain_usual_silence(half);
     *samples = usual->count;
     return usual->ns;
-}
-
-static void learn_silence(struct explain_recovery *r, uint64_t ns)
-{
-    struct explain_silence *least = &r->silences[0];
-    for (unsigned i = 0; i < EXPLAIN_SILENCES_MAX; i++) {
-        struct explain_silence *s = &r->silences[i];
-        if (s->count && is_alike(s->ns, ns)) {
-            s->ns = min_u64(s->ns, ns);
-            s->count++;
-            return;
-        }
-        if (s->count < least->count)
-            least = s;
-    }
-    *least = (struct explain_silence){ns, 1};
 }
 
 /* Of the PSNs behind the one that was lost, the first that is in the capture tells when about it was sent. */
@@ -170,19 +133,6 @@ static uint64_t silence_ns(const struct explain_half *half, const struct explain
     return from_ns && packet->time_ns > from_ns ? packet->time_ns - from_ns : 0;
 }
 
-static enum fit fit_of_timer(const struct explain_half *half, uint64_t ns)
-{
-    const struct explain_recovery *r = half->recovery;
-    const struct explain_silence *usual = usual_silence(r);
-    uint64_t least_ns = max_u64(SILENCE_NS, SILENCE_RTT * half->rtt_ns);
-    for (unsigned times = 1; times <= (r->timeouts_in_row ? 4 : 1) && usual->count; times *= 2)
-        if (is_alike(ns, times * usual->ns))
-            return FIT_WELL;
-    if (usual->count >= SHOWN_COUNT)
-        least_ns = usual->ns;
-    return ns >= least_ns ? FIT_MAY : FIT_NOT;
-}
-
 /* --- what was asked for --- */
 
 /* What comes sooner than the sender can react was on its way already. */
@@ -214,21 +164,21 @@ static struct explain_trouble *asked_for(const struct explain_half *half, uint32
 }
 
 /* Whether the time that has passed since is what the sender needs to react. */
-static enum fit fit_of_trouble(const struct explain_half *half, const struct explain_trouble *t,
-                               uint64_t now_ns)
+static enum explain_fit fit_of_trouble(const struct explain_half *half, const struct explain_trouble *t,
+                                       uint64_t now_ns)
 {
-    const struct explain_silence *usual = usual_silence(half->recovery);
+    uint64_t timeout_ns = explain_known_timeout(half);
     uint64_t delay_ns = now_ns > t->time_ns ? now_ns - t->time_ns : 0;
     if (t->kind == EXPLAIN_TROUBLE_RNR)
-        return delay_ns < t->wait_ns - t->wait_ns / 8              ? FIT_NOT
-               : delay_ns <= t->wait_ns + t->wait_ns / 2 + SOON_NS ? FIT_WELL
-                                                                   : FIT_MAY;
+        return delay_ns < t->wait_ns - t->wait_ns / 8              ? EXPLAIN_FIT_NOT
+               : delay_ns <= t->wait_ns + t->wait_ns / 2 + SOON_NS ? EXPLAIN_FIT_WELL
+                                                                   : EXPLAIN_FIT_MAY;
     uint64_t trip_ns = 2 * half->react_ns + 4 * half->rtt_ns;
-    uint64_t soon_ns = max_u64(usual->count ? usual->ns / 2 : SOON_NS, trip_ns);
-    uint64_t late_ns = usual->count ? max_u64(usual->ns - usual->ns / 8, trip_ns) : 2 * soon_ns;
+    uint64_t soon_ns = max_u64(timeout_ns ? timeout_ns / 2 : SOON_NS, trip_ns);
+    uint64_t late_ns = timeout_ns ? max_u64(timeout_ns - timeout_ns / 8, trip_ns) : 2 * soon_ns;
     if (is_in_flight(half, t, now_ns))
-        return FIT_NOT;
-    return delay_ns < soon_ns ? FIT_WELL : delay_ns < late_ns ? FIT_MAY : FIT_NOT;
+        return EXPLAIN_FIT_NOT;
+    return delay_ns < soon_ns ? EXPLAIN_FIT_WELL : delay_ns < late_ns ? EXPLAIN_FIT_MAY : EXPLAIN_FIT_NOT;
 }
 
 /* Whether the PSN itself shows that the sender had that answer: it begins where only that answer says. */
@@ -249,11 +199,11 @@ static bool is_one_of_many(const struct explain_half *half, const struct explain
  * the timer. */
 static uint64_t at_once_ns(const struct explain_half *half)
 {
-    return max_u64(SILENCE_NS, 4 * (half->react_ns + half->rtt_ns));
+    return max_u64(EXPLAIN_SILENCE_NS, 4 * (half->react_ns + half->rtt_ns));
 }
 
 static void blame_trouble(const struct explain_half *half, const struct explain_trouble *t, uint32_t psn,
-                          uint64_t now_ns, enum fit timer, bool is_proved, struct explain_why *why)
+                          uint64_t now_ns, enum explain_fit timer, bool is_proved, struct explain_why *why)
 {
     static const enum explain_cause causes[] = {[EXPLAIN_TROUBLE_NAK] = EXPLAIN_CAUSE_NAK_SEQUENCE,
                                                 [EXPLAIN_TROUBLE_RNR] = EXPLAIN_CAUSE_RNR,
@@ -264,14 +214,17 @@ static void blame_trouble(const struct explain_half *half, const struct explain_
     bool is_trip_known = half->rtt_ns || half->react_ns;
     bool is_alone = is_trip_known && is_known_by_it_alone(half, t, psn) &&
                     now_ns - t->time_ns <= t->wait_ns + t->wait_ns / 4 + at_once_ns(half);
-    bool is_too_soon = explain_weather_is_calm(half->weather) && timer == FIT_NOT &&
-                       usual_silence(half->recovery)->count >= SHOWN_COUNT;
+    bool is_too_soon = explain_weather_is_calm(half->weather) && timer == EXPLAIN_FIT_NOT &&
+                       explain_usual_silence(half)->count >= EXPLAIN_SILENCES_SHOW;
     why->cause = causes[t->kind];
     why->sure = is_proved && !half->recovery->is_mangled && t->psn == psn && !t->is_doubtful &&
                         (is_alone || is_too_soon) && !is_one_of_many(half, t)
                     ? EXPLAIN_SURE_SHOWN
                     : EXPLAIN_SURE_LIKELY;
-    if (timer != FIT_NOT && !is_alone && (now_ns - t->time_ns) * PROMPT > why->silence_ns)
+    /* while a sender waits as an RNR NAK told it, its timer stands (ROCE-RC-48) */
+    bool may_be_timer =
+        timer != EXPLAIN_FIT_NOT && (t->kind != EXPLAIN_TROUBLE_RNR || timer == EXPLAIN_FIT_WELL);
+    if (may_be_timer && !is_alone && (now_ns - t->time_ns) * PROMPT > why->silence_ns)
         why->or_cause = EXPLAIN_CAUSE_TIMEOUT;
     if (is_one_of_many(half, t) || (half->recovery->is_mangled && t->kind == EXPLAIN_TROUBLE_SKIPPED))
         return;
@@ -285,12 +238,13 @@ static bool may_be_skipped(const struct explain_half *half, uint32_t psn, const 
     return explain_read_find(half, psn) && (!before || half->answer_number > before->number);
 }
 
-static void blame_timer(const struct explain_half *half, enum fit timer, const struct explain_trouble *rival,
-                        bool is_measured, struct explain_why *why)
+static void blame_timer(const struct explain_half *half, enum explain_fit timer,
+                        const struct explain_trouble *rival, bool is_measured, struct explain_why *why)
 {
-    bool is_usual = timer == FIT_WELL && usual_silence(half->recovery)->count >= SHOWN_COUNT;
+    bool is_usual = timer == EXPLAIN_FIT_WELL && explain_usual_silence(half)->count >= EXPLAIN_SILENCES_SHOW;
     bool is_orderly = !half->recovery->is_mangled && explain_weather_is_calm(half->weather);
     why->cause = EXPLAIN_CAUSE_TIMEOUT;
+    explain_prove_timer(half, why->silence_ns, why);
     why->sure = is_usual && is_measured && is_orderly && !rival && half->is_una_known && !half->is_holey
                     ? EXPLAIN_SURE_SHOWN
                     : EXPLAIN_SURE_LIKELY;
@@ -318,24 +272,49 @@ static bool may_go_along(const struct explain_half *half, uint32_t psn, const st
            (roce_psn_diff(psn, r->cursor) >= 0 || !before || before->number < r->run_number);
 }
 
+/* Nothing asked for it and no silence precedes it; what is left is a timer that ran on behind an answer. */
+static void blame_stale_timer(struct explain_half *half, const struct explain_packet *packet, bool is_sent,
+                              struct explain_why *why)
+{
+    bool is_known;
+    uint64_t number =
+        is_sent ? explain_stale_timer(half, packet->roce.bth.psn, packet->time_ns, &is_known) : 0;
+    why->cause = EXPLAIN_CAUSE_UNKNOWN;
+    if (!number)
+        return;
+    explain_why_prove(why, number, "the request before it, which was answered");
+    if (!is_known) {
+        explain_why_doubt(why, EXPLAIN_CAUSE_STALE_TIMER, EXPLAIN_CAUSE_LOCAL, EXPLAIN_CAUSE_NONE);
+        return;
+    }
+    why->cause = EXPLAIN_CAUSE_STALE_TIMER;
+    why->sure = EXPLAIN_SURE_LIKELY;
+}
+
 /* The sender went back: why? */
-static void tell_return(const struct explain_half *half, const struct explain_packet *packet,
+static void tell_return(struct explain_half *half, const struct explain_packet *packet,
                         const struct explain_sent *before, bool is_proved, struct explain_why *why)
 {
     uint32_t psn = packet->roce.bth.psn;
     const struct explain_trouble *t = asked_for(half, psn, before);
-    enum fit timer = fit_of_timer(half, why->silence_ns);
-    enum fit trouble = t ? fit_of_trouble(half, t, packet->time_ns) : FIT_NOT;
-    if (trouble == FIT_WELL || (trouble == FIT_MAY && timer != FIT_WELL))
-        blame_trouble(half, t, psn, packet->time_ns, timer, is_proved && trouble == FIT_WELL, why);
-    else if (timer != FIT_NOT)
-        blame_timer(half, timer, trouble == FIT_MAY ? t : NULL,
+    enum explain_fit timer = explain_fit_of_timer(half, why->silence_ns, packet->time_ns);
+    enum explain_fit trouble = t ? fit_of_trouble(half, t, packet->time_ns) : EXPLAIN_FIT_NOT;
+    if (trouble == EXPLAIN_FIT_WELL || (trouble == EXPLAIN_FIT_MAY && timer != EXPLAIN_FIT_WELL))
+        blame_trouble(half, t, psn, packet->time_ns, timer, is_proved && trouble == EXPLAIN_FIT_WELL, why);
+    else if (timer == EXPLAIN_FIT_DOUBT)
+        explain_why_doubt(why, EXPLAIN_CAUSE_TIMEOUT,
+                          was_answered_beyond(half, psn) || may_be_skipped(half, psn, before)
+                              ? EXPLAIN_CAUSE_IMPLIED_NAK
+                              : EXPLAIN_CAUSE_NAK_SEQUENCE,
+                          EXPLAIN_CAUSE_RESTART);
+    else if (timer != EXPLAIN_FIT_NOT)
+        blame_timer(half, timer, trouble == EXPLAIN_FIT_MAY ? t : NULL,
                     explain_is_newest_here(half, psn, before) && !may_be_skipped(half, psn, before), why);
     else if (was_answered_beyond(half, psn))
         *why = (struct explain_why){
             .cause = EXPLAIN_CAUSE_IMPLIED_NAK, .sure = EXPLAIN_SURE_LIKELY, .silence_ns = why->silence_ns};
     else
-        why->cause = EXPLAIN_CAUSE_UNKNOWN;
+        blame_stale_timer(half, packet, before && is_proved, why);
     if (why->cause == EXPLAIN_CAUSE_IMPLIED_NAK && half->recovery->is_mangled)
         explain_why_doubt(why, EXPLAIN_CAUSE_IMPLIED_NAK, EXPLAIN_CAUSE_RESTART, EXPLAIN_CAUSE_NONE);
     if (why->cause != EXPLAIN_CAUSE_UNKNOWN && may_go_along(half, psn, before)) {
@@ -404,7 +383,8 @@ static void tell_along(const struct explain_half *half, const struct explain_pac
     if ((r->is_mangled && !is_certain) || r->run_sure == EXPLAIN_SURE_UNKNOWN)
         why->behind = 0; /* which of several returns it belongs to nobody can say */
     explain_why_prove(why, why->behind, "the packet that it goes along behind");
-    if (fit_of_timer(half, min_u64(why->silence_ns, packet->time_ns - r->newest_ns)) == FIT_WELL) {
+    uint64_t still_ns = min_u64(why->silence_ns, packet->time_ns - r->newest_ns);
+    if (explain_fit_of_timer(half, still_ns, packet->time_ns) == EXPLAIN_FIT_WELL) {
         why->or_cause = EXPLAIN_CAUSE_TIMEOUT;
         why->sure = min_u32(why->sure, EXPLAIN_SURE_LIKELY);
     }
@@ -438,8 +418,8 @@ static void note_return(struct explain_half *half, const struct explain_packet *
     if (why->cause != EXPLAIN_CAUSE_TIMEOUT)
         return;
     if (why->or_cause == EXPLAIN_CAUSE_NONE &&
-        (!r->timeouts_in_row || is_alike(why->silence_ns, usual_silence(r)->ns)))
-        learn_silence(r, why->silence_ns);
+        (!r->timeouts_in_row || explain_is_alike(why->silence_ns, explain_usual_silence(half)->ns)))
+        explain_learn_silence(half, why->silence_ns);
     r->timeouts_in_row++;
 }
 
@@ -572,7 +552,7 @@ enum explain_again explain_tell_again(struct explain_half *half, const struct ex
     }
     r->is_broken |= is_along && psn != r->cursor;
     r->newest_ns = packet->time_ns;
-    why->timeout_ns = explain_usual_timeout(r, &why->timeout_samples);
+    why->timeout_ns = explain_usual_timeout(half, &why->timeout_samples);
     if (!is_late && (!is_along || roce_psn_diff(end_psn, r->cursor) > 0))
         r->cursor = end_psn;
     return EXPLAIN_AGAIN_SENT;

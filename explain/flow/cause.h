@@ -6,11 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "explain/flow/timer.h"
 #include "explain/flow/weather.h"
 #include "explain/flow/why.h"
 
 #define EXPLAIN_TROUBLES_MAX  4
-#define EXPLAIN_SILENCES_MAX  4
 #define EXPLAIN_PROGRESS_KEPT 4
 
 enum explain_trouble_kind { EXPLAIN_TROUBLE_NAK, EXPLAIN_TROUBLE_RNR, EXPLAIN_TROUBLE_SKIPPED };
@@ -29,18 +29,13 @@ struct explain_trouble {
     bool is_judged;   /* whether the packet had come too late, or was lost */
 };
 
-/* Silences before something was sent again without another reason, by length. */
-struct explain_silence {
-    uint64_t ns;
-    uint32_t count;
-};
-
 /* What is known of a sender once something has gone wrong; made when it does. */
 struct explain_recovery {
     struct explain_trouble troubles[EXPLAIN_TROUBLES_MAX];
     unsigned next_trouble;
     struct explain_silence silences[EXPLAIN_SILENCES_MAX];
     uint32_t timeouts_in_row; /* without progress in between */
+    uint64_t stale_ns; /* after so long a timer ran out that an answer should have stopped; 0: none did */
     /* the newest time that the sender went back */
     uint64_t run_number; /* of its first packet; 0: it never did */
     uint32_t run_psn;
@@ -75,8 +70,8 @@ struct explain_sent;
 
 /* The recovery of a half, made when there is none; NULL: no memory. */
 struct explain_recovery *explain_recovery_of(struct explain_half *half);
-/* The sender's ack timeout, and from how many silences it is known; 0: it is not. */
-uint64_t explain_usual_timeout(const struct explain_recovery *recovery, uint32_t *samples);
+/* The sender's ack timeout, and from how many silences of this flow it is known; 0: it is not. */
+uint64_t explain_usual_timeout(const struct explain_half *half, uint32_t *samples);
 /* Everything before `end_psn` is acknowledged, by that packet. */
 void explain_note_progress(struct explain_half *half, const struct explain_packet *packet, uint32_t end_psn);
 /* An answer asks for all from trouble->psn on; `is_over` and the packet's number and time are filled in. */

@@ -78,6 +78,10 @@ static struct explain_cm *begin(struct explain_flows *f, const struct explain_pa
     c->service = service_of((enum roce_cm_transport)req.transport, req.ext_transport);
     c->qpn[0] = req.qpn;
     c->starting_psn[1] = explain_layer_has(layer, "starting_psn") ? req.starting_psn : EXPLAIN_PSN_UNKNOWN;
+    struct roce_cm_path_block path;
+    roce_cm_path_block_get(&path, req.primary);
+    bool has_timeout = explain_layer_has(layer, "primary") && path.ack_timeout;
+    c->ack_timeout_ns = has_timeout ? explain_timeout_of_code(path.ack_timeout) : 0;
     c->pmtu_bytes = req.path_mtu >= 1 && req.path_mtu <= 5 ? 128u << req.path_mtu : 0;
     return c;
 }
@@ -114,6 +118,8 @@ static void take_rep(struct explain_flows *f, struct explain_cm *c, const uint8_
         return;
     c->flow = pair->index;
     pair->shown.pmtu_bytes = c->pmtu_bytes;
+    for (unsigned d = 0; d < 2; d++)
+        pair->half[d].timer = (struct explain_timer_terms){c->ack_timeout_ns, c->number, 0, 0};
 }
 
 struct explain_cm *explain_connection(struct explain_flows *f, const struct explain_packet *packet,

@@ -171,6 +171,10 @@ static void add_reason(struct explain_meaning *m, const struct explain_why *why)
     case EXPLAIN_CAUSE_TIMEOUT:
         add_silence(m, why);
         break;
+    case EXPLAIN_CAUSE_STALE_TIMER:
+        explain_add_words(m, "probably a timer that an answer should have stopped: #%" PRIu64 " started it",
+                          why->evidence[why->evidence_count - 1].number);
+        break;
     case EXPLAIN_CAUSE_NAK_SEQUENCE:
         explain_add_words(m, "%sNAK #%" PRIu64 " asks for it", perhaps(why), why->trigger);
         break;

@@ -94,9 +94,12 @@ struct explain_half {
     struct explain_progress *progress; /* a ring: NULL, or EXPLAIN_PROGRESS_KEPT of them */
     uint32_t next_progress;
     uint32_t rounds;        /* new requests that came when everything before them was answered */
-    uint64_t answer_number; /* of the newest answer */
-    uint64_t rtt_ns;        /* the shortest time from a request to its answer; 0: none yet */
-    uint64_t react_ns;      /* the sender's, to the other end's requests: sooner it reacts to none */
+    uint64_t answer_number; /* of the newest answer, */
+    uint64_t answer_ns;     /* and when it came; 0: none did */
+    struct explain_timer_terms timer;
+    struct explain_timers *timers; /* of the whole capture: explain_flows has it */
+    uint64_t rtt_ns;               /* the shortest time from a request to its answer; 0: none yet */
+    uint64_t react_ns;             /* the sender's, to the other end's requests: sooner it reacts to none */
     struct explain_recovery *recovery; /* NULL until something goes wrong */
     struct explain_gap gap;
     struct explain_carried carried;  /* of requests, and of the answers to READs */
@@ -134,7 +137,8 @@ struct explain_cm {
     bool is_answered; /* [1] is known */
     uint8_t service;  /* enum roce_service */
     uint32_t pmtu_bytes;
-    uint32_t flow; /* 0: none */
+    uint64_t ack_timeout_ns; /* that the REQ names; 0: none, or not known */
+    uint32_t flow;           /* 0: none */
     /* by sender and kind: the newest message, 0: none, and its transaction */
     uint64_t message[2][EXPLAIN_CM_KINDS], tid[2][EXPLAIN_CM_KINDS];
 };
@@ -189,6 +193,7 @@ static inline bool explain_is_behind_other(const struct explain_pair *pair, unsi
 struct explain_flows {
     size_t max_bytes, bytes;
     struct explain_weather weather;
+    struct explain_timers timers;
     struct explain_link **buckets; /* `bucket_count` chains each, a power of two */
     struct explain_pair **by_index;
     uint32_t bucket_count;

@@ -196,7 +196,8 @@ void explain_message_fill(struct explain_pair *pair, unsigned direction, const s
  * pieces on both sides of the gap are of one. */
 static bool is_overcounted(const struct explain_half *half, int32_t base)
 {
-    return half->gap.is_uncounted && base < 0 && base > -GAP_MAX && half->messages + (uint64_t)(int64_t)base >= 1;
+    return half->gap.is_uncounted && base < 0 && base > -GAP_MAX &&
+           half->messages + (uint64_t)(int64_t)base >= 1;
 }
 
 int32_t explain_message_recount(struct explain_pair *pair, unsigned direction, uint32_t msn,
@@ -212,7 +213,7 @@ int32_t explain_message_recount(struct explain_pair *pair, unsigned direction, u
         half->msn_base = 0;
         more = base;
     } else if (!half->is_msn_known ||
-        (is_asked && (more > GAP_MAX || more < -GAP_MAX || half->messages + more < 1))) {
+               (is_asked && (more > GAP_MAX || more < -GAP_MAX || half->messages + more < 1))) {
         half->is_msn_known = true;
         half->msn_base = (msn - begun) & ROCE_PSN_MASK;
         more = 0;

@@ -19,9 +19,17 @@ static bool is_near(const struct explain_pair *p, unsigned end)
     return far_ns && near_ns && far_ns >= TRIP_NS && far_ns / TIMES_LONGER >= near_ns;
 }
 
+/* What did not come where packets overtake each other need not have been lost. */
+static bool is_orderly(const struct explain_weather *weather)
+{
+    return explain_weather_is_calm(weather) && !weather->maybe_late;
+}
+
 static void tell_place(struct explain_pair *p)
 {
     struct explain_flow *flow = &p->shown;
+    for (unsigned end = 0; end < 2; end++)
+        p->is_not_at[end] &= is_orderly(p->half[end].weather);
     if (p->is_not_at[0] && p->is_not_at[1]) {
         flow->place = EXPLAIN_PLACE_BETWEEN;
         return;
@@ -43,6 +51,6 @@ void explain_pair_conclude(struct explain_pair *p)
         flow->messages_before[d] = half->is_msn_known && !half->is_unseen ? half->msn_base : 0;
         flow->is_begun_before |= (half->is_begun_before && !half->is_unseen) || flow->messages_before[d];
         if (half->recovery)
-            flow->timeout_ns[d] = explain_usual_timeout(half->recovery, &flow->timeout_samples[d]);
+            flow->timeout_ns[d] = explain_usual_timeout(half, &flow->timeout_samples[d]);
     }
 }

@@ -501,5 +501,6 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
     }
     explain_ids_learn(ids, explain_ip_id(packet));
     half->answer_number = packet->number;
+    half->answer_ns = packet->time_ns;
     pair->half[direction].react_ns = half->rtt_ns;
 }

@@ -255,6 +255,8 @@ static void put_restarts(struct explain_text *out, const struct explain_story *s
     } parts[] = {
         {EXPLAIN_CAUSE_NAK_SEQUENCE, "NAK", "NAKs"},
         {EXPLAIN_CAUSE_TIMEOUT, "timeout", "timeouts"},
+        {EXPLAIN_CAUSE_STALE_TIMER, "timer that an answer should have stopped",
+         "timers that answers should have stopped"},
         {EXPLAIN_CAUSE_IMPLIED_NAK, "answer that skipped another", "answers that skipped others"},
         {EXPLAIN_CAUSE_RNR, "receiver that was not ready", "times a receiver that was not ready"},
         {EXPLAIN_CAUSE_LOCAL, "choice of its own", "choices of its own"},

@@ -267,8 +267,8 @@ Test(analysis, ROCE_RS_50_the_msn_puts_right_what_was_counted_twice)
     s.has_id = true;
     const struct {
         uint8_t op, psn, id;
-    } came[] = {{ROCE_OP_SEND_MIDDLE, 1, 2},  {ROCE_OP_WRITE_LAST, 7, 8},   {ROCE_OP_SEND_FIRST, 0, 1},
-                {ROCE_OP_SEND_LAST, 2, 3},    {ROCE_OP_SEND_ONLY, 3, 4},    {ROCE_OP_WRITE_FIRST, 4, 5},
+    } came[] = {{ROCE_OP_SEND_MIDDLE, 1, 2},  {ROCE_OP_WRITE_LAST, 7, 8},  {ROCE_OP_SEND_FIRST, 0, 1},
+                {ROCE_OP_SEND_LAST, 2, 3},    {ROCE_OP_SEND_ONLY, 3, 4},   {ROCE_OP_WRITE_FIRST, 4, 5},
                 {ROCE_OP_WRITE_MIDDLE, 5, 6}, {ROCE_OP_WRITE_MIDDLE, 6, 7}};
     for (unsigned i = 0; i < array_len(came); i++) {
         s.ip_id = (uint16_t)(100 + came[i].id);
@@ -284,4 +284,24 @@ Test(analysis, ROCE_RS_50_the_msn_puts_right_what_was_counted_twice)
     cr_expect_eq(flow->messages_before[0], 0);
     cr_expect_not(flow->is_begun_before);
     story_end(&s);
+}
+
+/* The REQ of this connection names a timeout of 4.096 us * 2^17, 537 ms (tshark: 0x11). The SEND comes again
+ * 2.7 ms after the one behind it, and 1.5 ms after a NAK: that was no timer. */
+Test(analysis, ROCE_CM_33_the_req_leaves_only_the_nak)
+{
+    struct reading r;
+    unsigned again = 0;
+    begin(&r, "cm_lossy");
+    while (next(&r))
+        for (unsigned i = 0; i < r.meaning.remark_count; i++) {
+            const struct explain_finding *f = &r.meaning.remarks[i];
+            if (f->kind != EXPLAIN_FIND_RETRANSMISSION || f->number != 28)
+                continue;
+            again++;
+            cr_expect_eq(f->why.cause, EXPLAIN_CAUSE_NAK_SEQUENCE);
+            cr_expect_eq(f->why.or_cause, EXPLAIN_CAUSE_NONE);
+        }
+    cr_expect_eq(again, 1);
+    end(&r);
 }
