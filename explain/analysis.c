@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "explain/flow/early.h"
 #include "explain/flow/pause.h"
 #include "explain/flow/place.h"
 #include "explain/flow/strict.h"
@@ -24,6 +25,7 @@ struct explain_analysis {
     bool has_ended;              /* explain_analysis_end() was called */
     struct explain_pair *ending; /* where it stands */
     uint32_t ending_slot;
+    unsigned ending_early;
     unsigned ending_direction;
 };
 
@@ -238,12 +240,13 @@ static bool is_one_way(const struct explain_flow *flow, unsigned direction)
 }
 
 /* The next request of the half that asked for an answer and has none; false: there is no more. */
-static bool next_unanswered(struct explain_analysis *a, struct explain_half *half, struct explain_finding *f)
+static bool next_unanswered(struct explain_analysis *a, struct explain_half *half, uint64_t skew_ns,
+                            struct explain_finding *f)
 {
     while (a->ending_slot < half->size) {
         struct explain_sent *s = &half->sent[a->ending_slot++];
         if (!s->number || has_answer(half, s) || !s->ack_req || half->is_dead || a->has_unseen ||
-            a->last_ns - s->first_ns < EXPLAIN_ANSWER_NS)
+            a->last_ns - s->first_ns < EXPLAIN_ANSWER_NS + skew_ns)
             continue;
         *f = (struct explain_finding){
             .kind = EXPLAIN_FIND_MISSING_ACK, .rule = "ROCE-RS-51", .number = s->number};
@@ -273,11 +276,15 @@ unsigned explain_analysis_end(struct explain_analysis *a, struct explain_finding
         struct explain_half *half = &a->ending->half[a->ending_direction];
         const struct explain_flow *flow = &a->ending->shown;
         bool is_judged = flow->service != ROCE_SERVICE_UC && !is_one_way(flow, a->ending_direction);
-        if (is_judged && next_unanswered(a, half, &findings[n])) {
+        if (is_judged && next_unanswered(a, half, flow->skew_ns, &findings[n])) {
             n++;
             continue;
         }
-        a->ending_slot = 0;
+        if (explain_early_left(half, &a->ending_early, &findings[n])) {
+            n++;
+            continue;
+        }
+        a->ending_slot = a->ending_early = 0;
         if (a->ending_direction++ == 0)
             continue;
         a->ending_direction = 0;

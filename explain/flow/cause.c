@@ -276,19 +276,10 @@ static bool may_go_along(const struct explain_half *half, uint32_t psn, const st
 static void blame_stale_timer(struct explain_half *half, const struct explain_packet *packet, bool is_sent,
                               struct explain_why *why)
 {
-    bool is_known;
-    uint64_t number =
-        is_sent ? explain_stale_timer(half, packet->roce.bth.psn, packet->time_ns, &is_known) : 0;
-    why->cause = EXPLAIN_CAUSE_UNKNOWN;
-    if (!number)
-        return;
+    uint64_t number = is_sent ? explain_stale_timer(half, packet->roce.bth.psn, packet->time_ns) : 0;
+    why->cause = number ? EXPLAIN_CAUSE_STALE_TIMER : EXPLAIN_CAUSE_UNKNOWN;
+    why->sure = number ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_UNKNOWN;
     explain_why_prove(why, number, "the request before it, which was answered");
-    if (!is_known) {
-        explain_why_doubt(why, EXPLAIN_CAUSE_STALE_TIMER, EXPLAIN_CAUSE_LOCAL, EXPLAIN_CAUSE_NONE);
-        return;
-    }
-    why->cause = EXPLAIN_CAUSE_STALE_TIMER;
-    why->sure = EXPLAIN_SURE_LIKELY;
 }
 
 /* The sender went back: why? */
@@ -313,8 +304,10 @@ static void tell_return(struct explain_half *half, const struct explain_packet *
     else if (was_answered_beyond(half, psn))
         *why = (struct explain_why){
             .cause = EXPLAIN_CAUSE_IMPLIED_NAK, .sure = EXPLAIN_SURE_LIKELY, .silence_ns = why->silence_ns};
-    else
+    else if (!half->is_skewed)
         blame_stale_timer(half, packet, before && is_proved, why);
+    if (half->is_skewed)
+        *why = (struct explain_why){.cause = EXPLAIN_CAUSE_UNKNOWN};
     if (why->cause == EXPLAIN_CAUSE_IMPLIED_NAK && half->recovery->is_mangled)
         explain_why_doubt(why, EXPLAIN_CAUSE_IMPLIED_NAK, EXPLAIN_CAUSE_RESTART, EXPLAIN_CAUSE_NONE);
     if (why->cause != EXPLAIN_CAUSE_UNKNOWN && may_go_along(half, psn, before)) {

@@ -35,7 +35,8 @@ struct explain_recovery {
     unsigned next_trouble;
     struct explain_silence silences[EXPLAIN_SILENCES_MAX];
     uint32_t timeouts_in_row; /* without progress in between */
-    uint64_t stale_ns; /* after so long a timer ran out that an answer should have stopped; 0: none did */
+    uint64_t
+        stale_ns; /* after so long a timer may have run out that an answer should have stopped; 0: none did */
     /* the newest time that the sender went back */
     uint64_t run_number; /* of its first packet; 0: it never did */
     uint32_t run_psn;

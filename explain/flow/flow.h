@@ -54,6 +54,26 @@ struct explain_answer {
     uint8_t opcode;
 };
 
+#define EXPLAIN_EARLY_KEPT 64
+
+/* An answer to what was not sent when it came. */
+struct explain_early_answer {
+    uint64_t number; /* 0: the slot is free */
+    uint64_t time_ns;
+    uint32_t psn;
+    uint32_t next_psn; /* that the sender was about to use then */
+    uint8_t opcode;
+    bool is_met;   /* its request has come */
+    bool is_first; /* no request had come before it: it may be of one before the capture */
+};
+
+struct explain_early {
+    struct explain_early_answer kept[EXPLAIN_EARLY_KEPT]; /* a ring */
+    uint32_t next;
+    uint32_t leads;   /* that were met */
+    uint64_t most_ns; /* the longest time between one of these and its request */
+};
+
 /* The newest packet that left PSNs out. */
 struct explain_gap {
     uint64_t number;       /* 0: none */
@@ -93,9 +113,12 @@ struct explain_half {
     uint32_t next_answer;
     struct explain_progress *progress; /* a ring: NULL, or EXPLAIN_PROGRESS_KEPT of them */
     uint32_t next_progress;
-    uint32_t rounds;        /* new requests that came when everything before them was answered */
-    uint64_t answer_number; /* of the newest answer, */
-    uint64_t answer_ns;     /* and when it came; 0: none did */
+    struct explain_early *early; /* NULL: none came before what it answers */
+    uint32_t timely;             /* answers that came behind what they answer, and were measured */
+    bool is_skewed;              /* times between the two directions tell nothing */
+    uint32_t rounds;             /* new requests that came when everything before them was answered */
+    uint64_t answer_number;      /* of the newest answer, */
+    uint64_t answer_ns;          /* and when it came; 0: none did */
     struct explain_timer_terms timer;
     struct explain_timers *timers; /* of the whole capture: explain_flows has it */
     uint64_t rtt_ns;               /* the shortest time from a request to its answer; 0: none yet */

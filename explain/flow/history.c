@@ -201,7 +201,8 @@ size_t explain_half_bytes(const struct explain_half *half)
     return half->size * (sizeof *half->sent + sizeof *half->chains) + half->read_size * sizeof *half->reads +
            (half->answers ? EXPLAIN_ANSWERS_MAX * sizeof *half->answers : 0) +
            (half->progress ? EXPLAIN_PROGRESS_KEPT * sizeof *half->progress : 0) +
-           (half->recovery ? sizeof *half->recovery : 0) + explain_carried_bytes(&half->carried);
+           (half->recovery ? sizeof *half->recovery : 0) + (half->early ? sizeof *half->early : 0) +
+           explain_carried_bytes(&half->carried);
 }
 
 void explain_half_free(struct explain_half *half)
@@ -212,5 +213,6 @@ void explain_half_free(struct explain_half *half)
     free(half->answers);
     free(half->progress);
     free(half->recovery);
+    free(half->early);
     explain_carried_free(&half->carried);
 }

@@ -38,6 +38,7 @@
     X(DCBX, "dcbx", 1, "DCBX settings that do not fit RoCE")                     \
     X(CM_REJECT, "cm_reject", 1, "a connection was rejected")                    \
     X(CM_RETRY, "cm_retry", 1, "a connection message was sent again")            \
+    X(CLOCKS, "clocks", 1, "answers stand before what they answer")              \
     X(CUT, "cut", 0, "the capture does not hold the whole packet")               \
     X(SMC_DECLINE, "smc_decline", 1, "SMC-R was declined: TCP goes on alone")    \
     X(SMC_HANDSHAKE, "smc_handshake", 2, "a CLC message that is wrong here")     \
@@ -103,6 +104,7 @@ struct explain_meaning {
     uint32_t new_bytes;    /* of its payload, where that is in this capture for the first time */
     bool is_copy;          /* the network made it, or the capture: its sender sent it once */
     bool is_recapture;     /* the capture made it: the network bore it once too */
+    bool is_early;         /* an answer to what was not sent so far: it completes nothing */
     uint64_t answers;      /* number of the packet that this one answers, or repeats; 0: none */
     unsigned remark_count;
     char words[240]; /* the line: "RDMA WRITE middle 3/16 of message 7, 4096 of 65536 bytes" */
@@ -137,6 +139,7 @@ struct explain_flow {
     bool is_begun_before;        /* the connection is older than the capture, */
     uint32_t messages_before[2]; /* by so many messages, as the MSNs say; 0: not known */
     uint64_t rtt_ns[2];          /* the shortest time from a request to its answer; 0: not known */
+    uint64_t skew_ns;            /* the clocks of its directions differ by so much at least; 0: not known */
     uint64_t timeout_ns[2];      /* the ack timeout of the sender, as it was measured; 0: not known */
     uint32_t timeout_samples[2]; /* from so many silences */
 };

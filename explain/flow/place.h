@@ -7,6 +7,8 @@
 
 /* A packet that the end of `direction` sent was lost before it came to the capture. */
 void explain_note_lost_before(struct explain_pair *pair, unsigned direction);
+/* The clocks of the two directions of the pair were seen to differ by so much or more. */
+void explain_pair_skewed(struct explain_pair *pair, uint64_t skew_ns);
 /* What is known of the flow as a whole goes into what the public sees of it. */
 void explain_pair_conclude(struct explain_pair *pair);
 

@@ -4,6 +4,8 @@
 
 #include "explain/flow/again.h"
 #include "explain/flow/describe.h"
+#include "explain/flow/early.h"
+#include "explain/flow/gap.h"
 #include "explain/flow/message.h"
 #include "explain/flow/pmtu.h"
 #include "roce/psn.h"
@@ -70,9 +72,10 @@ static void take_new(struct explain_pair *pair, unsigned direction, const struct
     explain_describe(packet, m);
 }
 
-/* PSNs were left out: they are on their way, or were lost, or the capture missed them. */
+/* PSNs were left out: they are on their way, or were lost, or the capture missed them. `answer` has shown
+ * already that they arrived; 0: none has. */
 static void remark_gap(struct explain_half *half, const struct explain_packet *packet, uint32_t from_psn,
-                       struct explain_meaning *m)
+                       uint64_t answer, struct explain_meaning *m)
 {
     struct explain_why why = {.cause = EXPLAIN_CAUSE_UNKNOWN};
     uint32_t psn = packet->roce.bth.psn, last = roce_psn_add(psn, ROCE_PSN_MASK);
@@ -82,7 +85,9 @@ static void remark_gap(struct explain_half *half, const struct explain_packet *p
                                      .psn = is_open ? half->gap.psn : from_psn,
                                      .end_psn = psn,
                                      .is_uncounted = true};
-    if (half->is_unseen)
+    if (answer)
+        explain_gap_judge(half, answer, NULL, m);
+    if (half->is_unseen || half->gap.is_covered)
         return;
     struct explain_finding *f =
         count == 1 ? explain_remark(m, EXPLAIN_FIND_PSN_GAP, "ROCE-RS-10", 0, 0,
@@ -139,8 +144,9 @@ static void take(struct explain_pair *pair, unsigned direction, const struct exp
         half->first_psn = psn;
     half->has_requests = true;
     take_new(pair, direction, packet, m);
+    uint64_t answer = explain_early_settle(pair, direction, packet, ahead > 0 ? next : psn, m);
     if (ahead > 0)
-        remark_gap(half, packet, next, m);
+        remark_gap(half, packet, next, answer, m);
 }
 
 void explain_request(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,

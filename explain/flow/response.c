@@ -5,11 +5,11 @@
 #include <stdlib.h>
 
 #include "explain/flow/describe.h"
+#include "explain/flow/early.h"
+#include "explain/flow/gap.h"
 #include "explain/flow/message.h"
 #include "explain/flow/pmtu.h"
 #include "roce/psn.h"
-
-#define GAP_WALK_MAX 1024 /* packets of a gap that are looked for */
 
 /* The request at `end_psn` - 1 has its answer: how long that took, if it was sent once. */
 static void measure(struct explain_half *half, const struct explain_sent *s,
@@ -18,6 +18,7 @@ static void measure(struct explain_half *half, const struct explain_sent *s,
     if (s->is_answered || s->first_ns != s->time_ns || packet->time_ns <= s->time_ns)
         return;
     uint64_t ns = packet->time_ns - s->time_ns;
+    half->timely++;
     half->rtt_ns = half->rtt_ns ? min_u64(half->rtt_ns, ns) : ns;
 }
 
@@ -30,6 +31,8 @@ static uint64_t acknowledge(struct explain_half *half, const struct explain_pack
         newest = s->number;
         measure(half, s, packet);
     }
+    if (half->has_requests && !half->is_guessed && roce_psn_diff(end_psn, half->next_psn) > 0)
+        return newest; /* it was not sent so far (ROCE-RC-30) */
     uint32_t from = half->is_una_known ? half->una_psn : roce_psn_add(end_psn, ROCE_PSN_MASK / 2 + 1);
     explain_sent_answered(half, from, end_psn);
     if (!half->is_una_known || roce_psn_diff(end_psn, half->una_psn) > 0) {
@@ -385,48 +388,6 @@ static void remark_ghost(struct explain_half *half, const struct roce_pkt *pkt, 
                     &why);
 }
 
-/* --- what the answers tell of what is missing --- */
-
-/* Packets of the gap that never came. */
-static uint32_t missing_of(const struct explain_half *half)
-{
-    uint32_t count = (half->gap.end_psn - half->gap.psn) & ROCE_PSN_MASK, missing = 0;
-    for (uint32_t i = 0; i < count && i < GAP_WALK_MAX; i++) {
-        missing += explain_was_not_asked(half, roce_psn_add(half->gap.psn, i));
-    }
-    return missing;
-}
-
-/* Packets that are acknowledged and not in the capture have arrived: the capture missed them. It may as well
- * hold them cut off within their headers, and so many at once may be another connection's. */
-static void judge_gap(struct explain_half *half, const struct roce_pkt *pkt, struct explain_meaning *m)
-{
-    struct explain_gap *gap = &half->gap;
-    if (!gap->number || gap->is_covered || !half->is_una_known ||
-        roce_psn_diff(half->una_psn, gap->end_psn) < 0)
-        return;
-    gap->is_covered = true;
-    uint32_t missing = missing_of(half);
-    if (!missing)
-        return;
-    half->is_holey = true;
-    if (half->is_unseen)
-        return;
-    bool is_doubtful = half->is_headers_cut || missing >= GAP_WALK_MAX;
-    struct explain_why why = {.cause = EXPLAIN_CAUSE_CAPTURE_DROPPED,
-                              .sure = is_doubtful ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN};
-    explain_why_prove(&why, gap->number, "the packet behind them");
-    why.has_msn = pkt->op->flags & ROCE_PKT_AETH;
-    why.msn = why.has_msn ? pkt->aeth.msn : 0;
-    explain_because(explain_remark(m, EXPLAIN_FIND_CAPTURE_GAP, "", 0, gap->number,
-                                   "%u packet%s before #%" PRIu64
-                                   " %s not in this capture, but arrived: this "
-                                   "answer covers %s",
-                                   missing, missing == 1 ? "" : "s", gap->number, missing == 1 ? "is" : "are",
-                                   missing == 1 ? "it" : "them"),
-                    &why);
-}
-
 /* Everything that was seen is acknowledged: the MSN counts the messages (ROCE-RS-50). */
 static void judge_count(struct explain_pair *pair, unsigned direction, const struct roce_pkt *pkt,
                         struct explain_meaning *m)
@@ -488,15 +449,20 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
         remark_copy(packet, ids, original, m);
         return;
     }
+    if (explain_early_take(half, packet, m)) {
+        explain_carried_take(pair, !direction, packet, m);
+        explain_ids_learn(ids, explain_ip_id(packet));
+        return;
+    }
     judge_age(pair, half, pkt);
     note_skipped(half, packet);
     take(pair, half, direction, packet, m);
     explain_carried_take(pair, !direction, packet, m);
     if (is_ghost(half, pkt->bth.psn)) {
-        if (!half->is_unseen)
+        if (!half->is_unseen && !half->is_skewed)
             remark_ghost(half, pkt, m);
     } else {
-        judge_gap(half, pkt, m);
+        explain_gap_judge(half, packet->number, pkt, m);
         judge_count(pair, !direction, pkt, m);
     }
     explain_ids_learn(ids, explain_ip_id(packet));

@@ -126,19 +126,18 @@ static bool is_code(uint64_t ns)
     return false;
 }
 
-uint64_t explain_stale_timer(struct explain_half *half, uint32_t psn, uint64_t now_ns, bool *is_known)
+uint64_t explain_stale_timer(struct explain_half *half, uint32_t psn, uint64_t now_ns)
 {
     struct explain_recovery *r = half->recovery;
     const struct explain_sent *before = explain_sent_find(half, roce_psn_add(psn, ROCE_PSN_MASK));
     if (!before || !before->is_answered || now_ns <= before->time_ns)
         return 0;
     uint64_t ns = now_ns - before->time_ns, known_ns = explain_known_timeout(half);
-    *is_known =
+    bool is_known =
         (known_ns && explain_is_alike(ns, known_ns)) || (r->stale_ns && explain_is_alike(ns, r->stale_ns));
-    if (!*is_known && !is_code(ns))
-        return 0;
-    r->stale_ns = ns;
-    return before->number;
+    if (is_known || is_code(ns))
+        r->stale_ns = ns;
+    return is_known ? before->number : 0;
 }
 
 const struct explain_host_timer *explain_timers_find(const struct explain_timers *timers,

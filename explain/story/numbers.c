@@ -313,6 +313,10 @@ static unsigned take_answer(struct flow_state *state, const struct explain_packe
     bool is_nak = pkt->op->flags & ROCE_PKT_AETH && (pkt->aeth.syndrome >> 5) != 0;
     bool is_data = pkt->op->flags & (ROCE_PKT_READ_RESP | ROCE_PKT_ATOMICACKETH);
     uint32_t end_psn = is_nak ? pkt->bth.psn : roce_psn_add(pkt->bth.psn, 1);
+    if (m->is_early) {
+        state->shown.way[direction].bytes += m->new_bytes;
+        return 0;
+    }
     renumber(&state->way[direction], m);
     unsigned n = acknowledge(state, direction, end_psn, packet, done, max);
     state->shown.way[direction].bytes += m->new_bytes;

@@ -10,17 +10,20 @@
 #include "roce/opcode.h"
 
 /* Of the operations of one end that were answered. Where the capture misses packets, an operation that a
- * later answer told of may have had its own, sooner: it is left out. */
+ * later answer told of may have had its own, sooner: it is left out. Where the clocks of the two directions differ
+ * all are. */
 struct quantiles {
     uint64_t count, left_out, min, p50, p90, p99, max;
 };
 
-static struct quantiles quantiles_of(const struct explain_flow_numbers *n, unsigned d)
+static struct quantiles quantiles_of(const struct explain_flow_numbers *n, const struct explain_flow *f,
+                                     unsigned d)
 {
     static struct explain_latency l; /* emptied each time */
     const struct explain_latency *from = &n->way[d].latency;
     l = (struct explain_latency){0};
-    explain_latency_merge(&l, from, n->is_holey);
+    if (!f->skew_ns)
+        explain_latency_merge(&l, from, n->is_holey);
     return (struct quantiles){.count = l.all.count,
                               .left_out = from->all.count - l.all.count,
                               .min = l.all.min,
@@ -58,13 +61,16 @@ static void put_way(struct explain_text *out, const struct explain_flow_numbers 
     explain_put_bytes(out, w->bytes);
     explain_put(out, ", ");
     explain_put_rate(out, explain_goodput(n, d));
-    struct quantiles q = quantiles_of(n, d);
-    put_latency(out, &q);
+    struct quantiles q = quantiles_of(n, f, d);
+    if (f->skew_ns)
+        explain_put(out, "; latency cannot be told, as the clocks of the directions differ");
+    else
+        put_latency(out, &q);
     if (f->rtt_ns[d]) {
         explain_put(out, "; RTT ");
         explain_put_duration(out, f->rtt_ns[d]);
     }
-    if (w->most_psns) {
+    if (w->most_psns && !f->skew_ns) {
         explain_put(out, "; at most ");
         explain_put_count(out, w->most_psns, "PSN", "PSNs");
         explain_put(out, " outstanding");
@@ -103,8 +109,8 @@ static void put_way_json(struct explain_text *out, const struct explain_flow_num
                    explain_goodput(n, d), w->requests, w->again);
     explain_printf(out,
                    ",\"most_psns\":%u,\"pauses\":%" PRIu64 ",\"paused_ns\":%" PRIu64 ",\"rtt_ns\":%" PRIu64,
-                   w->most_psns, w->pauses, w->paused_ns, f->rtt_ns[d]);
-    struct quantiles q = quantiles_of(n, d);
+                   f->skew_ns ? 0 : w->most_psns, w->pauses, w->paused_ns, f->rtt_ns[d]);
+    struct quantiles q = quantiles_of(n, f, d);
     explain_printf(out, ",\"operations\":%" PRIu64, w->latency.all.count);
     if (q.left_out)
         explain_printf(out, ",\"latency_left_out\":%" PRIu64, q.left_out);
@@ -175,11 +181,11 @@ void explain_flows_csv(struct explain_text *out, const struct explain_numbers *n
     char a[NORNIC_ADDR_STR_SIZE], b[NORNIC_ADDR_STR_SIZE];
     for (unsigned d = 0; n && d < 2; d++) {
         const struct explain_way_numbers *w = &n->way[d];
-        struct quantiles q = quantiles_of(n, d);
+        struct quantiles q = quantiles_of(n, f, d);
         explain_printf(out, "%u,%u,%s,%s,%u,%u,%" PRIu64 ",%" PRIu64 ",%.0f,%" PRIu64 ",%" PRIu64 ",%u",
                        index, d, nornic_addr_str(&f->addr[d], a), nornic_addr_str(&f->addr[1 - d], b),
                        f->qpn[d], f->qpn[1 - d], f->messages[d], w->bytes, explain_goodput(n, d), w->requests,
-                       w->again, w->most_psns);
+                       w->again, f->skew_ns ? 0 : w->most_psns);
         explain_printf(out,
                        ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
                        ",%" PRIu64 "\n",

@@ -315,6 +315,8 @@ static void put_further(struct explain_text *out, const struct explain_story *st
          "gaps in the PSNs were acknowledged all the same"},
         {EXPLAIN_FIND_MISSING_ACK, "request has no answer here", "requests have no answer here"},
         {EXPLAIN_FIND_GHOST_ACK, "answer is to nothing that is here", "answers are to nothing that is here"},
+        {EXPLAIN_FIND_CLOCKS, "answer stands before what it answers",
+         "answers stand before what they answer"},
         {EXPLAIN_FIND_ECN_MARK, "packet was marked by a switch", "packets were marked by switches"},
         {EXPLAIN_FIND_CNP, "CNP asked to slow down", "CNPs asked to slow down"},
         {EXPLAIN_FIND_PAUSED, "time a flow stood still for a pause", "times a flow stood still for a pause"},
@@ -365,7 +367,8 @@ static void put_trouble(struct explain_text *out, const struct explain_story *st
 
 /* --- the third: what it cost --- */
 
-/* Of all flows that have numbers; of those whose capture misses packets, what an answer of its own ended.
+/* Of all flows that have numbers, and clocks that agree; of those whose capture misses packets, what an answer
+ * of its own ended.
  * False: some were left out for that. */
 static bool gather(struct explain_latency *all, const struct explain_analysis *analysis,
                    const struct explain_numbers *numbers)
@@ -374,8 +377,10 @@ static bool gather(struct explain_latency *all, const struct explain_analysis *a
     *all = (struct explain_latency){0};
     for (uint32_t i = 1; i <= explain_analysis_flow_count(analysis) && i <= EXPLAIN_NUMBERS_FLOWS; i++) {
         const struct explain_flow_numbers *n = explain_numbers_of(numbers, i);
+        const struct explain_flow *f = explain_analysis_flow(analysis, i);
         for (unsigned d = 0; n && d < 2; d++) {
-            explain_latency_merge(all, &n->way[d].latency, n->is_holey);
+            if (f && !f->skew_ns)
+                explain_latency_merge(all, &n->way[d].latency, n->is_holey);
             count += n->way[d].latency.all.count;
         }
     }

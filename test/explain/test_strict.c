@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "explain/analysis.h"
+#include "test/explain/skew.h"
 #include "net/bytes.h"
 #include "net/checksum.h"
 
@@ -202,6 +203,7 @@ static const struct kind_shown {
     {EXPLAIN_FIND_CM_REJECT, {.capture = "cm_reject"}, 0},
     {EXPLAIN_FIND_CM_RETRY, {.capture = "cm_lossy"}, 0},
     {EXPLAIN_FIND_CAPTURED_TWICE, {.capture = "rc_write_1024"}, 0},
+    {EXPLAIN_FIND_CLOCKS, {.capture = "rc_send_1024"}, 0}, /* skew_explain() */
     {EXPLAIN_FIND_CUT, {"rc_write_1024", 1, AS_IT_IS, 0, NULL}, 60},
 };
 
@@ -256,9 +258,10 @@ Test(findings, each_kind_is_shown_by_one_capture_and_not_by_another)
     struct outcome none = run(&(struct change){.capture = "rc_long"}, 0);
     for (unsigned i = 0; i < array_len(kinds_shown); i++) {
         enum explain_finding_kind kind = kinds_shown[i].kind;
-        unsigned n = kind == EXPLAIN_FIND_ICRC ? bad_icrc_findings()
-                     : kind == EXPLAIN_FIND_CAPTURED_TWICE
-                         ? captured_twice_findings()
+        unsigned n = kind == EXPLAIN_FIND_ICRC             ? bad_icrc_findings()
+                     : kind == EXPLAIN_FIND_CAPTURED_TWICE ? captured_twice_findings()
+                     : kind == EXPLAIN_FIND_CLOCKS
+                         ? skew_explain("rc_send_1024", 5 * NS_PER_MS).findings[EXPLAIN_FIND_CLOCKS]
                          : run(&kinds_shown[i].by, kinds_shown[i].cut).kinds[kind];
         cr_expect_gt(n, 0, "%s in %s", explain_finding_key(kind), kinds_shown[i].by.capture);
         cr_expect_eq(none.kinds[kind], 0, "%s in rc_long", explain_finding_key(kind));

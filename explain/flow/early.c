@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "explain/flow/early.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "explain/flow/describe.h"
+#include "explain/flow/message.h"
+#include "explain/flow/place.h"
+#include "roce/psn.h"
+
+#define PMTU_LEAST  256
+#define SWAPPED_NS  NS_PER_MS /* records that lie no farther apart change places; more is another clock */
+#define LEADS       3         /* answers before their questions that show one */
+#define LEADS_SHARE 8         /* if they are at least so great a part, 1/8, of all */
+
+/* The PSN that the sender uses next at the earliest, as far as that answer shows: a READ whose path MTU is
+ * guessed may take more than was thought, if the answer goes on with others. */
+static uint32_t next_psn(const struct explain_half *half, const struct roce_pkt *pkt)
+{
+    const struct explain_read *r = explain_read_aged(half, 1);
+    bool goes_on =
+        !(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)) || !(pkt->op->flags & ROCE_PKT_READ_RESP);
+    if (!half->is_guessed || !r || !goes_on)
+        return half->next_psn;
+    return roce_psn_add(r->psn, explain_pieces_of(r->bytes, PMTU_LEAST));
+}
+
+static bool is_ahead(const struct explain_half *half, const struct roce_pkt *pkt)
+{
+    return roce_psn_diff(pkt->bth.psn, next_psn(half, pkt)) >= 0 && !explain_is_asked(half, pkt->bth.psn);
+}
+
+static bool is_plain_answer(const struct roce_pkt *pkt)
+{
+    return pkt->op->flags & (ROCE_PKT_READ_RESP | ROCE_PKT_ATOMICACKETH) ||
+           (pkt->op->flags & ROCE_PKT_AETH && roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_ACK);
+}
+
+static void describe(const struct roce_pkt *pkt, struct explain_meaning *m)
+{
+    m->words[0] = '\0';
+    if (pkt->op->flags & ROCE_PKT_READ_RESP)
+        explain_add_words(m, "RDMA READ response, PSN 0x%06x, to a request that is not here so far",
+                          pkt->bth.psn);
+    else if (pkt->op->flags & ROCE_PKT_ATOMICACKETH)
+        explain_add_words(m, "ATOMIC ACK of PSN 0x%06x, original value 0x%" PRIx64 ", not asked for so far",
+                          pkt->bth.psn, pkt->atomicacketh.original);
+    else
+        explain_add_words(m, "ACK up to PSN 0x%06x, MSN %u, of what was not sent here so far", pkt->bth.psn,
+                          pkt->aeth.msn);
+}
+
+static void keep(struct explain_half *half, const struct explain_packet *packet)
+{
+    if (!half->early)
+        half->early = calloc(1, sizeof *half->early);
+    if (!half->early)
+        return;
+    half->early->kept[half->early->next++ % EXPLAIN_EARLY_KEPT] =
+        (struct explain_early_answer){.number = packet->number,
+                                      .time_ns = packet->time_ns,
+                                      .psn = packet->roce.bth.psn,
+                                      .next_psn = half->next_psn,
+                                      .opcode = packet->roce.bth.opcode,
+                                      .is_first = !half->has_requests};
+}
+
+bool explain_early_take(struct explain_half *half, const struct explain_packet *packet,
+                        struct explain_meaning *m)
+{
+    const struct roce_pkt *pkt = &packet->roce;
+    if (!is_plain_answer(pkt) || (half->has_requests && !is_ahead(half, pkt)))
+        return false;
+    keep(half, packet);
+    if (!half->has_requests) /* the capture may begin in the middle: whatever it answers is acknowledged */
+        return false;
+    half->has_ghosts = true;
+    m->is_early = true;
+    describe(pkt, m);
+    return true;
+}
+
+/* --- the question comes --- */
+
+static void move_edge(struct explain_half *half, uint32_t end_psn)
+{
+    if (half->is_una_known && roce_psn_diff(end_psn, half->una_psn) <= 0)
+        return;
+    explain_sent_answered(half, half->is_una_known ? half->una_psn : half->first_psn, end_psn);
+    half->is_una_known = true;
+    half->una_psn = end_psn;
+}
+
+/* A READ has its answers one by one, an atomic its own. */
+static void answer_read(struct explain_half *half, const struct explain_early_answer *e)
+{
+    struct explain_read *r = explain_read_find(half, e->psn);
+    uint32_t flags = roce_opcodes[e->opcode].flags;
+    if (!r || !(flags & (ROCE_PKT_READ_RESP | ROCE_PKT_ATOMICACKETH)))
+        return;
+    uint32_t k = (e->psn - r->psn) & ROCE_PSN_MASK;
+    if (k >= r->next) {
+        uint32_t missing = k - r->next;
+        r->seen_mask = (missing < 63 ? r->seen_mask << (missing + 1) : 0) | 1;
+        r->next = k + 1;
+    }
+    r->is_answered |= !(flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE));
+}
+
+/* The clocks of the two directions differ, or where records that lie close have changed places, that. Once in
+ * a capture. */
+static void tell_clocks(struct explain_half *half, const struct explain_early_answer *e, uint64_t lead_ns,
+                        struct explain_meaning *m)
+{
+    struct explain_weather *w = half->weather;
+    if (half->is_skewed && !w->is_skew_told)
+        explain_remark(m, EXPLAIN_FIND_CLOCKS, "", 0, e->number,
+                       "answers stand before what they answer, #%" PRIu64
+                       " by %.1f ms: the clocks of the two directions differ, and times between them tell "
+                       "nothing",
+                       e->number, (double)lead_ns / 1e6);
+    else if (!half->is_skewed && lead_ns < SWAPPED_NS && half->timely > LEADS * LEADS_SHARE &&
+             !w->is_skew_told && !w->is_swap_told)
+        explain_remark(m, EXPLAIN_FIND_CLOCKS, "", 0, e->number,
+                       "#%" PRIu64 ", which answers this, stands %.3f ms before it: records are out of order",
+                       e->number, (double)lead_ns / 1e6);
+    else
+        return;
+    w->is_skew_told |= half->is_skewed;
+    w->is_swap_told = true;
+}
+
+static void meet(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,
+                 struct explain_early_answer *e, struct explain_meaning *m)
+{
+    struct explain_half *half = &pair->half[direction];
+    struct explain_early *early = half->early;
+    uint64_t lead_ns = packet->time_ns > e->time_ns ? packet->time_ns - e->time_ns : 0;
+    answer_read(half, e);
+    move_edge(half, roce_psn_add(e->psn, 1));
+    early->leads++;
+    early->most_ns = max_u64(early->most_ns, lead_ns);
+    if (early->leads >= LEADS && early->leads * LEADS_SHARE >= half->timely)
+        explain_pair_skewed(pair, early->most_ns);
+    tell_clocks(half, e, lead_ns, m);
+    e->is_met = true;
+    if (lead_ns < SWAPPED_NS)
+        e->number = 0;
+}
+
+uint64_t explain_early_settle(struct explain_pair *pair, unsigned direction,
+                              const struct explain_packet *packet, uint32_t from_psn,
+                              struct explain_meaning *m)
+{
+    struct explain_half *half = &pair->half[direction];
+    uint32_t psn = packet->roce.bth.psn, left_out = (psn - from_psn) & ROCE_PSN_MASK;
+    uint32_t span = (half->next_psn - psn) & ROCE_PSN_MASK;
+    uint64_t covers = 0;
+    for (unsigned i = 0; half->early && i < EXPLAIN_EARLY_KEPT; i++) {
+        struct explain_early_answer *e = &half->early->kept[i];
+        if (!e->number || e->is_met)
+            continue;
+        if (((e->psn - psn) & ROCE_PSN_MASK) < span) {
+            meet(pair, direction, packet, e, m);
+        } else if (((e->psn - from_psn) & ROCE_PSN_MASK) < left_out) {
+            move_edge(half, roce_psn_add(e->psn, 1));
+            covers = roce_psn_add(e->psn, 1) == psn ? e->number : covers;
+            e->number = 0;
+        }
+    }
+    return covers;
+}
+
+/* --- it never came --- */
+
+/* What was sent behind the answer has lower PSNs than it: it was an answer to nothing. Otherwise the capture
+ * may have missed the request, or it was overtaken on its way. */
+static struct explain_why why_left(const struct explain_half *half, const struct explain_early_answer *e)
+{
+    struct explain_why why = {.cause = EXPLAIN_CAUSE_CAPTURE_DROPPED, .sure = EXPLAIN_SURE_LIKELY};
+    if (!e->is_met && half->next_psn != e->next_psn)
+        why = (struct explain_why){.cause = EXPLAIN_CAUSE_UNKNOWN};
+    else if (!explain_weather_is_calm(half->weather))
+        explain_why_doubt(&why, EXPLAIN_CAUSE_CAPTURE_DROPPED, EXPLAIN_CAUSE_OVERTAKEN, EXPLAIN_CAUSE_NONE);
+    return why;
+}
+
+bool explain_early_left(const struct explain_half *half, unsigned *at, struct explain_finding *f)
+{
+    while (half->early && !half->is_skewed && !half->is_unseen && *at < EXPLAIN_EARLY_KEPT) {
+        const struct explain_early_answer *e = &half->early->kept[(*at)++];
+        if (!e->number || (e->is_first && !e->is_met))
+            continue;
+        struct explain_why why = why_left(half, e);
+        *f = (struct explain_finding){
+            .kind = EXPLAIN_FIND_GHOST_ACK, .rule = "ROCE-RC-30", .number = e->number};
+        snprintf(f->words, sizeof f->words, "PSN 0x%06x is answered, and was not sent in this capture%s",
+                 e->psn, e->is_met ? " before" : "");
+        explain_because(f, &why);
+        return true;
+    }
+    return false;
+}
