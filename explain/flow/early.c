@@ -8,6 +8,7 @@
 #include "explain/flow/describe.h"
 #include "explain/flow/message.h"
 #include "explain/flow/place.h"
+#include "explain/flow/pmtu.h"
 #include "roce/psn.h"
 
 #define PMTU_LEAST  256
@@ -52,18 +53,21 @@ static void describe(const struct roce_pkt *pkt, struct explain_meaning *m)
                           pkt->aeth.msn);
 }
 
-static void keep(struct explain_half *half, const struct explain_packet *packet)
+void explain_early_keep(struct explain_half *half, const struct explain_packet *packet)
 {
     if (!half->early)
         half->early = calloc(1, sizeof *half->early);
     if (!half->early)
         return;
+    half->has_ghosts |= half->has_requests;
     half->early->kept[half->early->next++ % EXPLAIN_EARLY_KEPT] =
         (struct explain_early_answer){.number = packet->number,
                                       .time_ns = packet->time_ns,
                                       .psn = packet->roce.bth.psn,
                                       .next_psn = half->next_psn,
                                       .opcode = packet->roce.bth.opcode,
+                                      .bytes = packet->roce.payload_bytes,
+                                      .is_nak = !is_plain_answer(&packet->roce),
                                       .is_first = !half->has_requests};
 }
 
@@ -73,10 +77,9 @@ bool explain_early_take(struct explain_half *half, const struct explain_packet *
     const struct roce_pkt *pkt = &packet->roce;
     if (!is_plain_answer(pkt) || (half->has_requests && !is_ahead(half, pkt)))
         return false;
-    keep(half, packet);
+    explain_early_keep(half, packet);
     if (!half->has_requests) /* the capture may begin in the middle: whatever it answers is acknowledged */
         return false;
-    half->has_ghosts = true;
     m->is_early = true;
     describe(pkt, m);
     return true;
@@ -106,7 +109,11 @@ static void answer_read(struct explain_half *half, const struct explain_early_an
         r->seen_mask = (missing < 63 ? r->seen_mask << (missing + 1) : 0) | 1;
         r->next = k + 1;
     }
-    r->is_answered |= !(flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE));
+    if (flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE))
+        return;
+    r->is_answered = true;
+    if (flags & ROCE_PKT_READ_RESP)
+        explain_pmtu_read_ends(half, r, k, e->bytes);
 }
 
 /* The clocks of the two directions differ, or where records that lie close have changed places, that. Once in
@@ -132,22 +139,37 @@ static void tell_clocks(struct explain_half *half, const struct explain_early_an
     w->is_swap_told = true;
 }
 
-static void meet(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet,
-                 struct explain_early_answer *e, struct explain_meaning *m)
+/* One past what the answer acknowledges: of a NAK, which names what it waits for, that. */
+static uint32_t end_of(const struct explain_early_answer *e)
 {
-    struct explain_half *half = &pair->half[direction];
-    struct explain_early *early = half->early;
+    return e->is_nak ? e->psn : roce_psn_add(e->psn, 1);
+}
+
+/* The clocks differ: so many answers of this half, or of all, stand before their questions. */
+static bool are_many(uint64_t leads, uint64_t timely)
+{
+    return leads >= LEADS && leads * LEADS_SHARE >= timely;
+}
+
+static void meet(struct explain_half *half, const struct explain_early_answer *e)
+{
+    if (!e->is_nak)
+        answer_read(half, e);
+    move_edge(half, end_of(e));
+}
+
+/* A request came behind its answer. */
+static void note_lead(struct explain_pair *pair, struct explain_half *half,
+                      const struct explain_packet *packet, const struct explain_early_answer *e,
+                      struct explain_meaning *m)
+{
     uint64_t lead_ns = packet->time_ns > e->time_ns ? packet->time_ns - e->time_ns : 0;
-    answer_read(half, e);
-    move_edge(half, roce_psn_add(e->psn, 1));
-    early->leads++;
-    early->most_ns = max_u64(early->most_ns, lead_ns);
-    if (early->leads >= LEADS && early->leads * LEADS_SHARE >= half->timely)
-        explain_pair_skewed(pair, early->most_ns);
+    half->early->leads++;
+    half->early->most_ns = max_u64(half->early->most_ns, lead_ns);
+    half->weather->leads++;
+    if (are_many(half->early->leads, half->timely) || are_many(half->weather->leads, half->weather->timely))
+        explain_pair_skewed(pair, half->early->most_ns);
     tell_clocks(half, e, lead_ns, m);
-    e->is_met = true;
-    if (lead_ns < SWAPPED_NS)
-        e->number = 0;
 }
 
 uint64_t explain_early_settle(struct explain_pair *pair, unsigned direction,
@@ -156,20 +178,25 @@ uint64_t explain_early_settle(struct explain_pair *pair, unsigned direction,
 {
     struct explain_half *half = &pair->half[direction];
     uint32_t psn = packet->roce.bth.psn, left_out = (psn - from_psn) & ROCE_PSN_MASK;
-    uint32_t span = (half->next_psn - psn) & ROCE_PSN_MASK;
+    struct explain_early_answer lead = {0};
     uint64_t covers = 0;
-    for (unsigned i = 0; half->early && i < EXPLAIN_EARLY_KEPT; i++) {
-        struct explain_early_answer *e = &half->early->kept[i];
-        if (!e->number || e->is_met)
+    for (uint32_t i = 0; half->early && i < EXPLAIN_EARLY_KEPT; i++) { /* the oldest first */
+        struct explain_early_answer *e = &half->early->kept[(half->early->next + i) % EXPLAIN_EARLY_KEPT];
+        if (!e->number)
             continue;
-        if (((e->psn - psn) & ROCE_PSN_MASK) < span) {
-            meet(pair, direction, packet, e, m);
-        } else if (((e->psn - from_psn) & ROCE_PSN_MASK) < left_out) {
-            move_edge(half, roce_psn_add(e->psn, 1));
-            covers = roce_psn_add(e->psn, 1) == psn ? e->number : covers;
-            e->number = 0;
-        }
+        bool is_met = ((e->psn - psn) & ROCE_PSN_MASK) < ((half->next_psn - psn) & ROCE_PSN_MASK);
+        if (is_met)
+            meet(half, e);
+        else if (((e->psn - from_psn) & ROCE_PSN_MASK) < left_out)
+            move_edge(half, end_of(e));
+        else
+            continue;
+        lead = is_met && !e->is_first && !lead.number ? *e : lead;
+        covers = !is_met && end_of(e) == psn ? e->number : covers;
+        e->number = 0;
     }
+    if (lead.number)
+        note_lead(pair, half, packet, &lead, m);
     return covers;
 }
 
@@ -180,7 +207,7 @@ uint64_t explain_early_settle(struct explain_pair *pair, unsigned direction,
 static struct explain_why why_left(const struct explain_half *half, const struct explain_early_answer *e)
 {
     struct explain_why why = {.cause = EXPLAIN_CAUSE_CAPTURE_DROPPED, .sure = EXPLAIN_SURE_LIKELY};
-    if (!e->is_met && half->next_psn != e->next_psn)
+    if (half->next_psn != e->next_psn)
         why = (struct explain_why){.cause = EXPLAIN_CAUSE_UNKNOWN};
     else if (!explain_weather_is_calm(half->weather))
         explain_why_doubt(&why, EXPLAIN_CAUSE_CAPTURE_DROPPED, EXPLAIN_CAUSE_OVERTAKEN, EXPLAIN_CAUSE_NONE);
@@ -191,13 +218,13 @@ bool explain_early_left(const struct explain_half *half, unsigned *at, struct ex
 {
     while (half->early && !half->is_skewed && !half->is_unseen && *at < EXPLAIN_EARLY_KEPT) {
         const struct explain_early_answer *e = &half->early->kept[(*at)++];
-        if (!e->number || (e->is_first && !e->is_met))
+        if (!e->number || e->is_first)
             continue;
         struct explain_why why = why_left(half, e);
         *f = (struct explain_finding){
             .kind = EXPLAIN_FIND_GHOST_ACK, .rule = "ROCE-RC-30", .number = e->number};
-        snprintf(f->words, sizeof f->words, "PSN 0x%06x is answered, and was not sent in this capture%s",
-                 e->psn, e->is_met ? " before" : "");
+        snprintf(f->words, sizeof f->words, "PSN 0x%06x is answered, and was not sent in this capture",
+                 e->psn);
         explain_because(f, &why);
         return true;
     }

@@ -14,6 +14,8 @@
  * is acknowledged. False: it is none, and another is to take it. */
 bool explain_early_take(struct explain_half *half, const struct explain_packet *packet,
                         struct explain_meaning *m);
+/* Keeps an answer of any kind to what the half has not sent so far, until that comes. */
+void explain_early_keep(struct explain_half *half, const struct explain_packet *packet);
 /* A request with a new PSN came, and the PSNs from `from_psn` on before it were left out. What was answered
  * before is acknowledged now. Returns the number of an answer that covers all that was left out; 0: none
  * came. */

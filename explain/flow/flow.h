@@ -62,8 +62,9 @@ struct explain_early_answer {
     uint64_t time_ns;
     uint32_t psn;
     uint32_t next_psn; /* that the sender was about to use then */
+    uint32_t bytes;    /* of payload */
     uint8_t opcode;
-    bool is_met;   /* its request has come */
+    bool is_nak;
     bool is_first; /* no request had come before it: it may be of one before the capture */
 };
 

@@ -19,6 +19,7 @@ static void measure(struct explain_half *half, const struct explain_sent *s,
         return;
     uint64_t ns = packet->time_ns - s->time_ns;
     half->timely++;
+    half->weather->timely++;
     half->rtt_ns = half->rtt_ns ? min_u64(half->rtt_ns, ns) : ns;
 }
 
@@ -373,16 +374,13 @@ static void remark_copy(const struct explain_packet *packet, const struct explai
                     &why);
 }
 
+/* Of a PSN before the first that was sent here. */
 static void remark_ghost(struct explain_half *half, const struct roce_pkt *pkt, struct explain_meaning *m)
 {
-    bool is_old = roce_psn_diff(pkt->bth.psn, half->next_psn) < 0;
-    half->is_begun_before |= is_old;
+    struct explain_why why = {.cause = EXPLAIN_CAUSE_UNKNOWN};
+    half->is_begun_before = true;
     half->has_ghosts = true;
-    struct explain_why why = {.cause = EXPLAIN_CAUSE_CAPTURE_DROPPED, .sure = EXPLAIN_SURE_LIKELY};
-    if (is_old || !explain_weather_is_calm(half->weather))
-        explain_why_doubt(&why, EXPLAIN_CAUSE_CAPTURE_DROPPED,
-                          is_old ? EXPLAIN_CAUSE_BEFORE_CAPTURE : EXPLAIN_CAUSE_OVERTAKEN,
-                          EXPLAIN_CAUSE_NONE);
+    explain_why_doubt(&why, EXPLAIN_CAUSE_CAPTURE_DROPPED, EXPLAIN_CAUSE_BEFORE_CAPTURE, EXPLAIN_CAUSE_NONE);
     explain_because(explain_remark(m, EXPLAIN_FIND_GHOST_ACK, "ROCE-RC-30", 0, 0,
                                    "PSN 0x%06x is answered, and was not sent in this capture", pkt->bth.psn),
                     &why);
@@ -450,6 +448,7 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
         return;
     }
     if (explain_early_take(half, packet, m)) {
+        explain_pmtu_learn(pair, half, pkt);
         explain_carried_take(pair, !direction, packet, m);
         explain_ids_learn(ids, explain_ip_id(packet));
         return;
@@ -459,7 +458,9 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
     take(pair, half, direction, packet, m);
     explain_carried_take(pair, !direction, packet, m);
     if (is_ghost(half, pkt->bth.psn)) {
-        if (!half->is_unseen && !half->is_skewed)
+        if (roce_psn_diff(pkt->bth.psn, half->next_psn) >= 0)
+            explain_early_keep(half, packet);
+        else if (!half->is_unseen && !half->is_skewed)
             remark_ghost(half, pkt, m);
     } else {
         explain_gap_judge(half, packet->number, pkt, m);

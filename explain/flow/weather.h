@@ -35,6 +35,7 @@ struct explain_weather {
         late; /* came behind others that were sent later, or came twice though a NAK had asked for them */
     uint32_t maybe_late;             /* came behind others, or into a gap, and may have been overtaken */
     uint32_t copied;                 /* are in the capture twice, and were sent once */
+    uint64_t leads, timely;          /* answers that came before what they answer, and behind it */
     bool is_skew_told, is_swap_told; /* a finding says that clocks differ, or that records are out of order */
     struct explain_damaged damaged[EXPLAIN_DAMAGED_KEPT]; /* a ring */
     uint32_t next_damaged;

@@ -9,7 +9,7 @@
 #include "test/explain/story.h"
 
 /* Clean captures of real peers: nothing was sent again, nothing is missing. */
-static const char *const clean[] = {"rc_send_1024", "rc_write_1024", "rc_read_1024", "rc_atomic"};
+static const char *const clean[] = {"rc_send_1024", "rc_write_1024", "rc_read_1024", "rc_atomic", "rc_long"};
 
 static unsigned count_all(const struct skew_result *r)
 {
@@ -107,7 +107,7 @@ Test(early, what_was_answered_before_it_was_missed_is_one_finding)
 }
 
 /* The capture missed the first copy, and its answer was lost behind it: no clock. */
-Test(early, what_comes_again_behind_its_answer_is_told_of_at_the_end)
+Test(early, what_comes_again_behind_its_answer_is_no_clock)
 {
     struct story s;
     story_begin(&s);
@@ -119,6 +119,6 @@ Test(early, what_comes_again_behind_its_answer_is_told_of_at_the_end)
     cr_expect_eq(s.m.remark_count, 0);
     ack(&s, 11, 2);
     cr_expect_eq(explain_analysis_flow(s.analysis, 1)->skew_ns, 0);
-    cr_expect_eq(story_count_at_end(&s, EXPLAIN_FIND_GHOST_ACK), 1);
+    cr_expect_eq(story_count_at_end(&s, EXPLAIN_FIND_GHOST_ACK), 0, "it was sent");
     story_end(&s);
 }
