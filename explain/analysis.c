@@ -2,6 +2,7 @@
 /* One packet after the other, to those who know its kind. */
 #include "explain/analysis.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -211,11 +212,26 @@ void explain_analysis_next(struct explain_analysis *a, struct explain_packet *pa
 
 /* --- the end --- */
 
+/* The connection was closed, and the other end, which may have closed it sooner, answers no more. Where
+ * packets were lost, this one may have been too. */
+static struct explain_why why_closed(const struct explain_pair *pair, const struct explain_sent *s)
+{
+    const struct explain_weather *weather = pair->half[0].weather;
+    struct explain_why why = {.cause = EXPLAIN_CAUSE_PEER_GONE, .sure = EXPLAIN_SURE_LIKELY};
+    if (s->time_ns != s->first_ns || weather->lost || !explain_weather_is_calm(weather))
+        explain_why_doubt(&why, EXPLAIN_CAUSE_PEER_GONE, EXPLAIN_CAUSE_LOST_AFTER, EXPLAIN_CAUSE_ANSWER_LOST);
+    explain_why_prove(&why, s->number, "the newest copy");
+    explain_why_prove(&why, pair->closed_number, "the DREQ");
+    return why;
+}
+
 /* Sent more than once in vain, or once: then the capture does not show what its sender did about it. */
-static struct explain_why why_unanswered(const struct explain_sent *s)
+static struct explain_why why_unanswered(const struct explain_pair *pair, const struct explain_sent *s)
 {
     bool is_again = s->time_ns != s->first_ns;
     struct explain_why why = {.cause = EXPLAIN_CAUSE_UNKNOWN};
+    if (pair->closed_number && pair->closed_ns >= s->time_ns)
+        return why_closed(pair, s);
     explain_why_doubt(&why, EXPLAIN_CAUSE_LOST_AFTER, EXPLAIN_CAUSE_ANSWER_LOST,
                       is_again ? EXPLAIN_CAUSE_PEER_GONE : EXPLAIN_CAUSE_CAPTURE_ENDS);
     explain_why_prove(&why, s->number, "the newest copy");
@@ -240,19 +256,25 @@ static bool is_one_way(const struct explain_flow *flow, unsigned direction)
 }
 
 /* The next request of the half that asked for an answer and has none; false: there is no more. */
-static bool next_unanswered(struct explain_analysis *a, struct explain_half *half, uint64_t skew_ns,
-                            struct explain_finding *f)
+static bool next_unanswered(struct explain_analysis *a, struct explain_finding *f)
 {
+    const struct explain_pair *pair = a->ending;
+    struct explain_half *half = &a->ending->half[a->ending_direction];
     while (a->ending_slot < half->size) {
         struct explain_sent *s = &half->sent[a->ending_slot++];
         if (!s->number || has_answer(half, s) || !s->ack_req || half->is_dead || a->has_unseen ||
-            a->last_ns - s->first_ns < EXPLAIN_ANSWER_NS + skew_ns)
+            a->last_ns - s->first_ns < EXPLAIN_ANSWER_NS + pair->shown.skew_ns)
             continue;
         *f = (struct explain_finding){
             .kind = EXPLAIN_FIND_MISSING_ACK, .rule = "ROCE-RS-51", .number = s->number};
         snprintf(f->words, sizeof f->words, "PSN 0x%06x asked for an ACK that is not in this capture",
                  s->psn);
-        struct explain_why why = why_unanswered(s);
+        struct explain_why why = why_unanswered(pair, s);
+        if (why.cause == EXPLAIN_CAUSE_PEER_GONE)
+            snprintf(f->words, sizeof f->words,
+                     "PSN 0x%06x asked for an ACK that is not in this capture; most likely the other end was "
+                     "closing (DREQ #%" PRIu64 ")",
+                     s->psn, pair->closed_number);
         explain_because(f, &why);
         return true;
     }
@@ -276,7 +298,7 @@ unsigned explain_analysis_end(struct explain_analysis *a, struct explain_finding
         struct explain_half *half = &a->ending->half[a->ending_direction];
         const struct explain_flow *flow = &a->ending->shown;
         bool is_judged = flow->service != ROCE_SERVICE_UC && !is_one_way(flow, a->ending_direction);
-        if (is_judged && next_unanswered(a, half, flow->skew_ns, &findings[n])) {
+        if (is_judged && next_unanswered(a, &findings[n])) {
             n++;
             continue;
         }

@@ -122,6 +122,14 @@ static void take_rep(struct explain_flows *f, struct explain_cm *c, const uint8_
         pair->half[d].timer = (struct explain_timer_terms){c->ack_timeout_ns, c->number, 0, 0};
 }
 
+static void note_closed(struct explain_pair *pair, const struct explain_packet *packet)
+{
+    if (!pair || pair->closed_number)
+        return;
+    pair->closed_number = packet->number;
+    pair->closed_ns = packet->time_ns;
+}
+
 struct explain_cm *explain_connection(struct explain_flows *f, const struct explain_packet *packet,
                                       const struct explain_mad *mad, struct explain_meaning *m)
 {
@@ -141,6 +149,8 @@ struct explain_cm *explain_connection(struct explain_flows *f, const struct expl
         return NULL;
     if (attr == ROCE_CM_REP)
         take_rep(f, c, message, mad->message);
+    if (attr == ROCE_CM_DREQ && c->flow)
+        note_closed(explain_pair_by_index(f, c->flow), packet);
     uint64_t before = c->message[sender][kind];
     if (before && c->tid[sender][kind] == envelope.tid) {
         m->answers = before;

@@ -193,6 +193,7 @@ struct explain_pair {
     bool is_paired;                        /* an answer has shown that its two ends belong together */
     uint8_t pair_tries;                    /* answers that did not */
     uint8_t pair_hits;                     /* answers that fit, from another UDP port than the requests' */
+    uint64_t closed_number, closed_ns;     /* of the first DREQ (ROCE-CM-16); 0: none was seen */
     bool is_not_at[2];                     /* the capture was not taken at that end */
     bool is_pmtu_guessed;                  /* shown.pmtu_bytes: no piece has shown it */
     uint32_t later;                        /* the pair that uses a QPN of this one again; 0: none */
