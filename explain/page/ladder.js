@@ -78,14 +78,25 @@ function arrowSpan(i) {
   return [lanePart(from), lanePart(to)];
 }
 
+// What all addresses begin with, up to a separator: of many, in narrow lanes, the rest is what tells them apart.
+function commonPart(hosts) {
+  const first = hosts[0];
+  let n = hosts.length > 1 ? first.length : 0;
+  for (const host of hosts) while (!host.startsWith(first.slice(0, n))) n--;
+  while (n && !'.:'.includes(first[n])) n--;
+  return n;
+}
+
 function ladderEnds() {
   const many = ladder.lanes.length > 2;
+  const common = many ? commonPart([...new Set(ladder.lanes.map((name) => name.split(' ')[0]))]) : 0;
   byId('ends').classList.toggle('many', many);
   byId('centre').classList.toggle('many-lanes', ladder.lanes.length > 4);
   byId('end-lanes').replaceChildren(...ladder.lanes.map((name, k) => {
     const [host, ...qp] = name.split(' ');
+    const label = common ? '\u2026' + host.slice(common) : host;
     return make('b', { title: name, style: many ? `left:${lanePart(k)}%;max-width:${96 / ladder.lanes.length}%` : '' },
-    host, qp.length ? make(many ? 'small' : 'span', {}, ' ' + qp.join(' ')) : null);
+    label, qp.length ? make(many ? 'small' : 'span', {}, ' ' + qp.join(' ')) : null);
   }));
 }
 
