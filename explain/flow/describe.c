@@ -110,7 +110,7 @@ static void put_piece(const struct explain_packet *packet, const struct explain_
     if (!m->piece) {
         explain_words_put(w, " of message ");
         explain_words_u64(w, m->message);
-        explain_words_put(w, ", whose beginning is not in this capture");
+        explain_words_put(w, ", whose beginning is not here so far");
         put_bytes(w, packet->roce.payload_bytes);
         return;
     }

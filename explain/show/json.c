@@ -242,6 +242,8 @@ void explain_json_flow(struct explain_text *out, const struct explain_flow *f, u
                    f->is_begun_before ? "true" : "false");
     put_pair32(out, "messages_before", f->messages_before);
     put_pair(out, "rtt_ns", f->rtt_ns);
+    if (f->skew_ns)
+        put_number(out, "skew_ns", f->skew_ns);
     put_pair(out, "timeout_ns", f->timeout_ns);
     put_pair32(out, "timeout_samples", f->timeout_samples);
     explain_put_n(out, "}", 1);

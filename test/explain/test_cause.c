@@ -181,7 +181,7 @@ Test(cause, a_last_without_its_first_is_a_piece_of_nobody_knows_what)
     begin_calm(&s);
     story_request(&s, ROCE_OP_SEND_LAST, 11, 76, 0);
     cr_expect_eq(s.m.piece, 0);
-    cr_expect_not_null(strstr(s.m.words, "whose beginning is not in this capture"), "%s", s.m.words);
+    cr_expect_not_null(strstr(s.m.words, "whose beginning is not here so far"), "%s", s.m.words);
     story_answer(&s, ROCE_OP_ACK, 10, ROCE_SYNDROME_NAK_PSN_SEQ, 4, 0);
     story_request(&s, ROCE_OP_SEND_FIRST, 10, 1024, 0);
     cr_expect_eq(s.m.message, 5);
