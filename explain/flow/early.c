@@ -159,16 +159,16 @@ static void meet(struct explain_half *half, const struct explain_early_answer *e
 }
 
 /* A request came behind its answer. */
-static void note_lead(struct explain_pair *pair, struct explain_half *half,
+static void note_lead(struct explain_pair *pair, struct explain_half *half, struct explain_early *early,
                       const struct explain_packet *packet, const struct explain_early_answer *e,
                       struct explain_meaning *m)
 {
     uint64_t lead_ns = packet->time_ns > e->time_ns ? packet->time_ns - e->time_ns : 0;
-    half->early->leads++;
-    half->early->most_ns = max_u64(half->early->most_ns, lead_ns);
+    early->leads++;
+    early->most_ns = max_u64(early->most_ns, lead_ns);
     half->weather->leads++;
-    if (are_many(half->early->leads, half->timely) || are_many(half->weather->leads, half->weather->timely))
-        explain_pair_skewed(pair, half->early->most_ns);
+    if (are_many(early->leads, half->timely) || are_many(half->weather->leads, half->weather->timely))
+        explain_pair_skewed(pair, early->most_ns);
     tell_clocks(half, e, lead_ns, m);
 }
 
@@ -177,11 +177,14 @@ uint64_t explain_early_settle(struct explain_pair *pair, unsigned direction,
                               struct explain_meaning *m)
 {
     struct explain_half *half = &pair->half[direction];
+    struct explain_early *early = half->early;
+    if (!early)
+        return 0;
     uint32_t psn = packet->roce.bth.psn, left_out = (psn - from_psn) & ROCE_PSN_MASK;
     struct explain_early_answer lead = {0};
     uint64_t covers = 0;
-    for (uint32_t i = 0; half->early && i < EXPLAIN_EARLY_KEPT; i++) { /* the oldest first */
-        struct explain_early_answer *e = &half->early->kept[(half->early->next + i) % EXPLAIN_EARLY_KEPT];
+    for (uint32_t i = 0; i < EXPLAIN_EARLY_KEPT; i++) { /* the oldest first */
+        struct explain_early_answer *e = &early->kept[(early->next + i) % EXPLAIN_EARLY_KEPT];
         if (!e->number)
             continue;
         bool is_met = ((e->psn - psn) & ROCE_PSN_MASK) < ((half->next_psn - psn) & ROCE_PSN_MASK);
@@ -196,7 +199,7 @@ uint64_t explain_early_settle(struct explain_pair *pair, unsigned direction,
         e->number = 0;
     }
     if (lead.number)
-        note_lead(pair, half, packet, &lead, m);
+        note_lead(pair, half, early, packet, &lead, m);
     return covers;
 }
 

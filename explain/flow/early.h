@@ -2,9 +2,10 @@
 /* Answers that come before their questions. Inside explain/flow/ and for explain/analysis.c.
  *
  * An ACK of a PSN that was not sent so far may be one of three. A requester ignores an answer to what it has
- * not sent (ROCE-RC-30), and nothing follows from it. The capture may have missed the request: then the sender
- * goes on behind it. Or the request comes later: the records are out of order, or the clocks of the two
- * directions differ, as where the captures of two NICs were merged. So the answer is kept until that shows. */
+ * not sent (ROCE-RC-30), and nothing follows from it. The capture may have missed the request: then the
+ * sender goes on behind it. Or the request comes later: the records are out of order, or the clocks of the
+ * two directions differ, as where the captures of two NICs were merged. So the answer is kept until that
+ * shows. */
 #ifndef NORNIC_EXPLAIN_FLOW_EARLY_H
 #define NORNIC_EXPLAIN_FLOW_EARLY_H
 

@@ -64,9 +64,9 @@ enum explain_fit explain_fit_of_timer(const struct explain_half *half, uint64_t 
 void explain_prove_timer(const struct explain_half *half, uint64_t ns, struct explain_why *why);
 /* That silence was a timeout. */
 void explain_learn_silence(struct explain_half *half, uint64_t ns);
-/* Whether the timer was started by the request before that at `psn`, and not stopped by its answer: since then
- * as much time has passed at `now_ns` as it takes, as far as that is known, or as has passed before where
- * nothing else was to be seen. Returns the number of that request; 0: not, or nothing tells so far. */
+/* Whether the timer was started by the request before that at `psn`, and not stopped by its answer: since
+ * then as much time has passed at `now_ns` as it takes, as far as that is known, or as has passed before
+ * where nothing else was to be seen. Returns the number of that request; 0: not, or nothing tells so far. */
 uint64_t explain_stale_timer(struct explain_half *half, uint32_t psn, uint64_t now_ns);
 
 /* What a flow of that host showed; NULL: nothing. */

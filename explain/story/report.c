@@ -10,8 +10,8 @@
 #include "roce/opcode.h"
 
 /* Of the operations of one end that were answered. Where the capture misses packets, an operation that a
- * later answer told of may have had its own, sooner: it is left out. Where the clocks of the two directions differ
- * all are. */
+ * later answer told of may have had its own, sooner: it is left out. Where the clocks of the two directions
+ * differ all are. */
 struct quantiles {
     uint64_t count, left_out, min, p50, p90, p99, max;
 };

@@ -367,8 +367,8 @@ static void put_trouble(struct explain_text *out, const struct explain_story *st
 
 /* --- the third: what it cost --- */
 
-/* Of all flows that have numbers, and clocks that agree; of those whose capture misses packets, what an answer
- * of its own ended.
+/* Of all flows that have numbers, and clocks that agree; of those whose capture misses packets, what an
+ * answer of its own ended.
  * False: some were left out for that. */
 static bool gather(struct explain_latency *all, const struct explain_analysis *analysis,
                    const struct explain_numbers *numbers)

@@ -431,8 +431,8 @@ def new_elements(b):
             hosts = b.run('document.querySelectorAll("#end-lanes b").length')
             heads = b.run('[...document.querySelectorAll("#end-lanes b")].map((n) => n.textContent)')
             same(len(set(heads)), hosts, 'heads %s' % heads)
-            same(b.run('[...document.querySelectorAll("#end-lanes b")].filter((n) => n.scrollWidth > n.clientWidth + 1).length'),
-                 0, 'heads that are cut')
+            same(b.run('[...document.querySelectorAll("#end-lanes b")].filter((n) => '
+                       'n.scrollWidth > n.clientWidth + 1).length'), 0, 'heads that are cut')
             b.run('document.getElementById("ladder").focus()')
             b.press('l')
             settle(b, 'document.getElementById("lanes").value', 'qps')

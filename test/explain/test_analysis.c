@@ -257,8 +257,8 @@ Test(analysis, a_req_names_the_port_and_the_psns_that_are_wanted)
                  "path MTU 1024, connection 1");
 }
 
-/* All of three messages arrives, out of order: the piece of the third that came first counted for itself until
- * the MSN says how many there are. */
+/* All of three messages arrives, out of order: the piece of the third that came first counts for itself
+ * until the MSN says how many there are. */
 Test(analysis, ROCE_RS_50_the_msn_puts_right_what_was_counted_twice)
 {
     struct story s;

@@ -137,7 +137,7 @@ Test(timer, ROCE_RC_41_other_flows_of_a_host_show_its_timeout)
     cr_expect_eq(fit(&l, TIMEOUT_NS / 2), EXPLAIN_FIT_DOUBT);
 }
 
-/* While the sender waits its timer stands (ROCE-RC-48): an RNR NAK and the time it names are reason enough. */
+/* While the sender waits its timer stands (ROCE-RC-48): the RNR NAK and its time are reason enough. */
 Test(timer, ROCE_RC_48_behind_the_wait_of_an_rnr_nak_there_is_no_timer)
 {
     struct story s;
