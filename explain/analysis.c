@@ -238,13 +238,14 @@ static struct explain_why why_unanswered(const struct explain_pair *pair, const 
     return why;
 }
 
-/* Answers go up to it or beyond; of a READ, the last one came, whichever part of it was asked for again. */
+/* Answers go up to it or beyond; of a READ, the last one came, whichever part of it was asked for again. Where
+ * answers stand before what they answer, not all of them are remembered. */
 static bool has_answer(const struct explain_half *half, const struct explain_sent *s)
 {
     const struct explain_read *r = explain_read_find(half, s->psn);
+    bool is_behind_edge = half->is_una_known && roce_psn_diff(half->una_psn, s->psn) > 0;
     return s->is_answered ||
-           (r && r->psn == s->psn ? r->is_answered
-                                  : half->is_una_known && roce_psn_diff(half->una_psn, s->psn) > 0);
+           (r && r->psn == s->psn ? r->is_answered || (half->is_skewed && is_behind_edge) : is_behind_edge);
 }
 
 /* Nothing of the other end is here, and yet the sender goes on and repeats nothing: it had its answers, the

@@ -54,7 +54,7 @@ struct explain_answer {
     uint8_t opcode;
 };
 
-#define EXPLAIN_EARLY_KEPT 64
+#define EXPLAIN_EARLY_KEPT 16 /* answers that came before what they answer */
 
 /* An answer to what was not sent when it came. */
 struct explain_early_answer {
