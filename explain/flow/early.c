@@ -59,7 +59,7 @@ void explain_early_keep(struct explain_half *half, const struct explain_packet *
         half->early = calloc(1, sizeof *half->early);
     if (!half->early)
         return;
-    half->has_ghosts |= half->has_requests;
+    half->has_ghosts = true;
     half->early->kept[half->early->next++ % EXPLAIN_EARLY_KEPT] =
         (struct explain_early_answer){.number = packet->number,
                                       .time_ns = packet->time_ns,
@@ -67,19 +67,18 @@ void explain_early_keep(struct explain_half *half, const struct explain_packet *
                                       .next_psn = half->next_psn,
                                       .opcode = packet->roce.bth.opcode,
                                       .bytes = packet->roce.payload_bytes,
-                                      .is_nak = !is_plain_answer(&packet->roce),
-                                      .is_first = !half->has_requests};
+                                      .is_nak = !is_plain_answer(&packet->roce)};
 }
 
 bool explain_early_take(struct explain_half *half, const struct explain_packet *packet,
                         struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
-    if (!is_plain_answer(pkt) || (half->has_requests && !is_ahead(half, pkt)))
-        return false;
-    explain_early_keep(half, packet);
     if (!half->has_requests) /* the capture may begin in the middle: whatever it answers is acknowledged */
         return false;
+    if (!is_plain_answer(pkt) || !is_ahead(half, pkt))
+        return false;
+    explain_early_keep(half, packet);
     m->is_early = true;
     describe(pkt, m);
     return true;
@@ -194,7 +193,7 @@ uint64_t explain_early_settle(struct explain_pair *pair, unsigned direction,
             move_edge(half, end_of(e));
         else
             continue;
-        lead = is_met && !e->is_first && !lead.number ? *e : lead;
+        lead = is_met && !lead.number ? *e : lead;
         covers = !is_met && end_of(e) == psn ? e->number : covers;
         e->number = 0;
     }
@@ -221,7 +220,7 @@ bool explain_early_left(const struct explain_half *half, unsigned *at, struct ex
 {
     while (half->early && !half->is_skewed && !half->is_unseen && *at < EXPLAIN_EARLY_KEPT) {
         const struct explain_early_answer *e = &half->early->kept[(*at)++];
-        if (!e->number || e->is_first)
+        if (!e->number)
             continue;
         struct explain_why why = why_left(half, e);
         *f = (struct explain_finding){

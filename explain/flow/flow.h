@@ -54,7 +54,7 @@ struct explain_answer {
     uint8_t opcode;
 };
 
-#define EXPLAIN_EARLY_KEPT 16 /* answers that came before what they answer */
+#define EXPLAIN_EARLY_KEPT 64 /* answers that came before what they answer */
 
 /* An answer to what was not sent when it came. */
 struct explain_early_answer {
@@ -65,7 +65,6 @@ struct explain_early_answer {
     uint32_t bytes;    /* of payload */
     uint8_t opcode;
     bool is_nak;
-    bool is_first; /* no request had come before it: it may be of one before the capture */
 };
 
 struct explain_early {
