@@ -238,8 +238,8 @@ static struct explain_why why_unanswered(const struct explain_pair *pair, const 
     return why;
 }
 
-/* Answers go up to it or beyond; of a READ, the last one came, whichever part of it was asked for again. Where
- * answers stand before what they answer, not all of them are remembered. */
+/* Answers go up to it or beyond; of a READ, the last one came, whichever part of it was asked for again.
+ * Where answers stand before what they answer, not all of them are remembered. */
 static bool has_answer(const struct explain_half *half, const struct explain_sent *s)
 {
     const struct explain_read *r = explain_read_find(half, s->psn);
