@@ -12,17 +12,23 @@
 #include "net/multicast.h"
 
 /* At least one address now: without one nothing can be done, and the user learns why. */
-static int open_gids(struct host_dev *dev, const struct net_interface *interface, bool roce_v1,
+static int open_gids(struct host_dev *dev, const struct host_port *opened, bool roce_v1,
                      struct nornic_error *why)
 {
-    int err = host_gids_open(dev, &dev->gids, roce_v1, why);
+    const struct net_interface *interface = &opened->interface;
+    int err = host_gids_open(dev, &opened->addr, &dev->gids, roce_v1, why);
     if (err)
         return err;
-    unsigned count;
+    struct nornic_error refusal = {.text = ""};
+    bool has_gid = false;
     host_dev_lock(dev);
-    net_watch_addrs(dev->gids->watch, &count);
+    for (unsigned i = 0; i < NORNIC_GID_MAX && !has_gid; i++)
+        has_gid = roce_dev_gid_get(dev->engine, i) != NULL;
+    refusal = dev->gids->refusal;
     host_dev_unlock(dev);
-    if (count == 0)
+    if (!has_gid && refusal.text[0])
+        return net_error_set(why, EADDRINUSE, "%s", refusal.text);
+    if (!has_gid)
         return net_error_set(
             why, EADDRNOTAVAIL,
             "interface %s has no IP address: add one with `ip addr add ADDRESS/PREFIX dev %s`",
@@ -32,33 +38,34 @@ static int open_gids(struct host_dev *dev, const struct net_interface *interface
 
 int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct nornic_error *why)
 {
-    struct net_port *port;
-    struct net_interface interface;
-    int err = host_port_open(config->port, config->roce_v1, &port, &interface, why);
+    struct host_port opened;
+    int err = host_port_open(config->port, config->roce_v1, &opened, why);
     if (err)
         return err;
-    if (!nornic_mtu_for_port(interface.mtu_bytes)) {
-        net_port_close(port);
+    const struct net_interface *interface = &opened.interface;
+    if (!nornic_mtu_for_port(interface->mtu_bytes)) {
+        net_port_close(opened.port);
         return net_error_set(
             why, EMSGSIZE,
             "MTU %u of %s is too small for RDMA: at least 352; set it with `ip link set %s mtu 1500`",
-            interface.mtu_bytes, interface.name, interface.name);
+            interface->mtu_bytes, interface->name, interface->name);
     }
     struct host_dev_config own = *config;
     if (own.cc.on && own.cc.line_rate_bps == 0)
-        own.cc.line_rate_bps = net_interface_rate_bps(interface.name);
+        own.cc.line_rate_bps = net_interface_rate_bps(interface->name);
     if (own.first_qpn == 0)
         own.first_qpn = roce_draw_first_qpn(&host_random, 0);
-    err = host_dev_create_on(port, &own, out, why);
+    err = host_dev_create_on(opened.port, &own, out, why);
     if (err)
         return err;
-    (*out)->ifindex = interface.index;
-    (*out)->claims_fd = net_claim_asker();
-    err = net_multicast_open(interface.index, &(*out)->multicast);
+    (*out)->ifindex = interface->index;
+    bool is_shared = !opened.port->limits.is_udp_socket; /* an address of a UDP socket is its own */
+    (*out)->claims_fd = is_shared ? net_claim_asker() : -1;
+    err = net_multicast_open(interface->index, &(*out)->multicast);
     if (err)
         net_error_set(why, -err, "cannot create a device: %s", strerror(-err));
     else
-        err = open_gids(*out, &interface, config->roce_v1, why);
+        err = open_gids(*out, &opened, config->roce_v1, why);
     if (err)
         host_dev_close(*out, NULL);
     return err;

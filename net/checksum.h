@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "net/bytes.h"
+#include "net/ipv4.h"
+
 /* The one's complement sum of `len_bytes` bytes as big-endian 16-bit words, folded to 16 bits (not
  * complemented), added to `sum`, the result for what came before (0 at the start). An odd last byte is padded
  * with a zero byte, so only the last piece may be odd. */
@@ -27,6 +30,15 @@ static inline uint16_t net_checksum_replace(uint16_t checksum, uint16_t before, 
     sum = (sum & 0xffff) + (sum >> 16);
     sum = (sum & 0xffff) + (sum >> 16);
     return (uint16_t)~sum;
+}
+
+/* Gives the IPv4 header at `ip` another identification, and the checksum that follows from it. */
+static inline void net_checksum_ipv4_set_id(uint8_t *ip, uint16_t id)
+{
+    uint16_t checksum = get_be16(ip + NET_IPV4_CHECKSUM_AT);
+    checksum = net_checksum_replace(checksum, get_be16(ip + NET_IPV4_ID_AT), id);
+    put_be16(ip + NET_IPV4_CHECKSUM_AT, checksum);
+    put_be16(ip + NET_IPV4_ID_AT, id);
 }
 
 /* What belongs into the UDP checksum field (RFC 768; RFC 8200, 8.1): never 0. `ip` is the IPv4 or IPv6 header

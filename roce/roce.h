@@ -63,6 +63,7 @@ struct roce_dev_config {
     bool path_migration;  /* take alternate paths and migrate to them; Linux never does on RoCE ports */
     bool masked_atomics;  /* offer masked atomics, which have no standard format: docs/masked-atomics.md */
     bool roce_v1;         /* speak RoCEv1 as well (ROCE-FRM-55) */
+    bool udp_socket;      /* the port is an ordinary UDP socket (net_port_limits.is_udp_socket) */
     struct roce_cc_config cc; /* congestion management */
 
     /* Called by a post when the device had no posted work before: wake whoever sleeps on progress. May be
