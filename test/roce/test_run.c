@@ -415,7 +415,7 @@ Test(run, damaged_trains_are_judged_as_their_packets_alone)
         if (round % 7 == 0)
             train.seg_bytes = 1 + test_random_below(&random, 1100);
         struct roce_arrival arrival;
-        roce_arrival_begin(&arrival, &train, 0);
+        roce_arrival_begin(&arrival, &train, 0, NULL);
         for (uint32_t i = 0; i < arrival.train.count; i++) {
             struct roce_pkt alone;
             enum roce_rx_verdict verdict = roce_arrival_packet(&arrival, i);
@@ -445,7 +445,7 @@ Test(run, udp_checksum_is_judged_with_each_packet)
         put_be16(udp + 6, ++sum);
     while (!net_checksum_udp_is_ok(ip, udp, get_be16(udp + 4)));
     struct roce_arrival arrival;
-    roce_arrival_begin(&arrival, &train, 0);
+    roce_arrival_begin(&arrival, &train, 0, NULL);
     cr_assert_eq(arrival.train.count, 3);
     for (uint32_t i = 0; i < 3; i++)
         cr_expect_eq(roce_arrival_packet(&arrival, i), verdicts[i], "packet %u", i);
