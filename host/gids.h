@@ -24,8 +24,8 @@ struct host_gids {
     atomic_uint changes;         /* of the interface or its addresses, that were seen */
 };
 
-/* Fills the table of a device on an interface and keeps it up to date from now on. `only`: the one address that
- * it is to hold; zero: all. 0 or -errno with a sentence in `why`. */
+/* Fills the table of a device on an interface and keeps it up to date from now on. `only`: the one address
+ * that it is to hold; zero: all. 0 or -errno with a sentence in `why`. */
 int host_gids_open(struct host_dev *dev, const struct nornic_addr *only, struct host_gids **out, bool roce_v1,
                    struct nornic_error *why);
 void host_gids_close(struct host_gids *gids);

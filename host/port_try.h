@@ -16,9 +16,9 @@ struct host_port_found {
 
 typedef void host_port_visit(void *ctx, const struct host_port_found *port);
 
-/* Calls `visit` with the ports of each interface that is up: udp of its addresses, packet and xdp of the interface,
- * in the kernel's order of interfaces. Nothing is attached to an interface, and no port is taken for longer than
- * the look. 0, or -errno with a sentence. */
+/* Calls `visit` with the ports of each interface that is up: udp of its addresses, packet and xdp of the
+ * interface, in the kernel's order of interfaces. Nothing is attached to an interface, and no port is taken
+ * for longer than the look. 0, or -errno with a sentence. */
 int host_ports_find(host_port_visit *visit, void *ctx, struct nornic_error *why);
 
 #endif

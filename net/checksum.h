@@ -47,8 +47,8 @@ static inline void net_checksum_ipv4_set_id(uint8_t *ip, uint16_t id)
 uint16_t net_checksum_udp(const uint8_t *ip, const uint8_t *udp, size_t udp_bytes);
 
 /* Whether a UDP checksum is absent (0; for IPv6 too, RFC 6935) or right (ROCE-FRM-43), or still to be made: a
- * packet of an ordinary socket that has not left its machine, as over a veth pair or in a capture of what is sent,
- * bears the sum over the pseudo header alone, to which hardware is to add the rest (Linux,
+ * packet of an ordinary socket that has not left its machine, as over a veth pair or in a capture of what is
+ * sent, bears the sum over the pseudo header alone, to which hardware is to add the rest (Linux,
  * networking/checksum-offloads). */
 bool net_checksum_udp_is_ok(const uint8_t *ip, const uint8_t *udp, size_t udp_bytes);
 

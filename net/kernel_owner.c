@@ -19,8 +19,8 @@ static bool addr_of(const struct sockaddr *from, struct nornic_addr *out)
     return true;
 }
 
-/* Every address of a loopback interface's IPv4 prefix is the machine's own (RFC 1122, 3.2.1.3), listed or not.
- */
+/* Every address of a loopback interface's IPv4 prefix is the machine's own (RFC 1122, 3.2.1.3), listed or
+ * not. */
 static bool is_within(const struct ifaddrs *entry, const struct nornic_addr *own,
                       const struct nornic_addr *addr)
 {

@@ -17,12 +17,12 @@
  * is 0. What a packet cost the world below is so paid once a train. A port that takes no trains (limits)
  * never sees one: it lends buffers for single frames only.
  *
- * A port may be an ordinary UDP socket, whose kernel writes the headers of what is sent and takes off those of
- * what is received (limits.is_udp_socket). The ICRC covers them, so frames to be sent must say what the kernel
- * will: UDP source port 4791, an IPv4 identification of 0 and don't-fragment (packet i of a train: i), a flow
- * label of 0. Ethernet headers say nothing: the kernel's routes decide. Frames that were received are put
- * together from what the kernel tells; it does not tell the identification, which stands as 0, and as i in
- * packet i of a train, until the ICRC has told it (roce/ip_id.h).
+ * A port may be an ordinary UDP socket, whose kernel writes the headers of what is sent and takes off those
+ * of what is received (limits.is_udp_socket). The ICRC covers them, so frames to be sent must say what the
+ * kernel will: UDP source port 4791, an IPv4 identification of 0 and don't-fragment (packet i of a train: i),
+ * a flow label of 0. Ethernet headers say nothing: the kernel's routes decide. Frames that were received are
+ * put together from what the kernel tells; it does not tell the identification, which stands as 0, and as i
+ * in packet i of a train, until the ICRC has told it (roce/ip_id.h).
  *
  * A port has one user at a time; it does no locking. */
 #ifndef NORNIC_NET_PORT_H
@@ -192,9 +192,9 @@ static inline void net_port_set_mode(struct net_port *port, const char *mode)
         port->mode = mode;
 }
 
-/* From now on packets to `addr`, an address of the machine or a multicast group, are received; and no more. 0,
- * also where that was so already; -EADDRNOTAVAIL: `addr` is none for this port; -EADDRINUSE: another program
- * has the address; or another -errno; each with a sentence in `why`. */
+/* From now on packets to `addr`, an address of the machine or a multicast group, are received; and no more.
+ * 0, also where that was so already; -EADDRNOTAVAIL: `addr` is none for this port; -EADDRINUSE: another
+ * program has the address; or another -errno; each with a sentence in `why`. */
 static inline int net_port_listen(struct net_port *port, const struct nornic_addr *addr,
                                   struct nornic_error *why)
 {

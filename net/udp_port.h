@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The udp port: RoCEv2 through ordinary UDP sockets on port 4791. It needs no privilege and takes the kernel's
- * routes, tunnels and bonds as they are; trains leave by UDP_SEGMENT and come by UDP_GRO. What goes to a group
- * goes by the interface; of the machine's own addresses each has one owner. */
+/* The udp port: RoCEv2 through ordinary UDP sockets on port 4791. It needs no privilege and takes the
+ * kernel's routes, tunnels and bonds as they are; trains leave by UDP_SEGMENT and come by UDP_GRO. What goes
+ * to a group goes by the interface; of the machine's own addresses each has one owner. */
 #ifndef NORNIC_NET_UDP_PORT_H
 #define NORNIC_NET_UDP_PORT_H
 

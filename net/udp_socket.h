@@ -5,10 +5,10 @@
 
 #include "net/udp_frame.h"
 
-/* Opens a socket that sends from and receives at `addr`, or, of a multicast group on interface `ifindex`, that
- * receives only. Nonblocking; it forbids fragments, tells TOS, TTL and trains of what it receives, and collects
- * ICMP errors. A descriptor; -EADDRINUSE with a sentence that says who has the address, as far as that can be
- * seen; or another -errno with a sentence. Needs no privilege. */
+/* Opens a socket that sends from and receives at `addr`, or, of a multicast group on interface `ifindex`,
+ * that receives only. Nonblocking; it forbids fragments, tells TOS, TTL and trains of what it receives, and
+ * collects ICMP errors. A descriptor; -EADDRINUSE with a sentence that says who has the address, as far as
+ * that can be seen; or another -errno with a sentence. Needs no privilege. */
 int net_udp_socket_open(const struct nornic_addr *addr, unsigned ifindex, struct nornic_error *why);
 
 /* What ICMP said against what a socket sent. */

@@ -45,10 +45,10 @@ static uint32_t move_on(struct roce_arrival *arrival, const struct net_frame *fr
     pkt->op = &roce_opcodes[UINT8_MAX];
     memset(&pkt->bth, 0, sizeof pkt->bth);
     memset(&pkt->rdeth, 0, sizeof *pkt - offsetof(struct roce_pkt, rdeth));
+    uint16_t id = (uint16_t)(arrival->train.ip_id + i);
     if (pkt->l3_kind != ROCE_L3_IPV4)
         return arrival->icrc_below;
-    return arrival->icrc_below ^
-           roce_icrc_change_of_id(arrival->icrc_id ^ (uint16_t)(arrival->train.ip_id + i));
+    return arrival->icrc_below ^ roce_icrc_change_of_id(arrival->icrc_id ^ id);
 }
 
 /* A train's UDP checksum is 0 (net/port.h). One that is not stands for each packet's own payload, and is

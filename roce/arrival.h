@@ -24,8 +24,8 @@ struct roce_arrival {
 };
 
 /* `frame` is borrowed until roce_arrival_end(), and written to in between. `flags`: enum roce_parse_flags.
- * `ids`: the IPv4 identifications are not known, and what stands in the headers is a guess: that of a packet is
- * found by its ICRC, as far as `ids` admits it, and written into its header. NULL: the headers are as they
+ * `ids`: the IPv4 identifications are not known, and what stands in the headers is a guess: that of a packet
+ * is found by its ICRC, as far as `ids` admits it, and written into its header. NULL: the headers are as they
  * came. */
 void roce_arrival_begin(struct roce_arrival *arrival, const struct net_frame *frame, unsigned flags,
                         struct roce_ip_ids *ids);

@@ -2,11 +2,11 @@
 /* Finding the IPv4 identification of a packet whose IP header was not seen. Inside roce/ only.
  *
  * An ordinary UDP socket hands up payloads. Addresses, ports, lengths, TTL and TOS can be had with them; the
- * identification cannot, and the ICRC covers it (ROCE-FRM-15, ROCE-ICRC-4). But a CRC is linear: the ICRC that
- * a packet bears, and the one computed with another identification, differ (XOR) by the CRC of the difference
- * of the two identifications alone, in a message of zeros. The register after two bytes a, b is that after
- * two zero bytes from the start a | b << 8; each further zero byte multiplies it by x^8 modulo the polynomial.
- * So this residual is
+ * identification cannot, and the ICRC covers it (ROCE-FRM-15, ROCE-ICRC-4). But a CRC is linear: the ICRC
+ * that a packet bears, and the one computed with another identification, differ (XOR) by the CRC of the
+ * difference of the two identifications alone, in a message of zeros. The register after two bytes a, b is
+ * that after two zero bytes from the start a | b << 8; each further zero byte multiplies it by x^8 modulo the
+ * polynomial. So this residual is
  *
  *     (a | b << 8) * x^(8 * (2 + 22 + n))      22 bytes from the field to the BTH, n from there to the ICRC
  *
@@ -17,7 +17,8 @@
  * What an ICRC proves of a packet with an unknown identification is worth 16 bits instead of 32. Who is known
  * to send few identifications gives most of it back: nornic's udp port sends 0 to 63 (ROCE_OWN_IP_IDS), its
  * place in a train, so that 26 bits remain; soft-RoCE and adapters count through all of them. Therefore each
- * peer is held to what it is seen to do (roce_ip_id_admit()). IPv6 has no identification and loses nothing. */
+ * peer is held to what it is seen to do (roce_ip_id_admit()). IPv6 has no identification and loses nothing.
+ * */
 #ifndef NORNIC_ROCE_IP_ID_H
 #define NORNIC_ROCE_IP_ID_H
 
@@ -51,9 +52,9 @@ struct roce_ip_ids {
 bool roce_ip_id_find(struct roce_ip_ids *ids, uint32_t residual, uint32_t len_bytes, uint16_t *difference);
 
 /* Whether a packet from `src` that is right for `id` is taken for right. One of nornic's identifications
- * always is. Another one is if it came as the first from its address, or if so many (ROCE_FOREIGN_IP_IDS) have
- * come from there that damage does not explain them: each needs a damaged packet, and of these one in 2^16
- * comes by. */
+ * always is. Another one is if it came as the first from its address, or if so many (ROCE_FOREIGN_IP_IDS)
+ * have come from there that damage does not explain them: each needs a damaged packet, and of these one in
+ * 2^16 comes by. */
 bool roce_ip_id_admit(struct roce_ip_ids *ids, const struct nornic_addr *src, uint16_t id);
 
 #endif

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /* Gives a RoCEv2 packet over IPv4 whose ICRC is wrong the identification with which it is right, and the IPv4
- * checksum that follows. A packet for which there is none, and every other frame, stays as it is. Whether such
- * a packet is to be believed is for others to say (roce/ip_id.h). */
+ * checksum that follows. A packet for which there is none, and every other frame, stays as it is. Whether
+ * such a packet is to be believed is for others to say (roce/ip_id.h). */
 void roce_ip_id_restore(uint8_t *frame, uint32_t len_bytes);
 
 #endif

@@ -112,7 +112,8 @@ static uint32_t mtu_of(const struct demo *d)
     return d->pmtu_bytes + ROCE_OVERHEAD > ETH_MTU_BYTES ? d->pmtu_bytes + ROCE_OVERHEAD : ETH_MTU_BYTES;
 }
 
-/* Without namespaces: two processes still, but for IPv6, of which the loopback interface has one address only. */
+/* Without namespaces: two processes still, but for IPv6, of which the loopback interface has one address
+ * only. */
 static void fall_back(struct demo *d, const char *why)
 {
     d->place = d->ipv6 || d->place == PLACE_UDP ? PLACE_MEMORY : PLACE_UDP;
@@ -400,8 +401,8 @@ const struct cli_command demo_command = {
     .usage = "demo [OPTION...]",
     .about =
         "Shows RDMA between two engines: as root between two network namespaces that it makes, joined "
-        "by a veth pair, over AF_XDP; without root between two processes, over UDP sockets. A asks, B is asked: SEND, RDMA "
-        "WRITE, RDMA READ, COMPARE & SWAP and FETCH & ADD, with the data compared where it arrives and "
+        "by a veth pair, over AF_XDP; without root between two processes, over UDP sockets. A asks, "
+        "B is asked: SEND, RDMA WRITE, RDMA READ, COMPARE & SWAP and FETCH & ADD, with the data compared where it arrives and "
         "the ICRC of every packet checked. First each of them packet by packet, then as fast as it "
         "goes; then all again while packets are thrown away, to see the recovery.\n\n"
         "The second act, which needs root: a file over SMC-R on two links between the namespaces. One "

@@ -337,8 +337,8 @@ int peer_options_check(const struct peer_options *o)
         return cli_fail(
             "say which port to use: --port udp:ADDRESS, xdp:INTERFACE or another that `nornic ports` lists");
     if (cli_node_is_memory(&o->node))
-        return cli_fail(
-            "port memory has no connection manager to talk to: use udp:ADDRESS, xdp:INTERFACE or packet:INTERFACE");
+        return cli_fail("port memory has no connection manager to talk to: use udp:ADDRESS, xdp:INTERFACE or "
+                        "packet:INTERFACE");
     return CLI_OK;
 }
 

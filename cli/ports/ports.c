@@ -81,7 +81,8 @@ static int run(void *options)
 
 static const struct cli_option rows[] = {
     {"json", 'j', NULL,
-     "one line of JSON: ports, a list of port, interface, mtu, path_mtu, usable and why (null where it is usable)",
+     "one line of JSON: ports, a list of port, interface, mtu, path_mtu, usable and why (null where it is "
+     "usable)",
      AT(json)},
     {NULL},
 };

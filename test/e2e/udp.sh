@@ -158,7 +158,8 @@ listening "$ns_a" 18515
 client=$!
 e2e_pids+=("$client")
 for ((i = 0; i < 100; i++)); do
-    [ -n "$(ip netns exec "$ns_a" ss -Hun 'sport = :4791' state all 2>/dev/null)" ] && [ -s /proc/$client/stat ] && break
+    # at work: the TCP connection stands while the transfer runs
+    [ -n "$(ip netns exec "$ns_a" ss -Htn state established 'sport = :18515')" ] && break
     sleep 0.1
 done
 kill -KILL "$server"

@@ -277,6 +277,37 @@ Test(run, halves_take_turns_run_by_run)
     script_pump(s);
 }
 
+/* Its kernel numbers the packets of each train from 0 on, and has one source port and no flow label.
+ * covers: ROCE-FRM-15 */
+Test(run, udp_socket_numbers_each_train_from_zero)
+{
+    for (unsigned v = 0; v < 2; v++) {
+        config.udp_socket = true;
+        config.ipv6 = v;
+        config.attr.av.flow_label = 0x12345;
+        renew();
+        post(1, NORNIC_WR_RDMA_WRITE, 0, 30 * 1024);
+        unsigned n = build(20000, 8);
+        cr_assert_geq(n, 2);
+        for (unsigned i = 0; i < n; i++) {
+            struct roce_pkt p;
+            cr_assert(frames[i].seg_bytes > 0);
+            const uint8_t *l3 = frames[i].data + 14;
+            struct net_train train;
+            net_train_begin(&train, &frames[i]);
+            for (uint32_t k = 0; k < train.count; k++) {
+                struct net_frame pkt = net_train_packet(&train, k);
+                cr_assert_eq(roce_pkt_parse(&p, pkt.data, pkt.len_bytes, 0), ROCE_RX_TAKEN, "%u", k);
+                cr_assert_eq(p.src_port, ROCE_UDP_PORT);
+                cr_assert(v || get_be16(pkt.data + 14 + 4) == k, "packet %u of run %u", k, i);
+            }
+            net_train_end(&train);
+            cr_assert(!v || (get_be32(l3) & 0xfffff) == 0);
+        }
+        script_pump(s);
+    }
+}
+
 /* No UDP, no trains. */
 Test(run, RoCEv1_has_no_trains)
 {
