@@ -402,9 +402,9 @@ const struct cli_command demo_command = {
     .about =
         "Shows RDMA between two engines: as root between two network namespaces that it makes, joined "
         "by a veth pair, over AF_XDP; without root between two processes, over UDP sockets. A asks, "
-        "B is asked: SEND, RDMA WRITE, RDMA READ, COMPARE & SWAP and FETCH & ADD, with the data compared where it arrives and "
-        "the ICRC of every packet checked. First each of them packet by packet, then as fast as it "
-        "goes; then all again while packets are thrown away, to see the recovery.\n\n"
+        "B is asked: SEND, RDMA WRITE, RDMA READ, COMPARE & SWAP and FETCH & ADD, with the data compared "
+        "where it arrives and the ICRC of every packet checked. First each of them packet by packet, "
+        "then as fast as it goes; then all again while packets are thrown away, to see the recovery.\n\n"
         "The second act, which needs root: a file over SMC-R on two links between the namespaces. One "
         "of the two veth pairs is cut on the way and restored; the file arrives whole.\n\n"
         "What it made it removes, also on Ctrl-C; a capture of each pass of the first act stays "

@@ -64,8 +64,8 @@ int cli_node_options_check(const struct cli_node_config *config, const char *hos
 {
     if (!config->port)
         return cli_fail(
-            "say which port to use: --port udp:ADDRESS, xdp:INTERFACE or another that `nornic ports` lists, or "
-            "memory");
+            "say which port to use: --port udp:ADDRESS, xdp:INTERFACE or another that `nornic ports` lists, "
+            "or memory");
     if (host && cli_node_is_memory(config))
         return cli_fail("port memory joins two ends in this process: it takes no HOST ('%s')", host);
     return CLI_OK;

@@ -471,10 +471,7 @@ Test(run, udp_checksum_is_judged_with_each_packet)
     static const enum roce_rx_verdict verdicts[] = {ROCE_RX_TAKEN, ROCE_RX_DROP_UDP, ROCE_RX_DROP_UDP};
     struct net_frame train = train_of_writes(3, UINT32_MAX);
     uint8_t *ip = train.data + 14, *udp = ip + 20;
-    uint16_t sum = 0;
-    do
-        put_be16(udp + 6, ++sum);
-    while (!net_checksum_udp_is_ok(ip, udp, get_be16(udp + 4)));
+    put_be16(udp + 6, net_checksum_udp(ip, udp, get_be16(udp + 4)));
     struct roce_arrival arrival;
     roce_arrival_begin(&arrival, &train, 0, NULL);
     cr_assert_eq(arrival.train.count, 3);
