@@ -191,8 +191,8 @@ Test(lines, rping_is_one_of_two)
 static const struct {
     const char *line, *words;
 } wrong[] = {
-    {"perf",
-     "say which port to use: --port udp:ADDRESS, xdp:INTERFACE or another that `nornic ports` lists, or memory"},
+    {"perf", "say which port to use: --port udp:ADDRESS, xdp:INTERFACE or another that `nornic ports` lists, "
+             "or memory"},
     {"perf --port memory 10.0.0.1", "it takes no HOST ('10.0.0.1')"},
     {"perf --port xdp:e a b", "'b' is one word too many"},
     {"perf --port memory -n 5 -T 5s", "--iters and --time exclude each other"},
