@@ -5,11 +5,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "host/port_open.h"
 #include "host/random.h"
 #include "net/claim.h"
 #include "net/kernel.h"
 #include "net/multicast.h"
+
+#define WINDOW_LEAST 16
 
 /* At least one address now: without one nothing can be done, and the user learns why. */
 static int open_gids(struct host_dev *dev, const struct host_port *opened, bool roce_v1,
@@ -19,7 +22,7 @@ static int open_gids(struct host_dev *dev, const struct host_port *opened, bool 
     int err = host_gids_open(dev, &opened->addr, &dev->gids, roce_v1, why);
     if (err)
         return err;
-    struct nornic_error refusal = {.text = ""};
+    struct nornic_error refusal;
     bool has_gid = false;
     host_dev_lock(dev);
     for (unsigned i = 0; i < NORNIC_GID_MAX && !has_gid; i++)
@@ -34,6 +37,15 @@ static int open_gids(struct host_dev *dev, const struct host_port *opened, bool 
             "interface %s has no IP address: add one with `ip addr add ADDRESS/PREFIX dev %s`",
             interface->name, interface->name);
     return 0;
+}
+
+/* Half of what the port can hold, as the peer is taken to hold as much: what is under way to a slow reader
+ * then waits, and is not lost. */
+static uint32_t window_for(const struct net_port *port)
+{
+    uint32_t pmtu_bytes = nornic_mtu_bytes(nornic_mtu_for_port(port->limits.mtu_bytes));
+    uint32_t pkts = port->limits.rx_room_bytes / 2 / pmtu_bytes;
+    return port->limits.rx_room_bytes ? max_u32(WINDOW_LEAST, min_u32(pkts, ROCE_DEFAULT_WINDOW_PKTS)) : 0;
 }
 
 int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct nornic_error *why)
@@ -53,6 +65,8 @@ int host_dev_open(const struct host_dev_config *config, struct host_dev **out, s
     struct host_dev_config own = *config;
     if (own.cc.on && own.cc.line_rate_bps == 0)
         own.cc.line_rate_bps = net_interface_rate_bps(interface->name);
+    if (own.window_pkts == 0)
+        own.window_pkts = window_for(opened.port);
     if (own.first_qpn == 0)
         own.first_qpn = roce_draw_first_qpn(&host_random, 0);
     err = host_dev_create_on(opened.port, &own, out, why);

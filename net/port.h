@@ -57,6 +57,7 @@ struct net_port_limits {
     uint32_t train_tx_bytes; /* longest train that may be sent, from its Ethernet header on; 0: no trains */
     uint32_t train_tx_pkts;  /* and the most packets that it may have */
     bool train_rx;           /* received frames may be trains */
+    uint32_t rx_room_bytes;  /* of what has come and waits; 0: frames, not bytes, are counted */
     bool is_udp_socket;      /* what passes here passes an ordinary UDP socket: see above */
 };
 

@@ -169,7 +169,8 @@ struct net_frame net_udp_arrival_frame(const struct net_udp_arrival *arrival, ui
     uint16_t udp_bytes = (uint16_t)(NET_UDP_BYTES + (is_train ? arrival->seg_bytes : arrival->payload_bytes));
     struct net_ether ether = {.ethertype = is_v4 ? NET_ETHERTYPE_IPV4 : NET_ETHERTYPE_IPV6};
     struct net_udp udp = {.src_port = arrival->src_port, .dst_port = NET_ROCE_UDP_PORT, .len = udp_bytes};
-    uint8_t *begin = payload - head_bytes, *p = net_ether_put(begin, &ether);
+    uint8_t *begin = payload - head_bytes;
+    uint8_t *p = net_ether_put(begin, &ether);
     p = is_v4 ? put_ipv4_head(p, arrival, udp_bytes) : put_ipv6_head(p, arrival, udp_bytes);
     net_udp_put(p, &udp);
     return (struct net_frame){.data = begin,

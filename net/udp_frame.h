@@ -15,7 +15,7 @@
 #include "net/port.h"
 #include "net/udp.h"
 
-#define NET_ROCE_UDP_PORT 4791
+#define NET_ROCE_UDP_PORT 4791u
 
 /* Longest headers in front of a payload: Ethernet without a tag, IPv6, UDP. */
 #define NET_UDP_HEAD_MAX_BYTES (NET_ETHER_BYTES + NET_IPV6_BYTES + NET_UDP_BYTES)

@@ -436,6 +436,7 @@ static void init_base(struct udp_port *port, const struct net_interface *interfa
                                               .train_tx_bytes = TX_TRAIN_BYTES,
                                               .train_tx_pkts = TX_TRAIN_PKTS,
                                               .train_rx = true,
+                                              .rx_room_bytes = net_udp_socket_room(),
                                               .is_udp_socket = true},
                                    .mac = interface->mac,
                                    .name = port->name,

@@ -128,6 +128,18 @@ int net_udp_socket_open(const struct nornic_addr *addr, unsigned ifindex, struct
     return explain(addr, err, why);
 }
 
+uint32_t net_udp_socket_room(void)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), bytes = 0;
+    socklen_t len = sizeof bytes;
+    if (fd < 0)
+        return 0;
+    set_buffers(fd);
+    int err = getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len);
+    close(fd);
+    return err < 0 || bytes < 0 ? 0 : (uint32_t)bytes;
+}
+
 bool net_udp_socket_refusal(int fd, struct net_udp_refusal *out)
 {
     union net_sockaddr peer = {.v6 = {.sin6_family = AF_INET6}};

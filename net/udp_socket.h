@@ -11,6 +11,10 @@
  * that can be seen; or another -errno with a sentence. Needs no privilege. */
 int net_udp_socket_open(const struct nornic_addr *addr, unsigned ifindex, struct nornic_error *why);
 
+/* How many bytes that have come a socket of this user may hold, as the kernel counts them: with its own,
+ * which are as many again for short packets. 0: no socket can be had. */
+uint32_t net_udp_socket_room(void);
+
 /* What ICMP said against what a socket sent. */
 struct net_udp_refusal {
     struct nornic_addr peer; /* where it was sent to */

@@ -48,6 +48,8 @@ struct roce_event {
 enum roce_reach { ROCE_REACH_NOBODY, ROCE_REACH_PEER, ROCE_REACH_ANYBODY };
 
 /* Zero means the default where one is named. */
+#define ROCE_DEFAULT_WINDOW_PKTS 512 /* ROCE-RC-4 */
+
 struct roce_dev_config {
     const struct rdma_mem *mem; /* default: the C library's; copied */
     struct rdma_random random;  /* needed; copied */

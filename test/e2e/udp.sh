@@ -38,11 +38,20 @@ loopback loopback_4096 127.0.0.1 127.0.0.2 -n 100 -s 300000 -m 4096
 loopback loopback_ud 127.0.0.1 127.0.0.2 -n 100 -s 1000 --transport ud
 loopback loopback_bad_line 127.0.0.1 127.0.0.2 -n 100 -s 30000 --loss 1% --reorder 1%
 
+run "${as_nobody[@]}" "$tmp/nornic" ports --json
+of="{p['port']: p for p in j['ports']}"
+if [ $rc = 0 ] && is "$of['udp:127.0.0.1']['usable'] and 'CAP_NET_RAW' in $of['packet:lo']['why']" "$tmp/out"; then
+    ok ports_for_nobody
+else notok ports_for_nobody "exit status $rc: $out $err"; fi
+
 start "${as_nobody[@]}" "$tmp/nornic" pingpong -p 18611 --port udp:127.0.0.1
 waiting 18611
 run "${as_nobody[@]}" "$tmp/nornic" pingpong -p 18612 --port udp:127.0.0.1
 if [ $rc = 2 ] && one_sentence "$err" "taken by nornic (process $server)"; then ok says_who_has_the_port
 else notok says_who_has_the_port "exit status $rc: $err"; fi
+run "${as_nobody[@]}" "$tmp/nornic" ports
+if [ $rc = 0 ] && [[ $out == *"udp:127.0.0.1 not now: "*"taken by nornic"* ]]; then ok ports_says_it_too
+else notok ports_says_it_too "exit status $rc: $out"; fi
 kill "$server"
 finish
 run "${as_nobody[@]}" "$tmp/nornic" pingpong --port udp:192.0.2.77
