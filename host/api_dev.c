@@ -87,7 +87,7 @@ int nornic_dev_open(const struct nornic_dev_config *config, struct nornic_dev **
     if (err)
         return err;
     if (!own.port)
-        return net_error_set(why, EINVAL, "no port is named: say xdp:IFACE or packet:IFACE");
+        return net_error_set(why, EINVAL, "no port is named: say udp:ADDRESS, xdp:IFACE or packet:IFACE");
     struct nornic_dev *dev = calloc(1, sizeof *dev);
     if (!dev)
         return net_error_set(why, ENOMEM, "no memory for a device");

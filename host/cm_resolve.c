@@ -101,7 +101,8 @@ static int look_at_gids(const struct host_cm *cm, const struct nornic_addr *src,
     int own = host_cm_find_gid(cm, dst);
     *plan = (struct plan){.sgid_index = src ? host_cm_find_gid(cm, src) : own};
     /* To an address of our own the engine hands over by itself. */
-    plan->has_mac = own >= 0 || nornic_addr_is_multicast(dst) || !cm->dev->gids;
+    bool is_routed = cm->dev->port->limits.is_udp_socket;
+    plan->has_mac = own >= 0 || nornic_addr_is_multicast(dst) || !cm->dev->gids || is_routed;
     plan->mac = own >= 0                        ? roce_dev_gid_get(cm->dev->engine, (unsigned)own)->mac
                 : nornic_addr_is_multicast(dst) ? nornic_addr_mcast_mac(dst)
                                                 : cm->config.peer_mac;

@@ -42,7 +42,7 @@ int host_cm_lease(struct host_cm *cm, uint64_t service_id)
     struct host_cm_lease *lease = calloc(1, sizeof *lease);
     if (!lease)
         return -ENOMEM;
-    int fd = cm->dev->ifindex ? net_claim_take("service", cm->dev->ifindex, service_id) : -1;
+    int fd = cm->dev->claims_fd >= 0 ? net_claim_take("service", cm->dev->ifindex, service_id) : -1;
     if (fd == -EADDRINUSE) {
         free(lease);
         return fd;

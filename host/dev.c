@@ -80,6 +80,7 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
         .window_pkts = wanted->window_pkts,
         .num_pkeys = wanted->num_pkeys,
         .roce_v1 = wanted->roce_v1,
+        .udp_socket = dev->port->limits.is_udp_socket,
         .cc = wanted->cc,
         .doorbell = host_dev_doorbell,
         .event = queue_event,
@@ -221,6 +222,9 @@ bool host_dev_notice(struct host_dev *dev, struct nornic_error *out)
 {
     host_dev_lock(dev);
     *out = dev->notice;
+    const char *trouble = net_port_trouble(dev->port);
+    if (out->text[0] == '\0' && trouble)
+        net_error_set(out, EHOSTUNREACH, "%s", trouble);
     host_dev_unlock(dev);
     return out->text[0] != '\0';
 }

@@ -40,7 +40,7 @@ struct host_dev {
     struct net_port *capture; /* the one among them that writes the capture, or NULL */
     struct roce_dev *engine;
     unsigned ifindex;                /* 0: the port has no interface (memory) */
-    int claims_fd;                   /* to ask what others claim of it (net/claim.h); -1 as `ifindex` is 0 */
+    int claims_fd;                   /* to ask what others claim of it (net/claim.h); -1: nobody shares it */
     struct host_gids *gids;          /* NULL: the caller keeps the GID table */
     struct net_multicast *multicast; /* NULL as `ifindex` is 0 */
     unsigned groups;                 /* that its QPs are attached to */

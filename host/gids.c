@@ -24,6 +24,11 @@ static void tell_changed(const struct host_gids *gids, unsigned index)
 
 static void add(struct host_gids *gids, const struct net_watch_addr *addr)
 {
+    bool is_of_vlan = addr->ifindex != gids->dev->ifindex;
+    if (is_of_vlan && gids->dev->port->limits.is_udp_socket) /* whose own name opens a port for it */
+        return;
+    if (net_port_listen(gids->dev->port, &addr->addr, &gids->refusal) != 0)
+        return;
     for (enum nornic_gid_type type = NORNIC_GID_V2; type <= (gids->roce_v1 ? NORNIC_GID_V1 : NORNIC_GID_V2);
          type++) {
         struct nornic_gid gid = {
@@ -42,6 +47,7 @@ static void remove_addr(struct host_gids *gids, const struct net_watch_addr *add
         tell_changed(gids, (unsigned)index);
         roce_dev_gid_remove(gids->dev->engine, (unsigned)index, now_ns);
     }
+    net_port_unlisten(gids->dev->port, &addr->addr);
 }
 
 static void set_mac(struct host_gids *gids, const struct net_watch_addr *addr)
@@ -131,7 +137,16 @@ static void on_ready(struct host_source *source, uint64_t now_ns)
     (void)read_news(gids);
 }
 
-int host_gids_open(struct host_dev *dev, struct host_gids **out, bool roce_v1, struct nornic_error *why)
+/* A loopback address may be in use without being listed. */
+static void add_only(struct host_gids *gids, const struct nornic_addr *only)
+{
+    struct nornic_gid gid = {.addr = *only, .mac = gids->dev->port->mac};
+    if (!nornic_addr_is_zero(only)) /* -EEXIST: it was listed */
+        (void)roce_dev_gid_add(gids->dev->engine, &gid);
+}
+
+int host_gids_open(struct host_dev *dev, const struct nornic_addr *only, struct host_gids **out, bool roce_v1,
+                   struct nornic_error *why)
 {
     struct host_gids *gids = calloc(1, sizeof *gids);
     if (!gids)
@@ -143,6 +158,8 @@ int host_gids_open(struct host_dev *dev, struct host_gids **out, bool roce_v1, s
     gids->source.fd = net_watch_fd(gids->watch);
     host_dev_lock(dev);
     err = read_news(gids);
+    if (!err)
+        add_only(gids, only);
     if (!err)
         err = host_source_add(&dev->sources, &gids->source);
     host_dev_unlock(dev);

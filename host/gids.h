@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "host/sources.h"
+#include "net/error.h"
 #include "net/kernel_watch.h"
 #include "roce/roce.h"
 
@@ -16,15 +17,17 @@ struct host_gids {
     struct host_source source;
     struct host_dev *dev;
     struct net_watch *watch;
-    bool roce_v1;        /* each address gets a RoCEv1 entry too */
-    bool is_full;        /* the interface has more addresses than the table has room */
-    bool is_gone;        /* the interface is no more */
-    atomic_uint changes; /* of the interface or its addresses, that were seen */
+    bool roce_v1;                /* each address gets a RoCEv1 entry too */
+    bool is_full;                /* the interface has more addresses than the table has room */
+    bool is_gone;                /* the interface is no more */
+    struct nornic_error refusal; /* why the port does not listen to an address; "" */
+    atomic_uint changes;         /* of the interface or its addresses, that were seen */
 };
 
-/* Fills the table of a device on an interface and keeps it up to date from now on. 0 or -errno with a
- * sentence in `why`. */
-int host_gids_open(struct host_dev *dev, struct host_gids **out, bool roce_v1, struct nornic_error *why);
+/* Fills the table of a device on an interface and keeps it up to date from now on. `only`: the one address
+ * that it is to hold; zero: all. 0 or -errno with a sentence in `why`. */
+int host_gids_open(struct host_dev *dev, const struct nornic_addr *only, struct host_gids **out, bool roce_v1,
+                   struct nornic_error *why);
 void host_gids_close(struct host_gids *gids);
 
 /* Which interface owns the address that GID `index` names; 0: there is no such GID. Under the device's

@@ -18,7 +18,7 @@ struct host_dev;
 uint64_t host_now_ns(void);
 
 struct host_dev_config {
-    const char *port;            /* "xdp:IFACE" or "packet:IFACE"; for memory see host_dev_create_on() */
+    const char *port; /* as host_port_open() has it: "udp:ADDR"; for memory see host_dev_create_on() */
     const char *capture_path;    /* pcapng of everything that crosses the port, or NULL */
     struct nornic_impair impair; /* all zero: none; acts on what is sent and what is received */
     uint32_t first_qpn;          /* as roce_dev_config has it; 0: host_dev_open() draws one */

@@ -11,11 +11,13 @@ int host_multicast_join(struct host_dev *dev, const struct nornic_addr *group, s
     host_dev_assert_held(dev);
     if (!nornic_addr_is_multicast(group))
         return net_error_set(why, EINVAL, "that is no multicast group");
-    return dev->multicast ? net_multicast_join(dev->multicast, group, why) : 0;
+    int err = dev->multicast ? net_multicast_join(dev->multicast, group, why) : 0;
+    return err ? err : net_port_listen(dev->port, group, why);
 }
 
 void host_multicast_leave(struct host_dev *dev, const struct nornic_addr *group)
 {
+    net_port_unlisten(dev->port, group);
     if (dev->multicast)
         (void)net_multicast_leave(dev->multicast, group);
 }

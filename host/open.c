@@ -5,24 +5,33 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "host/port_open.h"
 #include "host/random.h"
 #include "net/claim.h"
 #include "net/kernel.h"
 #include "net/multicast.h"
 
+#define WINDOW_LEAST 16
+
 /* At least one address now: without one nothing can be done, and the user learns why. */
-static int open_gids(struct host_dev *dev, const struct net_interface *interface, bool roce_v1,
+static int open_gids(struct host_dev *dev, const struct host_port *opened, bool roce_v1,
                      struct nornic_error *why)
 {
-    int err = host_gids_open(dev, &dev->gids, roce_v1, why);
+    const struct net_interface *interface = &opened->interface;
+    int err = host_gids_open(dev, &opened->addr, &dev->gids, roce_v1, why);
     if (err)
         return err;
-    unsigned count;
+    struct nornic_error refusal;
+    bool has_gid = false;
     host_dev_lock(dev);
-    net_watch_addrs(dev->gids->watch, &count);
+    for (unsigned i = 0; i < NORNIC_GID_MAX && !has_gid; i++)
+        has_gid = roce_dev_gid_get(dev->engine, i) != NULL;
+    refusal = dev->gids->refusal;
     host_dev_unlock(dev);
-    if (count == 0)
+    if (!has_gid && refusal.text[0])
+        return net_error_set(why, EADDRINUSE, "%s", refusal.text);
+    if (!has_gid)
         return net_error_set(
             why, EADDRNOTAVAIL,
             "interface %s has no IP address: add one with `ip addr add ADDRESS/PREFIX dev %s`",
@@ -30,35 +39,47 @@ static int open_gids(struct host_dev *dev, const struct net_interface *interface
     return 0;
 }
 
+/* Half of what the port can hold, as the peer is taken to hold as much: what is under way to a slow reader
+ * then waits, and is not lost. */
+static uint32_t window_for(const struct net_port *port)
+{
+    uint32_t pmtu_bytes = nornic_mtu_bytes(nornic_mtu_for_port(port->limits.mtu_bytes));
+    uint32_t pkts = port->limits.rx_room_bytes / 2 / pmtu_bytes;
+    return port->limits.rx_room_bytes ? max_u32(WINDOW_LEAST, min_u32(pkts, ROCE_DEFAULT_WINDOW_PKTS)) : 0;
+}
+
 int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct nornic_error *why)
 {
-    struct net_port *port;
-    struct net_interface interface;
-    int err = host_port_open(config->port, config->roce_v1, &port, &interface, why);
+    struct host_port opened;
+    int err = host_port_open(config->port, config->roce_v1, &opened, why);
     if (err)
         return err;
-    if (!nornic_mtu_for_port(interface.mtu_bytes)) {
-        net_port_close(port);
+    const struct net_interface *interface = &opened.interface;
+    if (!nornic_mtu_for_port(interface->mtu_bytes)) {
+        net_port_close(opened.port);
         return net_error_set(
             why, EMSGSIZE,
             "MTU %u of %s is too small for RDMA: at least 352; set it with `ip link set %s mtu 1500`",
-            interface.mtu_bytes, interface.name, interface.name);
+            interface->mtu_bytes, interface->name, interface->name);
     }
     struct host_dev_config own = *config;
     if (own.cc.on && own.cc.line_rate_bps == 0)
-        own.cc.line_rate_bps = net_interface_rate_bps(interface.name);
+        own.cc.line_rate_bps = net_interface_rate_bps(interface->name);
+    if (own.window_pkts == 0)
+        own.window_pkts = window_for(opened.port);
     if (own.first_qpn == 0)
         own.first_qpn = roce_draw_first_qpn(&host_random, 0);
-    err = host_dev_create_on(port, &own, out, why);
+    err = host_dev_create_on(opened.port, &own, out, why);
     if (err)
         return err;
-    (*out)->ifindex = interface.index;
-    (*out)->claims_fd = net_claim_asker();
-    err = net_multicast_open(interface.index, &(*out)->multicast);
+    (*out)->ifindex = interface->index;
+    bool is_shared = !opened.port->limits.is_udp_socket; /* an address of a UDP socket is its own */
+    (*out)->claims_fd = is_shared ? net_claim_asker() : -1;
+    err = net_multicast_open(interface->index, &(*out)->multicast);
     if (err)
         net_error_set(why, -err, "cannot create a device: %s", strerror(-err));
     else
-        err = open_gids(*out, &interface, config->roce_v1, why);
+        err = open_gids(*out, &opened, config->roce_v1, why);
     if (err)
         host_dev_close(*out, NULL);
     return err;

@@ -5,14 +5,20 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "net/claim.h"
 #include "net/packet.h"
+#include "net/udp_port.h"
 #include "xdp/xdp.h"
 
+enum port_kind { PORT_XDP, PORT_PACKET, PORT_UDP, PORT_KIND_COUNT };
+
 struct port_name {
-    bool xdp;
+    enum port_kind kind;
     enum xdp_mode mode;
-    char ifname[16]; /* IFNAMSIZ */
+    char ifname[16];         /* IFNAMSIZ; "": by its address */
+    struct nornic_addr addr; /* of a udp port; zero: all of the interface */
 };
 
 static bool parse_mode(const char *text, enum xdp_mode *mode)
@@ -21,43 +27,91 @@ static bool parse_mode(const char *text, enum xdp_mode *mode)
     return *mode == XDP_MODE_GENERIC || strcmp(text, "native") == 0;
 }
 
+/* What precedes the first colon; PORT_KIND_COUNT: none that there is. */
+static enum port_kind parse_kind(const char *name, const char **rest)
+{
+    static const char *const kinds[PORT_KIND_COUNT] = {
+        [PORT_XDP] = "xdp:", [PORT_PACKET] = "packet:", [PORT_UDP] = "udp:"};
+    for (unsigned kind = 0; kind < PORT_KIND_COUNT; kind++) {
+        *rest = name + strlen(kinds[kind]);
+        if (strncmp(name, kinds[kind], strlen(kinds[kind])) == 0)
+            return (enum port_kind)kind;
+    }
+    return PORT_KIND_COUNT;
+}
+
 static int parse_name(const char *name, struct port_name *out, struct nornic_error *why)
 {
-    const char *rest = strchr(name, ':');
-    size_t kind_len = rest ? (size_t)(rest - name) : 0;
-    out->xdp = kind_len == 3 && strncmp(name, "xdp", 3) == 0;
-    bool packet = kind_len == 6 && strncmp(name, "packet", 6) == 0;
-    if (!out->xdp && !packet)
-        return net_error_set(why, EINVAL, "no port '%s': give xdp:INTERFACE or packet:INTERFACE", name);
-    rest++;
+    const char *rest;
+    *out = (struct port_name){.kind = parse_kind(name, &rest), .mode = XDP_MODE_AUTO};
+    if (out->kind == PORT_KIND_COUNT)
+        return net_error_set(
+            why, EINVAL, "no port '%s': give xdp:INTERFACE, packet:INTERFACE, udp:ADDRESS or udp:INTERFACE",
+            name);
+    if (out->kind == PORT_UDP && nornic_addr_parse(rest, &out->addr) == 0)
+        return 0;
     /* A kernel interface name holds no colon but in legacy aliases, which are no interfaces of their own. */
-    const char *mode = out->xdp ? strchr(rest, ':') : NULL;
+    const char *mode = out->kind == PORT_XDP ? strchr(rest, ':') : NULL;
     size_t len = mode ? (size_t)(mode - rest) : strlen(rest);
     if (len == 0 || len >= sizeof out->ifname)
         return net_error_set(why, EINVAL, "port '%s': an interface name has 1 to 15 characters", name);
     snprintf(out->ifname, sizeof out->ifname, "%.*s", (int)len, rest);
-    out->mode = XDP_MODE_AUTO;
     if (mode && !parse_mode(mode + 1, &out->mode))
         return net_error_set(why, EINVAL, "port '%s': the XDP mode is native or generic, not '%s'", name,
                              mode + 1);
     return 0;
 }
 
-int host_port_open(const char *name, bool roce_v1, struct net_port **out, struct net_interface *interface,
-                   struct nornic_error *why)
+/* An XDP program takes the packets before a socket gets them. */
+static int open_udp(const struct port_name *name, const struct net_interface *interface,
+                    struct net_port **out, struct nornic_error *why)
+{
+    int asker = net_claim_asker();
+    bool is_steered = net_claim_is_taken(asker, "xdp", interface->index, 0);
+    if (asker >= 0)
+        close(asker);
+    if (is_steered)
+        return net_error_set(why, EBUSY,
+                             "another running nornic takes the RoCE packets of %s by its XDP program: end it "
+                             "first, or use another interface",
+                             interface->name);
+    return net_udp_open(&(struct net_udp_config){.interface = interface, .addr = name->addr}, out, why);
+}
+
+static int open_kind(const struct port_name *name, const struct net_interface *interface, bool roce_v1,
+                     struct net_port **out, struct nornic_error *why)
+{
+    switch (name->kind) {
+    case PORT_XDP:
+        return xdp_port_open(
+            &(struct xdp_config){.ifname = name->ifname, .mode = name->mode, .roce_v1 = roce_v1}, out, why);
+    case PORT_PACKET:
+        return net_packet_open(&(struct net_packet_config){.ifname = name->ifname, .roce_v1 = roce_v1}, out,
+                               why);
+    case PORT_UDP:
+        return open_udp(name, interface, out, why);
+    case PORT_KIND_COUNT:
+        break;
+    }
+    return -EINVAL;
+}
+
+int host_port_open(const char *name, bool roce_v1, struct host_port *out, struct nornic_error *why)
 {
     struct port_name parsed;
+    struct net_interface *interface = &out->interface;
     int err = parse_name(name, &parsed, why);
+    if (!err && parsed.kind == PORT_UDP && roce_v1)
+        err = net_error_set(why, EINVAL,
+                            "port %s is a UDP socket, and RoCEv1 is not over UDP: use xdp:INTERFACE", name);
     if (!err)
-        err = net_interface_get(parsed.ifname, interface, why);
+        err = parsed.ifname[0] ? net_interface_get(parsed.ifname, interface, why)
+                               : net_interface_of_addr(&parsed.addr, interface, why);
     if (err)
         return err;
     if (!interface->is_up)
         return net_error_set(why, ENETDOWN, "interface %s is down: bring it up with `ip link set %s up`",
-                             parsed.ifname, parsed.ifname);
-    if (parsed.xdp)
-        return xdp_port_open(
-            &(struct xdp_config){.ifname = parsed.ifname, .mode = parsed.mode, .roce_v1 = roce_v1}, out, why);
-    return net_packet_open(&(struct net_packet_config){.ifname = parsed.ifname, .roce_v1 = roce_v1}, out,
-                           why);
+                             interface->name, interface->name);
+    out->addr = parsed.addr;
+    return open_kind(&parsed, interface, roce_v1, &out->port, why);
 }

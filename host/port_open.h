@@ -9,10 +9,16 @@
 #include "net/kernel.h"
 #include "net/port.h"
 
-/* Opens "xdp:IFACE", "xdp:IFACE:native", "xdp:IFACE:generic" or "packet:IFACE" and says in `interface` what
- * the kernel knows of IFACE, which must exist and be up. `roce_v1`: the port takes EtherType 0x8915 as well.
- * 0 or -errno with a sentence in `why`. */
-int host_port_open(const char *name, bool roce_v1, struct net_port **out, struct net_interface *interface,
-                   struct nornic_error *why);
+/* A port that was opened by its name, and where it is. */
+struct host_port {
+    struct net_port *port;
+    struct net_interface interface;
+    struct nornic_addr addr; /* the one address of the port ("udp:ADDRESS"); zero: those of the interface */
+};
+
+/* Opens "xdp:IFACE", "xdp:IFACE:native", "xdp:IFACE:generic", "packet:IFACE", "udp:IFACE" or "udp:ADDRESS".
+ * The interface, or the one that has the address, must exist and be up. `roce_v1`: the port takes EtherType
+ * 0x8915 as well; a udp port cannot. 0 or -errno with a sentence in `why`. */
+int host_port_open(const char *name, bool roce_v1, struct host_port *out, struct nornic_error *why);
 
 #endif

@@ -16,6 +16,10 @@ static int resolve(unsigned ifindex, const struct nornic_addr *dst, uint64_t tim
 int host_dev_resolve(struct host_dev *dev, const struct nornic_addr *dst, uint64_t timeout_ns,
                      struct nornic_mac *mac, struct nornic_error *why)
 {
+    if (dev->port->limits.is_udp_socket) {
+        *mac = (struct nornic_mac){{0}}; /* the kernel finds it with each packet */
+        return 0;
+    }
     if (dev->ifindex == 0)
         return net_error_set(why, EOPNOTSUPP, "port %s has no interface to resolve addresses on",
                              dev->port->name);
@@ -25,7 +29,7 @@ int host_dev_resolve(struct host_dev *dev, const struct nornic_addr *dst, uint64
 int host_dev_resolve_from(struct host_dev *dev, unsigned sgid_index, const struct nornic_addr *dst,
                           uint64_t timeout_ns, struct nornic_mac *mac, struct nornic_error *why)
 {
-    if (!dev->gids)
+    if (!dev->gids || dev->port->limits.is_udp_socket)
         return host_dev_resolve(dev, dst, timeout_ns, mac, why);
     host_dev_lock(dev);
     unsigned ifindex = host_gids_ifindex(dev->gids, sgid_index);

@@ -7,6 +7,7 @@
 
 #include "net/impair.h"
 #include "net/pcap_file.h"
+#include "roce/ip_id_restore.h"
 
 /* What turns host_now_ns() into time since 1970. */
 static uint64_t epoch_offset_ns(void)
@@ -26,6 +27,8 @@ int host_port_wrap(struct net_port **port, struct net_port **capture, const stru
         if (err)
             return err;
         *capture = *port;
+        if ((*port)->limits.is_udp_socket)
+            net_pcap_capture_restore(*capture, roce_ip_id_restore);
     }
     const struct nornic_impair *impair = &config->impair;
     if (!impair->loss_ppm && !impair->duplicate_ppm && !impair->reorder_ppm && !impair->corrupt_ppm &&

@@ -15,7 +15,8 @@ struct capture_port {
     struct net_port *below;
     struct net_pcapng_writer *writer;
     uint64_t epoch_offset_ns;
-    uint64_t flush_at_ns; /* NET_TIME_NONE: nothing is buffered */
+    net_frame_restore *restore; /* or NULL */
+    uint64_t flush_at_ns;       /* NET_TIME_NONE: nothing is buffered */
 };
 
 static struct capture_port *capture_of(struct net_port *port)
@@ -31,6 +32,8 @@ static void record_packets(struct capture_port *p, const struct net_frame *frame
     net_train_begin(&train, frame);
     for (uint32_t i = 0; i < train.count; i++) {
         struct net_frame pkt = net_train_packet(&train, i);
+        if (p->restore && direction == NET_PCAPNG_INBOUND)
+            p->restore(pkt.data, pkt.len_bytes);
         net_pcapng_append(p->writer, pkt.data, pkt.len_bytes, now_ns + p->epoch_offset_ns, direction);
     }
     net_train_end(&train);
@@ -102,6 +105,21 @@ static void capture_steer(struct net_port *port, uint32_t dest_qpn, enum net_ste
     net_port_set_mode(port, below->mode);
 }
 
+static int capture_listen(struct net_port *port, const struct nornic_addr *addr, struct nornic_error *why)
+{
+    return net_port_listen(capture_of(port)->below, addr, why);
+}
+
+static void capture_unlisten(struct net_port *port, const struct nornic_addr *addr)
+{
+    net_port_unlisten(capture_of(port)->below, addr);
+}
+
+static const char *capture_trouble(const struct net_port *port)
+{
+    return net_port_trouble(((const struct capture_port *)port)->below);
+}
+
 static void capture_close(struct net_port *port)
 {
     struct capture_port *p = capture_of(port);
@@ -118,6 +136,9 @@ static const struct net_port_ops capture_ops = {
     .fd = capture_fd,
     .deadline_ns = capture_deadline_ns,
     .steer = capture_steer,
+    .listen = capture_listen,
+    .unlisten = capture_unlisten,
+    .trouble = capture_trouble,
     .close = capture_close,
 };
 
@@ -142,6 +163,12 @@ int net_pcap_capture_wrap(struct net_port *below, const char *path, uint64_t epo
     p->flush_at_ns = NET_TIME_NONE;
     *out = &p->port;
     return 0;
+}
+
+void net_pcap_capture_restore(struct net_port *port, net_frame_restore *restore)
+{
+    assert(port->ops == &capture_ops);
+    capture_of(port)->restore = restore;
 }
 
 int net_pcap_capture_flush(struct net_port *port)

@@ -44,14 +44,19 @@ bool net_checksum_ipv4_is_ok(const uint8_t *ip, size_t header_bytes)
     return net_checksum_add(0, ip, header_bytes) == 0xffff;
 }
 
-/* The sum over pseudo header and datagram. The pseudo headers of IPv4 and IPv6 lay out length and protocol
- * differently, but both add the same two numbers. */
-static uint16_t udp_sum(const uint8_t *ip, const uint8_t *udp, size_t udp_bytes)
+/* The pseudo headers of IPv4 and IPv6 lay out length and protocol differently, but both add the same two
+ * numbers. */
+static uint16_t pseudo_sum(const uint8_t *ip, size_t udp_bytes)
 {
     bool v4 = ip[0] >> 4 == 4;
     uint16_t sum = v4 ? net_checksum_add(0, ip + 12, 2 * 4) : net_checksum_add(0, ip + 8, 2 * 16);
-    sum = fold((uint64_t)sum + udp_bytes + NET_IP_PROTO_UDP);
-    return net_checksum_add(sum, udp, udp_bytes);
+    return fold((uint64_t)sum + udp_bytes + NET_IP_PROTO_UDP);
+}
+
+/* The sum over pseudo header and datagram. */
+static uint16_t udp_sum(const uint8_t *ip, const uint8_t *udp, size_t udp_bytes)
+{
+    return net_checksum_add(pseudo_sum(ip, udp_bytes), udp, udp_bytes);
 }
 
 uint16_t net_checksum_udp(const uint8_t *ip, const uint8_t *udp, size_t udp_bytes)
@@ -65,5 +70,6 @@ uint16_t net_checksum_udp(const uint8_t *ip, const uint8_t *udp, size_t udp_byte
 
 bool net_checksum_udp_is_ok(const uint8_t *ip, const uint8_t *udp, size_t udp_bytes)
 {
-    return get_be16(udp + UDP_CHECKSUM_AT) == 0 || udp_sum(ip, udp, udp_bytes) == 0xffff;
+    uint16_t field = get_be16(udp + UDP_CHECKSUM_AT);
+    return field == 0 || field == pseudo_sum(ip, udp_bytes) || udp_sum(ip, udp, udp_bytes) == 0xffff;
 }

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "net/bytes.h"
+#include "net/ipv4.h"
+
 /* The one's complement sum of `len_bytes` bytes as big-endian 16-bit words, folded to 16 bits (not
  * complemented), added to `sum`, the result for what came before (0 at the start). An odd last byte is padded
  * with a zero byte, so only the last piece may be odd. */
@@ -29,12 +32,24 @@ static inline uint16_t net_checksum_replace(uint16_t checksum, uint16_t before, 
     return (uint16_t)~sum;
 }
 
+/* Gives the IPv4 header at `ip` another identification, and the checksum that follows from it. */
+static inline void net_checksum_ipv4_set_id(uint8_t *ip, uint16_t id)
+{
+    uint16_t checksum = get_be16(ip + NET_IPV4_CHECKSUM_AT);
+    checksum = net_checksum_replace(checksum, get_be16(ip + NET_IPV4_ID_AT), id);
+    put_be16(ip + NET_IPV4_CHECKSUM_AT, checksum);
+    put_be16(ip + NET_IPV4_ID_AT, id);
+}
+
 /* What belongs into the UDP checksum field (RFC 768; RFC 8200, 8.1): never 0. `ip` is the IPv4 or IPv6 header
  * (its version nibble tells which; its addresses enter the sum), `udp` the UDP header of `udp_bytes` bytes
  * with payload, at least 8. The field itself is read as 0. */
 uint16_t net_checksum_udp(const uint8_t *ip, const uint8_t *udp, size_t udp_bytes);
 
-/* Whether a UDP checksum is absent (0; for IPv6 too, RFC 6935) or right: ROCE-FRM-43. */
+/* Whether a UDP checksum is absent (0; for IPv6 too, RFC 6935) or right (ROCE-FRM-43), or still to be made: a
+ * packet of an ordinary socket that has not left its machine, as over a veth pair or in a capture of what is
+ * sent, bears the sum over the pseudo header alone, to which hardware is to add the rest (Linux,
+ * networking/checksum-offloads). */
 bool net_checksum_udp_is_ok(const uint8_t *ip, const uint8_t *udp, size_t udp_bytes);
 
 #endif

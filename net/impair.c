@@ -319,6 +319,21 @@ static void impair_steer(struct net_port *port, uint32_t dest_qpn, enum net_stee
     net_port_set_mode(port, below->mode);
 }
 
+static int impair_listen(struct net_port *port, const struct nornic_addr *addr, struct nornic_error *why)
+{
+    return net_port_listen(impair_of(port)->below, addr, why);
+}
+
+static void impair_unlisten(struct net_port *port, const struct nornic_addr *addr)
+{
+    net_port_unlisten(impair_of(port)->below, addr);
+}
+
+static const char *impair_trouble(const struct net_port *port)
+{
+    return net_port_trouble(((const struct impair_port *)port)->below);
+}
+
 static void impair_close(struct net_port *port)
 {
     struct impair_port *p = impair_of(port);
@@ -339,6 +354,9 @@ static const struct net_port_ops impair_ops = {
     .fd = impair_fd,
     .deadline_ns = impair_deadline_ns,
     .steer = impair_steer,
+    .listen = impair_listen,
+    .unlisten = impair_unlisten,
+    .trouble = impair_trouble,
     .close = impair_close,
 };
 
@@ -377,6 +395,8 @@ int net_impair_wrap(struct net_port *below, const struct net_impair_config *conf
     if (!p->config.reorder_depth)
         p->config.reorder_depth = DEPTH_DEFAULT;
     p->port.limits.train_rx = below->limits.train_rx && !config->on_rx;
+    if (below->limits.is_udp_socket && config->on_tx) /* packets that leave alone have no number of a train */
+        p->port.limits.train_tx_bytes = p->port.limits.train_tx_pkts = 0;
     if (lanes_init(p)) {
         impair_close(&p->port);
         return -ENOMEM;

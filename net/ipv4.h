@@ -43,7 +43,9 @@ net_value_name net_ecn_name;      /* "Not-ECT", "ECT(1)", "ECT(0)", "CE" */
     F(checksum, 80, 16, uint16_t, NULL)            \
     B(src, 96, 32)                                 \
     B(dst, 128, 32)
-#define NET_IPV4_BYTES 20
+#define NET_IPV4_BYTES       20
+#define NET_IPV4_ID_AT       4 /* where the identification is, and the checksum */
+#define NET_IPV4_CHECKSUM_AT 10
 NET_HEADER(net_ipv4, NET_IPV4_BYTES, NET_IPV4_FIELDS);
 
 NORNIC_END_DECLS

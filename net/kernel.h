@@ -21,6 +21,11 @@ struct net_interface {
 /* 0, or -ENODEV with a sentence. */
 int net_interface_get(const char *name, struct net_interface *out, struct nornic_error *why);
 
+/* The interface that has an address of this machine; of a loopback address that is not listed, the loopback
+ * interface. 0, -EADDRNOTAVAIL with a sentence, or another -errno. */
+int net_interface_of_addr(const struct nornic_addr *addr, struct net_interface *out,
+                          struct nornic_error *why);
+
 /* What the interface says its speed is, in bits per second; 0: it does not know, or has no link. */
 uint64_t net_interface_rate_bps(const char *name);
 

@@ -67,6 +67,11 @@ const char *net_pcap_replay_error(const struct net_port *port);
 int net_pcap_capture_wrap(struct net_port *below, const char *path, uint64_t epoch_offset_ns,
                           struct net_port **out, struct nornic_error *why);
 
+/* From now on received packets are handed to `restore` before they are written: of what a port could not see
+ * of their headers it puts in place what it finds (roce_ip_id_restore()). `port` as above. */
+typedef void net_frame_restore(uint8_t *frame, uint32_t len_bytes);
+void net_pcap_capture_restore(struct net_port *port, net_frame_restore *restore);
+
 /* Writes out what is buffered. 0, or the -errno of the write that stopped the capture, now or earlier. `port`
  * is one that net_pcap_capture_wrap() made. */
 int net_pcap_capture_flush(struct net_port *port);

@@ -17,6 +17,13 @@
  * is 0. What a packet cost the world below is so paid once a train. A port that takes no trains (limits)
  * never sees one: it lends buffers for single frames only.
  *
+ * A port may be an ordinary UDP socket, whose kernel writes the headers of what is sent and takes off those
+ * of what is received (limits.is_udp_socket). The ICRC covers them, so frames to be sent must say what the
+ * kernel will: UDP source port 4791, an IPv4 identification of 0 and don't-fragment (packet i of a train: i),
+ * a flow label of 0. Ethernet headers say nothing: the kernel's routes decide. Frames that were received are
+ * put together from what the kernel tells; it does not tell the identification, which stands as 0, and as i
+ * in packet i of a train, until the ICRC has told it (roce/ip_id.h).
+ *
  * A port has one user at a time; it does no locking. */
 #ifndef NORNIC_NET_PORT_H
 #define NORNIC_NET_PORT_H
@@ -50,20 +57,24 @@ struct net_port_limits {
     uint32_t train_tx_bytes; /* longest train that may be sent, from its Ethernet header on; 0: no trains */
     uint32_t train_tx_pkts;  /* and the most packets that it may have */
     bool train_rx;           /* received frames may be trains */
+    uint32_t rx_room_bytes;  /* of what has come and waits; 0: frames, not bytes, are counted */
+    bool is_udp_socket;      /* what passes here passes an ordinary UDP socket: see above */
 };
 
 /* Named counters of a port. A train counts as the packets that it is cut into. */
-#define NET_PORT_COUNTERS(C)                                                  \
-    C(tx_frames)                                                              \
-    C(tx_bytes)                                                               \
-    C(rx_frames)                                                              \
-    C(rx_bytes)                                                               \
-    C(tx_full)     /* reserve returned fewer than asked: the ring was full */ \
-    C(tx_errors)   /* the kernel refused a frame */                           \
-    C(rx_dropped)  /* the kernel or the ring lost a frame before we saw it */ \
-    C(rx_too_long) /* a frame longer than a buffer */                         \
-    C(rx_no_qp)    /* steering: to a number that takes no packets */          \
-    C(rx_stranger) /* steering: not from the peer that the number has */      \
+#define NET_PORT_COUNTERS(C)                                                   \
+    C(tx_frames)                                                               \
+    C(tx_bytes)                                                                \
+    C(rx_frames)                                                               \
+    C(rx_bytes)                                                                \
+    C(tx_full)     /* reserve returned fewer than asked: the ring was full */  \
+    C(tx_errors)   /* the kernel refused a frame */                            \
+    C(rx_dropped)  /* the kernel or the ring lost a frame before we saw it */  \
+    C(rx_too_long) /* a frame longer than a buffer */                          \
+    C(tx_refused)  /* ICMP: the peer, its host or a router took no more */     \
+    C(tx_too_long) /* ICMP, or the kernel's route: longer than the path MTU */ \
+    C(rx_no_qp)    /* steering: to a number that takes no packets */           \
+    C(rx_stranger) /* steering: not from the peer that the number has */       \
     C(rx_limited)  /* steering: more of a limited kind than its share */
 
 struct net_port_counters {
@@ -87,6 +98,7 @@ enum net_steer {
 #define NET_STEER_WINDOW_NS (1u << 24)
 
 struct net_port;
+struct nornic_error;
 
 struct net_port_ops {
     unsigned (*rx_burst)(struct net_port *port, struct net_frame *frames, unsigned n, uint64_t now_ns);
@@ -97,6 +109,10 @@ struct net_port_ops {
     uint64_t (*deadline_ns)(const struct net_port *port);
     void (*steer)(struct net_port *port, uint32_t dest_qpn, enum net_steer whose,
                   const struct nornic_addr *peer); /* NULL: the port hands up all */
+    int (*listen)(struct net_port *port, const struct nornic_addr *addr,
+                  struct nornic_error *why); /* NULL: the port hears whatever comes to its interface */
+    void (*unlisten)(struct net_port *port, const struct nornic_addr *addr); /* with `listen` */
+    const char *(*trouble)(const struct net_port *port);                     /* NULL: it never knows any */
     void (*close)(struct net_port *port);
 };
 
@@ -175,6 +191,28 @@ static inline void net_port_set_mode(struct net_port *port, const char *mode)
 {
     if (port->mode != mode)
         port->mode = mode;
+}
+
+/* From now on packets to `addr`, an address of the machine or a multicast group, are received; and no more.
+ * 0, also where that was so already; -EADDRNOTAVAIL: `addr` is none for this port; -EADDRINUSE: another
+ * program has the address; or another -errno; each with a sentence in `why`. */
+static inline int net_port_listen(struct net_port *port, const struct nornic_addr *addr,
+                                  struct nornic_error *why)
+{
+    return port->ops->listen ? port->ops->listen(port, addr, why) : 0;
+}
+
+static inline void net_port_unlisten(struct net_port *port, const struct nornic_addr *addr)
+{
+    if (port->ops->unlisten)
+        port->ops->unlisten(port, addr);
+}
+
+/* The last that the path said against what was sent (ICMP), as a sentence that lives until the port is used
+ * again; NULL: nothing. */
+static inline const char *net_port_trouble(const struct net_port *port)
+{
+    return port->ops->trouble ? port->ops->trouble(port) : NULL;
 }
 
 /* Releases everything that the port holds, and the port. A wrapping port closes the port below. */

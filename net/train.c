@@ -11,13 +11,7 @@
 #include "net/udp.h"
 
 /* Where the fields are that a packet of a train has of its own. */
-enum {
-    IPV4_TOTAL_LEN_AT = 2,
-    IPV4_ID_AT = 4,
-    IPV4_CHECKSUM_AT = 10,
-    IPV6_PAYLOAD_LEN_AT = 4,
-    UDP_LEN_AT = 4
-};
+enum { IPV4_TOTAL_LEN_AT = 2, IPV6_PAYLOAD_LEN_AT = 4, UDP_LEN_AT = 4 };
 
 void net_train_begin(struct net_train *train, const struct net_frame *frame)
 {
@@ -40,8 +34,8 @@ void net_train_begin(struct net_train *train, const struct net_frame *frame)
     if (train->is_v4) {
         const uint8_t *ip = train->head + at.l3_offset;
         train->l3_bytes = get_be16(ip + IPV4_TOTAL_LEN_AT);
-        train->ip_id = get_be16(ip + IPV4_ID_AT);
-        train->checksum = get_be16(ip + IPV4_CHECKSUM_AT);
+        train->ip_id = get_be16(ip + NET_IPV4_ID_AT);
+        train->checksum = get_be16(ip + NET_IPV4_CHECKSUM_AT);
     }
 }
 
@@ -59,8 +53,16 @@ static void put_own_fields(const struct net_train *train, uint8_t *head, uint32_
     uint16_t ip_id = (uint16_t)(train->ip_id + i);
     uint16_t checksum = net_checksum_replace(train->checksum, train->ip_id, ip_id);
     put_be16(l3 + IPV4_TOTAL_LEN_AT, l3_bytes);
-    put_be16(l3 + IPV4_ID_AT, ip_id);
-    put_be16(l3 + IPV4_CHECKSUM_AT, net_checksum_replace(checksum, train->l3_bytes, l3_bytes));
+    put_be16(l3 + NET_IPV4_ID_AT, ip_id);
+    put_be16(l3 + NET_IPV4_CHECKSUM_AT, net_checksum_replace(checksum, train->l3_bytes, l3_bytes));
+}
+
+void net_train_renumber(struct net_train *train, uint16_t ip_id)
+{
+    if (train->count == 1 || !train->is_v4)
+        return;
+    train->checksum = net_checksum_replace(train->checksum, train->ip_id, ip_id);
+    train->ip_id = ip_id;
 }
 
 void net_train_end(struct net_train *train)

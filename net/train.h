@@ -40,6 +40,10 @@ void net_train_begin(struct net_train *train, const struct net_frame *frame);
  * first one's is. It is valid until the next call for the same walk. */
 struct net_frame net_train_packet(struct net_train *train, uint32_t i);
 
+/* From the next packet on the walk numbers as if the first had the IPv4 identification `ip_id`: for who has
+ * found that the packets bear others than those that were assumed. The first packet's own bytes are left. */
+void net_train_renumber(struct net_train *train, uint16_t ip_id);
+
 /* Gives the bytes back as they were. */
 void net_train_end(struct net_train *train);
 

@@ -126,8 +126,8 @@ struct nornic_impair {
 
 /* How to open a device. Zero means the default where one is named. */
 struct nornic_dev_config {
-    size_t struct_bytes;         /* NORNIC_INIT() */
-    const char *port;            /* "xdp:IFACE" or "packet:IFACE"; not looked at by nornic_dev_open_pair() */
+    size_t struct_bytes; /* NORNIC_INIT() */
+    const char *port;    /* "udp:ADDR", "xdp:IFACE", ...: docs/ports.md; not for nornic_dev_open_pair() */
     const char *capture_path;    /* pcapng of everything that crosses the port; NULL: none */
     struct nornic_impair impair; /* of what is sent and what is received */
     uint32_t first_qpn;          /* lowest QPN that the device gives, 17..; default: drawn at random */

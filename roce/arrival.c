@@ -2,14 +2,20 @@
 #include "roce/arrival.h"
 
 #include "net/bytes.h"
+#include "net/checksum.h"
+#include "net/ipv4.h"
 #include "roce/datagram.h"
 #include "roce/icrc_parts.h"
 
-void roce_arrival_begin(struct roce_arrival *arrival, const struct net_frame *frame, unsigned flags)
+void roce_arrival_begin(struct roce_arrival *arrival, const struct net_frame *frame, unsigned flags,
+                        struct roce_ip_ids *ids)
 {
     net_train_begin(&arrival->train, frame);
     arrival->flags = flags;
+    arrival->ids = ids;
     arrival->icrc_below = 0;
+    arrival->icrc_id = 0;
+    arrival->is_foreign = false;
 }
 
 /* A packet of a length that was not there before: its first, and a shorter one at the end of a train. */
@@ -26,6 +32,7 @@ static void parse_below(struct roce_arrival *arrival, const struct net_frame *fr
         return;
     arrival->transport_offset = (uint32_t)(transport - pkt->frame);
     arrival->icrc_below = roce_icrc_below(pkt->l3, pkt->l3_kind);
+    arrival->icrc_id = pkt->l3_kind == ROCE_L3_IPV4 ? get_be16(pkt->l3 + NET_IPV4_ID_AT) : 0;
 }
 
 /* Packet `i`, as long as the first: what is below its BTH is known but for the identification. Returns the
@@ -38,10 +45,10 @@ static uint32_t move_on(struct roce_arrival *arrival, const struct net_frame *fr
     pkt->op = &roce_opcodes[UINT8_MAX];
     memset(&pkt->bth, 0, sizeof pkt->bth);
     memset(&pkt->rdeth, 0, sizeof *pkt - offsetof(struct roce_pkt, rdeth));
-    uint16_t first_id = arrival->train.ip_id;
+    uint16_t id = (uint16_t)(arrival->train.ip_id + i);
     if (pkt->l3_kind != ROCE_L3_IPV4)
         return arrival->icrc_below;
-    return arrival->icrc_below ^ roce_icrc_change_of_id(first_id ^ (uint16_t)(first_id + i));
+    return arrival->icrc_below ^ roce_icrc_change_of_id(arrival->icrc_id ^ id);
 }
 
 /* A train's UDP checksum is 0 (net/port.h). One that is not stands for each packet's own payload, and is
@@ -51,10 +58,32 @@ static bool has_udp_checksum(const struct net_train *train)
     return get_be16(train->head + train->head_bytes - 2) != 0;
 }
 
+/* The identification of packet `i` is not known: it is the one with which the ICRC is right, if there is one
+ * that its sender may have. Those behind it are taken to count on from there. */
+static void find_id(struct roce_arrival *arrival, uint8_t *l3, uint32_t i)
+{
+    struct roce_pkt *pkt = &arrival->pkt;
+    uint32_t residual = pkt->icrc_found ^ pkt->icrc_expected;
+    uint32_t len_bytes = arrival->transport_bytes - ROCE_ICRC_BYTES;
+    uint16_t id = get_be16(l3 + NET_IPV4_ID_AT), difference = 0;
+    if (residual && !roce_ip_id_find(arrival->ids, residual, len_bytes, &difference))
+        return;
+    id ^= difference;
+    if ((residual || i == 0) && !roce_ip_id_admit(arrival->ids, &pkt->src, id))
+        return;
+    arrival->is_foreign = id >= ROCE_OWN_IP_IDS;
+    if (residual == 0)
+        return;
+    net_checksum_ipv4_set_id(l3, id);
+    net_train_renumber(&arrival->train, (uint16_t)(id - i));
+    pkt->icrc_expected = pkt->icrc_found;
+}
+
 enum roce_rx_verdict roce_arrival_packet(struct roce_arrival *arrival, uint32_t i)
 {
     struct net_frame frame = net_train_packet(&arrival->train, i);
     uint32_t icrc_below;
+    arrival->is_foreign = false;
     if (i == 0 || frame.len_bytes != arrival->frame_bytes || has_udp_checksum(&arrival->train)) {
         parse_below(arrival, &frame);
         icrc_below = arrival->icrc_below;
@@ -68,6 +97,8 @@ enum roce_rx_verdict roce_arrival_packet(struct roce_arrival *arrival, uint32_t 
         return ROCE_RX_DROP_SHORT;
     arrival->pkt.icrc_expected =
         roce_icrc_above(icrc_below, transport, arrival->transport_bytes - ROCE_ICRC_BYTES);
+    if (arrival->ids && arrival->pkt.l3_kind == ROCE_L3_IPV4)
+        find_id(arrival, frame.data + (arrival->pkt.l3 - arrival->pkt.frame), i);
     return roce_pkt_judge(&arrival->pkt, arrival->flags);
 }
 

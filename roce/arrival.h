@@ -6,21 +6,29 @@
 #define NORNIC_ROCE_ARRIVAL_H
 
 #include "net/train.h"
+#include "roce/ip_id.h"
 #include "roce/packet.h"
 
 struct roce_arrival {
     struct net_train train; /* train.count packets */
     struct roce_pkt pkt;    /* the newest; each is whole, headers and all, as long as it is that */
+    bool is_foreign;        /* it was taken with an identification that is not nornic's: roce/ip_id.h */
     /* --- */
     unsigned flags;
+    struct roce_ip_ids *ids;
     enum roce_rx_verdict verdict; /* on Ethernet, IP and UDP of the packets so long as the first */
     uint32_t icrc_below;          /* of the first: roce/icrc_parts.h */
+    uint16_t icrc_id;             /* the identification that it covers */
     uint32_t transport_offset, transport_bytes;
     uint32_t frame_bytes;
 };
 
-/* `frame` is borrowed until roce_arrival_end(), and written to in between. `flags`: enum roce_parse_flags. */
-void roce_arrival_begin(struct roce_arrival *arrival, const struct net_frame *frame, unsigned flags);
+/* `frame` is borrowed until roce_arrival_end(), and written to in between. `flags`: enum roce_parse_flags.
+ * `ids`: the IPv4 identifications are not known, and what stands in the headers is a guess: that of a packet
+ * is found by its ICRC, as far as `ids` admits it, and written into its header. NULL: the headers are as they
+ * came. */
+void roce_arrival_begin(struct roce_arrival *arrival, const struct net_frame *frame, unsigned flags,
+                        struct roce_ip_ids *ids);
 
 /* Takes packet `i` apart, the next one, from 0 on: arrival->pkt and the verdict are those of
  * roce_pkt_parse(). */

@@ -10,35 +10,36 @@
 
 NORNIC_BEGIN_DECLS
 
-#define ROCE_COUNTERS(C)                                                           \
-    C(tx_pkts)  /* packets built */                                                \
-    C(tx_bytes) /* frame bytes built */                                            \
-    C(rx_pkts)  /* RoCE packets taken by a QP */                                   \
-    C(rx_bytes)                                                                    \
-    C(retransmitted_pkts)  /* request packets sent again */                        \
-    C(duplicate_request)   /* request packets seen before */                       \
-    C(out_of_sequence)     /* request packets after the expected PSN */            \
-    C(packet_seq_err)      /* NAK PSN sequence error received */                   \
-    C(implied_nak_seq_err) /* ROCE-RC-34 */                                        \
-    C(local_ack_timeout)   /* the ack timer fired */                               \
-    C(retry_exceeded)                                                              \
-    C(rnr_retry_exceeded)                                                          \
-    C(acks_sent)                                                                   \
-    C(acks_received)                                                               \
-    C(nak_seq_sent)                                                                \
-    C(nak_inv_req_sent)                                                            \
-    C(nak_rem_acc_sent)                                                            \
-    C(nak_rem_op_sent)                                                             \
-    C(rnr_nak_sent)                                                                \
-    C(rnr_nak_received)                                                            \
-    C(nak_fatal_received) /* invalid request, remote access, remote operational */ \
-    C(read_replays)       /* duplicate READ requests answered again */             \
-    C(atomic_replays)     /* duplicate atomics answered from the saved result */   \
-    C(messages_abandoned) /* UC: begun, but never completed (ROCE-UC-2..5) */      \
-    C(np_ecn_marked)      /* packets that arrived with congestion experienced */   \
-    C(np_cnp_sent)                                                                 \
-    C(rp_cnp_handled) /* CNPs received that slowed a QP down */                    \
-    C(rp_cnp_ignored) /* without congestion management, or not for a QP of ours that can send */
+#define ROCE_COUNTERS(C)                                                                           \
+    C(tx_pkts)  /* packets built */                                                                \
+    C(tx_bytes) /* frame bytes built */                                                            \
+    C(rx_pkts)  /* RoCE packets taken by a QP */                                                   \
+    C(rx_bytes)                                                                                    \
+    C(retransmitted_pkts)  /* request packets sent again */                                        \
+    C(duplicate_request)   /* request packets seen before */                                       \
+    C(out_of_sequence)     /* request packets after the expected PSN */                            \
+    C(packet_seq_err)      /* NAK PSN sequence error received */                                   \
+    C(implied_nak_seq_err) /* ROCE-RC-34 */                                                        \
+    C(local_ack_timeout)   /* the ack timer fired */                                               \
+    C(retry_exceeded)                                                                              \
+    C(rnr_retry_exceeded)                                                                          \
+    C(acks_sent)                                                                                   \
+    C(acks_received)                                                                               \
+    C(nak_seq_sent)                                                                                \
+    C(nak_inv_req_sent)                                                                            \
+    C(nak_rem_acc_sent)                                                                            \
+    C(nak_rem_op_sent)                                                                             \
+    C(rnr_nak_sent)                                                                                \
+    C(rnr_nak_received)                                                                            \
+    C(nak_fatal_received) /* invalid request, remote access, remote operational */                 \
+    C(read_replays)       /* duplicate READ requests answered again */                             \
+    C(atomic_replays)     /* duplicate atomics answered from the saved result */                   \
+    C(messages_abandoned) /* UC: begun, but never completed (ROCE-UC-2..5) */                      \
+    C(np_ecn_marked)      /* packets that arrived with congestion experienced */                   \
+    C(np_cnp_sent)                                                                                 \
+    C(rp_cnp_handled)   /* CNPs received that slowed a QP down */                                  \
+    C(rp_cnp_ignored)   /* without congestion management, or not for a QP of ours that can send */ \
+    C(rx_ip_id_foreign) /* over a UDP socket, with an identification not of nornic's: docs/ports.md */
 
 struct roce_counters {
 #define ROCE_COUNTER_MEMBER_(name) uint64_t name;

@@ -10,9 +10,8 @@
 #include "roce/path.h"
 #include "roce/transport.h"
 
-#define DEFAULT_MAX_QP      16384
-#define DEFAULT_MAX_MR      65536
-#define DEFAULT_WINDOW_PKTS 512 /* ROCE-RC-4 */
+#define DEFAULT_MAX_QP 16384
+#define DEFAULT_MAX_MR 65536
 
 static void free_tables(struct roce_dev *dev)
 {
@@ -42,7 +41,7 @@ static void fill_defaults(struct roce_dev_config *c)
     if (!c->max_mr)
         c->max_mr = DEFAULT_MAX_MR;
     if (!c->window_pkts)
-        c->window_pkts = DEFAULT_WINDOW_PKTS;
+        c->window_pkts = ROCE_DEFAULT_WINDOW_PKTS;
     if (!c->first_qpn)
         c->first_qpn = ROCE_FIRST_QPN;
     if (!c->num_pkeys)

@@ -8,6 +8,7 @@
 #include "rdma/event.h"
 #include "rdma/timer.h"
 #include "roce/gid.h"
+#include "roce/ip_id.h"
 #include "roce/mcast.h"
 #include "roce/qp.h"
 #include "roce/roce.h"
@@ -30,7 +31,8 @@ struct roce_dev {
     bool is_port_up;
     struct rdma_timers timers;
     struct roce_dev_counters counters;
-    uint16_t ip_id;
+    uint16_t ip_id;            /* of the next packet */
+    struct roce_ip_ids ip_ids; /* of what came over a UDP socket */
 
     struct roce_qp **qps; /* by QPN - config.first_qpn */
     struct roce_qp *gsi;  /* QP1, or NULL */

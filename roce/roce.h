@@ -48,6 +48,8 @@ struct roce_event {
 enum roce_reach { ROCE_REACH_NOBODY, ROCE_REACH_PEER, ROCE_REACH_ANYBODY };
 
 /* Zero means the default where one is named. */
+#define ROCE_DEFAULT_WINDOW_PKTS 512 /* ROCE-RC-4 */
+
 struct roce_dev_config {
     const struct rdma_mem *mem; /* default: the C library's; copied */
     struct rdma_random random;  /* needed; copied */
@@ -63,6 +65,7 @@ struct roce_dev_config {
     bool path_migration;  /* take alternate paths and migrate to them; Linux never does on RoCE ports */
     bool masked_atomics;  /* offer masked atomics, which have no standard format: docs/masked-atomics.md */
     bool roce_v1;         /* speak RoCEv1 as well (ROCE-FRM-55) */
+    bool udp_socket;      /* the port is an ordinary UDP socket (net_port_limits.is_udp_socket) */
     struct roce_cc_config cc; /* congestion management */
 
     /* Called by a post when the device had no posted work before: wake whoever sleeps on progress. May be

@@ -193,9 +193,11 @@ static void take_packet(struct roce_dev *dev, const struct roce_pkt *pkt, enum r
 static void take_train(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns)
 {
     struct roce_arrival arrival;
-    roce_arrival_begin(&arrival, frame, dev->config.parse_flags);
+    roce_arrival_begin(&arrival, frame, dev->config.parse_flags,
+                       dev->config.udp_socket ? &dev->ip_ids : NULL);
     for (uint32_t i = 0; i < arrival.train.count; i++) {
         enum roce_rx_verdict verdict = roce_arrival_packet(&arrival, i);
+        dev->counters.qps.rx_ip_id_foreign += arrival.is_foreign;
         take_packet(dev, &arrival.pkt, verdict, now_ns);
     }
     roce_arrival_end(&arrival);
@@ -203,7 +205,7 @@ static void take_train(struct roce_dev *dev, const struct net_frame *frame, uint
 
 void roce_rx_frame(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns)
 {
-    if (frame->seg_bytes) {
+    if (frame->seg_bytes || dev->config.udp_socket) {
         take_train(dev, frame, now_ns);
         return;
     }

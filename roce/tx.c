@@ -107,6 +107,8 @@ static unsigned take_turn(struct roce_dev *dev, struct roce_qp *qp, struct net_f
         struct roce_run run;
         /* A train is as long as the turn; where nobody waits for the next, as long as the buffer. */
         uint32_t most = dev->ready_first ? min_u32(TURN_PKTS - turn, *left) : *left;
+        if (dev->config.udp_socket) /* its kernel numbers the packets of a train from 0 on */
+            dev->ip_id = 0;
         roce_run_init(&run, &bufs[filled], max_u32(1, min_u32(bufs[filled].train_pkts, most)), &dev->ip_id);
         if (build_run(qp, &run, now_ns) == 0)
             return filled;

@@ -24,7 +24,11 @@
 #define MAX_FILE_BYTES (4ull << 30)
 #define ROCE_OVERHEAD  96u /* between path MTU and interface MTU: nornic_mtu_for_port() */
 
-enum place { PLACE_AUTO, PLACE_XDP, PLACE_PACKET, PLACE_MEMORY };
+enum place { PLACE_AUTO, PLACE_XDP, PLACE_PACKET, PLACE_UDP, PLACE_MEMORY };
+
+static const char *const places[] = {
+    [PLACE_AUTO] = "auto", [PLACE_XDP] = "xdp",       [PLACE_PACKET] = "packet",
+    [PLACE_UDP] = "udp",   [PLACE_MEMORY] = "memory", NULL};
 
 struct demo {
     enum place place;
@@ -40,13 +44,25 @@ struct demo {
     /* while it runs */
     struct demo_lab lab;
     bool lab_is_up;
-    char why_memory[sizeof(struct nornic_error)]; /* why not namespaces; "": not asked for */
+    char why_humble[sizeof(struct nornic_error)]; /* why not namespaces; "": not asked for */
     struct demo_screen screen;
     struct demo_board *boards[2];
     unsigned passes;
     struct demo_smc_result smc; /* of the second act */
     bool smc_played;
 };
+
+/* Two addresses of the loopback interface, of this process alone: several demos may run. */
+static void plan_loopback(struct demo_plan *plan)
+{
+    for (int i = 0; i < 2; i++) {
+        char text[NORNIC_ADDR_STR_SIZE];
+        uint8_t v4[4] = {127, (uint8_t)(1 + getpid() % 250), (uint8_t)(getpid() / 250 % 250),
+                         (uint8_t)(i + 1)};
+        plan->addr[i] = nornic_addr_from_v4(v4);
+        snprintf(plan->port[i], sizeof plan->port[i], "udp:%s", nornic_addr_str(&plan->addr[i], text));
+    }
+}
 
 /* Plans a pass. The data, losses and PSNs of both passes differ. */
 static void plan_pass(const struct demo *d, struct demo_plan *plan, uint32_t loss_ppm)
@@ -60,6 +76,8 @@ static void plan_pass(const struct demo *d, struct demo_plan *plan, uint32_t los
         snprintf(plan->netns[i], sizeof plan->netns[i], "%s", d->lab.netns[i]);
         snprintf(plan->port[i], sizeof plan->port[i], "%s:" DEMO_LAB_IFNAME, kinds[d->place]);
     }
+    if (d->place == PLACE_UDP)
+        plan_loopback(plan);
     plan->pmtu_bytes = d->pmtu_bytes;
     plan->size_bytes = (uint32_t)d->size_bytes;
     plan->depth = fit > 16 ? 16 : fit < 2 ? 2 : (uint32_t)fit;
@@ -94,6 +112,14 @@ static uint32_t mtu_of(const struct demo *d)
     return d->pmtu_bytes + ROCE_OVERHEAD > ETH_MTU_BYTES ? d->pmtu_bytes + ROCE_OVERHEAD : ETH_MTU_BYTES;
 }
 
+/* Without namespaces: two processes still, but for IPv6, of which the loopback interface has one address
+ * only. */
+static void fall_back(struct demo *d, const char *why)
+{
+    d->place = d->ipv6 || d->place == PLACE_UDP ? PLACE_MEMORY : PLACE_UDP;
+    snprintf(d->why_humble, sizeof d->why_humble, "%s", why);
+}
+
 static int prepare_place(struct demo *d)
 {
     struct nornic_error why = {""};
@@ -101,7 +127,9 @@ static int prepare_place(struct demo *d)
 
     if (is_root)
         demo_lab_sweep();
-    if (d->place == PLACE_MEMORY)
+    if (d->place == PLACE_UDP && d->ipv6)
+        return cli_fail("--port udp --ipv6: the loopback interface has one IPv6 address, and two are needed");
+    if (d->place == PLACE_MEMORY || d->place == PLACE_UDP)
         return 0;
     if (!is_root)
         net_error_set(&why, EPERM, "it is not run as root");
@@ -115,8 +143,7 @@ static int prepare_place(struct demo *d)
         return CLI_NEGATIVE;
     if (d->place != PLACE_AUTO)
         return cli_fail("--port xdp and --port packet need root, to make network namespaces: %s", why.text);
-    d->place = PLACE_MEMORY;
-    snprintf(d->why_memory, sizeof d->why_memory, "%s", why.text);
+    fall_back(d, why.text);
     return 0;
 }
 
@@ -149,16 +176,18 @@ static void introduce(const struct demo *d, const struct demo_plan *plan)
     nornic_addr_str(&plan->addr[1], b);
     if (d->place == PLACE_MEMORY)
         fprintf(out, "RDMA between two engines in one process, over the memory port.\n");
+    else if (d->place == PLACE_UDP)
+        fprintf(out, "RDMA between two processes, over ordinary UDP sockets on the loopback interface.\n");
     else
         fprintf(out,
                 "RDMA between two processes in two network namespaces, joined by a veth pair, over %s.\n",
                 d->place == PLACE_XDP ? "AF_XDP" : "AF_PACKET");
-    if (d->why_memory[0])
+    if (d->why_humble[0])
         fprintf(
             out,
             "With root it would run as two processes in two network namespaces over AF_XDP; not here, as\n"
             "%s.\n",
-            d->why_memory);
+            d->why_humble);
     fprintf(out, "\n  A  %s%s%s\n  B  %s%s%s\n", a, d->lab_is_up ? "  in " : "", plan->netns[0], b,
             d->lab_is_up ? "  in " : "", plan->netns[1]);
 }
@@ -204,7 +233,7 @@ static int run_pass(struct demo *d, uint32_t loss_ppm)
     d->screen.ladder_shown = false;
     if (d->screen.out)
         fflush(d->screen.out);
-    demo_pass_run(board, fd, d->lab_is_up, demo_progress, &d->screen);
+    demo_pass_run(board, fd, d->place != PLACE_MEMORY, demo_progress, &d->screen);
     close(fd);
     const char *error = pass_error(board);
     if (cli_stopped())
@@ -229,21 +258,19 @@ static int run_first_pass(struct demo *d, bool may_fall_back)
 
     if (err != CLI_ERROR || d->passes == 0)
         return err;
-    const char *error = pass_error(d->boards[0]);
-    if (!may_fall_back || !d->lab_is_up)
-        return cli_fail("%s", error);
-    snprintf(d->why_memory, sizeof d->why_memory, "%s", error);
+    if (!may_fall_back || d->place == PLACE_MEMORY)
+        return cli_fail("%s", pass_error(d->boards[0]));
+    fall_back(d, pass_error(d->boards[0]));
     forget_passes(d);
-    demo_lab_down(&d->lab);
+    if (d->lab_is_up)
+        demo_lab_down(&d->lab);
     d->lab_is_up = false;
-    d->place = PLACE_MEMORY;
-    err = run_pass(d, 0);
-    return err == CLI_ERROR && d->passes ? cli_fail("%s", pass_error(d->boards[0])) : err;
+    return run_first_pass(d, may_fall_back);
 }
 
 static const char *place_name(const struct demo *d)
 {
-    return d->place == PLACE_XDP ? "xdp" : d->place == PLACE_PACKET ? "packet" : "memory";
+    return places[d->place];
 }
 
 static int run_passes(struct demo *d, bool may_fall_back)
@@ -259,7 +286,7 @@ static int run_second_act(struct demo *d)
 {
     if (!d->lab_is_up && d->act == 2)
         return cli_fail("the second act needs root and two network namespaces%s%s",
-                        d->why_memory[0] ? "; not here, as " : "", d->why_memory);
+                        d->why_humble[0] ? "; not here, as " : "", d->why_humble);
     if (!d->lab_is_up) {
         if (d->screen.out)
             puts("\nThe second act, SMC-R over two links, is left out: it needs two network namespaces, and\n"
@@ -338,9 +365,6 @@ static int run_command(void *settings)
 
 #define AT(member) CLI_SETS(struct demo, member)
 
-static const char *const places[] = {
-    [PLACE_AUTO] = "auto", [PLACE_XDP] = "xdp", [PLACE_PACKET] = "packet", [PLACE_MEMORY] = "memory", NULL};
-
 static const struct cli_option rows[] = {
     {"act", 0, "NUMBER", "only that act: 1 is RDMA, 2 is SMC-R", AT(act), CLI_TAKES_COUNT(1, 2)},
     {"file-size", 0, "BYTES", "of the file of the second act, %r", AT(file_bytes),
@@ -354,7 +378,7 @@ static const struct cli_option rows[] = {
     {"count", 0, "COUNT", "operations of each kind, instead of", AT(count), CLI_TAKES_COUNT(1, 1000000000)},
     {"time", 'T', "TIME", "for all measured parts together", AT(time_ns),
      CLI_TAKES_TIME(100 * NS_PER_MS, 3600 * NS_PER_S), .preset = "12s", .also = {"duration"}},
-    {"port", 0, "KIND", "%r: xdp as root, else memory. The demo makes its own interfaces", AT(place),
+    {"port", 0, "KIND", "%r: xdp as root, else udp. The demo makes its own interfaces", AT(place),
      CLI_TAKES_ONE_OF(places), .preset = "auto"},
     {"mtu", 0, "BYTES", "path MTU: %r", AT(pmtu_bytes), .kind = CLI_PMTU, .preset = "1024"},
     {"ipv6", '6', NULL, "RoCEv2 over IPv6", AT(ipv6)},
@@ -373,17 +397,18 @@ static const struct cli_option rows[] = {
 
 const struct cli_command demo_command = {
     .name = "demo",
-    .summary = "RDMA between two network namespaces over AF_XDP, step by step",
+    .summary = "RDMA between two processes, step by step: over AF_XDP as root, else over UDP",
     .usage = "demo [OPTION...]",
-    .about = "Shows RDMA between two engines: as root between two network namespaces that it makes, joined "
-             "by a veth pair, over AF_XDP; without root inside one process. A asks, B is asked: SEND, RDMA "
-             "WRITE, RDMA READ, COMPARE & SWAP and FETCH & ADD, with the data compared where it arrives and "
-             "the ICRC of every packet checked. First each of them packet by packet, then as fast as it "
-             "goes; then all again while packets are thrown away, to see the recovery.\n\n"
-             "The second act, which needs root: a file over SMC-R on two links between the namespaces. One "
-             "of the two veth pairs is cut on the way and restored; the file arrives whole.\n\n"
-             "What it made it removes, also on Ctrl-C; a capture of each pass of the first act stays "
-             "behind.",
+    .about =
+        "Shows RDMA between two engines: as root between two network namespaces that it makes, joined "
+        "by a veth pair, over AF_XDP; without root between two processes, over UDP sockets. A asks, "
+        "B is asked: SEND, RDMA WRITE, RDMA READ, COMPARE & SWAP and FETCH & ADD, with the data compared "
+        "where it arrives and the ICRC of every packet checked. First each of them packet by packet, "
+        "then as fast as it goes; then all again while packets are thrown away, to see the recovery.\n\n"
+        "The second act, which needs root: a file over SMC-R on two links between the namespaces. One "
+        "of the two veth pairs is cut on the way and restored; the file arrives whole.\n\n"
+        "What it made it removes, also on Ctrl-C; a capture of each pass of the first act stays "
+        "behind.",
     .groups = {{.rows = rows}},
     .rules = (const struct cli_rule[]){{CLI_EXCLUDES, "count", "time", NULL}, {.kind = CLI_END_OF_RULES}},
     .examples =

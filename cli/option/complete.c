@@ -88,7 +88,7 @@ static const char bash_head[] =
     "}\n"
     "_nornic_interfaces() { _nornic_words \"$(ls /sys/class/net)\"; }\n"
     "_nornic_ports() {\n"
-    "    _nornic_words 'xdp: packet: memory'\n"
+    "    _nornic_words 'udp: xdp: packet: memory'\n"
     "    [[ ${COMPREPLY[*]} != *: ]] || compopt -o nospace 2>/dev/null\n"
     "}\n"
     "_nornic() {\n"

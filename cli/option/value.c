@@ -143,9 +143,10 @@ int cli_parse_pmtu(const char *option, const char *text, uint32_t *out_bytes)
 int cli_parse_port(const char *option, const char *text, const char **out)
 {
     bool known = strcmp(text, "memory") == 0 || (strncmp(text, "xdp:", 4) == 0 && text[4]) ||
-                 (strncmp(text, "packet:", 7) == 0 && text[7]);
+                 (strncmp(text, "packet:", 7) == 0 && text[7]) || (strncmp(text, "udp:", 4) == 0 && text[4]);
     if (!known)
-        return cli_fail("%s %s: give xdp:INTERFACE, packet:INTERFACE or memory", option, text);
+        return cli_fail("%s %s: give udp:ADDRESS, udp:INTERFACE, xdp:INTERFACE, packet:INTERFACE or memory",
+                        option, text);
     *out = text;
     return 0;
 }

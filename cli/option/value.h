@@ -23,8 +23,8 @@ int cli_parse_ppm(const char *option, const char *text, uint32_t *out_ppm);
 /* A path MTU: 256, 512, 1024, 2048 or 4096. */
 int cli_parse_pmtu(const char *option, const char *text, uint32_t *out_bytes);
 
-/* A port by name: "xdp:IFACE[:native|:generic]", "packet:IFACE" or "memory". Whether the interface exists is
- * for the opening to say. */
+/* A port by name: "xdp:IFACE[:native|:generic]", "packet:IFACE", "udp:IFACE", "udp:ADDR" or "memory". Whether
+ * the interface exists is for the opening to say. */
 int cli_parse_port(const char *option, const char *text, const char **out);
 
 /* The sentence for what getopt_long() rejected: `c` is what it returned ('?' or ':', with an option string

@@ -334,10 +334,11 @@ static void flush(const struct peer *peer)
 int peer_options_check(const struct peer_options *o)
 {
     if (!o->node.port)
-        return cli_fail("say which port to use: --port xdp:INTERFACE or packet:INTERFACE");
-    if (cli_node_is_memory(&o->node))
         return cli_fail(
-            "port memory has no connection manager to talk to: use xdp:INTERFACE or packet:INTERFACE");
+            "say which port to use: --port udp:ADDRESS, xdp:INTERFACE or another that `nornic ports` lists");
+    if (cli_node_is_memory(&o->node))
+        return cli_fail("port memory has no connection manager to talk to: use udp:ADDRESS, xdp:INTERFACE or "
+                        "packet:INTERFACE");
     return CLI_OK;
 }
 

@@ -7,7 +7,7 @@ _nornic_files() {
 }
 _nornic_interfaces() { _nornic_words "$(ls /sys/class/net)"; }
 _nornic_ports() {
-    _nornic_words 'xdp: packet: memory'
+    _nornic_words 'udp: xdp: packet: memory'
     [[ ${COMPREPLY[*]} != *: ]] || compopt -o nospace 2>/dev/null
 }
 _nornic() {
@@ -25,7 +25,7 @@ _nornic() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)) || [[ $command == help ]]; then
-        _nornic_words 'demo help pingpong rping udaddy cmatose rdma-client rdma-server smc explain header replay sniff verify perf'
+        _nornic_words 'demo help pingpong rping udaddy cmatose rdma-client rdma-server smc explain header replay sniff verify perf ports'
         return
     fi
     if [[ $command == smc ]]; then
@@ -43,7 +43,7 @@ _nornic() {
     "demo --size") ;;
     "demo --count") ;;
     "demo --time" | "demo -T") ;;
-    "demo --port") _nornic_words 'auto xdp packet memory' ;;
+    "demo --port") _nornic_words 'auto xdp packet udp memory' ;;
     "demo --mtu") ;;
     "demo --output" | "demo -o") _nornic_files ;;
     "demo --color") _nornic_words 'auto always never' ;;
@@ -281,6 +281,10 @@ _nornic() {
     "perf "*)
         if [[ $cur == -* ]]; then
             _nornic_words ' --op --size --iters --time --depth --qps --window --mtu --latency --verify --warmup --tcp-port --timeout --json --port --gid-idx --ipv6 --roce-v1 --events --capture --loss --duplicate --reorder --corrupt --ecn --seed --cc --help'
+        fi ;;
+    "ports "*)
+        if [[ $cur == -* ]]; then
+            _nornic_words ' --json --help'
         fi ;;
     esac
 }

@@ -191,7 +191,8 @@ Test(lines, rping_is_one_of_two)
 static const struct {
     const char *line, *words;
 } wrong[] = {
-    {"perf", "say which port to use: --port xdp:INTERFACE, packet:INTERFACE or memory"},
+    {"perf", "say which port to use: --port udp:ADDRESS, xdp:INTERFACE or another that `nornic ports` lists, "
+             "or memory"},
     {"perf --port memory 10.0.0.1", "it takes no HOST ('10.0.0.1')"},
     {"perf --port xdp:e a b", "'b' is one word too many"},
     {"perf --port memory -n 5 -T 5s", "--iters and --time exclude each other"},
@@ -207,7 +208,8 @@ static const struct {
     {"perf --port memory -g 256", "--gid-idx 256: give a whole number from 0 to 255"},
     {"perf --port memory --cc=gain=0", "--cc gain 0"},
     {"perf --port memory --cc=frob=1", "give NAME=VALUE, where NAME is one of line-rate"},
-    {"perf --port eth0", "--port eth0: give xdp:INTERFACE, packet:INTERFACE or memory"},
+    {"perf --port eth0",
+     "--port eth0: give udp:ADDRESS, udp:INTERFACE, xdp:INTERFACE, packet:INTERFACE or memory"},
     {"pingpong --port memory --transport ud -m 1024", "a datagram has no path MTU"},
     {"pingpong --port memory -q 2", "--num-qp 2 goes with --transport srq only"},
     {"pingpong --port memory --transport srq -q 257", "1 to 256"},
@@ -215,7 +217,8 @@ static const struct {
     {"pingpong --port memory -l 8", "--sl 8: give a whole number from 0 to 7"},
     {"pingpong --port memory h", "it takes no HOST"},
     {"pingpong", "say which port"},
-    {"udaddy", "say which port to use: --port xdp:INTERFACE or packet:INTERFACE"},
+    {"udaddy",
+     "say which port to use: --port udp:ADDRESS, xdp:INTERFACE or another that `nornic ports` lists"},
     {"udaddy --port memory", "port memory has no connection manager to talk to"},
     {"udaddy --port xdp:e -S 4097", "--size 4097: give a size from 1 to 4096 bytes"},
     {"udaddy --port xdp:e word", "'word' is one word too many"},
@@ -228,7 +231,7 @@ static const struct {
     {"rping --port xdp:e -c", "the client needs the server's address: -a ADDRESS"},
     {"rping --port xdp:e -c -a h -S 22", "--size 22: give a size from 23 to 65535 bytes, such as 4096"},
     {"rping --port xdp:e -c -a h -P", "exclude each other: that is for the server"},
-    {"demo --port eth0", "--port eth0: give auto, xdp, packet or memory"},
+    {"demo --port eth0", "--port eth0: give auto, xdp, packet, udp or memory"},
     {"demo --act 3", "--act 3: give a whole number from 1 to 2"},
     {"demo --size 9M", "--size 9M: give a size from 1 to 8388608 bytes"},
     {"demo --count 5 --time 5s", "--count and --time exclude each other"},

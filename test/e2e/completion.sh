@@ -19,7 +19,7 @@ offered() {
     if [[ $got == $wanted ]]; then ok "$name"; else notok "$name" "'$got' instead of '$wanted'"; fi
 }
 offered commands "demo help pingpong *" ""
-offered a_commands_beginning "pingpong perf" p
+offered a_commands_beginning "pingpong perf ports" p
 offered help_takes_commands "rping rdma-client rdma-server replay" help r
 offered commands_of_smc "listen connect stat ladder" smc ""
 offered options "--size" perf --si
@@ -29,7 +29,7 @@ offered what_is_hidden_is_not_offered "" demo --boa
 offered a_choice "fetch-add" perf --op f
 offered a_choice_behind_an_equal_sign "fetch-add" perf --op = f
 offered colours "auto always never" explain --color ""
-offered ports "xdp: packet: memory" pingpong --port ""
+offered ports "udp: xdp: packet: memory" pingpong --port ""
 offered interfaces_of_a_port "lo" pingpong --port xdp : lo
 offered interfaces "lo" sniff -i lo
 offered files "pcaps/rc_rnr.pcap" verify pcaps/rc_rn

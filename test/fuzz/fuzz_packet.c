@@ -85,7 +85,7 @@ static void check_train(const uint8_t *data, size_t size, unsigned flags)
     uint32_t udp_bytes = size > 48 ? (uint32_t)(data[38] << 8 | data[39]) : 8;
     frame.seg_bytes = udp_bytes - 8 + (data[0] < 4 ? data[0] : 0);
     struct roce_arrival arrival;
-    roce_arrival_begin(&arrival, &frame, flags);
+    roce_arrival_begin(&arrival, &frame, flags, NULL);
     for (uint32_t i = 0; i < arrival.train.count; i++) {
         struct roce_pkt alone;
         enum roce_rx_verdict verdict = roce_arrival_packet(&arrival, i);

@@ -37,14 +37,13 @@ TestSuite(flood, .init = setup, .fini = teardown, .timeout = 60);
 
 static struct net_port *open_port(const char *kind, int side)
 {
-    struct net_port *port;
-    struct net_interface interface;
+    struct host_port opened;
     struct nornic_error why;
     char name[32];
     snprintf(name, sizeof name, "%s:%s", kind, NETNS_VETH_IFNAME(side));
     netns_enter(&veth, side);
-    cr_assert_eq(host_port_open(name, false, &port, &interface, &why), 0, "%s", why.text);
-    return port;
+    cr_assert_eq(host_port_open(name, false, &opened, &why), 0, "%s", why.text);
+    return opened.port;
 }
 
 /* Sends frames out of side 0 as any program there may. */

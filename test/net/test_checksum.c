@@ -104,6 +104,19 @@ Test(checksum, ROCE_FRM_43_udp_over_both_families)
     }
 }
 
+/* What a kernel leaves to hardware: the sum over addresses, length and protocol, not complemented. */
+Test(checksum, udp_checksum_that_is_still_to_be_made)
+{
+    uint8_t packet[28 + 6] = {0x45, 0, 0, 34, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 77, 0, 1, 10, 77, 0, 2};
+    uint8_t *udp = packet + 20;
+    put_be16(udp + 4, 14);
+    memset(udp + 8, 0x5a, 6);
+    put_be16(udp + 6, 10 * 256 + 77 + 1 + 10 * 256 + 77 + 2 + 17 + 14);
+    cr_assert(net_checksum_udp_is_ok(packet, udp, 14));
+    put_be16(udp + 6, get_be16(udp + 6) + 1);
+    cr_assert_not(net_checksum_udp_is_ok(packet, udp, 14));
+}
+
 Test(checksum, udp_checksum_of_zero_is_sent_as_all_ones)
 {
     uint8_t frame[80];

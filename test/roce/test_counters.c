@@ -13,7 +13,7 @@ Test(counters, ROCE_LIM_6_every_counter_is_named_in_order)
     while (roce_counter_name(n))
         n++;
     cr_expect_eq(n, sizeof(struct roce_counters) / sizeof(uint64_t));
-    cr_expect_str_eq(roce_counter_name(n - 1), "rp_cnp_ignored");
+    cr_expect_str_eq(roce_counter_name(n - 1), "rx_ip_id_foreign");
     cr_expect_str_eq(roce_counter_name(offsetof(struct roce_counters, rnr_nak_sent) / sizeof(uint64_t)),
                      "rnr_nak_sent");
 }

@@ -76,6 +76,7 @@ static void make_device(struct script *s)
                                      .window_pkts = s->config.window_pkts,
                                      .masked_atomics = s->config.masked_atomics,
                                      .path_migration = s->config.path_migration,
+                                     .udp_socket = s->config.udp_socket,
                                      .roce_v1 = s->config.roce_v1 || s->config.also_v1,
                                      .num_pkeys = s->config.num_pkeys,
                                      .cc = s->config.cc,

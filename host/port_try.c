@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a port needs is tried where that leaves no trace: a UDP socket on its address, a packet socket. An XDP
+ * program would be seen by everybody on the interface, so of it the capabilities are asked for. */
+#include "host/port_try.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "net/claim.h"
+#include "net/udp_port.h"
+
+#define ADDRS_MAX 64
+
+static bool has_capability(unsigned number)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    if (syscall(SYS_capget, &head, data) != 0)
+        return false;
+    return data[number / 32].effective >> number % 32 & 1;
+}
+
+static bool is_steered(unsigned ifindex)
+{
+    int asker = net_claim_asker();
+    bool is_taken = net_claim_is_taken(asker, "xdp", ifindex, 0);
+    if (asker >= 0)
+        close(asker);
+    return is_taken;
+}
+
+static int try_udp(const struct net_interface *interface, const struct nornic_addr *addr,
+                   struct nornic_error *why)
+{
+    struct net_port *port;
+    struct net_udp_config config = {.interface = interface, .addr = *addr};
+    int err = net_udp_open(&config, &port, why);
+    if (!err)
+        net_port_close(port);
+    return err;
+}
+
+static int try_packet(struct nornic_error *why)
+{
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return net_error_set(why, errno, "it needs root, or the capability CAP_NET_RAW");
+    close(fd);
+    return 0;
+}
+
+static int try_xdp(const struct net_interface *interface, struct nornic_error *why)
+{
+    bool has_bpf = has_capability(CAP_BPF) || has_capability(CAP_SYS_ADMIN);
+    if (!has_bpf || !has_capability(CAP_NET_ADMIN) || !has_capability(CAP_NET_RAW))
+        return net_error_set(why, EPERM,
+                             "it needs root, or the capabilities CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF");
+    if (is_steered(interface->index))
+        return net_error_set(why, EBUSY, "another running nornic has it");
+    return 0;
+}
+
+/* What two kinds of port share: an XDP program keeps packets from both. */
+static int check_path(const struct net_interface *interface, struct nornic_error *why)
+{
+    return is_steered(interface->index)
+               ? net_error_set(why, EBUSY, "a running nornic takes the RoCE packets of %s by its XDP program",
+                               interface->name)
+               : 0;
+}
+
+static void show(const struct net_interface *interface, const char *kind, const char *where, int err,
+                 const struct nornic_error *why, host_port_visit *visit, void *ctx)
+{
+    struct host_port_found found = {.mtu_bytes = interface->mtu_bytes, .is_usable = err == 0};
+    snprintf(found.name, sizeof found.name, "%s:%s", kind, where);
+    snprintf(found.ifname, sizeof found.ifname, "%s", interface->name);
+    if (err)
+        found.why = *why;
+    visit(ctx, &found);
+}
+
+static int find_of(const struct net_interface *interface, host_port_visit *visit, void *ctx,
+                   struct nornic_error *why)
+{
+    struct nornic_addr addrs[ADDRS_MAX];
+    int count = net_interface_addrs(interface->index, addrs, ADDRS_MAX, why);
+    if (count < 0)
+        return count;
+    struct nornic_error reason = {.text = ""};
+    int path = check_path(interface, &reason);
+    for (int i = 0; i < count; i++) {
+        char text[NORNIC_ADDR_STR_SIZE];
+        int err = path ? path : try_udp(interface, &addrs[i], &reason);
+        show(interface, "udp", nornic_addr_str(&addrs[i], text), err, &reason, visit, ctx);
+    }
+    int err = path ? path : try_packet(&reason);
+    show(interface, "packet", interface->name, err, &reason, visit, ctx);
+    err = try_xdp(interface, &reason);
+    show(interface, "xdp", interface->name, err, &reason, visit, ctx);
+    return 0;
+}
+
+int host_ports_find(host_port_visit *visit, void *ctx, struct nornic_error *why)
+{
+    struct if_nameindex *all = if_nameindex();
+    int err = 0;
+    if (!all)
+        return net_error_set(why, errno, "cannot list the interfaces: %s", strerror(errno));
+    for (const struct if_nameindex *i = all; i->if_index && !err; i++) {
+        struct net_interface interface;
+        if (net_interface_get(i->if_name, &interface, why) == 0 && interface.is_up)
+            err = find_of(&interface, visit, ctx, why);
+    }
+    if_freenameindex(all);
+    return err;
+}

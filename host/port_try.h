@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which ports this machine has, and which of them this user can use now. */
+#ifndef NORNIC_HOST_PORT_TRY_H
+#define NORNIC_HOST_PORT_TRY_H
+
+#include "host/port_open.h"
+
+/* A port as host_port_open() knows it by its name. */
+struct host_port_found {
+    char name[64];
+    char ifname[16];
+    uint32_t mtu_bytes;      /* of the interface */
+    bool is_usable;          /* it could be opened now */
+    struct nornic_error why; /* it could not; else "" */
+};
+
+typedef void host_port_visit(void *ctx, const struct host_port_found *port);
+
+/* Calls `visit` with the ports of each interface that is up: udp of its addresses, packet and xdp of the
+ * interface, in the kernel's order of interfaces. Nothing is attached to an interface, and no port is taken
+ * for longer than the look. 0, or -errno with a sentence. */
+int host_ports_find(host_port_visit *visit, void *ctx, struct nornic_error *why);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Between frames and what a UDP socket takes and gives: a message (msghdr) with its peer, its payload and its
+ * control messages. Internal to net/. */
+#ifndef NORNIC_NET_UDP_FRAME_H
+#define NORNIC_NET_UDP_FRAME_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "net/error.h"
+#include "net/ether.h"
+#include "net/ipv6.h"
+#include "net/port.h"
+#include "net/udp.h"
+
+#define NET_ROCE_UDP_PORT 4791u
+
+/* Longest headers in front of a payload: Ethernet without a tag, IPv6, UDP. */
+#define NET_UDP_HEAD_MAX_BYTES (NET_ETHER_BYTES + NET_IPV6_BYTES + NET_UDP_BYTES)
+
+union net_sockaddr {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+/* `addr` and `port` for the kernel; `ifindex` is the scope of an address that has one. Returns its length. */
+socklen_t net_sockaddr_set(union net_sockaddr *out, const struct nornic_addr *addr, uint16_t port,
+                           unsigned ifindex);
+
+/* What such an address says; `*port` may not be NULL. */
+struct nornic_addr net_sockaddr_get(const union net_sockaddr *from, uint16_t *port);
+
+/* Room for the control messages of one message, either way. */
+union net_udp_control {
+    struct cmsghdr align;
+    uint8_t bytes[128];
+};
+
+/* A frame or train as what sendmsg() takes. It is borrowed. */
+struct net_udp_message {
+    struct nornic_addr src;
+    struct iovec payload;
+    union net_sockaddr to;
+    socklen_t to_bytes;
+    union net_udp_control control;
+    size_t control_bytes;
+};
+
+/* Takes a frame to UDP port 4791 apart: addresses, payload, TOS (traffic class), TTL (hop limit; 0: the
+ * socket's), the length of a train's packets. False: it is no such frame. `ifindex`: the scope of link-local
+ * destinations. */
+bool net_udp_message_of(struct net_udp_message *out, const struct net_frame *frame, unsigned ifindex);
+
+/* What came with a payload. */
+struct net_udp_arrival {
+    struct nornic_addr src, dst;
+    uint16_t src_port;
+    uint8_t tos, ttl;
+    uint32_t payload_bytes;
+    uint32_t seg_bytes; /* of a train, else 0 */
+    uint32_t dropped;   /* datagrams that the socket had no room for since it was opened */
+};
+
+/* Reads the control messages of a received message: TOS, TTL, the length of a train's packets, what was
+ * dropped. What is not said stays. */
+void net_udp_arrival_read(struct net_udp_arrival *arrival, struct msghdr *message);
+
+/* Writes the headers right in front of `payload`, where NET_UDP_HEAD_MAX_BYTES are to spare, and returns the
+ * frame: with no MAC addresses, don't-fragment, identification 0, a right IPv4 checksum, UDP checksum 0 (the
+ * kernel has checked it). */
+struct net_frame net_udp_arrival_frame(const struct net_udp_arrival *arrival, uint8_t *payload);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who has UDP port 4791. Internal to net/. */
+#ifndef NORNIC_NET_UDP_OWNER_H
+#define NORNIC_NET_UDP_OWNER_H
+
+#include "nornic/addr.h"
+
+#define NET_UDP_OWNER_SIZE 96
+
+/* Writes who has port 4791 of `addr`, or of all addresses, as far as /proc says it: "nornic (process 4711)"
+ * if the process is one that the caller may look at, else "a process of user 1000", else "another program".
+ * Returns `text`. */
+const char *net_udp_owner(const struct nornic_addr *addr, char text[NET_UDP_OWNER_SIZE]);
+
+#endif

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One socket for each address: a packet's destination is then that of the socket, and the source of what is
+ * sent is chosen by taking the right one. A group has a socket, too, for receiving. The kernel copies both
+ * ways, so buffers are free again when a call returns, and always the same few are used: they stay in the
+ * processor's cache. */
+#define _GNU_SOURCE /* recvmmsg(), sendmmsg() */
+#include "net/udp_port.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "net/backoff.h"
+#include "net/train.h"
+#include "net/udp_frame.h"
+#include "net/udp_socket.h"
+
+#define LISTENERS_MAX   64
+#define RX_MESSAGES     16 /* of one call: what they hold at the most, a megabyte, stays in the cache */
+#define RX_PAYLOAD_AT   64 /* in a buffer; in front of it is room for the headers */
+#define RX_BUFFER_BYTES (RX_PAYLOAD_AT + 65536)
+#define TX_TRAINS       16                        /* buffers lent at once where each may become a train */
+#define TX_TRAIN_BYTES  (NET_ETHER_BYTES + 65535) /* over IPv4; over IPv6 the same is allowed */
+#define TX_TRAIN_PKTS   64                        /* UDP_MAX_SEGMENTS of linux/udp.h at the least */
+#define TX_BUFFER_BYTES 65600                     /* at least MTU + 18 */
+#define MTU_MAX_BYTES   65535
+#define LOOK_EVERY_NS   (NS_PER_MS) /* errors that no call has returned */
+
+static_assert(RX_PAYLOAD_AT >= NET_UDP_HEAD_MAX_BYTES, "headers fit in front of a payload");
+static_assert(TX_BUFFER_BYTES >= MTU_MAX_BYTES + 18, "the longest frame fits");
+
+struct listener {
+    struct nornic_addr addr;
+    int fd;
+    uint32_t dropped; /* as the kernel last counted what it had no room for */
+};
+
+struct rx_message {
+    struct iovec payload;
+    union net_sockaddr from;
+    union net_udp_control control;
+};
+
+/* What is to be sent, taken apart; in the order of the buffers. */
+struct tx_message {
+    struct net_udp_message message;
+    int fd;
+    struct net_train_size size;
+};
+
+struct udp_port {
+    struct net_port base;
+    unsigned ifindex;
+    struct nornic_addr only; /* zero: any */
+    int epoll_fd;
+    struct listener listeners[LISTENERS_MAX];
+    unsigned listener_count;
+    uint64_t look_at_ns;
+
+    uint8_t *rx_buffers, *tx_buffers;
+    struct rx_message rx[RX_MESSAGES];
+    struct mmsghdr rx_heads[RX_MESSAGES];
+
+    struct tx_message tx[NET_BURST];
+    struct mmsghdr tx_heads[NET_BURST];
+    unsigned tx_first, tx_end; /* messages that the kernel has not taken yet */
+    bool has_trains;           /* the kernel cuts them */
+    struct net_backoff backoff;
+
+    char name[64];
+    char trouble[192]; /* "": none */
+};
+
+static struct udp_port *udp_of(struct net_port *base)
+{
+    return (struct udp_port *)base;
+}
+
+/* --- what the path says --- */
+
+static void note_refusal(struct udp_port *port, const struct net_udp_refusal *refusal)
+{
+    char peer[NORNIC_ADDR_STR_SIZE];
+    nornic_addr_str(&refusal->peer, peer);
+    if (refusal->error == EMSGSIZE) {
+        port->base.counters.tx_too_long++;
+        snprintf(port->trouble, sizeof port->trouble,
+                 "the path to %s takes packets of %u bytes at the most: use a smaller path MTU", peer,
+                 refusal->mtu_bytes);
+        return;
+    }
+    port->base.counters.tx_refused++;
+    if (refusal->error == ECONNREFUSED)
+        snprintf(port->trouble, sizeof port->trouble,
+                 "%s says that nothing there takes RoCE (UDP port %u): start the other side first", peer,
+                 NET_ROCE_UDP_PORT);
+    else
+        snprintf(port->trouble, sizeof port->trouble, "the network says that %s cannot be reached: %s", peer,
+                 strerror(refusal->error));
+}
+
+static void take_refusals(struct udp_port *port, int fd)
+{
+    struct net_udp_refusal refusal;
+    while (net_udp_socket_refusal(fd, &refusal))
+        note_refusal(port, &refusal);
+}
+
+/* --- receiving --- */
+
+static const struct listener *find_listener(const struct udp_port *port, const struct nornic_addr *addr)
+{
+    for (unsigned i = 0; i < port->listener_count; i++)
+        if (nornic_addr_equal(&port->listeners[i].addr, addr))
+            return &port->listeners[i];
+    return NULL;
+}
+
+/* The frame of a message, or false: it is our own to a group, which the engine hands over itself. */
+static bool take_message(struct udp_port *port, struct listener *at, unsigned i, struct net_frame *frame)
+{
+    struct rx_message *m = &port->rx[i];
+    struct net_udp_arrival arrival = {.dst = at->addr, .dropped = at->dropped};
+    arrival.src = net_sockaddr_get(&m->from, &arrival.src_port);
+    arrival.payload_bytes = port->rx_heads[i].msg_len;
+    net_udp_arrival_read(&arrival, &port->rx_heads[i].msg_hdr);
+    port->base.counters.rx_dropped += arrival.dropped - at->dropped;
+    at->dropped = arrival.dropped;
+    if (nornic_addr_is_multicast(&at->addr) && find_listener(port, &arrival.src))
+        return false;
+    *frame = net_udp_arrival_frame(&arrival, m->payload.iov_base);
+    struct net_train_size size = net_train_size(frame);
+    port->base.counters.rx_frames += size.pkts;
+    port->base.counters.rx_bytes += size.bytes;
+    return true;
+}
+
+/* Receives into the messages from `first` on, at most `n`. Returns how many, 0: none are there. */
+static unsigned receive(struct udp_port *port, int fd, unsigned first, unsigned n)
+{
+    for (unsigned i = first; i < first + n; i++) {
+        port->rx_heads[i].msg_hdr.msg_namelen = sizeof port->rx[i].from;
+        port->rx_heads[i].msg_hdr.msg_controllen = sizeof port->rx[i].control;
+    }
+    for (unsigned tries = 0; tries < 2; tries++) {
+        int got = recvmmsg(fd, port->rx_heads + first, n, MSG_DONTWAIT, NULL);
+        if (got >= 0)
+            return (unsigned)got;
+        if (errno == EAGAIN)
+            return 0;
+        take_refusals(port, fd); /* what a receive returns besides is what ICMP said */
+    }
+    return 0;
+}
+
+static void send_all(struct udp_port *port, uint64_t now_ns);
+
+static void look_at_errors(struct udp_port *port, uint64_t now_ns)
+{
+    if (now_ns < port->look_at_ns)
+        return;
+    port->look_at_ns = now_ns + LOOK_EVERY_NS;
+    for (unsigned i = 0; i < port->listener_count; i++)
+        take_refusals(port, port->listeners[i].fd);
+}
+
+static unsigned udp_rx_burst(struct net_port *base, struct net_frame *frames, unsigned n, uint64_t now_ns)
+{
+    struct udp_port *port = udp_of(base);
+    struct epoll_event ready[LISTENERS_MAX] = {{.data.u32 = 0}};
+    unsigned messages = 0, count = 0;
+    int ready_count = (int)port->listener_count;
+    if (port->tx_first < port->tx_end && now_ns >= port->backoff.at_ns)
+        send_all(port, now_ns);
+    if (port->listener_count > 1)
+        ready_count = epoll_wait(port->epoll_fd, ready, LISTENERS_MAX, 0);
+    n = min_u32(n, RX_MESSAGES);
+    for (int i = 0; i < ready_count && messages < n; i++) {
+        struct listener *at = &port->listeners[ready[i].data.u32];
+        unsigned got = receive(port, at->fd, messages, n - messages);
+        for (unsigned k = messages; k < messages + got; k++)
+            count += take_message(port, at, k, &frames[count]);
+        messages += got;
+    }
+    if (messages == 0)
+        look_at_errors(port, now_ns);
+    return count;
+}
+
+static void udp_rx_release(struct net_port *base, const struct net_frame *frames, unsigned n)
+{
+    (void)base;
+    (void)frames;
+    (void)n;
+}
+
+/* --- sending --- */
+
+static unsigned udp_tx_reserve(struct net_port *base, struct net_frame *bufs, unsigned n,
+                               uint32_t train_bytes)
+{
+    struct udp_port *port = udp_of(base);
+    if (port->tx_first < port->tx_end)
+        send_all(port, port->backoff.at_ns);
+    if (port->tx_first < port->tx_end) {
+        base->counters.tx_full++;
+        return 0;
+    }
+    bool is_train = train_bytes && port->has_trains;
+    n = min_u32(n, is_train ? TX_TRAINS : NET_BURST);
+    for (unsigned i = 0; i < n; i++) {
+        bufs[i] = (struct net_frame){.data = port->tx_buffers + (size_t)i * TX_BUFFER_BYTES,
+                                     .cap_bytes = base->limits.mtu_bytes + 18};
+        if (is_train) {
+            bufs[i].cap_bytes = max_u32(min_u32(train_bytes, TX_TRAIN_BYTES), bufs[i].cap_bytes);
+            bufs[i].train_pkts = TX_TRAIN_PKTS;
+        }
+    }
+    return n;
+}
+
+/* The kernel refused the first message, for good. */
+static void skip_message(struct udp_port *port, int error)
+{
+    if (error == EIO) /* no way out of here computes the checksums of what it would cut */
+        port->has_trains = false;
+    port->base.counters.tx_errors++;
+    port->tx_first++;
+}
+
+/* The error of an attempt to send. Returns whether to go on. `*was_refused`: of an earlier attempt with the
+ * same message; a socket returns what ICMP said once, and has sent nothing then. */
+static bool take_error(struct udp_port *port, int error, bool *was_refused, uint64_t now_ns)
+{
+    if (error == EINTR)
+        return true;
+    if (error == EAGAIN || error == ENOBUFS) {
+        net_backoff_again(&port->backoff, false, now_ns);
+        return false;
+    }
+    take_refusals(port, port->tx[port->tx_first].fd);
+    if (*was_refused || error == EMSGSIZE || error == EIO)
+        skip_message(port, error);
+    *was_refused = !*was_refused && error != EMSGSIZE && error != EIO;
+    return true;
+}
+
+static void count_sent(struct udp_port *port, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        const struct net_train_size *size = &port->tx[port->tx_first++].size;
+        port->base.counters.tx_frames += size->pkts;
+        port->base.counters.tx_bytes += size->bytes;
+    }
+}
+
+/* Gives the kernel what waits, as far as it takes it. */
+static void send_all(struct udp_port *port, uint64_t now_ns)
+{
+    bool was_refused = false;
+    while (port->tx_first < port->tx_end) {
+        int fd = port->tx[port->tx_first].fd;
+        unsigned end = port->tx_first + 1;
+        while (end < port->tx_end && port->tx[end].fd == fd)
+            end++;
+        int sent = sendmmsg(fd, port->tx_heads + port->tx_first, end - port->tx_first, MSG_DONTWAIT);
+        if (sent > 0) {
+            count_sent(port, (unsigned)sent);
+            was_refused = false;
+            net_backoff_reset(&port->backoff);
+        } else if (!take_error(port, errno, &was_refused, now_ns)) {
+            return;
+        }
+    }
+}
+
+/* Takes a frame apart behind those that wait. False: it is none for a socket of this port. */
+static bool add_message(struct udp_port *port, const struct net_frame *frame)
+{
+    struct tx_message *m = &port->tx[port->tx_end];
+    if (!net_udp_message_of(&m->message, frame, port->ifindex))
+        return false;
+    const struct listener *from = find_listener(port, &m->message.src);
+    if (!from)
+        return false;
+    m->fd = from->fd;
+    m->size = net_train_size(frame);
+    port->tx_heads[port->tx_end++] =
+        (struct mmsghdr){.msg_hdr = {.msg_name = &m->message.to,
+                                     .msg_namelen = m->message.to_bytes,
+                                     .msg_iov = &m->message.payload,
+                                     .msg_iovlen = 1,
+                                     .msg_control = &m->message.control,
+                                     .msg_controllen = m->message.control_bytes}};
+    return true;
+}
+
+static void udp_tx_flush(struct net_port *base, const struct net_frame *bufs, unsigned used, uint64_t now_ns)
+{
+    struct udp_port *port = udp_of(base);
+    port->tx_first = port->tx_end = 0;
+    for (unsigned i = 0; i < used; i++)
+        if (!add_message(port, &bufs[i]))
+            base->counters.tx_errors++;
+    send_all(port, now_ns);
+}
+
+/* --- addresses --- */
+
+static int watch(struct udp_port *port, unsigned index, int how)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = index};
+    return epoll_ctl(port->epoll_fd, how, port->listeners[index].fd, &event) < 0 ? -errno : 0;
+}
+
+static int udp_listen(struct net_port *base, const struct nornic_addr *addr, struct nornic_error *why)
+{
+    struct udp_port *port = udp_of(base);
+    char text[NORNIC_ADDR_STR_SIZE];
+    bool is_group = nornic_addr_is_multicast(addr);
+    if (find_listener(port, addr))
+        return 0;
+    if (!is_group && !nornic_addr_is_zero(&port->only) && !nornic_addr_equal(addr, &port->only))
+        return net_error_set(why, EADDRNOTAVAIL, "%s is not the address of port %s",
+                             nornic_addr_str(addr, text), port->name);
+    if (port->listener_count == LISTENERS_MAX)
+        return net_error_set(why, ENOSPC, "port %s has %u addresses and groups, and room for no more",
+                             port->name, LISTENERS_MAX);
+    int fd = net_udp_socket_open(addr, port->ifindex, why);
+    if (fd < 0)
+        return fd;
+    unsigned index = port->listener_count;
+    port->listeners[index] = (struct listener){.addr = *addr, .fd = fd};
+    int err = watch(port, index, EPOLL_CTL_ADD);
+    if (err) {
+        close(fd);
+        return net_error_set(why, -err, "cannot watch the socket of %s: %s", nornic_addr_str(addr, text),
+                             strerror(-err));
+    }
+    port->listener_count++;
+    return 0;
+}
+
+/* What was to be sent from there and waits goes with it. */
+static void forget_messages(struct udp_port *port, int fd)
+{
+    for (unsigned i = port->tx_first; i < port->tx_end; i++)
+        if (port->tx[i].fd == fd)
+            port->tx_end = i;
+}
+
+static void udp_unlisten(struct net_port *base, const struct nornic_addr *addr)
+{
+    struct udp_port *port = udp_of(base);
+    const struct listener *gone = find_listener(port, addr);
+    if (!gone)
+        return;
+    unsigned index = (unsigned)(gone - port->listeners);
+    forget_messages(port, gone->fd);
+    close(gone->fd); /* which also ends the watch */
+    port->listeners[index] = port->listeners[--port->listener_count];
+    if (index < port->listener_count)
+        watch(port, index, EPOLL_CTL_MOD);
+}
+
+/* --- the rest --- */
+
+static int udp_fd(struct net_port *base)
+{
+    return udp_of(base)->epoll_fd;
+}
+
+static uint64_t udp_deadline_ns(const struct net_port *base)
+{
+    const struct udp_port *port = (const struct udp_port *)base;
+    return port->tx_first < port->tx_end ? port->backoff.at_ns : NET_TIME_NONE;
+}
+
+static const char *udp_trouble(const struct net_port *base)
+{
+    const struct udp_port *port = (const struct udp_port *)base;
+    return port->trouble[0] ? port->trouble : NULL;
+}
+
+static void udp_close(struct net_port *base)
+{
+    struct udp_port *port = udp_of(base);
+    for (unsigned i = 0; i < port->listener_count; i++)
+        close(port->listeners[i].fd);
+    if (port->epoll_fd >= 0)
+        close(port->epoll_fd);
+    free(port->rx_buffers);
+    free(port->tx_buffers);
+    free(port);
+}
+
+static const struct net_port_ops udp_ops = {
+    .rx_burst = udp_rx_burst,
+    .rx_release = udp_rx_release,
+    .tx_reserve = udp_tx_reserve,
+    .tx_flush = udp_tx_flush,
+    .fd = udp_fd,
+    .deadline_ns = udp_deadline_ns,
+    .listen = udp_listen,
+    .unlisten = udp_unlisten,
+    .trouble = udp_trouble,
+    .close = udp_close,
+};
+
+static void init_heads(struct udp_port *port)
+{
+    for (unsigned i = 0; i < RX_MESSAGES; i++) {
+        struct rx_message *m = &port->rx[i];
+        m->payload =
+            (struct iovec){.iov_base = port->rx_buffers + (size_t)i * RX_BUFFER_BYTES + RX_PAYLOAD_AT,
+                           .iov_len = RX_BUFFER_BYTES - RX_PAYLOAD_AT};
+        port->rx_heads[i].msg_hdr = (struct msghdr){
+            .msg_name = &m->from, .msg_iov = &m->payload, .msg_iovlen = 1, .msg_control = &m->control};
+    }
+}
+
+static void init_base(struct udp_port *port, const struct net_interface *interface)
+{
+    char text[NORNIC_ADDR_STR_SIZE];
+    bool is_one = !nornic_addr_is_zero(&port->only);
+    snprintf(port->name, sizeof port->name, "udp:%s",
+             is_one ? nornic_addr_str(&port->only, text) : interface->name);
+    port->base = (struct net_port){.ops = &udp_ops,
+                                   .limits = {.mtu_bytes = min_u32(interface->mtu_bytes, MTU_MAX_BYTES),
+                                              .burst_frames = NET_BURST,
+                                              .train_tx_bytes = TX_TRAIN_BYTES,
+                                              .train_tx_pkts = TX_TRAIN_PKTS,
+                                              .train_rx = true,
+                                              .rx_room_bytes = net_udp_socket_room(),
+                                              .is_udp_socket = true},
+                                   .mac = interface->mac,
+                                   .name = port->name,
+                                   .mode = "ordinary UDP sockets, trains"};
+}
+
+int net_udp_open(const struct net_udp_config *config, struct net_port **out, struct nornic_error *why)
+{
+    struct udp_port *port = calloc(1, sizeof *port);
+    if (!port)
+        return net_error_set(why, ENOMEM, "no memory for a udp port");
+    port->ifindex = config->interface->index;
+    port->only = config->addr;
+    port->has_trains = true;
+    net_backoff_reset(&port->backoff);
+    init_base(port, config->interface);
+    port->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    port->rx_buffers = malloc((size_t)RX_MESSAGES * RX_BUFFER_BYTES);
+    port->tx_buffers = malloc((size_t)NET_BURST * TX_BUFFER_BYTES);
+    int err = port->epoll_fd < 0 ? -errno : port->rx_buffers && port->tx_buffers ? 0 : -ENOMEM;
+    if (err)
+        net_error_set(why, -err, "cannot open port %s: %s", port->name, strerror(-err));
+    else if (!nornic_addr_is_zero(&port->only))
+        err = udp_listen(&port->base, &port->only, why);
+    if (err) {
+        udp_close(&port->base);
+        return err;
+    }
+    init_heads(port);
+    *out = &port->base;
+    return 0;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "net/udp_socket.h"
+
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <linux/udp.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "net/udp_owner.h"
+
+#define BUFFER_BYTES (32 << 20) /* asked for; the kernel gives what it allows */
+
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+#ifndef IPV6_AUTOFLOWLABEL
+#define IPV6_AUTOFLOWLABEL 70
+#endif
+
+struct option {
+    int level, name, value;
+    bool is_vital; /* the ICRC, or what ends up where, would be wrong without it */
+};
+
+static const struct option common[] = {
+    {IPPROTO_UDP, UDP_GRO, 1, false},
+    {SOL_SOCKET, SO_RXQ_OVFL, 1, false},
+};
+static const struct option of_ipv4[] = {
+    {IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, true}, /* DF, and identification 0 */
+    {IPPROTO_IP, IP_RECVTOS, 1, true},
+    {IPPROTO_IP, IP_RECVTTL, 1, true},
+    {IPPROTO_IP, IP_RECVERR, 1, false},
+};
+static const struct option of_ipv6[] = {
+    {IPPROTO_IPV6, IPV6_V6ONLY, 1, true},     {IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO, true},
+    {IPPROTO_IPV6, IPV6_RECVTCLASS, 1, true}, {IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1, true},
+    {IPPROTO_IPV6, IPV6_RECVERR, 1, false},   {IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0, false},
+    {IPPROTO_UDP, UDP_NO_CHECK6_RX, 1, true}, /* RoCE peers send no checksum: ROCE-FRM-43 */
+};
+
+static int set_options(int fd, const struct option *options, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int)) < 0 &&
+            options[i].is_vital)
+            return -errno;
+    return 0;
+}
+
+/* As much as the kernel lets this user have: a burst of trains must fit. */
+static void set_buffers(int fd)
+{
+    int bytes = BUFFER_BYTES;
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) < 0)
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes) < 0)
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+}
+
+/* Datagrams to groups leave by the interface. */
+static int set_multicast_out(int fd, bool is_v4, unsigned ifindex)
+{
+    struct ip_mreqn by = {.imr_ifindex = (int)ifindex};
+    int err = is_v4 ? setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &by, sizeof by)
+                    : setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &ifindex, sizeof ifindex);
+    return err < 0 ? -errno : 0;
+}
+
+/* A group's socket is shared: each that joined gets a copy. */
+static int join(int fd, const struct nornic_addr *group, unsigned ifindex)
+{
+    struct ip_mreqn v4 = {.imr_ifindex = (int)ifindex};
+    struct ipv6_mreq v6 = {.ipv6mr_interface = ifindex};
+    int on = 1;
+    memcpy(&v4.imr_multiaddr, group->b + 12, 4);
+    memcpy(&v6.ipv6mr_multiaddr, group->b, 16);
+    int err = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (!err)
+        err = nornic_addr_is_v4(group) ? setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof v4)
+                                       : setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &v6, sizeof v6);
+    return err < 0 ? -errno : 0;
+}
+
+static int set_up(int fd, const struct nornic_addr *addr, unsigned ifindex)
+{
+    union net_sockaddr me;
+    bool is_v4 = nornic_addr_is_v4(addr);
+    socklen_t me_bytes = net_sockaddr_set(&me, addr, NET_ROCE_UDP_PORT, ifindex);
+    int err = set_options(fd, common, array_len(common));
+    if (!err)
+        err = is_v4 ? set_options(fd, of_ipv4, array_len(of_ipv4))
+                    : set_options(fd, of_ipv6, array_len(of_ipv6));
+    if (!err)
+        err =
+            nornic_addr_is_multicast(addr) ? join(fd, addr, ifindex) : set_multicast_out(fd, is_v4, ifindex);
+    if (err)
+        return err;
+    set_buffers(fd);
+    return bind(fd, &me.any, me_bytes) < 0 ? -errno : 0;
+}
+
+static int explain(const struct nornic_addr *addr, int err, struct nornic_error *why)
+{
+    char text[NORNIC_ADDR_STR_SIZE], owner[NET_UDP_OWNER_SIZE];
+    nornic_addr_str(addr, text);
+    if (err == -EADDRINUSE)
+        return net_error_set(why, EADDRINUSE,
+                             "UDP port %u of %s is taken by %s: end that, or use another address",
+                             NET_ROCE_UDP_PORT, text, net_udp_owner(addr, owner));
+    if (err == -EADDRNOTAVAIL)
+        return net_error_set(why, EADDRNOTAVAIL, "%s is no address of this machine", text);
+    return net_error_set(why, -err, "cannot open UDP port %u of %s: %s", NET_ROCE_UDP_PORT, text,
+                         strerror(-err));
+}
+
+int net_udp_socket_open(const struct nornic_addr *addr, unsigned ifindex, struct nornic_error *why)
+{
+    int family = nornic_addr_is_v4(addr) ? AF_INET : AF_INET6;
+    int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int err = fd < 0 ? -errno : set_up(fd, addr, ifindex);
+    if (!err)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return explain(addr, err, why);
+}
+
+uint32_t net_udp_socket_room(void)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), bytes = 0;
+    socklen_t len = sizeof bytes;
+    if (fd < 0)
+        return 0;
+    set_buffers(fd);
+    int err = getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len);
+    close(fd);
+    return err < 0 || bytes < 0 ? 0 : (uint32_t)bytes;
+}
+
+bool net_udp_socket_refusal(int fd, struct net_udp_refusal *out)
+{
+    union net_sockaddr peer = {.v6 = {.sin6_family = AF_INET6}};
+    union net_udp_control control;
+    uint8_t byte;
+    uint16_t port;
+    struct iovec payload = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {.msg_name = &peer,
+                             .msg_namelen = sizeof peer,
+                             .msg_iov = &payload,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    if (recvmsg(fd, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+        return false;
+    *out = (struct net_udp_refusal){.peer = net_sockaddr_get(&peer, &port)};
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+        struct sock_extended_err error;
+        bool is_error = (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
+                        (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR);
+        if (!is_error || c->cmsg_len < CMSG_LEN(sizeof error))
+            continue;
+        memcpy(&error, CMSG_DATA(c), sizeof error);
+        out->error = (int)error.ee_errno;
+        out->mtu_bytes = error.ee_errno == EMSGSIZE ? error.ee_info : 0;
+    }
+    return true;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Ordinary UDP sockets on port 4791, as the udp port uses them. Internal to net/. */
+#ifndef NORNIC_NET_UDP_SOCKET_H
+#define NORNIC_NET_UDP_SOCKET_H
+
+#include "net/udp_frame.h"
+
+/* Opens a socket that sends from and receives at `addr`, or, of a multicast group on interface `ifindex`,
+ * that receives only. Nonblocking; it forbids fragments, tells TOS, TTL and trains of what it receives, and
+ * collects ICMP errors. A descriptor; -EADDRINUSE with a sentence that says who has the address, as far as
+ * that can be seen; or another -errno with a sentence. Needs no privilege. */
+int net_udp_socket_open(const struct nornic_addr *addr, unsigned ifindex, struct nornic_error *why);
+
+/* How many bytes that have come a socket of this user may hold, as the kernel counts them: with its own,
+ * which are as many again for short packets. 0: no socket can be had. */
+uint32_t net_udp_socket_room(void);
+
+/* What ICMP said against what a socket sent. */
+struct net_udp_refusal {
+    struct nornic_addr peer; /* where it was sent to */
+    int error;               /* ECONNREFUSED, EHOSTUNREACH, EMSGSIZE, ... */
+    uint32_t mtu_bytes;      /* with EMSGSIZE: what would pass; else 0 */
+};
+
+/* Takes the oldest refusal off the socket. False: there is none. */
+bool net_udp_socket_refusal(int fd, struct net_udp_refusal *out);
+
+#endif

@@ -1,0 +1,181 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The udp port: without privileges on loopback and on a veth pair, alone and facing the other ports, over IPv4
+# and IPv6, with trains whole and cut. Lines: "ok NAME", "not ok NAME: why", "skip NAME: why".
+. "$(dirname "$0")/lib.sh"
+chmod 755 "$tmp"
+install -m 755 "$nornic" "$tmp/nornic" # where a user without privileges can read it
+install -d -m 777 "$tmp/captures"
+
+is() {
+    python3 -c 'import json, sys; j = json.loads(open(sys.argv[2]).readlines()[-1]); sys.exit(not eval(sys.argv[1]))' \
+        "$@"
+}
+
+# waiting PORT: until a TCP server is there in this namespace
+waiting() {
+    for ((i = 0; i < 100; i++)); do
+        [ -n "$(ss -Hltn "sport = :$1")" ] && return 0
+        kill -0 "$server" 2>/dev/null || return 1
+        sleep 0.1
+    done
+    return 1
+}
+
+# --- two processes of nobody over loopback ---
+loopback() { # NAME SERVER_ADDR CLIENT_ADDR ARGS...
+    local name=$1 server_addr=$2 client_addr=$3
+    shift 3
+    start "${as_nobody[@]}" "$tmp/nornic" pingpong -p 18611 --port "udp:$server_addr" --json "$@"
+    waiting 18611
+    run "${as_nobody[@]}" "$tmp/nornic" pingpong -p 18611 --port "udp:$client_addr" --json "$@" "$server_addr"
+    finish
+    if [ $rc = 0 ] && [ $server_rc = 0 ] && is "j['verified_messages'] == 100" "$tmp/out"; then ok "$name"
+    else notok "$name" "client $rc: $out $err; server $server_rc: $server_out $server_err"; fi
+}
+loopback loopback 127.0.0.1 127.0.0.2 -n 100 -s 300000
+loopback loopback_4096 127.0.0.1 127.0.0.2 -n 100 -s 300000 -m 4096
+loopback loopback_ud 127.0.0.1 127.0.0.2 -n 100 -s 1000 --transport ud
+loopback loopback_bad_line 127.0.0.1 127.0.0.2 -n 100 -s 30000 --loss 1% --reorder 1%
+
+run "${as_nobody[@]}" "$tmp/nornic" ports --json
+of="{p['port']: p for p in j['ports']}"
+if [ $rc = 0 ] && is "$of['udp:127.0.0.1']['usable'] and 'CAP_NET_RAW' in $of['packet:lo']['why']" "$tmp/out"; then
+    ok ports_for_nobody
+else notok ports_for_nobody "exit status $rc: $out $err"; fi
+
+start "${as_nobody[@]}" "$tmp/nornic" pingpong -p 18611 --port udp:127.0.0.1
+waiting 18611
+run "${as_nobody[@]}" "$tmp/nornic" pingpong -p 18612 --port udp:127.0.0.1
+if [ $rc = 2 ] && one_sentence "$err" "taken by nornic (process $server)"; then ok says_who_has_the_port
+else notok says_who_has_the_port "exit status $rc: $err"; fi
+run "${as_nobody[@]}" "$tmp/nornic" ports
+if [ $rc = 0 ] && [[ $out == *"udp:127.0.0.1 not now: "*"taken by nornic"* ]]; then ok ports_says_it_too
+else notok ports_says_it_too "exit status $rc: $out"; fi
+kill "$server"
+finish
+run "${as_nobody[@]}" "$tmp/nornic" pingpong --port udp:192.0.2.77
+if [ $rc = 2 ] && one_sentence "$err" "192.0.2.77 is no address"; then ok names_a_foreign_address
+else notok names_a_foreign_address "exit status $rc: $err"; fi
+run "$nornic" pingpong --port udp:lo --roce-v1
+if [ $rc = 2 ] && one_sentence "$err" "RoCEv1 is not over UDP"; then ok no_roce_v1
+else notok no_roce_v1 "exit status $rc: $err"; fi
+
+why=$(why_no_namespaces)
+if [ -n "$why" ]; then
+    skip veth "$why"
+    exit $status
+fi
+veth_make 4200 || { notok veth "cannot make a veth pair"; exit 1; }
+
+# pair NAME PORT_A PORT_B HOST ARGS...: server over PORT_A in a, client over PORT_B in b, as nobody over udp
+as_user() { [[ $1 == udp:* ]] && user=("${as_nobody[@]}") || user=(env); }
+pair() {
+    local name=$1 port_a=$2 port_b=$3 host=$4
+    shift 4
+    as_user "$port_a"
+    start "${in_a[@]}" "${user[@]}" "$tmp/nornic" pingpong --port "$port_a" --json -n 50 "$@"
+    listening "$ns_a" 18515
+    as_user "$port_b"
+    run "${in_b[@]}" "${user[@]}" "$tmp/nornic" pingpong --port "$port_b" --json -n 50 "$@" "$host"
+    finish
+    if [ $rc = 0 ] && [ $server_rc = 0 ] && is "j['verified_messages'] == 50" "$tmp/out"; then ok "$name"
+    else notok "$name" "client $rc: $out $err; server $server_rc: $server_out $server_err"; fi
+}
+both_families() { # NAME PORT_A PORT_B ARGS...
+    local name=$1 port_a=$2 port_b=$3
+    shift 3
+    pair "${name}_v4" "$port_a" "$port_b" 10.77.0.1 "$@"
+    pair "${name}_v6" "$port_a" "$port_b" fd77::1 "$@"
+}
+both_families udp udp:nna udp:nnb -s 1000003 -m 4096
+both_families udp_1024 udp:nna udp:nnb -s 1000003
+both_families udp_events udp:nna udp:nnb -s 300000 -e
+both_families udp_ud udp:nna udp:nnb -s 1001 --transport ud
+pair udp_by_address udp:10.77.0.1 udp:10.77.0.2 10.77.0.1 -s 300000
+pair udp_congestion udp:nna udp:nnb 10.77.0.1 -s 300000 --ecn 20% --cc=line-rate=1G
+for port in packet xdp; do
+    run "${in_a[@]}" "$nornic" pingpong --port $port:nna -g 99 -p 1 nowhere.invalid
+    one_sentence "$err" "nowhere.invalid" || { skip "veth_$port" "$err"; continue; }
+    # a packet socket beside a train's sender sees it whole, and its ring has no room for that: as a wire would
+    whole=$([ $port = packet ] && echo off || echo on)
+    ip netns exec "$ns_a" ethtool -K nna tx-udp-segmentation "$whole"
+    ip netns exec "$ns_b" ethtool -K nnb tx-udp-segmentation "$whole"
+    both_families udp_to_$port $port:nna udp:nnb -s 1000003
+    both_families ${port}_to_udp udp:nna $port:nnb -s 1000003
+done
+
+# --- trains that are cut on their way ---
+cut() { # NAME INTERFACE FEATURE...
+    local name=$1 interface=$2 ns=$ns_a feature
+    shift 2
+    [ "$interface" = nna ] || ns=$ns_b
+    for feature in "$@"; do ip netns exec "$ns" ethtool -K "$interface" "$feature" off >/dev/null 2>&1; done
+    both_families "cut_$name" udp:nna udp:nnb -s 1000003
+    for feature in "$@"; do ip netns exec "$ns" ethtool -K "$interface" "$feature" on >/dev/null 2>&1; done
+}
+cut by_the_sender nnb tx-udp-segmentation
+cut by_no_gso nnb gso
+cut by_no_gro nna gro
+cut with_no_checksums nnb tx tx-udp-segmentation
+cut by_both nna tx-udp-segmentation gro gso
+
+# --- what the port writes down is what is on the wire ---
+start_tcpdump() {
+    "${in_b[@]}" tcpdump -i nnb -U -s 0 -B 65536 -w "$tmp/wire.pcap" udp port 4791 \
+        2>"$tmp/tcpdump.err" &
+    tcpdump=$!
+    e2e_pids+=("$tcpdump")
+    for ((i = 0; i < 100; i++)); do
+        grep -q listening "$tmp/tcpdump.err" && return 0
+        sleep 0.1
+    done
+    return 1
+}
+if ! command -v tcpdump >/dev/null; then
+    skip captures_agree "no tcpdump"
+elif start_tcpdump; then
+    ip netns exec "$ns_a" ethtool -K nna tx-udp-segmentation off gso off >/dev/null 2>&1
+    ip netns exec "$ns_b" ethtool -K nnb tx-udp-segmentation off gso off gro off >/dev/null 2>&1
+    start "${in_a[@]}" "${as_nobody[@]}" "$tmp/nornic" pingpong --port udp:nna -n 5 -s 200000
+    listening "$ns_a" 18515
+    run "${in_b[@]}" "${as_nobody[@]}" "$tmp/nornic" pingpong --port udp:nnb -n 5 -s 200000 \
+        --capture "$tmp/captures/port.pcapng" 10.77.0.1
+    finish
+    # what it has not read yet comes with its end
+    expected=$(tshark -r "$tmp/captures/port.pcapng" 2>/dev/null | wc -l)
+    for ((i = 0; i < 100; i++)); do
+        [ "$(tshark -r "$tmp/wire.pcap" 2>/dev/null | wc -l)" -ge "$expected" ] && break
+        sleep 0.1
+    done
+    kill -INT "$tcpdump"
+    wait "$tcpdump"
+    run python3 test/e2e/udp_captures.py "$tmp/captures/port.pcapng" "$tmp/wire.pcap"
+    if [ $rc = 0 ]; then ok captures_agree; else notok captures_agree "$out $err"; fi
+    run "$nornic" verify "$tmp/captures/port.pcapng" "$tmp/wire.pcap"
+    if [ $rc = 0 ] && [[ $out == *"bad 0"* ]] && [[ $out != *" 0 RoCE"* ]]; then ok captures_are_good
+    else notok captures_are_good "exit status $rc: $(tail -1 "$tmp/out") $err"; fi
+else
+    notok captures_agree "tcpdump did not start: $(cat "$tmp/tcpdump.err")"
+fi
+
+# --- the other side ends: its kernel says so ---
+start "${in_a[@]}" "$nornic" perf --port udp:nna
+listening "$ns_a" 18515
+"${in_b[@]}" "${as_nobody[@]}" "$tmp/nornic" perf --port udp:nnb --op write --time 20s 10.77.0.1 \
+    >"$tmp/out" 2>"$tmp/err" &
+client=$!
+e2e_pids+=("$client")
+for ((i = 0; i < 100; i++)); do
+    # at work: the TCP connection stands while the transfer runs
+    [ -n "$(ip netns exec "$ns_a" ss -Htn state established 'sport = :18515')" ] && break
+    sleep 0.1
+done
+kill -KILL "$server"
+finish
+wait "$client"
+rc=$?
+err=$(cat "$tmp/err")
+if [ $rc = 1 ] && [[ $err == *"10.77.0.1 says that nothing there takes RoCE"* ]]; then ok the_other_side_ends
+else notok the_other_side_ends "exit status $rc: $(cat "$tmp/out") $err"; fi
+exit $status

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The udp port over the loopback interface, without privileges: each test at addresses of its own. */
+#include "net/udp_port.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/bytes.h"
+#include "net/checksum.h"
+#include "net/parse.h"
+#include "net/train.h"
+#include "net/udp_frame.h"
+
+#define WAIT_MS 5000
+
+static struct net_port *ports[2];
+static struct nornic_addr addrs[2];
+static struct net_interface lo;
+
+/* 127.x.y.1 and .2 of this process: other runs on this machine have others. */
+static void choose_addrs(void)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        uint8_t v4[4] = {127, (uint8_t)(1 + getpid() % 250), (uint8_t)(getpid() / 250 % 250),
+                         (uint8_t)(i + 1)};
+        addrs[i] = nornic_addr_from_v4(v4);
+    }
+}
+
+static void setup(void)
+{
+    struct nornic_error why;
+    choose_addrs();
+    cr_assert_eq(net_interface_of_addr(&addrs[0], &lo, &why), 0, "%s", why.text);
+    for (unsigned i = 0; i < 2; i++) {
+        struct net_udp_config config = {.interface = &lo, .addr = addrs[i]};
+        cr_assert_eq(net_udp_open(&config, &ports[i], &why), 0, "%s", why.text);
+    }
+}
+
+static void teardown(void)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (ports[i])
+            net_port_close(ports[i]);
+}
+
+TestSuite(udp_port, .init = setup, .fini = teardown, .timeout = 60);
+
+/* A frame of port `from` to `dst`, a train if `seg_bytes` says so, in a buffer that was lent; its payload is
+ * `payload_bytes` long, byte i being i * 7 + `seed`. */
+static void build(struct net_frame *buf, unsigned from, const struct nornic_addr *dst, uint32_t payload_bytes,
+                  uint32_t seg_bytes, uint8_t seed)
+{
+    static uint8_t room[NET_UDP_HEAD_MAX_BYTES + 65536];
+    struct net_udp_arrival arrival = {.src = addrs[from],
+                                      .dst = *dst,
+                                      .src_port = NET_ROCE_UDP_PORT,
+                                      .tos = 0x62,
+                                      .ttl = 33,
+                                      .payload_bytes = payload_bytes,
+                                      .seg_bytes = seg_bytes};
+    uint8_t *payload = room + NET_UDP_HEAD_MAX_BYTES;
+    for (uint32_t i = 0; i < payload_bytes; i++)
+        payload[i] = (uint8_t)(i * 7 + seed);
+    struct net_frame frame = net_udp_arrival_frame(&arrival, payload);
+    cr_assert_leq(frame.len_bytes, buf->cap_bytes);
+    memcpy(buf->data, frame.data, frame.len_bytes);
+    buf->len_bytes = frame.len_bytes;
+    buf->seg_bytes = frame.seg_bytes;
+}
+
+static void send_one(unsigned from, const struct nornic_addr *dst, uint32_t payload_bytes, uint32_t seg_bytes,
+                     uint8_t seed)
+{
+    struct net_frame buf;
+    const struct net_port_limits *limits = &ports[from]->limits;
+    cr_assert_eq(net_port_tx_reserve_trains(ports[from], &buf, 1, seg_bytes ? limits->train_tx_bytes : 0), 1);
+    build(&buf, from, dst, payload_bytes, seg_bytes, seed);
+    net_port_tx_flush(ports[from], &buf, 1, 1);
+}
+
+/* The next frame at `port`, which is to be released; waits asleep. */
+static struct net_frame receive(struct net_port *port)
+{
+    struct net_frame frame = {.data = NULL};
+    for (unsigned tries = 0; tries < 10 && net_port_rx_burst(port, &frame, 1, 1) == 0; tries++) {
+        struct pollfd ready = {.fd = net_port_fd(port), .events = POLLIN};
+        poll(&ready, 1, WAIT_MS);
+    }
+    cr_assert_not_null(frame.data, "nothing came");
+    return frame;
+}
+
+/* The payload of packet `i` of a train or frame begins with what was built. */
+static void expect_payload(const struct net_frame *frame, uint32_t seg_bytes, uint32_t i, uint8_t seed)
+{
+    struct net_train train;
+    net_train_begin(&train, frame);
+    struct net_frame pkt = net_train_packet(&train, i);
+    struct net_parsed at;
+    cr_assert_eq(net_parse(&at, pkt.data, pkt.len_bytes), NET_PARSE_UDP);
+    const uint8_t *payload = pkt.data + at.l4_offset + NET_UDP_BYTES;
+    for (uint32_t k = 0; k < at.udp_bytes - NET_UDP_BYTES; k++)
+        cr_assert_eq(payload[k], (uint8_t)((i * seg_bytes + k) * 7 + seed), "packet %u byte %u", i, k);
+    net_train_end(&train);
+}
+
+Test(udp_port, frame_comes_as_it_was_sent)
+{
+    static const uint32_t sizes[] = {16, 100, 1040, 4112};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        send_one(0, &addrs[1], sizes[i], 0, (uint8_t)i);
+        struct net_frame frame = receive(ports[1]), sent = {.data = (uint8_t[70000]){0}, .cap_bytes = 70000};
+        build(&sent, 0, &addrs[1], sizes[i], 0, (uint8_t)i);
+        cr_assert_eq(frame.len_bytes, sent.len_bytes);
+        cr_assert_eq(frame.seg_bytes, 0);
+        cr_assert_arr_eq(frame.data, sent.data, sent.len_bytes, "headers, TOS, TTL and payload");
+        net_port_rx_release(ports[1], &frame, 1);
+    }
+    cr_assert_eq(ports[0]->counters.tx_frames, 4);
+    cr_assert_eq(ports[1]->counters.rx_frames, 4);
+}
+
+/* Whether the loopback interface hands a train on whole or cuts it: its packets come, each as it was. */
+Test(udp_port, train_comes_as_its_packets)
+{
+    const uint32_t seg_bytes = 1040, last_bytes = 500, count = 60;
+    send_one(0, &addrs[1], (count - 1) * seg_bytes + last_bytes, seg_bytes, 3);
+    uint32_t got = 0;
+    while (got < count) {
+        struct net_frame frame = receive(ports[1]);
+        struct net_train_size size = net_train_size(&frame);
+        for (uint32_t i = 0; i < size.pkts; i++)
+            expect_payload(&frame, seg_bytes, i, (uint8_t)(3 + got * seg_bytes * 7));
+        got += size.pkts;
+        net_port_rx_release(ports[1], &frame, 1);
+    }
+    cr_assert_eq(got, count);
+    cr_assert_eq(ports[0]->counters.tx_frames, count);
+    cr_assert_eq(ports[1]->counters.rx_frames, count);
+    cr_assert_eq(ports[0]->counters.tx_bytes, ports[1]->counters.rx_bytes);
+}
+
+Test(udp_port, burst_keeps_its_order)
+{
+    struct net_frame bufs[NET_BURST], frame;
+    unsigned lent = net_port_tx_reserve(ports[0], bufs, NET_BURST);
+    cr_assert_eq(lent, NET_BURST);
+    for (unsigned i = 0; i < lent; i++)
+        build(&bufs[i], 0, &addrs[1], 64, 0, (uint8_t)i);
+    net_port_tx_flush(ports[0], bufs, lent, 1);
+    for (unsigned i = 0; i < lent;) {
+        frame = receive(ports[1]);
+        struct net_train_size size = net_train_size(&frame);
+        for (uint32_t k = 0; k < size.pkts; k++)
+            expect_payload(&frame, 0, k, (uint8_t)(i + k));
+        i += size.pkts;
+        net_port_rx_release(ports[1], &frame, 1);
+    }
+}
+
+Test(udp_port, says_who_has_the_address)
+{
+    struct net_port *second;
+    struct nornic_error why;
+    char me[32];
+    struct net_udp_config config = {.interface = &lo, .addr = addrs[0]};
+    snprintf(me, sizeof me, "(process %d)", getpid());
+    cr_assert_eq(net_udp_open(&config, &second, &why), -EADDRINUSE);
+    cr_assert(strstr(why.text, me), "%s", why.text);
+    net_port_close(ports[0]);
+    ports[0] = NULL;
+    cr_assert_eq(net_udp_open(&config, &second, &why), 0, "%s", why.text);
+    net_port_close(second);
+}
+
+Test(udp_port, listens_to_its_address_and_to_groups_only)
+{
+    struct nornic_error why;
+    struct nornic_addr other = addrs[1];
+    cr_assert_eq(net_port_listen(ports[0], &addrs[0], &why), 0, "it does already");
+    cr_assert_eq(net_port_listen(ports[0], &other, &why), -EADDRNOTAVAIL);
+    cr_assert(strstr(why.text, "is not the address of port udp:127."), "%s", why.text);
+}
+
+/* The member gets it once; the sender, also a member, does not: the engine hands over what is its own. */
+Test(udp_port, group_reaches_its_members)
+{
+    struct nornic_error why;
+    struct nornic_addr group;
+    struct net_frame frame;
+    cr_assert_eq(nornic_addr_parse("239.7.7.7", &group), 0);
+    for (unsigned i = 0; i < 2; i++)
+        cr_assert_eq(net_port_listen(ports[i], &group, &why), 0, "%s", why.text);
+    send_one(0, &group, 200, 0, 9);
+    frame = receive(ports[1]);
+    cr_assert(memcmp(frame.data + 30, group.b + 12, 4) == 0, "it says to whom it was");
+    expect_payload(&frame, 0, 0, 9);
+    net_port_rx_release(ports[1], &frame, 1);
+    send_one(1, &addrs[0], 100, 0, 1); /* what came before this has been looked at with it */
+    frame = receive(ports[0]);
+    cr_assert(memcmp(frame.data + 26, addrs[1].b + 12, 4) == 0);
+    net_port_rx_release(ports[0], &frame, 1);
+    cr_assert_eq(ports[0]->counters.rx_frames, 1);
+    net_port_unlisten(ports[1], &group);
+    send_one(0, &group, 200, 0, 9);
+    send_one(0, &addrs[1], 100, 0, 2);
+    frame = receive(ports[1]);
+    cr_assert(memcmp(frame.data + 30, addrs[1].b + 12, 4) == 0, "the group was left");
+    net_port_rx_release(ports[1], &frame, 1);
+}
+
+Test(udp_port, icmp_is_counted_and_named)
+{
+    struct net_frame frame;
+    net_port_close(ports[1]);
+    ports[1] = NULL;
+    cr_assert_null(net_port_trouble(ports[0]));
+    send_one(0, &addrs[1], 100, 0, 0);
+    struct pollfd ready = {.fd = net_port_fd(ports[0]), .events = POLLIN};
+    cr_assert_eq(poll(&ready, 1, WAIT_MS), 1);
+    cr_assert_eq(net_port_rx_burst(ports[0], &frame, 1, UINT64_MAX), 0);
+    cr_assert_eq(ports[0]->counters.tx_refused, 1);
+    cr_assert(strstr(net_port_trouble(ports[0]), "nothing there takes RoCE"));
+    cr_assert_eq(poll(&ready, 1, 0), 0, "and nobody is woken by it again");
+}
+
+/* What ICMP said of the one does not keep the next from leaving. */
+Test(udp_port, refusal_costs_the_next_nothing)
+{
+    struct nornic_addr nobody = addrs[1];
+    nobody.b[15] = 77;
+    for (unsigned i = 0; i < 10; i++) {
+        send_one(0, &nobody, 100, 0, 0);
+        send_one(0, &addrs[1], 100, 0, (uint8_t)i);
+        struct net_frame frame = receive(ports[1]);
+        expect_payload(&frame, 0, 0, (uint8_t)i);
+        net_port_rx_release(ports[1], &frame, 1);
+    }
+    cr_assert_eq(ports[0]->counters.tx_frames, 20);
+    cr_assert_eq(ports[0]->counters.tx_errors, 0);
+}
+
+/* A frame of an address that is not the port's, and one that is no RoCE, cannot leave. */
+Test(udp_port, what_is_none_of_its_own_is_counted)
+{
+    struct net_frame bufs[2];
+    cr_assert_eq(net_port_tx_reserve(ports[0], bufs, 2), 2);
+    build(&bufs[0], 1, &addrs[1], 64, 0, 0);
+    build(&bufs[1], 0, &addrs[1], 64, 0, 0);
+    put_be16(bufs[1].data + 36, 4792);
+    net_port_tx_flush(ports[0], bufs, 2, 1);
+    cr_assert_eq(ports[0]->counters.tx_errors, 2);
+    cr_assert_eq(ports[0]->counters.tx_frames, 0);
+}
+
+Test(udp_port, frames_of_both_families_are_sound)
+{
+    uint8_t room[NET_UDP_HEAD_MAX_BYTES + 64] = {0};
+    struct net_udp_arrival arrival = {.src_port = 1, .tos = 3, .ttl = 9, .payload_bytes = 64};
+    for (unsigned v = 0; v < 2; v++) {
+        cr_assert_eq(nornic_addr_parse(v ? "fd77::1" : "10.77.0.1", &arrival.src), 0);
+        cr_assert_eq(nornic_addr_parse(v ? "fd77::2" : "10.77.0.2", &arrival.dst), 0);
+        struct net_frame frame = net_udp_arrival_frame(&arrival, room + NET_UDP_HEAD_MAX_BYTES);
+        struct net_parsed at;
+        cr_assert_eq(net_parse(&at, frame.data, frame.len_bytes), NET_PARSE_UDP);
+        cr_assert_eq(at.udp_bytes, 8 + 64);
+        cr_assert(v || net_checksum_ipv4_is_ok(frame.data + at.l3_offset, 20));
+        struct net_udp_message message;
+        cr_assert(net_udp_message_of(&message, &frame, 5));
+        cr_assert(nornic_addr_equal(&message.src, &arrival.src));
+        cr_assert_eq(message.payload.iov_len, 64);
+        cr_assert_eq(message.to.any.sa_family, v ? AF_INET6 : AF_INET);
+        frame.len_bytes -= 1;
+        cr_assert_not(net_udp_message_of(&message, &frame, 5), "it ends before it says");
+    }
+}
