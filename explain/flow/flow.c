@@ -75,6 +75,14 @@ static bool is_nak(const struct roce_pkt *pkt)
     return pkt->op->flags & ROCE_PKT_AETH && roce_syndrome_kind(pkt->aeth.syndrome) != ROCE_SYN_ACK;
 }
 
+/* A NAK for a PSN that is missing among those that were seen, or is the next one. */
+static bool is_nak_in_gap(const struct explain_half *half, const struct roce_pkt *pkt)
+{
+    uint32_t psn = pkt->bth.psn;
+    return is_nak(pkt) && half->has_requests && roce_psn_diff(psn, half->first_psn) >= 0 &&
+           roce_psn_diff(psn, half->next_psn) <= 0;
+}
+
 /* What the packet may answer was seen: a READ response answers a READ, an ATOMIC ACK an atomic, and an ACK
  * what is neither. */
 static bool is_answer_to(const struct explain_half *half, const struct roce_pkt *pkt)
@@ -84,7 +92,7 @@ static bool is_answer_to(const struct explain_half *half, const struct roce_pkt 
                     : pkt->op->flags & ROCE_PKT_ATOMICACKETH ? ROCE_PKT_ATOMIC
                                                              : 0;
     if (!s)
-        return (kind == ROCE_PKT_READ || is_nak(pkt)) && explain_read_find(half, pkt->bth.psn);
+        return (kind == ROCE_PKT_READ && explain_read_find(half, pkt->bth.psn)) || is_nak_in_gap(half, pkt);
     uint32_t asked = roce_opcodes[s->opcode].flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC);
     return asked == kind || is_nak(pkt);
 }
