@@ -237,13 +237,21 @@ static bool is_one_way(const struct explain_flow *flow, unsigned direction)
            flow->retransmissions[direction] == 0;
 }
 
+/* Whether the packets end too soon to show the answer: those of the capture, or of this flow alone, as where
+ * another capture follows. A sender without an answer would have sent again. */
+static bool is_ending(const struct explain_analysis *a, const struct explain_sent *s)
+{
+    uint64_t last_ns = s->first_ns == s->time_ns ? a->ending->shown.last_ns : a->last_ns;
+    return last_ns < s->first_ns + EXPLAIN_ANSWER_NS;
+}
+
 /* The next request of the half that asked for an answer and has none; false: there is no more. */
 static bool next_unanswered(struct explain_analysis *a, struct explain_half *half, struct explain_finding *f)
 {
     while (a->ending_slot < half->size) {
         struct explain_sent *s = &half->sent[a->ending_slot++];
         if (!s->number || has_answer(half, s) || !s->ack_req || half->is_dead || a->has_unseen ||
-            a->last_ns - s->first_ns < EXPLAIN_ANSWER_NS)
+            is_ending(a, s))
             continue;
         *f = (struct explain_finding){
             .kind = EXPLAIN_FIND_MISSING_ACK, .rule = "ROCE-RS-51", .number = s->number};
