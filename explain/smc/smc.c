@@ -38,14 +38,15 @@ static void take_ack(struct smc_view *v)
 /* Looks up which link the pair is, if that may have changed since it was done last. */
 static const struct explain_smc_place *place_of(struct smc_view *v)
 {
-    const struct roce_pkt *pkt = &v->packet->roce;
     struct explain_smc_place *place = &v->pair->smc;
     struct smc_group *g;
     unsigned link, side;
     if (place->version == v->w->links_version)
         return place;
     *place = (struct explain_smc_place){.version = v->w->links_version};
-    if (explain_smc_link_of(v->w, &pkt->src, &pkt->dst, pkt->bth.dest_qpn, &g, &link, &side)) {
+    if (explain_smc_link_of(v, &g, &link, &side)) {
+        if (!g->links[link].flow)
+            g->links[link].flow = v->pair->index;
         place->group = g->id;
         place->link = (uint8_t)link;
         place->side = (uint8_t)(side ^ v->m->direction);

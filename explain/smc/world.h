@@ -51,6 +51,7 @@ struct smc_link {
     enum smc_link_state state;
     uint8_t number;     /* 0: not known yet */
     bool has_both_ends; /* both ends are known */
+    uint32_t flow;      /* that travels on it; 0: none was seen yet */
     struct nornic_addr gid[2];
     struct nornic_mac mac[2];
     uint32_t qpn[2], starting_psn[2];
@@ -187,9 +188,9 @@ void explain_smc_note_lack(struct explain_smc *w);
 /* Whether there may be connections or elements in the group that the capture does not show: it is older
  * than the capture, or that lacks packets, or a handshake is not at its end. */
 bool explain_smc_may_lack_conns(const struct explain_smc *w, const struct smc_group *group);
-/* The link that a packet from `src` to `qpn` at `dst` travels on; false: none is known. */
-bool explain_smc_link_of(struct explain_smc *w, const struct nornic_addr *src, const struct nornic_addr *dst,
-                         uint32_t qpn, struct smc_group **group, unsigned *link, unsigned *side);
+/* The link that the packet in `v` travels on; false: none is known. One that another flow had before, whose
+ * QPNs this flow uses again, is none. */
+bool explain_smc_link_of(const struct smc_view *v, struct smc_group **group, unsigned *link, unsigned *side);
 /* The slot of a link by its number, or of a free one that gets it; SMC_LINKS_MAX: none. */
 unsigned explain_smc_link_by_number(const struct smc_group *g, uint8_t number);
 unsigned explain_smc_link_free(struct smc_group *g);
