@@ -85,13 +85,26 @@ void explain_smc_note_lack(struct explain_smc *w)
     w->is_clc_holey = true;
 }
 
+bool explain_smc_has_gap(const struct smc_group *g, unsigned side)
+{
+    for (unsigned i = 0; i < SMC_LINKS_MAX; i++)
+        if (g->links[i].has_gap[side] && g->links[i].state != SMC_LINK_GONE)
+            return true;
+    return false;
+}
+
+bool explain_smc_may_lack(const struct smc_group *g)
+{
+    return g->is_partial || g->lost[0] || g->lost[1] || explain_smc_has_gap(g, 0) ||
+           explain_smc_has_gap(g, 1);
+}
+
 bool explain_smc_may_lack_conns(const struct explain_smc *w, const struct smc_group *g)
 {
     bool is_open = false;
     for (unsigned i = 0; i < SMC_HANDSHAKES_MAX && !is_open; i++)
-        is_open =
-            w->handshakes[i].number && w->handshakes[i].last && w->handshakes[i].last != SMCR_CLC_CONFIRM;
-    return g->is_partial || w->is_clc_holey || g->lost[0] || g->lost[1] || is_open;
+        is_open = w->handshakes[i].number && w->handshakes[i].last != SMCR_CLC_CONFIRM;
+    return w->is_clc_holey || explain_smc_may_lack(g) || is_open;
 }
 
 static bool is_on(const struct smc_link *l, unsigned side, const struct roce_pkt *pkt)
