@@ -5,32 +5,10 @@
 of the merging. Captures that follow each other share addresses, and queue pairs with the same numbers.
 
 Prints "ok NAME" or "not ok NAME: ..." for each way of merging; `-v` names every pair that fails."""
-import collections, json, os, struct, subprocess, sys, tempfile
+import collections, json, os, subprocess, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-NS = 10**9
-NANO, MICRO = 0xa1b23c4d, 0xa1b2c3d4
-
-
-def records(path):
-    """[(time in ns, bytes on the wire, frame)] of a little-endian pcap file of Ethernet frames."""
-    data = open(path, 'rb').read()
-    magic, link = struct.unpack_from('<I', data)[0], struct.unpack_from('<I', data, 20)[0]
-    assert magic in (NANO, MICRO) and link == 1, path
-    found, at = [], 24
-    while at < len(data):
-        s, part, kept, wire = struct.unpack_from('<4I', data, at)
-        found.append((s * NS + part * (1 if magic == NANO else 1000), wire, data[at + 16:at + 16 + kept]))
-        at += 16 + kept
-    return sorted(found, key=lambda r: r[0])
-
-
-def write(path, packets):
-    with open(path, 'wb') as f:
-        f.write(struct.pack('<IHHIIII', NANO, 2, 4, 0, 0, 262144, 1))
-        for ns, wire, frame in packets:
-            f.write(struct.pack('<4I', ns // NS, ns % NS, len(frame), wire) + frame)
-
+from captures import NS, records, write
 
 def shifted(packets, to_ns):
     return [(ns - packets[0][0] + to_ns, wire, frame) for ns, wire, frame in packets]
