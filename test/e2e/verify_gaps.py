@@ -62,7 +62,8 @@ def main():
         for way, cut in WAYS.items():
             jobs = [(name, f'{name}-{way}-{i}', packets) for name in captures
                     for i, packets in enumerate(cut(captures[name]))]
-            wrong = [(job[1], found['violations']) for job, found in zip(jobs, pool.map(violations, [j[1:] for j in jobs]))
+            found_in = pool.map(violations, [job[1:] for job in jobs])
+            wrong = [(job[1], found['violations']) for job, found in zip(jobs, found_in)
                      if found['violation_count'] > whole[job[0]]['violation_count']]
             if not wrong:
                 print(f'ok {way}')

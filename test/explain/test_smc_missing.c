@@ -123,7 +123,8 @@ Test(smc_missing, a_move_may_have_been_announced)
     cr_assert_eq(film_violations(&f), 0);
 }
 
-/* RC sends on the dead link again what the capture lacks the first copy of, when the connection has left it. */
+/* RC sends on the dead link again, when the connection has left it, what the capture lacks the first copy of.
+ */
 Test(smc_missing, the_link_that_was_left_may_send_again)
 {
     film_begin(&f);
