@@ -15,14 +15,22 @@
 #include "net/ipv4.h"
 #include "roce/psn.h"
 
+#define UNSEEN_MAX 16 /* pairs of addresses that are told apart */
+
+/* Between which addresses packets were cut within their headers: what these were is not known. */
+struct unseen {
+    struct nornic_addr addr[UNSEEN_MAX][2];
+    unsigned count; /* more than UNSEEN_MAX: between any */
+};
+
 struct explain_analysis {
     struct explain_analysis_config config;
     struct explain_flows flows;
     struct explain_pauses pauses;
     struct explain_twice *twice;
-    struct explain_smc *smc;     /* NULL until something of SMC-R is seen */
-    uint64_t last_ns;            /* of the newest packet */
-    bool has_unseen;             /* packets were cut within their headers */
+    struct explain_smc *smc; /* NULL until something of SMC-R is seen */
+    uint64_t last_ns;        /* of the newest packet */
+    struct unseen unseen;
     bool has_ended;              /* explain_analysis_end() was called */
     struct explain_pair *ending; /* where it stands */
     uint32_t ending_slot;
@@ -62,11 +70,34 @@ static void note_cut(const struct explain_packet *packet, struct explain_meaning
                    packet->wire_bytes);
 }
 
+static bool is_unseen(const struct unseen *u, const struct nornic_addr *a, const struct nornic_addr *b)
+{
+    bool is = u->count > UNSEEN_MAX;
+    for (unsigned i = 0; i < u->count && !is; i++)
+        is = (nornic_addr_equal(&u->addr[i][0], a) && nornic_addr_equal(&u->addr[i][1], b)) ||
+             (nornic_addr_equal(&u->addr[i][0], b) && nornic_addr_equal(&u->addr[i][1], a));
+    return is;
+}
+
+static void note_unseen(struct unseen *u, const struct roce_pkt *pkt)
+{
+    if (is_unseen(u, &pkt->src, &pkt->dst))
+        return;
+    if (nornic_addr_is_zero(&pkt->src)) /* they were cut off, too */
+        u->count = UNSEEN_MAX;
+    if (u->count < UNSEEN_MAX) {
+        u->addr[u->count][0] = pkt->src;
+        u->addr[u->count][1] = pkt->dst;
+    }
+    u->count++;
+}
+
 static void take_bad(struct explain_analysis *a, const struct explain_packet *packet,
                      struct explain_meaning *m)
 {
     bool is_short = packet->len_bytes < packet->wire_bytes;
-    a->has_unseen |= is_short;
+    if (is_short)
+        note_unseen(&a->unseen, &packet->roce);
     const char *words = is_short                      ? "cut within its headers"
                         : packet->is_only_checksum    ? "wrong UDP checksum"
                         : packet->is_only_ip_checksum ? "wrong IPv4 header checksum"
@@ -115,9 +146,10 @@ static void take_connected(struct explain_analysis *a, const struct explain_pack
     }
     m->flow = pair->index;
     m->direction = direction;
-    pair->half[0].is_unseen = pair->half[1].is_unseen = a->has_unseen;
+    bool is_blind = is_unseen(&a->unseen, &pkt->src, &pkt->dst);
+    pair->half[0].is_unseen = pair->half[1].is_unseen = is_blind;
     explain_pair_count(pair, direction, packet);
-    if (a->config.strict && !a->has_unseen)
+    if (a->config.strict && !is_blind)
         judge_order(pair, direction, packet, m);
     pair->src_port[direction] = pkt->src_port;
     judge_pause(a, pair, direction, packet, m);
@@ -256,6 +288,16 @@ static bool is_one_way(const struct explain_flow *flow, unsigned direction)
            flow->retransmissions[direction] == 0;
 }
 
+/* Whether the packets end too soon to show the answer: those of the capture, or of this flow alone, as where
+ * another capture follows. A sender without an answer would have sent again, unless it was closed. */
+static bool is_ending(const struct explain_analysis *a, const struct explain_sent *s)
+{
+    const struct explain_pair *pair = a->ending;
+    bool may_follow = s->first_ns == s->time_ns && !pair->closed_number;
+    uint64_t last_ns = may_follow ? pair->shown.last_ns : a->last_ns;
+    return last_ns < s->first_ns + EXPLAIN_ANSWER_NS + pair->shown.skew_ns;
+}
+
 /* The next request of the half that asked for an answer and has none; false: there is no more. */
 static bool next_unanswered(struct explain_analysis *a, struct explain_finding *f)
 {
@@ -263,8 +305,8 @@ static bool next_unanswered(struct explain_analysis *a, struct explain_finding *
     struct explain_half *half = &a->ending->half[a->ending_direction];
     while (a->ending_slot < half->size) {
         struct explain_sent *s = &half->sent[a->ending_slot++];
-        if (!s->number || has_answer(half, s) || !s->ack_req || half->is_dead || a->has_unseen ||
-            a->last_ns - s->first_ns < EXPLAIN_ANSWER_NS + pair->shown.skew_ns)
+        if (!s->number || has_answer(half, s) || !s->ack_req || half->is_dead || half->is_unseen ||
+            is_ending(a, s))
             continue;
         *f = (struct explain_finding){
             .kind = EXPLAIN_FIND_MISSING_ACK, .rule = "ROCE-RS-51", .number = s->number};
@@ -285,8 +327,11 @@ static bool next_unanswered(struct explain_analysis *a, struct explain_finding *
 static void conclude(struct explain_analysis *a)
 {
     a->ending = a->flows.oldest;
-    for (struct explain_pair *p = a->flows.oldest; p; p = p->newer)
+    for (struct explain_pair *p = a->flows.oldest; p; p = p->newer) {
+        bool is_blind = is_unseen(&a->unseen, &p->shown.addr[0], &p->shown.addr[1]);
+        p->half[0].is_unseen = p->half[1].is_unseen = is_blind;
         explain_pair_conclude(p);
+    }
 }
 
 unsigned explain_analysis_end(struct explain_analysis *a, struct explain_finding *findings, unsigned max)

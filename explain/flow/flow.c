@@ -75,6 +75,14 @@ static bool is_nak(const struct roce_pkt *pkt)
     return pkt->op->flags & ROCE_PKT_AETH && roce_syndrome_kind(pkt->aeth.syndrome) != ROCE_SYN_ACK;
 }
 
+/* A NAK for a PSN that is missing among those that were seen, or is the next one. */
+static bool is_nak_in_gap(const struct explain_half *half, const struct roce_pkt *pkt)
+{
+    uint32_t psn = pkt->bth.psn;
+    return is_nak(pkt) && half->has_requests && roce_psn_diff(psn, half->first_psn) >= 0 &&
+           roce_psn_diff(psn, half->next_psn) <= 0;
+}
+
 /* What the packet may answer was seen: a READ response answers a READ, an ATOMIC ACK an atomic, and an ACK
  * what is neither. */
 static bool is_answer_to(const struct explain_half *half, const struct roce_pkt *pkt)
@@ -84,7 +92,7 @@ static bool is_answer_to(const struct explain_half *half, const struct roce_pkt 
                     : pkt->op->flags & ROCE_PKT_ATOMICACKETH ? ROCE_PKT_ATOMIC
                                                              : 0;
     if (!s)
-        return (kind == ROCE_PKT_READ || is_nak(pkt)) && explain_read_find(half, pkt->bth.psn);
+        return (kind == ROCE_PKT_READ && explain_read_find(half, pkt->bth.psn)) || is_nak_in_gap(half, pkt);
     uint32_t asked = roce_opcodes[s->opcode].flags & (ROCE_PKT_READ | ROCE_PKT_ATOMIC);
     return asked == kind || is_nak(pkt);
 }
@@ -200,6 +208,15 @@ static void doubt_pmtu(struct explain_half *half)
                         half->next_psn == roce_psn_add(r->psn, r->span) && !r->is_answered;
 }
 
+/* The end at which direction 0 of a pair begins is that QPN; 0: not known. */
+static void set_end(struct explain_flows *f, struct explain_pair *p, uint32_t qpn)
+{
+    if (p->shown.qpn[0] || !qpn)
+        return;
+    p->shown.qpn[0] = qpn;
+    explain_pair_insert(f, p, 1);
+}
+
 /* Another connection with the QPNs of `earlier`: what was sent in its direction `way` is direction `to` of
  * `p`, of which nothing is known yet. */
 static void hand_over(struct explain_flows *f, struct explain_pair *earlier, unsigned way,
@@ -212,10 +229,7 @@ static void hand_over(struct explain_flows *f, struct explain_pair *earlier, uns
     p->ids[to] = earlier->ids[way];
     p->src_port[to] = earlier->src_port[way];
     p->first_port[to] = earlier->first_port[way];
-    if (p->shown.qpn[0] || !earlier->shown.qpn[to ? !way : way])
-        return;
-    p->shown.qpn[0] = earlier->shown.qpn[to ? !way : way];
-    explain_pair_insert(f, p, 1);
+    set_end(f, p, earlier->shown.qpn[to ? !way : way]);
 }
 
 /* The end that `direction` leads to began to ask only after all that was asked the other way, and closer to
@@ -280,10 +294,7 @@ static struct explain_pair *answer_later(struct explain_flows *f, struct explain
     struct explain_pair *later = later_of(f, p, !*direction);
     if (!later || !is_answer_to(&later->half[0], pkt))
         return p;
-    if (!later->shown.qpn[0] && p->shown.qpn[!*direction]) {
-        later->shown.qpn[0] = p->shown.qpn[!*direction];
-        explain_pair_insert(f, later, 1);
-    }
+    set_end(f, later, p->shown.qpn[!*direction]);
     *direction = 1;
     return later;
 }
@@ -361,8 +372,7 @@ static struct explain_pair *successor_of(struct explain_flows *f, const struct e
         if (p == known || p->shown.earlier != known->index || p->shown.qpn[0] ||
             p->shown.qpn[1] != known->shown.qpn[direction])
             continue;
-        p->shown.qpn[0] = k->qpn;
-        explain_pair_insert(f, p, 1);
+        set_end(f, p, k->qpn);
         return p;
     }
     return NULL;
@@ -513,7 +523,7 @@ struct explain_pair *explain_pair_of_datagram(struct explain_flows *f, const str
     return p;
 }
 
-struct explain_pair *explain_pair_find(const struct explain_flows *f, const struct explain_packet *packet,
+struct explain_pair *explain_pair_find(struct explain_flows *f, const struct explain_packet *packet,
                                        uint8_t service, unsigned *direction)
 {
     const struct roce_pkt *pkt = &packet->roce;
@@ -522,7 +532,13 @@ struct explain_pair *explain_pair_find(const struct explain_flows *f, const stru
                                  .dst = pkt->dst,
                                  .qpn = pkt->bth.dest_qpn,
                                  .service = service};
-    return explain_pair_lookup(f, &k, direction);
+    struct explain_pair *p = explain_pair_lookup(f, &k, direction);
+    struct explain_pair *later = p ? later_of(f, p, !*direction) : NULL;
+    if (!later)
+        return p;
+    set_end(f, later, p->shown.qpn[!*direction]);
+    *direction = 1;
+    return later;
 }
 
 uint8_t explain_service(const struct roce_pkt *pkt)

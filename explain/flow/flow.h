@@ -245,8 +245,9 @@ struct explain_pair *explain_pair_of(struct explain_flows *flows, const struct e
 /* The pair that a datagram belongs to: both QPNs are in it. NULL: no memory. */
 struct explain_pair *explain_pair_of_datagram(struct explain_flows *flows,
                                               const struct explain_packet *packet, unsigned *direction);
-/* The pair of that service to which the packet's destination QP belongs; NULL: none is known. */
-struct explain_pair *explain_pair_find(const struct explain_flows *flows, const struct explain_packet *packet,
+/* The pair of that service to which the packet's destination QP belongs, the newest of several that use it
+ * one after the other; NULL: none is known. */
+struct explain_pair *explain_pair_find(struct explain_flows *flows, const struct explain_packet *packet,
                                        uint8_t service, unsigned *direction);
 /* A new pair of which both ends are known; [0] is the end that speaks first. NULL: no memory. */
 struct explain_pair *explain_pair_know(struct explain_flows *flows, const struct explain_network *network,

@@ -9,7 +9,8 @@
  *
  * Where a sender does not count (IPv6 has no identification), what it sends again has the same bytes as
  * well. But it does so only when it was asked to, or when its timer has run out: what comes at once, and
- * before anything came from the other end, is a copy.
+ * before anything came from the other end, is a copy. So is what bears the time of the original, or comes as
+ * late behind it as the packet before it came behind its own.
  *
  * Memory is bounded: the newest packets are remembered in a ring, and the senders in a table in which one may
  * take another's place. */
@@ -36,6 +37,7 @@
 #define SOON_NS       (500 * NS_PER_US) /* no sender's timer runs out before */
 #define ELSEWHERE_NS  (2 * NS_PER_MS)   /* between two places of a packet's way */
 #define FAR_NS        (200 * NS_PER_MS) /* no network keeps a copy for so long */
+#define ROUND_NS      INT64_C(1000)     /* times of captures are rounded to it */
 
 /* The packets from one address to another. */
 struct way {
@@ -44,6 +46,8 @@ struct way {
     uint64_t newest_number; /* of the newest packet that is no repetition */
     uint32_t newest_seen;   /* and its entry */
     uint64_t resent_number; /* of the newest that was there before, and was sent again */
+    uint32_t datagram_psn;  /* of the newest datagram */
+    bool counts_datagrams;  /* their PSNs go up: none has that of another */
 };
 
 /* Of packets shortly before one. */
@@ -57,7 +61,9 @@ struct explain_twice {
     uint64_t newest_ns;          /* the latest time of a packet */
     struct explain_seen *newest; /* the entry of the packet at hand, if it is new */
     uint32_t run,
-        run_at; /* packets before this one that came again in their order, and the entry of the last */
+        run_at;        /* packets before this one that came again in their order, and the entry of the last */
+    int64_t behind_ns; /* so long behind itself it came, */
+    uint32_t behind_as_often; /* and so many in a row did */
     bool is_told;
     struct explain_seen_twice sum, undecided;
 };
@@ -142,9 +148,30 @@ static uint64_t apart_ns(const struct explain_seen *s, const struct explain_pack
 static bool is_unique(const struct way *w, const struct explain_packet *p, const struct explain_identity *id)
 {
     bool is_datagram = p->verdict == ROCE_RX_TAKEN && p->roce.op->flags & ROCE_PKT_DETH;
-    if (is_datagram && (id->ip_id || p->roce.bth.psn))
+    if (is_datagram && (id->ip_id || p->roce.bth.psn || w->counts_datagrams))
         return true;
     return id->has_ip_id && explain_ids_count(&w->ids) != EXPLAIN_SURE_UNKNOWN;
+}
+
+static int64_t behind_ns(const struct explain_twice *t, uint32_t seq, const struct explain_packet *p)
+{
+    return (int64_t)(p->time_ns - entry(t, seq)->time_ns);
+}
+
+/* As far behind as the packet before it was behind its own. */
+static bool is_as_far_behind(const struct explain_twice *t, int64_t ns)
+{
+    return t->run && ns - t->behind_ns <= ROUND_NS && t->behind_ns - ns <= ROUND_NS;
+}
+
+/* Whether it is of a stretch of the capture that is there again: with the same times, or moved as a whole. */
+static bool is_moved(const struct explain_twice *t, uint32_t seq, const struct explain_packet *p)
+{
+    int64_t ns = behind_ns(t, seq, p);
+    if (ns == 0 && p->time_ns < t->newest_ns)
+        return true;
+    bool is_late = ns > (int64_t)ELSEWHERE_NS || ns < -(int64_t)ELSEWHERE_NS;
+    return is_late && seq == t->run_at + 1 && is_as_far_behind(t, ns);
 }
 
 /* Whether it comes too soon behind `s` to have been sent again. Of the answers to one request there may be
@@ -167,8 +194,11 @@ static bool is_too_soon(const struct explain_twice *t, const struct way *w, cons
 }
 
 /* The packets before this one came again in their order, up to `seq`. */
-static void count_run(struct explain_twice *t, uint32_t seq)
+static void count_run(struct explain_twice *t, uint32_t seq, const struct explain_packet *p)
 {
+    int64_t ns = behind_ns(t, seq, p);
+    t->behind_as_often = is_as_far_behind(t, ns) ? t->behind_as_often + 1 : 1;
+    t->behind_ns = ns;
     bool goes_on = t->run && seq - t->run_at + RUN_STEP <= 2 * RUN_STEP;
     t->run = goes_on ? t->run + (seq != t->run_at) : 1;
     t->run_at = seq;
@@ -193,7 +223,8 @@ static enum verdict judge_repeated(const struct explain_twice *t, const struct s
                                    unsigned times, const struct explain_packet *p)
 {
     const struct explain_seen *s = entry(t, seq);
-    bool is_far = apart_ns(s, p) > FAR_NS || p->time_ns + ELSEWHERE_NS < t->newest_ns;
+    bool is_far = apart_ns(s, p) > FAR_NS || p->time_ns + ELSEWHERE_NS < t->newest_ns ||
+                  (apart_ns(s, p) > ELSEWHERE_NS && t->behind_as_often >= RUN_SURE);
     unsigned usual = usual_times(share);
     if (is_far || (t->run >= RUN_LONG && usual == 1 && t->ring.next - s->since > RUN_LONG))
         return APPENDED;
@@ -217,7 +248,8 @@ static enum verdict judge(struct explain_twice *t, const struct way *w, struct e
                           const struct explain_packet *p, const struct explain_identity *id,
                           const struct explain_view *view)
 {
-    bool is_unique_one = is_unique(w, p, id), is_soon = is_too_soon(t, w, s, seq, p, id);
+    bool is_unique_one = is_unique(w, p, id) || is_moved(t, seq, p),
+         is_soon = is_too_soon(t, w, s, seq, p, id);
     unsigned views = s->view_count, place = place_of(s, view);
     if (place >= views) {
         if (!is_unique_one && apart_ns(s, p) > ELSEWHERE_NS) {
@@ -225,12 +257,12 @@ static enum verdict judge(struct explain_twice *t, const struct way *w, struct e
             return NEW;
         }
         s->counts[place] = 1;
-        count_run(t, seq);
+        count_run(t, seq, p);
         return ELSEWHERE;
     }
     if (!is_unique_one && !is_soon)
         return NEW;
-    count_run(t, seq);
+    count_run(t, seq, p);
     unsigned times = ++s->counts[place];
     if (times <= most_elsewhere(s, place))
         return ELSEWHERE; /* what was copied before came here too */
@@ -361,6 +393,10 @@ static void note(struct explain_twice *t, struct way *w, struct explain_seen *s,
         w->resent_number = p->number;
     else
         explain_ids_learn(&w->ids, id->ip_id);
+    if (!s && p->verdict == ROCE_RX_TAKEN && p->roce.op->flags & ROCE_PKT_DETH) {
+        w->counts_datagrams |= p->roce.bth.psn > w->datagram_psn;
+        w->datagram_psn = p->roce.bth.psn;
+    }
     w->newest_seen = s ? seq : t->ring.next - 1;
 }
 

@@ -176,14 +176,12 @@ static int know_stream(struct join_side *s, uint32_t stream)
     return 0;
 }
 
-/* Asks the analysis of this capture which queue pair it is, and whether a request was there before. */
-static int place(struct join_side *s, struct explain_packet *p, struct join_packet *k)
+/* Which queue pair it is, and whether a request was there before. */
+static int place(struct join_side *s, const struct explain_meaning *m, struct join_packet *k)
 {
-    struct explain_meaning m;
-    explain_analysis_next(s->analysis, p, &m);
-    if (!m.flow)
+    if (!m->flow)
         return 0;
-    k->stream = 2 * m.flow + m.direction;
+    k->stream = 2 * m->flow + m->direction;
     int err = know_stream(s, k->stream | 1);
     if (err || k->role != JOIN_REQUEST)
         return err;
@@ -219,12 +217,18 @@ int explain_join_take(struct explain_join *j, unsigned side, struct explain_pack
     if ((uint64_t)(j->side[0].count + j->side[1].count + 1) * EXPLAIN_JOIN_PACKET_BYTES > j->max_bytes ||
         s->records > UINT32_MAX)
         return -EFBIG;
+    struct explain_meaning m;
+    explain_analysis_next(s->analysis, p, &m);
+    s->twice += m.is_recapture;
+    if (m.is_recapture)
+        return 0;
     struct join_packet *k = add(s);
     if (!k)
         return -ENOMEM;
     *k = (struct join_packet){
         .time_ns = p->time_ns, .record = (uint32_t)s->records, .other = JOIN_NONE, .proof = JOIN_NONE};
+    k->is_twice = m.is_copy && m.remark_count && m.remarks[0].why.cause == EXPLAIN_CAUSE_UNKNOWN;
     s->is_cut |= p->is_cut;
     int err = digest(j, side, p, k);
-    return err ? err : place(s, p, k);
+    return err ? err : place(s, &m, k);
 }

@@ -34,6 +34,7 @@ struct join_packet {
     bool is_copy;    /* `other` is the packet that it is a copy of */
     bool is_doubted; /* equal packets, or one that came damaged, leave it open whether it is this one */
     bool has_equal;  /* the other capture has equal ones, though not of its time */
+    bool is_twice;   /* it is in its capture before, and who made the copy could not be told then */
     bool is_overtaken, is_again;
     uint8_t fate, sure, says;
 };
@@ -62,7 +63,8 @@ struct join_side {
     uint32_t count, cap;
     uint32_t *next; /* by packet: the next one of its group; made by explain_join_finish() */
     uint64_t records, first_ns, last_ns;
-    bool is_cut; /* packets whose ICRC was not captured */
+    uint64_t twice; /* packets that the capture holds once more, and that are left out */
+    bool is_cut;    /* packets whose ICRC was not captured */
     struct explain_analysis *analysis;
     uint32_t
         *newest_psn; /* by stream: one past the newest, with JOIN_KNOWN, and JOIN_REPEATED; 0: none yet */

@@ -47,6 +47,19 @@ struct explain_join *explain_join_create(uint64_t max_bytes)
     return NULL;
 }
 
+/* Where the capture holds most packets twice, it holds those twice, too, of which that was not known yet. */
+static void drop_twice(struct join_side *s)
+{
+    uint32_t kept = 0;
+    if (2 * s->twice < s->count)
+        return;
+    for (uint32_t i = 0; i < s->count; i++)
+        if (!s->packets[i].is_twice)
+            s->packets[kept++] = s->packets[i];
+    s->twice += s->count - kept;
+    s->count = kept;
+}
+
 /* What only reading needs. */
 static void end_reading(struct join_side *s)
 {
@@ -207,8 +220,10 @@ static int explain_nothing(const struct explain_join *j, struct nornic_error *wh
 
 int explain_join_finish(struct explain_join *j, struct nornic_error *why)
 {
-    end_reading(&j->side[0]);
-    end_reading(&j->side[1]);
+    for (unsigned side = 0; side < 2; side++) {
+        end_reading(&j->side[side]);
+        drop_twice(&j->side[side]);
+    }
     int err = join_group(j);
     if (!err)
         err = join_align(j);

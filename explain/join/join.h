@@ -68,6 +68,7 @@ struct explain_join_way {
 struct explain_join_summary {
     uint64_t packets[2]; /* RoCE, CM, and handshakes of SMC-R in either capture */
     uint64_t records[2]; /* all */
+    uint64_t twice[2];   /* that either capture holds once more: they are left out */
     uint64_t unrelated[2];
     struct explain_join_way way[2]; /* by the capture at the end that sends */
     struct explain_clock clock;

@@ -141,8 +141,10 @@ void explain_join_sums_json(struct explain_text *out, const struct explain_join_
     for (unsigned side = 0; side < 2; side++) {
         explain_put(out, side ? ",{\"file\":" : "{\"file\":");
         explain_put_quoted(out, names[side]);
-        explain_printf(out, ",\"records\":%" PRIu64 ",\"packets\":%" PRIu64 ",\"unrelated\":%" PRIu64 "}",
-                       sums->records[side], sums->packets[side], sums->unrelated[side]);
+        explain_printf(out,
+                       ",\"records\":%" PRIu64 ",\"packets\":%" PRIu64 ",\"unrelated\":%" PRIu64
+                       ",\"twice\":%" PRIu64 "}",
+                       sums->records[side], sums->packets[side], sums->unrelated[side], sums->twice[side]);
     }
     explain_put(out, "],\"a_to_b\":");
     put_way_json(out, &sums->way[0]);
@@ -217,6 +219,7 @@ void explain_join_sums(struct explain_text *out, const struct explain_join_summa
     for (unsigned side = 0; side < 2; side++) {
         explain_printf(out, "%c: %s, %" PRIu64 " packets", name_of(side), names[side], sums->packets[side]);
         put_some(out, sums->unrelated[side], "between addresses that the other does not have");
+        put_some(out, sums->twice[side], "once more, which are left out");
         explain_put(out, "\n");
     }
     put_way(out, &sums->way[0], 0);

@@ -89,6 +89,7 @@ int join_sum(struct explain_join *j)
     for (unsigned side = 0; side < 2; side++) {
         j->summary.packets[side] = j->side[side].count;
         j->summary.records[side] = j->side[side].records;
+        j->summary.twice[side] = j->side[side].twice;
         count(j, side);
     }
     return err;

@@ -87,11 +87,17 @@ function ipv6Bytes(text) {
   return words.some(Number.isNaN) ? null : words.flatMap((w) => [w >> 8, w & 255]);
 }
 
+// What stands for a value that is not here: the capture was cut before it, or the page leaves it out.
+function lackText(i, layer, field) {
+  const end = layer.offset + Math.ceil((field.bit + field.width) / 8);
+  return end > model.captured[i] ? '(not captured)' : '(beyond what the page keeps)';
+}
+
 // The value as it is written without a word.
 function bareText(i, layer, field) {
   if (field.isBytes) {
     const b = fieldBytes(i, layer, field);
-    if (b.length < field.width / 8) return '(beyond what the page keeps)';
+    if (b.length < field.width / 8) return lackText(i, layer, field);
     if (field.form === FORM.MAC) return Array.from(b, hex2).join(':');
     if (field.form === FORM.IPV4) return b.join('.');
     if (field.form === FORM.TEXT && b.every((c) => c >= 0x20 && c <= 0x7e))
@@ -99,7 +105,7 @@ function bareText(i, layer, field) {
     return field.form === FORM.ADDR ? ipv6Text(b) : Array.from(b, hex2).join('');
   }
   const value = fieldValue(i, layer, field);
-  if (value === undefined) return '(beyond what the page keeps)';
+  if (value === undefined) return lackText(i, layer, field);
   return field.form === FORM.DECIMAL ? String(value) :
     '0x' + value.toString(16).padStart(Math.ceil(field.width / 4), '0');
 }

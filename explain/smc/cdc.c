@@ -77,13 +77,13 @@ static void take_cursors(struct smc_view *v, struct smc_conn *c, const struct sm
     uint32_t cap = peer->elem_bytes ? cap_of(v->group, peer->elem_bytes) : 0;
     bool all_seen = peer->lost == v->group->lost[!v->side];
     if (cap && all_seen && mine->produced > peer->consumed + cap)
-        explain_remark(v->m, EXPLAIN_FIND_SMC_CURSOR, "SMCR-CDC-12", 0, 0,
-                       "%" PRIu64 " bytes more than the %s has room for",
-                       mine->produced - peer->consumed - cap, SIDE_NAME(!v->side));
+        explain_smc_doubt(v, EXPLAIN_FIND_SMC_CURSOR, "SMCR-CDC-12", 0,
+                          "%" PRIu64 " bytes more than the %s has room for",
+                          mine->produced - peer->consumed - cap, SIDE_NAME(!v->side));
     if (all_seen && mine->consumed > peer->produced)
-        explain_remark(v->m, EXPLAIN_FIND_SMC_CURSOR, "SMCR-CDC-12", 0, 0,
-                       "%" PRIu64 " bytes are consumed that were not written",
-                       mine->consumed - peer->produced);
+        explain_smc_doubt(v, EXPLAIN_FIND_SMC_CURSOR, "SMCR-CDC-12", 0,
+                          "%" PRIu64 " bytes are consumed that were not written",
+                          mine->consumed - peer->produced);
     if (mine->is_done && mine->produced > before)
         explain_remark(v->m, EXPLAIN_FIND_SMC_AFTER_CLOSE, "SMCR-CLS-03", 0, 0,
                        "%" PRIu64 " bytes more, after the %s was done sending", mine->produced - before,
@@ -150,7 +150,7 @@ static void take_link(struct smc_view *v, struct smc_conn *c, bool validated)
         explain_remark(v->m, EXPLAIN_FIND_SMC_MOVED, "SMCR-FOV-07", 0, 0,
                        "the %s's side of connection %" PRIu32 " moves from link %" PRIu32 " to link %" PRIu32,
                        SIDE_NAME(v->side), c->id, h->link, number);
-        if (!validated)
+        if (!validated && h->lost == v->group->lost[v->side])
             explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-FOV-07", 0, 0,
                            "it begins on the new link without a failover validation");
     }
@@ -168,7 +168,7 @@ static void validate(struct smc_view *v, struct smc_conn *c, const struct smcr_c
         return;
     take_link(v, c, true);
     h->is_replaying = true;
-    if (h->has_sent_cdc && smcr_seq_ahead(cdc->seq, h->seq) > 0)
+    if (h->has_sent_cdc && smcr_seq_ahead(cdc->seq, h->seq) > 0 && !explain_smc_may_lack(v->group))
         explain_remark(v->m, EXPLAIN_FIND_SMC_LOST, "SMCR-FOV-08", 0, 0,
                        "the %s sent up to message %u, of which %u is the last in this capture",
                        SIDE_NAME(v->side), cdc->seq, h->seq);
@@ -201,9 +201,21 @@ static bool take_seq(struct smc_view *v, struct smc_conn *c, const struct smcr_c
     return true;
 }
 
+/* Sent before the connection left this link, and again behind that: the capture may lack the copy before. */
+static bool is_left_behind(const struct smc_view *v, const struct smc_conn *c, const struct smcr_cdc *cdc)
+{
+    const struct smc_half *h = &c->half[v->side];
+    return c->shown.moves[v->side] && c->shown.moved_from[v->side] == link_number(v) &&
+           h->link != link_number(v) && smcr_seq_ahead(cdc->seq, h->seq) <= 0;
+}
+
 static void follow(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc *cdc)
 {
     struct smc_half *h = &c->half[v->side];
+    if (is_left_behind(v, c, cdc)) {
+        explain_smc_say(v, ", from before the move");
+        return;
+    }
     if (h->is_closed || h->is_aborted)
         explain_remark(v->m, EXPLAIN_FIND_SMC_AFTER_CLOSE, "SMCR-CDC-15", 0, 0,
                        "a CDC message after the %s %s", SIDE_NAME(v->side),
@@ -282,6 +294,14 @@ static void take_cut(struct smc_view *v, struct smc_conn *c, const struct explai
         follow_cut(v, c, layer, cdc);
 }
 
+/* The side has ended the connection, and a message or write goes on: of one that took its place, if the
+ * capture may lack its handshake. */
+static bool is_over(const struct smc_view *v, const struct smc_conn *c)
+{
+    const struct smc_half *h = &c->half[v->side];
+    return (h->is_closed || h->is_aborted) && !v->is_repeat && explain_smc_may_lack_conns(v->w, v->group);
+}
+
 /* --- messages --- */
 
 void explain_smc_cdc(struct smc_view *v, const struct explain_layer *layer)
@@ -294,6 +314,7 @@ void explain_smc_cdc(struct smc_view *v, const struct explain_layer *layer)
     struct smc_conn *c = v->group && has_token
                              ? explain_smc_conn_by_token(v->w, v->group->id, !v->side, cdc.alert_token)
                              : NULL;
+    c = c && !is_over(v, c) ? c : NULL;
     if (c) {
         v->m->smc.conn = c->id;
         c->shown.last_number = v->packet->number;
@@ -349,9 +370,9 @@ static struct smc_conn *conn_at(struct smc_view *v, const struct roce_reth *reth
     unsigned receiver = !v->side, rmb = explain_smc_rmb_by_rkey(v->group, receiver, v->link, reth->rkey);
     if (rmb == SMC_RMBS_MAX) {
         if (!v->is_repeat && !explain_smc_may_lack_conns(v->w, v->group))
-            explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-04", 0, 0,
-                           "R_Key 0x%08x is that of no RMB of the %s on this link", reth->rkey,
-                           SIDE_NAME(receiver));
+            explain_smc_doubt(v, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-04", 0,
+                              "R_Key 0x%08x is that of no RMB of the %s on this link", reth->rkey,
+                              SIDE_NAME(receiver));
         return NULL;
     }
     const struct smc_rmb *r = &v->group->rmbs[receiver][rmb];
@@ -363,7 +384,8 @@ static struct smc_conn *conn_at(struct smc_view *v, const struct roce_reth *reth
                        "at 0x%" PRIx64 " the %s has no element of a connection", reth->va,
                        SIDE_NAME(receiver));
     *offset = c ? (uint32_t)(from % r->elem_bytes) : 0;
-    return c && c->half[receiver].elem_bytes ? c : NULL; /* its own size may be a reserved one */
+    bool is_of_another = c && c->half[v->side].is_done && explain_smc_may_lack_conns(v->w, v->group);
+    return c && c->half[receiver].elem_bytes && !is_of_another ? c : NULL; /* the size may be reserved */
 }
 
 /* The rules for a write that is no repetition: SMCR-RMB-08, DAT-02, DAT-03, CLS-08. */
@@ -372,6 +394,7 @@ static void judge_write(struct smc_view *v, const struct smc_conn *c, uint32_t o
 {
     const struct smc_half *mine = &c->half[v->side], *peer = &c->half[!v->side];
     uint32_t cap = cap_of(v->group, peer->elem_bytes);
+    bool all_seen = mine->lost == v->group->lost[v->side] && peer->lost == v->group->lost[!v->side];
     if (offset < v->group->start)
         explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-RMB-08", 0, 0,
                        "at offset %" PRIu32 " of the element: there is its eye catcher", offset);
@@ -379,11 +402,11 @@ static void judge_write(struct smc_view *v, const struct smc_conn *c, uint32_t o
         explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-02", 0, 0,
                        "%" PRIu32 " bytes at offset %" PRIu32 " leave the element of %" PRIu32, bytes, offset,
                        peer->elem_bytes);
-    else if (!mine->is_replaying && mine->lost == v->group->lost[v->side] && offset >= v->group->start &&
+    else if (!mine->is_replaying && all_seen && offset >= v->group->start &&
              from + bytes > peer->consumed + cap)
-        explain_remark(v->m, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-03", 0, 0,
-                       "%" PRIu64 " bytes beyond what the %s has room for",
-                       from + bytes - peer->consumed - cap, SIDE_NAME(!v->side));
+        explain_smc_doubt(v, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-03", 0,
+                          "%" PRIu64 " bytes beyond what the %s has room for",
+                          from + bytes - peer->consumed - cap, SIDE_NAME(!v->side));
     if (mine->is_closed || mine->is_aborted)
         explain_remark(v->m, EXPLAIN_FIND_SMC_AFTER_CLOSE, "SMCR-CDC-15", 0, 0, "a write after the %s %s",
                        SIDE_NAME(v->side), mine->is_aborted ? "aborted" : "closed");

@@ -237,7 +237,7 @@ static void translate(struct smc_view *v, unsigned link, uint32_t reference, uin
     unsigned rmb = explain_smc_rmb_by_rkey(v->group, v->side, v->link, reference);
     if (rmb < SMC_RMBS_MAX)
         v->group->rmbs[v->side][rmb].on[link] = (struct smc_rtoken){.is_known = true, .rkey = rkey, .va = va};
-    else if (!v->group->is_partial)
+    else if (!explain_smc_may_lack_conns(v->w, v->group))
         explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-LLC-37", 0, 0,
                        "R_Key 0x%08x is that of no RMB of the %s", reference, SIDE_NAME(v->side));
 }
@@ -315,9 +315,8 @@ static void add_link_cont(struct smc_view *v, const struct smc_message *msg)
 {
     const struct smcr_add_link_cont *c = &msg->add_link_cont;
     unsigned slot = explain_smc_link_by_number(v->group, c->link);
-    if (slot == SMC_LINKS_MAX && !v->group->is_partial) {
-        explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-REC-24", 0, 0, "link %u is not being added",
-                       c->link);
+    if (slot == SMC_LINKS_MAX && !explain_smc_may_lack(v->group)) {
+        explain_smc_doubt(v, EXPLAIN_FIND_SMC_LINK, "SMCR-REC-24", 0, "link %u is not being added", c->link);
         return;
     }
     if (slot < SMC_LINKS_MAX && c->rtokens_left >= 1 && explain_smc_message_has(msg, "va_1"))
@@ -352,8 +351,8 @@ static void delete_link(struct smc_view *v, const struct smc_message *msg)
     }
     unsigned slot = explain_smc_link_by_number(v->group, d->link);
     if (slot == SMC_LINKS_MAX) {
-        if (!v->group->is_partial && !msg->is_response)
-            explain_remark(v->m, EXPLAIN_FIND_SMC_LINK, "SMCR-DLK-07", 0, 0, "there is no link %u", d->link);
+        if (!explain_smc_may_lack(v->group) && !msg->is_response)
+            explain_smc_doubt(v, EXPLAIN_FIND_SMC_LINK, "SMCR-DLK-07", 0, "there is no link %u", d->link);
         return;
     }
     if (!msg->is_response)

@@ -11,11 +11,17 @@
 #include "roce/psn.h"
 
 /* Whether the packet was taken before, or cannot be yet, as one before it is missing: that is sent again. */
-static bool is_out_of_turn(struct smc_link *l, unsigned side, uint32_t psn)
+static bool is_out_of_turn(struct smc_view *v, uint32_t psn)
 {
-    if (l->is_psn_known[side] && psn != l->next_psn[side])
+    struct smc_link *l = &v->group->links[v->link];
+    unsigned side = v->side;
+    if (l->is_psn_known[side] && psn != l->next_psn[side]) {
+        l->has_gap[side] |= roce_psn_diff(psn, l->next_psn[side]) > 0;
         return true;
+    }
+    v->group->lost[side] += !l->is_psn_known[side] && psn != l->starting_psn[side];
     l->is_psn_known[side] = true;
+    l->has_gap[side] = false;
     l->next_psn[side] = roce_psn_add(psn, 1);
     return false;
 }
@@ -31,6 +37,7 @@ static void take_ack(struct smc_view *v)
         (l->is_psn_known[sender] && roce_psn_diff(next, l->next_psn[sender]) <= 0))
         return;
     l->is_psn_known[sender] = true;
+    l->has_gap[sender] = false;
     l->next_psn[sender] = next;
     v->group->lost[sender]++;
 }
@@ -38,14 +45,15 @@ static void take_ack(struct smc_view *v)
 /* Looks up which link the pair is, if that may have changed since it was done last. */
 static const struct explain_smc_place *place_of(struct smc_view *v)
 {
-    const struct roce_pkt *pkt = &v->packet->roce;
     struct explain_smc_place *place = &v->pair->smc;
     struct smc_group *g;
     unsigned link, side;
     if (place->version == v->w->links_version)
         return place;
     *place = (struct explain_smc_place){.version = v->w->links_version};
-    if (explain_smc_link_of(v->w, &pkt->src, &pkt->dst, pkt->bth.dest_qpn, &g, &link, &side)) {
+    if (explain_smc_link_of(v, &g, &link, &side)) {
+        if (!g->links[link].flow)
+            g->links[link].flow = v->pair->index;
         place->group = g->id;
         place->link = (uint8_t)link;
         place->side = (uint8_t)(side ^ v->m->direction);
@@ -107,9 +115,9 @@ static void take_roce(struct smc_view *v)
             take_ack(v);
             return;
         }
-        v->is_repeat = is_out_of_turn(&v->group->links[v->link], v->side, p->roce.bth.psn);
+        v->is_repeat = is_out_of_turn(v, p->roce.bth.psn);
         if (!v->is_repeat)
-            explain_smc_settle_doubt(v, p->roce.bth.psn);
+            explain_smc_settle_doubts(v, p->roce.bth.psn);
         if (flags & ROCE_PKT_WRITE)
             explain_smc_rdma_write(v);
     }

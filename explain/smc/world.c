@@ -85,35 +85,54 @@ void explain_smc_note_lack(struct explain_smc *w)
     w->is_clc_holey = true;
 }
 
+bool explain_smc_has_gap(const struct smc_group *g, unsigned side)
+{
+    for (unsigned i = 0; i < SMC_LINKS_MAX; i++)
+        if (g->links[i].has_gap[side] && g->links[i].state != SMC_LINK_GONE)
+            return true;
+    return false;
+}
+
+bool explain_smc_may_lack(const struct smc_group *g)
+{
+    return g->is_partial || g->lost[0] || g->lost[1] || explain_smc_has_gap(g, 0) ||
+           explain_smc_has_gap(g, 1);
+}
+
 bool explain_smc_may_lack_conns(const struct explain_smc *w, const struct smc_group *g)
 {
     bool is_open = false;
     for (unsigned i = 0; i < SMC_HANDSHAKES_MAX && !is_open; i++)
-        is_open =
-            w->handshakes[i].number && w->handshakes[i].last && w->handshakes[i].last != SMCR_CLC_CONFIRM;
-    return g->is_partial || w->is_clc_holey || g->lost[0] || g->lost[1] || is_open;
+        is_open = w->handshakes[i].number && w->handshakes[i].last != SMCR_CLC_CONFIRM;
+    return w->is_clc_holey || explain_smc_may_lack(g) || is_open;
 }
 
-static bool is_on(const struct smc_link *l, unsigned side, const struct nornic_addr *src,
-                  const struct nornic_addr *dst, uint32_t qpn)
+static bool is_on(const struct smc_link *l, unsigned side, const struct roce_pkt *pkt)
 {
-    return l->qpn[!side] == qpn && nornic_addr_equal(&l->gid[!side], dst) &&
-           nornic_addr_equal(&l->gid[side], src);
+    return l->qpn[!side] == pkt->bth.dest_qpn && nornic_addr_equal(&l->gid[!side], &pkt->dst) &&
+           nornic_addr_equal(&l->gid[side], &pkt->src);
 }
 
-bool explain_smc_link_of(struct explain_smc *w, const struct nornic_addr *src, const struct nornic_addr *dst,
-                         uint32_t qpn, struct smc_group **group, unsigned *link, unsigned *side)
+static bool is_of_earlier(const struct smc_link *l, const struct explain_pair *pair)
 {
+    return l->flow && l->flow != pair->index && pair->shown.earlier;
+}
+
+bool explain_smc_link_of(const struct smc_view *v, struct smc_group **group, unsigned *link, unsigned *side)
+{
+    const struct roce_pkt *pkt = &v->packet->roce;
+    struct explain_smc *w = v->w;
     uint32_t oldest = w->group_count > SMC_GROUPS_MAX ? w->group_count - SMC_GROUPS_MAX : 0;
     for (uint32_t id = w->group_count; id > oldest; id--) { /* the newest first: QPNs come again */
         struct smc_group *g = &w->groups[id % SMC_GROUPS_MAX];
         for (unsigned i = 0; i < SMC_LINKS_MAX; i++) {
             const struct smc_link *l = &g->links[i];
-            if (l->state == SMC_LINK_FREE || !(is_on(l, 0, src, dst, qpn) || is_on(l, 1, src, dst, qpn)))
+            if (l->state == SMC_LINK_FREE || !(is_on(l, 0, pkt) || is_on(l, 1, pkt)) ||
+                is_of_earlier(l, v->pair))
                 continue;
             *group = g;
             *link = i;
-            *side = !is_on(l, 0, src, dst, qpn);
+            *side = !is_on(l, 0, pkt);
             return true;
         }
     }

@@ -17,6 +17,7 @@
 #define SMC_HANDSHAKES_MAX 128
 #define SMC_WRITES_MAX     64 /* messages of a link and direction of which later packets may come */
 #define SMC_LLC_TYPES      16
+#define SMC_DOUBTS_MAX     8
 
 struct smc_rtoken {
     bool is_known;
@@ -51,12 +52,14 @@ struct smc_link {
     enum smc_link_state state;
     uint8_t number;     /* 0: not known yet */
     bool has_both_ends; /* both ends are known */
+    uint32_t flow;      /* that travels on it; 0: none was seen yet */
     struct nornic_addr gid[2];
     struct nornic_mac mac[2];
     uint32_t qpn[2], starting_psn[2];
     /* by sender: RC takes packets in the order of their PSNs (ROCE-RS-10), and so does this */
     bool is_psn_known[2];
     uint32_t next_psn[2];
+    bool has_gap[2];                            /* what comes is behind one that did not come yet */
     uint8_t open[2][SMC_LLC_TYPES];             /* by sender and type: requests without a response so far */
     struct smc_write writes[2][SMC_WRITES_MAX]; /* by sender, in the slot of their message */
 };
@@ -71,15 +74,15 @@ struct smc_request {
     uint8_t user_data[16];
 };
 
-/* A response that fits no request. It is told of when the next request of the other side on that link
- * shows that the capture lacks none. */
+/* A finding that a message of the other side would explain: doubt.c. */
 struct smc_doubt {
     uint64_t number, related; /* number 0: none */
-    unsigned link, asker;     /* slot; the side that should have asked */
-    uint32_t next_psn;        /* of the next request, if none is missing */
+    unsigned link, sender;    /* slot; the side whose message may be missing */
+    uint32_t next_psn;        /* of its next request, if none is */
+    uint32_t lost[2];         /* of the group, when the finding was made */
     enum explain_finding_kind kind;
     const char *rule;
-    char words[80];
+    char words[96];
 };
 
 struct smc_group {
@@ -93,7 +96,8 @@ struct smc_group {
     struct smc_rmb *rmbs[2];                       /* SMC_RMBS_MAX each, */
     unsigned rmb_top[2];                           /* of which those before this one were used */
     struct smc_request requests[2][SMC_LLC_TYPES]; /* by sender and type: the newest */
-    struct smc_doubt doubt;
+    struct smc_doubt doubts[SMC_DOUBTS_MAX];       /* a ring */
+    unsigned next_doubt;
 };
 
 /* What one side of a connection said. */
@@ -184,12 +188,17 @@ struct smc_conn *explain_smc_conn_by_token(struct explain_smc *w, uint32_t group
                                            uint32_t token);
 /* A handshake was seen of which the capture lacks messages. */
 void explain_smc_note_lack(struct explain_smc *w);
-/* Whether there may be connections or elements in the group that the capture does not show: it is older
- * than the capture, or that lacks packets, or a handshake is not at its end. */
+/* Whether what a side sent may be missing just now: on some link it goes on behind a gap. */
+bool explain_smc_has_gap(const struct smc_group *group, unsigned side);
+/* Whether there may be messages of the group that the capture does not show: it is older than the capture, or
+ * that lacks packets. */
+bool explain_smc_may_lack(const struct smc_group *group);
+/* Whether there may be connections or elements in the group that the capture does not show: messages, or a
+ * handshake is not at its end. */
 bool explain_smc_may_lack_conns(const struct explain_smc *w, const struct smc_group *group);
-/* The link that a packet from `src` to `qpn` at `dst` travels on; false: none is known. */
-bool explain_smc_link_of(struct explain_smc *w, const struct nornic_addr *src, const struct nornic_addr *dst,
-                         uint32_t qpn, struct smc_group **group, unsigned *link, unsigned *side);
+/* The link that the packet in `v` travels on; false: none is known. One that another flow had before, whose
+ * QPNs this flow uses again, is none. */
+bool explain_smc_link_of(const struct smc_view *v, struct smc_group **group, unsigned *link, unsigned *side);
 /* The slot of a link by its number, or of a free one that gets it; SMC_LINKS_MAX: none. */
 unsigned explain_smc_link_by_number(const struct smc_group *g, uint8_t number);
 unsigned explain_smc_link_free(struct smc_group *g);
@@ -211,9 +220,14 @@ void explain_smc_llc(struct smc_view *v, const struct explain_layer *layer);
 struct smc_request *explain_smc_ask(struct smc_view *v, uint8_t type, bool is_due);
 /* The request that a response is to, if it is the newest; NULL: it is to one before, or to none. */
 struct smc_request *explain_smc_answer(struct smc_view *v, uint8_t type);
-/* A request with that PSN is taken in its turn: tells of the response that nothing asked for, if this
- * shows it. */
-void explain_smc_settle_doubt(struct smc_view *v, uint32_t psn);
+/* --- doubt.c --- */
+/* What the message of this side breaks, unless one of the other side came before it that the capture lacks.
+ * It is told of when the next request of the other side on that link shows that none is missing. `rule` is a
+ * literal. */
+void explain_smc_doubt(struct smc_view *v, enum explain_finding_kind kind, const char *rule, uint64_t related,
+                       const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* A request with that PSN is taken in its turn: tells of what it shows. */
+void explain_smc_settle_doubts(struct smc_view *v, uint32_t psn);
 /* --- cdc.c --- */
 void explain_smc_cdc(struct smc_view *v, const struct explain_layer *layer);
 void explain_smc_rdma_write(struct smc_view *v);

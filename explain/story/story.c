@@ -78,6 +78,8 @@ void explain_story_take(struct explain_story *story, const struct explain_packet
     }
     if (m->is_recapture)
         return;
+    story->unread += packet->kind == EXPLAIN_ROCE && packet->verdict != ROCE_RX_TAKEN &&
+                     packet->len_bytes < packet->wire_bytes;
     if (!story->explained++)
         story->explained_first_ns = story->explained_last_ns = packet->time_ns;
     if (packet->time_ns > story->explained_last_ns && is_resumed(m))
@@ -166,6 +168,12 @@ static void put_no_flow(struct explain_text *out, const struct explain_story *st
     if (story->iwarp_number)
         explain_printf(out, "This is iWARP, RDMA over TCP (#%" PRIu64 "), which is not explained here: ",
                        story->iwarp_number);
+    else if (story->unread)
+        explain_printf(out,
+                       "%s RoCE packets are cut within their headers (first: #%" PRIu64
+                       "), so that no queue pair is known: ",
+                       story->unread == story->explained ? "All" : "The",
+                       story->found[EXPLAIN_FIND_CUT].number);
     else
         explain_put(out, "No connected queue pairs speak here: ");
     explain_put_count(out, story->packets, "packet", "packets");
@@ -191,6 +199,18 @@ static void put_flow(struct explain_text *out, const struct sum *sum)
     explain_put(out, " back");
 }
 
+/* What the capture holds more than once is counted once. */
+static void put_twice(struct explain_text *out, const struct explain_analysis *analysis)
+{
+    const struct explain_seen_twice *twice = explain_analysis_twice(analysis);
+    if (!twice->packets)
+        return;
+    explain_put(out, "; ");
+    explain_put_count(out, twice->packets, "packet that the capture holds once more is",
+                      "packets that the capture holds once more are");
+    explain_printf(out, " left out (%s#%" PRIu64 ")", twice->packets == 1 ? "" : "first: ", twice->first);
+}
+
 static void put_what(struct explain_text *out, const struct explain_story *story, const struct sum *sum,
                      const struct explain_analysis *analysis)
 {
@@ -211,6 +231,7 @@ static void put_what(struct explain_text *out, const struct explain_story *story
     put_smc(out, analysis);
     if (sum->only && sum->has_answers && !sum->only->packets[0] != !sum->only->packets[1])
         explain_put(out, "; the other direction is not in this capture");
+    put_twice(out, analysis);
     explain_put(out, ".");
 }
 

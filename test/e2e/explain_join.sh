@@ -24,6 +24,21 @@ run "$nornic" explain --join pcaps/rc_rnr.pcap pcaps/rc_rnr.pcap
 if [ $rc = 0 ] && grep -q '^A to B: 21 packets, 21 came, 0 lost$' <<<"$out" &&
     [ "$(grep -c ' 0\.0 us ' <<<"$out")" -ge 37 ]; then ok the_same_twice
 else notok the_same_twice "exit status $rc: $(head -8 <<<"$out") $err"; fi
+# what a capture holds twice, as its machine saw it on two interfaces or as it was appended to itself, is laid once
+python3 - "$tmp" <<'EOF'
+import sys
+sys.path.insert(0, 'test/e2e')
+from captures import records, write
+once = records('pcaps/rc_rnr.pcap')
+write(sys.argv[1] + '/mirrored.pcap', [(ns + later, wire, frame) for ns, wire, frame in once for later in (0, 2000)])
+write(sys.argv[1] + '/appended.pcap', once + once)
+EOF
+for how in mirrored appended; do
+    run "$nornic" explain --join pcaps/rc_rnr.pcap "$tmp/$how.pcap"
+    if [ $rc = 0 ] && grep -q '^A to B: 21 packets, 21 came, 0 lost$' <<<"$out" &&
+        grep -q "$how.pcap, 37 packets, 37 once more, which are left out" <<<"$out"; then ok "${how}_capture"
+    else notok "${how}_capture" "exit status $rc: $(head -8 <<<"$out") $err"; fi
+done
 run "$nornic" explain --join --html "$tmp/page.html" pcaps/rc_rnr.pcap pcaps/rc_rnr.pcap
 if [ $rc = 0 ] && grep -q 'at B after' "$tmp/page.html"; then ok page; else notok page "exit status $rc: $err"; fi
 

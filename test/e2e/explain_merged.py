@@ -5,39 +5,18 @@
 of the merging. Captures that follow each other share addresses, and queue pairs with the same numbers.
 
 Prints "ok NAME" or "not ok NAME: ..." for each way of merging; `-v` names every pair that fails."""
-import collections, json, os, struct, subprocess, sys, tempfile
+import collections, json, os, subprocess, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-NS = 10**9
-NANO, MICRO = 0xa1b23c4d, 0xa1b2c3d4
-
-
-def records(path):
-    """[(time in ns, bytes on the wire, frame)] of a little-endian pcap file of Ethernet frames."""
-    data = open(path, 'rb').read()
-    magic, link = struct.unpack_from('<I', data)[0], struct.unpack_from('<I', data, 20)[0]
-    assert magic in (NANO, MICRO) and link == 1, path
-    found, at = [], 24
-    while at < len(data):
-        s, part, kept, wire = struct.unpack_from('<4I', data, at)
-        found.append((s * NS + part * (1 if magic == NANO else 1000), wire, data[at + 16:at + 16 + kept]))
-        at += 16 + kept
-    return sorted(found, key=lambda r: r[0])
-
-
-def write(path, packets):
-    with open(path, 'wb') as f:
-        f.write(struct.pack('<IHHIIII', NANO, 2, 4, 0, 0, 262144, 1))
-        for ns, wire, frame in packets:
-            f.write(struct.pack('<4I', ns // NS, ns % NS, len(frame), wire) + frame)
+from captures import NS, records, write
 
 
 def shifted(packets, to_ns):
     return [(ns - packets[0][0] + to_ns, wire, frame) for ns, wire, frame in packets]
 
 
-def warnings(nornic, path):
-    """How often each kind above a note is found, and how many violations verify names."""
+def warnings(nornic, path, is_verified):
+    """How often each kind above a note is found, and how many violations verify names, if it is asked."""
     counts = collections.Counter()
     run = lambda *args: subprocess.run([nornic, *args, path], capture_output=True, text=True, timeout=60).stdout
     for line in run('explain', '--strict', '--json').splitlines():
@@ -45,7 +24,8 @@ def warnings(nornic, path):
         for r in o.get('remarks', []) + ([o['finding']] if isinstance(o.get('finding'), dict) else []):
             if r['severity'] > 0:
                 counts[r['kind']] += 1
-    counts['verify'] = json.loads(run('verify', '--strict', '--json'))['violation_count']
+    if is_verified:
+        counts['verify'] = json.loads(run('verify', '--strict', '--json'))['violation_count']
     return counts
 
 
@@ -61,22 +41,25 @@ def laid_over(packets):
 
 
 NO_COPIES = ('rc_long', 'rc_read_1024', 'rc_read_256')  # more packets, or fewer, than identifications are kept of
+# of one connection, captured one after the other: what it sent in between is missing, as explain says
+IN_BETWEEN = {('smc_abort', 'smc_oob_stall'), ('smc_half', 'smc_oob_stall')}
 
 # how, and of which: each after each, or each after itself and the next
 WAYS = {
     'one_after_the_other': (lambda a, b: after(a, b, 50_000_000), 'all'),
     'one_right_after_the_other': (lambda a, b: after(a, b, 20_000_000), 'some'),
     'one_long_after_the_other': (lambda a, b: after(a, b, 20 * NS), 'some'),
-    'laid_over_itself': (lambda a, b: laid_over(a), 'self'),
+    'appended_as_they_are': (lambda a, b: a + b, 'some'),
+    'laid_over_itself': (lambda a, b: laid_over(a), 'rc'),
 }
 
 
 def pairs_of(names, which):
     if which == 'all':
         return [(a, b) for a in names for b in names]
-    following = [(a, b) for a, b in zip(names, names[1:])] if which == 'some' else []
-    has_ids = lambda name: which == 'some' or not ('ipv6' in name or name in NO_COPIES)
-    return [(a, a) for a in names if has_ids(a)] + following
+    if which == 'some':
+        return [(a, a) for a in names] + list(zip(names, names[1:]))
+    return [(a, a) for a in names if a.startswith(('rc_', 'routed_')) and 'ipv6' not in a and a not in NO_COPIES]
 
 
 def main():
@@ -85,17 +68,18 @@ def main():
     captures = {os.path.basename(p)[:-5]: records(p) for p in sys.argv[2:] if p != '-v'}
     status = 0
     with tempfile.TemporaryDirectory() as tmp, ThreadPoolExecutor(2) as pool:
-        def judge(name, packets):
+        def judge(name, packets, is_verified=True):
             path = os.path.join(tmp, name + '.pcap')
             write(path, packets)
-            found = warnings(nornic, path)
+            found = warnings(nornic, path, is_verified)
             os.unlink(path)
             return found
 
         alone = dict(zip(captures, pool.map(lambda n: judge(n, captures[n]), captures)))
         for way, (merge, which) in WAYS.items():
-            pairs = pairs_of(list(captures), which)
-            merged = pool.map(lambda p: judge(f'{way}-{p[0]}-{p[1]}', merge(captures[p[0]], captures[p[1]])), pairs)
+            pairs = [p for p in pairs_of(list(captures), which) if p not in IN_BETWEEN]
+            merged = pool.map(lambda p: judge(f'{way}-{p[0]}-{p[1]}', merge(captures[p[0]], captures[p[1]]),
+                                              which != 'all'), pairs)
             wrong = {}
             for (a, b), found in zip(pairs, merged):
                 more = found - (alone[a] + alone[b])

@@ -4,6 +4,7 @@ filters, plots; 100,000 packets. Lines: "ok NAME", "not ok NAME: why".   explain
 import collections, csv, glob, json, os, re, struct, subprocess, sys, traceback
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import browser
+import captures
 
 NORNIC, TMP, SHOTS = os.environ['NORNIC'], sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ''
 CAPTURES = sorted(glob.glob('pcaps/*.pcap'))
@@ -619,6 +620,16 @@ def whole_packets(b):
         settle(b, 'document.querySelectorAll("#detail .byte").length', longest['len'], 'bytes in sight')
 
 
+def cut_short(b):
+    @case('page-says-what-the-capture-cut-off')
+    def _():
+        path = os.path.join(TMP, 'short.pcap')
+        captures.write(path, [(ns, wire, frame[:128]) for ns, wire, frame in captures.records('pcaps/cm_rping.pcap')])
+        b.open(page_of('short.html', path), '#1')
+        text = b.run('document.querySelector("#detail").textContent')
+        same(('(not captured)' in text, 'beyond what the page keeps' in text), (True, False), 'fields')
+
+
 def bad_bits(b):
     """A packet whose ICRC, and one whose IP checksum is wrong."""
     data = bytearray(open('pcaps/rc_write_1024.pcap', 'rb').read())
@@ -752,6 +763,7 @@ def main():
         joined(b)
         whole_packets(b)
         same_numbers(b)
+        cut_short(b)
         bad_bits(b)
         odd_name(b)
         many(b)

@@ -151,6 +151,11 @@ void film_ack(struct film *f, unsigned link, unsigned side, uint32_t psn)
     feed(f, roce_frame_seal(&t, frame, bytes));
 }
 
+void film_next(struct film *f, unsigned link, unsigned side)
+{
+    film_llc(f, link, side, "TL_REQ");
+}
+
 void film_again(struct film *f)
 {
     feed(f, frame_bytes);

@@ -40,6 +40,8 @@ void film_cdc(struct film *f, unsigned link, unsigned side, struct smcr_cdc cdc)
 void film_write(struct film *f, unsigned link, unsigned side, uint32_t rkey, uint64_t va, uint32_t bytes);
 /* An ACK from that side of all up to `psn`. */
 void film_ack(struct film *f, unsigned link, unsigned side, uint32_t psn);
+/* The next request of that side, which shows that the film lacks none of it: a TEST LINK. */
+void film_next(struct film *f, unsigned link, unsigned side);
 /* The last packet once more: as the network doubles it, or RC sends it again. */
 void film_again(struct film *f);
 

@@ -26,7 +26,7 @@ static void feed(struct story *s)
 static void send(struct story *s, bool is_request, struct roce_bth bth, const uint8_t *ext,
                  uint32_t ext_bytes, uint32_t bytes)
 {
-    const uint8_t addr[2][4] = {{10, 0, 0, 1}, {10, 0, 0, 2}};
+    const uint8_t addr[2][4] = {{10, s->net, 0, 1}, {10, s->net, 0, 2}};
     bool from_a = is_request != s->is_b_asking;
     struct roce_path path = {.vlan_tci = -1,
                              .src = nornic_addr_from_v4(addr[!from_a]),

@@ -269,3 +269,22 @@ Test(connections, immediate_data_that_is_cut_off_leaves_no_gap)
     cr_expect_eq(s.m.remark_count, 0);
     story_end(&s);
 }
+
+/* What those were is not known; of others all is. */
+Test(connections, packets_cut_within_their_headers_hide_only_what_is_between_the_same_addresses)
+{
+    story_begin(&s);
+    for (unsigned i = 0; i < 2; i++) {
+        s.net = (uint8_t)i;
+        s.snap_bytes = i ? 50 : 0; /* the BTH ends at 54 */
+        story_request(&s, ROCE_OP_SEND_ONLY, 100, 64, 0);
+        s.snap_bytes = 0;
+        story_request(&s, ROCE_OP_SEND_ONLY, 101, 64, 0);
+        story_request(&s, ROCE_OP_SEND_ONLY, 103, 64, 0);
+        cr_expect_eq(story_has(&s, EXPLAIN_FIND_PSN_GAP), i == 0);
+    }
+    s.net = 0;
+    story_request(&s, ROCE_OP_SEND_ONLY, 105, 64, 0);
+    cr_expect(story_has(&s, EXPLAIN_FIND_PSN_GAP));
+    story_end(&s);
+}

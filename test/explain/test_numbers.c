@@ -463,6 +463,35 @@ Test(numbers, a_capture_without_queue_pairs_says_what_it_is)
     end(&t);
 }
 
+Test(numbers, a_capture_that_is_cut_within_all_headers_says_so)
+{
+    struct tale t;
+    begin(&t);
+    t.s.snap_bytes = 50; /* the BTH ends at 54 */
+    request(&t, ROCE_OP_SEND_ONLY, 100, 8, 0);
+    request(&t, ROCE_OP_SEND_ONLY, 101, 8, 0);
+    cr_assert_str_eq(sentence(&t, 0),
+                     "All RoCE packets are cut within their headers (first: #1), so that no queue "
+                     "pair is known: 2 packets in 10.0 us.");
+    end(&t);
+}
+
+Test(numbers, what_the_capture_holds_once_more_is_told)
+{
+    struct tale t;
+    begin(&t);
+    t.s.has_id = true;
+    for (unsigned i = 0; i < 4; i++) {
+        t.s.ip_id = (uint16_t)(i % 2 + 1);
+        t.s.time_ns += i == 2 ? NS_PER_S : 0;
+        request(&t, ROCE_OP_SEND_ONLY, 100 + i % 2, 8, 0);
+    }
+    cr_assert_not_null(
+        strstr(sentence(&t, 0), "; 2 packets that the capture holds once more are left out (first: #3)"),
+        "%s", sentence(&t, 0));
+    end(&t);
+}
+
 Test(numbers, amounts_have_three_digits_that_count)
 {
     struct explain_text out = {0};

@@ -332,8 +332,10 @@ Test(smc_flow, cursors_that_cannot_be)
     film_cdc(&f, 1, 0, (struct smcr_cdc){.seq = 4, .producer_cursor = 1003});
     cr_assert(film_remarks(&f, EXPLAIN_FIND_SMC_CURSOR, "SMCR-CDC-05"));
     film_cdc(&f, 1, 0, (struct smcr_cdc){.seq = 5, .producer_cursor = 5, .producer_wrap = 1});
+    film_next(&f, 1, 1);
     cr_assert(film_remarks(&f, EXPLAIN_FIND_SMC_CURSOR, "SMCR-CDC-12"), "one byte more than the window");
     film_cdc(&f, 1, 1, (struct smcr_cdc){.seq = 1, .consumer_cursor = 6, .consumer_wrap = 1});
+    film_next(&f, 1, 0);
     cr_assert(film_remarks(&f, EXPLAIN_FIND_SMC_CURSOR, "SMCR-CDC-12"), "one byte more than was written");
     film_end(&f);
     cr_assert_eq(film_violations(&f), 5);
@@ -352,6 +354,7 @@ Test(smc_flow, a_full_window_is_allowed)
     cr_assert(film_remarks(&f, EXPLAIN_FIND_SMC_BLOCKED, "SMCR-DAT-09"));
     cr_assert_eq(film_violations(&f), 0);
     film_write(&f, 1, 0, FILM_SERVER_RKEY, FILM_SERVER_VA + 4, 1);
+    film_next(&f, 1, 1);
     cr_assert(film_remarks(&f, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-03"));
     film_end(&f);
     cr_assert_eq(f.counts[EXPLAIN_FIND_SMC_BLOCKED], 1);
@@ -362,6 +365,7 @@ Test(smc_flow, writes_where_none_is_allowed)
     film_begin(&f);
     film_first_contact(&f);
     film_write(&f, 1, 0, 0x999, FILM_SERVER_VA + 4, 10);
+    film_next(&f, 1, 1);
     cr_assert(film_remarks(&f, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-04"), "an unknown key");
     film_write(&f, 1, 0, FILM_SERVER_RKEY, FILM_SERVER_VA + 65536, 10);
     cr_assert(film_remarks(&f, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-04"), "an element without a connection");
@@ -469,6 +473,7 @@ Test(smc_flow, confirm_rkey_makes_an_rmb)
     film_llc(&f, 1, 0, "DR_NEG");
     cr_assert(film_remarks(&f, EXPLAIN_FIND_SMC_REFUSED, ""));
     film_write(&f, 1, 0, FILM_SERVER_RKEY, FILM_SERVER_VA + 4, 10); /* that one was deleted */
+    film_next(&f, 1, 1);
     cr_assert(film_remarks(&f, EXPLAIN_FIND_SMC_WRITE, "SMCR-DAT-04"));
     film_end(&f);
 }

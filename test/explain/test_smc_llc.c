@@ -19,6 +19,7 @@ static void expect_words(const char *part)
 static bool has_rmb(unsigned link, uint32_t rkey)
 {
     film_write(&f, link, 0, rkey, 0x5000, 8);
+    film_next(&f, link, 1);
     for (unsigned i = 0; i < f.m.remark_count; i++)
         if (f.m.remarks[i].kind == EXPLAIN_FIND_SMC_WRITE && strstr(f.m.remarks[i].words, "of no RMB"))
             return false;
@@ -200,6 +201,7 @@ Test(smc_llc, a_link_that_is_not_there_cannot_be_deleted)
     cr_expect_eq(g->links_gone, 1);
     cr_expect_eq(g->links_active, 1);
     film_llc(&f, 2, 1, "DL_REQ");
+    film_next(&f, 2, 0);
     cr_expect(film_remarks(&f, EXPLAIN_FIND_SMC_LINK, "SMCR-DLK-07"));
     film_end(&f);
 }

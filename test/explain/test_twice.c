@@ -249,6 +249,37 @@ Test(twice, a_capture_behind_itself)
     }
 }
 
+/* The same, from senders of which not all count identifications: with the old times, or moved as a whole. */
+static void behind_itself_with(bool requests_count, uint64_t late_ns)
+{
+    static struct reel r;
+    struct story s;
+    r.count = 0;
+    story_begin(&s);
+    for (uint32_t i = 0; i < 12; i++) {
+        s.has_id = !requests_count;
+        send_at(&s, i);
+        keep(&r, &s);
+        s.time_ns += (20 + i) * NS_PER_MS;
+        s.has_id = true;
+        answer(&s, i, ROCE_SYNDROME_ACK_UNLIMITED, i + 1);
+        keep(&r, &s);
+    }
+    for (unsigned i = 0; i < r.count; i++) {
+        feed(&s, r.frame[i], r.len_bytes[i], r.time_ns[i] + late_ns);
+        cr_expect(s.m.is_recapture, "#%u %s", (unsigned)s.number, s.m.words);
+    }
+    cr_expect_eq(flow(&s)->packets[0], 12);
+    cr_expect_eq(flow(&s)->packets[1], 12);
+    story_end(&s);
+}
+
+Test(twice, a_capture_behind_itself_is_known_by_its_times)
+{
+    behind_itself_with(false, 0);
+    behind_itself_with(true, NS_PER_S);
+}
+
 /* Its identification is another, or it was asked for: what a sender sends again is no copy. */
 Test(twice, what_is_sent_again_is_not_taken_for_a_copy)
 {
