@@ -209,7 +209,7 @@ static void hand_over(struct explain_flows *f, struct explain_pair *earlier, uns
     doubt_pmtu(&p->half[to]);
     SWAP(p->shown.messages[to], earlier->shown.messages[way]);
     SWAP(p->shown.retransmissions[to], earlier->shown.retransmissions[way]);
-    p->ids[to] = earlier->ids[way];
+    p->ids[to] = (struct explain_ids){0}; /* what was learned is the earlier connection's as well */
     p->src_port[to] = earlier->src_port[way];
     p->first_port[to] = earlier->first_port[way];
     if (p->shown.qpn[0] || !earlier->shown.qpn[to ? !way : way])
@@ -320,9 +320,17 @@ static bool hand_back(struct explain_flows *f, struct explain_pair *p, unsigned 
     return false;
 }
 
+/* Whether what goes on with a message may go on with the one in progress, behind a gap. */
+static bool may_go_on(const struct explain_half *half, const struct roce_pkt *pkt)
+{
+    const uint32_t kinds = ROCE_PKT_SEND | ROCE_PKT_WRITE;
+    return half->is_open && pkt->op->flags & (ROCE_PKT_MIDDLE | ROCE_PKT_LAST) &&
+           (roce_opcodes[half->open_opcode].flags & kinds) == (pkt->op->flags & kinds) &&
+           roce_psn_diff(pkt->bth.psn, half->next_psn) >= 0;
+}
+
 /* The QPN is known, but not with such PSNs. An answer may be for another pair, whose other end was not known
- * yet; a request that begins a message is the first of a new connection, for which the QPN is used again.
- * What goes on with a message goes on behind a gap. */
+ * yet; a request is one of a new connection, for which the QPN is used again. */
 static struct explain_pair *other_of(struct explain_flows *f, const struct explain_pair_key *k,
                                      struct explain_pair *known, const struct explain_packet *packet,
                                      unsigned *direction)
@@ -334,7 +342,7 @@ static struct explain_pair *other_of(struct explain_flows *f, const struct expla
         *direction = 1;
         return p;
     }
-    if (is_answer || !(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)) || hand_back(f, known, *direction))
+    if (is_answer || may_go_on(&known->half[*direction], pkt) || hand_back(f, known, *direction))
         return known;
     p = begin_later(f, known, *direction);
     if (!p)

@@ -66,7 +66,7 @@ static void take_new(struct explain_pair *pair, unsigned direction, const struct
     }
     remember(half, packet, m);
     half->next_psn = roce_psn_add(pkt->bth.psn, span);
-    explain_note_new(half, &pair->ids[direction], explain_ip_id(packet));
+    explain_note_new(half, &pair->ids[direction], packet);
     explain_describe(packet, m);
 }
 
