@@ -18,6 +18,7 @@
 #define EPOCHS_MAX     8  /* pairs with one key that are told apart */
 #define PAIR_TRIES     64 /* answers by which it is tried to find out whom they are for */
 #define PAIR_HITS      4  /* answers that show it, where the UDP ports do not */
+#define PAIR_MISFITS   2  /* and that show the contrary */
 #define POINTS_PSN     4
 #define POINTS_PORT    2
 #define CANDIDATES_MAX 256 /* pairs without a known second end that are looked at */
@@ -423,18 +424,34 @@ static struct explain_pair *asker_of(struct explain_flows *f, const struct expla
     return NULL;
 }
 
+/* Whether it is still to be found out which answers are the pair's: no answer has shown it, or several since
+ * are to nothing that was asked here. */
+static bool is_open_who_answers(struct explain_pair *p, bool fits)
+{
+    if (!p->is_paired)
+        return true;
+    p->pair_misfits = fits ? 0 : (uint8_t)(p->pair_misfits + 1);
+    p->pair_hits = fits ? PAIR_HITS : p->pair_hits;
+    if (p->pair_misfits < PAIR_MISFITS)
+        return false;
+    p->is_paired = false;
+    p->pair_misfits = p->pair_hits = p->pair_tries = 0;
+    return true;
+}
+
 /* An answer shows which requests and which answers belong together. Until one has, that is a guess by the UDP
- * ports, which is put right here. */
+ * ports, which is put right here. A NAK asks for what need not have been seen. */
 static struct explain_pair *pair_up(struct explain_flows *f, const struct explain_pair_key *k,
                                     struct explain_pair *p, const struct explain_packet *packet,
                                     unsigned *direction, enum fit *fit)
 {
     unsigned end;
-    if (p->is_paired)
+    bool fits = is_answer_to(&p->half[!*direction], &packet->roce);
+    if (is_nak(&packet->roce) || !is_open_who_answers(p, fits))
         return p;
-    if (is_answer_to(&p->half[!*direction], &packet->roce)) {
+    if (fits) {
         bool is_same_port = p->src_port[!*direction] == packet->roce.src_port;
-        p->is_paired = is_same_port || ++p->pair_hits >= PAIR_HITS;
+        p->is_paired = ++p->pair_hits >= PAIR_HITS || is_same_port;
         return p;
     }
     struct explain_pair *asker = p->pair_tries++ < PAIR_TRIES ? asker_of(f, k, packet, &end) : NULL;

@@ -164,7 +164,8 @@ struct explain_pair {
     uint16_t first_port[2], other_port[2]; /* strict: of the first one, and another that was told of */
     bool is_paired;                        /* an answer has shown that its two ends belong together */
     uint8_t pair_tries;                    /* answers that did not */
-    uint8_t pair_hits;                     /* answers that fit, from another UDP port than the requests' */
+    uint8_t pair_hits;                     /* answers that fit */
+    uint8_t pair_misfits;                  /* answers to something else since one did fit */
     bool is_not_at[2];                     /* the capture was not taken at that end */
     bool is_pmtu_guessed;                  /* shown.pmtu_bytes: no piece has shown it */
     uint32_t later;                        /* the pair that uses a QPN of this one again; 0: none */

@@ -188,13 +188,21 @@ static void judge_read_response(const struct explain_half *half, const struct ro
                        read->bytes - k * pmtu_bytes);
 }
 
+/* Whether the pair's answers are answers to its requests, as far as can be seen. */
+static bool is_answered_here(const struct explain_pair *pair)
+{
+    return pair->is_paired && !pair->pair_misfits;
+}
+
 void explain_strict_response(struct explain_pair *pair, unsigned direction,
                              const struct explain_packet *packet, struct explain_meaning *m)
 {
     struct explain_half *half = &pair->half[!direction];
     const struct roce_pkt *pkt = &packet->roce;
     judge_port(pair, direction, packet, explain_sent_find(half, pkt->bth.psn) != NULL, m);
-    if (pkt->op->flags & ROCE_PKT_READ_RESP) {
+    if (!is_answered_here(pair))
+        return;
+    if (pkt->op->flags & ROCE_PKT_READ_RESP && pair->pair_hits > 1) { /* others fit before this one */
         judge_pmtu(half, pkt, m);
         judge_read_response(half, pkt, m);
     }
