@@ -407,13 +407,18 @@ static void swap_ends(struct explain_flows *f, struct explain_pair *a, unsigned 
         explain_pair_insert(f, b, b_way);
 }
 
+static bool is_doubtful(const struct explain_pair *p)
+{
+    return !p->is_paired || p->pair_misfits;
+}
+
 /* The pair in which that PSN waits for an answer, and at which end the request was sent. */
 static struct explain_pair *asker_of(struct explain_flows *f, const struct explain_pair_key *k,
                                      const struct explain_packet *packet, unsigned *end)
 {
     unsigned looked_at = 0;
     for (struct explain_pair *p = f->newest; p && looked_at < CANDIDATES_MAX; p = p->older, looked_at++)
-        for (*end = 0; *end < 2 && !p->is_paired && p->shown.service == k->service; ++*end) {
+        for (*end = 0; *end < 2 && is_doubtful(p) && p->shown.service == k->service; ++*end) {
             const struct explain_sent *s = explain_sent_find(&p->half[*end], packet->roce.bth.psn);
             if (s && !s->is_answered && is_answer_to(&p->half[*end], &packet->roce) &&
                 explain_network_equal(&p->shown.network, &k->network) &&
@@ -459,6 +464,7 @@ static struct explain_pair *pair_up(struct explain_flows *f, const struct explai
         return p;
     swap_ends(f, p, !*direction, asker, end);
     asker->is_paired = true;
+    asker->pair_misfits = 0;
     *fit = FIT_WELL;
     *direction = !end;
     return asker;

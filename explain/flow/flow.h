@@ -30,6 +30,7 @@ struct explain_sent {
     uint16_t ip_id;
     uint8_t opcode;
     bool ack_req, is_answered;
+    bool is_unchecked; /* cut before its ICRC: what it says may be damaged */
     uint16_t link; /* history.c's own: the next entry of its chain, from 1 */
 };
 

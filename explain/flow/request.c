@@ -45,6 +45,7 @@ static void remember(struct explain_half *half, const struct explain_packet *pac
     s->opcode = pkt->bth.opcode;
     s->ack_req = pkt->bth.ack_req;
     s->is_answered = false;
+    s->is_unchecked = packet->is_cut;
 }
 
 #define READ_OR_ATOMIC (ROCE_PKT_READ | ROCE_PKT_ATOMIC)

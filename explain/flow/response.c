@@ -374,6 +374,12 @@ static void remark_copy(const struct explain_packet *packet, const struct explai
                     &why);
 }
 
+/* Whether an answer that fits no request is one to this pair, as far as others and the UDP ports tell. */
+static bool is_one_of_ours(const struct explain_pair *pair, unsigned direction, const struct roce_pkt *pkt)
+{
+    return pair->is_paired || (pair->pair_tries <= 1 && pair->src_port[!direction] == pkt->src_port);
+}
+
 static void remark_ghost(struct explain_half *half, const struct roce_pkt *pkt, struct explain_meaning *m)
 {
     bool is_old = roce_psn_diff(pkt->bth.psn, half->next_psn) < 0;
@@ -497,7 +503,7 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
     take(pair, half, direction, packet, m);
     explain_carried_take(pair, !direction, packet, m);
     if (is_ghost(half, pkt)) {
-        if (!half->is_unseen)
+        if (!half->is_unseen && is_one_of_ours(pair, direction, pkt))
             remark_ghost(half, pkt, m);
     } else {
         judge_gap(half, pkt, m);
