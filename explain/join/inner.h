@@ -36,6 +36,7 @@ struct join_packet {
     bool has_equal;  /* the other capture has equal ones, though not of its time */
     bool is_overtaken, is_again;
     uint8_t fate, sure, says;
+    uint8_t or_fate; /* sure UNKNOWN: what it may be as well */
 };
 
 /* All packets from one address to another. */
