@@ -95,6 +95,8 @@ static void judge(struct explain_join *j, unsigned side, struct join_packet *p)
     if (from < 0) {
         p->fate = p->is_damaged ? EXPLAIN_FATE_DAMAGED : EXPLAIN_FATE_UNRELATED;
         p->sure = p->is_damaged || !j->summary.has_icrc ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
+        if (!p->is_damaged && j->lanes[p->lane].packets[!side])
+            leave_open(p, EXPLAIN_FATE_OUTSIDE, EXPLAIN_FATE_ARRIVED);
     } else if (from == (int)side) {
         judge_sent(j, side, p);
     } else {
@@ -318,17 +320,18 @@ static void doubt_losses(struct explain_join *j, unsigned from)
 }
 
 /* A clock that no line explains, or only pieces, may be one that was set; or packets were taken for equal
- * ones of another time. Then what rests on times is likely, no more: everything, or all but what its
- * identification shows. */
+ * ones of another time. Where packets went one way only, it is a guess which end they left. Then what rests
+ * on times is likely, no more: everything, or all but what its identification shows. */
 static void doubt_times(struct explain_join *j)
 {
     const struct explain_clock *c = &j->summary.clock;
-    for (unsigned side = 0; side < 2 && (c->is_inconsistent || c->piece_count > 1); side++)
+    bool is_open = c->is_inconsistent || c->is_one_way;
+    for (unsigned side = 0; side < 2 && (is_open || c->piece_count > 1); side++)
         for (uint32_t i = 0; i < j->side[side].count; i++) {
             struct join_packet *p = &j->side[side].packets[i];
             int from = j->lanes[p->lane].from;
             bool has_ids = from >= 0 && join_has_ids(&j->lanes[p->lane], (unsigned)from);
-            if (p->sure == EXPLAIN_SURE_SHOWN && (c->is_inconsistent || !has_ids))
+            if (p->sure == EXPLAIN_SURE_SHOWN && (is_open || !has_ids))
                 p->sure = EXPLAIN_SURE_LIKELY;
         }
 }
