@@ -18,7 +18,7 @@
 #define EPOCHS_MAX     8  /* pairs with one key that are told apart */
 #define PAIR_TRIES     64 /* answers by which it is tried to find out whom they are for */
 #define PAIR_HITS      4  /* answers that show it, where the UDP ports do not */
-#define PAIR_MISFITS   2  /* and that show the contrary */
+#define PAIR_MISFITS   4  /* and that show the contrary */
 #define POINTS_PSN     4
 #define POINTS_PORT    2
 #define CANDIDATES_MAX 256 /* pairs without a known second end that are looked at */
