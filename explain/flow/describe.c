@@ -173,8 +173,9 @@ static void add_trigger(struct explain_meaning *m, const struct explain_why *why
         explain_add_words(m, "%s%s", perhaps(why),
                           is_rnr ? "the wait of an RNR NAK is over" : "one of the NAKs asks for it");
     else
-        explain_add_words(m, is_rnr ? "%sthe wait of RNR NAK #%" PRIu64 " is over" : "%sNAK #%" PRIu64 " asks for it",
-                          perhaps(why), why->trigger);
+        explain_add_words(
+            m, is_rnr ? "%sthe wait of RNR NAK #%" PRIu64 " is over" : "%sNAK #%" PRIu64 " asks for it",
+            perhaps(why), why->trigger);
 }
 
 static void add_reason(struct explain_meaning *m, const struct explain_why *why)

@@ -31,7 +31,7 @@ struct explain_sent {
     uint8_t opcode;
     bool ack_req, is_answered;
     bool is_unchecked; /* cut before its ICRC: what it says may be damaged */
-    uint16_t link; /* history.c's own: the next entry of its chain, from 1 */
+    uint16_t link;     /* history.c's own: the next entry of its chain, from 1 */
 };
 
 /* A READ or an atomic, which takes the PSNs of its answers. */

@@ -53,7 +53,8 @@ Test(joined_truth, captures_of_parts_tell_what_they_can)
     }
     cr_expect_eq(complaints, 0);
     cr_expect_geq(shown, 100000);
-    cr_expect_geq(100 * right, LIKELY_LEAST * (right + wrong), "%" PRIu64 " of %" PRIu64, right, right + wrong);
+    cr_expect_geq(100 * right, LIKELY_LEAST * (right + wrong), "%" PRIu64 " of %" PRIu64, right,
+                  right + wrong);
     cr_expect_geq(judge.score.either_right[1][EXPLAIN_FATE_COPY],
                   9 * judge.score.either_wrong[1][EXPLAIN_FATE_COPY]);
 }

@@ -129,7 +129,7 @@ static const uint64_t told_wrongly[] = {
     505949, 609549, 610861, /* overtaken, by the identifications of the QPN's connection before */
     602669,                 /* a connection that begins with a last packet, taken for the one before */
     405498, 602954,         /* violations, compared with what came damaged, its ICRC cut off */
-    407107, 502035, /* violations by answers to another queue pair */
+    407107, 502035,         /* violations by answers to another queue pair */
     501782, 503113,         /* answers to what was never asked: of another queue pair */
     502524,                 /* likewise: to a READ that is older than the capture */
     401271,                 /* answers that are missing: told as another queue pair's */
