@@ -60,7 +60,8 @@ static void judge_opcode(const struct explain_sent *before, const struct roce_pk
 }
 
 /* What is sent again is the same packet (ROCE-RC-6), but a READ may begin anew behind what has come
- * (ROCE-RC-44). Without ICRCs the first of the two may have been damaged, for which reason the second came. */
+ * (ROCE-RC-44). Without ICRCs the first of the two may have been damaged, for which reason the second
+ * came. */
 static void judge_repeat(const struct explain_half *half, const struct roce_pkt *pkt,
                          struct explain_meaning *m)
 {
