@@ -285,8 +285,7 @@ static void blame_trouble(const struct explain_half *half, const struct explain_
                     : EXPLAIN_SURE_LIKELY;
     if (timer != FIT_NOT && !is_alone && (now_ns - t->time_ns) * PROMPT > why->silence_ns)
         why->or_cause = EXPLAIN_CAUSE_TIMEOUT;
-    bool is_exact = t->kind != EXPLAIN_TROUBLE_SKIPPED && t->psn == psn;
-    if (is_one_of_many(half, t) || (half->recovery->is_mangled && !is_exact))
+    if (is_one_of_many(half, t) || (half->recovery->is_mangled && explain_has_rival(half, t, psn)))
         return;
     why->trigger = t->number;
     explain_why_prove(why, t->number, whats[t->kind]);
