@@ -89,8 +89,8 @@ bool explain_is_newest_here(const struct explain_half *half, uint32_t psn, const
 void explain_judge_troubles(struct explain_half *half, uint64_t now_ns, uint32_t end_psn);
 /* One of the newest answers was a NAK that asks for that very PSN. */
 bool explain_is_named(const struct explain_half *half, uint32_t psn);
-/* Whether another answer than `t` may be the reason for a packet just as well, where the network shuffles what
- * is sent for them. */
+/* Whether another answer than `t` may be the reason for a packet just as well, where the network shuffles
+ * what is sent for them. */
 bool explain_has_rival(const struct explain_half *half, const struct explain_trouble *t, uint32_t psn);
 /* An ACK comes for a PSN before others that are acknowledged already. */
 void explain_note_ack_again(struct explain_half *half);
