@@ -3,6 +3,18 @@
 #include "explain/flow/flow.h"
 #include "roce/psn.h"
 
+bool explain_has_rival(const struct explain_half *half, const struct explain_trouble *t, uint32_t psn)
+{
+    if (t->kind == EXPLAIN_TROUBLE_SKIPPED || t->psn == psn)
+        return t->kind == EXPLAIN_TROUBLE_SKIPPED;
+    for (unsigned i = 0; i < EXPLAIN_TROUBLES_MAX; i++) {
+        const struct explain_trouble *other = &half->recovery->troubles[i];
+        if (other != t && other->number && roce_psn_diff(psn, other->psn) >= 0)
+            return true;
+    }
+    return false;
+}
+
 bool explain_is_named(const struct explain_half *half, uint32_t psn)
 {
     for (unsigned i = 0; half->recovery && i < EXPLAIN_TROUBLES_MAX; i++)

@@ -80,16 +80,34 @@ const struct explain_trouble *explain_waits_for_receive(const struct explain_hal
     return NULL;
 }
 
-void explain_note_new(struct explain_half *half, const struct explain_ids *ids, uint16_t id)
+/* What comes sooner than the sender can react was on its way already. */
+static bool is_in_flight(const struct explain_half *half, const struct explain_trouble *t, uint64_t time_ns)
 {
-    if (!half->recovery || explain_ids_order(ids, id) == EXPLAIN_ORDER_EARLIER)
+    return time_ns < t->time_ns + half->react_ns - half->react_ns / 8;
+}
+
+/* A sender that has an answer goes back before it sends anything new, or has gone back already, and what it
+ * sent again is missing here. */
+static void doubt_answered(const struct explain_half *half, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < EXPLAIN_TROUBLES_MAX; i++) {
+        struct explain_trouble *t = &half->recovery->troubles[i];
+        t->is_doubtful |= t->number && !t->is_over && !is_in_flight(half, t, now_ns);
+    }
+}
+
+void explain_note_new(struct explain_half *half, const struct explain_ids *ids,
+                      const struct explain_packet *packet)
+{
+    struct explain_recovery *r = half->recovery;
+    if (!r || explain_ids_order(ids, explain_ip_id(packet)) == EXPLAIN_ORDER_EARLIER)
         return;
-    if (half->recovery->is_head_unseen &&
-        half->recovery->run_psn != roce_psn_add(half->next_psn, ROCE_PSN_MASK - 1))
+    if (r->is_head_unseen && r->run_psn != roce_psn_add(half->next_psn, ROCE_PSN_MASK - 1))
         half->weather->late++;
-    half->recovery->is_head_unseen = false;
-    half->recovery->is_running = false;
-    half->recovery->cursor = half->next_psn;
+    doubt_answered(half, packet->time_ns);
+    r->is_head_unseen = false;
+    r->is_running = false;
+    r->cursor = half->next_psn;
 }
 
 /* --- the timer --- */
@@ -134,12 +152,6 @@ static uint64_t silence_ns(const struct explain_half *half, const struct explain
 }
 
 /* --- what was asked for --- */
-
-/* What comes sooner than the sender can react was on its way already. */
-static bool is_in_flight(const struct explain_half *half, const struct explain_trouble *t, uint64_t time_ns)
-{
-    return time_ns < t->time_ns + half->react_ns - half->react_ns / 8;
-}
 
 /* The newest answer that asks for `psn`, or for one before it, since the copy before; of those that skip the
  * same, the oldest. */
@@ -226,7 +238,7 @@ static void blame_trouble(const struct explain_half *half, const struct explain_
         timer != EXPLAIN_FIT_NOT && (t->kind != EXPLAIN_TROUBLE_RNR || timer == EXPLAIN_FIT_WELL);
     if (may_be_timer && !is_alone && (now_ns - t->time_ns) * PROMPT > why->silence_ns)
         why->or_cause = EXPLAIN_CAUSE_TIMEOUT;
-    if (is_one_of_many(half, t) || (half->recovery->is_mangled && t->kind == EXPLAIN_TROUBLE_SKIPPED))
+    if (is_one_of_many(half, t) || (half->recovery->is_mangled && explain_has_rival(half, t, psn)))
         return;
     why->trigger = t->number;
     explain_why_prove(why, t->number, whats[t->kind]);
@@ -351,11 +363,15 @@ static bool goes_along(const struct explain_half *half, const struct explain_pac
 
 /* Whether the sender may have gone back once more meanwhile: packets of this return are missing, or something
  * has asked for another since, or has been answered that ends the return of a sender which sends only what a
- * NAK names. */
-static bool may_be_of_another(const struct explain_half *half, uint32_t psn)
+ * NAK names, or there was time for an answer that is missing here. */
+static bool may_be_of_another(const struct explain_half *half, const struct explain_packet *packet)
 {
     const struct explain_recovery *r = half->recovery;
-    if (psn != r->cursor || r->is_broken || (half->una_psn == psn && half->answer_number > r->run_number))
+    uint32_t psn = packet->roce.bth.psn;
+    uint64_t trip_ns = max_u64(half->react_ns, half->rtt_ns);
+    bool had_time = trip_ns && packet->time_ns - r->newest_ns >= trip_ns - trip_ns / 8;
+    if (psn != r->cursor || r->is_broken || had_time ||
+        (roce_psn_diff(half->una_psn, psn) >= 0 && half->answer_number > r->run_number))
         return true;
     for (unsigned i = 0; i < EXPLAIN_TROUBLES_MAX; i++)
         if (r->troubles[i].number > r->run_number ||
@@ -371,7 +387,7 @@ static void tell_along(const struct explain_half *half, const struct explain_pac
     why->cause = EXPLAIN_CAUSE_RESTART;
     why->root = r->run_cause;
     why->behind = r->run_number;
-    bool is_certain = is_proved && !may_be_of_another(half, packet->roce.bth.psn);
+    bool is_certain = is_proved && !may_be_of_another(half, packet);
     why->sure = is_certain && r->run_sure == EXPLAIN_SURE_SHOWN ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY;
     if ((r->is_mangled && !is_certain) || r->run_sure == EXPLAIN_SURE_UNKNOWN)
         why->behind = 0; /* which of several returns it belongs to nobody can say */

@@ -85,12 +85,16 @@ bool explain_is_newest_here(const struct explain_half *half, uint32_t psn, const
 void explain_judge_troubles(struct explain_half *half, uint64_t now_ns, uint32_t end_psn);
 /* One of the newest answers was a NAK that asks for that very PSN. */
 bool explain_is_named(const struct explain_half *half, uint32_t psn);
+/* Whether another answer than `t` may be the reason for a packet just as well, where the network shuffles
+ * what is sent for them. */
+bool explain_has_rival(const struct explain_half *half, const struct explain_trouble *t, uint32_t psn);
 /* An ACK comes for a PSN before others that are acknowledged already. */
 void explain_note_ack_again(struct explain_half *half);
 /* The RNR NAK that refused that PSN, if nothing has been sent for it yet; NULL: none did. */
 const struct explain_trouble *explain_waits_for_receive(const struct explain_half *half, uint32_t psn);
 /* A packet with a new PSN came: what was sent again is at its end. */
-void explain_note_new(struct explain_half *half, const struct explain_ids *ids, uint16_t id);
+void explain_note_new(struct explain_half *half, const struct explain_ids *ids,
+                      const struct explain_packet *packet);
 
 /* What a request packet with PSN `psn` is, whose PSN is not new, and why it came. `before`: its newest copy,
  * or the request of the READ that it asks for the rest of; NULL: none is in the capture. `end_psn` is one

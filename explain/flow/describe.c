@@ -165,6 +165,19 @@ static void add_silence(struct explain_meaning *m, const struct explain_why *why
                       (double)why->silence_ns / 1e6);
 }
 
+/* The answer that made the sender go back: of several, which one may not be known. */
+static void add_trigger(struct explain_meaning *m, const struct explain_why *why)
+{
+    bool is_rnr = why->cause == EXPLAIN_CAUSE_RNR;
+    if (!why->trigger)
+        explain_add_words(m, "%s%s", perhaps(why),
+                          is_rnr ? "the wait of an RNR NAK is over" : "a NAK asks for it, one of several");
+    else
+        explain_add_words(
+            m, is_rnr ? "%sthe wait of RNR NAK #%" PRIu64 " is over" : "%sNAK #%" PRIu64 " asks for it",
+            perhaps(why), why->trigger);
+}
+
 static void add_reason(struct explain_meaning *m, const struct explain_why *why)
 {
     switch (why->cause) {
@@ -176,10 +189,8 @@ static void add_reason(struct explain_meaning *m, const struct explain_why *why)
                           why->evidence[why->evidence_count - 1].number);
         break;
     case EXPLAIN_CAUSE_NAK_SEQUENCE:
-        explain_add_words(m, "%sNAK #%" PRIu64 " asks for it", perhaps(why), why->trigger);
-        break;
     case EXPLAIN_CAUSE_RNR:
-        explain_add_words(m, "%sthe wait of RNR NAK #%" PRIu64 " is over", perhaps(why), why->trigger);
+        add_trigger(m, why);
         break;
     case EXPLAIN_CAUSE_IMPLIED_NAK:
         if (why->trigger)

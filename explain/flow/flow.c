@@ -18,6 +18,7 @@
 #define EPOCHS_MAX     8  /* pairs with one key that are told apart */
 #define PAIR_TRIES     64 /* answers by which it is tried to find out whom they are for */
 #define PAIR_HITS      4  /* answers that show it, where the UDP ports do not */
+#define PAIR_MISFITS   4  /* and that show the contrary */
 #define POINTS_PSN     4
 #define POINTS_PORT    2
 #define CANDIDATES_MAX 256 /* pairs without a known second end that are looked at */
@@ -226,7 +227,7 @@ static void hand_over(struct explain_flows *f, struct explain_pair *earlier, uns
     doubt_pmtu(&p->half[to]);
     SWAP(p->shown.messages[to], earlier->shown.messages[way]);
     SWAP(p->shown.retransmissions[to], earlier->shown.retransmissions[way]);
-    p->ids[to] = earlier->ids[way];
+    p->ids[to] = (struct explain_ids){0}; /* what was learned is the earlier connection's as well */
     p->src_port[to] = earlier->src_port[way];
     p->first_port[to] = earlier->first_port[way];
     set_end(f, p, earlier->shown.qpn[to ? !way : way]);
@@ -331,9 +332,17 @@ static bool hand_back(struct explain_flows *f, struct explain_pair *p, unsigned 
     return false;
 }
 
+/* Whether what goes on with a message may go on with the one in progress, behind a gap. */
+static bool may_go_on(const struct explain_half *half, const struct roce_pkt *pkt)
+{
+    const uint32_t kinds = ROCE_PKT_SEND | ROCE_PKT_WRITE;
+    return half->is_open && pkt->op->flags & (ROCE_PKT_MIDDLE | ROCE_PKT_LAST) &&
+           (roce_opcodes[half->open_opcode].flags & kinds) == (pkt->op->flags & kinds) &&
+           roce_psn_diff(pkt->bth.psn, half->next_psn) >= 0;
+}
+
 /* The QPN is known, but not with such PSNs. An answer may be for another pair, whose other end was not known
- * yet; a request that begins a message is the first of a new connection, for which the QPN is used again.
- * What goes on with a message goes on behind a gap. */
+ * yet; a request is one of a new connection, for which the QPN is used again. */
 static struct explain_pair *other_of(struct explain_flows *f, const struct explain_pair_key *k,
                                      struct explain_pair *known, const struct explain_packet *packet,
                                      unsigned *direction)
@@ -345,7 +354,7 @@ static struct explain_pair *other_of(struct explain_flows *f, const struct expla
         *direction = 1;
         return p;
     }
-    if (is_answer || !(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY)) || hand_back(f, known, *direction))
+    if (is_answer || may_go_on(&known->half[*direction], pkt) || hand_back(f, known, *direction))
         return known;
     p = begin_later(f, known, *direction);
     if (!p)
@@ -408,13 +417,18 @@ static void swap_ends(struct explain_flows *f, struct explain_pair *a, unsigned 
         explain_pair_insert(f, b, b_way);
 }
 
+static bool is_doubtful(const struct explain_pair *p)
+{
+    return !p->is_paired || p->pair_misfits;
+}
+
 /* The pair in which that PSN waits for an answer, and at which end the request was sent. */
 static struct explain_pair *asker_of(struct explain_flows *f, const struct explain_pair_key *k,
                                      const struct explain_packet *packet, unsigned *end)
 {
     unsigned looked_at = 0;
     for (struct explain_pair *p = f->newest; p && looked_at < CANDIDATES_MAX; p = p->older, looked_at++)
-        for (*end = 0; *end < 2 && !p->is_paired && p->shown.service == k->service; ++*end) {
+        for (*end = 0; *end < 2 && is_doubtful(p) && p->shown.service == k->service; ++*end) {
             const struct explain_sent *s = explain_sent_find(&p->half[*end], packet->roce.bth.psn);
             if (s && !s->is_answered && is_answer_to(&p->half[*end], &packet->roce) &&
                 explain_network_equal(&p->shown.network, &k->network) &&
@@ -425,18 +439,34 @@ static struct explain_pair *asker_of(struct explain_flows *f, const struct expla
     return NULL;
 }
 
+/* Whether it is still to be found out which answers are the pair's: no answer has shown it, or several since
+ * are to nothing that was asked here. */
+static bool is_open_who_answers(struct explain_pair *p, bool fits)
+{
+    if (!p->is_paired)
+        return true;
+    p->pair_misfits = fits ? 0 : (uint8_t)(p->pair_misfits + 1);
+    p->pair_hits = fits ? PAIR_HITS : p->pair_hits;
+    if (p->pair_misfits < PAIR_MISFITS)
+        return false;
+    p->is_paired = false;
+    p->pair_misfits = p->pair_hits = p->pair_tries = 0;
+    return true;
+}
+
 /* An answer shows which requests and which answers belong together. Until one has, that is a guess by the UDP
- * ports, which is put right here. */
+ * ports, which is put right here. A NAK asks for what need not have been seen. */
 static struct explain_pair *pair_up(struct explain_flows *f, const struct explain_pair_key *k,
                                     struct explain_pair *p, const struct explain_packet *packet,
                                     unsigned *direction, enum fit *fit)
 {
     unsigned end;
-    if (p->is_paired)
+    bool fits = is_answer_to(&p->half[!*direction], &packet->roce);
+    if (is_nak(&packet->roce) || !is_open_who_answers(p, fits))
         return p;
-    if (is_answer_to(&p->half[!*direction], &packet->roce)) {
+    if (fits) {
         bool is_same_port = p->src_port[!*direction] == packet->roce.src_port;
-        p->is_paired = is_same_port || ++p->pair_hits >= PAIR_HITS;
+        p->is_paired = ++p->pair_hits >= PAIR_HITS || is_same_port;
         return p;
     }
     struct explain_pair *asker = p->pair_tries++ < PAIR_TRIES ? asker_of(f, k, packet, &end) : NULL;
@@ -444,6 +474,7 @@ static struct explain_pair *pair_up(struct explain_flows *f, const struct explai
         return p;
     swap_ends(f, p, !*direction, asker, end);
     asker->is_paired = true;
+    asker->pair_misfits = 0;
     *fit = FIT_WELL;
     *direction = !end;
     return asker;

@@ -30,7 +30,8 @@ struct explain_sent {
     uint16_t ip_id;
     uint8_t opcode;
     bool ack_req, is_answered;
-    uint16_t link; /* history.c's own: the next entry of its chain, from 1 */
+    bool is_unchecked; /* cut before its ICRC: what it says may be damaged */
+    uint16_t link;     /* history.c's own: the next entry of its chain, from 1 */
 };
 
 /* A READ or an atomic, which takes the PSNs of its answers. */
@@ -191,7 +192,8 @@ struct explain_pair {
     uint16_t first_port[2], other_port[2]; /* strict: of the first one, and another that was told of */
     bool is_paired;                        /* an answer has shown that its two ends belong together */
     uint8_t pair_tries;                    /* answers that did not */
-    uint8_t pair_hits;                     /* answers that fit, from another UDP port than the requests' */
+    uint8_t pair_hits;                     /* answers that fit */
+    uint8_t pair_misfits;                  /* answers to something else since one did fit */
     uint64_t closed_number, closed_ns;     /* of the first DREQ (ROCE-CM-16); 0: none was seen */
     bool is_not_at[2];                     /* the capture was not taken at that end */
     bool is_pmtu_guessed;                  /* shown.pmtu_bytes: no piece has shown it */

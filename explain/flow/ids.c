@@ -13,10 +13,21 @@
 #define COUNT_MAX  32768
 #define COUNT_SURE 4
 #define TRAIN_MAX  64 /* packets that are numbered from 0 anew */
+#define BEHIND_MAX 10 /* packets that one overtakes, and that keep their order */
 
 static int32_t step(const struct explain_ids *ids, uint16_t id)
 {
     return (int16_t)(uint16_t)(id - ids->newest);
+}
+
+/* The identification is not above the newest. */
+static void learn_behind(struct explain_ids *ids, uint16_t id)
+{
+    bool is_rising = ids->behind && (int16_t)(uint16_t)(id - ids->before) > 0;
+    ids->behind = is_rising ? (uint8_t)(ids->behind + 1) : 1;
+    ids->before = id;
+    if (ids->behind > BEHIND_MAX)
+        *ids = (struct explain_ids){.first = id, .newest = id, .count = 1};
 }
 
 void explain_ids_learn(struct explain_ids *ids, uint16_t id)
@@ -33,8 +44,11 @@ void explain_ids_learn(struct explain_ids *ids, uint16_t id)
     }
     if (up == 0 || up > LEAP_MAX || up < -LEAP_MAX)
         ids->odd++;
-    if (up <= 0 && up >= -LEAP_MAX)
+    if (up <= 0 && up >= -LEAP_MAX) {
+        learn_behind(ids, id);
         return;
+    }
+    ids->behind = 0;
     ids->newest = id;
     if (up > 0 && up <= LEAP_MAX && ids->rise < COUNT_MAX)
         ids->rise += (uint16_t)(up < LEAP_TAKEN ? up : LEAP_TAKEN);

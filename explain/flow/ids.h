@@ -12,6 +12,8 @@ struct explain_ids {
     uint16_t first, newest; /* of the packets that were seen, in the order of sending */
     uint16_t count, rise;   /* packets, and how far the identifications have come by them */
     uint16_t odd;           /* steps that no counter makes */
+    uint16_t before;        /* of the newest packet that came behind a later one, and */
+    uint8_t behind;         /* so many in a row did, each with a higher identification */
 };
 
 enum explain_order {
@@ -20,7 +22,8 @@ enum explain_order {
     EXPLAIN_ORDER_LATER,   /* it left after all of them */
 };
 
-/* Takes the identification of a packet that is no copy made by the network. */
+/* Takes the identification of a packet that is no copy made by the network. Many in a row that left before
+ * another are no latecomers: whoever counts has begun anew. */
 void explain_ids_learn(struct explain_ids *ids, uint16_t id);
 /* How sure it is that this sender counts. */
 enum explain_sure explain_ids_count(const struct explain_ids *ids);

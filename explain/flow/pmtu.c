@@ -20,10 +20,16 @@ static void correct_reads(struct explain_half *half, uint32_t pmtu_bytes)
         half->recovery->cursor = half->next_psn;
 }
 
+/* No other size is one (ROCE-OPC-2): the packet is wrong, or damaged where its ICRC was cut off. */
+static bool is_pmtu(uint32_t bytes)
+{
+    return bytes >= 256 && bytes <= ROCE_PMTU_MAX_BYTES && (bytes & (bytes - 1)) == 0;
+}
+
 void explain_pmtu_learn(struct explain_pair *pair, struct explain_half *half, const struct roce_pkt *pkt)
 {
     uint32_t bytes = pkt->payload_bytes;
-    if (!(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE)))
+    if (!(pkt->op->flags & (ROCE_PKT_FIRST | ROCE_PKT_MIDDLE)) || !is_pmtu(bytes))
         return;
     bool is_known = half->seen_pmtu_bytes != 0;
     struct explain_half *other;
@@ -71,7 +77,9 @@ void explain_pmtu_read_ends(struct explain_half *half, struct explain_read *read
     bool fits = bytes <= read->bytes && (index ? before % index == 0 && bytes <= piece : before == 0);
     if (!fits)
         return;
-    if (half->next_psn == roce_psn_add(read->psn, read->span)) {
+    const struct explain_sent *newest = explain_sent_find(half, roce_psn_add(half->next_psn, ROCE_PSN_MASK));
+    bool is_newest = !newest || newest->psn == read->psn;
+    if (is_newest && half->next_psn == roce_psn_add(read->psn, read->span)) {
         half->next_psn = roce_psn_add(read->psn, index + 1);
         half->is_guessed = false;
         if (half->recovery && !half->recovery->is_running)

@@ -47,6 +47,7 @@ static void remember(struct explain_half *half, const struct explain_packet *pac
     s->opcode = pkt->bth.opcode;
     s->ack_req = pkt->bth.ack_req;
     s->is_answered = false;
+    s->is_unchecked = packet->is_cut;
 }
 
 #define READ_OR_ATOMIC (ROCE_PKT_READ | ROCE_PKT_ATOMIC)
@@ -68,7 +69,7 @@ static void take_new(struct explain_pair *pair, unsigned direction, const struct
     }
     remember(half, packet, m);
     half->next_psn = roce_psn_add(pkt->bth.psn, span);
-    explain_note_new(half, &pair->ids[direction], explain_ip_id(packet));
+    explain_note_new(half, &pair->ids[direction], packet);
     explain_describe(packet, m);
 }
 

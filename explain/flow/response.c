@@ -54,13 +54,17 @@ static void put_credits(struct explain_words *w, uint8_t syndrome)
     explain_words_put(w, " credits");
 }
 
-/* A PSN that was never sent, where the capture shows the requests. */
-static bool is_ghost(const struct explain_half *half, uint32_t psn)
+/* A PSN that was never sent, where the capture shows the requests. Of a READ that is older than these the
+ * rest may have been asked for. */
+static bool is_ghost(const struct explain_half *half, const struct roce_pkt *pkt)
 {
-    return half->has_requests && !explain_is_asked(half, psn) &&
-           (roce_psn_diff(psn, half->next_psn) >= 0 ||
-            (half->is_una_known && roce_psn_diff(psn, half->first_psn) < 0 &&
-             roce_psn_diff(half->una_psn, half->first_psn) > 0));
+    uint32_t psn = pkt->bth.psn;
+    bool is_older = roce_psn_diff(psn, half->first_psn) < 0;
+    if (!half->has_requests || explain_is_asked(half, psn))
+        return false;
+    return is_older ? !(pkt->op->flags & ROCE_PKT_READ_RESP) && half->is_una_known &&
+                          roce_psn_diff(half->una_psn, half->first_psn) > 0
+                    : roce_psn_diff(psn, half->next_psn) >= 0;
 }
 
 static void take_ack(struct explain_half *half, const struct explain_packet *packet,
@@ -374,6 +378,12 @@ static void remark_copy(const struct explain_packet *packet, const struct explai
                     &why);
 }
 
+/* Whether an answer that fits no request is one to this pair, as far as others and the UDP ports tell. */
+static bool is_one_of_ours(const struct explain_pair *pair, unsigned direction, const struct roce_pkt *pkt)
+{
+    return pair->is_paired || (pair->pair_tries <= 1 && pair->src_port[!direction] == pkt->src_port);
+}
+
 /* Of a PSN before the first that was sent here. */
 static void remark_ghost(struct explain_half *half, const struct roce_pkt *pkt, struct explain_meaning *m)
 {
@@ -457,10 +467,11 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
     note_skipped(half, packet);
     take(pair, half, direction, packet, m);
     explain_carried_take(pair, !direction, packet, m);
-    if (is_ghost(half, pkt->bth.psn)) {
-        if (roce_psn_diff(pkt->bth.psn, half->next_psn) >= 0)
+    if (is_ghost(half, pkt)) {
+        bool is_ours = is_one_of_ours(pair, direction, pkt);
+        if (is_ours && roce_psn_diff(pkt->bth.psn, half->next_psn) >= 0)
             explain_early_keep(half, packet);
-        else if (!half->is_unseen && !half->is_skewed)
+        else if (is_ours && !half->is_unseen && !half->is_skewed)
             remark_ghost(half, pkt, m);
     } else {
         explain_gap_judge(half, packet->number, pkt, m);

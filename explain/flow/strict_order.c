@@ -60,14 +60,15 @@ static void judge_opcode(const struct explain_sent *before, const struct roce_pk
 }
 
 /* What is sent again is the same packet (ROCE-RC-6), but a READ may begin anew behind what has come
- * (ROCE-RC-44). */
+ * (ROCE-RC-44). Without ICRCs the first of the two may have been damaged, for which reason the second
+ * came. */
 static void judge_repeat(const struct explain_half *half, const struct roce_pkt *pkt,
                          struct explain_meaning *m)
 {
     const struct explain_sent *before = explain_sent_find(half, pkt->bth.psn);
     bool are_defined =
         before && roce_opcodes[before->opcode].name && pkt->op->name; /* others are ROCE-OPC-2's */
-    if (are_defined && before->opcode != pkt->bth.opcode)
+    if (are_defined && !before->is_unchecked && before->opcode != pkt->bth.opcode)
         explain_remark(m, EXPLAIN_FIND_VIOLATION, "ROCE-RC-6", 0, before->number,
                        "%s at PSN 0x%06x, which #%" PRIu64 " used for %s", pkt->op->name, pkt->bth.psn,
                        before->number, roce_opcodes[before->opcode].name);
@@ -95,7 +96,7 @@ void explain_strict_request(struct explain_pair *pair, unsigned direction,
     if (half->has_requests && !is_next && explain_service(pkt) != ROCE_SERVICE_UC)
         judge_repeat(half, pkt, m);
     const struct explain_sent *before = explain_sent_find(half, roce_psn_add(pkt->bth.psn, ROCE_PSN_MASK));
-    if (before)
+    if (before && !before->is_unchecked)
         judge_opcode(before, pkt, m);
     if (is_next && !half->gap.number && !pair->shown.retransmissions[direction])
         judge_length(half, pkt, m);
@@ -188,13 +189,21 @@ static void judge_read_response(const struct explain_half *half, const struct ro
                        read->bytes - k * pmtu_bytes);
 }
 
+/* Whether the pair's answers are answers to its requests, as far as can be seen. */
+static bool is_answered_here(const struct explain_pair *pair)
+{
+    return pair->is_paired && !pair->pair_misfits;
+}
+
 void explain_strict_response(struct explain_pair *pair, unsigned direction,
                              const struct explain_packet *packet, struct explain_meaning *m)
 {
     struct explain_half *half = &pair->half[!direction];
     const struct roce_pkt *pkt = &packet->roce;
     judge_port(pair, direction, packet, explain_sent_find(half, pkt->bth.psn) != NULL, m);
-    if (pkt->op->flags & ROCE_PKT_READ_RESP) {
+    if (!is_answered_here(pair))
+        return;
+    if (pkt->op->flags & ROCE_PKT_READ_RESP && pair->pair_hits > 1) { /* others fit before this one */
         judge_pmtu(half, pkt, m);
         judge_read_response(half, pkt, m);
     }

@@ -21,7 +21,6 @@
     X(RNR, "rnr", "the receiver was not ready, and the wait is over")                   \
     X(IMPLIED_NAK, "implied_nak", "an answer came that skips another")                  \
     X(RESTART, "restart", "it goes along behind a packet that was sent again")          \
-    X(LOCAL, "local", "the sender's own choice")                                        \
     X(LOST_BEFORE, "lost_before_capture", "lost before it came to the capture")         \
     X(LOST_AFTER, "lost_after_capture", "lost behind the capture")                      \
     X(ANSWER_LOST, "answer_lost", "the answer was lost")                                \

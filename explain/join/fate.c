@@ -2,7 +2,8 @@
 /* What became of a packet that one capture alone has: lost, or only missed by the other capture. Of a
  * request of a reliable service the responder tells: an answer that covers it, before any other copy of it
  * came, says that it arrived; a NAK that asks for it, later than any packet was under way, that it did
- * not. Of answers and of the unreliable services nobody tells, so that "lost" is likely, no more.
+ * not. Of answers and of the unreliable services nobody tells, so that "lost" is likely, no more;
+ * where the receiver's capture is known to miss packets, it cannot be told.
  *
  * The requests in doubt wait, stream by stream, while the packets of the receiver's capture are read in
  * their order. */
@@ -43,6 +44,14 @@ struct inquiry {
     uint32_t *twin;      /* by stream of the receiver's capture: that of the sender's; 0: not known */
 };
 
+/* The captures do not decide. */
+static void leave_open(struct join_packet *p, enum explain_fate one, enum explain_fate other)
+{
+    p->fate = (uint8_t)one;
+    p->or_fate = (uint8_t)other;
+    p->sure = EXPLAIN_SURE_UNKNOWN;
+}
+
 /* --- what the times alone say --- */
 
 static void judge_sent(struct explain_join *j, unsigned from, struct join_packet *p)
@@ -70,7 +79,10 @@ static void judge_came(struct explain_join *j, unsigned from, struct join_packet
         p->sure = EXPLAIN_SURE_LIKELY;
     } else if (is_inside) {
         p->fate = EXPLAIN_FATE_MISSED_HERE;
-        p->sure = p->is_doubted || p->has_equal ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
+        if (p->is_doubted || p->has_equal)
+            leave_open(p, EXPLAIN_FATE_MISSED_HERE, EXPLAIN_FATE_COPY);
+        else if (!p->icrc) /* another packet may have become it: nothing vouches for its headers */
+            leave_open(p, EXPLAIN_FATE_MISSED_HERE, EXPLAIN_FATE_DAMAGED);
     } else {
         p->fate = EXPLAIN_FATE_OUTSIDE;
         p->sure = EXPLAIN_SURE_LIKELY;
@@ -83,6 +95,8 @@ static void judge(struct explain_join *j, unsigned side, struct join_packet *p)
     if (from < 0) {
         p->fate = p->is_damaged ? EXPLAIN_FATE_DAMAGED : EXPLAIN_FATE_UNRELATED;
         p->sure = p->is_damaged || !j->summary.has_icrc ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
+        if (!p->is_damaged && j->lanes[p->lane].packets[!side])
+            leave_open(p, EXPLAIN_FATE_OUTSIDE, EXPLAIN_FATE_ARRIVED);
     } else if (from == (int)side) {
         judge_sent(j, side, p);
     } else {
@@ -90,25 +104,32 @@ static void judge(struct explain_join *j, unsigned side, struct join_packet *p)
     }
 }
 
-/* What may be a copy that the network made may as well have been sent by who sent the first, where that
- * capture misses packets. It is taken for what is seen to happen more often. */
-static void judge_copies(struct explain_join *j, unsigned from)
+/* Packets that this capture, at the end where they left, is seen to miss. */
+static uint32_t missed_of(const struct explain_join *j, unsigned from)
 {
     const struct join_side *there = &j->side[!from];
-    uint32_t copies = 0, missed = 0;
+    uint32_t missed = 0;
+    for (uint32_t i = 0; i < there->count; i++)
+        missed += there->packets[i].other == JOIN_NONE && there->packets[i].fate == EXPLAIN_FATE_MISSED_HERE;
+    return missed;
+}
+
+/* What may be a copy that the network made may as well have been sent by who sent the first, where that
+ * capture misses packets, or was off. */
+static void judge_copies(struct explain_join *j, unsigned from)
+{
+    const struct join_side *here = &j->side[from], *there = &j->side[!from];
+    uint64_t first_ns = join_time_ns(j, from, here->first_ns), last_ns = join_time_ns(j, from, here->last_ns);
+    uint32_t missed = missed_of(j, from);
     for (uint32_t i = 0; i < there->count; i++) {
-        const struct join_packet *p = &there->packets[i];
-        copies += p->is_copy && p->sure == EXPLAIN_SURE_SHOWN;
-        missed += p->other == JOIN_NONE && p->fate == EXPLAIN_FATE_MISSED_HERE;
-    }
-    for (uint32_t i = 0; i < there->count && missed > copies; i++) {
         struct join_packet *p = &there->packets[i];
         if (!p->is_copy || p->sure == EXPLAIN_SURE_SHOWN || j->lanes[p->lane].from != (int)from)
             continue;
-        p->is_copy = false;
-        p->other = JOIN_NONE;
-        judge_came(j, from, p);
-        p->sure = EXPLAIN_SURE_LIKELY;
+        uint64_t came_ns = join_time_ns(j, !from, p->time_ns);
+        if (came_ns < first_ns + (uint64_t)j->patience_ns[from] || came_ns > last_ns)
+            leave_open(p, EXPLAIN_FATE_COPY, EXPLAIN_FATE_OUTSIDE);
+        else if (missed)
+            leave_open(p, EXPLAIN_FATE_COPY, EXPLAIN_FATE_MISSED_HERE);
     }
 }
 
@@ -283,18 +304,34 @@ static void inquire(struct inquiry *q)
     }
 }
 
+/* What was sent and did not come, though nobody says so, may have been missed by a capture that misses other
+ * packets. */
+static void doubt_losses(struct explain_join *j, unsigned from)
+{
+    const struct join_side *here = &j->side[from];
+    uint32_t missed = missed_of(j, !from);
+    for (uint32_t i = 0; i < here->count; i++)
+        missed += here->packets[i].other == JOIN_NONE && here->packets[i].fate == EXPLAIN_FATE_MISSED_THERE;
+    for (uint32_t i = 0; i < here->count && missed; i++) {
+        struct join_packet *p = &here->packets[i];
+        if (p->other == JOIN_NONE && p->fate == EXPLAIN_FATE_LOST && p->sure == EXPLAIN_SURE_LIKELY)
+            leave_open(p, EXPLAIN_FATE_LOST, EXPLAIN_FATE_MISSED_THERE);
+    }
+}
+
 /* A clock that no line explains, or only pieces, may be one that was set; or packets were taken for equal
- * ones of another time. Then what rests on times is likely, no more: everything, or all but what its
- * identification shows. */
+ * ones of another time. Where packets went one way only, it is a guess which end they left. Then what rests
+ * on times is likely, no more: everything, or all but what its identification shows. */
 static void doubt_times(struct explain_join *j)
 {
     const struct explain_clock *c = &j->summary.clock;
-    for (unsigned side = 0; side < 2 && (c->is_inconsistent || c->piece_count > 1); side++)
+    bool is_open = c->is_inconsistent || c->is_one_way;
+    for (unsigned side = 0; side < 2 && (is_open || c->piece_count > 1); side++)
         for (uint32_t i = 0; i < j->side[side].count; i++) {
             struct join_packet *p = &j->side[side].packets[i];
             int from = j->lanes[p->lane].from;
             bool has_ids = from >= 0 && join_has_ids(&j->lanes[p->lane], (unsigned)from);
-            if (p->sure == EXPLAIN_SURE_SHOWN && (c->is_inconsistent || !has_ids))
+            if (p->sure == EXPLAIN_SURE_SHOWN && (is_open || !has_ids))
                 p->sure = EXPLAIN_SURE_LIKELY;
         }
 }
@@ -317,6 +354,8 @@ int join_judge(struct explain_join *j)
         if (!is_ready)
             return -ENOMEM;
     }
+    for (unsigned from = 0; from < 2; from++)
+        doubt_losses(j, from);
     doubt_times(j);
     return 0;
 }

@@ -37,6 +37,7 @@ struct join_packet {
     bool is_twice;   /* it is in its capture before, and who made the copy could not be told then */
     bool is_overtaken, is_again;
     uint8_t fate, sure, says;
+    uint8_t or_fate; /* sure UNKNOWN: what it may be as well */
 };
 
 /* All packets from one address to another. */

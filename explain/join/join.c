@@ -171,6 +171,7 @@ bool explain_join_step(struct explain_join *j, struct explain_join_place *place)
                                          .from = from < 0 ? side : (unsigned)from,
                                          .fate = p->fate,
                                          .sure = p->sure,
+                                         .or_fate = p->or_fate,
                                          .is_overtaken = p->is_overtaken,
                                          .evidence = says[p->says]};
     see(j, place, side, i);

@@ -46,20 +46,22 @@ struct explain_join_place {
     unsigned side;   /* the capture whose record it is shown by */
     unsigned from;   /* the capture at the end that it left: 0 or 1; of UNRELATED: the one that has it */
     enum explain_fate fate;
-    enum explain_sure sure;
-    bool is_overtaken;    /* a packet of its queue pair that left later came before it */
-    uint64_t record[2];   /* its number in either capture, from 1; 0: not there */
-    uint64_t own_ns[2];   /* when, by the capture's own clock; where it is there */
-    uint64_t time_ns[2];  /* the same by the clock of capture 0 */
-    int64_t delay_ns;     /* ARRIVED, DAMAGED, COPY: from its leaving to its coming */
+    enum explain_sure sure;    /* UNKNOWN: `fate` or */
+    enum explain_fate or_fate; /* this one, which the captures do not decide; else of no meaning */
+    bool is_overtaken;         /* a packet of its queue pair that left later came before it */
+    uint64_t record[2];        /* its number in either capture, from 1; 0: not there */
+    uint64_t own_ns[2];        /* when, by the capture's own clock; where it is there */
+    uint64_t time_ns[2];       /* the same by the clock of capture 0 */
+    int64_t delay_ns;          /* ARRIVED, DAMAGED, COPY: from its leaving to its coming */
     uint64_t related;     /* number of the packet that shows its fate, or that it is a copy of; 0: none */
     const char *evidence; /* what that packet tells; "" where there is none */
 };
 
 /* One way through the network. */
 struct explain_join_way {
-    uint64_t packets; /* that left, or came without having been seen to leave */
-    uint64_t fates[EXPLAIN_FATE_COUNT];
+    uint64_t packets;                   /* that left, or came without having been seen to leave */
+    uint64_t fates[EXPLAIN_FATE_COUNT]; /* likely or shown */
+    uint64_t unknown;
     uint64_t overtaken;
     uint64_t measured; /* so many delays are behind these: */
     int64_t min_ns, median_ns, p99_ns, max_ns;

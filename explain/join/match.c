@@ -16,6 +16,8 @@
 #include "base/base.h"
 #include "explain/join/inner.h"
 
+#define QUICKEST (7 / 16.0) /* of the shortest round trip: half of it, as the clocks were laid */
+
 struct sight {
     uint32_t packet;
     uint64_t time_ns; /* by clock 0 */
@@ -49,14 +51,32 @@ static bool is_repeated(const struct equals *e, const struct join_packet *sent)
     return sent->stream > 1 && e->j->side[e->from].newest_psn[stream] & JOIN_REPEATED;
 }
 
-/* Whether a packet that took unusually long may be another: where packets are sent again, with the same
- * bytes. */
+/* Whether one of the captures was off when the packet came, or the equal of it left that came: then another
+ * of the same bytes may lie outside of it. */
+static bool is_at_the_edge(const struct equals *e, uint32_t sent, uint32_t came)
+{
+    const struct explain_join *j = e->j;
+    const struct join_side *here = &j->side[e->from], *there = &j->side[!e->from];
+    uint64_t came_ns = e->came[came].time_ns;
+    int64_t longest_ns =
+        is_repeated(e, sent_packet(e, sent)) ? j->patience_ns[e->from] : j->longest_ns[e->from];
+    return e->sent[sent].time_ns < join_time_ns(j, !e->from, there->first_ns) ||
+           came_ns < join_time_ns(j, e->from, here->first_ns) + (uint64_t)longest_ns ||
+           came_ns > join_time_ns(j, e->from, here->last_ns);
+}
+
+/* Whether a packet may be another, sent again with the same bytes: one that took unusually long, where that
+ * is seen, or longer than a round trip, as the capture there may have missed it; one that was quicker than
+ * any; or one at the edge of a capture. */
 static bool may_be_another(const struct equals *e, uint32_t sent, uint32_t came)
 {
     const struct join_packet *s = sent_packet(e, sent);
     uint64_t took_ns = e->came[came].time_ns - e->sent[sent].time_ns;
-    return is_repeated(e, s) && !join_has_ids(&e->j->lanes[s->lane], e->from) &&
-           took_ns > 2 * (uint64_t)e->j->usual_ns[e->from];
+    bool is_unusual = took_ns > 2 * (uint64_t)e->j->usual_ns[e->from];
+    double room_ns = e->j->summary.clock.room_ns;
+    bool is_odd = (double)took_ns > room_ns || (double)took_ns < room_ns * QUICKEST;
+    return (is_odd || (is_unusual && is_repeated(e, s)) || is_at_the_edge(e, sent, came)) &&
+           !join_has_ids(&e->j->lanes[s->lane], e->from);
 }
 
 static void tie(const struct equals *e, uint32_t sent, uint32_t came, enum explain_sure sure)

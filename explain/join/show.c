@@ -64,6 +64,7 @@ void explain_join_line(struct explain_text *out, const struct explain_join_place
                        const struct explain_line_style *style)
 {
     char text[DELAY_TEXT];
+    const char *doubt = place->sure == EXPLAIN_SURE_UNKNOWN ? "?" : "";
     int severity = explain_line_severity(meaning);
     explain_put(out, explain_line_colour(severity, style));
     explain_put_u64_padded(out, place->number, 5, ' ');
@@ -75,9 +76,10 @@ void explain_join_line(struct explain_text *out, const struct explain_join_place
             explain_put(out, "          -");
     }
     const char *fate = fate_text(place, text);
-    for (size_t i = strlen(fate); i < 12; i++)
+    for (size_t i = strlen(fate) + strlen(doubt); i < 12; i++)
         explain_put(out, " ");
     explain_put(out, fate);
+    explain_put(out, doubt);
     explain_put(out, place->is_overtaken ? "*  " : "   ");
     explain_line_rest(out, packet, meaning, style);
 }
@@ -94,8 +96,12 @@ static void put_side(struct explain_text *out, const struct explain_join_place *
 
 void explain_join_member(struct explain_text *out, const struct explain_join_place *place)
 {
+    bool is_known = place->sure != EXPLAIN_SURE_UNKNOWN;
     explain_printf(out, ",\"join\":{\"from\":\"%c\",\"fate\":\"%s\",\"sure\":\"%s\"", place->from ? 'b' : 'a',
-                   explain_fate_key(place->fate), explain_sure_key(place->sure));
+                   is_known ? explain_fate_key(place->fate) : "unknown", explain_sure_key(place->sure));
+    if (!is_known)
+        explain_printf(out, ",\"candidates\":[\"%s\",\"%s\"]", explain_fate_key(place->fate),
+                       explain_fate_key(place->or_fate));
     put_side(out, place, 0);
     put_side(out, place, 1);
     bool has_delay = place->fate == EXPLAIN_FATE_COPY || (place->record[0] && place->record[1]);
@@ -175,6 +181,7 @@ static void put_way(struct explain_text *out, const struct explain_join_way *w, 
     put_some(out, w->fates[EXPLAIN_FATE_MISSED_THERE], missed[1]);
     put_some(out, w->fates[EXPLAIN_FATE_OUTSIDE], "while the other capture was off");
     put_some(out, w->fates[EXPLAIN_FATE_COPY], "copies made by the network");
+    put_some(out, w->unknown, "of which that cannot be told (?)");
     put_some(out, w->overtaken, "overtaken (*)");
     explain_put(out, "\n");
     if (w->measured)
@@ -237,11 +244,36 @@ void explain_join_copy_meaning(struct explain_meaning *m, const struct explain_j
     snprintf(m->words, sizeof m->words, "a copy of #%" PRIu64 " that the network made", place->related);
 }
 
+/* The cause that a fate is told as. */
+static enum explain_cause cause_of(enum explain_fate fate)
+{
+    switch (fate) {
+    case EXPLAIN_FATE_LOST:
+        return EXPLAIN_CAUSE_LOST_AFTER;
+    case EXPLAIN_FATE_DAMAGED:
+        return EXPLAIN_CAUSE_DAMAGED;
+    case EXPLAIN_FATE_COPY:
+        return EXPLAIN_CAUSE_COPIED;
+    case EXPLAIN_FATE_MISSED_THERE:
+    case EXPLAIN_FATE_MISSED_HERE:
+        return EXPLAIN_CAUSE_CAPTURE_DROPPED;
+    case EXPLAIN_FATE_OUTSIDE:
+        return EXPLAIN_CAUSE_SENT_AGAIN;
+    case EXPLAIN_FATE_ARRIVED:
+    case EXPLAIN_FATE_UNRELATED:
+    case EXPLAIN_FATE_COUNT:
+        break;
+    }
+    return EXPLAIN_CAUSE_NONE;
+}
+
 static struct explain_finding *remark(struct explain_meaning *m, const struct explain_join_place *place,
                                       enum explain_finding_kind kind, enum explain_cause cause,
                                       const char *words)
 {
     struct explain_why why = {.cause = cause, .sure = place->sure};
+    if (place->sure == EXPLAIN_SURE_UNKNOWN)
+        explain_why_doubt(&why, cause, cause_of(place->or_fate), EXPLAIN_CAUSE_NONE);
     explain_why_prove(&why, place->related, place->evidence);
     struct explain_finding *f = explain_remark(m, kind, "", place->number, place->related, "%s", words);
     explain_because(f, &why);
@@ -252,7 +284,9 @@ static struct explain_finding *remark(struct explain_meaning *m, const struct ex
 static void remark_fate(struct explain_meaning *m, const struct explain_join_place *place)
 {
     char words[160], proof[64] = "", from = name_of(place->from), to = name_of(!place->from);
-    const char *perhaps = place->sure == EXPLAIN_SURE_SHOWN ? "" : "probably ";
+    const char *perhaps = place->sure == EXPLAIN_SURE_SHOWN    ? ""
+                          : place->sure == EXPLAIN_SURE_LIKELY ? "probably "
+                                                               : "perhaps ";
     if (place->related && place->evidence[0])
         snprintf(proof, sizeof proof, ": #%" PRIu64 " %s", place->related, place->evidence);
     switch (place->fate) {
@@ -270,7 +304,7 @@ static void remark_fate(struct explain_meaning *m, const struct explain_join_pla
         remark(m, place, EXPLAIN_FIND_CAPTURE_GAP, EXPLAIN_CAUSE_CAPTURE_DROPPED, words);
         break;
     case EXPLAIN_FATE_MISSED_HERE:
-        snprintf(words, sizeof words, "came to %c, and the capture at %c misses it", to, from);
+        snprintf(words, sizeof words, "came to %c, and %sthe capture at %c misses it", to, perhaps, from);
         remark(m, place, EXPLAIN_FIND_CAPTURE_GAP, EXPLAIN_CAUSE_CAPTURE_DROPPED, words);
         break;
     case EXPLAIN_FATE_COPY:

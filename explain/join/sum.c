@@ -74,7 +74,10 @@ static void count(struct explain_join *j, unsigned side)
         }
         struct explain_join_way *w = &j->summary.way[from];
         w->packets += !p->is_copy;
-        w->fates[p->fate]++;
+        if (p->sure == EXPLAIN_SURE_UNKNOWN)
+            w->unknown++;
+        else
+            w->fates[p->fate]++;
         w->overtaken += p->is_overtaken;
     }
 }

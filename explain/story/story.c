@@ -280,7 +280,6 @@ static void put_restarts(struct explain_text *out, const struct explain_story *s
          "timers that answers should have stopped"},
         {EXPLAIN_CAUSE_IMPLIED_NAK, "answer that skipped another", "answers that skipped others"},
         {EXPLAIN_CAUSE_RNR, "receiver that was not ready", "times a receiver that was not ready"},
-        {EXPLAIN_CAUSE_LOCAL, "choice of its own", "choices of its own"},
         {EXPLAIN_CAUSE_UNKNOWN, "cause that cannot be told", "causes that cannot be told"},
     };
     struct list list = {.out = out};

@@ -306,10 +306,9 @@ Test(analysis, ROCE_CM_33_the_req_leaves_only_the_nak)
     end(&r);
 }
 
-/* Explains cm_disc as if these two were not in it; the one finding at its end. */
-static struct explain_finding left_of_cm_disc(uint64_t missed, uint64_t missed_too)
+/* Explains cm_disc as if these two were not in it. Returns how many findings it has at its end. */
+static unsigned left_of_cm_disc(uint64_t missed, uint64_t missed_too, struct explain_finding left[4])
 {
-    struct explain_finding left[4] = {{0}};
     struct reading r;
     struct net_capture_record record;
     struct nornic_error why;
@@ -320,20 +319,20 @@ static struct explain_finding left_of_cm_disc(uint64_t missed, uint64_t missed_t
         explain_dissect(&r.packet, &record, r.number);
         explain_analysis_next(r.analysis, &r.packet, &r.meaning);
     }
-    cr_expect_eq(explain_analysis_end(r.analysis, left, 4), 1);
+    unsigned count = explain_analysis_end(r.analysis, left, 4);
     end(&r);
-    return left[0];
+    return count;
 }
 
-/* #35 acknowledges #33, and #36 is the DREQ. */
+/* #35 acknowledges #33, and #36 is the DREQ. Without it, what is sent once at the end of a flow may be where
+ * the capture's view of it ends. */
 Test(analysis, ROCE_CM_16_who_closes_need_not_answer)
 {
-    struct explain_finding closed = left_of_cm_disc(35, 35);
-    cr_expect_eq(closed.kind, EXPLAIN_FIND_MISSING_ACK);
-    cr_expect_eq(closed.number, 33);
-    cr_expect_eq(closed.why.cause, EXPLAIN_CAUSE_PEER_GONE);
-    cr_expect_not_null(strstr(closed.words, "DREQ #36"));
-    struct explain_finding open = left_of_cm_disc(35, 36);
-    cr_expect_eq(open.number, 33);
-    cr_expect_eq(open.why.cause, EXPLAIN_CAUSE_UNKNOWN);
+    struct explain_finding left[4] = {{0}};
+    cr_assert_eq(left_of_cm_disc(35, 35, left), 1);
+    cr_expect_eq(left[0].kind, EXPLAIN_FIND_MISSING_ACK);
+    cr_expect_eq(left[0].number, 33);
+    cr_expect_eq(left[0].why.cause, EXPLAIN_CAUSE_PEER_GONE);
+    cr_expect_not_null(strstr(left[0].words, "DREQ #36"));
+    cr_expect_eq(left_of_cm_disc(35, 36, left), 0);
 }

@@ -43,7 +43,7 @@ static void complain(const struct table *t, const struct explain_join_place *pla
     va_start(args, format);
     vsnprintf(words, sizeof words, format, args);
     va_end(args);
-    if (!t->judge->complain || is_partial(t))
+    if (!t->judge->complain)
         return;
     char text[800];
     truth_scene_words(t->scene, scene, sizeof scene);
@@ -242,7 +242,8 @@ static void judge_delay(struct table *t, const struct explain_join_place *place)
     if (c->is_one_way || (double)llabs(error) <= c->error_ns + RESOLUTION_NS)
         return;
     t->judge->score.delay_wrong += !is_partial(t);
-    complain(t, place, "took %" PRId64 " ns more than it did; the bound is %.0f", error, c->error_ns);
+    if (!is_partial(t))
+        complain(t, place, "took %" PRId64 " ns more than it did; the bound is %.0f", error, c->error_ns);
 }
 
 static void judge_overtaken(struct table *t, const struct explain_join_place *place)
@@ -252,15 +253,28 @@ static void judge_overtaken(struct table *t, const struct explain_join_place *pl
     t->judge->score.overtaken_right += place->is_overtaken && is_so;
     t->judge->score.overtaken_wrong += place->is_overtaken && !is_so;
     t->judge->score.overtaken_missed += !place->is_overtaken && is_so;
-    if (place->is_overtaken && !is_so)
+    if (place->is_overtaken && !is_so && !is_partial(t))
         complain(t, place, "nothing overtook it");
+}
+
+/* The captures do not decide, they say, and it is one of two. */
+static void judge_unknown(struct table *t, const struct explain_join_place *place)
+{
+    struct explain_join_place other = *place;
+    other.fate = place->or_fate;
+    bool is_one = is_true(t, place) || is_true(t, &other);
+    (is_one ? t->judge->score.either_right : t->judge->score.either_wrong)[is_partial(t)][place->fate]++;
 }
 
 static void judge_place(struct table *t, const struct explain_join_place *place)
 {
-    bool is_right = is_true(t, place);
     struct truth_joined_score *s = &t->judge->score;
     s->packets++;
+    if (place->sure == EXPLAIN_SURE_UNKNOWN) {
+        judge_unknown(t, place);
+        return;
+    }
+    bool is_right = is_true(t, place);
     (is_right ? s->right : s->wrong)[is_partial(t)][place->fate][place->sure]++;
     if (!is_right && place->sure == EXPLAIN_SURE_SHOWN)
         complain(t, place, "is not true");
@@ -351,14 +365,16 @@ void truth_joined_print(const struct truth_joined_score *s, FILE *out)
 {
     fprintf(out,
             "%" PRIu64 " runs, %" PRIu64 " packets.\n\n"
-            "| fate | `shown`, true | `likely`, true | in parts: `shown`, true | `likely`, true |\n"
-            "|---|---|---|---|---|\n",
+            "| fate | `shown`, true | `likely`, true | `unknown`: one of the two is true "
+            "| in parts: `shown`, true | `likely`, true | `unknown` |\n"
+            "|---|---|---|---|---|---|---|\n",
             s->runs, s->packets);
     for (unsigned i = 0; i < EXPLAIN_FATE_COUNT; i++) {
         fprintf(out, "| `%s` |", explain_fate_key((enum explain_fate)i));
         for (unsigned part = 0; part < 2; part++) {
             print_share(out, s->right[part][i][EXPLAIN_SURE_SHOWN], s->wrong[part][i][EXPLAIN_SURE_SHOWN]);
             print_share(out, s->right[part][i][EXPLAIN_SURE_LIKELY], s->wrong[part][i][EXPLAIN_SURE_LIKELY]);
+            print_share(out, s->either_right[part][i], s->either_wrong[part][i]);
         }
         fputc('\n', out);
     }

@@ -14,6 +14,8 @@ struct truth_joined_score {
     /* [0]: both captures have the whole run, but for packets that they missed; [1]: one begins late or
      * ends early. By fate and enum explain_sure. */
     uint64_t right[2][EXPLAIN_FATE_COUNT][3], wrong[2][EXPLAIN_FATE_COUNT][3];
+    /* sure UNKNOWN: one of the two is true; by the first */
+    uint64_t either_right[2][EXPLAIN_FATE_COUNT], either_wrong[2][EXPLAIN_FATE_COUNT];
     uint64_t overtaken_right, overtaken_wrong, overtaken_missed;
     uint64_t delay_wrong, clock_wrong; /* beyond the bound that was stated */
     uint64_t unjoined;                 /* nothing in common, though both have a packet */

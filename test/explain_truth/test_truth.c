@@ -120,3 +120,35 @@ Test(explain_truth, what_is_shown_is_true_and_what_is_likely_mostly)
         for (unsigned c = 0; c < EXPLAIN_CAUSE_COUNT; c++)
             check_tally((enum truth_aspect)a, (enum explain_cause)c, &judge.score.tally[a][c]);
 }
+
+/* Other seeds, of which something was told as `shown`, or flatly, that was not so. */
+static const uint64_t told_wrongly[] = {
+    402873, /* a NAK, though what was sent for it was lost, and its timer sent it again */
+    601881, /* goes along behind another, though an answer that is missing here asked for it */
+    612889, /* likewise, and the time between the two tells of that answer */
+    505949, 609549, 610861, /* overtaken, by the identifications of the QPN's connection before */
+    602669,                 /* a connection that begins with a last packet, taken for the one before */
+    405498, 602954,         /* violations, compared with what came damaged, its ICRC cut off */
+    407107, 502035,         /* violations by answers to another queue pair */
+    501782, 503113,         /* answers to what was never asked: of another queue pair */
+    502524,                 /* likewise: to a READ that is older than the capture */
+    401271,                 /* answers that are missing: told as another queue pair's */
+    402313,                 /* a gap: a READ's end moved the newest PSN back */
+};
+
+Test(explain_truth, what_was_told_wrongly_is_not_any_more)
+{
+    for (size_t i = 0; i < sizeof told_wrongly / sizeof *told_wrongly; i++) {
+        struct printer p = {0};
+        struct truth_judge judge = {.complain = print, .ctx = &p};
+        cr_assert_eq(truth_score_seeds(&judge, told_wrongly[i], 1), 0);
+        const struct truth_score *s = &judge.score;
+        uint64_t shown = s->shown_false + s->false_kind[EXPLAIN_FIND_VIOLATION] +
+                         s->false_kind[EXPLAIN_FIND_GHOST_ACK] + s->false_kind[EXPLAIN_FIND_MISSING_ACK] +
+                         s->false_kind[EXPLAIN_FIND_PSN_GAP];
+        for (unsigned a = 0; a < TRUTH_ASPECT_COUNT; a++)
+            for (unsigned c = 0; c < EXPLAIN_CAUSE_COUNT; c++)
+                shown += s->tally[a][c].wrong[EXPLAIN_SURE_SHOWN];
+        cr_expect_eq(shown, 0, "seed %" PRIu64 ": %" PRIu64 " statements are wrong", told_wrongly[i], shown);
+    }
+}
