@@ -54,7 +54,7 @@ static void apply(const struct change *change, uint8_t *frame, uint32_t len)
 struct outcome {
     unsigned kinds[EXPLAIN_FINDING_COUNT];
     bool is_named; /* the rule that was looked for */
-    char others[200];
+    char others[320];
 };
 
 static void note(struct outcome *o, const struct explain_finding *f, const char *rule)
