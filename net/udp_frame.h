@@ -34,9 +34,8 @@ socklen_t net_sockaddr_set(union net_sockaddr *out, const struct nornic_addr *ad
 struct nornic_addr net_sockaddr_get(const union net_sockaddr *from, uint16_t *port);
 
 /* Room for the control messages of one message, either way. */
-union net_udp_control {
-    struct cmsghdr align;
-    uint8_t bytes[128];
+struct net_udp_control {
+    _Alignas(struct cmsghdr) uint8_t bytes[128];
 };
 
 /* A frame or train as what sendmsg() takes. It is borrowed. */
@@ -45,7 +44,7 @@ struct net_udp_message {
     struct iovec payload;
     union net_sockaddr to;
     socklen_t to_bytes;
-    union net_udp_control control;
+    struct net_udp_control control;
     size_t control_bytes;
 };
 

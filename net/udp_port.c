@@ -43,7 +43,7 @@ struct listener {
 struct rx_message {
     struct iovec payload;
     union net_sockaddr from;
-    union net_udp_control control;
+    struct net_udp_control control;
 };
 
 /* What is to be sent, taken apart; in the order of the buffers. */

@@ -143,7 +143,7 @@ uint32_t net_udp_socket_room(void)
 bool net_udp_socket_refusal(int fd, struct net_udp_refusal *out)
 {
     union net_sockaddr peer = {.v6 = {.sin6_family = AF_INET6}};
-    union net_udp_control control;
+    struct net_udp_control control;
     uint8_t byte;
     uint16_t port;
     struct iovec payload = {.iov_base = &byte, .iov_len = 1};
