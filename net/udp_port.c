@@ -30,6 +30,7 @@
 #define TX_BUFFER_BYTES 65600                     /* at least MTU + 18 */
 #define MTU_MAX_BYTES   65535
 #define LOOK_EVERY_NS   (NS_PER_MS) /* errors that no call has returned */
+#define TX_TRIES        4           /* of a message that finds no room on the way out */
 
 static_assert(RX_PAYLOAD_AT >= NET_UDP_HEAD_MAX_BYTES, "headers fit in front of a payload");
 static_assert(TX_BUFFER_BYTES >= MTU_MAX_BYTES + 18, "the longest frame fits");
@@ -71,6 +72,7 @@ struct udp_port {
     unsigned tx_first, tx_end; /* messages that the kernel has not taken yet */
     bool has_trains;           /* the kernel cuts them */
     struct net_backoff backoff;
+    unsigned tries; /* that found no room since something was sent */
 
     char name[64];
     char trouble[192]; /* "": none */
@@ -239,6 +241,12 @@ static bool take_error(struct udp_port *port, int error, bool *was_refused, uint
 {
     if (error == EINTR)
         return true;
+    /* A queue that is full for a moment, and a rule that drops all of it, look alike: who asks for errors
+     * (IP_RECVERR) gets ENOBUFS for both. What follows a message that was tried often enough is tried once. */
+    if (error == ENOBUFS && ++port->tries >= TX_TRIES) {
+        skip_message(port, error);
+        return true;
+    }
     if (error == EAGAIN || error == ENOBUFS) {
         net_backoff_again(&port->backoff, false, now_ns);
         return false;
@@ -272,6 +280,7 @@ static void send_all(struct udp_port *port, uint64_t now_ns)
         if (sent > 0) {
             count_sent(port, (unsigned)sent);
             was_refused = false;
+            port->tries = 0;
             net_backoff_reset(&port->backoff);
         } else if (!take_error(port, errno, &was_refused, now_ns)) {
             return;
