@@ -28,7 +28,7 @@
 #define TX_TRAIN_BYTES  (NET_ETHER_BYTES + 65535) /* over IPv4; over IPv6 the same is allowed */
 #define TX_TRAIN_PKTS   64                        /* UDP_MAX_SEGMENTS of linux/udp.h at the least */
 #define TX_BUFFER_BYTES 65600                     /* at least MTU + 18 */
-#define MTU_MAX_BYTES   65535
+#define MTU_MAX_BYTES   (TX_TRAIN_BYTES - 18) /* so that no frame is longer than the longest datagram */
 #define LOOK_EVERY_NS   (NS_PER_MS) /* errors that no call has returned */
 #define TX_TRIES        4           /* of a message that finds no room on the way out */
 
@@ -219,7 +219,7 @@ static unsigned udp_tx_reserve(struct net_port *base, struct net_frame *bufs, un
         bufs[i] = (struct net_frame){.data = port->tx_buffers + (size_t)i * TX_BUFFER_BYTES,
                                      .cap_bytes = base->limits.mtu_bytes + 18};
         if (is_train) {
-            bufs[i].cap_bytes = max_u32(min_u32(train_bytes, TX_TRAIN_BYTES), bufs[i].cap_bytes);
+            bufs[i].cap_bytes = min_u32(max_u32(train_bytes, bufs[i].cap_bytes), TX_TRAIN_BYTES);
             bufs[i].train_pkts = TX_TRAIN_PKTS;
         }
     }

@@ -149,6 +149,22 @@ Test(udp_port, train_comes_as_its_packets)
     cr_assert_eq(ports[0]->counters.tx_bytes, ports[1]->counters.rx_bytes);
 }
 
+/* The loopback interface takes more than a datagram may hold: 65507 bytes over IPv4. */
+Test(udp_port, buffer_holds_no_more_than_a_datagram)
+{
+    static const uint32_t wanted[] = {0, 2000, 65549, 1u << 20};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        struct net_frame buf;
+        cr_assert_eq(net_port_tx_reserve_trains(ports[0], &buf, 1, wanted[i]), 1);
+        cr_assert_leq(buf.cap_bytes, 14 + 20 + 8 + 65507);
+        cr_assert_geq(buf.cap_bytes, ports[0]->limits.mtu_bytes + 18);
+        net_port_tx_flush(ports[0], &buf, 0, 1);
+    }
+    send_one(0, &addrs[1], 65507, 1040, 0);
+    cr_assert_eq(ports[0]->counters.tx_frames, 63);
+    cr_assert_eq(ports[0]->counters.tx_errors, 0);
+}
+
 Test(udp_port, burst_keeps_its_order)
 {
     struct net_frame bufs[NET_BURST], frame;
