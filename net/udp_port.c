@@ -30,6 +30,7 @@
 #define TX_BUFFER_BYTES 65600                     /* at least MTU + 18 */
 #define MTU_MAX_BYTES   (TX_TRAIN_BYTES - 18) /* so that no frame is longer than the longest datagram */
 #define LOOK_EVERY_NS   (NS_PER_MS) /* errors that no call has returned */
+#define REFUSALS_ROUND  64
 #define TX_TRIES        4           /* of a message that finds no room on the way out */
 
 static_assert(RX_PAYLOAD_AT >= NET_UDP_HEAD_MAX_BYTES, "headers fit in front of a payload");
@@ -106,11 +107,17 @@ static void note_refusal(struct udp_port *port, const struct net_udp_refusal *re
                  strerror(refusal->error));
 }
 
-static void take_refusals(struct udp_port *port, int fd)
+/* Returns whether there were any. Those behind so many wait for the next round: a flood of them keeps nothing
+ * else waiting. */
+static bool take_refusals(struct udp_port *port, int fd)
 {
     struct net_udp_refusal refusal;
-    while (net_udp_socket_refusal(fd, &refusal))
+    unsigned taken = 0;
+    while (taken < REFUSALS_ROUND && net_udp_socket_refusal(fd, &refusal)) {
         note_refusal(port, &refusal);
+        taken++;
+    }
+    return taken > 0;
 }
 
 /* --- receiving --- */
