@@ -86,6 +86,23 @@ static struct udp_port *udp_of(struct net_port *base)
 
 /* --- what the path says --- */
 
+/* Nobody on the path, but this machine itself. */
+static void note_local(struct udp_port *port, const struct tx_message *m, int error)
+{
+    char peer[NORNIC_ADDR_STR_SIZE];
+    uint16_t udp_port;
+    struct nornic_addr to = net_sockaddr_get(&m->message.to, &udp_port);
+    nornic_addr_str(&to, peer);
+    if (error == EMSGSIZE) {
+        port->base.counters.tx_too_long++;
+        snprintf(port->trouble, sizeof port->trouble,
+                 "packets to %s are longer than the route takes: use a smaller path MTU", peer);
+    } else {
+        snprintf(port->trouble, sizeof port->trouble, "this machine sends nothing to %s: %s", peer,
+                 strerror(error));
+    }
+}
+
 static void note_refusal(struct udp_port *port, const struct net_udp_refusal *refusal)
 {
     char peer[NORNIC_ADDR_STR_SIZE];
@@ -249,9 +266,11 @@ static unsigned udp_tx_reserve(struct net_port *base, struct net_frame *bufs, un
     return n;
 }
 
-/* The kernel refused the first message, for good. */
-static void skip_message(struct udp_port *port, int error)
+/* The kernel refused the first message, for good. `was_said`: its error queue said why. */
+static void skip_message(struct udp_port *port, int error, bool was_said)
 {
+    if (!was_said)
+        note_local(port, &port->tx[port->tx_first], error);
     if (error == EIO) /* no way out of here computes the checksums of what it would cut */
         port->has_trains = false;
     port->base.counters.tx_errors++;
@@ -267,16 +286,16 @@ static bool take_error(struct udp_port *port, int error, bool *was_refused, uint
     /* A queue that is full for a moment, and a rule that drops all of it, look alike: who asks for errors
      * (IP_RECVERR) gets ENOBUFS for both. What follows a message that was tried often enough is tried once. */
     if (error == ENOBUFS && ++port->tries >= TX_TRIES) {
-        skip_message(port, error);
+        skip_message(port, error, false);
         return true;
     }
     if (error == EAGAIN || error == ENOBUFS) {
         net_backoff_again(&port->backoff, false, now_ns);
         return false;
     }
-    take_refusals(port, port->tx[port->tx_first].fd);
+    bool was_said = take_refusals(port, port->tx[port->tx_first].fd);
     if (*was_refused || error == EMSGSIZE || error == EIO)
-        skip_message(port, error);
+        skip_message(port, error, was_said);
     *was_refused = !*was_refused && error != EMSGSIZE && error != EIO;
     return true;
 }
