@@ -76,7 +76,8 @@ struct udp_port {
     unsigned tries; /* that found no room since something was sent */
 
     char name[64];
-    char trouble[192]; /* "": none */
+    char trouble[192];          /* "": none */
+    struct nornic_addr trouble_peer; /* whom it is about */
 };
 
 static struct udp_port *udp_of(struct net_port *base)
@@ -93,6 +94,7 @@ static void note_local(struct udp_port *port, const struct tx_message *m, int er
     uint16_t udp_port;
     struct nornic_addr to = net_sockaddr_get(&m->message.to, &udp_port);
     nornic_addr_str(&to, peer);
+    port->trouble_peer = to;
     if (error == EMSGSIZE) {
         port->base.counters.tx_too_long++;
         snprintf(port->trouble, sizeof port->trouble,
@@ -107,6 +109,7 @@ static void note_refusal(struct udp_port *port, const struct net_udp_refusal *re
 {
     char peer[NORNIC_ADDR_STR_SIZE];
     nornic_addr_str(&refusal->peer, peer);
+    port->trouble_peer = refusal->peer;
     if (refusal->error == EMSGSIZE) {
         port->base.counters.tx_too_long++;
         snprintf(port->trouble, sizeof port->trouble,
@@ -159,6 +162,8 @@ static bool take_message(struct udp_port *port, struct listener *at, unsigned i,
     at->dropped = arrival.dropped;
     if (nornic_addr_is_multicast(&at->addr) && find_listener(port, &arrival.src))
         return false;
+    if (port->trouble[0] && nornic_addr_equal(&port->trouble_peer, &arrival.src))
+        port->trouble[0] = '\0'; /* it is there */
     *frame = net_udp_arrival_frame(&arrival, m->payload.iov_base);
     struct net_train_size size = net_train_size(frame);
     port->base.counters.rx_frames += size.pkts;
