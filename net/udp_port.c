@@ -51,7 +51,7 @@ struct rx_message {
 /* What is to be sent, taken apart; in the order of the buffers. */
 struct tx_message {
     struct net_udp_message message;
-    int fd;
+    int fd; /* -1: its address was given up meanwhile */
     struct net_train_size size;
 };
 
@@ -320,6 +320,10 @@ static void send_all(struct udp_port *port, uint64_t now_ns)
     bool was_refused = false;
     while (port->tx_first < port->tx_end) {
         int fd = port->tx[port->tx_first].fd;
+        if (fd < 0) {
+            port->tx_first++;
+            continue;
+        }
         unsigned end = port->tx_first + 1;
         while (end < port->tx_end && port->tx[end].fd == fd)
             end++;
@@ -402,12 +406,15 @@ static int udp_listen(struct net_port *base, const struct nornic_addr *addr, str
     return 0;
 }
 
-/* What was to be sent from there and waits goes with it. */
+/* What was to be sent from there and waits goes with it; the rest stays. */
 static void forget_messages(struct udp_port *port, int fd)
 {
-    for (unsigned i = port->tx_first; i < port->tx_end; i++)
-        if (port->tx[i].fd == fd)
-            port->tx_end = i;
+    for (unsigned i = port->tx_first; i < port->tx_end; i++) {
+        if (port->tx[i].fd != fd)
+            continue;
+        port->tx[i].fd = -1;
+        port->base.counters.tx_errors++;
+    }
 }
 
 static void udp_unlisten(struct net_port *base, const struct nornic_addr *addr)
@@ -418,7 +425,8 @@ static void udp_unlisten(struct net_port *base, const struct nornic_addr *addr)
         return;
     unsigned index = (unsigned)(gone - port->listeners);
     forget_messages(port, gone->fd);
-    close(gone->fd); /* which also ends the watch */
+    watch(port, index, EPOLL_CTL_DEL); /* which close() does not end where a child has the socket, too */
+    close(gone->fd);
     port->listeners[index] = port->listeners[--port->listener_count];
     if (index < port->listener_count)
         watch(port, index, EPOLL_CTL_MOD);
