@@ -271,13 +271,24 @@ static unsigned udp_tx_reserve(struct net_port *base, struct net_frame *bufs, un
     return n;
 }
 
+static const char *mode_of(bool has_trains)
+{
+    return has_trains ? "ordinary UDP sockets, trains" : "ordinary UDP sockets, no trains";
+}
+
 /* The kernel refused the first message, for good. `was_said`: its error queue said why. */
 static void skip_message(struct udp_port *port, int error, bool was_said)
 {
-    if (!was_said)
-        note_local(port, &port->tx[port->tx_first], error);
-    if (error == EIO) /* no way out of here computes the checksums of what it would cut */
+    const struct tx_message *m = &port->tx[port->tx_first];
+    bool is_train = m->size.pkts > 1;
+    /* No way out of here computes the checksums of what it would cut, or the kernel takes no such train: one
+     * whose packets are longer than the route takes, or none at all. */
+    if (is_train && (error == EIO || error == EINVAL)) {
         port->has_trains = false;
+        net_port_set_mode(&port->base, mode_of(port->has_trains));
+    }
+    if (!was_said && !(is_train && error == EIO))
+        note_local(port, m, is_train && error == EINVAL ? EMSGSIZE : error);
     port->base.counters.tx_errors++;
     port->tx_first++;
 }
@@ -292,6 +303,7 @@ static bool take_error(struct udp_port *port, int error, bool *was_refused, uint
      * (IP_RECVERR) gets ENOBUFS for both. What follows a message that was tried often enough is tried once. */
     if (error == ENOBUFS && ++port->tries >= TX_TRIES) {
         skip_message(port, error, false);
+        *was_refused = false;
         return true;
     }
     if (error == EAGAIN || error == ENOBUFS) {
@@ -497,14 +509,14 @@ static void init_base(struct udp_port *port, const struct net_interface *interfa
     port->base = (struct net_port){.ops = &udp_ops,
                                    .limits = {.mtu_bytes = min_u32(interface->mtu_bytes, MTU_MAX_BYTES),
                                               .burst_frames = NET_BURST,
-                                              .train_tx_bytes = TX_TRAIN_BYTES,
-                                              .train_tx_pkts = TX_TRAIN_PKTS,
+                                              .train_tx_bytes = port->has_trains ? TX_TRAIN_BYTES : 0,
+                                              .train_tx_pkts = port->has_trains ? TX_TRAIN_PKTS : 0,
                                               .train_rx = true,
                                               .rx_room_bytes = net_udp_socket_room(),
                                               .is_udp_socket = true},
                                    .mac = interface->mac,
                                    .name = port->name,
-                                   .mode = "ordinary UDP sockets, trains"};
+                                   .mode = mode_of(port->has_trains)};
 }
 
 int net_udp_open(const struct net_udp_config *config, struct net_port **out, struct nornic_error *why)
@@ -514,7 +526,7 @@ int net_udp_open(const struct net_udp_config *config, struct net_port **out, str
         return net_error_set(why, ENOMEM, "no memory for a udp port");
     port->ifindex = config->interface->index;
     port->only = config->addr;
-    port->has_trains = true;
+    port->has_trains = net_udp_socket_has_trains();
     net_backoff_reset(&port->backoff);
     init_base(port, config->interface);
     port->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

@@ -12,6 +12,9 @@
 
 #define BUFFER_BYTES (32 << 20) /* asked for; the kernel gives what it allows */
 
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
 #ifndef UDP_GRO
 #define UDP_GRO 104
 #endif
@@ -138,6 +141,17 @@ uint32_t net_udp_socket_room(void)
     int err = getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len);
     close(fd);
     return err < 0 || bytes < 0 ? 0 : (uint32_t)bytes;
+}
+
+bool net_udp_socket_has_trains(void)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), seg_bytes;
+    socklen_t len = sizeof seg_bytes;
+    if (fd < 0)
+        return false;
+    int err = getsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &seg_bytes, &len);
+    close(fd);
+    return err == 0;
 }
 
 bool net_udp_socket_refusal(int fd, struct net_udp_refusal *out)

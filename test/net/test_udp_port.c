@@ -247,6 +247,13 @@ Test(udp_port, icmp_is_counted_and_named)
     cr_assert_eq(ports[0]->counters.tx_refused, 1);
     cr_assert(strstr(net_port_trouble(ports[0]), "nothing there takes RoCE"));
     cr_assert_eq(poll(&ready, 1, 0), 0, "and nobody is woken by it again");
+    struct net_udp_config config = {.interface = &lo, .addr = addrs[1]};
+    struct nornic_error why;
+    cr_assert_eq(net_udp_open(&config, &ports[1], &why), 0, "%s", why.text);
+    send_one(1, &addrs[0], 100, 0, 0);
+    frame = receive(ports[0]);
+    net_port_rx_release(ports[0], &frame, 1);
+    cr_assert_null(net_port_trouble(ports[0]), "it was heard since");
 }
 
 /* What ICMP said of the one does not keep the next from leaving. */
