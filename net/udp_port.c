@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "net/backoff.h"
+#include "net/claim.h"
 #include "net/train.h"
 #include "net/udp_frame.h"
 #include "net/udp_socket.h"
@@ -57,6 +58,7 @@ struct tx_message {
 
 struct udp_port {
     struct net_port base;
+    int claim_fd; /* of the interface, beside other udp ports */
     unsigned ifindex;
     struct nornic_addr only; /* zero: any */
     int epoll_fd;
@@ -470,6 +472,8 @@ static void udp_close(struct net_port *base)
         close(port->listeners[i].fd);
     if (port->epoll_fd >= 0)
         close(port->epoll_fd);
+    if (port->claim_fd >= 0)
+        close(port->claim_fd);
     free(port->rx_buffers);
     free(port->tx_buffers);
     free(port);
@@ -519,11 +523,38 @@ static void init_base(struct udp_port *port, const struct net_interface *interfa
                                    .mode = mode_of(port->has_trains)};
 }
 
+/* An XDP program takes the packets before a socket gets them, and a packet port sees them, too, and refuses
+ * who is not its own. Who comes says so first and then looks, so that of two that come at once one sees the
+ * other; where both do, a packet port waits for this one to yield. A descriptor, -1 where names cannot be
+ * had, or -EBUSY with a sentence. */
+static int claim(const struct net_interface *interface, struct nornic_error *why)
+{
+    int fd = net_claim_take_any("udp", interface->index, NET_CLAIM_PACKETS), asker = net_claim_asker();
+    bool is_steered = net_claim_is_taken(asker, "xdp", interface->index, 0);
+    bool is_seen = net_claim_count(asker, "packet", interface->index, NET_CLAIM_PACKETS) > 0;
+    if (asker >= 0)
+        close(asker);
+    if (!is_steered && !is_seen)
+        return fd < 0 ? -1 : fd;
+    if (fd >= 0)
+        close(fd);
+    return net_error_set(why, EBUSY, "another running nornic takes the RoCE packets of %s by its %s: %s",
+                         interface->name, is_steered ? "XDP program" : "packet port",
+                         "end it first, or use another interface");
+}
+
 int net_udp_open(const struct net_udp_config *config, struct net_port **out, struct nornic_error *why)
 {
+    int claim_fd = claim(config->interface, why);
+    if (claim_fd < -1)
+        return claim_fd;
     struct udp_port *port = calloc(1, sizeof *port);
-    if (!port)
+    if (!port) {
+        if (claim_fd >= 0)
+            close(claim_fd);
         return net_error_set(why, ENOMEM, "no memory for a udp port");
+    }
+    port->claim_fd = claim_fd;
     port->ifindex = config->interface->index;
     port->only = config->addr;
     port->has_trains = net_udp_socket_has_trains();

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The udp port where the machine itself, its routes or its queues do not take what is sent. */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "net/udp_frame.h"
+#include "net/packet.h"
 #include "net/udp_port.h"
 #include "test/support/netns.h"
 
@@ -160,4 +162,23 @@ Test(udp_path, train_that_the_route_does_not_take_is_told)
     const char *trouble = net_port_trouble(port);
     cr_assert(trouble && strstr(trouble, "10.77.0.9") && strstr(trouble, "use a smaller path MTU"), "%s",
               trouble);
+}
+
+/* On an interface with a udp port a packet port would refuse the udp port's peers; and the other way round. */
+Test(udp_path, packet_port_and_udp_port_do_not_share_an_interface)
+{
+    struct net_port *second;
+    struct net_interface interface;
+    struct nornic_error why = {""};
+    const struct net_packet_config packet = {.ifname = "nn0"};
+    cr_assert_eq(net_packet_open(&packet, &second, &why), -EBUSY);
+    cr_assert(strstr(why.text, "udp port on nn0"), "%s", why.text);
+    net_port_close(port);
+    port = NULL;
+    cr_assert_eq(net_packet_open(&packet, &second, &why), 0, "%s", why.text);
+    cr_assert_eq(net_interface_get("nn0", &interface, &why), 0);
+    cr_assert_eq(net_udp_open(&(struct net_udp_config){.interface = &interface}, &port, &why), -EBUSY);
+    cr_assert(strstr(why.text, "packet port"), "%s", why.text);
+    net_port_close(second);
+    port = NULL;
 }
