@@ -182,3 +182,28 @@ Test(udp_path, packet_port_and_udp_port_do_not_share_an_interface)
     net_port_close(second);
     port = NULL;
 }
+
+/* The packet port's hold of port 4791 on its interface is none on another one. */
+Test(udp_path, udp_port_beside_a_packet_port_of_another_interface)
+{
+    struct net_port *packet, *second;
+    struct net_interface lo;
+    struct nornic_error why = {""};
+    net_port_close(port);
+    port = NULL;
+    run("ip link set lo up");
+    cr_assert_eq(net_interface_get("lo", &lo, &why), 0, "%s", why.text);
+    const struct net_packet_config on_veth = {.ifname = "nn0"};
+    const struct net_udp_config on_lo = {.interface = &lo, .addr = addr_of("127.0.0.1")};
+    for (unsigned is_packet_first = 0; is_packet_first < 2; is_packet_first++) {
+        if (is_packet_first)
+            cr_assert_eq(net_packet_open(&on_veth, &packet, &why), 0, "%s", why.text);
+        cr_assert_eq(net_udp_open(&on_lo, &port, &why), 0, "%s", why.text);
+        if (!is_packet_first)
+            cr_assert_eq(net_packet_open(&on_veth, &packet, &why), 0, "%s", why.text);
+        cr_assert_eq(net_udp_open(&on_lo, &second, &why), -EADDRINUSE, "two owners of one address");
+        net_port_close(packet);
+        net_port_close(port);
+        port = NULL;
+    }
+}
