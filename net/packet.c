@@ -278,10 +278,11 @@ static int claim(const struct net_interface *interface, struct nornic_error *why
     if (fd >= 0)
         close(fd);
     if (has_udp)
-        return net_error_set(why, EBUSY,
-                             "another running nornic has a udp port on %s, whose peers this one would refuse: "
-                             "end it first, or use --port udp:%s",
-                             interface->name, interface->name);
+        return net_error_set(
+            why, EBUSY,
+            "another running nornic has a udp port on %s, whose peers this one would refuse: "
+            "end it first, or use --port udp:%s",
+            interface->name, interface->name);
     return net_error_set(
         why, EBUSY,
         "another running nornic takes the RoCE packets of %s by its XDP program: end it first, "

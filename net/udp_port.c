@@ -29,10 +29,10 @@
 #define TX_TRAIN_BYTES  (NET_ETHER_BYTES + 65535) /* over IPv4; over IPv6 the same is allowed */
 #define TX_TRAIN_PKTS   64                        /* UDP_MAX_SEGMENTS of linux/udp.h at the least */
 #define TX_BUFFER_BYTES 65600                     /* at least MTU + 18 */
-#define MTU_MAX_BYTES   (TX_TRAIN_BYTES - 18) /* so that no frame is longer than the longest datagram */
-#define LOOK_EVERY_NS   (NS_PER_MS) /* errors that no call has returned */
+#define MTU_MAX_BYTES   (TX_TRAIN_BYTES - 18)     /* so that no frame is longer than the longest datagram */
+#define LOOK_EVERY_NS   (NS_PER_MS)               /* errors that no call has returned */
 #define REFUSALS_ROUND  64
-#define TX_TRIES        4           /* of a message that finds no room on the way out */
+#define TX_TRIES        4 /* of a message that finds no room on the way out */
 
 static_assert(RX_PAYLOAD_AT >= NET_UDP_HEAD_MAX_BYTES, "headers fit in front of a payload");
 static_assert(TX_BUFFER_BYTES >= MTU_MAX_BYTES + 18, "the longest frame fits");
@@ -78,7 +78,7 @@ struct udp_port {
     unsigned tries; /* that found no room since something was sent */
 
     char name[64];
-    char trouble[192];          /* "": none */
+    char trouble[192];               /* "": none */
     struct nornic_addr trouble_peer; /* whom it is about */
 };
 

@@ -189,11 +189,10 @@ static int claim(const struct net_interface *interface, struct nornic_error *why
     if (fd >= 0)
         close(fd);
     const char *kind = others ? "packet" : "udp";
-    return net_error_set(
-        why, EBUSY,
-        "another running nornic has a %s port on %s, whose packets the XDP program would "
-        "take: end it first, or use --port %s:%s",
-        kind, interface->name, kind, interface->name);
+    return net_error_set(why, EBUSY,
+                         "another running nornic has a %s port on %s, whose packets the XDP program would "
+                         "take: end it first, or use --port %s:%s",
+                         kind, interface->name, kind, interface->name);
 }
 
 int xdp_port_open(const struct xdp_config *user_config, struct net_port **out, struct nornic_error *why)
