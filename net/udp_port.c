@@ -302,7 +302,8 @@ static bool take_error(struct udp_port *port, int error, bool *was_refused, uint
     if (error == EINTR)
         return true;
     /* A queue that is full for a moment, and a rule that drops all of it, look alike: who asks for errors
-     * (IP_RECVERR) gets ENOBUFS for both. What follows a message that was tried often enough is tried once. */
+     * (IP_RECVERR) gets ENOBUFS for both. What follows a message that was tried often enough is tried once.
+     */
     if (error == ENOBUFS && ++port->tries >= TX_TRIES) {
         skip_message(port, error, false);
         *was_refused = false;

@@ -172,9 +172,9 @@ static int check_config(const struct xdp_config *config, struct nornic_error *wh
     return 0;
 }
 
-/* All RoCE packets of the interface, so nobody may have a packet or udp port there. Who comes says so first and then
- * looks, so that of two that come at once one sees the other (and this one yields). A descriptor, -1 where
- * names cannot be had, or -EBUSY with a sentence. */
+/* All RoCE packets of the interface, so nobody may have a packet or udp port there. Who comes says so first
+ * and then looks, so that of two that come at once one sees the other; this one yields to a packet port, and
+ * a udp port to this one. A descriptor, -1 where names cannot be had, or -EBUSY with a sentence. */
 static int claim(const struct net_interface *interface, struct nornic_error *why)
 {
     int fd = net_claim_take("xdp", interface->index, 0), asker = net_claim_asker();

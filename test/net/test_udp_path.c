@@ -164,7 +164,8 @@ Test(udp_path, train_that_the_route_does_not_take_is_told)
               trouble);
 }
 
-/* On an interface with a udp port a packet port would refuse the udp port's peers; and the other way round. */
+/* On an interface with a udp port a packet port would refuse the udp port's peers; it is so the other
+ * way round, too. */
 Test(udp_path, packet_port_and_udp_port_do_not_share_an_interface)
 {
     struct net_port *second;
