@@ -64,8 +64,8 @@ void cli_commands_print(FILE *out)
 {
     fprintf(out,
             "Usage: nornic COMMAND [OPTION...]\n"
-            "A software RNIC in userspace: RoCEv2 over AF_XDP, and SMC-R, without RDMA hardware or kernel\n"
-            "modules.\n"
+            "A software RNIC in userspace: RoCEv2 over UDP sockets, AF_XDP or AF_PACKET, and SMC-R, without\n"
+            "RDMA hardware or kernel modules.\n"
             "\n"
             "Commands:\n");
     for (const struct cli_command *const *one = cli_commands; *one; one++)

@@ -22,10 +22,15 @@ static void tell_changed(const struct host_gids *gids, unsigned index)
         client->ops->gid_changed(client, index);
 }
 
+/* Addresses of VLAN interfaces are none for a port of UDP sockets: their own interface's name opens one. */
+static bool is_for_port(const struct host_gids *gids, const struct net_watch_addr *addr)
+{
+    return addr->ifindex == gids->dev->ifindex || !gids->dev->port->limits.is_udp_socket;
+}
+
 static void add(struct host_gids *gids, const struct net_watch_addr *addr)
 {
-    bool is_of_vlan = addr->ifindex != gids->dev->ifindex;
-    if (is_of_vlan && gids->dev->port->limits.is_udp_socket) /* whose own name opens a port for it */
+    if (!is_for_port(gids, addr))
         return;
     if (net_port_listen(gids->dev->port, &addr->addr, &gids->refusal) != 0)
         return;
@@ -40,6 +45,8 @@ static void add(struct host_gids *gids, const struct net_watch_addr *addr)
 
 static void remove_addr(struct host_gids *gids, const struct net_watch_addr *addr, uint64_t now_ns)
 {
+    if (!is_for_port(gids, addr)) /* the interface may have the same one */
+        return;
     for (enum nornic_gid_type type = NORNIC_GID_V2; type <= NORNIC_GID_V1; type++) {
         int index = find(gids, addr, type);
         if (index < 0)

@@ -5,9 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "net/claim.h"
 #include "net/packet.h"
 #include "net/udp_port.h"
 #include "xdp/xdp.h"
@@ -62,22 +60,6 @@ static int parse_name(const char *name, struct port_name *out, struct nornic_err
     return 0;
 }
 
-/* An XDP program takes the packets before a socket gets them. */
-static int open_udp(const struct port_name *name, const struct net_interface *interface,
-                    struct net_port **out, struct nornic_error *why)
-{
-    int asker = net_claim_asker();
-    bool is_steered = net_claim_is_taken(asker, "xdp", interface->index, 0);
-    if (asker >= 0)
-        close(asker);
-    if (is_steered)
-        return net_error_set(why, EBUSY,
-                             "another running nornic takes the RoCE packets of %s by its XDP program: end it "
-                             "first, or use another interface",
-                             interface->name);
-    return net_udp_open(&(struct net_udp_config){.interface = interface, .addr = name->addr}, out, why);
-}
-
 static int open_kind(const struct port_name *name, const struct net_interface *interface, bool roce_v1,
                      struct net_port **out, struct nornic_error *why)
 {
@@ -89,7 +71,7 @@ static int open_kind(const struct port_name *name, const struct net_interface *i
         return net_packet_open(&(struct net_packet_config){.ifname = name->ifname, .roce_v1 = roce_v1}, out,
                                why);
     case PORT_UDP:
-        return open_udp(name, interface, out, why);
+        return net_udp_open(&(struct net_udp_config){.interface = interface, .addr = name->addr}, out, why);
     case PORT_KIND_COUNT:
         break;
     }

@@ -3,12 +3,14 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "net/pcap_file.h"
 #include "net/pcapng_writer.h"
 #include "net/train.h"
 
 #define FLUSH_PERIOD_NS 1000000000u
+#define HEAD_BYTES      64u /* where a restore may write: headers */
 
 struct capture_port {
     struct net_port port;
@@ -24,6 +26,18 @@ static struct capture_port *capture_of(struct net_port *port)
     return (struct capture_port *)port;
 }
 
+/* Writes down what was on the wire, as far as that can be found, and leaves the packet as it came: the engine
+ * judges what came, with a capture or without. */
+static void record_restored(struct capture_port *p, const struct net_frame *pkt, uint64_t now_ns)
+{
+    uint8_t head[HEAD_BYTES];
+    size_t head_bytes = pkt->len_bytes < HEAD_BYTES ? pkt->len_bytes : HEAD_BYTES;
+    memcpy(head, pkt->data, head_bytes);
+    p->restore(pkt->data, pkt->len_bytes);
+    net_pcapng_append(p->writer, pkt->data, pkt->len_bytes, now_ns + p->epoch_offset_ns, NET_PCAPNG_INBOUND);
+    memcpy(pkt->data, head, head_bytes);
+}
+
 /* A train is written as what is seen of it on the wire: its packets. */
 static void record_packets(struct capture_port *p, const struct net_frame *frame, uint64_t now_ns,
                            enum net_pcapng_direction direction)
@@ -33,8 +47,9 @@ static void record_packets(struct capture_port *p, const struct net_frame *frame
     for (uint32_t i = 0; i < train.count; i++) {
         struct net_frame pkt = net_train_packet(&train, i);
         if (p->restore && direction == NET_PCAPNG_INBOUND)
-            p->restore(pkt.data, pkt.len_bytes);
-        net_pcapng_append(p->writer, pkt.data, pkt.len_bytes, now_ns + p->epoch_offset_ns, direction);
+            record_restored(p, &pkt, now_ns);
+        else
+            net_pcapng_append(p->writer, pkt.data, pkt.len_bytes, now_ns + p->epoch_offset_ns, direction);
     }
     net_train_end(&train);
 }

@@ -56,10 +56,10 @@ bool net_claim_is_taken(int asker, const char *what, unsigned ifindex, uint64_t 
     return asker >= 0 && (connect(asker, (struct sockaddr *)&name, len) == 0 || errno == EPERM);
 }
 
-bool net_claim_stays_taken(int asker, const char *what, unsigned ifindex, uint64_t number)
+bool net_claim_stays_taken(int asker, const char *what, unsigned ifindex, unsigned count)
 {
     for (unsigned tries = 0; tries < STAY_TRIES; tries++) {
-        if (!net_claim_is_taken(asker, what, ifindex, number))
+        if (net_claim_count(asker, what, ifindex, count) == 0)
             return false;
         nanosleep(&(struct timespec){.tv_nsec = STAY_NS / STAY_TRIES}, NULL);
     }

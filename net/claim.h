@@ -5,6 +5,7 @@
  *
  *     xdp      0         the XDP program that takes all RoCE packets of the interface
  *     packet   0..63     a packet port, which sees what the others see
+ *     udp      0..63     a udp port, whose packets the two above would take or see, too
  *     qp1      0         who refuses, of those, what none of them knows
  *     service  id        a service id that one of them listens to
  *
@@ -16,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define NET_CLAIM_PACKETS 64 /* packet ports that an interface has names for */
+#define NET_CLAIM_PACKETS 64 /* packet ports, and udp ports, that an interface has names for */
 
 /* Claims `what` number `number` of an interface of the caller's namespace. A descriptor that holds the claim
  * as long as it is open; -EADDRINUSE: somebody else has it; or another -errno. */
@@ -31,9 +32,10 @@ int net_claim_asker(void);
 /* Somebody has it, the caller among them. False too where `asker` is -1. */
 bool net_claim_is_taken(int asker, const char *what, unsigned ifindex, uint64_t number);
 
-/* The same, and does not go within 20 ms: one that does was of somebody who came at the same time as the
- * caller, saw the caller's claim, and yielded. Waits for that long where it stays. */
-bool net_claim_stays_taken(int asker, const char *what, unsigned ifindex, uint64_t number);
+/* One of the numbers below `count` is, and this does not end within 20 ms: one that goes was of somebody who
+ * came at the same time as the caller, saw the caller's claim, and yielded. Waits for that long where it
+ * stays. */
+bool net_claim_stays_taken(int asker, const char *what, unsigned ifindex, unsigned count);
 
 /* How many of the numbers below `count` are taken. */
 unsigned net_claim_count(int asker, const char *what, unsigned ifindex, unsigned count);

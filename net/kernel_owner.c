@@ -44,6 +44,7 @@ int net_interface_of_addr(const struct nornic_addr *addr, struct net_interface *
         struct nornic_addr own;
         if (addr_of(i->ifa_addr, &own) && (nornic_addr_equal(&own, addr) || is_within(i, &own, addr)))
             memccpy(name, i->ifa_name, '\0', sizeof name - 1);
+        name[strcspn(name, ":")] = '\0'; /* the rest is an address's label: "eth0:web" */
     }
     freeifaddrs(list);
     if (!name[0])

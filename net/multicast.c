@@ -100,9 +100,10 @@ int net_multicast_leave(struct net_multicast *multicast, const struct nornic_add
     struct member **at = find(multicast, group);
     if (!*at)
         return -ENOENT;
-    if (--(*at)->holders == 0)
+    unsigned left = --(*at)->holders;
+    if (left == 0)
         leave(at);
-    return 0;
+    return (int)left;
 }
 
 void net_multicast_close(struct net_multicast *multicast)

@@ -23,7 +23,7 @@ void net_multicast_close(struct net_multicast *multicast);
 int net_multicast_join(struct net_multicast *multicast, const struct nornic_addr *group,
                        struct nornic_error *why);
 
-/* The last holder leaves the group. 0, or -ENOENT where nobody holds it. */
+/* The last holder leaves the group. How many holders are left, or -ENOENT where nobody held it. */
 int net_multicast_leave(struct net_multicast *multicast, const struct nornic_addr *group);
 
 #endif

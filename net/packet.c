@@ -262,20 +262,27 @@ static const struct net_port_ops port_ops = {
     .close = port_close,
 };
 
-/* Others may have packet ports on the interface, but not an XDP program: that would take the packets. Who
- * comes says so first and then looks, so that of two that come at once one sees the other; where both do, the
- * XDP port is the one that yields, at once, and this one waits for that. A descriptor, -1 where names cannot
- * be had, or -EBUSY with a sentence. */
+/* Others may have packet ports on the interface, but not an XDP program, which would take the packets, and no
+ * udp port, whose peers two would answer. Who comes says so first and then looks, so that of two that come at
+ * once one sees the other; where both do, the other kind of port is the one that yields, at once, and this
+ * one waits for that. A descriptor, -1 where names cannot be had, or -EBUSY with a sentence. */
 static int claim(const struct net_interface *interface, struct nornic_error *why)
 {
     int fd = net_claim_take_any("packet", interface->index, NET_CLAIM_PACKETS), asker = net_claim_asker();
-    bool is_steered = net_claim_stays_taken(asker, "xdp", interface->index, 0);
+    bool is_steered = net_claim_stays_taken(asker, "xdp", interface->index, 1);
+    bool has_udp = net_claim_stays_taken(asker, "udp", interface->index, NET_CLAIM_PACKETS);
     if (asker >= 0)
         close(asker);
-    if (!is_steered)
+    if (!is_steered && !has_udp)
         return fd < 0 ? -1 : fd;
     if (fd >= 0)
         close(fd);
+    if (has_udp)
+        return net_error_set(
+            why, EBUSY,
+            "another running nornic has a udp port on %s, whose peers this one would refuse: "
+            "end it first, or use --port udp:%s",
+            interface->name, interface->name);
     return net_error_set(
         why, EBUSY,
         "another running nornic takes the RoCE packets of %s by its XDP program: end it first, "

@@ -152,6 +152,8 @@ static int open_guard(int family, const char *ifname)
         return -1;
     if (family == AF_INET6)
         set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    /* In no udp port's way on another interface: see bind_beside_guards() in net/udp_socket.c. */
+    set_option(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (set_option(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) < 0 ||
         set_option(fd, SOL_SOCKET, SO_BINDTODEVICE, ifname, (socklen_t)strlen(ifname) + 1) < 0 ||
         bind(fd, family == AF_INET ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6,

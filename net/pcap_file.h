@@ -68,7 +68,8 @@ int net_pcap_capture_wrap(struct net_port *below, const char *path, uint64_t epo
                           struct net_port **out, struct nornic_error *why);
 
 /* From now on received packets are handed to `restore` before they are written: of what a port could not see
- * of their headers it puts in place what it finds (roce_ip_id_restore()). `port` as above. */
+ * of their headers, the first 64 bytes, it puts in place what it finds (roce_ip_id_restore()). Whoever
+ * receives the packets gets them without. `port` as above. */
 typedef void net_frame_restore(uint8_t *frame, uint32_t len_bytes);
 void net_pcap_capture_restore(struct net_port *port, net_frame_restore *restore);
 

@@ -94,7 +94,8 @@ const char *net_udp_owner(const struct nornic_addr *addr, char text[NET_UDP_OWNE
     snprintf(text, NET_UDP_OWNER_SIZE, "another program");
     if (!find_socket(addr, &owner))
         return text;
-    snprintf(text, NET_UDP_OWNER_SIZE, "a process of user %u", owner.uid);
+    snprintf(text, NET_UDP_OWNER_SIZE, "a process of user %u%s", owner.uid,
+             owner.uid == 0 ? ", or by the kernel's soft-RoCE (see `rdma link`)" : "");
     DIR *processes = opendir("/proc");
     for (const struct dirent *e; !is_named && processes && (e = readdir(processes));)
         is_named = isdigit((unsigned char)e->d_name[0]) && process_has(e->d_name, owner.inode) &&

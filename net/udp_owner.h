@@ -8,7 +8,8 @@
 #define NET_UDP_OWNER_SIZE 96
 
 /* Writes who has port 4791 of `addr`, or of all addresses, as far as /proc says it: "nornic (process 4711)"
- * if the process is one that the caller may look at, else "a process of user 1000", else "another program".
+ * if the process is one that the caller may look at, else "a process of user 1000", of user 0 with a hint at
+ * soft-RoCE, whose socket belongs to no process, else "another program".
  * Returns `text`. */
 const char *net_udp_owner(const struct nornic_addr *addr, char text[NET_UDP_OWNER_SIZE]);
 

@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "net/backoff.h"
+#include "net/claim.h"
 #include "net/train.h"
 #include "net/udp_frame.h"
 #include "net/udp_socket.h"
@@ -28,8 +29,10 @@
 #define TX_TRAIN_BYTES  (NET_ETHER_BYTES + 65535) /* over IPv4; over IPv6 the same is allowed */
 #define TX_TRAIN_PKTS   64                        /* UDP_MAX_SEGMENTS of linux/udp.h at the least */
 #define TX_BUFFER_BYTES 65600                     /* at least MTU + 18 */
-#define MTU_MAX_BYTES   65535
-#define LOOK_EVERY_NS   (NS_PER_MS) /* errors that no call has returned */
+#define MTU_MAX_BYTES   (TX_TRAIN_BYTES - 18)     /* so that no frame is longer than the longest datagram */
+#define LOOK_EVERY_NS   (NS_PER_MS)               /* errors that no call has returned */
+#define REFUSALS_ROUND  64
+#define TX_TRIES        4 /* of a message that finds no room on the way out */
 
 static_assert(RX_PAYLOAD_AT >= NET_UDP_HEAD_MAX_BYTES, "headers fit in front of a payload");
 static_assert(TX_BUFFER_BYTES >= MTU_MAX_BYTES + 18, "the longest frame fits");
@@ -49,12 +52,13 @@ struct rx_message {
 /* What is to be sent, taken apart; in the order of the buffers. */
 struct tx_message {
     struct net_udp_message message;
-    int fd;
+    int fd; /* -1: its address was given up meanwhile */
     struct net_train_size size;
 };
 
 struct udp_port {
     struct net_port base;
+    int claim_fd; /* of the interface, beside other udp ports */
     unsigned ifindex;
     struct nornic_addr only; /* zero: any */
     int epoll_fd;
@@ -71,9 +75,11 @@ struct udp_port {
     unsigned tx_first, tx_end; /* messages that the kernel has not taken yet */
     bool has_trains;           /* the kernel cuts them */
     struct net_backoff backoff;
+    unsigned tries; /* that found no room since something was sent */
 
     char name[64];
-    char trouble[192]; /* "": none */
+    char trouble[192];               /* "": none */
+    struct nornic_addr trouble_peer; /* whom it is about */
 };
 
 static struct udp_port *udp_of(struct net_port *base)
@@ -83,10 +89,29 @@ static struct udp_port *udp_of(struct net_port *base)
 
 /* --- what the path says --- */
 
+/* Nobody on the path, but this machine itself. */
+static void note_local(struct udp_port *port, const struct tx_message *m, int error)
+{
+    char peer[NORNIC_ADDR_STR_SIZE];
+    uint16_t udp_port;
+    struct nornic_addr to = net_sockaddr_get(&m->message.to, &udp_port);
+    nornic_addr_str(&to, peer);
+    port->trouble_peer = to;
+    if (error == EMSGSIZE) {
+        port->base.counters.tx_too_long++;
+        snprintf(port->trouble, sizeof port->trouble,
+                 "packets to %s are longer than the route takes: use a smaller path MTU", peer);
+    } else {
+        snprintf(port->trouble, sizeof port->trouble, "this machine sends nothing to %s: %s", peer,
+                 strerror(error));
+    }
+}
+
 static void note_refusal(struct udp_port *port, const struct net_udp_refusal *refusal)
 {
     char peer[NORNIC_ADDR_STR_SIZE];
     nornic_addr_str(&refusal->peer, peer);
+    port->trouble_peer = refusal->peer;
     if (refusal->error == EMSGSIZE) {
         port->base.counters.tx_too_long++;
         snprintf(port->trouble, sizeof port->trouble,
@@ -104,11 +129,17 @@ static void note_refusal(struct udp_port *port, const struct net_udp_refusal *re
                  strerror(refusal->error));
 }
 
-static void take_refusals(struct udp_port *port, int fd)
+/* Returns whether there were any. Those behind so many wait for the next round: a flood of them keeps nothing
+ * else waiting. */
+static bool take_refusals(struct udp_port *port, int fd)
 {
     struct net_udp_refusal refusal;
-    while (net_udp_socket_refusal(fd, &refusal))
+    unsigned taken = 0;
+    while (taken < REFUSALS_ROUND && net_udp_socket_refusal(fd, &refusal)) {
         note_refusal(port, &refusal);
+        taken++;
+    }
+    return taken > 0;
 }
 
 /* --- receiving --- */
@@ -133,6 +164,8 @@ static bool take_message(struct udp_port *port, struct listener *at, unsigned i,
     at->dropped = arrival.dropped;
     if (nornic_addr_is_multicast(&at->addr) && find_listener(port, &arrival.src))
         return false;
+    if (port->trouble[0] && nornic_addr_equal(&port->trouble_peer, &arrival.src))
+        port->trouble[0] = '\0'; /* it is there */
     *frame = net_udp_arrival_frame(&arrival, m->payload.iov_base);
     struct net_train_size size = net_train_size(frame);
     port->base.counters.rx_frames += size.pkts;
@@ -201,12 +234,28 @@ static void udp_rx_release(struct net_port *base, const struct net_frame *frames
 
 /* --- sending --- */
 
+/* A try at another's wish, who does not say what time it is: when the next one of the port's own is to be
+ * stays, and it is none of those that count. */
+static void send_early(struct udp_port *port)
+{
+    const struct net_backoff backoff = port->backoff;
+    const unsigned first = port->tx_first, tries = port->tries;
+    port->tries = 0;
+    send_all(port, backoff.at_ns);
+    if (port->tx_first == first) {
+        port->backoff = backoff;
+        port->tries = tries;
+    } else {
+        port->backoff.at_ns = backoff.at_ns;
+    }
+}
+
 static unsigned udp_tx_reserve(struct net_port *base, struct net_frame *bufs, unsigned n,
                                uint32_t train_bytes)
 {
     struct udp_port *port = udp_of(base);
     if (port->tx_first < port->tx_end)
-        send_all(port, port->backoff.at_ns);
+        send_early(port);
     if (port->tx_first < port->tx_end) {
         base->counters.tx_full++;
         return 0;
@@ -217,18 +266,31 @@ static unsigned udp_tx_reserve(struct net_port *base, struct net_frame *bufs, un
         bufs[i] = (struct net_frame){.data = port->tx_buffers + (size_t)i * TX_BUFFER_BYTES,
                                      .cap_bytes = base->limits.mtu_bytes + 18};
         if (is_train) {
-            bufs[i].cap_bytes = max_u32(min_u32(train_bytes, TX_TRAIN_BYTES), bufs[i].cap_bytes);
+            bufs[i].cap_bytes = min_u32(max_u32(train_bytes, bufs[i].cap_bytes), TX_TRAIN_BYTES);
             bufs[i].train_pkts = TX_TRAIN_PKTS;
         }
     }
     return n;
 }
 
-/* The kernel refused the first message, for good. */
-static void skip_message(struct udp_port *port, int error)
+static const char *mode_of(bool has_trains)
 {
-    if (error == EIO) /* no way out of here computes the checksums of what it would cut */
+    return has_trains ? "ordinary UDP sockets, trains" : "ordinary UDP sockets, no trains";
+}
+
+/* The kernel refused the first message, for good. `was_said`: its error queue said why. */
+static void skip_message(struct udp_port *port, int error, bool was_said)
+{
+    const struct tx_message *m = &port->tx[port->tx_first];
+    bool is_train = m->size.pkts > 1;
+    /* No way out of here computes the checksums of what it would cut, or the kernel takes no such train: one
+     * whose packets are longer than the route takes, or none at all. */
+    if (is_train && (error == EIO || error == EINVAL)) {
         port->has_trains = false;
+        net_port_set_mode(&port->base, mode_of(port->has_trains));
+    }
+    if (!was_said && !(is_train && error == EIO))
+        note_local(port, m, is_train && error == EINVAL ? EMSGSIZE : error);
     port->base.counters.tx_errors++;
     port->tx_first++;
 }
@@ -239,13 +301,21 @@ static bool take_error(struct udp_port *port, int error, bool *was_refused, uint
 {
     if (error == EINTR)
         return true;
+    /* A queue that is full for a moment, and a rule that drops all of it, look alike: who asks for errors
+     * (IP_RECVERR) gets ENOBUFS for both. What follows a message that was tried often enough is tried once.
+     */
+    if (error == ENOBUFS && ++port->tries >= TX_TRIES) {
+        skip_message(port, error, false);
+        *was_refused = false;
+        return true;
+    }
     if (error == EAGAIN || error == ENOBUFS) {
         net_backoff_again(&port->backoff, false, now_ns);
         return false;
     }
-    take_refusals(port, port->tx[port->tx_first].fd);
+    bool was_said = take_refusals(port, port->tx[port->tx_first].fd);
     if (*was_refused || error == EMSGSIZE || error == EIO)
-        skip_message(port, error);
+        skip_message(port, error, was_said);
     *was_refused = !*was_refused && error != EMSGSIZE && error != EIO;
     return true;
 }
@@ -265,6 +335,10 @@ static void send_all(struct udp_port *port, uint64_t now_ns)
     bool was_refused = false;
     while (port->tx_first < port->tx_end) {
         int fd = port->tx[port->tx_first].fd;
+        if (fd < 0) {
+            port->tx_first++;
+            continue;
+        }
         unsigned end = port->tx_first + 1;
         while (end < port->tx_end && port->tx[end].fd == fd)
             end++;
@@ -272,6 +346,7 @@ static void send_all(struct udp_port *port, uint64_t now_ns)
         if (sent > 0) {
             count_sent(port, (unsigned)sent);
             was_refused = false;
+            port->tries = 0;
             net_backoff_reset(&port->backoff);
         } else if (!take_error(port, errno, &was_refused, now_ns)) {
             return;
@@ -346,12 +421,15 @@ static int udp_listen(struct net_port *base, const struct nornic_addr *addr, str
     return 0;
 }
 
-/* What was to be sent from there and waits goes with it. */
+/* What was to be sent from there and waits goes with it; the rest stays. */
 static void forget_messages(struct udp_port *port, int fd)
 {
-    for (unsigned i = port->tx_first; i < port->tx_end; i++)
-        if (port->tx[i].fd == fd)
-            port->tx_end = i;
+    for (unsigned i = port->tx_first; i < port->tx_end; i++) {
+        if (port->tx[i].fd != fd)
+            continue;
+        port->tx[i].fd = -1;
+        port->base.counters.tx_errors++;
+    }
 }
 
 static void udp_unlisten(struct net_port *base, const struct nornic_addr *addr)
@@ -362,7 +440,8 @@ static void udp_unlisten(struct net_port *base, const struct nornic_addr *addr)
         return;
     unsigned index = (unsigned)(gone - port->listeners);
     forget_messages(port, gone->fd);
-    close(gone->fd); /* which also ends the watch */
+    watch(port, index, EPOLL_CTL_DEL); /* which close() does not end where a child has the socket, too */
+    close(gone->fd);
     port->listeners[index] = port->listeners[--port->listener_count];
     if (index < port->listener_count)
         watch(port, index, EPOLL_CTL_MOD);
@@ -394,6 +473,8 @@ static void udp_close(struct net_port *base)
         close(port->listeners[i].fd);
     if (port->epoll_fd >= 0)
         close(port->epoll_fd);
+    if (port->claim_fd >= 0)
+        close(port->claim_fd);
     free(port->rx_buffers);
     free(port->tx_buffers);
     free(port);
@@ -433,24 +514,51 @@ static void init_base(struct udp_port *port, const struct net_interface *interfa
     port->base = (struct net_port){.ops = &udp_ops,
                                    .limits = {.mtu_bytes = min_u32(interface->mtu_bytes, MTU_MAX_BYTES),
                                               .burst_frames = NET_BURST,
-                                              .train_tx_bytes = TX_TRAIN_BYTES,
-                                              .train_tx_pkts = TX_TRAIN_PKTS,
+                                              .train_tx_bytes = port->has_trains ? TX_TRAIN_BYTES : 0,
+                                              .train_tx_pkts = port->has_trains ? TX_TRAIN_PKTS : 0,
                                               .train_rx = true,
                                               .rx_room_bytes = net_udp_socket_room(),
                                               .is_udp_socket = true},
                                    .mac = interface->mac,
                                    .name = port->name,
-                                   .mode = "ordinary UDP sockets, trains"};
+                                   .mode = mode_of(port->has_trains)};
+}
+
+/* An XDP program takes the packets before a socket gets them, and a packet port sees them, too, and refuses
+ * who is not its own. Who comes says so first and then looks, so that of two that come at once one sees the
+ * other; where both do, a packet port waits for this one to yield. A descriptor, -1 where names cannot be
+ * had, or -EBUSY with a sentence. */
+static int claim(const struct net_interface *interface, struct nornic_error *why)
+{
+    int fd = net_claim_take_any("udp", interface->index, NET_CLAIM_PACKETS), asker = net_claim_asker();
+    bool is_steered = net_claim_is_taken(asker, "xdp", interface->index, 0);
+    bool is_seen = net_claim_count(asker, "packet", interface->index, NET_CLAIM_PACKETS) > 0;
+    if (asker >= 0)
+        close(asker);
+    if (!is_steered && !is_seen)
+        return fd < 0 ? -1 : fd;
+    if (fd >= 0)
+        close(fd);
+    return net_error_set(why, EBUSY, "another running nornic takes the RoCE packets of %s by its %s: %s",
+                         interface->name, is_steered ? "XDP program" : "packet port",
+                         "end it first, or use another interface");
 }
 
 int net_udp_open(const struct net_udp_config *config, struct net_port **out, struct nornic_error *why)
 {
+    int claim_fd = claim(config->interface, why);
+    if (claim_fd < -1)
+        return claim_fd;
     struct udp_port *port = calloc(1, sizeof *port);
-    if (!port)
+    if (!port) {
+        if (claim_fd >= 0)
+            close(claim_fd);
         return net_error_set(why, ENOMEM, "no memory for a udp port");
+    }
+    port->claim_fd = claim_fd;
     port->ifindex = config->interface->index;
     port->only = config->addr;
-    port->has_trains = true;
+    port->has_trains = net_udp_socket_has_trains();
     net_backoff_reset(&port->backoff);
     init_base(port, config->interface);
     port->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

@@ -15,7 +15,8 @@ struct net_udp_config {
                                 listen to (net_port_listen()) */
 };
 
-/* 0; -EADDRINUSE with a sentence that says who has the address; or another -errno with a sentence. */
+/* 0; -EADDRINUSE with a sentence that says who has the address; -EBUSY with a sentence: another nornic has a
+ * packet or xdp port on the interface; or another -errno with a sentence. */
 int net_udp_open(const struct net_udp_config *config, struct net_port **out, struct nornic_error *why);
 
 #endif

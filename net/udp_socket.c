@@ -12,6 +12,9 @@
 
 #define BUFFER_BYTES (32 << 20) /* asked for; the kernel gives what it allows */
 
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
 #ifndef UDP_GRO
 #define UDP_GRO 104
 #endif
@@ -84,6 +87,23 @@ static int join(int fd, const struct nornic_addr *group, unsigned ifindex)
     return err < 0 ? -errno : 0;
 }
 
+/* A packet port holds the port number of its interface (open_guard() in net/packet_socket.c) with the address
+ * zero, which the kernel takes for a conflict with every address of the machine. The guards allow others
+ * beside them, who must allow it as well, while they bind; but only then, so that of two udp ports with the
+ * same address the second is refused. */
+static int bind_beside_guards(int fd, const union net_sockaddr *me, socklen_t me_bytes)
+{
+    int on = 1, off = 0;
+    if (bind(fd, &me->any, me_bytes) == 0)
+        return 0;
+    if (errno != EADDRINUSE)
+        return -errno;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 || bind(fd, &me->any, me_bytes) < 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &off, sizeof off) < 0)
+        return -errno;
+    return 0;
+}
+
 static int set_up(int fd, const struct nornic_addr *addr, unsigned ifindex)
 {
     union net_sockaddr me;
@@ -99,7 +119,9 @@ static int set_up(int fd, const struct nornic_addr *addr, unsigned ifindex)
     if (err)
         return err;
     set_buffers(fd);
-    return bind(fd, &me.any, me_bytes) < 0 ? -errno : 0;
+    if (nornic_addr_is_multicast(addr)) /* shared */
+        return bind(fd, &me.any, me_bytes) < 0 ? -errno : 0;
+    return bind_beside_guards(fd, &me, me_bytes);
 }
 
 static int explain(const struct nornic_addr *addr, int err, struct nornic_error *why)
@@ -138,6 +160,17 @@ uint32_t net_udp_socket_room(void)
     int err = getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &len);
     close(fd);
     return err < 0 || bytes < 0 ? 0 : (uint32_t)bytes;
+}
+
+bool net_udp_socket_has_trains(void)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), seg_bytes;
+    socklen_t len = sizeof seg_bytes;
+    if (fd < 0)
+        return false;
+    int err = getsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &seg_bytes, &len);
+    close(fd);
+    return err == 0;
 }
 
 bool net_udp_socket_refusal(int fd, struct net_udp_refusal *out)

@@ -15,6 +15,9 @@ int net_udp_socket_open(const struct nornic_addr *addr, unsigned ifindex, struct
  * which are as many again for short packets. 0: no socket can be had. */
 uint32_t net_udp_socket_room(void);
 
+/* Whether this kernel cuts trains that are sent (UDP_SEGMENT: Linux 4.18). */
+bool net_udp_socket_has_trains(void);
+
 /* What ICMP said against what a socket sent. */
 struct net_udp_refusal {
     struct nornic_addr peer; /* where it was sent to */

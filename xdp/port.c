@@ -172,26 +172,27 @@ static int check_config(const struct xdp_config *config, struct nornic_error *wh
     return 0;
 }
 
-/* All RoCE packets of the interface, so nobody may have a packet port there. Who comes says so first and then
- * looks, so that of two that come at once one sees the other (and this one yields). A descriptor, -1 where
- * names cannot be had, or -EBUSY with a sentence. */
+/* All RoCE packets of the interface, so nobody may have a packet or udp port there. Who comes says so first
+ * and then looks, so that of two that come at once one sees the other; this one yields to a packet port, and
+ * a udp port to this one. A descriptor, -1 where names cannot be had, or -EBUSY with a sentence. */
 static int claim(const struct net_interface *interface, struct nornic_error *why)
 {
     int fd = net_claim_take("xdp", interface->index, 0), asker = net_claim_asker();
     unsigned others = net_claim_count(asker, "packet", interface->index, NET_CLAIM_PACKETS);
+    bool has_udp = net_claim_stays_taken(asker, "udp", interface->index, NET_CLAIM_PACKETS);
     if (asker >= 0)
         close(asker);
     if (fd == -EADDRINUSE)
         return xdp_in_use(interface->name, why);
-    if (others == 0)
+    if (others == 0 && !has_udp)
         return fd < 0 ? -1 : fd;
     if (fd >= 0)
         close(fd);
-    return net_error_set(
-        why, EBUSY,
-        "another running nornic has a packet port on %s, whose packets the XDP program would "
-        "take: end it first, or use --port packet:%s",
-        interface->name, interface->name);
+    const char *kind = others ? "packet" : "udp";
+    return net_error_set(why, EBUSY,
+                         "another running nornic has a %s port on %s, whose packets the XDP program would "
+                         "take: end it first, or use --port %s:%s",
+                         kind, interface->name, kind, interface->name);
 }
 
 int xdp_port_open(const struct xdp_config *user_config, struct net_port **out, struct nornic_error *why)

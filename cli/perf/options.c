@@ -25,8 +25,8 @@ static const struct cli_option rows[] = {
      CLI_TAKES_COUNT(1, PERF_MAX_DEPTH)},
     {"qps", 'q', "COUNT", "queue pairs, %r (1)", AT(test.qps), CLI_TAKES_COUNT(1, PERF_MAX_QPS)},
     {"window", 'W', "PACKETS",
-     "packets of a queue pair that may be unacknowledged, %r (512); more is faster where nothing is "
-     "lost, and repeats more where something is",
+     "packets of a queue pair that may be unacknowledged, %r (512; over udp: what fits half the socket's "
+     "buffer, if that is less); more is faster where nothing is lost, and repeats more where something is",
      AT(node.window_pkts), CLI_TAKES_COUNT(1, PERF_MAX_WINDOW_PKTS)},
     {"mtu", 'm', "BYTES", "path MTU: %r (the largest that fits the port)", AT(test.pmtu_bytes),
      .kind = CLI_PMTU, .also = {"pmtu"}},

@@ -6,6 +6,7 @@
 #include "host/events.h"
 #include "host/host.h"
 #include "test/support/netns.h"
+#include "test/support/vlan.h"
 
 #define SECOND 1000000000ull
 
@@ -266,4 +267,22 @@ Test(gids, the_interface_is_known_as_its_last_news_left_it)
     await(NORNIC_EVENT_DEVICE_FATAL);
     cr_expect_gt(host_dev_interface_changes(dev), before_end);
     cr_expect_not(host_dev_interface(dev, &interface));
+}
+
+/* A VLAN interface may have an address that its parent has, too. */
+Test(gids, address_of_a_vlan_interface_goes_without_the_parents)
+{
+    struct nornic_error why = {""};
+    struct host_dev_config config = {.port = "udp:nn0"};
+    cr_assert(vlan_add(&veth, 0, &(struct vlan){"nn0.7", "nn0", 7, false}));
+    run("ip addr add 10.77.0.1/24 dev nn0.7");
+    netns_enter(&veth, 0);
+    cr_assert_eq(host_dev_open(&config, &dev, &why), 0, "%s", why.text);
+    netns_enter(&veth, -1);
+    cr_assert_eq(gid_count(), 3, "that of the VLAN interface is none of the port");
+    run("ip addr del 10.77.0.1/24 dev nn0.7");
+    run("ip addr add 10.88.0.1/24 dev nn0");
+    await_gid(3, "10.88.0.1"); /* what came before it has been read */
+    cr_expect_str_eq(gid(1), "10.77.0.1");
+    run("grep -q 01004D0A:12B7 /proc/net/udp");
 }

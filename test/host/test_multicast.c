@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "cm_pair.h"
 #include "host/events.h"
+#include "host/multicast.h"
 
 #define QKEY      0x11223344u
 #define L3_AREA   40u /* before each datagram: ROCE-UD-4 */
@@ -140,4 +141,34 @@ Test(host_multicast, ROCE_UD_21_attaching_joins_and_datagrams_arrive)
     }
     for (int i = 0; i < 3; i++)
         cr_expect_eq(host_qp_destroy(pair.side[i > 0].dev, qps[i]), 0);
+}
+
+/* Whether side 1 has a socket at 239.1.2.3, port 4791. */
+static bool has_socket(void)
+{
+    return netns_run(&pair.veth, 1, "grep -q 030201EF:12B7 /proc/net/udp") == 0;
+}
+
+/* The port has one socket for all holders of a group. */
+Test(host_multicast_udp, last_holder_closes_the_socket, .timeout = 60)
+{
+    struct host_dev_config config = {.port = "udp:nn1"};
+    struct host_dev *dev;
+    struct nornic_error why = {""};
+    struct nornic_addr group = addr_of("239.1.2.3");
+    netns_veth_open(&pair.veth, 1500);
+    netns_enter(&pair.veth, 1);
+    cr_assert_eq(host_dev_open(&config, &dev, &why), 0, "%s", why.text);
+    host_dev_lock(dev);
+    for (unsigned i = 0; i < 2; i++)
+        cr_expect_eq(host_multicast_join(dev, &group, &why), 0, "%s", why.text);
+    cr_expect(has_socket());
+    host_multicast_leave(dev, &group);
+    cr_expect(has_socket(), "another holds the group");
+    host_multicast_leave(dev, &group);
+    cr_expect_not(has_socket());
+    host_dev_unlock(dev);
+    netns_enter(&pair.veth, -1);
+    cr_expect_eq(host_dev_close(dev, NULL), 0);
+    netns_veth_destroy(&pair.veth);
 }

@@ -288,3 +288,33 @@ Test(capture_wrap, tshark_reads_times_interface_and_direction, .timeout = 60)
     cr_assert_eq(count, 60);
     rig_close(&rig);
 }
+
+static void restore_id(uint8_t *frame, uint32_t len_bytes)
+{
+    cr_assert_geq(len_bytes, 20);
+    put_be16(frame + 18, 0x1234);
+}
+
+/* What is judged does not depend on whether it is recorded. */
+Test(capture_wrap, what_is_restored_stands_in_the_file_only)
+{
+    struct rig rig = rig_open();
+    struct net_frame f;
+    struct net_capture *capture;
+    struct net_capture_record r;
+    struct nornic_error why;
+    uint8_t expected[200];
+    net_pcap_capture_restore(rig.near, restore_id);
+    send_one(rig.far, 1, 0);
+    test_frame_build(expected, len_of(1), kind_of(1), 1);
+    cr_assert_eq(net_port_rx_burst(rig.near, &f, 1, 0), 1);
+    cr_expect_arr_eq(f.data, expected, len_of(1));
+    net_port_rx_release(rig.near, &f, 1);
+    cr_assert_eq(net_pcap_capture_flush(rig.near), 0);
+    put_be16(expected + 18, 0x1234);
+    cr_assert_eq(net_capture_open(rig.file.path, &capture, &why), 0, "%s", why.text);
+    cr_assert_eq(net_capture_next(capture, &r, &why), 1);
+    cr_expect_arr_eq(r.data, expected, len_of(1));
+    net_capture_close(capture);
+    rig_close(&rig);
+}

@@ -91,8 +91,8 @@ Test(claim, who_waits_outlasts_who_yields)
     int fd = net_claim_take("xdp", ifindex, 0);
     pthread_t thread;
     cr_assert_geq(fd, 0);
-    cr_expect(net_claim_stays_taken(asker, "xdp", ifindex, 0));
+    cr_expect(net_claim_stays_taken(asker, "xdp", ifindex, 1));
     cr_assert_eq(pthread_create(&thread, NULL, yield_soon, &fd), 0);
-    cr_expect_not(net_claim_stays_taken(asker, "xdp", ifindex, 0));
+    cr_expect_not(net_claim_stays_taken(asker, "xdp", ifindex, 1));
     pthread_join(thread, NULL);
 }

@@ -89,6 +89,16 @@ Test(kernel, addresses_come_link_local_then_v4_then_v6)
     cr_expect_eq(net_interface_addrs(if_nametoindex("nn0"), addrs, 2, NULL), 2);
 }
 
+Test(kernel, interface_of_an_address_is_named_without_its_label)
+{
+    struct net_interface interface;
+    struct nornic_error why = {""};
+    struct nornic_addr addr = addr_of("10.79.0.1");
+    cr_assert_eq(netns_run(&veth, 0, "ip addr add 10.79.0.1/24 dev nn0 label nn0:web"), 0);
+    cr_assert_eq(net_interface_of_addr(&addr, &interface, &why), 0, "%s", why.text);
+    cr_expect_str_eq(interface.name, "nn0");
+}
+
 Test(kernel, tentative_addresses_are_left_out)
 {
     struct nornic_addr addrs[8];

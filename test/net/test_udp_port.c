@@ -149,6 +149,22 @@ Test(udp_port, train_comes_as_its_packets)
     cr_assert_eq(ports[0]->counters.tx_bytes, ports[1]->counters.rx_bytes);
 }
 
+/* The loopback interface takes more than a datagram may hold: 65507 bytes over IPv4. */
+Test(udp_port, buffer_holds_no_more_than_a_datagram)
+{
+    static const uint32_t wanted[] = {0, 2000, 65549, 1u << 20};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        struct net_frame buf;
+        cr_assert_eq(net_port_tx_reserve_trains(ports[0], &buf, 1, wanted[i]), 1);
+        cr_assert_leq(buf.cap_bytes, 14 + 20 + 8 + 65507);
+        cr_assert_geq(buf.cap_bytes, ports[0]->limits.mtu_bytes + 18);
+        net_port_tx_flush(ports[0], &buf, 0, 1);
+    }
+    send_one(0, &addrs[1], 65507, 1040, 0);
+    cr_assert_eq(ports[0]->counters.tx_frames, 63);
+    cr_assert_eq(ports[0]->counters.tx_errors, 0);
+}
+
 Test(udp_port, burst_keeps_its_order)
 {
     struct net_frame bufs[NET_BURST], frame;
@@ -231,6 +247,13 @@ Test(udp_port, icmp_is_counted_and_named)
     cr_assert_eq(ports[0]->counters.tx_refused, 1);
     cr_assert(strstr(net_port_trouble(ports[0]), "nothing there takes RoCE"));
     cr_assert_eq(poll(&ready, 1, 0), 0, "and nobody is woken by it again");
+    struct net_udp_config config = {.interface = &lo, .addr = addrs[1]};
+    struct nornic_error why;
+    cr_assert_eq(net_udp_open(&config, &ports[1], &why), 0, "%s", why.text);
+    send_one(1, &addrs[0], 100, 0, 0);
+    frame = receive(ports[0]);
+    net_port_rx_release(ports[0], &frame, 1);
+    cr_assert_null(net_port_trouble(ports[0]), "it was heard since");
 }
 
 /* What ICMP said of the one does not keep the next from leaving. */

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The udp port where the machine itself, its routes or its queues do not take what is sent. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "net/udp_frame.h"
+#include "net/packet.h"
+#include "net/udp_port.h"
+#include "test/support/netns.h"
+
+static struct netns_veth veth;
+static struct net_port *port;
+
+static struct nornic_addr addr_of(const char *text)
+{
+    struct nornic_addr addr;
+    cr_assert_eq(nornic_addr_parse(text, &addr), 0, "%s", text);
+    return addr;
+}
+
+static void run(const char *command)
+{
+    cr_assert_eq(netns_run(&veth, 0, "%s", command), 0, "%s", command);
+}
+
+static void listen_to(const char *text)
+{
+    struct nornic_addr addr = addr_of(text);
+    struct nornic_error why;
+    cr_assert_eq(net_port_listen(port, &addr, &why), 0, "%s", why.text);
+}
+
+static void setup(void)
+{
+    struct net_interface interface;
+    struct nornic_error why;
+    netns_veth_open(&veth, 1500);
+    netns_enter(&veth, 0);
+    run("ip addr add 10.77.0.3/24 dev nn0");
+    cr_assert_eq(net_interface_get("nn0", &interface, &why), 0, "%s", why.text);
+    cr_assert_eq(net_udp_open(&(struct net_udp_config){.interface = &interface}, &port, &why), 0, "%s",
+                 why.text);
+    listen_to("10.77.0.1");
+    listen_to("10.77.0.3");
+}
+
+static void teardown(void)
+{
+    if (port)
+        net_port_close(port);
+    netns_veth_destroy(&veth);
+}
+
+TestSuite(udp_path, .init = setup, .fini = teardown, .timeout = 60);
+
+/* A frame of `src`, a train if `seg_bytes` says so, in a buffer that was lent. */
+static void build(struct net_frame *buf, const char *src, const char *dst, uint32_t payload_bytes,
+                  uint32_t seg_bytes)
+{
+    static uint8_t room[NET_UDP_HEAD_MAX_BYTES + 65536];
+    struct net_udp_arrival arrival = {.src = addr_of(src),
+                                      .dst = addr_of(dst),
+                                      .src_port = NET_ROCE_UDP_PORT,
+                                      .ttl = 33,
+                                      .payload_bytes = payload_bytes,
+                                      .seg_bytes = seg_bytes};
+    struct net_frame frame = net_udp_arrival_frame(&arrival, room + NET_UDP_HEAD_MAX_BYTES);
+    cr_assert_leq(frame.len_bytes, buf->cap_bytes);
+    memcpy(buf->data, frame.data, frame.len_bytes);
+    buf->len_bytes = frame.len_bytes;
+    buf->seg_bytes = frame.seg_bytes;
+}
+
+static void send_one(const char *dst, uint32_t payload_bytes, uint32_t seg_bytes)
+{
+    struct net_frame buf;
+    cr_assert_eq(net_port_tx_reserve_trains(port, &buf, 1, seg_bytes ? 65000 : 0), 1);
+    build(&buf, "10.77.0.1", dst, payload_bytes, seg_bytes);
+    net_port_tx_flush(port, &buf, 1, 1);
+}
+
+/* Comes back at the port's deadline, at most `most` times. Returns how often until nothing waited. */
+static unsigned let_try(unsigned most)
+{
+    struct net_frame frame;
+    unsigned tries = 0;
+    for (; tries < most && net_port_deadline_ns(port) != NET_TIME_NONE; tries++)
+        net_port_rx_release(port, &frame, net_port_rx_burst(port, &frame, 1, net_port_deadline_ns(port)));
+    return tries;
+}
+
+/* Everything that leaves for the other side is dropped on the way out. */
+static void drop_all(void)
+{
+    run("ip neigh replace 10.77.0.2 lladdr 02:00:00:00:00:07 dev nn0 && "
+        "tc qdisc add dev nn0 root bfifo limit 1");
+}
+
+Test(udp_path, what_is_dropped_on_the_way_out_blocks_nothing)
+{
+    struct net_frame bufs[3];
+    drop_all();
+    cr_assert_eq(net_port_tx_reserve(port, bufs, 3), 3);
+    build(&bufs[0], "10.77.0.1", "10.77.0.2", 100, 0);
+    build(&bufs[1], "10.77.0.1", "10.77.0.2", 100, 0);
+    build(&bufs[2], "10.77.0.1", "10.77.0.3", 100, 0); /* to this machine: by another way */
+    net_port_tx_flush(port, bufs, 3, 1);
+    cr_assert_eq(port->counters.tx_frames, 0, "the first waits");
+    cr_assert_eq(let_try(10), 3);
+    cr_assert_eq(port->counters.tx_errors, 2);
+    cr_assert_eq(port->counters.tx_frames, 1);
+}
+
+Test(udp_path, reserve_does_not_move_the_next_try)
+{
+    struct net_frame buf;
+    drop_all();
+    send_one("10.77.0.2", 100, 0);
+    uint64_t deadline_ns = net_port_deadline_ns(port);
+    cr_assert_neq(deadline_ns, NET_TIME_NONE);
+    for (unsigned i = 0; i < 10; i++)
+        cr_assert_eq(net_port_tx_reserve(port, &buf, 1), 0);
+    cr_assert_eq(net_port_deadline_ns(port), deadline_ns);
+    run("tc qdisc del dev nn0 root");
+    cr_assert_eq(let_try(1), 1);
+    cr_assert_eq(port->counters.tx_frames, 1);
+    cr_assert_eq(port->counters.tx_errors, 0);
+}
+
+Test(udp_path, address_that_goes_takes_its_own_frames_only)
+{
+    struct net_frame bufs[3];
+    struct nornic_addr gone = addr_of("10.77.0.1");
+    drop_all();
+    cr_assert_eq(net_port_tx_reserve(port, bufs, 3), 3);
+    for (unsigned i = 0; i < 3; i++)
+        build(&bufs[i], i == 1 ? "10.77.0.3" : "10.77.0.1", "10.77.0.2", 100, 0);
+    net_port_tx_flush(port, bufs, 3, 1);
+    net_port_unlisten(port, &gone);
+    cr_assert_eq(port->counters.tx_errors, 2);
+    run("tc qdisc del dev nn0 root");
+    cr_assert_eq(let_try(1), 1);
+    cr_assert_eq(port->counters.tx_frames, 1);
+    cr_assert_eq(port->counters.tx_errors, 2);
+}
+
+Test(udp_path, destination_without_a_route_is_named)
+{
+    send_one("192.0.2.1", 100, 0);
+    cr_assert_eq(port->counters.tx_errors, 1);
+    const char *trouble = net_port_trouble(port);
+    cr_assert(trouble && strstr(trouble, "to 192.0.2.1: Network is unreachable"), "%s", trouble);
+}
+
+Test(udp_path, train_that_the_route_does_not_take_is_told)
+{
+    run("ip route add 10.77.0.9/32 dev nn0 mtu 800");
+    send_one("10.77.0.9", 10400, 1040);
+    cr_assert_eq(port->counters.tx_errors, 1);
+    const char *trouble = net_port_trouble(port);
+    cr_assert(trouble && strstr(trouble, "10.77.0.9") && strstr(trouble, "use a smaller path MTU"), "%s",
+              trouble);
+}
+
+/* On an interface with a udp port a packet port would refuse the udp port's peers; it is so the other
+ * way round, too. */
+Test(udp_path, packet_port_and_udp_port_do_not_share_an_interface)
+{
+    struct net_port *second;
+    struct net_interface interface;
+    struct nornic_error why = {""};
+    const struct net_packet_config packet = {.ifname = "nn0"};
+    cr_assert_eq(net_packet_open(&packet, &second, &why), -EBUSY);
+    cr_assert(strstr(why.text, "udp port on nn0"), "%s", why.text);
+    net_port_close(port);
+    port = NULL;
+    cr_assert_eq(net_packet_open(&packet, &second, &why), 0, "%s", why.text);
+    cr_assert_eq(net_interface_get("nn0", &interface, &why), 0);
+    cr_assert_eq(net_udp_open(&(struct net_udp_config){.interface = &interface}, &port, &why), -EBUSY);
+    cr_assert(strstr(why.text, "packet port"), "%s", why.text);
+    net_port_close(second);
+    port = NULL;
+}
+
+/* The packet port's hold of port 4791 on its interface is none on another one. */
+Test(udp_path, udp_port_beside_a_packet_port_of_another_interface)
+{
+    struct net_port *packet, *second;
+    struct net_interface lo;
+    struct nornic_error why = {""};
+    net_port_close(port);
+    port = NULL;
+    run("ip link set lo up");
+    cr_assert_eq(net_interface_get("lo", &lo, &why), 0, "%s", why.text);
+    const struct net_packet_config on_veth = {.ifname = "nn0"};
+    const struct net_udp_config on_lo = {.interface = &lo, .addr = addr_of("127.0.0.1")};
+    for (unsigned is_packet_first = 0; is_packet_first < 2; is_packet_first++) {
+        if (is_packet_first)
+            cr_assert_eq(net_packet_open(&on_veth, &packet, &why), 0, "%s", why.text);
+        cr_assert_eq(net_udp_open(&on_lo, &port, &why), 0, "%s", why.text);
+        if (!is_packet_first)
+            cr_assert_eq(net_packet_open(&on_veth, &packet, &why), 0, "%s", why.text);
+        cr_assert_eq(net_udp_open(&on_lo, &second, &why), -EADDRINUSE, "two owners of one address");
+        net_port_close(packet);
+        net_port_close(port);
+        port = NULL;
+    }
+}
