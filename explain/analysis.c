@@ -244,7 +244,7 @@ void explain_analysis_next(struct explain_analysis *a, struct explain_packet *pa
 
 /* --- the end --- */
 
-/* The connection was closed, and the other end, which may have closed it sooner, answers no more. Where
+/* The connection was closed then, and the other end, which may have closed it sooner, answers no more. Where
  * packets were lost, this one may have been too. */
 static struct explain_why why_closed(const struct explain_pair *pair, const struct explain_sent *s)
 {
@@ -262,10 +262,11 @@ static struct explain_why why_unanswered(const struct explain_pair *pair, const 
 {
     bool is_again = s->time_ns != s->first_ns;
     struct explain_why why = {.cause = EXPLAIN_CAUSE_UNKNOWN};
-    if (pair->closed_number && pair->closed_ns >= s->time_ns)
+    bool is_closed = pair->closed_number && pair->closed_ns >= s->time_ns;
+    if (is_closed && pair->closed_ns - s->time_ns < EXPLAIN_ANSWER_NS)
         return why_closed(pair, s);
     explain_why_doubt(&why, EXPLAIN_CAUSE_LOST_AFTER, EXPLAIN_CAUSE_ANSWER_LOST,
-                      is_again ? EXPLAIN_CAUSE_PEER_GONE : EXPLAIN_CAUSE_CAPTURE_ENDS);
+                      is_again || is_closed ? EXPLAIN_CAUSE_PEER_GONE : EXPLAIN_CAUSE_CAPTURE_ENDS);
     explain_why_prove(&why, s->number, "the newest copy");
     return why;
 }
