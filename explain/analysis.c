@@ -278,7 +278,7 @@ static bool has_answer(const struct explain_half *half, const struct explain_sen
     const struct explain_read *r = explain_read_find(half, s->psn);
     bool is_behind_edge = half->is_una_known && roce_psn_diff(half->una_psn, s->psn) > 0;
     return s->is_answered ||
-           (r && r->psn == s->psn ? r->is_answered || (half->is_skewed && is_behind_edge) : is_behind_edge);
+           (r && r->psn == s->psn ? r->is_answered || (half->skew_ns && is_behind_edge) : is_behind_edge);
 }
 
 /* Nothing of the other end is here, and yet the sender goes on and repeats nothing: it had its answers, the
