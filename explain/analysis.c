@@ -15,7 +15,8 @@
 #include "net/ipv4.h"
 #include "roce/psn.h"
 
-#define UNSEEN_MAX 16 /* pairs of addresses that are told apart */
+#define UNSEEN_MAX 16   /* pairs of addresses that are told apart */
+#define HEARD_MOST 4096 /* flows that are looked at, of those that spoke behind one */
 
 /* Between which addresses packets were cut within their headers: what these were is not known. */
 struct unseen {
@@ -33,6 +34,7 @@ struct explain_analysis {
     struct unseen unseen;
     bool has_ended;              /* explain_analysis_end() was called */
     struct explain_pair *ending; /* where it stands */
+    uint64_t ending_ns; /* when its hosts were last heard; 0: that is not known yet */
     uint32_t ending_slot;
     unsigned ending_early;
     unsigned ending_direction;
@@ -289,14 +291,35 @@ static bool is_one_way(const struct explain_flow *flow, unsigned direction)
            flow->retransmissions[direction] == 0;
 }
 
-/* Whether the packets end too soon to show the answer: those of the capture, or of this flow alone, as where
- * another capture follows. A sender without an answer would have sent again, unless it was closed. */
-static bool is_ending(const struct explain_analysis *a, const struct explain_sent *s)
+static bool has_end(const struct explain_pair *pair, const struct nornic_addr *addr)
+{
+    return nornic_addr_equal(&pair->shown.addr[0], addr) || nornic_addr_equal(&pair->shown.addr[1], addr);
+}
+
+/* When one of the pair's hosts was last heard, in flows that were there before the pair fell silent. */
+static uint64_t last_heard_ns(const struct explain_pair *pair)
+{
+    uint64_t end_ns = pair->shown.last_ns, last_ns = end_ns;
+    unsigned n = 0;
+    for (const struct explain_pair *p = pair->newer; p && n < HEARD_MOST; p = p->newer, n++) {
+        bool is_heard = p->shown.first_ns <= end_ns && (has_end(p, &pair->shown.addr[0]) ||
+                                                        has_end(p, &pair->shown.addr[1]));
+        last_ns = is_heard ? max_u64(last_ns, p->shown.last_ns) : last_ns;
+    }
+    return last_ns;
+}
+
+/* Whether the packets end too soon to show the answer: those of the capture, or of these hosts alone, as
+ * where another capture follows. A sender without an answer would have sent again, unless it was closed. */
+static bool is_ending(struct explain_analysis *a, const struct explain_sent *s)
 {
     const struct explain_pair *pair = a->ending;
     bool may_follow = s->first_ns == s->time_ns && !pair->closed_number;
-    uint64_t last_ns = may_follow ? pair->shown.last_ns : a->last_ns;
-    return last_ns < s->first_ns + EXPLAIN_ANSWER_NS + pair->shown.skew_ns;
+    if (may_follow && !a->ending_ns)
+        a->ending_ns = last_heard_ns(pair);
+    uint64_t last_ns = may_follow ? a->ending_ns : a->last_ns, skew_ns = pair->shown.skew_ns;
+    uint64_t ns = last_ns > s->first_ns ? last_ns - s->first_ns : 0;
+    return ns < EXPLAIN_ANSWER_NS || ns - EXPLAIN_ANSWER_NS < skew_ns;
 }
 
 /* The next request of the half that asked for an answer and has none; false: there is no more. */
@@ -357,6 +380,7 @@ unsigned explain_analysis_end(struct explain_analysis *a, struct explain_finding
         if (a->ending_direction++ == 0)
             continue;
         a->ending_direction = 0;
+        a->ending_ns = 0;
         a->ending = a->ending->newer;
     }
     while (n < max && a->smc && explain_smc_next_unanswered(a->smc, a->last_ns, &findings[n]))
