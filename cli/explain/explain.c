@@ -21,6 +21,7 @@
 #include "cli/explain/tours.h"
 #include "cli/option/color.h"
 #include "cli/option/option.h"
+#include "cli/stop.h"
 #include "explain/analysis.h"
 #include "explain/join/show.h"
 #include "explain/show/boxes.h"
@@ -203,10 +204,10 @@ static int explain_file(struct run *run, const char *path)
         cli_page_file(run->page, path);
     bool is_live = is_pipe(path);
     while ((err = net_capture_next(capture, &record, &why)) > 0)
-        if (!take(run, &record) || (is_live && !flush(run)))
+        if (!take(run, &record) || (is_live && !flush(run)) || cli_stopped())
             break;
     net_capture_close(capture);
-    return err < 0 ? cli_fail("%s", why.text) : CLI_OK;
+    return err < 0 && !cli_stopped() ? cli_fail("%s", why.text) : CLI_OK;
 }
 
 static bool is_full(const struct run *run)
@@ -219,7 +220,7 @@ static int explain_files(struct run *run)
 {
     const struct settings *s = run->settings;
     int status = CLI_OK;
-    for (unsigned i = 0; i < s->files.count && !is_full(run) && !run->to.error; i++)
+    for (unsigned i = 0; i < s->files.count && !is_full(run) && !run->to.error && !cli_stopped(); i++)
         if (explain_file(run, s->files.at[i]) != CLI_OK)
             status = CLI_ERROR;
     return status;
