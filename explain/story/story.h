@@ -15,7 +15,7 @@ struct explain_story {
     uint64_t packets, first_ns, last_ns;
     uint64_t explained, explained_first_ns, explained_last_ns; /* those that are not of other protocols */
     uint64_t iwarp_number;                                     /* the first packet that is iWARP's; 0: none */
-    uint64_t unread;                                           /* of RoCE, cut within their headers */
+    uint64_t unread, unread_number; /* of RoCE, cut within their headers; and the first of these */
     struct explain_story_count {
         uint64_t count, likely; /* in all, and those of which the cause is likely */
         uint64_t number;        /* of the packet that shows the first */
