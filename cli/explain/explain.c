@@ -219,7 +219,7 @@ static bool is_full(const struct run *run)
 static int explain_files(struct run *run)
 {
     const struct settings *s = run->settings;
-    int status = CLI_OK;
+    int status = cli_explain_catch(false);
     for (unsigned i = 0; i < s->files.count && !is_full(run) && !run->to.error && !cli_stopped(); i++)
         if (explain_file(run, s->files.at[i]) != CLI_OK)
             status = CLI_ERROR;

@@ -77,6 +77,8 @@ int cli_explain_live(const struct cli_explain_live *live)
 {
     struct sniff_live *capture;
     struct nornic_error why;
+    if (cli_explain_catch(true) != CLI_OK)
+        return CLI_ERROR;
     if (sniff_live_open(live->ifname, true, live->all ? NULL : sniff_live_filter, &capture, &why) != 0)
         return cli_fail("%s", why.text);
     int err = watch(live, capture, &why);
