@@ -34,7 +34,7 @@ struct explain_analysis {
     struct unseen unseen;
     bool has_ended;              /* explain_analysis_end() was called */
     struct explain_pair *ending; /* where it stands */
-    uint64_t ending_ns; /* when its hosts were last heard; 0: that is not known yet */
+    uint64_t ending_ns;          /* when its hosts were last heard; 0: that is not known yet */
     uint32_t ending_slot;
     unsigned ending_early;
     unsigned ending_direction;
@@ -302,8 +302,8 @@ static uint64_t last_heard_ns(const struct explain_pair *pair)
     uint64_t end_ns = pair->shown.last_ns, last_ns = end_ns;
     unsigned n = 0;
     for (const struct explain_pair *p = pair->newer; p && n < HEARD_MOST; p = p->newer, n++) {
-        bool is_heard = p->shown.first_ns <= end_ns && (has_end(p, &pair->shown.addr[0]) ||
-                                                        has_end(p, &pair->shown.addr[1]));
+        bool is_heard = p->shown.first_ns <= end_ns &&
+                        (has_end(p, &pair->shown.addr[0]) || has_end(p, &pair->shown.addr[1]));
         last_ns = is_heard ? max_u64(last_ns, p->shown.last_ns) : last_ns;
     }
     return last_ns;

@@ -33,11 +33,10 @@ static enum explain_again tell(struct explain_pair *pair, unsigned direction,
             ? tell_uc(&pair->ids[direction], packet, before, why)
             : explain_tell_again(half, &pair->ids[direction], packet, before, end_psn, why);
     if (why->cause == EXPLAIN_CAUSE_TIMEOUT && why->timeout_samples >= EXPLAIN_SILENCES_SHOW)
-        explain_timers_note(half->timers,
-                            &(struct explain_host_timer){.addr = *addr,
-                                                         .ns = why->timeout_ns,
-                                                         .number = packet->number,
-                                                         .flow = pair->index});
+        explain_timers_note(half->timers, &(struct explain_host_timer){.addr = *addr,
+                                                                       .ns = why->timeout_ns,
+                                                                       .number = packet->number,
+                                                                       .flow = pair->index});
     half->weather->late += again == EXPLAIN_AGAIN_OVERTAKEN && why->sure == EXPLAIN_SURE_SHOWN;
     half->weather->maybe_late += again == EXPLAIN_AGAIN_OVERTAKEN;
     half->weather->copied += again == EXPLAIN_AGAIN_COPY && why->sure == EXPLAIN_SURE_SHOWN;

@@ -291,6 +291,7 @@ static void blame_stale_timer(struct explain_half *half, const struct explain_pa
     uint64_t number = is_sent ? explain_stale_timer(half, packet->roce.bth.psn, packet->time_ns) : 0;
     why->cause = number ? EXPLAIN_CAUSE_STALE_TIMER : EXPLAIN_CAUSE_UNKNOWN;
     why->sure = number ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_UNKNOWN;
+    why->trigger = number;
     explain_why_prove(why, number, "the request before it, which was answered");
 }
 

@@ -14,8 +14,8 @@
 #define PMTU_LEAST  256
 #define SWAPPED_NS  NS_PER_MS /* records that lie no farther apart change places; more is another clock */
 #define SHORT_NS    (100 * NS_PER_US) /* less is told in microseconds */
-#define LEADS       3         /* answers before their questions that show one */
-#define LEADS_SHARE 8         /* if they are at least so great a part, 1/8, of all */
+#define LEADS       3                 /* answers before their questions that show one */
+#define LEADS_SHARE 8                 /* if they are at least so great a part, 1/8, of all */
 
 /* The PSN that the sender uses next at the earliest, as far as that answer shows: a READ whose path MTU is
  * guessed may take more than was thought, if the answer goes on with others. */
@@ -60,15 +60,15 @@ void explain_early_keep(struct explain_half *half, const struct explain_packet *
         half->early = calloc(1, sizeof *half->early);
     if (!half->early)
         return;
-    half->has_ghosts = true;
-    half->early->kept[half->early->next++ % EXPLAIN_EARLY_KEPT] =
-        (struct explain_early_answer){.number = packet->number,
-                                      .time_ns = packet->time_ns,
-                                      .psn = packet->roce.bth.psn,
-                                      .next_psn = half->next_psn,
-                                      .opcode = packet->roce.bth.opcode,
-                                      .bytes = packet->roce.payload_bytes,
-                                      .is_nak = !is_plain_answer(&packet->roce)};
+    struct explain_early_answer *e = &half->early->kept[half->early->next++ % EXPLAIN_EARLY_KEPT];
+    half->has_ghosts |= e->number != 0; /* what that one answers did not come in time */
+    *e = (struct explain_early_answer){.number = packet->number,
+                                       .time_ns = packet->time_ns,
+                                       .psn = packet->roce.bth.psn,
+                                       .next_psn = half->next_psn,
+                                       .opcode = packet->roce.bth.opcode,
+                                       .bytes = packet->roce.payload_bytes,
+                                       .is_nak = !is_plain_answer(&packet->roce)};
 }
 
 bool explain_early_take(struct explain_half *half, const struct explain_packet *packet,
@@ -83,6 +83,14 @@ bool explain_early_take(struct explain_half *half, const struct explain_packet *
     m->is_early = true;
     describe(pkt, m);
     return true;
+}
+
+bool explain_early_waits(const struct explain_half *half)
+{
+    for (unsigned i = 0; half->early && i < EXPLAIN_EARLY_KEPT; i++)
+        if (half->early->kept[i].number)
+            return true;
+    return false;
 }
 
 /* --- the question comes --- */
@@ -171,8 +179,7 @@ static void note_lead(struct explain_pair *pair, struct explain_half *half, stru
     early->leads += lead_ns != 0;
     early->most_ns = max_u64(early->most_ns, lead_ns);
     half->weather->leads += lead_ns != 0;
-    bool is_shown_elsewhere =
-        lead_ns >= SWAPPED_NS && are_many(half->weather->leads, half->weather->timely);
+    bool is_shown_elsewhere = lead_ns >= SWAPPED_NS && are_many(half->weather->leads, half->weather->timely);
     if (lead_ns && (are_many(early->leads, half->timely) || is_shown_elsewhere))
         explain_pair_skewed(pair, early->most_ns);
     tell_clocks(half, e, lead_ns, m);

@@ -10,7 +10,7 @@
 
 #define DATA_BYTES     64
 #define SPREAD         64 /* a power of two */
-#define BTH_CONGESTION 4 /* the byte of the BTH whose bits a switch may set */
+#define BTH_CONGESTION 4  /* the byte of the BTH whose bits a switch may set */
 
 /* --- what a packet is --- */
 

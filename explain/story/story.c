@@ -37,7 +37,8 @@ static bool is_restart(const struct explain_finding *f)
 static void note_restart(struct explain_story *story, const struct explain_finding *f)
 {
     const struct explain_why *why = &f->why;
-    note(&story->restarts[why->cause], why->trigger ? why->trigger : f->number,
+    note(&story->restarts[why->cause],
+         why->trigger && why->cause != EXPLAIN_CAUSE_STALE_TIMER ? why->trigger : f->number,
          why->sure == EXPLAIN_SURE_LIKELY);
 }
 

@@ -127,8 +127,8 @@ Test(timer, ROCE_RC_41_other_flows_of_a_host_show_its_timeout)
                              b = nornic_addr_from_v4((const uint8_t[]){10, 0, 0, 2});
     struct explain_timers timers = {0};
     cr_expect_null(explain_timers_find(&timers, &a, 1));
-    explain_timers_note(
-        &timers, &(struct explain_host_timer){.addr = a, .ns = TIMEOUT_NS, .number = 7, .flow = 1});
+    explain_timers_note(&timers,
+                        &(struct explain_host_timer){.addr = a, .ns = TIMEOUT_NS, .number = 7, .flow = 1});
     cr_expect_null(explain_timers_find(&timers, &b, 2));
     cr_expect_null(explain_timers_find(&timers, &a, 1), "it is no other flow than itself");
     explain_timers_note(
