@@ -146,7 +146,7 @@ static bool tell(struct run *run, const struct explain_packet *packet, const str
         if (run->page)
             cli_page_operation(run->page, &run->tale.done[i]);
         else if (s->csv == CSV_OPERATIONS)
-            explain_operations_csv(&run->out, &run->tale.done[i]);
+            cli_tale_operation(&run->out, &run->tale.done[i], run->analysis);
     return (!s->packets_max || run->shown < s->packets_max) && cli_output_pass(&run->to, &run->out);
 }
 

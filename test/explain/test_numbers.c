@@ -277,8 +277,16 @@ static const char *row_of(const struct explain_operation *op)
 {
     static struct explain_text out;
     explain_text_clear(&out);
-    explain_operations_csv(&out, op);
+    explain_operations_csv(&out, op, true);
     return out.bytes;
+}
+
+Test(numbers, where_clocks_differ_an_operation_has_no_latency)
+{
+    struct explain_text out = {0};
+    explain_operations_csv(&out, &(struct explain_operation){.begin_ns = 5, .latency_ns = 7}, false);
+    cr_assert_not_null(strstr(out.bytes, ",5,,its own"), "%s", out.bytes);
+    explain_text_free(&out);
 }
 
 Test(numbers, an_operation_is_called_what_the_program_asked_for)
