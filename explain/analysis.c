@@ -15,7 +15,8 @@
 #include "net/ipv4.h"
 #include "roce/psn.h"
 
-#define UNSEEN_MAX 16 /* pairs of addresses that are told apart */
+#define UNSEEN_MAX 16   /* pairs of addresses that are told apart */
+#define HEARD_MOST 4096 /* flows that are looked at, of those that spoke behind one */
 
 /* Between which addresses packets were cut within their headers: what these were is not known. */
 struct unseen {
@@ -33,6 +34,7 @@ struct explain_analysis {
     struct unseen unseen;
     bool has_ended;              /* explain_analysis_end() was called */
     struct explain_pair *ending; /* where it stands */
+    uint64_t ending_ns;          /* when its hosts were last heard; 0: that is not known yet */
     uint32_t ending_slot;
     unsigned ending_early;
     unsigned ending_direction;
@@ -244,7 +246,7 @@ void explain_analysis_next(struct explain_analysis *a, struct explain_packet *pa
 
 /* --- the end --- */
 
-/* The connection was closed, and the other end, which may have closed it sooner, answers no more. Where
+/* The connection was closed then, and the other end, which may have closed it sooner, answers no more. Where
  * packets were lost, this one may have been too. */
 static struct explain_why why_closed(const struct explain_pair *pair, const struct explain_sent *s)
 {
@@ -262,10 +264,11 @@ static struct explain_why why_unanswered(const struct explain_pair *pair, const 
 {
     bool is_again = s->time_ns != s->first_ns;
     struct explain_why why = {.cause = EXPLAIN_CAUSE_UNKNOWN};
-    if (pair->closed_number && pair->closed_ns >= s->time_ns)
+    bool is_closed = pair->closed_number && pair->closed_ns >= s->time_ns;
+    if (is_closed && pair->closed_ns - s->time_ns < EXPLAIN_ANSWER_NS)
         return why_closed(pair, s);
     explain_why_doubt(&why, EXPLAIN_CAUSE_LOST_AFTER, EXPLAIN_CAUSE_ANSWER_LOST,
-                      is_again ? EXPLAIN_CAUSE_PEER_GONE : EXPLAIN_CAUSE_CAPTURE_ENDS);
+                      is_again || is_closed ? EXPLAIN_CAUSE_PEER_GONE : EXPLAIN_CAUSE_CAPTURE_ENDS);
     explain_why_prove(&why, s->number, "the newest copy");
     return why;
 }
@@ -277,7 +280,7 @@ static bool has_answer(const struct explain_half *half, const struct explain_sen
     const struct explain_read *r = explain_read_find(half, s->psn);
     bool is_behind_edge = half->is_una_known && roce_psn_diff(half->una_psn, s->psn) > 0;
     return s->is_answered ||
-           (r && r->psn == s->psn ? r->is_answered || (half->is_skewed && is_behind_edge) : is_behind_edge);
+           (r && r->psn == s->psn ? r->is_answered || (half->skew_ns && is_behind_edge) : is_behind_edge);
 }
 
 /* Nothing of the other end is here, and yet the sender goes on and repeats nothing: it had its answers, the
@@ -288,14 +291,35 @@ static bool is_one_way(const struct explain_flow *flow, unsigned direction)
            flow->retransmissions[direction] == 0;
 }
 
-/* Whether the packets end too soon to show the answer: those of the capture, or of this flow alone, as where
- * another capture follows. A sender without an answer would have sent again, unless it was closed. */
-static bool is_ending(const struct explain_analysis *a, const struct explain_sent *s)
+static bool has_end(const struct explain_pair *pair, const struct nornic_addr *addr)
+{
+    return nornic_addr_equal(&pair->shown.addr[0], addr) || nornic_addr_equal(&pair->shown.addr[1], addr);
+}
+
+/* When one of the pair's hosts was last heard, in flows that were there before the pair fell silent. */
+static uint64_t last_heard_ns(const struct explain_pair *pair)
+{
+    uint64_t end_ns = pair->shown.last_ns, last_ns = end_ns;
+    unsigned n = 0;
+    for (const struct explain_pair *p = pair->newer; p && n < HEARD_MOST; p = p->newer, n++) {
+        bool is_heard = p->shown.first_ns <= end_ns &&
+                        (has_end(p, &pair->shown.addr[0]) || has_end(p, &pair->shown.addr[1]));
+        last_ns = is_heard ? max_u64(last_ns, p->shown.last_ns) : last_ns;
+    }
+    return last_ns;
+}
+
+/* Whether the packets end too soon to show the answer: those of the capture, or of these hosts alone, as
+ * where another capture follows. A sender without an answer would have sent again, unless it was closed. */
+static bool is_ending(struct explain_analysis *a, const struct explain_sent *s)
 {
     const struct explain_pair *pair = a->ending;
     bool may_follow = s->first_ns == s->time_ns && !pair->closed_number;
-    uint64_t last_ns = may_follow ? pair->shown.last_ns : a->last_ns;
-    return last_ns < s->first_ns + EXPLAIN_ANSWER_NS + pair->shown.skew_ns;
+    if (may_follow && !a->ending_ns)
+        a->ending_ns = last_heard_ns(pair);
+    uint64_t last_ns = may_follow ? a->ending_ns : a->last_ns, skew_ns = pair->shown.skew_ns;
+    uint64_t ns = last_ns > s->first_ns ? last_ns - s->first_ns : 0;
+    return ns < EXPLAIN_ANSWER_NS || ns - EXPLAIN_ANSWER_NS < skew_ns;
 }
 
 /* The next request of the half that asked for an answer and has none; false: there is no more. */
@@ -356,6 +380,7 @@ unsigned explain_analysis_end(struct explain_analysis *a, struct explain_finding
         if (a->ending_direction++ == 0)
             continue;
         a->ending_direction = 0;
+        a->ending_ns = 0;
         a->ending = a->ending->newer;
     }
     while (n < max && a->smc && explain_smc_next_unanswered(a->smc, a->last_ns, &findings[n]))

@@ -21,6 +21,7 @@
 #include "cli/explain/tours.h"
 #include "cli/option/color.h"
 #include "cli/option/option.h"
+#include "cli/stop.h"
 #include "explain/analysis.h"
 #include "explain/join/show.h"
 #include "explain/show/boxes.h"
@@ -145,7 +146,7 @@ static bool tell(struct run *run, const struct explain_packet *packet, const str
         if (run->page)
             cli_page_operation(run->page, &run->tale.done[i]);
         else if (s->csv == CSV_OPERATIONS)
-            explain_operations_csv(&run->out, &run->tale.done[i]);
+            cli_tale_operation(&run->out, &run->tale.done[i], run->analysis);
     return (!s->packets_max || run->shown < s->packets_max) && cli_output_pass(&run->to, &run->out);
 }
 
@@ -203,10 +204,10 @@ static int explain_file(struct run *run, const char *path)
         cli_page_file(run->page, path);
     bool is_live = is_pipe(path);
     while ((err = net_capture_next(capture, &record, &why)) > 0)
-        if (!take(run, &record) || (is_live && !flush(run)))
+        if (!take(run, &record) || (is_live && !flush(run)) || cli_stopped())
             break;
     net_capture_close(capture);
-    return err < 0 ? cli_fail("%s", why.text) : CLI_OK;
+    return err < 0 && !cli_stopped() ? cli_fail("%s", why.text) : CLI_OK;
 }
 
 static bool is_full(const struct run *run)
@@ -218,8 +219,8 @@ static bool is_full(const struct run *run)
 static int explain_files(struct run *run)
 {
     const struct settings *s = run->settings;
-    int status = CLI_OK;
-    for (unsigned i = 0; i < s->files.count && !is_full(run) && !run->to.error; i++)
+    int status = cli_explain_catch(false);
+    for (unsigned i = 0; i < s->files.count && !is_full(run) && !run->to.error && !cli_stopped(); i++)
         if (explain_file(run, s->files.at[i]) != CLI_OK)
             status = CLI_ERROR;
     return status;

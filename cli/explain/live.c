@@ -2,8 +2,10 @@
 #include "base/base.h"
 #include "cli/explain/live.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -63,16 +65,23 @@ static int watch(const struct cli_explain_live *live, struct sniff_live *capture
     return more < 0 ? more : 0;
 }
 
+int cli_explain_catch(bool is_live)
+{
+    int err = cli_stop_install();
+    if (!err && !is_live && signal(SIGPIPE, SIG_DFL) == SIG_ERR)
+        err = -errno;
+    return err ? cli_fail("cannot catch signals: %s", strerror(-err)) : CLI_OK;
+}
+
 int cli_explain_live(const struct cli_explain_live *live)
 {
     struct sniff_live *capture;
     struct nornic_error why;
-    int err = cli_stop_install();
-    if (err)
-        return cli_fail("cannot catch signals: %s", strerror(-err));
+    if (cli_explain_catch(true) != CLI_OK)
+        return CLI_ERROR;
     if (sniff_live_open(live->ifname, true, live->all ? NULL : sniff_live_filter, &capture, &why) != 0)
         return cli_fail("%s", why.text);
-    err = watch(live, capture, &why);
+    int err = watch(live, capture, &why);
     uint64_t lost = sniff_live_dropped(capture);
     sniff_live_close(capture);
     if (lost)

@@ -18,9 +18,10 @@ static bool note(struct cli_output *to, bool is_written)
     return is_written;
 }
 
+/* Nothing more is written behind what could not be. */
 static bool write_text(struct cli_output *to, const struct explain_text *text)
 {
-    return note(to, !text->len || fwrite(text->bytes, 1, text->len, stdout) == text->len);
+    return !to->error && note(to, !text->len || fwrite(text->bytes, 1, text->len, stdout) == text->len);
 }
 
 /* Where large files go that are soon gone: /tmp may be memory (file-hierarchy(7)). */
@@ -75,7 +76,7 @@ void cli_output_deinit(struct cli_output *to)
 /* Nothing waits any longer. */
 static bool write_held(struct cli_output *to)
 {
-    bool is_written = note(to, !to->held || copy(to->held, to->held_bytes));
+    bool is_written = !to->error && note(to, !to->held || copy(to->held, to->held_bytes));
     cli_output_deinit(to);
     to->held = NULL;
     to->is_held = false;

@@ -149,3 +149,10 @@ void cli_tale_ahead(struct explain_text *out, const struct cli_words *files, boo
     if (analysis)
         explain_analysis_destroy(analysis);
 }
+
+void cli_tale_operation(struct explain_text *out, const struct explain_operation *op,
+                        const struct explain_analysis *analysis)
+{
+    const struct explain_flow *f = explain_analysis_flow(analysis, op->flow);
+    explain_operations_csv(out, op, !f || !f->skew_ns);
+}

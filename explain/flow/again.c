@@ -25,7 +25,7 @@ static enum explain_again tell(struct explain_pair *pair, unsigned direction,
 {
     struct explain_half *half = &pair->half[direction];
     const struct nornic_addr *addr = &pair->shown.addr[direction];
-    const struct explain_host_timer *host = explain_timers_find(half->timers, addr);
+    const struct explain_host_timer *host = explain_timers_find(half->timers, addr, pair->index);
     half->timer.host_ns = host ? host->ns : 0;
     half->timer.host_number = host ? host->number : 0;
     enum explain_again again =
@@ -33,7 +33,10 @@ static enum explain_again tell(struct explain_pair *pair, unsigned direction,
             ? tell_uc(&pair->ids[direction], packet, before, why)
             : explain_tell_again(half, &pair->ids[direction], packet, before, end_psn, why);
     if (why->cause == EXPLAIN_CAUSE_TIMEOUT && why->timeout_samples >= EXPLAIN_SILENCES_SHOW)
-        explain_timers_note(half->timers, addr, why->timeout_ns, packet->number);
+        explain_timers_note(half->timers, &(struct explain_host_timer){.addr = *addr,
+                                                                       .ns = why->timeout_ns,
+                                                                       .number = packet->number,
+                                                                       .flow = pair->index});
     half->weather->late += again == EXPLAIN_AGAIN_OVERTAKEN && why->sure == EXPLAIN_SURE_SHOWN;
     half->weather->maybe_late += again == EXPLAIN_AGAIN_OVERTAKEN;
     half->weather->copied += again == EXPLAIN_AGAIN_COPY && why->sure == EXPLAIN_SURE_SHOWN;

@@ -291,6 +291,7 @@ static void blame_stale_timer(struct explain_half *half, const struct explain_pa
     uint64_t number = is_sent ? explain_stale_timer(half, packet->roce.bth.psn, packet->time_ns) : 0;
     why->cause = number ? EXPLAIN_CAUSE_STALE_TIMER : EXPLAIN_CAUSE_UNKNOWN;
     why->sure = number ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_UNKNOWN;
+    why->trigger = number;
     explain_why_prove(why, number, "the request before it, which was answered");
 }
 
@@ -316,9 +317,9 @@ static void tell_return(struct explain_half *half, const struct explain_packet *
     else if (was_answered_beyond(half, psn))
         *why = (struct explain_why){
             .cause = EXPLAIN_CAUSE_IMPLIED_NAK, .sure = EXPLAIN_SURE_LIKELY, .silence_ns = why->silence_ns};
-    else if (!half->is_skewed)
+    else if (!half->skew_ns)
         blame_stale_timer(half, packet, before && is_proved, why);
-    if (half->is_skewed)
+    if (half->skew_ns)
         *why = (struct explain_why){.cause = EXPLAIN_CAUSE_UNKNOWN};
     if (why->cause == EXPLAIN_CAUSE_IMPLIED_NAK && half->recovery->is_mangled)
         explain_why_doubt(why, EXPLAIN_CAUSE_IMPLIED_NAK, EXPLAIN_CAUSE_RESTART, EXPLAIN_CAUSE_NONE);

@@ -186,7 +186,7 @@ static void add_reason(struct explain_meaning *m, const struct explain_why *why)
         break;
     case EXPLAIN_CAUSE_STALE_TIMER:
         explain_add_words(m, "probably a timer that an answer should have stopped: #%" PRIu64 " started it",
-                          why->evidence[why->evidence_count - 1].number);
+                          why->trigger);
         break;
     case EXPLAIN_CAUSE_NAK_SEQUENCE:
     case EXPLAIN_CAUSE_RNR:

@@ -13,8 +13,9 @@
 
 #define PMTU_LEAST  256
 #define SWAPPED_NS  NS_PER_MS /* records that lie no farther apart change places; more is another clock */
-#define LEADS       3         /* answers before their questions that show one */
-#define LEADS_SHARE 8         /* if they are at least so great a part, 1/8, of all */
+#define SHORT_NS    (100 * NS_PER_US) /* less is told in microseconds */
+#define LEADS       3                 /* answers before their questions that show one */
+#define LEADS_SHARE 8                 /* if they are at least so great a part, 1/8, of all */
 
 /* The PSN that the sender uses next at the earliest, as far as that answer shows: a READ whose path MTU is
  * guessed may take more than was thought, if the answer goes on with others. */
@@ -59,15 +60,15 @@ void explain_early_keep(struct explain_half *half, const struct explain_packet *
         half->early = calloc(1, sizeof *half->early);
     if (!half->early)
         return;
-    half->has_ghosts = true;
-    half->early->kept[half->early->next++ % EXPLAIN_EARLY_KEPT] =
-        (struct explain_early_answer){.number = packet->number,
-                                      .time_ns = packet->time_ns,
-                                      .psn = packet->roce.bth.psn,
-                                      .next_psn = half->next_psn,
-                                      .opcode = packet->roce.bth.opcode,
-                                      .bytes = packet->roce.payload_bytes,
-                                      .is_nak = !is_plain_answer(&packet->roce)};
+    struct explain_early_answer *e = &half->early->kept[half->early->next++ % EXPLAIN_EARLY_KEPT];
+    half->has_ghosts |= e->number != 0; /* what that one answers did not come in time */
+    *e = (struct explain_early_answer){.number = packet->number,
+                                       .time_ns = packet->time_ns,
+                                       .psn = packet->roce.bth.psn,
+                                       .next_psn = half->next_psn,
+                                       .opcode = packet->roce.bth.opcode,
+                                       .bytes = packet->roce.payload_bytes,
+                                       .is_nak = !is_plain_answer(&packet->roce)};
 }
 
 bool explain_early_take(struct explain_half *half, const struct explain_packet *packet,
@@ -82,6 +83,14 @@ bool explain_early_take(struct explain_half *half, const struct explain_packet *
     m->is_early = true;
     describe(pkt, m);
     return true;
+}
+
+bool explain_early_waits(const struct explain_half *half)
+{
+    for (unsigned i = 0; half->early && i < EXPLAIN_EARLY_KEPT; i++)
+        if (half->early->kept[i].number)
+            return true;
+    return false;
 }
 
 /* --- the question comes --- */
@@ -121,20 +130,22 @@ static void tell_clocks(struct explain_half *half, const struct explain_early_an
                         struct explain_meaning *m)
 {
     struct explain_weather *w = half->weather;
-    if (half->is_skewed && !w->is_skew_told)
+    char lead[32];
+    snprintf(lead, sizeof lead, lead_ns < SHORT_NS ? "%.1f us" : "%.1f ms",
+             (double)lead_ns / (lead_ns < SHORT_NS ? 1e3 : 1e6));
+    if (half->skew_ns && lead_ns && !w->is_skew_told)
         explain_remark(m, EXPLAIN_FIND_CLOCKS, "", 0, e->number,
                        "answers stand before what they answer, #%" PRIu64
-                       " by %.1f ms: the clocks of the two directions differ, and times between them tell "
-                       "nothing",
-                       e->number, (double)lead_ns / 1e6);
-    else if (!half->is_skewed && lead_ns < SWAPPED_NS && half->timely > LEADS * LEADS_SHARE &&
+                       " by %s: the clocks of the two directions differ, and times between them tell nothing",
+                       e->number, lead);
+    else if (!half->skew_ns && lead_ns < SWAPPED_NS && half->timely > LEADS * LEADS_SHARE &&
              !w->is_skew_told && !w->is_swap_told)
         explain_remark(m, EXPLAIN_FIND_CLOCKS, "", 0, e->number,
-                       "#%" PRIu64 ", which answers this, stands %.3f ms before it: records are out of order",
-                       e->number, (double)lead_ns / 1e6);
+                       "#%" PRIu64 ", which answers this, stands %s before it: records are out of order",
+                       e->number, lead_ns ? lead : "at the same time");
     else
         return;
-    w->is_skew_told |= half->is_skewed;
+    w->is_skew_told |= half->skew_ns != 0;
     w->is_swap_told = true;
 }
 
@@ -157,16 +168,19 @@ static void meet(struct explain_half *half, const struct explain_early_answer *e
     move_edge(half, end_of(e));
 }
 
-/* A request came behind its answer. */
+/* A request came behind its answer. At the same time, that is the order of two records, and no clock. What
+ * other flows of the capture show goes for this one too, where it is more than two records that changed
+ * places. */
 static void note_lead(struct explain_pair *pair, struct explain_half *half, struct explain_early *early,
                       const struct explain_packet *packet, const struct explain_early_answer *e,
                       struct explain_meaning *m)
 {
     uint64_t lead_ns = packet->time_ns > e->time_ns ? packet->time_ns - e->time_ns : 0;
-    early->leads++;
+    early->leads += lead_ns != 0;
     early->most_ns = max_u64(early->most_ns, lead_ns);
-    half->weather->leads++;
-    if (are_many(early->leads, half->timely) || are_many(half->weather->leads, half->weather->timely))
+    half->weather->leads += lead_ns != 0;
+    bool is_shown_elsewhere = lead_ns >= SWAPPED_NS && are_many(half->weather->leads, half->weather->timely);
+    if (lead_ns && (are_many(early->leads, half->timely) || is_shown_elsewhere))
         explain_pair_skewed(pair, early->most_ns);
     tell_clocks(half, e, lead_ns, m);
 }
@@ -218,7 +232,7 @@ static struct explain_why why_left(const struct explain_half *half, const struct
 
 bool explain_early_left(const struct explain_half *half, unsigned *at, struct explain_finding *f)
 {
-    while (half->early && !half->is_skewed && !half->is_unseen && *at < EXPLAIN_EARLY_KEPT) {
+    while (half->early && !half->skew_ns && !half->is_unseen && *at < EXPLAIN_EARLY_KEPT) {
         const struct explain_early_answer *e = &half->early->kept[(*at)++];
         if (!e->number)
             continue;

@@ -17,6 +17,8 @@ bool explain_early_take(struct explain_half *half, const struct explain_packet *
                         struct explain_meaning *m);
 /* Keeps an answer of any kind to what the half has not sent so far, until that comes. */
 void explain_early_keep(struct explain_half *half, const struct explain_packet *packet);
+/* Whether one is kept whose request has not come. */
+bool explain_early_waits(const struct explain_half *half);
 /* A request with a new PSN came, and the PSNs from `from_psn` on before it were left out. What was answered
  * before is acknowledged now. Returns the number of an answer that covers all that was left out; 0: none
  * came. */

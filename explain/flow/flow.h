@@ -116,10 +116,10 @@ struct explain_half {
     uint32_t next_progress;
     struct explain_early *early; /* NULL: none came before what it answers */
     uint32_t timely;             /* answers that came behind what they answer, and were measured */
-    bool is_skewed;              /* times between the two directions tell nothing */
-    uint32_t rounds;             /* new requests that came when everything before them was answered */
-    uint64_t answer_number;      /* of the newest answer, */
-    uint64_t answer_ns;          /* and when it came; 0: none did */
+    uint64_t skew_ns;       /* as that of the flow: times between its directions tell nothing; 0: they do */
+    uint32_t rounds;        /* new requests that came when everything before them was answered */
+    uint64_t answer_number; /* of the newest answer, */
+    uint64_t answer_ns;     /* and when it came; 0: none did */
     struct explain_timer_terms timer;
     struct explain_timers *timers; /* of the whole capture: explain_flows has it */
     uint64_t rtt_ns;               /* the shortest time from a request to its answer; 0: none yet */

@@ -9,7 +9,8 @@
 #include "net/bytes.h"
 
 #define DATA_BYTES     64
-#define BTH_CONGESTION 4 /* the byte of the BTH whose bits a switch may set */
+#define SPREAD         64 /* a power of two */
+#define BTH_CONGESTION 4  /* the byte of the BTH whose bits a switch may set */
 
 /* --- what a packet is --- */
 
@@ -56,12 +57,15 @@ static uint64_t mix_rest(uint64_t h, const struct explain_packet *p, uint32_t at
     return hash_word(h, explain_has_icrc(p) ? p->roce.icrc_found : 0);
 }
 
-/* Of a sender that counts PSNs, or identifications as well, one packet is next to the other. */
+/* Of a sender that counts PSNs, or identifications as well, one packet is next to the other, or close to it:
+ * where all packets have the same PSN and identification, they still lie at SPREAD places. Senders of datagrams
+ * need not count. */
 static uint32_t place_of(const struct explain_packet *p, const struct explain_identity *id)
 {
-    if (p->kind == EXPLAIN_SMC_TCP || p->verdict != ROCE_RX_TAKEN)
+    if (p->kind == EXPLAIN_SMC_TCP || p->verdict != ROCE_RX_TAKEN || p->roce.op->flags & ROCE_PKT_DETH)
         return (uint32_t)id->digest;
-    return (uint32_t)(hash_word(id->way, p->roce.bth.dest_qpn) >> 32) + p->roce.bth.psn + id->ip_id;
+    uint32_t flow = (uint32_t)(hash_word(id->way, p->roce.bth.dest_qpn) >> 32);
+    return (flow + p->roce.bth.psn + id->ip_id) ^ ((uint32_t)id->digest & (SPREAD - 1));
 }
 
 bool explain_identify(const struct explain_packet *p, struct explain_identity *id)

@@ -37,6 +37,14 @@ const char *explain_place_key(enum explain_place place)
     return keys[place];
 }
 
+uint64_t explain_message_moved(uint64_t message, int32_t by)
+{
+    uint64_t less = by < 0 ? (uint64_t) - (int64_t)by : 0;
+    if (less)
+        return message > less ? message - less : 1;
+    return message + (uint32_t)by;
+}
+
 void explain_meaning_clear(struct explain_meaning *m)
 {
     memset(m, 0, offsetof(struct explain_meaning, words));

@@ -138,11 +138,11 @@ static void renumber(struct explain_half *half, uint32_t psn, int32_t by, struct
         struct explain_sent *s = explain_sent_find(half, roce_psn_add(psn, i));
         struct explain_read *r = s ? explain_read_find(half, s->psn) : NULL;
         if (s && s->message)
-            s->message += (uint64_t)(int64_t)by;
+            s->message = explain_message_moved(s->message, by);
         if (r && r->psn == s->psn)
-            r->message += (uint64_t)(int64_t)by;
+            r->message = explain_message_moved(r->message, by);
     }
-    half->messages += (uint64_t)(int64_t)by;
+    half->messages = explain_message_moved(half->messages, by);
 }
 
 static const struct explain_sent *before_of(const struct explain_half *half, uint32_t psn)
@@ -222,6 +222,6 @@ int32_t explain_message_recount(struct explain_pair *pair, unsigned direction, u
     if (!is_asked || !more)
         return 0;
     renumber(half, half->gap.end_psn, more, m);
-    pair->shown.messages[direction] += (uint64_t)(int64_t)more;
+    pair->shown.messages[direction] = explain_message_moved(pair->shown.messages[direction], more);
     return more;
 }

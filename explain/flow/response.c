@@ -471,7 +471,7 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
         bool is_ours = is_one_of_ours(pair, direction, pkt);
         if (is_ours && roce_psn_diff(pkt->bth.psn, half->next_psn) >= 0)
             explain_early_keep(half, packet);
-        else if (is_ours && !half->is_unseen && !half->is_skewed)
+        else if (is_ours && !half->is_unseen && !half->skew_ns)
             remark_ghost(half, pkt, m);
     } else {
         explain_gap_judge(half, packet->number, pkt, m);

@@ -142,22 +142,25 @@ uint64_t explain_stale_timer(struct explain_half *half, uint32_t psn, uint64_t n
 }
 
 const struct explain_host_timer *explain_timers_find(const struct explain_timers *timers,
-                                                     const struct nornic_addr *addr)
+                                                     const struct nornic_addr *addr, uint32_t flow)
 {
     for (unsigned i = 0; i < EXPLAIN_TIMER_HOSTS_MAX && timers->hosts[i].ns; i++)
         if (nornic_addr_equal(&timers->hosts[i].addr, addr))
-            return &timers->hosts[i];
+            return timers->hosts[i].flow != flow ? &timers->hosts[i] : NULL;
     return NULL;
 }
 
-void explain_timers_note(struct explain_timers *timers, const struct nornic_addr *addr, uint64_t ns,
-                         uint64_t number)
+void explain_timers_note(struct explain_timers *timers, const struct explain_host_timer *timer)
 {
     unsigned i = 0;
     while (i < EXPLAIN_TIMER_HOSTS_MAX && timers->hosts[i].ns &&
-           !nornic_addr_equal(&timers->hosts[i].addr, addr))
+           !nornic_addr_equal(&timers->hosts[i].addr, &timer->addr))
         i++;
+    bool is_known = i < EXPLAIN_TIMER_HOSTS_MAX && timers->hosts[i].flow != timer->flow &&
+                    explain_is_alike(timers->hosts[i].ns, timer->ns);
+    if (is_known)
+        return;
     if (i == EXPLAIN_TIMER_HOSTS_MAX)
         i = timers->next++ % EXPLAIN_TIMER_HOSTS_MAX;
-    timers->hosts[i] = (struct explain_host_timer){*addr, ns, number};
+    timers->hosts[i] = *timer;
 }

@@ -25,9 +25,10 @@ struct explain_silence {
 struct explain_host_timer {
     struct nornic_addr addr;
     uint64_t ns, number; /* and the packet that showed it */
+    uint32_t flow;       /* its index */
 };
 
-/* The timeouts of hosts, each of the newest flow whose silences showed it; a ring. */
+/* The timeouts of hosts, each of a flow whose silences showed it; a ring. */
 struct explain_timers {
     struct explain_host_timer hosts[EXPLAIN_TIMER_HOSTS_MAX];
     unsigned next;
@@ -69,10 +70,11 @@ void explain_learn_silence(struct explain_half *half, uint64_t ns);
  * where nothing else was to be seen. Returns the number of that request; 0: not, or nothing tells so far. */
 uint64_t explain_stale_timer(struct explain_half *half, uint32_t psn, uint64_t now_ns);
 
-/* What a flow of that host showed; NULL: nothing. */
+/* What a flow of that host other than `flow` showed; NULL: nothing. */
 const struct explain_host_timer *explain_timers_find(const struct explain_timers *timers,
-                                                     const struct nornic_addr *addr);
-void explain_timers_note(struct explain_timers *timers, const struct nornic_addr *addr, uint64_t ns,
-                         uint64_t number);
+                                                     const struct nornic_addr *addr, uint32_t flow);
+/* A flow showed a timeout of its host. What another one showed before stands, if it is alike: this one may
+ * rest on it. */
+void explain_timers_note(struct explain_timers *timers, const struct explain_host_timer *timer);
 
 #endif

@@ -182,7 +182,7 @@ static void renumber(struct way *way, const struct explain_meaning *m)
 {
     for (unsigned i = 0; m->more_messages && i < way->open_count; i++)
         if (!way->open[i].is_numbered && roce_psn_diff(way->open[i].low_psn, m->more_psn) >= 0)
-            way->open[i].is.message += (uint64_t)(int64_t)m->more_messages;
+            way->open[i].is.message = explain_message_moved(way->open[i].is.message, m->more_messages);
 }
 
 static void take_part(struct way *way, const struct explain_packet *packet, const struct explain_meaning *m,

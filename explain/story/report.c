@@ -158,13 +158,14 @@ const char *explain_operation_name(const struct explain_operation *op)
     return ROCE_OPCODE_OP(op->opcode) == ROCE_OP_CMP_SWAP ? "CMP_SWAP" : "FETCH_ADD";
 }
 
-void explain_operations_csv(struct explain_text *out, const struct explain_operation *op)
+void explain_operations_csv(struct explain_text *out, const struct explain_operation *op, bool has_latency)
 {
-    explain_printf(
-        out, "%u,%u,%" PRIu64 ",%s,%" PRIu64 ",%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s\n",
-        op->flow, op->direction, op->message, explain_operation_name(op), op->bytes, op->packets, op->again,
-        op->first_number, op->end_number, op->begin_ns, op->latency_ns,
-        op->is_with_later ? "with a later one" : "its own");
+    explain_printf(out, "%u,%u,%" PRIu64 ",%s,%" PRIu64 ",%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",",
+                   op->flow, op->direction, op->message, explain_operation_name(op), op->bytes, op->packets,
+                   op->again, op->first_number, op->end_number, op->begin_ns);
+    if (has_latency)
+        explain_printf(out, "%" PRIu64, op->latency_ns);
+    explain_put(out, op->is_with_later ? ",with a later one\n" : ",its own\n");
 }
 
 void explain_flows_csv_head(struct explain_text *out)

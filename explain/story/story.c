@@ -37,7 +37,8 @@ static bool is_restart(const struct explain_finding *f)
 static void note_restart(struct explain_story *story, const struct explain_finding *f)
 {
     const struct explain_why *why = &f->why;
-    note(&story->restarts[why->cause], why->trigger ? why->trigger : f->number,
+    note(&story->restarts[why->cause],
+         why->trigger && why->cause != EXPLAIN_CAUSE_STALE_TIMER ? why->trigger : f->number,
          why->sure == EXPLAIN_SURE_LIKELY);
 }
 
@@ -78,8 +79,10 @@ void explain_story_take(struct explain_story *story, const struct explain_packet
     }
     if (m->is_recapture)
         return;
-    story->unread += packet->kind == EXPLAIN_ROCE && packet->verdict != ROCE_RX_TAKEN &&
+    bool is_unread = packet->kind == EXPLAIN_ROCE && packet->verdict != ROCE_RX_TAKEN &&
                      packet->len_bytes < packet->wire_bytes;
+    if (is_unread && !story->unread++)
+        story->unread_number = packet->number;
     if (!story->explained++)
         story->explained_first_ns = story->explained_last_ns = packet->time_ns;
     if (packet->time_ns > story->explained_last_ns && is_resumed(m))
@@ -105,6 +108,7 @@ struct sum {
     uint32_t flows, addrs;
     const struct explain_flow *only; /* if there is one */
     bool has_answers;                /* a service whose requests are answered */
+    bool is_skewed;                  /* the clocks of a flow's directions differ */
     uint64_t requests, messages[2], bytes[2], again;
     struct nornic_addr addr[ADDRS_MAX];
 };
@@ -132,6 +136,7 @@ static void add_up(struct sum *sum, const struct explain_analysis *analysis)
         if (!f)
             continue;
         sum->only = sum->flows++ ? NULL : f;
+        sum->is_skewed |= f->skew_ns != 0;
         sum->has_answers |= f->service != ROCE_SERVICE_UC && f->service != ROCE_SERVICE_UD;
         for (unsigned d = 0; d < 2; d++) {
             add_addr(sum, &f->addr[d]);
@@ -163,17 +168,24 @@ static void put_smc(struct explain_text *out, const struct explain_analysis *ana
     explain_put_count(out, groups, "link group", "link groups");
 }
 
+static void put_unread(struct explain_text *out, const struct explain_story *story)
+{
+    bool is_one = story->unread == 1;
+    if (story->unread == story->explained)
+        explain_put(out, is_one ? "The only RoCE packet is" : "All RoCE packets are");
+    else
+        explain_put_count(out, story->unread, "RoCE packet is", "RoCE packets are");
+    explain_printf(out, " cut within %s headers (%s#%" PRIu64 "), so that no queue pair is known: ",
+                   is_one ? "its" : "their", is_one ? "" : "first: ", story->unread_number);
+}
+
 static void put_no_flow(struct explain_text *out, const struct explain_story *story)
 {
     if (story->iwarp_number)
         explain_printf(out, "This is iWARP, RDMA over TCP (#%" PRIu64 "), which is not explained here: ",
                        story->iwarp_number);
     else if (story->unread)
-        explain_printf(out,
-                       "%s RoCE packets are cut within their headers (first: #%" PRIu64
-                       "), so that no queue pair is known: ",
-                       story->unread == story->explained ? "All" : "The",
-                       story->found[EXPLAIN_FIND_CUT].number);
+        put_unread(out, story);
     else
         explain_put(out, "No connected queue pairs speak here: ");
     explain_put_count(out, story->packets, "packet", "packets");
@@ -335,8 +347,6 @@ static void put_further(struct explain_text *out, const struct explain_story *st
          "gaps in the PSNs were acknowledged all the same"},
         {EXPLAIN_FIND_MISSING_ACK, "request has no answer here", "requests have no answer here"},
         {EXPLAIN_FIND_GHOST_ACK, "answer is to nothing that is here", "answers are to nothing that is here"},
-        {EXPLAIN_FIND_CLOCKS, "answer stands before what it answers",
-         "answers stand before what they answer"},
         {EXPLAIN_FIND_ECN_MARK, "packet was marked by a switch", "packets were marked by switches"},
         {EXPLAIN_FIND_CNP, "CNP asked to slow down", "CNPs asked to slow down"},
         {EXPLAIN_FIND_PAUSED, "time a flow stood still for a pause", "times a flow stood still for a pause"},
@@ -374,6 +384,18 @@ static void put_further(struct explain_text *out, const struct explain_story *st
     }
 }
 
+/* One finding, however many answers there are. */
+static void put_clocks(struct explain_text *out, const struct explain_story *story, const struct sum *sum)
+{
+    const struct explain_story_count *c = &story->found[EXPLAIN_FIND_CLOCKS];
+    if (!c->count)
+        return;
+    explain_put(out, out->len ? "; " : "");
+    explain_printf(out, "%s (#%" PRIu64 ")",
+                   sum->is_skewed ? "the clocks of the two directions differ" : "records are out of order",
+                   c->number);
+}
+
 /* Empty where there is nothing to tell. */
 static void put_trouble(struct explain_text *out, const struct explain_story *story, const struct sum *sum)
 {
@@ -381,6 +403,7 @@ static void put_trouble(struct explain_text *out, const struct explain_story *st
         put_restarts(out, story, sum);
     else if (sum->flows)
         explain_put(out, "Nothing was sent again");
+    put_clocks(out, story, sum);
     put_further(out, story, sum->again);
     explain_put(out, out->len ? "." : "");
 }

@@ -15,7 +15,7 @@ struct explain_story {
     uint64_t packets, first_ns, last_ns;
     uint64_t explained, explained_first_ns, explained_last_ns; /* those that are not of other protocols */
     uint64_t iwarp_number;                                     /* the first packet that is iWARP's; 0: none */
-    uint64_t unread;                                           /* of RoCE, cut within their headers */
+    uint64_t unread, unread_number; /* of RoCE, cut within their headers; and the first of these */
     struct explain_story_count {
         uint64_t count, likely; /* in all, and those of which the cause is likely */
         uint64_t number;        /* of the packet that shows the first */
@@ -46,7 +46,9 @@ const char *explain_operation_name(const struct explain_operation *operation);
 
 /* CSV: the line of names, and a line for an operation or for both ends of a flow. */
 void explain_operations_csv_head(struct explain_text *out);
-void explain_operations_csv(struct explain_text *out, const struct explain_operation *operation);
+/* Without a latency, as where the clocks of the flow's directions differ, its field is empty. */
+void explain_operations_csv(struct explain_text *out, const struct explain_operation *operation,
+                            bool has_latency);
 void explain_flows_csv_head(struct explain_text *out);
 void explain_flows_csv(struct explain_text *out, const struct explain_numbers *numbers,
                        const struct explain_flow *flow, uint32_t index);

@@ -306,8 +306,10 @@ Test(analysis, ROCE_CM_33_the_req_leaves_only_the_nak)
     end(&r);
 }
 
-/* Explains cm_disc as if these two were not in it. Returns how many findings it has at its end. */
-static unsigned left_of_cm_disc(uint64_t missed, uint64_t missed_too, struct explain_finding left[4])
+/* Explains cm_disc as if these two were not in it, and the DREQ #36 came so much later. Returns how many
+ * findings it has at its end. */
+static unsigned left_of_cm_disc(uint64_t missed, uint64_t missed_too, int64_t later_ns,
+                                struct explain_finding left[4])
 {
     struct reading r;
     struct net_capture_record record;
@@ -316,6 +318,7 @@ static unsigned left_of_cm_disc(uint64_t missed, uint64_t missed_too, struct exp
     while (net_capture_next(r.capture, &record, &why) == 1) {
         if (++r.number == missed || r.number == missed_too)
             continue;
+        record.time_ns += r.number >= 36 ? (uint64_t)later_ns : 0;
         explain_dissect(&r.packet, &record, r.number);
         explain_analysis_next(r.analysis, &r.packet, &r.meaning);
     }
@@ -329,10 +332,14 @@ static unsigned left_of_cm_disc(uint64_t missed, uint64_t missed_too, struct exp
 Test(analysis, ROCE_CM_16_who_closes_need_not_answer)
 {
     struct explain_finding left[4] = {{0}};
-    cr_assert_eq(left_of_cm_disc(35, 35, left), 1);
+    cr_assert_eq(left_of_cm_disc(35, 35, -(int64_t)(48 * NS_PER_MS), left), 1);
     cr_expect_eq(left[0].kind, EXPLAIN_FIND_MISSING_ACK);
     cr_expect_eq(left[0].number, 33);
     cr_expect_eq(left[0].why.cause, EXPLAIN_CAUSE_PEER_GONE);
     cr_expect_not_null(strstr(left[0].words, "DREQ #36"));
-    cr_expect_eq(left_of_cm_disc(35, 36, left), 0);
+    cr_expect_eq(left_of_cm_disc(35, 36, 0, left), 0);
+    cr_assert_eq(left_of_cm_disc(35, 35, 0, left), 1);
+    cr_expect_eq(left[0].number, 33);
+    cr_expect_eq(left[0].why.cause, EXPLAIN_CAUSE_UNKNOWN, "nobody was closing 57 ms earlier");
+    cr_expect_null(strstr(left[0].words, "DREQ"), "%s", left[0].words);
 }

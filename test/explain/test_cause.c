@@ -449,3 +449,10 @@ Test(cause, words_name_the_candidates)
     cr_expect_str_eq(explain_why_words(&why, words, sizeof words),
                      "lost before it came to the capture, or others overtook it: cannot be told");
 }
+
+Test(cause, messages_count_from_1)
+{
+    cr_expect_eq(explain_message_moved(1, 2), 3);
+    cr_expect_eq(explain_message_moved(5, -4), 1);
+    cr_expect_eq(explain_message_moved(3, -4), 1);
+}

@@ -2,6 +2,7 @@
 /* Answers that stand before what they answer: in captures in which nothing was lost, whose records are put
  * into another order here, and in stories. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -121,4 +122,33 @@ Test(early, what_comes_again_behind_its_answer_is_no_clock)
     cr_expect_eq(explain_analysis_flow(s.analysis, 1)->skew_ns, 0);
     cr_expect_eq(story_count_at_end(&s, EXPLAIN_FIND_GHOST_ACK), 0, "it was sent");
     story_end(&s);
+}
+
+/* Requests that all stand behind their answers, `lead_ns` later; returns what the first remark says. */
+static uint64_t skew_of_leads(uint64_t lead_ns, char *words, size_t size)
+{
+    struct story s;
+    words[0] = '\0';
+    story_begin(&s);
+    send_at(&s, 10);
+    ack(&s, 10, 1);
+    for (uint32_t psn = 11; psn < 20; psn++) {
+        ack(&s, psn, psn - 9);
+        s.time_ns = s.p.time_ns + lead_ns;
+        send_at(&s, psn);
+        if (!words[0] && s.m.remark_count)
+            snprintf(words, size, "%s", s.m.remarks[0].words);
+    }
+    uint64_t skew_ns = explain_analysis_flow(s.analysis, 1)->skew_ns;
+    story_end(&s);
+    return skew_ns;
+}
+
+Test(early, at_the_same_time_the_order_of_records_is_no_clock)
+{
+    char words[256];
+    cr_expect_eq(skew_of_leads(0, words, sizeof words), 0);
+    cr_expect_str_eq(words, "");
+    cr_expect_eq(skew_of_leads(20 * NS_PER_US, words, sizeof words), 20 * NS_PER_US);
+    cr_expect_not_null(strstr(words, "by 20.0 us"), "%s", words);
 }

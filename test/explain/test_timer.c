@@ -126,11 +126,17 @@ Test(timer, ROCE_RC_41_other_flows_of_a_host_show_its_timeout)
     const struct nornic_addr a = nornic_addr_from_v4((const uint8_t[]){10, 0, 0, 1}),
                              b = nornic_addr_from_v4((const uint8_t[]){10, 0, 0, 2});
     struct explain_timers timers = {0};
-    cr_expect_null(explain_timers_find(&timers, &a));
-    explain_timers_note(&timers, &a, TIMEOUT_NS, 7);
-    cr_expect_null(explain_timers_find(&timers, &b));
-    const struct explain_host_timer *host = explain_timers_find(&timers, &a);
+    cr_expect_null(explain_timers_find(&timers, &a, 1));
+    explain_timers_note(&timers,
+                        &(struct explain_host_timer){.addr = a, .ns = TIMEOUT_NS, .number = 7, .flow = 1});
+    cr_expect_null(explain_timers_find(&timers, &b, 2));
+    cr_expect_null(explain_timers_find(&timers, &a, 1), "it is no other flow than itself");
+    explain_timers_note(
+        &timers, &(struct explain_host_timer){.addr = a, .ns = TIMEOUT_NS + 1, .number = 9, .flow = 2});
+    cr_expect_null(explain_timers_find(&timers, &a, 1), "which may rest on the first");
+    const struct explain_host_timer *host = explain_timers_find(&timers, &a, 2);
     cr_assert_not_null(host);
+    cr_expect_eq(host->number, 7);
     struct listener l = {.half.timer = {.host_ns = host->ns, .host_number = host->number}}, none = {0};
     cr_expect_eq(fit(&none, TIMEOUT_NS + NS_PER_MS), EXPLAIN_FIT_DOUBT);
     cr_expect_eq(fit(&l, TIMEOUT_NS + NS_PER_MS), EXPLAIN_FIT_WELL);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "explain/flow/identity.h"
 #include "net/bytes.h"
 #include "roce/opcode.h"
 #include "test/explain/story.h"
@@ -318,4 +319,36 @@ Test(twice, the_newest_packets_are_remembered)
     cr_expect_eq(s.m.answers, of);
     cr_expect_eq(flow(&s)->packets[0], 140001);
     story_end(&s);
+}
+
+/* At how many places packets lie that have the same PSN and identification, and other data. */
+static unsigned places_of_alike(bool is_datagram)
+{
+    struct story s;
+    uint32_t place[64];
+    unsigned count = 0;
+    story_begin(&s);
+    s.has_id = true;
+    for (unsigned i = 0; i < array_len(place); i++) {
+        struct explain_identity id;
+        s.shape = i;
+        send_at(&s, 7);
+        if (is_datagram)
+            s.p.roce.op = &roce_opcodes[ROCE_OPCODE(ROCE_SERVICE_UD, ROCE_OP_SEND_ONLY)];
+        cr_assert(explain_identify(&s.p, &id));
+        bool is_new = true;
+        for (unsigned k = 0; k < i; k++)
+            is_new &= place[k] != id.place;
+        place[i] = id.place;
+        count += is_new;
+    }
+    story_end(&s);
+    return count;
+}
+
+/* A chain holds what lies at one place, and each look goes along it. */
+Test(twice, senders_that_do_not_count_fill_many_chains)
+{
+    cr_expect_gt(places_of_alike(false), 32);
+    cr_expect_eq(places_of_alike(true), 64);
 }
