@@ -54,24 +54,25 @@ static void describe(const struct roce_pkt *pkt, struct explain_meaning *m)
                           pkt->aeth.msn);
 }
 
-void explain_early_keep(struct explain_half *half, const struct explain_packet *packet)
+void explain_early_keep(struct explain_half *half, const struct explain_packet *packet, bool is_ours)
 {
     if (!half->early)
         half->early = calloc(1, sizeof *half->early);
     if (!half->early)
         return;
-    struct explain_early_answer *e = &half->early->kept[half->early->next++ % EXPLAIN_EARLY_KEPT];
-    half->has_ghosts |= e->number != 0; /* what that one answers did not come in time */
-    *e = (struct explain_early_answer){.number = packet->number,
-                                       .time_ns = packet->time_ns,
-                                       .psn = packet->roce.bth.psn,
-                                       .next_psn = half->next_psn,
-                                       .opcode = packet->roce.bth.opcode,
-                                       .bytes = packet->roce.payload_bytes,
-                                       .is_nak = !is_plain_answer(&packet->roce)};
+    half->has_ghosts = true; /* also if it is met later: who answers what was in doubt */
+    half->early->kept[half->early->next++ % EXPLAIN_EARLY_KEPT] =
+        (struct explain_early_answer){.number = packet->number,
+                                      .time_ns = packet->time_ns,
+                                      .psn = packet->roce.bth.psn,
+                                      .next_psn = half->next_psn,
+                                      .opcode = packet->roce.bth.opcode,
+                                      .bytes = packet->roce.payload_bytes,
+                                      .is_ours = is_ours,
+                                      .is_nak = !is_plain_answer(&packet->roce)};
 }
 
-bool explain_early_take(struct explain_half *half, const struct explain_packet *packet,
+bool explain_early_take(struct explain_half *half, const struct explain_packet *packet, bool is_ours,
                         struct explain_meaning *m)
 {
     const struct roce_pkt *pkt = &packet->roce;
@@ -79,18 +80,10 @@ bool explain_early_take(struct explain_half *half, const struct explain_packet *
         return false;
     if (!is_plain_answer(pkt) || !is_ahead(half, pkt))
         return false;
-    explain_early_keep(half, packet);
+    explain_early_keep(half, packet, is_ours);
     m->is_early = true;
     describe(pkt, m);
     return true;
-}
-
-bool explain_early_waits(const struct explain_half *half)
-{
-    for (unsigned i = 0; half->early && i < EXPLAIN_EARLY_KEPT; i++)
-        if (half->early->kept[i].number)
-            return true;
-    return false;
 }
 
 /* --- the question comes --- */
@@ -234,7 +227,7 @@ bool explain_early_left(const struct explain_half *half, unsigned *at, struct ex
 {
     while (half->early && !half->skew_ns && !half->is_unseen && *at < EXPLAIN_EARLY_KEPT) {
         const struct explain_early_answer *e = &half->early->kept[(*at)++];
-        if (!e->number)
+        if (!e->number || !e->is_ours)
             continue;
         struct explain_why why = why_left(half, e);
         *f = (struct explain_finding){

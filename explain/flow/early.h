@@ -12,13 +12,12 @@
 #include "explain/flow/flow.h"
 
 /* Takes an answer to what the half has not sent so far: it says so in `m`, and does not move the edge of what
- * is acknowledged. False: it is none, and another is to take it. */
-bool explain_early_take(struct explain_half *half, const struct explain_packet *packet,
+ * is acknowledged. `is_ours`: as far as ports and others tell it answers this half. False: it is none, and
+ * another is to take it. */
+bool explain_early_take(struct explain_half *half, const struct explain_packet *packet, bool is_ours,
                         struct explain_meaning *m);
 /* Keeps an answer of any kind to what the half has not sent so far, until that comes. */
-void explain_early_keep(struct explain_half *half, const struct explain_packet *packet);
-/* Whether one is kept whose request has not come. */
-bool explain_early_waits(const struct explain_half *half);
+void explain_early_keep(struct explain_half *half, const struct explain_packet *packet, bool is_ours);
 /* A request with a new PSN came, and the PSNs from `from_psn` on before it were left out. What was answered
  * before is acknowledged now. Returns the number of an answer that covers all that was left out; 0: none
  * came. */

@@ -66,6 +66,8 @@ struct explain_early_answer {
     uint32_t bytes;    /* of payload */
     uint8_t opcode;
     bool is_nak;
+    bool
+        is_ours; /* it answers this half, as far as ports and others tell: worth a word if that never comes */
 };
 
 struct explain_early {

@@ -457,7 +457,8 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
         remark_copy(packet, ids, original, m);
         return;
     }
-    if (explain_early_take(half, packet, m)) {
+    bool is_ours = is_one_of_ours(pair, direction, pkt);
+    if (explain_early_take(half, packet, is_ours, m)) {
         explain_pmtu_learn(pair, half, pkt);
         explain_carried_take(pair, !direction, packet, m);
         explain_ids_learn(ids, explain_ip_id(packet));
@@ -468,9 +469,8 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
     take(pair, half, direction, packet, m);
     explain_carried_take(pair, !direction, packet, m);
     if (is_ghost(half, pkt)) {
-        bool is_ours = is_one_of_ours(pair, direction, pkt);
         if (is_ours && roce_psn_diff(pkt->bth.psn, half->next_psn) >= 0)
-            explain_early_keep(half, packet);
+            explain_early_keep(half, packet, true);
         else if (is_ours && !half->is_unseen && !half->skew_ns)
             remark_ghost(half, pkt, m);
     } else {

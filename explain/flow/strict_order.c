@@ -6,7 +6,6 @@
 
 #include "explain/flow/strict.h"
 
-#include "explain/flow/early.h"
 #include "roce/psn.h"
 
 /* A QP keeps its UDP source port, so that its packets stay in order on their way (ROCE-FRM-44). The packet
@@ -146,7 +145,7 @@ static void judge_msn(struct explain_pair *pair, struct explain_half *half, unsi
 {
     const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
     if (half->gap.number || pair->shown.retransmissions[!direction] || !s || half->is_dead ||
-        half->recovery || half->has_ghosts || explain_early_waits(half))
+        half->recovery || half->has_ghosts)
         return;
     bool ends = roce_opcodes[s->opcode].flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY);
     uint32_t completed = (uint32_t)(s->message - !ends) & ROCE_PSN_MASK;
