@@ -46,6 +46,13 @@ static inline const char *plural_s(uint64_t count)
 /* How many elements an array has. */
 #define array_len(array) (sizeof(array) / sizeof(array)[0])
 
+#define swap_values(a, b)           \
+    do {                            \
+        __typeof__(a) swapped_ = a; \
+        a = b;                      \
+        b = swapped_;               \
+    } while (0)
+
 /* Whether `n` is a power of two. */
 static inline _Bool is_pow2(uint64_t n)
 {

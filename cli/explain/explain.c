@@ -4,12 +4,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/columns.h"
 #include "cli/explain/html.h"
 #include "cli/explain/join.h"
 #include "cli/explain/live.h"
@@ -290,8 +290,7 @@ static void put_forgotten(struct run *run)
 
 static unsigned columns(void)
 {
-    struct winsize size;
-    unsigned n = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 110;
+    unsigned n = cli_columns(STDOUT_FILENO, 110);
     return n < COLUMNS_LEAST ? COLUMNS_LEAST : n > COLUMNS_MOST ? COLUMNS_MOST : n;
 }
 

@@ -24,8 +24,8 @@ struct cli_explain_live {
 int cli_explain_live(const struct cli_explain_live *live);
 
 /* Ctrl-C ends the reading, and what was gathered until then comes out; a file that grows too large is a write
- * that fails. A pipe that nobody reads ends the process, but for a live one, which has to clean up. CLI_OK, or
- * CLI_ERROR and a sentence on stderr. */
+ * that fails. A pipe that nobody reads ends the process, but for a live one, which has to clean up. CLI_OK,
+ * or CLI_ERROR and a sentence on stderr. */
 int cli_explain_catch(bool is_live);
 
 #endif

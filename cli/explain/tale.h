@@ -47,7 +47,8 @@ void cli_tale_ahead(struct explain_text *out, const struct cli_words *files, boo
  * none. */
 void cli_tale_twice(struct explain_text *out, const struct explain_analysis *analysis, bool json);
 
-/* The CSV line of an operation; without a latency once the clocks of its flow's directions were seen to differ. */
+/* The CSV line of an operation; without a latency once the clocks of its flow's directions were seen to
+ * differ. */
 void cli_tale_operation(struct explain_text *out, const struct explain_operation *operation,
                         const struct explain_analysis *analysis);
 

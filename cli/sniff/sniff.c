@@ -4,12 +4,12 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/columns.h"
 #include "cli/report/json.h"
 #include "cli/option/option.h"
 #include "cli/sniff/count.h"
@@ -50,16 +50,10 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-static unsigned terminal_columns(void)
-{
-    struct winsize size;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
-}
-
 static void show(struct run *run)
 {
     char line[LINE_BYTES];
-    sniff_count_line(&run->count, line, sizeof line, terminal_columns());
+    sniff_count_line(&run->count, line, sizeof line, cli_columns(STDERR_FILENO, 80));
     fprintf(stderr, "\r\033[K%s", line);
     run->is_on_screen = true;
 }

@@ -23,13 +23,6 @@
 #define POINTS_PORT    2
 #define CANDIDATES_MAX 256 /* pairs without a known second end that are looked at */
 
-#define SWAP(a, b)                  \
-    do {                            \
-        __typeof__(a) swapped_ = a; \
-        a = b;                      \
-        b = swapped_;               \
-    } while (0)
-
 /* --- which of several --- */
 
 enum fit { FIT_NOT, FIT_MAYBE, FIT_WELL };
@@ -44,8 +37,8 @@ static bool is_beginning_again(const struct explain_half *half, const struct roc
            (has_later || half->rounds >= ROUNDS || half->messages >= MESSAGES);
 }
 
-/* A request whose PSN is not new, and that its sender cannot send again: it is older than all that was seen,
- * and acknowledged long ago, or was another operation. It is the first of a connection with the same QPN. */
+/* A request whose PSN is not new, and that its sender cannot send again: acknowledged long ago, or another
+ * operation. It is the first of a connection with the same QPN. */
 static bool is_foreign(const struct explain_half *half, const struct roce_pkt *pkt, uint64_t now_ns,
                        bool has_later)
 {
@@ -56,8 +49,8 @@ static bool is_foreign(const struct explain_half *half, const struct roce_pkt *p
     if (roce_psn_diff(half->una_psn, pkt->bth.psn) < PSNS_DONE)
         return false;
     const struct explain_sent *s = explain_sent_find(half, pkt->bth.psn);
-    bool has_beginning =
-        half->is_msn_known && half->msn_base == 0; /* or it is a late copy of what was before */
+    /* without its beginning here, it may be a late copy of what was before */
+    bool has_beginning = half->is_msn_known && half->msn_base == 0;
     return s ? s->is_answered && s->opcode != pkt->bth.opcode && !(pkt->op->flags & ROCE_PKT_READ)
              : roce_psn_diff(pkt->bth.psn, half->first_psn) < 0 &&
                    (has_beginning || roce_psn_diff(half->una_psn, pkt->bth.psn) > PSNS_LATE);
@@ -223,10 +216,10 @@ static void set_end(struct explain_flows *f, struct explain_pair *p, uint32_t qp
 static void hand_over(struct explain_flows *f, struct explain_pair *earlier, unsigned way,
                       struct explain_pair *p, unsigned to)
 {
-    SWAP(p->half[to], earlier->half[way]);
+    swap_values(p->half[to], earlier->half[way]);
     doubt_pmtu(&p->half[to]);
-    SWAP(p->shown.messages[to], earlier->shown.messages[way]);
-    SWAP(p->shown.retransmissions[to], earlier->shown.retransmissions[way]);
+    swap_values(p->shown.messages[to], earlier->shown.messages[way]);
+    swap_values(p->shown.retransmissions[to], earlier->shown.retransmissions[way]);
     p->ids[to] = (struct explain_ids){0}; /* what was learned is the earlier connection's as well */
     p->src_port[to] = earlier->src_port[way];
     p->first_port[to] = earlier->first_port[way];
@@ -324,9 +317,9 @@ static bool hand_back(struct explain_flows *f, struct explain_pair *p, unsigned 
     for (unsigned w = 0; earlier && w < 2; w++)
         if (!earlier->half[w].has_requests && earlier->shown.qpn[!w] == p->shown.qpn[!way] &&
             nornic_addr_equal(&earlier->shown.addr[w], &p->shown.addr[way])) {
-            SWAP(earlier->half[w], p->half[way]);
-            SWAP(earlier->shown.messages[w], p->shown.messages[way]);
-            SWAP(earlier->shown.retransmissions[w], p->shown.retransmissions[way]);
+            swap_values(earlier->half[w], p->half[way]);
+            swap_values(earlier->shown.messages[w], p->shown.messages[way]);
+            swap_values(earlier->shown.retransmissions[w], p->shown.retransmissions[way]);
             return true;
         }
     return false;
@@ -399,17 +392,17 @@ static void swap_ends(struct explain_flows *f, struct explain_pair *a, unsigned 
         explain_pair_take_out(f, a, a_way);
     if (b->shown.qpn[b_end])
         explain_pair_take_out(f, b, b_way);
-    SWAP(a->shown.qpn[a_end], b->shown.qpn[b_end]);
-    SWAP(a->half[a_way], b->half[b_way]);
-    SWAP(a->ids[a_way], b->ids[b_way]);
-    SWAP(a->src_port[a_way], b->src_port[b_way]);
-    SWAP(a->first_port[a_way], b->first_port[b_way]);
-    SWAP(a->other_port[a_way], b->other_port[b_way]);
-    SWAP(a->shown.packets[a_way], b->shown.packets[b_way]);
-    SWAP(a->shown.bytes[a_way], b->shown.bytes[b_way]);
-    SWAP(a->shown.messages[a_way], b->shown.messages[b_way]);
-    SWAP(a->shown.retransmissions[a_way], b->shown.retransmissions[b_way]);
-    SWAP(a->shown.naks[a_way], b->shown.naks[b_way]);
+    swap_values(a->shown.qpn[a_end], b->shown.qpn[b_end]);
+    swap_values(a->half[a_way], b->half[b_way]);
+    swap_values(a->ids[a_way], b->ids[b_way]);
+    swap_values(a->src_port[a_way], b->src_port[b_way]);
+    swap_values(a->first_port[a_way], b->first_port[b_way]);
+    swap_values(a->other_port[a_way], b->other_port[b_way]);
+    swap_values(a->shown.packets[a_way], b->shown.packets[b_way]);
+    swap_values(a->shown.bytes[a_way], b->shown.bytes[b_way]);
+    swap_values(a->shown.messages[a_way], b->shown.messages[b_way]);
+    swap_values(a->shown.retransmissions[a_way], b->shown.retransmissions[b_way]);
+    swap_values(a->shown.naks[a_way], b->shown.naks[b_way]);
     a->smc = b->smc = (struct explain_smc_place){0};
     if (a->shown.qpn[a_end])
         explain_pair_insert(f, a, a_way);

@@ -58,8 +58,8 @@ static uint64_t mix_rest(uint64_t h, const struct explain_packet *p, uint32_t at
 }
 
 /* Of a sender that counts PSNs, or identifications as well, one packet is next to the other, or close to it:
- * where all packets have the same PSN and identification, they still lie at SPREAD places. Senders of datagrams
- * need not count. */
+ * where all packets have the same PSN and identification, they still lie at SPREAD places. Senders of
+ * datagrams need not count. */
 static uint32_t place_of(const struct explain_packet *p, const struct explain_identity *id)
 {
     if (p->kind == EXPLAIN_SMC_TCP || p->verdict != ROCE_RX_TAKEN || p->roce.op->flags & ROCE_PKT_DETH)

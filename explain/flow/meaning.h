@@ -192,8 +192,8 @@ const char *explain_place_key(enum explain_place place);
 /* Empties it. */
 void explain_meaning_clear(struct explain_meaning *m);
 
-/* The number of a message when `by` more lie before it than was thought, or fewer. It is 1 at the least: where
- * packets are out of order, more may be taken away than was counted. */
+/* The number of a message when `by` more lie before it than was thought, or fewer. It is 1 at the least:
+ * where packets are out of order, more may be taken away than was counted. */
 uint64_t explain_message_moved(uint64_t message, int32_t by);
 
 /* Adds a remark, without a cause; NULL: there are EXPLAIN_REMARKS_MAX already. */

@@ -41,8 +41,10 @@ def laid_over(packets):
 
 
 NO_COPIES = ('rc_long', 'rc_read_1024', 'rc_read_256')  # more packets, or fewer, than identifications are kept of
-# of one connection, captured one after the other: what it sent in between is missing, as explain says
-IN_BETWEEN = {('smc_abort', 'smc_oob_stall'), ('smc_half', 'smc_oob_stall')}
+# of one connection, captured one after the other (half, abort, oob_stall): what it sent in between is missing, as
+# explain says; and in the wrong order its PSNs come again, as if they were sent again
+IN_BETWEEN = {('smc_abort', 'smc_oob_stall'), ('smc_half', 'smc_oob_stall'), ('smc_abort', 'smc_half'),
+              ('smc_oob_stall', 'smc_abort'), ('smc_oob_stall', 'smc_half')}
 
 # how, and of which: each after each, or each after itself and the next
 WAYS = {
