@@ -315,8 +315,7 @@ static int accept_late(void *ctx)
     lab_start(&b->lab, 1, NULL);
     int l = lab_listen(PORT, 1);
     b->ready = 1;
-    lab_await(&b->value[0]);
-    sleep(5); /* longer than a client waits for an answer */
+    lab_await(&b->value[0]); /* until then nobody accepts, and a client waits no longer than clc_ns */
     /* All of them first: they do not come in the order in which the client looks at them. */
     for (int i = 0; i < CLIENTS; i++)
         fds[i] = nornic_accept(l, NULL, NULL);
@@ -340,12 +339,12 @@ static int come_early(void *ctx)
         fds[i] = nornic_socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         nornic_connect(fds[i], (struct sockaddr *)&addr, sizeof addr);
     }
-    b->value[0] = 1;
     for (int i = 0; i < CLIENTS; i++) {
         struct pollfd p = {.fd = fds[i], .events = POLLOUT};
         poll(&p, 1, 15000);
         nornic_send(fds[i], "x", 1, MSG_NOSIGNAL);
     }
+    b->value[0] = 1;
     for (int i = 0; i < CLIENTS; i++) {
         struct pollfd p = {.fd = fds[i], .events = POLLIN};
         char c;
