@@ -56,17 +56,21 @@ static void forget_id(struct net_frame *frame)
     net_checksum_ipv4_set_id(frame->data + 14, 0);
 }
 
+static unsigned renumbered; /* how often an identification was not the one that follows, in the last train */
+
 /* Takes a frame apart as one whose identifications are not known. Returns how many packets are right, and in
  * `*foreign` how many of them bear others than nornic's. */
 static unsigned take(struct net_frame *frame, unsigned *foreign)
 {
     struct roce_arrival arrival;
     unsigned good = 0;
-    *foreign = 0;
+    *foreign = renumbered = 0;
     roce_arrival_begin(&arrival, frame, 0, &ids);
     for (uint32_t i = 0; i < arrival.train.count; i++) {
+        uint16_t first = arrival.train.ip_id;
         bool is_good = roce_arrival_packet(&arrival, i) == ROCE_RX_TAKEN;
         good += is_good;
+        renumbered += arrival.train.ip_id != first;
         *foreign += arrival.is_foreign;
         if (is_good) { /* and so it is for whoever looks at it, down to the IPv4 checksum */
             struct roce_pkt alone;
@@ -147,6 +151,7 @@ Test(ip_id, train_that_was_cut_elsewhere_is_found_out)
         rest.len_bytes += next.len_bytes - 42;
         cr_assert_eq(take(&rest, &foreign), 40, "from %u on", first);
         cr_assert_eq(foreign, 0);
+        cr_assert_eq(renumbered, 2, "searched for where either begins, not %u times", renumbered);
         free(rest.data);
         free(next.data);
     }
