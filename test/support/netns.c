@@ -100,6 +100,32 @@ static bool make_pair(const struct netns_veth *veth, uint32_t mtu_bytes)
     return true;
 }
 
+static bool has_link_local(int side)
+{
+    char line[128];
+    bool found = false;
+    FILE *f = fopen("/proc/thread-self/net/if_inet6", "re");
+    while (f && !found && fgets(line, sizeof line, f))
+        found = strncmp(line, "fe80", 4) == 0 && strstr(line, NETNS_VETH_IFNAME(side));
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* The kernel gives an interface its link-local address some time after its peer has come up. */
+static bool await_link_local(const struct netns_veth *veth)
+{
+    int found = 0;
+    for (int side = 0; side < 2; side++) {
+        netns_enter(veth, side);
+        for (int ms = 0; ms < 10000 && !has_link_local(side); ms++)
+            usleep(1000);
+        found += has_link_local(side);
+    }
+    netns_enter(veth, -1);
+    return found == 2;
+}
+
 void netns_veth_open(struct netns_veth *veth, uint32_t mtu_bytes)
 {
     netns_need();
@@ -112,6 +138,7 @@ void netns_veth_open(struct netns_veth *veth, uint32_t mtu_bytes)
     }
     netns_enter(veth, -1);
     cr_assert(make_pair(veth, mtu_bytes), "cannot make a veth pair of MTU %u", mtu_bytes);
+    cr_assert(await_link_local(veth), "the veth pair got no link-local addresses");
 }
 
 void netns_veth_destroy(struct netns_veth *veth)
