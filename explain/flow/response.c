@@ -34,13 +34,13 @@ static uint64_t acknowledge(struct explain_half *half, const struct explain_pack
     }
     if (half->has_requests && !half->is_guessed && roce_psn_diff(end_psn, half->next_psn) > 0)
         return newest; /* it was not sent so far (ROCE-RC-30) */
+    if (half->is_una_known && roce_psn_diff(end_psn, half->una_psn) <= 0)
+        return newest; /* an answer that comes again takes nothing back, and adds nothing */
     uint32_t from = half->is_una_known ? half->una_psn : roce_psn_add(end_psn, ROCE_PSN_MASK / 2 + 1);
     explain_sent_answered(half, from, end_psn);
-    if (!half->is_una_known || roce_psn_diff(end_psn, half->una_psn) > 0) {
-        half->is_una_known = true;
-        half->una_psn = end_psn;
-        explain_note_progress(half, packet, end_psn);
-    }
+    half->is_una_known = true;
+    half->una_psn = end_psn;
+    explain_note_progress(half, packet, end_psn);
     return newest;
 }
 
