@@ -257,10 +257,6 @@ struct explain_pair *explain_pair_find(struct explain_flows *flows, const struct
 struct explain_pair *explain_pair_know(struct explain_flows *flows, const struct explain_network *network,
                                        const struct nornic_addr addr[2], const uint32_t qpn[2],
                                        uint8_t service);
-/* enum roce_service of a packet; the masked atomics are RC's (docs/masked-atomics.md). */
-uint8_t explain_service(const struct roce_pkt *pkt);
-/* Of an IPv4 packet; 0 where there is none. */
-uint16_t explain_ip_id(const struct explain_packet *packet);
 
 /* --- history.c --- */
 /* The entry of a PSN, to be filled: `psn` is set, all else is as it was, or 0 where the PSN is new. In the
@@ -287,7 +283,11 @@ struct explain_answer *explain_answer_add(struct explain_half *half);
 size_t explain_half_bytes(const struct explain_half *half);
 void explain_half_free(struct explain_half *half);
 
-/* --- flow.c --- */
+/* --- pairs.c --- */
+/* enum roce_service of a packet; the masked atomics are RC's (docs/masked-atomics.md). */
+uint8_t explain_service(const struct roce_pkt *pkt);
+/* Of an IPv4 packet; 0 where there is none. */
+uint16_t explain_ip_id(const struct explain_packet *packet);
 /* Counts the packet into what the public sees of the pair. */
 void explain_pair_count(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "net/ipv4.h"
 
 #define DEFAULT_BYTES (UINT64_C(48) << 20)
 #define BUCKETS_LEAST 64
@@ -204,4 +205,33 @@ void explain_flows_deinit(struct explain_flows *f)
     free(f->by_index);
     free(f->buckets);
     free(f->cms);
+}
+
+/* --- what packets say --- */
+
+uint8_t explain_service(const struct roce_pkt *pkt)
+{
+    uint8_t service = pkt->bth.opcode >> 5;
+    return service == ROCE_SERVICE_VENDOR ? ROCE_SERVICE_RC : service;
+}
+
+uint16_t explain_ip_id(const struct explain_packet *packet)
+{
+    return packet->roce.l3_kind == ROCE_L3_IPV4 ? (uint16_t)(packet->roce.l3[4] << 8 | packet->roce.l3[5])
+                                                : 0;
+}
+
+void explain_pair_count(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet)
+{
+    struct explain_flow *flow = &pair->shown;
+    if (!flow->first_number) {
+        flow->first_number = packet->number;
+        flow->first_ns = packet->time_ns;
+    }
+    flow->last_number = packet->number;
+    flow->last_ns = packet->time_ns;
+    flow->packets[direction]++;
+    flow->bytes[direction] += packet->wire_bytes;
+    if ((packet->roce.tclass & 3) == NET_ECN_CE)
+        flow->marks[direction]++;
 }
