@@ -149,7 +149,7 @@ static void take_connected(struct explain_analysis *a, const struct explain_pack
     m->flow = pair->index;
     m->direction = direction;
     bool is_blind = is_unseen(&a->unseen, &pkt->src, &pkt->dst);
-    pair->half[0].is_unseen = pair->half[1].is_unseen = is_blind;
+    pair->half[0].is_unseen = pair->half[1].is_unseen = m->is_uncounted = is_blind;
     explain_pair_count(pair, direction, packet);
     if (a->config.strict && !is_blind)
         judge_order(pair, direction, packet, m);
@@ -231,6 +231,8 @@ static void take(struct explain_analysis *a, struct explain_packet *packet, stru
         note_cut(packet, m);
     explain_flows_settle(&a->flows, m->flow ? explain_pair_by_index(&a->flows, m->flow) : NULL);
     explain_twice_learn(a->twice, m);
+    if (m->is_uncounted)
+        m->message = 0;
 }
 
 void explain_analysis_next(struct explain_analysis *a, struct explain_packet *packet,

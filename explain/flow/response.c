@@ -406,7 +406,7 @@ static void judge_count(struct explain_pair *pair, unsigned direction, const str
         half->una_psn != half->next_psn)
         return;
     int32_t more = explain_message_recount(pair, direction, pkt->aeth.msn, m);
-    if (more)
+    if (more && !m->is_uncounted)
         explain_add_words(m, "; %d message%s more than were counted before #%" PRIu64, more,
                           more == 1 ? "" : "s", half->gap.number);
 }

@@ -24,6 +24,7 @@ struct way {
     struct open_operation open[OPEN_MAX]; /* the first `open_count`, in the order in which they began */
     unsigned open_count;
     uint64_t numbered; /* messages that have their number for good */
+    bool is_uncounted; /* and yet nobody knows them: the capture cuts headers off */
     bool has_sent, has_acked;
     uint32_t next_psn, una_psn;
 };
@@ -232,6 +233,7 @@ static void take_request(struct flow_state *state, const struct explain_packet *
     way->has_sent = true;
     if (way->has_acked && roce_psn_diff(way->next_psn, way->una_psn) > (int32_t)shown->most_psns)
         shown->most_psns = (uint32_t)roce_psn_diff(way->next_psn, way->una_psn);
+    way->is_uncounted |= m->is_uncounted;
     renumber(way, m);
     take_part(way, packet, m, is_again);
 }
@@ -261,7 +263,7 @@ static void number(struct flow_state *state, struct open_operation *op, unsigned
         way->numbered++;
         if (state->shown.is_holey)
             way->numbered = max_u64(way->numbered, next->is.message);
-        next->is.message = way->numbered;
+        next->is.message = way->is_uncounted ? 0 : way->numbered;
     }
 }
 

@@ -15,7 +15,7 @@
 struct explain_operation {
     uint32_t flow;
     unsigned direction;
-    uint64_t message;            /* number in its direction */
+    uint64_t message;            /* number in its direction; 0: the capture cuts off what tells it */
     uint8_t opcode, last_opcode; /* of its first packet and its last */
     uint64_t bytes;
     uint32_t packets, again; /* that its sender sent, and those among them that it sent again */
