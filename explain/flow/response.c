@@ -147,7 +147,7 @@ static void take_nak(struct explain_pair *pair, struct explain_half *half, unsig
     uint8_t syndrome = pkt->aeth.syndrome;
     struct explain_sent *s = explain_sent_find(half, psn);
     m->answers = s ? s->number : 0;
-    bool is_fresh = !half->is_una_known || roce_psn_diff(psn, half->una_psn) > 0;
+    bool is_fresh = roce_psn_diff(psn, half->is_una_known ? half->una_psn : half->first_psn) > 0;
     acknowledge(half, packet, psn);
     if (s)
         s->is_answered = true;
