@@ -139,6 +139,9 @@ static const uint64_t told_wrongly[] = {
     402313,                 /* a gap: a READ's end moved the newest PSN back */
     251,                    /* numbers of messages behind packets that are cut within their headers */
     501028, 611132,         /* likewise: what waited for its answer was forgotten */
+    700189,                 /* the wait of an RNR NAK, where the timer was as long */
+    701682, 705958,         /* violations: counts of messages that were guessed */
+    704911,                 /* what is said again after a failover, told as said after the end */
     504510,                 /* a warning in a clean run: two pairs that were taken for one */
 };
 
@@ -150,6 +153,7 @@ Test(explain_truth, what_was_told_wrongly_is_not_any_more)
         cr_assert_eq(truth_score_seeds(&judge, told_wrongly[i], 1), 0);
         const struct truth_score *s = &judge.score;
         uint64_t shown = s->shown_false + s->false_kind[EXPLAIN_FIND_VIOLATION] +
+                         s->false_kind[EXPLAIN_FIND_SMC_AFTER_CLOSE] +
                          s->false_kind[EXPLAIN_FIND_GHOST_ACK] + s->false_kind[EXPLAIN_FIND_MISSING_ACK] +
                          s->false_kind[EXPLAIN_FIND_PSN_GAP] + s->message_wrong + s->warnings;
         for (unsigned a = 0; a < TRUTH_ASPECT_COUNT; a++)
