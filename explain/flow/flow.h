@@ -15,6 +15,7 @@
 #define EXPLAIN_ANSWERS_MAX 32         /* answers remembered per direction, to know their copies */
 #define EXPLAIN_CM_MAX      512        /* connections that are being made or closed */
 #define EXPLAIN_PSN_UNKNOWN UINT32_MAX /* a first PSN that nothing in the capture tells */
+#define EXPLAIN_CLOCKS_MAX  32         /* pairs of hosts whose clocks are told apart */
 #define EXPLAIN_CM_KINDS    16         /* attribute ids of the CM from ROCE_CM_ATTR_FIRST */
 
 /* An answer takes its time: what was asked so shortly before the end of the capture is not missing. */
@@ -130,6 +131,7 @@ struct explain_half {
     struct explain_gap gap;
     struct explain_carried carried;  /* of requests, and of the answers to READs */
     struct explain_weather *weather; /* of the whole capture: explain_flows has it */
+    struct explain_clocks *clocks;   /* of the two hosts: likewise */
     bool is_holey;                   /* the capture missed packets of it */
     bool has_ghosts;                 /* answers came to what was not seen */
     bool is_headers_cut;             /* it holds requests whose headers it cut off */
@@ -222,6 +224,8 @@ struct explain_flows {
     size_t max_bytes, bytes;
     struct explain_weather weather;
     struct explain_timers timers;
+    struct explain_clocks clocks[EXPLAIN_CLOCKS_MAX]; /* the last one is that of all further hosts */
+    unsigned clock_count;
     struct explain_link **buckets; /* `bucket_count` chains each, a power of two */
     struct explain_pair **by_index;
     uint32_t bucket_count;

@@ -161,6 +161,22 @@ void explain_flows_settle(struct explain_flows *f, struct explain_pair *p)
 
 /* --- new pairs --- */
 
+static struct explain_clocks *clocks_of(struct explain_flows *f, const struct explain_pair_key *k)
+{
+    for (unsigned i = 0; i < f->clock_count; i++) {
+        struct explain_clocks *c = &f->clocks[i];
+        if (explain_network_equal(&c->network, &k->network))
+            for (unsigned end = 0; end < 2; end++)
+                if (nornic_addr_equal(&c->addr[end], &k->src) && nornic_addr_equal(&c->addr[!end], &k->dst))
+                    return c;
+    }
+    if (f->clock_count == EXPLAIN_CLOCKS_MAX)
+        return &f->clocks[EXPLAIN_CLOCKS_MAX - 1];
+    struct explain_clocks *c = &f->clocks[f->clock_count++];
+    *c = (struct explain_clocks){.network = k->network, .addr = {k->src, k->dst}};
+    return c;
+}
+
 struct explain_pair *explain_pair_create(struct explain_flows *f, const struct explain_pair_key *k)
 {
     struct explain_pair *p = calloc(1, sizeof *p);
@@ -168,6 +184,7 @@ struct explain_pair *explain_pair_create(struct explain_flows *f, const struct e
         return NULL;
     p->index = ++f->flow_count;
     p->half[0].weather = p->half[1].weather = &f->weather;
+    p->half[0].clocks = p->half[1].clocks = clocks_of(f, k);
     p->half[0].timers = p->half[1].timers = &f->timers;
     p->shown.network = k->network;
     p->shown.addr[0] = k->src;

@@ -19,7 +19,7 @@ static void measure(struct explain_half *half, const struct explain_sent *s,
         return;
     uint64_t ns = packet->time_ns - s->time_ns;
     half->timely++;
-    half->weather->timely++;
+    half->clocks->timely++;
     half->rtt_ns = half->rtt_ns ? min_u64(half->rtt_ns, ns) : ns;
 }
 

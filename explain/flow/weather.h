@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "explain/flow/why.h"
+#include "explain/packet/packet.h"
 
 #define EXPLAIN_DAMAGED_KEPT 8
 
@@ -35,10 +36,17 @@ struct explain_weather {
         late; /* came behind others that were sent later, or came twice though a NAK had asked for them */
     uint32_t maybe_late;             /* came behind others, or into a gap, and may have been overtaken */
     uint32_t copied;                 /* are in the capture twice, and were sent once */
-    uint64_t leads, timely;          /* answers that came before what they answer, and behind it */
-    bool is_skew_told, is_swap_told; /* a finding says that clocks differ, or that records are out of order */
     struct explain_damaged damaged[EXPLAIN_DAMAGED_KEPT]; /* a ring */
     uint32_t next_damaged;
+};
+
+/* What the records of two hosts, in all of their flows, show of the clocks of the two directions. A capture
+ * that was put together of several may have those of some hosts by one clock, and of others by two. */
+struct explain_clocks {
+    struct explain_network network;
+    struct nornic_addr addr[2];
+    uint64_t leads, timely;          /* answers that came before what they answer, and behind it */
+    bool is_skew_told, is_swap_told; /* a finding says that clocks differ, or that records are out of order */
 };
 
 /* Nothing came late or twice. */

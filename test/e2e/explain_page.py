@@ -606,6 +606,21 @@ def same_numbers(b):
             names = ('flow', 'message', 'bytes', 'latency_ns', 'first_packet', 'answer_packet')
             same(got, {tuple(int(r[n]) for n in names) for r in rows}, name)
 
+    @case('page-and-csv-tell-no-latency-where-the-capture-does-not')
+    def _():
+        """From the first operation on where the clocks of two ends differ; of one, where its answer stands before it."""
+        packets = captures.records('pcaps/rc_send_1024.pcap')
+        ahead = [(ns + 5_000_000 * (frame[26:30] == packets[0][2][26:30]), wire, frame) for ns, wire, frame in packets]
+        swapped = packets[:45] + [(packets[45][0], *packets[46][1:]), (packets[46][0], *packets[45][1:])] + packets[47:]
+        for name, records, least, most in (('ahead', sorted(ahead, key=lambda r: r[0]), 1, 1), ('swapped', swapped, 1e-9, 0.2)):
+            path = os.path.join(TMP, name + '.pcap')
+            captures.write(path, records)
+            b.open(page_of(name + '.html', path))
+            told = b.run('model.operations.map((o) => Number.isNaN(o.ns))')
+            rows = list(csv.DictReader(explain('--csv', 'operations', path).splitlines()))
+            same(sorted(told), sorted(r['latency_ns'] == '' for r in rows), name)
+            same(least <= sum(told) / len(told) <= most, True, '%s: %d of %d without' % (name, sum(told), len(told)))
+
 
 def whole_packets(b):
     @case('page-keeps-whole-packets-on-demand')
