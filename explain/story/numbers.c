@@ -26,7 +26,7 @@ struct way {
     uint64_t numbered; /* messages that have their number for good */
     bool is_uncounted; /* and yet nobody knows them: the capture cuts headers off */
     bool has_sent, has_acked;
-    bool has_early;     /* answers came before what they answer, up to before `early_psn` */
+    bool has_early; /* answers came before what they answer, up to before `early_psn` */
     uint32_t early_psn;
     uint32_t next_psn, una_psn;
 };

@@ -44,7 +44,8 @@ static void put_latency(struct explain_text *out, const struct quantiles *q)
         explain_put_duration(out, q->max);
     }
     if (q->left_out)
-        explain_printf(out, "%s%" PRIu64 " left out, whose own answer the capture may miss, or has out of order",
+        explain_printf(out,
+                       "%s%" PRIu64 " left out, whose own answer the capture may miss, or has out of order",
                        q->count ? " (" : "; latency of ", q->left_out);
     if (q->left_out && q->count)
         explain_put(out, ")");
@@ -191,7 +192,7 @@ void explain_flows_csv(struct explain_text *out, const struct explain_numbers *n
         explain_printf(out,
                        ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
                        ",%" PRIu64 "\n",
-                       w->pauses, w->paused_ns, f->rtt_ns[d], w->latency.all.count + w->untimed, q.p50, q.p90, q.p99,
-                       q.max);
+                       w->pauses, w->paused_ns, f->rtt_ns[d], w->latency.all.count + w->untimed, q.p50, q.p90,
+                       q.p99, q.max);
     }
 }

@@ -289,6 +289,24 @@ Test(connections, packets_cut_within_their_headers_hide_only_what_is_between_the
     story_end(&s);
 }
 
+/* The same addresses in a tunnel are other hosts. */
+Test(connections, packets_cut_within_their_headers_hide_nothing_in_another_network)
+{
+    story_begin(&s);
+    s.is_tunnelled = true;
+    for (unsigned i = 0; i < 2; i++) {
+        s.snap_bytes = s.is_tunnelled ? 70 : 0; /* the BTH ends at 74 */
+        story_request(&s, ROCE_OP_SEND_ONLY, 100, 64, 0);
+        cr_expect_eq(story_has(&s, EXPLAIN_FIND_CUT), s.is_tunnelled);
+        s.snap_bytes = 0;
+        story_request(&s, ROCE_OP_SEND_ONLY, 101, 64, 0);
+        story_request(&s, ROCE_OP_SEND_ONLY, 103, 64, 0);
+        cr_expect_eq(story_has(&s, EXPLAIN_FIND_PSN_GAP), !s.is_tunnelled);
+        s.is_tunnelled = false;
+    }
+    story_end(&s);
+}
+
 /* Whether those were messages nobody knows, so that the next has no number; its pieces are still in order. */
 Test(connections, behind_packets_cut_within_their_headers_messages_have_no_number)
 {

@@ -153,9 +153,9 @@ Test(explain_truth, what_was_told_wrongly_is_not_any_more)
         cr_assert_eq(truth_score_seeds(&judge, told_wrongly[i], 1), 0);
         const struct truth_score *s = &judge.score;
         uint64_t shown = s->shown_false + s->false_kind[EXPLAIN_FIND_VIOLATION] +
-                         s->false_kind[EXPLAIN_FIND_SMC_AFTER_CLOSE] +
-                         s->false_kind[EXPLAIN_FIND_GHOST_ACK] + s->false_kind[EXPLAIN_FIND_MISSING_ACK] +
-                         s->false_kind[EXPLAIN_FIND_PSN_GAP] + s->message_wrong + s->warnings;
+                         s->false_kind[EXPLAIN_FIND_SMC_AFTER_CLOSE] + s->false_kind[EXPLAIN_FIND_GHOST_ACK] +
+                         s->false_kind[EXPLAIN_FIND_MISSING_ACK] + s->false_kind[EXPLAIN_FIND_PSN_GAP] +
+                         s->message_wrong + s->warnings;
         for (unsigned a = 0; a < TRUTH_ASPECT_COUNT; a++)
             for (unsigned c = 0; c < EXPLAIN_CAUSE_COUNT; c++)
                 shown += s->tally[a][c].wrong[EXPLAIN_SURE_SHOWN];
