@@ -18,8 +18,9 @@
 #define UNSEEN_MAX 16   /* pairs of addresses that are told apart */
 #define HEARD_MOST 4096 /* flows that are looked at, of those that spoke behind one */
 
-/* Between which addresses packets were cut within their headers: what these were is not known. */
+/* Between which addresses of which network packets were cut within their headers: what these were is not known. */
 struct unseen {
+    struct explain_network network[UNSEEN_MAX];
     struct nornic_addr addr[UNSEEN_MAX][2];
     unsigned count; /* more than UNSEEN_MAX: between any */
 };
@@ -72,22 +73,26 @@ static void note_cut(const struct explain_packet *packet, struct explain_meaning
                    packet->wire_bytes);
 }
 
-static bool is_unseen(const struct unseen *u, const struct nornic_addr *a, const struct nornic_addr *b)
+static bool is_unseen(const struct unseen *u, const struct explain_network *network,
+                      const struct nornic_addr *a, const struct nornic_addr *b)
 {
     bool is = u->count > UNSEEN_MAX;
     for (unsigned i = 0; i < u->count && !is; i++)
-        is = (nornic_addr_equal(&u->addr[i][0], a) && nornic_addr_equal(&u->addr[i][1], b)) ||
-             (nornic_addr_equal(&u->addr[i][0], b) && nornic_addr_equal(&u->addr[i][1], a));
+        is = explain_network_equal(&u->network[i], network) &&
+             ((nornic_addr_equal(&u->addr[i][0], a) && nornic_addr_equal(&u->addr[i][1], b)) ||
+              (nornic_addr_equal(&u->addr[i][0], b) && nornic_addr_equal(&u->addr[i][1], a)));
     return is;
 }
 
-static void note_unseen(struct unseen *u, const struct roce_pkt *pkt)
+static void note_unseen(struct unseen *u, const struct explain_packet *packet)
 {
-    if (is_unseen(u, &pkt->src, &pkt->dst))
+    const struct roce_pkt *pkt = &packet->roce;
+    if (is_unseen(u, &packet->network, &pkt->src, &pkt->dst))
         return;
     if (nornic_addr_is_zero(&pkt->src)) /* they were cut off, too */
         u->count = UNSEEN_MAX;
     if (u->count < UNSEEN_MAX) {
+        u->network[u->count] = packet->network;
         u->addr[u->count][0] = pkt->src;
         u->addr[u->count][1] = pkt->dst;
     }
@@ -99,7 +104,7 @@ static void take_bad(struct explain_analysis *a, const struct explain_packet *pa
 {
     bool is_short = packet->len_bytes < packet->wire_bytes;
     if (is_short)
-        note_unseen(&a->unseen, &packet->roce);
+        note_unseen(&a->unseen, packet);
     const char *words = is_short                      ? "cut within its headers"
                         : packet->is_only_checksum    ? "wrong UDP checksum"
                         : packet->is_only_ip_checksum ? "wrong IPv4 header checksum"
@@ -148,8 +153,8 @@ static void take_connected(struct explain_analysis *a, const struct explain_pack
     }
     m->flow = pair->index;
     m->direction = direction;
-    bool is_blind = is_unseen(&a->unseen, &pkt->src, &pkt->dst);
-    pair->half[0].is_unseen = pair->half[1].is_unseen = is_blind;
+    bool is_blind = is_unseen(&a->unseen, &packet->network, &pkt->src, &pkt->dst);
+    pair->half[0].is_unseen = pair->half[1].is_unseen = m->is_uncounted = is_blind;
     explain_pair_count(pair, direction, packet);
     if (a->config.strict && !is_blind)
         judge_order(pair, direction, packet, m);
@@ -231,6 +236,8 @@ static void take(struct explain_analysis *a, struct explain_packet *packet, stru
         note_cut(packet, m);
     explain_flows_settle(&a->flows, m->flow ? explain_pair_by_index(&a->flows, m->flow) : NULL);
     explain_twice_learn(a->twice, m);
+    if (m->is_uncounted)
+        m->message = 0;
 }
 
 void explain_analysis_next(struct explain_analysis *a, struct explain_packet *packet,
@@ -250,9 +257,8 @@ void explain_analysis_next(struct explain_analysis *a, struct explain_packet *pa
  * packets were lost, this one may have been too. */
 static struct explain_why why_closed(const struct explain_pair *pair, const struct explain_sent *s)
 {
-    const struct explain_weather *weather = pair->half[0].weather;
     struct explain_why why = {.cause = EXPLAIN_CAUSE_PEER_GONE, .sure = EXPLAIN_SURE_LIKELY};
-    if (s->time_ns != s->first_ns || weather->lost || !explain_weather_is_calm(weather))
+    if (s->time_ns != s->first_ns || !explain_weather_is_quiet(pair->half[0].weather))
         explain_why_doubt(&why, EXPLAIN_CAUSE_PEER_GONE, EXPLAIN_CAUSE_LOST_AFTER, EXPLAIN_CAUSE_ANSWER_LOST);
     explain_why_prove(&why, s->number, "the newest copy");
     explain_why_prove(&why, pair->closed_number, "the DREQ");
@@ -352,7 +358,7 @@ static void conclude(struct explain_analysis *a)
 {
     a->ending = a->flows.oldest;
     for (struct explain_pair *p = a->flows.oldest; p; p = p->newer) {
-        bool is_blind = is_unseen(&a->unseen, &p->shown.addr[0], &p->shown.addr[1]);
+        bool is_blind = is_unseen(&a->unseen, &p->shown.network, &p->shown.addr[0], &p->shown.addr[1]);
         p->half[0].is_unseen = p->half[1].is_unseen = is_blind;
         explain_pair_conclude(p);
     }

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -68,6 +67,7 @@ struct run {
     struct explain_join *join;              /* NULL: captures are read one after the other */
     const struct explain_join_place *place; /* of the packet at hand, with `join` */
     struct cli_tale tale;
+    struct explain_analysis *foreseen;   /* of all of the files, or NULL */
     bool has_told;                       /* the story stands above */
     struct explain_glossary named;       /* the rules that the output named */
     uint64_t number, shown, findings[3]; /* by severity */
@@ -146,7 +146,7 @@ static bool tell(struct run *run, const struct explain_packet *packet, const str
         if (run->page)
             cli_page_operation(run->page, &run->tale.done[i]);
         else if (s->csv == CSV_OPERATIONS)
-            cli_tale_operation(&run->out, &run->tale.done[i], run->analysis);
+            cli_tale_operation(&run->out, &run->tale.done[i], run->analysis, run->foreseen);
     return (!s->packets_max || run->shown < s->packets_max) && cli_output_pass(&run->to, &run->out);
 }
 
@@ -183,15 +183,6 @@ static bool take_joined(void *ctx, const struct net_capture_record *record,
     return tell(run, &packet, &meaning);
 }
 
-/* Whether the capture comes through a pipe from one who may be still at it (`tcpdump -U -w - | nornic explain
- * -`): then each packet is told of when it comes. */
-static bool is_pipe(const char *path)
-{
-    struct stat s;
-    int err = strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &s) : stat(path, &s);
-    return !err && !S_ISREG(s.st_mode);
-}
-
 static int explain_file(struct run *run, const char *path)
 {
     struct net_capture *capture;
@@ -202,7 +193,7 @@ static int explain_file(struct run *run, const char *path)
         return cli_fail("%s", why.text);
     if (run->page)
         cli_page_file(run->page, path);
-    bool is_live = is_pipe(path);
+    bool is_live = cli_tale_is_live(path); /* each packet is told of when it comes */
     while ((err = net_capture_next(capture, &record, &why)) > 0)
         if (!take(run, &record) || (is_live && !flush(run)) || cli_stopped())
             break;
@@ -388,6 +379,8 @@ static void begin(struct run *run)
 {
     const struct settings *s = run->settings;
     bool is_first = !s->json && !s->html && !s->ifname && !s->filter && !s->packets_max && !s->join;
+    if (s->csv == CSV_OPERATIONS && !s->ifname && !s->join)
+        run->foreseen = cli_tale_foresee(&s->files, s->strict);
     if (s->csv == CSV_OPERATIONS)
         explain_operations_csv_head(&run->out);
     else if (s->csv == CSV_FLOWS)
@@ -449,6 +442,8 @@ static int explain(const struct settings *settings)
     if (run.join)
         explain_join_destroy(run.join);
     explain_analysis_destroy(run.analysis);
+    if (run.foreseen)
+        explain_analysis_destroy(run.foreseen);
     return status;
 }
 
@@ -571,7 +566,9 @@ const struct cli_command explain_command = {
         "number, the time since the first one, addresses, destination QP, PSN, and what it means among "
         "those before it: which packet of which message it is, what it answers, whether it was sent "
         "before and why again. What went wrong stands below the packet that shows it, with the "
-        "requirement that governs it.",
+        "requirement that governs it. Above the packets stands the story in three sentences; below them, "
+        "where each packet is told of as it comes: from an interface, or a pipe on standard input (of a "
+        "file there, as in `explain - < FILE`, it stands above).",
     .groups = {{.rows = rows}},
     .operands = (const struct cli_operand[]){{.name = "FILE",
                                               .kind = CLI_FILE,

@@ -2,7 +2,9 @@
 #include "cli/explain/tale.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "net/pcap_file.h"
@@ -98,18 +100,39 @@ void cli_tale_twice(struct explain_text *out, const struct explain_analysis *ana
 
 /* --- ahead --- */
 
+#define STDIN_PATH "/dev/stdin" /* opened anew, a file begins at its beginning */
+
+static bool look_at(const char *path, struct stat *s)
+{
+    return (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, s) : stat(path, s)) == 0;
+}
+
+bool cli_tale_is_live(const char *path)
+{
+    struct stat s;
+    return look_at(path, &s) && !S_ISREG(s.st_mode);
+}
+
+/* A file that is there as a whole. What was read of standard input before would be read again. */
+static bool is_regular(const char *path, struct stat *s)
+{
+    bool is_file = look_at(path, s) && S_ISREG(s->st_mode);
+    return is_file && (strcmp(path, "-") != 0 || lseek(STDIN_FILENO, 0, SEEK_CUR) == 0);
+}
+
 bool cli_tale_may_lead(const struct cli_words *files)
 {
     struct stat s;
     int64_t bytes = 0;
     for (unsigned i = 0; i < files->count; i++) {
-        if (stat(files->at[i], &s) != 0 || !S_ISREG(s.st_mode))
+        if (!is_regular(files->at[i], &s))
             return false;
         bytes += s.st_size;
     }
     return bytes <= LEAD_BYTES;
 }
 
+/* `tale`: NULL, or what takes the packets as well. */
 static void read_ahead(struct cli_tale *tale, struct explain_analysis *analysis, const char *path,
                        uint64_t *number)
 {
@@ -118,41 +141,54 @@ static void read_ahead(struct cli_tale *tale, struct explain_analysis *analysis,
     struct nornic_error why;
     struct explain_packet packet;
     struct explain_meaning meaning;
-    if (net_capture_open(path, &capture, &why))
+    if (net_capture_open(strcmp(path, "-") == 0 ? STDIN_PATH : path, &capture, &why))
         return;
     while (net_capture_next(capture, &record, &why) > 0) {
         explain_dissect(&packet, &record, ++*number);
         explain_analysis_next(analysis, &packet, &meaning);
-        cli_tale_take(tale, &packet, &meaning);
+        if (tale)
+            cli_tale_take(tale, &packet, &meaning);
     }
     net_capture_close(capture);
+}
+
+static struct explain_analysis *foresee(const struct cli_words *files, bool strict, struct cli_tale *tale)
+{
+    struct explain_analysis *analysis =
+        cli_tale_may_lead(files)
+            ? explain_analysis_create(&(struct explain_analysis_config){.strict = strict})
+            : NULL;
+    uint64_t number = 0;
+    for (unsigned i = 0; analysis && i < files->count; i++)
+        read_ahead(tale, analysis, files->at[i], &number);
+    return analysis;
+}
+
+struct explain_analysis *cli_tale_foresee(const struct cli_words *files, bool strict)
+{
+    return foresee(files, strict, NULL);
 }
 
 void cli_tale_ahead(struct explain_text *out, const struct cli_words *files, bool strict, unsigned columns)
 {
     struct explain_finding findings[FINDINGS_MAX];
-    struct cli_tale tale = {0};
-    struct explain_analysis *analysis =
-        explain_analysis_create(&(struct explain_analysis_config){.strict = strict});
-    uint64_t number = 0;
+    struct cli_tale tale;
+    struct explain_analysis *analysis = cli_tale_init(&tale) ? foresee(files, strict, &tale) : NULL;
     unsigned n;
-    if (analysis && cli_tale_may_lead(files) && cli_tale_init(&tale)) {
-        for (unsigned i = 0; i < files->count; i++)
-            read_ahead(&tale, analysis, files->at[i], &number);
+    if (analysis) {
         while ((n = explain_analysis_end(analysis, findings, FINDINGS_MAX)) > 0)
             for (unsigned i = 0; i < n; i++)
                 explain_story_finding(&tale.story, &findings[i]);
         cli_tale_text(out, &tale, analysis, columns);
         explain_put(out, out->len ? "\n" : "");
+        explain_analysis_destroy(analysis);
     }
     cli_tale_deinit(&tale);
-    if (analysis)
-        explain_analysis_destroy(analysis);
 }
 
 void cli_tale_operation(struct explain_text *out, const struct explain_operation *op,
-                        const struct explain_analysis *analysis)
+                        const struct explain_analysis *analysis, const struct explain_analysis *foreseen)
 {
-    const struct explain_flow *f = explain_analysis_flow(analysis, op->flow);
-    explain_operations_csv(out, op, !f || !f->skew_ns);
+    const struct explain_flow *f = foreseen ? explain_analysis_flow(foreseen, op->flow) : NULL;
+    explain_operations_csv(out, op, f ? f : explain_analysis_flow(analysis, op->flow));
 }

@@ -37,9 +37,15 @@ enum cli_tale_form { CLI_TALE_TEXT, CLI_TALE_JSON, CLI_TALE_CSV };
 void cli_tale_numbers(struct explain_text *out, const struct cli_tale *tale,
                       const struct explain_analysis *analysis, enum cli_tale_form form);
 
+/* Whether the capture comes through a pipe from one who may be still at it (`tcpdump -U -w - | nornic explain
+ * -`). */
+bool cli_tale_is_live(const char *path);
 /* Whether the sentences may stand above the packets, which they are known behind: not where somebody may be
- * still writing (pipes), or where the files are so large that nobody would wait. */
+ * still writing (pipes; "-" where it is one), or where the files are so large that nobody would wait. */
 bool cli_tale_may_lead(const struct cli_words *files);
+/* Reads the files once ahead, as far as they may lead; what becomes known of the flows behind their first
+ * packets is in the analysis then. NULL: they may not lead. It is the caller's. */
+struct explain_analysis *cli_tale_foresee(const struct cli_words *files, bool strict);
 /* Reads the files once ahead, and appends the story that they will turn out to be, if it may lead. */
 void cli_tale_ahead(struct explain_text *out, const struct cli_words *files, bool strict, unsigned columns);
 
@@ -47,9 +53,9 @@ void cli_tale_ahead(struct explain_text *out, const struct cli_words *files, boo
  * none. */
 void cli_tale_twice(struct explain_text *out, const struct explain_analysis *analysis, bool json);
 
-/* The CSV line of an operation; without a latency once the clocks of its flow's directions were seen to
- * differ. */
+/* The CSV line of an operation; without a latency where the capture does not tell it: by what is foreseen
+ * (NULL: nothing is), or what is known so far. */
 void cli_tale_operation(struct explain_text *out, const struct explain_operation *operation,
-                        const struct explain_analysis *analysis);
+                        const struct explain_analysis *analysis, const struct explain_analysis *foreseen);
 
 #endif

@@ -112,13 +112,6 @@ void explain_note_new(struct explain_half *half, const struct explain_ids *ids,
 
 /* --- the timer --- */
 
-uint64_t explain_usual_timeout(const struct explain_half *half, uint32_t *samples)
-{
-    const struct explain_silence *usual = explain_usual_silence(half);
-    *samples = usual->count;
-    return usual->ns;
-}
-
 /* Of the PSNs behind the one that was lost, the first that is in the capture tells when about it was sent. */
 static uint64_t sent_about_ns(const struct explain_half *half, uint32_t psn)
 {
@@ -562,7 +555,8 @@ enum explain_again explain_tell_again(struct explain_half *half, const struct ex
     }
     r->is_broken |= is_along && psn != r->cursor;
     r->newest_ns = packet->time_ns;
-    why->timeout_ns = explain_usual_timeout(half, &why->timeout_samples);
+    why->timeout_ns = explain_usual_silence(half)->ns;
+    why->timeout_samples = explain_usual_silence(half)->count;
     if (!is_late && (!is_along || roce_psn_diff(end_psn, r->cursor) > 0))
         r->cursor = end_psn;
     return EXPLAIN_AGAIN_SENT;

@@ -71,8 +71,6 @@ struct explain_sent;
 
 /* The recovery of a half, made when there is none; NULL: no memory. */
 struct explain_recovery *explain_recovery_of(struct explain_half *half);
-/* The sender's ack timeout, and from how many silences of this flow it is known; 0: it is not. */
-uint64_t explain_usual_timeout(const struct explain_half *half, uint32_t *samples);
 /* Everything before `end_psn` is acknowledged, by that packet. */
 void explain_note_progress(struct explain_half *half, const struct explain_packet *packet, uint32_t end_psn);
 /* An answer asks for all from trouble->psn on; `is_over` and the packet's number and time are filled in. */

@@ -98,6 +98,13 @@ static void put_bytes(struct explain_words *w, uint32_t bytes)
     explain_words_put(w, bytes == 1 ? " byte" : " bytes");
 }
 
+static void put_number(const struct explain_meaning *m, struct explain_words *w)
+{
+    explain_words_put(w, m->is_uncounted ? "a message" : "message ");
+    if (!m->is_uncounted)
+        explain_words_u64(w, m->message);
+}
+
 /* Which piece of the message it is, and how far the message is with it. */
 static void put_piece(const struct explain_packet *packet, const struct explain_meaning *m,
                       struct explain_words *w)
@@ -108,8 +115,8 @@ static void put_piece(const struct explain_packet *packet, const struct explain_
         return;
     }
     if (!m->piece) {
-        explain_words_put(w, " of message ");
-        explain_words_u64(w, m->message);
+        explain_words_put(w, " of ");
+        put_number(m, w);
         explain_words_put(w, ", whose beginning is not here so far");
         put_bytes(w, packet->roce.payload_bytes);
         return;
@@ -120,8 +127,8 @@ static void put_piece(const struct explain_packet *packet, const struct explain_
         explain_words_put(w, "/");
         explain_words_u64(w, m->pieces);
     }
-    explain_words_put(w, " of message ");
-    explain_words_u64(w, m->message);
+    explain_words_put(w, " of ");
+    put_number(m, w);
     explain_words_put(w, ", ");
     explain_words_u64(w, m->bytes_done);
     if (m->bytes_total) {
@@ -141,8 +148,10 @@ void explain_describe(const struct explain_packet *packet, struct explain_meanin
         put_piece(packet, m, &w);
         return;
     }
-    explain_words_put(&w, ", message ");
-    explain_words_u64(&w, m->message);
+    if (!m->is_uncounted) {
+        explain_words_put(&w, ", ");
+        put_number(m, &w);
+    }
     if (packet->is_operand_cut && flags & ROCE_PKT_ATOMIC) {
         explain_words_put(&w, ", its operands cut off");
     } else if (flags & ROCE_PKT_ATOMIC) {

@@ -117,29 +117,29 @@ static void answer_read(struct explain_half *half, const struct explain_early_an
         explain_pmtu_read_ends(half, r, k, e->bytes);
 }
 
-/* The clocks of the two directions differ, or where records that lie close have changed places, that. Once in
- * a capture. */
+/* The clocks of the two directions differ, or where records that lie close have changed places, that. Once
+ * for two hosts. */
 static void tell_clocks(struct explain_half *half, const struct explain_early_answer *e, uint64_t lead_ns,
                         struct explain_meaning *m)
 {
-    struct explain_weather *w = half->weather;
+    struct explain_clocks *c = half->clocks;
     char lead[32];
     snprintf(lead, sizeof lead, lead_ns < SHORT_NS ? "%.1f us" : "%.1f ms",
              (double)lead_ns / (lead_ns < SHORT_NS ? 1e3 : 1e6));
-    if (half->skew_ns && lead_ns && !w->is_skew_told)
+    if (half->skew_ns && lead_ns && !c->is_skew_told)
         explain_remark(m, EXPLAIN_FIND_CLOCKS, "", 0, e->number,
                        "answers stand before what they answer, #%" PRIu64
                        " by %s: the clocks of the two directions differ, and times between them tell nothing",
                        e->number, lead);
     else if (!half->skew_ns && lead_ns < SWAPPED_NS && half->timely > LEADS * LEADS_SHARE &&
-             !w->is_skew_told && !w->is_swap_told)
+             !c->is_skew_told && !c->is_swap_told)
         explain_remark(m, EXPLAIN_FIND_CLOCKS, "", 0, e->number,
                        "#%" PRIu64 ", which answers this, stands %s before it: records are out of order",
                        e->number, lead_ns ? lead : "at the same time");
     else
         return;
-    w->is_skew_told |= half->skew_ns != 0;
-    w->is_swap_told = true;
+    c->is_skew_told |= half->skew_ns != 0;
+    c->is_swap_told = true;
 }
 
 /* One past what the answer acknowledges: of a NAK, which names what it waits for, that. */
@@ -162,7 +162,7 @@ static void meet(struct explain_half *half, const struct explain_early_answer *e
 }
 
 /* A request came behind its answer. At the same time, that is the order of two records, and no clock. What
- * other flows of the capture show goes for this one too, where it is more than two records that changed
+ * other flows between these hosts show goes for this one too, where it is more than two records that changed
  * places. */
 static void note_lead(struct explain_pair *pair, struct explain_half *half, struct explain_early *early,
                       const struct explain_packet *packet, const struct explain_early_answer *e,
@@ -171,8 +171,8 @@ static void note_lead(struct explain_pair *pair, struct explain_half *half, stru
     uint64_t lead_ns = packet->time_ns > e->time_ns ? packet->time_ns - e->time_ns : 0;
     early->leads += lead_ns != 0;
     early->most_ns = max_u64(early->most_ns, lead_ns);
-    half->weather->leads += lead_ns != 0;
-    bool is_shown_elsewhere = lead_ns >= SWAPPED_NS && are_many(half->weather->leads, half->weather->timely);
+    half->clocks->leads += lead_ns != 0;
+    bool is_shown_elsewhere = lead_ns >= SWAPPED_NS && are_many(half->clocks->leads, half->clocks->timely);
     if (lead_ns && (are_many(early->leads, half->timely) || is_shown_elsewhere))
         explain_pair_skewed(pair, early->most_ns);
     tell_clocks(half, e, lead_ns, m);

@@ -473,6 +473,41 @@ static struct explain_pair *pair_up(struct explain_flows *f, const struct explai
     return asker;
 }
 
+/* An answer to a QPN that nothing was sent to so far: that is the asker's own, whatever requests of the other
+ * side were taken for its connection's. The two part, and who came first stays. NULL: nobody in doubt asked
+ * for it. */
+static struct explain_pair *part(struct explain_flows *f, const struct explain_pair_key *k,
+                                 const struct explain_packet *packet, unsigned *direction)
+{
+    unsigned end;
+    struct explain_pair *asker = is_nak(&packet->roce) ? NULL : asker_of(f, k, packet, &end);
+    struct explain_pair *other = asker ? explain_pair_create(f, k) : NULL;
+    if (!other)
+        return NULL;
+    *direction = end ? 0 : 1;
+    swap_ends(f, other, !end, asker, 0);
+    asker = end ? other : asker;
+    asker->is_paired = true;
+    return asker;
+}
+
+/* A packet to a QPN of which no pair is known. NULL: no memory. */
+static struct explain_pair *welcome(struct explain_flows *f, const struct explain_pair_key *k,
+                                    const struct explain_packet *packet, unsigned *direction)
+{
+    bool is_answer = packet->roce.op->flags & ROCE_PKT_RESPONSE;
+    struct explain_pair *p = adopt(f, k, packet, is_answer ? POINTS_PSN : 1);
+    *direction = 1;
+    if (!p && is_answer && (p = part(f, k, packet, direction)))
+        return p;
+    if (!p && is_answer)
+        p = adopt(f, k, packet, 1);
+    if (p)
+        return p;
+    *direction = 0;
+    return explain_pair_create(f, k);
+}
+
 struct explain_pair *explain_pair_of(struct explain_flows *f, const struct explain_packet *packet,
                                      unsigned *direction)
 {
@@ -498,14 +533,8 @@ struct explain_pair *explain_pair_of(struct explain_flows *f, const struct expla
                                                : go_on_later(f, p, pkt, direction);
         p = split_by_pmtu(f, p, pkt, direction);
     }
-    if (!p) {
-        p = adopt(f, &k, packet, 1);
-        *direction = 1;
-    }
-    if (!p) {
-        p = explain_pair_create(f, &k);
-        *direction = 0;
-    }
+    if (!p)
+        p = welcome(f, &k, packet, direction);
     if (!p)
         return NULL;
     explain_pair_touch(f, p);
@@ -563,31 +592,4 @@ struct explain_pair *explain_pair_find(struct explain_flows *f, const struct exp
     set_end(f, later, p->shown.qpn[!*direction]);
     *direction = 1;
     return later;
-}
-
-uint8_t explain_service(const struct roce_pkt *pkt)
-{
-    uint8_t service = pkt->bth.opcode >> 5;
-    return service == ROCE_SERVICE_VENDOR ? ROCE_SERVICE_RC : service;
-}
-
-uint16_t explain_ip_id(const struct explain_packet *packet)
-{
-    return packet->roce.l3_kind == ROCE_L3_IPV4 ? (uint16_t)(packet->roce.l3[4] << 8 | packet->roce.l3[5])
-                                                : 0;
-}
-
-void explain_pair_count(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet)
-{
-    struct explain_flow *flow = &pair->shown;
-    if (!flow->first_number) {
-        flow->first_number = packet->number;
-        flow->first_ns = packet->time_ns;
-    }
-    flow->last_number = packet->number;
-    flow->last_ns = packet->time_ns;
-    flow->packets[direction]++;
-    flow->bytes[direction] += packet->wire_bytes;
-    if ((packet->roce.tclass & 3) == NET_ECN_CE)
-        flow->marks[direction]++;
 }

@@ -15,6 +15,7 @@
 #define EXPLAIN_ANSWERS_MAX 32         /* answers remembered per direction, to know their copies */
 #define EXPLAIN_CM_MAX      512        /* connections that are being made or closed */
 #define EXPLAIN_PSN_UNKNOWN UINT32_MAX /* a first PSN that nothing in the capture tells */
+#define EXPLAIN_CLOCKS_MAX  32         /* pairs of hosts whose clocks are told apart */
 #define EXPLAIN_CM_KINDS    16         /* attribute ids of the CM from ROCE_CM_ATTR_FIRST */
 
 /* An answer takes its time: what was asked so shortly before the end of the capture is not missing. */
@@ -130,6 +131,7 @@ struct explain_half {
     struct explain_gap gap;
     struct explain_carried carried;  /* of requests, and of the answers to READs */
     struct explain_weather *weather; /* of the whole capture: explain_flows has it */
+    struct explain_clocks *clocks;   /* of the two hosts: likewise */
     bool is_holey;                   /* the capture missed packets of it */
     bool has_ghosts;                 /* answers came to what was not seen */
     bool is_headers_cut;             /* it holds requests whose headers it cut off */
@@ -222,6 +224,8 @@ struct explain_flows {
     size_t max_bytes, bytes;
     struct explain_weather weather;
     struct explain_timers timers;
+    struct explain_clocks clocks[EXPLAIN_CLOCKS_MAX]; /* the last one is that of all further hosts */
+    unsigned clock_count;
     struct explain_link **buckets; /* `bucket_count` chains each, a power of two */
     struct explain_pair **by_index;
     uint32_t bucket_count;
@@ -257,10 +261,6 @@ struct explain_pair *explain_pair_find(struct explain_flows *flows, const struct
 struct explain_pair *explain_pair_know(struct explain_flows *flows, const struct explain_network *network,
                                        const struct nornic_addr addr[2], const uint32_t qpn[2],
                                        uint8_t service);
-/* enum roce_service of a packet; the masked atomics are RC's (docs/masked-atomics.md). */
-uint8_t explain_service(const struct roce_pkt *pkt);
-/* Of an IPv4 packet; 0 where there is none. */
-uint16_t explain_ip_id(const struct explain_packet *packet);
 
 /* --- history.c --- */
 /* The entry of a PSN, to be filled: `psn` is set, all else is as it was, or 0 where the PSN is new. In the
@@ -287,7 +287,11 @@ struct explain_answer *explain_answer_add(struct explain_half *half);
 size_t explain_half_bytes(const struct explain_half *half);
 void explain_half_free(struct explain_half *half);
 
-/* --- flow.c --- */
+/* --- pairs.c --- */
+/* enum roce_service of a packet; the masked atomics are RC's (docs/masked-atomics.md). */
+uint8_t explain_service(const struct roce_pkt *pkt);
+/* Of an IPv4 packet; 0 where there is none. */
+uint16_t explain_ip_id(const struct explain_packet *packet);
 /* Counts the packet into what the public sees of the pair. */
 void explain_pair_count(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet);
 

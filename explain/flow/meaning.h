@@ -92,11 +92,12 @@ struct explain_smc_meaning {
 
 /* What is known of one packet. */
 struct explain_meaning {
-    uint32_t flow;                    /* index of the QP pair from 1; 0: none */
-    unsigned direction;               /* 0: from the end that spoke first, 1: to it */
-    uint64_t message;                 /* number of the message in its direction, from 1; 0: belongs to none */
-    uint32_t piece;                   /* which packet of the message, from 1 */
-    uint32_t pieces;                  /* packets of the message; 0: not known yet */
+    uint32_t flow;      /* index of the QP pair from 1; 0: none */
+    unsigned direction; /* 0: from the end that spoke first, 1: to it */
+    uint64_t message;   /* number of the message in its direction, from 1; 0: belongs to none, */
+    bool is_uncounted;  /* or the number is not known: the capture cuts headers off */
+    uint32_t piece;     /* which packet of the message, from 1 */
+    uint32_t pieces;    /* packets of the message; 0: not known yet */
     uint64_t bytes_done, bytes_total; /* of the message with this packet; total 0: not known yet */
     struct explain_smc_meaning smc;
     int32_t more_messages; /* so many more lie before PSN `more_psn` of the requests than was thought, */

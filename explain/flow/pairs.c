@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "net/ipv4.h"
 
 #define DEFAULT_BYTES (UINT64_C(48) << 20)
 #define BUCKETS_LEAST 64
@@ -160,6 +161,22 @@ void explain_flows_settle(struct explain_flows *f, struct explain_pair *p)
 
 /* --- new pairs --- */
 
+static struct explain_clocks *clocks_of(struct explain_flows *f, const struct explain_pair_key *k)
+{
+    for (unsigned i = 0; i < f->clock_count; i++) {
+        struct explain_clocks *c = &f->clocks[i];
+        if (explain_network_equal(&c->network, &k->network))
+            for (unsigned end = 0; end < 2; end++)
+                if (nornic_addr_equal(&c->addr[end], &k->src) && nornic_addr_equal(&c->addr[!end], &k->dst))
+                    return c;
+    }
+    if (f->clock_count == EXPLAIN_CLOCKS_MAX)
+        return &f->clocks[EXPLAIN_CLOCKS_MAX - 1];
+    struct explain_clocks *c = &f->clocks[f->clock_count++];
+    *c = (struct explain_clocks){.network = k->network, .addr = {k->src, k->dst}};
+    return c;
+}
+
 struct explain_pair *explain_pair_create(struct explain_flows *f, const struct explain_pair_key *k)
 {
     struct explain_pair *p = calloc(1, sizeof *p);
@@ -167,6 +184,7 @@ struct explain_pair *explain_pair_create(struct explain_flows *f, const struct e
         return NULL;
     p->index = ++f->flow_count;
     p->half[0].weather = p->half[1].weather = &f->weather;
+    p->half[0].clocks = p->half[1].clocks = clocks_of(f, k);
     p->half[0].timers = p->half[1].timers = &f->timers;
     p->shown.network = k->network;
     p->shown.addr[0] = k->src;
@@ -204,4 +222,33 @@ void explain_flows_deinit(struct explain_flows *f)
     free(f->by_index);
     free(f->buckets);
     free(f->cms);
+}
+
+/* --- what packets say --- */
+
+uint8_t explain_service(const struct roce_pkt *pkt)
+{
+    uint8_t service = pkt->bth.opcode >> 5;
+    return service == ROCE_SERVICE_VENDOR ? ROCE_SERVICE_RC : service;
+}
+
+uint16_t explain_ip_id(const struct explain_packet *packet)
+{
+    return packet->roce.l3_kind == ROCE_L3_IPV4 ? (uint16_t)(packet->roce.l3[4] << 8 | packet->roce.l3[5])
+                                                : 0;
+}
+
+void explain_pair_count(struct explain_pair *pair, unsigned direction, const struct explain_packet *packet)
+{
+    struct explain_flow *flow = &pair->shown;
+    if (!flow->first_number) {
+        flow->first_number = packet->number;
+        flow->first_ns = packet->time_ns;
+    }
+    flow->last_number = packet->number;
+    flow->last_ns = packet->time_ns;
+    flow->packets[direction]++;
+    flow->bytes[direction] += packet->wire_bytes;
+    if ((packet->roce.tclass & 3) == NET_ECN_CE)
+        flow->marks[direction]++;
 }

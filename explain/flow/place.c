@@ -26,17 +26,11 @@ static bool is_near(const struct explain_pair *p, unsigned end)
            far_ns / TIMES_LONGER >= near_ns;
 }
 
-/* What did not come where packets overtake each other need not have been lost. */
-static bool is_orderly(const struct explain_weather *weather)
-{
-    return explain_weather_is_calm(weather) && !weather->maybe_late;
-}
-
 static void tell_place(struct explain_pair *p)
 {
     struct explain_flow *flow = &p->shown;
     for (unsigned end = 0; end < 2; end++)
-        p->is_not_at[end] &= is_orderly(p->half[end].weather) && !p->half[end].skew_ns;
+        p->is_not_at[end] &= explain_weather_is_orderly(p->half[end].weather) && !p->half[end].skew_ns;
     if (p->is_not_at[0] && p->is_not_at[1]) {
         flow->place = EXPLAIN_PLACE_BETWEEN;
         return;
@@ -57,7 +51,9 @@ void explain_pair_conclude(struct explain_pair *p)
         flow->rtt_ns[d] = half->skew_ns ? 0 : half->rtt_ns;
         flow->messages_before[d] = half->is_msn_known && !half->is_unseen ? half->msn_base : 0;
         flow->is_begun_before |= (half->is_begun_before && !half->is_unseen) || flow->messages_before[d];
-        if (half->recovery)
-            flow->timeout_ns[d] = explain_usual_timeout(half, &flow->timeout_samples[d]);
+        if (half->recovery) {
+            flow->timeout_ns[d] = explain_usual_silence(half)->ns;
+            flow->timeout_samples[d] = explain_usual_silence(half)->count;
+        }
     }
 }

@@ -70,6 +70,19 @@ void explain_pmtu_resolve(struct explain_pair *pair, struct explain_half *half, 
         }
 }
 
+/* What was behind the READ came while it was thought to take more PSNs: those are missing. */
+static void note_gap(struct explain_half *half, const struct explain_read *read, uint32_t span)
+{
+    uint32_t end_psn = roce_psn_add(read->psn, read->span);
+    const struct explain_sent *behind = explain_sent_find(half, end_psn);
+    bool is_open = half->gap.number && !half->gap.is_covered;
+    if (span < read->span && behind && !is_open)
+        half->gap = (struct explain_gap){.number = behind->number,
+                                         .psn = roce_psn_add(read->psn, span),
+                                         .end_psn = end_psn,
+                                         .is_uncounted = true};
+}
+
 void explain_pmtu_read_ends(struct explain_half *half, struct explain_read *read, uint32_t index,
                             uint32_t bytes)
 {
@@ -84,6 +97,8 @@ void explain_pmtu_read_ends(struct explain_half *half, struct explain_read *read
         half->is_guessed = false;
         if (half->recovery && !half->recovery->is_running)
             half->recovery->cursor = half->next_psn;
+    } else {
+        note_gap(half, read, index + 1);
     }
     read->span = index + 1;
 }

@@ -19,7 +19,7 @@ static void measure(struct explain_half *half, const struct explain_sent *s,
         return;
     uint64_t ns = packet->time_ns - s->time_ns;
     half->timely++;
-    half->weather->timely++;
+    half->clocks->timely++;
     half->rtt_ns = half->rtt_ns ? min_u64(half->rtt_ns, ns) : ns;
 }
 
@@ -34,13 +34,13 @@ static uint64_t acknowledge(struct explain_half *half, const struct explain_pack
     }
     if (half->has_requests && !half->is_guessed && roce_psn_diff(end_psn, half->next_psn) > 0)
         return newest; /* it was not sent so far (ROCE-RC-30) */
+    if (half->is_una_known && roce_psn_diff(end_psn, half->una_psn) <= 0)
+        return newest; /* an answer that comes again takes nothing back, and adds nothing */
     uint32_t from = half->is_una_known ? half->una_psn : roce_psn_add(end_psn, ROCE_PSN_MASK / 2 + 1);
     explain_sent_answered(half, from, end_psn);
-    if (!half->is_una_known || roce_psn_diff(end_psn, half->una_psn) > 0) {
-        half->is_una_known = true;
-        half->una_psn = end_psn;
-        explain_note_progress(half, packet, end_psn);
-    }
+    half->is_una_known = true;
+    half->una_psn = end_psn;
+    explain_note_progress(half, packet, end_psn);
     return newest;
 }
 
@@ -147,7 +147,7 @@ static void take_nak(struct explain_pair *pair, struct explain_half *half, unsig
     uint8_t syndrome = pkt->aeth.syndrome;
     struct explain_sent *s = explain_sent_find(half, psn);
     m->answers = s ? s->number : 0;
-    bool is_fresh = !half->is_una_known || roce_psn_diff(psn, half->una_psn) > 0;
+    bool is_fresh = roce_psn_diff(psn, half->is_una_known ? half->una_psn : half->first_psn) > 0;
     acknowledge(half, packet, psn);
     if (s)
         s->is_answered = true;
@@ -406,7 +406,7 @@ static void judge_count(struct explain_pair *pair, unsigned direction, const str
         half->una_psn != half->next_psn)
         return;
     int32_t more = explain_message_recount(pair, direction, pkt->aeth.msn, m);
-    if (more)
+    if (more && !m->is_uncounted)
         explain_add_words(m, "; %d message%s more than were counted before #%" PRIu64, more,
                           more == 1 ? "" : "s", half->gap.number);
 }

@@ -114,8 +114,9 @@ static void begin_count(struct explain_half *half, uint32_t low, uint32_t high)
     half->msn_proofs = 0;
 }
 
-/* An ACK narrows that: nothing is left when it is wrong. */
-static bool narrow(struct explain_half *half, uint32_t low, uint32_t high)
+/* An ACK narrows that: nothing is left when it is wrong. Answers that are given again have all the newest
+ * count, so that one with the count of that before proves nothing. */
+static bool narrow(struct explain_half *half, uint32_t low, uint32_t high, bool is_newer)
 {
     uint32_t old_high = roce_psn_add(half->strict_msn, half->msn_room);
     uint32_t from = roce_psn_diff(low, half->strict_msn) > 0 ? low : half->strict_msn;
@@ -124,7 +125,7 @@ static bool narrow(struct explain_half *half, uint32_t low, uint32_t high)
         return false;
     half->strict_msn = from;
     half->msn_room = (to - from) & ROCE_PSN_MASK;
-    half->msn_proofs++;
+    half->msn_proofs += is_newer;
     return true;
 }
 
@@ -156,7 +157,7 @@ static void judge_msn(struct explain_pair *pair, struct explain_half *half, unsi
         return;
     }
     uint32_t expected = roce_psn_add(half->strict_msn, completed);
-    if (narrow(half, low, high))
+    if (narrow(half, low, high, pkt->aeth.msn != half->newest_msn))
         return;
     if (is_count_known(half))
         explain_remark(m, EXPLAIN_FIND_VIOLATION, "ROCE-RS-50", 0, s->number,

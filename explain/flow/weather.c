@@ -17,6 +17,16 @@ bool explain_weather_is_calm(const struct explain_weather *w)
     return !w->late && !w->copied;
 }
 
+bool explain_weather_is_orderly(const struct explain_weather *w)
+{
+    return explain_weather_is_calm(w) && !w->maybe_late;
+}
+
+bool explain_weather_is_quiet(const struct explain_weather *w)
+{
+    return explain_weather_is_calm(w) && !w->lost;
+}
+
 void explain_weather_damaged(struct explain_weather *w, uint64_t number, const struct roce_pkt *pkt)
 {
     bool is_answer = pkt->op && pkt->op->flags & ROCE_PKT_RESPONSE;

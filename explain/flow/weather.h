@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "explain/flow/why.h"
+#include "explain/packet/packet.h"
 
 #define EXPLAIN_DAMAGED_KEPT 8
 
@@ -33,16 +34,27 @@ struct explain_weather {
     uint32_t lost; /* were sent again on a NAK, and nothing says that the first copy came after all */
     uint32_t
         late; /* came behind others that were sent later, or came twice though a NAK had asked for them */
-    uint32_t maybe_late;             /* came behind others, or into a gap, and may have been overtaken */
-    uint32_t copied;                 /* are in the capture twice, and were sent once */
-    uint64_t leads, timely;          /* answers that came before what they answer, and behind it */
-    bool is_skew_told, is_swap_told; /* a finding says that clocks differ, or that records are out of order */
+    uint32_t maybe_late; /* came behind others, or into a gap, and may have been overtaken */
+    uint32_t copied;     /* are in the capture twice, and were sent once */
     struct explain_damaged damaged[EXPLAIN_DAMAGED_KEPT]; /* a ring */
     uint32_t next_damaged;
 };
 
-/* Nothing came late or twice. */
+/* What the records of two hosts, in all of their flows, show of the clocks of the two directions. A capture
+ * that was put together of several may have those of some hosts by one clock, and of others by two. */
+struct explain_clocks {
+    struct explain_network network;
+    struct nornic_addr addr[2];
+    uint64_t leads, timely;          /* answers that came before what they answer, and behind it */
+    bool is_skew_told, is_swap_told; /* a finding says that clocks differ, or that records are out of order */
+};
+
+/* What was seen of it so far, from the least to the most that is asked for: nothing came late or twice; */
 bool explain_weather_is_calm(const struct explain_weather *weather);
+/* ... nothing may have come late either, so that what did not come was lost; */
+bool explain_weather_is_orderly(const struct explain_weather *weather);
+/* ... calm, and nothing was lost either. */
+bool explain_weather_is_quiet(const struct explain_weather *weather);
 /* That packet came damaged: if its QPN and PSN are not what was hit, it is why they are missing. */
 void explain_weather_damaged(struct explain_weather *weather, uint64_t number, const struct roce_pkt *pkt);
 /* Why packets did not come in time: cause with another that fits, or candidates, and what shows it. */

@@ -55,7 +55,7 @@ function operationsCsv() {
   for (const op of model.operations) {
     if (!wanted.has(op.first)) continue;
     text += csvLine([op.flow, op.dir, op.message, op.name, op.bytes, op.packets, op.again, model.number[op.first],
-      model.number[op.end], seconds(model.time[op.first], 9), (op.ns / 1000).toFixed(3)]);
+      model.number[op.end], seconds(model.time[op.first], 9), Number.isNaN(op.ns) ? '' : (op.ns / 1000).toFixed(3)]);
   }
   return text;
 }

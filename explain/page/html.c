@@ -270,9 +270,14 @@ void explain_html_ends(struct explain_html *html, struct explain_text *out, cons
 
 void explain_html_operation(struct explain_text *out, const struct explain_operation *op)
 {
-    explain_printf(out, "=o %u %u %" PRIu64 " %" PRIu64 " %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n",
-                   op->flow, op->direction, op->message, op->bytes, op->packets, op->again, op->first_number,
-                   op->end_number, op->latency_ns, explain_operation_name(op));
+    explain_printf(out, "=o %u %u %" PRIu64 " %" PRIu64 " %u %u %" PRIu64 " %" PRIu64 " ", op->flow,
+                   op->direction, op->message, op->bytes, op->packets, op->again, op->first_number,
+                   op->end_number);
+    if (op->is_untimed)
+        explain_put(out, "-");
+    else
+        explain_put_u64(out, op->latency_ns);
+    explain_printf(out, " %s\n", explain_operation_name(op));
 }
 
 /* What evidence says has few texts; each is in the dictionary before the line that names it. */

@@ -197,13 +197,14 @@ function drawPsn() {
 // --- operations: how long each took ---
 
 // Each message whose answer is in the capture, as the analysis told of it (explain_html_operation()): from its first
-// packet to the answer that completes it. Messages that were only begun, and those of UC and UD, which are not answered, are
+// packet to the answer that completes it; `ns` is NaN where the capture does not tell how long that took, since records
+// are out of order, or the clocks of the flow's directions differ (as explain_is_timed() has it). Messages that were only begun, and those of UC and UD, which are not answered, are
 // not among them, nor those of which the page leaves packets out.
 function operations() {
   return model.operationLines.map((line) => {
     const [flow, dir, message, bytes, packets, again, first, end, ns, ...name] = line.split(' ');
     return { flow: Number(flow), dir: Number(dir), message: Number(message), bytes: Number(bytes), packets: Number(packets),
-      again: Number(again), first: model.indexOf.get(Number(first)), end: model.indexOf.get(Number(end)), ns: Number(ns),
+      again: Number(again), first: model.indexOf.get(Number(first)), end: model.indexOf.get(Number(end)), ns: ns === '-' || flowOf.get(Number(flow))?.skew_ns ? NaN : Number(ns),
       name: name.join(' ') };
   }).filter((op) => op.first !== undefined && op.end !== undefined);
 }
@@ -213,8 +214,9 @@ const percentile = (sorted, part) => sorted[Math.min(sorted.length - 1, Math.flo
 function drawLatency() {
   const node = byId('latency');
   if (byId('latency-figure').hidden) return;
-  const wanted = model.operations.filter((op) => (!state.flow || op.flow === state.flow) &&
+  const inSight = model.operations.filter((op) => (!state.flow || op.flow === state.flow) &&
     model.time[op.first] >= plot.from && model.time[op.first] <= plot.to);
+  const wanted = inSight.filter((op) => !Number.isNaN(op.ns));
   const sorted = wanted.map((op) => op.ns).sort((a, b) => a - b);
   const log = (ns) => Math.log10(Math.max(1, ns)); // a line each power of ten
   const low = Math.floor(log(sorted[0])), high = Math.max(low + 1, Math.ceil(log(sorted[sorted.length - 1])));
@@ -229,7 +231,7 @@ function drawLatency() {
   d.forEach((path, dir) => path && node.append(svg('path', { class: 'points at-request' + dir, d: path })));
   byId('latency-axis').textContent = sorted.length ? `of ${sorted.length.toLocaleString('en')} operation${sorted.length === 1 ? '' : 's'}: median ` +
     `${duration(percentile(sorted, 0.5))}, 90 % ${duration(percentile(sorted, 0.9))}, 99 % ${duration(percentile(sorted, 0.99))}, ` +
-    `longest ${duration(sorted[sorted.length - 1])}` : 'none in sight was answered';
+    `longest ${duration(sorted[sorted.length - 1])}` : inSight.length ? 'how long these took the capture does not tell' : 'none in sight was answered';
   cursor(node, x, bottom);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The tables that the page decodes by, as JSON: they are made from the lists of fields themselves. No text in
  * them comes from a capture. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -175,6 +176,8 @@ void explain_html_put_flows(struct explain_text *out, const struct explain_analy
         if (f->network.tunnel != EXPLAIN_TUNNEL_NONE)
             explain_printf(out, ",\"network\":\"%s\"", explain_network_text(&f->network, a, sizeof a));
         explain_printf(out, ",\"service\":\"%s\",\"pmtu\":%u", service_name(f->service), f->pmtu_bytes);
+        if (f->skew_ns)
+            explain_printf(out, ",\"skew_ns\":%" PRIu64, f->skew_ns);
         put_pair(out, "packets", f->packets);
         put_pair(out, "bytes", f->bytes);
         put_pair(out, "messages", f->messages);

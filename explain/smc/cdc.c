@@ -216,7 +216,7 @@ static void follow(struct smc_view *v, struct smc_conn *c, const struct smcr_cdc
         explain_smc_say(v, ", from before the move");
         return;
     }
-    if (h->is_closed || h->is_aborted)
+    if ((h->is_closed || h->is_aborted) && !h->is_replaying) /* after a failover it may be said again */
         explain_remark(v->m, EXPLAIN_FIND_SMC_AFTER_CLOSE, "SMCR-CDC-15", 0, 0,
                        "a CDC message after the %s %s", SIDE_NAME(v->side),
                        h->is_aborted ? "aborted" : "closed");

@@ -24,7 +24,10 @@ struct way {
     struct open_operation open[OPEN_MAX]; /* the first `open_count`, in the order in which they began */
     unsigned open_count;
     uint64_t numbered; /* messages that have their number for good */
+    bool is_uncounted; /* and yet nobody knows them: the capture cuts headers off */
     bool has_sent, has_acked;
+    bool has_early; /* answers came before what they answer, up to before `early_psn` */
+    uint32_t early_psn;
     uint32_t next_psn, una_psn;
 };
 
@@ -53,6 +56,11 @@ const struct explain_flow_numbers *explain_numbers_of(const struct explain_numbe
 {
     bool is_kept = flow && flow <= EXPLAIN_NUMBERS_FLOWS && numbers->flows[flow - 1];
     return is_kept ? &numbers->flows[flow - 1]->shown : NULL;
+}
+
+bool explain_is_timed(const struct explain_flow *flow)
+{
+    return !flow || !flow->skew_ns;
 }
 
 double explain_goodput(const struct explain_flow_numbers *numbers, unsigned direction)
@@ -232,6 +240,7 @@ static void take_request(struct flow_state *state, const struct explain_packet *
     way->has_sent = true;
     if (way->has_acked && roce_psn_diff(way->next_psn, way->una_psn) > (int32_t)shown->most_psns)
         shown->most_psns = (uint32_t)roce_psn_diff(way->next_psn, way->una_psn);
+    way->is_uncounted |= m->is_uncounted;
     renumber(way, m);
     take_part(way, packet, m, is_again);
 }
@@ -261,20 +270,27 @@ static void number(struct flow_state *state, struct open_operation *op, unsigned
         way->numbered++;
         if (state->shown.is_holey)
             way->numbered = max_u64(way->numbered, next->is.message);
-        next->is.message = way->numbered;
+        next->is.message = way->is_uncounted ? 0 : way->numbered;
     }
 }
 
 static unsigned complete(struct flow_state *state, struct open_operation *op, unsigned direction,
                          const struct explain_packet *packet, struct explain_operation *done, unsigned max)
 {
+    struct way *way = &state->way[direction];
+    struct explain_way_numbers *shown = &state->shown.way[direction];
     number(state, op, direction);
     op->is.end_number = packet->number;
-    op->is.latency_ns = packet->time_ns > op->is.begin_ns ? packet->time_ns - op->is.begin_ns : 0;
-    explain_latency_add(&state->shown.way[direction].latency, op->is.latency_ns, op->is.is_with_later);
+    op->is.is_untimed = way->has_early && roce_psn_diff(op->end_psn, way->early_psn) <= 0;
+    if (!op->is.is_untimed)
+        op->is.latency_ns = packet->time_ns > op->is.begin_ns ? packet->time_ns - op->is.begin_ns : 0;
+    if (op->is.is_untimed)
+        shown->untimed++;
+    else
+        explain_latency_add(&shown->latency, op->is.latency_ns, op->is.is_with_later);
     if (max)
         *done = op->is;
-    forget(&state->way[direction], op);
+    forget(way, op);
     return max ? 1 : 0;
 }
 
@@ -305,6 +321,14 @@ static unsigned acknowledge(struct flow_state *state, unsigned direction, uint32
     return n;
 }
 
+/* What is behind this, up to that answer, has its answer already: another one says nothing of its time. */
+static void note_early(struct way *way, uint32_t end_psn)
+{
+    if (!way->has_early || roce_psn_diff(end_psn, way->early_psn) > 0)
+        way->early_psn = end_psn;
+    way->has_early = true;
+}
+
 static unsigned take_answer(struct flow_state *state, const struct explain_packet *packet,
                             const struct explain_meaning *m, struct explain_operation *done, unsigned max)
 {
@@ -314,6 +338,7 @@ static unsigned take_answer(struct flow_state *state, const struct explain_packe
     bool is_data = pkt->op->flags & (ROCE_PKT_READ_RESP | ROCE_PKT_ATOMICACKETH);
     uint32_t end_psn = is_nak ? pkt->bth.psn : roce_psn_add(pkt->bth.psn, 1);
     if (m->is_early) {
+        note_early(&state->way[direction], end_psn);
         state->shown.way[direction].bytes += m->new_bytes;
         return 0;
     }

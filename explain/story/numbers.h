@@ -15,7 +15,7 @@
 struct explain_operation {
     uint32_t flow;
     unsigned direction;
-    uint64_t message;            /* number in its direction */
+    uint64_t message;            /* number in its direction; 0: the capture cuts off what tells it */
     uint8_t opcode, last_opcode; /* of its first packet and its last */
     uint64_t bytes;
     uint32_t packets, again; /* that its sender sent, and those among them that it sent again */
@@ -23,11 +23,14 @@ struct explain_operation {
     uint64_t begin_ns, latency_ns;
     /* a later answer told of it as well; where the capture misses answers, it ended sooner */
     bool is_with_later;
+    /* its answer stands before its packets in the capture, out of order: latency_ns is 0, and means nothing */
+    bool is_untimed;
 };
 
 /* Of what one end asked in a flow. */
 struct explain_way_numbers {
     struct explain_latency latency; /* of operations that were answered */
+    uint64_t untimed;               /* others that were, whose records are out of order */
     uint64_t requests, again;       /* packets in all, and those sent again */
     uint64_t bytes;                 /* of messages and READ answers, once each */
     uint32_t most_psns;             /* outstanding at once */
@@ -58,6 +61,10 @@ const struct explain_flow_numbers *explain_numbers_of(const struct explain_numbe
 /* What the packet was sent again for, where with it a sender began to send again after a silence:
  * EXPLAIN_CAUSE_TIMEOUT or _RNR, and *silence_ns; else _NONE. */
 enum explain_cause explain_pause_of(const struct explain_meaning *meaning, uint64_t *silence_ns);
+
+/* Whether the capture tells how long operations of a flow took: the clocks of its directions are one, as far
+ * as that is known by then (NULL: nothing is). Whatever shows a latency asks this, and is_untimed. */
+bool explain_is_timed(const struct explain_flow *flow);
 
 /* Bits a second of what was carried once, over the time of the flow; 0: it has no length. */
 double explain_goodput(const struct explain_flow_numbers *numbers, unsigned direction);

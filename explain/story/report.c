@@ -22,10 +22,10 @@ static struct quantiles quantiles_of(const struct explain_flow_numbers *n, const
     static struct explain_latency l; /* emptied each time */
     const struct explain_latency *from = &n->way[d].latency;
     l = (struct explain_latency){0};
-    if (!f->skew_ns)
+    if (explain_is_timed(f))
         explain_latency_merge(&l, from, n->is_holey);
     return (struct quantiles){.count = l.all.count,
-                              .left_out = from->all.count - l.all.count,
+                              .left_out = from->all.count - l.all.count + n->way[d].untimed,
                               .min = l.all.min,
                               .p50 = explain_latency_quantile(&l, 0.5),
                               .p90 = explain_latency_quantile(&l, 0.9),
@@ -44,7 +44,8 @@ static void put_latency(struct explain_text *out, const struct quantiles *q)
         explain_put_duration(out, q->max);
     }
     if (q->left_out)
-        explain_printf(out, "%s%" PRIu64 " left out, whose own answer the capture may miss",
+        explain_printf(out,
+                       "%s%" PRIu64 " left out, whose own answer the capture may miss, or has out of order",
                        q->count ? " (" : "; latency of ", q->left_out);
     if (q->left_out && q->count)
         explain_put(out, ")");
@@ -62,7 +63,7 @@ static void put_way(struct explain_text *out, const struct explain_flow_numbers 
     explain_put(out, ", ");
     explain_put_rate(out, explain_goodput(n, d));
     struct quantiles q = quantiles_of(n, f, d);
-    if (f->skew_ns)
+    if (!explain_is_timed(f))
         explain_put(out, "; latency cannot be told, as the clocks of the directions differ");
     else
         put_latency(out, &q);
@@ -70,7 +71,7 @@ static void put_way(struct explain_text *out, const struct explain_flow_numbers 
         explain_put(out, "; RTT ");
         explain_put_duration(out, f->rtt_ns[d]);
     }
-    if (w->most_psns && !f->skew_ns) {
+    if (w->most_psns && explain_is_timed(f)) {
         explain_put(out, "; at most ");
         explain_put_count(out, w->most_psns, "PSN", "PSNs");
         explain_put(out, " outstanding");
@@ -109,9 +110,9 @@ static void put_way_json(struct explain_text *out, const struct explain_flow_num
                    explain_goodput(n, d), w->requests, w->again);
     explain_printf(out,
                    ",\"most_psns\":%u,\"pauses\":%" PRIu64 ",\"paused_ns\":%" PRIu64 ",\"rtt_ns\":%" PRIu64,
-                   f->skew_ns ? 0 : w->most_psns, w->pauses, w->paused_ns, f->rtt_ns[d]);
+                   explain_is_timed(f) ? w->most_psns : 0, w->pauses, w->paused_ns, f->rtt_ns[d]);
     struct quantiles q = quantiles_of(n, f, d);
-    explain_printf(out, ",\"operations\":%" PRIu64, w->latency.all.count);
+    explain_printf(out, ",\"operations\":%" PRIu64, w->latency.all.count + w->untimed);
     if (q.left_out)
         explain_printf(out, ",\"latency_left_out\":%" PRIu64, q.left_out);
     if (q.count)
@@ -158,12 +159,13 @@ const char *explain_operation_name(const struct explain_operation *op)
     return ROCE_OPCODE_OP(op->opcode) == ROCE_OP_CMP_SWAP ? "CMP_SWAP" : "FETCH_ADD";
 }
 
-void explain_operations_csv(struct explain_text *out, const struct explain_operation *op, bool has_latency)
+void explain_operations_csv(struct explain_text *out, const struct explain_operation *op,
+                            const struct explain_flow *flow)
 {
     explain_printf(out, "%u,%u,%" PRIu64 ",%s,%" PRIu64 ",%u,%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",",
                    op->flow, op->direction, op->message, explain_operation_name(op), op->bytes, op->packets,
                    op->again, op->first_number, op->end_number, op->begin_ns);
-    if (has_latency)
+    if (explain_is_timed(flow) && !op->is_untimed)
         explain_printf(out, "%" PRIu64, op->latency_ns);
     explain_put(out, op->is_with_later ? ",with a later one\n" : ",its own\n");
 }
@@ -186,11 +188,11 @@ void explain_flows_csv(struct explain_text *out, const struct explain_numbers *n
         explain_printf(out, "%u,%u,%s,%s,%u,%u,%" PRIu64 ",%" PRIu64 ",%.0f,%" PRIu64 ",%" PRIu64 ",%u",
                        index, d, nornic_addr_str(&f->addr[d], a), nornic_addr_str(&f->addr[1 - d], b),
                        f->qpn[d], f->qpn[1 - d], f->messages[d], w->bytes, explain_goodput(n, d), w->requests,
-                       w->again, f->skew_ns ? 0 : w->most_psns);
+                       w->again, explain_is_timed(f) ? w->most_psns : 0);
         explain_printf(out,
                        ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
                        ",%" PRIu64 "\n",
-                       w->pauses, w->paused_ns, f->rtt_ns[d], w->latency.all.count, q.p50, q.p90, q.p99,
-                       q.max);
+                       w->pauses, w->paused_ns, f->rtt_ns[d], w->latency.all.count + w->untimed, q.p50, q.p90,
+                       q.p99, q.max);
     }
 }

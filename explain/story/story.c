@@ -422,9 +422,9 @@ static bool gather(struct explain_latency *all, const struct explain_analysis *a
         const struct explain_flow_numbers *n = explain_numbers_of(numbers, i);
         const struct explain_flow *f = explain_analysis_flow(analysis, i);
         for (unsigned d = 0; n && d < 2; d++) {
-            if (f && !f->skew_ns)
+            if (f && explain_is_timed(f))
                 explain_latency_merge(all, &n->way[d].latency, n->is_holey);
-            count += n->way[d].latency.all.count;
+            count += n->way[d].latency.all.count + n->way[d].untimed;
         }
     }
     return all->all.count == count;

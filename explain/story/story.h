@@ -46,9 +46,10 @@ const char *explain_operation_name(const struct explain_operation *operation);
 
 /* CSV: the line of names, and a line for an operation or for both ends of a flow. */
 void explain_operations_csv_head(struct explain_text *out);
-/* Without a latency, as where the clocks of the flow's directions differ, its field is empty. */
+/* `flow` is the operation's (NULL: not known any more). What has no latency (explain_is_timed()) has an empty
+ * field. */
 void explain_operations_csv(struct explain_text *out, const struct explain_operation *operation,
-                            bool has_latency);
+                            const struct explain_flow *flow);
 void explain_flows_csv_head(struct explain_text *out);
 void explain_flows_csv(struct explain_text *out, const struct explain_numbers *numbers,
                        const struct explain_flow *flow, uint32_t index);

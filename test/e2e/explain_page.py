@@ -8,7 +8,7 @@ import captures
 
 NORNIC, TMP, SHOTS = os.environ['NORNIC'], sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ''
 CAPTURES = sorted(glob.glob('pcaps/*.pcap'))
-PACKETS_MANY = 100000
+PACKETS_MANY, FINDINGS_MANY = 100000, 70000
 # generous for a busy machine of two cores; what grows with the square of the packets misses them by far
 OWN_SECONDS = 1  # of CPU time, until that many are shown
 LOAD_SECONDS, ACT_SECONDS, NODES_MAX, PAGE_BYTES_A_PACKET = 25, 4, 4000, 400
@@ -606,6 +606,21 @@ def same_numbers(b):
             names = ('flow', 'message', 'bytes', 'latency_ns', 'first_packet', 'answer_packet')
             same(got, {tuple(int(r[n]) for n in names) for r in rows}, name)
 
+    @case('page-and-csv-tell-no-latency-where-the-capture-does-not')
+    def _():
+        """From the first operation on where the clocks of two ends differ; of one, where its answer stands before it."""
+        packets = captures.records('pcaps/rc_send_1024.pcap')
+        ahead = [(ns + 5_000_000 * (frame[26:30] == packets[0][2][26:30]), wire, frame) for ns, wire, frame in packets]
+        swapped = packets[:45] + [(packets[45][0], *packets[46][1:]), (packets[46][0], *packets[45][1:])] + packets[47:]
+        for name, records, least, most in (('ahead', sorted(ahead, key=lambda r: r[0]), 1, 1), ('swapped', swapped, 1e-9, 0.2)):
+            path = os.path.join(TMP, name + '.pcap')
+            captures.write(path, records)
+            b.open(page_of(name + '.html', path))
+            told = b.run('model.operations.map((o) => Number.isNaN(o.ns))')
+            rows = list(csv.DictReader(explain('--csv', 'operations', path).splitlines()))
+            same(sorted(told), sorted(r['latency_ns'] == '' for r in rows), name)
+            same(least <= sum(told) / len(told) <= most, True, '%s: %d of %d without' % (name, sum(told), len(told)))
+
 
 def whole_packets(b):
     @case('page-keeps-whole-packets-on-demand')
@@ -665,21 +680,9 @@ def odd_name(b):
 
 
 def many(b):
-    """A capture of 100,000 packets: one that went wrong a lot, again and again, each time later."""
-    data = open('pcaps/lossy_all.pcap', 'rb').read()
-    records, at = [], 24
-    while at < len(data):
-        sec, part, length, wire = struct.unpack('<4I', data[at:at + 16])
-        records.append((sec * 1000000 + part, data[at + 8:at + 16 + length]))
-        at += 16 + length
-    span = records[-1][0] - records[0][0] + 1000
+    """A capture of 100,000 packets: one that went wrong a lot, again and again, its queue pair going on each time."""
     path = os.path.join(TMP, 'many.pcap')
-    with open(path, 'wb') as f:
-        f.write(data[:24])
-        for k in range(PACKETS_MANY):
-            time, rest = records[k % len(records)]
-            time += k // len(records) * span
-            f.write(struct.pack('<2I', time // 1000000, time % 1000000) + rest)
+    captures.write(path, captures.lasting(captures.records('pcaps/lossy_all.pcap'), PACKETS_MANY))
     page = page_of('many.html', path)
     os.unlink(path)
     nodes = 'document.querySelectorAll("*").length'
@@ -692,6 +695,7 @@ def many(b):
         print('# %d packets: page of %.1f MB, shown after %.1f s, %.2f s of CPU time' % (
             PACKETS_MANY, os.path.getsize(page) / 1e6, seconds, own))
         same(b.run('model.count'), PACKETS_MANY, 'packets')
+        same(b.run('model.findings.length') > FINDINGS_MANY, True, '%d findings' % b.run('model.findings.length'))
         same(seconds < LOAD_SECONDS, True, 'shown after %.1f s' % seconds)
         same(own < OWN_SECONDS, True, 'shown after %.2f s of CPU time' % own)
         same(os.path.getsize(page) < PACKETS_MANY * PAGE_BYTES_A_PACKET, True, 'bytes of the page')

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The story stands above the packets, which wait for it in a file of $TMPDIR; from standard input it stands below them.
+# The story stands above the packets, which wait for it in a file of $TMPDIR; from a pipe it stands below them.
 # What is above, and what below where there is no room for the packets to wait, is laid beside that.
 # shellcheck source=test/e2e/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -14,7 +14,7 @@ for ((i = 1; i < 64; i++)); do
     more+=("$capture")
 done
 of_file() { timeout 60 "$nornic" explain "$@" "$capture" "${more[@]}" >"$tmp/file"; }
-of_input() { timeout 60 "$nornic" explain "$@" - "${more[@]}" <"$capture" >"$tmp/input"; }
+of_input() { cat "$capture" | timeout 60 "$nornic" explain "$@" - "${more[@]}" >"$tmp/input"; }
 
 # same NAME WHAT EXPECTED
 same() {
@@ -37,6 +37,8 @@ for how in '' -v --ladder; do
         tail -1 "$tmp/file"
     } >"$tmp/moved"
     same "the_story_leads_${name#--}" "$tmp/moved" "$tmp/input"
+    timeout 60 "$nornic" explain ${how:+"$how"} - "${more[@]}" <"$capture" >"$tmp/input"
+    same "and_that_of_a_file_on_standard_input_${name#--}" "$tmp/file" "$tmp/input"
 done
 
 of_input

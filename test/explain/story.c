@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "net/checksum.h"
+#include "net/ether.h"
+#include "net/ipv4.h"
 #include "nornic/device.h"
 #include "roce/frame.h"
 
@@ -21,6 +24,24 @@ static void feed(struct story *s)
     }
     explain_dissect(&s->p, &record, s->number);
     explain_analysis_next(s->analysis, &s->p, &s->m);
+}
+
+/* Puts an IP header in front of the datagram: 20 bytes more, of another network. */
+static void wrap(struct story *s)
+{
+    struct net_ipv4 outer = {.version = 4,
+                             .ihl = 5,
+                             .total_len = (uint16_t)(s->len_bytes - NET_ETHER_BYTES + NET_IPV4_BYTES),
+                             .ttl = 64,
+                             .protocol = NET_IP_PROTO_IPV4,
+                             .src = {172, 16, 0, 1},
+                             .dst = {172, 16, 0, 2}};
+    uint8_t *datagram = s->frame + NET_ETHER_BYTES;
+    memmove(datagram + NET_IPV4_BYTES, datagram, s->len_bytes - NET_ETHER_BYTES);
+    net_ipv4_put(datagram, &outer);
+    outer.checksum = net_checksum_ipv4(datagram, NET_IPV4_BYTES);
+    net_ipv4_put(datagram, &outer);
+    s->len_bytes += NET_IPV4_BYTES;
 }
 
 static void send(struct story *s, bool is_request, struct roce_bth bth, const uint8_t *ext,
@@ -47,6 +68,8 @@ static void send(struct story *s, bool is_request, struct roce_bth bth, const ui
     for (uint32_t i = 0; i < bytes; i++)
         p[ext_bytes + i] = (uint8_t)(s->shape + i);
     s->len_bytes = roce_frame_seal(&t, s->frame, transport);
+    if (s->is_tunnelled)
+        wrap(s);
     feed(s);
 }
 

@@ -20,7 +20,8 @@ struct story {
     uint32_t shape;      /* payload bytes are (shape + i) & 0xff */
     bool has_id;         /* the IPv4 identification is `ip_id`; else it counts with the packets */
     uint16_t ip_id;
-    uint8_t net; /* the second byte of the addresses */
+    uint8_t net;       /* the second byte of the addresses */
+    bool is_tunnelled; /* the packets come in IP in IP: another network, with the same addresses */
     uint8_t frame[STORY_FRAME_BYTES];
     uint32_t len_bytes;
     struct explain_packet p;  /* the last one, */

@@ -288,3 +288,67 @@ Test(connections, packets_cut_within_their_headers_hide_only_what_is_between_the
     cr_expect(story_has(&s, EXPLAIN_FIND_PSN_GAP));
     story_end(&s);
 }
+
+/* The same addresses in a tunnel are other hosts. */
+Test(connections, packets_cut_within_their_headers_hide_nothing_in_another_network)
+{
+    story_begin(&s);
+    s.is_tunnelled = true;
+    for (unsigned i = 0; i < 2; i++) {
+        s.snap_bytes = s.is_tunnelled ? 70 : 0; /* the BTH ends at 74 */
+        story_request(&s, ROCE_OP_SEND_ONLY, 100, 64, 0);
+        cr_expect_eq(story_has(&s, EXPLAIN_FIND_CUT), s.is_tunnelled);
+        s.snap_bytes = 0;
+        story_request(&s, ROCE_OP_SEND_ONLY, 101, 64, 0);
+        story_request(&s, ROCE_OP_SEND_ONLY, 103, 64, 0);
+        cr_expect_eq(story_has(&s, EXPLAIN_FIND_PSN_GAP), !s.is_tunnelled);
+        s.is_tunnelled = false;
+    }
+    story_end(&s);
+}
+
+/* Whether those were messages nobody knows, so that the next has no number; its pieces are still in order. */
+Test(connections, behind_packets_cut_within_their_headers_messages_have_no_number)
+{
+    story_begin(&s);
+    s.snap_bytes = 50;
+    story_request(&s, ROCE_OP_SEND_ONLY, 100, 64, 0);
+    s.snap_bytes = 0;
+    story_request(&s, ROCE_OP_SEND_ONLY, 101, 64, 0);
+    cr_expect_eq(s.m.message, 0);
+    cr_expect_str_eq(s.m.words, "SEND only, 64 bytes");
+    story_request(&s, ROCE_OP_SEND_FIRST, 102, 1024, 0);
+    story_request(&s, ROCE_OP_SEND_LAST, 103, 64, 0);
+    cr_expect_eq(s.m.message, 0);
+    cr_expect_str_eq(s.m.words, "SEND last 2/2 of a message, 1088 of 1088 bytes");
+    story_answer(&s, ROCE_OP_ACK, 103, ACK, 3, 0);
+    story_request(&s, ROCE_OP_SEND_LAST, 106, 64, 0);
+    cr_expect_str_eq(s.m.words, "SEND last of a message, whose beginning is not here so far, 64 bytes");
+    s.net = 1;
+    story_request(&s, ROCE_OP_SEND_ONLY, 100, 64, 0);
+    cr_expect_eq(s.m.message, 1);
+    story_end(&s);
+}
+
+/* --- answers that come again --- */
+
+#define WINDOW 64 /* entries that are kept of what has its answer: the next takes the place of the oldest */
+
+/* An older answer behind a newer one acknowledges nothing beyond that: what waits for its answer is not
+ * forgotten, and is known when it is sent again. */
+Test(connections, an_answer_that_comes_again_lets_nothing_be_forgotten)
+{
+    story_begin(&s);
+    run(100, 5);
+    story_request(&s, ROCE_OP_SEND_ONLY, 105, 64, 0);
+    story_answer(&s, ROCE_OP_ACK, 102, ACK, 3, 0);
+    for (uint32_t i = 1; i <= WINDOW; i++)
+        story_request(&s, ROCE_OP_SEND_ONLY, 105 + i, 64, 0);
+    uint64_t newest = s.m.message;
+    story_answer(&s, ROCE_OP_ACK, 105, 0x60, 5, 0);
+    story_request(&s, ROCE_OP_SEND_ONLY, 105, 64, 0);
+    cr_expect_eq(s.m.message, 6);
+    story_request(&s, ROCE_OP_SEND_ONLY, 105 + WINDOW + 1, 64, 0);
+    cr_expect_eq(s.m.message, newest + 1);
+    story_end(&s);
+}

@@ -144,6 +144,34 @@ static uint64_t skew_of_leads(uint64_t lead_ns, char *words, size_t size)
     return skew_ns;
 }
 
+#define LEAD_NS (5 * NS_PER_MS)
+
+/* Four requests, of which the last `leads` stand behind their answers; the flow's skew. */
+static uint64_t skew_of_hosts(struct story *s, uint8_t net, uint32_t leads, uint32_t flow)
+{
+    s->net = net;
+    for (uint32_t psn = 10; psn < 14; psn++) {
+        bool is_lead = psn >= 14 - leads;
+        if (!is_lead)
+            send_at(s, psn);
+        ack(s, psn, psn - 9);
+        s->time_ns += is_lead ? LEAD_NS : 0;
+        if (is_lead)
+            send_at(s, psn);
+    }
+    return explain_analysis_flow(s->analysis, flow)->skew_ns;
+}
+
+/* A capture that was put together of two has the packets of some hosts by one clock, of others by two. */
+Test(early, clocks_are_those_of_two_hosts_and_not_of_the_capture)
+{
+    struct story s;
+    story_begin(&s);
+    cr_expect_gt(skew_of_hosts(&s, 0, 3, 1), 0);
+    cr_expect_eq(skew_of_hosts(&s, 1, 1, 2), 0);
+    story_end(&s);
+}
+
 Test(early, at_the_same_time_the_order_of_records_is_no_clock)
 {
     char words[256];

@@ -277,16 +277,51 @@ static const char *row_of(const struct explain_operation *op)
 {
     static struct explain_text out;
     explain_text_clear(&out);
-    explain_operations_csv(&out, op, true);
+    explain_operations_csv(&out, op, NULL);
     return out.bytes;
 }
 
 Test(numbers, where_clocks_differ_an_operation_has_no_latency)
 {
+    const struct explain_flow same = {0}, skewed = {.skew_ns = 1};
+    const struct explain_operation timed = {.begin_ns = 5, .latency_ns = 7},
+                                   untimed = {.begin_ns = 5, .is_untimed = true};
     struct explain_text out = {0};
-    explain_operations_csv(&out, &(struct explain_operation){.begin_ns = 5, .latency_ns = 7}, false);
+    explain_operations_csv(&out, &timed, &skewed);
+    cr_assert_not_null(strstr(out.bytes, ",5,,its own"), "%s", out.bytes);
+    explain_text_clear(&out);
+    explain_operations_csv(&out, &timed, &same);
+    cr_assert_not_null(strstr(out.bytes, ",5,7,its own"), "%s", out.bytes);
+    explain_text_clear(&out);
+    explain_operations_csv(&out, &untimed, &same);
     cr_assert_not_null(strstr(out.bytes, ",5,,its own"), "%s", out.bytes);
     explain_text_free(&out);
+}
+
+/* The answer to 101 stands before it; the one to 102 tells of 101 too, but not how long that took. */
+Test(numbers, an_operation_whose_answer_stands_before_it_has_no_latency)
+{
+    struct tale t;
+    begin(&t);
+    request(&t, ROCE_OP_SEND_ONLY, 100, 64, 0);
+    answer(&t, ROCE_OP_ACK, 100, 0x1f, 1, 0);
+    answer(&t, ROCE_OP_ACK, 101, 0x1f, 2, 0);
+    request(&t, ROCE_OP_SEND_ONLY, 101, 64, 0);
+    request(&t, ROCE_OP_SEND_ONLY, 102, 64, 0);
+    answer(&t, ROCE_OP_ACK, 102, 0x1f, 3, 0);
+    cr_assert_eq(t.done_count, 2);
+    cr_expect(t.done[0].is_untimed);
+    cr_expect_eq(t.done[0].latency_ns, 0);
+    cr_expect(!t.done[1].is_untimed);
+    cr_expect_eq(t.done[1].latency_ns, STEP_NS);
+    const struct explain_flow_numbers *n = explain_numbers_of(t.numbers, 1);
+    cr_expect_eq(n->way[0].latency.all.count, 2);
+    cr_expect_eq(n->way[0].untimed, 1);
+    struct explain_text out = {0};
+    explain_numbers_json(&out, t.numbers, explain_analysis_flow(t.s.analysis, 1), 1);
+    cr_expect_not_null(strstr(out.bytes, "\"operations\":3,\"latency_left_out\":1,"), "%s", out.bytes);
+    explain_text_free(&out);
+    end(&t);
 }
 
 Test(numbers, an_operation_is_called_what_the_program_asked_for)
