@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "net/ether.h"
+#include "net/udp.h"
 
-#define ROCE_PORT   4791
 #define BLOCK_BYTES (128u << 10)
 #define TAG_BYTES   4 /* 802.1Q: the kernel takes it out of the frame, and we put it back */
 /* What precedes a frame in its slot at most: the header of the slot, the kernel's link-level address and its
@@ -50,7 +50,7 @@ static struct sock_filter roce_filter[] = {
     BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 20),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 2),
     BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 56),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ROCE_PORT, 1, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NET_ROCE_UDP_PORT, 1, 0),
     BPF_STMT(BPF_RET | BPF_K, 0),
     BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
 };
@@ -144,8 +144,8 @@ static int make_rings(struct net_packet_socket *socket, uint32_t frame_bytes, ui
  * -1 where the family is off or another program holds the port already: then nothing is answered either. */
 static int open_guard(int family, const char *ifname)
 {
-    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(ROCE_PORT)};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(ROCE_PORT)};
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(NET_ROCE_UDP_PORT)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(NET_ROCE_UDP_PORT)};
     struct sock_fprog filter = {.len = 1, .filter = nothing_filter};
     int on = 1, fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define ROCE_PORT  4791
+#include "net/udp.h"
+
 #define PATH_BYTES 320
 
 struct owner {
@@ -47,7 +48,7 @@ static bool find_socket(const struct nornic_addr *addr, struct owner *out)
         struct nornic_addr bound;
         if (sscanf(line, " %*u: %32[0-9A-F]:%x %*s %*s %*s %*s %*s %u %*s %lu", hex, &port, &out->uid,
                    &out->inode) == 4 &&
-            port == ROCE_PORT && read_addr(hex, is_v4, &bound))
+            port == NET_ROCE_UDP_PORT && read_addr(hex, is_v4, &bound))
             was_found = nornic_addr_equal(&bound, addr) || is_any(&bound);
     }
     if (list)

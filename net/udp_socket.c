@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <linux/errqueue.h>
-#include <linux/udp.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,12 +11,6 @@
 
 #define BUFFER_BYTES (32 << 20) /* asked for; the kernel gives what it allows */
 
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
 #ifndef IPV6_AUTOFLOWLABEL
 #define IPV6_AUTOFLOWLABEL 70
 #endif
