@@ -14,6 +14,12 @@
 #ifndef IPV6_AUTOFLOWLABEL
 #define IPV6_AUTOFLOWLABEL 70
 #endif
+#ifndef IPV6_MULTICAST_ALL
+#define IPV6_MULTICAST_ALL 29 /* Linux 4.20 */
+#endif
+#ifndef SO_BINDTOIFINDEX
+#define SO_BINDTOIFINDEX 62 /* Linux 5.1 */
+#endif
 
 struct option {
     int level, name, value;
@@ -36,6 +42,10 @@ static const struct option of_ipv6[] = {
     {IPPROTO_IPV6, IPV6_RECVERR, 1, false},   {IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0, false},
     {IPPROTO_UDP, UDP_NO_CHECK6_RX, 1, true}, /* RoCE peers send no checksum: ROCE-FRM-43 */
 };
+/* Of what comes to a group, all sockets of the machine get what any of them joined, on whatever interface,
+ * unless they say that they want their own only. */
+static const struct option of_ipv4_group[] = {{IPPROTO_IP, IP_MULTICAST_ALL, 0, true}};
+static const struct option of_ipv6_group[] = {{IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0, false}};
 
 static int set_options(int fd, const struct option *options, size_t n)
 {
@@ -65,19 +75,32 @@ static int set_multicast_out(int fd, bool is_v4, unsigned ifindex)
     return err < 0 ? -errno : 0;
 }
 
-/* A group's socket is shared: each that joined gets a copy. */
+/* IPv6 does not look at the interface of a membership; needs no privilege since Linux 5.7. Where it is refused,
+ * datagrams of other interfaces come as well. */
+static void bind_to_interface(int fd, unsigned ifindex)
+{
+    int index = (int)ifindex;
+    (void)setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &index, sizeof index);
+}
+
+/* A group's socket is shared: each that joined gets a copy of what comes by its interface. */
 static int join(int fd, const struct nornic_addr *group, unsigned ifindex)
 {
+    bool is_v4 = nornic_addr_is_v4(group);
     struct ip_mreqn v4 = {.imr_ifindex = (int)ifindex};
     struct ipv6_mreq v6 = {.ipv6mr_interface = ifindex};
     int on = 1;
     memcpy(&v4.imr_multiaddr, group->b + 12, 4);
     memcpy(&v6.ipv6mr_multiaddr, group->b, 16);
+    bind_to_interface(fd, ifindex);
     int err = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (!err)
-        err = nornic_addr_is_v4(group) ? setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof v4)
-                                       : setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &v6, sizeof v6);
-    return err < 0 ? -errno : 0;
+        err = is_v4 ? setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof v4)
+                    : setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &v6, sizeof v6);
+    if (err < 0)
+        return -errno;
+    return is_v4 ? set_options(fd, of_ipv4_group, array_len(of_ipv4_group))
+                 : set_options(fd, of_ipv6_group, array_len(of_ipv6_group));
 }
 
 /* A packet port holds the port number of its interface (open_guard() in net/packet_socket.c) with the address
