@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -104,4 +105,12 @@ const char *net_udp_owner(const struct nornic_addr *addr, char text[NET_UDP_OWNE
     if (processes)
         closedir(processes);
     return text;
+}
+
+int net_udp_owner_explain(const struct nornic_addr *addr, struct nornic_error *why)
+{
+    char text[NORNIC_ADDR_STR_SIZE], owner[NET_UDP_OWNER_SIZE];
+    return net_error_set(why, EADDRINUSE,
+                         "UDP port %u of %s is taken by %s: end that, or use another address",
+                         NET_ROCE_UDP_PORT, nornic_addr_str(addr, text), net_udp_owner(addr, owner));
 }

@@ -19,6 +19,7 @@
 #include "net/claim.h"
 #include "net/train.h"
 #include "net/udp_frame.h"
+#include "net/udp_owner.h"
 #include "net/udp_socket.h"
 
 #define LISTENERS_MAX   64
@@ -569,6 +570,8 @@ int net_udp_open(const struct net_udp_config *config, struct net_port **out, str
         net_error_set(why, -err, "cannot open port %s: %s", port->name, strerror(-err));
     else if (!nornic_addr_is_zero(&port->only))
         err = udp_listen(&port->base, &port->only, why);
+    if (err == -EADDRINUSE)
+        net_udp_owner_explain(&port->only, why);
     if (err) {
         udp_close(&port->base);
         return err;

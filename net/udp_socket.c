@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "net/udp_owner.h"
 
 #define BUFFER_BYTES (32 << 20) /* asked for; the kernel gives what it allows */
 
@@ -142,12 +141,13 @@ static int set_up(int fd, const struct nornic_addr *addr, unsigned ifindex)
 
 static int explain(const struct nornic_addr *addr, int err, struct nornic_error *why)
 {
-    char text[NORNIC_ADDR_STR_SIZE], owner[NET_UDP_OWNER_SIZE];
+    char text[NORNIC_ADDR_STR_SIZE];
     nornic_addr_str(addr, text);
     if (err == -EADDRINUSE)
-        return net_error_set(why, EADDRINUSE,
-                             "UDP port %u of %s is taken by %s: end that, or use another address",
-                             NET_ROCE_UDP_PORT, text, net_udp_owner(addr, owner));
+        return net_error_set(
+            why, EADDRINUSE,
+            "UDP port %u of %s is taken by another program: end that, or use another address",
+            NET_ROCE_UDP_PORT, text);
     if (err == -EADDRNOTAVAIL)
         return net_error_set(why, EADDRNOTAVAIL, "%s is no address of this machine", text);
     return net_error_set(why, -err, "cannot open UDP port %u of %s: %s", NET_ROCE_UDP_PORT, text,
