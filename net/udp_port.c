@@ -78,7 +78,7 @@ struct udp_port {
     struct net_backoff backoff;
     unsigned tries; /* that found no room since something was sent */
 
-    char name[64];
+    char name[80];
     char trouble[192];               /* "": none */
     struct nornic_addr trouble_peer; /* whom it is about */
 };
@@ -509,9 +509,9 @@ static void init_heads(struct udp_port *port)
 static void init_base(struct udp_port *port, const struct net_interface *interface)
 {
     char text[NORNIC_ADDR_STR_SIZE];
-    bool is_one = !nornic_addr_is_zero(&port->only);
-    snprintf(port->name, sizeof port->name, "udp:%s",
-             is_one ? nornic_addr_str(&port->only, text) : interface->name);
+    bool is_one = !nornic_addr_is_zero(&port->only), has_scope = nornic_addr_is_link_local(&port->only);
+    snprintf(port->name, sizeof port->name, "udp:%s%s%s", is_one ? nornic_addr_str(&port->only, text) : "",
+             has_scope ? "%" : "", is_one && !has_scope ? "" : interface->name);
     port->base = (struct net_port){.ops = &udp_ops,
                                    .limits = {.mtu_bytes = min_u32(interface->mtu_bytes, MTU_MAX_BYTES),
                                               .burst_frames = NET_BURST,

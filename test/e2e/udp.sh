@@ -93,6 +93,19 @@ both_families udp_1024 udp:nna udp:nnb -s 1000003
 both_families udp_events udp:nna udp:nnb -s 300000 -e
 both_families udp_ud udp:nna udp:nnb -s 1001 --transport ud
 pair udp_by_address udp:10.77.0.1 udp:10.77.0.2 10.77.0.1 -s 300000
+# the same address on both interfaces of one machine: the interface says which
+for side in a b; do
+    ns=ns_$side
+    ip -n "${!ns}" link add nnx type veth peer name nny
+    ip -n "${!ns}" link set nnx up && ip -n "${!ns}" link set nny up
+    ip -n "${!ns}" addr add fe80::77$([ $side = a ] && echo 1 || echo 2)/64 dev nnx nodad
+    ip -n "${!ns}" addr add fe80::77$([ $side = a ] && echo 1 || echo 2)/64 dev nn$side nodad
+done
+pair udp_link_local udp:fe80::771%nna udp:fe80::772%nnb fe80::771%nnb -s 300000
+for side in a b; do
+    ns=ns_$side
+    ip -n "${!ns}" link del nnx
+done
 pair udp_congestion udp:nna udp:nnb 10.77.0.1 -s 300000 --ecn 20% --cc=line-rate=1G
 for port in packet xdp; do
     run "${in_a[@]}" "$nornic" pingpong --port $port:nna -g 99 -p 1 nowhere.invalid
