@@ -106,6 +106,14 @@ for side in a b; do
     ns=ns_$side
     ip -n "${!ns}" link del nnx
 done
+# two IPv6 addresses of a machine: the demo as two processes without privileges
+run "${in_a[@]}" "${as_nobody[@]}" "$tmp/nornic" demo --port udp --ipv6 --count 20 --json -o "$tmp/captures/demo.pcapng"
+if [ $rc = 0 ] && is "j['ok'] and j['port'] == 'udp' and len(j['passes']) == 2" "$tmp/out"; then ok demo_v6
+else notok demo_v6 "exit status $rc: $out $err"; fi
+ns_make c
+run ip netns exec "nn-$$-c" "${as_nobody[@]}" "$tmp/nornic" demo --port udp --ipv6
+if [ $rc = 2 ] && one_sentence "$err" "two IPv6 addresses are needed"; then ok demo_v6_has_one_address
+else notok demo_v6_has_one_address "exit status $rc: $out $err"; fi
 pair udp_congestion udp:nna udp:nnb 10.77.0.1 -s 300000 --ecn 20% --cc=line-rate=1G
 for port in packet xdp; do
     run "${in_a[@]}" "$nornic" pingpong --port $port:nna -g 99 -p 1 nowhere.invalid
