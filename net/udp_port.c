@@ -81,6 +81,7 @@ struct udp_port {
     char name[80];
     char trouble[192];               /* "": none */
     struct nornic_addr trouble_peer; /* whom it is about */
+    struct nornic_addr refused;      /* who takes no RoCE, until that has been told; zero: nobody */
 };
 
 static struct udp_port *udp_of(struct net_port *base)
@@ -121,13 +122,15 @@ static void note_refusal(struct udp_port *port, const struct net_udp_refusal *re
         return;
     }
     port->base.counters.tx_refused++;
-    if (refusal->error == ECONNREFUSED)
+    if (refusal->error == ECONNREFUSED) {
+        port->refused = refusal->peer;
         snprintf(port->trouble, sizeof port->trouble,
                  "%s says that nothing there takes RoCE (UDP port %u): start the other side first", peer,
                  NET_ROCE_UDP_PORT);
-    else
-        snprintf(port->trouble, sizeof port->trouble, "the network says that %s cannot be reached: %s", peer,
-                 strerror(refusal->error));
+        return;
+    }
+    snprintf(port->trouble, sizeof port->trouble, "the network says that %s cannot be reached: %s", peer,
+             strerror(refusal->error));
 }
 
 /* Returns whether there were any. Those behind so many wait for the next round: a flood of them keeps nothing
@@ -461,6 +464,14 @@ static uint64_t udp_deadline_ns(const struct net_port *base)
     return port->tx_first < port->tx_end ? port->backoff.at_ns : NET_TIME_NONE;
 }
 
+static bool udp_refused(struct net_port *base, struct nornic_addr *peer)
+{
+    struct udp_port *port = udp_of(base);
+    *peer = port->refused;
+    port->refused = (struct nornic_addr){{0}};
+    return !nornic_addr_is_zero(peer);
+}
+
 static const char *udp_trouble(const struct net_port *base)
 {
     const struct udp_port *port = (const struct udp_port *)base;
@@ -488,6 +499,7 @@ static const struct net_port_ops udp_ops = {
     .tx_flush = udp_tx_flush,
     .fd = udp_fd,
     .deadline_ns = udp_deadline_ns,
+    .refused = udp_refused,
     .listen = udp_listen,
     .unlisten = udp_unlisten,
     .trouble = udp_trouble,
