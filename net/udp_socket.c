@@ -102,7 +102,7 @@ static int join(int fd, const struct nornic_addr *group, unsigned ifindex)
                  : set_options(fd, of_ipv6_group, array_len(of_ipv6_group));
 }
 
-/* A packet port holds the port number of its interface (open_guard() in net/packet_socket.c) with the address
+/* A packet port holds the port number of its interface (net/guard.h) with the address
  * zero, which the kernel takes for a conflict with every address of the machine. The guards allow others
  * beside them, who must allow it as well, while they bind; but only then, so that of two udp ports with the
  * same address the second is refused. */

@@ -126,6 +126,16 @@ for port in packet xdp; do
     both_families ${port}_to_udp udp:nna $port:nnb -s 1000003
 done
 
+# a packet socket beside the sender sees trains whole, which its ring has no room for
+ip netns exec "$ns_b" ethtool -K nnb tx-udp-segmentation on
+start "${in_a[@]}" "$nornic" pingpong --port packet:nna -n 5 -s 300000 -t 2s
+listening "$ns_a" 18515
+run "${in_b[@]}" "$nornic" pingpong --port udp:nnb -n 5 -s 300000 10.77.0.1
+finish
+if [ $rc = 1 ] && [ $server_rc = 1 ] && [[ $server_err == *"in one piece over packet:nna"*"tx-udp-segmentation off"* ]]
+then ok packet_port_names_whole_trains
+else notok packet_port_names_whole_trains "client $rc: $err; server $server_rc: $server_err"; fi
+
 # --- trains that are cut on their way ---
 cut() { # NAME INTERFACE FEATURE...
     local name=$1 interface=$2 ns=$ns_a feature
@@ -176,6 +186,10 @@ elif start_tcpdump; then
     run "$nornic" verify "$tmp/captures/port.pcapng" "$tmp/wire.pcap"
     if [ $rc = 0 ] && [[ $out == *"bad 0"* ]] && [[ $out != *" 0 RoCE"* ]]; then ok captures_are_good
     else notok captures_are_good "exit status $rc: $(tail -1 "$tmp/out") $err"; fi
+    run "$nornic" verify --strict "$tmp/captures/port.pcapng" "$tmp/captures/demo.pcapng" \
+        "$tmp/captures/demo-loss.pcapng"
+    if [ $rc = 0 ] && [ "$(grep -c ' 0 violations' "$tmp/out")" = 3 ]; then ok captures_break_no_rule
+    else notok captures_break_no_rule "exit status $rc: $(grep violations "$tmp/out") $err"; fi
 else
     notok captures_agree "tcpdump did not start: $(cat "$tmp/tcpdump.err")"
 fi

@@ -2,6 +2,7 @@
 /* The udp port where the machine itself, its routes or its queues do not take what is sent. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -273,4 +274,45 @@ Test(udp_path, group_of_another_interface_is_another_group)
         cr_assert_eq(drain(second), 0, "%s of nn0 came to the port of nn9", groups[i]);
     }
     net_port_close(second);
+}
+
+/* A datagram to a UDP port of an address of side 0, from side 1. The socket. */
+static int knock(const char *text, uint16_t udp_port)
+{
+    struct nornic_addr addr = addr_of(text);
+    union net_sockaddr to;
+    netns_enter(&veth, 1);
+    int fd = socket(nornic_addr_is_v4(&addr) ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    socklen_t to_bytes = net_sockaddr_set(&to, &addr, udp_port, 0);
+    cr_assert_eq(connect(fd, &to.any, to_bytes), 0);
+    cr_assert_eq(send(fd, "x", 1, 0), 1);
+    netns_enter(&veth, 0);
+    return fd;
+}
+
+/* A udp port of another interface has port 4791 of its address, so the packet port cannot hold that of all. Two
+ * datagrams leave one after the other: when the second one's ICMP is there, the first has been looked at. */
+Test(udp_path, packet_port_beside_a_udp_port_answers_nothing_by_the_kernel)
+{
+    static const char *const addrs[] = {"10.77.0.1", "fd77::1"};
+    struct net_port *packet;
+    struct net_interface lo;
+    struct nornic_error why = {""};
+    net_port_close(port);
+    run("ip link set lo up");
+    cr_assert_eq(net_interface_get("lo", &lo, &why), 0, "%s", why.text);
+    cr_assert_eq(net_udp_open(&(struct net_udp_config){.interface = &lo}, &port, &why), 0, "%s", why.text);
+    listen_to("127.0.0.1");
+    listen_to("::1");
+    cr_assert_eq(net_packet_open(&(struct net_packet_config){.ifname = "nn0"}, &packet, &why), 0, "%s",
+                 why.text);
+    for (size_t i = 0; i < array_len(addrs); i++) {
+        int held = knock(addrs[i], NET_ROCE_UDP_PORT), closed = knock(addrs[i], NET_ROCE_UDP_PORT + 1);
+        struct pollfd refused = {.fd = closed, .events = POLLERR}, quiet = {.fd = held, .events = POLLERR};
+        cr_assert_eq(poll(&refused, 1, 10000), 1, "%s: no ICMP for a closed port", addrs[i]);
+        cr_assert_eq(poll(&quiet, 1, 0), 0, "%s: ICMP for the packet port's", addrs[i]);
+        close(held);
+        close(closed);
+    }
+    net_port_close(packet);
 }
