@@ -4,9 +4,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
+#include "base/base.h"
 #include "host/dev.h"
 #include "net/error.h"
+
+#define RETRY_NS 250000000 /* to an address that another program has */
 
 /* --- the table --- */
 
@@ -32,8 +37,13 @@ static void add(struct host_gids *gids, const struct net_watch_addr *addr)
 {
     if (!is_for_port(gids, addr))
         return;
-    if (net_port_listen(gids->dev->port, &addr->addr, &gids->refusal) != 0)
+    int err = net_port_listen(gids->dev->port, &addr->addr, &gids->refusal);
+    if (err) {
+        gids->is_refused |= err != -EADDRNOTAVAIL; /* the port has one address, and it is another */
+        gids->refused = addr->addr;
+        gids->refused_err = err;
         return;
+    }
     for (enum nornic_gid_type type = NORNIC_GID_V2; type <= (gids->roce_v1 ? NORNIC_GID_V1 : NORNIC_GID_V2);
          type++) {
         struct nornic_gid gid = {
@@ -117,14 +127,22 @@ static void on_change(void *ctx, const struct net_watch_change *change)
     }
 }
 
-/* Addresses that found no room get what removals have left. */
+/* Addresses that found no room get what removals have left, those that were refused what others have let go.
+ */
 static void fill_up(struct host_gids *gids)
 {
     unsigned count;
     const struct net_watch_addr *addrs = net_watch_addrs(gids->watch, &count);
-    gids->is_full = false;
+    gids->is_full = gids->is_refused = false;
     for (unsigned i = 0; i < count; i++)
         add(gids, &addrs[i]);
+}
+
+/* Nobody says when a program ends that has an address. Setting the timer makes it unreadable, too. */
+static void run_timer(const struct host_gids *gids)
+{
+    const struct timespec again = {.tv_nsec = gids->is_refused ? RETRY_NS : 0};
+    timerfd_settime(gids->retry.fd, 0, &(struct itimerspec){.it_value = again}, NULL);
 }
 
 static int read_news(struct host_gids *gids)
@@ -133,6 +151,7 @@ static int read_news(struct host_gids *gids)
     int err = net_watch_read(gids->watch, on_change, gids);
     if (!err && gids->is_full)
         fill_up(gids);
+    run_timer(gids);
     return err;
 }
 
@@ -144,12 +163,38 @@ static void on_ready(struct host_source *source, uint64_t now_ns)
     (void)read_news(gids);
 }
 
+static void on_time(struct host_source *source, uint64_t now_ns)
+{
+    struct host_gids *gids = container_of(source, struct host_gids, retry);
+    (void)now_ns;
+    fill_up(gids);
+    run_timer(gids);
+}
+
 /* A loopback address may be in use without being listed. */
 static void add_only(struct host_gids *gids, const struct nornic_addr *only)
 {
     struct nornic_gid gid = {.addr = *only, .mac = gids->dev->port->mac};
     if (!nornic_addr_is_zero(only)) /* -EEXIST: it was listed */
         (void)roce_dev_gid_add(gids->dev->engine, &gid);
+}
+
+static int fill_and_follow(struct host_gids *gids, const struct nornic_addr *only)
+{
+    struct host_sources *sources = &gids->dev->sources;
+    host_dev_lock(gids->dev);
+    int err = read_news(gids);
+    if (!err) {
+        add_only(gids, only);
+        err = host_source_add(sources, &gids->source);
+    }
+    if (!err) {
+        err = host_source_add(sources, &gids->retry);
+        if (err)
+            host_source_remove(sources, &gids->source);
+    }
+    host_dev_unlock(gids->dev);
+    return err;
 }
 
 int host_gids_open(struct host_dev *dev, const struct nornic_addr *only, struct host_gids **out, bool roce_v1,
@@ -163,22 +208,20 @@ int host_gids_open(struct host_dev *dev, const struct nornic_addr *only, struct 
     if (err)
         goto free_gids;
     gids->source.fd = net_watch_fd(gids->watch);
-    host_dev_lock(dev);
-    err = read_news(gids);
-    if (!err)
-        add_only(gids, only);
-    if (!err)
-        err = host_source_add(&dev->sources, &gids->source);
-    host_dev_unlock(dev);
+    gids->retry = (struct host_source){.ready = on_time,
+                                       .fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)};
+    err = gids->retry.fd < 0 ? -errno : fill_and_follow(gids, only);
     if (err) {
         net_error_set(why, -err, "cannot list the addresses of interface %u: %s", dev->ifindex,
                       strerror(-err));
-        goto close_watch;
+        goto close_timer;
     }
     *out = gids;
     return 0;
 
-close_watch:
+close_timer:
+    if (gids->retry.fd >= 0)
+        close(gids->retry.fd);
     net_watch_close(gids->watch);
 free_gids:
     free(gids);
@@ -188,6 +231,8 @@ free_gids:
 void host_gids_close(struct host_gids *gids)
 {
     host_source_remove(&gids->dev->sources, &gids->source);
+    host_source_remove(&gids->dev->sources, &gids->retry);
+    close(gids->retry.fd);
     net_watch_close(gids->watch);
     free(gids);
 }

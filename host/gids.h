@@ -15,12 +15,16 @@ struct host_dev;
 
 struct host_gids {
     struct host_source source;
+    struct host_source retry; /* a timer that runs as long as addresses are refused */
     struct host_dev *dev;
     struct net_watch *watch;
     bool roce_v1;                /* each address gets a RoCEv1 entry too */
     bool is_full;                /* the interface has more addresses than the table has room */
     bool is_gone;                /* the interface is no more */
-    struct nornic_error refusal; /* why the port does not listen to an address; "" */
+    bool is_refused;             /* the port does not listen to an address that it may have later */
+    struct nornic_addr refused;  /* the last one that it did not listen to; zero: none */
+    int refused_err;             /* why not: -errno, */
+    struct nornic_error refusal; /* and a sentence */
     atomic_uint changes;         /* of the interface or its addresses, that were seen */
 };
 

@@ -11,6 +11,7 @@
 #include "net/claim.h"
 #include "net/kernel.h"
 #include "net/multicast.h"
+#include "net/udp_owner.h"
 
 #define WINDOW_LEAST 16
 
@@ -23,14 +24,19 @@ static int open_gids(struct host_dev *dev, const struct host_port *opened, bool 
     if (err)
         return err;
     struct nornic_error refusal;
+    struct nornic_addr refused;
     bool has_gid = false;
     host_dev_lock(dev);
     for (unsigned i = 0; i < NORNIC_GID_MAX && !has_gid; i++)
         has_gid = roce_dev_gid_get(dev->engine, i) != NULL;
+    int refused_err = dev->gids->refused_err;
+    refused = dev->gids->refused;
     refusal = dev->gids->refusal;
     host_dev_unlock(dev);
-    if (!has_gid && refusal.text[0])
-        return net_error_set(why, EADDRINUSE, "%s", refusal.text);
+    if (!has_gid && refused_err == -EADDRINUSE)
+        return net_udp_owner_explain(&refused, why);
+    if (!has_gid && refused_err)
+        return net_error_set(why, -refused_err, "%s", refusal.text);
     if (!has_gid)
         return net_error_set(
             why, EADDRNOTAVAIL,

@@ -15,7 +15,7 @@ enum port_kind { PORT_XDP, PORT_PACKET, PORT_UDP, PORT_KIND_COUNT };
 struct port_name {
     enum port_kind kind;
     enum xdp_mode mode;
-    char ifname[16];         /* IFNAMSIZ; "": by its address */
+    char ifname[16];         /* IFNAMSIZ; "": the one that has the address */
     struct nornic_addr addr; /* of a udp port; zero: all of the interface */
 };
 
@@ -38,6 +38,23 @@ static enum port_kind parse_kind(const char *name, const char **rest)
     return PORT_KIND_COUNT;
 }
 
+/* "ADDRESS", or "ADDRESS%INTERFACE" of a link-local one, as several interfaces may have the same (RFC 4007, 11).
+ * False: it is none. */
+static bool parse_addr(const char *text, struct port_name *out)
+{
+    char addr[NORNIC_ADDR_STR_SIZE];
+    const char *scope = strchr(text, '%');
+    size_t len = scope ? (size_t)(scope - text) : strlen(text);
+    if (len >= sizeof addr || (scope && (!scope[1] || strlen(scope + 1) >= sizeof out->ifname)))
+        return false;
+    snprintf(addr, sizeof addr, "%.*s", (int)len, text);
+    if (nornic_addr_parse(addr, &out->addr) != 0)
+        return false;
+    if (scope)
+        snprintf(out->ifname, sizeof out->ifname, "%s", scope + 1);
+    return true;
+}
+
 static int parse_name(const char *name, struct port_name *out, struct nornic_error *why)
 {
     const char *rest;
@@ -46,8 +63,12 @@ static int parse_name(const char *name, struct port_name *out, struct nornic_err
         return net_error_set(
             why, EINVAL, "no port '%s': give xdp:INTERFACE, packet:INTERFACE, udp:ADDRESS or udp:INTERFACE",
             name);
-    if (out->kind == PORT_UDP && nornic_addr_parse(rest, &out->addr) == 0)
+    if (out->kind == PORT_UDP && parse_addr(rest, out)) {
+        if (out->ifname[0] && !nornic_addr_is_link_local(&out->addr))
+            return net_error_set(why, EINVAL,
+                                 "port '%s': only a link-local address has an interface behind it", name);
         return 0;
+    }
     /* A kernel interface name holds no colon but in legacy aliases, which are no interfaces of their own. */
     const char *mode = out->kind == PORT_XDP ? strchr(rest, ':') : NULL;
     size_t len = mode ? (size_t)(mode - rest) : strlen(rest);

@@ -16,7 +16,8 @@ struct host_port {
     struct nornic_addr addr; /* the one address of the port ("udp:ADDRESS"); zero: those of the interface */
 };
 
-/* Opens "xdp:IFACE", "xdp:IFACE:native", "xdp:IFACE:generic", "packet:IFACE", "udp:IFACE" or "udp:ADDRESS".
+/* Opens "xdp:IFACE", "xdp:IFACE:native", "xdp:IFACE:generic", "packet:IFACE", "udp:IFACE", "udp:ADDRESS" or
+ * "udp:ADDRESS%IFACE", which says of a link-local address whose it is.
  * The interface, or the one that has the address, must exist and be up. `roce_v1`: the port takes EtherType
  * 0x8915 as well; a udp port cannot. 0 or -errno with a sentence in `why`. */
 int host_port_open(const char *name, bool roce_v1, struct host_port *out, struct nornic_error *why);

@@ -96,9 +96,12 @@ static int find_of(const struct net_interface *interface, host_port_visit *visit
     struct nornic_error reason = {.text = ""};
     int path = check_path(interface, &reason);
     for (int i = 0; i < count; i++) {
-        char text[NORNIC_ADDR_STR_SIZE];
+        char text[NORNIC_ADDR_STR_SIZE], where[NORNIC_ADDR_STR_SIZE + sizeof interface->name];
         int err = path ? path : try_udp(interface, &addrs[i], &reason);
-        show(interface, "udp", nornic_addr_str(&addrs[i], text), err, &reason, visit, ctx);
+        bool has_scope = nornic_addr_is_link_local(&addrs[i]);
+        snprintf(where, sizeof where, "%s%s%s", nornic_addr_str(&addrs[i], text), has_scope ? "%" : "",
+                 has_scope ? interface->name : "");
+        show(interface, "udp", where, err, &reason, visit, ctx);
     }
     int err = path ? path : try_packet(&reason);
     show(interface, "packet", interface->name, err, &reason, visit, ctx);

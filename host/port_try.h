@@ -7,7 +7,7 @@
 
 /* A port as host_port_open() knows it by its name. */
 struct host_port_found {
-    char name[64];
+    char name[80];
     char ifname[16];
     uint32_t mtu_bytes;      /* of the interface */
     bool is_usable;          /* it could be opened now */

@@ -20,6 +20,13 @@ static bool receive(struct host_dev *dev, uint64_t now_ns)
     return true;
 }
 
+static void take_refusal(struct host_dev *dev, uint64_t now_ns)
+{
+    struct nornic_addr peer;
+    if (net_port_refused(dev->port, &peer))
+        roce_dev_refused(dev->engine, &peer, now_ns);
+}
+
 static bool expire(struct host_dev *dev, uint64_t now_ns)
 {
     if (roce_dev_deadline_ns(dev->engine) > now_ns)
@@ -67,6 +74,7 @@ bool host_dev_round(struct host_dev *dev)
     host_dev_consume_doorbell(dev);
     bool heard = host_sources_round(&dev->sources, now_ns);
     bool received = receive(dev, now_ns);
+    take_refusal(dev, now_ns);
     bool expired = expire(dev, now_ns);
     bool managed = dev->client && dev->client->ops->round(dev->client, now_ns);
     dev->is_tx_blocked = false;

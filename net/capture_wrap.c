@@ -120,6 +120,11 @@ static void capture_steer(struct net_port *port, uint32_t dest_qpn, enum net_ste
     net_port_set_mode(port, below->mode);
 }
 
+static bool capture_refused(struct net_port *port, struct nornic_addr *peer)
+{
+    return net_port_refused(capture_of(port)->below, peer);
+}
+
 static int capture_listen(struct net_port *port, const struct nornic_addr *addr, struct nornic_error *why)
 {
     return net_port_listen(capture_of(port)->below, addr, why);
@@ -150,6 +155,7 @@ static const struct net_port_ops capture_ops = {
     .tx_flush = capture_tx_flush,
     .fd = capture_fd,
     .deadline_ns = capture_deadline_ns,
+    .refused = capture_refused,
     .steer = capture_steer,
     .listen = capture_listen,
     .unlisten = capture_unlisten,

@@ -319,6 +319,11 @@ static void impair_steer(struct net_port *port, uint32_t dest_qpn, enum net_stee
     net_port_set_mode(port, below->mode);
 }
 
+static bool impair_refused(struct net_port *port, struct nornic_addr *peer)
+{
+    return net_port_refused(impair_of(port)->below, peer);
+}
+
 static int impair_listen(struct net_port *port, const struct nornic_addr *addr, struct nornic_error *why)
 {
     return net_port_listen(impair_of(port)->below, addr, why);
@@ -353,6 +358,7 @@ static const struct net_port_ops impair_ops = {
     .tx_flush = impair_tx_flush,
     .fd = impair_fd,
     .deadline_ns = impair_deadline_ns,
+    .refused = impair_refused,
     .steer = impair_steer,
     .listen = impair_listen,
     .unlisten = impair_unlisten,

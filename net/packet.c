@@ -34,6 +34,7 @@ struct packet_port {
     struct net_backoff backoff;
     uint64_t look_at_ns;
     char name[32];
+    char trouble[224]; /* "": none */
 };
 
 static struct tpacket2_hdr *slot_at(const struct net_packet_ring *ring, uint32_t slot)
@@ -84,6 +85,16 @@ static void look_at_kernel(struct packet_port *port)
 
 static void kick(struct packet_port *port, uint64_t now_ns);
 
+/* Nothing on a wire is longer than its MTU: a train came by way of interfaces that do not cut it. */
+static void note_too_long(struct packet_port *port, uint32_t len_bytes)
+{
+    port->base.counters.rx_too_long++;
+    snprintf(port->trouble, sizeof port->trouble,
+             "a train of %u bytes came in one piece over %s: a packet port takes single packets, so switch "
+             "tx-udp-segmentation off at the sending interface (`ethtool -K IFACE tx-udp-segmentation off`)",
+             len_bytes, port->name);
+}
+
 static unsigned port_rx_burst(struct net_port *base, struct net_frame *frames, unsigned n, uint64_t now_ns)
 {
     struct packet_port *port = (struct packet_port *)base;
@@ -104,7 +115,7 @@ static unsigned port_rx_burst(struct net_port *base, struct net_frame *frames, u
         if ((status & TP_STATUS_USER) == 0)
             break;
         if (head->tp_snaplen < head->tp_len) {
-            base->counters.rx_too_long++;
+            note_too_long(port, head->tp_len);
             set_status(head, TP_STATUS_KERNEL);
         } else {
             uint8_t *data = (uint8_t *)head + head->tp_mac;
@@ -242,6 +253,12 @@ static void port_steer(struct net_port *base, uint32_t dest_qpn, enum net_steer 
     net_port_set_mode(base, mode_of(net_gate_steer(&port->socket.gate, dest_qpn, whose, peer)));
 }
 
+static const char *port_trouble(const struct net_port *base)
+{
+    const struct packet_port *port = (const struct packet_port *)base;
+    return port->trouble[0] ? port->trouble : NULL;
+}
+
 static void port_close(struct net_port *base)
 {
     struct packet_port *port = (struct packet_port *)base;
@@ -259,6 +276,7 @@ static const struct net_port_ops port_ops = {
     .fd = port_fd,
     .deadline_ns = port_deadline_ns,
     .steer = port_steer,
+    .trouble = port_trouble,
     .close = port_close,
 };
 

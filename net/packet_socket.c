@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "net/ether.h"
+#include "net/udp.h"
 
-#define ROCE_PORT   4791
 #define BLOCK_BYTES (128u << 10)
 #define TAG_BYTES   4 /* 802.1Q: the kernel takes it out of the frame, and we put it back */
 /* What precedes a frame in its slot at most: the header of the slot, the kernel's link-level address and its
@@ -50,14 +50,12 @@ static struct sock_filter roce_filter[] = {
     BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 20),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 2),
     BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 56),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ROCE_PORT, 1, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NET_ROCE_UDP_PORT, 1, 0),
     BPF_STMT(BPF_RET | BPF_K, 0),
     BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
 };
 
 #define V1_STEPS 3 /* of roce_filter */
-
-static struct sock_filter nothing_filter[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
 
 static int set_option(int fd, int level, int option, const void *value, socklen_t bytes)
 {
@@ -139,31 +137,6 @@ static int make_rings(struct net_packet_socket *socket, uint32_t frame_bytes, ui
     return 0;
 }
 
-/* Holds UDP port 4791 of one family on the interface, so that the kernel, which sees what the ring sees, does
- * not answer with ICMP port unreachable. The filter drops all before it is queued. Returns the descriptor, or
- * -1 where the family is off or another program holds the port already: then nothing is answered either. */
-static int open_guard(int family, const char *ifname)
-{
-    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(ROCE_PORT)};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(ROCE_PORT)};
-    struct sock_fprog filter = {.len = 1, .filter = nothing_filter};
-    int on = 1, fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    if (family == AF_INET6)
-        set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    /* In no udp port's way on another interface: see bind_beside_guards() in net/udp_socket.c. */
-    set_option(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (set_option(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) < 0 ||
-        set_option(fd, SOL_SOCKET, SO_BINDTODEVICE, ifname, (socklen_t)strlen(ifname) + 1) < 0 ||
-        bind(fd, family == AF_INET ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6,
-             family == AF_INET ? sizeof v4 : sizeof v6) < 0) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
 static int bind_interface(int fd, unsigned ifindex)
 {
     struct sockaddr_ll address = {
@@ -175,7 +148,7 @@ int net_packet_socket_open(struct net_packet_socket *packet, const struct net_in
                            uint32_t ring_frames, bool roce_v1, struct nornic_error *why)
 {
     const char *name = interface->name;
-    *packet = (struct net_packet_socket){.fd = -1, .guard_fds = {-1, -1}};
+    *packet = (struct net_packet_socket){.fd = -1};
     /* Protocol 0 receives nothing until bind() names one. */
     packet->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
     if (packet->fd < 0 && (errno == EPERM || errno == EACCES))
@@ -188,8 +161,7 @@ int net_packet_socket_open(struct net_packet_socket *packet, const struct net_in
         err = make_rings(packet, interface->mtu_bytes + ETH_HLEN + TAG_BYTES, ring_frames);
     if (!err) {
         net_gate_set_ring(&packet->gate, packet->rx.slot_count);
-        packet->guard_fds[0] = open_guard(AF_INET, name);
-        packet->guard_fds[1] = open_guard(AF_INET6, name);
+        net_guard_open(&packet->guard, interface);
         err = bind_interface(packet->fd, interface->index);
     }
     if (err < 0) {
@@ -204,9 +176,7 @@ void net_packet_socket_close(struct net_packet_socket *packet)
 {
     if (packet->map && packet->map != MAP_FAILED)
         munmap(packet->map, packet->map_bytes);
-    for (int i = 0; i < 2; i++)
-        if (packet->guard_fds[i] >= 0)
-            close(packet->guard_fds[i]);
+    net_guard_close(&packet->guard);
     close(packet->fd);
     net_gate_unload(&packet->gate);
 }

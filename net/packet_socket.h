@@ -8,6 +8,7 @@
 
 #include "net/error.h"
 #include "net/gate.h"
+#include "net/guard.h"
 #include "net/kernel.h"
 
 /* A ring of equal slots within blocks; each slot begins with a struct tpacket2_hdr. */
@@ -19,7 +20,7 @@ struct net_packet_ring {
 
 struct net_packet_socket {
     int fd;
-    int guard_fds[2]; /* UDP port 4791 over IPv4 and IPv6, bound and never read; -1: none */
+    struct net_guard guard;
     uint8_t *map;
     size_t map_bytes;
     struct net_packet_ring rx, tx;

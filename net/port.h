@@ -107,6 +107,7 @@ struct net_port_ops {
     void (*tx_flush)(struct net_port *port, const struct net_frame *bufs, unsigned used, uint64_t now_ns);
     int (*fd)(struct net_port *port);
     uint64_t (*deadline_ns)(const struct net_port *port);
+    bool (*refused)(struct net_port *port, struct nornic_addr *peer); /* NULL: it never knows */
     void (*steer)(struct net_port *port, uint32_t dest_qpn, enum net_steer whose,
                   const struct nornic_addr *peer); /* NULL: the port hands up all */
     int (*listen)(struct net_port *port, const struct nornic_addr *addr,
@@ -172,6 +173,13 @@ static inline int net_port_fd(struct net_port *port)
 static inline uint64_t net_port_deadline_ns(const struct net_port *port)
 {
     return port->ops->deadline_ns(port);
+}
+
+/* Takes the address of a peer whose host says since the last call that nobody there takes RoCE. False: there
+ * is none. Of several the last is told; the others say it again when the next packet goes to them. */
+static inline bool net_port_refused(struct net_port *port, struct nornic_addr *peer)
+{
+    return port->ops->refused && port->ops->refused(port, peer);
 }
 
 /* Says whose packets to `dest_qpn` are wanted (`peer`: with NET_STEER_PEER), so that others are dropped, and

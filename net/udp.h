@@ -5,6 +5,8 @@
 
 #include "net/field.h"
 
+#define NET_ROCE_UDP_PORT 4791u /* CA17-20 */
+
 /* `len` counts this header and the payload; `checksum` 0 means that none was computed. */
 #define NET_UDP_FIELDS(F, B)            \
     F(src_port, 0, 16, uint16_t, NULL)  \

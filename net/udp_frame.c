@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "net/udp_frame.h"
 
-#include <linux/udp.h>
 #include <string.h>
 
 #include "net/bytes.h"
 #include "net/checksum.h"
 #include "net/ipv4.h"
 #include "net/parse.h"
-
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
 
 socklen_t net_sockaddr_set(union net_sockaddr *out, const struct nornic_addr *addr, uint16_t port,
                            unsigned ifindex)

@@ -4,6 +4,7 @@
 #ifndef NORNIC_NET_UDP_FRAME_H
 #define NORNIC_NET_UDP_FRAME_H
 
+#include <linux/udp.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +16,13 @@
 #include "net/port.h"
 #include "net/udp.h"
 
-#define NET_ROCE_UDP_PORT 4791u
+/* Linux 4.18 and 5.0; older headers have none of them. */
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
 
 /* Longest headers in front of a payload: Ethernet without a tag, IPv6, UDP. */
 #define NET_UDP_HEAD_MAX_BYTES (NET_ETHER_BYTES + NET_IPV6_BYTES + NET_UDP_BYTES)

@@ -6,11 +6,13 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define ROCE_PORT  4791
+#include "net/udp.h"
+
 #define PATH_BYTES 320
 
 struct owner {
@@ -47,7 +49,7 @@ static bool find_socket(const struct nornic_addr *addr, struct owner *out)
         struct nornic_addr bound;
         if (sscanf(line, " %*u: %32[0-9A-F]:%x %*s %*s %*s %*s %*s %u %*s %lu", hex, &port, &out->uid,
                    &out->inode) == 4 &&
-            port == ROCE_PORT && read_addr(hex, is_v4, &bound))
+            port == NET_ROCE_UDP_PORT && read_addr(hex, is_v4, &bound))
             was_found = nornic_addr_equal(&bound, addr) || is_any(&bound);
     }
     if (list)
@@ -103,4 +105,12 @@ const char *net_udp_owner(const struct nornic_addr *addr, char text[NET_UDP_OWNE
     if (processes)
         closedir(processes);
     return text;
+}
+
+int net_udp_owner_explain(const struct nornic_addr *addr, struct nornic_error *why)
+{
+    char text[NORNIC_ADDR_STR_SIZE], owner[NET_UDP_OWNER_SIZE];
+    return net_error_set(why, EADDRINUSE,
+                         "UDP port %u of %s is taken by %s: end that, or use another address",
+                         NET_ROCE_UDP_PORT, nornic_addr_str(addr, text), net_udp_owner(addr, owner));
 }

@@ -19,6 +19,7 @@
 #include "net/claim.h"
 #include "net/train.h"
 #include "net/udp_frame.h"
+#include "net/udp_owner.h"
 #include "net/udp_socket.h"
 
 #define LISTENERS_MAX   64
@@ -77,9 +78,10 @@ struct udp_port {
     struct net_backoff backoff;
     unsigned tries; /* that found no room since something was sent */
 
-    char name[64];
+    char name[80];
     char trouble[192];               /* "": none */
     struct nornic_addr trouble_peer; /* whom it is about */
+    struct nornic_addr refused;      /* who takes no RoCE, until that has been told; zero: nobody */
 };
 
 static struct udp_port *udp_of(struct net_port *base)
@@ -120,13 +122,15 @@ static void note_refusal(struct udp_port *port, const struct net_udp_refusal *re
         return;
     }
     port->base.counters.tx_refused++;
-    if (refusal->error == ECONNREFUSED)
+    if (refusal->error == ECONNREFUSED) {
+        port->refused = refusal->peer;
         snprintf(port->trouble, sizeof port->trouble,
                  "%s says that nothing there takes RoCE (UDP port %u): start the other side first", peer,
                  NET_ROCE_UDP_PORT);
-    else
-        snprintf(port->trouble, sizeof port->trouble, "the network says that %s cannot be reached: %s", peer,
-                 strerror(refusal->error));
+        return;
+    }
+    snprintf(port->trouble, sizeof port->trouble, "the network says that %s cannot be reached: %s", peer,
+             strerror(refusal->error));
 }
 
 /* Returns whether there were any. Those behind so many wait for the next round: a flood of them keeps nothing
@@ -460,6 +464,14 @@ static uint64_t udp_deadline_ns(const struct net_port *base)
     return port->tx_first < port->tx_end ? port->backoff.at_ns : NET_TIME_NONE;
 }
 
+static bool udp_refused(struct net_port *base, struct nornic_addr *peer)
+{
+    struct udp_port *port = udp_of(base);
+    *peer = port->refused;
+    port->refused = (struct nornic_addr){{0}};
+    return !nornic_addr_is_zero(peer);
+}
+
 static const char *udp_trouble(const struct net_port *base)
 {
     const struct udp_port *port = (const struct udp_port *)base;
@@ -487,6 +499,7 @@ static const struct net_port_ops udp_ops = {
     .tx_flush = udp_tx_flush,
     .fd = udp_fd,
     .deadline_ns = udp_deadline_ns,
+    .refused = udp_refused,
     .listen = udp_listen,
     .unlisten = udp_unlisten,
     .trouble = udp_trouble,
@@ -508,9 +521,9 @@ static void init_heads(struct udp_port *port)
 static void init_base(struct udp_port *port, const struct net_interface *interface)
 {
     char text[NORNIC_ADDR_STR_SIZE];
-    bool is_one = !nornic_addr_is_zero(&port->only);
-    snprintf(port->name, sizeof port->name, "udp:%s",
-             is_one ? nornic_addr_str(&port->only, text) : interface->name);
+    bool is_one = !nornic_addr_is_zero(&port->only), has_scope = nornic_addr_is_link_local(&port->only);
+    snprintf(port->name, sizeof port->name, "udp:%s%s%s", is_one ? nornic_addr_str(&port->only, text) : "",
+             has_scope ? "%" : "", is_one && !has_scope ? "" : interface->name);
     port->base = (struct net_port){.ops = &udp_ops,
                                    .limits = {.mtu_bytes = min_u32(interface->mtu_bytes, MTU_MAX_BYTES),
                                               .burst_frames = NET_BURST,
@@ -569,6 +582,8 @@ int net_udp_open(const struct net_udp_config *config, struct net_port **out, str
         net_error_set(why, -err, "cannot open port %s: %s", port->name, strerror(-err));
     else if (!nornic_addr_is_zero(&port->only))
         err = udp_listen(&port->base, &port->only, why);
+    if (err == -EADDRINUSE)
+        net_udp_owner_explain(&port->only, why);
     if (err) {
         udp_close(&port->base);
         return err;

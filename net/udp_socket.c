@@ -3,23 +3,21 @@
 
 #include <errno.h>
 #include <linux/errqueue.h>
-#include <linux/udp.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/base.h"
-#include "net/udp_owner.h"
 
 #define BUFFER_BYTES (32 << 20) /* asked for; the kernel gives what it allows */
 
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
 #ifndef IPV6_AUTOFLOWLABEL
 #define IPV6_AUTOFLOWLABEL 70
+#endif
+#ifndef IPV6_MULTICAST_ALL
+#define IPV6_MULTICAST_ALL 29 /* Linux 4.20 */
+#endif
+#ifndef SO_BINDTOIFINDEX
+#define SO_BINDTOIFINDEX 62 /* Linux 5.1 */
 #endif
 
 struct option {
@@ -43,6 +41,10 @@ static const struct option of_ipv6[] = {
     {IPPROTO_IPV6, IPV6_RECVERR, 1, false},   {IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0, false},
     {IPPROTO_UDP, UDP_NO_CHECK6_RX, 1, true}, /* RoCE peers send no checksum: ROCE-FRM-43 */
 };
+/* Of what comes to a group, all sockets of the machine get what any of them joined, on whatever interface,
+ * unless they say that they want their own only. */
+static const struct option of_ipv4_group[] = {{IPPROTO_IP, IP_MULTICAST_ALL, 0, true}};
+static const struct option of_ipv6_group[] = {{IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0, false}};
 
 static int set_options(int fd, const struct option *options, size_t n)
 {
@@ -72,22 +74,35 @@ static int set_multicast_out(int fd, bool is_v4, unsigned ifindex)
     return err < 0 ? -errno : 0;
 }
 
-/* A group's socket is shared: each that joined gets a copy. */
+/* IPv6 does not look at the interface of a membership; needs no privilege since Linux 5.7. Where it is refused,
+ * datagrams of other interfaces come as well. */
+static void bind_to_interface(int fd, unsigned ifindex)
+{
+    int index = (int)ifindex;
+    (void)setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &index, sizeof index);
+}
+
+/* A group's socket is shared: each that joined gets a copy of what comes by its interface. */
 static int join(int fd, const struct nornic_addr *group, unsigned ifindex)
 {
+    bool is_v4 = nornic_addr_is_v4(group);
     struct ip_mreqn v4 = {.imr_ifindex = (int)ifindex};
     struct ipv6_mreq v6 = {.ipv6mr_interface = ifindex};
     int on = 1;
     memcpy(&v4.imr_multiaddr, group->b + 12, 4);
     memcpy(&v6.ipv6mr_multiaddr, group->b, 16);
+    bind_to_interface(fd, ifindex);
     int err = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (!err)
-        err = nornic_addr_is_v4(group) ? setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof v4)
-                                       : setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &v6, sizeof v6);
-    return err < 0 ? -errno : 0;
+        err = is_v4 ? setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof v4)
+                    : setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &v6, sizeof v6);
+    if (err < 0)
+        return -errno;
+    return is_v4 ? set_options(fd, of_ipv4_group, array_len(of_ipv4_group))
+                 : set_options(fd, of_ipv6_group, array_len(of_ipv6_group));
 }
 
-/* A packet port holds the port number of its interface (open_guard() in net/packet_socket.c) with the address
+/* A packet port holds the port number of its interface (net/guard.h) with the address
  * zero, which the kernel takes for a conflict with every address of the machine. The guards allow others
  * beside them, who must allow it as well, while they bind; but only then, so that of two udp ports with the
  * same address the second is refused. */
@@ -126,12 +141,13 @@ static int set_up(int fd, const struct nornic_addr *addr, unsigned ifindex)
 
 static int explain(const struct nornic_addr *addr, int err, struct nornic_error *why)
 {
-    char text[NORNIC_ADDR_STR_SIZE], owner[NET_UDP_OWNER_SIZE];
+    char text[NORNIC_ADDR_STR_SIZE];
     nornic_addr_str(addr, text);
     if (err == -EADDRINUSE)
-        return net_error_set(why, EADDRINUSE,
-                             "UDP port %u of %s is taken by %s: end that, or use another address",
-                             NET_ROCE_UDP_PORT, text, net_udp_owner(addr, owner));
+        return net_error_set(
+            why, EADDRINUSE,
+            "UDP port %u of %s is taken by another program: end that, or use another address",
+            NET_ROCE_UDP_PORT, text);
     if (err == -EADDRNOTAVAIL)
         return net_error_set(why, EADDRNOTAVAIL, "%s is no address of this machine", text);
     return net_error_set(why, -err, "cannot open UDP port %u of %s: %s", NET_ROCE_UDP_PORT, text,

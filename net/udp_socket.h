@@ -7,8 +7,8 @@
 
 /* Opens a socket that sends from and receives at `addr`, or, of a multicast group on interface `ifindex`,
  * that receives only. Nonblocking; it forbids fragments, tells TOS, TTL and trains of what it receives, and
- * collects ICMP errors. A descriptor; -EADDRINUSE with a sentence that says who has the address, as far as
- * that can be seen; or another -errno with a sentence. Needs no privilege. */
+ * collects ICMP errors. A descriptor; -EADDRINUSE with a sentence that says that another program has it
+ * (net_udp_owner_explain(): which); or another -errno with a sentence. Needs no privilege. */
 int net_udp_socket_open(const struct nornic_addr *addr, unsigned ifindex, struct nornic_error *why);
 
 /* How many bytes that have come a socket of this user may hold, as the kernel counts them: with its own,

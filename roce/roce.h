@@ -137,6 +137,12 @@ uint16_t roce_dev_pkey_get(const struct roce_dev *dev, unsigned index);
  * they have an address in common (-EINVAL if they do). Destroying a device takes it out. */
 int roce_dev_link(struct roce_dev *a, struct roce_dev *b);
 
+/* The host of `peer` says that nobody there takes packets (ICMP port unreachable), so waiting longer and
+ * repeating lead to nothing: what is not answered within 100 ms, or when its own timer fires before, fails
+ * with RETRY_EXC_ERR at once, or goes to the alternate path. An answer of the peer shows that it is there
+ * after all, and all is as before. */
+void roce_dev_refused(struct roce_dev *dev, const struct nornic_addr *peer, uint64_t now_ns);
+
 /* The interface has another IP MTU: bounds the path MTU of queue pairs that are connected from now on, but
  * never above that of roce_dev_config, by which the port has sized its frames. Connections keep theirs, as
  * both ends cut messages by it. And the bound as it is. */

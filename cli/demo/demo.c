@@ -17,6 +17,7 @@
 #include "cli/option/color.h"
 #include "cli/option/option.h"
 #include "cli/stop.h"
+#include "host/port_try.h"
 
 #define BUFFER_BYTES   (32u << 20) /* messages under way take at most so much */
 #define MAX_SIZE_BYTES (8u << 20)
@@ -44,6 +45,7 @@ struct demo {
     /* while it runs */
     struct demo_lab lab;
     bool lab_is_up;
+    struct demo_plan own_ipv6; /* ports and addresses, where the demo is over udp and IPv6 */
     char why_humble[sizeof(struct nornic_error)]; /* why not namespaces; "": not asked for */
     struct demo_screen screen;
     struct demo_board *boards[2];
@@ -64,6 +66,36 @@ static void plan_loopback(struct demo_plan *plan)
     }
 }
 
+struct pair {
+    struct nornic_addr addr[2];
+    int found;
+};
+
+static void find_pair(void *ctx, const struct host_port_found *port)
+{
+    struct pair *pair = ctx;
+    struct nornic_addr addr;
+    if (pair->found < 2 && port->is_usable && strncmp(port->name, "udp:", 4) == 0 &&
+        nornic_addr_parse(port->name + 4, &addr) == 0 && !nornic_addr_is_v4(&addr))
+        pair->addr[pair->found++] = addr;
+}
+
+/* Of IPv6 the loopback interface has one address only: that, and another of the machine's own, which is as
+ * near. Whether there are two that nobody else has. */
+static bool plan_own_ipv6(struct demo_plan *plan)
+{
+    struct pair pair = {.found = 0};
+    char text[NORNIC_ADDR_STR_SIZE];
+    struct nornic_error why;
+    if (host_ports_find(find_pair, &pair, &why) != 0 || pair.found < 2)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        plan->addr[i] = pair.addr[i];
+        snprintf(plan->port[i], sizeof plan->port[i], "udp:%s", nornic_addr_str(&plan->addr[i], text));
+    }
+    return true;
+}
+
 /* Plans a pass. The data, losses and PSNs of both passes differ. */
 static void plan_pass(const struct demo *d, struct demo_plan *plan, uint32_t loss_ppm)
 {
@@ -76,8 +108,10 @@ static void plan_pass(const struct demo *d, struct demo_plan *plan, uint32_t los
         snprintf(plan->netns[i], sizeof plan->netns[i], "%s", d->lab.netns[i]);
         snprintf(plan->port[i], sizeof plan->port[i], "%s:" DEMO_LAB_IFNAME, kinds[d->place]);
     }
-    if (d->place == PLACE_UDP)
+    if (d->place == PLACE_UDP && !d->ipv6)
         plan_loopback(plan);
+    else if (d->place == PLACE_UDP)
+        *plan = d->own_ipv6;
     plan->pmtu_bytes = d->pmtu_bytes;
     plan->size_bytes = (uint32_t)d->size_bytes;
     plan->depth = fit > 16 ? 16 : fit < 2 ? 2 : (uint32_t)fit;
@@ -112,11 +146,11 @@ static uint32_t mtu_of(const struct demo *d)
     return d->pmtu_bytes + ROCE_OVERHEAD > ETH_MTU_BYTES ? d->pmtu_bytes + ROCE_OVERHEAD : ETH_MTU_BYTES;
 }
 
-/* Without namespaces: two processes still, but for IPv6, of which the loopback interface has one address
- * only. */
+/* Without namespaces: two processes still, if there are two addresses for them. */
 static void fall_back(struct demo *d, const char *why)
 {
-    d->place = d->ipv6 || d->place == PLACE_UDP ? PLACE_MEMORY : PLACE_UDP;
+    bool has_addrs = !d->ipv6 || plan_own_ipv6(&d->own_ipv6);
+    d->place = !has_addrs || d->place == PLACE_UDP ? PLACE_MEMORY : PLACE_UDP;
     snprintf(d->why_humble, sizeof d->why_humble, "%s", why);
 }
 
@@ -127,8 +161,10 @@ static int prepare_place(struct demo *d)
 
     if (is_root)
         demo_lab_sweep();
-    if (d->place == PLACE_UDP && d->ipv6)
-        return cli_fail("--port udp --ipv6: the loopback interface has one IPv6 address, and two are needed");
+    if (d->place == PLACE_UDP && d->ipv6 && !plan_own_ipv6(&d->own_ipv6))
+        return cli_fail(
+            "--port udp --ipv6: two IPv6 addresses are needed, beside link-local ones, and this machine has "
+            "no two that are free; `nornic ports` lists them");
     if (d->place == PLACE_MEMORY || d->place == PLACE_UDP)
         return 0;
     if (!is_root)
@@ -177,7 +213,7 @@ static void introduce(const struct demo *d, const struct demo_plan *plan)
     if (d->place == PLACE_MEMORY)
         fprintf(out, "RDMA between two engines in one process, over the memory port.\n");
     else if (d->place == PLACE_UDP)
-        fprintf(out, "RDMA between two processes, over ordinary UDP sockets on the loopback interface.\n");
+        fprintf(out, "RDMA between two processes, over ordinary UDP sockets within this machine.\n");
     else
         fprintf(out,
                 "RDMA between two processes in two network namespaces, joined by a veth pair, over %s.\n",

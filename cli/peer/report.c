@@ -14,12 +14,17 @@ void peer_say_listening(const struct peer *peer)
     fflush(stdout); /* a script that reads through a pipe sees how far we are */
 }
 
-uint64_t peer_retransmitted(const struct peer *peer)
+static struct roce_counters counters_of(const struct peer *peer)
 {
     host_dev_lock(peer->node.dev);
-    uint64_t n = roce_dev_counters(host_dev_engine(peer->node.dev))->qps.retransmitted_pkts;
+    struct roce_counters counters = roce_dev_counters(host_dev_engine(peer->node.dev))->qps;
     host_dev_unlock(peer->node.dev);
-    return n;
+    return counters;
+}
+
+uint64_t peer_retransmitted(const struct peer *peer)
+{
+    return counters_of(peer).retransmitted_pkts;
 }
 
 static void report_json(const struct peer *peer)
@@ -37,6 +42,7 @@ static void report_json(const struct peer *peer)
     cli_json_add_count(j, "received_crc32_sum", peer->crc_sum);
     cli_json_add_real(j, "seconds", (double)(peer->end_ns - peer->start_ns) / 1e9);
     cli_json_add_count(j, "retransmitted_pkts", peer_retransmitted(peer));
+    cli_json_add_count(j, "rx_ip_id_foreign", counters_of(peer).rx_ip_id_foreign);
     cli_json_add_count(j, "unacknowledged_messages", peer->unacknowledged);
     cli_json_print(j);
 }

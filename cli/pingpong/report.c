@@ -51,6 +51,7 @@ static void report_json(const struct pingpong_side *side, const struct figures *
     if (side->is_client)
         cli_json_add_usec(j, "round_trip_us", &side->round_trips);
     cli_json_add_count(j, "retransmitted_pkts", f->counters.retransmitted_pkts);
+    cli_json_add_count(j, "rx_ip_id_foreign", f->counters.rx_ip_id_foreign);
     if (o->node.cc.on) {
         cli_json_add_count(j, "np_ecn_marked", f->counters.np_ecn_marked);
         cli_json_add_count(j, "np_cnp_sent", f->counters.np_cnp_sent);
@@ -74,6 +75,11 @@ static void report_text(const struct pingpong_side *side, const struct figures *
                (double)h->min / 1e3, usec(h, 0.5), usec(h, 0.99), usec(h, 0.999), (double)h->max / 1e3);
     printf("%u messages verified, %" PRIu64 " packets retransmitted\n", side->received,
            f->counters.retransmitted_pkts);
+    if (f->counters.rx_ip_id_foreign > 0)
+        printf("%" PRIu64
+               " packets bore an identification that no nornic sends: 16 bits of their ICRC protected "
+               "them, not 32\n",
+               f->counters.rx_ip_id_foreign);
     if (side->options->node.cc.on)
         printf("congestion: %" PRIu64 " marked packets came, %" PRIu64 " CNPs sent, %" PRIu64 " obeyed\n",
                f->counters.np_ecn_marked, f->counters.np_cnp_sent, f->counters.rp_cnp_handled);

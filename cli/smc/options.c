@@ -36,6 +36,19 @@ static bool has_interface(const struct smc_options *o, const char *port)
     return false;
 }
 
+/* SMC-R thinks in interfaces, so a udp port's address is none. */
+static bool is_port(const char *text)
+{
+    static const char *const kinds[] = {"xdp:", "packet:", "udp:"};
+    struct nornic_addr addr;
+    for (size_t i = 0; i < array_len(kinds); i++) {
+        const char *rest = text + strlen(kinds[i]);
+        if (strncmp(text, kinds[i], strlen(kinds[i])) == 0)
+            return *rest && nornic_addr_parse(rest, &addr) != 0;
+    }
+    return false;
+}
+
 /* "xdp:eth0" or "xdp:eth0,pnetid=NET"; `text` is the user's argument and is cut at the comma. */
 static int take_device(void *settings, const char *option, char *text)
 {
@@ -52,8 +65,8 @@ static int take_device(void *settings, const char *option, char *text)
         port->pnetid = comma + sizeof key - 1;
         *comma = 0;
     }
-    if ((strncmp(text, "xdp:", 4) != 0 || !text[4]) && (strncmp(text, "packet:", 7) != 0 || !text[7]))
-        return cli_fail("%s %s: give xdp:INTERFACE or packet:INTERFACE", option, text);
+    if (!is_port(text))
+        return cli_fail("%s %s: give xdp:INTERFACE, packet:INTERFACE or udp:INTERFACE", option, text);
     if (has_interface(o, text))
         return cli_fail("%s %s: its interface is given already; give each once", option, text);
     port->port = text;
@@ -63,7 +76,7 @@ static int take_device(void *settings, const char *option, char *text)
 
 static const struct cli_option common_rows[] = {
     {"device", 'd', "PORT",
-     "an interface for RDMA: xdp:IFACE or packet:IFACE, with ,pnetid=NAME behind it if it belongs to a "
+     "an interface for RDMA: xdp:IFACE, packet:IFACE or udp:IFACE, with ,pnetid=NAME behind it if it belongs to a "
      "physical network of its own; once for each link. Without one the bytes travel by TCP",
      CLI_TAKEN_BY(take_device)},
     {"max-links", 0, "COUNT", "links of a link group, %r (2)", AT(sock.max_links), CLI_TAKES_COUNT(2, 8)},

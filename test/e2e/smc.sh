@@ -45,6 +45,8 @@ refuse no_host "HOST and PORT" connect 5000
 refuse unknown_option "--frobnicate" listen --frobnicate 5000
 refuse bad_device "eth0" listen -d eth0 5000
 refuse memory_is_no_device "memory" listen -d memory 5000
+refuse udp_without_interface "udp:INTERFACE" listen -d udp: 5000
+refuse udp_with_an_address "udp:INTERFACE" listen -d udp:127.0.0.1 5000
 refuse bad_pnetid "pnetid" listen -d xdp:eth0,net=1 5000
 refuse too_few_links "--max-links 1" listen --max-links 1 5000
 refuse bare_ipv6 "[ADDRESS]:PORT" listen fd00::1:5000
@@ -150,6 +152,21 @@ for host in 10.77.0.1 fd77::1; do
     result file_back_$family "$words" cmp -s "$tmp/file" "$tmp/copy"
     result file_back_sum_$family "$words" is "$by_smc and j['received_sha256'] == '$sum'" "$tmp/out"
 done
+
+# --- over UDP sockets; the TCP option needs root still ---
+through=("${a[@]}" "${b[@]}")
+a=(-d udp:nna -d udp:nnc) b=(-d udp:nnb -d udp:nnd)
+for host in 10.77.0.1 fd77::1; do
+    family=v4
+    [[ $host != *:* ]] || family=v6
+    serve --require-smc --sum -o "$tmp/copy"
+    connect --require-smc --sum -i "$tmp/file" -o /dev/null $host 5000
+    finish
+    words="client $rc $out $err; server $server_rc $server_out $server_err"
+    result over_udp_$family "$words" cmp -s "$tmp/file" "$tmp/copy"
+    result over_udp_by_two_links_$family "$words" is "$by_smc and $two_links" "$tmp/out"
+done
+a=("${through[@]:0:4}") b=("${through[@]:4}")
 
 # --- both ways at once, by standard input and output ---
 start_with "$tmp/back" "${in_a[@]}" "$nornic" smc listen "${a[@]}" --require-smc 5000

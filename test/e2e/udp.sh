@@ -93,6 +93,27 @@ both_families udp_1024 udp:nna udp:nnb -s 1000003
 both_families udp_events udp:nna udp:nnb -s 300000 -e
 both_families udp_ud udp:nna udp:nnb -s 1001 --transport ud
 pair udp_by_address udp:10.77.0.1 udp:10.77.0.2 10.77.0.1 -s 300000
+# the same address on both interfaces of one machine: the interface says which
+for side in a b; do
+    ns=ns_$side
+    ip -n "${!ns}" link add nnx type veth peer name nny
+    ip -n "${!ns}" link set nnx up && ip -n "${!ns}" link set nny up
+    ip -n "${!ns}" addr add fe80::77$([ $side = a ] && echo 1 || echo 2)/64 dev nnx nodad
+    ip -n "${!ns}" addr add fe80::77$([ $side = a ] && echo 1 || echo 2)/64 dev nn$side nodad
+done
+pair udp_link_local udp:fe80::771%nna udp:fe80::772%nnb fe80::771%nnb -s 300000
+for side in a b; do
+    ns=ns_$side
+    ip -n "${!ns}" link del nnx
+done
+# two IPv6 addresses of a machine: the demo as two processes without privileges
+run "${in_a[@]}" "${as_nobody[@]}" "$tmp/nornic" demo --port udp --ipv6 --count 20 --json -o "$tmp/captures/demo.pcapng"
+if [ $rc = 0 ] && is "j['ok'] and j['port'] == 'udp' and len(j['passes']) == 2" "$tmp/out"; then ok demo_v6
+else notok demo_v6 "exit status $rc: $out $err"; fi
+ns_make c
+run ip netns exec "nn-$$-c" "${as_nobody[@]}" "$tmp/nornic" demo --port udp --ipv6
+if [ $rc = 2 ] && one_sentence "$err" "two IPv6 addresses are needed"; then ok demo_v6_has_one_address
+else notok demo_v6_has_one_address "exit status $rc: $out $err"; fi
 pair udp_congestion udp:nna udp:nnb 10.77.0.1 -s 300000 --ecn 20% --cc=line-rate=1G
 for port in packet xdp; do
     run "${in_a[@]}" "$nornic" pingpong --port $port:nna -g 99 -p 1 nowhere.invalid
@@ -104,6 +125,16 @@ for port in packet xdp; do
     both_families udp_to_$port $port:nna udp:nnb -s 1000003
     both_families ${port}_to_udp udp:nna $port:nnb -s 1000003
 done
+
+# a packet socket beside the sender sees trains whole, which its ring has no room for
+ip netns exec "$ns_b" ethtool -K nnb tx-udp-segmentation on
+start "${in_a[@]}" "$nornic" pingpong --port packet:nna -n 5 -s 300000 -t 2s
+listening "$ns_a" 18515
+run "${in_b[@]}" "$nornic" pingpong --port udp:nnb -n 5 -s 300000 10.77.0.1
+finish
+if [ $rc = 1 ] && [ $server_rc = 1 ] && [[ $server_err == *"in one piece over packet:nna"*"tx-udp-segmentation off"* ]]
+then ok packet_port_names_whole_trains
+else notok packet_port_names_whole_trains "client $rc: $err; server $server_rc: $server_err"; fi
 
 # --- trains that are cut on their way ---
 cut() { # NAME INTERFACE FEATURE...
@@ -155,6 +186,10 @@ elif start_tcpdump; then
     run "$nornic" verify "$tmp/captures/port.pcapng" "$tmp/wire.pcap"
     if [ $rc = 0 ] && [[ $out == *"bad 0"* ]] && [[ $out != *" 0 RoCE"* ]]; then ok captures_are_good
     else notok captures_are_good "exit status $rc: $(tail -1 "$tmp/out") $err"; fi
+    run "$nornic" verify --strict "$tmp/captures/port.pcapng" "$tmp/captures/demo.pcapng" \
+        "$tmp/captures/demo-loss.pcapng"
+    if [ $rc = 0 ] && [ "$(grep -c ' 0 violations' "$tmp/out")" = 3 ]; then ok captures_break_no_rule
+    else notok captures_break_no_rule "exit status $rc: $(grep violations "$tmp/out") $err"; fi
 else
     notok captures_agree "tcpdump did not start: $(cat "$tmp/tcpdump.err")"
 fi

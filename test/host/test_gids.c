@@ -2,9 +2,12 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "host/events.h"
 #include "host/host.h"
+#include "net/udp_frame.h"
 #include "test/support/netns.h"
 #include "test/support/vlan.h"
 
@@ -285,4 +288,55 @@ Test(gids, address_of_a_vlan_interface_goes_without_the_parents)
     await_gid(3, "10.88.0.1"); /* what came before it has been read */
     cr_expect_str_eq(gid(1), "10.77.0.1");
     run("grep -q 01004D0A:12B7 /proc/net/udp");
+}
+
+/* Another program's socket at port 4791 of an address of side 0. */
+static int take_addr(const char *text)
+{
+    struct nornic_addr addr;
+    union net_sockaddr me;
+    netns_enter(&veth, 0);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    cr_assert_eq(nornic_addr_parse(text, &addr), 0);
+    socklen_t me_bytes = net_sockaddr_set(&me, &addr, NET_ROCE_UDP_PORT, 0);
+    cr_assert_eq(bind(fd, &me.any, me_bytes), 0, "%s", text);
+    netns_enter(&veth, -1);
+    return fd;
+}
+
+static int open_udp(struct nornic_error *why)
+{
+    netns_enter(&veth, 0);
+    int err = host_dev_open(&(struct host_dev_config){.port = "udp:nn0"}, &dev, why);
+    netns_enter(&veth, -1);
+    if (err)
+        dev = NULL;
+    return err;
+}
+
+Test(gids, address_of_another_program_comes_when_that_ends)
+{
+    struct nornic_error why = {""};
+    int other = take_addr("10.77.0.1");
+    cr_assert_eq(open_udp(&why), 0, "%s", why.text);
+    cr_assert_eq(gid_count(), 2);
+    cr_expect_str_eq(gid(1), "fd77::1");
+    await(NORNIC_EVENT_GID_CHANGE);
+    close(other);
+    await_gid(2, "10.77.0.1");
+}
+
+/* The one address that there is: then the port has none, and it is said who has it. */
+Test(gids, who_has_the_only_address_is_named)
+{
+    struct nornic_error why = {""};
+    char expected[64];
+    run("ip addr flush dev nn0 && ip addr add 10.77.0.9/24 dev nn0");
+    int other = take_addr("10.77.0.9");
+    cr_assert_eq(open_udp(&why), -EADDRINUSE);
+    snprintf(expected, sizeof expected, "10.77.0.9 is taken by ");
+    cr_assert(strstr(why.text, expected), "%s", why.text);
+    snprintf(expected, sizeof expected, "(process %d)", getpid());
+    cr_assert(strstr(why.text, expected), "%s", why.text);
+    close(other);
 }

@@ -30,6 +30,12 @@ Test(port_open, bad_names_are_named)
         {"xdp:nn-none", -ENODEV, "nn-none"},
         {"xdp:nn-none:generic", -ENODEV, "nn-none"},
         {"packet:nn-none", -ENODEV, "nn-none"},
+        {"udp:nn-none", -ENODEV, "nn-none"},
+        {"udp:fe80::1%nn-none", -ENODEV, "nn-none"},
+        {"udp:fe80::1%lo", -EADDRNOTAVAIL, "fe80::1 is no address"},
+        {"udp:fe80::1%", -ENODEV, "fe80::1%"},
+        {"udp:fe80::1%nn-a-name-too-long", -EINVAL, "1 to 15"},
+        {"udp:127.0.0.1%lo", -EINVAL, "only a link-local address"},
     };
     for (size_t i = 0; i < array_len(cases); i++) {
         struct host_dev_config config = {.port = cases[i].name};

@@ -9,15 +9,16 @@ SIZES = (1, 2, 3, 4096, 65536, 1000003)
 class Case:
     """One run of a stock program in the guest against its nornic peer.
 
-    way: guest-serves or nornic-serves; port: xdp or packet; pairs: queue pairs or connections; weather: options of
-    nornic's for a bad line."""
+    way: guest-serves or nornic-serves; port: xdp, packet or udp; pairs: queue pairs or connections; weather: options of
+    nornic's for a bad line; offloads: of OFFLOADS in lab.py."""
 
     def __init__(self, program, way, port, family='4', pmtu=1024, size=4096, iterations=10, pairs=1, check=False,
-                 weather=(), note=''):
+                 weather=(), note='', offloads=None):
         self.program, self.way, self.port, self.family, self.pmtu = program, way, port, family, pmtu
         self.size, self.iterations, self.pairs, self.check, self.weather = size, iterations, pairs, check, weather
+        self.offloads = offloads or ('whole' if port == 'udp' else 'off')
         self.name = '-'.join([program, way, port, 'ipv' + family, 'pmtu%d' % pmtu, 'size%d' % size] +
-                             ['pairs%d' % pairs] * (pairs > 1) + ['chk'] * check + ['bad-line'] * bool(weather)) + note
+                             ['pairs%d' % pairs] * (pairs > 1) + ['chk'] * check + ['bad-line'] * bool(weather) + [offloads] * bool(offloads)) + note
 
     def mtus(self):
         """The interfaces' MTU here and in the guest. rdma_cm's path MTU follows from them, ibv_*_pingpong is told."""
@@ -125,6 +126,38 @@ def over_cm(xdp_takes_4096):
             yield Case('udaddy', way, 'xdp', family, size=100, iterations=0, pairs=4, weather=BAD)
 
 
+def over_udp():
+    """The udp port: every program both ways, long messages as trains that are cut in three places (OFFLOADS)."""
+    def both(program, family='4', **more):
+        for way in ('guest-serves', 'nornic-serves'):
+            checked = program == 'ibv_rc_pingpong' and way == 'nornic-serves'
+            yield Case(program, way, 'udp', family, check=checked, **more)
+    for size in (1, 4097, 1000003):
+        yield from both('ibv_rc_pingpong', size=size, iterations=3)
+    yield from both('ibv_rc_pingpong', size=65536, pmtu=4096)
+    yield from both('ibv_rc_pingpong', size=65536, pmtu=256, offloads='cut')
+    yield from both('ibv_rc_pingpong', size=65536, offloads='bare')
+    yield from both('ibv_rc_pingpong', '6', size=65536)
+    yield from both('ibv_rc_pingpong', '6', size=65536, offloads='cut')
+    for family in ('4', '6'):
+        yield from both('ibv_rc_pingpong', family, size=65536, iterations=3, weather=BAD)
+    yield from both('ibv_uc_pingpong', size=65536)
+    yield from both('ibv_uc_pingpong', '6', size=1000, iterations=100, weather=LATE)
+    yield from both('ibv_ud_pingpong', size=1000, iterations=100, weather=LATE)
+    yield from both('ibv_ud_pingpong', '6', size=1024)
+    yield from both('ibv_srq_pingpong', size=4097, iterations=64, pairs=16)
+    yield from both('ibv_srq_pingpong', '6', size=3000, iterations=40, pairs=4, weather=BAD)
+    for family in ('4', '6'):
+        yield from both('rping', family, size=65535, iterations=3)
+        yield from both('udaddy', family, size=1023, pairs=3)
+        yield from both('ucmatose', family, size=3001, pairs=4)
+        yield from both('rdma_client', family, size=16, iterations=1)
+    for way in ('guest-serves', 'nornic-serves'):
+        yield Case('rping', way, 'udp', size=5001, weather=LOSS if way == 'guest-serves' else BAD)
+    yield from both('ucmatose', '6', size=3001, pairs=3, weather=BAD)
+    yield from both('udaddy', size=100, iterations=0, pairs=4, weather=BAD)
+
+
 def quirks():
     for name, (_, guest_is_client) in rxe.QUIRKS.items():
         case = Case('rxe-' + name, 'nornic-serves' if guest_is_client else 'guest-serves', 'packet', size=64)
@@ -138,4 +171,5 @@ def all_cases(xdp_takes_4096=True):
     yield from ud_pingpong()
     yield from srq_pingpong(xdp_takes_4096)
     yield from over_cm(xdp_takes_4096)
+    yield from over_udp()
     yield from quirks()

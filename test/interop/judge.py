@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a capture of a case must hold. Each function says what is wrong with it, or ''."""
-import functools, json, subprocess, zlib
+import functools, json, re, subprocess, zlib
 import payload
 from lab import GUEST, HOST, NORNIC
 
@@ -176,7 +176,44 @@ DATA = {'ibv_rc_pingpong': echoes, 'ibv_uc_pingpong': echoes, 'ibv_ud_pingpong':
         'ucmatose': over_cm(exchange), 'rdma_client': over_cm(exchange)}
 
 
+# Of the guest's kernel: a header, a checksum or a destination that was wrong, and everything that ICMP says of errors.
+UNUSUAL = (['Ip.' + n for n in ('InHdrErrors', 'InAddrErrors', 'InUnknownProtos', 'InDiscards', 'ReasmReqds')] +
+           ['Icmp.' + n for n in ('InMsgs', 'InErrors', 'InCsumErrors', 'OutDestUnreachs', 'OutTimeExcds')] +
+           ['Udp.' + n for n in ('NoPorts', 'InErrors', 'RcvbufErrors', 'InCsumErrors')] +
+           ['Ip6' + n for n in ('InHdrErrors', 'InTooBigErrors', 'InAddrErrors', 'InUnknownProtos', 'ReasmReqds')] +
+           ['Icmp6' + n for n in ('InErrors', 'InCsumErrors', 'InDestUnreachs', 'OutDestUnreachs', 'InPktTooBigs')] +
+           ['Udp6' + n for n in ('NoPorts', 'InErrors', 'RcvbufErrors', 'InCsumErrors')])
+
+
+# A port that is no UDP socket asks the guest's MAC by a datagram to the discard port.
+DISCARD = {'Icmp.OutDestUnreachs', 'Udp.NoPorts', 'Icmp6OutDestUnreachs', 'Udp6NoPorts'}
+
+
+# What a kernel says of a machine that is too slow for it is none of RoCE's.
+SPOKEN = re.compile('rxe|rdma|infiniband|ib_|udp|icmp|checksum', re.I)
+
+
+def guest_saw(case, counted, said):
+    """`counted`, `said`: of the guest's kernel, during the case."""
+    allowed = set() if case.port == 'udp' else DISCARD
+    seen = {name: counted[name] for name in UNUSUAL if counted[name] and name not in allowed}
+    if seen or SPOKEN.search(said):
+        return 'the guest\'s kernel counts %s and says: %s' % (seen, said.strip())
+    return ''
+
+
+def identifications(case, log):
+    """Over IPv4 a UDP socket does not see soft-RoCE's, which are not nornic's: that is counted, and said."""
+    with open(log, errors='replace') as f:
+        text = f.read()
+    found = re.search(r'^(\d+) packets bore|"rx_ip_id_foreign": ?(\d+)', text, re.M)
+    count = int(found[1] or found[2]) if found else 0
+    is_counted = case.port == 'udp' and case.family == '4'
+    return '' if (count > 0) == is_counted else '%d packets of the guest had an unknown identification' % count
+
+
 def check(case, capture, log):
     if not case.peer().ends:
         return ''   # a reserved opcode is none to them, and what the packets hold is what is asked
-    return nornic_verifies(capture, log) or tshark_reads(capture) or DATA[case.program](case, capture, log)
+    return (nornic_verifies(capture, log) or tshark_reads(capture) or DATA[case.program](case, capture, log) or
+            identifications(case, log))

@@ -19,6 +19,12 @@ HOST_GID_INDEX = {'4': 1, '6': 2}      # link-local first, then in the order of 
 SEGMENT_MTU, USUAL_MTU = 4200, 1500
 PROBE_PORT = 18514
 BOOT_SECONDS, CASE_SECONDS = 180, 60
+# What nic0 and port0 do for the udp port; the other ports do it themselves. "whole": trains cross the veth pair in one
+# piece, and the tap, whose guest takes none, cuts them; "cut": nic0's kernel does; "bare": it refuses trains, as it has
+# no checksums to give them.
+OFFLOADS = {'off': 'tx off gso off tso off gro off', 'bare': 'tx off gso off tso off gro on',
+            'whole': 'tx on gso on gro on tx-udp-segmentation on',
+            'cut': 'tx on gso on gro off tx-udp-segmentation off'}
 NO_OFFLOADS = 'csum=off,guest_csum=off,' + ','.join(
     k + '=off' for k in 'gso host_tso4 host_tso6 host_ufo host_ecn guest_tso4 guest_tso6 guest_ufo guest_ecn'.split())
 
@@ -45,7 +51,7 @@ class Lab:
 
     def __init__(self, share):
         self.share, self.procs, self.namespaces, self.next_command = share, [], [], 0
-        self.mtu, self.guest_mtu = None, SEGMENT_MTU
+        self.mtu, self.guest_mtu, self.offloads = None, SEGMENT_MTU, None
         self.indexes = {}
 
     def spawn(self, command, log):
@@ -93,8 +99,14 @@ class Lab:
         sh('ip', '-n', NIC, 'link', 'set', 'nic0', 'address', '52:54:00:4e:00:02', 'up')
         sh('ip', '-n', NIC, 'addr', 'add', HOST['4'] + '/24', 'dev', 'nic0')
         sh('ip', '-n', NIC, 'addr', 'add', HOST['6'] + '/64', 'dev', 'nic0', 'nodad')
-        for where, dev in ((in_sw, 'port0'), (here, 'nic0')):   # whole checksums, no frame beyond the MTU
-            sh(*where, 'ethtool', '-K', dev, 'tx', 'off', 'gso', 'off', 'tso', 'off', 'gro', 'off', check=False)
+
+    def set_offloads(self, offloads):
+        """Whole checksums and no frame beyond the MTU, or what OFFLOADS says."""
+        if offloads == self.offloads:
+            return
+        for where, dev in ((SW, 'port0'), (NIC, 'nic0')):
+            sh('ip', 'netns', 'exec', where, 'ethtool', '-K', dev, *OFFLOADS[offloads].split(), check=False)
+        self.offloads = offloads
 
     def set_mtu(self, host, guest=SEGMENT_MTU):
         """XDP looks at the MTU of both ends of a veth pair, rdma_cm at that of the guest's interface."""
@@ -108,6 +120,7 @@ class Lab:
 
     def xdp_takes(self, mtu):
         """Whether this kernel's AF_XDP does this MTU on a veth pair (it needs frames in several buffers)."""
+        self.set_offloads('off')
         self.set_mtu(mtu)
         probe = self.spawn(in_nic(NORNIC, 'pingpong', '--port', 'xdp:nic0', '-p', str(PROBE_PORT)), os.devnull)
         wait_for('nornic to open AF_XDP', 20, lambda: listening(PROBE_PORT) or probe.poll() is not None)
@@ -159,6 +172,11 @@ class Lab:
         wait_for('the end of the guest\'s program', seconds, lambda: os.path.exists(status))
         return int(self.read('rc.%d' % n))
 
+    def guest_counted(self, n):
+        """What the guest's kernel has counted while program `n` ran: {'Udp.InCsumErrors': 0, 'Ip6InHdrErrors': 0...}."""
+        was, now = (counters(self.read('%s.%d' % (when, n))) for when in ('was', 'is'))
+        return {name: now[name] - was.get(name, 0) for name in now}   # some appear when they count
+
     def guest_failed(self, n):
         return os.path.exists('%s/rc.%d' % (self.share, n)) and self.read('rc.%d' % n).strip() != '0'
 
@@ -173,6 +191,16 @@ class Lab:
             self.stop(p)
         for name in self.namespaces:
             sh('ip', 'netns', 'del', name, check=False)
+
+
+def counters(text):
+    """/proc/net/snmp, whose lines come in pairs of names and values, and snmp6, a name and its value a line."""
+    found, words = {}, [line.split() for line in text.splitlines()]
+    for names, values in zip(words, words[1:]):
+        if names[0].endswith(':') and names[0] == values[0] and values[1].lstrip('-').isdigit():
+            found.update(zip((names[0][:-1] + '.' + name for name in names[1:]), map(int, values[1:])))
+    found.update((w[0], int(w[1])) for w in words if len(w) == 2 and not w[0].endswith(':'))
+    return found
 
 
 def listening(port):

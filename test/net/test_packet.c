@@ -185,12 +185,17 @@ Test(packet, frames_longer_than_a_slot_are_counted)
     struct frame_spec longer = roce_spec(), good = roce_spec();
     struct net_port *sender;
     longer.ip_bytes = 8000;
+    cr_assert_null(net_port_trouble(ports[1]));
     cr_assert_eq(netns_run(&veth, 1, "ip link set nn1 mtu 9000"), 0);
     cr_assert_eq(netns_run(&veth, 0, "ip link set nn0 mtu 9000"), 0);
     cr_assert_eq(net_packet_open(&config, &sender, NULL), 0);
     cr_expect_eq(frames_exchange(sender, ports[1], &longer, 0, 5, NS_PER_S / 20, NULL), 0);
     cr_expect_eq(frames_exchange(sender, ports[1], &good, 0, 5, 5 * NS_PER_S, NULL), 5);
     cr_expect_eq(ports[1]->counters.rx_too_long, 5);
+    const char *trouble = net_port_trouble(ports[1]);
+    cr_assert(trouble && strstr(trouble, "a train of 8014 bytes") &&
+                  strstr(trouble, "tx-udp-segmentation off"),
+              "%s", trouble);
     net_port_close(sender);
 }
 

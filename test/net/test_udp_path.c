@@ -2,7 +2,10 @@
 /* The udp port where the machine itself, its routes or its queues do not take what is sent. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "net/udp_frame.h"
@@ -207,4 +210,109 @@ Test(udp_path, udp_port_beside_a_packet_port_of_another_interface)
         net_port_close(port);
         port = NULL;
     }
+}
+
+/* Sends one byte to port 4791 of a group, by an interface. */
+static void send_to_group(const char *group, const char *ifname)
+{
+    struct nornic_addr to = addr_of(group);
+    struct net_interface interface;
+    struct nornic_error why;
+    union net_sockaddr dst;
+    cr_assert_eq(net_interface_get(ifname, &interface, &why), 0, "%s", why.text);
+    socklen_t dst_bytes = net_sockaddr_set(&dst, &to, NET_ROCE_UDP_PORT, interface.index);
+    struct ip_mreqn by = {.imr_ifindex = (int)interface.index};
+    bool is_v4 = nornic_addr_is_v4(&to);
+    int fd = socket(is_v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(is_v4 ? setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &by, sizeof by)
+                       : setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &by.imr_ifindex, sizeof(int)),
+                 0);
+    cr_assert_eq(sendto(fd, "x", 1, 0, &dst.any, dst_bytes), 1);
+    close(fd);
+}
+
+/* Frames that have come. */
+static unsigned drain(struct net_port *from)
+{
+    struct net_frame frame;
+    unsigned count = 0;
+    while (net_port_rx_burst(from, &frame, 1, 1)) {
+        count++;
+        net_port_rx_release(from, &frame, 1);
+    }
+    return count;
+}
+
+/* The same group on another interface is another group: two ports of one machine keep to their own. The kernel hands
+ * datagrams of the machine itself over before the call that sends them returns. */
+Test(udp_path, group_of_another_interface_is_another_group)
+{
+    static const char *const groups[] = {"239.7.7.7", "ff0e::7777", "ff02::7777"};
+    static const char *const own[] = {"10.77.0.1", "10.77.0.3"};
+    struct net_interface other;
+    struct nornic_error why;
+    struct net_port *second;
+    for (size_t i = 0; i < array_len(own); i++) { /* what comes from there would be its own */
+        struct nornic_addr addr = addr_of(own[i]);
+        net_port_unlisten(port, &addr);
+    }
+    run("ip link add nn9 type veth peer name nn8 && ip link set nn8 up && ip link set nn9 up && ip addr add 10.79.0.1/24 dev nn9 && "
+        "ip addr add fd79::1/64 dev nn9 nodad");
+    cr_assert_eq(net_interface_get("nn9", &other, &why), 0, "%s", why.text);
+    cr_assert_eq(net_udp_open(&(struct net_udp_config){.interface = &other}, &second, &why), 0, "%s",
+                 why.text);
+    for (size_t i = 0; i < array_len(groups); i++) {
+        struct nornic_addr group = addr_of(groups[i]);
+        listen_to(groups[i]);
+        cr_assert_eq(net_port_listen(second, &group, &why), 0, "%s", why.text);
+        send_to_group(groups[i], "nn9");
+        cr_assert_eq(drain(port), 0, "%s of nn9 came to the port of nn0", groups[i]);
+        cr_assert_eq(drain(second), 1, "%s of nn9", groups[i]);
+        send_to_group(groups[i], "nn0");
+        cr_assert_eq(drain(port), 1, "%s of nn0", groups[i]);
+        cr_assert_eq(drain(second), 0, "%s of nn0 came to the port of nn9", groups[i]);
+    }
+    net_port_close(second);
+}
+
+/* A datagram to a UDP port of an address of side 0, from side 1. The socket. */
+static int knock(const char *text, uint16_t udp_port)
+{
+    struct nornic_addr addr = addr_of(text);
+    union net_sockaddr to;
+    netns_enter(&veth, 1);
+    int fd = socket(nornic_addr_is_v4(&addr) ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    socklen_t to_bytes = net_sockaddr_set(&to, &addr, udp_port, 0);
+    cr_assert_eq(connect(fd, &to.any, to_bytes), 0);
+    cr_assert_eq(send(fd, "x", 1, 0), 1);
+    netns_enter(&veth, 0);
+    return fd;
+}
+
+/* A udp port of another interface has port 4791 of its address, so the packet port cannot hold that of all. Two
+ * datagrams leave one after the other: when the second one's ICMP is there, the first has been looked at. */
+Test(udp_path, packet_port_beside_a_udp_port_answers_nothing_by_the_kernel)
+{
+    static const char *const addrs[] = {"10.77.0.1", "fd77::1"};
+    struct net_port *packet;
+    struct net_interface lo;
+    struct nornic_error why = {""};
+    net_port_close(port);
+    run("ip link set lo up");
+    cr_assert_eq(net_interface_get("lo", &lo, &why), 0, "%s", why.text);
+    cr_assert_eq(net_udp_open(&(struct net_udp_config){.interface = &lo}, &port, &why), 0, "%s", why.text);
+    listen_to("127.0.0.1");
+    listen_to("::1");
+    cr_assert_eq(net_packet_open(&(struct net_packet_config){.ifname = "nn0"}, &packet, &why), 0, "%s",
+                 why.text);
+    for (size_t i = 0; i < array_len(addrs); i++) {
+        int held = knock(addrs[i], NET_ROCE_UDP_PORT), closed = knock(addrs[i], NET_ROCE_UDP_PORT + 1);
+        struct pollfd refused = {.fd = closed, .events = POLLERR}, quiet = {.fd = held, .events = POLLERR};
+        cr_assert_eq(poll(&refused, 1, 10000), 1, "%s: no ICMP for a closed port", addrs[i]);
+        cr_assert_eq(poll(&quiet, 1, 0), 0, "%s: ICMP for the packet port's", addrs[i]);
+        close(held);
+        close(closed);
+    }
+    net_port_close(packet);
 }

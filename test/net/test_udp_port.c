@@ -246,6 +246,10 @@ Test(udp_port, icmp_is_counted_and_named)
     cr_assert_eq(net_port_rx_burst(ports[0], &frame, 1, UINT64_MAX), 0);
     cr_assert_eq(ports[0]->counters.tx_refused, 1);
     cr_assert(strstr(net_port_trouble(ports[0]), "nothing there takes RoCE"));
+    struct nornic_addr refused;
+    cr_assert(net_port_refused(ports[0], &refused));
+    cr_assert(nornic_addr_equal(&refused, &addrs[1]));
+    cr_assert_not(net_port_refused(ports[0], &refused), "it is told once");
     cr_assert_eq(poll(&ready, 1, 0), 0, "and nobody is woken by it again");
     struct net_udp_config config = {.interface = &lo, .addr = addrs[1]};
     struct nornic_error why;
