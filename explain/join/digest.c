@@ -207,10 +207,12 @@ void join_learn(struct explain_join *j)
         }
 }
 
-/* The analysis says in a finding when it cannot tell who made a copy. */
+/* Where the analysis cannot tell who made a copy, as the network or the capture may have, its finding has no
+ * candidates: of one that its sender may have sent, they are named. */
 static enum join_seen seen_of(const struct explain_meaning *m)
 {
-    bool is_open = m->is_copy && m->remark_count && m->remarks[0].why.cause == EXPLAIN_CAUSE_UNKNOWN;
+    const struct explain_why *why = m->is_copy && m->remark_count ? &m->remarks[0].why : NULL;
+    bool is_open = why && why->cause == EXPLAIN_CAUSE_UNKNOWN && why->candidate[0] == EXPLAIN_CAUSE_NONE;
     return m->is_recapture ? JOIN_SEEN_TWICE : is_open ? JOIN_SEEN_AGAIN : JOIN_SEEN_NEW;
 }
 

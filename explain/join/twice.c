@@ -13,11 +13,12 @@
 #include "base/base.h"
 #include "explain/join/inner.h"
 
-#define TIMES_MAX  3               /* so often a capture sees a packet, or so often twice */
-#define APART_NS   (2 * NS_PER_MS) /* between two of them */
-#define FEW        8               /* of fewer packets all have to be there again */
-#define HEADS_LOOK 64              /* equals before one that are looked at */
-#define ROUND_NS   1000            /* to which the times of some captures are rounded */
+#define TIMES_MAX  3                 /* so often a capture sees a packet, or so often twice */
+#define APART_NS   (2 * NS_PER_MS)   /* between two of them */
+#define SOON_NS    (500 * NS_PER_US) /* before any sender's timer runs out */
+#define FEW        8                 /* of fewer packets all have to be there again */
+#define HEADS_LOOK 64                /* equals before one that are looked at */
+#define ROUND_NS   1000              /* to which the times of some captures are rounded */
 
 /* A packet, and how often it was there. */
 struct head {
@@ -39,8 +40,8 @@ struct doubling {
     struct lane_count *lanes;
     uint64_t packets, whole; /* different ones; those seen `times` times, */
     uint64_t over;           /* those that the capture was over for before */
-    uint64_t exact, less; /* equals that are `times`, and that are less: no chance repetitions among them */
-    uint64_t *behind_ns;  /* of the others behind the first */
+    uint64_t even, odd;      /* sets of equals of a multiple of `times`, and others */
+    uint64_t *behind_ns;     /* of the others behind the first */
     uint32_t behind_count;
 };
 
@@ -122,15 +123,15 @@ static void count(struct doubling *d, const struct head *h)
 
 static void pair_all(struct doubling *d, bool has_rest)
 {
-    d->packets = d->whole = d->over = d->exact = d->less = 0;
+    d->packets = d->whole = d->over = d->even = d->odd = 0;
     d->behind_count = 0;
     memset(d->lanes, 0, d->j->lane_count * sizeof *d->lanes);
     for (uint32_t i = 0; i < d->j->group_count; i++) {
         uint32_t heads = pair(d, &d->j->groups[i]);
         if (has_rest)
             heads = pair_rest(d, heads);
-        d->exact += d->j->groups[i].count[d->side] == d->times;
-        d->less += heads && d->j->groups[i].count[d->side] < d->times && !is_over(d, &d->heads[0]);
+        if (heads && !is_over(d, &d->heads[heads - 1]))
+            (*(d->j->groups[i].count[d->side] % d->times ? &d->odd : &d->even))++;
         for (uint32_t h = 0; h < heads; h++)
             count(d, &d->heads[h]);
     }
@@ -162,7 +163,7 @@ static bool is_once_there(const struct doubling *d)
 
 static bool are_nearly_all(const struct doubling *d)
 {
-    if (d->over > d->packets || d->exact < 3 * d->less)
+    if (d->over > d->packets || d->even < 3 * d->odd)
         return false;
     return d->packets >= FEW ? 4 * d->whole >= 3 * d->packets : d->whole > 1 && d->whole == d->packets;
 }
@@ -172,6 +173,8 @@ static bool are_nearly_all(const struct doubling *d)
 static bool are_both_ways(const struct doubling *d)
 {
     bool has_both = false;
+    if (d->most_ns > SOON_NS)
+        return false;
     for (uint32_t i = 0; i < d->j->lane_count; i++) {
         const struct lane_count *l = &d->lanes[i];
         uint32_t back = d->j->lanes[i].back;
@@ -220,8 +223,12 @@ static void mark(struct doubling *d)
         if (are_nearly_all(d) && (is_known(d) || is_once_there(d) || are_both_ways(d)))
             return;
     }
+    uint32_t known = 0;
     for (uint32_t i = 0; i < s->count; i++)
-        s->packets[i].is_twice = s->packets[i].seen == JOIN_SEEN_TWICE;
+        known += s->packets[i].seen == JOIN_SEEN_TWICE;
+    for (uint32_t i = 0; i < s->count; i++) /* of a few the network made a copy, and changed it */
+        s->packets[i].is_twice =
+            s->packets[i].seen == JOIN_SEEN_TWICE && (known >= FEW || FEW * known >= s->count);
 }
 
 static bool has_equals(const struct explain_join *j, unsigned side)

@@ -63,8 +63,7 @@ Test(joined_truth, captures_of_parts_tell_what_they_can)
  * depend on it, but where equal packets are sent within the tap's jitter. */
 Test(joined_truth, captures_that_hold_their_packets_twice_tell_the_same)
 {
-    unsigned complaints = 0;
-    struct truth_joined_judge judge = {.complain = print, .ctx = &complaints, .doubles = true};
+    struct truth_joined_judge judge = {.doubles = true};
     truth_joined_seeds(&judge, 1, 640);
     const struct truth_joined_score *s = &judge.score;
     cr_expect_geq(s->doubled, 600);
