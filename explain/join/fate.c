@@ -221,14 +221,17 @@ static bool conclude(struct inquiry *q, const struct doubtful *d, uint32_t answe
 {
     struct join_packet *p = &q->j->side[q->from].packets[d->packet];
     const struct join_packet *by = &q->j->side[!q->from].packets[answer];
+    const struct join_side *here = &q->j->side[q->from];
     uint64_t now_ns = join_time_ns(q->j, !q->from, by->time_ns);
+    bool was_again = p->is_again;
     switch (tell(by, p)) {
     case TALE_NONE:
         p->is_doubted |=
             by->syndrome == ROCE_SYNDROME_NAK_PSN_SEQ; /* if it came, it was dropped: out of order */
         return false;
     case TALE_ARRIVED:
-        if (!p->is_again && !p->is_doubted) {
+        /* a copy that left when the capture there was over may have come, too */
+        if (!p->is_again && !p->is_doubted && now_ns <= join_time_ns(q->j, q->from, here->last_ns)) {
             p->fate = EXPLAIN_FATE_MISSED_THERE;
             p->sure = EXPLAIN_SURE_SHOWN;
             p->proof = answer;
@@ -239,7 +242,7 @@ static bool conclude(struct inquiry *q, const struct doubtful *d, uint32_t answe
         p->is_again = true; /* what covers it from now on may be for another copy */
         if (now_ns < d->time_ns + (uint64_t)q->j->longest_ns[q->from])
             return false;
-        p->sure = p->is_doubted ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
+        p->sure = p->is_doubted || was_again ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
         p->proof = answer;
         p->says = JOIN_SAYS_ASKS;
         return true;
@@ -305,17 +308,49 @@ static void inquire(struct inquiry *q)
 }
 
 /* What was sent and did not come, though nobody says so, may have been missed by a capture that misses other
- * packets. */
+ * packets. What the receiver asks for it may have had, out of turn, if that capture misses what it asked for
+ * first; and what an answer covers, another copy may have brought, if both miss it. */
 static void doubt_losses(struct explain_join *j, unsigned from)
 {
     const struct join_side *here = &j->side[from];
+    bool is_missing_here = missed_of(j, from);
     uint32_t missed = missed_of(j, !from);
     for (uint32_t i = 0; i < here->count; i++)
         missed += here->packets[i].other == JOIN_NONE && here->packets[i].fate == EXPLAIN_FATE_MISSED_THERE;
     for (uint32_t i = 0; i < here->count && missed; i++) {
         struct join_packet *p = &here->packets[i];
-        if (p->other == JOIN_NONE && p->fate == EXPLAIN_FATE_LOST && p->sure == EXPLAIN_SURE_LIKELY)
+        if (p->other != JOIN_NONE)
+            continue;
+        if (p->fate == EXPLAIN_FATE_MISSED_THERE && is_missing_here)
+            p->sure = EXPLAIN_SURE_LIKELY;
+        else if (p->fate == EXPLAIN_FATE_LOST && p->proof != JOIN_NONE)
+            p->sure = EXPLAIN_SURE_LIKELY;
+        else if (p->fate == EXPLAIN_FATE_LOST && p->sure == EXPLAIN_SURE_LIKELY)
             leave_open(p, EXPLAIN_FATE_LOST, EXPLAIN_FATE_MISSED_THERE);
+    }
+}
+
+static bool is_repeated(const struct join_side *s, const struct join_packet *p)
+{
+    uint32_t stream = p->role == JOIN_ANSWER ? p->stream ^ 1 : p->stream;
+    bool is_cnp = roce_opcodes[p->opcode].flags & ROCE_PKT_CNP; /* all are alike */
+    return is_cnp || (p->stream > 1 && s->newest_psn[stream] & JOIN_REPEATED);
+}
+
+/* Of a packet that was sent again with the same bytes, a capture may miss the one that came, and have the one
+ * that did not. */
+static void doubt_arrivals(struct explain_join *j, unsigned from)
+{
+    struct join_side *here = &j->side[from], *there = &j->side[!from];
+    if (!missed_of(j, from))
+        return;
+    for (uint32_t i = 0; i < here->count; i++) {
+        struct join_packet *p = &here->packets[i];
+        if (p->other == JOIN_NONE || p->is_copy || p->sure != EXPLAIN_SURE_SHOWN ||
+            j->lanes[p->lane].from != (int)from || join_has_ids(&j->lanes[p->lane], from))
+            continue;
+        if (is_repeated(here, p) || is_repeated(there, &there->packets[p->other]))
+            p->sure = there->packets[p->other].sure = EXPLAIN_SURE_LIKELY;
     }
 }
 
@@ -356,6 +391,8 @@ int join_judge(struct explain_join *j)
     }
     for (unsigned from = 0; from < 2; from++)
         doubt_losses(j, from);
+    for (unsigned from = 0; from < 2; from++)
+        doubt_arrivals(j, from);
     doubt_times(j);
     return 0;
 }

@@ -51,7 +51,7 @@ struct join_lane {
     uint32_t packets[2], ids[2],
         zeros[2]; /* by capture: identifications that are not that of the packet before, and 0 */
     uint16_t newest_id[2];
-    uint32_t matches; /* packets that each capture has once */
+    uint32_t matches; /* packets of which it is certain which is which */
     uint32_t told;    /* of so many packets */
     double sum_ns;    /* capture 1 is later by this in all, with the clocks aligned */
     int from;         /* the capture at the end that it comes from; -1: not known */
@@ -85,6 +85,7 @@ struct explain_join {
     uint32_t *lane_table; /* of lane_cap * 2 */
     struct join_group *groups;
     uint32_t group_count;
+    bool has_no_single;     /* no group has one packet in each capture */
     int64_t usual_ns[2];    /* by sender: most packets take less */
     int64_t longest_ns[2];  /* by sender: the longest time that a packet was under way */
     int64_t patience_ns[2]; /* by sender: what came within this time may be what left; later, it is not */
@@ -147,12 +148,6 @@ static inline bool join_has_ids(const struct join_lane *l, unsigned side)
 {
     return (uint64_t)l->ids[side] * 16 >= (uint64_t)l->packets[side] * 15 &&
            l->zeros[side] <= l->packets[side] / 64 && l->packets[side] >= JOIN_IDS_LEAST;
-}
-
-/* Whether both captures have it once. */
-static inline bool join_is_plain(const struct join_group *g)
-{
-    return g->count[0] == 1 && g->count[1] == 1;
 }
 
 /* Whether the walk shows the packet by this capture: that at its sender's end, or else the only one that

@@ -8,8 +8,8 @@
  * In a knot, packets are taken not to overtake their equals. If as many came as left, or more, each that
  * left takes the first that came and is free; what is over are copies. If fewer came, each that came takes
  * the last that left before it and is free, since a packet that was sent again was so for a reason; the
- * rest were lost. Where one packet left, or none came, no other reading is possible; in other knots it is
- * likely, no more. */
+ * rest were lost. Where one packet left and one came, or none, no other reading is possible, if neither capture
+ * misses any; in other knots it is likely, no more. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -97,16 +97,12 @@ static void copy(const struct equals *e, uint32_t came, uint32_t sent, enum expl
     c->sure = (uint8_t)sure;
 }
 
-/* Whether what came is a copy that the network made, and not the sender's: by its identification; or a
- * request that came sooner than its sender could hear that the first was lost. */
+/* Whether what came is a copy that the network made, and not the sender's, which its own capture may miss: by its
+ * identification, which damage did not bring about. */
 static bool is_surely_copy(const struct equals *e, uint32_t came, uint32_t sent)
 {
-    const struct explain_clock *c = &e->j->summary.clock;
-    const struct join_packet *s = sent_packet(e, sent);
-    double after = (double)(e->came[came].time_ns - e->sent[sent].time_ns);
-    return join_has_ids(&e->j->lanes[s->lane], e->from) ||
-           (s->role == JOIN_REQUEST && !is_repeated(e, s) && !c->is_one_way && !c->is_inconsistent &&
-            after < c->room_ns);
+    const struct join_packet *c = came_packet(e, came);
+    return join_has_ids(&e->j->lanes[sent_packet(e, sent)->lane], e->from) && c->icrc && !c->is_damaged;
 }
 
 /* Each that left takes the first that came behind it. */
@@ -141,7 +137,8 @@ static void take_straggler(const struct equals *e)
     struct join_packet *s = sent_packet(e, sent), *c = came_packet(e, e->came_at);
     bool has_ids = join_has_ids(&e->j->lanes[s->lane], e->from);
     if (s->other != JOIN_NONE)
-        copy(e, e->came_at, sent, has_ids ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY);
+        copy(e, e->came_at, sent,
+             is_surely_copy(e, e->came_at, sent) ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY);
     else if (has_ids)
         tie(e, sent, e->came_at, EXPLAIN_SURE_SHOWN);
     else
@@ -151,7 +148,7 @@ static void take_straggler(const struct equals *e)
 static void untie(const struct equals *e)
 {
     uint32_t sent = e->sent_end - e->sent_at, came = e->came_end - e->came_at;
-    bool is_plain = sent <= 1 && !(sent && sent_packet(e, e->sent_at)->is_again);
+    bool is_plain = sent <= 1 && came <= 1 && !(sent && sent_packet(e, e->sent_at)->is_again);
     bool has_ids = sent && join_has_ids(&e->j->lanes[sent_packet(e, e->sent_at)->lane], e->from);
     enum explain_sure sure = is_plain || has_ids || !came ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY;
     for (uint32_t s = e->sent_at; s < e->sent_end; s++) {
