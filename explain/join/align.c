@@ -13,6 +13,7 @@
 #define SAMPLES_MAX    1023
 #define STRAY_NS       (2 * (int64_t)NS_PER_S) /* so far off is another packet with the same bytes */
 #define NEIGHBOURS_MAX 1024                    /* lanes that are looked at */
+#define LEAST_OF       16                      /* one of so many packets may have been taken for another */
 #define STEPS_MAX      4    /* from address to address, to one of which is known where it is */
 #define USUAL_TIMES    8    /* the slowest packets take so many times as long as 7 of 8 */
 #define DRIFT_SHARE    1000 /* 1/1000 of the time since the first packet, for drift */
@@ -249,6 +250,7 @@ static int tell_patience(struct explain_join *j)
         int64_t usual = n ? delays[n * 7 / 8] : 0, most = n ? delays[n - 1] : 0;
         int64_t limit = USUAL_TIMES * usual + (int64_t)(20 * NS_PER_US);
         j->usual_ns[from] = usual;
+        j->least_ns[from] = n >= LEAST_OF ? delays[n / LEAST_OF] : 0;
         j->longest_ns[from] = most < limit ? most : limit;
         j->patience_ns[from] = 2 * j->longest_ns[from] + (int64_t)(100 * NS_PER_US);
     }

@@ -38,6 +38,7 @@ struct join_packet {
     bool is_copy;    /* `other` is the packet that it is a copy of */
     bool is_doubted; /* equal packets, or one that came damaged, leave it open whether it is this one */
     bool has_equal;  /* the other capture has equal ones, though not of its time */
+    bool is_open;    /* of equal packets that left and came at that time it cannot be told which is which */
     bool is_twice;   /* its capture has it before, and saw it once more: it is left out */
     bool is_overtaken, is_again;
     uint8_t fate, sure, says;
@@ -87,6 +88,7 @@ struct explain_join {
     uint32_t group_count;
     bool has_no_single;     /* no group has one packet in each capture */
     int64_t usual_ns[2];    /* by sender: most packets take less */
+    int64_t least_ns[2];    /* by sender: hardly any takes less; of few packets 0 */
     int64_t longest_ns[2];  /* by sender: the longest time that a packet was under way */
     int64_t patience_ns[2]; /* by sender: what came within this time may be what left; later, it is not */
     uint64_t numbers;       /* explain_join_step(): given so far */
@@ -148,6 +150,14 @@ static inline bool join_has_ids(const struct join_lane *l, unsigned side)
 {
     return (uint64_t)l->ids[side] * 16 >= (uint64_t)l->packets[side] * 15 &&
            l->zeros[side] <= l->packets[side] / 64 && l->packets[side] >= JOIN_IDS_LEAST;
+}
+
+/* The captures do not decide. */
+static inline void join_leave_open(struct join_packet *p, enum explain_fate one, enum explain_fate other)
+{
+    p->fate = (uint8_t)one;
+    p->or_fate = (uint8_t)other;
+    p->sure = EXPLAIN_SURE_UNKNOWN;
 }
 
 /* Whether the walk shows the packet by this capture: that at its sender's end, or else the only one that

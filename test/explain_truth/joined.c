@@ -260,12 +260,24 @@ static void judge_overtaken(struct table *t, const struct explain_join_place *pl
         complain(t, place, "nothing overtook it");
 }
 
+/* What became of the packet itself, whichever record is its. */
+static bool is_fate_true(const struct table *t, const struct explain_join_place *place,
+                         enum explain_fate fate)
+{
+    const struct truth_pass *p = pass_of(t, place->side, place->record[place->side]);
+    struct explain_join_place it = *place;
+    it.fate = fate;
+    if (fate == EXPLAIN_FATE_ARRIVED)
+        return p->node == place->side ? has_arrived(t, p) : t->seen[!place->side][p->frame];
+    if (fate == EXPLAIN_FATE_LOST)
+        return p->node == place->side && !has_arrived(t, p);
+    return is_true(t, &it);
+}
+
 /* The captures do not decide, they say, and it is one of two. */
 static void judge_unknown(struct table *t, const struct explain_join_place *place)
 {
-    struct explain_join_place other = *place;
-    other.fate = place->or_fate;
-    bool is_one = is_true(t, place) || is_true(t, &other);
+    bool is_one = is_fate_true(t, place, place->fate) || is_fate_true(t, place, place->or_fate);
     (is_one ? t->judge->score.either_right : t->judge->score.either_wrong)[is_partial(t)][place->fate]++;
 }
 
