@@ -137,7 +137,9 @@ static void copy(const struct equals *e, uint32_t came, uint32_t sent, enum expl
     c->other = e->sent[sent].packet;
     c->fate = EXPLAIN_FATE_COPY;
     c->sure = (uint8_t)sure;
-    if (sure != EXPLAIN_SURE_SHOWN && (may_be(e, sent - 1, came) || may_be(e, sent + 1, came)))
+    const struct join_packet *s = sent_packet(e, sent);
+    bool is_open = s->sure == EXPLAIN_SURE_UNKNOWN || is_repeated(e, s);
+    if (sure != EXPLAIN_SURE_SHOWN && (is_open || may_be(e, sent - 1, came) || may_be(e, sent + 1, came)))
         join_leave_open(c, EXPLAIN_FATE_COPY, EXPLAIN_FATE_ARRIVED);
 }
 

@@ -271,6 +271,9 @@ static bool is_fate_true(const struct table *t, const struct explain_join_place 
         return p->node == place->side ? has_arrived(t, p) : t->seen[!place->side][p->frame];
     if (fate == EXPLAIN_FATE_LOST)
         return p->node == place->side && !has_arrived(t, p);
+    if (fate == EXPLAIN_FATE_COPY)
+        return p->is_second ||
+               (p + 1 < t->scene->tape[0].passes + t->scene->tape[0].pass_count && p[1].frame == p->frame);
     return is_true(t, &it);
 }
 

@@ -36,7 +36,7 @@ Test(joined_truth, what_is_shown_is_true_and_delays_keep_their_bound)
     cr_expect_leq(s->overtaken_missed, s->overtaken_right / 50);
 }
 
-#define LIKELY_LEAST 93 /* percent of what is told as likely of captures of parts of the run, in all */
+#define LIKELY_LEAST 96 /* percent of what is told as likely of captures of parts of the run, in all */
 
 /* Where a capture begins late or ends early, the first of two equal packets may be outside of it: what that
  * leaves open is told as likely, or unknown. */
