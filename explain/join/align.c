@@ -13,13 +13,22 @@
 #define SAMPLES_MAX    1023
 #define STRAY_NS       (2 * (int64_t)NS_PER_S) /* so far off is another packet with the same bytes */
 #define NEIGHBOURS_MAX 1024                    /* lanes that are looked at */
-#define USUAL_TIMES    8                       /* the slowest packets take so many times as long as 7 of 8 */
-#define DRIFT_SHARE    1000                    /* 1/1000 of the time since the first packet, for drift */
+#define LEAST_OF       16                      /* one of so many packets may have been taken for another */
+#define STEPS_MAX      4    /* from address to address, to one of which is known where it is */
+#define USUAL_TIMES    8    /* the slowest packets take so many times as long as 7 of 8 */
+#define DRIFT_SHARE    1000 /* 1/1000 of the time since the first packet, for drift */
 
 struct points {
     struct explain_clock_point *at;
     size_t count;
 };
+
+/* Whether it is certain which of its packets is which: both captures have one, or, where there is no such
+ * group, as many. */
+static bool is_plain(const struct explain_join *j, const struct join_group *g)
+{
+    return g->count[0] && g->count[0] == g->count[1] && (g->count[0] == 1 || j->has_no_single);
+}
 
 static int64_t difference_ns(const struct explain_join *j, const struct join_group *g)
 {
@@ -61,7 +70,7 @@ static int64_t median_difference(const struct explain_join *j, uint32_t lane)
     int64_t samples[SAMPLES_MAX];
     uint32_t every = j->lanes[lane].matches / SAMPLES_MAX + 1, seen = 0, n = 0;
     for (uint32_t i = 0; i < j->group_count; i++)
-        if (join_is_plain(&j->groups[i]) && lane_of(j, &j->groups[i]) == lane && seen++ % every == 0)
+        if (is_plain(j, &j->groups[i]) && lane_of(j, &j->groups[i]) == lane && seen++ % every == 0)
             samples[n++] = difference_ns(j, &j->groups[i]);
     if (!n)
         return 0;
@@ -99,7 +108,7 @@ static bool take_points(const struct explain_join *j, uint32_t lane, int from, s
         return p->at;
     for (uint32_t i = 0; i < j->group_count; i++) {
         const struct join_group *g = &j->groups[i];
-        if (!join_is_plain(g) ||
+        if (!is_plain(j, g) ||
             (lane == JOIN_NONE ? j->lanes[lane_of(j, g)].from != from : lane_of(j, g) != lane))
             continue;
         int64_t x = (int64_t)(j->side[0].packets[g->first[0]].time_ns - c->epoch_ns);
@@ -150,18 +159,38 @@ static int fit_all(struct explain_join *j, uint32_t lane, uint32_t back)
     return err;
 }
 
-/* From where a lane comes of which nothing tells: from where others of the same address do. */
+/* From where a lane comes that shares an end with one of which it is known: what crosses both captures goes from
+ * the place of the one address to that of the other. */
 static int from_of_neighbours(const struct explain_join *j, const struct join_lane *lane)
 {
     for (uint32_t i = 0; i < j->lane_count && i < NEIGHBOURS_MAX; i++) {
         const struct join_lane *l = &j->lanes[i];
-        if (l->told && l->from >= 0 && nornic_addr_equal(&l->src, &lane->src))
+        if (l->from < 0 || !l->told)
+            continue;
+        if (nornic_addr_equal(&l->src, &lane->src) || nornic_addr_equal(&l->dst, &lane->dst))
             return l->from;
+        if (nornic_addr_equal(&l->src, &lane->dst) || nornic_addr_equal(&l->dst, &lane->src))
+            return !l->from;
     }
     return -1;
 }
 
-/* Which way the other lanes go. There and back together tell, whatever the clock's error: what a lane's
+static void tell_by_neighbours(struct explain_join *j)
+{
+    bool has_more = true;
+    for (unsigned step = 0; has_more && step < STEPS_MAX; step++) {
+        has_more = false;
+        for (uint32_t i = 0; i < j->lane_count; i++) {
+            struct join_lane *l = &j->lanes[i];
+            if (l->from >= 0)
+                continue;
+            l->from = from_of_neighbours(j, l);
+            has_more |= l->from >= 0 && l->told;
+        }
+    }
+}
+
+/* Which way the other lanes go: as those that share an address with them. Else, there and back together tell, whatever the clock's error: what a lane's
  * packets take and what those of the way back take add up to round trips. A lane alone is told by its
  * sign. */
 static void tell_lanes(struct explain_join *j)
@@ -178,6 +207,7 @@ static void tell_lanes(struct explain_join *j)
             l->sum_ns += (double)delay;
         }
     }
+    tell_by_neighbours(j);
     for (uint32_t i = 0; i < j->lane_count; i++) {
         struct join_lane *l = &j->lanes[i];
         const struct join_lane *back = l->back == JOIN_NONE ? NULL : &j->lanes[l->back];
@@ -186,9 +216,7 @@ static void tell_lanes(struct explain_join *j)
         if (l->from < 0 && there_ns != back_ns)
             l->from = there_ns < back_ns;
     }
-    for (uint32_t i = 0; i < j->lane_count; i++)
-        if (j->lanes[i].from < 0)
-            j->lanes[i].from = from_of_neighbours(j, &j->lanes[i]);
+    tell_by_neighbours(j);
 }
 
 /* The delays from that end of the packets that each capture has once, or of which the receiver's has
@@ -222,6 +250,7 @@ static int tell_patience(struct explain_join *j)
         int64_t usual = n ? delays[n * 7 / 8] : 0, most = n ? delays[n - 1] : 0;
         int64_t limit = USUAL_TIMES * usual + (int64_t)(20 * NS_PER_US);
         j->usual_ns[from] = usual;
+        j->least_ns[from] = n >= LEAST_OF ? delays[n / LEAST_OF] : 0;
         j->longest_ns[from] = most < limit ? most : limit;
         j->patience_ns[from] = 2 * j->longest_ns[from] + (int64_t)(100 * NS_PER_US);
     }
@@ -229,11 +258,19 @@ static int tell_patience(struct explain_join *j)
     return 0;
 }
 
+static void count_matches(struct explain_join *j)
+{
+    j->has_no_single = true;
+    for (uint32_t i = 0; i < j->group_count && j->has_no_single; i++)
+        j->has_no_single = !(j->groups[i].count[0] == 1 && j->groups[i].count[1] == 1);
+    for (uint32_t i = 0; i < j->group_count; i++)
+        if (is_plain(j, &j->groups[i]))
+            j->lanes[lane_of(j, &j->groups[i])].matches++;
+}
+
 int join_align(struct explain_join *j)
 {
-    for (uint32_t i = 0; i < j->group_count; i++)
-        if (join_is_plain(&j->groups[i]))
-            j->lanes[lane_of(j, &j->groups[i])].matches++;
+    count_matches(j);
     uint32_t lane = best_lane(j);
     if (lane == JOIN_NONE)
         return -ENODATA;

@@ -136,8 +136,7 @@ static void learn_id(struct join_lane *l, unsigned side, uint16_t id)
     l->newest_id[side] = id;
 }
 
-static int digest(struct explain_join *j, unsigned side, const struct explain_packet *p,
-                  struct join_packet *k)
+static int digest(struct explain_join *j, const struct explain_packet *p, struct join_packet *k)
 {
     bool is_tcp = p->kind == EXPLAIN_SMC_TCP;
     const struct explain_layer *tcp = is_tcp ? layer_of(p, 0, EXPLAIN_LAYER_TCP) : NULL;
@@ -148,7 +147,7 @@ static int digest(struct explain_join *j, unsigned side, const struct explain_pa
     k->lane = lane_of(j, &src, &dst);
     if (k->lane == JOIN_NONE)
         return -ENOMEM;
-    learn_id(&j->lanes[k->lane], side, id);
+    k->ip_id = id;
     k->key = hash_word(k->lane, is_tcp ? 0 : id);
     k->is_damaged = !is_tcp && p->verdict != ROCE_RX_TAKEN;
     if (bth)
@@ -176,22 +175,45 @@ static int know_stream(struct join_side *s, uint32_t stream)
     return 0;
 }
 
-/* Which queue pair it is, and whether a request was there before. */
+/* Which queue pair it is. */
 static int place(struct join_side *s, const struct explain_meaning *m, struct join_packet *k)
 {
     if (!m->flow)
         return 0;
     k->stream = 2 * m->flow + m->direction;
-    int err = know_stream(s, k->stream | 1);
-    if (err || k->role != JOIN_REQUEST)
-        return err;
+    return know_stream(s, k->stream | 1);
+}
+
+/* Whether a request was there before. */
+static void learn_psn(struct join_side *s, struct join_packet *k)
+{
+    if (k->stream < 2 || k->role != JOIN_REQUEST)
+        return;
     uint32_t *newest = &s->newest_psn[k->stream];
     k->is_again = *newest && roce_psn_diff(k->psn, *newest & ROCE_PSN_MASK) < 0;
     if (k->is_again)
         *newest |= JOIN_REPEATED;
     else
         *newest = (*newest & JOIN_REPEATED) | roce_psn_add(k->psn, 1) | JOIN_KNOWN;
-    return 0;
+}
+
+void join_learn(struct explain_join *j)
+{
+    for (unsigned side = 0; side < 2; side++)
+        for (uint32_t i = 0; i < j->side[side].count; i++) {
+            struct join_packet *k = &j->side[side].packets[i];
+            learn_id(&j->lanes[k->lane], side, k->ip_id);
+            learn_psn(&j->side[side], k);
+        }
+}
+
+/* Where the analysis cannot tell who made a copy, as the network or the capture may have, its finding has no
+ * candidates: of one that its sender may have sent, they are named. */
+static enum join_seen seen_of(const struct explain_meaning *m)
+{
+    const struct explain_why *why = m->is_copy && m->remark_count ? &m->remarks[0].why : NULL;
+    bool is_open = why && why->cause == EXPLAIN_CAUSE_UNKNOWN && why->candidate[0] == EXPLAIN_CAUSE_NONE;
+    return m->is_recapture ? JOIN_SEEN_TWICE : is_open ? JOIN_SEEN_AGAIN : JOIN_SEEN_NEW;
 }
 
 static struct join_packet *add(struct join_side *s)
@@ -219,16 +241,13 @@ int explain_join_take(struct explain_join *j, unsigned side, struct explain_pack
         return -EFBIG;
     struct explain_meaning m;
     explain_analysis_next(s->analysis, p, &m);
-    s->twice += m.is_recapture;
-    if (m.is_recapture)
-        return 0;
     struct join_packet *k = add(s);
     if (!k)
         return -ENOMEM;
     *k = (struct join_packet){
         .time_ns = p->time_ns, .record = (uint32_t)s->records, .other = JOIN_NONE, .proof = JOIN_NONE};
-    k->is_twice = m.is_copy && m.remark_count && m.remarks[0].why.cause == EXPLAIN_CAUSE_UNKNOWN;
+    k->seen = seen_of(&m);
     s->is_cut |= p->is_cut;
-    int err = digest(j, side, p, k);
+    int err = digest(j, p, k);
     return err ? err : place(s, &m, k);
 }

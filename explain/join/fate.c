@@ -44,14 +44,6 @@ struct inquiry {
     uint32_t *twin;      /* by stream of the receiver's capture: that of the sender's; 0: not known */
 };
 
-/* The captures do not decide. */
-static void leave_open(struct join_packet *p, enum explain_fate one, enum explain_fate other)
-{
-    p->fate = (uint8_t)one;
-    p->or_fate = (uint8_t)other;
-    p->sure = EXPLAIN_SURE_UNKNOWN;
-}
-
 /* --- what the times alone say --- */
 
 static void judge_sent(struct explain_join *j, unsigned from, struct join_packet *p)
@@ -80,9 +72,9 @@ static void judge_came(struct explain_join *j, unsigned from, struct join_packet
     } else if (is_inside) {
         p->fate = EXPLAIN_FATE_MISSED_HERE;
         if (p->is_doubted || p->has_equal)
-            leave_open(p, EXPLAIN_FATE_MISSED_HERE, EXPLAIN_FATE_COPY);
+            join_leave_open(p, EXPLAIN_FATE_MISSED_HERE, EXPLAIN_FATE_COPY);
         else if (!p->icrc) /* another packet may have become it: nothing vouches for its headers */
-            leave_open(p, EXPLAIN_FATE_MISSED_HERE, EXPLAIN_FATE_DAMAGED);
+            join_leave_open(p, EXPLAIN_FATE_MISSED_HERE, EXPLAIN_FATE_DAMAGED);
     } else {
         p->fate = EXPLAIN_FATE_OUTSIDE;
         p->sure = EXPLAIN_SURE_LIKELY;
@@ -96,7 +88,7 @@ static void judge(struct explain_join *j, unsigned side, struct join_packet *p)
         p->fate = p->is_damaged ? EXPLAIN_FATE_DAMAGED : EXPLAIN_FATE_UNRELATED;
         p->sure = p->is_damaged || !j->summary.has_icrc ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
         if (!p->is_damaged && j->lanes[p->lane].packets[!side])
-            leave_open(p, EXPLAIN_FATE_OUTSIDE, EXPLAIN_FATE_ARRIVED);
+            join_leave_open(p, EXPLAIN_FATE_OUTSIDE, EXPLAIN_FATE_ARRIVED);
     } else if (from == (int)side) {
         judge_sent(j, side, p);
     } else {
@@ -127,9 +119,9 @@ static void judge_copies(struct explain_join *j, unsigned from)
             continue;
         uint64_t came_ns = join_time_ns(j, !from, p->time_ns);
         if (came_ns < first_ns + (uint64_t)j->patience_ns[from] || came_ns > last_ns)
-            leave_open(p, EXPLAIN_FATE_COPY, EXPLAIN_FATE_OUTSIDE);
+            join_leave_open(p, EXPLAIN_FATE_COPY, EXPLAIN_FATE_OUTSIDE);
         else if (missed)
-            leave_open(p, EXPLAIN_FATE_COPY, EXPLAIN_FATE_MISSED_HERE);
+            join_leave_open(p, EXPLAIN_FATE_COPY, EXPLAIN_FATE_MISSED_HERE);
     }
 }
 
@@ -221,14 +213,17 @@ static bool conclude(struct inquiry *q, const struct doubtful *d, uint32_t answe
 {
     struct join_packet *p = &q->j->side[q->from].packets[d->packet];
     const struct join_packet *by = &q->j->side[!q->from].packets[answer];
+    const struct join_side *here = &q->j->side[q->from];
     uint64_t now_ns = join_time_ns(q->j, !q->from, by->time_ns);
+    bool was_again = p->is_again;
     switch (tell(by, p)) {
     case TALE_NONE:
         p->is_doubted |=
             by->syndrome == ROCE_SYNDROME_NAK_PSN_SEQ; /* if it came, it was dropped: out of order */
         return false;
     case TALE_ARRIVED:
-        if (!p->is_again && !p->is_doubted) {
+        /* a copy that left when the capture there was over may have come, too */
+        if (!p->is_again && !p->is_doubted && now_ns <= join_time_ns(q->j, q->from, here->last_ns)) {
             p->fate = EXPLAIN_FATE_MISSED_THERE;
             p->sure = EXPLAIN_SURE_SHOWN;
             p->proof = answer;
@@ -239,7 +234,7 @@ static bool conclude(struct inquiry *q, const struct doubtful *d, uint32_t answe
         p->is_again = true; /* what covers it from now on may be for another copy */
         if (now_ns < d->time_ns + (uint64_t)q->j->longest_ns[q->from])
             return false;
-        p->sure = p->is_doubted ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
+        p->sure = p->is_doubted || was_again ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
         p->proof = answer;
         p->says = JOIN_SAYS_ASKS;
         return true;
@@ -305,34 +300,85 @@ static void inquire(struct inquiry *q)
 }
 
 /* What was sent and did not come, though nobody says so, may have been missed by a capture that misses other
- * packets. */
+ * packets. What the receiver asks for it may have had, out of turn, if that capture misses what it asked for
+ * first; and what an answer covers, another copy may have brought, if both miss it. */
 static void doubt_losses(struct explain_join *j, unsigned from)
 {
     const struct join_side *here = &j->side[from];
+    bool is_missing_here = missed_of(j, from);
     uint32_t missed = missed_of(j, !from);
     for (uint32_t i = 0; i < here->count; i++)
         missed += here->packets[i].other == JOIN_NONE && here->packets[i].fate == EXPLAIN_FATE_MISSED_THERE;
     for (uint32_t i = 0; i < here->count && missed; i++) {
         struct join_packet *p = &here->packets[i];
-        if (p->other == JOIN_NONE && p->fate == EXPLAIN_FATE_LOST && p->sure == EXPLAIN_SURE_LIKELY)
-            leave_open(p, EXPLAIN_FATE_LOST, EXPLAIN_FATE_MISSED_THERE);
+        if (p->other != JOIN_NONE)
+            continue;
+        if (p->fate == EXPLAIN_FATE_MISSED_THERE && is_missing_here)
+            p->sure = EXPLAIN_SURE_LIKELY;
+        else if (p->fate == EXPLAIN_FATE_LOST && p->proof != JOIN_NONE)
+            p->sure = EXPLAIN_SURE_LIKELY;
+        else if (p->fate == EXPLAIN_FATE_LOST && p->sure == EXPLAIN_SURE_LIKELY)
+            join_leave_open(p, EXPLAIN_FATE_LOST, EXPLAIN_FATE_MISSED_THERE);
     }
 }
 
-/* A clock that no line explains, or only pieces, may be one that was set; or packets were taken for equal
- * ones of another time. Where packets went one way only, it is a guess which end they left. Then what rests
- * on times is likely, no more: everything, or all but what its identification shows. */
-static void doubt_times(struct explain_join *j)
+static bool is_repeated(const struct join_side *s, const struct join_packet *p)
+{
+    uint32_t stream = p->role == JOIN_ANSWER ? p->stream ^ 1 : p->stream;
+    bool is_cnp = roce_opcodes[p->opcode].flags & ROCE_PKT_CNP; /* all are alike */
+    return is_cnp || (p->stream > 1 && s->newest_psn[stream] & JOIN_REPEATED);
+}
+
+/* Of a packet that was sent again with the same bytes, a capture may miss the one that came, and have the one
+ * that did not. */
+static void doubt_arrivals(struct explain_join *j, unsigned from)
+{
+    struct join_side *here = &j->side[from], *there = &j->side[!from];
+    if (!missed_of(j, from))
+        return;
+    for (uint32_t i = 0; i < here->count; i++) {
+        struct join_packet *p = &here->packets[i];
+        if (p->other == JOIN_NONE || p->is_copy || p->sure != EXPLAIN_SURE_SHOWN ||
+            j->lanes[p->lane].from != (int)from || join_has_ids(&j->lanes[p->lane], from))
+            continue;
+        if (is_repeated(here, p) || is_repeated(there, &there->packets[p->other]))
+            p->sure = there->packets[p->other].sure = EXPLAIN_SURE_LIKELY;
+    }
+}
+
+/* Of equal packets some came: which of them were lost is not told. */
+static void leave_equals_open(struct explain_join *j, unsigned from)
+{
+    const struct join_side *here = &j->side[from];
+    for (uint32_t i = 0; i < here->count; i++) {
+        struct join_packet *p = &here->packets[i];
+        if (p->is_open && p->other == JOIN_NONE && p->fate == EXPLAIN_FATE_LOST)
+            join_leave_open(p, EXPLAIN_FATE_LOST, EXPLAIN_FATE_ARRIVED);
+    }
+}
+
+/* What rests on times is likely, no more, where packets went one way only, so that it is a guess which end they
+ * left, or where the clock is one of pieces; and nothing where no clock explains them: one was set, or packets
+ * were taken for equal ones of another time. An identification shows what it does without times. */
+static void doubt(const struct explain_join *j, struct join_packet *p, bool has_ids)
 {
     const struct explain_clock *c = &j->summary.clock;
     bool is_open = c->is_inconsistent || c->is_one_way;
-    for (unsigned side = 0; side < 2 && (is_open || c->piece_count > 1); side++)
+    if (c->is_inconsistent && !has_ids && p->sure != EXPLAIN_SURE_UNKNOWN)
+        join_leave_open(p, p->fate,
+                        p->fate == EXPLAIN_FATE_ARRIVED ? EXPLAIN_FATE_LOST : EXPLAIN_FATE_ARRIVED);
+    else if (p->sure == EXPLAIN_SURE_SHOWN && (is_open || !has_ids))
+        p->sure = EXPLAIN_SURE_LIKELY;
+}
+
+static void doubt_times(struct explain_join *j)
+{
+    const struct explain_clock *c = &j->summary.clock;
+    for (unsigned side = 0; side < 2 && (c->is_inconsistent || c->is_one_way || c->piece_count > 1); side++)
         for (uint32_t i = 0; i < j->side[side].count; i++) {
             struct join_packet *p = &j->side[side].packets[i];
             int from = j->lanes[p->lane].from;
-            bool has_ids = from >= 0 && join_has_ids(&j->lanes[p->lane], (unsigned)from);
-            if (p->sure == EXPLAIN_SURE_SHOWN && (is_open || !has_ids))
-                p->sure = EXPLAIN_SURE_LIKELY;
+            doubt(j, p, from >= 0 && join_has_ids(&j->lanes[p->lane], (unsigned)from));
         }
 }
 
@@ -356,6 +402,10 @@ int join_judge(struct explain_join *j)
     }
     for (unsigned from = 0; from < 2; from++)
         doubt_losses(j, from);
+    for (unsigned from = 0; from < 2; from++) {
+        doubt_arrivals(j, from);
+        leave_equals_open(j, from);
+    }
     doubt_times(j);
     return 0;
 }

@@ -15,6 +15,9 @@
 /* What the packet `proof` says. */
 enum join_says { JOIN_SAYS_NOTHING, JOIN_SAYS_COVERS, JOIN_SAYS_ASKS };
 
+/* What the analysis, which had read up to there, says of a packet. */
+enum join_seen { JOIN_SEEN_NEW, JOIN_SEEN_AGAIN, JOIN_SEEN_TWICE }; /* AGAIN: nobody sent it twice */
+
 /* What a packet is to its stream. */
 enum join_role { JOIN_OTHER, JOIN_REQUEST, JOIN_ANSWER };
 
@@ -29,12 +32,14 @@ struct join_packet {
     uint32_t other; /* the same packet in the other capture, or what it is a copy of; JOIN_NONE */
     uint32_t proof; /* that packet shows the fate, in the capture at the receiver of `this`; JOIN_NONE */
     uint16_t bytes; /* of the datagram, ICRC included */
-    uint8_t role, opcode, syndrome;
+    uint16_t ip_id;
+    uint8_t role, opcode, syndrome, seen;
     bool is_damaged; /* the ICRC or a header is wrong */
     bool is_copy;    /* `other` is the packet that it is a copy of */
     bool is_doubted; /* equal packets, or one that came damaged, leave it open whether it is this one */
     bool has_equal;  /* the other capture has equal ones, though not of its time */
-    bool is_twice;   /* it is in its capture before, and who made the copy could not be told then */
+    bool is_open;    /* of equal packets that left and came at that time it cannot be told which is which */
+    bool is_twice;   /* its capture has it before, and saw it once more: it is left out */
     bool is_overtaken, is_again;
     uint8_t fate, sure, says;
     uint8_t or_fate; /* sure UNKNOWN: what it may be as well */
@@ -47,7 +52,7 @@ struct join_lane {
     uint32_t packets[2], ids[2],
         zeros[2]; /* by capture: identifications that are not that of the packet before, and 0 */
     uint16_t newest_id[2];
-    uint32_t matches; /* packets that each capture has once */
+    uint32_t matches; /* packets of which it is certain which is which */
     uint32_t told;    /* of so many packets */
     double sum_ns;    /* capture 1 is later by this in all, with the clocks aligned */
     int from;         /* the capture at the end that it comes from; -1: not known */
@@ -64,7 +69,7 @@ struct join_side {
     uint32_t count, cap;
     uint32_t *next; /* by packet: the next one of its group; made by explain_join_finish() */
     uint64_t records, first_ns, last_ns;
-    uint64_t twice; /* packets that the capture holds once more, and that are left out */
+    uint32_t twice; /* packets that the capture holds once more, and that are left out */
     bool is_cut;    /* packets whose ICRC was not captured */
     struct explain_analysis *analysis;
     uint32_t
@@ -81,7 +86,9 @@ struct explain_join {
     uint32_t *lane_table; /* of lane_cap * 2 */
     struct join_group *groups;
     uint32_t group_count;
+    bool has_no_single;     /* no group has one packet in each capture */
     int64_t usual_ns[2];    /* by sender: most packets take less */
+    int64_t least_ns[2];    /* by sender: hardly any takes less; of few packets 0 */
     int64_t longest_ns[2];  /* by sender: the longest time that a packet was under way */
     int64_t patience_ns[2]; /* by sender: what came within this time may be what left; later, it is not */
     uint64_t numbers;       /* explain_join_step(): given so far */
@@ -94,6 +101,15 @@ struct explain_join {
 /* --- group.c --- */
 /* Puts equal packets together: groups, next. 0 or -ENOMEM. */
 int join_group(struct explain_join *j);
+
+/* --- twice.c --- */
+/* Leaves out what either capture holds once more; what is kept has to be grouped anew if anything was.
+ * 0 or -ENOMEM. */
+int join_drop_twice(struct explain_join *j, bool *has_dropped);
+
+/* --- digest.c --- */
+/* Learns from the packets that are kept which senders number them, and which requests were sent again. */
+void join_learn(struct explain_join *j);
 
 /* --- align.c --- */
 /* Finds the clock, and at which end each lane begins. 0; -ENOMEM; -ENODATA: no packet is in both. */
@@ -136,10 +152,12 @@ static inline bool join_has_ids(const struct join_lane *l, unsigned side)
            l->zeros[side] <= l->packets[side] / 64 && l->packets[side] >= JOIN_IDS_LEAST;
 }
 
-/* Whether both captures have it once. */
-static inline bool join_is_plain(const struct join_group *g)
+/* The captures do not decide. */
+static inline void join_leave_open(struct join_packet *p, enum explain_fate one, enum explain_fate other)
 {
-    return g->count[0] == 1 && g->count[1] == 1;
+    p->fate = (uint8_t)one;
+    p->or_fate = (uint8_t)other;
+    p->sure = EXPLAIN_SURE_UNKNOWN;
 }
 
 /* Whether the walk shows the packet by this capture: that at its sender's end, or else the only one that

@@ -47,19 +47,6 @@ struct explain_join *explain_join_create(uint64_t max_bytes)
     return NULL;
 }
 
-/* Where the capture holds most packets twice, it holds those twice, too, of which that was not known yet. */
-static void drop_twice(struct join_side *s)
-{
-    uint32_t kept = 0;
-    if (2 * s->twice < s->count)
-        return;
-    for (uint32_t i = 0; i < s->count; i++)
-        if (!s->packets[i].is_twice)
-            s->packets[kept++] = s->packets[i];
-    s->twice += s->count - kept;
-    s->count = kept;
-}
-
 /* What only reading needs. */
 static void end_reading(struct join_side *s)
 {
@@ -72,6 +59,7 @@ static void end_matching(struct explain_join *j)
 {
     free(j->groups);
     j->groups = NULL;
+    j->group_count = 0;
     for (unsigned side = 0; side < 2; side++) {
         free(j->side[side].next);
         j->side[side].next = NULL;
@@ -219,13 +207,27 @@ static int explain_nothing(const struct explain_join *j, struct nornic_error *wh
     return net_error_set(why, ENODATA, "the first %s; the second %s%s", a, b, differs);
 }
 
+/* Groups the packets, each of which either capture then holds as often as it passed. */
+static int group_once(struct explain_join *j)
+{
+    bool has_dropped = true;
+    int err = 0;
+    while (has_dropped && !err) {
+        end_matching(j);
+        err = join_group(j);
+        if (!err)
+            err = join_drop_twice(j, &has_dropped);
+    }
+    if (!err)
+        join_learn(j);
+    return err;
+}
+
 int explain_join_finish(struct explain_join *j, struct nornic_error *why)
 {
-    for (unsigned side = 0; side < 2; side++) {
+    for (unsigned side = 0; side < 2; side++)
         end_reading(&j->side[side]);
-        drop_twice(&j->side[side]);
-    }
-    int err = join_group(j);
+    int err = group_once(j);
     if (!err)
         err = join_align(j);
     if (err == -ENODATA)

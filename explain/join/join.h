@@ -47,7 +47,8 @@ struct explain_join_place {
     unsigned from;   /* the capture at the end that it left: 0 or 1; of UNRELATED: the one that has it */
     enum explain_fate fate;
     enum explain_sure sure;    /* UNKNOWN: `fate` or */
-    enum explain_fate or_fate; /* this one, which the captures do not decide; else of no meaning */
+    enum explain_fate or_fate; /* this one, which the captures do not decide; else of no meaning. Of equal
+                                  packets that left and came it is then not known which is which */
     bool is_overtaken;         /* a packet of its queue pair that left later came before it */
     uint64_t record[2];        /* its number in either capture, from 1; 0: not there */
     uint64_t own_ns[2];        /* when, by the capture's own clock; where it is there */

@@ -8,14 +8,15 @@
  * In a knot, packets are taken not to overtake their equals. If as many came as left, or more, each that
  * left takes the first that came and is free; what is over are copies. If fewer came, each that came takes
  * the last that left before it and is free, since a packet that was sent again was so for a reason; the
- * rest were lost. Where one packet left, or none came, no other reading is possible; in other knots it is
- * likely, no more. */
+ * rest were lost. Where one packet left and one came, or none, no other reading is possible, if neither capture
+ * misses any; in other knots it is likely, no more. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/base.h"
 #include "explain/join/inner.h"
 
+#define SOME     4          /* equal packets: of more, fewer that came tell little */
 #define QUICKEST (7 / 16.0) /* of the shortest round trip: half of it, as the clocks were laid */
 
 struct sight {
@@ -79,6 +80,42 @@ static bool may_be_another(const struct equals *e, uint32_t sent, uint32_t came)
            !join_has_ids(&e->j->lanes[s->lane], e->from);
 }
 
+/* Where there is a choice, no packet is quicker than nearly all others. */
+static int64_t least_ns(const struct equals *e)
+{
+    bool has_choice = e->sent_end - e->sent_at > 1 || e->came_end - e->came_at > 1;
+    return has_choice ? e->j->least_ns[e->from] * 15 / 16 : 0;
+}
+
+static bool is_in_time(const struct equals *e, uint32_t sent, uint32_t came)
+{
+    return (int64_t)(e->came[came].time_ns - e->sent[sent].time_ns) >= least_ns(e);
+}
+
+/* Whether the one may be the other, as to its time, in the knot. */
+static bool may_be(const struct equals *e, uint32_t sent, uint32_t came)
+{
+    return sent >= e->sent_at && sent < e->sent_end && came >= e->came_at && came < e->came_end &&
+           is_in_time(e, sent, came) &&
+           (int64_t)(e->came[came].time_ns - e->sent[sent].time_ns) <= e->j->longest_ns[e->from];
+}
+
+/* Whether it cannot be told which of several that left is the one that came: another may be it, and which are
+ * missing is not known. */
+static bool is_ambiguous(const struct equals *e, uint32_t sent, uint32_t came)
+{
+    uint32_t left = e->sent_end - e->sent_at, there = e->came_end - e->came_at;
+    bool is_other_sent = may_be(e, sent - 1, came) || may_be(e, sent + 1, came);
+    bool is_other_come = may_be(e, sent, came - 1) || may_be(e, sent, came + 1);
+    if (join_has_ids(&e->j->lanes[sent_packet(e, sent)->lane], e->from))
+        return false;
+    if (left < there)
+        return is_other_come;
+    if (left > there)
+        return is_other_sent || left > SOME;
+    return is_other_sent && is_other_come;
+}
+
 static void tie(const struct equals *e, uint32_t sent, uint32_t came, enum explain_sure sure)
 {
     struct join_packet *s = sent_packet(e, sent), *c = came_packet(e, came);
@@ -86,6 +123,11 @@ static void tie(const struct equals *e, uint32_t sent, uint32_t came, enum expla
     c->other = e->sent[sent].packet;
     s->fate = c->fate = c->is_damaged && !s->is_damaged ? EXPLAIN_FATE_DAMAGED : EXPLAIN_FATE_ARRIVED;
     s->sure = c->sure = may_be_another(e, sent, came) ? EXPLAIN_SURE_LIKELY : (uint8_t)sure;
+    if (!is_ambiguous(e, sent, came))
+        return;
+    enum explain_fate other = s->fate == EXPLAIN_FATE_ARRIVED ? EXPLAIN_FATE_LOST : EXPLAIN_FATE_ARRIVED;
+    join_leave_open(s, s->fate, other);
+    join_leave_open(c, c->fate, other);
 }
 
 static void copy(const struct equals *e, uint32_t came, uint32_t sent, enum explain_sure sure)
@@ -95,18 +137,18 @@ static void copy(const struct equals *e, uint32_t came, uint32_t sent, enum expl
     c->other = e->sent[sent].packet;
     c->fate = EXPLAIN_FATE_COPY;
     c->sure = (uint8_t)sure;
+    const struct join_packet *s = sent_packet(e, sent);
+    bool is_open = s->sure == EXPLAIN_SURE_UNKNOWN || is_repeated(e, s);
+    if (sure != EXPLAIN_SURE_SHOWN && (is_open || may_be(e, sent - 1, came) || may_be(e, sent + 1, came)))
+        join_leave_open(c, EXPLAIN_FATE_COPY, EXPLAIN_FATE_ARRIVED);
 }
 
-/* Whether what came is a copy that the network made, and not the sender's: by its identification; or a
- * request that came sooner than its sender could hear that the first was lost. */
+/* Whether what came is a copy that the network made, and not the sender's, which its own capture may miss: by its
+ * identification, which damage did not bring about. */
 static bool is_surely_copy(const struct equals *e, uint32_t came, uint32_t sent)
 {
-    const struct explain_clock *c = &e->j->summary.clock;
-    const struct join_packet *s = sent_packet(e, sent);
-    double after = (double)(e->came[came].time_ns - e->sent[sent].time_ns);
-    return join_has_ids(&e->j->lanes[s->lane], e->from) ||
-           (s->role == JOIN_REQUEST && !is_repeated(e, s) && !c->is_one_way && !c->is_inconsistent &&
-            after < c->room_ns);
+    const struct join_packet *c = came_packet(e, came);
+    return join_has_ids(&e->j->lanes[sent_packet(e, sent)->lane], e->from) && c->icrc && !c->is_damaged;
 }
 
 /* Each that left takes the first that came behind it. */
@@ -114,7 +156,7 @@ static void tie_forwards(const struct equals *e, enum explain_sure sure)
 {
     uint32_t s = e->sent_at;
     for (uint32_t c = e->came_at; c < e->came_end; c++) {
-        if (s < e->sent_end && e->came[c].time_ns >= e->sent[s].time_ns)
+        if (s < e->sent_end && is_in_time(e, s, c))
             tie(e, s++, c, sure);
         else if (s > e->sent_at)
             copy(e, c, s - 1, is_surely_copy(e, c, s - 1) ? sure : EXPLAIN_SURE_LIKELY);
@@ -126,10 +168,15 @@ static void tie_backwards(const struct equals *e, enum explain_sure sure)
 {
     uint32_t s = e->sent_end;
     for (uint32_t c = e->came_end; c-- > e->came_at;) {
-        while (s > e->sent_at && e->sent[s - 1].time_ns > e->came[c].time_ns)
+        while (s > e->sent_at && !is_in_time(e, s - 1, c))
             s--;
         if (s > e->sent_at)
             tie(e, --s, c, sure);
+    }
+    for (uint32_t c = e->came_at, i = e->sent_at; i < e->sent_end && c < e->came_end; i++) {
+        while (c < e->came_end && !is_in_time(e, i, c))
+            c++;
+        sent_packet(e, i)->is_open = may_be(e, i, c) && sure != EXPLAIN_SURE_SHOWN;
     }
 }
 
@@ -141,7 +188,8 @@ static void take_straggler(const struct equals *e)
     struct join_packet *s = sent_packet(e, sent), *c = came_packet(e, e->came_at);
     bool has_ids = join_has_ids(&e->j->lanes[s->lane], e->from);
     if (s->other != JOIN_NONE)
-        copy(e, e->came_at, sent, has_ids ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY);
+        copy(e, e->came_at, sent,
+             is_surely_copy(e, e->came_at, sent) ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY);
     else if (has_ids)
         tie(e, sent, e->came_at, EXPLAIN_SURE_SHOWN);
     else
@@ -151,7 +199,7 @@ static void take_straggler(const struct equals *e)
 static void untie(const struct equals *e)
 {
     uint32_t sent = e->sent_end - e->sent_at, came = e->came_end - e->came_at;
-    bool is_plain = sent <= 1 && !(sent && sent_packet(e, e->sent_at)->is_again);
+    bool is_plain = sent <= 1 && came <= 1 && !(sent && sent_packet(e, e->sent_at)->is_again);
     bool has_ids = sent && join_has_ids(&e->j->lanes[sent_packet(e, e->sent_at)->lane], e->from);
     enum explain_sure sure = is_plain || has_ids || !came ? EXPLAIN_SURE_SHOWN : EXPLAIN_SURE_LIKELY;
     for (uint32_t s = e->sent_at; s < e->sent_end; s++) {

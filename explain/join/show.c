@@ -258,8 +258,8 @@ static enum explain_cause cause_of(enum explain_fate fate)
     case EXPLAIN_FATE_MISSED_HERE:
         return EXPLAIN_CAUSE_CAPTURE_DROPPED;
     case EXPLAIN_FATE_OUTSIDE:
-        return EXPLAIN_CAUSE_SENT_AGAIN;
     case EXPLAIN_FATE_ARRIVED:
+        return EXPLAIN_CAUSE_SENT_AGAIN;
     case EXPLAIN_FATE_UNRELATED:
     case EXPLAIN_FATE_COUNT:
         break;
@@ -284,6 +284,7 @@ static struct explain_finding *remark(struct explain_meaning *m, const struct ex
 static void remark_fate(struct explain_meaning *m, const struct explain_join_place *place)
 {
     char words[160], proof[64] = "", from = name_of(place->from), to = name_of(!place->from);
+    bool has_equal = place->sure == EXPLAIN_SURE_UNKNOWN && place->or_fate == EXPLAIN_FATE_ARRIVED;
     const char *perhaps = place->sure == EXPLAIN_SURE_SHOWN    ? ""
                           : place->sure == EXPLAIN_SURE_LIKELY ? "probably "
                                                                : "perhaps ";
@@ -292,7 +293,9 @@ static void remark_fate(struct explain_meaning *m, const struct explain_join_pla
     switch (place->fate) {
     case EXPLAIN_FATE_LOST:
         snprintf(words, sizeof words, "left %c and never came to %c%s%s", from, to, proof,
-                 *perhaps ? " (or the capture there missed it)" : "");
+                 has_equal  ? " (or it came, and one with the same bytes did not)"
+                 : *perhaps ? " (or the capture there missed it)"
+                            : "");
         remark(m, place, EXPLAIN_FIND_LOST_ON_WAY, EXPLAIN_CAUSE_LOST_AFTER, words);
         break;
     case EXPLAIN_FATE_DAMAGED:
@@ -333,10 +336,10 @@ static void correct_way(struct explain_why *why, uint64_t before, const struct e
     bool is_lost = fate == EXPLAIN_FATE_LOST || fate == EXPLAIN_FATE_DAMAGED;
     bool has_arrived = fate == EXPLAIN_FATE_ARRIVED || fate == EXPLAIN_FATE_MISSED_THERE;
     bool is_said_lost = why->way == EXPLAIN_CAUSE_LOST_AFTER || why->way == EXPLAIN_CAUSE_LOST_BEFORE;
-    if (is_lost) {
+    if (is_lost && sure != EXPLAIN_SURE_UNKNOWN) {
         why->way = EXPLAIN_CAUSE_LOST_AFTER;
         why->way_sure = sure;
-    } else if (has_arrived && is_said_lost) {
+    } else if ((is_lost || has_arrived) && is_said_lost) {
         why->way = EXPLAIN_CAUSE_UNKNOWN;
         why->way_sure = EXPLAIN_SURE_UNKNOWN;
     }

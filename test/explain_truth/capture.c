@@ -89,6 +89,7 @@ static void take(struct truth_capture *c, const struct truth_tape *tape, const s
     uint32_t wire_bytes = s->is_out ? p->out_bytes : p->sent_bytes;
     uint64_t time_ns = s->time_ns + shift_ns;
     append(c, (struct truth_record){
+                  .origin = c->count,
                   .tape = tape,
                   .pass = s->pass,
                   .is_out = s->is_out,
@@ -117,6 +118,28 @@ void truth_capture_add(struct truth_capture *c, const struct truth_tape *tape, c
         if (draw_of(tap, i, 2) % PPM >= tap->drop_ppm)
             take(c, tape, tap, &sights[i], shift_ns);
     free(sights);
+}
+
+static int by_record_time(const void *a, const void *b)
+{
+    const struct truth_record *x = a, *y = b;
+    if (x->time_ns != y->time_ns)
+        return x->time_ns < y->time_ns ? -1 : 1;
+    return x->origin < y->origin ? -1 : x->origin > y->origin;
+}
+
+void truth_capture_double(struct truth_capture *c, uint64_t least_ns, uint64_t jitter_ns, uint64_t seed)
+{
+    struct test_random r = {.state = seed};
+    uint64_t last_ns = c->count ? c->records[c->count - 1].time_ns : 0, newest_ns = 0;
+    for (uint32_t i = 0, once = c->count; i < once; i++) {
+        struct truth_record again = c->records[i];
+        again.time_ns += test_random_between(&r, least_ns, least_ns + jitter_ns);
+        newest_ns = again.time_ns = max_u64(newest_ns, again.time_ns);
+        if (again.time_ns <= last_ns)
+            append(c, again);
+    }
+    qsort(c->records, c->count, sizeof *c->records, by_record_time);
 }
 
 void truth_capture_deinit(struct truth_capture *c)

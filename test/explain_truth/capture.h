@@ -27,6 +27,7 @@ struct truth_record {
     bool is_out; /* the frame as it came out, not as it was sent */
     uint64_t time_ns;
     uint32_t len_bytes, wire_bytes;
+    uint32_t origin; /* its place in the capture before truth_capture_double() */
 };
 
 struct truth_capture {
@@ -37,6 +38,10 @@ struct truth_capture {
 /* Appends what the tap saw of a run, `after_ns` behind what the capture holds already. */
 void truth_capture_add(struct truth_capture *capture, const struct truth_tape *tape,
                        const struct truth_tap *tap, uint64_t after_ns);
+/* As a tap has it that sees each packet at two places: a second record `least_ns` to `least_ns` + `jitter_ns`
+ * behind each, or more where one would overtake another, until the capture ends. */
+void truth_capture_double(struct truth_capture *capture, uint64_t least_ns, uint64_t jitter_ns,
+                          uint64_t seed);
 void truth_capture_deinit(struct truth_capture *capture);
 
 static inline const struct truth_pass *truth_pass_of(const struct truth_record *record)

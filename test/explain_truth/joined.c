@@ -38,14 +38,14 @@ static void complain(const struct table *t, const struct explain_join_place *pla
     __attribute__((format(printf, 3, 4)));
 static void complain(const struct table *t, const struct explain_join_place *place, const char *format, ...)
 {
-    char words[300], scene[300];
+    char words[400], scene[300];
     va_list args;
     va_start(args, format);
     vsnprintf(words, sizeof words, format, args);
     va_end(args);
     if (!t->judge->complain)
         return;
-    char text[800];
+    char text[900];
     truth_scene_words(t->scene, scene, sizeof scene);
     for (unsigned side = 0; side < 2; side++) {
         size_t len = strlen(scene);
@@ -87,8 +87,11 @@ static void leave_out_tcp(struct truth_capture *c)
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->count; i++) {
         const struct truth_pass *p = truth_pass_of(&c->records[i]);
-        if (p->kind != TRUTH_OTHER || p->due_ns != p->sent_ns)
-            c->records[n++] = c->records[i];
+        if (p->kind == TRUTH_OTHER && p->due_ns == p->sent_ns)
+            continue;
+        c->records[n] = c->records[i];
+        c->records[n].origin = n;
+        n++;
     }
     c->count = n;
 }
@@ -257,12 +260,27 @@ static void judge_overtaken(struct table *t, const struct explain_join_place *pl
         complain(t, place, "nothing overtook it");
 }
 
+/* What became of the packet itself, whichever record is its. */
+static bool is_fate_true(const struct table *t, const struct explain_join_place *place,
+                         enum explain_fate fate)
+{
+    const struct truth_pass *p = pass_of(t, place->side, place->record[place->side]);
+    struct explain_join_place it = *place;
+    it.fate = fate;
+    if (fate == EXPLAIN_FATE_ARRIVED)
+        return p->node == place->side ? has_arrived(t, p) : t->seen[!place->side][p->frame];
+    if (fate == EXPLAIN_FATE_LOST)
+        return p->node == place->side && !has_arrived(t, p);
+    if (fate == EXPLAIN_FATE_COPY)
+        return p->is_second ||
+               (p + 1 < t->scene->tape[0].passes + t->scene->tape[0].pass_count && p[1].frame == p->frame);
+    return is_true(t, &it);
+}
+
 /* The captures do not decide, they say, and it is one of two. */
 static void judge_unknown(struct table *t, const struct explain_join_place *place)
 {
-    struct explain_join_place other = *place;
-    other.fate = place->or_fate;
-    bool is_one = is_true(t, place) || is_true(t, &other);
+    bool is_one = is_fate_true(t, place, place->fate) || is_fate_true(t, place, place->or_fate);
     (is_one ? t->judge->score.either_right : t->judge->score.either_wrong)[is_partial(t)][place->fate]++;
 }
 
@@ -284,6 +302,122 @@ static void judge_place(struct table *t, const struct explain_join_place *place)
     judge_overtaken(t, place);
 }
 
+/* --- captures that hold their packets twice --- */
+
+/* What is told of a record. */
+struct told {
+    bool is_told;
+    uint8_t fate, sure;
+    uint32_t other; /* the record of the other capture that it is, + 1; 0: none */
+};
+
+static uint32_t origin_of(const struct table *t, unsigned side, uint64_t record)
+{
+    return t->capture[side].records[record - 1].origin;
+}
+
+/* By capture and record; the caller frees both. */
+static void list_told(const struct table *t, struct told *told[2])
+{
+    for (unsigned side = 0; side < 2; side++) {
+        told[side] = calloc((size_t)t->capture[side].count + 1, sizeof **told);
+        if (!told[side])
+            abort();
+    }
+    for (uint32_t i = 0; i < t->place_count; i++) {
+        const struct explain_join_place *p = &t->places[i];
+        for (unsigned side = 0; side < 2; side++)
+            if (p->record[side])
+                told[side][origin_of(t, side, p->record[side])] =
+                    (struct told){.is_told = true,
+                                  .fate = (uint8_t)p->fate,
+                                  .sure = (uint8_t)p->sure,
+                                  .other = p->record[!side] ? origin_of(t, !side, p->record[!side]) + 1 : 0};
+    }
+}
+
+/* A tap sees each packet again so long behind the first time, plus up to so much. */
+struct again {
+    bool is_so;
+    uint64_t least_ns, jitter_ns;
+};
+
+/* Doubles one capture or both, with a delay that is always the same, or that is not. */
+static void double_captures(struct table *t, struct again again[2])
+{
+    static const uint64_t most_ns[] = {2 * NS_PER_US, 20 * NS_PER_US, 200 * NS_PER_US};
+    struct test_random r = {.state = t->scene->seed * 13 + 5};
+    unsigned which = (unsigned)test_random_between(&r, 1, 3);
+    for (unsigned side = 0; side < 2; side++) {
+        again[side].is_so = which & 1U << side;
+        again[side].least_ns = test_random_below(&r, most_ns[test_random_below(&r, 3)]);
+        again[side].jitter_ns =
+            test_random_below(&r, 2) ? test_random_below(&r, most_ns[test_random_below(&r, 3)]) : 0;
+        if (again[side].is_so)
+            truth_capture_double(&t->capture[side], again[side].least_ns, again[side].jitter_ns,
+                                 test_random_next(&r));
+    }
+}
+
+/* Of how many records another fate is told; the first of them in `words`. */
+static uint32_t compare(struct table *t, unsigned side, const struct told *before, const struct told *now,
+                        uint32_t count, char *words, size_t size)
+{
+    struct truth_joined_score *s = &t->judge->score;
+    uint32_t otherwise = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct told *a = &before[i], *b = &now[i];
+        bool is_same = a->is_told == b->is_told && a->fate == b->fate && a->other == b->other;
+        s->less_sure += is_same && a->sure != b->sure;
+        if (is_same || otherwise++)
+            continue;
+        snprintf(words, size, "record %u of %c was %s, %s, and is %s, %s", i + 1, side ? 'B' : 'A',
+                 explain_fate_key((enum explain_fate)a->fate), explain_sure_key((enum explain_sure)a->sure),
+                 b->is_told ? explain_fate_key((enum explain_fate)b->fate) : "not there",
+                 explain_sure_key((enum explain_sure)b->sure));
+    }
+    s->compared += count;
+    s->otherwise += otherwise;
+    return otherwise;
+}
+
+static void judge_doubled(struct table *t)
+{
+    struct told *before[2], *now[2];
+    struct again again[2];
+    uint32_t count[2] = {t->capture[0].count, t->capture[1].count};
+    list_told(t, before);
+    double_captures(t, again);
+    explain_join_destroy(t->join);
+    free(t->places);
+    t->places = NULL;
+    t->place_count = 0;
+    t->judge->score.doubled++;
+    bool is_joined = join(t);
+    if (!is_joined)
+        complain(t, NULL, "has nothing in common once packets are there twice");
+    if (is_joined)
+        list_told(t, now);
+    for (uint32_t i = 0; i < t->place_count; i++)
+        if (t->places[i].sure == EXPLAIN_SURE_SHOWN && !is_true(t, &t->places[i])) {
+            t->judge->score.doubled_wrong++;
+            complain(t, &t->places[i], "is not true, with packets twice");
+        }
+    for (unsigned side = 0; side < 2 && is_joined; side++) {
+        char words[160];
+        uint32_t otherwise = compare(t, side, before[side], now[side], count[side], words, sizeof words);
+        if (otherwise)
+            complain(t, NULL,
+                     "doubled (A %d: %" PRIu64 "+%" PRIu64 " ns, B %d: %" PRIu64 "+%" PRIu64
+                     " ns): %u of %u are told otherwise; %s",
+                     again[0].is_so, again[0].least_ns, again[0].jitter_ns, again[1].is_so, again[1].least_ns,
+                     again[1].jitter_ns, otherwise, count[side], words);
+        free(now[side]);
+    }
+    free(before[0]);
+    free(before[1]);
+}
+
 /* A frame of which both captures have a whole RoCE packet: then they have something in common. */
 static bool has_common(const struct table *t)
 {
@@ -302,9 +436,16 @@ static void judge_scene(struct table *t)
         complain(t, NULL, "is said to have nothing in common");
         return;
     }
+    const struct explain_join_summary *sums = explain_join_summary(t->join);
     t->judge->score.runs++;
+    t->judge->score.left_out += sums->twice[0] + sums->twice[1];
+    if (sums->twice[0] + sums->twice[1])
+        complain(t, NULL, "holds %" PRIu64 " and %" PRIu64 " packets twice, it is said", sums->twice[0],
+                 sums->twice[1]);
     for (uint32_t i = 0; i < t->place_count; i++)
         judge_place(t, &t->places[i]);
+    if (t->judge->doubles)
+        judge_doubled(t);
 }
 
 static void begin(struct table *t, struct truth_joined_judge *judge, uint64_t seed)
@@ -341,11 +482,14 @@ void truth_joined_seeds(struct truth_joined_judge *judge, uint64_t first, uint64
     }
 }
 
-int truth_joined_write(uint64_t seed, const char *const paths[2])
+int truth_joined_write(uint64_t seed, bool doubles, const char *const paths[2])
 {
     struct table t;
+    struct again again[2];
     int err = 0;
     begin(&t, NULL, seed);
+    if (doubles)
+        double_captures(&t, again);
     for (unsigned side = 0; side < 2 && !err; side++)
         err = truth_capture_write(&t.capture[side], paths[side]);
     end(&t);
@@ -385,4 +529,10 @@ void truth_joined_print(const struct truth_joined_score *s, FILE *out)
             ". Captures with packets in common that were not joined: %" PRIu64 ".\n",
             s->overtaken_right, s->overtaken_wrong, s->overtaken_missed, s->delay_wrong, s->delays,
             s->unjoined);
+    if (s->doubled)
+        fprintf(out,
+                "\nOf %" PRIu64 " runs with packets twice: %" PRIu64 " of %" PRIu64
+                " packets told otherwise than without, %" PRIu64 " more or less surely; %" PRIu64
+                " wrongly as shown; %" PRIu64 " left out of captures that hold none twice.\n",
+                s->doubled, s->otherwise, s->compared, s->less_sure, s->doubled_wrong, s->left_out);
 }

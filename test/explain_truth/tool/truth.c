@@ -2,8 +2,12 @@
 /* truth dump SEED FILE.pcap FILE.json   one seed of the judged runs: the capture, and what is true of each
  *                                       packet in it
  * truth judge SEED [RUNS]               what explain says wrongly of these
- * truth join SEED [RUNS]               what `explain --join` says wrongly of captures at both ends, and its
- * table truth ends SEED A.pcap B.pcap         the captures of such a seed
+ * truth join SEED [RUNS]                what `explain --join` says wrongly of captures at both ends, and its
+ *                                       table
+ * truth doubled SEED [RUNS]             the same, and what else it says of them once a capture holds its
+ *                                       packets twice
+ * truth ends SEED A.pcap B.pcap         the captures of such a seed
+ * truth doubled SEED A.pcap B.pcap      the same with packets twice
  * truth table FILE.md                   writes the table between its marks in FILE (make explain-truth) */
 #include <inttypes.h>
 #include <stdio.h>
@@ -82,9 +86,9 @@ static void print_joined(void *ctx, uint64_t seed, const char *words)
     printf("seed %" PRIu64 " %s\n", seed, words);
 }
 
-static int join(uint64_t first, uint64_t runs)
+static int join(uint64_t first, uint64_t runs, bool doubles)
 {
-    struct truth_joined_judge j = {.complain = print_joined};
+    struct truth_joined_judge j = {.complain = print_joined, .doubles = doubles};
     truth_joined_seeds(&j, first, runs);
     truth_joined_print(&j.score, stdout);
     return 0;
@@ -156,13 +160,17 @@ int main(int argc, char **argv)
     if ((argc == 3 || argc == 4) && strcmp(argv[1], "judge") == 0)
         return judge(strtoull(argv[2], NULL, 0), argc == 4 ? strtoull(argv[3], NULL, 0) : 1);
     if ((argc == 3 || argc == 4) && strcmp(argv[1], "join") == 0)
-        return join(strtoull(argv[2], NULL, 0), argc == 4 ? strtoull(argv[3], NULL, 0) : 1);
-    if (argc == 5 && strcmp(argv[1], "ends") == 0)
-        return truth_joined_write(strtoull(argv[2], NULL, 0), (const char *const[]){argv[3], argv[4]}) != 0;
+        return join(strtoull(argv[2], NULL, 0), argc == 4 ? strtoull(argv[3], NULL, 0) : 1, false);
+    if ((argc == 3 || argc == 4) && strcmp(argv[1], "doubled") == 0)
+        return join(strtoull(argv[2], NULL, 0), argc == 4 ? strtoull(argv[3], NULL, 0) : 1, true);
+    bool doubles = argc == 5 && strcmp(argv[1], "doubled") == 0;
+    if (doubles || (argc == 5 && strcmp(argv[1], "ends") == 0))
+        return truth_joined_write(strtoull(argv[2], NULL, 0), doubles,
+                                  (const char *const[]){argv[3], argv[4]}) != 0;
     if (argc == 5 && strcmp(argv[1], "dump") == 0)
         return dump(strtoull(argv[2], NULL, 0), argv[3], argv[4]);
     fputs("usage: truth dump SEED FILE.pcap FILE.json | judge SEED [RUNS] | join SEED [RUNS] | "
-          "ends SEED A.pcap B.pcap | table FILE.md\n",
+          "doubled SEED [RUNS] | ends|doubled SEED A.pcap B.pcap | table FILE.md\n",
           stderr);
     return 2;
 }
