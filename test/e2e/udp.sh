@@ -196,14 +196,14 @@ fi
 
 # --- the other side ends: its kernel says so ---
 start "${in_a[@]}" "$nornic" perf --port udp:nna
-listening "$ns_a" 18515
+listening "$ns_a" 18516
 "${in_b[@]}" "${as_nobody[@]}" "$tmp/nornic" perf --port udp:nnb --op write --time 20s 10.77.0.1 \
     >"$tmp/out" 2>"$tmp/err" &
 client=$!
 e2e_pids+=("$client")
 for ((i = 0; i < 100; i++)); do
     # at work: the TCP connection stands while the transfer runs
-    [ -n "$(ip netns exec "$ns_a" ss -Htn state established 'sport = :18515')" ] && break
+    [ -n "$(ip netns exec "$ns_a" ss -Htn state established 'sport = :18516')" ] && break
     sleep 0.1
 done
 kill -KILL "$server"
