@@ -80,6 +80,7 @@ struct plan {
     int sgid_index;
     struct nornic_addr src; /* zero: `sgid_index` is known */
     bool has_mac;           /* nobody is to be asked */
+    bool is_guess;          /* the kernel, which routes, may send from another of the port's addresses */
     struct nornic_mac mac;
     struct net_neighbour_query *query;  /* the question to the next hop, or NULL */
     unsigned ifindexes[NORNIC_GID_MAX]; /* interfaces to look for a route */
@@ -106,6 +107,7 @@ static int look_at_gids(const struct host_cm *cm, const struct nornic_addr *src,
     plan->mac = own >= 0                        ? roce_dev_gid_get(cm->dev->engine, (unsigned)own)->mac
                 : nornic_addr_is_multicast(dst) ? nornic_addr_mcast_mac(dst)
                                                 : cm->config.peer_mac;
+    plan->is_guess = is_routed && !src && own < 0 && !nornic_addr_is_multicast(dst);
     if (plan->has_mac && !src && own < 0)
         plan->sgid_index = host_cm_gid_for(cm, dst);
     if (src || plan->has_mac)
@@ -144,7 +146,7 @@ static int start(struct host_cm_id *id, const struct plan *plan, struct host_cm_
     struct host_cm *cm = id->cm;
     const struct nornic_addr *dst = &to->path.av.dgid;
     int sgid_index = plan->sgid_index, rc = 0;
-    if (sgid_index < 0 && !nornic_addr_is_zero(&plan->src))
+    if ((plan->is_guess || sgid_index < 0) && !nornic_addr_is_zero(&plan->src))
         sgid_index = host_cm_find_gid(cm, &plan->src);
     if (sgid_index < 0)
         sgid_index = host_cm_gid_for(cm, dst);
@@ -179,6 +181,8 @@ static int carry_out(struct host_cm_id *id, struct plan *plan, const struct roce
     struct host_cm_record *record = host_cm_record_new(id->cm, id, NORNIC_CM_EVENT_ADDR_RESOLVED);
     if (!record)
         return net_error_set(why, ENOMEM, "no memory to resolve an address");
+    if (plan->is_guess) /* where there is no route, sending will say so */
+        (void)net_route_source(id->cm->dev->ifindex, &to->path.av.dgid, &plan->src);
     int err = plan->has_mac ? 0 : ask_kernel(&to->path.av.dgid, plan, why);
     if (!err) {
         host_dev_lock(id->cm->dev);

@@ -46,6 +46,10 @@ struct net_route {
 int net_route_get(unsigned ifindex, const struct nornic_addr *dst, struct net_route *out,
                   struct nornic_error *why);
 
+/* The source address that the kernel would choose for UDP to `dst`, by whatever interface; `ifindex` is the
+ * scope of a link-local destination. 0; -ENETUNREACH or another -errno. */
+int net_route_source(unsigned ifindex, const struct nornic_addr *dst, struct nornic_addr *out);
+
 /* A question for the MAC of a neighbour that does not wait for its answer. net_neighbour_ask() looks into
  * the kernel's table and, where it knows nothing (or only of a failure), makes the kernel resolve it (a
  * UDP datagram to the discard port provokes ARP or NDP). Then, whenever the descriptor polls readable, and

@@ -22,9 +22,9 @@
 #include "net/udp_owner.h"
 #include "net/udp_socket.h"
 
-#define LISTENERS_MAX   64
-#define RX_MESSAGES     16 /* of one call: what they hold at the most, a megabyte, stays in the cache */
-#define RX_PAYLOAD_AT   64 /* in a buffer; in front of it is room for the headers */
+#define LISTENERS_MAX   128 /* addresses, of which a GID table has 64, and groups */
+#define RX_MESSAGES     16  /* of one call: what they hold at the most, a megabyte, stays in the cache */
+#define RX_PAYLOAD_AT   64  /* in a buffer; in front of it is room for the headers */
 #define RX_BUFFER_BYTES (RX_PAYLOAD_AT + 65536)
 #define TX_TRAINS       16                        /* buffers lent at once where each may become a train */
 #define TX_TRAIN_BYTES  (NET_ETHER_BYTES + 65535) /* over IPv4; over IPv6 the same is allowed */

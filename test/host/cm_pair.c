@@ -3,6 +3,7 @@
 #include "cm_pair.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 
 #include "net/memory.h"
 
@@ -21,7 +22,7 @@ static void add_gids(struct cm_side *s, int side)
     }
 }
 
-static void open_devices(struct cm_pair *pair)
+static void open_devices(struct cm_pair *pair, const char *kind)
 {
     struct net_port *ends[2];
     struct nornic_error why = {""};
@@ -32,7 +33,9 @@ static void open_devices(struct cm_pair *pair)
     }
     for (int i = 0; i < 2; i++) {
         struct cm_side *s = &pair->side[i];
-        struct host_dev_config config = {.port = i ? "packet:nn1" : "packet:nn0"};
+        char name[32];
+        struct host_dev_config config = {.port = name};
+        snprintf(name, sizeof name, "%s:nn%d", pair->on_veth ? kind : "memory", i);
         if (pair->on_veth) {
             netns_enter(&pair->veth, i);
             cr_assert_eq(host_dev_open(&config, &s->dev, &why), 0, "%s", why.text);
@@ -46,10 +49,10 @@ static void open_devices(struct cm_pair *pair)
     }
 }
 
-void cm_pair_open(struct cm_pair *pair, bool on_veth, const struct host_cm_config *config)
+static void open_pair(struct cm_pair *pair, const char *kind, const struct host_cm_config *config)
 {
-    *pair = (struct cm_pair){.on_veth = on_veth};
-    open_devices(pair);
+    *pair = (struct cm_pair){.on_veth = kind != NULL};
+    open_devices(pair, kind);
     for (int i = 0; i < 2; i++) {
         struct cm_side *s = &pair->side[i];
         struct nornic_error why = {""};
@@ -66,6 +69,16 @@ void cm_pair_open(struct cm_pair *pair, bool on_veth, const struct host_cm_confi
         host_dev_unlock(s->dev);
         cr_assert_eq(rc, 0);
     }
+}
+
+void cm_pair_open(struct cm_pair *pair, bool on_veth, const struct host_cm_config *config)
+{
+    open_pair(pair, on_veth ? "packet" : NULL, config);
+}
+
+void cm_pair_open_over(struct cm_pair *pair, const char *kind, const struct host_cm_config *config)
+{
+    open_pair(pair, kind, config);
 }
 
 void cm_pair_close(struct cm_pair *pair)

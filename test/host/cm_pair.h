@@ -29,6 +29,8 @@ struct cm_pair {
 /* Fails the test if something does not work. Side 0 has 10.77.0.1 and fd77::1, side 1 10.77.0.2 and fd77::2.
  * `config` NULL: defaults. */
 void cm_pair_open(struct cm_pair *pair, bool on_veth, const struct host_cm_config *config);
+/* The same on a veth pair, over ports of a kind: "packet" or "udp". */
+void cm_pair_open_over(struct cm_pair *pair, const char *kind, const struct host_cm_config *config);
 void cm_pair_close(struct cm_pair *pair);
 
 /* A QP in RESET. */

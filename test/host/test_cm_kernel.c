@@ -77,7 +77,7 @@ Test(cm_kernel, ROCE_CM_64_programs_connect_over_the_kernels_addresses)
 }
 
 /* The GID is that of the address from which the kernel would send, or the one asked for. */
-Test(cm_kernel, the_source_is_the_kernels_choice_or_the_callers)
+static void expect_sources(void)
 {
     static const char *const cases[][3] = {{NULL, "10.77.0.2", "10.77.0.1"},
                                            {NULL, "10.78.0.2", "10.78.0.1"},
@@ -102,6 +102,23 @@ Test(cm_kernel, the_source_is_the_kernels_choice_or_the_callers)
         cr_expect(nornic_addr_equal(&ends.local, &expected), "%d", i);
         host_cm_destroy_id(id);
     }
+}
+
+Test(cm_kernel, the_source_is_the_kernels_choice_or_the_callers)
+{
+    expect_sources();
+}
+
+static void setup_udp(void)
+{
+    cm_pair_open_over(&pair, "udp", NULL);
+}
+
+TestSuite(cm_kernel_udp, .init = setup_udp, .fini = teardown, .timeout = 60);
+
+Test(cm_kernel_udp, the_source_is_the_kernels_choice_or_the_callers)
+{
+    expect_sources();
 }
 
 /* covers: ROCE-CM-64 */

@@ -17,6 +17,7 @@
 #include "net/parse.h"
 #include "net/train.h"
 #include "net/udp_frame.h"
+#include "nornic/device.h"
 
 #define WAIT_MS 5000
 
@@ -309,4 +310,28 @@ Test(udp_port, frames_of_both_families_are_sound)
         frame.len_bytes -= 1;
         cr_assert_not(net_udp_message_of(&message, &frame, 5), "it ends before it says");
     }
+}
+
+/* A GID table full of addresses leaves room for as many groups. */
+Test(udp_port, addresses_and_groups_of_one_port)
+{
+    struct net_port *port;
+    struct nornic_error why;
+    struct nornic_addr addr = addrs[0], group;
+    cr_assert_eq(net_udp_open(&(struct net_udp_config){.interface = &lo}, &port, &why), 0, "%s", why.text);
+    cr_assert_eq(nornic_addr_parse("239.7.8.0", &group), 0);
+    for (uint8_t i = 0; i < NORNIC_GID_MAX; i++) {
+        addr.b[15] = (uint8_t)(100 + i);
+        group.b[15] = i;
+        cr_assert_eq(net_port_listen(port, &addr, &why), 0, "address %u: %s", i, why.text);
+        cr_assert_eq(net_port_listen(port, &group, &why), 0, "group %u: %s", i, why.text);
+    }
+    addr.b[15]++;
+    cr_assert_eq(net_port_listen(port, &addr, &why), -ENOSPC);
+    cr_assert(strstr(why.text, "has 128 addresses and groups"), "%s", why.text);
+    send_one(0, &group, 100, 0, 1);
+    struct net_frame frame = receive(port);
+    cr_assert(memcmp(frame.data + 30, group.b + 12, 4) == 0, "the last group is heard");
+    net_port_rx_release(port, &frame, 1);
+    net_port_close(port);
 }
