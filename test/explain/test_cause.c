@@ -104,6 +104,25 @@ Test(cause, ROCE_RC_42_a_nak_explains_one_return_and_is_over)
     story_end(&s);
 }
 
+/* Once more at once, though nobody has asked again: it was not that NAK. */
+Test(cause, ROCE_RC_42_a_nak_that_was_followed_explains_no_second_return)
+{
+    struct story s;
+    begin_calm(&s);
+    send_at(&s, 10);
+    send_at(&s, 11);
+    story_answer(&s, ROCE_OP_ACK, 10, ROCE_SYNDROME_NAK_PSN_SEQ, 4, 0);
+    send_at(&s, 10);
+    cr_expect_eq(finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.cause, EXPLAIN_CAUSE_NAK_SEQUENCE);
+    send_at(&s, 11);
+    s.time_ns += 100 * NS_PER_US;
+    send_at(&s, 10);
+    cr_assert_gt(s.m.remark_count, 0);
+    for (unsigned i = 0; i < s.m.remark_count; i++)
+        cr_expect_neq(s.m.remarks[i].why.cause, EXPLAIN_CAUSE_NAK_SEQUENCE, "%s", s.m.words);
+    story_end(&s);
+}
+
 /* covers: ROCE-RC-34 */
 Test(cause, ROCE_RC_34_an_answer_that_skips_another_is_an_implied_nak)
 {
@@ -338,9 +357,9 @@ Test(cause, an_answer_before_a_round_trip_shows_that_the_first_copy_was_late)
 {
     struct story s;
     begin_slow(&s);
-    for (uint32_t psn = 11; psn < 27; psn += 2)
+    for (uint32_t psn = 11; psn < 29; psn += 2) /* eight losses, which would do, and this one */
         go_back_to(&s, psn, psn == 19 ? NS_PER_MS / 4 : 2 * NS_PER_MS);
-    send_at(&s, 28);
+    send_at(&s, 30);
     expect_candidates(&s, EXPLAIN_FIND_PSN_GAP, EXPLAIN_CAUSE_LOST_BEFORE, EXPLAIN_CAUSE_OVERTAKEN);
     story_end(&s);
 }
