@@ -110,6 +110,7 @@ struct script_pkt {
     struct roce_reth reth;
     struct roce_atomiceth atomiceth;
     struct roce_masketh masketh;
+    struct roce_sacketh sacketh;
     struct roce_aeth aeth;
     struct roce_atomicacketh atomicacketh;
     uint32_t imm_data; /* network order */
