@@ -33,6 +33,7 @@ struct script_config {
     uint32_t send_cq_capacity, recv_cq_capacity;
     uint32_t window_pkts;
     bool masked_atomics;
+    bool selective;        /* roce_dev_config.selective */
     uint32_t reorder_pkts; /* selective retransmission */
     bool path_migration;
     bool sq_sig_all;
