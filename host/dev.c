@@ -79,6 +79,7 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
         .first_qpn = wanted->first_qpn,
         .window_pkts = wanted->window_pkts,
         .num_pkeys = wanted->num_pkeys,
+        .selective = true,
         .roce_v1 = wanted->roce_v1,
         .udp_socket = dev->port->limits.is_udp_socket,
         .cc = wanted->cc,

@@ -32,6 +32,10 @@ NORNIC_BEGIN_DECLS
     C(rnr_nak_sent)                                                                                \
     C(rnr_nak_received)                                                                            \
     C(nak_fatal_received) /* invalid request, remote access, remote operational */                 \
+    C(sack_sent)          /* selective acknowledgements, probes and offers among them */           \
+    C(sack_received)                                                                               \
+    C(probe_sent)         /* to ask a silent peer what it has */                                   \
+    C(kept_pkts)          /* request packets kept behind a gap */                                  \
     C(read_replays)       /* duplicate READ requests answered again */                             \
     C(atomic_replays)     /* duplicate atomics answered from the saved result */                   \
     C(messages_abandoned) /* UC: begun, but never completed (ROCE-UC-2..5) */                      \

@@ -13,9 +13,15 @@
 #define DEFAULT_MAX_QP 16384
 #define DEFAULT_MAX_MR 65536
 
+/* For queue pairs on a lossy path, all together: tables, packets that each covers, packets that are kept. */
+#define SPARE_TABLES     256
+#define SPARE_TABLE_PKTS 2048
+#define SPARE_PKTS       4096
+
 static void free_tables(struct roce_dev *dev)
 {
     rdma_timers_deinit(&dev->timers, &dev->mem);
+    roce_spare_deinit(&dev->spare, dev);
     roce_free(dev, dev->qps);
     roce_free(dev, dev->free_slots);
     roce_free(dev, dev->pkeys);
@@ -79,6 +85,9 @@ int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out)
     dev->pkeys = roce_alloc(dev, sizeof *dev->pkeys * dev->config.num_pkeys);
     if (!err && (!dev->qps || !dev->free_slots || !dev->pkeys))
         err = -ENOMEM;
+    if (!err && dev->config.selective)
+        err = roce_spare_init(&dev->spare, dev, SPARE_TABLES, SPARE_TABLE_PKTS, SPARE_PKTS,
+                              ROCE_PMTU_MAX_BYTES + ROCE_FRAME_OVERHEAD_BYTES);
     if (!err)
         err = rdma_domain_create(&dev->mem, &dev->config.random, dev->config.max_mr, &dev->domain);
     if (err) {

@@ -12,10 +12,11 @@
 #include "roce/mcast.h"
 #include "roce/qp.h"
 #include "roce/roce.h"
+#include "roce/spare.h"
 
 #define ROCE_FIRST_QPN     17      /* ROCE-QP-34 */
 #define ROCE_PKEY_BASE     0x7fffu /* without the membership bit: ROCE-HDR-5 */
-#define ROCE_TIMERS_PER_QP 3       /* armed at once, at the most */
+#define ROCE_TIMERS_PER_QP 4       /* armed at once, at the most */
 
 struct roce_dev {
     struct roce_dev_config config; /* defaults filled in */
@@ -33,6 +34,8 @@ struct roce_dev {
     struct roce_dev_counters counters;
     uint16_t ip_id;            /* of the next packet */
     struct roce_ip_ids ip_ids; /* of what came over a UDP socket */
+
+    struct roce_spare spare; /* for QPs on a lossy path */
 
     struct roce_qp **qps; /* by QPN - config.first_qpn */
     struct roce_qp *gsi;  /* QP1, or NULL */

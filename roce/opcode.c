@@ -56,6 +56,7 @@ enum {
     RETH = ROCE_PKT_RETH,
     ATOMICETH = ROCE_PKT_ATOMICETH,
     MASKETH = ROCE_PKT_MASKETH,
+    SACKETH = ROCE_PKT_SACKETH,
     AETH = ROCE_PKT_AETH,
     ATOMICACKETH = ROCE_PKT_ATOMICACKETH,
     IMMDT = ROCE_PKT_IMMDT,
@@ -68,6 +69,7 @@ enum {
      ((flags)&ROCE_PKT_XRCETH ? ROCE_XRCETH_BYTES : 0) + ((flags)&ROCE_PKT_RETH ? ROCE_RETH_BYTES : 0) +   \
      ((flags)&ROCE_PKT_ATOMICETH ? ROCE_ATOMICETH_BYTES : 0) +                                             \
      ((flags)&ROCE_PKT_MASKETH ? ROCE_MASKETH_BYTES : 0) + ((flags)&ROCE_PKT_AETH ? ROCE_AETH_BYTES : 0) + \
+     ((flags)&ROCE_PKT_SACKETH ? ROCE_SACKETH_BYTES : 0) +                                                 \
      ((flags)&ROCE_PKT_ATOMICACKETH ? ROCE_ATOMICACKETH_BYTES : 0) +                                       \
      ((flags)&ROCE_PKT_IMMDT ? ROCE_IMMDT_BYTES : 0) + ((flags)&ROCE_PKT_IETH ? ROCE_IETH_BYTES : 0))
 
@@ -102,6 +104,8 @@ const struct roce_opcode roce_opcodes[256] = {
     SEND_OPS(XRC_REQ_ROW) SEND_ONLY_OPS(XRC_REQ_ROW) WRITE_OPS(XRC_REQ_ROW)
     READ_ATOMIC_OPS(XRC_REQ_ROW) INVALIDATE_OPS(XRC_REQ_ROW) RESPONSE_OPS(XRC_RSP_ROW)
     MASKED_ROW(CMP_SWAP) MASKED_ROW(FETCH_ADD)
+    [ROCE_OPCODE_SACK] = {"RC SELECTIVE_ACK", ROCE_PKT_DEFINED | RESPONSE | ONLY | PAYLOAD | AETH | SACKETH,
+                          EXT_BYTES(AETH | SACKETH)},
     /* ROCE-HDR-12: the 16 reserved bytes stand where extended headers do. */
     [ROCE_OPCODE_CNP] = {"CNP", ROCE_PKT_DEFINED | ROCE_PKT_CNP, ROCE_CNP_BYTES},
 };

@@ -18,7 +18,8 @@ enum roce_service {
     ROCE_SERVICE_UD = 3,
     ROCE_SERVICE_CNP = 4,
     ROCE_SERVICE_XRC = 5,
-    ROCE_SERVICE_VENDOR = 7, /* manufacturer specific: masked atomics, over RC (docs/masked-atomics.md) */
+    /* Manufacturer specific, over RC: docs/masked-atomics.md, docs/selective-retransmission.md. */
+    ROCE_SERVICE_VENDOR = 7,
 };
 
 /* Operation in bits 4:0 (ROCE-OPC-2). */
@@ -52,6 +53,7 @@ enum roce_op {
 #define ROCE_OPCODE(service, op) ((uint8_t)((service) << 5 | (op)))
 #define ROCE_OPCODE_OP(opcode)   ((opcode)&0x1f)
 #define ROCE_OPCODE_CNP          0x81
+#define ROCE_OPCODE_SACK         ROCE_OPCODE(ROCE_SERVICE_VENDOR, ROCE_OP_ACK)
 
 /* What a packet is. */
 enum roce_opcode_flags {
@@ -82,6 +84,7 @@ enum roce_opcode_flags {
     ROCE_PKT_IETH = 1 << 23,
     ROCE_PKT_CNP = 1 << 24,
     ROCE_PKT_MASKETH = 1 << 25, /* behind the AtomicETH: a masked atomic */
+    ROCE_PKT_SACKETH = 1 << 26, /* behind the AETH: a selective acknowledgement */
 };
 
 struct roce_opcode {

@@ -35,6 +35,8 @@ static const uint8_t *get_extended(struct roce_pkt *pkt, const uint8_t *p)
         p = roce_masketh_get(&pkt->masketh, p);
     if (has & ROCE_PKT_AETH)
         p = roce_aeth_get(&pkt->aeth, p);
+    if (has & ROCE_PKT_SACKETH)
+        p = roce_sacketh_get(&pkt->sacketh, p);
     if (has & ROCE_PKT_ATOMICACKETH)
         p = roce_atomicacketh_get(&pkt->atomicacketh, p);
     if (has & ROCE_PKT_IMMDT)

@@ -86,6 +86,7 @@ struct roce_pkt {
     struct roce_atomiceth atomiceth;
     struct roce_masketh masketh;
     struct roce_aeth aeth;
+    struct roce_sacketh sacketh;
     struct roce_atomicacketh atomicacketh;
     struct roce_immdt immdt;
     struct roce_ieth ieth;

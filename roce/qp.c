@@ -9,6 +9,7 @@
 #include "roce/cc.h"
 #include "roce/device.h"
 #include "roce/path.h"
+#include "roce/probe.h"
 #include "roce/qp_state.h"
 #include "roce/reorder.h"
 #include "roce/transport.h"
@@ -46,6 +47,7 @@ static void reset(struct roce_qp *qp)
     roce_requester_reset(qp, 0);
     roce_responder_reset(qp, 0);
     roce_reorder_clear(qp);
+    qp->peer = (struct roce_selective_peer){0};
     roce_cc_reset(qp);
     qp->is_drained = false;
     qp->has_alt = false;
@@ -140,6 +142,8 @@ int roce_qp_destroy(struct roce_qp *qp)
         return -EBUSY;
     struct roce_dev *dev = qp->dev;
     rdma_timer_cancel(&dev->timers, &qp->req.timer);
+    roce_probe_stop(qp);
+    roce_board_close(&qp->req.board, &dev->spare);
     roce_qp_end_reach(qp);
     roce_dev_remove_qp(dev, qp);
     if (dev->config.qp_gone)

@@ -10,11 +10,24 @@
 #include "base/base.h"
 #include "rdma/qp.h"
 #include "rdma/timer.h"
+#include "roce/board.h"
 #include "roce/frame.h"
 #include "roce/run.h"
 #include "roce/psn.h"
 #include "roce/roce.h"
 #include "roce/window.h"
+
+/* Asks a peer with selective retransmission what it has, when it has been silent for too long: roce/probe.h. */
+struct roce_probe {
+    struct rdma_timer timer;
+    bool is_due;
+    uint8_t tries;                  /* in a row, without a word from the peer */
+    bool is_timing;                 /* a round trip is measured: of the packet at timed_psn, or of the probe */
+    bool is_of_probe;               /* the latter, by its stamp */
+    uint32_t timed_psn, timed_stamp;
+    uint64_t timed_ns;              /* when it was sent */
+    uint64_t rtt_ns, deviation_ns;  /* smoothed; 0: not known */
+};
 
 /* Sends requests and takes their responses: ROCE section 7. */
 struct roce_requester {
@@ -40,9 +53,17 @@ struct roce_requester {
     uint8_t go_back_strikes; /* how often the peer had kept nothing behind a gap */
     bool is_rnr_waiting;     /* the timer is the RNR wait, not the ack timeout */
     struct rdma_timer timer;
+    struct roce_board board;
+    struct roce_probe probe;
 };
 
-enum roce_response_kind { ROCE_RESPONSE_ACK, ROCE_RESPONSE_NAK, ROCE_RESPONSE_READ, ROCE_RESPONSE_ATOMIC };
+enum roce_response_kind {
+    ROCE_RESPONSE_ACK,
+    ROCE_RESPONSE_NAK,
+    ROCE_RESPONSE_READ,
+    ROCE_RESPONSE_ATOMIC,
+    ROCE_RESPONSE_SACK
+};
 
 /* One entry of the responder's queue of things to send, in PSN order (ROCE-RS-40). */
 struct roce_response {
@@ -58,6 +79,7 @@ struct roce_response {
     uint32_t end_psn;    /* READ: one past its last */
     uint32_t srqn;       /* READ: of its request, XRC */
     uint64_t original;   /* ATOMIC */
+    bool is_asked_for;   /* SACK: also if there is no gap */
 };
 
 /* A READ or atomic that was executed, kept for duplicates: ROCE-RS-30. */
@@ -100,15 +122,22 @@ struct roce_way {
     uint32_t gid_epoch;
 };
 
-struct roce_reorder_slot;
+struct roce_spare;
 
-/* Packets kept behind a gap: roce/reorder.h. One a QP; the packet at PSN p lies in slot p mod size. */
+/* Packets kept behind a gap: roce/reorder.h. One a QP; slot p mod the table's size has the number of the
+ * frame with the packet at PSN p, or 0. */
 struct roce_reorder {
-    uint32_t size; /* slots, a power of two; 0: nothing is kept */
-    uint32_t frame_bytes;
-    uint32_t kept; /* slots in use, some of them perhaps of PSNs that have passed */
-    struct roce_reorder_slot *slots;
-    uint8_t *frames; /* size * frame_bytes */
+    struct roce_spare *own; /* the QP's own store; NULL: it takes from the device's */
+    uint32_t *slots;        /* NULL: nothing is kept */
+    uint32_t kept;          /* frames, some of them perhaps of PSNs that have passed */
+};
+
+/* What is known of the peer's selective retransmission: roce/sack.h. */
+struct roce_selective_peer {
+    bool is_selective;
+    uint8_t offers;     /* made to a peer that has not answered yet */
+    uint16_t room_pkts; /* that it keeps behind a gap */
+    uint32_t echo;      /* the stamp of its newest probe */
 };
 
 struct roce_qp {
@@ -131,6 +160,7 @@ struct roce_qp {
     struct roce_requester req;
     struct roce_responder resp;
     struct roce_reorder reorder;
+    struct roce_selective_peer peer;
     struct roce_counters counters;
     struct roce_cc *cc; /* NULL: congestion management is off */
     bool is_drained;    /* SQD: all started messages are complete */
@@ -186,7 +216,18 @@ void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn);
 void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns);
 /* Go-back-N to `psn` (ROCE-RC-42); costs a retry, and fails the oldest WQE when none is left. */
 void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause cause, uint64_t now_ns);
-/* Selective retransmission: the missing packet has been sent again, so sending goes on where it was. And:
+/* Selective retransmission: goes on with the oldest packet that the board takes for lost, if there is one;
+ * and moves the cursor on to the next such packet, or past all that was ever sent. */
+void roce_requester_recover(struct roce_qp *qp, uint64_t now_ns);
+void roce_requester_skip(struct roce_qp *qp);
+/* A selective acknowledgement, as far as it is about what this QP sent. */
+enum roce_rx_verdict roce_requester_take_sack(struct roce_qp *qp, const struct roce_pkt *pkt,
+                                              uint64_t now_ns);
+/* Opens the board with what is under way now. False: there is no room for one. */
+bool roce_requester_open_board(struct roce_qp *qp);
+/* Packets before `psn` that count against the window: sent, and not known to have arrived. */
+uint32_t roce_requester_under_way(const struct roce_qp *qp, uint32_t psn);
+/* The missing packet that a NAK named has been sent again, so sending goes on where it was. And:
  * the peer acknowledged that packet alone, so it kept nothing behind it, and gets the rest again too. */
 void roce_requester_sent_selected(struct roce_qp *qp);
 void roce_requester_went_back(struct roce_qp *qp, uint64_t now_ns);
@@ -223,6 +264,8 @@ enum roce_rx_verdict roce_responder_duplicate(struct roce_qp *qp, const struct r
 
 /* --- responder_queue.c --- */
 bool roce_response_pending(const struct roce_qp *qp);
+/* The syndrome of an ACK, with the credits that it gives: ROCE-RS-53. */
+uint8_t roce_response_ack_syndrome(const struct roce_qp *qp);
 /* Forgets all that waits to be sent. */
 void roce_response_clear(struct roce_qp *qp);
 /* READs and atomics whose first answer is not fully sent (ROCE-RS-35). */

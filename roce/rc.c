@@ -4,12 +4,19 @@
 #include <errno.h>
 
 #include "roce/device.h"
+#include "roce/sack.h"
 #include "roce/transport.h"
 
 #define MAX_SRQN 0xffffffu
 
 static enum roce_rx_verdict rc_rx(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
 {
+    if (pkt->op->flags & ROCE_PKT_SACKETH) {
+        if (pkt->sacketh.version)
+            return ROCE_RX_DROP_OPCODE;
+        roce_sack_note(qp, pkt);
+        return roce_requester_take_sack(qp, pkt, now_ns);
+    }
     if (pkt->op->flags & ROCE_PKT_RESPONSE)
         return roce_requester_rx(qp, pkt, now_ns);
     return roce_responder_rx(qp, pkt, now_ns);

@@ -9,72 +9,113 @@
 int roce_reorder_init(struct roce_qp *qp, uint32_t pkts)
 {
     struct roce_reorder *r = &qp->reorder;
-    r->size = pow2_up(pkts > 2 ? pkts : 2); /* the slot of the expected PSN stays empty */
-    r->frame_bytes = ROCE_PMTU_MAX_BYTES + ROCE_FRAME_OVERHEAD_BYTES;
-    r->slots = roce_alloc(qp->dev, sizeof *r->slots * r->size);
-    r->frames = roce_alloc(qp->dev, (size_t)r->size * r->frame_bytes);
-    return r->slots && r->frames ? 0 : -ENOMEM;
+    uint32_t size = pow2_up(pkts > 2 ? pkts : 2); /* the slot of the expected PSN stays empty */
+    r->own = roce_alloc(qp->dev, sizeof *r->own);
+    if (!r->own)
+        return -ENOMEM;
+    return roce_spare_init(r->own, qp->dev, 1, size, size, ROCE_PMTU_MAX_BYTES + ROCE_FRAME_OVERHEAD_BYTES);
 }
 
-void roce_reorder_deinit(struct roce_qp *qp)
+static struct roce_spare *store(const struct roce_qp *qp)
 {
-    roce_free(qp->dev, qp->reorder.slots);
-    roce_free(qp->dev, qp->reorder.frames);
+    return qp->reorder.own ? qp->reorder.own : &qp->dev->spare;
+}
+
+static uint32_t *slot_of(const struct roce_qp *qp, uint32_t psn)
+{
+    return &qp->reorder.slots[psn & (store(qp)->table_words - 1)];
+}
+
+static void empty_slot(struct roce_qp *qp, uint32_t *slot)
+{
+    roce_spare_give_frame(store(qp), *slot);
+    *slot = 0;
+    qp->reorder.kept--;
+}
+
+/* A QP that keeps nothing needs no table. */
+static void give_back_table(struct roce_qp *qp)
+{
+    if (qp->reorder.kept || !qp->reorder.slots)
+        return;
+    roce_spare_give_table(store(qp), qp->reorder.slots);
+    qp->reorder.slots = NULL;
 }
 
 void roce_reorder_clear(struct roce_qp *qp)
 {
-    for (uint32_t i = 0; i < qp->reorder.size; i++)
-        qp->reorder.slots[i].len_bytes = 0;
-    qp->reorder.kept = 0;
+    for (uint32_t i = 0; qp->reorder.kept; i++)
+        if (*slot_of(qp, i))
+            empty_slot(qp, slot_of(qp, i));
+    give_back_table(qp);
 }
 
-static struct roce_reorder_slot *slot_of(const struct roce_qp *qp, uint32_t psn)
+void roce_reorder_deinit(struct roce_qp *qp)
 {
-    return &qp->reorder.slots[psn & (qp->reorder.size - 1)];
+    roce_reorder_clear(qp);
+    if (qp->reorder.own)
+        roce_spare_deinit(qp->reorder.own, qp->dev);
+    roce_free(qp->dev, qp->reorder.own);
 }
 
-static uint8_t *frame_of(const struct roce_qp *qp, uint32_t psn)
+uint32_t roce_reorder_room(const struct roce_qp *qp)
 {
-    return &qp->reorder.frames[(size_t)(psn & (qp->reorder.size - 1)) * qp->reorder.frame_bytes];
+    uint32_t size = store(qp)->table_words;
+    return qp->reorder.own || qp->peer.is_selective ? size - (size != 0) : 0;
 }
 
 bool roce_reorder_keep(struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     uint32_t psn = pkt->bth.psn;
-    if (((psn - qp->resp.epsn) & ROCE_PSN_MASK) >= qp->reorder.size ||
-        pkt->frame_bytes > qp->reorder.frame_bytes)
+    if (((psn - qp->resp.epsn) & ROCE_PSN_MASK) > roce_reorder_room(qp))
         return false;
-    memcpy(frame_of(qp, psn), pkt->frame, pkt->frame_bytes);
-    qp->reorder.kept += slot_of(qp, psn)->len_bytes == 0;
-    *slot_of(qp, psn) = (struct roce_reorder_slot){.psn = psn, .len_bytes = pkt->frame_bytes};
+    if (!qp->reorder.slots && !(qp->reorder.slots = roce_spare_take_table(store(qp))))
+        return false;
+    uint32_t *slot = slot_of(qp, psn);
+    if (!*slot) {
+        *slot = roce_spare_take_frame(store(qp), pkt->frame_bytes);
+        qp->reorder.kept += *slot != 0;
+    }
+    struct roce_spare_frame *frame = *slot ? roce_spare_frame(store(qp), *slot) : NULL;
+    if (!frame || sizeof *frame + pkt->frame_bytes > store(qp)->frame_bytes) {
+        give_back_table(qp);
+        return false;
+    }
+    frame->psn = psn;
+    frame->len_bytes = pkt->frame_bytes;
+    memcpy(frame->bytes, pkt->frame, pkt->frame_bytes);
     return true;
+}
+
+bool roce_reorder_has(const struct roce_qp *qp, uint32_t psn)
+{
+    uint32_t number = qp->reorder.slots ? *slot_of(qp, psn) : 0;
+    return number && roce_spare_frame(store(qp), number)->psn == psn;
 }
 
 bool roce_reorder_take(struct roce_qp *qp, struct roce_pkt *pkt)
 {
     uint32_t psn = qp->resp.epsn;
-    struct roce_reorder_slot *slot = qp->reorder.kept ? slot_of(qp, psn) : NULL;
-    if (!slot || !slot->len_bytes || slot->psn != psn)
+    if (!roce_reorder_has(qp, psn))
         return false;
+    const struct roce_spare_frame *frame = roce_spare_frame(store(qp), *slot_of(qp, psn));
     /* It was found good when it came; only taking it apart again is needed. */
-    roce_pkt_parse(pkt, frame_of(qp, psn), slot->len_bytes,
-                   qp->dev->config.parse_flags | ROCE_PARSE_SKIP_ICRC);
-    slot->len_bytes = 0;
-    qp->reorder.kept--;
+    roce_pkt_parse(pkt, frame->bytes, frame->len_bytes, qp->dev->config.parse_flags | ROCE_PARSE_SKIP_ICRC);
+    empty_slot(qp, slot_of(qp, psn));
+    give_back_table(qp);
     return true;
 }
 
 bool roce_reorder_has_gap(struct roce_qp *qp)
 {
-    struct roce_reorder *r = &qp->reorder;
-    for (uint32_t i = 0; i < r->size && r->kept; i++) {
-        if (!r->slots[i].len_bytes)
+    for (uint32_t psn = qp->resp.epsn; qp->reorder.kept; psn = roce_psn_add(psn, 1)) {
+        uint32_t *slot = slot_of(qp, psn);
+        if (!*slot)
             continue;
-        if (roce_psn_diff(r->slots[i].psn, qp->resp.epsn) > 0)
+        if (roce_psn_diff(roce_spare_frame(store(qp), *slot)->psn, qp->resp.epsn) > 0)
             return true;
-        r->slots[i].len_bytes = 0; /* a READ's answers passed it by */
-        r->kept--;
+        empty_slot(qp, slot); /* a READ's answers passed it by */
     }
+    give_back_table(qp);
     return false;
 }

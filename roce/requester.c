@@ -18,13 +18,19 @@
  * under way may tell of the same loss, so the same place is not gone back to twice until there is progress or
  * a timeout (has_gone_back, ROCE-RC-46). With selective retransmission only the packet at restart_psn is sent
  * again, and the cursor jumps back to hi_psn (is_selective); a peer that shows three times that it kept
- * nothing behind the gap gets go-back-N for good. An answer to the first transmission may also overtake the
+ * nothing behind the gap gets go-back-N for good. That is for peers that keep packets and say so to nobody;
+ * one that tells by selective acknowledgements what it has (sack.h) is told from its NAKs by these: then the
+ * cursor goes from one lost packet to the next (roce_requester_skip(), board.h), and a packet that may be lost
+ * without a trace is asked after (probe.h). An answer to the first transmission may also overtake the
  * repetition, so that una_psn passes the cursor: then the cursor follows. */
 #include "base/base.h"
 #include "rdma/local_ops.h"
 #include "roce/cc.h"
 #include "roce/device.h"
 #include "roce/path.h"
+#include "roce/probe.h"
+#include "roce/reorder.h"
+#include "roce/sack.h"
 #include "roce/transport.h"
 
 #define GO_BACK_STRIKES 3 /* then the peer is taken for one that goes back N */
@@ -40,6 +46,8 @@ void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn)
 {
     struct roce_requester *req = &qp->req;
     rdma_timer_cancel(&qp->dev->timers, &req->timer);
+    roce_probe_stop(qp);
+    roce_board_close(&req->board, &qp->dev->spare);
     *req = (struct roce_requester){
         .una_psn = sq_psn,
         .nxt_psn = sq_psn,
@@ -48,6 +56,7 @@ void roce_requester_reset(struct roce_qp *qp, uint32_t sq_psn)
         .rnr_left = qp->attr.rnr_retry,
         .timer = {.fire = expire},
     };
+    roce_probe_reset(qp);
     roce_window_init(&req->window, qp->dev->config.window_pkts, sq_psn);
 }
 
@@ -95,6 +104,66 @@ static void seek(struct roce_qp *qp, uint32_t psn)
     sq->cur_part = 0;
 }
 
+uint32_t roce_requester_under_way(const struct roce_qp *qp, uint32_t psn)
+{
+    return ((psn - qp->req.una_psn) & ROCE_PSN_MASK) - qp->req.board.marks;
+}
+
+void roce_requester_skip(struct roce_qp *qp)
+{
+    struct rdma_sq *sq = &qp->base.sq;
+    const struct roce_requester *req = &qp->req;
+    for (; sq->cur != sq->started; rdma_sq_go_past(sq)) {
+        const struct rdma_send_wqe *w = rdma_sq_wqe(sq, sq->cur);
+        if (rdma_wqe_flags(w) & RDMA_OP_LOCAL && w->local_status != NORNIC_WC_SUCCESS)
+            return; /* nothing behind it is started */
+        for (; sq->cur_part < w->seq_count; sq->cur_part++) {
+            uint32_t psn = roce_psn_add(w->first_seq, sq->cur_part);
+            if (psn == req->hi_psn || roce_board_is_lost(&req->board, psn))
+                return;
+            if (!roce_board_covers(&req->board, psn)) { /* its turn comes when the board has moved on */
+                seek(qp, req->hi_psn);
+                return;
+            }
+        }
+    }
+}
+
+bool roce_requester_open_board(struct roce_qp *qp)
+{
+    struct roce_requester *req = &qp->req;
+    return roce_board_open(&req->board, &qp->dev->spare, req->una_psn, roce_requester_cur_psn(qp),
+                           req->hi_psn);
+}
+
+void roce_requester_recover(struct roce_qp *qp, uint64_t now_ns)
+{
+    seek(qp, qp->req.una_psn);
+    roce_requester_skip(qp);
+    uint32_t psn = roce_requester_cur_psn(qp);
+    if (psn == qp->req.hi_psn)
+        return;
+    roce_trace_emit(qp->dev, &(struct roce_trace){.kind = ROCE_TRACE_RETRANSMIT,
+                                                  .now_ns = now_ns,
+                                                  .qpn = qp->base.qpn,
+                                                  .cause = ROCE_CAUSE_SELECTIVE_ACK,
+                                                  .psn = psn});
+    roce_dev_ready(qp->dev, qp);
+}
+
+/* What the board and the probes make of it that everything before una_psn is acknowledged. */
+static void note_acked(struct roce_qp *qp, uint64_t now_ns)
+{
+    struct roce_requester *req = &qp->req;
+    if (!qp->peer.is_selective)
+        return;
+    roce_board_pass(&req->board, req->una_psn);
+    if (req->una_psn == req->hi_psn)
+        roce_board_close(&req->board, &qp->dev->spare);
+    roce_probe_acked(qp, req->una_psn, now_ns);
+    roce_probe_restart(qp, now_ns);
+}
+
 void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
@@ -111,6 +180,7 @@ void roce_requester_progress(struct roce_qp *qp, uint64_t now_ns)
         roce_psn_diff(roce_requester_cur_psn(qp), req->una_psn) < 0)
         seek(qp, req->una_psn);
     roce_requester_arm(qp, now_ns);
+    note_acked(qp, now_ns);
     roce_dev_ready(qp->dev, qp);
     roce_requester_check_drained(qp);
 }
@@ -151,7 +221,8 @@ void roce_requester_restart(struct roce_qp *qp, uint32_t psn, enum roce_cause ca
     req->is_resuming = true;
     req->restart_psn = psn;
     req->is_selective =
-        cause == ROCE_CAUSE_NAK_SEQ && qp->reorder.size && req->go_back_strikes < GO_BACK_STRIKES;
+        cause == ROCE_CAUSE_NAK_SEQ && qp->reorder.own && req->go_back_strikes < GO_BACK_STRIKES;
+    roce_board_close(&req->board, &qp->dev->spare); /* all is sent again */
     seek(qp, psn);
     roce_trace_emit(qp->dev, &(struct roce_trace){.kind = ROCE_TRACE_RETRANSMIT,
                                                   .now_ns = now_ns,
@@ -187,6 +258,8 @@ void roce_requester_rnr(struct roce_qp *qp, uint8_t timer_code, uint64_t now_ns)
     uint64_t wait_ns = roce_rnr_timer_ns(timer_code);
     req->is_rnr_waiting = true;
     req->is_selective = false;
+    roce_board_close(&req->board, &qp->dev->spare);
+    roce_probe_stop(qp);
     seek(qp, req->una_psn);
     rdma_timer_arm(&qp->dev->timers, &req->timer, now_ns + wait_ns);
     roce_trace_emit(qp->dev, &(struct roce_trace){.kind = ROCE_TRACE_RNR_WAIT,
@@ -216,5 +289,6 @@ static void expire(struct rdma_timer *timer, uint64_t now_ns)
     roce_count(qp, local_ack_timeout);
     req->timeouts_in_row++;
     roce_window_timeout(&req->window, req->hi_psn);
+    roce_sack_offer(qp);
     roce_requester_restart(qp, req->una_psn, ROCE_CAUSE_TIMEOUT, now_ns);
 }

@@ -2,6 +2,7 @@
 /* Processing responses: ROCE section 7.4. */
 #include "rdma/local_ops.h"
 #include "roce/device.h"
+#include "roce/probe.h"
 
 static struct rdma_send_wqe *oldest(const struct roce_qp *qp)
 {
@@ -234,5 +235,65 @@ enum roce_rx_verdict roce_requester_rx(struct roce_qp *qp, const struct roce_pkt
     if (is_ack)
         return take_ack(qp, pkt, now_ns);
     take_data(qp, pkt, now_ns);
+    return ROCE_RX_TAKEN;
+}
+
+/* What the bitmap says. A READ or atomic that the peer keeps has not been answered yet. */
+static void take_bitmap(struct roce_qp *qp, const struct roce_pkt *pkt)
+{
+    struct roce_requester *req = &qp->req;
+    const struct rdma_sq *sq = &qp->base.sq;
+    uint32_t index = sq->done;
+    for (uint32_t i = 0; i < 8 * pkt->payload_bytes; i++) {
+        uint32_t psn = roce_psn_add(pkt->bth.psn, 1 + i);
+        if (!(pkt->payload[i / 8] & 0x80 >> i % 8))
+            continue;
+        const struct rdma_send_wqe *w = rdma_sq_wqe(sq, index);
+        while (index != sq->started && ((psn - w->first_seq) & ROCE_PSN_MASK) >= w->seq_count)
+            w = rdma_sq_wqe(sq, ++index);
+        if (index == sq->started || roce_psn_diff(psn, req->hi_psn) >= 0)
+            return;
+        if (rdma_wqe_flags(w) & RDMA_OP_RD_ATOMIC)
+            roce_board_renew(&req->board, w->first_seq, w->seq_count);
+        else
+            roce_board_mark(&req->board, psn);
+    }
+}
+
+/* Without a board it says no more than a NAK. */
+static void take_as_nak(struct roce_qp *qp, uint64_t now_ns)
+{
+    struct roce_requester *req = &qp->req;
+    if (!req->has_gone_back || req->restart_psn != req->una_psn)
+        roce_requester_restart(qp, req->una_psn, ROCE_CAUSE_NAK_SEQ, now_ns);
+}
+
+enum roce_rx_verdict roce_requester_take_sack(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
+{
+    struct roce_requester *req = &qp->req;
+    enum nornic_qp_state state = roce_qp_state_now(qp);
+    uint32_t under_way = (req->hi_psn - req->una_psn) & ROCE_PSN_MASK;
+    if ((state != NORNIC_QPS_RTS && state != NORNIC_QPS_SQD) || req->is_rnr_waiting)
+        return ROCE_RX_TAKEN;
+    if (((pkt->bth.psn - req->una_psn) & ROCE_PSN_MASK) > under_way)
+        return ROCE_RX_DROP_GHOST;
+    if (roce_syndrome_kind(pkt->sacketh.ack) == ROCE_SYN_ACK)
+        take_credits(req, &(struct roce_aeth){.syndrome = pkt->sacketh.ack, .msn = pkt->aeth.msn});
+    roce_probe_answered(qp, pkt->sacketh.echo, now_ns);
+    roce_probe_restart(qp, now_ns);
+    if (!ack_before(qp, pkt->bth.psn, now_ns)) {
+        answer_lost(qp, ROCE_CAUSE_IMPLIED_NAK, now_ns);
+        return ROCE_RX_TAKEN;
+    }
+    bool tells_of_loss = pkt->payload_bytes > 0 || req->board.slots;
+    if (req->una_psn == req->hi_psn || !tells_of_loss)
+        return ROCE_RX_TAKEN;
+    if (!roce_requester_open_board(qp)) {
+        take_as_nak(qp, now_ns);
+        return ROCE_RX_TAKEN;
+    }
+    take_bitmap(qp, pkt);
+    roce_board_echo(&req->board, pkt->sacketh.echo);
+    roce_requester_recover(qp, now_ns);
     return ROCE_RX_TAKEN;
 }

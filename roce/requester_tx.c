@@ -3,9 +3,21 @@
 #include "rdma/local_ops.h"
 #include "roce/cc.h"
 #include "roce/device.h"
+#include "roce/probe.h"
 #include "roce/request.h"
 
 #define ACK_REQ_EVERY_PKTS 64 /* ROCE-RC-12 */
+
+/* The window lets the packet at `psn` out. What has arrived behind a gap does not count, but nothing is sent
+ * that the peer could not keep. */
+static bool has_room(const struct roce_qp *qp, uint32_t psn)
+{
+    const struct roce_requester *req = &qp->req;
+    uint32_t ahead = (psn - req->una_psn) & ROCE_PSN_MASK;
+    if (ahead < req->window.pkts)
+        return true;
+    return ahead <= qp->peer.room_pkts && roce_requester_under_way(qp, psn) < req->window.pkts;
+}
 
 /* Whether the next WQE may start: fence, READ/atomic limit, credits, PSN space. */
 static bool may_start(const struct roce_qp *qp, const struct rdma_send_wqe *w, uint32_t psn_count)
@@ -20,7 +32,7 @@ static bool may_start(const struct roce_qp *qp, const struct rdma_send_wqe *w, u
     if (!req->is_unlimited && flags & RDMA_OP_TAKES_RECV && roce_psn_diff(req->ssn + 1, req->lsn) > 1)
         return false;
     uint32_t outstanding = (req->nxt_psn - req->una_psn) & ROCE_PSN_MASK;
-    return outstanding < qp->req.window.pkts && outstanding + psn_count <= 1u << 23; /* ROCE-RC-4 */
+    return has_room(qp, req->nxt_psn) && outstanding + psn_count <= 1u << 23; /* ROCE-RC-4 */
 }
 
 /* Gives the next posted WQE its PSNs (ROCE-RC-1..5). False: there is none, or it has to wait. */
@@ -63,6 +75,9 @@ static bool wants_ack(const struct roce_qp *qp, const struct roce_request *r, ui
     /* Paced packets may take so long that the ack timer fires before they are enough to be asked for. */
     if (qp->attr.timeout && roce_cc_pacing_ns(qp, qp->req.unasked_pkts + 1) >= roce_ack_timeout_ns(qp) / 4)
         return true;
+    /* A lost packet's repetition may close the gap before packets that asked already. */
+    if (qp->req.board.slots && roce_psn_diff(psn, qp->req.hi_psn) < 0)
+        return true;
     return r->is_last || outstanding >= qp->req.window.pkts || qp->req.unasked_pkts + 1 >= ACK_REQ_EVERY_PKTS;
 }
 
@@ -72,7 +87,8 @@ static void advance(struct roce_qp *qp, const struct roce_request *r, uint32_t p
     struct roce_requester *req = &qp->req;
     bool whole = rdma_wqe_flags(r->w) & RDMA_OP_RD_ATOMIC;
     uint32_t end = whole ? roce_psn_add(r->w->first_seq, r->w->seq_count) : roce_psn_add(psn, 1);
-    if (roce_psn_diff(psn, req->hi_psn) < 0) {
+    bool again = roce_psn_diff(psn, req->hi_psn) < 0;
+    if (again) {
         roce_count(qp, retransmitted_pkts);
         r->w->is_reissued = true;
     }
@@ -84,6 +100,8 @@ static void advance(struct roce_qp *qp, const struct roce_request *r, uint32_t p
         qp->base.sq.cur_part++;
     if (req->is_selective && psn == req->restart_psn)
         roce_requester_sent_selected(qp);
+    roce_board_sent(&req->board, psn, (end - psn) & ROCE_PSN_MASK, again);
+    roce_probe_sent(qp, psn, again, now_ns);
     if (!rdma_timer_armed(&req->timer))
         roce_requester_arm(qp, now_ns);
 }
@@ -104,6 +122,13 @@ bool roce_requester_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns
     enum nornic_qp_state state = roce_qp_state_now(qp);
     if ((state != NORNIC_QPS_RTS && state != NORNIC_QPS_SQD) || req->is_rnr_waiting)
         return false;
+    if (req->probe.is_due) {
+        if (qp->peer.is_selective)
+            roce_requester_open_board(qp);
+        return roce_probe_tx(qp, run, now_ns);
+    }
+    if (req->board.slots)
+        roce_requester_skip(qp);
     if (req->is_stalled) {
         stall(qp, req->stall_status, now_ns);
         return false;
@@ -117,7 +142,7 @@ bool roce_requester_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns
     if (qp->base.sq.cur == qp->base.sq.started && !start_next(qp, now_ns))
         return false;
     uint32_t psn = roce_requester_cur_psn(qp);
-    if (((psn - req->una_psn) & ROCE_PSN_MASK) >= qp->req.window.pkts)
+    if (!has_room(qp, psn))
         return false;
     if (roce_cc_must_wait(qp, now_ns))
         return false;

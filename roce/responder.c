@@ -21,6 +21,7 @@
 #include "roce/atomic.h"
 #include "roce/device.h"
 #include "roce/reorder.h"
+#include "roce/sack.h"
 #include "roce/xrc.h"
 
 int roce_responder_init(struct roce_qp *qp)
@@ -338,8 +339,10 @@ static enum roce_rx_verdict take_in_order(struct roce_qp *qp, const struct roce_
     return ROCE_RX_TAKEN;
 }
 
-static void nak_gap(struct roce_qp *qp)
+static void tell_gap(struct roce_qp *qp)
 {
+    if (roce_sack_gap(qp))
+        return;
     push_nak(qp, ROCE_SYNDROME_NAK_PSN_SEQ, qp->resp.epsn);
     qp->resp.nak_state = ROCE_NAK_SEQ_SENT;
 }
@@ -366,7 +369,7 @@ static void take_kept(struct roce_qp *qp, uint64_t now_ns)
         return;
     if (roce_reorder_has_gap(qp)) {
         roce_response_drop_ack(qp);
-        nak_gap(qp);
+        tell_gap(qp);
     } else if (owes_ack) {
         roce_response_push_ack(qp, roce_psn_add(qp->resp.epsn, ROCE_PSN_MASK));
     }
@@ -386,8 +389,10 @@ enum roce_rx_verdict roce_responder_rx(struct roce_qp *qp, const struct roce_pkt
     }
     roce_count(qp, out_of_sequence);
     bool kept = qp->resp.nak_state != ROCE_NAK_RNR_SENT && roce_reorder_keep(qp, pkt);
+    if (kept)
+        roce_count(qp, kept_pkts);
     if (qp->resp.nak_state != ROCE_NAK_NONE)
         return kept ? ROCE_RX_TAKEN : ROCE_RX_DROP_PSN; /* ROCE-RS-10, RS-11: once a gap */
-    nak_gap(qp);
+    tell_gap(qp);
     return ROCE_RX_TAKEN;
 }

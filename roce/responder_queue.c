@@ -12,6 +12,13 @@ bool roce_response_pending(const struct roce_qp *qp)
     return qp->resp.queue_head != qp->resp.queue_tail;
 }
 
+uint8_t roce_response_ack_syndrome(const struct roce_qp *qp)
+{
+    if (!qp->e2e_credits || qp->base.recv.srq)
+        return ROCE_SYNDROME_ACK_UNLIMITED;
+    return roce_credit_code(rdma_recv_unused(&qp->base.recv));
+}
+
 void roce_response_clear(struct roce_qp *qp)
 {
     qp->resp.queue_head = qp->resp.queue_tail;

@@ -6,16 +6,9 @@
 #include "roce/cc.h"
 #include "roce/device.h"
 #include "roce/path.h"
+#include "roce/sack.h"
 #include "roce/transport.h"
 #include "roce/xrc.h"
-
-/* ROCE-RS-53. */
-static uint8_t ack_syndrome(const struct roce_qp *qp)
-{
-    if (!qp->e2e_credits || qp->base.recv.srq)
-        return ROCE_SYNDROME_ACK_UNLIMITED;
-    return roce_credit_code(rdma_recv_unused(&qp->base.recv));
-}
 
 static uint8_t read_op(const struct roce_response *r, bool last)
 {
@@ -79,7 +72,7 @@ static bool build_read(struct roce_qp *qp, struct roce_response *r, const uint8_
                        struct roce_run *run)
 {
     bool last = len_bytes == r->left_bytes;
-    if (!build(qp, r, read_op(r, last), ack_syndrome(qp), data, len_bytes, run))
+    if (!build(qp, r, read_op(r, last), roce_response_ack_syndrome(qp), data, len_bytes, run))
         return false;
     r->has_begun = true;
     r->psn = roce_psn_add(r->psn, 1);
@@ -94,7 +87,7 @@ static bool build_other(struct roce_qp *qp, const struct roce_response *r, struc
 {
     bool is_nak = r->kind == ROCE_RESPONSE_NAK;
     uint8_t op = r->kind == ROCE_RESPONSE_ATOMIC ? ROCE_OP_ATOMIC_ACK : ROCE_OP_ACK;
-    if (!build(qp, r, op, is_nak ? r->syndrome : ack_syndrome(qp), NULL, 0, run))
+    if (!build(qp, r, op, is_nak ? r->syndrome : roce_response_ack_syndrome(qp), NULL, 0, run))
         return false;
     qp->resp.queue_head++;
     if (is_nak)
@@ -116,10 +109,26 @@ static void give_up_read(struct roce_qp *qp, const struct roce_response *r, uint
     roce_responder_fatal(qp, ROCE_SYNDROME_NAK_REM_ACC, psn, NORNIC_WC_LOC_QP_OP_ERR, now_ns);
 }
 
+/* False: it does not continue the run. */
+static bool build_sack(struct roce_qp *qp, const struct roce_response *r, struct roce_run *run)
+{
+    if (!roce_sack_build(qp, r, run))
+        return false;
+    run->is_response = true;
+    qp->resp.queue_head++;
+    return true;
+}
+
 bool roce_responder_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
 {
     while (roce_response_pending(qp)) {
         struct roce_response *r = &qp->resp.queue[qp->resp.queue_head & (qp->resp.queue_size - 1)];
+        if (r->kind == ROCE_RESPONSE_SACK && !roce_sack_is_wanted(qp, r)) {
+            qp->resp.queue_head++;
+            continue;
+        }
+        if (r->kind == ROCE_RESPONSE_SACK)
+            return build_sack(qp, r, run);
         if (r->kind != ROCE_RESPONSE_READ)
             return build_other(qp, r, run);
         uint32_t n = min_u32(r->left_bytes, qp->pmtu_bytes);

@@ -64,6 +64,7 @@ struct roce_dev_config {
                              is 0xffff from the start (ROCE-VB-6), the others are invalid until set */
     bool path_migration;  /* take alternate paths and migrate to them; Linux never does on RoCE ports */
     bool masked_atomics;  /* offer masked atomics, which have no standard format: docs/masked-atomics.md */
+    bool selective;       /* retransmit selectively with peers that can: docs/selective-retransmission.md */
     bool roce_v1;         /* speak RoCEv1 as well (ROCE-FRM-55) */
     bool udp_socket;      /* the port is an ordinary UDP socket (net_port_limits.is_udp_socket) */
     struct roce_cc_config cc; /* congestion management */

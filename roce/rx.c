@@ -6,6 +6,7 @@
 #include "roce/device.h"
 #include "roce/mcast.h"
 #include "roce/path.h"
+#include "roce/sack.h"
 #include "roce/transport.h"
 #include "roce/ud.h"
 
@@ -59,6 +60,8 @@ static bool service_fits(const struct roce_qp *qp, const struct roce_pkt *pkt)
 {
     if (pkt->op->flags & ROCE_PKT_MASKETH)
         return qp->type == NORNIC_QPT_RC && qp->dev->config.masked_atomics;
+    if (pkt->op->flags & ROCE_PKT_SACKETH)
+        return roce_sack_is_for(qp);
     return pkt->bth.opcode >> 5 == qp->transport->service;
 }
 
@@ -84,7 +87,8 @@ static enum roce_rx_verdict admit(const struct roce_qp *qp, const struct roce_pk
     bool cnp = pkt->op->flags & ROCE_PKT_CNP;
     if ((!cnp || is_to_group(pkt)) && !service_fits(qp, pkt))
         return ROCE_RX_DROP_TYPE;
-    if (!state_takes(qp, cnp || pkt->op->flags & ROCE_PKT_RESPONSE))
+    bool answers = pkt->op->flags & ROCE_PKT_RESPONSE && !(pkt->op->flags & ROCE_PKT_SACKETH);
+    if (!state_takes(qp, cnp || answers))
         return ROCE_RX_DROP_STATE;
     if (!is_to_group(pkt) && !addresses_are_good(qp, pkt))
         return ROCE_RX_DROP_GID;

@@ -25,6 +25,7 @@ enum roce_trace_kind {
     C(NAK_SEQ, "NAK PSN sequence error")               \
     C(IMPLIED_NAK, "implied NAK")                      \
     C(READ_GAP, "gap in READ responses")               \
+    C(SELECTIVE_ACK, "selective acknowledgement")      \
     C(GO_BACK, "peer kept nothing behind the gap")     \
     C(RNR_NAK, "RNR NAK")                              \
     C(NAK_FATAL, "fatal NAK received")                 \

@@ -429,6 +429,23 @@ static void judge_age(struct explain_pair *pair, struct explain_half *half, cons
     half->newest_msn = pkt->aeth.msn;
 }
 
+/* A selective acknowledgement of nornic's: everything before its PSN has come, and of what is behind it a
+ * bitmap tells. Without one it asks, or answers. */
+static void take_sack(struct explain_pair *pair, struct explain_half *half, unsigned direction,
+                      const struct explain_packet *packet, struct explain_meaning *m)
+{
+    const struct roce_pkt *pkt = &packet->roce;
+    unsigned kept = 0;
+    for (uint32_t i = 0; i < pkt->payload_bytes; i++)
+        kept += (unsigned)__builtin_popcount(pkt->payload[i]);
+    if (kept)
+        take_nak(pair, half, direction, packet, m);
+    else
+        m->answers = acknowledge(half, packet, pkt->bth.psn);
+    snprintf(m->words, sizeof m->words, "selective ACK%s: expects 0x%06x, has %u behind it",
+             pkt->sacketh.probe ? " that asks for one" : "", pkt->bth.psn, kept);
+}
+
 static void take(struct explain_pair *pair, struct explain_half *half, unsigned direction,
                  const struct explain_packet *packet, struct explain_meaning *m)
 {
@@ -455,6 +472,11 @@ void explain_response(struct explain_pair *pair, unsigned direction, const struc
     uint64_t original = copy_of(half, ids, packet);
     if (original) {
         remark_copy(packet, ids, original, m);
+        return;
+    }
+    if (pkt->op->flags & ROCE_PKT_SACKETH) {
+        take_sack(pair, half, direction, packet, m);
+        explain_ids_learn(ids, explain_ip_id(packet));
         return;
     }
     bool is_ours = is_one_of_ours(pair, direction, pkt);

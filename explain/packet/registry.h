@@ -51,6 +51,7 @@
     X(ATOMICETH, "atomiceth", roce_atomiceth, "Atomic Extended Transport Header")                            \
     X(MASKETH, "masketh", roce_masketh, "masks of a masked atomic")                                          \
     X(AETH, "aeth", roce_aeth, "ACK Extended Transport Header")                                              \
+    X(SACKETH, "sacketh", roce_sacketh, "selective acknowledgement")                                         \
     X(ATOMICACKETH, "atomicacketh", roce_atomicacketh, "Atomic ACK Extended Transport Header")               \
     X(IMMDT, "immdt", roce_immdt, "immediate data")                                                          \
     X(IETH, "ieth", roce_ieth, "Invalidate Extended Transport Header")                                       \

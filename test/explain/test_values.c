@@ -68,7 +68,7 @@ Test(values, opcodes_name_their_headers)
         unsigned bytes;
     } headers[] = {{"RDETH", 4},       {" DETH", 8},  {"XRCETH", 4},   {" RETH", 16},
                    {" AtomicETH", 28}, {"masks", 16}, {" AETH", 4},    {"AtomicAckETH", 8},
-                   {"ImmDt", 4},       {"IETH", 4},   {"16 bytes", 16}};
+                   {"ImmDt", 4},       {"IETH", 4},   {"16 bytes", 16}, {"SackETH", 12}};
     char *text = list("bth", "opcode"), value[8], line[128];
     unsigned seen = 0;
     for (unsigned opcode = 0; opcode < 256; opcode++) {
@@ -81,7 +81,7 @@ Test(values, opcodes_name_their_headers)
         cr_expect_eq(bytes, roce_opcodes[opcode].ext_bytes, "%s: %s", value, line);
         seen++;
     }
-    cr_expect_eq(seen, 85, "%u", seen);
+    cr_expect_eq(seen, 86, "%u", seen);
     EXPECT(text, "0xab", "XRC WRITE_ONLY_IMM            XRCETH, RETH, ImmDt, data; takes a receive");
     free(text);
 }

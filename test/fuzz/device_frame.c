@@ -69,6 +69,15 @@ static uint8_t *put_ext(uint8_t *p, const struct fuzz_dev *dev, uint32_t kind, u
         uint8_t syndrome = fuzz_u8(in);
         p = roce_aeth_put(p, &(struct roce_aeth){.syndrome = syndrome, .msn = fuzz_u8(in)});
     }
+    if (kind & ROCE_PKT_SACKETH) {
+        uint8_t how = fuzz_u8(in);
+        p = roce_sacketh_put(p, &(struct roce_sacketh){.version = how >> 2 & (how >> 7),
+                                                       .probe = how & 1,
+                                                       .known = how >> 1 & 1,
+                                                       .room_pkts = fuzz_u8(in),
+                                                       .stamp = fuzz_u8(in),
+                                                       .echo = fuzz_u8(in)});
+    }
     if (kind & ROCE_PKT_ATOMICACKETH)
         p = roce_atomicacketh_put(p, &(struct roce_atomicacketh){.original = 7});
     if (kind & ROCE_PKT_IMMDT)

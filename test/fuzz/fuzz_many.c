@@ -99,6 +99,8 @@ static uint8_t *put_ext(uint8_t *p, const struct many_world *w, uint32_t kind, u
         p = roce_masketh_put(p, &(struct roce_masketh){0x00ff00ff00ff00ff, 0x0f0f0f0f0f0f0f0f});
     if (kind & ROCE_PKT_AETH)
         p = roce_aeth_put(p, &(struct roce_aeth){.syndrome = fuzz_u8(in), .msn = how});
+    if (kind & ROCE_PKT_SACKETH)
+        p = roce_sacketh_put(p, &(struct roce_sacketh){.probe = how & 1, .known = how >> 1 & 1, .echo = how});
     if (kind & ROCE_PKT_ATOMICACKETH)
         p = roce_atomicacketh_put(p, &(struct roce_atomicacketh){.original = 7});
     if (kind & ROCE_PKT_IMMDT)

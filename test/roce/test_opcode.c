@@ -43,6 +43,8 @@ static int expected_ext(unsigned opcode)
     case ROCE_SERVICE_XRC:
         return rc_ext[op] < 0 ? -1 : rc_ext[op] + (is_response(op) ? 0 : 4);
     case ROCE_SERVICE_VENDOR:
+        if (op == ROCE_OP_ACK)
+            return 4 + 12;
         return op == ROCE_OP_CMP_SWAP || op == ROCE_OP_FETCH_ADD ? 28 + 16 : -1;
     }
     return -1;
@@ -66,7 +68,7 @@ Test(opcode, ROCE_OPC_6_all_256_have_their_length_or_are_undefined)
         cr_expect(row->flags & ROCE_PKT_DEFINED, "0x%02x", opcode);
         cr_expect_eq(row->ext_bytes, ext, "0x%02x %s: %d", opcode, row->name, row->ext_bytes);
     }
-    cr_expect_eq(defined, 23 + 12 + 22 + 2 + 1 + 23 + 2);
+    cr_expect_eq(defined, 23 + 12 + 22 + 2 + 1 + 23 + 2 + 1);
 }
 
 /* The lengths must follow from the headers that are named.
@@ -80,6 +82,7 @@ Test(opcode, length_is_that_of_the_headers_named)
         {ROCE_PKT_RDETH, 4},      {ROCE_PKT_DETH, 8}, {ROCE_PKT_XRCETH, 4},   {ROCE_PKT_RETH, 16},
         {ROCE_PKT_ATOMICETH, 28}, {ROCE_PKT_AETH, 4}, {ROCE_PKT_IMMDT, 4},    {ROCE_PKT_ATOMICACKETH, 8},
         {ROCE_PKT_IETH, 4},       {ROCE_PKT_CNP, 16}, {ROCE_PKT_MASKETH, 16},
+        {ROCE_PKT_SACKETH, 12},
     };
     for (unsigned opcode = 0; opcode < 256; opcode++) {
         int sum = 0;
@@ -138,6 +141,8 @@ Test(opcode, ROCE_OPC_2_kind_and_place_of_every_operation)
         uint32_t expected = 0;
         for (const char *c = rc_kind[op]; *c; c++)
             expected |= flag_of(*c);
+        if (opcode == ROCE_OPCODE_SACK) /* its bitmap */
+            expected |= ROCE_PKT_PAYLOAD;
         cr_expect_eq(roce_opcodes[opcode].flags & mask, expected, "0x%02x %s", opcode,
                      roce_opcodes[opcode].name);
     }
@@ -160,5 +165,6 @@ Test(opcode, ROCE_OPC_1_names_say_the_service)
     cr_expect_str_eq(roce_opcode_name(0xb3), "XRC CMP_SWAP");
     cr_expect_str_eq(roce_opcode_name(0xc0), "reserved service");
     cr_expect_str_eq(roce_opcode_name(0xf3), "RC MASKED_CMP_SWAP");
+    cr_expect_str_eq(roce_opcode_name(0xf1), "RC SELECTIVE_ACK");
     cr_expect_str_eq(roce_opcode_name(0xff), "manufacturer specific");
 }

@@ -13,7 +13,7 @@ static const struct net_header *const headers[] = {
     &roce_bth_header,       &roce_rdeth_header,   &roce_deth_header,         &roce_xrceth_header,
     &roce_reth_header,      &roce_aeth_header,    &roce_atomicacketh_header, &roce_immdt_header,
     &roce_atomiceth_header, &roce_masketh_header, &roce_ieth_header,         &roce_cnp_header,
-    &roce_grh_header,
+    &roce_grh_header,       &roce_sacketh_header,
 };
 #define HEADER_COUNT array_len(headers)
 
@@ -24,10 +24,10 @@ Test(wire, every_header_is_tiled_by_its_fields)
         test_header_tiles(headers[i]);
 }
 
-/* The lengths of ROCE sections 4.1 and 4.2. */
+/* The lengths of ROCE sections 4.1 and 4.2; the SackETH is our own. */
 Test(wire, headers_are_as_long_as_the_standard_says)
 {
-    static const uint16_t lengths[HEADER_COUNT] = {12, 4, 8, 4, 16, 4, 8, 4, 28, 16, 4, 16, 40};
+    static const uint16_t lengths[HEADER_COUNT] = {12, 4, 8, 4, 16, 4, 8, 4, 28, 16, 4, 16, 40, 12};
     for (size_t i = 0; i < HEADER_COUNT; i++)
         cr_expect_eq(headers[i]->len_bytes, lengths[i], "%s", headers[i]->name);
 }
@@ -55,6 +55,7 @@ Test(wire, what_is_decoded_encodes_to_itself)
     EXPECT_ROUND_TRIP(roce_reth, ROCE_RETH_BYTES);
     EXPECT_ROUND_TRIP(roce_atomiceth, ROCE_ATOMICETH_BYTES);
     EXPECT_ROUND_TRIP(roce_masketh, ROCE_MASKETH_BYTES);
+    EXPECT_ROUND_TRIP(roce_sacketh, ROCE_SACKETH_BYTES);
     EXPECT_ROUND_TRIP(roce_aeth, ROCE_AETH_BYTES);
     EXPECT_ROUND_TRIP(roce_atomicacketh, ROCE_ATOMICACKETH_BYTES);
     EXPECT_ROUND_TRIP(roce_immdt, ROCE_IMMDT_BYTES);

@@ -244,6 +244,7 @@ static void judge_effort(struct sim_run *run, unsigned node)
         c->out_of_sequence + sim_link_counters(run->sim.link[!node])->lost +
         sim_link_counters(run->sim.link[!node])->corrupted + sim_link_counters(run->sim.link[!node])->held +
         sim_link_counters(run->sim.link[!node])->sent * (run->plan->config.link[!node].jitter_ns > 0);
+    causes += c->sack_received;
     if (c->retransmitted_pkts > causes * window)
         sim_fail(&run->sim, "node %u: %" PRIu64 " packets were sent again for %" PRIu64 " reasons", node,
                  c->retransmitted_pkts, causes);

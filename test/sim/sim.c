@@ -53,6 +53,21 @@ static void choose_addresses(struct sim_node *node, const struct sim_config *con
     node->vlan_id = config->vlan_id;
 }
 
+/* Three devices in four are, so that most runs have two of them. Nothing else depends on it. */
+static bool is_selective(struct sim *sim, unsigned index)
+{
+    bool by_seed = test_random_below(&sim->select_random, 4) > 0;
+    switch (sim->config.selective[index]) {
+    case SIM_ON:
+        return true;
+    case SIM_OFF:
+        return false;
+    case SIM_BY_SEED:
+        break;
+    }
+    return by_seed;
+}
+
 static void node_init(struct sim *sim, unsigned index)
 {
     struct sim_node *node = &sim->node[index];
@@ -69,6 +84,7 @@ static void node_init(struct sim *sim, unsigned index)
         .window_pkts = sim->config.window_pkts,
         .cc = sim->config.cc[index],
         .masked_atomics = true,
+        .selective = is_selective(sim, index),
         .doorbell = count_doorbell,
         .event = count_event,
         .trace = sim->config.ladder ? sim_ladder_hook : sim->config.trace,
@@ -99,7 +115,8 @@ void sim_init(struct sim *sim, const struct sim_config *config)
     *sim = (struct sim){.config = *config,
                         .now_ns = NS_PER_MS,
                         .random.state = config->seed,
-                        .train_random.state = config->seed ^ 0x74726169};
+                        .train_random.state = config->seed ^ 0x74726169,
+                        .select_random.state = config->seed ^ 0x73656c65};
     sim->train_pkts = draw_train_pkts(sim);
     uint32_t frame_bytes = sim->train_pkts ? TRAIN_BYTES : config->port_mtu_bytes + 18;
     for (unsigned i = 0; i < NET_BURST; i++) {

@@ -14,6 +14,8 @@
 
 struct sim;
 
+enum sim_choice { SIM_BY_SEED, SIM_ON, SIM_OFF };
+
 struct sim_config {
     uint64_t seed;
     bool ipv6;
@@ -21,6 +23,7 @@ struct sim_config {
     uint32_t port_mtu_bytes;
     uint32_t window_pkts;           /* 0: the default of the device */
     struct roce_cc_config cc[2];    /* of each node */
+    enum sim_choice selective[2];   /* roce_dev_config.selective of each node; off: it goes back N */
     struct sim_link_config link[2]; /* [i]: from node i to the other */
     unsigned port_frames;           /* a port's ring takes so many frames at once; 0: any number */
     uint64_t port_gap_ns;           /* and again so many after this time */
@@ -47,7 +50,7 @@ struct sim_node {
 struct sim {
     struct sim_config config;
     uint64_t now_ns;
-    struct test_random random, train_random;
+    struct test_random random, train_random, select_random;
     uint32_t train_pkts; /* most packets of a train, both ways; 0: none. The seed decides */
     struct sim_node node[2];
     struct sim_link *link[2];

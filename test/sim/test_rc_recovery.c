@@ -28,6 +28,7 @@ static struct sim_plan *plan_on_short_wire(fill *messages)
     struct sim_plan *plan = sim_plan_create(1);
     for (unsigned node = 0; node < 2; node++) {
         plan->config.link[node].delay_ns = DELAY_NS;
+        plan->config.selective[node] = SIM_OFF;
         plan->end[0][node].attr.path_mtu = NORNIC_MTU_256;
         plan->end[0][node].attr.sq_psn = plan->end[0][!node].attr.rq_psn = 0xfffff0;
     }
@@ -232,7 +233,8 @@ struct spread {
 
 /* 400 KiB in 1,600 packets on a wire of 10 Gbit/s that loses one frame in a hundred. The sender and the
  * receiver have selective retransmission with room for so many packets; 0: they go back N. */
-static struct spread at_one_percent_loss(uint32_t sender_pkts, uint32_t receiver_pkts)
+static struct spread at_one_percent_loss(uint32_t sender_pkts, uint32_t receiver_pkts,
+                                         enum sim_choice sender, enum sim_choice receiver)
 {
     enum { SEEDS = 101 };
     uint64_t times_ns[SEEDS];
@@ -241,6 +243,8 @@ static struct spread at_one_percent_loss(uint32_t sender_pkts, uint32_t receiver
         struct sim_plan *plan = plan_on_short_wire(many_writes);
         plan->config.seed = seed;
         plan->config.window_pkts = 64; /* about what a round trip holds */
+        plan->config.selective[0] = sender;
+        plan->config.selective[1] = receiver;
         plan->end[0][0].reorder_pkts = sender_pkts;
         plan->end[0][1].reorder_pkts = receiver_pkts;
         for (unsigned node = 0; node < 2; node++) {
@@ -266,7 +270,7 @@ static struct spread at_one_percent_loss(uint32_t sender_pkts, uint32_t receiver
  */
 Test(rc_recovery, median_and_tail_at_one_percent_loss)
 {
-    struct spread back = at_one_percent_loss(0, 0);
+    struct spread back = at_one_percent_loss(0, 0, SIM_OFF, SIM_OFF);
     cr_assert_leq(back.median_ns, back.clean_ns * 2);
     /* a NAK or its answer was lost as well */
     cr_assert_leq(back.tail_ns, back.clean_ns * 2 + 2 * TIMEOUT_NS);
@@ -276,7 +280,7 @@ Test(rc_recovery, median_and_tail_at_one_percent_loss)
 /* Sixteen packets in 1,600 are lost, and little more is sent again. */
 Test(rc_recovery, selective_retransmission_sends_again_what_was_lost)
 {
-    struct spread back = at_one_percent_loss(0, 0), selective = at_one_percent_loss(64, 64);
+    struct spread back = at_one_percent_loss(0, 0, SIM_OFF, SIM_OFF), selective = at_one_percent_loss(64, 64, SIM_OFF, SIM_OFF);
     cr_assert_leq(selective.sent_again, 60);
     cr_assert_leq(selective.median_ns, back.median_ns);
     cr_assert_leq(selective.tail_ns, back.tail_ns);
@@ -285,10 +289,32 @@ Test(rc_recovery, selective_retransmission_sends_again_what_was_lost)
 /* One end alone costs no more than going back N does, but for a few round trips until it has understood. */
 Test(rc_recovery, selective_retransmission_meets_a_peer_that_goes_back)
 {
-    struct spread back = at_one_percent_loss(0, 0);
-    struct spread sender_only = at_one_percent_loss(64, 0), receiver_only = at_one_percent_loss(0, 64);
+    struct spread back = at_one_percent_loss(0, 0, SIM_OFF, SIM_OFF);
+    struct spread sender_only = at_one_percent_loss(64, 0, SIM_OFF, SIM_OFF), receiver_only = at_one_percent_loss(0, 64, SIM_OFF, SIM_OFF);
     cr_assert_leq(sender_only.median_ns, back.median_ns + 6 * RTT_NS);
     cr_assert_leq(receiver_only.median_ns, back.median_ns + RTT_NS);
     cr_assert_leq(sender_only.sent_again, back.sent_again + back.sent_again / 8);
     cr_assert_leq(receiver_only.sent_again, back.sent_again + back.sent_again / 8);
+}
+
+/* Two devices that can agree on it by themselves, without a buffer that somebody asked for. */
+Test(rc_recovery, peers_that_can_send_again_what_was_lost)
+{
+    struct spread back = at_one_percent_loss(0, 0, SIM_OFF, SIM_OFF);
+    struct spread both = at_one_percent_loss(0, 0, SIM_ON, SIM_ON);
+    cr_assert_leq(both.sent_again, 64 + 64); /* the first loss goes back by a window */
+    cr_assert_leq(both.median_ns, both.clean_ns * 5 / 4);
+    cr_assert_leq(both.tail_ns, back.tail_ns);
+}
+
+/* One end alone: the other drops what it does not know, and is as well off as before. */
+Test(rc_recovery, peers_that_cannot_are_left_alone)
+{
+    struct spread back = at_one_percent_loss(0, 0, SIM_OFF, SIM_OFF);
+    struct spread sender = at_one_percent_loss(0, 0, SIM_ON, SIM_OFF);
+    struct spread receiver = at_one_percent_loss(0, 0, SIM_OFF, SIM_ON);
+    cr_assert_leq(sender.median_ns, back.median_ns + RTT_NS);
+    cr_assert_leq(receiver.median_ns, back.median_ns + RTT_NS);
+    cr_assert_leq(sender.sent_again, back.sent_again + back.sent_again / 8);
+    cr_assert_leq(receiver.sent_again, back.sent_again + back.sent_again / 8);
 }

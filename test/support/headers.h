@@ -23,6 +23,8 @@ static inline uint8_t *headers_put(uint8_t *p, const struct roce_pkt *pkt)
         p = roce_masketh_put(p, &pkt->masketh);
     if (has & ROCE_PKT_AETH)
         p = roce_aeth_put(p, &pkt->aeth);
+    if (has & ROCE_PKT_SACKETH)
+        p = roce_sacketh_put(p, &pkt->sacketh);
     if (has & ROCE_PKT_ATOMICACKETH)
         p = roce_atomicacketh_put(p, &pkt->atomicacketh);
     if (has & ROCE_PKT_IMMDT)

@@ -75,6 +75,7 @@ static void make_device(struct script *s)
                                      .port_mtu_bytes = 9000,
                                      .window_pkts = s->config.window_pkts,
                                      .masked_atomics = s->config.masked_atomics,
+                                     .selective = s->config.selective,
                                      .path_migration = s->config.path_migration,
                                      .udp_socket = s->config.udp_socket,
                                      .roce_v1 = s->config.roce_v1 || s->config.also_v1,

@@ -33,6 +33,7 @@ struct script_config {
     uint32_t send_cq_capacity, recv_cq_capacity;
     uint32_t window_pkts;
     bool masked_atomics;
+    bool selective;        /* roce_dev_config.selective */
     uint32_t reorder_pkts; /* selective retransmission */
     bool path_migration;
     bool sq_sig_all;
@@ -110,6 +111,7 @@ struct script_pkt {
     struct roce_reth reth;
     struct roce_atomiceth atomiceth;
     struct roce_masketh masketh;
+    struct roce_sacketh sacketh;
     struct roce_aeth aeth;
     struct roce_atomicacketh atomicacketh;
     uint32_t imm_data; /* network order */

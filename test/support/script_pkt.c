@@ -119,6 +119,8 @@ static uint8_t *put_ext(uint8_t *at, const struct script_pkt *p, uint32_t flags)
         at = roce_masketh_put(at, &p->masketh);
     if (flags & ROCE_PKT_AETH)
         at = roce_aeth_put(at, &p->aeth);
+    if (flags & ROCE_PKT_SACKETH)
+        at = roce_sacketh_put(at, &p->sacketh);
     if (flags & ROCE_PKT_ATOMICACKETH)
         at = roce_atomicacketh_put(at, &p->atomicacketh);
     if (flags & ROCE_PKT_IMMDT) {
