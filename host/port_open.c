@@ -38,8 +38,8 @@ static enum port_kind parse_kind(const char *name, const char **rest)
     return PORT_KIND_COUNT;
 }
 
-/* "ADDRESS", or "ADDRESS%INTERFACE" of a link-local one, as several interfaces may have the same (RFC 4007, 11).
- * False: it is none. */
+/* "ADDRESS", or "ADDRESS%INTERFACE" of a link-local one, as several interfaces may have the same (RFC 4007,
+ * 11). False: it is none. */
 static bool parse_addr(const char *text, struct port_name *out)
 {
     char addr[NORNIC_ADDR_STR_SIZE];

@@ -74,8 +74,8 @@ static int set_multicast_out(int fd, bool is_v4, unsigned ifindex)
     return err < 0 ? -errno : 0;
 }
 
-/* IPv6 does not look at the interface of a membership; needs no privilege since Linux 5.7. Where it is refused,
- * datagrams of other interfaces come as well. */
+/* IPv6 does not look at the interface of a membership; this needs no privilege since Linux 5.7. Where it is
+ * refused, datagrams of other interfaces come as well. */
 static void bind_to_interface(int fd, unsigned ifindex)
 {
     int index = (int)ifindex;

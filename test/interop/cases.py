@@ -18,7 +18,8 @@ class Case:
         self.size, self.iterations, self.pairs, self.check, self.weather = size, iterations, pairs, check, weather
         self.offloads = offloads or ('whole' if port == 'udp' else 'off')
         self.name = '-'.join([program, way, port, 'ipv' + family, 'pmtu%d' % pmtu, 'size%d' % size] +
-                             ['pairs%d' % pairs] * (pairs > 1) + ['chk'] * check + ['bad-line'] * bool(weather) + [offloads] * bool(offloads)) + note
+                             ['pairs%d' % pairs] * (pairs > 1) + ['chk'] * check + ['bad-line'] * bool(weather) +
+                             [offloads] * bool(offloads)) + note
 
     def mtus(self):
         """The interfaces' MTU here and in the guest. rdma_cm's path MTU follows from them, ibv_*_pingpong is told."""

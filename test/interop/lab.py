@@ -173,7 +173,7 @@ class Lab:
         return int(self.read('rc.%d' % n))
 
     def guest_counted(self, n):
-        """What the guest's kernel has counted while program `n` ran: {'Udp.InCsumErrors': 0, 'Ip6InHdrErrors': 0...}."""
+        """What the guest's kernel has counted while program `n` ran: {'Udp.InCsumErrors': 0, 'Ip6InDiscards': 0...}."""
         was, now = (counters(self.read('%s.%d' % (when, n))) for when in ('was', 'is'))
         return {name: now[name] - was.get(name, 0) for name in now}   # some appear when they count
 

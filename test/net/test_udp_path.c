@@ -244,8 +244,8 @@ static unsigned drain(struct net_port *from)
     return count;
 }
 
-/* The same group on another interface is another group: two ports of one machine keep to their own. The kernel hands
- * datagrams of the machine itself over before the call that sends them returns. */
+/* The same group on another interface is another group: two ports of one machine keep to their own. The
+ * kernel hands datagrams of the machine itself over before the call that sends them returns. */
 Test(udp_path, group_of_another_interface_is_another_group)
 {
     static const char *const groups[] = {"239.7.7.7", "ff0e::7777", "ff02::7777"};
@@ -257,7 +257,8 @@ Test(udp_path, group_of_another_interface_is_another_group)
         struct nornic_addr addr = addr_of(own[i]);
         net_port_unlisten(port, &addr);
     }
-    run("ip link add nn9 type veth peer name nn8 && ip link set nn8 up && ip link set nn9 up && ip addr add 10.79.0.1/24 dev nn9 && "
+    run("ip link add nn9 type veth peer name nn8 && ip link set nn8 up && ip link set nn9 up && "
+        "ip addr add 10.79.0.1/24 dev nn9 && "
         "ip addr add fd79::1/64 dev nn9 nodad");
     cr_assert_eq(net_interface_get("nn9", &other, &why), 0, "%s", why.text);
     cr_assert_eq(net_udp_open(&(struct net_udp_config){.interface = &other}, &second, &why), 0, "%s",
@@ -290,8 +291,9 @@ static int knock(const char *text, uint16_t udp_port)
     return fd;
 }
 
-/* A udp port of another interface has port 4791 of its address, so the packet port cannot hold that of all. Two
- * datagrams leave one after the other: when the second one's ICMP is there, the first has been looked at. */
+/* A udp port of another interface has port 4791 of its address, so the packet port cannot hold that of all.
+ * Two datagrams leave one after the other: when the second one's ICMP is there, the first has been looked at.
+ */
 Test(udp_path, packet_port_beside_a_udp_port_answers_nothing_by_the_kernel)
 {
     static const char *const addrs[] = {"10.77.0.1", "fd77::1"};
