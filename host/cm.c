@@ -95,12 +95,18 @@ static void on_qp_gone(struct host_dev_client *client, const struct roce_qp *qp)
     }
 }
 
+static void on_refused(struct host_dev_client *client, const struct nornic_addr *peer, uint64_t now_ns)
+{
+    roce_cm_refused(cm_of(client)->engine, peer, now_ns);
+}
+
 static const struct host_dev_client_ops client_ops = {
     .round = on_round,
     .deadline_ns = get_deadline_ns,
     .comm_est = on_comm_est,
     .qp_gone = on_qp_gone,
     .gid_changed = on_gid_changed,
+    .refused = on_refused,
     .removed = on_removed,
 };
 

@@ -31,6 +31,8 @@ struct host_dev_client_ops {
     void (*qp_gone)(struct host_dev_client *client, const struct roce_qp *qp);
     /* A GID is about to go, or has another MAC. */
     void (*gid_changed)(struct host_dev_client *client, unsigned sgid_index);
+    /* The host of `peer` says that nobody there takes packets. */
+    void (*refused)(struct host_dev_client *client, const struct nornic_addr *peer, uint64_t now_ns);
     /* The interface is no more. */
     void (*removed)(struct host_dev_client *client);
 };

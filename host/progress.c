@@ -23,8 +23,11 @@ static bool receive(struct host_dev *dev, uint64_t now_ns)
 static void take_refusal(struct host_dev *dev, uint64_t now_ns)
 {
     struct nornic_addr peer;
-    if (net_port_refused(dev->port, &peer))
-        roce_dev_refused(dev->engine, &peer, now_ns);
+    if (!net_port_refused(dev->port, &peer))
+        return;
+    roce_dev_refused(dev->engine, &peer, now_ns);
+    if (dev->client)
+        dev->client->ops->refused(dev->client, &peer, now_ns);
 }
 
 static bool expire(struct host_dev *dev, uint64_t now_ns)

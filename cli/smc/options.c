@@ -76,8 +76,8 @@ static int take_device(void *settings, const char *option, char *text)
 
 static const struct cli_option common_rows[] = {
     {"device", 'd', "PORT",
-     "an interface for RDMA: xdp:IFACE, packet:IFACE or udp:IFACE, with ,pnetid=NAME behind it if it belongs to a "
-     "physical network of its own; once for each link. Without one the bytes travel by TCP",
+     "an interface for RDMA: xdp:IFACE, packet:IFACE or udp:IFACE, with ,pnetid=NAME behind it if it belongs "
+     "to a physical network of its own; once for each link. Without one the bytes travel by TCP",
      CLI_TAKEN_BY(take_device)},
     {"max-links", 0, "COUNT", "links of a link group, %r (2)", AT(sock.max_links), CLI_TAKES_COUNT(2, 8)},
     {"rcvbuf", 0, "BYTES", "receive buffer, to 512K: rounded up, the RMBE (the socket's)", AT(rcvbuf_bytes),

@@ -75,6 +75,11 @@ bool roce_cm_progress(struct roce_cm *cm, uint64_t now_ns);
 /* When roce_cm_progress() is due next; NET_TIME_NONE: never. */
 uint64_t roce_cm_deadline_ns(const struct roce_cm *cm);
 
+/* The host of `peer` says that nobody there takes packets (ICMP port unreachable): what waits for an answer from
+ * there without having been asked to wait (MRA) is given up after 100 ms, as it otherwise is after the last
+ * retry; unless the answer comes. */
+void roce_cm_refused(struct roce_cm *cm, const struct nornic_addr *peer, uint64_t now_ns);
+
 /* QP 1 has datagrams that have not left yet: before the CM is destroyed, who drives the device makes progress
  * until there are none (a DREQ or DREP whose peer would repeat its own for a minute). */
 bool roce_cm_is_sending(const struct roce_cm *cm);

@@ -366,3 +366,54 @@ Test(loss, ROCE_CM_34_timeouts_of_a_peer_are_bounded)
         cm_net_destroy(net);
     }
 }
+
+static bool lose_all(struct cm_net *net, unsigned from, const struct roce_cm_mad *mad)
+{
+    (void)net;
+    (void)from;
+    (void)mad;
+    return true;
+}
+
+/* The peer's host says that nobody there takes packets: no more repetitions, and a failure after 100 ms. Another
+ * host's word changes nothing, and neither does that of one whose answer comes. */
+Test(loss, peer_whose_host_refuses_is_given_up_soon)
+{
+    static const enum nornic_port_space spaces[] = {NORNIC_PS_TCP, NORNIC_PS_UDP};
+    struct cm_net *net = cm_net_create(&(struct cm_net_config){.seed = 3});
+    for (size_t i = 0; i < array_len(spaces); i++) {
+        struct roce_cm_id *id = cm_net_id(net, 0, spaces[i]);
+        struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
+        enum roce_cm_attr attr = spaces[i] == NORNIC_PS_TCP ? ROCE_CM_REQ : ROCE_CM_SIDR_REQ;
+        net->lose = lose_all;
+        struct roce_qp *qp = spaces[i] == NORNIC_PS_TCP ? cm_net_qp(net, 0) : NULL;
+        cr_assert_eq(roce_cm_connect(id, &route, qp, NULL, net->now_ns), 0);
+        roce_cm_refused(net->node[0].cm, &net->node[2].addr, net->now_ns);
+        cm_net_run_for(net, 200 * NS_PER_MS);
+        cm_net_expect_quiet(net);
+        roce_cm_refused(net->node[0].cm, &net->node[1].addr, net->now_ns);
+        cm_net_run_for(net, 99 * NS_PER_MS);
+        roce_cm_refused(net->node[0].cm, &net->node[1].addr, net->now_ns); /* moves nothing */
+        cm_net_expect_quiet(net);
+        cm_net_run_for(net, 2 * NS_PER_MS);
+        cr_expect_eq(cm_net_expect(net, 0, NORNIC_CM_EVENT_UNREACHABLE).status, -ETIMEDOUT);
+        cr_expect_eq(cm_net_count(net, 0, attr), 1, "it was sent again");
+        cm_net_drop(net, id);
+        cm_net_run(net, NET_TIME_NONE);
+    }
+    net->lose = NULL;
+    struct roce_cm_id *listener = cm_net_listen(net, 1, 7471, 4), *id = cm_net_id(net, 0, NORNIC_PS_TCP);
+    struct roce_cm_route route = cm_net_route(net, 0, 1, 7471);
+    cr_assert_eq(roce_cm_connect(id, &route, cm_net_qp(net, 0), NULL, net->now_ns), 0);
+    roce_cm_refused(net->node[0].cm, &net->node[1].addr, net->now_ns);
+    cm_net_run_for(net, NS_PER_MS);
+    struct roce_cm_id *asked = cm_net_expect(net, 1, NORNIC_CM_EVENT_CONNECT_REQUEST).id;
+    cr_assert_eq(roce_cm_accept(asked, cm_net_qp(net, 1), NULL, net->now_ns), 0);
+    cm_net_run_for(net, NS_PER_S);
+    cm_net_expect(net, 0, NORNIC_CM_EVENT_ESTABLISHED);
+    cm_net_drop(net, id);
+    cm_net_drop(net, asked);
+    cm_net_drop(net, listener);
+    cm_net_run(net, NET_TIME_NONE);
+    cm_net_destroy(net);
+}

@@ -213,4 +213,7 @@ rc=$?
 err=$(cat "$tmp/err")
 if [ $rc = 1 ] && [[ $err == *"10.77.0.1 says that nothing there takes RoCE"* ]]; then ok the_other_side_ends
 else notok the_other_side_ends "exit status $rc: $(cat "$tmp/out") $err"; fi
+run timeout 10 "${in_b[@]}" "${as_nobody[@]}" "$tmp/nornic" rping -c -a 10.77.0.1 --port udp:nnb
+if [ $rc = 1 ] && [[ $err == *"10.77.0.1 says that nothing there takes RoCE"* ]]; then ok nobody_to_connect_to
+else notok nobody_to_connect_to "exit status $rc: $out $err"; fi
 exit $status
