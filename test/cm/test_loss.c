@@ -375,8 +375,8 @@ static bool lose_all(struct cm_net *net, unsigned from, const struct roce_cm_mad
     return true;
 }
 
-/* The peer's host says that nobody there takes packets: no more repetitions, and a failure after 100 ms. Another
- * host's word changes nothing, and neither does that of one whose answer comes. */
+/* The peer's host says that nobody there takes packets: no more repetitions, and a failure after 100 ms.
+ * Another host's word changes nothing, and neither does that of one whose answer comes. */
 Test(loss, peer_whose_host_refuses_is_given_up_soon)
 {
     static const enum nornic_port_space spaces[] = {NORNIC_PS_TCP, NORNIC_PS_UDP};
