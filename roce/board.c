@@ -66,8 +66,8 @@ void roce_board_sent(struct roce_board *board, uint32_t psn, uint32_t count, boo
     if (!board->slots)
         return;
     for (uint32_t i = 0; i < min_u32(count, board->size) && roce_board_covers(board, psn + i); i++)
-        *slot_of(board, psn + i) = (*slot_of(board, psn + i) & ARRIVED) | (again ? AGAIN : 0) |
-                                   roce_board_stamp(board);
+        *slot_of(board, psn + i) =
+            (*slot_of(board, psn + i) & ARRIVED) | (again ? AGAIN : 0) | roce_board_stamp(board);
 }
 
 void roce_board_mark(struct roce_board *board, uint32_t psn)

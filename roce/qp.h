@@ -17,16 +17,16 @@
 #include "roce/roce.h"
 #include "roce/window.h"
 
-/* Asks a peer with selective retransmission what it has, when it has been silent for too long: roce/probe.h. */
+/* Asks a peer with selective retransmission what it has, when it is silent for too long: roce/probe.h. */
 struct roce_probe {
     struct rdma_timer timer;
     bool is_due;
-    uint8_t tries;                  /* in a row, without a word from the peer */
-    bool is_timing;                 /* a round trip is measured: of the packet at timed_psn, or of the probe */
-    bool is_of_probe;               /* the latter, by its stamp */
+    uint8_t tries;    /* in a row, without a word from the peer */
+    bool is_timing;   /* a round trip is measured: of the packet at timed_psn, or of the probe */
+    bool is_of_probe; /* the latter, by its stamp */
     uint32_t timed_psn, timed_stamp;
-    uint64_t timed_ns;              /* when it was sent */
-    uint64_t rtt_ns, deviation_ns;  /* smoothed; 0: not known */
+    uint64_t timed_ns;             /* when it was sent */
+    uint64_t rtt_ns, deviation_ns; /* smoothed; 0: not known */
 };
 
 /* Sends requests and takes their responses: ROCE section 7. */

@@ -18,10 +18,12 @@
  * under way may tell of the same loss, so the same place is not gone back to twice until there is progress or
  * a timeout (has_gone_back, ROCE-RC-46). With selective retransmission only the packet at restart_psn is sent
  * again, and the cursor jumps back to hi_psn (is_selective); a peer that shows three times that it kept
- * nothing behind the gap gets go-back-N for good. That is for peers that keep packets and say so to nobody;
- * one that tells by selective acknowledgements what it has (sack.h) is told from its NAKs by these: then the
- * cursor goes from one lost packet to the next (roce_requester_skip(), board.h), and a packet that may be lost
- * without a trace is asked after (probe.h). An answer to the first transmission may also overtake the
+ * nothing behind the gap gets go-back-N for good. That is for peers that keep packets and say so to nobody.
+ * With one that tells by selective acknowledgements what it has (sack.h) the cursor goes from one lost packet
+ * to the next (roce_requester_skip(), board.h), and the peer is asked after packets that may be lost without a
+ * trace (probe.h).
+ *
+ * An answer to the first transmission may also overtake the
  * repetition, so that una_psn passes the cursor: then the cursor follows. */
 #include "base/base.h"
 #include "rdma/local_ops.h"

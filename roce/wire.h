@@ -88,11 +88,15 @@ NET_HEADER(roce_masketh, ROCE_MASKETH_BYTES, ROCE_MASKETH_FIELDS);
 
 /* What a selective acknowledgement carries behind its AETH: our own (docs/selective-retransmission.md). A
  * bitmap follows as payload: bit 7 - i % 8 of its byte i / 8 is set if packet PSN + 1 + i is there. */
-#define ROCE_SACKETH_FIELDS(F, B)                                                                     \
-    F(version, 0, 4, uint8_t, NULL)                                                                   \
-    F(resv2, 4, 2, uint8_t, NULL)                                                                     \
-    F(probe, 6, 1, uint8_t, NULL) F(known, 7, 1, uint8_t, NULL) F(ack, 8, 8, uint8_t, roce_syndrome_name) \
-    F(room_pkts, 16, 16, uint16_t, NULL) F(stamp, 32, 32, uint32_t, NULL) F(echo, 64, 32, uint32_t, NULL)
+#define ROCE_SACKETH_FIELDS(F, B)             \
+    F(version, 0, 4, uint8_t, NULL)           \
+    F(resv2, 4, 2, uint8_t, NULL)             \
+    F(probe, 6, 1, uint8_t, NULL)             \
+    F(known, 7, 1, uint8_t, NULL)             \
+    F(ack, 8, 8, uint8_t, roce_syndrome_name) \
+    F(room_pkts, 16, 16, uint16_t, NULL)      \
+    F(stamp, 32, 32, uint32_t, NULL)          \
+    F(echo, 64, 32, uint32_t, NULL)
 #define ROCE_SACKETH_BYTES 12
 NET_HEADER(roce_sacketh, ROCE_SACKETH_BYTES, ROCE_SACKETH_FIELDS);
 

@@ -40,13 +40,19 @@ static void note_opcode(uint64_t value, char *note)
         uint32_t flag;
         const char *name;
     } headers[] = {
-        {ROCE_PKT_RDETH, "RDETH"},         {ROCE_PKT_DETH, "DETH"},
-        {ROCE_PKT_XRCETH, "XRCETH"},       {ROCE_PKT_RETH, "RETH"},
-        {ROCE_PKT_ATOMICETH, "AtomicETH"}, {ROCE_PKT_MASKETH, "masks"},
-        {ROCE_PKT_AETH, "AETH"},           {ROCE_PKT_SACKETH, "SackETH"},
+        {ROCE_PKT_RDETH, "RDETH"},
+        {ROCE_PKT_DETH, "DETH"},
+        {ROCE_PKT_XRCETH, "XRCETH"},
+        {ROCE_PKT_RETH, "RETH"},
+        {ROCE_PKT_ATOMICETH, "AtomicETH"},
+        {ROCE_PKT_MASKETH, "masks"},
+        {ROCE_PKT_AETH, "AETH"},
+        {ROCE_PKT_SACKETH, "SackETH"},
         {ROCE_PKT_ATOMICACKETH, "AtomicAckETH"},
-        {ROCE_PKT_IMMDT, "ImmDt"},         {ROCE_PKT_IETH, "IETH"},
-        {ROCE_PKT_CNP, "16 bytes of 0"},   {ROCE_PKT_PAYLOAD, "data"},
+        {ROCE_PKT_IMMDT, "ImmDt"},
+        {ROCE_PKT_IETH, "IETH"},
+        {ROCE_PKT_CNP, "16 bytes of 0"},
+        {ROCE_PKT_PAYLOAD, "data"},
     };
     uint32_t flags = roce_opcodes[(uint8_t)value].flags;
     size_t used = 0;

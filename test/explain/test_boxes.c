@@ -66,8 +66,7 @@ Test(boxes, rules_are_those_of_the_list)
             else
                 cr_assert(explain_layer_is_below_ip(k->id) || is_of_smc(k->key) ||
                               strcmp(k->key, "mad") == 0 || strcmp(k->key, "masketh") == 0 ||
-                              strcmp(k->key, "sacketh") == 0 ||
-                              strcmp(k->key, "rdeth") == 0,
+                              strcmp(k->key, "sacketh") == 0 || strcmp(k->key, "rdeth") == 0,
                           "%s.%s has no rule", k->key, k->header->fields[i].name);
         }
 }

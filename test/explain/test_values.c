@@ -66,8 +66,8 @@ Test(values, opcodes_name_their_headers)
     static const struct {
         const char *name;
         unsigned bytes;
-    } headers[] = {{"RDETH", 4},       {" DETH", 8},  {"XRCETH", 4},   {" RETH", 16},
-                   {" AtomicETH", 28}, {"masks", 16}, {" AETH", 4},    {"AtomicAckETH", 8},
+    } headers[] = {{"RDETH", 4},       {" DETH", 8},  {"XRCETH", 4},    {" RETH", 16},
+                   {" AtomicETH", 28}, {"masks", 16}, {" AETH", 4},     {"AtomicAckETH", 8},
                    {"ImmDt", 4},       {"IETH", 4},   {"16 bytes", 16}, {"SackETH", 12}};
     char *text = list("bth", "opcode"), value[8], line[128];
     unsigned seen = 0;

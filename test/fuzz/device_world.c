@@ -239,6 +239,7 @@ static bool dev_begin(struct fuzz_world *world, unsigned d, uint8_t flags)
         .port_mtu_bytes = world->pmtu_bytes + 96,
         .window_pkts = flags & 0x10 ? 3 : 0,
         .masked_atomics = true,
+        .selective = true,
         .cc = {.on = d == 1,
                .line_rate_bps = 100000000,
                .cnp_interval_ns = 5000}, /* slow, so that it shows */

@@ -245,6 +245,7 @@ bool many_begin(struct many_world *w, struct fuzz_input *in)
         .num_pkeys = 2,
         .roce_v1 = true,
         .masked_atomics = true,
+        .selective = true,
         .path_migration = flags & 4,
         .cc = {.on = flags & 2},
     };

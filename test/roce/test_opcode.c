@@ -81,8 +81,7 @@ Test(opcode, length_is_that_of_the_headers_named)
     } headers[] = {
         {ROCE_PKT_RDETH, 4},      {ROCE_PKT_DETH, 8}, {ROCE_PKT_XRCETH, 4},   {ROCE_PKT_RETH, 16},
         {ROCE_PKT_ATOMICETH, 28}, {ROCE_PKT_AETH, 4}, {ROCE_PKT_IMMDT, 4},    {ROCE_PKT_ATOMICACKETH, 8},
-        {ROCE_PKT_IETH, 4},       {ROCE_PKT_CNP, 16}, {ROCE_PKT_MASKETH, 16},
-        {ROCE_PKT_SACKETH, 12},
+        {ROCE_PKT_IETH, 4},       {ROCE_PKT_CNP, 16}, {ROCE_PKT_MASKETH, 16}, {ROCE_PKT_SACKETH, 12},
     };
     for (unsigned opcode = 0; opcode < 256; opcode++) {
         int sum = 0;

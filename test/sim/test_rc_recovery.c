@@ -233,8 +233,8 @@ struct spread {
 
 /* 400 KiB in 1,600 packets on a wire of 10 Gbit/s that loses one frame in a hundred. The sender and the
  * receiver have selective retransmission with room for so many packets; 0: they go back N. */
-static struct spread at_one_percent_loss(uint32_t sender_pkts, uint32_t receiver_pkts,
-                                         enum sim_choice sender, enum sim_choice receiver)
+static struct spread at_one_percent_loss(uint32_t sender_pkts, uint32_t receiver_pkts, enum sim_choice sender,
+                                         enum sim_choice receiver)
 {
     enum { SEEDS = 101 };
     uint64_t times_ns[SEEDS];
@@ -280,7 +280,8 @@ Test(rc_recovery, median_and_tail_at_one_percent_loss)
 /* Sixteen packets in 1,600 are lost, and little more is sent again. */
 Test(rc_recovery, selective_retransmission_sends_again_what_was_lost)
 {
-    struct spread back = at_one_percent_loss(0, 0, SIM_OFF, SIM_OFF), selective = at_one_percent_loss(64, 64, SIM_OFF, SIM_OFF);
+    struct spread back = at_one_percent_loss(0, 0, SIM_OFF, SIM_OFF),
+                  selective = at_one_percent_loss(64, 64, SIM_OFF, SIM_OFF);
     cr_assert_leq(selective.sent_again, 60);
     cr_assert_leq(selective.median_ns, back.median_ns);
     cr_assert_leq(selective.tail_ns, back.tail_ns);
@@ -290,7 +291,8 @@ Test(rc_recovery, selective_retransmission_sends_again_what_was_lost)
 Test(rc_recovery, selective_retransmission_meets_a_peer_that_goes_back)
 {
     struct spread back = at_one_percent_loss(0, 0, SIM_OFF, SIM_OFF);
-    struct spread sender_only = at_one_percent_loss(64, 0, SIM_OFF, SIM_OFF), receiver_only = at_one_percent_loss(0, 64, SIM_OFF, SIM_OFF);
+    struct spread sender_only = at_one_percent_loss(64, 0, SIM_OFF, SIM_OFF),
+                  receiver_only = at_one_percent_loss(0, 64, SIM_OFF, SIM_OFF);
     cr_assert_leq(sender_only.median_ns, back.median_ns + 6 * RTT_NS);
     cr_assert_leq(receiver_only.median_ns, back.median_ns + RTT_NS);
     cr_assert_leq(sender_only.sent_again, back.sent_again + back.sent_again / 8);
