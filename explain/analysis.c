@@ -18,7 +18,8 @@
 #define UNSEEN_MAX 16   /* pairs of addresses that are told apart */
 #define HEARD_MOST 4096 /* flows that are looked at, of those that spoke behind one */
 
-/* Between which addresses of which network packets were cut within their headers: what these were is not known. */
+/* Between which addresses of which network packets were cut within their headers: what these were is not
+ * known. */
 struct unseen {
     struct explain_network network[UNSEEN_MAX];
     struct nornic_addr addr[UNSEEN_MAX][2];

@@ -23,7 +23,7 @@ struct explain_operation {
     uint64_t begin_ns, latency_ns;
     /* a later answer told of it as well; where the capture misses answers, it ended sooner */
     bool is_with_later;
-    /* its answer stands before its packets in the capture, out of order: latency_ns is 0, and means nothing */
+    /* its answer stands before its packets in the capture, out of order: latency_ns is 0, and no latency */
     bool is_untimed;
 };
 

@@ -50,8 +50,8 @@ def moved(frame, by, messages, ident=None):
 
 
 def lasting(packets, count):
-    """`count` packets: those of one queue pair over IPv4 again and again, its PSNs, MSNs and identifications going on, so
-    that no packet is a copy of another. Each time begins 1 us behind the end of the one before."""
+    """`count` packets: those of one queue pair over IPv4 again and again, its PSNs, MSNs and identifications going
+    on, so that no packet is a copy of another. Each time begins 1 us behind the end of the one before."""
     span_ns = packets[-1][0] - packets[0][0] + 1000
     psns = [int.from_bytes(frame[PSN], 'big') for _, _, frame in packets]
     messages = max(int.from_bytes(frame[MSN], 'big') for _, _, frame in packets if frame[42] in WITH_AETH)
