@@ -210,7 +210,7 @@ static bool is_full(const struct run *run)
 static int explain_files(struct run *run)
 {
     const struct settings *s = run->settings;
-    int status = cli_explain_catch(false);
+    int status = CLI_OK;
     for (unsigned i = 0; i < s->files.count && !is_full(run) && !run->to.error && !cli_stopped(); i++)
         if (explain_file(run, s->files.at[i]) != CLI_OK)
             status = CLI_ERROR;
@@ -402,7 +402,7 @@ static void end_page(struct run *run)
 
 static int explain(const struct settings *settings)
 {
-    int status = CLI_OK;
+    int status = settings->ifname ? CLI_OK : cli_explain_catch(false);
     struct run run = {
         .settings = settings,
         .style = settings->style,

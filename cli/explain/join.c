@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 
 #include "cli/cli.h"
+#include "cli/explain/reading.h"
+#include "cli/stop.h"
 
 /* They are read twice, so that a pipe will not do. */
 static int check_file(const char *path)
@@ -29,12 +31,14 @@ static int read_side(struct explain_join *join, unsigned side, const char *path)
     int err = net_capture_open(path, &capture, &why);
     if (err)
         return cli_fail("%s", why.text);
-    while ((err = net_capture_next(capture, &record, &why)) > 0) {
+    while (!cli_stopped() && (err = net_capture_next(capture, &record, &why)) > 0) {
         explain_dissect(&packet, &record, ++number);
+        cli_reading(path, number);
         int refused = explain_join_take(join, side, &packet);
         if (!refused)
             continue;
         net_capture_close(capture);
+        cli_reading_end();
         return refused == -EFBIG
                    ? cli_fail("%s: the captures have more packets than --join keeps: cut both to the "
                               "same time (editcap -A -B)",
@@ -42,6 +46,9 @@ static int read_side(struct explain_join *join, unsigned side, const char *path)
                    : cli_fail("out of memory");
     }
     net_capture_close(capture);
+    cli_reading_end();
+    if (cli_stopped())
+        return cli_fail("%s: interrupted, before both captures were read", path);
     return err < 0 ? cli_fail("%s", why.text) : CLI_OK;
 }
 
@@ -87,7 +94,7 @@ static int walk(struct reader readers[2], const char *const paths[2], struct exp
 {
     struct explain_join_place place;
     struct nornic_error why;
-    while (explain_join_step(join, &place)) {
+    while (!cli_stopped() && explain_join_step(join, &place)) {
         struct reader *r = &readers[place.side];
         int found = seek(r, place.record[place.side], &why);
         if (found <= 0)

@@ -6,8 +6,8 @@
 #include "explain/join/join.h"
 #include "net/pcap_file.h"
 
-/* Reads both files and lays them together. CLI_OK, or CLI_ERROR after a sentence. explain_join_destroy()
- * is the caller's. */
+/* Reads both files and lays them together, with progress on a terminal. CLI_OK, or CLI_ERROR after a
+ * sentence, also when it was stopped (cli/stop.h). explain_join_destroy() is the caller's. */
 int cli_join_read(const char *const paths[2], struct explain_join **out);
 
 /* What is to be shown next. Returns false when no more is wanted. The record has the frame as it left,
@@ -15,7 +15,7 @@ int cli_join_read(const char *const paths[2], struct explain_join **out);
 typedef bool (*cli_join_take)(void *ctx, const struct net_capture_record *record,
                               const struct explain_join_place *place);
 
-/* Reads both once more, in step. CLI_OK, or CLI_ERROR after a sentence. */
+/* Reads both once more, in step, until it is stopped. CLI_OK, or CLI_ERROR after a sentence. */
 int cli_join_walk(const char *const paths[2], struct explain_join *join, cli_join_take take, void *ctx);
 
 #endif

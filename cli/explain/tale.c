@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "cli/explain/reading.h"
+#include "cli/stop.h"
 #include "net/pcap_file.h"
 
 #define FINDINGS_MAX 64
@@ -143,12 +145,14 @@ static void read_ahead(struct cli_tale *tale, struct explain_analysis *analysis,
     struct explain_meaning meaning;
     if (net_capture_open(strcmp(path, "-") == 0 ? STDIN_PATH : path, &capture, &why))
         return;
-    while (net_capture_next(capture, &record, &why) > 0) {
+    while (!cli_stopped() && net_capture_next(capture, &record, &why) > 0) {
         explain_dissect(&packet, &record, ++*number);
+        cli_reading(path, *number);
         explain_analysis_next(analysis, &packet, &meaning);
         if (tale)
             cli_tale_take(tale, &packet, &meaning);
     }
+    cli_reading_end();
     net_capture_close(capture);
 }
 
@@ -175,14 +179,15 @@ void cli_tale_ahead(struct explain_text *out, const struct cli_words *files, boo
     struct cli_tale tale;
     struct explain_analysis *analysis = cli_tale_init(&tale) ? foresee(files, strict, &tale) : NULL;
     unsigned n;
-    if (analysis) {
+    if (analysis && !cli_stopped()) {
         while ((n = explain_analysis_end(analysis, findings, FINDINGS_MAX)) > 0)
             for (unsigned i = 0; i < n; i++)
                 explain_story_finding(&tale.story, &findings[i]);
         cli_tale_text(out, &tale, analysis, columns);
         explain_put(out, out->len ? "\n" : "");
-        explain_analysis_destroy(analysis);
     }
+    if (analysis)
+        explain_analysis_destroy(analysis);
     cli_tale_deinit(&tale);
 }
 

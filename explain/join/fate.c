@@ -96,13 +96,16 @@ static void judge(struct explain_join *j, unsigned side, struct join_packet *p)
     }
 }
 
-/* Packets that this capture, at the end where they left, is seen to miss. */
-static uint32_t missed_of(const struct explain_join *j, unsigned from)
+/* Packets that this capture, at the end where they left, is seen to miss, or `is_perhaps`, may be. */
+static uint32_t missed_of(const struct explain_join *j, unsigned from, bool is_perhaps)
 {
     const struct join_side *there = &j->side[!from];
     uint32_t missed = 0;
-    for (uint32_t i = 0; i < there->count; i++)
-        missed += there->packets[i].other == JOIN_NONE && there->packets[i].fate == EXPLAIN_FATE_MISSED_HERE;
+    for (uint32_t i = 0; i < there->count; i++) {
+        const struct join_packet *p = &there->packets[i];
+        missed += p->other == JOIN_NONE && p->fate == EXPLAIN_FATE_MISSED_HERE &&
+                  (is_perhaps || p->sure != EXPLAIN_SURE_UNKNOWN);
+    }
     return missed;
 }
 
@@ -112,7 +115,7 @@ static void judge_copies(struct explain_join *j, unsigned from)
 {
     const struct join_side *here = &j->side[from], *there = &j->side[!from];
     uint64_t first_ns = join_time_ns(j, from, here->first_ns), last_ns = join_time_ns(j, from, here->last_ns);
-    uint32_t missed = missed_of(j, from);
+    uint32_t missed = missed_of(j, from, true);
     for (uint32_t i = 0; i < there->count; i++) {
         struct join_packet *p = &there->packets[i];
         if (!p->is_copy || p->sure == EXPLAIN_SURE_SHOWN || j->lanes[p->lane].from != (int)from)
@@ -305,8 +308,8 @@ static void inquire(struct inquiry *q)
 static void doubt_losses(struct explain_join *j, unsigned from)
 {
     const struct join_side *here = &j->side[from];
-    bool is_missing_here = missed_of(j, from);
-    uint32_t missed = missed_of(j, !from);
+    bool is_missing_here = missed_of(j, from, true);
+    uint32_t missed = missed_of(j, !from, false);
     for (uint32_t i = 0; i < here->count; i++)
         missed += here->packets[i].other == JOIN_NONE && here->packets[i].fate == EXPLAIN_FATE_MISSED_THERE;
     for (uint32_t i = 0; i < here->count && missed; i++) {
@@ -334,7 +337,7 @@ static bool is_repeated(const struct join_side *s, const struct join_packet *p)
 static void doubt_arrivals(struct explain_join *j, unsigned from)
 {
     struct join_side *here = &j->side[from], *there = &j->side[!from];
-    if (!missed_of(j, from))
+    if (!missed_of(j, from, true))
         return;
     for (uint32_t i = 0; i < here->count; i++) {
         struct join_packet *p = &here->packets[i];

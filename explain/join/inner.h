@@ -119,6 +119,10 @@ int join_align(struct explain_join *j);
 /* Finds out which of equal packets is which, and which are copies. 0 or -ENOMEM. */
 int join_match(struct explain_join *j);
 
+/* --- order.c --- */
+/* Finds out more of what join_match() left open, by the order of the packets around it. */
+void join_settle(struct explain_join *j);
+
 /* --- damaged.c --- */
 /* Finds the packets that came damaged among those that are missing. 0 or -ENOMEM. */
 int join_match_damaged(struct explain_join *j);

@@ -235,6 +235,8 @@ int explain_join_finish(struct explain_join *j, struct nornic_error *why)
     if (!err)
         err = join_match(j);
     if (!err)
+        join_settle(j);
+    if (!err)
         err = join_match_damaged(j);
     end_matching(j);
     if (!err)

@@ -84,7 +84,8 @@ static bool may_be_another(const struct equals *e, uint32_t sent, uint32_t came)
 static int64_t least_ns(const struct equals *e)
 {
     bool has_choice = e->sent_end - e->sent_at > 1 || e->came_end - e->came_at > 1;
-    return has_choice ? e->j->least_ns[e->from] * 15 / 16 : 0;
+    bool has_ids = e->sent_count && join_has_ids(&e->j->lanes[sent_packet(e, 0)->lane], e->from);
+    return has_choice && !has_ids ? e->j->least_ns[e->from] * 7 / 8 : 0;
 }
 
 static bool is_in_time(const struct equals *e, uint32_t sent, uint32_t came)

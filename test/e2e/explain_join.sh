@@ -39,6 +39,11 @@ for how in mirrored appended; do
         grep -q "$how.pcap, 37 packets, 37 once more, which are left out" <<<"$out"; then ok "${how}_capture"
     else notok "${how}_capture" "exit status $rc: $(head -8 <<<"$out") $err"; fi
 done
+# Ctrl-C ends the first reading of a long capture, of which a terminal sees the progress
+for how in --join -v; do
+    run timeout 120 python3 test/e2e/explain_interrupt.py "$nornic" "$how" "$tmp"
+    if [ $rc = 0 ]; then ok "interrupt_$how"; else notok "interrupt_$how" "$out $err"; fi
+done
 run "$nornic" explain --join --html "$tmp/page.html" pcaps/rc_rnr.pcap pcaps/rc_rnr.pcap
 if [ $rc = 0 ] && grep -q 'at B after' "$tmp/page.html"; then ok page; else notok page "exit status $rc: $err"; fi
 

@@ -197,6 +197,8 @@ static void take_other(struct ends *e, const struct net_capture_record *record, 
         take(e, 1, record, time_ns + 5 * NS_PER_US, false);
 }
 
+#define EVERY 0 /* record */
+
 static struct ends *join(const char *path, uint64_t number, enum at_other what)
 {
     struct ends *e = calloc(1, sizeof *e);
@@ -207,7 +209,7 @@ static struct ends *join(const char *path, uint64_t number, enum at_other what)
     cr_assert_eq(net_capture_open(path, &capture, &why), 0, "%s", why.text);
     for (uint64_t n = 1; net_capture_next(capture, &record, &why) > 0; n++) {
         take(e, 0, &record, record.time_ns, false);
-        take_other(e, &record, n == number ? what : AS_IT_IS);
+        take_other(e, &record, number == EVERY || n == number ? what : AS_IT_IS);
     }
     net_capture_close(capture);
     cr_assert_eq(explain_join_finish(e->join, &why), 0, "%s", why.text);
@@ -234,7 +236,7 @@ static const struct explain_join_place *place_of(const struct ends *e, uint64_t 
 
 Test(join, captures_of_the_same_traffic_have_each_packet_once_with_its_time)
 {
-    struct ends *e = join("pcaps/rc_long.pcap", 0, AS_IT_IS);
+    struct ends *e = join("pcaps/rc_long.pcap", EVERY, AS_IT_IS);
     const struct explain_join_summary *s = explain_join_summary(e->join);
     cr_expect_eq(e->place_count, e->count[0]);
     cr_expect_leq(llabs(explain_clock_ahead_ns(&s->clock, s->clock.epoch_ns) - (int64_t)CLOCK_AHEAD_NS), 10);
@@ -244,6 +246,21 @@ Test(join, captures_of_the_same_traffic_have_each_packet_once_with_its_time)
         cr_expect_leq(llabs(e->places[i].delay_ns - (int64_t)WAY_NS), 10);
     }
     cr_expect_eq(s->way[0].fates[EXPLAIN_FATE_ARRIVED] + s->way[1].fates[EXPLAIN_FATE_ARRIVED], e->count[0]);
+    end(e);
+}
+
+/* The other capture sees each packet at two places, 5 us apart: the first time counts. */
+Test(join, a_capture_that_holds_each_packet_twice_tells_the_same)
+{
+    struct ends *e = join("pcaps/rc_long.pcap", EVERY, TWICE);
+    const struct explain_join_summary *s = explain_join_summary(e->join);
+    cr_expect_eq(s->twice[0], 0);
+    cr_expect_eq(s->twice[1], e->count[0]);
+    cr_expect_eq(e->place_count, e->count[0]);
+    for (unsigned i = 0; i < e->place_count; i++) {
+        cr_expect_eq(e->places[i].fate, EXPLAIN_FATE_ARRIVED);
+        cr_expect_leq(llabs(e->places[i].delay_ns - (int64_t)WAY_NS), 10);
+    }
     end(e);
 }
 
