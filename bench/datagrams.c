@@ -30,7 +30,7 @@
 
 #define REPETITIONS  9u
 #define RUN_NS       (100 * NS_PER_MS) /* of processor time */
-#define MEMORY_BYTES (4u << 20)
+#define MEMORY_BYTES (1u << 20)
 #define TCP_BYTES    (128u << 10) /* of a write, as iperf3 has it */
 #define TRAIN_BYTES  65507u       /* the longest datagram over IPv4 */
 #define TRAIN_PKTS   64u
@@ -95,7 +95,8 @@ static struct took run_nornic(const struct load *load)
         const struct nornic_gid gid = bench_gid(i);
         enter(i);
         check(net_interface_get(i ? "nn1" : "nn0", &interface, &why), "interface");
-        check(net_udp_open(&(struct net_udp_config){.interface = &interface, .addr = gid.addr}, &ports[i], &why),
+        check(net_udp_open(&(struct net_udp_config){.interface = &interface, .addr = gid.addr}, &ports[i],
+                           &why),
               why.text);
     }
     open_pair(&p, ports, MEMORY_BYTES, load->pmtu);
@@ -258,9 +259,9 @@ int main(int argc, char **argv)
         if (!is_chosen(&rows[i], argc - 3, argv + 3))
             continue;
         bool is_small = rows[i].load.bytes < 1024;
-        printf("%-16s %7.1f ns %7.1f ns %12.2f %s\n", rows[i].load.name, median(figures[i].side[0], REPETITIONS),
-               median(figures[i].side[1], REPETITIONS), median(figures[i].rate, REPETITIONS),
-               is_small ? "M/s" : "Gbit/s");
+        printf("%-16s %7.1f ns %7.1f ns %12.2f %s\n", rows[i].load.name,
+               median(figures[i].side[0], REPETITIONS), median(figures[i].side[1], REPETITIONS),
+               median(figures[i].rate, REPETITIONS), is_small ? "M/s" : "Gbit/s");
     }
     return 0;
 }

@@ -77,7 +77,8 @@ static inline void open_side(struct side *s, int i, uint32_t memory_bytes)
 }
 
 /* Opens side `i` of both on its port and connects them. */
-static inline void open_pair(struct pair *p, struct net_port *ports[2], uint32_t memory_bytes, enum nornic_mtu pmtu)
+static inline void open_pair(struct pair *p, struct net_port *ports[2], uint32_t memory_bytes,
+                             enum nornic_mtu pmtu)
 {
     *p = (struct pair){.next_at = 0};
     for (int i = 0; i < 2; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* When which request packet of RC leaves: ROCE sections 7.1 to 7.3. */
+#include "base/base.h"
 #include "rdma/local_ops.h"
 #include "roce/cc.h"
 #include "roce/device.h"
@@ -116,6 +117,38 @@ static void stall(struct roce_qp *qp, enum nornic_wc_status status, uint64_t now
         roce_requester_fail(qp, status, ROCE_CAUSE_LOCAL_ERROR, now_ns);
 }
 
+/* Whether the packets behind the one at `psn`, which has just been built, may follow it without being looked
+ * at one by one: nothing paces them or wants to see each, and they are sent for the first time. */
+static bool may_count_on(const struct roce_qp *qp, uint32_t psn)
+{
+    const struct roce_requester *req = &qp->req;
+    return !qp->cc && !qp->dev->config.trace && qp->type == NORNIC_QPT_RC && !req->is_selective &&
+           !req->board.slots && req->hi_psn == roce_psn_add(psn, 1);
+}
+
+/* Behind a MIDDLE packet `r` at `psn`: those MIDDLE packets of the same message that fit the run and ask for
+ * no ACK. */
+static void count_on(struct roce_qp *qp, const struct roce_request *r, uint32_t psn, struct roce_run *run)
+{
+    struct roce_requester *req = &qp->req;
+    uint32_t outstanding = (psn + 1 - req->una_psn) & ROCE_PSN_MASK;
+    uint32_t middles = r->w->seq_count - r->pkt - 2;
+    if (outstanding + 1 >= req->window.pkts || req->unasked_pkts + 1 >= ACK_REQ_EVERY_PKTS)
+        return;
+    uint32_t unasked =
+        min_u32(req->window.pkts - 1 - outstanding, ACK_REQ_EVERY_PKTS - 1 - req->unasked_pkts);
+    uint32_t n_bytes = min_u32(min_u32(middles, unasked), roce_run_room(run)) * qp->pmtu_bytes;
+    const uint8_t *data =
+        n_bytes ? rdma_sq_piece(&qp->base, r->index, r->offset + qp->pmtu_bytes, &n_bytes, false) : NULL;
+    uint32_t n = data ? n_bytes / qp->pmtu_bytes : 0;
+    if (n == 0)
+        return;
+    roce_run_count_on(run, n, data);
+    qp->base.sq.cur_part += n;
+    req->unasked_pkts += n;
+    req->hi_psn = roce_psn_add(req->hi_psn, n);
+}
+
 bool roce_requester_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
@@ -157,5 +190,7 @@ bool roce_requester_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns
     req->is_resuming = false;
     advance(qp, &r, psn, now_ns);
     roce_cc_sent(qp, run->pkt_bytes, now_ns);
+    if (!r.is_first && !r.is_last && may_count_on(qp, psn))
+        count_on(qp, &r, psn, run);
     return true;
 }
