@@ -2,6 +2,7 @@
 #include "roce/stretch.h"
 
 #include "base/base.h"
+#include "roce/request.h"
 #include "roce/responder.h"
 
 /* Where the next packets of a message go. */
@@ -59,9 +60,9 @@ static bool begin_response(struct roce_qp *qp, const struct roce_pkt *pkt, struc
     const struct rdma_send_wqe *w = rdma_sq_wqe(sq, sq->done);
     uint32_t k = (req->una_psn - w->first_seq) & ROCE_PSN_MASK;
     uint32_t sent = (req->hi_psn - req->una_psn) & ROCE_PSN_MASK;
-    if (!(rdma_wqe_flags(w) & RDMA_OP_READ) || k + 1 >= w->seq_count)
+    if (!(rdma_wqe_flags(w) & RDMA_OP_READ) || k >= w->seq_count)
         return false;
-    uint32_t n_bytes = min_u32(w->seq_count - 1 - k, sent) * qp->pmtu_bytes;
+    uint32_t n_bytes = min_u32(roce_read_psns(qp, w, k) - 1, sent) * qp->pmtu_bytes;
     s->to = rdma_sq_piece(&qp->base, sq->done, k * qp->pmtu_bytes, &n_bytes, true);
     s->max_pkts = n_bytes / qp->pmtu_bytes;
     return s->to;
