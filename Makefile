@@ -224,6 +224,8 @@ bench: ## throughput against the raw port and kernel TCP, as ratios; floods, soc
 	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
 	@bench/run
 	@echo
+	@bench/udp
+	@echo
 	@bench/flood
 	@echo
 	@bench/sockets

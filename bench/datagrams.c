@@ -5,7 +5,7 @@
  * figures little. The side that takes longer bounds what two processors can move, which is what the rates
  * say. The repetitions are interleaved; the figures are medians.
  *
- *     datagrams NETNS_0 NETNS_1 [WORD...]      loads whose names have one of the words
+ *     datagrams [--json] NETNS_0 NETNS_1 [WORD...]      loads whose names have one of the words
  *
  * In NETNS_i is interface nni with 10.77.0.(i+1). */
 #define _GNU_SOURCE /* setns(), program_invocation_short_name */
@@ -216,36 +216,87 @@ static struct took run_row(const struct row *row)
     return run_tcp();
 }
 
+/* --- the figures --- */
+
+struct figures {
+    double side[2][REPETITIONS]; /* ns a KB, or a message */
+    double rate[REPETITIONS];    /* Gbit/s, or M/s, of the slower side */
+};
+
+static struct figures figures[array_len(rows)];
+
+static bool is_small(const struct row *row)
+{
+    return row->load.bytes < 1024;
+}
+
 static bool is_chosen(const struct row *row, int words, char **word)
 {
     for (int i = 0; i < words; i++)
         if (strstr(row->load.name, word[i]))
             return true;
-    return words == 0;
+    return words == 0 || row->kind != KIND_NORNIC;
 }
-
-struct figures {
-    double side[2][REPETITIONS]; /* ns a KB, or a message */
-    double rate[REPETITIONS];    /* Gbit/s, or M/s, of the slower side */
-    double to_tcp[REPETITIONS], to_raw[REPETITIONS];
-};
 
 static void measure(const struct row *row, struct figures *f, unsigned r)
 {
-    bool is_small = row->load.bytes < 1024;
     struct took took = run_row(row);
-    double unit = is_small ? took.amount : took.amount / 1000;
+    double unit = is_small(row) ? took.amount : took.amount / 1000;
     for (int i = 0; i < 2; i++)
         f->side[i][r] = (double)took.side_ns[i] / unit;
     double slower_ns = (double)max_u64(took.side_ns[0], took.side_ns[1]);
-    f->rate[r] = took.amount / slower_ns * (is_small ? 1000 : 8);
+    f->rate[r] = took.amount / slower_ns * (is_small(row) ? 1000 : 8);
+}
+
+/* The median of the ratios to row `to`, repetition by repetition. */
+static double ratio(const struct figures *f, size_t to)
+{
+    double ratios[REPETITIONS];
+    for (unsigned r = 0; r < REPETITIONS; r++)
+        ratios[r] = f->rate[r] / figures[to].rate[r];
+    return median(ratios, REPETITIONS);
+}
+
+/* The blaster with packets as long. */
+static size_t raw_of(const struct row *row)
+{
+    for (size_t i = 0; i < array_len(rows); i++)
+        if (rows[i].kind == KIND_RAW && rows[i].load.pmtu == row->load.pmtu)
+            return i;
+    return 0;
+}
+
+/* A line of the table, or of JSON. */
+static void print_row(size_t i, bool json)
+{
+    const struct row *row = &rows[i];
+    struct figures f = figures[i]; /* median() sorts */
+    bool compares = row->kind == KIND_NORNIC && !is_small(row);
+    double to_tcp = ratio(&f, 0), to_raw = ratio(&f, raw_of(row));
+    double side[2] = {median(f.side[0], REPETITIONS), median(f.side[1], REPETITIONS)};
+    double rate = median(f.rate, REPETITIONS);
+    const char *unit = is_small(row) ? "M/s" : "Gbit/s";
+    if (json) {
+        printf("{\"what\":\"%s\",\"side_ns\":[%.1f,%.1f],\"rate\":%.2f,\"unit\":\"%s\"", row->load.name,
+               side[0], side[1], rate, unit);
+        if (compares)
+            printf(",\"to_tcp\":%.2f,\"to_raw\":%.2f", to_tcp, to_raw);
+        puts("}");
+        return;
+    }
+    printf("%-16s %7.1f ns %7.1f ns %9.2f %-6s", row->load.name, side[0], side[1], rate, unit);
+    if (compares)
+        printf(" %7.2f %7.2f", to_tcp, to_raw);
+    putchar('\n');
 }
 
 int main(int argc, char **argv)
 {
-    static struct figures figures[array_len(rows)];
+    bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
+    argc -= json;
+    argv += json;
     if (argc < 3) {
-        fprintf(stderr, "usage: datagrams NETNS_0 NETNS_1 [WORD...]\n");
+        fprintf(stderr, "usage: datagrams [--json] NETNS_0 NETNS_1 [WORD...]\n");
         return 2;
     }
     netns[0] = argv[1];
@@ -254,14 +305,10 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < array_len(rows); i++)
             if (is_chosen(&rows[i], argc - 3, argv + 3))
                 measure(&rows[i], &figures[i], r);
-    printf("%-16s %10s %10s %12s\n", "", "side 0", "side 1", "slower side");
-    for (size_t i = 0; i < array_len(rows); i++) {
-        if (!is_chosen(&rows[i], argc - 3, argv + 3))
-            continue;
-        bool is_small = rows[i].load.bytes < 1024;
-        printf("%-16s %7.1f ns %7.1f ns %12.2f %s\n", rows[i].load.name,
-               median(figures[i].side[0], REPETITIONS), median(figures[i].side[1], REPETITIONS),
-               median(figures[i].rate, REPETITIONS), is_small ? "M/s" : "Gbit/s");
-    }
+    if (!json)
+        printf("%-16s %10s %10s %16s %7s %7s\n", "", "side 0", "side 1", "slower side", "to TCP", "to raw");
+    for (size_t i = 0; i < array_len(rows); i++)
+        if (is_chosen(&rows[i], argc - 3, argv + 3))
+            print_row(i, json);
     return 0;
 }
