@@ -114,13 +114,13 @@ static inline void progress(struct side *s, uint64_t now_ns)
     }
     if (roce_dev_deadline_ns(s->dev) <= now_ns)
         roce_dev_expire(s->dev, now_ns);
-    if (!roce_dev_tx_pending(s->dev))
-        return;
-    n = net_port_tx_reserve_trains(s->port, frames, NET_BURST, s->port->limits.train_tx_bytes);
-    if (n == 0)
-        return;
-    unsigned used = roce_dev_tx(s->dev, frames, n, now_ns);
-    net_port_tx_flush(s->port, frames, used, now_ns);
+    for (unsigned bursts = 0; bursts < 4 && roce_dev_tx_pending(s->dev); bursts++) {
+        n = net_port_tx_reserve_trains(s->port, frames, NET_BURST, s->port->limits.train_tx_bytes);
+        if (n == 0)
+            return;
+        unsigned used = roce_dev_tx(s->dev, frames, n, now_ns);
+        net_port_tx_flush(s->port, frames, used, now_ns);
+    }
 }
 
 /* Posts a message of side 0: they go through the memory of both, one behind the other, and begin anew. */

@@ -58,7 +58,8 @@ static int find_source(const struct nornic_addr *from, const struct nornic_addr 
     char text[NORNIC_ADDR_STR_SIZE];
     *out = from ? *from : source_to_world();
     int err = !from && to ? source_towards(to, out) : 0;
-    return err ? net_error_set(why, -err, "there is no way to %s: %s", nornic_addr_str(to, text), strerror(-err))
+    return err ? net_error_set(why, -err, "there is no way to %s: %s", nornic_addr_str(to, text),
+                               strerror(-err))
                : 0;
 }
 
