@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the benchmarks of the engine alone have in common: two devices of one process, 10.77.0.1 and 10.77.0.2,
- * randomness that repeats, and queue pairs connected by hand. */
+/* What the benchmarks of the engine alone have in common: two devices of one process, 10.77.0.1 and
+ * 10.77.0.2, randomness that repeats, and queue pairs connected by hand. */
 #ifndef NORNIC_BENCH_ENGINE_H
 #define NORNIC_BENCH_ENGINE_H
 

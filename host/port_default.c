@@ -31,8 +31,8 @@ static int source_towards(const struct nornic_addr *to, struct nornic_addr *out)
     return err;
 }
 
-/* Where the default route goes: to addresses that are for documents (RFC 5737, RFC 3849). Without one there is
- * this machine. */
+/* Where the default route goes: to addresses that are for documents (RFC 5737, RFC 3849). Without one there
+ * is this machine. */
 static struct nornic_addr source_to_world(void)
 {
     static const char *const worlds[] = {"192.0.2.1", "2001:db8::1", "127.0.0.1"};

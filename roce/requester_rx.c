@@ -86,8 +86,8 @@ static bool has_ack_syndrome(const struct roce_pkt *pkt)
     return !(pkt->op->flags & ROCE_PKT_AETH) || roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_ACK;
 }
 
-/* ROCE-RC-35, RC-36: a READ request that was never reissued is answered FIRST, MIDDLE*, LAST or ONLY; one that
- * was may begin anew anywhere, with whatever opcode the peer's replay gives it. */
+/* ROCE-RC-35, RC-36: a READ request that was never reissued is answered FIRST, MIDDLE*, LAST or ONLY; one
+ * that was may begin anew anywhere, with whatever opcode the peer's replay gives it. */
 static bool read_order_is_legal(const struct rdma_send_wqe *w, uint32_t flags, bool first, bool last)
 {
     bool ends = flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY), begins = flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY);

@@ -3,8 +3,8 @@
  * alone. The first is taken like any packet. What was found out with it, whom it is for, that its sender may
  * send it, where its message goes, holds for those behind it as well: nothing else happens in between. So of
  * these only the BTH is compared and the ICRC checked, and their payload is copied. What is not as expected
- * ends the stretch and is taken like any packet, so that errors, gaps, acknowledgements of a message's end and
- * everything rare have one place. Inside roce/ only. */
+ * ends the stretch and is taken like any packet, so that errors, gaps, the end of a message and everything
+ * rare have one place. Inside roce/ only. */
 #ifndef NORNIC_ROCE_STRETCH_H
 #define NORNIC_ROCE_STRETCH_H
 

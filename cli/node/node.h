@@ -30,8 +30,9 @@ struct cli_node {
     struct nornic_mac memory_peer; /* and this its MAC */
 };
 
-/* CLI_OK or CLI_ERROR. `config->port` is not "memory"; NULL: one that leads to `host` (NULL: this is a server)
- * with the own address `bind` (NULL: any), of xdp if that can be, else of udp, which a line on stderr says. */
+/* CLI_OK or CLI_ERROR. `config->port` is not "memory"; NULL: one that leads to `host` (NULL: this is a
+ * server) with the own address `bind` (NULL: any), of xdp if that can be, else of udp, which a line on stderr
+ * says. */
 int cli_node_open(const struct cli_node_config *config, const char *host, const char *bind,
                   struct cli_node *node);
 

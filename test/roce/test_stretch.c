@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A train that is taken by the stretch leaves what its packets leave one by one, whatever is wrong with one of
- * them: memory, counters, completions, and what is answered. */
+/* A train that is taken by the stretch leaves what its packets leave one by one, whatever is wrong with one
+ * of them: memory, counters, completions, and what is answered. */
 #include <criterion/criterion.h>
 #include <string.h>
 
