@@ -214,7 +214,7 @@ explain-shots: all ## draw docs/explain-*.png: the pages of `nornic explain --ht
 explain-truth: $(EXPLAIN_TRUTH) ## judge what explain says of simulated runs, and write the table in docs/explain.md
 	$(Q)$(EXPLAIN_TRUTH) table docs/explain.md
 
-BENCHES := $(addprefix $(BUILD)/bench/,blast flooder scale socket_load trains)
+BENCHES := $(addprefix $(BUILD)/bench/,blast datagrams flooder scale socket_load trains)
 $(BENCHES): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/libnornic.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
@@ -223,6 +223,8 @@ bench: ## throughput against the raw port and kernel TCP, as ratios; floods, soc
 	@test/tools/deps.sh build test tools
 	+$(Q)$(MAKE) --no-print-directory -j$$(nproc) all $(BENCHES)
 	@bench/run
+	@echo
+	@bench/udp
 	@echo
 	@bench/flood
 	@echo

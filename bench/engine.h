@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the benchmarks of the engine alone have in common: two devices of one process, 10.0.0.1 and 10.0.0.2,
- * randomness that repeats, and queue pairs connected by hand. */
+/* What the benchmarks of the engine alone have in common: two devices of one process, 10.77.0.1 and
+ * 10.77.0.2, randomness that repeats, and queue pairs connected by hand. */
 #ifndef NORNIC_BENCH_ENGINE_H
 #define NORNIC_BENCH_ENGINE_H
 
@@ -40,7 +40,7 @@ static inline uint64_t bench_seed(int side)
 
 static inline struct nornic_gid bench_gid(int side)
 {
-    return (struct nornic_gid){.addr = nornic_addr_from_v4((const uint8_t[]){10, 0, 0, (uint8_t)(side + 1)}),
+    return (struct nornic_gid){.addr = nornic_addr_from_v4((const uint8_t[]){10, 77, 0, (uint8_t)(side + 1)}),
                                .mac = {{2, 0, 0, 0, 0, (uint8_t)(side + 1)}}};
 }
 

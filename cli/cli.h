@@ -34,6 +34,9 @@ void cli_command_set(const char *name); /* kept */
  * `return cli_fail("no such file %s", path);`. The format has no newline at its end. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same, of what is no failure. */
+void cli_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* The same, returning CLI_NEGATIVE. */
 int cli_negative(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

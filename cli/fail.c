@@ -27,6 +27,14 @@ static void print_sentence(const char *format, va_list args)
     fputc('\n', stderr);
 }
 
+void cli_tell(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_sentence(format, args);
+    va_end(args);
+}
+
 int cli_fail(const char *format, ...)
 {
     va_list args;

@@ -78,6 +78,7 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
         .port_mtu_bytes = dev->port->limits.mtu_bytes,
         .first_qpn = wanted->first_qpn,
         .window_pkts = wanted->window_pkts,
+        .answer_bytes = dev->port->limits.rx_room_bytes / 2,
         .num_pkeys = wanted->num_pkeys,
         .selective = true,
         .roce_v1 = wanted->roce_v1,

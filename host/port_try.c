@@ -55,7 +55,7 @@ static int try_packet(struct nornic_error *why)
     return 0;
 }
 
-static int try_xdp(const struct net_interface *interface, struct nornic_error *why)
+int host_port_try_xdp(const struct net_interface *interface, struct nornic_error *why)
 {
     bool has_bpf = has_capability(CAP_BPF) || has_capability(CAP_SYS_ADMIN);
     if (!has_bpf || !has_capability(CAP_NET_ADMIN) || !has_capability(CAP_NET_RAW))
@@ -105,7 +105,7 @@ static int find_of(const struct net_interface *interface, host_port_visit *visit
     }
     int err = path ? path : try_packet(&reason);
     show(interface, "packet", interface->name, err, &reason, visit, ctx);
-    err = try_xdp(interface, &reason);
+    err = host_port_try_xdp(interface, &reason);
     show(interface, "xdp", interface->name, err, &reason, visit, ctx);
     return 0;
 }

@@ -21,4 +21,8 @@ typedef void host_port_visit(void *ctx, const struct host_port_found *port);
  * for longer than the look. 0, or -errno with a sentence. */
 int host_ports_find(host_port_visit *visit, void *ctx, struct nornic_error *why);
 
+/* Whether this user can have an xdp port on the interface now, as far as can be seen without taking it. 0, or
+ * -errno with a sentence. */
+int host_port_try_xdp(const struct net_interface *interface, struct nornic_error *why);
+
 #endif

@@ -26,7 +26,7 @@
 #define RX_MESSAGES     16  /* of one call: what they hold at the most, a megabyte, stays in the cache */
 #define RX_PAYLOAD_AT   64  /* in a buffer; in front of it is room for the headers */
 #define RX_BUFFER_BYTES (RX_PAYLOAD_AT + 65536)
-#define TX_TRAINS       16                        /* buffers lent at once where each may become a train */
+#define TX_TRAINS       8 /* lent at once: they are in the cache still when the kernel copies them */
 #define TX_TRAIN_BYTES  (NET_ETHER_BYTES + 65535) /* over IPv4; over IPv6 the same is allowed */
 #define TX_TRAIN_PKTS   64                        /* UDP_MAX_SEGMENTS of linux/udp.h at the least */
 #define TX_BUFFER_BYTES 65600                     /* at least MTU + 18 */

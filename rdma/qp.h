@@ -113,6 +113,10 @@ bool rdma_sq_gather(const struct rdma_qp *qp, uint32_t index, uint32_t offset, u
 /* Copies what came back for a READ or atomic to where its WQE wants it. False: a fault, or no room. */
 bool rdma_sq_scatter(const struct rdma_qp *qp, uint32_t index, uint32_t offset, const uint8_t *src,
                      uint32_t len_bytes);
+/* The memory itself at `offset` of a send WQE's data, or, with `write`, of where its answer goes; `*n_bytes`,
+ * at most what is left of it, is cut to what lies there in one piece. NULL: a fault. */
+uint8_t *rdma_sq_piece(const struct rdma_qp *qp, uint32_t index, uint32_t offset, uint32_t *n_bytes,
+                       bool write);
 
 /* --- qp_cq.c: completions, and overflow (ROCE-CQ-2) --- */
 /* A QP is known to its CQs from its creation to its end, and they cannot go away under it. */

@@ -120,6 +120,13 @@ bool rdma_recv_scatter(struct rdma_qp *qp, uint32_t offset, const uint8_t *src, 
     return rdma_sge_scatter(qp->domain, pd, recv->sges, recv->wqe.num_sge, offset, src, len_bytes);
 }
 
+uint8_t *rdma_recv_piece(struct rdma_qp *qp, uint32_t offset, uint32_t *n_bytes)
+{
+    const struct rdma_recv *recv = &qp->recv;
+    const struct rdma_pd *pd = recv->srq ? rdma_srq_pd(recv->srq) : qp->pd;
+    return rdma_sge_piece(qp->domain, pd, recv->sges, recv->wqe.num_sge, offset, n_bytes, true);
+}
+
 void rdma_recv_complete(struct rdma_qp *qp, struct nornic_wc *wc, bool is_solicited)
 {
     struct rdma_recv *recv = &qp->recv;

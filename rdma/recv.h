@@ -58,6 +58,9 @@ static inline uint32_t rdma_recv_bytes(const struct rdma_recv *recv)
 /* Copies into the held WQE's SGEs, whose keys are those of the QP's PD, or of the SRQ's. False: a fault, or
  * no room. */
 bool rdma_recv_scatter(struct rdma_qp *qp, uint32_t offset, const uint8_t *src, uint32_t len_bytes);
+/* The memory itself at `offset` of the held WQE; `*n_bytes` is cut to what lies there in one piece. NULL: a
+ * fault, or no room. */
+uint8_t *rdma_recv_piece(struct rdma_qp *qp, uint32_t offset, uint32_t *n_bytes);
 
 /* Completes the held WQE with `wc`: wr_id and qp_num are filled here. `is_solicited`: the message had SE = 1.
  * */

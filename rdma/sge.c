@@ -15,6 +15,18 @@ static uint8_t *piece_of(const struct rdma_domain *domain, const struct rdma_pd 
     return base + offset;
 }
 
+uint8_t *rdma_sge_piece(const struct rdma_domain *domain, const struct rdma_pd *pd,
+                        const struct nornic_sge *sges, uint32_t num_sge, uint32_t offset, uint32_t *n_bytes,
+                        bool write)
+{
+    for (uint32_t i = 0; i < num_sge; i++) {
+        if (offset < sges[i].len_bytes)
+            return piece_of(domain, pd, &sges[i], offset, n_bytes, write);
+        offset -= sges[i].len_bytes;
+    }
+    return NULL;
+}
+
 /* One walk for both directions: scatters from `scatter_from`, or gathers into `gather_into`. */
 static bool walk(const struct rdma_domain *domain, const struct rdma_pd *pd, const struct nornic_sge *sges,
                  uint32_t num_sge, uint32_t offset, uint8_t *gather_into, const uint8_t *scatter_from,

@@ -17,4 +17,10 @@ bool rdma_sge_scatter(const struct rdma_domain *domain, const struct rdma_pd *pd
                       const struct nornic_sge *sges, uint32_t num_sge, uint32_t offset, const uint8_t *src,
                       uint32_t len_bytes);
 
+/* The memory at `offset` of the whole, to read from or, with `write`, to write to; `*n_bytes` says how much
+ * is wanted and is cut to what lies there in one piece. NULL: a fault, or the SGEs end before. */
+uint8_t *rdma_sge_piece(const struct rdma_domain *domain, const struct rdma_pd *pd,
+                        const struct nornic_sge *sges, uint32_t num_sge, uint32_t offset, uint32_t *n_bytes,
+                        bool write);
+
 #endif

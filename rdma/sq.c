@@ -72,6 +72,16 @@ bool rdma_sq_scatter(const struct rdma_qp *qp, uint32_t index, uint32_t offset, 
                             len_bytes);
 }
 
+uint8_t *rdma_sq_piece(const struct rdma_qp *qp, uint32_t index, uint32_t offset, uint32_t *n_bytes,
+                       bool write)
+{
+    const struct rdma_send_wqe *w = rdma_sq_wqe(&qp->sq, index);
+    if (!write && w->send_flags & NORNIC_SEND_INLINE)
+        return rdma_sq_inline(&qp->sq, index) + offset;
+    return rdma_sge_piece(qp->domain, qp->pd, rdma_sq_sges(&qp->sq, index), w->num_sge, offset, n_bytes,
+                          write);
+}
+
 void rdma_sq_complete(struct rdma_qp *qp, enum nornic_wc_status status)
 {
     struct rdma_sq *sq = &qp->sq;

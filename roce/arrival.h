@@ -34,6 +34,11 @@ void roce_arrival_begin(struct roce_arrival *arrival, const struct net_frame *fr
  * roce_pkt_parse(). */
 enum roce_rx_verdict roce_arrival_packet(struct roce_arrival *arrival, uint32_t i);
 
+/* The payload of packet `i`, if it is a MIDDLE like packet i - 1, the newest, or the newest but those that
+ * this has shown since: as long, with the same BTH but for a PSN one higher, and AckReq, which `*asks` says;
+ * and its ICRC is right. arrival->pkt stays as it is. NULL: roce_arrival_packet() has to see it. */
+const uint8_t *roce_arrival_next_middle(struct roce_arrival *arrival, uint32_t i, bool *asks);
+
 void roce_arrival_end(struct roce_arrival *arrival);
 
 #endif

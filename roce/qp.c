@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "base/base.h"
 #include "roce/av.h"
 #include "roce/cc.h"
 #include "roce/device.h"
@@ -263,6 +264,13 @@ static void enter_state(struct roce_qp *qp, enum nornic_qp_state from, enum norn
     roce_dev_ready(qp->dev, qp);
 }
 
+/* Of two requests under way each may be for half of what fits. */
+static uint32_t read_pkts_of(const struct roce_qp *qp)
+{
+    uint32_t bytes = qp->dev->config.answer_bytes;
+    return bytes ? max_u32(bytes / 2 / qp->pmtu_bytes, 1) : 0;
+}
+
 int roce_qp_modify(struct roce_qp *qp, const struct nornic_qp_attr *attr, uint32_t mask, uint64_t now_ns)
 {
     enum nornic_qp_state cur = roce_qp_state_now(qp), next;
@@ -276,8 +284,10 @@ int roce_qp_modify(struct roce_qp *qp, const struct nornic_qp_attr *attr, uint32
     bool migrate = mask & NORNIC_QP_PATH_MIG_STATE && attr->path_mig_state == ROCE_PATH_MIGRATED;
     merge(&qp->attr, attr, mask);
     qp->has_alt |= (mask & NORNIC_QP_ALT_PATH) != 0;
-    if (mask & NORNIC_QP_PATH_MTU)
+    if (mask & NORNIC_QP_PATH_MTU) {
         qp->pmtu_bytes = nornic_mtu_bytes(qp->attr.path_mtu);
+        qp->read_pkts = read_pkts_of(qp);
+    }
     if (mask & (NORNIC_QP_AV | NORNIC_QP_DEST_QPN))
         roce_path_make(qp);
     if (migrate)

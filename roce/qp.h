@@ -38,7 +38,8 @@ struct roce_requester {
     struct roce_window window;
     uint32_t timeouts_in_row; /* ack timeouts without progress in between */
     uint32_t ssn;
-    uint32_t lsn; /* limit by credits: ROCE-RC-21 */
+    uint32_t lsn;       /* limit by credits: ROCE-RC-21 */
+    uint32_t rd_atomic; /* requests of READs and atomics that were sent and are not wholly answered */
     bool is_unlimited;
     bool is_stalled; /* the WQE at `cur` cannot be built; it fails when it is the oldest */
     enum nornic_wc_status stall_status;
@@ -150,6 +151,7 @@ struct roce_qp {
     uint32_t groups; /* that it is attached to */
     struct nornic_qp_attr attr;
     uint32_t pmtu_bytes;
+    uint32_t read_pkts;      /* of the answer to one READ request, at the most; 0: no limit */
     struct nornic_gid local; /* connected services: the entry that attr.av names */
     struct roce_frame_template tmpl;
     bool has_alt;          /* attr.alt_av was loaded and has not been used */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "roce/request.h"
 
+#include "base/base.h"
 #include "net/bytes.h"
 #include "roce/av.h"
 #include "roce/device.h"
@@ -12,6 +13,12 @@ uint32_t roce_request_psns(const struct roce_qp *qp, const struct rdma_send_wqe 
     if (rdma_wqe_flags(w) & RDMA_OP_ATOMIC)
         return 1;
     return w->len_bytes ? (w->len_bytes - 1) / qp->pmtu_bytes + 1 : 1;
+}
+
+uint32_t roce_read_psns(const struct roce_qp *qp, const struct rdma_send_wqe *w, uint32_t part)
+{
+    uint32_t left = w->seq_count - part;
+    return qp->read_pkts ? min_u32(qp->read_pkts - part % qp->read_pkts, left) : left;
 }
 
 /* The packets that each kind of request is made of: ROCE section 5. A READ or atomic is one packet. */
@@ -45,23 +52,36 @@ static uint8_t request_op(const struct roce_request *r)
 struct roce_request roce_request_next(const struct roce_qp *qp)
 {
     const struct rdma_sq *sq = &qp->base.sq;
-    struct roce_request r = {.index = sq->cur, .w = rdma_sq_wqe(sq, sq->cur), .pkt = sq->cur_part};
+    struct roce_request r = {
+        .index = sq->cur, .w = rdma_sq_wqe(sq, sq->cur), .pkt = sq->cur_part, .psn_count = 1};
     uint32_t flags = rdma_wqe_flags(r.w);
     if (flags & RDMA_OP_RD_ATOMIC) {
-        /* A READ is one packet however long, and a reissued one asks for the missing suffix: ROCE-RC-44. */
-        r.is_first = r.is_last = true;
+        /* A request is one packet however long the answer; a reissued one asks for the missing suffix:
+         * ROCE-RC-44. */
+        if (flags & RDMA_OP_READ)
+            r.psn_count = roce_read_psns(qp, r.w, r.pkt);
+        r.is_first = true;
+        r.is_last = r.pkt + r.psn_count == r.w->seq_count;
         r.offset = flags & RDMA_OP_READ ? r.pkt * qp->pmtu_bytes : 0;
-    } else {
-        r.is_first = r.pkt == 0;
-        r.is_last = r.pkt == r.w->seq_count - 1;
-        r.offset = r.pkt * qp->pmtu_bytes;
-        r.len_bytes = r.is_last ? r.w->len_bytes - r.offset : qp->pmtu_bytes;
+        r.op = packets[r.w->opcode].only;
+        return r;
     }
+    r.is_first = r.pkt == 0;
+    r.is_last = r.pkt == r.w->seq_count - 1;
+    r.offset = r.pkt * qp->pmtu_bytes;
+    r.len_bytes = r.is_last ? r.w->len_bytes - r.offset : qp->pmtu_bytes;
     r.op = request_op(&r);
     return r;
 }
 
-static uint8_t *put_ext(uint8_t *p, const struct roce_request *r, uint32_t flags)
+/* What the RETH says: the rest of the message, or of what this request of a READ asks for. */
+static uint32_t dma_len(const struct roce_qp *qp, const struct roce_request *r)
+{
+    uint32_t rest_bytes = r->w->len_bytes - r->offset;
+    return r->op == ROCE_OP_READ_REQUEST && !r->is_last ? r->psn_count * qp->pmtu_bytes : rest_bytes;
+}
+
+static uint8_t *put_ext(const struct roce_qp *qp, uint8_t *p, const struct roce_request *r, uint32_t flags)
 {
     const struct rdma_send_wqe *w = r->w;
     if (flags & ROCE_PKT_XRCETH) /* ROCE-XRC-2: in every packet of the message */
@@ -69,7 +89,7 @@ static uint8_t *put_ext(uint8_t *p, const struct roce_request *r, uint32_t flags
     if (flags & ROCE_PKT_RETH)
         p = roce_reth_put(p, &(struct roce_reth){.va = w->remote_addr + r->offset,
                                                  .rkey = w->rkey,
-                                                 .dma_len = w->len_bytes - r->offset});
+                                                 .dma_len = dma_len(qp, r)});
     if (flags & ROCE_PKT_ATOMICETH) {
         bool add = r->op == ROCE_OP_FETCH_ADD; /* ROCE-HDR-11 */
         p = roce_atomiceth_put(p, &(struct roce_atomiceth){.va = w->remote_addr,
@@ -113,7 +133,7 @@ enum roce_built roce_request_build(struct roce_qp *qp, const struct roce_request
     if (!p)
         return ROCE_RUN_ENDS;
     p = roce_bth_put(p, &bth);
-    p = put_ext(p, r, op->flags);
+    p = put_ext(qp, p, r, op->flags);
     if (r->len_bytes && !rdma_sq_gather(&qp->base, r->index, r->offset, p, r->len_bytes))
         return ROCE_UNREADABLE;
     memset(p + r->len_bytes, 0, pad);

@@ -3,6 +3,7 @@
 #include "rdma/local_ops.h"
 #include "roce/device.h"
 #include "roce/probe.h"
+#include "roce/request.h"
 
 static struct rdma_send_wqe *oldest(const struct roce_qp *qp)
 {
@@ -67,10 +68,12 @@ static void bad_response(struct roce_qp *qp, uint64_t now_ns)
     roce_requester_fail(qp, NORNIC_WC_BAD_RESP_ERR, ROCE_CAUSE_BAD_RESPONSE, now_ns);
 }
 
-/* The oldest WQE, a READ or atomic, has been answered up to `end_psn`; `last`: wholly. */
-static void answered(struct roce_qp *qp, uint32_t end_psn, bool last, uint64_t now_ns)
+/* The oldest WQE, a READ or atomic, has been answered up to `end_psn`; `ends`: to the end of a request;
+ * `last`: wholly. */
+static void answered(struct roce_qp *qp, uint32_t end_psn, bool ends, bool last, uint64_t now_ns)
 {
     qp->req.una_psn = end_psn;
+    qp->req.rd_atomic -= ends;
     if (last) {
         qp->base.sq.rd_atomic--;
         rdma_sq_complete(&qp->base, NORNIC_WC_SUCCESS);
@@ -83,8 +86,8 @@ static bool has_ack_syndrome(const struct roce_pkt *pkt)
     return !(pkt->op->flags & ROCE_PKT_AETH) || roce_syndrome_kind(pkt->aeth.syndrome) == ROCE_SYN_ACK;
 }
 
-/* ROCE-RC-35, RC-36: a READ that was never reissued is answered FIRST, MIDDLE*, LAST or ONLY; one that was
- * may begin anew anywhere, with whatever opcode the peer's replay gives it. */
+/* ROCE-RC-35, RC-36: a READ request that was never reissued is answered FIRST, MIDDLE*, LAST or ONLY; one
+ * that was may begin anew anywhere, with whatever opcode the peer's replay gives it. */
 static bool read_order_is_legal(const struct rdma_send_wqe *w, uint32_t flags, bool first, bool last)
 {
     bool ends = flags & (ROCE_PKT_LAST | ROCE_PKT_ONLY), begins = flags & (ROCE_PKT_FIRST | ROCE_PKT_ONLY);
@@ -96,10 +99,11 @@ static void take_read_response(struct roce_qp *qp, const struct roce_pkt *pkt, u
     struct rdma_send_wqe *w = oldest(qp);
     uint32_t k = (pkt->bth.psn - w->first_seq) & ROCE_PSN_MASK;
     uint32_t offset = k * qp->pmtu_bytes;
-    bool last = k == w->seq_count - 1;
+    bool last = k == w->seq_count - 1, begins = qp->read_pkts ? k % qp->read_pkts == 0 : k == 0;
+    bool ends = roce_read_psns(qp, w, k) == 1;
     uint32_t want = last ? w->len_bytes - offset : qp->pmtu_bytes;
     if (!(rdma_wqe_flags(w) & RDMA_OP_READ) || !has_ack_syndrome(pkt) || pkt->payload_bytes != want ||
-        !read_order_is_legal(w, pkt->op->flags, k == 0, last)) {
+        !read_order_is_legal(w, pkt->op->flags, begins, ends)) {
         bad_response(qp, now_ns); /* ROCE-RC-37..39 */
         return;
     }
@@ -107,7 +111,7 @@ static void take_read_response(struct roce_qp *qp, const struct roce_pkt *pkt, u
         roce_requester_fail(qp, NORNIC_WC_LOC_PROT_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
         return;
     }
-    answered(qp, roce_psn_add(pkt->bth.psn, 1), last, now_ns);
+    answered(qp, roce_psn_add(pkt->bth.psn, 1), ends, last, now_ns);
 }
 
 static void take_atomic_ack(struct roce_qp *qp, const struct roce_pkt *pkt, uint64_t now_ns)
@@ -123,7 +127,7 @@ static void take_atomic_ack(struct roce_qp *qp, const struct roce_pkt *pkt, uint
         roce_requester_fail(qp, NORNIC_WC_LOC_PROT_ERR, ROCE_CAUSE_LOCAL_ERROR, now_ns);
         return;
     }
-    answered(qp, roce_psn_add(pkt->bth.psn, 1), true, now_ns);
+    answered(qp, roce_psn_add(pkt->bth.psn, 1), true, true, now_ns);
 }
 
 /* READ responses and ATOMIC ACKs acknowledge what precedes them (ROCE-RS-52) and complete their own WQE. */

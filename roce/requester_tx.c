@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* When which request packet of RC leaves: ROCE sections 7.1 to 7.3. */
+#include "base/base.h"
 #include "rdma/local_ops.h"
 #include "roce/cc.h"
 #include "roce/device.h"
@@ -23,10 +24,10 @@ static bool has_room(const struct roce_qp *qp, uint32_t psn)
 static bool may_start(const struct roce_qp *qp, const struct rdma_send_wqe *w, uint32_t psn_count)
 {
     const struct roce_requester *req = &qp->req;
-    uint32_t flags = rdma_wqe_flags(w), rd_atomic = qp->base.sq.rd_atomic;
-    if (w->send_flags & NORNIC_SEND_FENCE && rd_atomic)
+    uint32_t flags = rdma_wqe_flags(w);
+    if (w->send_flags & NORNIC_SEND_FENCE && qp->base.sq.rd_atomic)
         return false; /* ROCE-RC-14 */
-    if (flags & RDMA_OP_RD_ATOMIC && rd_atomic >= qp->attr.max_rd_atomic)
+    if (flags & RDMA_OP_RD_ATOMIC && req->rd_atomic >= qp->attr.max_rd_atomic)
         return false; /* ROCE-RC-13 */
     /* Without a credit one message may go, so that the connection cannot deadlock: ROCE-RC-22. */
     if (!req->is_unlimited && flags & RDMA_OP_TAKES_RECV && roce_psn_diff(req->ssn + 1, req->lsn) > 1)
@@ -64,6 +65,18 @@ static bool start_next(struct roce_qp *qp, uint64_t now_ns)
     return true;
 }
 
+/* Whether the request at `psn`, of a READ or atomic, may leave: what was not asked for before waits until the
+ * peer may be asked for one more (ROCE-RC-13), and there is room for its answer. */
+static bool may_ask(const struct roce_qp *qp, const struct roce_request *r, uint32_t psn)
+{
+    const struct roce_requester *req = &qp->req;
+    if (roce_psn_diff(psn, req->hi_psn) < 0)
+        return true;
+    uint32_t outstanding = (psn - req->una_psn) & ROCE_PSN_MASK;
+    return req->rd_atomic < qp->attr.max_rd_atomic &&
+           (!qp->read_pkts || !outstanding || outstanding + r->psn_count <= 2 * qp->read_pkts);
+}
+
 /* ROCE-RC-12: at the end of a message, on the last packet that the window lets out, and now and then in
  * between. Also where sending was resumed: on a bad line that is the packet most likely to get through, and
  * its ACK is progress. */
@@ -78,26 +91,28 @@ static bool wants_ack(const struct roce_qp *qp, const struct roce_request *r, ui
     /* A lost packet's repetition may close the gap before packets that asked already. */
     if (qp->req.board.slots && roce_psn_diff(psn, qp->req.hi_psn) < 0)
         return true;
-    return r->is_last || outstanding >= qp->req.window.pkts || qp->req.unasked_pkts + 1 >= ACK_REQ_EVERY_PKTS;
+    return r->is_last || r->psn_count > 1 || outstanding >= qp->req.window.pkts ||
+           qp->req.unasked_pkts + 1 >= ACK_REQ_EVERY_PKTS;
 }
 
 /* After the packet at `psn` has been built. */
 static void advance(struct roce_qp *qp, const struct roce_request *r, uint32_t psn, uint64_t now_ns)
 {
     struct roce_requester *req = &qp->req;
-    bool whole = rdma_wqe_flags(r->w) & RDMA_OP_RD_ATOMIC;
-    uint32_t end = whole ? roce_psn_add(r->w->first_seq, r->w->seq_count) : roce_psn_add(psn, 1);
+    uint32_t end = roce_psn_add(psn, r->psn_count);
     bool again = roce_psn_diff(psn, req->hi_psn) < 0;
     if (again) {
         roce_count(qp, retransmitted_pkts);
         r->w->is_reissued = true;
+    } else if (rdma_wqe_flags(r->w) & RDMA_OP_RD_ATOMIC) {
+        req->rd_atomic++;
     }
     if (((end - req->una_psn) & ROCE_PSN_MASK) > ((req->hi_psn - req->una_psn) & ROCE_PSN_MASK))
         req->hi_psn = end;
     if (r->is_last)
         rdma_sq_go_past(&qp->base.sq);
     else
-        qp->base.sq.cur_part++;
+        qp->base.sq.cur_part += r->psn_count;
     if (req->is_selective && psn == req->restart_psn)
         roce_requester_sent_selected(qp);
     roce_board_sent(&req->board, psn, (end - psn) & ROCE_PSN_MASK, again);
@@ -114,6 +129,38 @@ static void stall(struct roce_qp *qp, enum nornic_wc_status status, uint64_t now
     qp->req.stall_status = status;
     if (qp->base.sq.cur == qp->base.sq.done)
         roce_requester_fail(qp, status, ROCE_CAUSE_LOCAL_ERROR, now_ns);
+}
+
+/* Whether the packets behind the one at `psn`, which has just been built, may follow it without being looked
+ * at one by one: nothing paces them or wants to see each, and they are sent for the first time. */
+static bool may_count_on(const struct roce_qp *qp, uint32_t psn)
+{
+    const struct roce_requester *req = &qp->req;
+    return !qp->cc && !qp->dev->config.trace && qp->type == NORNIC_QPT_RC && !req->is_selective &&
+           !req->board.slots && req->hi_psn == roce_psn_add(psn, 1);
+}
+
+/* Behind a MIDDLE packet `r` at `psn`: those MIDDLE packets of the same message that fit the run and ask for
+ * no ACK. */
+static void count_on(struct roce_qp *qp, const struct roce_request *r, uint32_t psn, struct roce_run *run)
+{
+    struct roce_requester *req = &qp->req;
+    uint32_t outstanding = (psn + 1 - req->una_psn) & ROCE_PSN_MASK;
+    uint32_t middles = r->w->seq_count - r->pkt - 2;
+    if (outstanding + 1 >= req->window.pkts || req->unasked_pkts + 1 >= ACK_REQ_EVERY_PKTS)
+        return;
+    uint32_t unasked =
+        min_u32(req->window.pkts - 1 - outstanding, ACK_REQ_EVERY_PKTS - 1 - req->unasked_pkts);
+    uint32_t n_bytes = min_u32(min_u32(middles, unasked), roce_run_room(run)) * qp->pmtu_bytes;
+    const uint8_t *data =
+        n_bytes ? rdma_sq_piece(&qp->base, r->index, r->offset + qp->pmtu_bytes, &n_bytes, false) : NULL;
+    uint32_t n = data ? n_bytes / qp->pmtu_bytes : 0;
+    if (n == 0)
+        return;
+    roce_run_count_on(run, n, data);
+    qp->base.sq.cur_part += n;
+    req->unasked_pkts += n;
+    req->hi_psn = roce_psn_add(req->hi_psn, n);
 }
 
 bool roce_requester_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
@@ -147,6 +194,8 @@ bool roce_requester_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns
     if (roce_cc_must_wait(qp, now_ns))
         return false;
     struct roce_request r = roce_request_next(qp);
+    if (rdma_wqe_flags(r.w) & RDMA_OP_RD_ATOMIC && !may_ask(qp, &r, psn))
+        return false;
     bool ack_req = wants_ack(qp, &r, psn);
     enum roce_built built = roce_request_build(qp, &r, psn, ack_req, run);
     if (built == ROCE_UNREADABLE)
@@ -157,5 +206,7 @@ bool roce_requester_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns
     req->is_resuming = false;
     advance(qp, &r, psn, now_ns);
     roce_cc_sent(qp, run->pkt_bytes, now_ns);
+    if (!r.is_first && !r.is_last && may_count_on(qp, psn))
+        count_on(qp, &r, psn, run);
     return true;
 }

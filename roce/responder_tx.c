@@ -66,19 +66,47 @@ static void count_nak(struct roce_qp *qp, uint8_t syndrome)
     roce_count(qp, rnr_nak_sent);
 }
 
+/* The next `n_bytes` that a READ asked for. NULL: they may not be read, or no more. */
+static const uint8_t *remote_data(const struct roce_qp *qp, const struct roce_response *r, uint32_t n_bytes)
+{
+    return rdma_mr_remote(qp->dev->domain, roce_remote_pd(qp, r->srqn), qp->base.qpn, r->rkey, r->va, n_bytes,
+                          NORNIC_ACCESS_REMOTE_READ);
+}
+
+/* `pkts` of a READ's answer, with `bytes` in all. */
+static void sent(struct roce_response *r, uint32_t pkts, uint32_t bytes)
+{
+    r->psn = roce_psn_add(r->psn, pkts);
+    r->va += bytes;
+    r->left_bytes -= bytes;
+}
+
+/* Behind a MIDDLE packet of a READ's answer: those that fit the run, without the LAST. Nothing paces them or
+ * wants to see each. */
+static void count_on(struct roce_qp *qp, struct roce_response *r, struct roce_run *run)
+{
+    uint32_t n = min_u32((r->left_bytes - 1) / qp->pmtu_bytes, roce_run_room(run));
+    uint32_t bytes = n * qp->pmtu_bytes;
+    const uint8_t *data = n ? remote_data(qp, r, bytes) : NULL;
+    if (!data)
+        return;
+    roce_run_count_on(run, n, data);
+    sent(r, n, bytes);
+}
+
 /* The next packet of a READ's answer; its data is fetched only now (ROCE-RS-49). False: it does not continue
  * the run. */
 static bool build_read(struct roce_qp *qp, struct roce_response *r, const uint8_t *data, uint32_t len_bytes,
                        struct roce_run *run)
 {
-    bool last = len_bytes == r->left_bytes;
+    bool last = len_bytes == r->left_bytes, is_middle = r->has_begun && !last;
     if (!build(qp, r, read_op(r, last), roce_response_ack_syndrome(qp), data, len_bytes, run))
         return false;
     r->has_begun = true;
-    r->psn = roce_psn_add(r->psn, 1);
-    r->va += len_bytes;
-    r->left_bytes -= len_bytes;
+    sent(r, 1, len_bytes);
     qp->resp.queue_head += last;
+    if (is_middle && !qp->cc && !qp->dev->config.trace)
+        count_on(qp, r, run);
     return true;
 }
 
@@ -132,9 +160,7 @@ bool roce_responder_tx(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns
         if (r->kind != ROCE_RESPONSE_READ)
             return build_other(qp, r, run);
         uint32_t n = min_u32(r->left_bytes, qp->pmtu_bytes);
-        const uint8_t *data = n ? rdma_mr_remote(qp->dev->domain, roce_remote_pd(qp, r->srqn), qp->base.qpn,
-                                                 r->rkey, r->va, n, NORNIC_ACCESS_REMOTE_READ)
-                                : NULL;
+        const uint8_t *data = n ? remote_data(qp, r, n) : NULL;
         if (n && !data) {
             give_up_read(qp, r, now_ns);
             continue;

@@ -56,11 +56,13 @@ struct roce_dev_config {
     uint32_t max_qp;            /* default 16384 */
     uint32_t max_mr;            /* default 65536 */
     uint32_t port_mtu_bytes;    /* IP MTU of the port; bounds the path MTU (ROCE-QP-32); needed */
-    uint32_t window_pkts; /* unacknowledged request packets of a QP, below 2^23, default 512 (ROCE-RC-4) */
-    unsigned parse_flags; /* enum roce_parse_flags: the receive profile */
-    uint32_t first_qpn;   /* lowest QPN that the device gives, at least 17, which is the default. Devices that
+    uint32_t window_pkts;  /* unacknowledged request packets of a QP, below 2^23, default 512 (ROCE-RC-4) */
+    uint32_t answer_bytes; /* of a QP's READs, what may be under way at once: a longer READ is asked for in
+                              requests of half of it. Default 0: no limit */
+    unsigned parse_flags;  /* enum roce_parse_flags: the receive profile */
+    uint32_t first_qpn;  /* lowest QPN that the device gives, at least 17, which is the default. Devices that
                              share an address need ranges that do not overlap: roce_dev_link() */
-    uint16_t num_pkeys;   /* size of the P_Key table, at most NORNIC_PKEY_MAX; default 1 (ROCE-LIM-4). Entry 0
+    uint16_t num_pkeys;  /* size of the P_Key table, at most NORNIC_PKEY_MAX; default 1 (ROCE-LIM-4). Entry 0
                              is 0xffff from the start (ROCE-VB-6), the others are invalid until set */
     bool path_migration;  /* take alternate paths and migrate to them; Linux never does on RoCE ports */
     bool masked_atomics;  /* offer masked atomics, which have no standard format: docs/masked-atomics.md */

@@ -3,9 +3,13 @@
 
 #include <assert.h>
 
+#include "base/base.h"
 #include "net/bytes.h"
 #include "roce/icrc_parts.h"
+#include "roce/psn.h"
 #include "roce/wire.h"
+
+#define PSN_AT 9 /* in the BTH */
 
 void roce_run_init(struct roce_run *run, struct net_frame *frame, uint32_t max_pkts, uint16_t *ip_id)
 {
@@ -51,16 +55,46 @@ static uint32_t icrc_below(struct roce_run *run)
     return run->icrc_below ^ roce_icrc_change_of_id(run->first_id ^ *run->ip_id);
 }
 
+/* The newest packet, of `bytes` from its BTH on, is one of the run. */
+static void take_in(struct roce_run *run, uint8_t *bth, uint32_t bytes)
+{
+    struct net_frame *frame = run->frame;
+    uint8_t *end = put_le32(bth + bytes, roce_icrc_above(icrc_below(run), bth, bytes));
+    frame->len_bytes = (uint32_t)(end - frame->data);
+    run->pkts++;
+    (*run->ip_id)++;
+}
+
+uint32_t roce_run_room(const struct roce_run *run)
+{
+    if (run->pkts == 0 || run->is_closed || run->tmpl->l3_kind == ROCE_L3_GRH)
+        return 0;
+    uint32_t room_bytes = run->frame->cap_bytes - run->frame->len_bytes;
+    return min_u32(run->max_pkts - run->pkts, room_bytes / (run->transport_bytes + ROCE_ICRC_BYTES));
+}
+
+void roce_run_count_on(struct roce_run *run, uint32_t n, const uint8_t *data)
+{
+    uint32_t payload_bytes = run->transport_bytes - ROCE_BTH_BYTES;
+    uint32_t pkt_bytes = run->transport_bytes + ROCE_ICRC_BYTES;
+    uint8_t *bth = run->frame->data + run->frame->len_bytes;
+    uint32_t psn = get_be24(bth - pkt_bytes + PSN_AT);
+    run->next_bytes = run->transport_bytes;
+    for (uint32_t i = 0; i < n; i++, bth += pkt_bytes, data += payload_bytes) {
+        memcpy(bth, bth - pkt_bytes, ROCE_BTH_BYTES);
+        psn = roce_psn_add(psn, 1);
+        put_be24(bth + PSN_AT, psn);
+        memcpy(bth + ROCE_BTH_BYTES, data, payload_bytes);
+        take_in(run, bth, run->transport_bytes);
+    }
+    run->frame->seg_bytes = pkt_bytes;
+}
+
 void roce_run_seal(struct roce_run *run)
 {
     struct net_frame *frame = run->frame;
-    uint8_t *bth = frame->data + (run->pkts ? frame->len_bytes : run->tmpl->len_bytes);
-    uint8_t *end = bth + run->next_bytes;
-    end = put_le32(end, roce_icrc_above(icrc_below(run), bth, run->next_bytes));
-    frame->len_bytes = (uint32_t)(end - frame->data);
+    take_in(run, frame->data + (run->pkts ? frame->len_bytes : run->tmpl->len_bytes), run->next_bytes);
     run->pkt_bytes = run->tmpl->len_bytes + run->next_bytes + ROCE_ICRC_BYTES;
     run->is_closed = run->next_bytes < run->transport_bytes;
-    run->pkts++;
-    (*run->ip_id)++;
     frame->seg_bytes = run->pkts > 1 ? run->transport_bytes + ROCE_ICRC_BYTES : 0;
 }

@@ -7,7 +7,8 @@
  * packet to the run, which takes it if it continues what is there: the same flow to the same queue pair, as
  * long as the first (a shorter one is the last), and room for it. What is not taken has changed nothing, and
  * is the first packet of the next run. So the packets of a run are those that would have left one by one, in
- * that order.
+ * that order. In the middle of a long message nothing is left to decide for a while: what may go as well is
+ * then added at once (roce_run_count_on()).
  * */
 #ifndef NORNIC_ROCE_RUN_H
 #define NORNIC_ROCE_RUN_H
@@ -66,5 +67,13 @@ enum roce_built {
 
 /* Computes the ICRC of the packet that was begun, and makes it one of the run. */
 void roce_run_seal(struct roce_run *run);
+
+/* How many packets as long as the newest, which is as long as the first, still fit; of an empty run 0. */
+uint32_t roce_run_room(const struct roce_run *run);
+
+/* Adds `n` packets, for which there is room, that differ from the newest by their PSN, each one higher, and
+ * their payload: that of the first begins at `data`, the others' follow one another. The newest has no
+ * extended headers and no pad. */
+void roce_run_count_on(struct roce_run *run, uint32_t n, const uint8_t *data);
 
 #endif

@@ -7,6 +7,7 @@
 #include "roce/mcast.h"
 #include "roce/path.h"
 #include "roce/sack.h"
+#include "roce/stretch.h"
 #include "roce/transport.h"
 #include "roce/ud.h"
 
@@ -175,8 +176,8 @@ static enum roce_rx_verdict deliver_to_group(struct roce_dev *dev, const struct 
     return verdict;
 }
 
-/* A packet with the verdict of the parser. */
-static void take_packet(struct roce_dev *dev, const struct roce_pkt *pkt, enum roce_rx_verdict verdict,
+/* A packet with the verdict of the parser. Returns whether somebody took it. */
+static bool take_packet(struct roce_dev *dev, const struct roce_pkt *pkt, enum roce_rx_verdict verdict,
                         uint64_t now_ns)
 {
     struct roce_qp *qp = NULL;
@@ -192,6 +193,7 @@ static void take_packet(struct roce_dev *dev, const struct roce_pkt *pkt, enum r
     if (is_cnp && verdict != ROCE_RX_TAKEN)
         dev->counters.qps.rp_cnp_ignored++; /* ROCE-CC-5 */
     roce_dev_settle(dev, now_ns);
+    return verdict == ROCE_RX_TAKEN;
 }
 
 static void take_train(struct roce_dev *dev, const struct net_frame *frame, uint64_t now_ns)
@@ -199,10 +201,11 @@ static void take_train(struct roce_dev *dev, const struct net_frame *frame, uint
     struct roce_arrival arrival;
     roce_arrival_begin(&arrival, frame, dev->config.parse_flags,
                        dev->config.udp_socket ? &dev->ip_ids : NULL);
-    for (uint32_t i = 0; i < arrival.train.count; i++) {
-        enum roce_rx_verdict verdict = roce_arrival_packet(&arrival, i);
+    for (uint32_t i = 0; i < arrival.train.count;) {
+        enum roce_rx_verdict verdict = roce_arrival_packet(&arrival, i++);
         dev->counters.qps.rx_ip_id_foreign += arrival.is_foreign;
-        take_packet(dev, &arrival.pkt, verdict, now_ns);
+        if (take_packet(dev, &arrival.pkt, verdict, now_ns) && i < arrival.train.count)
+            i += roce_stretch_take(dev, &arrival, i, now_ns);
     }
     roce_arrival_end(&arrival);
 }

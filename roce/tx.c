@@ -49,10 +49,12 @@ static bool build_next(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns
 /* Builds a run of a QP's next packets into `frame`. Returns how many they are. */
 static uint32_t build_run(struct roce_qp *qp, struct roce_run *run, uint64_t now_ns)
 {
-    while (run->pkts < run->max_pkts && build_next(qp, run, now_ns)) {
-        roce_count(qp, tx_pkts);
-        roce_count_n(qp, tx_bytes, run->pkt_bytes);
-        trace_tx(qp, run, now_ns);
+    for (uint32_t before; run->pkts < run->max_pkts; trace_tx(qp, run, now_ns)) {
+        before = run->pkts;
+        if (!build_next(qp, run, now_ns))
+            break;
+        roce_count_n(qp, tx_pkts, run->pkts - before);
+        roce_count_n(qp, tx_bytes, (uint64_t)(run->pkts - before) * run->pkt_bytes);
     }
     return run->pkts;
 }

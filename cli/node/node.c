@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/node/choose.h"
 #include "cli/stop.h"
 #include "net/memory.h"
 
@@ -29,13 +30,33 @@ static struct host_dev_config dev_config(const struct cli_node_config *config)
     };
 }
 
-int cli_node_open(const struct cli_node_config *config, struct cli_node *node)
+/* Opens the one of xdp, or else the one of udp, and says which it took. 0 or -errno with a sentence. */
+static int open_default(struct host_port_default *ports, struct host_dev_config *dev, struct cli_node *node,
+                        struct nornic_error *why)
+{
+    dev->port = ports->xdp;
+    if (ports->xdp[0] && host_dev_open(dev, &node->dev, &ports->not_xdp) == 0) {
+        cli_tell("no --port given: taking %s", ports->xdp);
+        return 0;
+    }
+    cli_tell("no --port given: taking %s, not xdp: %s", ports->udp, ports->not_xdp.text);
+    dev->port = ports->udp;
+    return host_dev_open(dev, &node->dev, why);
+}
+
+int cli_node_open(const struct cli_node_config *config, const char *host, const char *bind,
+                  struct cli_node *node)
 {
     struct nornic_error why;
+    struct host_port_default ports;
     struct host_dev_config dev = dev_config(config);
     *node =
         (struct cli_node){.events = config->events, .roce_v1 = config->roce_v1, .capture = config->capture};
-    return host_dev_open(&dev, &node->dev, &why) == 0 ? CLI_OK : cli_fail("%s", why.text);
+    int err = config->port ? CLI_OK : cli_node_choose_port(host, bind, &ports);
+    if (err != CLI_OK)
+        return err;
+    err = config->port ? host_dev_open(&dev, &node->dev, &why) : open_default(&ports, &dev, node, &why);
+    return err ? cli_fail("%s", why.text) : CLI_OK;
 }
 
 /* The MAC of side `side` of the pair: locally administered. */

@@ -10,7 +10,7 @@
 #include "host/host.h"
 
 struct cli_node_config {
-    const char *port;    /* as --port says it */
+    const char *port;    /* as --port says it; NULL: not at all */
     const char *capture; /* pcapng, or NULL */
     struct nornic_impair impair;
     uint32_t window_pkts; /* as host_dev_config has it */
@@ -30,8 +30,11 @@ struct cli_node {
     struct nornic_mac memory_peer; /* and this its MAC */
 };
 
-/* CLI_OK or CLI_ERROR. `config->port` is not "memory". */
-int cli_node_open(const struct cli_node_config *config, struct cli_node *node);
+/* CLI_OK or CLI_ERROR. `config->port` is not "memory"; NULL: one that leads to `host` (NULL: this is a
+ * server) with the own address `bind` (NULL: any), of xdp if that can be, else of udp, which a line on stderr
+ * says. */
+int cli_node_open(const struct cli_node_config *config, const char *host, const char *bind,
+                  struct cli_node *node);
 
 /* Two nodes of this process, joined: 10.77.0.1 and fd77::1 on the first, 10.77.0.2 and fd77::2 on the second.
  * Capture and impairment are those of the first. CLI_OK or CLI_ERROR. */

@@ -31,7 +31,8 @@ static int take_cc(void *settings, const char *option, char *text)
 const struct cli_option cli_node_rows[] = {
     {"port", 0, "PORT",
      "udp:ADDR or udp:IFACE (no privilege needed), xdp:IFACE (or xdp:IFACE:native, xdp:IFACE:generic), "
-     "packet:IFACE or memory; nornic ports lists them",
+     "packet:IFACE or memory; nornic ports lists them (xdp on the way to the peer where that can be, else "
+     "udp)",
      AT(port), .kind = CLI_PORT},
     {"gid-idx", 'g', "INDEX", "GID to use, by its index (that of the address HOST is reached from)",
      CLI_TAKEN_BY(take_gid_index)},
@@ -57,15 +58,11 @@ const struct cli_option cli_node_rows[] = {
 
 bool cli_node_is_memory(const struct cli_node_config *config)
 {
-    return strcmp(config->port, "memory") == 0;
+    return config->port && strcmp(config->port, "memory") == 0;
 }
 
 int cli_node_options_check(const struct cli_node_config *config, const char *host)
 {
-    if (!config->port)
-        return cli_fail(
-            "say which port to use: --port udp:ADDRESS, xdp:INTERFACE or another that `nornic ports` lists, "
-            "or memory");
     if (host && cli_node_is_memory(config))
         return cli_fail("port memory joins two ends in this process: it takes no HOST ('%s')", host);
     return CLI_OK;

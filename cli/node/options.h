@@ -14,7 +14,7 @@ extern const struct cli_option cli_node_rows[];
         .title = "Port and line", .rows = cli_node_rows, .offset = offsetof(type, member), .is_shared = true \
     }
 
-/* After the last option: a port is given, and `host` (may be NULL) goes with it. CLI_OK or CLI_ERROR. */
+/* After the last option: `host` (may be NULL) goes with the port. CLI_OK or CLI_ERROR. */
 int cli_node_options_check(const struct cli_node_config *config, const char *host);
 
 /* Whether the two sides are in this process. */

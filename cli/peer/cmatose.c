@@ -27,8 +27,8 @@ static int run(void *settings)
 const struct cli_command cmatose_command = {
     .name = "cmatose",
     .summary = "messages over many connections; speaks with ucmatose",
-    .usage = "cmatose --port PORT [OPTION...]                  the server\n"
-             "cmatose -s ADDRESS --port PORT [OPTION...]       the client",
+    .usage = "cmatose [OPTION...]                  the server\n"
+             "cmatose -s ADDRESS [OPTION...]       the client",
     .about = "Makes a number of reliable connections by the connection manager; over each the server sends "
              "messages and the client answers with as many. The other side may be ucmatose.",
     .groups = {{.rows = rows}, CLI_NODE_GROUP(struct peer_options, node)},

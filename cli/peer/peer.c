@@ -96,7 +96,7 @@ int peer_open(struct peer *peer, const struct peer_options *options, const struc
         return cli_fail("cannot watch for signals");
     int err = options->host ? resolve_name(peer, options->host, &peer->remote) : CLI_OK;
     if (err == CLI_OK)
-        err = cli_node_open(&options->node, &peer->node);
+        err = cli_node_open(&options->node, options->host, options->bind, &peer->node);
     if (err != CLI_OK)
         return err;
     peer->conns = calloc(options->connections, sizeof *peer->conns);
@@ -333,9 +333,6 @@ static void flush(const struct peer *peer)
 
 int peer_options_check(const struct peer_options *o)
 {
-    if (!o->node.port)
-        return cli_fail(
-            "say which port to use: --port udp:ADDRESS, xdp:INTERFACE or another that `nornic ports` lists");
     if (cli_node_is_memory(&o->node))
         return cli_fail("port memory has no connection manager to talk to: use udp:ADDRESS, xdp:INTERFACE or "
                         "packet:INTERFACE");

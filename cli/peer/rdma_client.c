@@ -49,7 +49,7 @@ static int run(void *settings)
 const struct cli_command rdma_client_command = {
     .name = "rdma-client",
     .summary = "connect, one message there and one back; speaks with rdma_server",
-    .usage = "rdma-client -s ADDRESS --port PORT [OPTION...]",
+    .usage = "rdma-client -s ADDRESS [OPTION...]",
     .about =
         "Connects by the connection manager, sends 16 bytes, gets 16 back, disconnects. The server is nornic "
         "rdma-server or rdma_server.",
@@ -66,7 +66,7 @@ const struct cli_command rdma_client_command = {
 const struct cli_command rdma_server_command = {
     .name = "rdma-server",
     .summary = "the other side of rdma-client; speaks with rdma_client",
-    .usage = "rdma-server --port PORT [OPTION...]",
+    .usage = "rdma-server [OPTION...]",
     .about = "Waits for one client, takes 16 bytes from it, sends 16 back, disconnects. The client is nornic "
              "rdma-client or rdma_client.",
     .groups = {{.rows = server_rows}, CLI_NODE_GROUP(struct peer_options, node)},

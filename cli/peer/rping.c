@@ -119,8 +119,8 @@ static int check(void *settings)
 const struct cli_command rping_command = {
     .name = "rping",
     .summary = "move a text by RDMA READ and WRITE; speaks with rping",
-    .usage = "rping -s --port PORT [OPTION...]                 the server\n"
-             "rping -c -a ADDRESS --port PORT [OPTION...]      the client",
+    .usage = "rping -s [OPTION...]                 the server\n"
+             "rping -c -a ADDRESS [OPTION...]      the client",
     .about = "Connects by the connection manager and moves a text to the server by RDMA READ and back by "
              "RDMA WRITE, checked in every round. The other side may be rping.",
     .groups = {{.rows = role_rows},

@@ -30,8 +30,8 @@ static int run(void *settings)
 const struct cli_command udaddy_command = {
     .name = "udaddy",
     .summary = "datagrams to a service that is asked for; speaks with udaddy",
-    .usage = "udaddy --port PORT [OPTION...]                   the server\n"
-             "udaddy -s ADDRESS --port PORT [OPTION...]        the client",
+    .usage = "udaddy [OPTION...]                   the server\n"
+             "udaddy -s ADDRESS [OPTION...]        the client",
     .about = "Asks the connection manager for the queue pair behind a service (SIDR), sends it datagrams, "
              "and gets as many back. The other side may be udaddy. A lost datagram is not sent again.",
     .groups = {{.rows = rows}, CLI_NODE_GROUP(struct peer_options, node)},

@@ -66,7 +66,7 @@ static int check(void *settings)
 const struct cli_command perf_command = {
     .name = "perf",
     .summary = "measure bandwidth or latency of one operation between two sides",
-    .usage = "perf --port PORT [OPTION...] [HOST]",
+    .usage = "perf [OPTION...] [HOST]",
     .about = "Measures one operation between two machines. Without HOST it is the server, which serves one "
              "client; the client says what is measured.",
     .groups = {{.rows = rows}, CLI_NODE_GROUP(struct perf_options, node)},

@@ -58,7 +58,7 @@ static int run_server(const struct perf_options *o, struct cli_node *node)
 static int run_one(struct perf_options *o)
 {
     struct cli_node node;
-    int err = cli_node_open(&o->node, &node);
+    int err = cli_node_open(&o->node, o->host, NULL, &node);
     if (err != CLI_OK)
         return err;
     err = o->host ? run_client(o, &node) : run_server(o, &node);

@@ -94,7 +94,8 @@ struct perf_side {
     struct perf_test test;
     bool is_client;
     uint64_t timeout_ns;
-    uint32_t slots; /* of a queue pair */
+    uint32_t slots;    /* of a queue pair, used in turn */
+    uint32_t receives; /* server: posted on a queue pair */
     struct cli_memory memory;
     struct cli_cq cq;
     uint64_t *times;

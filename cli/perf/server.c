@@ -48,7 +48,7 @@ static int post_all_receives(struct perf_side *side, struct nornic_error *why)
         host_dev_lock(side->node->dev);
         roce_qp_query(side->qps[q].qp, NULL, &caps);
         host_dev_unlock(side->node->dev);
-        uint32_t most = side->test.op == PERF_OP_SEND ? side->slots : caps.max_recv_wr;
+        uint32_t most = side->test.op == PERF_OP_SEND ? side->receives : caps.max_recv_wr;
         for (uint32_t i = 0; i < most; i++) {
             int err = post_receive(side, q, why);
             if (err)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/node/rc.h"
 #include "host/events.h"
@@ -17,6 +18,8 @@
 #define RECEIVES_PER_DEPTH 4u
 #define MIN_RECEIVES       64u
 
+#define SHARED_BYTES (1ull << 20) /* of a queue pair */
+
 uint64_t perf_slot_bytes(const struct perf_test *test)
 {
     return ((uint64_t)test->size_bytes + SLOT_ALIGN - 1) & ~(uint64_t)(SLOT_ALIGN - 1);
@@ -27,22 +30,22 @@ uint64_t perf_key(unsigned qp_index, uint64_t seq)
     return (uint64_t)(qp_index + 1) << 48 ^ seq;
 }
 
-/* Sent messages are compared where they arrive, before the receive is posted again, so each receive needs a
- * slot of its own. Everything else lands in as many slots as operations are under way. */
-static uint32_t slots_of(const struct perf_test *test, bool is_client)
-{
-    if (is_client || test->op != PERF_OP_SEND)
-        return test->depth;
-    uint32_t n = test->depth * RECEIVES_PER_DEPTH;
-    return n < MIN_RECEIVES ? MIN_RECEIVES : n;
-}
-
 static uint32_t receives_of(const struct perf_test *test)
 {
-    if (!perf_op_takes_receive(test->op))
-        return 1;
-    uint32_t n = test->depth * RECEIVES_PER_DEPTH;
-    return n < MIN_RECEIVES ? MIN_RECEIVES : n;
+    return perf_op_takes_receive(test->op) ? max_u32(test->depth * RECEIVES_PER_DEPTH, MIN_RECEIVES) : 1;
+}
+
+/* Sent messages are compared where they arrive, before the receive is posted again, so each receive needs a
+ * slot of its own. Everything else lands in as many slots as operations are under way. Where nobody compares,
+ * messages share what SHARED_BYTES hold, as with other programs of this kind: it is not to be measured how
+ * fast memory is. What a peer writes to is laid out in any case as if they did not. */
+static uint32_t slots_of(const struct perf_test *test, bool is_client)
+{
+    bool is_send = test->op == PERF_OP_SEND;
+    uint32_t n = !is_client && is_send ? receives_of(test) : test->depth;
+    if (test->verify || (!is_client && !is_send))
+        return n;
+    return min_u32(n, (uint32_t)max_u64(SHARED_BYTES / perf_slot_bytes(test), 1));
 }
 
 static int check_test(const struct perf_test *t, bool is_client, struct nornic_error *why)
@@ -93,7 +96,7 @@ static int create_qps(struct perf_side *side, struct nornic_error *why)
         .send_cq = side->cq.cq,
         .recv_cq = side->cq.cq,
         .caps = {.max_send_wr = side->is_client ? t->depth : 1,
-                 .max_recv_wr = side->is_client ? 1 : receives_of(t),
+                 .max_recv_wr = side->is_client ? 1 : side->receives,
                  .max_send_sge = 1,
                  .max_recv_sge = 1},
     };
@@ -121,8 +124,9 @@ int perf_side_open(struct perf_side *side, struct cli_node *node, const struct p
     if (err)
         return err;
     side->slots = slots_of(test, is_client);
+    side->receives = receives_of(test);
     err = allocate(side, why);
-    uint32_t completions = test->qps * (is_client ? test->depth : receives_of(test)) + 1;
+    uint32_t completions = test->qps * (is_client ? test->depth : side->receives) + 1;
     if (!err && cli_cq_create(node, completions, &side->cq) != CLI_OK)
         err = net_error_set(why, ENOMEM, "no completion queue of %u entries", completions);
     if (!err)

@@ -38,7 +38,7 @@ static uint8_t *slot_of(const struct perf_side *side, const struct perf_qp *p, u
 static uint64_t remote_of(const struct perf_side *side, unsigned qp_index, uint64_t seq)
 {
     uint64_t slot_bytes = perf_slot_bytes(&side->test);
-    uint64_t slot = perf_op_is_atomic(side->test.op) ? 0 : seq % side->test.depth;
+    uint64_t slot = perf_op_is_atomic(side->test.op) ? 0 : seq % side->slots;
     return side->peer_addr + slot_bytes * ((uint64_t)qp_index * side->test.depth + slot);
 }
 

@@ -52,7 +52,7 @@ static int check(void *settings)
 const struct cli_command pingpong_command = {
     .name = "pingpong",
     .summary = "bounce a message, checked; speaks with ibv_{rc,uc,ud,srq}_pingpong",
-    .usage = "pingpong --port PORT [OPTION...] [HOST]",
+    .usage = "pingpong [OPTION...] [HOST]",
     .about =
         "Bounces a message between two machines, checks every byte of it, and reports the rate and the round "
         "trip. Without HOST it is the server and waits for a client. The other side may be ibv_rc_pingpong, "

@@ -145,7 +145,7 @@ static int run_one(const struct pingpong_options *o)
 {
     struct cli_node node;
     struct pingpong_side side;
-    int err = cli_node_open(&o->node, &node);
+    int err = cli_node_open(&o->node, o->host, NULL, &node);
     if (err != CLI_OK)
         return err;
     int fd = -1;

@@ -191,8 +191,6 @@ Test(lines, rping_is_one_of_two)
 static const struct {
     const char *line, *words;
 } wrong[] = {
-    {"perf", "say which port to use: --port udp:ADDRESS, xdp:INTERFACE or another that `nornic ports` lists, "
-             "or memory"},
     {"perf --port memory 10.0.0.1", "it takes no HOST ('10.0.0.1')"},
     {"perf --port xdp:e a b", "'b' is one word too many"},
     {"perf --port memory -n 5 -T 5s", "--iters and --time exclude each other"},
@@ -216,9 +214,6 @@ static const struct {
     {"pingpong --port memory --transport tcp", "give rc, uc, ud or srq"},
     {"pingpong --port memory -l 8", "--sl 8: give a whole number from 0 to 7"},
     {"pingpong --port memory h", "it takes no HOST"},
-    {"pingpong", "say which port"},
-    {"udaddy",
-     "say which port to use: --port udp:ADDRESS, xdp:INTERFACE or another that `nornic ports` lists"},
     {"udaddy --port memory", "port memory has no connection manager to talk to"},
     {"udaddy --port xdp:e -S 4097", "--size 4097: give a size from 1 to 4096 bytes"},
     {"udaddy --port xdp:e word", "'word' is one word too many"},

@@ -115,6 +115,37 @@ run ip netns exec "nn-$$-c" "${as_nobody[@]}" "$tmp/nornic" demo --port udp --ip
 if [ $rc = 2 ] && one_sentence "$err" "two IPv6 addresses are needed"; then ok demo_v6_has_one_address
 else notok demo_v6_has_one_address "exit status $rc: $out $err"; fi
 pair udp_congestion udp:nna udp:nnb 10.77.0.1 -s 300000 --ecn 20% --cc=line-rate=1G
+# --- no port is named ---
+default_port() { # NAME PORT_A PORT_B USER...: one line says which it is
+    local name=$1 port_a=$2 port_b=$3
+    shift 3
+    start "${in_a[@]}" "$@" "$tmp/nornic" pingpong --json -n 50
+    listening "$ns_a" 18515
+    run "${in_b[@]}" "$@" "$tmp/nornic" pingpong --json -n 50 10.77.0.1
+    finish
+    if [ $rc = 0 ] && [ $server_rc = 0 ] && is "j['verified_messages'] == 50 and j['port'] == '$port_b'" "$tmp/out" &&
+        one_sentence "$server_err" "no --port given: taking $port_a" &&
+        one_sentence "$err" "no --port given: taking $port_b"; then ok "$name"
+    else notok "$name" "client $rc: $out $err; server $server_rc: $server_out $server_err"; fi
+}
+default_route() { # add or del
+    ip -n "$ns_a" route "$1" default via 10.77.0.2
+    ip -n "$ns_b" route "$1" default via 10.77.0.1
+}
+default_route add
+default_port default_port_of_nobody udp:nna udp:10.77.0.2 "${as_nobody[@]}"
+run "${in_a[@]}" "$nornic" pingpong --port xdp:nna -g 99 -p 1 nowhere.invalid
+if one_sentence "$err" "nowhere.invalid"; then default_port default_port_of_root xdp:nna xdp:nnb env
+else skip default_port_of_root "$err"; fi
+run "${in_a[@]}" "$nornic" pingpong -p 1 10.77.0.1
+if [ $rc = 2 ] && [[ $err == *"taking udp:10.77.0.1, not xdp: the peer is on this machine"* ]]; then
+    ok default_port_to_oneself
+else notok default_port_to_oneself "exit status $rc: $err"; fi
+default_route del
+run "${in_a[@]}" "${as_nobody[@]}" "$tmp/nornic" pingpong 192.0.2.7
+if [ $rc = 2 ] && one_sentence "$err" "there is no way to 192.0.2.7"; then ok default_port_needs_a_way
+else notok default_port_needs_a_way "exit status $rc: $err"; fi
+
 for port in packet xdp; do
     run "${in_a[@]}" "$nornic" pingpong --port $port:nna -g 99 -p 1 nowhere.invalid
     one_sentence "$err" "nowhere.invalid" || { skip "veth_$port" "$err"; continue; }

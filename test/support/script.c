@@ -74,6 +74,7 @@ static void make_device(struct script *s)
     struct roce_dev_config config = {.random = test_random_source(&s->rnd),
                                      .port_mtu_bytes = 9000,
                                      .window_pkts = s->config.window_pkts,
+                                     .answer_bytes = s->config.answer_bytes,
                                      .masked_atomics = s->config.masked_atomics,
                                      .selective = s->config.selective,
                                      .path_migration = s->config.path_migration,

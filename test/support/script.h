@@ -32,6 +32,7 @@ struct script_config {
     enum nornic_qp_state state; /* how far: INIT, RTR or RTS */
     uint32_t send_cq_capacity, recv_cq_capacity;
     uint32_t window_pkts;
+    uint32_t answer_bytes; /* as of struct roce_dev_config */
     bool masked_atomics;
     bool selective;        /* roce_dev_config.selective */
     uint32_t reorder_pkts; /* selective retransmission */
