@@ -16,13 +16,16 @@
 
 #include "base/base.h"
 #include "net/backoff.h"
-#include "net/claim.h"
+#include "net/share.h"
 #include "net/train.h"
+#include "net/udp_claim.h"
 #include "net/udp_frame.h"
 #include "net/udp_owner.h"
 #include "net/udp_socket.h"
+#include "net/udp_trouble.h"
 
 #define LISTENERS_MAX   64
+#define SHARE_READY     LISTENERS_MAX /* behind the listeners: a descriptor of net/share.h */
 #define RX_MESSAGES     16 /* of one call: what they hold at the most, a megabyte, stays in the cache */
 #define RX_PAYLOAD_AT   64 /* in a buffer; in front of it is room for the headers */
 #define RX_BUFFER_BYTES (RX_PAYLOAD_AT + 65536)
@@ -62,6 +65,8 @@ struct udp_port {
     int claim_fd; /* of the interface, beside other udp ports */
     unsigned ifindex;
     struct nornic_addr only; /* zero: any */
+    struct net_share *share; /* with the processes that have the same addresses; NULL: none may */
+    uint64_t share_at_ns;    /* when to look there */
     int epoll_fd;
     struct listener listeners[LISTENERS_MAX];
     unsigned listener_count;
@@ -79,9 +84,8 @@ struct udp_port {
     unsigned tries; /* that found no room since something was sent */
 
     char name[80];
-    char trouble[192];               /* "": none */
-    struct nornic_addr trouble_peer; /* whom it is about */
-    struct nornic_addr refused;      /* who takes no RoCE, until that has been told; zero: nobody */
+    struct net_udp_trouble trouble;
+    struct nornic_addr refused; /* who takes no RoCE, until that has been told; zero: nobody */
 };
 
 static struct udp_port *udp_of(struct net_port *base)
@@ -91,46 +95,12 @@ static struct udp_port *udp_of(struct net_port *base)
 
 /* --- what the path says --- */
 
-/* Nobody on the path, but this machine itself. */
 static void note_local(struct udp_port *port, const struct tx_message *m, int error)
 {
-    char peer[NORNIC_ADDR_STR_SIZE];
     uint16_t udp_port;
     struct nornic_addr to = net_sockaddr_get(&m->message.to, &udp_port);
-    nornic_addr_str(&to, peer);
-    port->trouble_peer = to;
-    if (error == EMSGSIZE) {
-        port->base.counters.tx_too_long++;
-        snprintf(port->trouble, sizeof port->trouble,
-                 "packets to %s are longer than the route takes: use a smaller path MTU", peer);
-    } else {
-        snprintf(port->trouble, sizeof port->trouble, "this machine sends nothing to %s: %s", peer,
-                 strerror(error));
-    }
-}
-
-static void note_refusal(struct udp_port *port, const struct net_udp_refusal *refusal)
-{
-    char peer[NORNIC_ADDR_STR_SIZE];
-    nornic_addr_str(&refusal->peer, peer);
-    port->trouble_peer = refusal->peer;
-    if (refusal->error == EMSGSIZE) {
-        port->base.counters.tx_too_long++;
-        snprintf(port->trouble, sizeof port->trouble,
-                 "the path to %s takes packets of %u bytes at the most: use a smaller path MTU", peer,
-                 refusal->mtu_bytes);
-        return;
-    }
-    port->base.counters.tx_refused++;
-    if (refusal->error == ECONNREFUSED) {
-        port->refused = refusal->peer;
-        snprintf(port->trouble, sizeof port->trouble,
-                 "%s says that nothing there takes RoCE (UDP port %u): start the other side first", peer,
-                 NET_ROCE_UDP_PORT);
-        return;
-    }
-    snprintf(port->trouble, sizeof port->trouble, "the network says that %s cannot be reached: %s", peer,
-             strerror(refusal->error));
+    net_udp_trouble_local(&port->trouble, &to, error);
+    port->base.counters.tx_too_long += error == EMSGSIZE;
 }
 
 /* Returns whether there were any. Those behind so many wait for the next round: a flood of them keeps nothing
@@ -140,7 +110,11 @@ static bool take_refusals(struct udp_port *port, int fd)
     struct net_udp_refusal refusal;
     unsigned taken = 0;
     while (taken < REFUSALS_ROUND && net_udp_socket_refusal(fd, &refusal)) {
-        note_refusal(port, &refusal);
+        net_udp_trouble_refused(&port->trouble, &refusal);
+        port->base.counters.tx_too_long += refusal.error == EMSGSIZE;
+        port->base.counters.tx_refused += refusal.error != EMSGSIZE;
+        if (refusal.error == ECONNREFUSED)
+            port->refused = refusal.peer;
         taken++;
     }
     return taken > 0;
@@ -156,7 +130,25 @@ static const struct listener *find_listener(const struct udp_port *port, const s
     return NULL;
 }
 
-/* The frame of a message, or false: it is our own to a group, which the engine hands over itself. */
+/* To a group, by the engine of this port, which hands it over itself. Another process may have the same
+ * address. */
+static bool is_own_to_group(const struct udp_port *port, const struct net_udp_arrival *arrival,
+                            const uint8_t *payload)
+{
+    return nornic_addr_is_multicast(&arrival->dst) && find_listener(port, &arrival->src) &&
+           (!port->share || net_share_is_own(port->share, payload, arrival->payload_bytes));
+}
+
+static void give_frame(struct udp_port *port, const struct net_udp_arrival *arrival, unsigned i,
+                       struct net_frame *frame)
+{
+    *frame = net_udp_arrival_frame(arrival, port->rx[i].payload.iov_base);
+    struct net_train_size size = net_train_size(frame);
+    port->base.counters.rx_frames += size.pkts;
+    port->base.counters.rx_bytes += size.bytes;
+}
+
+/* The frame of a message, or false: nothing in it is for us. */
 static bool take_message(struct udp_port *port, struct listener *at, unsigned i, struct net_frame *frame)
 {
     struct rx_message *m = &port->rx[i];
@@ -166,15 +158,46 @@ static bool take_message(struct udp_port *port, struct listener *at, unsigned i,
     net_udp_arrival_read(&arrival, &port->rx_heads[i].msg_hdr);
     port->base.counters.rx_dropped += arrival.dropped - at->dropped;
     at->dropped = arrival.dropped;
-    if (nornic_addr_is_multicast(&at->addr) && find_listener(port, &arrival.src))
+    if (is_own_to_group(port, &arrival, m->payload.iov_base))
         return false;
-    if (port->trouble[0] && nornic_addr_equal(&port->trouble_peer, &arrival.src))
-        port->trouble[0] = '\0'; /* it is there */
-    *frame = net_udp_arrival_frame(&arrival, m->payload.iov_base);
-    struct net_train_size size = net_train_size(frame);
-    port->base.counters.rx_frames += size.pkts;
-    port->base.counters.rx_bytes += size.bytes;
+    if (port->share && !nornic_addr_is_multicast(&at->addr)) {
+        arrival.payload_bytes =
+            net_share_sift(port->share, &arrival, m->payload.iov_base, &port->base.counters.rx_passed_on);
+        if (arrival.payload_bytes == 0)
+            return false;
+    }
+    if (port->trouble.text[0] && nornic_addr_equal(&port->trouble.peer, &arrival.src))
+        port->trouble.text[0] = '\0'; /* it is there */
+    give_frame(port, &arrival, i, frame);
     return true;
+}
+
+/* What other processes on the addresses have handed over, into the buffers from `first` on. Returns how many
+ * frames it was. */
+static unsigned take_shared(struct udp_port *port, struct net_frame *frames, unsigned first, unsigned n)
+{
+    struct net_udp_arrival arrival;
+    unsigned count = 0;
+    while (first < n && net_share_take(port->share, &arrival, port->rx[first].payload.iov_base,
+                                       RX_BUFFER_BYTES - RX_PAYLOAD_AT)) {
+        if (arrival.payload_bytes == 0)
+            continue;
+        give_frame(port, &arrival, first++, &frames[count++]);
+        port->base.counters.rx_handed_over++;
+    }
+    return count;
+}
+
+/* An idle port looks at once, since that may be what has woken it; a busy one, and one that is alone, now and
+ * then. */
+static unsigned look_at_share(struct udp_port *port, struct net_frame *frames, unsigned first, unsigned n,
+                              uint64_t now_ns)
+{
+    if ((first > 0 || net_share_is_alone(port->share)) && now_ns < port->share_at_ns)
+        return 0;
+    port->share_at_ns = now_ns + LOOK_EVERY_NS;
+    net_share_round(port->share, now_ns);
+    return take_shared(port, frames, first, n);
 }
 
 /* Receives into the messages from `first` on, at most `n`. Returns how many, 0: none are there. */
@@ -218,12 +241,16 @@ static unsigned udp_rx_burst(struct net_port *base, struct net_frame *frames, un
         ready_count = epoll_wait(port->epoll_fd, ready, LISTENERS_MAX, 0);
     n = min_u32(n, RX_MESSAGES);
     for (int i = 0; i < ready_count && messages < n; i++) {
+        if (ready[i].data.u32 == SHARE_READY)
+            continue;
         struct listener *at = &port->listeners[ready[i].data.u32];
         unsigned got = receive(port, at->fd, messages, n - messages);
         for (unsigned k = messages; k < messages + got; k++)
             count += take_message(port, at, k, &frames[count]);
         messages += got;
     }
+    if (port->share)
+        count += look_at_share(port, frames + count, messages, n, now_ns);
     if (messages == 0)
         look_at_errors(port, now_ns);
     return count;
@@ -397,6 +424,35 @@ static int watch(struct udp_port *port, unsigned index, int how)
     return epoll_ctl(port->epoll_fd, how, port->listeners[index].fd, &event) < 0 ? -errno : 0;
 }
 
+static int watch_share(struct udp_port *port)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = SHARE_READY};
+    int fds[NET_SHARE_FDS], err = 0;
+    unsigned count = net_share_fds(port->share, fds);
+    for (unsigned i = 0; i < count && !err; i++)
+        err = epoll_ctl(port->epoll_fd, EPOLL_CTL_ADD, fds[i], &event) < 0 ? -errno : 0;
+    return err;
+}
+
+static bool is_shared(const struct udp_port *port, const struct nornic_addr *addr)
+{
+    return port->share && !nornic_addr_is_multicast(addr);
+}
+
+static int open_listener(struct udp_port *port, const struct nornic_addr *addr, struct nornic_error *why)
+{
+    return is_shared(port, addr) ? net_share_join(port->share, addr, port->ifindex, why)
+                                 : net_udp_socket_open(addr, port->ifindex, NET_UDP_ALONE, why);
+}
+
+static void close_listener(struct udp_port *port, const struct listener *gone)
+{
+    if (is_shared(port, &gone->addr))
+        net_share_leave(port->share, gone->fd);
+    else
+        close(gone->fd);
+}
+
 static int udp_listen(struct net_port *base, const struct nornic_addr *addr, struct nornic_error *why)
 {
     struct udp_port *port = udp_of(base);
@@ -410,14 +466,14 @@ static int udp_listen(struct net_port *base, const struct nornic_addr *addr, str
     if (port->listener_count == LISTENERS_MAX)
         return net_error_set(why, ENOSPC, "port %s has %u addresses and groups, and room for no more",
                              port->name, LISTENERS_MAX);
-    int fd = net_udp_socket_open(addr, port->ifindex, why);
+    int fd = open_listener(port, addr, why);
     if (fd < 0)
         return fd;
     unsigned index = port->listener_count;
     port->listeners[index] = (struct listener){.addr = *addr, .fd = fd};
     int err = watch(port, index, EPOLL_CTL_ADD);
     if (err) {
-        close(fd);
+        close_listener(port, &port->listeners[index]);
         return net_error_set(why, -err, "cannot watch the socket of %s: %s", nornic_addr_str(addr, text),
                              strerror(-err));
     }
@@ -445,7 +501,7 @@ static void udp_unlisten(struct net_port *base, const struct nornic_addr *addr)
     unsigned index = (unsigned)(gone - port->listeners);
     forget_messages(port, gone->fd);
     watch(port, index, EPOLL_CTL_DEL); /* which close() does not end where a child has the socket, too */
-    close(gone->fd);
+    close_listener(port, gone);
     port->listeners[index] = port->listeners[--port->listener_count];
     if (index < port->listener_count)
         watch(port, index, EPOLL_CTL_MOD);
@@ -461,7 +517,8 @@ static int udp_fd(struct net_port *base)
 static uint64_t udp_deadline_ns(const struct net_port *base)
 {
     const struct udp_port *port = (const struct udp_port *)base;
-    return port->tx_first < port->tx_end ? port->backoff.at_ns : NET_TIME_NONE;
+    uint64_t at_ns = port->tx_first < port->tx_end ? port->backoff.at_ns : NET_TIME_NONE;
+    return port->share ? min_u64(at_ns, net_share_deadline_ns(port->share)) : at_ns;
 }
 
 static bool udp_refused(struct net_port *base, struct nornic_addr *peer)
@@ -475,14 +532,32 @@ static bool udp_refused(struct net_port *base, struct nornic_addr *peer)
 static const char *udp_trouble(const struct net_port *base)
 {
     const struct udp_port *port = (const struct udp_port *)base;
-    return port->trouble[0] ? port->trouble : NULL;
+    return port->trouble.text[0] ? port->trouble.text : NULL;
+}
+
+static struct net_share *udp_share(const struct net_port *base)
+{
+    return ((const struct udp_port *)base)->share;
+}
+
+/* Every number is the own range's, and what is not is another process's; but 1, which all have. */
+static void udp_steer(struct net_port *base, uint32_t dest_qpn, enum net_steer whose,
+                      const struct nornic_addr *peer)
+{
+    struct udp_port *port = udp_of(base);
+    (void)peer;
+    if (port->share && dest_qpn == 1)
+        net_share_set_qp1(port->share, whose != NET_STEER_NOBODY);
 }
 
 static void udp_close(struct net_port *base)
 {
     struct udp_port *port = udp_of(base);
     for (unsigned i = 0; i < port->listener_count; i++)
-        close(port->listeners[i].fd);
+        if (!is_shared(port, &port->listeners[i].addr))
+            close(port->listeners[i].fd);
+    if (port->share)
+        net_share_close(port->share);
     if (port->epoll_fd >= 0)
         close(port->epoll_fd);
     if (port->claim_fd >= 0)
@@ -500,9 +575,11 @@ static const struct net_port_ops udp_ops = {
     .fd = udp_fd,
     .deadline_ns = udp_deadline_ns,
     .refused = udp_refused,
+    .steer = udp_steer,
     .listen = udp_listen,
     .unlisten = udp_unlisten,
     .trouble = udp_trouble,
+    .share = udp_share,
     .close = udp_close,
 };
 
@@ -537,29 +614,28 @@ static void init_base(struct udp_port *port, const struct net_interface *interfa
                                    .mode = mode_of(port->has_trains)};
 }
 
-/* An XDP program takes the packets before a socket gets them, and a packet port sees them, too, and refuses
- * who is not its own. Who comes says so first and then looks, so that of two that come at once one sees the
- * other; where both do, a packet port waits for this one to yield. A descriptor, -1 where names cannot be
- * had, or -EBUSY with a sentence. */
-static int claim(const struct net_interface *interface, struct nornic_error *why)
+/* Where processes have no place to meet, or no room there, the port has its addresses alone. */
+static int open_share(struct udp_port *port, uint32_t first_qpn, struct nornic_error *why)
 {
-    int fd = net_claim_take_any("udp", interface->index, NET_CLAIM_PACKETS), asker = net_claim_asker();
-    bool is_steered = net_claim_is_taken(asker, "xdp", interface->index, 0);
-    bool is_seen = net_claim_count(asker, "packet", interface->index, NET_CLAIM_PACKETS) > 0;
-    if (asker >= 0)
-        close(asker);
-    if (!is_steered && !is_seen)
-        return fd < 0 ? -1 : fd;
-    if (fd >= 0)
-        close(fd);
-    return net_error_set(why, EBUSY, "another running nornic takes the RoCE packets of %s by its %s: %s",
-                         interface->name, is_steered ? "XDP program" : "packet port",
-                         "end it first, or use another interface");
+    int err = net_share_open(first_qpn, &port->share, why);
+    if (err)
+        return err == -EADDRINUSE ? err : 0;
+    err = watch_share(port);
+    return !err ? 0
+                : net_error_set(why, -err, "cannot watch the sockets of port %s: %s", port->name,
+                                strerror(-err));
+}
+
+/* To the one address of the port. */
+static int listen_alone(struct udp_port *port, struct nornic_error *why)
+{
+    int err = udp_listen(&port->base, &port->only, why);
+    return err == -EADDRINUSE ? net_udp_owner_explain(&port->only, why) : err;
 }
 
 int net_udp_open(const struct net_udp_config *config, struct net_port **out, struct nornic_error *why)
 {
-    int claim_fd = claim(config->interface, why);
+    int claim_fd = net_udp_claim(config->interface, why);
     if (claim_fd < -1)
         return claim_fd;
     struct udp_port *port = calloc(1, sizeof *port);
@@ -580,10 +656,10 @@ int net_udp_open(const struct net_udp_config *config, struct net_port **out, str
     int err = port->epoll_fd < 0 ? -errno : port->rx_buffers && port->tx_buffers ? 0 : -ENOMEM;
     if (err)
         net_error_set(why, -err, "cannot open port %s: %s", port->name, strerror(-err));
-    else if (!nornic_addr_is_zero(&port->only))
-        err = udp_listen(&port->base, &port->only, why);
-    if (err == -EADDRINUSE)
-        net_udp_owner_explain(&port->only, why);
+    if (!err && config->is_shared)
+        err = open_share(port, config->first_qpn, why);
+    if (!err && !nornic_addr_is_zero(&port->only))
+        err = listen_alone(port, why);
     if (err) {
         udp_close(&port->base);
         return err;

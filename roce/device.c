@@ -28,10 +28,14 @@ static bool qpns_fit(const struct roce_dev_config *c)
     return first >= ROCE_FIRST_QPN && first < ROCE_MULTICAST_QPN && n <= ROCE_MULTICAST_QPN - first;
 }
 
-uint32_t roce_draw_first_qpn(const struct rdma_random *random, uint32_t max_qp)
+uint32_t roce_draw_first_qpn(const struct rdma_random *random, uint32_t max_qp, uint32_t from, uint32_t count)
 {
-    uint32_t end = ROCE_MULTICAST_QPN - (max_qp ? max_qp : DEFAULT_MAX_QP);
-    return ROCE_FIRST_QPN + (uint32_t)(random->next(random->ctx) % (end - ROCE_FIRST_QPN));
+    uint32_t first = max_u32(from, ROCE_FIRST_QPN);
+    uint32_t end = count ? min_u32(from + count, ROCE_MULTICAST_QPN) : ROCE_MULTICAST_QPN;
+    uint32_t needed = max_qp ? max_qp : DEFAULT_MAX_QP;
+    if (end - first <= needed)
+        return first;
+    return first + (uint32_t)(random->next(random->ctx) % (end - first - needed));
 }
 
 static void fill_defaults(struct roce_dev_config *c)
