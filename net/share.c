@@ -71,6 +71,7 @@ static int watch(const struct net_share *share)
 /* Under the table's lock. */
 static int take_slot(struct net_share *share, uint32_t first_qpn)
 {
+    struct timespec now;
     int err = lease(share, first_qpn);
     if (err)
         return err;
@@ -80,6 +81,8 @@ static int take_slot(struct net_share *share, uint32_t first_qpn)
     share->news_fd = watch(share); /* without it packets that go astray are the news */
     share->own.pid = (uint32_t)getpid();
     share->own.uid = geteuid();
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    share->own.opened_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
     name_program(&share->own);
     net_share_say(share);
     return share->is_unsaid ? -EIO : 0;

@@ -36,7 +36,8 @@ struct net_share_record {
     char name[16];    /* of the program; for people */
     uint32_t has_qp1; /* 1: its queue pair 1 takes what is for none of the others */
     uint32_t place_count, service_count;
-    uint32_t reserved; /* 0 */
+    uint32_t reserved;  /* 0 */
+    uint64_t opened_ns; /* by CLOCK_BOOTTIME */
     struct net_share_place places[NET_SHARE_PLACES_MAX];
     uint64_t services[NET_SHARE_SERVICES_MAX]; /* ids that it listens to */
 };

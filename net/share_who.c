@@ -42,12 +42,14 @@ unsigned net_share_server_at(const struct net_share_view *view, const struct nor
 unsigned net_share_default_at(const struct net_share_view *view, const struct nornic_addr *addr,
                               uint32_t scope)
 {
+    const struct net_share_record *oldest = NULL;
     for (unsigned i = 0; i < view->count; i++) {
         const struct net_share_record *record = &view->records[view->slots[i]];
-        if (record->has_qp1 && net_share_place_of(record, addr, scope))
-            return view->slots[i];
+        if (record->has_qp1 && (!oldest || record->opened_ns < oldest->opened_ns) &&
+            net_share_place_of(record, addr, scope))
+            oldest = record;
     }
-    return NET_SHARE_NOBODY;
+    return oldest ? (unsigned)(oldest - view->records) : NET_SHARE_NOBODY;
 }
 
 static bool is_there(const struct net_share_view *view, unsigned slot)

@@ -53,7 +53,8 @@ unsigned net_share_count_at(const struct net_share_view *view, const struct norn
 unsigned net_share_server_at(const struct net_share_view *view, const struct nornic_addr *addr,
                              uint32_t scope, uint64_t service_id);
 
-/* Who takes what is for none of the others: the lowest slot that has a queue pair 1. */
+/* Who takes what is for none of the others: of those that have a queue pair 1 the oldest, as it is likely to
+ * stay. */
 unsigned net_share_default_at(const struct net_share_view *view, const struct nornic_addr *addr,
                               uint32_t scope);
 
