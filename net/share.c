@@ -155,6 +155,7 @@ void net_share_close(struct net_share *share)
         close(share->news_fd);
     if (is_locked) {
         net_share_table_write(&share->table, share->slot, NULL);
+        net_share_bury(share);
         net_share_refresh(share);
         if (share->view.count == 1) /* ourselves */
             net_share_table_remove(&share->table);

@@ -34,6 +34,8 @@ struct net_share {
 
 /* Reads the table. True: somebody has died, and is to be buried. */
 bool net_share_refresh(struct net_share *share);
+/* Under the table's lock: clears the records of the dead, and removes the names of their sockets. */
+void net_share_bury(struct net_share *share);
 /* Under the table's lock: buries the dead, writes what is to be said, and gives each group its filter. */
 void net_share_say(struct net_share *share);
 /* The same as soon as the lock is free, in a round. */

@@ -50,9 +50,11 @@ static void try_site(struct net_share *share, unsigned i)
     if (count < 2)
         return;
     share->sites[i].is_sure = false;
-    if (was_sure)
+    /* One that is beyond the group would come to anybody in it. */
+    bool is_likely = was_sure && place->index < count;
+    if (is_likely)
         try_index(share, i, place->index);
-    for (uint32_t index = 0; !was_sure && index < count; index++)
+    for (uint32_t index = 0; !is_likely && index < count; index++)
         try_index(share, i, index);
 }
 
@@ -68,7 +70,6 @@ void net_share_trial_step(struct net_share *share)
         try_site(share, i);
 }
 
-/* One beyond the group would have come to anybody in it, but none is tried. */
 void net_share_trial_note(struct net_share *share, const struct nornic_addr *addr, const uint8_t *payload,
                           uint32_t bytes)
 {

@@ -52,9 +52,8 @@ bool net_share_refresh(struct net_share *share)
     return has_dead;
 }
 
-/* Their records and the names of their sockets. Whoever leases a slot for a moment knows that nobody is in it.
- */
-static void bury(struct net_share *share)
+/* Whoever leases a slot for a moment knows that nobody is in it. */
+void net_share_bury(struct net_share *share)
 {
     uint8_t used[NET_SHARE_SLOTS];
     net_share_table_used(&share->table, used);
@@ -78,7 +77,7 @@ static void attach(const struct net_share *share, unsigned i)
 
 void net_share_say(struct net_share *share)
 {
-    bury(share);
+    net_share_bury(share);
     share->is_unsaid = net_share_table_write(&share->table, share->slot, &share->own) != 0;
     net_share_refresh(share);
     for (uint32_t i = 0; i < share->own.place_count; i++)

@@ -45,6 +45,8 @@ def expect(name, process, seconds, status=0):
 def has_begun(process):
     """A server says that it listens."""
     line = process.stdout.readline()
+    if 'listening' not in line:
+        fail('a server does not listen: ' + line + process.stdout.read())
     return 'listening' in line
 
 
@@ -61,9 +63,7 @@ def churn(number, rng):
         server_ns, client_ns = rng.choice([(NS_A, NS_B), (NS_B, NS_A), (NS_A, NS_A)])
         server = start(server_ns, 'rping', '-s', '-P', '-p', service)
         processes = [server]
-        if not has_begun(server):
-            fail(f'victim {number} does not listen: {server.communicate()[0]}')
-        else:
+        if has_begun(server):
             target = ADDR_A if server_ns == NS_A else ADDR_B
             processes += [start(client_ns, 'rping', '-c', '-a', target, '-p', service, '-C', '0', '-S', '20000')
                           for _ in range(2)]
@@ -74,7 +74,8 @@ def churn(number, rng):
             if rng.random() < 0.5:
                 time.sleep(rng.uniform(0, 0.02))
         for p in processes:
-            p.communicate()
+            p.wait()
+            p.stdout.close()
             done['killed'] += 1
 
 
@@ -83,7 +84,7 @@ def main():
     servers = [start(NS_A, 'rping', '-s', '-P', '-p', str(7101 + i)) for i in range(3)]
     for s in servers:
         if not has_begun(s):
-            return fail('a server does not listen: ' + s.communicate()[0])
+            return
     servers.append(start(NS_A, 'perf', '-p', '18601'))
     servers.append(start(NS_A, 'perf', '-p', '18602'))
     time.sleep(0.5)
