@@ -17,8 +17,6 @@
 
 #define LOCK_WAIT_NS  (2 * NS_PER_S)
 #define LOCK_AGAIN_NS NS_PER_MS
-#define BIND_TRIES    4 /* while the socket of one who has just died is not closed yet */
-#define BIND_WAIT_NS  (2 * NS_PER_MS)
 
 int net_share_find(const struct net_share *share, const struct nornic_addr *addr)
 {
@@ -75,17 +73,20 @@ static int take_slot(struct net_share *share, uint32_t first_qpn)
     int err = lease(share, first_qpn);
     if (err)
         return err;
-    share->hand_fd = net_share_hand_open(&share->table, &share->dir, share->slot);
-    if (share->hand_fd < 0)
-        return share->hand_fd;
-    share->news_fd = watch(share); /* without it packets that go astray are the news */
     share->own.pid = (uint32_t)getpid();
     share->own.uid = geteuid();
     clock_gettime(CLOCK_BOOTTIME, &now);
     share->own.opened_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
     name_program(&share->own);
     net_share_say(share);
-    return share->is_unsaid ? -EIO : 0;
+    if (share->is_unsaid)
+        return -EIO;
+    /* Behind the record, so that a name that a killed process leaves is found. */
+    share->hand_fd = net_share_hand_open(&share->table, &share->dir, share->slot);
+    if (share->hand_fd < 0)
+        return share->hand_fd;
+    share->news_fd = watch(share); /* without it packets that go astray are the news */
+    return 0;
 }
 
 static int explain(const struct net_share *share, int err, uint32_t first_qpn, struct nornic_error *why)
@@ -176,19 +177,6 @@ uint8_t net_share_id_prefix(const struct net_share *share)
 
 /* --- addresses --- */
 
-/* The first in a group binds alone, so that who does not share is found, and who meets elsewhere. */
-static int open_socket(const struct nornic_addr *addr, unsigned ifindex, unsigned others,
-                       struct nornic_error *why)
-{
-    enum net_udp_sharing how = others ? NET_UDP_BESIDE_OTHERS : NET_UDP_FIRST_OF_MANY;
-    int fd = net_udp_socket_open(addr, ifindex, how, why);
-    for (unsigned tries = 0; tries < BIND_TRIES && fd == -EADDRINUSE && !others; tries++) {
-        nanosleep(&(struct timespec){.tv_nsec = BIND_WAIT_NS}, NULL);
-        fd = net_udp_socket_open(addr, ifindex, how, why);
-    }
-    return fd;
-}
-
 int net_share_join(struct net_share *share, const struct nornic_addr *addr, unsigned ifindex,
                    struct nornic_error *why)
 {
@@ -200,8 +188,10 @@ int net_share_join(struct net_share *share, const struct nornic_addr *addr, unsi
         return net_error_set(why, -err, "another process keeps %s locked", share->table.path);
     net_share_refresh(share);
     unsigned others = net_share_count_at(&share->view, addr, scope);
-    int fd = open_socket(addr, ifindex, others, why);
+    /* The first in a group binds alone, so that who does not share is found, and who meets elsewhere. */
+    int fd = net_udp_socket_open(addr, ifindex, others ? NET_UDP_BESIDE_OTHERS : NET_UDP_FIRST_OF_MANY, why);
     if (fd >= 0) {
+        net_share_table_keep(&share->table, fd);
         share->own.places[i] = (struct net_share_place){.addr = *addr, .scope = scope, .index = others};
         share->sites[i] = (struct net_share_site){.fd = fd, .ifindex = ifindex, .is_sure = true};
         share->own.place_count++;

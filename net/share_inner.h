@@ -23,9 +23,11 @@ struct net_share {
     struct net_share_view view;                        /* own among them */
     uint64_t signature;                                /* of who is there and where */
     uint64_t now_ns, seen_ns;                          /* of the round; when the table was read */
-    bool is_unsaid;                                    /* the table or the filters have to be written */
-    uint64_t say_at_ns;                                /* then: not before */
-    uint64_t nonce; /* of trials, so that nobody else's are taken for ours */
+    struct net_share_record said;                      /* as it is there */
+    bool is_filter_suspect; /* a packet went astray: the filters are to be made anew */
+    bool is_unsaid;         /* the table or the filters have to be written */
+    uint64_t say_at_ns;     /* then: not before */
+    uint64_t nonce;         /* of trials, so that nobody else's are taken for ours */
     unsigned trial_step;
     uint64_t trial_began_ns, trial_at_ns; /* the next step; NET_TIME_NONE: none */
 };
@@ -34,8 +36,9 @@ struct net_share {
 
 /* Reads the table. True: somebody has died, and is to be buried. */
 bool net_share_refresh(struct net_share *share);
-/* Under the table's lock: clears the records of the dead, and removes the names of their sockets. */
-void net_share_bury(struct net_share *share);
+/* Under the table's lock: clears the records of the dead, and removes the names of their sockets.
+ * Returns whether there were any. */
+bool net_share_bury(struct net_share *share);
 /* Under the table's lock: buries the dead, writes what is to be said, and gives each group its filter. */
 void net_share_say(struct net_share *share);
 /* The same as soon as the lock is free, in a round. */

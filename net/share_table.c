@@ -21,7 +21,7 @@
 #endif
 
 #define OPEN_TRIES   16
-#define OPEN_WAIT_NS (2 * NS_PER_S)
+#define OPEN_WAIT_NS (5 * NS_PER_S)
 #define TABLE_LOCK   NET_SHARE_SLOTS /* the byte of the table's own lock, behind those of the slots */
 #define RECORDS_AT   256             /* behind a byte for each slot that has a record */
 #define RETRY_NS     500000
@@ -72,6 +72,7 @@ static int check_file(const struct net_share_dir *dir, int fd)
 
 static void name_file(const struct net_share_dir *dir, struct net_share_table *table)
 {
+    table->last_fd = -1;
     snprintf(table->path, sizeof table->path, "%s/roce1-%" PRIx64, dir->path, namespace_id());
 }
 
@@ -109,8 +110,20 @@ int net_share_table_look(const struct net_share_dir *dir, struct net_share_table
     return err;
 }
 
+void net_share_table_keep(struct net_share_table *table, int fd)
+{
+    int last_fd = fd < table->last_fd ? -1 : fcntl(table->fd, F_DUPFD_CLOEXEC, fd + 1);
+    if (last_fd < 0)
+        return;
+    if (table->last_fd >= 0)
+        close(table->last_fd);
+    table->last_fd = last_fd;
+}
+
 void net_share_table_close(struct net_share_table *table)
 {
+    if (table->last_fd >= 0)
+        close(table->last_fd);
     close(table->fd);
 }
 

@@ -44,6 +44,7 @@ struct net_share_record {
 
 struct net_share_table {
     int fd;
+    int last_fd;    /* the same again behind all sockets, or -1: net_share_table_keep() */
     char path[104]; /* that a socket's name is made of */
 };
 
@@ -53,6 +54,11 @@ int net_share_table_open(const struct net_share_dir *dir, struct net_share_table
 
 /* The same to look at it only, without a lock. -ENOENT: nobody has shared anything here. */
 int net_share_table_look(const struct net_share_dir *dir, struct net_share_table *out);
+
+/* The leases end after the socket `fd`, too, when the process is killed: the kernel closes descriptors in the
+ * order of their numbers, up or down, and the leases last until the last of two is closed. So what holds a
+ * lease no more has no socket any more. */
+void net_share_table_keep(struct net_share_table *table, int fd);
 
 /* The leases of this opening end. */
 void net_share_table_close(struct net_share_table *table);

@@ -27,7 +27,8 @@ void net_share_trial_suspect(struct net_share *share)
     if (share->now_ns - share->trial_began_ns < SUSPECT_NS)
         return;
     net_share_trial_begin(share);
-    net_share_say_soon(share); /* the filter may be what is wrong */
+    share->is_filter_suspect = true;
+    net_share_say_soon(share);
 }
 
 static void try_index(const struct net_share *share, unsigned i, uint32_t index)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a process knows of the others, and what they know of it. */
 #include <errno.h>
+#include <string.h>
 
 #include "net/share_filter.h"
 #include "net/share_hand.h"
@@ -53,8 +54,9 @@ bool net_share_refresh(struct net_share *share)
 }
 
 /* Whoever leases a slot for a moment knows that nobody is in it. */
-void net_share_bury(struct net_share *share)
+bool net_share_bury(struct net_share *share)
 {
+    bool is_any = false;
     uint8_t used[NET_SHARE_SLOTS];
     net_share_table_used(&share->table, used);
     for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++) {
@@ -63,7 +65,9 @@ void net_share_bury(struct net_share *share)
         net_share_hand_remove(&share->table, slot);
         net_share_table_write(&share->table, slot, NULL);
         net_share_table_release(&share->table, slot);
+        is_any = true;
     }
+    return is_any;
 }
 
 static void attach(const struct net_share *share, unsigned i)
@@ -75,11 +79,18 @@ static void attach(const struct net_share *share, unsigned i)
     (void)net_share_filter_attach(share->sites[i].fd, code, count);
 }
 
+/* Of several who see that somebody has died the first has it all to do, the others find it done. */
 void net_share_say(struct net_share *share)
 {
-    net_share_bury(share);
-    share->is_unsaid = net_share_table_write(&share->table, share->slot, &share->own) != 0;
+    bool has_buried = net_share_bury(share);
+    bool is_news = memcmp(&share->own, &share->said, sizeof share->own) != 0;
+    if (is_news && net_share_table_write(&share->table, share->slot, &share->own) == 0)
+        share->said = share->own;
+    share->is_unsaid = memcmp(&share->own, &share->said, sizeof share->own) != 0;
     net_share_refresh(share);
+    if (!has_buried && !is_news && !share->is_filter_suspect)
+        return;
+    share->is_filter_suspect = false;
     for (uint32_t i = 0; i < share->own.place_count; i++)
         if (net_share_count_at(&share->view, &share->own.places[i].addr, share->own.places[i].scope) > 1)
             attach(share, i);

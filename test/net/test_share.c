@@ -160,7 +160,7 @@ Test(share, the_dead_are_found_and_buried)
             for (unsigned i = 0; i < MEMBERS; i++)
                 if (members[i]) {
                     close(fds[i]);
-                    close(members[i]->table.fd);
+                    net_share_table_close(&members[i]->table);
                 }
             join(1);
             if (write(ready[1], "", 1) != 1)
