@@ -8,7 +8,7 @@
 
 extern const struct cli_command demo_command, pingpong_command, rping_command, udaddy_command,
     cmatose_command, rdma_client_command, rdma_server_command, smc_command, explain_command, header_command,
-    replay_command, sniff_command, verify_command, perf_command, ports_command;
+    replay_command, sniff_command, verify_command, perf_command, ports_command, stat_command;
 
 static const struct cli_command help_command;
 
@@ -29,6 +29,7 @@ const struct cli_command *const cli_commands[] = {
     &verify_command,
     &perf_command,
     &ports_command,
+    &stat_command,
     NULL,
 };
 

@@ -71,9 +71,9 @@ uint32_t net_share_sift(struct net_share *share, const struct net_udp_arrival *a
                         uint64_t *passed);
 
 /* Takes what another process has handed over, into `payload` of `cap_bytes`. False: nothing is there. True
- * with `payload_bytes` 0: it was none for the port. */
-bool net_share_take(struct net_share *share, struct net_udp_arrival *arrival, uint8_t *payload,
-                    uint32_t cap_bytes);
+ * with `payload_bytes` 0: it was none for the port, but a question, which was answered with `counters`. */
+bool net_share_take(struct net_share *share, const struct net_port_counters *counters,
+                    struct net_udp_arrival *arrival, uint8_t *payload, uint32_t cap_bytes);
 
 /* The datagram to a group was sent by this very port: its source QPN is leased here. `payload`: from the BTH
  * on. */

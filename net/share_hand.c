@@ -100,12 +100,18 @@ bool net_share_hand_receive(int fd, struct net_share_message *out, uint8_t *payl
     struct iovec parts[] = {{.iov_base = &head, .iov_len = sizeof head},
                             {.iov_base = payload, .iov_len = cap_bytes}};
     union control control;
-    struct msghdr m = {
-        .msg_iov = parts, .msg_iovlen = 2, .msg_control = &control, .msg_controllen = sizeof control};
+    struct sockaddr_un from = {.sun_family = AF_UNIX};
+    struct msghdr m = {.msg_name = &from,
+                       .msg_namelen = sizeof from,
+
+                       .msg_iov = parts,
+                       .msg_iovlen = 2,
+                       .msg_control = &control,
+                       .msg_controllen = sizeof control};
     ssize_t got = recvmsg(fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (got < 0)
         return false;
-    *out = (struct net_share_message){.fd = take_fd(&m)};
+    *out = (struct net_share_message){.from = from, .from_bytes = m.msg_namelen, .fd = take_fd(&m)};
     if ((size_t)got < sizeof head || m.msg_flags & MSG_TRUNC || head.word < NET_SHARE_PACKETS ||
         head.word > NET_SHARE_TELL || (out->fd >= 0) != (head.word == NET_SHARE_SOCKET)) {
         if (out->fd >= 0)

@@ -6,6 +6,8 @@
 #ifndef NORNIC_NET_SHARE_HAND_H
 #define NORNIC_NET_SHARE_HAND_H
 
+#include <sys/un.h>
+
 #include "net/share_table.h"
 #include "net/udp_frame.h"
 
@@ -13,7 +15,7 @@ enum net_share_word {
     NET_SHARE_PACKETS = 1, /* UDP payload that came for the receiver */
     NET_SHARE_GIVE_SOCKET, /* another user asks for a socket of an address: `arrival.dst` and `scope` */
     NET_SHARE_SOCKET,      /* and gets it, with the message */
-    NET_SHARE_TELL,        /* somebody asks for counters */
+    NET_SHARE_TELL,        /* somebody asks for the port's counters, and gets them as they are in memory */
 };
 
 struct net_share_message {
@@ -21,7 +23,9 @@ struct net_share_message {
     struct net_udp_arrival arrival;
     uint32_t scope;
     bool is_astray; /* of PACKETS: they are not the rest of a train whose first packet was the sender's */
-    int fd;         /* of SOCKET: the receiver's; else -1 */
+    struct sockaddr_un from; /* of a message that was received: whom to answer, */
+    socklen_t from_bytes;    /* if it says so */
+    int fd;                  /* of SOCKET: the receiver's; else -1 */
 };
 
 /* Opens the socket of a slot that the caller has leased; what a former holder has left is removed. A

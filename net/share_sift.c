@@ -141,8 +141,8 @@ uint32_t net_share_sift(struct net_share *share, const struct net_udp_arrival *a
     return sift(share, arrival, payload, false, passed);
 }
 
-bool net_share_take(struct net_share *share, struct net_udp_arrival *arrival, uint8_t *payload,
-                    uint32_t cap_bytes)
+bool net_share_take(struct net_share *share, const struct net_port_counters *counters,
+                    struct net_udp_arrival *arrival, uint8_t *payload, uint32_t cap_bytes)
 {
     struct net_share_message message;
     uint64_t passed = 0;
@@ -151,6 +151,9 @@ bool net_share_take(struct net_share *share, struct net_udp_arrival *arrival, ui
     *arrival = message.arrival;
     if (message.fd >= 0)
         close(message.fd);
+    if (message.word == NET_SHARE_TELL && message.from_bytes > sizeof message.from.sun_family)
+        (void)!sendto(share->hand_fd, counters, sizeof *counters, MSG_DONTWAIT | MSG_NOSIGNAL,
+                      (const struct sockaddr *)&message.from, message.from_bytes);
     bool is_for_us = message.word == NET_SHARE_PACKETS && net_share_find(share, &arrival->dst) >= 0;
     arrival->payload_bytes = is_for_us ? sift(share, arrival, payload, true, &passed) : 0;
     if (is_for_us && message.is_astray)

@@ -178,7 +178,7 @@ static unsigned take_shared(struct udp_port *port, struct net_frame *frames, uns
 {
     struct net_udp_arrival arrival;
     unsigned count = 0;
-    while (first < n && net_share_take(port->share, &arrival, port->rx[first].payload.iov_base,
+    while (first < n && net_share_take(port->share, &port->base.counters, &arrival, port->rx[first].payload.iov_base,
                                        RX_BUFFER_BYTES - RX_PAYLOAD_AT)) {
         if (arrival.payload_bytes == 0)
             continue;

@@ -27,6 +27,7 @@ static struct nornic_addr addr;
 static uint64_t now_ns = NS_PER_S, passed;
 static int sender;
 static uint8_t room[65536];
+static struct net_port_counters counters;
 
 static void join(unsigned i)
 {
@@ -202,7 +203,7 @@ Test(share, what_goes_astray_is_handed_over)
     for (unsigned i = 0; i < MEMBERS; i++)
         cr_expect_eq(receive(i, &arrival), 0);
     cr_expect_eq(passed, 1);
-    cr_assert(net_share_take(members[2], &arrival, room, sizeof room));
+    cr_assert(net_share_take(members[2], &counters, &arrival, room, sizeof room));
     cr_expect_eq(arrival.payload_bytes, sizeof payload);
     cr_expect_arr_eq(room, payload, sizeof payload);
     cr_expect(nornic_addr_equal(&arrival.dst, &addr));
@@ -236,7 +237,7 @@ Test(share, a_mixed_train_is_taken_apart)
         unsigned to, first, pkts;
     } runs[] = {{1, 2, 1}, {1, 6, 3}, {2, 3, 2}, {2, 10, 1}};
     for (unsigned r = 0; r < array_len(runs); r++) {
-        cr_assert(net_share_take(members[runs[r].to], &arrival, room, sizeof room), "run %u", r);
+        cr_assert(net_share_take(members[runs[r].to], &counters, &arrival, room, sizeof room), "run %u", r);
         cr_expect_eq(arrival.payload_bytes, runs[r].pkts * SEG_BYTES);
         cr_expect_eq(arrival.seg_bytes, runs[r].pkts > 1 ? SEG_BYTES : 0);
         for (unsigned i = 0; i < runs[r].pkts; i++)
@@ -254,12 +255,12 @@ Test(share, what_was_handed_over_wrongly_ends_there)
     cr_assert_eq(net_share_sift(members[0], &arrival, room, &passed), 0);
     leave(1);
     join(1); /* with another slot, most likely, and its socket's name is gone in any case */
-    cr_expect_not(net_share_take(members[1], &arrival, room, sizeof room));
+    cr_expect_not(net_share_take(members[1], &counters, &arrival, room, sizeof room));
     arrival = (struct net_udp_arrival){.src = addr, .dst = addr, .payload_bytes = 64};
     share_packet(room, 64, net_share_first_qpn(members[2]) + 17);
     cr_assert_eq(net_share_sift(members[0], &arrival, room, &passed), 0);
     members[2]->own.place_count = 0; /* it has given the address up */
-    cr_assert(net_share_take(members[2], &arrival, room, sizeof room));
+    cr_assert(net_share_take(members[2], &counters, &arrival, room, sizeof room));
     cr_expect_eq(arrival.payload_bytes, 0);
     members[2]->own.place_count = 1;
 }
@@ -314,7 +315,7 @@ Test(share, what_may_be_anybodys_goes_to_all_that_have_a_cm)
     cr_expect_eq(receive(0, &arrival), sizeof payload, "the oldest");
     for (unsigned i = 1; i < MEMBERS; i++) {
         cr_expect_eq(receive(i, &arrival), 0);
-        cr_expect_eq(net_share_take(members[i], &arrival, room, sizeof room), i < 3);
+        cr_expect_eq(net_share_take(members[i], &counters, &arrival, room, sizeof room), i < 3);
         cr_expect_eq(arrival.payload_bytes, i < 3 ? sizeof payload : 0);
     }
 }
