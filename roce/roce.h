@@ -49,6 +49,7 @@ enum roce_reach { ROCE_REACH_NOBODY, ROCE_REACH_PEER, ROCE_REACH_ANYBODY };
 
 /* Zero means the default where one is named. */
 #define ROCE_DEFAULT_WINDOW_PKTS 512 /* ROCE-RC-4 */
+#define ROCE_DEFAULT_MAX_QP      16384u
 
 struct roce_dev_config {
     const struct rdma_mem *mem; /* default: the C library's; copied */
