@@ -17,7 +17,6 @@ static void send_to(struct island *w, struct roce_qp *qp, struct nornic_ah *ah, 
                                 .ud = {.ah = ah, .remote_qpn = qpn, .remote_qkey = QKEY}};
     cr_assert_eq(roce_post_send(qp, &wr, NULL), 0);
     island_run(w);
-    island_wc(w, 0, qpn, NORNIC_WC_SUCCESS);
 }
 
 Test(shared, datagrams_to_another_process_leave)
@@ -50,21 +49,26 @@ Test(shared, datagrams_to_another_process_leave)
 Test(shared, a_connection_to_another_process_leaves)
 {
     struct island *w = island_new_shared(2);
-    struct roce_qp *a = island_qp(w, 0, NORNIC_QPT_RC), *b = island_qp(w, 0, NORNIC_QPT_RC);
+    struct roce_qp *qps[3];
     struct nornic_addr addr = island_addr(false, 1);
     struct nornic_sge sge = island_sge(w, 0, 0, 100);
     struct nornic_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = NORNIC_WR_SEND};
-    island_connect(w, a, &addr, 2000);
-    island_connect(w, b, &addr, roce_qp_num(a));
-    cr_assert_eq(roce_post_send(b, &wr, NULL), 0);
+    for (unsigned i = 0; i < 3; i++)
+        qps[i] = island_qp(w, 0, NORNIC_QPT_RC);
+    island_connect(w, qps[0], &addr, roce_qp_num(qps[1]));
+    island_connect(w, qps[1], &addr, roce_qp_num(qps[0]));
+    island_connect(w, qps[2], &addr, 2000);
+    island_recv(w, 0, qps[1], 7, 4096, 1000);
+    cr_assert_eq(roce_post_send(qps[0], &wr, NULL), 0);
     island_run(w);
+    island_wc(w, 0, 7, NORNIC_WC_SUCCESS);
     cr_expect_eq(w->dev[0].left, 0);
-    cr_assert_eq(roce_post_send(a, &wr, NULL), 0);
+    cr_assert_eq(roce_post_send(qps[2], &wr, NULL), 0);
     island_run(w);
     cr_expect_eq(w->dev[0].left, 1);
     w->dev[0].left = 0;
-    cr_assert_eq(roce_qp_destroy(a), 0);
-    cr_assert_eq(roce_qp_destroy(b), 0);
+    for (unsigned i = 0; i < 3; i++)
+        cr_assert_eq(roce_qp_destroy(qps[i]), 0);
     island_free(w);
 }
 
