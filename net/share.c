@@ -13,18 +13,12 @@
 #include "base/base.h"
 #include "net/share_hand.h"
 #include "net/share_inner.h"
+#include "net/share_lend.h"
 #include "net/udp_socket.h"
 
 #define LOCK_WAIT_NS  (2 * NS_PER_S)
+#define SLOT_TRIES    32 /* where names are left that only another user may remove */
 #define LOCK_AGAIN_NS NS_PER_MS
-
-int net_share_find(const struct net_share *share, const struct nornic_addr *addr)
-{
-    for (uint32_t i = 0; i < share->own.place_count; i++)
-        if (nornic_addr_equal(&share->own.places[i].addr, addr))
-            return (int)i;
-    return -1;
-}
 
 /* --- opening and closing --- */
 
@@ -130,6 +124,11 @@ int net_share_open(uint32_t first_qpn, struct net_share **out, struct nornic_err
         return err;
     }
     err = take_slot(share, first_qpn);
+    for (unsigned tries = 0; tries < SLOT_TRIES && err == -EADDRINUSE && !first_qpn; tries++) {
+        net_share_table_write(&share->table, share->slot, NULL);
+        net_share_table_release(&share->table, share->slot);
+        err = take_slot(share, 0);
+    }
     if (!err) {
         net_share_table_unlock(&share->table);
         *out = share;
@@ -177,6 +176,25 @@ uint8_t net_share_id_prefix(const struct net_share *share)
 
 /* --- addresses --- */
 
+/* The first in a group binds alone, so that who does not share is found, and who meets elsewhere. Of another
+ * user's group a socket is borrowed, without the lock, which whoever lends it may want. */
+static int open_socket(struct net_share *share, const struct nornic_addr *addr, unsigned ifindex,
+                       uint32_t scope, struct nornic_error *why)
+{
+    unsigned others = net_share_count_at(&share->view, addr, scope);
+    int fd = net_udp_socket_open(addr, ifindex, others ? NET_UDP_BESIDE_OTHERS : NET_UDP_FIRST_OF_MANY, why);
+    if (fd != -EADDRINUSE || !others || !share->dir.is_system)
+        return fd;
+    net_share_table_unlock(&share->table);
+    fd = net_share_borrow(share, addr, scope);
+    int err = net_share_table_lock(&share->table, LOCK_WAIT_NS);
+    if (err && fd >= 0)
+        close(fd);
+    if (!err)
+        net_share_refresh(share);
+    return err ? err : fd;
+}
+
 int net_share_join(struct net_share *share, const struct nornic_addr *addr, unsigned ifindex,
                    struct nornic_error *why)
 {
@@ -187,12 +205,11 @@ int net_share_join(struct net_share *share, const struct nornic_addr *addr, unsi
     if (err)
         return net_error_set(why, -err, "another process keeps %s locked", share->table.path);
     net_share_refresh(share);
-    unsigned others = net_share_count_at(&share->view, addr, scope);
-    /* The first in a group binds alone, so that who does not share is found, and who meets elsewhere. */
-    int fd = net_udp_socket_open(addr, ifindex, others ? NET_UDP_BESIDE_OTHERS : NET_UDP_FIRST_OF_MANY, why);
+    int fd = open_socket(share, addr, ifindex, scope, why);
     if (fd >= 0) {
         net_share_table_keep(&share->table, fd);
-        share->own.places[i] = (struct net_share_place){.addr = *addr, .scope = scope, .index = others};
+        share->own.places[i] = (struct net_share_place){
+            .addr = *addr, .scope = scope, .index = net_share_count_at(&share->view, addr, scope)};
         share->sites[i] = (struct net_share_site){.fd = fd, .ifindex = ifindex, .is_sure = true};
         share->own.place_count++;
         net_share_say(share);

@@ -3,14 +3,14 @@
  * communication ids (net/share_table.h), and joins the reuseport groups of its addresses, in which a filter
  * gives each packet to the process that it is for (net/share_filter.h).
  *
- * What the filter returns is an index in the group: the order of joining, but that the last takes the place of
- * one that leaves. Nobody tells a process its index, and two that die together leave in an order that nobody
- * has seen. So a process finds out: a packet to queue pair 0, which no RoCE packet is for, comes by the filter
- * to the index that it names. Whoever sees that another one came, left or died (inotify says that the table
- * was written to, or closed by a process's end), or gets a packet for another, tries its index, writes what
- * it has found into the table, and makes the filter anew. Meanwhile what reaches the wrong process is handed
- * over (net/share_hand.h): the filter is for speed, and wrong answers it cannot cause, since a process takes
- * what is its own and nothing else.
+ * What the filter returns is an index in the group: the order of joining, but that the last takes the place
+ * of one that leaves. Nobody tells a process its index, and two that die together leave in an order that
+ * nobody has seen. So a process finds out: a packet to queue pair 0, which no RoCE packet is for, comes by
+ * the filter to the index that it names. Whoever sees that another one came, left or died (inotify says that
+ * the table was written to, or closed by a process's end), or gets a packet for another, tries its index,
+ * writes what it has found into the table, and makes the filter anew. Meanwhile what reaches the wrong
+ * process is handed over (net/share_hand.h): the filter is for speed, and wrong answers it cannot cause,
+ * since a process takes what is its own and nothing else.
  *
  * All calls of one object come from one thread at a time: whoever has the device's lock. */
 #ifndef NORNIC_NET_SHARE_H
@@ -37,8 +37,9 @@ uint32_t net_share_first_qpn(const struct net_share *share);
 uint8_t net_share_id_prefix(const struct net_share *share);
 
 /* Opens a socket of `addr`, an address of the machine on interface `ifindex`, beside those of the others who
- * have it. A descriptor, which stays the group's until net_share_leave(); -EADDRINUSE: a program that does not
- * share has it, or one of another user where users do not share; or another -errno; each with a sentence. */
+ * have it. A descriptor, which stays the group's until net_share_leave(); -EADDRINUSE: a program that does
+ * not share has it, or one of another user where users do not share; or another -errno; each with a
+ * sentence. */
 int net_share_join(struct net_share *share, const struct nornic_addr *addr, unsigned ifindex,
                    struct nornic_error *why);
 /* Closes the socket, and leaves the address to the others. */
@@ -65,8 +66,8 @@ uint64_t net_share_deadline_ns(const struct net_share *share);
 void net_share_round(struct net_share *share, uint64_t now_ns);
 
 /* Sorts what came to the socket of an address: packets of other processes are handed over, and what is left
- * moves together. Returns how many bytes that are, of packets as long as before; 0: none. `passed` grows by the
- * packets that went to others. */
+ * moves together. Returns how many bytes that are, of packets as long as before; 0: none. `passed` grows by
+ * the packets that went to others. */
 uint32_t net_share_sift(struct net_share *share, const struct net_udp_arrival *arrival, uint8_t *payload,
                         uint64_t *passed);
 

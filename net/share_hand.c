@@ -10,7 +10,7 @@
 
 /* The message as it passes between processes of one machine. */
 struct head {
-    uint32_t word, scope;
+    uint32_t word, slot;
     struct nornic_addr src, dst;
     uint32_t src_port, tos, ttl, seg_bytes, is_astray;
 };
@@ -57,7 +57,7 @@ bool net_share_hand_send(int fd, const struct net_share_table *table, unsigned s
 {
     const struct net_udp_arrival *arrival = &message->arrival;
     struct head head = {.word = message->word,
-                        .scope = message->scope,
+                        .slot = message->slot,
                         .src = arrival->src,
                         .dst = arrival->dst,
                         .src_port = arrival->src_port,
@@ -119,7 +119,7 @@ bool net_share_hand_receive(int fd, struct net_share_message *out, uint8_t *payl
         return false;
     }
     out->word = (enum net_share_word)head.word;
-    out->scope = head.scope;
+    out->slot = head.slot;
     out->is_astray = head.is_astray != 0;
     out->arrival = (struct net_udp_arrival){.src = head.src,
                                             .dst = head.dst,

@@ -13,7 +13,7 @@
 
 enum net_share_word {
     NET_SHARE_PACKETS = 1, /* UDP payload that came for the receiver */
-    NET_SHARE_GIVE_SOCKET, /* another user asks for a socket of an address: `arrival.dst` and `scope` */
+    NET_SHARE_GIVE_SOCKET, /* another user, who has `slot`, asks for a socket of the address `arrival.dst`, */
     NET_SHARE_SOCKET,      /* and gets it, with the message */
     NET_SHARE_TELL,        /* somebody asks for the port's counters, and gets them as they are in memory */
 };
@@ -21,7 +21,7 @@ enum net_share_word {
 struct net_share_message {
     enum net_share_word word;
     struct net_udp_arrival arrival;
-    uint32_t scope;
+    uint32_t slot;
     bool is_astray; /* of PACKETS: they are not the rest of a train whose first packet was the sender's */
     struct sockaddr_un from; /* of a message that was received: whom to answer, */
     socklen_t from_bytes;    /* if it says so */
@@ -35,8 +35,8 @@ int net_share_hand_open(const struct net_share_table *table, const struct net_sh
 /* Removes the name of a slot's socket. */
 void net_share_hand_remove(const struct net_share_table *table, unsigned slot);
 
-/* Sends a message from `fd` to the holder of a slot, with the payload that its arrival speaks of. False: there
- * was no room, or nobody. */
+/* Sends a message from `fd` to the holder of a slot, with the payload that its arrival speaks of. False:
+ * there was no room, or nobody. */
 bool net_share_hand_send(int fd, const struct net_share_table *table, unsigned slot,
                          const struct net_share_message *message, const uint8_t *payload);
 

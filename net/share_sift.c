@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What came to a socket, packet by packet: ours, or another's. Where the kernel or a NIC has put packets of one
- * flow together, those of several processes are in one train, and the filter has seen the first only. */
+/* What came to a socket, packet by packet: ours, or another's. Where the kernel or a NIC has put packets of
+ * one flow together, those of several processes are in one train, and the filter has seen the first only. */
 #include <unistd.h>
 
 #include "base/base.h"
 #include "net/bytes.h"
 #include "net/share_hand.h"
 #include "net/share_inner.h"
+#include "net/share_lend.h"
 
 #define VIEW_NS NS_PER_MS /* how old what is known may be before it says that nobody is there */
 
@@ -102,8 +103,8 @@ static void sort(struct sifting *s, uint32_t at, uint32_t bytes)
     }
 }
 
-/* All packets are for queue pairs of the own range. Who is alone looks at the first: there is nobody who could
- * have come between the others. */
+/* All packets are for queue pairs of the own range. Who is alone looks at the first: there is nobody who
+ * could have come between the others. */
 static bool is_all_own(const struct net_share *share, const uint8_t *payload, uint32_t bytes,
                        uint32_t seg_bytes)
 {
@@ -151,6 +152,8 @@ bool net_share_take(struct net_share *share, const struct net_port_counters *cou
     *arrival = message.arrival;
     if (message.fd >= 0)
         close(message.fd);
+    if (message.word == NET_SHARE_GIVE_SOCKET)
+        net_share_lend(share, &message);
     if (message.word == NET_SHARE_TELL && message.from_bytes > sizeof message.from.sun_family)
         (void)!sendto(share->hand_fd, counters, sizeof *counters, MSG_DONTWAIT | MSG_NOSIGNAL,
                       (const struct sockaddr *)&message.from, message.from_bytes);

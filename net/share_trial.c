@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which index of its group a socket has: a packet from it to itself, by the filter. What a process has thought
- * so far is tried first, for that is one packet; where it does not come back, all are. A process that ends
- * gives its locks back at about the time at which its sockets are closed, so the trial is repeated for a
- * while. */
+/* Which index of its group a socket has: a packet from it to itself, by the filter. What a process has
+ * thought so far is tried first, for that is one packet; where it does not come back, all are. A process
+ * that ends gives its locks back at about the time at which its sockets are closed, so the trial is repeated
+ * for a while. */
 #include "base/base.h"
 #include "net/bytes.h"
 #include "net/share_inner.h"
@@ -13,14 +13,6 @@
 #define SUSPECT_NS  (20 * NS_PER_MS)
 
 static const uint32_t steps_ms[] = {0, 3, 10, 30, 100, 300}; /* each behind the one before */
-
-void net_share_trial_begin(struct net_share *share)
-{
-    if (share->trial_at_ns != NET_TIME_NONE && share->trial_step == 0)
-        return;
-    share->trial_step = 0;
-    share->trial_at_ns = share->trial_began_ns = share->now_ns;
-}
 
 void net_share_trial_suspect(struct net_share *share)
 {

@@ -95,9 +95,3 @@ void net_share_say(struct net_share *share)
         if (net_share_count_at(&share->view, &share->own.places[i].addr, share->own.places[i].scope) > 1)
             attach(share, i);
 }
-
-void net_share_say_soon(struct net_share *share)
-{
-    share->is_unsaid = true;
-    share->say_at_ns = share->now_ns;
-}

@@ -8,8 +8,8 @@
  *                             takes the rest
  *     the others              the upper 8 bits of the number
  *
- * A reject may come before its sender has been told the receiver's id: such a message goes to all. Internal to
- * net/. */
+ * A reject may come before its sender has been told the receiver's id: such a message goes to all. Internal
+ * to net/. */
 #ifndef NORNIC_NET_SHARE_WHO_H
 #define NORNIC_NET_SHARE_WHO_H
 

@@ -6,8 +6,8 @@
 
 #include "net/claim.h"
 
-/* Who comes says so first and then looks, so that of two that come at once one sees the other; where both do, a
- * packet port waits for this one to yield. */
+/* Who comes says so first and then looks, so that of two that come at once one sees the other; where both
+ * do, a packet port waits for this one to yield. */
 int net_udp_claim(const struct net_interface *interface, struct nornic_error *why)
 {
     int fd = net_claim_take_any("udp", interface->index, NET_CLAIM_PACKETS), asker = net_claim_asker();

@@ -11,7 +11,7 @@
 #include "net/udp_trouble.h"
 
 #define NET_UDP_LISTENERS_MAX   64
-#define NET_UDP_RX_MESSAGES     16 /* of one call: what they hold at the most, a megabyte, stays in the cache */
+#define NET_UDP_RX_MESSAGES     16                        /* of one call; they hold a megabyte at the most */
 #define NET_UDP_TRAIN_BYTES     (NET_ETHER_BYTES + 65535) /* over IPv4; over IPv6 the same is allowed */
 #define NET_UDP_TRAIN_PKTS      64                        /* UDP_MAX_SEGMENTS of linux/udp.h at the least */
 #define NET_UDP_TX_BUFFER_BYTES 65600                     /* at least MTU + 18 */
@@ -86,8 +86,8 @@ void net_udp_tx_flush(struct net_port *base, const struct net_frame *bufs, unsig
 void net_udp_send(struct net_udp_port *port, uint64_t now_ns);
 /* What was to be sent from a socket and waits goes with it; the rest stays. */
 void net_udp_forget(struct net_udp_port *port, int fd);
-/* Takes what ICMP said against what a socket sent. Returns whether there was anything. Those behind so many wait
- * for the next round: a flood of them keeps nothing else waiting. */
+/* Takes what ICMP said against what a socket sent. Returns whether there was anything. Those behind so many
+ * wait for the next round: a flood of them keeps nothing else waiting. */
 bool net_udp_take_refusals(struct net_udp_port *port, int fd);
 /* net_port.mode. */
 const char *net_udp_mode(bool has_trains);

@@ -67,9 +67,9 @@ struct roce_dev_config {
     bool masked_atomics;  /* offer masked atomics, which have no standard format: docs/masked-atomics.md */
     bool roce_v1;         /* speak RoCEv1 as well (ROCE-FRM-55) */
     bool udp_socket;      /* the port is an ordinary UDP socket (net_port_limits.is_udp_socket) */
-    bool
-        shared_addrs; /* other processes have QPs at the device's addresses, and a QP 1: what is sent to one of
-                             them and a QPN outside of the device's range leaves by the port */
+    /* Other processes have QPs at the device's addresses, and a QP 1 each: what is sent to such an address
+     * and a QPN outside of the device's range leaves by the port. */
+    bool shared_addrs;
     struct roce_cc_config cc; /* congestion management */
 
     /* Called by a post when the device had no posted work before: wake whoever sleeps on progress. May be
@@ -93,9 +93,9 @@ struct roce_dev_config {
     void *ctx; /* for all six */
 };
 
-/* A first QPN at random that leaves room for `max_qp` (0: the default) among the `count` from `from` on (0: all
- * that there are): for a device that comes after another on the same address. Peers may still keep QPNs of that
- * one in TIMEWAIT (ROCE section 16.5), and packets for them may be on their way. */
+/* A first QPN at random that leaves room for `max_qp` (0: the default) among the `count` from `from` on (0:
+ * all that there are): for a device that comes after another on the same address. Peers may still keep QPNs
+ * of that one in TIMEWAIT (ROCE section 16.5), and packets for them may be on their way. */
 uint32_t roce_draw_first_qpn(const struct rdma_random *random, uint32_t max_qp, uint32_t from,
                              uint32_t count);
 

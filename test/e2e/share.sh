@@ -62,6 +62,29 @@ listens && kill -INT "$server"
 finish
 if [ -z "$(ls "$tmp/run")" ]; then ok leaves_nothing; else notok leaves_nothing "$(ls "$tmp/run")"; fi
 
+# --- two users ---
+if [ "$(id -u)" = 0 ]; then
+    install -d -m 1777 "$tmp/shared"
+    export NORNIC_RUNTIME_DIR=$tmp/shared
+    start "${as_nobody[@]}" "$tmp/nornic" rping -s -P "${port[@]}"
+    listens
+    run "$nornic" rping -c -a "$server_addr" -C 20 -S 20000 "${port[@]}"
+    if [ $rc = 0 ]; then ok two_users_share_a_directory
+    else notok two_users_share_a_directory "exit status $rc: $out $err; $(cat "$tmp/server.err")"; fi
+    kill -KILL "$server"
+    finish
+    start "$nornic" rping -s -P "${port[@]}"
+    listens
+    run "${as_nobody[@]}" "$tmp/nornic" rping -c -a "$server_addr" -C 20 -S 20000 "${port[@]}"
+    if [ $rc = 0 ]; then ok either_may_be_the_first
+    else notok either_may_be_the_first "exit status $rc: $out $err; $(cat "$tmp/server.err")"; fi
+    kill -INT "$server"
+    finish
+    export NORNIC_RUNTIME_DIR=$tmp/run
+else
+    skip two_users_share_a_directory "it needs root"
+fi
+
 # --- eight and more, killed at random ---
 why=$(why_no_namespaces)
 if [ -n "$why" ]; then

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For tests of processes that share an address: a directory of their own to meet in, an address of the loopback
- * interface that nobody else has, and packets. */
+/* For tests of processes that share an address: a directory of their own to meet in, an address of the
+ * loopback interface that nobody else has, and packets. */
 #ifndef NORNIC_TEST_NET_SHARE_PAIR_H
 #define NORNIC_TEST_NET_SHARE_PAIR_H
 
 #include "net/share_who.h"
 
-/* Makes the directory, and NORNIC_RUNTIME_DIR name it; and removes it, which fails the test where something was
- * left in it. */
+/* Makes the directory, and NORNIC_RUNTIME_DIR name it; and removes it, which fails the test where something
+ * was left in it. */
 void share_dir_make(void);
 void share_dir_remove(void);
 const char *share_dir_path(void);

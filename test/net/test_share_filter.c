@@ -67,8 +67,8 @@ static void attach(unsigned by)
     cr_assert_eq(net_share_filter_attach(fds[by], code, count), 0);
 }
 
-/* Which socket got what was sent; MEMBERS: none, or more than one. A datagram to the loopback interface is there
- * when the call that sends it returns. */
+/* Which socket got what was sent; MEMBERS: none, or more than one. A datagram to the loopback interface is
+ * there when the call that sends it returns. */
 static unsigned receiver(void)
 {
     unsigned who = MEMBERS, count = 0;
