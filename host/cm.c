@@ -120,8 +120,7 @@ static int create_engine(struct host_cm *cm)
     config.random = host_random;
     config.wire = NULL; /* the device's QP 1 */
     config.port_mtu_bytes = cm->dev->port->limits.mtu_bytes;
-    config.may_refuse = cm->dev->claims_fd >= 0 ? host_cm_may_refuse : NULL;
-    config.may_refuse_ctx = cm;
+    host_cm_share(cm, &config);
     return roce_cm_create(cm->dev->engine, &config, &cm->engine);
 }
 

@@ -119,8 +119,8 @@ int host_cm_gid_for(const struct host_cm *cm, const struct nornic_addr *dst);
 /* Claims a service id for an id that listens. 0; -EADDRINUSE: another process listens to it; or -ENOMEM. */
 int host_cm_lease(struct host_cm *cm, uint64_t service_id);
 void host_cm_release(struct host_cm *cm, uint64_t service_id);
-/* roce_cm_config.may_refuse, of a device on an interface; `ctx` is the CM. */
-bool host_cm_may_refuse(void *ctx, uint64_t service_id);
+/* What the CM's engine needs to know of them. */
+void host_cm_share(struct host_cm *cm, struct roce_cm_config *config);
 void host_cm_share_deinit(struct host_cm *cm);
 
 /* --- addresses: cm_resolve.c --- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Several processes have packet ports on one interface, so several CMs get every management datagram and
- * answer from one address. Each answers what it knows. What it does not know another may: a service id is
+/* Other processes answer from the same addresses. Those on packet ports of one interface get every management
+ * datagram, all of them. Each answers what it knows. What it does not know another may: a service id is
  * claimed by who listens to it (net/claim.h), and of what nobody has claimed one of them, the first, says
  * that it is not there. Whose connection a message is that this CM does not know, nobody can tell: such a
  * message is left unanswered unless this process is alone. */
@@ -12,6 +12,7 @@
 #include "host/cm_inner.h"
 #include "host/dev.h"
 #include "net/claim.h"
+#include "net/share.h"
 
 /* How long an answer to "are we alone" is good for: a stranger's datagrams do not make us ask each time. */
 #define ALONE_NS (100 * NS_PER_MS)
@@ -42,10 +43,12 @@ int host_cm_lease(struct host_cm *cm, uint64_t service_id)
     struct host_cm_lease *lease = calloc(1, sizeof *lease);
     if (!lease)
         return -ENOMEM;
+    struct net_share *share = net_port_share(cm->dev->port);
     int fd = cm->dev->claims_fd >= 0 ? net_claim_take("service", cm->dev->ifindex, service_id) : -1;
-    if (fd == -EADDRINUSE) {
+    int err = share ? net_share_serve(share, service_id) : fd == -EADDRINUSE ? fd : 0;
+    if (err) {
         free(lease);
-        return fd;
+        return err;
     }
     *lease = (struct host_cm_lease){.service_id = service_id, .holders = 1, .fd = fd < 0 ? -1 : fd};
     *at = lease;
@@ -61,6 +64,8 @@ void host_cm_release(struct host_cm *cm, uint64_t service_id)
     *at = lease->next;
     if (lease->fd >= 0)
         close(lease->fd);
+    if (net_port_share(cm->dev->port))
+        net_share_unserve(net_port_share(cm->dev->port), service_id);
     free(lease);
 }
 
@@ -76,7 +81,8 @@ static bool is_alone(struct host_cm *cm)
     return cm->is_alone;
 }
 
-bool host_cm_may_refuse(void *ctx, uint64_t service_id)
+/* roce_cm_config.may_refuse; `ctx` is the CM. */
+static bool may_refuse(void *ctx, uint64_t service_id)
 {
     struct host_cm *cm = ctx;
     unsigned ifindex = cm->dev->ifindex;
@@ -90,6 +96,27 @@ bool host_cm_may_refuse(void *ctx, uint64_t service_id)
     if (cm->qp1_fd < 0)
         cm->qp1_fd = net_claim_take("qp1", ifindex, 0);
     return cm->qp1_fd != -EADDRINUSE;
+}
+
+/* The same at addresses that udp ports share: only one of them is asked. */
+static bool may_refuse_shared(void *ctx, uint64_t service_id)
+{
+    struct host_cm *cm = ctx;
+    return service_id == 0 || service_id == ROCE_CM_NO_SERVICE || *find(cm, service_id) ||
+           !net_share_is_served(net_port_share(cm->dev->port), service_id);
+}
+
+void host_cm_share(struct host_cm *cm, struct roce_cm_config *config)
+{
+    const struct net_share *share = net_port_share(cm->dev->port);
+    config->may_refuse_ctx = cm;
+    if (share) {
+        config->first_comm_id = (uint32_t)net_share_id_prefix(share) << NET_SHARE_ID_BITS;
+        config->comm_id_bits = NET_SHARE_ID_BITS;
+        config->may_refuse = may_refuse_shared;
+    } else if (cm->dev->claims_fd >= 0) {
+        config->may_refuse = may_refuse;
+    }
 }
 
 void host_cm_share_deinit(struct host_cm *cm)

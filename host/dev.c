@@ -83,6 +83,7 @@ static int create_engine(struct host_dev *dev, const struct host_dev_config *wan
         .selective = true,
         .roce_v1 = wanted->roce_v1,
         .udp_socket = dev->port->limits.is_udp_socket,
+        .shared_addrs = net_port_share(dev->port) != NULL,
         .cc = wanted->cc,
         .doorbell = host_dev_doorbell,
         .event = queue_event,

@@ -11,6 +11,7 @@
 #include "net/claim.h"
 #include "net/kernel.h"
 #include "net/multicast.h"
+#include "net/share.h"
 #include "net/udp_owner.h"
 
 #define WINDOW_LEAST 16
@@ -54,10 +55,31 @@ static uint32_t window_for(const struct net_port *port)
     return port->limits.rx_room_bytes ? max_u32(WINDOW_LEAST, min_u32(pkts, ROCE_DEFAULT_WINDOW_PKTS)) : 0;
 }
 
+/* All numbers are of the range that the port has leased. */
+static int check_first_qpn(const struct net_port *port, uint32_t first_qpn, struct nornic_error *why)
+{
+    const struct net_share *share = net_port_share(port);
+    uint32_t last_qpn = first_qpn + ROCE_DEFAULT_MAX_QP - 1;
+    if (!share || first_qpn == 0 || last_qpn < net_share_first_qpn(share) + NET_SHARE_QPNS)
+        return 0;
+    return net_error_set(
+        why, EINVAL,
+        "first_qpn %u leaves no room for %u queue pairs below the next multiple of %u, where "
+        "those of another process begin",
+        first_qpn, ROCE_DEFAULT_MAX_QP, NET_SHARE_QPNS);
+}
+
+static uint32_t draw_first_qpn(const struct net_port *port)
+{
+    const struct net_share *share = net_port_share(port);
+    return share ? roce_draw_first_qpn(&host_random, 0, net_share_first_qpn(share), NET_SHARE_QPNS)
+                 : roce_draw_first_qpn(&host_random, 0, 0, 0);
+}
+
 int host_dev_open(const struct host_dev_config *config, struct host_dev **out, struct nornic_error *why)
 {
     struct host_port opened;
-    int err = host_port_open(config->port, config->roce_v1, &opened, why);
+    int err = host_port_open(config->port, config->roce_v1, config->first_qpn, &opened, why);
     if (err)
         return err;
     const struct net_interface *interface = &opened.interface;
@@ -68,13 +90,18 @@ int host_dev_open(const struct host_dev_config *config, struct host_dev **out, s
             "MTU %u of %s is too small for RDMA: at least 352; set it with `ip link set %s mtu 1500`",
             interface->mtu_bytes, interface->name, interface->name);
     }
+    err = check_first_qpn(opened.port, config->first_qpn, why);
+    if (err) {
+        net_port_close(opened.port);
+        return err;
+    }
     struct host_dev_config own = *config;
     if (own.cc.on && own.cc.line_rate_bps == 0)
         own.cc.line_rate_bps = net_interface_rate_bps(interface->name);
     if (own.window_pkts == 0)
         own.window_pkts = window_for(opened.port);
     if (own.first_qpn == 0)
-        own.first_qpn = roce_draw_first_qpn(&host_random, 0);
+        own.first_qpn = draw_first_qpn(opened.port);
     err = host_dev_create_on(opened.port, &own, out, why);
     if (err)
         return err;

@@ -82,7 +82,7 @@ static int parse_name(const char *name, struct port_name *out, struct nornic_err
 }
 
 static int open_kind(const struct port_name *name, const struct net_interface *interface, bool roce_v1,
-                     struct net_port **out, struct nornic_error *why)
+                     uint32_t first_qpn, struct net_port **out, struct nornic_error *why)
 {
     switch (name->kind) {
     case PORT_XDP:
@@ -92,14 +92,18 @@ static int open_kind(const struct port_name *name, const struct net_interface *i
         return net_packet_open(&(struct net_packet_config){.ifname = name->ifname, .roce_v1 = roce_v1}, out,
                                why);
     case PORT_UDP:
-        return net_udp_open(&(struct net_udp_config){.interface = interface, .addr = name->addr}, out, why);
+        return net_udp_open(
+            &(struct net_udp_config){
+                .interface = interface, .addr = name->addr, .is_shared = true, .first_qpn = first_qpn},
+            out, why);
     case PORT_KIND_COUNT:
         break;
     }
     return -EINVAL;
 }
 
-int host_port_open(const char *name, bool roce_v1, struct host_port *out, struct nornic_error *why)
+int host_port_open(const char *name, bool roce_v1, uint32_t first_qpn, struct host_port *out,
+                   struct nornic_error *why)
 {
     struct port_name parsed;
     struct net_interface *interface = &out->interface;
@@ -116,5 +120,5 @@ int host_port_open(const char *name, bool roce_v1, struct host_port *out, struct
         return net_error_set(why, ENETDOWN, "interface %s is down: bring it up with `ip link set %s up`",
                              interface->name, interface->name);
     out->addr = parsed.addr;
-    return open_kind(&parsed, interface, roce_v1, &out->port, why);
+    return open_kind(&parsed, interface, roce_v1, first_qpn, &out->port, why);
 }

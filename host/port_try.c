@@ -13,9 +13,12 @@
 #include <unistd.h>
 
 #include "net/claim.h"
+#include "net/share_look.h"
+#include "net/share_who.h"
 #include "net/udp_port.h"
 
-#define ADDRS_MAX 64
+#define ADDRS_MAX     64
+#define SHARERS_NAMED 2
 
 static bool has_capability(unsigned number)
 {
@@ -33,6 +36,33 @@ static bool is_steered(unsigned ifindex)
     if (asker >= 0)
         close(asker);
     return is_taken;
+}
+
+struct sharers {
+    const struct nornic_addr *addr;
+    uint32_t scope;
+    struct host_port_found *found;
+};
+
+static void add_sharer(void *ctx, unsigned slot, const struct net_share_record *record)
+{
+    struct sharers *sharers = ctx;
+    struct host_port_found *found = sharers->found;
+    size_t len = strlen(found->shared_with);
+    (void)slot;
+    if (!net_share_place_of(record, sharers->addr, sharers->scope))
+        return;
+    if (++found->sharers <= SHARERS_NAMED)
+        snprintf(found->shared_with + len, sizeof found->shared_with - len, "%s%s (process %u)",
+                 len ? ", " : "", record->name, record->pid);
+}
+
+static void find_sharers(const struct net_interface *interface, const struct nornic_addr *addr,
+                         struct host_port_found *found)
+{
+    struct sharers sharers = {
+        .addr = addr, .scope = nornic_addr_is_link_local(addr) ? interface->index : 0, .found = found};
+    net_share_look(add_sharer, &sharers);
 }
 
 static int try_udp(const struct net_interface *interface, const struct nornic_addr *addr,
@@ -75,15 +105,24 @@ static int check_path(const struct net_interface *interface, struct nornic_error
                : 0;
 }
 
+static void show_found(const struct net_interface *interface, const char *kind, const char *where, int err,
+                       const struct nornic_error *why, struct host_port_found *found, host_port_visit *visit,
+                       void *ctx)
+{
+    found->mtu_bytes = interface->mtu_bytes;
+    found->is_usable = err == 0;
+    snprintf(found->name, sizeof found->name, "%s:%s", kind, where);
+    snprintf(found->ifname, sizeof found->ifname, "%s", interface->name);
+    if (err)
+        found->why = *why;
+    visit(ctx, found);
+}
+
 static void show(const struct net_interface *interface, const char *kind, const char *where, int err,
                  const struct nornic_error *why, host_port_visit *visit, void *ctx)
 {
-    struct host_port_found found = {.mtu_bytes = interface->mtu_bytes, .is_usable = err == 0};
-    snprintf(found.name, sizeof found.name, "%s:%s", kind, where);
-    snprintf(found.ifname, sizeof found.ifname, "%s", interface->name);
-    if (err)
-        found.why = *why;
-    visit(ctx, &found);
+    struct host_port_found found = {.sharers = 0};
+    show_found(interface, kind, where, err, why, &found, visit, ctx);
 }
 
 static int find_of(const struct net_interface *interface, host_port_visit *visit, void *ctx,
@@ -97,11 +136,15 @@ static int find_of(const struct net_interface *interface, host_port_visit *visit
     int path = check_path(interface, &reason);
     for (int i = 0; i < count; i++) {
         char text[NORNIC_ADDR_STR_SIZE], where[NORNIC_ADDR_STR_SIZE + sizeof interface->name];
-        int err = path ? path : try_udp(interface, &addrs[i], &reason);
+        struct host_port_found found = {.sharers = 0};
         bool has_scope = nornic_addr_is_link_local(&addrs[i]);
+        int err = path;
+        find_sharers(interface, &addrs[i], &found);
+        if (!err && found.sharers == 0)
+            err = try_udp(interface, &addrs[i], &reason);
         snprintf(where, sizeof where, "%s%s%s", nornic_addr_str(&addrs[i], text), has_scope ? "%" : "",
                  has_scope ? interface->name : "");
-        show(interface, "udp", where, err, &reason, visit, ctx);
+        show_found(interface, "udp", where, err, &reason, &found, visit, ctx);
     }
     int err = path ? path : try_packet(&reason);
     show(interface, "packet", interface->name, err, &reason, visit, ctx);

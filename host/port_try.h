@@ -12,6 +12,8 @@ struct host_port_found {
     uint32_t mtu_bytes;      /* of the interface */
     bool is_usable;          /* it could be opened now */
     struct nornic_error why; /* it could not; else "" */
+    unsigned sharers;        /* processes that have the address of a udp port, and share it */
+    char shared_with[96];    /* the first two in words, or "" */
 };
 
 typedef void host_port_visit(void *ctx, const struct host_port_found *port);

@@ -135,6 +135,11 @@ static void capture_unlisten(struct net_port *port, const struct nornic_addr *ad
     net_port_unlisten(capture_of(port)->below, addr);
 }
 
+static struct net_share *capture_share(const struct net_port *port)
+{
+    return net_port_share(((const struct capture_port *)port)->below);
+}
+
 static const char *capture_trouble(const struct net_port *port)
 {
     return net_port_trouble(((const struct capture_port *)port)->below);
@@ -160,6 +165,7 @@ static const struct net_port_ops capture_ops = {
     .listen = capture_listen,
     .unlisten = capture_unlisten,
     .trouble = capture_trouble,
+    .share = capture_share,
     .close = capture_close,
 };
 

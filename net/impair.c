@@ -334,6 +334,11 @@ static void impair_unlisten(struct net_port *port, const struct nornic_addr *add
     net_port_unlisten(impair_of(port)->below, addr);
 }
 
+static struct net_share *impair_share(const struct net_port *port)
+{
+    return net_port_share(((const struct impair_port *)port)->below);
+}
+
 static const char *impair_trouble(const struct net_port *port)
 {
     return net_port_trouble(((const struct impair_port *)port)->below);
@@ -363,6 +368,7 @@ static const struct net_port_ops impair_ops = {
     .listen = impair_listen,
     .unlisten = impair_unlisten,
     .trouble = impair_trouble,
+    .share = impair_share,
     .close = impair_close,
 };
 

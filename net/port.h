@@ -62,20 +62,22 @@ struct net_port_limits {
 };
 
 /* Named counters of a port. A train counts as the packets that it is cut into. */
-#define NET_PORT_COUNTERS(C)                                                   \
-    C(tx_frames)                                                               \
-    C(tx_bytes)                                                                \
-    C(rx_frames)                                                               \
-    C(rx_bytes)                                                                \
-    C(tx_full)     /* reserve returned fewer than asked: the ring was full */  \
-    C(tx_errors)   /* the kernel refused a frame */                            \
-    C(rx_dropped)  /* the kernel or the ring lost a frame before we saw it */  \
-    C(rx_too_long) /* a frame longer than a buffer */                          \
-    C(tx_refused)  /* ICMP: the peer, its host or a router took no more */     \
-    C(tx_too_long) /* ICMP, or the kernel's route: longer than the path MTU */ \
-    C(rx_no_qp)    /* steering: to a number that takes no packets */           \
-    C(rx_stranger) /* steering: not from the peer that the number has */       \
-    C(rx_limited)  /* steering: more of a limited kind than its share */
+#define NET_PORT_COUNTERS(C)                                                      \
+    C(tx_frames)                                                                  \
+    C(tx_bytes)                                                                   \
+    C(rx_frames)                                                                  \
+    C(rx_bytes)                                                                   \
+    C(tx_full)        /* reserve returned fewer than asked: the ring was full */  \
+    C(tx_errors)      /* the kernel refused a frame */                            \
+    C(rx_dropped)     /* the kernel or the ring lost a frame before we saw it */  \
+    C(rx_too_long)    /* a frame longer than a buffer */                          \
+    C(tx_refused)     /* ICMP: the peer, its host or a router took no more */     \
+    C(tx_too_long)    /* ICMP, or the kernel's route: longer than the path MTU */ \
+    C(rx_no_qp)       /* steering: to a number that takes no packets */           \
+    C(rx_stranger)    /* steering: not from the peer that the number has */       \
+    C(rx_limited)     /* steering: more of a limited kind than its share */       \
+    C(rx_passed_on)   /* another process's that has the same address */           \
+    C(rx_handed_over) /* by another process that has the same address */
 
 struct net_port_counters {
 #define NET_PORT_COUNTER_MEMBER_(name) uint64_t name;
@@ -98,6 +100,7 @@ enum net_steer {
 #define NET_STEER_WINDOW_NS (1u << 24)
 
 struct net_port;
+struct net_share;
 struct nornic_error;
 
 struct net_port_ops {
@@ -114,6 +117,7 @@ struct net_port_ops {
                   struct nornic_error *why); /* NULL: the port hears whatever comes to its interface */
     void (*unlisten)(struct net_port *port, const struct nornic_addr *addr); /* with `listen` */
     const char *(*trouble)(const struct net_port *port);                     /* NULL: it never knows any */
+    struct net_share *(*share)(const struct net_port *port);                 /* NULL: it shares nothing */
     void (*close)(struct net_port *port);
 };
 
@@ -221,6 +225,13 @@ static inline void net_port_unlisten(struct net_port *port, const struct nornic_
 static inline const char *net_port_trouble(const struct net_port *port)
 {
     return port->ops->trouble ? port->ops->trouble(port) : NULL;
+}
+
+/* What the port shares its addresses by with other processes (net/share.h), as long as the port lives; NULL:
+ * it does not, all queue pair numbers at its addresses are its own. */
+static inline struct net_share *net_port_share(const struct net_port *port)
+{
+    return port->ops->share ? port->ops->share(port) : NULL;
 }
 
 /* Releases everything that the port holds, and the port. A wrapping port closes the port below. */

@@ -3,7 +3,7 @@
  * sent is chosen by taking the right one. A group has a socket, too, for receiving. The kernel copies both
  * ways, so buffers are free again when a call returns, and always the same few are used: they stay in the
  * processor's cache. */
-#define _GNU_SOURCE /* recvmmsg(), sendmmsg() */
+#define _GNU_SOURCE /* recvmmsg() */
 #include "net/udp_port.h"
 
 #include <assert.h>
@@ -15,170 +15,95 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "net/backoff.h"
-#include "net/claim.h"
-#include "net/train.h"
-#include "net/udp_frame.h"
+#include "net/udp_claim.h"
+#include "net/udp_inner.h"
 #include "net/udp_owner.h"
 #include "net/udp_socket.h"
 
-#define LISTENERS_MAX   128 /* addresses, of which a GID table has 64, and groups */
-#define RX_MESSAGES     16  /* of one call: what they hold at the most, a megabyte, stays in the cache */
-#define RX_PAYLOAD_AT   64  /* in a buffer; in front of it is room for the headers */
+#define SHARE_READY     NET_UDP_LISTENERS_MAX /* behind the listeners: a descriptor of net/share.h */
+#define RX_PAYLOAD_AT   64                    /* in a buffer; in front of it is room for the headers */
 #define RX_BUFFER_BYTES (RX_PAYLOAD_AT + 65536)
-#define TX_TRAINS       8 /* lent at once: they are in the cache still when the kernel copies them */
-#define TX_TRAIN_BYTES  (NET_ETHER_BYTES + 65535) /* over IPv4; over IPv6 the same is allowed */
-#define TX_TRAIN_PKTS   64                        /* UDP_MAX_SEGMENTS of linux/udp.h at the least */
-#define TX_BUFFER_BYTES 65600                     /* at least MTU + 18 */
-#define MTU_MAX_BYTES   (TX_TRAIN_BYTES - 18)     /* so that no frame is longer than the longest datagram */
-#define LOOK_EVERY_NS   (NS_PER_MS)               /* errors that no call has returned */
-#define REFUSALS_ROUND  64
-#define TX_TRIES        4 /* of a message that finds no room on the way out */
+#define MTU_MAX_BYTES   (NET_UDP_TRAIN_BYTES - 18) /* so that no frame is longer than the longest datagram */
+#define LOOK_EVERY_NS   (NS_PER_MS) /* at errors that no call has returned, and at other processes */
 
 static_assert(RX_PAYLOAD_AT >= NET_UDP_HEAD_MAX_BYTES, "headers fit in front of a payload");
-static_assert(TX_BUFFER_BYTES >= MTU_MAX_BYTES + 18, "the longest frame fits");
-
-struct listener {
-    struct nornic_addr addr;
-    int fd;
-    uint32_t dropped; /* as the kernel last counted what it had no room for */
-};
-
-struct rx_message {
-    struct iovec payload;
-    union net_sockaddr from;
-    struct net_udp_control control;
-};
-
-/* What is to be sent, taken apart; in the order of the buffers. */
-struct tx_message {
-    struct net_udp_message message;
-    int fd; /* -1: its address was given up meanwhile */
-    struct net_train_size size;
-};
-
-struct udp_port {
-    struct net_port base;
-    int claim_fd; /* of the interface, beside other udp ports */
-    unsigned ifindex;
-    struct nornic_addr only; /* zero: any */
-    int epoll_fd;
-    struct listener listeners[LISTENERS_MAX];
-    unsigned listener_count;
-    uint64_t look_at_ns;
-
-    uint8_t *rx_buffers, *tx_buffers;
-    struct rx_message rx[RX_MESSAGES];
-    struct mmsghdr rx_heads[RX_MESSAGES];
-
-    struct tx_message tx[NET_BURST];
-    struct mmsghdr tx_heads[NET_BURST];
-    unsigned tx_first, tx_end; /* messages that the kernel has not taken yet */
-    bool has_trains;           /* the kernel cuts them */
-    struct net_backoff backoff;
-    unsigned tries; /* that found no room since something was sent */
-
-    char name[80];
-    char trouble[192];               /* "": none */
-    struct nornic_addr trouble_peer; /* whom it is about */
-    struct nornic_addr refused;      /* who takes no RoCE, until that has been told; zero: nobody */
-};
-
-static struct udp_port *udp_of(struct net_port *base)
-{
-    return (struct udp_port *)base;
-}
-
-/* --- what the path says --- */
-
-/* Nobody on the path, but this machine itself. */
-static void note_local(struct udp_port *port, const struct tx_message *m, int error)
-{
-    char peer[NORNIC_ADDR_STR_SIZE];
-    uint16_t udp_port;
-    struct nornic_addr to = net_sockaddr_get(&m->message.to, &udp_port);
-    nornic_addr_str(&to, peer);
-    port->trouble_peer = to;
-    if (error == EMSGSIZE) {
-        port->base.counters.tx_too_long++;
-        snprintf(port->trouble, sizeof port->trouble,
-                 "packets to %s are longer than the route takes: use a smaller path MTU", peer);
-    } else {
-        snprintf(port->trouble, sizeof port->trouble, "this machine sends nothing to %s: %s", peer,
-                 strerror(error));
-    }
-}
-
-static void note_refusal(struct udp_port *port, const struct net_udp_refusal *refusal)
-{
-    char peer[NORNIC_ADDR_STR_SIZE];
-    nornic_addr_str(&refusal->peer, peer);
-    port->trouble_peer = refusal->peer;
-    if (refusal->error == EMSGSIZE) {
-        port->base.counters.tx_too_long++;
-        snprintf(port->trouble, sizeof port->trouble,
-                 "the path to %s takes packets of %u bytes at the most: use a smaller path MTU", peer,
-                 refusal->mtu_bytes);
-        return;
-    }
-    port->base.counters.tx_refused++;
-    if (refusal->error == ECONNREFUSED) {
-        port->refused = refusal->peer;
-        snprintf(port->trouble, sizeof port->trouble,
-                 "%s says that nothing there takes RoCE (UDP port %u): start the other side first", peer,
-                 NET_ROCE_UDP_PORT);
-        return;
-    }
-    snprintf(port->trouble, sizeof port->trouble, "the network says that %s cannot be reached: %s", peer,
-             strerror(refusal->error));
-}
-
-/* Returns whether there were any. Those behind so many wait for the next round: a flood of them keeps nothing
- * else waiting. */
-static bool take_refusals(struct udp_port *port, int fd)
-{
-    struct net_udp_refusal refusal;
-    unsigned taken = 0;
-    while (taken < REFUSALS_ROUND && net_udp_socket_refusal(fd, &refusal)) {
-        note_refusal(port, &refusal);
-        taken++;
-    }
-    return taken > 0;
-}
+static_assert(NET_UDP_TX_BUFFER_BYTES >= MTU_MAX_BYTES + 18, "the longest frame fits");
 
 /* --- receiving --- */
 
-static const struct listener *find_listener(const struct udp_port *port, const struct nornic_addr *addr)
+/* To a group, by the engine of this port, which hands it over itself. Another process may have the same
+ * address. */
+static bool is_own_to_group(const struct net_udp_port *port, const struct net_udp_arrival *arrival,
+                            const uint8_t *payload)
 {
-    for (unsigned i = 0; i < port->listener_count; i++)
-        if (nornic_addr_equal(&port->listeners[i].addr, addr))
-            return &port->listeners[i];
-    return NULL;
+    return nornic_addr_is_multicast(&arrival->dst) && net_udp_find(port, &arrival->src) &&
+           (!port->share || net_share_is_own(port->share, payload, arrival->payload_bytes));
 }
 
-/* The frame of a message, or false: it is our own to a group, which the engine hands over itself. */
-static bool take_message(struct udp_port *port, struct listener *at, unsigned i, struct net_frame *frame)
+static void give_frame(struct net_udp_port *port, const struct net_udp_arrival *arrival, unsigned i,
+                       struct net_frame *frame)
 {
-    struct rx_message *m = &port->rx[i];
+    *frame = net_udp_arrival_frame(arrival, port->rx[i].payload.iov_base);
+    struct net_train_size size = net_train_size(frame);
+    port->base.counters.rx_frames += size.pkts;
+    port->base.counters.rx_bytes += size.bytes;
+}
+
+/* The frame of a message, or false: nothing in it is for us. */
+static bool take_message(struct net_udp_port *port, struct net_udp_listener *at, unsigned i,
+                         struct net_frame *frame)
+{
+    struct net_udp_rx *m = &port->rx[i];
     struct net_udp_arrival arrival = {.dst = at->addr, .dropped = at->dropped};
     arrival.src = net_sockaddr_get(&m->from, &arrival.src_port);
     arrival.payload_bytes = port->rx_heads[i].msg_len;
     net_udp_arrival_read(&arrival, &port->rx_heads[i].msg_hdr);
     port->base.counters.rx_dropped += arrival.dropped - at->dropped;
     at->dropped = arrival.dropped;
-    if (nornic_addr_is_multicast(&at->addr) && find_listener(port, &arrival.src))
+    if (is_own_to_group(port, &arrival, m->payload.iov_base))
         return false;
-    if (port->trouble[0] && nornic_addr_equal(&port->trouble_peer, &arrival.src))
-        port->trouble[0] = '\0'; /* it is there */
-    *frame = net_udp_arrival_frame(&arrival, m->payload.iov_base);
-    struct net_train_size size = net_train_size(frame);
-    port->base.counters.rx_frames += size.pkts;
-    port->base.counters.rx_bytes += size.bytes;
+    if (port->share && !nornic_addr_is_multicast(&at->addr)) {
+        arrival.payload_bytes =
+            net_share_sift(port->share, &arrival, m->payload.iov_base, &port->base.counters.rx_passed_on);
+        if (arrival.payload_bytes == 0)
+            return false;
+    }
+    if (port->trouble.text[0] && nornic_addr_equal(&port->trouble.peer, &arrival.src))
+        port->trouble.text[0] = '\0'; /* it is there */
+    give_frame(port, &arrival, i, frame);
     return true;
 }
 
+/* What other processes on the addresses have handed over, into the buffers from `first` on. Returns how many
+ * frames it was. */
+static unsigned take_shared(struct net_udp_port *port, struct net_frame *frames, unsigned first, unsigned n)
+{
+    struct net_udp_arrival arrival;
+    unsigned count = 0;
+    while (first < n && net_share_take(port->share, &port->base.counters, &arrival,
+                                       port->rx[first].payload.iov_base, RX_BUFFER_BYTES - RX_PAYLOAD_AT)) {
+        if (arrival.payload_bytes == 0)
+            continue;
+        give_frame(port, &arrival, first++, &frames[count++]);
+        port->base.counters.rx_handed_over++;
+    }
+    return count;
+}
+
+/* An idle port looks at once, since that may be what has woken it; a busy one, and one that is alone, now and
+ * then. */
+static unsigned look_at_share(struct net_udp_port *port, struct net_frame *frames, unsigned first, unsigned n,
+                              uint64_t now_ns)
+{
+    if ((first > 0 || net_share_is_alone(port->share)) && now_ns < port->share_at_ns)
+        return 0;
+    port->share_at_ns = now_ns + LOOK_EVERY_NS;
+    net_share_round(port->share, now_ns);
+    return take_shared(port, frames, first, n);
+}
+
 /* Receives into the messages from `first` on, at most `n`. Returns how many, 0: none are there. */
-static unsigned receive(struct udp_port *port, int fd, unsigned first, unsigned n)
+static unsigned receive(struct net_udp_port *port, int fd, unsigned first, unsigned n)
 {
     for (unsigned i = first; i < first + n; i++) {
         port->rx_heads[i].msg_hdr.msg_namelen = sizeof port->rx[i].from;
@@ -190,40 +115,42 @@ static unsigned receive(struct udp_port *port, int fd, unsigned first, unsigned 
             return (unsigned)got;
         if (errno == EAGAIN)
             return 0;
-        take_refusals(port, fd); /* what a receive returns besides is what ICMP said */
+        net_udp_take_refusals(port, fd); /* what a receive returns besides is what ICMP said */
     }
     return 0;
 }
 
-static void send_all(struct udp_port *port, uint64_t now_ns);
-
-static void look_at_errors(struct udp_port *port, uint64_t now_ns)
+static void look_at_errors(struct net_udp_port *port, uint64_t now_ns)
 {
     if (now_ns < port->look_at_ns)
         return;
     port->look_at_ns = now_ns + LOOK_EVERY_NS;
     for (unsigned i = 0; i < port->listener_count; i++)
-        take_refusals(port, port->listeners[i].fd);
+        net_udp_take_refusals(port, port->listeners[i].fd);
 }
 
 static unsigned udp_rx_burst(struct net_port *base, struct net_frame *frames, unsigned n, uint64_t now_ns)
 {
-    struct udp_port *port = udp_of(base);
-    struct epoll_event ready[LISTENERS_MAX] = {{.data.u32 = 0}};
+    struct net_udp_port *port = net_udp_port_of(base);
+    struct epoll_event ready[NET_UDP_LISTENERS_MAX] = {{.data.u32 = 0}};
     unsigned messages = 0, count = 0;
     int ready_count = (int)port->listener_count;
     if (port->tx_first < port->tx_end && now_ns >= port->backoff.at_ns)
-        send_all(port, now_ns);
+        net_udp_send(port, now_ns);
     if (port->listener_count > 1)
-        ready_count = epoll_wait(port->epoll_fd, ready, LISTENERS_MAX, 0);
-    n = min_u32(n, RX_MESSAGES);
+        ready_count = epoll_wait(port->epoll_fd, ready, NET_UDP_LISTENERS_MAX, 0);
+    n = min_u32(n, NET_UDP_RX_MESSAGES);
     for (int i = 0; i < ready_count && messages < n; i++) {
-        struct listener *at = &port->listeners[ready[i].data.u32];
+        if (ready[i].data.u32 == SHARE_READY)
+            continue;
+        struct net_udp_listener *at = &port->listeners[ready[i].data.u32];
         unsigned got = receive(port, at->fd, messages, n - messages);
         for (unsigned k = messages; k < messages + got; k++)
             count += take_message(port, at, k, &frames[count]);
         messages += got;
     }
+    if (port->share)
+        count += look_at_share(port, frames + count, messages, n, now_ns);
     if (messages == 0)
         look_at_errors(port, now_ns);
     return count;
@@ -236,188 +163,64 @@ static void udp_rx_release(struct net_port *base, const struct net_frame *frames
     (void)n;
 }
 
-/* --- sending --- */
-
-/* A try at another's wish, who does not say what time it is: when the next one of the port's own is to be
- * stays, and it is none of those that count. */
-static void send_early(struct udp_port *port)
-{
-    const struct net_backoff backoff = port->backoff;
-    const unsigned first = port->tx_first, tries = port->tries;
-    port->tries = 0;
-    send_all(port, backoff.at_ns);
-    if (port->tx_first == first) {
-        port->backoff = backoff;
-        port->tries = tries;
-    } else {
-        port->backoff.at_ns = backoff.at_ns;
-    }
-}
-
-static unsigned udp_tx_reserve(struct net_port *base, struct net_frame *bufs, unsigned n,
-                               uint32_t train_bytes)
-{
-    struct udp_port *port = udp_of(base);
-    if (port->tx_first < port->tx_end)
-        send_early(port);
-    if (port->tx_first < port->tx_end) {
-        base->counters.tx_full++;
-        return 0;
-    }
-    bool is_train = train_bytes && port->has_trains;
-    n = min_u32(n, is_train ? TX_TRAINS : NET_BURST);
-    for (unsigned i = 0; i < n; i++) {
-        bufs[i] = (struct net_frame){.data = port->tx_buffers + (size_t)i * TX_BUFFER_BYTES,
-                                     .cap_bytes = base->limits.mtu_bytes + 18};
-        if (is_train) {
-            bufs[i].cap_bytes = min_u32(max_u32(train_bytes, bufs[i].cap_bytes), TX_TRAIN_BYTES);
-            bufs[i].train_pkts = TX_TRAIN_PKTS;
-        }
-    }
-    return n;
-}
-
-static const char *mode_of(bool has_trains)
-{
-    return has_trains ? "ordinary UDP sockets, trains" : "ordinary UDP sockets, no trains";
-}
-
-/* The kernel refused the first message, for good. `was_said`: its error queue said why. */
-static void skip_message(struct udp_port *port, int error, bool was_said)
-{
-    const struct tx_message *m = &port->tx[port->tx_first];
-    bool is_train = m->size.pkts > 1;
-    /* No way out of here computes the checksums of what it would cut, or the kernel takes no such train: one
-     * whose packets are longer than the route takes, or none at all. */
-    if (is_train && (error == EIO || error == EINVAL)) {
-        port->has_trains = false;
-        net_port_set_mode(&port->base, mode_of(port->has_trains));
-    }
-    if (!was_said && !(is_train && error == EIO))
-        note_local(port, m, is_train && error == EINVAL ? EMSGSIZE : error);
-    port->base.counters.tx_errors++;
-    port->tx_first++;
-}
-
-/* The error of an attempt to send. Returns whether to go on. `*was_refused`: of an earlier attempt with the
- * same message; a socket returns what ICMP said once, and has sent nothing then. */
-static bool take_error(struct udp_port *port, int error, bool *was_refused, uint64_t now_ns)
-{
-    if (error == EINTR)
-        return true;
-    /* A queue that is full for a moment, and a rule that drops all of it, look alike: who asks for errors
-     * (IP_RECVERR) gets ENOBUFS for both. What follows a message that was tried often enough is tried once.
-     */
-    if (error == ENOBUFS && ++port->tries >= TX_TRIES) {
-        skip_message(port, error, false);
-        *was_refused = false;
-        return true;
-    }
-    if (error == EAGAIN || error == ENOBUFS) {
-        net_backoff_again(&port->backoff, false, now_ns);
-        return false;
-    }
-    bool was_said = take_refusals(port, port->tx[port->tx_first].fd);
-    if (*was_refused || error == EMSGSIZE || error == EIO)
-        skip_message(port, error, was_said);
-    *was_refused = !*was_refused && error != EMSGSIZE && error != EIO;
-    return true;
-}
-
-static void count_sent(struct udp_port *port, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++) {
-        const struct net_train_size *size = &port->tx[port->tx_first++].size;
-        port->base.counters.tx_frames += size->pkts;
-        port->base.counters.tx_bytes += size->bytes;
-    }
-}
-
-/* Gives the kernel what waits, as far as it takes it. */
-static void send_all(struct udp_port *port, uint64_t now_ns)
-{
-    bool was_refused = false;
-    while (port->tx_first < port->tx_end) {
-        int fd = port->tx[port->tx_first].fd;
-        if (fd < 0) {
-            port->tx_first++;
-            continue;
-        }
-        unsigned end = port->tx_first + 1;
-        while (end < port->tx_end && port->tx[end].fd == fd)
-            end++;
-        int sent = sendmmsg(fd, port->tx_heads + port->tx_first, end - port->tx_first, MSG_DONTWAIT);
-        if (sent > 0) {
-            count_sent(port, (unsigned)sent);
-            was_refused = false;
-            port->tries = 0;
-            net_backoff_reset(&port->backoff);
-        } else if (!take_error(port, errno, &was_refused, now_ns)) {
-            return;
-        }
-    }
-}
-
-/* Takes a frame apart behind those that wait. False: it is none for a socket of this port. */
-static bool add_message(struct udp_port *port, const struct net_frame *frame)
-{
-    struct tx_message *m = &port->tx[port->tx_end];
-    if (!net_udp_message_of(&m->message, frame, port->ifindex))
-        return false;
-    const struct listener *from = find_listener(port, &m->message.src);
-    if (!from)
-        return false;
-    m->fd = from->fd;
-    m->size = net_train_size(frame);
-    port->tx_heads[port->tx_end++] =
-        (struct mmsghdr){.msg_hdr = {.msg_name = &m->message.to,
-                                     .msg_namelen = m->message.to_bytes,
-                                     .msg_iov = &m->message.payload,
-                                     .msg_iovlen = 1,
-                                     .msg_control = &m->message.control,
-                                     .msg_controllen = m->message.control_bytes}};
-    return true;
-}
-
-static void udp_tx_flush(struct net_port *base, const struct net_frame *bufs, unsigned used, uint64_t now_ns)
-{
-    struct udp_port *port = udp_of(base);
-    port->tx_first = port->tx_end = 0;
-    for (unsigned i = 0; i < used; i++)
-        if (!add_message(port, &bufs[i]))
-            base->counters.tx_errors++;
-    send_all(port, now_ns);
-}
-
 /* --- addresses --- */
 
-static int watch(struct udp_port *port, unsigned index, int how)
+static int watch(struct net_udp_port *port, unsigned index, int how)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.u32 = index};
     return epoll_ctl(port->epoll_fd, how, port->listeners[index].fd, &event) < 0 ? -errno : 0;
 }
 
+static int watch_share(struct net_udp_port *port)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = SHARE_READY};
+    int fds[NET_SHARE_FDS], err = 0;
+    unsigned count = net_share_fds(port->share, fds);
+    for (unsigned i = 0; i < count && !err; i++)
+        err = epoll_ctl(port->epoll_fd, EPOLL_CTL_ADD, fds[i], &event) < 0 ? -errno : 0;
+    return err;
+}
+
+static bool is_shared(const struct net_udp_port *port, const struct nornic_addr *addr)
+{
+    return port->share && !nornic_addr_is_multicast(addr);
+}
+
+static int open_listener(struct net_udp_port *port, const struct nornic_addr *addr, struct nornic_error *why)
+{
+    return is_shared(port, addr) ? net_share_join(port->share, addr, port->ifindex, why)
+                                 : net_udp_socket_open(addr, port->ifindex, NET_UDP_ALONE, why);
+}
+
+static void close_listener(struct net_udp_port *port, const struct net_udp_listener *gone)
+{
+    if (is_shared(port, &gone->addr))
+        net_share_leave(port->share, gone->fd);
+    else
+        close(gone->fd);
+}
+
 static int udp_listen(struct net_port *base, const struct nornic_addr *addr, struct nornic_error *why)
 {
-    struct udp_port *port = udp_of(base);
+    struct net_udp_port *port = net_udp_port_of(base);
     char text[NORNIC_ADDR_STR_SIZE];
     bool is_group = nornic_addr_is_multicast(addr);
-    if (find_listener(port, addr))
+    if (net_udp_find(port, addr))
         return 0;
     if (!is_group && !nornic_addr_is_zero(&port->only) && !nornic_addr_equal(addr, &port->only))
         return net_error_set(why, EADDRNOTAVAIL, "%s is not the address of port %s",
                              nornic_addr_str(addr, text), port->name);
-    if (port->listener_count == LISTENERS_MAX)
+    if (port->listener_count == NET_UDP_LISTENERS_MAX)
         return net_error_set(why, ENOSPC, "port %s has %u addresses and groups, and room for no more",
-                             port->name, LISTENERS_MAX);
-    int fd = net_udp_socket_open(addr, port->ifindex, why);
+                             port->name, NET_UDP_LISTENERS_MAX);
+    int fd = open_listener(port, addr, why);
     if (fd < 0)
         return fd;
     unsigned index = port->listener_count;
-    port->listeners[index] = (struct listener){.addr = *addr, .fd = fd};
+    port->listeners[index] = (struct net_udp_listener){.addr = *addr, .fd = fd};
     int err = watch(port, index, EPOLL_CTL_ADD);
     if (err) {
-        close(fd);
+        close_listener(port, &port->listeners[index]);
         return net_error_set(why, -err, "cannot watch the socket of %s: %s", nornic_addr_str(addr, text),
                              strerror(-err));
     }
@@ -425,27 +228,16 @@ static int udp_listen(struct net_port *base, const struct nornic_addr *addr, str
     return 0;
 }
 
-/* What was to be sent from there and waits goes with it; the rest stays. */
-static void forget_messages(struct udp_port *port, int fd)
-{
-    for (unsigned i = port->tx_first; i < port->tx_end; i++) {
-        if (port->tx[i].fd != fd)
-            continue;
-        port->tx[i].fd = -1;
-        port->base.counters.tx_errors++;
-    }
-}
-
 static void udp_unlisten(struct net_port *base, const struct nornic_addr *addr)
 {
-    struct udp_port *port = udp_of(base);
-    const struct listener *gone = find_listener(port, addr);
+    struct net_udp_port *port = net_udp_port_of(base);
+    const struct net_udp_listener *gone = net_udp_find(port, addr);
     if (!gone)
         return;
     unsigned index = (unsigned)(gone - port->listeners);
-    forget_messages(port, gone->fd);
+    net_udp_forget(port, gone->fd);
     watch(port, index, EPOLL_CTL_DEL); /* which close() does not end where a child has the socket, too */
-    close(gone->fd);
+    close_listener(port, gone);
     port->listeners[index] = port->listeners[--port->listener_count];
     if (index < port->listener_count)
         watch(port, index, EPOLL_CTL_MOD);
@@ -455,18 +247,19 @@ static void udp_unlisten(struct net_port *base, const struct nornic_addr *addr)
 
 static int udp_fd(struct net_port *base)
 {
-    return udp_of(base)->epoll_fd;
+    return net_udp_port_of(base)->epoll_fd;
 }
 
 static uint64_t udp_deadline_ns(const struct net_port *base)
 {
-    const struct udp_port *port = (const struct udp_port *)base;
-    return port->tx_first < port->tx_end ? port->backoff.at_ns : NET_TIME_NONE;
+    const struct net_udp_port *port = (const struct net_udp_port *)base;
+    uint64_t at_ns = port->tx_first < port->tx_end ? port->backoff.at_ns : NET_TIME_NONE;
+    return port->share ? min_u64(at_ns, net_share_deadline_ns(port->share)) : at_ns;
 }
 
 static bool udp_refused(struct net_port *base, struct nornic_addr *peer)
 {
-    struct udp_port *port = udp_of(base);
+    struct net_udp_port *port = net_udp_port_of(base);
     *peer = port->refused;
     port->refused = (struct nornic_addr){{0}};
     return !nornic_addr_is_zero(peer);
@@ -474,15 +267,33 @@ static bool udp_refused(struct net_port *base, struct nornic_addr *peer)
 
 static const char *udp_trouble(const struct net_port *base)
 {
-    const struct udp_port *port = (const struct udp_port *)base;
-    return port->trouble[0] ? port->trouble : NULL;
+    const struct net_udp_port *port = (const struct net_udp_port *)base;
+    return port->trouble.text[0] ? port->trouble.text : NULL;
+}
+
+static struct net_share *udp_share(const struct net_port *base)
+{
+    return ((const struct net_udp_port *)base)->share;
+}
+
+/* Every number is the own range's, and what is not is another process's; but 1, which all have. */
+static void udp_steer(struct net_port *base, uint32_t dest_qpn, enum net_steer whose,
+                      const struct nornic_addr *peer)
+{
+    struct net_udp_port *port = net_udp_port_of(base);
+    (void)peer;
+    if (port->share && dest_qpn == 1)
+        net_share_set_qp1(port->share, whose != NET_STEER_NOBODY);
 }
 
 static void udp_close(struct net_port *base)
 {
-    struct udp_port *port = udp_of(base);
+    struct net_udp_port *port = net_udp_port_of(base);
     for (unsigned i = 0; i < port->listener_count; i++)
-        close(port->listeners[i].fd);
+        if (!is_shared(port, &port->listeners[i].addr))
+            close(port->listeners[i].fd);
+    if (port->share)
+        net_share_close(port->share);
     if (port->epoll_fd >= 0)
         close(port->epoll_fd);
     if (port->claim_fd >= 0)
@@ -495,21 +306,23 @@ static void udp_close(struct net_port *base)
 static const struct net_port_ops udp_ops = {
     .rx_burst = udp_rx_burst,
     .rx_release = udp_rx_release,
-    .tx_reserve = udp_tx_reserve,
-    .tx_flush = udp_tx_flush,
+    .tx_reserve = net_udp_tx_reserve,
+    .tx_flush = net_udp_tx_flush,
     .fd = udp_fd,
     .deadline_ns = udp_deadline_ns,
     .refused = udp_refused,
+    .steer = udp_steer,
     .listen = udp_listen,
     .unlisten = udp_unlisten,
     .trouble = udp_trouble,
+    .share = udp_share,
     .close = udp_close,
 };
 
-static void init_heads(struct udp_port *port)
+static void init_heads(struct net_udp_port *port)
 {
-    for (unsigned i = 0; i < RX_MESSAGES; i++) {
-        struct rx_message *m = &port->rx[i];
+    for (unsigned i = 0; i < NET_UDP_RX_MESSAGES; i++) {
+        struct net_udp_rx *m = &port->rx[i];
         m->payload =
             (struct iovec){.iov_base = port->rx_buffers + (size_t)i * RX_BUFFER_BYTES + RX_PAYLOAD_AT,
                            .iov_len = RX_BUFFER_BYTES - RX_PAYLOAD_AT};
@@ -518,7 +331,7 @@ static void init_heads(struct udp_port *port)
     }
 }
 
-static void init_base(struct udp_port *port, const struct net_interface *interface)
+static void init_base(struct net_udp_port *port, const struct net_interface *interface)
 {
     char text[NORNIC_ADDR_STR_SIZE];
     bool is_one = !nornic_addr_is_zero(&port->only), has_scope = nornic_addr_is_link_local(&port->only);
@@ -527,42 +340,41 @@ static void init_base(struct udp_port *port, const struct net_interface *interfa
     port->base = (struct net_port){.ops = &udp_ops,
                                    .limits = {.mtu_bytes = min_u32(interface->mtu_bytes, MTU_MAX_BYTES),
                                               .burst_frames = NET_BURST,
-                                              .train_tx_bytes = port->has_trains ? TX_TRAIN_BYTES : 0,
-                                              .train_tx_pkts = port->has_trains ? TX_TRAIN_PKTS : 0,
+                                              .train_tx_bytes = port->has_trains ? NET_UDP_TRAIN_BYTES : 0,
+                                              .train_tx_pkts = port->has_trains ? NET_UDP_TRAIN_PKTS : 0,
                                               .train_rx = true,
                                               .rx_room_bytes = net_udp_socket_room(),
                                               .is_udp_socket = true},
                                    .mac = interface->mac,
                                    .name = port->name,
-                                   .mode = mode_of(port->has_trains)};
+                                   .mode = net_udp_mode(port->has_trains)};
 }
 
-/* An XDP program takes the packets before a socket gets them, and a packet port sees them, too, and refuses
- * who is not its own. Who comes says so first and then looks, so that of two that come at once one sees the
- * other; where both do, a packet port waits for this one to yield. A descriptor, -1 where names cannot be
- * had, or -EBUSY with a sentence. */
-static int claim(const struct net_interface *interface, struct nornic_error *why)
+/* Where processes have no place to meet, or no room there, the port has its addresses alone. */
+static int open_share(struct net_udp_port *port, uint32_t first_qpn, struct nornic_error *why)
 {
-    int fd = net_claim_take_any("udp", interface->index, NET_CLAIM_PACKETS), asker = net_claim_asker();
-    bool is_steered = net_claim_is_taken(asker, "xdp", interface->index, 0);
-    bool is_seen = net_claim_count(asker, "packet", interface->index, NET_CLAIM_PACKETS) > 0;
-    if (asker >= 0)
-        close(asker);
-    if (!is_steered && !is_seen)
-        return fd < 0 ? -1 : fd;
-    if (fd >= 0)
-        close(fd);
-    return net_error_set(why, EBUSY, "another running nornic takes the RoCE packets of %s by its %s: %s",
-                         interface->name, is_steered ? "XDP program" : "packet port",
-                         "end it first, or use another interface");
+    int err = net_share_open(first_qpn, &port->share, why);
+    if (err)
+        return err == -EADDRINUSE ? err : 0;
+    err = watch_share(port);
+    return !err ? 0
+                : net_error_set(why, -err, "cannot watch the sockets of port %s: %s", port->name,
+                                strerror(-err));
+}
+
+/* To the one address of the port. */
+static int listen_alone(struct net_udp_port *port, struct nornic_error *why)
+{
+    int err = udp_listen(&port->base, &port->only, why);
+    return err == -EADDRINUSE ? net_udp_owner_explain(&port->only, why) : err;
 }
 
 int net_udp_open(const struct net_udp_config *config, struct net_port **out, struct nornic_error *why)
 {
-    int claim_fd = claim(config->interface, why);
+    int claim_fd = net_udp_claim(config->interface, why);
     if (claim_fd < -1)
         return claim_fd;
-    struct udp_port *port = calloc(1, sizeof *port);
+    struct net_udp_port *port = calloc(1, sizeof *port);
     if (!port) {
         if (claim_fd >= 0)
             close(claim_fd);
@@ -575,15 +387,15 @@ int net_udp_open(const struct net_udp_config *config, struct net_port **out, str
     net_backoff_reset(&port->backoff);
     init_base(port, config->interface);
     port->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    port->rx_buffers = malloc((size_t)RX_MESSAGES * RX_BUFFER_BYTES);
-    port->tx_buffers = malloc((size_t)NET_BURST * TX_BUFFER_BYTES);
+    port->rx_buffers = malloc((size_t)NET_UDP_RX_MESSAGES * RX_BUFFER_BYTES);
+    port->tx_buffers = malloc((size_t)NET_BURST * NET_UDP_TX_BUFFER_BYTES);
     int err = port->epoll_fd < 0 ? -errno : port->rx_buffers && port->tx_buffers ? 0 : -ENOMEM;
     if (err)
         net_error_set(why, -err, "cannot open port %s: %s", port->name, strerror(-err));
-    else if (!nornic_addr_is_zero(&port->only))
-        err = udp_listen(&port->base, &port->only, why);
-    if (err == -EADDRINUSE)
-        net_udp_owner_explain(&port->only, why);
+    if (!err && config->is_shared)
+        err = open_share(port, config->first_qpn, why);
+    if (!err && !nornic_addr_is_zero(&port->only))
+        err = listen_alone(port, why);
     if (err) {
         udp_close(&port->base);
         return err;

@@ -13,6 +13,8 @@ struct net_udp_config {
     const struct net_interface *interface; /* copied: name, index, MTU, MAC */
     struct nornic_addr addr; /* the one address of the port, taken at once; zero: those that it is told to
                                 listen to (net_port_listen()) */
+    bool is_shared;          /* its addresses, with other processes where that can be: net/share.h */
+    uint32_t first_qpn;      /* the lowest queue pair number of its user then; 0: as net_port_share() says */
 };
 
 /* 0; -EADDRINUSE with a sentence that says who has the address; -EBUSY with a sentence: another nornic has a

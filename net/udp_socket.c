@@ -119,7 +119,21 @@ static int bind_beside_guards(int fd, const union net_sockaddr *me, socklen_t me
     return 0;
 }
 
-static int set_up(int fd, const struct nornic_addr *addr, unsigned ifindex)
+/* A group begins with a socket that was bound alone: it shows that nobody else has the address, whether or
+ * not they would share it. */
+static int bind_shared(int fd, const union net_sockaddr *me, socklen_t me_bytes, enum net_udp_sharing sharing)
+{
+    int on = 1;
+    if (sharing == NET_UDP_BESIDE_OTHERS && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) < 0)
+        return -errno;
+    int err = bind_beside_guards(fd, me, me_bytes);
+    if (!err && sharing == NET_UDP_FIRST_OF_MANY &&
+        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) < 0)
+        return -errno;
+    return err;
+}
+
+static int set_up(int fd, const struct nornic_addr *addr, unsigned ifindex, enum net_udp_sharing sharing)
 {
     union net_sockaddr me;
     bool is_v4 = nornic_addr_is_v4(addr);
@@ -136,7 +150,7 @@ static int set_up(int fd, const struct nornic_addr *addr, unsigned ifindex)
     set_buffers(fd);
     if (nornic_addr_is_multicast(addr)) /* shared */
         return bind(fd, &me.any, me_bytes) < 0 ? -errno : 0;
-    return bind_beside_guards(fd, &me, me_bytes);
+    return bind_shared(fd, &me, me_bytes, sharing);
 }
 
 static int explain(const struct nornic_addr *addr, int err, struct nornic_error *why)
@@ -154,11 +168,12 @@ static int explain(const struct nornic_addr *addr, int err, struct nornic_error 
                          strerror(-err));
 }
 
-int net_udp_socket_open(const struct nornic_addr *addr, unsigned ifindex, struct nornic_error *why)
+int net_udp_socket_open(const struct nornic_addr *addr, unsigned ifindex, enum net_udp_sharing sharing,
+                        struct nornic_error *why)
 {
     int family = nornic_addr_is_v4(addr) ? AF_INET : AF_INET6;
     int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int err = fd < 0 ? -errno : set_up(fd, addr, ifindex);
+    int err = fd < 0 ? -errno : set_up(fd, addr, ifindex, sharing);
     if (!err)
         return fd;
     if (fd >= 0)

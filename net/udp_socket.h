@@ -5,11 +5,19 @@
 
 #include "net/udp_frame.h"
 
+/* Who else may have the address of a socket. */
+enum net_udp_sharing {
+    NET_UDP_ALONE,
+    NET_UDP_FIRST_OF_MANY, /* nobody has it yet; others of this user may come and form a reuseport group */
+    NET_UDP_BESIDE_OTHERS, /* some have it */
+};
+
 /* Opens a socket that sends from and receives at `addr`, or, of a multicast group on interface `ifindex`,
  * that receives only. Nonblocking; it forbids fragments, tells TOS, TTL and trains of what it receives, and
  * collects ICMP errors. A descriptor; -EADDRINUSE with a sentence that says that another program has it
  * (net_udp_owner_explain(): which); or another -errno with a sentence. Needs no privilege. */
-int net_udp_socket_open(const struct nornic_addr *addr, unsigned ifindex, struct nornic_error *why);
+int net_udp_socket_open(const struct nornic_addr *addr, unsigned ifindex, enum net_udp_sharing sharing,
+                        struct nornic_error *why);
 
 /* How many bytes that have come a socket of this user may hold, as the kernel counts them: with its own,
  * which are as many again for short packets. 0: no socket can be had. */

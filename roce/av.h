@@ -40,6 +40,8 @@ void roce_ah_template(struct roce_ah *ah);
 /* Where a packet to `dgid` goes now; looked for again only after a GID table has changed. */
 enum roce_route roce_route_to(const struct roce_dev *dev, const struct nornic_addr *dgid,
                               struct roce_way *way);
+/* That route, for a packet to `qpn`: it leaves by the port where another process has the QPN. */
+enum roce_route roce_route_qpn(const struct roce_dev *dev, enum roce_route route, uint32_t qpn);
 /* Of a connected QP: for whom its packets are. */
 struct roce_dest roce_dest_of_peer(struct roce_qp *qp);
 /* Looks for the way to its destination. False: the GID entry that it names is no longer what it was

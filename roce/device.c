@@ -10,7 +10,6 @@
 #include "roce/path.h"
 #include "roce/transport.h"
 
-#define DEFAULT_MAX_QP 16384
 #define DEFAULT_MAX_MR 65536
 
 /* For queue pairs on a lossy path, all together: tables, packets that each covers, packets that are kept. */
@@ -30,20 +29,25 @@ static void free_tables(struct roce_dev *dev)
 /* QPNs are below the multicast QPN. */
 static bool qpns_fit(const struct roce_dev_config *c)
 {
-    uint32_t first = c->first_qpn ? c->first_qpn : ROCE_FIRST_QPN, n = c->max_qp ? c->max_qp : DEFAULT_MAX_QP;
+    uint32_t first = c->first_qpn ? c->first_qpn : ROCE_FIRST_QPN,
+             n = c->max_qp ? c->max_qp : ROCE_DEFAULT_MAX_QP;
     return first >= ROCE_FIRST_QPN && first < ROCE_MULTICAST_QPN && n <= ROCE_MULTICAST_QPN - first;
 }
 
-uint32_t roce_draw_first_qpn(const struct rdma_random *random, uint32_t max_qp)
+uint32_t roce_draw_first_qpn(const struct rdma_random *random, uint32_t max_qp, uint32_t from, uint32_t count)
 {
-    uint32_t end = ROCE_MULTICAST_QPN - (max_qp ? max_qp : DEFAULT_MAX_QP);
-    return ROCE_FIRST_QPN + (uint32_t)(random->next(random->ctx) % (end - ROCE_FIRST_QPN));
+    uint32_t first = max_u32(from, ROCE_FIRST_QPN);
+    uint32_t end = count ? min_u32(from + count, ROCE_MULTICAST_QPN) : ROCE_MULTICAST_QPN;
+    uint32_t needed = max_qp ? max_qp : ROCE_DEFAULT_MAX_QP;
+    if (end - first <= needed)
+        return first;
+    return first + (uint32_t)(random->next(random->ctx) % (end - first - needed));
 }
 
 static void fill_defaults(struct roce_dev_config *c)
 {
     if (!c->max_qp)
-        c->max_qp = DEFAULT_MAX_QP;
+        c->max_qp = ROCE_DEFAULT_MAX_QP;
     if (!c->max_mr)
         c->max_mr = DEFAULT_MAX_MR;
     if (!c->window_pkts)

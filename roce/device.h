@@ -90,6 +90,8 @@ int roce_pkey_index(const struct roce_dev *dev, uint16_t pkey);
 
 /* --- qpn.c --- */
 struct roce_qp *roce_dev_find_qp(const struct roce_dev *dev, uint32_t qpn);
+/* The device's range has the QPN, whether or not a QP does. */
+bool roce_dev_has_qpn(const struct roce_dev *dev, uint32_t qpn);
 /* Takes a QPN for `qp`: 0 or -ENOSPC. And gives it back. */
 int roce_dev_add_qp(struct roce_dev *dev, struct roce_qp *qp);
 void roce_dev_remove_qp(struct roce_dev *dev, struct roce_qp *qp);

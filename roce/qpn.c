@@ -12,6 +12,11 @@ struct roce_qp *roce_dev_find_qp(const struct roce_dev *dev, uint32_t qpn)
     return slot < dev->config.max_qp ? dev->qps[slot] : NULL;
 }
 
+bool roce_dev_has_qpn(const struct roce_dev *dev, uint32_t qpn)
+{
+    return qpn - dev->config.first_qpn < dev->config.max_qp;
+}
+
 int roce_dev_add_qp(struct roce_dev *dev, struct roce_qp *qp)
 {
     if (qp->type == NORNIC_QPT_GSI) {

@@ -49,6 +49,7 @@ enum roce_reach { ROCE_REACH_NOBODY, ROCE_REACH_PEER, ROCE_REACH_ANYBODY };
 
 /* Zero means the default where one is named. */
 #define ROCE_DEFAULT_WINDOW_PKTS 512 /* ROCE-RC-4 */
+#define ROCE_DEFAULT_MAX_QP      16384u
 
 struct roce_dev_config {
     const struct rdma_mem *mem; /* default: the C library's; copied */
@@ -69,6 +70,9 @@ struct roce_dev_config {
     bool selective;       /* retransmit selectively with peers that can: docs/selective-retransmission.md */
     bool roce_v1;         /* speak RoCEv1 as well (ROCE-FRM-55) */
     bool udp_socket;      /* the port is an ordinary UDP socket (net_port_limits.is_udp_socket) */
+    /* Other processes have QPs at the device's addresses, and a QP 1 each: what is sent to such an address
+     * and a QPN outside of the device's range leaves by the port. */
+    bool shared_addrs;
     struct roce_cc_config cc; /* congestion management */
 
     /* Called by a post when the device had no posted work before: wake whoever sleeps on progress. May be
@@ -92,10 +96,11 @@ struct roce_dev_config {
     void *ctx; /* for all six */
 };
 
-/* A first QPN at random that leaves room for `max_qp` (0: the default): for a device that comes after another
- * on the same address. Peers may still keep QPNs of that one in TIMEWAIT (ROCE section 16.5), and packets for
- * them may be on their way. */
-uint32_t roce_draw_first_qpn(const struct rdma_random *random, uint32_t max_qp);
+/* A first QPN at random that leaves room for `max_qp` (0: the default) among the `count` from `from` on (0:
+ * all that there are): for a device that comes after another on the same address. Peers may still keep QPNs
+ * of that one in TIMEWAIT (ROCE section 16.5), and packets for them may be on their way. */
+uint32_t roce_draw_first_qpn(const struct rdma_random *random, uint32_t max_qp, uint32_t from,
+                             uint32_t count);
 
 /* 0, -EINVAL or -ENOMEM. */
 int roce_dev_create(const struct roce_dev_config *config, struct roce_dev **out);

@@ -44,9 +44,25 @@ enum roce_route roce_route_to(const struct roce_dev *dev, const struct nornic_ad
     return way->route;
 }
 
+/* An address of ours is another process's as well: the kernel hands that what is for it. QP 1 each of them
+ * has; to whom a management datagram goes, the port knows. */
+enum roce_route roce_route_qpn(const struct roce_dev *dev, enum roce_route route, uint32_t qpn)
+{
+    const struct roce_dev *d = dev;
+    if (route != ROCE_ROUTE_LOOP || !dev->config.shared_addrs)
+        return route;
+    do {
+        if (roce_dev_has_qpn(d, qpn))
+            return ROCE_ROUTE_LOOP;
+        d = d->linked;
+    } while (d != dev);
+    return ROCE_ROUTE_PORT;
+}
+
 struct roce_dest roce_dest_of_peer(struct roce_qp *qp)
 {
-    return (struct roce_dest){.route = roce_route_to(qp->dev, &qp->attr.av.dgid, &qp->way),
+    enum roce_route route = roce_route_to(qp->dev, &qp->attr.av.dgid, &qp->way);
+    return (struct roce_dest){.route = roce_route_qpn(qp->dev, route, qp->attr.dest_qpn),
                               .dgid = &qp->attr.av.dgid,
                               .qpn = qp->attr.dest_qpn};
 }

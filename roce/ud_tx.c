@@ -37,7 +37,9 @@ static enum roce_built build(struct roce_qp *qp, const struct rdma_send_wqe *w, 
         .dest_qpn = w->remote_qpn,
         .psn = qp->req.nxt_psn,
     };
-    struct roce_dest dest = {.route = route, .dgid = &roce_ah_of(w->ah)->av.dgid, .qpn = w->remote_qpn};
+    struct roce_dest dest = {.route = roce_route_qpn(qp->dev, route, w->remote_qpn),
+                             .dgid = &roce_ah_of(w->ah)->av.dgid,
+                             .qpn = w->remote_qpn};
     uint8_t *p = roce_run_begin(run, tmpl, &dest, transport_bytes);
     if (!p)
         return ROCE_RUN_ENDS;

@@ -27,11 +27,23 @@ static uint64_t guid_of_mac(const struct nornic_mac *mac)
     return guid;
 }
 
+static uint32_t comm_id_mask(const struct roce_cm_config *c)
+{
+    return c->comm_id_bits && c->comm_id_bits < 32 ? (UINT32_C(1) << c->comm_id_bits) - 1 : UINT32_MAX;
+}
+
+/* Each id that there may be at once has some numbers to take turns. */
+static bool comm_ids_are_good(const struct roce_cm_config *c)
+{
+    uint32_t mask = comm_id_mask(c), max_ids = c->max_ids ? c->max_ids : MAX_IDS;
+    return (c->first_comm_id & mask) == 0 && max_ids <= mask / 8;
+}
+
 static bool config_is_good(const struct roce_cm_config *c)
 {
     return c->random.next && (!c->wire || c->wire->send) && nornic_mtu_for_port(c->port_mtu_bytes) != 0 &&
            c->max_ids < UINT32_C(1) << 24 && c->response_timeout < 32 && c->packet_life_time < 32 &&
-           c->ack_delay < 32 && c->mra_timeout < 32 && c->max_retries < 16;
+           comm_ids_are_good(c) && c->ack_delay < 32 && c->mra_timeout < 32 && c->max_retries < 16;
 }
 
 static void complete_config(struct roce_cm_config *c, const struct roce_dev *dev)
@@ -117,7 +129,8 @@ int roce_cm_create(struct roce_dev *dev, const struct roce_cm_config *config, st
     for (uint32_t i = 0; i < cm->config.max_ids; i++)
         cm->free_slots[i] = i;
     cm->free_count = cm->config.max_ids;
-    cm->comm_salt = (uint32_t)roce_cm_random(cm);
+    cm->comm_mask = comm_id_mask(&cm->config);
+    cm->comm_salt = (uint32_t)roce_cm_random(cm) & cm->comm_mask;
     cm->tid_high = (uint32_t)roce_cm_random(cm);
     *out = cm;
     return 0;

@@ -54,6 +54,8 @@ struct roce_cm_config {
     uint8_t ack_delay;               /* of this device; default 15 (ROCE-LIM-2) */
     uint8_t mra_timeout;             /* promised by an MRA for an application that thinks; default 24: 69 s */
     uint8_t max_retries;             /* 1..15, default 15 */
+    uint32_t first_comm_id;          /* of the ids that this CM gives, beside those of other processes; */
+    uint8_t comm_id_bits;            /* they are 2^bits, and the first is a multiple of that; default: 32 */
     bool no_mra;                     /* a repeated REQ or REP is not answered while the application thinks */
     /* Several CMs answer at one address, each in a process of its own, and each gets every datagram. Asked
      * before what is not known here is refused: a request for `service_id`, or (0) an end of a connection;

@@ -25,7 +25,8 @@ struct roce_cm_id *roce_cm_id_new(struct roce_cm *cm, enum nornic_port_space spa
     id->space = space;
     id->slot = slot;
     do /* 0 means "none" in messages */
-        id->comm_id = (++cm->generation[slot] << cm->slot_bits | slot) ^ cm->comm_salt;
+        id->comm_id = cm->config.first_comm_id |
+                      (((++cm->generation[slot] << cm->slot_bits | slot) ^ cm->comm_salt) & cm->comm_mask);
     while (id->comm_id == 0);
     return id;
 }

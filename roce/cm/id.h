@@ -89,7 +89,7 @@ struct roce_cm {
     uint32_t *generation;      /* of each slot */
     uint32_t free_first, free_count;
     uint32_t slot_bits;
-    uint32_t comm_salt;
+    uint32_t comm_salt, comm_mask;
     uint64_t tid_high;
     uint32_t owned_count;
     struct rdma_timers timers;

@@ -42,7 +42,7 @@ static struct net_port *open_port(const char *kind, int side)
     char name[32];
     snprintf(name, sizeof name, "%s:%s", kind, NETNS_VETH_IFNAME(side));
     netns_enter(&veth, side);
-    cr_assert_eq(host_port_open(name, false, &opened, &why), 0, "%s", why.text);
+    cr_assert_eq(host_port_open(name, false, 0, &opened, &why), 0, "%s", why.text);
     return opened.port;
 }
 

@@ -35,7 +35,7 @@ struct nornic_addr island_addr(bool ipv6, uint8_t last)
     return (struct nornic_addr){{0x20, 0x01, 0x0d, 0xb8, [15] = last}};
 }
 
-static void make_dev(struct island *w, unsigned i, const struct nornic_addr *addr)
+static void make_dev(struct island *w, unsigned i, const struct nornic_addr *addr, bool shared)
 {
     struct island_dev *d = &w->dev[i];
     d->rnd.state = i + 1;
@@ -48,6 +48,7 @@ static void make_dev(struct island *w, unsigned i, const struct nornic_addr *add
                                      .max_mr = 16,
                                      .port_mtu_bytes = 9000,
                                      .first_qpn = 1000 * (i + 1),
+                                     .shared_addrs = shared,
                                      .doorbell = on_doorbell,
                                      .mcast = on_mcast,
                                      .reach = on_reach,
@@ -68,8 +69,17 @@ struct island *island_new(unsigned count, bool one_address, bool ipv6)
     w->now_ns = 1000000000;
     for (unsigned i = 0; i < count; i++) {
         struct nornic_addr addr = island_addr(ipv6, (uint8_t)(one_address ? 1 : i + 1));
-        make_dev(w, i, &addr);
+        make_dev(w, i, &addr, false);
     }
+    return w;
+}
+
+struct island *island_new_shared(unsigned count)
+{
+    struct island *w = island_new(0, true, false);
+    struct nornic_addr addr = island_addr(false, 1);
+    for (unsigned i = 0; i < count; i++)
+        make_dev(w, i, &addr, true);
     return w;
 }
 

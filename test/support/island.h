@@ -35,6 +35,8 @@ struct island {
 /* Devices 0 .. count - 1, not linked; device i has QPNs of its own from 1000 (i + 1) on, and the address
  * 10.0.0.1 (IPv6: 2001:db8::1) if `one_address`, else one that ends in i + 1. */
 struct island *island_new(unsigned count, bool one_address, bool ipv6);
+/* The same devices, all at 10.0.0.1, as those of several processes: each knows that it is not alone there. */
+struct island *island_new_shared(unsigned count);
 void island_free(struct island *w);
 
 struct nornic_addr island_addr(bool ipv6, uint8_t last);

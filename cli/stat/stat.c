@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `nornic stat`: the processes that share addresses, and what their ports have counted. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/option/option.h"
+#include "cli/report/json.h"
+#include "net/share_look.h"
+
+#define ANSWER_NS (500 * NS_PER_MS) /* a process that makes no progress does not answer */
+
+struct settings {
+    bool json;
+};
+
+struct listing {
+    struct json_object *ports; /* NULL: as text */
+    unsigned count;
+};
+
+static struct json_object *addrs_of(const struct net_share_record *record)
+{
+    struct json_object *addrs = json_object_new_array();
+    char text[NORNIC_ADDR_STR_SIZE];
+    for (uint32_t i = 0; i < record->place_count; i++)
+        json_object_array_add(addrs, json_object_new_string(nornic_addr_str(&record->places[i].addr, text)));
+    return addrs;
+}
+
+static void add_port(const struct listing *listing, unsigned slot, const struct net_share_record *record,
+                     const struct net_port_counters *counters)
+{
+    struct json_object *o = json_object_new_object(), *counts = NULL;
+    cli_json_add_count(o, "pid", record->pid);
+    cli_json_add_text(o, "program", record->name);
+    cli_json_add_count(o, "user", record->uid);
+    json_object_object_add(o, "addresses", addrs_of(record));
+    cli_json_add_count(o, "first_qpn", slot << NET_SHARE_SLOT_BITS);
+    cli_json_add_count(o, "services", record->service_count);
+    if (counters) {
+        counts = json_object_new_object();
+#define COUNTER_ADD_(name) cli_json_add_count(counts, #name, counters->name);
+        NET_PORT_COUNTERS(COUNTER_ADD_)
+#undef COUNTER_ADD_
+    }
+    json_object_object_add(o, "counters", counts);
+    json_object_array_add(listing->ports, o);
+}
+
+static void print_port(unsigned slot, const struct net_share_record *record,
+                       const struct net_port_counters *counters)
+{
+    char text[NORNIC_ADDR_STR_SIZE];
+    printf("%s (process %u, user %u):", record->name, record->pid, record->uid);
+    for (uint32_t i = 0; i < record->place_count; i++)
+        printf("%s %s", i ? "," : "", nornic_addr_str(&record->places[i].addr, text));
+    printf("; queue pairs 0x%06x to 0x%06x; listens to %u service%s\n", slot << NET_SHARE_SLOT_BITS,
+           ((slot + 1) << NET_SHARE_SLOT_BITS) - 1, record->service_count, plural_s(record->service_count));
+    if (!counters) {
+        puts("  it did not say what it has counted");
+        return;
+    }
+    fputs(" ", stdout);
+#define COUNTER_PRINT_(name) \
+    if (counters->name)      \
+        printf(" %s %llu", #name, (unsigned long long)counters->name);
+    NET_PORT_COUNTERS(COUNTER_PRINT_)
+#undef COUNTER_PRINT_
+    putchar('\n');
+}
+
+static void tell(void *ctx, unsigned slot, const struct net_share_record *record)
+{
+    struct listing *listing = ctx;
+    struct net_port_counters counters;
+    bool is_answered = net_share_ask(slot, ANSWER_NS, &counters);
+    listing->count++;
+    if (listing->ports)
+        add_port(listing, slot, record, is_answered ? &counters : NULL);
+    else
+        print_port(slot, record, is_answered ? &counters : NULL);
+}
+
+static int run(void *options)
+{
+    const struct settings *settings = options;
+    struct listing listing = {.ports = settings->json ? json_object_new_array() : NULL};
+    net_share_look(tell, &listing);
+    if (settings->json) {
+        struct json_object *all = json_object_new_object();
+        json_object_object_add(all, "ports", listing.ports);
+        cli_json_print(all);
+    } else if (listing.count == 0) {
+        puts("no process has a udp port here that this user could share");
+    }
+    return listing.count ? CLI_OK : CLI_NEGATIVE;
+}
+
+#define AT(member) CLI_SETS(struct settings, member)
+
+static const struct cli_option rows[] = {
+    {"json", 'j', NULL,
+     "one line of JSON: ports, a list of pid, program, user, addresses, first_qpn, services and counters "
+     "(null where it did not answer)",
+     AT(json)},
+    {NULL},
+};
+
+const struct cli_command stat_command = {
+    .name = "stat",
+    .summary = "show the processes that share addresses, and their counters",
+    .usage = "stat [--json]",
+    .about = "Shows the udp ports of this machine whose addresses this user could share: of which process "
+             "each is, its addresses, the queue pair numbers that it has leased, and what it has counted "
+             "so far (counters that are 0 are left out). How addresses are shared: docs/ports.md.",
+    .groups = {{.rows = rows}},
+    .examples =
+        "Example:\n"
+        "  $ nornic stat\n"
+        "  nornic (process 4711, user 1000): 192.0.2.1; queue pairs 0x4d0000 to 0x4dffff; listens to 1 "
+        "service\n"
+        "    tx_frames 12 tx_bytes 1488 rx_frames 12 rx_bytes 1488\n",
+    .status = {"there is one", "there is none", "wrong usage"},
+    .settings_bytes = sizeof(struct settings),
+    .run = run,
+};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How processes that share an address hand each other what reached the wrong one: a datagram socket for each
+ * slot beside the table, which those may write to who may be in its directory. A message is a packet or a
+ * train with what came along with it, or a question. What finds no room is dropped, as a network drops.
+ * Internal to net/. */
+#ifndef NORNIC_NET_SHARE_HAND_H
+#define NORNIC_NET_SHARE_HAND_H
+
+#include <sys/un.h>
+
+#include "net/share_table.h"
+#include "net/udp_frame.h"
+
+enum net_share_word {
+    NET_SHARE_PACKETS = 1, /* UDP payload that came for the receiver */
+    NET_SHARE_GIVE_SOCKET, /* another user, who has `slot`, asks for a socket of the address `arrival.dst`, */
+    NET_SHARE_SOCKET,      /* and gets it, with the message */
+    NET_SHARE_TELL,        /* somebody asks for the port's counters, and gets them as they are in memory */
+};
+
+struct net_share_message {
+    enum net_share_word word;
+    struct net_udp_arrival arrival;
+    uint32_t slot;
+    bool is_astray; /* of PACKETS: they are not the rest of a train whose first packet was the sender's */
+    struct sockaddr_un from; /* of a message that was received: whom to answer, */
+    socklen_t from_bytes;    /* if it says so */
+    int fd;                  /* of SOCKET: the receiver's; else -1 */
+};
+
+/* Opens the socket of a slot that the caller has leased; what a former holder has left is removed. A
+ * descriptor, or -errno. */
+int net_share_hand_open(const struct net_share_table *table, const struct net_share_dir *dir, unsigned slot);
+
+/* Removes the name of a slot's socket. */
+void net_share_hand_remove(const struct net_share_table *table, unsigned slot);
+
+/* Sends a message from `fd` to the holder of a slot, with the payload that its arrival speaks of. False:
+ * there was no room, or nobody. */
+bool net_share_hand_send(int fd, const struct net_share_table *table, unsigned slot,
+                         const struct net_share_message *message, const uint8_t *payload);
+
+/* Receives one, its payload into `payload` of `cap_bytes`. False: none is there that is sound. */
+bool net_share_hand_receive(int fd, struct net_share_message *out, uint8_t *payload, uint32_t cap_bytes);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside net/share.h. */
+#ifndef NORNIC_NET_SHARE_INNER_H
+#define NORNIC_NET_SHARE_INNER_H
+
+#include "net/share.h"
+#include "net/share_who.h"
+
+/* What is known of a socket besides what `own.places` says. */
+struct net_share_site {
+    int fd;
+    unsigned ifindex;
+    bool is_sure; /* a trial has found its index */
+};
+
+struct net_share {
+    struct net_share_dir dir;
+    struct net_share_table table;
+    unsigned slot;
+    int hand_fd, news_fd;                              /* news_fd: inotify, or -1 */
+    struct net_share_record own;                       /* as it is to be in the table */
+    struct net_share_site sites[NET_SHARE_PLACES_MAX]; /* of own.places */
+    struct net_share_view view;                        /* own among them */
+    uint64_t signature;                                /* of who is there and where */
+    uint64_t now_ns, seen_ns;                          /* of the round; when the table was read */
+    struct net_share_record said;                      /* as it is there */
+    bool is_filter_suspect; /* a packet went astray: the filters are to be made anew */
+    bool is_unsaid;         /* the table or the filters have to be written */
+    uint64_t say_at_ns;     /* then: not before */
+    uint64_t nonce;         /* of trials, so that nobody else's are taken for ours */
+    unsigned trial_step;
+    uint64_t trial_began_ns, trial_at_ns; /* the next step; NET_TIME_NONE: none */
+};
+
+/* The site of an address, -1: none. */
+static inline int net_share_find(const struct net_share *share, const struct nornic_addr *addr)
+{
+    for (uint32_t i = 0; i < share->own.place_count; i++)
+        if (nornic_addr_equal(&share->own.places[i].addr, addr))
+            return (int)i;
+    return -1;
+}
+
+/* Has what is new said in the next round in which the table's lock is free. */
+static inline void net_share_say_soon(struct net_share *share)
+{
+    share->is_unsaid = true;
+    share->say_at_ns = share->now_ns;
+}
+
+/* Begins to look for the indexes of all sites. */
+static inline void net_share_trial_begin(struct net_share *share)
+{
+    if (share->trial_at_ns != NET_TIME_NONE && share->trial_step == 0)
+        return;
+    share->trial_step = 0;
+    share->trial_at_ns = share->trial_began_ns = share->now_ns;
+}
+
+/* --- share_view.c --- */
+
+/* Reads the table. True: somebody has died, and is to be buried. */
+bool net_share_refresh(struct net_share *share);
+/* Under the table's lock: clears the records of the dead, and removes the names of their sockets. Returns
+ * whether there were any. */
+bool net_share_bury(struct net_share *share);
+/* Under the table's lock: buries the dead, writes what is to be said, and gives each group its filter. */
+void net_share_say(struct net_share *share);
+
+/* --- share_trial.c --- */
+
+/* Looks for the indexes as a packet went astray; not too often, for packets may come at any rate. */
+void net_share_trial_suspect(struct net_share *share);
+/* The next step, if one is due. */
+void net_share_trial_step(struct net_share *share);
+/* A packet to queue pair 0 came to a site. */
+void net_share_trial_note(struct net_share *share, const struct nornic_addr *addr, const uint8_t *payload,
+                          uint32_t bytes);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The locks are those of an open file description (fcntl(2), F_OFD_SETLK): two ports of one process are two
+ * holders, and a child that has the descriptor, and with it the port's sockets, keeps the lease alive. */
+#define _GNU_SOURCE /* F_OFD_SETLK */
+#include "net/share_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71
+#endif
+
+#define OPEN_TRIES   16
+#define OPEN_WAIT_NS (5 * NS_PER_S)
+#define TABLE_LOCK   NET_SHARE_SLOTS /* the byte of the table's own lock, behind those of the slots */
+#define RECORDS_AT   256             /* behind a byte for each slot that has a record */
+#define RETRY_NS     500000
+
+/* What tells network namespaces apart: a number that is never used again, or on kernels before 5.14 one that
+ * lives as long as the namespace. */
+static uint64_t namespace_id(void)
+{
+    uint64_t id = 0;
+    socklen_t len = sizeof id;
+    struct stat st;
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int err = fd < 0 ? -1 : getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &id, &len);
+    if (fd >= 0)
+        close(fd);
+    if (err != 0 && stat("/proc/thread-self/ns/net", &st) == 0)
+        id = st.st_ino;
+    return id;
+}
+
+/* The sticky bit of a shared directory keeps others from making files of ours, not from opening them. */
+static int open_file(const struct net_share_dir *dir, const char *path)
+{
+    mode_t mode = dir->is_system ? 0666 : 0600;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0 || errno != ENOENT)
+        return fd < 0 ? -errno : fd;
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    if (fd >= 0 && fchmod(fd, mode) != 0) { /* whatever the umask says */
+        int err = -errno;
+        close(fd);
+        return err;
+    }
+    return fd < 0 ? -errno : fd;
+}
+
+/* 0: a file that this user, or in a shared directory anybody who may be there, has made and that is still in
+ * place; -ESTALE: it was removed meanwhile. */
+static int check_file(const struct net_share_dir *dir, int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode) || (!dir->is_system && st.st_uid != geteuid()))
+        return -EACCES;
+    return st.st_nlink > 0 ? 0 : -ESTALE;
+}
+
+static void name_file(const struct net_share_dir *dir, struct net_share_table *table)
+{
+    table->last_fd = -1;
+    snprintf(table->path, sizeof table->path, "%s/roce1-%" PRIx64, dir->path, namespace_id());
+}
+
+static int try_open(const struct net_share_dir *dir, struct net_share_table *table)
+{
+    table->fd = open_file(dir, table->path);
+    if (table->fd < 0)
+        return table->fd == -EEXIST ? -ESTALE : table->fd; /* another process was quicker */
+    int err = net_share_table_lock(table, OPEN_WAIT_NS);
+    if (!err)
+        err = check_file(dir, table->fd);
+    if (err)
+        close(table->fd);
+    return err;
+}
+
+int net_share_table_open(const struct net_share_dir *dir, struct net_share_table *out)
+{
+    int err = -ESTALE;
+    name_file(dir, out);
+    for (unsigned tries = 0; tries < OPEN_TRIES && err == -ESTALE; tries++)
+        err = try_open(dir, out);
+    return err;
+}
+
+int net_share_table_look(const struct net_share_dir *dir, struct net_share_table *out)
+{
+    name_file(dir, out);
+    out->fd = open(out->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (out->fd < 0)
+        return -errno;
+    int err = check_file(dir, out->fd);
+    if (err)
+        close(out->fd);
+    return err;
+}
+
+void net_share_table_keep(struct net_share_table *table, int fd)
+{
+    int last_fd = fd < table->last_fd ? -1 : fcntl(table->fd, F_DUPFD_CLOEXEC, fd + 1);
+    if (last_fd < 0)
+        return;
+    if (table->last_fd >= 0)
+        close(table->last_fd);
+    table->last_fd = last_fd;
+}
+
+void net_share_table_close(struct net_share_table *table)
+{
+    if (table->last_fd >= 0)
+        close(table->last_fd);
+    close(table->fd);
+}
+
+/* Of one byte; `command` tells what. */
+static int do_lock(int fd, int command, short type, unsigned byte)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+    if (fcntl(fd, command, &lock) != 0)
+        return errno == EACCES ? -EAGAIN : -errno;
+    return command == F_OFD_GETLK && lock.l_type != F_UNLCK;
+}
+
+int net_share_table_lock(struct net_share_table *table, uint64_t wait_ns)
+{
+    int err = do_lock(table->fd, F_OFD_SETLK, F_WRLCK, TABLE_LOCK);
+    for (uint64_t waited_ns = 0; err == -EAGAIN && waited_ns < wait_ns; waited_ns += RETRY_NS) {
+        nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
+        err = do_lock(table->fd, F_OFD_SETLK, F_WRLCK, TABLE_LOCK);
+    }
+    return err;
+}
+
+void net_share_table_unlock(struct net_share_table *table)
+{
+    do_lock(table->fd, F_OFD_SETLK, F_UNLCK, TABLE_LOCK);
+}
+
+int net_share_table_lease(struct net_share_table *table, unsigned slot)
+{
+    return do_lock(table->fd, F_OFD_SETLK, F_WRLCK, slot);
+}
+
+void net_share_table_release(struct net_share_table *table, unsigned slot)
+{
+    do_lock(table->fd, F_OFD_SETLK, F_UNLCK, slot);
+}
+
+bool net_share_table_is_leased(const struct net_share_table *table, unsigned slot)
+{
+    return do_lock(table->fd, F_OFD_GETLK, F_WRLCK, slot) > 0;
+}
+
+void net_share_table_used(const struct net_share_table *table, uint8_t used[NET_SHARE_SLOTS])
+{
+    memset(used, 0, NET_SHARE_SLOTS);
+    if (pread(table->fd, used, NET_SHARE_SLOTS, 0) < 0) /* an empty one, or none: nobody is there */
+        memset(used, 0, NET_SHARE_SLOTS);
+}
+
+static off_t record_at(unsigned slot)
+{
+    return (off_t)(RECORDS_AT + slot * sizeof(struct net_share_record));
+}
+
+bool net_share_table_read(const struct net_share_table *table, unsigned slot, struct net_share_record *out)
+{
+    if (pread(table->fd, out, sizeof *out, record_at(slot)) != sizeof *out)
+        return false;
+    out->name[sizeof out->name - 1] = '\0';
+    out->has_qp1 = out->has_qp1 == 1;
+    out->place_count = min_u32(out->place_count, NET_SHARE_PLACES_MAX);
+    out->service_count = min_u32(out->service_count, NET_SHARE_SERVICES_MAX);
+    for (uint32_t i = 0; i < out->place_count; i++)
+        out->places[i].index = min_u32(out->places[i].index, NET_SHARE_INDEX_MAX);
+    return true;
+}
+
+int net_share_table_write(struct net_share_table *table, unsigned slot, const struct net_share_record *record)
+{
+    static const struct net_share_record none;
+    const struct net_share_record *what = record ? record : &none;
+    uint8_t is_used = record != NULL;
+    if (pwrite(table->fd, what, sizeof *what, record_at(slot)) != sizeof *what ||
+        pwrite(table->fd, &is_used, 1, (off_t)slot) != 1)
+        return errno ? -errno : -EIO;
+    return 0;
+}
+
+void net_share_table_remove(struct net_share_table *table)
+{
+    unlink(table->path);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a process knows of the others, and what they know of it. */
+#include <errno.h>
+#include <string.h>
+
+#include "net/share_filter.h"
+#include "net/share_hand.h"
+#include "net/share_inner.h"
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    return (hash ^ value) * UINT64_C(0x100000001b3); /* FNV-1a, by words */
+}
+
+/* Another number whenever somebody has come or gone, anywhere or at an address of ours. */
+static uint64_t sign(const struct net_share *share)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (unsigned i = 0; i < share->view.count; i++)
+        hash = mix(mix(hash, share->view.slots[i]), share->view.records[share->view.slots[i]].pid);
+    for (uint32_t i = 0; i < share->own.place_count; i++) {
+        const struct net_share_place *place = &share->own.places[i];
+        hash = mix(hash, net_share_count_at(&share->view, &place->addr, place->scope));
+    }
+    return hash;
+}
+
+bool net_share_refresh(struct net_share *share)
+{
+    uint8_t used[NET_SHARE_SLOTS];
+    struct net_share_view *view = &share->view;
+    bool has_dead = false;
+    net_share_table_used(&share->table, used);
+    view->count = 0;
+    for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++) {
+        bool is_there = slot == share->slot;
+        if (is_there) {
+            view->records[slot] = share->own;
+        } else if (used[slot]) {
+            is_there = net_share_table_is_leased(&share->table, slot);
+            has_dead |= !is_there;
+            is_there = is_there && net_share_table_read(&share->table, slot, &view->records[slot]);
+        }
+        if (is_there)
+            view->slots[view->count++] = (uint8_t)slot;
+    }
+    share->seen_ns = share->now_ns;
+    uint64_t signature = sign(share);
+    if (signature != share->signature) {
+        share->signature = signature;
+        net_share_trial_begin(share);
+    }
+    return has_dead;
+}
+
+/* Whoever leases a slot for a moment knows that nobody is in it. */
+bool net_share_bury(struct net_share *share)
+{
+    bool is_any = false;
+    uint8_t used[NET_SHARE_SLOTS];
+    net_share_table_used(&share->table, used);
+    for (unsigned slot = 0; slot < NET_SHARE_SLOTS; slot++) {
+        if (!used[slot] || slot == share->slot || net_share_table_lease(&share->table, slot) != 0)
+            continue;
+        net_share_hand_remove(&share->table, slot);
+        net_share_table_write(&share->table, slot, NULL);
+        net_share_table_release(&share->table, slot);
+        is_any = true;
+    }
+    return is_any;
+}
+
+static void attach(const struct net_share *share, unsigned i)
+{
+    struct sock_filter code[NET_SHARE_FILTER_MAX];
+    const struct net_share_place *place = &share->own.places[i];
+    unsigned count = net_share_filter(&share->view, &place->addr, place->scope, code);
+    /* Without a filter the kernel chooses by the flow, and everything is handed over. */
+    (void)net_share_filter_attach(share->sites[i].fd, code, count);
+}
+
+/* Of several who see that somebody has died the first has it all to do, the others find it done. */
+void net_share_say(struct net_share *share)
+{
+    bool has_buried = net_share_bury(share);
+    bool is_news = memcmp(&share->own, &share->said, sizeof share->own) != 0;
+    if (is_news && net_share_table_write(&share->table, share->slot, &share->own) == 0)
+        share->said = share->own;
+    share->is_unsaid = memcmp(&share->own, &share->said, sizeof share->own) != 0;
+    net_share_refresh(share);
+    if (!has_buried && !is_news && !share->is_filter_suspect)
+        return;
+    share->is_filter_suspect = false;
+    for (uint32_t i = 0; i < share->own.place_count; i++)
+        if (net_share_count_at(&share->view, &share->own.places[i].addr, share->own.places[i].scope) > 1)
+            attach(share, i);
+}

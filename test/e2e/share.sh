@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Many processes on one address, by the udp port: without privileges, killed at random, of two users.
+# NORNIC_SHARE_SECONDS: how long processes are killed (default 5). Lines: "ok NAME", "not ok NAME: why",
+# "skip NAME: why".
+. "$(dirname "$0")/lib.sh"
+chmod 755 "$tmp"
+install -m 755 "$nornic" "$tmp/nornic" # where a user without privileges can read it
+install -d -m 700 "$tmp/run"
+[ "$(id -u)" != 0 ] || chown 65534 "$tmp/run"
+export NORNIC_RUNTIME_DIR=$tmp/run
+server_addr=127.$((RANDOM % 200 + 20)).$((RANDOM % 200)).1
+
+is() {
+    python3 -c 'import json, sys; j = json.loads(open(sys.argv[2]).readlines()[-1]); sys.exit(not eval(sys.argv[1]))' \
+        "$@"
+}
+# listens: until what was started says so
+listens() {
+    for ((i = 0; i < 100; i++)); do
+        grep -q listening "$tmp/server.out" && return 0
+        kill -0 "$server" 2>/dev/null || return 1
+        sleep 0.1
+    done
+    return 1
+}
+
+# --- two processes, one address, no privilege ---
+port=(--port "udp:$server_addr")
+start "${as_nobody[@]}" "$tmp/nornic" rping -s -P "${port[@]}"
+listens
+run "${as_nobody[@]}" "$tmp/nornic" rping -c -a "$server_addr" -C 20 -S 20000 --json "${port[@]}"
+if [ $rc = 0 ]; then ok connects_at_one_address; else notok connects_at_one_address "$rc: $out $err"; fi
+run "${as_nobody[@]}" "$tmp/nornic" rping -c -a "$server_addr" -p 7999 -C 1 "${port[@]}"
+if [ $rc = 1 ] && [[ $err == *"nothing listens"* ]]; then ok what_nobody_serves_is_refused
+else notok what_nobody_serves_is_refused "exit status $rc: $out $err"; fi
+run "${as_nobody[@]}" "$tmp/nornic" rping -s "${port[@]}"
+if [ $rc = 2 ] && one_sentence "$err" 7174; then ok a_service_is_one_process_s
+else notok a_service_is_one_process_s "exit status $rc: $out $err"; fi
+run "${as_nobody[@]}" "$tmp/nornic" stat --json
+if [ $rc = 0 ] && is "[p for p in j['ports'] if p['pid'] == $server and '$server_addr' in p['addresses'] \
+        and p['services'] == 1 and p['counters']['rx_frames'] > 100]" "$tmp/out"; then ok stat_shows_it
+else notok stat_shows_it "exit status $rc: $out $err"; fi
+run "${as_nobody[@]}" "$tmp/nornic" stat
+if [ $rc = 0 ] && [[ $out == *"(process $server, user "*": $server_addr; queue pairs 0x"*"rx_frames "* ]]; then
+    ok stat_says_it
+else notok stat_says_it "exit status $rc: $out $err"; fi
+if [ "$(id -u)" = 0 ]; then
+    NORNIC_RUNTIME_DIR='' run "$nornic" rping -s "${port[@]}"
+    if [ $rc = 2 ] && one_sentence "$err" "taken by nornic (process $server)"; then ok names_another_user
+    else notok names_another_user "exit status $rc: $out $err"; fi
+else
+    skip names_another_user "it needs root"
+fi
+kill -KILL "$server"
+finish
+run "${as_nobody[@]}" "$tmp/nornic" stat
+if [ $rc = 1 ] && [[ $out == "no process"* ]]; then ok a_killed_process_is_forgotten
+else notok a_killed_process_is_forgotten "exit status $rc: $out $err"; fi
+start "${as_nobody[@]}" "$tmp/nornic" rping -s -P "${port[@]}"
+listens && kill -INT "$server"
+finish
+if [ -z "$(ls "$tmp/run")" ]; then ok leaves_nothing; else notok leaves_nothing "$(ls "$tmp/run")"; fi
+
+# --- two users ---
+if [ "$(id -u)" = 0 ]; then
+    install -d -m 1777 "$tmp/shared"
+    export NORNIC_RUNTIME_DIR=$tmp/shared
+    start "${as_nobody[@]}" "$tmp/nornic" rping -s -P "${port[@]}"
+    listens
+    run "$nornic" rping -c -a "$server_addr" -C 20 -S 20000 "${port[@]}"
+    if [ $rc = 0 ]; then ok two_users_share_a_directory
+    else notok two_users_share_a_directory "exit status $rc: $out $err; $(cat "$tmp/server.err")"; fi
+    kill -KILL "$server"
+    finish
+    start "$nornic" rping -s -P "${port[@]}"
+    listens
+    run "${as_nobody[@]}" "$tmp/nornic" rping -c -a "$server_addr" -C 20 -S 20000 "${port[@]}"
+    if [ $rc = 0 ]; then ok either_may_be_the_first
+    else notok either_may_be_the_first "exit status $rc: $out $err; $(cat "$tmp/server.err")"; fi
+    kill -INT "$server"
+    finish
+    export NORNIC_RUNTIME_DIR=$tmp/run
+else
+    skip two_users_share_a_directory "it needs root"
+fi
+
+# --- eight and more, killed at random ---
+why=$(why_no_namespaces)
+if [ -n "$why" ]; then
+    skip eight_processes "$why"
+    exit $status
+fi
+veth_make 4200 || { notok eight_processes "cannot make a veth pair"; exit 1; }
+seconds=${NORNIC_SHARE_SECONDS:-5}
+timeout $((seconds * 3 + 120)) python3 test/e2e/share.py "$tmp/nornic" "$ns_a" "$ns_b" "$seconds" "$RANDOM" \
+    "${as_nobody[@]}" >"$tmp/out" 2>&1
+rc=$?
+out=$(cat "$tmp/out")
+[ -z "$NORNIC_SHARE_SECONDS" ] || echo "$out"
+if [ $rc = 0 ]; then ok eight_processes; else notok eight_processes "exit status $rc: $out"; fi
+exit $status
