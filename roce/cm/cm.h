@@ -78,8 +78,8 @@ bool roce_cm_progress(struct roce_cm *cm, uint64_t now_ns);
 uint64_t roce_cm_deadline_ns(const struct roce_cm *cm);
 
 /* The host of `peer` says that nobody there takes packets (ICMP port unreachable): what waits for an answer
- * from there without having been asked to wait (MRA) is given up after 100 ms, as it otherwise is after the last
- * retry; unless the answer comes. */
+ * from there without having been asked to wait (MRA) is given up after 100 ms, as it otherwise is after the
+ * last retry; unless the answer comes. */
 void roce_cm_refused(struct roce_cm *cm, const struct nornic_addr *peer, uint64_t now_ns);
 
 /* QP 1 has datagrams that have not left yet: before the CM is destroyed, who drives the device makes progress
