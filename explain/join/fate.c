@@ -130,14 +130,16 @@ static void judge_copies(struct explain_join *j, unsigned from)
 
 /* --- what the responder tells --- */
 
-/* Lists the requests that are lost, as far as the times say, in the order of their leaving. */
+/* Lists the requests that are lost or came when nobody looked, as far as the times say, in the order of their
+ * leaving. */
 static bool list_doubtful(struct inquiry *q)
 {
     const struct join_side *s = &q->j->side[q->from];
     q->doubtful = malloc(((size_t)s->count + 1) * sizeof *q->doubtful);
     for (uint32_t i = 0; i < s->count && q->doubtful; i++) {
         const struct join_packet *p = &s->packets[i];
-        if (p->fate == EXPLAIN_FATE_LOST && p->other == JOIN_NONE && p->role == JOIN_REQUEST && p->stream > 1)
+        bool is_missing = p->fate == EXPLAIN_FATE_LOST || p->fate == EXPLAIN_FATE_OUTSIDE;
+        if (is_missing && p->other == JOIN_NONE && p->role == JOIN_REQUEST && p->stream > 1)
             q->doubtful[q->count++] =
                 (struct doubtful){i, JOIN_NONE, join_time_ns(q->j, q->from, p->time_ns)};
     }
@@ -225,6 +227,8 @@ static bool conclude(struct inquiry *q, const struct doubtful *d, uint32_t answe
             by->syndrome == ROCE_SYNDROME_NAK_PSN_SEQ; /* if it came, it was dropped: out of order */
         return false;
     case TALE_ARRIVED:
+        if (p->fate != EXPLAIN_FATE_LOST)
+            return true;
         /* a copy that left when the capture there was over may have come, too */
         if (!p->is_again && !p->is_doubted && now_ns <= join_time_ns(q->j, q->from, here->last_ns)) {
             p->fate = EXPLAIN_FATE_MISSED_THERE;
@@ -237,6 +241,8 @@ static bool conclude(struct inquiry *q, const struct doubtful *d, uint32_t answe
         p->is_again = true; /* what covers it from now on may be for another copy */
         if (now_ns < d->time_ns + (uint64_t)q->j->longest_ns[q->from])
             return false;
+        if (p->fate != EXPLAIN_FATE_LOST)
+            return true;
         p->sure = p->is_doubted || was_again ? EXPLAIN_SURE_LIKELY : EXPLAIN_SURE_SHOWN;
         p->proof = answer;
         p->says = JOIN_SAYS_ASKS;

@@ -123,7 +123,9 @@ static void tie(const struct equals *e, uint32_t sent, uint32_t came, enum expla
     s->other = e->came[came].packet;
     c->other = e->sent[sent].packet;
     s->fate = c->fate = c->is_damaged && !s->is_damaged ? EXPLAIN_FATE_DAMAGED : EXPLAIN_FATE_ARRIVED;
-    s->sure = c->sure = may_be_another(e, sent, came) ? EXPLAIN_SURE_LIKELY : (uint8_t)sure;
+    /* what damage made may be another packet's header, if no ICRC tells */
+    bool is_unsure = may_be_another(e, sent, came) || (c->is_damaged && !e->j->summary.has_icrc);
+    s->sure = c->sure = is_unsure ? EXPLAIN_SURE_LIKELY : (uint8_t)sure;
     if (!is_ambiguous(e, sent, came))
         return;
     enum explain_fate other = s->fate == EXPLAIN_FATE_ARRIVED ? EXPLAIN_FATE_LOST : EXPLAIN_FATE_ARRIVED;

@@ -5,6 +5,7 @@
 #include "explain/join/inner.h"
 
 #define LOOK_MAX 256 /* packets to either side */
+#define SELDOM   32  /* one of so many packets may be overtaken */
 
 static bool are_equal(const struct join_packet *a, const struct join_packet *b)
 {
@@ -72,10 +73,28 @@ static void settle_missing(struct explain_join *j, unsigned from, uint32_t sent)
         p->is_open = has_open_between(j, from, p, before, behind);
 }
 
+/* Whether packets from that end mostly came in the order in which they left. */
+static bool is_in_order(const struct explain_join *j, unsigned from)
+{
+    const struct join_side *here = &j->side[from];
+    uint32_t newest = 0, known = 0, overtaken = 0;
+    for (uint32_t i = 0; i < here->count; i++) {
+        const struct join_packet *p = &here->packets[i];
+        if (!is_known(p) || j->lanes[p->lane].from != (int)from)
+            continue;
+        known++;
+        overtaken += p->other < newest;
+        newest = p->other > newest ? p->other : newest;
+    }
+    return overtaken <= known / SELDOM;
+}
+
 void join_settle(struct explain_join *j)
 {
     for (unsigned from = 0; from < 2; from++) {
         struct join_side *here = &j->side[from];
+        if (!is_in_order(j, from))
+            continue;
         for (uint32_t i = 0; i < here->count; i++) {
             const struct join_packet *p = &here->packets[i];
             bool is_tie = p->other != JOIN_NONE && !p->is_copy && p->sure == EXPLAIN_SURE_UNKNOWN;

@@ -32,7 +32,7 @@ Test(joined_truth, what_is_shown_is_true_and_delays_keep_their_bound)
     cr_expect_geq(s->right[0][EXPLAIN_FATE_LOST][EXPLAIN_SURE_SHOWN], 50);
     cr_expect_geq(s->right[0][EXPLAIN_FATE_COPY][EXPLAIN_SURE_SHOWN], 500);
     cr_expect_geq(s->right[0][EXPLAIN_FATE_MISSED_THERE][EXPLAIN_SURE_SHOWN], 100);
-    cr_expect_leq(50 * s->either_right[0][EXPLAIN_FATE_ARRIVED],
+    cr_expect_leq(20 * s->either_right[0][EXPLAIN_FATE_ARRIVED],
                   s->right[0][EXPLAIN_FATE_ARRIVED][EXPLAIN_SURE_LIKELY], "which is which is left open");
     cr_expect_geq(s->overtaken_right, 1000);
     cr_expect_leq(s->overtaken_missed, s->overtaken_right / 50);
