@@ -17,6 +17,7 @@
 #include "net/udp_socket.h"
 
 #define LOCK_WAIT_NS  (2 * NS_PER_S)
+#define SAY_WAIT_NS   (100 * NS_PER_MS)
 #define SLOT_TRIES    32 /* where names are left that only another user may remove */
 #define LOCK_AGAIN_NS NS_PER_MS
 
@@ -240,6 +241,16 @@ void net_share_leave(struct net_share *share, int fd)
 
 /* --- services --- */
 
+/* What another process may rely on as soon as the call returns, unless the table is locked for long. */
+static void say_now(struct net_share *share)
+{
+    net_share_say_soon(share);
+    if (net_share_table_lock(&share->table, SAY_WAIT_NS) != 0)
+        return;
+    net_share_say(share);
+    net_share_table_unlock(&share->table);
+}
+
 /* At an address of ours. */
 static bool is_served(struct net_share *share, uint64_t service_id)
 {
@@ -283,7 +294,7 @@ void net_share_unserve(struct net_share *share, uint64_t service_id)
         if (share->own.services[i] != service_id)
             continue;
         share->own.services[i] = share->own.services[--share->own.service_count];
-        net_share_say_soon(share);
+        say_now(share);
         return;
     }
 }

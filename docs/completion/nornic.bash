@@ -25,7 +25,7 @@ _nornic() {
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     if ((COMP_CWORD == 1)) || [[ $command == help ]]; then
-        _nornic_words 'demo help pingpong rping udaddy cmatose rdma-client rdma-server smc explain header replay sniff verify perf ports'
+        _nornic_words 'demo help pingpong rping udaddy cmatose rdma-client rdma-server smc explain header replay sniff verify perf ports stat'
         return
     fi
     if [[ $command == smc ]]; then
@@ -283,6 +283,10 @@ _nornic() {
             _nornic_words ' --op --size --iters --time --depth --qps --window --mtu --latency --verify --warmup --tcp-port --timeout --json --port --gid-idx --ipv6 --roce-v1 --events --capture --loss --duplicate --reorder --corrupt --ecn --seed --cc --help'
         fi ;;
     "ports "*)
+        if [[ $cur == -* ]]; then
+            _nornic_words ' --json --help'
+        fi ;;
+    "stat "*)
         if [[ $cur == -* ]]; then
             _nornic_words ' --json --help'
         fi ;;

@@ -17,6 +17,7 @@ complete -c nornic -n __fish_use_subcommand -a sniff -d 'capture the RDMA traffi
 complete -c nornic -n __fish_use_subcommand -a verify -d 'recompute the ICRC of every RoCE packet in capture files'
 complete -c nornic -n __fish_use_subcommand -a perf -d 'measure bandwidth or latency of one operation between two sides'
 complete -c nornic -n __fish_use_subcommand -a ports -d 'list the ports that this machine and user can use'
+complete -c nornic -n __fish_use_subcommand -a stat -d 'show the processes that share addresses'
 complete -c nornic -n '__fish_seen_subcommand_from demo' -l act -x -d 'only that act'
 complete -c nornic -n '__fish_seen_subcommand_from demo' -l file-size -x -d 'of the file of the second act'
 complete -c nornic -n '__fish_seen_subcommand_from demo' -l loss -x -d 'thrown away in the second pass'
@@ -291,3 +292,5 @@ complete -c nornic -n '__fish_seen_subcommand_from perf' -l cc -d 'congestion ma
 complete -c nornic -n '__fish_seen_subcommand_from perf' -l help -s h -d 'this text'
 complete -c nornic -n '__fish_seen_subcommand_from ports' -l json -s j -d 'one line of JSON'
 complete -c nornic -n '__fish_seen_subcommand_from ports' -l help -s h -d 'this text'
+complete -c nornic -n '__fish_seen_subcommand_from stat' -l json -s j -d 'one line of JSON'
+complete -c nornic -n '__fish_seen_subcommand_from stat' -l help -s h -d 'this text'
