@@ -100,6 +100,7 @@ static enum truth_why why_of(enum roce_cause cause)
     case ROCE_CAUSE_LOCAL_ERROR:
     case ROCE_CAUSE_REQUEST_ERROR:
     case ROCE_CAUSE_CQ_OVERFLOW:
+    case ROCE_CAUSE_SELECTIVE_ACK: /* the devices of these runs go back N */
     case ROCE_CAUSE_COUNT:
         break;
     }
