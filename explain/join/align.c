@@ -159,8 +159,8 @@ static int fit_all(struct explain_join *j, uint32_t lane, uint32_t back)
     return err;
 }
 
-/* From where a lane comes that shares an end with one of which it is known: what crosses both captures goes from
- * the place of the one address to that of the other. */
+/* From where a lane comes that shares an end with one of which it is known: what crosses both captures
+ * goes from the place of the one address to that of the other. */
 static int from_of_neighbours(const struct explain_join *j, const struct join_lane *lane)
 {
     for (uint32_t i = 0; i < j->lane_count && i < NEIGHBOURS_MAX; i++) {
@@ -190,9 +190,9 @@ static void tell_by_neighbours(struct explain_join *j)
     }
 }
 
-/* Which way the other lanes go: as those that share an address with them. Else, there and back together tell, whatever the clock's error: what a lane's
- * packets take and what those of the way back take add up to round trips. A lane alone is told by its
- * sign. */
+/* Which way the other lanes go: as those that share an address with them. Else, there and back together
+ * tell, whatever the clock's error: what a lane's packets take and what those of the way back take add up to
+ * round trips. A lane alone is told by its sign. */
 static void tell_lanes(struct explain_join *j)
 {
     for (uint32_t i = 0; i < j->group_count; i++) {

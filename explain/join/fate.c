@@ -366,9 +366,10 @@ static void leave_equals_open(struct explain_join *j, unsigned from)
     }
 }
 
-/* What rests on times is likely, no more, where packets went one way only, so that it is a guess which end they
- * left, or where the clock is one of pieces; and nothing where no clock explains them: one was set, or packets
- * were taken for equal ones of another time. An identification shows what it does without times. */
+/* What rests on times is likely, no more, where packets went one way only, so that it is a guess which
+ * end they left, or where the clock is one of pieces; and nothing where no clock explains them: one was
+ * set, or packets were taken for equal ones of another time. An identification shows what it does
+ * without times. */
 static void doubt(const struct explain_join *j, struct join_packet *p, bool has_ids)
 {
     const struct explain_clock *c = &j->summary.clock;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which of equal packets is which. A sender whose identifications stay 0 sends a packet again with the
- * same bytes, and a network may make copies, so that each capture has it several times, not equally often.
- * The clocks are aligned by now: a packet that came may be any of those that left before it, not longer
- * than the patience ago. So equal packets fall into knots, in time: what is in one knot may belong
- * together, what is in two may not.
+ * same bytes, and a network may make copies, so that each capture has it several times, not equally
+ * often. The clocks are aligned by now: a packet that came may be any of those that left before it, not
+ * longer than the patience ago. So equal packets fall into knots, in time: what is in one knot may
+ * belong together, what is in two may not.
  *
  * In a knot, packets are taken not to overtake their equals. If as many came as left, or more, each that
- * left takes the first that came and is free; what is over are copies. If fewer came, each that came takes
- * the last that left before it and is free, since a packet that was sent again was so for a reason; the
- * rest were lost. Where one packet left and one came, or none, no other reading is possible, if neither capture
- * misses any; in other knots it is likely, no more. */
+ * left takes the first that came and is free; what is over are copies. If fewer came, each that came
+ * takes the last that left before it and is free, since a packet that was sent again was so for a
+ * reason; the rest were lost. Where one packet left and one came, or none, no other reading is possible,
+ * if neither capture misses any; in other knots it is likely, no more. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -146,8 +146,8 @@ static void copy(const struct equals *e, uint32_t came, uint32_t sent, enum expl
         join_leave_open(c, EXPLAIN_FATE_COPY, EXPLAIN_FATE_ARRIVED);
 }
 
-/* Whether what came is a copy that the network made, and not the sender's, which its own capture may miss: by its
- * identification, which damage did not bring about. */
+/* Whether what came is a copy that the network made, and not the sender's, which its own capture may
+ * miss: by its identification, which damage did not bring about. */
 static bool is_surely_copy(const struct equals *e, uint32_t came, uint32_t sent)
 {
     const struct join_packet *c = came_packet(e, came);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets that a capture holds more than once. The analysis, which reads once, knows most of them: those seen at
- * another place of their way, those of a stretch that comes again as a whole, and those that came too soon behind
- * their equals to have been sent again (explain/flow/twice.h). What it leaves open is decided here, when all of
- * both captures is read: where nearly all packets of a capture have an equal shortly behind them, and the
- * analysis, or the other capture, which has them once, says that no sender sent them twice, the capture sees each
- * packet several times. Then each equal that comes as long behind as they usually do is left out. What a sender
- * sent again, or the network copied, is there as often as packets are, and stays. */
+/* Packets that a capture holds more than once. The analysis, which reads once, knows most of them: those
+ * seen at another place of their way, those of a stretch that comes again as a whole, and those that
+ * came too soon behind their equals to have been sent again (explain/flow/twice.h). What it leaves open
+ * is decided here, when all of both captures is read: where nearly all packets of a capture have an
+ * equal shortly behind them, and the analysis, or the other capture, which has them once, says that no
+ * sender sent them twice, the capture sees each packet several times. Then each equal that comes as long
+ * behind as they usually do is left out. What a sender sent again, or the network copied, is there as
+ * often as packets are, and stays. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,8 +169,8 @@ static bool are_nearly_all(const struct doubling *d)
     return d->packets >= FEW ? 4 * d->whole >= 3 * d->packets : d->whole > 1 && d->whole == d->packets;
 }
 
-/* Whether what comes from either end does so: who sends all of his requests again, so soon, is not asked to by as
- * many answers. */
+/* Whether what comes from either end does so: who sends all of his requests again, so soon, is not asked
+ * to by as many answers. */
 static bool are_both_ways(const struct doubling *d)
 {
     bool has_both = false;
