@@ -113,6 +113,8 @@ def handshake(case, capture):
         wanted = [(client, SIDR_REQ), (server, SIDR_REP)]
     else:
         wanted = [(client, REQ), (server, REP), (client, RTU), (client + server, DREQ), (client + server, DREP)]
+        if case.weather:
+            wanted.pop()   # it may be lost before the capture sees it, and nornic does not stay to say it again
     for end, attribute in wanted:
         if end[attribute] < case.pairs:
             return 'the capture has %d CM messages 0x%x for %d connections' % (end[attribute], attribute, case.pairs)
