@@ -94,7 +94,7 @@ static const struct {
      "path MTU 1500: it is 256, 512, 1024, 2048 or 4096"},
     {"\"op\":\"send\",\"size\":8,\"verify\":0,\"depth\":1,\"pmtu\":0,\"gid\":\"10.77.0.2\"," ONE,
      "path MTU 0: it is 256, 512, 1024, 2048 or 4096"},
-    {"\"op\":\"send\",\"size\":33554432,\"verify\":0," SHAPE "," ONE,
+    {"\"op\":\"send\",\"size\":33554432,\"verify\":1," SHAPE "," ONE,
      "1 queue pairs at depth 4 with messages of 33554432 bytes need 2048 MiB of buffers, and 1024 are "
      "allowed: reduce one of them"},
 };
