@@ -24,12 +24,17 @@ bool explain_is_named(const struct explain_half *half, uint32_t psn)
     return false;
 }
 
-bool explain_is_newest_here(const struct explain_half *half, uint32_t psn, const struct explain_sent *s)
+bool explain_is_passed_unseen(const struct explain_half *half, uint32_t psn, const struct explain_sent *s)
 {
     const struct explain_recovery *r = half->recovery;
-    if (!s || !r || !r->run_number || s->number >= r->run_number || roce_psn_diff(psn, r->run_psn) < 0)
-        return s;
-    return roce_psn_diff(r->cursor, psn) <= 0;
+    if (!r || !r->run_number || (s && s->number >= r->run_number) || roce_psn_diff(psn, r->run_psn) < 0)
+        return false;
+    return roce_psn_diff(r->cursor, psn) > 0;
+}
+
+bool explain_is_newest_here(const struct explain_half *half, uint32_t psn, const struct explain_sent *s)
+{
+    return s && !explain_is_passed_unseen(half, psn, s);
 }
 
 /* A receiver answers again what comes to it again. What a NAK asked for it had not got: if it gets that

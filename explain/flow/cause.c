@@ -296,8 +296,10 @@ static void tell_return(struct explain_half *half, const struct explain_packet *
     const struct explain_trouble *t = asked_for(half, psn, before);
     enum explain_fit timer = explain_fit_of_timer(half, why->silence_ns, packet->time_ns);
     enum explain_fit trouble = t ? fit_of_trouble(half, t, packet->time_ns) : EXPLAIN_FIT_NOT;
+    /* what the sender sent again before and is not here may come only now */
+    bool is_new = is_proved && !explain_is_passed_unseen(half, psn, before);
     if (trouble == EXPLAIN_FIT_WELL || (trouble == EXPLAIN_FIT_MAY && timer != EXPLAIN_FIT_WELL))
-        blame_trouble(half, t, psn, packet->time_ns, timer, is_proved && trouble == EXPLAIN_FIT_WELL, why);
+        blame_trouble(half, t, psn, packet->time_ns, timer, is_new && trouble == EXPLAIN_FIT_WELL, why);
     else if (timer == EXPLAIN_FIT_DOUBT)
         explain_why_doubt(why, EXPLAIN_CAUSE_TIMEOUT,
                           was_answered_beyond(half, psn) || may_be_skipped(half, psn, before)

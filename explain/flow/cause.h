@@ -76,8 +76,10 @@ void explain_note_progress(struct explain_half *half, const struct explain_packe
 /* An answer asks for all from trouble->psn on; `is_over` and the packet's number and time are filled in. */
 void explain_note_trouble(struct explain_half *half, const struct explain_packet *packet,
                           struct explain_trouble trouble);
-/* Whether the newest packet at that PSN is the one that the capture has, `s` (NULL: it has none): the
- * sender has not gone back since, and come past it without its being here. */
+/* Whether the sender has gone back since the newest packet at that PSN that the capture has, `s` (NULL: it
+ * has none), and come past it without its being here. */
+bool explain_is_passed_unseen(const struct explain_half *half, uint32_t psn, const struct explain_sent *s);
+/* Whether the newest packet at that PSN is `s`: it is here, and was not passed unseen since. */
 bool explain_is_newest_here(const struct explain_half *half, uint32_t psn, const struct explain_sent *s);
 /* Everything before `end_psn` is acknowledged now: what NAKs before that had asked for was late, or lost. */
 void explain_judge_troubles(struct explain_half *half, uint64_t now_ns, uint32_t end_psn);

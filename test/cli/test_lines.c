@@ -275,7 +275,7 @@ static const struct {
     {"smc connect --capture f h 1", "--capture shows what a --device does: give one"},
     {"smc connect --trace f h 1", "--trace shows what a --device does: give one"},
     {"smc connect --loss 1% h 1", "--loss loses frames of a --device: give one"},
-    {"smc connect -d eth0 h 1", "--device eth0: give xdp:INTERFACE or packet:INTERFACE"},
+    {"smc connect -d eth0 h 1", "--device eth0: give xdp:INTERFACE, packet:INTERFACE or udp:INTERFACE"},
     {"smc connect -d xdp:e -d packet:e h 1", "its interface is given already"},
     {"smc connect -d xdp:e,net=1 h 1", "behind the comma goes pnetid=NAME"},
     {"smc connect -d xdp:a -d xdp:b -d xdp:c -d xdp:d -d xdp:e -d xdp:f -d xdp:g -d xdp:h -d xdp:i h 1",

@@ -63,7 +63,7 @@ static const struct {
     uint64_t false_max;
 } still_false[] = {
     {EXPLAIN_FIND_PSN_GAP, 4},      {EXPLAIN_FIND_RETRANSMISSION, 1665}, {EXPLAIN_FIND_TIMEOUT, 45},
-    {EXPLAIN_FIND_READ_REPLAY, 84}, {EXPLAIN_FIND_MISSING_ACK, 1},       {EXPLAIN_FIND_GHOST_ACK, 1},
+    {EXPLAIN_FIND_READ_REPLAY, 86}, {EXPLAIN_FIND_MISSING_ACK, 1},       {EXPLAIN_FIND_GHOST_ACK, 1},
 };
 
 #define JOINED_STILL 79 /* flows of several queue pairs: where a silent end begins the next connection */
