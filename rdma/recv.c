@@ -113,17 +113,22 @@ bool rdma_recv_take(struct rdma_qp *qp)
     return true;
 }
 
+static const struct rdma_pd *recv_pd(const struct rdma_qp *qp)
+{
+    return qp->recv.srq ? rdma_srq_pd(qp->recv.srq) : qp->pd;
+}
+
 bool rdma_recv_scatter(struct rdma_qp *qp, uint32_t offset, const uint8_t *src, uint32_t len_bytes)
 {
     const struct rdma_recv *recv = &qp->recv;
-    const struct rdma_pd *pd = recv->srq ? rdma_srq_pd(recv->srq) : qp->pd;
+    const struct rdma_pd *pd = recv_pd(qp);
     return rdma_sge_scatter(qp->domain, pd, recv->sges, recv->wqe.num_sge, offset, src, len_bytes);
 }
 
 uint8_t *rdma_recv_piece(struct rdma_qp *qp, uint32_t offset, uint32_t *n_bytes)
 {
     const struct rdma_recv *recv = &qp->recv;
-    const struct rdma_pd *pd = recv->srq ? rdma_srq_pd(recv->srq) : qp->pd;
+    const struct rdma_pd *pd = recv_pd(qp);
     return rdma_sge_piece(qp->domain, pd, recv->sges, recv->wqe.num_sge, offset, n_bytes, true);
 }
 

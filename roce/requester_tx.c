@@ -20,15 +20,13 @@ static bool has_room(const struct roce_qp *qp, uint32_t psn)
     return ahead <= qp->peer.room_pkts && roce_requester_under_way(qp, psn) < req->window.pkts;
 }
 
-/* Whether the next WQE may start: fence, READ/atomic limit, credits, PSN space. */
+/* Whether the next WQE may start: fence, credits, PSN space. */
 static bool may_start(const struct roce_qp *qp, const struct rdma_send_wqe *w, uint32_t psn_count)
 {
     const struct roce_requester *req = &qp->req;
     uint32_t flags = rdma_wqe_flags(w);
     if (w->send_flags & NORNIC_SEND_FENCE && qp->base.sq.rd_atomic)
         return false; /* ROCE-RC-14 */
-    if (flags & RDMA_OP_RD_ATOMIC && req->rd_atomic >= qp->attr.max_rd_atomic)
-        return false; /* ROCE-RC-13 */
     /* Without a credit one message may go, so that the connection cannot deadlock: ROCE-RC-22. */
     if (!req->is_unlimited && flags & RDMA_OP_TAKES_RECV && roce_psn_diff(req->ssn + 1, req->lsn) > 1)
         return false;

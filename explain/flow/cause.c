@@ -296,10 +296,8 @@ static void tell_return(struct explain_half *half, const struct explain_packet *
     const struct explain_trouble *t = asked_for(half, psn, before);
     enum explain_fit timer = explain_fit_of_timer(half, why->silence_ns, packet->time_ns);
     enum explain_fit trouble = t ? fit_of_trouble(half, t, packet->time_ns) : EXPLAIN_FIT_NOT;
-    /* what the sender sent again before and is not here may come only now */
-    bool is_new = is_proved && !explain_is_passed_unseen(half, psn, before);
     if (trouble == EXPLAIN_FIT_WELL || (trouble == EXPLAIN_FIT_MAY && timer != EXPLAIN_FIT_WELL))
-        blame_trouble(half, t, psn, packet->time_ns, timer, is_new && trouble == EXPLAIN_FIT_WELL, why);
+        blame_trouble(half, t, psn, packet->time_ns, timer, is_proved && trouble == EXPLAIN_FIT_WELL, why);
     else if (timer == EXPLAIN_FIT_DOUBT)
         explain_why_doubt(why, EXPLAIN_CAUSE_TIMEOUT,
                           was_answered_beyond(half, psn) || may_be_skipped(half, psn, before)
@@ -509,12 +507,14 @@ static bool is_sent_for_sure(const struct explain_ids *ids, const struct explain
 }
 
 /* Whether nothing of what this end has sent just before is missing here: what is could be the packet with
- * which it went back, and this one goes along behind it. Identifications that are not counted do not say so.
- * */
-static bool is_directly_behind(const struct explain_ids *ids, const struct explain_packet *packet)
+ * which it went back, and this one goes along behind it. Where identifications do not count, what the sender
+ * went back to before, and is not here, may come only now. */
+static bool is_directly_behind(const struct explain_half *half, const struct explain_ids *ids,
+                               const struct explain_packet *packet, const struct explain_sent *before)
 {
-    return explain_ids_count(ids) == EXPLAIN_SURE_UNKNOWN || packet->roce.l3_kind != ROCE_L3_IPV4 ||
-           (uint16_t)(explain_ip_id(packet) - ids->newest) == 1;
+    if (explain_ids_count(ids) == EXPLAIN_SURE_UNKNOWN || packet->roce.l3_kind != ROCE_L3_IPV4)
+        return !explain_is_passed_unseen(half, packet->roce.bth.psn, before);
+    return (uint16_t)(explain_ip_id(packet) - ids->newest) == 1;
 }
 
 enum explain_again explain_tell_again(struct explain_half *half, const struct explain_ids *ids,
@@ -539,7 +539,7 @@ enum explain_again explain_tell_again(struct explain_half *half, const struct ex
     if (is_along)
         tell_along(half, packet, is_proved, why);
     else
-        tell_return(half, packet, before, is_proved && is_directly_behind(ids, packet), why);
+        tell_return(half, packet, before, is_proved && is_directly_behind(half, ids, packet, before), why);
     if (why->cause == EXPLAIN_CAUSE_UNKNOWN && why->candidate[0] == EXPLAIN_CAUSE_NONE &&
         (again = tell_unasked(half, packet, before, is_proved, why)) != EXPLAIN_AGAIN_SENT) {
         r->is_mangled = true;

@@ -19,7 +19,6 @@ refuse() { # NAME PATTERN ARGS...
 for command in rping udaddy cmatose rdma-client rdma-server; do
     run "$nornic" help $command
     if [ $rc = 0 ] && [[ $out == *Example* ]]; then ok help_$command; else notok help_$command "$rc: $err"; fi
-    [ $command = rping ] || refuse no_port_$command "--port" $command -s 10.77.0.1
 done
 refuse rping_no_side "say -s" rping --port packet:nn-none
 refuse rping_both_sides "say -s" rping -s -c --port packet:nn-none
@@ -39,6 +38,12 @@ if [ -n "$why" ]; then
     exit $status
 fi
 veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
+
+for command in udaddy cmatose rdma-client rdma-server; do
+    run "${in_a[@]}" "$nornic" $command -s 192.0.2.7
+    if [ $rc = 2 ] && one_sentence "$err" "say which port to use: --port"; then ok no_port_$command
+    else notok no_port_$command "exit status $rc: $out $err"; fi
+done
 
 ready() { # waits until the server listens, or has ended
     for ((i = 0; i < 100; i++)); do

@@ -44,7 +44,6 @@ refuse() { # NAME PATTERN ARGS...
     if [ $rc = 2 ] && one_sentence "$err" "$pattern"; then ok "$name"
     else notok "$name" "exit status $rc: $out $err"; fi
 }
-refuse no_port "--port"
 refuse unknown_op "--op dance" --port memory --op dance
 refuse atomic_size "--size 16" --port memory --op fetch-add -s 16
 refuse too_much_memory "MiB" --port memory -s 1G -d 64
@@ -71,6 +70,10 @@ if [ -n "$why" ]; then
     exit $status
 fi
 veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
+
+run "${in_a[@]}" "$nornic" perf 192.0.2.7
+if [ $rc = 2 ] && one_sentence "$err" "say which port to use: --port"; then ok no_port
+else notok no_port "exit status $rc: $out $err"; fi
 
 usable=()
 for port in packet xdp; do

@@ -68,7 +68,6 @@ refuse() { # NAME PATTERN ARGS...
     if [ $rc = 2 ] && one_sentence "$err" "$pattern"; then ok "$name"
     else notok "$name" "exit status $rc: $out $err"; fi
 }
-refuse no_port "--port"
 refuse unknown_port "dpdk:eth0" --port dpdk:eth0
 refuse missing_interface "nn-none" --port xdp:nn-none
 refuse missing_interface_packet "nn-none" --port packet:nn-none
@@ -93,6 +92,10 @@ if [ -n "$why" ]; then
     exit $status
 fi
 veth_make 1500 || { notok veth "cannot make a veth pair"; exit 1; }
+
+run "${in_a[@]}" "$nornic" pingpong 192.0.2.7
+if [ $rc = 2 ] && one_sentence "$err" "say which port to use: --port"; then ok no_port
+else notok no_port "exit status $rc: $out $err"; fi
 
 # pair NAME PORT HOST ARGS...: server in a, client in b, both with ARGS; both verify every message
 pair() {
