@@ -16,7 +16,7 @@
 #include "net/share_lend.h"
 #include "net/udp_socket.h"
 
-#define LOCK_WAIT_NS  (2 * NS_PER_S)
+#define LOCK_WAIT_NS  (5 * NS_PER_S)
 #define SAY_WAIT_NS   (100 * NS_PER_MS)
 #define SLOT_TRIES    32 /* where names are left that only another user may remove */
 #define LOCK_AGAIN_NS NS_PER_MS

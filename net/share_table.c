@@ -21,7 +21,7 @@
 #endif
 
 #define OPEN_TRIES   16
-#define OPEN_WAIT_NS (5 * NS_PER_S)
+#define OPEN_WAIT_NS (15 * NS_PER_S)
 #define TABLE_LOCK   NET_SHARE_SLOTS /* the byte of the table's own lock, behind those of the slots */
 #define RECORDS_AT   256             /* behind a byte for each slot that has a record */
 #define RETRY_NS     500000

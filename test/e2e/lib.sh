@@ -18,6 +18,7 @@ skip() { echo "skip $1: $2"; }
 
 # start COMMAND...: runs it in the background, in $tmp/server.out and .err; $server is its process
 start() {
+    : >"$tmp/server.out" # not that of the one before
     "$@" >"$tmp/server.out" 2>"$tmp/server.err" &
     server=$!
     e2e_pids+=("$server")
