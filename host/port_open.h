@@ -19,8 +19,8 @@ struct host_port {
 /* Opens "xdp:IFACE", "xdp:IFACE:native", "xdp:IFACE:generic", "packet:IFACE", "udp:IFACE", "udp:ADDRESS" or
  * "udp:ADDRESS%IFACE", which says of a link-local address whose it is.
  * The interface, or the one that has the address, must exist and be up. `roce_v1`: the port takes EtherType
- * 0x8915 as well; a udp port cannot. `first_qpn`: as host_dev_config has it, for a port that shares its addresses
- * with other processes. 0 or -errno with a sentence in `why`. */
+ * 0x8915 as well; a udp port cannot. `first_qpn`: as host_dev_config has it, for a port that shares its
+ * addresses with other processes. 0 or -errno with a sentence in `why`. */
 int host_port_open(const char *name, bool roce_v1, uint32_t first_qpn, struct host_port *out,
                    struct nornic_error *why);
 

@@ -96,14 +96,13 @@ static int take_fd(struct msghdr *m)
 
 bool net_share_hand_receive(int fd, struct net_share_message *out, uint8_t *payload, uint32_t cap_bytes)
 {
-    struct head head;
+    struct head head = {0};
     struct iovec parts[] = {{.iov_base = &head, .iov_len = sizeof head},
                             {.iov_base = payload, .iov_len = cap_bytes}};
     union control control;
     struct sockaddr_un from = {.sun_family = AF_UNIX};
     struct msghdr m = {.msg_name = &from,
                        .msg_namelen = sizeof from,
-
                        .msg_iov = parts,
                        .msg_iovlen = 2,
                        .msg_control = &control,

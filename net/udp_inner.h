@@ -11,7 +11,7 @@
 #include "net/udp_trouble.h"
 
 #define NET_UDP_LISTENERS_MAX   128 /* addresses, of which a GID table has 64, and groups */
-#define NET_UDP_RX_MESSAGES     16                        /* of one call; they hold a megabyte at the most */
+#define NET_UDP_RX_MESSAGES     16  /* of one call; they hold a megabyte at the most */
 #define NET_UDP_TRAIN_BYTES     (NET_ETHER_BYTES + 65535) /* over IPv4; over IPv6 the same is allowed */
 #define NET_UDP_TRAIN_PKTS      64                        /* UDP_MAX_SEGMENTS of linux/udp.h at the least */
 #define NET_UDP_TX_BUFFER_BYTES 65600                     /* at least MTU + 18 */

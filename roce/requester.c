@@ -20,8 +20,8 @@
  * again, and the cursor jumps back to hi_psn (is_selective); a peer that shows three times that it kept
  * nothing behind the gap gets go-back-N for good. That is for peers that keep packets and say so to nobody.
  * With one that tells by selective acknowledgements what it has (sack.h) the cursor goes from one lost packet
- * to the next (roce_requester_skip(), board.h), and the peer is asked after packets that may be lost without a
- * trace (probe.h).
+ * to the next (roce_requester_skip(), board.h), and the peer is asked after packets that may be lost without
+ * a trace (probe.h).
  *
  * An answer to the first transmission may also overtake the
  * repetition, so that una_psn passes the cursor: then the cursor follows. */

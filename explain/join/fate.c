@@ -322,9 +322,8 @@ static void doubt_losses(struct explain_join *j, unsigned from)
         struct join_packet *p = &here->packets[i];
         if (p->other != JOIN_NONE)
             continue;
-        if (p->fate == EXPLAIN_FATE_MISSED_THERE && is_missing_here)
-            p->sure = EXPLAIN_SURE_LIKELY;
-        else if (p->fate == EXPLAIN_FATE_LOST && p->proof != JOIN_NONE)
+        if ((p->fate == EXPLAIN_FATE_MISSED_THERE && is_missing_here) ||
+            (p->fate == EXPLAIN_FATE_LOST && p->proof != JOIN_NONE))
             p->sure = EXPLAIN_SURE_LIKELY;
         else if (p->fate == EXPLAIN_FATE_LOST && p->sure == EXPLAIN_SURE_LIKELY)
             join_leave_open(p, EXPLAIN_FATE_LOST, EXPLAIN_FATE_MISSED_THERE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Any packets as two captures, laid together. The input is a row of packets: two bytes with the length of the
- * next one (big-endian); a byte that says where it is seen (bit 0: not in the first, bit 1: not in the second,
- * bit 2: twice in the second, bit 3: with a bit flipped there, bit 4: it goes from the second to the first,
- * bits 6 and 7: some time has passed); a byte that says how long it took; and its bytes. */
+ * next one (big-endian); a byte that says where it is seen (bit 0: not in the first, bit 1: not in the
+ * second, bit 2: twice in the second, bit 3: with a bit flipped there, bit 4: it goes from the second to the
+ * first, bits 6 and 7: some time has passed); a byte that says how long it took; and its bytes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
