@@ -140,6 +140,11 @@ class Messages(Peer):
         words = ['-c', str(case.pairs), '-C', str(case.iterations), '-S', str(case.size)]
         return words if server else words + ['-s', there]
 
+    def was_left(self, case, log):
+        with open(log) as f:
+            last = 'the peer disconnected before all messages had been acknowledged' in f.read()
+        return last and bool(case.weather)
+
     def said(self, case, text):
         return '' if 'return status 0' in text else 'the guest does not say "return status 0"'
 
