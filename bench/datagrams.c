@@ -13,20 +13,13 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <netinet/udp.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "net/kernel.h"
+#include "net/udp_frame.h"
 #include "net/udp_port.h"
-
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
 
 #define REPETITIONS  9u
 #define RUN_NS       (100 * NS_PER_MS) /* of processor time */

@@ -85,17 +85,23 @@ Test(cause, ROCE_RC_41_silences_that_are_alike_show_the_timeout)
     story_end(&s);
 }
 
+/* PSNs 10 and 11, a NAK for the first, and both again. */
+static void return_for_a_nak(struct story *s)
+{
+    begin_calm(s);
+    send_at(s, 10);
+    send_at(s, 11);
+    story_answer(s, ROCE_OP_ACK, 10, ROCE_SYNDROME_NAK_PSN_SEQ, 4, 0);
+    send_at(s, 10);
+    cr_expect_eq(finding(s, EXPLAIN_FIND_RETRANSMISSION)->why.cause, EXPLAIN_CAUSE_NAK_SEQUENCE);
+    send_at(s, 11);
+}
+
 /* What a NAK asked for has come: a copy of it, 67 ms later, the timer sent. */
 Test(cause, ROCE_RC_42_a_nak_explains_one_return_and_is_over)
 {
     struct story s;
-    begin_calm(&s);
-    send_at(&s, 10);
-    send_at(&s, 11);
-    story_answer(&s, ROCE_OP_ACK, 10, ROCE_SYNDROME_NAK_PSN_SEQ, 4, 0);
-    send_at(&s, 10);
-    cr_expect_eq(finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.cause, EXPLAIN_CAUSE_NAK_SEQUENCE);
-    send_at(&s, 11);
+    return_for_a_nak(&s);
     cr_expect_eq(finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.cause, EXPLAIN_CAUSE_RESTART);
     cr_expect_eq(finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.behind, s.number - 1);
     s.time_ns += TIMEOUT_NS;
@@ -108,13 +114,7 @@ Test(cause, ROCE_RC_42_a_nak_explains_one_return_and_is_over)
 Test(cause, ROCE_RC_42_a_nak_that_was_followed_explains_no_second_return)
 {
     struct story s;
-    begin_calm(&s);
-    send_at(&s, 10);
-    send_at(&s, 11);
-    story_answer(&s, ROCE_OP_ACK, 10, ROCE_SYNDROME_NAK_PSN_SEQ, 4, 0);
-    send_at(&s, 10);
-    cr_expect_eq(finding(&s, EXPLAIN_FIND_RETRANSMISSION)->why.cause, EXPLAIN_CAUSE_NAK_SEQUENCE);
-    send_at(&s, 11);
+    return_for_a_nak(&s);
     s.time_ns += 100 * NS_PER_US;
     send_at(&s, 10);
     cr_assert_gt(s.m.remark_count, 0);
